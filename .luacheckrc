@@ -1,0 +1,8 @@
+-- .luacheckrc - Lua 5.4, and the names that clshell preloads
+-- SPDX-License-Identifier: MIT
+std = "lua54"
+max_line_length = 79
+read_globals = {
+  "cl", "matrix", "dia", "csr", "gemm", "spmv", "transpose", "bench", "peaks",
+  "report", "help",
+}

@@ -1,0 +1,336 @@
+/*
+** arg.c - kernel arguments: Lua values checked against the kernel's own
+** signature, and explicit values where a signature does not say enough.
+** SPDX-License-Identifier: MIT
+*/
+#include <string.h>
+
+#include "clshell.h"
+
+#define MAXVALUE 1024 /* bytes of one argument by value */
+#define SLACK 128     /* zeros behind it: drivers may read on */
+
+/* An argument with an explicit type: cl.float(2), cl.bytes(s). */
+typedef struct Value {
+  Object head;
+  const Type *type; /* NULL: bytes of a struct */
+  size_t size;
+  char data[MAXVALUE + SLACK];
+} Value;
+
+/* Local memory: cl.localmem(type, n). */
+typedef struct Local {
+  Object head;
+  const Type *type;
+  size_t count;
+  size_t bytes;
+} Local;
+
+/* A buffer for a pointer of any type: cl.any(b); user value 1. */
+typedef struct Any {
+  Object head;
+  Buffer *buffer;
+} Any;
+
+static void nothing(Object *o) {
+  (void)o;
+}
+
+static int value_tostring(lua_State *L);
+static int local_tostring(lua_State *L);
+
+static const luaL_Reg value_meta[] = {{"__tostring", value_tostring},
+                                      {NULL, NULL}};
+static const luaL_Reg local_meta[] = {{"__tostring", local_tostring},
+                                      {NULL, NULL}};
+static const Class value_class = {"Value", sizeof(Value), NULL,   NULL,
+                                  value_meta, NULL,       nothing};
+static const Class local_class = {"Local", sizeof(Local), NULL,   NULL,
+                                  local_meta, NULL,       nothing};
+static const Class any_class = {"Any", sizeof(Any), NULL, NULL,
+                                NULL,  NULL,        nothing};
+
+static int value_tostring(lua_State *L) {
+  Value *v = clsh_checkobject(L, 1, &value_class);
+  if (v->type != NULL) {
+    clsh_pushelement(L, v->type, v->data);
+    lua_pushfstring(L, "%s %s", v->type->name, luaL_tolstring(L, -1, NULL));
+  } else {
+    lua_pushfstring(L, "%I bytes", (LUAI_UACINT)v->size);
+  }
+  return 1;
+}
+
+static int local_tostring(lua_State *L) {
+  Local *l = clsh_checkobject(L, 1, &local_class);
+  lua_pushfstring(L, "local %s[%I]", l->type->name, (LUAI_UACINT)l->count);
+  return 1;
+}
+
+/* cl.float(x), cl.int(x), cl.float4(a, b, c, d) ...: upvalue 1 is the name.
+** Their help text stands at cl.bytes. */
+static int cl_typed(lua_State *L) {
+  size_t len;
+  const char *name = lua_tolstring(L, lua_upvalueindex(1), &len);
+  const Type *t = clsh_findtype(name, len);
+  int n = lua_gettop(L);
+  if (n == t->width && n > 1) { /* components, as a table */
+    lua_createtable(L, n, 0);
+    lua_insert(L, 1);
+    for (int i = n; i >= 1; i--)
+      lua_rawseti(L, 1, i);
+  }
+  Value *v = clsh_newobject(L, &value_class, 0);
+  const char *wrong = clsh_toelement(L, 1, t, v->data);
+  if (wrong != NULL)
+    return clsh_argerror(L, 1, "%s", wrong);
+  v->type = t;
+  v->size = t->size;
+  return 1;
+}
+
+/** cl.bytes(string) -> Value
+ * A kernel argument by value of a struct or typedef, as its bytes
+ * (string.pack makes them). Numbers of a definite type have functions named
+ * as the types are: cl.int(3), cl.float(2), cl.float4(1, 2, 3, 4); they
+ * are needed only where a kernel's own signature is unknown (programs from
+ * binaries on some drivers) or names a typedef.
+ */
+static int cl_bytes(lua_State *L) {
+  size_t len;
+  const char *s = luaL_checklstring(L, 1, &len);
+  if (len == 0 || len > MAXVALUE)
+    return clsh_argerror(L, 1, "1 to %d bytes expected, got %I",
+                         MAXVALUE, (LUAI_UACINT)len);
+  Value *v = clsh_newobject(L, &value_class, 0);
+  memcpy(v->data, s, len);
+  v->size = len;
+  return 1;
+}
+
+/** cl.localmem(type, n) -> Local
+ * Local memory for a `local T *` parameter: n elements of a type, for each
+ * work-group. Together with the kernel's own it must fit the device's
+ * local_mem_size, which every launch checks.
+ */
+static int cl_localmem(lua_State *L) {
+  const Type *t = clsh_checktype(L, 1);
+  size_t n = clsh_checkcount(L, 2, "n");
+  if (n > ((size_t)1 << 40) / t->size)
+    return clsh_argerror(L, 2, "%I elements of %s are no local memory",
+                         (LUAI_UACINT)n, t->name);
+  Local *l = clsh_newobject(L, &local_class, 0);
+  l->type = t;
+  l->count = n;
+  l->bytes = n * t->size;
+  return 1;
+}
+
+/** cl.any(buffer) -> Any
+ * Hands a buffer to a pointer parameter of another element type.
+ */
+static int cl_any(lua_State *L) {
+  Buffer *b = clsh_checkbuffer(L, 1);
+  Any *a = clsh_newobject(L, &any_class, 1);
+  a->buffer = b;
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  return 1;
+}
+
+/* What argument checking needs to know, and adds up. */
+typedef struct Args {
+  const Kernel *kernel;
+  cl_ulong local;    /* bytes of local arguments */
+  cl_uint constants; /* constant arguments */
+} Args;
+
+/* Raises for argument i (from 0) of the kernel. */
+static int badarg(lua_State *L, const Args *a, int i, const char *text) {
+  int n;
+  const Param *p = &clsh_kernelparams(a->kernel, &n)[i];
+  const char *space = !p->known          ? ""
+                      : p->space == 'g' ? "global "
+                      : p->space == 'l' ? "local "
+                      : p->space == 'c' ? "constant "
+                                        : "";
+  lua_pushfstring(L, "%s: argument %d%s%s%s (%s%s): %s",
+                  clsh_kernelname(a->kernel), i + 1,
+                  p->name[0] != '\0' ? " '" : "", p->name,
+                  p->name[0] != '\0' ? "'" : "", space,
+                  p->known ? p->type : "type unknown", text);
+  clsh_pusherror(L, CL_SUCCESS, NULL, lua_tostring(L, -1));
+  lua_pushstring(L, clsh_kernelname(a->kernel));
+  lua_setfield(L, -2, "kernel");
+  lua_pushinteger(L, i + 1);
+  lua_setfield(L, -2, "arg");
+  return lua_error(L);
+}
+
+static void setarg(lua_State *L, const Args *a, int i, size_t size,
+                   const void *p) {
+  cl_int err =
+      clSetKernelArg(clsh_kernelhandle(a->kernel), (cl_uint)i, size, p);
+  if (err != CL_SUCCESS)
+    badarg(L, a, i,
+           lua_pushfstring(L, "clSetKernelArg: %s (%d), %I bytes",
+                           clsh_errorname(err), (int)err,
+                           (LUAI_UACINT)size));
+}
+
+/* The buffer at `idx`, or inside cl.any(); NULL if it is neither. */
+static Buffer *tobuffer(lua_State *L, const Args *a, int i, int idx,
+                        bool *any) {
+  Any *wrapped = clsh_testobject(L, idx, &any_class);
+  Buffer *b = wrapped != NULL ? wrapped->buffer : clsh_testbuffer(L, idx);
+  *any = wrapped != NULL;
+  if (b != NULL && ((Object *)b)->closed)
+    badarg(L, a, i, "this Buffer is closed");
+  if (b == NULL && strcmp(clsh_anyname(L, idx), "Buffer") == 0)
+    badarg(L, a, i, "this Buffer is closed");
+  return b;
+}
+
+static void checkconstant(lua_State *L, Args *a, int i, const Buffer *b) {
+  const Limits *l = clsh_limits(clsh_kernelcontext(a->kernel));
+  if (clsh_bufferbytes(b) > l->constant_mem)
+    badarg(L, a, i,
+           lua_pushfstring(L, "%I bytes, the device's constant memory takes "
+                              "%I",
+                           (LUAI_UACINT)clsh_bufferbytes(b),
+                           (LUAI_UACINT)l->constant_mem));
+  if (++a->constants > l->constant_args)
+    badarg(L, a, i,
+           lua_pushfstring(L, "the device takes %d constant arguments",
+                           (int)l->constant_args));
+}
+
+static void setmem(lua_State *L, Args *a, int i, const Param *p,
+                      const Buffer *b, bool any) {
+  const Type *t = clsh_buffertype(b);
+  if (p->known && !any && p->value != t)
+    badarg(L, a, i,
+           lua_pushfstring(L, "got a Buffer of %s; cl.any(b) passes it all "
+                              "the same",
+                           t->name));
+  if (clsh_buffercontext(b) != clsh_kernelcontext(a->kernel))
+    badarg(L, a, i, "the Buffer is of another context (device)");
+  if (p->space == 'c')
+    checkconstant(L, a, i, b);
+  cl_mem handle = clsh_bufferhandle(b);
+  setarg(L, a, i, sizeof handle, &handle);
+}
+
+static void setlocal(lua_State *L, Args *a, int i, const Param *p,
+                     const Local *l) {
+  if (p->known && p->value != NULL && p->value != l->type)
+    badarg(L, a, i, lua_pushfstring(L, "got local memory of %s",
+                                    l->type->name));
+  a->local += l->bytes;
+  const Limits *limits = clsh_limits(clsh_kernelcontext(a->kernel));
+  cl_ulong own = clsh_kernellocal(a->kernel);
+  if (a->local + own > limits->local_mem)
+    badarg(L, a, i,
+           lua_pushfstring(L, "%I bytes of local memory in all, the device "
+                              "has %I",
+                           (LUAI_UACINT)(a->local + own),
+                           (LUAI_UACINT)limits->local_mem));
+  setarg(L, a, i, l->bytes, NULL);
+}
+
+static const char *badpointer(lua_State *L, const Param *p, int idx) {
+  if (p->space == 'l')
+    return lua_pushfstring(L, "cl.localmem(\"%s\", n) expected, got %s",
+                           p->value != NULL ? p->value->name : "float",
+                           clsh_anyname(L, idx));
+  return lua_pushfstring(L, "Buffer expected, got %s", clsh_anyname(L, idx));
+}
+
+/* A parameter by value: of a known type, or one that needs cl.T(x). */
+static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
+  char data[128];
+  const Value *v = clsh_testobject(L, idx, &value_class);
+  if (v != NULL) {
+    if (p->value != NULL && v->type != NULL && p->value != v->type)
+      badarg(L, a, i, lua_pushfstring(L, "got a %s", v->type->name));
+    if (p->value != NULL && v->size != p->value->size)
+      badarg(L, a, i,
+             lua_pushfstring(L, "%d bytes expected, got %I",
+                             (int)p->value->size, (LUAI_UACINT)v->size));
+    setarg(L, a, i, v->size, v->data);
+    return;
+  }
+  if (p->value == NULL)
+    badarg(L, a, i,
+           lua_pushfstring(L, "the type is not known here: pass cl.int(x), "
+                              "cl.float(x) ... or cl.bytes(s), got %s",
+                           clsh_anyname(L, idx)));
+  const char *wrong = clsh_toelement(L, idx, p->value, data);
+  if (wrong != NULL)
+    badarg(L, a, i, wrong);
+  setarg(L, a, i, p->value->size, data);
+}
+
+static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
+  bool any;
+  if (p->known && !p->pointer) {
+    setvalue(L, a, i, p, idx);
+    return;
+  }
+  Buffer *b = tobuffer(L, a, i, idx, &any);
+  const Local *l = clsh_testobject(L, idx, &local_class);
+  if (b != NULL && (!p->known || p->space != 'l'))
+    setmem(L, a, i, p, b, any);
+  else if (l != NULL && (!p->known || p->space == 'l'))
+    setlocal(L, a, i, p, l);
+  else if (p->known)
+    badarg(L, a, i, badpointer(L, p, idx));
+  else
+    setvalue(L, a, i, p, idx);
+}
+
+/*
+** Sets all arguments of a kernel from the n values at `first`. They hold
+** until the next launch sets all of them anew, so none needs anchoring.
+*/
+void clsh_setargs(lua_State *L, const Kernel *k, int first, int n) {
+  int nparams;
+  const Param *params = clsh_kernelparams(k, &nparams);
+  Args a = {k, 0, 0};
+  if (n < nparams)
+    badarg(L, &a, n,
+           lua_pushfstring(L, "missing: got %d of %d values", n, nparams));
+  if (n > nparams)
+    clsh_error(L, "%s: takes %d values, got %d", clsh_kernelname(k), nparams,
+               n);
+  for (int i = 0; i < n; i++)
+    setone(L, &a, i, &params[i], first + i);
+}
+
+/* Adds cl.char ... cl.double16 to the module table at the top. */
+static void addtyped(lua_State *L) {
+  static const char *const scalars[] = {
+      "char", "uchar", "short", "ushort", "int",    "uint",
+      "long", "ulong", "half",  "float",  "double", NULL};
+  static const char *const widths[] = {"", "2", "3", "4", "8", "16", NULL};
+  for (int i = 0; scalars[i] != NULL; i++)
+    for (int j = 0; widths[j] != NULL; j++) {
+      const char *name = lua_pushfstring(L, "%s%s", scalars[i], widths[j]);
+      lua_pushvalue(L, -1);
+      lua_pushcclosure(L, cl_typed, 1);
+      lua_setfield(L, -3, name);
+      lua_pop(L, 1);
+    }
+}
+
+void clsh_openarg(lua_State *L) {
+  static const luaL_Reg functions[] = {{"any", cl_any},
+                                       {"bytes", cl_bytes},
+                                       {"localmem", cl_localmem},
+                                       {NULL, NULL}};
+  clsh_newclass(L, &value_class);
+  clsh_newclass(L, &local_class);
+  clsh_newclass(L, &any_class);
+  luaL_setfuncs(L, functions, 0);
+  addtyped(L);
+}

@@ -1,0 +1,375 @@
+/*
+** array.c - class Array: typed host memory, checked at every access.
+** The memory is a Block, shared by reshaped arrays and by transfers under
+** way: closing an array never pulls it from under the driver.
+** SPDX-License-Identifier: MIT
+*/
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "array.h"
+
+#define PAGE 4096 /* alignment of all but small blocks: good for DMA */
+
+static void freeblock(Block *b) {
+  free(b->data);
+}
+
+/* Gives up one reference; the last one frees the memory. */
+void clsh_releaseblock(Block *b) {
+  if (--b->refs > 0)
+    return;
+  if (b->free != NULL)
+    b->free(b);
+  free(b);
+}
+
+static void array_release(Object *o) {
+  Array *a = (Array *)o;
+  if (a->block != NULL)
+    clsh_releaseblock(a->block);
+  a->block = NULL;
+}
+
+/* A zeroed block; NULL when there is no memory for it. */
+static Block *newblock(size_t bytes) {
+  Block *b = calloc(1, sizeof *b);
+  if (b == NULL)
+    return NULL;
+  if (posix_memalign(&b->data, bytes < PAGE ? 64 : PAGE, bytes) != 0) {
+    free(b);
+    return NULL;
+  }
+  memset(b->data, 0, bytes);
+  b->bytes = bytes;
+  b->refs = 1;
+  b->free = freeblock;
+  return b;
+}
+
+/* Where the system promises more than it has, zeroing would kill us. */
+static size_t physicalmemory(void) {
+  long pages = sysconf(_SC_PHYS_PAGES);
+  long size = sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? (size_t)pages * (size_t)size : PTRDIFF_MAX;
+}
+
+static const Class class;
+
+static Array *newbox(lua_State *L, const Type *t, const Shape *s) {
+  Array *a = clsh_newobject(L, &class, 0);
+  a->type = t;
+  a->shape = *s;
+  return a;
+}
+
+/* A zeroed array, on the stack. */
+Array *clsh_newarray(lua_State *L, const Type *t, const Shape *s) {
+  Array *a = newbox(L, t, s);
+  size_t bytes = s->count * t->size;
+  size_t memory = physicalmemory();
+  if (bytes > memory)
+    clsh_error(L,
+               "an array of %I bytes (%s%s): this machine has %I bytes of "
+               "memory",
+               (lua_Integer)bytes, t->name, clsh_shapestring(L, s),
+               (lua_Integer)memory);
+  a->block = newblock(bytes);
+  if (a->block == NULL) {
+    lua_gc(L, LUA_GCCOLLECT);
+    a->block = newblock(bytes);
+  }
+  if (a->block == NULL)
+    clsh_error(L, "no host memory for an array of %I bytes (%s%s)",
+               (lua_Integer)bytes, t->name, clsh_shapestring(L, s));
+  clsh_pressure(L, bytes);
+  return a;
+}
+
+/*
+** An array over memory that is there already, on the stack. It takes a
+** reference of its own. Whoever must take the memory away early (unmap)
+** sets b->data to NULL: from then on each access raises.
+*/
+Array *clsh_wrapblock(lua_State *L, const Type *t, const Shape *s, Block *b) {
+  Array *a = newbox(L, t, s);
+  if (b != NULL)
+    b->refs++;
+  a->block = b;
+  return a;
+}
+
+/* Gives an array that was made without a block one, reference and all. */
+void clsh_setblock(Array *a, Block *b) {
+  a->block = b;
+}
+
+Array *clsh_testarray(lua_State *L, int arg) {
+  return clsh_testobject(L, arg, &class);
+}
+
+Array *clsh_checkarray(lua_State *L, int arg) {
+  return clsh_checkobject(L, arg, &class);
+}
+
+Block *clsh_arrayblock(Array *a) {
+  return a->block;
+}
+
+const Type *clsh_arraytype(const Array *a) {
+  return a->type;
+}
+
+const Shape *clsh_arrayshape(const Array *a) {
+  return &a->shape;
+}
+
+size_t clsh_arraybytes(const Array *a) {
+  return a->shape.count * a->type->size;
+}
+
+/* Pushes "float[4][5]". */
+const char *clsh_arrayname(lua_State *L, const Array *a) {
+  lua_pushstring(L, a->type->name);
+  clsh_shapestring(L, &a->shape);
+  lua_concat(L, 2);
+  return lua_tostring(L, -1);
+}
+
+/*
+** The elements. To be asked for again after anything that may run Lua code
+** (a call, an allocation): a finalizer can close the array.
+*/
+void *clsh_arraydata(lua_State *L, const Array *a) {
+  if (a->head.closed)
+    clsh_error(L, "this Array is closed");
+  if (a->block == NULL || a->block->data == NULL)
+    clsh_error(L, "the memory of this Array is no longer mapped");
+  return a->block->data;
+}
+
+/* The array that a field or a metamethod is asked of. */
+static Array *self(lua_State *L) {
+  Array *a = clsh_anyobject(L, 1, &class);
+  clsh_arraydata(L, a);
+  return a;
+}
+
+/* The index at `arg`, counted from 1, below `limit` when counted from 0. */
+static size_t checkindex(lua_State *L, const Array *a, int arg, size_t limit) {
+  int whole = 0;
+  lua_Integer i = 0;
+  if (lua_type(L, arg) == LUA_TNUMBER)
+    i = lua_tointegerx(L, arg, &whole);
+  if (whole && i >= 1 && (lua_Unsigned)i <= limit)
+    return (size_t)(i - 1);
+  const char *key = lua_type(L, arg) == LUA_TNUMBER
+                        ? luaL_tolstring(L, arg, NULL)
+                        : luaL_typename(L, arg);
+  clsh_error(L, "index %s of an Array %s: %s 1..%I", key, clsh_arrayname(L, a),
+             whole ? "outside" : "no whole number in", (lua_Integer)limit);
+  return 0;
+}
+
+/* The element with the flat number at `arg`. */
+static void *element(lua_State *L, const Array *a, int arg) {
+  size_t i = checkindex(L, a, arg, a->shape.count);
+  return (char *)clsh_arraydata(L, a) + i * a->type->size;
+}
+
+static void store(lua_State *L, const Array *a, void *p, int value) {
+  const char *wrong = clsh_toelement(L, value, a->type, p);
+  if (wrong != NULL)
+    clsh_error(L, "element of an Array %s: %s", clsh_arrayname(L, a), wrong);
+}
+
+static int array_index(lua_State *L) {
+  const Array *a = self(L);
+  if (lua_type(L, 2) == LUA_TSTRING)
+    return 0; /* neither method nor field: nil, as for a table */
+  clsh_pushelement(L, a->type, element(L, a, 2));
+  return 1;
+}
+
+static int array_newindex(lua_State *L) {
+  const Array *a = self(L);
+  if (lua_type(L, 2) == LUA_TSTRING)
+    return clsh_error(L, "an Array has no field '%s' to set",
+                      lua_tostring(L, 2));
+  store(L, a, element(L, a, 2), 3);
+  return 0;
+}
+
+static int array_len(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)self(L)->shape.count);
+  return 1;
+}
+
+static int array_tostring(lua_State *L) {
+  const Array *a = clsh_anyobject(L, 1, &class);
+  lua_pushfstring(L, "Array %s%s", clsh_arrayname(L, a),
+                  a->head.closed ? " (closed)" : "");
+  return 1;
+}
+
+/* The element with one index for each dimension, from `arg` on. */
+static void *place(lua_State *L, const Array *a, int arg, int given) {
+  const Shape *s = &a->shape;
+  size_t flat = 0;
+  if (given != s->ndims)
+    clsh_error(L, "an Array %s takes %d indexes, got %d", clsh_arrayname(L, a),
+               s->ndims, given);
+  for (int d = 0; d < s->ndims; d++) {
+    size_t i = checkindex(L, a, arg + d, s->dim[d]);
+    flat = flat * s->dim[d] + i;
+  }
+  return (char *)clsh_arraydata(L, a) + flat * a->type->size;
+}
+
+/** Array:at(i, j, ...) -> value
+ * The element at these indexes, one for each dimension, from 1.
+ */
+static int array_at(lua_State *L) {
+  const Array *a = clsh_checkarray(L, 1);
+  clsh_pushelement(L, a->type, place(L, a, 2, lua_gettop(L) - 1));
+  return 1;
+}
+
+/** Array:set(i, j, ..., value) -> array
+ * Sets the element at these indexes, one for each dimension, from 1.
+ */
+static int array_set(lua_State *L) {
+  const Array *a = clsh_checkarray(L, 1);
+  int top = lua_gettop(L);
+  store(L, a, place(L, a, 2, top > 2 ? top - 2 : 0), top);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/** Array:reshape(shape) -> array
+ * The same memory under another shape with as many elements: writing one
+ * of the two shows in the other.
+ */
+static int array_reshape(lua_State *L) {
+  Array *a = clsh_checkarray(L, 1);
+  Shape s;
+  clsh_checkshape(L, 2, a->type, &s);
+  if (s.count != a->shape.count)
+    return clsh_argerror(L, 2, "an Array %s has %I elements, %s has %I",
+                         clsh_arrayname(L, a), (lua_Integer)a->shape.count,
+                         clsh_shapestring(L, &s), (lua_Integer)s.count);
+  Array *b = newbox(L, a->type, &s);
+  clsh_arraydata(L, a);
+  b->block = a->block;
+  b->block->refs++;
+  return 1;
+}
+
+/** Array:copy() -> array
+ * A new array of the same type and shape with the same elements.
+ */
+static int array_copy(lua_State *L) {
+  const Array *a = clsh_checkarray(L, 1);
+  Array *b = clsh_newarray(L, a->type, &a->shape);
+  memcpy(clsh_arraydata(L, b), clsh_arraydata(L, a), clsh_arraybytes(a));
+  return 1;
+}
+
+/** Array:convert(type) -> array
+ * A new array of the same shape with another element type. Integer types
+ * take whole numbers in their range only; anything else raises, with its
+ * index.
+ */
+static int array_convert(lua_State *L) {
+  Array *a = clsh_checkarray(L, 1);
+  const Type *t = clsh_checktype(L, 2);
+  clsh_convert(L, clsh_newarray(L, t, &a->shape), a);
+  return 1;
+}
+
+static int array_type(lua_State *L) {
+  lua_pushstring(L, self(L)->type->name);
+  return 1;
+}
+
+static int array_shape(lua_State *L) {
+  clsh_pushshape(L, &self(L)->shape);
+  return 1;
+}
+
+static int array_bytes(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)clsh_arraybytes(self(L)));
+  return 1;
+}
+
+/* Rows and columns exist in two dimensions only. */
+static int pushextent(lua_State *L, int d) {
+  const Array *a = self(L);
+  if (a->shape.ndims == 2)
+    lua_pushinteger(L, (lua_Integer)a->shape.dim[d]);
+  else
+    lua_pushnil(L);
+  return 1;
+}
+
+static int array_rows(lua_State *L) {
+  return pushextent(L, 0);
+}
+
+static int array_cols(lua_State *L) {
+  return pushextent(L, 1);
+}
+
+/** cl.array(type, shape [, init]) -> Array
+ * Typed host memory: `cl.array("float", {rows, cols})`, `cl.array("int", 9)`.
+ * The elements begin at zero, or as `init` says: a number for all of them,
+ * an Array of as many elements (converted), a nested table of rows, a
+ * function(i, j) that returns each, or a string with the raw bytes.
+ * h[i] reads and writes the i-th element, counted from 1 through all rows.
+ */
+static int cl_array(lua_State *L) {
+  const Type *t = clsh_checktype(L, 1);
+  Shape s;
+  clsh_checkshape(L, 2, t, &s);
+  lua_settop(L, 3);
+  Array *a = clsh_newarray(L, t, &s);
+  if (!lua_isnil(L, 3))
+    clsh_setarray(L, a, 3);
+  return 1;
+}
+
+static const luaL_Reg meta[] = {{"__len", array_len},
+                                {"__len", array_len},
+                                {"__newindex", array_newindex},
+                                {"__tostring", array_tostring},
+                                {NULL, NULL}};
+
+static const luaL_Reg methods[] = {{"at", array_at},
+                                   {"convert", array_convert},
+                                   {"copy", array_copy},
+                                   {"equal", clsh_arrayequal},
+                                   {"fill", clsh_arrayfill},
+                                   {"max_diff", clsh_arraymaxdiff},
+                                   {"random", clsh_arrayrandom},
+                                   {"readfile", clsh_arrayreadfile},
+                                   {"reshape", array_reshape},
+                                   {"set", array_set},
+                                   {"swap", clsh_arrayswap},
+                                   {"table", clsh_arraytable},
+                                   {"tostring", clsh_arraybytestring},
+                                   {"writefile", clsh_arraywritefile},
+                                   {NULL, NULL}};
+
+static const luaL_Reg fields[] = {
+    {"bytes", array_bytes}, {"cols", array_cols}, {"rows", array_rows},
+    {"shape", array_shape}, {"type", array_type}, {NULL, NULL}};
+
+static const Class class = {"Array", sizeof(Array), methods,      fields,
+                            meta,    array_index,   array_release};
+
+void clsh_openarray(lua_State *L) {
+  static const luaL_Reg functions[] = {{"array", cl_array}, {NULL, NULL}};
+  clsh_newclass(L, &class);
+  luaL_setfuncs(L, functions, 0);
+}

@@ -1,0 +1,195 @@
+/*
+** arrayinit.c - class Array: elements from the values that Lua has (a
+** number, nested tables, a function, bytes), and nested tables from them.
+** SPDX-License-Identifier: MIT
+*/
+#include <limits.h>
+#include <string.h>
+
+#include "array.h"
+
+/* Where in an array one is: one index for each dimension, from 0. */
+typedef struct Place {
+  int depth; /* indexes that are set */
+  size_t at[MAXDIMS];
+  size_t flat; /* number of the element that comes next */
+} Place;
+
+/* Pushes "[3][2]", counted from 1. */
+static const char *placestring(lua_State *L, const Place *w) {
+  Shape s = {w->depth, {0}, 0};
+  for (int d = 0; d < w->depth; d++)
+    s.dim[d] = w->at[d] + 1;
+  return clsh_shapestring(L, &s);
+}
+
+static void fill(lua_State *L, Array *a, int arg) {
+  char element[128];
+  size_t bytes = clsh_arraybytes(a);
+  size_t done = a->type->size;
+  const char *wrong = clsh_toelement(L, arg, a->type, element);
+  if (wrong != NULL)
+    clsh_argerror(L, arg, "%s", wrong);
+  char *p = clsh_arraydata(L, a);
+  memcpy(p, element, done);
+  for (; done < bytes; done *= 2) /* what is there doubles */
+    memcpy(p + done, p, done < bytes - done ? done : bytes - done);
+}
+
+/* What stands at the stack's top is no table of `expected` entries. */
+static void badrow(lua_State *L, const Array *a, const Place *w,
+                   lua_Integer expected) {
+  int row = lua_gettop(L);
+  const char *unit = w->depth < a->shape.ndims - 1 ? "rows" : "elements";
+  if (w->depth == 0)
+    lua_pushliteral(L, "the table");
+  else if (w->depth == 1)
+    lua_pushfstring(L, "row %I", (lua_Integer)w->at[0] + 1);
+  else
+    lua_pushfstring(L, "row %s", placestring(L, w));
+  const char *which = lua_tostring(L, -1);
+  if (lua_type(L, row) != LUA_TTABLE)
+    clsh_error(L, "%s: table of %I %s expected, got %s", which, expected, unit,
+               luaL_typename(L, row));
+  clsh_error(L, "%s has %I %s, %I expected", which,
+             (lua_Integer)lua_rawlen(L, row), unit, expected);
+}
+
+static void storenext(lua_State *L, Array *a, Place *w) {
+  char element[128];
+  const char *wrong = clsh_toelement(L, -1, a->type, element);
+  if (wrong != NULL)
+    clsh_error(L, "element %s: %s", placestring(L, w), wrong);
+  char *p = clsh_arraydata(L, a);
+  memcpy(p + w->flat++ * a->type->size, element, a->type->size);
+}
+
+/*
+** The elements of the nested table at the stack's top. It goes as deep as
+** the array has dimensions and no deeper, so a cycle cannot hold it.
+*/
+static void fromtable(lua_State *L, Array *a, Place *w) {
+  int d = w->depth;
+  size_t n = a->shape.dim[d];
+  if (lua_type(L, -1) != LUA_TTABLE || lua_rawlen(L, -1) != n)
+    badrow(L, a, w, (lua_Integer)n);
+  clsh_poll(L);
+  w->depth++;
+  for (size_t i = 0; i < n; i++) {
+    w->at[d] = i;
+    lua_rawgeti(L, -1, (lua_Integer)i + 1);
+    if (d == a->shape.ndims - 1)
+      storenext(L, a, w);
+    else
+      fromtable(L, a, w);
+    lua_pop(L, 1);
+  }
+  w->depth = d;
+}
+
+/* Steps to the next place in row-major order; false after the last. */
+static bool step(const Shape *s, Place *w) {
+  for (int d = s->ndims - 1; d >= 0; d--) {
+    if (++w->at[d] < s->dim[d])
+      return true;
+    w->at[d] = 0;
+  }
+  return false;
+}
+
+static void fromfunction(lua_State *L, Array *a, int arg) {
+  Place w = {a->shape.ndims, {0}, 0};
+  do {
+    lua_pushvalue(L, arg);
+    for (int d = 0; d < w.depth; d++)
+      lua_pushinteger(L, (lua_Integer)w.at[d] + 1);
+    lua_call(L, w.depth, 1);
+    storenext(L, a, &w);
+    lua_pop(L, 1);
+  } while (step(&a->shape, &w));
+}
+
+static void frombytes(lua_State *L, Array *a, int arg) {
+  size_t len;
+  const char *s = lua_tolstring(L, arg, &len);
+  if (len != clsh_arraybytes(a))
+    clsh_argerror(L, arg, "string of %I bytes expected for %s, got %I",
+                  (lua_Integer)clsh_arraybytes(a), clsh_arrayname(L, a),
+                  (lua_Integer)len);
+  memcpy(clsh_arraydata(L, a), s, len);
+}
+
+/*
+** Sets all elements from the value at `arg`: a number (or a vector's table
+** for an array of them), an Array, a nested table, a function, or a string
+** of raw bytes.
+*/
+void clsh_setarray(lua_State *L, Array *a, int arg) {
+  Place w = {0};
+  Array *from = clsh_testarray(L, arg);
+  arg = lua_absindex(L, arg);
+  luaL_checkstack(L, 2 * MAXDIMS + LUA_MINSTACK, NULL);
+  clsh_arraydata(L, a);
+  if (from != NULL) {
+    clsh_convert(L, a, from);
+    return;
+  }
+  switch (lua_type(L, arg)) {
+  case LUA_TNUMBER:
+    fill(L, a, arg);
+    break;
+  case LUA_TSTRING:
+    frombytes(L, a, arg);
+    break;
+  case LUA_TTABLE:
+    lua_pushvalue(L, arg);
+    fromtable(L, a, &w);
+    lua_pop(L, 1);
+    break;
+  case LUA_TFUNCTION:
+    fromfunction(L, a, arg);
+    break;
+  default:
+    clsh_argerror(L, arg,
+                  "number, table, function, string or open Array expected, "
+                  "got %s",
+                  luaL_typename(L, arg));
+  }
+}
+
+/** Array:fill(value) -> array
+ * Sets all elements to one value; a vector takes a table of its components
+ * or one number for all of them.
+ */
+int clsh_arrayfill(lua_State *L) {
+  Array *a = clsh_checkarray(L, 1);
+  fill(L, a, 2);
+  lua_settop(L, 1);
+  return 1;
+}
+
+static void pushtable(lua_State *L, const Array *a, int d, size_t *flat) {
+  size_t n = a->shape.dim[d];
+  lua_createtable(L, n < INT_MAX ? (int)n : INT_MAX, 0);
+  clsh_poll(L);
+  for (size_t i = 0; i < n; i++) {
+    if (d == a->shape.ndims - 1) {
+      const char *p = clsh_arraydata(L, a);
+      clsh_pushelement(L, a->type, p + (*flat)++ * a->type->size);
+    } else {
+      pushtable(L, a, d + 1, flat);
+    }
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+}
+
+/** Array:table() -> table
+ * The elements as a Lua table, nested once for each dimension.
+ */
+int clsh_arraytable(lua_State *L) {
+  size_t flat = 0;
+  const Array *a = clsh_checkarray(L, 1);
+  luaL_checkstack(L, 2 * MAXDIMS + LUA_MINSTACK, NULL);
+  pushtable(L, a, 0, &flat);
+  return 1;
+}

@@ -1,0 +1,317 @@
+/*
+** arrayops.c - class Array: methods over all elements (random numbers,
+** comparison, byte order) and raw bytes to and from files.
+** SPDX-License-Identifier: MIT
+*/
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "array.h"
+
+#define IOBYTES ((size_t)16 << 20) /* read or written between two polls */
+
+/*
+** The i-th output, from 0, of splitmix64 with state `seed`: Steele, Lea,
+** Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014),
+** constants of Sebastiano Vigna's public-domain splitmix64.c. It needs no
+** state, so each element has its number whatever the order of filling.
+*/
+uint64_t clsh_splitmix64(uint64_t seed, uint64_t i) {
+  uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+
+/* The number at `arg`, or `def`, as the array's type has it. */
+static void checkbound(lua_State *L, const Array *a, int arg, int def,
+                       char *element) {
+  lua_pushinteger(L, def);
+  if (!lua_isnoneornil(L, arg)) {
+    lua_pushvalue(L, arg);
+    if (lua_type(L, -1) != LUA_TNUMBER)
+      clsh_argerror(L, arg, "number expected, got %s", luaL_typename(L, -1));
+  }
+  const char *wrong = clsh_toelement(L, -1, a->type, element);
+  if (wrong != NULL)
+    clsh_argerror(L, arg, "%s", wrong);
+}
+
+/* Both bounds belong to it. More than 2^32 values: the modulo is biased by
+** less than one in 2^64 / n, otherwise the multiplication by n in 2^32. */
+static void randomintegers(lua_State *L, Array *a, uint64_t seed) {
+  const Type *t = a->type;
+  char element[2][128];
+  int64_t lo, hi, x[RUN];
+  checkbound(L, a, 3, 0, element[0]);
+  checkbound(L, a, 4, 99, element[1]);
+  clsh_loadintegers(t, element[0], 1, &lo);
+  clsh_loadintegers(t, element[1], 1, &hi);
+  if (t->kind == 'u' ? (uint64_t)lo > (uint64_t)hi : lo > hi)
+    clsh_argerror(L, 4, "upper bound below the lower one");
+  uint64_t n = (uint64_t)hi - (uint64_t)lo + 1; /* 0 stands for 2^64 */
+  char *p = clsh_arraydata(L, a);
+  for (Run r = {0}; clsh_nextrun(L, a, &r);) {
+    for (size_t i = 0; i < r.n; i++) {
+      uint64_t u = clsh_splitmix64(seed, r.first + i);
+      if (n != 0)
+        u = n <= UINT32_MAX ? (u >> 32) * n >> 32 : u % n;
+      x[i] = (int64_t)((uint64_t)lo + u);
+    }
+    clsh_storeintegers(t, x, r.n, p + r.offset);
+  }
+}
+
+/* `x` as a variable of the real type holds it. */
+double clsh_rounded(const Type *t, double x) {
+  return t->unit == 2   ? (double)clsh_fromhalf(clsh_tohalf(x))
+         : t->unit == 4 ? (double)(float)x
+                        : x;
+}
+
+/* As many random bits as the type has in its mantissa: k / 2^bits is exact
+** and below 1. Scaled, it may round up to `hi`, which is left out. */
+static void randomreals(lua_State *L, Array *a, uint64_t seed) {
+  const Type *t = a->type;
+  int bits = t->unit == 2 ? 11 : t->unit == 4 ? 24 : 53;
+  double unit = ldexp(1, -bits);
+  char element[2][128];
+  double lo, hi, x[RUN];
+  checkbound(L, a, 3, 0, element[0]);
+  checkbound(L, a, 4, 1, element[1]);
+  clsh_loadreals(t, element[0], 1, &lo);
+  clsh_loadreals(t, element[1], 1, &hi);
+  double width = hi - lo;
+  if (!isfinite(width) || width <= 0)
+    clsh_argerror(L, 4, "finite bounds with lower < upper expected");
+  char *p = clsh_arraydata(L, a);
+  for (Run r = {0}; clsh_nextrun(L, a, &r);) {
+    for (size_t i = 0; i < r.n; i++) {
+      uint64_t k = clsh_splitmix64(seed, r.first + i) >> (64 - bits);
+      double step = (double)k * unit * width; /* apart: never fused */
+      double v = lo + step;
+      x[i] = clsh_rounded(t, v) < hi ? v : lo;
+    }
+    clsh_storereals(t, x, r.n, p + r.offset);
+  }
+}
+
+/** Array:random(seed [, lo, hi]) -> array
+ * Fills with uniform random numbers, the same for the same seed on every
+ * machine: reals lo <= x < hi (0 and 1 by default), for integer types whole
+ * numbers lo..hi, both included (0 and 99). Element i is drawn from the
+ * i-th output of splitmix64.
+ */
+int clsh_arrayrandom(lua_State *L) {
+  Array *a = clsh_checkarray(L, 1);
+  int whole;
+  lua_settop(L, 4);
+  lua_Integer seed = lua_tointegerx(L, 2, &whole);
+  if (!whole || lua_type(L, 2) != LUA_TNUMBER)
+    return clsh_argerror(L, 2, "whole number expected as the seed, got %s",
+                         luaL_tolstring(L, 2, NULL));
+  if (lua_isnoneornil(L, 3) != lua_isnoneornil(L, 4))
+    return clsh_argerror(L, 4, "both bounds or none expected");
+  if (a->type->kind == 'f')
+    randomreals(L, a, (uint64_t)seed);
+  else
+    randomintegers(L, a, (uint64_t)seed);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* Two arrays with as many elements of the same width. */
+static void checkalike(lua_State *L, const Array *a, const Array *b) {
+  if (a->shape.count != b->shape.count || a->type->width != b->type->width)
+    clsh_error(L, "an Array %s cannot be compared with an Array %s",
+               clsh_arrayname(L, a), clsh_arrayname(L, b));
+}
+
+/* Index of the first pair that differs in a bit, or the count. */
+static size_t differing(lua_State *L, const Array *a, const Array *b) {
+  const Type *t = a->type;
+  const char *p = clsh_arraydata(L, a);
+  const char *q = clsh_arraydata(L, b);
+  size_t used = (size_t)t->unit * t->width; /* the gap may hold anything */
+  for (Run r = {0}; clsh_nextrun(L, a, &r);) {
+    if (memcmp(p + r.offset, q + r.offset, r.n * t->unit) == 0)
+      continue;
+    size_t i = r.first / t->width;
+    while (memcmp(p + i * t->size, q + i * t->size, used) == 0)
+      i++;
+    return i;
+  }
+  return a->shape.count;
+}
+
+/** Array:equal(other) -> true, or false and an index
+ * Whether two arrays of the same type hold the same bits; the index is that
+ * of the first element that differs. 0.0 and -0.0 differ, a NaN equals
+ * itself.
+ */
+int clsh_arrayequal(lua_State *L) {
+  const Array *a = clsh_checkarray(L, 1);
+  const Array *b = clsh_checkarray(L, 2);
+  checkalike(L, a, b);
+  if (a->type != b->type)
+    return clsh_argerror(L, 2, "Array of %s expected, got %s", a->type->name,
+                         b->type->name);
+  size_t i = differing(L, a, b);
+  lua_pushboolean(L, i == a->shape.count);
+  if (i == a->shape.count)
+    return 1;
+  lua_pushinteger(L, (lua_Integer)i + 1);
+  return 2;
+}
+
+/* |x - y|; where either is NaN it is infinite. */
+static double distance(double x, double y) {
+  double d = x == y ? 0 : fabs(x - y);
+  return d >= 0 ? d : HUGE_VAL;
+}
+
+/* The distances of a run; exact for integers of one type. */
+static void distances(const Type *t, const void *p, const Type *u,
+                      const void *q, size_t n, double *d) {
+  double x[RUN], y[RUN];
+  int64_t v[RUN], w[RUN];
+  if (t == u && t->kind != 'f') {
+    clsh_loadintegers(t, p, n, v);
+    clsh_loadintegers(t, q, n, w);
+    for (size_t i = 0; i < n; i++) {
+      uint64_t a = (uint64_t)v[i], b = (uint64_t)w[i];
+      bool above = t->kind == 'u' ? a > b : v[i] > w[i];
+      d[i] = (double)(above ? a - b : b - a);
+    }
+    return;
+  }
+  clsh_loadreals(t, p, n, x);
+  clsh_loadreals(u, q, n, y);
+  for (size_t i = 0; i < n; i++)
+    d[i] = distance(x[i], y[i]);
+}
+
+/** Array:max_diff(other) -> difference, index
+ * The greatest absolute difference of two arrays with as many elements, and
+ * the first element that has it. A NaN on either side counts as infinite,
+ * so a wrong result never passes for a small difference.
+ */
+int clsh_arraymaxdiff(lua_State *L) {
+  const Array *a = clsh_checkarray(L, 1);
+  const Array *b = clsh_checkarray(L, 2);
+  double d[RUN], worst = -1;
+  size_t at = 0;
+  checkalike(L, a, b);
+  const char *p = clsh_arraydata(L, a);
+  const char *q = clsh_arraydata(L, b);
+  Run r = {0}, s = {0};
+  while (clsh_nextrun(L, a, &r) && clsh_nextrun(L, b, &s)) {
+    distances(a->type, p + r.offset, b->type, q + s.offset, r.n, d);
+    for (size_t i = 0; i < r.n; i++)
+      if (d[i] > worst) {
+        worst = d[i];
+        at = (r.first + i) / a->type->width;
+      }
+  }
+  lua_pushnumber(L, worst);
+  lua_pushinteger(L, (lua_Integer)at + 1);
+  return 2;
+}
+
+/** Array:swap() -> array
+ * Reverses the byte order of every number in place.
+ */
+int clsh_arrayswap(lua_State *L) {
+  const Array *a = clsh_checkarray(L, 1);
+  size_t unit = a->type->unit;
+  size_t bytes = clsh_arraybytes(a);
+  char *p = clsh_arraydata(L, a);
+  for (size_t i = 0; i < bytes; i += unit) {
+    if (i % IOBYTES == 0)
+      clsh_poll(L);
+    for (size_t j = 0; j < unit / 2; j++) {
+      char c = p[i + j];
+      p[i + j] = p[i + unit - 1 - j];
+      p[i + unit - 1 - j] = c;
+    }
+  }
+  lua_settop(L, 1);
+  return 1;
+}
+
+/** Array:tostring() -> string
+ * The elements' bytes as they lie in memory.
+ */
+int clsh_arraybytestring(lua_State *L) {
+  const Array *a = clsh_checkarray(L, 1);
+  lua_pushlstring(L, clsh_arraydata(L, a), clsh_arraybytes(a));
+  return 1;
+}
+
+static FILE *checkfile(lua_State *L, int arg) {
+  luaL_Stream *s = luaL_testudata(L, arg, LUA_FILEHANDLE);
+  if (s == NULL || lua_rawlen(L, arg) < sizeof *s)
+    clsh_argerror(L, arg, "file expected, got %s", luaL_typename(L, arg));
+  if (s->closef == NULL)
+    clsh_argerror(L, arg, "this file is closed");
+  return s->f;
+}
+
+/* The bytes of the first n elements; all of them without `arg`. */
+static size_t checkbytes(lua_State *L, const Array *a, int arg) {
+  if (lua_isnoneornil(L, arg))
+    return clsh_arraybytes(a);
+  size_t n = clsh_checkcount(L, arg, "number of elements");
+  if (n > a->shape.count)
+    clsh_argerror(L, arg, "%I elements of an Array %s", (lua_Integer)n,
+                  clsh_arrayname(L, a));
+  return n * a->type->size;
+}
+
+/** Array:readfile(file [, n]) -> array
+ * Fills the array, or its first n elements, with raw bytes from where the
+ * Lua file handle stands. Raises when the file ends before.
+ */
+int clsh_arrayreadfile(lua_State *L) {
+  const Array *a = clsh_checkarray(L, 1);
+  FILE *f = checkfile(L, 2);
+  size_t bytes = checkbytes(L, a, 3);
+  char *p = clsh_arraydata(L, a);
+  for (size_t done = 0, n; done < bytes; done += n) {
+    size_t part = bytes - done < IOBYTES ? bytes - done : IOBYTES;
+    clsh_poll(L);
+    errno = 0;
+    n = fread(p + done, 1, part, f);
+    if (n < part)
+      return clsh_error(L, "%s after %I of %I bytes",
+                        ferror(f) ? strerror(errno) : "the file ends",
+                        (lua_Integer)(done + n), (lua_Integer)bytes);
+  }
+  lua_settop(L, 1);
+  return 1;
+}
+
+/** Array:writefile(file [, n]) -> array
+ * Writes the raw bytes of the array, or of its first n elements, to a Lua
+ * file handle. Raises when the system does not take them.
+ */
+int clsh_arraywritefile(lua_State *L) {
+  const Array *a = clsh_checkarray(L, 1);
+  FILE *f = checkfile(L, 2);
+  size_t bytes = checkbytes(L, a, 3);
+  const char *p = clsh_arraydata(L, a);
+  for (size_t done = 0, n; done < bytes; done += n) {
+    size_t part = bytes - done < IOBYTES ? bytes - done : IOBYTES;
+    clsh_poll(L);
+    errno = 0;
+    n = fwrite(p + done, 1, part, f);
+    if (n < part)
+      return clsh_error(L, "%s after %I of %I bytes",
+                        errno != 0 ? strerror(errno) : "writing stopped",
+                        (lua_Integer)(done + n), (lua_Integer)bytes);
+  }
+  lua_settop(L, 1);
+  return 1;
+}

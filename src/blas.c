@@ -1,0 +1,172 @@
+/*
+** blas.c - cl.host: OpenBLAS, the CPU's own best, through CBLAS. It is
+** looked up when first asked for and never linked: clshell runs without it.
+** SPDX-License-Identifier: MIT
+*/
+#include <dlfcn.h>
+#include <limits.h>
+#include <string.h>
+
+#include "host.h"
+
+#define ROWMAJOR 101 /* CblasRowMajor */
+#define NOTRANS 111  /* CblasNoTrans */
+
+typedef void (*Sgemm)(int order, int transa, int transb, int m, int n, int k,
+                      float alpha, const float *a, int lda, const float *b,
+                      int ldb, float beta, float *c, int ldc);
+typedef void (*Dgemm)(int order, int transa, int transb, int m, int n, int k,
+                      double alpha, const double *a, int lda, const double *b,
+                      int ldb, double beta, double *c, int ldc);
+
+/* What the library offers; all but the first two may be NULL. */
+static struct {
+  Sgemm sgemm;
+  Dgemm dgemm;
+  const char *(*config)(void);
+  const char *(*corename)(void);
+  int (*getthreads)(void);
+  void (*setthreads)(int n);
+} blas;
+
+static const char *const candidates[] = {
+#ifdef __APPLE__
+    "/opt/homebrew/opt/openblas/lib/libopenblas.dylib",
+    "/usr/local/opt/openblas/lib/libopenblas.dylib", "libopenblas.dylib",
+    "/System/Library/Frameworks/Accelerate.framework/Accelerate",
+#else
+    "libopenblas.so.0",
+    "libopenblas.so",
+    "libopenblasp.so.0",
+    "libcblas.so.3",
+    "libblas.so.3",
+#endif
+    NULL};
+
+/* ISO C has no cast from an object's address to a function's. */
+static bool find(void *lib, const char *name, void *function, size_t size) {
+  void *p = dlsym(lib, name);
+  if (p != NULL)
+    memcpy(function, &p, size);
+  return p != NULL;
+}
+
+/* The library stays loaded: its threads run in it. */
+static bool load(void) {
+  for (int i = 0; blas.sgemm == NULL && candidates[i] != NULL; i++) {
+    void *lib = dlopen(candidates[i], RTLD_NOW | RTLD_LOCAL);
+    if (lib == NULL)
+      continue;
+    if (!find(lib, "cblas_dgemm", &blas.dgemm, sizeof blas.dgemm) ||
+        !find(lib, "cblas_sgemm", &blas.sgemm, sizeof blas.sgemm)) {
+      dlclose(lib); /* a BLAS without CBLAS */
+      continue;
+    }
+    find(lib, "openblas_get_config", &blas.config, sizeof blas.config);
+    find(lib, "openblas_get_corename", &blas.corename, sizeof blas.corename);
+    find(lib, "openblas_get_num_threads", &blas.getthreads,
+         sizeof blas.getthreads);
+    find(lib, "openblas_set_num_threads", &blas.setthreads,
+         sizeof blas.setthreads);
+  }
+  return blas.sgemm != NULL;
+}
+
+static int missing(lua_State *L) {
+  lua_pushnil(L);
+  lua_pushliteral(L, "no OpenBLAS: install it (Debian: libopenblas0, Fedora "
+                     "and Arch: openblas, macOS: brew install openblas)");
+  return 2;
+}
+
+static void setstring(lua_State *L, const char *name, const char *value) {
+  lua_pushstring(L, value);
+  lua_setfield(L, -2, name);
+}
+
+/** cl.host.blas() -> table, or nil and the reason
+ * The BLAS that gemm_blas uses: name, path, and where it tells, config,
+ * core (what it takes the CPU for) and threads.
+ */
+int clsh_hostblas(lua_State *L) {
+  Dl_info info;
+  void *p;
+  if (!load())
+    return missing(L);
+  lua_createtable(L, 0, 5);
+  setstring(L, "name", blas.config != NULL ? "OpenBLAS" : "CBLAS");
+  if (blas.config != NULL)
+    setstring(L, "config", blas.config());
+  if (blas.corename != NULL)
+    setstring(L, "core", blas.corename());
+  memcpy(&p, &blas.sgemm, sizeof p);
+  if (dladdr(p, &info) != 0 && info.dli_fname != NULL)
+    setstring(L, "path", info.dli_fname);
+  if (blas.getthreads != NULL) {
+    lua_pushinteger(L, blas.getthreads());
+    lua_setfield(L, -2, "threads");
+  }
+  return 1;
+}
+
+/* The number of threads asked for, 0: as the library likes. */
+static int checkthreads(lua_State *L, int arg) {
+  int whole = 0;
+  lua_Integer n = 0;
+  if (clsh_rawoption(L, arg, "threads") != LUA_TNIL) {
+    n = lua_tointegerx(L, -1, &whole);
+    if (!whole || n < 1 || n > 4096)
+      clsh_error(L, "option threads: 1 to 4096 expected, got %s",
+                 luaL_tolstring(L, -1, NULL));
+  }
+  lua_pop(L, 1);
+  return (int)n;
+}
+
+static void multiply(const Gemm *g, Array *c) {
+  const void *a = g->a->block->data, *b = g->b->block->data;
+  int m = (int)g->m, n = (int)g->n, k = (int)g->k;
+  if (c->type->unit == 4)
+    blas.sgemm(ROWMAJOR, NOTRANS, NOTRANS, m, n, k, (float)g->alpha, a, k, b,
+               n, (float)g->beta, c->block->data, n);
+  else
+    blas.dgemm(ROWMAJOR, NOTRANS, NOTRANS, m, n, k, g->alpha, a, k, b, n,
+               g->beta, c->block->data, n);
+}
+
+/** cl.host.gemm_blas(A, B [, opts]) -> C, seconds, or nil and the reason
+ * alpha*A*B + beta*C0 by OpenBLAS, in float or double; nil where there is no
+ * OpenBLAS or it has no such type. The first call starts its threads: time
+ * the second. opts: alpha (1), beta (0), C0, threads (as OpenBLAS likes).
+ */
+int clsh_gemmblas(lua_State *L) {
+  static const char *const names[] = {"alpha", "beta", "C0", "threads", NULL};
+  Gemm g;
+  lua_settop(L, 3);
+  clsh_checkgemm(L, 1, names, "gemm_blas", &g);
+  clsh_checksame(L, g.a, g.b);
+  if (g.c0 != NULL)
+    clsh_checksame(L, g.a, g.c0);
+  int threads = checkthreads(L, 3);
+  if (!load())
+    return missing(L);
+  if (g.a->type->unit == 2 || g.m > INT_MAX || g.n > INT_MAX ||
+      g.k > INT_MAX) {
+    lua_pushnil(L);
+    lua_pushstring(L, g.a->type->unit == 2 ? "CBLAS has no half"
+                                           : "CBLAS counts up to 2^31 - 1");
+    return 2;
+  }
+  Array *c = clsh_startgemm(L, &g);
+  bool change = threads != 0 && blas.setthreads != NULL;
+  int before = blas.getthreads != NULL ? blas.getthreads() : 1;
+  if (change)
+    blas.setthreads(threads);
+  double start = clsh_seconds();
+  multiply(&g, c);
+  double seconds = clsh_seconds() - start;
+  if (change)
+    blas.setthreads(before);
+  lua_pushnumber(L, seconds);
+  return 2;
+}

@@ -1,0 +1,370 @@
+/*
+** class.c - the objects of module `cl`: boxes that close once.
+** An object is a full userdata that begins with its class, so a method
+** recognises its objects even where debug.setmetatable has been at work.
+** SPDX-License-Identifier: MIT
+*/
+#include <string.h>
+
+#include "clshell.h"
+
+#define MAXCLASSES 24
+#define STEPBYTES (64 * 1024) /* foreign memory between two GC steps */
+
+static const Class *classes[MAXCLASSES]; /* the same for every state */
+static int live[MAXCLASSES];             /* objects not yet closed */
+static int nclasses;
+
+static int classnumber(const Class *class) {
+  for (int i = 0; i < nclasses; i++)
+    if (classes[i] == class)
+      return i;
+  return -1;
+}
+
+/* The object at `arg`, closed or not; NULL if it is none of this class. */
+static Object *toobject(lua_State *L, int arg, const Class *class) {
+  if (lua_type(L, arg) != LUA_TUSERDATA || lua_rawlen(L, arg) < class->size)
+    return NULL;
+  Object *o = lua_touserdata(L, arg);
+  return o->class == class ? o : NULL;
+}
+
+void *clsh_testobject(lua_State *L, int arg, const Class *class) {
+  Object *o = toobject(L, arg, class);
+  return o != NULL && !o->closed ? o : NULL;
+}
+
+/* What the value at `arg` is called: its class, or its Lua type. */
+const char *clsh_anyname(lua_State *L, int arg) {
+  for (int i = 0; i < nclasses; i++)
+    if (toobject(L, arg, classes[i]) != NULL)
+      return classes[i]->name;
+  return lua_isnone(L, arg) ? "nothing" : luaL_typename(L, arg);
+}
+
+/* The object at `arg`, closed or not; anything else raises. */
+void *clsh_anyobject(lua_State *L, int arg, const Class *class) {
+  Object *o = toobject(L, arg, class);
+  if (o == NULL)
+    clsh_argerror(L, arg, "%s expected, got %s", class->name,
+                  clsh_anyname(L, arg));
+  return o;
+}
+
+void *clsh_checkobject(lua_State *L, int arg, const Class *class) {
+  Object *o = clsh_anyobject(L, arg, class);
+  if (o->closed)
+    clsh_argerror(L, arg, "this %s is closed", class->name);
+  return o;
+}
+
+/* A zeroed object, on the stack: release() must cope with it as it is. */
+void *clsh_newobject(lua_State *L, const Class *class, int uservalues) {
+  Object *o = lua_newuserdatauv(L, class->size, uservalues);
+  memset(o, 0, class->size);
+  o->class = class;
+  luaL_setmetatable(L, class->name);
+  live[classnumber(class)]++;
+  return o;
+}
+
+void clsh_closeobject(Object *o) {
+  if (o->closed)
+    return;
+  o->closed = true;
+  live[classnumber(o->class)]--;
+  o->class->release(o);
+}
+
+/* The object of a metamethod or common method: its class is an upvalue. */
+static Object *self(lua_State *L) {
+  return clsh_anyobject(L, 1, lua_touserdata(L, lua_upvalueindex(1)));
+}
+
+/* o:close(), __gc and __close are this one function. */
+static int object_close(lua_State *L) {
+  clsh_closeobject(self(L));
+  return 0;
+}
+
+static int object_closed(lua_State *L) {
+  lua_pushboolean(L, self(L)->closed);
+  return 1;
+}
+
+static int object_tostring(lua_State *L) {
+  Object *o = self(L);
+  lua_pushfstring(L, "%s%s", o->class->name, o->closed ? " (closed)" : "");
+  return 1;
+}
+
+/* o.key: a method, else a field, else what the class makes of the key. */
+static int object_index(lua_State *L) {
+  const Class *class = lua_touserdata(L, lua_upvalueindex(1));
+  clsh_anyobject(L, 1, class);
+  if (lua_type(L, 2) == LUA_TSTRING) {
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, lua_upvalueindex(2)) != LUA_TNIL)
+      return 1;
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, lua_upvalueindex(3)) != LUA_TNIL) {
+      lua_pushvalue(L, 1);
+      lua_call(L, 1, 1);
+      return 1;
+    }
+    lua_settop(L, 2);
+  }
+  return class->index != NULL ? class->index(L) : (lua_pushnil(L), 1);
+}
+
+static void setfunctions(lua_State *L, int table, const luaL_Reg *list,
+                         const Class *class) {
+  for (; list != NULL && list->name != NULL; list++) {
+    lua_pushlightuserdata(L, (void *)class);
+    lua_pushcclosure(L, list->func, 1);
+    lua_setfield(L, table, list->name);
+  }
+}
+
+/*
+** Registers a class. Its metatable is closed to scripts, and methods and
+** fields live in tables apart from it: o.__gc is nil.
+*/
+void clsh_newclass(lua_State *L, const Class *class) {
+  static const luaL_Reg common_meta[] = {{"__gc", object_close},
+                                         {"__close", object_close},
+                                         {"__tostring", object_tostring},
+                                         {NULL, NULL}};
+  static const luaL_Reg common_methods[] = {{"close", object_close},
+                                            {NULL, NULL}};
+  static const luaL_Reg common_fields[] = {{"closed", object_closed},
+                                           {NULL, NULL}};
+  if (classnumber(class) < 0 && nclasses < MAXCLASSES)
+    classes[nclasses++] = class;
+  luaL_newmetatable(L, class->name);
+  int meta = lua_gettop(L);
+  setfunctions(L, meta, common_meta, class);
+  setfunctions(L, meta, class->meta, class);
+  lua_pushboolean(L, 0);
+  lua_setfield(L, meta, "__metatable");
+  lua_newtable(L);
+  setfunctions(L, meta + 1, common_methods, class);
+  setfunctions(L, meta + 1, class->methods, class);
+  lua_pushvalue(L, meta + 1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, class); /* for extend and methods */
+  lua_newtable(L);
+  setfunctions(L, meta + 2, common_fields, class);
+  setfunctions(L, meta + 2, class->fields, class);
+  lua_pushvalue(L, meta + 2);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, (const char *)class + 1);
+  lua_pushlightuserdata(L, (void *)class);
+  lua_insert(L, meta + 1);
+  lua_pushcclosure(L, object_index, 3); /* class, methods, fields */
+  lua_setfield(L, meta, "__index");
+  lua_pop(L, 1);
+}
+
+/*
+** Counts foreign memory (device memory, driver objects), which Lua's
+** collector does not see, and pays for it in collection steps.
+*/
+void clsh_pressure(lua_State *L, size_t bytes) {
+  static size_t debt;
+  debt += bytes;
+  if (debt < STEPBYTES || !lua_gc(L, LUA_GCISRUNNING))
+    return;
+  size_t kib = debt >> 10;
+  debt = 0;
+  lua_gc(L, LUA_GCSTEP, kib > 1 << 20 ? 1 << 20 : (int)kib);
+}
+
+/* Edit distance of two short words (Levenshtein), rows kept on the stack. */
+static int distance(const char *a, const char *b) {
+  int row[64];
+  int n = (int)strlen(b);
+  if (n > 62 || strlen(a) > 62)
+    return 64;
+  for (int j = 0; j <= n; j++)
+    row[j] = j;
+  for (int i = 1; a[i - 1] != '\0'; i++) {
+    int diagonal = row[0];
+    row[0] = i;
+    for (int j = 1; j <= n; j++) {
+      int change = diagonal + (a[i - 1] != b[j - 1]);
+      int best = row[j] + 1 < row[j - 1] + 1 ? row[j] + 1 : row[j - 1] + 1;
+      diagonal = row[j];
+      row[j] = change < best ? change : best;
+    }
+  }
+  return row[n];
+}
+
+/* The name of the NULL-ended list nearest to `word`; NULL if none is near. */
+const char *clsh_nearest(const char *word, const char *const names[]) {
+  const char *best = NULL;
+  int limit = (int)strlen(word) / 3 + 2;
+  for (; *names != NULL; names++) {
+    int d = distance(word, *names);
+    if (d < limit) {
+      limit = d;
+      best = *names;
+    }
+  }
+  return best;
+}
+
+static bool listed(const char *word, const char *const names[]) {
+  for (; *names != NULL; names++)
+    if (strcmp(word, *names) == 0)
+      return true;
+  return false;
+}
+
+/*
+** Checks that the optional table at `arg` holds only options in `names`.
+** An unknown one raises, with the nearest name there is.
+*/
+void clsh_checkoptions(lua_State *L, int arg, const char *const names[],
+                       const char *what) {
+  if (lua_isnoneornil(L, arg))
+    return;
+  if (lua_type(L, arg) != LUA_TTABLE)
+    clsh_argerror(L, arg, "table of options expected, got %s",
+                  luaL_typename(L, arg));
+  arg = lua_absindex(L, arg);
+  for (lua_pushnil(L); lua_next(L, arg) != 0; lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING)
+      clsh_error(L, "%s: options have names, got a %s key", what,
+                 luaL_typename(L, -2));
+    const char *word = lua_tostring(L, -2);
+    if (listed(word, names))
+      continue;
+    const char *near = clsh_nearest(word, names);
+    if (near != NULL)
+      clsh_error(L, "%s: unknown option '%s'; did you mean '%s'?", what,
+                 word, near);
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    for (int i = 0; names[i] != NULL; i++) {
+      luaL_addstring(&b, i == 0 ? "" : " ");
+      luaL_addstring(&b, names[i]);
+    }
+    luaL_pushresult(&b);
+    clsh_error(L, "%s: unknown option '%s'; there are: %s", what, word,
+               lua_tostring(L, -1));
+  }
+}
+
+static const Class *checkclass(lua_State *L, int arg) {
+  const char *names[MAXCLASSES + 1];
+  const char *name = luaL_checkstring(L, arg);
+  for (int i = 0; i < nclasses; i++) {
+    if (strcmp(classes[i]->name, name) == 0)
+      return classes[i];
+    names[i] = classes[i]->name;
+  }
+  names[nclasses] = NULL;
+  const char *near = clsh_nearest(name, names);
+  clsh_argerror(L, arg, "no class '%s'%s%s", name,
+                near != NULL ? "; did you mean " : "",
+                near != NULL ? near : "");
+  return NULL;
+}
+
+/** cl.extend(class, methods)
+ * Adds the functions of table `methods` to a class of the module, such as
+ * "Buffer" or "Array": `cl.extend("Buffer", {sum = function(b) ... end})`
+ * makes `b:sum()` work on every buffer. A method that is there already is
+ * not replaced: that raises.
+ */
+static int cl_extend(lua_State *L) {
+  const Class *class = checkclass(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, class);
+  for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING || !lua_isfunction(L, -1))
+      return clsh_argerror(L, 2, "names with functions expected");
+    lua_pushvalue(L, -2);
+    if (lua_rawget(L, 3) != LUA_TNIL)
+      return clsh_argerror(L, 2, "%s has a method '%s' already", class->name,
+                           lua_tostring(L, -3));
+    lua_pop(L, 1);
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, 3);
+  }
+  return 0;
+}
+
+static void addnames(lua_State *L, const void *key, int list) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, key) == LUA_TTABLE)
+    for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
+      lua_pushvalue(L, -2);
+      lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
+    }
+  lua_pop(L, 1);
+}
+
+/** cl.members(object) -> methods, fields
+ * Two lists of names: the methods and the fields of an object of this
+ * module; nil for any other value. Completion at the prompt uses it: no
+ * user code runs.
+ */
+static int cl_members(lua_State *L) {
+  const Class *class = NULL;
+  for (int i = 0; i < nclasses && class == NULL; i++)
+    if (toobject(L, 1, classes[i]) != NULL)
+      class = classes[i];
+  if (class == NULL)
+    return 0;
+  lua_newtable(L);
+  addnames(L, class, lua_gettop(L));
+  lua_newtable(L);
+  addnames(L, (const char *)class + 1, lua_gettop(L));
+  return 2;
+}
+
+/** cl.live() -> table
+ * How many objects of each class are open: {Buffer = 3, Event = 1}.
+ * Tests end with it: what is left after a full collection has leaked.
+ */
+static int cl_live(lua_State *L) {
+  lua_newtable(L);
+  for (int i = 0; i < nclasses; i++)
+    if (live[i] != 0) {
+      lua_pushinteger(L, live[i]);
+      lua_setfield(L, -2, classes[i]->name);
+    }
+  return 1;
+}
+
+/** cl.options(t, names, what)
+ * Raises if table `t` (or nil) holds a key that is not in the list of
+ * strings `names`; the message names `what` and the nearest option.
+ */
+static int cl_options(lua_State *L) {
+  const char *names[64];
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
+  if (n > 63)
+    return clsh_argerror(L, 2, "at most 63 names, got %d", (int)n);
+  luaL_checkstack(L, (int)n + 8, "too many names");
+  const char *what = luaL_checkstring(L, 3);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, 2, i);
+    names[i - 1] = luaL_checkstring(L, -1);
+  }
+  names[n] = NULL;
+  clsh_checkoptions(L, 1, names, what);
+  return 0;
+}
+
+void clsh_openclass(lua_State *L) {
+  static const luaL_Reg functions[] = {{"extend", cl_extend},
+                                       {"live", cl_live},
+                                       {"members", cl_members},
+                                       {"options", cl_options},
+                                       {NULL, NULL}};
+  luaL_setfuncs(L, functions, 0);
+}

@@ -1,0 +1,294 @@
+/*
+** context.c - class Context: one device's memory and programs, its limits,
+** and whether it can still be used (after fork, after a lost device).
+** SPDX-License-Identifier: MIT
+*/
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clshell.h"
+
+#define CONTEXTS "cl.contexts" /* registry: device index -> Context */
+
+/* The driver's own words of its last error; it may speak from any thread. */
+typedef struct Notice {
+  pthread_mutex_t lock;
+  char text[256];
+} Notice;
+
+struct Context {
+  Object head;
+  cl_context handle;
+  cl_device_id device;
+  Limits limits;
+  cl_ulong used; /* bytes in buffers */
+  cl_int lost;   /* the error that ended it, or CL_SUCCESS */
+  const char *lostcall;
+};
+
+static Notice notice = {PTHREAD_MUTEX_INITIALIZER, ""};
+static bool touched; /* OpenCL has been called in this process */
+static bool forked;  /* ... and this is a child of it */
+
+static void inchild(void) {
+  forked = touched;
+}
+
+/* To be called before the first OpenCL call. */
+void clsh_touch(void) {
+  if (!touched)
+    pthread_atfork(NULL, NULL, inchild);
+  touched = true;
+}
+
+bool clsh_forked(void) {
+  return forked;
+}
+
+static void CL_CALLBACK onnotice(const char *text, const void *data,
+                                 size_t size, void *user) {
+  (void)data, (void)size, (void)user;
+  pthread_mutex_lock(&notice.lock);
+  snprintf(notice.text, sizeof notice.text, "%s", text);
+  pthread_mutex_unlock(&notice.lock);
+}
+
+/* Pushes the driver's last notice and forgets it; "" if there is none. */
+void clsh_pushnotice(lua_State *L) {
+  char text[sizeof notice.text];
+  pthread_mutex_lock(&notice.lock);
+  memcpy(text, notice.text, sizeof text);
+  notice.text[0] = '\0';
+  pthread_mutex_unlock(&notice.lock);
+  lua_pushstring(L, text);
+}
+
+static void context_release(Object *o) {
+  Context *c = (Context *)o;
+  if (c->handle != NULL && !forked)
+    clReleaseContext(c->handle);
+  c->handle = NULL;
+}
+
+static const Class class;
+
+static void getinfo(cl_device_id d, cl_device_info what, size_t size,
+                    void *p) {
+  clGetDeviceInfo(d, what, size, p, NULL); /* p keeps its default */
+}
+
+static void getlimits(cl_device_id d, Limits *l) {
+  char version[64] = "OpenCL 1.2";
+  int major = 1, minor = 2;
+  cl_uint align = 1024;
+  cl_bool nonuniform = CL_FALSE;
+  l->dims = 3;
+  getinfo(d, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof l->group, &l->group);
+  getinfo(d, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof l->item, l->item);
+  getinfo(d, CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS, sizeof l->dims, &l->dims);
+  getinfo(d, CL_DEVICE_LOCAL_MEM_SIZE, sizeof l->local_mem, &l->local_mem);
+  getinfo(d, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof l->max_alloc,
+          &l->max_alloc);
+  getinfo(d, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof l->global_mem,
+          &l->global_mem);
+  getinfo(d, CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, sizeof l->constant_mem,
+          &l->constant_mem);
+  getinfo(d, CL_DEVICE_MAX_CONSTANT_ARGS, sizeof l->constant_args,
+          &l->constant_args);
+  getinfo(d, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof align, &align);
+  getinfo(d, CL_DEVICE_VERSION, sizeof version, version);
+  if (sscanf(version, "OpenCL %d.%d", &major, &minor) != 2)
+    major = 1, minor = 2;
+  l->align = align >= 8 ? align / 8 : 1;
+  l->version = major * 100 + minor * 10;
+  l->nonuniform = l->version >= 200 && l->version < 300;
+  if (l->version >= 300) {
+    getinfo(d, 0x1065, sizeof nonuniform, &nonuniform);
+    l->nonuniform = nonuniform != CL_FALSE;
+  }
+}
+
+/* Pushes a new context for the device at `arg`. */
+static Context *newcontext(lua_State *L, int arg) {
+  int tries = 0;
+  cl_int err;
+  arg = lua_absindex(L, arg);
+  cl_device_id device = clsh_checkdevice(L, arg);
+  if (forked)
+    clsh_error(L, "OpenCL was used before fork(); start a new process "
+                  "(io.popen, os.execute) instead");
+  Context *c = clsh_newobject(L, &class, 2);
+  c->device = device;
+  lua_pushvalue(L, arg);
+  lua_setiuservalue(L, -2, 1); /* its Device */
+  getlimits(device, &c->limits);
+  do
+    c->handle = clCreateContext(NULL, 1, &device, onnotice, NULL, &err);
+  while (clsh_retry(L, err, &tries));
+  clsh_check(L, err, "clCreateContext");
+  return c;
+}
+
+Context *clsh_checkcontext(lua_State *L, int arg) {
+  return clsh_checkobject(L, arg, &class);
+}
+
+/*
+** Pushes the context at `optarg`, or the session's where that is nil (0:
+** none was given): one per device, made anew once it is closed or lost.
+*/
+Context *clsh_pushcontext(lua_State *L, int optarg) {
+  if (optarg != 0 && !lua_isnoneornil(L, optarg)) {
+    lua_pushvalue(L, optarg);
+    return clsh_checkcontext(L, -1);
+  }
+  clsh_pushchosen(L);
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, CONTEXTS);
+  lua_getfield(L, -2, "index");
+  lua_pushvalue(L, -1);
+  lua_rawget(L, -3);
+  Context *c = clsh_testobject(L, -1, &class);
+  if (c == NULL || c->lost != CL_SUCCESS) {
+    lua_pop(L, 1);
+    c = newcontext(L, -3);
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, -5);
+  }
+  lua_replace(L, -4);
+  lua_pop(L, 2);
+  return c;
+}
+
+/* Raises if nothing can be done in this context any more. */
+void clsh_alive(lua_State *L, Context *c) {
+  if (forked)
+    clsh_error(L, "OpenCL was used before fork(): drivers do not survive "
+                  "it; start a new process instead");
+  if (c->head.closed)
+    clsh_error(L, "its Context is closed");
+  if (c->lost == CL_SUCCESS)
+    return;
+  lua_pushfstring(L,
+                  "the device is lost: %s gave %s (%d) before this call",
+                  c->lostcall, clsh_errorname(c->lost), (int)c->lost);
+  clsh_pusherror(L, c->lost, c->lostcall, lua_tostring(L, -1));
+  lua_pushliteral(L, "everything on it is gone; new buffers and programs "
+                     "open it again, and cl.use() takes another device");
+  lua_setfield(L, -2, "hint");
+  lua_error(L);
+}
+
+void clsh_setlost(Context *c, cl_int code, const char *call) {
+  c->lost = code;
+  c->lostcall = call;
+}
+
+cl_context clsh_contexthandle(lua_State *L, Context *c) {
+  clsh_alive(L, c);
+  return c->handle;
+}
+
+cl_device_id clsh_contextdevice(const Context *c) {
+  return c->device;
+}
+
+const Limits *clsh_limits(const Context *c) {
+  return &c->limits;
+}
+
+void clsh_usebytes(Context *c, size_t bytes) {
+  c->used += bytes;
+}
+
+void clsh_freebytes(Context *c, size_t bytes) {
+  c->used -= bytes < c->used ? bytes : c->used;
+}
+
+cl_ulong clsh_usedbytes(const Context *c) {
+  return c->used;
+}
+
+static int context_device(lua_State *L) {
+  clsh_checkcontext(L, 1);
+  lua_getiuservalue(L, 1, 1);
+  return 1;
+}
+
+static int context_used(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)clsh_checkcontext(L, 1)->used);
+  return 1;
+}
+
+/* The default queue is made at the first need and kept as user value 2. */
+static int context_defaultqueue(lua_State *L) {
+  clsh_checkcontext(L, 1);
+  clsh_pushqueue(L, 1);
+  return 1;
+}
+
+/** Context:info() -> table
+ * device (its name), used_bytes (in buffers that are open), max_bytes
+ * (the device's global memory) and lost (the error that ended it, or nil).
+ */
+static int context_info(lua_State *L) {
+  Context *c = clsh_checkcontext(L, 1);
+  lua_newtable(L);
+  lua_getiuservalue(L, 1, 1);
+  lua_getfield(L, -1, "name");
+  lua_setfield(L, -3, "device");
+  lua_pop(L, 1);
+  lua_pushinteger(L, (lua_Integer)c->used);
+  lua_setfield(L, -2, "used_bytes");
+  lua_pushinteger(L, (lua_Integer)c->limits.global_mem);
+  lua_setfield(L, -2, "max_bytes");
+  if (c->lost != CL_SUCCESS) {
+    lua_pushstring(L, clsh_errorname(c->lost));
+    lua_setfield(L, -2, "lost");
+  }
+  return 1;
+}
+
+static int context_tostring(lua_State *L) {
+  Context *c = clsh_anyobject(L, 1, &class);
+  lua_getiuservalue(L, 1, 1);
+  lua_getfield(L, -1, "name");
+  lua_pushfstring(L, "Context on %s%s", lua_tostring(L, -1),
+                  c->head.closed ? " (closed)" : "");
+  return 1;
+}
+
+/** cl.context([device]) -> Context
+ * The context of a device, or of the session's device. There is one for
+ * each device; it is made at the first need, and buffers, queues and
+ * programs are made in the session device's unless {context = c} says
+ * otherwise. `c.device`, `c.queue` (its in-order, profiled default queue),
+ * `c.used` (bytes in open buffers).
+ */
+static int cl_context_(lua_State *L) {
+  lua_settop(L, 1);
+  if (lua_isnil(L, 1)) {
+    clsh_pushcontext(L, 0);
+    return 1;
+  }
+  newcontext(L, 1);
+  return 1;
+}
+
+static const luaL_Reg methods[] = {{"info", context_info}, {NULL, NULL}};
+static const luaL_Reg fields[] = {{"device", context_device},
+                                  {"queue", context_defaultqueue},
+                                  {"used", context_used},
+                                  {NULL, NULL}};
+static const luaL_Reg meta[] = {{"__tostring", context_tostring},
+                                {NULL, NULL}};
+static const Class class = {
+    "Context", sizeof(Context), methods, fields, meta, NULL, context_release};
+
+void clsh_opencontext(lua_State *L) {
+  static const luaL_Reg functions[] = {{"context", cl_context_},
+                                       {NULL, NULL}};
+  clsh_newclass(L, &class);
+  luaL_setfuncs(L, functions, 0);
+}

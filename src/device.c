@@ -1,0 +1,422 @@
+/*
+** device.c - class Device: what a machine offers, and which one is chosen.
+** Devices are never released: root devices are not counted.
+** SPDX-License-Identifier: MIT
+*/
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clshell.h"
+
+#define MAXPLATFORMS 32
+#define MAXDEVICES 64 /* of one platform */
+#define LIST "cl.devices"    /* registry: all devices, in flat order */
+#define CHOSEN "cl.chosen"   /* registry: the session's device */
+#define SELECTED "cl.select" /* registry: what --device asked for */
+
+typedef struct Device {
+  Object head;
+  cl_device_id id;
+  cl_platform_id platform;
+  int index; /* place in cl.devices() */
+} Device;
+
+static void device_release(Object *o) {
+  ((Device *)o)->id = NULL;
+}
+
+static cl_int getdevice(void *id, cl_uint q, size_t n, void *p, size_t *r) {
+  return clGetDeviceInfo((cl_device_id)id, q, n, p, r);
+}
+
+static cl_int getplatform(void *id, cl_uint q, size_t n, void *p,
+                          size_t *r) {
+  return clGetPlatformInfo((cl_platform_id)id, q, n, p, r);
+}
+
+static const Info platforminfo[] = {
+    {"name", CL_PLATFORM_NAME, 's', NULL},
+    {"vendor", CL_PLATFORM_VENDOR, 's', NULL},
+    {"version", CL_PLATFORM_VERSION, 's', NULL},
+    {"profile", CL_PLATFORM_PROFILE, 's', NULL},
+    {"extensions", CL_PLATFORM_EXTENSIONS, 's', NULL},
+    {NULL, 0, 0, NULL}};
+
+/* Whether the space-separated list at the top has the word; pops it. */
+static bool popsword(lua_State *L, const char *word) {
+  const char *list = lua_tostring(L, -1);
+  size_t n = strlen(word);
+  bool found = false;
+  for (const char *p = list; p != NULL && !found;) {
+    p = strstr(p, word);
+    if (p == NULL)
+      break;
+    found = (p == list || p[-1] == ' ') && (p[n] == ' ' || p[n] == '\0');
+    p += n;
+  }
+  lua_pop(L, 1);
+  return found;
+}
+
+/* Whether the device offers an extension. */
+bool clsh_hasextension(lua_State *L, cl_device_id id, const char *name) {
+  const Info i = {"extensions", CL_DEVICE_EXTENSIONS, 's', NULL};
+  clsh_pushinfo(L, getdevice, id, &i);
+  return popsword(L, name);
+}
+
+static const Class class;
+
+static Device *checkdevice(lua_State *L, int arg) {
+  return clsh_checkobject(L, arg, &class);
+}
+
+cl_device_id clsh_checkdevice(lua_State *L, int arg) {
+  return checkdevice(L, arg)->id;
+}
+
+/* Pushes the value of one info name; nil where the device has none. */
+static void pushdeviceinfo(lua_State *L, Device *d, const Info *i) {
+  if (i->extension != NULL && !clsh_hasextension(L, d->id, i->extension))
+    lua_pushnil(L);
+  else
+    clsh_pushinfo(L, getdevice, d->id, i);
+}
+
+/* dev.name: an info name, `compute_units` for short, or nil. */
+static int device_index(lua_State *L) {
+  Device *d = checkdevice(L, 1);
+  const char *key = lua_tostring(L, 2);
+  if (lua_type(L, 2) == LUA_TSTRING && strcmp(key, "compute_units") == 0)
+    key = "max_compute_units";
+  const Info *i = lua_type(L, 2) == LUA_TSTRING
+                      ? clsh_findinfo(clsh_deviceinfo, key)
+                      : NULL;
+  if (i == NULL)
+    lua_pushnil(L);
+  else
+    pushdeviceinfo(L, d, i);
+  return 1;
+}
+
+/** Device:info() -> table
+ * Every value of clGetDeviceInfo that the device answers, by lower-case
+ * name without the CL_DEVICE_ prefix: sizes in bytes, clocks in MHz, flags
+ * as lists of names. NVIDIA's and AMD's own attributes (nv_warp_size,
+ * nv_registers_per_block, amd_wavefront_width ...) are there where the
+ * driver offers them. One value: `dev.local_mem_size`.
+ */
+static int device_info(lua_State *L) {
+  Device *d = checkdevice(L, 1);
+  lua_newtable(L);
+  for (const Info *i = clsh_deviceinfo; i->name != NULL; i++) {
+    pushdeviceinfo(L, d, i);
+    lua_setfield(L, -2, i->name);
+  }
+  return 1;
+}
+
+/** Device:has(extension) -> boolean
+ * Whether the device offers an OpenCL extension: `dev:has "cl_khr_fp64"`.
+ */
+static int device_has(lua_State *L) {
+  Device *d = checkdevice(L, 1);
+  lua_pushboolean(L, clsh_hasextension(L, d->id, luaL_checkstring(L, 2)));
+  return 1;
+}
+
+static int device_platform(lua_State *L) {
+  clsh_pushinfo(L, getplatform, checkdevice(L, 1)->platform, platforminfo);
+  return 1;
+}
+
+static int device_number(lua_State *L) {
+  lua_pushinteger(L, checkdevice(L, 1)->index);
+  return 1;
+}
+
+static int device_tostring(lua_State *L) {
+  Device *d = checkdevice(L, 1);
+  lua_getfield(L, 1, "name");
+  lua_getfield(L, 1, "platform");
+  lua_getfield(L, 1, "type");
+  lua_pushfstring(L, "Device %d: %s (%s, %s)", d->index,
+                  lua_tostring(L, -3), lua_tostring(L, -1),
+                  lua_tostring(L, -2));
+  return 1;
+}
+
+static int device_eq(lua_State *L) {
+  Device *a = clsh_testobject(L, 1, &class);
+  Device *b = clsh_testobject(L, 2, &class);
+  lua_pushboolean(L, a != NULL && b != NULL && a->id == b->id);
+  return 1;
+}
+
+static const luaL_Reg methods[] = {{"has", device_has},
+                                   {"info", device_info},
+                                   {NULL, NULL}};
+static const luaL_Reg fields[] = {{"index", device_number},
+                                  {"platform", device_platform},
+                                  {NULL, NULL}};
+static const luaL_Reg meta[] = {{"__eq", device_eq},
+                                {"__tostring", device_tostring},
+                                {NULL, NULL}};
+static const Class class = {
+    "Device", sizeof(Device), methods,       fields,
+    meta,     device_index,   device_release};
+
+/*
+** Appends the devices of one platform that have the type at `rank` to the
+** list at the top: GPUs first, then accelerators, CPUs, and all others.
+*/
+static void adddevices(lua_State *L, cl_platform_id p, int rank) {
+  static const cl_device_type order[] = {
+      CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_CPU};
+  cl_device_id ids[MAXDEVICES];
+  cl_uint n = 0;
+  if (clGetDeviceIDs(p, CL_DEVICE_TYPE_ALL, MAXDEVICES, ids, &n) !=
+      CL_SUCCESS)
+    return;
+  for (cl_uint i = 0; i < n && i < MAXDEVICES; i++) {
+    cl_device_type type = 0;
+    clGetDeviceInfo(ids[i], CL_DEVICE_TYPE, sizeof type, &type, NULL);
+    int r = 0;
+    while (r < 3 && (type & order[r]) == 0)
+      r++;
+    if (r != rank)
+      continue;
+    Device *d = clsh_newobject(L, &class, 0);
+    d->id = ids[i];
+    d->platform = p;
+    d->index = (int)lua_rawlen(L, -2) + 1;
+    lua_rawseti(L, -2, d->index);
+  }
+}
+
+static cl_uint getplatforms(cl_platform_id *list) {
+  cl_uint n = 0;
+  clsh_touch();
+  if (clGetPlatformIDs(MAXPLATFORMS, list, &n) != CL_SUCCESS)
+    return 0;
+  return n < MAXPLATFORMS ? n : MAXPLATFORMS;
+}
+
+/* Pushes the list of all devices, made at the first call. */
+static void pushdevices(lua_State *L) {
+  if (lua_getfield(L, LUA_REGISTRYINDEX, LIST) == LUA_TTABLE)
+    return;
+  lua_pop(L, 1);
+  cl_platform_id platforms[MAXPLATFORMS];
+  cl_uint n = getplatforms(platforms);
+  lua_newtable(L);
+  for (int rank = 0; rank <= 3; rank++)
+    for (cl_uint i = 0; i < n; i++)
+      adddevices(L, platforms[i], rank);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, LUA_REGISTRYINDEX, LIST);
+}
+
+/** cl.devices() -> list of Device
+ * All devices of all platforms: GPUs first, then accelerators, then CPUs.
+ * The place in this list is the device's `index`, which `cl.use`,
+ * `--device` and CLSHELL_DEVICE take.
+ */
+static int cl_devices(lua_State *L) {
+  lua_newtable(L);
+  pushdevices(L);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, -1, i);
+    lua_rawseti(L, -3, i);
+  }
+  lua_pop(L, 1);
+  return 1;
+}
+
+/** cl.platforms() -> list of tables
+ * The OpenCL platforms (drivers) the loader finds: name, vendor, version,
+ * profile, extensions and `devices`, their number.
+ */
+static int cl_platforms(lua_State *L) {
+  cl_platform_id platforms[MAXPLATFORMS];
+  cl_uint n = getplatforms(platforms);
+  lua_newtable(L);
+  for (cl_uint i = 0; i < n; i++) {
+    lua_newtable(L);
+    for (const Info *f = platforminfo; f->name != NULL; f++) {
+      clsh_pushinfo(L, getplatform, platforms[i], f);
+      lua_setfield(L, -2, f->name);
+    }
+    cl_uint count = 0;
+    clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 0, NULL, &count);
+    lua_pushinteger(L, count);
+    lua_setfield(L, -2, "devices");
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+/* Raises: no device fits. The list of devices is at the top. */
+static int nodevice(lua_State *L, const char *what, const char *asked) {
+  int list = lua_gettop(L);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, list);
+  const char *vendors = getenv("OCL_ICD_VENDORS");
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  if (n == 0) {
+    luaL_addstring(&b, "no OpenCL device: the loader found no driver");
+    if (vendors != NULL) {
+      luaL_addstring(&b, " (OCL_ICD_VENDORS is ");
+      luaL_addstring(&b, vendors);
+      luaL_addstring(&b, ")");
+    }
+    luaL_addstring(&b, "; for a CPU device install PoCL (Debian: apt install "
+                       "pocl-opencl-icd), for a GPU its vendor's driver");
+  } else {
+    lua_pushfstring(L, "%s '%s'; there are:", what, asked);
+    luaL_addvalue(&b);
+    for (lua_Integer i = 1; i <= n; i++) {
+      luaL_addstring(&b, "\n  ");
+      lua_rawgeti(L, list, i);
+      luaL_tolstring(L, -1, NULL);
+      lua_remove(L, -2);
+      luaL_addvalue(&b);
+    }
+  }
+  luaL_pushresult(&b);
+  clsh_pusherror(L, CL_DEVICE_NOT_FOUND, "cl.use", lua_tostring(L, -1));
+  return lua_error(L);
+}
+
+/* Whether `part` occurs in `text`, letter case aside. */
+static bool contains(const char *text, const char *part) {
+  for (; *text != '\0'; text++) {
+    size_t i = 0;
+    while (part[i] != '\0' &&
+           tolower((unsigned char)text[i]) == tolower((unsigned char)part[i]))
+      i++;
+    if (part[i] == '\0')
+      return true;
+  }
+  return *part == '\0';
+}
+
+/* The number of the first device of a type in the list at the top, or 0. */
+static lua_Integer findtype(lua_State *L, const char *type) {
+  lua_Integer found = 0;
+  for (lua_Integer i = 1; found == 0 && lua_rawgeti(L, -1, i); i++) {
+    if (lua_isnil(L, -1)) {
+      lua_pop(L, 1);
+      break;
+    }
+    lua_getfield(L, -1, "type");
+    if (strcmp(lua_tostring(L, -1), type) == 0)
+      found = i;
+    lua_pop(L, 2);
+  }
+  return found;
+}
+
+/* The number of the one device whose name or platform contains `part`. */
+static lua_Integer findname(lua_State *L, const char *part) {
+  lua_Integer found = 0;
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, -1, i);
+    lua_getfield(L, -1, "name");
+    lua_getfield(L, -2, "platform");
+    bool hit = contains(lua_tostring(L, -2), part) ||
+               contains(lua_tostring(L, -1), part);
+    lua_pop(L, 3);
+    if (hit && found != 0)
+      nodevice(L, "more than one device matches", part);
+    if (hit)
+      found = i;
+  }
+  return found;
+}
+
+/*
+** Replaces the list of devices at the top by the one that `sel` names: a
+** type, an index, or part of a name.
+*/
+static void selectdevice(lua_State *L, const char *sel) {
+  char *end;
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  lua_Integer i = 0;
+  if (n == 0)
+    nodevice(L, "", "");
+  long number = strtol(sel, &end, 10);
+  if (*sel != '\0' && *end == '\0')
+    i = number >= 1 && number <= n ? number : 0;
+  else if (strcmp(sel, "gpu") == 0 || strcmp(sel, "cpu") == 0 ||
+           strcmp(sel, "accelerator") == 0)
+    i = findtype(L, sel);
+  else if (*sel != '\0')
+    i = findname(L, sel);
+  if (i == 0)
+    nodevice(L, "no device matches", sel);
+  lua_rawgeti(L, -1, i);
+  lua_remove(L, -2);
+}
+
+void clsh_select(lua_State *L, const char *sel) {
+  lua_pushstring(L, sel);
+  lua_setfield(L, LUA_REGISTRYINDEX, SELECTED);
+}
+
+/* Pushes the session's device, chosen at the first need. */
+cl_device_id clsh_pushchosen(lua_State *L) {
+  if (lua_getfield(L, LUA_REGISTRYINDEX, CHOSEN) == LUA_TNIL) {
+    lua_getfield(L, LUA_REGISTRYINDEX, SELECTED);
+    const char *sel = lua_tostring(L, -1);
+    if (sel == NULL)
+      sel = getenv("CLSHELL_DEVICE");
+    pushdevices(L);
+    selectdevice(L, sel != NULL && *sel != '\0' ? sel : "1");
+    lua_replace(L, -3);
+    lua_pop(L, 1);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, LUA_REGISTRYINDEX, CHOSEN);
+  }
+  return clsh_checkdevice(L, -1);
+}
+
+/** cl.use(sel) -> Device
+ * Chooses the session's device: "gpu", "cpu" or "accelerator" (the first
+ * of that type), part of a device's or platform's name in any letter case,
+ * an index of `cl.devices()`, or a Device. What is made afterwards lives
+ * there. No match, or part of several names: an error with the candidates.
+ */
+static int cl_use(lua_State *L) {
+  if (clsh_testobject(L, 1, &class) == NULL) {
+    const char *sel = luaL_checkstring(L, 1);
+    pushdevices(L);
+    selectdevice(L, sel);
+  }
+  lua_pushvalue(L, -1);
+  lua_setfield(L, LUA_REGISTRYINDEX, CHOSEN);
+  return 1;
+}
+
+/** cl.device() -> Device
+ * The session's device, opened at the first need: what `cl.use` or
+ * `--device` named, else the variable CLSHELL_DEVICE, else the first of
+ * `cl.devices()`: a GPU, an accelerator or a CPU, in this order.
+ */
+static int cl_device(lua_State *L) {
+  clsh_pushchosen(L);
+  return 1;
+}
+
+void clsh_opendevice(lua_State *L) {
+  static const luaL_Reg functions[] = {{"device", cl_device},
+                                       {"devices", cl_devices},
+                                       {"platforms", cl_platforms},
+                                       {"use", cl_use},
+                                       {NULL, NULL}};
+  clsh_newclass(L, &class);
+  luaL_setfuncs(L, functions, 0);
+}

@@ -1,0 +1,267 @@
+/*
+** error.c - how module `cl` fails: one table for every error.
+** SPDX-License-Identifier: MIT
+*/
+#include <stdarg.h>
+#include <string.h>
+
+#include "clshell.h"
+
+#define TNAME "Error"
+
+static const struct {
+  cl_int code;
+  const char *name;
+} names[] = {
+#define ROW(name) {name, #name}
+    ROW(CL_DEVICE_NOT_FOUND),
+    ROW(CL_DEVICE_NOT_AVAILABLE),
+    ROW(CL_COMPILER_NOT_AVAILABLE),
+    ROW(CL_MEM_OBJECT_ALLOCATION_FAILURE),
+    ROW(CL_OUT_OF_RESOURCES),
+    ROW(CL_OUT_OF_HOST_MEMORY),
+    ROW(CL_PROFILING_INFO_NOT_AVAILABLE),
+    ROW(CL_MEM_COPY_OVERLAP),
+    ROW(CL_IMAGE_FORMAT_MISMATCH),
+    ROW(CL_IMAGE_FORMAT_NOT_SUPPORTED),
+    ROW(CL_BUILD_PROGRAM_FAILURE),
+    ROW(CL_MAP_FAILURE),
+    ROW(CL_MISALIGNED_SUB_BUFFER_OFFSET),
+    ROW(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST),
+    ROW(CL_COMPILE_PROGRAM_FAILURE),
+    ROW(CL_LINKER_NOT_AVAILABLE),
+    ROW(CL_LINK_PROGRAM_FAILURE),
+    ROW(CL_DEVICE_PARTITION_FAILED),
+    ROW(CL_KERNEL_ARG_INFO_NOT_AVAILABLE),
+    ROW(CL_INVALID_VALUE),
+    ROW(CL_INVALID_DEVICE_TYPE),
+    ROW(CL_INVALID_PLATFORM),
+    ROW(CL_INVALID_DEVICE),
+    ROW(CL_INVALID_CONTEXT),
+    ROW(CL_INVALID_QUEUE_PROPERTIES),
+    ROW(CL_INVALID_COMMAND_QUEUE),
+    ROW(CL_INVALID_HOST_PTR),
+    ROW(CL_INVALID_MEM_OBJECT),
+    ROW(CL_INVALID_IMAGE_FORMAT_DESCRIPTOR),
+    ROW(CL_INVALID_IMAGE_SIZE),
+    ROW(CL_INVALID_SAMPLER),
+    ROW(CL_INVALID_BINARY),
+    ROW(CL_INVALID_BUILD_OPTIONS),
+    ROW(CL_INVALID_PROGRAM),
+    ROW(CL_INVALID_PROGRAM_EXECUTABLE),
+    ROW(CL_INVALID_KERNEL_NAME),
+    ROW(CL_INVALID_KERNEL_DEFINITION),
+    ROW(CL_INVALID_KERNEL),
+    ROW(CL_INVALID_ARG_INDEX),
+    ROW(CL_INVALID_ARG_VALUE),
+    ROW(CL_INVALID_ARG_SIZE),
+    ROW(CL_INVALID_KERNEL_ARGS),
+    ROW(CL_INVALID_WORK_DIMENSION),
+    ROW(CL_INVALID_WORK_GROUP_SIZE),
+    ROW(CL_INVALID_WORK_ITEM_SIZE),
+    ROW(CL_INVALID_GLOBAL_OFFSET),
+    ROW(CL_INVALID_EVENT_WAIT_LIST),
+    ROW(CL_INVALID_EVENT),
+    ROW(CL_INVALID_OPERATION),
+    ROW(CL_INVALID_GL_OBJECT),
+    ROW(CL_INVALID_BUFFER_SIZE),
+    ROW(CL_INVALID_MIP_LEVEL),
+    ROW(CL_INVALID_GLOBAL_WORK_SIZE),
+    ROW(CL_INVALID_PROPERTY),
+    ROW(CL_INVALID_IMAGE_DESCRIPTOR),
+    ROW(CL_INVALID_COMPILER_OPTIONS),
+    ROW(CL_INVALID_LINKER_OPTIONS),
+    ROW(CL_INVALID_DEVICE_PARTITION_COUNT),
+#undef ROW
+    {-1001, "CL_PLATFORM_NOT_FOUND_KHR"},
+    {-9999, "NVIDIA: illegal access in a kernel"},
+};
+
+/* The symbol of an OpenCL error code, or "unknown OpenCL error". */
+const char *clsh_errorname(cl_int code) {
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (names[i].code == code)
+      return names[i].name;
+  return "unknown OpenCL error";
+}
+
+/*
+** Pushes "file:line: " of the innermost Lua function that is not clshell's
+** own Lua code: the user's line, however deep the library is below it.
+*/
+static void pushwhere(lua_State *L) {
+  lua_Debug ar;
+  for (int level = 0; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "Sl", &ar);
+    if (ar.currentline > 0 && strstr(ar.source, "lua/clshell/") == NULL) {
+      lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+      return;
+    }
+  }
+  lua_pushliteral(L, "");
+}
+
+/*
+** Pushes the error value: {message=, where=, code=, name=, call=}. The
+** caller may add fields (kernel, arg, hint, log) before lua_error.
+*/
+void clsh_pusherror(lua_State *L, cl_int code, const char *call,
+                    const char *message) {
+  lua_createtable(L, 0, 6);
+  luaL_setmetatable(L, TNAME);
+  lua_pushstring(L, message);
+  lua_setfield(L, -2, "message");
+  pushwhere(L);
+  lua_setfield(L, -2, "where");
+  if (call != NULL) {
+    lua_pushstring(L, call);
+    lua_setfield(L, -2, "call");
+  }
+  if (code != CL_SUCCESS) {
+    lua_pushinteger(L, code);
+    lua_setfield(L, -2, "code");
+    lua_pushstring(L, clsh_errorname(code));
+    lua_setfield(L, -2, "name");
+  }
+}
+
+/* Raises a misuse error: a formatted message, no OpenCL code. */
+int clsh_error(lua_State *L, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  const char *message = lua_pushvfstring(L, fmt, args);
+  va_end(args);
+  clsh_pusherror(L, CL_SUCCESS, NULL, message);
+  return lua_error(L);
+}
+
+/*
+** The name of the running C function: as the caller wrote it, or, under
+** pcall, as the module table has it.
+*/
+static const char *functionname(lua_State *L, lua_Debug *ar) {
+  lua_getinfo(L, "nf", ar);
+  if (ar->name != NULL)
+    return ar->name;
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  if (lua_getfield(L, -1, "cl") != LUA_TTABLE)
+    return "?";
+  for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1))
+    if (lua_rawequal(L, -1, -5) && lua_type(L, -2) == LUA_TSTRING)
+      return lua_tostring(L, -2);
+  return "?";
+}
+
+/*
+** Raises a misuse error of argument `arg` of the running C function, worded
+** as Lua words its own: a method's self does not count.
+*/
+int clsh_argerror(lua_State *L, int arg, const char *fmt, ...) {
+  lua_Debug ar = {0};
+  va_list args;
+  va_start(args, fmt);
+  const char *text = lua_pushvfstring(L, fmt, args);
+  va_end(args);
+  const char *name = "?";
+  if (lua_getstack(L, 0, &ar)) {
+    name = functionname(L, &ar);
+    if (ar.namewhat != NULL && strcmp(ar.namewhat, "method") == 0)
+      arg--;
+  }
+  const char *message =
+      arg == 0 ? lua_pushfstring(L, "%s: bad self: %s", name, text)
+               : lua_pushfstring(L, "%s: bad argument #%d: %s", name, arg,
+                                 text);
+  clsh_pusherror(L, CL_SUCCESS, name, message);
+  lua_pushinteger(L, arg);
+  lua_setfield(L, -2, "arg");
+  return lua_error(L);
+}
+
+/*
+** Raises the failure of OpenCL function `call` with what was asked and what
+** the device offers: "clX: CL_NAME (-54): text".
+*/
+int clsh_fail(lua_State *L, cl_int code, const char *call, const char *fmt,
+              ...) {
+  va_list args;
+  va_start(args, fmt);
+  const char *text = lua_pushvfstring(L, fmt, args);
+  va_end(args);
+  const char *message = lua_pushfstring(
+      L, "%s: %s (%d)%s%s", call, clsh_errorname(code), (int)code,
+      *text != '\0' ? ": " : "", text);
+  clsh_pusherror(L, code, call, message);
+  return lua_error(L);
+}
+
+/* Raises unless `code` is CL_SUCCESS. */
+void clsh_check(lua_State *L, cl_int code, const char *call) {
+  if (code != CL_SUCCESS)
+    clsh_fail(L, code, call, "%s", "");
+}
+
+/*
+** Whether an allocation that gave `code` is worth a second try: drops what
+** Lua no longer needs, once. `*tries` starts at 0.
+*/
+bool clsh_retry(lua_State *L, cl_int code, int *tries) {
+  if (code != CL_MEM_OBJECT_ALLOCATION_FAILURE &&
+      code != CL_OUT_OF_RESOURCES && code != CL_OUT_OF_HOST_MEMORY)
+    return false;
+  if ((*tries)++ > 0)
+    return false;
+  lua_gc(L, LUA_GCCOLLECT);
+  return true;
+}
+
+static int error_tostring(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  lua_getfield(L, 1, "where");
+  lua_getfield(L, 1, "message");
+  lua_getfield(L, 1, "hint");
+  const char *where = lua_tostring(L, 2);
+  const char *message = lua_tostring(L, 3);
+  const char *hint = lua_tostring(L, 4);
+  lua_pushfstring(L, "%s%s%s%s", where != NULL ? where : "",
+                  message != NULL ? message : "error",
+                  hint != NULL ? "\n  " : "", hint != NULL ? hint : "");
+  return 1;
+}
+
+static int error_concat(lua_State *L) {
+  luaL_tolstring(L, 1, NULL);
+  luaL_tolstring(L, 2, NULL);
+  lua_concat(L, 2);
+  return 1;
+}
+
+/** cl.error(message [, fields])
+ * Raises an error of the same kind as the module's own: a table with
+ * __tostring that begins with the position of the user's line. `fields`
+ * (hint, kernel, arg, code, name, call, log) are copied into it.
+ */
+static int cl_error(lua_State *L) {
+  const char *message = luaL_checkstring(L, 1);
+  lua_settop(L, 2);
+  clsh_pusherror(L, CL_SUCCESS, NULL, message);
+  if (lua_type(L, 2) == LUA_TTABLE)
+    for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
+      lua_pushvalue(L, -2);
+      lua_pushvalue(L, -2);
+      lua_rawset(L, 3);
+    }
+  return lua_error(L);
+}
+
+void clsh_openerror(lua_State *L) {
+  static const luaL_Reg meta[] = {{"__tostring", error_tostring},
+                                  {"__concat", error_concat},
+                                  {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"error", cl_error}, {NULL, NULL}};
+  luaL_newmetatable(L, TNAME);
+  luaL_setfuncs(L, meta, 0);
+  lua_pop(L, 1);
+  luaL_setfuncs(L, functions, 0);
+}

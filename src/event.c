@@ -1,0 +1,425 @@
+/*
+** event.c - class Event: a command under way, its wait and its time stamps.
+** Nothing here sits in the driver: a wait polls, so that Ctrl-C works.
+** SPDX-License-Identifier: MIT
+*/
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "clshell.h"
+
+#define EVENTBYTES 1024 /* what a driver keeps for an event, roughly */
+
+struct Event {
+  Object head;
+  cl_event handle;  /* NULL once the command is done and read out */
+  Context *context; /* kept by the queue, which is user value 1 */
+  Block *pin;       /* host memory the command uses */
+  cl_int status;
+  cl_command_type command;
+  cl_ulong stamp[4]; /* queued, submit, start, end; ns */
+  bool stamped;
+};
+
+/* Host memory of commands whose Event was dropped before they ended. */
+typedef struct Orphan {
+  struct Orphan *next;
+  cl_event handle;
+  Block *pin;
+} Orphan;
+
+static Orphan *orphans;
+volatile int clsh_interrupt;
+
+static cl_int getstatus(cl_event e) {
+  cl_int status = CL_COMPLETE;
+  cl_int err = clGetEventInfo(e, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                              sizeof status, &status, NULL);
+  return err != CL_SUCCESS ? err : status;
+}
+
+/* Lets go of the memory of dropped commands that have ended meanwhile. */
+static void sweep(void) {
+  for (Orphan **p = &orphans; *p != NULL;) {
+    Orphan *o = *p;
+    if (getstatus(o->handle) > CL_COMPLETE) {
+      p = &o->next;
+      continue;
+    }
+    *p = o->next;
+    clReleaseEvent(o->handle);
+    clsh_releaseblock(o->pin);
+    free(o);
+  }
+}
+
+/*
+** Dropping an Event never waits. Memory that its command still uses becomes
+** an orphan; if even that cannot be noted, it stays allocated.
+*/
+static void event_release(Object *o) {
+  Event *e = (Event *)o;
+  if (e->handle != NULL && !clsh_forked()) {
+    if (e->pin != NULL && getstatus(e->handle) > CL_COMPLETE) {
+      Orphan *orphan = malloc(sizeof *orphan);
+      if (orphan != NULL) {
+        *orphan = (Orphan){orphans, e->handle, e->pin};
+        orphans = orphan;
+      }
+      return;
+    }
+    clReleaseEvent(e->handle);
+  }
+  if (e->pin != NULL)
+    clsh_releaseblock(e->pin);
+}
+
+static const Class class;
+
+Event *clsh_checkevent(lua_State *L, int arg) {
+  return clsh_checkobject(L, arg, &class);
+}
+
+/*
+** Pushes an event for a command on the queue at `queuearg`; the caller
+** enqueues the command with clsh_eventslot().
+*/
+Event *clsh_newevent(lua_State *L, int queuearg) {
+  queuearg = lua_absindex(L, queuearg);
+  Queue *q = clsh_checkqueue(L, queuearg);
+  if (orphans != NULL)
+    sweep();
+  clsh_pressure(L, EVENTBYTES);
+  Event *e = clsh_newobject(L, &class, 1);
+  e->context = clsh_queuecontext(q);
+  e->status = CL_QUEUED;
+  lua_pushvalue(L, queuearg);
+  lua_setiuservalue(L, -2, 1);
+  return e;
+}
+
+cl_event *clsh_eventslot(Event *e) {
+  return &e->handle;
+}
+
+/* Keeps host memory allocated until the command has ended. */
+void clsh_pinblock(Event *e, Block *b) {
+  b->refs++;
+  e->pin = b;
+}
+
+/*
+** Raises if Ctrl-C came: clshell's handler sets the flag, that of the stock
+** interpreter sets a hook, which then has done its work.
+*/
+static void checkinterrupt(lua_State *L, lua_Hook before) {
+  if (!clsh_interrupt && lua_gethook(L) == before)
+    return;
+  if (!clsh_interrupt)
+    lua_sethook(L, NULL, 0, 0);
+  clsh_interrupt = 0;
+  clsh_pusherror(L, CL_SUCCESS, NULL, "interrupted!");
+  lua_pushliteral(L, "INTERRUPTED");
+  lua_setfield(L, -2, "name");
+  lua_pushliteral(L, "OpenCL cannot cancel a command: it goes on");
+  lua_setfield(L, -2, "hint");
+  lua_error(L);
+}
+
+double clsh_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/*
+** Waits for a handle to end and returns its status: spins for 20 us, then
+** sleeps a 32nd of the time passed, 1 ms at most.
+*/
+static cl_int poll(lua_State *L, cl_event handle) {
+  cl_int status;
+  lua_Hook before = lua_gethook(L);
+  double start = clsh_now();
+  while ((status = getstatus(handle)) > CL_COMPLETE) {
+    double passed = clsh_now() - start;
+    checkinterrupt(L, before);
+    if (passed < 20e-6)
+      continue;
+    double nap = passed / 32 < 1e-3 ? passed / 32 : 1e-3;
+    struct timespec t = {0, (long)(nap * 1e9)};
+    nanosleep(&t, NULL);
+  }
+  return status;
+}
+
+/* Raises for a command that ended with an error. */
+static void commandfailed(lua_State *L, Event *e) {
+  cl_int code = e->status;
+  if (code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) {
+    clsh_fail(L, code, "clWaitForEvents", "a command it waits for failed");
+    return;
+  }
+  if (code != CL_MEM_OBJECT_ALLOCATION_FAILURE)
+    clsh_setlost(e->context, code, "a command");
+  clsh_pushnotice(L);
+  clsh_fail(L, code, "clWaitForEvents",
+            "the command failed on the device%s%s; a kernel may have gone "
+            "outside its buffers",
+            *lua_tostring(L, -1) != '\0' ? ": " : "", lua_tostring(L, -1));
+}
+
+/* Copies what is known of an ended command and releases its handle. */
+static void settle(Event *e, bool profiled) {
+  static const cl_profiling_info what[] = {
+      CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT,
+      CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END};
+  clGetEventInfo(e->handle, CL_EVENT_COMMAND_TYPE, sizeof e->command,
+                 &e->command, NULL);
+  e->stamped = profiled && e->status == CL_COMPLETE;
+  for (int i = 0; i < 4 && e->stamped; i++)
+    e->stamped =
+        clGetEventProfilingInfo(e->handle, what[i], sizeof e->stamp[i],
+                                &e->stamp[i], NULL) == CL_SUCCESS;
+  clReleaseEvent(e->handle);
+  e->handle = NULL;
+  if (e->pin != NULL)
+    clsh_releaseblock(e->pin);
+  e->pin = NULL;
+}
+
+/*
+** Waits for the command of the event at `arg`; a failed one raises. A
+** status alone does not make memory visible, clWaitForEvents does, and at
+** that point it returns at once.
+*/
+void clsh_waitevent(lua_State *L, int arg) {
+  arg = lua_absindex(L, arg);
+  Event *e = clsh_checkevent(L, arg);
+  if (e->handle != NULL) {
+    clsh_alive(L, e->context);
+    lua_getiuservalue(L, arg, 1);
+    Queue *q = clsh_checkqueue(L, -1);
+    cl_command_queue handle = clsh_queuehandle(L, q);
+    bool profiled = clsh_queueprofiled(q);
+    clsh_check(L, clFlush(handle), "clFlush");
+    e->status = poll(L, e->handle);
+    if (e->status == CL_COMPLETE)
+      clWaitForEvents(1, &e->handle);
+    lua_pop(L, 1);
+    settle(e, profiled);
+  }
+  if (e->status < 0)
+    commandfailed(L, e);
+}
+
+/* Adds the event at `arg` to a wait list; one that has ended adds nothing. */
+static void addafter(lua_State *L, int arg, Context *c, After *a) {
+  Event *e = clsh_testobject(L, arg, &class);
+  if (e == NULL) {
+    const char *name = clsh_anyname(L, arg);
+    bool closed = strcmp(name, class.name) == 0;
+    clsh_error(L, "after: Event or list of Events expected, got %s%s",
+               closed ? "a closed " : "", name);
+  }
+  if (e->context != c)
+    clsh_error(L, "after: an Event of another context");
+  if (e->handle == NULL)
+    return;
+  if (a->n == MAXEVENTS)
+    clsh_error(L, "after: more than %d events; join them by a marker",
+               MAXEVENTS);
+  lua_getiuservalue(L, arg, 1); /* its queue must be on the way */
+  clFlush(clsh_queuehandle(L, clsh_checkqueue(L, -1)));
+  lua_pop(L, 1);
+  a->list[a->n++] = e->handle;
+}
+
+/* Gathers the `after` value at `arg`: nil, an Event or a list of them. */
+void clsh_checkafter(lua_State *L, int arg, Context *c, After *a) {
+  a->n = 0;
+  arg = lua_absindex(L, arg);
+  if (lua_isnoneornil(L, arg))
+    return;
+  if (lua_type(L, arg) != LUA_TTABLE) {
+    addafter(L, arg, c, a);
+    return;
+  }
+  lua_Integer n = (lua_Integer)lua_rawlen(L, arg);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, arg, i);
+    addafter(L, -1, c, a);
+    lua_pop(L, 1);
+  }
+}
+
+/** Event:wait() -> Event
+ * Waits until the command has ended. Ctrl-C ends the wait with an error;
+ * the command itself goes on.
+ */
+static int event_wait(lua_State *L) {
+  lua_settop(L, 1);
+  clsh_waitevent(L, 1);
+  return 1;
+}
+
+/* The event at 1, ended, with time stamps. */
+static Event *checkstamped(lua_State *L) {
+  Event *e = clsh_checkevent(L, 1);
+  clsh_waitevent(L, 1);
+  if (!e->stamped)
+    clsh_error(L, "no time stamps: the Event's queue is not profiled "
+                  "(cl.queue{profiling = true})");
+  return e;
+}
+
+static lua_Number milliseconds(lua_State *L) {
+  Event *e = checkstamped(L);
+  if (e->stamp[3] < e->stamp[2])
+    clsh_error(L, "the driver's event timer runs backwards: START %I, END %I",
+               (LUAI_UACINT)e->stamp[2], (LUAI_UACINT)e->stamp[3]);
+  return (lua_Number)(e->stamp[3] - e->stamp[2]) * 1e-6;
+}
+
+static int event_ms(lua_State *L) {
+  lua_pushnumber(L, milliseconds(L));
+  return 1;
+}
+
+static int event_queued(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)checkstamped(L)->stamp[0]);
+  return 1;
+}
+
+static int event_submit(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)checkstamped(L)->stamp[1]);
+  return 1;
+}
+
+static int event_start(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)checkstamped(L)->stamp[2]);
+  return 1;
+}
+
+static int event_stop(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)checkstamped(L)->stamp[3]);
+  return 1;
+}
+
+/* A rate is no number where the timer saw no time pass. */
+static int pushrate(lua_State *L, lua_Number amount) {
+  lua_Number ms = milliseconds(L);
+  if (ms > 0)
+    lua_pushnumber(L, amount / (ms * 1e6));
+  else
+    lua_pushnil(L);
+  return 1;
+}
+
+/** Event:gflops(flop) -> number
+ * GFLOPS of a command that did `flop` floating-point operations, from
+ * START to END on the device; nil if the timer saw no time pass.
+ */
+static int event_gflops(lua_State *L) {
+  clsh_checkevent(L, 1);
+  return pushrate(L, luaL_checknumber(L, 2));
+}
+
+/** Event:gbs(bytes) -> number
+ * GB/s (10^9 bytes) of a command that moved `bytes` bytes.
+ */
+static int event_gbs(lua_State *L) {
+  clsh_checkevent(L, 1);
+  return pushrate(L, luaL_checknumber(L, 2));
+}
+
+static const char *statusname(cl_int status) {
+  static const char *const names[] = {"complete", "running", "submitted",
+                                      "queued"};
+  return status < 0 || status > 3 ? "failed" : names[status];
+}
+
+static int event_status(lua_State *L) {
+  Event *e = clsh_checkevent(L, 1);
+  if (e->handle != NULL)
+    clsh_alive(L, e->context);
+  lua_pushstring(
+      L, statusname(e->handle != NULL ? getstatus(e->handle) : e->status));
+  return 1;
+}
+
+static const char *commandname(cl_command_type type) {
+  static const char *const names[] = {
+      "kernel",       "task",          "native kernel",   "read",
+      "write",        "copy",          "read image",      "write image",
+      "copy image",   "image to buffer", "buffer to image", "map",
+      "map image",    "unmap",         "marker",          "acquire GL",
+      "release GL",   "read rect",     "write rect",      "copy rect",
+      "user",         "barrier",       "migrate",         "fill"};
+  cl_uint i = type - CL_COMMAND_NDRANGE_KERNEL;
+  return i < sizeof names / sizeof names[0] ? names[i] : "command";
+}
+
+static int event_command(lua_State *L) {
+  Event *e = clsh_checkevent(L, 1);
+  if (e->handle != NULL) {
+    clsh_alive(L, e->context);
+    clGetEventInfo(e->handle, CL_EVENT_COMMAND_TYPE, sizeof e->command,
+                   &e->command, NULL);
+  }
+  lua_pushstring(L, commandname(e->command));
+  return 1;
+}
+
+/** Event:info() -> table
+ * command ("kernel", "read" ...), status, and, once it has ended on a
+ * profiled queue, queued, submit, start, stop in nanoseconds. Fields of
+ * the event itself: `ev.ms` (START to END, waits for the end), `ev.queued`,
+ * `ev.submit`, `ev.start`, `ev.stop`, `ev.status`, `ev.command`.
+ */
+static int event_info(lua_State *L) {
+  static const char *const names[] = {"queued", "submit", "start", "stop"};
+  Event *e = clsh_checkevent(L, 1);
+  lua_newtable(L);
+  event_command(L);
+  lua_setfield(L, 2, "command");
+  event_status(L);
+  lua_setfield(L, 2, "status");
+  for (int i = 0; i < 4 && e->stamped; i++) {
+    lua_pushinteger(L, (lua_Integer)e->stamp[i]);
+    lua_setfield(L, 2, names[i]);
+  }
+  return 1;
+}
+
+static int event_tostring(lua_State *L) {
+  Event *e = clsh_anyobject(L, 1, &class);
+  if (e->head.closed)
+    lua_pushliteral(L, "Event (closed)");
+  else if (e->stamped && e->stamp[3] >= e->stamp[2])
+    lua_pushfstring(L, "Event %s %f ms", commandname(e->command),
+                    (lua_Number)(e->stamp[3] - e->stamp[2]) * 1e-6);
+  else
+    lua_pushfstring(
+        L, "Event %s",
+        statusname(e->handle != NULL && !clsh_forked() ? getstatus(e->handle)
+                                                       : e->status));
+  return 1;
+}
+
+static const luaL_Reg methods[] = {
+    {"gbs", event_gbs},   {"gflops", event_gflops}, {"info", event_info},
+    {"wait", event_wait}, {NULL, NULL}};
+static const luaL_Reg fields[] = {
+    {"command", event_command}, {"ms", event_ms},
+    {"queued", event_queued},   {"start", event_start},
+    {"status", event_status},   {"stop", event_stop},
+    {"submit", event_submit},   {NULL, NULL}};
+static const luaL_Reg meta[] = {{"__tostring", event_tostring},
+                                {NULL, NULL}};
+static const Class class = {
+    "Event", sizeof(Event), methods, fields, meta, NULL, event_release};
+
+void clsh_openevent(lua_State *L) {
+  clsh_newclass(L, &class);
+}

@@ -1,0 +1,334 @@
+/*
+** hostsparse.c - cl.host: y = M x for sparse matrices by diagonals (DIA)
+** and by compressed rows (CSR), its truth in float64 and plain C loops.
+** SPDX-License-Identifier: MIT
+*/
+#include <math.h>
+#include <string.h>
+
+#include "host.h"
+
+/* A sparse matrix: its arrays and extents. DIA has offsets and a pitch. */
+typedef struct Sparse {
+  const Array *values, *x;
+  const int64_t *offsets; /* DIA, copied */
+  const Array *row_ptr, *col_ind;
+  size_t rows, cols, ndiags, pitch, nnz;
+} Sparse;
+
+static const char *const names[] = {"rows", "cols", "pitch", NULL};
+
+/* A size in the options; `def` where it is not given. */
+static size_t sizeoption(lua_State *L, int arg, const char *name, size_t def) {
+  int whole = 0;
+  if (clsh_rawoption(L, arg, name) != LUA_TNIL) {
+    lua_Integer n = lua_tointegerx(L, -1, &whole);
+    if (!whole || n < 1)
+      clsh_error(L, "option %s must be a positive integer, got %s", name,
+                 luaL_tolstring(L, -1, NULL));
+    def = (size_t)n;
+  }
+  lua_pop(L, 1);
+  return def;
+}
+
+static void checklength(lua_State *L, const Array *a, const char *name,
+                        size_t n) {
+  if (a->shape.count < n)
+    clsh_error(L, "%s has %I elements, %I are needed", name,
+               (lua_Integer)a->shape.count, (lua_Integer)n);
+}
+
+static const Array *checkintegers(lua_State *L, int arg) {
+  const Array *a = clsh_checkarray(L, arg);
+  if (a->type->kind == 'f' || a->type->width != 1)
+    clsh_argerror(L, arg, "Array of an integer type expected, got %s",
+                  a->type->name);
+  return a;
+}
+
+/*
+** values, offsets, x and options from `arg` on; `rows` is the default for
+** their number, 0: the pitch. The offsets' copy is left on the stack.
+*/
+static void checkdia(lua_State *L, int arg, size_t rows, Sparse *m) {
+  m->values = clsh_checkreals(L, arg, 0);
+  const Array *offsets = checkintegers(L, arg + 1);
+  m->x = clsh_checkreals(L, arg + 2, 0);
+  clsh_checkoptions(L, arg + 3, names, "dia");
+  m->ndiags = offsets->shape.count;
+  size_t pitch = m->values->shape.count / m->ndiags;
+  m->pitch = sizeoption(L, arg + 3, "pitch", pitch > 0 ? pitch : 1);
+  m->rows = sizeoption(L, arg + 3, "rows", rows != 0 ? rows : m->pitch);
+  m->cols = sizeoption(L, arg + 3, "cols", m->x->shape.count);
+  if (m->pitch < m->rows)
+    clsh_error(L, "a pitch of %I is too small for %I rows",
+               (lua_Integer)m->pitch, (lua_Integer)m->rows);
+  if (m->pitch > pitch)
+    clsh_error(L, "values has %I elements, %I diagonals of pitch %I need more",
+               (lua_Integer)m->values->shape.count, (lua_Integer)m->ndiags,
+               (lua_Integer)m->pitch);
+  checklength(L, m->x, "x", m->cols);
+  int64_t *copy = lua_newuserdatauv(L, m->ndiags * sizeof *copy, 0);
+  clsh_loadintegers(offsets->type, clsh_arraydata(L, offsets), m->ndiags,
+                    copy);
+  m->offsets = copy;
+}
+
+/* The rows of diagonal `d` that lie inside the matrix: from *lo below *hi. */
+static void extent(const Sparse *m, size_t d, size_t *lo, size_t *hi) {
+  int64_t off = m->offsets[d];
+  *lo = *hi = 0;
+  if (off >= (int64_t)m->cols || off <= -(int64_t)m->rows)
+    return;
+  *lo = off < 0 ? (size_t)-off : 0;
+  *hi = (size_t)((int64_t)m->cols - off);
+  if (*hi > m->rows)
+    *hi = m->rows;
+}
+
+static void load(const Array *a, size_t i, size_t n, double *x) {
+  const char *p = a->block->data;
+  clsh_loadreals(a->type, p + i * a->type->unit, n, x);
+}
+
+/* Rows first .. first + n - 1 of y against the sum over all diagonals. */
+static void comparedia(const Sparse *m, const Array *y, size_t first, size_t n,
+                       Worst *w) {
+  double ref[RUN] = {0}, sum[RUN] = {0}, a[RUN], x[RUN];
+  for (size_t d = 0; d < m->ndiags; d++) {
+    size_t lo, hi;
+    extent(m, d, &lo, &hi);
+    lo = lo > first ? lo : first;
+    hi = hi < first + n ? hi : first + n;
+    if (lo >= hi)
+      continue;
+    load(m->values, d * m->pitch + lo, hi - lo, a);
+    load(m->x, (size_t)((int64_t)lo + m->offsets[d]), hi - lo, x);
+    for (size_t i = lo; i < hi; i++) {
+      ref[i - first] += a[i - lo] * x[i - lo];
+      sum[i - first] += fabs(a[i - lo] * x[i - lo]);
+    }
+  }
+  load(y, first, n, a);
+  for (size_t i = 0; i < n; i++)
+    clsh_worse(w, clsh_scaled(a[i], ref[i], sum[i]), first + i, 0);
+}
+
+static int pushworst(lua_State *L, const Worst *w) {
+  lua_pushnumber(L, w->err);
+  lua_pushinteger(L, (lua_Integer)w->row + 1);
+  return 2;
+}
+
+/** cl.host.dia_error(y, values, offsets, x [, opts]) -> err, row
+ * How far y is from M x in float64, M by diagonals: the greatest
+ * |y - ref| / (|M| |x|), and its row. A row without entries must be
+ * exactly 0. opts: rows (#y), cols (#x), pitch (#values / #offsets).
+ */
+int clsh_diaerror(lua_State *L) {
+  Sparse m = {0};
+  Worst w = {-1, 0, 0};
+  lua_settop(L, 5);
+  const Array *y = clsh_checkreals(L, 1, 0);
+  checkdia(L, 2, y->shape.count, &m);
+  checklength(L, y, "y", m.rows);
+  clsh_arraydata(L, y);
+  clsh_arraydata(L, m.values);
+  clsh_arraydata(L, m.x);
+  for (size_t i = 0; i < m.rows; i += RUN) {
+    clsh_poll(L);
+    comparedia(&m, y, i, m.rows - i < RUN ? m.rows - i : RUN, &w);
+  }
+  return pushworst(L, &w);
+}
+
+static int64_t integer(const Array *a, size_t i) {
+  int64_t v;
+  const char *p = a->block->data;
+  clsh_loadintegers(a->type, p + i * a->type->unit, 1, &v);
+  return v;
+}
+
+/* Raises unless rows and columns stay inside the arrays and the matrix. */
+static void checkentries(lua_State *L, const Sparse *m) {
+  int64_t last = integer(m->row_ptr, 0);
+  for (size_t i = 0; i <= m->rows; i++) {
+    int64_t v = integer(m->row_ptr, i);
+    if (v < last || v < 0 || v > (int64_t)m->nnz)
+      clsh_error(L, "row_ptr[%I] is %I: must not fall, nor leave 0..%I",
+                 (lua_Integer)i + 1, (lua_Integer)v, (lua_Integer)m->nnz);
+    last = v;
+  }
+  for (size_t e = 0; e < (size_t)last; e++) {
+    int64_t v = integer(m->col_ind, e);
+    if (e % RUN == 0)
+      clsh_poll(L);
+    if (v < 0 || v >= (int64_t)m->cols)
+      clsh_error(L, "col_ind[%I] is %I: outside 0..%I", (lua_Integer)e + 1,
+                 (lua_Integer)v, (lua_Integer)m->cols - 1);
+  }
+}
+
+/* row_ptr, col_ind, values, x and options from `arg` on. */
+static void checkcsr(lua_State *L, int arg, size_t rows, Sparse *m) {
+  m->row_ptr = checkintegers(L, arg);
+  m->col_ind = checkintegers(L, arg + 1);
+  m->values = clsh_checkreals(L, arg + 2, 0);
+  m->x = clsh_checkreals(L, arg + 3, 0);
+  clsh_checkoptions(L, arg + 4, names, "csr");
+  m->rows = sizeoption(L, arg + 4, "rows",
+                       rows != 0 ? rows : m->row_ptr->shape.count - 1);
+  m->cols = sizeoption(L, arg + 4, "cols", m->x->shape.count);
+  m->nnz = m->values->shape.count < m->col_ind->shape.count
+               ? m->values->shape.count
+               : m->col_ind->shape.count;
+  if (m->rows >= m->row_ptr->shape.count)
+    clsh_error(L, "row_ptr has %I elements, %I rows need one more than that",
+               (lua_Integer)m->row_ptr->shape.count, (lua_Integer)m->rows);
+  checklength(L, m->x, "x", m->cols);
+}
+
+/* Asked after the last allocation: memory there, entries inside. */
+static void checkopen(lua_State *L, const Sparse *m) {
+  clsh_arraydata(L, m->row_ptr);
+  clsh_arraydata(L, m->col_ind);
+  clsh_arraydata(L, m->values);
+  clsh_arraydata(L, m->x);
+  checkentries(L, m);
+}
+
+/* The error of row `i` of y. */
+static double comparerow(const Sparse *m, const Array *y, size_t i) {
+  double ref = 0, sum = 0, got, x, a[RUN];
+  size_t end = (size_t)integer(m->row_ptr, i + 1);
+  for (size_t e = (size_t)integer(m->row_ptr, i), n; e < end; e += n) {
+    n = end - e < RUN ? end - e : RUN;
+    load(m->values, e, n, a);
+    for (size_t j = 0; j < n; j++) {
+      load(m->x, (size_t)integer(m->col_ind, e + j), 1, &x);
+      ref += a[j] * x;
+      sum += fabs(a[j] * x);
+    }
+  }
+  load(y, i, 1, &got);
+  return clsh_scaled(got, ref, sum);
+}
+
+/** cl.host.csr_error(y, row_ptr, col_ind, values, x [, opts]) -> err, row
+ * How far y is from M x in float64, M by compressed rows (indexes from 0):
+ * the greatest |y - ref| / (|M| |x|), and its row. A row without entries
+ * must be exactly 0. opts: rows (#y), cols (#x).
+ */
+int clsh_csrerror(lua_State *L) {
+  Sparse m = {0};
+  Worst w = {-1, 0, 0};
+  lua_settop(L, 6);
+  const Array *y = clsh_checkreals(L, 1, 0);
+  checkcsr(L, 2, y->shape.count, &m);
+  checklength(L, y, "y", m.rows);
+  clsh_arraydata(L, y);
+  checkopen(L, &m);
+  for (size_t i = 0; i < m.rows; i++) {
+    clsh_poll(L);
+    clsh_worse(&w, comparerow(&m, y, i), i, 0);
+  }
+  return pushworst(L, &w);
+}
+
+static void diafloat(const Sparse *m, size_t d, float *restrict y) {
+  size_t lo, hi;
+  const float *a = (const float *)m->values->block->data + d * m->pitch;
+  extent(m, d, &lo, &hi);
+  const float *x = (const float *)m->x->block->data;
+  for (size_t i = lo; i < hi; i++)
+    y[i] += a[i] * x[(int64_t)i + m->offsets[d]];
+}
+
+static void diadouble(const Sparse *m, size_t d, double *restrict y) {
+  size_t lo, hi;
+  const double *a = (const double *)m->values->block->data + d * m->pitch;
+  extent(m, d, &lo, &hi);
+  const double *x = (const double *)m->x->block->data;
+  for (size_t i = lo; i < hi; i++)
+    y[i] += a[i] * x[(int64_t)i + m->offsets[d]];
+}
+
+/* y of a product, on the stack, all zeros. */
+static Array *newresult(lua_State *L, const Sparse *m) {
+  Shape s = {1, {m->rows}, m->rows};
+  if (m->values->type != m->x->type || m->x->type->unit == 2)
+    clsh_error(L, "the loop takes float or double, got %s and %s",
+               m->values->type->name, m->x->type->name);
+  return clsh_newarray(L, m->x->type, &s);
+}
+
+/** cl.host.dia_loop(values, offsets, x [, opts]) -> y, seconds
+ * M x for a matrix by diagonals, float or double, by two plain loops in C:
+ * a diagonal at a time. opts: rows (pitch), cols (#x), pitch
+ * (#values / #offsets).
+ */
+int clsh_dialoop(lua_State *L) {
+  Sparse m = {0};
+  lua_settop(L, 4);
+  checkdia(L, 1, 0, &m);
+  Array *y = newresult(L, &m);
+  clsh_arraydata(L, m.values);
+  clsh_arraydata(L, m.x);
+  double start = clsh_seconds();
+  for (size_t d = 0; d < m.ndiags; d++) {
+    clsh_poll(L);
+    if (y->type->unit == 4)
+      diafloat(&m, d, y->block->data);
+    else
+      diadouble(&m, d, y->block->data);
+  }
+  lua_pushnumber(L, clsh_seconds() - start);
+  return 2;
+}
+
+static void csrfloat(const Sparse *m, size_t i, float *y) {
+  const int *row_ptr = m->row_ptr->block->data;
+  const int *col_ind = m->col_ind->block->data;
+  const float *a = m->values->block->data, *x = m->x->block->data;
+  float sum = 0;
+  for (int e = row_ptr[i]; e < row_ptr[i + 1]; e++)
+    sum += a[e] * x[col_ind[e]];
+  y[i] = sum;
+}
+
+static void csrdouble(const Sparse *m, size_t i, double *y) {
+  const int *row_ptr = m->row_ptr->block->data;
+  const int *col_ind = m->col_ind->block->data;
+  const double *a = m->values->block->data, *x = m->x->block->data;
+  double sum = 0;
+  for (int e = row_ptr[i]; e < row_ptr[i + 1]; e++)
+    sum += a[e] * x[col_ind[e]];
+  y[i] = sum;
+}
+
+/** cl.host.csr_loop(row_ptr, col_ind, values, x [, opts]) -> y, seconds
+ * M x for a matrix by compressed rows, float or double with int indexes
+ * from 0, by two plain loops in C. opts: rows (#row_ptr - 1), cols (#x).
+ */
+int clsh_csrloop(lua_State *L) {
+  Sparse m = {0};
+  lua_settop(L, 5);
+  checkcsr(L, 1, 0, &m);
+  for (int i = 1; i <= 2; i++)
+    if (strcmp(clsh_checkarray(L, i)->type->name, "int") != 0)
+      return clsh_argerror(L, i, "Array of int expected, got %s",
+                           clsh_checkarray(L, i)->type->name);
+  Array *y = newresult(L, &m);
+  checkopen(L, &m);
+  double start = clsh_seconds();
+  for (size_t i = 0; i < m.rows; i++) {
+    clsh_poll(L);
+    if (y->type->unit == 4)
+      csrfloat(&m, i, y->block->data);
+    else
+      csrdouble(&m, i, y->block->data);
+  }
+  lua_pushnumber(L, clsh_seconds() - start);
+  return 2;
+}

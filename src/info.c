@@ -1,0 +1,169 @@
+/*
+** info.c - clGet*Info by tables: a query is a row, a kind of value is one
+** case below.
+** SPDX-License-Identifier: MIT
+*/
+#include <string.h>
+
+#include "clshell.h"
+
+#define MAXVALUE (1 << 20) /* bytes of one answer; more is a broken driver */
+
+typedef struct Flag {
+  cl_ulong mask;
+  const char *name;
+} Flag;
+
+static const Flag fp_config[] = {{1 << 0, "denorm"},
+                                 {1 << 1, "inf_nan"},
+                                 {1 << 2, "round_to_nearest"},
+                                 {1 << 3, "round_to_zero"},
+                                 {1 << 4, "round_to_inf"},
+                                 {1 << 5, "fma"},
+                                 {1 << 6, "soft_float"},
+                                 {1 << 7, "correctly_rounded_divide_sqrt"},
+                                 {0, NULL}};
+static const Flag queue_flags[] = {
+    {1 << 0, "out_of_order"}, {1 << 1, "profiling"}, {0, NULL}};
+static const Flag exec_flags[] = {
+    {1 << 0, "kernel"}, {1 << 1, "native_kernel"}, {0, NULL}};
+static const Flag svm_flags[] = {{1 << 0, "coarse_grain_buffer"},
+                                 {1 << 1, "fine_grain_buffer"},
+                                 {1 << 2, "fine_grain_system"},
+                                 {1 << 3, "atomics"},
+                                 {0, NULL}};
+static const Flag affinity_flags[] = {
+    {1 << 0, "numa"},     {1 << 1, "l4_cache"}, {1 << 2, "l3_cache"},
+    {1 << 3, "l2_cache"}, {1 << 4, "l1_cache"}, {1 << 5, "next_partitionable"},
+    {0, NULL}};
+
+/* Device types, as one word: the first bit that is set decides. */
+static const Flag device_types[] = {{CL_DEVICE_TYPE_GPU, "gpu"},
+                                    {CL_DEVICE_TYPE_ACCELERATOR,
+                                     "accelerator"},
+                                    {CL_DEVICE_TYPE_CPU, "cpu"},
+                                    {0, "other"}};
+static const Flag cache_types[] = {
+    {1, "read_only"}, {2, "read_write"}, {0, "none"}};
+static const Flag local_types[] = {{1, "local"}, {2, "global"}, {0, "none"}};
+
+static void pushflags(lua_State *L, cl_ulong bits, const Flag *list) {
+  lua_newtable(L);
+  for (int n = 1; list->name != NULL; list++)
+    if (bits & list->mask) {
+      lua_pushstring(L, list->name);
+      lua_rawseti(L, -2, n++);
+    }
+}
+
+static void pushname(lua_State *L, cl_ulong value, const Flag *list) {
+  while (list->mask != 0 && list->mask != value)
+    list++;
+  lua_pushstring(L, list->name);
+}
+
+static void pushtype(lua_State *L, cl_ulong bits) {
+  const Flag *f = device_types;
+  while (f->mask != 0 && (bits & f->mask) == 0)
+    f++;
+  lua_pushstring(L, f->name);
+}
+
+/* cl_version: 10 bits major, 10 minor, 12 patch. */
+static void pushversion(lua_State *L, cl_uint v) {
+  lua_pushfstring(L, "%d.%d.%d", (int)(v >> 22), (int)(v >> 12 & 0x3ff),
+                  (int)(v & 0xfff));
+}
+
+/* A list of cl_name_version: 4 bytes of version, 64 of name. */
+static void pushnameversions(lua_State *L, const char *p, size_t size) {
+  lua_newtable(L);
+  for (size_t i = 0; (i + 1) * 68 <= size; i++, p += 68) {
+    cl_uint version;
+    memcpy(&version, p, sizeof version);
+    lua_pushlstring(L, p + 4, strnlen(p + 4, 64));
+    pushversion(L, version);
+    lua_rawset(L, -3);
+  }
+}
+
+static void pushsizes(lua_State *L, const char *p, size_t size) {
+  lua_newtable(L);
+  for (size_t i = 0; (i + 1) * sizeof(size_t) <= size; i++) {
+    size_t z;
+    memcpy(&z, p + i * sizeof z, sizeof z);
+    lua_pushinteger(L, (lua_Integer)z);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+}
+
+static void pushhex(lua_State *L, const unsigned char *p, size_t size) {
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (size_t i = 0; i < size; i++) {
+    luaL_addchar(&b, "0123456789abcdef"[p[i] >> 4]);
+    luaL_addchar(&b, "0123456789abcdef"[p[i] & 15]);
+  }
+  luaL_pushresult(&b);
+}
+
+/* Drivers end strings with none, one or several zeros, or with spaces. */
+static void pushtext(lua_State *L, const char *p, size_t size) {
+  size_t n = strnlen(p, size);
+  while (n > 0 && (p[n - 1] == ' ' || p[n - 1] == '\n'))
+    n--;
+  lua_pushlstring(L, p, n);
+}
+
+/*
+** Pushes the answer by its kind: s text, i cl_uint, l cl_ulong, z size_t,
+** b boolean, Z list of size_t, x bytes as hex digits, v version, V names
+** with versions, T device type, and sets of flags or single names.
+*/
+static void pushvalue(lua_State *L, char kind, const void *p, size_t size) {
+  cl_ulong n = 0;
+  if (size == 4 || size == 8) /* little end first on every OpenCL host */
+    memcpy(&n, p, size);
+  switch (kind) {
+    case 's': pushtext(L, p, size); break;
+    case 'b': lua_pushboolean(L, n != 0); break;
+    case 'Z': pushsizes(L, p, size); break;
+    case 'x': pushhex(L, p, size); break;
+    case 'v': pushversion(L, (cl_uint)n); break;
+    case 'V': pushnameversions(L, p, size); break;
+    case 'T': pushtype(L, n); break;
+    case 'F': pushflags(L, n, fp_config); break;
+    case 'Q': pushflags(L, n, queue_flags); break;
+    case 'E': pushflags(L, n, exec_flags); break;
+    case 'S': pushflags(L, n, svm_flags); break;
+    case 'A': pushflags(L, n, affinity_flags); break;
+    case 'C': pushname(L, n, cache_types); break;
+    case 'M': pushname(L, n, local_types); break;
+    default: lua_pushinteger(L, (lua_Integer)n); break;
+  }
+}
+
+/* Pushes the answer to a query, or nil where the driver has none. */
+bool clsh_pushinfo(lua_State *L, Getter get, void *handle, const Info *i) {
+  size_t size = 0;
+  if (get(handle, i->query, 0, NULL, &size) != CL_SUCCESS ||
+      size > MAXVALUE) {
+    lua_pushnil(L);
+    return false;
+  }
+  char *p = lua_newuserdatauv(L, size + 16, 0);
+  memset(p, 0, size + 16);
+  if (get(handle, i->query, size, p, NULL) != CL_SUCCESS)
+    lua_pushnil(L);
+  else
+    pushvalue(L, i->kind, p, size);
+  lua_remove(L, -2);
+  return !lua_isnil(L, -1);
+}
+
+const Info *clsh_findinfo(const Info *list, const char *name) {
+  for (; list->name != NULL; list++)
+    if (strcmp(list->name, name) == 0)
+      return list;
+  return NULL;
+}

@@ -1,0 +1,322 @@
+/*
+** kernel.c - class Kernel: a kernel function and what it says of itself.
+** SPDX-License-Identifier: MIT
+*/
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clshell.h"
+
+struct Kernel {
+  Object head;
+  cl_kernel handle;
+  Context *context; /* kept by the Program, which is user value 1 */
+  Param *params;    /* user value 2 */
+  int nparams;
+  size_t group;       /* work-items in a group, at most */
+  size_t required[3]; /* reqd_work_group_size; 0 0 0: none */
+  bool nonuniform;    /* built as OpenCL C 2.0 or later */
+  char name[128];
+};
+
+static void kernel_release(Object *o) {
+  Kernel *k = (Kernel *)o;
+  if (k->handle != NULL && !clsh_forked())
+    clReleaseKernel(k->handle);
+  k->handle = NULL;
+}
+
+static const Class class;
+
+Kernel *clsh_checkkernel(lua_State *L, int arg) {
+  Kernel *k = clsh_checkobject(L, arg, &class);
+  clsh_alive(L, k->context);
+  return k;
+}
+
+cl_kernel clsh_kernelhandle(const Kernel *k) {
+  return k->handle;
+}
+
+Context *clsh_kernelcontext(const Kernel *k) {
+  return k->context;
+}
+
+const char *clsh_kernelname(const Kernel *k) {
+  return k->name;
+}
+
+const Param *clsh_kernelparams(const Kernel *k, int *n) {
+  *n = k->nparams;
+  return k->params;
+}
+
+/* The largest group of this kernel, and the one it requires, or NULL. */
+size_t clsh_kernelgroup(const Kernel *k, const size_t **required) {
+  *required = k->required[0] != 0 ? k->required : NULL;
+  return k->group;
+}
+
+bool clsh_kernelnonuniform(const Kernel *k) {
+  return k->nonuniform;
+}
+
+static void groupinfo(const Kernel *k, cl_kernel_work_group_info what,
+                      size_t size, void *p) {
+  clGetKernelWorkGroupInfo(k->handle, clsh_contextdevice(k->context), what,
+                           size, p, NULL); /* p keeps its default */
+}
+
+cl_ulong clsh_kernellocal(const Kernel *k) {
+  cl_ulong bytes = 0;
+  groupinfo(k, CL_KERNEL_LOCAL_MEM_SIZE, sizeof bytes, &bytes);
+  return bytes;
+}
+
+/* Removes one whole word wherever it stands in a type. */
+static void dropword(char *type, const char *word) {
+  size_t n = strlen(word);
+  for (char *p = strstr(type, word); p != NULL; p = strstr(p, word)) {
+    bool whole = (p == type || !isalnum((unsigned char)p[-1])) &&
+                 !isalnum((unsigned char)p[n]) && p[n] != '_';
+    if (whole)
+      memmove(p, p + n, strlen(p + n) + 1);
+    else
+      p += n;
+  }
+}
+
+/*
+** Finds the element type in a declared type: drivers write "float*",
+** "const float *", "unsigned int" or "uint" for the same things.
+*/
+static void parsetype(Param *p) {
+  static const char *const noise[] = {"const", "volatile", "restrict",
+                                      "__global", "__constant", "__local",
+                                      "global", "constant", "local"};
+  char text[sizeof p->type], word[sizeof p->type];
+  size_t n = 0;
+  snprintf(text, sizeof text, "%s", p->type);
+  for (size_t i = 0; i < sizeof noise / sizeof noise[0]; i++)
+    dropword(text, noise[i]);
+  bool isunsigned = strstr(text, "unsigned") != NULL;
+  dropword(text, "unsigned");
+  dropword(text, "signed");
+  if (isunsigned)
+    word[n++] = 'u';
+  for (const char *s = text; *s != '\0'; s++) {
+    if (*s == '*')
+      p->pointer = true;
+    else if (!isspace((unsigned char)*s))
+      word[n++] = *s;
+  }
+  word[n] = '\0';
+  if (strcmp(word, "u") == 0)
+    strcpy(word, "uint");
+  p->value = clsh_findtype(word, strlen(word));
+}
+
+static void getparam(const Kernel *k, cl_uint i, Param *p) {
+  cl_kernel_arg_address_qualifier space = 0;
+  p->known = clGetKernelArgInfo(k->handle, i, CL_KERNEL_ARG_TYPE_NAME,
+                                sizeof p->type, p->type,
+                                NULL) == CL_SUCCESS &&
+             p->type[0] != '\0';
+  if (clGetKernelArgInfo(k->handle, i, CL_KERNEL_ARG_NAME, sizeof p->name,
+                         p->name, NULL) != CL_SUCCESS)
+    p->name[0] = '\0';
+  if (clGetKernelArgInfo(k->handle, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER,
+                         sizeof space, &space, NULL) != CL_SUCCESS)
+    p->known = false;
+  p->space = space == CL_KERNEL_ARG_ADDRESS_GLOBAL     ? 'g'
+             : space == CL_KERNEL_ARG_ADDRESS_CONSTANT ? 'c'
+             : space == CL_KERNEL_ARG_ADDRESS_LOCAL    ? 'l'
+                                                       : 'p';
+  if (p->known)
+    parsetype(p);
+}
+
+/* Whether the program of the kernel was built as OpenCL C 2.0 or later. */
+static bool built2(lua_State *L, int program) {
+  lua_getfield(L, program, "options");
+  const char *s = strstr(luaL_optstring(L, -1, ""), "-cl-std=CL");
+  lua_pop(L, 1);
+  return s != NULL && s[10] >= '2';
+}
+
+/*
+** Pushes the kernel `name` of the Program at `program`; NULL, with nothing
+** pushed, if it has none of that name.
+*/
+Kernel *clsh_newkernel(lua_State *L, int program, const char *name) {
+  program = lua_absindex(L, program);
+  cl_program handle = clsh_checkprogram(L, program);
+  cl_uint n = 0;
+  cl_int err;
+  Kernel *k = clsh_newobject(L, &class, 2);
+  lua_pushvalue(L, program);
+  lua_setiuservalue(L, -2, 1);
+  k->context = clsh_programcontext(L, program);
+  snprintf(k->name, sizeof k->name, "%s", name);
+  k->handle = clCreateKernel(handle, name, &err);
+  if (err == CL_INVALID_KERNEL_NAME) {
+    lua_pop(L, 1);
+    return NULL;
+  }
+  clsh_check(L, err, "clCreateKernel");
+  clGetKernelInfo(k->handle, CL_KERNEL_NUM_ARGS, sizeof n, &n, NULL);
+  k->params = lua_newuserdatauv(L, (n + 1) * sizeof *k->params, 0);
+  memset(k->params, 0, (n + 1) * sizeof *k->params);
+  lua_setiuservalue(L, -2, 2);
+  for (cl_uint i = 0; i < n; i++)
+    getparam(k, i, &k->params[i]);
+  k->nparams = (int)n;
+  k->group = clsh_limits(k->context)->group;
+  groupinfo(k, CL_KERNEL_WORK_GROUP_SIZE, sizeof k->group, &k->group);
+  groupinfo(k, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof k->required,
+            k->required);
+  k->nonuniform = built2(L, program);
+  return k;
+}
+
+static const char *spacename(char space) {
+  return space == 'g'   ? "global"
+         : space == 'c' ? "constant"
+         : space == 'l' ? "local"
+                        : "private";
+}
+
+static int kernel_name(lua_State *L) {
+  lua_pushstring(L, clsh_checkkernel(L, 1)->name);
+  return 1;
+}
+
+static int kernel_args(lua_State *L) {
+  Kernel *k = clsh_checkkernel(L, 1);
+  lua_createtable(L, k->nparams, 0);
+  for (int i = 0; i < k->nparams; i++) {
+    const Param *p = &k->params[i];
+    lua_createtable(L, 0, 3);
+    lua_pushstring(L, p->name);
+    lua_setfield(L, -2, "name");
+    lua_pushstring(L, p->known ? p->type : "?");
+    lua_setfield(L, -2, "type");
+    lua_pushstring(L, p->known ? spacename(p->space) : "?");
+    lua_setfield(L, -2, "space");
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+static int kernel_group(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)clsh_checkkernel(L, 1)->group);
+  return 1;
+}
+
+static int kernel_multiple(lua_State *L) {
+  size_t n = 1;
+  groupinfo(clsh_checkkernel(L, 1),
+            CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE, sizeof n, &n);
+  lua_pushinteger(L, (lua_Integer)n);
+  return 1;
+}
+
+static int kernel_localmem(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)clsh_kernellocal(clsh_checkkernel(L, 1)));
+  return 1;
+}
+
+static int kernel_privatemem(lua_State *L) {
+  cl_ulong bytes = 0;
+  groupinfo(clsh_checkkernel(L, 1), CL_KERNEL_PRIVATE_MEM_SIZE, sizeof bytes,
+            &bytes);
+  lua_pushinteger(L, (lua_Integer)bytes);
+  return 1;
+}
+
+static int kernel_required(lua_State *L) {
+  Kernel *k = clsh_checkkernel(L, 1);
+  if (k->required[0] == 0)
+    return 0;
+  lua_createtable(L, 3, 0);
+  for (int i = 0; i < 3; i++) {
+    lua_pushinteger(L, (lua_Integer)k->required[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+static int kernel_program(lua_State *L) {
+  clsh_checkkernel(L, 1);
+  lua_getiuservalue(L, 1, 1);
+  return 1;
+}
+
+/** Kernel:info() -> table
+ * name, args (list of {name, type, space}), work_group_size (work-items in
+ * a group at most, for this kernel), required_work_group_size (of its
+ * attribute, or nil), preferred_multiple (of the local size),
+ * local_mem_size (bytes, without local arguments), private_mem_size (bytes
+ * a work-item). Each is a field of the kernel too: `k.args`.
+ */
+static int kernel_info(lua_State *L) {
+  static const char *const names[] = {"name", "args", "work_group_size",
+                                      "required_work_group_size",
+                                      "preferred_multiple", "local_mem_size",
+                                      "private_mem_size", NULL};
+  clsh_checkkernel(L, 1);
+  lua_settop(L, 1);
+  lua_newtable(L);
+  for (int i = 0; names[i] != NULL; i++) {
+    lua_getfield(L, 1, names[i]);
+    lua_setfield(L, 2, names[i]);
+  }
+  return 1;
+}
+
+/* kernel axpy(float a, global float* x) */
+static int kernel_tostring(lua_State *L) {
+  Kernel *k = clsh_anyobject(L, 1, &class);
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  luaL_addstring(&b, "kernel ");
+  luaL_addstring(&b, k->name);
+  luaL_addchar(&b, '(');
+  for (int i = 0; i < k->nparams; i++) {
+    const Param *p = &k->params[i];
+    luaL_addstring(&b, i > 0 ? ", " : "");
+    if (p->known && p->space != 'p') {
+      luaL_addstring(&b, spacename(p->space));
+      luaL_addchar(&b, ' ');
+    }
+    luaL_addstring(&b, p->known ? p->type : "?");
+    luaL_addstring(&b, p->name[0] != '\0' ? " " : "");
+    luaL_addstring(&b, p->name);
+  }
+  luaL_addstring(&b, k->head.closed ? ") (closed)" : ")");
+  luaL_pushresult(&b);
+  return 1;
+}
+
+static const luaL_Reg methods[] = {{"info", kernel_info},
+                                   {"range", clsh_kernelrange},
+                                   {NULL, NULL}};
+static const luaL_Reg fields[] = {
+    {"args", kernel_args},
+    {"local_mem_size", kernel_localmem},
+    {"name", kernel_name},
+    {"preferred_multiple", kernel_multiple},
+    {"private_mem_size", kernel_privatemem},
+    {"program", kernel_program},
+    {"required_work_group_size", kernel_required},
+    {"work_group_size", kernel_group},
+    {NULL, NULL}};
+static const luaL_Reg meta[] = {{"__tostring", kernel_tostring},
+                                {NULL, NULL}};
+static const Class class = {
+    "Kernel", sizeof(Kernel), methods, fields, meta, NULL, kernel_release};
+
+void clsh_openkernel(lua_State *L) {
+  clsh_newclass(L, &class);
+}

@@ -1,0 +1,334 @@
+/*
+** launch.c - class Launch: a kernel over an NDRange, ready to be called.
+** A call sets every argument and enqueues, in one step: no state is left
+** that a later call could trip over.
+** SPDX-License-Identifier: MIT
+*/
+#include <stdint.h>
+#include <stdio.h>
+
+#include "clshell.h"
+
+enum { KERNEL = 1, QUEUE, AFTER, USERVALUES = 3 };
+
+typedef struct Launch {
+  Object head;
+  Kernel *kernel;
+  cl_uint dims;
+  size_t global[3], local[3], offset[3];
+  bool haslocal, hasoffset, hasafter;
+} Launch;
+
+static void launch_release(Object *o) {
+  (void)o;
+}
+
+static const Class class;
+
+static Launch *checklaunch(lua_State *L, int arg) {
+  return clsh_checkobject(L, arg, &class);
+}
+
+/* "64x16" */
+static const char *pushsizes(lua_State *L, const size_t *s, cl_uint n) {
+  char text[80];
+  snprintf(text, sizeof text, n == 1   ? "%zu"
+                              : n == 2 ? "%zux%zu"
+                                       : "%zux%zux%zu",
+           s[0], s[1], s[2]);
+  return lua_pushstring(L, text);
+}
+
+/*
+** Reads a size for each dimension: a number or a list of 1 to 3. `least`
+** is 1 for sizes, 0 for offsets. Returns how many there are.
+*/
+static cl_uint checksizes(lua_State *L, int arg, const char *what,
+                          lua_Integer least, size_t *s) {
+  cl_uint n = 1;
+  bool list = lua_istable(L, arg);
+  if (list && (lua_rawlen(L, arg) < 1 || lua_rawlen(L, arg) > 3))
+    clsh_argerror(L, arg, "%s: 1 to 3 dimensions expected, got %d", what,
+                  (int)lua_rawlen(L, arg));
+  if (list)
+    n = (cl_uint)lua_rawlen(L, arg);
+  for (cl_uint i = 0; i < n; i++) {
+    int ok;
+    if (list)
+      lua_rawgeti(L, arg, i + 1);
+    else
+      lua_pushvalue(L, arg);
+    lua_Integer v = lua_tointegerx(L, -1, &ok);
+    if (!ok || lua_type(L, -1) != LUA_TNUMBER)
+      clsh_argerror(L, arg, "%s: dimension %d is %s, no whole number", what,
+                    (int)i + 1, luaL_tolstring(L, -1, NULL));
+    if (v < least)
+      clsh_argerror(L, arg, "%s: dimension %d is %I, at least %I expected",
+                    what, (int)i + 1, (LUAI_UACINT)v, (LUAI_UACINT)least);
+    s[i] = (size_t)v;
+    lua_pop(L, 1);
+  }
+  return n;
+}
+
+/* Raises CL_INVALID_WORK_GROUP_SIZE with all the numbers. */
+static void badgroup(lua_State *L, const Launch *l, const char *text) {
+  clsh_fail(L, CL_INVALID_WORK_GROUP_SIZE, "clEnqueueNDRangeKernel",
+            "%s: local %s over global %s: %s", clsh_kernelname(l->kernel),
+            pushsizes(L, l->local, l->dims), pushsizes(L, l->global, l->dims),
+            text);
+}
+
+static void checkrequired(lua_State *L, const Launch *l) {
+  const size_t *required;
+  clsh_kernelgroup(l->kernel, &required);
+  for (cl_uint i = 0; required != NULL && i < 3; i++)
+    if (required[i] != (i < l->dims ? l->local[i] : 1))
+      badgroup(L, l,
+               lua_pushfstring(L, "the kernel requires %s",
+                               pushsizes(L, required, 3)));
+}
+
+/* Checks the local size against the device, the kernel and the range. */
+static void checklocal(lua_State *L, const Launch *l) {
+  const Limits *limits = clsh_limits(clsh_kernelcontext(l->kernel));
+  const size_t *required;
+  size_t most = clsh_kernelgroup(l->kernel, &required);
+  size_t items = 1;
+  bool cut = limits->nonuniform && clsh_kernelnonuniform(l->kernel);
+  for (cl_uint i = 0; i < l->dims; i++) {
+    if (l->local[i] > limits->item[i])
+      badgroup(L, l,
+               lua_pushfstring(L, "the device allows %I in dimension %d",
+                               (LUAI_UACINT)limits->item[i], (int)i + 1));
+    items = items > SIZE_MAX / l->local[i] ? SIZE_MAX : items * l->local[i];
+  }
+  if (items > limits->group)
+    badgroup(L, l,
+             lua_pushfstring(L, "%I work-items, the device allows %I",
+                             (LUAI_UACINT)items,
+                             (LUAI_UACINT)limits->group));
+  if (items > most)
+    badgroup(L, l,
+             lua_pushfstring(L, "%I work-items, this kernel allows %I on the "
+                                "device, which allows %I",
+                             (LUAI_UACINT)items, (LUAI_UACINT)most,
+                             (LUAI_UACINT)limits->group));
+  for (cl_uint i = 0; i < l->dims && !cut; i++)
+    if (l->global[i] % l->local[i] != 0)
+      badgroup(L, l,
+               lua_pushfstring(L, "%I does not divide %I, which the device "
+                                  "wants; round the range up to %I and test "
+                                  "the index in the kernel",
+                               (LUAI_UACINT)l->local[i],
+                               (LUAI_UACINT)l->global[i],
+                               (LUAI_UACINT)((l->global[i] - 1) /
+                                                 l->local[i] * l->local[i] +
+                                             l->local[i])));
+  checkrequired(L, l);
+}
+
+/** Kernel:range(global [, local [, offset]]) -> Launch
+ * The kernel over an NDRange, to be called with its arguments. `global`: a
+ * number of work-items, or a list of up to three, work-item dimension 0
+ * first. `local`: the local size (work-group) in the same form; without it
+ * the driver chooses. `offset`: the first global id, 0 by default. A local
+ * size that the device or the kernel does not allow, or that does not
+ * divide the global size on a device that wants it to: an error with the
+ * numbers. Calling the result sets every argument and enqueues:
+ * `local ev = k:range({n, m}, {16, 16})(2.0, x, y)`.
+ */
+int clsh_kernelrange(lua_State *L) {
+  Kernel *k = clsh_checkkernel(L, 1);
+  lua_settop(L, 4);
+  Launch *l = clsh_newobject(L, &class, USERVALUES);
+  l->kernel = k;
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, 5, KERNEL);
+  l->dims = checksizes(L, 2, "global", 1, l->global);
+  l->haslocal = !lua_isnil(L, 3);
+  l->hasoffset = !lua_isnil(L, 4);
+  if (l->dims > clsh_limits(clsh_kernelcontext(k))->dims)
+    return clsh_argerror(L, 2, "the device has %d dimensions",
+                         (int)clsh_limits(clsh_kernelcontext(k))->dims);
+  if (l->haslocal &&
+      checksizes(L, 3, "local", 1, l->local) != l->dims)
+    return clsh_argerror(L, 3, "global has %d dimensions, local another "
+                               "number",
+                         (int)l->dims);
+  if (l->hasoffset && checksizes(L, 4, "offset", 0, l->offset) != l->dims)
+    return clsh_argerror(L, 4, "global has %d dimensions, offset another "
+                               "number",
+                         (int)l->dims);
+  for (cl_uint i = 0; i < l->dims; i++)
+    if (l->offset[i] > SIZE_MAX - l->global[i])
+      return clsh_argerror(L, 4, "offset and global size overflow");
+  if (l->haslocal)
+    checklocal(L, l);
+  return 1;
+}
+
+/** Launch:on(queue [, {after = events}]) -> Launch
+ * The same launch on another queue (nil: the default queue), or after
+ * certain events: `l:on(q, {after = {ev1, ev2}})(x, y)`.
+ */
+static int launch_on(lua_State *L) {
+  static const char *const options[] = {"after", NULL};
+  After after;
+  Launch *l = checklaunch(L, 1);
+  Queue *q = lua_isnoneornil(L, 2) ? NULL : clsh_checkqueue(L, 2);
+  lua_settop(L, 3);
+  clsh_checkoptions(L, 3, options, "l:on");
+  if (q != NULL && clsh_queuecontext(q) != clsh_kernelcontext(l->kernel))
+    return clsh_argerror(L, 2, "the Queue is of another context (device)");
+  Launch *n = clsh_newobject(L, &class, USERVALUES);
+  Object head = n->head;
+  *n = *l;
+  n->head = head;
+  lua_getiuservalue(L, 1, KERNEL);
+  lua_setiuservalue(L, 4, KERNEL);
+  lua_pushvalue(L, 2);
+  lua_setiuservalue(L, 4, QUEUE);
+  if (!lua_isnil(L, 3)) {
+    lua_getfield(L, 3, "after");
+    clsh_checkafter(L, -1, clsh_kernelcontext(l->kernel), &after);
+    n->hasafter = !lua_isnil(L, -1);
+    lua_setiuservalue(L, 4, AFTER);
+  }
+  return 1;
+}
+
+/* Pushes the queue of a launch: its own, or the context's default. */
+static Queue *pushqueue(lua_State *L, int launch) {
+  if (lua_getiuservalue(L, launch, QUEUE) == LUA_TNIL) {
+    lua_getiuservalue(L, launch, KERNEL);
+    lua_getfield(L, -1, "program");
+    lua_getfield(L, -1, "context");
+    clsh_pushqueue(L, -1);
+    lua_pushvalue(L, -1); /* kept: the next call finds it at once */
+    lua_setiuservalue(L, launch, QUEUE);
+  }
+  return clsh_checkqueue(L, -1);
+}
+
+/* Raises for a launch that the driver refused. */
+static void launchfailed(lua_State *L, const Launch *l, cl_int err) {
+  const size_t *required;
+  if (err == CL_INVALID_COMMAND_QUEUE || err < -1100)
+    clsh_setlost(clsh_kernelcontext(l->kernel), err,
+                 "clEnqueueNDRangeKernel");
+  clsh_pushnotice(L);
+  const char *notice = lua_tostring(L, -1);
+  clsh_fail(L, err, "clEnqueueNDRangeKernel",
+            "%s: global %s, local %s; this kernel allows %I work-items in a "
+            "group%s%s",
+            clsh_kernelname(l->kernel), pushsizes(L, l->global, l->dims),
+            l->haslocal ? pushsizes(L, l->local, l->dims) : "left to the "
+                                                            "driver",
+            (LUAI_UACINT)clsh_kernelgroup(l->kernel, &required),
+            *notice != '\0' ? "; the driver says: " : "", notice);
+}
+
+/* launch(args...) -> Event */
+static int launch_call(lua_State *L) {
+  Launch *l = checklaunch(L, 1);
+  int nargs = lua_gettop(L) - 1;
+  After after = {.n = 0};
+  Kernel *k = l->kernel;
+  if (((Object *)k)->closed)
+    return clsh_error(L, "%s: this Kernel is closed", clsh_kernelname(k));
+  Queue *q = pushqueue(L, 1);
+  int queue = lua_gettop(L);
+  cl_command_queue handle = clsh_queuehandle(L, q);
+  if (l->hasafter) {
+    lua_getiuservalue(L, 1, AFTER);
+    clsh_checkafter(L, -1, clsh_kernelcontext(k), &after);
+  }
+  clsh_setargs(L, k, 2, nargs);
+  Event *e = clsh_newevent(L, queue);
+  cl_int err = clEnqueueNDRangeKernel(
+      handle, clsh_kernelhandle(k), l->dims, l->hasoffset ? l->offset : NULL,
+      l->global, l->haslocal ? l->local : NULL, after.n,
+      after.n > 0 ? after.list : NULL, clsh_eventslot(e));
+  if (err != CL_SUCCESS)
+    launchfailed(L, l, err);
+  return 1;
+}
+
+static int pushlist(lua_State *L, const size_t *s, cl_uint n) {
+  lua_createtable(L, (int)n, 0);
+  for (cl_uint i = 0; i < n; i++) {
+    lua_pushinteger(L, (lua_Integer)s[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+static int launch_global(lua_State *L) {
+  Launch *l = checklaunch(L, 1);
+  return pushlist(L, l->global, l->dims);
+}
+
+static int launch_local(lua_State *L) {
+  Launch *l = checklaunch(L, 1);
+  return l->haslocal ? pushlist(L, l->local, l->dims) : 0;
+}
+
+static int launch_offset(lua_State *L) {
+  Launch *l = checklaunch(L, 1);
+  return pushlist(L, l->offset, l->dims);
+}
+
+static int launch_kernel(lua_State *L) {
+  checklaunch(L, 1);
+  lua_getiuservalue(L, 1, KERNEL);
+  return 1;
+}
+
+/** Launch:info() -> table
+ * kernel (its name), global, localsize (nil: the driver's choice), offset,
+ * as lists of sizes. Each is a field too; `l.kernel` is the Kernel.
+ */
+static int launch_info(lua_State *L) {
+  static const char *const names[] = {"global", "localsize", "offset", NULL};
+  Launch *l = checklaunch(L, 1);
+  lua_settop(L, 1);
+  lua_newtable(L);
+  for (int i = 0; names[i] != NULL; i++) {
+    lua_getfield(L, 1, names[i]);
+    lua_setfield(L, 2, names[i]);
+  }
+  lua_pushstring(L, clsh_kernelname(l->kernel));
+  lua_setfield(L, 2, "kernel");
+  return 1;
+}
+
+static int launch_tostring(lua_State *L) {
+  Launch *l = clsh_anyobject(L, 1, &class);
+  if (l->kernel == NULL)
+    return lua_pushliteral(L, "Launch"), 1;
+  lua_pushfstring(L, "Launch %s over %s, local %s%s",
+                  clsh_kernelname(l->kernel),
+                  pushsizes(L, l->global, l->dims),
+                  l->haslocal ? pushsizes(L, l->local, l->dims)
+                              : "left to the driver",
+                  l->head.closed ? " (closed)" : "");
+  return 1;
+}
+
+static const luaL_Reg methods[] = {
+    {"info", launch_info}, {"on", launch_on}, {NULL, NULL}};
+static const luaL_Reg fields[] = {{"global", launch_global},
+                                  {"kernel", launch_kernel},
+                                  {"localsize", launch_local},
+                                  {"offset", launch_offset},
+                                  {NULL, NULL}};
+static const luaL_Reg meta[] = {{"__call", launch_call},
+                                {"__tostring", launch_tostring},
+                                {NULL, NULL}};
+static const Class class = {
+    "Launch", sizeof(Launch), methods, fields, meta, NULL, launch_release};
+
+void clsh_openlaunch(lua_State *L) {
+  clsh_newclass(L, &class);
+}

@@ -1,0 +1,14 @@
+/*
+** program.h - what program.c (the class) and build.c share.
+** SPDX-License-Identifier: MIT
+*/
+#ifndef program_h
+#define program_h
+
+#include "clshell.h"
+
+void clsh_pushsource(lua_State *L, const char *path);
+void clsh_pushoptions(lua_State *L, int opts, const char *source,
+                      const char *path);
+
+#endif

@@ -1,0 +1,272 @@
+/*
+** type.c - element types by their OpenCL C names, and the checked way of a
+** Lua value into one.
+** SPDX-License-Identifier: MIT
+*/
+#include <stdint.h>
+#include <string.h>
+
+#include "clshell.h"
+
+#define NTYPES (sizeof types / sizeof types[0])
+
+/* A vector of 3 takes the room of 4. */
+static const Type types[] = {
+#define ROWS(name, kind, unit)                                                \
+  {name, kind, unit, 1, unit}, {name "2", kind, unit, 2, 2 * unit},           \
+      {name "3", kind, unit, 3, 4 * unit},                                    \
+      {name "4", kind, unit, 4, 4 * unit},                                    \
+      {name "8", kind, unit, 8, 8 * unit}, {                                  \
+    name "16", kind, unit, 16, 16 * unit                                      \
+  }
+    ROWS("float", 'f', 4),  ROWS("double", 'f', 8), ROWS("half", 'f', 2),
+    ROWS("char", 'i', 1),   ROWS("uchar", 'u', 1),  ROWS("short", 'i', 2),
+    ROWS("ushort", 'u', 2), ROWS("int", 'i', 4),    ROWS("uint", 'u', 4),
+    ROWS("long", 'i', 8),   ROWS("ulong", 'u', 8),
+#undef ROWS
+};
+
+/* The one Type of that name; NULL if there is none. */
+const Type *clsh_findtype(const char *name, size_t len) {
+  for (size_t i = 0; i < NTYPES; i++)
+    if (strncmp(types[i].name, name, len) == 0 && types[i].name[len] == '\0')
+      return &types[i];
+  return NULL;
+}
+
+const Type *clsh_checktype(lua_State *L, int arg) {
+  size_t len;
+  if (lua_type(L, arg) != LUA_TSTRING)
+    clsh_argerror(L, arg, "name of an element type expected, got %s",
+                  luaL_typename(L, arg));
+  const char *name = lua_tolstring(L, arg, &len);
+  const Type *t = clsh_findtype(name, len);
+  if (t != NULL)
+    return t;
+  const char *names[NTYPES + 1];
+  for (size_t i = 0; i < NTYPES; i++)
+    names[i] = types[i].name;
+  names[NTYPES] = NULL;
+  const char *near = clsh_nearest(name, names);
+  if (near != NULL)
+    clsh_argerror(L, arg, "no element type '%s'; did you mean '%s'?", name,
+                  near);
+  clsh_argerror(L, arg,
+                "no element type '%s'; there are char uchar short ushort int "
+                "uint long ulong half float double and vectors such as "
+                "float4",
+                name);
+  return NULL;
+}
+
+/* Kind and unit in one number, for switches. */
+#define CODE(kind, unit) ((kind) << 4 | (unit))
+
+static void pushcomponent(lua_State *L, const Type *t, const void *p) {
+  union {
+    int8_t c;
+    int16_t s;
+    int32_t i;
+    int64_t l;
+    uint8_t uc;
+    uint16_t us;
+    uint32_t ui;
+    uint64_t ul;
+    float f;
+    double d;
+  } v;
+  memcpy(&v, p, t->unit);
+  switch (CODE(t->kind, t->unit)) {
+  case CODE('f', 2):
+    return lua_pushnumber(L, (lua_Number)clsh_fromhalf(v.us));
+  case CODE('f', 4):
+    return lua_pushnumber(L, (lua_Number)v.f);
+  case CODE('f', 8):
+    return lua_pushnumber(L, v.d);
+  case CODE('i', 1):
+    return lua_pushinteger(L, v.c);
+  case CODE('i', 2):
+    return lua_pushinteger(L, v.s);
+  case CODE('i', 4):
+    return lua_pushinteger(L, v.i);
+  case CODE('i', 8):
+    return lua_pushinteger(L, v.l);
+  case CODE('u', 1):
+    return lua_pushinteger(L, v.uc);
+  case CODE('u', 2):
+    return lua_pushinteger(L, v.us);
+  case CODE('u', 4):
+    return lua_pushinteger(L, v.ui);
+  default:
+    if (v.ul <= INT64_MAX)
+      return lua_pushinteger(L, (lua_Integer)v.ul);
+    lua_pushnumber(L, (lua_Number)v.ul);
+  }
+}
+
+/*
+** Pushes the element at `p`, which need not be aligned: an integer or a
+** float, for a vector a table of them. A ulong from 2^63 up comes as the
+** nearest float: Lua integers end there, and wrapping would lie.
+*/
+void clsh_pushelement(lua_State *L, const Type *t, const void *p) {
+  if (t->width == 1) {
+    pushcomponent(L, t, p);
+    return;
+  }
+  char copy[128]; /* making the table may run a finalizer that frees p */
+  memcpy(copy, p, t->size);
+  lua_createtable(L, t->width, 0);
+  for (int i = 0; i < t->width; i++) {
+    pushcomponent(L, t, copy + i * t->unit);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+static const char *range(const Type *t) {
+  switch (CODE(t->kind, t->unit)) {
+  case CODE('i', 1):
+    return "(-128..127)";
+  case CODE('i', 2):
+    return "(-32768..32767)";
+  case CODE('i', 4):
+    return "(-2147483648..2147483647)";
+  case CODE('i', 8):
+    return "(-2^63..2^63-1)";
+  case CODE('u', 1):
+    return "(0..255)";
+  case CODE('u', 2):
+    return "(0..65535)";
+  case CODE('u', 4):
+    return "(0..4294967295)";
+  default:
+    return "(0..2^64-1)";
+  }
+}
+
+static const char *scalarname(const Type *t) {
+  while (t->width != 1)
+    t--; /* the scalar heads its row of vectors */
+  return t->name;
+}
+
+static const char *misfit(lua_State *L, int idx, const Type *t) {
+  lua_pushvalue(L, idx);
+  const char *number = lua_tostring(L, -1);
+  return lua_pushfstring(L, "%s does not fit %s %s", number, scalarname(t),
+                         range(t));
+}
+
+static const char *nointeger(lua_State *L, int idx) {
+  lua_pushvalue(L, idx);
+  return lua_pushfstring(L, "%s is no integer", lua_tostring(L, -1));
+}
+
+static void storeinteger(const Type *t, uint64_t v, void *p) {
+  uint8_t b = (uint8_t)v;
+  uint16_t s = (uint16_t)v;
+  uint32_t i = (uint32_t)v;
+  const void *from[] = {&b, &s, &i, &v};
+  memcpy(p, from[t->unit == 8 ? 3 : t->unit >> 1], t->unit);
+}
+
+static const char *tointeger(lua_State *L, int idx, const Type *t, void *p) {
+  lua_Integer n;
+  if (lua_isinteger(L, idx)) {
+    n = lua_tointeger(L, idx);
+  } else {
+    lua_Number x = lua_tonumber(L, idx);
+    if (x >= 0x1p63 && x < 0x1p64 && t->kind == 'u' && t->unit == 8) {
+      storeinteger(t, (uint64_t)x, p); /* whole, as all floats that big */
+      return NULL;
+    }
+    if (!lua_numbertointeger(x, &n))
+      return x - x == 0 ? misfit(L, idx, t) : nointeger(L, idx);
+    if ((lua_Number)n != x)
+      return nointeger(L, idx);
+  }
+  int bits = 8 * t->unit;
+  lua_Integer high = t->kind == 'u' ? n >> (bits - 1) >> 1 : n >> (bits - 1);
+  if (t->kind == 'u' ? n < 0 || high != 0 : high != 0 && high != -1)
+    return misfit(L, idx, t);
+  storeinteger(t, (uint64_t)n, p);
+  return NULL;
+}
+
+static const char *tocomponent(lua_State *L, int idx, const Type *t, void *p) {
+  if (lua_type(L, idx) != LUA_TNUMBER)
+    return lua_pushfstring(L, "number expected, got %s",
+                           luaL_typename(L, idx));
+  if (t->kind != 'f')
+    return tointeger(L, idx, t, p);
+  double x = lua_tonumber(L, idx);
+  float f = (float)x;
+  unsigned short h;
+  switch (t->unit) {
+  case 2:
+    h = clsh_tohalf(x);
+    memcpy(p, &h, sizeof h);
+    break;
+  case 4:
+    memcpy(p, &f, sizeof f);
+    break;
+  default:
+    memcpy(p, &x, sizeof x);
+  }
+  return NULL;
+}
+
+static const char *tovector(lua_State *L, int idx, const Type *t, char *p) {
+  lua_Integer n = (lua_Integer)lua_rawlen(L, idx);
+  if (n != t->width)
+    return lua_pushfstring(L, "%s takes %d numbers, got %I", t->name,
+                           (int)t->width, n);
+  for (int i = 0; i < t->width; i++) {
+    lua_rawgeti(L, idx, i + 1);
+    const char *wrong = tocomponent(L, lua_gettop(L), t, p + i * t->unit);
+    if (wrong != NULL)
+      return lua_pushfstring(L, "component %d: %s", i + 1, wrong);
+    lua_pop(L, 1);
+  }
+  return NULL;
+}
+
+/*
+** Converts the value at `idx` to an element at `p` (t->size bytes, need not
+** be aligned). NULL, or what is wrong with the value: that text then lies
+** on the stack. Integer types take whole numbers in their range, reals any
+** number, vectors a table of their width or one number for all components.
+*/
+const char *clsh_toelement(lua_State *L, int idx, const Type *t, void *p) {
+  luaL_checkstack(L, 6, NULL);
+  idx = lua_absindex(L, idx);
+  if (t->width == 1)
+    return tocomponent(L, idx, t, p);
+  memset(p, 0, t->size);
+  if (lua_type(L, idx) == LUA_TTABLE)
+    return tovector(L, idx, t, p);
+  if (lua_type(L, idx) != LUA_TNUMBER)
+    return lua_pushfstring(L, "%s takes a number or a table of %d, got %s",
+                           t->name, (int)t->width, luaL_typename(L, idx));
+  for (int i = 0; i < t->width; i++) {
+    const char *wrong = tocomponent(L, idx, t, (char *)p + i * t->unit);
+    if (wrong != NULL)
+      return wrong;
+  }
+  return NULL;
+}
+
+/** cl.typesize(type) -> bytes
+ * The bytes that one element takes: `cl.typesize "float4"` is 16. A vector
+ * of 3 takes the room of 4.
+ */
+static int cl_typesize(lua_State *L) {
+  lua_pushinteger(L, clsh_checktype(L, 1)->size);
+  return 1;
+}
+
+void clsh_opentype(lua_State *L) {
+  static const luaL_Reg functions[] = {{"typesize", cl_typesize},
+                                       {NULL, NULL}};
+  luaL_setfuncs(L, functions, 0);
+}
