@@ -1,0 +1,50 @@
+/* pad.cl - copies between a matrix and a larger, zero-padded one
+** SPDX-License-Identifier: MIT
+**
+** pad:    Y[i][j] = X[i][j] where X has such an element, else 0
+** unpad:  Y[i][j] = X[i][j] for the elements of Y; X is the larger one
+**
+**       X  a b c     pad      Y  a b c 0          pad makes shapes into
+**          d e f    ----->       d e f 0          multiples of a tile,
+**                  <-----        0 0 0 0          unpad brings C back
+**                   unpad        0 0 0 0
+**
+** pad:   rows, cols    shape of X; X in, row-major, ldx >= cols
+**        prows, pcols  shape of Y; Y out, row-major, ldy >= pcols
+** unpad: rows, cols    shape of Y; X in, at least rows x cols, row-major,
+**                      ldx >= cols; Y out, row-major, ldy >= cols
+**
+** NDRange: global = columns x rows of Y or more, local = any
+** Defines: REAL
+** Assumes: X and Y do not overlap
+**
+** Lesson: two passes over memory buy a kernel without edge tests. It pays
+** when the product is large beside its operands, and costs their memory. */
+#ifndef REAL
+#define REAL float /* element type: half, float or double */
+#endif
+
+#ifdef cl_khr_fp16
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#endif
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+
+kernel void pad(int rows, int cols, global const REAL *restrict X, int ldx,
+                int prows, int pcols, global REAL *restrict Y, int ldy)
+{
+  const size_t col = get_global_id(0), row = get_global_id(1);
+  if (row >= (size_t)prows || col >= (size_t)pcols)
+    return;
+  const int inside = row < (size_t)rows && col < (size_t)cols;
+  Y[row * ldy + col] = inside ? X[row * ldx + col] : (REAL)0;
+}
+
+kernel void unpad(int rows, int cols, global const REAL *restrict X, int ldx,
+                  global REAL *restrict Y, int ldy)
+{
+  const size_t col = get_global_id(0), row = get_global_id(1);
+  if (row < (size_t)rows && col < (size_t)cols)
+    Y[row * ldy + col] = X[row * ldx + col];
+}

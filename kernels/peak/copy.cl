@@ -1,0 +1,56 @@
+/* copy.cl - copy bandwidth of global memory: out[i] = in[i]
+** SPDX-License-Identifier: MIT
+**
+** Bytes moved: 2 * n * WIDTH * sizeof(REAL), read and written.
+** Each work-group walks its own piece, with neighbouring work-items on
+** neighbouring vectors:
+**
+**      group 0           group 1                 chunk = ceil(n / groups)
+**    |01230123 ...     |01230123 ...     |...
+**
+** On a GPU this is coalesced; on a CPU device, with local size 1, every core
+** reads straight on.
+**
+** Arguments:
+**   n    vectors of WIDTH elements to copy
+**   in   in:  n * WIDTH elements
+**   out  out: n * WIDTH elements
+** NDRange: one dimension, any global and local size; some 8 to 32 work-groups
+**   of 256 per compute unit on a GPU, local size 1 on a CPU device.
+** Defines: REAL, WIDTH.
+** Assumes: both buffers begin at a multiple of the vector.
+**
+** Lesson: the ceiling of every memory-bound kernel that reads as much as it
+** writes. Take buffers several times larger than the last cache, or its
+** bandwidth is measured. Vary WIDTH: 16 bytes per work-item saturate a GPU.
+*/
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+#ifdef cl_khr_fp16
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#endif
+#ifndef REAL
+#define REAL float /* element type: float, double or half */
+#endif
+#ifndef WIDTH
+#define WIDTH 4 /* elements per vector: 1, 2, 4, 8 or 16 */
+#endif
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#if WIDTH == 1
+#define VECTOR REAL
+#else
+#define VECTOR JOIN(REAL, WIDTH)
+#endif
+
+kernel void copy_vectors(ulong n, global const VECTOR *restrict in,
+                         global VECTOR *restrict out)
+{
+  const ulong chunk = (n + get_num_groups(0) - 1) / get_num_groups(0);
+  const ulong begin = get_group_id(0) * chunk;
+  const ulong end = min(begin + chunk, n);
+  for (ulong i = begin + get_local_id(0); i < end; i += get_local_size(0))
+    out[i] = in[i];
+}

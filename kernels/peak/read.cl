@@ -1,0 +1,72 @@
+/* read.cl - read bandwidth of global memory: a sum
+** SPDX-License-Identifier: MIT
+**
+**   out[g] = sum of the vectors that work-item g meets, over their elements
+**
+** Bytes moved: n * WIDTH * sizeof(REAL) read; one store per work-item.
+** Each work-group walks its own piece, with neighbouring work-items on
+** neighbouring vectors:
+**
+**      group 0           group 1                 chunk = ceil(n / groups)
+**    |01230123 ...     |01230123 ...     |...
+**
+** On a GPU this is coalesced; on a CPU device, with local size 1, every core
+** reads straight on.
+**
+** Arguments:
+**   n    vectors of WIDTH elements to read
+**   in   in:  n * WIDTH elements
+**   out  out: global size elements; together they are the sum of `in`
+** NDRange: one dimension, any global and local size; some 8 to 32 work-groups
+**   of 256 per compute unit on a GPU, local size 1 on a CPU device.
+** Defines: REAL, WIDTH.
+** Assumes: `in` begins at a multiple of the vector; n is large against the
+**   global size, or the stores count.
+**
+** Lesson: reading alone is a little faster than copying, since the memory bus
+** need not turn round. A product of a matrix and a vector is such a kernel.
+** The two sums keep two loads in flight that do not wait for an addition.
+*/
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+#ifdef cl_khr_fp16
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#endif
+#ifndef REAL
+#define REAL float /* element type: float, double or half */
+#endif
+#ifndef WIDTH
+#define WIDTH 4 /* elements per vector: 1, 2, 4, 8 or 16 */
+#endif
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#if WIDTH == 1
+#define VECTOR REAL
+#else
+#define VECTOR JOIN(REAL, WIDTH)
+#endif
+
+kernel void read_vectors(ulong n, global const VECTOR *restrict in,
+                         global REAL *restrict out)
+{
+  const ulong chunk = (n + get_num_groups(0) - 1) / get_num_groups(0);
+  const ulong begin = get_group_id(0) * chunk;
+  const ulong end = min(begin + chunk, n);
+  const ulong step = get_local_size(0);
+  VECTOR even = (VECTOR)(0), odd = (VECTOR)(0);
+  ulong i = begin + get_local_id(0);
+  for (; i + step < end; i += 2 * step) {
+    even += in[i];
+    odd += in[i + step];
+  }
+  if (i < end)
+    even += in[i];
+  const VECTOR sum = even + odd;
+  const REAL *element = (const REAL *)&sum;
+  REAL total = 0;
+  for (int k = 0; k < WIDTH; k++)
+    total += element[k];
+  out[get_global_id(0)] = total;
+}

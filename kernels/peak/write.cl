@@ -1,0 +1,55 @@
+/* write.cl - write bandwidth of global memory: out[i] = value
+** SPDX-License-Identifier: MIT
+**
+** Bytes moved: n * WIDTH * sizeof(REAL) written.
+** Each work-group walks its own piece, with neighbouring work-items on
+** neighbouring vectors:
+**
+**      group 0           group 1                 chunk = ceil(n / groups)
+**    |01230123 ...     |01230123 ...     |...
+**
+** On a GPU this is coalesced; on a CPU device, with local size 1, every core
+** reads straight on.
+**
+** Arguments:
+**   n      vectors of WIDTH elements to write
+**   value  what each element becomes
+**   out    out: n * WIDTH elements
+** NDRange: one dimension, any global and local size; some 8 to 32 work-groups
+**   of 256 per compute unit on a GPU, local size 1 on a CPU device.
+** Defines: REAL, WIDTH.
+** Assumes: `out` begins at a multiple of the vector.
+**
+** Lesson: a GPU writes whole lines without reading them. A CPU first reads the
+** line that it is about to overwrite, unless the store bypasses the cache, and
+** so moves twice the bytes counted here.
+*/
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+#ifdef cl_khr_fp16
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#endif
+#ifndef REAL
+#define REAL float /* element type: float, double or half */
+#endif
+#ifndef WIDTH
+#define WIDTH 4 /* elements per vector: 1, 2, 4, 8 or 16 */
+#endif
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#if WIDTH == 1
+#define VECTOR REAL
+#else
+#define VECTOR JOIN(REAL, WIDTH)
+#endif
+
+kernel void write_vectors(ulong n, REAL value, global VECTOR *restrict out)
+{
+  const ulong chunk = (n + get_num_groups(0) - 1) / get_num_groups(0);
+  const ulong begin = get_group_id(0) * chunk;
+  const ulong end = min(begin + chunk, n);
+  for (ulong i = begin + get_local_id(0); i < end; i += get_local_size(0))
+    out[i] = (VECTOR)(value);
+}

@@ -1,0 +1,53 @@
+/* csr_scalar.cl - sparse matrix times vector, CSR storage, a work-item per row
+** SPDX-License-Identifier: MIT
+**
+**   y[i] = sum over k of values[k] * x[col_ind[k]],
+**          row_ptr[i] <= k < row_ptr[i+1]
+**
+** CSR keeps the non-zeros row after row, each with its column:
+**
+**    d i . . .     row_ptr = {0, 2, 4, 7, ...}       0-based
+**    . e j . .     col_ind = {0 1, 1 2, 0 2 3, ...}
+**    a . f k .     values  = {d i, e j, a f k, ...}
+**
+** Arguments:
+**   rows     rows of A
+**   row_ptr  in:  rows + 1 ints, where each row begins; the last is nnz
+**   col_ind  in:  nnz ints, the column of each element
+**   values   in:  nnz elements
+**   x        in:  vector, one element per column of A
+**   y        out: vector of rows elements; 0 for an empty row
+** NDRange: one dimension, global = rows rounded up to the local size, any
+**   local size.
+** Defines: REAL.
+** Assumes nothing.
+**
+** Lesson: any pattern, at a price. Each element brings 4 more bytes, its
+** column. Neighbouring work-items read elements a whole row apart, which is
+** not coalesced, and all work-items that run together wait for the longest row
+** among them. On a CPU device, where one core walks one row, it is the better
+** of the two CSR kernels.
+*/
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+#ifdef cl_khr_fp16
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#endif
+#ifndef REAL
+#define REAL float /* element type: float, double or half */
+#endif
+
+kernel void spmv(int rows, global const int *restrict row_ptr,
+                 global const int *restrict col_ind,
+                 global const REAL *restrict values,
+                 global const REAL *restrict x, global REAL *restrict y)
+{
+  const size_t i = get_global_id(0);
+  if (i >= rows)
+    return;
+  REAL sum = 0;
+  for (int k = row_ptr[i]; k < row_ptr[i + 1]; k++)
+    sum += values[k] * x[col_ind[k]];
+  y[i] = sum;
+}
