@@ -1,0 +1,168 @@
+# Makefile - builds, tests and installs clshell (GNU make); see 'make help'.
+# SPDX-License-Identifier: MIT
+
+PREFIX  = /usr/local
+BINDIR  = $(PREFIX)/bin
+DATADIR = $(PREFIX)/share/clshell
+BUILD   = build
+CFLAGS  = -O2 -g
+LUA     = lua5.4
+SAN     =
+
+# Module cl, which is all of cl.so, and the shell around it.
+MODULE = src/arg.c src/array.c src/arrayinit.c src/arrayops.c src/blas.c \
+         src/buffer.c src/build.c src/buildlog.c src/cl.c src/class.c \
+         src/context.c src/convert.c src/device.c src/deviceinfo.c \
+         src/error.c src/event.c src/half.c src/host.c src/hostloop.c \
+         src/hostsparse.c src/info.c src/kernel.c src/launch.c src/program.c \
+         src/queue.c src/shape.c src/transfer.c src/type.c
+PROGRAM = src/complete.c src/interrupt.c src/main.c src/options.c \
+          src/repl.c src/report.c
+DATA = $(sort $(wildcard lua/clshell/*.lua kernels/*/*.cl scripts/*.lua))
+
+# Where Lua, OpenCL and readline are. LUA_PC, the flags of each library and
+# PKG_CONFIG can be given on the command line.
+PKG_CONFIG = pkg-config
+EXPORT     = -Wl,-E -Wl,--as-needed
+SHARED     = -shared -Wl,-z,nodelete
+LIBDL      = -ldl
+ifeq ($(shell uname -s),Darwin)
+BREW       := $(shell brew --prefix)/opt
+PKG_CONFIG = env PKG_CONFIG_PATH=$(BREW)/lua@5.4/lib/pkgconfig:$\
+$(BREW)/readline/lib/pkgconfig:$(PKG_CONFIG_PATH) pkg-config
+OPENCL_LIBS = -framework OpenCL
+EXPORT     =
+SHARED     = -bundle -undefined dynamic_lookup
+LIBDL      =
+endif
+pkg = $(shell $(PKG_CONFIG) $(1) 2>/dev/null)
+ifndef LUA_PC
+LUA_PC := $(firstword $(foreach p,lua5.4 lua-5.4 lua54 lua,$\
+  $(if $(filter 5.4%,$(call pkg,--modversion $p)),$p)))
+endif
+LUA_CFLAGS      := $(call pkg,--cflags $(LUA_PC))
+LUA_LIBS        := $(call pkg,--libs $(LUA_PC))
+OPENCL_CFLAGS   := $(call pkg,--cflags OpenCL)
+OPENCL_LIBS     ?= $(call pkg,--libs OpenCL)
+READLINE_CFLAGS := $(call pkg,--cflags-only-I readline)
+READLINE_LIBS   := $(call pkg,--libs readline)
+
+CPPF = -D_GNU_SOURCE $(LUA_CFLAGS) $(OPENCL_CFLAGS) $(READLINE_CFLAGS) \
+       $(CPPFLAGS)
+CF   = -std=c11 -Wall -Wextra -Wshadow -Wstrict-prototypes \
+       -Wmissing-prototypes -fPIC -pthread -MMD -MP $(SANF) $(CFLAGS)
+SANF = $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all \
+       -fno-omit-frame-pointer)
+LIBS = $(LUA_LIBS) $(OPENCL_LIBS) $(LIBDL) -lm
+
+LIBOBJ = $(MODULE:src/%.c=$(BUILD)/%.o)
+OBJ    = $(LIBOBJ) $(PROGRAM:src/%.c=$(BUILD)/%.o)
+TESTS  = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/*.c))
+CFILES = $(wildcard src/*.[ch] tests/*.[ch])
+
+all: $(BUILD)/clshell ## build build/clshell
+lib: $(BUILD)/cl.so ## build build/cl.so, the bindings for stock lua5.4
+objects: $(OBJ) $(TESTS)
+
+$(BUILD)/clshell: $(OBJ) $(BUILD)/ldflags
+	$(CC) $(CF) $(LDFLAGS) $(EXPORT) -o $@ $(OBJ) $(READLINE_LIBS) $(LIBS)
+
+# The interpreter that loads it brings Lua: liblua is not linked in again. And
+# it is never unloaded (nodelete), as a driver's thread may still call back.
+$(BUILD)/cl.so: $(LIBOBJ) $(BUILD)/ldflags
+	$(CC) $(CF) $(LDFLAGS) $(SHARED) -o $@ $(LIBOBJ) $(OPENCL_LIBS) \
+	  $(LIBDL) -lm
+
+$(BUILD)/tests/%: tests/%.c $(LIBOBJ) $(BUILD)/cflags $(BUILD)/ldflags
+	@mkdir -p $(@D)
+	$(CC) -Isrc $(CPPF) $(CF) -MF $@.d $(LDFLAGS) $(EXPORT) -o $@ $< \
+	  $(LIBOBJ) $(LIBS)
+
+$(BUILD)/%.o: src/%.c $(BUILD)/cflags
+	$(CC) $(CPPF) $(CF) -c -o $@ $<
+
+# Only the file that names the data folder is rebuilt for another PREFIX.
+$(BUILD)/main.o: CPPF += -DDATADIR='"$(DATADIR)"'
+$(BUILD)/main.o: $(BUILD)/datadir
+
+# Stamps, which change when, and only when, the flags do.
+q = '$(subst ','\'',$(1))'
+stamp = @mkdir -p $(@D); echo $(call q,$(1)) | cmp -s - $@ || \
+  { $(2) echo $(call q,$(1)) >$@; }
+$(BUILD)/cflags: FORCE
+	$(call stamp,$(CC) $(CPPF) $(CF),$(if $(LIBONLY),,$(DEPS) build &&))
+$(BUILD)/ldflags: FORCE
+	$(call stamp,$(LDFLAGS) $(EXPORT) $(SHARED) $(READLINE_LIBS) $(LIBS) \
+	  $(OBJ))
+$(BUILD)/datadir: FORCE
+	$(call stamp,$(DATADIR))
+
+# .ci/deps may install packages, so what follows it is a make of its own.
+DEPS = CC='$(CC)' LUA='$(LUA)' LUA_PC='$(LUA_PC)' \
+       PKG_CONFIG='$(PKG_CONFIG)' .ci/deps
+MAKEFLAGS += --no-print-directory
+LIBONLY = $(filter lib,$(MAKECMDGOALS))
+
+deps: ## install what building and running needs
+	@$(DEPS) run
+run: deps ## install what is missing, build, run bench_tiles.lua [ARGS=]
+	@$(MAKE) all
+	$(BUILD)/clshell scripts/bench_tiles.lua $(ARGS)
+check: ## install what is missing, build, run the tests [ARGS=]
+	@$(DEPS) check
+	@$(MAKE) test
+test: all lib $(TESTS) ## the same, packages left alone
+	CLSHELL_BUILD='$(BUILD)' LUA='$(LUA)' $(BUILD)/clshell tests/run.lua $(ARGS)
+# No leak check under stock Lua: what PoCL starts there inherits the preload,
+# and ld leaks.
+ASAN = protect_shadow_gap=0:allocator_may_return_null=1
+asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(DEPS) check
+	@ASAN_OPTIONS=$(ASAN) UBSAN_OPTIONS=print_stacktrace=1 \
+	LSAN_OPTIONS='suppressions=$(CURDIR)/.ci/lsan.supp:print_suppressions=0' \
+	CLSHELL_HOME='$(CURDIR)' \
+	$(MAKE) test BUILD=build/asan SAN=address,undefined CFLAGS='-O1 -g' \
+	  LUA="env ASAN_OPTIONS=$(ASAN):detect_leaks=0 \
+	  LD_PRELOAD=`$(CC) -print-file-name=libasan.so` $(LUA)"
+
+CLANG_FORMAT = clang-format
+lint: ## formatting, warnings of gcc and clang, luacheck, kernels, spelling
+	@$(DEPS) lint
+	@$(MAKE) -k lint-format lint-gcc lint-clang lint-lua lint-cl lint-words
+lint-format:
+	$(CLANG_FORMAT) --dry-run -Werror $(CFILES)
+lint-gcc lint-clang:
+	$(MAKE) objects BUILD=build/$@ CC=$(@:lint-%=%) CFLAGS='-O2 -Werror'
+lint-lua:
+	luacheck --no-color -q lua scripts tests
+lint-cl:
+	for f in kernels/*/*.cl; do clang -x cl -cl-std=CL1.2 -Wall -Werror \
+	  -Xclang -finclude-default-header -fsyntax-only $$f || exit 1; done
+lint-words: # not tests, which misspell on purpose
+	codespell *.md Makefile .ci src lua kernels scripts
+format: ## format the C files
+	$(CLANG_FORMAT) -i $(CFILES)
+
+TO = '$(DESTDIR)$(DATADIR)'
+install: all ## install under PREFIX=/usr/local, staged in DESTDIR=
+	install -d '$(DESTDIR)$(BINDIR)' $(foreach d,$(sort $(dir $(DATA))),$(TO)/$d)
+	install -m 755 $(BUILD)/clshell '$(DESTDIR)$(BINDIR)/clshell'
+	for f in $(DATA); do install -m 644 $$f $(TO)/$$f || exit 1; done
+uninstall: ## remove what install wrote
+	rm -f '$(DESTDIR)$(BINDIR)/clshell' $(DATA:%=$(TO)/%)
+	-find $(TO) -depth -type d -exec rmdir {} \; 2>/dev/null
+
+compile_commands.json: FORCE ## for editors, made with bear
+	bear -- $(MAKE) objects BUILD=build/bear -B
+clean: ## remove all that was built
+	rm -rf build compile_commands.json
+help: ## this list
+	@sed -n 's/^\([a-z_.]*\):.*## /make \1	/p' Makefile | expand -t 28
+
+FORCE:
+.PHONY: all lib objects deps run check test asan lint lint-format lint-gcc \
+  lint-clang lint-lua lint-cl lint-words format install uninstall clean help \
+  FORCE
+.DELETE_ON_ERROR:
+
+-include $(OBJ:.o=.d) $(TESTS:=.d)
