@@ -13,9 +13,10 @@ SAN     =
 MODULE = src/arg.c src/array.c src/arrayinit.c src/arrayops.c src/blas.c \
          src/buffer.c src/build.c src/buildlog.c src/cl.c src/class.c \
          src/context.c src/convert.c src/device.c src/deviceinfo.c \
-         src/error.c src/event.c src/half.c src/host.c src/hostloop.c \
-         src/hostsparse.c src/info.c src/kernel.c src/launch.c src/program.c \
-         src/queue.c src/shape.c src/transfer.c src/type.c
+         src/error.c src/event.c src/half.c src/host.c src/hostconvert.c \
+         src/hostloop.c src/hostsparse.c src/info.c src/kernel.c src/launch.c \
+         src/program.c src/queue.c src/region.c src/shape.c src/transfer.c \
+         src/type.c
 PROGRAM = src/complete.c src/interrupt.c src/main.c src/options.c \
           src/repl.c src/report.c
 DATA = $(sort $(wildcard lua/clshell/*.lua kernels/*/*.cl scripts/*.lua))
@@ -148,8 +149,10 @@ install: all ## install under PREFIX=/usr/local, staged in DESTDIR=
 	install -d '$(DESTDIR)$(BINDIR)' $(foreach d,$(sort $(dir $(DATA))),$(TO)/$d)
 	install -m 755 $(BUILD)/clshell '$(DESTDIR)$(BINDIR)/clshell'
 	for f in $(DATA); do install -m 644 $$f $(TO)/$$f || exit 1; done
+	install -d $(TO)/doc
+	sed -n '/^\/\*\* /,/\*\//p' src/*.c >$(TO)/doc/cl.txt # for help
 uninstall: ## remove what install wrote
-	rm -f '$(DESTDIR)$(BINDIR)/clshell' $(DATA:%=$(TO)/%)
+	rm -f '$(DESTDIR)$(BINDIR)/clshell' $(DATA:%=$(TO)/%) $(TO)/doc/cl.txt
 	-find $(TO) -depth -type d -exec rmdir {} \; 2>/dev/null
 
 compile_commands.json: FORCE ## for editors, made with bear

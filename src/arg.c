@@ -74,7 +74,10 @@ static int cl_typed(lua_State *L) {
   const char *name = lua_tolstring(L, lua_upvalueindex(1), &len);
   const Type *t = clsh_findtype(name, len);
   int n = lua_gettop(L);
-  if (n == t->width && n > 1) { /* components, as a table */
+  if (n != 1 && n != t->width)
+    return clsh_error(L, "cl.%s takes %d number%s, got %d", name,
+                      (int)t->width, t->width == 1 ? "" : "s", n);
+  if (n > 1) { /* components, as a table */
     lua_createtable(L, n, 0);
     lua_insert(L, 1);
     for (int i = n; i >= 1; i--)
@@ -246,13 +249,33 @@ static const char *badpointer(lua_State *L, const Param *p, int idx) {
   return lua_pushfstring(L, "Buffer expected, got %s", clsh_anyname(L, idx));
 }
 
+/*
+** Whether a parameter of unknown type is a pointer: a driver takes NULL for
+** those alone. Bytes given for a pointer would be used as an address.
+*/
+static bool ispointer(const Args *a, int i, size_t size) {
+  return size == sizeof(cl_mem) &&
+         clSetKernelArg(clsh_kernelhandle(a->kernel), (cl_uint)i, size,
+                        NULL) == CL_SUCCESS;
+}
+
+/* Whether a parameter holds a driver's object that is no buffer. */
+static bool isopaque(const Param *p) {
+  return p->value == NULL && (strstr(p->type, "image") == p->type ||
+                              strcmp(p->type, "sampler_t") == 0);
+}
+
 /* A parameter by value: of a known type, or one that needs cl.T(x). */
 static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
   char data[128];
   const Value *v = clsh_testobject(L, idx, &value_class);
+  if (isopaque(p))
+    badarg(L, a, i, "images and samplers cannot be passed; use Buffers");
   if (v != NULL) {
     if (p->value != NULL && v->type != NULL && p->value != v->type)
       badarg(L, a, i, lua_pushfstring(L, "got a %s", v->type->name));
+    if (!p->known && ispointer(a, i, v->size))
+      badarg(L, a, i, "a pointer: Buffer or local memory expected");
     if (p->value != NULL && v->size != p->value->size)
       badarg(L, a, i,
              lua_pushfstring(L, "%d bytes expected, got %I",

@@ -173,22 +173,24 @@ static size_t checkindex(lua_State *L, const Array *a, int arg, size_t limit) {
 }
 
 /* The element with the flat number at `arg`. */
-static void *element(lua_State *L, const Array *a, int arg) {
+static void *slot(lua_State *L, const Array *a, int arg) {
   size_t i = checkindex(L, a, arg, a->shape.count);
   return (char *)clsh_arraydata(L, a) + i * a->type->size;
 }
 
 static void store(lua_State *L, const Array *a, void *p, int value) {
-  const char *wrong = clsh_toelement(L, value, a->type, p);
+  char element[128];
+  const char *wrong = clsh_toelement(L, value, a->type, element);
   if (wrong != NULL)
     clsh_error(L, "element of an Array %s: %s", clsh_arrayname(L, a), wrong);
+  memcpy(p, element, a->type->size);
 }
 
 static int array_index(lua_State *L) {
   const Array *a = self(L);
   if (lua_type(L, 2) == LUA_TSTRING)
     return 0; /* neither method nor field: nil, as for a table */
-  clsh_pushelement(L, a->type, element(L, a, 2));
+  clsh_pushelement(L, a->type, slot(L, a, 2));
   return 1;
 }
 
@@ -197,7 +199,7 @@ static int array_newindex(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING)
     return clsh_error(L, "an Array has no field '%s' to set",
                       lua_tostring(L, 2));
-  store(L, a, element(L, a, 2), 3);
+  store(L, a, slot(L, a, 2), 3);
   return 0;
 }
 

@@ -23,17 +23,24 @@ static const char *placestring(lua_State *L, const Place *w) {
   return clsh_shapestring(L, &s);
 }
 
-static void fill(lua_State *L, Array *a, int arg) {
+/* Every `step`-th element, `n` of them, from `first` on, from 0. */
+typedef struct Range {
+  size_t first, n, step;
+} Range;
+
+static void fill(lua_State *L, Array *a, int arg, const Range *r) {
   char element[128];
-  size_t bytes = clsh_arraybytes(a);
-  size_t done = a->type->size;
+  size_t size = a->type->size;
   const char *wrong = clsh_toelement(L, arg, a->type, element);
   if (wrong != NULL)
     clsh_argerror(L, arg, "%s", wrong);
-  char *p = clsh_arraydata(L, a);
-  memcpy(p, element, done);
-  for (; done < bytes; done *= 2) /* what is there doubles */
-    memcpy(p + done, p, done < bytes - done ? done : bytes - done);
+  char *p = (char *)clsh_arraydata(L, a) + r->first * size;
+  size_t done = 0;
+  for (; done < r->n && (done == 0 || r->step > 1); done++)
+    memcpy(p + done * r->step * size, element, size);
+  for (; done < r->n; done *= 2) /* what is there doubles */
+    memcpy(p + done * size, p,
+           (done < r->n - done ? done : r->n - done) * size);
 }
 
 /* What stands at the stack's top is no table of `expected` entries. */
@@ -136,7 +143,7 @@ void clsh_setarray(lua_State *L, Array *a, int arg) {
   }
   switch (lua_type(L, arg)) {
   case LUA_TNUMBER:
-    fill(L, a, arg);
+    fill(L, a, arg, &(Range){0, a->shape.count, 1});
     break;
   case LUA_TSTRING:
     frombytes(L, a, arg);
@@ -157,13 +164,35 @@ void clsh_setarray(lua_State *L, Array *a, int arg) {
   }
 }
 
-/** Array:fill(value) -> array
- * Sets all elements to one value; a vector takes a table of its components
- * or one number for all of them.
+/* A whole number from `min` to `max` at `arg`, or `def`. */
+static size_t optindex(lua_State *L, int arg, const char *name, size_t def,
+                       size_t min, size_t max) {
+  int whole = 0;
+  if (lua_isnil(L, arg))
+    return def;
+  lua_Integer i = lua_tointegerx(L, arg, &whole);
+  if (lua_type(L, arg) != LUA_TNUMBER || !whole || i < (lua_Integer)min ||
+      (lua_Unsigned)i > max)
+    clsh_argerror(L, arg, "%s must be a whole number in %I..%I, got %s", name,
+                  (lua_Integer)min, (lua_Integer)max,
+                  luaL_tolstring(L, arg, NULL));
+  return (size_t)i;
+}
+
+/** Array:fill(value [, first [, last [, step]]]) -> array
+ * Sets all elements to one value, or those from flat index `first` (1) to
+ * `last` (the count), each `step`-th (1); none if last < first. A vector
+ * takes a table of its components or one number for all of them.
  */
 int clsh_arrayfill(lua_State *L) {
   Array *a = clsh_checkarray(L, 1);
-  fill(L, a, 2);
+  size_t count = a->shape.count;
+  lua_settop(L, 5);
+  size_t first = optindex(L, 3, "first", 1, 1, count + 1);
+  size_t last = optindex(L, 4, "last", count, 0, count);
+  size_t step = optindex(L, 5, "step", 1, 1, PTRDIFF_MAX);
+  size_t n = last < first ? 0 : (last - first) / step + 1;
+  fill(L, a, 2, &(Range){first - 1, n, step});
   lua_settop(L, 1);
   return 1;
 }

@@ -112,8 +112,6 @@ int clsh_arrayrandom(lua_State *L) {
   if (!whole || lua_type(L, 2) != LUA_TNUMBER)
     return clsh_argerror(L, 2, "whole number expected as the seed, got %s",
                          luaL_tolstring(L, 2, NULL));
-  if (lua_isnoneornil(L, 3) != lua_isnoneornil(L, 4))
-    return clsh_argerror(L, 4, "both bounds or none expected");
   if (a->type->kind == 'f')
     randomreals(L, a, (uint64_t)seed);
   else

@@ -71,7 +71,7 @@ static size_t checkld(lua_State *L, int arg, const Shape *s) {
   if (s->ndims != 2)
     clsh_error(L, "ld: a leading dimension needs two dimensions, not %d",
                s->ndims);
-  size_t ld = clsh_checkcount(L, lua_gettop(L), "ld");
+  size_t ld = clsh_countoption(L, -1, "ld");
   if (ld < cols)
     clsh_error(L, "ld: %I is less than the %I columns", (LUAI_UACINT)ld,
                (LUAI_UACINT)cols);
@@ -86,7 +86,7 @@ static cl_mem_flags checkaccess(lua_State *L, int arg) {
   if (lua_isnil(L, arg))
     return CL_MEM_READ_WRITE;
   lua_getfield(L, arg, "access");
-  int i = luaL_checkoption(L, -1, "read_write", names);
+  int i = clsh_checkword(L, -1, names, "access");
   lua_getfield(L, arg, "host");
   return flags[i] | (lua_toboolean(L, -1) ? CL_MEM_ALLOC_HOST_PTR : 0);
 }
@@ -95,11 +95,11 @@ static cl_mem_flags checkaccess(lua_State *L, int arg) {
 static void allocate(lua_State *L, Buffer *b, cl_mem_flags flags) {
   int tries = 0;
   cl_int err;
-  cl_context handle = clsh_contexthandle(L, b->context);
   checkbudget(L, b->context, b->bytes);
   clsh_pressure(L, b->bytes);
   do
-    b->handle = clCreateBuffer(handle, flags, b->bytes, NULL, &err);
+    b->handle = clCreateBuffer(clsh_contexthandle(L, b->context), flags,
+                               b->bytes, NULL, &err);
   while (clsh_retry(L, err, &tries));
   if (err != CL_SUCCESS)
     clsh_fail(L, err, "clCreateBuffer", "asked for %I bytes",
@@ -208,6 +208,8 @@ static int buffer_view(lua_State *L) {
   lua_setiuservalue(L, -2, 1);
   lua_pushvalue(L, 1); /* keeps the root: sub-buffers have no sub-buffers */
   lua_setiuservalue(L, -2, 2);
+  if (b->head.closed) /* by a finalizer, meanwhile */
+    return clsh_argerror(L, 1, "this Buffer is closed");
   cl_int err;
   v->handle = clCreateSubBuffer(b->root, 0, CL_BUFFER_CREATE_TYPE_REGION,
                                 &region, &err);

@@ -1,6 +1,6 @@
 /*
-** buffer.h - what buffer.c (the class) and transfer.c (its methods that
-** move data) share.
+** buffer.h - what buffer.c (the class), transfer.c (its methods that move
+** data) and region.c (which part of it) share.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef buffer_h
@@ -21,6 +21,26 @@ struct Buffer {
   bool view;
 };
 
+/*
+** A part of a buffer, in bytes: `rows` pieces of `width` bytes, `pitch`
+** apart. One piece stands for any contiguous part.
+*/
+typedef struct Region {
+  size_t offset, width, rows, pitch;
+  Shape shape; /* the same in elements */
+} Region;
+
+/* region.c */
+int clsh_pushoption(lua_State *L, int opts, const char *name);
+size_t clsh_countoption(lua_State *L, int idx, const char *name);
+bool clsh_checkelements(lua_State *L, const Buffer *b, int opts, Region *r);
+void clsh_checkregion(lua_State *L, const Buffer *b, int opts, Region *r);
+void clsh_checktarget(lua_State *L, const Buffer *d, int opts,
+                      const Region *r, Region *to);
+bool clsh_regionsmeet(const Buffer *b, const Region *r, const Buffer *d,
+                      const Region *to);
+
+/* transfer.c */
 void clsh_writeinit(lua_State *L, int buf, int init);
 int clsh_buffercopy(lua_State *L);
 int clsh_bufferfill(lua_State *L);

@@ -11,6 +11,11 @@
 #define MAXCLASSES 24
 #define STEPBYTES (64 * 1024) /* foreign memory between two GC steps */
 
+/* Registry keys of a class: no other module's can be the same. */
+#define METHODKEY(class) ((const void *)(class))
+#define FIELDKEY(class)  ((const void *)((const char *)(class) + 1))
+#define METAKEY(class)   ((const void *)((const char *)(class) + 2))
+
 static const Class *classes[MAXCLASSES]; /* the same for every state */
 static int live[MAXCLASSES];             /* objects not yet closed */
 static int nclasses;
@@ -59,12 +64,25 @@ void *clsh_checkobject(lua_State *L, int arg, const Class *class) {
   return o;
 }
 
+/* The open object that option `name` gives, at stack index `idx`. */
+void *clsh_objectoption(lua_State *L, int idx, const Class *class,
+                       const char *name) {
+  Object *o = toobject(L, idx, class);
+  if (o == NULL)
+    clsh_error(L, "%s: %s expected, got %s", name, class->name,
+               clsh_anyname(L, idx));
+  if (o->closed)
+    clsh_error(L, "%s: this %s is closed", name, class->name);
+  return o;
+}
+
 /* A zeroed object, on the stack: release() must cope with it as it is. */
 void *clsh_newobject(lua_State *L, const Class *class, int uservalues) {
   Object *o = lua_newuserdatauv(L, class->size, uservalues);
   memset(o, 0, class->size);
   o->class = class;
-  luaL_setmetatable(L, class->name);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, METAKEY(class));
+  lua_setmetatable(L, -2);
   live[classnumber(class)]++;
   return o;
 }
@@ -102,13 +120,16 @@ static int object_tostring(lua_State *L) {
 /* o.key: a method, else a field, else what the class makes of the key. */
 static int object_index(lua_State *L) {
   const Class *class = lua_touserdata(L, lua_upvalueindex(1));
-  clsh_anyobject(L, 1, class);
+  const Object *o = clsh_anyobject(L, 1, class);
   if (lua_type(L, 2) == LUA_TSTRING) {
     lua_pushvalue(L, 2);
     if (lua_rawget(L, lua_upvalueindex(2)) != LUA_TNIL)
       return 1;
     lua_pushvalue(L, 2);
     if (lua_rawget(L, lua_upvalueindex(3)) != LUA_TNIL) {
+      if (o->closed && lua_tocfunction(L, -1) != object_closed)
+        return clsh_error(L, "%s: this %s is closed", lua_tostring(L, 2),
+                          class->name);
       lua_pushvalue(L, 1);
       lua_call(L, 1, 1);
       return 1;
@@ -142,8 +163,12 @@ void clsh_newclass(lua_State *L, const Class *class) {
                                            {NULL, NULL}};
   if (classnumber(class) < 0 && nclasses < MAXCLASSES)
     classes[nclasses++] = class;
-  luaL_newmetatable(L, class->name);
+  lua_newtable(L);
   int meta = lua_gettop(L);
+  lua_pushvalue(L, meta);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, METAKEY(class));
+  lua_pushstring(L, class->name);
+  lua_setfield(L, meta, "__name");
   setfunctions(L, meta, common_meta, class);
   setfunctions(L, meta, class->meta, class);
   lua_pushboolean(L, 0);
@@ -152,12 +177,12 @@ void clsh_newclass(lua_State *L, const Class *class) {
   setfunctions(L, meta + 1, common_methods, class);
   setfunctions(L, meta + 1, class->methods, class);
   lua_pushvalue(L, meta + 1);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, class); /* for extend and methods */
+  lua_rawsetp(L, LUA_REGISTRYINDEX, METHODKEY(class));
   lua_newtable(L);
   setfunctions(L, meta + 2, common_fields, class);
   setfunctions(L, meta + 2, class->fields, class);
   lua_pushvalue(L, meta + 2);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, (const char *)class + 1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, FIELDKEY(class));
   lua_pushlightuserdata(L, (void *)class);
   lua_insert(L, meta + 1);
   lua_pushcclosure(L, object_index, 3); /* class, methods, fields */
@@ -214,11 +239,42 @@ const char *clsh_nearest(const char *word, const char *const names[]) {
   return best;
 }
 
+/* Pushes the words of a list: "a, b, c". */
+static const char *pushlist(lua_State *L, const char *const names[]) {
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (int i = 0; names[i] != NULL; i++) {
+    luaL_addstring(&b, i == 0 ? "" : ", ");
+    luaL_addstring(&b, names[i]);
+  }
+  luaL_pushresult(&b);
+  return lua_tostring(L, -1);
+}
+
 static bool listed(const char *word, const char *const names[]) {
   for (; *names != NULL; names++)
     if (strcmp(word, *names) == 0)
       return true;
   return false;
+}
+
+/*
+** The place in `names` of the word that option or argument `name` gives, at
+** stack index `idx`; nil stands for the first.
+*/
+int clsh_checkword(lua_State *L, int idx, const char *const names[],
+                   const char *name) {
+  if (lua_isnoneornil(L, idx))
+    return 0;
+  if (lua_type(L, idx) != LUA_TSTRING)
+    clsh_error(L, "%s: a string expected, got %s", name,
+               clsh_anyname(L, idx));
+  const char *word = lua_tostring(L, idx);
+  for (int i = 0; names[i] != NULL; i++)
+    if (strcmp(word, names[i]) == 0)
+      return i;
+  return clsh_error(L, "%s: '%s' is none of %s", name, word,
+                    pushlist(L, names));
 }
 
 /*
@@ -244,15 +300,8 @@ void clsh_checkoptions(lua_State *L, int arg, const char *const names[],
     if (near != NULL)
       clsh_error(L, "%s: unknown option '%s'; did you mean '%s'?", what,
                  word, near);
-    luaL_Buffer b;
-    luaL_buffinit(L, &b);
-    for (int i = 0; names[i] != NULL; i++) {
-      luaL_addstring(&b, i == 0 ? "" : " ");
-      luaL_addstring(&b, names[i]);
-    }
-    luaL_pushresult(&b);
     clsh_error(L, "%s: unknown option '%s'; there are: %s", what, word,
-               lua_tostring(L, -1));
+               pushlist(L, names));
   }
 }
 
@@ -281,7 +330,7 @@ static const Class *checkclass(lua_State *L, int arg) {
 static int cl_extend(lua_State *L) {
   const Class *class = checkclass(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
-  lua_rawgetp(L, LUA_REGISTRYINDEX, class);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, METHODKEY(class));
   for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING || !lua_isfunction(L, -1))
       return clsh_argerror(L, 2, "names with functions expected");
@@ -319,9 +368,9 @@ static int cl_members(lua_State *L) {
   if (class == NULL)
     return 0;
   lua_newtable(L);
-  addnames(L, class, lua_gettop(L));
+  addnames(L, METHODKEY(class), lua_gettop(L));
   lua_newtable(L);
-  addnames(L, (const char *)class + 1, lua_gettop(L));
+  addnames(L, FIELDKEY(class), lua_gettop(L));
   return 2;
 }
 

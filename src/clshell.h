@@ -43,6 +43,10 @@ void *clsh_testobject(lua_State *L, int arg, const Class *class);
 void *clsh_checkobject(lua_State *L, int arg, const Class *class);
 void *clsh_anyobject(lua_State *L, int arg, const Class *class);
 const char *clsh_anyname(lua_State *L, int arg); /* "Buffer", "nil" ... */
+void *clsh_objectoption(lua_State *L, int idx, const Class *class,
+                       const char *name);
+int clsh_checkword(lua_State *L, int idx, const char *const names[],
+                   const char *name);
 void clsh_closeobject(Object *o);
 void clsh_checkoptions(lua_State *L, int arg, const char *const names[],
                        const char *what);
@@ -141,12 +145,15 @@ typedef struct Limits {
   bool nonuniform; /* work-groups may be cut at the edge */
 } Limits;
 Context *clsh_checkcontext(lua_State *L, int arg);
+Context *clsh_anycontext(lua_State *L, int arg); /* closed ones too */
 Context *clsh_pushcontext(lua_State *L, int optarg); /* or the session's */
 cl_context clsh_contexthandle(lua_State *L, Context *c);
 cl_device_id clsh_contextdevice(const Context *c);
 const Limits *clsh_limits(const Context *c);
 void clsh_alive(lua_State *L, Context *c);
 void clsh_setlost(Context *c, cl_int code, const char *call);
+void clsh_checkcommand(lua_State *L, Context *c, cl_int err,
+                       const char *call);
 void clsh_pushnotice(lua_State *L); /* what the driver last said */
 bool clsh_forked(void);
 void clsh_touch(void);
@@ -158,8 +165,11 @@ void clsh_opencontext(lua_State *L);
 /* queue.c */
 typedef struct Queue Queue;
 Queue *clsh_checkqueue(lua_State *L, int arg);
+Queue *clsh_anyqueue(lua_State *L, int arg); /* closed ones too */
+Queue *clsh_queueoption(lua_State *L, int idx);
 Queue *clsh_pushqueue(lua_State *L, int ctxarg); /* its default queue */
 cl_command_queue clsh_queuehandle(lua_State *L, Queue *q);
+cl_int clsh_flushqueue(const Queue *q);
 Context *clsh_queuecontext(const Queue *q);
 bool clsh_queueprofiled(const Queue *q);
 void clsh_openqueue(lua_State *L);
@@ -211,6 +221,7 @@ Kernel *clsh_newkernel(lua_State *L, int program, const char *name);
 Kernel *clsh_checkkernel(lua_State *L, int arg);
 cl_kernel clsh_kernelhandle(const Kernel *k);
 Context *clsh_kernelcontext(const Kernel *k);
+void clsh_pushkernelcontext(lua_State *L, int kernel);
 const char *clsh_kernelname(const Kernel *k);
 const Param *clsh_kernelparams(const Kernel *k, int *n);
 size_t clsh_kernelgroup(const Kernel *k, const size_t **required);

@@ -18,10 +18,9 @@
 #define MAXDEPTH 8 /* of __index chains */
 
 static const char *const keywords[] = {
-    "and",   "break",    "do",     "else", "elseif", "end",
-    "false", "for",      "function", "goto", "if",   "in",
-    "local", "nil",      "not",    "or",   "repeat", "return",
-    "then",  "true",     "until",  "while", NULL};
+    "and",      "break",  "do",   "else", "elseif", "end",   "false", "for",
+    "function", "goto",   "if",   "in",   "local",  "nil",   "not",   "or",
+    "repeat",   "return", "then", "true", "until",  "while", NULL};
 
 /* A completion under way; `list` is the stack index of the candidates. */
 typedef struct Request {

@@ -134,30 +134,45 @@ Context *clsh_checkcontext(lua_State *L, int arg) {
   return clsh_checkobject(L, arg, &class);
 }
 
+Context *clsh_anycontext(lua_State *L, int arg) {
+  return clsh_anyobject(L, arg, &class);
+}
+
 /*
-** Pushes the context at `optarg`, or the session's where that is nil (0:
-** none was given): one per device, made anew once it is closed or lost.
+** Pushes the context of the device at `device`: there is one, made anew once
+** it is closed or lost.
 */
-Context *clsh_pushcontext(lua_State *L, int optarg) {
-  if (optarg != 0 && !lua_isnoneornil(L, optarg)) {
-    lua_pushvalue(L, optarg);
-    return clsh_checkcontext(L, -1);
-  }
-  clsh_pushchosen(L);
+static Context *pushdevicecontext(lua_State *L, int device) {
+  device = lua_absindex(L, device);
   luaL_getsubtable(L, LUA_REGISTRYINDEX, CONTEXTS);
-  lua_getfield(L, -2, "index");
+  lua_getfield(L, device, "index");
   lua_pushvalue(L, -1);
   lua_rawget(L, -3);
   Context *c = clsh_testobject(L, -1, &class);
   if (c == NULL || c->lost != CL_SUCCESS) {
     lua_pop(L, 1);
-    c = newcontext(L, -3);
+    c = newcontext(L, device);
     lua_pushvalue(L, -2);
     lua_pushvalue(L, -2);
     lua_rawset(L, -5);
   }
-  lua_replace(L, -4);
-  lua_pop(L, 2);
+  lua_replace(L, -3);
+  lua_pop(L, 1);
+  return c;
+}
+
+/*
+** Pushes the context that the option at `optarg` gives, or the session's
+** where that is nil (0: there is no option).
+*/
+Context *clsh_pushcontext(lua_State *L, int optarg) {
+  if (optarg != 0 && !lua_isnoneornil(L, optarg)) {
+    lua_pushvalue(L, optarg);
+    return clsh_objectoption(L, -1, &class, "context");
+  }
+  clsh_pushchosen(L);
+  Context *c = pushdevicecontext(L, -1);
+  lua_remove(L, -2);
   return c;
 }
 
@@ -183,6 +198,17 @@ void clsh_alive(lua_State *L, Context *c) {
 void clsh_setlost(Context *c, cl_int code, const char *call) {
   c->lost = code;
   c->lostcall = call;
+}
+
+/*
+** Raises for a command that the driver refused. A queue that is no longer
+** valid and errors beyond the standard's mean that the device is lost.
+*/
+void clsh_checkcommand(lua_State *L, Context *c, cl_int err,
+                       const char *call) {
+  if (err == CL_INVALID_COMMAND_QUEUE || err < -1100)
+    clsh_setlost(c, err, call);
+  clsh_check(L, err, call);
 }
 
 cl_context clsh_contexthandle(lua_State *L, Context *c) {
@@ -272,7 +298,8 @@ static int cl_context_(lua_State *L) {
     clsh_pushcontext(L, 0);
     return 1;
   }
-  newcontext(L, 1);
+  clsh_checkdevice(L, 1);
+  pushdevicecontext(L, 1);
   return 1;
 }
 

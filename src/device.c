@@ -48,7 +48,7 @@ static bool popsword(lua_State *L, const char *word) {
   const char *list = lua_tostring(L, -1);
   size_t n = strlen(word);
   bool found = false;
-  for (const char *p = list; p != NULL && !found;) {
+  for (const char *p = n > 0 ? list : NULL; p != NULL && !found;) {
     p = strstr(p, word);
     if (p == NULL)
       break;
@@ -154,13 +154,21 @@ static int device_eq(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg methods[] = {{"has", device_has},
+/* Nothing is held, so nothing is given up: the session goes on with it. */
+static int device_close(lua_State *L) {
+  checkdevice(L, 1);
+  return 0;
+}
+
+static const luaL_Reg methods[] = {{"close", device_close},
+                                   {"has", device_has},
                                    {"info", device_info},
                                    {NULL, NULL}};
 static const luaL_Reg fields[] = {{"index", device_number},
                                   {"platform", device_platform},
                                   {NULL, NULL}};
-static const luaL_Reg meta[] = {{"__eq", device_eq},
+static const luaL_Reg meta[] = {{"__close", device_close},
+                                {"__eq", device_eq},
                                 {"__tostring", device_tostring},
                                 {NULL, NULL}};
 static const Class class = {
@@ -306,13 +314,11 @@ static bool contains(const char *text, const char *part) {
 /* The number of the first device of a type in the list at the top, or 0. */
 static lua_Integer findtype(lua_State *L, const char *type) {
   lua_Integer found = 0;
-  for (lua_Integer i = 1; found == 0 && lua_rawgeti(L, -1, i); i++) {
-    if (lua_isnil(L, -1)) {
-      lua_pop(L, 1);
-      break;
-    }
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n && found == 0; i++) {
+    lua_rawgeti(L, -1, i);
     lua_getfield(L, -1, "type");
-    if (strcmp(lua_tostring(L, -1), type) == 0)
+    if (strcmp(luaL_optstring(L, -1, ""), type) == 0)
       found = i;
     lua_pop(L, 2);
   }
@@ -327,8 +333,8 @@ static lua_Integer findname(lua_State *L, const char *part) {
     lua_rawgeti(L, -1, i);
     lua_getfield(L, -1, "name");
     lua_getfield(L, -2, "platform");
-    bool hit = contains(lua_tostring(L, -2), part) ||
-               contains(lua_tostring(L, -1), part);
+    bool hit = contains(luaL_optstring(L, -2, ""), part) ||
+               contains(luaL_optstring(L, -1, ""), part);
     lua_pop(L, 3);
     if (hit && found != 0)
       nodevice(L, "more than one device matches", part);

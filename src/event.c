@@ -14,7 +14,8 @@
 struct Event {
   Object head;
   cl_event handle;  /* NULL once the command is done and read out */
-  Context *context; /* kept by the queue, which is user value 1 */
+  Queue *queue;     /* user value 1 keeps it */
+  Context *context; /* kept by the queue */
   Block *pin;       /* host memory the command uses */
   cl_int status;
   cl_command_type command;
@@ -82,16 +83,19 @@ Event *clsh_checkevent(lua_State *L, int arg) {
 }
 
 /*
-** Pushes an event for a command on the queue at `queuearg`; the caller
-** enqueues the command with clsh_eventslot().
+** Pushes an event for a command on the queue at `queuearg`. The caller then
+** looks its objects' handles up and enqueues with clsh_eventslot(). Between
+** the two nothing may allocate in Lua: that may run a finalizer, which may
+** close what the command needs.
 */
 Event *clsh_newevent(lua_State *L, int queuearg) {
   queuearg = lua_absindex(L, queuearg);
-  Queue *q = clsh_checkqueue(L, queuearg);
-  if (orphans != NULL)
+  Queue *q = clsh_anyqueue(L, queuearg);
+  if (orphans != NULL && !clsh_forked())
     sweep();
   clsh_pressure(L, EVENTBYTES);
   Event *e = clsh_newobject(L, &class, 1);
+  e->queue = q;
   e->context = clsh_queuecontext(q);
   e->status = CL_QUEUED;
   lua_pushvalue(L, queuearg);
@@ -170,13 +174,13 @@ static void commandfailed(lua_State *L, Event *e) {
 }
 
 /* Copies what is known of an ended command and releases its handle. */
-static void settle(Event *e, bool profiled) {
+static void settle(Event *e) {
   static const cl_profiling_info what[] = {
       CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT,
       CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END};
   clGetEventInfo(e->handle, CL_EVENT_COMMAND_TYPE, sizeof e->command,
                  &e->command, NULL);
-  e->stamped = profiled && e->status == CL_COMPLETE;
+  e->stamped = clsh_queueprofiled(e->queue) && e->status == CL_COMPLETE;
   for (int i = 0; i < 4 && e->stamped; i++)
     e->stamped =
         clGetEventProfilingInfo(e->handle, what[i], sizeof e->stamp[i],
@@ -194,20 +198,14 @@ static void settle(Event *e, bool profiled) {
 ** that point it returns at once.
 */
 void clsh_waitevent(lua_State *L, int arg) {
-  arg = lua_absindex(L, arg);
   Event *e = clsh_checkevent(L, arg);
   if (e->handle != NULL) {
     clsh_alive(L, e->context);
-    lua_getiuservalue(L, arg, 1);
-    Queue *q = clsh_checkqueue(L, -1);
-    cl_command_queue handle = clsh_queuehandle(L, q);
-    bool profiled = clsh_queueprofiled(q);
-    clsh_check(L, clFlush(handle), "clFlush");
+    clsh_checkcommand(L, e->context, clsh_flushqueue(e->queue), "clFlush");
     e->status = poll(L, e->handle);
     if (e->status == CL_COMPLETE)
       clWaitForEvents(1, &e->handle);
-    lua_pop(L, 1);
-    settle(e, profiled);
+    settle(e);
   }
   if (e->status < 0)
     commandfailed(L, e);
@@ -229,9 +227,8 @@ static void addafter(lua_State *L, int arg, Context *c, After *a) {
   if (a->n == MAXEVENTS)
     clsh_error(L, "after: more than %d events; join them by a marker",
                MAXEVENTS);
-  lua_getiuservalue(L, arg, 1); /* its queue must be on the way */
-  clFlush(clsh_queuehandle(L, clsh_checkqueue(L, -1)));
-  lua_pop(L, 1);
+  clsh_alive(L, c);
+  clsh_flushqueue(e->queue); /* else the wait may never end */
   a->list[a->n++] = e->handle;
 }
 

@@ -336,6 +336,7 @@ void clsh_openhost(lua_State *L) {
       {"csr_loop", clsh_csrloop},
       {"dia_error", clsh_diaerror},
       {"dia_loop", clsh_dialoop},
+      {"dia_to_csr", clsh_diatocsr},
       {"gemm_blas", clsh_gemmblas},
       {"gemm_error", host_gemm_error},
       {"gemm_freivalds", host_gemm_freivalds},

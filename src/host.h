@@ -43,6 +43,9 @@ int clsh_csrloop(lua_State *L);
 int clsh_diaerror(lua_State *L);
 int clsh_dialoop(lua_State *L);
 
+/* hostconvert.c */
+int clsh_diatocsr(lua_State *L);
+
 /* blas.c */
 int clsh_gemmblas(lua_State *L);
 int clsh_hostblas(lua_State *L);

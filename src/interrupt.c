@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <string.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <lualib.h>
@@ -20,14 +21,15 @@
 #define MESSAGE "interrupted!"
 #define GRACE 1000 /* instructions for __close handlers after a raise */
 
-static lua_State *volatile running;       /* the thread to stop */
-static volatile sig_atomic_t pending;     /* since the signal, to the end of
-                                             the run it interrupts */
-static volatile sig_atomic_t raises;      /* in this run, so far */
-static volatile sig_atomic_t presses;     /* not yet delivered */
+static lua_State *volatile running;   /* the thread to stop */
+static volatile sig_atomic_t pending; /* since the signal, to the end of
+                                         the run it interrupts */
+static volatile sig_atomic_t raises;  /* in this run, so far */
+static volatile sig_atomic_t presses; /* not yet delivered */
+static double warned;                 /* when the third was explained */
 static pthread_t mainthread;
 static struct termios terminal; /* as it was at the start */
-static bool hasterminal;
+static bool hasterminal, installed;
 
 static void stop(lua_State *L, lua_Debug *ar);
 
@@ -38,6 +40,12 @@ static void stop(lua_State *L, lua_Debug *ar);
 static void arm(lua_State *L) {
   int count = raises == 1 || raises == 2 ? GRACE : 1;
   lua_sethook(L, stop, LUA_MASKCOUNT, count);
+}
+
+/* The same for a thread that may be armed: its count goes on. */
+static void join(lua_State *L) {
+  if (pending && lua_gethook(L) != stop)
+    arm(L);
 }
 
 static void stop(lua_State *L, lua_Debug *ar) {
@@ -61,6 +69,29 @@ static void say(const char *text) {
   (void)n;
 }
 
+/*
+** Counts the signals that wait to be delivered. The second explains what a
+** third does; a key held down does not get that far.
+*/
+static void pressed(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  double now = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+  if (clsh_interrupt == 0)
+    presses = 0;
+  presses = presses < 3 ? presses + 1 : 3;
+  if (presses == 2) {
+    warned = now;
+    say("\nclshell: inside a call that does not stop;"
+        " Ctrl-C again quits the program\n");
+  }
+  if (presses < 3 || now < warned + 0.5)
+    return;
+  if (hasterminal)
+    tcsetattr(STDIN_FILENO, TCSANOW, &terminal);
+  _exit(EXIT_INTERRUPT);
+}
+
 static void onsignal(int sig) {
   int saved = errno;
   if (!pthread_equal(pthread_self(), mainthread)) {
@@ -68,17 +99,7 @@ static void onsignal(int sig) {
     errno = saved;
     return;
   }
-  if (clsh_interrupt == 0)
-    presses = 0;
-  presses = presses + 1;
-  if (presses == 2)
-    say("\nclshell: inside a call that does not stop;"
-        " Ctrl-C again quits the program\n");
-  if (presses > 2) {
-    if (hasterminal)
-      tcsetattr(STDIN_FILENO, TCSANOW, &terminal);
-    _exit(130);
-  }
+  pressed();
   clsh_interrupt = 1;
   pending = 1;
   lua_sethook(running, stop, LUA_MASKCOUNT, 1);
@@ -97,12 +118,10 @@ static int resume(lua_State *L, lua_State *co, int narg) {
   }
   lua_xmove(L, co, narg);
   running = co;
-  if (pending)
-    arm(co);
+  join(co);
   int status = lua_resume(co, L, narg, &nres);
   running = L;
-  if (pending)
-    arm(L);
+  join(L);
   if (status != LUA_OK && status != LUA_YIELD) {
     lua_xmove(co, L, 1);
     return -1;
@@ -183,10 +202,12 @@ void clsh_endinterrupt(lua_State *L) {
     lua_sethook(L, NULL, 0, 0);
 }
 
-/* Ctrl-C kills again, as when the program began. */
+/*
+** Ctrl-C kills again, as when the program began; also after a driver's
+** compiler has put its own handler in front of ours.
+*/
 void clsh_closeinterrupt(void) {
-  struct sigaction action;
-  if (sigaction(SIGINT, NULL, &action) == 0 && action.sa_handler == onsignal)
+  if (installed)
     signal(SIGINT, SIG_DFL);
 }
 
@@ -196,9 +217,8 @@ void clsh_closeinterrupt(void) {
 ** SA_RESTART: a read that waits for the keyboard gives up.
 */
 void clsh_openinterrupt(lua_State *L) {
-  static const luaL_Reg functions[] = {{"resume", coroutine_resume},
-                                       {"wrap", coroutine_wrap},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"resume", coroutine_resume}, {"wrap", coroutine_wrap}, {NULL, NULL}};
   lua_getglobal(L, LUA_COLIBNAME);
   luaL_setfuncs(L, functions, 0);
   lua_pop(L, 1);
@@ -211,5 +231,5 @@ void clsh_openinterrupt(lua_State *L) {
   memset(&action, 0, sizeof action);
   action.sa_handler = onsignal;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, NULL);
+  installed = sigaction(SIGINT, &action, NULL) == 0;
 }

@@ -11,7 +11,7 @@
 struct Kernel {
   Object head;
   cl_kernel handle;
-  Context *context; /* kept by the Program, which is user value 1 */
+  Context *context; /* user value 3; its Program is user value 1 */
   Param *params;    /* user value 2 */
   int nparams;
   size_t group;       /* work-items in a group, at most */
@@ -41,6 +41,11 @@ cl_kernel clsh_kernelhandle(const Kernel *k) {
 
 Context *clsh_kernelcontext(const Kernel *k) {
   return k->context;
+}
+
+/* Pushes the Context of the Kernel at `kernel`, closed or not. */
+void clsh_pushkernelcontext(lua_State *L, int kernel) {
+  lua_getiuservalue(L, kernel, 3);
 }
 
 const char *clsh_kernelname(const Kernel *k) {
@@ -135,6 +140,7 @@ static void getparam(const Kernel *k, cl_uint i, Param *p) {
                                                        : 'p';
   if (p->known)
     parsetype(p);
+  p->pointer = p->pointer || p->space != 'p'; /* a typedef hides the star */
 }
 
 /* Whether the program of the kernel was built as OpenCL C 2.0 or later. */
@@ -151,15 +157,16 @@ static bool built2(lua_State *L, int program) {
 */
 Kernel *clsh_newkernel(lua_State *L, int program, const char *name) {
   program = lua_absindex(L, program);
-  cl_program handle = clsh_checkprogram(L, program);
   cl_uint n = 0;
   cl_int err;
-  Kernel *k = clsh_newobject(L, &class, 2);
+  Kernel *k = clsh_newobject(L, &class, 3);
   lua_pushvalue(L, program);
   lua_setiuservalue(L, -2, 1);
   k->context = clsh_programcontext(L, program);
+  lua_getfield(L, program, "context");
+  lua_setiuservalue(L, -2, 3);
   snprintf(k->name, sizeof k->name, "%s", name);
-  k->handle = clCreateKernel(handle, name, &err);
+  k->handle = clCreateKernel(clsh_checkprogram(L, program), name, &err);
   if (err == CL_INVALID_KERNEL_NAME) {
     lua_pop(L, 1);
     return NULL;

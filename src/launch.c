@@ -9,6 +9,9 @@
 
 #include "clshell.h"
 
+#define ITEMBITS 48 /* 2^48 work-items at 10^12 a second take 5 minutes */
+#define MAXITEMS ((cl_ulong)1 << ITEMBITS)
+
 enum { KERNEL = 1, QUEUE, AFTER, USERVALUES = 3 };
 
 typedef struct Launch {
@@ -128,6 +131,25 @@ static void checklocal(lua_State *L, const Launch *l) {
   checkrequired(L, l);
 }
 
+/* Checks the global size, with its offset, and the kernel's own needs. */
+static void checkglobal(lua_State *L, const Launch *l) {
+  Context *c = clsh_kernelcontext(l->kernel);
+  cl_ulong own = clsh_kernellocal(l->kernel), items = 1;
+  for (cl_uint i = 0; i < l->dims; i++) {
+    if (l->offset[i] > SIZE_MAX - l->global[i])
+      clsh_argerror(L, 4, "offset and global size overflow");
+    if (l->global[i] > MAXITEMS / items)
+      clsh_argerror(L, 2, "global %s: more than 2^%d work-items",
+                    pushsizes(L, l->global, l->dims), ITEMBITS);
+    items *= l->global[i];
+  }
+  if (own > clsh_limits(c)->local_mem)
+    clsh_error(L, "%s: the kernel has %I bytes of local memory, the device "
+                  "%I",
+               clsh_kernelname(l->kernel), (LUAI_UACINT)own,
+               (LUAI_UACINT)clsh_limits(c)->local_mem);
+}
+
 /** Kernel:range(global [, local [, offset]]) -> Launch
  * The kernel over an NDRange, to be called with its arguments. `global`: a
  * number of work-items, or a list of up to three, work-item dimension 0
@@ -160,9 +182,7 @@ int clsh_kernelrange(lua_State *L) {
     return clsh_argerror(L, 4, "global has %d dimensions, offset another "
                                "number",
                          (int)l->dims);
-  for (cl_uint i = 0; i < l->dims; i++)
-    if (l->offset[i] > SIZE_MAX - l->global[i])
-      return clsh_argerror(L, 4, "offset and global size overflow");
+  checkglobal(L, l);
   if (l->haslocal)
     checklocal(L, l);
   return 1;
@@ -202,13 +222,10 @@ static int launch_on(lua_State *L) {
 static Queue *pushqueue(lua_State *L, int launch) {
   if (lua_getiuservalue(L, launch, QUEUE) == LUA_TNIL) {
     lua_getiuservalue(L, launch, KERNEL);
-    lua_getfield(L, -1, "program");
-    lua_getfield(L, -1, "context");
-    clsh_pushqueue(L, -1);
-    lua_pushvalue(L, -1); /* kept: the next call finds it at once */
-    lua_setiuservalue(L, launch, QUEUE);
+    clsh_pushkernelcontext(L, -1);
+    return clsh_pushqueue(L, -1);
   }
-  return clsh_checkqueue(L, -1);
+  return clsh_anyqueue(L, -1);
 }
 
 /* Raises for a launch that the driver refused. */
@@ -235,17 +252,17 @@ static int launch_call(lua_State *L) {
   int nargs = lua_gettop(L) - 1;
   After after = {.n = 0};
   Kernel *k = l->kernel;
+  Queue *q = pushqueue(L, 1);
+  Event *e = clsh_newevent(L, -1); /* first: what follows runs no script */
   if (((Object *)k)->closed)
     return clsh_error(L, "%s: this Kernel is closed", clsh_kernelname(k));
-  Queue *q = pushqueue(L, 1);
-  int queue = lua_gettop(L);
   cl_command_queue handle = clsh_queuehandle(L, q);
   if (l->hasafter) {
     lua_getiuservalue(L, 1, AFTER);
     clsh_checkafter(L, -1, clsh_kernelcontext(k), &after);
+    lua_pop(L, 1);
   }
   clsh_setargs(L, k, 2, nargs);
-  Event *e = clsh_newevent(L, queue);
   cl_int err = clEnqueueNDRangeKernel(
       handle, clsh_kernelhandle(k), l->dims, l->hasoffset ? l->offset : NULL,
       l->global, l->haslocal ? l->local : NULL, after.n,

@@ -161,11 +161,11 @@ static int report(lua_State *L, int status) {
 
 static int runscript(lua_State *L, const Options *o, const char *script) {
   bool isstdin = script == NULL || strcmp(script, "-") == 0;
-  if (!isstdin && access(script, F_OK) != 0) {
+  if (!isstdin && *script != '/' && access(script, F_OK) != 0) {
     lua_getglobal(L, "cl");
     lua_getfield(L, -1, "home");
-    lua_pushfstring(L, "cannot open %s: not there, nor in %s/scripts",
-                    script, lua_tostring(L, -1));
+    lua_pushfstring(L, "cannot open %s: not there, nor in %s/scripts", script,
+                    lua_tostring(L, -1));
     return report(L, LUA_ERRFILE);
   }
   int status = luaL_loadfile(L, isstdin ? NULL : script);
@@ -199,10 +199,10 @@ static int doaction(lua_State *L, const Action *a) {
   if (a->kind == 'l')
     return dolibrary(L, a->text);
   int base = lua_gettop(L);
-  int status = a->kind == 'p'
-                   ? clsh_loadexpression(L, a->text, "=(command line)")
-                   : luaL_loadbuffer(L, a->text, strlen(a->text),
-                                     "=(command line)");
+  int status =
+      a->kind == 'p'
+          ? clsh_loadexpression(L, a->text, "=(command line)")
+          : luaL_loadbuffer(L, a->text, strlen(a->text), "=(command line)");
   if (status == LUA_OK)
     status = clsh_docall(L, 0, a->kind == 'p' ? LUA_MULTRET : 0);
   if (status == LUA_OK && a->kind == 'p')
@@ -222,8 +222,7 @@ static int listdevices(lua_State *L) {
     lua_call(L, 0, 0);
   }
   for (lua_Integer i = 1; i <= n; i++) {
-    static const char *const fields[] = {"index", "name", "type",
-                                         "platform"};
+    static const char *const fields[] = {"index", "name", "type", "platform"};
     lua_geti(L, list, i);
     for (int f = 0; f < 4; f++) {
       lua_getfield(L, list + 1, fields[f]);
@@ -232,10 +231,9 @@ static int listdevices(lua_State *L) {
     }
     lua_getfield(L, list + 1, "max_compute_units");
     lua_getfield(L, list + 1, "global_mem_size");
-    printf("%s  %s  %s  %s  %lld units  %.1f GiB\n",
-           lua_tostring(L, list + 2), lua_tostring(L, list + 3),
-           lua_tostring(L, list + 4), lua_tostring(L, list + 5),
-           (long long)lua_tointeger(L, list + 6),
+    printf("%s  %s  %s  %s  %lld units  %.1f GiB\n", lua_tostring(L, list + 2),
+           lua_tostring(L, list + 3), lua_tostring(L, list + 4),
+           lua_tostring(L, list + 5), (long long)lua_tointeger(L, list + 6),
            (double)lua_tonumber(L, list + 7) / (1 << 30));
     lua_settop(L, list);
   }
@@ -297,6 +295,7 @@ static int pmain(lua_State *L) {
 ** A reader that left early is none worth a word.
 */
 static void closeout(void) {
+  clsh_closeinterrupt();
   errno = 0;
   if (fflush(stdout) == 0 && !ferror(stdout))
     return;

@@ -49,10 +49,9 @@ static const struct option longopts[] = {
 
 /* Says what is wrong with option `word`; `code` is what getopt made of it. */
 static int badoption(const char *word, int code) {
-  static const char *const names[] = {"--device",      "--devices",
-                                      "--help",        "--interactive",
-                                      "--quiet",       "--version",
-                                      NULL};
+  static const char *const names[] = {
+      "--device", "--devices", "--help", "--interactive",
+      "--quiet",  "--version", NULL};
   bool islong = strncmp(word, "--", 2) == 0;
   char letter[3] = {'-', (char)optopt, '\0'};
   if (!islong)

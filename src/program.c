@@ -148,6 +148,8 @@ static int cl_build(lua_State *L) {
       lua_pushliteral(L, "(source)");
     }
   } else {
+    if (strlen(source) != len)
+      return clsh_argerror(L, 1, "a path holds no zero bytes");
     clsh_pushsource(L, source);
   }
   lua_replace(L, 1);           /* name */
@@ -157,10 +159,10 @@ static int cl_build(lua_State *L) {
   source = lua_tolstring(L, 3, &len);
   getoption(L, "context");
   clsh_pushcontext(L, 4);
-  cl_context handle = clsh_contexthandle(L, clsh_checkcontext(L, 5));
   Program *p = newprogram(L, 5, name); /* at 6 */
   cl_int err;
-  p->handle = clCreateProgramWithSource(handle, 1, &source, &len, &err);
+  p->handle = clCreateProgramWithSource(clsh_contexthandle(L, p->context), 1,
+                                        &source, &len, &err);
   clsh_check(L, err, "clCreateProgramWithSource");
   clsh_pushoptions(L, 2, source, name);
   build(L, 6, source);
@@ -182,14 +184,12 @@ static int cl_buildbinary(lua_State *L) {
   getoption(L, "name");
   const char *name = luaL_optstring(L, 3, "(binary)");
   getoption(L, "context");
-  Context *c = clsh_pushcontext(L, 4);
-  cl_context handle = clsh_contexthandle(L, c);
-  cl_device_id d = clsh_contextdevice(c);
+  cl_device_id d = clsh_contextdevice(clsh_pushcontext(L, 4));
   Program *p = newprogram(L, 5, name); /* at 6 */
   cl_int err, status = CL_SUCCESS;
-  p->handle = clCreateProgramWithBinary(handle, 1, &d, &len,
-                                        (const unsigned char **)&bytes,
-                                        &status, &err);
+  p->handle = clCreateProgramWithBinary(
+      clsh_contexthandle(L, p->context), 1, &d, &len,
+      (const unsigned char **)&bytes, &status, &err);
   if (err != CL_SUCCESS || status != CL_SUCCESS)
     return clsh_fail(L, err != CL_SUCCESS ? err : status,
                      "clCreateProgramWithBinary",
@@ -318,28 +318,6 @@ static int program_binary(lua_State *L) {
   return 1;
 }
 
-/** Program:asm() -> string
- * What the device's compiler made, as text, where the driver keeps text
- * (NVIDIA: PTX). Elsewhere an error says what the binary is.
- */
-static int program_asm(lua_State *L) {
-  program_binary(L);
-  size_t n;
-  const char *s = lua_tolstring(L, -1, &n);
-  while (n > 0 && s[n - 1] == '\0')
-    n--;
-  for (size_t i = 0; i < n; i++)
-    if (!isprint((unsigned char)s[i]) && !isspace((unsigned char)s[i])) {
-      lua_pushlstring(L, s, 8);
-      return clsh_error(L,
-                        "the driver keeps machine code, not text (%I bytes); "
-                        "write prog:binary() to a file and disassemble it",
-                        (LUAI_UACINT)n);
-    }
-  lua_pushlstring(L, s, n);
-  return 1;
-}
-
 static int pushuservalue(lua_State *L, int field) {
   clsh_checkobject(L, 1, &class);
   lua_getiuservalue(L, 1, field);
@@ -391,7 +369,7 @@ static int program_tostring(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {
-    {"asm", program_asm},       {"binary", program_binary},
+    {"binary", program_binary},
     {"info", program_info},     {"kernel", program_kernel},
     {"kernels", program_kernels}, {NULL, NULL}};
 static const luaL_Reg fields[] = {{"context", program_context},

@@ -25,6 +25,20 @@ Queue *clsh_checkqueue(lua_State *L, int arg) {
   return clsh_checkobject(L, arg, &class);
 }
 
+Queue *clsh_anyqueue(lua_State *L, int arg) {
+  return clsh_anyobject(L, arg, &class);
+}
+
+/* The Queue of option `queue`, at stack index `idx`. */
+Queue *clsh_queueoption(lua_State *L, int idx) {
+  return clsh_objectoption(L, idx, &class, "queue");
+}
+
+/* Commands reach the device; to close a queue has done that already. */
+cl_int clsh_flushqueue(const Queue *q) {
+  return q->head.closed ? CL_SUCCESS : clFlush(q->handle);
+}
+
 /* The handle of a live queue of a live context. */
 cl_command_queue clsh_queuehandle(lua_State *L, Queue *q) {
   if (q->head.closed)
@@ -48,7 +62,6 @@ static Queue *newqueue(lua_State *L, int arg, bool profiled,
   cl_int err;
   arg = lua_absindex(L, arg);
   Context *c = clsh_checkcontext(L, arg);
-  cl_context handle = clsh_contexthandle(L, c);
   cl_command_queue_properties flags =
       (profiled ? CL_QUEUE_PROFILING_ENABLE : 0) |
       (out_of_order ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
@@ -59,8 +72,8 @@ static Queue *newqueue(lua_State *L, int arg, bool profiled,
   lua_pushvalue(L, arg);
   lua_setiuservalue(L, -2, 1);
   do
-    q->handle =
-        clCreateCommandQueue(handle, clsh_contextdevice(c), flags, &err);
+    q->handle = clCreateCommandQueue(
+        clsh_contexthandle(L, c), clsh_contextdevice(c), flags, &err);
   while (clsh_retry(L, err, &tries));
   if (err == CL_INVALID_QUEUE_PROPERTIES)
     clsh_fail(L, err, "clCreateCommandQueue",
@@ -74,7 +87,7 @@ static Queue *newqueue(lua_State *L, int arg, bool profiled,
 /* Pushes the default queue of the context at `ctxarg`: user value 2. */
 Queue *clsh_pushqueue(lua_State *L, int ctxarg) {
   ctxarg = lua_absindex(L, ctxarg);
-  clsh_alive(L, clsh_checkcontext(L, ctxarg));
+  clsh_alive(L, clsh_anycontext(L, ctxarg));
   lua_getiuservalue(L, ctxarg, 2);
   Queue *q = clsh_testobject(L, -1, &class);
   if (q == NULL) {
@@ -120,23 +133,25 @@ static int enqueuemark(lua_State *L, bool barrier) {
   static const char *const options[] = {"after", NULL};
   After after;
   Queue *q = clsh_checkqueue(L, 1);
-  cl_command_queue handle = clsh_queuehandle(L, q);
+  clsh_alive(L, q->context);
   clsh_checkoptions(L, 2, options, barrier ? "q:barrier" : "q:marker");
   lua_settop(L, 2);
   if (lua_isnil(L, 2))
     lua_pushnil(L);
   else
     lua_getfield(L, 2, "after");
-  clsh_checkafter(L, 3, q->context, &after);
   Event *e = clsh_newevent(L, 1);
+  cl_command_queue handle = clsh_queuehandle(L, q);
+  clsh_checkafter(L, 3, q->context, &after);
   const cl_event *list = after.n > 0 ? after.list : NULL;
   cl_int err =
       barrier ? clEnqueueBarrierWithWaitList(handle, after.n, list,
                                              clsh_eventslot(e))
               : clEnqueueMarkerWithWaitList(handle, after.n, list,
                                             clsh_eventslot(e));
-  clsh_check(L, err, barrier ? "clEnqueueBarrierWithWaitList"
-                             : "clEnqueueMarkerWithWaitList");
+  clsh_checkcommand(L, q->context, err,
+                    barrier ? "clEnqueueBarrierWithWaitList"
+                            : "clEnqueueMarkerWithWaitList");
   return 1;
 }
 
@@ -160,7 +175,8 @@ static int queue_barrier(lua_State *L) {
  */
 static int queue_flush(lua_State *L) {
   Queue *q = clsh_checkqueue(L, 1);
-  clsh_check(L, clFlush(clsh_queuehandle(L, q)), "clFlush");
+  clsh_checkcommand(L, q->context, clFlush(clsh_queuehandle(L, q)),
+                    "clFlush");
   lua_settop(L, 1);
   return 1;
 }

@@ -163,7 +163,8 @@ static void savehistory(const char *chunk) {
     return;
   makefolders(history);
   int fd = open(history, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-  if (fd >= 0 && dprintf(fd, "#%lld\n%s\n", (long long)time(NULL), chunk) >= 0 &&
+  if (fd >= 0 &&
+      dprintf(fd, "#%lld\n%s\n", (long long)time(NULL), chunk) >= 0 &&
       close(fd) == 0)
     return;
   fprintf(stderr, "note: history is not kept: %s: %s\n", history,
@@ -242,7 +243,7 @@ static int compile(lua_State *L, bool *more) {
   return status;
 }
 
-/* Whether the chunk at 1 is the bare word `word`, and no variable is. */
+/* Whether the chunk at 1 is just `word`, with or without a call. */
 static bool isword(lua_State *L, const char *word) {
   const char *s = lua_tostring(L, 1);
   size_t n = strlen(word);
@@ -251,13 +252,31 @@ static bool isword(lua_State *L, const char *word) {
     return false;
   s += n;
   s += strncmp(s, "()", 2) == 0 ? 2 : 0;
-  if (s[strspn(s, " \t")] != '\0')
-    return false;
+  return s[strspn(s, " \t")] == '\0';
+}
+
+static bool isglobal(lua_State *L, const char *name) {
   lua_pushglobaltable(L);
-  lua_pushstring(L, word);
-  bool undefined = lua_rawget(L, -2) == LUA_TNIL;
+  lua_pushstring(L, name);
+  bool yes = lua_rawget(L, -2) != LUA_TNIL;
   lua_pop(L, 2);
-  return undefined;
+  return yes;
+}
+
+/*
+** Words that people type: exit and quit, unless the user has variables of
+** these names, leave; help is a call. True to leave.
+*/
+static bool bareword(lua_State *L) {
+  static const char *const leave[] = {"exit", "quit"};
+  for (int i = 0; i < 2; i++)
+    if (isword(L, leave[i]) && !isglobal(L, leave[i]))
+      return true;
+  if (isword(L, "help")) {
+    lua_pushliteral(L, "help()");
+    lua_replace(L, 1);
+  }
+  return false;
 }
 
 /*
@@ -269,7 +288,7 @@ static Input pushchunk(lua_State *L, int *status) {
   Input input = pushline(L, PROMPT);
   if (input != INPUT_LINE)
     return input;
-  if (isword(L, "exit") || isword(L, "quit"))
+  if (bareword(L))
     return INPUT_END;
   while (*status = compile(L, &more), more) {
     input = pushline(L, PROMPT2);

@@ -30,8 +30,7 @@ static void addcallers(lua_State *L) {
       lua_concat(L, 2);
       break;
     }
-    lua_pushfstring(L, "\n  called from %s:%d", ar.short_src,
-                    ar.currentline);
+    lua_pushfstring(L, "\n  called from %s:%d", ar.short_src, ar.currentline);
     lua_concat(L, 2);
   }
 }
@@ -44,8 +43,7 @@ static int errorcode(lua_State *L) {
     return EXIT_SCRIPT;
   lua_pushliteral(L, "name");
   lua_rawget(L, 1);
-  const char *name =
-      lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+  const char *name = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
   bool nodevice = strcmp(name, "CL_DEVICE_NOT_FOUND") == 0;
   lua_pop(L, 1);
   return nodevice ? EXIT_DEVICE : EXIT_SCRIPT;
@@ -56,8 +54,7 @@ static int msghandler(lua_State *L) {
   failure = errorcode(L);
   const char *msg = lua_tostring(L, 1);
   if (msg == NULL) {
-    if (luaL_callmeta(L, 1, "__tostring") &&
-        lua_type(L, -1) == LUA_TSTRING) {
+    if (luaL_callmeta(L, 1, "__tostring") && lua_type(L, -1) == LUA_TSTRING) {
       if (failure != EXIT_INTERRUPT)
         addcallers(L);
       return 1;

@@ -29,7 +29,7 @@ static const Type types[] = {
 /* The one Type of that name; NULL if there is none. */
 const Type *clsh_findtype(const char *name, size_t len) {
   for (size_t i = 0; i < NTYPES; i++)
-    if (strncmp(types[i].name, name, len) == 0 && types[i].name[len] == '\0')
+    if (strlen(types[i].name) == len && memcmp(types[i].name, name, len) == 0)
       return &types[i];
   return NULL;
 }

@@ -26,7 +26,7 @@
 ** NDRange: one dimension, any size; a GPU wants at least some 8 work-groups of
 **   256 per compute unit, a CPU device a few work-items per core, local size 1
 **   and WIDTH = 16.
-** Defines: REAL, WIDTH, CHAINS, UNROLL.
+** Defines: REAL, WIDTH, CHAINS, UNROLL, MULTIPLY_ADD.
 ** Assumes: no fast-math options.
 **
 ** Lesson: this is the ceiling of every compute-bound kernel, as the device
@@ -51,6 +51,10 @@
 #endif
 #ifndef UNROLL
 #define UNROLL 16 /* multiply-adds per chain in one turn of the loop */
+#endif
+
+#ifndef MULTIPLY_ADD
+#define MULTIPLY_ADD fma /* fma: rounds once; mad: as the device likes */
 #endif
 
 #define JOIN_(a, b) a##b
@@ -78,7 +82,7 @@ kernel void fma_chains(int iterations, REAL a, REAL b,
     for (int u = 0; u < UNROLL; u++) {
 #pragma unroll
       for (int c = 0; c < CHAINS; c++)
-        v[c] = mad(v[c], (VECTOR)(a), (VECTOR)(b));
+        v[c] = MULTIPLY_ADD(v[c], (VECTOR)(a), (VECTOR)(b));
     }
   }
   VECTOR sum = v[0];

@@ -1,0 +1,387 @@
+-- family.lua - the engine of a ladder: rungs, their definition, the checks
+-- before a launch and the launch itself, for any kernel family
+-- SPDX-License-Identifier: MIT
+
+local bench = require "clshell.bench"
+local cl = require "cl"
+local limits = require "clshell.limits"
+local operation = require "clshell.operation"
+local program = require "clshell.program"
+local report = require "clshell.report"
+local rungs = require "clshell.rung"
+local text = require "clshell.text"
+local verify = require "clshell.verify"
+
+local M = {}
+local methods = {} -- of a family; each takes the family first
+
+-- A new kernel object of a rung's configuration.
+local function build(rung, p, s, context)
+  local options = rung.options and rung.options(p, s)
+  local from = {path = rung.path, source = rung.source, name = rung.name}
+  local prog = program.get(context, from, rungs.defines(rung, p, s), options)
+  return program.kernel(prog, rung.kernel)
+end
+
+-- The kernel of a configuration, or nil and why the device cannot run it.
+local function try(family, rung, p, s, context)
+  local dev = context.device
+  local reason = limits.device(family.spec.ints, rung, p, s, dev)
+  if reason then
+    return nil, reason
+  end
+  local kernel = build(rung, p, s, context)
+  local _, size = rung.range(s, p)
+  reason = limits.kernel(kernel, size, dev)
+  if reason then
+    return nil, reason
+  end
+  return kernel
+end
+
+-- The rungs in the order in which they were defined.
+local function rung_names(family)
+  local names = {}
+  for i, rung in ipairs(family.list) do
+    names[i] = rung.name
+  end
+  return names
+end
+
+--- family.rung(name) -> rung
+--- The rung of that name: the table it was defined with, parameters checked
+--- and defaults filled in. An unknown name raises, with the nearest one.
+function methods.rung(family, name)
+  for _, rung in ipairs(family.list) do
+    if rung.name == name then
+      return rung
+    end
+  end
+  cl.error(("%s: %s"):format(family.name,
+    text.unknown("kernel", name, rung_names(family))))
+end
+
+local listing = {
+  __tostring = function(list)
+    return report.format(list, {
+      {key = "name", title = "kernel"},
+      {key = "parameters", title = "parameters"},
+      {key = "lesson", below = true},
+    })
+  end,
+}
+
+--- family.kernels() -> list
+--- The ladder, as a list of {name, parameters, lesson, rung} that prints as a
+--- table. Parameters are shown with their defaults; help "gemm.tiled" shows
+--- their legal values as well.
+function methods.kernels(family)
+  local list = {}
+  for i, rung in ipairs(family.list) do
+    local p = rungs.parameters(rung, {}, family.name)
+    list[i] = {name = rung.name, parameters = rungs.tostring(rung, p),
+      lesson = rung.lesson, rung = rung}
+  end
+  return setmetatable(list, listing)
+end
+
+-- Adds a rung; a user's own may be defined again.
+local function add(family, rung)
+  for i, old in ipairs(family.list) do
+    if old.name == rung.name then
+      if old.builtin then
+        cl.error(("%s.define: '%s' is a rung of the ladder; take another name")
+          :format(family.name, rung.name))
+      end
+      family.list[i] = rung
+      return
+    end
+  end
+  table.insert(family.list, rung)
+end
+
+--- family.define(rung) -> rung
+--- Makes a kernel of your own a rung, checked, measured and documented like
+--- the others. Fields: name; file (a .cl, sought beside the script and in the
+--- working folder) or source (its text); range(s, p) -> global, local;
+--- lesson; params, a list of {name, values, default, help}; defines(p, s) and
+--- options(p, s), by default every parameter in upper case; kernel, needed if
+--- the file has several; local_bytes(s, p); accepts(dev, s, p) -> nil or the
+--- reason against; args(s, p, o); prepare(s, p, o, run) and
+--- finish(s, p, o, run, original), helpers before and after; flop(s) and
+--- bytes(s, p). Here s is the shape, p the parameters and o the operands.
+function methods.define(family, def)
+  local rung = rungs.new(family.name, def, family.reserved)
+  if rung.file then
+    local folder = program.script_folder()
+    rung.path = program.locate(rung.file, {folder, "", family.folder},
+      ("%s.define: %s"):format(family.name, rung.name))
+  end
+  add(family, rung)
+  return rung
+end
+
+-- The operands of a call by name: inputs, then a table of options.
+local function gather(family, ...)
+  local spec = family.spec
+  local n = #spec.inputs
+  local opts = select(n + 1, ...)
+  if opts ~= nil and type(opts) ~= "table" then
+    cl.error(("%s: options are a table, not a %s"):format(family.name,
+      type(opts)))
+  end
+  if select("#", ...) > n + 1 then
+    cl.error(("%s: takes %s and a table of options"):format(family.name,
+      table.concat(spec.inputs, ", ")))
+  end
+  opts = opts or {}
+  local o = {}
+  for i, name in ipairs(spec.inputs) do
+    o[name] = select(i, ...)
+  end
+  for _, name in ipairs(spec.extras) do
+    o[name] = opts[name]
+  end
+  return o, opts
+end
+
+-- Operands as the family binds them: a new table with everything on the
+-- device, the shape, and the context.
+local function bind(family, given, queue)
+  local o = {}
+  for _, name in ipairs(family.operands) do
+    o[name] = given[name]
+  end
+  local context = family.spec.context(o, queue)
+  local s = family.spec.bind(o, context)
+  s.context = context
+  return o, s
+end
+
+-- Adds the helper launches of `prepare` or `finish` to an operation.
+local function helper(family, op, s, once)
+  return function(file, name, defines, global, size, ...)
+    local path = program.locate(file, {family.folder}, family.name)
+    local prog = program.get(s.context, {path = path}, defines)
+    local kernel = program.kernel(prog, name)
+    op:add(kernel:range(global, size), once, ...)
+  end
+end
+
+local function merged(o, changes)
+  local result = {}
+  for key, value in pairs(o or {}) do
+    result[key] = value
+  end
+  for key, value in pairs(changes or {}) do
+    result[key] = value
+  end
+  return result
+end
+
+-- The operation of a configuration on bound operands, or nil and why the
+-- device cannot run it.
+local function record(family, rung, p, o, s, kernel, opts)
+  local op = operation.new(opts.queue, opts.after)
+  local run = helper(family, op, s, family.spec.prepare_once)
+  local own = merged(o, rung.prepare and rung.prepare(s, p, o, run))
+  local args = (rung.args or family.spec.args)(s, p, own)
+  local reason = limits.constants(kernel, args, s.context.device)
+  if reason then
+    return nil, reason
+  end
+  op.main = #op.commands + 1
+  op:add(kernel:range(rung.range(s, p)), false, table.unpack(args))
+  if rung.finish then
+    rung.finish(s, p, own, helper(family, op, s, false), o)
+  end
+  return op
+end
+
+-- The first rung of the family's preference that accepts, and its kernel.
+local function choose(family, s, context)
+  local reasons = {}
+  for _, name in ipairs(family.spec.prefer(context.device, s)) do
+    local rung = methods.rung(family, name)
+    local p = rungs.parameters(rung, {}, family.name)
+    local kernel, reason = try(family, rung, p, s, context)
+    if kernel then
+      return rung, p, kernel
+    end
+    reasons[#reasons + 1] = ("%s: %s"):format(name, reason)
+  end
+  cl.error(("%s: no kernel takes these operands"):format(family.name),
+    {hint = table.concat(reasons, "\n  ")})
+end
+
+-- Raises unless the options are the family's or the rung's parameters.
+local function check_options(family, opts, rung)
+  local names = {table.unpack(family.reserved)}
+  for _, name in ipairs(rung and rungs.names(rung) or {}) do
+    names[#names + 1] = name
+  end
+  local what = family.name .. (rung and ", kernel " .. rung.name or "")
+  cl.options(opts, names, what)
+end
+
+-- The plan of a call, or nil and why the device cannot run it.
+local function try_plan(family, given, opts)
+  local rung = opts.kernel and methods.rung(family, opts.kernel)
+  check_options(family, opts, rung)
+  local o, s = bind(family, given, opts.queue)
+  local p, kernel, reason
+  if rung then
+    p = rungs.parameters(rung, opts, family.name)
+    kernel, reason = try(family, rung, p, s, s.context)
+  else
+    rung, p, kernel = choose(family, s, s.context)
+  end
+  if not kernel then
+    return nil, reason
+  end
+  local plan
+  plan, reason = record(family, rung, p, o, s, kernel, opts)
+  if not plan then
+    return nil, reason
+  end
+  plan.rung, plan.params, plan.shape = rung, p, s
+  plan.operands, plan.output = o, o[family.spec.output]
+  return plan
+end
+
+--- family.plan(operands ... [, opts]) -> plan
+--- What a call with the same arguments would run, everything checked, built
+--- and allocated, but not yet run: `plan()` enqueues it and returns the
+--- event, as often as wanted. Fields: output (the result's Buffer), rung,
+--- params, shape, operands.
+function methods.plan(family, ...)
+  local given, opts = gather(family, ...)
+  local plan, reason = try_plan(family, given, opts)
+  if not plan then
+    cl.error(("%s: %s refused: %s"):format(family.name, opts.kernel, reason))
+  end
+  return plan
+end
+
+local function call(family, ...)
+  local plan = methods.plan(family, ...)
+  return plan.output, plan:run()
+end
+
+--- family.check(name, params, target) -> true or nil, reason
+--- Whether the device can run a rung with these parameters (nil: defaults),
+--- for operands such as {A = A, B = B} or a shape such as {m =, n =, k =,
+--- type =}. The reason has the numbers. Names and values that are wrong
+--- raise.
+function methods.check(family, name, params, target)
+  local rung = methods.rung(family, name)
+  cl.options(params, rungs.names(rung), family.name .. ", kernel " .. name)
+  local p = rungs.parameters(rung, params or {}, family.name)
+  local s
+  if target and target[family.spec.inputs[1]] ~= nil then
+    s = select(2, bind(family, target))
+  else
+    s = family.spec.shape(target or {})
+    s.context = cl.context()
+  end
+  local kernel, reason = try(family, rung, p, s, s.context)
+  if kernel then
+    return true
+  end
+  return nil, reason
+end
+
+--- family.verify(name, params, operands) -> result
+--- Runs a rung once on operands such as {A = A, B = B} and compares with the
+--- float64 reference. The output is filled with NaN first. The result: {ok,
+--- err, bound, mode, row, col, event}; err and bound are fractions of the sum
+--- of absolute values, such as |A||B|.
+function methods.verify(family, name, params, operands)
+  local plan, reason = methods.plan_for(family, name, params, operands)
+  if not plan then
+    cl.error(("%s: %s refused: %s"):format(family.name, name, reason))
+  end
+  local truth, before = methods.truth(family, plan)
+  return verify.run(plan, plan.output, truth, before)
+end
+
+-- A plan from tables of parameters and of operands, or nil and the reason
+-- why the device cannot run it.
+function methods.plan_for(family, name, params, operands)
+  local opts = merged(params, {kernel = name, queue = operands.queue})
+  return try_plan(family, operands, opts)
+end
+
+--- family.bench(name, params, operands [, opts]) -> result
+--- Verifies and times a rung, or one of the host's routines (openblas,
+--- plain_c), on operands such as {A = A, B = B}. `params` are the rung's (nil:
+--- defaults), `opts` as in bench. Besides the fields of bench, the result has
+--- name, params, config (the same as text), type, shape, local (the local
+--- size as text), err, bound, ok, and kernel_ms where helpers ran as well. A
+--- wrong result, a refused configuration and a failing launch each become
+--- `note`, and there is no rate.
+function methods.bench(family, ...)
+  return bench.rung(family, ...)
+end
+
+-- The host routine of that name, or nil.
+function methods.host(family, name)
+  for _, host in ipairs(family.spec.hosts) do
+    if host.name == name then
+      return host
+    end
+  end
+end
+
+-- Operands as a call would bind them, and their shape.
+function methods.bind(family, operands)
+  return bind(family, operands, operands.queue)
+end
+
+-- Useful floating-point operations and bytes of a rung (nil: of the family)
+-- on a shape.
+function methods.flop(family, rung, s)
+  return (rung and rung.flop or family.spec.flop)(s)
+end
+
+function methods.bytes(family, rung, s, p)
+  return (rung and rung.bytes or family.spec.bytes)(s, p)
+end
+
+-- The truth function of a plan's operands, and the output's content before
+-- the run where the operation reads it.
+function methods.truth(family, plan)
+  return family.spec.truth(plan.operands, plan.shape)
+end
+
+-- A family from its specification; gemm.lua shows all of its fields.
+function M.new(spec)
+  local family = {
+    name = spec.name, spec = spec, list = {},
+    folder = ("%s/kernels/%s/"):format(cl.home, spec.name),
+  }
+  family.reserved = {"kernel", "queue", "after"}
+  table.move(spec.extras, 1, #spec.extras, 4, family.reserved)
+  family.operands = {table.unpack(spec.inputs)}
+  table.move(spec.extras, 1, #spec.extras, #spec.inputs + 1, family.operands)
+  for name, method in pairs(methods) do
+    family[name] = function(...)
+      return method(family, ...)
+    end
+  end
+  for _, def in ipairs(spec.rungs) do
+    local rung = rungs.new(spec.name, def, family.reserved)
+    rung.path, rung.builtin = family.folder .. rung.file, true
+    add(family, rung)
+  end
+  return setmetatable(family, {
+    __call = call,
+    __name = "clshell.family",
+    __tostring = function()
+      return ("kernel family %s: %s"):format(spec.name,
+        table.concat(rung_names(family), " "))
+    end,
+  })
+end
+
+return M

@@ -1,0 +1,203 @@
+-- fields.lua - reading results: their fields in base units, their intervals,
+-- noise and labels, and which of several is best
+-- SPDX-License-Identifier: MIT
+
+local M = {}
+
+-- What is known about a field: its name on an axis, its base unit, and the
+-- base units that one of it is.
+local KNOWN = {
+  median = {title = "time", unit = "s", scale = 1},
+  ms = {title = "time", unit = "s", scale = 1e-3},
+  min = {title = "least time", unit = "s", scale = 1},
+  max = {title = "greatest time", unit = "s", scale = 1},
+  wall = {title = "wall time", unit = "s", scale = 1},
+  wall_ms = {title = "wall time", unit = "s", scale = 1e-3},
+  floor = {title = "empty kernel", unit = "s", scale = 1},
+  gflops = {title = "throughput", unit = "FLOP/s", scale = 1e9},
+  gbs = {title = "bandwidth", unit = "B/s", scale = 1e9},
+  ai = {title = "arithmetic intensity", unit = "FLOP/B", scale = 1},
+  roof = {title = "share of the roofline", unit = "%", scale = 100},
+}
+
+--- fields.about(key) -> {title, unit, scale}
+--- What is known about a field of results: unit is nil for plain numbers.
+function M.about(key)
+  return KNOWN[key] or {title = type(key) == "string" and key or "",
+    scale = 1}
+end
+
+--- fields.value(result, key) -> value
+--- A field of a result as it stands, or a parameter, or a size of its shape;
+--- a function is called with the result.
+function M.value(r, key)
+  if type(key) == "function" then
+    return key(r)
+  elseif r[key] ~= nil then
+    return r[key]
+  end
+  for _, part in ipairs{"params", "shape"} do
+    local inner = r[part]
+    if type(inner) == "table" and inner[key] ~= nil then
+      return inner[key]
+    end
+  end
+end
+
+--- fields.base(result, key) -> number or nil
+--- A field in base units: seconds, FLOP per second, bytes per second. nil
+--- where it is not a finite number.
+function M.base(r, key)
+  local x = M.value(r, key)
+  if type(x) ~= "number" or x ~= x or math.abs(x) == math.huge then
+    return nil
+  end
+  return x * M.about(key).scale
+end
+
+--- fields.interval(result, key) -> lo, hi or nil
+--- The 95 % interval of a field that follows from the median time, in base
+--- units.
+function M.interval(r, key)
+  local lo, hi = r.lo, r.hi
+  if not (lo and hi and lo > 0) then
+    return nil
+  elseif key == "median" or key == "ms" then
+    return lo, hi
+  elseif key == "gflops" and r.flop then
+    return r.flop / hi, r.flop / lo
+  elseif key == "gbs" and r.bytes then
+    return r.bytes / hi, r.bytes / lo
+  end
+end
+
+--- fields.noise(result) -> number or nil
+--- How uncertain the median is, as a fraction: half the width of its
+--- interval, or without one half the interquartile range.
+function M.noise(r)
+  if not (r.median and r.median > 0) then
+    return nil
+  elseif r.lo and r.hi then
+    return (r.hi - r.lo) / 2 / r.median
+  elseif r.q1 and r.q3 then
+    return (r.q3 - r.q1) / 2 / r.median
+  end
+end
+
+--- fields.flagged(result, flag) -> boolean
+--- Whether a result carries a flag, such as "unconverged".
+function M.flagged(r, flag)
+  for _, f in ipairs(r.flags or {}) do
+    if f == flag then
+      return true
+    end
+  end
+  return false
+end
+
+--- fields.fails(result) -> boolean
+--- Whether a result is not to be believed or has none: refused, failed,
+--- wrong, or faster than the device can be.
+function M.fails(r)
+  return r.ok == false or r.status ~= nil and r.status ~= "ok"
+    and r.status ~= "interrupted" or M.flagged(r, "IMPOSSIBLE?")
+end
+
+--- fields.best(results, key) -> index or nil
+--- The best of the results: the least of a time, the greatest of all else.
+--- Those that fail do not count.
+function M.best(results, key)
+  local sign = M.about(key).unit == "s" and -1 or 1
+  local best, most
+  for i, r in ipairs(results) do
+    local x = M.base(r, key)
+    if x and not M.fails(r) and (not most or sign * x > most) then
+      best, most = i, sign * x
+    end
+  end
+  return best
+end
+
+--- fields.rate(results) -> key
+--- The field to show results by: gflops, gbs or median, the first that one of
+--- them has. Results of SpMV and transpose are shown by their bandwidth.
+function M.rate(results)
+  local sparse = false
+  for _, r in ipairs(results) do
+    sparse = sparse or r.family == "spmv" or r.family == "transpose"
+  end
+  for _, key in ipairs(sparse and {"gbs", "gflops"} or {"gflops", "gbs"}) do
+    for _, r in ipairs(results) do
+      if M.base(r, key) then
+        return key
+      end
+    end
+  end
+  return "median"
+end
+
+local function words_of(r)
+  local words = {}
+  for word in tostring(r.config or ""):gmatch("%S+") do
+    words[#words + 1] = word
+  end
+  return words
+end
+
+-- Which words all rows have, as a set; none of a single row.
+local function shared(lists)
+  local count, common = {}, {}
+  for _, words in ipairs(lists) do
+    for _, word in ipairs(words) do
+      count[word] = (count[word] or 0) + 1
+    end
+  end
+  for word, n in pairs(count) do
+    common[word] = #lists > 1 and n == #lists or nil
+  end
+  return common
+end
+
+-- "gemm." where the names of all of several results begin so, else "".
+local function family_of(results)
+  local prefix
+  for _, r in ipairs(results) do
+    local own = tostring(r.name):match("^[%w_]+%.") or ""
+    prefix = prefix or own
+    if own ~= prefix then
+      return ""
+    end
+  end
+  return #results > 1 and prefix or ""
+end
+
+--- fields.labels(results) -> list, common
+--- A short name for each result that tells it from the others, and as a text
+--- what they have in common.
+function M.labels(results)
+  local names, configs, titles = {}, {}, {}
+  local family = family_of(results)
+  for i, r in ipairs(results) do
+    names[i] = {tostring(r.name or r.kernel or "?"):sub(#family + 1)}
+    configs[i] = words_of(r)
+    titles[i] = {r.title}
+  end
+  local parts = {shared(names), shared(configs), shared(titles)}
+  local list, common = {}, {}
+  for i in ipairs(results) do
+    local label = {}
+    for p, words in ipairs{names[i], configs[i], titles[i]} do
+      for _, word in ipairs(words) do
+        if not parts[p][word] then
+          label[#label + 1] = word
+        elseif i == 1 then
+          common[#common + 1] = (p == 1 and family or "") .. word
+        end
+      end
+    end
+    list[i] = #label > 0 and table.concat(label, " ") or names[i][1]
+  end
+  return list, table.concat(common, " ")
+end
+
+return M

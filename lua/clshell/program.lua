@@ -1,0 +1,119 @@
+-- program.lua - kernel files: finding them, and the programs built of them
+-- A file is read again at every use, so an edit takes effect at once; what
+-- has been built is kept by context, text, defines and options.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+
+local M = {}
+
+local built = setmetatable({}, {__mode = "k"}) -- context -> key -> program
+
+local function read(path)
+  local f = io.open(path, "rb")
+  if f == nil then
+    return nil
+  end
+  local content = f:read("a")
+  f:close()
+  return content -- nil for a folder
+end
+
+-- The folder part of a path, with its last slash; "" where there is none.
+function M.folder(path)
+  return path:match("^.*/") or ""
+end
+
+-- The folder of the innermost script that is not clshell's own Lua code.
+function M.script_folder()
+  for level = 2, math.huge do
+    local info = debug.getinfo(level, "S")
+    if info == nil then
+      return ""
+    elseif info.source:sub(1, 1) == "@"
+        and not info.source:find("lua/clshell/", 1, true) then
+      return M.folder(info.source:sub(2))
+    end
+  end
+end
+
+-- The path of `file` in the first of `folders` that has it. Raises where
+-- none has.
+function M.locate(file, folders, what)
+  if file:sub(1, 1) == "/" then
+    folders = {""}
+  end
+  local tried = {}
+  for _, folder in ipairs(folders) do
+    if read(folder .. file) then
+      return folder .. file
+    end
+    tried[#tried + 1] = folder .. file
+  end
+  cl.error(("%s: no kernel file '%s'"):format(what, file),
+    {hint = "looked for " .. table.concat(tried, ", ")})
+end
+
+-- The texts that `source` includes from `folder`, one after another: part
+-- of the key, for an edit there counts as well.
+local function included(source, folder, seen)
+  local texts = {}
+  for name in source:gmatch('#%s*include%s*"([^"\n]+)"') do
+    local path = folder .. name
+    local content = not seen[path] and read(path)
+    seen[path] = true
+    if content then
+      texts[#texts + 1] = content
+      texts[#texts + 1] = included(content, M.folder(path), seen)
+    end
+  end
+  return table.concat(texts, "\0")
+end
+
+local function define_key(defines)
+  local words = {}
+  for name, value in pairs(defines) do
+    words[#words + 1] = ("%s=%s"):format(name, value)
+  end
+  table.sort(words)
+  return table.concat(words, "\0")
+end
+
+-- The program of `from`, {path =} or {source =, name =}, for a context.
+function M.get(context, from, defines, options)
+  local source = from.source or read(from.path)
+  if source == nil then
+    cl.error(("cannot read kernel file '%s'"):format(from.path))
+  end
+  local folder = from.path and M.folder(from.path) or ""
+  local key = table.concat({
+    from.path or "", source, included(source, folder, {}),
+    define_key(defines), options or "",
+  }, "\1")
+  built[context] = built[context] or {}
+  local program = built[context][key]
+  if program == nil then
+    program = cl.build(from.path and from.path or source, {
+      context = context, defines = defines, options = options,
+      name = from.path or from.name,
+      include = folder ~= "" and folder or nil,
+    })
+    built[context][key] = program
+  end
+  return program
+end
+
+-- A new kernel object of a program: the one called `name`, or its only one.
+function M.kernel(program, name)
+  if name == nil then
+    local names = program:kernels()
+    if #names ~= 1 then
+      cl.error(("the file has %d kernels: %s; say which with 'kernel'")
+        :format(#names, table.concat(names, ", ")))
+    end
+    name = names[1]
+  end
+  return program:kernel(name)
+end
+
+return M

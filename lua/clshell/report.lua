@@ -1,0 +1,264 @@
+-- report.lua - tables for people: aligned on the decimal point, cut to the
+-- width of the window without losing a word about what was cut
+-- SPDX-License-Identifier: MIT
+
+local M = {}
+
+local GAP = "  "
+local NARROWEST = 16 -- of a wrapped column; below that it goes under its row
+
+local function width_of(s)
+  return utf8.len(s) or #s
+end
+
+local function pad(s, width, right)
+  local fill = (" "):rep(width - width_of(s))
+  return right and fill .. s or s .. fill
+end
+
+--- report.number(x [, digits]) -> string
+--- A number in plain decimals, with so many significant digits (4).
+function M.number(x, digits)
+  digits = digits or 4
+  if x ~= x or x == math.huge or x == -math.huge then
+    return tostring(x)
+  elseif x == 0 then
+    return "0"
+  end
+  -- round first: 999.96 has one digit more than it seems
+  local rounded = tonumber(("%." .. digits - 1 .. "e"):format(x))
+  local exponent = math.floor(math.log(math.abs(rounded), 10) + 1e-9)
+  return ("%.*f"):gsub("%*", math.max(0, digits - 1 - exponent)):format(x)
+end
+
+-- The columns of bench results by their keys.
+M.columns = {
+  kernel = {key = "name", title = "kernel"},
+  config = {key = "config", title = "parameters", drop = 5},
+  tile = {key = function(r) return r.params and r.params.tile end,
+    title = "tile", align = "right"},
+  type = {key = "type", title = "type", drop = 4},
+  ["local"] = {key = "local", title = "local", align = "right", drop = 6},
+  ms = {key = "ms", title = "ms", format = M.number},
+  wall = {key = "wall_ms", title = "host ms", format = M.number, drop = 8},
+  gflops = {key = "gflops", title = "GFLOPS", format = M.number},
+  gbs = {key = "gbs", title = "GB/s", format = M.number, drop = 3},
+  peak = {key = "percent", title = "% peak", format = "%.1f", drop = 2},
+  speedup = {key = "speedup", title = "speed-up", format = "%.2f", drop = 1},
+  err = {key = "err", title = "error", format = "%.1e", align = "right"},
+  note = {key = "note", title = "note", wrap = true},
+}
+
+--- report.relate(rows, opts)
+--- Gives bench results what they mean beside others: `percent` of `peak`
+--- (FLOPS, or bytes per second where `by` is "gbs") and `speedup` over the
+--- result `base`. Results without a rate get neither.
+function M.relate(rows, opts)
+  local by = opts.by or "gflops"
+  for _, r in ipairs(rows) do
+    if r[by] and opts.peak then
+      r.percent = 100 * r[by] * 1e9 / opts.peak
+    end
+    if r.gflops or r.gbs then
+      if opts.base and opts.base.ms then
+        r.speedup = opts.base.ms / r.ms
+      end
+    end
+  end
+end
+
+-- The text of a cell.
+local function cell(column, row)
+  local value = column.key
+  if type(value) == "function" then
+    value = value(row)
+  else
+    value = row[value]
+  end
+  if value == nil then
+    return ""
+  elseif type(value) == "number" and column.format then
+    local format = column.format
+    return type(format) == "function" and format(value)
+      or format:format(value)
+  end
+  return (tostring(value):gsub("%s+", " "))
+end
+
+-- Numbers of a column padded so that their points stand in one line.
+local function align_points(cells)
+  local before, after = 0, 0
+  for _, s in ipairs(cells) do
+    local whole, part = s:match("^(%-?%d+)(%.?%d*)$")
+    if whole then
+      before = math.max(before, #whole)
+      after = math.max(after, #part)
+    end
+  end
+  for i, s in ipairs(cells) do
+    local whole, part = s:match("^(%-?%d+)(%.?%d*)$")
+    if whole then
+      cells[i] = (" "):rep(before - #whole) .. whole .. part
+        .. (" "):rep(after - #part)
+    end
+  end
+end
+
+-- A column ready to be set: cells, title, width.
+local function layout(column, rows)
+  if type(column) == "string" then
+    column = M.columns[column] or error("no column '" .. column .. "'", 4)
+  end
+  local cells, numeric, empty = {}, column.format ~= nil, true
+  for i, row in ipairs(rows) do
+    cells[i] = cell(column, row)
+    empty = empty and cells[i] == ""
+  end
+  if numeric and column.align ~= "right" then
+    align_points(cells)
+  end
+  local title = column.title or column.key
+  local width = width_of(title)
+  for _, s in ipairs(cells) do
+    width = math.max(width, width_of(s))
+  end
+  return {
+    cells = cells, title = title, width = width, drop = column.drop,
+    wrap = column.wrap or column.below, below = column.below, empty = empty,
+    right = numeric or column.align == "right",
+  }
+end
+
+-- Width of the columns side by side, wrapped ones as narrow as can be.
+local function total(columns)
+  local sum = -#GAP
+  for _, c in ipairs(columns) do
+    sum = sum + #GAP + (c.wrap and math.min(c.width, NARROWEST) or c.width)
+  end
+  return sum
+end
+
+-- Makes the columns fit: wrapped ones go under their rows, then those with
+-- the highest `drop` are left out. Returns what stays beside, what goes
+-- below, and the titles of what is left out.
+local function fit(columns, width)
+  local beside, below, out = {table.unpack(columns)}, {}, {}
+  for i = #beside, 1, -1 do
+    local c = beside[i]
+    if c.below or c.wrap and total(beside) > width then
+      table.insert(below, 1, table.remove(beside, i))
+    end
+  end
+  while total(beside) > width do
+    local worst
+    for i, c in ipairs(beside) do
+      if c.drop and (not worst or c.drop > beside[worst].drop) then
+        worst = i
+      end
+    end
+    if not worst then
+      break
+    end
+    out[#out + 1] = table.remove(beside, worst).title
+  end
+  local spare = width - total(beside)
+  for _, c in ipairs(beside) do
+    if c.wrap then
+      local least = math.min(c.width, NARROWEST)
+      local more = math.min(c.width - least, spare)
+      c.width, spare = least + more, spare - more
+    end
+  end
+  return beside, below, out
+end
+
+--- report.wrap(s, width) -> list of lines
+--- A text broken at spaces; a word longer than a line stays whole.
+function M.wrap(s, width)
+  local lines, line = {}, ""
+  for word in s:gmatch("%S+") do
+    if line == "" then
+      line = word
+    elseif width_of(line) + 1 + width_of(word) <= width then
+      line = line .. " " .. word
+    else
+      lines[#lines + 1], line = line, word
+    end
+  end
+  lines[#lines + 1] = line
+  return lines
+end
+
+-- The lines of one row of the table.
+local function row_lines(beside, below, i, width)
+  local parts, height = {}, 1
+  for j, c in ipairs(beside) do
+    parts[j] = c.wrap and M.wrap(c.cells[i], c.width) or {c.cells[i]}
+    height = math.max(height, #parts[j])
+  end
+  local lines = {}
+  for k = 1, height do
+    local words = {}
+    for j, c in ipairs(beside) do
+      words[j] = pad(parts[j][k] or "", c.width, c.right)
+    end
+    lines[k] = table.concat(words, GAP):gsub(" +$", "")
+  end
+  for _, c in ipairs(below) do
+    if c.cells[i] ~= "" then
+      for _, line in ipairs(M.wrap(c.cells[i], width - 4)) do
+        lines[#lines + 1] = "    " .. line
+      end
+    end
+  end
+  return lines
+end
+
+--- report.width() -> columns
+--- The width that tables keep to: COLUMNS from the environment, else 80.
+function M.width()
+  return math.max(20, math.tointeger(tonumber(os.getenv("COLUMNS"))) or 80)
+end
+
+--- report.format(rows, columns [, opts]) -> string
+--- A table of rows (tables) as text. A column is a name from report.columns
+--- or {key = field or function(row), title =, format = "%.2f" or a function,
+--- align = "right", drop = n, wrap = true}: numbers with a format are aligned
+--- on the point; columns with the highest `drop` are left out first where the
+--- window is narrow, and named below the table; a `wrap` column is broken
+--- into lines, or put under its row, where `below = true` always puts it.
+--- Columns that are empty are not shown. Options: width.
+function M.format(rows, columns, opts)
+  local width = opts and opts.width or M.width()
+  local laid = {}
+  for _, column in ipairs(columns) do
+    local c = layout(column, rows)
+    if not c.empty then
+      laid[#laid + 1] = c
+    end
+  end
+  local beside, below, out = fit(laid, width)
+  local titles, lines = {}, {}
+  for j, c in ipairs(beside) do
+    titles[j] = pad(c.title, c.width, c.right)
+  end
+  lines[1] = table.concat(titles, GAP):gsub(" +$", "")
+  for i in ipairs(rows) do
+    for _, line in ipairs(row_lines(beside, below, i, width)) do
+      lines[#lines + 1] = line
+    end
+  end
+  if #out > 0 then
+    lines[#lines + 1] = ("(left out at %d columns: %s; COLUMNS=120 makes "
+      .. "room)"):format(width, table.concat(out, ", "))
+  end
+  return table.concat(lines, "\n")
+end
+
+return setmetatable(M, {
+  --- report(rows, columns [, opts])
+  --- Prints report.format(rows, columns, opts).
+  __call = function(_, rows, columns, opts)
+    io.write(M.format(rows, columns, opts), "\n")
+  end,
+})

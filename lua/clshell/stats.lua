@@ -1,0 +1,262 @@
+-- stats.lua - the statistics of samples: quantiles, the interval of the
+-- median, outliers, and whether two sets of samples differ; none of it
+-- supposes that times are normally distributed, which they are not
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+
+local M = {}
+
+M.COVERAGE = 0.95 -- of intervals, at least
+
+local EXACT = 40 -- samples in all up to which mann_whitney enumerates
+
+-- A sorted copy. A NaN has no place in an order: sorting would do anything.
+local function sorted(list, what)
+  local copy = {}
+  for i, x in ipairs(list) do
+    if math.type(x) == nil or x ~= x then
+      cl.error(("%s: sample %d is %s, not a number"):format(what, i,
+        tostring(x)))
+    end
+    copy[i] = x
+  end
+  if #copy == 0 then
+    cl.error(what .. ": no samples")
+  end
+  table.sort(copy)
+  return copy
+end
+
+-- Quantile of a sorted list.
+local function at(copy, q)
+  local place = 1 + (#copy - 1) * q
+  local low = math.floor(place)
+  local high = math.min(low + 1, #copy)
+  if copy[low] == copy[high] then
+    return copy[low]
+  end
+  return copy[low] + (place - low) * (copy[high] - copy[low])
+end
+
+--- stats.quantile(list, q) -> number
+--- The value below which the fraction q of the samples lies, interpolated
+--- between neighbours (type 7 of Hyndman and Fan, The American Statistician
+--- 50, 1996: what R and NumPy do). The list keeps its order.
+function M.quantile(list, q)
+  if math.type(q) == nil or not (q >= 0 and q <= 1) then
+    cl.error(("stats.quantile: q is %s, not a number from 0 to 1"):format(
+      tostring(q)))
+  end
+  return at(sorted(list, "stats.quantile"), q)
+end
+
+--- stats.median(list) -> number
+--- The median of a list of numbers, which keeps its order.
+function M.median(list)
+  return at(sorted(list, "stats.median"), 0.5)
+end
+
+local ranks = {} -- n -> rank, for COVERAGE
+
+-- The largest r for which P(X < r) <= (1 - coverage) / 2, X of n coins.
+local function rank(n, coverage)
+  local term = -n * math.log(2) -- logarithm of P(X = k)
+  local tail, r = 0, 0
+  for k = 0, n // 2 do
+    tail = tail + math.exp(term)
+    if 2 * tail > 1 - coverage then
+      break
+    end
+    r = k + 1
+    term = term + math.log((n - k) / (k + 1))
+  end
+  return r
+end
+
+--- stats.ranks(n [, coverage]) -> low, high
+--- The ranks between which the median of a distribution lies with at least
+--- `coverage` (0.95), of n independent samples in order: nil where even
+--- smallest and largest do not suffice, which is below 6 samples. Each sample
+--- is below the median like a coin shows heads, so the ranks follow from the
+--- binomial distribution and nothing else (David and Nagaraja, Order
+--- Statistics, 3rd edition, 7.1).
+function M.ranks(n, coverage)
+  coverage = coverage or M.COVERAGE
+  local r
+  if coverage == M.COVERAGE then
+    r = ranks[n] or rank(n, coverage)
+    ranks[n] = r
+  else
+    r = rank(n, coverage)
+  end
+  if r == 0 then
+    return nil
+  end
+  return r, n + 1 - r
+end
+
+--- stats.interval(list [, coverage]) -> low, high
+--- The interval of the median: the two samples at stats.ranks. nil for fewer
+--- than 6. It tells how well these samples know their own median, and nothing
+--- about a device that is slower in a minute.
+function M.interval(list, coverage)
+  local copy = sorted(list, "stats.interval")
+  local low, high = M.ranks(#copy, coverage)
+  if low == nil then
+    return nil
+  end
+  return copy[low], copy[high]
+end
+
+--- stats.summary(list) -> table
+--- n, median, min, max, q1, q3, and lo, hi, the interval of the median (nil
+--- for fewer than 6 samples).
+function M.summary(list)
+  local copy = sorted(list, "stats.summary")
+  local n = #copy
+  local low, high = M.ranks(n)
+  return {
+    n = n, median = at(copy, 0.5), min = copy[1], max = copy[n],
+    q1 = at(copy, 0.25), q3 = at(copy, 0.75),
+    lo = low and copy[low], hi = high and copy[high],
+  }
+end
+
+--- stats.half_width(list) -> number
+--- Half the interval of the median as a fraction of the median: how many
+--- per cent the median may be off, within its own run. nil for fewer than 6
+--- samples or a median of 0.
+function M.half_width(list)
+  local s = M.summary(list)
+  if s.lo == nil or s.median == 0 then
+    return nil
+  end
+  return (s.hi - s.lo) / 2 / math.abs(s.median)
+end
+
+--- stats.mad(list) -> number
+--- The median absolute deviation from the median, times 1.4826: for normally
+--- distributed samples their standard deviation, and blind to outliers.
+function M.mad(list)
+  local median, away = M.median(list), {}
+  for i, x in ipairs(list) do
+    away[i] = math.abs(x - median)
+  end
+  return 1.4826 * M.median(away)
+end
+
+--- stats.mad_outliers(list [, limit]) -> count, list of indexes
+--- Samples farther from the median than `limit` (5) times stats.mad (Iglewicz
+--- and Hoaglin, How to Detect and Handle Outliers, 1993, take 3.5; times have
+--- a longer tail). They are to be counted, not to be dropped. None where more
+--- than half of the samples are equal, as a coarse timer makes them.
+function M.mad_outliers(list, limit)
+  local median, mad = M.median(list), M.mad(list)
+  local found = {}
+  if mad > 0 then
+    for i, x in ipairs(list) do
+      if math.abs(x - median) > (limit or 5) * mad then
+        found[#found + 1] = i
+      end
+    end
+  end
+  return #found, found
+end
+
+-- Both samples in one order: twice the rank of each (ties share their mean,
+-- which may end in a half), twice the rank sum of the first sample, and the
+-- sum of t^3 - t over groups of t ties.
+local function double_ranks(a, b)
+  local all = {}
+  for _, x in ipairs(sorted(a, "stats.mann_whitney")) do
+    all[#all + 1] = {x, true}
+  end
+  for _, x in ipairs(sorted(b, "stats.mann_whitney")) do
+    all[#all + 1] = {x, false}
+  end
+  table.sort(all, function(x, y)
+    return x[1] < y[1]
+  end)
+  local doubled, sum, ties, i = {}, 0, 0, 1
+  while i <= #all do
+    local j = i
+    while j < #all and all[j + 1][1] == all[i][1] do
+      j = j + 1
+    end
+    for k = i, j do
+      doubled[k] = i + j
+      sum = sum + (all[k][2] and i + j or 0)
+    end
+    ties = ties + (j - i + 1)^3 - (j - i + 1)
+    i = j + 1
+  end
+  return doubled, sum, ties
+end
+
+-- How many of all choices of `size` ranks have a sum at least as far from
+-- the mean as `sum`, as a fraction: ways[k][s] counts k ranks of sum s.
+local function exact(doubled, size, sum)
+  local ways = {[0] = {[0] = 1}}
+  for k = 1, size do
+    ways[k] = {}
+  end
+  for _, rank2 in ipairs(doubled) do
+    for k = size, 1, -1 do
+      local row = ways[k]
+      for s, count in pairs(ways[k - 1]) do
+        row[s + rank2] = (row[s + rank2] or 0) + count
+      end
+    end
+  end
+  local mean = size * (#doubled + 1)
+  local far, all = 0, 0
+  for s, count in pairs(ways[size]) do
+    all = all + count
+    if math.abs(s - mean) >= math.abs(sum - mean) then
+      far = far + count
+    end
+  end
+  return far / all
+end
+
+-- 2 P(Z > z) of the normal distribution, z >= 0: Abramowitz and Stegun
+-- 7.1.26, off by 1.5e-7 at most.
+local function two_sided(z)
+  local x = z / math.sqrt(2)
+  local t = 1 / (1 + 0.3275911 * x)
+  local poly = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741
+    + t * (-1.453152027 + t * 1.061405429))))
+  return math.min(1, poly * math.exp(-x * x))
+end
+
+--- stats.mann_whitney(a, b) -> p, shift
+--- The chance that two lists of samples of one distribution differ in their
+--- ranks as much as these do, either way (Mann and Whitney, Annals of
+--- Mathematical Statistics 18, 1947). Up to 40 samples in all it is exact,
+--- with ties as they are; above, from the normal distribution with the
+--- corrections for ties and for continuity. `shift` is the fraction of pairs
+--- in which b is the larger: 0.5 means no shift. Samples that follow one
+--- another closely on a drifting device are not independent, and p is then
+--- smaller than it should be.
+function M.mann_whitney(a, b)
+  local doubled, sum, ties = double_ranks(a, b)
+  local na, nb = #a, #b
+  local n = na + nb
+  local u = sum / 2 - na * (na + 1) / 2 -- pairs in which a is the larger
+  local shift = 1 - u / (na * nb)
+  if n <= EXACT then
+    if na <= nb then
+      return exact(doubled, na, sum), shift
+    end
+    return exact(doubled, nb, n * (n + 1) - sum), shift
+  end
+  local variance = na * nb / 12 * (n + 1 - ties / (n * (n - 1)))
+  if variance <= 0 then
+    return 1, shift
+  end
+  local away = math.max(0, math.abs(u - na * nb / 2) - 0.5)
+  return two_sided(away / math.sqrt(variance)), shift
+end
+
+return M

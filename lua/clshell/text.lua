@@ -1,0 +1,71 @@
+-- text.lua - words and numbers in messages: nearest names, lists, shapes
+-- SPDX-License-Identifier: MIT
+
+local M = {}
+
+-- Edit distance of two short words (Levenshtein).
+local function distance(a, b)
+  local row = {}
+  for j = 0, #b do
+    row[j] = j
+  end
+  for i = 1, #a do
+    local diagonal = row[0]
+    row[0] = i
+    for j = 1, #b do
+      local change = diagonal + (a:byte(i) == b:byte(j) and 0 or 1)
+      diagonal = row[j]
+      row[j] = math.min(change, row[j] + 1, row[j - 1] + 1)
+    end
+  end
+  return row[#b]
+end
+
+-- The name of the list nearest to `word`; nil where none is near.
+function M.nearest(word, names)
+  local best, limit = nil, #word // 3 + 2
+  for _, name in ipairs(names) do
+    local d = distance(word:lower(), name:lower())
+    if d < limit then
+      best, limit = name, d
+    end
+  end
+  return best
+end
+
+-- "no kernel 'tild'; did you mean 'tiled'? There are: naive, tiled"
+function M.unknown(what, word, names)
+  local near = M.nearest(tostring(word), names)
+  return ("no %s '%s'%s There are: %s"):format(
+    what, tostring(word), near and ("; did you mean '%s'?"):format(near)
+    or ".", table.concat(names, ", "))
+end
+
+-- "16x16" from {16, 16}
+function M.shape(sizes)
+  return table.concat(sizes, "x")
+end
+
+-- The values of a list as one string: "4, 8, 16"
+function M.values(list)
+  local words = {}
+  for i, value in ipairs(list) do
+    words[i] = tostring(value)
+  end
+  return table.concat(words, ", ")
+end
+
+-- "64 KiB" where that is a whole number, else "66560 bytes"
+function M.bytes(n)
+  if n >= 1024 and n % 1024 == 0 then
+    for _, unit in ipairs{"GiB", "MiB", "KiB"} do
+      local size = unit == "GiB" and 2^30 or unit == "MiB" and 2^20 or 1024
+      if n % size == 0 then
+        return ("%d %s"):format(n // size, unit)
+      end
+    end
+  end
+  return ("%d bytes"):format(n)
+end
+
+return M

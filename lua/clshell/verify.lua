@@ -1,0 +1,139 @@
+-- verify.lua - the truth behind every number: what error a correct kernel
+-- may have, and the run that compares a rung with the float64 reference
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+
+local M = {}
+
+-- Half the distance from 1 to the next number of the type.
+local ROUNDOFF = {half = 2^-11, float = 2^-24, double = 2^-53}
+
+-- The largest m n k for which a product is compared element by element.
+M.FULL = 2^27
+-- Multiply-adds that the sampled rows of a larger product may cost.
+local SAMPLED = 2^30
+
+--- verify.bound(type, terms) -> number
+--- The largest error of a sum of `terms` products in `type`, as a fraction of
+--- the sum of their absolute values (|A||B| for a matrix product). Whatever
+--- the order and with or without fused operations, such a sum is off by at
+--- most gamma(n) = n u / (1 - n u), u the unit roundoff and n the number of
+--- terms and of the roundings after them (alpha, beta, their sum): that is
+--- the bound for short sums, and no correct kernel can exceed it. For long
+--- ones it would let a lost term pass, since the worst case needs all the
+--- roundings on one side. Independent ones grow with the root of n: Higham
+--- and Mary (SIAM J. Sci. Comput. 41, 2019) show lambda sqrt(n) u to hold but
+--- for a chance of 2 exp(-lambda^2 / 2) per sum; lambda = 8 makes that
+--- 3e-14. The reference sums in double and has its own error.
+function M.bound(type, terms)
+  local function gamma(u)
+    local n = terms + 3
+    local worst = n * u < 1 and n * u / (1 - n * u) or math.huge
+    return math.min(worst, (8 * math.sqrt(n) + 8) * u)
+  end
+  return gamma(ROUNDOFF[type]) + gamma(ROUNDOFF.double)
+end
+
+-- Rows to compare in a product that is too large to compare whole: the
+-- first, the last, and others at random between them, in order. The number
+-- is what SAMPLED affords, 8 to 64.
+function M.sample_rows(m, n, k)
+  local count = math.max(8, math.min(64, SAMPLED // (n * k)))
+  if count >= m then
+    return nil
+  end
+  local rows, x = {}, 12345
+  for i = 0, count - 1 do
+    x = (x * 1103515245 + 12345) & 0x7fffffff
+    local first, after = i * m // count, (i + 1) * m // count
+    rows[#rows + 1] = first + 1 + (x >> 8) % (after - first)
+  end
+  rows[1], rows[count] = 1, m
+  return rows
+end
+
+-- Fills a buffer with what no result may leave there.
+function M.poison(b)
+  b:fill(0 / 0)
+end
+
+--- verify.run(operation, output, truth [, before]) -> result
+--- Runs an operation once and compares: `output` is the Buffer that it
+--- writes, poisoned with NaN first (or set to the Array `before`, where it is
+--- read as well); `truth(array)` returns error, bound, what was compared and
+--- the place of the error. The result: {ok, err, bound, mode, row, col,
+--- event}.
+function M.run(operation, output, truth, before)
+  M.poison(output)
+  if before then
+    output:write(before)
+  end
+  local event = operation:run():wait()
+  local host <close> = output:read()
+  local result = M.judge(host, truth)
+  result.event = event
+  return result
+end
+
+-- What `truth` says of a host result.
+function M.judge(host, truth)
+  local err, bound, mode, row, col = truth(host)
+  return {ok = err <= bound, err = err, bound = bound, mode = mode,
+    row = row, col = col}
+end
+
+--- verify.gemm(A, B, s [, C0]) -> function(C)
+--- The truth of a product, from host arrays: all elements up to 2^27
+--- multiply-adds, beyond that Freivalds' check (C v against A (B v) for
+--- random signs v) and whole rows, the first and the last among them.
+function M.gemm(A, B, s, C0)
+  local host = cl.host
+  local scalars = {alpha = s.alpha, beta = s.beta, C0 = C0}
+  local function options(more)
+    for key, value in pairs(scalars) do
+      more[key] = value
+    end
+    return more
+  end
+  local bound = M.bound(s.type, s.k)
+  local rows = s.m * s.n * s.k > M.FULL and M.sample_rows(s.m, s.n, s.k)
+  return function(C)
+    if not rows then
+      local err, row, col = host.gemm_error(C, A, B, options{})
+      return err, bound, "all elements", row, col
+    end
+    local err, row, col = host.gemm_error(C, A, B, options{rows = rows})
+    local whole = host.gemm_freivalds(C, A, B, options{seed = 1})
+    if whole > err then
+      err, row, col = whole, nil, nil
+    end
+    return err, bound, ("Freivalds and %d rows"):format(#rows), row, col
+  end
+end
+
+-- The truth of a sparse product, from the host arrays of the matrix.
+function M.spmv(matrix, x, s)
+  local h, bound = matrix.host, M.bound(s.type, s.terms)
+  return function(y)
+    local err, row
+    if s.format == "csr" then
+      err, row = cl.host.csr_error(y, h.row_ptr, h.col_ind, h.values, x,
+        {rows = s.rows, cols = s.cols})
+    else
+      err, row = cl.host.dia_error(y, h.values, h.offsets, x,
+        {rows = s.rows, cols = s.cols, pitch = s.pitch})
+    end
+    return err, bound, "all rows", row
+  end
+end
+
+-- The truth of a transpose: the number of wrong elements, none allowed.
+function M.transpose(A)
+  return function(B)
+    local wrong, row, col = cl.host.transpose_error(B, A)
+    return wrong, 0, "every bit", row, col
+  end
+end
+
+return M

@@ -1,0 +1,293 @@
+-- host.lua - cl.host: errors against float64, plain loops, OpenBLAS.
+-- SPDX-License-Identifier: MIT
+
+local t = require "t"
+local cl = require "cl"
+local host = cl.host
+
+local function rand(name, m, n, seed)
+  return cl.array(name, {m, n}):random(seed, -1, 1)
+end
+
+-- alpha A B + beta C0 in Lua, rounded to the element type.
+local function product(A, B, alpha, beta, C0)
+  return cl.array(A.type, {A.rows, B.cols}, function(i, j)
+    local sum = 0.0
+    for k = 1, A.cols do
+      sum = sum + A:at(i, k) * B:at(k, j)
+    end
+    return (alpha or 1) * sum + (beta and beta * C0:at(i, j) or 0)
+  end)
+end
+
+local eps = {half = 0x1p-11, float = 0x1p-24, double = 0x1p-53}
+local shapes = {{1, 1, 1}, {2, 3, 4}, {5, 7, 3}, {17, 300, 9}, {4, 1, 270}}
+
+t.test("gemm_error and gemm_freivalds: right products", function()
+  for name, e in pairs(eps) do
+    for _, s in ipairs(shapes) do
+      local m, n, k = table.unpack(s)
+      local A, B = rand(name, m, k, t.seed), rand(name, k, n, t.seed + 1)
+      local C0 = rand(name, m, n, t.seed + 2)
+      -- in double the sums round as often as the reference's do
+      local limit = name == "double" and 2 * (k + n + 4) * e or 2 * e
+      local C = product(A, B)
+      t.ok(host.gemm_error(C, A, B) <= limit, name)
+      t.ok(host.gemm_freivalds(C, A, B) <= limit, name)
+      local o = {alpha = 0.5, beta = -2, C0 = C0}
+      C = product(A, B, 0.5, -2, C0)
+      t.ok(host.gemm_error(C, A, B, o) <= limit, name)
+      t.ok(host.gemm_freivalds(C, A, B, o) <= limit, name)
+    end
+  end
+end)
+
+t.test("gemm_error: where and how much", function()
+  local A = cl.array("float", {6, 3}, 1)
+  local B = cl.array("float", {3, 600}, 2)
+  local C = cl.array("float", {6, 600}, 6)
+  t.eq({host.gemm_error(C, A, B)}, {0, 1, 1})
+  C:set(5, 514, 9)
+  t.eq({host.gemm_error(C, A, B)}, {0.5, 5, 514})
+  t.eq({host.gemm_error(C, A, B, {rows = {1, 6}})}, {0, 1, 1})
+  t.eq({host.gemm_error(C, A, B, {rows = {6, 5}})}, {0.5, 5, 514})
+  local err, row = host.gemm_freivalds(C, A, B)
+  t.ok(err > 1e-4)
+  t.eq(row, 5)
+  C:set(2, 2, 0 / 0)
+  t.eq({host.gemm_error(C, A, B)}, {math.huge, 2, 2})
+  t.eq({host.gemm_freivalds(C, A, B)}, {math.huge, 2})
+  C:set(2, 2, math.huge)
+  t.eq({host.gemm_error(C, A, B)}, {math.huge, 2, 2})
+  -- nothing to scale by: zero must be zero
+  A:fill(0)
+  C:fill(0)
+  t.eq(host.gemm_error(C, A, B), 0)
+  C:set(3, 3, 1e-30)
+  t.eq({host.gemm_error(C, A, B)}, {math.huge, 3, 3})
+end)
+
+t.test("gemm: alpha as the kernel has it, C0 unread for beta 0", function()
+  local A, B = cl.array("float", {1, 1}, 1), cl.array("float", {1, 1}, 1)
+  local C = cl.array("float", {1, 1}, 0.1)
+  t.eq(host.gemm_error(C, A, B, {alpha = 0.1}), 0)
+  local nan = cl.array("float", {1, 1}, 0 / 0)
+  t.eq(host.gemm_error(C, A, B, {alpha = 0.1, beta = 0, C0 = nan}), 0)
+  t.eq(host.gemm_loop(A, B, {alpha = 0.1, beta = 0, C0 = nan})[1], C[1])
+end)
+
+t.test("gemm: misuse", function()
+  local A, B = cl.array("float", {2, 3}), cl.array("float", {4, 5})
+  local C = cl.array("float", {2, 5})
+  t.raises(function() host.gemm_error(C, A, B) end, "A is 2 x 3",
+           "B is 4 x 5", "do not multiply")
+  B = cl.array("float", {3, 5})
+  t.raises(function() host.gemm_error(A, A, B) end, "C is 2 x 3",
+           "product is 2 x 5")
+  t.raises(function() host.gemm_error(C, A, B, {beta = 1}) end,
+           "C0 is needed")
+  t.raises(function() host.gemm_error(C, A, B, {beta = 1, C0 = A}) end,
+           "C0 is 2 x 3")
+  t.raises(function() host.gemm_error(C, A, B, {beta = 1, C0 = 3}) end,
+           "option C0: open Array expected, got number")
+  t.raises(function() host.gemm_error(C, A, B, {alphaa = 1}) end,
+           "did you mean 'alpha'?")
+  t.raises(function() host.gemm_error(C, A, B, {alpha = "1"}) end,
+           "option alpha: number expected, got string")
+  t.raises(function() host.gemm_error(C, A, B, {rows = {3}}) end,
+           "row 3 of 2")
+  t.raises(function() host.gemm_error(C, A, B, {rows = {}}) end,
+           "at least one row")
+  t.raises(function() host.gemm_error(C, A, B, {rows = 1}) end,
+           "table expected")
+  t.raises(function() host.gemm_freivalds(C, A, B, {rounds = 0}) end,
+           "rounds")
+  t.raises(function() host.gemm_error(C, A, cl.array("int", {3, 5})) end,
+           "half, float or double expected, got int")
+  t.raises(function() host.gemm_error(C, A, cl.array("float", 15)) end,
+           "matrix expected", "float[15]")
+  t.raises(function() host.gemm_error(C, A) end, "Array expected")
+  t.raises(function() host.gemm_loop(A, cl.array("double", {3, 5})) end,
+           "arrays of one type", "float and double")
+  A:close()
+  t.raises(function() host.gemm_error(C, A, B) end, "closed")
+end)
+
+t.test("gemm_loop", function()
+  for name, e in pairs(eps) do
+    for _, s in ipairs(shapes) do
+      local m, n, k = table.unpack(s)
+      local A, B = rand(name, m, k, t.seed), rand(name, k, n, t.seed + 1)
+      local C0 = rand(name, m, n, t.seed + 2)
+      local C, seconds = host.gemm_loop(A, B)
+      t.eq(C.type, name)
+      t.eq(C.shape, {m, n})
+      t.ok(seconds >= 0)
+      t.ok(host.gemm_error(C, A, B) <= 2 * (k + 4) * e, name)
+      local o = {alpha = -1.5, beta = 0.5, C0 = C0}
+      t.ok(host.gemm_error(host.gemm_loop(A, B, o), A, B, o) <=
+           2 * (k + 4) * e)
+    end
+  end
+end)
+
+t.test("gemm_blas", function()
+  local blas, reason = host.blas()
+  if not blas then
+    t.ok(reason:find "OpenBLAS")
+    t.skip(reason)
+  end
+  t.ok(blas.name and blas.path)
+  for _, name in ipairs {"float", "double"} do
+    for _, s in ipairs(shapes) do
+      local m, n, k = table.unpack(s)
+      local A, B = rand(name, m, k, t.seed), rand(name, k, n, t.seed + 1)
+      local o = {alpha = 2, beta = -1, C0 = rand(name, m, n, 5), threads = 1}
+      local C, seconds = host.gemm_blas(A, B)
+      t.ok(seconds >= 0)
+      t.ok(host.gemm_error(C, A, B) <= 2 * (k + 4) * eps[name], name)
+      C = host.gemm_blas(A, B, o)
+      o.threads = nil
+      t.ok(host.gemm_error(C, A, B, o) <= 2 * (k + 4) * eps[name], name)
+    end
+  end
+  t.eq(host.blas().threads, blas.threads)
+  local H = rand("half", 2, 2, 1)
+  local none, why = host.gemm_blas(H, H)
+  t.eq(none, nil)
+  t.ok(why:find "half")
+  local A = rand("float", 2, 2, 1)
+  t.raises(function() host.gemm_blas(A, A, {threads = 0}) end, "threads")
+  t.raises(function() host.gemm_blas(A, A, {thread = 1}) end,
+           "did you mean 'threads'?")
+end)
+
+-- A DIA matrix and its parts in CSR, as tables.
+local function sparse(name, rows, cols, offsets, pitch)
+  local values = cl.array(name, {#offsets, pitch}):random(t.seed, -1, 1)
+  local row_ptr, col_ind, entries = {0}, {}, {}
+  for i = 0, rows - 1 do
+    for d, off in ipairs(offsets) do
+      if i + off >= 0 and i + off < cols then
+        col_ind[#col_ind + 1] = i + off
+        entries[#entries + 1] = values:at(d, i + 1)
+      end
+    end
+    row_ptr[i + 2] = #col_ind
+  end
+  return values, cl.array("int", #offsets, offsets),
+         cl.array("int", rows + 1, row_ptr),
+         cl.array("int", #col_ind, col_ind),
+         cl.array(name, #entries, entries)
+end
+
+t.test("DIA and CSR", function()
+  for _, name in ipairs {"float", "double"} do
+    for _, s in ipairs {{1, 1}, {7, 7}, {600, 600}, {10, 300}, {300, 10}} do
+      local rows, cols = s[1], s[2]
+      local pitch = rows + 5
+      local values, offsets, row_ptr, col_ind, entries =
+        sparse(name, rows, cols, {-5, -1, 0, 2, 8}, pitch)
+      local x = cl.array(name, cols):random(t.seed + 1, -1, 1)
+      local o = {rows = rows, cols = cols, pitch = pitch}
+      local y, seconds = host.dia_loop(values, offsets, x, o)
+      t.ok(seconds >= 0)
+      t.eq(#y, rows)
+      t.ok(host.dia_error(y, values, offsets, x, o) <= 16 * eps[name])
+      t.ok(host.dia_error(y, values, offsets, x) <= 16 * eps[name])
+      local z = host.csr_loop(row_ptr, col_ind, entries, x)
+      t.ok(host.csr_error(z, row_ptr, col_ind, entries, x) <= 16 * eps[name])
+      t.ok(host.csr_error(y, row_ptr, col_ind, entries, x) <= 16 * eps[name])
+      y[rows] = y[rows] + 3
+      local err, row = host.dia_error(y, values, offsets, x, o)
+      t.ok(err > 0.1)
+      t.eq(row, rows)
+      y[1] = 0 / 0
+      t.eq({host.csr_error(y, row_ptr, col_ind, entries, x)}, {math.huge, 1})
+    end
+  end
+end)
+
+t.test("sparse rows without entries must be zero", function()
+  local x = cl.array("float", 3, 1)
+  local values = cl.array("float", 3, 1)
+  local offsets = cl.array("int", 1, 2) -- row 1 only
+  local y = cl.array("float", 3, {1, 0, 0})
+  t.eq(host.dia_error(y, values, offsets, x), 0)
+  y[2] = 1e-20
+  t.eq({host.dia_error(y, values, offsets, x)}, {math.huge, 2})
+  local row_ptr = cl.array("int", 4, {0, 1, 1, 1})
+  local col_ind = cl.array("int", 1, 2)
+  local one = cl.array("float", 1, 1)
+  t.eq({host.csr_error(y, row_ptr, col_ind, one, x)}, {math.huge, 2})
+  -- diagonals outside the matrix do nothing
+  local far = cl.array("long", 1, math.mininteger)
+  t.eq(host.dia_loop(values, far, x):table(), {0, 0, 0})
+  far[1] = math.maxinteger
+  t.eq(host.dia_loop(values, far, x):table(), {0, 0, 0})
+end)
+
+t.test("sparse: misuse", function()
+  local x, y = cl.array("float", 3, 1), cl.array("float", 3)
+  local values, offsets = cl.array("float", 6), cl.array("int", 2)
+  local function dia(o)
+    return function() host.dia_error(y, values, offsets, x, o) end
+  end
+  t.raises(dia {rows = 4}, "a pitch of 3 is too small for 4 rows")
+  t.raises(dia {pitch = 4}, "values has 6 elements", "pitch 4")
+  t.raises(dia {cols = 4}, "x has 3 elements, 4 are needed")
+  t.raises(dia {rows = 0}, "option rows must be a positive integer, got 0")
+  t.raises(dia {pitch = 1 << 62}, "more")
+  t.raises(dia {row = 3}, "did you mean 'rows'?")
+  t.raises(function() host.dia_error(y, values, x, x) end, "integer type")
+  t.raises(function() host.dia_loop(cl.array("half", 6), offsets, x) end,
+           "float or double")
+  local row_ptr = cl.array("int", 4, {0, 1, 2, 3})
+  local col_ind = cl.array("int", 3, {0, 1, 2})
+  local function csr(o)
+    return function() host.csr_loop(row_ptr, col_ind, y, x, o) end
+  end
+  t.raises(csr {rows = 4}, "row_ptr has 4 elements", "4 rows")
+  col_ind[2] = 3
+  t.raises(csr(), "col_ind[2] is 3: outside 0..2")
+  col_ind[2] = -1
+  t.raises(csr(), "col_ind[2] is -1")
+  col_ind[2] = 1
+  row_ptr[4] = 4
+  t.raises(csr(), "row_ptr[4] is 4: must not fall, nor leave 0..3")
+  row_ptr[3] = 0
+  t.raises(csr(), "row_ptr[3] is 0")
+  row_ptr[1] = -1
+  t.raises(csr(), "row_ptr[1] is -1")
+  t.raises(function()
+    host.csr_loop(cl.array("long", 4), col_ind, y, x)
+  end, "Array of int expected, got long")
+end)
+
+t.test("transpose", function()
+  for _, name in ipairs {"uchar", "half", "float", "double", "float3",
+                         "float4", "double16"} do
+    for _, s in ipairs {{1, 1}, {1, 7}, {33, 65}, {64, 31}} do
+      local A = cl.array(name, s):random(t.seed)
+      local B, seconds = host.transpose_loop(A)
+      t.ok(seconds >= 0)
+      t.eq(B.shape, {s[2], s[1]})
+      t.eq(B:at(s[2], s[1]), A:at(s[1], s[2]))
+      t.eq({host.transpose_error(B, A)}, {0})
+    end
+  end
+  local A = cl.array("float", {40, 50}, function(i, j) return 50 * i + j end)
+  local B = host.transpose_loop(A)
+  t.eq(B:at(50, 1), 100)
+  B:set(45, 2, -1)
+  B:set(3, 37, -1)
+  t.eq({host.transpose_error(B, A)}, {2, 3, 37})
+  t.raises(function() host.transpose_error(A, A) end, "transpose of",
+           "float[40][50]")
+  t.raises(function() host.transpose_error(B, A:convert "int") end,
+           "one type")
+  t.raises(function() host.transpose_loop(cl.array("int", 4)) end,
+           "matrix expected")
+end)
+
+t.done()

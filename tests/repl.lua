@@ -1,0 +1,444 @@
+-- repl.lua - the interactive shell on a real pseudo-terminal (tests/pty.c).
+-- SPDX-License-Identifier: MIT
+local t = require "t"
+
+local build = os.getenv "CLSHELL_BUILD" or "build"
+
+local function capture(command)
+  local p <close> = assert(io.popen(command))
+  return p:read("a")
+end
+
+local dir = capture("mktemp -d"):gsub("\n", "")
+local history = dir .. "/state/clshell/history"
+
+local function slurp(path)
+  local f <close> = assert(io.open(path, "rb"))
+  return f:read("a")
+end
+
+-- Runs the program on a terminal and converses with it; see tests/pty.c.
+-- `env` is put before the command.
+local function converse(script, options, env)
+  local path = dir .. "/script"
+  do
+    local f <close> = assert(io.open(path, "wb"))
+    f:write(script)
+  end
+  local command = ("XDG_STATE_HOME=%s/state INPUTRC=/dev/null TERM=xterm " ..
+    "%s %s/tests/pty -t 20 %s/clshell %s <%s 2>&1 && echo fine"):format(dir,
+    env or "", build, build, options or "", path)
+  local out = capture(command)
+  t.ok(out:match("fine\n$"), out)
+end
+
+t.test("banner, expressions, statements, leaving", function()
+  converse [[
+    expect clshell
+    expect Lua 5.4
+    expect Ctrl-D
+    expect cl>
+    send 6 * 7\r
+    expect 42
+    expect cl>
+    send x = 5\r
+    expect cl>
+    send =x + 1, nil, "s"\r
+    expect 6	nil	s
+    expect cl>
+    send local y = x\r
+    expect cl>
+    send print(y)\r
+    expect nil
+    expect cl>
+    send \r
+    expect cl>
+    send -- only a remark\r
+    expect cl>
+    send \x04
+    exit 0]]
+  converse([[
+    expect cl>
+    refute Ctrl-D
+    send exit\r
+    exit 0]], "-q")
+  converse([[
+    expect cl>
+    send exit = 3\r
+    expect cl>
+    send exit\r
+    expect 3
+    expect cl>
+    send quit()\r
+    exit 0]], "-q")
+end)
+
+t.test("continuation lines", function()
+  converse([[
+    expect cl>
+    send for i = 1, 2 do\r
+    expect ..>
+    send   print("n" .. i)\r
+    expect ..>
+    send end\r
+    expect n1
+    expect n2
+    expect cl>
+    send #{1,\r
+    expect ..>
+    send 2, 3}\r
+    expect 3
+    expect cl>
+    send print([=[one\r
+    expect ..>
+    send two]=])\r
+    expect one
+    expect two
+    expect cl>
+    send if true then\r
+    expect ..>
+    send \x03
+    expect ^C
+    expect cl>
+    send "still" .. "here"\r
+    expect stillhere
+    expect cl>
+    send \x04
+    exit 0]], "-q")
+end)
+
+t.test("a pasted block is one chunk", function()
+  converse([[
+    expect cl>
+    send \e[200~local a = 20\r\tprint(a + 1)\r\e[201~
+    sleep 100
+    send \r
+    expect 21
+    expect cl>
+    send \x04
+    exit 0]], "-q")
+end)
+
+t.test("errors do not end the session", function()
+  converse([[
+    expect cl>
+    send error("boom")\r
+    expect stdin:1: boom
+    expect cl>
+    send x = = 1\r
+    expect near '='
+    expect cl>
+    send cl.error("bad", {hint = "like this"})\r
+    expect stdin:1: bad
+    expect like this
+    expect cl>
+    send error({})\r
+    expect error object is a table value
+    expect cl>
+    send setmetatable({}, {__tostring = function() error("no name") end})\r
+    expect no name
+    expect cl>
+    send print("on")\r
+    expect on
+    expect cl>
+    send \x04
+    exit 0]], "-q")
+end)
+
+t.test("-i after a script that failed", function()
+  local path = dir .. "/fails.lua"
+  do
+    local f <close> = assert(io.open(path, "w"))
+    f:write("made = 'before'\nerror 'failed'\n")
+  end
+  converse([[
+    expect failed
+    expect cl>
+    send made\r
+    expect before
+    expect cl>
+    send \x04
+    exit 0]], "-qi " .. path)
+  converse([[
+    expect first
+    expect cl>
+    send \x04
+    exit 0]], "-qi -e 'print \"first\"'")
+end)
+
+t.test("Ctrl-C at the prompt", function()
+  converse([[
+    expect cl>
+    send half a line
+    expect half a line
+    send \x03
+    expect ^C
+    expect cl>
+    send 7 * 11\r
+    expect 77
+    expect cl>
+    send \x12nothing
+    sleep 100
+    send \x03
+    expect cl>
+    send 8 * 8\r
+    expect 64
+    expect cl>
+    send \x03
+    expect cl>
+    send \x04
+    exit 0]], "-q")
+end)
+
+t.test("Ctrl-C stops running code", function()
+  local loops = {
+    "while true do end",
+    "coroutine.wrap(function() while true do end end)()",
+    "c = coroutine.create(function() while true do end end); "
+      .. "print(coroutine.resume(c))",
+    "while true do pcall(function() while true do end end) end",
+    "while true do coroutine.resume(coroutine.create("
+      .. "function() while true do end end)) end",
+    "string.gsub(('x'):rep(1000), '.', function() while true do end end)",
+    "while true do local x <close> = setmetatable({}, "
+      .. "{__close = function() end}) end",
+  }
+  local script = {}
+  for i, loop in ipairs(loops) do
+    script[i] = ([[
+      expect cl>
+      send print("go" .. %d) %s\r
+      expect go%d
+      sleep 100
+      send \x03
+      expect interrupted!]]):format(i, loop, i)
+  end
+  script[#script + 1] = [[
+    expect cl>
+    send coroutine.wrap(function() return "works" end)()\r
+    expect works
+    expect cl>
+    send \x04
+    exit 0]]
+  converse(table.concat(script, "\n"), "-q")
+end)
+
+t.test("coroutines are as they were", function()
+  converse([[
+    expect cl>
+    send c = coroutine.wrap(function(a) coroutine.yield(a) error("in") end)\r
+    expect cl>
+    send c("once")\r
+    expect once
+    expect cl>
+    send c()\r
+    expect in
+    expect cl>
+    send c()\r
+    expect cannot resume dead coroutine
+    expect cl>
+    send coroutine.resume(coroutine.create(error), {})\r
+    expect false	table:
+    expect cl>
+    send select("#", coroutine.resume(coroutine.create(select), 1, 2, 3))\r
+    expect 3
+    expect cl>
+    send coroutine.resume(1)\r
+    expect coroutine expected
+    expect cl>
+    send \x04
+    exit 0]], "-q")
+end)
+
+t.test("Ctrl-C lets __close work, and ends a script", function()
+  converse([[
+    expect go
+    sleep 100
+    send \x03
+    expect closed
+    expect interrupted!
+    exit 130]], [[-e 'local x <close> = setmetatable({}, {__close =
+      function() local n = 0 for i = 1, 100 do n = n + i end
+      print("closed " .. n) end}) print("go") while true do end']])
+  converse([[
+    expect go
+    sleep 100
+    send \x03
+    expect interrupted!
+    exit 130]], [[-e 'print("go") while true do
+      pcall(coroutine.wrap(function() while true do end end)) end']])
+end)
+
+t.test("a third Ctrl-C quits where nothing else helps", function()
+  converse([[
+    expect cl>
+    send print("go"); ("a"):rep(60):find(("a*"):rep(20) .. "b")\r
+    expect go
+    sleep 100
+    send \x03
+    sleep 50
+    send \x03
+    expect again quits
+    send \x03\x03
+    sleep 600
+    send \x03
+    exit 130]], "-q")
+end)
+
+t.test("Ctrl-C while a kernel runs", function()
+  if capture(build .. "/clshell --devices 2>/dev/null") == "" then
+    t.skip("no OpenCL device")
+  end
+  converse([[
+    expect cl>
+    send k = cl.kernel [=[kernel void spin(global volatile int *p, int n) {\r
+    expect ..>
+    send for (int j = 0; j < n; j++)\r
+    expect ..>
+    send for (int i = 0; i < 100000; i++) p[0] += i; }]=]\r
+    expect cl>
+    send l = k:range(1); b = cl.buffer("int", 1, 0); l(b, 1):wait()\r
+    expect cl>
+    send n = 3000 // l(b, 1):wait().ms + 1; e = l(b, n); print("go")\r
+    expect go
+    expect cl>
+    send e:wait()\r
+    sleep 200
+    send \x03
+    expect interrupted!
+    expect cl>
+    send e.status\r
+    expect running
+    expect cl>
+    send while true do pcall(e.wait, e) end\r
+    sleep 200
+    send \x03
+    sleep 200
+    send \x03
+    expect interrupted!
+    expect cl>
+    send b:read()\r
+    sleep 100
+    send \x03
+    expect interrupted!
+    expect cl>
+    send e:wait().status\r
+    expect complete
+    expect cl>
+    send \x04
+    exit 0]], "-q")
+end)
+
+t.test("history", function()
+  os.execute("rm -rf " .. dir .. "/state")
+  converse([[
+    expect cl>
+    send first = 1\r
+    expect cl>
+    send for i = 1, 2 do\r
+    expect ..>
+    send print("run" .. i) end\r
+    expect run2
+    expect cl>
+    send   \r
+    expect cl>
+    send first = 1\r
+    expect cl>
+    send first = 1\r
+    expect cl>
+    send os.exit(5)\r
+    exit 5]], "-q")
+  local loop = 'for i = 1, 2 do\nprint("run" .. i) end\n'
+  local kept = "first = 1\n" .. loop .. "first = 1\nos.exit(5)\n"
+  t.eq(slurp(history):gsub("#%d+\n", ""), kept)
+  t.eq(capture("ls -l " .. history):sub(1, 10), "-rw-------")
+  t.eq(capture("ls -ld " .. history:match("(.*)/")):sub(1, 10),
+    "drwx------")
+  converse([[
+    expect cl>
+    send \x10\x10\x10\r
+    expect run1
+    expect run2
+    expect cl>
+    send second = 2\r
+    expect cl>
+    send \x04
+    exit 0]], "-q")
+  t.eq(slurp(history):gsub("#%d+\n", ""), kept .. loop .. "second = 2\n")
+end)
+
+t.test("history that cannot be written", function()
+  local script = [[
+    expect cl>
+    send 40 + 2\r
+    expect note: history is not kept
+    expect 42
+    expect cl>
+    send 40 + 3\r
+    expect 43
+    refute note
+    expect cl>
+    send \x04
+    exit 0]]
+  converse(script, "-q", "XDG_STATE_HOME=/dev/null/x")
+end)
+
+t.test("completion", function()
+  converse([[
+    expect cl>
+    send collectg\t
+    expect collectgarbage
+    send ("count") > 0\r
+    expect true
+    expect cl>
+    send math.hug\t
+    expect math.huge
+    send \r
+    expect inf
+    expect cl>
+    send io.stdout:wri\t
+    expect io.stdout:write
+    send ("ab", "cd", "\\n")\r
+    expect abcd
+    expect cl>
+    send t = setmetatable({nested = {leaf = 12}}, {__index = error})\r
+    expect cl>
+    send t.nes\t
+    expect t.nested
+    send .le\t
+    expect .leaf
+    send  + 1\r
+    expect 13
+    expect cl>
+    send t.missing.x\t
+    sleep 100
+    send \x15s = "text"\r
+    expect cl>
+    send s:upp\t
+    expect s:upper
+    send ()\r
+    expect TEXT
+    expect cl>
+    send a = cl.array("int", 3)\r
+    expect cl>
+    send a:max_\t
+    expect a:max_diff
+    send \x15a.typ\t
+    expect a.type
+    send \r
+    expect int
+    expect cl>
+    send fun\t
+    expect function
+    send \x15s .. coll\t
+    expect s .. collectgarbage
+    send \x15\x04
+    exit 0]], "-q")
+end)
+
+t.test("a prompt only on a terminal", function()
+  t.eq(capture("echo '1 + 1' | " .. build .. "/clshell -i 2>&1"), "2\n")
+end)
+
+os.execute("rm -rf " .. dir)
+t.done()

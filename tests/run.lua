@@ -1,0 +1,170 @@
+-- run.lua - runs the test files, each in a process of its own, two at a
+-- time; those that ask for a device (t.device()) once for every device.
+-- Usage: build/clshell tests/run.lua [FILE...]
+-- Environment: CLSHELL (interpreter), CLSHELL_DEVICE (just that one),
+-- CLSHELL_SEED, CLSHELL_JOBS (2), CLSHELL_TIMEOUT (seconds a file, 600).
+-- SPDX-License-Identifier: MIT
+
+local exe = os.getenv "CLSHELL" or arg[-1]
+local folder = arg[0]:match "^(.*)/[^/]*$" or "."
+local seed = os.getenv "CLSHELL_SEED" or tostring(os.time())
+local jobs = math.tointeger(tonumber(os.getenv "CLSHELL_JOBS")) or 2
+local limit = os.getenv "CLSHELL_TIMEOUT" or "600"
+local passed, failed, skipped = 0, 0, 0
+
+local function quote(s)
+  return "'" .. s:gsub("'", "'\\''") .. "'"
+end
+
+-- The output of a shell command, and whether it succeeded.
+local function capture(command)
+  local pipe = assert(io.popen(command))
+  local text = pipe:read "a"
+  return text, pipe:close()
+end
+
+local function contents(path)
+  local file = assert(io.open(path))
+  local text = file:read "a"
+  file:close()
+  return text
+end
+
+-- Test files are those that end with t.done(): helpers do not.
+local function testfiles()
+  if #arg > 0 then
+    return arg
+  end
+  local list = {}
+  for path in capture("ls " .. quote(folder) .. "/*.lua"):gmatch "[^\n]+" do
+    if contents(path):find "\nt%.done%(" then
+      list[#list + 1] = path
+    end
+  end
+  return list
+end
+
+-- {selector = name} of the devices to test on; a child asks the drivers.
+local function devices()
+  local chosen = os.getenv "CLSHELL_DEVICE"
+  if chosen then
+    return {{selector = chosen, name = chosen}}
+  end
+  local list = {}
+  local code = [[local cl = require "cl"
+for i, d in ipairs(cl.devices()) do print("DEVICE", i, d.name) end]]
+  local text = capture(quote(exe) .. " -e " .. quote(code) .. " 2>&1")
+  for i, name in text:gmatch "DEVICE\t(%d+)\t([^\n]*)" do
+    list[#list + 1] = {selector = i, name = name}
+  end
+  if #list == 0 then
+    print("no device: " .. text:gsub("\n.*", ""))
+    list[1] = {name = "no device"}
+  end
+  return list
+end
+
+local path = folder .. "/?.lua;" ..
+             (os.getenv "LUA_PATH_5_4" or os.getenv "LUA_PATH" or ";")
+local timeout = capture "command -v timeout" ~= "" and
+                "timeout --foreground -k 10 " .. quote(limit) .. " " or ""
+
+-- exec leaves one process, so that close() tells the signal that ended it.
+local function start(job)
+  local device = job.device and job.device.selector
+  job.began = os.time()
+  job.pipe = assert(io.popen(string.format(
+    "exec 2>&1; exec env LUA_PATH_5_4=%s CLSHELL_SEED=%s CLSHELL=%s " ..
+      "%s %s%s %s",
+    quote(path), quote(seed), quote(exe),
+    device and "CLSHELL_DEVICE=" .. quote(device) or "", timeout, quote(exe),
+    quote(job.file))))
+end
+
+-- What ended the process, if not its own will.
+local function death(how, code, text)
+  if how == "signal" or code > 128 then
+    return "killed by signal " .. (how == "signal" and code or code - 128)
+  elseif code == 124 then
+    return "stopped after " .. limit .. " seconds"
+  elseif not text:find "\n# %d+ passed" then
+    return "ended early with exit code " .. code
+  end
+end
+
+local function report(job, text, how, code)
+  local counts = {0, 0, 0}
+  for line in text:gmatch "[^\n]+" do
+    local kind = line:find "^not ok %d" and 2 or
+                 line:find "^ok %d.* # SKIP" and 3 or
+                 line:find "^ok %d" and 1
+    if kind then
+      counts[kind] = counts[kind] + 1
+    end
+    if kind == 3 then
+      job.skips[#job.skips + 1] = line:gsub("^ok %d+ %- ", "")
+    end
+  end
+  local why = death(how, code, text)
+  if why == nil and code ~= 0 and counts[2] == 0 then
+    why = "exit code " .. code .. " after the last test"
+  end
+  counts[2] = counts[2] + (why and 1 or 0)
+  print(string.format("%-4s %-32s %4d passed %3d failed %3d skipped  %ds%s",
+                      counts[2] == 0 and "ok" or "FAIL", job.file, counts[1],
+                      counts[2], counts[3], os.time() - job.began,
+                      job.device and "  " .. job.device.name or ""))
+  if counts[2] > 0 then
+    for line in text:gmatch "[^\n]+" do
+      if not line:find "^ok %d" then
+        print("     " .. line)
+      end
+    end
+    if why then
+      print("     # " .. job.file .. ": " .. why)
+    end
+  end
+  for _, reason in ipairs(job.skips) do
+    print("     skipped: " .. reason)
+  end
+  io.stdout:flush()
+  passed = passed + counts[1]
+  failed = failed + counts[2]
+  skipped = skipped + counts[3]
+end
+
+local function finish(job)
+  local text = job.pipe:read "a"
+  local _, how, code = job.pipe:close()
+  report(job, text, how, code)
+end
+
+local function plan()
+  local list, all = {}, nil
+  for _, file in ipairs(testfiles()) do
+    if contents(file):find "t%.device%(" then
+      all = all or devices()
+      for _, device in ipairs(all) do
+        list[#list + 1] = {file = file, device = device, skips = {}}
+      end
+    else
+      list[#list + 1] = {file = file, skips = {}}
+    end
+  end
+  return list
+end
+
+print("seed " .. seed)
+io.stdout:flush()
+local list = plan()
+for i = 1, #list + jobs do
+  if list[i] then
+    start(list[i])
+  end
+  if list[i - jobs + 1] and i >= jobs then
+    finish(list[i - jobs + 1])
+  end
+end
+print(string.format("%d passed, %d failed, %d skipped", passed, failed,
+                    skipped))
+os.exit(failed == 0 and passed > 0)

@@ -1,0 +1,238 @@
+-- t.lua - the test harness: each test ends with a collection and a look at
+-- the objects left open. Results are TAP lines; tests/run.lua counts them.
+-- A file begins with `local t = require "t"` and ends with `t.done()`; one
+-- that calls t.device() is run once for every device.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+
+local t = {}
+
+local Skip = {}           -- marks what t.skip raises
+local passed, failed, skipped = 0, 0, 0
+local keeps = {}          -- classes that the library caches objects of
+local temporary = {}      -- files to remove at the end of a test
+local only = os.getenv "CLSHELL_TEST"
+local stress = tonumber(os.getenv "CLSHELL_GCSTRESS" or "")
+
+--- t.seed
+-- Seed of this run's random numbers; tests/run.lua prints it, CLSHELL_SEED
+-- sets it.
+t.seed = math.tointeger(tonumber(os.getenv "CLSHELL_SEED" or "")) or 1
+math.randomseed(t.seed)
+
+--- t.exe
+-- The interpreter that runs this test, as tests may start it again.
+t.exe = os.getenv "CLSHELL" or arg and arg[-1] or "build/clshell"
+
+local function fail(fmt, ...)
+  error(string.format(fmt, ...), 3)
+end
+
+local function show(v)
+  if type(v) ~= "table" or (getmetatable(v) or {}).__tostring then
+    return type(v) == "string" and string.format("%q", v) or tostring(v)
+  end
+  local parts = {}
+  for i, x in ipairs(v) do
+    parts[i] = show(x)
+  end
+  for k, x in pairs(v) do
+    if math.type(k) ~= "integer" or k < 1 or k > #parts then
+      parts[#parts + 1] = tostring(k) .. "=" .. show(x)
+    end
+  end
+  return "{" .. table.concat(parts, ", ") .. "}"
+end
+
+local function same(a, b)
+  if a == b or (a ~= a and b ~= b) then
+    return true
+  end
+  if type(a) ~= "table" or type(b) ~= "table" then
+    return false
+  end
+  for k, v in pairs(a) do
+    if not same(v, b[k]) then
+      return false
+    end
+  end
+  for k in pairs(b) do
+    if a[k] == nil then
+      return false
+    end
+  end
+  return true
+end
+
+--- t.ok(value [, message]) -> value
+-- Fails unless `value` is true.
+function t.ok(value, message)
+  if not value then
+    fail("%s", message or "not true: " .. show(value))
+  end
+  return value
+end
+
+--- t.eq(got, expected [, what])
+-- Fails unless both are equal; tables are compared by content, a NaN equals
+-- itself.
+function t.eq(got, expected, what)
+  if not same(got, expected) then
+    fail("%sgot %s, expected %s", what and what .. ": " or "", show(got),
+         show(expected))
+  end
+end
+
+--- t.near(got, expected [, tolerance [, what]])
+-- Fails unless |got - expected| <= tolerance * max(1, |expected|); the
+-- tolerance is 1e-6 if not given.
+function t.near(got, expected, tolerance, what)
+  local limit = (tolerance or 1e-6) * math.max(1, math.abs(expected))
+  if not (got == expected or math.abs(got - expected) <= limit) then
+    fail("%sgot %s, expected %s within %g", what and what .. ": " or "",
+         show(got), show(expected), limit)
+  end
+end
+
+local function matches(text, pattern)
+  if text:find(pattern, 1, true) then
+    return true
+  end
+  local fine, at = pcall(string.find, text, pattern)
+  return fine and at ~= nil
+end
+
+--- t.raises(fn, ...) -> error
+-- Fails unless fn() raises an error whose text has each of the given
+-- pieces, plain or as patterns. Returns the error value.
+function t.raises(fn, ...)
+  local fine, err = pcall(fn)
+  if fine then
+    fail("no error raised")
+  end
+  local text = tostring(err)
+  for _, pattern in ipairs {...} do
+    if not matches(text, pattern) then
+      fail("error %s has no %s", show(text), show(pattern))
+    end
+  end
+  return err
+end
+
+--- t.skip(reason)
+-- Ends the test as skipped.
+function t.skip(reason)
+  error(setmetatable({reason = reason}, Skip), 0)
+end
+
+--- t.tmp([name]) -> path
+-- A path for a file that is removed when the test ends; `name` ends it.
+function t.tmp(name)
+  local base = os.tmpname()
+  local path = base .. "-" .. (name or "tmp")
+  temporary[#temporary + 1] = base
+  temporary[#temporary + 1] = path
+  return path
+end
+
+--- t.keeps(class, ...)
+-- Objects of these classes may outlive a test: the library keeps them to
+-- use them again (programs it has built, say).
+function t.keeps(...)
+  for _, name in ipairs {...} do
+    keeps[name] = true
+  end
+end
+
+--- t.device() -> Device
+-- The device to test on, its context and queue opened; without any device
+-- the whole file is skipped. A file that calls it runs on every device.
+function t.device()
+  local fine, device = pcall(cl.device)
+  if not fine then
+    if os.getenv "CLSHELL_DEVICE" then
+      error(device, 0)
+    end
+    skipped = skipped + 1
+    print("ok 1 - all # SKIP " .. tostring(device):gsub("\n.*", ""))
+    t.done()
+  end
+  cl.buffer("int", 1, 0):close()
+  collectgarbage()
+  return device
+end
+
+local function leaks(before)
+  collectgarbage()
+  collectgarbage()
+  local left = {}
+  for name, n in pairs(cl.live()) do
+    local more = n - (before[name] or 0)
+    if more > 0 and not keeps[name] then
+      left[#left + 1] = string.format("%d %s", more, name)
+    end
+  end
+  table.sort(left)
+  return #left > 0 and "left open: " .. table.concat(left, ", ") or nil
+end
+
+local function handler(err)
+  if getmetatable(err) == Skip then
+    return err
+  end
+  return debug.traceback(tostring(err), 2)
+end
+
+-- What went wrong in `fn`, or a Skip, or nil.
+local function attempt(fn)
+  collectgarbage()
+  local before = cl.live()
+  if stress then
+    debug.sethook(function() collectgarbage() end, "", stress)
+  end
+  local fine, err = xpcall(fn, handler)
+  debug.sethook()
+  for i = #temporary, 1, -1 do
+    os.remove(temporary[i])
+    temporary[i] = nil
+  end
+  local left = leaks(before)
+  if not fine then
+    return err
+  end
+  return left
+end
+
+--- t.test(name, fn)
+-- Runs a test: fails if fn raises or leaves objects open.
+function t.test(name, fn)
+  if only and not matches(name, only) then
+    return
+  end
+  local n = passed + failed + skipped + 1
+  local wrong = attempt(fn)
+  if wrong == nil then
+    passed = passed + 1
+    print(string.format("ok %d - %s", n, name))
+  elseif getmetatable(wrong) == Skip then
+    skipped = skipped + 1
+    print(string.format("ok %d - %s # SKIP %s", n, name, wrong.reason))
+  else
+    failed = failed + 1
+    print(string.format("not ok %d - %s", n, name))
+    print("# " .. wrong:gsub("\n", "\n# "))
+  end
+  io.stdout:flush()
+end
+
+--- t.done()
+-- Prints the counts and ends the process, closing the Lua state.
+function t.done()
+  print(string.format("1..%d", passed + failed + skipped))
+  print(string.format("# %d passed, %d failed, %d skipped", passed, failed,
+                      skipped))
+  os.exit(failed == 0, true)
+end
+
+return t
