@@ -42,10 +42,12 @@ M.columns = {
   ms = {key = "ms", title = "ms", format = M.number},
   wall = {key = "wall_ms", title = "host ms", format = M.number, drop = 8},
   gflops = {key = "gflops", title = "GFLOPS", format = M.number},
-  gbs = {key = "gbs", title = "GB/s", format = M.number, drop = 3},
+  gbs = {key = "gbs", title = "GB/s", format = function(x)
+    return M.number(x, 3)
+  end, drop = 3},
   peak = {key = "percent", title = "% peak", format = "%.1f", drop = 2},
   speedup = {key = "speedup", title = "speed-up", format = "%.2f", drop = 1},
-  err = {key = "err", title = "error", format = "%.1e", align = "right"},
+  err = {key = "err", title = "error", format = "%.0e", align = "right"},
   note = {key = "note", title = "note", wrap = true},
 }
 

@@ -1,0 +1,82 @@
+#!/usr/bin/env clshell
+-- bench_spmv.lua - sparse matrix times vector: the DIA ladder against CSR on
+-- Poisson matrices of a 2-D and a 3-D grid, a banded one, and your own.
+-- SPDX-License-Identifier: MIT
+
+local report = require "clshell.report"
+local script = require "clshell.script"
+
+local parser = script.parser("bench_spmv.lua",
+  "y = M x for matrices stored by diagonals (DIA) and by rows (CSR).",
+  "GB/s counts each value, index and vector element once; GFLOPS is 2 nnz.")
+parser:argument("file", "Matrix Market files (.mtx) to measure as well")
+  :args("*")
+parser:option("-r --rows", "rows of the built-in matrices, about; 1m on a "
+  .. "CPU, 16m on a GPU"):convert(script.size)
+parser:option("-t --type", "float or double", "float")
+  :choices{"float", "double"}
+local args = script.parse(parser)
+
+local device = cl.device()
+local rows = args.rows or (device.type == "cpu" and 2^20 or 2^24)
+local side2, side3 = math.ceil(rows^(1 / 2)), math.ceil(rows^(1 / 3))
+local opts = {type = args.type}
+
+-- Each entry makes its matrix when its turn comes: one at a time in memory.
+local matrices = {
+  {("2-D Poisson %dx%d, 5 diagonals"):format(side2, side2), function()
+    return dia.poisson2d(side2, side2, opts)
+  end},
+  {("3-D Poisson %dx%dx%d, 7 diagonals"):format(side3, side3, side3),
+    function()
+      return dia.poisson3d(side3, side3, side3, opts)
+    end},
+  {("banded, %d rows, 9 diagonals"):format(math.tointeger(rows // 1)),
+    function()
+      return dia.banded(math.tointeger(rows // 1),
+        {-4, -3, -2, -1, 0, 1, 2, 3, 4}, opts)
+    end},
+}
+for _, file in ipairs(args.file) do
+  matrices[#matrices + 1] = {file, function()
+    local M = assert(csr.load(file, opts))
+    local ok, D = pcall(M.to_dia, M)
+    return ok and D or nil, M, not ok and tostring(D)
+  end}
+end
+
+local function measure(title, make)
+  local M, S, reason = make()
+  S = S or M:to_csr()
+  local x = matrix.random(S.cols, 1, {type = args.type, seed = 3})
+  local vector = cl.buffer(args.type, S.cols, x:read():reshape(S.cols))
+  local list, ladder = {}, spmv.kernels()
+  local progress <close> = script.progress(#ladder + 1)
+  for _, k in ipairs(ladder) do
+    progress:step(k.name)
+    local form = k.rung.format == "csr" and S or M
+    if form then
+      list[#list + 1] = spmv.bench(k.name, nil, {M = form, x = vector})
+    end
+  end
+  local host = spmv.bench("plain_c", nil, {M = S, x = vector})
+  host.name = "plain_c (CSR)"
+  list[#list + 1] = host
+  progress:step("peaks")
+  report.relate(list, {by = "gbs", peak = peaks().copy, base = list[1]})
+  progress:done()
+  print(("\n%s, %s: %d entries"):format(title, args.type, S.nnz))
+  if reason then
+    print("DIA: " .. reason)
+  end
+  report(list, {"kernel", "local", "ms", "gflops", "gbs",
+    {key = "percent", title = "% copy", format = "%.1f"}, "speedup", "err",
+    "note"})
+end
+
+script.heading(("SpMV; copy bandwidth %.4g GB/s"):format(
+  peaks().copy / 1e9))
+for _, entry in ipairs(matrices) do
+  measure(entry[1], entry[2])
+  collectgarbage()
+end

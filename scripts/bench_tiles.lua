@@ -1,0 +1,63 @@
+#!/usr/bin/env clshell
+-- bench_tiles.lua - what tiles in local memory bring to a matrix product:
+-- tile 4, 8, 16, 32, with guarded edges, padded matrices, padded rows,
+-- swizzled rows and float4 loads, beside the plain kernel and the CPU.
+-- SPDX-License-Identifier: MIT
+
+local report = require "clshell.report"
+local script = require "clshell.script"
+
+local parser = script.parser("bench_tiles.lua",
+  "Tiled matrix products C = A B, N x N, over tile sizes and variants.",
+  "Every rate belongs to a result that was compared with float64.")
+parser:argument("N", "size; 512 on a CPU, 4096 on a GPU if left out")
+  :args("?"):convert(script.size)
+parser:option("-t --type", "float or double", "float")
+  :choices{"float", "double"}
+parser:option("--seed", "of the random matrices", "1"):convert(tonumber)
+local args = script.parse(parser)
+
+local device = cl.device()
+local n = args.N or (device.type == "cpu" and 512 or 4096)
+local A = matrix.random(n, n, {type = args.type, seed = args.seed})
+local B = matrix.random(n, n, {type = args.type, seed = args.seed + 1})
+
+local variants = {
+  {"tiled", edge = "guard"}, {"tiled", edge = "pad"}, {"tiled_padded"},
+  {"tiled_swizzled"}, {"tiled_float4"},
+}
+local tiles = {4, 8, 16, 32}
+
+script.heading(("GEMM %dx%dx%d %s"):format(n, n, n, args.type))
+local progress <close> = script.progress(4 + #variants * #tiles)
+progress:step("peaks")
+local peak = peaks()["fma_" .. args.type]
+
+local rows = {}
+local function row(name, params)
+  progress:step(name)
+  local r = gemm.bench(name, params, {A = A, B = B})
+  rows[#rows + 1] = r
+  return r
+end
+
+local naive = row "naive"
+for _, v in ipairs(variants) do
+  for _, tile in ipairs(tiles) do
+    row(v[1], {tile = tile, edge = v.edge}).name = v.edge
+      and v[1] .. " " .. v.edge or v[1]
+  end
+end
+row "plain_c"
+row "openblas"
+progress:done()
+
+report.relate(rows, {peak = peak, base = naive})
+report(rows, {"kernel", "tile", "local", "ms", "gflops", "gbs", "peak",
+  "speedup", "err", "note"})
+print(([[
+
+ms: median on the device's clock. GFLOPS: 2 N^3 / time. GB/s: A, B and C
+moved once. %% peak: of %s, measured here. speed-up: over naive.
+error: largest |C - float64| / (|A||B|).]]):format(
+  peak and ("%.4g GFLOPS"):format(peak / 1e9) or "an unknown peak"))

@@ -1,0 +1,52 @@
+#!/usr/bin/env clshell
+-- bench_transpose.lua - the transpose ladder: no arithmetic at all, only the
+-- order in which memory is read and written.
+-- SPDX-License-Identifier: MIT
+
+local report = require "clshell.report"
+local script = require "clshell.script"
+
+local parser = script.parser("bench_transpose.lua",
+  "B = A transposed, N x N or MxN, beside the device's copy bandwidth.")
+parser:argument("shape", "N or MxN; 2048 on a CPU, 8192 on a GPU if left out")
+  :args("*"):convert(script.shape)
+parser:option("-t --type", "float, double or both", "both")
+  :choices{"float", "double", "both"}
+local args = script.parse(parser)
+
+local device = cl.device()
+local shapes = args.shape
+if #shapes == 0 then
+  shapes[1] = {device.type == "cpu" and 2048 or 8192}
+end
+local types = args.type == "both" and {"float", "double"} or {args.type}
+
+local function ladder(m, n, type)
+  local A = matrix.random(m, n, {type = type, seed = 1})
+  local rows, kernels = {}, transpose.kernels()
+  local progress <close> = script.progress(#kernels + 2)
+  for i, k in ipairs(kernels) do
+    progress:step(k.name)
+    rows[i] = transpose.bench(k.name, nil, {A = A})
+  end
+  progress:step("plain_c")
+  rows[#rows + 1] = transpose.bench("plain_c", nil, {A = A})
+  progress:step("peaks")
+  report.relate(rows, {by = "gbs", peak = peaks().copy, base = rows[1]})
+  progress:done()
+  print(("\ntranspose %dx%d %s"):format(m, n, type))
+  report(rows, {"kernel", "config", "local", "ms", "gbs",
+    {key = "percent", title = "% copy", format = "%.1f"}, "speedup", "note"})
+end
+
+script.heading(("Transpose; copy bandwidth %.4g GB/s"):format(
+  peaks().copy / 1e9))
+for _, type in ipairs(types) do
+  if type == "double" and not device:has "cl_khr_fp64" then
+    print("\ndouble: " .. device.name .. " has no cl_khr_fp64")
+  else
+    for _, s in ipairs(shapes) do
+      ladder(s[1], s[2] or s[1], type)
+    end
+  end
+end
