@@ -108,9 +108,10 @@ end
 --- known for this device and size), the rung's own parameters, such as tile,
 --- C (the Buffer to write), alpha (1), beta (0), queue and after (events to
 --- wait for). The event covers everything that ran on the device: where a
---- rung takes several commands, `event.ms` goes from the first START to the
---- last STOP, `event.events` are the commands and `event.sum_ms` is the time
---- inside them. See also gemm.kernels, gemm.define, gemm.bench.
+--- rung takes several commands, `event.ms` is the time inside them,
+--- `event.span_ms` goes from the first START to the last STOP, and
+--- `event.events` are the commands. See also gemm.kernels, gemm.define,
+--- gemm.bench.
 local gemm = family.new{
   name = "gemm",
   rungs = require "clshell.gemm_rungs",

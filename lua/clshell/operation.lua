@@ -6,11 +6,13 @@ local M = {}
 
 local SPAN = {} -- fields of a spanning event, computed at each access
 
-function SPAN.ms(span)
+function SPAN.span_ms(span)
   return (span.stop - span.start) / 1e6
 end
 
-function SPAN.sum_ms(span)
+-- A driver may compile a kernel at its first launch, between two commands
+-- (PoCL does): the span would count that, the sum does not.
+function SPAN.ms(span)
   local sum = 0
   for _, event in ipairs(span.events) do
     sum = sum + event.ms
@@ -74,9 +76,9 @@ local meta = {
 }
 
 -- One event for commands that ran one after another: the only event itself,
--- or an object with the fields and methods of an Event, where `ms` goes from
--- the first START to the last STOP, `sum_ms` is the time inside the commands
--- alone, and `events` lists them.
+-- or an object with the fields and methods of an Event, where `ms` is the
+-- time inside the commands, `span_ms` goes from the first START to the last
+-- STOP, and `events` lists them.
 function M.span(events)
   if #events == 1 then
     return events[1]
