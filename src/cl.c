@@ -2,6 +2,7 @@
 ** cl.c - opens module `cl`: every class, and what belongs to none.
 ** SPDX-License-Identifier: MIT
 */
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "clshell.h"
@@ -23,9 +24,27 @@ static int cl_isatty(lua_State *L) {
   return 1;
 }
 
+/** cl.winsize(fd) -> columns, rows
+ * The size of the terminal window behind a file descriptor; nil if it is
+ * no terminal or does not tell.
+ */
+static int cl_winsize(lua_State *L) {
+  lua_Integer fd = luaL_checkinteger(L, 1);
+  struct winsize w;
+  if (fd < 0 || fd >= 1024 || ioctl((int)fd, TIOCGWINSZ, &w) != 0 ||
+      w.ws_col == 0)
+    return 0;
+  lua_pushinteger(L, w.ws_col);
+  lua_pushinteger(L, w.ws_row);
+  return 2;
+}
+
 int luaopen_cl(lua_State *L) {
   static const luaL_Reg functions[] = {
-      {"isatty", cl_isatty}, {"now", cl_now}, {NULL, NULL}};
+      {"isatty", cl_isatty},
+      {"now", cl_now},
+      {"winsize", cl_winsize},
+      {NULL, NULL}};
   luaL_checkversion(L);
   lua_newtable(L);
   luaL_setfuncs(L, functions, 0);

@@ -2,6 +2,11 @@
 -- width of the window without losing a word about what was cut
 -- SPDX-License-Identifier: MIT
 
+local cl = require "cl"
+local fields = require "clshell.fields"
+local quantity = require "clshell.quantity"
+local style = require "clshell.style"
+
 local M = {}
 
 local GAP = "  "
@@ -18,17 +23,24 @@ end
 
 --- report.number(x [, digits]) -> string
 --- A number in plain decimals, with so many significant digits (4).
-function M.number(x, digits)
-  digits = digits or 4
-  if x ~= x or x == math.huge or x == -math.huge then
-    return tostring(x)
-  elseif x == 0 then
-    return "0"
-  end
-  -- round first: 999.96 has one digit more than it seems
-  local rounded = tonumber(("%." .. digits - 1 .. "e"):format(x))
-  local exponent = math.floor(math.log(math.abs(rounded), 10) + 1e-9)
-  return ("%.*f"):gsub("%*", math.max(0, digits - 1 - exponent)):format(x)
+M.number = quantity.number
+
+-- A measured number has as many digits as its result's noise leaves sure.
+local function measured(x, row)
+  return quantity.number(x, quantity.digits(fields.noise(row)))
+end
+
+local function percent(x, row)
+  return measured(100 * x, row)
+end
+
+local function spread(row)
+  local noise = fields.noise(row)
+  return noise and 100 * noise
+end
+
+local function flags(row)
+  return row.flags and row.flags[1] and table.concat(row.flags, ", ") or nil
 end
 
 -- The columns of bench results by their keys.
@@ -39,12 +51,20 @@ M.columns = {
     title = "tile", align = "right"},
   type = {key = "type", title = "type", drop = 4},
   ["local"] = {key = "local", title = "local", align = "right", drop = 6},
-  ms = {key = "ms", title = "ms", format = M.number},
-  wall = {key = "wall_ms", title = "host ms", format = M.number, drop = 8},
-  gflops = {key = "gflops", title = "GFLOPS", format = M.number},
-  gbs = {key = "gbs", title = "GB/s", format = function(x)
-    return M.number(x, 3)
-  end, drop = 3},
+  title = {key = "title", title = "shape", drop = 5},
+  time = {key = "median", title = "time", unit = "s"},
+  ms = {key = "ms", title = "ms", format = measured},
+  wall = {key = "wall_ms", title = "host ms", format = measured, drop = 8},
+  spread = {key = spread, title = "±%", format = "%.1f", drop = 7},
+  n = {key = "n", title = "n", align = "right", drop = 9},
+  mode = {key = "mode", title = "cache", drop = 7},
+  timer = {key = "timer", title = "timer", drop = 9},
+  gflops = {key = "gflops", title = "GFLOPS", format = measured},
+  gbs = {key = "gbs", title = "GB/s", format = measured, drop = 3},
+  ai = {key = "ai", title = "FLOP/B", format = quantity.number, drop = 8},
+  roof = {key = "roof", title = "% roof", format = percent, drop = 2},
+  bound = {key = "bound", title = "bound", drop = 6},
+  flags = {key = flags, title = "flags", wrap = true},
   peak = {key = "percent", title = "% peak", format = "%.1f", drop = 2},
   speedup = {key = "speedup", title = "speed-up", format = "%.2f", drop = 1},
   err = {key = "err", title = "error", format = "%.0e", align = "right"},
@@ -81,14 +101,15 @@ local function cell(column, row)
     return ""
   elseif type(value) == "number" and column.format then
     local format = column.format
-    return type(format) == "function" and format(value)
+    return type(format) == "function" and format(value, row)
       or format:format(value)
   end
   return (tostring(value):gsub("%s+", " "))
 end
 
--- Numbers of a column padded so that their points stand in one line.
-local function align_points(cells)
+--- report.align(cells)
+--- Pads the texts of numbers so that their points stand in one line.
+function M.align(cells)
   local before, after = 0, 0
   for _, s in ipairs(cells) do
     local whole, part = s:match("^(%-?%d+)(%.?%d*)$")
@@ -106,18 +127,46 @@ local function align_points(cells)
   end
 end
 
+-- A column in base units with the prefix that suits its middle value.
+local function with_prefix(column, rows)
+  local values = {}
+  for _, row in ipairs(rows) do
+    local x = fields.value(row, column.key)
+    if type(x) == "number" and x == x and math.abs(x) < math.huge then
+      values[#values + 1] = x
+    end
+  end
+  table.sort(values)
+  local factor, unit = quantity.prefix(values[(#values + 1) // 2] or 1,
+    column.unit)
+  return {
+    key = column.key, title = ("%s %s"):format(column.title, unit),
+    drop = column.drop,
+    format = function(x, row)
+      return measured(x / factor, row)
+    end,
+  }
+end
+
+-- A column by its name, or as it was given.
+local function column_of(column, rows)
+  if type(column) == "string" then
+    column = M.columns[column] or cl.error("no column '" .. column .. "'",
+      {hint = "report.columns has them"})
+  end
+  return column.unit and with_prefix(column, rows) or column
+end
+
 -- A column ready to be set: cells, title, width.
 local function layout(column, rows)
-  if type(column) == "string" then
-    column = M.columns[column] or error("no column '" .. column .. "'", 4)
-  end
+  column = column_of(column, rows)
   local cells, numeric, empty = {}, column.format ~= nil, true
   for i, row in ipairs(rows) do
     cells[i] = cell(column, row)
     empty = empty and cells[i] == ""
   end
   if numeric and column.align ~= "right" then
-    align_points(cells)
+    M.align(cells)
   end
   local title = column.title or column.key
   local width = width_of(title)
@@ -217,9 +266,21 @@ local function row_lines(beside, below, i, width)
 end
 
 --- report.width() -> columns
---- The width that tables keep to: COLUMNS from the environment, else 80.
+--- The width that tables keep to: COLUMNS from the environment, else that of
+--- the terminal, else 80.
 function M.width()
-  return math.max(20, math.tointeger(tonumber(os.getenv("COLUMNS"))) or 80)
+  local width = math.tointeger(tonumber(os.getenv("COLUMNS")))
+    or cl.winsize(1) or 80
+  return math.max(20, width)
+end
+
+-- A narrow column in front, with a star for the row that is best.
+local function marks(rows, best)
+  local cells = {}
+  for i in ipairs(rows) do
+    cells[i] = i == best and "*" or ""
+  end
+  return {cells = cells, title = "", width = 1}
 end
 
 --- report.format(rows, columns [, opts]) -> string
@@ -229,10 +290,14 @@ end
 --- on the point; columns with the highest `drop` are left out first where the
 --- window is narrow, and named below the table; a `wrap` column is broken
 --- into lines, or put under its row, where `below = true` always puts it.
---- Columns that are empty are not shown. Options: width.
+--- {key =, title =, unit = "s"} is in base units: the header names the prefix
+--- that suits. Columns that are empty are not shown. Options: width; best (a
+--- field such as "gflops": its best row is marked, bold where color is true).
 function M.format(rows, columns, opts)
-  local width = opts and opts.width or M.width()
-  local laid = {}
+  opts = cl.options(opts, {"width", "best", "color"}, "report.format") or {}
+  local width = opts.width or M.width()
+  local best = opts.best and fields.best(rows, opts.best)
+  local laid = {best and marks(rows, best)}
   for _, column in ipairs(columns) do
     local c = layout(column, rows)
     if not c.empty then
@@ -247,7 +312,7 @@ function M.format(rows, columns, opts)
   lines[1] = table.concat(titles, GAP):gsub(" +$", "")
   for i in ipairs(rows) do
     for _, line in ipairs(row_lines(beside, below, i, width)) do
-      lines[#lines + 1] = line
+      lines[#lines + 1] = style.paint(line, "bold", opts.color and i == best)
     end
   end
   if #out > 0 then
@@ -259,8 +324,12 @@ end
 
 return setmetatable(M, {
   --- report(rows, columns [, opts])
-  --- Prints report.format(rows, columns, opts).
+  --- Prints report.format(rows, columns, opts), on a terminal in colour.
   __call = function(_, rows, columns, opts)
-    io.write(M.format(rows, columns, opts), "\n")
+    local all = {color = style.color(1)}
+    for name, value in pairs(opts or {}) do
+      all[name] = value
+    end
+    io.write(M.format(rows, columns, all), "\n")
   end,
 })
