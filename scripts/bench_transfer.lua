@@ -15,6 +15,10 @@ parser:argument("MiB", "sizes; 1, 16 and 64 if left out"):args("*")
 local args = script.parse(parser)
 local sizes = #args.MiB > 0 and args.MiB or {1, 16, 64}
 
+local function number(x)
+  return report.number(x)
+end
+
 -- Seconds by the host's clock, and the event's share; median of many.
 local function time(f)
   local walls, events, begin = {}, {}, cl.now()
@@ -69,9 +73,9 @@ for _, mib in ipairs(sizes) do
 end
 report(rows, {
   {key = "name", title = "transfer"}, {key = "mib", title = "MiB",
-    align = "right"}, {key = "wall", title = "ms", format = report.number},
-  {key = "event", title = "event ms", format = report.number},
-  {key = "gbs", title = "GB/s", format = report.number}, "note",
+    align = "right"}, {key = "wall", title = "ms", format = number},
+  {key = "event", title = "event ms", format = number},
+  {key = "gbs", title = "GB/s", format = number}, "note",
 })
 
 -- 2 n^3 / rate seconds for a product, 8 n^2 / up + 4 n^2 / down to move it.

@@ -180,7 +180,7 @@ void clsh_pushoptions(lua_State *L, int opts, const char *source,
                       const char *path) {
   lua_newtable(L);
   int list = lua_gettop(L);
-  lua_pushliteral(L, "-cl-kernel-arg-info");
+  lua_pushliteral(L, CLSHELL_ARGINFO);
   append(L, list);
   addincludes(L, list, opts, source, path);
   adddefines(L, list, opts);

@@ -67,6 +67,15 @@ bool clsh_kernelnonuniform(const Kernel *k) {
   return k->nonuniform;
 }
 
+/*
+** A kernel built for one group size runs in it, whatever limit the driver
+** tells besides: NVIDIA's says 256 of a kernel that requires 1024.
+*/
+static size_t grouplimit(const Kernel *k) {
+  size_t required = k->required[0] * k->required[1] * k->required[2];
+  return required > k->group ? required : k->group;
+}
+
 static void groupinfo(const Kernel *k, cl_kernel_work_group_info what,
                       size_t size, void *p) {
   clGetKernelWorkGroupInfo(k->handle, clsh_contextdevice(k->context), what,
@@ -183,6 +192,7 @@ Kernel *clsh_newkernel(lua_State *L, int program, const char *name) {
   groupinfo(k, CL_KERNEL_WORK_GROUP_SIZE, sizeof k->group, &k->group);
   groupinfo(k, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof k->required,
             k->required);
+  k->group = grouplimit(k);
   k->nonuniform = built2(L, program);
   return k;
 }

@@ -87,21 +87,39 @@ static void buildfailed(lua_State *L, cl_int err, const char *log,
   lua_error(L);
 }
 
-/* Builds the program at `program` with the options string at the top. */
-static void build(lua_State *L, int program, const char *source) {
+/* Compiles once; the log stays at the top. */
+static cl_int compile(lua_State *L, int program, const char *options) {
   Program *p = checkprogram(L, program);
-  const char *options = lua_tostring(L, -1);
   cl_device_id d = clsh_contextdevice(p->context);
   int tries = 0;
   cl_int err;
   do
     err = clBuildProgram(p->handle, 1, &d, options, NULL, NULL);
   while (clsh_retry(L, err, &tries));
-  lua_pushvalue(L, -1);
+  lua_pushstring(L, options);
   setfield(L, program, OPTIONS);
   pushlog(L, p);
   lua_pushvalue(L, -1);
   setfield(L, program, LOG);
+  return err;
+}
+
+/*
+** Builds the program at `program` with the options string at the top. With
+** argument info, NVIDIA's driver (580.159) makes PTX that its assembler
+** refuses where a kernel has no parameters: such a program is built again
+** without, and its kernels then take explicit types.
+*/
+static void build(lua_State *L, int program, const char *source) {
+  const char *options = lua_tostring(L, -1);
+  cl_int err = compile(L, program, options);
+  size_t n = strlen(CLSHELL_ARGINFO);
+  if (err == CL_BUILD_PROGRAM_FAILURE &&
+      strstr(lua_tostring(L, -1), "ptxas") != NULL &&
+      strncmp(options, CLSHELL_ARGINFO, n) == 0) {
+    options += n;
+    err = compile(L, program, options);
+  }
   if (err != CL_SUCCESS) {
     lua_getiuservalue(L, program, NAME);
     buildfailed(L, err, lua_tostring(L, -2), options, source,

@@ -7,6 +7,8 @@
 
 #include "clshell.h"
 
+#define CLSHELL_ARGINFO "-cl-kernel-arg-info" /* first of all options */
+
 void clsh_pushsource(lua_State *L, const char *path);
 void clsh_pushoptions(lua_State *L, int opts, const char *source,
                       const char *path);

@@ -1,7 +1,7 @@
 /* empty.cl - a kernel that does nothing: the cost of a launch
 ** SPDX-License-Identifier: MIT
 **
-** Arguments: none.
+** Arguments: n, unused: some drivers stumble over a kernel without any.
 ** NDRange: any; {1} for the cost of the launch alone, many work-groups for
 **   what scheduling each of them adds.
 ** Defines: none.
@@ -11,6 +11,6 @@
 ** `stop`, is what every launch costs before it has done any work. A kernel
 ** that takes as long as this one is too small to be measured.
 */
-kernel void empty(void)
+kernel void empty(int n)
 {
 }
