@@ -58,7 +58,8 @@ LIBS = $(LUA_LIBS) $(OPENCL_LIBS) $(LIBDL) -lm
 
 LIBOBJ = $(MODULE:src/%.c=$(BUILD)/%.o)
 OBJ    = $(LIBOBJ) $(PROGRAM:src/%.c=$(BUILD)/%.o)
-TESTS  = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/*.c))
+TESTS  = $(patsubst %.c,$(BUILD)/%,$(filter-out %layer.c,$(wildcard \
+         tests/*.c))) $(BUILD)/tests/faultlayer.so
 CFILES = $(wildcard src/*.[ch] tests/*.[ch])
 
 all: $(BUILD)/clshell ## build build/clshell
@@ -78,6 +79,10 @@ $(BUILD)/tests/%: tests/%.c $(LIBOBJ) $(BUILD)/cflags $(BUILD)/ldflags
 	@mkdir -p $(@D)
 	$(CC) -Isrc $(CPPF) $(CF) -MF $@.d $(LDFLAGS) $(EXPORT) -o $@ $< \
 	  $(LIBOBJ) $(LIBS)
+
+$(BUILD)/tests/%.so: tests/%.c $(BUILD)/cflags
+	@mkdir -p $(@D)
+	$(CC) $(CPPF) $(CF) -MF $@.d -shared -o $@ $<
 
 $(BUILD)/%.o: src/%.c $(BUILD)/cflags
 	$(CC) $(CPPF) $(CF) -c -o $@ $<

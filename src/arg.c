@@ -43,11 +43,11 @@ static const luaL_Reg value_meta[] = {{"__tostring", value_tostring},
                                       {NULL, NULL}};
 static const luaL_Reg local_meta[] = {{"__tostring", local_tostring},
                                       {NULL, NULL}};
-static const Class value_class = {"Value", sizeof(Value), NULL,   NULL,
-                                  value_meta, NULL,       nothing};
-static const Class local_class = {"Local", sizeof(Local), NULL,   NULL,
-                                  local_meta, NULL,       nothing};
-static const Class any_class = {"Any", sizeof(Any), NULL, NULL,
+static const Class value_class = {"Value",    sizeof(Value), NULL,   NULL,
+                                  value_meta, NULL,          nothing};
+static const Class local_class = {"Local",    sizeof(Local), NULL,   NULL,
+                                  local_meta, NULL,          nothing};
+static const Class any_class = {"Any", sizeof(Any), NULL,   NULL,
                                 NULL,  NULL,        nothing};
 
 static int value_tostring(lua_State *L) {
@@ -103,8 +103,8 @@ static int cl_bytes(lua_State *L) {
   size_t len;
   const char *s = luaL_checklstring(L, 1, &len);
   if (len == 0 || len > MAXVALUE)
-    return clsh_argerror(L, 1, "1 to %d bytes expected, got %I",
-                         MAXVALUE, (LUAI_UACINT)len);
+    return clsh_argerror(L, 1, "1 to %d bytes expected, got %I", MAXVALUE,
+                         (LUAI_UACINT)len);
   Value *v = clsh_newobject(L, &value_class, 0);
   memcpy(v->data, s, len);
   v->size = len;
@@ -152,16 +152,15 @@ typedef struct Args {
 static int badarg(lua_State *L, const Args *a, int i, const char *text) {
   int n;
   const Param *p = &clsh_kernelparams(a->kernel, &n)[i];
-  const char *space = !p->known          ? ""
+  const char *space = !p->known         ? ""
                       : p->space == 'g' ? "global "
                       : p->space == 'l' ? "local "
                       : p->space == 'c' ? "constant "
                                         : "";
-  lua_pushfstring(L, "%s: argument %d%s%s%s (%s%s): %s",
-                  clsh_kernelname(a->kernel), i + 1,
-                  p->name[0] != '\0' ? " '" : "", p->name,
-                  p->name[0] != '\0' ? "'" : "", space,
-                  p->known ? p->type : "type unknown", text);
+  lua_pushfstring(
+      L, "%s: argument %d%s%s%s (%s%s): %s", clsh_kernelname(a->kernel), i + 1,
+      p->name[0] != '\0' ? " '" : "", p->name, p->name[0] != '\0' ? "'" : "",
+      space, p->known ? p->type : "type unknown", text);
   clsh_pusherror(L, CL_SUCCESS, NULL, lua_tostring(L, -1));
   lua_pushstring(L, clsh_kernelname(a->kernel));
   lua_setfield(L, -2, "kernel");
@@ -177,8 +176,7 @@ static void setarg(lua_State *L, const Args *a, int i, size_t size,
   if (err != CL_SUCCESS)
     badarg(L, a, i,
            lua_pushfstring(L, "clSetKernelArg: %s (%d), %I bytes",
-                           clsh_errorname(err), (int)err,
-                           (LUAI_UACINT)size));
+                           clsh_errorname(err), (int)err, (LUAI_UACINT)size));
 }
 
 /* The buffer at `idx`, or inside cl.any(); NULL if it is neither. */
@@ -198,8 +196,9 @@ static void checkconstant(lua_State *L, Args *a, int i, const Buffer *b) {
   const Limits *l = clsh_limits(clsh_kernelcontext(a->kernel));
   if (clsh_bufferbytes(b) > l->constant_mem)
     badarg(L, a, i,
-           lua_pushfstring(L, "%I bytes, the device's constant memory takes "
-                              "%I",
+           lua_pushfstring(L,
+                           "%I bytes, the device's constant memory takes "
+                           "%I",
                            (LUAI_UACINT)clsh_bufferbytes(b),
                            (LUAI_UACINT)l->constant_mem));
   if (++a->constants > l->constant_args)
@@ -209,12 +208,13 @@ static void checkconstant(lua_State *L, Args *a, int i, const Buffer *b) {
 }
 
 static void setmem(lua_State *L, Args *a, int i, const Param *p,
-                      const Buffer *b, bool any) {
+                   const Buffer *b, bool any) {
   const Type *t = clsh_buffertype(b);
   if (p->known && !any && p->value != t)
     badarg(L, a, i,
-           lua_pushfstring(L, "got a Buffer of %s; cl.any(b) passes it all "
-                              "the same",
+           lua_pushfstring(L,
+                           "got a Buffer of %s; cl.any(b) passes it all "
+                           "the same",
                            t->name));
   if (clsh_buffercontext(b) != clsh_kernelcontext(a->kernel))
     badarg(L, a, i, "the Buffer is of another context (device)");
@@ -227,15 +227,16 @@ static void setmem(lua_State *L, Args *a, int i, const Param *p,
 static void setlocal(lua_State *L, Args *a, int i, const Param *p,
                      const Local *l) {
   if (p->known && p->value != NULL && p->value != l->type)
-    badarg(L, a, i, lua_pushfstring(L, "got local memory of %s",
-                                    l->type->name));
+    badarg(L, a, i,
+           lua_pushfstring(L, "got local memory of %s", l->type->name));
   a->local += l->bytes;
   const Limits *limits = clsh_limits(clsh_kernelcontext(a->kernel));
   cl_ulong own = clsh_kernellocal(a->kernel);
   if (a->local + own > limits->local_mem)
     badarg(L, a, i,
-           lua_pushfstring(L, "%I bytes of local memory in all, the device "
-                              "has %I",
+           lua_pushfstring(L,
+                           "%I bytes of local memory in all, the device "
+                           "has %I",
                            (LUAI_UACINT)(a->local + own),
                            (LUAI_UACINT)limits->local_mem));
   setarg(L, a, i, l->bytes, NULL);
@@ -285,8 +286,9 @@ static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
   }
   if (p->value == NULL)
     badarg(L, a, i,
-           lua_pushfstring(L, "the type is not known here: pass cl.int(x), "
-                              "cl.float(x) ... or cl.bytes(s), got %s",
+           lua_pushfstring(L,
+                           "the type is not known here: pass cl.int(x), "
+                           "cl.float(x) ... or cl.bytes(s), got %s",
                            clsh_anyname(L, idx)));
   const char *wrong = clsh_toelement(L, idx, p->value, data);
   if (wrong != NULL)
@@ -332,9 +334,9 @@ void clsh_setargs(lua_State *L, const Kernel *k, int first, int n) {
 
 /* Adds cl.char ... cl.double16 to the module table at the top. */
 static void addtyped(lua_State *L) {
-  static const char *const scalars[] = {
-      "char", "uchar", "short", "ushort", "int",    "uint",
-      "long", "ulong", "half",  "float",  "double", NULL};
+  static const char *const scalars[] = {"char", "uchar", "short",  "ushort",
+                                        "int",  "uint",  "long",   "ulong",
+                                        "half", "float", "double", NULL};
   static const char *const widths[] = {"", "2", "3", "4", "8", "16", NULL};
   for (int i = 0; scalars[i] != NULL; i++)
     for (int j = 0; widths[j] != NULL; j++) {

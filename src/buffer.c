@@ -79,8 +79,8 @@ static size_t checkld(lua_State *L, int arg, const Shape *s) {
 }
 
 static cl_mem_flags checkaccess(lua_State *L, int arg) {
-  static const char *const names[] = {"read_write", "read_only",
-                                      "write_only", NULL};
+  static const char *const names[] = {"read_write", "read_only", "write_only",
+                                      NULL};
   static const cl_mem_flags flags[] = {CL_MEM_READ_WRITE, CL_MEM_READ_ONLY,
                                        CL_MEM_WRITE_ONLY};
   if (lua_isnil(L, arg))
@@ -129,8 +129,8 @@ static int cl_buffer(lua_State *L) {
   size_t ld = checkld(L, 4, &s);
   size_t rows = s.count / s.dim[s.ndims - 1];
   if (ld > SIZE_MAX / 2 / t->size / rows)
-    clsh_error(L, "ld: %I elements in %I rows are too many",
-               (LUAI_UACINT)ld, (LUAI_UACINT)rows);
+    clsh_error(L, "ld: %I elements in %I rows are too many", (LUAI_UACINT)ld,
+               (LUAI_UACINT)rows);
   cl_mem_flags flags = checkaccess(L, 4);
   lua_settop(L, 4);
   if (lua_isnil(L, 4))
@@ -177,8 +177,7 @@ static int buffer_view(lua_State *L) {
   size_t last = clsh_checkcount(L, 3, "last");
   if (last < first || last > n)
     return clsh_error(L, "view: %I..%I leaves the elements 1..%I",
-                      (LUAI_UACINT)first, (LUAI_UACINT)last,
-                      (LUAI_UACINT)n);
+                      (LUAI_UACINT)first, (LUAI_UACINT)last, (LUAI_UACINT)n);
   size_t step = viewstep(b);
   if (((first - 1) * b->type->size + b->offset) %
           clsh_limits(b->context)->align !=
@@ -275,7 +274,7 @@ static int buffer_len(lua_State *L) {
  * view in its buffer), view (whether it is one), device (its name).
  */
 static int buffer_info(lua_State *L) {
-  static const char *const names[] = {"type", "shape",  "ld",
+  static const char *const names[] = {"type",  "shape",  "ld",
                                       "bytes", "offset", NULL};
   Buffer *b = clsh_checkbuffer(L, 1);
   lua_settop(L, 1);
@@ -298,32 +297,29 @@ static int buffer_tostring(lua_State *L) {
   Buffer *b = clsh_anyobject(L, 1, &class);
   const char *shape = clsh_shapestring(L, &b->shape);
   lua_pushfstring(L, "Buffer %s%s%s%s", b->type->name, shape,
-                  b->view ? " view" : "",
-                  b->head.closed ? " (closed)" : "");
+                  b->view ? " view" : "", b->head.closed ? " (closed)" : "");
   return 1;
 }
 
-static const luaL_Reg methods[] = {{"info", buffer_info},
-                                   {"view", buffer_view},
-                                   {"copy", clsh_buffercopy},
-                                   {"fill", clsh_bufferfill},
-                                   {"map", clsh_buffermap},
-                                   {"overlaps", clsh_bufferoverlaps},
-                                   {"read", clsh_bufferread},
-                                   {"unmap", clsh_bufferunmap},
-                                   {"write", clsh_bufferwrite},
-                                   {NULL, NULL}};
-static const luaL_Reg fields[] = {
-    {"bytes", buffer_bytes},   {"cols", buffer_cols},
-    {"context", buffer_context}, {"ld", buffer_ld},
-    {"offset", buffer_offset}, {"rows", buffer_rows},
-    {"shape", buffer_shape},   {"type", buffer_type},
-    {NULL, NULL}};
-static const luaL_Reg meta[] = {{"__len", buffer_len},
-                                {"__tostring", buffer_tostring},
-                                {NULL, NULL}};
-static const Class class = {
-    "Buffer", sizeof(Buffer), methods, fields, meta, NULL, buffer_release};
+static const luaL_Reg methods[] = {
+    {"info", buffer_info},       {"view", buffer_view},
+    {"copy", clsh_buffercopy},   {"fill", clsh_bufferfill},
+    {"map", clsh_buffermap},     {"overlaps", clsh_bufferoverlaps},
+    {"read", clsh_bufferread},   {"unmap", clsh_bufferunmap},
+    {"write", clsh_bufferwrite}, {NULL, NULL}};
+static const luaL_Reg fields[] = {{"bytes", buffer_bytes},
+                                  {"cols", buffer_cols},
+                                  {"context", buffer_context},
+                                  {"ld", buffer_ld},
+                                  {"offset", buffer_offset},
+                                  {"rows", buffer_rows},
+                                  {"shape", buffer_shape},
+                                  {"type", buffer_type},
+                                  {NULL, NULL}};
+static const luaL_Reg meta[] = {
+    {"__len", buffer_len}, {"__tostring", buffer_tostring}, {NULL, NULL}};
+static const Class class = {"Buffer", sizeof(Buffer), methods,       fields,
+                            meta,     NULL,           buffer_release};
 
 void clsh_openbuffer(lua_State *L) {
   static const luaL_Reg functions[] = {{"buffer", cl_buffer}, {NULL, NULL}};

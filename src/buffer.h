@@ -35,8 +35,8 @@ int clsh_pushoption(lua_State *L, int opts, const char *name);
 size_t clsh_countoption(lua_State *L, int idx, const char *name);
 bool clsh_checkelements(lua_State *L, const Buffer *b, int opts, Region *r);
 void clsh_checkregion(lua_State *L, const Buffer *b, int opts, Region *r);
-void clsh_checktarget(lua_State *L, const Buffer *d, int opts,
-                      const Region *r, Region *to);
+void clsh_checktarget(lua_State *L, const Buffer *d, int opts, const Region *r,
+                      Region *to);
 bool clsh_regionsmeet(const Buffer *b, const Region *r, const Buffer *d,
                       const Region *to);
 

@@ -131,8 +131,9 @@ static bool pushdefine(lua_State *L) {
                name, luaL_typename(L, -1));
   const char *value = luaL_tolstring(L, -1, NULL);
   if (strpbrk(value, " \t\n\"") != NULL || strpbrk(name, " \t\n\"=") != NULL)
-    clsh_error(L, "defines: %s=%s holds white space or quotes, on which "
-                  "drivers split their options",
+    clsh_error(L,
+               "defines: %s=%s holds white space or quotes, on which "
+               "drivers split their options",
                name, value);
   lua_pushfstring(L, "-D %s=%s", name, value);
   lua_remove(L, -2);

@@ -40,11 +40,10 @@ static int cl_winsize(lua_State *L) {
 }
 
 int luaopen_cl(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"isatty", cl_isatty},
-      {"now", cl_now},
-      {"winsize", cl_winsize},
-      {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"isatty", cl_isatty},
+                                       {"now", cl_now},
+                                       {"winsize", cl_winsize},
+                                       {NULL, NULL}};
   luaL_checkversion(L);
   lua_newtable(L);
   luaL_setfuncs(L, functions, 0);

@@ -13,8 +13,8 @@
 
 /* Registry keys of a class: no other module's can be the same. */
 #define METHODKEY(class) ((const void *)(class))
-#define FIELDKEY(class)  ((const void *)((const char *)(class) + 1))
-#define METAKEY(class)   ((const void *)((const char *)(class) + 2))
+#define FIELDKEY(class) ((const void *)((const char *)(class) + 1))
+#define METAKEY(class) ((const void *)((const char *)(class) + 2))
 
 static const Class *classes[MAXCLASSES]; /* the same for every state */
 static int live[MAXCLASSES];             /* objects not yet closed */
@@ -66,7 +66,7 @@ void *clsh_checkobject(lua_State *L, int arg, const Class *class) {
 
 /* The open object that option `name` gives, at stack index `idx`. */
 void *clsh_objectoption(lua_State *L, int idx, const Class *class,
-                       const char *name) {
+                        const char *name) {
   Object *o = toobject(L, idx, class);
   if (o == NULL)
     clsh_error(L, "%s: %s expected, got %s", name, class->name,
@@ -267,8 +267,7 @@ int clsh_checkword(lua_State *L, int idx, const char *const names[],
   if (lua_isnoneornil(L, idx))
     return 0;
   if (lua_type(L, idx) != LUA_TSTRING)
-    clsh_error(L, "%s: a string expected, got %s", name,
-               clsh_anyname(L, idx));
+    clsh_error(L, "%s: a string expected, got %s", name, clsh_anyname(L, idx));
   const char *word = lua_tostring(L, idx);
   for (int i = 0; names[i] != NULL; i++)
     if (strcmp(word, names[i]) == 0)
@@ -298,8 +297,8 @@ void clsh_checkoptions(lua_State *L, int arg, const char *const names[],
       continue;
     const char *near = clsh_nearest(word, names);
     if (near != NULL)
-      clsh_error(L, "%s: unknown option '%s'; did you mean '%s'?", what,
-                 word, near);
+      clsh_error(L, "%s: unknown option '%s'; did you mean '%s'?", what, word,
+                 near);
     clsh_error(L, "%s: unknown option '%s'; there are: %s", what, word,
                pushlist(L, names));
   }

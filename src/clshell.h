@@ -20,8 +20,8 @@
 
 #define CLSHELL_VERSION "0.1.0"
 #define CLSHELL_HOMEKEY "cl.home" /* registry: where lua/ kernels/ are */
-#define MAXDIMS 4    /* dimensions of an array or a buffer */
-#define MAXEVENTS 64 /* events in one `after` list */
+#define MAXDIMS 4                 /* dimensions of an array or a buffer */
+#define MAXEVENTS 64              /* events in one `after` list */
 
 /* class.c: objects. The first member of every object is its Object head. */
 typedef struct Object {
@@ -32,10 +32,10 @@ typedef struct Class {
   const char *name; /* "Buffer", as messages and cl.extend spell it */
   size_t size;      /* of the whole object */
   const luaL_Reg *methods;
-  const luaL_Reg *fields;      /* o.name calls the function with o */
-  const luaL_Reg *meta;        /* metamethods besides the common ones */
-  lua_CFunction index;         /* for keys that are neither; may be NULL */
-  void (*release)(Object *o);  /* called once; must not raise */
+  const luaL_Reg *fields;     /* o.name calls the function with o */
+  const luaL_Reg *meta;       /* metamethods besides the common ones */
+  lua_CFunction index;        /* for keys that are neither; may be NULL */
+  void (*release)(Object *o); /* called once; must not raise */
 } Class;
 void clsh_newclass(lua_State *L, const Class *class);
 void *clsh_newobject(lua_State *L, const Class *class, int uservalues);
@@ -44,7 +44,7 @@ void *clsh_checkobject(lua_State *L, int arg, const Class *class);
 void *clsh_anyobject(lua_State *L, int arg, const Class *class);
 const char *clsh_anyname(lua_State *L, int arg); /* "Buffer", "nil" ... */
 void *clsh_objectoption(lua_State *L, int idx, const Class *class,
-                       const char *name);
+                        const char *name);
 int clsh_checkword(lua_State *L, int idx, const char *const names[],
                    const char *name);
 void clsh_closeobject(Object *o);
@@ -131,7 +131,7 @@ extern const Info clsh_deviceinfo[]; /* deviceinfo.c; ends with NULL */
 /* device.c */
 cl_device_id clsh_checkdevice(lua_State *L, int arg);
 void clsh_select(lua_State *L, const char *sel); /* for the first need */
-cl_device_id clsh_pushchosen(lua_State *L); /* the session's device */
+cl_device_id clsh_pushchosen(lua_State *L);      /* the session's device */
 bool clsh_hasextension(lua_State *L, cl_device_id id, const char *name);
 void clsh_opendevice(lua_State *L);
 
@@ -145,15 +145,14 @@ typedef struct Limits {
   bool nonuniform; /* work-groups may be cut at the edge */
 } Limits;
 Context *clsh_checkcontext(lua_State *L, int arg);
-Context *clsh_anycontext(lua_State *L, int arg); /* closed ones too */
+Context *clsh_anycontext(lua_State *L, int arg);     /* closed ones too */
 Context *clsh_pushcontext(lua_State *L, int optarg); /* or the session's */
 cl_context clsh_contexthandle(lua_State *L, Context *c);
 cl_device_id clsh_contextdevice(const Context *c);
 const Limits *clsh_limits(const Context *c);
 void clsh_alive(lua_State *L, Context *c);
 void clsh_setlost(Context *c, cl_int code, const char *call);
-void clsh_checkcommand(lua_State *L, Context *c, cl_int err,
-                       const char *call);
+void clsh_checkcommand(lua_State *L, Context *c, cl_int err, const char *call);
 void clsh_pushnotice(lua_State *L); /* what the driver last said */
 bool clsh_forked(void);
 void clsh_touch(void);
@@ -209,10 +208,10 @@ void clsh_openprogram(lua_State *L);
 
 /* kernel.c */
 typedef struct Param {
-  char name[64];     /* "" where the driver does not tell */
-  char type[64];     /* as declared: "float*" */
-  char space;        /* 'g'lobal 'c'onstant 'l'ocal 'p'rivate */
-  bool known;        /* the driver told the type */
+  char name[64]; /* "" where the driver does not tell */
+  char type[64]; /* as declared: "float*" */
+  char space;    /* 'g'lobal 'c'onstant 'l'ocal 'p'rivate */
+  bool known;    /* the driver told the type */
   bool pointer;
   const Type *value; /* of the element or value; NULL: not a known name */
 } Param;

@@ -88,10 +88,8 @@ static void getlimits(cl_device_id d, Limits *l) {
   getinfo(d, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof l->item, l->item);
   getinfo(d, CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS, sizeof l->dims, &l->dims);
   getinfo(d, CL_DEVICE_LOCAL_MEM_SIZE, sizeof l->local_mem, &l->local_mem);
-  getinfo(d, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof l->max_alloc,
-          &l->max_alloc);
-  getinfo(d, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof l->global_mem,
-          &l->global_mem);
+  getinfo(d, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof l->max_alloc, &l->max_alloc);
+  getinfo(d, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof l->global_mem, &l->global_mem);
   getinfo(d, CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, sizeof l->constant_mem,
           &l->constant_mem);
   getinfo(d, CL_DEVICE_MAX_CONSTANT_ARGS, sizeof l->constant_args,
@@ -185,8 +183,7 @@ void clsh_alive(lua_State *L, Context *c) {
     clsh_error(L, "its Context is closed");
   if (c->lost == CL_SUCCESS)
     return;
-  lua_pushfstring(L,
-                  "the device is lost: %s gave %s (%d) before this call",
+  lua_pushfstring(L, "the device is lost: %s gave %s (%d) before this call",
                   c->lostcall, clsh_errorname(c->lost), (int)c->lost);
   clsh_pusherror(L, c->lost, c->lostcall, lua_tostring(L, -1));
   lua_pushliteral(L, "everything on it is gone; new buffers and programs "
@@ -310,12 +307,11 @@ static const luaL_Reg fields[] = {{"device", context_device},
                                   {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__tostring", context_tostring},
                                 {NULL, NULL}};
-static const Class class = {
-    "Context", sizeof(Context), methods, fields, meta, NULL, context_release};
+static const Class class = {"Context", sizeof(Context), methods, fields, meta,
+                            NULL,      context_release};
 
 void clsh_opencontext(lua_State *L) {
-  static const luaL_Reg functions[] = {{"context", cl_context_},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"context", cl_context_}, {NULL, NULL}};
   clsh_newclass(L, &class);
   luaL_setfuncs(L, functions, 0);
 }

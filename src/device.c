@@ -10,7 +10,7 @@
 #include "clshell.h"
 
 #define MAXPLATFORMS 32
-#define MAXDEVICES 64 /* of one platform */
+#define MAXDEVICES 64        /* of one platform */
 #define LIST "cl.devices"    /* registry: all devices, in flat order */
 #define CHOSEN "cl.chosen"   /* registry: the session's device */
 #define SELECTED "cl.select" /* registry: what --device asked for */
@@ -30,8 +30,7 @@ static cl_int getdevice(void *id, cl_uint q, size_t n, void *p, size_t *r) {
   return clGetDeviceInfo((cl_device_id)id, q, n, p, r);
 }
 
-static cl_int getplatform(void *id, cl_uint q, size_t n, void *p,
-                          size_t *r) {
+static cl_int getplatform(void *id, cl_uint q, size_t n, void *p, size_t *r) {
   return clGetPlatformInfo((cl_platform_id)id, q, n, p, r);
 }
 
@@ -141,9 +140,8 @@ static int device_tostring(lua_State *L) {
   lua_getfield(L, 1, "name");
   lua_getfield(L, 1, "platform");
   lua_getfield(L, 1, "type");
-  lua_pushfstring(L, "Device %d: %s (%s, %s)", d->index,
-                  lua_tostring(L, -3), lua_tostring(L, -1),
-                  lua_tostring(L, -2));
+  lua_pushfstring(L, "Device %d: %s (%s, %s)", d->index, lua_tostring(L, -3),
+                  lua_tostring(L, -1), lua_tostring(L, -2));
   return 1;
 }
 
@@ -164,16 +162,14 @@ static const luaL_Reg methods[] = {{"close", device_close},
                                    {"has", device_has},
                                    {"info", device_info},
                                    {NULL, NULL}};
-static const luaL_Reg fields[] = {{"index", device_number},
-                                  {"platform", device_platform},
-                                  {NULL, NULL}};
+static const luaL_Reg fields[] = {
+    {"index", device_number}, {"platform", device_platform}, {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__close", device_close},
                                 {"__eq", device_eq},
                                 {"__tostring", device_tostring},
                                 {NULL, NULL}};
-static const Class class = {
-    "Device", sizeof(Device), methods,       fields,
-    meta,     device_index,   device_release};
+static const Class class = {"Device", sizeof(Device), methods,       fields,
+                            meta,     device_index,   device_release};
 
 /*
 ** Appends the devices of one platform that have the type at `rank` to the
@@ -184,8 +180,7 @@ static void adddevices(lua_State *L, cl_platform_id p, int rank) {
       CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_CPU};
   cl_device_id ids[MAXDEVICES];
   cl_uint n = 0;
-  if (clGetDeviceIDs(p, CL_DEVICE_TYPE_ALL, MAXDEVICES, ids, &n) !=
-      CL_SUCCESS)
+  if (clGetDeviceIDs(p, CL_DEVICE_TYPE_ALL, MAXDEVICES, ids, &n) != CL_SUCCESS)
     return;
   for (cl_uint i = 0; i < n && i < MAXDEVICES; i++) {
     cl_device_type type = 0;

@@ -13,7 +13,8 @@ static const struct {
   cl_int code;
   const char *name;
 } names[] = {
-#define ROW(name) {name, #name}
+#define ROW(name)                                                             \
+  { name, #name }
     ROW(CL_DEVICE_NOT_FOUND),
     ROW(CL_DEVICE_NOT_AVAILABLE),
     ROW(CL_COMPILER_NOT_AVAILABLE),
@@ -169,9 +170,9 @@ int clsh_argerror(lua_State *L, int arg, const char *fmt, ...) {
       arg--;
   }
   const char *message =
-      arg == 0 ? lua_pushfstring(L, "%s: bad self: %s", name, text)
-               : lua_pushfstring(L, "%s: bad argument #%d: %s", name, arg,
-                                 text);
+      arg == 0
+          ? lua_pushfstring(L, "%s: bad self: %s", name, text)
+          : lua_pushfstring(L, "%s: bad argument #%d: %s", name, arg, text);
   clsh_pusherror(L, CL_SUCCESS, name, message);
   lua_pushinteger(L, arg);
   lua_setfield(L, -2, "arg");
@@ -188,9 +189,9 @@ int clsh_fail(lua_State *L, cl_int code, const char *call, const char *fmt,
   va_start(args, fmt);
   const char *text = lua_pushvfstring(L, fmt, args);
   va_end(args);
-  const char *message = lua_pushfstring(
-      L, "%s: %s (%d)%s%s", call, clsh_errorname(code), (int)code,
-      *text != '\0' ? ": " : "", text);
+  const char *message =
+      lua_pushfstring(L, "%s: %s (%d)%s%s", call, clsh_errorname(code),
+                      (int)code, *text != '\0' ? ": " : "", text);
   clsh_pusherror(L, code, call, message);
   return lua_error(L);
 }

@@ -346,13 +346,30 @@ static int event_status(lua_State *L) {
 }
 
 static const char *commandname(cl_command_type type) {
-  static const char *const names[] = {
-      "kernel",       "task",          "native kernel",   "read",
-      "write",        "copy",          "read image",      "write image",
-      "copy image",   "image to buffer", "buffer to image", "map",
-      "map image",    "unmap",         "marker",          "acquire GL",
-      "release GL",   "read rect",     "write rect",      "copy rect",
-      "user",         "barrier",       "migrate",         "fill"};
+  static const char *const names[] = {"kernel",
+                                      "task",
+                                      "native kernel",
+                                      "read",
+                                      "write",
+                                      "copy",
+                                      "read image",
+                                      "write image",
+                                      "copy image",
+                                      "image to buffer",
+                                      "buffer to image",
+                                      "map",
+                                      "map image",
+                                      "unmap",
+                                      "marker",
+                                      "acquire GL",
+                                      "release GL",
+                                      "read rect",
+                                      "write rect",
+                                      "copy rect",
+                                      "user",
+                                      "barrier",
+                                      "migrate",
+                                      "fill"};
   cl_uint i = type - CL_COMMAND_NDRANGE_KERNEL;
   return i < sizeof names / sizeof names[0] ? names[i] : "command";
 }
@@ -397,25 +414,26 @@ static int event_tostring(lua_State *L) {
     lua_pushfstring(L, "Event %s %f ms", commandname(e->command),
                     (lua_Number)(e->stamp[3] - e->stamp[2]) * 1e-6);
   else
-    lua_pushfstring(
-        L, "Event %s",
-        statusname(e->handle != NULL && !clsh_forked() ? getstatus(e->handle)
-                                                       : e->status));
+    lua_pushfstring(L, "Event %s",
+                    statusname(e->handle != NULL && !clsh_forked()
+                                   ? getstatus(e->handle)
+                                   : e->status));
   return 1;
 }
 
-static const luaL_Reg methods[] = {
-    {"gbs", event_gbs},   {"gflops", event_gflops}, {"info", event_info},
-    {"wait", event_wait}, {NULL, NULL}};
+static const luaL_Reg methods[] = {{"gbs", event_gbs},
+                                   {"gflops", event_gflops},
+                                   {"info", event_info},
+                                   {"wait", event_wait},
+                                   {NULL, NULL}};
 static const luaL_Reg fields[] = {
     {"command", event_command}, {"ms", event_ms},
     {"queued", event_queued},   {"start", event_start},
     {"status", event_status},   {"stop", event_stop},
     {"submit", event_submit},   {NULL, NULL}};
-static const luaL_Reg meta[] = {{"__tostring", event_tostring},
-                                {NULL, NULL}};
-static const Class class = {
-    "Event", sizeof(Event), methods, fields, meta, NULL, event_release};
+static const luaL_Reg meta[] = {{"__tostring", event_tostring}, {NULL, NULL}};
+static const Class class = {"Event", sizeof(Event), methods,      fields,
+                            meta,    NULL,          event_release};
 
 void clsh_openevent(lua_State *L) {
   clsh_newclass(L, &class);

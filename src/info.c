@@ -32,17 +32,20 @@ static const Flag svm_flags[] = {{1 << 0, "coarse_grain_buffer"},
                                  {1 << 2, "fine_grain_system"},
                                  {1 << 3, "atomics"},
                                  {0, NULL}};
-static const Flag affinity_flags[] = {
-    {1 << 0, "numa"},     {1 << 1, "l4_cache"}, {1 << 2, "l3_cache"},
-    {1 << 3, "l2_cache"}, {1 << 4, "l1_cache"}, {1 << 5, "next_partitionable"},
-    {0, NULL}};
+static const Flag affinity_flags[] = {{1 << 0, "numa"},
+                                      {1 << 1, "l4_cache"},
+                                      {1 << 2, "l3_cache"},
+                                      {1 << 3, "l2_cache"},
+                                      {1 << 4, "l1_cache"},
+                                      {1 << 5, "next_partitionable"},
+                                      {0, NULL}};
 
 /* Device types, as one word: the first bit that is set decides. */
-static const Flag device_types[] = {{CL_DEVICE_TYPE_GPU, "gpu"},
-                                    {CL_DEVICE_TYPE_ACCELERATOR,
-                                     "accelerator"},
-                                    {CL_DEVICE_TYPE_CPU, "cpu"},
-                                    {0, "other"}};
+static const Flag device_types[] = {
+    {CL_DEVICE_TYPE_GPU, "gpu"},
+    {CL_DEVICE_TYPE_ACCELERATOR, "accelerator"},
+    {CL_DEVICE_TYPE_CPU, "cpu"},
+    {0, "other"}};
 static const Flag cache_types[] = {
     {1, "read_only"}, {2, "read_write"}, {0, "none"}};
 static const Flag local_types[] = {{1, "local"}, {2, "global"}, {0, "none"}};
@@ -125,29 +128,58 @@ static void pushvalue(lua_State *L, char kind, const void *p, size_t size) {
   if (size == 4 || size == 8) /* little end first on every OpenCL host */
     memcpy(&n, p, size);
   switch (kind) {
-    case 's': pushtext(L, p, size); break;
-    case 'b': lua_pushboolean(L, n != 0); break;
-    case 'Z': pushsizes(L, p, size); break;
-    case 'x': pushhex(L, p, size); break;
-    case 'v': pushversion(L, (cl_uint)n); break;
-    case 'V': pushnameversions(L, p, size); break;
-    case 'T': pushtype(L, n); break;
-    case 'F': pushflags(L, n, fp_config); break;
-    case 'Q': pushflags(L, n, queue_flags); break;
-    case 'E': pushflags(L, n, exec_flags); break;
-    case 'S': pushflags(L, n, svm_flags); break;
-    case 'A': pushflags(L, n, affinity_flags); break;
-    case 'C': pushname(L, n, cache_types); break;
-    case 'M': pushname(L, n, local_types); break;
-    default: lua_pushinteger(L, (lua_Integer)n); break;
+  case 's':
+    pushtext(L, p, size);
+    break;
+  case 'b':
+    lua_pushboolean(L, n != 0);
+    break;
+  case 'Z':
+    pushsizes(L, p, size);
+    break;
+  case 'x':
+    pushhex(L, p, size);
+    break;
+  case 'v':
+    pushversion(L, (cl_uint)n);
+    break;
+  case 'V':
+    pushnameversions(L, p, size);
+    break;
+  case 'T':
+    pushtype(L, n);
+    break;
+  case 'F':
+    pushflags(L, n, fp_config);
+    break;
+  case 'Q':
+    pushflags(L, n, queue_flags);
+    break;
+  case 'E':
+    pushflags(L, n, exec_flags);
+    break;
+  case 'S':
+    pushflags(L, n, svm_flags);
+    break;
+  case 'A':
+    pushflags(L, n, affinity_flags);
+    break;
+  case 'C':
+    pushname(L, n, cache_types);
+    break;
+  case 'M':
+    pushname(L, n, local_types);
+    break;
+  default:
+    lua_pushinteger(L, (lua_Integer)n);
+    break;
   }
 }
 
 /* Pushes the answer to a query, or nil where the driver has none. */
 bool clsh_pushinfo(lua_State *L, Getter get, void *handle, const Info *i) {
   size_t size = 0;
-  if (get(handle, i->query, 0, NULL, &size) != CL_SUCCESS ||
-      size > MAXVALUE) {
+  if (get(handle, i->query, 0, NULL, &size) != CL_SUCCESS || size > MAXVALUE) {
     lua_pushnil(L);
     return false;
   }

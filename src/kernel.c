@@ -106,9 +106,9 @@ static void dropword(char *type, const char *word) {
 ** "const float *", "unsigned int" or "uint" for the same things.
 */
 static void parsetype(Param *p) {
-  static const char *const noise[] = {"const", "volatile", "restrict",
+  static const char *const noise[] = {"const",    "volatile",   "restrict",
                                       "__global", "__constant", "__local",
-                                      "global", "constant", "local"};
+                                      "global",   "constant",   "local"};
   char text[sizeof p->type], word[sizeof p->type];
   size_t n = 0;
   snprintf(text, sizeof text, "%s", p->type);
@@ -134,8 +134,7 @@ static void parsetype(Param *p) {
 static void getparam(const Kernel *k, cl_uint i, Param *p) {
   cl_kernel_arg_address_qualifier space = 0;
   p->known = clGetKernelArgInfo(k->handle, i, CL_KERNEL_ARG_TYPE_NAME,
-                                sizeof p->type, p->type,
-                                NULL) == CL_SUCCESS &&
+                                sizeof p->type, p->type, NULL) == CL_SUCCESS &&
              p->type[0] != '\0';
   if (clGetKernelArgInfo(k->handle, i, CL_KERNEL_ARG_NAME, sizeof p->name,
                          p->name, NULL) != CL_SUCCESS)
@@ -278,10 +277,14 @@ static int kernel_program(lua_State *L) {
  * a work-item). Each is a field of the kernel too: `k.args`.
  */
 static int kernel_info(lua_State *L) {
-  static const char *const names[] = {"name", "args", "work_group_size",
+  static const char *const names[] = {"name",
+                                      "args",
+                                      "work_group_size",
                                       "required_work_group_size",
-                                      "preferred_multiple", "local_mem_size",
-                                      "private_mem_size", NULL};
+                                      "preferred_multiple",
+                                      "local_mem_size",
+                                      "private_mem_size",
+                                      NULL};
   clsh_checkkernel(L, 1);
   lua_settop(L, 1);
   lua_newtable(L);
@@ -316,9 +319,8 @@ static int kernel_tostring(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg methods[] = {{"info", kernel_info},
-                                   {"range", clsh_kernelrange},
-                                   {NULL, NULL}};
+static const luaL_Reg methods[] = {
+    {"info", kernel_info}, {"range", clsh_kernelrange}, {NULL, NULL}};
 static const luaL_Reg fields[] = {
     {"args", kernel_args},
     {"local_mem_size", kernel_localmem},
@@ -329,10 +331,9 @@ static const luaL_Reg fields[] = {
     {"required_work_group_size", kernel_required},
     {"work_group_size", kernel_group},
     {NULL, NULL}};
-static const luaL_Reg meta[] = {{"__tostring", kernel_tostring},
-                                {NULL, NULL}};
-static const Class class = {
-    "Kernel", sizeof(Kernel), methods, fields, meta, NULL, kernel_release};
+static const luaL_Reg meta[] = {{"__tostring", kernel_tostring}, {NULL, NULL}};
+static const Class class = {"Kernel", sizeof(Kernel), methods,       fields,
+                            meta,     NULL,           kernel_release};
 
 void clsh_openkernel(lua_State *L) {
   clsh_newclass(L, &class);

@@ -35,9 +35,10 @@ static Launch *checklaunch(lua_State *L, int arg) {
 /* "64x16" */
 static const char *pushsizes(lua_State *L, const size_t *s, cl_uint n) {
   char text[80];
-  snprintf(text, sizeof text, n == 1   ? "%zu"
-                              : n == 2 ? "%zux%zu"
-                                       : "%zux%zux%zu",
+  snprintf(text, sizeof text,
+           n == 1   ? "%zu"
+           : n == 2 ? "%zux%zu"
+                    : "%zux%zux%zu",
            s[0], s[1], s[2]);
   return lua_pushstring(L, text);
 }
@@ -109,25 +110,26 @@ static void checklocal(lua_State *L, const Launch *l) {
   if (items > limits->group)
     badgroup(L, l,
              lua_pushfstring(L, "%I work-items, the device allows %I",
-                             (LUAI_UACINT)items,
-                             (LUAI_UACINT)limits->group));
+                             (LUAI_UACINT)items, (LUAI_UACINT)limits->group));
   if (items > most)
     badgroup(L, l,
-             lua_pushfstring(L, "%I work-items, this kernel allows %I on the "
-                                "device, which allows %I",
+             lua_pushfstring(L,
+                             "%I work-items, this kernel allows %I on the "
+                             "device, which allows %I",
                              (LUAI_UACINT)items, (LUAI_UACINT)most,
                              (LUAI_UACINT)limits->group));
   for (cl_uint i = 0; i < l->dims && !cut; i++)
     if (l->global[i] % l->local[i] != 0)
-      badgroup(L, l,
-               lua_pushfstring(L, "%I does not divide %I, which the device "
-                                  "wants; round the range up to %I and test "
-                                  "the index in the kernel",
-                               (LUAI_UACINT)l->local[i],
-                               (LUAI_UACINT)l->global[i],
-                               (LUAI_UACINT)((l->global[i] - 1) /
-                                                 l->local[i] * l->local[i] +
-                                             l->local[i])));
+      badgroup(
+          L, l,
+          lua_pushfstring(
+              L,
+              "%I does not divide %I, which the device "
+              "wants; round the range up to %I and test "
+              "the index in the kernel",
+              (LUAI_UACINT)l->local[i], (LUAI_UACINT)l->global[i],
+              (LUAI_UACINT)((l->global[i] - 1) / l->local[i] * l->local[i] +
+                            l->local[i])));
   checkrequired(L, l);
 }
 
@@ -144,8 +146,9 @@ static void checkglobal(lua_State *L, const Launch *l) {
     items *= l->global[i];
   }
   if (own > clsh_limits(c)->local_mem)
-    clsh_error(L, "%s: the kernel has %I bytes of local memory, the device "
-                  "%I",
+    clsh_error(L,
+               "%s: the kernel has %I bytes of local memory, the device "
+               "%I",
                clsh_kernelname(l->kernel), (LUAI_UACINT)own,
                (LUAI_UACINT)clsh_limits(c)->local_mem);
 }
@@ -173,14 +176,15 @@ int clsh_kernelrange(lua_State *L) {
   if (l->dims > clsh_limits(clsh_kernelcontext(k))->dims)
     return clsh_argerror(L, 2, "the device has %d dimensions",
                          (int)clsh_limits(clsh_kernelcontext(k))->dims);
-  if (l->haslocal &&
-      checksizes(L, 3, "local", 1, l->local) != l->dims)
-    return clsh_argerror(L, 3, "global has %d dimensions, local another "
-                               "number",
+  if (l->haslocal && checksizes(L, 3, "local", 1, l->local) != l->dims)
+    return clsh_argerror(L, 3,
+                         "global has %d dimensions, local another "
+                         "number",
                          (int)l->dims);
   if (l->hasoffset && checksizes(L, 4, "offset", 0, l->offset) != l->dims)
-    return clsh_argerror(L, 4, "global has %d dimensions, offset another "
-                               "number",
+    return clsh_argerror(L, 4,
+                         "global has %d dimensions, offset another "
+                         "number",
                          (int)l->dims);
   checkglobal(L, l);
   if (l->haslocal)
@@ -232,16 +236,16 @@ static Queue *pushqueue(lua_State *L, int launch) {
 static void launchfailed(lua_State *L, const Launch *l, cl_int err) {
   const size_t *required;
   if (err == CL_INVALID_COMMAND_QUEUE || err < -1100)
-    clsh_setlost(clsh_kernelcontext(l->kernel), err,
-                 "clEnqueueNDRangeKernel");
+    clsh_setlost(clsh_kernelcontext(l->kernel), err, "clEnqueueNDRangeKernel");
   clsh_pushnotice(L);
   const char *notice = lua_tostring(L, -1);
   clsh_fail(L, err, "clEnqueueNDRangeKernel",
             "%s: global %s, local %s; this kernel allows %I work-items in a "
             "group%s%s",
             clsh_kernelname(l->kernel), pushsizes(L, l->global, l->dims),
-            l->haslocal ? pushsizes(L, l->local, l->dims) : "left to the "
-                                                            "driver",
+            l->haslocal ? pushsizes(L, l->local, l->dims)
+                        : "left to the "
+                          "driver",
             (LUAI_UACINT)clsh_kernelgroup(l->kernel, &required),
             *notice != '\0' ? "; the driver says: " : "", notice);
 }
@@ -325,8 +329,7 @@ static int launch_tostring(lua_State *L) {
   if (l->kernel == NULL)
     return lua_pushliteral(L, "Launch"), 1;
   lua_pushfstring(L, "Launch %s over %s, local %s%s",
-                  clsh_kernelname(l->kernel),
-                  pushsizes(L, l->global, l->dims),
+                  clsh_kernelname(l->kernel), pushsizes(L, l->global, l->dims),
                   l->haslocal ? pushsizes(L, l->local, l->dims)
                               : "left to the driver",
                   l->head.closed ? " (closed)" : "");
@@ -340,11 +343,10 @@ static const luaL_Reg fields[] = {{"global", launch_global},
                                   {"localsize", launch_local},
                                   {"offset", launch_offset},
                                   {NULL, NULL}};
-static const luaL_Reg meta[] = {{"__call", launch_call},
-                                {"__tostring", launch_tostring},
-                                {NULL, NULL}};
-static const Class class = {
-    "Launch", sizeof(Launch), methods, fields, meta, NULL, launch_release};
+static const luaL_Reg meta[] = {
+    {"__call", launch_call}, {"__tostring", launch_tostring}, {NULL, NULL}};
+static const Class class = {"Launch", sizeof(Launch), methods,       fields,
+                            meta,     NULL,           launch_release};
 
 void clsh_openlaunch(lua_State *L) {
   clsh_newclass(L, &class);

@@ -128,8 +128,8 @@ static void build(lua_State *L, int program, const char *source) {
   lua_settop(L, program);
 }
 
-static const char *const build_options[] = {
-    "defines", "options", "include", "name", "context", NULL};
+static const char *const build_options[] = {"defines", "options", "include",
+                                            "name",    "context", NULL};
 
 /* Pushes the field of the options at 2, or nil. */
 static void getoption(lua_State *L, const char *name) {
@@ -170,8 +170,8 @@ static int cl_build(lua_State *L) {
       return clsh_argerror(L, 1, "a path holds no zero bytes");
     clsh_pushsource(L, source);
   }
-  lua_replace(L, 1);           /* name */
-  lua_insert(L, 3);            /* text at 3 */
+  lua_replace(L, 1); /* name */
+  lua_insert(L, 3);  /* text at 3 */
   lua_settop(L, 3);
   const char *name = lua_tostring(L, 1);
   source = lua_tolstring(L, 3, &len);
@@ -205,9 +205,9 @@ static int cl_buildbinary(lua_State *L) {
   cl_device_id d = clsh_contextdevice(clsh_pushcontext(L, 4));
   Program *p = newprogram(L, 5, name); /* at 6 */
   cl_int err, status = CL_SUCCESS;
-  p->handle = clCreateProgramWithBinary(
-      clsh_contexthandle(L, p->context), 1, &d, &len,
-      (const unsigned char **)&bytes, &status, &err);
+  p->handle =
+      clCreateProgramWithBinary(clsh_contexthandle(L, p->context), 1, &d, &len,
+                                (const unsigned char **)&bytes, &status, &err);
   if (err != CL_SUCCESS || status != CL_SUCCESS)
     return clsh_fail(L, err != CL_SUCCESS ? err : status,
                      "clCreateProgramWithBinary",
@@ -307,8 +307,9 @@ static int cl_kernel_(lua_State *L) {
   pushnames(L, checkprogram(L, 1));
   lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
   if (n != 1)
-    return clsh_error(L, "cl.kernel: the source has %d kernels; use cl.build "
-                         "and prog:kernel(name)",
+    return clsh_error(L,
+                      "cl.kernel: the source has %d kernels; use cl.build "
+                      "and prog:kernel(name)",
                       (int)n);
   lua_rawgeti(L, 2, 1);
   return pushkernel(L, lua_tostring(L, 3));
@@ -386,19 +387,19 @@ static int program_tostring(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg methods[] = {
-    {"binary", program_binary},
-    {"info", program_info},     {"kernel", program_kernel},
-    {"kernels", program_kernels}, {NULL, NULL}};
+static const luaL_Reg methods[] = {{"binary", program_binary},
+                                   {"info", program_info},
+                                   {"kernel", program_kernel},
+                                   {"kernels", program_kernels},
+                                   {NULL, NULL}};
 static const luaL_Reg fields[] = {{"context", program_context},
                                   {"log", program_log},
                                   {"options", program_options},
                                   {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__tostring", program_tostring},
                                 {NULL, NULL}};
-static const Class class = {
-    "Program", sizeof(Program), methods,        fields,
-    meta,      program_index,   program_release};
+static const Class class = {"Program", sizeof(Program), methods,        fields,
+                            meta,      program_index,   program_release};
 
 void clsh_openprogram(lua_State *L) {
   static const luaL_Reg functions[] = {{"build", cl_build},

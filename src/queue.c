@@ -72,8 +72,8 @@ static Queue *newqueue(lua_State *L, int arg, bool profiled,
   lua_pushvalue(L, arg);
   lua_setiuservalue(L, -2, 1);
   do
-    q->handle = clCreateCommandQueue(
-        clsh_contexthandle(L, c), clsh_contextdevice(c), flags, &err);
+    q->handle = clCreateCommandQueue(clsh_contexthandle(L, c),
+                                     clsh_contextdevice(c), flags, &err);
   while (clsh_retry(L, err, &tries));
   if (err == CL_INVALID_QUEUE_PROPERTIES)
     clsh_fail(L, err, "clCreateCommandQueue",
@@ -114,8 +114,8 @@ static bool optbool(lua_State *L, int arg, const char *name, bool def) {
  * Order on an out-of-order queue comes from `after` lists alone.
  */
 static int cl_queue(lua_State *L) {
-  static const char *const options[] = {"out_of_order", "profiling",
-                                        "context", NULL};
+  static const char *const options[] = {"out_of_order", "profiling", "context",
+                                        NULL};
   clsh_checkoptions(L, 1, options, "cl.queue");
   lua_settop(L, 1);
   if (lua_isnil(L, 1))
@@ -144,11 +144,10 @@ static int enqueuemark(lua_State *L, bool barrier) {
   cl_command_queue handle = clsh_queuehandle(L, q);
   clsh_checkafter(L, 3, q->context, &after);
   const cl_event *list = after.n > 0 ? after.list : NULL;
-  cl_int err =
-      barrier ? clEnqueueBarrierWithWaitList(handle, after.n, list,
-                                             clsh_eventslot(e))
-              : clEnqueueMarkerWithWaitList(handle, after.n, list,
-                                            clsh_eventslot(e));
+  cl_int err = barrier ? clEnqueueBarrierWithWaitList(handle, after.n, list,
+                                                      clsh_eventslot(e))
+                       : clEnqueueMarkerWithWaitList(handle, after.n, list,
+                                                     clsh_eventslot(e));
   clsh_checkcommand(L, q->context, err,
                     barrier ? "clEnqueueBarrierWithWaitList"
                             : "clEnqueueMarkerWithWaitList");
@@ -175,8 +174,7 @@ static int queue_barrier(lua_State *L) {
  */
 static int queue_flush(lua_State *L) {
   Queue *q = clsh_checkqueue(L, 1);
-  clsh_checkcommand(L, q->context, clFlush(clsh_queuehandle(L, q)),
-                    "clFlush");
+  clsh_checkcommand(L, q->context, clFlush(clsh_queuehandle(L, q)), "clFlush");
   lua_settop(L, 1);
   return 1;
 }
@@ -232,10 +230,9 @@ static int queue_info(lua_State *L) {
 
 static int queue_tostring(lua_State *L) {
   Queue *q = clsh_anyobject(L, 1, &class);
-  lua_pushfstring(L, "Queue %s%s%s",
-                  q->out_of_order ? "out of order" : "in order",
-                  q->profiled ? ", profiled" : "",
-                  q->head.closed ? " (closed)" : "");
+  lua_pushfstring(
+      L, "Queue %s%s%s", q->out_of_order ? "out of order" : "in order",
+      q->profiled ? ", profiled" : "", q->head.closed ? " (closed)" : "");
   return 1;
 }
 
@@ -247,10 +244,9 @@ static const luaL_Reg fields[] = {{"context", queue_context},
                                   {"out_of_order", queue_outoforder},
                                   {"profiling", queue_profiling},
                                   {NULL, NULL}};
-static const luaL_Reg meta[] = {{"__tostring", queue_tostring},
-                                {NULL, NULL}};
-static const Class class = {
-    "Queue", sizeof(Queue), methods, fields, meta, NULL, queue_release};
+static const luaL_Reg meta[] = {{"__tostring", queue_tostring}, {NULL, NULL}};
+static const Class class = {"Queue", sizeof(Queue), methods,      fields,
+                            meta,    NULL,          queue_release};
 
 void clsh_openqueue(lua_State *L) {
   static const luaL_Reg functions[] = {{"queue", cl_queue}, {NULL, NULL}};

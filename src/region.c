@@ -123,8 +123,8 @@ void clsh_checkregion(lua_State *L, const Buffer *b, int opts, Region *r) {
 }
 
 /* The part of `d` that takes a copy of region `r`: option `to`. */
-void clsh_checktarget(lua_State *L, const Buffer *d, int opts,
-                      const Region *r, Region *to) {
+void clsh_checktarget(lua_State *L, const Buffer *d, int opts, const Region *r,
+                      Region *to) {
   size_t row = 1, col = 1;
   int type = clsh_pushoption(L, opts, "to");
   if (type == LUA_TNUMBER) {

@@ -76,11 +76,9 @@ static cl_int enqueue(bool write, const Mode *m, cl_mem mem, const Region *r,
   size_t region[3] = {r->width, r->rows, 1};
   if (r->rows == 1)
     return write ? clEnqueueWriteBuffer(m->handle, mem, CL_FALSE, r->offset,
-                                        r->width, host, m->list.n, list,
-                                        slot)
+                                        r->width, host, m->list.n, list, slot)
                  : clEnqueueReadBuffer(m->handle, mem, CL_FALSE, r->offset,
-                                       r->width, host, m->list.n, list,
-                                       slot);
+                                       r->width, host, m->list.n, list, slot);
   return write ? clEnqueueWriteBufferRect(m->handle, mem, CL_FALSE, b, h,
                                           region, r->pitch, 0, r->width, 0,
                                           host, m->list.n, list, slot)
@@ -112,9 +110,11 @@ static void transfer(lua_State *L, bool write, Buffer *b, const Region *r,
   if (block == NULL || block->data == NULL)
     clsh_error(L, "the memory of this Array is no longer mapped");
   clsh_pinblock(e, block);
-  endtransfer(L, b, m,
-              enqueue(write, m, b->handle, r, block->data, clsh_eventslot(e)),
-              write ? "clEnqueueWriteBuffer" : "clEnqueueReadBuffer");
+  endtransfer(
+      L, b, m, enqueue(write, m, b->handle, r, block->data, clsh_eventslot(e)),
+      write ? r->rows > 1 ? "clEnqueueWriteBufferRect" : "clEnqueueWriteBuffer"
+      : r->rows > 1 ? "clEnqueueReadBufferRect"
+                    : "clEnqueueReadBuffer");
 }
 
 static const char *const moveoptions[] = {"queue", "async", "after", "first",
@@ -150,8 +150,7 @@ int clsh_bufferread(lua_State *L) {
 }
 
 /* Makes the value at `src` an Array of the region's type and shape. */
-static void toarray(lua_State *L, const Buffer *b, const Region *r,
-                    int src) {
+static void toarray(lua_State *L, const Buffer *b, const Region *r, int src) {
   if (clsh_testarray(L, src) != NULL)
     return;
   Array *a = clsh_newarray(L, b->type, &r->shape);
@@ -181,7 +180,7 @@ int clsh_bufferwrite(lua_State *L) {
 /* Sets all of the new buffer at `buf` to the value at `init`. */
 void clsh_writeinit(lua_State *L, int buf, int init) {
   lua_pushcfunction(L, lua_type(L, init) == LUA_TNUMBER ? clsh_bufferfill
-                                                         : clsh_bufferwrite);
+                                                        : clsh_bufferwrite);
   lua_pushvalue(L, buf);
   lua_pushvalue(L, init);
   lua_call(L, 2, 0);
@@ -193,8 +192,8 @@ void clsh_writeinit(lua_State *L, int buf, int init) {
  * async, after.
  */
 int clsh_bufferfill(lua_State *L) {
-  static const char *const names[] = {"queue", "async", "after", "first",
-                                      "count", NULL};
+  static const char *const names[] = {"queue", "async", "after",
+                                      "first", "count", NULL};
   char pattern[128];
   Region r;
   Mode m;
@@ -206,9 +205,8 @@ int clsh_bufferfill(lua_State *L) {
   checkmode(L, b, 3, names, &m);
   clsh_checkelements(L, b, 3, &r);
   Event *e = begin(L, b, &m);
-  cl_int err = clEnqueueFillBuffer(m.handle, b->handle, pattern,
-                                   b->type->size, r.offset, r.width,
-                                   m.list.n, waitlist(&m),
+  cl_int err = clEnqueueFillBuffer(m.handle, b->handle, pattern, b->type->size,
+                                   r.offset, r.width, m.list.n, waitlist(&m),
                                    clsh_eventslot(e));
   endtransfer(L, b, &m, err, "clEnqueueFillBuffer");
   return 1;
@@ -226,8 +224,7 @@ int clsh_bufferoverlaps(lua_State *L) {
 }
 
 static cl_int enqueuecopy(const Mode *m, const Buffer *b, const Region *r,
-                          const Buffer *d, const Region *to,
-                          cl_event *slot) {
+                          const Buffer *d, const Region *to, cl_event *slot) {
   if (r->rows == 1 && to->rows == 1)
     return clEnqueueCopyBuffer(m->handle, b->handle, d->handle, r->offset,
                                to->offset, r->width, m->list.n, waitlist(m),
@@ -240,8 +237,8 @@ static cl_int enqueuecopy(const Mode *m, const Buffer *b, const Region *r,
   size_t dest[3] = {to->offset % dp, to->offset / dp, 0};
   size_t region[3] = {width, rows, 1};
   return clEnqueueCopyBufferRect(m->handle, b->handle, d->handle, from, dest,
-                                 region, sp, 0, dp, 0, m->list.n,
-                                 waitlist(m), slot);
+                                 region, sp, 0, dp, 0, m->list.n, waitlist(m),
+                                 slot);
 }
 
 /** Buffer:copy(dst [, opts]) -> Event
@@ -251,17 +248,15 @@ static cl_int enqueuecopy(const Mode *m, const Buffer *b, const Region *r,
  * rectangles of matrices; queue, async, after.
  */
 int clsh_buffercopy(lua_State *L) {
-  static const char *const names[] = {"queue", "async", "after", "first",
-                                      "count", "from",  "size",  "to",
-                                      NULL};
+  static const char *const names[] = {
+      "queue", "async", "after", "first", "count", "from", "size", "to", NULL};
   Region r, to;
   Mode m;
   Buffer *b = clsh_checkbuffer(L, 1);
   Buffer *d = clsh_checkbuffer(L, 2);
   lua_settop(L, 3);
   if (b->type != d->type)
-    return clsh_error(L, "copy: from %s to %s", b->type->name,
-                      d->type->name);
+    return clsh_error(L, "copy: from %s to %s", b->type->name, d->type->name);
   if (b->context != d->context)
     return clsh_error(L, "copy: Buffers of different contexts; go through "
                          "the host with dst:write(src:read())");
@@ -275,7 +270,9 @@ int clsh_buffercopy(lua_State *L) {
   if (d->head.closed)
     return clsh_error(L, "the target Buffer is closed");
   cl_int err = enqueuecopy(&m, b, &r, d, &to, clsh_eventslot(e));
-  endtransfer(L, b, &m, err, "clEnqueueCopyBuffer");
+  endtransfer(L, b, &m, err,
+              r.rows > 1 || to.rows > 1 ? "clEnqueueCopyBufferRect"
+                                        : "clEnqueueCopyBuffer");
   return 1;
 }
 
@@ -323,8 +320,7 @@ static Block *newmapping(lua_State *L, const Buffer *b, const Mode *m,
  */
 int clsh_buffermap(lua_State *L) {
   static const char *const modes[] = {"read_write", "read", "write", NULL};
-  static const cl_map_flags flags[] = {CL_MAP_READ | CL_MAP_WRITE,
-                                       CL_MAP_READ,
+  static const cl_map_flags flags[] = {CL_MAP_READ | CL_MAP_WRITE, CL_MAP_READ,
                                        CL_MAP_WRITE_INVALIDATE_REGION};
   static const char *const names[] = {"queue", "after", "first", "count",
                                       NULL};
@@ -374,8 +370,9 @@ int clsh_bufferunmap(lua_State *L) {
   if (k->free != unmapblock || k->cookie[0] != b->handle)
     return clsh_argerror(L, 2, "this Array is no mapping of the Buffer");
   if (k->refs > 1)
-    return clsh_argerror(L, 2, "the mapping is still in use, by an Array of "
-                               "another shape or by a transfer");
+    return clsh_argerror(L, 2,
+                         "the mapping is still in use, by an Array of "
+                         "another shape or by a transfer");
   u.slot = clsh_eventslot(e);
   k->cookie[2] = &u;
   clsh_closeobject((Object *)a);

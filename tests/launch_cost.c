@@ -54,8 +54,7 @@ static double round_(cl_command_queue q, cl_kernel k, cl_mem x, cl_mem y,
     clSetKernelArg(k, 0, sizeof a, &a);
     clSetKernelArg(k, 1, sizeof x, &x);
     clSetKernelArg(k, 2, sizeof y, &y);
-    check(clEnqueueNDRangeKernel(q, k, 1, NULL, &global, &global, 0, NULL,
-                                 &e),
+    check(clEnqueueNDRangeKernel(q, k, 1, NULL, &global, &global, 0, NULL, &e),
           "clEnqueueNDRangeKernel");
     clReleaseEvent(e);
   }
@@ -69,9 +68,9 @@ int main(int argc, char **argv) {
   int launches = argc > 2 ? atoi(argv[2]) : 1000;
   bool cpu = argc > 3 && strcmp(argv[3], "cpu") == 0;
   cl_int err;
-  cl_device_id d =
-      finddevice(cpu ? CL_DEVICE_TYPE_CPU
-                     : argc > 3 ? CL_DEVICE_TYPE_GPU : CL_DEVICE_TYPE_ALL);
+  cl_device_id d = finddevice(cpu        ? CL_DEVICE_TYPE_CPU
+                              : argc > 3 ? CL_DEVICE_TYPE_GPU
+                                         : CL_DEVICE_TYPE_ALL);
   cl_context c = clCreateContext(NULL, 1, &d, NULL, NULL, &err);
   check(err, "clCreateContext");
   cl_command_queue q =

@@ -1,0 +1,242 @@
+-- buffer.lua - buffers and what moves data: init values, views, transfers,
+-- rectangles, copies, mapping.
+-- SPDX-License-Identifier: MIT
+local t = require "t"
+local cl = require "cl"
+
+t.device()
+t.keeps("Context", "Queue")
+
+local function numbers(n)
+  return cl.buffer("int", n, function(i) return i end)
+end
+
+t.test("types, shapes and init values", function()
+  for _, type in ipairs{"char", "uchar", "short", "ushort", "int", "uint",
+      "long", "ulong", "half", "float", "double"} do
+    local b <close> = cl.buffer(type, {3, 5}, 7)
+    t.eq({b.type, #b, b.rows, b.cols, b.ld}, {type, 15, 3, 5, 5})
+    t.eq(b.bytes, 15 * cl.typesize(type))
+    t.near(b:read():at(3, 5), 7)
+  end
+  local v <close> = cl.buffer("float4", 2, {{1, 2, 3, 4}, {5, 6, 7, 8}})
+  t.eq(v:read():table(), {{1, 2, 3, 4}, {5, 6, 7, 8}})
+  local m <close> = cl.buffer("float", {2, 2}, {{1, 2}, {3, 4}})
+  t.eq(m:read():table(), {{1, 2}, {3, 4}})
+  local f <close> = cl.buffer("int", {2, 3}, function(i, j)
+    return 10 * i + j
+  end)
+  t.eq(f:read():table(), {{11, 12, 13}, {21, 22, 23}})
+  local a <close> = cl.array("float", 4):fill(2)
+  local c <close> = cl.buffer("float", 4, a)
+  t.ok(c:read():equal(a))
+  t.eq(tostring(m), "Buffer float[2][2]")
+  t.eq(m:info().ld, 2)
+end)
+
+t.test("a leading dimension leaves gaps alone", function()
+  local b <close> = cl.buffer("float", {3, 5}, nil, {ld = 8})
+  b:fill(-1)
+  t.eq({b.ld, b.bytes, #b}, {8, 3 * 8 * 4, 15})
+  b:write(function(i, j) return 10 * i + j end)
+  t.eq(b:read():table()[3], {31, 32, 33, 34, 35})
+  local all <close> = b:map("read")
+  t.eq(all.shape, {3, 8})
+  t.eq(all:table()[1], {11, 12, 13, 14, 15, -1, -1, -1})
+  all:close()
+  t.raises(function() cl.buffer("float", {3, 5}, 0, {ld = 4}) end,
+    "4 is less than the 5 columns")
+  t.raises(function() cl.buffer("float", 5, 0, {ld = 8}) end,
+    "two dimensions")
+  t.raises(function()
+    cl.buffer("float", {1 << 30, 2}, 0, {ld = 1 << 60})
+  end, "too")
+end)
+
+t.test("parts", function()
+  local b <close> = numbers(100)
+  t.eq(b:read{first = 11, count = 3}:table(), {11, 12, 13})
+  b:write({-1, -2}, {first = 99, count = 2})
+  t.eq(b:read{first = 98}:table(), {98, -1, -2})
+  b:fill(0, {first = 1, count = 2})
+  t.eq(b:read{first = 1, count = 3}:table(), {0, 0, 3})
+  for _, part in ipairs{{first = 101}, {first = 100, count = 2},
+      {count = 101}, {first = math.maxinteger},
+      {first = 2, count = math.maxinteger}} do
+    t.raises(function() b:read(part) end, "leave")
+    t.raises(function() b:fill(0, part) end, "leave")
+  end
+  for _, part in ipairs{{first = 0}, {first = -1}, {count = 0},
+      {first = 1.5}, {first = "1"}} do
+    t.raises(function() b:read(part) end, "a whole number from 1 up")
+  end
+end)
+
+t.test("rectangles", function()
+  local b <close> = cl.buffer("int", {4, 6}, function(i, j)
+    return 10 * i + j
+  end, {ld = 9})
+  t.eq(b:read{from = {2, 3}, size = {2, 3}}:table(),
+    {{23, 24, 25}, {33, 34, 35}})
+  t.eq(b:read{from = {4, 5}}:table(), {{45, 46}})
+  b:write({{0, 0}, {0, 0}}, {from = {1, 1}, size = {2, 2}})
+  t.eq(b:read():table()[2], {0, 0, 23, 24, 25, 26})
+  t.raises(function() b:read{from = {4, 6}, size = {1, 2}} end, "leaves")
+  t.raises(function() b:read{from = {5, 1}, size = {1, 1}} end, "leaves")
+  t.raises(function()
+    b:read{from = {1, 1}, size = {math.maxinteger, math.maxinteger}}
+  end, "leaves")
+  t.raises(function() b:read{from = {1}} end, "a list of two numbers")
+  t.raises(function() b:read{from = {1, 1}, first = 1} end, "two different")
+end)
+
+t.test("copies on the device", function()
+  local a <close> = numbers(100)
+  local b <close> = cl.buffer("int", 100, 0)
+  a:copy(b)
+  t.ok(b:read():equal(a:read()))
+  a:copy(b, {first = 1, count = 3, to = 98})
+  t.eq(b:read{first = 97}:table(), {97, 1, 2, 3})
+  local m <close> = cl.buffer("int", {3, 4}, function(i, j)
+    return 10 * i + j
+  end, {ld = 7})
+  local n <close> = cl.buffer("int", {5, 5}, 0)
+  m:copy(n, {from = {2, 2}, size = {2, 3}, to = {4, 3}})
+  t.eq(n:read():table()[5], {0, 0, 32, 33, 34})
+  local whole <close> = cl.buffer("int", {3, 4}, 0)
+  m:copy(whole)
+  t.eq(whole:read():table()[3], {31, 32, 33, 34})
+  t.raises(function() a:copy(a, {first = 1, count = 50, to = 50}) end,
+    "CL_MEM_COPY_OVERLAP")
+  a:copy(a, {first = 1, count = 50, to = 51})
+  t.eq(a:read()[100], 50)
+  t.raises(function() a:copy(cl.buffer("float", 100)) end, "int to float")
+  t.raises(function() a:copy(b, {to = 2}) end, "leave")
+  t.raises(function() a:copy(5) end, "Buffer expected")
+end)
+
+t.test("views share memory", function()
+  local b <close> = numbers(4096)
+  local step = cl.device().mem_base_addr_align // 8 // 4
+  local v = b:view(step + 1, step + 10)
+  t.eq({#v, v.offset, v.type}, {10, step * 4, "int"})
+  t.eq(v:read()[1], step + 1)
+  v:fill(-5)
+  t.eq(b:read()[step + 10], -5)
+  t.eq(b:overlaps(v), true)
+  local w <close> = b:view(1, step)
+  t.eq(w:overlaps(v), false)
+  t.raises(function() b:view(2, 5) end, "nearest: 1 or " .. step + 1)
+  t.raises(function() b:view(4000, 4097) end, "leaves the elements 1..4096")
+  t.raises(function() b:view(5, 4) end, "leaves")
+  local keeps = cl.buffer("int", 64, 3):view(1, 8)
+  collectgarbage()
+  collectgarbage()
+  t.eq(keeps:read()[8], 3, "the view keeps its buffer")
+  v:close()
+  keeps:close()
+end)
+
+t.test("mapping", function()
+  for _, host in ipairs{false, true} do
+    local b <close> = cl.buffer("int", 1000, 1, {host = host})
+    local m = b:map()
+    m[1000] = 77
+    t.eq(b:unmap(m).command, "unmap")
+    t.eq(m.closed, true)
+    t.eq(b:read()[1000], 77)
+    local part <close> = b:map("write", {first = 10, count = 5})
+    t.eq(#part, 5)
+    part:fill(9)
+    part:close()
+    t.eq(b:read()[14], 9)
+    local left = b:map("read")
+    b:close() -- before the mapping
+    left:close()
+  end
+  local b <close> = cl.buffer("int", 10, 1)
+  t.raises(function() b:map "readonly" end, "none of read_write, read")
+  t.raises(function() b:unmap(cl.array("int", 10)) end, "no mapping")
+end)
+
+t.test("asynchronous transfers keep their memory", function()
+  local b <close> = cl.buffer("float", 1 << 20, 0)
+  for i = 1, 20 do
+    local h = cl.array("float", 1 << 20):fill(i)
+    b:write(h, {async = true})
+    h:close()
+    b:write(cl.array("float", 1 << 20):fill(-i), {async = true})
+    collectgarbage()
+  end
+  t.eq(b:read()[1 << 20], -20)
+  local h, ev = b:read(nil, {async = true})
+  ev:wait()
+  t.eq(h[1], -20)
+end)
+
+t.test("what does not fit", function()
+  local b <close> = cl.buffer("float", 10, 0)
+  t.raises(function() b:write(cl.array("float", 11)) end,
+    "has 10 elements, the Array 11")
+  t.raises(function() b:write(cl.array("int", 10)) end, "h:convert")
+  t.raises(function() b:read(cl.array("float", 9)) end, "the Array 9")
+  t.raises(function() b:write({1, 2, 3}) end)
+  t.raises(function() b:fill("x") end, "number expected")
+  t.raises(function() b:read(nil, {asynch = true}) end, "unknown option")
+  t.raises(function() cl.buffer("flaot", 1) end, "did you mean 'float'?")
+  t.raises(function() cl.buffer("float", 0) end, "positive")
+  t.raises(function() cl.buffer("float", -1) end, "positive")
+  t.raises(function() cl.buffer("float", {2, 0}) end, "positive")
+  t.raises(function() cl.buffer("float", {}) end)
+  t.raises(function() cl.buffer("float", 1 << 62) end)
+  t.raises(function() cl.buffer("float", math.maxinteger) end)
+  local e = t.raises(function()
+    cl.buffer("char", cl.device().max_mem_alloc_size + 1)
+  end, "CL_INVALID_BUFFER_SIZE", "the device allows")
+  t.eq(e.code, -61)
+  t.eq(e.name, "CL_INVALID_BUFFER_SIZE")
+  t.eq(e.call, "clCreateBuffer")
+  t.raises(function() cl.buffer("uchar", 1, 300) end, "300 does not fit")
+  t.raises(function() cl.buffer("int", 1, 3.5) end, "3.5")
+  t.raises(function() cl.buffer("int", 2, {1, 2, 3}) end)
+  t.raises(function() cl.buffer("int", 1, function() error "mine" end) end,
+    "mine")
+  t.eq(b:read()[10], 0)
+end)
+
+t.test("an allocation over the device's memory", function()
+  local device, list = cl.device(), {}
+  local each = math.min(device.max_mem_alloc_size,
+    device.global_mem_size // 3)
+  local e = t.raises(function()
+    for i = 1, 2 + device.global_mem_size // each do
+      list[i] = cl.buffer("char", each)
+    end
+  end, "CL_MEM_OBJECT_ALLOCATION_FAILURE")
+  t.eq(e.code, -4)
+  t.ok(tostring(e):find "are in buffers already")
+  for _, b in ipairs(list) do
+    b:close()
+  end
+  for _ = 1, 2 + device.global_mem_size // each do
+    cl.buffer("char", each) -- dropped at once: collected at need
+  end
+end)
+
+t.test("use after close", function()
+  local b = cl.buffer("float", 10, 0)
+  local v = b:view(1, 4)
+  b:close()
+  b:close()
+  t.eq(b.closed, true)
+  t.eq(tostring(b), "Buffer float[10] (closed)")
+  for _, name in ipairs{"read", "write", "fill", "copy", "map", "view",
+      "info"} do
+    t.raises(function() b[name](b, 1, 2) end, "closed")
+  end
+  t.raises(function() return b.type end, "closed")
+  t.eq(v:read()[4], 0, "OpenCL keeps the memory for the view")
+  v:close()
+end)
+
+t.done()

@@ -1,0 +1,140 @@
+-- device.lua - devices, contexts and queues: what they tell, how one is
+-- chosen, and how they end.
+-- SPDX-License-Identifier: MIT
+local t = require "t"
+local cl = require "cl"
+
+local device = t.device()
+t.keeps("Context", "Queue")
+
+t.test("the list of devices", function()
+  local list = cl.devices()
+  t.ok(#list >= 1)
+  local rank = {gpu = 1, accelerator = 2, cpu = 3, other = 4}
+  for i, d in ipairs(list) do
+    t.eq(d.index, i)
+    t.ok(i == 1 or rank[list[i - 1].type] <= rank[d.type], "order of types")
+    t.ok(#d.name > 0 and #d.platform > 0 and #d.version > 0)
+  end
+  t.ok(cl.devices()[1] == list[1], "the same device is equal to itself")
+  t.ok(#cl.platforms() >= 1 and #cl.platforms()[1].name > 0)
+end)
+
+t.test("everything that a device tells", function()
+  local info = device:info()
+  for _, name in ipairs{"name", "vendor", "version", "driver_version",
+      "extensions", "max_compute_units", "max_work_group_size",
+      "global_mem_size", "local_mem_size", "max_mem_alloc_size",
+      "max_constant_buffer_size", "mem_base_addr_align", "type"} do
+    t.ok(info[name] ~= nil, name)
+    t.eq(device[name], info[name], name)
+  end
+  t.eq(device.compute_units, info.max_compute_units)
+  t.eq(#info.max_work_item_sizes, info.max_work_item_dimensions)
+  t.eq(device.no_such_info, nil)
+  t.eq(device:has "cl_khr", false, "part of a word is no extension")
+  for word in device.extensions:gmatch("%S+") do
+    t.ok(device:has(word), word)
+  end
+  t.ok(tostring(device):find(device.name, 1, true))
+end)
+
+t.test("choosing a device", function()
+  t.ok(cl.use(device) == device)
+  t.ok(cl.use(tostring(device.index)) == device)
+  t.ok(cl.use(device.type).type == device.type)
+  t.raises(function() cl.use "no such device" end, "no device matches",
+    "there are:", device.name)
+  t.raises(function() cl.use "0" end, "no device matches")
+  t.raises(function() cl.use(99) end, "no device matches")
+  t.raises(function() cl.use(nil) end)
+  t.raises(function() cl.use "" end, "no device matches")
+  t.ok(cl.use(device) == device, "the session goes on")
+end)
+
+t.test("contexts", function()
+  local c = cl.context()
+  t.ok(rawequal(c, cl.context()), "one for each device")
+  t.ok(rawequal(c, cl.context(device)))
+  t.ok(c.device == device)
+  t.eq(c:info().device, device.name)
+  t.eq(c.used, 0)
+  local b <close> = cl.buffer("float", 10, 1, {context = c})
+  t.eq(c.used, 40)
+  t.ok(rawequal(b.context, c))
+  b:close()
+  t.eq(c.used, 0)
+  local left <close> = cl.buffer("float", 10, 1)
+  c:close()
+  c:close()
+  t.eq(c.closed, true)
+  t.raises(function() return c.queue end, "closed")
+  t.raises(function() left:read() end, "closed")
+  t.raises(function() cl.buffer("float", 1, 0, {context = c}) end, "closed")
+  t.raises(function() cl.context(5) end, "Device expected")
+  t.ok(not rawequal(c, cl.context()), "the next need opens a new one")
+end)
+
+t.test("queues", function()
+  local q <close> = cl.queue()
+  t.eq(q.profiling, true)
+  t.eq(q.out_of_order, false)
+  local plain <close> = cl.queue{profiling = false}
+  local b <close> = cl.buffer("float", 16, 0)
+  local ev = b:fill(2, {queue = plain})
+  t.raises(function() return ev.ms end, "not profiled")
+  t.eq(b:read({queue = q})[16], 2.0)
+  t.ok(rawequal(q:flush(), q) and rawequal(q:finish(), q))
+  t.eq(q:info().device, device.name)
+  t.raises(function() cl.queue{out_of_ordr = true} end,
+    "did you mean 'out_of_order'?")
+  t.raises(function() cl.queue(3) end, "table of options")
+  q:close()
+  q:close()
+  t.raises(function() q:finish() end, "closed")
+  t.raises(function() b:fill(1, {queue = q}) end, "closed")
+end)
+
+t.test("order by events on an out-of-order queue", function()
+  local q <close> = cl.queue{out_of_order = true}
+  local b <close> = cl.buffer("int", 1000, 0)
+  local opts = {queue = q, async = true}
+  local last = b:fill(0, opts)
+  for i = 1, 50 do
+    last = b:fill(i, {queue = q, async = true, after = {last}})
+  end
+  local h = b:read{queue = q, after = last}
+  t.eq(h[1], 50)
+  t.eq(h[1000], 50)
+  local m = q:marker{after = {last}}
+  t.eq(m:wait().status, "complete")
+  t.eq(q:barrier():wait().command, "barrier")
+  t.raises(function() q:marker{after = 3} end, "Event or list of Events")
+  t.raises(function() q:marker{after = {m, "x"}} end, "got string")
+  t.raises(function() q:marker{befor = m} end, "unknown option")
+end)
+
+t.test("events", function()
+  local b <close> = cl.buffer("float", 1 << 16, 1)
+  local ev = b:fill(3, {async = true})
+  ev:wait()
+  t.eq(ev.status, "complete")
+  t.eq(ev.command, "fill")
+  t.ok(ev.queued <= ev.submit and ev.submit <= ev.start
+    and ev.start <= ev.stop, "stamps in order")
+  t.near(ev.ms, (ev.stop - ev.start) / 1e6)
+  if ev.ms > 0 then
+    t.near(ev:gbs(1e6), 1 / ev.ms)
+    t.near(ev:gflops(1e6), 1 / ev.ms)
+  end
+  t.eq(math.type(ev.start), "integer")
+  t.eq(ev:info().status, "complete")
+  t.ok(tostring(ev):find("fill"))
+  ev:close()
+  ev:close()
+  t.raises(function() return ev.ms end, "closed")
+  t.raises(function() ev:wait() end, "closed")
+  t.raises(function() b:fill(1, {after = ev}) end, "closed Event")
+end)
+
+t.done()

@@ -1,0 +1,392 @@
+/*
+** faultlayer.c - an OpenCL layer that makes calls fail and counts objects.
+** Loaded by OPENCL_LAYERS=build/tests/faultlayer.so. CLFAULT holds faults,
+** NAME:N:CODE[:sticky], separated by commas: the N-th call of the OpenCL
+** function NAME ("*": of any but releases) gives CODE; sticky: each later
+** one too. Three names stand for the N-th Event made: "status" ends it with
+** CODE, "pending" never ends it, "backwards" has it end before it starts.
+** At the end it prints, to standard error, how many objects of each kind
+** were made but not released, and how many faults there were.
+** SPDX-License-Identifier: MIT
+*/
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl_layer.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAXFAULTS 8
+#define MAXMARKED 4096
+
+enum { CONTEXT, QUEUE, BUFFER, PROGRAM, KERNEL, EVENT, KINDS };
+
+typedef struct Fault {
+  char name[40];
+  long at; /* which call; 0: no fault */
+  long calls;
+  cl_int code;
+  bool sticky;
+} Fault;
+
+/* Events that a fault is about; a released one is forgotten. */
+typedef struct Marked {
+  cl_event event;
+  const Fault *fault;
+} Marked;
+
+static const cl_icd_dispatch *next;
+static cl_icd_dispatch own;
+static Fault faults[MAXFAULTS];
+static int nfaults, nmarked;
+static Marked marked[MAXMARKED];
+static long fired, made[KINDS], released[KINDS];
+
+long clfault_open(void);
+
+/* How many objects are made but not released, for tests/memfail.c. */
+long clfault_open(void) {
+  long n = 0;
+  for (int i = 0; i < KINDS; i++)
+    n += made[i] - released[i];
+  return n;
+}
+
+/* Whether this call of `name` shall fail, with which code. */
+static bool fails(const char *name, cl_int *code) {
+  for (int i = 0; i < nfaults; i++) {
+    Fault *f = &faults[i];
+    if (strcmp(f->name, name) != 0 && strcmp(f->name, "*") != 0)
+      continue;
+    f->calls++;
+    if (f->calls == f->at || (f->sticky && f->calls > f->at)) {
+      *code = f->code;
+      fired++;
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool ofevents(const Fault *f) {
+  return strcmp(f->name, "status") == 0 || strcmp(f->name, "pending") == 0 ||
+         strcmp(f->name, "backwards") == 0;
+}
+
+static void newevent(cl_event event) {
+  made[EVENT]++;
+  for (int i = 0; i < nfaults; i++) {
+    Fault *f = &faults[i];
+    if (!ofevents(f))
+      continue;
+    f->calls++;
+    if ((f->calls == f->at || (f->sticky && f->calls > f->at)) &&
+        nmarked < MAXMARKED) {
+      marked[nmarked++] = (Marked){event, f};
+      fired++;
+    }
+  }
+}
+
+static const Fault *faultof(cl_event event, const char *name) {
+  for (int i = 0; i < nmarked; i++)
+    if (marked[i].event == event && strcmp(marked[i].fault->name, name) == 0)
+      return marked[i].fault;
+  return NULL;
+}
+
+/* PARAMS and ARGS are in parentheses. */
+#define CALL(name, PARAMS, ARGS)                                              \
+  static cl_int CL_API_CALL my_##name PARAMS {                                \
+    cl_int code;                                                              \
+    if (fails(#name, &code))                                                  \
+      return code;                                                            \
+    return next->name ARGS;                                                   \
+  }
+#define NEW(type, kind, name, PARAMS, ARGS)                                   \
+  static type CL_API_CALL my_##name PARAMS {                                  \
+    cl_int code;                                                              \
+    if (fails(#name, &code)) {                                                \
+      if (err != NULL)                                                        \
+        *err = code;                                                          \
+      return NULL;                                                            \
+    }                                                                         \
+    type made_one = next->name ARGS;                                          \
+    made[kind] += made_one != NULL;                                           \
+    return made_one;                                                          \
+  }
+#define ENQUEUE(name, PARAMS, ARGS)                                           \
+  static cl_int CL_API_CALL my_##name PARAMS {                                \
+    cl_int code;                                                              \
+    if (fails(#name, &code))                                                  \
+      return code;                                                            \
+    code = next->name ARGS;                                                   \
+    if (code == CL_SUCCESS && event != NULL)                                  \
+      newevent(*event);                                                       \
+    return code;                                                              \
+  }
+#define COUNT(kind, table, name, type)                                        \
+  static cl_int CL_API_CALL my_##name(type o) {                               \
+    table[kind]++;                                                            \
+    return next->name(o);                                                     \
+  }
+#define WAIT cl_uint n, const cl_event *list, cl_event *event
+
+CALL(clGetPlatformIDs, (cl_uint n, cl_platform_id *p, cl_uint *r), (n, p, r))
+CALL(clGetPlatformInfo,
+     (cl_platform_id o, cl_platform_info q, size_t n, void *p, size_t *r),
+     (o, q, n, p, r))
+CALL(clGetDeviceIDs,
+     (cl_platform_id o, cl_device_type t, cl_uint n, cl_device_id *p,
+      cl_uint *r),
+     (o, t, n, p, r))
+CALL(clGetDeviceInfo,
+     (cl_device_id o, cl_device_info q, size_t n, void *p, size_t *r),
+     (o, q, n, p, r))
+CALL(clBuildProgram,
+     (cl_program o, cl_uint n, const cl_device_id *d, const char *options,
+      void(CL_CALLBACK *f)(cl_program, void *), void *p),
+     (o, n, d, options, f, p))
+CALL(clGetProgramInfo,
+     (cl_program o, cl_program_info q, size_t n, void *p, size_t *r),
+     (o, q, n, p, r))
+CALL(clGetProgramBuildInfo,
+     (cl_program o, cl_device_id d, cl_program_build_info q, size_t n, void *p,
+      size_t *r),
+     (o, d, q, n, p, r))
+CALL(clSetKernelArg, (cl_kernel o, cl_uint i, size_t n, const void *p),
+     (o, i, n, p))
+CALL(clGetKernelInfo,
+     (cl_kernel o, cl_kernel_info q, size_t n, void *p, size_t *r),
+     (o, q, n, p, r))
+CALL(clGetKernelArgInfo,
+     (cl_kernel o, cl_uint i, cl_kernel_arg_info q, size_t n, void *p,
+      size_t *r),
+     (o, i, q, n, p, r))
+CALL(clGetKernelWorkGroupInfo,
+     (cl_kernel o, cl_device_id d, cl_kernel_work_group_info q, size_t n,
+      void *p, size_t *r),
+     (o, d, q, n, p, r))
+CALL(clFlush, (cl_command_queue o), (o))
+CALL(clFinish, (cl_command_queue o), (o))
+
+NEW(cl_context, CONTEXT, clCreateContext,
+    (const cl_context_properties *p, cl_uint n, const cl_device_id *d,
+     void(CL_CALLBACK *f)(const char *, const void *, size_t, void *),
+     void *user, cl_int *err),
+    (p, n, d, f, user, err))
+NEW(cl_command_queue, QUEUE, clCreateCommandQueue,
+    (cl_context c, cl_device_id d, cl_command_queue_properties p, cl_int *err),
+    (c, d, p, err))
+NEW(cl_mem, BUFFER, clCreateBuffer,
+    (cl_context c, cl_mem_flags f, size_t n, void *p, cl_int *err),
+    (c, f, n, p, err))
+NEW(cl_mem, BUFFER, clCreateSubBuffer,
+    (cl_mem b, cl_mem_flags f, cl_buffer_create_type t, const void *p,
+     cl_int *err),
+    (b, f, t, p, err))
+NEW(cl_program, PROGRAM, clCreateProgramWithSource,
+    (cl_context c, cl_uint n, const char **s, const size_t *l, cl_int *err),
+    (c, n, s, l, err))
+NEW(cl_program, PROGRAM, clCreateProgramWithBinary,
+    (cl_context c, cl_uint n, const cl_device_id *d, const size_t *l,
+     const unsigned char **b, cl_int *status, cl_int *err),
+    (c, n, d, l, b, status, err))
+NEW(cl_kernel, KERNEL, clCreateKernel,
+    (cl_program p, const char *name, cl_int *err), (p, name, err))
+
+ENQUEUE(clEnqueueReadBuffer,
+        (cl_command_queue q, cl_mem b, cl_bool wait, size_t o, size_t size,
+         void *p, WAIT),
+        (q, b, wait, o, size, p, n, list, event))
+ENQUEUE(clEnqueueWriteBuffer,
+        (cl_command_queue q, cl_mem b, cl_bool wait, size_t o, size_t size,
+         const void *p, WAIT),
+        (q, b, wait, o, size, p, n, list, event))
+ENQUEUE(clEnqueueReadBufferRect,
+        (cl_command_queue q, cl_mem b, cl_bool wait, const size_t *bo,
+         const size_t *ho, const size_t *r, size_t bp, size_t bs, size_t hp,
+         size_t hs, void *p, WAIT),
+        (q, b, wait, bo, ho, r, bp, bs, hp, hs, p, n, list, event))
+ENQUEUE(clEnqueueWriteBufferRect,
+        (cl_command_queue q, cl_mem b, cl_bool wait, const size_t *bo,
+         const size_t *ho, const size_t *r, size_t bp, size_t bs, size_t hp,
+         size_t hs, const void *p, WAIT),
+        (q, b, wait, bo, ho, r, bp, bs, hp, hs, p, n, list, event))
+ENQUEUE(clEnqueueFillBuffer,
+        (cl_command_queue q, cl_mem b, const void *p, size_t ps, size_t o,
+         size_t size, WAIT),
+        (q, b, p, ps, o, size, n, list, event))
+ENQUEUE(clEnqueueCopyBuffer,
+        (cl_command_queue q, cl_mem b, cl_mem d, size_t bo, size_t to,
+         size_t size, WAIT),
+        (q, b, d, bo, to, size, n, list, event))
+ENQUEUE(clEnqueueCopyBufferRect,
+        (cl_command_queue q, cl_mem b, cl_mem d, const size_t *bo,
+         const size_t *to, const size_t *r, size_t bp, size_t bs, size_t dp,
+         size_t ds, WAIT),
+        (q, b, d, bo, to, r, bp, bs, dp, ds, n, list, event))
+ENQUEUE(clEnqueueUnmapMemObject, (cl_command_queue q, cl_mem b, void *p, WAIT),
+        (q, b, p, n, list, event))
+ENQUEUE(clEnqueueNDRangeKernel,
+        (cl_command_queue q, cl_kernel k, cl_uint dims, const size_t *o,
+         const size_t *g, const size_t *l, WAIT),
+        (q, k, dims, o, g, l, n, list, event))
+ENQUEUE(clEnqueueMarkerWithWaitList, (cl_command_queue q, WAIT),
+        (q, n, list, event))
+ENQUEUE(clEnqueueBarrierWithWaitList, (cl_command_queue q, WAIT),
+        (q, n, list, event))
+
+static void *CL_API_CALL my_clEnqueueMapBuffer(cl_command_queue q, cl_mem b,
+                                               cl_bool wait, cl_map_flags f,
+                                               size_t o, size_t size, WAIT,
+                                               cl_int *err) {
+  if (fails("clEnqueueMapBuffer", err))
+    return NULL;
+  void *p =
+      next->clEnqueueMapBuffer(q, b, wait, f, o, size, n, list, event, err);
+  if (p != NULL && event != NULL)
+    newevent(*event);
+  return p;
+}
+
+COUNT(CONTEXT, made, clRetainContext, cl_context)
+COUNT(CONTEXT, released, clReleaseContext, cl_context)
+COUNT(QUEUE, made, clRetainCommandQueue, cl_command_queue)
+COUNT(QUEUE, released, clReleaseCommandQueue, cl_command_queue)
+COUNT(BUFFER, made, clRetainMemObject, cl_mem)
+COUNT(BUFFER, released, clReleaseMemObject, cl_mem)
+COUNT(PROGRAM, made, clRetainProgram, cl_program)
+COUNT(PROGRAM, released, clReleaseProgram, cl_program)
+COUNT(KERNEL, made, clRetainKernel, cl_kernel)
+COUNT(KERNEL, released, clReleaseKernel, cl_kernel)
+COUNT(EVENT, made, clRetainEvent, cl_event)
+
+static cl_int CL_API_CALL my_clReleaseEvent(cl_event event) {
+  released[EVENT]++;
+  for (int i = nmarked - 1; i >= 0; i--)
+    if (marked[i].event == event)
+      marked[i] = marked[--nmarked];
+  return next->clReleaseEvent(event);
+}
+
+static cl_int CL_API_CALL my_clWaitForEvents(cl_uint n, const cl_event *list) {
+  cl_int code;
+  if (fails("clWaitForEvents", &code))
+    return code;
+  return next->clWaitForEvents(n, list);
+}
+
+static cl_int CL_API_CALL my_clGetEventInfo(cl_event event, cl_event_info q,
+                                            size_t n, void *p, size_t *r) {
+  cl_int code;
+  if (fails("clGetEventInfo", &code))
+    return code;
+  code = next->clGetEventInfo(event, q, n, p, r);
+  if (code != CL_SUCCESS || q != CL_EVENT_COMMAND_EXECUTION_STATUS ||
+      p == NULL || *(cl_int *)p != CL_COMPLETE)
+    return code;
+  const Fault *f = faultof(event, "status");
+  if (f != NULL)
+    *(cl_int *)p = f->code;
+  if (faultof(event, "pending") != NULL)
+    *(cl_int *)p = CL_RUNNING;
+  return code;
+}
+
+static cl_int CL_API_CALL my_clGetEventProfilingInfo(cl_event event,
+                                                     cl_profiling_info q,
+                                                     size_t n, void *p,
+                                                     size_t *r) {
+  cl_int code;
+  if (fails("clGetEventProfilingInfo", &code))
+    return code;
+  if (faultof(event, "backwards") == NULL || q != CL_PROFILING_COMMAND_END)
+    return next->clGetEventProfilingInfo(event, q, n, p, r);
+  code = next->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, n, p,
+                                       r);
+  *(cl_ulong *)p -= 1000;
+  return code;
+}
+
+static void readfaults(const char *s) {
+  char sticky[8];
+  int used;
+  while (s != NULL && *s != '\0' && nfaults < MAXFAULTS) {
+    Fault *f = &faults[nfaults];
+    used = 0;
+    if (sscanf(s, "%39[^:]:%ld:%d%n", f->name, &f->at, &f->code, &used) < 3) {
+      fprintf(stderr, "faultlayer: CLFAULT: '%s' is no fault\n", s);
+      exit(2);
+    }
+    s += used;
+    if (sscanf(s, ":%7[a-z]%n", sticky, &used) == 1) {
+      f->sticky = true;
+      s += used;
+    }
+    s += *s == ',';
+    nfaults++;
+  }
+}
+
+static __attribute__((destructor)) void report(void) {
+  static const char *const names[] = {"Context", "Queue",  "Buffer",
+                                      "Program", "Kernel", "Event"};
+  if (next == NULL)
+    return;
+  fprintf(stderr, "faultlayer: %ld faults; open:", fired);
+  for (int i = 0; i < KINDS; i++)
+    fprintf(stderr, " %s %ld", names[i], made[i] - released[i]);
+  fprintf(stderr, "\n");
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info q, size_t n,
+                                               void *p, size_t *r) {
+  static const char name[] = "clshell faults";
+  const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
+  bool isname = q == CL_LAYER_NAME;
+  size_t size = isname ? sizeof name : sizeof version;
+  if ((!isname && q != CL_LAYER_API_VERSION) || (p != NULL && n < size))
+    return CL_INVALID_VALUE;
+  if (p != NULL)
+    memcpy(p, isname ? (const void *)name : (const void *)&version, size);
+  if (r != NULL)
+    *r = size;
+  return CL_SUCCESS;
+}
+
+#define OWN(name) own.name = my_##name
+
+CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n,
+                                            const cl_icd_dispatch *target,
+                                            cl_uint *r,
+                                            const cl_icd_dispatch **layer) {
+  if (n < sizeof own / sizeof(void *) || target == NULL)
+    return CL_INVALID_VALUE;
+  next = target;
+  own = *target;
+  OWN(clGetPlatformIDs), OWN(clGetPlatformInfo), OWN(clGetDeviceIDs);
+  OWN(clGetDeviceInfo), OWN(clBuildProgram), OWN(clGetProgramInfo);
+  OWN(clGetProgramBuildInfo), OWN(clSetKernelArg), OWN(clGetKernelInfo);
+  OWN(clGetKernelArgInfo), OWN(clGetKernelWorkGroupInfo), OWN(clFlush);
+  OWN(clFinish), OWN(clCreateContext), OWN(clCreateCommandQueue);
+  OWN(clCreateBuffer), OWN(clCreateSubBuffer);
+  OWN(clCreateProgramWithSource), OWN(clCreateProgramWithBinary);
+  OWN(clCreateKernel), OWN(clEnqueueReadBuffer), OWN(clEnqueueWriteBuffer);
+  OWN(clEnqueueReadBufferRect), OWN(clEnqueueWriteBufferRect);
+  OWN(clEnqueueFillBuffer), OWN(clEnqueueCopyBuffer);
+  OWN(clEnqueueCopyBufferRect), OWN(clEnqueueUnmapMemObject);
+  OWN(clEnqueueNDRangeKernel), OWN(clEnqueueMarkerWithWaitList);
+  OWN(clEnqueueBarrierWithWaitList), OWN(clEnqueueMapBuffer);
+  OWN(clRetainContext), OWN(clReleaseContext), OWN(clRetainCommandQueue);
+  OWN(clReleaseCommandQueue), OWN(clRetainMemObject);
+  OWN(clReleaseMemObject), OWN(clRetainProgram), OWN(clReleaseProgram);
+  OWN(clRetainKernel), OWN(clReleaseKernel), OWN(clRetainEvent);
+  OWN(clReleaseEvent), OWN(clWaitForEvents), OWN(clGetEventInfo);
+  OWN(clGetEventProfilingInfo);
+  readfaults(getenv("CLFAULT"));
+  *r = sizeof own / sizeof(void *);
+  *layer = &own;
+  return CL_SUCCESS;
+}

@@ -1,0 +1,292 @@
+-- kernel.lua - programs, kernels, arguments and launches.
+-- SPDX-License-Identifier: MIT
+local t = require "t"
+local cl = require "cl"
+
+local device = t.device()
+t.keeps("Context", "Queue")
+
+local AXPY = [[
+kernel void axpy(float a, global const float *x, global float *y, int n) {
+  size_t i = get_global_id(0);
+  if (i < n)
+    y[i] = a * x[i] + y[i];
+}]]
+
+t.test("programs from source, with defines", function()
+  local p <close> = cl.build([[
+    kernel void f(global int *x) { x[0] = N + FLAG; x[1] = sizeof(REAL); }
+    kernel void g(global int *x) { x[0] = 2; }
+  ]], {defines = {N = 40, FLAG = 2, REAL = "double", UNUSED = false,
+    BARE = true}, options = "-cl-mad-enable", name = "test.cl"})
+  local names = p:kernels()
+  table.sort(names)
+  t.eq(names, {"f", "g"})
+  t.ok(p.options:find("-D BARE -D FLAG=2 -D N=40 -D REAL=double", 1, true),
+    p.options)
+  t.ok(p.options:find("-cl-mad-enable", 1, true) and
+    not p.options:find "UNUSED")
+  t.ok(rawequal(p.f, p:kernel "f"), "a kernel is made once")
+  local x <close> = cl.buffer("int", 2, 0)
+  p.f:range(1)(x)
+  t.eq(x:read():table(), {42, 8})
+  t.eq(type(p.log), "string")
+  t.eq(p:info().name, "test.cl")
+  t.eq(tostring(p), "Program test.cl")
+  local e = t.raises(function() return p.h end, "no kernel 'h'", "f", "g")
+  t.eq(e.name, "CL_INVALID_KERNEL_NAME")
+  p.f:close()
+  t.eq(p.f.closed, false, "a closed kernel is made anew")
+  p:close()
+  p:close()
+  t.raises(function() return p.f end, "closed")
+  t.raises(function() p:kernels() end, "closed")
+end)
+
+t.test("programs from files, with includes", function()
+  local path = t.tmp("scale.cl")
+  local folder = path:match("^(.*/)")
+  local function write(name, text)
+    local f <close> = assert(io.open(name, "w"))
+    f:write(text)
+  end
+  write(folder .. "factor.h", "#define FACTOR 3\n")
+  write(path, '#include "factor.h"\nkernel void scale(global int *x) '
+    .. "{ x[get_global_id(0)] *= FACTOR; }\n")
+  local x <close> = cl.buffer("int", 4, 5)
+  cl.kernel(path):range(4)(x)
+  t.eq(x:read():table(), {15, 15, 15, 15})
+  write(path, "kernel void scale(global int *x) { x[0] = WRONG; }\n")
+  local e = t.raises(function() cl.build(path) end,
+    "CL_BUILD_PROGRAM_FAILURE", path .. ":1:")
+  t.ok(#e.log > 0)
+  os.remove(folder .. "factor.h")
+  t.raises(function() cl.build "no_such_file.cl" end,
+    "no kernel file 'no_such_file.cl'", "looked for")
+  local other <close> = cl.build([[
+    #include "deep.h"
+    kernel void f(global int *x) { x[0] = DEEP; }]],
+    {include = {(function()
+      write(folder .. "deep.h", "#define DEEP 9\n")
+      return folder
+    end)()}})
+  other.f:range(1)(x)
+  t.eq(x:read()[1], 9)
+  os.remove(folder .. "deep.h")
+end)
+
+t.test("a build that fails shows the line and a caret", function()
+  local e = t.raises(function()
+    cl.build("kernel void f(global float *a) {\n  a[0] = nothere;\n}")
+  end, "CL_BUILD_PROGRAM_FAILURE (-11)", "(source):2:10: error",
+    "2 |   a[0] = nothere;", "\n       |          ^")
+  t.eq({e.code, e.name, e.call}, {-11, "CL_BUILD_PROGRAM_FAILURE",
+    "clBuildProgram"})
+  t.ok(e.log:find "nothere")
+  t.raises(function() cl.build("kernel void f() {}", {define = {}}) end,
+    "did you mean 'defines'?")
+  t.raises(function()
+    cl.build("kernel void f() {}", {defines = {A = "a b"}})
+  end, "white space")
+  t.raises(function() cl.build("kernel void f() {}", {defines = {A = {}}})
+  end, "a number, string or boolean")
+  t.raises(function() cl.build("kernel void f() {}",
+    {options = "-no-such-option"}) end, "-no-such-option")
+  t.raises(function() cl.kernel "kernel void a() {} kernel void b() {}" end,
+    "2 kernels")
+  t.raises(function() cl.kernel "int f(void) { return 1; }" end)
+end)
+
+t.test("binaries", function()
+  local p <close> = cl.build(AXPY)
+  local bytes = p:binary()
+  t.ok(#bytes > 100)
+  local q <close> = cl.build_binary(bytes)
+  local x <close> = cl.buffer("float", 8, 1)
+  local y <close> = cl.buffer("float", 8, 1)
+  q.axpy:range(8)(cl.float(2), x, y, cl.int(8))
+  t.eq(y:read()[8], 3)
+  t.raises(function() cl.build_binary("no binary at all") end)
+  t.raises(function() cl.build_binary("") end, "empty")
+end)
+
+t.test("what a kernel tells of itself", function()
+  local k = cl.kernel(AXPY)
+  t.eq(tostring(k), "kernel axpy(float a, global float* x, "
+    .. "global float* y, int n)")
+  t.eq(k.name, "axpy")
+  t.eq(k.args[2], {name = "x", type = "float*", space = "global"})
+  t.eq(k.args[4], {name = "n", type = "int", space = "private"})
+  t.ok(k.work_group_size >= 1 and k.preferred_multiple >= 1)
+  t.ok(k.local_mem_size >= 0 and k.private_mem_size >= 0)
+  t.eq(k.required_work_group_size, nil)
+  t.eq(k:info().name, "axpy")
+  local r = cl.kernel [[
+    kernel __attribute__((reqd_work_group_size(8, 1, 1)))
+    void r(global int *x) { x[get_global_id(0)] = get_local_size(0); }]]
+  t.eq(r.required_work_group_size, {8, 1, 1})
+  t.raises(function() r:range(16, 4) end, "requires 8x1x1")
+  local x <close> = cl.buffer("int", 16, 0)
+  r:range(16, 8)(x)
+  t.eq(x:read()[16], 8)
+  k:close()
+  k:close()
+  t.raises(function() k:range(1) end, "closed")
+end)
+
+t.test("scalars of every type are checked and converted", function()
+  local limits = {char = {-128, 127}, uchar = {0, 255},
+    short = {-32768, 32767}, ushort = {0, 65535},
+    int = {-2^31, 2^31 - 1}, uint = {0, 2^32 - 1}}
+  for type, limit in pairs(limits) do
+    local k = cl.kernel(("kernel void f(%s v, global %s *o) { *o = v; }")
+      :format(type, type))
+    local o <close> = cl.buffer(type, 1, 0)
+    local l = k:range(1)
+    for _, v in ipairs(limit) do
+      l(v, o)
+      t.eq(o:read()[1], math.tointeger(v))
+    end
+    for _, v in ipairs{limit[1] - 1, limit[2] + 1, 3.5, 0 / 0, 1 / 0} do
+      local e = t.raises(function() l(v, o) end, "f: argument 1 'v' ("
+        .. type .. ")")
+      t.eq({e.kernel, e.arg}, {"f", 1})
+    end
+    for _, v in ipairs{"1", {}, true} do
+      t.raises(function() l(v, o) end, "argument 1")
+    end
+    t.raises(function() l(nil, o) end, "argument 1")
+  end
+  for _, type in ipairs{"long", "ulong", "float", "double"} do
+    if type ~= "double" or device:has "cl_khr_fp64" then
+      local k = cl.kernel(("kernel void f(%s v, global %s *o) { *o = v; }")
+        :format(type, type))
+      local o <close> = cl.buffer(type, 1, 0)
+      k:range(1)(123456, o)
+      t.eq(o:read()[1], type:find "long" and 123456 or 123456.0)
+    end
+  end
+end)
+
+t.test("vectors, local memory, explicit and typedef'd values", function()
+  local k = cl.kernel [[
+    typedef struct { int a; float b; } pair;
+    kernel void f(float4 v, local float *s, pair p, global float4 *o) {
+      s[get_local_id(0)] = p.a + p.b;
+      barrier(CLK_LOCAL_MEM_FENCE);
+      o[get_global_id(0)] = v + s[0];
+    }]]
+  local o <close> = cl.buffer("float4", 4, 0)
+  local l = k:range(4, 4)
+  local p = cl.bytes(string.pack("=if", 3, 0.5))
+  l({1, 2, 3, 4}, cl.localmem("float", 4), p, o)
+  t.eq(o:read():table()[4], {4.5, 5.5, 6.5, 7.5})
+  l(cl.float4(1, 1, 1, 1), cl.localmem("float", 4), p, o)
+  t.eq(o:read():table()[1], {4.5, 4.5, 4.5, 4.5})
+  t.raises(function() l({1, 2, 3}, cl.localmem("float", 4), p, o) end,
+    "argument 1")
+  t.raises(function() l({1, 2, 3, 4}, 16, p, o) end, "argument 2 's'",
+    'cl.localmem("float", n) expected, got number')
+  t.raises(function() l({1, 2, 3, 4}, cl.localmem("int", 4), p, o) end,
+    "local memory of int")
+  t.raises(function() l({1, 2, 3, 4}, cl.localmem("float", 4), 3, o) end,
+    "argument 3", "cl.bytes")
+  t.raises(function()
+    l({1, 2, 3, 4}, cl.localmem("float", 1 << 30), p, o)
+  end, "local memory", tostring(device.local_mem_size))
+  t.raises(function() cl.localmem("float", 1 << 60) end)
+  t.raises(function() cl.localmem("float", 0) end, "1")
+  t.raises(function() cl.bytes "" end)
+  t.raises(function() cl.int(3.5) end, "3.5")
+end)
+
+t.test("buffers as arguments", function()
+  local l = cl.kernel(AXPY):range(8)
+  local x <close> = cl.buffer("float", 8, 1)
+  local i <close> = cl.buffer("int", 8, 1)
+  local y = cl.buffer("float", 8, 1)
+  t.raises(function() l(1, i, y, 8) end, "argument 2 'x' (global float*)",
+    "got a Buffer of int", "cl.any")
+  l(1, cl.any(i), y, 8)
+  t.raises(function() l(1, 3, y, 8) end, "Buffer expected, got number")
+  t.raises(function() l(1, cl.array("float", 8), y, 8) end, "got Array")
+  local e = t.raises(function() l(1, x, y) end,
+    "argument 4 'n' (int)", "got 3 of 4 values")
+  t.eq(e.arg, 4)
+  t.raises(function() l() end, "got 0 of 4 values")
+  t.raises(function() l(1, x, y, 8, 9) end, "takes 4 values, got 5")
+  y:close()
+  t.raises(function() l(1, x, y, 8) end, "argument 3", "closed")
+  l(1, x, x, 8):wait()
+  t.eq(x:read()[8], 2)
+  local c = cl.kernel "kernel void f(constant int *c, global int *o) {*o=*c;}"
+  if device.max_constant_buffer_size < device.max_mem_alloc_size then
+    local big <close> = cl.buffer("int",
+      device.max_constant_buffer_size // 4 + 1)
+    t.raises(function() c:range(1)(big, i) end, "constant memory takes",
+      tostring(device.max_constant_buffer_size))
+  end
+  c:range(1)(i, i)
+end)
+
+t.test("NDRanges", function()
+  local k = cl.kernel [[
+    kernel void f(global int *o, int n) {
+      o[get_global_id(1) * n + get_global_id(0)] =
+        get_local_size(0) * 100 + get_local_size(1);
+    }]]
+  local o <close> = cl.buffer("int", {6, 8}, 0)
+  local l = k:range({8, 6}, {4, 2})
+  l(o, 8)
+  t.eq(o:read():at(6, 8), 402)
+  t.eq(l.global, {8, 6})
+  t.eq(l.localsize, {4, 2})
+  t.eq(l.kernel, k)
+  t.eq(tostring(l), "Launch f over 8x6, local 4x2")
+  o:fill(0)
+  k:range({1, 1}, nil, {7, 5})(o, 8)
+  t.ok(o:read():at(6, 8) > 0 and o:read():at(1, 1) == 0, "offset")
+  for _, case in ipairs{
+      {{8, 6}, {3, 2}, nil, "3 does not divide 8"},
+      {8, device.max_work_group_size * 2, nil, "the device allows"},
+      {8, 1 << 40, nil, "the device allows"},
+      {{8, 8}, {1 << 32, 1 << 32}, nil, "the device allows"},
+      {0, nil, nil, "at least 1"}, {-1, nil, nil, "at least 1"},
+      {8, 0, nil, "at least 1"}, {8.5, nil, nil, "no whole number"},
+      {"8", nil, nil, "no whole number"}, {{}, nil, nil, "1 to 3"},
+      {{1, 1, 1, 1}, nil, nil, "1 to 3"}, {nil, nil, nil, "global"},
+      {{8, 8}, 4, nil, "2 dimensions"}, {8, nil, -1, "at least 0"},
+      {math.maxinteger, nil, math.maxinteger, ""}} do
+    local ok, e = pcall(k.range, k, case[1], case[2], case[3])
+    if case[4] ~= "" then
+      t.ok(not ok and tostring(e):find(case[4], 1, true), tostring(e))
+    end
+  end
+  local e = t.raises(function() k:range({8, 6}, {3, 2}) end)
+  t.eq({e.code, e.name}, {-54, "CL_INVALID_WORK_GROUP_SIZE"})
+end)
+
+t.test("launches on other queues, after events", function()
+  local k = cl.kernel(AXPY)
+  local q <close> = cl.queue{out_of_order = true}
+  local x <close> = cl.buffer("float", 1024, 1)
+  local y <close> = cl.buffer("float", 1024, 0)
+  local l = k:range(1024)
+  local ev = l:on(q)(1, x, y, 1024)
+  for _ = 1, 20 do
+    ev = l:on(q, {after = {ev}})(1, x, y, 1024)
+  end
+  t.eq(y:read{queue = q, after = ev}[1024], 21)
+  ev = l:on(nil, {after = ev})(1, x, y, 1024)
+  t.eq(ev.command, "kernel")
+  t.eq(y:read()[1], 22)
+  t.raises(function() l:on(q, {later = ev}) end, "unknown option")
+  t.raises(function() l:on(5) end, "Queue expected")
+  local info = l:info()
+  t.eq({info.kernel, info.global}, {"axpy", {1024}})
+  q:close()
+  local closed = t.raises(function() l:on(q) end, "closed")
+  t.ok(closed)
+end)
+
+t.done()

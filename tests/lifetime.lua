@@ -1,0 +1,270 @@
+-- lifetime.lua - how objects end: any order of collection, exit with all of
+-- them alive, faults of the driver, fork, hostile scripts. Whole processes
+-- run under tests/faultlayer.c, which counts what was never released.
+-- SPDX-License-Identifier: MIT
+local t = require "t"
+local cl = require "cl"
+
+t.device()
+t.keeps("Context", "Queue")
+
+local build = os.getenv "CLSHELL_BUILD" or "build"
+if build:sub(1, 1) ~= "/" then
+  build = cl.home .. "/" .. build
+end
+local layer = build .. "/tests/faultlayer.so"
+
+-- Runs Lua code in a process of its own, under the layer with these faults.
+-- Returns all its output and the exit code.
+local function run(code, faults)
+  local path = t.tmp("code.lua")
+  local f <close> = assert(io.open(path, "w"))
+  f:write(code)
+  f:close()
+  local p <close> = assert(io.popen(("OPENCL_LAYERS=%s CLFAULT=%s %s %s 2>&1"
+    .. " </dev/null; echo $?"):format(layer, faults or "", t.exe, path)))
+  local out, exit = p:read("a"):match("^(.*)(%f[%d]%d+)\n$")
+  return out, tonumber(exit)
+end
+
+-- Whether the ICD loader knows layers; ocl-icd does from 2.3.0 on.
+local layered = run("cl.devices()"):find("faultlayer:", 1, true) ~= nil
+
+local function layer_test(name, fn)
+  t.test(name, function()
+    if not layered then
+      t.skip("the OpenCL loader takes no layers (OPENCL_LAYERS)")
+    end
+    fn()
+  end)
+end
+
+local function balanced(out)
+  local kinds = out:match("open: ([^\n]*)")
+  t.ok(kinds, out)
+  for kind, n in kinds:gmatch("(%a+) (%-?%d+)") do
+    t.eq(n, "0", kind .. " left open\n" .. out)
+  end
+end
+
+local SCENARIO = [[
+local x = cl.buffer("float", 1024, 1)
+local y = cl.buffer("float", {32, 32}, 0, {ld = 40})
+local v = x:view(1, 16)
+local q = cl.queue{out_of_order = true}
+local p = cl.build("kernel void f(global float *x, float a)"
+  .. "{ x[get_global_id(0)] *= a; }")
+local l = p.f:range(1024, 16)
+local ev = l(x, 2)
+ev = l:on(q, {after = {ev}})(x, 3)
+local h = x:read{queue = q, after = ev}
+assert(h[1024] == 6)
+y:write(cl.array("float", {32, 32}):fill(1), {async = true})
+y:read{from = {2, 2}, size = {3, 3}}
+x:copy(y, {first = 1, count = 10, to = 1})
+local m = x:map()
+m[1] = 5
+x:unmap(m)
+q:marker():wait()
+q:finish()
+cl.build_binary(p:binary())
+]]
+
+layer_test("exit with everything alive leaves nothing", function()
+  local out, code = run(SCENARIO .. "x:map() x:write(cl.array('float', 1024),"
+    .. "{async = true})")
+  t.eq(code, 0, out)
+  balanced(out)
+  out, code = run(SCENARIO .. "error 'uncaught'")
+  t.eq(code, 1, out)
+  balanced(out)
+end)
+
+layer_test("each OpenCL call that fails is one clear error", function()
+  local tried, fired = 0, 0
+  local calls = {}
+  for name in ([[clCreateContext clCreateCommandQueue clCreateBuffer
+      clCreateSubBuffer clCreateProgramWithSource clBuildProgram
+      clCreateProgramWithBinary clCreateKernel clSetKernelArg
+      clEnqueueNDRangeKernel clEnqueueReadBuffer clEnqueueReadBufferRect
+      clEnqueueWriteBuffer clEnqueueWriteBufferRect clEnqueueFillBuffer
+      clEnqueueCopyBuffer clEnqueueMapBuffer
+      clEnqueueMarkerWithWaitList clFlush]]):gmatch("%S+") do
+    calls[#calls + 1] = name
+  end
+  for _, name in ipairs(calls) do
+    for _, code in ipairs{-5, -30} do
+      local out, exit = run(SCENARIO .. "print 'all well'",
+        ("%s:1:%d"):format(name, code))
+      tried = tried + 1
+      local hits = tonumber(out:match("faultlayer: (%d+) faults"))
+      t.ok(hits, name .. ": the process died\n" .. out)
+      fired = fired + (hits > 0 and 1 or 0)
+      if exit == 0 then -- an allocation is tried twice
+        t.ok(hits == 0 or code == -5 and out:find "all well", out)
+      else
+        t.eq(exit, 1, out)
+        t.ok(out:find(name, 1, true), name .. " not named in: " .. out)
+        t.ok(out:find(("(%d)"):format(code), 1, true), out)
+      end
+      balanced(out)
+    end
+  end
+  t.ok(fired >= tried - 6, ("only %d of %d faults fired"):format(fired,
+    tried))
+end)
+
+layer_test("a command that fails on the device loses it, said so", function()
+  local out, code = run([[
+    local b = cl.buffer("float", 64, 0)
+    local k = cl.kernel "kernel void f(global float *x) { x[0] = 1; }"
+    local ok, e = pcall(function() k:range(1)(b):wait() end)
+    assert(not ok and e.code == -5, tostring(e))
+    assert(tostring(e):find "failed on the device")
+    ok, e = pcall(b.read, b)
+    assert(not ok and tostring(e):find "the device is lost", tostring(e))
+    ok, e = pcall(function() return cl.buffer("float", 4, 1):read()[4] end)
+    print(ok, e)
+  ]], "status:2:-5")
+  t.eq(code, 0, out)
+  t.ok(out:find("true\t1.0", 1, true), "a new context works: " .. out)
+  balanced(out)
+end)
+
+layer_test("a timer that runs backwards gives no time", function()
+  local out, code = run([[
+    local b = cl.buffer("float", 64)
+    local ev = b:fill(1)
+    print(pcall(function() return ev.ms end))
+  ]], "backwards:1:1")
+  t.eq(code, 0, out)
+  t.ok(out:find("backwards", 1, true), out)
+end)
+
+t.test("collection in any order", function()
+  for seed = 1, 20 do
+    local list = {}
+    local b = cl.buffer("float", 64, 0)
+    local p = cl.build("kernel void f(global float *x) { x[0] += 1; }")
+    list = {b, b:view(1, 8), p, p.f, p.f:range(1), cl.queue(),
+      p.f:range(1)(b), b:fill(1, {async = true}), b:map("read")}
+    b, p = nil, nil
+    local x = seed
+    while #list > 0 do
+      x = (x * 1103515245 + 12345) & 0x7fffffff
+      table.remove(list, 1 + (x >> 8) % #list)
+      collectgarbage()
+    end
+  end
+end)
+
+t.test("closing in any order", function()
+  for seed = 1, 20 do
+    local b = cl.buffer("float", 64, 0)
+    local p = cl.build("kernel void f(global float *x) { x[0] += 1; }")
+    local list = {b, b:view(1, 8), p, p.f, p.f:range(1), cl.queue(),
+      p.f:range(1)(b), b:fill(1, {async = true}), b:map("read")}
+    local x = seed
+    while #list > 0 do
+      x = (x * 1103515245 + 12345) & 0x7fffffff
+      local o = table.remove(list, 1 + (x >> 8) % #list)
+      o:close()
+      o:close()
+      t.eq(o.closed, true)
+      t.ok(tostring(o))
+    end
+  end
+end)
+
+t.test("many dropped objects do not pile up", function()
+  for _ = 1, 3000 do
+    cl.buffer("float", 1 << 16) -- 256 KiB each, 750 MiB in all
+  end
+  t.ok(cl.context().used < 200 * 2^20,
+    ("%d bytes still counted"):format(cl.context().used))
+  local b <close> = cl.buffer("float", 64, 0)
+  for _ = 1, 20000 do
+    b:fill(1, {async = true})
+  end
+  t.ok((cl.live().Event or 0) < 5000, "events are collected")
+end)
+
+t.test("metamethods and identity are out of a script's reach", function()
+  local b <close> = cl.buffer("float", 4, 0)
+  t.eq(getmetatable(b), false)
+  t.eq(b.__gc, nil)
+  t.eq(b.__index, nil)
+  t.raises(function() setmetatable(b, {}) end)
+  t.raises(function() cl.extend("Buffer", {read = print}) end, "already")
+  t.raises(function() cl.extend("Bufer", {}) end, "Buffer")
+  -- a file that pretends to be a buffer, by the debug library
+  local f <close> = assert(io.tmpfile())
+  local meta = debug.getmetatable(f)
+  debug.setmetatable(f, debug.getmetatable(b))
+  local ok, e = pcall(b.read, f)
+  debug.setmetatable(f, meta)
+  t.ok(not ok and tostring(e):find "Buffer expected", tostring(e))
+  for _, fake in ipairs{{}, "x", 1, print, coroutine.create(print)} do
+    t.raises(function() b.read(fake) end, "Buffer expected")
+    t.raises(function() b.close(fake) end, "Buffer expected")
+  end
+end)
+
+t.test("tables that lie", function()
+  local liar = setmetatable({}, {__len = function() return 1 << 40 end,
+    __index = function() return 1 end})
+  t.raises(function() cl.buffer("float", liar) end)
+  t.raises(function() cl.buffer("float", 4, liar) end)
+  local cycle = {}
+  cycle[1] = cycle
+  t.raises(function() cl.buffer("float", {1, 1}, cycle) end)
+  local k = cl.kernel "kernel void f(global int *x) { x[0] = 1; }"
+  t.raises(function() k:range(liar) end)
+  local deep = {}
+  for _ = 1, 1e5 do
+    deep = {deep}
+  end
+  t.raises(function() cl.buffer("float", {1, 1, 1, 1}, deep) end)
+end)
+
+t.test("an init function that closes what it fills", function()
+  local b
+  local ok = pcall(function()
+    b = cl.array("float", 8)
+    b:write(nil)
+  end)
+  t.eq(ok, false)
+  local x <close> = cl.buffer("float", 8, 0)
+  pcall(x.write, x, function(i)
+    if i == 4 then
+      x:close()
+    end
+    return i
+  end)
+  t.eq(x.closed, true)
+end)
+
+t.test("coroutines", function()
+  local b <close> = cl.buffer("float", 4, 0)
+  local co = coroutine.wrap(function()
+    local inner <close> = cl.buffer("float", 4, 2)
+    coroutine.yield(inner:read()[1])
+    b:fill(3)
+    coroutine.yield(b:read()[1])
+  end)
+  t.eq(co(), 2)
+  t.eq(co(), 3)
+  co = nil
+  collectgarbage()
+end)
+
+t.test("no device: one sentence, and Lua goes on", function()
+  local p <close> = io.popen("OCL_ICD_VENDORS=/nonexistent CLSHELL_DEVICE= "
+    .. t.exe .. [[ -e 'print(#cl.devices())
+    print(pcall(cl.device)) print(pcall(matrix.random, 3)) print(1 + 1)' 2>&1]])
+  local out = p:read("a")
+  t.ok(out:find("^0\nfalse\t[^\n]*no OpenCL device[^\n]*install"), out)
+  t.ok(out:find("\n2\n$"), out)
+end)
+
+t.done()
