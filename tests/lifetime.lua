@@ -141,38 +141,39 @@ layer_test("a timer that runs backwards gives no time", function()
   t.ok(out:find("backwards", 1, true), out)
 end)
 
+-- One of each, all tied to each other.
+local function everything()
+  local b = cl.buffer("float", 64, 0)
+  local p = cl.build("kernel void f(global float *x) { x[0] += 1; }")
+  return {b, b:view(1, 8), p, p.f, p.f:range(1), cl.queue(),
+    p.f:range(1)(b), b:fill(1, {async = true}), b:map("read")}
+end
+
+-- Takes the objects of a list away in a random order and does f to each.
+local function scattered(list, seed, f)
+  local x = seed
+  while #list > 0 do
+    x = (x * 1103515245 + 12345) & 0x7fffffff
+    f(table.remove(list, 1 + (x >> 8) % #list))
+  end
+end
+
 t.test("collection in any order", function()
   for seed = 1, 20 do
-    local list = {}
-    local b = cl.buffer("float", 64, 0)
-    local p = cl.build("kernel void f(global float *x) { x[0] += 1; }")
-    list = {b, b:view(1, 8), p, p.f, p.f:range(1), cl.queue(),
-      p.f:range(1)(b), b:fill(1, {async = true}), b:map("read")}
-    b, p = nil, nil
-    local x = seed
-    while #list > 0 do
-      x = (x * 1103515245 + 12345) & 0x7fffffff
-      table.remove(list, 1 + (x >> 8) % #list)
+    scattered(everything(), seed, function()
       collectgarbage()
-    end
+    end)
   end
 end)
 
 t.test("closing in any order", function()
   for seed = 1, 20 do
-    local b = cl.buffer("float", 64, 0)
-    local p = cl.build("kernel void f(global float *x) { x[0] += 1; }")
-    local list = {b, b:view(1, 8), p, p.f, p.f:range(1), cl.queue(),
-      p.f:range(1)(b), b:fill(1, {async = true}), b:map("read")}
-    local x = seed
-    while #list > 0 do
-      x = (x * 1103515245 + 12345) & 0x7fffffff
-      local o = table.remove(list, 1 + (x >> 8) % #list)
+    scattered(everything(), seed, function(o)
       o:close()
       o:close()
       t.eq(o.closed, true)
       t.ok(tostring(o))
-    end
+    end)
   end
 end)
 
@@ -254,14 +255,12 @@ t.test("coroutines", function()
   end)
   t.eq(co(), 2)
   t.eq(co(), 3)
-  co = nil
-  collectgarbage()
 end)
 
 t.test("no device: one sentence, and Lua goes on", function()
   local p <close> = io.popen("OCL_ICD_VENDORS=/nonexistent CLSHELL_DEVICE= "
-    .. t.exe .. [[ -e 'print(#cl.devices())
-    print(pcall(cl.device)) print(pcall(matrix.random, 3)) print(1 + 1)' 2>&1]])
+    .. t.exe .. [[ -e 'print(#cl.devices()) print(pcall(cl.device))
+    print(pcall(matrix.random, 3)) print(1 + 1)' 2>&1]])
   local out = p:read("a")
   t.ok(out:find("^0\nfalse\t[^\n]*no OpenCL device[^\n]*install"), out)
   t.ok(out:find("\n2\n$"), out)

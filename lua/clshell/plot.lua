@@ -93,7 +93,8 @@ function M.line(results, opts)
   end
   local y = opts.y or fields.rate(rows)
   local place, names = places(rows, opts.x)
-  local chart = {kind = "line", series = {}, notes = {}}
+  local _, common = fields.labels(rows)
+  local chart = {kind = "line", series = {}, notes = {}, title = common}
   local series, xs, ys, lost = by_name(chart.series), {}, {}, 0
   for _, r in ipairs(rows) do
     local px, py = place(r), fields.base(r, y)
@@ -215,8 +216,8 @@ end
 
 local TYPES = {"float", "double", "half"}
 
--- The roofs of a table of peaks: its compute roofs for the types in use, and
--- the fastest way to memory.
+-- The roofs of a table of peaks: its compute roofs for the types in use, the
+-- fastest way to memory, and the cache, which hot operands are read from.
 local function roofs_of(peaks, rows)
   local used = {}
   for _, r in ipairs(rows) do
@@ -236,6 +237,9 @@ local function roofs_of(peaks, rows)
     end
   end
   roofs.memory[1] = best
+  if best and peaks.cache then
+    roofs.memory[2] = {name = "cache", value = peaks.cache}
+  end
   return roofs
 end
 

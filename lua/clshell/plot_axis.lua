@@ -39,13 +39,16 @@ local function geometric(values)
     and (most / least >= 64 or powers and most / least >= 4), powers
 end
 
-local function range(values)
+-- The ends of the values; a log axis has no place for those up to 0.
+local function range(values, log)
   local lo, hi = math.huge, -math.huge
   for _, x in ipairs(values) do
-    lo, hi = math.min(lo, x), math.max(hi, x)
+    if x > 0 or not log then
+      lo, hi = math.min(lo, x), math.max(hi, x)
+    end
   end
   if lo > hi then
-    lo, hi = 0, 1
+    lo, hi = log and 1 or 0, log and 10 or 1
   end
   return lo, hi
 end
@@ -78,7 +81,7 @@ function M.new(values, opts)
     axis.log = suits
   end
   axis.base = axis.log and powers and suits and not opts.unit and 2 or 10
-  local lo, hi = range(values)
+  local lo, hi = range(values, axis.log)
   if opts.zero and not axis.log then
     lo, hi = math.min(lo, 0), math.max(hi, 0)
   end
@@ -130,6 +133,17 @@ function Axis:text(v)
       .. name:sub(1, #name - #self.unit)
   end
   return plain(v / self.factor)
+end
+
+--- axis:words(value) -> string
+--- A value with its unit, or the name at its place.
+function Axis:words(v)
+  if self.names then
+    return self.names[v]
+  elseif self.unit and self.unit ~= "%" then
+    return quantity.format(v, self.unit)
+  end
+  return plain(v) .. (self.unit and " " .. self.unit or "")
 end
 
 function Axis:linear_ticks(most)

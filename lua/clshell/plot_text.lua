@@ -20,15 +20,19 @@ local function length(s)
   return utf8.len(s) or #s
 end
 
+-- Text in at most so many columns.
+local function shorten(s, width)
+  if length(s) <= width then
+    return s
+  elseif width < 1 then
+    return ""
+  end
+  return s:sub(1, (utf8.offset(s, width) or width) - 1) .. "~"
+end
+
 -- Text in just so many columns: cut, or filled on one side.
 local function fill(s, width, right)
-  if length(s) > width then
-    local last = utf8.offset(s, math.max(1, width)) or #s + 1
-    s = s:sub(1, last - 1) .. "~"
-    if width < 1 then
-      s = ""
-    end
-  end
+  s = shorten(s, width)
   local space = (" "):rep(width - length(s))
   return right and space .. s or s .. space
 end
@@ -61,9 +65,9 @@ local function finish(lines)
   return table.concat(lines, "\n")
 end
 
-local function add_notes(lines, chart)
+local function add_notes(lines, chart, how)
   for _, note in ipairs(chart.notes) do
-    lines[#lines + 1] = "(" .. note .. ")"
+    lines[#lines + 1] = shorten("(" .. note .. ")", how.width)
   end
 end
 
@@ -94,7 +98,8 @@ local function draw_series(area, chart, how)
     end
   end
   for i, s in ipairs(chart.series) do
-    for _, p in ipairs(s.points) do
+    -- marks would hide a line of more points than columns
+    for _, p in ipairs(#s.points <= area.width and s.points or {}) do
       local x, y = to_dots(area, chart, p)
       area:mark(x, y, mark(chart, i, how), color(i),
         chart.kind == "roofline")
@@ -145,13 +150,14 @@ local function legend(chart, how)
   for i, s in ipairs(chart.series) do
     local words = s.name
     if s.roof_share then
-      words = ("%s %.0f %% of the roof%s"):format(words, 100 * s.roof_share,
+      words = ("%s %.0f %% of roof%s"):format(words, 100 * s.roof_share,
         s.bound and ", " .. s.bound or "")
     end
     if s.suspect then
       words = words .. " IMPOSSIBLE?"
     end
     if words ~= "" then
+      words = shorten(words, how.width - 3)
       local m = mark(chart, i, how)
       put(style.paint(m, color(i), how.color) .. " " .. words,
         length(m) + 1 + length(words))
@@ -159,7 +165,8 @@ local function legend(chart, how)
   end
   for _, roof in ipairs(chart.roofs or {}) do
     local sign = roof.slope and "/" or "-"
-    put(sign .. " " .. roof.name, 2 + length(roof.name))
+    local name = shorten(roof.name, how.width - 3)
+    put(sign .. " " .. name, 2 + length(name))
   end
   lines[#lines + 1] = used > 0 and line or nil
   return lines
@@ -180,7 +187,8 @@ local function xy_chart(chart, how)
   local area = canvas.new(width, height, how.ascii)
   draw_series(area, chart, how)
   if chart.title and chart.title ~= "" then
-    lines[1] = style.paint(chart.title, "bold", how.color)
+    lines[1] = style.paint(shorten(chart.title, how.width), "bold",
+      how.color)
   end
   lines[#lines + 1] = chart.y:title()
   for row = 1, height do
@@ -196,7 +204,7 @@ local function xy_chart(chart, how)
   for _, line in ipairs(legend(chart, how)) do
     lines[#lines + 1] = line
   end
-  add_notes(lines, chart)
+  add_notes(lines, chart, how)
   return finish(lines)
 end
 
@@ -229,12 +237,17 @@ end
 
 local function bar_widths(chart)
   local label, value, step = 0, length(chart.x.unit_text or ""), 0
-  for _, bar in ipairs(chart.bars) do
+  local numbers = {}
+  for i, bar in ipairs(chart.bars) do
+    numbers[i] = bar.value and quantity.number(bar.value / chart.x.factor,
+      bar.digits) or ""
+  end
+  report.align(numbers)
+  for i, bar in ipairs(chart.bars) do
+    bar.text = numbers[i]
     label = math.max(label, length(bar.label))
-    bar.text = bar.value and quantity.number(bar.value / chart.x.factor,
-      bar.digits)
     bar.step_text = bar.step and ("x%.2f"):format(bar.step)
-    value = math.max(value, length(bar.text or ""))
+    value = math.max(value, length(bar.text))
     step = math.max(step, length(bar.step_text or ""))
   end
   return math.min(label, WIDEST_LABEL), value, step
@@ -247,7 +260,8 @@ local function bar_chart(chart, how)
   label = math.min(label, math.max(8, how.width - value - step - 20))
   local width = math.max(6, how.width - label - value - step - gap - 6)
   if chart.title and chart.title ~= "" then
-    lines[1] = style.paint(chart.title, "bold", how.color)
+    lines[1] = style.paint(shorten(chart.title, how.width), "bold",
+      how.color)
   end
   local head = fill("", label + 2) .. "  "
     .. fill(chart.x.unit_text or "", value, true) .. (" "):rep(gap)
@@ -268,10 +282,10 @@ local function bar_chart(chart, how)
   end
   if chart.limit then
     local digits = quantity.format(chart.limit.value, chart.x.unit)
-    lines[#lines + 1] = ("%s %s: %s"):format(how.ascii and "|" or "┊",
-      chart.limit.label, digits)
+    lines[#lines + 1] = shorten(("%s %s: %s"):format(how.ascii and "|"
+      or "┊", chart.limit.label, digits), how.width)
   end
-  add_notes(lines, chart)
+  add_notes(lines, chart, how)
   return finish(lines)
 end
 

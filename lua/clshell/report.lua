@@ -55,7 +55,8 @@ M.columns = {
   time = {key = "median", title = "time", unit = "s"},
   ms = {key = "ms", title = "ms", format = measured},
   wall = {key = "wall_ms", title = "host ms", format = measured, drop = 8},
-  spread = {key = spread, title = "±%", format = "%.1f", drop = 7},
+  spread = {key = spread, title = style.utf8() and "±%" or "+-%",
+    format = "%.1f", drop = 7},
   n = {key = "n", title = "n", align = "right", drop = 9},
   mode = {key = "mode", title = "cache", drop = 7},
   timer = {key = "timer", title = "timer", drop = 9},
@@ -294,7 +295,8 @@ end
 --- that suits. Columns that are empty are not shown. Options: width; best (a
 --- field such as "gflops": its best row is marked, bold where color is true).
 function M.format(rows, columns, opts)
-  opts = cl.options(opts, {"width", "best", "color"}, "report.format") or {}
+  cl.options(opts, {"width", "best", "color"}, "report.format")
+  opts = opts or {}
   local width = opts.width or M.width()
   local best = opts.best and fields.best(rows, opts.best)
   local laid = {best and marks(rows, best)}
