@@ -11,12 +11,12 @@ SAN     =
 
 # Module cl, which is all of cl.so, and the shell around it.
 MODULE = src/arg.c src/array.c src/arrayinit.c src/arrayops.c src/blas.c \
-         src/buffer.c src/build.c src/buildlog.c src/cl.c src/class.c \
-         src/context.c src/convert.c src/device.c src/deviceinfo.c \
-         src/error.c src/event.c src/half.c src/host.c src/hostconvert.c \
-         src/hostloop.c src/hostsparse.c src/info.c src/kernel.c src/launch.c \
-         src/program.c src/queue.c src/region.c src/shape.c src/transfer.c \
-         src/type.c
+         src/buffer.c src/build.c src/buildlog.c src/choice.c src/cl.c \
+         src/class.c src/context.c src/convert.c src/device.c \
+         src/deviceinfo.c src/error.c src/event.c src/half.c src/host.c \
+         src/hostconvert.c src/hostloop.c src/hostsparse.c src/info.c \
+         src/kernel.c src/launch.c src/program.c src/queue.c src/region.c \
+         src/select.c src/shape.c src/transfer.c src/type.c src/wait.c
 PROGRAM = src/complete.c src/interrupt.c src/main.c src/options.c \
           src/repl.c src/report.c
 DATA = $(sort $(wildcard lua/clshell/*.lua kernels/*/*.cl scripts/*.lua))

@@ -49,10 +49,12 @@ int luaopen_cl(lua_State *L) {
   luaL_setfuncs(L, functions, 0);
   clsh_openerror(L);
   clsh_openclass(L);
+  clsh_openchoice(L);
   clsh_opentype(L);
   clsh_openarray(L);
   clsh_openhost(L);
   clsh_opendevice(L);
+  clsh_openselect(L);
   clsh_opencontext(L);
   clsh_openqueue(L);
   clsh_openevent(L);

@@ -53,6 +53,7 @@ void clsh_checkoptions(lua_State *L, int arg, const char *const names[],
 const char *clsh_nearest(const char *word, const char *const names[]);
 void clsh_pressure(lua_State *L, size_t bytes);
 void clsh_openclass(lua_State *L);
+void clsh_openchoice(lua_State *L);
 
 /* error.c: all errors are raised here */
 int clsh_error(lua_State *L, const char *fmt, ...);
@@ -130,10 +131,13 @@ extern const Info clsh_deviceinfo[]; /* deviceinfo.c; ends with NULL */
 
 /* device.c */
 cl_device_id clsh_checkdevice(lua_State *L, int arg);
+bool clsh_isdevice(lua_State *L, int arg);
+void clsh_pushdevices(lua_State *L);             /* the list of all */
 void clsh_select(lua_State *L, const char *sel); /* for the first need */
 cl_device_id clsh_pushchosen(lua_State *L);      /* the session's device */
 bool clsh_hasextension(lua_State *L, cl_device_id id, const char *name);
 void clsh_opendevice(lua_State *L);
+void clsh_openselect(lua_State *L);
 
 /* context.c: one device's context, its limits and its health */
 typedef struct Context Context;
@@ -184,10 +188,17 @@ cl_event *clsh_eventslot(Event *e);
 void clsh_pinblock(Event *e, Block *b);
 Event *clsh_checkevent(lua_State *L, int arg);
 void clsh_waitevent(lua_State *L, int arg);
-double clsh_now(void); /* seconds, monotonic */
 void clsh_checkafter(lua_State *L, int arg, Context *c, After *a);
-extern volatile int clsh_interrupt; /* set by a signal handler */
 void clsh_openevent(lua_State *L);
+
+/* wait.c */
+extern volatile int clsh_interrupt; /* set by a signal handler */
+double clsh_now(void);              /* seconds, monotonic */
+cl_int clsh_eventstatus(cl_event e);
+cl_int clsh_pollevent(lua_State *L, cl_event e);
+void clsh_interrupted(lua_State *L, const char *hint);
+void clsh_addorphan(cl_event e, Block *pin);
+void clsh_sweeporphans(void);
 
 /* buffer.c */
 typedef struct Buffer Buffer;

@@ -14,8 +14,7 @@
 void clsh_poll(lua_State *L) {
   if (clsh_interrupt == 0)
     return;
-  clsh_interrupt = 0;
-  clsh_error(L, "interrupted!");
+  clsh_interrupted(L, NULL);
 }
 
 /*

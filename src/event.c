@@ -1,11 +1,8 @@
 /*
-** event.c - class Event: a command under way, its wait and its time stamps.
-** Nothing here sits in the driver: a wait polls, so that Ctrl-C works.
+** event.c - class Event: a command under way and its time stamps.
 ** SPDX-License-Identifier: MIT
 */
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "clshell.h"
 
@@ -23,51 +20,12 @@ struct Event {
   bool stamped;
 };
 
-/* Host memory of commands whose Event was dropped before they ended. */
-typedef struct Orphan {
-  struct Orphan *next;
-  cl_event handle;
-  Block *pin;
-} Orphan;
-
-static Orphan *orphans;
-volatile int clsh_interrupt;
-
-static cl_int getstatus(cl_event e) {
-  cl_int status = CL_COMPLETE;
-  cl_int err = clGetEventInfo(e, CL_EVENT_COMMAND_EXECUTION_STATUS,
-                              sizeof status, &status, NULL);
-  return err != CL_SUCCESS ? err : status;
-}
-
-/* Lets go of the memory of dropped commands that have ended meanwhile. */
-static void sweep(void) {
-  for (Orphan **p = &orphans; *p != NULL;) {
-    Orphan *o = *p;
-    if (getstatus(o->handle) > CL_COMPLETE) {
-      p = &o->next;
-      continue;
-    }
-    *p = o->next;
-    clReleaseEvent(o->handle);
-    clsh_releaseblock(o->pin);
-    free(o);
-  }
-}
-
-/*
-** Dropping an Event never waits. Memory that its command still uses becomes
-** an orphan; if even that cannot be noted, it stays allocated.
-*/
+/* Dropping an Event never waits: memory still in use becomes an orphan. */
 static void event_release(Object *o) {
   Event *e = (Event *)o;
   if (e->handle != NULL && !clsh_forked()) {
-    if (e->pin != NULL && getstatus(e->handle) > CL_COMPLETE) {
-      Orphan *orphan = malloc(sizeof *orphan);
-      if (orphan != NULL) {
-        *orphan = (Orphan){orphans, e->handle, e->pin};
-        orphans = orphan;
-      }
+    if (e->pin != NULL && clsh_eventstatus(e->handle) > CL_COMPLETE) {
+      clsh_addorphan(e->handle, e->pin);
       return;
     }
     clReleaseEvent(e->handle);
@@ -91,8 +49,7 @@ Event *clsh_checkevent(lua_State *L, int arg) {
 Event *clsh_newevent(lua_State *L, int queuearg) {
   queuearg = lua_absindex(L, queuearg);
   Queue *q = clsh_anyqueue(L, queuearg);
-  if (orphans != NULL && !clsh_forked())
-    sweep();
+  clsh_sweeporphans();
   clsh_pressure(L, EVENTBYTES);
   Event *e = clsh_newobject(L, &class, 1);
   e->queue = q;
@@ -111,50 +68,6 @@ cl_event *clsh_eventslot(Event *e) {
 void clsh_pinblock(Event *e, Block *b) {
   b->refs++;
   e->pin = b;
-}
-
-/*
-** Raises if Ctrl-C came: clshell's handler sets the flag, that of the stock
-** interpreter sets a hook, which then has done its work.
-*/
-static void checkinterrupt(lua_State *L, lua_Hook before) {
-  if (!clsh_interrupt && lua_gethook(L) == before)
-    return;
-  if (!clsh_interrupt)
-    lua_sethook(L, NULL, 0, 0);
-  clsh_interrupt = 0;
-  clsh_pusherror(L, CL_SUCCESS, NULL, "interrupted!");
-  lua_pushliteral(L, "INTERRUPTED");
-  lua_setfield(L, -2, "name");
-  lua_pushliteral(L, "OpenCL cannot cancel a command: it goes on");
-  lua_setfield(L, -2, "hint");
-  lua_error(L);
-}
-
-double clsh_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/*
-** Waits for a handle to end and returns its status: spins for 20 us, then
-** sleeps a 32nd of the time passed, 1 ms at most.
-*/
-static cl_int poll(lua_State *L, cl_event handle) {
-  cl_int status;
-  lua_Hook before = lua_gethook(L);
-  double start = clsh_now();
-  while ((status = getstatus(handle)) > CL_COMPLETE) {
-    double passed = clsh_now() - start;
-    checkinterrupt(L, before);
-    if (passed < 20e-6)
-      continue;
-    double nap = passed / 32 < 1e-3 ? passed / 32 : 1e-3;
-    struct timespec t = {0, (long)(nap * 1e9)};
-    nanosleep(&t, NULL);
-  }
-  return status;
 }
 
 /* Raises for a command that ended with an error. */
@@ -202,7 +115,7 @@ void clsh_waitevent(lua_State *L, int arg) {
   if (e->handle != NULL) {
     clsh_alive(L, e->context);
     clsh_checkcommand(L, e->context, clsh_flushqueue(e->queue), "clFlush");
-    e->status = poll(L, e->handle);
+    e->status = clsh_pollevent(L, e->handle);
     if (e->status == CL_COMPLETE)
       clWaitForEvents(1, &e->handle);
     settle(e);
@@ -340,8 +253,8 @@ static int event_status(lua_State *L) {
   Event *e = clsh_checkevent(L, 1);
   if (e->handle != NULL)
     clsh_alive(L, e->context);
-  lua_pushstring(
-      L, statusname(e->handle != NULL ? getstatus(e->handle) : e->status));
+  lua_pushstring(L, statusname(e->handle != NULL ? clsh_eventstatus(e->handle)
+                                                 : e->status));
   return 1;
 }
 
@@ -416,7 +329,7 @@ static int event_tostring(lua_State *L) {
   else
     lua_pushfstring(L, "Event %s",
                     statusname(e->handle != NULL && !clsh_forked()
-                                   ? getstatus(e->handle)
+                                   ? clsh_eventstatus(e->handle)
                                    : e->status));
   return 1;
 }

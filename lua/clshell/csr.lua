@@ -200,7 +200,7 @@ local function lower(self, path)
   return n
 end
 
---- M:save(path [, opts])
+--- Csr:save(path [, opts])
 --- Writes a Matrix Market coordinate file ("x.mtx"), general, or the lower
 --- triangle where opts.symmetric is true (an error unless the matrix is
 --- symmetric). Numbers keep their full precision.
@@ -227,13 +227,13 @@ function methods:save(path, opts)
   end)
 end
 
---- M:to_dia([opts]) -> DIA matrix
+--- Csr:to_dia([opts]) -> DIA matrix
 --- The same matrix by diagonals; see dia.from_csr for options and refusals.
 function methods:to_dia(opts)
   return require("clshell.dia").from_csr(self, opts)
 end
 
---- M:info() -> table
+--- Csr:info() -> table
 --- format, type, rows, cols, nnz, bytes (on the device) and the entries of a
 --- row: row_min, row_max, row_mean.
 function methods:info()
@@ -251,7 +251,7 @@ function methods:info()
   }
 end
 
---- M:close()
+--- Csr:close()
 --- Releases the device and host memory now; closing twice is fine.
 function methods:close()
   for _, name in ipairs{"row_ptr", "col_ind", "values"} do

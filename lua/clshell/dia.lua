@@ -260,7 +260,7 @@ function M.load(path, opts)
   return M.from_csr(c, opts)
 end
 
---- M:to_csr([opts]) -> CSR matrix
+--- Dia:to_csr([opts]) -> CSR matrix
 --- The same matrix in compressed sparse row format (see csr.from_coo); stored
 --- zeros are dropped. opts: context (that of M).
 function methods:to_csr(opts)
@@ -274,7 +274,7 @@ function methods:to_csr(opts)
     opts.context or self.values.context)
 end
 
---- M:save(path [, opts])
+--- Dia:save(path [, opts])
 --- Writes the entries that are not zero as a Matrix Market file; opts as for
 --- the CSR matrices' save.
 function methods:save(path, opts)
@@ -282,7 +282,7 @@ function methods:save(path, opts)
   c:save(path, opts)
 end
 
---- M:info() -> table
+--- Dia:info() -> table
 --- format, type, rows, cols, nnz, ndiags, pitch, bytes (on the device), lower
 --- and upper (the outermost offsets) and fill, the part of the stored
 --- elements that are entries.
@@ -296,7 +296,7 @@ function methods:info()
   }
 end
 
---- M:close()
+--- Dia:close()
 --- Releases the device and host memory now; closing twice is fine.
 function methods:close()
   for _, name in ipairs{"offsets", "values"} do

@@ -1,0 +1,104 @@
+/*
+** wait.c - waiting for commands. Nothing here sits in the driver: a wait
+** polls, so that Ctrl-C works, and dropped commands are let go later.
+** SPDX-License-Identifier: MIT
+*/
+#include <stdlib.h>
+#include <time.h>
+
+#include "clshell.h"
+
+volatile int clsh_interrupt;
+
+/* Host memory of commands whose Event was dropped before they ended. */
+typedef struct Orphan {
+  struct Orphan *next;
+  cl_event handle;
+  Block *pin;
+} Orphan;
+
+static Orphan *orphans;
+
+/* The execution status of a command; a failed query is a failed command. */
+cl_int clsh_eventstatus(cl_event e) {
+  cl_int status = CL_COMPLETE;
+  cl_int err = clGetEventInfo(e, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                              sizeof status, &status, NULL);
+  return err != CL_SUCCESS ? err : status;
+}
+
+/* Lets go of the memory of dropped commands that have ended meanwhile. */
+void clsh_sweeporphans(void) {
+  for (Orphan **p = &orphans; *p != NULL && !clsh_forked();) {
+    Orphan *o = *p;
+    if (clsh_eventstatus(o->handle) > CL_COMPLETE) {
+      p = &o->next;
+      continue;
+    }
+    *p = o->next;
+    clReleaseEvent(o->handle);
+    clsh_releaseblock(o->pin);
+    free(o);
+  }
+}
+
+/*
+** Notes host memory that a dropped command still uses, and its event. If
+** there is no memory for the note, both stay allocated.
+*/
+void clsh_addorphan(cl_event handle, Block *pin) {
+  Orphan *o = malloc(sizeof *o);
+  if (o == NULL)
+    return;
+  *o = (Orphan){orphans, handle, pin};
+  orphans = o;
+}
+
+/* Raises what Ctrl-C raises, with a hint or NULL. */
+void clsh_interrupted(lua_State *L, const char *hint) {
+  clsh_interrupt = 0;
+  clsh_pusherror(L, CL_SUCCESS, NULL, "interrupted!");
+  lua_pushliteral(L, "INTERRUPTED");
+  lua_setfield(L, -2, "name");
+  lua_pushstring(L, hint);
+  lua_setfield(L, -2, "hint");
+  lua_error(L);
+}
+
+/*
+** Raises if Ctrl-C came: clshell's handler sets the flag, that of the stock
+** interpreter sets a hook, which then has done its work.
+*/
+static void checkinterrupt(lua_State *L, lua_Hook before) {
+  if (!clsh_interrupt && lua_gethook(L) == before)
+    return;
+  if (!clsh_interrupt)
+    lua_sethook(L, NULL, 0, 0);
+  clsh_interrupted(L, "OpenCL cannot cancel a command: it goes on");
+}
+
+double clsh_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/*
+** Waits for a handle to end and returns its status: spins for 20 us, then
+** sleeps a 32nd of the time passed, 1 ms at most.
+*/
+cl_int clsh_pollevent(lua_State *L, cl_event handle) {
+  cl_int status;
+  lua_Hook before = lua_gethook(L);
+  double start = clsh_now();
+  while ((status = clsh_eventstatus(handle)) > CL_COMPLETE) {
+    double passed = clsh_now() - start;
+    checkinterrupt(L, before);
+    if (passed < 20e-6)
+      continue;
+    double nap = passed / 32 < 1e-3 ? passed / 32 : 1e-3;
+    struct timespec t = {0, (long)(nap * 1e9)};
+    nanosleep(&t, NULL);
+  }
+  return status;
+}
