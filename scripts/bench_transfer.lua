@@ -85,9 +85,9 @@ local r = gemm.bench(gemm.plan(A, B).rung.name, nil, {A = A, B = B})
 if r.gflops then
   print(([[
 
-A float product of N = %d takes %.4g ms (%s, %.4g GFLOPS), sending A
-and B and fetching C %.4g ms. From N = %d on the product takes longer
-than its transfers; below that, keep the matrices on the device.]]):format(
+A float product of N = %d takes %.4g ms (%s, %.4g GFLOPS),
+sending A and B and fetching C %.4g ms. From N = %d on the product
+takes longer than its transfers; below that, keep the matrices there.]]):format(
     n, r.ms, r.name, r.gflops, n^2 * (8 / up + 4 / down) * 1e3,
     math.ceil(r.gflops * 1e9 * (8 / up + 4 / down) / 2)))
 end

@@ -220,11 +220,15 @@ static int cl_buildbinary(lua_State *L) {
 
 /* Pushes the list of kernel names: the driver gives "a;b;c". */
 static void pushnames(lua_State *L, Program *p) {
-  size_t size = 0;
-  clGetProgramInfo(p->handle, CL_PROGRAM_KERNEL_NAMES, 0, NULL, &size);
+  size_t size = 0, count = 0;
+  clGetProgramInfo(p->handle, CL_PROGRAM_NUM_KERNELS, sizeof count, &count,
+                   NULL);
+  if (count > 0) /* NVIDIA's driver crashes over the names of none */
+    clGetProgramInfo(p->handle, CL_PROGRAM_KERNEL_NAMES, 0, NULL, &size);
   char *text = lua_newuserdatauv(L, size + 1, 0);
   memset(text, 0, size + 1);
-  clGetProgramInfo(p->handle, CL_PROGRAM_KERNEL_NAMES, size, text, NULL);
+  if (size > 0)
+    clGetProgramInfo(p->handle, CL_PROGRAM_KERNEL_NAMES, size, text, NULL);
   lua_newtable(L);
   for (lua_Integer i = 1; *text != '\0'; i++) {
     size_t n = strcspn(text, ";");

@@ -87,6 +87,7 @@ t.test("a Matrix Market file is measured as well", function()
 end)
 
 t.test("no device: exit 3 and what to install", function()
+  t.nodevices()
   for _, name in ipairs{"bench_tiles", "devices", "hello"} do
     local p <close> = assert(io.popen(("OCL_ICD_VENDORS=/nonexistent "
       .. "CLSHELL_DEVICE= %s %s 2>&1 >/dev/null; echo $?"):format(t.exe,

@@ -126,6 +126,17 @@ function t.skip(reason)
   error(setmetatable({reason = reason}, Skip), 0)
 end
 
+--- t.nodevices()
+--- Skips the test where OCL_ICD_VENDORS cannot take the drivers away: not
+--- every OpenCL loader heeds it.
+function t.nodevices()
+  local p <close> = assert(io.popen("OCL_ICD_VENDORS=/nonexistent " .. t.exe
+    .. " -p '#cl.devices()' 2>&1"))
+  if p:read("a") ~= "0\n" then
+    t.skip("the OpenCL loader takes no notice of OCL_ICD_VENDORS")
+  end
+end
+
 --- t.tmp([name]) -> path
 -- A path for a file that is removed when the test ends; `name` ends it.
 function t.tmp(name)
