@@ -60,7 +60,7 @@ local function measure(title, make)
     end
   end
   local host = spmv.bench("plain_c", nil, {M = S, x = vector})
-  host.name = "plain_c (CSR)"
+  host.label = "plain_c (CSR)"
   list[#list + 1] = host
   progress:step("peaks")
   report.relate(list, {by = "gbs", peak = peaks().copy, base = list[1]})

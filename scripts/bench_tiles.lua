@@ -44,7 +44,7 @@ end
 local naive = row "naive"
 for _, v in ipairs(variants) do
   for _, tile in ipairs(tiles) do
-    row(v[1], {tile = tile, edge = v.edge}).name = v.edge
+    row(v[1], {tile = tile, edge = v.edge}).label = v.edge
       and v[1] .. " " .. v.edge or v[1]
   end
 end

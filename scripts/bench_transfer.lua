@@ -87,7 +87,7 @@ if r.gflops then
 
 A float product of N = %d takes %.4g ms (%s, %.4g GFLOPS),
 sending A and B and fetching C %.4g ms. From N = %d on the product
-takes longer than its transfers; below that, keep the matrices there.]]):format(
-    n, r.ms, r.name, r.gflops, n^2 * (8 / up + 4 / down) * 1e3,
+takes longer than its transfers; below that, keep the matrices
+there.]]):format(n, r.ms, r.name, r.gflops, n^2 * (8 / up + 4 / down) * 1e3,
     math.ceil(r.gflops * 1e9 * (8 / up + 4 / down) / 2)))
 end

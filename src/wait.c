@@ -10,6 +10,12 @@
 
 volatile int clsh_interrupt;
 
+double clsh_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 /* Host memory of commands whose Event was dropped before they ended. */
 typedef struct Orphan {
   struct Orphan *next;
@@ -42,6 +48,16 @@ void clsh_sweeporphans(void) {
   }
 }
 
+/* Gives the last dropped commands a moment to end before the process does. */
+static void atend(void) {
+  const struct timespec nap = {0, 1000 * 1000};
+  double limit = clsh_now() + 0.1;
+  while (orphans != NULL && !clsh_forked() && clsh_now() < limit) {
+    clsh_sweeporphans();
+    nanosleep(&nap, NULL);
+  }
+}
+
 /*
 ** Notes host memory that a dropped command still uses, and its event. If
 ** there is no memory for the note, both stay allocated.
@@ -50,6 +66,9 @@ void clsh_addorphan(cl_event handle, Block *pin) {
   Orphan *o = malloc(sizeof *o);
   if (o == NULL)
     return;
+  static bool registered;
+  if (!registered)
+    registered = atexit(atend) == 0;
   *o = (Orphan){orphans, handle, pin};
   orphans = o;
 }
@@ -75,12 +94,6 @@ static void checkinterrupt(lua_State *L, lua_Hook before) {
   if (!clsh_interrupt)
     lua_sethook(L, NULL, 0, 0);
   clsh_interrupted(L, "OpenCL cannot cancel a command: it goes on");
-}
-
-double clsh_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /*

@@ -1,289 +1,377 @@
--- bench.lua - timing by event timers, of a rung or of anything that returns
--- an event; what is timed as a rung has been verified before
+-- bench.lua - one measurement, from what is to be measured to its record
+-- protocol.lua takes the samples; a rung has been verified before.
 -- SPDX-License-Identifier: MIT
 
+local calibrate = require "clshell.calibrate"
 local cl = require "cl"
+local protocol = require "clshell.protocol"
+local record = require "clshell.record"
+local roofline = require "clshell.roofline"
 local rungs = require "clshell.rung"
-local text = require "clshell.text"
+local stats = require "clshell.stats"
+local target = require "clshell.target"
+local timer = require "clshell.timer"
 local verify = require "clshell.verify"
 
 local M = {}
 
-local OPTIONS = {"name", "flop", "bytes", "samples", "seconds", "warmup"}
+local OPTIONS = {"name", "flop", "bytes", "type", "samples", "seconds",
+  "warmup", "busy", "effort", "cache", "args", "check", "roof", "tag"}
+local COLD = {spmv = true, transpose = true} -- families that default to it
+local PATIENCE = 20 -- seconds that a routine of the host may be expected
 
-local LEAST = 0.1 -- seconds that the samples take at least
+M.median = stats.median
 
-local defaults = {
-  samples = 10,  -- at least so many, unless `seconds` are over first
-  seconds = 0.5, -- of timed runs, begun
-  warmup = 0.1,  -- seconds of untimed runs
-}
-
--- The event among the results of a call such as gemm(A, B) -> C, event.
-local function event_of(...)
-  for i = 1, select("#", ...) do
-    local x = select(i, ...)
-    if type(x) == "table" and x.events or type(x) == "userdata" and x.wait then
-      return x
+-- Limits of the protocol from the options and the effort.
+local function limits_of(opts, effort, what)
+  effort = opts.effort or effort
+  local base = protocol.efforts[effort]
+  if not base then
+    cl.error(("%s: effort is \"quick\" or \"final\", not %s"):format(what,
+      tostring(effort)))
+  end
+  local limits = {}
+  for name, value in pairs(base) do
+    local own = opts[name]
+    if own ~= nil and (math.type(own) == nil or not (own >= 0
+        and own < math.huge)) then
+      cl.error(("%s: %s is a number of at least 0, not %s"):format(what, name,
+        tostring(own)))
     end
+    limits[name] = own or value
+  end
+  return limits
+end
+
+local function check(opts, effort, what)
+  cl.options(opts, OPTIONS, what)
+  for _, name in ipairs{"flop", "bytes"} do
+    local x = opts[name]
+    if x ~= nil and (math.type(x) == nil or not (x >= 0
+        and x < math.huge)) then
+      cl.error(("%s: %s is a number of at least 0, not %s"):format(what, name,
+        tostring(x)))
+    end
+  end
+  if opts.cache ~= nil and opts.cache ~= "hot" and opts.cache ~= "cold" then
+    cl.error(("%s: cache is \"hot\" or \"cold\", not %s"):format(what,
+      tostring(opts.cache)))
+  end
+  return limits_of(opts, effort, what)
+end
+
+--- bench.interrupted(e) -> boolean
+--- Whether an error is Ctrl-C. A script that measures in a loop prints what
+--- it has and raises it again; `e.record` is the result that was under way.
+function M.interrupted(e)
+  return type(e) == "table"
+    and (e.name == "INTERRUPTED"
+      or tostring(e):find("interrupted!", 1, true) ~= nil)
+    or type(e) == "string" and e:find("interrupted!", 1, true) ~= nil
+end
+
+local noted = false
+
+-- Keeps a result: in the session and, where one is open, in the run store.
+-- That a store fails is said once and loses nothing.
+local function keep(r)
+  roofline.add(r)
+  local found, store = pcall(require, "clshell.store")
+  if not found then
+    return
+  end
+  local ok, reason = pcall(store.keep, r)
+  if not ok and not noted then
+    noted = true
+    io.stderr:write("clshell: results are not kept: ",
+      (tostring(reason):gsub("\n.*", "")), "\n")
   end
 end
 
--- Runs once and waits. Returns device and wall time in ms, and the event;
--- the device time is nil without an event, or where its stamps cannot be:
--- not positive, or longer than the host waited for them.
-local function run_once(run)
-  local begin = cl.now()
-  local event = event_of(run())
-  if event then
-    event:wait()
-  end
-  local wall = (cl.now() - begin) * 1e3
-  local ms = event and event.ms
-  if ms and (ms <= 0 or ms > 1.02 * wall + 0.01) then
-    ms = nil
-  end
-  return ms, wall, event
-end
-
--- The value at fraction q of a sorted list, between neighbours if need be.
-local function quantile(sorted, q)
-  local at = 1 + (#sorted - 1) * q
-  local low = math.floor(at)
-  local high = math.min(low + 1, #sorted)
-  return sorted[low] + (at - low) * (sorted[high] - sorted[low])
-end
-
---- bench.median(list) -> number
---- The median of a list of numbers, which keeps its order.
-function M.median(list)
-  local sorted = {table.unpack(list)}
-  table.sort(sorted)
-  return quantile(sorted, 0.5)
-end
-
--- Puts the statistics of the samples into a result.
-local function summarise(r, samples, walls)
-  local sorted = {table.unpack(samples)}
-  table.sort(sorted)
-  r.samples, r.n = samples, #samples
-  r.ms, r.min, r.max = quantile(sorted, 0.5), sorted[1], sorted[#sorted]
-  r.q1, r.q3 = quantile(sorted, 0.25), quantile(sorted, 0.75)
-  r.wall_ms = M.median(walls)
-end
-
--- Times `run` into result r: warm-up, then samples. Where event timers fail
--- a sample the host's clock stands in, for all of them.
-local function measure(r, run, opts)
-  local begin = cl.now()
-  repeat
-    run_once(run)
-  until cl.now() - begin >= opts.warmup
-  local samples, walls, mains, timed = {}, {}, {}, true
-  begin = cl.now()
-  repeat
-    local ms, wall, event = run_once(run)
-    timed = timed and ms ~= nil
-    samples[#samples + 1], walls[#walls + 1] = ms or wall, wall
-    if ms and event.events then
-      mains[#mains + 1] = event.events[opts.main or 1].ms
-    end
-    local spent = cl.now() - begin
-  until spent >= opts.seconds or #samples >= opts.samples and spent >= LEAST
-  summarise(r, timed and samples or walls, walls)
-  r.timer = timed and "event" or "host"
-  r.kernel_ms = timed and #mains > 0 and M.median(mains) or nil
-end
-
--- Puts the rates into a result that has a time.
-local function rate(r, flop, bytes)
-  if r.ms > 0 then
-    r.flop, r.bytes = flop, bytes
-    r.gflops = flop and flop > 0 and flop / r.ms / 1e6 or nil
-    r.gbs = bytes and bytes > 0 and bytes / r.ms / 1e6 or nil
-  end
-end
-
-local function add_note(r, note)
-  r.note = r.note and r.note .. "; " .. note or note
-end
-
-local result_meta = {
-  __tostring = function(r)
-    local words = {("%s %s"):format(r.name, r.config or "")
-      :gsub(" +$", "") .. ":"}
-    if r.ms then
-      words[#words + 1] = ("median %.4g ms (min %.4g, max %.4g, n=%d)")
-        :format(r.ms, r.min, r.max, r.n)
-    end
-    if r.gflops then
-      words[#words + 1] = (" %.4g GFLOPS"):format(r.gflops)
-    end
-    if r.gbs then
-      words[#words + 1] = (" %.4g GB/s"):format(r.gbs)
-    end
-    if r.err then
-      words[#words + 1] = (" error %.1e"):format(r.err)
-    end
-    if r.note then
-      words[#words + 1] = " " .. r.note
-    end
-    return table.concat(words, " ")
-  end,
-}
-
--- Whether an error is Ctrl-C, which ends a bench, or no error of the device
--- at all but a mistake in the caller's Lua.
-local function must_pass(e)
-  return type(e) ~= "table" or e.message == nil
-    or tostring(e):find("interrupted!", 1, true) ~= nil
-end
-
--- Calls f(r): a failure of the device becomes a note of the result, which
--- then has no rate.
+-- Calls f(r) and keeps the result, whatever happens: a failure of the device
+-- becomes its status, Ctrl-C too, but is raised again; so is a mistake in the
+-- caller's Lua.
 local function guarded(r, f)
-  local ok, e = pcall(f, r)
-  if not ok then
-    if must_pass(e) then
-      error(e, 0)
-    end
-    r.ok, r.gflops, r.gbs = false, nil, nil
-    add_note(r, "failed: " .. (e.message:match("^[^\n]*")))
+  local subject = {calibration = {}}
+  local ok, e = xpcall(f, function(e)
+    return type(e) == "string" and not M.interrupted(e)
+      and debug.traceback(e, 2) or e
+  end, r, function(s)
+    subject = s
+    return s
+  end)
+  if ok then
+    keep(r)
+    return r
   end
+  if r.samples and not r.median then
+    protocol.summarise(subject, r)
+  end
+  if M.interrupted(e) then
+    record.fail(r, "interrupted", "by Ctrl-C")
+    if r.median then
+      keep(r)
+    end
+    if type(e) == "table" and not pcall(function() e.record = r end) then
+      r.flags[#r.flags + 1] = "unconverged"
+    end
+    error(e, 0)
+  elseif type(e) ~= "table" or e.message == nil then
+    error(e, 0)
+  end
+  record.fail(r, "failed", e.message:match("^[^\n]*"))
+  keep(r)
   return r
 end
 
-local function complete(opts, what)
-  cl.options(opts, OPTIONS, what)
-  local full = {}
-  for key, value in pairs(opts or {}) do
-    full[key] = value
+local function place(r, opts, context)
+  if opts.roof ~= false and r.median then
+    roofline.place(r, context)
   end
-  for key, value in pairs(defaults) do
-    full[key] = full[key] or value
-    if type(full[key]) ~= "number" or full[key] < 0 then
-      cl.error(("%s: %s is a number of at least 0, not %s"):format(what, key,
-        tostring(full[key])))
-    end
-  end
-  return full
 end
 
---- bench(what [, opts]) -> result
---- Times `what`, a function that returns an event (bench also takes the event
---- from functions like gemm that return it second) or a plan: untimed runs
---- for `warmup` seconds (0.1), then at least `samples` (10) timed ones, ended
---- by `seconds` (0.5) all the same. Options besides: name, flop and bytes (of
---- one run). The result has ms (the median), min, max, q1, q3, n, samples,
---- wall_ms (median on the host's clock), gflops, gbs, timer ("event", or
---- "host" where there is no event or its stamps are impossible) and note.
---- Nothing is verified: for that, see gemm.bench. A failing launch becomes
---- the note of a result without times.
-function M.run(what, opts)
-  local kind = type(what)
-  local call = kind == "table" and getmetatable(what)
-  if kind ~= "function" and not (call and call.__call) then
-    cl.error("bench: a function that returns an event expected, got a "
-      .. kind)
+-- Makes a subject find its caches cold. `copies(k)` gives k - 1 more calls on
+-- operands of their own; nil where that cannot be. Returns the Buffer to
+-- close.
+local function chill(r, subject, footprint, copies)
+  local way, amount, words = timer.plan_cold(subject.context.device,
+    copies and footprint)
+  r.mode, r.cache = "cold", words
+  if way == "rotation" then
+    copies(amount)
+  elseif way == "flush" then
+    return timer.flush(subject, amount)
   end
-  opts = complete(opts, "bench")
-  local r = setmetatable({name = opts.name or "bench"}, result_meta)
-  return guarded(r, function()
-    run_once(what)
-    measure(r, what, opts)
-    rate(r, opts.flop, opts.bytes)
-    if r.timer == "host" then
-      add_note(r, "timed by the host's clock")
+end
+
+-- The untimed first launch of a call, and the caller's own check after it.
+local function first_launch(subject, opts)
+  local s = subject.sample(1)
+  if opts.check then
+    local ok, message = opts.check()
+    if not ok then
+      return nil, message or "check() says no"
+    end
+  end
+  return s
+end
+
+local function bench_call(r, t, opts, limits, set)
+  local context = cl.context()
+  local subject = set(timer.new(context, {t.call}, opts.main))
+  local s, message = first_launch(subject, opts)
+  if not s then
+    r.status, r.ok, r.error = "wrong", false, message
+    return record.note(r, "WRONG " .. message)
+  end
+  local scratch
+  r.mode = opts.cache or "hot"
+  if r.mode == "cold" then
+    scratch = chill(r, subject)
+  end
+  protocol.measure(subject, r, limits)
+  if scratch then
+    scratch:close()
+  end
+  record.rate(r, opts.flop, opts.bytes)
+  record.explain(r)
+  place(r, opts, context)
+end
+
+-- The place of the rung's kernel among the events of a run, or nil where it
+-- is the only one: commands of the first run only are gone by then.
+local function main_of(plan)
+  local main, count = nil, 0
+  for i, command in ipairs(plan.commands) do
+    if not command.once then
+      count = count + 1
+      main = i == plan.main and count or main
+    end
+  end
+  return count > 1 and main or nil
+end
+
+-- Plans of the same configuration on copies of the operands, each run once.
+local function rotation(family, name, params, operands, calls)
+  return function(k)
+    for i = 2, k do
+      local other = family.plan_for(name, params,
+        target.copy(operands, family.spec.output))
+      calls[i] = other
+      other():wait()
+    end
+  end
+end
+
+local function cold_wanted(family, opts)
+  local default = family.spec.cache or COLD[family.name] and "cold" or "hot"
+  return (opts.cache or default) == "cold"
+end
+
+-- Times a plan that has been verified; `before` is what its output has to
+-- hold before a run, where that is read.
+local function time_plan(r, family, job, plan, before, opts, limits, set)
+  local calls = {plan}
+  local subject = set(timer.new(plan.shape.context, calls, main_of(plan)))
+  if before then
+    function subject.before()
+      plan.output:write(before)
+    end
+  end
+  r.mode = "hot"
+  local scratch
+  if cold_wanted(family, opts) then
+    scratch = chill(r, subject, target.footprint(plan.operands),
+      not before and rotation(family, job.rung, job.params, job.operands,
+        calls))
+  end
+  protocol.measure(subject, r, limits)
+  if scratch then
+    scratch:close()
+  end
+end
+
+local function bench_rung(r, t, opts, limits, set)
+  local family, rung = t.family, t.family.rung(t.rung)
+  local plan, reason = family.plan_for(t.rung, t.params, t.operands)
+  if not plan then
+    r.status, r.ok, r.error = "refused", false, reason
+    return record.note(r, "refused: " .. reason)
+  end
+  local s, p = plan.shape, plan.params
+  record.describe_shape(r, family, s)
+  record.describe_plan(r, plan)
+  local truth, before = family.truth(plan)
+  if not record.judge(r, verify.run(plan, plan.output, truth, before)) then
+    return
+  end
+  time_plan(r, family, t, plan, before, opts, limits, set)
+  record.rate(r, family.flop(rung, s), family.bytes(rung, s, p))
+  record.explain(r)
+  place(r, opts, s.context)
+end
+
+local function not_run(r, reason)
+  r.status, r.ok, r.error = "refused", false, reason
+  record.note(r, "not run: " .. reason)
+end
+
+-- Times a routine of the host by its own clock; verified like a rung.
+local function bench_host(r, t, host, opts, limits, set)
+  local family = t.family
+  local o, s = family.bind(t.operands)
+  local flop = family.flop(nil, s)
+  record.describe_shape(r, family, s)
+  r.family, r.kernel, r.mode, r.device = family.name, host.name, "hot", nil
+  local expected = flop / host.gflops / 1e9
+  if expected > PATIENCE then
+    return not_run(r, ("would take about %.0f s"):format(expected))
+  end
+  local result, reason = host.run(o, s)
+  if result == nil then
+    return not_run(r, tostring(reason))
+  end
+  if not record.judge(r, verify.judge(result, family.spec.truth(o, s))) then
+    return
+  end
+  protocol.measure(set(timer.host(function()
+    return select(2, host.run(o, s))
+  end)), r, limits)
+  record.rate(r, flop, family.bytes(nil, s))
+  record.explain(r)
+  r.roof, opts.roof = nil, false -- the roof is the device's
+end
+
+-- A rung or a host routine of a family.
+local function run_family(t, opts, limits)
+  local host = t.family.host(t.rung)
+  local name = ("%s.%s"):format(t.family.name, t.rung)
+  local r = record.new(opts.name or name, not host and cl.context(), opts)
+  r.params, r.seed = t.params or {}, t.seed
+  local rung = not host and t.family.rung(t.rung)
+  if rung then
+    record.describe_rung(r, t.family, rung,
+      rungs.parameters(rung, t.params or {}, t.family.name))
+  end
+  return guarded(r, function(_, set)
+    if host then
+      bench_host(r, t, host, opts, limits, set)
+    else
+      bench_rung(r, t, opts, limits, set)
     end
   end)
 end
 
--- Judges a result; where it is wrong, its error takes the place of a rate.
-local function judged(r, verdict)
-  r.err, r.bound, r.ok, r.mode = verdict.err, verdict.bound, verdict.ok,
-    verdict.mode
-  if not r.ok then
-    local place = r.mode == "every bit" and ("%d elements"):format(r.err)
-      or ("err=%.1e, bound %.1e"):format(r.err, r.bound)
-    local at = verdict.row
-      and (" at row %d%s"):format(verdict.row,
-        verdict.col and (", column %d"):format(verdict.col) or "") or ""
-    add_note(r, ("WRONG %s%s"):format(place, at))
+--- bench(what [, shape [, params]] [, opts]) -> result
+--- Measures `what`: a function that enqueues something and returns its event
+--- or events (as gemm does, second), a Launch with opts.args, a plan, or a
+--- rung with a shape: bench("gemm.tiled", {512, 512, 512}, {tile = 16}), or
+--- bench(gemm.rung "tiled", {A = A, B = B}). A rung is verified first; for a
+--- function, opts.check() -> ok, message is called after the first run.
+---
+--- The protocol: timers are calibrated once for each device (see calibrate),
+--- the kernel runs until the clock is up, two samples are dropped, and samples
+--- are taken until the 95 % interval of their median is within 0.5 %. What is
+--- short against the timer is launched several times in a sample ("batch").
+--- The time of several commands is the span from the first START to the last
+--- END; `sum` is the time inside them. Without trusted event timers, or a
+--- function that returns no event, the host's clock serves: from the call
+--- until all that was enqueued has ended. Options:
+---   effort    "final" (default: up to 5 s) or "quick" (up to 0.5 s, what a
+---             row of a table has), or by themselves: seconds of sampling at
+---             most, samples at least (10), busy (seconds of timed work at
+---             least), warmup (seconds of ramp at most)
+---   cache     "hot" or "cold" (default for SpMV and transpose): the caches
+---             are made to hold something else before each launch
+---   flop, bytes, type   of one run, for the rates and the roofline
+---   name, tag, args, check, roof (false: do not place it)
+---
+--- The result, which prints as text, has all samples, in seconds per launch:
+--- median, lo and hi (95 % interval; nil for fewer than 6), min, max, q1, q3,
+--- n, discarded, outliers (kept), wall and gap (wall / median - 1), timer,
+--- tick_ns, batch, floor (an empty kernel), mode and cache, sum, span, main;
+--- ms and wall_ms; gflops, gbs, ai, roof (part of the measured roofline),
+--- bound; err, err_bound, verify, ok; flags: "unconverged", "overhead-bound"
+--- (less than five empty kernels), "clock!" (the clock fell), "IMPOSSIBLE?"
+--- (above 105 % of the roofline), "no event timer"; status: "ok", "refused",
+--- "wrong", "failed" or "interrupted", with error and note. Ctrl-C is raised
+--- with the result so far as `record`.
+function M.run(what, ...)
+  local t, opts = target.of("bench", what, ...)
+  local limits = check(opts, "final", "bench")
+  if t.family then
+    return run_family(t, opts, limits)
   end
-  return r.ok
-end
-
--- Times a routine of the host by its own clock; verified like a rung.
-local function bench_host(r, family, host, operands, opts)
-  local o, s = family.bind(operands)
-  local flop = family.flop(nil, s)
-  r.shape, r.type = s, s.type
-  local expected = flop / host.gflops / 1e9
-  if expected > 20 then
-    return add_note(r, ("not run: would take about %.0f s"):format(expected))
+  local r = record.new(opts.name or t.name, nil, opts)
+  r.type = opts.type
+  if t.plan and t.plan.rung then
+    r.kernel, r.params = t.plan.rung.name, t.plan.params
+    r.config = rungs.tostring(t.plan.rung, t.plan.params)
+  elseif t.kernel then
+    r.kernel, r["local"] = t.kernel.name, target.local_text(t.size)
+    r.options = t.kernel.program.options
   end
-  local truth = family.spec.truth(o, s)
-  local samples, begin = {}, cl.now()
-  repeat
-    local result, seconds = host.run(o, s)
-    if result == nil then
-      return add_note(r, "not run: " .. tostring(seconds))
-    end
-    if #samples == 0 and not judged(r, verify.judge(result, truth)) then
-      return
-    end
-    samples[#samples + 1] = seconds * 1e3
-    local spent = cl.now() - begin
-  until spent >= opts.seconds or #samples >= opts.samples and spent >= LEAST
-  summarise(r, samples, samples)
-  r.timer = "host"
-  rate(r, flop, family.bytes(nil, s))
-end
-
-local function bench_rung(r, family, rung, params, operands, opts)
-  local plan, reason = family.plan_for(rung.name, params, operands)
-  if not plan then
-    return add_note(r, "refused: " .. reason)
-  end
-  local s, p = plan.shape, plan.params
-  local _, size = rung.range(s, p)
-  r.params, r.config, r.shape, r.type = p, rungs.tostring(rung, p), s, s.type
-  r["local"] = size and text.shape(size) or "driver's"
-  local truth, before = family.truth(plan)
-  if not judged(r, verify.run(plan, plan.output, truth, before)) then
-    return
-  end
-  measure(r, plan, {
-    warmup = opts.warmup, seconds = opts.seconds, samples = opts.samples,
-    main = plan.main,
-  })
-  rate(r, family.flop(rung, s), family.bytes(rung, s, p))
-  if r.kernel_ms then
-    add_note(r, ("the kernel alone %.4g ms"):format(r.kernel_ms))
-  end
-  if r.timer == "host" then
-    add_note(r, "timed by the host's clock")
-  end
+  return guarded(r, function(_, set)
+    r.device = record.new("", cl.context(), opts).device
+    bench_call(r, t, opts, limits, set)
+  end)
 end
 
 -- family.bench, see family.lua: a result for a rung or a host routine.
 function M.rung(family, name, params, operands, opts)
-  opts = complete(opts, family.name .. ".bench")
-  local r = setmetatable({name = name, params = params or {}}, result_meta)
-  local host = family.host(name)
-  local rung = not host and family.rung(name)
-  if rung then
-    cl.options(params, rungs.names(rung), family.name .. ", kernel " .. name)
-    local p = rungs.parameters(rung, params or {}, family.name)
-    r.params, r.config = p, rungs.tostring(rung, p)
+  local own = {}
+  for key, value in pairs(opts or {}) do
+    own[key] = value
   end
-  return guarded(r, function()
-    if host then
-      bench_host(r, family, host, operands, opts)
-    else
-      bench_rung(r, family, rung, params, operands, opts)
-    end
-  end)
+  local limits = check(own, "quick", family.name .. ".bench")
+  return run_family({family = family, rung = name, params = params,
+    operands = operands}, own, limits)
+end
+
+--- bench.calibration([context]) -> table
+--- What the timers of a device are worth; see calibrate.
+function M.calibration(context)
+  return calibrate.device{context = context}
 end
 
 return setmetatable(M, {__call = function(_, ...)

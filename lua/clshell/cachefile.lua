@@ -10,7 +10,7 @@ local LAST = "end"
 -- What a device is known by: a change of any of these makes another file.
 local function identity(dev)
   return ("%s | %s | %s | %s | %d units | %d bytes"):format(dev.name,
-    dev.platform and dev.platform.name or "", dev.version,
+    tostring(dev.platform), dev.version,
     dev.driver_version, dev.compute_units, dev.global_mem_size)
 end
 
@@ -63,7 +63,7 @@ function M.load(dev)
   for i = 3, #lines - 1 do
     local name, value = lines[i]:match("^([%w_%.]+) (%S+)$")
     value = tonumber(value)
-    broken = broken or not name or value ~= value
+    broken = broken or not value or value ~= value
     values[name or ""] = value
   end
   if broken then

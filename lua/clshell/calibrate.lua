@@ -13,6 +13,8 @@ local LAUNCHES = 1000    -- of the empty kernel
 local LONG = 0.02        -- seconds of the kernel that is held to the clock
 local CANARY = 0.002     -- seconds of the canary
 local HIGH, LOW = 1.02, 0.8 -- event time / wall time that can be trusted
+-- On a CPU other programs slow the canary as much as a lower clock does.
+local SLOW_CPU = 1.25
 -- Event:wait looks at the status at intervals of 1 ms at most, so that is the
 -- step of a wall time.
 M.WALL_TICK = 5e-4
@@ -65,12 +67,12 @@ end
 local function measure_empty(context, c)
   local launch = kernel(context, "empty.cl", {}):range({1}, {1})
   for _ = 1, 20 do
-    launch():wait()
+    launch(0):wait()
   end
   local durations, walls, bad = {}, {}, 0
   for i = 1, LAUNCHES do
     local begin = cl.now()
-    local event = launch():wait()
+    local event = launch(0):wait()
     walls[i] = cl.now() - begin
     local start, stop = stamps(event)
     if start then
@@ -178,7 +180,8 @@ local function plausible(x)
 end
 
 -- What follows from the numbers.
-local function judge(c)
+local function judge(c, dev)
+  c.slow = dev.type == "cpu" and SLOW_CPU or nil
   c.event = plausible(c.ratio) and c.bad < 0.02 and c.floor ~= nil
   c.batch = c.event and plausible(c.ratio_batch)
   c.wall_tick = M.WALL_TICK
@@ -235,9 +238,8 @@ local printing = {
 --- of a kernel of 20 ms), event and batch (whether event timers are trusted
 --- for one launch and from the first START to the last END of several), and
 --- canary (seconds of a small fixed kernel, by which a lower clock is seen
---- later). It takes a quarter of a second, once for each device and driver:
---- the numbers are kept in $XDG_CACHE_HOME/clshell. again = true measures
---- anew.
+--- later). It takes about a second, once for each device and driver: the
+--- numbers are kept in $XDG_CACHE_HOME/clshell. again = true measures anew.
 function M.device(opts)
   cl.options(opts, {"context", "again"}, "calibrate")
   local context = opts and opts.context or cl.context()
@@ -258,12 +260,12 @@ function M.device(opts)
     note = note or not ok and reason or nil
   end
   c.note = note
-  known[context] = setmetatable(judge(c), printing)
+  known[context] = setmetatable(judge(c, dev), printing)
   return c
 end
 
 -- The canary of a device: a function that returns its seconds, the least of
--- three launches, as a busy host only ever makes them longer.
+-- four launches, as a busy host only ever makes them longer.
 function M.canary(context, c)
   local run
   return function()
@@ -271,7 +273,7 @@ function M.canary(context, c)
       run = burner(context)
       run(c.iterations):wait()
     end
-    return least(3, function()
+    return least(4, function()
       run(c.iterations):wait()
     end)
   end

@@ -2,134 +2,179 @@
 -- where a data sheet says what its transistors could
 -- SPDX-License-Identifier: MIT
 
-local bench = require "clshell.bench"
+local cachefile = require "clshell.cachefile"
+local calibrate = require "clshell.calibrate"
 local cl = require "cl"
-local program = require "clshell.program"
+local protocol = require "clshell.protocol"
+local timer = require "clshell.timer"
+local ways = require "clshell.peak_ways"
 
 local M = {}
 
-local LIMITS = {warmup = 0.02, samples = 5, seconds = 0.15}
-local FMA_SECONDS = 0.004 -- one timed launch
-local UNROLL = 16
+local LIMITS = {warmup = 0.03, samples = 10, busy = 0.05, seconds = 0.25}
+local SCREEN = 3 -- launches of each way, before the best is measured
 
--- Ways to write the multiply-adds; the best one counts. A device without
--- fused ones in hardware is fast with mad only.
-local FMA_WAYS = {
-  cpu = {{"fma", 16, 8}, {"mad", 16, 16}},
-  other = {{"fma", 1, 8}, {"mad", 1, 8}, {"fma", 2, 8}},
-}
+M.names = {"fma_float", "fma_double", "fma_half", "copy", "read", "write",
+  "cache", "local", "upload", "download"}
 
 local known = setmetatable({}, {__mode = "k"}) -- context -> peaks
 
-local function kernel(context, file, defines, name)
-  local path = ("%s/kernels/peak/%s"):format(cl.home, file)
-  return program.kernel(program.get(context, {path = path}, defines), name)
+local printing
+
+-- The peaks of a context as far as they are known: from this session or from
+-- the file of the device.
+local function table_of(context)
+  local p = known[context]
+  if not p then
+    p = setmetatable({device = context.device.name, best = {}}, printing)
+    local kept, note = cachefile.load(context.device)
+    p.note = note
+    for _, name in ipairs(M.names) do
+      local value = kept and kept["peak." .. name]
+      local best = kept and kept["best." .. name]
+      if value and best then
+        p[name], p.best[name] = value > 0 and value or nil, best
+      end
+    end
+    known[context] = p
+  end
+  return p
 end
 
--- Work-groups that fill the device, and their size.
-local function filling(dev)
-  if dev.type == "cpu" then
-    return 4 * dev.compute_units, 1
+local function close(objects)
+  for _, object in ipairs(objects or {}) do
+    object:close()
   end
-  return 32 * dev.compute_units, math.min(256, dev.max_work_group_size)
 end
 
--- The best rate of some ways: `try(way)` gives a rate or nil.
-local function best(ways, try)
-  local rate = 0
-  for _, way in ipairs(ways) do
-    rate = math.max(rate, try(way) or 0)
+-- The seconds of a launch of one way, roughly: the least of some.
+local function screen(subject)
+  local least = math.huge
+  for i = 1, SCREEN + 1 do
+    local s = subject.sample(1)
+    if i > 1 then
+      least = math.min(least, s.event or s.wall)
+    end
   end
-  return rate > 0 and rate or nil
+  return least
 end
 
--- FLOPS of multiply-adds in registers. The iterations are found by doubling
--- until a launch takes long enough for any timer.
-local function fma(context, type, way)
-  local dev = context.device
-  local op, width, chains = table.unpack(way)
-  local groups, size = filling(dev)
-  local items = groups * size
-  local out <close> = cl.buffer(type, items * width, nil,
-    {context = context})
-  local run = kernel(context, "fma.cl", {
-    REAL = type, WIDTH = width, CHAINS = chains, UNROLL = UNROLL,
-    MULTIPLY_ADD = op,
-  }):range({items}, {size})
-  local iterations = 16
-  local function launch()
-    return run(iterations, 0.5, 1.0, out)
+-- Tries all ways to a peak. Returns the rate of the best by the median of
+-- its samples, and by the fastest of all; 0 where there is no way.
+local function reach(context, name)
+  local list, make, shared = ways[name](context)
+  local chosen, most = nil, 0
+  for _, way in ipairs(list) do
+    local launch, amount, own = make(way)
+    local rate = amount / screen(timer.new(context, {launch}))
+    close(own)
+    if rate > most then
+      chosen, most = way, rate
+    end
   end
-  launch():wait()
-  while launch():wait().ms < FMA_SECONDS * 1e3 and iterations < 2^24 do
-    iterations = iterations * 2
+  local median = 0
+  if chosen ~= nil then
+    local launch, amount, own = make(chosen)
+    local r = {}
+    protocol.measure(timer.new(context, {launch}), r, LIMITS)
+    close(own)
+    median, most = amount / r.median, math.max(most, amount / r.min)
   end
-  local r = bench(launch, LIMITS)
-  return r.ms and 2.0 * width * chains * UNROLL * iterations * items
-    / (r.min * 1e-3)
+  close(shared)
+  return median, most
 end
 
--- Bytes per second, read and written, of a copy too large for any cache.
-local function copy(context, width)
-  local dev = context.device
-  local groups, size = filling(dev)
-  local bytes = math.max(4 * dev.global_mem_cache_size,
-    dev.type == "cpu" and 2^26 or 2^28)
-  bytes = math.min(bytes, dev.max_mem_alloc_size, dev.global_mem_size // 8,
-    2^28) // 64 * 64
-  local n = math.tointeger(bytes // (4 * width))
-  local from <close> = cl.buffer("float", n * width, nil,
-    {context = context})
-  local to <close> = cl.buffer("float", n * width, nil, {context = context})
-  from:fill(1.5)
-  to:fill(0)
-  local run = kernel(context, "copy.cl", {REAL = "float", WIDTH = width})
-    :range({groups * size}, {size})
-  local r = bench(function()
-    return run(n, cl.any(from), cl.any(to))
-  end, LIMITS)
-  return r.ms and 2.0 * n * width * 4 / (r.min * 1e-3)
+-- Measures one peak and keeps it.
+local function measure(context, p, name)
+  local median, best = reach(context, name)
+  p[name], p.best[name] = median > 0 and median or nil, best
+  local ok, reason = cachefile.save(context.device,
+    {["peak." .. name] = median, ["best." .. name] = best})
+  p.note = not ok and reason or p.note
 end
+
+--- peaks.get(name [, context [, again]]) -> rate, best
+--- One peak of a device, measured if it is not known yet (again: anyway): the
+--- median rate of the best way, which is what roofs are drawn at, and that of
+--- its fastest launch, above which nothing can be. nil where the device
+--- lacks the type. Names: see peaks.
+function M.get(name, context, again)
+  context = context or cl.context()
+  if not ways[name] then
+    cl.error(("peaks: no peak '%s'"):format(tostring(name)),
+      {hint = "there are: " .. table.concat(M.names, ", ")})
+  end
+  local p = table_of(context)
+  if again or p.best[name] == nil then
+    measure(context, p, name)
+  end
+  return p[name], p[name] and p.best[name]
+end
+
+-- Measures a peak once more; the better figure stands.
+function M.better(name, context)
+  local p = table_of(context)
+  local median, best = p[name], p.best[name]
+  measure(context, p, name)
+  if best and p.best[name] < best then
+    p[name], p.best[name] = math.max(p[name] or 0, median or 0), best
+    if p[name] == 0 then
+      p[name] = nil
+    end
+    cachefile.save(context.device, {["peak." .. name] = p[name] or 0,
+      ["best." .. name] = best})
+  end
+end
+
+local LINES = {
+  {"fma_float", "float", 1e9, "GFLOPS"},
+  {"fma_double", "double", 1e9, "GFLOPS"},
+  {"fma_half", "half", 1e9, "GFLOPS"}, {"copy", "copy", 1e9, "GB/s"},
+  {"read", "read", 1e9, "GB/s"}, {"write", "write", 1e9, "GB/s"},
+  {"cache", "cached read", 1e9, "GB/s"},
+  {"local", "local read", 1e9, "GB/s"},
+  {"upload", "to the device", 1e9, "GB/s"},
+  {"download", "from the device", 1e9, "GB/s"},
+  {"latency", "launch to end", 1e-6, "us"},
+}
+
+printing = {
+  __tostring = function(p)
+    local words = {}
+    for _, line in ipairs(LINES) do
+      local name, title, scale, unit = table.unpack(line)
+      if p[name] then
+        words[#words + 1] = ("%s %.4g %s"):format(title, p[name] / scale,
+          unit)
+      end
+    end
+    local text = p.device .. ": " .. table.concat(words, ", ")
+    return p.note and text .. "; " .. p.note or text
+  end,
+}
 
 --- peaks([opts]) -> table
---- The peaks of the session's device, measured once per session:
---- fma_float and fma_double (FLOPS: multiply-adds in registers count 2) and
---- copy (bytes per second, read plus written, in global memory); a type that
---- the device lacks is nil. `again = true` measures anew. Prints as text.
+--- What the session's device (or opts.context) can reach, in FLOP/s, B/s and
+--- seconds: fma_float, fma_double, fma_half (multiply-adds in registers count
+--- 2), copy (read plus written), read and write in global memory, cache (reads
+--- of data that stay in a cache: the ceiling of runs on hot operands), local
+--- (reads of local memory), upload and download (between host and device),
+--- latency (an empty kernel from launch to end). nil: the device lacks the
+--- type. Each is measured under the protocol of bench, with random data and
+--- vectors of 1 to 16 elements, and the best way counts. That takes some
+--- seconds, once for each device and driver: the numbers are kept in
+--- $XDG_CACHE_HOME/clshell. again = true measures anew. `best` has the rates
+--- of the fastest launches. Prints as text.
 function M.peaks(opts)
   cl.options(opts, {"again", "context"}, "peaks")
   local context = opts and opts.context or cl.context()
-  if known[context] and not (opts and opts.again) then
-    return known[context]
+  local again = opts and opts.again
+  local p = table_of(context)
+  for _, name in ipairs(M.names) do
+    M.get(name, context, again)
   end
-  local dev = context.device
-  local cpu = dev.type == "cpu"
-  local peaks = {device = dev.name}
-  for _, type in ipairs{"float", "double"} do
-    if type == "float" or dev:has("cl_khr_fp64") then
-      peaks["fma_" .. type] = best(FMA_WAYS[cpu and "cpu" or "other"],
-        function(way)
-          return fma(context, type, way)
-        end)
-    end
-  end
-  peaks.copy = best(cpu and {4, 16} or {1, 4}, function(width)
-    return copy(context, width)
-  end)
-  known[context] = setmetatable(peaks, {__tostring = function(p)
-    local words = {p.device}
-    for _, type in ipairs{"float", "double"} do
-      local rate = p["fma_" .. type]
-      if rate then
-        words[#words + 1] = ("%s %.4g GFLOPS"):format(type, rate / 1e9)
-      end
-    end
-    if p.copy then
-      words[#words + 1] = ("copy %.4g GB/s"):format(p.copy / 1e9)
-    end
-    return table.concat(words, ", ")
-  end})
-  return peaks
+  p.latency = calibrate.device{context = context, again = again}.floor_wall
+  return p
 end
 
 return setmetatable(M, {__call = function(_, ...)

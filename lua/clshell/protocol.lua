@@ -14,7 +14,9 @@
 --   calibration       {event, batch: whether event timers can be trusted for
 --                     a launch and for several on end; tick, wall_tick: the
 --                     steps of the two timers; floor, floor_wall: an empty
---                     launch by each; canary: its undisturbed seconds}
+--                     launch by each; canary: its undisturbed seconds;
+--                     slow: how many times longer shows a lower clock, 1.05
+--                     unless given}
 --   single            optional: one launch a sample, as the caches are cold
 -- SPDX-License-Identifier: MIT
 
@@ -55,8 +57,9 @@ local function per_launch(s, timer, batch)
   return t and t / batch
 end
 
--- Launches per sample for a launch of `t` seconds.
-local function batch_for(subject, timer, t)
+-- Launches per sample for a launch of `t` seconds; subject.least are the
+-- seconds that a sample takes at least, if that is more than the timer needs.
+function M.batch(subject, timer, t)
   if subject.single then
     return 1
   end
@@ -73,7 +76,7 @@ local function batch_for(subject, timer, t)
 end
 
 -- One sample, after what has to be done before it.
-local function take(subject, batch)
+function M.take(subject, batch)
   if subject.before then
     subject.before()
   end
@@ -82,7 +85,7 @@ end
 
 -- Runs the subject until the clock is up and times agree: three means of
 -- about 10 ms within 1 %. Returns the seconds of a launch.
-local function ramp(subject, limits, t)
+function M.ramp(subject, limits, t)
   local begin, means = subject.now(), {}
   repeat
     local batch = math.max(1, math.min(LONGEST, 0.01 / math.max(t, 1e-6)))
@@ -100,7 +103,8 @@ end
 -- Whether the clock is lower than at calibration.
 local function slow(subject)
   local usual = subject.calibration.canary
-  return usual and subject.canary and subject.canary() > SLOW * usual
+  local limit = (subject.calibration.slow or SLOW) * (usual or 0)
+  return usual and subject.canary and subject.canary() > limit
 end
 
 -- Waits for the clock to recover, up to 1.5 s and not beyond `deadline`.
@@ -148,7 +152,9 @@ end
 -- takes time as well.
 local function enough(r, limits, busy, checks)
   local n = #r.samples
-  if n < limits.samples or n < 6 or n < (checks.next or 0) then
+  if n >= MOST then
+    return true
+  elseif n < limits.samples or n < 6 or n < (checks.next or 0) then
     return false
   end
   checks.next = n + math.max(1, n // 10)
@@ -156,7 +162,7 @@ local function enough(r, limits, busy, checks)
   checks[#checks + 1] = {n, r.half}
   if busy < limits.busy then
     return false
-  elseif n >= MOST or r.half and r.half <= HALF_WIDTH then
+  elseif r.half and r.half <= HALF_WIDTH then
     return true
   end
   for i = #checks - 1, 1, -1 do -- noise as it is, and no less with more
@@ -173,11 +179,11 @@ end
 local function collect(subject, r, limits, deadline)
   local busy, looked, checks = 0, subject.now(), {}
   for _ = 1, DISCARD do
-    take(subject, r.batch)
+    M.take(subject, r.batch)
     r.discarded = r.discarded + 1
   end
   while true do
-    local s = take(subject, r.batch)
+    local s = M.take(subject, r.batch)
     busy = busy + s.wall
     if not add(r, s) then
       return "timer"
@@ -203,7 +209,7 @@ local function collect_long(subject, r, first)
   add(r, first)
   while #r.samples < 3 and r.bad < 2 and (first.wall < 10 * LONG
       or #r.samples < 1) do
-    add(r, take(subject, 1))
+    add(r, M.take(subject, 1))
   end
   return #r.samples > 0 and "long" or "timer"
 end
@@ -248,7 +254,7 @@ end
 
 -- Measures by one timer. Returns how it ended.
 local function measure_by(subject, r, timer, limits, t)
-  local batch = batch_for(subject, timer, t)
+  local batch = M.batch(subject, timer, t)
   if batch > 1 and timer == "event" and not subject.calibration.batch then
     return "timer"
   end
@@ -269,7 +275,7 @@ function M.measure(subject, r, limits)
   r.flags, r.discarded = r.flags or {}, 0
   local timer = subject.calibration.event and "event" or "wall"
   new_set(r, timer, 1)
-  local first = take(subject, 1)
+  local first = M.take(subject, 1)
   local t = first.event and first.event > 0 and first.event or first.wall
   local ended
   if t > LONG then
@@ -279,7 +285,7 @@ function M.measure(subject, r, limits)
       ended = collect_long(subject, r, first)
     end
   else
-    t = ramp(subject, limits, t)
+    t = M.ramp(subject, limits, t)
     ended = measure_by(subject, r, timer, limits, t)
     if ended == "timer" then
       ended = measure_by(subject, r, "wall", limits, t)

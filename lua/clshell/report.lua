@@ -45,7 +45,12 @@ end
 
 -- The columns of bench results by their keys.
 M.columns = {
-  kernel = {key = "name", title = "kernel"},
+  kernel = {key = function(r)
+    return r.label or r.kernel or r.name
+  end, title = "kernel"},
+  name = {key = function(r)
+    return r.label or r.name
+  end, title = "kernel"},
   config = {key = "config", title = "parameters", drop = 5},
   tile = {key = function(r) return r.params and r.params.tile end,
     title = "tile", align = "right"},

@@ -12,7 +12,7 @@ local M = {}
 local Results = {}
 Results.__index = Results
 
-local COLUMNS = {"kernel", "config", "title", "mode", "time", "spread",
+local COLUMNS = {"name", "config", "title", "mode", "time", "spread",
   "gflops", "gbs", "roof", "err", "flags", "note"}
 
 --- results(list) -> results
