@@ -260,18 +260,10 @@ static bool ispointer(const Args *a, int i, size_t size) {
                         NULL) == CL_SUCCESS;
 }
 
-/* Whether a parameter holds a driver's object that is no buffer. */
-static bool isopaque(const Param *p) {
-  return p->value == NULL && (strstr(p->type, "image") == p->type ||
-                              strcmp(p->type, "sampler_t") == 0);
-}
-
 /* A parameter by value: of a known type, or one that needs cl.T(x). */
 static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
   char data[128];
   const Value *v = clsh_testobject(L, idx, &value_class);
-  if (isopaque(p))
-    badarg(L, a, i, "images and samplers cannot be passed; use Buffers");
   if (v != NULL) {
     if (p->value != NULL && v->type != NULL && p->value != v->type)
       badarg(L, a, i, lua_pushfstring(L, "got a %s", v->type->name));
@@ -296,8 +288,16 @@ static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
   setarg(L, a, i, p->value->size, data);
 }
 
+/* Whether a parameter holds a driver's object that is no buffer. */
+static bool isopaque(const Param *p) {
+  return p->value == NULL && (strstr(p->type, "image") == p->type ||
+                              strcmp(p->type, "sampler_t") == 0);
+}
+
 static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
   bool any;
+  if (isopaque(p))
+    badarg(L, a, i, "images and samplers cannot be passed; use Buffers");
   if (p->known && !p->pointer) {
     setvalue(L, a, i, p, idx);
     return;

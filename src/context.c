@@ -73,23 +73,35 @@ static void context_release(Object *o) {
 
 static const Class class;
 
-static void getinfo(cl_device_id d, cl_device_info what, size_t size,
-                    void *p) {
-  clGetDeviceInfo(d, what, size, p, NULL); /* p keeps its default */
+static cl_int getinfo(cl_device_id d, cl_device_info what, size_t size,
+                      void *p) {
+  return clGetDeviceInfo(d, what, size, p, NULL); /* or p stays as it is */
 }
 
-static void getlimits(cl_device_id d, Limits *l) {
+/* Reads what a device allows; gives an error where nothing could stand in. */
+static cl_int getlimits(cl_device_id d, Limits *l) {
+  cl_int err[] = {
+      getinfo(d, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof l->group, &l->group),
+      getinfo(d, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof l->item, l->item),
+      getinfo(d, CL_DEVICE_LOCAL_MEM_SIZE, sizeof l->local_mem, &l->local_mem),
+      getinfo(d, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof l->max_alloc,
+              &l->max_alloc),
+      getinfo(d, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof l->global_mem,
+              &l->global_mem)};
+  for (size_t i = 0; i < sizeof err / sizeof err[0]; i++)
+    if (err[i] != CL_SUCCESS)
+      return err[i];
+  return CL_SUCCESS;
+}
+
+/* Reads the rest, which has defaults. */
+static void getrest(cl_device_id d, Limits *l) {
   char version[64] = "OpenCL 1.2";
   int major = 1, minor = 2;
   cl_uint align = 1024;
   cl_bool nonuniform = CL_FALSE;
   l->dims = 3;
-  getinfo(d, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof l->group, &l->group);
-  getinfo(d, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof l->item, l->item);
   getinfo(d, CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS, sizeof l->dims, &l->dims);
-  getinfo(d, CL_DEVICE_LOCAL_MEM_SIZE, sizeof l->local_mem, &l->local_mem);
-  getinfo(d, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof l->max_alloc, &l->max_alloc);
-  getinfo(d, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof l->global_mem, &l->global_mem);
   getinfo(d, CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, sizeof l->constant_mem,
           &l->constant_mem);
   getinfo(d, CL_DEVICE_MAX_CONSTANT_ARGS, sizeof l->constant_args,
@@ -120,7 +132,8 @@ static Context *newcontext(lua_State *L, int arg) {
   c->device = device;
   lua_pushvalue(L, arg);
   lua_setiuservalue(L, -2, 1); /* its Device */
-  getlimits(device, &c->limits);
+  clsh_check(L, getlimits(device, &c->limits), "clGetDeviceInfo");
+  getrest(device, &c->limits);
   do
     c->handle = clCreateContext(NULL, 1, &device, onnotice, NULL, &err);
   while (clsh_retry(L, err, &tries));

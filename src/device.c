@@ -10,8 +10,9 @@
 #include "clshell.h"
 
 #define MAXPLATFORMS 32
-#define MAXDEVICES 64     /* of one platform */
-#define LIST "cl.devices" /* registry: all devices, in flat order */
+#define NOPLATFORM (-1001) /* CL_PLATFORM_NOT_FOUND_KHR */
+#define MAXDEVICES 64      /* of one platform */
+#define LIST "cl.devices"  /* registry: all devices, in flat order */
 
 typedef struct Device {
   Object head;
@@ -200,11 +201,13 @@ static void adddevices(lua_State *L, cl_platform_id p, int rank) {
   }
 }
 
-static cl_uint getplatforms(cl_platform_id *list) {
+static cl_uint getplatforms(lua_State *L, cl_platform_id *list) {
   cl_uint n = 0;
   clsh_touch();
-  if (clGetPlatformIDs(MAXPLATFORMS, list, &n) != CL_SUCCESS)
+  cl_int err = clGetPlatformIDs(MAXPLATFORMS, list, &n);
+  if (err == NOPLATFORM)
     return 0;
+  clsh_check(L, err, "clGetPlatformIDs");
   return n < MAXPLATFORMS ? n : MAXPLATFORMS;
 }
 
@@ -214,7 +217,7 @@ void clsh_pushdevices(lua_State *L) {
     return;
   lua_pop(L, 1);
   cl_platform_id platforms[MAXPLATFORMS];
-  cl_uint n = getplatforms(platforms);
+  cl_uint n = getplatforms(L, platforms);
   lua_newtable(L);
   for (int rank = 0; rank <= 3; rank++)
     for (cl_uint i = 0; i < n; i++)
@@ -246,7 +249,7 @@ static int cl_devices(lua_State *L) {
  */
 static int cl_platforms(lua_State *L) {
   cl_platform_id platforms[MAXPLATFORMS];
-  cl_uint n = getplatforms(platforms);
+  cl_uint n = getplatforms(L, platforms);
   lua_newtable(L);
   for (cl_uint i = 0; i < n; i++) {
     lua_newtable(L);

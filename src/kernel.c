@@ -180,7 +180,8 @@ Kernel *clsh_newkernel(lua_State *L, int program, const char *name) {
     return NULL;
   }
   clsh_check(L, err, "clCreateKernel");
-  clGetKernelInfo(k->handle, CL_KERNEL_NUM_ARGS, sizeof n, &n, NULL);
+  err = clGetKernelInfo(k->handle, CL_KERNEL_NUM_ARGS, sizeof n, &n, NULL);
+  clsh_check(L, err, "clGetKernelInfo");
   k->params = lua_newuserdatauv(L, (n + 1) * sizeof *k->params, 0);
   memset(k->params, 0, (n + 1) * sizeof *k->params);
   lua_setiuservalue(L, -2, 2);

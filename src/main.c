@@ -159,9 +159,31 @@ static int report(lua_State *L, int status) {
   return status;
 }
 
+/*
+** Runs a command such as history, which returns the exit code. Returns false
+** where none is called so; otherwise the command's own failure is reported.
+*/
+static bool runcommand(lua_State *L, const char *name) {
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, PROGRAM ".command");
+  if (report(L, clsh_docall(L, 1, 1)) != LUA_OK)
+    return true;
+  lua_getfield(L, -1, "run");
+  lua_pushstring(L, name);
+  lua_getglobal(L, "arg");
+  if (report(L, clsh_docall(L, 2, 1)) != LUA_OK)
+    return true;
+  bool known = !lua_isnil(L, -1);
+  if (known)
+    exitcode = (int)lua_tointeger(L, -1);
+  return known;
+}
+
 static int runscript(lua_State *L, const Options *o, const char *script) {
   bool isstdin = script == NULL || strcmp(script, "-") == 0;
   if (!isstdin && *script != '/' && access(script, F_OK) != 0) {
+    if (runcommand(L, script))
+      return exitcode == EXIT_OK ? LUA_OK : LUA_ERRRUN;
     lua_getglobal(L, "cl");
     lua_getfield(L, -1, "home");
     lua_pushfstring(L, "cannot open %s: not there, nor in %s/scripts", script,

@@ -4,6 +4,7 @@
 */
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "clshell.h"
@@ -16,6 +17,8 @@ static const char usage[] =
     "  clshell script.lua [args]       run a script (args in arg and ...)\n"
     "  clshell -e 'code'  -p 'expr'    run code / print values\n"
     "  clshell -                       run standard input\n"
+    "  clshell history|best|compare|export|import|prune\n"
+    "                                  runs kept (with --help: what of them)\n"
     "\n"
     "Device   -d, --device SEL     part of a name, gpu, cpu, accelerator or\n"
     "                              an index; otherwise CLSHELL_DEVICE\n"
@@ -25,6 +28,7 @@ static const char usage[] =
     "         -l MOD, -l G=MOD     require MOD into the global MOD, or G\n"
     "         -i, --interactive    open the shell afterwards\n"
     "         -q, --quiet          no banner\n"
+    "         --store FILE         keep benches there; none: nowhere\n"
     "         -h, --help           this text\n"
     "         -V, --version        the version\n"
     "\n"
@@ -33,9 +37,12 @@ static const char usage[] =
     "runs standard input.\n"
     "\n"
     "Files    CLSHELL_HOME         holds lua/ kernels/ scripts/\n"
+    "         CLSHELL_STORE        keeps benches; otherwise clshell/runs.db "
+    "in\n"
+    "                              XDG_DATA_HOME (~/.local/share)\n"
     "         XDG_STATE_HOME       holds clshell/history (~/.local/state)\n"
     "Exit     0 ok, 1 script error, 2 usage, 3 no matching device,\n"
-    "         130 interrupted\n";
+    "         4 regression found, 130 interrupted\n";
 
 static const struct option longopts[] = {
     {"device", required_argument, NULL, 'd'},
@@ -43,15 +50,16 @@ static const struct option longopts[] = {
     {"help", no_argument, NULL, 'h'},
     {"interactive", no_argument, NULL, 'i'},
     {"quiet", no_argument, NULL, 'q'},
+    {"store", required_argument, NULL, 'S'},
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
 };
 
 /* Says what is wrong with option `word`; `code` is what getopt made of it. */
 static int badoption(const char *word, int code) {
-  static const char *const names[] = {
-      "--device", "--devices", "--help", "--interactive",
-      "--quiet",  "--version", NULL};
+  static const char *const names[] = {"--device",      "--devices", "--help",
+                                      "--interactive", "--quiet",   "--store",
+                                      "--version",     NULL};
   bool islong = strncmp(word, "--", 2) == 0;
   char letter[3] = {'-', (char)optopt, '\0'};
   if (!islong)
@@ -102,6 +110,10 @@ int clsh_parse(Options *o) {
       break;
     case 'q':
       o->quiet = true;
+      break;
+    case 'S':
+      if (setenv("CLSHELL_STORE", optarg, 1) != 0)
+        return EXIT_SCRIPT;
       break;
     case 'V':
       printf(PROGRAM " " CLSHELL_VERSION " (" LUA_RELEASE ")\n");

@@ -264,9 +264,13 @@ static int nokernel(lua_State *L, Program *p, const char *name) {
                    lua_tostring(L, -1));
 }
 
-/* Pushes the kernel of a name, made once. */
-static int pushkernel(lua_State *L, const char *name) {
+/* Pushes the kernel whose name is the string at `idx`, made once. */
+static int pushkernel(lua_State *L, int idx) {
+  size_t len;
+  const char *name = lua_tolstring(L, idx, &len);
   Program *p = checkprogram(L, 1);
+  if (strlen(name) != len)
+    return nokernel(L, p, name);
   lua_getiuservalue(L, 1, KERNELS);
   int kernels = lua_gettop(L);
   if (lua_getfield(L, kernels, name) == LUA_TUSERDATA) {
@@ -289,14 +293,15 @@ static int pushkernel(lua_State *L, const char *name) {
  * those there are.
  */
 static int program_kernel(lua_State *L) {
-  return pushkernel(L, luaL_checkstring(L, 2));
+  luaL_checkstring(L, 2);
+  return pushkernel(L, 2);
 }
 
 static int program_index(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING)
     return clsh_argerror(L, 2, "kernels have names, got a %s key",
                          luaL_typename(L, 2));
-  return pushkernel(L, lua_tostring(L, 2));
+  return pushkernel(L, 2);
 }
 
 /** cl.kernel(source [, opts]) -> Kernel
@@ -316,7 +321,7 @@ static int cl_kernel_(lua_State *L) {
                       "and prog:kernel(name)",
                       (int)n);
   lua_rawgeti(L, 2, 1);
-  return pushkernel(L, lua_tostring(L, 3));
+  return pushkernel(L, 3);
 }
 
 /** Program:binary() -> string

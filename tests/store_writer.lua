@@ -12,8 +12,8 @@ for i = 1, 300 do
 end
 local s = assert(store.open(path))
 for i = 1, math.tointeger(tonumber(count)) do
-  local id = assert(s:keep{name = "writer", tag = tag, config = tag .. "." .. i,
-    samples = samples, median = 1e-4})
+  local id = assert(s:keep{name = "writer", tag = tag,
+    config = tag .. "." .. i, samples = samples, median = 1e-4})
   io.write(id, " ", tag, ".", i, "\n")
   io.flush()
 end

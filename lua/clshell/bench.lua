@@ -104,23 +104,28 @@ local function guarded(r, f)
     keep(r)
     return r
   end
-  if r.samples and not r.median then
-    protocol.summarise(subject, r)
+  local status = M.interrupted(e) and "interrupted" or "failed"
+  if status == "interrupted" and type(e) == "table" then
+    e.record = r
   end
-  if M.interrupted(e) then
-    record.fail(r, "interrupted", "by Ctrl-C")
-    if r.median then
+  local mistake = type(e) ~= "table" or e.message == nil
+  if status == "failed" and mistake then
+    error(e, 0)
+  end
+  record.fail(r, status, mistake and "by Ctrl-C"
+    or (e.message:match("^[^\n]*")))
+  -- Ctrl-C leaves little time to clean up: it may come again in here
+  local whole, again = pcall(function()
+    if r.samples and not r.median then
+      protocol.summarise(subject, r)
+    end
+    if status == "failed" or r.median then
       keep(r)
     end
-    if type(e) == "table" and not pcall(function() e.record = r end) then
-      r.flags[#r.flags + 1] = "unconverged"
-    end
-    error(e, 0)
-  elseif type(e) ~= "table" or e.message == nil then
-    error(e, 0)
+  end)
+  if status == "interrupted" or not whole then
+    error(status == "interrupted" and e or again, 0)
   end
-  record.fail(r, "failed", e.message:match("^[^\n]*"))
-  keep(r)
   return r
 end
 

@@ -109,7 +109,8 @@ end
 --- the file has several; local_bytes(s, p); accepts(dev, s, p) -> nil or the
 --- reason against; args(s, p, o); prepare(s, p, o, run) and
 --- finish(s, p, o, run, original), helpers before and after; flop(s) and
---- bytes(s, p). Here s is the shape, p the parameters and o the operands.
+--- bytes(s, p); input_roundoff, the relative error to which a kernel cuts its
+--- operands before it multiplies them (nil: none). Here s is the shape, p the parameters and o the operands.
 function methods.define(family, def)
   local rung = rungs.new(family.name, def, family.reserved)
   if rung.file then
@@ -351,7 +352,8 @@ end
 -- The truth function of a plan's operands, and the output's content before
 -- the run where the operation reads it.
 function methods.truth(family, plan)
-  return family.spec.truth(plan.operands, plan.shape)
+  return family.spec.truth(plan.operands, plan.shape,
+    plan.rung.input_roundoff)
 end
 
 -- A family from its specification; gemm.lua shows all of its fields.

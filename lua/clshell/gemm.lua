@@ -77,19 +77,29 @@ local function args(s, _, o)
     o.C.ld}
 end
 
--- Best first; the rungs that refuse are passed over.
+-- The portable ladder, and the vendor's rungs above it.
+local function all_rungs()
+  local plain = require "clshell.gemm_rungs"
+  local nv = require "clshell.gemm_nv_rungs"
+  local list = table.move(plain, 1, #plain, 1, {})
+  return table.move(nv, 1, #nv, #list + 1, list)
+end
+
+-- Best first; the rungs that refuse are passed over. Only rungs that compute
+-- in the operands' own type are chosen unasked.
 local function prefer(dev, s)
   if s.m * s.n * s.k <= SMALL then
     return {"naive"}
   elseif dev.type == "cpu" then
     return {"simd", "naive"}
   end
-  return {"register", "tiled_float4", "tiled_padded", "naive"}
+  return {s.type == "double" and "nv_dmma" or "nv_ffma", "nv_ffma",
+    "register", "tiled_float4", "tiled_padded", "naive"}
 end
 
-local function truth(o, s)
+local function truth(o, s, input_roundoff)
   local C0 = s.beta ~= 0 and o.C:read() or nil
-  return verify.gemm(o.A:read(), o.B:read(), s, C0), C0
+  return verify.gemm(o.A:read(), o.B:read(), s, C0, input_roundoff), C0
 end
 
 -- A host routine on the operands: result, seconds; or nil, reason.
@@ -114,7 +124,7 @@ end
 --- gemm.bench.
 local gemm = family.new{
   name = "gemm",
-  rungs = require "clshell.gemm_rungs",
+  rungs = all_rungs(),
   inputs = {"A", "B"},             -- arguments of a call, in order
   extras = {"C", "alpha", "beta"}, -- operands among the options
   output = "C",                    -- the operand that is the result

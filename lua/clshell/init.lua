@@ -12,6 +12,9 @@ local names = {
   bench = require "clshell.bench",
   peaks = require "clshell.peak",
   help = require "clshell.help",
+  history = require "clshell.runs".history,
+  best = require "clshell.runs".best,
+  prune = require "clshell.runs".prune,
 }
 
 require "clshell.asm" -- prog:asm()

@@ -66,7 +66,7 @@ end
 function meta.__tostring(r)
   local lines = {(("%s %s %s"):format(r.name, r.config or "",
     r.title or ""):gsub(" +", " "):gsub(" $", ""))}
-  if r.median then
+  if r.ms then
     lines[1] = lines[1] .. "  " .. time_words(r)
     lines[#lines + 1] = "  " .. how_words(r)
     if rate_words(r) ~= "" then

@@ -83,11 +83,13 @@ function M.judge(host, truth)
     row = row, col = col}
 end
 
---- verify.gemm(A, B, s [, C0]) -> function(C)
+--- verify.gemm(A, B, s [, C0 [, cut]]) -> function(C)
 --- The truth of a product, from host arrays: all elements up to 2^27
 --- multiply-adds, beyond that Freivalds' check (C v against A (B v) for
---- random signs v) and whole rows, the first and the last among them.
-function M.gemm(A, B, s, C0)
+--- random signs v) and whole rows, the first and the last among them. `cut`
+--- is the relative error of operands that a kernel rounds before it
+--- multiplies, as in TF32.
+function M.gemm(A, B, s, C0, cut)
   local host = cl.host
   local scalars = {alpha = s.alpha, beta = s.beta, C0 = C0}
   local function options(more)
@@ -97,6 +99,9 @@ function M.gemm(A, B, s, C0)
     return more
   end
   local bound = M.bound(s.type, s.k)
+  if cut then -- each factor is off by up to `cut`
+    bound = bound + 2 * cut + cut^2
+  end
   local rows = s.m * s.n * s.k > M.FULL and M.sample_rows(s.m, s.n, s.k)
   return function(C)
     if not rows then

@@ -1,0 +1,343 @@
+/* nv_ffma.cl - matrix product by plain multiply-adds, for NVIDIA GPUs
+** SPDX-License-Identifier: MIT
+**
+** C = alpha A B + beta C, every operation an fma in REAL. As register.cl,
+** with three levels of blocking and copies that run beside the arithmetic:
+**
+**                         B  +--------- BN ---------+
+**                        BK  |           |          |   STAGES tiles of A
+**                            +----------------------+   and B in local
+**     A  +- BK -+         C  +-----------+----------+   memory: one is
+**        |      |            |   warp    |   warp   |   multiplied, the
+**    BM  |      |        BM  |  WM x WN  |          |   others are on
+**        +------+            +-----------+----------+   their way
+**        |      |            |   warp    |   warp   |
+**        +------+            +-----------+----------+
+**
+** Within a warp tile the 32 work-items form a grid of LM x LN, and each owns
+** TM x TN outputs, TM = WM / LM, TN = WN / LN, in runs of V elements (V
+** elements are 16 bytes); the runs of all work-items are interleaved:
+**
+**    LM = 4, LN = 8      lane  0  1  8  9 16 17 24 25   a warp reads a run
+**    (one V x V block          2  3 10 11 18 19 26 27   of each with one
+**    of the tile per           4  5 12 13 20 21 28 29   16-byte load, and
+**    lane, repeated)           6  7 14 15 22 23 30 31   without conflicts
+**
+** M, N, K     rows of C, columns of C, length of the sums; each >= 1
+** alpha, beta scalars; beta == 0 means that C is not read
+** A  in       M x K, row-major, row i begins at A + i * lda, lda >= K
+** B  in       K x N, row-major, ldb >= N
+** C  in, out  M x N, row-major, ldc >= N; with several splits a stack of
+**             such matrices, one for the partial sums of each
+** depth       length of the sums in one split, K or more for a single one
+** wanted in   only with STANDBY: 0 means that nothing is to be done
+**
+** NDRange: global = (tiles of C * WG, splits), local = (WG, 1),
+**          WG = 32 (BM / WM) (BN / WN), tiles = (M / BM) (N / BN), each
+**          rounded up
+** Local memory: STAGES BK (BM + V + BN) elements
+** Defines: REAL, V, BM, BN, BK, WM, WN, LM, STAGES, SPREAD, RASTER, VB, VC,
+**          STANDBY
+** Assumes: NVIDIA, compute capability 8.0 or more; where VB > 1, base and
+**          rows of B lie at multiples of VB elements and N is one, the same
+**          for VC and C; C overlaps neither A nor B
+**
+** Lesson: what is left once registers hold the block. One warp instruction
+** is issued per cycle and quarter of a multiprocessor, so every instruction
+** that is no fma costs one. Float, WM = WN = 64, LM = 4, per step of k:
+**
+**   128 fma of 16 x 8 outputs     6 loads of 16 bytes, 12 cycles of local
+**     2 or 3 others                 memory; 37 % of what it can deliver
+**
+** - cp.async moves a tile from global to local memory without registers and
+**   without anyone waiting; it also fills with zeros beyond the edge.
+** - Rows of A are turned into columns by copying elements one at a time.
+**   Local columns are V longer, which spreads 8 steps of k x 4 rows, what
+**   one warp copies, over all banks.
+** - The operands of step k + 1 are read while step k is multiplied.
+** - reqd_work_group_size tells the compiler that it may use 255 registers:
+**   128 sums, 48 operands, the rest for addresses.
+** - Rows are walked back and forth, so that consecutive fma share an operand
+**   that the register file then need not deliver twice.
+** - RASTER rows of tiles are worked off together, so that the tiles in
+**   flight form a block, whose rows and columns the cache holds.
+**
+** It pays on large matrices; small ones have too few tiles for all units and
+** want a smaller tile or K split among several groups. */
+#ifndef REAL
+#define REAL float /* element type: float or double */
+#endif
+#ifndef V
+#define V 4 /* elements in 16 bytes: 4 of float, 2 of double */
+#endif
+#ifndef BM
+#define BM 128 /* rows of C per work-group */
+#endif
+#ifndef BN
+#define BN 256 /* columns of C per work-group */
+#endif
+#ifndef BK
+#define BK 8 /* depth of a tile: 8 or 16 */
+#endif
+#ifndef WM
+#define WM 64 /* rows of C per warp */
+#endif
+#ifndef WN
+#define WN 64 /* columns of C per warp */
+#endif
+#ifndef LM
+#define LM 4 /* rows in the grid of a warp's lanes: 4 or 8 */
+#endif
+#ifndef STAGES
+#define STAGES 3 /* tiles in local memory, >= 2 */
+#endif
+#ifndef SPREAD
+#define SPREAD 1 /* steps of k over which the copies are spread, < BK */
+#endif
+#ifndef RASTER
+#define RASTER 8 /* rows of tiles worked off together */
+#endif
+#ifndef VB
+#define VB 1 /* elements of B in a copy: 1 or V, which is 16 bytes */
+#endif
+#ifndef VC
+#define VC 1 /* elements of C in a store: 1 or V */
+#endif
+
+/* STANDBY, if defined: the kernel runs only where another one, whose method
+** does not suit the operands, has left word. */
+
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+
+#define LN (32 / LM)
+#define TM (WM / LM) /* outputs of a work-item */
+#define TN (WN / LN)
+#define WG (32 * (BM / WM) * (BN / WN))
+#define LDA_S (BM + V)       /* length of a local column of A */
+#define A_STAGE (BK * LDA_S) /* elements of a stage */
+#define B_STAGE (BK * BN)
+#define A_COPIES (BM * BK / WG) /* copies of a work-item per stage */
+#define B_COPIES (BN / VB * BK / WG)
+#define AT_ONCE ((A_COPIES + B_COPIES + SPREAD - 1) / SPREAD)
+
+#if BM % WM || BN % WN || WM % (LM * V) || WN % (LN * V)
+#error "a warp tile is made of LM V x LN V blocks, a work-group of warps"
+#endif
+#if BM * BK % WG || BN / VB * BK % WG || BK % 8 || WG % (BN / VB)
+#error "the work-items must share the copies of a stage evenly"
+#endif
+
+/* Row and column of output (i, j) of a lane, counted within the warp tile */
+#define ROW(i) ((i) / V * LM * V + (i) % V)
+#define COL(j) ((j) / V * LN * V + (j) % V)
+
+#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)
+
+/* Starts a copy of `bytes` bytes into local memory at address `to`. Where
+** `on` is false zeros are written and `from` is not read. cg passes by the
+** first-level cache; it takes 16 bytes only. */
+#define COPY(how, bytes, to, from, on)                                  \
+  __asm__ volatile("cp.async." how ".shared.global [%0], [%1], " #bytes \
+                   ", %2;" ::"r"(to), "l"(from), "r"((on) ? bytes : 0)  \
+                   : "memory")
+#if V == 4
+#define COPY1(to, from, on) COPY("ca", 4, to, from, on)
+#else
+#define COPY1(to, from, on) COPY("ca", 8, to, from, on)
+#endif
+#if VB > 1
+#define COPYB(to, from, on) COPY("cg", 16, to, from, on)
+#else
+#define COPYB(to, from, on) COPY1(to, from, on)
+#endif
+
+/* Closes a group of copies; waits until at most n groups are on their way. */
+#define COMMIT() __asm__ volatile("cp.async.commit_group;" ::: "memory")
+#define WAIT(n) __asm__ volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
+
+/* Address of a cell of local memory, as the copies want it */
+#define ADDRESS(p) ((uint)(size_t)(p))
+
+/* dst[0 .. V-1] = src[0 .. V-1], one local read */
+#define FETCH(dst, src) \
+  PASTE(vstore, V)(*(local const PASTE(REAL, V) *)(src), 0, dst)
+
+kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
+void gemm(int M, int N, int K, REAL alpha,
+          global const REAL *restrict A, int lda,
+          global const REAL *restrict B, int ldb, REAL beta,
+          global REAL *restrict C, int ldc, int depth
+#ifdef STANDBY
+          , global const int *wanted
+#endif
+)
+{
+  local REAL As[STAGES * A_STAGE] __attribute__((aligned(16)));
+  local REAL Bs[STAGES * B_STAGE] __attribute__((aligned(16)));
+
+#ifdef STANDBY
+  if (!*wanted)
+    return;
+#endif
+  const uint id = get_local_id(0), lane = id % 32, warp = id / 32;
+
+  /* The tile of C: RASTER rows of tiles column by column, then the next. */
+  const uint tiles_m = (M + BM - 1) / BM, tiles_n = (N + BN - 1) / BN;
+  const uint group = get_group_id(0), band = group / (RASTER * tiles_n);
+  const uint height = min(tiles_m - band * RASTER, (uint)RASTER);
+  const uint place = group % (RASTER * tiles_n);
+  const int row0 = (band * RASTER + place % height) * BM;
+  const int col0 = place / height * BN;
+
+  /* This split's part of the sums: k in first .. first + left - 1 */
+  const size_t split = get_group_id(1);
+  const size_t first = split * depth;
+  int left = min((long)depth, (long)K - (long)first);
+  const int steps = (left + BK - 1) / BK;
+
+  /* What this work-item copies: of A one element of row a_row, a_row + WG/8
+  ** and so on at k = a_k, of B VB elements of row b_k, b_k + BROWS and so on
+  ** at column b_col. Rows of A and columns of B beyond the edge, which only
+  ** feed outputs beyond the edge, are replaced by the first ones. */
+#define AROWS (WG / 8)
+#define BROWS (WG / (BN / VB))
+  const uint a_k = id % 8, a_row = id / 8;
+  const uint b_k = id / (BN / VB), b_col = id % (BN / VB) * VB;
+  global const REAL *a_from[A_COPIES / (BK / 8)];
+  #pragma unroll
+  for (int i = 0; i < A_COPIES / (BK / 8); i++) {
+    const int row = row0 + a_row + i * AROWS;
+    a_from[i] = A + (row < M ? row : 0) * (size_t)lda + first + a_k;
+  }
+  global const REAL *b_from = B + (first + b_k) * ldb
+    + (col0 + (int)b_col < N ? col0 + b_col : 0);
+  const size_t b_next = (size_t)ldb * BROWS;
+  const uint a_to = ADDRESS(As) + (a_k * LDA_S + a_row) * (uint)sizeof(REAL);
+  const uint b_to = ADDRESS(Bs) + (b_k * BN + b_col) * (uint)sizeof(REAL);
+
+/* Copy i of a stage, i constant; where k is K or more zeros are written. */
+#define COPY_STAGE(i)                                                     \
+  do {                                                                    \
+    if ((i) < A_COPIES)                                                   \
+      COPY1(a_to + (slot_to * A_STAGE + (i) % (BK / 8) * 8 * LDA_S        \
+                    + (i) / (BK / 8) * AROWS) * (uint)sizeof(REAL),       \
+            a_from[(i) / (BK / 8) % (A_COPIES / (BK / 8))]                \
+              + (i) % (BK / 8) * 8,                                       \
+            (int)a_k + (i) % (BK / 8) * 8 < left);                        \
+    else if ((i) < A_COPIES + B_COPIES) {                                 \
+      COPYB(b_to + (slot_to * B_STAGE + ((i) - A_COPIES) * BROWS * BN)    \
+                     * (uint)sizeof(REAL),                                \
+            b_from, (int)b_k + ((i) - A_COPIES) * BROWS < left);          \
+      b_from += b_next;                                                   \
+    }                                                                     \
+  } while (0)
+/* After the last copy of a stage: on to the next one */
+#define NEXT_STAGE()                                                      \
+  do {                                                                    \
+    COMMIT();                                                             \
+    _Pragma("unroll")                                                     \
+    for (int i_ = 0; i_ < A_COPIES / (BK / 8); i_++)                      \
+      a_from[i_] += BK;                                                   \
+    left -= BK;                                                           \
+    slot_to = slot_to == STAGES - 1 ? 0 : slot_to + 1;                    \
+  } while (0)
+
+  uint slot_to = 0;
+  #pragma unroll
+  for (int stage = 0; stage < STAGES - 1; stage++) {
+    #pragma unroll
+    for (int i = 0; i < A_COPIES + B_COPIES; i++)
+      COPY_STAGE(i);
+    NEXT_STAGE();
+  }
+
+  const uint lane_m = lane / 2 % LM, lane_n = lane / (2 * LM) * 2 + lane % 2;
+  const uint warp_m = warp / (BN / WN) * WM, warp_n = warp % (BN / WN) * WN;
+  local const REAL *a_at = As + warp_m + lane_m * V;
+  local const REAL *b_at = Bs + warp_n + lane_n * V;
+
+  REAL sum[TM][TN], a[2][TM], b[2][TN];
+  #pragma unroll
+  for (int i = 0; i < TM; i++) {
+    #pragma unroll
+    for (int j = 0; j < TN; j++)
+      sum[i][j] = 0;
+  }
+
+/* Operands of step k into registers a[f], b[f]; k and f constant */
+#define OPERANDS(f, k)                                          \
+  do {                                                          \
+    _Pragma("unroll")                                           \
+    for (int i_ = 0; i_ < TM; i_ += V)                          \
+      FETCH(a[f] + i_, a_at + (k) * LDA_S + ROW(i_));           \
+    _Pragma("unroll")                                           \
+    for (int j_ = 0; j_ < TN; j_ += V)                          \
+      FETCH(b[f] + j_, b_at + (k) * BN + COL(j_));              \
+  } while (0)
+
+  WAIT(STAGES - 2);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  OPERANDS(0, 0);
+
+  uint slot = 0;
+  for (int step = 0; step < steps; step++) {
+    #pragma unroll
+    for (int k = 0; k < BK; k++) {
+      if (k == BK - 1) {
+        /* All that is still wanted of this stage is in registers: go on to
+        ** the next one, which everybody must have received by now. */
+        slot = slot == STAGES - 1 ? 0 : slot + 1;
+        a_at = As + slot * A_STAGE + warp_m + lane_m * V;
+        b_at = Bs + slot * B_STAGE + warp_n + lane_n * V;
+        WAIT(STAGES - 2);
+        barrier(CLK_LOCAL_MEM_FENCE);
+      }
+      OPERANDS((k + 1) % 2, (k + 1) % BK);
+
+      /* The stage read last is free now: refill it, spread over the steps. */
+      #pragma unroll
+      for (int i = 0; i < A_COPIES + B_COPIES; i++) {
+        if (i / AT_ONCE == k)
+          COPY_STAGE(i);
+      }
+      if (k == SPREAD - 1)
+        NEXT_STAGE();
+
+      #pragma unroll
+      for (int i = 0; i < TM; i++) {
+        #pragma unroll
+        for (int j = 0; j < TN; j++) {
+          const int turn = i % 2 ? TN - 1 - j : j;
+          sum[i][turn] = fma(a[k % 2][i], b[k % 2][turn], sum[i][turn]);
+        }
+      }
+    }
+  }
+
+  global REAL *out = C + split * M * ldc;
+  #pragma unroll
+  for (int i = 0; i < TM; i++) {
+    const int row = row0 + warp_m + ROW(i) + lane_m * V;
+    #pragma unroll
+    for (int j = 0; j < TN; j += VC) {
+      const int col = col0 + warp_n + COL(j) + lane_n * V;
+      if (row < M && col < N) {
+        global REAL *c = out + row * (size_t)ldc + col;
+#if VC > 1
+        PASTE(REAL, V) value = PASTE(vload, V)(0, sum[i] + j) * alpha;
+        if (beta != (REAL)0)
+          value += beta * *(global PASTE(REAL, V) *)c;
+        *(global PASTE(REAL, V) *)c = value;
+#else
+        REAL value = alpha * sum[i][j];
+        if (beta != (REAL)0)
+          value += beta * *c;
+        *c = value;
+#endif
+      }
+    }
+  }
+}
