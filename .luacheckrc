@@ -4,5 +4,6 @@ std = "lua54"
 max_line_length = 79
 read_globals = {
   "cl", "matrix", "dia", "csr", "gemm", "spmv", "transpose", "bench", "peaks",
-  "report", "help", "history", "best", "prune",
+  "report", "help", "compare", "roofline", "calibrate", "history", "best",
+  "prune",
 }

@@ -142,8 +142,9 @@ lint-gcc lint-clang:
 lint-lua:
 	luacheck --no-color -q lua scripts tests
 lint-cl:
-	for f in kernels/*/*.cl; do clang -x cl -cl-std=CL1.2 -Wall -Werror \
-	  -Xclang -finclude-default-header -fsyntax-only $$f || exit 1; done
+	for f in kernels/*/*.cl; do case $$f in */nv_*) t=nvptx64;; *) t=spir64;; \
+	  esac; clang -x cl -cl-std=CL1.2 -Wall -Werror -target $$t -Xclang \
+	  -finclude-default-header -fsyntax-only $$f || exit 1; done
 lint-words: # not tests, which misspell on purpose
 	codespell *.md Makefile .ci src lua kernels scripts
 format: ## format the C files

@@ -74,8 +74,8 @@ local function start(job)
   local device = job.device and job.device.selector
   job.began = os.time()
   job.pipe = assert(io.popen(string.format(
-    "exec 2>&1; exec env CLSHELL_STORE=none LUA_PATH_5_4=%s CLSHELL_SEED=%s " ..
-      "CLSHELL=%s %s %s%s %s",
+    "exec 2>&1; exec env CLSHELL_STORE=none LUA_PATH_5_4=%s " ..
+      "CLSHELL_SEED=%s CLSHELL=%s %s %s%s %s",
     quote(path), quote(seed), quote(exe),
     device and "CLSHELL_DEVICE=" .. quote(device) or "", timeout, quote(exe),
     quote(job.file))))

@@ -110,7 +110,8 @@ end
 --- reason against; args(s, p, o); prepare(s, p, o, run) and
 --- finish(s, p, o, run, original), helpers before and after; flop(s) and
 --- bytes(s, p); input_roundoff, the relative error to which a kernel cuts its
---- operands before it multiplies them (nil: none). Here s is the shape, p the parameters and o the operands.
+--- operands before it multiplies them (nil: none). Here s is the shape, p the
+--- parameters and o the operands.
 function methods.define(family, def)
   local rung = rungs.new(family.name, def, family.reserved)
   if rung.file then

@@ -12,12 +12,19 @@ local names = {
   bench = require "clshell.bench",
   peaks = require "clshell.peak",
   help = require "clshell.help",
-  history = require "clshell.runs".history,
-  best = require "clshell.runs".best,
-  prune = require "clshell.runs".prune,
+  compare = require "clshell.compare",
+  roofline = require "clshell.roofline",
+  calibrate = require "clshell.calibrate",
 }
 
 require "clshell.asm" -- prog:asm()
+
+-- The run store is opened at the first need, not at each start.
+for _, name in ipairs{"history", "best", "prune"} do
+  names[name] = function(...)
+    return require "clshell.runs"[name](...)
+  end
+end
 
 for name, value in pairs(names) do
   _G[name] = value
