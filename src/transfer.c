@@ -365,7 +365,8 @@ int clsh_bufferunmap(lua_State *L) {
   lua_getiuservalue(L, 1, 1);
   clsh_pushqueue(L, -1);
   Event *e = clsh_newevent(L, -1);
-  Array *a = clsh_checkarray(L, 2); /* again: that may have collected */
+  clsh_checkbuffer(L, 1); /* again: that may have collected */
+  Array *a = clsh_checkarray(L, 2);
   Block *k = clsh_arrayblock(a);
   if (k->free != unmapblock || k->cookie[0] != b->handle)
     return clsh_argerror(L, 2, "this Array is no mapping of the Buffer");
