@@ -125,6 +125,7 @@ end)
 
 t.test("verdicts", function()
   local judge = regression.judge
+  math.randomseed(7) -- single verdicts on random samples: always the same
   local r = judge(run(1e-3), run(1.1e-3))
   t.eq(r.verdict, "SLOWER")
   t.near(r.ratio, 1.1, 0.01)
@@ -145,11 +146,15 @@ t.test("verdicts", function()
 end)
 
 t.test("two equal runs are hardly ever told apart", function()
+  local wrong = 0 -- a chance of 1 % each at most: 3 expected, 10 by 0.1 %
   for _ = 1, 300 do
     local noise = 0.2 * math.random()
-    t.eq(regression.judge(run(1e-3, {noise = noise, n = 20}),
-      run(1e-3, {noise = noise, n = 20})).verdict:find "ER$", nil)
+    if regression.judge(run(1e-3, {noise = noise, n = 20}),
+        run(1e-3, {noise = noise, n = 20})).verdict:find "ER$" then
+      wrong = wrong + 1
+    end
   end
+  t.ok(wrong < 10, wrong .. " of 300")
 end)
 
 t.test("tags, numbers and 'last' are compared", function()
