@@ -3,14 +3,14 @@
 **
 ** C = alpha A B + beta C. The frame is that of nv_ffma.cl, tiles of A and B
 ** copied ahead into local memory; the innermost product is one instruction
-** of a whole warp, which multiplies 16 x MK by MK x 8 elements and adds
-** them up in double, rounded as a sum of fma is:
+** of a whole warp, which multiplies 16 x 4 by 4 x 8 elements and adds them
+** up in double, rounded as a sum of fma is:
 **
 **                         B  +---- BN ----+     fragments of lane 4 g + t:
-**                        BK  |  |         |
+**                         8  |  |         |
 **                            +------------+          a: rows g, g + 8
-**     A  +- BK -+         C  +------------+             columns t (, t + 4)
-**        |------|            |  warp      |          b: rows t (, t + 4)
+**     A  +- 8 --+         C  +------------+             column t
+**        |------|            |  warp      |          b: row t
 **    BM  |      |        BM  | WM x WN    |             column g
 **        |      |            |            |          c: rows g, g + 8
 **        +------+            +------------+             columns 2t, 2t + 1
@@ -27,23 +27,25 @@
 **          WG = 32 (BM / WM) (BN / WN), tiles = (M / BM) (N / BN), each
 **          rounded up
 ** Local memory: STAGES * 8 (BM + BN) doubles
-** Defines: BM, BN, WM, WN, MK, STAGES, RASTER, VA, VB, VC
+** Defines: BM, BN, WM, WN, STAGES, RASTER, VA, VB, VC
 ** Assumes: NVIDIA, compute capability 9.0 or more; where VA = 2, base and
-**          rows of A lie at multiples of 16 bytes and K is even, the same
-**          with N for VB and B, VC and C; C overlaps neither A nor B
+**          rows of A lie at multiples of 16 bytes and K and depth are even,
+**          the same with N for VB and B, VC and C; C overlaps neither A nor B
 **
 ** Lesson: the tensor cores do twice what the double units do, and an
 ** instruction that multiplies 16 x 4 x 8 needs few loads: a warp tile of
 ** 64 x 32 takes 12 loads of 8 bytes for 16 of them. What is left to do is to
-** feed them. Tile of 128 x 128, per step of k and multiprocessor:
+** feed them. Two groups with tiles of 128 x 64, per step of k:
 **
-**   128 cycles of the tensor cores      2048 bytes from the cache, 16 a cycle
+**   128 cycles of the tensor cores      3072 bytes from the cache, 24 a cycle
 **   48 cycles of local memory           128 registers of sums, 48 of operands
 **
-** A tile is 8 deep, so that three of them fill the 48 KiB of local memory
-** to the last byte. That leaves no room for padding; instead the blocks of
-** four elements change places within their row (of B: of 16 elements), so
-** that the 16 lanes whose loads go together meet all banks:
+** Two groups on a multiprocessor, for one of them works while the other
+** waits at its barrier; one group with a tile of 128 x 128 would take a third
+** less from the cache, and is slower.
+** Without padding: the blocks of four elements change places within their
+** row (of B: of 16 elements), so that the 16 lanes whose loads go together
+** meet all banks:
 **
 **   A   row 0 1    k 0-3 4-7        B   k = 0    n 0-3 4-7 8-11 12-15
 **       row 2 3    k 4-7 0-3            k = 1      4-7 0-3 12-15 8-11
@@ -52,16 +54,13 @@
 #define BM 128 /* rows of C per work-group */
 #endif
 #ifndef BN
-#define BN 128 /* columns of C per work-group */
+#define BN 64 /* columns of C per work-group */
 #endif
 #ifndef WM
 #define WM 64 /* rows of C per warp */
 #endif
 #ifndef WN
 #define WN 32 /* columns of C per warp */
-#endif
-#ifndef MK
-#define MK 4 /* depth of one instruction: 4 or 8 */
 #endif
 #ifndef STAGES
 #define STAGES 3 /* tiles in local memory, >= 2 */
@@ -81,7 +80,8 @@
 
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 
-#define BK 8 /* depth of a tile */
+#define BK 8 /* depth of a tile: two steps */
+#define MK 4 /* depth of a step, one instruction */
 #define WG (32 * (BM / WM) * (BN / WN))
 #define A_STAGE (BM * BK) /* elements of a stage */
 #define B_STAGE (BK * BN)
@@ -89,7 +89,6 @@
 #define B_COPIES (B_STAGE / VB / WG)
 #define TM (WM / 16) /* instructions of a warp for one step */
 #define TN (WN / 8)
-#define STEPS (BK / MK)
 
 #if BM % WM || BN % WN || WM % 16 || WN % 16
 #error "a warp tile is made of 16 x 16 blocks, a work-group of warp tiles"
@@ -123,20 +122,11 @@
 #define WAIT(n) __asm__ volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
 
 /* c += a b for the fragments of a warp */
-#if MK == 4
-#define MULTIPLY(c, a, b)                                                   \
-  __asm__("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 "               \
-          "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"             \
-          : "+d"((c)[0]), "+d"((c)[1]), "+d"((c)[2]), "+d"((c)[3])          \
-          : "d"((a)[0]), "d"((a)[1]), "d"((b)[0]))
-#else
-#define MULTIPLY(c, a, b)                                                   \
-  __asm__("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 "               \
-          "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
-          : "+d"((c)[0]), "+d"((c)[1]), "+d"((c)[2]), "+d"((c)[3])          \
-          : "d"((a)[0]), "d"((a)[1]), "d"((a)[2]), "d"((a)[3]),             \
-            "d"((b)[0]), "d"((b)[1]))
-#endif
+#define MULTIPLY(c, a, b)                                          \
+  __asm__("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 "      \
+          "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"    \
+          : "+d"((c)[0]), "+d"((c)[1]), "+d"((c)[2]), "+d"((c)[3]) \
+          : "d"((a)[0]), "d"((a)[1]), "d"(b))
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void gemm(int M, int N, int K, double alpha,
@@ -216,7 +206,7 @@ void gemm(int M, int N, int K, double alpha,
   const uint g = lane / 4, t = lane % 4;
   const uint warp_m = warp / (BN / WN) * WM, warp_n = warp % (BN / WN) * WN;
 
-  double sum[TM][TN][4], a[2][TM][MK / 2], b[2][TN][MK / 4];
+  double sum[TM][TN][4], a[2][TM][2], b[2][TN];
   #pragma unroll
   for (int i = 0; i < TM; i++) {
     #pragma unroll
@@ -228,53 +218,49 @@ void gemm(int M, int N, int K, double alpha,
   }
 
   uint slot = 0;
-/* Fragments of step s of the stage at slot into a[f], b[f]. The cells of a
-** lane differ by constants but for what the exchange of blocks makes of two
-** bits, which is all that is computed here. */
-#define FRAGMENTS(f, s)                                                   \
+/* Fragments of step s (0, 1) of the stage at slot into a[s], b[s]. The cells
+** of a lane differ by constants but for what the exchange of blocks makes of
+** two bits, which is all that is computed here. */
+#define FRAGMENTS(s)                                                      \
   do {                                                                    \
+    local const double *a_ = As + slot * A_STAGE                          \
+      + A_CELL(warp_m + g, (s) * MK + t);                                 \
+    local const double *b0_ = Bs + slot * B_STAGE                         \
+      + B_CELL((s) * MK + t, warp_n + g);                                 \
+    local const double *b1_ = Bs + slot * B_STAGE                         \
+      + B_CELL((s) * MK + t, warp_n + g + 8);                             \
     _Pragma("unroll")                                                     \
-    for (int k_ = 0; k_ < MK; k_ += 4) {                                  \
-      local const double *a_ = As + slot * A_STAGE                        \
-        + A_CELL(warp_m + g, (s) * MK + k_ + t);                          \
-      local const double *b0_ = Bs + slot * B_STAGE                       \
-        + B_CELL((s) * MK + k_ + t, warp_n + g);                          \
-      local const double *b1_ = Bs + slot * B_STAGE                       \
-        + B_CELL((s) * MK + k_ + t, warp_n + g + 8);                      \
-      _Pragma("unroll")                                                   \
-      for (int i_ = 0; i_ < TM; i_++) {                                   \
-        a[f][i_][k_ / 2] = a_[i_ * 16 * BK];                              \
-        a[f][i_][k_ / 2 + 1] = a_[(i_ * 16 + 8) * BK];                    \
-      }                                                                   \
-      _Pragma("unroll")                                                   \
-      for (int j_ = 0; j_ < TN; j_++)                                     \
-        b[f][j_][k_ / 4] = (j_ % 2 ? b1_ : b0_)[j_ / 2 * 16];             \
+    for (int i_ = 0; i_ < TM; i_++) {                                     \
+      a[s][i_][0] = a_[i_ * 16 * BK];                                     \
+      a[s][i_][1] = a_[(i_ * 16 + 8) * BK];                               \
     }                                                                     \
+    _Pragma("unroll")                                                     \
+    for (int j_ = 0; j_ < TN; j_++)                                       \
+      b[s][j_] = (j_ % 2 ? b1_ : b0_)[j_ / 2 * 16];                       \
   } while (0)
 
   WAIT(STAGES - 2);
   barrier(CLK_LOCAL_MEM_FENCE);
-  FRAGMENTS(0, 0);
+  FRAGMENTS(0);
 
-  /* Two stages in a turn where a stage is one step: constant indexes. */
-#define TURN (STEPS == 1 ? 2 : STEPS)
-  for (int stage = 0; stage < stages; stage += TURN / STEPS) {
+  for (int stage = 0; stage < stages; stage++) {
     #pragma unroll
-    for (int s = 0; s < TURN; s++) {
-      if (s % STEPS == STEPS - 1) {
+    for (int s = 0; s < 2; s++) {
+      if (s == 0) {
+        FRAGMENTS(1);
+        COPY_STAGE(); /* where everybody has read the stage before this */
+      } else {
         slot = slot == STAGES - 1 ? 0 : slot + 1;
         WAIT(STAGES - 2);
         barrier(CLK_LOCAL_MEM_FENCE);
+        FRAGMENTS(0);
       }
-      FRAGMENTS((s + 1) % 2, (s + 1) % STEPS);
-      if (s % STEPS == 0)
-        COPY_STAGE();
       #pragma unroll
       for (int i = 0; i < TM; i++) {
         #pragma unroll
         for (int j = 0; j < TN; j++) {
           const int turn = i % 2 ? TN - 1 - j : j;
-          MULTIPLY(sum[i][turn], a[s % 2][i], b[s % 2][turn]);
+          MULTIPLY(sum[i][turn], a[s][i], b[s][turn]);
         }
       }
     }

@@ -43,9 +43,9 @@
 **
 ** Per block and warp: 96 instructions on the tensor cores (6 cycles each on
 ** an H100), 128 additions, 16 loads of 512 bytes; 128 registers of sums, 32
-** of A, the rest passes through. Each element is 4 bytes, as it was, and
-** makes a tile of 128 x 128 worth 32 operations a byte. The rows of 64 bytes are
-** stored with their four pieces exchanged, piece p of row r at p ^ (r / 2
+** of A, the rest passes through. Each element is 4 bytes, as it was, which
+** makes a tile of 128 x 128 worth 32 operations a byte. The rows of 64 bytes
+** are stored with their four pieces exchanged, piece p of row r at p ^ (r / 2
 ** mod 4), so that 8 rows of one piece meet all banks. */
 #ifndef STAGES
 #define STAGES 2 /* tiles in local memory, >= 2 */

@@ -107,7 +107,7 @@ local function cost(t, splits, s, units)
   local depth = depth_of(s.k, splits)
   local one = 2 * t.bm * t.bn * depth / (t.rate / 132 * 1e12)
   local function share(count) -- of the rate that so many tiles at once reach
-    return 1 / (1 + 0.8 / (count * warps(t)))
+    return 1 / (1 + 1.2 / (count * warps(t)))
   end
   local rest = most % t.resident
   -- C goes out, and other tiles compute meanwhile only where there are some
