@@ -10,6 +10,7 @@ local MAGIC = "SQLite format 3\0"
 local APPLICATION = 0x434c5348 -- "CLSH" in the header tells our files
 local VERSION = 1              -- of the schema
 local TRIES, PATIENCE = 5, 2000 -- waits for other processes, each in ms
+local NONE = "there is none yet"
 local CHECKED = 64 * 2^20      -- bytes of a file that is checked in full
 
 -- What is searched for has a column; `record` has all but the samples. Both
@@ -282,16 +283,29 @@ local function open_fixed(driver, flags, path)
   return db
 end
 
--- An existing or a new file, to be written.
-local function open_shared(driver, flags, path, is_new)
+-- Whether SQLite has undone all that is in a file: its maker was killed
+-- before the first commit was whole.
+local function is_empty(db)
+  local rows = db:run("SELECT name FROM sqlite_master")
+  return rows and #rows == 0
+    and db:run("PRAGMA user_version")[1].user_version == 0
+end
+
+-- An existing or a new file, to be written; `create` says whether a new one
+-- may be made.
+local function open_shared(driver, flags, path, is_new, create)
   local db, reason = connect(driver, path, flags.SQLITE_OPEN_READWRITE
     | (is_new and flags.SQLITE_OPEN_CREATE or 0))
   if not db then
     return nil, reason
   end
   local ok = true
-  if is_new then
-    ok, reason = create_tables(db)
+  if is_new or is_empty(db) then
+    if create then
+      ok, reason = create_tables(db)
+    else
+      ok, reason = false, NONE
+    end
   end
   reason = not ok and reason or damage(db, size_of(path))
   if not reason then
@@ -319,20 +333,21 @@ function M.open(path, opts)
     return nil, "SQLite for Lua is missing (Debian, Ubuntu: apt-get install "
       .. "lua-dbi-sqlite3; else: luarocks install luadbi-sqlite3)"
   end
+  local create = not opts or opts.create ~= false
   path = path:find("^:") and "./" .. path or path:gsub("^file:", "./%0")
   local what, reason = kind(path)
   if not what then
     return nil, reason
   elseif what == "store" then
     local db
-    db, reason = open_shared(driver, flags, path, false)
+    db, reason = open_shared(driver, flags, path, false, create)
     if not db and (reason:find("readonly") or reason:find("unable to open"))
     then
       return open_fixed(driver, flags, path)
     end
     return db, reason
-  elseif opts and opts.create == false then
-    return nil, "there is none yet"
+  elseif not create then
+    return nil, NONE
   end
   local folder = path:match("^(.*)/[^/]*$")
   if folder and folder ~= "" then
@@ -342,7 +357,7 @@ function M.open(path, opts)
       return nil, ("folder %s: %s"):format(folder, reason)
     end
   end
-  return open_shared(driver, flags, path, true)
+  return open_shared(driver, flags, path, true, true)
 end
 
 return M
