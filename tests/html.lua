@@ -103,7 +103,7 @@ local function browse(text, options)
   local file = assert(io.open(path, "w"))
   file:write(text)
   file:close()
-  local pipe = assert(io.popen(("HOME=%s timeout -k 5 120 %s --headless "
+  local pipe = assert(io.popen(("HOME=%s timeout -k 5 300 %s --headless "
     .. "--no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run "
     .. "--disable-background-networking --user-data-dir=%s "
     .. "--host-resolver-rules='MAP * ~NOTFOUND' --enable-logging=stderr "

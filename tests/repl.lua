@@ -299,25 +299,28 @@ t.test("Ctrl-C while a kernel runs", function()
     expect cl>
     send l = k:range(1); b = cl.buffer("int", 1, 0); l(b, 1):wait()\r
     expect cl>
-    send n = 3000 // l(b, 1):wait().ms + 1; e = l(b, n); print("go")\r
+    send n = 8000 // l(b, 1):wait().ms + 1; e = l(b, n); print("go")\r
     expect go
     expect cl>
-    send e:wait()\r
-    sleep 200
+    send print("wait" .. 1) e:wait()\r
+    expect wait1
+    sleep 100
     send \x03
     expect interrupted!
     expect cl>
     send e.status ~= "complete" and "un" .. "done"\r
     expect undone
     expect cl>
-    send while true do pcall(e.wait, e) end\r
-    sleep 200
+    send print("wait" .. 2) while true do pcall(e.wait, e) end\r
+    expect wait2
+    sleep 100
     send \x03
-    sleep 200
+    sleep 100
     send \x03
     expect interrupted!
     expect cl>
-    send b:read()\r
+    send print("wait" .. 3) b:read()\r
+    expect wait3
     sleep 100
     send \x03
     expect interrupted!

@@ -2,14 +2,14 @@
 -- time; those that ask for a device (t.device()) once for every device.
 -- Usage: build/clshell tests/run.lua [FILE...]
 -- Environment: CLSHELL (interpreter), CLSHELL_DEVICE (just that one),
--- CLSHELL_SEED, CLSHELL_JOBS (2), CLSHELL_TIMEOUT (seconds a file, 600).
+-- CLSHELL_SEED, CLSHELL_JOBS (2), CLSHELL_TIMEOUT (seconds a file, 1800).
 -- SPDX-License-Identifier: MIT
 
 local exe = os.getenv "CLSHELL" or arg[-1]
 local folder = arg[0]:match "^(.*)/[^/]*$" or "."
 local seed = os.getenv "CLSHELL_SEED" or tostring(os.time())
 local jobs = math.tointeger(tonumber(os.getenv "CLSHELL_JOBS")) or 2
-local limit = os.getenv "CLSHELL_TIMEOUT" or "600"
+local limit = os.getenv "CLSHELL_TIMEOUT" or "1800"
 local passed, failed, skipped = 0, 0, 0
 
 local function quote(s)

@@ -1,0 +1,380 @@
+-- badinput.lua - what no careful script does: scripts that run inside a call
+-- and close what it uses, lying drivers, lost devices, waits without end.
+-- Each is one clear error, and the session goes on.
+-- SPDX-License-Identifier: MIT
+local t = require "t"
+local cl = require "cl"
+
+local device = t.device()
+t.keeps("Context", "Queue")
+
+local build = os.getenv "CLSHELL_BUILD" or "build"
+if build:sub(1, 1) ~= "/" then
+  build = cl.home .. "/" .. build
+end
+
+local SCALE = "kernel void f(global int *x, int n) "
+  .. "{ x[get_global_id(0)] *= n; }"
+
+-- Runs Lua code in a process of its own; returns its output and exit code.
+local function run(code, environment, prefix)
+  local path = t.tmp("code.lua")
+  do
+    local f <close> = assert(io.open(path, "w"))
+    f:write(code)
+  end
+  local p <close> = assert(io.popen(("%s %s %s %s 2>&1 </dev/null; echo $?")
+    :format(environment or "", prefix or "", t.exe, path)))
+  local out, exit = p:read("a"):match("^(.*)(%f[%d]%d+)\n$")
+  return out, tonumber(exit)
+end
+
+local function faulty(code, faults, prefix)
+  return run(code, ("OPENCL_LAYERS=%s/tests/faultlayer.so CLFAULT=%s")
+    :format(build, faults), prefix)
+end
+
+local layered = faulty("cl.devices()", ""):find("faultlayer:", 1, true)
+
+local function layer_test(name, fn)
+  t.test(name, function()
+    if not layered then
+      t.skip("the OpenCL loader takes no layers (OPENCL_LAYERS)")
+    end
+    fn()
+  end)
+end
+
+-- The session still computes.
+local function works()
+  local b <close> = cl.buffer("int", 4, 21)
+  cl.kernel(SCALE):range(4)(b, 2)
+  t.eq(b:read()[4], 42)
+end
+
+t.test("options whose metamethods close what is used", function()
+  local k = cl.kernel(SCALE)
+  for _, call in ipairs{
+      function(b, o) b:read(nil, o) end,
+      function(b, o) b:write(cl.array("int", 64), o) end,
+      function(b, o) b:fill(1, o) end,
+      function(b, o) b:map("read", o):close() end,
+      function(b, o, c) b:copy(c, o) end} do
+    for _, victim in ipairs{1, 2, 3} do
+      for _, key in ipairs{"queue", "async", "after", "first", "count"} do
+        local b <close> = cl.buffer("int", 64, 0)
+        local c <close> = cl.buffer("int", 64, 0)
+        local q = cl.queue()
+        local ev = b:fill(1, {async = true, queue = q})
+        local objects = {b, q, ev}
+        local options = setmetatable({}, {__index = function(_, name)
+          if name == key then
+            objects[victim]:close()
+          end
+          return name == "queue" and q or name == "after" and ev or nil
+        end})
+        local ok, e = pcall(call, b, options, c)
+        t.ok(ok or tostring(e):find("closed", 1, true), tostring(e))
+      end
+    end
+  end
+  k:close()
+  works()
+end)
+
+-- Runs fn with a full collection at each of its allocations, the n-th of
+-- which runs `finalizer`. Returns what pcall does, and whether it ran.
+local function interrupted(fn, n, finalizer)
+  local count
+  local function arm()
+    setmetatable({}, {__gc = function()
+      if count == nil or count < n then
+        count = count and count + 1
+        arm()
+      elseif count == n then
+        count = n + 1
+        finalizer()
+      end
+    end})
+  end
+  arm()
+  collectgarbage("incremental", 100, 1000, 22)
+  collectgarbage("setpause", 0)
+  collectgarbage("step", 0) -- from this cycle on the new pause holds
+  count = 1
+  local ok, e = pcall(fn)
+  local ran = count > n
+  count = n + 1
+  collectgarbage("incremental", 200, 100, 13)
+  return ok, e, ran
+end
+
+t.test("finalizers that close what a call is about to use", function()
+  local caught, cache = 0, cl.build(SCALE .. " kernel void g(void) {}")
+  for _, call in ipairs{
+      function(o) o.b:read() end,
+      function(o) o.b:read(nil, o.opts) end,
+      function(o) o.b:write(o.h, o.opts) end,
+      function(o) o.b:fill(3, o.opts) end,
+      function(o) o.b:copy(o.c, o.opts) end,
+      function(o) o.b:unmap(o.b:map()) end,
+      function(o) o.b:view(1, 4):close() end,
+      function(o) o.l(o.b, 2) end,
+      function(o) o.l:on(o.q, o.opts)(o.b, 2) end,
+      function(o) o.q:marker{after = {o.ev}} end,
+      function(o) return o.p.g, o.p:binary() end,
+      function(o) cl.buffer("int", 64, o.h, {context = o.x}) end} do
+    for n = 1, 16 do
+      local o = {b = cl.buffer("int", 64, 0), c = cl.buffer("int", 64, 0),
+        q = cl.queue(), h = cl.array("int", 64), x = cl.context(),
+        p = cl.build_binary(cache:binary())}
+      o.k = o.p.f
+      o.l = o.k:range(64)
+      o.ev = o.b:fill(1, {async = true, queue = o.q})
+      o.opts = {after = {o.ev}}
+      local function close()
+        for name, object in pairs(o) do
+          if name ~= "opts" then
+            object:close()
+          end
+        end
+      end
+      local ok, e, ran = interrupted(function() call(o) end, n, close)
+      t.ok(ok or tostring(e):find "closed" or
+        tostring(e):find "CL_INVALID_PROGRAM", tostring(e))
+      caught = caught + (ok and 0 or 1)
+      close()
+      cache = cache.context.closed and cl.build(SCALE
+        .. " kernel void g(void) {}") or cache
+      if not ran then
+        break
+      end
+    end
+  end
+  t.ok(caught > 0, "no finalizer came at a bad time")
+  works()
+end)
+
+t.test("work goes on without what started it", function()
+  local q = cl.queue()
+  local b <close> = cl.buffer("int", 1 << 16, 3)
+  local p = cl.build(SCALE)
+  local k = p.f
+  local l = k:range(1 << 16)
+  local ev = l:on(q)(b, 2)
+  q:close()
+  t.eq(ev:wait().status, "complete", "an Event of a closed queue")
+  t.ok(ev.ms >= 0)
+  p:close()
+  l(b, 2)
+  t.eq(b:read()[1 << 16], 12, "a Kernel of a closed program")
+  cl.context().queue:close()
+  l(b, 2)
+  t.eq(b:read()[1], 24, "a new default queue")
+  k:close()
+  t.raises(function() l(b, 2) end, "f: this Kernel is closed")
+  l:close()
+  t.raises(function() l(b, 2) end, "this Launch is closed")
+  device:close()
+  t.eq(cl.device().closed, false, "a Device has nothing to close")
+  works()
+end)
+
+t.test("arguments that are addresses, or gone", function()
+  local b <close> = cl.buffer("int", 64, 0)
+  local k = cl.kernel [[typedef global int *pointer;
+    kernel void f(pointer x) { x[0] = 1; }]]
+  for _, v in ipairs{cl.bytes(("A"):rep(8)), cl.long(0x41414141), 0} do
+    t.raises(function() k:range(1)(v) end, "argument 1 'x'",
+      "Buffer expected")
+  end
+  k:range(1)(b)
+  t.eq(b:read()[1], 1)
+  local v, any = cl.int(3), cl.any(b)
+  v:close()
+  any:close()
+  local l = cl.kernel(SCALE):range(64)
+  t.raises(function() l(b, v) end, "argument 2", "number expected")
+  t.raises(function() l(any, 2) end, "argument 1", "Buffer expected")
+  t.raises(function() l(table.unpack({}, 1, 200)) end,
+    "takes 2 values, got 200")
+  t.raises(function() cl.float() end, "cl.float takes 1 number, got 0")
+  t.raises(function() cl.float4(1, 2) end, "cl.float4 takes 4 numbers, got 2")
+  if device.image_support then
+    local image = cl.kernel("kernel void f(read_only image2d_t i, "
+      .. "global int *x) { x[0] = get_image_width(i); }")
+    for _, arg in ipairs{b, cl.any(b), cl.bytes(("A"):rep(8))} do
+      t.raises(function() image:range(1)(arg, b) end, "images")
+    end
+  end
+  works()
+end)
+
+t.test("kernels and ranges that no device can run", function()
+  local k = cl.kernel(SCALE)
+  t.raises(function() k:range(1 << 62) end, "more than 2^48 work-items")
+  t.raises(function() k:range{1 << 40, 1 << 40} end, "2^48")
+  t.raises(function() k:range(1, nil, math.mininteger) end, "at least 0")
+  local n = device.local_mem_size // 4 + 1
+  local ok, e = pcall(function()
+    return cl.kernel(([[kernel void f(global float *x) {
+      local float a[%d];
+      a[get_local_id(0)] = x[0];
+      barrier(CLK_LOCAL_MEM_FENCE);
+      x[0] = a[0];
+    }]]):format(n)):range(4)
+  end)
+  t.ok(not ok and tostring(e):find "local memory" or
+    tostring(e):find "CL_BUILD_PROGRAM_FAILURE", tostring(e))
+  works()
+end)
+
+t.test("strings with zeros, long lists", function()
+  t.raises(function() cl.build "a.cl\0b" end, "no zero bytes")
+  local p <close> = cl.build(SCALE)
+  t.raises(function() return p["f\0g"] end, "no kernel")
+  t.raises(function() p:kernel(("f"):rep(100000)) end, "no kernel")
+  t.raises(function() cl.buffer("int\0", 4) end, "no element type")
+  t.eq(device:has "", false)
+  local b <close> = cl.buffer("int", 4, 0)
+  local defines, events = {}, {}
+  for i = 1, 500 do
+    defines["NAME" .. i] = i
+    events[i] = b:fill(i, {async = true})
+  end
+  cl.build("kernel void f(global int *x) { x[0] = NAME500; }",
+    {defines = defines}).f:range(1)(b)
+  t.eq(b:read()[1], 500)
+  local ok, e = pcall(b.fill, b, 1, {after = events})
+  t.ok(ok or tostring(e):find "more than 64 events", tostring(e))
+  works()
+end)
+
+t.test("two devices do not mix", function()
+  local out, code = run([[
+    if #cl.devices() < 2 then
+      print "one device"
+      return
+    end
+    local function try(name, f, ...)
+      local ok, e = pcall(f, ...)
+      print(name, ok, e)
+    end
+    local one, two = cl.context(cl.devices()[1]), cl.context(cl.devices()[2])
+    local a = cl.buffer("int", 4, 1, {context = one})
+    local b = cl.buffer("int", 4, 1, {context = two})
+    local q = cl.queue{context = two}
+    local k = cl.kernel("kernel void f(global int *x) {}", {context = one})
+    local ev = b:fill(2)
+    local later = b:fill(3, {async = true})
+    try("queue", a.read, a, nil, {queue = q})
+    try("copy", a.copy, a, b)
+    try("argument", k:range(1), b)
+    try("on", k:range(1).on, k:range(1), q)
+    try("after", a.fill, a, 1, {after = later})
+    print("overlaps", a:overlaps(b))
+    k:range(1)(a):wait()
+    print(a:read()[1], b:read()[1])
+  ]], "POCL_DEVICES='basic basic' CLSHELL_DEVICE=")
+  t.eq(code, 0, out)
+  if out:find "one device" then
+    t.skip("one device")
+  end
+  for name, message in pairs{queue = "different contexts",
+      copy = "different contexts", argument = "another context",
+      on = "another context", after = "another context"} do
+    t.ok(out:find(name .. "\tfalse\t[^\n]*" .. message), name .. ": " .. out)
+  end
+  t.ok(out:find("overlaps\tfalse\n1\t3\n"), out)
+end)
+
+layer_test("a lost device is named by every later call", function()
+  local out, code = faulty([[
+    local b = cl.buffer("int", 64, 1)
+    local q = cl.context().queue
+    local l = cl.kernel("kernel void f(global int *x) {}"):range(64)
+    local ev = b:fill(1, {async = true})
+    print("first", pcall(b.read, b))
+    for name, f in pairs{read = function() b:read() end,
+        launch = function() l(b) end, finish = function() q:finish() end,
+        view = function() b:view(1, 4) end, wait = function() ev:wait() end,
+        map = function() b:map() end} do
+      print(name, pcall(f))
+    end
+    print("again", cl.buffer("int", 4, 7):read()[4])
+  ]], "clEnqueueReadBuffer:1:-36")
+  t.eq(code, 0, out)
+  t.ok(out:find("first\tfalse\t[^\n]*CL_INVALID_COMMAND_QUEUE"), out)
+  for _, name in ipairs{"read", "launch", "finish", "view", "wait", "map"} do
+    t.ok(out:find(name .. "\tfalse\t[^\n]*the device is lost"), out)
+  end
+  t.ok(out:find("again\t7", 1, true), out)
+  t.ok(not out:match("open: ([^\n]*)"):find "[1-9]", out)
+end)
+
+layer_test("a wait without end yields to Ctrl-C", function()
+  local out = faulty([[
+    local b = cl.buffer("int", 64)
+    local ok, e = pcall(function() b:fill(1) end)
+    print(ok, e)
+    print(b:read(nil, {async = true}))
+  ]], "pending:1:0:sticky", "timeout --foreground -s INT 1")
+  t.ok(out:find("false\t[^\n]*interrupted!"), out)
+  t.ok(out:find("Array int[64]\tEvent", 1, true), "the session goes on")
+end)
+
+layer_test("memory of a command without end outlives its objects", function()
+  local out, code = faulty([[
+    local b = cl.buffer("int", 1 << 16)
+    for i = 1, 50 do
+      b:write(cl.array("int", 1 << 16), {async = true})
+      collectgarbage()
+    end
+    print "well"
+  ]], "pending:1:0:sticky")
+  t.eq(code, 0, out)
+  t.ok(out:find("well", 1, true), out)
+end)
+
+layer_test("parameters of unknown type take explicit values", function()
+  local out, code = faulty([[
+    local b = cl.buffer("int", 4, 21)
+    local k = cl.kernel("kernel void f(global int *x, int n) {"
+      .. " x[get_global_id(0)] *= n; }")
+    local l = k:range(4)
+    print(k, k.args[1].type)
+    print("number", pcall(l, b, 2))
+    print("address", pcall(l, cl.bytes(("A"):rep(8)), cl.int(2)))
+    l(b, cl.int(2))
+    print(b:read()[4])
+  ]], "clGetKernelArgInfo:1:-19:sticky")
+  t.eq(code, 0, out)
+  t.ok(out:find("number\tfalse\t[^\n]*argument 2[^\n]*cl.int"), out)
+  t.ok(out:find("address\tfalse\t[^\n]*argument 1[^\n]*a pointer"), out)
+  t.ok(out:find("\n42\n", 1, true), out)
+end)
+
+layer_test("questions that the driver does not answer", function()
+  for _, case in ipairs{
+      {"clGetPlatformIDs:1:-6", "clGetPlatformIDs", 1},
+      {"clGetDeviceInfo:1:-5:sticky", "clGetDeviceInfo", 1},
+      {"clGetKernelInfo:1:-5", "clGetKernelInfo", 1},
+      {"clGetProgramInfo:1:-5:sticky", "clGetProgramInfo", 0},
+      {"clGetProgramBuildInfo:1:-5:sticky", "well", 0},
+      {"clGetEventProfilingInfo:1:-7:sticky", "no time stamps", 0},
+      {"clGetKernelWorkGroupInfo:1:-5:sticky", "well", 0}} do
+    local out, code = faulty([[
+      local b = cl.buffer("int", 64, 1)
+      local p = cl.build("kernel void f(global int *x) { x[0] = 5; }")
+      local ev = p.f:range(64)(b)
+      print(b:read()[1], pcall(p.binary, p))
+      print(pcall(function() return ev.ms end))
+      print(cl.device(), p.f:info(), cl.device():info(), "well")
+    ]], case[1])
+    t.ok(out:find(case[2], 1, true), case[1] .. ": " .. out)
+    t.eq(code, case[3], case[1] .. ": " .. out)
+    t.ok(not out:match("open: ([^\n]*)"):find "[1-9]", out)
+  end
+end)
+
+t.done()
