@@ -73,6 +73,15 @@ void clsh_pushsource(lua_State *L, const char *path) {
              *home != '\0' ? ", " : "", *home != '\0' ? own : "");
 }
 
+/* Raises where the compiler would see only a part of the string at the top. */
+static void checkzeros(lua_State *L, const char *what) {
+  size_t len;
+  const char *text = lua_tolstring(L, -1, &len);
+  if (strlen(text) != len)
+    clsh_error(L, "%s: '%s' goes on after a zero byte, where drivers stop",
+               what, text);
+}
+
 /* Moves the string at the top to the end of the list at `list`. */
 static void append(lua_State *L, int list) {
   lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
@@ -99,13 +108,15 @@ static void addincludes(lua_State *L, int list, int opts, const char *source,
   if (lua_isnil(L, opts))
     return;
   int type = lua_getfield(L, opts, "include");
-  if (type == LUA_TSTRING)
+  if (type == LUA_TSTRING) {
+    checkzeros(L, "include");
     addinclude(L, list, lua_tostring(L, -1));
-  else if (type == LUA_TTABLE)
+  } else if (type == LUA_TTABLE)
     for (lua_Integer i = 1; i <= (lua_Integer)lua_rawlen(L, -1); i++) {
       if (lua_rawgeti(L, -1, i) != LUA_TSTRING)
         clsh_error(L, "include: folder %d is a %s", (int)i,
                    luaL_typename(L, -1));
+      checkzeros(L, "include");
       addinclude(L, list, lua_tostring(L, -1));
       lua_pop(L, 1);
     }
@@ -129,7 +140,11 @@ static bool pushdefine(lua_State *L) {
   if (lua_type(L, -1) != LUA_TNUMBER && lua_type(L, -1) != LUA_TSTRING)
     clsh_error(L, "defines: %s is a %s; a number, string or boolean goes",
                name, luaL_typename(L, -1));
+  lua_pushvalue(L, -2);
+  checkzeros(L, "defines");
+  lua_pop(L, 1);
   const char *value = luaL_tolstring(L, -1, NULL);
+  checkzeros(L, name);
   if (strpbrk(value, " \t\n\"") != NULL || strpbrk(name, " \t\n\"=") != NULL)
     clsh_error(L,
                "defines: %s=%s holds white space or quotes, on which "
@@ -186,9 +201,10 @@ void clsh_pushoptions(lua_State *L, int opts, const char *source,
   addincludes(L, list, opts, source, path);
   adddefines(L, list, opts);
   if (!lua_isnil(L, opts)) {
-    if (lua_getfield(L, opts, "options") == LUA_TSTRING)
+    if (lua_getfield(L, opts, "options") == LUA_TSTRING) {
+      checkzeros(L, "options");
       append(L, list);
-    else if (!lua_isnil(L, -1))
+    } else if (!lua_isnil(L, -1))
       clsh_error(L, "options: a string expected, got %s",
                  luaL_typename(L, -1));
     lua_settop(L, list);

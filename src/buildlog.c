@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clshell.h"
+#include "program.h"
 
 #define MAXSHOWN 8 /* diagnostics; the whole log is in e.log */
 
@@ -120,8 +120,8 @@ static void addplace(luaL_Buffer *b, const Place *p, const char *source,
 ** Pushes the readable form of a build log: each diagnostic begins on a new
 ** line. A log without any place is pushed as it is.
 */
-void clsh_pushbuildlog(lua_State *L, const char *log, const char *source,
-                       const char *file) {
+static void pushreadable(lua_State *L, const char *log, const char *source,
+                         const char *file) {
   int shown = 0, more = 0;
   luaL_Buffer b;
   luaL_buffinit(L, &b);
@@ -147,4 +147,32 @@ void clsh_pushbuildlog(lua_State *L, const char *log, const char *source,
     luaL_addstring(&b, text);
   }
   luaL_pushresult(&b);
+}
+
+/* Pushes the driver's build log, without white space at its end. */
+void clsh_pushdriverlog(lua_State *L, cl_program p, cl_device_id d) {
+  size_t size = 0;
+  clGetProgramBuildInfo(p, d, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
+  char *text = lua_newuserdatauv(L, size + 1, 0);
+  memset(text, 0, size + 1);
+  clGetProgramBuildInfo(p, d, CL_PROGRAM_BUILD_LOG, size, text, NULL);
+  size_t n = strlen(text);
+  while (n > 0 && isspace((unsigned char)text[n - 1]))
+    n--;
+  lua_pushlstring(L, text, n);
+  lua_remove(L, -2);
+}
+
+/* Raises for a build that failed; log and options are strings. */
+void clsh_buildfailed(lua_State *L, cl_int err, const char *log,
+                      const char *options, const char *source,
+                      const char *name) {
+  pushreadable(L, log, source, name);
+  lua_pushfstring(L, "clBuildProgram: %s (%d): %s with options \"%s\"%s",
+                  clsh_errorname(err), (int)err, name, options,
+                  lua_tostring(L, -1));
+  clsh_pusherror(L, err, "clBuildProgram", lua_tostring(L, -1));
+  lua_pushstring(L, log);
+  lua_setfield(L, -2, "log");
+  lua_error(L);
 }

@@ -210,11 +210,9 @@ const Type *clsh_buffertype(const Buffer *b);
 size_t clsh_bufferbytes(const Buffer *b); /* gaps between rows included */
 void clsh_openbuffer(lua_State *L);
 
-/* program.c, buildlog.c */
+/* program.c */
 cl_program clsh_checkprogram(lua_State *L, int arg);
 Context *clsh_programcontext(lua_State *L, int arg);
-void clsh_pushbuildlog(lua_State *L, const char *log, const char *source,
-                       const char *file);
 void clsh_openprogram(lua_State *L);
 
 /* kernel.c */

@@ -3,7 +3,6 @@
 ** from source text or from a binary.
 ** SPDX-License-Identifier: MIT
 */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,35 +57,6 @@ static Program *newprogram(lua_State *L, int ctx, const char *name) {
   return p;
 }
 
-/* Pushes the driver's build log, however it ends it. */
-static void pushlog(lua_State *L, Program *p) {
-  cl_device_id d = clsh_contextdevice(p->context);
-  size_t size = 0;
-  clGetProgramBuildInfo(p->handle, d, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
-  char *text = lua_newuserdatauv(L, size + 1, 0);
-  memset(text, 0, size + 1);
-  clGetProgramBuildInfo(p->handle, d, CL_PROGRAM_BUILD_LOG, size, text, NULL);
-  size_t n = strlen(text);
-  while (n > 0 && isspace((unsigned char)text[n - 1]))
-    n--;
-  lua_pushlstring(L, text, n);
-  lua_remove(L, -2);
-}
-
-/* Raises for a build that failed; log and options are strings. */
-static void buildfailed(lua_State *L, cl_int err, const char *log,
-                        const char *options, const char *source,
-                        const char *name) {
-  clsh_pushbuildlog(L, log, source, name);
-  lua_pushfstring(L, "clBuildProgram: %s (%d): %s with options \"%s\"%s",
-                  clsh_errorname(err), (int)err, name, options,
-                  lua_tostring(L, -1));
-  clsh_pusherror(L, err, "clBuildProgram", lua_tostring(L, -1));
-  lua_pushstring(L, log);
-  lua_setfield(L, -2, "log");
-  lua_error(L);
-}
-
 /* Compiles once; the log stays at the top. */
 static cl_int compile(lua_State *L, int program, const char *options) {
   Program *p = checkprogram(L, program);
@@ -98,7 +68,7 @@ static cl_int compile(lua_State *L, int program, const char *options) {
   while (clsh_retry(L, err, &tries));
   lua_pushstring(L, options);
   setfield(L, program, OPTIONS);
-  pushlog(L, p);
+  clsh_pushdriverlog(L, p->handle, d);
   lua_pushvalue(L, -1);
   setfield(L, program, LOG);
   return err;
@@ -122,8 +92,8 @@ static void build(lua_State *L, int program, const char *source) {
   }
   if (err != CL_SUCCESS) {
     lua_getiuservalue(L, program, NAME);
-    buildfailed(L, err, lua_tostring(L, -2), options, source,
-                lua_tostring(L, -1));
+    clsh_buildfailed(L, err, lua_tostring(L, -2), options, source,
+                     lua_tostring(L, -1));
   }
   lua_settop(L, program);
 }

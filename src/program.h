@@ -1,5 +1,5 @@
 /*
-** program.h - what program.c (the class) and build.c share.
+** program.h - what program.c (the class), build.c and buildlog.c share.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef program_h
@@ -12,5 +12,9 @@
 void clsh_pushsource(lua_State *L, const char *path);
 void clsh_pushoptions(lua_State *L, int opts, const char *source,
                       const char *path);
+void clsh_pushdriverlog(lua_State *L, cl_program p, cl_device_id d);
+void clsh_buildfailed(lua_State *L, cl_int err, const char *log,
+                      const char *options, const char *source,
+                      const char *name);
 
 #endif

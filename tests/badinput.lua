@@ -231,6 +231,13 @@ end)
 
 t.test("strings with zeros, long lists", function()
   t.raises(function() cl.build "a.cl\0b" end, "no zero bytes")
+  for name, value in pairs{options = "-DA\0-DB", include = "/tmp\0x",
+      defines = {A = "1\0"}} do
+    t.raises(function() cl.build(SCALE, {[name] = value}) end, "zero byte")
+  end
+  t.raises(function() cl.build(SCALE, {include = {"a\0"}}) end, "zero byte")
+  t.raises(function() cl.build(SCALE, {defines = {["A\0B"] = 1}}) end,
+    "zero byte")
   local p <close> = cl.build(SCALE)
   t.raises(function() return p["f\0g"] end, "no kernel")
   t.raises(function() p:kernel(("f"):rep(100000)) end, "no kernel")
