@@ -2,7 +2,6 @@
 -- exit codes, streams.
 -- SPDX-License-Identifier: MIT
 local t = require "t"
-local cl = require "cl"
 
 local build = os.getenv "CLSHELL_BUILD" or "build"
 local sanitized = build:find("asan", 1, true) ~= nil
