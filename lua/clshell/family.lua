@@ -3,9 +3,9 @@
 -- SPDX-License-Identifier: MIT
 
 local bench = require "clshell.bench"
+local choice = require "clshell.choice"
 local cl = require "cl"
-local limits = require "clshell.limits"
-local operation = require "clshell.operation"
+local plans = require "clshell.plan"
 local program = require "clshell.program"
 local report = require "clshell.report"
 local rungs = require "clshell.rung"
@@ -14,30 +14,6 @@ local verify = require "clshell.verify"
 
 local M = {}
 local methods = {} -- of a family; each takes the family first
-
--- A new kernel object of a rung's configuration.
-local function build(rung, p, s, context)
-  local options = rung.options and rung.options(p, s)
-  local from = {path = rung.path, source = rung.source, name = rung.name}
-  local prog = program.get(context, from, rungs.defines(rung, p, s), options)
-  return program.kernel(prog, rung.kernel)
-end
-
--- The kernel of a configuration, or nil and why the device cannot run it.
-local function try(family, rung, p, s, context)
-  local dev = context.device
-  local reason = limits.device(family.spec.ints, rung, p, s, dev)
-  if reason then
-    return nil, reason
-  end
-  local kernel = build(rung, p, s, context)
-  local _, size = rung.range(s, p)
-  reason = limits.kernel(kernel, size, dev)
-  if reason then
-    return nil, reason
-  end
-  return kernel
-end
 
 -- The rungs in the order in which they were defined.
 local function rung_names(family)
@@ -110,8 +86,9 @@ end
 --- reason against; args(s, p, o); prepare(s, p, o, run) and
 --- finish(s, p, o, run, original), helpers before and after; flop(s) and
 --- bytes(s, p); input_roundoff, the relative error to which a kernel cuts its
---- operands before it multiplies them (nil: none). Here s is the shape, p the
---- parameters and o the operands.
+--- operands before it multiplies them (nil: none); guarded, true where it
+--- detects operands that it does not cover and hands them to a kernel that
+--- does. Here s is the shape, p the parameters and o the operands.
 function methods.define(family, def)
   local rung = rungs.new(family.name, def, family.reserved)
   if rung.file then
@@ -160,60 +137,11 @@ local function bind(family, given, queue)
   return o, s
 end
 
--- Adds the helper launches of `prepare` or `finish` to an operation.
-local function helper(family, op, s, once)
-  return function(file, name, defines, global, size, ...)
-    local path = program.locate(file, {family.folder}, family.name)
-    local prog = program.get(s.context, {path = path}, defines)
-    local kernel = program.kernel(prog, name)
-    op:add(kernel:range(global, size), once, ...)
-  end
-end
-
-local function merged(o, changes)
-  local result = {}
-  for key, value in pairs(o or {}) do
-    result[key] = value
-  end
-  for key, value in pairs(changes or {}) do
-    result[key] = value
-  end
-  return result
-end
-
--- The operation of a configuration on bound operands, or nil and why the
--- device cannot run it.
-local function record(family, rung, p, o, s, kernel, opts)
-  local op = operation.new(opts.queue, opts.after)
-  local run = helper(family, op, s, family.spec.prepare_once)
-  local own = merged(o, rung.prepare and rung.prepare(s, p, o, run))
-  local args = (rung.args or family.spec.args)(s, p, own)
-  local reason = limits.constants(kernel, args, s.context.device)
-  if reason then
-    return nil, reason
-  end
-  op.main = #op.commands + 1
-  op:add(kernel:range(rung.range(s, p)), false, table.unpack(args))
-  if rung.finish then
-    rung.finish(s, p, own, helper(family, op, s, false), o)
-  end
-  return op
-end
-
--- The first rung of the family's preference that accepts, and its kernel.
-local function choose(family, s, context)
-  local reasons = {}
-  for _, name in ipairs(family.spec.prefer(context.device, s)) do
-    local rung = methods.rung(family, name)
-    local p = rungs.parameters(rung, {}, family.name)
-    local kernel, reason = try(family, rung, p, s, context)
-    if kernel then
-      return rung, p, kernel
-    end
-    reasons[#reasons + 1] = ("%s: %s"):format(name, reason)
-  end
-  cl.error(("%s: no kernel takes these operands"):format(family.name),
-    {hint = table.concat(reasons, "\n  ")})
+-- The rung for a shape where none is named, and its kernel.
+local function choose(family, s)
+  return choice.pick(family, s, s.context.device, function(rung, p)
+    return plans.kernel(family, rung, p, s)
+  end)
 end
 
 -- Raises unless the options are the family's or the rung's parameters.
@@ -231,22 +159,23 @@ local function try_plan(family, given, opts)
   local rung = opts.kernel and methods.rung(family, opts.kernel)
   check_options(family, opts, rung)
   local o, s = bind(family, given, opts.queue)
-  local p, kernel, reason
+  local p, kernel, reason, chosen
   if rung then
     p = rungs.parameters(rung, opts, family.name)
-    kernel, reason = try(family, rung, p, s, s.context)
+    kernel, reason = plans.kernel(family, rung, p, s)
   else
-    rung, p, kernel = choose(family, s, s.context)
+    chosen, kernel = choose(family, s)
+    rung, p = chosen.definition, chosen.params
   end
   if not kernel then
     return nil, reason
   end
   local plan
-  plan, reason = record(family, rung, p, o, s, kernel, opts)
+  plan, reason = plans.record(family, rung, p, o, s, kernel, opts)
   if not plan then
     return nil, reason
   end
-  plan.rung, plan.params, plan.shape = rung, p, s
+  plan.rung, plan.params, plan.shape, plan.choice = rung, p, s, chosen
   plan.operands, plan.output = o, o[family.spec.output]
   return plan
 end
@@ -255,7 +184,7 @@ end
 --- What a call with the same arguments would run, everything checked, built
 --- and allocated, but not yet run: `plan()` enqueues it and returns the
 --- event, as often as wanted. Fields: output (the result's Buffer), rung,
---- params, shape, operands.
+--- params, shape, operands, choice (see gemm.choice; nil for a named kernel).
 function methods.plan(family, ...)
   local given, opts = gather(family, ...)
   local plan, reason = try_plan(family, given, opts)
@@ -270,6 +199,35 @@ local function call(family, ...)
   return plan.output, plan:run()
 end
 
+-- The shape of operands such as {A = A, B = B}, or one given by hand.
+local function shape_of(family, target)
+  if target[family.spec.inputs[1]] ~= nil then
+    return (select(2, bind(family, target)))
+  end
+  local s = family.spec.shape(target)
+  s.context = cl.context()
+  return s
+end
+
+--- family.choice(target) -> choice
+--- What a call that names no kernel runs for operands such as {A = A, B = B}
+--- or a shape such as {m =, n =, k =, type =}: {rung, params, row, number,
+--- passed}, which prints as text. `row` is the row of family.choices that it
+--- is by, `passed` lists the rungs before it with the reasons against them.
+function methods.choice(family, target)
+  return (choose(family, shape_of(family, target)))
+end
+
+--- family.choices([rows]) -> rows
+--- The table by which calls that name no kernel are served: the first row
+--- that fits the device and the shape and whose rung accepts them. With
+--- `rows`, those from now on, such as {{class = "cpu", rung = "simd", params =
+--- {mr = 6}}, {rung = "naive"}}; "default" brings back those that come along.
+--- lua/clshell/choices.lua tells the fields.
+function methods.choices(family, rows)
+  return choice.rows(family, rows)
+end
+
 --- family.check(name, params, target) -> true or nil, reason
 --- Whether the device can run a rung with these parameters (nil: defaults),
 --- for operands such as {A = A, B = B} or a shape such as {m =, n =, k =,
@@ -279,14 +237,8 @@ function methods.check(family, name, params, target)
   local rung = methods.rung(family, name)
   cl.options(params, rungs.names(rung), family.name .. ", kernel " .. name)
   local p = rungs.parameters(rung, params or {}, family.name)
-  local s
-  if target and target[family.spec.inputs[1]] ~= nil then
-    s = select(2, bind(family, target))
-  else
-    s = family.spec.shape(target or {})
-    s.context = cl.context()
-  end
-  local kernel, reason = try(family, rung, p, s, s.context)
+  local s = shape_of(family, target or {})
+  local kernel, reason = plans.kernel(family, rung, p, s)
   if kernel then
     return true
   end
@@ -310,7 +262,7 @@ end
 -- A plan from tables of parameters and of operands, or nil and the reason
 -- why the device cannot run it.
 function methods.plan_for(family, name, params, operands)
-  local opts = merged(params, {kernel = name, queue = operands.queue})
+  local opts = plans.merged(params, {kernel = name, queue = operands.queue})
   return try_plan(family, operands, opts)
 end
 
@@ -377,6 +329,7 @@ function M.new(spec)
     rung.path, rung.builtin = family.folder .. rung.file, true
     add(family, rung)
   end
+  family.choices "default"
   return setmetatable(family, {
     __call = call,
     __name = "clshell.family",

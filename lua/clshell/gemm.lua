@@ -7,7 +7,6 @@ local operand = require "clshell.operand"
 local verify = require "clshell.verify"
 
 local TYPES = {"float", "double", "half"}
-local SMALL = 64^3 -- multiply-adds that are not worth a tile
 
 -- Fills in what a shape given by hand leaves out.
 local function shape(s)
@@ -85,18 +84,6 @@ local function all_rungs()
   return table.move(nv, 1, #nv, #list + 1, list)
 end
 
--- Best first; the rungs that refuse are passed over. Only rungs that compute
--- in the operands' own type are chosen unasked.
-local function prefer(dev, s)
-  if s.m * s.n * s.k <= SMALL then
-    return {"naive"}
-  elseif dev.type == "cpu" then
-    return {"simd", "naive"}
-  end
-  return {s.type == "double" and "nv_dmma" or "nv_ffma", "nv_ffma",
-    "register", "tiled_float4", "tiled_padded", "naive"}
-end
-
 local function truth(o, s, input_roundoff)
   local C0 = s.beta ~= 0 and o.C:read() or nil
   return verify.gemm(o.A:read(), o.B:read(), s, C0, input_roundoff), C0
@@ -135,7 +122,9 @@ local gemm = family.new{
   bind = bind,                     -- checks operands, returns their shape
   shape = shape,                   -- completes a shape given by hand
   args = args,                     -- of the kernel: the ladder's signature
-  prefer = prefer,                 -- rungs for a call that names none
+  measures = function(s)           -- what choices.lua may ask besides
+    return {work = s.m * s.n * s.k}
+  end,
   truth = truth,                   -- what a result is compared with
   flop = function(s)
     return 2 * s.m * s.n * s.k

@@ -14,7 +14,7 @@ local FIELDS = {
   defines = "function", options = "function", range = "function",
   local_bytes = "function", accepts = "function", args = "function",
   prepare = "function", finish = "function", flop = "function",
-  bytes = "function", input_roundoff = "number",
+  bytes = "function", input_roundoff = "number", guarded = "boolean",
 }
 local NAMES = {}
 for name in pairs(FIELDS) do

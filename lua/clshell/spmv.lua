@@ -8,7 +8,6 @@ local operand = require "clshell.operand"
 local verify = require "clshell.verify"
 
 local TYPES = {"float", "double", "half"}
-local LONG_ROW = 16 -- elements that are worth several work-items
 
 local function check_matrix(A)
   if type(A) ~= "table" or not (A.offsets or A.row_ptr) then
@@ -94,19 +93,6 @@ local function args(s, _, o)
   return {s.rows, s.cols, s.ndiags, A.pitch, A.offsets, A.values, o.x, o.y}
 end
 
--- Best first; the rungs that refuse are passed over.
-local function prefer(dev, s)
-  if s.format == "csr" then
-    if dev.type == "cpu" or s.nnz < LONG_ROW * s.rows then
-      return {"csr_scalar"}
-    end
-    return {"csr_vector", "csr_scalar"}
-  elseif dev.type == "cpu" then
-    return {"simd", "naive"}
-  end
-  return {"specialised", "local_offsets", "naive"}
-end
-
 -- What must move if every element is touched once: the values with their
 -- indices, x and y.
 local function bytes(s)
@@ -147,7 +133,9 @@ local spmv = family.new{
   bind = bind,
   shape = shape,
   args = args,
-  prefer = prefer,
+  measures = function(s) -- what choices.lua may ask besides
+    return {row = s.nnz / s.rows}
+  end,
   truth = function(o, s)
     return verify.spmv(o.M, o.x:read(), s)
   end,

@@ -71,9 +71,6 @@ local transpose = family.new{
   args = function(s, _, o)
     return {s.rows, s.cols, o.A, o.A.ld, o.B, o.B.ld}
   end,
-  prefer = function()
-    return {"float4", "tiled_padded", "naive_write"}
-  end,
   truth = function(o)
     return verify.transpose(o.A:read())
   end,

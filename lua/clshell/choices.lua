@@ -1,0 +1,78 @@
+-- choices.lua - which kernel runs where, as data: the rung and the parameters
+-- of a call that names none, by device class, element type and shape
+-- SPDX-License-Identifier: MIT
+--
+-- classes[name] lists conditions on what a device says of itself; families
+-- (gemm, spmv, transpose) have rows, and the first row that fits and whose
+-- rung accepts the operands is taken. A row's fields:
+--
+--   rung     the rung's name
+--   params   its parameters; those left out have their defaults
+--   class    a device class; nil: every device
+--   device   the name of one device: for rows that were tuned there
+--   type     the element type; nil: every type
+--   where    conditions on the shape (for gemm m, n, k, batch, and work =
+--            m n k; for spmv format, rows, cols, ndiags, nnz, and row = nnz /
+--            rows; for transpose rows, cols)
+--   guarded  true: only where the rung detects operands that it does not
+--            cover and hands them to one that does
+--   note     why, for people
+--
+-- A condition is a value to be equal to, true (there is one), or a table
+-- {min =, max =} of which either may be left out. Rungs that cut their
+-- operands, such as nv_tf32, are never taken unasked. `gemm.choices(rows)`
+-- puts other rows in place.
+
+local SMALL = 64^3 -- multiply-adds that are not worth a tile
+local LONG = 16    -- elements of a row that are worth several work-items
+
+return {
+  classes = {
+    cpu = {type = "cpu"},
+    cpu_32 = {type = "cpu", native_vector_width_float = {max = 8}},
+    cpu_16 = {type = "cpu", native_vector_width_float = {max = 4}},
+    nvidia = {type = "gpu", nv_compute_capability_major = true},
+  },
+
+  gemm = {
+    {rung = "naive", where = {work = {max = SMALL}},
+      note = "too small for tiles"},
+    {class = "cpu_16", rung = "simd",
+      params = {vector = 16, mr = 6, nv = 2}, note = "vectors of 16 bytes"},
+    {class = "cpu_32", rung = "simd",
+      params = {vector = 32, mr = 6, nv = 2}, note = "vectors of 32 bytes"},
+    {class = "cpu", type = "half", rung = "simd", params = {vector = 32}},
+    {class = "cpu", rung = "simd", note = "vectors of 64 bytes"},
+    {class = "cpu", rung = "naive"},
+    {class = "nvidia", type = "float", rung = "nv_fp16x3", guarded = true,
+      where = {m = {min = 2048}, n = {min = 2048}, k = {min = 2048}},
+      note = "splitting the operands pays from 2048 on (H100)"},
+    {class = "nvidia", type = "double", rung = "nv_dmma"},
+    {class = "nvidia", rung = "nv_ffma"},
+    {rung = "register"},
+    {rung = "tiled_float4"},
+    {rung = "tiled_padded"},
+    {rung = "naive"},
+  },
+
+  spmv = {
+    {class = "cpu", rung = "csr_scalar", where = {format = "csr"}},
+    {rung = "csr_vector", where = {format = "csr", row = {min = LONG}},
+      note = "rows long enough for several work-items"},
+    {rung = "csr_scalar", where = {format = "csr"}},
+    {class = "cpu", rung = "simd"},
+    {class = "cpu", rung = "naive"},
+    {rung = "specialised"},
+    {rung = "local_offsets"},
+    {rung = "naive"},
+  },
+
+  transpose = {
+    {class = "cpu", rung = "naive_write",
+      note = "a CPU has no use for local memory"},
+    {class = "nvidia", type = "double", rung = "tiled_padded"},
+    {rung = "float4"},
+    {rung = "tiled_padded"},
+    {rung = "naive_write"},
+  },
+}
