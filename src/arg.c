@@ -230,15 +230,15 @@ static void setlocal(lua_State *L, Args *a, int i, const Param *p,
     badarg(L, a, i,
            lua_pushfstring(L, "got local memory of %s", l->type->name));
   a->local += l->bytes;
-  const Limits *limits = clsh_limits(clsh_kernelcontext(a->kernel));
+  const Context *c = clsh_kernelcontext(a->kernel);
   cl_ulong own = clsh_kernellocal(a->kernel);
-  if (a->local + own > limits->local_mem)
+  if (a->local + own > clsh_localroom(c, own))
     badarg(L, a, i,
            lua_pushfstring(L,
                            "%I bytes of local memory in all, the device "
                            "has %I",
                            (LUAI_UACINT)(a->local + own),
-                           (LUAI_UACINT)limits->local_mem));
+                           (LUAI_UACINT)clsh_limits(c)->local_mem));
   setarg(L, a, i, l->bytes, NULL);
 }
 

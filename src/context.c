@@ -11,6 +11,9 @@
 
 #define CONTEXTS "cl.contexts" /* registry: device index -> Context */
 
+#define NVCAPABILITY 0x4000 /* CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV */
+#define NVRESERVE 1024 /* local memory that CUDA keeps in each work-group */
+
 /* The driver's own words of its last error; it may speak from any thread. */
 typedef struct Notice {
   pthread_mutex_t lock;
@@ -100,6 +103,7 @@ static void getrest(cl_device_id d, Limits *l) {
   int major = 1, minor = 2;
   cl_uint align = 1024;
   cl_bool nonuniform = CL_FALSE;
+  cl_uint capability;
   l->dims = 3;
   getinfo(d, CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS, sizeof l->dims, &l->dims);
   getinfo(d, CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, sizeof l->constant_mem,
@@ -110,6 +114,8 @@ static void getrest(cl_device_id d, Limits *l) {
   getinfo(d, CL_DEVICE_VERSION, sizeof version, version);
   if (sscanf(version, "OpenCL %d.%d", &major, &minor) != 2)
     major = 1, minor = 2;
+  if (getinfo(d, NVCAPABILITY, sizeof capability, &capability) == CL_SUCCESS)
+    l->reserve = NVRESERVE;
   l->align = align >= 8 ? align / 8 : 1;
   l->version = major * 100 + minor * 10;
   l->nonuniform = l->version >= 200 && l->version < 300;
@@ -232,6 +238,17 @@ cl_device_id clsh_contextdevice(const Context *c) {
 
 const Limits *clsh_limits(const Context *c) {
   return &c->limits;
+}
+
+/*
+** What a kernel and its arguments may take of local memory. `own` is what the
+** driver says the kernel takes: NVIDIA's counts its reserve in, which lies
+** beyond what the device offers, and has refused what is really too much when
+** it built the program.
+*/
+cl_ulong clsh_localroom(const Context *c, cl_ulong own) {
+  const Limits *l = &c->limits;
+  return l->local_mem + (own < l->reserve ? own : l->reserve);
 }
 
 void clsh_usebytes(Context *c, size_t bytes) {

@@ -145,7 +145,7 @@ static void checkglobal(lua_State *L, const Launch *l) {
                     pushsizes(L, l->global, l->dims), ITEMBITS);
     items *= l->global[i];
   }
-  if (own > clsh_limits(c)->local_mem)
+  if (own > clsh_localroom(c, own))
     clsh_error(L,
                "%s: the kernel has %I bytes of local memory, the device "
                "%I",

@@ -179,6 +179,18 @@ t.test("refusals have the numbers", function()
     "m is a whole number of at least 1, not 0")
 end)
 
+t.test("local memory that a driver adds to a kernel's is no excess", function()
+  local limits = require "clshell.limits"
+  local function reason(bytes, major)
+    return limits.kernel({work_group_size = 64, local_mem_size = bytes}, {64},
+      {local_mem_size = 49152, nv_compute_capability_major = major})
+  end
+  t.eq(reason(49152), nil)
+  t.eq(reason(49280, 9), nil) -- NVIDIA: 48 KiB and its own
+  t.ok(reason(49280):find("the kernel takes", 1, true))
+  t.ok(reason(49152 + 2048, 9):find("the kernel takes", 1, true))
+end)
+
 t.test("a kernel of one's own, from a file", function()
   local path = t.tmp("mine.cl")
   write(path, source(1))

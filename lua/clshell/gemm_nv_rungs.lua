@@ -89,11 +89,10 @@ local function footprint(t, esize)
   return t.stages * t.bk * (t.bm + padding + t.bn) * esize
 end
 
--- Whether the device has that much. The NVIDIA driver counts a few bytes of
--- its own to a kernel's, so that exactly all is too much.
+-- Whether the device has that much.
 local function fits(t, s)
   local limit = s.context and s.context.device.local_mem_size or 49152
-  return footprint(t, s.esize) < limit
+  return footprint(t, s.esize) <= limit
 end
 
 -- What a product costs with a tiling and a number of splits, in seconds on

@@ -5,6 +5,7 @@ local operand = require "clshell.operand"
 local text = require "clshell.text"
 
 local INT_MAX = 2^31 - 1
+local RESERVE = 1024 -- bytes, see NVRESERVE in context.c
 
 local M = {}
 
@@ -54,7 +55,9 @@ function M.kernel(kernel, size, dev)
   if group > kernel.work_group_size then
     return ("local %s = %d work-items, this kernel allows %d on the device")
       :format(text.shape(size), group, kernel.work_group_size)
-  elseif kernel.local_mem_size > dev.local_mem_size then
+  end
+  local reserve = dev.nv_compute_capability_major and RESERVE or 0
+  if kernel.local_mem_size > dev.local_mem_size + reserve then
     return ("local memory: the kernel takes %s, device has %s"):format(
       text.bytes(kernel.local_mem_size), text.bytes(dev.local_mem_size))
   end
