@@ -203,6 +203,22 @@ void clsh_endinterrupt(lua_State *L) {
 }
 
 /*
+** For cl.undisturbed: 0 puts an interrupt off, what that returned puts it on
+** again, unless another one has come meanwhile.
+*/
+static int swap(lua_State *L, int state) {
+  int before = pending ? raises + 1 : 0;
+  if (state == 0)
+    clsh_endinterrupt(L);
+  else if (!pending) {
+    raises = state - 1;
+    pending = 1;
+    arm(L);
+  }
+  return before;
+}
+
+/*
 ** Ctrl-C kills again, as when the program began; also after a driver's
 ** compiler has put its own handler in front of ours.
 */
@@ -223,6 +239,7 @@ void clsh_openinterrupt(lua_State *L) {
   luaL_setfuncs(L, functions, 0);
   lua_pop(L, 1);
   mainthread = pthread_self();
+  clsh_swapinterrupt = swap;
   hasterminal = tcgetattr(STDIN_FILENO, &terminal) == 0;
   clsh_endinterrupt(L);
   struct sigaction action;

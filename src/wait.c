@@ -9,6 +9,7 @@
 #include "clshell.h"
 
 volatile int clsh_interrupt;
+int (*clsh_swapinterrupt)(lua_State *L, int state);
 
 double clsh_now(void) {
   struct timespec t;
@@ -82,6 +83,27 @@ void clsh_interrupted(lua_State *L, const char *hint) {
   lua_pushstring(L, hint);
   lua_setfield(L, -2, "hint");
   lua_error(L);
+}
+
+/** cl.undisturbed(f, ...) -> what f returns
+ * Calls f(...) as if Ctrl-C had not been pressed. Code that has caught the
+ * error of a Ctrl-C is raised in again soon, so that no loop around pcall
+ * outlives it; what has to be printed or kept first is called by this. A
+ * Ctrl-C during f raises in f.
+ */
+static int cl_undisturbed(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  int state = clsh_swapinterrupt != NULL ? clsh_swapinterrupt(L, 0) : 0;
+  int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+  if (state != 0)
+    clsh_swapinterrupt(L, state);
+  return status == LUA_OK ? lua_gettop(L) : lua_error(L);
+}
+
+void clsh_openwait(lua_State *L) {
+  static const luaL_Reg functions[] = {{"undisturbed", cl_undisturbed},
+                                       {NULL, NULL}};
+  luaL_setfuncs(L, functions, 0);
 }
 
 /*

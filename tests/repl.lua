@@ -332,6 +332,56 @@ t.test("Ctrl-C while a kernel runs", function()
     exit 0]], "-q")
 end)
 
+t.test("what was caught of Ctrl-C can be dealt with in peace", function()
+  converse([[
+    expect go
+    send \x03
+    expect cleaned 1000000
+    expect interrupted!
+    exit 130]], [[-e 'pcall(function() print("go") while true do end end)
+      cl.undisturbed(function() local n = 0 for i = 1, 1000000 do n = n + 1 end
+        print("cleaned " .. n) end)
+      while true do end']])
+  converse([[
+    expect go
+    send \x03
+    expect in it
+    send \x03
+    expect interrupted!
+    exit 130]], [[-e 'pcall(function() print("go") while true do end end)
+      cl.undisturbed(function() print("in it") while true do end end)']])
+end)
+
+t.test("Ctrl-C in a bench gives what was measured", function()
+  if capture(build .. "/clshell --devices 2>/dev/null") == "" then
+    t.skip("no OpenCL device")
+  end
+  converse([[
+    expect cl>
+    send k = cl.kernel [=[kernel void f(global int *x) { x[0]++; }]=]\r
+    expect cl>
+    send l, b, n = k:range(1), cl.buffer("int", 1, 0), math.huge\r
+    expect cl>
+    send function f() local now = cl.now() n = math.min(n, now + 4)\r
+    expect ..>
+    send if now > n then n = now + 4 print("mid" .. "dle") end\r
+    expect ..>
+    send while cl.now() < now + 0.002 do end\r
+    expect ..>
+    send return l(b) end\r
+    expect cl>
+    send bench(f, {seconds = 600, busy = 600, samples = 900, roof = false})\r
+    expect middle
+    send \x03
+    expect interrupted!
+    expect interrupted: by Ctrl-C
+    expect cl>
+    send 6 * 7\r
+    expect 42
+    send \x04
+    exit 0]], "-q")
+end)
+
 t.test("history", function()
   os.execute("rm -rf " .. dir .. "/state")
   converse([[

@@ -88,6 +88,23 @@ local function keep(r)
   end
 end
 
+-- What there is of a result when Ctrl-C comes; the error carries it.
+local function interrupt(r, subject, e)
+  local verified = r.ok
+  record.fail(r, "interrupted", "by Ctrl-C")
+  r.ok = verified
+  if r.samples and not r.median then
+    protocol.summarise(subject, r)
+  end
+  if r.median then
+    record.rate(r)
+    keep(r)
+  end
+  if type(e) == "table" then
+    e.record, e.hint = r, r.median and tostring(r) or e.hint
+  end
+end
+
 -- Calls f(r) and keeps the result, whatever happens: a failure of the device
 -- becomes its status, Ctrl-C too, but is raised again; so is a mistake in the
 -- caller's Lua.
@@ -104,28 +121,17 @@ local function guarded(r, f)
     keep(r)
     return r
   end
-  local status = M.interrupted(e) and "interrupted" or "failed"
-  if status == "interrupted" and type(e) == "table" then
-    e.record = r
-  end
-  local mistake = type(e) ~= "table" or e.message == nil
-  if status == "failed" and mistake then
+  if M.interrupted(e) then
+    cl.undisturbed(interrupt, r, subject, e)
+    error(e, 0)
+  elseif type(e) ~= "table" or e.message == nil then
     error(e, 0)
   end
-  record.fail(r, status, mistake and "by Ctrl-C"
-    or (e.message:match("^[^\n]*")))
-  -- Ctrl-C leaves little time to clean up: it may come again in here
-  local whole, again = pcall(function()
-    if r.samples and not r.median then
-      protocol.summarise(subject, r)
-    end
-    if status == "failed" or r.median then
-      keep(r)
-    end
-  end)
-  if status == "interrupted" or not whole then
-    error(status == "interrupted" and e or again, 0)
+  record.fail(r, "failed", (e.message:match("^[^\n]*")))
+  if r.samples and not r.median then
+    protocol.summarise(subject, r)
   end
+  keep(r)
   return r
 end
 
@@ -174,11 +180,12 @@ local function bench_call(r, t, opts, limits, set)
   if r.mode == "cold" then
     scratch = chill(r, subject)
   end
+  r.flop, r.bytes = opts.flop, opts.bytes
   protocol.measure(subject, r, limits)
   if scratch then
     scratch:close()
   end
-  record.rate(r, opts.flop, opts.bytes)
+  record.rate(r)
   record.explain(r)
   place(r, opts, context)
 end
@@ -250,8 +257,9 @@ local function bench_rung(r, t, opts, limits, set)
   if not record.judge(r, verify.run(plan, plan.output, truth, before)) then
     return
   end
+  r.flop, r.bytes = family.flop(rung, s), family.bytes(rung, s, p)
   time_plan(r, family, t, plan, before, opts, limits, set)
-  record.rate(r, family.flop(rung, s), family.bytes(rung, s, p))
+  record.rate(r)
   record.explain(r)
   place(r, opts, s.context)
 end
@@ -279,10 +287,11 @@ local function bench_host(r, t, host, opts, limits, set)
   if not record.judge(r, verify.judge(result, family.spec.truth(o, s))) then
     return
   end
+  r.flop, r.bytes = flop, family.bytes(nil, s)
   protocol.measure(set(timer.host(function()
     return select(2, host.run(o, s))
   end)), r, limits)
-  record.rate(r, flop, family.bytes(nil, s))
+  record.rate(r)
   record.explain(r)
   r.roof, opts.roof = nil, false -- the roof is the device's
 end

@@ -124,7 +124,7 @@ function M.measure(a, b, opts)
     local s = protocol.take(subject, 1)
     local t = s[opts.timer] and s[opts.timer] > 0 and s[opts.timer] or s.wall
     if t < opts.least then
-      t = protocol.ramp(subject, {warmup = 0.1}, t)
+      t = protocol.ramp(subject, {warmup = 0.1}, s.wall)
     end
     state.batches[i] = protocol.batch(subject, opts.timer, t)
     round_time = round_time + state.batches[i] * t

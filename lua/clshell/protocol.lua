@@ -84,13 +84,15 @@ function M.take(subject, batch)
 end
 
 -- Runs the subject until the clock is up and times agree: three means of
--- about 10 ms within 1 %. Returns the seconds of a launch.
-function M.ramp(subject, limits, t)
-  local begin, means = subject.now(), {}
+-- about 10 ms within 1 %. A launch takes `wall` seconds of the host, which
+-- may be more than its commands do. Returns the seconds of a launch.
+function M.ramp(subject, limits, wall)
+  local begin, means, t = subject.now(), {}, nil
   repeat
-    local batch = math.max(1, math.min(LONGEST, 0.01 / math.max(t, 1e-6)))
+    local batch = math.max(1, math.min(LONGEST, 0.01 / math.max(wall, 1e-6)))
     batch = math.floor(batch)
     local s = subject.sample(batch)
+    wall = s.wall / batch
     t = (s.event and s.event > 0 and s.event or s.wall) / batch
     table.insert(means, t)
     local n = #means
@@ -285,7 +287,7 @@ function M.measure(subject, r, limits)
       ended = collect_long(subject, r, first)
     end
   else
-    t = M.ramp(subject, limits, t)
+    t = M.ramp(subject, limits, first.wall)
     ended = measure_by(subject, r, timer, limits, t)
     if ended == "timer" then
       ended = measure_by(subject, r, "wall", limits, t)

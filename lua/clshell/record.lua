@@ -156,12 +156,11 @@ function M.describe_plan(r, plan)
   r.options = plan.commands[plan.main].launch.kernel.program.options
 end
 
--- Puts the rates into a result that has a time.
-function M.rate(r, flop, bytes)
+-- Puts the rates into a result that has a time and r.flop or r.bytes.
+function M.rate(r)
   if r.median and r.median > 0 then
-    r.flop, r.bytes = flop, bytes
-    r.gflops = flop and flop > 0 and flop / r.median / 1e9 or nil
-    r.gbs = bytes and bytes > 0 and bytes / r.median / 1e9 or nil
+    r.gflops = r.flop and r.flop > 0 and r.flop / r.median / 1e9 or nil
+    r.gbs = r.bytes and r.bytes > 0 and r.bytes / r.median / 1e9 or nil
   end
 end
 
@@ -199,7 +198,7 @@ function M.explain(r)
   r.few, r.reason = nil, nil
 end
 
--- A failure of the device: no rates, the samples so far stay.
+-- A failure of the device, or Ctrl-C: no rates, the samples so far stay.
 function M.fail(r, status, message)
   r.status, r.ok, r.error = status, false, message
   r.gflops, r.gbs, r.roof, r.bound = nil, nil, nil, nil
