@@ -198,7 +198,7 @@ extern volatile int clsh_interrupt; /* set by a signal handler */
 /* puts an interrupt off (state 0) or on again; returns the state so far;
    NULL where the host program has no such thing */
 extern int (*clsh_swapinterrupt)(lua_State *L, int state);
-double clsh_now(void);              /* seconds, monotonic */
+double clsh_now(void); /* seconds, monotonic */
 cl_int clsh_eventstatus(cl_event e);
 cl_int clsh_pollevent(lua_State *L, cl_event e);
 void clsh_interrupted(lua_State *L, const char *hint);

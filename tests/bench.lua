@@ -339,6 +339,27 @@ t.test("comparisons of launches", function()
   t.raises(function() compare(one) end, "compare")
 end)
 
+t.test("comparisons of results that were kept", function()
+  local function result(median)
+    local r = {name = "x", status = "ok", ok = true, median = median,
+      mode = "hot", samples = {}, device = {name = "d"}}
+    for i = 1, 20 do
+      r.samples[i] = median * (1 + i / 1000)
+    end
+    return r
+  end
+  local list = compare(result(1), result(1.5))
+  t.eq({#list, list[1].verdict}, {1, "SLOWER"})
+  t.eq(compare(result(1), result(1.5), {threshold = 0.6})[1].verdict, "SAME")
+  local l, x = increment(4096)
+  list = compare(result(1000), l, {args = {x}})
+  t.eq(list[1].verdict, "FASTER")
+  t.raises(function() compare(result(1), result(1), {rounds = 8}) end,
+    "rounds")
+  t.raises(function() compare(1, result(1)) end, "store")
+  t.raises(function() compare("base", "last") end, "store")
+end)
+
 local ROWS = {
   {name = "naive", ms = 12.3, gflops = 1.5, gbs = 0.25, err = 1e-7},
   {name = "tiled", ms = 0.4567, gflops = 123, note = "the kernel alone "

@@ -344,7 +344,7 @@ t.test("a list of results exports and shows itself", function()
     refused: A has 4194304 bytes, constant memory 65536
 *  gemm.register          31.25  68.72   0.4027           1e-06
     unconverged
-(left out at 72 columns: +-%, parameters; COLUMNS=120 makes room)]])
+(left out at 72 columns: +-%, parameters; COLUMNS=88 makes room)]])
   t.ok(list:ladder():text{ascii = true}:find("* register", 1, true))
   t.ok(tostring(list):find("time ms", 1, true))
 end)

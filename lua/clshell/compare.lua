@@ -2,8 +2,10 @@
 -- does meanwhile, it does to both
 -- SPDX-License-Identifier: MIT
 
+local bench = require "clshell.bench"
 local cl = require "cl"
 local protocol = require "clshell.protocol"
+local runs = require "clshell.runs"
 local stats = require "clshell.stats"
 local target = require "clshell.target"
 local timer = require "clshell.timer"
@@ -205,6 +207,30 @@ local function prepare(t, name, other)
   t.name = ("%s.%s"):format(t.family.name, t.rung)
 end
 
+-- Whether a side of the comparison has been measured before: a result, the
+-- number of a run kept, "last", or a tag.
+local function is_kept(x)
+  return math.type(x) ~= nil or type(x) == "string"
+    or type(x) == "table" and x.name ~= nil and x.status ~= nil
+end
+
+-- A side as a result, measured now where there is none.
+local function result_of(x, opts)
+  if is_kept(x) then
+    return x
+  elseif is_list(x) then
+    return bench.run(table.unpack(x))
+  end
+  return bench.run(x, {args = opts.args, cache = opts.cache})
+end
+
+local function compare_kept(a, b, opts)
+  cl.options(opts, {"threshold", "cache", "args"}, "compare")
+  opts = opts or {}
+  a, b = result_of(a, opts), result_of(b, opts)
+  return runs.compare(a, b, {threshold = opts.threshold})
+end
+
 local function limits(opts)
   cl.options(opts, OPTIONS, "compare")
   local full = {}
@@ -242,7 +268,14 @@ end
 --- (3 of each in a round), seconds (20; long kernels get fewer samples a
 --- round, and the result says so), least (0.01, the seconds of a sample: short
 --- launches are batched), cache ("hot" or "cold"), args (of a Launch).
+---
+--- A side may also be a result of bench, the number of a run kept, "last", or
+--- a tag: then nothing can be run in turns. The other side is measured if need
+--- be, and runs.compare judges, by options.threshold (0.03).
 function M.compare(a, b, opts)
+  if is_kept(a) or is_kept(b) then
+    return compare_kept(a, b, opts)
+  end
   local full = limits(opts)
   opts = opts or {}
   local ta, tb = side(a, opts.args), side(b, opts.args)

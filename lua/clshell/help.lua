@@ -9,7 +9,8 @@ local text = require "clshell.text"
 local M = {}
 
 local MODULES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose", "bench",
-  "peak", "report", "script", "help"}
+  "peak", "compare", "roofline", "calibrate", "runs", "results", "plot",
+  "export", "html", "stats", "report", "script", "help"}
 local OTHERS = {"family", "verify", "npy", "mtx"}
 local FAMILIES = {gemm = true, spmv = true, transpose = true}
 
@@ -255,7 +256,7 @@ local function name_of(value)
     end
   end
   for _, entry in ipairs(index()) do
-    if value_of(entry.name) == value then
+    if value_of(entry.name) == value or _G[entry.name] == value then
       return entry.name
     end
   end

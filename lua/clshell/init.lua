@@ -19,11 +19,16 @@ local names = {
 
 require "clshell.asm" -- prog:asm()
 
--- The run store is opened at the first need, not at each start.
+-- What a session seldom needs is loaded when it does: the run store, charts
+-- and exports.
 for _, name in ipairs{"history", "best", "prune"} do
   names[name] = function(...)
     return require "clshell.runs"[name](...)
   end
+end
+
+function names.results(list)
+  return require "clshell.results".new(list)
 end
 
 for name, value in pairs(names) do

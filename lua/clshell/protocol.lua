@@ -87,7 +87,7 @@ end
 -- about 10 ms within 1 %. A launch takes `wall` seconds of the host, which
 -- may be more than its commands do. Returns the seconds of a launch.
 function M.ramp(subject, limits, wall)
-  local begin, means, t = subject.now(), {}, nil
+  local begin, means, t = subject.now(), {}
   repeat
     local batch = math.max(1, math.min(LONGEST, 0.01 / math.max(wall, 1e-6)))
     batch = math.floor(batch)

@@ -206,6 +206,11 @@ function Result:regressions(limit)
   return list
 end
 
+-- What select() was given, in a message.
+local function label(what)
+  return tostring(type(what) == "table" and what.name or what)
+end
+
 --- s:compare(a, b [, {threshold = 0.03}]) -> list
 --- Compares runs: each of a and b is a record, the number of a run, "last",
 --- or a tag, see regression.select. Two single runs are compared as they are,
@@ -240,7 +245,7 @@ function M.compare(s, a, b, opts)
   end
   if #list == 0 then
     cl.error(("no run of '%s' has the name, parameters, shape, cache mode "
-      .. "and device of one of '%s'"):format(tostring(b), tostring(a)))
+      .. "and device of one of '%s'"):format(label(b), label(a)))
   end
   return list
 end

@@ -197,7 +197,7 @@ end
 
 -- Makes the columns fit: wrapped ones go under their rows, then those with
 -- the highest `drop` are left out. Returns what stays beside, what goes
--- below, and the titles of what is left out.
+-- below, the titles of what is left out and the width that would do.
 local function fit(columns, width)
   local beside, below, out = {table.unpack(columns)}, {}, {}
   for i = #beside, 1, -1 do
@@ -206,6 +206,7 @@ local function fit(columns, width)
       table.insert(below, 1, table.remove(beside, i))
     end
   end
+  local enough = total(beside)
   while total(beside) > width do
     local worst
     for i, c in ipairs(beside) do
@@ -226,7 +227,7 @@ local function fit(columns, width)
       c.width, spare = least + more, spare - more
     end
   end
-  return beside, below, out
+  return beside, below, out, enough
 end
 
 --- report.wrap(s, width) -> list of lines
@@ -311,7 +312,7 @@ function M.format(rows, columns, opts)
       laid[#laid + 1] = c
     end
   end
-  local beside, below, out = fit(laid, width)
+  local beside, below, out, enough = fit(laid, width)
   local titles, lines = {}, {}
   for j, c in ipairs(beside) do
     titles[j] = pad(c.title, c.width, c.right)
@@ -323,8 +324,8 @@ function M.format(rows, columns, opts)
     end
   end
   if #out > 0 then
-    lines[#lines + 1] = ("(left out at %d columns: %s; COLUMNS=120 makes "
-      .. "room)"):format(width, table.concat(out, ", "))
+    lines[#lines + 1] = ("(left out at %d columns: %s; COLUMNS=%d makes "
+      .. "room)"):format(width, table.concat(out, ", "), enough)
   end
   return table.concat(lines, "\n")
 end

@@ -2,12 +2,12 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local store = require "clshell.store"
+local regression = require "clshell.regression"
 
 local M = {}
 
 local function session()
-  local s, reason = store.default()
+  local s, reason = require "clshell.store".default()
   return s or cl.error(reason)
 end
 
@@ -43,7 +43,8 @@ end
 --- Mann-Whitney test has p < 0.01. Prints as a table: FASTER, SLOWER, SAME or
 --- UNCLEAR; list:regressions(limit) has what became slower.
 function M.compare(a, b, opts)
-  return session():compare(a, b, opts)
+  local measured = type(a) == "table" and type(b) == "table"
+  return regression.compare(not measured and session(), a, b, opts)
 end
 
 return M
