@@ -26,10 +26,14 @@ typedef struct Local {
   size_t bytes;
 } Local;
 
-/* A buffer for a pointer of any type: cl.any(b); user value 1. */
+/*
+** A buffer for a pointer of any type, cl.any(b), or the memory that it lies
+** in, cl.base(b); user value 1.
+*/
 typedef struct Any {
   Object head;
   Buffer *buffer;
+  bool base;
 } Any;
 
 static void nothing(Object *o) {
@@ -129,16 +133,31 @@ static int cl_localmem(lua_State *L) {
   return 1;
 }
 
+static int wrap(lua_State *L, bool base) {
+  Buffer *b = clsh_checkbuffer(L, 1);
+  Any *a = clsh_newobject(L, &any_class, 1);
+  a->buffer = b;
+  a->base = base;
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  return 1;
+}
+
 /** cl.any(buffer) -> Any
  * Hands a buffer to a pointer parameter of another element type.
  */
 static int cl_any(lua_State *L) {
-  Buffer *b = clsh_checkbuffer(L, 1);
-  Any *a = clsh_newobject(L, &any_class, 1);
-  a->buffer = b;
-  lua_pushvalue(L, 1);
-  lua_setiuservalue(L, -2, 1);
-  return 1;
+  return wrap(L, false);
+}
+
+/** cl.base(buffer) -> Any
+ * Hands a kernel the memory that a view lies in, from its beginning: the
+ * view's first element is element `b.start` of it, from 0. For views that
+ * begin where the device lets no pointer begin, such as A:sub(2, 2, 3, 3),
+ * and kernels that take an offset.
+ */
+static int cl_base(lua_State *L) {
+  return wrap(L, true);
 }
 
 /* What argument checking needs to know, and adds up. */
@@ -181,10 +200,10 @@ static void setarg(lua_State *L, const Args *a, int i, size_t size,
 
 /* The buffer at `idx`, or inside cl.any(); NULL if it is neither. */
 static Buffer *tobuffer(lua_State *L, const Args *a, int i, int idx,
-                        bool *any) {
-  Any *wrapped = clsh_testobject(L, idx, &any_class);
+                        const Any **how) {
+  const Any *wrapped = clsh_testobject(L, idx, &any_class);
   Buffer *b = wrapped != NULL ? wrapped->buffer : clsh_testbuffer(L, idx);
-  *any = wrapped != NULL;
+  *how = wrapped;
   if (b != NULL && ((Object *)b)->closed)
     badarg(L, a, i, "this Buffer is closed");
   if (b == NULL && strcmp(clsh_anyname(L, idx), "Buffer") == 0)
@@ -192,25 +211,25 @@ static Buffer *tobuffer(lua_State *L, const Args *a, int i, int idx,
   return b;
 }
 
-static void checkconstant(lua_State *L, Args *a, int i, const Buffer *b) {
+static void checkconstant(lua_State *L, Args *a, int i, size_t bytes) {
   const Limits *l = clsh_limits(clsh_kernelcontext(a->kernel));
-  if (clsh_bufferbytes(b) > l->constant_mem)
+  if (bytes > l->constant_mem)
     badarg(L, a, i,
            lua_pushfstring(L,
                            "%I bytes, the device's constant memory takes "
                            "%I",
-                           (LUAI_UACINT)clsh_bufferbytes(b),
-                           (LUAI_UACINT)l->constant_mem));
+                           (LUAI_UACINT)bytes, (LUAI_UACINT)l->constant_mem));
   if (++a->constants > l->constant_args)
     badarg(L, a, i,
            lua_pushfstring(L, "the device takes %d constant arguments",
                            (int)l->constant_args));
 }
 
-static void setmem(lua_State *L, Args *a, int i, const Param *p,
-                   const Buffer *b, bool any) {
+static void setmem(lua_State *L, Args *a, int i, const Param *p, Buffer *b,
+                   const Any *how) {
   const Type *t = clsh_buffertype(b);
-  if (p->known && !any && p->value != t)
+  bool base = how != NULL && how->base;
+  if (p->known && (how == NULL || base) && p->value != t)
     badarg(L, a, i,
            lua_pushfstring(L,
                            "got a Buffer of %s; cl.any(b) passes it all "
@@ -219,8 +238,16 @@ static void setmem(lua_State *L, Args *a, int i, const Param *p,
   if (clsh_buffercontext(b) != clsh_kernelcontext(a->kernel))
     badarg(L, a, i, "the Buffer is of another context (device)");
   if (p->space == 'c')
-    checkconstant(L, a, i, b);
-  cl_mem handle = clsh_bufferhandle(b);
+    checkconstant(L, a, i, base ? clsh_basebytes(b) : clsh_bufferbytes(b));
+  cl_mem handle = base ? clsh_bufferbase(b) : clsh_bufferhandle(L, b);
+  if (handle == NULL)
+    badarg(L, a, i,
+           lua_pushfstring(L,
+                           "this view begins %I elements into its memory, "
+                           "where the device lets no pointer begin; "
+                           "cl.base(b) passes that memory, b.start the "
+                           "elements to skip",
+                           (LUAI_UACINT)clsh_bufferstart(b)));
   setarg(L, a, i, sizeof handle, &handle);
 }
 
@@ -295,17 +322,17 @@ static bool isopaque(const Param *p) {
 }
 
 static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
-  bool any;
+  const Any *how;
   if (isopaque(p))
     badarg(L, a, i, "images and samplers cannot be passed; use Buffers");
   if (p->known && !p->pointer) {
     setvalue(L, a, i, p, idx);
     return;
   }
-  Buffer *b = tobuffer(L, a, i, idx, &any);
+  Buffer *b = tobuffer(L, a, i, idx, &how);
   const Local *l = clsh_testobject(L, idx, &local_class);
   if (b != NULL && (!p->known || p->space != 'l'))
-    setmem(L, a, i, p, b, any);
+    setmem(L, a, i, p, b, how);
   else if (l != NULL && (!p->known || p->space == 'l'))
     setlocal(L, a, i, p, l);
   else if (p->known)
@@ -350,6 +377,7 @@ static void addtyped(lua_State *L) {
 
 void clsh_openarg(lua_State *L) {
   static const luaL_Reg functions[] = {{"any", cl_any},
+                                       {"base", cl_base},
                                        {"bytes", cl_bytes},
                                        {"localmem", cl_localmem},
                                        {NULL, NULL}};

@@ -1,5 +1,5 @@
 /*
-** buffer.c - class Buffer: typed device memory and views into it.
+** buffer.c - class Buffer: typed device memory.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdint.h>
@@ -10,11 +10,14 @@ static void buffer_release(Object *o) {
   Buffer *b = (Buffer *)o;
   if (b->handle == NULL)
     return;
-  if (!clsh_forked())
+  if (!clsh_forked()) {
+    if (b->part != NULL)
+      clReleaseMemObject(b->part);
     clReleaseMemObject(b->handle);
+  }
   if (!b->view)
     clsh_freebytes(b->context, b->bytes);
-  b->handle = NULL;
+  b->handle = b->part = NULL;
 }
 
 static const Class class;
@@ -27,8 +30,34 @@ Buffer *clsh_testbuffer(lua_State *L, int arg) {
   return clsh_testobject(L, arg, &class);
 }
 
-cl_mem clsh_bufferhandle(const Buffer *b) {
+/*
+** The memory object that begins with the buffer's first element. NULL where
+** the device has none, for a view that begins between its alignments.
+*/
+cl_mem clsh_bufferhandle(lua_State *L, Buffer *b) {
+  cl_int err;
+  if (b->shift == 0 || b->part != NULL)
+    return b->part != NULL ? b->part : b->handle;
+  if (b->offset % clsh_limits(b->context)->align != 0)
+    return NULL;
+  cl_buffer_region region = {b->offset, b->bytes};
+  b->part = clCreateSubBuffer(b->root, 0, CL_BUFFER_CREATE_TYPE_REGION,
+                              &region, &err);
+  clsh_check(L, err, "clCreateSubBuffer");
+  return b->part;
+}
+
+/* The memory object that the buffer lies in, clsh_bufferstart behind it. */
+cl_mem clsh_bufferbase(const Buffer *b) {
   return b->handle;
+}
+
+size_t clsh_basebytes(const Buffer *b) {
+  return b->shift + b->reach;
+}
+
+size_t clsh_bufferstart(const Buffer *b) {
+  return b->shift / b->type->size;
 }
 
 Context *clsh_buffercontext(const Buffer *b) {
@@ -144,7 +173,8 @@ static int cl_buffer(lua_State *L) {
                 .type = t,
                 .shape = s,
                 .ld = ld,
-                .bytes = rows * ld * t->size};
+                .bytes = rows * ld * t->size,
+                .reach = rows * ld * t->size};
   lua_pushvalue(L, 6);
   lua_setiuservalue(L, 7, 1);
   allocate(L, b, flags);
@@ -155,65 +185,25 @@ static int cl_buffer(lua_State *L) {
   return 1;
 }
 
-/* Where a view may begin: the driver's alignment, in elements. */
-static size_t viewstep(const Buffer *b) {
-  size_t align = clsh_limits(b->context)->align;
-  size_t step = align;
-  while (step % b->type->size != 0)
-    step += align;
-  return step / b->type->size;
-}
-
-/** Buffer:view(first, last) -> Buffer
- * Elements `first` to `last` (from 1, in memory order) as a one-dimensional
- * buffer that shares memory. The device sets where a view may begin: a
- * wrong start is refused with the nearest starts that work. The view keeps
- * the buffer's memory alive.
- */
-static int buffer_view(lua_State *L) {
-  Buffer *b = clsh_checkbuffer(L, 1);
-  size_t n = b->bytes / b->type->size;
-  size_t first = clsh_checkcount(L, 2, "first");
-  size_t last = clsh_checkcount(L, 3, "last");
-  if (last < first || last > n)
-    return clsh_error(L, "view: %I..%I leaves the elements 1..%I",
-                      (LUAI_UACINT)first, (LUAI_UACINT)last, (LUAI_UACINT)n);
-  size_t step = viewstep(b);
-  if (((first - 1) * b->type->size + b->offset) %
-          clsh_limits(b->context)->align !=
-      0)
-    return clsh_error(
-        L,
-        "view: the device wants views to start at elements 1, %I, %I, ... "
-        "(%I bytes apart), not at %I; nearest: %I or %I",
-        (LUAI_UACINT)(1 + step), (LUAI_UACINT)(1 + 2 * step),
-        (LUAI_UACINT)(step * b->type->size), (LUAI_UACINT)first,
-        (LUAI_UACINT)((first - 1) / step * step + 1),
-        (LUAI_UACINT)(((first - 1) / step + 1) * step + 1));
-  clsh_alive(L, b->context);
-  size_t bytes = (last - first + 1) * b->type->size;
-  cl_buffer_region region = {b->offset + (first - 1) * b->type->size, bytes};
+/*
+** Pushes a view of the buffer at `of`, a copy of it but for the handles, which
+** the caller sets after what may run script code.
+*/
+Buffer *clsh_newview(lua_State *L, int of) {
+  const Buffer *b = clsh_checkbuffer(L, of);
   Buffer *v = clsh_newobject(L, &class, 2);
-  *v = (Buffer){.head = v->head,
-                .root = b->root,
-                .context = b->context,
-                .type = b->type,
-                .shape = {1, {last - first + 1}, last - first + 1},
-                .ld = last - first + 1,
-                .bytes = bytes,
-                .offset = region.origin,
-                .view = true};
-  lua_getiuservalue(L, 1, 1);
+  Object head = v->head;
+  *v = *b;
+  v->head = head;
+  v->handle = v->part = NULL;
+  v->view = true;
+  lua_getiuservalue(L, of, 1);
   lua_setiuservalue(L, -2, 1);
-  lua_pushvalue(L, 1); /* keeps the root: sub-buffers have no sub-buffers */
+  lua_pushvalue(L, of); /* keeps the root: sub-buffers have no sub-buffers */
   lua_setiuservalue(L, -2, 2);
   if (b->head.closed) /* by a finalizer, meanwhile */
-    return clsh_argerror(L, 1, "this Buffer is closed");
-  cl_int err;
-  v->handle = clCreateSubBuffer(b->root, 0, CL_BUFFER_CREATE_TYPE_REGION,
-                                &region, &err);
-  clsh_check(L, err, "clCreateSubBuffer");
-  return 1;
+    clsh_argerror(L, of, "this Buffer is closed");
+  return v;
 }
 
 static int buffer_type(lua_State *L) {
@@ -258,6 +248,11 @@ static int buffer_offset(lua_State *L) {
   return 1;
 }
 
+static int buffer_start(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)clsh_bufferstart(clsh_checkbuffer(L, 1)));
+  return 1;
+}
+
 static int buffer_context(lua_State *L) {
   clsh_checkbuffer(L, 1);
   lua_getiuservalue(L, 1, 1);
@@ -271,11 +266,12 @@ static int buffer_len(lua_State *L) {
 
 /** Buffer:info() -> table
  * type, shape, ld, bytes (gaps between rows included), offset (bytes, of a
- * view in its buffer), view (whether it is one), device (its name).
+ * view in its buffer), start (elements behind the memory that cl.base
+ * passes), view (whether it is one), device (its name).
  */
 static int buffer_info(lua_State *L) {
-  static const char *const names[] = {"type",  "shape",  "ld",
-                                      "bytes", "offset", NULL};
+  static const char *const names[] = {"type",   "shape", "ld", "bytes",
+                                      "offset", "start", NULL};
   Buffer *b = clsh_checkbuffer(L, 1);
   lua_settop(L, 1);
   lua_newtable(L);
@@ -301,21 +297,23 @@ static int buffer_tostring(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg methods[] = {
-    {"info", buffer_info},       {"view", buffer_view},
-    {"copy", clsh_buffercopy},   {"fill", clsh_bufferfill},
-    {"map", clsh_buffermap},     {"overlaps", clsh_bufferoverlaps},
-    {"read", clsh_bufferread},   {"unmap", clsh_bufferunmap},
-    {"write", clsh_bufferwrite}, {NULL, NULL}};
-static const luaL_Reg fields[] = {{"bytes", buffer_bytes},
-                                  {"cols", buffer_cols},
-                                  {"context", buffer_context},
-                                  {"ld", buffer_ld},
-                                  {"offset", buffer_offset},
-                                  {"rows", buffer_rows},
-                                  {"shape", buffer_shape},
-                                  {"type", buffer_type},
-                                  {NULL, NULL}};
+static const luaL_Reg methods[] = {{"info", buffer_info},
+                                   {"view", clsh_bufferview},
+                                   {"copy", clsh_buffercopy},
+                                   {"fill", clsh_bufferfill},
+                                   {"map", clsh_buffermap},
+                                   {"overlaps", clsh_bufferoverlaps},
+                                   {"read", clsh_bufferread},
+                                   {"unmap", clsh_bufferunmap},
+                                   {"write", clsh_bufferwrite},
+                                   {"matrix", clsh_buffermatrix},
+                                   {NULL, NULL}};
+static const luaL_Reg fields[] = {
+    {"bytes", buffer_bytes},     {"cols", buffer_cols},
+    {"context", buffer_context}, {"ld", buffer_ld},
+    {"offset", buffer_offset},   {"rows", buffer_rows},
+    {"shape", buffer_shape},     {"start", buffer_start},
+    {"type", buffer_type},       {NULL, NULL}};
 static const luaL_Reg meta[] = {
     {"__len", buffer_len}, {"__tostring", buffer_tostring}, {NULL, NULL}};
 static const Class class = {"Buffer", sizeof(Buffer), methods,       fields,

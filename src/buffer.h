@@ -1,6 +1,6 @@
 /*
-** buffer.h - what buffer.c (the class), transfer.c (its methods that move
-** data) and region.c (which part of it) share.
+** buffer.h - what buffer.c (the class), view.c (views), transfer.c (methods
+** that move data) and region.c (which part) share.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef buffer_h
@@ -12,12 +12,15 @@ struct Buffer {
   Object head;
   cl_mem handle;
   cl_mem root;      /* of a view: the buffer it lies in; else the handle */
+  cl_mem part;      /* of a view with a shift: from there on, or NULL */
   Context *context; /* user value 1 keeps it */
   const Type *type;
   Shape shape;
   size_t ld;     /* elements from row to row; cols unless it has gaps */
   size_t bytes;  /* gaps included */
   size_t offset; /* bytes, of a view in its root */
+  size_t shift;  /* bytes, from the handle's beginning to the first element */
+  size_t reach;  /* bytes, from there on, that matrices in it may take */
   bool view;
 };
 
@@ -26,9 +29,17 @@ struct Buffer {
 ** apart. One piece stands for any contiguous part.
 */
 typedef struct Region {
-  size_t offset, width, rows, pitch;
-  Shape shape; /* the same in elements */
+  size_t offset, width, rows, pitch; /* offset from the handle's beginning */
+  Shape shape;                       /* the same in elements */
 } Region;
+
+/* buffer.c */
+Buffer *clsh_newview(lua_State *L, int of);
+
+/* view.c */
+int clsh_buffermatrix(lua_State *L);
+int clsh_bufferoverlaps(lua_State *L);
+int clsh_bufferview(lua_State *L);
 
 /* region.c */
 int clsh_pushoption(lua_State *L, int opts, const char *name);
@@ -45,7 +56,6 @@ void clsh_writeinit(lua_State *L, int buf, int init);
 int clsh_buffercopy(lua_State *L);
 int clsh_bufferfill(lua_State *L);
 int clsh_buffermap(lua_State *L);
-int clsh_bufferoverlaps(lua_State *L);
 int clsh_bufferread(lua_State *L);
 int clsh_bufferunmap(lua_State *L);
 int clsh_bufferwrite(lua_State *L);

@@ -210,7 +210,10 @@ void clsh_openwait(lua_State *L);
 typedef struct Buffer Buffer;
 Buffer *clsh_checkbuffer(lua_State *L, int arg);
 Buffer *clsh_testbuffer(lua_State *L, int arg);
-cl_mem clsh_bufferhandle(const Buffer *b);
+cl_mem clsh_bufferhandle(lua_State *L, Buffer *b);
+cl_mem clsh_bufferbase(const Buffer *b);
+size_t clsh_bufferstart(const Buffer *b);
+size_t clsh_basebytes(const Buffer *b);
 Context *clsh_buffercontext(const Buffer *b);
 const Type *clsh_buffertype(const Buffer *b);
 size_t clsh_bufferbytes(const Buffer *b); /* gaps between rows included */

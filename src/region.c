@@ -61,7 +61,7 @@ static void rectangle(lua_State *L, const Buffer *b, size_t row, size_t col,
                (LUAI_UACINT)col, (LUAI_UACINT)s->dim[0],
                (LUAI_UACINT)s->dim[1]);
   size_t size = b->type->size;
-  r->offset = ((row - 1) * b->ld + (col - 1)) * size;
+  r->offset = b->shift + ((row - 1) * b->ld + (col - 1)) * size;
   r->width = cols * size;
   r->rows = rows;
   r->pitch = b->ld * size;
@@ -79,7 +79,7 @@ static void linear(lua_State *L, const Buffer *b, size_t first, size_t count,
   if (first > n || count > n - first + 1)
     clsh_error(L, "%I elements from %I on leave the buffer's 1..%I",
                (LUAI_UACINT)count, (LUAI_UACINT)first, (LUAI_UACINT)n);
-  *r = (Region){.offset = (first - 1) * b->type->size,
+  *r = (Region){.offset = b->shift + (first - 1) * b->type->size,
                 .width = count * b->type->size,
                 .rows = 1,
                 .pitch = count * b->type->size,
@@ -148,7 +148,8 @@ void clsh_checktarget(lua_State *L, const Buffer *d, int opts, const Region *r,
 /* Whether two regions of one piece of memory meet (bounding ranges). */
 bool clsh_regionsmeet(const Buffer *b, const Region *r, const Buffer *d,
                       const Region *to) {
-  size_t a1 = b->offset + r->offset, b1 = d->offset + to->offset;
+  size_t a1 = b->offset - b->shift + r->offset;
+  size_t b1 = d->offset - d->shift + to->offset;
   size_t a2 = a1 + (r->rows - 1) * r->pitch + r->width;
   size_t b2 = b1 + (to->rows - 1) * to->pitch + to->width;
   return b->root == d->root && a1 < b2 && b1 < a2;

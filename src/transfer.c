@@ -186,10 +186,26 @@ void clsh_writeinit(lua_State *L, int buf, int init) {
   lua_call(L, 2, 0);
 }
 
+/*
+** Fills the rows of a view, whose gaps are not its own: a command for each,
+** and one that ends when all of them have.
+*/
+static cl_int fillrows(const Mode *m, const Buffer *b, const char *pattern,
+                       const Region *r, cl_event *slot) {
+  cl_int err = CL_SUCCESS;
+  for (size_t i = 0; i < r->rows && err == CL_SUCCESS; i++)
+    err = clEnqueueFillBuffer(m->handle, b->handle, pattern, b->type->size,
+                              r->offset + i * r->pitch, r->width, m->list.n,
+                              waitlist(m), r->rows == 1 ? slot : NULL);
+  if (r->rows > 1 && err == CL_SUCCESS)
+    err = clEnqueueMarkerWithWaitList(m->handle, 0, NULL, slot);
+  return err;
+}
+
 /** Buffer:fill(value [, opts]) -> Event
- * Sets every element, gaps between rows included, to a value of the
- * buffer's type. Options: first, count (elements in memory order), queue,
- * async, after.
+ * Sets every element, gaps between rows included but for a view, to a value
+ * of the buffer's type. Options: first, count (elements in memory order),
+ * queue, async, after.
  */
 int clsh_bufferfill(lua_State *L) {
   static const char *const names[] = {"queue", "async", "after",
@@ -203,23 +219,13 @@ int clsh_bufferfill(lua_State *L) {
   if (wrong != NULL)
     return clsh_argerror(L, 2, "%s", wrong);
   checkmode(L, b, 3, names, &m);
-  clsh_checkelements(L, b, 3, &r);
+  if (b->view)
+    clsh_checkregion(L, b, 3, &r);
+  else
+    clsh_checkelements(L, b, 3, &r);
   Event *e = begin(L, b, &m);
-  cl_int err = clEnqueueFillBuffer(m.handle, b->handle, pattern, b->type->size,
-                                   r.offset, r.width, m.list.n, waitlist(&m),
-                                   clsh_eventslot(e));
+  cl_int err = fillrows(&m, b, pattern, &r, clsh_eventslot(e));
   endtransfer(L, b, &m, err, "clEnqueueFillBuffer");
-  return 1;
-}
-
-/** Buffer:overlaps(other) -> boolean
- * Whether two buffers share memory: the same one, or views that meet.
- */
-int clsh_bufferoverlaps(lua_State *L) {
-  Buffer *b = clsh_checkbuffer(L, 1);
-  Buffer *d = clsh_checkbuffer(L, 2);
-  lua_pushboolean(L, b->root == d->root && b->offset < d->offset + d->bytes &&
-                         d->offset < b->offset + b->bytes);
   return 1;
 }
 
@@ -337,9 +343,9 @@ int clsh_buffermap(lua_State *L) {
   checkmode(L, b, 3, names, &m);
   m.async = false;
   clsh_checkelements(L, b, 3, &r);
-  if (r.width == b->bytes && b->shape.ndims == 2)
+  if (r.width == b->bytes && b->shape.ndims == 2 && !b->view)
     r.shape = (Shape){2, {b->shape.dim[0], b->ld}, r.shape.count};
-  else if (r.width == b->bytes)
+  else if (r.width == b->shape.count * b->type->size)
     r.shape = b->shape;
   Array *a = clsh_wrapblock(L, b->type, &r.shape, NULL);
   Event *e = begin(L, b, &m);

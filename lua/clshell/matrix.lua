@@ -214,6 +214,28 @@ function methods:pad(multiple)
   return B
 end
 
+--- A:sub(row, col [, rows, cols]) -> B
+--- The sub-matrix of `rows` rows and `cols` columns whose first element is
+--- A(row, col), from 1; to the end of A without them. It shares memory with A
+--- and has its leading dimension. gemm takes and writes it as any matrix; see
+--- Buffer:matrix for what else does.
+function methods:sub(row, col, rows, cols)
+  check_matrix("sub", self)
+  local function check(name, x, least, most)
+    if math.type(x) ~= "integer" or x < least or x > most then
+      cl.error(("sub: %s is a whole number from %d to %d for a %dx%d matrix, "
+        .. "not %s"):format(name, least, most, self.rows, self.cols,
+          tostring(x)))
+    end
+  end
+  check("row", row, 1, self.rows)
+  check("col", col, 1, self.cols)
+  rows, cols = rows or self.rows - row + 1, cols or self.cols - col + 1
+  check("rows", rows, 1, self.rows - row + 1)
+  check("cols", cols, 1, self.cols - col + 1)
+  return self:matrix((row - 1) * self.ld + col, rows, cols, self.ld)
+end
+
 --- A:transposed() -> B
 --- A new matrix, cols x rows, with B(j, i) = A(i, j); any element type. It
 --- goes through host memory; `transpose` does it on the device.
