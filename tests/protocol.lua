@@ -198,6 +198,21 @@ t.test("a launch that fails keeps what was measured", function()
   protocol.summarise(subject, r)
   t.eq(r.n, #r.samples)
   t.near(r.median, 0.02, 0.01)
+  -- the clock falls, and the device fails before the next set has a sample
+  r = {}
+  local slow
+  subject = simulated{time = 0.02, throttled = function(now)
+    slow = slow or now > 1.5
+    return slow
+  end, fails = function() return slow and r.aside end}
+  t.raises(function()
+    protocol.measure(subject, r, {warmup = 0.1, samples = 10, busy = 60,
+      seconds = 60})
+  end, "failed on")
+  t.eq(#r.samples, 0)
+  protocol.summarise(subject, r)
+  t.ok(r.n >= 10 and r.n == #r.samples and flagged(r, "clock!"))
+  t.eq({r.aside, r.discarded}, {nil, 2})
   r = {}
   subject = simulated{time = 1, fails = function() return true end}
   t.raises(function() protocol.measure(subject, r, LIMITS) end)

@@ -358,7 +358,9 @@ t.test("Ctrl-C in a bench gives what was measured", function()
   end
   converse([[
     expect cl>
-    send k = cl.kernel [=[kernel void f(global int *x) { x[0]++; }]=]\r
+    send k = cl.kernel [=[kernel void f(global volatile int *x) {\r
+    expect ..>
+    send for (int i = 0; i < 1000000; i++) x[0]++; }]=]\r
     expect cl>
     send l, b, n = k:range(1), cl.buffer("int", 1, 0), math.huge\r
     expect cl>

@@ -133,6 +133,13 @@ local function new_set(r, timer, batch)
   r.bad, r.half = 0, nil
 end
 
+-- Puts a set aside that was taken at an unsteady clock: if an error comes
+-- before the next has a sample, it is better than none.
+local function set_aside(r)
+  r.aside = {samples = r.samples, walls = r.walls, sums = r.sums,
+    spans = r.spans, mains = r.mains}
+end
+
 -- Adds a sample to the set. Returns false if the timer has to be given up.
 local function add(r, s)
   local n = #r.samples + 1
@@ -233,7 +240,10 @@ local function collect_steady(subject, r, timer, batch, limits)
   local steady = recover(subject, deadline - limits.seconds / 2)
   local ended
   for try = 0, REDO do
-    r.discarded = r.discarded + (try > 0 and #r.samples or 0)
+    if try > 0 then
+      r.discarded = r.discarded + #r.samples
+      set_aside(r)
+    end
     new_set(r, timer, batch)
     ended = collect(subject, r, limits, deadline)
     if ended == "timer" then
@@ -316,6 +326,14 @@ end
 --- launch. Outliers (stats.mad_outliers) are counted and stay. Without a
 --- sample r gets none.
 function M.summarise(subject, r)
+  if r.aside and #r.samples == 0 then
+    for key, list in pairs(r.aside) do
+      r[key] = list
+    end
+    r.discarded = r.discarded - #r.samples
+    flag(r, "clock!")
+  end
+  r.aside = nil
   if not r.samples or #r.samples == 0 then
     r.samples, r.batch, r.timer = nil, nil, nil
   else
