@@ -16,7 +16,7 @@
 ** NDRange: MAP_ROW = 0: global = N x M or more, dimension 0 = column of C
 **          MAP_ROW = 1: global = M x N or more, dimension 0 = row of C
 **          local = any
-** Defines: REAL, MAP_ROW
+** Defines: REAL, MAP_ROW; PLACED, see place.cl
 ** Assumes: nothing about the shape; C overlaps neither A nor B
 **
 ** Lesson: the sum lives in a register; memory sees two reads for each
@@ -35,6 +35,8 @@
 #define MAP_ROW 0 /* 1: work-item dimension 0 walks the rows of C */
 #endif
 
+#include "place.cl"
+
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #endif
@@ -45,8 +47,11 @@
 kernel void gemm(int M, int N, int K, REAL alpha,
                  global const REAL *restrict A, int lda,
                  global const REAL *restrict B, int ldb, REAL beta,
-                 global REAL *restrict C, int ldc)
+                 global REAL *restrict C, int ldc AT_ABC)
 {
+  MOVE(A, at_a);
+  MOVE(B, at_b);
+  MOVE(C, at_c);
   const size_t row = get_global_id(MAP_ROW ? 0 : 1);
   const size_t col = get_global_id(MAP_ROW ? 1 : 0);
   if (row >= (size_t)M || col >= (size_t)N)

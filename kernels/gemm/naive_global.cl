@@ -13,7 +13,7 @@
 **
 ** NDRange: global = N x M or more (dimension 0 walks the columns of C),
 **          local = any
-** Defines: REAL
+** Defines: REAL; PLACED, see place.cl
 ** Assumes: nothing about the shape; C overlaps neither A nor B
 **
 ** Lesson: the starting point, written as the formula reads. Every step of
@@ -23,6 +23,8 @@
 #ifndef REAL
 #define REAL float /* element type: half, float or double */
 #endif
+
+#include "place.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -34,8 +36,11 @@
 kernel void gemm(int M, int N, int K, REAL alpha,
                  global const REAL *restrict A, int lda,
                  global const REAL *restrict B, int ldb, REAL beta,
-                 global REAL *restrict C, int ldc)
+                 global REAL *restrict C, int ldc AT_ABC)
 {
+  MOVE(A, at_a);
+  MOVE(B, at_b);
+  MOVE(C, at_c);
   const size_t col = get_global_id(0);
   const size_t row = get_global_id(1);
   if (row >= (size_t)M || col >= (size_t)N)

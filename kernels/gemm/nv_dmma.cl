@@ -27,7 +27,7 @@
 **          WG = 32 (BM / WM) (BN / WN), tiles = (M / BM) (N / BN), each
 **          rounded up
 ** Local memory: STAGES * 8 (BM + BN) doubles
-** Defines: BM, BN, WM, WN, STAGES, RASTER, VA, VB, VC
+** Defines: BM, BN, WM, WN, STAGES, RASTER, VA, VB, VC; PLACED, see place.cl
 ** Assumes: NVIDIA, compute capability 9.0 or more; where VA = 2, base and
 **          rows of A lie at multiples of 16 bytes and K and depth are even,
 **          the same with N for VB and B, VC and C; C overlaps neither A nor B
@@ -77,6 +77,8 @@
 #ifndef VC
 #define VC 1 /* elements of C in a store: 1 or 2 */
 #endif
+
+#include "place.cl"
 
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 
@@ -132,11 +134,14 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void gemm(int M, int N, int K, double alpha,
           global const double *restrict A, int lda,
           global const double *restrict B, int ldb, double beta,
-          global double *restrict C, int ldc, int depth)
+          global double *restrict C, int ldc, int depth AT_ABC)
 {
   local double As[STAGES * A_STAGE] __attribute__((aligned(128)));
   local double Bs[STAGES * B_STAGE] __attribute__((aligned(128)));
 
+  MOVE(A, at_a);
+  MOVE(B, at_b);
+  MOVE(C, at_c);
   const uint id = get_local_id(0), lane = id % 32, warp = id / 32;
 
   /* The tile of C: RASTER rows of tiles column by column, then the next. */

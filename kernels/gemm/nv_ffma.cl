@@ -37,7 +37,7 @@
 **          rounded up
 ** Local memory: STAGES BK (BM + V + BN) elements
 ** Defines: REAL, V, BM, BN, BK, WM, WN, LM, STAGES, SPREAD, RASTER, VB, VC,
-**          STANDBY
+**          STANDBY; PLACED, see place.cl
 ** Assumes: NVIDIA, compute capability 8.0 or more; where VB > 1, base and
 **          rows of B lie at multiples of VB elements and N is one, the same
 **          for VC and C; C overlaps neither A nor B
@@ -103,6 +103,8 @@
 #ifndef VC
 #define VC 1 /* elements of C in a store: 1 or V */
 #endif
+
+#include "place.cl"
 
 /* STANDBY, if defined: the kernel runs only where another one, whose method
 ** does not suit the operands, has left word. */
@@ -173,7 +175,7 @@ void gemm(int M, int N, int K, REAL alpha,
 #ifdef STANDBY
           , global const int *wanted
 #endif
-)
+          AT_ABC)
 {
   local REAL As[STAGES * A_STAGE] __attribute__((aligned(16)));
   local REAL Bs[STAGES * B_STAGE] __attribute__((aligned(16)));
@@ -182,6 +184,9 @@ void gemm(int M, int N, int K, REAL alpha,
   if (!*wanted)
     return;
 #endif
+  MOVE(A, at_a);
+  MOVE(B, at_b);
+  MOVE(C, at_c);
   const uint id = get_local_id(0), lane = id % 32, warp = id / 32;
 
   /* The tile of C: RASTER rows of tiles column by column, then the next. */

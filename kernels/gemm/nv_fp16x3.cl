@@ -31,7 +31,7 @@
 ** NDRange: global = tiles of C * 128, local = 128, tiles = (M / 128)
 **          (N / 128), each rounded up
 ** Local memory: STAGES * 16 KiB
-** Defines: STAGES, RASTER
+** Defines: STAGES, RASTER; PLACED, see place.cl
 ** Assumes: NVIDIA, compute capability 8.0 or more
 **
 ** Lesson: tensor cores multiply halves an order of magnitude faster than
@@ -53,6 +53,8 @@
 #ifndef RASTER
 #define RASTER 8 /* rows of tiles worked off together */
 #endif
+
+#include "place.cl"
 
 #define SIDE 128          /* of a tile of C, rows of a panel */
 #define WG 128            /* four warps of 64 x 64 */
@@ -95,12 +97,13 @@ void gemm(int M, int N, int blocks, float alpha,
           global const uint *restrict A, global const uint *restrict B,
           global const uint *restrict top_a,
           global const uint *restrict top_b, float beta,
-          global float *restrict C, int ldc, global const int *refused)
+          global float *restrict C, int ldc, global const int *refused AT_C)
 {
   local char tiles[STAGES * STAGE] __attribute__((aligned(128)));
 
   if (*refused)
     return;
+  MOVE(C, at_c);
 
   const uint id = get_local_id(0), lane = id % 32, warp = id / 32;
 

@@ -40,7 +40,7 @@
 **          rounded up; blocks = k / 16, pieces = 2 * blocks, those of hi and
 **          of lo at once; panels = rows (columns) / 128
 ** Local memory: LX LY words (pack_rows, top_columns), 8 KiB (pack_columns)
-** Defines: LX, LY, DEPTH, VX
+** Defines: LX, LY, DEPTH, VX; PLACED, see place.cl
 ** Assumes: NVIDIA, compute capability 8.0 or more; where VX = 4, base and
 **          rows of X lie at multiples of 16 bytes and cols is one of 4
 **
@@ -61,6 +61,8 @@
 #ifndef VX
 #define VX 1 /* elements of X in a load of pack_rows: 1 or 4 */
 #endif
+
+#include "place.cl"
 
 #define TOP 14     /* exponent of the largest element after scaling */
 #define FLOOR -5   /* exponent that a piece must reach */
@@ -129,8 +131,9 @@ kernel void clear(int count, global uint *restrict top,
 kernel __attribute__((reqd_work_group_size(LX, LY, 1)))
 void pack_rows(int rows, int cols, global const float *restrict X, int ldx,
                global uint *restrict top, global uint *restrict P,
-               global int *restrict refused)
+               global int *restrict refused AT_X)
 {
+  MOVE(X, at_x);
   local uint tops[LY][LX];
   const uint lane = get_local_id(0), y = get_local_id(1);
   const size_t row = get_global_id(1), width = cols;
@@ -178,8 +181,9 @@ void pack_rows(int rows, int cols, global const float *restrict X, int ldx,
 
 kernel __attribute__((reqd_work_group_size(LX, LY, 1)))
 void top_columns(int rows, int cols, global const float *restrict X, int ldx,
-                 global uint *restrict top)
+                 global uint *restrict top AT_X)
 {
+  MOVE(X, at_x);
   local uint tops[LY][LX];
   const uint lane = get_local_id(0), y = get_local_id(1);
   const size_t col = get_global_id(0), first = get_group_id(1) * DEPTH;
@@ -206,8 +210,9 @@ void top_columns(int rows, int cols, global const float *restrict X, int ldx,
 kernel __attribute__((reqd_work_group_size(32, 8, 1)))
 void pack_columns(int rows, int cols, global const float *restrict X, int ldx,
                   global const uint *restrict top, global uint *restrict P,
-                  global int *restrict refused)
+                  global int *restrict refused AT_X)
 {
+  MOVE(X, at_x);
   local uint4 tile[4 * 32 * 4]; /* 4 blocks of 32 packed rows */
   const uint lane = get_local_id(0), y = get_local_id(1);
   const size_t col = get_global_id(0), piece = get_global_id(1);

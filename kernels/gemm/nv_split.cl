@@ -17,7 +17,7 @@
 ** C  in, out  rows x cols, row-major, row i begins at C + i * ldc, ldc >= cols
 **
 ** NDRange: global = columns x rows of C or more, local = any
-** Defines: REAL
+** Defines: REAL; PLACED, see place.cl
 ** Assumes: P and C do not overlap
 **
 ** Lesson: a product of few outputs and long sums occupies all units only if
@@ -27,14 +27,18 @@
 #define REAL float /* element type: float or double */
 #endif
 
+#include "place.cl"
+
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
 
 kernel void add_parts(int rows, int cols, int splits, REAL alpha,
                       global const REAL *restrict P, REAL beta,
-                      global REAL *restrict C, int ldc)
+                      global REAL *restrict C, int ldc AT_XY)
 {
+  MOVE(P, at_x);
+  MOVE(C, at_y);
   const size_t row = get_global_id(1), col = get_global_id(0);
   if (row >= (size_t)rows || col >= (size_t)cols)
     return;

@@ -18,7 +18,7 @@
 ** NDRange: pack_a: global = (cols / KB, rows / MR), both rounded up
 **          pack_b: global = (rows / KB, cols / NR), both rounded up
 **          local = any
-** Defines: REAL, MR, NR, KB
+** Defines: REAL, MR, NR, KB; PLACED, see place.cl
 ** Assumes: P does not overlap X
 **
 ** Lesson: m k + k n moves buy m n k multiply-adds that read memory in
@@ -36,6 +36,8 @@
 #define KB 256 /* steps along the panel for one work-item */
 #endif
 
+#include "place.cl"
+
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #endif
@@ -44,8 +46,11 @@
 #endif
 
 kernel void pack_a(int rows, int cols, global const REAL *restrict X,
-                   int ldx, global REAL *restrict P, int ldp)
+                   int ldx, global REAL *restrict P, int ldp
+                   AT_XY)
 {
+  MOVE(X, at_x);
+  MOVE(P, at_y);
   const size_t panel = get_global_id(1), row = panel * MR;
   const size_t first = get_global_id(0) * KB;
   const size_t last = min(first + KB, (size_t)cols);
@@ -62,8 +67,11 @@ kernel void pack_a(int rows, int cols, global const REAL *restrict X,
 }
 
 kernel void pack_b(int rows, int cols, global const REAL *restrict X,
-                   int ldx, global REAL *restrict P, int ldp)
+                   int ldx, global REAL *restrict P, int ldp
+                   AT_XY)
 {
+  MOVE(X, at_x);
+  MOVE(P, at_y);
   const size_t panel = get_global_id(1), col = panel * NR;
   const size_t first = get_global_id(0) * KB;
   const size_t last = min(first + KB, (size_t)rows);

@@ -15,7 +15,7 @@
 **                      ldx >= cols; Y out, row-major, ldy >= cols
 **
 ** NDRange: global = columns x rows of Y or more, local = any
-** Defines: REAL
+** Defines: REAL; PLACED, see place.cl
 ** Assumes: X and Y do not overlap
 **
 ** Lesson: two passes over memory buy a kernel without edge tests. It pays
@@ -23,6 +23,8 @@
 #ifndef REAL
 #define REAL float /* element type: half, float or double */
 #endif
+
+#include "place.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -32,8 +34,10 @@
 #endif
 
 kernel void pad(int rows, int cols, global const REAL *restrict X, int ldx,
-                int prows, int pcols, global REAL *restrict Y, int ldy)
+                int prows, int pcols, global REAL *restrict Y, int ldy AT_XY)
 {
+  MOVE(X, at_x);
+  MOVE(Y, at_y);
   const size_t col = get_global_id(0), row = get_global_id(1);
   if (row >= (size_t)prows || col >= (size_t)pcols)
     return;
@@ -42,8 +46,10 @@ kernel void pad(int rows, int cols, global const REAL *restrict X, int ldx,
 }
 
 kernel void unpad(int rows, int cols, global const REAL *restrict X, int ldx,
-                  global REAL *restrict Y, int ldy)
+                  global REAL *restrict Y, int ldy AT_XY)
 {
+  MOVE(X, at_x);
+  MOVE(Y, at_y);
   const size_t col = get_global_id(0), row = get_global_id(1);
   if (row < (size_t)rows && col < (size_t)cols)
     Y[row * ldy + col] = X[row * ldx + col];

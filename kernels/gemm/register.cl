@@ -27,7 +27,8 @@
 ** NDRange: groups = (N / BN, M / BM), rounded up (dimension 0 = columns);
 **          local = (BN / RN, BM / RM), global = groups * local
 ** Local memory: BK (BM + VM + BN) elements, VM = 4, 2 or 1 as RM allows
-** Defines: REAL, BM, BN, BK, RM, RN; RM divides BM, RN divides BN
+** Defines: REAL, BM, BN, BK, RM, RN; RM divides BM, RN divides BN;
+**          PLACED, see place.cl
 ** Assumes: nothing about the shape; C overlaps neither A nor B
 **
 ** Lesson: the tile size and the work-group size come apart. A local read
@@ -56,6 +57,8 @@
 #ifndef RN
 #define RN 4 /* columns of C per work-item */
 #endif
+
+#include "place.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -115,8 +118,11 @@ kernel __attribute__((reqd_work_group_size(LX, LY, 1)))
 void gemm(int M, int N, int K, REAL alpha,
           global const REAL *restrict A, int lda,
           global const REAL *restrict B, int ldb, REAL beta,
-          global REAL *restrict C, int ldc)
+          global REAL *restrict C, int ldc AT_ABC)
 {
+  MOVE(A, at_a);
+  MOVE(B, at_b);
+  MOVE(C, at_c);
   /* The tile of A is kept transposed, so that a run of rows is contiguous;
   ** its rows are VM longer to spread the turned stores over the banks. */
   local REAL As[BK][BM + VM] __attribute__((aligned(4 * sizeof(REAL))));

@@ -23,7 +23,7 @@
 ** C  in, out  M x N, row-major (not packed), row i begins at C + i * ldc
 **
 ** NDRange: global = (N / (NR NT), M / (MR MT)), both rounded up; local = 1
-** Defines: REAL, VW, MR, NV, MT, NT
+** Defines: REAL, VW, MR, NV, MT, NT; PLACED, see place.cl
 ** Assumes: C overlaps neither A nor B
 **
 ** Lesson: a CPU core has no use for barriers or local memory, which are
@@ -53,6 +53,8 @@
 #ifndef NT
 #define NT 12 /* blocks per work-item, across */
 #endif
+
+#include "place.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -135,8 +137,11 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void gemm(int M, int N, int K, REAL alpha,
           global const REAL *restrict A, int lda,
           global const REAL *restrict B, int ldb, REAL beta,
-          global REAL *restrict C, int ldc)
+          global REAL *restrict C, int ldc AT_ABC)
 {
+  MOVE(A, at_a);
+  MOVE(B, at_b);
+  MOVE(C, at_c);
   const size_t m = M, n = N;
   const size_t row0 = get_global_id(1) * (MT * MR);
   const size_t col0 = get_global_id(0) * (NT * NR);

@@ -23,7 +23,7 @@
 ** NDRange: global = N x M, both rounded up to TILE (dimension 0 = columns
 **          of C), local = TILE x TILE
 ** Local memory: 2 TILE TILE elements
-** Defines: REAL, TILE, EDGE_PAD
+** Defines: REAL, TILE, EDGE_PAD; PLACED, see place.cl
 ** Assumes: EDGE_PAD = 0: nothing about the shape
 **          EDGE_PAD = 1: A, B and C have room for M, N and K rounded up to
 **          TILE, and the cells of A and B beyond M, N, K hold zeros
@@ -49,6 +49,8 @@
 #define EDGE_PAD 0 /* 1: the matrices are padded with zeros, test nothing */
 #endif
 
+#include "place.cl"
+
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #endif
@@ -66,8 +68,11 @@ kernel __attribute__((reqd_work_group_size(TILE, TILE, 1)))
 void gemm(int M, int N, int K, REAL alpha,
           global const REAL *restrict A, int lda,
           global const REAL *restrict B, int ldb, REAL beta,
-          global REAL *restrict C, int ldc)
+          global REAL *restrict C, int ldc AT_ABC)
 {
+  MOVE(A, at_a);
+  MOVE(B, at_b);
+  MOVE(C, at_c);
   local REAL As[TILE][TILE];
   local REAL Bs[TILE][TILE];
 

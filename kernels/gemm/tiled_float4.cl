@@ -22,7 +22,7 @@
 ** NDRange: global = (N / 4 rounded up, M), both rounded up to TILE
 **          (dimension 0 = groups of four columns of C), local = TILE x TILE
 ** Local memory: 5 TILE TILE elements
-** Defines: REAL, TILE (a multiple of 4)
+** Defines: REAL, TILE (a multiple of 4); PLACED, see place.cl
 ** Assumes: nothing about the shape. A matrix whose rows begin on a float4
 **          boundary (address and leading dimension) moves by aligned
 **          vectors, any other by vload4/vstore4; a vector that sticks out
@@ -41,6 +41,8 @@
 #ifndef TILE
 #define TILE 16 /* side of the work-group, a multiple of 4 */
 #endif
+
+#include "place.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -107,8 +109,11 @@ kernel __attribute__((reqd_work_group_size(TILE, TILE, 1)))
 void gemm(int M, int N, int K, REAL alpha,
           global const REAL *restrict A, int lda,
           global const REAL *restrict B, int ldb, REAL beta,
-          global REAL *restrict C, int ldc)
+          global REAL *restrict C, int ldc AT_ABC)
 {
+  MOVE(A, at_a);
+  MOVE(B, at_b);
+  MOVE(C, at_c);
   local REAL4 As[TILE][QUADS];
   local REAL4 Bs[TILE][TILE];
 

@@ -23,7 +23,7 @@
 ** NDRange: global = N x M, both rounded up to TILE (dimension 0 = columns
 **          of C), local = TILE x TILE
 ** Local memory: 2 TILE (TILE + PAD) elements
-** Defines: REAL, TILE, PAD
+** Defines: REAL, TILE, PAD; PLACED, see place.cl
 ** Assumes: nothing about the shape; C overlaps neither A nor B
 **
 ** Lesson: an odd row length spreads a column of a tile over all the banks.
@@ -44,6 +44,8 @@
 #define PAD 1 /* elements added to each row in local memory */
 #endif
 
+#include "place.cl"
+
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #endif
@@ -55,8 +57,11 @@ kernel __attribute__((reqd_work_group_size(TILE, TILE, 1)))
 void gemm(int M, int N, int K, REAL alpha,
           global const REAL *restrict A, int lda,
           global const REAL *restrict B, int ldb, REAL beta,
-          global REAL *restrict C, int ldc)
+          global REAL *restrict C, int ldc AT_ABC)
 {
+  MOVE(A, at_a);
+  MOVE(B, at_b);
+  MOVE(C, at_c);
   local REAL As[TILE][TILE + PAD];
   local REAL Bs[TILE][TILE + PAD];  /* transposed: Bs[column of B][k] */
 

@@ -21,7 +21,7 @@
 ** NDRange: global = N x M, both rounded up to TILE (dimension 0 = columns
 **          of C), local = TILE x TILE
 ** Local memory: 2 TILE TILE elements
-** Defines: REAL, TILE (a power of two), ROTATE
+** Defines: REAL, TILE (a power of two), ROTATE; PLACED, see place.cl
 ** Assumes: nothing about the shape; C overlaps neither A nor B
 **
 ** Lesson: the conflicts go without a byte of extra memory. The price is an
@@ -39,6 +39,8 @@
 #ifndef ROTATE
 #define ROTATE 0 /* the permutation of row j: 0 = k ^ j, 1 = k + j, cyclic */
 #endif
+
+#include "place.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -61,8 +63,11 @@ kernel __attribute__((reqd_work_group_size(TILE, TILE, 1)))
 void gemm(int M, int N, int K, REAL alpha,
           global const REAL *restrict A, int lda,
           global const REAL *restrict B, int ldb, REAL beta,
-          global REAL *restrict C, int ldc)
+          global REAL *restrict C, int ldc AT_ABC)
 {
+  MOVE(A, at_a);
+  MOVE(B, at_b);
+  MOVE(C, at_c);
   local REAL As[TILE][TILE];
   local REAL Bs[TILE][TILE];  /* Bs[column of B][SWIZZLE(column of B, k)] */
 

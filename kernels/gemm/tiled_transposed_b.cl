@@ -20,7 +20,7 @@
 ** NDRange: global = N x M, both rounded up to TILE (dimension 0 = columns
 **          of C), local = TILE x TILE
 ** Local memory: 2 TILE TILE elements
-** Defines: REAL, TILE
+** Defines: REAL, TILE; PLACED, see place.cl
 ** Assumes: nothing about the shape; C overlaps neither A nor BT
 **
 ** Lesson: local memory mends the access pattern that spoilt transposed_b.
@@ -39,6 +39,8 @@
 #define TILE 16 /* side of a tile, and of the work-group */
 #endif
 
+#include "place.cl"
+
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #endif
@@ -50,8 +52,11 @@ kernel __attribute__((reqd_work_group_size(TILE, TILE, 1)))
 void gemm(int M, int N, int K, REAL alpha,
           global const REAL *restrict A, int lda,
           global const REAL *restrict BT, int ldb, REAL beta,
-          global REAL *restrict C, int ldc)
+          global REAL *restrict C, int ldc AT_ABC)
 {
+  MOVE(A, at_a);
+  MOVE(BT, at_b);
+  MOVE(C, at_c);
   local REAL As[TILE][TILE];
   local REAL Bs[TILE][TILE];
 

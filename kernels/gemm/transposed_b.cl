@@ -15,7 +15,7 @@
 ** C  in, out  M x N, row-major, ldc >= N
 **
 ** NDRange: global = N x M or more (dimension 0 = column of C), local = any
-** Defines: REAL
+** Defines: REAL; PLACED, see place.cl
 ** Assumes: nothing about the shape; C overlaps neither A nor BT
 **
 ** Lesson: what is good for one work-item need not be good for all of them.
@@ -27,6 +27,8 @@
 #define REAL float /* element type: half, float or double */
 #endif
 
+#include "place.cl"
+
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #endif
@@ -37,8 +39,11 @@
 kernel void gemm(int M, int N, int K, REAL alpha,
                  global const REAL *restrict A, int lda,
                  global const REAL *restrict BT, int ldb, REAL beta,
-                 global REAL *restrict C, int ldc)
+                 global REAL *restrict C, int ldc AT_ABC)
 {
+  MOVE(A, at_a);
+  MOVE(BT, at_b);
+  MOVE(C, at_c);
   const size_t col = get_global_id(0);
   const size_t row = get_global_id(1);
   if (row >= (size_t)M || col >= (size_t)N)

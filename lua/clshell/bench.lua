@@ -227,7 +227,7 @@ local function time_plan(r, family, job, plan, before, opts, limits, set)
   local subject = set(timer.new(plan.shape.context, calls, main_of(plan)))
   if before then
     function subject.before()
-      plan.output:write(before)
+      verify.restore(plan, plan.output, before)
     end
   end
   r.mode = "hot"

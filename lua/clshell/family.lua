@@ -88,7 +88,8 @@ end
 --- bytes(s, p); input_roundoff, the relative error to which a kernel cuts its
 --- operands before it multiplies them (nil: none); guarded, true where it
 --- detects operands that it does not cover and hands them to a kernel that
---- does. Here s is the shape, p the parameters and o the operands.
+--- does; places and trans, of gemm: see lua/clshell/gemm_place.lua. Here s is
+--- the shape, p the parameters and o the operands.
 function methods.define(family, def)
   local rung = rungs.new(family.name, def, family.reserved)
   if rung.file then
@@ -177,6 +178,8 @@ local function try_plan(family, given, opts)
   end
   plan.rung, plan.params, plan.shape, plan.choice = rung, p, s, chosen
   plan.operands, plan.output = o, o[family.spec.output]
+  plan.own_shape = plans.shape(family, rung, s)
+  plan.pieces = family.spec.pieces
   return plan
 end
 

@@ -4,72 +4,9 @@
 local cl = require "cl"
 local family = require "clshell.family"
 local operand = require "clshell.operand"
+local operands = require "clshell.gemm_operands"
+local place = require "clshell.gemm_place"
 local verify = require "clshell.verify"
-
-local TYPES = {"float", "double", "half"}
-
--- Fills in what a shape given by hand leaves out.
-local function shape(s)
-  for _, name in ipairs{"m", "n", "k"} do
-    if math.type(s[name]) ~= "integer" or s[name] < 1 then
-      cl.error(("gemm: the shape's %s is a whole number of at least 1, not %s")
-        :format(name, tostring(s[name])))
-    end
-  end
-  local type = s.type or "float"
-  return {
-    m = s.m, n = s.n, k = s.k, type = type, esize = cl.typesize(type),
-    lda = s.lda or s.k, ldb = s.ldb or s.n, ldc = s.ldc or s.n,
-    alpha = s.alpha or 1, beta = s.beta or 0,
-  }
-end
-
-local function check_shapes(A, B)
-  if A.cols ~= B.rows then
-    cl.error(("gemm: A is %dx%d and B is %dx%d: the columns of A (%d) are "
-      .. "not the rows of B (%d)"):format(A.rows, A.cols, B.rows, B.cols,
-        A.cols, B.rows))
-  end
-end
-
-local function check_output(o)
-  local A, B, C = o.A, o.B, o.C
-  if not operand.is_buffer(C) then
-    cl.error("gemm: C is a Buffer: the result is written there", {arg = "C"})
-  end
-  operand.matrix("gemm", "C", C)
-  operand.same_type("gemm", "A", A, "C", C)
-  if C.rows ~= A.rows or C.cols ~= B.cols then
-    cl.error(("gemm: C is %dx%d, but A B is %dx%d"):format(C.rows, C.cols,
-      A.rows, B.cols), {arg = "C"})
-  end
-  operand.check_alias("gemm", "C", C, "A", A)
-  operand.check_alias("gemm", "C", C, "B", B)
-end
-
-local function bind(o, context)
-  local type = operand.is_buffer(o.B) and not o.B.closed and o.B.type
-  local A = operand.matrix("gemm", "A", o.A, context, type)
-  local B = operand.matrix("gemm", "B", o.B, context, A.type)
-  o.A, o.B = A, B
-  operand.check_type("gemm", "A", A, TYPES)
-  operand.same_type("gemm", "A", A, "B", B)
-  check_shapes(A, B)
-  o.alpha = operand.scalar("gemm", "alpha", o.alpha or 1, A.type)
-  o.beta = operand.scalar("gemm", "beta", o.beta or 0, A.type)
-  if o.C ~= nil then
-    check_output(o)
-  elseif o.beta ~= 0 then
-    cl.error(("gemm: beta = %s needs C, the matrix to add to"):format(o.beta))
-  else
-    o.C = cl.buffer(A.type, {A.rows, B.cols}, nil, {context = context})
-  end
-  operand.check_context("gemm", {A = A, B = B, C = o.C}, context)
-  return shape{
-    m = A.rows, n = B.cols, k = A.cols, type = A.type, lda = A.ld,
-    ldb = B.ld, ldc = o.C.ld, alpha = o.alpha, beta = o.beta,
-  }
-end
 
 local function args(s, _, o)
   return {s.m, s.n, s.k, s.alpha, o.A, o.A.ld, o.B, o.B.ld, s.beta, o.C,
@@ -84,55 +21,139 @@ local function all_rungs()
   return table.move(nv, 1, #nv, #list + 1, list)
 end
 
-local function truth(o, s, input_roundoff)
-  local C0 = s.beta ~= 0 and o.C:read() or nil
-  return verify.gemm(o.A:read(), o.B:read(), s, C0, input_roundoff), C0
+-- The matrices that the result consists of.
+local function pieces(plan)
+  local list = {}
+  for i = 1, plan.shape.batch do
+    list[i] = operands.at(plan.operands, plan.shape, "C", i - 1)
+  end
+  return list
 end
 
--- A host routine on the operands: result, seconds; or nil, reason.
-local function on_host(routine)
-  return function(o, s)
-    local C0 = s.beta ~= 0 and o.C:read() or nil
-    return routine(o.A:read(), o.B:read(),
-      {alpha = s.alpha, beta = s.beta, C0 = C0})
+-- Host copies of the operands, one product at a time: function(i) -> A, B,
+-- C0, i from 1. What all products share is read once.
+local function reader(o, s)
+  local shared = {}
+  local function read(name, i)
+    if s["stride_" .. name:lower()] ~= 0 then
+      return operands.read(o, s, name, i - 1)
+    end
+    shared[name] = shared[name] or operands.read(o, s, name, 0)
+    return shared[name]
+  end
+  return function(i)
+    local C0 = s.beta ~= 0 and operands.read(o, s, "C", i - 1) or nil
+    return read("A", i), read("B", i), C0
   end
 end
 
+-- What a list of results is compared with, and the lists of what C held.
+local function truth(o, s, input_roundoff)
+  local read, checks = reader(o, s), {}
+  local before = s.beta ~= 0 and {} or nil
+  for i = 1, s.batch do
+    local A, B, C0 = read(i)
+    checks[i] = verify.gemm(A, B, s, C0, input_roundoff)
+    if before then
+      before[i] = C0
+    end
+  end
+  return verify.all(checks), before
+end
+
+-- A host routine on the operands: results, seconds; or nil, reason.
+local function on_host(routine)
+  return function(o, s)
+    local read, results, seconds = reader(o, s), {}, 0
+    for i = 1, s.batch do
+      local A, B, C0 = read(i)
+      local C, time = routine(A, B, {alpha = s.alpha, beta = s.beta, C0 = C0})
+      if C == nil then
+        return nil, time
+      end
+      results[i], seconds = C, seconds + time
+    end
+    return results, seconds
+  end
+end
+
+-- The sizes that tell one product from another.
+local function sizes(s)
+  local shape = {m = s.m, n = s.n, k = s.k, lda = s.lda, ldb = s.ldb,
+    ldc = s.ldc, trans_a = s.trans_a and 1 or nil,
+    trans_b = s.trans_b and 1 or nil}
+  if s.placed then
+    for _, name in ipairs{"batch", "start_a", "start_b", "start_c",
+      "stride_a", "stride_b", "stride_c"} do
+      shape[name] = s[name]
+    end
+  end
+  return shape
+end
+
+local function title(s)
+  local words = ("%dx%dx%d %s"):format(s.m, s.n, s.k, s.type)
+  words = words .. (s.trans_a and " A^T" or "") .. (s.trans_b and " B^T" or "")
+  return s.batch > 1 and ("%s x %d"):format(words, s.batch) or words
+end
+
 --- gemm(A, B [, opts]) -> C, event
---- The matrix product C = alpha A B + beta C on the device. A is m x k, B is
---- k x n: Buffers with two dimensions, or Arrays and nested tables, which are
---- copied there. Options: kernel (a rung's name; by default the best one
---- known for this device and size), the rung's own parameters, such as tile,
---- C (the Buffer to write), alpha (1), beta (0), queue and after (events to
---- wait for). The event covers everything that ran on the device: where a
---- rung takes several commands, `event.ms` is the time inside them,
---- `event.span_ms` goes from the first START to the last STOP, and
+--- The matrix product C = alpha op(A) op(B) + beta C on the device; op(A) is
+--- m x k, op(B) k x n, in float, double or half. A and B: Buffers with two
+--- dimensions, views such as M:sub(2, 3, 64, 64), or Arrays and nested tables,
+--- which are copied there. Options:
+---   kernel    a rung's name; by default the best one known for this device
+---             and size, see gemm.choice; with it the rung's own parameters
+---   C         the Buffer or view to write; a new one by default
+---   alpha, beta   1 and 0; with beta = 0, C is not read
+---   trans_a, trans_b   true or "T": op(A) is A transposed, so A is k x m;
+---             false or "N" by default
+---   batch     so many products of one shape in a call: A, B and C then have
+---             three dimensions, {batch, rows, columns}, which also says it;
+---             an A or B with two is shared by all of them
+---   stride_a, stride_b, stride_c   elements from one matrix of a batch to the
+---             next, for A, B, C being the first of them; 0 shares A or B
+---   queue, after   the Queue, and events to wait for
+--- Matrices are row-major; their leading dimension is that of the Buffer. C
+--- shares no element with A or B. The event covers everything that ran on the
+--- device: where a rung takes several commands, `event.ms` is the time inside
+--- them, `event.span_ms` goes from the first START to the last STOP, and
 --- `event.events` are the commands. See also gemm.kernels, gemm.define,
 --- gemm.bench.
 local gemm = family.new{
   name = "gemm",
   rungs = all_rungs(),
   inputs = {"A", "B"},             -- arguments of a call, in order
-  extras = {"C", "alpha", "beta"}, -- operands among the options
+  extras = {"C", "alpha", "beta", "trans_a", "trans_b", "batch", "stride_a",
+    "stride_b", "stride_c"},       -- operands among the options
   output = "C",                    -- the operand that is the result
   ints = {"m", "n", "k", "lda", "ldb", "ldc"}, -- int in the kernels
   context = function(o, queue)
     return operand.context({n = 3, o.A, o.B, o.C}, queue)
   end,
-  bind = bind,                     -- checks operands, returns their shape
-  shape = shape,                   -- completes a shape given by hand
+  bind = operands.bind,            -- checks operands, returns their shape
+  shape = operands.shape,          -- completes a shape given by hand
+  sizes = sizes,                   -- of a shape, for the record
+  adapt = place.adapt,             -- the shape that a rung gets to see
+  stage = place.stage,             -- operands as it takes them
+  pass = place.pass,               -- arguments as its kernel takes them
   args = args,                     -- of the kernel: the ladder's signature
   measures = function(s)           -- what choices.lua may ask besides
     return {work = s.m * s.n * s.k}
   end,
+  pieces = pieces,                 -- the matrices of the result
   truth = truth,                   -- what a result is compared with
   flop = function(s)
-    return 2 * s.m * s.n * s.k
+    return 2 * s.m * s.n * s.k * s.batch
   end,
   -- what must move if every element is touched once
   bytes = function(s)
-    local c = s.beta ~= 0 and 2 or 1
-    return (s.m * s.k + s.k * s.n + c * s.m * s.n) * s.esize
+    local function count(stride)
+      return stride == 0 and 1 or s.batch
+    end
+    local c = (s.beta ~= 0 and 2 or 1) * s.batch * s.m * s.n
+    return (s.m * s.k * count(s.stride_a) + s.k * s.n * count(s.stride_b)
+      + c) * s.esize
   end,
   -- on the CPU without OpenCL; gflops: what to expect, to refuse long runs
   hosts = {
@@ -143,9 +164,7 @@ local gemm = family.new{
       return cl.host.gemm_loop(...)
     end)},
   },
-  title = function(s)
-    return ("%dx%dx%d %s"):format(s.m, s.n, s.k, s.type)
-  end,
+  title = title,
 }
 
 return gemm

@@ -4,6 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local place = require "clshell.gemm_place"
 
 local function groups(n, size)
   return (n + size - 1) // size
@@ -101,7 +102,7 @@ end
 -- fewer warps hide less of the latency. Further splits cost the writing and
 -- reading of the parts.
 local function cost(t, splits, s, units)
-  local tiles = groups(s.m, t.bm) * groups(s.n, t.bn) * splits
+  local tiles = groups(s.m, t.bm) * groups(s.n, t.bn) * splits * s.batch
   local most = groups(tiles, units)
   local depth = depth_of(s.k, splits)
   local one = 2 * t.bm * t.bn * depth / (t.rate / 132 * 1e12)
@@ -116,7 +117,7 @@ local function cost(t, splits, s, units)
     time = time + rest * one * share(t.resident) / share(rest)
   end
   if splits > 1 then
-    time = time + 6e-6 + 2 * splits * s.m * s.n * s.esize / 1.5e12
+    time = time + 6e-6 + 2 * splits * s.batch * s.m * s.n * s.esize / 1.5e12
   end
   return time
 end
@@ -195,7 +196,7 @@ local function tiled(rung, tilings, least)
   local function choice(s, p)
     return choose(tilings[s.type], s, p)
   end
-  rung.params = params(tilings)
+  rung.params, rung.places = params(tilings), "batch"
   rung.accepts = refusal(tilings, least)
   function rung.range(s, p)
     local t, splits = choice(s, p)
@@ -205,11 +206,10 @@ local function tiled(rung, tilings, least)
   function rung.local_bytes(s, p)
     return footprint(choice(s, p), s.esize)
   end
-  function rung.prepare(s, p, _, _)
+  function rung.prepare(s, p, o)
     local _, splits = choice(s, p)
     if splits > 1 then
-      return {C = cl.buffer(s.type, {splits * s.m, s.n}, nil,
-        {context = s.context})}
+      return {C = place.scratch(s, splits * s.m, s.n, o.C)}
     end
   end
   function rung.args(s, p, o)
@@ -229,11 +229,21 @@ local function tiled(rung, tilings, least)
   return rung
 end
 
--- Elements that a copy or store may move at once: `wide` where rows of that
--- length and distance keep to 16 bytes, else 1. Buffers begin at multiples
--- of more than that, views too.
-local function vector(wide, length, ld)
-  return length % wide == 0 and ld % wide == 0 and wide or 1
+-- Elements that a copy or store of operand "a", "b" or "c" may move at once:
+-- `wide` where rows of that length, their distance and where the matrices
+-- begin keep to 16 bytes, else 1. Buffers begin at multiples of more.
+local function vector(wide, length, s, name)
+  local sum = length % wide + s["ld" .. name] % wide
+    + s["start_" .. name] % wide + s["stride_" .. name] % wide
+  return sum == 0 and wide or 1
+end
+
+-- The same for C, or for what several splits have in its place.
+local function vector_c(wide, s, splits)
+  if splits > 1 then
+    return s.n % wide == 0 and wide or 1
+  end
+  return vector(wide, s.n, s, "c")
 end
 
 local PACK = "nv_fp16x3_pack.cl"
@@ -255,22 +265,47 @@ local function packed(s, lines, depth)
   }
 end
 
-local function pack_operands(s, _, o, run)
-  local a, b = packed(s, s.m, s.k), packed(s, s.n, s.k)
-  local refused = cl.buffer("int", 1, nil, {context = s.context})
-  run(PACK, "clear", {}, {groups(b.height, 256) * 256}, {256}, b.height,
-    b.top, refused)
+-- Packs operand "a" or "b", whose lines are the rows of what is stored.
+local function pack_rows(s, run, to, X, name, lines, refused)
   local lx = s.k <= 1024 and 32 or 256
   local ly = 256 // lx
-  run(PACK, "pack_rows", {LX = lx, LY = ly, VX = vector(4, s.k, s.lda)},
-    {lx, a.height}, {lx, ly},
-    s.m, s.k, o.A, o.A.ld, a.top, a.data, refused)
+  run(PACK, "pack_rows", {LX = lx, LY = ly, VX = vector(4, s.k, s, name)},
+    {lx, to.height}, {lx, ly},
+    lines, s.k, X, X.ld, to.top, to.data, refused)
+end
+
+-- Packs an operand whose lines are the columns of what is stored.
+local function pack_columns(s, run, to, X, lines, refused)
   run(PACK, "top_columns", {LX = 32, LY = 8, DEPTH = DEPTH},
-    {groups(s.n, 32) * 32, groups(s.k, DEPTH) * 8}, {32, 8},
-    s.k, s.n, o.B, o.B.ld, b.top)
-  run(PACK, "pack_columns", {}, {b.height, groups(b.pieces, 8) * 8}, {32, 8},
-    s.k, s.n, o.B, o.B.ld, b.top, b.data, refused)
-  return {packed_a = a, packed_b = b, refused = refused}
+    {groups(lines, 32) * 32, groups(s.k, DEPTH) * 8}, {32, 8},
+    s.k, lines, X, X.ld, to.top)
+  run(PACK, "pack_columns", {}, {to.height, groups(to.pieces, 8) * 8},
+    {32, 8}, s.k, lines, X, X.ld, to.top, to.data, refused)
+end
+
+-- The products of a batch use the same memory, one after another.
+local function pack_operands(s, _, o, run)
+  s.packed = s.packed or {
+    packed_a = packed(s, s.m, s.k), packed_b = packed(s, s.n, s.k),
+    refused = cl.buffer("int", 1, nil, {context = s.context}),
+  }
+  local a, b, refused = s.packed.packed_a, s.packed.packed_b, s.packed.refused
+  for _, to in ipairs{s.trans_a and a or b, s.trans_a and not s.trans_b and b
+    or nil} do
+    run(PACK, "clear", {}, {groups(to.height, 256) * 256}, {256}, to.height,
+      to.top, refused)
+  end
+  if s.trans_a then
+    pack_columns(s, run, a, o.A, s.m, refused)
+  else
+    pack_rows(s, run, a, o.A, "a", s.m, refused)
+  end
+  if s.trans_b then
+    pack_rows(s, run, b, o.B, "b", s.n, refused)
+  else
+    pack_columns(s, run, b, o.B, s.n, refused)
+  end
+  return s.packed
 end
 
 local function ffma_defines(p, s)
@@ -280,13 +315,13 @@ local function ffma_defines(p, s)
     V = v, BM = t.bm, BN = t.bn, BK = t.bk, WM = t.wm, WN = t.wn,
     LM = t.lm, STAGES = t.stages, SPREAD = t.spread,
     RASTER = t.raster or RASTER,
-    VB = vector(v, s.n, s.ldb),
-    VC = vector(v, s.n, splits > 1 and s.n or s.ldc),
+    VB = vector(v, s.n, s, "b"), VC = vector_c(v, s, splits),
   }
 end
 
 -- nv_ffma after nv_fp16x3, for operands that the latter has refused.
 local function stand_by(s, _, o, run)
+  s, o = place.straighten(s, o, run)
   local p = {tile = "auto", split = 1}
   local t = choose(FFMA[s.type], s, p)
   local size = 32 * warps(t)
@@ -311,14 +346,14 @@ return {
       local t, splits = choose(DMMA[s.type], s, p)
       return {
         BM = t.bm, BN = t.bn, WM = t.wm, WN = t.wn, STAGES = t.stages,
-        RASTER = t.raster or RASTER, VA = vector(2, s.k, s.lda),
-        VB = vector(2, s.n, s.ldb),
-        VC = vector(2, s.n, splits > 1 and s.n or s.ldc),
+        RASTER = t.raster or RASTER, VA = vector(2, s.k, s, "a"),
+        VB = vector(2, s.n, s, "b"), VC = vector_c(2, s, splits),
       }
     end,
   }, DMMA, 90),
   {
-    name = "nv_fp16x3", file = "nv_fp16x3.cl",
+    name = "nv_fp16x3", file = "nv_fp16x3.cl", places = "one",
+    trans = {a = "any", b = "any"},
     lesson = "float as two halves each: three products on the tensor cores",
     defines = function()
       return {STAGES = 2, RASTER = RASTER}
@@ -348,9 +383,8 @@ return {
       local t, splits = choose(TF32[s.type], s, p)
       return {
         BM = t.bm, BN = t.bn, WM = t.wm, WN = t.wn, STAGES = t.stages,
-        RASTER = t.raster or RASTER, VA = vector(4, s.k, s.lda),
-        VB = vector(4, s.n, s.ldb),
-        VC = vector(2, s.n, splits > 1 and s.n or s.ldc),
+        RASTER = t.raster or RASTER, VA = vector(4, s.k, s, "a"),
+        VB = vector(4, s.n, s, "b"), VC = vector_c(2, s, splits),
       }
     end,
   }, TF32, 80),

@@ -2,7 +2,7 @@
 -- An array of rung tables, from the plain kernel to the fastest ones.
 -- SPDX-License-Identifier: MIT
 
-local cl = require "cl"
+local place = require "clshell.gemm_place"
 
 local INT_MAX = 0x7fffffff
 
@@ -45,22 +45,6 @@ local function two_tiles(s, p)
   return 2 * p.tile * p.tile * s.esize
 end
 
--- Device memory for an operand changed by `prepare`.
-local function scratch(s, rows, cols)
-  return cl.buffer(s.type, {rows, cols}, nil, {context = s.context})
-end
-
--- Side of the tile of transpose_b.cl; 8 x 8 runs on every device.
-local TURN = 8
-
-local function transpose_b(s, _, o, run)
-  local BT = scratch(s, s.n, s.k)
-  run("transpose_b.cl", "transpose_b", {REAL = s.type, TILE = TURN},
-      {roundup(s.n, TURN), roundup(s.k, TURN)}, {TURN, TURN},
-      s.k, s.n, o.B, o.B.ld, BT, BT.ld)
-  return {B = BT}
-end
-
 -- X with both sides rounded up to `multiple`, the new cells zero; X itself
 -- where nothing is to be added. With `keep` false the content is not copied.
 local function padded(s, run, X, rows, cols, multiple, keep)
@@ -68,7 +52,7 @@ local function padded(s, run, X, rows, cols, multiple, keep)
   if prows == rows and pcols == cols then
     return X
   end
-  local Y = scratch(s, prows, pcols)
+  local Y = place.scratch(s, prows, pcols, X)
   if keep then
     run("pad.cl", "pad", {REAL = s.type},
         {roundup(pcols, 16), roundup(prows, 4)}, {16, 4},
@@ -156,32 +140,35 @@ end
 -- Steps along a panel that one work-item of pack.cl takes.
 local PACK_STEPS = 256
 
+-- Panels of `side` rows of A, or columns of B: of which pack_a takes the
+-- rows of what is stored, pack_b the columns.
 local function pack_operands(s, p, o, run)
   local nr = p.nv * vector_width(s, p)
-  local function pack(kernel, X, rows, cols, length, panels, side)
-    local P = scratch(s, panels, length * side)
-    run("pack.cl", kernel,
-        {REAL = s.type, MR = p.mr, NR = nr, KB = PACK_STEPS},
-        {groups(length, PACK_STEPS), panels}, {1, 1},
-        rows, cols, X, X.ld, P, P.ld)
+  local function pack(X, lines, side, by_rows)
+    local panels = groups(lines, side)
+    local P = place.scratch(s, panels, s.k * side, X)
+    run("pack.cl", by_rows and "pack_a" or "pack_b",
+        {REAL = s.type, MR = side, NR = side, KB = PACK_STEPS},
+        {groups(s.k, PACK_STEPS), panels}, {1, 1},
+        by_rows and lines or s.k, by_rows and s.k or lines, X, X.ld, P, P.ld)
     return P
   end
   return {
-    A = pack("pack_a", o.A, s.m, s.k, s.k, groups(s.m, p.mr), p.mr),
-    B = pack("pack_b", o.B, s.k, s.n, s.k, groups(s.n, nr), nr),
+    A = pack(o.A, s.m, p.mr, not s.trans_a),
+    B = pack(o.B, s.n, nr, s.trans_b),
   }
 end
 
 return {
   {
-    name = "naive_global", file = "naive_global.cl",
+    name = "naive_global", file = "naive_global.cl", places = "batch",
     lesson = "one work-item per output, the sum kept in global memory",
     params = {lx, ly},
     defines = no_defines,
     range = range_columns_first,
   },
   {
-    name = "naive", file = "naive.cl",
+    name = "naive", file = "naive.cl", places = "batch",
     lesson = "the sum in a private variable; the mapping decides coalescing",
     params = {
       {
@@ -202,15 +189,15 @@ return {
     end,
   },
   {
-    name = "transposed_b", file = "transposed_b.cl",
+    name = "transposed_b", file = "transposed_b.cl", places = "batch",
     lesson = "B transposed: both operands along rows, good for a CPU only",
     params = {lx, ly},
     defines = no_defines,
     range = range_columns_first,
-    prepare = transpose_b,
+    trans = {b = true},
   },
   {
-    name = "tiled", file = "tiled.cl",
+    name = "tiled", file = "tiled.cl", places = "batch",
     lesson = "tiles in local memory: each element fetched once per group",
     params = {
       tile,
@@ -230,11 +217,12 @@ return {
   },
   {
     name = "tiled_transposed_b", file = "tiled_transposed_b.cl",
+    places = "batch",
     lesson = "transposed B through tiles: coalesced again on a GPU",
     params = {tile},
     range = range_tiles,
     local_bytes = two_tiles,
-    prepare = transpose_b,
+    trans = {b = true},
   },
   {
     name = "tiled_constant", file = "tiled_constant.cl",
@@ -245,7 +233,7 @@ return {
     accepts = fits_constant,
   },
   {
-    name = "tiled_padded", file = "tiled_padded.cl",
+    name = "tiled_padded", file = "tiled_padded.cl", places = "batch",
     lesson = "local rows one element longer: no bank conflicts",
     params = {
       tile,
@@ -260,7 +248,7 @@ return {
     end,
   },
   {
-    name = "tiled_swizzled", file = "tiled_swizzled.cl",
+    name = "tiled_swizzled", file = "tiled_swizzled.cl", places = "batch",
     lesson = "columns permuted in each local row: no conflicts, no padding",
     params = {
       tile,
@@ -276,7 +264,7 @@ return {
     local_bytes = two_tiles,
   },
   {
-    name = "tiled_float4", file = "tiled_float4.cl",
+    name = "tiled_float4", file = "tiled_float4.cl", places = "batch",
     lesson = "float4 loads and stores, four outputs per work-item",
     params = {tile},
     range = function(s, p)
@@ -288,7 +276,7 @@ return {
     end,
   },
   {
-    name = "register", file = "register.cl",
+    name = "register", file = "register.cl", places = "batch",
     lesson = "an rm x rn block per work-item: few local reads per operation",
     params = {
       {
@@ -322,7 +310,7 @@ return {
     accepts = register_accepts,
   },
   {
-    name = "simd", file = "simd.cl",
+    name = "simd", file = "simd.cl", places = "batch",
     lesson = "packed panels and explicit vectors, no barriers: for CPUs",
     params = {
       {
@@ -358,5 +346,6 @@ return {
     end,
     accepts = simd_accepts,
     prepare = pack_operands,
+    trans = {a = "any", b = "any"},
   },
 }

@@ -26,7 +26,9 @@ end
 
 local function nested_shape(t)
   if type(t[1]) == "table" then
-    return {#t, #t[1]}
+    local inner = nested_shape(t[1])
+    return type(inner) == "table" and {#t, table.unpack(inner)}
+      or {#t, inner}
   end
   return #t
 end

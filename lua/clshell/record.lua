@@ -144,12 +144,14 @@ function M.describe_rung(r, family, rung, p)
 end
 
 function M.describe_shape(r, family, s)
-  r.shape, r.type, r.title = sizes(s), s.type, family.spec.title(s)
+  local spec = family.spec
+  r.shape, r.type, r.title = (spec.sizes or sizes)(s), s.type, spec.title(s)
 end
 
 -- What a result says of a plan: local size, defines, build options.
 function M.describe_plan(r, plan)
-  local rung, p, s = plan.rung, plan.params, plan.shape
+  local rung, p = plan.rung, plan.params
+  local s = plan.own_shape or plan.shape
   local _, size = rung.range(s, p)
   r["local"] = target.local_text(size)
   r.defines = rungs.defines(rung, p, s)

@@ -15,6 +15,7 @@ local FIELDS = {
   local_bytes = "function", accepts = "function", args = "function",
   prepare = "function", finish = "function", flop = "function",
   bytes = "function", input_roundoff = "number", guarded = "boolean",
+  places = "string", trans = "table",
 }
 local NAMES = {}
 for name in pairs(FIELDS) do
@@ -177,6 +178,7 @@ function M.defines(rung, p, s)
     end
   end
   defines.REAL = defines.REAL or s.type
+  defines.PLACED = s.placed and 1 or nil
   return defines
 end
 

@@ -58,22 +58,62 @@ function M.poison(b)
   b:fill(0 / 0)
 end
 
+-- The Buffers that the result of an operation consists of.
+local function pieces(operation, output)
+  return operation.pieces and operation:pieces() or {output}
+end
+
+--- verify.restore(operation, output, before)
+--- Writes to the output what it has to hold before a run: an Array, or one
+--- for each of its pieces.
+function M.restore(operation, output, before)
+  local list = type(before) == "table" and before or {before}
+  for i, piece in ipairs(pieces(operation, output)) do
+    piece:write(list[i])
+  end
+end
+
 --- verify.run(operation, output, truth [, before]) -> result
 --- Runs an operation once and compares: `output` is the Buffer that it
 --- writes, poisoned with NaN first (or set to the Array `before`, where it is
 --- read as well); `truth(array)` returns error, bound, what was compared and
---- the place of the error. The result: {ok, err, bound, mode, row, col,
---- event}.
+--- the place of the error. Where operation.pieces(operation) is a list of
+--- Buffers, `before` and what truth gets are lists as well. The result: {ok,
+--- err, bound, mode, row, col, event}.
 function M.run(operation, output, truth, before)
-  M.poison(output)
+  local list, host = pieces(operation, output), {}
+  for _, piece in ipairs(list) do
+    M.poison(piece)
+  end
   if before then
-    output:write(before)
+    M.restore(operation, output, before)
   end
   local event = operation:run():wait()
-  local host <close> = output:read()
-  local result = M.judge(host, truth)
+  for i, piece in ipairs(list) do
+    host[i] = piece:read()
+  end
+  local result = M.judge(operation.pieces and host or host[1], truth)
+  for _, array in ipairs(host) do
+    array:close()
+  end
   result.event = event
   return result
+end
+
+--- verify.all(truths) -> function(list)
+--- The truth of several results: that of the one which is furthest off.
+function M.all(truths)
+  return function(results)
+    local worst
+    for i, truth in ipairs(truths) do
+      local verdict = table.pack(truth(results[i]))
+      local off = verdict[1] / verdict[2]
+      if not worst or off > worst.off or off ~= off then
+        worst, verdict.off = verdict, off
+      end
+    end
+    return table.unpack(worst, 1, worst.n)
+  end
 end
 
 -- What `truth` says of a host result.
