@@ -3,7 +3,7 @@
 -- fastest, in float and double, beside the CPU's own libraries.
 -- SPDX-License-Identifier: MIT
 
-local report = require "clshell.report"
+local output = require "clshell.output"
 local script = require "clshell.script"
 
 local parser = script.parser("bench_gemm.lua",
@@ -14,7 +14,9 @@ parser:argument("shape", "N or MxNxK; 256 and 512 on a CPU, 1024 to 8192 on "
 parser:option("-t --type", "float, double, or both", "both")
   :choices{"float", "double", "both"}
 parser:option("-k --kernel", "only this rung; may be repeated"):count("*")
+output.options(parser)
 local args = script.parse(parser)
+local out <close> = output.open(parser, args)
 
 local device = cl.device()
 local shapes = args.shape
@@ -38,28 +40,23 @@ end
 local function ladder(m, n, k, type)
   local operands = {A = matrix.random(m, k, {type = type, seed = 1}),
     B = matrix.random(k, n, {type = type, seed = 2})}
-  local rows, base = {}, nil
-  local progress <close> = script.progress(#names + 1)
-  progress:step("peaks")
   local peak = peaks()["fma_" .. type]
+  local part <close> = out:part{steps = #names, peak = peak,
+    title = ("\nGEMM %dx%dx%d %s, of a measured peak of %s"):format(m, n, k,
+      type, peak and ("%.4g GFLOPS"):format(peak / 1e9) or "unknown"),
+    columns = {"kernel", "config", "local", "ms", "gflops", "peak",
+      "speedup", "err", "note"}}
   for _, name in ipairs(names) do
-    progress:step(name)
-    local r = gemm.bench(name, nil, operands)
-    base = base or name == "naive" and r or nil
-    rows[#rows + 1] = r
+    part:step(name)
+    local r = part:add(gemm.bench(name, nil, operands))
+    part.base = part.base or name == "naive" and r or nil
   end
-  progress:done()
-  report.relate(rows, {peak = peak, base = base})
-  print(("\nGEMM %dx%dx%d %s, of a measured peak of %s"):format(m, n, k, type,
-    peak and ("%.4g GFLOPS"):format(peak / 1e9) or "unknown"))
-  report(rows, {"kernel", "config", "local", "ms", "gflops", "peak",
-    "speedup", "err", "note"})
 end
 
-script.heading "The GEMM ladder"
+out:heading "The GEMM ladder"
 for _, type in ipairs(types) do
   if type == "double" and not device:has "cl_khr_fp64" then
-    print("\ndouble: " .. device.name .. " has no cl_khr_fp64")
+    out:say("\ndouble: " .. device.name .. " has no cl_khr_fp64")
   else
     for _, s in ipairs(shapes) do
       ladder(s[1], s[2], s[3], type)

@@ -4,15 +4,17 @@
 -- launch_cost was built (make test builds it), by the bare OpenCL calls.
 -- SPDX-License-Identifier: MIT
 
-local bench = require "clshell.bench"
+local output = require "clshell.output"
 local script = require "clshell.script"
 
 local parser = script.parser("bench_launch.lua",
-  "Microseconds per launch: setting three arguments and enqueueing.",
+  "The time of a launch: setting three arguments and enqueueing.",
   "Rounds from Lua and from C take turns, so that both see the same machine.")
 parser:option("-n --launches", "per round", "2000"):convert(script.size)
 parser:option("-r --rounds", "rounds", "9"):convert(script.size)
+output.options(parser)
 local args = script.parse(parser)
+local out <close> = output.open(parser, args)
 
 local device = cl.device()
 local kernel = cl.kernel [[
@@ -22,6 +24,7 @@ local kernel = cl.kernel [[
 local x, y = cl.buffer("float", 1024), cl.buffer("float", 1024)
 local launch, queue = kernel:range(1, 1), cl.context().queue
 
+-- Seconds of a launch in a round.
 local function from_lua()
   queue:finish()
   local begin = cl.now()
@@ -30,29 +33,33 @@ local function from_lua()
   end
   local spent = cl.now() - begin
   queue:finish()
-  return spent / args.launches * 1e6
+  return spent / args.launches
 end
 
--- One round of the C program; nil where it is not there or fails.
+-- The same of the C program; nil where it is not there or fails.
 local program = cl.home .. "/build/tests/launch_cost"
 local function from_c()
   local pipe <close> = io.popen(("%s 1 %d %s 2>/dev/null"):format(program,
     args.launches, device.type))
-  return pipe and tonumber(pipe:read("a"))
+  local us = pipe and tonumber(pipe:read("a"))
+  return us and us * 1e-6
 end
 
+out:heading "Launches with three arguments"
+local part <close> = out:part{steps = args.rounds, columns = {
+  {key = "name", title = "launch"}, "time", "spread", "n", "note"}}
 from_lua()
-local lua, c = {}, {}
+local lua, c, more = {}, {}, {}
 for i = 1, args.rounds do
-  c[i] = from_c()
-  lua[i] = from_lua()
+  part:step(("round %d"):format(i))
+  c[i], lua[i] = from_c(), from_lua()
+  more[i] = c[i] and lua[i] - c[i]
 end
-script.heading "Launches with three arguments"
-print(("  from Lua   %7.3f us (median of %d rounds of %d)"):format(
-  bench.median(lua), #lua, args.launches))
+part:add(bench.of("from Lua", lua))
 if #c == args.rounds then
-  print(("  from C     %7.3f us"):format(bench.median(c)))
-  print(("  difference %7.3f us"):format(bench.median(lua) - bench.median(c)))
+  part:add(bench.of("from C", c))
+  part.rows[1].note = ("%.3f us more than from C"):format(
+    bench.median(more) * 1e6)
 else
-  print("  from C     not measured: no " .. program)
+  part.rows[1].note = "from C: not measured, there is no " .. program
 end

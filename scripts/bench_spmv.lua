@@ -3,7 +3,7 @@
 -- Poisson matrices of a 2-D and a 3-D grid, a banded one, and your own.
 -- SPDX-License-Identifier: MIT
 
-local report = require "clshell.report"
+local output = require "clshell.output"
 local script = require "clshell.script"
 
 local parser = script.parser("bench_spmv.lua",
@@ -15,7 +15,9 @@ parser:option("-r --rows", "rows of the built-in matrices, about; 1m on a "
   .. "CPU, 16m on a GPU"):convert(script.size)
 parser:option("-t --type", "float or double", "float")
   :choices{"float", "double"}
+output.options(parser)
 local args = script.parse(parser)
+local out <close> = output.open(parser, args)
 
 local device = cl.device()
 local rows = args.rows or (device.type == "cpu" and 2^20 or 2^24)
@@ -50,31 +52,30 @@ local function measure(title, make)
   S = S or M:to_csr()
   local x = matrix.random(S.cols, 1, {type = args.type, seed = 3})
   local vector = cl.buffer(args.type, S.cols, x:read():reshape(S.cols))
-  local list, ladder = {}, spmv.kernels()
-  local progress <close> = script.progress(#ladder + 1)
+  local ladder = spmv.kernels()
+  local part <close> = out:part{steps = #ladder + 1, by = "gbs",
+    peak = peaks().copy,
+    title = ("\n%s, %s: %d entries%s"):format(title, args.type, S.nnz,
+      reason and "\nDIA: " .. reason or ""),
+    columns = {"kernel", "local", "ms", "gflops", "gbs",
+      {key = "percent", title = "% copy", format = "%.1f"}, "speedup", "err",
+      "note"}}
+  local function row(name, form)
+    part:step(name)
+    local r = part:add(spmv.bench(name, nil, {M = form, x = vector}))
+    part.base = part.base or r
+    return r
+  end
   for _, k in ipairs(ladder) do
-    progress:step(k.name)
     local form = k.rung.format == "csr" and S or M
     if form then
-      list[#list + 1] = spmv.bench(k.name, nil, {M = form, x = vector})
+      row(k.name, form)
     end
   end
-  local host = spmv.bench("plain_c", nil, {M = S, x = vector})
-  host.label = "plain_c (CSR)"
-  list[#list + 1] = host
-  progress:step("peaks")
-  report.relate(list, {by = "gbs", peak = peaks().copy, base = list[1]})
-  progress:done()
-  print(("\n%s, %s: %d entries"):format(title, args.type, S.nnz))
-  if reason then
-    print("DIA: " .. reason)
-  end
-  report(list, {"kernel", "local", "ms", "gflops", "gbs",
-    {key = "percent", title = "% copy", format = "%.1f"}, "speedup", "err",
-    "note"})
+  row("plain_c", S).label = "plain_c (CSR)"
 end
 
-script.heading(("SpMV; copy bandwidth %.4g GB/s"):format(
+out:heading(("SpMV; copy bandwidth %.4g GB/s"):format(
   peaks().copy / 1e9))
 for _, entry in ipairs(matrices) do
   measure(entry[1], entry[2])

@@ -4,7 +4,7 @@
 -- swizzled rows and float4 loads, beside the plain kernel and the CPU.
 -- SPDX-License-Identifier: MIT
 
-local report = require "clshell.report"
+local output = require "clshell.output"
 local script = require "clshell.script"
 
 local parser = script.parser("bench_tiles.lua",
@@ -15,7 +15,9 @@ parser:argument("N", "size; 512 on a CPU, 4096 on a GPU if left out")
 parser:option("-t --type", "float or double", "float")
   :choices{"float", "double"}
 parser:option("--seed", "of the random matrices", "1"):convert(tonumber)
+output.options(parser)
 local args = script.parse(parser)
+local out <close> = output.open(parser, args)
 
 local device = cl.device()
 local n = args.N or (device.type == "cpu" and 512 or 4096)
@@ -28,34 +30,28 @@ local variants = {
 }
 local tiles = {4, 8, 16, 32}
 
-script.heading(("GEMM %dx%dx%d %s"):format(n, n, n, args.type))
-local progress <close> = script.progress(4 + #variants * #tiles)
-progress:step("peaks")
+out:heading(("GEMM %dx%dx%d %s"):format(n, n, n, args.type))
 local peak = peaks()["fma_" .. args.type]
-
-local rows = {}
-local function row(name, params)
-  progress:step(name)
-  local r = gemm.bench(name, params, {A = A, B = B})
-  rows[#rows + 1] = r
-  return r
-end
-
-local naive = row "naive"
-for _, v in ipairs(variants) do
-  for _, tile in ipairs(tiles) do
-    row(v[1], {tile = tile, edge = v.edge}).label = v.edge
-      and v[1] .. " " .. v.edge or v[1]
+do
+  local part <close> = out:part{steps = 3 + #variants * #tiles, peak = peak,
+    columns = {"kernel", "tile", "local", "ms", "gflops", "gbs", "peak",
+      "speedup", "err", "note"}}
+  local function row(name, params)
+    part:step(name)
+    return part:add(gemm.bench(name, params, {A = A, B = B}))
   end
-end
-row "plain_c"
-row "openblas"
-progress:done()
 
-report.relate(rows, {peak = peak, base = naive})
-report(rows, {"kernel", "tile", "local", "ms", "gflops", "gbs", "peak",
-  "speedup", "err", "note"})
-print(([[
+  part.base = row "naive"
+  for _, v in ipairs(variants) do
+    for _, tile in ipairs(tiles) do
+      row(v[1], {tile = tile, edge = v.edge}).label = v.edge
+        and v[1] .. " " .. v.edge or v[1]
+    end
+  end
+  row "plain_c"
+  row "openblas"
+end
+out:say(([[
 
 ms: median on the device's clock. GFLOPS: 2 N^3 / time. GB/s: A, B and C
 moved once. %% peak: of %s, measured here. speed-up: over naive.

@@ -4,7 +4,7 @@
 -- driver allocated for it (host = true), and mapping in place of a copy.
 -- SPDX-License-Identifier: MIT
 
-local bench = require "clshell.bench"
+local output = require "clshell.output"
 local report = require "clshell.report"
 local script = require "clshell.script"
 
@@ -12,78 +12,70 @@ local parser = script.parser("bench_transfer.lua",
   "Bandwidth of transfers between host and device, by the host's clock.")
 parser:argument("MiB", "sizes; 1, 16 and 64 if left out"):args("*")
   :convert(script.size)
+output.options(parser)
 local args = script.parse(parser)
+local out <close> = output.open(parser, args)
 local sizes = #args.MiB > 0 and args.MiB or {1, 16, 64}
+
+local device = cl.device()
 
 local function number(x)
   return report.number(x)
 end
 
--- Seconds by the host's clock, and the event's share; median of many.
-local function time(f)
-  local walls, events, begin = {}, {}, cl.now()
-  f()
-  repeat
-    local t = cl.now()
-    local event = f()
-    walls[#walls + 1] = cl.now() - t
-    events[#events + 1] = event.ms
-  until #walls >= 5 and cl.now() - begin > 0.3
-  return bench.median(walls), bench.median(events) / 1e3
-end
-
-local rows = {}
-local function row(name, mib, f)
-  local wall, event = time(f)
-  rows[#rows + 1] = {name = name, mib = mib, wall = wall * 1e3,
-    event = event * 1e3, gbs = mib * 2^20 / wall / 1e9}
-  return wall
-end
-
-local device = cl.device()
-
-local function measure(mib)
-  local n = mib << 18
+-- Rows of one size; bytes per second up and down by the host's clock.
+local function measure(part, mib)
+  local n, bytes = mib << 18, mib << 20
   local host <close> = cl.array("float", n):random(1)
   local back <close> = cl.array("float", n)
   local plain <close> = cl.buffer("float", n, 0)
   local pinned <close> = cl.buffer("float", n, 0, {host = true})
-  local to = row("write", mib, function() return plain:write(host) end)
-  local from = row("read", mib, function()
+  local function row(name, f, note)
+    part:step(name)
+    local r = part:add(bench(f, {name = name, bytes = bytes, roof = false,
+      effort = "quick"}))
+    r.title = mib .. " MiB"
+    r.rate = r.wall and bytes / r.wall / 1e9
+    if note then
+      r.rate, r.gbs, r.note = nil, nil, note
+    end
+    return r.wall and bytes / r.wall
+  end
+  local up = row("write", function() return plain:write(host) end)
+  local down = row("read", function()
     return select(2, plain:read(back))
   end)
-  row("write, host = true", mib, function() return pinned:write(host) end)
-  row("read, host = true", mib, function()
+  row("write, host = true", function() return pinned:write(host) end)
+  row("read, host = true", function()
     return select(2, pinned:read(back))
   end)
-  row("map, unmap", mib, function()
+  row("map, unmap", function()
     return pinned:unmap(pinned:map("read"))
-  end)
-  if device.host_unified_memory then
-    rows[#rows].gbs, rows[#rows].note = nil, "nothing is copied"
-  end
+  end, device.host_unified_memory and "nothing is copied" or nil)
   assert(back:equal(host), "what came back is not what went")
-  return mib * 2^20 / to, mib * 2^20 / from
+  return up, down
 end
 
-script.heading "Transfers"
+out:heading "Transfers"
 local up, down
-for _, mib in ipairs(sizes) do
-  up, down = measure(mib)
+do
+  local part <close> = out:part{steps = 5 * #sizes, by = "gbs", columns = {
+    {key = "name", title = "transfer"},
+    {key = "title", title = "size", align = "right"},
+    {key = "wall_ms", title = "ms", format = number},
+    {key = "ms", title = "event ms", format = number},
+    {key = "rate", title = "GB/s", format = number}, "note"}}
+  for _, mib in ipairs(sizes) do
+    up, down = measure(part, mib)
+  end
 end
-report(rows, {
-  {key = "name", title = "transfer"}, {key = "mib", title = "MiB",
-    align = "right"}, {key = "wall", title = "ms", format = number},
-  {key = "event", title = "event ms", format = number},
-  {key = "gbs", title = "GB/s", format = number}, "note",
-})
 
 -- 2 n^3 / rate seconds for a product, 8 n^2 / up + 4 n^2 / down to move it.
 local n = device.type == "cpu" and 512 or 4096
 local A, B = matrix.random(n), matrix.random(n, n, {seed = 2})
 local r = gemm.bench(gemm.plan(A, B).rung.name, nil, {A = A, B = B})
-if r.gflops then
-  print(([[
+if r.gflops and up and down then
+  out:say(([[
 
 A float product of N = %d takes %.4g ms (%s, %.4g GFLOPS),
 sending A and B and fetching C %.4g ms. From N = %d on the product

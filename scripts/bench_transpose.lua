@@ -3,7 +3,7 @@
 -- order in which memory is read and written.
 -- SPDX-License-Identifier: MIT
 
-local report = require "clshell.report"
+local output = require "clshell.output"
 local script = require "clshell.script"
 
 local parser = script.parser("bench_transpose.lua",
@@ -12,7 +12,9 @@ parser:argument("shape", "N or MxN; 2048 on a CPU, 8192 on a GPU if left out")
   :args("*"):convert(script.shape)
 parser:option("-t --type", "float, double or both", "both")
   :choices{"float", "double", "both"}
+output.options(parser)
 local args = script.parse(parser)
+local out <close> = output.open(parser, args)
 
 local device = cl.device()
 local shapes = args.shape
@@ -23,27 +25,28 @@ local types = args.type == "both" and {"float", "double"} or {args.type}
 
 local function ladder(m, n, type)
   local A = matrix.random(m, n, {type = type, seed = 1})
-  local rows, kernels = {}, transpose.kernels()
-  local progress <close> = script.progress(#kernels + 2)
-  for i, k in ipairs(kernels) do
-    progress:step(k.name)
-    rows[i] = transpose.bench(k.name, nil, {A = A})
+  local names = {}
+  for i, k in ipairs(transpose.kernels()) do
+    names[i] = k.name
   end
-  progress:step("plain_c")
-  rows[#rows + 1] = transpose.bench("plain_c", nil, {A = A})
-  progress:step("peaks")
-  report.relate(rows, {by = "gbs", peak = peaks().copy, base = rows[1]})
-  progress:done()
-  print(("\ntranspose %dx%d %s"):format(m, n, type))
-  report(rows, {"kernel", "config", "local", "ms", "gbs",
-    {key = "percent", title = "% copy", format = "%.1f"}, "speedup", "note"})
+  names[#names + 1] = "plain_c"
+  local part <close> = out:part{steps = #names, by = "gbs",
+    peak = peaks().copy, title = ("\ntranspose %dx%d %s"):format(m, n, type),
+    columns = {"kernel", "config", "local", "ms", "gbs",
+      {key = "percent", title = "% copy", format = "%.1f"}, "speedup",
+      "note"}}
+  for _, name in ipairs(names) do
+    part:step(name)
+    local r = part:add(transpose.bench(name, nil, {A = A}))
+    part.base = part.base or r
+  end
 end
 
-script.heading(("Transpose; copy bandwidth %.4g GB/s"):format(
+out:heading(("Transpose; copy bandwidth %.4g GB/s"):format(
   peaks().copy / 1e9))
 for _, type in ipairs(types) do
   if type == "double" and not device:has "cl_khr_fp64" then
-    print("\ndouble: " .. device.name .. " has no cl_khr_fp64")
+    out:say("\ndouble: " .. device.name .. " has no cl_khr_fp64")
   else
     for _, s in ipairs(shapes) do
       ladder(s[1], s[2] or s[1], type)

@@ -5,14 +5,16 @@
 -- was loaded once serves R sums. No host code is compiled.
 -- SPDX-License-Identifier: MIT
 
-local report = require "clshell.report"
+local output = require "clshell.output"
 local script = require "clshell.script"
 
 local parser = script.parser("register_blocking.lua",
   "Defines a GEMM rung in a script and compares it with the ladder.")
 parser:argument("N", "size; 384 on a CPU, 2048 on a GPU if left out")
   :args("?"):convert(script.size)
+output.options(parser)
 local args = script.parse(parser)
+local out <close> = output.open(parser, args)
 
 gemm.define{
   name = "column_block",
@@ -57,14 +59,19 @@ kernel void column_block(int M, int N, int K, REAL alpha,
 local device = cl.device()
 local n = args.N or (device.type == "cpu" and 384 or 2048)
 local operands = {A = matrix.random(n, n), B = matrix.random(n, n, {seed = 2})}
-local rows = {gemm.bench("naive", nil, operands)}
-for _, r in ipairs{1, 2, 4, 8} do
-  rows[#rows + 1] = gemm.bench("column_block", {r = r}, operands)
+out:heading(("GEMM %dx%dx%d float"):format(n, n, n))
+do
+  local part <close> = out:part{steps = 6, peak = peaks().fma_float,
+    columns = {"kernel", "config", "ms", "gflops", "peak", "speedup", "err",
+      "note"}}
+  local function row(name, params)
+    part:step(name)
+    return part:add(gemm.bench(name, params, operands))
+  end
+  part.base = row "naive"
+  for _, r in ipairs{1, 2, 4, 8} do
+    row("column_block", {r = r})
+  end
+  row "tiled_float4"
 end
-rows[#rows + 1] = gemm.bench("tiled_float4", nil, operands)
-
-report.relate(rows, {peak = peaks().fma_float, base = rows[1]})
-script.heading(("GEMM %dx%dx%d float"):format(n, n, n))
-report(rows, {"kernel", "config", "ms", "gflops", "peak", "speedup", "err",
-  "note"})
-print('\nhelp "gemm.column_block" now prints its lesson and parameters.')
+out:say '\nhelp "gemm.column_block" now prints its lesson and parameters.'

@@ -3,8 +3,13 @@
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 local cl = require "cl"
+local json = require "clshell.json"
 
 local device = t.device()
+local build = os.getenv "CLSHELL_BUILD" or "build"
+if build:sub(1, 1) ~= "/" then
+  build = cl.home .. "/" .. build
+end
 local here = cl.home
 
 -- Runs a script; standard output, standard error and the exit code.
@@ -40,7 +45,9 @@ local small = {
 
 for name, case in pairs(small) do
   t.test(name .. ": a small run", function()
-    local out, err, code = run(script(name) .. " " .. case[1])
+    local path = name ~= "hello" and name ~= "devices" and t.tmp("o.json")
+    local out, err, code = run(("%s %s %s"):format(script(name), case[1],
+      path and "--tag here -o " .. path or ""))
     t.eq(code, 0, err)
     for i = 2, #case do
       t.ok(out:find(case[i], 1, true), ("no '%s' in:\n%s"):format(case[i],
@@ -50,6 +57,11 @@ for name, case in pairs(small) do
       t.ok(utf8.len(line) <= 80, "wider than 80 columns: " .. line)
     end
     t.ok(not out:find("WRONG", 1, true), out)
+    if path then
+      local f <close> = assert(io.open(path))
+      local list = json.decode(f:read("a")).results
+      t.ok(#list >= 1 and list[1].name and list[1].tag == "here", name)
+    end
   end)
   if name ~= "hello" then
     t.test(name .. ": --help, and an option that is not there", function()
@@ -62,6 +74,84 @@ for name, case in pairs(small) do
     end)
   end
 end
+
+t.test("results for a program are all that is printed", function()
+  local command = script "bench_transpose" .. " 40 -t float --format "
+  for _, format in ipairs{"csv", "json", "ndjson", "md", "t4"} do
+    local out, err, code = run(command .. format)
+    t.eq(code, 0, err)
+    t.ok(not out:find("Transpose;", 1, true), out)
+    if format == "json" or format == "t4" then
+      t.ok(#json.decode(out).results > 2, out)
+    else
+      t.ok(out:find("float4", 1, true), out)
+    end
+  end
+end)
+
+t.test("results in a file, beside the tables", function()
+  local command = script "bench_transpose" .. " 40 -t float -o "
+  for _, suffix in ipairs{"json", "csv", "md", "html"} do
+    local path = t.tmp("results." .. suffix)
+    local out, err, code = run(command .. path)
+    t.eq(code, 0, err)
+    t.ok(out:find("% copy", 1, true) and out:find("results in " .. path, 1,
+      true), out)
+    local f <close> = assert(io.open(path))
+    t.ok(f:read("a"):find("float4", 1, true), suffix)
+  end
+  local _, err, code = run(command .. "/no/such/folder/a.csv")
+  t.eq(code, 2)
+  t.ok(err:find("cannot write the results: /no/such/folder/a.csv", 1, true))
+  _, err, code = run(command .. t.tmp("results.xyz"))
+  t.eq(code, 2)
+  t.ok(err:find("--format", 1, true), err)
+  if io.open("/dev/full", "w") then
+    local out
+    out, err, code = run(command .. "/dev/full --format csv")
+    t.ok(out:find("% copy", 1, true), "the table is there all the same")
+    t.eq(code, 1)
+    t.ok(err:find("No space", 1, true), err)
+  end
+end)
+
+t.test("the run store, the tag and colour", function()
+  local path = t.tmp("runs.db")
+  local command = script "bench_transpose" .. " 40 -t float --store "
+  local out, err, code = run(command .. path .. " --tag blue --color always")
+  t.eq(code, 0, err)
+  t.ok(out:find("\27[1m*", 1, true), "the best row is marked")
+  out = run("history --tag blue --store " .. path)
+  t.ok(out:find("transpose.float4", 1, true), out)
+  out = run(command .. path .. " --color never")
+  t.ok(not out:find("\27", 1, true))
+  local file = t.tmp("file")
+  local f <close> = assert(io.open(file, "w"))
+  f:write("no store"):flush()
+  out, err, code = run(command .. file)
+  t.eq({out, code}, {"", 2})
+  t.ok(err:find(file, 1, true) and err:find("no SQLite file", 1, true), err)
+  out, err, code = run(script "bench_tiles" .. " 40 --color some")
+  t.eq({out, code}, {"", 2}, err)
+end)
+
+t.test("Ctrl-C prints what was measured, and ends the script", function()
+  local path = t.tmp("partial.csv")
+  local conversation = t.tmp("conversation")
+  do
+    local f <close> = assert(io.open(conversation, "w"))
+    -- the first progress line comes when a step ends, half a second on
+    f:write("expect /\nsend \\x03\nexpect naive_global\n",
+      "expect interrupted!\nexit 130\n")
+  end
+  local pipe <close> = assert(io.popen(("COLUMNS=80 %s/tests/pty -t 60 %s %s "
+    .. "-t float 600 -o %s <%s 2>&1"):format(build, t.exe,
+    script "bench_gemm", path, conversation)))
+  local said = pipe:read("a")
+  t.ok(pipe:close(), said)
+  local f <close> = assert(io.open(path))
+  t.ok(f:read("a"):find("naive_global", 1, true))
+end)
 
 t.test("sizes that are none", function()
   for _, size in ipairs{"0", "-3", "1.5", "x", "999999999999999"} do

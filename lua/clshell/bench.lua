@@ -382,6 +382,23 @@ function M.rung(family, name, params, operands, opts)
     operands = operands}, own, limits)
 end
 
+--- bench.of(name, samples [, opts]) -> result
+--- The result of samples that were taken elsewhere, in seconds by the host's
+--- clock: summed up and kept like any other. Options: flop, bytes, type, tag.
+function M.of(name, samples, opts)
+  opts = opts or {}
+  cl.options(opts, {"flop", "bytes", "type", "tag"}, "bench.of")
+  local r = record.new(name, cl.context(), opts)
+  r.timer, r.batch, r.mode, r.type = "wall", 1, "hot", opts.type
+  r.samples, r.walls, r.discarded = samples, samples, 0
+  r.sums, r.spans, r.mains = {}, {}, {}
+  r.flop, r.bytes = opts.flop, opts.bytes
+  protocol.summarise({calibration = {}}, r)
+  record.rate(r)
+  keep(r)
+  return r
+end
+
 --- bench.calibration([context]) -> table
 --- What the timers of a device are worth; see calibrate.
 function M.calibration(context)

@@ -9,7 +9,7 @@ local style = require "clshell.style"
 
 local M = {}
 
-local GAP = "  "
+local GAPS = {"  ", " "} -- between columns; the second where it is narrow
 local NARROWEST = 16 -- of a wrapped column; below that it goes under its row
 
 local function width_of(s)
@@ -187,27 +187,29 @@ local function layout(column, rows)
 end
 
 -- Width of the columns side by side, wrapped ones as narrow as can be.
-local function total(columns)
-  local sum = -#GAP
+local function total(columns, gap)
+  local sum = -#gap
   for _, c in ipairs(columns) do
-    sum = sum + #GAP + (c.wrap and math.min(c.width, NARROWEST) or c.width)
+    sum = sum + #gap + (c.wrap and math.min(c.width, NARROWEST) or c.width)
   end
   return sum
 end
 
--- Makes the columns fit: wrapped ones go under their rows, then those with
--- the highest `drop` are left out. Returns what stays beside, what goes
--- below, the titles of what is left out and the width that would do.
+-- Makes the columns fit: wrapped ones go under their rows, then the gaps
+-- shrink, then those with the highest `drop` are left out. Returns what stays
+-- beside, what goes below, the gap, the titles of what is left out and the
+-- width that would do.
 local function fit(columns, width)
   local beside, below, out = {table.unpack(columns)}, {}, {}
   for i = #beside, 1, -1 do
     local c = beside[i]
-    if c.below or c.wrap and total(beside) > width then
+    if c.below or c.wrap and total(beside, GAPS[1]) > width then
       table.insert(below, 1, table.remove(beside, i))
     end
   end
-  local enough = total(beside)
-  while total(beside) > width do
+  local gap = total(beside, GAPS[1]) > width and GAPS[2] or GAPS[1]
+  local enough = total(beside, gap)
+  while total(beside, gap) > width do
     local worst
     for i, c in ipairs(beside) do
       if c.drop and (not worst or c.drop > beside[worst].drop) then
@@ -219,7 +221,10 @@ local function fit(columns, width)
     end
     out[#out + 1] = table.remove(beside, worst).title
   end
-  local spare = width - total(beside)
+  if #out > 0 and total(beside, GAPS[1]) <= width then
+    gap = GAPS[1]
+  end
+  local spare = width - total(beside, gap)
   for _, c in ipairs(beside) do
     if c.wrap then
       local least = math.min(c.width, NARROWEST)
@@ -227,7 +232,7 @@ local function fit(columns, width)
       c.width, spare = least + more, spare - more
     end
   end
-  return beside, below, out, enough
+  return beside, below, gap, out, enough
 end
 
 --- report.wrap(s, width) -> list of lines
@@ -248,7 +253,7 @@ function M.wrap(s, width)
 end
 
 -- The lines of one row of the table.
-local function row_lines(beside, below, i, width)
+local function row_lines(beside, below, i, width, gap)
   local parts, height = {}, 1
   for j, c in ipairs(beside) do
     parts[j] = c.wrap and M.wrap(c.cells[i], c.width) or {c.cells[i]}
@@ -260,7 +265,7 @@ local function row_lines(beside, below, i, width)
     for j, c in ipairs(beside) do
       words[j] = pad(parts[j][k] or "", c.width, c.right)
     end
-    lines[k] = table.concat(words, GAP):gsub(" +$", "")
+    lines[k] = table.concat(words, gap):gsub(" +$", "")
   end
   for _, c in ipairs(below) do
     if c.cells[i] ~= "" then
@@ -281,13 +286,12 @@ function M.width()
   return math.max(20, width)
 end
 
--- A narrow column in front, with a star for the row that is best.
-local function marks(rows, best)
-  local cells = {}
-  for i in ipairs(rows) do
-    cells[i] = i == best and "*" or ""
+-- Puts a star before the row that is best, in the first column.
+local function mark(column, best)
+  for i, s in ipairs(column.cells) do
+    column.cells[i] = (i == best and "* " or "  ") .. s
   end
-  return {cells = cells, title = "", width = 1}
+  column.title, column.width = "  " .. column.title, column.width + 2
 end
 
 --- report.format(rows, columns [, opts]) -> string
@@ -305,21 +309,24 @@ function M.format(rows, columns, opts)
   opts = opts or {}
   local width = opts.width or M.width()
   local best = opts.best and fields.best(rows, opts.best)
-  local laid = {best and marks(rows, best)}
+  local laid = {}
   for _, column in ipairs(columns) do
     local c = layout(column, rows)
     if not c.empty then
       laid[#laid + 1] = c
     end
   end
-  local beside, below, out, enough = fit(laid, width)
+  if best and laid[1] then
+    mark(laid[1], best)
+  end
+  local beside, below, gap, out, enough = fit(laid, width)
   local titles, lines = {}, {}
   for j, c in ipairs(beside) do
     titles[j] = pad(c.title, c.width, c.right)
   end
-  lines[1] = table.concat(titles, GAP):gsub(" +$", "")
+  lines[1] = table.concat(titles, gap):gsub(" +$", "")
   for i in ipairs(rows) do
-    for _, line in ipairs(row_lines(beside, below, i, width)) do
+    for _, line in ipairs(row_lines(beside, below, i, width, gap)) do
       lines[#lines + 1] = style.paint(line, "bold", opts.color and i == best)
     end
   end

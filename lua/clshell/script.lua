@@ -72,13 +72,6 @@ function M.gemm_shape(text)
   return sizes, message
 end
 
---- script.heading(text)
---- Prints what was measured and on which device; long device names stand on
---- a line of their own.
-function M.heading(text)
-  print(("%s\non %s\n"):format(text, cl.device().name))
-end
-
 local Progress = {}
 Progress.__index = Progress
 

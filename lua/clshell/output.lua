@@ -1,0 +1,167 @@
+-- output.lua - where the results of a script go: tables for people as they
+-- come; all results, for another program, at the end or when Ctrl-C comes
+-- SPDX-License-Identifier: MIT
+
+local bench = require "clshell.bench"
+local cl = require "cl"
+local export = require "clshell.export"
+local record = require "clshell.record"
+local report = require "clshell.report"
+local script = require "clshell.script"
+local store = require "clshell.store"
+local style = require "clshell.style"
+
+local M = {}
+local Output, Part = {}, {}
+Output.__index, Part.__index = Output, Part
+
+--- output.options(parser)
+--- Adds the options that all scripts share which measure: --format, --output,
+--- --store, --tag, --color.
+function M.options(parser)
+  parser:option("--format", "print the results as csv, json, ndjson, md or "
+    .. "t4 in place of tables"):argname("FORMAT")
+    :choices(export.formats)
+  parser:option("-o --output", "write the results to a file as well: .csv, "
+    .. ".json, .ndjson, .md, .html, or as --format says"):argname("FILE")
+  parser:option("--store", "the run store to keep them in, or none")
+    :argname("FILE")
+  parser:option("--tag", "of the runs in the store"):argname("NAME")
+  parser:option("--color", "always, never or auto", "auto")
+    :choices{"always", "never", "auto"}
+end
+
+-- The format of a file by its name, nil where that does not tell.
+local function format_of(path)
+  local suffix = path:lower():match("%.(%w+)$")
+  for _, name in ipairs{"html", table.unpack(export.formats)} do
+    if suffix == name then
+      return name
+    end
+  end
+end
+
+-- Sees that the file can be written before anything is measured. Returns
+-- its format.
+local function check_file(parser, args)
+  local format = args.format or format_of(args.output)
+  if not format then
+    parser:error(("'%s': its format is told by --format, or by .csv, .json, "
+      .. ".ndjson, .md, .t4 or .html"):format(args.output))
+  end
+  local file, message = io.open(args.output, "ab")
+  if not file then
+    parser:error("cannot write the results: " .. message)
+  end
+  file:close()
+  return format
+end
+
+--- output.open(parser, args) -> out
+--- What takes the results of a script whose parser has output.options, and
+--- arguments args: local out <close> = output.open(parser, args). An output
+--- file or a store that cannot be written ends the script with 2 before
+--- anything is measured.
+function M.open(parser, args)
+  local format = args.format
+  style.use(args.color)
+  record.tag = args.tag
+  if args.output then
+    format = check_file(parser, args)
+  end
+  if args.store then
+    store.use(args.store)
+    local opened, reason = store.default()
+    if not opened and args.store ~= "none" then
+      parser:error(("--store %s: %s"):format(args.store, reason))
+    end
+  end
+  return setmetatable({results = {}, format = format, file = args.output,
+    people = not format or args.output ~= nil}, Output)
+end
+
+--- out:say(text)
+--- Prints a text for people: nothing where standard output is for a program.
+function Output:say(words)
+  if self.people then
+    print(words)
+  end
+end
+
+--- out:heading(text)
+--- Prints what is measured and on which device; long device names stand on a
+--- line of their own.
+function Output:heading(words)
+  self:say(("%s\non %s\n"):format(words, cl.device().name))
+end
+
+--- out:part{title=, columns=, steps=, by=, peak=, base=} -> part
+--- A table to come: part:step(label) announces a step of so many on stderr,
+--- part:add(result) takes a row. It is printed when the part is closed, by
+--- local part <close> = out:part{...}, after Ctrl-C and errors too. The rows
+--- are related to `peak` and `base` (see report.relate), which may be set as
+--- fields later; the best by `by` ("gflops") is marked.
+function Output:part(opts)
+  cl.options(opts, {"title", "columns", "steps", "by", "peak", "base"},
+    "out:part")
+  return setmetatable({out = self, rows = {}, title = opts.title,
+    columns = opts.columns, by = opts.by or "gflops", peak = opts.peak,
+    base = opts.base, progress = script.progress(opts.steps or 1)}, Part)
+end
+
+--- part:step(label)
+--- Says on stderr, where that is a terminal, what is under way.
+function Part:step(label)
+  self.progress:step(label)
+end
+
+--- part:add(result) -> result
+--- Takes the result of a bench as the next row.
+function Part:add(r)
+  self.rows[#self.rows + 1] = r
+  self.out.results[#self.out.results + 1] = r
+  return r
+end
+
+local function show(part, e)
+  part.progress:done()
+  if bench.interrupted(e) and type(e) == "table" and e.record
+      and e.record.median then
+    part:add(e.record)
+    e.record, e.hint = nil, nil
+  end
+  if #part.rows == 0 then
+    return
+  end
+  report.relate(part.rows, {by = part.by, peak = part.peak,
+    base = part.base})
+  if part.title then
+    part.out:say(part.title)
+  end
+  part.out:say(report.format(part.rows, part.columns, {best = part.by,
+    color = style.color(1)}))
+end
+
+function Part:__close(e)
+  cl.undisturbed(show, self, e)
+end
+
+-- The results for a program: to the file, else to standard output.
+local function write(out)
+  if not out.format or #out.results == 0 then
+    return
+  elseif out.format == "html" then
+    require("clshell.html").write(out.results, out.file)
+  else
+    export.write(out.results, out.format, out.file)
+  end
+  if out.file then
+    out:say(("\n%d results in %s"):format(#out.results, out.file))
+  end
+end
+
+function Output:__close()
+  cl.undisturbed(write, self)
+end
+
+return M
