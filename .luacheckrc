@@ -4,6 +4,6 @@ std = "lua54"
 max_line_length = 79
 read_globals = {
   "cl", "matrix", "dia", "csr", "gemm", "spmv", "transpose", "bench", "peaks",
-  "report", "help", "compare", "roofline", "calibrate", "history", "best",
-  "prune", "results",
+  "report", "help", "compare", "roofline", "lesson", "calibrate",
+  "history", "best", "prune", "results",
 }

@@ -277,6 +277,13 @@ t.test("mistakes are told", function()
     "cannot write", "/nonexistent/x.svg")
 end)
 
+t.test("a roof for local memory, where its peak is known", function()
+  local chart = plot.roofline(records.ladder(), {peaks = {fma_float = 137e9,
+    copy = 20e9, cache = 90e9, ["local"] = 60e9}})
+  t.ok(chart:text{width = 80}:find("local memory 60.0 GB/s", 1, true))
+  t.ok(chart:svg():find("local memory 60.0 GB/s", 1, true))
+end)
+
 t.test("SVG without gnuplot is well formed and takes any text", function()
   for _, chart in ipairs{line(), ladder(), roofline()} do
     well_formed(chart:svg())

@@ -9,9 +9,9 @@ local text = require "clshell.text"
 local M = {}
 
 local MODULES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose", "bench",
-  "peak", "compare", "roofline", "calibrate", "runs", "results", "plot",
-  "export", "html", "stats", "report", "script", "help"}
-local OTHERS = {"family", "verify", "npy", "mtx"}
+  "peak", "compare", "roofline", "lesson", "calibrate", "runs", "results",
+  "plot", "export", "html", "stats", "report", "script", "help"}
+local OTHERS = {"family", "verify", "npy", "mtx", "traffic", "occupancy"}
 local FAMILIES = {gemm = true, spmv = true, transpose = true}
 
 local function read(path)

@@ -14,6 +14,7 @@ local names = {
   help = require "clshell.help",
   compare = require "clshell.compare",
   roofline = require "clshell.roofline",
+  lesson = require "clshell.lesson",
   calibrate = require "clshell.calibrate",
 }
 

@@ -217,7 +217,8 @@ end
 local TYPES = {"float", "double", "half"}
 
 -- The roofs of a table of peaks: its compute roofs for the types in use, the
--- fastest way to memory, and the cache, which hot operands are read from.
+-- fastest way to memory, the cache, which hot operands are read from, and
+-- local memory.
 local function roofs_of(peaks, rows)
   local used = {}
   for _, r in ipairs(rows) do
@@ -238,7 +239,11 @@ local function roofs_of(peaks, rows)
   end
   roofs.memory[1] = best
   if best and peaks.cache then
-    roofs.memory[2] = {name = "cache", value = peaks.cache}
+    table.insert(roofs.memory, {name = "cache", value = peaks.cache})
+  end
+  if best and peaks["local"] then
+    table.insert(roofs.memory, {name = "local memory",
+      value = peaks["local"]})
   end
   return roofs
 end

@@ -15,7 +15,7 @@ local FIELDS = {
   local_bytes = "function", accepts = "function", args = "function",
   prepare = "function", finish = "function", flop = "function",
   bytes = "function", input_roundoff = "number", guarded = "boolean",
-  places = "string", trans = "table",
+  places = "string", trans = "table", traffic = "function",
 }
 local NAMES = {}
 for name in pairs(FIELDS) do
