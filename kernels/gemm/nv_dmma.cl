@@ -17,8 +17,9 @@
 **
 ** M, N, K     rows of C, columns of C, length of the sums; each >= 1
 ** alpha, beta scalars; beta == 0 means that C is not read
-** A  in       M x K, row-major, row i begins at A + i * lda, lda >= K
-** B  in       K x N, row-major, ldb >= N
+** A  in       M x K, row-major, row i begins at A + i * lda, lda >= K;
+**             with TRANS_A its transpose, K x M, lda >= M
+** B  in       K x N, row-major, ldb >= N; with TRANS_B N x K, ldb >= K
 ** C  in, out  M x N, row-major, ldc >= N; with several splits a stack of
 **             such matrices, one for the partial sums of each
 ** depth       length of the sums in one split, K or more for a single one
@@ -27,10 +28,12 @@
 **          WG = 32 (BM / WM) (BN / WN), tiles = (M / BM) (N / BN), each
 **          rounded up
 ** Local memory: STAGES * 8 (BM + BN) doubles
-** Defines: BM, BN, WM, WN, STAGES, RASTER, VA, VB, VC; PLACED, see place.cl
+** Defines: BM, BN, WM, WN, STAGES, RASTER, VA, VB, VC, TRANS_A,
+**          TRANS_B; PLACED, see place.cl
 ** Assumes: NVIDIA, compute capability 9.0 or more; where VA = 2, base and
-**          rows of A lie at multiples of 16 bytes and K and depth are even,
-**          the same with N for VB and B, VC and C; C overlaps neither A nor B
+**          rows of A lie at multiples of 16 bytes and their length and depth
+**          are even, the same for VB and B, VC and C; C overlaps neither A
+**          nor B
 **
 ** Lesson: the tensor cores do twice what the double units do, and an
 ** instruction that multiplies 16 x 4 x 8 needs few loads: a warp tile of
@@ -78,6 +81,13 @@
 #define VC 1 /* elements of C in a store: 1 or 2 */
 #endif
 
+#ifndef TRANS_A
+#define TRANS_A 0 /* 1: A is handed over transposed */
+#endif
+#ifndef TRANS_B
+#define TRANS_B 0 /* 1: B is handed over transposed */
+#endif
+
 #include "place.cl"
 
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -87,15 +97,15 @@
 #define WG (32 * (BM / WM) * (BN / WN))
 #define A_STAGE (BM * BK) /* elements of a stage */
 #define B_STAGE (BK * BN)
-#define A_COPIES (A_STAGE / VA / WG) /* copies of a work-item per stage */
-#define B_COPIES (B_STAGE / VB / WG)
 #define TM (WM / 16) /* instructions of a warp for one step */
 #define TN (WN / 8)
 
 #if BM % WM || BN % WN || WM % 16 || WN % 16
 #error "a warp tile is made of 16 x 16 blocks, a work-group of warp tiles"
 #endif
-#if BM % (WG / BK) || BN % 16 || WG % BN || B_STAGE % (2 * WG)
+#if A_STAGE % (2 * WG) || B_STAGE % (2 * WG) || \
+  (TRANS_A ? WG * VA % BM : BM * BK % (WG * VA)) || \
+  (TRANS_B ? BN * BK % (WG * VB) : WG * VB % BN)
 #error "the work-items must share the copies of a stage evenly"
 #endif
 
@@ -158,50 +168,77 @@ void gemm(int M, int N, int K, double alpha,
   int left = min((long)depth, (long)K - (long)first);
   const int stages = (left + BK - 1) / BK;
 
-  /* What this work-item copies: of A VA elements at k = a_k of the rows
-  ** a_row, a_row + AROWS and so on, of B VB elements at column b_col of rows
-  ** b_k, b_k + BROWS and so on. Rows of A and columns of B beyond the edge,
-  ** which only feed outputs beyond the edge, are replaced by the first. */
-#define AROWS (WG * VA / BK)
-#define BROWS (WG * VB / BN)
-  const uint a_k = id % (BK / VA) * VA, a_row = id / (BK / VA);
-  const uint b_col = id % (BN / VB) * VB, b_k = id / (BN / VB);
-  global const double *a_from[A_COPIES];
-  #pragma unroll
-  for (int i = 0; i < A_COPIES; i++) {
-    const int row = row0 + a_row + i * AROWS;
-    a_from[i] = A + (row < M ? row : 0) * (size_t)lda + first + a_k;
+  /* What this work-item copies of an operand x whose memory runs along k:
+  ** v elements at k = x_k of `lines` (rows of A, columns of B) x_line,
+  ** x_line + WG v / BK and so on; of one that runs across: v elements from
+  ** line x_line on at k = x_k, x_k + WG v / size and so on. Lines beyond the
+  ** edge only feed outputs beyond it and are replaced by the first. */
+#define BEGIN_ALONG(x, X, ld, size, line0, lines, v)                       \
+  const uint x##_k = id % (BK / v) * v, x##_line = id / (BK / v);          \
+  global const double *x##_from[size * BK / v / WG];                       \
+  _Pragma("unroll")                                                        \
+  for (int i_ = 0; i_ < size * BK / v / WG; i_++) {                        \
+    const int line_ = line0 + x##_line + i_ * (WG * v / BK);               \
+    x##_from[i_]                                                           \
+      = X + (line_ < lines ? line_ : 0) * (size_t)ld + first + x##_k;      \
   }
-  global const double *b_from = B + (first + b_k) * ldb
-    + (col0 + (int)b_col < N ? col0 + b_col : 0);
-  const size_t b_next = (size_t)ldb * BROWS;
+#define BEGIN_ACROSS(x, X, ld, size, line0, lines, v)                      \
+  const uint x##_line = id % (size / v) * v, x##_k = id / (size / v);      \
+  global const double *x##_from = X + (first + x##_k) * ld                 \
+    + (line0 + (int)x##_line < lines ? line0 + x##_line : 0);              \
+  const size_t x##_next = (size_t)ld * (WG * v / size);
+#if TRANS_A
+  BEGIN_ACROSS(a, A, lda, BM, row0, M, VA)
+#else
+  BEGIN_ALONG(a, A, lda, BM, row0, M, VA)
+#endif
+#if TRANS_B
+  BEGIN_ALONG(b, B, ldb, BN, col0, N, VB)
+#else
+  BEGIN_ACROSS(b, B, ldb, BN, col0, N, VB)
+#endif
 
-/* Where element k of row r of A, element n of row k of B lie in a stage */
-#define A_CELL(r, k) ((r) * BK + ((k) ^ ((r) >> 1 & 1) << 2))
-#define B_CELL(k, n) ((k) * BN + ((n) ^ ((k) & 3) << 2))
+/* Where element k of a line lies in a stage that runs along k, or across */
+#define ALONG(line, k) ((line) * BK + ((k) ^ ((line) >> 1 & 1) << 2))
+#define ACROSS(line, k, size) ((k) * size + ((line) ^ ((k) & 3) << 2))
 #define ADDRESS(p) ((uint)(size_t)(p))
 
+/* Starts the copies of an operand's stage at `to`; zeros where k is K or
+** more. */
+#define COPY_ALONG(x, to, size, v, copy)                                   \
+  _Pragma("unroll")                                                        \
+  for (int i_ = 0; i_ < size * BK / v / WG; i_++) {                        \
+    copy(ADDRESS(to + ALONG(x##_line + i_ * (WG * v / BK), x##_k)),        \
+         x##_from[i_], (int)x##_k < left);                                 \
+    x##_from[i_] += BK;                                                    \
+  }
+#define COPY_ACROSS(x, to, size, v, copy)                                  \
+  _Pragma("unroll")                                                        \
+  for (int i_ = 0; i_ < size * BK / v / WG; i_++) {                        \
+    const uint k_ = x##_k + i_ * (WG * v / size);                          \
+    copy(ADDRESS(to + ACROSS(x##_line, k_, size)), x##_from,               \
+         (int)k_ < left);                                                  \
+    x##_from += x##_next;                                                  \
+  }
+#if TRANS_A
+#define COPY_A(to) COPY_ACROSS(a, to, BM, VA, COPYA)
+#else
+#define COPY_A(to) COPY_ALONG(a, to, BM, VA, COPYA)
+#endif
+#if TRANS_B
+#define COPY_B(to) COPY_ALONG(b, to, BN, VB, COPYB)
+#else
+#define COPY_B(to) COPY_ACROSS(b, to, BN, VB, COPYB)
+#endif
+
   uint slot_to = 0;
-/* Starts the copies of a stage; where k is K or more zeros are written. */
-#define COPY_STAGE()                                                      \
-  do {                                                                    \
-    _Pragma("unroll")                                                     \
-    for (int i_ = 0; i_ < A_COPIES; i_++) {                               \
-      const uint r_ = a_row + i_ * AROWS;                                 \
-      COPYA(ADDRESS(As + slot_to * A_STAGE + A_CELL(r_, a_k)),            \
-            a_from[i_], (int)a_k < left);                                 \
-      a_from[i_] += BK;                                                   \
-    }                                                                     \
-    _Pragma("unroll")                                                     \
-    for (int i_ = 0; i_ < B_COPIES; i_++) {                               \
-      const uint k_ = b_k + i_ * BROWS;                                   \
-      COPYB(ADDRESS(Bs + slot_to * B_STAGE + B_CELL(k_, b_col)), b_from,  \
-            (int)k_ < left);                                              \
-      b_from += b_next;                                                   \
-    }                                                                     \
-    COMMIT();                                                             \
-    left -= BK;                                                           \
-    slot_to = slot_to == STAGES - 1 ? 0 : slot_to + 1;                    \
+#define COPY_STAGE()                                      \
+  do {                                                    \
+    COPY_A(As + slot_to * A_STAGE)                        \
+    COPY_B(Bs + slot_to * B_STAGE)                        \
+    COMMIT();                                             \
+    left -= BK;                                           \
+    slot_to = slot_to == STAGES - 1 ? 0 : slot_to + 1;    \
   } while (0)
 
   #pragma unroll
@@ -222,26 +259,38 @@ void gemm(int M, int N, int K, double alpha,
     }
   }
 
+/* Element k of line `base + offset` of a stage, offset constant and a
+** multiple of 8: the cells of a lane differ by constants but for what the
+** exchange of blocks makes of one bit. */
+#define GET_ALONG(from, base, offset, k) \
+  ((from) + ALONG(base, k))[(offset) * BK]
+#define GET_ACROSS(from, base, offset, k, size) \
+  ((from) + ACROSS((base) + (offset) % 16, k, size))[(offset) / 16 * 16]
+#if TRANS_A
+#define GET_A(offset, k) \
+  GET_ACROSS(As + slot * A_STAGE, warp_m + g, offset, k, BM)
+#else
+#define GET_A(offset, k) GET_ALONG(As + slot * A_STAGE, warp_m + g, offset, k)
+#endif
+#if TRANS_B
+#define GET_B(offset, k) GET_ALONG(Bs + slot * B_STAGE, warp_n + g, offset, k)
+#else
+#define GET_B(offset, k) \
+  GET_ACROSS(Bs + slot * B_STAGE, warp_n + g, offset, k, BN)
+#endif
+
   uint slot = 0;
-/* Fragments of step s (0, 1) of the stage at slot into a[s], b[s]. The cells
-** of a lane differ by constants but for what the exchange of blocks makes of
-** two bits, which is all that is computed here. */
-#define FRAGMENTS(s)                                                      \
-  do {                                                                    \
-    local const double *a_ = As + slot * A_STAGE                          \
-      + A_CELL(warp_m + g, (s) * MK + t);                                 \
-    local const double *b0_ = Bs + slot * B_STAGE                         \
-      + B_CELL((s) * MK + t, warp_n + g);                                 \
-    local const double *b1_ = Bs + slot * B_STAGE                         \
-      + B_CELL((s) * MK + t, warp_n + g + 8);                             \
-    _Pragma("unroll")                                                     \
-    for (int i_ = 0; i_ < TM; i_++) {                                     \
-      a[s][i_][0] = a_[i_ * 16 * BK];                                     \
-      a[s][i_][1] = a_[(i_ * 16 + 8) * BK];                               \
-    }                                                                     \
-    _Pragma("unroll")                                                     \
-    for (int j_ = 0; j_ < TN; j_++)                                       \
-      b[s][j_] = (j_ % 2 ? b1_ : b0_)[j_ / 2 * 16];                       \
+/* Fragments of step s (0, 1) of the stage at slot into a[s], b[s] */
+#define FRAGMENTS(s)                                      \
+  do {                                                    \
+    _Pragma("unroll")                                     \
+    for (int i_ = 0; i_ < TM; i_++) {                     \
+      a[s][i_][0] = GET_A(i_ * 16, (s) * MK + t);         \
+      a[s][i_][1] = GET_A(i_ * 16 + 8, (s) * MK + t);     \
+    }                                                     \
+    _Pragma("unroll")                                     \
+    for (int j_ = 0; j_ < TN; j_++)                       \
+      b[s][j_] = GET_B(j_ * 8, (s) * MK + t);             \
   } while (0)
 
   WAIT(STAGES - 2);

@@ -25,8 +25,9 @@
 **
 ** M, N, K     rows of C, columns of C, length of the sums; each >= 1
 ** alpha, beta scalars; beta == 0 means that C is not read
-** A  in       M x K, row-major, row i begins at A + i * lda, lda >= K
-** B  in       K x N, row-major, ldb >= N
+** A  in       M x K, row-major, row i begins at A + i * lda, lda >= K;
+**             with TRANS_A its transpose, K x M, lda >= M
+** B  in       K x N, row-major, ldb >= N; with TRANS_B N x K, ldb >= K
 ** C  in, out  M x N, row-major, ldc >= N; with several splits a stack of
 **             such matrices, one for the partial sums of each
 ** depth       length of the sums in one split, K or more for a single one
@@ -35,12 +36,13 @@
 ** NDRange: global = (tiles of C * WG, splits), local = (WG, 1),
 **          WG = 32 (BM / WM) (BN / WN), tiles = (M / BM) (N / BN), each
 **          rounded up
-** Local memory: STAGES BK (BM + V + BN) elements
-** Defines: REAL, V, BM, BN, BK, WM, WN, LM, STAGES, SPREAD, RASTER, VB, VC,
-**          STANDBY; PLACED, see place.cl
+** Local memory: STAGES BK (BM + BN) elements, BM and BN with V more if turned
+** Defines: REAL, V, BM, BN, BK, WM, WN, LM, STAGES, SPREAD, RASTER, VA, VB,
+**          VC, TRANS_A, TRANS_B, STANDBY; PLACED, see place.cl
 ** Assumes: NVIDIA, compute capability 8.0 or more; where VB > 1, base and
 **          rows of B lie at multiples of VB elements and N is one, the same
-**          for VC and C; C overlaps neither A nor B
+**          for VC and C, and for VA, A transposed and M; VB = 1 with TRANS_B;
+**          C overlaps neither A nor B
 **
 ** Lesson: what is left once registers hold the block. One warp instruction
 ** is issued per cycle and quarter of a multiprocessor, so every instruction
@@ -53,7 +55,8 @@
 **   without anyone waiting; it also fills with zeros beyond the edge.
 ** - Rows of A are turned into columns by copying elements one at a time.
 **   Local columns are V longer, which spreads 8 steps of k x 4 rows, what
-**   one warp copies, over all banks.
+**   one warp copies, over all banks. A transposed B is turned the same way,
+**   a transposed A need not be: it is copied as B otherwise is.
 ** - The operands of step k + 1 are read while step k is multiplied.
 ** - reqd_work_group_size tells the compiler that it may use 255 registers:
 **   128 sums, 48 operands, the rest for addresses.
@@ -97,6 +100,9 @@
 #ifndef RASTER
 #define RASTER 8 /* rows of tiles worked off together */
 #endif
+#ifndef VA
+#define VA 1 /* elements of a transposed A in a copy: 1 or V */
+#endif
 #ifndef VB
 #define VB 1 /* elements of B in a copy: 1 or V, which is 16 bytes */
 #endif
@@ -104,10 +110,16 @@
 #define VC 1 /* elements of C in a store: 1 or V */
 #endif
 
+#ifndef TRANS_A
+#define TRANS_A 0 /* 1: A is handed over transposed */
+#endif
+#ifndef TRANS_B
+#define TRANS_B 0 /* 1: B is handed over transposed */
+#endif
+
 #include "place.cl"
 
-/* STANDBY, if defined: the kernel runs only where another one, whose method
-** does not suit the operands, has left word. */
+/* STANDBY, if defined: the kernel runs only where another one has left word. */
 
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -117,18 +129,23 @@
 #define TM (WM / LM) /* outputs of a work-item */
 #define TN (WN / LN)
 #define WG (32 * (BM / WM) * (BN / WN))
-#define LDA_S (BM + V)       /* length of a local column of A */
-#define A_STAGE (BK * LDA_S) /* elements of a stage */
-#define B_STAGE (BK * BN)
-#define A_COPIES (BM * BK / WG) /* copies of a work-item per stage */
+#define LDA_S (BM + (TRANS_A ? 0 : V)) /* length of a local column of A */
+#define LDB_S (BN + (TRANS_B ? V : 0)) /* length of a local row of B */
+#define A_STAGE (BK * LDA_S)           /* elements of a stage */
+#define B_STAGE (BK * LDB_S)
+#define A_COPIES (BM / VA * BK / WG) /* copies of a work-item per stage */
 #define B_COPIES (BN / VB * BK / WG)
 #define AT_ONCE ((A_COPIES + B_COPIES + SPREAD - 1) / SPREAD)
 
 #if BM % WM || BN % WN || WM % (LM * V) || WN % (LN * V)
 #error "a warp tile is made of LM V x LN V blocks, a work-group of warps"
 #endif
-#if BM * BK % WG || BN / VB * BK % WG || BK % 8 || WG % (BN / VB)
+#if BM / VA * BK % WG || BN / VB * BK % WG || BK % 8
 #error "the work-items must share the copies of a stage evenly"
+#endif
+#if TRANS_A && WG % (BM / VA) || !TRANS_B && WG % (BN / VB) || \
+  !TRANS_A && VA > 1 || TRANS_B && VB > 1
+#error "whole rows of what is not turned, single elements of what is"
 #endif
 
 /* Row and column of output (i, j) of a lane, counted within the warp tile */
@@ -150,11 +167,11 @@
 #else
 #define COPY1(to, from, on) COPY("ca", 8, to, from, on)
 #endif
-#if VB > 1
-#define COPYB(to, from, on) COPY("cg", 16, to, from, on)
-#else
-#define COPYB(to, from, on) COPY1(to, from, on)
-#endif
+#define COPYV(v, to, from, on)      \
+  if ((v) > 1)                      \
+    COPY("cg", 16, to, from, on);   \
+  else                              \
+    COPY1(to, from, on)
 
 /* Closes a group of copies; waits until at most n groups are on their way. */
 #define COMMIT() __asm__ volatile("cp.async.commit_group;" ::: "memory")
@@ -203,51 +220,86 @@ void gemm(int M, int N, int K, REAL alpha,
   int left = min((long)depth, (long)K - (long)first);
   const int steps = (left + BK - 1) / BK;
 
-  /* What this work-item copies: of A one element of row a_row, a_row + WG/8
-  ** and so on at k = a_k, of B VB elements of row b_k, b_k + BROWS and so on
-  ** at column b_col. Rows of A and columns of B beyond the edge, which only
-  ** feed outputs beyond the edge, are replaced by the first ones. */
-#define AROWS (WG / 8)
-#define BROWS (WG / (BN / VB))
-  const uint a_k = id % 8, a_row = id / 8;
-  const uint b_k = id / (BN / VB), b_col = id % (BN / VB) * VB;
-  global const REAL *a_from[A_COPIES / (BK / 8)];
-  #pragma unroll
-  for (int i = 0; i < A_COPIES / (BK / 8); i++) {
-    const int row = row0 + a_row + i * AROWS;
-    a_from[i] = A + (row < M ? row : 0) * (size_t)lda + first + a_k;
+  /* What this work-item copies of an operand x whose memory runs along k:
+  ** one element of `lines` (rows of A, columns of B) x_line, x_line + WG/8
+  ** and so on at k = x_k; of one that runs across: `v` elements from x_line
+  ** on of x_k, x_k + WG * v / size and so on. Lines beyond the edge, which
+  ** only feed outputs beyond the edge, are replaced by the first. */
+#define BEGIN_ALONG(x, X, ld, size, line0, lines)                          \
+  const uint x##_k = id % 8, x##_line = id / 8;                            \
+  global const REAL *x##_from[size / (WG / 8)];                            \
+  _Pragma("unroll")                                                        \
+  for (int i_ = 0; i_ < size / (WG / 8); i_++) {                           \
+    const int line_ = line0 + x##_line + i_ * (WG / 8);                    \
+    x##_from[i_]                                                           \
+      = X + (line_ < lines ? line_ : 0) * (size_t)ld + first + x##_k;      \
   }
-  global const REAL *b_from = B + (first + b_k) * ldb
-    + (col0 + (int)b_col < N ? col0 + b_col : 0);
-  const size_t b_next = (size_t)ldb * BROWS;
-  const uint a_to = ADDRESS(As) + (a_k * LDA_S + a_row) * (uint)sizeof(REAL);
-  const uint b_to = ADDRESS(Bs) + (b_k * BN + b_col) * (uint)sizeof(REAL);
+#define BEGIN_ACROSS(x, X, ld, size, line0, lines, v)                      \
+  const uint x##_k = id / (size / v), x##_line = id % (size / v) * v;      \
+  global const REAL *x##_from = X + (first + x##_k) * ld                   \
+    + (line0 + (int)x##_line < lines ? line0 + x##_line : 0);              \
+  const size_t x##_next = (size_t)ld * (WG * v / size);
+#if TRANS_A
+  BEGIN_ACROSS(a, A, lda, BM, row0, M, VA)
+#else
+  BEGIN_ALONG(a, A, lda, BM, row0, M)
+#endif
+#if TRANS_B
+  BEGIN_ALONG(b, B, ldb, BN, col0, N)
+#else
+  BEGIN_ACROSS(b, B, ldb, BN, col0, N, VB)
+#endif
+  const uint a_to = ADDRESS(As) + (a_k * LDA_S + a_line) * (uint)sizeof(REAL);
+  const uint b_to = ADDRESS(Bs) + (b_k * LDB_S + b_line) * (uint)sizeof(REAL);
 
-/* Copy i of a stage, i constant; where k is K or more zeros are written. */
-#define COPY_STAGE(i)                                                     \
-  do {                                                                    \
-    if ((i) < A_COPIES)                                                   \
-      COPY1(a_to + (slot_to * A_STAGE + (i) % (BK / 8) * 8 * LDA_S        \
-                    + (i) / (BK / 8) * AROWS) * (uint)sizeof(REAL),       \
-            a_from[(i) / (BK / 8) % (A_COPIES / (BK / 8))]                \
-              + (i) % (BK / 8) * 8,                                       \
-            (int)a_k + (i) % (BK / 8) * 8 < left);                        \
-    else if ((i) < A_COPIES + B_COPIES) {                                 \
-      COPYB(b_to + (slot_to * B_STAGE + ((i) - A_COPIES) * BROWS * BN)    \
-                     * (uint)sizeof(REAL),                                \
-            b_from, (int)b_k + ((i) - A_COPIES) * BROWS < left);          \
-      b_from += b_next;                                                   \
-    }                                                                     \
+/* Copy i of an operand's stage, i constant; where k is K or more zeros are
+** written. */
+#define COPY_ALONG(x, i, stage, ld_s)                                      \
+  COPY1(x##_to + (slot_to * stage + (i) % (BK / 8) * 8 * ld_s              \
+                  + (i) / (BK / 8) * (WG / 8)) * (uint)sizeof(REAL),       \
+        x##_from[(i) / (BK / 8)] + (i) % (BK / 8) * 8,                     \
+        (int)x##_k + (i) % (BK / 8) * 8 < left)
+#define COPY_ACROSS(x, i, stage, ld_s, size, v)                            \
+  do {                                                                     \
+    COPYV(v, x##_to + (slot_to * stage + (i) * (WG * v / size) * ld_s)     \
+                        * (uint)sizeof(REAL),                              \
+          x##_from, (int)x##_k + (i) * (WG * v / size) < left);            \
+    x##_from += x##_next;                                                  \
   } while (0)
-/* After the last copy of a stage: on to the next one */
-#define NEXT_STAGE()                                                      \
-  do {                                                                    \
-    COMMIT();                                                             \
-    _Pragma("unroll")                                                     \
-    for (int i_ = 0; i_ < A_COPIES / (BK / 8); i_++)                      \
-      a_from[i_] += BK;                                                   \
-    left -= BK;                                                           \
-    slot_to = slot_to == STAGES - 1 ? 0 : slot_to + 1;                    \
+#define NEXT_ALONG(x, size)                                                \
+  _Pragma("unroll")                                                        \
+  for (int i_ = 0; i_ < size / (WG / 8); i_++)                             \
+    x##_from[i_] += BK;
+#if TRANS_A
+#define COPY_A(i) COPY_ACROSS(a, i, A_STAGE, LDA_S, BM, VA)
+#define NEXT_A()
+#else
+#define COPY_A(i) COPY_ALONG(a, i, A_STAGE, LDA_S)
+#define NEXT_A() NEXT_ALONG(a, BM)
+#endif
+#if TRANS_B
+#define COPY_B(i) COPY_ALONG(b, i, B_STAGE, LDB_S)
+#define NEXT_B() NEXT_ALONG(b, BN)
+#else
+#define COPY_B(i) COPY_ACROSS(b, i, B_STAGE, LDB_S, BN, VB)
+#define NEXT_B()
+#endif
+
+/* Copy i of a stage; after the last one: on to the next stage. */
+#define COPY_STAGE(i)                                                      \
+  do {                                                                     \
+    if ((i) < A_COPIES)                                                    \
+      COPY_A((i) % A_COPIES);                                              \
+    else if ((i) < A_COPIES + B_COPIES)                                    \
+      COPY_B(((i) - A_COPIES) % B_COPIES);                                 \
+  } while (0)
+#define NEXT_STAGE()                                                       \
+  do {                                                                     \
+    COMMIT();                                                              \
+    NEXT_A()                                                               \
+    NEXT_B()                                                               \
+    left -= BK;                                                            \
+    slot_to = slot_to == STAGES - 1 ? 0 : slot_to + 1;                     \
   } while (0)
 
   uint slot_to = 0;
@@ -280,7 +332,7 @@ void gemm(int M, int N, int K, REAL alpha,
       FETCH(a[f] + i_, a_at + (k) * LDA_S + ROW(i_));           \
     _Pragma("unroll")                                           \
     for (int j_ = 0; j_ < TN; j_ += V)                          \
-      FETCH(b[f] + j_, b_at + (k) * BN + COL(j_));              \
+      FETCH(b[f] + j_, b_at + (k) * LDB_S + COL(j_));           \
   } while (0)
 
   WAIT(STAGES - 2);

@@ -23,7 +23,8 @@
 -- operands, such as nv_tf32, are never taken unasked. `gemm.choices(rows)`
 -- puts other rows in place.
 
-local SMALL = 64^3 -- multiply-adds that are not worth a tile
+local TINY = 16^3  -- multiply-adds that are not worth packing
+local SMALL = 64^3 -- nor a tile for each work-group of a GPU, if alone
 local LONG = 16    -- elements of a row that are worth several work-items
 
 return {
@@ -35,7 +36,7 @@ return {
   },
 
   gemm = {
-    {rung = "naive", where = {work = {max = SMALL}},
+    {rung = "naive", where = {work = {max = TINY}},
       note = "too small for tiles"},
     {class = "cpu_16", rung = "simd",
       params = {vector = 16, mr = 6, nv = 2}, note = "vectors of 16 bytes"},
@@ -44,6 +45,8 @@ return {
     {class = "cpu", type = "half", rung = "simd", params = {vector = 32}},
     {class = "cpu", rung = "simd", note = "vectors of 64 bytes"},
     {class = "cpu", rung = "naive"},
+    {rung = "naive", where = {work = {max = SMALL}, batch = 1},
+      note = "too small for tiles"},
     {class = "nvidia", type = "float", rung = "nv_fp16x3", guarded = true,
       where = {m = {min = 2048}, n = {min = 2048}, k = {min = 2048}},
       note = "splitting the operands pays from 2048 on (H100)"},

@@ -84,16 +84,18 @@ local function warps(t)
   return t.bm // t.wm * (t.bn // t.wn)
 end
 
--- Local memory of a tiling, in bytes: nv_ffma.cl lengthens the columns of A.
-local function footprint(t, esize)
-  local padding = t.lm and 16 // esize or 0
-  return t.stages * t.bk * (t.bm + padding + t.bn) * esize
+-- Local memory of a tiling, in bytes: nv_ffma.cl lengthens lines of operands
+-- that it turns, A and a transposed B.
+local function footprint(t, s)
+  local turned = (s.trans_a and 0 or 1) + (s.trans_b and 1 or 0)
+  local padding = t.lm and turned * 16 // s.esize or 0
+  return t.stages * t.bk * (t.bm + padding + t.bn) * s.esize
 end
 
 -- Whether the device has that much.
 local function fits(t, s)
   local limit = s.context and s.context.device.local_mem_size or 49152
-  return footprint(t, s.esize) <= limit
+  return footprint(t, s) <= limit
 end
 
 -- What a product costs with a tiling and a number of splits, in seconds on
@@ -204,7 +206,7 @@ local function tiled(rung, tilings, least)
     return {groups(s.m, t.bm) * groups(s.n, t.bn) * size, splits}, {size, 1}
   end
   function rung.local_bytes(s, p)
-    return footprint(choice(s, p), s.esize)
+    return footprint(choice(s, p), s)
   end
   function rung.prepare(s, p, o)
     local _, splits = choice(s, p)
@@ -236,6 +238,15 @@ local function vector(wide, length, s, name)
   local sum = length % wide + s["ld" .. name] % wide
     + s["start_" .. name] % wide + s["stride_" .. name] % wide
   return sum == 0 and wide or 1
+end
+
+-- The same for A and B, stored as they are.
+local function vector_a(wide, s)
+  return vector(wide, s.trans_a and s.m or s.k, s, "a")
+end
+
+local function vector_b(wide, s)
+  return vector(wide, s.trans_b and s.k or s.n, s, "b")
 end
 
 -- The same for C, or for what several splits have in its place.
@@ -315,13 +326,14 @@ local function ffma_defines(p, s)
     V = v, BM = t.bm, BN = t.bn, BK = t.bk, WM = t.wm, WN = t.wn,
     LM = t.lm, STAGES = t.stages, SPREAD = t.spread,
     RASTER = t.raster or RASTER,
-    VB = vector(v, s.n, s, "b"), VC = vector_c(v, s, splits),
+    TRANS_A = s.trans_a and 1 or 0, TRANS_B = s.trans_b and 1 or 0,
+    VA = s.trans_a and vector_a(v, s) or 1,
+    VB = s.trans_b and 1 or vector_b(v, s), VC = vector_c(v, s, splits),
   }
 end
 
 -- nv_ffma after nv_fp16x3, for operands that the latter has refused.
 local function stand_by(s, _, o, run)
-  s, o = place.straighten(s, o, run)
   local p = {tile = "auto", split = 1}
   local t = choose(FFMA[s.type], s, p)
   local size = 32 * warps(t)
@@ -337,17 +349,19 @@ return {
   tiled({
     name = "nv_ffma", file = "nv_ffma.cl",
     lesson = "copies beside the arithmetic, warp tiles: near the FMA peak",
-    defines = ffma_defines,
+    trans = {a = "any", b = "any"}, defines = ffma_defines,
   }, FFMA, 80),
   tiled({
     name = "nv_dmma", file = "nv_dmma.cl",
     lesson = "double on the tensor cores: twice the rate, the same rounding",
+    trans = {a = "any", b = "any"},
     defines = function(p, s)
       local t, splits = choose(DMMA[s.type], s, p)
       return {
         BM = t.bm, BN = t.bn, WM = t.wm, WN = t.wn, STAGES = t.stages,
-        RASTER = t.raster or RASTER, VA = vector(2, s.k, s, "a"),
-        VB = vector(2, s.n, s, "b"), VC = vector_c(2, s, splits),
+        RASTER = t.raster or RASTER, VA = vector_a(2, s),
+        VB = vector_b(2, s), VC = vector_c(2, s, splits),
+        TRANS_A = s.trans_a and 1 or 0, TRANS_B = s.trans_b and 1 or 0,
       }
     end,
   }, DMMA, 90),
@@ -383,8 +397,8 @@ return {
       local t, splits = choose(TF32[s.type], s, p)
       return {
         BM = t.bm, BN = t.bn, WM = t.wm, WN = t.wn, STAGES = t.stages,
-        RASTER = t.raster or RASTER, VA = vector(4, s.k, s, "a"),
-        VB = vector(4, s.n, s, "b"), VC = vector_c(2, s, splits),
+        RASTER = t.raster or RASTER, VA = vector_a(4, s),
+        VB = vector_b(4, s), VC = vector_c(2, s, splits),
       }
     end,
   }, TF32, 80),

@@ -132,20 +132,6 @@ local function turned(s, run, name, X)
   return Y
 end
 
---- gemm_place.straighten(s, o, run) -> s, o
---- Shape and operands of a launch with A and B as they are multiplied: those
---- that are transposed are turned back.
-function M.straighten(s, o, run)
-  local plain = {places = "batch"}
-  local own = setmetatable({}, {__index = o})
-  for name in pairs(OPERANDS) do
-    if wants_turn(plain, s, name) then
-      own[name] = turned(s, run, name, o[name])
-    end
-  end
-  return M.adapt(plain, s), own
-end
-
 -- Copies a matrix of rows x cols.
 local function copy(s, run, rows, cols, X, Y)
   run("pad.cl", "unpad", {REAL = s.type},
