@@ -36,6 +36,8 @@
 #define KB 256 /* steps along the panel for one work-item */
 #endif
 
+#define TILE 16 /* steps of pack_a at a time: a cache line of floats */
+
 #include "place.cl"
 
 #ifdef cl_khr_fp16
@@ -57,12 +59,26 @@ kernel void pack_a(int rows, int cols, global const REAL *restrict X,
   if (row >= (size_t)rows)
     return;
 
-  for (size_t i = 0; i < MR; i++) {
-    global const REAL *x = X + (row + i) * ldx;
-    global REAL *p = P + panel * ldp + i;
-    const int inside = row + i < (size_t)rows;
-    for (size_t k = first; k < last; k++)
-      p[k * MR] = inside ? x[k] : (REAL)0;
+  /* A tile at a time: whole cache lines are read, and whole ones written. */
+  REAL tile[MR][TILE];
+  for (size_t k = first; k < last; k += TILE) {
+    const size_t depth = min((size_t)TILE, last - k);
+    for (size_t i = 0; i < MR; i++) {
+      global const REAL *x = X + (row + i) * ldx + k;
+      const size_t width = row + i < (size_t)rows ? depth : 0;
+      if (width == TILE) {
+        for (size_t j = 0; j < TILE; j++)
+          tile[i][j] = x[j];
+      } else {
+        for (size_t j = 0; j < TILE; j++)
+          tile[i][j] = j < width ? x[j] : (REAL)0;
+      }
+    }
+    global REAL *p = P + panel * ldp + k * MR;
+    for (size_t j = 0; j < depth; j++) {
+      for (size_t i = 0; i < MR; i++)
+        p[j * MR + i] = tile[i][j];
+    }
   }
 }
 
