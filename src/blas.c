@@ -11,6 +11,7 @@
 
 #define ROWMAJOR 101 /* CblasRowMajor */
 #define NOTRANS 111  /* CblasNoTrans */
+#define TRANS 112    /* CblasTrans */
 
 typedef void (*Sgemm)(int order, int transa, int transb, int m, int n, int k,
                       float alpha, const float *a, int lda, const float *b,
@@ -126,21 +127,25 @@ static int checkthreads(lua_State *L, int arg) {
 static void multiply(const Gemm *g, Array *c) {
   const void *a = g->a->block->data, *b = g->b->block->data;
   int m = (int)g->m, n = (int)g->n, k = (int)g->k;
+  int ta = g->trans_a ? TRANS : NOTRANS, tb = g->trans_b ? TRANS : NOTRANS;
+  int lda = g->trans_a ? m : k, ldb = g->trans_b ? k : n;
   if (c->type->unit == 4)
-    blas.sgemm(ROWMAJOR, NOTRANS, NOTRANS, m, n, k, (float)g->alpha, a, k, b,
-               n, (float)g->beta, c->block->data, n);
+    blas.sgemm(ROWMAJOR, ta, tb, m, n, k, (float)g->alpha, a, lda, b, ldb,
+               (float)g->beta, c->block->data, n);
   else
-    blas.dgemm(ROWMAJOR, NOTRANS, NOTRANS, m, n, k, g->alpha, a, k, b, n,
-               g->beta, c->block->data, n);
+    blas.dgemm(ROWMAJOR, ta, tb, m, n, k, g->alpha, a, lda, b, ldb, g->beta,
+               c->block->data, n);
 }
 
 /** cl.host.gemm_blas(A, B [, opts]) -> C, seconds, or nil and the reason
  * alpha*A*B + beta*C0 by OpenBLAS, in float or double; nil where there is no
  * OpenBLAS or it has no such type. The first call starts its threads: time
- * the second. opts: alpha (1), beta (0), C0, threads (as OpenBLAS likes).
+ * the second. opts: alpha (1), beta (0), C0, trans_a, trans_b (true: A or B
+ * is handed over transposed), threads (as OpenBLAS likes).
  */
 int clsh_gemmblas(lua_State *L) {
-  static const char *const names[] = {"alpha", "beta", "C0", "threads", NULL};
+  static const char *const names[] = {"alpha",   "beta",    "C0", "trans_a",
+                                      "trans_b", "threads", NULL};
   Gemm g;
   lua_settop(L, 3);
   clsh_checkgemm(L, 1, names, "gemm_blas", &g);

@@ -76,6 +76,13 @@ static double numberoption(lua_State *L, int arg, const char *name,
   return def;
 }
 
+static bool flagoption(lua_State *L, int arg, const char *name) {
+  clsh_rawoption(L, arg, name);
+  bool set = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return set;
+}
+
 /* Raises unless `c`, named `name`, is of m x n. */
 static void checkextent(lua_State *L, const Array *c, const char *name,
                         const Gemm *g) {
@@ -95,10 +102,12 @@ void clsh_checkgemm(lua_State *L, int a, const char *const names[],
   g->a = clsh_checkreals(L, a, 2);
   g->b = clsh_checkreals(L, a + 1, 2);
   clsh_checkoptions(L, opts, names, what);
-  g->m = g->a->shape.dim[0];
-  g->k = g->a->shape.dim[1];
-  g->n = g->b->shape.dim[1];
-  if (g->b->shape.dim[0] != g->k)
+  g->trans_a = flagoption(L, opts, "trans_a");
+  g->trans_b = flagoption(L, opts, "trans_b");
+  g->m = g->a->shape.dim[g->trans_a ? 1 : 0];
+  g->k = g->a->shape.dim[g->trans_a ? 0 : 1];
+  g->n = g->b->shape.dim[g->trans_b ? 0 : 1];
+  if (g->b->shape.dim[g->trans_b ? 1 : 0] != g->k)
     clsh_error(L, "%s: A is %I x %I, B is %I x %I: they do not multiply", what,
                (lua_Integer)g->m, (lua_Integer)g->k,
                (lua_Integer)g->b->shape.dim[0], (lua_Integer)g->n);

@@ -12,6 +12,7 @@ typedef struct Gemm {
   const Array *a, *b, *c0; /* c0: NULL where beta is 0 */
   size_t m, n, k;
   double alpha, beta;
+  bool trans_a, trans_b; /* of gemm_blas only */
 } Gemm;
 
 /* The greatest error so far and its place, from 0. */

@@ -255,6 +255,8 @@ t.test("operands that do not go together", function()
     C = cl.buffer("float", 20):matrix(1, 2, 4)}, "C: 3 matrices", "leave")
   refused(cl.buffer("float", {2, 2, 2, 3}), B, nil, "not a matrix")
   t.raises(function() gemm.check("naive", nil, {m = 1, n = 1, k = 0}) end, "k")
+  refused({}, B, nil, "A is a Buffer, an Array or a nested table")
+  t.raises(function() cl.buffer("float", {0, 3}) end, "positive")
   t.raises(function() gemm.choice{m = 1, n = 1, k = 1, batch = 0} end, "batch")
   local M = cl.buffer("float", {8, 8}, 1)
   refused(M:sub(1, 1, 4, 4), M:sub(1, 5, 4, 4), {C = M:sub(4, 4, 4, 4)},
@@ -284,7 +286,8 @@ t.test("a bench of it, checked, with its own title and sizes", function()
   local B = cl.buffer("float", {50, 40},
     cl.array("float", {50, 40}):random(t.seed))
   local o = {A = A, B = B, trans_a = true, trans_b = true}
-  for _, name in ipairs{"tiled", "plain_c"} do
+  local names = {"tiled", "plain_c", cl.host.blas() and "openblas"}
+  for _, name in ipairs(names) do
     local r = gemm.bench(name, nil, o, {effort = "quick", roof = false})
     t.ok(r.ok and r.gflops > 0, r.note)
     t.eq(r.title, "30x50x40 float A^T B^T x 4")

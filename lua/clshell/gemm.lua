@@ -31,14 +31,15 @@ local function pieces(plan)
 end
 
 -- Host copies of the operands, one product at a time: function(i) -> A, B,
--- C0, i from 1. What all products share is read once.
-local function reader(o, s)
+-- C0, i from 1; `stored`: A and B as they lie there, transposed or not. What
+-- all products share is read once.
+local function reader(o, s, stored)
   local shared = {}
   local function read(name, i)
     if s["stride_" .. name:lower()] ~= 0 then
-      return operands.read(o, s, name, i - 1)
+      return operands.read(o, s, name, i - 1, stored)
     end
-    shared[name] = shared[name] or operands.read(o, s, name, 0)
+    shared[name] = shared[name] or operands.read(o, s, name, 0, stored)
     return shared[name]
   end
   return function(i)
@@ -61,13 +62,15 @@ local function truth(o, s, input_roundoff)
   return verify.all(checks), before
 end
 
--- A host routine on the operands: results, seconds; or nil, reason.
-local function on_host(routine)
+-- A host routine on the operands: results, seconds; or nil, reason. `trans`:
+-- it takes transposed operands as they lie there.
+local function on_host(routine, trans)
   return function(o, s)
-    local read, results, seconds = reader(o, s), {}, 0
+    local read, results, seconds = reader(o, s, trans), {}, 0
     for i = 1, s.batch do
       local A, B, C0 = read(i)
-      local C, time = routine(A, B, {alpha = s.alpha, beta = s.beta, C0 = C0})
+      local C, time = routine(A, B, {alpha = s.alpha, beta = s.beta, C0 = C0,
+        trans_a = trans and s.trans_a, trans_b = trans and s.trans_b})
       if C == nil then
         return nil, time
       end
@@ -159,7 +162,7 @@ local gemm = family.new{
   hosts = {
     {name = "openblas", gflops = 100, run = on_host(function(...)
       return cl.host.gemm_blas(...)
-    end)},
+    end, true)},
     {name = "plain_c", gflops = 5, run = on_host(function(...)
       return cl.host.gemm_loop(...)
     end)},

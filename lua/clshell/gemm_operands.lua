@@ -244,10 +244,11 @@ function M.at(o, s, name, i)
     s["ld" .. letter])
 end
 
---- The same as host memory, operands as they are multiplied: not transposed.
-function M.read(o, s, name, i)
+--- The same as host memory, operands as they are multiplied: turned back if
+--- they are transposed, unless `stored`.
+function M.read(o, s, name, i, stored)
   local h = M.at(o, s, name, i):read()
-  if s["trans_" .. name:lower()] then
+  if s["trans_" .. name:lower()] and not stored then
     return (cl.host.transpose_loop(h))
   end
   return h

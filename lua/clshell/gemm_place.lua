@@ -1,6 +1,14 @@
 -- gemm_place.lua - sub-matrices, batches and transposed operands of gemm:
 -- where the matrices lie, and what is done for rungs that cannot take them so
 -- SPDX-License-Identifier: MIT
+--
+-- Two fields of a rung say what its kernel takes; all else is done for it:
+--
+--   places   "batch": it includes place.cl, sub-matrices and batches are its
+--            own affair; "one": sub-matrices, but one product in a launch;
+--            nil: neither, so matrices are copied for it, one by one
+--   trans    {a =, b =}: true where it wants A or B transposed, "any" where it
+--            looks at s.trans_a or s.trans_b itself; not transposed by default
 
 local cl = require "cl"
 
