@@ -51,6 +51,7 @@ local function ladder(m, n, k, type)
     local r = part:add(gemm.bench(name, nil, operands))
     part.base = part.base or name == "naive" and r or nil
   end
+  return part.rows
 end
 
 out:heading "The GEMM ladder"
@@ -59,7 +60,7 @@ for _, type in ipairs(types) do
     out:say("\ndouble: " .. device.name .. " has no cl_khr_fp64")
   else
     for _, s in ipairs(shapes) do
-      ladder(s[1], s[2], s[3], type)
+      out:lesson(ladder(s[1], s[2], s[3], type))
     end
   end
 end

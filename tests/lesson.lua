@@ -257,8 +257,10 @@ t.test("a ladder: what paid, what did not, and why", function()
   end
   text = text:gsub("\n +", " ")
   for _, words in ipairs{"\npaid  tiled over naive: x1.80; through the caches",
-    "memory was the limit", "\nlevel tiled_padded over tiled: x1.01",
-    "\nlost  tiled_swizzled over tiled: x0.78", "no bank conflicts to mend",
+    "memory was the limit",
+    "\nlevel tiled_padded over tiled (tile=32): x1.01; there are no bank",
+    "\nlost  tiled_swizzled over tiled (tile=32): x0.78",
+    "no bank conflicts to mend",
     "\nno    tiled_constant: refused: A has 4194304 bytes",
     "\npaid  register over tiled: x5.56", "\nbest  register",
     "Limited by compute"} do

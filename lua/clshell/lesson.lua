@@ -346,8 +346,9 @@ end
 --- A reading of a ladder's results, in lines as wide as the window: which
 --- step paid (its factor over the rung it builds on), which did not on this
 --- device, and why, as far as the traffic model and the readings tell; then
---- what limits the best. Several rows of a rung (its tile sizes, say) count
---- by the fastest. Options: width, and those of lesson.read.
+--- what limits the best. Of several rows of a rung (its tile sizes, say) the
+--- fastest counts, beside the other rung's with the same tile. Options: width,
+--- and those of lesson.read.
 function M.ladder(rows, opts)
   return require("clshell.lesson_ladder").text(rows, opts)
 end

@@ -35,6 +35,9 @@ local AFTER = {
   },
 }
 
+-- Rungs whose step is to mend bank conflicts.
+local MENDS = {tiled_padded = true, tiled_swizzled = true}
+
 local function faster(a, b)
   return a.median < b.median
 end
@@ -88,6 +91,21 @@ local function before(list, i)
       end
     end
   end
+end
+
+-- The results of two groups that are compared: the best of g, and the one of
+-- `a` with the same tile where there is one, so that like stands by like;
+-- else its best. Also the words that name the tile.
+local function pair(g, a)
+  local b = g.best
+  local tile = b.params and b.params.tile
+  for _, r in ipairs(a.rows) do
+    if #g.rows + #a.rows > 2 and tile and r.params
+        and r.params.tile == tile then
+      return r, b, (" (tile=%s)"):format(tile)
+    end
+  end
+  return a.best, b, ""
 end
 
 -- "paid", "level" or "lost", and the factor of b over a.
@@ -153,9 +171,16 @@ local function purpose(r)
 end
 
 -- Why a step did not pay.
-local function why_not(ra, rb, list, device)
+local function why_not(b, ra, rb, list, device)
   local ta, tb = ra.traffic, rb.traffic
   local ordinary = device and device.local_mem_type == "global"
+  if MENDS[b.kernel] and ta and tb and ta.from_local then
+    if ordinary then
+      return "there are no banks here, local memory is ordinary memory"
+    elseif ta.warps and ta.ways < CHANGE then
+      return "there are no bank conflicts to mend"
+    end
+  end
   if tb and tb.from_local and ordinary and not (ta and ta.from_local) then
     return "local memory is ordinary memory here, the copies are extra work"
   end
@@ -167,10 +192,6 @@ local function why_not(ra, rb, list, device)
   if less and ra.limit ~= less.limit then
     return ("%s, but %s"):format(less.words, ra.limit == "unknown"
       and "that was not what held it back" or "the limit was " .. ra.limit)
-  elseif ta and tb and ta.from_local and tb.from_local then
-    return ordinary and "there are no banks here, local memory is ordinary "
-      .. "memory" or ta.warps and ta.ways < CHANGE
-      and "there are no bank conflicts to mend" or nil
   end
 end
 
@@ -186,7 +207,7 @@ function M.why(a, b, paid, opts)
     local top = ra.roofs[1]
     return top and top.share >= ALMOST and ("%s is at %.0f %% of its roof "
       .. "(%s)"):format(a.kernel or a.name, 100 * math.min(1, top.share),
-      top.limit) or why_not(ra, rb, list, device)
+      top.limit) or why_not(b, ra, rb, list, device)
   end
   if ra.one_lane and not rb.one_lane then
     return ("it uses the device's vectors of %d"):format(ra.one_lane)
@@ -205,13 +226,14 @@ end
 
 -- One step in words.
 local function step(g, a, opts)
-  local kind, factor = verdict(a.best, g.best)
-  local reason = M.why(a.best, g.best, kind == "paid", opts)
-  local meant = not reason and purpose(g.best)
+  local old, new, at = pair(g, a)
+  local kind, factor = verdict(old, new)
+  local reason = M.why(old, new, kind == "paid", opts)
+  local meant = not reason and g.kernel ~= a.kernel and purpose(new)
   reason = reason or meant and ("the model sees no cause; the step is: %s")
     :format(meant) or "the model sees no cause"
-  return kind, ("%s over %s: x%.2f; %s"):format(g.name, a.name, factor,
-    reason)
+  return kind, ("%s over %s%s: x%.2f; %s"):format(g.name, a.name, at,
+    factor, reason)
 end
 
 -- How the best row of a rung stands over its slowest, where it has several.

@@ -95,6 +95,14 @@ function Output:heading(words)
   self:say(("%s\non %s\n"):format(words, cl.device().name))
 end
 
+--- out:lesson(rows)
+--- Prints lesson.ladder of the rows of a part that is closed, for people.
+function Output:lesson(rows)
+  if self.people and #rows > 1 then
+    print("\n" .. require("clshell.lesson").ladder(rows))
+  end
+end
+
 --- out:part{title=, columns=, steps=, by=, peak=, base=} -> part
 --- A table to come: part:step(label) announces a step of so many on stderr,
 --- part:add(result) takes a row. It is printed when the part is closed, by
