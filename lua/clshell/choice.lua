@@ -30,22 +30,18 @@ local function all_hold(conditions, object)
   return true
 end
 
--- The rows of a family in force, one by one, with their numbers, that fit a
--- device and a shape.
-local function fitting(family, s, dev)
+-- Whether a row is for a device and a shape.
+local function fits(row, dev, s)
+  return (row.device == nil or row.device == dev.name)
+    and (row.type == nil or row.type == s.type)
+    and all_hold(row.class and choices.classes[row.class], dev)
+    and all_hold(row.where, s)
+end
+
+-- A shape with what else its family measures.
+local function measured(family, s)
   local measures = family.spec.measures
-  local sizes = setmetatable(measures and measures(s) or {}, {__index = s})
-  local rows = family.rows
-  return coroutine.wrap(function()
-    for i, row in ipairs(rows) do
-      local class = row.class and choices.classes[row.class]
-      if (row.device == nil or row.device == dev.name)
-          and (row.type == nil or row.type == s.type)
-          and all_hold(class, dev) and all_hold(row.where, sizes) then
-        coroutine.yield(row, i)
-      end
-    end
-  end)
+  return measures and setmetatable(measures(s), {__index = s}) or s
 end
 
 -- Why a rung is not to be taken unasked, nil where it may be.
@@ -77,21 +73,26 @@ local choice_meta = {
 -- {rung, definition, params, row, number, passed}, and what `try` returned.
 -- Raises with all reasons where there is none.
 function M.pick(family, s, dev, try)
-  local passed, reasons = {}, {}
-  for row, number in fitting(family, s, dev) do
-    local rung = family.rung(row.rung)
-    local params = rungs.parameters(rung, row.params or {}, family.name)
-    local kernel, reason = nil, unsafe(row, rung)
-    if not reason then
-      kernel, reason = try(rung, params)
+  local passed, sizes = {}, measured(family, s)
+  for number, row in ipairs(family.rows) do
+    if fits(row, dev, sizes) then
+      local rung = family.rung(row.rung)
+      local params = rungs.parameters(rung, row.params or {}, family.name)
+      local kernel, reason = nil, unsafe(row, rung)
+      if not reason then
+        kernel, reason = try(rung, params)
+      end
+      if kernel then
+        return setmetatable({rung = row.rung, definition = rung,
+          params = params, row = row, number = number, passed = passed},
+          choice_meta), kernel
+      end
+      passed[#passed + 1] = {rung = row.rung, reason = reason}
     end
-    if kernel then
-      return setmetatable({rung = row.rung, definition = rung,
-        params = params, row = row, number = number, passed = passed},
-        choice_meta), kernel
-    end
-    passed[#passed + 1] = {rung = row.rung, reason = reason}
-    reasons[#reasons + 1] = ("%s: %s"):format(row.rung, reason)
+  end
+  local reasons = {}
+  for i, other in ipairs(passed) do
+    reasons[i] = ("%s: %s"):format(other.rung, other.reason)
   end
   cl.error(("%s: no kernel takes these operands"):format(family.name),
     {hint = table.concat(reasons, "\n  ")})

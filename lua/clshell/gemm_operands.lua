@@ -154,14 +154,16 @@ end
 
 -- Raises if C shares elements with an input: kernels say `restrict`.
 local function check_alias(c, x, batch)
-  if not whole_range(c, batch):overlaps(whole_range(x, batch)) then
+  if batch == 1 then
+    return operand.check_alias("gemm", "C", c.buffer, x.name, x.buffer)
+  elseif not whole_range(c, batch):overlaps(whole_range(x, batch)) then
     return
   end
   local function check(i, j)
     operand.check_alias("gemm", "C", matrix_at(c, i), x.name,
       matrix_at(x, j))
   end
-  if batch > 1 and c.stride ~= x.stride then
+  if c.stride ~= x.stride then
     cl.error(("gemm: C must not share memory with %s"):format(x.name),
       {arg = "C"})
   end

@@ -101,6 +101,10 @@ end
 --- gemm_place.adapt(rung, s) -> shape
 --- The shape that a rung gets to see: operands as it takes them.
 function M.adapt(rung, s)
+  if not s.placed and not wants_turn(rung, s, "A")
+      and not wants_turn(rung, s, "B") then
+    return s
+  end
   local t = {}
   for key, value in pairs(s) do
     t[key] = value

@@ -16,10 +16,12 @@ local function is_array(x)
   return type(x) == "userdata" and x.max_diff ~= nil and x.unmap == nil
 end
 
--- "a 3x4 matrix of float", "a vector of 12 float"
+-- "a 3x4 matrix of float", "a vector of 12 float", "a 2x3x4 block of float"
 function M.describe(b)
   if b.rows then
     return ("a %dx%d matrix of %s"):format(b.rows, b.cols, b.type)
+  elseif #b.shape > 1 then
+    return ("a %s block of %s"):format(text.shape(b.shape), b.type)
   end
   return ("a vector of %d %s"):format(#b, b.type)
 end
