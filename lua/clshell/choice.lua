@@ -30,11 +30,23 @@ local function all_hold(conditions, object)
   return true
 end
 
+local known = setmetatable({}, {__mode = "k"}) -- device -> class -> boolean
+
+-- Whether a device is of a class; asked once, for drivers answer slowly.
+local function is_of(dev, class)
+  local answers = known[dev] or {}
+  known[dev] = answers
+  if answers[class] == nil then
+    answers[class] = all_hold(choices.classes[class], dev)
+  end
+  return answers[class]
+end
+
 -- Whether a row is for a device and a shape.
 local function fits(row, dev, s)
   return (row.device == nil or row.device == dev.name)
     and (row.type == nil or row.type == s.type)
-    and all_hold(row.class and choices.classes[row.class], dev)
+    and (row.class == nil or is_of(dev, row.class))
     and all_hold(row.where, s)
 end
 

@@ -56,8 +56,9 @@ function M.kernel(kernel, size, dev)
     return ("local %s = %d work-items, this kernel allows %d on the device")
       :format(text.shape(size), group, kernel.work_group_size)
   end
-  local reserve = dev.nv_compute_capability_major and RESERVE or 0
-  if kernel.local_mem_size > dev.local_mem_size + reserve then
+  local excess = kernel.local_mem_size - dev.local_mem_size
+  if excess > 0
+      and excess > (dev.nv_compute_capability_major and RESERVE or 0) then
     return ("local memory: the kernel takes %s, device has %s"):format(
       text.bytes(kernel.local_mem_size), text.bytes(dev.local_mem_size))
   end
