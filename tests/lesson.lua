@@ -184,8 +184,8 @@ ptxas info    : Compiling entry function 'gemm' for 'sm_90a'
 ptxas info    : Function properties for gemm
     16 bytes stack frame, 16 bytes spill stores, 20 bytes spill loads
 ptxas info    : Used 128 registers, used 1 barriers, 16896 bytes smem]]
-  t.eq({occupancy.registers(log, "gemm")}, {128, 36})
-  t.eq({occupancy.registers(log, "other")}, {8, 0})
+  t.eq({occupancy.registers(log, "gemm")}, {128, 36, 16896})
+  t.eq({occupancy.registers(log, "other")}, {8, 0, 0})
   t.eq(occupancy.registers(log, "gem"), nil)
   t.eq(occupancy.registers("", "gemm"), nil)
 end)

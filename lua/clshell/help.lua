@@ -11,7 +11,8 @@ local M = {}
 local MODULES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose", "bench",
   "peak", "compare", "roofline", "lesson", "calibrate", "runs", "results",
   "plot", "export", "html", "stats", "report", "script", "help"}
-local OTHERS = {"family", "verify", "npy", "mtx", "traffic", "occupancy"}
+local OTHERS = {"family", "verify", "npy", "mtx", "traffic", "occupancy",
+  "claims"}
 local FAMILIES = {gemm = true, spmv = true, transpose = true}
 
 local function read(path)

@@ -88,9 +88,10 @@ function M.of(use, limits)
     share = groups * warps * limits.warp / limits.items}
 end
 
---- occupancy.registers(log, kernel) -> registers, spilled bytes; nil
+--- occupancy.registers(log, kernel) -> registers, spilled, local; nil
 --- What NVIDIA's assembler says of a kernel in a build log made with
---- -cl-nv-verbose; nil where the log does not have it.
+--- -cl-nv-verbose: registers of a work-item, bytes that it spills, bytes of
+--- local memory of a work-group; nil where the log does not have it.
 function M.registers(log, kernel)
   local from = select(2, log:find("entry function '" .. kernel .. "'", 1,
     true))
@@ -102,7 +103,8 @@ function M.registers(log, kernel)
     "(%d+) bytes spill stores, (%d+) bytes spill loads")
   local n = part:match("[Uu]sed (%d+) registers")
   return math.tointeger(tonumber(n)),
-    (tonumber(stores) or 0) + (tonumber(loads) or 0)
+    (tonumber(stores) or 0) + (tonumber(loads) or 0),
+    math.tointeger(tonumber(part:match("(%d+) bytes smem"))) or 0
 end
 
 local told = setmetatable({}, {__mode = "k"}) -- context -> key -> answer
@@ -149,13 +151,13 @@ function M.kernel(rung, kernel, defines, options, context)
   told[context] = told[context] or {}
   if told[context][key] == nil then
     local ok, log = pcall(verbose_log, rung, defines, options, context)
-    local registers, spilled
+    local registers, spilled, bytes
     if ok then
-      registers, spilled = M.registers(log, kernel.name)
+      registers, spilled, bytes = M.registers(log, kernel.name)
     end
     told[context][key] = registers and {
       registers = registers, spilled = spilled,
-      local_bytes = kernel.local_mem_size,
+      local_bytes = bytes,
       source = "the assembler's words in the build log",
     } or false
   end
