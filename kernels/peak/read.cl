@@ -11,15 +11,18 @@
 **    |01230123 ...     |01230123 ...     |...
 **
 ** On a GPU this is coalesced; on a CPU device, with local size 1, every core
-** reads straight on.
+** reads straight on. With ITEMS a work-item takes just so many vectors, in a
+** loop without end tests, and there are as many groups as that needs: more
+** accesses in flight, and groups that end and begin in the order of memory.
 **
 ** Arguments:
 **   n    vectors of WIDTH elements to read
 **   in   in:  n * WIDTH elements
 **   out  out: global size elements; together they are the sum of `in`
 ** NDRange: one dimension, any global and local size; some 8 to 32 work-groups
-**   of 256 per compute unit on a GPU, local size 1 on a CPU device.
-** Defines: REAL, WIDTH.
+**   of 256 per compute unit on a GPU, local size 1 on a CPU device. With ITEMS
+**   at least n / ITEMS work-items.
+** Defines: REAL, WIDTH, ITEMS.
 ** Assumes: `in` begins at a multiple of the vector; n is large against the
 **   global size, or the stores count.
 **
@@ -40,6 +43,10 @@
 #define WIDTH 4 /* elements per vector: 1, 2, 4, 8 or 16 */
 #endif
 
+#ifndef ITEMS
+#define ITEMS 0 /* vectors per work-item; 0: as many as there are */
+#endif
+
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #if WIDTH == 1
@@ -51,11 +58,21 @@
 kernel void read_vectors(ulong n, global const VECTOR *restrict in,
                          global REAL *restrict out)
 {
+  const ulong step = get_local_size(0);
+  VECTOR even = (VECTOR)(0), odd = (VECTOR)(0);
+#if ITEMS > 0
+  const ulong first = get_group_id(0) * ITEMS * step + get_local_id(0);
+  for (int k = 0; k < ITEMS; k += 2) {
+    const ulong i = first + k * step;
+    if (i < n)
+      even += in[i];
+    if (i + step < n && k + 1 < ITEMS)
+      odd += in[i + step];
+  }
+#else
   const ulong chunk = (n + get_num_groups(0) - 1) / get_num_groups(0);
   const ulong begin = get_group_id(0) * chunk;
   const ulong end = min(begin + chunk, n);
-  const ulong step = get_local_size(0);
-  VECTOR even = (VECTOR)(0), odd = (VECTOR)(0);
   ulong i = begin + get_local_id(0);
   for (; i + step < end; i += 2 * step) {
     even += in[i];
@@ -63,6 +80,7 @@ kernel void read_vectors(ulong n, global const VECTOR *restrict in,
   }
   if (i < end)
     even += in[i];
+#endif
   const VECTOR sum = even + odd;
   const REAL *element = (const REAL *)&sum;
   REAL total = 0;

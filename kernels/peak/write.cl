@@ -9,15 +9,18 @@
 **    |01230123 ...     |01230123 ...     |...
 **
 ** On a GPU this is coalesced; on a CPU device, with local size 1, every core
-** reads straight on.
+** reads straight on. With ITEMS a work-item takes just so many vectors, in a
+** loop without end tests, and there are as many groups as that needs: more
+** accesses in flight, and groups that end and begin in the order of memory.
 **
 ** Arguments:
 **   n      vectors of WIDTH elements to write
 **   value  what each element becomes
 **   out    out: n * WIDTH elements
 ** NDRange: one dimension, any global and local size; some 8 to 32 work-groups
-**   of 256 per compute unit on a GPU, local size 1 on a CPU device.
-** Defines: REAL, WIDTH.
+**   of 256 per compute unit on a GPU, local size 1 on a CPU device. With ITEMS
+**   at least n / ITEMS work-items.
+** Defines: REAL, WIDTH, ITEMS.
 ** Assumes: `out` begins at a multiple of the vector.
 **
 ** Lesson: a GPU writes whole lines without reading them. A CPU first reads the
@@ -37,6 +40,10 @@
 #define WIDTH 4 /* elements per vector: 1, 2, 4, 8 or 16 */
 #endif
 
+#ifndef ITEMS
+#define ITEMS 0 /* vectors per work-item; 0: as many as there are */
+#endif
+
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #if WIDTH == 1
@@ -47,9 +54,19 @@
 
 kernel void write_vectors(ulong n, REAL value, global VECTOR *restrict out)
 {
+#if ITEMS > 0
+  const ulong first =
+      get_group_id(0) * ITEMS * get_local_size(0) + get_local_id(0);
+  for (int k = 0; k < ITEMS; k++) {
+    const ulong i = first + k * get_local_size(0);
+    if (i < n)
+      out[i] = (VECTOR)(value);
+  }
+#else
   const ulong chunk = (n + get_num_groups(0) - 1) / get_num_groups(0);
   const ulong begin = get_group_id(0) * chunk;
   const ulong end = min(begin + chunk, n);
   for (ulong i = begin + get_local_id(0); i < end; i += get_local_size(0))
     out[i] = (VECTOR)(value);
+#endif
 }

@@ -94,6 +94,7 @@ local function large(dev)
 end
 
 local WIDTHS = {1, 2, 4, 8, 16}
+local ITEMS = {0, 4, 16} -- vectors per work-item; 0: groups fill the device
 
 -- What moves through global memory: `moved` is the part of the bytes of one
 -- buffer, `args` what the kernel takes.
@@ -103,17 +104,44 @@ local function stream(file, moved, args)
     local groups, size = filling(dev)
     local bytes = large(dev)
     local from = random(context, bytes // 4, 1)
-    local to = file ~= "read.cl" and random(context, bytes // 4, 2)
-      or cl.buffer("float", groups * size, nil, {context = context})
-    return WIDTHS, function(width)
+    local to = random(context, bytes // 4, 2)
+    local list = {}
+    for _, items in ipairs(is_cpu(dev) and {0} or ITEMS) do
+      for _, width in ipairs(WIDTHS) do
+        list[#list + 1] = {width, items}
+      end
+    end
+    return list, function(way)
+      local width, items = way[1], way[2]
       local n = bytes // (4 * width)
-      local launch = kernel(context, file, {REAL = "float", WIDTH = width})
-        :range({groups * size}, {size})
+      local count = items > 0 and (n + items * size - 1) // (items * size)
+        or groups
+      local launch = kernel(context, file, {REAL = "float", WIDTH = width,
+        ITEMS = items}):range({count * size}, {size})
       return function()
         return launch(args(n, cl.any(from), cl.any(to)))
       end, moved * bytes, {}
     end, {from, to}
   end
+end
+
+local copy_kernels = stream("copy.cl", 2, function(n, from, to)
+  return n, from, to
+end)
+
+-- clEnqueueCopyBuffer, beside the kernels that copy.
+local function copies(context)
+  local list, make, shared = copy_kernels(context)
+  list[#list + 1] = "buffer"
+  return list, function(way)
+    if way ~= "buffer" then
+      return make(way)
+    end
+    local from, to = shared[1], shared[2]
+    return function()
+      return from:copy(to)
+    end, 2 * from.bytes, {}
+  end, shared
 end
 
 -- Reads of few data again and again.
@@ -192,9 +220,7 @@ end
 M.fma_float = fma("float")
 M.fma_double = fma("double")
 M.fma_half = fma("half")
-M.copy = stream("copy.cl", 2, function(n, from, to)
-  return n, from, to
-end)
+M.copy = copies
 M.read = stream("read.cl", 1, function(n, from, to)
   return n, from, to
 end)
