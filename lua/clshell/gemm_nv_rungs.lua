@@ -367,7 +367,7 @@ return {
   }, DMMA, 90),
   {
     name = "nv_fp16x3", file = "nv_fp16x3.cl", places = "one",
-    trans = {a = "any", b = "any"},
+    trans = {a = "any", b = "any"}, guarded = true,
     lesson = "float as two halves each: three products on the tensor cores",
     defines = function()
       return {STAGES = 2, RASTER = RASTER}
