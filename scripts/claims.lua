@@ -9,8 +9,9 @@ local script = require "clshell.script"
 
 local parser = script.parser("claims.lua",
   "Tries claims of course texts on this device, each with its factor.",
-  "A gain holds if half of what is claimed shows; \"no gain\" if less than "
-  .. "5 % do. Two kernels are verified, then measured in turns (compare).")
+  "A gain holds if half of what is claimed shows, and 5 %; \"no gain\" if "
+  .. "less than 5 % do. Two kernels are verified, then measured in turns "
+  .. "(compare).")
 parser:argument("claim", "only these, such as A2 or D (default: all)")
   :args("*")
 parser:option("-n --size", "of square matrices; 256 on a CPU, 2048 on a GPU "

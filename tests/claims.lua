@@ -36,7 +36,9 @@ local function compared(said, factor, lo, hi)
 end
 
 t.test("a gain holds if half of it shows", function()
-  t.eq(verdict(true, compared("FASTER", 1.02)), "holds here")
+  t.eq(verdict(true, compared("FASTER", 1.06)), "holds here")
+  t.eq({verdict(true, compared("FASTER", 1.02))}, {"does not hold here",
+    "hardly a gain"})
   t.eq(verdict(10, compared("FASTER", 5.6)), "holds here")
   t.eq(verdict(1.5, compared("FASTER", 1.25)), "holds here")
   local said, reason = verdict(10, compared("FASTER", 2))

@@ -273,6 +273,21 @@ t.test("ladders without an answer", function()
   t.raises(function() lesson.ladder("x") end, "a list of results")
 end)
 
+t.test("rows of the run store have words for a device and a shape", function()
+  local s <close>, reason = require("clshell.store").open(t.tmp "runs.db")
+  if not s then
+    t.skip(reason)
+  end
+  s:keep(product("tiled", 512, 1, {params = {tile = 16}}))
+  s:keep(product("naive", 512, 0.5, {params = {},
+    device = {name = cl.device().name}}))
+  local rows = s:list()
+  t.eq(#rows, 2)
+  has(lesson(rows[1]), 'measured on Card "X" <2>', "not known here")
+  has(lesson(rows[2]), "Not known what limits it")
+  t.ok(lesson.ladder(rows):find("\nbest  tiled", 1, true))
+end)
+
 t.test("a real result has its sentence, and help has lesson", function()
   local A = require("clshell.matrix").random(64, 64)
   local opts = {samples = 3, busy = 0, seconds = 0.05, warmup = 0,

@@ -185,12 +185,13 @@ local function judge(claim, o)
   elseif claim.gain == 1 then
     return judge_none(o)
   end
-  local wanted = claim.gain == true and 1 or 1 + (claim.gain - 1) / 2
+  local wanted = claim.gain == true and SAME or 1 + (claim.gain - 1) / 2
   if o.said == "FASTER" and o.factor >= wanted then
     return M.HOLDS
   elseif o.said == "FASTER" then
-    return M.NOT, ("a gain, but less than half of the claimed x%.3g"):format(
-      claim.gain)
+    return M.NOT, claim.gain == true and "hardly a gain"
+      or ("a gain, but less than half of the claimed x%.3g"):format(
+        claim.gain)
   elseif o.said == "UNCLEAR" and o.hi and o.hi >= wanted then
     return M.UNCLEAR, ("between x%.2f and x%.2f, --final takes longer")
       :format(o.lo, o.hi)

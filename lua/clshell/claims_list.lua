@@ -318,7 +318,7 @@ return {
     end},
   {id = "A5", gain = true, says = "reading in larger pieces is faster",
     try = rungs("tiled", {tile = 16}, "tiled_float4", {tile = 16})},
-  {id = "A6", gain = true, says = "local memory has banks: reads 32 cells "
+  {id = "A6", gain = 2, says = "local memory has banks: reads 32 cells "
     .. "apart meet in one and wait", try = local_reads(32, 1),
     otherwise = "local memory is ordinary memory where there are no banks"},
   {id = "A7", gain = 1, says = "several reads of one local cell count once "

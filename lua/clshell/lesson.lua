@@ -43,7 +43,7 @@ local function facts_of(r, opts)
     f.peaks = f.peaks or peaks_of(f.context)
   end
   local rung, family = find_rung(r)
-  if not rung or not r.shape then
+  if not rung or type(r.shape) ~= "table" then -- a row of history has words
     return f
   end
   local full = {type = r.type}
@@ -287,9 +287,11 @@ local function unread(r, device)
       r.note:match("IMPOSSIBLE%?[^;]*") or "it is above the roofline")
   elseif r.family and not r.device then
     return "It ran on the host, whose roofs are not measured."
-  elseif r.device and device and r.device.name ~= device.name then
+  end
+  local name = type(r.device) == "table" and r.device.name or r.device
+  if name and device and name ~= device.name then
     return ("Not known what limits it: it was measured on %s, whose peaks "
-      .. "are not known here."):format(r.device.name)
+      .. "are not known here."):format(name)
   end
 end
 
@@ -322,7 +324,8 @@ function M.read(r, opts)
     use = opts.use, context = context})
   reading.traffic = f.traffic
   reading.roofs = roofs_of(r, f)
-  reading.one_lane = one_lane(r, f)
+  local top = reading.roofs[1]
+  reading.one_lane = top and top.share < LOW and one_lane(r, f) or nil
   judge(r, f, reading)
   return reading
 end

@@ -181,7 +181,7 @@ local function why_not(b, ra, rb, list, device)
       return "there are no bank conflicts to mend"
     end
   end
-  if tb and tb.from_local and ordinary and not (ta and ta.from_local) then
+  if ta and tb and tb.from_local and ordinary and not ta.from_local then
     return "local memory is ordinary memory here, the copies are extra work"
   end
   local worse = find(list, nil, false)
