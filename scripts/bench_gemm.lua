@@ -14,12 +14,19 @@ parser:argument("shape", "N or MxNxK; 256 and 512 on a CPU, 1024 to 8192 on "
 parser:option("-t --type", "float, double, or both", "both")
   :choices{"float", "double", "both"}
 parser:option("-k --kernel", "only this rung; may be repeated"):count("*")
+  :convert(script.kernel(gemm))
 output.options(parser)
 local args = script.parse(parser)
+local shapes = args.shape
+for _, s in ipairs(shapes) do
+  local m, n, k = s[1], s[2], s[3]
+  script.fits(parser, ("matrices of %dx%dx%d"):format(m, n, k),
+    (1.0 * m * k + 1.0 * k * n + 1.0 * m * n)
+    * (args.type == "float" and 4 or 8))
+end
 local out <close> = output.open(parser, args)
 
 local device = cl.device()
-local shapes = args.shape
 if #shapes == 0 then
   for _, n in ipairs(device.type == "cpu" and {256, 512}
       or {1024, 2048, 4096, 8192}) do

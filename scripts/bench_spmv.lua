@@ -10,17 +10,20 @@ local parser = script.parser("bench_spmv.lua",
   "y = M x for matrices stored by diagonals (DIA) and by rows (CSR).",
   "GB/s counts each value, index and vector element once; GFLOPS is 2 nnz.")
 parser:argument("file", "Matrix Market files (.mtx) to measure as well")
-  :args("*")
+  :args("*"):convert(script.readable)
 parser:option("-r --rows", "rows of the built-in matrices, about; 1m on a "
   .. "CPU, 16m on a GPU"):convert(script.size)
 parser:option("-t --type", "float or double", "float")
   :choices{"float", "double"}
 output.options(parser)
 local args = script.parse(parser)
+if args.rows then -- nine diagonals, two vectors
+  script.fits(parser, ("matrices of %d rows"):format(args.rows),
+    11.0 * args.rows * (args.type == "double" and 8 or 4))
+end
 local out <close> = output.open(parser, args)
 
-local device = cl.device()
-local rows = args.rows or (device.type == "cpu" and 2^20 or 2^24)
+local rows = args.rows or (cl.device().type == "cpu" and 2^20 or 2^24)
 local side2, side3 = math.ceil(rows^(1 / 2)), math.ceil(rows^(1 / 3))
 local opts = {type = args.type}
 

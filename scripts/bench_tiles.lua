@@ -14,13 +14,15 @@ parser:argument("N", "size; 512 on a CPU, 4096 on a GPU if left out")
   :args("?"):convert(script.size)
 parser:option("-t --type", "float or double", "float")
   :choices{"float", "double"}
-parser:option("--seed", "of the random matrices", "1"):convert(tonumber)
+parser:option("--seed", "of the random matrices", "1")
+  :convert(script.integer)
 output.options(parser)
 local args = script.parse(parser)
+local n = args.N or (cl.device().type == "cpu" and 512 or 4096)
+script.fits(parser, ("three matrices of %dx%d"):format(n, n),
+  3.0 * n * n * (args.type == "double" and 8 or 4))
 local out <close> = output.open(parser, args)
 
-local device = cl.device()
-local n = args.N or (device.type == "cpu" and 512 or 4096)
 local A = matrix.random(n, n, {type = args.type, seed = args.seed})
 local B = matrix.random(n, n, {type = args.type, seed = args.seed + 1})
 

@@ -14,6 +14,9 @@ parser:argument("MiB", "sizes; 1, 16 and 64 if left out"):args("*")
   :convert(script.size)
 output.options(parser)
 local args = script.parse(parser)
+for _, mib in ipairs(args.MiB) do
+  script.fits(parser, ("two buffers of %d MiB"):format(mib), 2.0 * mib * 2^20)
+end
 local out <close> = output.open(parser, args)
 local sizes = #args.MiB > 0 and args.MiB or {1, 16, 64}
 

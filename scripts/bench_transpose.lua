@@ -9,17 +9,22 @@ local script = require "clshell.script"
 local parser = script.parser("bench_transpose.lua",
   "B = A transposed, N x N or MxN, beside the device's copy bandwidth.")
 parser:argument("shape", "N or MxN; 2048 on a CPU, 8192 on a GPU if left out")
-  :args("*"):convert(script.shape)
+  :args("*"):convert(script.matrix_shape)
 parser:option("-t --type", "float, double or both", "both")
   :choices{"float", "double", "both"}
 output.options(parser)
 local args = script.parse(parser)
+local shapes = args.shape
+for _, s in ipairs(shapes) do
+  script.fits(parser, ("two matrices of %dx%d"):format(s[1], s[2]),
+    2.0 * s[1] * s[2] * (args.type == "float" and 4 or 8))
+end
 local out <close> = output.open(parser, args)
 
 local device = cl.device()
-local shapes = args.shape
 if #shapes == 0 then
-  shapes[1] = {device.type == "cpu" and 2048 or 8192}
+  local n = device.type == "cpu" and 2048 or 8192
+  shapes[1] = {n, n}
 end
 local types = args.type == "both" and {"float", "double"} or {args.type}
 
@@ -49,7 +54,7 @@ for _, type in ipairs(types) do
     out:say("\ndouble: " .. device.name .. " has no cl_khr_fp64")
   else
     for _, s in ipairs(shapes) do
-      ladder(s[1], s[2] or s[1], type)
+      ladder(s[1], s[2], type)
     end
   end
 end

@@ -34,6 +34,8 @@ elseif args.list then
   return
 end
 
+script.fits(parser, ("three matrices of %dx%d"):format(list.n, list.n),
+  12.0 * list.n * list.n)
 local out <close> = output.open(parser, args)
 out:heading(("%d claims; matrices of %dx%d where nothing else is said")
   :format(#wanted, list.n, list.n))

@@ -14,6 +14,8 @@ parser:argument("N", "size; 384 on a CPU, 2048 on a GPU if left out")
   :args("?"):convert(script.size)
 output.options(parser)
 local args = script.parse(parser)
+local n = args.N or (cl.device().type == "cpu" and 384 or 2048)
+script.fits(parser, ("three matrices of %dx%d"):format(n, n), 12.0 * n * n)
 local out <close> = output.open(parser, args)
 
 gemm.define{
@@ -56,8 +58,6 @@ kernel void column_block(int M, int N, int K, REAL alpha,
   end,
 }
 
-local device = cl.device()
-local n = args.N or (device.type == "cpu" and 384 or 2048)
 local operands = {A = matrix.random(n, n), B = matrix.random(n, n, {seed = 2})}
 out:heading(("GEMM %dx%dx%d float"):format(n, n, n))
 do

@@ -2,8 +2,13 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local quantity = require "clshell.quantity"
+local words = require "clshell.text"
 
 local M = {}
+
+local LARGEST = 2^31 - 1 | 0
+local FACTORS = {[""] = 1, k = 1024, m = 1024 * 1024}
 
 --- script.parser(name, description [, epilog]) -> parser
 --- An argparse parser for a script: parser:argument(...), parser:option(...),
@@ -32,16 +37,27 @@ function M.parse(parser)
 end
 
 --- script.size(text) -> integer, or nil and a message
---- A size from the command line, for `convert` of argparse: "512", "4k".
+--- A size from the command line, for `convert` of argparse: "512", "4k". At
+--- most 2147483647, as kernels count in 32 bits.
 function M.size(text)
   local digits, unit = text:match("^(%d+)([kKmM]?)$")
   local n = math.tointeger(tonumber(digits))
-  if n == nil or n < 1 or #digits > 12 then
-    return nil, ("'%s' is no size: a whole number of at least 1, with k or "
-      .. "m for 1024 or 1024^2"):format(text)
+  local factor = FACTORS[(unit or ""):lower()]
+  if n == nil or n < 1 or n > LARGEST // factor then
+    return nil, ("'%s' is no size: a whole number from 1 to %d, with k or m "
+      .. "for 1024 or 1024^2"):format(text, LARGEST)
   end
-  local factor = {[""] = 1, k = 1024, m = 1024 * 1024}
-  return n * factor[unit:lower()]
+  return n * factor
+end
+
+--- script.integer(text) -> integer, or nil and a message
+--- A whole number of 64 bits, for `convert` of argparse: "7", "-1".
+function M.integer(text)
+  local n = text:find("^[+-]?%d+$") and math.tointeger(tonumber(text))
+  if not n then
+    return nil, ("'%s' is no whole number of 64 bits"):format(text)
+  end
+  return n
 end
 
 --- script.shape(text) -> list of integers, or nil and a message
@@ -51,7 +67,7 @@ function M.shape(text)
   for part in (text .. "x"):gmatch("(.-)x") do
     local n, message = M.size(part)
     if not n then
-      return nil, part == text and message
+      return nil, (part == text or part:find("^%d+[kKmM]?$")) and message
         or ("'%s' is no shape: sizes joined by x, such as 127x65x33")
           :format(text)
     end
@@ -60,23 +76,86 @@ function M.shape(text)
   return sizes
 end
 
+-- A shape of one size, which stands for all, or of as many as `letters`.
+local function shape_of(text, count, letters)
+  local sizes, message = M.shape(text)
+  if sizes and #sizes == 1 then
+    for i = 2, count do
+      sizes[i] = sizes[1]
+    end
+  elseif sizes and #sizes ~= count then
+    return nil, ("'%s': one size, or %d as %s"):format(text, count, letters)
+  end
+  return sizes, message
+end
+
 --- script.gemm_shape(text) -> {m, n, k}, or nil and a message
 --- "512" for square matrices, or "MxNxK".
 function M.gemm_shape(text)
-  local sizes, message = M.shape(text)
-  if sizes and #sizes == 1 then
-    return {sizes[1], sizes[1], sizes[1]}
-  elseif sizes and #sizes ~= 3 then
-    return nil, ("'%s': one size, or three as MxNxK"):format(text)
+  return shape_of(text, 3, "MxNxK")
+end
+
+--- script.matrix_shape(text) -> {m, n}, or nil and a message
+--- "512" for a square matrix, or "MxN".
+function M.matrix_shape(text)
+  return shape_of(text, 2, "MxN")
+end
+
+--- script.kernel(family) -> function
+--- For `convert` of argparse: a function that takes the name of a rung of the
+--- family, or of a routine of the host; of other names it gives nil and a
+--- message with the nearest one.
+function M.kernel(family)
+  return function(name)
+    local names = {}
+    for _, k in ipairs(family.kernels()) do
+      names[#names + 1] = k.name
+    end
+    for _, host in ipairs(family.spec.hosts) do
+      names[#names + 1] = host.name
+    end
+    for _, known in ipairs(names) do
+      if name == known then
+        return name
+      end
+    end
+    return nil, words.unknown("kernel", name, names)
   end
-  return sizes, message
+end
+
+--- script.readable(path) -> path, or nil and a message
+--- A file that can be read, for `convert` of argparse.
+function M.readable(path)
+  local file, message = io.open(path, "rb")
+  if not file then
+    return nil, message
+  end
+  file:close()
+  return path
+end
+
+--- script.fits(parser, what, bytes)
+--- Ends the script with 2, before anything is measured, if what was asked for
+--- ("matrices of 512x512") needs more than the device's global memory.
+function M.fits(parser, what, bytes)
+  local memory = cl.device().global_mem_size
+  if bytes > memory then
+    parser:error(("%s take %s, the device has %s of global memory"):format(
+      what, quantity.format(bytes, "B", 3), quantity.format(memory, "B", 3)))
+  end
+end
+
+--- script.quote(text) -> string
+--- A text as one word for the shell.
+function M.quote(text)
+  return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
 local Progress = {}
 Progress.__index = Progress
 
--- Progress is for people: nothing unless stderr is a terminal, nothing in
--- the first half second, at most ten lines a second.
+-- Progress is for people: nothing unless stderr is a terminal, nothing before
+-- a step has ended, nor in the first half second, at most ten lines a second.
 local DELAY, INTERVAL = 0.5, 0.1
 
 --- script.progress(total) -> progress
@@ -94,7 +173,7 @@ end
 function Progress:step(label)
   self.count = self.count + 1
   local now = cl.now()
-  if not self.active or now - self.begin < DELAY
+  if not self.active or self.count < 2 or now - self.begin < DELAY
       or now - self.drawn < INTERVAL then
     return
   end
