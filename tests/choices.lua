@@ -74,6 +74,14 @@ t.test("spmv and transpose", function()
     "csr_vector")
   t.eq(pick(spmv, H100, {rows = 9, cols = 9}), "specialised")
   t.eq(pick(transpose, H100, {rows = 9, cols = 9}), "float4")
+  t.eq(pick(transpose, CPU, {rows = 9, cols = 9}), "simd")
+  t.eq(pick(transpose, CPU, {rows = 9, cols = 9}, {simd = true}),
+    "naive_write")
+  for type, stream in pairs{float = 0, double = 1} do
+    local _, picked = pick(transpose, CPU, {rows = 300, cols = 400,
+      type = type})
+    t.eq(picked.params.stream or 1, stream)
+  end
   t.eq(pick(transpose, H100, {rows = 9, cols = 9, type = "double"}),
     "tiled_padded")
 end)

@@ -11,7 +11,7 @@ t.keeps("Program", "Kernel")
 local device = t.device()
 
 local SHAPES = {{1, 1}, {7, 7}, {16, 16}, {17, 17}, {33, 33}, {64, 64},
-  {100, 100}, {127, 65}, {1, 90}, {90, 1}}
+  {100, 100}, {127, 65}, {1, 90}, {90, 1}, {131, 1030}}
 
 local function case(type, rows, cols, gap)
   local A = cl.array(type, {rows, cols}):random(t.seed, -1, 1)

@@ -13,7 +13,7 @@
 --   type     the element type; nil: every type
 --   where    conditions on the shape (for gemm m, n, k, batch, and work =
 --            m n k; for spmv format, rows, cols, ndiags, nnz, and row = nnz /
---            rows; for transpose rows, cols)
+--            rows; for transpose rows, cols, and bytes of A)
 --   guarded  true: only where the rung detects operands that it does not
 --            cover and hands them to one that does
 --   note     why, for people
@@ -26,6 +26,7 @@
 local TINY = 16^3  -- multiply-adds that are not worth packing
 local SMALL = 64^3 -- nor a tile for each work-group of a GPU, if alone
 local LONG = 16    -- elements of a row that are worth several work-items
+local CACHED = 2^19 -- bytes that are better kept in the cache of a core
 
 return {
   classes = {
@@ -71,8 +72,20 @@ return {
   },
 
   transpose = {
-    {class = "cpu", rung = "naive_write",
-      note = "a CPU has no use for local memory"},
+    {class = "cpu", rung = "simd", where = {bytes = {max = CACHED}},
+      params = {vector = 32, tile_rows = 64, tile_cols = 64, stream = 0},
+      note = "small enough to stay in the cache"},
+    {class = "cpu_16", rung = "simd", params = {vector = 16},
+      note = "vectors of 16 bytes"},
+    {class = "cpu_32", rung = "simd", params = {vector = 32},
+      note = "vectors of 32 bytes"},
+    {class = "cpu", type = "half", rung = "simd", params = {vector = 32}},
+    {class = "cpu", type = "double", rung = "simd", params = {tile_rows = 64}},
+    {class = "cpu", rung = "simd", note = "vectors of 64 bytes"},
+    {class = "cpu", rung = "simd",
+      params = {vector = 32, tile_rows = 32, tile_cols = 256},
+      note = "little local memory"},
+    {class = "cpu", rung = "naive_write"},
     {class = "nvidia", type = "double", rung = "tiled_padded"},
     {rung = "float4"},
     {rung = "tiled_padded"},

@@ -31,7 +31,7 @@ local AFTER = {
   transpose = {
     naive_write = {"naive_read"}, tiled = {"naive_read"},
     tiled_padded = {"tiled"}, tiled_swizzled = {"tiled"},
-    float4 = {"tiled_padded", "tiled"},
+    float4 = {"tiled_padded", "tiled"}, simd = {"naive_write"},
   },
 }
 

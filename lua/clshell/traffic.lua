@@ -251,6 +251,11 @@ function models.transpose.float4(s)
   }
 end
 
+-- Its work-items load and store vectors, each element once.
+function models.transpose.simd(s)
+  return {moved = 2 * s.rows * s.cols * s.esize}
+end
+
 -- DIA: values and x by neighbours; offsets from global or local memory.
 local function diagonals(width, from_local)
   return function(s)

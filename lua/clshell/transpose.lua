@@ -71,6 +71,9 @@ local transpose = family.new{
   args = function(s, _, o)
     return {s.rows, s.cols, o.A, o.A.ld, o.B, o.B.ld}
   end,
+  measures = function(s) -- what choices.lua may ask besides
+    return {bytes = s.rows * s.cols * s.esize}
+  end,
   truth = function(o)
     return verify.transpose(o.A:read())
   end,

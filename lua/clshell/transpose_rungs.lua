@@ -40,6 +40,23 @@ local function square_tile_bytes(s, p)
   return p.tile * p.tile * s.esize
 end
 
+local LINE = 64 -- bytes that simd.cl leaves free after each row of its tile
+
+-- Elements in a vector of simd.cl.
+local function vector_width(s, p)
+  return p.vector // s.esize
+end
+
+local function simd_accepts(dev, s, p)
+  local width = vector_width(s, p)
+  if dev.type == "gpu" then
+    return "for CPU devices: it uses 1 work-item per work-group"
+  elseif width > 16 then
+    return ("vector = %d bytes is %d elements of %s, OpenCL C has vectors "
+      .. "of 2 to 16"):format(p.vector, width, s.type)
+  end
+end
+
 return {
   {
     name = "naive_read", file = "naive_read.cl",
@@ -97,5 +114,33 @@ return {
         {side, side}
     end,
     local_bytes = square_tile_bytes,
+  },
+  {
+    name = "simd", file = "simd.cl",
+    lesson = "for CPU devices: blocks turned in vector registers, whole "
+      .. "cache lines written past the cache",
+    params = {
+      {name = "vector", values = {16, 32, 64}, default = 64,
+        help = "bytes in a vector: 16 for SSE or NEON, 32 for AVX2, 64 for "
+          .. "AVX-512"},
+      {name = "tile_rows", values = {32, 64, 128, 256}, default = 128,
+        help = "rows of A per work-item, the length of what it writes"},
+      {name = "tile_cols", values = {64, 256, 512, 1024}, default = 1024,
+        help = "columns of A per work-item, the length of what it reads"},
+      {name = "stream", values = {0, 1}, default = 1,
+        help = "1: B is written past the cache, 0: it may stay there"},
+    },
+    defines = function(p, s)
+      return {WIDTH = vector_width(s, p), TILE_ROWS = p.tile_rows,
+        TILE_COLS = p.tile_cols, STREAM = p.stream}
+    end,
+    range = function(s, p)
+      return {ceildiv(s.cols, p.tile_cols), ceildiv(s.rows, p.tile_rows)},
+        {1, 1}
+    end,
+    local_bytes = function(s, p)
+      return p.tile_cols * (p.tile_rows * s.esize + LINE)
+    end,
+    accepts = simd_accepts,
   },
 }
