@@ -5,6 +5,7 @@
 -- SPDX-License-Identifier: MIT
 
 local output = require "clshell.output"
+local quantity = require "clshell.quantity"
 local script = require "clshell.script"
 
 local parser = script.parser("bench_launch.lua",
@@ -36,30 +37,62 @@ local function from_lua()
   return spent / args.launches
 end
 
--- The same of the C program; nil where it is not there or fails.
+-- The same of the C program, or nil and why there is none.
 local program = cl.home .. "/build/tests/launch_cost"
 local function from_c()
-  local pipe <close> = io.popen(("%s 1 %d %s 2>/dev/null"):format(program,
-    args.launches, device.type))
-  local us = pipe and tonumber(pipe:read("a"))
-  return us and us * 1e-6
+  local pipe <close> = assert(io.popen(("%s 1 %d %s 2>&1"):format(
+    script.quote(program), args.launches, device.type)))
+  local said = pipe:read("a") or ""
+  local ended, _, code = pipe:close()
+  local us = ended and tonumber(said:match("(%S+)%s*$"))
+  if us then
+    return us * 1e-6
+  end
+  return nil, ("%s failed: %s"):format(program, said:match("([^\n]+)\n*$")
+    or "exit code " .. tostring(code))
+end
+
+local lua, c, more = {}, {}, {}
+local reason = not script.readable(program)
+  and ("not measured, there is no %s, which make test builds"):format(program)
+
+-- The difference of the rounds that have both, in words.
+local function compared()
+  local median = bench.median(more)
+  return ("%s %s than from C%s"):format(quantity.format(math.abs(median), "s",
+    3), median < 0 and "less" or "more", #more < #lua
+    and (" in %d of %d rounds"):format(#more, #lua) or "")
+end
+
+-- The rows of the rounds so far.
+local function summarise(part)
+  if #lua > 0 then
+    local row = part:add(bench.of("from Lua", lua))
+    row.note = #more > 0 and compared() or nil
+    if reason then
+      row.note = (row.note and row.note .. "; " or "") .. "from C: " .. reason
+    end
+  end
+  if #c > 0 then
+    part:add(bench.of("from C", c))
+  end
 end
 
 out:heading "Launches with three arguments"
 local part <close> = out:part{steps = args.rounds, columns = {
   {key = "name", title = "launch"}, "time", "spread", "n", "note"}}
+local _ <close> = setmetatable({}, {__close = function()
+  cl.undisturbed(summarise, part)
+end})
 from_lua()
-local lua, c, more = {}, {}, {}
 for i = 1, args.rounds do
   part:step(("round %d"):format(i))
-  c[i], lua[i] = from_c(), from_lua()
-  more[i] = c[i] and lua[i] - c[i]
-end
-part:add(bench.of("from Lua", lua))
-if #c == args.rounds then
-  part:add(bench.of("from C", c))
-  part.rows[1].note = ("%.3f us more than from C"):format(
-    bench.median(more) * 1e6)
-else
-  part.rows[1].note = "from C: not measured, there is no " .. program
+  local there
+  if not reason then
+    there, reason = from_c()
+  end
+  lua[#lua + 1] = from_lua()
+  if there then
+    c[#c + 1], more[#more + 1] = there, lua[#lua] - there
+  end
 end

@@ -40,7 +40,7 @@ local small = {
     "specialised", "csr_vector", "% copy"},
   bench_transpose = {"65x33", "GB/s", "tiled_padded", "float4"},
   bench_transfer = {"1", "write", "read", "map", "GB/s", "N ="},
-  bench_launch = {"-n 50 -r 3", "from Lua", "us"},
+  bench_launch = {"-n 50 -r 3", "launch", "from Lua", "from C"},
   register_blocking = {"65", "column_block", "r=8", "naive"},
 }
 

@@ -42,33 +42,36 @@ local function format_of(path)
 end
 
 -- Sees that the file can be written before anything is measured. Returns
--- its format.
+-- its format, and the bytes that it has already; nil: there was none.
 local function check_file(parser, args)
   local format = args.format or format_of(args.output)
   if not format then
     parser:error(("'%s': its format is told by --format, or by .csv, .json, "
       .. ".ndjson, .md, .t4 or .html"):format(args.output))
   end
+  local earlier = io.open(args.output, "r+b")
+  local size = earlier and (earlier:seek("end") or 0)
+  if earlier then
+    earlier:close()
+  end
   local file, message = io.open(args.output, "ab")
   if not file then
     parser:error("cannot write the results: " .. message)
   end
   file:close()
-  return format
+  return format, size
 end
 
 --- output.open(parser, args) -> out
 --- What takes the results of a script whose parser has output.options, and
 --- arguments args: local out <close> = output.open(parser, args). An output
 --- file or a store that cannot be written ends the script with 2 before
---- anything is measured.
+--- anything is measured. When it is closed, the file has the results of this
+--- run, after Ctrl-C and errors too. A run without any moves what an earlier
+--- one left there to FILE.old, and says so.
 function M.open(parser, args)
-  local format = args.format
   style.use(args.color)
   record.tag = args.tag
-  if args.output then
-    format = check_file(parser, args)
-  end
   if args.store then
     store.use(args.store)
     local opened, reason = store.default()
@@ -76,8 +79,12 @@ function M.open(parser, args)
       parser:error(("--store %s: %s"):format(args.store, reason))
     end
   end
+  local format, size = args.format, nil
+  if args.output then
+    format, size = check_file(parser, args)
+  end
   return setmetatable({results = {}, format = format, file = args.output,
-    people = not format or args.output ~= nil}, Output)
+    size = size, people = not format or args.output ~= nil}, Output)
 end
 
 --- out:say(text)
@@ -131,6 +138,18 @@ function Part:add(r)
   return r
 end
 
+-- Calls f when something is closed, by error e or none: e stands, and what
+-- fails in f is said beside it.
+local function finish(e, f, ...)
+  if e == nil then
+    return cl.undisturbed(f, ...)
+  end
+  local ok, message = cl.undisturbed(pcall, f, ...)
+  if not ok then
+    io.stderr:write("clshell: ", tostring(message), "\n")
+  end
+end
+
 local function show(part, e)
   part.progress:done()
   if bench.interrupted(e) and type(e) == "table" and e.record
@@ -151,12 +170,30 @@ local function show(part, e)
 end
 
 function Part:__close(e)
-  cl.undisturbed(show, self, e)
+  finish(e, show, self, e)
+end
+
+-- Says that there are no results, and takes away what could pass for them: an
+-- empty file that was made here, or the results of an earlier run.
+local function write_none(out)
+  local file, words = out.file, out.file .. " is empty"
+  if out.size == nil then
+    os.remove(file)
+    words = file .. " is not written"
+  elseif out.size > 0 and not file:find("^/dev/") then
+    local moved, reason = os.rename(file, file .. ".old")
+    words = moved and ("what an earlier run left in %s is in %s.old now")
+      :format(file, file)
+      or ("%s is of an earlier run: %s"):format(file, reason)
+  end
+  io.stderr:write(("clshell: no results; %s\n"):format(words))
 end
 
 -- The results for a program: to the file, else to standard output.
 local function write(out)
-  if not out.format or #out.results == 0 then
+  if #out.results == 0 then
+    return out.file and write_none(out)
+  elseif not out.format then
     return
   elseif out.format == "html" then
     require("clshell.html").write(out.results, out.file)
@@ -168,8 +205,8 @@ local function write(out)
   end
 end
 
-function Output:__close()
-  cl.undisturbed(write, self)
+function Output:__close(e)
+  finish(e, write, self)
 end
 
 return M
