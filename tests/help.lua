@@ -35,6 +35,10 @@ t.test("topics by name", function()
   has("bench", "warmup")
   has("help", "gemm.tiled_padded")
   has("peaks", "fma_float")
+  has("output", "output.open(", "output.options(")
+  has("out:part", "A table to come")
+  has("timer.new", "protocol.measure")
+  has("target.of", "bench and compare")
 end)
 
 t.test("topics by value", function()
@@ -77,7 +81,8 @@ t.test("every public function is documented", function()
       missing[#missing + 1] = "cl." .. name
     end
   end
-  for _, module in ipairs{"matrix", "dia", "csr", "report", "script"} do
+  for _, module in ipairs{"matrix", "dia", "csr", "report", "script",
+      "output"} do
     for name, value in pairs(require("clshell." .. module)) do
       if type(value) == "function" and not INTERNAL[name]
           and help.text(module .. "." .. name):find("^no help") then

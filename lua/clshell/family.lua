@@ -273,11 +273,16 @@ end
 --- family.bench(name, params, operands [, opts]) -> result
 --- Verifies and times a rung, or one of the host's routines (openblas,
 --- plain_c), on operands such as {A = A, B = B}. `params` are the rung's (nil:
---- defaults), `opts` as in bench. Besides the fields of bench, the result has
---- name, params, config (the same as text), type, shape, local (the local
---- size as text), err, bound, ok, and kernel_ms where helpers ran as well. A
---- wrong result, a refused configuration and a failing launch each become
---- `note`, and there is no rate.
+--- defaults), `opts` as in bench, whose effort is "quick" here. Besides the
+--- fields of bench, the result has name ("gemm.tiled"), family and kernel
+--- ("gemm", "tiled"; of the host's routines as well), params, config (the same
+--- as text), type, shape, title (the shape as text), local (the local size as
+--- text), defines, options, source_hash; err, the largest error, and
+--- err_bound, what it may be, as fractions of |A||B|, verify (how it was
+--- compared) and ok; main, the seconds of the rung's own kernel where helpers
+--- ran as well. A wrong result, a refused configuration and a failing launch
+--- have status "wrong", "refused" or "failed", the reason as `error` and in
+--- `note`, and no rate.
 function methods.bench(family, ...)
   return bench.rung(family, ...)
 end

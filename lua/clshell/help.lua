@@ -12,7 +12,7 @@ local MODULES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose", "bench",
   "peak", "compare", "roofline", "lesson", "calibrate", "runs", "results",
   "plot", "export", "html", "stats", "report", "script", "help"}
 local OTHERS = {"family", "verify", "npy", "mtx", "traffic", "occupancy",
-  "claims"}
+  "claims", "output", "target", "timer"}
 local FAMILIES = {gemm = true, spmv = true, transpose = true}
 
 local function read(path)
