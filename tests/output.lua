@@ -3,10 +3,15 @@
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
+local bench = require "clshell.bench"
 local cl = require "cl"
+local export = require "clshell.export"
 local json = require "clshell.json"
+local lesson = require "clshell.lesson"
 local quote = require "clshell.script".quote
+local report = require "clshell.report"
 
+t.keeps("Program", "Kernel")
 t.device()
 
 local build = os.getenv "CLSHELL_BUILD" or "build"
@@ -120,6 +125,66 @@ t.test("Ctrl-C and an error stand where the file cannot be written",
     t.ok(out:find("first", 1, true) and err:find("No space", 1, true), err)
   end)
 
+-- Text without the breaks that the width of a window makes.
+local function unbroken(text)
+  return (text:gsub("%s+", " "))
+end
+
+local WRONG = [[
+  for name, value in pairs{nan = "NAN", inf = "INFINITY", zero = "0"} do
+    gemm.define{name = "wrong_" .. name, source = ([=[
+      kernel void f(int M, int N, int K, float alpha, global const float *A,
+          int lda, global const float *B, int ldb, float beta,
+          global float *C, int ldc) {
+        C[get_global_id(1) * ldc + get_global_id(0)] = %s;
+      }]=]):format(value), range = function(s) return {s.n, s.m} end}
+  end
+  part.columns = {"kernel", "ms", "gflops", "speedup", "err", "note"}
+  local o = {A = matrix.random(33, 17), B = matrix.random(17, 40)}
+  for _, name in ipairs{"naive", "wrong_nan", "wrong_inf", "wrong_zero",
+      "tiled"} do
+    local r = part:add(gemm.bench(name, nil, o, {seconds = 0.01}))
+    part.base = part.base or r
+  end]]
+
+t.test("a rung that is wrong is a row with a reason, and no more", function()
+  local path = t.tmp("a.json")
+  local out, err, code = run(script(WRONG) .. " -o " .. path)
+  t.eq(code, 0, err)
+  for _, words in ipairs{"nan inf", "inf inf", "zero 1e[+]00"} do
+    t.ok(unbroken(out):find(("wrong_%s WRONG err=%%S+, bound %%S+ at row 1, "
+      .. "column 1"):format(words)), out)
+  end
+  t.ok(out:find("\n..naive +%S") and out:find("\n..tiled +%S"), out)
+  local list = json.decode(contents(path)).results
+  for i, status in ipairs{"ok", "wrong", "wrong", "wrong", "ok"} do
+    local r = list[i]
+    t.eq({r.status, r.verified}, {status, status == "ok"}, r.name)
+    t.eq(r.throughput_FLOP_per_s ~= nil, status == "ok", r.name)
+  end
+end)
+
+t.test("nothing to count, and no time at all", function()
+  local b <close> = cl.buffer("int", 64)
+  local opts = {flop = 0, bytes = 0, seconds = 0.01, warmup = 0}
+  local r = bench(function() return b:fill(1) end, opts)
+  local none = bench.of("none", {0, 0, 0}, {flop = 64, bytes = 64})
+  for _, x in ipairs{r, bench.of("some", {1, 2, 3}, {flop = 0, bytes = 0}),
+      none} do
+    t.eq({x.status, x.gflops, x.gbs, x.roof, x.ai}, {"ok"}, x.name)
+  end
+  t.eq(lesson(none), "Nothing to read: there is no time.")
+  local list = {r, none}
+  report.relate(list, {by = "gflops", peak = 1e9, base = none})
+  local text = report.format(list, {"name", "ms", "gflops", "gbs", "peak",
+    "speedup"})
+  t.ok(text:find("\nnone +0", 1) and not text:find "nan"
+    and not text:find "inf", text)
+  for _, format in ipairs(export.formats) do
+    t.ok(not export.text(list, format):find "[^%a]nan[^%a]", format)
+  end
+end)
+
 -- Calls f(command): bench_launch of a tree whose C program is this text of a
 -- shell script (nil: there is none), in a folder that a shell takes apart.
 local function launches(program, f)
@@ -135,11 +200,6 @@ local function launches(program, f)
     :format(quote(home), t.exe, quote(home)), path)
   os.execute("rm -rf -- " .. quote(home))
   return ok or error(e, 0)
-end
-
--- Text without the breaks that the width of a window makes.
-local function unbroken(text)
-  return (text:gsub("%s+", " "))
 end
 
 t.test("launches: there is a C program", function()

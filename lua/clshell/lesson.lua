@@ -280,8 +280,8 @@ end
 -- A reading of what has no time that could be read.
 local function unread(r, device)
   if not r.median or r.median <= 0 or r.ok == false then
-    return ("Nothing to read: %s."):format(r.note or r.error or r.status
-      or "there is no time")
+    return ("Nothing to read: %s."):format(r.note or r.error
+      or r.status ~= "ok" and r.status or "there is no time")
   elseif flagged(r, "IMPOSSIBLE?") then
     return ("Not to be believed: %s."):format(r.note and
       r.note:match("IMPOSSIBLE%?[^;]*") or "it is above the roofline")

@@ -259,6 +259,7 @@ local function put_refused(lines, list, width)
   for _, g in ipairs(list) do
     if not g.best and g.failed then
       local reason = g.failed.error or g.failed.note or g.failed.status
+      reason = (g.failed.status == "wrong" and "WRONG " or "") .. reason
       if not names[reason] then
         names[reason] = {}
         order[#order + 1] = reason
