@@ -60,7 +60,7 @@ LIBOBJ = $(MODULE:src/%.c=$(BUILD)/%.o)
 OBJ    = $(LIBOBJ) $(PROGRAM:src/%.c=$(BUILD)/%.o)
 TESTS  = $(patsubst %.c,$(BUILD)/%,$(filter-out %layer.c,$(wildcard \
          tests/*.c))) $(BUILD)/tests/faultlayer.so
-CFILES = $(wildcard src/*.[ch] tests/*.[ch])
+CFILES = $(wildcard src/*.[ch] tests/*.[ch] tests/peers/*.c)
 
 all: $(BUILD)/clshell ## build build/clshell
 lib: $(BUILD)/cl.so ## build build/cl.so, the bindings for stock lua5.4
@@ -79,6 +79,23 @@ $(BUILD)/tests/%: tests/%.c $(LIBOBJ) $(BUILD)/cflags $(BUILD)/ldflags
 	@mkdir -p $(@D)
 	$(CC) -Isrc $(CPPF) $(CF) -MF $@.d $(LDFLAGS) $(EXPORT) -o $@ $< \
 	  $(LIBOBJ) $(LIBS)
+
+# What bench_peers.lua compares with, where it is installed: CLBlast (Debian:
+# libclblast-dev), cuBLAS and cuSPARSE (CUDA's toolkit).
+CUDA = $(patsubst %/bin/nvcc,%,$(firstword $(shell command -v nvcc) \
+       $(wildcard /usr/local/cuda/bin/nvcc)))
+PEERS = $(if $(wildcard $(addsuffix /clblast_c.h,/usr/include \
+        /usr/local/include)),$(BUILD)/tests/peers/clblast.so) \
+        $(if $(CUDA),$(BUILD)/tests/peers/cuda)
+peers: all $(PEERS) ## build the peers of bench_peers.lua that are installed
+	@echo 'peers: $(or $(notdir $(strip $(PEERS))),none is installed)'
+$(BUILD)/tests/peers/clblast.so: tests/peers/clblast.c $(BUILD)/cflags
+	@mkdir -p $(@D)
+	$(CC) -Isrc $(CPPF) $(CF) -MF $@.d -shared -o $@ $< -lclblast
+$(BUILD)/tests/peers/cuda: tests/peers/cuda.c
+	@mkdir -p $(@D)
+	$(CC) -O2 -Wall -Wno-deprecated-declarations -I$(CUDA)/include -o $@ $< \
+	  -L$(CUDA)/lib64 -Wl,-rpath,$(CUDA)/lib64 -lcublas -lcusparse -lcudart
 
 $(BUILD)/tests/%.so: tests/%.c $(BUILD)/cflags
 	@mkdir -p $(@D)
@@ -169,7 +186,7 @@ help: ## this list
 	@sed -n 's/^\([a-z_.]*\):.*## /make \1	/p' Makefile | expand -t 28
 
 FORCE:
-.PHONY: all lib objects deps run check test asan lint lint-format lint-gcc \
+.PHONY: all lib objects peers deps run check test asan lint lint-format lint-gcc \
   lint-clang lint-lua lint-cl lint-words format install uninstall clean help \
   FORCE
 .DELETE_ON_ERROR:

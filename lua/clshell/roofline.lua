@@ -104,7 +104,7 @@ function M.place(r, context)
     r.ai = r.flop / r.bytes
   end
   local least, bound, limit = least_times(r, context)
-  if limit > IMPOSSIBLE * t then
+  if least > IMPOSSIBLE * t then -- the least by medians: at least `limit`
     doubt(r, context)
     least, bound, limit = least_times(r, context)
   end
