@@ -1,0 +1,305 @@
+#!/usr/bin/env clshell
+-- bench_peers.lua - clshell's fastest kernels beside the libraries that one
+-- would otherwise use, in turns, in one run: OpenBLAS, CLBlast, cuBLAS,
+-- cuSPARSE, and the device's own copy bandwidth; and its figures beside those
+-- of clpeak and PyOpenCL. `make peers` builds what needs building.
+-- SPDX-License-Identifier: MIT
+
+local peak = require "clshell.peak"
+local peer = require "clshell.peer"
+local race = require "clshell.race"
+local script = require "clshell.script"
+local timer = require "clshell.timer"
+
+local PARTS = {"gemm", "clblast", "spmv", "transpose", "peaks", "pyopencl"}
+
+local parser = script.parser("bench_peers.lua",
+  "How fast kernels are beside other libraries: ratios of rates, in turns.",
+  "Both sides run A B B A; ratio: median over the rounds, with its 95 % "
+    .. "interval. Every result of ours was compared with float64.")
+parser:option("--only", "one part; may be repeated"):count("*"):choices(PARTS)
+parser:option("-r --rounds", "of each comparison", "10"):convert(script.size)
+parser:option("-o --output", "write the table to a JSON file")
+  :argname("FILE")
+parser:option("--scale", "divide all sizes, for a trial", "1")
+  :convert(script.size)
+local args = script.parse(parser)
+
+local device = cl.device()
+local gpu = device.type ~= "cpu"
+local tests = cl.home .. "/build/tests/peers/"
+
+local function wanted(part)
+  for _, name in ipairs(args.only) do
+    if name == part then
+      return true
+    end
+  end
+  return #args.only == 0
+end
+
+local function scaled(n)
+  return math.max(1, n // args.scale)
+end
+
+local total = 0
+for name, count in pairs{gemm = gpu and 15 or 6, clblast = 3, peaks = 1,
+    spmv = gpu and 9 or 3, transpose = gpu and 4 or 2, pyopencl = 1} do
+  total = total + (wanted(name) and count or 0)
+end
+print(("Beside other libraries, on %s\n"):format(device.name))
+local races <close> = race.new{rounds = args.rounds, file = args.output,
+  progress = script.progress(total)}
+
+local cuda, no_cuda
+if gpu and device.vendor:lower():find("nvidia", 1, true) then
+  cuda, no_cuda = peer.program(tests .. "cuda")
+  no_cuda = no_cuda and ("not measured: %s; make peers builds it where "
+    .. "CUDA's nvcc is"):format(no_cuda)
+else
+  no_cuda = "not measured: it runs on NVIDIA GPUs"
+end
+
+-- What a product does, as a row to be.
+local function product(work, rung, name, goal, m, n, k)
+  return {work = work, rung = rung, peer = name, goal = goal,
+    unit = "GFLOPS", amount = 2.0 * m * n * k, peer_amount = 2.0 * m * n * k}
+end
+
+-- Takes a row without a ratio.
+local function unmeasured(what, note)
+  what.note = note
+  return races:row(what)
+end
+
+-- A product beside a request to the CUDA program.
+local function gemm_cuda(name, kind, m, n, k, goal)
+  local type = kind == "dgemm" and "double" or "float"
+  local what = product(("%s %s"):format(kind == "dgemm" and "DGEMM"
+    or "SGEMM", m == n and n == k and m or ("%dx%dx%d"):format(m, n, k)),
+    name, kind == "tf32" and "cuBLAS TF32" or "cuBLAS", goal, m, n, k)
+  if not cuda then
+    return unmeasured(what, no_cuda)
+  end
+  local plan, e = race.plan(gemm, name, {
+    A = matrix.random(m, k, {type = type, seed = 1}),
+    B = matrix.random(k, n, {type = type, seed = 2})})
+  if not plan then
+    return unmeasured(what, e)
+  end
+  what.error = e
+  local other, reason = cuda:subject(("%s %d %d %d"):format(kind, m, n, k))
+  if not other then
+    return unmeasured(what, reason)
+  end
+  local ours = timer.new(cl.context(), {plan})
+  if 2.0 * m * n * k < 1e9 then
+    ours = peer.inside(ours)
+    what.note = "ours: inside the commands, without the gaps between"
+  end
+  races:run(what, ours, other, "event")
+end
+
+local function gemm_gpu()
+  for _, n in ipairs{127, 512, 1000, 1024, 2048} do
+    gemm_cuda("nv_ffma", "sgemm", scaled(n), scaled(n), scaled(n), 0.8)
+  end
+  gemm_cuda("nv_ffma", "sgemm", scaled(8192), 64, scaled(8192), 0.8)
+  gemm_cuda("nv_ffma", "sgemm", 64, scaled(8192), scaled(8192), 0.8)
+  for _, n in ipairs{scaled(4096), scaled(8192)} do
+    gemm_cuda("nv_ffma", "sgemm", n, n, n, 0.95)
+    gemm_cuda("nv_fp16x3", "sgemm", n, n, n, 2)
+    gemm_cuda("nv_tf32", "tf32", n, n, n, 0.5)
+    gemm_cuda("nv_dmma", "dgemm", n, n, n, 0.4)
+  end
+end
+
+-- Products on the CPU beside OpenBLAS, both by the host's clock.
+local function gemm_cpu()
+  local blas, missing = cl.host.blas()
+  for _, type in ipairs{"float", "double"} do
+    for _, n in ipairs{scaled(1024), scaled(2048), scaled(4096)} do
+      local what = product(("%s %d"):format(type == "float" and "SGEMM"
+        or "DGEMM", n), "simd", blas and ("%s %s"):format(blas.name,
+        blas.core or "") or "OpenBLAS", type == "float" and 0.95 or 0.9,
+        n, n, n)
+      local operands = {A = matrix.random(n, n, {type = type, seed = 1}),
+        B = matrix.random(n, n, {type = type, seed = 2})}
+      local plan, e = race.plan(gemm, "simd", operands)
+      if not blas or not plan then
+        unmeasured(what, plan and missing or e)
+      else
+        local A, B = operands.A:read(), operands.B:read()
+        what.error = e
+        races:run(what, timer.new(cl.context(), {plan}), timer.host(function()
+          return select(2, cl.host.gemm_blas(A, B))
+        end), "wall")
+      end
+    end
+  end
+end
+
+-- What gemm(A, B) takes beside CLBlast, on one queue, by the host's clock.
+local function clblast()
+  package.cpath = tests .. "?.so;" .. package.cpath
+  local found, lib = pcall(require, "clblast")
+  for _, size in ipairs(gpu and {1024, 2048, 4096} or {512, 1024, 2048}) do
+    local n = scaled(size)
+    local A, B = matrix.random(n), matrix.random(n, n, {seed = 2})
+    local C = cl.buffer("float", {n, n}, 0)
+    local rung = gemm.plan(A, B, {C = C}).rung.name
+    local what = product("SGEMM " .. n, rung, "CLBlast", 1, n, n, n)
+    local ours, e = race.plan(gemm, rung, {A = A, B = B})
+    if not found or not ours then
+      unmeasured(what, ours and "not measured: make peers builds it where "
+        .. "libclblast-dev is" or e)
+    else
+      local queue = cl.context().queue
+      what.error = e
+      races:run(what, timer.new(cl.context(), {ours}), timer.new(cl.context(),
+        {function() lib.gemm(queue, A, B, C, n, n, n) end}), "wall")
+    end
+  end
+end
+
+-- The offsets of a 5-, 7- or 27-point stencil on a grid.
+local function offsets(points, nx, ny)
+  local list, depth = {}, points == 5 and 0 or 1
+  for z = -depth, depth do
+    for y = -1, 1 do
+      for x = -1, 1 do
+        if points == 27 or math.abs(x) + math.abs(y) + math.abs(z) <= 1 then
+          list[#list + 1] = (z * ny + y) * nx + x
+        end
+      end
+    end
+  end
+  return list
+end
+
+-- A matrix times a vector beside the copy, and beside cuSPARSE.
+local function sparse_race(M, points, nx, ny, nz)
+  local x = cl.buffer("float", M.cols, cl.array("float", M.cols):random(3))
+  local operands = {M = M, x = x}
+  local name = spmv.plan(M, x).rung.name
+  local plan, e = race.plan(spmv, name, operands)
+  local work = ("SpMV %d-point %.3gM"):format(points, M.rows / 1e6)
+  if not plan then
+    return unmeasured({work = work, rung = name, peer = "copy"}, e)
+  end
+  local ours = race.rotated(spmv, name, operands)
+  local copy, moved = race.copier()
+  races:run({work = work, rung = name, peer = "copy", unit = "GB/s",
+    goal = gpu and 0.95 or 0.9, peer_amount = moved, error = e,
+    amount = spmv.bytes(plan.rung, plan.shape, plan.params)}, ours, copy,
+    gpu and "event" or "wall")
+  for _, format in ipairs(cuda and {"csr", "sell"} or {}) do
+    local what = {work = work, rung = name, unit = "GFLOPS", goal = 2.3,
+      amount = 2.0 * M.nnz, peer_amount = 2.0 * M.nnz, error = e,
+      peer = "cuSPARSE " .. format}
+    local other, kind = cuda:subject(("%s %d %d %d %d"):format(format,
+      points, nx, ny, nz))
+    if other then
+      what.peer = "cuSPARSE " .. kind
+      races:run(what, ours, other, "event")
+    else
+      unmeasured(what, kind)
+    end
+  end
+  if not cuda then
+    unmeasured({work = work, rung = name, peer = "cuSPARSE"}, no_cuda)
+  end
+end
+
+local function sparse()
+  local count = scaled(gpu and 1 << 24 or 1 << 22)
+  for _, points in ipairs{5, 7, 27} do
+    local side = math.floor((points == 5 and count^(1 / 2) or count^(1 / 3))
+      + 0.999)
+    local nx, ny, nz = side, side, points == 5 and 1 or side
+    local M <close> = dia.banded(nx * ny * nz, offsets(points, nx, ny))
+    sparse_race(M, points, nx, ny, nz)
+    collectgarbage()
+  end
+end
+
+local function transposes()
+  for _, type in ipairs{"float", "double"} do
+    for _, size in ipairs(gpu and {8192, 16384} or {4096}) do
+      local n = scaled(size)
+      local A <close> = matrix.random(n, n, {type = type, seed = 1})
+      local name = transpose.plan(A).rung.name
+      local what = {work = ("transpose %d %s"):format(n, type), rung = name,
+        peer = "copy", unit = "GB/s", goal = gpu and 0.95 or 0.8,
+        amount = 2 * n * n * (type == "float" and 4 or 8)}
+      local plan, e = race.plan(transpose, name, {A = A})
+      if plan then
+        local copy, moved = race.copier()
+        what.error, what.peer_amount = e, moved
+        races:run(what, race.rotated(transpose, name, {A = A}), copy,
+          gpu and "event" or "wall")
+      else
+        unmeasured(what, e)
+      end
+      collectgarbage()
+    end
+  end
+end
+
+-- peaks() beside clpeak, which runs before and after it.
+local function peaks()
+  races.progress:step("peaks beside clpeak")
+  local names, ours = {"fma_float", "fma_double", "read"}, {}
+  local theirs, missing = peer.clpeak(device)
+  for _, name in ipairs(theirs and names or {}) do
+    ours[name] = peak.get(name, nil, true)
+  end
+  local again = theirs and peer.clpeak(device) or {}
+  for _, name in ipairs(names) do
+    local what = {work = "peak " .. name, rung = "peaks()", peer = "clpeak",
+      goal = 0.95, unit = name == "read" and "GB/s" or "GFLOPS",
+      note = not theirs and "not measured: " .. missing or nil}
+    if ours[name] and theirs[name] then
+      local other = math.max(theirs[name], again[name] or 0)
+      what.rate, what.peer_rate = ours[name] / 1e9, other / 1e9
+      what.ratio = ours[name] / other
+    end
+    races:row(what)
+  end
+end
+
+-- One kernel file by our event timers and by PyOpenCL's.
+local function pyopencl()
+  local n, tile = scaled(gpu and 2048 or 512), 16
+  local what = product(("GEMM tiled %d"):format(n), "tiled", "PyOpenCL", 1,
+    n, n, n)
+  local program, reason = peer.program(cl.home
+    .. "/tests/peers/pyopencl_peer.py", os.getenv("PYTHON") or "python3")
+  local other
+  if program then
+    what.peer = program.version
+    other, reason = program:subject(("gemm %s %d %d %s"):format(cl.home
+      .. "/kernels/gemm/tiled.cl", n, tile, device.name))
+  end
+  if not other then
+    return unmeasured(what, ("not measured: %s; PYTHON=... chooses another "
+      .. "Python"):format(reason))
+  end
+  local plan, e = race.plan(gemm, "tiled", {A = matrix.random(n),
+    B = matrix.random(n, n, {seed = 2})}, {tile = tile})
+  if plan then
+    what.error = e
+    races:run(what, timer.new(cl.context(), {plan}), other, "event")
+  else
+    unmeasured(what, e)
+  end
+  program:close()
+end
+
+local run = {gemm = gpu and gemm_gpu or gemm_cpu, clblast = clblast,
+  spmv = sparse, transpose = transposes, peaks = peaks, pyopencl = pyopencl}
+for _, name in ipairs(PARTS) do
+  if wanted(name) then
+    run[name]()
+  end
+end

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""A kernel of the ladder run by PyOpenCL, a peer of scripts/bench_peers.lua.
+
+Takes one line at a time and answers with one, as cuda.c does:
+  gemm KERNEL.cl N TILE DEVICE   prepares the rung `tiled` with N x N floats on
+                                 the device of that name, and checks it
+  run COUNT                      COUNT launches on end: the seconds from the
+                                 first START to the last END of their events
+SPDX-License-Identifier: MIT
+"""
+import os
+import sys
+
+import numpy as np
+import pyopencl as cl
+
+WARMUP = 10
+
+
+def find(name):
+    for platform in cl.get_platforms():
+        for device in platform.get_devices():
+            if device.name == name:
+                return device
+    raise RuntimeError(f"PyOpenCL finds no device '{name}'")
+
+
+class Gemm:
+    """C = A B by kernels/gemm/tiled.cl, on uniform random operands."""
+
+    def __init__(self, path, n, tile, device):
+        context = cl.Context([find(device)])
+        self.queue = cl.CommandQueue(
+            context, properties=cl.command_queue_properties.PROFILING_ENABLE)
+        rng = np.random.default_rng(1)
+        a, b = (rng.random((n, n), dtype=np.float32) for _ in range(2))
+        c = np.full((n, n), np.nan, np.float32)
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+        self.buffers = [cl.Buffer(context, flags, hostbuf=x)
+                        for x in (a, b, c)]
+        with open(path, encoding="utf-8") as source:
+            program = cl.Program(context, source.read()).build(
+                ["-DREAL=float", f"-DTILE={tile}",
+                 "-I", os.path.dirname(path)])
+        self.kernel = program.gemm
+        size = np.int32(n)
+        self.kernel.set_args(size, size, size, np.float32(1), self.buffers[0],
+                             size, self.buffers[1], size, np.float32(0),
+                             self.buffers[2], size)
+        edge = (n + tile - 1) // tile * tile
+        self.range = (edge, edge), (tile, tile)
+        self.run(WARMUP)
+        cl.enqueue_copy(self.queue, c, self.buffers[2]).wait()
+        truth = a.astype(np.float64) @ b.astype(np.float64)
+        self.error = float(np.max(np.abs(c - truth) / truth))
+        if not self.error <= 1e-6 * n:  # also where it is NaN
+            raise RuntimeError(f"wrong: error {self.error:.1e}")
+
+    def run(self, count):
+        events = [cl.enqueue_nd_range_kernel(self.queue, self.kernel,
+                                             *self.range)
+                  for _ in range(count)]
+        cl.wait_for_events(events)
+        return (events[-1].profile.end - events[0].profile.start) * 1e-9
+
+
+def main():
+    subject = None
+    print(f"ok PyOpenCL {cl.VERSION_TEXT}", flush=True)
+    for line in sys.stdin:
+        words = line.split(None, 4)
+        try:
+            if len(words) == 5 and words[0] == "gemm":
+                subject = Gemm(words[1], int(words[2]), int(words[3]),
+                               words[4].strip())
+                print(f"ok error {subject.error:.1e}", flush=True)
+            elif len(words) == 2 and words[0] == "run" and subject:
+                print(f"{subject.run(int(words[1])):.9g}", flush=True)
+            else:
+                print("error what is that?", flush=True)
+        except (RuntimeError, OSError, cl.Error) as e:
+            lines = str(e).strip().split("\n")
+            told = [x for x in lines if "error:" in x] or lines
+            print("error", told[0], flush=True)
+
+
+if __name__ == "__main__":
+    main()
