@@ -1,20 +1,17 @@
--- bench.lua - timing, its statistics and its notes; tables; measured peaks
+-- bench.lua - timing, its statistics and its notes; comparisons; tables
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
 local bench = require "clshell.bench"
-local cachefile = require "clshell.cachefile"
 local cl = require "cl"
 local compare = require "clshell.compare"
 local gemm = require "clshell.gemm"
-local peaks = require "clshell.peak"
 local report = require "clshell.report"
-local roofline = require "clshell.roofline"
 local target = require "clshell.target"
 local timer = require "clshell.timer"
 
 t.keeps("Program", "Kernel")
-local device = t.device()
+t.device()
 
 local QUICK = {warmup = 0, seconds = 0.02, samples = 5, busy = 0,
   roof = false}
@@ -255,73 +252,6 @@ kernel void lazy(int M, int N, int K, float alpha, global const float *A,
   t.eq({r.ok, r.status, r.err, r.gflops, r.ms},
     {false, "wrong", math.huge})
   t.ok(r.note:find("WRONG err=inf.* row 1, column 4"), r.note)
-end)
-
-t.test("peaks are plausible and measured once", function()
-  local p = peaks()
-  t.ok(p.fma_float > 1e8 and p.fma_float < 1e16)
-  for _, name in ipairs{"copy", "read", "write", "cache", "local", "upload",
-      "download"} do
-    t.ok(p[name] > 1e8 and p[name] < 1e16, name)
-    t.ok(p.best[name] >= p[name], name)
-  end
-  t.ok(p.latency > 1e-7 and p.latency < 0.1)
-  t.eq(p.fma_double ~= nil, device:has("cl_khr_fp64"))
-  t.ok(rawequal(peaks(), p))
-  t.ok(tostring(p):find("GFLOPS.*GB/s"))
-  t.raises(function() peaks{agan = true} end, "did you mean 'again'")
-  t.raises(function() peaks.get("speed") end, "no peak 'speed'")
-end)
-
-t.test("results stand on the roofline, and none far above it", function()
-  local p = peaks()
-  local r = bench("gemm.naive", {64}, nil, {effort = "quick"})
-  t.ok(r.roof > 0 and r.roof < 1 and r.ai > 5, r.roof)
-  t.ok(r.bound == "compute" or r.bound == "memory")
-  t.eq({roofline(r)}, {r.roof, r.bound})
-  t.ok(tostring(roofline()):find("gemm.naive 64x64x64", 1, true))
-  -- what a launch costs without waiting for it, taken for its time
-  local planted = {median = 1e-9, flop = 1e-9 * 50 * p.best.fma_float,
-    type = "float"}
-  local part, bound = roofline(planted)
-  t.ok(part > 10 and bound == "compute" and flagged(planted, "IMPOSSIBLE?"))
-  t.ok(planted.note:find("IMPOSSIBLE%? [%d%.]+ %%"))
-  local honest = {median = 1, bytes = p.copy / 2, mode = "cold"}
-  t.eq(select(2, roofline(honest)), "memory")
-  t.eq({honest.flags, roofline{median = 1}}, {})
-end)
-
-t.test("what is kept of a device survives, and damage is seen", function()
-  local dev = {name = "test of " .. t.tmp(), platform = "p", version = "v",
-    driver_version = "1", compute_units = 1, global_mem_size = 1}
-  local path = cachefile.path(dev)
-  t.eq({cachefile.load(dev)}, {})
-  local fine, reason = cachefile.save(dev, {a = 1 / 3, ["peak.b"] = 2})
-  if not fine then
-    t.skip(reason)
-  end
-  local _ <close> = setmetatable({}, {__close = function()
-    os.remove(path)
-  end})
-  t.ok(cachefile.save(dev, {c = 1e300}))
-  t.eq(cachefile.load(dev), {a = 1 / 3, ["peak.b"] = 2, c = 1e300})
-  local f = assert(io.open(path, "rb"))
-  local content = f:read("a")
-  f:close()
-  for _, words in ipairs{"", content:sub(1, #content // 2), "junk\n",
-      content:gsub("measurements 1", "measurements 2"),
-      (content:gsub("\na [^\n]*", "\na x"))} do
-    f = assert(io.open(path, "wb"))
-    f:write(words)
-    f:close()
-    local values, why = cachefile.load(dev)
-    t.eq(values, nil)
-    t.ok(why:find("damaged or of another version"))
-  end
-  dev.driver_version = "2"
-  t.eq({cachefile.load(dev)}, {})
-  t.eq(cachefile.hash(""), "cbf29ce484222325")
-  t.eq(cachefile.hash("a"), "af63dc4c8601ec8c")
 end)
 
 t.test("comparisons of launches", function()

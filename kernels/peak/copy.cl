@@ -56,11 +56,19 @@ kernel void copy_vectors(ulong n, global const VECTOR *restrict in,
                          global VECTOR *restrict out)
 {
 #if ITEMS > 0
-  const ulong first =
-      get_group_id(0) * ITEMS * get_local_size(0) + get_local_id(0);
-  for (int k = 0; k < ITEMS; k++) {
-    const ulong i = first + k * get_local_size(0);
-    if (i < n)
+  const ulong step = get_local_size(0);
+  const ulong from = get_group_id(0) * ITEMS * step;
+  const ulong first = from + get_local_id(0);
+  if (from + ITEMS * step <= n) {
+    VECTOR held[ITEMS];
+    #pragma unroll
+    for (int k = 0; k < ITEMS; k++)
+      held[k] = in[first + k * step];
+    #pragma unroll
+    for (int k = 0; k < ITEMS; k++)
+      out[first + k * step] = held[k];
+  } else {
+    for (ulong i = first; i < n; i += step)
       out[i] = in[i];
   }
 #else

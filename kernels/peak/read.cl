@@ -44,7 +44,7 @@
 #endif
 
 #ifndef ITEMS
-#define ITEMS 0 /* vectors per work-item; 0: as many as there are */
+#define ITEMS 0 /* vectors per work-item, even; 0: as many as there are */
 #endif
 
 #define JOIN_(a, b) a##b
@@ -61,13 +61,17 @@ kernel void read_vectors(ulong n, global const VECTOR *restrict in,
   const ulong step = get_local_size(0);
   VECTOR even = (VECTOR)(0), odd = (VECTOR)(0);
 #if ITEMS > 0
-  const ulong first = get_group_id(0) * ITEMS * step + get_local_id(0);
-  for (int k = 0; k < ITEMS; k += 2) {
-    const ulong i = first + k * step;
-    if (i < n)
+  const ulong from = get_group_id(0) * ITEMS * step;
+  const ulong first = from + get_local_id(0);
+  if (from + ITEMS * step <= n) {
+    #pragma unroll
+    for (int k = 0; k < ITEMS; k += 2) {
+      even += in[first + k * step];
+      odd += in[first + (k + 1) * step];
+    }
+  } else {
+    for (ulong i = first; i < n; i += step)
       even += in[i];
-    if (i + step < n && k + 1 < ITEMS)
-      odd += in[i + step];
   }
 #else
   const ulong chunk = (n + get_num_groups(0) - 1) / get_num_groups(0);

@@ -55,11 +55,15 @@
 kernel void write_vectors(ulong n, REAL value, global VECTOR *restrict out)
 {
 #if ITEMS > 0
-  const ulong first =
-      get_group_id(0) * ITEMS * get_local_size(0) + get_local_id(0);
-  for (int k = 0; k < ITEMS; k++) {
-    const ulong i = first + k * get_local_size(0);
-    if (i < n)
+  const ulong step = get_local_size(0);
+  const ulong from = get_group_id(0) * ITEMS * step;
+  const ulong first = from + get_local_id(0);
+  if (from + ITEMS * step <= n) {
+    #pragma unroll
+    for (int k = 0; k < ITEMS; k++)
+      out[first + k * step] = (VECTOR)(value);
+  } else {
+    for (ulong i = first; i < n; i += step)
       out[i] = (VECTOR)(value);
   }
 #else

@@ -83,11 +83,12 @@ local function fma(type)
   end
 end
 
--- Bytes of a buffer too large for any cache; on a CPU device, which reports
--- the cache of a whole host, what is large against its share of it.
+-- Bytes of a buffer too large for any cache, and so large that beginning and
+-- ending a kernel is little beside it; on a CPU device, which reports the cache
+-- of a whole host, what is large against its share of it.
 local function large(dev)
   local most = is_cpu(dev) and 96 * MIB or 512 * MIB
-  local bytes = math.max(4 * dev.global_mem_cache_size, 256 * MIB)
+  local bytes = math.max(4 * dev.global_mem_cache_size, 512 * MIB)
   bytes = math.min(bytes, most, dev.max_mem_alloc_size,
     dev.global_mem_size // 8)
   return math.tointeger(bytes // 1024 * 1024)
