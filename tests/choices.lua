@@ -73,6 +73,11 @@ t.test("spmv and transpose", function()
   t.eq(pick(spmv, H100, {rows = 9, cols = 9, format = "csr", nnz = 900}),
     "csr_vector")
   t.eq(pick(spmv, H100, {rows = 9, cols = 9}), "specialised")
+  for rows, stream in pairs{[10^4] = 0, [10^6] = 1} do
+    local name, picked = pick(spmv, CPU, {rows = rows, cols = rows,
+      offsets = {-1, 0, 1}})
+    t.eq({name, picked.params.stream or 1}, {"simd", stream})
+  end
   t.eq(pick(transpose, H100, {rows = 9, cols = 9}), "float4")
   t.eq(pick(transpose, CPU, {rows = 9, cols = 9}), "simd")
   t.eq(pick(transpose, CPU, {rows = 9, cols = 9}, {simd = true}),

@@ -4,16 +4,17 @@
 **   y[i] = sum over d of values[d*pitch + i] * x[i + offsets[d]],
 **          for those d with 0 <= i + offsets[d] < cols
 **
-** A work-item owns BLOCK consecutive rows and runs over them once for each
-** diagonal. The rows of a block in which diagonal d exists are one range:
+** A work-item owns BLOCK consecutive rows. It takes ROWS = VECTORS * WIDTH of
+** them at a time, whose sums stay in registers over all diagonals:
 **
-**    begin        lo = max(begin, -offset)     hi = min(end, cols-offset)  end
-**      |------------|=============================|--------------------------|
-**        no column 0  y += values * x, in vectors   no column cols-1 or later
+**             d = 0     d = 1     d = 2         a diagonal is one stream, of
+**    row i   +-------+ +-------+ +-------+      which a run of ROWS elements
+**     ...    | run   | | run   | | run   | ...  is read, then one of the next
+**    i+ROWS  +-------+ +-------+ +-------+
 **
-** so no element is tested, and three streams are read at a time, however many
-** diagonals there are. The block of y stays in the first-level cache between
-** diagonals.
+** A run that lies in the matrix as a whole is not tested by element. One that
+** is cut by column 0 or cols-1 is left out first and added to y afterwards;
+** there are few of them.
 **
 ** Arguments:
 **   rows, cols  size of A; x has cols elements, y has rows
@@ -24,15 +25,18 @@
 **   x           in:  vector of cols elements
 **   y           out: vector of rows elements
 ** NDRange: one dimension, global = ceil(rows / BLOCK), local = 1.
-** Defines: REAL, WIDTH, BLOCK.
+** Defines: REAL, WIDTH, VECTORS, BLOCK, AHEAD, STREAM.
 ** Assumes nothing about alignment.
 **
 ** Lesson: on a CPU a work-item is a loop iteration of one thread, not a lane.
 ** Vectors are written out, because compilers seldom vectorise a loop inside a
 ** kernel, and neighbouring rows belong to one work-item, because a core likes
-** to read on where it stopped. One work-item per work-group: enough groups for
-** all cores, with little to schedule. On a GPU the same kernel is hopeless,
-** as neighbouring work-items are BLOCK rows apart: nothing is coalesced.
+** to read on where it stopped. Sums in registers leave a load of the value, a
+** load of x and a multiply-add per element; with y in the cache between
+** diagonals it was a load and a store more, and half the rate. What is left is
+** memory: each stream is asked for AHEAD of its use, and y goes past the cache
+** (STREAM), for a core otherwise reads each line before it writes it. Both
+** need a compiler that knows how and are left out elsewhere.
 */
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -46,14 +50,100 @@
 #ifndef WIDTH
 #define WIDTH 16 /* elements per vector: 2, 4, 8 or 16 */
 #endif
+#ifndef VECTORS
+#define VECTORS 4 /* vectors whose sums are in registers */
+#endif
 #ifndef BLOCK
-#define BLOCK 2048 /* rows per work-item */
+#define BLOCK 4096 /* rows per work-item */
+#endif
+#ifndef AHEAD
+#define AHEAD 256 /* rows from use to what is asked for, 0: nothing is */
+#endif
+#ifndef STREAM
+#define STREAM 1 /* 1: y goes past the cache */
 #endif
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
+#define VECTOR JOIN(REAL, WIDTH)
 #define VLOAD(p) JOIN(vload, WIDTH)(0, p)
 #define VSTORE(v, p) JOIN(vstore, WIDTH)(v, 0, p)
+#define ROWS (VECTORS * WIDTH)
+#define LINE (64 / (long)sizeof(REAL))
+
+#ifdef __has_builtin
+#if STREAM && __has_builtin(__builtin_nontemporal_store)
+#define PASS(v, p) __builtin_nontemporal_store(v, (global VECTOR *)(p))
+#endif
+#if AHEAD && __has_builtin(__builtin_prefetch)
+#define ASK(p) __builtin_prefetch((const void *)(size_t)(p))
+#endif
+#endif
+#ifndef PASS
+#define PASS VSTORE
+#endif
+#ifndef ASK
+#define ASK(p)
+#endif
+
+/* y[i] += values[i] * x[i + offset] for rows from lo to before hi */
+static void add(long lo, long hi, long offset, global const REAL *values,
+                global const REAL *x, global REAL *y)
+{
+  for (long i = lo; i < hi; i++)
+    y[i] += values[i] * x[i + offset];
+}
+
+/* y for a few rows, from begin to before end */
+static void few(long begin, long end, long cols, int ndiags, size_t pitch,
+                global const int *offsets, global const REAL *values,
+                global const REAL *x, global REAL *y)
+{
+  for (long i = begin; i < end; i++)
+    y[i] = 0;
+  for (int d = 0; d < ndiags; d++, values += pitch)
+    add(max(begin, -(long)offsets[d]), min(end, cols - offsets[d]),
+        offsets[d], values, x, y);
+}
+
+/* sum = the runs from row i on that lie in the matrix; returns whether others
+** are cut by its first or last column */
+static bool whole_runs(long i, long cols, int ndiags, size_t pitch,
+                       global const int *offsets, global const REAL *values,
+                       global const REAL *x, VECTOR *sum)
+{
+  bool cut = false;
+#pragma unroll
+  for (int k = 0; k < VECTORS; k++)
+    sum[k] = (VECTOR)(0);
+  values += i;
+  for (int d = 0; d < ndiags; d++, values += pitch) {
+    const long j = i + offsets[d];
+    if (j < 0 || j + ROWS > cols) {
+      cut |= j > -ROWS && j < cols;
+      continue;
+    }
+#pragma unroll
+    for (int k = 0; k < VECTORS; k++) {
+      sum[k] += VLOAD(values + k * WIDTH) * VLOAD(x + j + k * WIDTH);
+      ASK(values + k * WIDTH + AHEAD);
+    }
+  }
+  return cut;
+}
+
+/* y += the runs from row i on that are cut */
+static void cut_runs(long i, long cols, int ndiags, size_t pitch,
+                     global const int *offsets, global const REAL *values,
+                     global const REAL *x, global REAL *y)
+{
+  for (int d = 0; d < ndiags; d++, values += pitch) {
+    const long offset = offsets[d];
+    if (i + offset < 0 || i + offset + ROWS > cols)
+      add(max(i, -offset), min(i + ROWS, cols - offset), offset, values, x,
+          y);
+  }
+}
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void spmv(int rows, int cols, int ndiags, int pitch,
@@ -63,16 +153,18 @@ void spmv(int rows, int cols, int ndiags, int pitch,
 {
   const long begin = (long)get_global_id(0) * BLOCK;
   const long end = min(begin + BLOCK, (long)rows);
-  for (long i = begin; i < end; i++)
-    y[i] = 0;
-  for (int d = 0; d < ndiags; d++) {
-    global const REAL *v = values + (size_t)d * pitch;
-    const long offset = offsets[d];
-    const long hi = min(end, cols - offset);
-    long i = max(begin, -offset);
-    for (; i + WIDTH <= hi; i += WIDTH)
-      VSTORE(VLOAD(y + i) + VLOAD(v + i) * VLOAD(x + i + offset), y + i);
-    for (; i < hi; i++)
-      y[i] += v[i] * x[i + offset];
+  const long over = (uintptr_t)(y + begin) / sizeof(REAL) % LINE;
+  long i = min(end, begin + (LINE - over) % LINE);
+  few(begin, i, cols, ndiags, pitch, offsets, values, x, y);
+  for (; i + ROWS <= end; i += ROWS) {
+    VECTOR sum[VECTORS];
+    const bool cut = whole_runs(i, cols, ndiags, pitch, offsets, values, x,
+                                sum);
+#pragma unroll
+    for (int k = 0; k < VECTORS; k++)
+      PASS(sum[k], y + i + k * WIDTH);
+    if (cut)
+      cut_runs(i, cols, ndiags, pitch, offsets, values, x, y);
   }
+  few(i, end, cols, ndiags, pitch, offsets, values, x, y);
 }

@@ -12,8 +12,8 @@
 --   device   the name of one device: for rows that were tuned there
 --   type     the element type; nil: every type
 --   where    conditions on the shape (for gemm m, n, k, batch, and work =
---            m n k; for spmv format, rows, cols, ndiags, nnz, and row = nnz /
---            rows; for transpose rows, cols, and bytes of A)
+--            m n k; for spmv format, rows, cols, ndiags, nnz, row = nnz / rows
+--            and bytes of the values; for transpose rows, cols, bytes of A)
 --   guarded  true: only where the rung detects operands that it does not
 --            cover and hands them to one that does
 --   note     why, for people
@@ -64,6 +64,9 @@ return {
     {rung = "csr_vector", where = {format = "csr", row = {min = LONG}},
       note = "rows long enough for several work-items"},
     {rung = "csr_scalar", where = {format = "csr"}},
+    {class = "cpu", rung = "simd", where = {bytes = {max = CACHED}},
+      params = {stream = 0}, note = "small enough to stay in the cache"},
+    {class = "cpu", type = "double", rung = "simd", params = {width = 8}},
     {class = "cpu", rung = "simd"},
     {class = "cpu", rung = "naive"},
     {rung = "specialised"},

@@ -134,7 +134,7 @@ local spmv = family.new{
   shape = shape,
   args = args,
   measures = function(s) -- what choices.lua may ask besides
-    return {row = s.nnz / s.rows}
+    return {row = s.nnz / s.rows, bytes = s.nnz * s.esize}
   end,
   truth = function(o, s)
     return verify.spmv(o.M, o.x:read(), s)

@@ -145,15 +145,25 @@ return {
   },
   {
     name = "simd", file = "simd.cl", format = "dia",
-    lesson = "for CPU devices: a block of rows per work-item, long vectors",
+    lesson = "for CPU devices: a block of rows per work-item, sums of long "
+      .. "vectors in registers",
     params = {
       {name = "width", values = {2, 4, 8, 16}, default = 16,
         help = "elements per vector"},
+      {name = "vectors", values = {1, 4, 8}, default = 4,
+        help = "vectors whose sums are in registers"},
       {name = "block", values = {256, 1024, 2048, 4096, 16384},
-        default = 2048, help = "rows per work-item"},
+        default = 4096, help = "rows per work-item"},
+      {name = "ahead", values = {0, 256, 1024}, default = 256,
+        help = "rows from the use of a value to what is asked for"},
+      {name = "stream", values = {0, 1}, default = 1,
+        help = "1: y is written past the cache, 0: it may stay there"},
     },
     range = function(s, p) return {ceildiv(s.rows, p.block)}, {1} end,
-    accepts = takes_dia,
+    accepts = function(dev, s)
+      return takes_dia(dev, s) or dev.type == "gpu"
+        and "for CPU devices: it uses 1 work-item per work-group" or nil
+    end,
   },
   {
     name = "csr_scalar", file = "csr_scalar.cl", format = "csr",

@@ -279,6 +279,11 @@ models.spmv.naive, models.spmv.pitch = diagonals(1), diagonals(1)
 models.spmv.local_offsets = diagonals(1, true)
 models.spmv.float4 = diagonals(4, true)
 
+-- Vectors of values and of x meet in registers: elements, not accesses.
+function models.spmv.simd(s)
+  return {moved = (2 * s.ndiags + 1) * s.rows * s.esize}
+end
+
 -- The different pieces of `unit` bytes that the first work-items touch, and
 -- the most of them that lie in one bank.
 local function pieces(a, size, lanes, unit)
