@@ -84,8 +84,8 @@ local function fma(type)
 end
 
 -- Bytes of a buffer too large for any cache, and so large that beginning and
--- ending a kernel is little beside it; on a CPU device, which reports the cache
--- of a whole host, what is large against its share of it.
+-- ending a kernel is little beside it; on a CPU device, which reports the
+-- cache of a whole host, what is large against its share of it.
 local function large(dev)
   local most = is_cpu(dev) and 96 * MIB or 512 * MIB
   local bytes = math.max(4 * dev.global_mem_cache_size, 512 * MIB)
