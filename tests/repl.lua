@@ -380,6 +380,7 @@ t.test("Ctrl-C in a bench gives what was measured", function()
     expect cl>
     send 6 * 7\r
     expect 42
+    expect cl>
     send \x04
     exit 0]], "-q")
 end)
