@@ -49,13 +49,18 @@ static int errorcode(lua_State *L) {
   return nodevice ? EXIT_DEVICE : EXIT_SCRIPT;
 }
 
-/* Makes of an error value the text to report, while the stack is there. */
+/*
+** Makes of an error value the text to report, while the stack is there. What
+** Ctrl-C raises stays a table: __close handlers find in it what was measured.
+*/
 static int msghandler(lua_State *L) {
   failure = errorcode(L);
   const char *msg = lua_tostring(L, 1);
   if (msg == NULL) {
     if (luaL_callmeta(L, 1, "__tostring") && lua_type(L, -1) == LUA_TSTRING) {
-      if (failure != EXIT_INTERRUPT)
+      if (failure == EXIT_INTERRUPT)
+        lua_settop(L, 1);
+      else
         addcallers(L);
       return 1;
     }
@@ -77,8 +82,18 @@ int clsh_docall(lua_State *L, int narg, int nres) {
   return status;
 }
 
+static int totext(lua_State *L) {
+  luaL_tolstring(L, 1, NULL);
+  return 1;
+}
+
 /* Prints and pops the message of a failure; returns its exit code. */
 int clsh_report(lua_State *L, const char *progname) {
+  if (lua_istable(L, -1)) {
+    lua_pushcfunction(L, totext);
+    lua_insert(L, -2);
+    (void)lua_pcall(L, 1, 1, 0);
+  }
   const char *msg = lua_tostring(L, -1);
   fflush(stdout);
   fprintf(stderr, "%s%s%s\n", progname != NULL ? progname : "",

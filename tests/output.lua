@@ -66,6 +66,27 @@ local FAIL = 'error("no luck")'
 local WAIT = 'print "ready" while true do end'
 local CTRL_C = "expect ready\nsend \\x03"
 
+local MEASURE = [[
+  local calls = 0
+  part:add(bench(function()
+    local begin = cl.now()
+    repeat until cl.now() - begin > 0.001
+    calls = calls + 1
+    if calls == 300 then
+      print "ready"
+    end
+  end, {name = "endless", warmup = 0, seconds = 1e9, busy = 1e9}))]]
+
+t.test("Ctrl-C makes a row of what was under way", function()
+  local path = t.tmp("a.json")
+  converse(script(ROW .. MEASURE) .. " -o " .. path, CTRL_C, "expect first",
+    "expect endless", "expect interrupted: by Ctrl-C",
+    "expect 2 results in", "refute endless", "expect interrupted!", "exit 130")
+  local r = json.decode(contents(path)).results[2]
+  t.eq({r.name, r.status}, {"endless", "interrupted"})
+  t.ok(r.n >= 1 and r.time_s > 0.001)
+end)
+
 t.test("an error keeps the rows before it, and stands", function()
   local path = t.tmp("a.json")
   local out, err, code = run(script(ROW .. FAIL) .. " -o " .. path)
