@@ -3,23 +3,26 @@
 **
 **   B[j*ldb + i] = A[i*lda + j],  0 <= i < rows, 0 <= j < cols
 **
-** A work-item owns TILE_ROWS x TILE_COLS elements of A. It turns them into
-** local memory in blocks of WIDTH x WIDTH, which are vector registers, and
-** from there writes them out as long pieces of rows of B:
+** A work-item owns TILE_ROWS x TILE_COLS elements of A. It takes LINE rows of
+** them, a cache line of B, a long way, four columns at a time:
 **
-**    A  a long way along few rows    local memory          B
-**       +----+----+--- TILE_COLS     +--TILE_ROWS--+pad
-**       |  1 |  2 | ...              |  1'   3'    |       =======> put, a row
-**       +----+----+                  +-------------+       =======> after
-**       |  3 |  4 | ...              |  2'   4'    |       =======> another
-**       TILE_ROWS                    TILE_COLS
+**    A     j  j+4     TILE_COLS        B     i                 i+LINE
+**    i    +--+--+------------+         j    +===================+
+**         |  |  |   ---->    |              +===================+  four lines,
+**         |  |  |            |              +===================+  written as
+**    i+LINE--+--+------------+         j+4  +===================+  a whole
 **
-** A block is turned in log2(WIDTH) steps. Each interleaves vector k with
-** vector k + WIDTH/2, which moves the top bit of the row number below the
-** column number; after all steps the two have changed places:
+** Four columns are turned in groups of four rows, which vectors hold side by
+** side, so that nothing crosses a group. Two steps of merging two vectors are
+** a 4 x 4 transpose in each group:
 **
-**    r0 = a b    step: s0 = r0.lo and r1.lo in turns = a c
-**    r1 = c d          s1 = r0.hi and r1.hi in turns = b d
+**    r0: a b c d    p = low(r0, r2)  = a i b j    low(p, q)  = a e i m
+**    r1: e f g h    q = low(r1, r3)  = e m f n    high(p, q) = b f j n
+**    r2: i j k l    s = high(r0, r2) = c k d l    low(s, t)  = c g k o
+**    r3: m n o p    t = high(r1, r3) = g o h p    high(s, t) = d h l p
+**
+** Where rows of B do not begin with a line, the tile is collected in local
+** memory first and then written row by row, whole lines and what lies beside.
 **
 ** Arguments:
 **   rows, cols  size of A; B is cols x rows
@@ -38,8 +41,8 @@
 ** fetches every line that it writes in part, and even those that it writes
 ** in full, as it cannot know. Stores that go past the cache (STREAM, where
 ** the compiler has __builtin_nontemporal_store) tell it: a third less to
-** move. They must then fill lines at once, which is why the tile is collected
-** first. What is read again soon, small matrices, should stay in the cache.
+** move. They must then fill a line at once. Small matrices, which are read
+** again soon, should stay in the cache.
 */
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -51,7 +54,7 @@
 #define REAL float /* element type: float, double or half */
 #endif
 #ifndef WIDTH
-#define WIDTH 8 /* elements per vector: 2, 4, 8 or 16 */
+#define WIDTH 8 /* elements per vector: 4, 8 or 16, at most 64 bytes */
 #endif
 #ifndef TILE_ROWS
 #define TILE_ROWS 64 /* rows of A per work-item */
@@ -69,6 +72,7 @@
 #define VLOAD(p) JOIN(vload, WIDTH)(0, p)
 #define VSTORE(v, p) JOIN(vstore, WIDTH)(v, 0, p)
 #define LINE (64 / sizeof(REAL))
+#define PARTS (LINE / WIDTH)     /* vectors in a line */
 #define PITCH (TILE_ROWS + LINE) /* rows of the tile meet other cache sets */
 
 #ifdef __has_builtin
@@ -80,59 +84,107 @@
 #define PASS VSTORE
 #endif
 
-/* s[2k], s[2k + 1] = the elements of r[k] and r[k + WIDTH/2] in turns */
-static void interleave(const VECTOR *r, VECTOR *s)
+/* the first and the second half of each group of four elements */
+#if WIDTH == 4
+#define FIRST lo
+#define SECOND hi
+#elif WIDTH == 8
+#define FIRST s0145
+#define SECOND s2367
+#else
+#define FIRST s014589cd
+#define SECOND s2367abef
+#endif
+
+static VECTOR low(VECTOR a, VECTOR b)
+{
+  VECTOR v;
+  v.even = a.FIRST;
+  v.odd = b.FIRST;
+  return v;
+}
+
+static VECTOR high(VECTOR a, VECTOR b)
+{
+  VECTOR v;
+  v.even = a.SECOND;
+  v.odd = b.SECOND;
+  return v;
+}
+
+/* four elements each of rows 0, 4, .. of a, WIDTH in all */
+static VECTOR groups(global const REAL *a, size_t lda)
+{
+#if WIDTH == 4
+  return vload4(0, a);
+#else
+  VECTOR v;
+#if WIDTH == 8
+  v.lo = vload4(0, a);
+  v.hi = vload4(0, a + 4 * lda);
+#else
+  v.lo.lo = vload4(0, a);
+  v.lo.hi = vload4(0, a + 4 * lda);
+  v.hi.lo = vload4(0, a + 8 * lda);
+  v.hi.hi = vload4(0, a + 12 * lda);
+#endif
+  return v;
+#endif
+}
+
+/* line[q] = column q of LINE rows of a, q < 4 */
+static void turn(global const REAL *a, size_t lda, VECTOR line[4][PARTS])
 {
 #pragma unroll
-  for (int k = 0; k < WIDTH / 2; k++) {
-    const VECTOR a = r[k], b = r[k + WIDTH / 2];
-    s[2 * k].even = a.lo;
-    s[2 * k].odd = b.lo;
-    s[2 * k + 1].even = a.hi;
-    s[2 * k + 1].odd = b.hi;
+  for (int k = 0; k < PARTS; k++, a += WIDTH * lda) {
+    const VECTOR r0 = groups(a, lda), r1 = groups(a + lda, lda);
+    const VECTOR r2 = groups(a + 2 * lda, lda), r3 = groups(a + 3 * lda, lda);
+    const VECTOR even_low = low(r0, r2), even_high = high(r0, r2);
+    const VECTOR odd_low = low(r1, r3), odd_high = high(r1, r3);
+    line[0][k] = low(even_low, odd_low);
+    line[1][k] = high(even_low, odd_low);
+    line[2][k] = low(even_high, odd_high);
+    line[3][k] = high(even_high, odd_high);
   }
 }
 
-/* a block of WIDTH x WIDTH elements of A, turned, into the tile */
-static void turn(global const REAL *a, size_t lda, local REAL *t)
+/* m x n elements straight to B, whole lines; m % LINE and n % 4 are 0 */
+static void write_lines(global const REAL *a, size_t lda, size_t m, size_t n,
+                        global REAL *b, size_t ldb)
 {
-  VECTOR r[WIDTH], s[WIDTH];
+  for (size_t i = 0; i < m; i += LINE) {
+    for (size_t j = 0; j < n; j += 4) {
+      VECTOR line[4][PARTS];
+      turn(a + i * lda + j, lda, line);
 #pragma unroll
-  for (int k = 0; k < WIDTH; k++)
-    r[k] = VLOAD(a + k * lda);
+      for (int q = 0; q < 4; q++) {
 #pragma unroll
-  for (int n = WIDTH; n > 1; n /= 2) {
-    interleave(r, s);
-#pragma unroll
-    for (int k = 0; k < WIDTH; k++)
-      r[k] = s[k];
-  }
-#pragma unroll
-  for (int k = 0; k < WIDTH; k++)
-    VSTORE(r[k], t + k * PITCH);
-}
-
-/* m x n elements of A, turned, into the tile t */
-static void gather(global const REAL *a, size_t lda, size_t m, size_t n,
-                   local REAL *t)
-{
-  size_t i = 0;
-  for (; i + WIDTH <= m; i += WIDTH) {
-    size_t j = 0;
-    for (; j + WIDTH <= n; j += WIDTH)
-      turn(a + i * lda + j, lda, t + j * PITCH + i);
-    for (; j < n; j++) {
-      for (size_t k = i; k < i + WIDTH; k++)
-        t[j * PITCH + k] = a[k * lda + j];
+        for (int k = 0; k < PARTS; k++)
+          PASS(line[q][k], b + (j + q) * ldb + i + k * WIDTH);
+      }
     }
   }
-  for (; i < m; i++) {
-    for (size_t j = 0; j < n; j++)
-      t[j * PITCH + i] = a[i * lda + j];
+}
+
+/* the same into the tile t */
+static void collect_lines(global const REAL *a, size_t lda, size_t m,
+                          size_t n, local REAL *t)
+{
+  for (size_t i = 0; i < m; i += LINE) {
+    for (size_t j = 0; j < n; j += 4) {
+      VECTOR line[4][PARTS];
+      turn(a + i * lda + j, lda, line);
+#pragma unroll
+      for (int q = 0; q < 4; q++) {
+#pragma unroll
+        for (int k = 0; k < PARTS; k++)
+          VSTORE(line[q][k], t + (j + q) * PITCH + i + k * WIDTH);
+      }
+    }
   }
 }
 
-/* m elements to a row of B: whole cache lines, and what lies beside them */
+/* m elements of the tile to a row of B */
 static void put(local const REAL *t, global REAL *b, size_t m)
 {
   const size_t over = (uintptr_t)b / sizeof(REAL) % LINE;
@@ -142,8 +194,8 @@ static void put(local const REAL *t, global REAL *b, size_t m)
     b[i] = t[i];
   for (; i + LINE <= m; i += LINE) {
 #pragma unroll
-    for (size_t k = 0; k < LINE; k += WIDTH)
-      PASS(VLOAD(t + i + k), b + i + k);
+    for (int k = 0; k < PARTS; k++)
+      PASS(VLOAD(t + i + k * WIDTH), b + i + k * WIDTH);
   }
   for (; i < m; i++)
     b[i] = t[i];
@@ -154,11 +206,27 @@ void transpose(int rows, int cols, global const REAL *restrict A, int lda,
                global REAL *restrict B, int ldb)
 {
   local REAL tile[TILE_COLS * PITCH];
-  const size_t j = get_group_id(0) * TILE_COLS;
-  const size_t i = get_group_id(1) * TILE_ROWS;
-  const size_t m = min((size_t)TILE_ROWS, rows - i);
-  const size_t n = min((size_t)TILE_COLS, cols - j);
-  gather(A + i * lda + j, lda, m, n, tile);
-  for (size_t k = 0; k < n; k++)
-    put(tile + k * PITCH, B + (j + k) * ldb + i, m);
+  const size_t j0 = get_group_id(0) * TILE_COLS;
+  const size_t i0 = get_group_id(1) * TILE_ROWS;
+  const size_t m = min((size_t)TILE_ROWS, rows - i0);
+  const size_t n = min((size_t)TILE_COLS, cols - j0);
+  const size_t lines = m - m % LINE, fours = n - n % 4;
+  global const REAL *a = A + i0 * lda + j0;
+  global REAL *b = B + j0 * ldb + i0;
+
+  if ((uintptr_t)B % 64 == 0 && ldb % LINE == 0) {
+    write_lines(a, lda, lines, fours, b, ldb);
+    for (size_t i = 0; i < m; i++) {
+      for (size_t j = i < lines ? fours : 0; j < n; j++)
+        b[j * ldb + i] = a[i * lda + j];
+    }
+  } else {
+    collect_lines(a, lda, lines, fours, tile);
+    for (size_t i = 0; i < m; i++) {
+      for (size_t j = i < lines ? fours : 0; j < n; j++)
+        tile[j * PITCH + i] = a[i * lda + j];
+    }
+    for (size_t j = 0; j < n; j++)
+      put(tile + j * PITCH, b + j * ldb, m);
+  }
 }

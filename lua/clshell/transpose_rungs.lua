@@ -51,9 +51,9 @@ local function simd_accepts(dev, s, p)
   local width = vector_width(s, p)
   if dev.type == "gpu" then
     return "for CPU devices: it uses 1 work-item per work-group"
-  elseif width > 16 then
-    return ("vector = %d bytes is %d elements of %s, OpenCL C has vectors "
-      .. "of 2 to 16"):format(p.vector, width, s.type)
+  elseif width < 4 or width > 16 then
+    return ("vector = %d bytes is %d elements of %s, the kernel takes 4 to 16")
+      :format(p.vector, width, s.type)
   end
 end
 
@@ -117,16 +117,16 @@ return {
   },
   {
     name = "simd", file = "simd.cl",
-    lesson = "for CPU devices: blocks turned in vector registers, whole "
-      .. "cache lines written past the cache",
+    lesson = "for CPU devices: turned in vector registers, whole cache lines "
+      .. "written past the cache",
     params = {
       {name = "vector", values = {16, 32, 64}, default = 64,
         help = "bytes in a vector: 16 for SSE or NEON, 32 for AVX2, 64 for "
           .. "AVX-512"},
       {name = "tile_rows", values = {32, 64, 128, 256}, default = 128,
-        help = "rows of A per work-item, the length of what it writes"},
+        help = "rows of A per work-item"},
       {name = "tile_cols", values = {64, 256, 512, 1024}, default = 1024,
-        help = "columns of A per work-item, the length of what it reads"},
+        help = "columns of A per work-item: how far it reads on"},
       {name = "stream", values = {0, 1}, default = 1,
         help = "1: B is written past the cache, 0: it may stay there"},
     },
