@@ -7,6 +7,7 @@
 local output = require "clshell.output"
 local quantity = require "clshell.quantity"
 local script = require "clshell.script"
+local text = require "clshell.text"
 
 local parser = script.parser("bench_launch.lua",
   "The time of a launch: setting three arguments and enqueueing.",
@@ -41,7 +42,7 @@ end
 local program = cl.home .. "/build/tests/launch_cost"
 local function from_c()
   local pipe <close> = assert(io.popen(("%s 1 %d %s 2>&1"):format(
-    script.quote(program), args.launches, device.type)))
+    text.quote(program), args.launches, device.type)))
   local said = pipe:read("a") or ""
   local ended, _, code = pipe:close()
   local us = ended and tonumber(said:match("(%S+)%s*$"))

@@ -6,6 +6,7 @@ local t = require "t"
 local cl = require "cl"
 local gemm = require "clshell.gemm"
 local script = require "clshell.script"
+local text = require "clshell.text"
 
 t.device()
 
@@ -81,7 +82,7 @@ t.test("sizes, shapes, integers, kernels", function()
   local kernel = script.kernel(gemm)
   t.eq({kernel "tiled", kernel "plain_c"}, {"tiled", "plain_c"})
   t.eq(kernel "nonesuch", nil)
-  t.eq(script.quote "it's", [['it'\''s']])
+  t.eq(text.quote "it's", [['it'\''s']])
 end)
 
 t.test("a seed of any sign", function()

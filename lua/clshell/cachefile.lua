@@ -2,6 +2,8 @@
 -- text file for each device and driver, "name value" a line
 -- SPDX-License-Identifier: MIT
 
+local text = require "clshell.text"
+
 local M = {}
 
 local FIRST = "clshell measurements 1"
@@ -16,13 +18,13 @@ end
 
 M.identity = identity
 
---- cachefile.hash(text) -> string
+--- cachefile.hash(s) -> string
 --- 64 bits of a text as 16 hexadecimal digits, to tell texts apart (FNV-1a;
 --- no protection against forgery).
-function M.hash(text)
+function M.hash(s)
   local h = 0xcbf29ce484222325
-  for i = 1, #text do
-    h = (h ~ text:byte(i)) * 0x100000001b3
+  for i = 1, #s do
+    h = (h ~ s:byte(i)) * 0x100000001b3
   end
   return ("%016x"):format(h)
 end
@@ -96,8 +98,7 @@ function M.save(dev, values)
     .. tostring(os.time()) .. tostring(os.clock())))
   local f, reason = io.open(own, "w")
   if not f then
-    os.execute("mkdir -p '" .. folder():gsub("'", "'\\''")
-      .. "' 2>/dev/null")
+    os.execute(("mkdir -p %s 2>/dev/null"):format(text.quote(folder())))
     f, reason = io.open(own, "w")
   end
   if not f then

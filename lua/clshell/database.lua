@@ -2,6 +2,8 @@
 -- only if it is one, shared with other processes, never repaired by force
 -- SPDX-License-Identifier: MIT
 
+local text = require "clshell.text"
+
 local M = {}
 local Database = {}
 Database.__index = Database
@@ -34,14 +36,10 @@ CREATE TABLE run (
   ("PRAGMA user_version = %d"):format(VERSION),
 }
 
-local function quote(s)
-  return "'" .. s:gsub("'", "'\\''") .. "'"
-end
-
 -- Makes a folder, and what it lies in, for this user only.
 local function make_folder(path)
   local p <close> = assert(io.popen(("umask 077; mkdir -p -- %s 2>&1")
-    :format(quote(path))))
+    :format(text.quote(path))))
   local said = p:read("a")
   if p:close() then
     return true

@@ -7,6 +7,7 @@ local cl = require "cl"
 local compare = require "clshell.compare"
 local protocol = require "clshell.protocol"
 local stats = require "clshell.stats"
+local text = require "clshell.text"
 local timer = require "clshell.timer"
 
 local M = {}
@@ -27,11 +28,6 @@ local function answer_of(self)
     last = line
   end
   return "error " .. last
-end
-
--- A word of the shell.
-local function quote(s)
-  return "'" .. s:gsub("'", "'\\''") .. "'"
 end
 
 -- A new named pipe, for the user alone.
@@ -58,7 +54,7 @@ function M.program(file, command)
   local fifo = folder .. "/to"
   local self = setmetatable({}, Program)
   self.from = assert(io.popen(("%s %s <%s 2>&1"):format(command or "",
-    quote(file), quote(fifo))))
+    text.quote(file), text.quote(fifo))))
   self.to = assert(io.open(fifo, "r+")) -- opens at once, reader or not
   self.to:setvbuf("line")
   local answer = answer_of(self)

@@ -145,12 +145,6 @@ function M.fits(parser, what, bytes)
   end
 end
 
---- script.quote(text) -> string
---- A text as one word for the shell.
-function M.quote(text)
-  return "'" .. text:gsub("'", "'\\''") .. "'"
-end
-
 local Progress = {}
 Progress.__index = Progress
 

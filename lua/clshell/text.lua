@@ -68,4 +68,10 @@ function M.bytes(n)
   return ("%d bytes"):format(n)
 end
 
+--- text.quote(s) -> string
+--- A word of the shell, whatever is in it.
+function M.quote(s)
+  return "'" .. s:gsub("'", "'\\''") .. "'"
+end
+
 return M
