@@ -110,13 +110,14 @@ local function report(job, text, how, code)
     why = "exit code " .. code .. " after the last test"
   end
   counts[2] = counts[2] + (why and 1 or 0)
-  print(string.format("%-4s %-32s %4d passed %3d failed %3d skipped  %ds%s",
+  local took = text:match "# took (%d+) s" or os.time() - job.began
+  print(string.format("%-4s %-32s %4d passed %3d failed %3d skipped  %ss%s",
                       counts[2] == 0 and "ok" or "FAIL", job.file, counts[1],
-                      counts[2], counts[3], os.time() - job.began,
+                      counts[2], counts[3], took,
                       job.device and "  " .. job.device.name or ""))
   if counts[2] > 0 then
     for line in text:gmatch "[^\n]+" do
-      if not line:find "^ok %d" then
+      if not line:find "^ok %d" and not line:find "^# took" then
         print("     " .. line)
       end
     end

@@ -10,6 +10,7 @@ local t = {}
 
 local Skip = {}           -- marks what t.skip raises
 local passed, failed, skipped = 0, 0, 0
+local began = cl.now()
 local keeps = {}          -- classes that the library caches objects of
 local temporary = {}      -- files to remove at the end of a test
 local only = os.getenv "CLSHELL_TEST"
@@ -241,6 +242,7 @@ end
 -- Prints the counts and ends the process, closing the Lua state.
 function t.done()
   print(string.format("1..%d", passed + failed + skipped))
+  print(string.format("# took %.0f s", cl.now() - began))
   print(string.format("# %d passed, %d failed, %d skipped", passed, failed,
                       skipped))
   os.exit(failed == 0, true)

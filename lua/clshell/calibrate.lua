@@ -275,7 +275,7 @@ function M.device(opts)
     c = {}
     measure_empty(context, c)
     measure_ratios(context, c)
-    if judge(c, dev).batch then -- a doubt is not kept: hosts are busy at times
+    if judge(c, dev).batch then -- a doubt is not kept: hosts are busy
       local ok, reason = to_cache(dev, c)
       note = note or not ok and reason or nil
     end
