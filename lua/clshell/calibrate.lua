@@ -256,9 +256,9 @@ local printing = {
 --- of a kernel of 20 ms), event and batch (whether event timers are trusted
 --- for one launch and from the first START to the last END of several), and
 --- canary (seconds of a small fixed kernel, by which a lower clock is seen
---- later). It takes about a second, once for each device and driver: numbers
---- of timers that are trusted are kept in $XDG_CACHE_HOME/clshell. again = true
---- measures anew.
+--- later). It takes about a second, once for each device and driver: the
+--- numbers of timers that are trusted are kept in $XDG_CACHE_HOME/clshell.
+--- again = true measures anew.
 function M.device(opts)
   cl.options(opts, {"context", "again"}, "calibrate")
   local context = opts and opts.context or cl.context()
@@ -275,7 +275,7 @@ function M.device(opts)
     c = {}
     measure_empty(context, c)
     measure_ratios(context, c)
-    if judge(c, dev).batch then -- a doubt is not kept: hosts are busy
+    if judge(c, dev).batch then -- a doubt is not kept, hosts are busy
       local ok, reason = to_cache(dev, c)
       note = note or not ok and reason or nil
     end
