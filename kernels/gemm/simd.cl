@@ -23,7 +23,7 @@
 ** C  in, out  M x N, row-major (not packed), row i begins at C + i * ldc
 **
 ** NDRange: global = (N / (NR NT), M / (MR MT)), both rounded up; local = 1
-** Defines: REAL, VW, MR, NV, MT, NT; PLACED, see place.cl
+** Defines: REAL, VW, MR, NV, MT, NT, AHEAD; PLACED, see place.cl
 ** Assumes: C overlaps neither A nor B
 **
 ** Lesson: a CPU core has no use for barriers or local memory, which are
@@ -32,7 +32,8 @@
 ** for b and one for a, of 32 with AVX-512 and 16 with AVX2), operands laid
 ** out in the order of use so that each load hits the next cache line, and
 ** blocks in an order that keeps a panel of B in the cache while MT panels
-** of A pass by. vload, vstore and fma on the vector type tell the compiler
+** of A pass by. Panels come from the second cache, and are asked for AHEAD
+** steps early. vload, vstore and fma on the vector type tell the compiler
 ** that full-width vectors are meant; some would otherwise halve them. It
 ** pays on CPUs from about 64 x 64 on; below that the packing dominates. */
 #ifndef REAL
@@ -53,6 +54,9 @@
 #ifndef NT
 #define NT 12 /* blocks per work-item, across */
 #endif
+#ifndef AHEAD
+#define AHEAD 32 /* steps of k from use to what is asked for, 0: nothing is */
+#endif
 
 #include "place.cl"
 
@@ -69,6 +73,15 @@
 #define VLOAD PASTE(vload, VW)
 #define VSTORE PASTE(vstore, VW)
 #define NR (NV * VW)
+
+#if AHEAD > 0 && defined(__has_builtin)
+#if __has_builtin(__builtin_prefetch)
+#define ASK(p) __builtin_prefetch((const void *)(size_t)(p))
+#endif
+#endif
+#ifndef ASK
+#define ASK(p)
+#endif
 
 /* c[0 .. VW-1] = alpha sum + beta c */
 static void store_vector(REALV sum, REAL alpha, REAL beta, global REAL *c)
@@ -109,8 +122,11 @@ static void block(int K, REAL alpha, global const REAL *a,
   for (int k = 0; k < K; k++, a += MR, b += NR) {
     REALV bk[NV];
     #pragma unroll
-    for (int v = 0; v < NV; v++)
+    for (int v = 0; v < NV; v++) {
       bk[v] = VLOAD(v, b);
+      ASK(b + AHEAD * NR + v * VW);
+    }
+    ASK(a + AHEAD * MR);
     #pragma unroll
     for (int i = 0; i < MR; i++) {
       #pragma unroll

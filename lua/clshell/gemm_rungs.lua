@@ -319,7 +319,7 @@ return {
           .. "64 for AVX-512",
       },
       {
-        name = "mr", values = {4, 6, 8, 12, 14}, default = 12,
+        name = "mr", values = {4, 6, 8, 12, 14}, default = 14,
         help = "rows of C in a block of sums",
       },
       {
@@ -327,17 +327,22 @@ return {
         help = "vectors in a row of that block",
       },
       {
-        name = "mt", values = {1, 2, 4, 6, 8}, default = 6,
+        name = "mt", values = {1, 2, 4, 6, 8}, default = 8,
         help = "blocks per work-item, downwards",
       },
       {
-        name = "nt", values = {1, 2, 4, 8, 12}, default = 12,
+        name = "nt", values = {1, 2, 4, 8, 12}, default = 4,
         help = "blocks per work-item, across",
+      },
+      {
+        name = "ahead", values = {0, 16, 32}, default = 32,
+        help = "steps of k from use to what is asked for",
       },
     },
     defines = function(p, s)
       return {
         VW = vector_width(s, p), MR = p.mr, NV = p.nv, MT = p.mt, NT = p.nt,
+        AHEAD = p.ahead,
       }
     end,
     range = function(s, p)
