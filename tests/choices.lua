@@ -49,6 +49,8 @@ t.test("gemm: the device's class, the type and the shape decide", function()
   local _, narrow = pick(gemm, {name = "", type = "cpu",
     native_vector_width_float = 8}, cube(100))
   t.eq(narrow.params.vector, 32)
+  local _, large = pick(gemm, CPU, cube(4096, "double"))
+  t.eq(large.params.nt, 12)
 end)
 
 t.test("a rung is taken only if it tells what it does not cover", function()

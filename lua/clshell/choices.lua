@@ -46,6 +46,8 @@ return {
       params = {vector = 32, mr = 6, mt = 6, nt = 12},
       note = "vectors of 32 bytes"},
     {class = "cpu", type = "half", rung = "simd", params = {vector = 32}},
+    {class = "cpu", type = "double", rung = "simd", params = {nt = 12},
+      where = {n = {min = 4096}}, note = "wider blocks, read less often"},
     {class = "cpu", rung = "simd", note = "vectors of 64 bytes"},
     {class = "cpu", rung = "naive"},
     {rung = "naive", where = {work = {max = SMALL}, batch = 1},
