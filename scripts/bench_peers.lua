@@ -5,6 +5,7 @@
 -- of clpeak and PyOpenCL. `make peers` builds what needs building.
 -- SPDX-License-Identifier: MIT
 
+local json = require "clshell.json"
 local peak = require "clshell.peak"
 local peer = require "clshell.peer"
 local race = require "clshell.race"
@@ -21,6 +22,9 @@ parser:option("--only", "one part; may be repeated"):count("*"):choices(PARTS)
 parser:option("-r --rounds", "of each comparison", "10"):convert(script.size)
 parser:option("-o --output", "write the table to a JSON file")
   :argname("FILE")
+parser:option("--clblast", "parameters for CLBlast: what one of its tuners "
+  .. "wrote, such as clblast_xgemm_1_32.json; may be repeated"):count("*")
+  :argname("FILE"):convert(script.readable)
 parser:option("--scale", "divide all sizes, for a trial", "1")
   :convert(script.size)
 local args = script.parse(parser)
@@ -139,16 +143,34 @@ local function gemm_cpu()
   end
 end
 
+-- Gives CLBlast the parameters that its tuners found.
+local function tune(lib)
+  for _, path in ipairs(args.clblast) do
+    local f <close> = assert(io.open(path))
+    local tuned = json.decode(f:read("a"))
+    local parameters = {}
+    for name, value in tuned.best_parameters:gmatch("(%w+)=(%d+)") do
+      parameters[name] = name ~= "PRECISION" and math.tointeger(value) or nil
+    end
+    lib.override(cl.context(), tuned.best_kernel,
+      math.tointeger(tuned.precision), parameters)
+  end
+end
+
 -- What gemm(A, B) takes beside CLBlast, on one queue, by the host's clock.
 local function clblast()
   package.cpath = tests .. "?.so;" .. package.cpath
   local found, lib = pcall(require, "clblast")
+  if found then
+    tune(lib)
+  end
   for _, size in ipairs(gpu and {1024, 2048, 4096} or {512, 1024, 2048}) do
     local n = scaled(size)
     local A, B = matrix.random(n), matrix.random(n, n, {seed = 2})
     local C = cl.buffer("float", {n, n}, 0)
     local rung = gemm.plan(A, B, {C = C}).rung.name
-    local what = product("SGEMM " .. n, rung, "CLBlast", 1, n, n, n)
+    local what = product("SGEMM " .. n, rung, #args.clblast > 0
+      and "CLBlast, tuned" or "CLBlast", 1, n, n, n)
     local ours, e = race.plan(gemm, rung, {A = A, B = B})
     if not found or not ours then
       unmeasured(what, ours and "not measured: make peers builds it where "
