@@ -123,13 +123,15 @@ local function gemm_cpu()
   local blas, missing = cl.host.blas()
   for _, type in ipairs{"float", "double"} do
     for _, n in ipairs{scaled(1024), scaled(2048), scaled(4096)} do
-      local what = product(("%s %d"):format(type == "float" and "SGEMM"
-        or "DGEMM", n), "simd", blas and ("%s %s"):format(blas.name,
-        blas.core or "") or "OpenBLAS", type == "float" and 0.95 or 0.9,
-        n, n, n)
       local operands = {A = matrix.random(n, n, {type = type, seed = 1}),
         B = matrix.random(n, n, {type = type, seed = 2})}
-      local plan, e = race.plan(gemm, "simd", operands)
+      local chosen = gemm.plan(operands.A, operands.B)
+      local what = product(("%s %d"):format(type == "float" and "SGEMM"
+        or "DGEMM", n), chosen.rung.name, blas and ("%s %s"):format(blas.name,
+        blas.core or "") or "OpenBLAS", type == "float" and 0.95 or 0.9,
+        n, n, n)
+      local plan, e = race.plan(gemm, chosen.rung.name, operands,
+        chosen.params)
       if not blas or not plan then
         unmeasured(what, plan and missing or e)
       else
@@ -168,10 +170,11 @@ local function clblast()
     local n = scaled(size)
     local A, B = matrix.random(n), matrix.random(n, n, {seed = 2})
     local C = cl.buffer("float", {n, n}, 0)
-    local rung = gemm.plan(A, B, {C = C}).rung.name
+    local chosen = gemm.plan(A, B, {C = C})
+    local rung = chosen.rung.name
     local what = product("SGEMM " .. n, rung, #args.clblast > 0
       and "CLBlast, tuned" or "CLBlast", 1, n, n, n)
-    local ours, e = race.plan(gemm, rung, {A = A, B = B})
+    local ours, e = race.plan(gemm, rung, {A = A, B = B}, chosen.params)
     if not found or not ours then
       unmeasured(what, ours and "not measured: make peers builds it where "
         .. "libclblast-dev is" or e)
@@ -203,13 +206,14 @@ end
 local function sparse_race(M, points, nx, ny, nz)
   local x = cl.buffer("float", M.cols, cl.array("float", M.cols):random(3))
   local operands = {M = M, x = x}
-  local name = spmv.plan(M, x).rung.name
-  local plan, e = race.plan(spmv, name, operands)
+  local chosen = spmv.plan(M, x)
+  local name = chosen.rung.name
+  local plan, e = race.plan(spmv, name, operands, chosen.params)
   local work = ("SpMV %d-point %.3gM"):format(points, M.rows / 1e6)
   if not plan then
     return unmeasured({work = work, rung = name, peer = "copy"}, e)
   end
-  local ours = race.rotated(spmv, name, operands)
+  local ours = race.rotated(spmv, name, operands, chosen.params)
   local copy, moved = race.copier()
   races:run({work = work, rung = name, peer = "copy", unit = "GB/s",
     goal = gpu and 0.95 or 0.9, peer_amount = moved, error = e,
@@ -250,16 +254,17 @@ local function transposes()
     for _, size in ipairs(gpu and {8192, 16384} or {4096}) do
       local n = scaled(size)
       local A <close> = matrix.random(n, n, {type = type, seed = 1})
-      local name = transpose.plan(A).rung.name
+      local chosen = transpose.plan(A)
+      local name = chosen.rung.name
       local what = {work = ("transpose %d %s"):format(n, type), rung = name,
         peer = "copy", unit = "GB/s", goal = gpu and 0.95 or 0.8,
         amount = 2 * n * n * (type == "float" and 4 or 8)}
-      local plan, e = race.plan(transpose, name, {A = A})
+      local plan, e = race.plan(transpose, name, {A = A}, chosen.params)
       if plan then
         local copy, moved = race.copier()
         what.error, what.peer_amount = e, moved
-        races:run(what, race.rotated(transpose, name, {A = A}), copy,
-          gpu and "event" or "wall")
+        races:run(what, race.rotated(transpose, name, {A = A},
+          chosen.params), copy, gpu and "event" or "wall")
       else
         unmeasured(what, e)
       end

@@ -110,15 +110,15 @@ function M.plan(family, name, operands, params)
   return plan, v.err
 end
 
---- race.rotated(family, name, operands) -> subject
+--- race.rotated(family, name, operands [, params]) -> subject
 --- Runs a rung on copies of its operands in turn, so that no cache holds what
 --- the next launch reads.
-function M.rotated(family, name, operands)
-  local calls = {family.plan_for(name, nil, operands)}
+function M.rotated(family, name, operands, params)
+  local calls = {family.plan_for(name, params, operands)}
   local copies = math.ceil(4 * cl.device().global_mem_cache_size
     / target.footprint(operands))
   for i = 2, math.max(2, math.min(4, copies)) do
-    calls[i] = family.plan_for(name, nil, target.copy(operands,
+    calls[i] = family.plan_for(name, params, target.copy(operands,
       family.spec.output))
   end
   return timer.new(cl.context(), calls)
