@@ -14,6 +14,21 @@ local timer = require "clshell.timer"
 
 local PARTS = {"gemm", "clblast", "spmv", "transpose", "peaks", "pyopencl"}
 
+-- What one of CLBlast's tuners wrote, or nil and a message.
+local function tuned(path)
+  local f, message = io.open(path)
+  if not f then
+    return nil, message
+  end
+  local ok, t = pcall(json.decode, f:read("a"))
+  f:close()
+  if not (ok and type(t) == "table" and t.best_kernel and t.best_parameters
+      and math.tointeger(tonumber(t.precision))) then
+    return nil, path .. ": not what a tuner of CLBlast writes"
+  end
+  return t
+end
+
 local parser = script.parser("bench_peers.lua",
   "How fast kernels are beside other libraries: ratios of rates, in turns.",
   "Both sides run A B B A; ratio: median over the rounds, with its 95 % "
@@ -24,7 +39,7 @@ parser:option("-o --output", "write the table to a JSON file")
   :argname("FILE")
 parser:option("--clblast", "parameters for CLBlast: what one of its tuners "
   .. "wrote, such as clblast_xgemm_1_32.json; may be repeated"):count("*")
-  :argname("FILE"):convert(script.readable)
+  :argname("FILE"):convert(tuned)
 parser:option("--scale", "divide all sizes, for a trial", "1")
   :convert(script.size)
 local args = script.parse(parser)
@@ -147,15 +162,13 @@ end
 
 -- Gives CLBlast the parameters that its tuners found.
 local function tune(lib)
-  for _, path in ipairs(args.clblast) do
-    local f <close> = assert(io.open(path))
-    local tuned = json.decode(f:read("a"))
+  for _, t in ipairs(args.clblast) do
     local parameters = {}
-    for name, value in tuned.best_parameters:gmatch("(%w+)=(%d+)") do
+    for name, value in t.best_parameters:gmatch("(%w+)=(%d+)") do
       parameters[name] = name ~= "PRECISION" and math.tointeger(value) or nil
     end
-    lib.override(cl.context(), tuned.best_kernel,
-      math.tointeger(tuned.precision), parameters)
+    lib.override(cl.context(), t.best_kernel, math.tointeger(t.precision),
+      parameters)
   end
 end
 

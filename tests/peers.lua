@@ -135,6 +135,9 @@ t.test("bench_peers.lua: a small run", function()
   end
   out, code = run "--only nonesuch"
   t.ok(code == 2 and out:find("must be one of", 1, true), out)
+  out, code = run("--clblast " .. path)
+  t.ok(code == 2 and out:find("not what a tuner of CLBlast writes", 1, true),
+    out)
   out, code = run "--only spmv --scale 1024 -o /nonesuch/x.json"
   t.ok(code ~= 0 and out:find("cannot write the table", 1, true), out)
 end, device)
