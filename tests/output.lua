@@ -8,7 +8,7 @@ local cl = require "cl"
 local export = require "clshell.export"
 local json = require "clshell.json"
 local lesson = require "clshell.lesson"
-local quote = require "clshell.script".quote
+local quote = require "clshell.text".quote
 local report = require "clshell.report"
 
 t.keeps("Program", "Kernel")
