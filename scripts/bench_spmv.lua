@@ -57,7 +57,7 @@ local function measure(title, make)
   local vector = cl.buffer(args.type, S.cols, x:read():reshape(S.cols))
   local ladder = spmv.kernels()
   local part <close> = out:part{steps = #ladder + 1, by = "gbs",
-    peak = peaks().copy,
+    best = "gflops", peak = peaks().copy,
     title = ("\n%s, %s: %d entries%s"):format(title, args.type, S.nnz,
       reason and "\nDIA: " .. reason or ""),
     columns = {"kernel", "local", "ms", "gflops", "gbs",

@@ -110,17 +110,19 @@ function Output:lesson(rows)
   end
 end
 
---- out:part{title=, columns=, steps=, by=, peak=, base=} -> part
+--- out:part{title=, columns=, steps=, by=, best=, peak=, base=} -> part
 --- A table to come: part:step(label) announces a step of so many on stderr,
 --- part:add(result) takes a row. It is printed when the part is closed, by
 --- local part <close> = out:part{...}, after Ctrl-C and errors too. The rows
 --- are related to `peak` and `base` (see report.relate), which may be set as
---- fields later; the best by `by` ("gflops") is marked.
+--- fields later, by their field `by` ("gflops"); the best by `best` (the same
+--- if left out) is marked.
 function Output:part(opts)
-  cl.options(opts, {"title", "columns", "steps", "by", "peak", "base"},
-    "out:part")
+  cl.options(opts, {"title", "columns", "steps", "by", "best", "peak",
+    "base"}, "out:part")
   return setmetatable({out = self, rows = {}, title = opts.title,
     columns = opts.columns, by = opts.by or "gflops", peak = opts.peak,
+    best = opts.best or opts.by or "gflops",
     base = opts.base, progress = script.progress(opts.steps or 1)}, Part)
 end
 
@@ -165,7 +167,7 @@ local function show(part, e)
   if part.title then
     part.out:say(part.title)
   end
-  part.out:say(report.format(part.rows, part.columns, {best = part.by,
+  part.out:say(report.format(part.rows, part.columns, {best = part.best,
     color = style.color(1)}))
 end
 
