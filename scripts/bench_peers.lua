@@ -62,7 +62,7 @@ local function scaled(n)
 end
 
 local total = 0
-for name, count in pairs{gemm = gpu and 15 or 6, clblast = 3, peaks = 1,
+for name, count in pairs{gemm = gpu and 17 or 6, clblast = 3, peaks = 1,
     spmv = gpu and 9 or 3, transpose = gpu and 4 or 2, pyopencl = 1} do
   total = total + (wanted(name) and count or 0)
 end
@@ -129,6 +129,7 @@ local function gemm_gpu()
     gemm_cuda("nv_ffma", "sgemm", n, n, n, 0.95)
     gemm_cuda("nv_fp16x3", "sgemm", n, n, n, 2)
     gemm_cuda("nv_tf32", "tf32", n, n, n, 0.5)
+    gemm_cuda("nv_wgmma", "tf32", n, n, n, 0.5)
     gemm_cuda("nv_dmma", "dgemm", n, n, n, 0.4)
   end
 end

@@ -88,9 +88,11 @@ end
 --- bytes(s, p); input_roundoff, the relative error to which a kernel cuts its
 --- operands before it multiplies them (nil: none); guarded, true where it
 --- detects operands that it does not cover and hands them to a kernel that
---- does; places and trans, of gemm: see lua/clshell/gemm_place.lua; traffic(s,
---- p, defines), what lesson reads: see traffic.of. Here s is the shape, p the
---- parameters and o the operands.
+--- does; places and trans, of gemm: see lua/clshell/gemm_place.lua; ptx, true
+--- where the file marks instructions for lua/clshell/ptx.lua: parameter types
+--- are unknown then, so args gives cl.int(x), cl.float(x) and the like;
+--- traffic(s, p, defines), what lesson reads: see traffic.of. Here s is the
+--- shape, p the parameters and o the operands.
 function methods.define(family, def)
   local rung = rungs.new(family.name, def, family.reserved)
   if rung.file then

@@ -4,26 +4,12 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local place = require "clshell.gemm_place"
+local tiles = require "clshell.gemm_nv_tiles"
 
-local function groups(n, size)
-  return (n + size - 1) // size
-end
-
--- Why the device lacks what a rung is written for, nil if it does not:
--- `least` is the compute capability, 9.0 as 90.
-local function lacks(dev, least)
-  local major = dev.nv_compute_capability_major
-  if not major then
-    return ("needs an NVIDIA GPU of compute capability %d.%d, the device "
-      .. "names none"):format(least // 10, least % 10)
-  end
-  local minor = dev.nv_compute_capability_minor
-  if 10 * major + minor < least then
-    return ("needs compute capability %d.%d, the device has %d.%d"):format(
-      least // 10, least % 10, major, minor)
-  end
-end
+local choose, groups, tiled = tiles.choose, tiles.groups, tiles.tiled
+local RASTER, vector = tiles.RASTER, tiles.vector
+local vector_a, vector_b = tiles.vector_a, tiles.vector_b
+local vector_c = tiles.vector_c
 
 -- Tilings. A work-group computes bm x bn elements of C, each of its warps
 -- wm x wn; `resident` work-groups share a multiprocessor; `rate` is the
@@ -71,191 +57,15 @@ local TF32 = {
       stages = 3, resident = 2, rate = 178},
   },
 }
-local SPLITS = {1, 2, 4, 8}
-local RASTER = 8 -- rows of tiles worked off together, unless t.raster
-
--- Length of the sums in one of several splits: whole tiles, whatever their
--- depth, so that every split begins at a multiple of 16 bytes.
-local function depth_of(k, splits)
-  return groups(groups(k, splits), 16) * 16
-end
-
-local function warps(t)
-  return t.bm // t.wm * (t.bn // t.wn)
-end
-
--- Local memory of a tiling, in bytes: nv_ffma.cl lengthens lines of operands
--- that it turns, A and a transposed B.
-local function footprint(t, s)
-  local turned = (s.trans_a and 0 or 1) + (s.trans_b and 1 or 0)
-  local padding = t.lm and turned * 16 // s.esize or 0
-  return t.stages * t.bk * (t.bm + padding + t.bn) * s.esize
-end
-
--- Whether the device has that much.
-local function fits(t, s)
-  local limit = s.context and s.context.device.local_mem_size or 49152
-  return footprint(t, s) <= limit
-end
-
--- What a product costs with a tiling and a number of splits, in seconds on
--- the scale of `rate`. The multiprocessor with the most tiles decides; it
--- works on `resident` of them at a time, the last ones on their own, and
--- fewer warps hide less of the latency. Further splits cost the writing and
--- reading of the parts.
-local function cost(t, splits, s, units)
-  local tiles = groups(s.m, t.bm) * groups(s.n, t.bn) * splits * s.batch
-  local most = groups(tiles, units)
-  local depth = depth_of(s.k, splits)
-  local one = 2 * t.bm * t.bn * depth / (t.rate / 132 * 1e12)
-  local function share(count) -- of the rate that so many tiles at once reach
-    return 1 / (1 + 1.2 / (count * warps(t)))
-  end
-  local rest = most % t.resident
-  -- C goes out, and other tiles compute meanwhile only where there are some
-  one = one + t.bm * t.bn * s.esize / (2.5e12 / 132) / t.resident
-  local time = 5e-6 + (most - rest) * one
-  if rest > 0 then
-    time = time + rest * one * share(t.resident) / share(rest)
-  end
-  if splits > 1 then
-    time = time + 6e-6 + 2 * splits * s.batch * s.m * s.n * s.esize / 1.5e12
-  end
-  return time
-end
-
--- The tiling and the number of splits of a product: what the parameters
--- say, the cheapest of what they leave open. nil where the named tiling is
--- none of the type's.
-local function choose(list, s, p)
-  local units = s.context and s.context.device.compute_units or 132
-  local best, tiling, splits
-  for _, t in ipairs(list) do
-    if p.tile == t.name or p.tile == "auto" and fits(t, s) then
-      for _, n in ipairs(p.split == 0 and SPLITS or {p.split}) do
-        local c = cost(t, n, s, units)
-        if (n == 1 or n * 4 * t.bk <= s.k) and not (best and best <= c) then
-          best, tiling, splits = c, t, n
-        end
-      end
-    end
-  end
-  return tiling, splits
-end
-
--- Parameters of a rung with these tilings, by type.
-local function params(tilings)
-  local names, seen = {"auto"}, {}
-  for _, type in ipairs{"float", "double"} do
-    for _, t in ipairs(tilings[type] or {}) do
-      if not seen[t.name] then
-        seen[t.name] = true
-        names[#names + 1] = t.name
-      end
-    end
-  end
-  return {
-    {
-      name = "tile", values = names, default = "auto",
-      help = "rows x columns of C per work-group; auto: by the shape",
-    },
-    {
-      name = "split", values = {0, table.unpack(SPLITS)}, default = 0,
-      help = "parts of each sum, computed side by side; 0: by the shape",
-    },
-  }
-end
-
--- Why a rung with entries for some types only does not take this one.
-local function other_type(entries, s)
-  if not entries[s.type] then
-    local types = {}
-    for type in pairs(entries) do
-      types[#types + 1] = type
-    end
-    table.sort(types)
-    return ("computes in %s, the matrices are %s"):format(
-      table.concat(types, " and "), s.type)
-  end
-end
-
-local function refusal(tilings, least)
-  return function(dev, s, p)
-    local reason = other_type(tilings, s) or lacks(dev, least)
-    if reason then
-      return reason
-    end
-    if not choose(tilings[s.type], s, p) then
-      return ("tile = %s and split = %d do not go with %s and k = %d"):format(
-        p.tile, p.split, s.type, s.k)
-    end
-  end
-end
-
--- The fields that nv_ffma and nv_dmma have in common. Sums in parts go to a
--- scratch matrix, which nv_split.cl adds up.
-local function tiled(rung, tilings, least)
-  local function choice(s, p)
-    return choose(tilings[s.type], s, p)
-  end
-  rung.params, rung.places = params(tilings), "batch"
-  rung.accepts = refusal(tilings, least)
-  function rung.range(s, p)
-    local t, splits = choice(s, p)
-    local size = 32 * warps(t)
-    return {groups(s.m, t.bm) * groups(s.n, t.bn) * size, splits}, {size, 1}
-  end
-  function rung.local_bytes(s, p)
-    return footprint(choice(s, p), s)
-  end
-  function rung.prepare(s, p, o)
-    local _, splits = choice(s, p)
-    if splits > 1 then
-      return {C = place.scratch(s, splits * s.m, s.n, o.C)}
-    end
-  end
-  function rung.args(s, p, o)
-    local _, splits = choice(s, p)
-    local whole = splits == 1
-    return {s.m, s.n, s.k, whole and s.alpha or 1, o.A, o.A.ld, o.B, o.B.ld,
-      whole and s.beta or 0, o.C, o.C.ld, depth_of(s.k, splits)}
-  end
-  function rung.finish(s, p, o, run, original)
-    local _, splits = choice(s, p)
-    if splits > 1 then
-      run("nv_split.cl", "add_parts", {REAL = s.type},
-        {groups(s.n, 32) * 32, groups(s.m, 8) * 8}, {32, 8},
-        s.m, s.n, splits, s.alpha, o.C, s.beta, original.C, original.C.ld)
-    end
-  end
-  return rung
-end
-
--- Elements that a copy or store of operand "a", "b" or "c" may move at once:
--- `wide` where rows of that length, their distance and where the matrices
--- begin keep to 16 bytes, else 1. Buffers begin at multiples of more.
-local function vector(wide, length, s, name)
-  local sum = length % wide + s["ld" .. name] % wide
-    + s["start_" .. name] % wide + s["stride_" .. name] % wide
-  return sum == 0 and wide or 1
-end
-
--- The same for A and B, stored as they are.
-local function vector_a(wide, s)
-  return vector(wide, s.trans_a and s.m or s.k, s, "a")
-end
-
-local function vector_b(wide, s)
-  return vector(wide, s.trans_b and s.k or s.n, s, "b")
-end
-
--- The same for C, or for what several splits have in its place.
-local function vector_c(wide, s, splits)
-  if splits > 1 then
-    return s.n % wide == 0 and wide or 1
-  end
-  return vector(wide, s.n, s, "c")
-end
+-- A warp takes 16 columns of a work-group's tile, and all its rows.
+local WGMMA = {
+  float = {
+    {name = "192x192", bm = 192, bn = 192, bk = 16, wm = 192, wn = 16,
+      stages = 4, sets = 4, resident = 1, direct = true, rate = 258},
+    {name = "128x128", bm = 128, bn = 128, bk = 16, wm = 128, wn = 16,
+      stages = 6, sets = 3, resident = 2, direct = true, rate = 214},
+  },
+}
 
 local PACK = "nv_fp16x3_pack.cl"
 local BLOCK = 16 -- depth of a packed block
@@ -336,13 +146,41 @@ end
 local function stand_by(s, _, o, run)
   local p = {tile = "auto", split = 1}
   local t = choose(FFMA[s.type], s, p)
-  local size = 32 * warps(t)
+  local size = 32 * tiles.warps(t)
   local defines = ffma_defines(p, s)
   defines.REAL, defines.STANDBY = s.type, 1
   run("nv_ffma.cl", "gemm", defines,
     {groups(s.m, t.bm) * groups(s.n, t.bn) * size, 1}, {size, 1},
     s.m, s.n, s.k, s.alpha, o.A, o.A.ld, o.B, o.B.ld, s.beta, o.C, o.C.ld,
     s.k, o.refused)
+end
+
+-- Arguments of a kernel of unknown signature: see ptx.lua.
+local function typed(args)
+  local list = {}
+  for i, x in ipairs(args) do
+    local number = (i == 4 or i == 9) and cl.float or cl.int
+    list[i] = type(x) == "number" and number(x) or x
+  end
+  return list
+end
+
+local nv_wgmma = tiled({
+  name = "nv_wgmma", file = "nv_wgmma.cl", ptx = true,
+  lesson = "the same by warp groups: the tensor cores at their own pace",
+  input_roundoff = 2^-10,
+  defines = function(p, s)
+    local t, splits = choose(WGMMA[s.type], s, p)
+    return {
+      BM = t.bm, BN = t.bn, BK = t.bk, STAGES = t.stages, SETS = t.sets,
+      RASTER = t.raster or RASTER, VA = vector_a(4, s), VB = vector_b(2, s),
+      VC = vector_c(2, s, splits),
+    }
+  end,
+}, WGMMA, 90, true)
+local untyped = nv_wgmma.args
+function nv_wgmma.args(s, p, o)
+  return typed(untyped(s, p, o))
 end
 
 return {
@@ -373,7 +211,7 @@ return {
       return {STAGES = 2, RASTER = RASTER}
     end,
     accepts = function(dev, s)
-      return other_type({float = true}, s) or lacks(dev, 80)
+      return tiles.other_type({float = true}, s) or tiles.lacks(dev, 80)
     end,
     range = function(s)
       return {groups(s.m, PANEL) * groups(s.n, PANEL) * 128}, {128}
@@ -402,4 +240,5 @@ return {
       }
     end,
   }, TF32, 80),
+  nv_wgmma,
 }

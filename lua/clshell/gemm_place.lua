@@ -66,7 +66,7 @@ function M.pass(args)
   for i = 1, args.n or #args do
     local x = args[i]
     if M.is_place(x) then
-      at[#at + 1] = {x.start, x.stride}
+      at[#at + 1] = cl.long2(x.start, x.stride)
       count = math.max(count or 1, x.count)
       x = x.buffer
     end

@@ -22,6 +22,7 @@ local AFTER = {
     register = {"tiled_float4", "tiled"}, simd = {"naive"},
     nv_ffma = {"register"}, nv_dmma = {"nv_ffma", "register"},
     nv_fp16x3 = {"nv_ffma", "register"}, nv_tf32 = {"nv_ffma", "register"},
+    nv_wgmma = {"nv_tf32", "nv_ffma"},
   },
   spmv = {
     pitch = {"naive"}, local_offsets = {"pitch"},

@@ -9,11 +9,16 @@ local rungs = require "clshell.rung"
 
 local M = {}
 
--- A new kernel object of a rung's configuration.
+-- A new kernel object of a rung's configuration, or nil and why there is none.
 local function build(rung, p, s, context)
   local options = rung.options and rung.options(p, s)
-  local from = {path = rung.path, source = rung.source, name = rung.name}
-  local prog = program.get(context, from, rungs.defines(rung, p, s), options)
+  local from = {path = rung.path, source = rung.source, name = rung.name,
+    ptx = rung.ptx}
+  local prog, reason = program.get(context, from, rungs.defines(rung, p, s),
+    options)
+  if prog == nil then
+    return nil, reason
+  end
   return program.kernel(prog, rung.kernel)
 end
 
@@ -30,7 +35,11 @@ function M.kernel(family, rung, p, s)
   if reason then
     return nil, reason
   end
-  local kernel = build(rung, p, s, s.context)
+  local kernel
+  kernel, reason = build(rung, p, s, s.context)
+  if kernel == nil then
+    return nil, reason
+  end
   local _, size = rung.range(s, p)
   reason = limits.kernel(kernel, size, dev)
   if reason then

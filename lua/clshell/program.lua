@@ -4,6 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local ptx = require "clshell.ptx"
 
 local M = {}
 
@@ -79,7 +80,9 @@ local function define_key(defines)
   return table.concat(words, "\0")
 end
 
--- The program of `from`, {path =} or {source =, name =}, for a context.
+-- The program of `from`, {path =} or {source =, name =, ptx =}, for a
+-- context. With ptx it is built once more, as ptx.lua says; where that does
+-- not apply: nil and the reason.
 function M.get(context, from, defines, options)
   local source = from.source or read(from.path)
   if source == nil then
@@ -88,19 +91,24 @@ function M.get(context, from, defines, options)
   local folder = from.path and M.folder(from.path) or ""
   local key = table.concat({
     from.path or "", source, included(source, folder, {}),
-    define_key(defines), options or "",
+    define_key(defines), options or "", from.ptx and "ptx" or "",
   }, "\1")
   built[context] = built[context] or {}
-  local program = built[context][key]
+  local program, reason = built[context][key], nil
   if program == nil then
     program = cl.build(from.path and from.path or source, {
       context = context, defines = defines, options = options,
       name = from.path or from.name,
       include = folder ~= "" and folder or nil,
     })
+    if from.ptx then
+      program, reason = ptx.rebuild(program, {
+        context = context, options = options, name = from.path or from.name,
+      })
+    end
     built[context][key] = program
   end
-  return program
+  return program, reason
 end
 
 -- A new kernel object of a program: the one called `name`, or its only one.

@@ -138,7 +138,8 @@ function M.describe_rung(r, family, rung, p)
   local source
   source, r.source_hash = source_of(rung)
   -- peaks() measures no matrix units: what uses them has no compute roof
-  if source and source:find("mma.sync", 1, true) then
+  if source and (source:find("mma.sync", 1, true)
+      or source:find("wgmma.", 1, true)) then
     r.unit = "matrix"
   end
 end

@@ -16,6 +16,7 @@ local FIELDS = {
   prepare = "function", finish = "function", flop = "function",
   bytes = "function", input_roundoff = "number", guarded = "boolean",
   places = "string", trans = "table", traffic = "function",
+  ptx = "boolean",
 }
 local NAMES = {}
 for name in pairs(FIELDS) do

@@ -198,7 +198,7 @@ local function by_defines(s, _, d)
 end
 
 models.gemm.nv_ffma, models.gemm.nv_dmma = by_defines, by_defines
-models.gemm.nv_tf32 = by_defines
+models.gemm.nv_tf32, models.gemm.nv_wgmma = by_defines, by_defines
 
 local function transposed(reads, writes, n, bytes)
   return function(s, p)
