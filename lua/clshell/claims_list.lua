@@ -328,7 +328,8 @@ return {
   {id = "B2", says = "double is 2 to 3 times slower on large GPUs and CPUs, "
     .. "up to 64 times on small ones", try = double(nil, 1.5, 64)},
   {id = "B3", gain = true, says = "local memory limits how many work-groups "
-    .. "share a unit (occupancy)", try = occupancy},
+    .. "share a unit (occupancy)", try = occupancy, otherwise = "what a "
+    .. "work-group may ask for is no unit's all, or local memory no resource"},
   {id = "B4", gain = true, says = "neighbouring work-items should touch "
     .. "neighbouring cells",
     try = rungs("naive", {map = "row"}, "naive", {map = "col"})},
@@ -347,7 +348,7 @@ return {
   {id = "B7", gain = true, says = "several outputs per work-item pay",
     try = rungs("tiled", {tile = 16}, "register", {})},
   {id = "B8", gain = true, says = "the best tile is not square",
-    try = not_square},
+    try = not_square, otherwise = "a square fetches least for its outputs"},
   {id = "B9", gain = true, says = "unrolling the inner loop pays",
     try = rungs("claim_rolled", {tile = 16}, "tiled", {tile = 16}),
     otherwise = "the compiler unrolls by itself, or has nothing to gain"},
@@ -380,7 +381,7 @@ return {
   {id = "D4", gain = 0.25 / 0.06, says = "local tiles of 8x8: x4.2 over that",
     try = rungs("naive", EIGHT, "tiled", T8)},
   {id = "D5", gain = true, says = "operands in constant memory: a little more",
-    try = constant},
+    try = constant, otherwise = "these operands lie in a cache either way"},
   {id = "D6", gain = 1, says = "tile rows padded by one: no visible gain",
     try = rungs("tiled_padded", {tile = 8, pad = 0}, "tiled_padded",
       {tile = 8, pad = 1})},
