@@ -216,6 +216,10 @@ local function attempt(fn)
   return left
 end
 
+-- What the leak checker says where it fails itself, as it now and then does
+-- when a driver's thread ends while it looks. That is no word on the test.
+local BLIND = "LeakSanitizer has encountered a fatal error"
+
 --- t.test(name, fn)
 -- Runs a test: fails if fn raises or leaves objects open.
 function t.test(name, fn)
@@ -224,6 +228,10 @@ function t.test(name, fn)
   end
   local n = passed + failed + skipped + 1
   local wrong = attempt(fn)
+  if type(wrong) == "string" and wrong:find(BLIND, 1, true) then
+    print("# once more, as the leak checker failed: " .. name)
+    wrong = attempt(fn)
+  end
   if wrong == nil then
     passed = passed + 1
     print(string.format("ok %d - %s", n, name))
