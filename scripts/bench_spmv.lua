@@ -42,12 +42,12 @@ local matrices = {
         {-4, -3, -2, -1, 0, 1, 2, 3, 4}, opts)
     end},
 }
-for _, file in ipairs(args.file) do
-  matrices[#matrices + 1] = {file, function()
+for i, file in ipairs(args.file) do -- first: what is wrong is said soon
+  table.insert(matrices, i, {file, function()
     local M = assert(csr.load(file, opts))
     local ok, D = pcall(M.to_dia, M)
     return ok and D or nil, M, not ok and tostring(D)
-  end}
+  end})
 end
 
 local function measure(title, make)
