@@ -113,7 +113,7 @@ local function gemm_cuda(name, kind, m, n, k, goal)
   end
   local ours = timer.new(cl.context(), {plan})
   if 2.0 * m * n * k < 1e9 then
-    ours = peer.inside(ours)
+    ours = race.inside(ours)
     what.note = "ours: inside the commands, without the gaps between"
   end
   races:run(what, ours, other, "event")

@@ -63,11 +63,11 @@ local function planted(seconds)
 end
 
 t.test("a race gives the ratio of rates", function()
-  local r = peer.race(planted(2e-3), planted(3e-3), {timer = "event"})
+  local r = race.measure(planted(2e-3), planted(3e-3), {timer = "event"})
   t.near(r.ratio, 1.5, 1e-9)
   t.near(r.ours, 2e-3, 1e-9)
   t.eq({r.rounds, r.samples}, {10, 2})
-  r = peer.race(planted(1), planted(1), {timer = "wall", seconds = 60})
+  r = race.measure(planted(1), planted(1), {timer = "wall", seconds = 60})
   t.near(r.ratio, 1, 1e-9)
 end)
 

@@ -1,18 +1,12 @@
--- peer.lua - other libraries and programs beside our own kernels: as subjects
--- of the protocol, so that compare can run them in turns with a rung, or by
--- what they print
+-- peer.lua - other programs beside our own kernels: as subjects of the
+-- protocol, which race.lua runs in turns with a rung, or by what they print
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local compare = require "clshell.compare"
-local protocol = require "clshell.protocol"
-local stats = require "clshell.stats"
 local text = require "clshell.text"
 local timer = require "clshell.timer"
 
 local M = {}
-
-local WARMUP = 10 -- launches of each side before the first round
 
 local Program = {}
 Program.__index = Program
@@ -109,38 +103,6 @@ end
 
 Program.__close, Program.__gc = Program.close, Program.close
 
---- peer.inside(subject) -> subject
---- The same subject timed by what is inside its commands: for kernels so short
---- that enqueueing, not the device, sets the pace of a batch.
-function M.inside(subject)
-  local sample = subject.sample
-  function subject.sample(n)
-    local s = sample(n)
-    s.event = s.sum or s.event
-    return s
-  end
-  return subject
-end
-
---- peer.race(ours, other, opts) -> {ratio, lo, hi, ours, other, rounds}; nil
---- How many times as fast as another subject ours is: the median, with its
---- 95 % interval, of the ratios of rounds A B B A (see compare.measure), and
---- the median seconds of both; nil where a timer fails. opts: timer ("event",
---- "wall"), rounds (10), samples (2 of each in a round), seconds (30, in all).
-function M.race(ours, other, opts)
-  for _, subject in ipairs{ours, other} do
-    protocol.take(subject, WARMUP)
-  end
-  local r = compare.measure(ours, other, {timer = opts.timer,
-    looks = {opts.rounds or 10}, samples = opts.samples or 2,
-    seconds = opts.seconds or 30, least = opts.least or 0.005})
-  if not r or not r.ratio then
-    return nil
-  end
-  return {ratio = r.ratio, lo = r.lo, hi = r.hi, ours = stats.median(r.a),
-    other = stats.median(r.b), rounds = r.rounds, samples = r.samples}
-end
-
 -- The place of a device among the platforms and devices, from 0, as clpeak
 -- counts them.
 local function place(device)
@@ -157,8 +119,7 @@ local function place(device)
   return at, count
 end
 
--- The sections of clpeak's report that are wanted, and the option that runs
--- them.
+-- The sections of clpeak's report that are wanted.
 local CLPEAK = {
   ["Global memory bandwidth"] = "read",
   ["Single-precision compute"] = "fma_float",

@@ -3,14 +3,18 @@
 
 local bench = require "clshell.bench"
 local cl = require "cl"
+local compare = require "clshell.compare"
 local json = require "clshell.json"
-local peer = require "clshell.peer"
+local protocol = require "clshell.protocol"
 local report = require "clshell.report"
+local stats = require "clshell.stats"
 local target = require "clshell.target"
 local timer = require "clshell.timer"
 local ways = require "clshell.peak_ways"
 
 local M = {}
+
+local WARMUP = 10 -- launches of each side before the first round
 
 M.columns = {
   {key = "work", title = "work"}, {key = "rung", title = "ours"},
@@ -23,6 +27,38 @@ M.columns = {
   {key = "goal", title = "goal", format = "%.2f"},
   {key = "error", title = "error", format = "%.0e", drop = 3},
   {key = "note", title = "note", wrap = true}}
+
+--- race.inside(subject) -> subject
+--- The same subject timed by what is inside its commands: for kernels so short
+--- that enqueueing, not the device, sets the pace of a batch.
+function M.inside(subject)
+  local sample = subject.sample
+  function subject.sample(n)
+    local s = sample(n)
+    s.event = s.sum or s.event
+    return s
+  end
+  return subject
+end
+
+--- race.measure(ours, other, opts) -> {ratio, lo, hi, ours, other, rounds}
+--- How many times as fast as another subject ours is: the median, with its
+--- 95 % interval, of the ratios of rounds A B B A (see compare.measure), and
+--- the median seconds of both; nil where a timer fails. opts: timer ("event",
+--- "wall"), rounds (10), samples (2 of each in a round), seconds (30, in all).
+function M.measure(ours, other, opts)
+  for _, subject in ipairs{ours, other} do
+    protocol.take(subject, WARMUP)
+  end
+  local r = compare.measure(ours, other, {timer = opts.timer,
+    looks = {opts.rounds or 10}, samples = opts.samples or 2,
+    seconds = opts.seconds or 30, least = opts.least or 0.005})
+  if not r or not r.ratio then
+    return nil
+  end
+  return {ratio = r.ratio, lo = r.lo, hi = r.hi, ours = stats.median(r.a),
+    other = stats.median(r.b), rounds = r.rounds, samples = r.samples}
+end
 
 local Race = {}
 Race.__index = Race
@@ -63,12 +99,12 @@ function Race:row(what)
 end
 
 --- races:run(what, ours, other, timing)
---- Runs two subjects in turns (see peer.race), by "event" or "wall" timers,
+--- Runs two subjects in turns (see race.measure), by "event" or "wall" timers,
 --- and takes a row. what: work, rung, peer, goal, unit; amount and
 --- peer_amount: what a launch of each does in that unit.
 function Race:run(what, ours, other, timing)
   self.progress:step(("%s beside %s"):format(what.work, what.peer))
-  local ok, r = pcall(peer.race, ours, other, {timer = timing,
+  local ok, r = pcall(M.measure, ours, other, {timer = timing,
     rounds = self.rounds})
   if not ok and bench.interrupted(r) then
     error(r, 0)
