@@ -266,6 +266,28 @@ t.test("NDRanges", function()
   t.eq({e.code, e.name}, {-54, "CL_INVALID_WORK_GROUP_SIZE"})
 end)
 
+-- PoCL keeps private variables of the whole work-group on a thread's stack.
+t.test("much private memory in a large work-group", function()
+  local n = math.min(device.max_work_group_size, 4096)
+  local k <close> = cl.kernel([[
+kernel void f(global const float *x, global float *y) {
+  float keep[N];
+  size_t i = get_local_id(0), n = get_local_size(0);
+  for (int j = 0; j < N; j++)
+    keep[j] = x[(i + j) % n];
+  barrier(CLK_GLOBAL_MEM_FENCE);
+  float sum = 0;
+  for (int j = 0; j < N; j++)
+    sum += keep[(i + j) % N];
+  y[i] = sum;
+}]], {defines = {N = 2048}})
+  local size = math.min(n, k.work_group_size)
+  local x <close> = cl.buffer("float", size, 1)
+  local y <close> = cl.buffer("float", size, 0)
+  k:range(size, size)(x, y)
+  t.eq(y:read():table(), cl.array("float", size, 2048):table())
+end)
+
 t.test("launches on other queues, after events", function()
   local k = cl.kernel(AXPY)
   local q <close> = cl.queue{out_of_order = true}
