@@ -14,10 +14,10 @@
 #include "clshell.h"
 
 #define MAXPLATFORMS 32
-#define NOPLATFORM (-1001) /* CL_PLATFORM_NOT_FOUND_KHR */
-#define MAXDEVICES 64      /* of one platform */
+#define NOPLATFORM (-1001)           /* CL_PLATFORM_NOT_FOUND_KHR */
+#define MAXDEVICES 64                /* of one platform */
 #define STACKSIZE ((size_t)64 << 20) /* of a driver's threads, bytes */
-#define LIST "cl.devices"  /* registry: all devices, in flat order */
+#define LIST "cl.devices"            /* registry: all devices, in flat order */
 
 typedef struct Device {
   Object head;
