@@ -19,7 +19,8 @@ MODULE = src/arg.c src/array.c src/arrayinit.c src/arrayops.c src/blas.c \
          src/select.c src/shape.c src/transfer.c src/type.c src/view.c src/wait.c
 PROGRAM = src/complete.c src/interrupt.c src/main.c src/options.c \
           src/repl.c src/report.c
-DATA = $(sort $(wildcard lua/clshell/*.lua kernels/*/*.cl scripts/*.lua))
+DATA = $(sort $(wildcard lua/clshell/*.lua lua/clshell/*/*.lua kernels/*/*.cl \
+       scripts/*.lua))
 
 # Where Lua, OpenCL and readline are. LUA_PC, the flags of each library and
 # PKG_CONFIG can be given on the command line.

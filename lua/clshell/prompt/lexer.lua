@@ -1,0 +1,190 @@
+-- lexer.lua - the tokens of a piece of Lua, finished or not: what highlights,
+-- completes, keeps locals and cleans pasted text while a line is edited
+-- SPDX-License-Identifier: MIT
+
+-- Held here, so that a session that changes module string cannot break, or
+-- be run by, the editor.
+local find, sub, tonumber = string.find, string.sub, tonumber
+
+local M = {}
+
+--- lexer.KEYWORDS
+--- The reserved words of Lua 5.4, as a set.
+M.KEYWORDS = {}
+
+for _, word in ipairs{"and", "break", "do", "else", "elseif", "end", "false",
+    "for", "function", "goto", "if", "in", "local", "nil", "not", "or",
+    "repeat", "return", "then", "true", "until", "while"} do
+  M.KEYWORDS[word] = true
+end
+
+local KEYWORDS = M.KEYWORDS
+
+-- The end of the long bracket whose opening one ends at `open`; nil, where
+-- it stays open. `level` is its equals signs.
+local function long_end(text, level, open)
+  local _, last = find(text, "]" .. level .. "]", open + 1, true)
+  return last
+end
+
+-- The end of a quoted string that begins at `first`, and whether it is
+-- closed: a line break ends it, unless after a backslash or \z.
+local function quoted(text, first)
+  local quote = sub(text, first, first)
+  local at = first + 1
+  while true do
+    local stop = find(text, "[\"'\\\n\r]", at)
+    if not stop then
+      return #text, false
+    end
+    local c = sub(text, stop, stop)
+    if c == quote then
+      return stop, true
+    elseif c == "\\" then
+      local _, skip = find(text, "^z%s*", stop + 1)
+      skip = skip or select(2, find(text, "^\r\n", stop + 1)) or stop + 1
+      if skip > #text then
+        return #text, false
+      end
+      at = skip + 1
+    elseif c == "\n" or c == "\r" then
+      return stop - 1, false
+    else
+      at = stop + 1
+    end
+  end
+end
+
+-- Readers, by the first byte of a token: its kind, its last byte, and what
+-- of an unfinished one does not end.
+
+local function name(text, first)
+  local _, last = find(text, "^[%a_][%w_]*", first)
+  return KEYWORDS[sub(text, first, last)] and "keyword" or "name", last
+end
+
+-- As Lua reads numbers: all that could belong to one, right or wrong.
+local function number(text, first)
+  local at = first
+  local exponent = find(text, "^0[xX]", first) and "^[pP][+-]?"
+    or "^[eE][+-]?"
+  if exponent == "^[pP][+-]?" then
+    at = first + 2
+  end
+  while true do
+    local _, last = find(text, exponent, at)
+    last = last or select(2, find(text, "^[%w_.]", at))
+    if not last then
+      local word = sub(text, first, at - 1)
+      return tonumber(word) and "number" or "bad", at - 1
+    end
+    at = last + 1
+  end
+end
+
+local function quote(text, first)
+  local last, closed = quoted(text, first)
+  if closed then
+    return "string", last
+  end
+  return "unfinished", last, "string"
+end
+
+local function long(text, open, level, kind)
+  local last = long_end(text, level, open)
+  if last then
+    return kind, last
+  end
+  return "unfinished", #text, "long " .. kind
+end
+
+local function bracket(text, first)
+  local _, open, level = find(text, "^%[(=*)%[", first)
+  if open then
+    return long(text, open, level, "string")
+  end
+  return "op", first
+end
+
+local function minus(text, first)
+  if sub(text, first + 1, first + 1) ~= "-" then
+    return "op", first
+  end
+  local _, open, level = find(text, "^%[(=*)%[", first + 2)
+  if open then
+    return long(text, open, level, "comment")
+  end
+  local stop = find(text, "[\n\r]", first)
+  return "comment", stop and stop - 1 or #text
+end
+
+local function dot(text, first)
+  if find(text, "^%.%d", first) then
+    return number(text, first)
+  end
+  local _, last = find(text, "^%.%.?%.?", first)
+  return "op", last
+end
+
+local function tilde(text, first)
+  local _, last = find(text, "^~=?", first)
+  return "op", last
+end
+
+local function doubled(text, first)
+  local c = sub(text, first, first)
+  local second = sub(text, first + 1, first + 1)
+  local pair = second == c or second == "=" and c ~= ":" and c ~= "/"
+  return "op", pair and first + 1 or first
+end
+
+local function single(_, first)
+  return "op", first
+end
+
+-- A character that Lua does not know, with the bytes that continue it.
+local function bad(text, first)
+  local _, last = find(text, "^[\x80-\xBF]*", first + 1)
+  return "bad", last
+end
+
+local READERS = {
+  ['"'] = quote, ["'"] = quote, ["["] = bracket, ["-"] = minus, ["."] = dot,
+  ["~"] = tilde,
+}
+
+for c in ("=<>/:"):gmatch(".") do
+  READERS[c] = doubled
+end
+for c in ("+*%^#&|(){}];,"):gmatch(".") do
+  READERS[c] = single
+end
+
+local function reader(text, at)
+  local c = sub(text, at, at)
+  return READERS[c] or find(c, "[%a_]") and name
+    or find(c, "%d") and number or bad
+end
+
+--- lexer.tokens(text) -> list of tokens
+--- The tokens of any text, each {kind = ..., first = ..., last = ...}: byte
+--- positions, white space lies between. Kinds: name, keyword, number, string,
+--- comment, op; unfinished, with what = "string", "long string" or "long
+--- comment", for one that does not end (a "string" ends with its line); and
+--- bad, for what Lua does not know. Never raises.
+function M.tokens(text)
+  local list, n = {}, 0
+  local at = 1
+  while true do
+    at = find(text, "[^ \t\n\r\v\f]", at)
+    if not at then
+      return list
+    end
+    local kind, last, what = reader(text, at)(text, at)
+    n = n + 1
+    list[n] = {kind = kind, first = at, last = last, what = what}
+    at = last + 1
+  end
+end
+
+return M
