@@ -17,8 +17,8 @@ MODULE = src/arg.c src/array.c src/arrayinit.c src/arrayops.c src/blas.c \
          src/hostconvert.c src/hostloop.c src/hostsparse.c src/info.c \
          src/kernel.c src/launch.c src/program.c src/queue.c src/region.c \
          src/select.c src/shape.c src/transfer.c src/type.c src/view.c src/wait.c
-PROGRAM = src/complete.c src/interrupt.c src/main.c src/options.c \
-          src/repl.c src/report.c
+PROGRAM = src/complete.c src/histfile.c src/interrupt.c src/lineedit.c \
+          src/main.c src/options.c src/repl.c src/report.c
 DATA = $(sort $(wildcard lua/clshell/*.lua lua/clshell/*/*.lua kernels/*/*.cl \
        scripts/*.lua))
 

@@ -5,16 +5,11 @@
 ** SPDX-License-Identifier: MIT
 */
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <readline/readline.h>
 
 #include "clshell.h"
 #include "repl.h"
 
-#define BREAKS " \t\n\"'`=<>;,+-*/%^~#{}()[]|&@.:"
 #define MAXDEPTH 8 /* of __index chains */
 
 static const char *const keywords[] = {
@@ -30,8 +25,7 @@ typedef struct Request {
   int list;
 } Request;
 
-static lua_State *state; /* readline's callbacks get no argument for it */
-static const char LISTKEY = 0, MEMBERSKEY = 0; /* keys by their address */
+static const char MEMBERSKEY = 0; /* a key by its address */
 
 /* Adds a name to the list if it is one and begins as it should. */
 static void offer(lua_State *L, const Request *r, const char *name) {
@@ -128,14 +122,11 @@ static void offermembers(lua_State *L, const Request *r, bool methods) {
   offerlist(L, r);
 }
 
-/* Fills the registry's list of candidates; runs in protected mode. */
-static int collect(lua_State *L) {
-  Request *r = lua_touserdata(L, 1);
+/* Makes the list of candidates. */
+static void collect(lua_State *L, Request *r) {
   bool methods = r->headlen > 0 && r->head[r->headlen - 1] == ':';
   lua_newtable(L);
   r->list = lua_gettop(L);
-  lua_pushvalue(L, r->list);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &LISTKEY);
   for (int i = 0; r->headlen == 0 && keywords[i] != NULL; i++)
     offer(L, r, keywords[i]);
   pushowner(L, r);
@@ -147,55 +138,41 @@ static int collect(lua_State *L) {
     if (!toindex(L))
       break;
   }
-  return 0;
 }
 
-/* The next candidate, for readline to free; NULL after the last. */
-static char *nextmatch(const char *text, int again) {
-  static lua_Integer i;
-  char *copy = NULL;
-  (void)text;
-  i = again ? i + 1 : 1;
-  if (lua_rawgetp(state, LUA_REGISTRYINDEX, &LISTKEY) == LUA_TTABLE) {
-    if (lua_rawgeti(state, -1, i) == LUA_TSTRING)
-      copy = strdup(lua_tostring(state, -1));
-    lua_pop(state, 1);
-  }
-  lua_pop(state, 1);
-  return copy;
-}
-
-/* readline's question. Inside a string the answer is its own: file names. */
-static char **complete(const char *text, int start, int end) {
-  (void)end;
-  if (rl_completion_quote_character != '\0')
-    return NULL;
-  rl_attempted_completion_over = 1;
-  rl_completion_append_character = '\0';
-  const char *s = rl_line_buffer;
-  int head = start;
+/*
+** candidates(text, cursor) -> first, list: what may stand instead of the
+** bytes from `first` to the cursor.
+*/
+static int candidates(lua_State *L) {
+  size_t len;
+  const char *s = luaL_checklstring(L, 1, &len);
+  size_t end = (size_t)luaL_checkinteger(L, 2);
+  luaL_argcheck(L, end <= len, 2, "not in the text");
+  lua_pushlstring(L, s, end);
+  s = lua_tostring(L, -1);
+  size_t start = end;
+  while (start > 0 &&
+         (isalnum((unsigned char)s[start - 1]) || s[start - 1] == '_'))
+    start--;
+  size_t head = start;
   while (head > 0 && (isalnum((unsigned char)s[head - 1]) ||
                       strchr("_.:", s[head - 1]) != NULL))
     head--;
   if (start >= 2 && s[start - 1] == '.' && s[start - 2] == '.')
     head = start; /* a concatenation */
-  Request r = {s + head, (size_t)(start - head), text, 0};
-  lua_pushcfunction(state, collect);
-  lua_pushlightuserdata(state, &r);
-  if (lua_pcall(state, 1, 0, 0) != LUA_OK) {
-    lua_pop(state, 1);
-    return NULL;
-  }
-  return rl_completion_matches(text, nextmatch);
+  Request r = {s + head, start - head, s + start, 0};
+  collect(L, &r);
+  lua_pushinteger(L, (lua_Integer)start + 1);
+  lua_pushvalue(L, r.list);
+  return 2;
 }
 
-void clsh_opencomplete(lua_State *L) {
-  state = L;
+/* Pushes the function that the editor asks for completions. */
+void clsh_pushcandidates(lua_State *L) {
   lua_getglobal(L, "cl");
   lua_getfield(L, -1, "members");
   lua_rawsetp(L, LUA_REGISTRYINDEX, &MEMBERSKEY);
   lua_pop(L, 1);
-  rl_completer_word_break_characters = BREAKS;
-  rl_completer_quote_characters = "\"'";
-  rl_attempted_completion_function = complete;
+  lua_pushcfunction(L, candidates);
 }

@@ -1,211 +1,15 @@
 /*
 ** repl.c - the interactive shell: reads a chunk, runs it, prints results.
-** On a terminal GNU readline edits the line, through its callback interface:
-** signals are let in only while it waits for a key, so they interrupt
-** neither readline nor Lua at a bad place.
 ** SPDX-License-Identifier: MIT
 */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/select.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <readline/history.h>
-#include <readline/readline.h>
 
 #include "clshell.h"
+#include "lineedit.h"
 #include "repl.h"
 
-#define PROMPT "cl> "
-#define PROMPT2 "..> "
 #define EOFMARK "<eof>"
-#define MAXHISTORY 20000 /* lines kept of the history file */
-
-typedef enum Input { INPUT_LINE, INPUT_END, INPUT_CANCEL } Input;
-
-static bool editing;  /* by readline; else lines are read as they come */
-static char *line;    /* the last one read */
-static bool haveline; /* readline has called back */
-static volatile sig_atomic_t caught; /* a signal that came at the prompt */
-static char history[4096];           /* the history file; "": none */
-
-static const int promptsignals[] = {SIGHUP, SIGTERM, SIGTSTP, SIGWINCH};
-#define NSIGNALS 4
-
-static void onpromptsignal(int sig) {
-  caught = sig;
-}
-
-static void takeline(char *s) {
-  line = s;
-  haveline = true;
-  rl_callback_handler_remove(); /* or it would prompt again */
-}
-
-/* Does what a signal asks for, with the terminal as the shell left it. */
-static void passsignal(int sig, const sigset_t *open) {
-  sigset_t blocked;
-  if (sig == SIGWINCH) {
-    rl_resize_terminal();
-    return;
-  }
-  rl_cleanup_after_signal();
-  signal(sig, SIG_DFL);
-  raise(sig);
-  sigprocmask(SIG_SETMASK, open, &blocked); /* here it takes effect */
-  sigprocmask(SIG_SETMASK, &blocked, NULL);
-  signal(sig, onpromptsignal);
-  rl_reset_after_signal();
-  rl_forced_update_display();
-}
-
-/* Ctrl-C: the line is dropped, whatever readline was in the middle of. */
-static void dropline(void) {
-  rl_callback_sigcleanup();
-  rl_free_line_state();
-  rl_echo_signal_char(SIGINT);
-  rl_callback_handler_remove();
-  putc('\n', rl_outstream);
-  fflush(rl_outstream);
-}
-
-static Input waitline(const char *prompt, const sigset_t *open) {
-  fd_set keys;
-  haveline = false;
-  rl_callback_handler_install(prompt, takeline);
-  while (!haveline) {
-    if (clsh_interrupt) {
-      dropline();
-      return INPUT_CANCEL;
-    }
-    int sig = caught;
-    caught = 0;
-    if (sig != 0)
-      passsignal(sig, open);
-    FD_ZERO(&keys);
-    FD_SET(STDIN_FILENO, &keys);
-    if (pselect(STDIN_FILENO + 1, &keys, NULL, NULL, NULL, open) > 0)
-      rl_callback_read_char();
-  }
-  return line != NULL ? INPUT_LINE : INPUT_END;
-}
-
-/* One line from the terminal, signals blocked but for the waits. */
-static Input editline(const char *prompt) {
-  struct sigaction action, before[NSIGNALS];
-  sigset_t mine, open;
-  memset(&action, 0, sizeof action);
-  action.sa_handler = onpromptsignal;
-  sigemptyset(&action.sa_mask);
-  sigemptyset(&mine);
-  sigaddset(&mine, SIGINT);
-  for (int i = 0; i < NSIGNALS; i++)
-    sigaddset(&mine, promptsignals[i]);
-  sigprocmask(SIG_BLOCK, &mine, &open);
-  for (int i = 0; i < NSIGNALS; i++)
-    sigaction(promptsignals[i], &action, &before[i]);
-  Input input = waitline(prompt, &open);
-  for (int i = 0; i < NSIGNALS; i++)
-    sigaction(promptsignals[i], &before[i], NULL);
-  sigprocmask(SIG_SETMASK, &open, NULL);
-  return input;
-}
-
-static Input plainline(void) {
-  size_t size = 0;
-  ssize_t n = getline(&line, &size, stdin);
-  if (n >= 0) {
-    if (n > 0 && line[n - 1] == '\n')
-      line[n - 1] = '\0';
-    return INPUT_LINE;
-  }
-  if (!clsh_interrupt)
-    return INPUT_END;
-  clearerr(stdin);
-  return INPUT_CANCEL;
-}
-
-/* Reads a line and pushes it; pushes nothing if there is none. */
-static Input pushline(lua_State *L, const char *prompt) {
-  free(line);
-  line = NULL;
-  fflush(stdout);
-  Input input = editing ? editline(prompt) : plainline();
-  clsh_endinterrupt(L);
-  if (input == INPUT_LINE)
-    lua_pushstring(L, line);
-  return input;
-}
-
-/* Makes the folders of a path; what fails shows when the file is opened. */
-static void makefolders(char *path) {
-  for (char *p = path + 1; (p = strchr(p, '/')) != NULL; p++) {
-    *p = '\0';
-    mkdir(path, 0700);
-    *p = '/';
-  }
-}
-
-/* Keeps a chunk in the history, and in its file at once. */
-static void savehistory(const char *chunk) {
-  HIST_ENTRY *last = history_get(history_base + history_length - 1);
-  if (!editing || chunk[strspn(chunk, " \t\n")] == '\0' ||
-      (last != NULL && strcmp(last->line, chunk) == 0))
-    return;
-  add_history(chunk);
-  if (*history == '\0')
-    return;
-  makefolders(history);
-  int fd = open(history, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-  if (fd >= 0 &&
-      dprintf(fd, "#%lld\n%s\n", (long long)time(NULL), chunk) >= 0 &&
-      close(fd) == 0)
-    return;
-  fprintf(stderr, "note: history is not kept: %s: %s\n", history,
-          strerror(errno));
-  *history = '\0';
-}
-
-/*
-** Finds and reads the history file. Its time stamps tell readline where an
-** entry of several lines ends.
-*/
-static void openhistory(void) {
-  const char *state = getenv("XDG_STATE_HOME");
-  const char *home = getenv("HOME");
-  int n = 0;
-  if (state != NULL && *state == '/')
-    n = snprintf(history, sizeof history, "%s/" PROGRAM "/history", state);
-  else if (home != NULL && *home != '\0')
-    n = snprintf(history, sizeof history,
-                 "%s/.local/state/" PROGRAM "/history", home);
-  if (n < 0 || (size_t)n >= sizeof history)
-    *history = '\0';
-  if (*history == '\0')
-    return;
-  history_comment_char = '#';
-  history_write_timestamps = 1;
-  if (access(history, R_OK | W_OK) == 0)
-    history_truncate_file(history, MAXHISTORY);
-  read_history(history);
-}
-
-static void openeditor(lua_State *L) {
-  rl_readline_name = PROGRAM;
-  rl_catch_signals = 0;
-  rl_catch_sigwinch = 0;
-  rl_change_environment = 0;
-  rl_initialize();
-  clsh_opencomplete(L);
-  using_history();
-  openhistory();
-}
 
 /* Whether a chunk failed to compile only because more has to come. */
 static bool incomplete(lua_State *L, int status) {
@@ -279,31 +83,29 @@ static bool bareword(lua_State *L) {
   return false;
 }
 
+/* complete(text): whether Enter ends the input. */
+static int complete(lua_State *L) {
+  bool more;
+  luaL_checkstring(L, 1);
+  compile(L, &more);
+  lua_pushboolean(L, !more);
+  return 1;
+}
+
 /*
-** Reads a chunk, of as many lines as it takes, and compiles it: what is on
-** the stack afterwards is the function, or a message, or nothing to do.
+** Reads a chunk and compiles it: what is on the stack afterwards is the
+** function, or a message, or nothing to do.
 */
 static Input pushchunk(lua_State *L, int *status) {
   bool more;
-  Input input = pushline(L, PROMPT);
-  if (input != INPUT_LINE)
+  Input input = clsh_edit(L);
+  if (input != INPUT_TEXT)
     return input;
   if (bareword(L))
     return INPUT_END;
-  while (*status = compile(L, &more), more) {
-    input = pushline(L, PROMPT2);
-    if (input == INPUT_CANCEL)
-      return input;
-    if (input == INPUT_END)
-      break; /* the message says what is missing */
-    lua_remove(L, 2);
-    lua_pushliteral(L, "\n");
-    lua_insert(L, 2);
-    lua_concat(L, 3);
-  }
-  savehistory(lua_tostring(L, 1));
+  *status = compile(L, &more);
   lua_remove(L, 1);
-  return INPUT_LINE;
+  return INPUT_TEXT;
 }
 
 /* Prints the values from stack index `first` up, by the global print. */
@@ -320,10 +122,12 @@ int clsh_printresults(lua_State *L, int first) {
 /* Reads and runs chunks until the input ends. */
 void clsh_repl(lua_State *L, bool quiet) {
   lua_settop(L, 0);
-  editing = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-  if (editing)
-    openeditor(L);
-  if (editing && !quiet)
+  lua_createtable(L, 0, 2);
+  lua_pushcfunction(L, complete);
+  lua_setfield(L, -2, "complete");
+  clsh_pushcandidates(L);
+  lua_setfield(L, -2, "candidates");
+  if (clsh_openedit(L) && !quiet)
     printf(PROGRAM " " CLSHELL_VERSION " (" LUA_RELEASE ")"
                    "   help() shows the way, Ctrl-D leaves\n");
   for (;;) {
@@ -341,9 +145,5 @@ void clsh_repl(lua_State *L, bool quiet) {
     if (status != LUA_OK)
       clsh_report(L, NULL);
   }
-  if (editing && line == NULL)
-    putchar('\n');
-  free(line);
-  line = NULL;
   lua_settop(L, 0);
 }

@@ -53,6 +53,6 @@ int clsh_loadexpression(lua_State *L, const char *code, const char *name);
 int clsh_printresults(lua_State *L, int first);
 
 /* complete.c */
-void clsh_opencomplete(lua_State *L);
+void clsh_pushcandidates(lua_State *L);
 
 #endif
