@@ -136,6 +136,9 @@ static void allocate(lua_State *L, Buffer *b, cl_mem_flags flags) {
   clsh_usebytes(b->context, b->bytes);
 }
 
+static const char *const buffer_options[] = {"ld", "access", "host", "context",
+                                             NULL};
+
 /** cl.buffer(type, shape [, init [, opts]]) -> Buffer
  * Typed memory on the device. `type` is an OpenCL C name ("float", "int",
  * "float4"), `shape` a number of elements or a list of 1 to 4 dimensions,
@@ -148,13 +151,11 @@ static void allocate(lua_State *L, Buffer *b, cl_mem_flags flags) {
  * than what is left of its memory: an error with the numbers.
  */
 static int cl_buffer(lua_State *L) {
-  static const char *const options[] = {"ld", "access", "host", "context",
-                                        NULL};
   lua_settop(L, 4);
   const Type *t = clsh_checktype(L, 1);
   Shape s;
   clsh_checkshape(L, 2, t, &s);
-  clsh_checkoptions(L, 4, options, "cl.buffer");
+  clsh_checkoptions(L, 4, buffer_options, "cl.buffer");
   size_t ld = checkld(L, 4, &s);
   size_t rows = s.count / s.dim[s.ndims - 1];
   if (ld > SIZE_MAX / 2 / t->size / rows)
@@ -322,5 +323,7 @@ static const Class class = {"Buffer", sizeof(Buffer), methods,       fields,
 void clsh_openbuffer(lua_State *L) {
   static const luaL_Reg functions[] = {{"buffer", cl_buffer}, {NULL, NULL}};
   clsh_newclass(L, &class);
+  clsh_declare(L, "cl.buffer", buffer_options);
+  clsh_declaretransfers(L);
   luaL_setfuncs(L, functions, 0);
 }

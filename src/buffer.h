@@ -52,6 +52,7 @@ bool clsh_regionsmeet(const Buffer *b, const Region *r, const Buffer *d,
                       const Region *to);
 
 /* transfer.c */
+void clsh_declaretransfers(lua_State *L);
 void clsh_writeinit(lua_State *L, int buf, int init);
 int clsh_buffercopy(lua_State *L);
 int clsh_bufferfill(lua_State *L);

@@ -7,6 +7,8 @@
 
 #include "clshell.h"
 
+#define DECLARED "cl.declared" /* registry: function -> its options */
+
 /* Edit distance of two short words (Levenshtein), rows kept on the stack. */
 static int distance(const char *a, const char *b) {
   int row[64];
@@ -128,7 +130,40 @@ static int cl_options(lua_State *L) {
   return 0;
 }
 
+/*
+** Declares the options that a function of this module takes: the list that
+** it checks them by, which stays where it is.
+*/
+void clsh_declare(lua_State *L, const char *function,
+                  const char *const names[]) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, DECLARED);
+  lua_pushlightuserdata(L, (void *)names);
+  lua_setfield(L, -2, function);
+  lua_pop(L, 1);
+}
+
+/** cl.option_names(name) -> list of strings, or nil
+ * The options that a function or method of this module takes, by its name,
+ * such as "cl.buffer" or "Buffer:read"; nil where it takes none.
+ */
+static int cl_option_names(lua_State *L) {
+  luaL_checkstring(L, 1);
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, DECLARED);
+  lua_pushvalue(L, 1);
+  if (lua_rawget(L, -2) != LUA_TLIGHTUSERDATA)
+    return 0;
+  const char *const *names = lua_touserdata(L, -1);
+  lua_newtable(L);
+  for (lua_Integer i = 1; *names != NULL; i++) {
+    lua_pushstring(L, *names++);
+    lua_rawseti(L, -2, i);
+  }
+  return 1;
+}
+
 void clsh_openchoice(lua_State *L) {
-  static const luaL_Reg functions[] = {{"options", cl_options}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"option_names", cl_option_names},
+                                       {"options", cl_options},
+                                       {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
 }

@@ -254,15 +254,37 @@ static void addnames(lua_State *L, const void *key, int list) {
   lua_pop(L, 1);
 }
 
-/** cl.members(object) -> methods, fields
- * Two lists of names: the methods and the fields of an object of this
- * module; nil for any other value. Completion at the prompt uses it: no
- * user code runs.
+/*
+** Pushes the list of the names that an object at 1 knows besides methods and
+** fields, such as the kernels of a program; nil where there are none.
+*/
+static void pushnames(lua_State *L, const Class *class) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, METAKEY(class));
+  lua_pushliteral(L, "__names");
+  lua_rawget(L, -2);
+  lua_remove(L, -2);
+  lua_pushvalue(L, 1);
+  if (lua_tocfunction(L, -2) == NULL || lua_pcall(L, 1, 1, 0) != LUA_OK ||
+      lua_type(L, -1) != LUA_TTABLE) {
+    lua_settop(L, 3); /* closed, or after a fork */
+    lua_pushnil(L);
+  }
+}
+
+/** cl.members(object) -> methods, fields, names
+ * Lists of what an object of this module knows: its methods, its fields,
+ * and what else it is indexed by (the kernels of a program, the values of a
+ * Device), or nil; nothing for any other value. A string stands for the
+ * class of that name, such as "Buffer". Completion at the prompt uses it: no
+ * user code runs, and no device is waited for.
  */
 static int cl_members(lua_State *L) {
   const Class *class = NULL;
+  const char *name = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : NULL;
+  lua_settop(L, 1);
   for (int i = 0; i < nclasses && class == NULL; i++)
-    if (toobject(L, 1, classes[i]) != NULL)
+    if (toobject(L, 1, classes[i]) != NULL ||
+        (name != NULL && strcmp(name, classes[i]->name) == 0))
       class = classes[i];
   if (class == NULL)
     return 0;
@@ -270,7 +292,10 @@ static int cl_members(lua_State *L) {
   addnames(L, METHODKEY(class), lua_gettop(L));
   lua_newtable(L);
   addnames(L, FIELDKEY(class), lua_gettop(L));
-  return 2;
+  if (name != NULL)
+    return 2;
+  pushnames(L, class);
+  return 3;
 }
 
 /** cl.live() -> table

@@ -50,6 +50,8 @@ int clsh_checkword(lua_State *L, int idx, const char *const names[],
 void clsh_closeobject(Object *o);
 void clsh_checkoptions(lua_State *L, int arg, const char *const names[],
                        const char *what);
+void clsh_declare(lua_State *L, const char *function,
+                  const char *const names[]); /* for cl.option_names */
 const char *clsh_nearest(const char *word, const char *const names[]);
 void clsh_pressure(lua_State *L, size_t bytes);
 void clsh_openclass(lua_State *L);

@@ -124,6 +124,20 @@ static int device_info(lua_State *L) {
   return 1;
 }
 
+/* What dev.name knows besides the fields, for cl.members. */
+static int device_names(lua_State *L) {
+  Device *d = checkdevice(L, 1);
+  lua_newtable(L);
+  lua_pushliteral(L, "compute_units");
+  lua_rawseti(L, -2, 1);
+  for (const Info *i = clsh_deviceinfo; i->name != NULL; i++)
+    if (i->extension == NULL || clsh_hasextension(L, d->id, i->extension)) {
+      lua_pushstring(L, i->name);
+      lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    }
+  return 1;
+}
+
 /** Device:has(extension) -> boolean
  * Whether the device offers an OpenCL extension: `dev:has "cl_khr_fp64"`.
  */
@@ -174,6 +188,7 @@ static const luaL_Reg fields[] = {
     {"index", device_number}, {"platform", device_platform}, {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__close", device_close},
                                 {"__eq", device_eq},
+                                {"__names", device_names},
                                 {"__tostring", device_tostring},
                                 {NULL, NULL}};
 static const Class class = {"Device", sizeof(Device), methods,       fields,

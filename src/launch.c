@@ -192,17 +192,18 @@ int clsh_kernelrange(lua_State *L) {
   return 1;
 }
 
+static const char *const on_options[] = {"after", NULL};
+
 /** Launch:on(queue [, {after = events}]) -> Launch
  * The same launch on another queue (nil: the default queue), or after
  * certain events: `l:on(q, {after = {ev1, ev2}})(x, y)`.
  */
 static int launch_on(lua_State *L) {
-  static const char *const options[] = {"after", NULL};
   After after;
   Launch *l = checklaunch(L, 1);
   Queue *q = lua_isnoneornil(L, 2) ? NULL : clsh_checkqueue(L, 2);
   lua_settop(L, 3);
-  clsh_checkoptions(L, 3, options, "l:on");
+  clsh_checkoptions(L, 3, on_options, "l:on");
   if (q != NULL && clsh_queuecontext(q) != clsh_kernelcontext(l->kernel))
     return clsh_argerror(L, 2, "the Queue is of another context (device)");
   Launch *n = clsh_newobject(L, &class, USERVALUES);
@@ -350,4 +351,5 @@ static const Class class = {"Launch", sizeof(Launch), methods,       fields,
 
 void clsh_openlaunch(lua_State *L) {
   clsh_newclass(L, &class);
+  clsh_declare(L, "Launch:on", on_options);
 }

@@ -375,7 +375,8 @@ static const luaL_Reg fields[] = {{"context", program_context},
                                   {"log", program_log},
                                   {"options", program_options},
                                   {NULL, NULL}};
-static const luaL_Reg meta[] = {{"__tostring", program_tostring},
+static const luaL_Reg meta[] = {{"__names", program_kernels},
+                                {"__tostring", program_tostring},
                                 {NULL, NULL}};
 static const Class class = {"Program", sizeof(Program), methods,        fields,
                             meta,      program_index,   program_release};
@@ -386,5 +387,8 @@ void clsh_openprogram(lua_State *L) {
                                        {"kernel", cl_kernel_},
                                        {NULL, NULL}};
   clsh_newclass(L, &class);
+  clsh_declare(L, "cl.build", build_options);
+  clsh_declare(L, "cl.build_binary", build_options);
+  clsh_declare(L, "cl.kernel", build_options);
   luaL_setfuncs(L, functions, 0);
 }

@@ -108,15 +108,17 @@ static bool optbool(lua_State *L, int arg, const char *name, bool def) {
   return def;
 }
 
+static const char *const queue_options[] = {"out_of_order", "profiling",
+                                            "context", NULL};
+static const char *const mark_options[] = {"after", NULL};
+
 /** cl.queue([opts]) -> Queue
  * A new command queue. Options: out_of_order (false), profiling (true),
  * context. The default queue is in-order and profiled: `cl.context().queue`.
  * Order on an out-of-order queue comes from `after` lists alone.
  */
 static int cl_queue(lua_State *L) {
-  static const char *const options[] = {"out_of_order", "profiling", "context",
-                                        NULL};
-  clsh_checkoptions(L, 1, options, "cl.queue");
+  clsh_checkoptions(L, 1, queue_options, "cl.queue");
   lua_settop(L, 1);
   if (lua_isnil(L, 1))
     lua_pushnil(L);
@@ -130,11 +132,10 @@ static int cl_queue(lua_State *L) {
 
 /* Enqueues a marker or barrier over {after = ...}, or over everything. */
 static int enqueuemark(lua_State *L, bool barrier) {
-  static const char *const options[] = {"after", NULL};
   After after;
   Queue *q = clsh_checkqueue(L, 1);
   clsh_alive(L, q->context);
-  clsh_checkoptions(L, 2, options, barrier ? "q:barrier" : "q:marker");
+  clsh_checkoptions(L, 2, mark_options, barrier ? "q:barrier" : "q:marker");
   lua_settop(L, 2);
   if (lua_isnil(L, 2))
     lua_pushnil(L);
@@ -251,5 +252,8 @@ static const Class class = {"Queue", sizeof(Queue), methods,      fields,
 void clsh_openqueue(lua_State *L) {
   static const luaL_Reg functions[] = {{"queue", cl_queue}, {NULL, NULL}};
   clsh_newclass(L, &class);
+  clsh_declare(L, "cl.queue", queue_options);
+  clsh_declare(L, "Queue:barrier", mark_options);
+  clsh_declare(L, "Queue:marker", mark_options);
   luaL_setfuncs(L, functions, 0);
 }

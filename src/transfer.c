@@ -119,6 +119,20 @@ static void transfer(lua_State *L, bool write, Buffer *b, const Region *r,
 
 static const char *const moveoptions[] = {"queue", "async", "after", "first",
                                           "count", "from",  "size",  NULL};
+static const char *const filloptions[] = {"queue", "async", "after",
+                                          "first", "count", NULL};
+static const char *const copyoptions[] = {
+    "queue", "async", "after", "first", "count", "from", "size", "to", NULL};
+static const char *const mapoptions[] = {"queue", "after", "first", "count",
+                                         NULL};
+
+void clsh_declaretransfers(lua_State *L) {
+  clsh_declare(L, "Buffer:read", moveoptions);
+  clsh_declare(L, "Buffer:write", moveoptions);
+  clsh_declare(L, "Buffer:fill", filloptions);
+  clsh_declare(L, "Buffer:copy", copyoptions);
+  clsh_declare(L, "Buffer:map", mapoptions);
+}
 
 /** Buffer:read([dst] [, opts]) -> Array, Event
  * Copies the buffer, or a part of it, to host memory: into Array `dst`, or
@@ -208,8 +222,6 @@ static cl_int fillrows(const Mode *m, const Buffer *b, const char *pattern,
  * queue, async, after.
  */
 int clsh_bufferfill(lua_State *L) {
-  static const char *const names[] = {"queue", "async", "after",
-                                      "first", "count", NULL};
   char pattern[128];
   Region r;
   Mode m;
@@ -218,7 +230,7 @@ int clsh_bufferfill(lua_State *L) {
   const char *wrong = clsh_toelement(L, 2, b->type, pattern);
   if (wrong != NULL)
     return clsh_argerror(L, 2, "%s", wrong);
-  checkmode(L, b, 3, names, &m);
+  checkmode(L, b, 3, filloptions, &m);
   if (b->view)
     clsh_checkregion(L, b, 3, &r);
   else
@@ -254,8 +266,6 @@ static cl_int enqueuecopy(const Mode *m, const Buffer *b, const Region *r,
  * rectangles of matrices; queue, async, after.
  */
 int clsh_buffercopy(lua_State *L) {
-  static const char *const names[] = {
-      "queue", "async", "after", "first", "count", "from", "size", "to", NULL};
   Region r, to;
   Mode m;
   Buffer *b = clsh_checkbuffer(L, 1);
@@ -266,7 +276,7 @@ int clsh_buffercopy(lua_State *L) {
   if (b->context != d->context)
     return clsh_error(L, "copy: Buffers of different contexts; go through "
                          "the host with dst:write(src:read())");
-  checkmode(L, b, 3, names, &m);
+  checkmode(L, b, 3, copyoptions, &m);
   clsh_checkregion(L, b, 3, &r);
   clsh_checktarget(L, d, 3, &r, &to);
   if (clsh_regionsmeet(b, &r, d, &to))
@@ -328,8 +338,6 @@ int clsh_buffermap(lua_State *L) {
   static const char *const modes[] = {"read_write", "read", "write", NULL};
   static const cl_map_flags flags[] = {CL_MAP_READ | CL_MAP_WRITE, CL_MAP_READ,
                                        CL_MAP_WRITE_INVALIDATE_REGION};
-  static const char *const names[] = {"queue", "after", "first", "count",
-                                      NULL};
   Region r;
   Mode m;
   Buffer *b = clsh_checkbuffer(L, 1);
@@ -340,7 +348,7 @@ int clsh_buffermap(lua_State *L) {
   }
   lua_settop(L, 3);
   cl_map_flags flag = flags[clsh_checkword(L, 2, modes, "mode")];
-  checkmode(L, b, 3, names, &m);
+  checkmode(L, b, 3, mapoptions, &m);
   m.async = false;
   clsh_checkelements(L, b, 3, &r);
   if (r.width == b->bytes && b->shape.ndims == 2 && !b->view)

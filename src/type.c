@@ -265,8 +265,20 @@ static int cl_typesize(lua_State *L) {
   return 1;
 }
 
+/** cl.types() -> list of strings
+ * The names of all element types, scalars and vectors.
+ */
+static int cl_types(lua_State *L) {
+  lua_createtable(L, NTYPES, 0);
+  for (size_t i = 0; i < NTYPES; i++) {
+    lua_pushstring(L, types[i].name);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
 void clsh_opentype(lua_State *L) {
-  static const luaL_Reg functions[] = {{"typesize", cl_typesize},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"types", cl_types}, {"typesize", cl_typesize}, {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
 }

@@ -4,6 +4,7 @@
 
 local calibrate = require "clshell.calibrate"
 local cl = require "cl"
+local options = require "clshell.options"
 local protocol = require "clshell.protocol"
 local record = require "clshell.record"
 local roofline = require "clshell.roofline"
@@ -15,8 +16,6 @@ local verify = require "clshell.verify"
 
 local M = {}
 
-local OPTIONS = {"name", "flop", "bytes", "type", "samples", "seconds",
-  "warmup", "busy", "effort", "cache", "args", "check", "roof", "tag"}
 local COLD = {spmv = true, transpose = true} -- families that default to it
 local PATIENCE = 20 -- seconds that a routine of the host may be expected
 
@@ -44,7 +43,7 @@ local function limits_of(opts, effort, what)
 end
 
 local function check(opts, effort, what)
-  cl.options(opts, OPTIONS, what)
+  options.check(opts, "bench", what)
   for _, name in ipairs{"flop", "bytes"} do
     local x = opts[name]
     if x ~= nil and (math.type(x) == nil or not (x >= 0
@@ -387,7 +386,7 @@ end
 --- clock: summed up and kept like any other. Options: flop, bytes, type, tag.
 function M.of(name, samples, opts)
   opts = opts or {}
-  cl.options(opts, {"flop", "bytes", "type", "tag"}, "bench.of")
+  options.check(opts, "bench.of")
   local r = record.new(name, cl.context(), opts)
   r.timer, r.batch, r.mode, r.type = "wall", 1, "hot", opts.type
   r.samples, r.walls, r.discarded = samples, samples, 0

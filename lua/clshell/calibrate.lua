@@ -4,6 +4,7 @@
 
 local cachefile = require "clshell.cachefile"
 local cl = require "cl"
+local options = require "clshell.options"
 local program = require "clshell.program"
 local stats = require "clshell.stats"
 
@@ -260,7 +261,7 @@ local printing = {
 --- numbers of timers that are trusted are kept in $XDG_CACHE_HOME/clshell.
 --- again = true measures anew.
 function M.device(opts)
-  cl.options(opts, {"context", "again"}, "calibrate")
+  options.check(opts, "calibrate")
   local context = opts and opts.context or cl.context()
   local again = opts and opts.again
   if known[context] and not again then

@@ -3,9 +3,9 @@
 -- SPDX-License-Identifier: MIT
 
 local bench = require "clshell.bench"
-local cl = require "cl"
 local compare = require "clshell.compare"
 local ladder = require "clshell.lesson_ladder"
+local options = require "clshell.options"
 local report = require "clshell.report"
 local target = require "clshell.target"
 
@@ -34,7 +34,7 @@ end
 --- (names) -> claims of those names or beginnings ("A2", "D"); list:try(claim)
 --- -> result, see claims.text.
 function M.new(opts)
-  cl.options(opts, {"n", "final"}, "claims.new")
+  options.check(opts, "claims.new")
   return setmetatable({n = opts.n, final = opts.final,
     claims = require "clshell.claims_list"}, List)
 end

@@ -4,6 +4,7 @@
 
 local bench = require "clshell.bench"
 local cl = require "cl"
+local options = require "clshell.options"
 local protocol = require "clshell.protocol"
 local runs = require "clshell.runs"
 local stats = require "clshell.stats"
@@ -13,7 +14,6 @@ local verify = require "clshell.verify"
 
 local M = {}
 
-local OPTIONS = {"rounds", "samples", "seconds", "least", "cache", "args"}
 local LEAST_ROUNDS, LEAST_SAMPLES = 8, 3
 M.MARGIN = 0.01 -- differences below it are none
 
@@ -225,14 +225,14 @@ local function result_of(x, opts)
 end
 
 local function compare_kept(a, b, opts)
-  cl.options(opts, {"threshold", "cache", "args"}, "compare")
+  options.check(opts, "compare.runs", "compare")
   opts = opts or {}
   a, b = result_of(a, opts), result_of(b, opts)
   return runs.compare(a, b, {threshold = opts.threshold})
 end
 
 local function limits(opts)
-  cl.options(opts, OPTIONS, "compare")
+  options.check(opts, "compare")
   local full = {}
   for name, default in pairs(defaults) do
     local value = opts and opts[name] or default

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 local cl = require "cl"
 local mtx = require "clshell.mtx"
+local options = require "clshell.options"
 
 local M = {}
 
@@ -118,7 +119,7 @@ end
 --- its col_ind and values then hold one unused element.
 function M.from_coo(rows, cols, is, js, vs, opts)
   opts = opts or {}
-  cl.options(opts, {"type", "context"}, "csr.from_coo")
+  options.check(opts, "csr.from_coo")
   check(rows, cols, is, js, vs)
   local kind = opts.type or "float"
   local order, ptr = by_row(rows, cols, is, js)
@@ -206,7 +207,7 @@ end
 --- symmetric). Numbers keep their full precision.
 function methods:save(path, opts)
   opts = opts or {}
-  cl.options(opts, {"symmetric"}, "save")
+  options.check(opts, "Csr:save")
   local half = opts.symmetric
   local ptr, col, val =
     self.host.row_ptr, self.host.col_ind, self.host.values

@@ -4,6 +4,7 @@
 local cl = require "cl"
 local csr = require "clshell.csr"
 local mtx = require "clshell.mtx"
+local options = require "clshell.options"
 
 local M = {}
 
@@ -22,9 +23,9 @@ local function whole(what, name, n, low, high)
   end
 end
 
-local function options(what, opts, ...)
+local function checked(opts, what)
   opts = opts or {}
-  cl.options(opts, {"type", "pitch", "context", "force", ...}, what)
+  options.check(opts, what)
   return opts
 end
 
@@ -96,7 +97,7 @@ end
 --- unless opts.pitch says otherwise.
 function M.banded(n, offsets, opts)
   local what = "dia.banded"
-  opts = options(what, opts, "cols", "m", "seed", "lo", "hi")
+  opts = checked(opts, what)
   local cols = opts.cols or opts.m or n
   whole(what, "rows", n, 1, INT_MAX)
   whole(what, "cols", cols, 1, INT_MAX)
@@ -178,7 +179,7 @@ end
 --- pitch, context.
 function M.poisson2d(nx, ny, opts)
   local what = "dia.poisson2d"
-  return laplacian(what, 2, {nx, ny}, options(what, opts))
+  return laplacian(what, 2, {nx, ny}, checked(opts, what))
 end
 
 --- dia.poisson3d(nx, ny, nz [, opts]) -> matrix
@@ -187,7 +188,7 @@ end
 --- (z*ny + y)*nx + x. opts as for dia.poisson2d.
 function M.poisson3d(nx, ny, nz, opts)
   local what = "dia.poisson3d"
-  return laplacian(what, 3, {nx, ny, nz}, options(what, opts))
+  return laplacian(what, 3, {nx, ny, nz}, checked(opts, what))
 end
 
 -- The offsets that occur, ascending; the main diagonal for an empty matrix.
@@ -218,7 +219,7 @@ end
 --- context, force.
 function M.from_csr(c, opts)
   local what = "dia.from_csr"
-  opts = options(what, opts)
+  opts = checked(opts, what)
   local offsets = occupied(c)
   local stored = #offsets * c.rows
   if stored > SMALL and stored > WASTE * c.nnz and not opts.force then
@@ -250,7 +251,7 @@ end
 --- Reads a Matrix Market file (see mtx.read) by diagonals. opts: type
 --- ("float"), pitch, context, force; refused like dia.from_csr.
 function M.load(path, opts)
-  opts = options("dia.load", opts)
+  opts = checked(opts, "dia.load")
   local m, message = mtx.read(path)
   if m == nil then
     return nil, message
@@ -265,7 +266,7 @@ end
 --- zeros are dropped. opts: context (that of M).
 function methods:to_csr(opts)
   opts = opts or {}
-  cl.options(opts, {"context"}, "to_csr")
+  options.check(opts, "Dia:to_csr")
   local ptr, col, val = cl.host.dia_to_csr(self.host.values,
     self.host.offsets,
     {rows = self.rows, cols = self.cols, pitch = self.pitch})

@@ -4,6 +4,7 @@
 
 local cl = require "cl"
 local fields = require "clshell.fields"
+local options = require "clshell.options"
 local report = require "clshell.report"
 local style = require "clshell.style"
 
@@ -14,8 +15,6 @@ local ASCII = {"_", ".", "-", "=", "+", "*", "#"}
 local FLAT = 0.01   -- medians this near one another are drawn level
 local LONGEST = 24  -- medians in a sparkline
 
-local FILTER = {"name", "device", "tag", "since", "limit"}
-local PRUNE = {"older_than", "keep", "tag", "name", "device"}
 
 --- history.sparkline(numbers) -> string
 --- Numbers as a row of bars, the newest 24 of them, from the least to the
@@ -116,7 +115,7 @@ end
 --- as a table; each row has the fields of its newest run, and `runs`, all of
 --- them.
 function M.history(s, opts)
-  cl.options(opts, FILTER, "history")
+  options.check(opts, "history")
   local list = {}
   for _, runs in ipairs(M.groups(s:list(opts))) do
     list[#list + 1] = summary(runs)
@@ -218,7 +217,7 @@ local BEST = {
 --- source or the device's driver is another one now (where they are not here:
 --- in the newest run). Prints as a table.
 function M.best(s, opts)
-  cl.options(opts, FILTER, "best")
+  options.check(opts, "best")
   local list = {}
   for _, runs in ipairs(M.groups(s:list(opts), true)) do
     local r = fastest(s, runs)
@@ -240,7 +239,7 @@ end
 --- the newest `keep` of the same name, parameters, shape, cache mode and
 --- device. keep alone forgets the rest of all.
 function M.prune(s, opts)
-  cl.options(opts, PRUNE, "prune")
+  options.check(opts, "prune")
   if opts == nil or next(opts) == nil then
     cl.error("prune: say what to forget: older_than, keep, tag, name or "
       .. "device")

@@ -6,6 +6,7 @@ local cl = require "cl"
 local export = require "clshell.export"
 local f = require "clshell.export_fields"
 local fields = require "clshell.fields"
+local options = require "clshell.options"
 local plot = require "clshell.plot"
 local plot_svg = require "clshell.plot_svg"
 local quantity = require "clshell.quantity"
@@ -316,8 +317,7 @@ end
 --- (of peaks(), for the roofline), charts (of plot, instead of the ladder and
 --- the roofline).
 function M.text(results, opts)
-  cl.options(opts, {"title", "command", "reading", "peaks", "charts"},
-    "html")
+  options.check(opts, "html")
   opts = opts or {}
   results = list_of(results)
   local labels, common = fields.labels(results)

@@ -4,6 +4,7 @@
 
 local cl = require "cl"
 local occupancy = require "clshell.occupancy"
+local options = require "clshell.options"
 local peak = require "clshell.peak"
 local quantity = require "clshell.quantity"
 local rungs = require "clshell.rung"
@@ -310,7 +311,7 @@ function M.read(r, opts)
   if type(r) ~= "table" then
     cl.error("lesson: a result of bench expected, got a " .. type(r))
   end
-  cl.options(opts, {"device", "peaks", "use", "context"}, "lesson")
+  options.check(opts, "lesson")
   opts = opts or {}
   local reading = setmetatable({roofs = {}}, meta)
   local simulated = opts.device ~= nil

@@ -4,6 +4,7 @@
 local cl = require "cl"
 local mtx = require "clshell.mtx"
 local npy = require "clshell.npy"
+local options = require "clshell.options"
 
 local M = {}
 
@@ -11,7 +12,7 @@ local SEED = 1 -- of random matrices, unless another is given
 
 -- Checks size and options of a constructor whose last two arguments may be
 -- missing: rows, columns, options.
-local function arguments(what, n, m, opts, ...)
+local function arguments(what, n, m, opts)
   if type(m) == "table" then
     m, opts = nil, m
   end
@@ -22,7 +23,7 @@ local function arguments(what, n, m, opts, ...)
         name, tostring(x)))
     end
   end
-  cl.options(opts, {"type", "ld", "context", ...}, what)
+  options.check(opts, what)
   return n, m, opts
 end
 
@@ -68,7 +69,7 @@ end
 --- by default [0, 1); integers are whole numbers from lo to hi, both
 --- possible, by default 0 to 99; and those of matrix.zeros.
 function M.random(n, m, opts)
-  n, m, opts = arguments("matrix.random", n, m, opts, "seed", "lo", "hi")
+  n, m, opts = arguments("matrix.random", n, m, opts)
   local h <close> = cl.array(opts.type or "float", {n, m})
   h:random(opts.seed or SEED, opts.lo, opts.hi)
   return upload(h, n, m, opts)
@@ -80,7 +81,7 @@ end
 --- "float" or that of the array.
 function M.from(t, opts)
   opts = opts or {}
-  cl.options(opts, {"type", "ld", "context"}, "matrix.from")
+  options.check(opts, "matrix.from")
   local where = {ld = opts.ld, context = opts.context}
   if type(t) == "userdata" then
     if not t.rows then
@@ -154,7 +155,7 @@ end
 --- any fault of the file are errors.
 function M.load(path, opts)
   opts = opts or {}
-  cl.options(opts, {"type", "ld", "context"}, "matrix.load")
+  options.check(opts, "matrix.load")
   local read = extension("matrix.load", path) == "npy" and load_npy
     or load_mtx
   local h, rows, cols = read(path, opts)

@@ -5,6 +5,7 @@
 local bench = require "clshell.bench"
 local cl = require "cl"
 local export = require "clshell.export"
+local options = require "clshell.options"
 local record = require "clshell.record"
 local report = require "clshell.report"
 local script = require "clshell.script"
@@ -118,8 +119,7 @@ end
 --- fields later, by their field `by` ("gflops"); the best by `best` (the same
 --- if left out) is marked.
 function Output:part(opts)
-  cl.options(opts, {"title", "columns", "steps", "by", "best", "peak",
-    "base"}, "out:part")
+  options.check(opts, "out:part")
   return setmetatable({out = self, rows = {}, title = opts.title,
     columns = opts.columns, by = opts.by or "gflops", peak = opts.peak,
     best = opts.best or opts.by or "gflops",

@@ -5,6 +5,7 @@
 local cachefile = require "clshell.cachefile"
 local calibrate = require "clshell.calibrate"
 local cl = require "cl"
+local options = require "clshell.options"
 local protocol = require "clshell.protocol"
 local timer = require "clshell.timer"
 local ways = require "clshell.peak_ways"
@@ -166,7 +167,7 @@ printing = {
 --- $XDG_CACHE_HOME/clshell. again = true measures anew. `best` has the rates
 --- of the fastest launches. Prints as text.
 function M.peaks(opts)
-  cl.options(opts, {"again", "context"}, "peaks")
+  options.check(opts, "peaks")
   local context = opts and opts.context or cl.context()
   local again = opts and opts.again
   local p = table_of(context)

@@ -5,20 +5,15 @@
 local axis = require "clshell.plot_axis"
 local cl = require "cl"
 local fields = require "clshell.fields"
+local options = require "clshell.options"
 local quantity = require "clshell.quantity"
 
 local M = {}
 local Chart = {}
 Chart.__index = Chart
 
-local COMMON = {"title", "file", "width", "height"}
-
-local function known(opts, names, what)
-  local all = {table.unpack(names)}
-  for _, name in ipairs(COMMON) do
-    all[#all + 1] = name
-  end
-  cl.options(opts, all, what)
+local function known(opts, what)
+  options.check(opts, what)
   return opts or {}
 end
 
@@ -85,8 +80,7 @@ end
 --- and height (of the text). Points that are not numbers are counted below.
 function M.line(results, opts)
   local rows = rows_of(results, "plot.line")
-  opts = known(opts, {"x", "y", "by", "log_x", "log_y", "zero", "x_label",
-    "y_label"}, "plot.line")
+  opts = known(opts, "plot.line")
   if opts.x == nil then
     cl.error("plot.line: x says what the results are drawn over",
       {hint = 'plot.line(results, {x = "tile"})'})
@@ -161,9 +155,9 @@ local function bars(rows, y)
   return list, common
 end
 
-local function bar_chart(kind, results, opts, more)
+local function bar_chart(kind, results, opts)
   local rows = rows_of(results, "plot." .. kind)
-  opts = known(opts, more, "plot." .. kind)
+  opts = known(opts, "plot." .. kind)
   local y = opts.y or fields.rate(rows)
   local list, common = bars(rows, y)
   local values = {0}
@@ -191,8 +185,7 @@ end
 --- besides: limit and limit_label (a line at so many base units, such as the
 --- roofline), title, file, width.
 function M.bar(results, opts)
-  return finished(bar_chart("bar", results, opts,
-    {"y", "y_label", "limit", "limit_label"}))
+  return finished(bar_chart("bar", results, opts))
 end
 
 --- plot.ladder(results [, opts]) -> chart
@@ -201,8 +194,7 @@ end
 --- Options as for plot.bar.
 function M.ladder(results, opts)
   local chart
-  chart, opts = bar_chart("ladder", results, opts,
-    {"y", "y_label", "limit", "limit_label"})
+  chart, opts = bar_chart("ladder", results, opts)
   local before
   for _, bar in ipairs(chart.bars) do
     if bar.value and bar.value > 0 then
@@ -279,7 +271,7 @@ end
 --- {compute = {{name =, value = FLOP/s}}, memory = {{name =, value = B/s}}}.
 function M.roofline(results, opts)
   local rows = rows_of(results, "plot.roofline")
-  opts = known(opts, {"peaks"}, "plot.roofline")
+  opts = known(opts, "plot.roofline")
   local roofs = opts.peaks and (opts.peaks.compute and {
     compute = {table.unpack(opts.peaks.compute)},
     memory = {table.unpack(opts.peaks.memory or {})},

@@ -5,6 +5,7 @@
 local cl = require "cl"
 local fields = require "clshell.fields"
 local history = require "clshell.history"
+local options = require "clshell.options"
 local report = require "clshell.report"
 local stats = require "clshell.stats"
 local text = require "clshell.text"
@@ -218,7 +219,7 @@ end
 --- name, parameters, shape, cache mode and device are. A row has what
 --- regression.judge says of b. Prints as a table; list:regressions().
 function M.compare(s, a, b, opts)
-  cl.options(opts, {"threshold"}, "compare")
+  options.check(opts, "runs.compare", "compare")
   local threshold = opts and opts.threshold
   local runs_a, one_a = M.select(s, a)
   local runs_b, one_b = M.select(s, b)

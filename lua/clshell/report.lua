@@ -4,6 +4,7 @@
 
 local cl = require "cl"
 local fields = require "clshell.fields"
+local options = require "clshell.options"
 local quantity = require "clshell.quantity"
 local style = require "clshell.style"
 
@@ -305,7 +306,7 @@ end
 --- that suits. Columns that are empty are not shown. Options: width; best (a
 --- field such as "gflops": its best row is marked, bold where color is true).
 function M.format(rows, columns, opts)
-  cl.options(opts, {"width", "best", "color"}, "report.format")
+  options.check(opts, "report.format")
   opts = opts or {}
   local width = opts.width or M.width()
   local best = opts.best and fields.best(rows, opts.best)

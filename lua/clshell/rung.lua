@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local options = require "clshell.options"
 local text = require "clshell.text"
 
 local M = {}
@@ -18,11 +19,6 @@ local FIELDS = {
   places = "string", trans = "table", traffic = "function",
   ptx = "boolean",
 }
-local NAMES = {}
-for name in pairs(FIELDS) do
-  NAMES[#NAMES + 1] = name
-end
-table.sort(NAMES)
 
 local function index_of(list, value)
   for i, v in ipairs(list) do
@@ -33,7 +29,7 @@ local function index_of(list, value)
 end
 
 local function check_fields(def, what)
-  cl.options(def, NAMES, what)
+  options.check(def, "family.define", what)
   for name, value in pairs(def) do
     if type(value) ~= FIELDS[name] then
       cl.error(("%s: %s is a %s, not a %s"):format(

@@ -5,12 +5,12 @@
 local cl = require "cl"
 local database = require "clshell.database"
 local json = require "clshell.json"
+local options = require "clshell.options"
 
 local M = {}
 local Store = {}
 Store.__index = Store
 
-local FILTER = {"id", "name", "device", "tag", "since", "before", "limit"}
 
 -- Columns that are fields of the record, and those made from it.
 local FIELDS = {"time", "tag", "name", "family", "kernel", "config", "title",
@@ -144,7 +144,7 @@ function M.open(path, opts)
   if type(path) ~= "string" or path == "" or path:find("%z") then
     cl.error("store.open: the path of a file expected")
   end
-  cl.options(opts, {"create"}, "store.open")
+  options.check(opts, "store.open")
   local db, reason = database.open(path, opts)
   if not db then
     return nil, ("run store %s: %s"):format(path, reason)
@@ -267,7 +267,7 @@ end
 --- name), tag, since and before (see store.moment), id, and limit, so many of
 --- the newest.
 function Store:list(filter)
-  cl.options(filter, FILTER, "runs")
+  options.check(filter, "runs")
   filter = filter or {}
   local limit = filter.limit or -1
   if math.type(limit) ~= "integer" then

@@ -1,0 +1,103 @@
+-- options.lua - the options that each function takes, declared once: what
+-- checks a table of options, and what completes one at the prompt
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+
+local M = {}
+
+local DEVICE_MATRIX = {"type", "ld", "context"}
+local RANDOM_MATRIX = {"type", "ld", "context", "seed", "lo", "hi"}
+local DIA = {"type", "pitch", "context", "force"}
+local TRIPLETS = {"type", "context"}
+local RUNS = {"name", "device", "tag", "since", "limit"}
+local BARS = {"y", "y_label", "limit", "limit_label", "title", "file",
+  "width", "height"}
+
+-- By the name that messages and help have for a function: Class:method for
+-- methods. The lists of module cl are its own (cl.options of a name), and
+-- those of a kernel family depend on its rungs.
+local NAMES = {
+  bench = {"name", "flop", "bytes", "type", "samples", "seconds", "warmup",
+    "busy", "effort", "cache", "args", "check", "roof", "tag"},
+  ["bench.of"] = {"flop", "bytes", "type", "tag"},
+  best = RUNS,
+  calibrate = {"context", "again"},
+  ["claims.new"] = {"n", "final"},
+  compare = {"rounds", "samples", "seconds", "least", "cache", "args"},
+  ["compare.runs"] = {"threshold", "cache", "args"},
+  ["csr.from_coo"] = TRIPLETS,
+  ["csr.load"] = TRIPLETS,
+  ["Csr:save"] = {"symmetric"},
+  ["Csr:to_dia"] = DIA,
+  ["dia.banded"] = {"type", "pitch", "context", "force", "cols", "m", "seed",
+    "lo", "hi"},
+  ["dia.from_csr"] = DIA,
+  ["dia.load"] = DIA,
+  ["dia.poisson2d"] = DIA,
+  ["dia.poisson3d"] = DIA,
+  ["Dia:to_csr"] = {"context"},
+  ["family.define"] = {"name", "file", "source", "lesson", "format", "kernel",
+    "params", "defines", "options", "range", "local_bytes", "accepts", "args",
+    "prepare", "finish", "flop", "bytes", "input_roundoff", "guarded",
+    "places", "trans", "traffic", "ptx"},
+  history = RUNS,
+  html = {"title", "command", "reading", "peaks", "charts"},
+  lesson = {"device", "peaks", "use", "context"},
+  ["matrix.from"] = DEVICE_MATRIX,
+  ["matrix.identity"] = DEVICE_MATRIX,
+  ["matrix.load"] = DEVICE_MATRIX,
+  ["matrix.ones"] = DEVICE_MATRIX,
+  ["matrix.random"] = RANDOM_MATRIX,
+  ["matrix.zeros"] = DEVICE_MATRIX,
+  ["out:part"] = {"title", "columns", "steps", "by", "best", "peak", "base"},
+  peaks = {"again", "context"},
+  ["plot.bar"] = BARS,
+  ["plot.ladder"] = BARS,
+  ["plot.line"] = {"x", "y", "by", "log_x", "log_y", "zero", "x_label",
+    "y_label", "title", "file", "width", "height"},
+  ["plot.roofline"] = {"peaks", "title", "file", "width", "height"},
+  prune = {"older_than", "keep", "tag", "name", "device"},
+  ["report.format"] = {"width", "best", "color"},
+  runs = {"id", "name", "device", "tag", "since", "before", "limit"},
+  ["runs.compare"] = {"threshold"},
+  ["store.open"] = {"create"},
+}
+
+--- options.values
+--- The values of the options that take one of a few words, by the name of
+--- the option.
+M.values = {
+  access = {"read_write", "read_only", "write_only"},
+  cache = {"hot", "cold"},
+  effort = {"quick", "final"},
+}
+
+--- options.names(name) -> list of strings, or nil
+--- The options that a function takes, by its name in help, such as "bench",
+--- "cl.buffer" or "Buffer:read". Those of a kernel family's calls are
+--- "kernel", the extras of the family, and the parameters of the rung.
+function M.names(name)
+  return NAMES[name] or cl.option_names(name)
+end
+
+--- options.functions() -> list of strings, sorted
+--- The names of the functions whose options are declared here.
+function M.functions()
+  local list = {}
+  for name in pairs(NAMES) do
+    list[#list + 1] = name
+  end
+  table.sort(list)
+  return list
+end
+
+--- options.check(opts, name [, what])
+--- Raises if the table `opts` (or nil) holds an option that the function of
+--- that name does not take; the message names `what` (the same) and the
+--- nearest option.
+function M.check(opts, name, what)
+  cl.options(opts, NAMES[name], what or name)
+end
+
+return M
