@@ -1,289 +1,173 @@
--- help.lua - help at the prompt, out of the comments that the code carries:
--- /** blocks of the C files, --- blocks of the Lua files, heads of kernels
+-- help.lua - help at the prompt, out of the comments that the code carries
+-- and the examples beside it; the parts are in folder help
 -- SPDX-License-Identifier: MIT
-
-local cl = require "cl"
-local report = require "clshell.report"
-local text = require "clshell.text"
 
 local M = {}
 
-local MODULES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose", "bench",
-  "peak", "compare", "roofline", "lesson", "calibrate", "runs", "results",
-  "plot", "export", "html", "stats", "report", "script", "help"}
-local OTHERS = {"family", "verify", "npy", "mtx", "traffic", "occupancy",
-  "claims", "output", "target", "timer"}
-local FAMILIES = {gemm = true, spmv = true, transpose = true}
-
-local function read(path)
-  local f = io.open(path, "rb")
-  if f then
-    local content = f:read("a")
-    f:close()
-    return content
-  end
+local function part(name)
+  return require("clshell.help." .. name)
 end
 
--- Adds an entry: its first line is the signature.
-local function add(entries, block)
-  local signature, body = block:match("^([^\n]*)\n?(.*)$")
-  -- a signature may go on: while a bracket is open or after an arrow
-  while body ~= "" and select(2, signature:gsub("[%(%[{]", ""))
-      > select(2, signature:gsub("[%)%]}]", "")) do
-    local more, rest = body:match("^%s*([^\n]*)\n?(.*)$")
-    signature, body = signature .. " " .. more, rest
-  end
-  local name = signature:match("^([%a_][%w_%.:]*)[%({]")
-  if name then
-    name = name:gsub("^A:", "Buffer:") -- what a matrix can do besides
-    entries[#entries + 1] = {name = name, signature = signature,
-      text = body:gsub("%s+$", "")}
-    entries[name] = entries[name] or entries[#entries]
-  end
-end
-
-local function scan_c(entries, source)
-  for block in source:gmatch("/%*%* ?(.-)%*/") do
-    add(entries, (block:gsub("\n %* ?", "\n"):gsub("%s+$", "")))
-  end
-end
-
-local function scan_lua(entries, source)
-  local block
-  for line in (source .. "\n"):gmatch("(.-)\n") do
-    local words = line:match("^%s*%-%-%- ?(.*)$")
-    if words then
-      block = block or {}
-      block[#block + 1] = words
-    elseif block then
-      add(entries, table.concat(block, "\n"))
-      block = nil
-    end
-  end
-end
-
--- The C files: installed as one text, in place as the Makefile lists them.
-local function c_sources()
-  local installed = read(cl.home .. "/doc/cl.txt")
-  if installed then
-    return {installed}
-  end
-  local sources = {}
-  for name in (read(cl.home .. "/Makefile") or ""):gmatch("src/[%w_]+%.c") do
-    sources[#sources + 1] = read(("%s/%s"):format(cl.home, name))
-  end
-  return sources
-end
-
-local entries
-
--- All entries, by name and in order; read at the first need.
-local function index()
-  if entries then
-    return entries
-  end
-  entries = {}
-  for _, source in ipairs(c_sources()) do
-    scan_c(entries, source)
-  end
-  for _, list in ipairs{MODULES, OTHERS} do
-    for _, name in ipairs(list) do
-      scan_lua(entries,
-        read(("%s/lua/clshell/%s.lua"):format(cl.home, name)) or "")
-    end
-  end
-  return entries
-end
-
-local function show(entry)
-  return entry.text == "" and entry.signature
-    or ("%s\n\n%s"):format(entry.signature,
-      entry.text:gsub("([^\n]+)", "  %1"))
-end
-
--- The signatures of the entries that `wanted` accepts, sorted.
-local function signatures(wanted)
-  local list = {}
-  for _, entry in ipairs(index()) do
-    if wanted(entry.name) then
-      list[#list + 1] = "  " .. entry.signature
-    end
-  end
-  table.sort(list)
-  return table.concat(list, "\n")
-end
-
-local function family_of(name)
-  return FAMILIES[name] and require("clshell." .. name) or nil
-end
-
--- The head comment of a kernel file, without its markers.
-local function head(source)
-  local block = source:match("^%s*/%*(.-)%*/") or ""
-  return (block:gsub("\n%s*%*%* ?", "\n"):gsub("^ ", "")
-    :gsub("SPDX[^\n]*\n", ""):gsub("%s+$", ""))
-end
-
-local function rung_text(family, rung)
-  local lines = {("%s.%s - %s"):format(family.name, rung.name, rung.lesson)}
-  if #rung.params > 0 then
-    lines[#lines + 1] = "\nParameters:"
-  end
-  for _, param in ipairs(rung.params) do
-    lines[#lines + 1] = ("  %s = %s  (%s)"):format(param.name, param.default,
-      text.values(param.values))
-    for _, line in ipairs(report.wrap(param.help, 72)) do
-      lines[#lines + 1] = "      " .. line
-    end
-  end
-  lines[#lines + 1] = "\n" .. (rung.path or "source text") .. ":"
-  lines[#lines + 1] = head(rung.source or read(rung.path) or "")
-  return table.concat(lines, "\n")
-end
-
-local function family_text(family)
-  local entry = index()[family.name]
-  local methods = signatures(function(name)
-    return name:find("^family%.") ~= nil
-  end)
-  return ("%s\n\nKernels (help \"%s.naive\" tells more):\n%s\n\n%s"):format(
-    show(entry), family.name,
-    tostring(family.kernels()), (methods:gsub("family%.",
-      family.name .. ".")))
-end
-
--- A class ("Buffer") or a module ("matrix"): what is in it.
-local function group_text(name)
-  local entry = index()[name]
-  local list = signatures(function(other)
-    return other:match("^(.-)[%.:]") == name
-  end)
-  if list == "" then
-    return entry and show(entry)
-  end
-  return entry and ("%s\n\n%s"):format(show(entry), list)
-    or ("%s\n%s"):format(name, list)
-end
-
-local function overview()
-  local lines = {"help \"topic\" or help(value): what it is and how to call "
-    .. "it.", ""}
-  local groups, seen = {}, {}
-  for _, entry in ipairs(index()) do
-    local group = entry.name:match("^(.-)[%.:]") or entry.name
-    if group ~= "family" and not seen[group] then
-      seen[group] = true
-      groups[#groups + 1] = group
-    end
-  end
-  table.sort(groups)
-  local classes, modules = {}, {}
-  for _, group in ipairs(groups) do
-    local list = group:find("^%u") and classes or modules
-    list[#list + 1] = group
-  end
-  for _, part in ipairs{{"Modules and functions", modules},
-      {"Objects", classes}} do
-    lines[#lines + 1] = part[1] .. ":"
-    for _, line in ipairs(report.wrap(table.concat(part[2], " "), 74)) do
-      lines[#lines + 1] = "  " .. line
-    end
-  end
-  lines[#lines + 1] = "\nFor example: help \"cl\", help(cl.buffer), "
-    .. "help \"Buffer\", help \"Buffer:read\",\nhelp(gemm), "
-    .. "help \"gemm.tiled_padded\"."
-  return table.concat(lines, "\n")
-end
-
+-- Names that are near, of everything that has help.
 local function unknown(topic)
-  local names = {}
-  for _, entry in ipairs(index()) do
-    names[#names + 1] = entry.name
-    names[#names + 1] = entry.name:match("^(.-)[%.:]")
+  local all = {}
+  for _, entry in ipairs(part "index".entries()) do
+    all[#all + 1] = entry.name
+    all[#all + 1] = entry.name:match("^(.-)[%.:]")
   end
-  for name in pairs(FAMILIES) do
-    for _, rung in ipairs(family_of(name).kernels()) do
-      names[#names + 1] = name .. "." .. rung.name
+  for _, name in ipairs(part "names".families()) do
+    for _, rung in ipairs(part "names".family(name).kernels()) do
+      all[#all + 1] = name .. "." .. rung.name
     end
   end
-  local near = text.nearest(topic, names)
+  local near = require "clshell.text".nearest(topic, all)
   return ("no help on '%s'%s"):format(topic, near
-    and ("; did you mean '%s'?"):format(near) or "; help() lists the topics")
+    and ("; did you mean '%s'?"):format(near)
+    or "; help() lists the topics, ??word searches")
 end
 
--- The text on a topic given by its name.
-local function by_name(topic)
+-- A member of a family: a rung, or a function that all families have.
+local function of_family(family, member, view)
+  for _, item in ipairs(family.kernels()) do
+    if item.name == member then
+      return part "kinds".rung(family, item.rung, view)
+    end
+  end
+  local entry = part "index".entries()["family." .. member]
+  return entry and part "page".entry(entry, view, "family.",
+    family.name .. ".")
+end
+
+-- The page of a documented name, or nil.
+local function documented(topic, view)
+  local index, kinds = part "index", part "kinds"
   local group, member = topic:match("^(%w+)[%.:](.+)$")
-  local family = family_of(group or topic)
+  local family = part "names".family(group or topic)
   if family and not group then
-    return family_text(family)
-  elseif index()[topic] and group then
-    return show(index()[topic])
+    return kinds.family(family, view)
+  end
+  local entry = index.entries()[topic]
+    or index.entries()[(topic:gsub("^A:", "Buffer:"))]
+  if entry and group then
+    return part "page".entry(entry, view)
   elseif family then
-    for _, item in ipairs(family.kernels()) do
-      if item.name == member then
-        return rung_text(family, item.rung)
-      end
-    end
-    local entry = index()["family." .. member]
-    return entry and (show(entry):gsub("family%.", group .. "."))
-      or unknown(topic)
+    return of_family(family, member, view)
   end
-  return group_text(topic) or unknown(topic)
+  return kinds.group(topic, view) or kinds.lua(topic, view)
 end
 
--- The value that a documented name stands for, or nil.
-local function value_of(name)
-  local group, member = name:match("^([%w_]+)%.([%w_]+)$")
-  local home = group == "cl" and cl or package.loaded["clshell." ..
-    (group or name)]
-  if group and type(home) == "table" then
-    return rawget(home, member)
-  end
-  return not group and home or nil
+local function command(topic, view)
+  local text = part "search".commands()[topic:match("^%%(.*)$")]
+  return text and ("%s\n\n%s"):format(part "page".heading(topic, view),
+    part "page".prose(text, view, "  "))
 end
 
--- The name of a documented function, module or object.
-local function name_of(value)
-  for name in pairs(FAMILIES) do
-    local family = package.loaded["clshell." .. name]
-    if family == value then
-      return name
-    end
-    for key, member in pairs(type(family) == "table" and family or {}) do
-      if member == value then
-        return name .. "." .. key
-      end
-    end
+-- A variable of the user's, unless it holds what is documented by that name.
+local function own(topic, view)
+  local value, method = part "names".value(topic)
+  if method then
+    return documented(method, view)
+  elseif value == nil then
+    return nil
   end
-  for _, entry in ipairs(index()) do
-    if value_of(entry.name) == value or _G[entry.name] == value then
-      return entry.name
-    end
+  local name = part "names".of(value)
+  if name then
+    return name ~= topic and documented(name, view) or nil
   end
-  for _, name in ipairs(MODULES) do
-    if package.loaded["clshell." .. name] == value then
-      return name == "peak" and "peaks" or name
-    end
-  end
-  if value == cl then
-    return "cl"
-  elseif type(value) == "userdata" then
-    return tostring(value):match("^%a+")
-  end
+  return part "kinds".value(value, topic, view)
 end
 
---- help.text([topic]) -> string
---- What help prints on a topic.
-function M.text(topic)
-  if topic == nil then
-    return overview()
+-- The page on a topic given by its name, or nil.
+local function by_name(topic, view)
+  topic = topic:match("^%s*(.-)%s*$")
+  if topic:find("^%%") then
+    return command(topic, view)
+  end
+  local mine = own(topic, view)
+  if mine then
+    return mine
+  end
+  local text = documented(topic, view)
+  local concept = part "concepts".find(topic)
+  concept = concept and part "kinds".concept(concept, view)
+  if text and concept then
+    return part "index".entries()[topic] and text .. "\n\n" .. concept
+      or concept .. "\n\n" .. text
+  end
+  return text or concept or command("%" .. topic, view)
+end
+
+--- help.text([topic [, opts]]) -> string
+--- The page on a topic by its name, or on a value; what there is, without.
+--- Options:
+---   width  80     columns
+---   color  false  16 colours of a terminal
+function M.text(topic, opts)
+  local view = part "page".view(opts)
+  if topic == nil or topic == "" then
+    return part "kinds".overview(view)
   elseif type(topic) == "string" then
-    return by_name(topic)
+    return by_name(topic, view) or unknown(topic)
   end
-  local name = name_of(topic)
-  return name and by_name(name)
-    or ("no help on this %s; help() lists the topics"):format(type(topic))
+  return M.of(topic, opts)
+end
+
+--- help.of(value [, opts]) -> string
+--- The page on a value: a documented function, module or object, or what a
+--- function or variable of your own is. Options as for help.text.
+function M.of(value, opts)
+  local view = part "page".view(opts)
+  local name = part "names".of(value)
+  return name and by_name(name, view)
+    or part "kinds".value(value, "This", view)
+end
+
+-- Width, height and colour of standard output.
+local function window()
+  local cl = require "cl"
+  local _, height = cl.winsize(1)
+  return {width = require "clshell.report".width(), height = height,
+    color = require "clshell.style".color(1)}
+end
+
+--- help.page([topic]) -> string
+--- What ?topic prints: help.text as wide and as coloured as the window.
+function M.page(topic)
+  return M.text(topic, window())
+end
+
+--- help.search(words [, opts]) -> string
+--- What ??words prints: topics that have all of the words in their names,
+--- signatures, options or texts, best first, as many as the window holds.
+--- Options:
+---   width   window  columns
+---   height  window  lines
+---   color   window  16 colours of a terminal
+function M.search(words, opts)
+  local view = window()
+  for key, value in pairs(opts or {}) do
+    view[key] = value
+  end
+  return part "search".page(words, part "page".view(view))
+end
+
+--- help.at(text, cursor) -> string or nil
+--- What F1 prints: the page on the name at the cursor, or on the call that
+--- it is in. `cursor` is the number of bytes before it.
+function M.at(text, cursor)
+  local view = part "page".view(window())
+  for _, topic in ipairs(part "cursor".topics(text, cursor)) do
+    local found = by_name(topic, view)
+    if found then
+      return found
+    end
+  end
+end
+
+--- help.options(name) -> list
+--- The options of a documented function: {name, default, text} of each.
+function M.options(name)
+  return part "index".options(name)
 end
 
 return setmetatable(M, {
@@ -292,6 +176,6 @@ return setmetatable(M, {
   --- or "Buffer:read", on a function or object itself, or, without a topic,
   --- what there is.
   __call = function(_, topic)
-    print(M.text(topic))
+    print(M.text(topic, window()))
   end,
 })

@@ -1,0 +1,246 @@
+-- help/concepts.lua - the words of the field, in a few lines each, with what
+-- to try here
+-- SPDX-License-Identifier: MIT
+
+local M = {}
+
+-- A block each: the name and other names it goes by, the text, and after
+-- "Try:" a function, a rung or a line to type.
+local TEXT = [[
+ndrange, global size, index space
+The index space of a launch: one, two or three dimensions of work-items.
+Each work-item runs the kernel once and finds its place by get_global_id(d).
+Dimension 0 comes first in the list of sizes and varies fastest: neighbours in
+it should touch neighbours in memory.
+Try: ?Kernel:range
+
+work-item, thread
+One run of a kernel's body, for one place of the NDRange. CUDA says thread.
+Variables of a kernel are private to a work-item, and live in registers while
+there are enough of them.
+Try: ?ndrange
+
+work-group, group, thread block, block
+Work-items that run together on one compute unit, share local memory, and can
+wait for each other at a barrier. Work-groups know nothing of each other: they
+run in any order. The local size is the number of work-items in each dimension;
+the device sets the largest product.
+Try: cl.device().max_work_group_size
+
+local size, work-group size
+The shape of a work-group, such as {16, 16}. A multiple of the warp or vector
+width keeps all lanes busy; too large a group leaves no room for a second one
+on the compute unit. Without one the driver chooses.
+Try: ?Kernel:range
+
+warp, wavefront, sub-group, simd width
+The work-items that a GPU issues one instruction for: 32 on NVIDIA, 32 or 64
+on AMD, 8 to 32 on Intel. Where they branch differently, the branches run one
+after the other. k.preferred_multiple is its size as the driver tells it.
+Try: ?coalescing
+
+compute unit, multiprocessor, sm
+What runs work-groups: a multiprocessor of a GPU, a core of a CPU. A launch of
+fewer work-groups than there are compute units leaves some idle.
+Try: cl.device().compute_units
+
+host
+The computer around the device: where Lua runs, with memory of its own. What a
+kernel reads has to be in a buffer on the device first.
+Try: ?Buffer:write
+
+kernel
+A function of OpenCL C that the host launches: `kernel void f(global int *x)`.
+It returns nothing; its results are what it writes into buffers.
+Try: ?cl.kernel
+
+global memory
+The device's large memory, seen by all work-items: buffers live there. It is
+hundreds of cycles away, so the fewer bytes go through it and the better they
+coalesce, the faster the kernel.
+Try: ?coalescing
+
+local memory, shared memory
+Memory of a work-group, on the compute unit: a few tens of KiB, some ten times
+nearer than global memory. A tile that a group reads once from global memory
+and uses many times from there is what makes a tiled kernel fast. CUDA calls it
+shared memory. On a CPU device it is ordinary cached memory and buys little.
+Try: ?gemm.tiled
+
+private memory, registers
+What belongs to one work-item. The compiler keeps it in registers; what does
+not fit is spilled to global memory, which is slow.
+Try: ?gemm.register
+
+constant memory
+A small read-only memory with a cache made for all work-items of a warp reading
+the same address at once; other patterns are taken one address after another.
+Try: ?gemm.tiled_constant
+
+barrier
+barrier(CLK_LOCAL_MEM_FENCE): every work-item of a group waits there until all
+have come, and then sees what the others wrote to local memory. All of a group
+must reach it, so it never stands inside an if that some do not enter.
+Try: ?gemm.tiled
+
+coalescing, coalesced access
+Neighbouring work-items that read neighbouring addresses share a memory
+transaction; with a stride between them each pays for one of its own and most
+bytes of it are thrown away. So get_global_id(0) should walk along a row.
+Try: bench("gemm.naive", {256, 256, 256}, {map = "row"}), and ?gemm.naive
+
+bank conflict
+Local memory is split into banks (32 on NVIDIA) that each serve one address at
+a time. Work-items of a warp that want different rows of one bank wait for each
+other: reading a column of a 32x32 tile is the usual case. A row one element
+longer, or permuted columns, puts them in different banks.
+Try: ?gemm.tiled_padded and ?gemm.tiled_swizzled
+
+tile, tiling, blocking
+A part of the operands small enough for local memory or registers. A tile of
+side T is loaded once and used T times: the traffic to global memory falls by
+T.
+Try: ?gemm.tiled
+
+register blocking, thread coarsening
+Each work-item computes a block of outputs rather than one, so a value loaded
+once is used for a whole row of them: more arithmetic for each byte of local
+memory.
+Try: ?gemm.register
+
+vector, float4, vector load
+Four floats in one load or store, and on CPUs in one instruction. It saves
+instructions and wants addresses that are multiples of 16 bytes.
+Try: ?gemm.tiled_float4
+
+occupancy
+How many of the work-items that a compute unit can hold are there. Registers,
+local memory and the group's size set it. Enough of them hide memory's latency:
+while some wait, others run. More than enough helps nothing.
+Try: ?occupancy.of, and lesson(r) of a bench result
+
+latency hiding
+A compute unit runs other work-items while some wait for memory. It takes many
+work-items at once (occupancy), or several independent loads in each.
+Try: ?occupancy
+
+arithmetic intensity, flop per byte
+Floating-point operations for each byte that moves to or from memory. A sum of
+two vectors has 1/12, a large matrix product hundreds. What a kernel can reach
+follows from it: see roofline.
+Try: print(bench("gemm.tiled", {256, 256, 256}).ai)
+
+roofline
+The bound on a kernel: the smaller of the device's peak arithmetic rate and of
+its memory bandwidth times the kernel's arithmetic intensity. Left of the ridge
+memory limits, right of it arithmetic. Here both are measured on the device.
+Try: ?peaks, ?lesson and %bench
+
+memory bound, compute bound, bound
+A kernel is memory bound if the bytes it moves take longer than its arithmetic
+would, compute bound if it is the other way round.
+Try: ?lesson
+
+bandwidth
+Bytes to or from memory per second, in GB/s (10^9). A kernel's bandwidth counts
+the bytes it has to move, each once.
+Try: peaks.get "copy"
+
+flops, gflops
+Floating-point operations per second; GFLOPS are 10^9 of them. Useful ones are
+counted: 2*M*N*K for a matrix product, two for each entry of a sparse one.
+Try: ?Event:gflops
+
+event, event timer, profiling
+What a launch or transfer returns: the device notes when the command was
+queued, submitted, started and stopped, in nanoseconds. STOP - START is the
+time on the device; what the host sees is longer by the launch.
+Try: ?Event:info
+
+queue, command queue
+Commands go to a device through a queue. In-order queues run one after the
+other; in out-of-order queues only `after` lists set the order.
+Try: ?cl.queue
+
+leading dimension, ld, pitch
+Elements from the beginning of one row to that of the next: at least the number
+of columns. Rows padded to a good multiple begin at aligned addresses; a
+sub-matrix has the leading dimension of the whole.
+Try: ?matrix.zeros and ?A:sub
+
+row-major
+Elements of a row lie next to each other: A(i, j) is element i * ld + j, from
+0. C, NumPy and clshell do so; Fortran and BLAS are column-major.
+Try: ?leading_dimension
+
+gemm, matrix product
+C = alpha A B + beta C: M x K times K x N. 2*M*N*K operations on (M*K + K*N +
+M*N) elements, so that it can be compute bound if each element is used often.
+Try: gemm.kernels()
+
+rung, ladder
+A kernel of a family, one step better than the one below: from the plain
+version to the fastest, each teaching one thing. A rung of your own is checked,
+measured and tuned as the built-in ones are.
+Try: gemm.kernels() and ?gemm.define
+
+dia, diagonals
+A sparse matrix by diagonals: dense rows of values, one for each diagonal, and
+the offsets. Neighbouring rows read neighbouring values, so it coalesces.
+Try: ?dia.banded and ?spmv
+
+csr, compressed rows
+A sparse matrix by rows: values, their columns, and where each row begins. It
+takes any pattern; a work-item for each row reads with strides.
+Try: ?csr.from_coo and ?spmv.csr_vector
+
+verification, freivalds
+A result is compared with a float64 reference before its rate is shown. Small
+products wholly; large ones by Freivalds' check: C v = A (B v) for random v.
+Try: ?gemm.verify and ?cl.host.gemm_freivalds
+
+roundoff, epsilon
+Each float operation is off by at most half a unit in the last place: 6e-8 of
+it in float, 1e-16 in double. Sums of n products gather it, so that two right
+results differ in their last digits.
+Try: ?verify.bound
+
+median, noise
+Times are skewed by what else the machine does. The median of many samples,
+with its 95 % interval, says what a kernel takes; a mean or a single run does not.
+Try: ?stats.interval
+]]
+
+local list
+
+local function key(word)
+  return (word:lower():gsub("[-_%s]+", "_"))
+end
+
+--- concepts.entries() -> list
+--- {name, names, text, try} of each concept, and by all its names.
+function M.entries()
+  if list then
+    return list
+  end
+  list = {}
+  for block in (TEXT .. "\n"):gmatch("(.-)\n\n") do
+    local head, body, try = block:match("^([^\n]*)\n(.*)\nTry: ([^\n]*)$")
+    local entry = {name = key(head:match("^[^,]+")), text = body, try = try,
+      names = head, title = head:match("^[^,]+")}
+    list[#list + 1] = entry
+    for name in head:gmatch("[^,]+") do
+      list[key(name:match("^%s*(.*)$"))] = entry
+    end
+  end
+  return list
+end
+
+--- concepts.find(word) -> entry or nil
+--- The concept of a name: "local memory", "local_memory", "warps".
+function M.find(word)
+  local entries, name = M.entries(), key(word)
+  return entries[name] or entries[name:gsub("s$", "")]
+end
+
+return M

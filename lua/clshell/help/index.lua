@@ -1,0 +1,209 @@
+-- help/index.lua - what the code's comments document, read at the first need:
+-- /** blocks of the C files, --- blocks of the Lua files, and the examples
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+
+local M = {}
+
+-- Where public functions are documented; the first ones in this order.
+local FILES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose", "bench",
+  "peak", "compare", "roofline", "lesson", "calibrate", "runs", "results",
+  "plot", "export", "html", "stats", "report", "script", "help", "asm",
+  "prompt/show", "prompt/commands", "prompt/tutorial",
+  "family", "verify", "npy", "mtx", "traffic", "occupancy", "claims",
+  "output", "target", "timer"}
+local EXAMPLES = {"device", "memory", "matrix", "sparse", "launch", "event",
+  "family", "bench", "stats", "chart", "script", "host", "shell"}
+
+--- Text of a file, or nil.
+function M.read(path)
+  local f = io.open(path, "rb")
+  if f then
+    local content = f:read("a")
+    f:close()
+    return content
+  end
+end
+
+local function count(s, pattern)
+  return select(2, s:gsub(pattern, ""))
+end
+
+-- The first line of a block, and the next while a bracket is open.
+local function split(block)
+  local signature, body = block:match("^([^\n]*)\n?(.*)$")
+  while body ~= "" and count(signature, "[%(%[{]")
+      > count(signature, "[%)%]}]") do
+    local more, rest = body:match("^%s*([^\n]*)\n?(.*)$")
+    signature, body = signature .. " " .. more, rest
+  end
+  return signature, body
+end
+
+-- A line of the part Options: "  name  default  what it means", or the
+-- continuation of one.
+local function option(list, line)
+  local name, default, meaning =
+    line:match("^  (%S.-)%s%s+(%S.-)%s%s+(%S.*)$")
+  if name then
+    list[#list + 1] = {name = name, default = default ~= "-" and default
+      or nil, text = meaning}
+  elseif list[#list] then
+    list[#list].text = list[#list].text .. " " .. line:match("^%s*(.*)$")
+  end
+end
+
+-- Takes the part Options out of a text: what is left, and the list.
+local function options_of(body)
+  local rest, list, inside = {}, {}, false
+  for line in (body .. "\n"):gmatch("(.-)\n") do
+    if line:match("^Options:%s*$") then
+      inside = true
+    elseif inside and line:find("^  ") then
+      option(list, line)
+    else
+      inside = false
+      rest[#rest + 1] = line
+    end
+  end
+  return table.concat(rest, "\n"):gsub("%s+$", ""), list
+end
+
+local function add(entries, block, file, line)
+  local signature, body = split(block)
+  local name = signature:match("^([%a_][%w_%.:]*)[%({]")
+    or signature:match("^([%a_][%w_%.:]*)$")
+  if not name then
+    return
+  end
+  name = name:gsub("^A:", "Buffer:") -- what a matrix can do besides
+  local text, options = options_of(body)
+  local entry = {name = name, signature = signature, text = text,
+    options = options, file = file, line = line,
+    as = text:match("[Oo]ptions as for ([%a_][%w_%.:]*%w)")}
+  if not entries[name] then
+    entries[#entries + 1], entries[name] = entry, entry
+  end
+end
+
+local function scan_c(entries, source, file)
+  for block in source:gmatch("/%*%* ?(.-)%*/") do
+    add(entries, (block:gsub("\n %* ?", "\n"):gsub("%s+$", "")), file)
+  end
+end
+
+local function scan_lua(entries, source, file)
+  local block, number = nil, 0
+  for line in (source .. "\n"):gmatch("(.-)\n") do
+    number = number + 1
+    local words = line:match("^%s*%-%-%- ?(.*)$")
+    if words then
+      block = block or {}
+      block[#block + 1] = words
+    elseif block then
+      add(entries, table.concat(block, "\n"), file, number - #block)
+      block = nil
+    end
+  end
+end
+
+-- The C files: installed as one text, in place as the Makefile lists them.
+local function c_sources()
+  local installed = M.read(cl.home .. "/doc/cl.txt")
+  if installed then
+    return {["doc/cl.txt"] = installed}, {"doc/cl.txt"}
+  end
+  local sources, names = {}, {}
+  local makefile = M.read(cl.home .. "/Makefile") or ""
+  for name in makefile:gmatch("src/[%w_]+%.c") do
+    if not sources[name] then
+      names[#names + 1] = name
+      sources[name] = M.read(("%s/%s"):format(cl.home, name)) or ""
+    end
+  end
+  return sources, names
+end
+
+-- Each block of an examples file, headed by "--- name", is the example of
+-- that function.
+local function scan_examples(examples, source)
+  local name, lines
+  local function finish()
+    if name then
+      examples[name] = table.concat(lines, "\n"):gsub("%s+$", "")
+    end
+  end
+  for line in (source .. "\n"):gmatch("(.-)\n") do
+    local head = line:match("^%-%-%- (%S+)$")
+    if head then
+      finish()
+      name, lines = head, {}
+    elseif name then
+      lines[#lines + 1] = line
+    end
+  end
+  finish()
+end
+
+local entries, examples
+
+--- index.entries() -> list
+--- All documented functions: {name, signature, text, options, as, file,
+--- line}, in order and by name.
+function M.entries()
+  if entries then
+    return entries
+  end
+  entries = {}
+  local sources, names = c_sources()
+  for _, name in ipairs(names) do
+    scan_c(entries, sources[name], name)
+  end
+  for _, name in ipairs(FILES) do
+    local file = ("lua/clshell/%s.lua"):format(name)
+    scan_lua(entries, M.read(("%s/%s"):format(cl.home, file)) or "", file)
+  end
+  return entries
+end
+
+--- index.examples() -> table
+--- The example of each function, by name.
+function M.examples()
+  if examples then
+    return examples
+  end
+  examples = {}
+  for _, name in ipairs(EXAMPLES) do
+    scan_examples(examples, M.read(("%s/lua/clshell/examples/%s.lua"):format(
+      cl.home, name)) or "")
+  end
+  return examples
+end
+
+--- index.options(name) -> list
+--- The options of a function: {name, default, text}; those of the function
+--- that it refers to ("Options as for ...") come after its own.
+function M.options(name, seen)
+  local entry = M.entries()[name]
+  local list, taken = {}, {}
+  seen = seen or {}
+  if not entry or seen[name] then
+    return list
+  end
+  seen[name] = true
+  for _, o in ipairs(entry.options) do
+    for word in o.name:gmatch("[%w_]+") do
+      taken[word] = true
+    end
+    list[#list + 1] = o
+  end
+  for _, o in ipairs(entry.as and M.options(entry.as, seen) or {}) do
+    if not taken[o.name:match("[%w_]+")] then
+      list[#list + 1] = o
+    end
+  end
+  return list
+end
+
+return M
