@@ -5,5 +5,5 @@ max_line_length = 79
 read_globals = {
   "cl", "matrix", "dia", "csr", "gemm", "spmv", "transpose", "bench", "peaks",
   "report", "help", "compare", "roofline", "lesson", "calibrate",
-  "history", "best", "prune", "results",
+  "history", "best", "prune", "results", "show",
 }

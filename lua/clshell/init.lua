@@ -32,6 +32,14 @@ function names.results(list)
   return require "clshell.results".new(list)
 end
 
+--- show(value [, "all"])
+--- Prints a value as the prompt does, cut to the window; with "all" all of
+--- it. On a terminal, what is longer than the window goes through the pager
+--- ($PAGER, else less).
+function names.show(...)
+  return require "clshell.prompt.show"(...)
+end
+
 for name, value in pairs(names) do
   _G[name] = value
 end

@@ -1,0 +1,370 @@
+-- layout.lua - tables laid out on lines: arrays in columns, other keys
+-- sorted, what is nested indented, what was shown before by its path
+-- Access is raw and the work bounded, however large the table.
+-- SPDX-License-Identifier: MIT
+
+local printable = require "clshell.prompt.printable"
+local style = require "clshell.style"
+
+local M = {}
+
+local MAXKEYS = 10000 -- looked at beyond the array part of a table
+local INDENT = 2
+
+local ORDER = {number = 1, string = 2, boolean = 3, ["function"] = 4,
+  table = 5, userdata = 6, thread = 7}
+
+local KEYWORDS = {}
+for word in ([[and break do else elseif end false for function goto if in
+    local nil not or repeat return then true until while]]):gmatch "%a+" do
+  KEYWORDS[word] = true
+end
+
+local function is_name(s)
+  return s:find "^[%a_][%w_]*$" ~= nil and not KEYWORDS[s]
+end
+
+local function before(a, b)
+  local ta, tb = type(a), type(b)
+  if ta ~= tb then
+    return ORDER[ta] < ORDER[tb]
+  elseif ta == "number" or ta == "string" then
+    return a < b
+  end
+  return tostring(a == true) < tostring(b == true)
+end
+
+-- The length of the array part and the keys beside it, sorted; how many more
+-- there are at least, and whether all were looked at.
+local function keys_of(t)
+  local n, keys, looked = rawlen(t), {}, 0
+  local start = n > 0 and rawget(t, n) ~= nil and n or nil
+  for k in next, t, start do
+    looked = looked + 1
+    if looked > MAXKEYS then
+      break
+    elseif math.type(k) ~= "integer" or k < 1 or k > n then
+      keys[#keys + 1] = k
+    end
+  end
+  table.sort(keys, before)
+  return n, keys, looked <= MAXKEYS
+end
+
+--- layout.where(f) -> string
+--- A function in a few words: where it was defined.
+function M.where(f)
+  local info = debug.getinfo(f, "S")
+  if info.what == "C" then
+    return "function (C)"
+  end
+  local source = info.short_src
+  if info.source:sub(1, 1) == "@" or info.source:sub(1, 1) == "=" then
+    source = info.source:sub(2):match "([^/]*/?[^/]*)$"
+  end
+  return ("function (%s:%d)"):format(printable.clean(source),
+    info.linedefined)
+end
+
+-- tostring() of what has a metatable that says how, or nil. An error in it
+-- is part of the answer.
+local function told(value, mt)
+  if type(mt) ~= "table" or rawget(mt, "__tostring") == nil then
+    return nil
+  end
+  local fine, text = pcall(tostring, value)
+  if fine then
+    return ("%s"):format(text)
+  end
+  fine, text = pcall(tostring, text)
+  return nil, ("error in __tostring: %s"):format(fine
+    and text:gsub("\n.*", "") or "?")
+end
+M.told = told
+
+local function name_of(mt)
+  local name = type(mt) == "table" and rawget(mt, "__name")
+  return type(name) == "string" and printable.cut(printable.clean(name), 40)
+    or nil
+end
+
+local Builder = {}
+Builder.__index = Builder
+
+local function leaf(text, colour, kind)
+  return {text = text, width = printable.width(text), colour = colour,
+    kind = kind}
+end
+
+-- One line for anything but a table.
+function Builder:scalar(value, room)
+  local kind = type(value)
+  if kind == "string" then
+    return leaf(printable.quote(value, math.min(room, self.text_room)),
+      "green")
+  elseif kind == "number" then
+    return leaf(printable.number(value), "cyan", "number")
+  elseif kind == "nil" or kind == "boolean" then
+    return leaf(tostring(value), "yellow")
+  elseif kind == "function" then
+    return leaf(M.where(value), "dim")
+  elseif kind == "thread" then
+    return leaf("thread (" .. coroutine.status(value) .. ")", "dim")
+  end
+  local text, wrong = told(value, debug.getmetatable(value))
+  text = text or wrong or tostring(value)
+  return leaf(printable.cut(printable.clean((text:gsub("\n.*", ""))),
+    self.text_room))
+end
+
+local function step_path(path, key)
+  if type(key) == "string" and is_name(key) then
+    return path .. "." .. key
+  elseif type(key) == "string" then
+    return ("%s[%s]"):format(path, (printable.quote(key, 24)))
+  elseif type(key) == "number" or type(key) == "boolean" then
+    return ("%s[%s]"):format(path, type(key) == "number"
+      and printable.number(key) or tostring(key))
+  end
+  return path .. "[" .. type(key) .. "]"
+end
+
+-- The text before a value: "key = ".
+function Builder:key(key)
+  local text
+  if type(key) == "string" and is_name(key) then
+    text = printable.cut(key, self.width)
+  elseif type(key) == "string" then
+    text = "[" .. printable.quote(key, self.width // 2) .. "]"
+  elseif type(key) == "table" then
+    text = "[table]"
+  else
+    text = "[" .. self:scalar(key, 24).text .. "]"
+  end
+  return text
+end
+
+-- A table that shows itself, or was met before, or lies too deep: a leaf.
+function Builder:short(t, path, depth, mt)
+  if self.met[t] then
+    return leaf("<" .. self.met[t] .. ">", "dim")
+  end
+  local text, wrong = told(t, mt)
+  if text then
+    self.met[t] = path
+    return leaf(printable.cut(printable.clean((text:gsub("\n.*", ""))),
+      self.text_room))
+  elseif depth > self.depth and next(t) ~= nil then
+    self.cut = true
+    return leaf((name_of(mt) and name_of(mt) .. " " or "") .. "{"
+      .. printable.ellipsis() .. "}", "dim")
+  end
+  return nil, wrong
+end
+
+-- Adds an item to a table's node, and what it takes on one line.
+local function put(node, item)
+  local items = node.items
+  items[#items + 1] = item
+  local room = item.width + (item.key and printable.width(item.key) + 3 or 0)
+  node.width = node.width + room + (#items > 1 and 2 or 0)
+  node.plain = node.plain and not item.items and not item.key
+end
+
+-- The items of an array part, then those of the keys.
+function Builder:fill(node, t, path, depth)
+  local most = depth == 1 and self.most or self.nested
+  local n, keys, counted = keys_of(t)
+  node.total = n + #keys
+  local taken = 0
+  local function take(value, key)
+    if taken >= most or self.budget <= 0 then
+      return false
+    end
+    taken, self.budget = taken + 1, self.budget - 1
+    local item = self:node(value, step_path(path, key), depth + 1)
+    return item
+  end
+  for i = 1, n do
+    local item = take(rawget(t, i), i)
+    if not item then
+      break
+    end
+    put(node, item)
+  end
+  for _, key in ipairs(keys) do
+    local item = take(rawget(t, key), key)
+    if not item then
+      break
+    end
+    item = setmetatable({key = self:key(key)}, {__index = item})
+    put(node, item)
+  end
+  node.left = node.total - taken
+  node.counted = counted
+end
+
+-- The tree of a value: what is to be laid out, with the width it takes on
+-- one line.
+function Builder:node(value, path, depth)
+  if type(value) ~= "table" then
+    return self:scalar(value, self.width - INDENT * depth)
+  end
+  local mt = debug.getmetatable(value)
+  local short, wrong = self:short(value, path, depth, mt)
+  if short then
+    return short
+  end
+  self.met[value] = path
+  local name = name_of(mt)
+  local node = {open = (name and name .. " " or "") .. "{", items = {},
+    width = 0, plain = true, note = wrong}
+  self:fill(node, value, path, depth)
+  node.width = node.width + printable.width(node.open) + 1
+    + (wrong and printable.width(wrong) + 3 or 0)
+  if node.left > 0 then
+    node.width, self.cut = math.huge, true
+  end
+  return node
+end
+
+local Printer = {}
+Printer.__index = Printer
+
+function Printer:paint(text, colour)
+  return style.paint(text, colour, self.color and colour ~= nil)
+end
+
+-- A node on one line.
+function Printer:flat(node)
+  local text
+  if not node.items then
+    text = self:paint(node.text, node.colour)
+  else
+    local parts = {}
+    for i, item in ipairs(node.items) do
+      parts[i] = self:flat(item)
+    end
+    text = node.open .. table.concat(parts, ", ") .. "}"
+    if node.note then
+      text = text .. self:paint(" -- " .. node.note, "red")
+    end
+  end
+  return node.key and node.key .. " = " .. text or text
+end
+
+function Printer:line(indent, text)
+  if #self.lines >= self.height then
+    self.full = true
+    return false
+  end
+  self.lines[#self.lines + 1] = (" "):rep(indent) .. text
+  return true
+end
+
+local function pad(text, width, room, right)
+  local fill = (" "):rep(room - width)
+  return right and fill .. text or text .. fill
+end
+
+-- The items of an array of short values, in columns.
+function Printer:columns(node, indent)
+  local items, widest, right = node.items, 1, true
+  for _, item in ipairs(items) do
+    widest = math.max(widest, item.width)
+    right = right and item.kind == "number"
+  end
+  local a_line = math.max(1, (self.width - indent + 1) // (widest + 2))
+  for first = 1, #items, a_line do
+    local parts = {}
+    for i = first, math.min(first + a_line - 1, #items) do
+      local item = items[i]
+      local last = i == #items and node.left == 0
+      parts[#parts + 1] = pad(self:flat(item) .. (last and "" or ","),
+        item.width + (last and 0 or 1), widest + (last and 0 or 1), right)
+    end
+    if not self:line(indent, (table.concat(parts, " "):gsub(" +$", ""))) then
+      return first - 1
+    end
+  end
+  return #items
+end
+
+-- The items on lines of their own; returns how many were begun.
+function Printer:rows(node, indent)
+  for i, item in ipairs(node.items) do
+    local comma = (i < #node.items or node.left > 0) and "," or ""
+    if not self:node(item, indent, comma) then
+      return i - 1
+    end
+  end
+  return #node.items
+end
+
+-- "12 more" where a table has more items than are shown.
+local function rest(node, shown)
+  local left = node.total - shown
+  return ("%s %s%d more"):format(printable.ellipsis(),
+    node.counted and "" or "at least ", left)
+end
+
+-- Lays a node out from column `indent`; false where the lines ran out.
+function Printer:node(node, indent, comma)
+  local key = node.key and printable.width(node.key) + 3 or 0
+  if not node.items then
+    return self:line(indent, self:flat(node) .. comma)
+  elseif indent + node.width + key + #comma <= self.width then
+    return self:line(indent, self:flat(node) .. comma)
+  end
+  local open = (node.key and node.key .. " = " or "") .. node.open
+    .. (node.note and self:paint(" -- " .. node.note, "red") or "")
+  if not self:line(indent, open) then
+    return false
+  end
+  local shown = (node.plain and self.columns or self.rows)(self, node,
+    indent + INDENT)
+  node.shown = shown
+  if self.full then
+    return false
+  end
+  if node.left > 0 and indent > 0 then
+    self:line(indent + INDENT, self:paint(rest(node, shown), "dim"))
+  end
+  if not self.full and (indent > 0 or node.left == 0) then
+    self:line(indent, "}" .. comma)
+  end
+  return not self.full
+end
+
+--- layout.text(t, opts) -> lines, rest
+--- A table as a list of lines, and what was left out of it in words ("12
+--- more"; nil: nothing). opts: width, height (lines at most), color, all,
+--- name (how paths to shared tables begin).
+function M.text(t, opts)
+  local height = opts.all and math.huge or math.max(opts.height, 3)
+  local builder = setmetatable({
+    met = {}, width = opts.width, depth = opts.all and 30 or 4,
+    text_room = opts.all and 4096 or math.max(opts.width - 4, 12),
+    most = opts.all and 100000 or height * opts.width // 3 + 1,
+    nested = opts.all and 100000 or 200,
+    budget = opts.all and 100000 or 20 * height + opts.width * height // 3,
+  }, Builder)
+  local name = opts.name or "_"
+  local node = builder:node(t, name, 1)
+  local printer = setmetatable({lines = {}, width = opts.width,
+    height = height, color = opts.color}, Printer)
+  if printer:node(node, 0, "") and not builder.cut then
+    return printer.lines
+  end
+  local below = opts.width < #name + 40 and 2 or 1 -- lines, for the rest
+  if not builder.cut or #printer.lines > height - below then
+    printer.lines, printer.full = {}, false
+    printer.height = height - below
+    printer:node(node, 0, "")
+  end
+  local shown = node.shown
+  return printer.lines, shown and node.total > shown and rest(node, shown)
+    or printable.ellipsis() .. " more inside"
+end
+
+return M

@@ -1,0 +1,206 @@
+-- printable.lua - any bytes as text that a terminal can be sent: quoted,
+-- cleaned, measured and cut
+-- SPDX-License-Identifier: MIT
+
+local style = require "clshell.style"
+
+local M = {}
+
+local byte, find, format, sub = string.byte, string.find, string.format,
+  string.sub
+
+local QUOTED = '[^%c"\\\x7f-\xff]' -- sent as they are in quotes
+local TEXT = "[\n\t\x20-\x7e]" -- and outside
+
+local NAMED = {["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r",
+  ['"'] = '\\"', ["\\"] = "\\\\"}
+
+-- First and last character of the ranges that take two columns.
+local WIDE = {0x1100, 0x115f, 0x2e80, 0x303e, 0x3041, 0xa4cf, 0xac00, 0xd7a3,
+  0xf900, 0xfaff, 0xfe30, 0xfe6f, 0xff00, 0xff60, 0xffe0, 0xffe6, 0x1f300,
+  0x1f64f, 0x1f900, 0x1f9ff, 0x20000, 0x3fffd}
+-- Those that take none.
+local NARROW = {0x300, 0x36f, 0x483, 0x489, 0x591, 0x5bd, 0x610, 0x61a, 0x64b,
+  0x65f, 0x200b, 0x200f, 0x20d0, 0x20ff, 0xfe00, 0xfe0f, 0xfe20, 0xfe2f}
+-- Those that steer a terminal or turn the direction of what follows.
+local UNSAFE = {0x80, 0x9f, 0x2028, 0x202e, 0x2066, 0x2069, 0xd800, 0xdfff,
+  0xe000, 0xf8ff, 0x10fffe, 0x7fffffff}
+
+local function within(code, ranges)
+  for i = 1, #ranges, 2 do
+    if code >= ranges[i] and code <= ranges[i + 1] then
+      return true
+    end
+  end
+  return false
+end
+
+-- The character at `at`: its code and the place behind it, or nil where the
+-- bytes are no UTF-8.
+local function decode(s, at)
+  local lead = byte(s, at)
+  local n = lead < 0x80 and 1 or lead >= 0xc2 and lead < 0xe0 and 2
+    or lead >= 0xe0 and lead < 0xf0 and 3 or lead >= 0xf0 and lead < 0xf5
+    and 4
+  if not n or at + n - 1 > #s
+      or not find(sub(s, at + 1, at + n - 1), "^[\x80-\xbf]*$") then
+    return nil
+  end
+  local code = n == 1 and lead or lead & (0x7f >> n)
+  for k = 1, n - 1 do
+    code = code << 6 | byte(s, at + k) & 0x3f
+  end
+  local least = n == 3 and 0x800 or n == 4 and 0x10000 or 0
+  if code < least or code > 0x10ffff then
+    return nil
+  end
+  return code, at + n
+end
+
+local function columns(code)
+  if code < 0x300 then
+    return 1
+  end
+  return within(code, NARROW) and 0 or within(code, WIDE) and 2 or 1
+end
+
+-- The next character as it is sent, its width, and the place behind it.
+local function step(s, at, keep, utf8_ok)
+  local c = sub(s, at, at)
+  if find(c, keep) then
+    return c, 1, at + 1
+  elseif NAMED[c] then
+    return NAMED[c], 2, at + 1
+  elseif byte(c) < 0x80 then
+    local after = find(s, "^%d", at + 1)
+    local text = format(after and "\\%03d" or "\\%d", byte(c))
+    return text, #text, at + 1
+  end
+  local code, next_at = decode(s, at)
+  if not code then
+    return format("\\x%02x", byte(c)), 4, at + 1
+  elseif utf8_ok and not within(code, UNSAFE) then
+    return sub(s, at, next_at - 1), columns(code), next_at
+  end
+  local text = format("\\u{%x}", code)
+  return text, #text, next_at
+end
+
+--- printable.ellipsis() -> string
+--- What stands for what was left out: one character, or three points where
+--- the terminal may lack it.
+function M.ellipsis()
+  return style.glyphs() and "…" or "..."
+end
+
+-- As much of a string as fits `room` columns, with where it was cut (nil:
+-- nowhere). Bytes beyond what can fit are not looked at.
+local function take(s, room, keep)
+  local utf8_ok, parts, used, at = style.utf8(), {}, 0, 1
+  while at <= #s do
+    local text, width, next_at = step(s, at, keep, utf8_ok)
+    if used + width > room then
+      return table.concat(parts), used, at
+    end
+    parts[#parts + 1] = text
+    used, at = used + width, next_at
+  end
+  return table.concat(parts), used
+end
+
+--- printable.quote(s [, room]) -> text, columns
+--- A string as Lua source in double quotes, every byte of it visible: control
+--- characters and what is no UTF-8 as escapes. One that takes more columns
+--- than `room` (80) is cut and its length said: "abc…" (4096 bytes).
+function M.quote(s, room)
+  room = math.max(room or 80, 4)
+  local text, used, cut = take(s, room - 2, QUOTED)
+  if not cut then
+    return '"' .. text .. '"', used + 2
+  end
+  local mark, note = M.ellipsis(), (" (%d bytes)"):format(#s)
+  if room < 2 * #note then
+    note = ""
+  end
+  text = take(s, math.max(room - 2 - #note - M.width(mark), 1), QUOTED)
+  text = '"' .. text .. mark .. '"' .. note
+  return text, M.width(text)
+end
+
+--- printable.clean(s) -> string
+--- Text of one or several lines without anything that steers the terminal:
+--- line ends and tabs stay, other control characters, bytes that are no UTF-8
+--- and marks that turn the direction of text become escapes.
+function M.clean(s)
+  return find(s, "[^\n\t\x20-\x7e]") and take(s, math.huge, TEXT) or s
+end
+
+--- printable.coloured(s) -> string
+--- The same, but colours and weights stay: for text that a program made.
+function M.coloured(s)
+  local parts, at = {}, 1
+  for first, code, next_at in s:gmatch "()(\27%[[%d;]*m)()" do
+    parts[#parts + 1] = M.clean(s:sub(at, first - 1))
+    parts[#parts + 1] = code
+    at = next_at
+  end
+  return table.concat(parts) .. M.clean(s:sub(at))
+end
+
+--- printable.width(s) -> columns
+--- The columns that printable text takes on a terminal.
+function M.width(s)
+  s = find(s, "\27", 1, true) and s:gsub("\27%[[%d;]*m", "") or s
+  if not find(s, "[\x80-\xff]") then
+    return #s
+  end
+  local used, at = 0, 1
+  while at <= #s do
+    local code, next_at = decode(s, at)
+    used = used + (code and columns(code) or 1)
+    at = next_at or at + 1
+  end
+  return used
+end
+
+--- printable.cut(s, room) -> string
+--- One line of printable text, cut to so many columns.
+function M.cut(s, room)
+  if M.width(s) <= room then
+    return s
+  end
+  local mark = M.ellipsis()
+  local least = math.max(room - M.width(mark), 0)
+  local used, at = 0, 1
+  while at <= #s do
+    local code, next_at = decode(s, at)
+    local width = code and columns(code) or 1
+    if used + width > least then
+      break
+    end
+    used, at = used + width, next_at or at + 1
+  end
+  return sub(s, 1, at - 1) .. (room >= M.width(mark) and mark or "")
+end
+
+--- printable.number(x) -> string
+--- An integer, or a float with as few digits as tell it from all others.
+function M.number(x)
+  if math.type(x) == "integer" then
+    return format("%d", x)
+  elseif x ~= x then
+    return "nan"
+  elseif x == math.huge or x == -math.huge then
+    return x > 0 and "inf" or "-inf"
+  end
+  local text
+  for digits = 15, 17 do
+    text = format("%." .. digits .. "g", x)
+    if tonumber(text) == x then
+      break
+    end
+  end
+  return find(text, "[.e]") and text or text .. ".0"
+end
+
+return M

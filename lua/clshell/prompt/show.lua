@@ -1,0 +1,197 @@
+-- show.lua - a value as text that fits the window: what the prompt prints
+-- for a result, and show(value) for more of it
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local layout = require "clshell.prompt.layout"
+local printable = require "clshell.prompt.printable"
+local style = require "clshell.style"
+
+local M = {}
+
+local LEAST = 20 -- columns that are taken for granted
+local MOST = 16 << 20 -- bytes of one string that "all" shows
+
+-- The shortest global name of a value, for "show(t, "all")"; "_" is the
+-- prompt's own for its last result.
+local function name_of(value)
+  local best
+  for k, v in next, _G do
+    if rawequal(v, value) and type(k) == "string" and k:find "^%a[%w_]*$"
+        and (not best or #k < #best or #k == #best and k < best) then
+      best = k
+    end
+  end
+  return best or "_"
+end
+
+-- The options of a call, all of them given.
+local function settings(value, opts)
+  opts = opts or {}
+  local columns, rows = cl.winsize(1)
+  columns = math.tointeger(tonumber(os.getenv "COLUMNS")) or columns
+  local named = type(value) == "table" or type(value) == "userdata"
+    or type(value) == "string"
+  return {
+    width = math.max(LEAST, opts.width or columns or 80),
+    height = math.max(4, (opts.height or rows or 24) - 2),
+    color = opts.color, all = opts.all,
+    name = opts.name or named and name_of(value) or "_",
+  }
+end
+
+-- Lines of text, as many as the window takes; what is left, in words.
+local function text_lines(s, o, clean)
+  local room = o.all and MOST or o.height * o.width * 4
+  local head = clean(#s > room and s:sub(1, room) or s):gsub("\n$", "")
+  local lines, rows, at = {}, 0, 1
+  local in_all = ("%s %d bytes in all"):format(printable.ellipsis(), #s)
+  while at <= #head + 1 do
+    local stop = head:find("\n", at, true) or #head + 1
+    local line = head:sub(at, stop - 1)
+    rows = rows + math.max(1, (printable.width(line) + o.width - 1)
+      // o.width)
+    local last = stop > #head and #s <= room
+    if not o.all and rows > o.height - (last and 0 or 1) then
+      if #lines == 0 then -- a single line fills the window
+        return {printable.cut(line, o.width * (o.height - 1))}, in_all
+      end
+      local _, breaks = head:gsub("\n", "")
+      return lines, #s > room and in_all or ("%s %d more lines"):format(
+        printable.ellipsis(), breaks + 1 - #lines)
+    end
+    lines[#lines + 1], at = line, stop + 1
+  end
+  return lines, #s > room and in_all or nil
+end
+
+-- A string on its own is text: shown as it is, but for what is unsafe.
+local function string_lines(s, o)
+  if s == "" then
+    return {'""'}
+  end
+  return text_lines(s, o, printable.clean)
+end
+
+local function scalar_lines(value, o)
+  local kind = type(value)
+  if kind == "string" then
+    return string_lines(value, o)
+  elseif kind == "number" then
+    return {printable.number(value)}
+  elseif kind == "function" then
+    return {layout.where(value)}
+  elseif kind == "thread" then
+    return {("thread (%s)"):format(coroutine.status(value))}
+  end
+  return {tostring(value)}
+end
+
+-- What knows more of an object than tostring(), by its class or name.
+local SPECIAL = {}
+
+local function special(value)
+  local mt = debug.getmetatable(value)
+  local name = type(mt) == "table" and rawget(mt, "__name")
+  return type(name) == "string" and SPECIAL[name]
+    or type(value) == "table" and rawequal(mt, nil) and nil
+end
+
+local function lay(value, o)
+  local kind = type(value)
+  if kind ~= "table" and kind ~= "userdata" then
+    return scalar_lines(value, o)
+  end
+  local view = special(value)
+  if view then
+    return view(value, o)
+  end
+  local text, wrong = layout.told(value, debug.getmetatable(value))
+  if text then
+    return text_lines(text, o, printable.coloured)
+  elseif kind == "table" then
+    return layout.text(value, o)
+  end
+  return {wrong and ("%s (%s)"):format(kind, wrong)
+    or printable.clean(tostring(value))}
+end
+
+-- Whether an error is Ctrl-C's.
+function M.interrupted(err)
+  return type(err) == "table" and (rawget(err, "name") == "INTERRUPTED"
+    or rawget(err, "message") == "interrupted!")
+end
+
+-- The line below a value that was cut.
+local function how(rest, o)
+  local line = ('%s: show(%s, "all")'):format(rest, o.name)
+  if printable.width(line) > o.width then
+    line = ('%s\nshow(%s, "all")'):format(rest, o.name)
+  end
+  return style.paint(line, "dim", o.color)
+end
+
+--- show.text(value [, opts]) -> string
+--- A value as text for the prompt, without a line end behind it: numbers with
+--- all their digits, strings as they are (unsafe bytes as escapes), tables
+--- laid out on lines, buffers and matrices as a summary and their corners,
+--- objects with what there is to know of them. It fits the window; what is
+--- left out is said on the last line. Access is raw: of user code only
+--- __tostring runs. It never raises, but for Ctrl-C.
+--- Options:
+---   width   that of the window   columns
+---   height  that of the window   rows; two are left for prompt and input
+---   color   false                16 colours and weights
+---   all     false                everything, up to 100000 entries
+---   name    its global name      how the text calls the value
+function M.text(value, opts)
+  local o = settings(value, opts)
+  local fine, lines, rest = pcall(lay, value, o)
+  if not fine then
+    if M.interrupted(lines) then
+      error(lines, 0)
+    end
+    lines, rest = {printable.clean(tostring(lines))}, nil
+  end
+  if rest and not o.all then
+    lines[#lines + 1] = how(rest, o)
+  elseif rest then
+    lines[#lines + 1] = rest
+  end
+  return table.concat(lines, "\n")
+end
+
+-- Sends text through the user's pager; false where there is none.
+local function page(text)
+  local pager = os.getenv "PAGER"
+  pager = pager and pager ~= "" and pager or "less"
+  local f = io.popen("LESS=${LESS-FRSX} " .. pager, "w")
+  if not f then
+    return false
+  end
+  f:write(text, "\n")
+  return f:close() ~= nil
+end
+
+local function print_value(value, how_much)
+  if how_much ~= nil and how_much ~= "all" then
+    cl.error(('show: the second argument is "all" or nothing, not %s')
+      :format(tostring(how_much)))
+  end
+  local all = how_much == "all"
+  local text = M.text(value, {color = style.color(1), all = all})
+  local columns, rows = cl.winsize(1)
+  if all and columns and cl.isatty(0) and cl.isatty(1) then
+    local _, breaks = text:gsub("\n", "")
+    local term = os.getenv "TERM"
+    if breaks + 2 > rows and term and term ~= "dumb" and page(text) then
+      return
+    end
+  end
+  io.write(text, "\n")
+end
+
+-- What the global show() calls; see init.lua.
+return setmetatable(M, {__call = function(_, value, how_much)
+  print_value(value, how_much)
+end})
