@@ -140,8 +140,14 @@ static void multiply(const Gemm *g, Array *c) {
 /** cl.host.gemm_blas(A, B [, opts]) -> C, seconds, or nil and the reason
  * alpha*A*B + beta*C0 by OpenBLAS, in float or double; nil where there is no
  * OpenBLAS or it has no such type. The first call starts its threads: time
- * the second. opts: alpha (1), beta (0), C0, trans_a, trans_b (true: A or B
- * is handed over transposed), threads (as OpenBLAS likes).
+ * the second.
+ * Options:
+ *   alpha    1      factor of the product
+ *   beta     0      factor of C0
+ *   C0       -      what is added: an Array of C's shape
+ *   trans_a  false  true: A is handed over transposed
+ *   trans_b  false  true: B is handed over transposed
+ *   threads  -      so many; without it as OpenBLAS likes
  */
 int clsh_gemmblas(lua_State *L) {
   static const char *const names[] = {"alpha",   "beta",    "C0", "trans_a",

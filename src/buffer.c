@@ -143,12 +143,15 @@ static const char *const buffer_options[] = {"ld", "access", "host", "context",
  * Typed memory on the device. `type` is an OpenCL C name ("float", "int",
  * "float4"), `shape` a number of elements or a list of 1 to 4 dimensions,
  * row-major. `init`: a number (fills), an Array, a nested table, or a
- * function of the indexes; without it the content is undefined. Options:
- * ld (elements from row to row of two dimensions, >= columns), access
- * ("read_write", "read_only", "write_only": what kernels do), host (true:
- * memory that maps fast), context. `b.type`, `b.shape`, `b.rows`, `b.cols`,
- * `b.ld`, `b.bytes`, `#b` (elements). Larger than the device allows, or
- * than what is left of its memory: an error with the numbers.
+ * function of the indexes; without it the content is undefined. `b.type`,
+ * `b.shape`, `b.rows`, `b.cols`, `b.ld`, `b.bytes`, `#b` (elements).
+ * Larger than the device allows, or than what is left of its memory: an
+ * error with the numbers.
+ * Options:
+ *   ld       columns     elements from row to row of two dimensions
+ *   access   read_write  "read_only" or "write_only": what kernels do
+ *   host     false       true: memory that maps fast
+ *   context  session's   the Context of another device
  */
 static int cl_buffer(lua_State *L) {
   lua_settop(L, 4);

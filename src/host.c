@@ -220,8 +220,12 @@ static const Array *checkresult(lua_State *L, const char *const names[],
  * How far matrix C is from alpha*A*B + beta*C0 computed in float64: the
  * greatest |C - ref| / (|alpha| |A||B| + |beta||C0|), and where it is.
  * Rounding gives a small multiple of the type's epsilon; a NaN or infinity
- * in C gives math.huge. opts: alpha (1), beta (0), C0, and rows, a list of
- * the rows to look at (all).
+ * in C gives math.huge.
+ * Options:
+ *   alpha  1    factor of the product
+ *   beta   0    factor of C0
+ *   C0     -    what C held before: an Array of its shape
+ *   rows   all  a list of the rows to look at
  */
 static int host_gemm_error(lua_State *L) {
   static const char *const names[] = {"alpha", "beta", "C0", "rows", NULL};
@@ -306,8 +310,13 @@ static void freivalds(lua_State *L, const Gemm *g, const Array *c,
  * |C v - (alpha A (B v) + beta C0 v)| / ((|alpha| |A||B| + |beta||C0|) |v|)
  * over all rows and a few random vectors v of +1 and -1. It costs a few
  * passes over the matrices where gemm_error costs a multiplication; each
- * round misses a wrong row with a chance of at most one half. opts: alpha
- * (1), beta (0), C0, seed (1), rounds (3).
+ * round misses a wrong row with a chance of at most one half.
+ * Options:
+ *   alpha   1  factor of the product
+ *   beta    0  factor of C0
+ *   C0      -  what C held before: an Array of its shape
+ *   seed    1  of the random vectors
+ *   rounds  3  how many of them
  */
 static int host_gemm_freivalds(lua_State *L) {
   static const char *const names[] = {"alpha", "beta",   "C0",

@@ -124,8 +124,12 @@ static Array *newvector(lua_State *L, const Type *t, size_t n) {
 
 /** cl.host.dia_to_csr(values, offsets, opts) -> row_ptr, col_ind, values
  * The entries of a matrix by diagonals that are not zero, as compressed
- * rows: int Arrays with indexes from 0, columns ascending in each row. opts:
- * rows, cols, pitch. Without an entry the last two have one unused element.
+ * rows: int Arrays with indexes from 0, columns ascending in each row.
+ * Without an entry the last two have one unused element.
+ * Options:
+ *   rows   needed  rows of the matrix
+ *   cols   needed  columns of the matrix
+ *   pitch  needed  elements from diagonal to diagonal
  */
 int clsh_diatocsr(lua_State *L) {
   const Type *integer = clsh_findtype("int", 3);

@@ -89,7 +89,11 @@ static void narrow(lua_State *L, const Type *t) {
 /** cl.host.gemm_loop(A, B [, opts]) -> C, seconds
  * alpha*A*B + beta*C0 by three plain loops in C (row, inner, column), one
  * thread, in the element type; half is computed in float. The time is the
- * loops' alone. opts: alpha (1), beta (0), C0.
+ * loops' alone.
+ * Options:
+ *   alpha  1  factor of the product
+ *   beta   0  factor of C0
+ *   C0     -  what is added: an Array of C's shape
  */
 int clsh_gemmloop(lua_State *L) {
   static const char *const names[] = {"alpha", "beta", "C0", NULL};

@@ -124,7 +124,11 @@ static int pushworst(lua_State *L, const Worst *w) {
 /** cl.host.dia_error(y, values, offsets, x [, opts]) -> err, row
  * How far y is from M x in float64, M by diagonals: the greatest
  * |y - ref| / (|M| |x|), and its row. A row without entries must be
- * exactly 0. opts: rows (#y), cols (#x), pitch (#values / #offsets).
+ * exactly 0.
+ * Options:
+ *   rows   #y                  rows of M
+ *   cols   #x                  columns of M
+ *   pitch  #values / #offsets  elements from diagonal to diagonal
  */
 int clsh_diaerror(lua_State *L) {
   Sparse m = {0};
@@ -218,7 +222,10 @@ static double comparerow(const Sparse *m, const Array *y, size_t i) {
 /** cl.host.csr_error(y, row_ptr, col_ind, values, x [, opts]) -> err, row
  * How far y is from M x in float64, M by compressed rows (indexes from 0):
  * the greatest |y - ref| / (|M| |x|), and its row. A row without entries
- * must be exactly 0. opts: rows (#y), cols (#x).
+ * must be exactly 0.
+ * Options:
+ *   rows  #y  rows of M
+ *   cols  #x  columns of M
  */
 int clsh_csrerror(lua_State *L) {
   Sparse m = {0};
@@ -265,8 +272,11 @@ static Array *newresult(lua_State *L, const Sparse *m) {
 
 /** cl.host.dia_loop(values, offsets, x [, opts]) -> y, seconds
  * M x for a matrix by diagonals, float or double, by two plain loops in C:
- * a diagonal at a time. opts: rows (pitch), cols (#x), pitch
- * (#values / #offsets).
+ * a diagonal at a time.
+ * Options:
+ *   rows   pitch               rows of M
+ *   cols   #x                  columns of M
+ *   pitch  #values / #offsets  elements from diagonal to diagonal
  */
 int clsh_dialoop(lua_State *L) {
   Sparse m = {0};
@@ -309,7 +319,10 @@ static void csrdouble(const Sparse *m, size_t i, double *y) {
 
 /** cl.host.csr_loop(row_ptr, col_ind, values, x [, opts]) -> y, seconds
  * M x for a matrix by compressed rows, float or double with int indexes
- * from 0, by two plain loops in C. opts: rows (#row_ptr - 1), cols (#x).
+ * from 0, by two plain loops in C.
+ * Options:
+ *   rows  #row_ptr - 1  rows of M
+ *   cols  #x            columns of M
  */
 int clsh_csrloop(lua_State *L) {
   Sparse m = {0};

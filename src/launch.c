@@ -194,9 +194,11 @@ int clsh_kernelrange(lua_State *L) {
 
 static const char *const on_options[] = {"after", NULL};
 
-/** Launch:on(queue [, {after = events}]) -> Launch
+/** Launch:on(queue [, opts]) -> Launch
  * The same launch on another queue (nil: the default queue), or after
  * certain events: `l:on(q, {after = {ev1, ev2}})(x, y)`.
+ * Options:
+ *   after  none  a list of events to wait for
  */
 static int launch_on(lua_State *L) {
   After after;

@@ -117,11 +117,14 @@ static bool issource(const char *s) {
 /** cl.build(source [, opts]) -> Program
  * Builds OpenCL C for the session's device. `source` is a path (as given,
  * beside the calling script, or below clshell's kernels folder) or source
- * text. Options: defines = {TILE = 16} (sorted -D options; true gives a
- * bare -D), options = "-cl-mad-enable", include = a folder or a list of
- * them (a file's own folder is always there), name (of source text, in
- * messages), context. A failed build raises with the compiler's log, the
- * source lines and a caret; `e.log` is the whole log.
+ * text. A failed build raises with the compiler's log, the source lines
+ * and a caret; `e.log` is the whole log.
+ * Options:
+ *   defines  none       {TILE = 16}: sorted -D options; true: a bare -D
+ *   options  none       for the compiler, such as "-cl-mad-enable"
+ *   include  none       a folder or a list; a file's own is always there
+ *   name     (source)   of source text, in messages
+ *   context  session's  the Context of another device
  */
 static int cl_build(lua_State *L) {
   lua_settop(L, 2);
@@ -159,8 +162,8 @@ static int cl_build(lua_State *L) {
 
 /** cl.build_binary(bytes [, opts]) -> Program
  * A Program from what `prog:binary()` gave on the same kind of device with
- * the same driver. Options: options, name, context. Parameter types may be
- * unknown then: see `cl.int`.
+ * the same driver. Options as for cl.build. Parameter types may be unknown
+ * then: see `cl.int`.
  */
 static int cl_buildbinary(lua_State *L) {
   lua_settop(L, 2);
@@ -275,7 +278,7 @@ static int program_index(lua_State *L) {
 }
 
 /** cl.kernel(source [, opts]) -> Kernel
- * Builds a source of one kernel and returns that kernel. Options as in
+ * Builds a source of one kernel and returns that kernel. Options as for
  * cl.build.
  */
 static int cl_kernel_(lua_State *L) {

@@ -113,9 +113,13 @@ static const char *const queue_options[] = {"out_of_order", "profiling",
 static const char *const mark_options[] = {"after", NULL};
 
 /** cl.queue([opts]) -> Queue
- * A new command queue. Options: out_of_order (false), profiling (true),
- * context. The default queue is in-order and profiled: `cl.context().queue`.
- * Order on an out-of-order queue comes from `after` lists alone.
+ * A new command queue. The default queue is in-order and profiled:
+ * `cl.context().queue`. Order on an out-of-order queue comes from `after`
+ * lists alone.
+ * Options:
+ *   out_of_order  false      whether commands may overtake each other
+ *   profiling     true       whether events have times
+ *   context       session's  the Context of another device
  */
 static int cl_queue(lua_State *L) {
   clsh_checkoptions(L, 1, queue_options, "cl.queue");
@@ -155,16 +159,19 @@ static int enqueuemark(lua_State *L, bool barrier) {
   return 1;
 }
 
-/** Queue:marker([{after = events}]) -> Event
+/** Queue:marker([opts]) -> Event
  * An event that completes when the given events have, or, without `after`,
  * when everything put on the queue before has.
+ * Options:
+ *   after  all so far  a list of events
  */
 static int queue_marker(lua_State *L) {
   return enqueuemark(L, false);
 }
 
-/** Queue:barrier([{after = events}]) -> Event
+/** Queue:barrier([opts]) -> Event
  * Like a marker, and nothing put on the queue later starts before it.
+ * Options as for Queue:marker.
  */
 static int queue_barrier(lua_State *L) {
   return enqueuemark(L, true);

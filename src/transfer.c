@@ -136,9 +136,12 @@ void clsh_declaretransfers(lua_State *L) {
 
 /** Buffer:read([dst] [, opts]) -> Array, Event
  * Copies the buffer, or a part of it, to host memory: into Array `dst`, or
- * a new one. Gaps between rows stay behind. It waits for the data unless
- * {async = true}. Options: first, count (elements in memory order); from =
- * {row, col}, size = {rows, cols} (a rectangle); queue, async, after.
+ * a new one. Gaps between rows stay behind. It waits for the data.
+ * Options:
+ *   first, count  all    elements in memory order
+ *   from, size    all    a rectangle: {row, col}, {rows, cols}
+ *   queue, after  -      the Queue (default queue), a list of events before
+ *   async         false  true: does not wait for the data
  */
 int clsh_bufferread(lua_State *L) {
   Region r;
@@ -175,7 +178,7 @@ static void toarray(lua_State *L, const Buffer *b, const Region *r, int src) {
 /** Buffer:write(src [, opts]) -> Event
  * Copies `src` to the buffer: an Array of the same type and number of
  * elements, a nested table, a number, or a function of the indexes. It
- * waits until `src` may change again unless {async = true}. Options as in
+ * waits until `src` may change again unless {async = true}. Options as for
  * Buffer:read.
  */
 int clsh_bufferwrite(lua_State *L) {
@@ -218,8 +221,7 @@ static cl_int fillrows(const Mode *m, const Buffer *b, const char *pattern,
 
 /** Buffer:fill(value [, opts]) -> Event
  * Sets every element, gaps between rows included but for a view, to a value
- * of the buffer's type. Options: first, count (elements in memory order),
- * queue, async, after.
+ * of the buffer's type. Options as for Buffer:read but from, size.
  */
 int clsh_bufferfill(lua_State *L) {
   char pattern[128];
@@ -261,9 +263,9 @@ static cl_int enqueuecopy(const Mode *m, const Buffer *b, const Region *r,
 
 /** Buffer:copy(dst [, opts]) -> Event
  * Copies the buffer, or a part, into Buffer `dst` on the device. Types must
- * agree; parts must not overlap. Options: first, count, to = element of
- * `dst`; or from = {row, col}, size = {rows, cols}, to = {row, col} for
- * rectangles of matrices; queue, async, after.
+ * agree; parts must not overlap. Options as for Buffer:read.
+ * Options:
+ *   to  1  where in `dst`: an element, or {row, col} of a rectangle
  */
 int clsh_buffercopy(lua_State *L) {
   Region r, to;
@@ -332,7 +334,7 @@ static Block *newmapping(lua_State *L, const Buffer *b, const Mode *m,
  * device shares memory with the host. `mode`: "read_write", "read" or
  * "write" (the old content is not needed). Until the array is unmapped or
  * closed no kernel may use that part. A matrix with gaps maps as rows of
- * `ld` elements. Options: first, count, queue, after.
+ * `ld` elements. Options as for Buffer:read but from, size, async.
  */
 int clsh_buffermap(lua_State *L) {
   static const char *const modes[] = {"read_write", "read", "write", NULL};

@@ -319,8 +319,7 @@ end
 --- Measures `what`: a function that enqueues something and returns its event
 --- or events (as gemm does, second), a Launch with opts.args, a plan, or a
 --- rung with a shape: bench("gemm.tiled", {512, 512, 512}, {tile = 16}), or
---- bench(gemm.rung "tiled", {A = A, B = B}). A rung is verified first; for a
---- function, opts.check() -> ok, message is called after the first run.
+--- bench(gemm.rung "tiled", {A = A, B = B}). A rung is verified first.
 ---
 --- The protocol: timers are calibrated once for each device (see calibrate),
 --- the kernel runs until the clock is up, two samples are dropped, and samples
@@ -329,15 +328,20 @@ end
 --- The time of several commands is the span from the first START to the last
 --- END; `sum` is the time inside them. Without trusted event timers, or a
 --- function that returns no event, the host's clock serves: from the call
---- until all that was enqueued has ended. Options:
----   effort    "final" (default: up to 5 s) or "quick" (up to 0.5 s, what a
----             row of a table has), or by themselves: seconds of sampling at
----             most, samples at least (10), busy (seconds of timed work at
----             least), warmup (seconds of ramp at most)
----   cache     "hot" or "cold" (default for SpMV and transpose): the caches
----             are made to hold something else before each launch
----   flop, bytes, type   of one run, for the rates and the roofline
----   name, tag, args, check, roof (false: do not place it)
+--- until all that was enqueued has ended.
+--- Options:
+---   effort   final  "quick": half a second, what a row of a table has
+---   seconds  5 (quick: 0.5)   of sampling at most
+---   samples  10               so many at least
+---   busy     0.5 (quick: 0.1)  seconds of timed work at least
+---   warmup   0.3 (quick: 0.1)  seconds of ramp at most
+---   cache    hot (spmv, transpose: cold)  "cold": the caches are made to hold
+---            something else before each launch
+---   flop, bytes, type  -  of one run, for the rates and the roofline
+---   args     -      the arguments of a Launch, as a list
+---   check    -      check() -> ok, message, after the first run of a function
+---   name, tag  -    of the result, in the run store
+---   roof     true   false: do not place it on the roofline
 ---
 --- The result, which prints as text, has all samples, in seconds per launch:
 --- median, lo and hi (95 % interval; nil for fewer than 6), min, max, q1, q3,
@@ -383,7 +387,10 @@ end
 
 --- bench.of(name, samples [, opts]) -> result
 --- The result of samples that were taken elsewhere, in seconds by the host's
---- clock: summed up and kept like any other. Options: flop, bytes, type, tag.
+--- clock: summed up and kept like any other.
+--- Options:
+---   flop, bytes, type  -  of one run, for the rates
+---   tag                -  of the result, in the run store
 function M.of(name, samples, opts)
   opts = opts or {}
   options.check(opts, "bench.of")

@@ -250,16 +250,18 @@ local printing = {
 }
 
 --- calibrate([opts]) -> table
---- What the timers of the session's device (or of opts.context) are worth:
---- tick (the step of event times in seconds, measured, not what the driver
---- advertises), floor and floor_wall (an empty kernel from START to END, and
---- from launch to the end on the host's clock), ratio (event time / wall time
---- of a kernel of 20 ms), event and batch (whether event timers are trusted
---- for one launch and from the first START to the last END of several), and
---- canary (seconds of a small fixed kernel, by which a lower clock is seen
---- later). It takes about a second, once for each device and driver: the
---- numbers of timers that are trusted are kept in $XDG_CACHE_HOME/clshell.
---- again = true measures anew.
+--- What the timers of the session's device are worth: tick (the step of event
+--- times in seconds, measured, not what the driver advertises), floor and
+--- floor_wall (an empty kernel from START to END, and from launch to the end
+--- on the host's clock), ratio (event time / wall time of a kernel of 20 ms),
+--- event and batch (whether event timers are trusted for one launch and from
+--- the first START to the last END of several), and canary (seconds of a small
+--- fixed kernel, by which a lower clock is seen later). It takes about a
+--- second, once for each device and driver: the numbers of timers that are
+--- trusted are kept in $XDG_CACHE_HOME/clshell.
+--- Options:
+---   again    false      true: measures anew
+---   context  session's  the Context of another device
 function M.device(opts)
   options.check(opts, "calibrate")
   local context = opts and opts.context or cl.context()

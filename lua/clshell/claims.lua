@@ -29,10 +29,13 @@ function M.cannot(reason)
   error(setmetatable({reason = reason}, Cannot), 0)
 end
 
---- claims.new{n =, final =} -> list
---- The claims, for matrices of side n; final measures for longer. list:select
---- (names) -> claims of those names or beginnings ("A2", "D"); list:try(claim)
---- -> result, see claims.text.
+--- claims.new(opts) -> list
+--- The claims, for square matrices. list:select(names) -> claims of those
+--- names or beginnings ("A2", "D"); list:try(claim) -> result, see
+--- claims.text.
+--- Options:
+---   n      -      side of the matrices
+---   final  false  true: measures for longer
 function M.new(opts)
   options.check(opts, "claims.new")
   return setmetatable({n = opts.n, final = opts.final,
@@ -111,7 +114,10 @@ end
 --- Whether rung b is faster than rung a: each {"gemm.tiled", params =, shape
 --- =, type =}, verified, on the same operands, in ABBA rounds. The outcome:
 --- factor (a's time over b's) with lo and hi, said (the verdict of compare),
---- a and b (results), detail. Options: operands, cache.
+--- a and b (results), detail.
+--- Options:
+---   operands  random   to run on, such as {A = A, B = B}
+---   cache     as bench  "hot" or "cold"
 function List:pair(a, b, opts)
   opts = opts or {}
   local function given(s)
@@ -150,7 +156,8 @@ function List:square(type)
 end
 
 --- list:gemm(a, pa, b, pb [, opts]) -> outcome
---- list:pair of two rungs of gemm on the square matrices.
+--- list:pair of two rungs of gemm on the square matrices. Options as for
+--- list:pair.
 function List:gemm(a, pa, b, pb, opts)
   local shape = {m = self.n, n = self.n, k = self.n}
   opts = opts or {}

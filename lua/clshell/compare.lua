@@ -263,15 +263,19 @@ end
 --- a's. The result prints as text and has verdict ("FASTER", "SLOWER", "SAME"
 --- or "UNCLEAR", of b; see compare.verdict), ratio, lo and hi (its 95 %
 --- order-statistic interval over the rounds), ratios, a and b (the medians of
---- the rounds), timer and the launches per sample. Options: rounds (at least
---- 8; by default 11, and where those leave it unclear 22, then 44), samples
---- (3 of each in a round), seconds (20; long kernels get fewer samples a
---- round, and the result says so), least (0.01, the seconds of a sample: short
---- launches are batched), cache ("hot" or "cold"), args (of a Launch).
+--- the rounds), timer and the launches per sample.
 ---
 --- A side may also be a result of bench, the number of a run kept, "last", or
 --- a tag: then nothing can be run in turns. The other side is measured if need
 --- be, and runs.compare judges, by options.threshold (0.03).
+--- Options:
+---   rounds   11, 22, 44  at least 8; more where fewer leave it unclear
+---   samples  3     of each in a round
+---   seconds  20    in all: long kernels get fewer samples a round, and the
+---            result says so
+---   least    0.01  seconds of a sample: short launches are batched
+---   cache    hot   or "cold", see bench
+---   args     -     the arguments of a Launch, as a list
 function M.compare(a, b, opts)
   if is_kept(a) or is_kept(b) then
     return compare_kept(a, b, opts)

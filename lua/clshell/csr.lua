@@ -112,11 +112,14 @@ end
 --- csr.from_coo(rows, cols, i, j, v [, opts]) -> matrix
 --- The CSR matrix of the triplets (i[k], j[k], v[k]), Lua tables or host
 --- arrays of one length: 1-based indices in any order, entries given twice
---- add up (in double). opts: type ("float"), context. The matrix has
+--- add up (in double). The matrix has
 --- rows, cols, nnz, type, format ("csr"), the buffers row_ptr (int, rows + 1,
 --- 0-based), col_ind (int, nnz, 0-based, ascending in a row) and values (nnz),
 --- and the same as host arrays in `host`. A matrix without entries is legal;
 --- its col_ind and values then hold one unused element.
+--- Options:
+---   type     float      element type: float, double or half
+---   context  session's  the Context of another device
 function M.from_coo(rows, cols, is, js, vs, opts)
   opts = opts or {}
   options.check(opts, "csr.from_coo")
@@ -152,8 +155,8 @@ function M.from_coo(rows, cols, is, js, vs, opts)
 end
 
 --- csr.load(path [, opts]) -> matrix; nil, message if it cannot be opened
---- Reads a Matrix Market file (see mtx.read) into a CSR matrix; opts as for
---- csr.from_coo. Entries given twice add up.
+--- Reads a Matrix Market file (see mtx.read) into a CSR matrix. Entries given
+--- twice add up. Options as for csr.from_coo.
 function M.load(path, opts)
   local m, message = mtx.read(path)
   if m == nil then
@@ -202,9 +205,11 @@ local function lower(self, path)
 end
 
 --- Csr:save(path [, opts])
---- Writes a Matrix Market coordinate file ("x.mtx"), general, or the lower
---- triangle where opts.symmetric is true (an error unless the matrix is
---- symmetric). Numbers keep their full precision.
+--- Writes a Matrix Market coordinate file ("x.mtx"). Numbers keep their full
+--- precision.
+--- Options:
+---   symmetric  false  true: just the lower triangle; the matrix has to be
+---              symmetric
 function methods:save(path, opts)
   opts = opts or {}
   options.check(opts, "Csr:save")
@@ -229,7 +234,8 @@ function methods:save(path, opts)
 end
 
 --- Csr:to_dia([opts]) -> DIA matrix
---- The same matrix by diagonals; see dia.from_csr for options and refusals.
+--- The same matrix by diagonals, refused like dia.from_csr. Options as for
+--- dia.from_csr.
 function methods:to_dia(opts)
   return require("clshell.dia").from_csr(self, opts)
 end

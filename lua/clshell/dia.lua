@@ -86,15 +86,19 @@ end
 --- dia.banded(n, offsets [, opts]) -> matrix
 --- A matrix of n rows whose diagonals `offsets` (0 the main one, positive
 --- above it; any order) hold random values from [0.5, 1.5), the same for the
---- same seed. opts: type ("float"), cols (n; m is the same), seed (1),
---- lo and hi, pitch, context.
+--- same seed.
 ---
 --- DIA matrices have rows, cols, ndiags, pitch, nnz, type, format ("dia"),
 --- the buffers offsets (int, ndiags, ascending) and values (ndiags x pitch),
 --- and the same as host arrays in `host`. values(d, i) belongs to row i and
 --- column i + offsets[d]; places outside the matrix, and those between rows
 --- and pitch, are zero. The pitch is rows rounded up to a multiple of 32
---- unless opts.pitch says otherwise.
+--- unless opts.pitch says otherwise. Options as for dia.from_csr.
+--- Options:
+---   type     float     element type: float, double or half
+---   cols, m  n         columns
+---   seed     1         of the values
+---   lo, hi   0.5, 1.5  their range
 function M.banded(n, offsets, opts)
   local what = "dia.banded"
   opts = checked(opts, what)
@@ -175,8 +179,10 @@ end
 --- dia.poisson2d(nx, ny [, opts]) -> matrix
 --- The 5-point Laplacian of a grid of nx x ny points: nx*ny rows, 4 on the
 --- diagonal, -1 for each neighbour in the grid (none across the end of a
---- grid line); point (x, y), from 0, is row y*nx + x. opts: type ("float"),
---- pitch, context.
+--- grid line); point (x, y), from 0, is row y*nx + x. Options as for
+--- dia.from_csr.
+--- Options:
+---   type  float  element type: float, double or half
 function M.poisson2d(nx, ny, opts)
   local what = "dia.poisson2d"
   return laplacian(what, 2, {nx, ny}, checked(opts, what))
@@ -185,7 +191,7 @@ end
 --- dia.poisson3d(nx, ny, nz [, opts]) -> matrix
 --- The 7-point Laplacian of a grid of nx x ny x nz points: 6 on the
 --- diagonal, -1 for each neighbour; point (x, y, z), from 0, is row
---- (z*ny + y)*nx + x. opts as for dia.poisson2d.
+--- (z*ny + y)*nx + x. Options as for dia.poisson2d.
 function M.poisson3d(nx, ny, nz, opts)
   local what = "dia.poisson3d"
   return laplacian(what, 3, {nx, ny, nz}, checked(opts, what))
@@ -214,9 +220,13 @@ end
 --- dia.from_csr(M [, opts]) -> matrix
 --- A CSR matrix by diagonals; a matrix without entries gets one diagonal of
 --- zeros. Refused when more than 20 elements would be stored for each entry
---- (small matrices excepted), unless opts.force is true, and when the
---- device cannot hold that in one buffer. opts: type (that of M), pitch,
---- context, force.
+--- (small matrices excepted), and when the device cannot hold that in one
+--- buffer.
+--- Options:
+---   type     M's        element type: float, double or half
+---   pitch    rows up to a multiple of 32  elements from diagonal to diagonal
+---   context  session's  the Context of another device
+---   force    false      true: any number of elements for an entry
 function M.from_csr(c, opts)
   local what = "dia.from_csr"
   opts = checked(opts, what)
@@ -248,8 +258,10 @@ function M.from_csr(c, opts)
 end
 
 --- dia.load(path [, opts]) -> matrix; nil, message if it cannot be opened
---- Reads a Matrix Market file (see mtx.read) by diagonals. opts: type
---- ("float"), pitch, context, force; refused like dia.from_csr.
+--- Reads a Matrix Market file (see mtx.read) by diagonals; refused like
+--- dia.from_csr. Options as for dia.from_csr.
+--- Options:
+---   type  float  element type: float, double or half
 function M.load(path, opts)
   opts = checked(opts, "dia.load")
   local m, message = mtx.read(path)
@@ -263,7 +275,9 @@ end
 
 --- Dia:to_csr([opts]) -> CSR matrix
 --- The same matrix in compressed sparse row format (see csr.from_coo); stored
---- zeros are dropped. opts: context (that of M).
+--- zeros are dropped.
+--- Options:
+---   context  that of M  the Context of another device
 function methods:to_csr(opts)
   opts = opts or {}
   options.check(opts, "Dia:to_csr")
@@ -276,8 +290,8 @@ function methods:to_csr(opts)
 end
 
 --- Dia:save(path [, opts])
---- Writes the entries that are not zero as a Matrix Market file; opts as for
---- the CSR matrices' save.
+--- Writes the entries that are not zero as a Matrix Market file. Options as
+--- for Csr:save.
 function methods:save(path, opts)
   local c <close> = self:to_csr()
   c:save(path, opts)

@@ -78,21 +78,31 @@ end
 
 --- family.define(rung) -> rung
 --- Makes a kernel of your own a rung, checked, measured and documented like
---- the others. Fields: name; file (a .cl, sought beside the script and in the
---- working folder) or source (its text); range(s, p) -> global, local;
---- lesson; params, a list of {name, values, default, help}; defines(p, s) and
---- options(p, s), by default every parameter in upper case; kernel, needed if
---- the file has several; local_bytes(s, p); accepts(dev, s, p) -> nil or the
---- reason against; args(s, p, o); prepare(s, p, o, run) and
---- finish(s, p, o, run, original), helpers before and after; flop(s) and
---- bytes(s, p); input_roundoff, the relative error to which a kernel cuts its
---- operands before it multiplies them (nil: none); guarded, true where it
---- detects operands that it does not cover and hands them to a kernel that
---- does; places and trans, of gemm: see lua/clshell/gemm_place.lua; ptx, true
---- where the file marks instructions for lua/clshell/ptx.lua: parameter types
---- are unknown then, so args gives cl.int(x), cl.float(x) and the like;
---- traffic(s, p, defines), what lesson reads: see traffic.of. Here s is the
---- shape, p the parameters and o the operands.
+--- the others. Here s is the shape, p the parameters, o the operands.
+--- Options:
+---   name     needed  how it is called
+---   file     -       a .cl, beside the script or in the working folder
+---   source   -       its text, instead of file
+---   range    needed  range(s, p) -> global, local
+---   lesson   none    what it teaches, in a line
+---   params   none    a list of {name, values, default, help}
+---   defines  every parameter in upper case  defines(p, s) -> table
+---   options  none    options(p, s) -> string, for the compiler
+---   kernel   the only one  its name, where the file has several
+---   format   any     of a sparse matrix: "dia" or "csr"
+---   local_bytes  -   local_bytes(s, p) -> what a group takes
+---   accepts  all     accepts(dev, s, p) -> nil, or the reason against
+---   args     the family's  args(s, p, o) -> list of arguments
+---   prepare  -       prepare(s, p, o, run): helpers before
+---   finish   -       finish(s, p, o, run, original): helpers after
+---   flop     the family's  flop(s) -> floating-point operations
+---   bytes    the family's  bytes(s, p) -> bytes that have to move
+---   input_roundoff  none  relative error to which it cuts its operands
+---   guarded  false   true: hands operands it does not cover to another kernel
+---   places, trans  -  of gemm: see lua/clshell/gemm_place.lua
+---   ptx      false   true: the file marks instructions for ptx.lua; parameter
+---            types are unknown then, so args gives cl.int(x) and the like
+---   traffic  -       traffic(s, p, defines), what lesson reads: traffic.of
 function methods.define(family, def)
   local rung = rungs.new(family.name, def, family.reserved)
   if rung.file then
@@ -275,7 +285,7 @@ end
 --- family.bench(name, params, operands [, opts]) -> result
 --- Verifies and times a rung, or one of the host's routines (openblas,
 --- plain_c), on operands such as {A = A, B = B}. `params` are the rung's (nil:
---- defaults), `opts` as in bench, whose effort is "quick" here. Besides the
+--- defaults). Besides the
 --- fields of bench, the result has name ("gemm.tiled"), family and kernel
 --- ("gemm", "tiled"; of the host's routines as well), params, config (the same
 --- as text), type, shape, title (the shape as text), local (the local size as
@@ -284,7 +294,9 @@ end
 --- compared) and ok; main, the seconds of the rung's own kernel where helpers
 --- ran as well. A wrong result, a refused configuration and a failing launch
 --- have status "wrong", "refused" or "failed", the reason as `error` and in
---- `note`, and no rate.
+--- `note`, and no rate. Options as for bench.
+--- Options:
+---   effort  quick  "final" measures for longer
 function methods.bench(family, ...)
   return bench.rung(family, ...)
 end

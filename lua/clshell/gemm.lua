@@ -104,25 +104,27 @@ end
 --- The matrix product C = alpha op(A) op(B) + beta C on the device; op(A) is
 --- m x k, op(B) k x n, in float, double or half. A and B: Buffers with two
 --- dimensions, views such as M:sub(2, 3, 64, 64), or Arrays and nested tables,
---- which are copied there. Options:
----   kernel    a rung's name; by default the best one known for this device
----             and size, see gemm.choice; with it the rung's own parameters
----   C         the Buffer or view to write; a new one by default
----   alpha, beta   1 and 0; with beta = 0, C is not read
----   trans_a, trans_b   true or "T": op(A) is A transposed, so A is k x m;
----             false or "N" by default
----   batch     so many products of one shape in a call: A, B and C then have
----             three dimensions, {batch, rows, columns}, which also says it;
----             an A or B with two is shared by all of them
----   stride_a, stride_b, stride_c   elements from one matrix of a batch to the
----             next, for A, B, C being the first of them; 0 shares A or B
----   queue, after   the Queue, and events to wait for
---- Matrices are row-major; their leading dimension is that of the Buffer. C
---- shares no element with A or B. The event covers everything that ran on the
---- device: where a rung takes several commands, `event.ms` is the time inside
---- them, `event.span_ms` goes from the first START to the last STOP, and
---- `event.events` are the commands. See also gemm.kernels, gemm.define,
---- gemm.bench.
+--- which are copied there. Matrices are row-major; their leading dimension is
+--- that of the Buffer. C shares no element with A or B. The event covers
+--- everything that ran on the device: where a rung takes several commands,
+--- `event.ms` is the time inside them, `event.span_ms` goes from the first
+--- START to the last STOP, and `event.events` are the commands. See also
+--- gemm.kernels, gemm.define, gemm.bench.
+--- Options:
+---   kernel    the best known  a rung's name, see gemm.kernels; with it the
+---             rung's own parameters. Without it: see gemm.choice
+---   C         a new one  the Buffer or view to write
+---   alpha     1      factor of the product
+---   beta      0      factor of C as it was; with 0, C is not read
+---   trans_a   false  true or "T": op(A) is A transposed, so A is k x m
+---   trans_b   false  true or "T": B is n x k
+---   batch     -      so many products of one shape in a call: A, B and C then
+---             have three dimensions, {batch, rows, columns}, which also says
+---             it; an A or B with two is shared by all of them
+---   stride_a, stride_b, stride_c  -  elements from one matrix of a batch to
+---             the next, for A, B, C being the first of them; 0 shares A or B
+---   queue     default queue  the Queue to run on
+---   after     none  a list of events to wait for
 local gemm = family.new{
   name = "gemm",
   rungs = all_rungs(),

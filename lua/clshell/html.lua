@@ -312,10 +312,7 @@ end
 --- html.text(results [, opts]) -> string
 --- The report of some results as a page that needs nothing else: what they
 --- were measured on, the table, charts, every sample, and the results as JSON
---- in a script element. Options: title, command (how the run was started),
---- reading (a text, or a list of paragraphs, on what the numbers say), peaks
---- (of peaks(), for the roofline), charts (of plot, instead of the ladder and
---- the roofline).
+--- in a script element. Options as for html.
 function M.text(results, opts)
   options.check(opts, "html")
   opts = opts or {}
@@ -350,7 +347,7 @@ function M.text(results, opts)
 end
 
 --- html.write(results, file [, opts]) -> file
---- Writes html.text(results, opts) to a file.
+--- Writes html.text(results, opts) to a file. Options as for html.
 function M.write(results, file, opts)
   local words = M.text(results, opts)
   local out, message = io.open(file, "wb")
@@ -368,6 +365,13 @@ end
 
 return setmetatable(M, {
   --- html(results, file [, opts]) -> file
+  --- The same as html.write.
+  --- Options:
+  ---   title    what they share  of the page
+  ---   command  -     how the run was started
+  ---   reading  -     a text, or paragraphs, on what the numbers say
+  ---   peaks    -     of peaks(), for the roofline
+  ---   charts   ladder and roofline  a list of charts of plot
   __call = function(_, ...)
     return M.write(...)
   end,

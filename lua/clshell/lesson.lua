@@ -304,9 +304,8 @@ end
 --- {limit, share, least (seconds), words}, the nearest first), traffic (see
 --- traffic.of), occupancy ({share, groups, items, by, registers, words,
 --- source}) or reason (why it is not known), one_lane (on a CPU that ran no
---- faster than one lane of its vectors would: their length). Options: device,
---- peaks (as of peaks()) and use ({registers, local_bytes, source}) take the
---- place of what the session would find; context.
+--- faster than one lane of its vectors would: their length). Options as for
+--- lesson.
 function M.read(r, opts)
   if type(r) ~= "table" then
     cl.error("lesson: a result of bench expected, got a " .. type(r))
@@ -342,6 +341,11 @@ end
 --- multiprocessor by registers and local memory. Where that is not known, or
 --- no lack, it says so. lesson.read has the parts, lesson.ladder reads a
 --- whole ladder.
+--- Options:
+---   device   session's   the Device it ran on
+---   peaks    peaks()     a table of measured peaks
+---   use      the driver's  {registers, local_bytes, source} of the kernel
+---   context  session's   the Context of another device
 function M.lesson(r, opts)
   return M.read(r, opts).text
 end
@@ -351,8 +355,10 @@ end
 --- step paid (its factor over the rung it builds on), which did not on this
 --- device, and why, as far as the traffic model and the readings tell; then
 --- what limits the best. Of several rows of a rung (its tile sizes, say) the
---- fastest counts, beside the other rung's with the same tile. Options: width,
---- and those of lesson.read.
+--- fastest counts, beside the other rung's with the same tile. Options as for
+--- lesson.
+--- Options:
+---   width  window  columns
 function M.ladder(rows, opts)
   return require("clshell.lesson_ladder").text(rows, opts)
 end

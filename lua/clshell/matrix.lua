@@ -40,21 +40,23 @@ local function constant(what, value, n, m, opts)
 end
 
 --- matrix.zeros(n [, m] [, opts]) -> A
---- An n x m matrix of zeros (n x n without m). opts, here and in the other
---- constructors: type ("float"), ld (elements from row to row, at least m;
---- default m), context.
+--- An n x m matrix of zeros (n x n without m).
+--- Options:
+---   type     float      element type, by its OpenCL C name
+---   ld       m          elements from row to row, at least m
+---   context  session's  the Context of another device
 function M.zeros(n, m, opts)
   return constant("matrix.zeros", 0, n, m, opts)
 end
 
 --- matrix.ones(n [, m] [, opts]) -> A
---- An n x m matrix of ones; opts as for matrix.zeros.
+--- An n x m matrix of ones. Options as for matrix.zeros.
 function M.ones(n, m, opts)
   return constant("matrix.ones", 1, n, m, opts)
 end
 
 --- matrix.identity(n [, m] [, opts]) -> A
---- Ones on the main diagonal, zeros elsewhere; opts as for matrix.zeros.
+--- Ones on the main diagonal, zeros elsewhere. Options as for matrix.zeros.
 function M.identity(n, m, opts)
   n, m, opts = arguments("matrix.identity", n, m, opts)
   local h <close> = cl.array(opts.type or "float", {n, m})
@@ -65,9 +67,11 @@ end
 
 --- matrix.random(n [, m] [, opts]) -> A
 --- An n x m matrix of random numbers, the same ones for the same seed on
---- every machine. opts: seed (1), lo and hi: reals are uniform in [lo, hi),
---- by default [0, 1); integers are whole numbers from lo to hi, both
---- possible, by default 0 to 99; and those of matrix.zeros.
+--- every machine. Options as for matrix.zeros.
+--- Options:
+---   seed    1                 of the numbers
+---   lo, hi  0, 1 (ints: 99)   reals are uniform in [lo, hi), integers are
+---                             whole numbers from lo to hi, both possible
 function M.random(n, m, opts)
   n, m, opts = arguments("matrix.random", n, m, opts)
   local h <close> = cl.array(opts.type or "float", {n, m})
@@ -77,8 +81,9 @@ end
 
 --- matrix.from(t [, opts]) -> A
 --- The matrix of a table of rows, {{1, 2}, {3, 4}}, all of one length, or of
---- a two-dimensional host array; opts as for matrix.zeros, type by default
---- "float" or that of the array.
+--- a two-dimensional host array. Options as for matrix.zeros.
+--- Options:
+---   type  float  element type; of an array: its own
 function M.from(t, opts)
   opts = opts or {}
   options.check(opts, "matrix.from")
@@ -150,9 +155,10 @@ end
 
 --- matrix.load(path [, opts]) -> A; nil, message if it cannot be opened
 --- Reads a matrix from a .npy or .mtx file (sparse ones become dense). A
---- .npy vector of n elements becomes n x 1. opts: type (that of the .npy
---- file; "float" for .mtx), ld, context. Other endings, more dimensions and
---- any fault of the file are errors.
+--- .npy vector of n elements becomes n x 1. Other endings, more dimensions
+--- and any fault of the file are errors. Options as for matrix.zeros.
+--- Options:
+---   type  the file's  element type; "float" for .mtx
 function M.load(path, opts)
   opts = opts or {}
   options.check(opts, "matrix.load")

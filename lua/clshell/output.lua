@@ -111,13 +111,18 @@ function Output:lesson(rows)
   end
 end
 
---- out:part{title=, columns=, steps=, by=, best=, peak=, base=} -> part
+--- out:part(opts) -> part
 --- A table to come: part:step(label) announces a step of so many on stderr,
 --- part:add(result) takes a row. It is printed when the part is closed, by
---- local part <close> = out:part{...}, after Ctrl-C and errors too. The rows
---- are related to `peak` and `base` (see report.relate), which may be set as
---- fields later, by their field `by` ("gflops"); the best by `best` (the same
---- if left out) is marked.
+--- local part <close> = out:part{...}, after Ctrl-C and errors too. `peak` and
+--- `base` may be set as fields later.
+--- Options:
+---   title    none    a line above the table
+---   columns  needed  as for report.format
+---   steps    -       how many there will be
+---   by       gflops  the field that is related to the peak
+---   best     by      the field whose best row is marked
+---   peak, base  -    see report.relate
 function Output:part(opts)
   options.check(opts, "out:part")
   return setmetatable({out = self, rows = {}, title = opts.title,

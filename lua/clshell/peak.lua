@@ -155,17 +155,19 @@ printing = {
 }
 
 --- peaks([opts]) -> table
---- What the session's device (or opts.context) can reach, in FLOP/s, B/s and
---- seconds: fma_float, fma_double, fma_half (multiply-adds in registers count
---- 2), copy (read plus written), read and write in global memory, cache (reads
---- of data that stay in a cache: the ceiling of runs on hot operands), local
---- (reads of local memory), upload and download (between host and device),
---- latency (an empty kernel from launch to end). nil: the device lacks the
---- type. Each is measured under the protocol of bench, with random data and
---- vectors of 1 to 16 elements, and the best way counts. That takes some
---- seconds, once for each device and driver: the numbers are kept in
---- $XDG_CACHE_HOME/clshell. again = true measures anew. `best` has the rates
---- of the fastest launches. Prints as text.
+--- What the session's device can reach, in FLOP/s, B/s and seconds: fma_float,
+--- fma_double, fma_half (multiply-adds in registers count 2), copy (read plus
+--- written), read and write in global memory, cache (reads of data that stay
+--- in a cache: the ceiling of runs on hot operands), local (reads of local
+--- memory), upload and download (between host and device), latency (an empty
+--- kernel from launch to end). nil: the device lacks the type. Each is
+--- measured under the protocol of bench, with random data and vectors of 1 to
+--- 16 elements, and the best way counts. That takes some seconds, once for
+--- each device and driver: the numbers are kept in $XDG_CACHE_HOME/clshell.
+--- `best` has the rates of the fastest launches. Prints as text.
+--- Options:
+---   again    false      true: measures anew
+---   context  session's  the Context of another device
 function M.peaks(opts)
   options.check(opts, "peaks")
   local context = opts and opts.context or cl.context()

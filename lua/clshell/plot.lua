@@ -72,12 +72,20 @@ local function by_name(list)
 end
 
 --- plot.line(results, opts) -> chart
---- Lines over a field: x and y are fields of the results, parameters
---- ("tile"), sizes of the shape ("n") or functions of a result; y is gflops,
---- gbs or median if not given, the first there is. One line for each value of
---- `by`, or one of all. Options besides: log_x, log_y (true or false; x
---- decides itself), zero (false: y need not begin at 0), title, file, width
---- and height (of the text). Points that are not numbers are counted below.
+--- Lines over a field of the results. Points that are not numbers are counted
+--- below.
+--- Options:
+---   x       needed  a field, a parameter ("tile"), a size of the shape ("n"),
+---           or a function of a result
+---   y       gflops, gbs or median  the same, for the height
+---   by      -       a field: one line for each of its values
+---   log_x   auto    true or false: a logarithmic axis
+---   log_y   false   true: a logarithmic axis
+---   zero    true    false: y need not begin at 0
+---   x_label, y_label  the fields  names of the axes
+---   title   what they share  of the chart
+---   file    -       writes it there as well, see chart:save
+---   width, height  window, 16  of the text, in characters
 function M.line(results, opts)
   local rows = rows_of(results, "plot.line")
   opts = known(opts, "plot.line")
@@ -181,9 +189,15 @@ local function bar_chart(kind, results, opts)
 end
 
 --- plot.bar(results [, opts]) -> chart
---- A bar for each result, of the field y (gflops, gbs or median). Options
---- besides: limit and limit_label (a line at so many base units, such as the
---- roofline), title, file, width.
+--- A bar for each result.
+--- Options:
+---   y        gflops, gbs or median  the field, or a function of a result
+---   y_label  the field  name of the axis
+---   limit    -  a line at so many base units, such as the roofline
+---   limit_label  -  its name
+---   title    what they share  of the chart
+---   file     -  writes it there as well, see chart:save
+---   width, height  window  of the text, in characters
 function M.bar(results, opts)
   return finished(bar_chart("bar", results, opts))
 end
@@ -267,8 +281,13 @@ end
 
 --- plot.roofline(results, opts) -> chart
 --- Results on the measured roof of the device: throughput over arithmetic
---- intensity, both logarithmic. Option peaks: the table of peaks(), or
---- {compute = {{name =, value = FLOP/s}}, memory = {{name =, value = B/s}}}.
+--- intensity, both logarithmic.
+--- Options:
+---   peaks  needed  the table of peaks(), or {compute = {{name =, value =
+---          FLOP/s}}, memory = {{name =, value = B/s}}}
+---   title  what they share  of the chart
+---   file   -       writes it there as well, see chart:save
+---   width, height  window, 16  of the text, in characters
 function M.roofline(results, opts)
   local rows = rows_of(results, "plot.roofline")
   opts = known(opts, "plot.roofline")
@@ -318,15 +337,21 @@ function M.roofline(results, opts)
 end
 
 --- chart:text([opts]) -> string
---- The chart for a terminal. Options: width (columns), height (lines of a
---- line chart), ascii (true: no braille), color (true or false).
+--- The chart for a terminal.
+--- Options:
+---   width   window  columns
+---   height  16      lines of a line chart
+---   ascii   auto    true: no braille
+---   color   auto    true or false
 function Chart:text(opts)
   return require("clshell.plot_text").render(self, opts or {})
 end
 
 --- chart:svg([opts]) -> string
 --- The chart as SVG, drawn without gnuplot; its colours follow the reader's
---- light or dark theme. Option style = false leaves out the style sheet.
+--- light or dark theme.
+--- Options:
+---   style  true  false: without the style sheet
 function Chart:svg(opts)
   return require("clshell.plot_svg").render(self, opts or {})
 end

@@ -79,9 +79,12 @@ M.columns = {
 }
 
 --- report.relate(rows, opts)
---- Gives bench results what they mean beside others: `percent` of `peak`
---- (FLOPS, or bytes per second where `by` is "gbs") and `speedup` over the
---- result `base`. Results without a rate get neither.
+--- Gives bench results what they mean beside others: `percent` of the peak
+--- and `speedup` over the result `base`. Results without a rate get neither.
+--- Options:
+---   peak  -       FLOP/s, or B/s where `by` is "gbs"
+---   by    gflops  the field that is compared with the peak
+---   base  -       a result
 function M.relate(rows, opts)
   local by = opts.by or "gflops"
   for _, r in ipairs(rows) do
@@ -303,8 +306,11 @@ end
 --- window is narrow, and named below the table; a `wrap` column is broken
 --- into lines, or put under its row, where `below = true` always puts it.
 --- {key =, title =, unit = "s"} is in base units: the header names the prefix
---- that suits. Columns that are empty are not shown. Options: width; best (a
---- field such as "gflops": its best row is marked, bold where color is true).
+--- that suits. Columns that are empty are not shown.
+--- Options:
+---   width  window  columns
+---   best   -       a field such as "gflops": its best row is marked
+---   color  false   true: the best row is bold
 function M.format(rows, columns, opts)
   options.check(opts, "report.format")
   opts = opts or {}
@@ -341,6 +347,7 @@ end
 return setmetatable(M, {
   --- report(rows, columns [, opts])
   --- Prints report.format(rows, columns, opts), on a terminal in colour.
+  --- Options as for report.format.
   __call = function(_, rows, columns, opts)
     local all = {color = style.color(1)}
     for name, value in pairs(opts or {}) do

@@ -57,7 +57,7 @@ end
 
 --- results:table([opts]) -> string
 --- The results as a table with the best one marked, below what all of them
---- have in common; options of report.format.
+--- have in common. Options as for report.format.
 function Results:table(opts)
   local all = {best = fields.rate(self)}
   for name, value in pairs(opts or {}) do
@@ -69,27 +69,31 @@ function Results:table(opts)
 end
 
 --- results:plot(opts) -> chart
---- plot.line of the results.
+--- plot.line of the results. Options as for plot.line.
 function Results:plot(opts)
   return plot.line(self, opts)
 end
 
 --- results:bar([opts]) -> chart
+--- plot.bar of the results. Options as for plot.bar.
 function Results:bar(opts)
   return plot.bar(self, opts)
 end
 
 --- results:ladder([opts]) -> chart
+--- plot.ladder of the results. Options as for plot.bar.
 function Results:ladder(opts)
   return plot.ladder(self, opts)
 end
 
 --- results:roofline(opts) -> chart
+--- plot.roofline of the results. Options as for plot.roofline.
 function Results:roofline(opts)
   return plot.roofline(self, opts)
 end
 
 --- results:html(file [, opts]) -> file
+--- html.write of the results. Options as for html.
 function Results:html(file, opts)
   return html.write(self, file, opts)
 end

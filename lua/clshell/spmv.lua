@@ -114,10 +114,14 @@ end
 --- spmv(M, x [, opts]) -> y, event
 --- The sparse matrix-vector product y = M x on the device. M is a matrix of
 --- module dia or csr, x a Buffer of M.cols elements (an Array or a table is
---- copied there). Options: kernel (a rung's name; by default the best one
---- known for the device and the format), the rung's own parameters, y (the
---- Buffer to write), queue, after. A rung that wants the diagonals at another
---- pitch makes that copy in the first run, which the event then covers too.
+--- copied there). A rung that wants the diagonals at another pitch makes that
+--- copy in the first run, which the event then covers too.
+--- Options:
+---   kernel  the best known  a rung's name, see spmv.kernels; with it the
+---           rung's own parameters
+---   y       a new one      the Buffer to write
+---   queue   default queue  the Queue to run on
+---   after   none           a list of events to wait for
 local spmv = family.new{
   name = "spmv",
   rungs = require "clshell.spmv_rungs",

@@ -53,9 +53,13 @@ end
 
 --- transpose(A [, opts]) -> B, event
 --- The transpose of a matrix on the device, bit for bit. A is a Buffer with
---- two dimensions (an Array or a nested table is copied there). Options:
---- kernel (a rung's name; by default the best one known for the device), the
---- rung's own parameters, B (the Buffer to write), queue, after.
+--- two dimensions (an Array or a nested table is copied there).
+--- Options:
+---   kernel  the best known  a rung's name, see transpose.kernels; with it the
+---           rung's own parameters
+---   B       a new one      the Buffer to write
+---   queue   default queue  the Queue to run on
+---   after   none           a list of events to wait for
 local transpose = family.new{
   name = "transpose",
   rungs = require "clshell.transpose_rungs",

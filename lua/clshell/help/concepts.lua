@@ -207,7 +207,8 @@ Try: ?verify.bound
 
 median, noise
 Times are skewed by what else the machine does. The median of many samples,
-with its 95 % interval, says what a kernel takes; a mean or a single run does not.
+with its 95 % interval, says what a kernel takes; a mean or a single run does
+not.
 Try: ?stats.interval
 ]]
 

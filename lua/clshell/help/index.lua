@@ -81,7 +81,9 @@ local function add(entries, block, file, line)
   local text, options = options_of(body)
   local entry = {name = name, signature = signature, text = text,
     options = options, file = file, line = line,
-    as = text:match("[Oo]ptions as for ([%a_][%w_%.:]*%w)")}
+    as = text:match("[Oo]ptions%s+as%s+for%s+([%a_][%w_%.:]*%w)"),
+    but = text:match("[Oo]ptions%s+as%s+for%s+[%w_%.:]+%s+but%s+([%w_,%s]+)")
+  }
   if not entries[name] then
     entries[#entries + 1], entries[name] = entry, entry
   end
@@ -192,6 +194,9 @@ function M.options(name, seen)
     return list
   end
   seen[name] = true
+  for word in (entry.but or ""):gmatch("[%w_]+") do
+    taken[word] = true
+  end
   for _, o in ipairs(entry.options) do
     for word in o.name:gmatch("[%w_]+") do
       taken[word] = true
