@@ -2,12 +2,15 @@
 ** interrupt.c - Ctrl-C: stops running Lua code, wherever it runs.
 ** The signal handler runs no Lua. It sets clsh_interrupt, which waits in C
 ** poll, and a hook in the running thread, which raises at the next
-** instruction. A hook that was always there would cost half the speed.
+** instruction. A hook that was always there would cost half the speed. Lua
+** runs no hook in finalizers and in hook functions of debug.sethook: of a
+** loop in one of those only the third Ctrl-C helps, which ends the program.
 ** SPDX-License-Identifier: MIT
 */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <termios.h>
 #include <time.h>
@@ -30,6 +33,17 @@ static double warned;                 /* when the third was explained */
 static pthread_t mainthread;
 static struct termios terminal; /* as it was at the start */
 static bool hasterminal, installed;
+static bool escapes; /* standard output is a terminal that knows them */
+
+/* Library functions that are replaced here, and that of xpcall. */
+static lua_CFunction closecoroutine, execute, sethook, xpcall;
+
+/* A hook of the user's, which the one here has taken the place of. */
+static struct {
+  lua_State *volatile thread;
+  volatile lua_Hook hook;
+  volatile int mask, count;
+} user;
 
 static void stop(lua_State *L, lua_Debug *ar);
 
@@ -48,6 +62,32 @@ static void join(lua_State *L) {
     arm(L);
 }
 
+/* The message handler of an xpcall that an interrupt passes through. */
+static int passthrough(lua_State *L) {
+  (void)L;
+  return 1;
+}
+
+/*
+** A message handler would be called inside the hook, where no other hook
+** runs: one in Lua could loop there for ever. So it does not see interrupts.
+*/
+static void unhandle(lua_State *L) {
+  lua_Debug ar;
+  for (int level = 0; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "f", &ar);
+    bool handler = xpcall != NULL && lua_tocfunction(L, -1) == xpcall &&
+                   lua_getlocal(L, &ar, 2) != NULL;
+    bool inlua = handler && !lua_iscfunction(L, -1);
+    lua_pop(L, handler ? 2 : 1);
+    if (inlua) {
+      lua_pushcfunction(L, passthrough);
+      if (lua_setlocal(L, &ar, 2) == NULL)
+        lua_pop(L, 1);
+    }
+  }
+}
+
 static void stop(lua_State *L, lua_Debug *ar) {
   (void)ar;
   if (!pending) { /* left from an earlier run of this coroutine */
@@ -60,13 +100,22 @@ static void stop(lua_State *L, lua_Debug *ar) {
   arm(L);
   if (delivered)
     return;
-  clsh_pusherror(L, CL_SUCCESS, NULL, MESSAGE);
-  lua_error(L);
+  unhandle(L);
+  clsh_interrupted(L, NULL);
 }
 
 static void say(const char *text) {
   ssize_t n = write(STDERR_FILENO, text, strlen(text));
   (void)n;
+}
+
+/* The terminal as it was: echo, no bracketed paste, a visible cursor. */
+static void restoreterminal(void) {
+  if (hasterminal)
+    tcsetattr(STDIN_FILENO, TCSANOW, &terminal);
+  const char *text = "\033[?2004l\033[?25h\033[0m";
+  if (escapes && write(STDOUT_FILENO, text, strlen(text)) < 0)
+    escapes = false;
 }
 
 /*
@@ -87,9 +136,20 @@ static void pressed(void) {
   }
   if (presses < 3 || now < warned + 0.5)
     return;
-  if (hasterminal)
-    tcsetattr(STDIN_FILENO, TCSANOW, &terminal);
+  restoreterminal();
   _exit(EXIT_INTERRUPT);
+}
+
+/* Has the running thread stop at its next instruction. */
+static void hookin(lua_State *L) {
+  lua_Hook hook = lua_gethook(L);
+  if (hook != NULL && hook != stop) {
+    user.hook = hook;
+    user.mask = lua_gethookmask(L);
+    user.count = lua_gethookcount(L);
+    user.thread = L;
+  }
+  lua_sethook(L, stop, LUA_MASKCOUNT, 1);
 }
 
 static void onsignal(int sig) {
@@ -102,8 +162,14 @@ static void onsignal(int sig) {
   pressed();
   clsh_interrupt = 1;
   pending = 1;
-  lua_sethook(running, stop, LUA_MASKCOUNT, 1);
+  hookin(running);
   errno = saved;
+}
+
+/* Notes which thread runs from now on. */
+static void runs(lua_State *L) {
+  running = L;
+  join(L);
 }
 
 /*
@@ -117,11 +183,9 @@ static int resume(lua_State *L, lua_State *co, int narg) {
     return -1;
   }
   lua_xmove(L, co, narg);
-  running = co;
-  join(co);
+  runs(co);
   int status = lua_resume(co, L, narg, &nres);
-  running = L;
-  join(L);
+  runs(L);
   if (status != LUA_OK && status != LUA_YIELD) {
     lua_xmove(co, L, 1);
     return -1;
@@ -154,7 +218,9 @@ static int wrapped(lua_State *L) {
     return n;
   int status = lua_status(co);
   if (status != LUA_OK && status != LUA_YIELD) { /* failed, not misused */
+    runs(co);
     status = lua_resetthread(co); /* runs __close, keeps the error */
+    runs(L);
     lua_xmove(co, L, 1);
   }
   if (status != LUA_ERRMEM && lua_type(L, -1) == LUA_TSTRING) {
@@ -172,6 +238,37 @@ static int coroutine_wrap(lua_State *L) {
   lua_xmove(L, co, 1);
   lua_pushcclosure(L, wrapped, 1);
   return 1;
+}
+
+/* Runs __close in the thread that is closed; one at work is refused. */
+static int coroutine_close(lua_State *L) {
+  lua_Debug ar;
+  lua_State *co = lua_tothread(L, 1);
+  if (co == NULL || (lua_status(co) == LUA_OK && lua_getstack(co, 0, &ar)))
+    return closecoroutine(L);
+  runs(co);
+  int n = closecoroutine(L);
+  runs(L);
+  return n;
+}
+
+/* A hook that the interrupted code sets does not keep it alive. */
+static int debug_sethook(lua_State *L) {
+  int n = sethook(L);
+  join(L);
+  return n;
+}
+
+/*
+** While a command runs, SIGINT is its own, and ignored here. One that it
+** ended was meant for the code that called it as well.
+*/
+static int os_execute(lua_State *L) {
+  int n = execute(L);
+  if (installed && n == 3 && lua_tointeger(L, -1) == SIGINT &&
+      strcmp(lua_tostring(L, -2), "signal") == 0)
+    raise(SIGINT);
+  return n;
 }
 
 /* Whether the value at `idx` is the error that an interrupt raises. */
@@ -198,8 +295,13 @@ void clsh_endinterrupt(lua_State *L) {
   raises = 0;
   presses = 0;
   clsh_interrupt = 0;
-  if (lua_gethook(L) == stop)
-    lua_sethook(L, NULL, 0, 0);
+  if (lua_gethook(L) == stop) {
+    if (user.thread == L)
+      lua_sethook(L, user.hook, user.mask, user.count);
+    else
+      lua_sethook(L, NULL, 0, 0);
+  }
+  user.thread = NULL;
 }
 
 /*
@@ -227,20 +329,38 @@ void clsh_closeinterrupt(void) {
     signal(SIGINT, SIG_DFL);
 }
 
+/* Puts `f`, if there is one, in place of a library's; returns that. */
+static lua_CFunction replace(lua_State *L, const char *library,
+                             const char *name, lua_CFunction f) {
+  lua_getglobal(L, library);
+  lua_getfield(L, -1, name);
+  lua_CFunction original = lua_tocfunction(L, -1);
+  lua_pop(L, 1);
+  if (f != NULL && original != NULL) {
+    lua_pushcfunction(L, f);
+    lua_setfield(L, -2, name);
+  }
+  lua_pop(L, 1);
+  return original;
+}
+
 /*
-** Takes over SIGINT, unless the parent wants it ignored, and the two
-** functions of module coroutine that change the running thread. No
-** SA_RESTART: a read that waits for the keyboard gives up.
+** Takes over SIGINT, unless the parent wants it ignored, and the library
+** functions that change the running thread or its hook. No SA_RESTART: a
+** read that waits for the keyboard gives up.
 */
 void clsh_openinterrupt(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"resume", coroutine_resume}, {"wrap", coroutine_wrap}, {NULL, NULL}};
-  lua_getglobal(L, LUA_COLIBNAME);
-  luaL_setfuncs(L, functions, 0);
-  lua_pop(L, 1);
+  replace(L, LUA_COLIBNAME, "resume", coroutine_resume);
+  replace(L, LUA_COLIBNAME, "wrap", coroutine_wrap);
+  closecoroutine = replace(L, LUA_COLIBNAME, "close", coroutine_close);
+  sethook = replace(L, LUA_DBLIBNAME, "sethook", debug_sethook);
+  execute = replace(L, LUA_OSLIBNAME, "execute", os_execute);
+  xpcall = replace(L, LUA_GNAME, "xpcall", NULL);
   mainthread = pthread_self();
   clsh_swapinterrupt = swap;
   hasterminal = tcgetattr(STDIN_FILENO, &terminal) == 0;
+  const char *term = getenv("TERM");
+  escapes = isatty(STDOUT_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
   clsh_endinterrupt(L);
   struct sigaction action;
   if (sigaction(SIGINT, NULL, &action) != 0 || action.sa_handler == SIG_IGN)

@@ -1,0 +1,70 @@
+-- converse.lua - conversations with the program on a pseudo-terminal
+-- (tests/pty.c): what is typed and what has to appear.
+-- SPDX-License-Identifier: MIT
+
+local t = require "t"
+
+local M = {}
+
+M.build = os.getenv "CLSHELL_BUILD" or "build"
+
+--- converse.capture(command) -> string
+-- What a shell command prints.
+function M.capture(command)
+  local p <close> = assert(io.popen(command))
+  return p:read("a")
+end
+
+local dir
+
+--- converse.folder() -> path
+-- A folder for the files of this test file; converse.clean() removes it.
+function M.folder()
+  dir = dir or M.capture("mktemp -d"):gsub("\n", "")
+  return dir
+end
+
+--- converse.file(name, text) -> path
+-- Writes a file in that folder.
+function M.file(name, text)
+  local path = M.folder() .. "/" .. name
+  local f <close> = assert(io.open(path, "wb"))
+  f:write(text)
+  return path
+end
+
+--- converse.command(script, command [, env])
+-- Runs a command on a terminal and goes through the steps of the script;
+-- `env` is put before it.
+function M.command(script, command, env)
+  local path = M.file("script", script)
+  local out = M.capture(("XDG_STATE_HOME=%s/state INPUTRC=/dev/null "
+    .. "TERM=xterm %s %s/tests/pty -t 60 %s <%s 2>&1 && echo fine"):format(
+    M.folder(), env or "", M.build, command, path))
+  t.ok(out:match("fine\n$"), out)
+end
+
+--- converse.run(script [, options [, env]])
+-- The same for the program with these options.
+function M.run(script, options, env)
+  M.command(script, M.build .. "/clshell " .. (options or ""), env)
+end
+
+--- converse.device()
+-- Skips the test where there is no OpenCL device.
+function M.device()
+  if M.capture(M.build .. "/clshell --devices 2>/dev/null") == "" then
+    t.skip("no OpenCL device")
+  end
+end
+
+--- converse.clean()
+-- Removes the folder.
+function M.clean()
+  if dir then
+    os.execute("rm -rf " .. dir)
+    dir = nil
+  end
+end
+
+return M

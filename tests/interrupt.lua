@@ -1,0 +1,284 @@
+-- interrupt.lua - Ctrl-C on a real pseudo-terminal (tests/pty.c), in Lua code,
+-- in C functions and while a kernel runs.
+-- SPDX-License-Identifier: MIT
+
+local t = require "t"
+local terminal = require "converse"
+
+-- Types each of the pieces of code, and Ctrl-C while it runs; afterwards the
+-- session goes on.
+local function stops(pieces)
+  local script = {}
+  for i, code in ipairs(pieces) do
+    script[i] = ([[
+      expect cl>
+      send print("go" .. %d) %s\r
+      expect go%d
+      sleep 100
+      send \x03
+      expect interrupted!]]):format(i, code, i)
+  end
+  script[#script + 1] = [[
+    expect cl>
+    send coroutine.wrap(function() return "works" end)()\r
+    expect works
+    expect cl>
+    send \x04
+    exit 0]]
+  terminal.run(table.concat(script, "\n"), "-q")
+end
+
+t.test("Ctrl-C stops a busy loop and keeps the session", function()
+  stops {
+    "while true do end",
+    "while true do pcall(function() while true do end end) end",
+    "string.gsub(('x'):rep(1000), '.', function() while true do end end)",
+    "table.sort({3, 2, 1}, function() while true do end end)",
+    "x = setmetatable({}, {__index = function() while true do end end}).y",
+    "print(setmetatable({}, {__tostring = function() while true do end end}))",
+    "while true do load(function() return ' ' end) end",
+  }
+end)
+
+t.test("Ctrl-C stops a coroutine, and one inside another", function()
+  stops {
+    "coroutine.wrap(function() while true do end end)()",
+    "c = coroutine.create(function() while true do end end); "
+      .. "print(coroutine.resume(c))",
+    "while true do coroutine.resume(coroutine.create("
+      .. "function() while true do end end)) end",
+    "while true do pcall(coroutine.wrap(function() while true do "
+      .. "pcall(coroutine.wrap(function() while true do end end)) "
+      .. "end end)) end",
+    "c = coroutine.wrap(function() while true do coroutine.yield() end end) "
+      .. "while true do c() end",
+  }
+end)
+
+t.test("Ctrl-C stops handlers: __close, of errors", function()
+  local forever = "setmetatable({}, {__close = function() "
+    .. "while true do end end})"
+  stops {
+    "while true do local x <close> = setmetatable({}, "
+      .. "{__close = function() end}) end",
+    "local x <close> = " .. forever,
+    "for x in function() return 1 end, nil, nil, " .. forever .. " do end",
+    "while true do c = coroutine.create(function() local x <close> = "
+      .. forever .. " coroutine.yield() end) coroutine.resume(c) "
+      .. "coroutine.close(c) end",
+    "coroutine.wrap(function() local x <close> = " .. forever
+      .. " error'x' end)()",
+    "while true do xpcall(error, function() while true do end end) end",
+    "while true do xpcall(function() while true do end end, "
+      .. "function() while true do end end) end",
+  }
+end)
+
+t.test("Ctrl-C stops code that sets hooks, and leaves the user's", function()
+  stops {
+    "debug.sethook(function() end, '', 1) while true do end",
+    "while true do pcall(function() debug.sethook(function() end, '', 1) "
+      .. "while true do end end) end",
+  }
+  terminal.run([[
+    expect cl>
+    send calls = 0 debug.sethook(function() calls = calls + 1 end, "c")\r
+    expect cl>
+    send print("go" .. 1) while true do end\r
+    expect go1
+    sleep 100
+    send \x03
+    expect interrupted!
+    expect cl>
+    send a, b, c = debug.gethook() print(type(a), b, debug.sethook())\r
+    expect function	c
+    expect cl>
+    send \x04
+    exit 0]], "-q")
+end)
+
+t.test("Ctrl-C stops what waits for a key or a command", function()
+  stops {
+    "io.read()",
+    "while true do io.read() end",
+    "while true do os.execute('sleep 60') end",
+    "while true do io.popen('sleep 60'):read('a') end",
+  }
+end)
+
+t.test("Ctrl-C stops loops over host memory", function()
+  stops {"h = cl.array('float', 100) while true do h:fill(1) end"}
+end)
+
+t.test("coroutines are as they were", function()
+  terminal.run([[
+    expect cl>
+    send c = coroutine.wrap(function(a) coroutine.yield(a) error("in") end)\r
+    expect cl>
+    send c("once")\r
+    expect once
+    expect cl>
+    send c()\r
+    expect in
+    expect cl>
+    send c()\r
+    expect cannot resume dead coroutine
+    expect cl>
+    send coroutine.resume(coroutine.create(error), {})\r
+    expect false	table:
+    expect cl>
+    send select("#", coroutine.resume(coroutine.create(select), 1, 2, 3))\r
+    expect 3
+    expect cl>
+    send coroutine.resume(1)\r
+    expect coroutine expected
+    expect cl>
+    send \x04
+    exit 0]], "-q")
+end)
+
+t.test("Ctrl-C lets __close work, and ends a script", function()
+  terminal.run([[
+    expect go
+    sleep 100
+    send \x03
+    expect closed
+    expect interrupted!
+    exit 130]], [[-e 'local x <close> = setmetatable({}, {__close =
+      function() local n = 0 for i = 1, 100 do n = n + i end
+      print("closed " .. n) end}) print("go") while true do end']])
+  terminal.run([[
+    expect go
+    sleep 100
+    send \x03
+    expect interrupted!
+    exit 130]], [[-e 'print("go") while true do
+      pcall(coroutine.wrap(function() while true do end end)) end']])
+end)
+
+t.test("a third Ctrl-C quits where nothing else helps", function()
+  local endless = {
+    [[("a"):rep(60):find(("a*"):rep(20) .. "b")]],
+    [[setmetatable({}, {__gc = function() while true do end end}) ]]
+      .. [[collectgarbage()]],
+  }
+  for _, code in ipairs(endless) do
+    terminal.command(([[
+      expect cl>
+      send print("go") ; %s\r
+      expect go
+      sleep 100
+      send \x03
+      sleep 50
+      send \x03
+      expect again quits
+      send \x03\x03
+      sleep 600
+      send \x03
+      expect code 130
+      expect  icanon
+      expect  echo\x20
+      exit 0]]):format(code),
+      ([[sh -c "trap : INT; %s/clshell -q; echo code \$?; stty -a"]]):format(
+        terminal.build))
+  end
+end)
+
+t.test("Ctrl-C while a kernel runs", function()
+  terminal.device()
+  terminal.run([[
+    expect cl>
+    send k = cl.kernel [=[kernel void spin(global volatile int *p, int n) {\r
+    expect ..>
+    send for (int j = 0; j < n; j++)\r
+    expect ..>
+    send for (int i = 0; i < 100000; i++) p[0] += i; }]=]\r
+    expect cl>
+    send l = k:range(1); b = cl.buffer("int", 1, 0); l(b, 1):wait()\r
+    expect cl>
+    send n = 8000 // l(b, 1):wait().ms + 1; e = l(b, n); print("go")\r
+    expect go
+    expect cl>
+    send print("wait" .. 1) e:wait()\r
+    expect wait1
+    sleep 100
+    send \x03
+    expect interrupted!
+    expect cl>
+    send e.status ~= "complete" and "un" .. "done"\r
+    expect undone
+    expect cl>
+    send print("wait" .. 2) while true do pcall(e.wait, e) end\r
+    expect wait2
+    sleep 100
+    send \x03
+    sleep 100
+    send \x03
+    expect interrupted!
+    expect cl>
+    send print("wait" .. 3) b:read()\r
+    expect wait3
+    sleep 100
+    send \x03
+    expect interrupted!
+    expect cl>
+    send e:wait().status\r
+    expect complete
+    expect cl>
+    send \x04
+    exit 0]], "-q")
+end)
+
+t.test("what was caught of Ctrl-C can be dealt with in peace", function()
+  terminal.run([[
+    expect go
+    send \x03
+    expect cleaned 1000000
+    expect interrupted!
+    exit 130]], [[-e 'pcall(function() print("go") while true do end end)
+      cl.undisturbed(function() local n = 0 for i = 1, 1000000 do n = n + 1 end
+        print("cleaned " .. n) end)
+      while true do end']])
+  terminal.run([[
+    expect go
+    send \x03
+    expect in it
+    send \x03
+    expect interrupted!
+    exit 130]], [[-e 'pcall(function() print("go") while true do end end)
+      cl.undisturbed(function() print("in it") while true do end end)']])
+end)
+
+t.test("Ctrl-C in a bench gives what was measured", function()
+  terminal.device()
+  terminal.run([[
+    expect cl>
+    send k = cl.kernel [=[kernel void f(global volatile int *x) {\r
+    expect ..>
+    send for (int i = 0; i < 1000000; i++) x[0]++; }]=]\r
+    expect cl>
+    send l, b, n = k:range(1), cl.buffer("int", 1, 0), math.huge\r
+    expect cl>
+    send function f() local now = cl.now() n = math.min(n, now + 4)\r
+    expect ..>
+    send if now > n then n = now + 4 print("mid" .. "dle") end\r
+    expect ..>
+    send while cl.now() < now + 0.02 do end\r
+    expect ..>
+    send return l(b) end\r
+    expect cl>
+    send bench(f, {seconds = 600, busy = 600, samples = 900, roof = false})\r
+    expect middle
+    send \x03
+    expect interrupted!
+    expect interrupted: by Ctrl-C
+    expect cl>
+    send 6 * 7\r
+    expect 42
+    expect cl>
+    send \x04
+    exit 0]], "-q")
+end)
+
+terminal.clean()
+t.done()
