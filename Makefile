@@ -17,8 +17,9 @@ MODULE = src/arg.c src/array.c src/arrayinit.c src/arrayops.c src/blas.c \
          src/hostconvert.c src/hostloop.c src/hostsparse.c src/info.c \
          src/kernel.c src/launch.c src/program.c src/queue.c src/region.c \
          src/select.c src/shape.c src/transfer.c src/type.c src/view.c src/wait.c
-PROGRAM = src/complete.c src/histfile.c src/interrupt.c src/lineedit.c \
-          src/main.c src/options.c src/repl.c src/report.c
+PROGRAM = src/complete.c src/histfile.c src/home.c src/interrupt.c \
+          src/lineedit.c src/main.c src/options.c src/optiontable.c \
+          src/repl.c src/report.c src/timeout.c src/usage.c
 DATA = $(sort $(wildcard lua/clshell/*.lua lua/clshell/*/*.lua kernels/*/*.cl \
        scripts/*.lua))
 
@@ -106,8 +107,8 @@ $(BUILD)/%.o: src/%.c $(BUILD)/cflags
 	$(CC) $(CPPF) $(CF) -c -o $@ $<
 
 # Only the file that names the data folder is rebuilt for another PREFIX.
-$(BUILD)/main.o: CPPF += -DDATADIR='"$(DATADIR)"'
-$(BUILD)/main.o: $(BUILD)/datadir
+$(BUILD)/home.o: CPPF += -DDATADIR='"$(DATADIR)"'
+$(BUILD)/home.o: $(BUILD)/datadir
 
 # Stamps, which change when, and only when, the flags do.
 q = '$(subst ','\'',$(1))'

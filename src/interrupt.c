@@ -109,8 +109,11 @@ static void say(const char *text) {
   (void)n;
 }
 
-/* The terminal as it was: echo, no bracketed paste, a visible cursor. */
-static void restoreterminal(void) {
+/*
+** The terminal as it was: echo, no bracketed paste, a visible cursor. For
+** signal handlers too.
+*/
+void clsh_restoreterminal(void) {
   if (hasterminal)
     tcsetattr(STDIN_FILENO, TCSANOW, &terminal);
   const char *text = "\033[?2004l\033[?25h\033[0m";
@@ -136,7 +139,7 @@ static void pressed(void) {
   }
   if (presses < 3 || now < warned + 0.5)
     return;
-  restoreterminal();
+  clsh_restoreterminal();
   _exit(EXIT_INTERRUPT);
 }
 
@@ -152,6 +155,13 @@ static void hookin(lua_State *L) {
   lua_sethook(L, stop, LUA_MASKCOUNT, 1);
 }
 
+/* Stops the running code, from a signal handler in the main thread. */
+void clsh_stoprun(void) {
+  clsh_interrupt = 1;
+  pending = 1;
+  hookin(running);
+}
+
 static void onsignal(int sig) {
   int saved = errno;
   if (!pthread_equal(pthread_self(), mainthread)) {
@@ -160,9 +170,7 @@ static void onsignal(int sig) {
     return;
   }
   pressed();
-  clsh_interrupt = 1;
-  pending = 1;
-  hookin(running);
+  clsh_stoprun();
   errno = saved;
 }
 

@@ -16,12 +16,13 @@
 #define EXIT_SCRIPT 1
 #define EXIT_USAGE 2
 #define EXIT_DEVICE 3
+#define EXIT_TIMEOUT 124
 #define EXIT_INTERRUPT 130
 #define EXIT_PIPE 141
 
 /* options.c */
 typedef struct Action {
-  char kind; /* 'e' run code, 'p' print an expression, 'l' require */
+  char kind; /* its letter: e and p run code, l requires, I is a folder */
   const char *text;
 } Action;
 typedef struct Options {
@@ -30,12 +31,25 @@ typedef struct Options {
   Action *actions; /* in the order given; room for argc */
   int nactions;
   int script; /* its index in argv; argc: there is none */
-  const char *device;
-  bool code; /* -e or -p is among the actions */
-  bool list; /* --devices */
-  bool interactive, quiet;
+  const char *device, *format, *output, *color;
+  const char *tool; /* run in place of a script: devices, doctor ...; NULL */
+  const char *what; /* for the tool */
+  double timeout;   /* seconds; 0: none */
+  bool code;        /* -e or -p is among the actions */
+  bool check, interactive, noinit, quiet;
 } Options;
 int clsh_parse(Options *o);
+
+/* home.c */
+void clsh_pushexecutable(lua_State *L);
+void clsh_pushhome(lua_State *L);
+const char *clsh_pushscript(lua_State *L, const char *name, const char *home);
+void clsh_setpath(lua_State *L, const Options *o, const char *script,
+                  const char *home);
+
+/* timeout.c */
+void clsh_starttimeout(double seconds);
+bool clsh_expired(void);
 
 /* report.c */
 int clsh_docall(lua_State *L, int narg, int nres);
@@ -45,6 +59,8 @@ int clsh_report(lua_State *L, const char *progname);
 void clsh_openinterrupt(lua_State *L);
 void clsh_closeinterrupt(void);
 void clsh_endinterrupt(lua_State *L);
+void clsh_stoprun(void);
+void clsh_restoreterminal(void);
 bool clsh_isinterrupt(lua_State *L, int idx);
 
 /* repl.c */

@@ -3,6 +3,8 @@
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 
+t.keeps("Device")
+
 local build = os.getenv "CLSHELL_BUILD" or "build"
 local sanitized = build:find("asan", 1, true) ~= nil
 
@@ -79,14 +81,41 @@ t.test("usage", function()
   do
     t.ok(out:find(part, 1, true), "--help names " .. part)
   end
-  for line in out:gmatch("[^\n]+") do
-    t.ok(#line <= 79, line)
+  for _, text in ipairs {out, (sh "$clshell --help-all")} do
+    for line in text:gmatch("[^\n]+") do
+      t.ok(#line <= 79 and not line:find(" $"), "'" .. line .. "'")
+    end
   end
   t.eq((sh "$clshell -h"), out)
   out, _, code = sh "$clshell --version"
   t.ok(out:match("^clshell %d+%.%d+%.%d+ %(Lua 5%.4.*%)\n$"), out)
   t.eq(code, 0)
   t.eq((sh "$clshell -V"), out)
+end)
+
+t.test("help names every option, --help-all also what is around", function()
+  local out = sh [[$clshell -e '
+    for _, o in ipairs(require("clshell.optiontable").options) do
+      print(o.letter, o.name, o.arg, o.group)
+    end']]
+  local help, all = sh "$clshell --help", sh "$clshell --help-all"
+  local n = 0
+  for letter, name, argument, group in
+    out:gmatch("(.-)\t(.-)\t(.-)\t(.-)\n") do
+    n = n + 1
+    for _, text in ipairs {help, all} do
+      local word = name ~= "nil" and "--" .. name or "-" .. letter
+      if group ~= "nil" or text == all then
+        t.ok(text:find(word .. (argument ~= "nil" and " " .. argument or ""),
+          1, true), word .. " is not in: " .. text)
+      end
+    end
+  end
+  t.ok(n > 15, out)
+  for _, part in ipairs {"Environment", "CLSHELL_STORE", "NO_COLOR", "Files",
+    "clshell/runs.db", "130", "--timeout is over"} do
+    t.ok(all:find(part, 1, true), part)
+  end
 end)
 
 t.test("a wrong option is one line and exit 2", function()
@@ -101,6 +130,37 @@ t.test("a wrong option is one line and exit 2", function()
   usage("-e", "-e needs a value")
   usage("--device", "--device needs a value")
   usage("--version=3", "--version=3")
+  usage("-D", "unknown option -D; did you mean -d?")
+  usage("-t", "unknown option -t; did you mean --timeout?")
+  usage("-devices", "unknown option -devices; did you mean --devices?")
+  usage("--dev", "--dev can be several")
+  usage("--format jsn -p 1", "not 'jsn'; did you mean json?", "ndjson")
+  usage("-f '' -p 1", "csv", "not ''")
+  usage("--color sometimes", "auto, always or never, not 'sometimes'")
+  for _, seconds in ipairs {"x", "''", "0", "-1", "1x", "nan", "1e999"} do
+    usage("--timeout " .. seconds .. " -p 1", "--timeout is a number")
+  end
+end)
+
+t.test("a script or command that is not there: the nearest one", function()
+  fails("$clshell bench_tile.lua", 1, "cannot open bench_tile.lua",
+    "did you mean bench_tiles.lua?")
+  fails("$clshell bench_tiles", 1, "did you mean bench_tiles.lua?")
+  fails("$clshell histry", 1, "did you mean the command history?")
+  local e = fails("$clshell qqqqqqqqqqqqqq", 1, "cannot open qqqq")
+  t.ok(not e:find("did you mean", 1, true), e)
+end)
+
+t.test("-I adds folders behind the script's own", function()
+  os.execute(("mkdir -p %s/more %s/other %s/own"):format(dir, dir, dir))
+  create("more/extra.lua", "return 'more'")
+  create("other/extra.lua", "return 'other'")
+  expect("$clshell -I more -I other -l extra -p extra", "more\n")
+  expect("$clshell -l extra -p extra -I other", "other\n")
+  create("own/extra.lua", "return 'own'")
+  local s = create("own/s.lua", "print((require 'extra'), package.cpath)")
+  local out = sh("$clshell -I more " .. s)
+  t.ok(out:find("^own\tmore/%?%.so;"), out)
 end)
 
 t.test("arg and ...", function()
@@ -224,6 +284,71 @@ t.test("--devices and --device", function()
       n .. "\n")
   end
   fails("$clshell -d nosuchdevice -p 'cl.device()'", 3, "nosuchdevice")
+end)
+
+t.test("-p and --devices in formats for programs", function()
+  expect([[$clshell -f json -p '{1, 0/0, {a = "x", b = {}}}']],
+    '[1,null,{"a":"x","b":{}}]\n')
+  expect([[$clshell -f json -p '1, nil, 2^53 | 0' -p 'nil' -p '{n = 0.1}']],
+    '[1,null,9007199254740992]\nnull\n{"n":0.1}\n')
+  expect([[$clshell -f csv -p '{{a = 1, b = "x,y"}, {a = 2, c = true}}']],
+    'a,b,c\r\n1,"x,y",\r\n2,,true\r\n')
+  expect([[$clshell -f ndjson -p '{{a = 1}, 7}']], '{"a":1}\n{"value":7}\n')
+  expect([[$clshell -f md -p '{{a_b = 1}}']],
+    "| a\\_b |\n| --- |\n| 1 |\n")
+  expect([[$clshell -f table -p '1, 2']], "1\t2\n")
+  expect([[$clshell -f json -o out.json -p 1 -p '"two"'; cat out.json]],
+    '1\n"two"\n')
+  fails([[$clshell -f t4 -p 1]], 1, "results only")
+  fails([[$clshell -o /no/such/folder -p 1]], 2, "/no/such/folder")
+  fails([[$clshell -o /no/such/folder -f csv --devices]], 2, "/no/such")
+  if sh "$clshell -p '#cl.devices()'" == "0\n" then
+    t.skip("no OpenCL device")
+  end
+  local out = sh "$clshell --devices --format json"
+  local list = assert(require("clshell.json").decode(out))
+  for i, d in ipairs(cl.devices()) do
+    t.eq({list[i].index, list[i].name, list[i].global_mem_B},
+      {i, d.name, d.global_mem_size})
+  end
+  t.eq(sh "$clshell -f csv --devices":match("^[^,]*,[^,]*"), "index,name")
+  expect([[$clshell -f json -p 'cl.buffer("int", 3, 7)']], "[7,7,7]\n")
+  out = sh [[$clshell -f json -p 'cl.device()']]
+  t.eq(require("clshell.json").decode(out).name, cl.device().name)
+end)
+
+t.test("--color and its precedence", function()
+  local code = [[-p 'require("clshell.style").color(1)']]
+  local always = "FORCE_COLOR=1 "
+  expect("$clshell " .. code, "false\n")
+  expect(always .. "$clshell " .. code, "true\n")
+  expect("NO_COLOR=1 " .. always .. "$clshell " .. code, "false\n")
+  expect("NO_COLOR=1 $clshell --color always " .. code, "true\n")
+  expect(always .. "$clshell --color=never " .. code, "false\n")
+  expect(always .. "$clshell --color=auto " .. code, "true\n")
+end)
+
+t.test("--timeout stops busy Lua, and a call that does not return", function()
+  fails([[$clshell --timeout 0.1 -e 'while true do end']], 124, "--timeout")
+  fails([[$clshell --timeout 0.1 -e 'while true do
+    pcall(function() while true do end end) end']], 124, "--timeout")
+  fails([[$clshell --timeout 0.1 -e 'coroutine.wrap(function()
+    while true do end end)()']], 124, "--timeout")
+  local out, e, code = sh [[$clshell --timeout 0.1 -e 'print "kept"
+    local t <close> = setmetatable({}, {__close = function()
+      print "closed" end})
+    while true do end']]
+  t.eq({out, code}, {"kept\nclosed\n", 124}, e)
+  out, e, code = sh [[mkfifo hold; exec 9<>hold
+    $clshell --timeout 0.1 -e 'print "kept" io.open("hold"):read("a")']]
+  t.eq({out, code}, {"kept\n", 124}, e)
+  out, e, code = sh [[mkfifo call; exec 9<>call
+    $clshell --timeout 0.1 -e 'print "kept" os.execute "read x <call"' 9>&-]]
+  t.eq({out, code}, {"kept\n", 124}, e)
+  t.ok(e:find("inside a call", 1, true), e)
+  fails([[trap '' INT; $clshell --timeout 0.1 -e 'while true do end']], 124)
+  expect([[$clshell --timeout 1e6 -p 1]], "1\n")
+  fails([[$clshell --timeout 0.1 -i -e 'while true do end' </dev/null]], 124)
 end)
 
 t.test("output that does not arrive", function()

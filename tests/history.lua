@@ -265,7 +265,7 @@ t.test("commands", function()
   says("history --store " .. path .. ".not", 1, "there is none yet")
   t.ok(not io.open(path .. ".not"))
   says("--store none best", 1, "switched off")
-  says("--help", 0, "history|best|compare|export")
+  says("--help", 0, "clshell history [options]")
   says("histor", 1, "cannot open histor")
 end)
 

@@ -56,10 +56,20 @@ local function limited(parser)
   return parser
 end
 
+-- What clshell's own --format says, where it is among the choices.
+local function said(choices)
+  for _, format in ipairs(choices) do
+    if cl.commandline and cl.commandline.format == format then
+      return format
+    end
+  end
+end
+
 local function formatted(parser, default)
   local choices = {default ~= "table" and "runs" or "table",
     table.unpack(require("clshell.export").formats)}
-  parser:option("--format", "how to print", default):choices(choices)
+  parser:option("--format", "how to print", said(choices) or default)
+    :choices(choices)
   return parser
 end
 
@@ -106,6 +116,10 @@ local function opened(path, mode)
 end
 
 local commands = {}
+
+--- command.names
+--- The names of the commands.
+M.names = {"history", "best", "compare", "export", "import", "prune"}
 
 function commands.history(args)
   local o = formatted(limited(filters(parser_of("history",
@@ -162,6 +176,7 @@ commands["export"] = function(args)
   parser:option("-o --output", "file to write; otherwise standard output")
     :argname("FILE")
   local o = parser:parse(args)
+  o.output = o.output or cl.commandline and cl.commandline.output
   local s <close> = open(o)
   if o.format ~= "runs" then
     require("clshell.export").write(records(s, filter_of(o)), o.format,

@@ -94,9 +94,15 @@ local function is_list(t)
   return count == #t and count > 0
 end
 
+--- json.null
+--- Stands for null where a value is encoded; decode gives nil for it.
+M.null = setmetatable({}, {__name = "json.null"})
+
 function encode(v, depth)
   local kind = type(v)
-  if kind == "string" then
+  if v == M.null then
+    return "null"
+  elseif kind == "string" then
     return quoted(v)
   elseif kind == "number" then
     return math.type(v) == "integer" and ("%d"):format(v) or real(v)

@@ -28,7 +28,7 @@ function M.options(parser)
   parser:option("--store", "the run store to keep them in, or none")
     :argname("FILE")
   parser:option("--tag", "of the runs in the store"):argname("NAME")
-  parser:option("--color", "always, never or auto", "auto")
+  parser:option("--color", "always, never or auto (the default)")
     :choices{"always", "never", "auto"}
 end
 
@@ -63,6 +63,16 @@ local function check_file(parser, args)
   return format, size
 end
 
+-- What the options of clshell itself say, where the script's say nothing.
+local function default(args)
+  local said = cl.commandline or {}
+  args.output = args.output or said.output
+  if said.format ~= "table" then
+    args.format = args.format or said.format
+  end
+  M.taken = true
+end
+
 --- output.open(parser, args) -> out
 --- What takes the results of a script whose parser has output.options, and
 --- arguments args: local out <close> = output.open(parser, args). An output
@@ -71,7 +81,10 @@ end
 --- run, after Ctrl-C and errors too. A run without any moves what an earlier
 --- one left there to FILE.old, and says so.
 function M.open(parser, args)
-  style.use(args.color)
+  if args.color then
+    style.use(args.color)
+  end
+  default(args)
   record.tag = args.tag
   if args.store then
     store.use(args.store)

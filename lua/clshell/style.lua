@@ -12,7 +12,7 @@ local CODES = {
   magenta = 35, cyan = 36,
 }
 
-local mode = "auto"
+local mode = cl.commandline and cl.commandline.color or "auto"
 
 local function given(name)
   local value = os.getenv(name)
