@@ -220,27 +220,67 @@ static const Class *checkclass(lua_State *L, int arg) {
   return NULL;
 }
 
+/* A method that was announced: its file is loaded, then it is called. */
+static int method_announced(lua_State *L) {
+  const Class *class = lua_touserdata(L, lua_upvalueindex(1));
+  lua_pushvalue(L, lua_upvalueindex(3));
+  lua_call(L, 0, 0);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, METHODKEY(class));
+  lua_pushvalue(L, lua_upvalueindex(2));
+  lua_rawget(L, -2);
+  lua_remove(L, -2);
+  if (lua_tocfunction(L, -1) == method_announced)
+    return clsh_error(L, "%s: the method was announced, but is not there",
+                      lua_tostring(L, lua_upvalueindex(2)));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
+/* Sets method `name`, at index 4, to the function on the top, and pops it. */
+static void addmethod(lua_State *L, const Class *class) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, METHODKEY(class));
+  lua_pushvalue(L, 4);
+  bool there = lua_rawget(L, -2) != LUA_TNIL;
+  bool announced = lua_tocfunction(L, -1) == method_announced;
+  if (there && !(announced && lua_isboolean(L, 3) && lua_toboolean(L, 3)))
+    clsh_argerror(L, 2, "%s has a method '%s' already", class->name,
+                  lua_tostring(L, 4));
+  lua_pop(L, 1);
+  lua_pushvalue(L, 4);
+  lua_pushvalue(L, -3);
+  lua_rawset(L, -3);
+  lua_pop(L, 2);
+}
+
 /** cl.extend(class, methods)
  * Adds the functions of table `methods` to a class of the module, such as
  * "Buffer" or "Array": `cl.extend("Buffer", {sum = function(b) ... end})`
  * makes `b:sum()` work on every buffer. A method that is there already is
- * not replaced: that raises.
+ * not replaced: that raises. `cl.extend(class, names, load)` announces the
+ * methods in the list `names`: the first call of one calls `load`, which
+ * adds them by `cl.extend(class, methods, true)`.
  */
 static int cl_extend(lua_State *L) {
   const Class *class = checkclass(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
-  lua_rawgetp(L, LUA_REGISTRYINDEX, METHODKEY(class));
-  for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
-    if (lua_type(L, -2) != LUA_TSTRING || !lua_isfunction(L, -1))
+  lua_settop(L, 3);
+  bool names = lua_isfunction(L, 3);
+  for (lua_pushnil(L); lua_next(L, 2) != 0;) {
+    int key = names ? -1 : -2;
+    if (lua_type(L, key) != LUA_TSTRING || (!names && !lua_isfunction(L, -1)))
       return clsh_argerror(L, 2, "names with functions expected");
-    lua_pushvalue(L, -2);
-    if (lua_rawget(L, 3) != LUA_TNIL)
-      return clsh_argerror(L, 2, "%s has a method '%s' already", class->name,
-                           lua_tostring(L, -3));
-    lua_pop(L, 1);
-    lua_pushvalue(L, -2);
-    lua_pushvalue(L, -2);
-    lua_rawset(L, 3);
+    lua_pushvalue(L, key);
+    lua_insert(L, 4); /* name, key, value */
+    if (names) {
+      lua_pop(L, 1);
+      lua_pushlightuserdata(L, (void *)class);
+      lua_pushvalue(L, 4);
+      lua_pushvalue(L, 3);
+      lua_pushcclosure(L, method_announced, 3);
+    }
+    addmethod(L, class);
+    lua_remove(L, 4);
   }
   return 0;
 }

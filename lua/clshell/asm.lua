@@ -64,6 +64,6 @@ function M.asm(prog)
   return table.concat(parts, "\n")
 end
 
-cl.extend("Program", {asm = M.asm})
+cl.extend("Program", {asm = M.asm}, true)
 
 return M

@@ -14,7 +14,7 @@ local target = require "clshell.target"
 local timer = require "clshell.timer"
 local verify = require "clshell.verify"
 
-local M = {}
+local M = require "clshell.later".table(...)
 
 local COLD = {spmv = true, transpose = true} -- families that default to it
 local PATIENCE = 20 -- seconds that a routine of the host may be expected

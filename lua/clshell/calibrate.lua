@@ -8,7 +8,7 @@ local options = require "clshell.options"
 local program = require "clshell.program"
 local stats = require "clshell.stats"
 
-local M = {}
+local M = require "clshell.later".table(...)
 
 local LAUNCHES = 1000    -- of the empty kernel
 local LONG = 0.02        -- seconds of the kernel that is held to the clock

@@ -12,7 +12,7 @@ local target = require "clshell.target"
 local timer = require "clshell.timer"
 local verify = require "clshell.verify"
 
-local M = {}
+local M = require "clshell.later".table(...)
 
 local LEAST_ROUNDS, LEAST_SAMPLES = 8, 3
 M.MARGIN = 0.01 -- differences below it are none

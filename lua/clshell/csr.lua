@@ -5,7 +5,7 @@ local cl = require "cl"
 local mtx = require "clshell.mtx"
 local options = require "clshell.options"
 
-local M = {}
+local M = require "clshell.later".table(...)
 
 local INT_MAX = 0x7fffffff -- row_ptr and col_ind are int
 

@@ -6,7 +6,7 @@ local csr = require "clshell.csr"
 local mtx = require "clshell.mtx"
 local options = require "clshell.options"
 
-local M = {}
+local M = require "clshell.later".table(...)
 
 local INT_MAX = 0x7fffffff
 local ALIGN = 32    -- elements: the default pitch is a multiple of it

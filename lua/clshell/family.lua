@@ -332,12 +332,12 @@ function methods.truth(family, plan)
     plan.rung.input_roundoff)
 end
 
--- A family from its specification; gemm.lua shows all of its fields.
-function M.new(spec)
-  local family = {
-    name = spec.name, spec = spec, list = {},
-    folder = ("%s/kernels/%s/"):format(cl.home, spec.name),
-  }
+-- A family from its specification; gemm.lua shows all of its fields. It is
+-- made in table `family`, a new one by default.
+function M.new(spec, family)
+  family = family or {}
+  family.name, family.spec, family.list = spec.name, spec, {}
+  family.folder = ("%s/kernels/%s/"):format(cl.home, spec.name)
   family.reserved = {"kernel", "queue", "after"}
   table.move(spec.extras, 1, #spec.extras, 4, family.reserved)
   family.operands = {table.unpack(spec.inputs)}

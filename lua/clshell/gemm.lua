@@ -125,7 +125,7 @@ end
 ---             the next, for A, B, C being the first of them; 0 shares A or B
 ---   queue     default queue  the Queue to run on
 ---   after     none  a list of events to wait for
-local gemm = family.new{
+local gemm = family.new({
   name = "gemm",
   rungs = all_rungs(),
   inputs = {"A", "B"},             -- arguments of a call, in order
@@ -170,6 +170,6 @@ local gemm = family.new{
     end)},
   },
   title = title,
-}
+}, require "clshell.later".table(...))
 
 return gemm

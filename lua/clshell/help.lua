@@ -2,7 +2,7 @@
 -- and the examples beside it; the parts are in folder help
 -- SPDX-License-Identifier: MIT
 
-local M = {}
+local M = require "clshell.later".table(...)
 
 local function part(name)
   return require("clshell.help." .. name)

@@ -1,24 +1,23 @@
 -- init.lua - require "clshell": the names that the prompt and scripts have
 -- SPDX-License-Identifier: MIT
 
-local names = {
-  cl = require "cl",
-  matrix = require "clshell.matrix",
-  dia = require "clshell.dia",
-  csr = require "clshell.csr",
-  gemm = require "clshell.gemm",
-  spmv = require "clshell.spmv",
-  transpose = require "clshell.transpose",
-  bench = require "clshell.bench",
-  peaks = require "clshell.peak",
-  help = require "clshell.help",
-  compare = require "clshell.compare",
-  roofline = require "clshell.roofline",
-  lesson = require "clshell.lesson",
-  calibrate = require "clshell.calibrate",
-}
+local cl = require "cl"
+local later = require "clshell.later"
 
-require "clshell.asm" -- prog:asm()
+local names = {cl = cl, peaks = later.module "clshell.peak"}
+
+for _, name in ipairs{"matrix", "dia", "csr", "gemm", "spmv", "transpose",
+    "bench", "help", "compare", "roofline", "lesson", "calibrate"} do
+  names[name] = later.module("clshell." .. name)
+end
+
+cl.extend("Buffer", {"max_diff", "pad", "save", "sub", "transposed"},
+  function()
+    later.load(names.matrix)
+  end)
+cl.extend("Program", {"asm"}, function()
+  require "clshell.asm"
+end)
 
 -- What a session seldom needs is loaded when it does: the run store, charts
 -- and exports.

@@ -10,7 +10,7 @@ local quantity = require "clshell.quantity"
 local rungs = require "clshell.rung"
 local traffic = require "clshell.traffic"
 
-local M = {}
+local M = require "clshell.later".table(...)
 
 local SURE = 0.6    -- of a roof, from which on it is what limits
 local LAUNCH = 0.2  -- of the time, from which on the launch does

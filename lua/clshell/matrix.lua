@@ -6,7 +6,7 @@ local mtx = require "clshell.mtx"
 local npy = require "clshell.npy"
 local options = require "clshell.options"
 
-local M = {}
+local M = require "clshell.later".table(...)
 
 local SEED = 1 -- of random matrices, unless another is given
 
@@ -270,6 +270,6 @@ function methods:max_diff(B)
   return difference, (at - 1) // self.cols + 1, (at - 1) % self.cols + 1
 end
 
-cl.extend("Buffer", methods)
+cl.extend("Buffer", methods, true)
 
 return M

@@ -10,7 +10,7 @@ local protocol = require "clshell.protocol"
 local timer = require "clshell.timer"
 local ways = require "clshell.peak_ways"
 
-local M = {}
+local M = require "clshell.later".table(...)
 
 local LIMITS = {warmup = 0.03, samples = 10, busy = 0.05, seconds = 0.25}
 local SCREEN = 3 -- launches of each way, before the best is measured

@@ -6,7 +6,7 @@ local cl = require "cl"
 local peak = require "clshell.peak"
 local protocol = require "clshell.protocol"
 
-local M = {}
+local M = require "clshell.later".table(...)
 
 local IMPOSSIBLE = 1.05 -- of the fastest launches that were measured
 local COMPUTE = {float = true, double = true, half = true}

@@ -122,7 +122,7 @@ end
 ---   y       a new one      the Buffer to write
 ---   queue   default queue  the Queue to run on
 ---   after   none           a list of events to wait for
-local spmv = family.new{
+local spmv = family.new({
   name = "spmv",
   rungs = require "clshell.spmv_rungs",
   inputs = {"M", "x"},
@@ -152,6 +152,6 @@ local spmv = family.new{
     return ("%s %dx%d, %d non-zeros, %s"):format(s.format:upper(), s.rows,
       s.cols, s.nnz, s.type)
   end,
-}
+}, require "clshell.later".table(...))
 
 return spmv

@@ -60,7 +60,7 @@ end
 ---   B       a new one      the Buffer to write
 ---   queue   default queue  the Queue to run on
 ---   after   none           a list of events to wait for
-local transpose = family.new{
+local transpose = family.new({
   name = "transpose",
   rungs = require "clshell.transpose_rungs",
   inputs = {"A"},
@@ -95,6 +95,6 @@ local transpose = family.new{
   title = function(s)
     return ("%dx%d %s"):format(s.rows, s.cols, s.type)
   end,
-}
+}, require "clshell.later".table(...))
 
 return transpose
