@@ -16,10 +16,11 @@ MODULE = src/arg.c src/array.c src/arrayinit.c src/arrayops.c src/blas.c \
          src/deviceinfo.c src/error.c src/event.c src/half.c src/host.c \
          src/hostconvert.c src/hostloop.c src/hostsparse.c src/info.c \
          src/kernel.c src/launch.c src/program.c src/queue.c src/region.c \
-         src/select.c src/shape.c src/transfer.c src/type.c src/view.c src/wait.c
+         src/select.c src/shape.c src/transfer.c src/type.c \
+         src/unfinished.c src/view.c src/wait.c
 PROGRAM = src/complete.c src/histfile.c src/home.c src/interrupt.c \
-          src/lineedit.c src/main.c src/options.c src/optiontable.c \
-          src/repl.c src/report.c src/timeout.c src/usage.c
+          src/leave.c src/lineedit.c src/main.c src/options.c \
+          src/optiontable.c src/repl.c src/report.c src/timeout.c src/usage.c
 DATA = $(sort $(wildcard lua/clshell/*.lua lua/clshell/*/*.lua kernels/*/*.cl \
        scripts/*.lua))
 

@@ -57,6 +57,7 @@ int luaopen_cl(lua_State *L) {
   clsh_openselect(L);
   clsh_opencontext(L);
   clsh_openqueue(L);
+  clsh_openunfinished(L);
   clsh_openwait(L);
   clsh_openevent(L);
   clsh_openbuffer(L);

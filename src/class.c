@@ -204,6 +204,25 @@ void clsh_pressure(lua_State *L, size_t bytes) {
   lua_gc(L, LUA_GCSTEP, kib > 1 << 20 ? 1 << 20 : (int)kib);
 }
 
+/* Pushes the registry's table of that name, whose keys are weak. */
+void clsh_pushweak(lua_State *L, const char *name) {
+  if (luaL_getsubtable(L, LUA_REGISTRYINDEX, name))
+    return;
+  lua_createtable(L, 0, 1);
+  lua_pushliteral(L, "k");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+}
+
+/* Makes the object at the top a key of that table. */
+void clsh_noteweak(lua_State *L, const char *name) {
+  clsh_pushweak(L, name);
+  lua_pushvalue(L, -2);
+  lua_pushboolean(L, 1);
+  lua_rawset(L, -3);
+  lua_pop(L, 1);
+}
+
 static const Class *checkclass(lua_State *L, int arg) {
   const char *names[MAXCLASSES + 1];
   const char *name = luaL_checkstring(L, arg);

@@ -54,6 +54,8 @@ void clsh_declare(lua_State *L, const char *function,
                   const char *const names[]); /* for cl.option_names */
 const char *clsh_nearest(const char *word, const char *const names[]);
 void clsh_pressure(lua_State *L, size_t bytes);
+void clsh_pushweak(lua_State *L, const char *name);
+void clsh_noteweak(lua_State *L, const char *name);
 void clsh_openclass(lua_State *L);
 void clsh_openchoice(lua_State *L);
 
@@ -163,6 +165,9 @@ void clsh_setlost(Context *c, cl_int code, const char *call);
 void clsh_checkcommand(lua_State *L, Context *c, cl_int err, const char *call);
 void clsh_pushnotice(lua_State *L); /* what the driver last said */
 bool clsh_forked(void);
+void clsh_abandon(void);
+bool clsh_abandoned(void);
+bool clsh_usable(const Context *c);
 void clsh_touch(void);
 void clsh_usebytes(Context *c, size_t bytes);
 void clsh_freebytes(Context *c, size_t bytes);
@@ -179,6 +184,8 @@ cl_command_queue clsh_queuehandle(lua_State *L, Queue *q);
 cl_int clsh_flushqueue(const Queue *q);
 Context *clsh_queuecontext(const Queue *q);
 bool clsh_queueprofiled(const Queue *q);
+void clsh_pushqueues(lua_State *L); /* all, as the keys of a table */
+Queue *clsh_livequeue(lua_State *L, int arg);
 void clsh_openqueue(lua_State *L);
 
 /* event.c: commands under way. An `after` list is gathered, then passed. */
@@ -193,6 +200,7 @@ void clsh_pinblock(Event *e, Block *b);
 Event *clsh_checkevent(lua_State *L, int arg);
 void clsh_waitevent(lua_State *L, int arg);
 void clsh_checkafter(lua_State *L, int arg, Context *c, After *a);
+int clsh_pendingcommands(const Queue *q, int most, int *kernels);
 void clsh_openevent(lua_State *L);
 
 /* wait.c */
@@ -207,6 +215,10 @@ void clsh_interrupted(lua_State *L, const char *hint);
 void clsh_addorphan(cl_event e, Block *pin);
 void clsh_sweeporphans(void);
 void clsh_openwait(lua_State *L);
+
+/* unfinished.c */
+int clsh_countunfinished(lua_State *L, double seconds);
+void clsh_openunfinished(lua_State *L);
 
 /* buffer.c */
 typedef struct Buffer Buffer;

@@ -33,6 +33,7 @@ struct Context {
 static Notice notice = {PTHREAD_MUTEX_INITIALIZER, ""};
 static bool touched; /* OpenCL has been called in this process */
 static bool forked;  /* ... and this is a child of it */
+static bool left;    /* the program ends while commands run */
 
 static void inchild(void) {
   forked = touched;
@@ -45,8 +46,18 @@ void clsh_touch(void) {
   touched = true;
 }
 
+/* Whether drivers must be left alone, objects of theirs included. */
 bool clsh_forked(void) {
-  return forked;
+  return forked || left;
+}
+
+/* From now on nothing is released: a driver might wait for what runs. */
+void clsh_abandon(void) {
+  left = true;
+}
+
+bool clsh_abandoned(void) {
+  return left;
 }
 
 static void CL_CALLBACK onnotice(const char *text, const void *data,
@@ -69,7 +80,7 @@ void clsh_pushnotice(lua_State *L) {
 
 static void context_release(Object *o) {
   Context *c = (Context *)o;
-  if (c->handle != NULL && !forked)
+  if (c->handle != NULL && !clsh_forked())
     clReleaseContext(c->handle);
   c->handle = NULL;
 }
@@ -193,11 +204,18 @@ Context *clsh_pushcontext(lua_State *L, int optarg) {
   return c;
 }
 
+/* Whether anything can be done in this context. */
+bool clsh_usable(const Context *c) {
+  return !clsh_forked() && !c->head.closed && c->lost == CL_SUCCESS;
+}
+
 /* Raises if nothing can be done in this context any more. */
 void clsh_alive(lua_State *L, Context *c) {
   if (forked)
     clsh_error(L, "OpenCL was used before fork(): drivers do not survive "
                   "it; start a new process instead");
+  if (left)
+    clsh_error(L, "the program ends while the device is at work");
   if (c->head.closed)
     clsh_error(L, "its Context is closed");
   if (c->lost == CL_SUCCESS)

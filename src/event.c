@@ -18,11 +18,49 @@ struct Event {
   cl_command_type command;
   cl_ulong stamp[4]; /* queued, submit, start, end; ns */
   bool stamped;
+  Event *next, **link; /* in `pending`; NULL, NULL when it is not there */
 };
 
-/* Dropping an Event never waits: memory still in use becomes an orphan. */
+static Event *pending; /* made and not yet read out, the newest first */
+
+static void unlinkevent(Event *e) {
+  if (e->link == NULL)
+    return;
+  *e->link = e->next;
+  if (e->next != NULL)
+    e->next->link = e->link;
+  e->next = NULL;
+  e->link = NULL;
+}
+
+/*
+** How many commands of a queue have an Event and have not ended, up to
+** `most`; how many of them are kernels.
+*/
+int clsh_pendingcommands(const Queue *q, int most, int *kernels) {
+  int n = 0;
+  *kernels = 0;
+  for (Event *e = pending; e != NULL && n < most; e = e->next) {
+    cl_command_type type = 0;
+    if (e->queue != q || e->handle == NULL ||
+        clsh_eventstatus(e->handle) <= CL_COMPLETE)
+      continue;
+    n++;
+    clGetEventInfo(e->handle, CL_EVENT_COMMAND_TYPE, sizeof type, &type, NULL);
+    *kernels += type == CL_COMMAND_NDRANGE_KERNEL;
+  }
+  return n;
+}
+
+/*
+** Dropping an Event never waits: memory still in use becomes an orphan, and
+** stays allocated where the program ends while commands run.
+*/
 static void event_release(Object *o) {
   Event *e = (Event *)o;
+  unlinkevent(e);
+  if (clsh_abandoned())
+    return;
   if (e->handle != NULL && !clsh_forked()) {
     if (e->pin != NULL && clsh_eventstatus(e->handle) > CL_COMPLETE) {
       clsh_addorphan(e->handle, e->pin);
@@ -57,6 +95,11 @@ Event *clsh_newevent(lua_State *L, int queuearg) {
   e->status = CL_QUEUED;
   lua_pushvalue(L, queuearg);
   lua_setiuservalue(L, -2, 1);
+  e->next = pending;
+  e->link = &pending;
+  if (pending != NULL)
+    pending->link = &e->next;
+  pending = e;
   return e;
 }
 
@@ -100,6 +143,7 @@ static void settle(Event *e) {
                                 &e->stamp[i], NULL) == CL_SUCCESS;
   clReleaseEvent(e->handle);
   e->handle = NULL;
+  unlinkevent(e);
   if (e->pin != NULL)
     clsh_releaseblock(e->pin);
   e->pin = NULL;

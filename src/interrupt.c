@@ -338,8 +338,8 @@ void clsh_closeinterrupt(void) {
 }
 
 /* Puts `f`, if there is one, in place of a library's; returns that. */
-static lua_CFunction replace(lua_State *L, const char *library,
-                             const char *name, lua_CFunction f) {
+lua_CFunction clsh_replace(lua_State *L, const char *library, const char *name,
+                           lua_CFunction f) {
   lua_getglobal(L, library);
   lua_getfield(L, -1, name);
   lua_CFunction original = lua_tocfunction(L, -1);
@@ -358,12 +358,12 @@ static lua_CFunction replace(lua_State *L, const char *library,
 ** read that waits for the keyboard gives up.
 */
 void clsh_openinterrupt(lua_State *L) {
-  replace(L, LUA_COLIBNAME, "resume", coroutine_resume);
-  replace(L, LUA_COLIBNAME, "wrap", coroutine_wrap);
-  closecoroutine = replace(L, LUA_COLIBNAME, "close", coroutine_close);
-  sethook = replace(L, LUA_DBLIBNAME, "sethook", debug_sethook);
-  execute = replace(L, LUA_OSLIBNAME, "execute", os_execute);
-  xpcall = replace(L, LUA_GNAME, "xpcall", NULL);
+  clsh_replace(L, LUA_COLIBNAME, "resume", coroutine_resume);
+  clsh_replace(L, LUA_COLIBNAME, "wrap", coroutine_wrap);
+  closecoroutine = clsh_replace(L, LUA_COLIBNAME, "close", coroutine_close);
+  sethook = clsh_replace(L, LUA_DBLIBNAME, "sethook", debug_sethook);
+  execute = clsh_replace(L, LUA_OSLIBNAME, "execute", os_execute);
+  xpcall = clsh_replace(L, LUA_GNAME, "xpcall", NULL);
   mainthread = pthread_self();
   clsh_swapinterrupt = swap;
   hasterminal = tcgetattr(STDIN_FILENO, &terminal) == 0;

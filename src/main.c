@@ -180,6 +180,7 @@ static const char *openstate(lua_State *L, const Options *o) {
   clsh_openinterrupt(L);
   if (o->timeout > 0)
     clsh_starttimeout(o->timeout);
+  clsh_openleave(L);
   luaL_requiref(L, "cl", luaopen_cl, 1);
   setcommandline(L, o);
   clsh_pushhome(L);
@@ -232,7 +233,7 @@ static int pmain(lua_State *L) {
 ** At every exit, os.exit included: output that did not arrive is a failure.
 ** A reader that left early is none worth a word.
 */
-static void closeout(void) {
+void clsh_closeout(void) {
   clsh_closeinterrupt();
   errno = 0;
   if (fflush(stdout) == 0 && !ferror(stdout))
@@ -257,13 +258,14 @@ static int run(Options *o) {
   lua_pushlightuserdata(L, o);
   report(L, clsh_docall(L, 1, 0));
   clsh_closeinterrupt();
+  clsh_leave(L);
   lua_close(L);
   return clsh_expired() ? EXIT_TIMEOUT : exitcode;
 }
 
 int main(int argc, char *argv[]) {
   Options o = {.argc = argc, .argv = argv};
-  atexit(closeout);
+  atexit(clsh_closeout);
   o.actions = calloc((size_t)argc + 1, sizeof *o.actions);
   if (o.actions == NULL)
     return EXIT_SCRIPT;
@@ -273,5 +275,6 @@ int main(int argc, char *argv[]) {
   free(o.actions);
   if (code == EXIT_INTERRUPT && fflush(NULL) == 0)
     raise(SIGINT); /* so that a calling shell stops as well */
+  clsh_endprocess(code);
   return code;
 }

@@ -4,6 +4,8 @@
 */
 #include "clshell.h"
 
+#define QUEUES "cl.queues" /* registry: Queue -> true, weak */
+
 struct Queue {
   Object head;
   cl_command_queue handle;
@@ -71,6 +73,7 @@ static Queue *newqueue(lua_State *L, int arg, bool profiled,
   q->out_of_order = out_of_order;
   lua_pushvalue(L, arg);
   lua_setiuservalue(L, -2, 1);
+  clsh_noteweak(L, QUEUES);
   do
     q->handle = clCreateCommandQueue(clsh_contexthandle(L, c),
                                      clsh_contextdevice(c), flags, &err);
@@ -97,6 +100,21 @@ Queue *clsh_pushqueue(lua_State *L, int ctxarg) {
     lua_setiuservalue(L, ctxarg, 2);
   }
   return q;
+}
+
+/*
+** Pushes the table whose keys are all queues, closed ones too, that have not
+** been collected.
+*/
+void clsh_pushqueues(lua_State *L) {
+  clsh_pushweak(L, QUEUES);
+}
+
+/* The Queue at `arg` if commands may be put on it, else NULL. */
+Queue *clsh_livequeue(lua_State *L, int arg) {
+  Queue *q = clsh_testobject(L, arg, &class);
+  bool live = q != NULL && q->handle != NULL && clsh_usable(q->context);
+  return live ? q : NULL;
 }
 
 static bool optbool(lua_State *L, int arg, const char *name, bool def) {

@@ -62,6 +62,16 @@ void clsh_endinterrupt(lua_State *L);
 void clsh_stoprun(void);
 void clsh_restoreterminal(void);
 bool clsh_isinterrupt(lua_State *L, int idx);
+lua_CFunction clsh_replace(lua_State *L, const char *library, const char *name,
+                           lua_CFunction f);
+
+/* leave.c */
+void clsh_leave(lua_State *L);
+void clsh_endprocess(int code);
+void clsh_openleave(lua_State *L);
+
+/* main.c */
+void clsh_closeout(void);
 
 /* repl.c */
 void clsh_repl(lua_State *L, bool quiet);

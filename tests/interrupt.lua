@@ -280,5 +280,83 @@ t.test("Ctrl-C in a bench gives what was measured", function()
     exit 0]], "-q")
 end)
 
+local SPIN = [=[cl.kernel [[kernel void spin(global volatile int *p)
+  { while (p[0] >= 0) p[1]++; }]]]=]
+
+t.test("what still runs is told, by queue", function()
+  terminal.device()
+  local path = terminal.file("unfinished.lua", [[
+    local running = require "clshell.prompt.running"
+    local k = ]] .. SPIN .. [[
+    local b, go = cl.buffer("int", 2, 0), cl.buffer("int", 1, 0)
+    assert(#cl.unfinished() == 0 and running.note() == nil)
+    local q = cl.queue{out_of_order = true}
+    local e = k:range(1):on(q)(b)
+    q:flush()
+    local u = cl.unfinished()
+    assert(#u == 1 and u[1].queue == q and u[1].device == cl.device())
+    assert(u[1].commands == 1 and u[1].kernels == 1)
+    assert(running.text():find "^1 kernel still running on %w+:%d+$")
+    assert(running.answer " w " and running.answer "q" and running.answer "d")
+    assert(running.answer "w + 1" == nil and running.answer "" == nil)
+    e = nil
+    collectgarbage()
+    u = cl.unfinished()
+    assert(#u == 1 and u[1].commands == 1 and u[1].kernels == 0)
+    setmetatable({}, {__gc = function() print(pcall(cl.buffer, "int", 1)) end})
+    print "fine"
+    if ... then
+      os.exit(tonumber((...)), select("#", ...) > 1)
+    end]])
+  for options, code in pairs{[""] = 0, ["3"] = 3, ["4 close"] = 4} do
+    local out = terminal.capture(("%s/clshell %s %s 2>&1; echo code $?")
+      :format(terminal.build, path, options))
+    t.ok(out:find("^fine\n"), out)
+    t.ok(out:find("1 command still running on the device, given up", 1, true),
+      out)
+    t.ok(out:find("code " .. code, 1, true), out)
+    t.eq(out:find("the program ends while", 1, true) ~= nil, code ~= 3)
+  end
+end)
+
+t.test("a kernel that never ends keeps nobody: prompt, end, three Ctrl-C",
+  function()
+    terminal.device()
+    local begin = [[
+      expect cl>
+      send k = ]] .. SPIN:gsub("%s+", " ") .. [[\r
+      expect cl>
+      send b = cl.buffer("int", 2, 0)\r
+      expect cl>
+      send print("go") ; k:range(1)(b):wait()\r
+      expect go
+      sleep 100
+      send \x03
+      expect interrupted!
+      expect cl>
+      ]]
+    terminal.run(begin .. [[
+      send print("again") cl.context().queue:finish()\r
+      expect again
+      sleep 100
+      send \x03
+      expect interrupted!
+      expect cl>
+      send \x04
+      expect given up
+      exit 0]], "-q")
+    terminal.run(begin .. [[
+      send print("in") ; ("a"):rep(60):find(("a*"):rep(20) .. "b")\r
+      expect in
+      sleep 100
+      send \x03
+      sleep 50
+      send \x03
+      expect again quits
+      sleep 600
+      send \x03
+      exit 130]], "-q")
+  end)
+
 terminal.clean()
 t.done()

@@ -1,0 +1,71 @@
+/*
+** leave.c - the end of the program while the device is still at work.
+** Nothing cancels a command, and drivers may wait for it as their objects are
+** released. So these stay as they are, and the process ends without the
+** driver's own clean-up; what runs ends with it.
+** SPDX-License-Identifier: MIT
+*/
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <lualib.h>
+
+#include "clshell.h"
+#include "repl.h"
+
+#define PATIENCE 0.1 /* seconds for what is nearly done */
+
+static lua_CFunction exitlua; /* os.exit of Lua's library */
+static bool left;
+
+static int count(lua_State *L) {
+  lua_pushinteger(L, clsh_countunfinished(L, PATIENCE));
+  return 1;
+}
+
+/*
+** To be called before lua_close. If commands still run, says so and lets go
+** of them.
+*/
+void clsh_leave(lua_State *L) {
+  lua_pushcfunction(L, count);
+  lua_Integer n = 0;
+  if (lua_pcall(L, 0, 1, 0) == LUA_OK)
+    n = lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  if (n == 0)
+    return;
+  left = true;
+  clsh_abandon();
+  fflush(stdout);
+  fprintf(stderr,
+          PROGRAM ": %lld command%s still running on the device, "
+                  "given up\n",
+          (long long)n, n == 1 ? "" : "s");
+}
+
+/* Ends the process if clsh_leave() found work; the output is complete. */
+void clsh_endprocess(int code) {
+  if (left) {
+    clsh_closeout();
+    _exit(code);
+  }
+}
+
+static int os_exit(lua_State *L) {
+  clsh_leave(L);
+  if (left) {
+    int code = lua_isboolean(L, 1)
+                   ? (lua_toboolean(L, 1) ? EXIT_SUCCESS : EXIT_FAILURE)
+                   : (int)luaL_optinteger(L, 1, EXIT_SUCCESS);
+    if (lua_toboolean(L, 2))
+      lua_close(L);
+    clsh_endprocess(code);
+  }
+  return exitlua(L);
+}
+
+void clsh_openleave(lua_State *L) {
+  exitlua = clsh_replace(L, LUA_OSLIBNAME, "exit", os_exit);
+}
