@@ -20,7 +20,7 @@ MODULE = src/arg.c src/array.c src/arrayinit.c src/arrayops.c src/blas.c \
          src/unfinished.c src/view.c src/wait.c
 PROGRAM = src/complete.c src/histfile.c src/home.c src/interrupt.c \
           src/leave.c src/lineedit.c src/main.c src/options.c \
-          src/optiontable.c src/repl.c src/report.c src/timeout.c src/usage.c
+          src/optiontable.c src/repl.c src/report.c src/traceback.c src/timeout.c src/usage.c
 DATA = $(sort $(wildcard lua/clshell/*.lua lua/clshell/*/*.lua kernels/*/*.cl \
        scripts/*.lua))
 
