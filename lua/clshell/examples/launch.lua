@@ -120,3 +120,7 @@ local A = cl.buffer("int", {4, 4}, 0)
 local B = A:sub(2, 2)
 k:range(1)(cl.base(B), B.start)
 print(A:read():at(2, 2)) --> 9
+
+--- cl.unfinished
+local list = cl.unfinished() -- of kernels that still run
+print(#list) --> 0
