@@ -18,9 +18,14 @@ MODULE = src/arg.c src/array.c src/arrayinit.c src/arrayops.c src/blas.c \
          src/kernel.c src/launch.c src/program.c src/queue.c src/region.c \
          src/select.c src/shape.c src/transfer.c src/type.c \
          src/unfinished.c src/view.c src/wait.c
-PROGRAM = src/complete.c src/histfile.c src/home.c src/interrupt.c \
-          src/leave.c src/lineedit.c src/main.c src/options.c \
-          src/optiontable.c src/repl.c src/report.c src/traceback.c src/timeout.c src/usage.c
+PROGRAM = src/ask.c src/complete.c src/home.c src/interrupt.c src/leave.c \
+          src/main.c src/options.c src/optiontable.c src/repl.c src/report.c \
+          src/timeout.c src/usage.c $(LINEEDIT_$(LINEEDIT))
+# What edits statements at the prompt; none: lines as the terminal has them.
+LINEEDIT          = readline
+LINEEDIT_readline = src/draw.c src/frame.c src/histfile.c src/keys.c \
+                    src/lineedit.c src/paste.c src/recall.c src/tab.c
+LINEEDIT_none     = src/lineedit_none.c
 DATA = $(sort $(wildcard lua/clshell/*.lua lua/clshell/*/*.lua kernels/*/*.cl \
        scripts/*.lua))
 
@@ -48,8 +53,10 @@ LUA_CFLAGS      := $(call pkg,--cflags $(LUA_PC))
 LUA_LIBS        := $(call pkg,--libs $(LUA_PC))
 OPENCL_CFLAGS   := $(call pkg,--cflags OpenCL)
 OPENCL_LIBS     ?= $(call pkg,--libs OpenCL)
+ifneq ($(LINEEDIT),none)
 READLINE_CFLAGS := $(call pkg,--cflags-only-I readline)
 READLINE_LIBS   := $(call pkg,--libs readline)
+endif
 
 CPPF = -D_GNU_SOURCE $(LUA_CFLAGS) $(OPENCL_CFLAGS) $(READLINE_CFLAGS) \
        $(CPPFLAGS)
@@ -125,7 +132,7 @@ $(BUILD)/datadir: FORCE
 
 # .ci/deps may install packages, so what follows it is a make of its own.
 DEPS = CC='$(CC)' LUA='$(LUA)' LUA_PC='$(LUA_PC)' \
-       PKG_CONFIG='$(PKG_CONFIG)' .ci/deps
+       PKG_CONFIG='$(PKG_CONFIG)' LINEEDIT='$(LINEEDIT)' .ci/deps
 MAKEFLAGS += --no-print-directory
 LIBONLY = $(filter lib,$(MAKECMDGOALS))
 
@@ -156,8 +163,7 @@ asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 CLANG_FORMAT = clang-format
 lint: ## formatting, warnings of gcc and clang, luacheck, kernels, spelling
 	@$(DEPS) lint
-	@$(MAKE) -k lint-format lint-gcc lint-clang lint-lua lint-cl lint-man \
-	  lint-words
+	@$(MAKE) -k lint-format lint-gcc lint-clang lint-lua lint-cl lint-words
 lint-format:
 	$(CLANG_FORMAT) --dry-run -Werror $(CFILES)
 lint-gcc lint-clang:
@@ -168,34 +174,20 @@ lint-cl:
 	for f in kernels/*/*.cl; do case $$f in */nv_*) t=nvptx64;; *) t=spir64;; \
 	  esac; clang -x cl -cl-std=CL1.2 -Wall -Werror -target $$t -Xclang \
 	  -finclude-default-header -fsyntax-only $$f || exit 1; done
-lint-man: $(BUILD)/clshell
-	$(BUILD)/clshell --manual man | mandoc -Tlint
 lint-words: # not tests, which misspell on purpose
 	codespell *.md Makefile .ci src lua kernels scripts
 format: ## format the C files
 	$(CLANG_FORMAT) -i $(CFILES)
 
-# What clshell writes itself, from its table of options: what is asked for,
-# and where it goes.
-MANUALS = man:share/man/man1/clshell.1 \
-          bash:share/bash-completion/completions/clshell \
-          zsh:share/zsh/site-functions/_clshell \
-          fish:share/fish/vendor_completions.d/clshell.fish
 TO = '$(DESTDIR)$(DATADIR)'
 install: all ## install under PREFIX=/usr/local, staged in DESTDIR=
-	@$(MAKE) install-files
-install-files:
 	install -d '$(DESTDIR)$(BINDIR)' $(foreach d,$(sort $(dir $(DATA))),$(TO)/$d)
 	install -m 755 $(BUILD)/clshell '$(DESTDIR)$(BINDIR)/clshell'
 	for f in $(DATA); do install -m 644 $$f $(TO)/$$f || exit 1; done
 	install -d $(TO)/doc
 	sed -n '/^\/\*\* /,/\*\//p' src/*.c >$(TO)/doc/cl.txt # for help
-	for m in $(MANUALS); do f='$(DESTDIR)$(PREFIX)'/$${m#*:}; \
-	  install -d "$${f%/*}" && $(BUILD)/clshell --manual $${m%%:*} >"$$f" && \
-	  chmod 644 "$$f" || exit 1; done
 uninstall: ## remove what install wrote
-	rm -f '$(DESTDIR)$(BINDIR)/clshell' $(DATA:%=$(TO)/%) $(TO)/doc/cl.txt \
-	  $(foreach m,$(MANUALS),'$(DESTDIR)$(PREFIX)/$(lastword $(subst :, ,$m))')
+	rm -f '$(DESTDIR)$(BINDIR)/clshell' $(DATA:%=$(TO)/%) $(TO)/doc/cl.txt
 	-find $(TO) -depth -type d -exec rmdir {} \; 2>/dev/null
 
 compile_commands.json: FORCE ## for editors, made with bear
@@ -207,8 +199,8 @@ help: ## this list
 
 FORCE:
 .PHONY: all lib objects peers deps run check test asan lint lint-format lint-gcc \
-  lint-clang lint-lua lint-cl lint-man lint-words format install install-files \
-  uninstall clean help FORCE
+  lint-clang lint-lua lint-cl lint-words format install uninstall clean help \
+  FORCE
 .DELETE_ON_ERROR:
 
 -include $(OBJ:.o=.d) $(TESTS:=.d)

@@ -140,8 +140,31 @@ static void collect(lua_State *L, Request *r) {
   }
 }
 
+/* Pushes what the strings of a list begin with, or nil. */
+static void pushcommon(lua_State *L, int list) {
+  size_t n = 0;
+  const char *common = NULL;
+  for (lua_Integer i = 1; lua_rawgeti(L, list, i) == LUA_TSTRING; i++) {
+    const char *s = lua_tostring(L, -1);
+    if (common == NULL) {
+      common = s;
+      n = strlen(s);
+    }
+    for (size_t k = 0; k < n; k++)
+      if (s[k] != common[k])
+        n = k;
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  if (common == NULL)
+    lua_pushnil(L);
+  else
+    lua_pushlstring(L, common, n);
+}
+
 /*
-** candidates(text, cursor) -> first, list: what may stand instead of the
+** candidates(text, cursor) -> first, list, nil, common: what may stand instead
+*of the
 ** bytes from `first` to the cursor.
 */
 static int candidates(lua_State *L) {
@@ -165,7 +188,9 @@ static int candidates(lua_State *L) {
   collect(L, &r);
   lua_pushinteger(L, (lua_Integer)start + 1);
   lua_pushvalue(L, r.list);
-  return 2;
+  lua_pushnil(L);
+  pushcommon(L, r.list);
+  return 4;
 }
 
 /* Pushes the function that the editor asks for completions. */

@@ -1,9 +1,11 @@
 /*
-** lineedit.c - statements from the terminal, edited by GNU readline through
-** its callback interface: signals are let in only while it waits for a key,
-** so they interrupt neither readline nor Lua at a bad place.
+** lineedit.c - edits statements with GNU readline, through its callback
+** interface: signals are let in only while it waits for a key, so they
+** interrupt neither readline nor Lua at a bad place. readline keeps the
+** text and its undo list; draw.c shows it.
 ** SPDX-License-Identifier: MIT
 */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,23 +16,132 @@
 #include <readline/readline.h>
 
 #include "clshell.h"
-#include "lineedit.h"
+#include "draw.h"
+#include "edit.h"
+#include "histfile.h"
 #include "repl.h"
 
-#define BREAKS " \t\n\"'`=<>;,+-*/%^~#{}()[]|&@.:"
+#define MAXMASK 65536 /* bytes of a text that is highlighted */
 
-static bool editing;  /* by readline; else lines are read as they come */
-static char *line;    /* the last one read */
-static bool haveline; /* readline has called back */
-static volatile sig_atomic_t caught; /* a signal that came at the prompt */
-static lua_State *state;             /* readline's callbacks get none */
-static const char ASKEDKEY = 0, LISTKEY = 0; /* keys by their address */
+static bool terminal, editing; /* input has prompts; is edited */
+static char *line;             /* the statement that readline gave */
+static bool haveline, hangup;  /* readline has called back; no more keys */
+static bool stale;             /* the window does not show the text */
+static bool idled;             /* `idle` has been asked */
+static char *below;            /* lines below the text, until the next key */
+static int mark[2];            /* what a search found */
+static char *masked, *mask;    /* a text and its mask; NULL: none */
+static int cancels;            /* Ctrl-C with nothing typed, in a row */
+static lua_State *state;
+static sigset_t open_; /* the signals while it waits */
 
-static const int promptsignals[] = {SIGHUP, SIGTERM, SIGTSTP, SIGWINCH};
-#define NSIGNALS 4
+static const int promptsignals[] = {SIGHUP, SIGTERM, SIGTSTP, SIGWINCH,
+                                    SIGCONT};
+#define NSIGNALS 5
+static volatile sig_atomic_t caught[NSIGNALS]; /* came at the prompt */
 
 static void onpromptsignal(int sig) {
-  caught = sig;
+  for (int i = 0; i < NSIGNALS; i++)
+    if (promptsignals[i] == sig)
+      caught[i] = 1;
+}
+
+lua_State *clsh_editstate(void) {
+  return state;
+}
+
+/* The text that is edited, to the stack. */
+void clsh_editpush(void) {
+  lua_pushlstring(state, rl_line_buffer, (size_t)rl_end);
+}
+
+bool clsh_editask(const char *name, int narg, int nres) {
+  return clsh_ask(state, name, narg, nres);
+}
+
+/* Shows lines below the text, up to the next key; NULL: none. */
+void clsh_editbelow(const char *text, size_t len) {
+  free(below);
+  below = text != NULL ? strndup(text, len) : NULL;
+  stale = true;
+}
+
+/* Marks bytes of the text, up to the next key. */
+void clsh_editmark(int first, int end) {
+  mark[0] = first;
+  mark[1] = end;
+  stale = true;
+}
+
+void clsh_editstale(void) {
+  stale = true;
+}
+
+/* Has `mask` as long as the text, or NULL. */
+static void updatemask(void) {
+  if (masked != NULL && strcmp(masked, rl_line_buffer) == 0)
+    return;
+  free(masked);
+  free(mask);
+  masked = strdup(rl_line_buffer);
+  mask = NULL;
+  if (rl_end > MAXMASK)
+    return;
+  clsh_editpush();
+  if (!clsh_editask("mask", 1, 1))
+    return;
+  size_t len;
+  const char *s = lua_type(state, -1) == LUA_TSTRING
+                      ? lua_tolstring(state, -1, &len)
+                      : NULL;
+  if (s != NULL && len == (size_t)rl_end)
+    mask = strdup(s);
+  lua_pop(state, 1);
+}
+
+/* The bracket that belongs to the one at `at`; NOWHERE: none. */
+static size_t findpair(size_t at) {
+  static const char brackets[] = "()[]{}";
+  const char *s = rl_line_buffer;
+  const char *found = s[at] != '\0' ? strchr(brackets, s[at]) : NULL;
+  if (found == NULL || (mask != NULL && mask[at] != ' '))
+    return NOWHERE;
+  int k = (int)(found - brackets), step = k % 2 == 0 ? 1 : -1, depth = 0;
+  for (int i = (int)at; i >= 0 && i < rl_end; i += step) {
+    if (mask != NULL && mask[i] != ' ')
+      continue;
+    depth += s[i] == brackets[k] ? 1 : s[i] == brackets[k + step] ? -1 : 0;
+    if (depth == 0)
+      return (size_t)i;
+  }
+  return NOWHERE;
+}
+
+static View viewtext(void) {
+  updatemask();
+  View v = {rl_line_buffer,     (size_t)rl_end,  (size_t)rl_point, mask,
+            {NOWHERE, NOWHERE}, (size_t)mark[0], (size_t)mark[1],  below};
+  for (int i = 0; i < 2 && mask != NULL && v.pair[0] == NOWHERE; i++) {
+    if (rl_point < i)
+      break;
+    v.pair[1] = (size_t)(rl_point - i);
+    v.pair[0] = findpair(v.pair[1]);
+  }
+  if (v.pair[0] == NOWHERE)
+    v.pair[1] = NOWHERE;
+  return v;
+}
+
+static void draw(void) {
+  View v = viewtext();
+  clsh_draw(&v);
+  stale = false;
+}
+
+/* The text is left on the screen; `tail` and a new line follow it. */
+void clsh_editend(const char *tail) {
+  View v = viewtext();
+  clsh_drawend(&v, tail);
 }
 
 static void takeline(char *s) {
@@ -39,198 +150,161 @@ static void takeline(char *s) {
   rl_callback_handler_remove(); /* or it would prompt again */
 }
 
-/* Does what a signal asks for, with the terminal as the shell left it. */
-static void passsignal(int sig, const sigset_t *open) {
+/* Stops or ends as a signal says, the terminal as the shell left it. */
+static void obey(int sig) {
   sigset_t blocked;
-  if (sig == SIGWINCH) {
-    rl_resize_terminal();
-    return;
-  }
+  clsh_editend("");
   rl_cleanup_after_signal();
   signal(sig, SIG_DFL);
   raise(sig);
-  sigprocmask(SIG_SETMASK, open, &blocked); /* here it takes effect */
+  sigprocmask(SIG_SETMASK, &open_, &blocked); /* here it takes effect */
   sigprocmask(SIG_SETMASK, &blocked, NULL);
   signal(sig, onpromptsignal);
   rl_reset_after_signal();
-  rl_forced_update_display();
 }
 
-/* Ctrl-C: the line is dropped, whatever readline was in the middle of. */
+static void passsignals(void) {
+  for (int i = 0; i < NSIGNALS; i++) {
+    if (!caught[i])
+      continue;
+    caught[i] = 0;
+    if (promptsignals[i] == SIGCONT) { /* the terminal was someone else's */
+      rl_cleanup_after_signal();
+      rl_reset_after_signal();
+      clsh_drawsize();
+      clsh_drawfresh();
+    } else if (promptsignals[i] == SIGWINCH)
+      clsh_drawresized();
+    else
+      obey(promptsignals[i]);
+    stale = true;
+  }
+}
+
+/* Ctrl-C: the text is dropped, whatever readline was in the middle of. */
 static void dropline(void) {
+  cancels = rl_end == 0 ? cancels + 1 : 0;
+  clsh_editend(cancels == 2 ? "^C\r\nCtrl-D or exit leaves the shell" : "^C");
   rl_callback_sigcleanup();
   rl_free_line_state();
-  rl_echo_signal_char(SIGINT);
   rl_callback_handler_remove();
-  putc('\n', rl_outstream);
-  fflush(rl_outstream);
 }
 
-static Input waitline(const char *prompt, const sigset_t *open) {
+/* Waits for a key, for `limit` at most; false: none has come. */
+bool clsh_editwait(const struct timespec *limit) {
   fd_set keys;
-  haveline = false;
-  rl_callback_handler_install(prompt, takeline);
-  while (!haveline) {
+  if (clsh_editqueued())
+    return true;
+  FD_ZERO(&keys);
+  FD_SET(STDIN_FILENO, &keys);
+  return pselect(STDIN_FILENO + 1, &keys, NULL, NULL, limit, &open_) > 0;
+}
+
+/* The next byte of the input for readline, which waits before it asks. */
+static int getkey(FILE *stream) {
+  (void)stream;
+  int c = clsh_editkey();
+  hangup = hangup || c == EOF;
+  return c;
+}
+
+static Input waitline(void) {
+  static const struct timespec now = {0, 0};
+  haveline = hangup = false;
+  stale = true;
+  while (!haveline && !hangup) {
     if (clsh_interrupt) {
       dropline();
       return INPUT_CANCEL;
     }
-    int sig = caught;
-    caught = 0;
-    if (sig != 0)
-      passsignal(sig, open);
-    FD_ZERO(&keys);
-    FD_SET(STDIN_FILENO, &keys);
-    if (pselect(STDIN_FILENO + 1, &keys, NULL, NULL, NULL, open) > 0)
+    passsignals();
+    if (stale && !clsh_editwait(&now)) {
+      draw();
+      if (!idled)
+        clsh_editask("idle", 0, 0);
+      idled = true;
+    } else if (clsh_editwait(NULL)) {
+      clsh_editbelow(NULL, 0);
+      clsh_editmark(0, 0);
       rl_callback_read_char();
+    }
+  }
+  if (hangup && !haveline) {
+    clsh_editend("");
+    rl_callback_handler_remove();
   }
   return line != NULL ? INPUT_TEXT : INPUT_END;
 }
 
-/* One line from the terminal, signals blocked but for the waits. */
-static Input editline(const char *prompt) {
+/* A statement from the terminal, signals blocked but for the waits. */
+static Input editline(void) {
   struct sigaction action, before[NSIGNALS];
-  sigset_t mine, open;
+  sigset_t mine;
   memset(&action, 0, sizeof action);
   action.sa_handler = onpromptsignal;
-  sigemptyset(&action.sa_mask);
   sigemptyset(&mine);
   sigaddset(&mine, SIGINT);
   for (int i = 0; i < NSIGNALS; i++)
     sigaddset(&mine, promptsignals[i]);
-  sigprocmask(SIG_BLOCK, &mine, &open);
+  sigprocmask(SIG_BLOCK, &mine, &open_);
+  action.sa_mask = mine;
   for (int i = 0; i < NSIGNALS; i++)
     sigaction(promptsignals[i], &action, &before[i]);
-  Input input = waitline(prompt, &open);
+  clsh_drawsize();
+  clsh_drawfresh();
+  rl_callback_handler_install(PROMPT, takeline);
+  Input input = waitline();
+  clsh_recallend();
+  clsh_editbelow(NULL, 0);
+  clsh_editmark(0, 0);
   for (int i = 0; i < NSIGNALS; i++)
     sigaction(promptsignals[i], &before[i], NULL);
-  sigprocmask(SIG_SETMASK, &open, NULL);
+  sigprocmask(SIG_SETMASK, &open_, NULL);
   return input;
-}
-
-static Input plainline(void) {
-  size_t size = 0;
-  ssize_t n = getline(&line, &size, stdin);
-  if (n >= 0) {
-    if (n > 0 && line[n - 1] == '\n')
-      line[n - 1] = '\0';
-    return INPUT_TEXT;
-  }
-  if (!clsh_interrupt)
-    return INPUT_END;
-  clearerr(stdin);
-  return INPUT_CANCEL;
-}
-
-/* Reads a line and pushes it; pushes nothing if there is none. */
-static Input pushline(lua_State *L, const char *prompt) {
-  free(line);
-  line = NULL;
-  fflush(stdout);
-  Input input = editing ? editline(prompt) : plainline();
-  clsh_endinterrupt(L);
-  if (input == INPUT_TEXT)
-    lua_pushstring(L, line);
-  else if (input == INPUT_END && editing)
-    putchar('\n');
-  free(line);
-  line = NULL;
-  return input;
-}
-
-/*
-** Calls the asked function of that name with the `narg` values on the top.
-** False, with nothing pushed, where there is none or it fails.
-*/
-static bool ask(lua_State *L, const char *name, int narg, int nres) {
-  int base = lua_gettop(L) - narg;
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &ASKEDKEY);
-  lua_getfield(L, -1, name);
-  lua_replace(L, -2);
-  lua_insert(L, base + 1);
-  if (lua_isfunction(L, base + 1) && lua_pcall(L, narg, nres, 0) == LUA_OK)
-    return true;
-  lua_settop(L, base);
-  return false;
-}
-
-/* Whether the text on the top is complete: with nobody to ask it is. */
-static bool iscomplete(lua_State *L) {
-  lua_pushvalue(L, -1);
-  if (!ask(L, "complete", 1, 1))
-    return true;
-  bool yes = lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return yes;
 }
 
 Input clsh_edit(lua_State *L) {
-  Input input = pushline(L, PROMPT);
-  if (input != INPUT_TEXT)
-    return input;
-  while (!iscomplete(L)) {
-    lua_pushliteral(L, "\n");
-    input = pushline(L, PROMPT2);
-    if (input != INPUT_TEXT)
-      lua_pop(L, 1);
-    if (input == INPUT_CANCEL)
-      lua_pop(L, 1);
-    if (input == INPUT_CANCEL)
-      return input;
-    if (input == INPUT_END)
-      break; /* the message says what is missing */
-    lua_concat(L, 3);
-  }
-  if (editing)
-    clsh_keephistory(lua_tostring(L, -1));
-  return INPUT_TEXT;
+  if (!editing)
+    return clsh_plainedit(L, terminal);
+  fflush(stdout);
+  fflush(stderr);
+  state = L;
+  Input input = editline();
+  clsh_endinterrupt(L);
+  if (input == INPUT_TEXT) {
+    clsh_historyadd(line);
+    lua_pushstring(L, line);
+    cancels = 0;
+  } else if (input == INPUT_END)
+    fflush(stdout);
+  free(line);
+  line = NULL;
+  free(masked); /* the colours may be switched meanwhile */
+  masked = NULL;
+  return input;
 }
 
-/* The next candidate, for readline to free; NULL after the last. */
-static char *nextmatch(const char *text, int again) {
-  static lua_Integer i;
-  char *copy = NULL;
-  (void)text;
-  i = again ? i + 1 : 1;
-  if (lua_rawgetp(state, LUA_REGISTRYINDEX, &LISTKEY) == LUA_TTABLE) {
-    if (lua_rawgeti(state, -1, i) == LUA_TSTRING)
-      copy = strdup(lua_tostring(state, -1));
-    lua_pop(state, 1);
-  }
-  lua_pop(state, 1);
-  return copy;
-}
-
-/* readline's question. Inside a string the answer is its own: file names. */
-static char **complete(const char *text, int start, int end) {
-  if (rl_completion_quote_character != '\0')
-    return NULL;
-  rl_attempted_completion_over = 1;
-  rl_completion_append_character = '\0';
-  lua_pushstring(state, rl_line_buffer);
-  lua_pushinteger(state, end);
-  if (!ask(state, "candidates", 2, 2))
-    return NULL;
-  bool mine = lua_tointeger(state, -2) == start + 1;
-  lua_rawsetp(state, LUA_REGISTRYINDEX, &LISTKEY);
-  lua_pop(state, 1);
-  return mine ? rl_completion_matches(text, nextmatch) : NULL;
+/* readline's redisplay: when no more keys wait, see waitline. */
+static void redisplay(void) {
+  stale = true;
 }
 
 bool clsh_openedit(lua_State *L) {
-  state = L;
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &ASKEDKEY);
-  editing = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+  const char *term = getenv("TERM");
+  clsh_setasked(L);
+  terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+  editing =
+      terminal && term != NULL && *term != '\0' && strcmp(term, "dumb") != 0;
   if (!editing)
-    return false;
+    return terminal;
   rl_readline_name = PROGRAM;
   rl_catch_signals = 0;
   rl_catch_sigwinch = 0;
   rl_change_environment = 0;
-  rl_initialize();
-  rl_completer_word_break_characters = BREAKS;
-  rl_completer_quote_characters = "\"'";
-  rl_attempted_completion_function = complete;
-  clsh_openhistory();
+  rl_initialize(); /* with readline's own redisplay, or it gives up pasting */
+  rl_redisplay_function = redisplay;
+  rl_getc_function = getkey;
+  rl_variable_bind("bind-tty-special-chars", "off");
+  clsh_bindkeys();
   return true;
 }

@@ -19,9 +19,11 @@ typedef enum Input { INPUT_TEXT, INPUT_END, INPUT_CANCEL } Input;
 ** Opens the editor and pops a table: the functions that it asks, each of
 ** which may be missing and none of which may run what the user wrote.
 **   complete(text) -> true: Enter submits; false: more lines have to come
-**   candidates(text, cursor) -> first, list, hint: what may replace the bytes
-**     first..cursor; cursor is the number of bytes before it; nil: none
-**   mask(text) -> a class letter for each byte, see prompt/highlight.lua
+**   candidates(text, cursor) -> first, list, hint, common, shown: what may
+**     replace the bytes first..cursor, where cursor is the number of bytes
+**     before it; `common` does at once, and the list is shown as `shown` says
+**   mask(text) -> a class letter for each byte, see prompt/highlight.lua, or
+**     nil, where no colours are wanted
 **   help(text, cursor) -> what F1 shows, or nil
 **   clean(text) -> a pasted text without prompts
 **   idle() called once, when the first prompt has been shown
@@ -35,8 +37,10 @@ bool clsh_openedit(lua_State *L);
 */
 Input clsh_edit(lua_State *L);
 
-/* histfile.c */
-void clsh_openhistory(void);
-void clsh_keephistory(const char *text);
+/* ask.c, for the editors themselves */
+void clsh_setasked(lua_State *L);
+bool clsh_ask(lua_State *L, const char *name, int narg, int nres);
+bool clsh_iscomplete(lua_State *L);
+Input clsh_plainedit(lua_State *L, bool terminal);
 
 #endif

@@ -122,7 +122,9 @@ int clsh_printresults(lua_State *L, int first) {
 /* Reads and runs chunks until the input ends. */
 void clsh_repl(lua_State *L, bool quiet) {
   lua_settop(L, 0);
-  lua_createtable(L, 0, 2);
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, PROGRAM ".prompt.edit");
+  lua_call(L, 1, 1);
   lua_pushcfunction(L, complete);
   lua_setfield(L, -2, "complete");
   clsh_pushcandidates(L);

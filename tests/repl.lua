@@ -285,7 +285,7 @@ t.test("completion", function()
     send a:max_\t
     expect a:max_diff
     send \x15a.typ\t
-    expect a.type
+    expect .type
     send \r
     expect int
     expect cl>

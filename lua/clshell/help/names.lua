@@ -98,13 +98,8 @@ function M.of(value)
   return value == cl and "cl" or class_name(value) or lualib.name(value)
 end
 
--- A field without running anybody's metamethods; a module that the shell
--- loads at its first use is loaded now.
+-- A field without running anybody's metamethods.
 local function raw(value, key)
-  local later = package.loaded["clshell.later"]
-  if later then
-    later.load(value)
-  end
   if type(value) == "table" then
     local found = rawget(value, key)
     if found == nil then
@@ -120,11 +115,10 @@ end
 --- What a name such as "t.x.f" holds in the session, by raw access; of an
 --- object's method, "A:read", the documented name, "Buffer:read".
 function M.value(path)
-  local value = path:find("^[%a_][%w_.:]*$")
-    and rawget(_G, path:match("^[%w_]+"))
+  local value = rawget(_G, path:match("^[%a_][%w_]*") or "")
   local last
   for mark, key in path:gmatch("([.:])([%a_][%w_]*)") do
-    if not value then
+    if value == nil then
       return nil
     end
     local class = class_name(value)
@@ -136,7 +130,7 @@ function M.value(path)
     end
     value = (mark == "." or mark == ":") and raw(value, key) or nil
   end
-  return value or nil
+  return value
 end
 
 return M

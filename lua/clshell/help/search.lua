@@ -16,9 +16,8 @@ local function functions(all)
     for i, o in ipairs(entry.options) do
       keys[i] = o.name .. " " .. o.text
     end
-    all[#all + 1] = not entry.minor and {name = entry.name,
-      signature = entry.signature, text = entry.text,
-      keys = table.concat(keys, " ")} or nil
+    all[#all + 1] = {name = entry.name, signature = entry.signature,
+      text = entry.text, keys = table.concat(keys, " ")}
   end
 end
 

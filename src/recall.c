@@ -1,0 +1,266 @@
+/*
+** recall.c - moves through the history. What is typed is its newest entry
+** until it is entered. An entry that is changed is changed for this one
+** statement, and nothing is lost by moving on: the history itself stays.
+** SPDX-License-Identifier: MIT
+*/
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <readline/readline.h>
+
+#include "edit.h"
+#include "histfile.h"
+
+#define MAXQUERY 256
+
+/* A text as it was left. */
+typedef struct Left {
+  char *text; /* NULL: as the history has it */
+  UNDO_LIST *undo;
+  int point;
+} Left;
+
+static Left *left; /* size + 1 of them; NULL: nowhere went yet */
+static int size;   /* of the history; the place of what is typed */
+static int place;  /* what is edited */
+
+static Keymap before;        /* the search; NULL: there is none */
+static char query[MAXQUERY]; /* what it looks for */
+static int origin;           /* where it began */
+static bool lost;            /* nothing was found */
+static char lastquery[MAXQUERY];
+
+/* Gets ready to move; false: no memory. */
+static bool ready(void) {
+  if (left != NULL)
+    return true;
+  size = place = clsh_historysize();
+  left = calloc((size_t)size + 1, sizeof *left);
+  return left != NULL;
+}
+
+/* The statement is entered or dropped: forgets all that was left. */
+void clsh_recallend(void) {
+  if (before != NULL)
+    rl_set_keymap(before);
+  before = NULL;
+  if (left == NULL)
+    return;
+  UNDO_LIST *own = rl_undo_list;
+  for (int i = 0; i <= size; i++) {
+    free(left[i].text);
+    rl_undo_list = left[i].undo;
+    if (rl_undo_list != NULL)
+      rl_free_undo_list();
+  }
+  rl_undo_list = own;
+  free(left);
+  left = NULL;
+}
+
+static const char *textat(int i) {
+  if (i == place)
+    return rl_line_buffer;
+  return left[i].text != NULL ? left[i].text : clsh_historyat(i);
+}
+
+/* Edits another entry, the cursor at its end or where it was left. */
+static void visit(int to) {
+  Left *l = &left[place];
+  char *copy = strdup(rl_line_buffer);
+  if (copy == NULL || to == place) {
+    free(copy);
+    return;
+  }
+  free(l->text);
+  *l = (Left){copy, rl_undo_list, rl_point};
+  rl_undo_list = NULL;
+  rl_replace_line(textat(to), 0);
+  rl_point = left[to].text != NULL ? left[to].point : rl_end;
+  rl_undo_list = left[to].undo;
+  left[to].undo = NULL;
+  place = to;
+}
+
+bool clsh_recallback(void) {
+  if (!ready() || place == 0)
+    return false;
+  visit(place - 1);
+  return true;
+}
+
+bool clsh_recallforward(void) {
+  if (!ready() || place == size)
+    return false;
+  visit(place + 1);
+  return true;
+}
+
+/* Visits the next entry that begins as the text does up to the cursor. */
+static void prefix(int step) {
+  if (!ready())
+    return;
+  size_t n = (size_t)rl_point;
+  for (int i = place + step; i >= 0 && i <= size; i += step) {
+    const char *s = textat(i);
+    if (strncmp(s, rl_line_buffer, n) != 0 || strcmp(s, rl_line_buffer) == 0)
+      continue;
+    visit(i);
+    rl_point = n > 0 ? (int)n : rl_end;
+    return;
+  }
+}
+
+static int prefixback(int count, int key) {
+  (void)count, (void)key;
+  prefix(-1);
+  return 0;
+}
+
+static int prefixforward(int count, int key) {
+  (void)count, (void)key;
+  prefix(1);
+  return 0;
+}
+
+/* Where the query is in a text; capitals count only if it has some. */
+static const char *findquery(const char *text) {
+  for (const char *s = query; *s != '\0'; s++)
+    if (isupper((unsigned char)*s))
+      return strstr(text, query);
+  return strcasestr(text, query);
+}
+
+static void showsearch(void) {
+  char line[MAXQUERY + 64];
+  const char *found = lost ? NULL : findquery(rl_line_buffer);
+  int n = snprintf(line, sizeof line, "search: %s%s", query,
+                   lost ? "  (not found)" : "");
+  clsh_editbelow(line, (size_t)n);
+  if (found != NULL) {
+    rl_point = (int)(found - rl_line_buffer);
+    clsh_editmark(rl_point, rl_point + (int)strlen(query));
+  }
+}
+
+/* Visits the next entry with the query, from `at` on. */
+static void search(int at, int step) {
+  lost = *query != '\0';
+  for (int i = at; lost && i >= 0 && i <= size; i += step) {
+    if (findquery(textat(i)) == NULL)
+      continue;
+    lost = false;
+    visit(i);
+  }
+  showsearch();
+}
+
+/* Past entries that look the same as this one. */
+static void searchon(int step) {
+  int at = place + step;
+  if (*query == '\0')
+    strcpy(query, lastquery);
+  while (at >= 0 && at <= size && strcmp(textat(at), rl_line_buffer) == 0)
+    at += step;
+  search(at, step);
+}
+
+static int searchback(int count, int key) {
+  (void)count, (void)key;
+  searchon(-1);
+  return 0;
+}
+
+static int searchforward(int count, int key) {
+  (void)count, (void)key;
+  searchon(1);
+  return 0;
+}
+
+static int searchtype(int count, int key) {
+  (void)count;
+  size_t n = strlen(query);
+  if (n + 1 < sizeof query) {
+    query[n] = (char)key;
+    query[n + 1] = '\0';
+  }
+  search(place, -1);
+  return 0;
+}
+
+static int searchdelete(int count, int key) {
+  (void)count, (void)key;
+  size_t n = strlen(query);
+  while (n > 0 && ((unsigned char)query[--n] & 0xC0) == 0x80) {
+  }
+  query[n] = '\0';
+  visit(origin);
+  search(origin, -1);
+  return 0;
+}
+
+static void searchend(void) {
+  if (*query != '\0')
+    strcpy(lastquery, query);
+  rl_set_keymap(before);
+  before = NULL;
+  clsh_editstale();
+}
+
+static int searchabort(int count, int key) {
+  (void)count, (void)key;
+  visit(origin);
+  searchend();
+  return 0;
+}
+
+/* Any other key ends the search and does what it does. */
+static int searchaccept(int count, int key) {
+  (void)count;
+  searchend();
+  rl_execute_next(key);
+  return 0;
+}
+
+static Keymap searchmap(void) {
+  static Keymap map;
+  if (map != NULL)
+    return map;
+  map = rl_make_bare_keymap();
+  for (int c = 0; c < KEYMAP_SIZE - 1; c++)
+    rl_bind_key_in_map(c, c < ' ' ? searchaccept : searchtype, map);
+  rl_bind_key_in_map(CTRL('R'), searchback, map);
+  rl_bind_key_in_map(CTRL('S'), searchforward, map);
+  rl_bind_key_in_map(CTRL('G'), searchabort, map);
+  rl_bind_key_in_map(CTRL('H'), searchdelete, map);
+  rl_bind_key_in_map(RUBOUT, searchdelete, map);
+  return map;
+}
+
+static int startsearch(int count, int key) {
+  (void)count, (void)key;
+  if (!ready())
+    return 0;
+  before = rl_get_keymap();
+  origin = place;
+  *query = '\0';
+  lost = false;
+  rl_set_keymap(searchmap());
+  showsearch();
+  return 0;
+}
+
+void clsh_bindrecall(void) {
+  clsh_replacekey(rl_history_search_backward, prefixback);
+  clsh_replacekey(rl_history_search_forward, prefixforward);
+  clsh_replacekey(rl_reverse_search_history, startsearch);
+  clsh_replacekey(rl_forward_search_history, startsearch);
+  clsh_replacekey(rl_noninc_reverse_search, startsearch);
+  clsh_replacekey(rl_noninc_forward_search, startsearch);
+  clsh_replacekey(rl_vi_search, startsearch);
+  clsh_addkey("\\e[5~", prefixback);
+  clsh_addkey("\\e[6~", prefixforward);
+}
