@@ -69,7 +69,8 @@ LIBS = $(LUA_LIBS) $(OPENCL_LIBS) $(LIBDL) -lm
 LIBOBJ = $(MODULE:src/%.c=$(BUILD)/%.o)
 OBJ    = $(LIBOBJ) $(PROGRAM:src/%.c=$(BUILD)/%.o)
 TESTS  = $(patsubst %.c,$(BUILD)/%,$(filter-out %layer.c,$(wildcard \
-         tests/*.c))) $(BUILD)/tests/faultlayer.so
+         tests/*.c))) $(BUILD)/tests/faultlayer.so \
+         $(BUILD)/tests/crashlayer.so
 CFILES = $(wildcard src/*.[ch] tests/*.[ch] tests/peers/*.c)
 
 all: $(BUILD)/clshell ## build build/clshell

@@ -43,6 +43,13 @@ parser:option("--clblast", "parameters for CLBlast: what one of its tuners "
 parser:option("--scale", "divide all sizes, for a trial", "1")
   :convert(script.size)
 local args = script.parse(parser)
+args.output = args.output or cl.commandline and cl.commandline.output
+if args.output then
+  local ok, message = script.writable(args.output)
+  if not ok then
+    parser:error("cannot write the table: " .. message)
+  end
+end
 
 local device = cl.device()
 local gpu = device.type ~= "cpu"

@@ -18,6 +18,12 @@ const Option clsh_optiontable[] = {
      "list the devices (-f json for tools)",
      "Lists the devices and exits, in the format of --format. Exit code 3 "
      "where there is none."},
+    {OPT_DOCTOR, "doctor", NULL, NULL, "Device",
+     "explain why a device is missing",
+     "Looks at the OpenCL loader, the drivers it is told of and why one does "
+     "not load, platforms and devices, permissions, PoCL's cache and the "
+     "programs and libraries that clshell uses, and says what to install. "
+     "Exit code 0 when a device is usable, else 3."},
     {'e', NULL, "CODE", "code", "Running", "run CODE", "Runs Lua code."},
     {'p', NULL, "EXPR", "code", "Running", "print the values of EXPR",
      "Prints the values of a Lua expression, in the format of --format."},

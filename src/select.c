@@ -26,7 +26,8 @@ static int nodevice(lua_State *L, const char *what, const char *asked) {
       luaL_addstring(&b, ")");
     }
     luaL_addstring(&b, "; for a CPU device install PoCL (Debian: apt install "
-                       "pocl-opencl-icd), for a GPU its vendor's driver");
+                       "pocl-opencl-icd), for a GPU its vendor's driver; "
+                       "'clshell --doctor' tells why there is none");
   } else {
     lua_pushfstring(L, "%s '%s'; there are:", what, asked);
     luaL_addvalue(&b);

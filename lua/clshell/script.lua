@@ -134,6 +134,17 @@ function M.readable(path)
   return path
 end
 
+--- script.writable(path) -> path, or nil and a message
+--- A file that can be written, made if there is none.
+function M.writable(path)
+  local file, message = io.open(path, "ab")
+  if not file then
+    return nil, message
+  end
+  file:close()
+  return path
+end
+
 --- script.fits(parser, what, bytes)
 --- Ends the script with 2, before anything is measured, if what was asked for
 --- ("matrices of 512x512") needs more than the device's global memory.
