@@ -20,7 +20,8 @@ MODULE = src/arg.c src/array.c src/arrayinit.c src/arrayops.c src/blas.c \
          src/unfinished.c src/view.c src/wait.c
 PROGRAM = src/ask.c src/complete.c src/home.c src/interrupt.c src/leave.c \
           src/main.c src/options.c src/optiontable.c src/repl.c src/report.c \
-          src/timeout.c src/usage.c $(LINEEDIT_$(LINEEDIT))
+          src/timeout.c src/traceback.c src/usage.c \
+          $(LINEEDIT_$(LINEEDIT))
 # What edits statements at the prompt; none: lines as the terminal has them.
 LINEEDIT          = readline
 LINEEDIT_readline = src/draw.c src/frame.c src/histfile.c src/keys.c \
@@ -164,7 +165,8 @@ asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 CLANG_FORMAT = clang-format
 lint: ## formatting, warnings of gcc and clang, luacheck, kernels, spelling
 	@$(DEPS) lint
-	@$(MAKE) -k lint-format lint-gcc lint-clang lint-lua lint-cl lint-words
+	@$(MAKE) -k lint-format lint-gcc lint-clang lint-lua lint-cl lint-man \
+	  lint-words
 lint-format:
 	$(CLANG_FORMAT) --dry-run -Werror $(CFILES)
 lint-gcc lint-clang:
@@ -175,20 +177,34 @@ lint-cl:
 	for f in kernels/*/*.cl; do case $$f in */nv_*) t=nvptx64;; *) t=spir64;; \
 	  esac; clang -x cl -cl-std=CL1.2 -Wall -Werror -target $$t -Xclang \
 	  -finclude-default-header -fsyntax-only $$f || exit 1; done
+lint-man: $(BUILD)/clshell
+	$(BUILD)/clshell --manual man | mandoc -Tlint
 lint-words: # not tests, which misspell on purpose
 	codespell *.md Makefile .ci src lua kernels scripts
 format: ## format the C files
 	$(CLANG_FORMAT) -i $(CFILES)
 
+# What clshell writes itself, from its table of options: what is asked for,
+# and where it goes.
+MANUALS = man:share/man/man1/clshell.1 \
+          bash:share/bash-completion/completions/clshell \
+          zsh:share/zsh/site-functions/_clshell \
+          fish:share/fish/vendor_completions.d/clshell.fish
 TO = '$(DESTDIR)$(DATADIR)'
 install: all ## install under PREFIX=/usr/local, staged in DESTDIR=
+	@$(MAKE) install-files
+install-files:
 	install -d '$(DESTDIR)$(BINDIR)' $(foreach d,$(sort $(dir $(DATA))),$(TO)/$d)
 	install -m 755 $(BUILD)/clshell '$(DESTDIR)$(BINDIR)/clshell'
 	for f in $(DATA); do install -m 644 $$f $(TO)/$$f || exit 1; done
 	install -d $(TO)/doc
 	sed -n '/^\/\*\* /,/\*\//p' src/*.c >$(TO)/doc/cl.txt # for help
+	for m in $(MANUALS); do f='$(DESTDIR)$(PREFIX)'/$${m#*:}; \
+	  install -d "$${f%/*}" && $(BUILD)/clshell --manual $${m%%:*} >"$$f" && \
+	  chmod 644 "$$f" || exit 1; done
 uninstall: ## remove what install wrote
-	rm -f '$(DESTDIR)$(BINDIR)/clshell' $(DATA:%=$(TO)/%) $(TO)/doc/cl.txt
+	rm -f '$(DESTDIR)$(BINDIR)/clshell' $(DATA:%=$(TO)/%) $(TO)/doc/cl.txt \
+	  $(foreach m,$(MANUALS),'$(DESTDIR)$(PREFIX)/$(lastword $(subst :, ,$m))')
 	-find $(TO) -depth -type d -exec rmdir {} \; 2>/dev/null
 
 compile_commands.json: FORCE ## for editors, made with bear
@@ -200,8 +216,8 @@ help: ## this list
 
 FORCE:
 .PHONY: all lib objects peers deps run check test asan lint lint-format lint-gcc \
-  lint-clang lint-lua lint-cl lint-words format install uninstall clean help \
-  FORCE
+  lint-clang lint-lua lint-cl lint-man lint-words format install install-files \
+  uninstall clean help FORCE
 .DELETE_ON_ERROR:
 
 -include $(OBJ:.o=.d) $(TESTS:=.d)

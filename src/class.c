@@ -100,7 +100,14 @@ static Object *self(lua_State *L) {
   return clsh_anyobject(L, 1, lua_touserdata(L, lua_upvalueindex(1)));
 }
 
-/* o:close(), __gc and __close are this one function. */
+/** Buffer:close()
+ * Gives the memory or the OpenCL object back now, not at some collection;
+ * `local b <close> = ...` does it where the block ends. Closing twice is
+ * fine, any other use of what is closed is an error; `b.closed` tells.
+ * Also: Array:close, Context:close, Event:close, Kernel:close, Launch:close,
+ * Program:close, Queue:close
+ */
+/* __gc and __close are the same function. */
 static int object_close(lua_State *L) {
   clsh_closeobject(self(L));
   return 0;

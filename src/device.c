@@ -175,6 +175,10 @@ static int device_eq(lua_State *L) {
 }
 
 /* Nothing is held, so nothing is given up: the session goes on with it. */
+/** Device:close()
+ * Does nothing, as devices belong to their drivers: it is there for
+ * `local d <close> = cl.device()`.
+ */
 static int device_close(lua_State *L) {
   checkdevice(L, 1);
   return 0;

@@ -195,6 +195,7 @@ static int resume(lua_State *L, lua_State *co, int narg) {
   int status = lua_resume(co, L, narg, &nres);
   runs(L);
   if (status != LUA_OK && status != LUA_YIELD) {
+    clsh_keepcoroutine(L, co);
     lua_xmove(co, L, 1);
     return -1;
   }

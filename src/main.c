@@ -132,6 +132,7 @@ static int doaction(lua_State *L, const Options *o, const Action *a) {
   if (a->kind == 'I') /* is in the path by now */
     return LUA_OK;
   int base = lua_gettop(L);
+  clsh_remember(L, "=(command line)", a->text);
   int status =
       a->kind == 'p'
           ? clsh_loadexpression(L, a->text, "=(command line)")

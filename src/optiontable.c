@@ -69,6 +69,12 @@ const Option clsh_optiontable[] = {
      "Prints every option, the environment, the files and the exit codes."},
     {'V', "version", NULL, NULL, "Output", "the version",
      "Prints the versions of clshell and Lua."},
+    {OPT_COMPLETE, "complete", "KIND", "kind", NULL, NULL,
+     "For the completions of shells: prints the words of a KIND, one a line: "
+     "device, script, command, format or option."},
+    {OPT_MANUAL, "manual", "KIND", "kind", NULL, NULL,
+     "Prints what make install installs: man, the manual page, or the "
+     "completion of a shell: bash, zsh or fish."},
     {0, NULL, NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -141,6 +147,14 @@ static void pushfacts(lua_State *L, const Fact *f) {
   }
 }
 
+static void pushwords(lua_State *L, const char *const words[]) {
+  lua_newtable(L);
+  for (lua_Integer i = 0; words[i] != NULL; i++) {
+    lua_pushstring(L, words[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
 static void pushoption(lua_State *L, const Option *o) {
   const char letter[2] = {(char)(o->code < OPT_LONG ? o->code : 0), '\0'};
   const char *const keys[] = {"letter", "name", "arg", "kind",
@@ -161,7 +175,7 @@ static void pushoption(lua_State *L, const Option *o) {
 
 /*
 ** require "clshell.optiontable": the tables of this file as lists, `options`,
-** `uses`, `examples`, `environment`, `files` and `exits`.
+** `uses`, `examples`, `environment`, `files`, `exits`, `formats` and `whens`.
 */
 int clsh_openoptiontable(lua_State *L) {
   static const struct {
@@ -183,5 +197,9 @@ int clsh_openoptiontable(lua_State *L) {
     lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
   }
   lua_setfield(L, -2, "options");
+  pushwords(L, clsh_formats);
+  lua_setfield(L, -2, "formats");
+  pushwords(L, clsh_whens);
+  lua_setfield(L, -2, "whens");
   return 1;
 }

@@ -55,6 +55,12 @@ bool clsh_expired(void);
 int clsh_docall(lua_State *L, int narg, int nres);
 int clsh_report(lua_State *L, const char *progname);
 
+/* traceback.c */
+void clsh_keepfailure(lua_State *L, int idx);
+void clsh_keepcoroutine(lua_State *L, lua_State *co);
+void clsh_dropfailure(lua_State *L);
+void clsh_remember(lua_State *L, const char *chunkname, const char *text);
+
 /* interrupt.c */
 void clsh_openinterrupt(lua_State *L);
 void clsh_closeinterrupt(void);

@@ -225,7 +225,7 @@ end)
 
 t.test("errors", function()
   local e = fails([[$clshell -e 'local x = nil
-    x.y = 1']], 1, "clshell: (command line):2:", "stack traceback")
+    x.y = 1']], 1, "clshell: (command line):2:", "\n     2 |     x.y = 1\n")
   t.ok(e:find("attempt to index", 1, true), e)
   fails([[$clshell -e 'x = = 1']], 1, "clshell: (command line):1:", "near")
   fails([[$clshell -p '1 +']], 1, "<eof>")

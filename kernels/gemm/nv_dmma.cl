@@ -28,8 +28,8 @@
 **          WG = 32 (BM / WM) (BN / WN), tiles = (M / BM) (N / BN), each
 **          rounded up
 ** Local memory: STAGES * 8 (BM + BN) doubles
-** Defines: BM, BN, WM, WN, STAGES, RASTER, VA, VB, VC, TRANS_A,
-**          TRANS_B; PLACED, see place.cl
+** Defines: BM, BN, WM, WN, STAGES, VA, VB, VC, TRANS_A,
+**          TRANS_B; RASTER, PLACED, see nv.cl
 ** Assumes: NVIDIA, compute capability 9.0 or more; where VA = 2, base and
 **          rows of A lie at multiples of 16 bytes and their length and depth
 **          are even, the same for VB and B, VC and C; C overlaps neither A
@@ -68,9 +68,6 @@
 #ifndef STAGES
 #define STAGES 3 /* tiles in local memory, >= 2 */
 #endif
-#ifndef RASTER
-#define RASTER 8 /* rows of tiles worked off together */
-#endif
 #ifndef VA
 #define VA 1 /* elements of A in a copy: 1 or 2 */
 #endif
@@ -88,9 +85,8 @@
 #define TRANS_B 0 /* 1: B is handed over transposed */
 #endif
 
-#include "place.cl"
-
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#define REAL double
+#include "nv.cl"
 
 #define BK 8 /* depth of a tile: two steps */
 #define MK 4 /* depth of a step, one instruction */
@@ -109,13 +105,6 @@
 #error "the work-items must share the copies of a stage evenly"
 #endif
 
-/* Starts a copy of `bytes` bytes into local memory at address `to`. Where
-** `on` is false zeros are written and `from` is not read. cg passes by the
-** first-level cache; it takes 16 bytes only. */
-#define COPY(how, bytes, to, from, on)                                  \
-  __asm__ volatile("cp.async." how ".shared.global [%0], [%1], " #bytes \
-                   ", %2;" ::"r"(to), "l"(from), "r"((on) ? bytes : 0)  \
-                   : "memory")
 #define COPY1(to, from, on) COPY("ca", 8, to, from, on)
 #define COPY2(to, from, on) COPY("cg", 16, to, from, on)
 #if VA == 2
@@ -128,10 +117,6 @@
 #else
 #define COPYB COPY1
 #endif
-
-/* Closes a group of copies; waits until at most n groups are on their way. */
-#define COMMIT() __asm__ volatile("cp.async.commit_group;" ::: "memory")
-#define WAIT(n) __asm__ volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
 
 /* c += a b for the fragments of a warp */
 #define MULTIPLY(c, a, b)                                          \
@@ -154,13 +139,8 @@ void gemm(int M, int N, int K, double alpha,
   MOVE(C, at_c);
   const uint id = get_local_id(0), lane = id % 32, warp = id / 32;
 
-  /* The tile of C: RASTER rows of tiles column by column, then the next. */
-  const uint tiles_m = (M + BM - 1) / BM, tiles_n = (N + BN - 1) / BN;
-  const uint group = get_group_id(0), band = group / (RASTER * tiles_n);
-  const uint height = min(tiles_m - band * RASTER, (uint)RASTER);
-  const uint place = group % (RASTER * tiles_n);
-  const int row0 = (band * RASTER + place % height) * BM;
-  const int col0 = place / height * BN;
+  const uint2 tile = tile_of((M + BM - 1) / BM, (N + BN - 1) / BN);
+  const int row0 = tile.y * BM, col0 = tile.x * BN;
 
   /* This split's part of the sums: k in first .. first + left - 1 */
   const size_t split = get_group_id(1);
@@ -201,7 +181,6 @@ void gemm(int M, int N, int K, double alpha,
 /* Where element k of a line lies in a stage that runs along k, or across */
 #define ALONG(line, k) ((line) * BK + ((k) ^ ((line) >> 1 & 1) << 2))
 #define ACROSS(line, k, size) ((k) * size + ((line) ^ ((k) & 3) << 2))
-#define ADDRESS(p) ((uint)(size_t)(p))
 
 /* Starts the copies of an operand's stage at `to`; zeros where k is K or
 ** more. */
@@ -330,17 +309,7 @@ void gemm(int M, int N, int K, double alpha,
       global double *c = out + row * (size_t)ldc + col;
       const double2 value = alpha
         * (double2)(sum[i / 2][j][i % 2 * 2], sum[i / 2][j][i % 2 * 2 + 1]);
-#if VC == 2
-      if (row < M && col < N) {
-        global double2 *c2 = (global double2 *)c;
-        *c2 = beta != 0 ? value + beta * *c2 : value;
-      }
-#else
-      if (row < M && col < N)
-        c[0] = beta != 0 ? value.x + beta * c[0] : value.x;
-      if (row < M && col + 1 < N)
-        c[1] = beta != 0 ? value.y + beta * c[1] : value.y;
-#endif
+      store_pair(c, value, beta, row < M ? N - col : 0);
     }
   }
 }

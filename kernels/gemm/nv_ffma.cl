@@ -37,8 +37,8 @@
 **          WG = 32 (BM / WM) (BN / WN), tiles = (M / BM) (N / BN), each
 **          rounded up
 ** Local memory: STAGES BK (BM + BN) elements, BM and BN with V more if turned
-** Defines: REAL, V, BM, BN, BK, WM, WN, LM, STAGES, SPREAD, RASTER, VA, VB,
-**          VC, TRANS_A, TRANS_B, STANDBY; PLACED, see place.cl
+** Defines: REAL, V, BM, BN, BK, WM, WN, LM, STAGES, SPREAD, VA, VB,
+**          VC, TRANS_A, TRANS_B, STANDBY; RASTER, PLACED, see nv.cl
 ** Assumes: NVIDIA, compute capability 8.0 or more; where VB > 1, base and
 **          rows of B lie at multiples of VB elements and N is one, the same
 **          for VC and C, and for VA, A transposed and M; VB = 1 with TRANS_B;
@@ -97,9 +97,6 @@
 #ifndef SPREAD
 #define SPREAD 1 /* steps of k over which the copies are spread, < BK */
 #endif
-#ifndef RASTER
-#define RASTER 8 /* rows of tiles worked off together */
-#endif
 #ifndef VA
 #define VA 1 /* elements of a transposed A in a copy: 1 or V */
 #endif
@@ -117,13 +114,9 @@
 #define TRANS_B 0 /* 1: B is handed over transposed */
 #endif
 
-#include "place.cl"
+#include "nv.cl"
 
-/* STANDBY, if defined: the kernel runs only where another one has left word. */
-
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
+/* STANDBY, if defined: the kernel runs only where another has left word. */
 
 #define LN (32 / LM)
 #define TM (WM / LM) /* outputs of a work-item */
@@ -152,16 +145,6 @@
 #define ROW(i) ((i) / V * LM * V + (i) % V)
 #define COL(j) ((j) / V * LN * V + (j) % V)
 
-#define PASTE_(a, b) a##b
-#define PASTE(a, b) PASTE_(a, b)
-
-/* Starts a copy of `bytes` bytes into local memory at address `to`. Where
-** `on` is false zeros are written and `from` is not read. cg passes by the
-** first-level cache; it takes 16 bytes only. */
-#define COPY(how, bytes, to, from, on)                                  \
-  __asm__ volatile("cp.async." how ".shared.global [%0], [%1], " #bytes \
-                   ", %2;" ::"r"(to), "l"(from), "r"((on) ? bytes : 0)  \
-                   : "memory")
 #if V == 4
 #define COPY1(to, from, on) COPY("ca", 4, to, from, on)
 #else
@@ -172,13 +155,6 @@
     COPY("cg", 16, to, from, on);   \
   else                              \
     COPY1(to, from, on)
-
-/* Closes a group of copies; waits until at most n groups are on their way. */
-#define COMMIT() __asm__ volatile("cp.async.commit_group;" ::: "memory")
-#define WAIT(n) __asm__ volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
-
-/* Address of a cell of local memory, as the copies want it */
-#define ADDRESS(p) ((uint)(size_t)(p))
 
 /* dst[0 .. V-1] = src[0 .. V-1], one local read */
 #define FETCH(dst, src) \
@@ -206,13 +182,8 @@ void gemm(int M, int N, int K, REAL alpha,
   MOVE(C, at_c);
   const uint id = get_local_id(0), lane = id % 32, warp = id / 32;
 
-  /* The tile of C: RASTER rows of tiles column by column, then the next. */
-  const uint tiles_m = (M + BM - 1) / BM, tiles_n = (N + BN - 1) / BN;
-  const uint group = get_group_id(0), band = group / (RASTER * tiles_n);
-  const uint height = min(tiles_m - band * RASTER, (uint)RASTER);
-  const uint place = group % (RASTER * tiles_n);
-  const int row0 = (band * RASTER + place % height) * BM;
-  const int col0 = place / height * BN;
+  const uint2 tile = tile_of((M + BM - 1) / BM, (N + BN - 1) / BN);
+  const int row0 = tile.y * BM, col0 = tile.x * BN;
 
   /* This split's part of the sums: k in first .. first + left - 1 */
   const size_t split = get_group_id(1);

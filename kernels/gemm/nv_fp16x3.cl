@@ -31,7 +31,7 @@
 ** NDRange: global = tiles of C * 128, local = 128, tiles = (M / 128)
 **          (N / 128), each rounded up
 ** Local memory: STAGES * 16 KiB
-** Defines: STAGES, RASTER; PLACED, see place.cl
+** Defines: STAGES; RASTER, PLACED, see nv.cl
 ** Assumes: NVIDIA, compute capability 8.0 or more
 **
 ** Lesson: tensor cores multiply halves an order of magnitude faster than
@@ -50,11 +50,8 @@
 #ifndef STAGES
 #define STAGES 2 /* tiles in local memory, >= 2 */
 #endif
-#ifndef RASTER
-#define RASTER 8 /* rows of tiles worked off together */
-#endif
 
-#include "place.cl"
+#include "nv.cl"
 
 #define SIDE 128          /* of a tile of C, rows of a panel */
 #define WG 128            /* four warps of 64 x 64 */
@@ -65,22 +62,6 @@
 /* The exponent e of a row whose largest |x| has these bits; see pack_... */
 #define SCALE(bits) \
   ((bits) == 0 ? 0 : clamp((int)((bits) >> 23) - 127, -113, 127) - 14)
-
-/* Starts a copy of 16 bytes into local memory at address `to`. */
-#define COPY(to, from)                                                 \
-  __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), \
-                   "l"(from)                                           \
-                   : "memory")
-/* Closes a group of copies; waits until at most n groups are on their way. */
-#define COMMIT() __asm__ volatile("cp.async.commit_group;" ::: "memory")
-#define WAIT(n) __asm__ volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
-
-/* Four 8 x 8 blocks of halves, their rows at the lanes' addresses */
-#define LOAD(r, address)                                                  \
-  __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 "            \
-                   "{%0, %1, %2, %3}, [%4];"                              \
-                   : "=r"((r)[0]), "=r"((r)[1]), "=r"((r)[2]), "=r"((r)[3]) \
-                   : "r"(address))
 
 /* d = a b + c for the fragments of a warp: 16 x 16 by 16 x 8 */
 #define MULTIPLY(d, a, b, c)                                        \
@@ -107,27 +88,23 @@ void gemm(int M, int N, int blocks, float alpha,
 
   const uint id = get_local_id(0), lane = id % 32, warp = id / 32;
 
-  /* The tile of C: RASTER rows of tiles column by column, then the next. */
-  const uint tiles_m = (M + SIDE - 1) / SIDE, tiles_n = (N + SIDE - 1) / SIDE;
-  const uint group = get_group_id(0), band = group / (RASTER * tiles_n);
-  const uint height = min(tiles_m - band * RASTER, (uint)RASTER);
-  const uint place = group % (RASTER * tiles_n);
-  const uint tile_m = band * RASTER + place % height;
-  const uint tile_n = place / height;
+  const uint2 tile
+    = tile_of((M + SIDE - 1) / SIDE, (N + SIDE - 1) / SIDE);
 
   /* The tiles of a panel lie one after another, as they will be used. */
   const size_t panel = (size_t)blocks * (TILE / 4);
-  global const uint *a_from = A + tile_m * panel + id * 4;
-  global const uint *b_from = B + tile_n * panel + id * 4;
+  global const uint *a_from = A + tile.y * panel + id * 4;
+  global const uint *b_from = B + tile.x * panel + id * 4;
   const uint base = (uint)(size_t)tiles;
   uint to = base + id * 16;
+#define COPY16(to, from) COPY("cg", 16, to, from, 1)
 #define COPY_STAGE(block)                                         \
   do {                                                            \
     if ((block) < blocks) {                                       \
       _Pragma("unroll")                                           \
       for (int i_ = 0; i_ < TILE / 16 / WG; i_++) {               \
-        COPY(to + i_ * WG * 16, a_from + i_ * WG * 4);            \
-        COPY(to + TILE + i_ * WG * 16, b_from + i_ * WG * 4);     \
+        COPY16(to + i_ * WG * 16, a_from + i_ * WG * 4);          \
+        COPY16(to + TILE + i_ * WG * 16, b_from + i_ * WG * 4);   \
       }                                                           \
     }                                                             \
     COMMIT();                                                     \
@@ -205,11 +182,11 @@ void gemm(int M, int N, int blocks, float alpha,
 
   #pragma unroll
   for (int i = 0; i < 8; i++) {
-    const int row = tile_m * SIDE + warp_m + i * 8 + lane / 4;
+    const int row = tile.y * SIDE + warp_m + i * 8 + lane / 4;
     const int scale = SCALE(top_a[row]);
     #pragma unroll
     for (int j = 0; j < 16; j++) {
-      const int col = tile_n * SIDE + warp_n + j / 2 * 8 + lane % 4 * 2
+      const int col = tile.x * SIDE + warp_n + j / 2 * 8 + lane % 4 * 2
         + j % 2;
       if (row < M && col < N) {
         global float *c = C + row * (size_t)ldc + col;

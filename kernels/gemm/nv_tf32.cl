@@ -27,7 +27,7 @@
 **          WG = 32 (BM / WM) (BN / WN), tiles = (M / BM) (N / BN), each
 **          rounded up
 ** Local memory: STAGES * 64 (BM + BN) bytes
-** Defines: BM, BN, WM, WN, STAGES, RASTER, VA, VB, VC; PLACED, see place.cl
+** Defines: BM, BN, WM, WN, STAGES, VA, VB, VC; RASTER, PLACED, see nv.cl
 ** Assumes: NVIDIA, compute capability 8.0 or more; where VA = 4, base and
 **          rows of A lie at multiples of 16 bytes and so does K, the same
 **          with N for VB and B, VC and C; C overlaps neither A nor B
@@ -54,9 +54,6 @@
 #ifndef STAGES
 #define STAGES 2 /* tiles in local memory, >= 2 */
 #endif
-#ifndef RASTER
-#define RASTER 8 /* rows of tiles worked off together */
-#endif
 #ifndef VA
 #define VA 1 /* elements of A in a copy: 1 or 4 */
 #endif
@@ -67,7 +64,7 @@
 #define VC 1 /* elements of C in a store: 1 or 2 */
 #endif
 
-#include "place.cl"
+#include "nv.cl"
 
 #define BK 16 /* depth of a tile */
 #define WG (32 * (BM / WM) * (BN / WN))
@@ -85,13 +82,6 @@
 #error "the work-items must share the copies of a stage evenly"
 #endif
 
-/* Starts a copy of `bytes` bytes into local memory at address `to`. Where
-** `on` is false zeros are written and `from` is not read. cg passes by the
-** first-level cache; it takes 16 bytes only. */
-#define COPY(how, bytes, to, from, on)                                  \
-  __asm__ volatile("cp.async." how ".shared.global [%0], [%1], " #bytes \
-                   ", %2;" ::"r"(to), "l"(from), "r"((on) ? bytes : 0)  \
-                   : "memory")
 #define COPY1(to, from, on) COPY("ca", 4, to, from, on)
 #define COPY4(to, from, on) COPY("cg", 16, to, from, on)
 #if VA == 4
@@ -104,25 +94,6 @@
 #else
 #define COPYB COPY1
 #endif
-
-/* Closes a group of copies; waits until at most n groups are on their way. */
-#define COMMIT() __asm__ volatile("cp.async.commit_group;" ::: "memory")
-#define WAIT(n) __asm__ volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
-
-/* Four blocks of 8 rows of 4 floats, their rows at the lanes' addresses */
-#define LOAD(r, address)                                         \
-  __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 "   \
-                   "{%0, %1, %2, %3}, [%4];"                     \
-                   : "=r"((r)[0]), "=r"((r)[1]), "=r"((r)[2]),   \
-                     "=r"((r)[3])                                \
-                   : "r"(address))
-
-/* Prepares a float, as bits, for being cut off behind 11 bits, which the
-** tensor cores do: adds about half a unit of the last bit that stays. Exactly
-** half a unit would take three instructions; this one adds between 1/3 and
-** 2/3, on average half, and leaves alone what has 11 bits already. */
-#define ROUND(x) \
-  (x) = as_uint(fma(as_float(x), 0x1.555556p-12f, as_float(x)))
 
 /* c += a b for the fragments of a warp */
 #define MULTIPLY(c, a, b)                                                  \
@@ -146,13 +117,8 @@ void gemm(int M, int N, int K, float alpha,
   MOVE(C, at_c);
   const uint id = get_local_id(0), lane = id % 32, warp = id / 32;
 
-  /* The tile of C: RASTER rows of tiles column by column, then the next. */
-  const uint tiles_m = (M + BM - 1) / BM, tiles_n = (N + BN - 1) / BN;
-  const uint group = get_group_id(0), band = group / (RASTER * tiles_n);
-  const uint height = min(tiles_m - band * RASTER, (uint)RASTER);
-  const uint place = group % (RASTER * tiles_n);
-  const int row0 = (band * RASTER + place % height) * BM;
-  const int col0 = place / height * BN;
+  const uint2 tile = tile_of((M + BM - 1) / BM, (N + BN - 1) / BN);
+  const int row0 = tile.y * BM, col0 = tile.x * BN;
 
   /* This split's part of the sums: k in first .. first + left - 1 */
   const size_t split = get_group_id(1);
@@ -181,7 +147,6 @@ void gemm(int M, int N, int K, float alpha,
 /* Where element k of row r of A, element n of row k of B lie in a stage */
 #define A_CELL(r, k) ((r) * BK + ((k) ^ ((r) >> 1 & 3) << 2))
 #define B_CELL(k, n) ((k) * BN + ((n) ^ ((k) & 3) << 3))
-#define ADDRESS(p) ((uint)(size_t)(p))
 
   uint slot_to = 0;
 /* Starts the copies of a stage; where k is K or more zeros are written. */
@@ -286,17 +251,7 @@ void gemm(int M, int N, int K, float alpha,
       global float *c = out + row * (size_t)ldc + col;
       const float2 value = alpha
         * (float2)(sum[i / 2][j][i % 2 * 2], sum[i / 2][j][i % 2 * 2 + 1]);
-#if VC == 2
-      if (row < M && col < N) {
-        global float2 *c2 = (global float2 *)c;
-        *c2 = beta != 0 ? value + beta * *c2 : value;
-      }
-#else
-      if (row < M && col < N)
-        c[0] = beta != 0 ? value.x + beta * c[0] : value.x;
-      if (row < M && col + 1 < N)
-        c[1] = beta != 0 ? value.y + beta * c[1] : value.y;
-#endif
+      store_pair(c, value, beta, row < M ? N - col : 0);
     }
   }
 }

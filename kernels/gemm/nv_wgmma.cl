@@ -26,7 +26,7 @@
 ** NDRange: global = (tiles of C * WG, splits), local = (WG, 1), WG = 2 BN,
 **          tiles = (M / BM) (N / BN), each rounded up
 ** Local memory: STAGES * 4 BK BM bytes
-** Defines: BM, BN, BK, STAGES, SETS, RASTER, VA, VB, VC; PLACED, see place.cl
+** Defines: BM, BN, BK, STAGES, SETS, VA, VB, VC; RASTER, PLACED, see nv.cl
 ** Assumes: compute capability 9.0; a build by way of lua/clshell/ptx.lua,
 **          which makes instructions of the comments "//PTX"; where VA = 4,
 **          base and rows of A lie at multiples of 16 bytes and so does K;
@@ -60,9 +60,6 @@
 #ifndef SETS
 #define SETS 4 /* stages of B in registers, >= 2 */
 #endif
-#ifndef RASTER
-#define RASTER 8 /* rows of tiles worked off together */
-#endif
 #ifndef VA
 #define VA 1 /* elements of A in a copy: 1 or 4 */
 #endif
@@ -73,7 +70,7 @@
 #define VC 1 /* elements of C in a store: 1 or 2 */
 #endif
 
-#include "place.cl"
+#include "nv.cl"
 
 #define WG (2 * BN)
 #define ROWS (BM > 128 ? BM / 2 : BM) /* of C for one instruction */
@@ -93,23 +90,22 @@
 /* Starts a copy of `bytes` bytes into local memory at address `to`. Unless
 ** `rows` exceeds `row` zeros are written and `from` is not read. cg passes by
 ** the first-level cache; it takes 16 bytes only. */
-#define COPY(how, bytes, to, from, row, rows)                            \
+#define COPY_ROW(how, bytes, to, from, row, rows)                        \
   __asm__ volatile("{ .reg .pred p; .reg .b32 size; "                    \
                    "setp.gt.s32 p, %2, %3; selp.b32 size, " #bytes       \
                    ", 0, p; cp.async." how ".shared.global [%0], [%1], " \
                    #bytes ", size; }" ::"r"(to), "l"(from), "r"(rows),   \
                    "n"(row) : "memory")
 #if VA == 4
-#define COPYA(to, from, row, rows) COPY("cg", 16, to, from, row, rows)
+#define COPYA(to, from, row, rows) COPY_ROW("cg", 16, to, from, row, rows)
 #else
-#define COPYA(to, from, row, rows) COPY("ca", 4, to, from, row, rows)
+#define COPYA(to, from, row, rows) COPY_ROW("ca", 4, to, from, row, rows)
 #endif
 
-/* Closes a group of copies; waits until at most n groups are on their way,
-** and shows what has arrived to the tensor cores. */
-#define COMMIT() __asm__ volatile("cp.async.commit_group;" ::: "memory")
-#define WAIT(n)                                                       \
-  __asm__ volatile("cp.async.wait_group %0;" ::"n"(n) : "memory");    \
+/* Waits until at most n groups of copies are on their way, and shows what has
+** arrived to the tensor cores. */
+#define RECEIVE(n)  \
+  WAIT(n);          \
   __asm__ volatile("fence.proxy.async.shared::cta;" ::: "memory")
 
 /* Loads two neighbours of a row of B; zeros where `on` is false. Where the
@@ -130,11 +126,6 @@
   LOADB1((b)[0], from, on);       \
   LOADB1((b)[1], from + b_next, on)
 #endif
-
-/* Prepares a float, as bits, for being cut off behind 11 bits: see
-** nv_tf32.cl. */
-#define ROUND(x) \
-  (x) = as_uint(fma(as_float(x), 0x1.555556p-12f, as_float(x)))
 
 /* Before a batch of instructions, behind it, and until at most n batches
 ** are at work */
@@ -191,13 +182,8 @@ void gemm(int M, int N, int K, float alpha,
   const uint id = get_local_id(0), lane = id % 32, warp = id / 32;
   const uint g = lane / 4, t = lane % 4;
 
-  /* The tile of C: RASTER rows of tiles column by column, then the next. */
-  const uint tiles_m = (M + BM - 1) / BM, tiles_n = (N + BN - 1) / BN;
-  const uint group = get_group_id(0), band = group / (RASTER * tiles_n);
-  const uint height = min(tiles_m - band * RASTER, (uint)RASTER);
-  const uint place = group % (RASTER * tiles_n);
-  const int row0 = (band * RASTER + place % height) * BM;
-  const int col0 = place / height * BN;
+  const uint2 tile = tile_of((M + BM - 1) / BM, (N + BN - 1) / BN);
+  const int row0 = tile.y * BM, col0 = tile.x * BN;
 
   /* This split's part of the sums: k in first .. first + left - 1. Behind
   ** it zeros are multiplied, up to whole rounds of the loop. */
@@ -212,7 +198,6 @@ void gemm(int M, int N, int K, float alpha,
   ** so the tensor cores want it, and so all banks are met. */
 #define CELL(r, k) \
   ((r) * BK + ((k) ^ (BK == 16 ? (r) >> 1 & 3 : (r) & 7) << 2))
-#define ADDRESS(p) ((uint)(size_t)(p))
   const uint a_k = id % (BK / VA) * VA, a_row = id / (BK / VA);
   const int a_rows = M - row0 - (int)a_row;
   int a_left = left - (int)a_k;
@@ -285,7 +270,7 @@ void gemm(int M, int N, int K, float alpha,
   const ulong described = ORDER << 62 | (ulong)(8 * BK / 4) << 32
     | 1ul << 16 | ADDRESS(As) >> 4;
   uint slot = 0;
-  WAIT(STAGES - 2);
+  RECEIVE(STAGES - 2);
   barrier(CLK_LOCAL_MEM_FENCE);
   ROUND_STAGE(0);
 
@@ -305,7 +290,7 @@ void gemm(int M, int N, int K, float alpha,
       END();
       DONE(1);
       LOAD_STAGE((s + SETS - 1) % SETS);
-      WAIT(STAGES - 3);
+      RECEIVE(STAGES - 3);
       barrier(CLK_LOCAL_MEM_FENCE);
       COPY_STAGE();
       ROUND_STAGE((s + 1) % SETS);
@@ -321,16 +306,6 @@ void gemm(int M, int N, int K, float alpha,
     global float *c = out + row * (size_t)ldc + col;
     const uint j = i / (ROWS / 4), e = i % (ROWS / 4) / 2 * 4 + i % 2;
     const float2 value = alpha * (float2)(sum[j][e], sum[j][e + 2]);
-#if VC == 2
-    if (row < M && col < N) {
-      global float2 *c2 = (global float2 *)c;
-      *c2 = beta != 0 ? value + beta * *c2 : value;
-    }
-#else
-    if (row < M && col < N)
-      c[0] = beta != 0 ? value.x + beta * c[0] : value.x;
-    if (row < M && col + 1 < N)
-      c[1] = beta != 0 ? value.y + beta * c[1] : value.y;
-#endif
+    store_pair(c, value, beta, row < M ? N - col : 0);
   }
 }

@@ -35,8 +35,10 @@ local function moment(s)
   return at and s, message
 end
 
+local make = script.parser -- a parser; or what M.declared records with
+
 local function parser_of(name, description)
-  local parser = script.parser("clshell " .. name, description, EPILOG)
+  local parser = make("clshell " .. name, description, EPILOG)
   parser:option("--store", "file of the run store"):argname("FILE")
   return parser
 end
@@ -115,26 +117,32 @@ local function opened(path, mode)
   return file or cl.error("cannot open " .. message)
 end
 
-local commands = {}
+local commands, declare = {}, {} -- what a command does; its options
 
 --- command.names
 --- The names of the commands.
 M.names = {"history", "best", "compare", "export", "import", "prune"}
 
-function commands.history(args)
-  local o = formatted(limited(filters(parser_of("history",
+function declare.history()
+  return formatted(limited(filters(parser_of("history",
     "What became of each bench: its runs, the newest median, and all medians "
-    .. "as a line of bars, oldest first."))), "table"):parse(args)
+    .. "as a line of bars, oldest first."))), "table")
+end
+
+function commands.history(o)
   local s <close> = open(o)
   return show(s:history(filter_of(o)), o.format, function()
     return records(s, filter_of(o))
   end)
 end
 
-function commands.best(args)
-  local o = formatted(limited(filters(parser_of("best",
+function declare.best()
+  return formatted(limited(filters(parser_of("best",
     "The fastest run of each bench, problem and device that was right, and "
-    .. "whether source or driver changed since."))), "table"):parse(args)
+    .. "whether source or driver changed since."))), "table")
+end
+
+function commands.best(o)
   local s <close> = open(o)
   local list = s:best(filter_of(o))
   return show(list, o.format, function()
@@ -142,7 +150,7 @@ function commands.best(args)
   end)
 end
 
-function commands.compare(args)
+function declare.compare()
   local parser = parser_of("compare", "What became of runs A in runs B: "
     .. "FASTER, SLOWER, SAME or UNCLEAR. A and B are the number of a run, "
     .. "'last' ('last~1' is the one before), or a tag: then runs of the same "
@@ -152,7 +160,10 @@ function commands.compare(args)
   parser:option("--fail-on-regression", "exit with 4 where B is slower by "
     .. "more than this, such as 3%, or fails where A did not")
     :argname("PERCENT"):convert(percent)
-  local o = parser:parse(args)
+  return parser
+end
+
+function commands.compare(o)
   local s <close> = open(o)
   local limit = o.fail_on_regression
   local threshold = require("clshell.regression").THRESHOLD
@@ -168,14 +179,17 @@ function commands.compare(args)
   return OK
 end
 
-commands["export"] = function(args)
+declare["export"] = function()
   local parser = formatted(limited(filters(parser_of("export",
     "Writes runs with their samples. The format runs, one JSON object a line, "
     .. "has all that the store knows, for clshell import; the others are for "
     .. "other programs."))), "runs")
   parser:option("-o --output", "file to write; otherwise standard output")
     :argname("FILE")
-  local o = parser:parse(args)
+  return parser
+end
+
+commands["export"] = function(o)
   o.output = o.output or cl.commandline and cl.commandline.output
   local s <close> = open(o)
   if o.format ~= "runs" then
@@ -189,11 +203,14 @@ commands["export"] = function(args)
   return ok and OK or cl.error("cannot write the runs: " .. message)
 end
 
-commands["import"] = function(args)
+declare["import"] = function()
   local parser = parser_of("import", "Takes runs into the store that clshell "
     .. "export has written, all or none; those it has already stay single.")
   parser:argument("file", "what to read; - is standard input")
-  local o = parser:parse(args)
+  return parser
+end
+
+commands["import"] = function(o)
   local file = o.file == "-" and io.stdin or opened(o.file, "rb")
   local s <close> = open(o, true)
   local added, known = s:import(file)
@@ -202,7 +219,7 @@ commands["import"] = function(args)
   return OK
 end
 
-function commands.prune(args)
+function declare.prune()
   local parser = parser_of("prune", "Forgets runs: those that all of the "
     .. "options given fit, but never the newest --keep of a bench, problem "
     .. "and device. --keep alone forgets all others.")
@@ -213,7 +230,10 @@ function commands.prune(args)
     :argname("TIME"):convert(moment)
   parser:option("--keep", "so many to keep of each"):argname("N")
     :convert(count)
-  local o = parser:parse(args)
+  return parser
+end
+
+function commands.prune(o, parser)
   local what = {name = o.name, device = o.device, tag = o.tag,
     older_than = o.older_than, keep = o.keep}
   if next(what) == nil then
@@ -224,6 +244,16 @@ function commands.prune(args)
   return OK
 end
 
+--- command.declared(name, maker) -> parser
+--- The options of a command, declared to what maker(name, description)
+--- returns in place of a parser of argparse.
+function M.declared(name, maker)
+  make = maker
+  local ok, parser = pcall(declare[name])
+  make = script.parser
+  return ok and parser or error(parser, 0)
+end
+
 --- command.run(name, args) -> exit code, or nil
 --- Runs a command with its arguments; nil where there is none of that name.
 --- A mistake in the arguments prints the usage and exits with 2.
@@ -232,9 +262,11 @@ function M.run(name, args)
   if not command then
     return nil
   end
+  local parser = declare[name]()
+  local o = parser:parse{[0] = name, table.unpack(args)}
   local ok, result = xpcall(command, function(e)
     return type(e) == "string" and debug.traceback(e, 2) or e
-  end, {[0] = name, table.unpack(args)})
+  end, o, parser)
   if ok then
     return result
   elseif type(result) ~= "table"

@@ -114,9 +114,12 @@ end
 
 --- compare.measure(a, b, opts) -> table
 --- The comparison of two subjects of the protocol: ramp of both, then rounds.
---- opts: looks (numbers of rounds after which to look for a verdict), samples
---- (of each in a round), seconds and least, see compare; timer, "event" or
---- "wall".
+--- Options:
+---   looks    needed  numbers of rounds after which to look for a verdict
+---   timer    needed  "event" or "wall"
+---   samples  needed  of each in a round
+---   seconds  needed  in all
+---   least    needed  seconds of a sample: short launches are batched
 function M.measure(a, b, opts)
   local subjects, state = {a, b}, {timer = opts.timer, batches = {},
     samples = opts.samples}

@@ -201,6 +201,9 @@ end
 --- and allocated, but not yet run: `plan()` enqueues it and returns the
 --- event, as often as wanted. Fields: output (the result's Buffer), rung,
 --- params, shape, operands, choice (see gemm.choice; nil for a named kernel).
+--- Options:
+---   kernel  the best known  a rung's name; with it the rung's own parameters
+---   queue, after  -  and whatever else the call itself takes
 function methods.plan(family, ...)
   local given, opts = gather(family, ...)
   local plan, reason = try_plan(family, given, opts)

@@ -3,27 +3,33 @@
 
 local M = {}
 
--- Edit distance of two short words (Levenshtein).
+-- Edit distance of two short words; two letters that changed places count
+-- once (optimal string alignment).
 local function distance(a, b)
-  local row = {}
+  local before, row = nil, {}
   for j = 0, #b do
     row[j] = j
   end
   for i = 1, #a do
-    local diagonal = row[0]
-    row[0] = i
+    local new = {[0] = i}
     for j = 1, #b do
-      local change = diagonal + (a:byte(i) == b:byte(j) and 0 or 1)
-      diagonal = row[j]
-      row[j] = math.min(change, row[j] + 1, row[j - 1] + 1)
+      local same = a:byte(i) == b:byte(j)
+      new[j] = math.min(row[j - 1] + (same and 0 or 1), row[j] + 1,
+        new[j - 1] + 1)
+      if i > 1 and j > 1 and a:byte(i) == b:byte(j - 1)
+          and a:byte(i - 1) == b:byte(j) then
+        new[j] = math.min(new[j], before[j - 2] + 1)
+      end
     end
+    before, row = row, new
   end
   return row[#b]
 end
 
--- The name of the list nearest to `word`; nil where none is near.
-function M.nearest(word, names)
-  local best, limit = nil, #word // 3 + 2
+-- The name of the list nearest to `word`; nil where none is near: within
+-- `most` edits, by default a third of the word and one.
+function M.nearest(word, names, most)
+  local best, limit = nil, (most or #word // 3 + 1) + 1
   for _, name in ipairs(names) do
     local d = distance(word:lower(), name:lower())
     if d < limit then

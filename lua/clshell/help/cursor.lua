@@ -72,6 +72,8 @@ function M.topics(text, cursor)
       end
     end
     topics[#topics + 1] = inside
+    topics[#topics + 1] = text:sub(1, cursor):match("[%w_]*$")
+      .. text:sub(cursor + 1):match("^[%w_]*")
   else
     topics[1] = name_at(tokens, text, cursor)
   end

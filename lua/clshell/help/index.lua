@@ -79,6 +79,11 @@ local function add(entries, block, file, line)
   end
   name = name:gsub("^A:", "Buffer:") -- what a matrix can do besides
   local text, options = options_of(body)
+  local also
+  text = text:gsub("\nAlso: ([%w_%.:,%s]+)$", function(names)
+    also = names
+    return ""
+  end)
   local entry = {name = name, signature = signature, text = text,
     options = options, file = file, line = line,
     as = text:match("[Oo]ptions%s+as%s+for%s+([%a_][%w_%.:]*%w)"),
@@ -86,6 +91,10 @@ local function add(entries, block, file, line)
   }
   if not entries[name] then
     entries[#entries + 1], entries[name] = entry, entry
+  end
+  for other in (also or ""):gmatch("[^,%s]+") do
+    add(entries, ("%s%s\n%s"):format(other, signature:sub(#name + 1), text),
+      file, line)
   end
 end
 
@@ -148,7 +157,31 @@ local function scan_examples(examples, source)
   finish()
 end
 
-local entries, examples
+-- cl.float, cl.int4 and the like, of which there are as many as types.
+local function add_types(entries, examples)
+  for _, type in ipairs(cl.types()) do
+    local base, width = type:match("^(%a+)(%d*)$")
+    local n = tonumber(width) or 1
+    local values = {}
+    for i = 1, n do
+      values[i] = tostring(i)
+    end
+    local name = "cl." .. type
+    local arguments = n > 1 and "x1, ..., x" .. n or "x"
+    add(entries, ("%s(%s) -> Value\nA kernel argument of type %s, a %s. "
+      .. "Needed only where the kernel's own signature is unknown or names "
+      .. "a typedef; out of range is an error. Vectors take a number for "
+      .. "each component. See also cl.bytes."):format(name, arguments, type,
+      n > 1 and ("vector of %d components of %s"):format(n, base)
+      or "scalar"), "src/type.c")
+    entries[name].minor = true -- in lists: cl.bytes speaks for them
+    examples[name] = ("print(%s(%s))"):format(name,
+      table.concat(values, ", "))
+  end
+end
+
+local entries, examples = nil, {}
+local complete = false
 
 --- index.entries() -> list
 --- All documented functions: {name, signature, text, options, as, file,
@@ -166,16 +199,18 @@ function M.entries()
     local file = ("lua/clshell/%s.lua"):format(name)
     scan_lua(entries, M.read(("%s/%s"):format(cl.home, file)) or "", file)
   end
+  add_types(entries, examples)
   return entries
 end
 
 --- index.examples() -> table
 --- The example of each function, by name.
 function M.examples()
-  if examples then
+  if complete then
     return examples
   end
-  examples = {}
+  M.entries()
+  complete = true
   for _, name in ipairs(EXAMPLES) do
     scan_examples(examples, M.read(("%s/lua/clshell/examples/%s.lua"):format(
       cl.home, name)) or "")

@@ -52,7 +52,7 @@ end
 local function list(wanted, view, from, to)
   local rows = {}
   for _, entry in ipairs(index.entries()) do
-    if wanted(entry.name) then
+    if wanted(entry.name) and not entry.minor then
       local signature = from and entry.signature:gsub(from, to)
         or entry.signature
       rows[#rows + 1] = {signature,

@@ -98,8 +98,13 @@ function M.of(value)
   return value == cl and "cl" or class_name(value) or lualib.name(value)
 end
 
--- A field without running anybody's metamethods.
+-- A field without running anybody's metamethods; a module that the shell
+-- loads at its first use is loaded now.
 local function raw(value, key)
+  local later = package.loaded["clshell.later"]
+  if later then
+    later.load(value)
+  end
   if type(value) == "table" then
     local found = rawget(value, key)
     if found == nil then
@@ -115,10 +120,11 @@ end
 --- What a name such as "t.x.f" holds in the session, by raw access; of an
 --- object's method, "A:read", the documented name, "Buffer:read".
 function M.value(path)
-  local value = rawget(_G, path:match("^[%a_][%w_]*") or "")
+  local value = path:find("^[%a_][%w_.:]*$")
+    and rawget(_G, path:match("^[%w_]+"))
   local last
   for mark, key in path:gmatch("([.:])([%a_][%w_]*)") do
-    if value == nil then
+    if not value then
       return nil
     end
     local class = class_name(value)
@@ -130,7 +136,7 @@ function M.value(path)
     end
     value = (mark == "." or mark == ":") and raw(value, key) or nil
   end
-  return value
+  return value or nil
 end
 
 return M

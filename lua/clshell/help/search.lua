@@ -16,8 +16,9 @@ local function functions(all)
     for i, o in ipairs(entry.options) do
       keys[i] = o.name .. " " .. o.text
     end
-    all[#all + 1] = {name = entry.name, signature = entry.signature,
-      text = entry.text, keys = table.concat(keys, " ")}
+    all[#all + 1] = not entry.minor and {name = entry.name,
+      signature = entry.signature, text = entry.text,
+      keys = table.concat(keys, " ")} or nil
   end
 end
 

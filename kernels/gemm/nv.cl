@@ -1,0 +1,89 @@
+/* nv.cl - what the kernels for NVIDIA GPUs share
+** SPDX-License-Identifier: MIT
+**
+** The nv_* files include it. It has the order of the tiles of C, the copies
+** past the registers into local memory, and the store of two neighbours.
+**
+**   +---+---+---+---+   A work-group computes one tile of C. Those that run
+**   | 0 | 2 | 4 | 6 |   at one time are neighbours: RASTER rows of tiles, here
+**   +---+---+---+---+   2, are worked off column by column, so that what they
+**   | 1 | 3 | 5 | 7 |   read of A and of B stays in the second-level cache.
+**   +---+---+---+---+
+**   | 8 |10 | ...       In dimension 1 of the NDRange are the parts of a sum
+**   +---+---+           that is split, one matrix C after the other.
+**
+** Defines: REAL, RASTER, VC (see below); PLACED, see place.cl */
+#ifndef REAL
+#define REAL float /* element type of C */
+#endif
+#ifndef RASTER
+#define RASTER 8 /* rows of tiles worked off together */
+#endif
+#ifndef VC
+#define VC 1 /* elements of C in a store */
+#endif
+
+#include "place.cl"
+
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+
+#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)
+
+/* (column, row) of this work-group's tile among tiles_n x tiles_m of C */
+uint2 tile_of(uint tiles_m, uint tiles_n)
+{
+  const uint group = get_group_id(0), band = group / (RASTER * tiles_n);
+  const uint height = min(tiles_m - band * RASTER, (uint)RASTER);
+  const uint place = group % (RASTER * tiles_n);
+  return (uint2)(place / height, band * RASTER + place % height);
+}
+
+/* Address of a cell of local memory, as the instructions want it */
+#define ADDRESS(p) ((uint)(size_t)(p))
+
+/* Starts a copy of `bytes` bytes into local memory at address `to`. Where
+** `on` is false zeros are written and `from` is not read. cg passes by the
+** first-level cache; it takes 16 bytes only. */
+#define COPY(how, bytes, to, from, on)                                  \
+  __asm__ volatile("cp.async." how ".shared.global [%0], [%1], " #bytes \
+                   ", %2;" ::"r"(to), "l"(from), "r"((on) ? bytes : 0)  \
+                   : "memory")
+
+/* Closes a group of copies; waits until at most n groups are on their way. */
+#define COMMIT() __asm__ volatile("cp.async.commit_group;" ::: "memory")
+#define WAIT(n) __asm__ volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
+
+/* Four blocks of 8 rows of 16 bytes, their rows at the lanes' addresses */
+#define LOAD(r, address)                                         \
+  __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 "   \
+                   "{%0, %1, %2, %3}, [%4];"                     \
+                   : "=r"((r)[0]), "=r"((r)[1]), "=r"((r)[2]),   \
+                     "=r"((r)[3])                                \
+                   : "r"(address))
+
+/* Prepares a float, as bits, for being cut off behind 11 bits, which the
+** tensor cores do: adds about half a unit of the last bit that stays. Exactly
+** half a unit would take three instructions; this one adds between 1/3 and
+** 2/3, on average half, and leaves alone what has 11 bits already. */
+#define ROUND(x) \
+  (x) = as_uint(fma(as_float(x), 0x1.555556p-12f, as_float(x)))
+
+/* c[0 .. 1] = value + beta c[0 .. 1], of which `within` elements lie in the
+** matrix, none if it is not positive. VC is 2 only where pairs are whole. */
+void store_pair(global REAL *c, PASTE(REAL, 2) value, REAL beta, int within)
+{
+#if VC == 2
+  if (within > 0) {
+    global PASTE(REAL, 2) *pair = (global PASTE(REAL, 2) *)c;
+    *pair = beta != 0 ? value + beta * *pair : value;
+  }
+#else
+  if (within > 0)
+    c[0] = beta != 0 ? value.x + beta * c[0] : value.x;
+  if (within > 1)
+    c[1] = beta != 0 ? value.y + beta * c[1] : value.y;
+#endif
+}

@@ -1,0 +1,71 @@
+-- examples/family.lua - examples that help shows: kernel families, rungs
+-- SPDX-License-Identifier: MIT
+
+--- gemm
+local A, B = matrix.random(64, 32), matrix.random(32, 48)
+local C, event = gemm(A, B)
+print(C.rows, C.cols) --> 64 48
+gemm(A, B, {kernel = "tiled", tile = 8, C = C, alpha = 2, beta = 1})
+
+--- transpose
+local B, event = transpose(matrix.random(20, 30), {kernel = "tiled"})
+print(B.rows, B.cols) --> 30 20
+
+--- family.rung
+local rung = gemm.rung "tiled"
+print(rung.name, rung.params[1].name, rung.params[1].default) --> tiled tile 16
+
+--- family.kernels
+print(gemm.kernels()[1].name) --> naive_global
+
+--- family.define
+gemm.define{
+  name = "plain", lesson = "one work-item for each element of C",
+  source = [[
+kernel void plain(int M, int N, int K, REAL alpha,
+                  global const REAL *A, int lda,
+                  global const REAL *B, int ldb, REAL beta,
+                  global REAL *C, int ldc) {
+  int j = get_global_id(0), i = get_global_id(1);
+  if (i >= M || j >= N) return;
+  REAL sum = 0;
+  for (int k = 0; k < K; k++) sum += A[i * lda + k] * B[k * ldb + j];
+  C[i * ldc + j] = alpha * sum + (beta == 0 ? 0 : beta * C[i * ldc + j]);
+}]],
+  params = {{name = "size", values = {8, 4}, help = "side of a work-group"}},
+  range = function(s, p)
+    local function up(n) return (n + p.size - 1) // p.size * p.size end
+    return {up(s.n), up(s.m)}, {p.size, p.size}
+  end,
+}
+local result = gemm.verify("plain", {size = 4},
+  {A = matrix.random(33, 20), B = matrix.random(20, 17)})
+print(result.ok) --> true
+
+--- family.plan
+local A, B = matrix.random(64), matrix.random(64)
+local plan = gemm.plan(A, B, {kernel = "tiled"})
+plan():wait() -- runs it; as often as wanted
+print(plan.output.rows, plan.rung.name) --> 64 tiled
+
+--- family.choice
+local choice = gemm.choice{m = 512, n = 512, k = 512, type = "float"}
+print(choice.rung.name, choice)
+
+--- family.choices
+print(#gemm.choices() > 1) --> true
+
+--- family.check
+local ok, why = gemm.check("tiled_constant", nil,
+  {m = 4096, n = 4096, k = 4096, type = "float"})
+print(ok, why)
+
+--- family.verify
+local r = gemm.verify("tiled", {tile = 8},
+  {A = matrix.random(33), B = matrix.random(33)})
+print(r.ok, r.err <= r.bound) --> true true
+
+--- family.bench
+local r = gemm.bench("tiled", {tile = 8},
+  {A = matrix.random(64), B = matrix.random(64)}, {seconds = 0.05})
+print(r.status, r.gflops)

@@ -1,0 +1,100 @@
+-- examples/host.lua - examples that help shows: references on the host
+-- SPDX-License-Identifier: MIT
+
+--- cl.types
+print(#cl.types() > 40)
+
+--- cl.host.blas
+local blas, why = cl.host.blas()
+print(blas and blas.name or why)
+
+--- cl.host.gemm_blas
+local A = cl.array("float", {64, 64}):random(1)
+local C, seconds = cl.host.gemm_blas(A, A)
+print(C and 2 * 64 ^ 3 / seconds / 1e9 or seconds) -- GFLOPS, or why not
+
+--- cl.host.gemm_error
+local A, B = matrix.random(32), matrix.random(32)
+local C = gemm(A, B)
+local err = cl.host.gemm_error(C:read(), A:read(), (B:read()))
+print(err < 1e-5) --> true
+
+--- cl.host.gemm_freivalds
+local A, B = matrix.random(64), matrix.random(64)
+local C = gemm(A, B)
+local err = cl.host.gemm_freivalds(C:read(), A:read(), (B:read()))
+print(err < 1e-5) --> true
+
+--- cl.host.gemm_loop
+local A = cl.array("double", {2, 2}, {{1, 2}, {3, 4}})
+local C = cl.host.gemm_loop(A, A)
+print(C:at(2, 2)) --> 22.0
+
+--- cl.host.transpose_error
+local A = matrix.random(20, 30)
+print(cl.host.transpose_error(transpose(A):read(), A:read())) --> 0
+
+--- cl.host.transpose_loop
+local B = cl.host.transpose_loop(cl.array("int", {2, 3}, 1))
+print(B.rows, B.cols) --> 3 2
+
+--- cl.host.dia_error
+local M = dia.poisson2d(8, 8)
+local x = cl.array("float", M.cols, 1)
+local y = spmv(M, x):read()
+local err = cl.host.dia_error(y, M.host.values, M.host.offsets, x)
+print(err < 1e-6) --> true
+
+--- cl.host.csr_error
+local M = dia.poisson2d(8, 8):to_csr()
+local x = cl.array("float", M.cols, 1)
+local h = M.host
+local err = cl.host.csr_error(spmv(M, x):read(), h.row_ptr, h.col_ind,
+  h.values, x)
+print(err < 1e-6) --> true
+
+--- cl.host.dia_loop
+local M = dia.poisson2d(8, 8)
+local x = cl.array("float", M.cols, 1)
+local y = cl.host.dia_loop(M.host.values, M.host.offsets, x, {rows = 64})
+print(y[1]) --> 2.0
+
+--- cl.host.csr_loop
+local h = dia.poisson2d(8, 8):to_csr().host
+local y = cl.host.csr_loop(h.row_ptr, h.col_ind, h.values,
+  cl.array("float", 64, 1))
+print(y[1]) --> 2.0
+
+--- verify.bound
+local verify = require "clshell.verify"
+print(verify.bound("float", 1024) > verify.bound("double", 1024)) --> true
+
+--- verify.gemm
+local verify = require "clshell.verify"
+local A, B = cl.array("float", {8, 8}, 1), cl.array("float", {8, 8}, 1)
+local truth = verify.gemm(A, B, {m = 8, n = 8, k = 8, type = "float",
+  alpha = 1, beta = 0})
+print(truth(cl.host.gemm_loop(A, B)))
+
+--- verify.run
+local verify = require "clshell.verify"
+local out = cl.buffer("float", 4)
+local operation = {run = function() return out:fill(2) end}
+local result = verify.run(operation, out, function(array)
+  return math.abs(array[1] - 2), 0, "the first element"
+end)
+print(result.ok) --> true
+
+--- verify.restore
+local verify = require "clshell.verify"
+local out = cl.buffer("float", 4, 1)
+verify.restore({}, out, cl.array("float", 4, 5))
+print(out:read()[4]) --> 5.0
+
+--- verify.all
+local verify = require "clshell.verify"
+local function near(array)
+  return math.abs(array[1] - 1), 0.5, "the first element"
+end
+local truth = verify.all{near, near}
+print(truth{cl.array("float", 1, 1), cl.array("float", 1, 1.25)})

@@ -1,0 +1,126 @@
+-- examples/launch.lua - examples that help shows: programs, kernels, launches
+-- SPDX-License-Identifier: MIT
+
+--- cl.build
+local prog = cl.build([[
+kernel void scale(float a, global float *x) {
+  x[get_global_id(0)] *= a * FACTOR;
+}]], {defines = {FACTOR = 2}, name = "scale.cl"})
+local x = cl.buffer("float", 8, 1)
+prog.scale:range(8)(3, x)
+print(x:read()[8]) --> 6.0
+
+--- cl.build_binary
+local source = "kernel void one(global int *x) { *x = 1; }"
+local copy = cl.build_binary(cl.build(source):binary())
+local x = cl.buffer("int", 1, 0)
+copy.one:range(1)(x)
+print(x:read()[1]) --> 1
+
+--- cl.kernel
+local axpy = cl.kernel [[
+kernel void axpy(float a, global const float *x, global float *y) {
+  int i = get_global_id(0);
+  y[i] += a * x[i];
+}]]
+local x, y = cl.buffer("float", 100, 1), cl.buffer("float", 100, 5)
+local event = axpy:range(100)(2, x, y)
+print(y:read()[100]) --> 7.0
+
+--- Program:kernels
+local prog = cl.build "kernel void a(void) {} kernel void b(void) {}"
+print(#prog:kernels()) --> 2
+
+--- Program:kernel
+local prog = cl.build "kernel void fill(global int *x) { *x = 3; }"
+local fill = prog:kernel "fill" -- prog.fill is the same
+print(fill.name) --> fill
+
+--- Program:binary
+print(#cl.build("kernel void f(void) {}"):binary() > 0) --> true
+
+--- Program:info
+local prog = cl.build("kernel void f(void) {}", {options = "-cl-mad-enable"})
+print(prog:info().options, prog:info().kernels[1])
+
+--- Program:asm
+local text = cl.build("kernel void f(global int *x) { *x = 1; }"):asm()
+print(type(text)) --> string
+
+--- Program:close
+local prog <close> = cl.build "kernel void f(void) {}"
+prog:close()
+
+--- Kernel:info
+local k = cl.kernel "kernel void f(global float *x, int n) { x[n] = 0; }"
+print(k.args[2].name, k.args[2].type) --> n int
+print(k.work_group_size >= 1, k.preferred_multiple >= 1) --> true true
+
+--- Kernel:range
+local k = cl.kernel [[
+kernel void index(global int *x, int ld) {
+  int j = get_global_id(0), i = get_global_id(1);
+  x[i * ld + j] = 10 * i + j;
+}]]
+local x = cl.buffer("int", {4, 8})
+local launch = k:range({8, 4}, {4, 2}) -- 8 columns, 4 rows
+launch(x, 8)
+print(x:read():at(3, 8)) --> 27
+
+--- Kernel:close
+local k <close> = cl.kernel "kernel void f(void) {}"
+k:close()
+
+--- Launch:on
+local k = cl.kernel "kernel void add(global int *x) { (*x)++; }"
+local q <close> = cl.queue{out_of_order = true}
+local x = cl.buffer("int", 1, 0)
+local first = k:range(1):on(q)(x)
+local second = k:range(1):on(q, {after = {first}})(x)
+second:wait()
+print(x:read()[1]) --> 2
+
+--- Launch:info
+local launch = cl.kernel("kernel void f(void) {}"):range({8, 4}, {4, 2})
+print(launch.global[1], launch.localsize[2]) --> 8 2
+
+--- Launch:close
+local launch <close> = cl.kernel("kernel void f(void) {}"):range(1)
+launch:close()
+
+--- cl.bytes
+local k = cl.kernel [[
+typedef struct { int n; float a; } Pair;
+kernel void put(Pair p, global float *x) { *x = p.n * p.a; }]]
+local x = cl.buffer("float", 1)
+k:range(1)(cl.bytes(string.pack("<i4f", 3, 0.5)), x)
+print(x:read()[1]) --> 1.5
+
+--- cl.localmem
+local k = cl.kernel [[
+kernel void reverse(global int *x, local int *tile) {
+  int i = get_local_id(0), n = get_local_size(0);
+  tile[i] = x[i];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  x[i] = tile[n - 1 - i];
+}]]
+local x = cl.buffer("int", 4, function(i) return i end)
+k:range(4, 4)(x, cl.localmem("int", 4))
+print(x:read()[1]) --> 4
+
+--- cl.any
+local k = cl.kernel "kernel void bits(global uint *x) { *x = 0x3f800000; }"
+local x = cl.buffer("float", 1)
+k:range(1)(cl.any(x)) -- a float buffer for a uint parameter
+print(x:read()[1]) --> 1.0
+
+--- cl.base
+local k = cl.kernel "kernel void put(global int *x, int at) { x[at] = 9; }"
+local A = cl.buffer("int", {4, 4}, 0)
+local B = A:sub(2, 2)
+k:range(1)(cl.base(B), B.start)
+print(A:read():at(2, 2)) --> 9
+
+--- cl.unfinished
+local list = cl.unfinished() -- of kernels that still run
+print(#list) --> 0

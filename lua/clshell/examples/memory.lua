@@ -1,0 +1,140 @@
+-- examples/memory.lua - examples that help shows: arrays and buffers
+-- SPDX-License-Identifier: MIT
+
+--- cl.array
+local h = cl.array("float", {2, 3}, function(i, j) return 10 * i + j end)
+print(h:at(2, 3), h[1], #h) --> 23.0 11.0 6
+
+--- Array:at
+local h = cl.array("int", {2, 2}, {{1, 2}, {3, 4}})
+print(h:at(2, 1)) --> 3
+
+--- Array:set
+local h = cl.array("int", {2, 2})
+h:set(2, 1, 5)
+print(h:at(2, 1), h[3]) --> 5 5
+
+--- Array:reshape
+local h = cl.array("int", 6, function(i) return i end)
+print(h:reshape({2, 3}):at(2, 1)) --> 4
+
+--- Array:copy
+local h = cl.array("int", 3, 1)
+local other = h:copy()
+other[1] = 9
+print(h[1], other[1]) --> 1 9
+
+--- Array:convert
+local h = cl.array("float", 3, 2)
+print(h:convert("int").type) --> int
+
+--- Array:fill
+local h = cl.array("int", 6):fill(7)
+h:fill(0, 1, 6, 2) -- elements 1, 3 and 5
+print(h[1], h[2]) --> 0 7
+
+--- Array:table
+local rows = cl.array("int", {2, 2}, {{1, 2}, {3, 4}}):table()
+print(rows[2][1]) --> 3
+
+--- Array:random
+local h = cl.array("float", 1000):random(1, -1, 1)
+print(h[1] >= -1 and h[1] < 1) --> true
+
+--- Array:equal
+local a, b = cl.array("int", 3, 1), cl.array("int", 3, 1)
+b[2] = 5
+print(a:equal(b)) --> false 2
+
+--- Array:max_diff
+local a, b = cl.array("float", 3, 1), cl.array("float", 3, 1)
+b[2] = 1.5
+print(a:max_diff(b)) --> 0.5 2
+
+--- Array:swap
+local h = cl.array("ushort", 1, 1)
+print(h:swap()[1]) --> 256
+
+--- Array:tostring
+print(#cl.array("float", 3):tostring()) --> 12
+
+--- Array:readfile
+local f <close> = assert(io.tmpfile())
+cl.array("int", 3, 4):writefile(f)
+f:seek("set")
+print(cl.array("int", 3):readfile(f)[3]) --> 4
+
+--- Array:writefile
+local f <close> = assert(io.tmpfile())
+cl.array("float", 10, 1):writefile(f)
+print(f:seek()) --> 40
+
+--- Array:close
+local h <close> = cl.array("float", 1000)
+h:close()
+print(h.closed) --> true
+
+--- cl.buffer
+local b = cl.buffer("float", {2, 3}, {{1, 2, 3}, {4, 5, 6}})
+print(b.bytes, b:read():at(2, 3)) --> 24 6.0
+local padded = cl.buffer("float", {2, 3}, 0, {ld = 16})
+print(padded.ld, padded.bytes) --> 16 128
+
+--- Buffer:info
+local b = cl.buffer("float", {4, 4}, 0)
+print(b:info().bytes, b:info().view) --> 64 false
+
+--- Buffer:read
+local b = cl.buffer("int", {3, 3}, function(i, j) return 10 * i + j end)
+print(b:read():at(3, 1)) --> 31
+local corner = b:read{from = {2, 2}, size = {2, 2}}
+print(corner[1]) --> 22
+
+--- Buffer:write
+local b = cl.buffer("int", 3)
+b:write({1, 2, 3})
+b:write({9}, {first = 2, count = 1})
+print(b:read()[2]) --> 9
+
+--- Buffer:fill
+local b = cl.buffer("float", 8, 0)
+b:fill(1, {first = 5, count = 4})
+print(b:read()[4], b:read()[5]) --> 0.0 1.0
+
+--- Buffer:copy
+local a, b = cl.buffer("int", 4, 7), cl.buffer("int", 8, 0)
+a:copy(b, {first = 1, count = 4, to = 5})
+print(b:read()[4], b:read()[5]) --> 0 7
+
+--- Buffer:map
+local b = cl.buffer("int", 4, 0)
+local h <close> = b:map("read_write") -- unmapped where it is closed
+h[1] = 5
+h:close()
+print(b:read()[1]) --> 5
+
+--- Buffer:unmap
+local b = cl.buffer("int", 4, 3)
+local h = b:map("read")
+print(h[4]) --> 3
+b:unmap(h)
+
+--- Buffer:view
+local b = cl.buffer("float", 4096, 1)
+local front = b:view(1, 1024)
+front:fill(2)
+print(b:read()[1024], b:read()[1025]) --> 2.0 1.0
+
+--- Buffer:matrix
+local b = cl.buffer("float", 100, function(i) return i end)
+local m = b:matrix(1, 3, 4, 10) -- 3 x 4, rows 10 elements apart
+print(m:read():at(2, 1)) --> 11.0
+
+--- Buffer:overlaps
+local b = cl.buffer("int", 4096)
+print(b:overlaps(b:view(1, 1024))) --> true
+
+--- Buffer:close
+local b <close> = cl.buffer("float", 1000) -- freed where the block ends
+b:close()
+print(b.closed) --> true

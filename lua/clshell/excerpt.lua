@@ -1,0 +1,224 @@
+-- excerpt.lua - lines of a source text, with their numbers and a caret
+-- Module cl carries a copy of this file, for interpreters that have no other
+-- part of clshell: nothing but Lua's own libraries is used here.
+-- SPDX-License-Identifier: MIT
+
+local M = {}
+
+local CHUNKS = "clshell.chunks" -- registry: chunk name -> text, or false
+local LARGEST = 1 << 24         -- bytes of a file to look into
+local TAB = 4                   -- columns between tab stops
+local ROOM = 160                -- columns where no window limits them
+
+--- excerpt.remember(chunkname, text)
+--- Keeps the text of a chunk that is no file ("=input:3"), for excerpts.
+function M.remember(chunkname, text)
+  local registry = debug.getregistry()
+  local chunks = registry[CHUNKS] or {}
+  registry[CHUNKS] = chunks
+  chunks[chunkname] = text
+end
+
+--- excerpt.read(path) -> string or nil
+--- The bytes of a regular file of moderate size.
+function M.read(path)
+  local file = io.open(path, "rb")
+  if not file then
+    return nil
+  end
+  local size = file:seek("end")
+  local text
+  if size and size <= LARGEST and file:seek("set") then
+    text = file:read("a") -- nil for a folder
+  end
+  file:close()
+  return text
+end
+
+--- excerpt.source(chunkname) -> string or nil
+--- The text of a chunk by the name that debug.getinfo gives: "@path",
+--- "=name", or the text itself.
+function M.source(chunkname)
+  local kind = chunkname:sub(1, 1)
+  if kind == "@" then
+    return M.read(chunkname:sub(2))
+  elseif kind == "=" then
+    local chunks = debug.getregistry()[CHUNKS]
+    return chunks and chunks[chunkname] or nil
+  end
+  return chunkname
+end
+
+--- excerpt.line(text, n) -> string or nil, first
+--- Line n of a text, without its end, and where in the text it begins.
+function M.line(text, n)
+  local first = 1
+  for _ = 2, n do
+    local stop = text:find("\n", first, true)
+    if not stop then
+      return nil
+    end
+    first = stop + 1
+  end
+  if n < 1 or first > #text + 1 then
+    return nil
+  end
+  return text:match("^[^\r\n]*", first), first
+end
+
+-- Code points that take no column, and two.
+local NONE = {{0x300, 0x36F}, {0x200B, 0x200F}, {0x20D0, 0x20FF},
+  {0xFE00, 0xFE0F}, {0xFEFF, 0xFEFF}}
+local TWO = {{0x1100, 0x115F}, {0x2E80, 0xA4CF}, {0xAC00, 0xD7A3},
+  {0xF900, 0xFAFF}, {0xFE30, 0xFE6F}, {0xFF00, 0xFF60}, {0xFFE0, 0xFFE6},
+  {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD}}
+
+local function among(code, ranges)
+  for _, r in ipairs(ranges) do
+    if code >= r[1] and code <= r[2] then
+      return true
+    end
+  end
+  return false
+end
+
+-- The character at byte `at` of a line: how it is shown, its width in
+-- columns, its bytes. `column` (from 0) is where it stands.
+local function character(line, at, column)
+  local c = line:sub(at, at)
+  if c == "\t" then
+    local n = TAB - column % TAB
+    return (" "):rep(n), n, 1
+  elseif c:find("[ -~]") then
+    return c, 1, 1
+  elseif c:byte() >= 0xC2 then
+    local s = line:match("^[\xC2-\xF4][\x80-\xBF]+", at)
+    local fine, code = pcall(utf8.codepoint, s or "", 1)
+    if fine and code >= 0xA0 then
+      s = utf8.char(code)
+      local width = code < 0x300 and 1 or among(code, NONE) and 0
+        or among(code, TWO) and 2 or 1
+      return s, width, #s
+    end
+  end
+  return "?", 1, 1 -- a control character, or no UTF-8
+end
+
+-- The characters of a line as cells {text, width, byte}, and the column
+-- (from 0) of each byte's character.
+local function cells(line)
+  local list, columns = {}, {}
+  local at, column = 1, 0
+  while at <= #line do
+    local s, width, bytes = character(line, at, column)
+    list[#list + 1] = {s = s, width = width, column = column}
+    for i = at, at + bytes - 1 do
+      columns[i] = column
+    end
+    at, column = at + bytes, column + width
+  end
+  columns[#line + 1] = column
+  return list, columns, column
+end
+
+-- The cells between two columns as text.
+local function cut(list, from, to)
+  local parts = {}
+  for _, cell in ipairs(list) do
+    if cell.column >= from and cell.column + cell.width <= to then
+      parts[#parts + 1] = cell.s
+    end
+  end
+  return table.concat(parts)
+end
+
+-- A line as it fits into `room` columns, and how many of its columns are
+-- cut off in front: `focus` stays in sight.
+local function fit(line, focus, room)
+  local list, columns, width = cells(line)
+  if width <= room then
+    return cut(list, 0, width), columns, 0
+  end
+  local from = 0
+  if focus > room - 8 then
+    from = math.min(focus - room // 2, width - room + 3)
+  end
+  local left = from > 0 and "..." or ""
+  local to = from + room - #left
+  local right = to < width and "..." or ""
+  local text = left .. cut(list, from, to - #right) .. right
+  return text, columns, from - #left
+end
+
+local function gutter(mark, number, digits)
+  return ("%s%" .. digits .. "s | "):format(mark, number)
+end
+
+-- The line of marks below a shown line: '^' at byte `column`, '~' at the
+-- other bytes of the list `ranges` of {first, last}.
+local function marks(columns, column, ranges, off, room)
+  local row, last = {}, 0
+  local function put(at, c)
+    local x = columns[at] and columns[at] - off + 1
+    if x and x >= 1 and x <= room then
+      row[x], last = c, math.max(last, x)
+    end
+  end
+  for _, r in ipairs(ranges or {}) do
+    for i = r[1], r[2] do
+      put(i, "~")
+    end
+  end
+  put(column, "^")
+  for x = 1, last do
+    row[x] = row[x] or " "
+  end
+  return table.concat(row, "", 1, last)
+end
+
+--- excerpt.show(text, n [, opts]) -> list of strings
+--- Line n of a text as it is shown below a message; an empty list where the
+--- text has none. Options:
+---   column  -  byte of the line, from 1, to put a caret under
+---   ranges  -  list of {first, last} byte ranges to underline
+---   before  0  lines to show before it, blank ones at the top left out
+---   after   0  lines to show after it
+---   number  n  the number to print for line n
+---   width   160  columns that there are
+---   note    -  text to put behind the caret
+function M.show(text, n, opts)
+  opts = opts or {}
+  local line = M.line(text, n)
+  if not line then
+    return {}
+  end
+  local first = math.max(1, n - (opts.before or 0))
+  local last = n + (opts.after or 0)
+  while first < n and not M.line(text, first):find("%S") do
+    first = first + 1
+  end
+  local shift = (opts.number or n) - n
+  local digits = math.max(3, #tostring(last + shift))
+  local room = math.max(20, (opts.width or ROOM) - digits - 6)
+  local several = first < n or last > n
+  local out = {}
+  for i = first, last do
+    local s = M.line(text, i)
+    if s then
+      local mark = several and i == n and " > " or "   "
+      local _, columns = cells(s)
+      local focus = i == n and columns[opts.column or 1] or 0
+      local shown, _, off = fit(s, focus, room)
+      out[#out + 1] = (gutter(mark, i + shift, digits) .. shown)
+        :gsub("%s+$", "")
+      if i == n and opts.column and columns[opts.column] then
+        out[#out + 1] = gutter("   ", "", digits)
+          .. marks(columns, opts.column, opts.ranges, off, room)
+          .. (opts.note and " " .. opts.note or "")
+      end
+    end
+  end
+  return out
+end
+
+return M

@@ -1,0 +1,337 @@
+-- errors.lua - what failed, in words: the message, the source line with a
+-- caret where the place is known, and the user's calls that led there
+-- Loaded when something has failed. The stack is gone by then: what is known
+-- of it was kept by src/traceback.c.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local caret = require "clshell.prompt.caret"
+local excerpt = require "clshell.excerpt"
+local frames = require "clshell.prompt.frames"
+local guess = require "clshell.prompt.guess"
+local style = require "clshell.style"
+
+local M = {}
+
+local LINES = 60 -- of a message in a window; %tb has the rest
+local CALLS = 8  -- places that led to the error
+
+--- errors.last
+--- The record of the failure reported last; nil before the first.
+M.last = nil
+
+--- errors.remember(chunkname, text)
+--- Keeps the text of an input, for excerpts.
+M.remember = excerpt.remember
+
+--- errors.source(chunkname) -> string or nil
+--- The text of a chunk by its name: "@path", "=name" or the text itself.
+M.source = excerpt.source
+
+-- What an error value says, whatever it is.
+local function words(value)
+  if type(value) == "string" then
+    return value
+  elseif type(value) == "number" then
+    return tostring(value)
+  end
+  local meta = debug.getmetatable(value)
+  if type(meta) == "table" and rawget(meta, "__tostring") ~= nil then
+    local fine, text = pcall(tostring, value)
+    if fine then
+      return text
+    end
+    return ("(error object is a %s value, whose __tostring fails: %s)"):format(
+      type(value), type(text) == "string" and text or type(text))
+  end
+  return ("(error object is a %s value)"):format(type(value))
+end
+
+-- The frame that a message begins with the position of, and the message
+-- without it.
+local function placed(record, message)
+  for i, frame in ipairs(record.frames) do
+    local head = ("%s:%d: "):format(frame.short, frame.line)
+    if frame.line > 0 and message:sub(1, #head) == head then
+      return i, message:sub(#head + 1)
+    end
+  end
+end
+
+-- What a syntax error's position says: the chunk it lies in and the line.
+local function parsed(message)
+  local name, line, rest = message:match("^(.-):(%d+): (.*)$")
+  if not name then
+    return nil
+  end
+  for _, source in ipairs{"=" .. name, "@" .. name} do
+    if excerpt.source(source) then
+      return {source = source, short = name, line = tonumber(line)}, rest
+    end
+  end
+  local script = arg and arg[0] -- a long path is cut in front
+  if type(script) == "string" and name:sub(1, 3) == "..."
+      and script:sub(3 - #name) == name:sub(4) then
+    return {source = "@" .. script, short = name, line = tonumber(line)}, rest
+  end
+end
+
+-- Finds place (a frame), `from` (where its callers begin), and the message
+-- without position.
+local function locate(record)
+  local message = record.message
+  local i, rest = placed(record, message)
+  if i and not frames.own(record.frames[i]) then
+    record.place, record.from, record.rest = record.frames[i], i + 1, rest
+    return
+  end
+  record.from = 1
+  if not i then -- else a fault inside clshell
+    record.place, record.rest = parsed(message)
+  end
+  if not record.place then
+    for j, frame in ipairs(record.frames) do
+      if frames.user(frame) then
+        record.place, record.from = frame, j + 1
+        record.bare = true
+        break
+      end
+    end
+  end
+  record.rest = record.rest or message
+end
+
+-- A failure inside a coroutine: its frames come first, and what
+-- coroutine.wrap put in front of the message goes.
+local function unwrap(record)
+  local inner = record.inner
+  if not inner then
+    return record
+  end
+  inner = unwrap(inner)
+  if type(inner.value) == "string" then
+    record.message = inner.message or inner.value
+  end
+  local all = {}
+  table.move(inner.frames, 1, #inner.frames, 1, all)
+  if inner.skipped > 0 then
+    table.insert(all, frames.HEAD + 1, {skip = inner.skipped})
+  end
+  table.move(record.frames, 1, #record.frames, #all + 1, all)
+  record.frames, record.inner = all, nil
+  return record
+end
+
+local function append(lines, more)
+  table.move(more, 1, #more, #lines + 1, lines)
+end
+
+-- The line of what a syntax error says is still open.
+local function opening_lines(text, message, shown, width)
+  local word, n = message:match("%(to close '(.-)' at line (%d+)%)")
+  n = tonumber(n or message:match("%(starting at line (%d+)%)"))
+  if not n or n == shown then
+    return {}
+  end
+  local column, last = caret.word(text, n, word)
+  return excerpt.show(text, n, {width = width, column = column,
+    ranges = column and {{column, last}}})
+end
+
+-- The last line up to n that has more than white space: where a text that
+-- ends too early ends.
+local function last_line(text, n)
+  while n > 1 and not (excerpt.line(text, n) or ""):find("%S") do
+    n = n - 1
+  end
+  return n
+end
+
+-- Finds where in the source line the error is, and the name that was meant.
+local function examine(record)
+  local place = record.place
+  local text = place and excerpt.source(place.source)
+  local own = type(record.value) == "table"
+  if own and rawget(record.value, "log") then
+    return -- a build log has its own excerpts
+  end
+  local tokens, i
+  if text then
+    record.line = record.rest:find(" near <eof>$")
+      and last_line(text, place.line) or place.line
+    if not record.bare or own then
+      record.column, record.stop, i, tokens = caret.find(text, record.line,
+        record.rest, own)
+    end
+  end
+  record.near = guess.name(record.rest, place and place.vars and place,
+    tokens, i)
+end
+
+-- The source line with a caret, and the name that was meant.
+local function source_lines(record, width)
+  local note = record.near and ("did you mean '%s'?"):format(record.near)
+  local text = record.line and excerpt.source(record.place.source)
+  local lines = text and excerpt.show(text, record.line, {
+    column = record.column, width = width, note = note,
+    ranges = record.stop and {{record.column, record.stop}},
+  }) or {}
+  if note and not (text and record.column) then
+    lines[#lines + 1] = "  " .. note
+  end
+  if text then
+    append(lines, opening_lines(text, record.rest, record.line, width))
+  end
+  return lines
+end
+
+--- errors.record(value) -> record
+--- What is known of an error value that a run ended with: message, frames
+--- and place. Never raises.
+function M.record(value)
+  local record = debug.getregistry()["clshell.failure"]
+  if type(record) ~= "table" or not rawequal(record.value, value) then
+    record = {value = value, frames = {}, skipped = 0}
+  end
+  if record.message then
+    return record
+  end
+  if record.skipped > 0 then
+    table.insert(record.frames, frames.HEAD + 1, {skip = record.skipped})
+  end
+  record.message = words(value)
+  unwrap(record)
+  for _, frame in ipairs(record.frames) do
+    frame.short, frame.line = frame.short or "", frame.line or 0
+  end
+  locate(record)
+  examine(record)
+  frames.settle(record.frames)
+  return record
+end
+
+-- The position in front of a message: with the path as it was given, where
+-- Lua has cut it.
+local function position(place)
+  return ("%s:%d: "):format(frames.name(place), place.line)
+end
+
+-- A message as lines; in a window not more than it can take.
+local function message_lines(record, width)
+  local message = record.message
+  local place = record.place
+  if place and not record.bare then
+    message = position(place) .. record.rest
+  end
+  local lines, more = {}, 0
+  for line in (message .. "\n"):gmatch("(.-)\r?\n") do
+    if width and #lines == LINES then
+      more = more + 1
+    else
+      local long = width and #line > 8 * width
+      lines[#lines + 1] = long and line:sub(1, 8 * width) .. "..." or line
+    end
+  end
+  if more > 0 then
+    lines[#lines + 1] = ("... %d more lines; %%tb shows them"):format(more)
+  end
+  return lines
+end
+
+local function object_lines(record, width)
+  local value = record.value
+  if type(value) ~= "table" or not record.message:find("^%(error object") then
+    return {}
+  end
+  local fine, show = pcall(require, "clshell.prompt.show")
+  local text
+  if fine and type(show) == "table" then
+    fine, text = pcall(show.text, value, {width = width or 79, height = 10})
+  end
+  local lines = {}
+  for line in (fine and text and text .. "\n" or ""):gmatch("(.-)\n") do
+    lines[#lines + 1] = "  " .. line
+  end
+  return lines
+end
+
+local KINDS = {error = "red", warning = "yellow", note = "cyan"}
+
+-- A line of a report in colours.
+local function painted(line, on)
+  if not on then
+    return line
+  end
+  local bar, rest = line:match("^([ >]+%d* | )(.*)$")
+  if bar and bar:find("%d") then
+    return style.paint(bar, "dim", true) .. rest
+  elseif bar then
+    return style.paint(bar, "dim", true) .. style.paint(rest, "red", true)
+  end
+  local place, kind, text = line:match("^(.-:%d+:%d+: )(%a+): (.*)$")
+  if kind and KINDS[kind] then
+    return style.paint(place, "bold", true)
+      .. style.paint(kind .. ": ", KINDS[kind], true) .. text
+  elseif line:find("^  called from ") or line:find("^  %.%.%. %d") then
+    return style.paint(line, "dim", true)
+  end
+  return line
+end
+
+local function finish(lines, opts)
+  for i, line in ipairs(lines) do
+    if i == 1 and opts.color then
+      local head, rest = line:match("^(.-:%d+: )(.*)$")
+      lines[i] = style.paint(head or "", "bold", true)
+        .. style.paint(rest or line, "red", true)
+    else
+      lines[i] = painted(line, opts.color)
+    end
+  end
+  return table.concat(lines, "\n")
+end
+
+--- errors.text(record [, opts]) -> string
+--- What is shown of a failure: its message, the source line with a caret,
+--- and the user's calls. Options: color (boolean), width (columns of the
+--- window; without it nothing is cut).
+function M.text(record, opts)
+  opts = opts or {}
+  local lines = message_lines(record, opts.width)
+  append(lines, object_lines(record, opts.width))
+  if record.bare then
+    lines[#lines + 1] = "  raised at " .. frames.place(record.place)
+  end
+  append(lines, source_lines(record, opts.width))
+  append(lines, frames.callers(record.frames, record.from, CALLS))
+  if record.before then
+    local first = M.record(record.before.value)
+    lines[#lines + 1] = "  while closing variables after: "
+      .. words(first.value):match("^[^\n]*")
+  end
+  return finish(lines, opts)
+end
+
+--- errors.traceback(record [, opts]) -> string
+--- All of a failure: the whole message, then every frame, C and clshell's
+--- own included, with its source line and the variables of the user's.
+function M.traceback(record, opts)
+  opts = opts or {}
+  local lines = message_lines(record)
+  append(lines, source_lines(record, opts.width))
+  append(lines, object_lines(record, opts.width))
+  append(lines, frames.all(record.frames, opts.width))
+  return finish(lines, opts)
+end
+
+--- errors.report(value [, progname]) -> string
+--- The report of an error value that a run ended with, as standard error
+--- takes it; errors.last is its record.
+function M.report(value, progname)
+  local record = M.record(value)
+  M.last = record
+  local text = M.text(record, {color = style.color(2), width = cl.winsize(2)})
+  return progname and ("%s: %s"):format(progname, text) or text
+end
+
+return M

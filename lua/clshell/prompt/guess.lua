@@ -1,0 +1,120 @@
+-- guess.lua - "did you mean": the name that was probably meant by one that
+-- is nil, or by a keyword misspelt
+-- Looks only: raw access, no metamethod runs.
+-- SPDX-License-Identifier: MIT
+
+local caret = require "clshell.prompt.caret"
+local lexer = require "clshell.prompt.lexer"
+local text = require "clshell.text"
+
+local M = {}
+
+local MOST = 5000 -- names to compare with
+local DEEP = 5    -- tables that __index leads through
+
+-- How many edits apart a name may be: none in a word of two letters.
+local function edits(word)
+  return #word <= 2 and 0 or #word <= 4 and 1 or math.max(2, #word // 3)
+end
+
+local function nearest(word, names)
+  table.sort(names)
+  local near = text.nearest(word, names, edits(word))
+  return near ~= word and near or nil
+end
+
+-- Calls fn(t) for a table and for the tables behind it.
+local function behind(value, fn)
+  for _ = 1, DEEP do
+    if type(value) == "table" then
+      fn(value)
+    end
+    local meta = debug.getmetatable(value)
+    value = type(meta) == "table" and rawget(meta, "__index") or nil
+    if type(value) ~= "table" then
+      return
+    end
+  end
+end
+
+-- Adds the names in a value to a list.
+local function add(names, value)
+  behind(value, function(t)
+    for key in next, t do
+      if type(key) == "string" and #names < MOST then
+        names[#names + 1] = key
+      end
+    end
+  end)
+end
+
+-- The raw field of a value; nil where there is none.
+local function field(value, name)
+  local found
+  behind(value, function(t)
+    if found == nil then
+      found = rawget(t, name)
+    end
+  end)
+  return found
+end
+
+-- The value of a variable in a frame, or of a global one.
+local function variable(frame, name)
+  if frame and frame.vars and frame.vars[name] then
+    return frame.values[name]
+  end
+  return rawget(_G, name)
+end
+
+-- The value in front of the last name of a chain such as cl.buffer.bytes.
+local function holder(frame, names)
+  local value = variable(frame, names[1])
+  for i = 2, #names - 1 do
+    value = field(value, names[i])
+  end
+  return value
+end
+
+local function variables(frame)
+  local names = {}
+  add(names, _G)
+  for _, name in ipairs(frame and frame.vars or {}) do
+    if frame.vars[name] ~= "nil" then
+      names[#names + 1] = name
+    end
+  end
+  return names
+end
+
+-- What a keyword misspelt does: the token behind it is in the wrong place.
+local function keyword(token)
+  if not token or token.kind ~= "name" then
+    return nil
+  end
+  local names = {}
+  for word in pairs(lexer.KEYWORDS) do
+    names[#names + 1] = word
+  end
+  return nearest(token.text, names)
+end
+
+--- guess.name(message, frame, tokens, i) -> string or nil
+--- The name nearest to the one that an error message says is nil. `frame` is
+--- the user's frame, `i` the place of the name in the list of tokens; either
+--- may be missing.
+function M.name(message, frame, tokens, i)
+  if message:find("^syntax error near") or message:find("^'=' expected") then
+    return i and keyword(tokens[i - 1])
+  end
+  local kind, name = message:match("a nil value %((%a+) '([%a_][%w_]*)'%)$")
+  if kind == "global" then
+    return nearest(name, variables(frame))
+  elseif (kind == "field" or kind == "method") and i then
+    local names = {}
+    add(names, holder(frame, caret.chain(tokens, i)))
+    return nearest(name, names)
+  end
+end
+
+return M
