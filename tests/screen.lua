@@ -205,16 +205,19 @@ function Screen:run(line, text)
 end
 
 --- s:status() -> exit code
---- Waits for the program's end.
+--- Waits for the program's end; 128 + N where signal N ended it.
 function Screen:status()
   local stop = cl.now() + limit
-  while self:ask "#{pane_dead}" ~= "1" do
-    if cl.now() > stop then
+  while true do
+    local code, signal = self:ask "#{pane_dead_status}:#{pane_dead_signal}"
+      :match "(%d*):(%d*)"
+    if code ~= "" or signal ~= "" then
+      return math.tointeger(code) or 128 + math.tointeger(signal)
+    elseif cl.now() > stop then
       error("still running\n--- the screen:\n" .. self:text(), 0)
     end
     os.execute "sleep 0.02"
   end
-  return math.tointeger(self:ask "#{pane_dead_status}")
 end
 
 --- s:close()
