@@ -74,9 +74,10 @@ function screen.open(options)
   local command = options.command
     or program .. "/clshell " .. (options.options or "-q")
   write(dir .. "/conf", CONF)
-  write(dir .. "/start", ("exec %s HOME=%s XDG_STATE_HOME=%s/state " ..
-    "XDG_CONFIG_HOME=%s/config %s %s\n"):format(PLAIN, home, home, home,
-    options.env or "", command))
+  write(dir .. "/start", ("trap : INT QUIT\n%s HOME=%s " ..
+    "XDG_STATE_HOME=%s/state XDG_CONFIG_HOME=%s/config %s %s\n" ..
+    "echo $? >%s/ended && mv %s/ended %s/status\n"):format(PLAIN, home, home,
+    home, options.env or "", command, dir, dir, dir))
   self:tmux(("new-session -d -x %d -y %d sh %s/start"):format(
     options.width or 80, options.height or 24, dir))
   return self
@@ -209,10 +210,10 @@ end
 function Screen:status()
   local stop = cl.now() + limit
   while true do
-    local code, signal = self:ask "#{pane_dead_status}:#{pane_dead_signal}"
-      :match "(%d*):(%d*)"
-    if code ~= "" or signal ~= "" then
-      return math.tointeger(code) or 128 + math.tointeger(signal)
+    local f <close> = io.open(self.dir .. "/status")
+    local code = f and f:read "n"
+    if code then
+      return code
     elseif cl.now() > stop then
       error("still running\n--- the screen:\n" .. self:text(), 0)
     end
