@@ -33,6 +33,7 @@ int clsh_arraymaxdiff(lua_State *L);
 int clsh_arraybytestring(lua_State *L);
 int clsh_arrayrandom(lua_State *L);
 int clsh_arrayreadfile(lua_State *L);
+int clsh_arraysummary(lua_State *L);
 int clsh_arrayswap(lua_State *L);
 int clsh_arraywritefile(lua_State *L);
 uint64_t clsh_splitmix64(uint64_t seed, uint64_t i);

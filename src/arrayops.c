@@ -248,6 +248,91 @@ int clsh_arraybytestring(lua_State *L) {
   return 1;
 }
 
+typedef struct Summary {
+  double lo, hi, sum;
+  int64_t ilo, ihi; /* of an integer type, exact */
+  size_t n, nan, inf;
+  bool whole;
+} Summary;
+
+static void addreals(Summary *s, const double *x, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    s->nan += isnan(x[i]) != 0;
+    s->inf += isinf(x[i]) != 0;
+    if (!isfinite(x[i]))
+      continue;
+    s->lo = s->n == 0 || x[i] < s->lo ? x[i] : s->lo;
+    s->hi = s->n == 0 || x[i] > s->hi ? x[i] : s->hi;
+    s->sum += x[i];
+    s->n++;
+    s->whole = s->whole && x[i] == rint(x[i]);
+  }
+}
+
+static void addintegers(Summary *s, const int64_t *x, size_t n, bool sign) {
+  for (size_t i = 0; i < n; i++) {
+    bool less = sign ? x[i] < s->ilo : (uint64_t)x[i] < (uint64_t)s->ilo;
+    bool more = sign ? x[i] > s->ihi : (uint64_t)x[i] > (uint64_t)s->ihi;
+    s->ilo = s->n == 0 || less ? x[i] : s->ilo;
+    s->ihi = s->n == 0 || more ? x[i] : s->ihi;
+    s->sum += sign ? (double)x[i] : (double)(uint64_t)x[i];
+    s->n++;
+  }
+}
+
+static void setbound(lua_State *L, const Type *t, double x, int64_t i,
+                     const char *name) {
+  if (t->kind == 'f')
+    lua_pushnumber(L, x);
+  else if (t->kind == 'u' && i < 0)
+    lua_pushnumber(L, (lua_Number)(uint64_t)i);
+  else
+    lua_pushinteger(L, i);
+  lua_setfield(L, -2, name);
+}
+
+static void setcount(lua_State *L, size_t n, const char *name) {
+  lua_pushinteger(L, (lua_Integer)n);
+  lua_setfield(L, -2, name);
+}
+
+/** Array:summary() -> {count, min, max, mean, nan, inf, whole}
+ * What the elements are like; the components of vectors count one by one.
+ * min, max and mean are those of the finite ones, nil where there are none;
+ * nan and inf count the others; whole tells whether all finite ones are
+ * whole numbers.
+ */
+int clsh_arraysummary(lua_State *L) {
+  const Array *a = clsh_checkarray(L, 1);
+  const Type *t = a->type;
+  const char *p = clsh_arraydata(L, a);
+  Summary s = {.whole = true};
+  for (Run r = {0}; clsh_nextrun(L, a, &r);) {
+    double x[RUN];
+    int64_t i[RUN];
+    if (t->kind == 'f') {
+      clsh_loadreals(t, p + r.offset, r.n, x);
+      addreals(&s, x, r.n);
+    } else {
+      clsh_loadintegers(t, p + r.offset, r.n, i);
+      addintegers(&s, i, r.n, t->kind == 'i');
+    }
+  }
+  lua_createtable(L, 0, 7);
+  setcount(L, s.n + s.nan + s.inf, "count");
+  setcount(L, s.nan, "nan");
+  setcount(L, s.inf, "inf");
+  lua_pushboolean(L, s.whole);
+  lua_setfield(L, -2, "whole");
+  if (s.n == 0)
+    return 1;
+  setbound(L, t, s.lo, s.ilo, "min");
+  setbound(L, t, s.hi, s.ihi, "max");
+  lua_pushnumber(L, s.sum / (double)s.n);
+  lua_setfield(L, -2, "mean");
+  return 1;
+}
+
 static FILE *checkfile(lua_State *L, int arg) {
   luaL_Stream *s = luaL_testudata(L, arg, LUA_FILEHANDLE);
   if (s == NULL || lua_rawlen(L, arg) < sizeof *s)

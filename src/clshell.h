@@ -129,6 +129,8 @@ typedef struct Info {
 } Info;
 typedef cl_int (*Getter)(void *handle, cl_uint query, size_t size, void *p,
                          size_t *sizeret);
+const char *clsh_commandname(cl_command_type type);
+int clsh_pushamount(lua_State *L, lua_Number x);
 bool clsh_pushinfo(lua_State *L, Getter get, void *handle, const Info *i);
 const Info *clsh_findinfo(const Info *list, const char *name);
 extern const Info clsh_deviceinfo[]; /* deviceinfo.c; ends with NULL */
@@ -196,6 +198,7 @@ typedef struct After {
 typedef struct Event Event;
 Event *clsh_newevent(lua_State *L, int queuearg); /* pending, empty */
 cl_event *clsh_eventslot(Event *e);
+void clsh_setwork(Event *e, lua_Number flop, lua_Number bytes);
 void clsh_pinblock(Event *e, Block *b);
 Event *clsh_checkevent(lua_State *L, int arg);
 void clsh_waitevent(lua_State *L, int arg);
@@ -245,6 +248,7 @@ typedef struct Param {
   char space;    /* 'g'lobal 'c'onstant 'l'ocal 'p'rivate */
   bool known;    /* the driver told the type */
   bool pointer;
+  bool constant;     /* what it points to is const */
   const Type *value; /* of the element or value; NULL: not a known name */
 } Param;
 typedef struct Kernel Kernel;

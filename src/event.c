@@ -18,7 +18,8 @@ struct Event {
   cl_command_type command;
   cl_ulong stamp[4]; /* queued, submit, start, end; ns */
   bool stamped;
-  Event *next, **link; /* in `pending`; NULL, NULL when it is not there */
+  lua_Number flop, bytes; /* of the command; 0: not known */
+  Event *next, **link;    /* in `pending`; NULL, NULL when it is not there */
 };
 
 static Event *pending; /* made and not yet read out, the newest first */
@@ -105,6 +106,12 @@ Event *clsh_newevent(lua_State *L, int queuearg) {
 
 cl_event *clsh_eventslot(Event *e) {
   return &e->handle;
+}
+
+/* What the command does and moves, for its rates; 0: not known. */
+void clsh_setwork(Event *e, lua_Number flop, lua_Number bytes) {
+  e->flop = flop;
+  e->bytes = bytes;
 }
 
 /* Keeps host memory allocated until the command has ended. */
@@ -270,21 +277,38 @@ static int pushrate(lua_State *L, lua_Number amount) {
   return 1;
 }
 
-/** Event:gflops(flop) -> number
- * GFLOPS of a command that did `flop` floating-point operations, from
- * START to END on the device; nil if the timer saw no time pass.
- */
-static int event_gflops(lua_State *L) {
-  clsh_checkevent(L, 1);
-  return pushrate(L, luaL_checknumber(L, 2));
+/* The amount at 2, or the command's own. */
+static lua_Number amount(lua_State *L, lua_Number own, const char *name) {
+  if (lua_isnoneornil(L, 2) && !(own > 0))
+    clsh_argerror(L, 2, "the %s are not known; see Launch:work", name);
+  return luaL_optnumber(L, 2, own);
 }
 
-/** Event:gbs(bytes) -> number
- * GB/s (10^9 bytes) of a command that moved `bytes` bytes.
+/** Event:gflops([flop]) -> number
+ * GFLOPS of a command that did `flop` floating-point operations, from
+ * START to END on the device; nil if the timer saw no time pass. Without
+ * `flop` it is what the launch said: see Launch:work.
+ */
+static int event_gflops(lua_State *L) {
+  const Event *e = clsh_checkevent(L, 1);
+  return pushrate(L, amount(L, e->flop, "operations"));
+}
+
+/** Event:gbs([bytes]) -> number
+ * GB/s (10^9 bytes) of a command that moved `bytes` bytes; without them what
+ * the launch said.
  */
 static int event_gbs(lua_State *L) {
-  clsh_checkevent(L, 1);
-  return pushrate(L, luaL_checknumber(L, 2));
+  const Event *e = clsh_checkevent(L, 1);
+  return pushrate(L, amount(L, e->bytes, "bytes"));
+}
+
+static int event_flop(lua_State *L) {
+  return clsh_pushamount(L, clsh_checkevent(L, 1)->flop);
+}
+
+static int event_bytes(lua_State *L) {
+  return clsh_pushamount(L, clsh_checkevent(L, 1)->bytes);
 }
 
 static const char *statusname(cl_int status) {
@@ -302,35 +326,6 @@ static int event_status(lua_State *L) {
   return 1;
 }
 
-static const char *commandname(cl_command_type type) {
-  static const char *const names[] = {"kernel",
-                                      "task",
-                                      "native kernel",
-                                      "read",
-                                      "write",
-                                      "copy",
-                                      "read image",
-                                      "write image",
-                                      "copy image",
-                                      "image to buffer",
-                                      "buffer to image",
-                                      "map",
-                                      "map image",
-                                      "unmap",
-                                      "marker",
-                                      "acquire GL",
-                                      "release GL",
-                                      "read rect",
-                                      "write rect",
-                                      "copy rect",
-                                      "user",
-                                      "barrier",
-                                      "migrate",
-                                      "fill"};
-  cl_uint i = type - CL_COMMAND_NDRANGE_KERNEL;
-  return i < sizeof names / sizeof names[0] ? names[i] : "command";
-}
-
 static int event_command(lua_State *L) {
   Event *e = clsh_checkevent(L, 1);
   if (e->handle != NULL) {
@@ -338,7 +333,7 @@ static int event_command(lua_State *L) {
     clGetEventInfo(e->handle, CL_EVENT_COMMAND_TYPE, sizeof e->command,
                    &e->command, NULL);
   }
-  lua_pushstring(L, commandname(e->command));
+  lua_pushstring(L, clsh_commandname(e->command));
   return 1;
 }
 
@@ -346,7 +341,8 @@ static int event_command(lua_State *L) {
  * command ("kernel", "read" ...), status, and, once it has ended on a
  * profiled queue, queued, submit, start, stop in nanoseconds. Fields of
  * the event itself: `ev.ms` (START to END, waits for the end), `ev.queued`,
- * `ev.submit`, `ev.start`, `ev.stop`, `ev.status`, `ev.command`.
+ * `ev.submit`, `ev.start`, `ev.stop`, `ev.status`, `ev.command`, and
+ * `ev.flop`, `ev.bytes` where the launch knows them.
  */
 static int event_info(lua_State *L) {
   static const char *const names[] = {"queued", "submit", "start", "stop"};
@@ -368,7 +364,7 @@ static int event_tostring(lua_State *L) {
   if (e->head.closed)
     lua_pushliteral(L, "Event (closed)");
   else if (e->stamped && e->stamp[3] >= e->stamp[2])
-    lua_pushfstring(L, "Event %s %f ms", commandname(e->command),
+    lua_pushfstring(L, "Event %s %f ms", clsh_commandname(e->command),
                     (lua_Number)(e->stamp[3] - e->stamp[2]) * 1e-6);
   else
     lua_pushfstring(L, "Event %s",
@@ -384,10 +380,11 @@ static const luaL_Reg methods[] = {{"gbs", event_gbs},
                                    {"wait", event_wait},
                                    {NULL, NULL}};
 static const luaL_Reg fields[] = {
-    {"command", event_command}, {"ms", event_ms},
-    {"queued", event_queued},   {"start", event_start},
-    {"status", event_status},   {"stop", event_stop},
-    {"submit", event_submit},   {NULL, NULL}};
+    {"bytes", event_bytes},   {"command", event_command},
+    {"flop", event_flop},     {"ms", event_ms},
+    {"queued", event_queued}, {"start", event_start},
+    {"status", event_status}, {"stop", event_stop},
+    {"submit", event_submit}, {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__tostring", event_tostring}, {NULL, NULL}};
 static const Class class = {"Event", sizeof(Event), methods,      fields,
                             meta,    NULL,          event_release};

@@ -199,3 +199,45 @@ const Info *clsh_findinfo(const Info *list, const char *name) {
       return list;
   return NULL;
 }
+
+/* A command in a word or two, for people. */
+const char *clsh_commandname(cl_command_type type) {
+  static const char *const names[] = {"kernel",
+                                      "task",
+                                      "native kernel",
+                                      "read",
+                                      "write",
+                                      "copy",
+                                      "read image",
+                                      "write image",
+                                      "copy image",
+                                      "image to buffer",
+                                      "buffer to image",
+                                      "map",
+                                      "map image",
+                                      "unmap",
+                                      "marker",
+                                      "acquire GL",
+                                      "release GL",
+                                      "read rect",
+                                      "write rect",
+                                      "copy rect",
+                                      "user",
+                                      "barrier",
+                                      "migrate",
+                                      "fill"};
+  cl_uint i = type - CL_COMMAND_NDRANGE_KERNEL;
+  return i < sizeof names / sizeof names[0] ? names[i] : "command";
+}
+
+/* A number of operations or bytes: an integer where it is one; nil for 0. */
+int clsh_pushamount(lua_State *L, lua_Number x) {
+  lua_Integer n;
+  if (!(x > 0))
+    lua_pushnil(L);
+  else if (lua_numbertointeger(x, &n) && (lua_Number)n == x)
+    lua_pushinteger(L, n);
+  else
+    lua_pushnumber(L, x);
+  return 1;
+}

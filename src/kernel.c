@@ -142,6 +142,10 @@ static void getparam(const Kernel *k, cl_uint i, Param *p) {
   if (clGetKernelArgInfo(k->handle, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER,
                          sizeof space, &space, NULL) != CL_SUCCESS)
     p->known = false;
+  cl_kernel_arg_type_qualifier qualifier = 0;
+  clGetKernelArgInfo(k->handle, i, CL_KERNEL_ARG_TYPE_QUALIFIER,
+                     sizeof qualifier, &qualifier, NULL);
+  p->constant = (qualifier & CL_KERNEL_ARG_TYPE_CONST) != 0;
   p->space = space == CL_KERNEL_ARG_ADDRESS_GLOBAL     ? 'g'
              : space == CL_KERNEL_ARG_ADDRESS_CONSTANT ? 'c'
              : space == CL_KERNEL_ARG_ADDRESS_LOCAL    ? 'l'
@@ -214,13 +218,17 @@ static int kernel_args(lua_State *L) {
   lua_createtable(L, k->nparams, 0);
   for (int i = 0; i < k->nparams; i++) {
     const Param *p = &k->params[i];
-    lua_createtable(L, 0, 3);
+    lua_createtable(L, 0, 4);
     lua_pushstring(L, p->name);
     lua_setfield(L, -2, "name");
     lua_pushstring(L, p->known ? p->type : "?");
     lua_setfield(L, -2, "type");
     lua_pushstring(L, p->known ? spacename(p->space) : "?");
     lua_setfield(L, -2, "space");
+    if (p->constant) {
+      lua_pushboolean(L, 1);
+      lua_setfield(L, -2, "const");
+    }
     lua_rawseti(L, -2, i + 1);
   }
   return 1;
@@ -271,8 +279,8 @@ static int kernel_program(lua_State *L) {
 }
 
 /** Kernel:info() -> table
- * name, args (list of {name, type, space}), work_group_size (work-items in
- * a group at most, for this kernel), required_work_group_size (of its
+ * name, args (list of {name, type, space, const}), work_group_size (work-items
+ * in a group at most, for this kernel), required_work_group_size (of its
  * attribute, or nil), preferred_multiple (of the local size),
  * local_mem_size (bytes, without local arguments), private_mem_size (bytes
  * a work-item). Each is a field of the kernel too: `k.args`.

@@ -20,6 +20,7 @@ typedef struct Launch {
   cl_uint dims;
   size_t global[3], local[3], offset[3];
   bool haslocal, hasoffset, hasafter;
+  lua_Number flop, bytes; /* what it does and moves; 0: not known */
 } Launch;
 
 static void launch_release(Object *o) {
@@ -194,6 +195,20 @@ int clsh_kernelrange(lua_State *L) {
 
 static const char *const on_options[] = {"after", NULL};
 
+/* Pushes a copy of the launch at 1. */
+static Launch *clone(lua_State *L) {
+  const Launch *l = checklaunch(L, 1);
+  Launch *n = clsh_newobject(L, &class, USERVALUES);
+  Object head = n->head;
+  *n = *l;
+  n->head = head;
+  for (int i = KERNEL; i <= AFTER; i++) {
+    lua_getiuservalue(L, 1, i);
+    lua_setiuservalue(L, -2, i);
+  }
+  return n;
+}
+
 /** Launch:on(queue [, opts]) -> Launch
  * The same launch on another queue (nil: the default queue), or after
  * certain events: `l:on(q, {after = {ev1, ev2}})(x, y)`.
@@ -208,20 +223,43 @@ static int launch_on(lua_State *L) {
   clsh_checkoptions(L, 3, on_options, "l:on");
   if (q != NULL && clsh_queuecontext(q) != clsh_kernelcontext(l->kernel))
     return clsh_argerror(L, 2, "the Queue is of another context (device)");
-  Launch *n = clsh_newobject(L, &class, USERVALUES);
-  Object head = n->head;
-  *n = *l;
-  n->head = head;
-  lua_getiuservalue(L, 1, KERNEL);
-  lua_setiuservalue(L, 4, KERNEL);
+  Launch *n = clone(L);
   lua_pushvalue(L, 2);
   lua_setiuservalue(L, 4, QUEUE);
-  if (!lua_isnil(L, 3)) {
+  if (lua_isnil(L, 3))
+    lua_pushnil(L);
+  else
     lua_getfield(L, 3, "after");
-    clsh_checkafter(L, -1, clsh_kernelcontext(l->kernel), &after);
-    n->hasafter = !lua_isnil(L, -1);
-    lua_setiuservalue(L, 4, AFTER);
-  }
+  clsh_checkafter(L, -1, clsh_kernelcontext(l->kernel), &after);
+  n->hasafter = !lua_isnil(L, -1);
+  lua_setiuservalue(L, 4, AFTER);
+  return 1;
+}
+
+/* A field of the options at 2: a number, 0 and up; 0 where there is none. */
+static lua_Number checkamount(lua_State *L, const char *name) {
+  if (lua_getfield(L, 2, name) != LUA_TNIL &&
+      !(lua_isnumber(L, -1) && lua_tonumber(L, -1) >= 0))
+    clsh_argerror(L, 2, "%s: a number from 0 up expected", name);
+  return lua_tonumber(L, -1);
+}
+
+static const char *const work_options[] = {"flop", "bytes", NULL};
+
+/** Launch:work(opts) -> Launch
+ * The same launch, which knows its work: `ev.flop`, `ev.bytes` and rates.
+ * Options:
+ *   flop   0  floating-point operations that it does
+ *   bytes  0  bytes that it moves
+ */
+static int launch_work(lua_State *L) {
+  checklaunch(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  clsh_checkoptions(L, 2, work_options, "l:work");
+  lua_Number flop = checkamount(L, "flop"), bytes = checkamount(L, "bytes");
+  Launch *n = clone(L);
+  n->flop = flop;
+  n->bytes = bytes;
   return 1;
 }
 
@@ -276,6 +314,7 @@ static int launch_call(lua_State *L) {
       after.n > 0 ? after.list : NULL, clsh_eventslot(e));
   if (err != CL_SUCCESS)
     launchfailed(L, l, err);
+  clsh_setwork(e, l->flop, l->bytes);
   return 1;
 }
 
@@ -339,8 +378,10 @@ static int launch_tostring(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg methods[] = {
-    {"info", launch_info}, {"on", launch_on}, {NULL, NULL}};
+static const luaL_Reg methods[] = {{"info", launch_info},
+                                   {"on", launch_on},
+                                   {"work", launch_work},
+                                   {NULL, NULL}};
 static const luaL_Reg fields[] = {{"global", launch_global},
                                   {"kernel", launch_kernel},
                                   {"localsize", launch_local},
@@ -354,4 +395,5 @@ static const Class class = {"Launch", sizeof(Launch), methods,       fields,
 void clsh_openlaunch(lua_State *L) {
   clsh_newclass(L, &class);
   clsh_declare(L, "Launch:on", on_options);
+  clsh_declare(L, "Launch:work", work_options);
 }

@@ -6,7 +6,8 @@
 ** one too. Three names stand for the N-th Event made: "status" ends it with
 ** CODE, "pending" never ends it, "backwards" has it end before it starts.
 ** At the end it prints, to standard error, how many objects of each kind
-** were made but not released, and how many faults there were.
+** were made but not released, how many faults there were, and how many bytes
+** of buffers were read back.
 ** SPDX-License-Identifier: MIT
 */
 #define CL_TARGET_OPENCL_VERSION 300
@@ -42,6 +43,7 @@ static Fault faults[MAXFAULTS];
 static int nfaults, nmarked;
 static Marked marked[MAXMARKED];
 static long fired, made[KINDS], released[KINDS];
+static size_t bytesread;
 
 long clfault_open(void);
 
@@ -196,10 +198,21 @@ NEW(cl_program, PROGRAM, clCreateProgramWithBinary,
 NEW(cl_kernel, KERNEL, clCreateKernel,
     (cl_program p, const char *name, cl_int *err), (p, name, err))
 
+/* Counts what is read back. */
+static size_t toread(size_t bytes) {
+  bytesread += bytes;
+  return bytes;
+}
+
+static const size_t *readrect(const size_t *r) {
+  toread(r[0] * r[1] * r[2]);
+  return r;
+}
+
 ENQUEUE(clEnqueueReadBuffer,
         (cl_command_queue q, cl_mem b, cl_bool wait, size_t o, size_t size,
          void *p, WAIT),
-        (q, b, wait, o, size, p, n, list, event))
+        (q, b, wait, o, toread(size), p, n, list, event))
 ENQUEUE(clEnqueueWriteBuffer,
         (cl_command_queue q, cl_mem b, cl_bool wait, size_t o, size_t size,
          const void *p, WAIT),
@@ -208,7 +221,7 @@ ENQUEUE(clEnqueueReadBufferRect,
         (cl_command_queue q, cl_mem b, cl_bool wait, const size_t *bo,
          const size_t *ho, const size_t *r, size_t bp, size_t bs, size_t hp,
          size_t hs, void *p, WAIT),
-        (q, b, wait, bo, ho, r, bp, bs, hp, hs, p, n, list, event))
+        (q, b, wait, bo, ho, readrect(r), bp, bs, hp, hs, p, n, list, event))
 ENQUEUE(clEnqueueWriteBufferRect,
         (cl_command_queue q, cl_mem b, cl_bool wait, const size_t *bo,
          const size_t *ho, const size_t *r, size_t bp, size_t bs, size_t hp,
@@ -338,7 +351,7 @@ static __attribute__((destructor)) void report(void) {
   fprintf(stderr, "faultlayer: %ld faults; open:", fired);
   for (int i = 0; i < KINDS; i++)
     fprintf(stderr, " %s %ld", names[i], made[i] - released[i]);
-  fprintf(stderr, "\n");
+  fprintf(stderr, "\nfaultlayer: %zu bytes read\n", bytesread);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info q, size_t n,

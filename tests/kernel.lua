@@ -115,7 +115,8 @@ t.test("what a kernel tells of itself", function()
   t.eq(tostring(k), "kernel axpy(float a, global float* x, "
     .. "global float* y, int n)")
   t.eq(k.name, "axpy")
-  t.eq(k.args[2], {name = "x", type = "float*", space = "global"})
+  t.eq(k.args[2], {name = "x", type = "float*", space = "global",
+    const = true})
   t.eq(k.args[4], {name = "n", type = "int", space = "private"})
   t.ok(k.work_group_size >= 1 and k.preferred_multiple >= 1)
   t.ok(k.local_mem_size >= 0 and k.private_mem_size >= 0)

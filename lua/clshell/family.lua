@@ -193,6 +193,7 @@ local function try_plan(family, given, opts)
   plan.operands, plan.output = o, o[family.spec.output]
   plan.own_shape = plans.shape(family, rung, s)
   plan.pieces = family.spec.pieces
+  plan:work(methods.flop(family, rung, s), methods.bytes(family, rung, s, p))
   return plan
 end
 

@@ -40,6 +40,23 @@ function SPAN.status(span)
   return span.events[#span.events].status
 end
 
+-- What the commands did together; nil where none of them knows.
+local function sum_of(span, name)
+  local sum
+  for _, event in ipairs(span.events) do
+    sum = event[name] and (sum or 0) + event[name] or sum
+  end
+  return sum
+end
+
+function SPAN.flop(span)
+  return sum_of(span, "flop")
+end
+
+function SPAN.bytes(span)
+  return sum_of(span, "bytes")
+end
+
 function SPAN.command(span)
   return ("%d commands"):format(#span.events)
 end
@@ -54,15 +71,15 @@ function METHODS.wait(span)
 end
 
 function METHODS.gflops(span, flop)
-  return flop / span.ms / 1e6
+  return (flop or span.flop) / span.ms / 1e6
 end
 
 function METHODS.gbs(span, bytes)
-  return bytes / span.ms / 1e6
+  return (bytes or span.bytes) / span.ms / 1e6
 end
 
 local meta = {
-  __metatable = false,
+  __metatable = false, __name = "Event span",
   __index = function(span, key)
     local field = SPAN[key]
     if field then
@@ -115,6 +132,12 @@ function Operation:add(launch, once, ...)
   self.commands[#self.commands + 1] = {
     launch = launch, once = once, n = select("#", ...), ...,
   }
+end
+
+-- Says what all of it does; its main command carries that.
+function Operation:work(flop, bytes)
+  local main = self.commands[self.main]
+  main.launch = main.launch:work{flop = flop, bytes = bytes}
 end
 
 -- Enqueues the commands, each after the one before, and returns the event

@@ -66,6 +66,13 @@ function M.where(f)
     info.linedefined)
 end
 
+--- layout.interrupted(err) -> boolean
+--- Whether an error is Ctrl-C's, which is nobody's to swallow.
+function M.interrupted(err)
+  return type(err) == "table" and (rawget(err, "name") == "INTERRUPTED"
+    or rawget(err, "message") == "interrupted!")
+end
+
 -- tostring() of what has a metatable that says how, or nil. An error in it
 -- is part of the answer.
 local function told(value, mt)
@@ -75,6 +82,8 @@ local function told(value, mt)
   local fine, text = pcall(tostring, value)
   if fine then
     return ("%s"):format(text)
+  elseif M.interrupted(text) then
+    error(text, 0)
   end
   fine, text = pcall(tostring, text)
   return nil, ("error in __tostring: %s"):format(fine
@@ -114,7 +123,7 @@ function Builder:scalar(value, room)
   local text, wrong = told(value, debug.getmetatable(value))
   text = text or wrong or tostring(value)
   return leaf(printable.cut(printable.clean((text:gsub("\n.*", ""))),
-    self.text_room))
+    math.max(math.min(room, self.text_room), 8)))
 end
 
 local function step_path(path, key)
@@ -177,13 +186,13 @@ function Builder:fill(node, t, path, depth)
   local n, keys, counted = keys_of(t)
   node.total = n + #keys
   local taken = 0
-  local function take(value, key)
+  local function take(value, key, label)
     if taken >= most or self.budget <= 0 then
       return false
     end
     taken, self.budget = taken + 1, self.budget - 1
-    local item = self:node(value, step_path(path, key), depth + 1)
-    return item
+    self.lead = label and printable.width(label) + 3 or 0
+    return self:node(value, step_path(path, key), depth + 1)
   end
   for i = 1, n do
     local item = take(rawget(t, i), i)
@@ -193,12 +202,12 @@ function Builder:fill(node, t, path, depth)
     put(node, item)
   end
   for _, key in ipairs(keys) do
-    local item = take(rawget(t, key), key)
+    local label = self:key(key)
+    local item = take(rawget(t, key), key, label)
     if not item then
       break
     end
-    item = setmetatable({key = self:key(key)}, {__index = item})
-    put(node, item)
+    put(node, setmetatable({key = label}, {__index = item}))
   end
   node.left = node.total - taken
   node.counted = counted
@@ -208,7 +217,7 @@ end
 -- one line.
 function Builder:node(value, path, depth)
   if type(value) ~= "table" then
-    return self:scalar(value, self.width - INDENT * depth)
+    return self:scalar(value, self.width - INDENT * depth - self.lead)
   end
   local mt = debug.getmetatable(value)
   local short, wrong = self:short(value, path, depth, mt)
@@ -343,7 +352,7 @@ end
 function M.text(t, opts)
   local height = opts.all and math.huge or math.max(opts.height, 3)
   local builder = setmetatable({
-    met = {}, width = opts.width, depth = opts.all and 30 or 4,
+    met = {}, lead = 0, width = opts.width, depth = opts.all and 30 or 4,
     text_room = opts.all and 4096 or math.max(opts.width - 4, 12),
     most = opts.all and 100000 or height * opts.width // 3 + 1,
     nested = opts.all and 100000 or 200,

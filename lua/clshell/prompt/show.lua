@@ -4,6 +4,7 @@
 
 local cl = require "cl"
 local layout = require "clshell.prompt.layout"
+local later = package.loaded["clshell.later"] -- modules loaded at first use
 local printable = require "clshell.prompt.printable"
 local style = require "clshell.style"
 
@@ -87,14 +88,34 @@ local function scalar_lines(value, o)
   return {tostring(value)}
 end
 
--- What knows more of an object than tostring(), by its class or name.
-local SPECIAL = {}
+-- The module that knows more of an object than tostring(), by the object's
+-- class or its metatable's __name.
+local SPECIAL = {Buffer = "arrays", Array = "arrays",
+  ["DIA matrix"] = "sparse", ["CSR matrix"] = "sparse", Event = "objects",
+  ["Event span"] = "objects", Device = "objects", Context = "objects",
+  Queue = "objects", Kernel = "objects", Launch = "objects",
+  Program = "objects"}
 
+-- What shows a value, nil for those that are like any other. Classes of the
+-- module are known by more than a name that anybody may give.
 local function special(value)
   local mt = debug.getmetatable(value)
   local name = type(mt) == "table" and rawget(mt, "__name")
-  return type(name) == "string" and SPECIAL[name]
-    or type(value) == "table" and rawequal(mt, nil) and nil
+  local module = SPECIAL[name]
+  if module and rawget(mt, "__metatable") == false
+      and (type(value) == "table" or cl.members(value)) then
+    return require("clshell.prompt." .. module)[name]
+  end
+end
+
+-- Lines cut to the window's height.
+local function fitted(lines, o)
+  local more = #lines - o.height
+  if more <= 0 or o.all then
+    return lines
+  end
+  local cut = table.move(lines, 1, o.height - 1, 1, {})
+  return cut, ("%s %d more lines"):format(printable.ellipsis(), more + 1)
 end
 
 local function lay(value, o)
@@ -102,9 +123,12 @@ local function lay(value, o)
   if kind ~= "table" and kind ~= "userdata" then
     return scalar_lines(value, o)
   end
+  if later then
+    later.load(value)
+  end
   local view = special(value)
-  if view then
-    return view(value, o)
+  if view and not (kind == "userdata" and value.closed) then
+    return fitted(view(value, o), o)
   end
   local text, wrong = layout.told(value, debug.getmetatable(value))
   if text then
@@ -114,12 +138,6 @@ local function lay(value, o)
   end
   return {wrong and ("%s (%s)"):format(kind, wrong)
     or printable.clean(tostring(value))}
-end
-
--- Whether an error is Ctrl-C's.
-function M.interrupted(err)
-  return type(err) == "table" and (rawget(err, "name") == "INTERRUPTED"
-    or rawget(err, "message") == "interrupted!")
 end
 
 -- The line below a value that was cut.
@@ -148,7 +166,7 @@ function M.text(value, opts)
   local o = settings(value, opts)
   local fine, lines, rest = pcall(lay, value, o)
   if not fine then
-    if M.interrupted(lines) then
+    if layout.interrupted(lines) then
       error(lines, 0)
     end
     lines, rest = {printable.clean(tostring(lines))}, nil

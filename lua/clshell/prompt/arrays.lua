@@ -1,0 +1,325 @@
+-- arrays.lua - buffers and host arrays at the prompt: a summary and the
+-- corners that fit the window; nothing else is read back
+-- SPDX-License-Identifier: MIT
+
+local cells = require "clshell.prompt.cells"
+local layout = require "clshell.prompt.layout"
+local printable = require "clshell.prompt.printable"
+local quantity = require "clshell.quantity"
+local style = require "clshell.style"
+
+local M = {}
+
+local HOST = 1 << 28 -- elements of a host array that are
+
+local function times()
+  return style.glyphs() and "×" or "x"
+end
+
+-- "on" a device; its maker's marks tell nothing.
+local function on(device)
+  return "on " .. printable.clean((device:gsub("%(%a+%)", "")))
+end
+
+-- Words on one line, or on as many as the width asks for.
+local function join(words, width, indent)
+  local lines = {}
+  for _, word in ipairs(words) do
+    local last = lines[#lines]
+    if last and printable.width(last) + 2 + printable.width(word) <= width then
+      lines[#lines] = last .. "  " .. word
+    else
+      local lead = last and indent or ""
+      lines[#lines + 1] = lead .. printable.cut(word, width - #lead)
+    end
+  end
+  return lines
+end
+
+-- A value in few digits; of integer types all of them.
+local function brief(x)
+  if math.type(x) == "integer" then
+    return ("%d"):format(x)
+  end
+  return x == math.floor(x) and math.abs(x) < 1e7 and ("%d"):format(x)
+    or ("%.4g"):format(x)
+end
+
+local function stats_words(s)
+  local words = {}
+  if s.min then
+    words = {"min " .. brief(s.min), "mean " .. brief(s.mean),
+      "max " .. brief(s.max)}
+  end
+  for _, name in ipairs{"nan", "inf"} do
+    if s[name] > 0 then
+      words[#words + 1] = s[name] == s.count and "all " .. name
+        or ("%d %s"):format(s[name], name)
+    end
+  end
+  return words
+end
+
+-- What is between a failure and the words that tell it in one line.
+local function reason(err)
+  local text = type(err) == "table" and rawget(err, "message")
+    or tostring(err)
+  return printable.clean((tostring(text):gsub("\n.*", "")))
+end
+
+-- Calls fn; a failure gives nil and its reason, Ctrl-C goes on.
+local function try(fn, ...)
+  local fine, result = pcall(fn, ...)
+  if fine then
+    return result
+  elseif layout.interrupted(result) then
+    error(result, 0)
+  end
+  return nil, reason(result)
+end
+
+-- Rows of a flat Array.
+local function rows_of(h, rows, cols)
+  local list = {}
+  for i = 1, rows do
+    list[i] = {}
+    for j = 1, cols do
+      list[i][j] = h[(i - 1) * cols + j]
+    end
+  end
+  return list
+end
+
+-- The matrix of n elements in memory order that a window shows of a vector:
+-- rows of so many elements as fit.
+local function fold(n, width, o)
+  local fit = math.max(1, (o.width - 2 + 2) // (width + 2))
+  return math.min(n, fit)
+end
+
+-- The rectangle of a Buffer, of one `slice` of it where it has more than two
+-- dimensions.
+local function read_buffer(b, src, slice, r1, r2, c1, c2)
+  local part = {from = {r1, c1}, size = {r2 - r1 + 1, c2 - c1 + 1}}
+  if b.rows then
+    local h <close> = b:read(part)
+    return rows_of(h, r2 - r1 + 1, c2 - c1 + 1)
+  end
+  local first = (slice - 1) * src.rows * src.cols + 1
+  local view <close> = b:matrix(first, src.rows, src.cols)
+  local h <close> = view:read(part)
+  return rows_of(h, r2 - r1 + 1, c2 - c1 + 1)
+end
+
+local function read_array(h, src, slice, r1, r2, c1, c2)
+  local list = {}
+  local before = (slice - 1) * src.rows * src.cols
+  for i = r1, r2 do
+    local row = {}
+    for j = c1, c2 do
+      row[#row + 1] = h[before + (i - 1) * src.cols + j]
+    end
+    list[#list + 1] = row
+  end
+  return list
+end
+
+-- Elements first..last of a vector.
+local function read_part(value, first, last)
+  local list = {}
+  if value.context then
+    local h <close> = value:read{first = first, count = last - first + 1}
+    for i = 1, #h do
+      list[i] = h[i]
+    end
+  else
+    for i = first, last do
+      list[#list + 1] = value[i]
+    end
+  end
+  return list
+end
+
+-- Lines of a vector: all of it, or its beginning and its end.
+local function vector_lines(value, n, f, lanes, o, room)
+  local width = cells.width(f, lanes)
+  local per_line = fold(n, width, o)
+  local count = (n + per_line - 1) // per_line
+  local lines = {}
+  local function add(first, last)
+    local list = read_part(value, first, last)
+    for i = 1, #list, per_line do
+      local texts = {}
+      for k = i, math.min(i + per_line - 1, #list) do
+        texts[#texts + 1] = cells.text(list[k], f)
+      end
+      lines[#lines + 1] = "  " .. table.concat(texts, "  ")
+    end
+  end
+  local most = math.min(room, 7)
+  if count <= (o.all and 100000 or count <= room and room or most) then
+    add(1, n)
+    return lines
+  end
+  local head = o.all and 50000 or math.max(1, most // 2)
+  add(1, head * per_line)
+  lines[#lines + 1] = "  " .. printable.ellipsis()
+  add(n - head * per_line + 1, n)
+  return lines, true
+end
+
+-- Lines of a matrix; whether some of it is not there.
+local function matrix_lines(src, slice, f, o, room)
+  local r, c = cells.corners(src.rows, src.cols, cells.width(f, src.lanes),
+    o, room)
+  local lines = cells.lines(src.rows, src.cols, r, c, function(...)
+    return src.fetch(slice, ...)
+  end, f, src.lanes)
+  return lines, #r + #c > 2 or r[1][2] < src.rows or c[1][2] < src.cols
+end
+
+-- "[2, 3]" for the number of a slice.
+local function slice_name(slice, shape)
+  local at, rest = {}, slice - 1
+  for d = #shape - 2, 1, -1 do
+    at[d] = tostring(rest % shape[d] + 1)
+    rest = rest // shape[d]
+  end
+  return "[" .. table.concat(at, ", ") .. "]"
+end
+
+-- Matrices of more than two dimensions: as many as fit, each with its index.
+local function block_lines(src, f, o, room)
+  local lines, cut = {}, false
+  local each = math.min(src.rows, 5)
+  local most = o.all and src.slices or math.max(1, room // (each + 1))
+  local shown = math.min(src.slices, most)
+  if shown < src.slices then
+    room = room - 1
+  end
+  for slice = 1, shown do
+    lines[#lines + 1] = slice_name(slice, src.shape)
+    local more, less = matrix_lines(src, slice, f, o,
+      math.max(1, room // shown - 1))
+    table.move(more, 1, #more, #lines + 1, lines)
+    cut = cut or less
+  end
+  if shown < src.slices then
+    lines[#lines + 1] = ("%s %d more of %s"):format(printable.ellipsis(),
+      src.slices - shown, src.rows .. times() .. src.cols)
+  end
+  return lines, cut or shown < src.slices
+end
+
+-- Lines of the elements, by the dimensions that there are.
+local function element_lines(value, src, f, o, room)
+  if src.slices > 1 then
+    return block_lines(src, f, o, room)
+  elseif #src.shape == 1 then
+    return vector_lines(value, src.count, f, src.lanes, o, room)
+  end
+  return matrix_lines(src, 1, f, o, room)
+end
+
+-- The summary, then the elements, or why there are none to show.
+local function compose(value, src, o)
+  local lines = join(src.words, o.width, "  ")
+  lines[1] = style.paint(lines[1], "bold", o.color)
+  local stats, why = try(src.stats)
+  local about = stats and stats_words(stats) or {}
+  if why and not src.silent then
+    about[#about + 1] = "min, mean, max: " .. why
+  end
+  local footer = #about > 0 and join(about, o.width - 2, "") or {}
+  local room = math.max(2, o.height - #lines - #footer - 2)
+  local shown, cut = {}, nil
+  local f = cells.format(src.scalar, stats)
+  local fine, wrong = try(function()
+    shown, cut = element_lines(value, src, f, o, room)
+    return true
+  end)
+  if not fine then
+    footer = join({"not read: " .. wrong}, o.width - 2, "")
+  elseif cut and not o.all then
+    about[#about + 1] = ('show(%s, "all")'):format(o.name)
+    local longer = join(about, o.width - 2, "")
+    footer = (#longer == #footer or #footer == 0) and longer or footer
+  end
+  table.move(shown, 1, #shown, #lines + 1, lines)
+  for _, line in ipairs(footer) do
+    lines[#lines + 1] = "  " .. style.paint(line, "dim", o.color)
+  end
+  return lines
+end
+
+local function lanes_of(name)
+  local scalar, lanes = name:match "^(%a+)(%d*)$"
+  return scalar, math.tointeger(tonumber(lanes)) or 1
+end
+
+-- What an open Buffer or Array has to say of itself.
+local function source(value, class, o)
+  local scalar, lanes = lanes_of(value.type)
+  local shape = value.shape
+  local n = #shape
+  local src = {shape = shape, count = #value, scalar = scalar, lanes = lanes,
+    rows = n > 1 and shape[n - 1] or 1, cols = shape[n]}
+  src.slices = n > 2 and src.count // (src.rows * src.cols) or 1
+  local title = o.name ~= "_" and class .. " " .. o.name or class
+  src.words = {title, value.type .. " "
+    .. table.concat(shape, times()),
+    quantity.format(value.bytes, "B")}
+  return src
+end
+
+local function closed(value)
+  return value.closed and {printable.clean(tostring(value))}
+end
+
+--- arrays.Buffer(b, o) -> lines, rest
+--- A buffer: type, shape, size, device; then its corners and what its
+--- elements are like. They are read by rectangles of just what is shown;
+--- least, mean and largest are found on the device.
+function M.Buffer(b, o)
+  if closed(b) then
+    return closed(b)
+  end
+  local src = source(b, "Buffer", o)
+  local info = b:info()
+  if b.rows and b.ld > b.cols then
+    table.insert(src.words, 3, ("ld %d"):format(b.ld))
+  end
+  if info.view then
+    table.insert(src.words, 2, "view")
+  end
+  src.words[#src.words + 1] = on(info.device)
+  function src.stats()
+    return require "clshell.summary".of(b)
+  end
+  function src.fetch(...)
+    return read_buffer(b, src, ...)
+  end
+  return compose(b, src, o)
+end
+
+--- arrays.Array(h, o) -> lines, rest
+--- A host array, in the same way.
+function M.Array(h, o)
+  if closed(h) then
+    return closed(h)
+  end
+  local src = source(h, "Array", o)
+  src.words[#src.words + 1] = "on the host"
+  src.silent = src.count > HOST
+  function src.stats()
+    return not src.silent and h:summary() or nil
+  end
+  function src.fetch(...)
+    return read_array(h, src, ...)
+  end
+  return compose(h, src, o)
+end
+
+M.compose, M.join, M.on, M.times = compose, join, on, times
+
+return M

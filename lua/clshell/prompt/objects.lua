@@ -1,0 +1,280 @@
+-- objects.lua - events, devices, programs, kernels and the like at the
+-- prompt: what tostring() says in a line, on as many as it takes
+-- SPDX-License-Identifier: MIT
+
+local arrays = require "clshell.prompt.arrays"
+local printable = require "clshell.prompt.printable"
+local quantity = require "clshell.quantity"
+local style = require "clshell.style"
+local text = require "clshell.text"
+
+local M = {}
+
+local clean = printable.clean
+
+-- The headline, then names with what belongs to them, in columns; values
+-- that are nil are left out.
+local function sheet(title, rows, o)
+  local lines = {style.paint(printable.cut(clean(title), o.width), "bold",
+    o.color)}
+  local widest = 0
+  for _, row in ipairs(rows) do
+    widest = row[2] ~= nil and math.max(widest, #row[1]) or widest
+  end
+  widest = math.min(widest, o.width - 14)
+  for _, row in ipairs(rows) do
+    if row[2] ~= nil then
+      local words = type(row[2]) == "table" and row[2] or {row[2]}
+      for i, word in ipairs(words) do
+        words[i] = clean(tostring(word))
+      end
+      local room = o.width - widest - 4
+      for i, line in ipairs(arrays.join(words, room, "")) do
+        lines[#lines + 1] = "  " .. style.paint(
+          ("%-" .. widest .. "s"):format(i == 1 and row[1]:sub(1, widest)
+          or ""), "dim", o.color) .. "  " .. line
+      end
+    end
+  end
+  return lines
+end
+
+local function bytes(n)
+  return n and quantity.format(n, "B")
+end
+
+local function seconds(ns)
+  return quantity.format(ns / 1e9, "s")
+end
+
+-- What a command did in how many ns.
+local function rates(ev, ns)
+  local flop, moved = ev.flop, ev.bytes
+  if ns <= 0 or not (flop or moved) then
+    return nil
+  end
+  return {
+    flop and ("%s GFLOPS"):format(quantity.number(flop / ns)),
+    moved and ("%s GB/s"):format(quantity.number(moved / ns)),
+  }
+end
+
+-- nil among the words of a list would end it.
+local function words_of(list, n)
+  local words = {}
+  for i = 1, n do
+    words[#words + 1] = list and list[i] or nil
+  end
+  return #words > 0 and words or nil
+end
+
+local function arrow()
+  return style.glyphs() and " → " or " -> "
+end
+
+-- The rows about the time stamps of a command that has ended.
+local function times(ev, s)
+  if s.stop < s.start then
+    return {{"time", "the driver's timer runs backwards"}}
+  end
+  local to = arrow()
+  return {
+    {"time", seconds(s.stop - s.start)},
+    {"rate", words_of(rates(ev, s.stop - s.start), 2)},
+    {"before", {"queued" .. to .. "submit " .. seconds(s.submit - s.queued),
+      "submit" .. to .. "start " .. seconds(s.start - s.submit)}},
+  }
+end
+
+--- objects.Event(ev, o) -> lines
+--- An event: its command and status and, once it has ended, its times and,
+--- where the launch knows its work, its rates. One that still runs is not
+--- waited for.
+function M.Event(ev, o)
+  local status = ev.status
+  local title = ("Event %s  %s"):format(ev.command, status)
+  if status == "failed" then
+    local _, err = pcall(ev.wait, ev)
+    return sheet(title, {{"error", (tostring(err):gsub("\n.*", ""))}}, o)
+  elseif status ~= "complete" then
+    return sheet(title, {{"times", "ev:wait() waits for them"}}, o)
+  end
+  ev:wait() -- does not take long now
+  local s = ev:info()
+  if not s.stop then
+    return sheet(title, {{"times", "none: its queue is not profiled"}}, o)
+  end
+  return sheet(title, times(ev, s), o)
+end
+
+M["Event span"] = function(span, o)
+  local events = rawget(span, "events")
+  local done, rows = true, {}
+  for i, ev in ipairs(events) do
+    local ended = ev.status == "complete"
+    done = done and ended
+    if ended then
+      ev:wait()
+    end
+    local s = ev:info()
+    rows[i] = {("%d %s"):format(i, s.command), s.stop and s.stop >= s.start
+      and seconds(s.stop - s.start) or s.status}
+  end
+  local title = ("Event of %d commands  %s"):format(#events, done
+    and "complete" or "not complete")
+  local first, last = events[1]:info(), events[#events]:info()
+  if done and first.start and last.stop then
+    local ns = span.ms * 1e6
+    table.insert(rows, 1, {"time", {seconds(ns), "from first START to last "
+      .. "STOP " .. seconds(last.stop - first.start)}})
+    table.insert(rows, 2, {"rate", words_of(rates(span, ns), 2)})
+  end
+  return sheet(title, rows, o)
+end
+
+local function present(dev, extension)
+  return dev:has(extension) and "yes" or "no"
+end
+
+function M.Device(dev, o)
+  local sizes = dev.max_work_item_sizes
+  return sheet(("Device %d: %s"):format(dev.index, dev.name), {
+    {"type", {dev.type, dev.vendor}},
+    {"platform", {tostring(dev.platform), dev.version}},
+    {"driver", dev.driver_version},
+    {"compute units", {dev.compute_units, dev.max_clock_frequency
+      and dev.max_clock_frequency > 0
+      and ("%d MHz at most"):format(dev.max_clock_frequency) or nil}},
+    {"memory", {bytes(dev.global_mem_size), "in one buffer "
+      .. bytes(dev.max_mem_alloc_size)}},
+    {"local memory", bytes(dev.local_mem_size)},
+    {"constant", bytes(dev.max_constant_buffer_size)},
+    {"work-group", {("%d work-items"):format(dev.max_work_group_size),
+      sizes and text.shape(sizes) .. " at most" or nil}},
+    {"double, half", {present(dev, "cl_khr_fp64"),
+      present(dev, "cl_khr_fp16")}},
+    {"warp", dev.nv_warp_size or dev.amd_wavefront_width},
+    {"more", "dev:info(), dev.extensions"},
+  }, o)
+end
+
+function M.Context(c, o)
+  local info = c:info()
+  return sheet("Context on " .. info.device, {
+    {"buffers", {bytes(info.used_bytes), "of " .. bytes(info.max_bytes)}},
+    {"lost", info.lost},
+  }, o)
+end
+
+function M.Queue(q, o)
+  local info = q:info()
+  return sheet("Queue on " .. info.device, {
+    {"order", info.out_of_order and "out of order" or "in order"},
+    {"profiled", info.profiling and "yes" or "no: its events have no times"},
+  }, o)
+end
+
+--- objects.signature(kernel) -> string
+--- "kernel mm(A: global const float*, n: int)"
+function M.signature(k)
+  local parts = {}
+  for i, a in ipairs(k.args) do
+    local known = a.type ~= "?"
+    local space = known and a.space ~= "private" and a.space .. " " or ""
+    local const = a.const and known and a.space == "global"
+      and not a.type:find "const" and "const " or ""
+    parts[i] = ("%s: %s%s%s"):format(a.name ~= "" and a.name
+      or "argument " .. i, space, const, a.type)
+  end
+  return ("kernel %s(%s)"):format(k.name, table.concat(parts, ", "))
+end
+
+-- A signature on as many lines as it takes.
+local function signature_lines(k, width)
+  local whole = clean(M.signature(k))
+  if printable.width(whole) <= width then
+    return {whole}
+  end
+  local head, rest = whole:match "^(.-%()(.*)$"
+  local words = {}
+  for word in rest:gmatch "[^,)]+[,)]" do
+    words[#words + 1] = (word:gsub("^ ", ""))
+  end
+  local lines = arrays.join(words, width - 4, "")
+  for i, line in ipairs(lines) do
+    lines[i] = "    " .. line
+  end
+  table.insert(lines, 1, printable.cut(head, width))
+  return lines
+end
+
+local function kernel_rows(k)
+  local private = k.private_mem_size
+  return {
+    {"work-group", {("%d work-items at most"):format(k.work_group_size),
+      ("multiple of %d preferred"):format(k.preferred_multiple)}},
+    {"required", k.required_work_group_size
+      and text.shape(k.required_work_group_size)},
+    {"local memory", k.local_mem_size > 0 and bytes(k.local_mem_size) or nil},
+    {"private", private > 0 and bytes(private) .. " a work-item" or nil},
+  }
+end
+
+-- The lines of a sheet below those of a signature.
+local function below(lines, rows, o)
+  local more = sheet("", rows, o)
+  table.move(more, 2, #more, #lines + 1, lines)
+  return lines
+end
+
+function M.Kernel(k, o)
+  local lines = signature_lines(k, o.width)
+  lines[1] = style.paint(lines[1], "bold", o.color)
+  local rows = kernel_rows(k)
+  rows[#rows + 1] = {"run it",
+    ("k:range(global, local)(%s)"):format(#k.args > 0 and "arguments ..."
+      or "")}
+  return below(lines, rows, o)
+end
+
+function M.Launch(l, o)
+  local lines = signature_lines(l.kernel, o.width)
+  lines[1] = style.paint(lines[1], "bold", o.color)
+  local global, size = l.global, l.localsize
+  local groups = {}
+  for d = 1, size and #size or 0 do
+    groups[d] = (global[d] + size[d] - 1) // size[d]
+  end
+  local offset
+  for _, x in ipairs(l.offset) do
+    offset = offset or x ~= 0
+  end
+  return below(lines, {
+    {"global", text.shape(global)},
+    {"local", size and {text.shape(size), ("%s groups"):format(
+      text.shape(groups))} or "the driver's choice"},
+    {"offset", offset and text.shape(l.offset) or nil},
+  }, o)
+end
+
+function M.Program(prog, o)
+  local info = prog:info()
+  local lines = sheet("Program " .. info.name, {
+    {"device", info.device},
+    {"options", info.options ~= "" and info.options or nil},
+  }, o)
+  for _, name in ipairs(info.kernels) do
+    for _, line in ipairs(signature_lines(prog:kernel(name), o.width - 2)) do
+      lines[#lines + 1] = "  " .. line
+    end
+  end
+  local log = (info.log or ""):gsub("%s+$", "")
+  if log ~= "" then
+    local _, breaks = log:gsub("\n", "")
+    lines[#lines + 1] = printable.cut(("  the compiler said %d lines: "
+      .. "prog.log"):format(breaks + 1), o.width)
+  end
+  return lines
+end
+
+return M

@@ -1,0 +1,113 @@
+-- summary.lua - least, largest and mean element of a buffer, found on the
+-- device: what is read back are 56 bytes
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+
+local M = {}
+
+local PER_ITEM = 64 -- elements that make a work-item worth while
+local built = setmetatable({}, {__mode = "k"}) -- context -> type -> kernels
+
+-- The scalar type of an element type, its lanes, and those it takes in memory.
+local function lanes_of(name)
+  local scalar, lanes = name:match "^(%a+)(%d*)$"
+  lanes = math.tointeger(tonumber(lanes)) or 1
+  return scalar, lanes, lanes == 3 and 4 or lanes
+end
+
+local function kind_of(scalar)
+  if scalar == "half" then
+    return 3
+  elseif scalar == "float" or scalar == "double" then
+    return 2
+  end
+  return scalar:sub(1, 1) == "u" and 1 or 0
+end
+
+-- The kernels for a type, and how they are launched. A vector's lanes are
+-- passed as such where the buffer begins with its memory: no device needs to
+-- know the vector then.
+local function kernels(context, name, inside, gaps)
+  built[context] = built[context] or {}
+  local key = ("%s %s %s"):format(name, inside, gaps)
+  local k = built[context][key]
+  if k then
+    return k
+  end
+  local dev = context.device
+  local scalar, lanes, pitch = lanes_of(name)
+  local dense = not gaps and lanes == pitch
+  local cpu, group = dev.type == "cpu", 1
+  while group * 2 <= math.min(cpu and 16 or 256, dev.max_work_group_size) do
+    group = group * 2
+  end
+  local kind = kind_of(scalar)
+  local prog = cl.build(cl.home .. "/kernels/show/summary.cl", {
+    context = context, defines = {TYPE = inside and name or scalar,
+      SCALAR = scalar, LANES = lanes, PITCH = pitch, KIND = kind,
+      DENSE = dense and 1 or 0, BLOCKED = cpu and 1 or 0, WG = group},
+  })
+  k = {
+    summary = prog:kernel "summary", join = prog:kernel "join",
+    group = group, most = dev.compute_units * (cpu and 4 or 16),
+    kind = kind, lanes = lanes,
+    number = kind == 1 and "I8" or kind == 0 and "i8"
+      or dev:has "cl_khr_fp64" and "d" or "f",
+  }
+  built[context][key] = k
+  return k
+end
+
+local function from_unsigned(n)
+  return n >= 0 and n or n + 2.0 ^ 64
+end
+
+-- The result from the bytes of one Part.
+local function decode(bytes, k, count)
+  local lo, hi, sum, rest, nan, inf, broken = ("="
+    .. k.number:rep(4) .. "i8i8i8"):unpack(bytes)
+  local finite = count - nan - inf
+  if k.kind < 2 then
+    sum = sum + (rest >> 32)
+    rest = rest & 0xffffffff
+    if k.kind == 1 then
+      lo, hi = from_unsigned(lo), from_unsigned(hi)
+    end
+    sum = sum * 2.0 ^ 32
+  end
+  return {
+    count = count, nan = nan, inf = inf, whole = broken == 0,
+    min = finite > 0 and lo or nil, max = finite > 0 and hi or nil,
+    mean = finite > 0 and (sum + rest) / finite or nil,
+  }
+end
+
+--- summary.of(b) -> {count, min, max, mean, nan, inf, whole}
+--- What the elements of a Buffer are like, found by a reduction on its
+--- device: the components of vectors count one by one, gaps between rows do
+--- not. min, max (of integers exact) and mean are those of the finite ones,
+--- nil where there are none; nan and inf count the others; whole tells
+--- whether all finite ones are whole numbers.
+function M.of(b)
+  local context = b.context
+  local inside, gaps = b.start > 0, b.rows and b.rows > 1 and b.ld > b.cols
+  local k = kernels(context, b.type, inside, gaps)
+  local rows, cols = 1, #b
+  if gaps then
+    rows, cols = b.rows, b.cols
+  end
+  local groups = math.min(k.most, (#b - 1) // (PER_ITEM * k.group) + 1)
+  local words = k.number == "f" and 5 or 7 -- of 8 bytes, in a Part
+  local where = {context = context}
+  local parts <close> = cl.buffer("ulong", groups * words, nil, where)
+  local out <close> = cl.buffer("ulong", words, nil, where)
+  k.summary:range(groups * k.group, k.group)(
+    inside and cl.base(b) or cl.any(b), b.start, rows, cols,
+    gaps and b.ld or cols, cl.any(parts))
+  k.join:range(k.group, k.group)(cl.any(parts), groups, cl.any(out))
+  local h <close> = out:read()
+  return decode(h:tostring(), k, #b * k.lanes)
+end
+
+return M
