@@ -38,6 +38,12 @@ const Option clsh_optiontable[] = {
      "open the shell afterwards, failed or not",
      "Opens the interactive shell after the script or code, also when that "
      "failed, with its globals."},
+    {'c', "check", NULL, NULL, "Running",
+     "compile script and kernels, run nothing",
+     "Compiles the script, the modules beside it and the kernels that it "
+     "names in calls of cl.build, cl.kernel and define, and runs nothing. "
+     "What cannot be known without running is listed. Exit code 1 when "
+     "something does not compile."},
     {'n', "no-init", NULL, NULL, "Running", "skip init.lua and history",
      "The interactive shell neither runs init.lua nor reads or writes its "
      "history."},
