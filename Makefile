@@ -113,6 +113,15 @@ $(BUILD)/tests/%.so: tests/%.c $(BUILD)/cflags
 	@mkdir -p $(@D)
 	$(CC) $(CPPF) $(CF) -MF $@.d -shared -o $@ $<
 
+# Module cl carries a copy of the Lua files that tell a failed build.
+CARRIED = $(addprefix $(BUILD)/,text.lua.h excerpt.lua.h buildlog.lua.h \
+          origin.lua.h diagnostic.lua.h)
+$(BUILD)/%.lua.h: lua/clshell/%.lua
+	@mkdir -p $(@D)
+	sed 's/[\\"?]/\\&/g; s/^/"/; s/$$/\\n"/' $< >$@
+$(BUILD)/buildlog.o: CPPF += -I$(BUILD)
+$(BUILD)/buildlog.o: $(CARRIED)
+
 $(BUILD)/%.o: src/%.c $(BUILD)/cflags
 	$(CC) $(CPPF) $(CF) -c -o $@ $<
 

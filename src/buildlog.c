@@ -1,152 +1,113 @@
 /*
-** buildlog.c - a compiler's log, with the user's file name, the source line
-** and a caret. Every driver names the source differently; what they share
-** is `:line:column:`.
+** buildlog.c - the compiler's log of a build, and the error of one that
+** failed. What a log means and how it is shown is Lua: lua/clshell/
+** diagnostic.lua and what that needs, of which the module carries a copy.
 ** SPDX-License-Identifier: MIT
 */
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "program.h"
 
-#define MAXSHOWN 8 /* diagnostics; the whole log is in e.log */
+#define WORDS "clshell.diagnostic"
 
-typedef struct Place {
-  const char *head; /* of the log line up to the place: file or severity */
-  size_t headlen;
-  long line, column;
-  const char *text; /* after the place */
-  size_t textlen;
-} Place;
+static const char text_lua[] =
+#include "text.lua.h"
+    ;
+static const char excerpt_lua[] =
+#include "excerpt.lua.h"
+    ;
+static const char buildlog_lua[] =
+#include "buildlog.lua.h"
+    ;
+static const char origin_lua[] =
+#include "origin.lua.h"
+    ;
+static const char diagnostic_lua[] =
+#include "diagnostic.lua.h"
+    ;
 
-/* Finds `:line:column:` in a log line of n bytes. */
-static bool findplace(const char *s, size_t n, Place *p) {
-  for (size_t i = 0; i + 4 < n; i++) {
-    char *end;
-    if (s[i] != ':' || !isdigit((unsigned char)s[i + 1]))
-      continue;
-    p->line = strtol(s + i + 1, &end, 10);
-    if (*end != ':' || !isdigit((unsigned char)end[1]))
-      continue;
-    p->column = strtol(end + 1, &end, 10);
-    if (*end != ':' || end >= s + n)
-      continue;
-    p->head = s;
-    p->headlen = i;
-    p->text = end + 1 + strspn(end + 1, " ");
-    p->textlen = p->text < s + n ? (size_t)(s + n - p->text) : 0;
-    return true;
-  }
-  return false;
+static const struct {
+  const char *name, *code;
+} copies[] = {
+    {"text", text_lua},
+    {"excerpt", excerpt_lua},
+    {"buildlog", buildlog_lua},
+    {"origin", origin_lua},
+    {"diagnostic", diagnostic_lua},
+};
+
+/* Pushes the device's name, without white space at its ends. */
+static void pushdevicename(lua_State *L, cl_device_id d) {
+  char name[256] = "";
+  clGetDeviceInfo(d, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
+  const char *s = name + strspn(name, " ");
+  size_t n = strlen(s);
+  while (n > 0 && isspace((unsigned char)s[n - 1]))
+    n--;
+  lua_pushlstring(L, s, n);
 }
 
-/* The severity a log line tells, before or after the place. */
-static const char *severity(const Place *p) {
-  static const char *const names[] = {"error", "warning", "note"};
-  for (int i = 0; i < 3; i++) {
-    size_t n = strlen(names[i]);
-    if ((p->headlen >= n && memcmp(p->head, names[i], n) == 0) ||
-        (p->textlen >= n && memcmp(p->text, names[i], n) == 0))
-      return names[i];
+/* A loader of package.preload: runs the copy of the module at 1. */
+static int loadcopy(lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  for (size_t i = 0; i < sizeof copies / sizeof copies[0]; i++) {
+    const char *chunk = lua_pushfstring(L, "clshell.%s", copies[i].name);
+    if (strcmp(chunk, name) != 0)
+      continue;
+    chunk = lua_pushfstring(L, "@lua/clshell/%s.lua", copies[i].name);
+    if (luaL_loadbuffer(L, copies[i].code, strlen(copies[i].code), chunk) !=
+        LUA_OK)
+      return lua_error(L);
+    lua_pushstring(L, name);
+    lua_call(L, 1, 1);
+    return 1;
   }
-  return "error";
+  return 0;
+}
+
+/* Where clshell's Lua files are not found, its copies are loaded. */
+static void offercopies(lua_State *L) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  for (size_t i = 0; i < sizeof copies / sizeof copies[0]; i++) {
+    lua_pushfstring(L, "clshell.%s", copies[i].name);
+    lua_pushcfunction(L, loadcopy);
+    lua_rawset(L, -3);
+  }
+  lua_pop(L, 1);
+}
+
+/* Pushes what require gives for WORDS, or its message. */
+static int requirewords(lua_State *L) {
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, WORDS);
+  return lua_pcall(L, 1, 1, 0);
 }
 
 /*
-** Whether a place lies in a file the source includes: its name's last part
-** occurs in the source text, as it must in the #include.
+** Replaces the table at the top, what diagnostic.message takes, by its
+** results: message and list. Or by the log, where that fails.
 */
-static bool included(const Place *p, const char *source) {
-  char base[128];
-  size_t i = p->headlen;
-  while (i > 0 && p->head[i - 1] != '/' && p->head[i - 1] != ' ')
-    i--;
-  size_t n = p->headlen - i;
-  if (n == 0 || n >= sizeof base)
-    return false;
-  memcpy(base, p->head + i, n);
-  base[n] = '\0';
-  return strchr(base, '.') != NULL && strstr(source, base) != NULL;
-}
-
-/* Adds line `n` of the source with a caret under column `column`. */
-static void addexcerpt(luaL_Buffer *b, const char *source, long n,
-                       long column) {
-  char number[32];
-  for (long i = 1; i < n && source != NULL; i++) {
-    source = strchr(source, '\n');
-    source = source != NULL ? source + 1 : NULL;
+static void inwords(lua_State *L) {
+  int job = lua_gettop(L);
+  if (requirewords(L) != LUA_OK) {
+    lua_settop(L, job);
+    offercopies(L);
+    (void)requirewords(L);
   }
-  if (source == NULL)
-    return;
-  size_t len = strcspn(source, "\r\n");
-  snprintf(number, sizeof number, "\n%6ld | ", n);
-  luaL_addstring(b, number);
-  luaL_addlstring(b, source, len);
-  luaL_addstring(b, "\n       | ");
-  for (long i = 0; i + 1 < column && (size_t)i < len; i++)
-    luaL_addchar(b, source[i] == '\t' ? '\t' : ' ');
-  luaL_addchar(b, '^');
-}
-
-static void addplace(luaL_Buffer *b, const Place *p, const char *source,
-                     const char *file) {
-  char number[64];
-  const char *kind = severity(p);
-  size_t n = strlen(kind);
-  const char *text = p->text;
-  size_t len = p->textlen;
-  if (len > n && memcmp(text, kind, n) == 0) { /* "error: text" */
-    size_t skip = n + strspn(text + n, ": ");
-    text += skip < len ? skip : len;
-    len -= skip < len ? skip : len;
-  }
-  bool own = !included(p, source);
-  luaL_addchar(b, '\n');
-  if (own)
-    luaL_addstring(b, file);
-  else
-    luaL_addlstring(b, p->head, p->headlen);
-  snprintf(number, sizeof number, ":%ld:%ld: %s: ", p->line, p->column, kind);
-  luaL_addstring(b, number);
-  luaL_addlstring(b, text, len);
-  if (own)
-    addexcerpt(b, source, p->line, p->column);
-}
-
-/*
-** Pushes the readable form of a build log: each diagnostic begins on a new
-** line. A log without any place is pushed as it is.
-*/
-static void pushreadable(lua_State *L, const char *log, const char *source,
-                         const char *file) {
-  int shown = 0, more = 0;
-  luaL_Buffer b;
-  luaL_buffinit(L, &b);
-  for (const char *s = log; *s != '\0';) {
-    Place p;
-    size_t n = strcspn(s, "\n");
-    if (findplace(s, n, &p)) {
-      if (shown++ < MAXSHOWN)
-        addplace(&b, &p, source, file);
-      else
-        more++;
+  if (lua_istable(L, -1)) {
+    lua_getfield(L, -1, "message");
+    lua_pushvalue(L, job);
+    if (lua_pcall(L, 1, 2, 0) == LUA_OK && lua_isstring(L, -2)) {
+      lua_replace(L, job + 1);
+      lua_replace(L, job);
+      return;
     }
-    s += n + (s[n] == '\n');
   }
-  if (shown == 0) {
-    luaL_addchar(&b, '\n');
-    luaL_addstring(&b, log);
-  }
-  if (more > 0) {
-    char text[64];
-    snprintf(text, sizeof text, "\n... and %d more; all of it is in e.log",
-             more);
-    luaL_addstring(&b, text);
-  }
-  luaL_pushresult(&b);
+  lua_settop(L, job);
+  lua_getfield(L, job, "log");
+  lua_replace(L, job);
+  lua_pushnil(L);
 }
 
 /* Pushes the driver's build log, without white space at its end. */
@@ -163,16 +124,32 @@ void clsh_pushdriverlog(lua_State *L, cl_program p, cl_device_id d) {
   lua_remove(L, -2);
 }
 
-/* Raises for a build that failed; log and options are strings. */
-void clsh_buildfailed(lua_State *L, cl_int err, const char *log,
-                      const char *options, const char *source,
-                      const char *name) {
-  pushreadable(L, log, source, name);
-  lua_pushfstring(L, "clBuildProgram: %s (%d): %s with options \"%s\"%s",
-                  clsh_errorname(err), (int)err, name, options,
-                  lua_tostring(L, -1));
+static void setstring(lua_State *L, const char *key, const char *value) {
+  lua_pushstring(L, value);
+  lua_setfield(L, -2, key);
+}
+
+/*
+** Raises for a build that failed: the message tells each diagnostic with its
+** place in the user's code; fields log, the driver's, and diagnostics.
+*/
+void clsh_buildfailed(lua_State *L, const Build *b, cl_int err) {
+  lua_createtable(L, 0, 6);
+  setstring(L, "log", b->log);
+  setstring(L, "source", b->source);
+  setstring(L, "name", b->name);
+  setstring(L, "options", b->options);
+  lua_pushboolean(L, b->istext);
+  lua_setfield(L, -2, "is_text");
+  pushdevicename(L, b->device);
+  lua_setfield(L, -2, "device");
+  inwords(L);
+  int list = lua_gettop(L);
+  lua_pushfstring(L, "clBuildProgram: %s (%d): %s", clsh_errorname(err),
+                  (int)err, lua_tostring(L, list - 1));
   clsh_pusherror(L, err, "clBuildProgram", lua_tostring(L, -1));
-  lua_pushstring(L, log);
-  lua_setfield(L, -2, "log");
+  setstring(L, "log", b->log);
+  lua_pushvalue(L, list);
+  lua_setfield(L, -2, "diagnostics");
   lua_error(L);
 }

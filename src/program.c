@@ -80,7 +80,7 @@ static cl_int compile(lua_State *L, int program, const char *options) {
 ** refuses where a kernel has no parameters: such a program is built again
 ** without, and its kernels then take explicit types.
 */
-static void build(lua_State *L, int program, const char *source) {
+static void build(lua_State *L, int program, const char *source, bool istext) {
   const char *options = lua_tostring(L, -1);
   cl_int err = compile(L, program, options);
   size_t n = strlen(CLSHELL_ARGINFO);
@@ -92,8 +92,10 @@ static void build(lua_State *L, int program, const char *source) {
   }
   if (err != CL_SUCCESS) {
     lua_getiuservalue(L, program, NAME);
-    clsh_buildfailed(L, err, lua_tostring(L, -2), options, source,
-                     lua_tostring(L, -1));
+    Context *c = checkprogram(L, program)->context;
+    const Build b = {lua_tostring(L, -2), options, source,
+                     lua_tostring(L, -1), istext,  clsh_contextdevice(c)};
+    clsh_buildfailed(L, &b, err);
   }
   lua_settop(L, program);
 }
@@ -131,7 +133,8 @@ static int cl_build(lua_State *L) {
   size_t len;
   const char *source = luaL_checklstring(L, 1, &len);
   clsh_checkoptions(L, 2, build_options, "cl.build");
-  if (issource(source)) {
+  bool istext = issource(source);
+  if (istext) {
     lua_pushvalue(L, 1);
     getoption(L, "name");
     if (!lua_isstring(L, -1)) {
@@ -156,7 +159,7 @@ static int cl_build(lua_State *L) {
                                         &source, &len, &err);
   clsh_check(L, err, "clCreateProgramWithSource");
   clsh_pushoptions(L, 2, source, name);
-  build(L, 6, source);
+  build(L, 6, source, istext);
   return 1;
 }
 
@@ -187,7 +190,7 @@ static int cl_buildbinary(lua_State *L) {
                      "%I bytes are no program for this device and driver",
                      (LUAI_UACINT)len);
   clsh_pushoptions(L, 2, "", "");
-  build(L, 6, "");
+  build(L, 6, "", true);
   return 1;
 }
 

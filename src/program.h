@@ -13,8 +13,14 @@ void clsh_pushsource(lua_State *L, const char *path);
 void clsh_pushoptions(lua_State *L, int opts, const char *source,
                       const char *path);
 void clsh_pushdriverlog(lua_State *L, cl_program p, cl_device_id d);
-void clsh_buildfailed(lua_State *L, cl_int err, const char *log,
-                      const char *options, const char *source,
-                      const char *name);
+
+/* A build that failed; the strings are anchored by the caller. */
+typedef struct Build {
+  const char *log, *options, *source;
+  const char *name; /* a path, or what a text is called */
+  bool istext;      /* the source is no file */
+  cl_device_id device;
+} Build;
+void clsh_buildfailed(lua_State *L, const Build *b, cl_int err);
 
 #endif

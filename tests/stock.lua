@@ -34,6 +34,29 @@ t.test("cl.so under " .. lua:match("[^ ]+$"), function()
   t.ok(ok and out:find "^%d+%.%d+%.%d+\ttrue\n", out)
 end)
 
+t.test("a failed build reads the same under " .. lua:match("[^ ]+$"),
+  function()
+    local path = t.tmp "fails.lua"
+    do
+      local f <close> = assert(io.open(path, "w"))
+      f:write [==[
+        local cl = require "cl"
+        local ok, e = pcall(cl.build, [[
+kernel void f(global float *x) { x[0] = nothere; }
+]])
+        print(tostring(e))
+        assert(not ok and e.diagnostics[1].kind == "error")
+        assert(require "clshell.diagnostic".message) ]==]
+    end
+    local out, ok = output(("LUA_CPATH='%s/?.so' %s %s"):format(build, lua,
+      path))
+    t.ok(ok and out:find("(-11): source at " .. path .. ":3: 1 error", 1,
+      true), out)
+    t.ok(out:find(path .. ":3:41: error: ", 1, true), out)
+    t.ok(out:find("\n     3 | kernel void f(global float *x) { x[0] = nothere;"
+      .. " }\n       |" .. (" "):rep(41) .. "^", 1, true), out)
+  end)
+
 t.test("after fork the next call says so", function()
   local out, ok = output(build .. "/tests/fork")
   t.ok(ok, out)
