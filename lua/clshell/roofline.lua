@@ -20,6 +20,11 @@ function M.add(r)
   results[#results + 1] = r
 end
 
+-- All results of the session, with a place or without.
+function M.recent()
+  return results
+end
+
 -- The highest of some peaks: by the median, by the fastest launch.
 local function highest(names, context)
   local median, best = 0, 0

@@ -31,3 +31,10 @@ end
 --- show.text
 local show = require "clshell.prompt.show"
 print(show.text({1, 2, x = "y"}, {width = 60}))
+
+--- show
+show{1, 2, x = "y"}
+show(cl.array("float", {100, 100}), "all")
+
+--- tutorial.start
+require("clshell.prompt.tutorial").start() -- ?tutorial at the prompt

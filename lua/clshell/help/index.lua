@@ -10,7 +10,7 @@ local M = {}
 local FILES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose", "bench",
   "peak", "compare", "roofline", "lesson", "calibrate", "runs", "results",
   "plot", "export", "html", "stats", "report", "script", "help", "asm",
-  "prompt/show", "prompt/commands", "prompt/tutorial",
+  "init", "prompt/show", "prompt/commands", "prompt/tutorial",
   "family", "verify", "npy", "mtx", "traffic", "occupancy", "claims",
   "output", "target", "timer"}
 local EXAMPLES = {"device", "memory", "matrix", "sparse", "launch", "event",

@@ -51,10 +51,14 @@ end
 
 local CLASSES = {kernel = "Kernel", event = "Event", queue = "Queue"}
 
-local function class_name(value)
+--- names.class(value) -> string or nil
+--- The class that help knows an object by: "Buffer", "Kernel", "Dia".
+function M.class(value)
   local class = class_of(value)
   return class and (CLASSES[class] or class)
 end
+
+local class_name = M.class
 
 -- A member of a family by its value: "gemm.define".
 local function of_family(value)

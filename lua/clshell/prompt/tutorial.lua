@@ -1,0 +1,240 @@
+-- prompt/tutorial.lua - ?tutorial: ten steps from the list of devices to a
+-- tiled kernel of one's own, each typed and run by the user. A step is done
+-- when its effect is there, however it was typed.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local lexer = require "clshell.prompt.lexer"
+local names = require "clshell.help.names"
+local page = require "clshell.help.page"
+local report = require "clshell.report"
+local roofline = require "clshell.roofline"
+local style = require "clshell.style"
+local steps = require "clshell.prompt.tutorial_steps"
+local text = require "clshell.text"
+
+local M = {}
+
+M.usage = "%tutorial [next|back|stop|N]\n"
+  .. "Goes on with the tutorial: without a word it shows the step again, "
+  .. "next and back move, N is the number of a step, stop ends it. The step "
+  .. "is remembered."
+
+local at -- the step, from 1; nil: the tutorial is not running
+local hinted -- the hint that was given last
+
+-- The globals that come with the shell are not the user's.
+local own = {}
+for name in next, _G do
+  own[name] = true
+end
+
+local function session()
+  local found = package.loaded["clshell.prompt"]
+  return type(found) == "table" and found or {}
+end
+
+-- The folder and the file that the step is kept in; nil without a home.
+local function place()
+  local state = os.getenv "XDG_STATE_HOME"
+  if not state or state:sub(1, 1) ~= "/" then
+    local home = os.getenv "HOME"
+    state = home and home ~= "" and home .. "/.local/state"
+  end
+  if state then
+    return state .. "/clshell", state .. "/clshell/tutorial"
+  end
+end
+
+-- Keeps the step for the next session; that it cannot is no trouble.
+local function save(n)
+  local folder, path = place()
+  if not path then
+    return
+  end
+  local file = io.open(path, "w")
+  if not file then
+    os.execute("umask 077; mkdir -p -- " .. text.quote(folder)
+      .. " 2>/dev/null")
+    file = io.open(path, "w")
+  end
+  if file then
+    file:write(("%d\n"):format(n))
+    file:close()
+  end
+end
+
+-- The step of the last session, else 1.
+local function saved()
+  local _, path = place()
+  local file <close> = path and io.open(path) or nil
+  local n = file and math.tointeger(tonumber(file:read("l") or ""))
+  return n and steps[n] and n or 1
+end
+
+-- The objects of a class among some results and the user's globals.
+local function objects(class, results)
+  local list, seen = {}, {}
+  local function take(value)
+    local ok, found = pcall(names.class, value)
+    if ok and found == class and not seen[value] and not value.closed then
+      seen[value], list[#list + 1] = true, value
+    end
+  end
+  for i = 1, results.n or #results do
+    take(results[i])
+  end
+  for name, value in next, _G do
+    if not own[name] and type(value) == "userdata" then
+      take(value)
+    end
+  end
+  return list
+end
+
+-- Whether an input names a variable that holds an object of a class.
+local function mentions(input, class)
+  for _, token in ipairs(lexer.tokens(input)) do
+    local value = token.kind == "name"
+      and rawget(_G, input:sub(token.first, token.last))
+    if value and type(value) == "userdata" and names.class(value) == class
+    then
+      return true
+    end
+  end
+  return false
+end
+
+-- The session as the steps see it.
+local function view(input, results)
+  return {
+    input = input, results = results, class = names.class,
+    of = function(class)
+      return objects(class, results)
+    end,
+    mentions = function(class)
+      return mentions(input, class)
+    end,
+    measured = roofline.recent,
+  }
+end
+
+local function look()
+  return page.view{width = report.width(), color = style.color(1)}
+end
+
+local function say(words)
+  print(page.prose(words, look(), "  "))
+end
+
+-- Prints a step: what it is about, what to type, and where it is in the way.
+local function show()
+  local step, how = steps[at], look()
+  local lines = {"", page.heading(("Step %d of %d: %s"):format(at, #steps,
+    step.title), how), "", page.prose(step.text, how, "  "), ""}
+  if step.again and step.need(view("", {})) then
+    lines[#lines + 1] = "  In a new session, first:"
+    lines[#lines + 1] = "    " .. step.again:gsub("\n", "\n    ")
+    lines[#lines + 1] = ""
+  end
+  lines[#lines + 1] = "  Type:"
+  for line in (step.code .. "\n"):gmatch("(.-)\n") do
+    lines[#lines + 1] = "    " .. style.paint(line, "cyan", how.color)
+  end
+  lines[#lines + 1] = ""
+  lines[#lines + 1] = style.paint("  (%tutorial shows this again, %tutorial "
+    .. "next or back moves, stop ends)", "dim", how.color)
+  print(table.concat(lines, "\n"))
+end
+
+local function go(n)
+  at, hinted = n, nil
+  save(n)
+  session().after = M.watch
+  show()
+end
+
+local function stop(words)
+  at = nil
+  session().after = nil
+  say(words)
+end
+
+local function finish()
+  save(1)
+  stop("That was the last step: a tiled kernel of your own, checked and "
+    .. "measured. What next: other tile sizes and registers "
+    .. "(?gemm.register), compare(a, b) for two kernels, %save file.lua to "
+    .. "keep what you typed.")
+end
+
+-- Goes to the next step, or ends.
+local function advance()
+  if at < #steps then
+    go(at + 1)
+  else
+    finish()
+  end
+end
+
+--- tutorial.start()
+--- Begins the tutorial, or goes on where the last session stopped.
+function M.start()
+  local ok, err = pcall(cl.device)
+  if not ok then
+    say("The tutorial needs an OpenCL device. " .. tostring(err))
+    return
+  end
+  local n = saved()
+  say(n == 1 and ("Ten steps from the list of devices to a tiled kernel of "
+    .. "your own. You type, the tutorial watches; anything else that you "
+    .. "want to try is welcome in between.")
+    or ("Going on at step %d; %%tutorial 1 begins anew."):format(n))
+  go(n)
+end
+
+-- What the session tells after each input: its text, whether it ran, and
+-- the values that it gave.
+function M.watch(input, ok, results)
+  if at == nil or not ok or input:find("^%s*[%%?!]") then
+    return
+  end
+  local fine, done, hint = pcall(steps[at].done, view(input, results))
+  if fine and done then
+    print(style.paint(("  Step %d is done."):format(at), "green",
+      style.color(1)))
+    advance()
+  elseif fine and hint and hint ~= hinted then
+    hinted = hint
+    say(hint)
+  end
+end
+
+-- %tutorial: without words the step again; "next", "back", "stop", or the
+-- number of a step.
+function M.command(words)
+  words = (words or ""):match("^%s*(.-)%s*$")
+  local n = math.tointeger(tonumber(words))
+  if n then
+    if not steps[n] then
+      cl.error(("%%tutorial: there are steps 1 to %d, not %d"):format(#steps,
+        n))
+    end
+    go(n)
+  elseif words == "stop" then
+    stop "The tutorial has stopped; ?tutorial goes on with this step."
+  elseif words ~= "" and words ~= "next" and words ~= "back" then
+    cl.error(("%%tutorial takes next, back, stop or the number of a step, "
+      .. "not '%s'"):format(words))
+  elseif at == nil then
+    M.start()
+  elseif words == "next" then
+    advance()
+  elseif words == "back" then
+    go(math.max(1, at - 1))
+  else
+    show()
+  end
+end
+
+return M

@@ -1,0 +1,140 @@
+-- tutorial.lua - the ten steps of ?tutorial: done by their effect, whatever
+-- is typed; where one was is remembered
+-- SPDX-License-Identifier: MIT
+
+local t = require "t"
+
+local state = t.tmp "state"
+local real = os.getenv
+rawset(os, "getenv", function(name) -- the tutorial's folder of this test
+  return name == "XDG_STATE_HOME" and state or real(name)
+end)
+
+t.device()
+t.keeps("Program", "Kernel", "Context", "Queue", "Device", "Buffer", "Event",
+  "Launch", "Array")
+
+require "clshell"
+local tutorial = require "clshell.prompt.tutorial"
+local steps = require "clshell.prompt.tutorial_steps"
+
+-- What a call prints.
+local function printed(f, ...)
+  local lines, old = {}, print
+  rawset(_G, "print", function(...)
+    local words = table.pack(...)
+    for i = 1, words.n do
+      words[i] = tostring(words[i])
+    end
+    lines[#lines + 1] = table.concat(words, "\t")
+  end)
+  local ok, err = pcall(f, ...)
+  rawset(_G, "print", old)
+  if not ok then
+    error(err, 0)
+  end
+  return table.concat(lines, "\n")
+end
+
+-- Runs an input as the prompt would and returns what the tutorial says.
+local function typed(input)
+  local f = assert(load("return " .. input, "=input") or load(input,
+    "=input"))
+  local results = table.pack(pcall(f))
+  local ok = table.remove(results, 1)
+  results.n = results.n - 1
+  return printed(tutorial.watch, input, ok, results)
+end
+
+local function done(n, input)
+  local said = typed(input)
+  t.ok(said:find(("Step %d is done"):format(n), 1, true),
+    ("step %d, after %s: %s"):format(n, input, said))
+end
+
+local function waits(input, hint)
+  local said = typed(input)
+  t.ok(not said:find("is done", 1, true), input .. ": " .. said)
+  if hint then
+    t.ok(said:gsub("%s+", " "):find(hint, 1, true), said)
+  end
+end
+
+t.test("steps have a title, a text and lines to type", function()
+  t.eq(#steps, 10)
+  for _, step in ipairs(steps) do
+    t.ok(#step.title > 0 and #step.text > 80 and #step.code > 0)
+    for line in step.code:gmatch("[^\n]+") do
+      t.ok(#line <= 75, line)
+    end
+  end
+end)
+
+t.test("each step is done by its effect, other names and words included",
+  function()
+    local said = printed(tutorial.start)
+    t.ok(said:find("Step 1 of 10: Devices", 1, true), said)
+    waits "1 + 1"
+    waits "error 'an input that fails'"
+    done(1, "cl.device()")
+    waits("one = cl.buffer('float', 1000, 1)", "make another")
+    done(2, "two = cl.buffer('float', {10, 100}, 5)")
+    waits "cl.build 'kernel void unused(void) {}'"
+    done(3, "work = cl.kernel 'kernel void mine(global float *x, float a) "
+      .. "{ x[get_global_id(0)] *= a; }'")
+    waits("ev = work:range(1000)(one, 3)", "look at the event")
+    done(4, "ev.ms")
+    waits "0"
+    waits("one:read():max_diff(cl.array('float', 1000, 1))", "differ by 2")
+    done(5, "one:read():equal(cl.array('float', 1000, 3))")
+    waits "P = matrix.random(64, 32)"
+    waits("Q = matrix.random(32, 48)", "None of your matrices is the product")
+    waits "R = matrix.zeros(64, 48)"
+    done(6, "S = gemm(P, Q, {kernel = 'tiled', tile = 8})")
+  end)
+
+t.test("the steps that measure", function()
+  local shape = "{32, 32, 32}, {%s}, {seconds = 0.05, busy = 0})"
+  local function measure(rung, params)
+    return ("last = bench('gemm.%s', " .. shape):format(rung, params)
+  end
+  waits(measure("naive", "map = 'row'"), "now the other")
+  waits(measure("naive", "map = 'row'"))
+  done(7, measure("naive", "map = 'col'"))
+  waits(measure("tiled", "tile = 4"), "now another")
+  done(8, measure("tiled", "tile = 8"))
+  waits "last"
+  done(9, "lesson(last)")
+end)
+
+t.test("a rung of one's own has to be right, tiled and measured", function()
+  local define, run = steps[10].code:match("^(.*);\n(.*)$")
+  local quick = run:gsub("256, 256, 256", "32, 32, 32")
+    :gsub("%)$", ", {seconds = 0.05, busy = 0})")
+  waits((define:gsub("sum %+= a", "sum -= a")), "measure it")
+  waits(quick, "not right yet")
+  waits(define)
+  done(10, quick)
+  waits "1 + 1" -- it has ended
+end)
+
+t.test("%tutorial moves, stops, and refuses what it does not know",
+  function()
+    local function command(words)
+      return printed(tutorial.command, words)
+    end
+    t.ok(command "3":find("Step 3 of 10", 1, true))
+    t.ok(command "":find("Step 3 of 10", 1, true))
+    t.ok(command "next":find("Step 4 of 10", 1, true))
+    t.ok(command "back":find("Step 3 of 10", 1, true))
+    t.raises(function() command "11" end, "steps 1 to 10, not 11")
+    t.raises(function() command "nxt" end, "next, back, stop", "'nxt'")
+    t.ok(command "stop":find("stopped", 1, true))
+    t.eq(typed "cl.kernel 'kernel void f(void) {}'", "")
+    local said = printed(tutorial.start)
+    t.ok(said:find("Going on at step 3", 1, true), said)
+    command "stop"
+  end)
+
+os.execute("rm -rf '" .. state .. "'")
+t.done()
