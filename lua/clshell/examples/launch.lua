@@ -124,3 +124,9 @@ print(A:read():at(2, 2)) --> 9
 --- cl.unfinished
 local list = cl.unfinished() -- of kernels that still run
 print(#list) --> 0
+
+--- Launch:work
+local k = cl.kernel "kernel void twice(global float *x) { *x *= 2; }"
+local x = cl.buffer("float", 1000, 1)
+local launch = k:range(1000):work{flop = 1000, bytes = 8000}
+print(launch(x)) -- with GFLOPS and GB/s

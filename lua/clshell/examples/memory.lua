@@ -138,3 +138,7 @@ print(b:overlaps(b:view(1, 1024))) --> true
 local b <close> = cl.buffer("float", 1000) -- freed where the block ends
 b:close()
 print(b.closed) --> true
+
+--- Array:summary
+local s = cl.array("float", 3, {1, 2, 6}):summary()
+print(s.min, s.mean, s.max, s.nan) --> 1.0 3.0 6.0 0

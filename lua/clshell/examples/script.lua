@@ -113,3 +113,7 @@ output.options(parser)
 local out <close> = output.open(parser, parser:parse{})
 local part <close> = out:part{columns = {"name", "time"}}
 part:add(bench.of("a", {0.01}))
+
+--- script.writable
+local script = require "clshell.script"
+print(script.writable "results.csv") --> results.csv
