@@ -11,10 +11,10 @@ for _, name in ipairs{"matrix", "dia", "csr", "gemm", "spmv", "transpose",
   names[name] = later.module("clshell." .. name)
 end
 
-cl.extend("Buffer", {"max_diff", "pad", "save", "sub", "transposed"},
-  function()
-    later.load(names.matrix)
-  end)
+cl.extend("Buffer", {"max_diff", "pad", "save", "sub", "summary",
+  "transposed"}, function()
+  later.load(names.matrix)
+end)
 cl.extend("Program", {"asm"}, function()
   require "clshell.asm"
 end)
@@ -31,10 +31,6 @@ function names.results(list)
   return require "clshell.results".new(list)
 end
 
---- show(value [, "all"])
---- Prints a value as the prompt does, cut to the window; with "all" all of
---- it. On a terminal, what is longer than the window goes through the pager
---- ($PAGER, else less).
 function names.show(...)
   return require "clshell.prompt.show"(...)
 end

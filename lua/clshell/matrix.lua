@@ -254,6 +254,13 @@ function methods:transposed()
     {context = self.context})
 end
 
+--- A:summary() -> {count, min, max, mean, nan, inf, whole}
+--- What the elements of a Buffer are like, found by a reduction on its device,
+--- of which 56 bytes are read back: see summary.of.
+function methods:summary()
+  return require("clshell.summary").of(self)
+end
+
 --- A:max_diff(B) -> difference, row, col
 --- The largest |A(i, j) - B(i, j)| and its place, from 1; infinity where one
 --- of the two is not a number. Shapes must agree.

@@ -80,6 +80,12 @@ local second = k:range(1):on(q, {after = {first}})(x)
 second:wait()
 print(x:read()[1]) --> 2
 
+--- Launch:work
+local k = cl.kernel "kernel void f(global float *x) { x[0] *= 2; }"
+local launch = k:range(1):work{flop = 1, bytes = 8}
+local event = launch(cl.buffer("float", 1, 3)):wait()
+print(event.flop, event.bytes) --> 1 8
+
 --- Launch:info
 local launch = cl.kernel("kernel void f(void) {}"):range({8, 4}, {4, 2})
 print(launch.global[1], launch.localsize[2]) --> 8 2

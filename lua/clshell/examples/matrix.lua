@@ -43,6 +43,10 @@ print(B.rows, B.ld) --> 4 8
 local B = matrix.from({{1, 2}, {3, 4}}):transposed()
 print(B:read():at(1, 2)) --> 3.0
 
+--- Buffer:summary
+local s = matrix.from({{1, 2}, {3, 0 / 0}}):summary()
+print(s.min, s.mean, s.max, s.nan) --> 1.0 2.0 3.0 1
+
 --- Buffer:max_diff
 local A, B = matrix.ones(2), matrix.from{{1, 1}, {1, 1.5}}
 print(A:max_diff(B)) --> 0.5 2 2

@@ -55,6 +55,10 @@ print(a:max_diff(b)) --> 0.5 2
 local h = cl.array("ushort", 1, 1)
 print(h:swap()[1]) --> 256
 
+--- Array:summary
+local s = cl.array("int", 4, {3, 1, 2, 6}):summary()
+print(s.min, s.mean, s.max) --> 1 3.0 6
+
 --- Array:tostring
 print(#cl.array("float", 3):tostring()) --> 12
 

@@ -28,6 +28,12 @@ for _, option in ipairs(help.options "cl.queue") do
   print(option.name, option.default, option.text)
 end
 
+--- show
+local t = {}
+for i = 1, 1000 do t[i] = i end
+show(t)
+show(t, "all")
+
 --- show.text
 local show = require "clshell.prompt.show"
 print(show.text({1, 2, x = "y"}, {width = 60}))

@@ -209,7 +209,10 @@ local function print_value(value, how_much)
   io.write(text, "\n")
 end
 
--- What the global show() calls; see init.lua.
+--- show(value [, "all"])
+--- Prints a value as the prompt does, cut to the window; with "all" all of
+--- it, up to 100000 entries of a table or elements of a matrix. On a terminal,
+--- what is longer than the window goes through the pager ($PAGER, else less).
 return setmetatable(M, {__call = function(_, value, how_much)
   print_value(value, how_much)
 end})
