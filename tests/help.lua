@@ -216,6 +216,16 @@ t.test("concepts, by any of their names", function()
   has("occupancy", "occupancy.of(")
 end)
 
+t.test("words of OpenCL C, and methods of objects that are not known yet",
+  function()
+    has("get_global_id", "OpenCL C", "NDRange")
+    has("mad", "a * b + c")
+    has("barrier", "every work-item of a group")
+    has("unknown_object:read", "Buffer:read([dst]")
+    has("unknown_object:close", "Buffer:close()", "Array:close()")
+    has("unknown_object:reed", "no help on")
+  end)
+
 -- Of earlier versions, where Lua was built with them.
 local OLD = {setcstacklimit = true, clonefunction = true, cosh = true,
   sinh = true, tanh = true, pow = true, frexp = true, ldexp = true,

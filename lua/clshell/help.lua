@@ -94,7 +94,10 @@ local function by_name(topic, view)
     return part "index".entries()[topic] and text .. "\n\n" .. concept
       or concept .. "\n\n" .. text
   end
-  return text or concept or command("%" .. topic, view)
+  return text or concept or part "kinds".opencl(topic, view)
+    or command("%" .. topic, view)
+    or topic:find(":") and part "kinds".method(topic:match(":([%w_]+)$"), view)
+    or nil
 end
 
 --- help.text([topic [, opts]]) -> string

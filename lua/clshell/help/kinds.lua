@@ -98,6 +98,25 @@ function M.concept(entry, view)
     page.prose(entry.text, view, "  "), entry.try)
 end
 
+--- A word of OpenCL C; nil if it is none.
+function M.opencl(name, view)
+  local entry = require("clshell.help.opencl").entries()[name]
+  return entry and ("%s\n\n%s"):format(page.heading(entry.signature, view),
+    page.prose(("In kernels, OpenCL C: %s."):format(entry.text), view, "  "))
+end
+
+--- The methods of that name, of whatever class; nil without one.
+function M.method(name, view)
+  local found = {}
+  for _, entry in ipairs(index.entries()) do
+    if entry.name:match(":([%w_]+)$") == name then
+      found[#found + 1] = page.entry(entry, view)
+    end
+  end
+  return #found > 0 and table.concat(found, "\n\n", 1, math.min(3, #found))
+    or nil
+end
+
 --- One of Lua's own functions, or a library of them; nil if it is neither.
 function M.lua(name, view)
   local entry = lualib.entries()[name]

@@ -47,6 +47,10 @@ local function everything()
     all[#all + 1] = {name = "%" .. name, signature = "", keys = "",
       text = command}
   end
+  for _, entry in ipairs(require "clshell.help.opencl".entries()) do
+    all[#all + 1] = {name = entry.name, signature = entry.signature,
+      text = entry.text, keys = "", last = true}
+  end
   for _, entry in ipairs(lualib.entries()) do
     all[#all + 1] = {name = entry.name, signature = entry.signature,
       text = entry.text, keys = "", last = true}
