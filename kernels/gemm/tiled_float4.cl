@@ -22,11 +22,12 @@
 ** NDRange: global = (N / 4 rounded up, M), both rounded up to TILE
 **          (dimension 0 = groups of four columns of C), local = TILE x TILE
 ** Local memory: 5 TILE TILE elements
-** Defines: REAL, TILE (a multiple of 4); PLACED, see place.cl
-** Assumes: nothing about the shape. A matrix whose rows begin on a float4
-**          boundary (address and leading dimension) moves by aligned
-**          vectors, any other by vload4/vstore4; a vector that sticks out
-**          of the matrix moves element by element
+** Defines: REAL, TILE (a multiple of 4), ALIGNED_A, ALIGNED_B, ALIGNED_C;
+**          PLACED, see place.cl
+** Assumes: nothing about the shape. A matrix that is ALIGNED_ has all rows
+**          on float4 boundaries (address and leading dimension) and moves by
+**          aligned vectors, any other by vload4/vstore4; a vector that sticks
+**          out of the matrix moves element by element
 **
 ** Lesson: fewer, wider accesses. A 16-byte load costs one instruction
 ** instead of four, and in the product one read of As and one of Bs now feed
@@ -34,12 +35,23 @@
 ** In double a vector is 32 bytes, more than one instruction moves, and the
 ** halves of neighbours meet in the banks: there it can lose to `tiled`.
 ** Mind that vload4 promises alignment to one element only, and a compiler
-** may turn it into four loads: the pointer cast gives a single wide one. */
+** may turn it into four loads: the pointer cast gives a single wide one.
+** Which of them it is, is decided when the kernel is built: asked inside the
+** loop it would cost a branch at each load. */
 #ifndef REAL
 #define REAL float /* element type: half, float or double */
 #endif
 #ifndef TILE
 #define TILE 16 /* side of the work-group, a multiple of 4 */
+#endif
+#ifndef ALIGNED_A
+#define ALIGNED_A 0 /* 1: all rows of A begin at multiples of 4 elements */
+#endif
+#ifndef ALIGNED_B
+#define ALIGNED_B 0 /* the same for B */
+#endif
+#ifndef ALIGNED_C
+#define ALIGNED_C 0 /* and for C */
 #endif
 
 #include "place.cl"
@@ -59,12 +71,6 @@
 #define PASTE(a, b) PASTE_(a, b)
 #define REAL4 PASTE(REAL, 4)
 #define QUADS (TILE / 4) /* vectors in a row of the tile of A */
-
-/* Do all rows begin on a vector boundary? */
-static int aligned4(global const REAL *X, int ld)
-{
-  return (size_t)X % sizeof(REAL4) == 0 && ld % 4 == 0;
-}
 
 /* X[row][col .. col+3], with zeros for what lies outside rows x cols */
 static REAL4 load4(global const REAL *X, size_t ld, size_t rows, size_t cols,
@@ -117,9 +123,6 @@ void gemm(int M, int N, int K, REAL alpha,
   local REAL4 As[TILE][QUADS];
   local REAL4 Bs[TILE][TILE];
 
-  const int avec = aligned4(A, lda);
-  const int bvec = aligned4(B, ldb);
-  const int cvec = aligned4(C, ldc);
   const size_t tx = get_local_id(0), ty = get_local_id(1);
   const size_t col = 4 * get_global_id(0);
   const size_t row = get_global_id(1);
@@ -131,8 +134,8 @@ void gemm(int M, int N, int K, REAL alpha,
   REAL4 sum = (REAL4)(0);
   for (size_t k0 = 0; k0 < (size_t)K; k0 += TILE) {
     if (ai < TILE)
-      As[ai][aq] = load4(A, lda, M, K, arow, k0 + 4 * aq, avec);
-    Bs[ty][tx] = load4(B, ldb, K, N, k0 + ty, col, bvec);
+      As[ai][aq] = load4(A, lda, M, K, arow, k0 + 4 * aq, ALIGNED_A);
+    Bs[ty][tx] = load4(B, ldb, K, N, k0 + ty, col, ALIGNED_B);
     barrier(CLK_LOCAL_MEM_FENCE);
     #pragma unroll
     for (int q = 0; q < QUADS; q++) {
@@ -147,6 +150,6 @@ void gemm(int M, int N, int K, REAL alpha,
 
   REAL4 value = alpha * sum;
   if (beta != (REAL)0)
-    value += beta * load4(C, ldc, M, N, row, col, cvec);
-  store4(value, C, ldc, M, N, row, col, cvec);
+    value += beta * load4(C, ldc, M, N, row, col, ALIGNED_C);
+  store4(value, C, ldc, M, N, row, col, ALIGNED_C);
 }

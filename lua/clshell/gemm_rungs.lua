@@ -45,6 +45,13 @@ local function two_tiles(s, p)
   return 2 * p.tile * p.tile * s.esize
 end
 
+-- 1 where all rows of an operand begin at multiples of 4 elements, else 0.
+-- Buffers begin at multiples of more.
+local function on_fours(s, name)
+  local start, stride = s["start_" .. name], s["stride_" .. name]
+  return (s["ld" .. name] % 4 + start % 4 + stride % 4) == 0 and 1 or 0
+end
+
 -- X with both sides rounded up to `multiple`, the new cells zero; X itself
 -- where nothing is to be added. With `keep` false the content is not copied.
 local function padded(s, run, X, rows, cols, multiple, keep)
@@ -267,6 +274,10 @@ return {
     name = "tiled_float4", file = "tiled_float4.cl", places = "batch",
     lesson = "float4 loads and stores, four outputs per work-item",
     params = {tile},
+    defines = function(p, s)
+      return {TILE = p.tile, ALIGNED_A = on_fours(s, "a"),
+        ALIGNED_B = on_fours(s, "b"), ALIGNED_C = on_fours(s, "c")}
+    end,
     range = function(s, p)
       return {roundup(groups(s.n, 4), p.tile), roundup(s.m, p.tile)},
         {p.tile, p.tile}
