@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 local printable = require "clshell.prompt.printable"
+local screen = require "screen"
 local show = require "clshell.prompt.show"
 local style = require "clshell.style"
 
@@ -244,6 +245,42 @@ t.test("colours are foreground, and only where asked for", function()
   t.ok(bright:find("\27[32m\"a\"\27[0m", 1, true), bright)
   t.eq((bright:gsub("\27%[%d+m", "")), plain)
   t.ok(not bright:find "\27%[4%d")
+end)
+
+local MANY = "many = {} for i = 1, 5000 do many[i] = i end "
+
+t.test("show(x, \"all\") goes through the pager on a terminal", function()
+  local s <close> = screen.open{env = "PAGER='sed -n s/^.*5000/paged:5000/p'"}
+  s:wait "cl>"
+  s:run(MANY .. 'show(many, "all")', "paged:5000")
+  s:run('show(many)', 'more: show(many, "all")')
+  s:run('show({1, 2500 * 2}, "all")', "{1, 5000}")
+end)
+
+t.test("a pager that fails or ends early leaves the shell running", function()
+  local s <close> = screen.open{env = "PAGER='head -n 2'"}
+  s:wait "cl>"
+  s:run(MANY .. 'show(many, "all")', "11,")
+  s:run('("still"):rep(2)', "stillstill")
+  local none <close> = screen.open{env = "PAGER=/nonexistent/pager"}
+  none:wait "cl>"
+  none:run(MANY .. 'show(many, "all")', "4997, 4998, 4999, 5000")
+end)
+
+t.test("no pager where there is no terminal, or a dumb one", function()
+  local path = t.tmp "code.lua"
+  do
+    local f <close> = assert(io.open(path, "w"))
+    f:write(MANY, 'show(many, "all")')
+  end
+  local p <close> = io.popen(("PAGER='sed s/^/paged:/' %s %s </dev/null")
+    :format(t.exe, path))
+  local out = p:read "a"
+  t.ok(out:find("5000\n}\n", 1, true) and not out:find("paged", 1, true))
+  local s <close> = screen.open{env = "TERM=dumb PAGER='sed s/^/paged:/'"}
+  s:wait "cl>"
+  s:run(MANY .. 'show(many, "all")', "4999, 5000")
+  t.ok(not s:text():find("paged:", 1, true))
 end)
 
 t.done()

@@ -179,16 +179,23 @@ function M.text(value, opts)
   return table.concat(lines, "\n")
 end
 
--- Sends text through the user's pager; false where there is none.
+-- Sends text through the user's pager; false where there is none. It reads a
+-- file: a pipe that it leaves half read would end the shell.
 local function page(text)
   local pager = os.getenv "PAGER"
   pager = pager and pager ~= "" and pager or "less"
-  local f = io.popen("LESS=${LESS-FRSX} " .. pager, "w")
+  local path = os.tmpname()
+  local _ <close> = setmetatable({}, {__close = function()
+    os.remove(path)
+  end})
+  local f = io.open(path, "w")
   if not f then
     return false
   end
   f:write(text, "\n")
-  return f:close() ~= nil
+  f:close()
+  io.stdout:flush()
+  return (os.execute(("LESS=${LESS-FRSX} %s <%s"):format(pager, path)))
 end
 
 local function print_value(value, how_much)
