@@ -53,6 +53,7 @@ int luaopen_cl(lua_State *L) {
   clsh_opentype(L);
   clsh_openarray(L);
   clsh_openhost(L);
+  clsh_openfolder(L);
   clsh_opendevice(L);
   clsh_openselect(L);
   clsh_opencontext(L);

@@ -270,6 +270,9 @@ int clsh_kernelrange(lua_State *L);
 void clsh_openarg(lua_State *L);
 void clsh_openlaunch(lua_State *L);
 
+/* folder.c */
+void clsh_openfolder(lua_State *L);
+
 /* cl.c */
 int luaopen_cl(lua_State *L);
 

@@ -127,8 +127,6 @@ void clsh_repl(lua_State *L, bool quiet) {
   lua_call(L, 1, 1);
   lua_pushcfunction(L, complete);
   lua_setfield(L, -2, "complete");
-  clsh_pushcandidates(L);
-  lua_setfield(L, -2, "candidates");
   if (clsh_openedit(L) && !quiet)
     printf(PROGRAM " " CLSHELL_VERSION " (" LUA_RELEASE ")"
                    "   help() shows the way, Ctrl-D leaves\n");

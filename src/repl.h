@@ -84,7 +84,4 @@ void clsh_repl(lua_State *L, bool quiet);
 int clsh_loadexpression(lua_State *L, const char *code, const char *name);
 int clsh_printresults(lua_State *L, int first);
 
-/* complete.c */
-void clsh_pushcandidates(lua_State *L);
-
 #endif

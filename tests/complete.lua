@@ -4,6 +4,7 @@
 local t = require "t"
 
 local cl = require "cl"
+local complete = require "clshell.prompt.complete"
 local options = require "clshell.options"
 
 t.test("options are declared once, for checks and completion", function()
@@ -45,6 +46,422 @@ t.test("cl.members and cl.types tell what completion offers", function()
   for _, name in ipairs(cl.types()) do
     t.ok(cl.typesize(name) >= 1)
   end
+end)
+
+-- Completes where "|" is in the text; the globals are there meanwhile.
+local function at(text, globals, find)
+  local cursor = text:find("|", 1, true) - 1
+  local full = text:sub(1, cursor) .. text:sub(cursor + 2)
+  for name, value in pairs(globals or {}) do
+    rawset(_G, name, value)
+  end
+  local result = table.pack((find or complete.at)(full, cursor))
+  for name in pairs(globals or {}) do
+    rawset(_G, name, nil)
+  end
+  return table.unpack(result, 1, 5)
+end
+
+-- The candidates, separated by spaces; "" where there are none.
+local function words(text, globals)
+  return table.concat(select(2, at(text, globals)) or {}, " ")
+end
+
+local function has(text, word, globals)
+  for _, candidate in ipairs(select(2, at(text, globals)) or {}) do
+    if candidate == word then
+      return true
+    end
+  end
+  return false
+end
+
+t.test("names: globals, keywords, locals of the same statement", function()
+  t.eq({at "collectg|"}, {1, {"collectgarbage"}, nil, "collectgarbage",
+    {"collectgarbage"}})
+  t.eq({at "x = coll|"}, {5, {"collectgarbage"}, nil, "collectgarbage",
+    {"collectgarbage"}})
+  t.eq(words "funct|", "function")
+  t.eq(words "local alpha, beta <const> = 1, 2; alp|", "alpha")
+  t.eq(words "for index_i, index_v in next, x do index_|",
+    "index_i index_v")
+  t.eq(words "for index_i = 1, 2 do end index_|", "")
+  t.eq(words "local function inner_f(first_p, ...) first_|", "first_p")
+  t.eq(words "local function inner_f(first_p) end inner_|", "inner_f")
+  t.eq(words "local function inner_f(first_p) end first_|", "")
+  t.eq(words "if x then local in_if elseif y then in_|", "")
+  t.eq(words "if x then local in_if = 1\n in_|", "in_if")
+  t.eq(words "repeat local in_loop until in_|", "")
+  t.eq(words "local new_na|", "")
+  t.eq(words "gem|", "gemm")
+  t.eq(words "a.. collectg|", "collectgarbage")
+  t.ok(#words "|" > 0)
+end)
+
+t.test("nothing where there is nothing to complete", function()
+  for _, text in ipairs{"-- comm|", "--[[ comm|", "x = 1.|", "x = 0xf|",
+      "goto con|", "f(...|", "x = 3|", "unknown_name.x|", "('x' .. y).u|",
+      "f(1).|", "x = 'no such file at all|", "[[kernel\nvo|"} do
+    t.eq(at(text), nil, text)
+  end
+end)
+
+t.test("fields and methods, by chains", function()
+  local own = {own = setmetatable({nested = {leaf_a = 1, leaf_b = print},
+    ["with space"] = 1, ["end"] = 2, [1] = {first = 1}},
+    {__index = {inherited = 1}})}
+  t.eq(words("own.nes|", own), "nested")
+  t.eq(words("own.inh|", own), "inherited")
+  t.eq(words("own.nested.|", own), "leaf_a leaf_b")
+  t.eq(words("own.nested:|", own), "leaf_b")
+  t.eq(words("own['nested'].leaf_a|", own), "leaf_a")
+  t.eq(words("own[1].|", own), "first")
+  t.eq(words("own['with|", own), "with space']")
+  t.eq(words('own["with sp|"]', own), "with space")
+  t.eq(words("own.e|", own), "")
+  t.eq(words("own . nested . leaf_a|", own), "leaf_a")
+  t.eq(words("local own; own.nes|", own), "")
+  t.eq(words("s:upp|", {s = "text"}), "upper")
+  t.eq(words "('x'):upp|", "upper")
+  t.eq(words "io.stdout:wri|", "write")
+  t.eq(words "io.stdout:wri|('x')", "write")
+  t.eq(words "math.hu|", "huge")
+  t.eq(words "gemm.bench|", "bench")
+end)
+
+t.test("letter case, hidden names, the common beginning", function()
+  local own = {own = {Alpha = 1, alphabet = 2, _hidden = 3, beta = 4}}
+  t.eq(words("own.al|", own), "alphabet")
+  t.eq(words("own.AL|", own), "Alpha alphabet")
+  t.eq(words("own.BE|", own), "beta")
+  t.eq(words("own.|", own), "Alpha alphabet beta")
+  t.eq(words("own._|", own), "_hidden")
+  local _, _, _, common = at("own.s|", {own = {same_one = 1, same_two = 2}})
+  t.eq(common, "same_")
+  _, _, _, common = at("own.AL|", own)
+  t.eq(common, nil) -- none has it
+  _, _, _, common = at("own.\xC3|", own)
+  t.eq(common, nil)
+end)
+
+t.test("what follows the cursor stays in its place", function()
+  local own = {own = {alphabet = 1, almost = 2, alpine = 3}}
+  t.eq(words("own.al|phabet", own), "al")
+  t.eq(words("own.al|ost = 3", own), "alm")
+  t.eq(words("own.al|(x)", own), "almost alphabet alpine")
+  t.eq(words "cl.array('fl|oat2', 3)", "fl")
+  t.eq(words "cl.use 'gp|'", "gpu")
+  t.eq(words "cl.use 'gp|", "gpu'")
+  t.eq(words "bench(f, {eff| = 'quick'})", "effort")
+  t.eq(words "bench(f, {eff|", "effort = ")
+end)
+
+t.test("options of a call's table, by what is called", function()
+  t.eq(words "bench(f, {eff|", "effort = ")
+  t.eq(words "bench(f, {effort = 'quick', eff|", "")
+  t.eq(words "bench(f, {eff|, effort = 'quick'})", "")
+  t.eq(words("measure(f, {effo|", {measure = bench}), "effort = ")
+  t.eq(words("bench(f, {effo|", {bench = print}), "")
+  rawset(_G, "bench", require "clshell.bench")
+  t.eq(words "cl.buffer('float', 3, 0, {acc|", "access = ")
+  t.eq(words "cl.queue{out|", "out_of_order = ")
+  t.eq(words "matrix.random(3, {see|", "seed = ")
+  t.ok(has("bench(f, {|", "effort"))
+  t.ok(not has("bench(f, {effort = {|", "effort"))
+  t.eq(words "bench(f, {effort = |", '"final" "quick"')
+  t.eq(words "bench(f, {effort = 'q|", "quick'")
+  t.eq(words "bench(f, {cache = \"|", "cold hot")
+  t.eq(words "cl.buffer('float', 3, 0, {access = 'read_|",
+    "read_only read_write")
+  t.eq(words "gemm.define{less|", "lesson = ")
+end)
+
+t.test("rungs and their parameters", function()
+  t.eq(words "gemm(A, B, {kern|", "kernel = ")
+  t.eq(words "gemm(A, B, {kernel = 'tiled_p|", "tiled_padded'")
+  t.ok(has("gemm(A, B, {kernel = |", '"tiled"'))
+  t.eq(words "gemm(A, B, {kernel = 'tiled', ti|", "tile = ")
+  t.eq(words "gemm(A, B, {ti|, kernel = 'tiled'})", "tile = ")
+  t.eq(words "gemm(A, B, {ti|", "")
+  t.eq(words "gemm(A, B, {kernel = 'tiled', tile = |", "4 8 16 32")
+  t.eq(words "gemm(A, B, {kernel = 'tiled', edge = |", '"guard" "pad"')
+  t.eq(words "gemm(A, B, {kernel = 'tiled', edge = 'g|", "guard'")
+  t.eq(words "spmv(M, x, {kernel = 'loc|", "local_offsets'")
+  t.eq(words "gemm.rung 'tiled_p|", "tiled_padded'")
+  t.eq(words "gemm.check('tiled', {ed|", "edge = ")
+  t.ok(has("gemm.verify('tiled', {}, {|", "A"))
+  t.eq(words "gemm.bench('tiled', {}, {A = A}, {eff|", "effort = ")
+  t.eq(words "bench('transpose.tiled_p|", "transpose.tiled_padded'")
+  t.eq(words "bench('gemm.tiled', {8}, {ed|", "edge = ")
+  local mine = require "clshell.gemm"
+  mine.define{name = "mine_of_test", source = "kernel void f() {}",
+    params = {{name = "wide", values = {1, 2.5, true}}},
+    range = function() return 1 end}
+  t.eq(words "gemm(A, B, {kernel = 'mine_of|", "mine_of_test'")
+  t.eq(words "gemm(A, B, {kernel = 'mine_of_test', wide = |", "1 2.5 true")
+end)
+
+t.test("element types and devices in strings", function()
+  t.ok(has("cl.array('fl|", "float4"))
+  t.eq(words "cl.buffer(\"dou|", "double double16 double2 double3 double4 "
+    .. "double8")
+  t.eq(words "matrix.zeros(4, {type = 'ha|", "half half16 half2 half3 half4 "
+    .. "half8")
+  t.ok(has("cl.array(|", '"int"'))
+  t.ok(has("cl.use '|", "gpu"))
+  t.eq(words "cl.use 'acc|", "accelerator'")
+  local program = [[local c = require "clshell.prompt.complete"
+    local before = debug.getregistry()["cl.devices"]
+    local _, list, hint = c.at("cl.use '", 8)
+    print(#list, hint, before, debug.getregistry()["cl.devices"])]]
+  local p <close> = assert(io.popen(("%s -e '%s'"):format(t.exe,
+    program:gsub("'", "'\\''"))))
+  t.eq(p:read "a", "3\tno driver is open yet; cl.devices() lists the "
+    .. "devices\tnil\tnil\n")
+  t.keeps("Device")
+  for _, device in ipairs(cl.devices()) do
+    t.ok(has("cl.use '|", device.name))
+    t.ok(has("cl.use '" .. device.name:sub(3, 6):upper() .. "|", device.name
+      .. "'") or words("cl.use '" .. device.name:sub(3, 6) .. "|") ~= "")
+  end
+end)
+
+t.test("objects: methods, fields, kernels of a program", function()
+  if #cl.devices() == 0 then
+    t.skip "no OpenCL device"
+  end
+  t.keeps("Context", "Device", "Queue")
+  local device = cl.device()
+  t.ok(has("dev.max_work_g|", "max_work_group_size", {dev = device}))
+  t.eq(words("dev:inf|", {dev = device}), "info")
+  t.eq(words "cl.device().platf|", "platform")
+  local b <close> = cl.buffer("int", 4, 0)
+  t.eq(words("b:overl|", {b = b}), "overlaps")
+  t.eq(words("b.shap|", {b = b}), "shape")
+  t.eq(words("b:shap|", {b = b}), "")
+  t.eq(words("b:read{asy|", {b = b}), "async = ")
+  t.eq(words("M:to_csr{con|", {M = dia.banded(3, {0})}), "context = ")
+  local p <close> = cl.build "kernel void one_k(global int *x, int n) {} \z
+    kernel void two_k(global int *x) { x[0] = 1; }"
+  local k <close> = p.one_k
+  local l <close> = k:range(1)
+  t.eq(words("p.one|", {p = p}), "one_k")
+  t.eq(words("p:kernel 'tw|", {p = p}), "two_k'")
+  t.eq(words("p.two_k:rang|", {p = p}), "range")
+  t.eq(words("k:range(1):o|", {k = k}), "on")
+  local _, _, hint = at("l(|", {l = l})
+  t.eq(hint, "one_k([global int* x], int n)")
+  _, _, hint = at("l(b, |", {l = l})
+  t.eq(hint, "one_k(global int* x, [int n])")
+  p:close()
+  t.ok(has("p.|", "kernels", {p = p}))
+end)
+
+local function run(command)
+  t.ok(os.execute(command), command)
+end
+
+t.test("files in strings and after commands", function()
+  local dir = t.tmp "files"
+  run(([[mkdir -p %s/sub/inner && cd %s && touch one.lua one.txt 'a b.txt' \
+    "quo'te" .hidden UPPER.txt]]):format(dir, dir))
+  local _ <close> = setmetatable({}, {__close = function()
+    run("rm -r " .. dir)
+  end})
+  local function files(text)
+    local found = words((text:gsub("DIR", dir)))
+    return (found:gsub(dir:gsub("%p", "%%%0"), "DIR"))
+  end
+  t.eq(files "x = 'DIR/one|", "DIR/one.lua DIR/one.txt")
+  t.eq(files "x = 'DIR/one.l|", "DIR/one.lua'")
+  t.eq(files "x = [[DIR/one.l|", "DIR/one.lua]]")
+  t.eq(files "x = 'DIR/su|", "DIR/sub/")
+  t.eq(files "x = 'DIR/sub/|", "DIR/sub/inner/")
+  t.eq(files "x = 'DIR/a|", "DIR/a b.txt'")
+  t.eq(files "x = 'DIR/quo|", "DIR/quo\\'te'")
+  t.eq(files "x = \"DIR/quo|", "DIR/quo'te\"")
+  t.eq(files "x = 'DIR/upp|", "DIR/UPPER.txt'")
+  t.eq(files "x = 'DIR/.h|", "DIR/.hidden'")
+  t.ok(not files "x = 'DIR/|":find "hidden")
+  t.eq(files "%run DIR/one.l|", "DIR/one.lua")
+  t.eq(files "%cd DIR/|", "DIR/sub/")
+  t.eq(files "!cat DIR/one.l|", "DIR/one.lua ")
+  t.eq(files "!cat DIR/a|", "DIR/a\\ b.txt ")
+  t.eq(files "!cat DIR/a\\ b|", "DIR/a\\ b.txt ")
+  t.eq(files "!cat 'DIR/a b|", "DIR/a b.txt'")
+  local _, list, _, common, shown = at("x = '" .. dir .. "/one|")
+  t.eq({list, common, shown}, {{dir .. "/one.lua", dir .. "/one.txt"},
+    dir .. "/one.", {"one.lua", "one.txt"}})
+  local names, partial = cl.folder(dir, "", 3)
+  t.ok(#names <= 3 and partial)
+  names, partial = cl.folder(dir, "ONE.L")
+  t.eq({names, partial}, {{"one.lua"}, false})
+  t.eq(cl.folder(dir .. "/none"), nil)
+end)
+
+t.test("modules, sources and topics", function()
+  t.eq(words "require 'clshell.gemm_nv_r|", "clshell.gemm_nv_rungs'")
+  t.eq(words "require 'strin|", "string'")
+  t.ok(has("require 'clshell.prompt|", "clshell.prompt."))
+  t.eq(words "cl.build('gemm/tiled_pad|", "gemm/tiled_padded.cl'")
+  t.eq(words "?gemm.tiled_pad|", "gemm.tiled_padded")
+  t.eq(words "?cl.buff|", "cl.buffer")
+  t.eq(words "%time math.hu|", "huge")
+end)
+
+-- Run by itself: completes everything in a session where whatever can be
+-- replaced has been replaced by a function that says so.
+local TRAPS = [=[
+local complete = require "clshell.prompt.complete"
+local texts = {"evil|", "evil.fi|", "evil.field.x|", "evil:|", "evil['fi|",
+  "evil(|", "evil{|", "evil.field{a = |", "evil 'x|", "gemm(evil, {ke|",
+  "gemm(A, B, {kernel = 'ti|", "bench(f, {eff|", "cl.use '|", "x = '/|",
+  "cl.array('fl|", "require 'cls|", "?ge|", "%cd /|", "!ls /|", "|",
+  "('x'):up|", "io.stdout:wr|", "(1).x|", "local a = evil; a|", "made.x|",
+  "evil .. ev|", "for i in evil do ev|", "buffer:re|", "buffer.sh|", "l(|"}
+if #cl.devices() > 0 then
+  buffer = cl.buffer("int", 1)
+  l = cl.kernel("kernel void f(global int *x) {}"):range(1)
+end
+local cursors = {}
+for i, text in ipairs(texts) do
+  cursors[i] = text:find("|", 1, true) - 1
+  complete.at(text:sub(1, cursors[i]), cursors[i]) -- loads what it needs
+  texts[i] = text:sub(1, cursors[i])
+end
+local next, type, write, exit = next, type, io.write, os.exit
+local metatable, error, at = debug.setmetatable, error, complete.at
+local function trap(name)
+  return function()
+    write("ran ", name, "\n")
+    error(name)
+  end
+end
+local meta = {}
+for _, event in ipairs{"index", "newindex", "call", "tostring", "name", "len",
+    "eq", "lt", "le", "concat", "pairs", "close", "gc", "unm", "add"} do
+  meta["__" .. event] = trap("__" .. event)
+end
+evil = setmetatable({field = setmetatable({}, meta)}, meta)
+made = setmetatable({}, {__index = coroutine.wrap(trap "a coroutine")})
+setmetatable(_G, meta)
+for _, name in ipairs{"string", "table", "math", "os", "io", "debug", "utf8",
+    "coroutine", "package"} do
+  local module = _G[name]
+  for key, value in next, module do
+    if type(value) == "function" then
+      rawset(module, key, trap(name .. "." .. key))
+    end
+  end
+end
+if buffer then
+  metatable(buffer, meta)
+  metatable(l, {__index = nil, __name = "Launch"})
+end
+]=]
+
+t.test("Tab runs no code of the session's", function()
+  local path = t.tmp "traps.lua"
+  local f <close> = assert(io.open(path, "w"))
+  f:write(TRAPS, [=[
+local G = _G
+for key, value in next, G do
+  if type(value) == "function" then
+    G[key] = trap(key)
+  end
+end
+metatable("", meta)
+metatable(0, meta)
+metatable(nil, meta)
+metatable(true, meta)
+metatable(write, meta)
+for i = 1, #texts do
+  at(texts[i], cursors[i])
+end
+metatable(0, nil)
+metatable(nil, nil)
+metatable(true, nil)
+metatable(write, nil)
+write("done\n")
+exit(true)
+]=])
+  f:close()
+  local p <close> = assert(io.popen(t.exe .. " " .. path .. " 2>&1"))
+  t.eq(p:read "a", "done\n")
+end)
+
+t.test("Tab calls no finalizer and no debug hook", function()
+  local collected, hooked = 0, 0
+  local function litter()
+    for _ = 1, 100 do
+      setmetatable({}, {__gc = function() collected = collected + 1 end})
+    end
+  end
+  collectgarbage()
+  litter()
+  local before = collected
+  collectgarbage("setpause", 0)
+  collectgarbage "stop"
+  litter()
+  debug.sethook(function() hooked = hooked + 1 end, "", 1)
+  local had = hooked
+  for _ = 1, 100 do
+    complete.at("string.", 7)
+  end
+  local inside = hooked - had
+  debug.sethook()
+  t.eq(collected, before)
+  t.ok(not collectgarbage "isrunning")
+  collectgarbage "restart"
+  collectgarbage("setpause", 200)
+  t.ok(inside < 100 * 100, inside) -- those of the loop, and of the ends
+  complete.at("string.", 7)
+  t.ok(collectgarbage "isrunning")
+  collectgarbage()
+end)
+
+-- What one completion does: VM instructions, in hundreds.
+local function work(text, globals)
+  local count = 0
+  local list, hint = select(2, at(text, globals, function(...)
+    debug.sethook(function() count = count + 1 end, "", 100)
+    local result = table.pack(complete.find(...))
+    debug.sethook()
+    return table.unpack(result, 1, 5)
+  end))
+  return count, list, hint
+end
+
+t.test("Tab's work is bounded, however many keys there are", function()
+  local big, bigger, long = {}, {}, {}
+  for i = 1, 60000 do
+    big["key" .. i], bigger["key" .. i], bigger["more" .. i] = i, i, i
+    long[i] = i
+  end
+  long.field_of_list = 1
+  local n, list, hint = work("big.|", {big = big})
+  t.eq(#list, 200)
+  t.ok(hint:find "more", hint)
+  local m = work("bigger.|", {bigger = bigger})
+  t.ok(m < 2 * n and n < 20000, ("%d, %d"):format(n, m))
+  m, list, hint = work("bigger.zzz|", {bigger = bigger})
+  t.ok(m < 20000 and list == nil and hint == nil, m)
+  t.eq(select(2, work("long.field|", {long = long})), {"field_of_list"})
+  local few = {}
+  for i = 1, 250 do
+    few[("name%03d"):format(i)] = i
+  end
+  local names, more = select(2, work("few.|", {few = few}))
+  t.eq({#names, names[1], more}, {200, "name001", "and 50 more: type on"})
+  local deep = {}
+  for _ = 1, 100 do
+    deep = setmetatable({}, {__index = deep})
+  end
+  local loop = setmetatable({}, {})
+  getmetatable(loop).__index = loop
+  t.ok(work("deep.x|", {deep = deep}) < 1000)
+  t.ok(work("loop.x|", {loop = loop}) < 1000)
+  t.ok(work(("x = {1, 2, 3}\n"):rep(20000) .. "collectg|") < 20000)
 end)
 
 t.done()

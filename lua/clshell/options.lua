@@ -4,6 +4,9 @@
 
 local cl = require "cl"
 
+-- Held here, as completion uses them while a session may change theirs.
+local next, option_names, sort = next, cl.option_names, table.sort
+
 local M = {}
 
 local DEVICE_MATRIX = {"type", "ld", "context"}
@@ -78,17 +81,17 @@ M.values = {
 --- "cl.buffer" or "Buffer:read". Those of a kernel family's calls are
 --- "kernel", the extras of the family, and the parameters of the rung.
 function M.names(name)
-  return NAMES[name] or cl.option_names(name)
+  return NAMES[name] or option_names(name)
 end
 
 --- options.functions() -> list of strings, sorted
 --- The names of the functions whose options are declared here.
 function M.functions()
   local list = {}
-  for name in pairs(NAMES) do
+  for name in next, NAMES do
     list[#list + 1] = name
   end
-  table.sort(list)
+  sort(list)
   return list
 end
 

@@ -101,6 +101,10 @@ print(columns or "no terminal", rows)
 local methods, fields = cl.members(cl.array("int", 3))
 print(#methods > 5, #fields > 2) --> true true
 
+--- cl.folder
+local names, partial = cl.folder(cl.home .. "/kernels", "ge")
+print(names[1], partial) --> gemm/ false
+
 --- cl.live
 local b <close> = cl.buffer("int", 3)
 print(cl.live().Buffer >= 1) --> true

@@ -4,7 +4,8 @@
 
 -- Held here, so that a session that changes module string cannot break, or
 -- be run by, the editor.
-local find, sub, tonumber = string.find, string.sub, tonumber
+local find, sub = string.find, string.sub
+local select, tonumber = select, tonumber
 
 local M = {}
 

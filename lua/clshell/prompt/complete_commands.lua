@@ -1,0 +1,169 @@
+-- complete_commands.lua - completion of what is no Lua: %commands, ?topics
+-- and !commands of the system's shell
+-- SPDX-License-Identifier: MIT
+
+local candidates = require "clshell.prompt.candidates"
+local words = require "clshell.prompt.words"
+
+-- Held here, as a session may change these.
+local find, gmatch, gsub, match, sub = string.find, string.gmatch,
+  string.gsub, string.match, string.sub
+local getmetatable, loaded, next, pcall = debug.getmetatable, package.loaded,
+  next, pcall
+local format, rawget, require, string, type = string.format, rawget, require,
+  string, type
+
+local M = {}
+
+local GROUPS = {"gemm", "spmv", "transpose"}
+
+-- A table of the session's by its name, raw.
+local function of_session(name)
+  local session = loaded["clshell.prompt"]
+  local list = type(session) == "table" and rawget(session, name)
+  return type(list) == "table" and list or {}
+end
+
+-- Whether module string is as it was: reading the help uses its methods.
+local function untouched()
+  local mt = getmetatable ""
+  return mt and rawget(mt, "__index") == string
+    and rawget(string, "gmatch") == gmatch and rawget(string, "gsub") == gsub
+    and rawget(string, "match") == match and rawget(string, "sub") == sub
+    and rawget(string, "find") == find and rawget(string, "format") == format
+end
+
+--- commands.topics(c)
+--- Offers what there is help on.
+function M.topics(c)
+  if untouched() then
+    for _, part in next, {"index", "concepts", "lualib"} do
+      local fine, list = pcall(function()
+        return require("clshell.help." .. part).entries()
+      end)
+      for i = 1, fine and #list or 0 do
+        c:add(list[i].name)
+      end
+    end
+  end
+  for i = 1, #GROUPS do
+    words.rungs(c, words.family(GROUPS[i]), GROUPS[i] .. ".")
+    c:add(GROUPS[i])
+  end
+  c:add("tutorial")
+  for name in next, of_session "commands" do
+    c:add("%" .. name)
+  end
+end
+
+-- The names of settings, then the values of the one named.
+local function settings(c, rest)
+  local settled = of_session "settinglist"
+  local name = match(rest, "^([%w_]+)[%s=]+")
+  local one = name and rawget(settled, name)
+  if not name then
+    for known in next, settled do
+      c:add(known, {append = "="})
+    end
+  elseif type(one) == "table" then
+    local values = rawget(one, "values")
+    for i = 1, type(values) == "table" and #values or 0 do
+      local value = rawget(values, i)
+      c:add(type(value) == "string" and value or nil)
+    end
+  end
+end
+
+-- What follows each command; "code" where nothing is said.
+local AFTER = {
+  cd = words.folders, device = words.devices, edit = words.paths,
+  reload = words.modules, run = words.paths, save = words.paths,
+  set = settings, watch = words.paths, tb = false, tutorial = false,
+  who = false,
+}
+
+local function percent(text, cursor, code)
+  local _, last, name, space = find(text, "^%s*%%([%w_]*)(%s*)")
+  if cursor <= last - #space then
+    local c = candidates.new(last - #space - #name + 1,
+      sub(name, 1, cursor - (last - #space - #name)))
+    for known in next, of_session "commands" do
+      c:add(known, {append = " "})
+    end
+    return c
+  end
+  local after = AFTER[name]
+  if after == nil then
+    return code(text, cursor, last)
+  elseif not after or cursor < last then
+    return nil
+  end
+  local rest = sub(text, last + 1, cursor)
+  local skip = after == settings and #match(rest, "^.*[%s=]") or 0
+  local c = candidates.new(last + 1 + skip, sub(rest, skip + 1))
+  if after == settings then
+    settings(c, rest)
+  else
+    after(c)
+  end
+  return c
+end
+
+local function topic(text, cursor)
+  local _, last = find(text, "^%s*%?+%s*")
+  if cursor < last then
+    return nil
+  end
+  local c = candidates.new(last + 1, sub(text, last + 1, cursor))
+  M.topics(c)
+  return c
+end
+
+-- The last word of a command of the shell, as it stands for itself; where it
+-- begins, and its quote.
+local function shell_word(line)
+  local at, first, quote, word = 1, 1, nil, ""
+  while at <= #line do
+    local char = sub(line, at, at)
+    if quote and char == quote then
+      quote = nil
+    elseif quote then
+      word = word .. char
+    elseif char == "'" or char == '"' then
+      quote, first = char, word == "" and at + 1 or first
+    elseif char == "\\" then
+      at = at + 1
+      word = word .. sub(line, at, at)
+    elseif find(char, "[%s;|&<>()]") then
+      word, first = "", at + 1
+    else
+      word = word .. char
+    end
+    at = at + 1
+  end
+  return word, first, quote
+end
+
+local function shell(text, cursor)
+  local _, last = find(text, "^%s*!%s*")
+  if cursor < last then
+    return nil
+  end
+  local word, first, quote = shell_word(sub(text, last + 1, cursor))
+  local c = candidates.new(last + first, word)
+  c.quote = quote or "shell"
+  c.closing = quote or " "
+  words.paths(c)
+  return c
+end
+
+local READERS = {["%"] = percent, ["?"] = topic, ["!"] = shell}
+
+--- commands.complete(text, cursor, code) -> candidates or nil
+--- For a text that begins with %, ? or !; code(text, cursor, skip) completes
+--- Lua that begins after so many bytes.
+function M.complete(text, cursor, code)
+  return READERS[match(text, "%S")](text, cursor, code)
+end
+
+return M
