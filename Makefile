@@ -11,13 +11,14 @@ SAN     =
 
 # Module cl, which is all of cl.so, and the shell around it.
 MODULE = src/arg.c src/array.c src/arrayinit.c src/arrayops.c src/blas.c \
-         src/buffer.c src/build.c src/buildlog.c src/choice.c src/cl.c \
-         src/class.c src/context.c src/convert.c src/device.c \
-         src/deviceinfo.c src/error.c src/event.c src/folder.c src/half.c \
-         src/host.c src/hostconvert.c src/hostloop.c src/hostsparse.c \
-         src/info.c src/kernel.c src/launch.c src/program.c src/queue.c \
-         src/region.c src/select.c src/shape.c src/transfer.c src/type.c \
-         src/unfinished.c src/view.c src/wait.c
+         src/buffer.c src/build.c src/builder.c src/buildlog.c src/choice.c \
+         src/cl.c src/class.c src/compile.c src/context.c src/convert.c \
+         src/device.c src/deviceinfo.c src/error.c src/event.c src/folder.c \
+         src/half.c src/host.c src/hostconvert.c src/hostloop.c \
+         src/hostsparse.c src/info.c src/kernel.c src/launch.c src/ndrange.c \
+         src/program.c src/queue.c src/rebuild.c src/region.c src/select.c \
+         src/shape.c src/transfer.c src/type.c src/unfinished.c src/view.c \
+         src/wait.c
 PROGRAM = src/ask.c src/home.c src/interrupt.c src/leave.c \
           src/main.c src/options.c src/optiontable.c src/repl.c src/report.c \
           src/timeout.c src/traceback.c src/usage.c \

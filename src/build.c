@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "program.h"
 
 /* Pushes the bytes of a file; false if it cannot be read. */
-static bool pushfile(lua_State *L, const char *path) {
+bool clsh_pushfile(lua_State *L, const char *path) {
   struct stat st;
   if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
     return false;
@@ -48,7 +49,7 @@ static void pushcallerdir(lua_State *L) {
 ** named, beside the calling script, or among clshell's own kernels.
 */
 void clsh_pushsource(lua_State *L, const char *path) {
-  if (pushfile(L, path)) {
+  if (clsh_pushfile(L, path)) {
     lua_pushstring(L, path);
     return;
   }
@@ -58,11 +59,11 @@ void clsh_pushsource(lua_State *L, const char *path) {
   const char *home = luaL_optstring(L, -1, "");
   const char *own = lua_pushfstring(L, "%s/kernels/%s", home, path);
   if (path[0] != '/') {
-    if (pushfile(L, beside)) {
+    if (clsh_pushfile(L, beside)) {
       lua_pushstring(L, beside);
       return;
     }
-    if (*home != '\0' && pushfile(L, own)) {
+    if (*home != '\0' && clsh_pushfile(L, own)) {
       lua_pushstring(L, own);
       return;
     }
@@ -87,10 +88,19 @@ static void append(lua_State *L, int list) {
   lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
 }
 
+/* Adds a folder by its full path: the program may be built again later. */
 static void addinclude(lua_State *L, int list, const char *dir) {
+  char cwd[4096];
+  int top = lua_gettop(L);
+  if (*dir != '/' && getcwd(cwd, sizeof cwd) != NULL) {
+    while (strncmp(dir, "./", 2) == 0)
+      dir += 2 + strspn(dir + 2, "/");
+    dir = lua_pushfstring(L, "%s/%s", cwd, dir);
+  }
   bool plain = strpbrk(dir, " \t\"") == NULL;
   lua_pushfstring(L, plain ? "-I %s" : "-I \"%s\"", dir);
   append(L, list);
+  lua_settop(L, top);
 }
 
 /*
@@ -100,11 +110,13 @@ static void addinclude(lua_State *L, int list, const char *dir) {
 static void addincludes(lua_State *L, int list, int opts, const char *source,
                         const char *path) {
   const char *slash = strrchr(path, '/');
-  if (slash != NULL && strstr(source, "#include") != NULL) {
+  bool includes = strstr(source, "#include") != NULL;
+  if (includes && slash != NULL) {
     lua_pushlstring(L, path, (size_t)(slash - path + 1));
     addinclude(L, list, lua_tostring(L, -1));
     lua_pop(L, 1);
-  }
+  } else if (includes && access(path, R_OK) == 0)
+    addinclude(L, list, "./");
   if (lua_isnil(L, opts))
     return;
   int type = lua_getfield(L, opts, "include");

@@ -213,8 +213,11 @@ extern volatile int clsh_interrupt; /* set by a signal handler */
 extern int (*clsh_swapinterrupt)(lua_State *L, int state);
 double clsh_now(void); /* seconds, monotonic */
 cl_int clsh_eventstatus(cl_event e);
+void clsh_await(lua_State *L, bool (*done)(void *), void *what,
+                const char *hint);
 cl_int clsh_pollevent(lua_State *L, cl_event e);
 void clsh_interrupted(lua_State *L, const char *hint);
+bool clsh_wasinterrupted(void);
 void clsh_addorphan(cl_event e, Block *pin);
 void clsh_sweeporphans(void);
 void clsh_openwait(lua_State *L);
@@ -236,9 +239,10 @@ const Type *clsh_buffertype(const Buffer *b);
 size_t clsh_bufferbytes(const Buffer *b); /* gaps between rows included */
 void clsh_openbuffer(lua_State *L);
 
-/* program.c */
+/* program.c, builder.c */
 cl_program clsh_checkprogram(lua_State *L, int arg);
 Context *clsh_programcontext(lua_State *L, int arg);
+int clsh_buildsrunning(void);
 void clsh_openprogram(lua_State *L);
 
 /* kernel.c */
@@ -253,6 +257,9 @@ typedef struct Param {
 } Param;
 typedef struct Kernel Kernel;
 Kernel *clsh_newkernel(lua_State *L, int program, const char *name);
+void clsh_renewkernel(lua_State *L, int old, int new);
+int clsh_kernelrevision(const Kernel *k);
+bool clsh_kernelgone(const Kernel *k);
 Kernel *clsh_checkkernel(lua_State *L, int arg);
 cl_kernel clsh_kernelhandle(const Kernel *k);
 Context *clsh_kernelcontext(const Kernel *k);

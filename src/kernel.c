@@ -17,6 +17,7 @@ struct Kernel {
   size_t group;       /* work-items in a group, at most */
   size_t required[3]; /* reqd_work_group_size; 0 0 0: none */
   bool nonuniform;    /* built as OpenCL C 2.0 or later */
+  int revision;       /* how often the program was built anew since */
   char name[128];
 };
 
@@ -32,7 +33,19 @@ static const Class class;
 Kernel *clsh_checkkernel(lua_State *L, int arg) {
   Kernel *k = clsh_checkobject(L, arg, &class);
   clsh_alive(L, k->context);
+  if (clsh_kernelgone(k))
+    clsh_error(L, "the file of this program has no kernel '%s' any more",
+               k->name);
   return k;
+}
+
+/* Whether the program's file had no kernel of this name when last built. */
+bool clsh_kernelgone(const Kernel *k) {
+  return k->handle == NULL;
+}
+
+int clsh_kernelrevision(const Kernel *k) {
+  return k->revision;
 }
 
 cl_kernel clsh_kernelhandle(const Kernel *k) {
@@ -199,6 +212,31 @@ Kernel *clsh_newkernel(lua_State *L, int program, const char *name) {
   k->group = grouplimit(k);
   k->nonuniform = built2(L, program);
   return k;
+}
+
+/*
+** Makes the open Kernel at `old` that of its program's new build: it takes
+** what the Kernel at `new` has, which gets what it had. Without a Kernel at
+** `new` there is none of this name any more. Allocates nothing.
+*/
+void clsh_renewkernel(lua_State *L, int old, int new) {
+  Kernel *k = lua_touserdata(L, old);
+  Kernel *n = clsh_testobject(L, new, &class);
+  int revision = k->revision + 1;
+  if (n == NULL) {
+    kernel_release(&k->head);
+  } else {
+    Kernel before = *k;
+    *k = *n;
+    *n = before;
+    n->head = k->head;
+    k->head = before.head;
+    lua_getiuservalue(L, old, 2);
+    lua_getiuservalue(L, new, 2);
+    lua_setiuservalue(L, old, 2);
+    lua_setiuservalue(L, new, 2);
+  }
+  k->revision = revision;
 }
 
 static const char *spacename(char space) {

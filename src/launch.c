@@ -4,24 +4,9 @@
 ** that a later call could trip over.
 ** SPDX-License-Identifier: MIT
 */
-#include <stdint.h>
-#include <stdio.h>
-
-#include "clshell.h"
-
-#define ITEMBITS 48 /* 2^48 work-items at 10^12 a second take 5 minutes */
-#define MAXITEMS ((cl_ulong)1 << ITEMBITS)
+#include "launch.h"
 
 enum { KERNEL = 1, QUEUE, AFTER, USERVALUES = 3 };
-
-typedef struct Launch {
-  Object head;
-  Kernel *kernel;
-  cl_uint dims;
-  size_t global[3], local[3], offset[3];
-  bool haslocal, hasoffset, hasafter;
-  lua_Number flop, bytes; /* what it does and moves; 0: not known */
-} Launch;
 
 static void launch_release(Object *o) {
   (void)o;
@@ -31,127 +16,6 @@ static const Class class;
 
 static Launch *checklaunch(lua_State *L, int arg) {
   return clsh_checkobject(L, arg, &class);
-}
-
-/* "64x16" */
-static const char *pushsizes(lua_State *L, const size_t *s, cl_uint n) {
-  char text[80];
-  snprintf(text, sizeof text,
-           n == 1   ? "%zu"
-           : n == 2 ? "%zux%zu"
-                    : "%zux%zux%zu",
-           s[0], s[1], s[2]);
-  return lua_pushstring(L, text);
-}
-
-/*
-** Reads a size for each dimension: a number or a list of 1 to 3. `least`
-** is 1 for sizes, 0 for offsets. Returns how many there are.
-*/
-static cl_uint checksizes(lua_State *L, int arg, const char *what,
-                          lua_Integer least, size_t *s) {
-  cl_uint n = 1;
-  bool list = lua_istable(L, arg);
-  if (list && (lua_rawlen(L, arg) < 1 || lua_rawlen(L, arg) > 3))
-    clsh_argerror(L, arg, "%s: 1 to 3 dimensions expected, got %d", what,
-                  (int)lua_rawlen(L, arg));
-  if (list)
-    n = (cl_uint)lua_rawlen(L, arg);
-  for (cl_uint i = 0; i < n; i++) {
-    int ok;
-    if (list)
-      lua_rawgeti(L, arg, i + 1);
-    else
-      lua_pushvalue(L, arg);
-    lua_Integer v = lua_tointegerx(L, -1, &ok);
-    if (!ok || lua_type(L, -1) != LUA_TNUMBER)
-      clsh_argerror(L, arg, "%s: dimension %d is %s, no whole number", what,
-                    (int)i + 1, luaL_tolstring(L, -1, NULL));
-    if (v < least)
-      clsh_argerror(L, arg, "%s: dimension %d is %I, at least %I expected",
-                    what, (int)i + 1, (LUAI_UACINT)v, (LUAI_UACINT)least);
-    s[i] = (size_t)v;
-    lua_pop(L, 1);
-  }
-  return n;
-}
-
-/* Raises CL_INVALID_WORK_GROUP_SIZE with all the numbers. */
-static void badgroup(lua_State *L, const Launch *l, const char *text) {
-  clsh_fail(L, CL_INVALID_WORK_GROUP_SIZE, "clEnqueueNDRangeKernel",
-            "%s: local %s over global %s: %s", clsh_kernelname(l->kernel),
-            pushsizes(L, l->local, l->dims), pushsizes(L, l->global, l->dims),
-            text);
-}
-
-static void checkrequired(lua_State *L, const Launch *l) {
-  const size_t *required;
-  clsh_kernelgroup(l->kernel, &required);
-  for (cl_uint i = 0; required != NULL && i < 3; i++)
-    if (required[i] != (i < l->dims ? l->local[i] : 1))
-      badgroup(L, l,
-               lua_pushfstring(L, "the kernel requires %s",
-                               pushsizes(L, required, 3)));
-}
-
-/* Checks the local size against the device, the kernel and the range. */
-static void checklocal(lua_State *L, const Launch *l) {
-  const Limits *limits = clsh_limits(clsh_kernelcontext(l->kernel));
-  const size_t *required;
-  size_t most = clsh_kernelgroup(l->kernel, &required);
-  size_t items = 1;
-  bool cut = limits->nonuniform && clsh_kernelnonuniform(l->kernel);
-  for (cl_uint i = 0; i < l->dims; i++) {
-    if (l->local[i] > limits->item[i])
-      badgroup(L, l,
-               lua_pushfstring(L, "the device allows %I in dimension %d",
-                               (LUAI_UACINT)limits->item[i], (int)i + 1));
-    items = items > SIZE_MAX / l->local[i] ? SIZE_MAX : items * l->local[i];
-  }
-  if (items > limits->group)
-    badgroup(L, l,
-             lua_pushfstring(L, "%I work-items, the device allows %I",
-                             (LUAI_UACINT)items, (LUAI_UACINT)limits->group));
-  if (items > most)
-    badgroup(L, l,
-             lua_pushfstring(L,
-                             "%I work-items, this kernel allows %I on the "
-                             "device, which allows %I",
-                             (LUAI_UACINT)items, (LUAI_UACINT)most,
-                             (LUAI_UACINT)limits->group));
-  for (cl_uint i = 0; i < l->dims && !cut; i++)
-    if (l->global[i] % l->local[i] != 0)
-      badgroup(
-          L, l,
-          lua_pushfstring(
-              L,
-              "%I does not divide %I, which the device "
-              "wants; round the range up to %I and test "
-              "the index in the kernel",
-              (LUAI_UACINT)l->local[i], (LUAI_UACINT)l->global[i],
-              (LUAI_UACINT)((l->global[i] - 1) / l->local[i] * l->local[i] +
-                            l->local[i])));
-  checkrequired(L, l);
-}
-
-/* Checks the global size, with its offset, and the kernel's own needs. */
-static void checkglobal(lua_State *L, const Launch *l) {
-  Context *c = clsh_kernelcontext(l->kernel);
-  cl_ulong own = clsh_kernellocal(l->kernel), items = 1;
-  for (cl_uint i = 0; i < l->dims; i++) {
-    if (l->offset[i] > SIZE_MAX - l->global[i])
-      clsh_argerror(L, 4, "offset and global size overflow");
-    if (l->global[i] > MAXITEMS / items)
-      clsh_argerror(L, 2, "global %s: more than 2^%d work-items",
-                    pushsizes(L, l->global, l->dims), ITEMBITS);
-    items *= l->global[i];
-  }
-  if (own > clsh_localroom(c, own))
-    clsh_error(L,
-               "%s: the kernel has %I bytes of local memory, the device "
-               "%I",
-               clsh_kernelname(l->kernel), (LUAI_UACINT)own,
-               (LUAI_UACINT)clsh_limits(c)->local_mem);
 }
 
 /** Kernel:range(global [, local [, offset]]) -> Launch
@@ -171,25 +35,23 @@ int clsh_kernelrange(lua_State *L) {
   l->kernel = k;
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, 5, KERNEL);
-  l->dims = checksizes(L, 2, "global", 1, l->global);
+  l->dims = clsh_checksizes(L, 2, "global", 1, l->global);
   l->haslocal = !lua_isnil(L, 3);
   l->hasoffset = !lua_isnil(L, 4);
   if (l->dims > clsh_limits(clsh_kernelcontext(k))->dims)
     return clsh_argerror(L, 2, "the device has %d dimensions",
                          (int)clsh_limits(clsh_kernelcontext(k))->dims);
-  if (l->haslocal && checksizes(L, 3, "local", 1, l->local) != l->dims)
+  if (l->haslocal && clsh_checksizes(L, 3, "local", 1, l->local) != l->dims)
     return clsh_argerror(L, 3,
                          "global has %d dimensions, local another "
                          "number",
                          (int)l->dims);
-  if (l->hasoffset && checksizes(L, 4, "offset", 0, l->offset) != l->dims)
+  if (l->hasoffset && clsh_checksizes(L, 4, "offset", 0, l->offset) != l->dims)
     return clsh_argerror(L, 4,
                          "global has %d dimensions, offset another "
                          "number",
                          (int)l->dims);
-  checkglobal(L, l);
-  if (l->haslocal)
-    checklocal(L, l);
+  clsh_checkrange(L, l);
   return 1;
 }
 
@@ -283,8 +145,8 @@ static void launchfailed(lua_State *L, const Launch *l, cl_int err) {
   clsh_fail(L, err, "clEnqueueNDRangeKernel",
             "%s: global %s, local %s; this kernel allows %I work-items in a "
             "group%s%s",
-            clsh_kernelname(l->kernel), pushsizes(L, l->global, l->dims),
-            l->haslocal ? pushsizes(L, l->local, l->dims)
+            clsh_kernelname(l->kernel), clsh_pushsizes(L, l->global, l->dims),
+            l->haslocal ? clsh_pushsizes(L, l->local, l->dims)
                         : "left to the "
                           "driver",
             (LUAI_UACINT)clsh_kernelgroup(l->kernel, &required),
@@ -301,6 +163,12 @@ static int launch_call(lua_State *L) {
   Event *e = clsh_newevent(L, -1); /* first: what follows runs no script */
   if (((Object *)k)->closed)
     return clsh_error(L, "%s: this Kernel is closed", clsh_kernelname(k));
+  if (l->revision != clsh_kernelrevision(k)) {
+    lua_getiuservalue(L, 1, KERNEL);
+    clsh_checkkernel(L, -1);
+    lua_pop(L, 1);
+    clsh_checkrange(L, l);
+  }
   cl_command_queue handle = clsh_queuehandle(L, q);
   if (l->hasafter) {
     lua_getiuservalue(L, 1, AFTER);
@@ -371,8 +239,9 @@ static int launch_tostring(lua_State *L) {
   if (l->kernel == NULL)
     return lua_pushliteral(L, "Launch"), 1;
   lua_pushfstring(L, "Launch %s over %s, local %s%s",
-                  clsh_kernelname(l->kernel), pushsizes(L, l->global, l->dims),
-                  l->haslocal ? pushsizes(L, l->local, l->dims)
+                  clsh_kernelname(l->kernel),
+                  clsh_pushsizes(L, l->global, l->dims),
+                  l->haslocal ? clsh_pushsizes(L, l->local, l->dims)
                               : "left to the driver",
                   l->head.closed ? " (closed)" : "");
   return 1;

@@ -14,31 +14,56 @@
 #include "clshell.h"
 #include "repl.h"
 
-#define PATIENCE 0.1 /* seconds for what is nearly done */
+#define PATIENCE 0.1 /* seconds for what is nearly done, after a Ctrl-C */
+#define SILENCE 2.0  /* seconds until it is said what is waited for */
 
 static lua_CFunction exitlua; /* os.exit of Lua's library */
 static bool left;
 
+/* Protected: how many commands are not done within so many seconds. */
 static int count(lua_State *L) {
-  lua_pushinteger(L, clsh_countunfinished(L, PATIENCE));
+  lua_pushinteger(L, clsh_countunfinished(L, lua_tonumber(L, 1)));
   return 1;
 }
 
-/*
-** To be called before lua_close. If commands still run, says so and lets go
-** of them.
-*/
-void clsh_leave(lua_State *L) {
+static lua_Integer unfinished(lua_State *L, double seconds) {
   lua_pushcfunction(L, count);
+  lua_pushnumber(L, seconds);
   lua_Integer n = 0;
-  if (lua_pcall(L, 0, 1, 0) == LUA_OK)
+  if (lua_pcall(L, 1, 1, 0) == LUA_OK)
     n = lua_tointeger(L, -1);
   lua_pop(L, 1);
+  return n;
+}
+
+/* Waits for the end of all commands, unless --timeout is over meanwhile. */
+static void await(lua_State *L) {
+  lua_Integer n = unfinished(L, SILENCE);
+  if (n > 0 && isatty(STDERR_FILENO))
+    fprintf(stderr,
+            PROGRAM ": waiting for %lld command%s on the device; Ctrl-C "
+                    "leaves\n",
+            (long long)n, n == 1 ? "" : "s");
+  while (n > 0 && !clsh_expired())
+    n = unfinished(L, 1);
+}
+
+/*
+** To be called before lua_close, without a handler for Ctrl-C: waits for what
+** was launched. After a Ctrl-C it lets go of what still runs, and says so.
+*/
+void clsh_leave(lua_State *L) {
+  fflush(stdout);
+  clsh_closeinterrupt();
+  if (!clsh_wasinterrupted() && !clsh_expired())
+    await(L);
+  if (!clsh_wasinterrupted() && !clsh_expired())
+    return;
+  lua_Integer n = unfinished(L, PATIENCE);
   if (n == 0)
     return;
   left = true;
   clsh_abandon();
-  fflush(stdout);
   fprintf(stderr,
           PROGRAM ": %lld command%s still running on the device, "
                   "given up\n",

@@ -258,7 +258,6 @@ static int run(Options *o) {
   lua_pushcfunction(L, pmain);
   lua_pushlightuserdata(L, o);
   report(L, clsh_docall(L, 1, 0));
-  clsh_closeinterrupt();
   clsh_leave(L);
   lua_close(L);
   return clsh_expired() ? EXIT_TIMEOUT : exitcode;

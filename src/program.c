@@ -8,14 +8,6 @@
 
 #include "program.h"
 
-enum { CONTEXT = 1, KERNELS, LOG, OPTIONS, NAME, USERVALUES = 5 };
-
-typedef struct Program {
-  Object head;
-  cl_program handle;
-  Context *context;
-} Program;
-
 static void program_release(Object *o) {
   Program *p = (Program *)o;
   if (p->handle != NULL && !clsh_forked())
@@ -25,173 +17,32 @@ static void program_release(Object *o) {
 
 static const Class class;
 
-static Program *checkprogram(lua_State *L, int arg) {
+Program *clsh_toprogram(lua_State *L, int arg) {
   Program *p = clsh_checkobject(L, arg, &class);
   clsh_alive(L, p->context);
   return p;
 }
 
 cl_program clsh_checkprogram(lua_State *L, int arg) {
-  return checkprogram(L, arg)->handle;
+  return clsh_toprogram(L, arg)->handle;
 }
 
 Context *clsh_programcontext(lua_State *L, int arg) {
-  return checkprogram(L, arg)->context;
-}
-
-static void setfield(lua_State *L, int program, int field) {
-  lua_setiuservalue(L, program, field);
+  return clsh_toprogram(L, arg)->context;
 }
 
 /* Pushes a new Program without a handle; the Context is at `ctx`. */
-static Program *newprogram(lua_State *L, int ctx, const char *name) {
-  Program *p = clsh_newobject(L, &class, USERVALUES);
+Program *clsh_newprogram(lua_State *L, int ctx, const char *name) {
+  Program *p = clsh_newobject(L, &class, PROGRAM_USERVALUES);
   int program = lua_gettop(L);
   p->context = clsh_checkcontext(L, ctx);
   lua_pushvalue(L, ctx);
-  setfield(L, program, CONTEXT);
+  lua_setiuservalue(L, program, PROGRAM_CONTEXT);
   lua_newtable(L);
-  setfield(L, program, KERNELS);
+  lua_setiuservalue(L, program, PROGRAM_KERNELS);
   lua_pushstring(L, name);
-  setfield(L, program, NAME);
+  lua_setiuservalue(L, program, PROGRAM_NAME);
   return p;
-}
-
-/* Compiles once; the log stays at the top. */
-static cl_int compile(lua_State *L, int program, const char *options) {
-  Program *p = checkprogram(L, program);
-  cl_device_id d = clsh_contextdevice(p->context);
-  int tries = 0;
-  cl_int err;
-  do
-    err = clBuildProgram(p->handle, 1, &d, options, NULL, NULL);
-  while (clsh_retry(L, err, &tries));
-  lua_pushstring(L, options);
-  setfield(L, program, OPTIONS);
-  clsh_pushdriverlog(L, p->handle, d);
-  lua_pushvalue(L, -1);
-  setfield(L, program, LOG);
-  return err;
-}
-
-/*
-** Builds the program at `program` with the options string at the top. With
-** argument info, NVIDIA's driver (580.159) makes PTX that its assembler
-** refuses where a kernel has no parameters: such a program is built again
-** without, and its kernels then take explicit types.
-*/
-static void build(lua_State *L, int program, const char *source, bool istext) {
-  const char *options = lua_tostring(L, -1);
-  cl_int err = compile(L, program, options);
-  size_t n = strlen(CLSHELL_ARGINFO);
-  if (err == CL_BUILD_PROGRAM_FAILURE &&
-      strstr(lua_tostring(L, -1), "ptxas") != NULL &&
-      strncmp(options, CLSHELL_ARGINFO, n) == 0) {
-    options += n;
-    err = compile(L, program, options);
-  }
-  if (err != CL_SUCCESS) {
-    lua_getiuservalue(L, program, NAME);
-    Context *c = checkprogram(L, program)->context;
-    const Build b = {lua_tostring(L, -2), options, source,
-                     lua_tostring(L, -1), istext,  clsh_contextdevice(c)};
-    clsh_buildfailed(L, &b, err);
-  }
-  lua_settop(L, program);
-}
-
-static const char *const build_options[] = {"defines", "options", "include",
-                                            "name",    "context", NULL};
-
-/* Pushes the field of the options at 2, or nil. */
-static void getoption(lua_State *L, const char *name) {
-  if (lua_isnil(L, 2))
-    lua_pushnil(L);
-  else
-    lua_getfield(L, 2, name);
-}
-
-/* Whether a string is source text rather than a path. */
-static bool issource(const char *s) {
-  return strpbrk(s, "\n{;") != NULL;
-}
-
-/** cl.build(source [, opts]) -> Program
- * Builds OpenCL C for the session's device. `source` is a path (as given,
- * beside the calling script, or below clshell's kernels folder) or source
- * text. A failed build raises with the compiler's log, the source lines
- * and a caret; `e.log` is the whole log.
- * Options:
- *   defines  none       {TILE = 16}: sorted -D options; true: a bare -D
- *   options  none       for the compiler, such as "-cl-mad-enable"
- *   include  none       a folder or a list; a file's own is always there
- *   name     (source)   of source text, in messages
- *   context  session's  the Context of another device
- */
-static int cl_build(lua_State *L) {
-  lua_settop(L, 2);
-  size_t len;
-  const char *source = luaL_checklstring(L, 1, &len);
-  clsh_checkoptions(L, 2, build_options, "cl.build");
-  bool istext = issource(source);
-  if (istext) {
-    lua_pushvalue(L, 1);
-    getoption(L, "name");
-    if (!lua_isstring(L, -1)) {
-      lua_pop(L, 1);
-      lua_pushliteral(L, "(source)");
-    }
-  } else {
-    if (strlen(source) != len)
-      return clsh_argerror(L, 1, "a path holds no zero bytes");
-    clsh_pushsource(L, source);
-  }
-  lua_replace(L, 1); /* name */
-  lua_insert(L, 3);  /* text at 3 */
-  lua_settop(L, 3);
-  const char *name = lua_tostring(L, 1);
-  source = lua_tolstring(L, 3, &len);
-  getoption(L, "context");
-  clsh_pushcontext(L, 4);
-  Program *p = newprogram(L, 5, name); /* at 6 */
-  cl_int err;
-  p->handle = clCreateProgramWithSource(clsh_contexthandle(L, p->context), 1,
-                                        &source, &len, &err);
-  clsh_check(L, err, "clCreateProgramWithSource");
-  clsh_pushoptions(L, 2, source, name);
-  build(L, 6, source, istext);
-  return 1;
-}
-
-/** cl.build_binary(bytes [, opts]) -> Program
- * A Program from what `prog:binary()` gave on the same kind of device with
- * the same driver. Options as for cl.build. Parameter types may be unknown
- * then: see `cl.int`.
- */
-static int cl_buildbinary(lua_State *L) {
-  lua_settop(L, 2);
-  size_t len;
-  const char *bytes = luaL_checklstring(L, 1, &len);
-  if (len == 0)
-    return clsh_argerror(L, 1, "an empty string is no program binary");
-  clsh_checkoptions(L, 2, build_options, "cl.build_binary");
-  getoption(L, "name");
-  const char *name = luaL_optstring(L, 3, "(binary)");
-  getoption(L, "context");
-  cl_device_id d = clsh_contextdevice(clsh_pushcontext(L, 4));
-  Program *p = newprogram(L, 5, name); /* at 6 */
-  cl_int err, status = CL_SUCCESS;
-  p->handle =
-      clCreateProgramWithBinary(clsh_contexthandle(L, p->context), 1, &d, &len,
-                                (const unsigned char **)&bytes, &status, &err);
-  if (err != CL_SUCCESS || status != CL_SUCCESS)
-    return clsh_fail(L, err != CL_SUCCESS ? err : status,
-                     "clCreateProgramWithBinary",
-                     "%I bytes are no program for this device and driver",
-                     (LUAI_UACINT)len);
-  clsh_pushoptions(L, 2, "", "");
-  build(L, 6, "", true);
-  return 1;
 }
 
 /* Pushes the list of kernel names: the driver gives "a;b;c". */
@@ -219,7 +70,7 @@ static void pushnames(lua_State *L, Program *p) {
  * The names of the program's kernels.
  */
 static int program_kernels(lua_State *L) {
-  pushnames(L, checkprogram(L, 1));
+  pushnames(L, clsh_toprogram(L, 1));
   return 1;
 }
 
@@ -244,15 +95,17 @@ static int nokernel(lua_State *L, Program *p, const char *name) {
 static int pushkernel(lua_State *L, int idx) {
   size_t len;
   const char *name = lua_tolstring(L, idx, &len);
-  Program *p = checkprogram(L, 1);
+  Program *p = clsh_toprogram(L, 1);
   if (strlen(name) != len)
     return nokernel(L, p, name);
-  lua_getiuservalue(L, 1, KERNELS);
+  lua_getiuservalue(L, 1, PROGRAM_KERNELS);
   int kernels = lua_gettop(L);
   if (lua_getfield(L, kernels, name) == LUA_TUSERDATA) {
     lua_getfield(L, -1, "closed");
     bool closed = lua_toboolean(L, -1);
     lua_pop(L, 1);
+    if (!closed && clsh_kernelgone(lua_touserdata(L, -1)))
+      return nokernel(L, p, name);
     if (!closed)
       return 1;
   }
@@ -286,10 +139,10 @@ static int program_index(lua_State *L) {
  */
 static int cl_kernel_(lua_State *L) {
   lua_settop(L, 2);
-  cl_build(L);
+  clsh_build(L);
   lua_replace(L, 1);
   lua_settop(L, 1);
-  pushnames(L, checkprogram(L, 1));
+  pushnames(L, clsh_toprogram(L, 1));
   lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
   if (n != 1)
     return clsh_error(L,
@@ -305,7 +158,7 @@ static int cl_kernel_(lua_State *L) {
  * driver it is PTX text.
  */
 static int program_binary(lua_State *L) {
-  Program *p = checkprogram(L, 1);
+  Program *p = clsh_toprogram(L, 1);
   size_t size = 0;
   clsh_check(L,
              clGetProgramInfo(p->handle, CL_PROGRAM_BINARY_SIZES, sizeof size,
@@ -329,25 +182,27 @@ static int pushuservalue(lua_State *L, int field) {
 }
 
 static int program_log(lua_State *L) {
-  return pushuservalue(L, LOG);
+  return pushuservalue(L, PROGRAM_LOG);
 }
 
 static int program_options(lua_State *L) {
-  return pushuservalue(L, OPTIONS);
+  return pushuservalue(L, PROGRAM_OPTIONS);
 }
 
 static int program_context(lua_State *L) {
-  return pushuservalue(L, CONTEXT);
+  return pushuservalue(L, PROGRAM_CONTEXT);
 }
 
 /** Program:info() -> table
  * name (file or name of the source), options, log, kernels (names), device.
- * `prog.log` and `prog.options` alone; kernels by `prog.name`.
+ * `prog.log` and `prog.options` alone; kernels by `prog.name`. Of one built
+ * from a file, `prog.file` is its path and `prog.builds` how often it has
+ * been built.
  */
 static int program_info(lua_State *L) {
   static const char *const names[] = {"log", "options", "name"};
-  static const int field[] = {LOG, OPTIONS, NAME};
-  Program *p = checkprogram(L, 1);
+  static const int field[] = {PROGRAM_LOG, PROGRAM_OPTIONS, PROGRAM_NAME};
+  Program *p = clsh_toprogram(L, 1);
   lua_settop(L, 1);
   lua_newtable(L);
   for (int i = 0; i < 3; i++) {
@@ -356,7 +211,7 @@ static int program_info(lua_State *L) {
   }
   pushnames(L, p);
   lua_setfield(L, 2, "kernels");
-  lua_getiuservalue(L, 1, CONTEXT);
+  lua_getiuservalue(L, 1, PROGRAM_CONTEXT);
   lua_getfield(L, 3, "device");
   lua_getfield(L, 4, "name");
   lua_setfield(L, 2, "device");
@@ -366,21 +221,23 @@ static int program_info(lua_State *L) {
 
 static int program_tostring(lua_State *L) {
   Program *p = clsh_anyobject(L, 1, &class);
-  lua_getiuservalue(L, 1, NAME);
+  lua_getiuservalue(L, 1, PROGRAM_NAME);
   lua_pushfstring(L, "Program %s%s", luaL_optstring(L, -1, ""),
                   p->head.closed ? " (closed)" : "");
   return 1;
 }
 
 static const luaL_Reg methods[] = {{"binary", program_binary},
+                                   {"changed", clsh_programchanged},
                                    {"info", program_info},
                                    {"kernel", program_kernel},
                                    {"kernels", program_kernels},
+                                   {"rebuild", clsh_programrebuild},
                                    {NULL, NULL}};
-static const luaL_Reg fields[] = {{"context", program_context},
-                                  {"log", program_log},
-                                  {"options", program_options},
-                                  {NULL, NULL}};
+static const luaL_Reg fields[] = {
+    {"builds", clsh_programbuilds}, {"context", program_context},
+    {"file", clsh_programfile},     {"log", program_log},
+    {"options", program_options},   {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__names", program_kernels},
                                 {"__tostring", program_tostring},
                                 {NULL, NULL}};
@@ -388,13 +245,9 @@ static const Class class = {"Program", sizeof(Program), methods,        fields,
                             meta,      program_index,   program_release};
 
 void clsh_openprogram(lua_State *L) {
-  static const luaL_Reg functions[] = {{"build", cl_build},
-                                       {"build_binary", cl_buildbinary},
-                                       {"kernel", cl_kernel_},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"kernel", cl_kernel_}, {NULL, NULL}};
   clsh_newclass(L, &class);
-  clsh_declare(L, "cl.build", build_options);
-  clsh_declare(L, "cl.build_binary", build_options);
-  clsh_declare(L, "cl.kernel", build_options);
   luaL_setfuncs(L, functions, 0);
+  clsh_opencompile(L);
+  clsh_openrebuild(L);
 }

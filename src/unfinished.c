@@ -42,9 +42,12 @@ static int unfinished(lua_State *L, Queue *q, double seconds, int *kernels) {
   return n > 0 ? n : 1;
 }
 
-/* The number of commands that still run after `seconds`, on all queues. */
+/*
+** The number of commands that still run after `seconds`, on all queues, and
+** of compilations that were given up.
+*/
 int clsh_countunfinished(lua_State *L, double seconds) {
-  int sum = 0, kernels;
+  int sum = clsh_buildsrunning(), kernels;
   double end = clsh_now() + seconds;
   clsh_pushqueues(L);
   for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {

@@ -74,9 +74,17 @@ void clsh_addorphan(cl_event handle, Block *pin) {
   orphans = o;
 }
 
+static bool wasinterrupted;
+
+/* Whether anything was interrupted so far. */
+bool clsh_wasinterrupted(void) {
+  return wasinterrupted;
+}
+
 /* Raises what Ctrl-C raises, with a hint or NULL. */
 void clsh_interrupted(lua_State *L, const char *hint) {
   clsh_interrupt = 0;
+  wasinterrupted = true;
   clsh_pusherror(L, CL_SUCCESS, NULL, "interrupted!");
   lua_pushliteral(L, "INTERRUPTED");
   lua_setfield(L, -2, "name");
@@ -100,40 +108,71 @@ static int cl_undisturbed(lua_State *L) {
   return status == LUA_OK ? lua_gettop(L) : lua_error(L);
 }
 
-void clsh_openwait(lua_State *L) {
-  static const luaL_Reg functions[] = {{"undisturbed", cl_undisturbed},
-                                       {NULL, NULL}};
-  luaL_setfuncs(L, functions, 0);
-}
-
 /*
 ** Raises if Ctrl-C came: clshell's handler sets the flag, that of the stock
 ** interpreter sets a hook, which then has done its work.
 */
-static void checkinterrupt(lua_State *L, lua_Hook before) {
+static void checkinterrupt(lua_State *L, lua_Hook before, const char *hint) {
   if (!clsh_interrupt && lua_gethook(L) == before)
     return;
   if (!clsh_interrupt)
     lua_sethook(L, NULL, 0, 0);
-  clsh_interrupted(L, "OpenCL cannot cancel a command: it goes on");
+  clsh_interrupted(L, hint);
 }
 
 /*
-** Waits for a handle to end and returns its status: spins for 20 us, then
-** sleeps a 32nd of the time passed, 1 ms at most.
+** Waits until done(what): spins for 20 us, then sleeps a 32nd of the time
+** passed, 1 ms at most. Ctrl-C raises, with the hint.
 */
-cl_int clsh_pollevent(lua_State *L, cl_event handle) {
-  cl_int status;
+void clsh_await(lua_State *L, bool (*done)(void *), void *what,
+                const char *hint) {
   lua_Hook before = lua_gethook(L);
   double start = clsh_now();
-  while ((status = clsh_eventstatus(handle)) > CL_COMPLETE) {
+  while (!done(what)) {
     double passed = clsh_now() - start;
-    checkinterrupt(L, before);
+    checkinterrupt(L, before, hint);
     if (passed < 20e-6)
       continue;
     double nap = passed / 32 < 1e-3 ? passed / 32 : 1e-3;
     struct timespec t = {0, (long)(nap * 1e9)};
     nanosleep(&t, NULL);
   }
-  return status;
+}
+
+/* A command, and its status when last asked for. */
+typedef struct Command {
+  cl_event handle;
+  cl_int status;
+} Command;
+
+static bool hasended(void *arg) {
+  Command *c = arg;
+  c->status = clsh_eventstatus(c->handle);
+  return c->status <= CL_COMPLETE;
+}
+
+/* Waits for a handle to end and returns its status. */
+cl_int clsh_pollevent(lua_State *L, cl_event handle) {
+  Command c = {handle, CL_QUEUED};
+  clsh_await(L, hasended, &c, "OpenCL cannot cancel a command: it goes on");
+  return c.status;
+}
+
+static bool istime(void *arg) {
+  return clsh_now() >= *(double *)arg;
+}
+
+/** cl.sleep(seconds)
+ * Waits, without work for the processor. Ctrl-C ends the wait.
+ */
+static int cl_sleep(lua_State *L) {
+  double end = clsh_now() + luaL_checknumber(L, 1);
+  clsh_await(L, istime, &end, NULL);
+  return 0;
+}
+
+void clsh_openwait(lua_State *L) {
+  static const luaL_Reg functions[] = {
+      {"sleep", cl_sleep}, {"undisturbed", cl_undisturbed}, {NULL, NULL}};
+  luaL_setfuncs(L, functions, 0);
 }

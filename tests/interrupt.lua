@@ -305,6 +305,10 @@ t.test("what still runs is told, by queue", function()
     assert(#u == 1 and u[1].commands == 1 and u[1].kernels == 0)
     setmetatable({}, {__gc = function() print(pcall(cl.buffer, "int", 1)) end})
     print "fine"
+    pcall(function()
+      io.popen("kill -INT $PPID"):close()
+      while true do end
+    end)
     if ... then
       os.exit(tonumber((...)), select("#", ...) > 1)
     end]])
@@ -317,6 +321,27 @@ t.test("what still runs is told, by queue", function()
     t.ok(out:find("code " .. code, 1, true), out)
     t.eq(out:find("the program ends while", 1, true) ~= nil, code ~= 3)
   end
+end)
+
+t.test("the end of a program waits for what was launched", function()
+  terminal.device()
+  for _, last in ipairs{"", "os.exit(0)", "os.exit(0, true)"} do
+    local path = terminal.file("launched.lua", [[
+      local k = cl.kernel "kernel void f(global int *p) { p[0]++; }"
+      local b = cl.buffer("int", 1, 0)
+      for i = 1, 100 do
+        k:range(1)(b)
+      end
+      print "done"
+      ]] .. last)
+    t.eq(terminal.capture(("%s/clshell %s 2>&1; echo code $?"):format(
+      terminal.build, path)), "done\ncode 0\n")
+  end
+  terminal.run([[
+    expect waiting for 1 command on the device; Ctrl-C leaves
+    send \x03
+    exit 130]], "-e 'k = " .. SPIN:gsub("%s+", " ")
+    .. " b = cl.buffer(\"int\", 2, 0) k:range(1)(b)'")
 end)
 
 t.test("a kernel that never ends keeps nobody: prompt, end, three Ctrl-C",

@@ -95,6 +95,9 @@ function M.get(context, from, defines, options)
   }, "\1")
   built[context] = built[context] or {}
   local program, reason = built[context][key], nil
+  if program and (program.closed or program.builds > 1) then
+    program = nil -- built anew, from another text: no longer this one
+  end
   if program == nil then
     program = cl.build(from.path and from.path or source, {
       context = context, defines = defines, options = options,
@@ -109,6 +112,21 @@ function M.get(context, from, defines, options)
     built[context][key] = program
   end
   return program, reason
+end
+
+--- program.forget(list)
+--- Keeps these programs no longer. A call builds its program of what the file
+--- holds then anyway.
+function M.forget(list)
+  local gone = {}
+  for _, program in ipairs(list) do
+    gone[program] = true
+  end
+  for _, programs in pairs(built) do
+    for key, program in pairs(programs) do
+      programs[key] = not gone[program] and program or nil
+    end
+  end
 end
 
 -- A new kernel object of a program: the one called `name`, or its only one.

@@ -43,6 +43,21 @@ print(#cl.build("kernel void f(void) {}"):binary() > 0) --> true
 local prog = cl.build("kernel void f(void) {}", {options = "-cl-mad-enable"})
 print(prog:info().options, prog:info().kernels[1])
 
+--- Program:changed
+local prog = cl.build "gemm/tiled.cl"
+print(prog:changed()) --> false
+
+--- Program:rebuild
+local prog = cl.build "gemm/tiled.cl"
+if prog:changed() then
+  prog:rebuild() -- its kernels, and launches of them, are the new ones
+end
+
+--- cl.stale
+for _, prog in ipairs(cl.stale() or {}) do -- whose files were edited
+  prog:rebuild()
+end
+
 --- Program:asm
 local text = cl.build("kernel void f(global int *x) { *x = 1; }"):asm()
 print(type(text)) --> string
@@ -126,6 +141,9 @@ local A = cl.buffer("int", {4, 4}, 0)
 local B = A:sub(2, 2)
 k:range(1)(cl.base(B), B.start)
 print(A:read():at(2, 2)) --> 9
+
+--- cl.sleep
+cl.sleep(0.01)
 
 --- cl.unfinished
 local list = cl.unfinished() -- of kernels that still run
