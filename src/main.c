@@ -179,6 +179,7 @@ static void setcommandline(lua_State *L, const Options *o) {
 static const char *openstate(lua_State *L, const Options *o) {
   luaL_openlibs(L);
   clsh_openinterrupt(L);
+  clsh_openfailure(L);
   if (o->timeout > 0)
     clsh_starttimeout(o->timeout);
   clsh_openleave(L);

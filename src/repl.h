@@ -56,6 +56,7 @@ int clsh_docall(lua_State *L, int narg, int nres);
 int clsh_report(lua_State *L, const char *progname);
 
 /* traceback.c */
+void clsh_openfailure(lua_State *L);
 void clsh_keepfailure(lua_State *L, int idx);
 void clsh_keepcoroutine(lua_State *L, lua_State *co);
 void clsh_dropfailure(lua_State *L);

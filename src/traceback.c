@@ -42,15 +42,16 @@ static void addvariable(lua_State *L, const char *name) {
 
 /*
 ** Sets `vars` and `values` of the frame at the top: its upvalues and locals.
-** The values of a coroutine are held weakly: it may fail without a report.
+** The values are held weakly where the failure may go without a report.
 */
-static void addvariables(lua_State *L, lua_State *from, lua_Debug *ar) {
+static void addvariables(lua_State *L, lua_State *from, lua_Debug *ar,
+                         bool weak) {
   const char *name;
   lua_getinfo(from, "f", ar);
   take(L, from);
   lua_newtable(L);
   lua_newtable(L);
-  if (from != L) {
+  if (weak) {
     lua_createtable(L, 0, 1);
     lua_pushliteral(L, "v");
     lua_setfield(L, -2, "__mode");
@@ -82,7 +83,7 @@ static void setstring(lua_State *L, const char *key, const char *value) {
 }
 
 /* Adds a level as a frame to the list at the top. */
-static void addframe(lua_State *L, lua_State *from, int level) {
+static void addframe(lua_State *L, lua_State *from, int level, bool weak) {
   lua_Debug ar;
   if (!lua_getstack(from, level, &ar))
     return;
@@ -100,7 +101,7 @@ static void addframe(lua_State *L, lua_State *from, int level) {
   lua_pushboolean(L, ar.istailcall);
   lua_setfield(L, -2, "tail");
   if (level < SEEN && *ar.what != 'C' && lua_checkstack(from, 4))
-    addvariables(L, from, &ar);
+    addvariables(L, from, &ar, weak);
   lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
 }
 
@@ -143,7 +144,8 @@ static bool ledto(lua_State *L, int idx) {
 ** Pushes {value, frames, skipped} of the error value at `idx` and the stack
 ** of `from` above `level`; `skipped` levels are missing after frame HEAD.
 */
-static void pushrecord(lua_State *L, int idx, lua_State *from, int level) {
+static void pushrecord(lua_State *L, int idx, lua_State *from, int level,
+                       bool weak) {
   int n = depth(from);
   lua_createtable(L, 0, 6);
   lua_pushvalue(L, idx);
@@ -159,7 +161,7 @@ static void pushrecord(lua_State *L, int idx, lua_State *from, int level) {
   for (int i = level; i < n; i++) {
     if (skip > 0 && i == level + HEAD)
       i += skip;
-    addframe(L, from, i);
+    addframe(L, from, i, weak);
   }
   lua_setfield(L, -2, "frames");
   lua_pushinteger(L, skip > 0 ? skip : 0);
@@ -173,7 +175,7 @@ static void pushrecord(lua_State *L, int idx, lua_State *from, int level) {
 */
 void clsh_keepfailure(lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
-  pushrecord(L, idx, L, 1);
+  pushrecord(L, idx, L, 1, false);
   lua_getfield(L, LUA_REGISTRYINDEX, FAILURE);
   lua_setfield(L, -2, "before");
   lua_setfield(L, LUA_REGISTRYINDEX, FAILURE);
@@ -186,8 +188,31 @@ void clsh_keepcoroutine(lua_State *L, lua_State *co) {
     return;
   lua_pushvalue(co, -1);
   lua_xmove(co, L, 1);
-  pushrecord(L, lua_gettop(L), co, 0);
+  pushrecord(L, lua_gettop(L), co, 0, true);
   lua_setfield(L, LUA_REGISTRYINDEX, INNER);
+  lua_pop(L, 1);
+}
+
+/*
+** clshell.failure.keep(e) -> e: a message handler for clshell's own xpcall.
+** Where the error is raised again, its stack is told, not the later one.
+*/
+static int failure_keep(lua_State *L) {
+  lua_settop(L, 1);
+  pushrecord(L, 1, L, 1, true);
+  lua_pushboolean(L, true);
+  lua_setfield(L, -2, "whole");
+  lua_setfield(L, LUA_REGISTRYINDEX, INNER);
+  return 1;
+}
+
+/* Makes module clshell.failure, which only the program has. */
+void clsh_openfailure(lua_State *L) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, failure_keep);
+  lua_setfield(L, -2, "keep");
+  lua_setfield(L, -2, PROGRAM ".failure");
   lua_pop(L, 1);
 }
 

@@ -274,6 +274,17 @@ t.test("excerpts: marks, macros, advice", function()
     "       |     ^~~~~"})
 end)
 
+t.test("a linker's words about a kernel show its line", function()
+  t.eq(shown("ptxas error   : Entry function 'f' uses too much shared data "
+    .. "(0x14000 bytes, 0xc000 max)"), {
+    "k.cl:2: error: ptxas: Entry function 'f' uses too much shared data "
+      .. "(81920 bytes, 49152 max)",
+    "     1 | #define SQUARE(x) ((x) * side)",
+    " >   2 | kernel void f(global float *out, int n) {"})
+  t.eq(shown("ptxas fatal   : Unresolved extern function 'none'"),
+    {"error: ptxas: Unresolved extern function 'none'"})
+end)
+
 t.test("repeats are folded, long logs cut", function()
   local log = {}
   for i = 1, 9 do

@@ -158,6 +158,22 @@ outer()]])
     end
   end)
 
+t.test("tracebacks of tool internals, type noise: inside bench", function()
+  local text, path = script("bench.lua", [[
+local function work()
+  local x
+  x()
+end
+bench(work)
+]])
+  t.eq(text, ([[
+clshell: %s:3: attempt to call a nil value (local 'x')
+     3 |   x()
+       |   ^
+  called from %s:5
+]]):format(path, path))
+end)
+
 t.test("tracebacks of tool internals, type noise: repeats are folded",
   function()
     local text = run "local function f() return 1 + f() end f()"
@@ -257,6 +273,23 @@ t.test("other ways to fail", function()
   t.ok(text:find("^clshell: %(command line%):1: bare\n"), text)
   text = run "local f = load('x = =', '=chunk') f()"
   t.ok(text:find("attempt to call a nil value (local 'f')", 1, true), text)
+end)
+
+t.test("modules that are not there, or do not compile", function()
+  local text = run "require 'qwertz.uiop'"
+  t.ok(text:find("module 'qwertz.uiop' not found:\n", 1, true), text)
+  t.ok(text:find("\n\tnor in %d+ more places\n"), text)
+  t.ok(select(2, text:gsub("\n", "")) < 8, text)
+  local path = write(t.tmp "module.lua", "local x = = 2\n")
+  local folder, name = path:match "^(.*)/(.*)%.lua$"
+  text = stderr(("%s -I %s -e 'require \"%s\"'"):format(quote(clshell),
+    folder, name))
+  t.eq(text, ([[
+clshell: %s:1: unexpected symbol near '='
+     1 | local x = = 2
+       |           ^
+  called from (command line):1
+]]):format(path))
 end)
 
 t.test("tabs, wide characters, long lines", function()

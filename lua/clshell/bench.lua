@@ -104,15 +104,18 @@ local function interrupt(r, subject, e)
   end
 end
 
+-- Keeps the stack of a mistake in the caller's Lua, for the shell to tell.
+local function kept(e)
+  local failure = package.loaded["clshell.failure"]
+  return failure and failure.keep(e) or e
+end
+
 -- Calls f(r) and keeps the result, whatever happens: a failure of the device
 -- becomes its status, Ctrl-C too, but is raised again; so is a mistake in the
 -- caller's Lua.
 local function guarded(r, f)
   local subject = {calibration = {}}
-  local ok, e = xpcall(f, function(e)
-    return type(e) == "string" and not M.interrupted(e)
-      and debug.traceback(e, 2) or e
-  end, r, function(s)
+  local ok, e = xpcall(f, kept, r, function(s)
     subject = s
     return s
   end)
@@ -126,7 +129,9 @@ local function guarded(r, f)
   elseif type(e) ~= "table" or e.message == nil then
     error(e, 0)
   end
-  record.fail(r, "failed", (e.message:match("^[^\n]*")))
+  local why = e.diagnostics and e.diagnostics[1]
+  record.fail(r, "failed", e.message:match("^[^\n]*")
+    .. (why and ": " .. why.text or ""))
   if r.samples and not r.median then
     protocol.summarise(subject, r)
   end

@@ -264,16 +264,14 @@ function M.run(name, args)
   end
   local parser = declare[name]()
   local o = parser:parse{[0] = name, table.unpack(args)}
-  local ok, result = xpcall(command, function(e)
-    return type(e) == "string" and debug.traceback(e, 2) or e
-  end, o, parser)
+  local failure = package.loaded["clshell.failure"]
+  local ok, result = xpcall(command, failure and failure.keep or tostring, o,
+    parser)
   if ok then
     return result
-  elseif type(result) ~= "table"
-      or result.message and not result.code and result.name ~= "INTERRUPTED"
-  then
-    local message = type(result) == "table" and result.message or result
-    io.stderr:write(("clshell %s: %s\n"):format(name, message))
+  elseif type(result) == "table" and result.message and not result.code
+      and result.name ~= "INTERRUPTED" then
+    io.stderr:write(("clshell %s: %s\n"):format(name, result.message))
     return FAILED
   end
   error(result, 0)

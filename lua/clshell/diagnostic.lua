@@ -140,10 +140,34 @@ local function also_line(job, d, name)
     more > 0 and (", and %d more like this"):format(more) or "")
 end
 
+-- The line of the function that a linker's message is about, as a place.
+local function function_place(job, d)
+  local name = d.text:match("[Ff]unction '([%w_]+)'")
+    or d.text:match("kernel:? '([%w_]+)'")
+  local at = name and (job.source:find("%f[%w_]kernel[%s%w_*()]-%f[%w_]"
+    .. name .. "%s*%(") or job.source:find("%f[%w_]" .. name .. "%s*%b()%s*{"))
+  if at then
+    local _, breaks = job.source:sub(1, at):gsub("\n", "")
+    return {file = "", line = breaks + 1}
+  end
+  return d
+end
+
+-- What ptxas counts in hexadecimal digits, as everybody else.
+local function decimal(s)
+  return (s:gsub("%f[%w]0x(%x+)%f[%X]", function(digits)
+    return #digits < 12 and tostring(tonumber(digits, 16)) or nil
+  end))
+end
+
 -- Adds a diagnostic to the lines; `before` lines are shown in front.
 local function add(job, lines, d, before)
   local said, meant = advice(job, d)
-  local name, line, column, chunk, n = origin.resolve(job, d)
+  local place = d.line and d or function_place(job, d)
+  if said:find("^ptxas: ") then
+    said = decimal(said)
+  end
+  local name, line, column, chunk, n = origin.resolve(job, place)
   if not name then
     lines[#lines + 1] = ("%s: %s"):format(d.kind, said)
     return
@@ -151,8 +175,8 @@ local function add(job, lines, d, before)
   lines[#lines + 1] = ("%s: %s: %s"):format(place_text(name, line, column),
     d.kind, said)
   append(lines, source_lines(job, d, line, chunk, n, meant, before))
-  for _, place in ipairs(d.included or {}) do
-    local file, at = origin.resolve(job, place)
+  for _, from in ipairs(d.included or {}) do
+    local file, at = origin.resolve(job, from)
     lines[#lines + 1] = ("  included from %s:%d"):format(file, at)
   end
   for i, note in ipairs(d.notes) do

@@ -60,7 +60,11 @@ end
 
 -- What a syntax error's position says: the chunk it lies in and the line.
 local function parsed(message)
-  local name, line, rest = message:match("^(.-):(%d+): (.*)$")
+  local name, line, rest = message:match("^([^\n]-):(%d+): ([^\n]*)$")
+  if not name then -- as require tells it
+    name, line, rest = message:match("^error loading module '[^\n]*\n"
+      .. "\t(.-):(%d+): ([^\n]*)$")
+  end
   if not name then
     return nil
   end
@@ -85,8 +89,8 @@ local function locate(record)
     record.place, record.from, record.rest = record.frames[i], i + 1, rest
     return
   end
-  record.from = 1
-  if not i then -- else a fault inside clshell
+  record.from, record.fault = 1, i ~= nil -- inside clshell
+  if not i then
     record.place, record.rest = parsed(message)
   end
   if not record.place then
@@ -111,6 +115,10 @@ local function unwrap(record)
   inner = unwrap(inner)
   if type(inner.value) == "string" then
     record.message = inner.message or inner.value
+  end
+  if inner.whole then -- the same stack, when it was higher
+    record.frames, record.inner = inner.frames, nil
+    return record
   end
   local all = {}
   table.move(inner.frames, 1, #inner.frames, 1, all)
@@ -216,12 +224,24 @@ local function position(place)
   return ("%s:%d: "):format(frames.name(place), place.line)
 end
 
+-- Folds the list of places where a module was looked for.
+local function fold_places(message)
+  local n = 0
+  return (message:gsub("\n\tno [^\n]*", function()
+    n = n + 1
+    return n > 2 and "" or nil
+  end)) .. (n > 2 and ("\n\tnor in %d more places"):format(n - 2) or "")
+end
+
 -- A message as lines; in a window not more than it can take.
-local function message_lines(record, width)
+local function message_lines(record, width, all)
   local message = record.message
   local place = record.place
   if place and not record.bare then
     message = position(place) .. record.rest
+  end
+  if not all and message:find("module '.-' not found:") then
+    message = fold_places(message)
   end
   local lines, more = {}, 0
   for line in (message .. "\n"):gmatch("(.-)\r?\n") do
@@ -300,7 +320,8 @@ function M.text(record, opts)
   local lines = message_lines(record, opts.width)
   append(lines, object_lines(record, opts.width))
   if record.bare then
-    lines[#lines + 1] = "  raised at " .. frames.place(record.place)
+    lines[#lines + 1] = (record.fault and "  called from "
+      or "  raised at ") .. frames.place(record.place)
   end
   append(lines, source_lines(record, opts.width))
   append(lines, frames.callers(record.frames, record.from, CALLS))
@@ -317,7 +338,7 @@ end
 --- own included, with its source line and the variables of the user's.
 function M.traceback(record, opts)
   opts = opts or {}
-  local lines = message_lines(record)
+  local lines = message_lines(record, nil, true)
   append(lines, source_lines(record, opts.width))
   append(lines, object_lines(record, opts.width))
   append(lines, frames.all(record.frames, opts.width))
