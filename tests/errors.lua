@@ -77,6 +77,11 @@ t.test("a caret under the operator or the argument", function()
   says("local z = 0 print(1 % z)", zero:match ": (.*)",
     "     1 | local z = 0 print(1 % z)",
     "       |                     ^")
+  says("local x = 'a' + 1", "attempt to add a 'string' with a 'number'",
+    "     1 | local x = 'a' + 1",
+    "       |               ^")
+  local text = run "for _, v in ipairs(nil) do end"
+  t.ok(text:find("\n       |                    ^~~\n", 1, true), text)
   says("local s = ('x'):rep(2, {})",
     "bad argument #2 to 'rep' (string expected, got table)",
     "     1 | local s = ('x'):rep(2, {})",
@@ -123,6 +128,10 @@ t.test("nearest names", function()
   says("('x'):uppr()", "attempt to call a nil value (method 'uppr')",
     "     1 | ('x'):uppr()",
     "       |       ^~~~")
+  says("local b = cl.array('int', 3) b:rehsape(3)",
+    "attempt to call a nil value (method 'rehsape')",
+    "     1 | local b = cl.array('int', 3) b:rehsape(3)",
+    "       |                                ^~~~~~~ did you mean 'reshape'?")
   says("gemm(1, 2, {kernl = 1})",
     "gemm: unknown option 'kernl'; did you mean 'kernel'?",
     "     1 | gemm(1, 2, {kernl = 1})",

@@ -123,7 +123,7 @@ local function variable(tokens, low, high, message)
   end
   local use = USES[use_of(message)]
   local function test(i)
-    if name == "?" then
+    if name == "?" or name == "integer index" then
       return at(tokens, i) == "]" and use and use(tokens, i)
     end
     local last = at(tokens, i - 1) == "[" and i + 1 or i
@@ -134,9 +134,16 @@ local function variable(tokens, low, high, message)
   end)
 end
 
+local NAMED = {
+  add = "+", sub = "-", mul = "*", div = "/", mod = "%", pow = "^",
+  unm = "-", idiv = "//",
+}
+
 -- "attempt to compare number with nil": the only such operator of the line
 local function operator(tokens, low, high, message)
-  local ops = message:find("^attempt to compare") and COMPARISON
+  local name = NAMED[message:match("^attempt to (%a+) a '")]
+  local ops = name and set(name)
+    or message:find("^attempt to compare") and COMPARISON
     or (message:find("divide by zero", 1, true)
       or message:find("'n//", 1, true)) and set "//"
     or message:find("'n%", 1, true) and set "%"
@@ -183,6 +190,9 @@ local function bad_argument(tokens, low, high, message)
     name, n = message:match("^([%w_.:]+): bad argument #(%d+)")
   end
   name = name or message:match("^calling '([%w_.:]+)' on bad self")
+  if message == "attempt to index a nil value" then -- told at the first step
+    name, n = "ipairs", "1"
+  end
   name = name and name:match("[%w_]+$")
   local i = name and find(low, high, function(j)
     return at(tokens, j) == name and USES.call(tokens, j)

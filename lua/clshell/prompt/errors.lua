@@ -167,7 +167,7 @@ local function examine(record)
   if text then
     record.line = record.rest:find(" near <eof>$")
       and last_line(text, place.line) or place.line
-    if not record.bare or own then
+    if not record.bare or own or record.rest:find("^attempt to index") then
       record.column, record.stop, i, tokens = caret.find(text, record.line,
         record.rest, own)
     end

@@ -3,6 +3,7 @@
 -- Looks only: raw access, no metamethod runs.
 -- SPDX-License-Identifier: MIT
 
+local cl = require "cl"
 local caret = require "clshell.prompt.caret"
 local lexer = require "clshell.prompt.lexer"
 local text = require "clshell.text"
@@ -39,6 +40,10 @@ end
 
 -- Adds the names in a value to a list.
 local function add(names, value)
+  for _, list in ipairs(type(value) == "userdata"
+      and {cl.members(value)} or {}) do
+    table.move(list, 1, #list, #names + 1, names)
+  end
   behind(value, function(t)
     for key in next, t do
       if type(key) == "string" and #names < MOST then
@@ -108,6 +113,9 @@ function M.name(message, frame, tokens, i)
     return i and keyword(tokens[i - 1])
   end
   local kind, name = message:match("a nil value %((%a+) '([%a_][%w_]*)'%)$")
+  if message:find("no kernel '[%w_]+'; the program has: ") then
+    kind, name = "method", message:match("no kernel '([%w_]+)'")
+  end
   if kind == "global" then
     return nearest(name, variables(frame))
   elseif (kind == "field" or kind == "method") and i then
