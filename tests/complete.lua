@@ -441,18 +441,18 @@ t.test("Tab's work is bounded, however many keys there are", function()
   long.field_of_list = 1
   local n, list, hint = work("big.|", {big = big})
   t.eq(#list, 200)
-  t.ok(hint:find "more", hint)
+  t.ok(hint:find "very many", hint)
   local m = work("bigger.|", {bigger = bigger})
   t.ok(m < 2 * n and n < 20000, ("%d, %d"):format(n, m))
   m, list, hint = work("bigger.zzz|", {bigger = bigger})
-  t.ok(m < 20000 and list == nil and hint == nil, m)
+  t.ok(m < 20000 and #list == 0 and hint:find "none", m)
   t.eq(select(2, work("long.field|", {long = long})), {"field_of_list"})
   local few = {}
   for i = 1, 250 do
     few[("name%03d"):format(i)] = i
   end
   local names, more = select(2, work("few.|", {few = few}))
-  t.eq({#names, names[1], more}, {200, "name001", "and 50 more: type on"})
+  t.eq({#names, names[1], more}, {200, "name001", "250 in all: type on"})
   local deep = {}
   for _ = 1, 100 do
     deep = setmetatable({}, {__index = deep})

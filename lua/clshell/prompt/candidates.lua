@@ -176,10 +176,9 @@ function C:result(rest)
     list = #self.ranks[rank] > 0 and self.ranks[rank] or list
   end
   if not list then
-    if self.hint then
-      return self.first, {}, self.hint
-    end
-    return nil
+    local hint = self.partial and "none among the first of very many"
+      or self.hint
+    return hint and self.first, hint and {}, hint
   end
   local tail = match(rest, "^[%w_]*")
   if tail ~= "" then
@@ -194,9 +193,12 @@ function C:result(rest)
   for i = 1, #list < SHOWN and #list or SHOWN do
     texts[i], names[i] = self:encode(list[i]), shown(list[i])
   end
-  local more = #list - #texts
-  local hint = self.partial and "and more: type on" or more > 0
-    and format("and %d more: type on", more) or self.hint
+  local hint = self.hint
+  if self.partial then
+    hint = "some of very many: type on"
+  elseif #list > SHOWN then
+    hint = format("%d in all: type on", #list)
+  end
   local common = not self.wrap and not self.partial
     and common_beginning(list) or nil
   return self.first, texts, hint, common and self:encode{text = common}

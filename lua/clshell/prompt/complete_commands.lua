@@ -3,15 +3,13 @@
 -- SPDX-License-Identifier: MIT
 
 local candidates = require "clshell.prompt.candidates"
+local pristine = require "clshell.prompt.pristine"
 local words = require "clshell.prompt.words"
 
 -- Held here, as a session may change these.
-local find, gmatch, gsub, match, sub = string.find, string.gmatch,
-  string.gsub, string.match, string.sub
-local getmetatable, loaded, next, pcall = debug.getmetatable, package.loaded,
-  next, pcall
-local format, rawget, require, string, type = string.format, rawget, require,
-  string, type
+local find, match, sub = string.find, string.match, string.sub
+local loaded, next, pcall = package.loaded, next, pcall
+local rawget, require, type = rawget, require, type
 
 local M = {}
 
@@ -24,19 +22,10 @@ local function of_session(name)
   return type(list) == "table" and list or {}
 end
 
--- Whether module string is as it was: reading the help uses its methods.
-local function untouched()
-  local mt = getmetatable ""
-  return mt and rawget(mt, "__index") == string
-    and rawget(string, "gmatch") == gmatch and rawget(string, "gsub") == gsub
-    and rawget(string, "match") == match and rawget(string, "sub") == sub
-    and rawget(string, "find") == find and rawget(string, "format") == format
-end
-
 --- commands.topics(c)
 --- Offers what there is help on.
 function M.topics(c)
-  if untouched() then
+  if pristine() then
     for _, part in next, {"index", "concepts", "lualib"} do
       local fine, list = pcall(function()
         return require("clshell.help." .. part).entries()

@@ -7,6 +7,7 @@
 local calls = require "clshell.prompt.calls"
 local cl = require "cl"
 local options = require "clshell.options"
+local pristine = require "clshell.prompt.pristine"
 
 -- Held here, as a session may change these.
 local match = string.match
@@ -29,10 +30,12 @@ local function meta(value, name)
 end
 
 --- reach.ready(value) -> value
---- A module of clshell that is loaded at its first use is loaded now.
+--- A module of clshell that is loaded at its first use is loaded now, if
+--- that runs nothing of the session's.
 local function ready(value)
   local later = loaded["clshell.later"]
-  if type(value) == "table" and later then
+  if type(value) == "table" and later and next(value) == nil
+      and pristine() then
     pcall(later.load, value)
   end
   return value
