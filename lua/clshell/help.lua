@@ -57,9 +57,9 @@ local function documented(topic, view)
 end
 
 local function command(topic, view)
-  local text = part "search".commands()[topic:match("^%%(.*)$")]
-  return text and ("%s\n\n%s"):format(part "page".heading(topic, view),
-    part "page".prose(text, view, "  "))
+  local found = part "search".commands()[topic:match("^%%(.*)$")]
+  return found and ("%s\n\n%s"):format(part "page".heading(found.usage
+    or topic, view), part "page".prose(found.help or "", view, "  "))
 end
 
 -- A variable of the user's, unless it holds what is documented by that name.

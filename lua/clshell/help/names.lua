@@ -67,7 +67,7 @@ local function of_family(value)
     if family == value then
       return name
     end
-    for key, member in pairs(type(family) == "table" and family or {}) do
+    for key, member in next, type(family) == "table" and family or {} do
       if member == value then
         return name .. "." .. key
       end

@@ -44,8 +44,8 @@ local function everything()
       keys = entry.names}
   end
   for name, command in pairs(M.commands()) do
-    all[#all + 1] = {name = "%" .. name, signature = "", keys = "",
-      text = command}
+    all[#all + 1] = {name = "%" .. name, signature = command.usage or "",
+      keys = "", text = command.help or ""}
   end
   for _, entry in ipairs(require "clshell.help.opencl".entries()) do
     all[#all + 1] = {name = entry.name, signature = entry.signature,
@@ -58,14 +58,11 @@ local function everything()
   return all
 end
 
---- The help texts of the prompt's % commands, by name.
+--- The prompt's % commands by name: {usage =, help =}; none without a prompt.
 function M.commands()
-  local session, texts = package.loaded["clshell.prompt"], {}
-  local list = type(session) == "table" and session.commands
-  for name, command in pairs(type(list) == "table" and list or {}) do
-    texts[name] = type(command) == "table" and command.help or ""
-  end
-  return texts
+  local session = package.loaded["clshell.prompt"]
+  local list = type(session) == "table" and rawget(session, "commands")
+  return type(list) == "table" and list or {}
 end
 
 -- How well a thing answers to one word; 0 if it does not.
