@@ -215,17 +215,25 @@ t.test("kernels and ranges that no device can run", function()
   t.raises(function() k:range(1 << 62) end, "more than 2^48 work-items")
   t.raises(function() k:range{1 << 40, 1 << 40} end, "2^48")
   t.raises(function() k:range(1, nil, math.mininteger) end, "at least 0")
+  works()
+end)
+
+t.test("more local memory than there is", function()
   local n = device.local_mem_size // 4 + 1
-  local ok, e = pcall(function()
-    return cl.kernel(([[kernel void f(global float *x) {
-      local float a[%d];
-      a[get_local_id(0)] = x[0];
-      barrier(CLK_LOCAL_MEM_FENCE);
-      x[0] = a[0];
-    }]]):format(n)):range(4)
-  end)
-  t.ok(not ok and tostring(e):find "local memory" or
-    tostring(e):find "CL_BUILD_PROGRAM_FAILURE", tostring(e))
+  local built, k = pcall(cl.kernel, ([[kernel void f(global float *x) {
+    local float a[%d];
+    a[get_local_id(0)] = x[0];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    x[0] = a[0];
+  }]]):format(n))
+  if not built then
+    t.eq(k.name, "CL_BUILD_PROGRAM_FAILURE")
+  elseif k.local_mem_size < 4 * n then
+    t.skip(("the driver says that the kernel takes %d bytes, not %d"):format(
+      k.local_mem_size, 4 * n))
+  else
+    t.raises(function() k:range(4) end, "local memory")
+  end
   works()
 end)
 
