@@ -164,6 +164,15 @@ t.test("a reduction finds what a loop finds", function()
   end
 end)
 
+t.test("a reduction without doubles", function()
+  summary.double = false
+  local h <close> = cl.array("float", 300001)
+  h:random(5)
+  local b <close> = cl.buffer("float", #h, h)
+  t.near(summary.of(b).mean, h:summary().mean, 1e-7)
+  summary.double = nil
+end)
+
 t.test("closed objects say so", function()
   local A = matrix.zeros(3)
   A:close()

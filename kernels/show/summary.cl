@@ -7,9 +7,10 @@
 ** with counts of what is not a number, of what is infinite, and of what is no
 ** whole number. `summary` leaves one Part for each work-group, `join` makes
 ** one of them all: what is read back has 56 bytes, however large the buffer.
-** Sums of reals keep the rounding error of each addition in `rest` (Knuth's
-** two-sum), those of integers the lower 32 bits. Without gaps a work-item
-** takes eight neighbours at a time.
+** Sums of reals are of doubles, or where there are none of floats that keep
+** the rounding error of each addition in `rest` (Knuth's two-sum); those of
+** integers have the lower 32 bits there. Without gaps a work-item takes eight
+** neighbours at a time.
 **
 ** Arguments:
 **   x           in:  elements of TYPE
@@ -22,8 +23,8 @@
 ** NDRange: one dimension, local = {WG}; summary: any number of groups,
 **   join: one group.
 ** Local memory: 56 * WG bytes.
-** Defines: TYPE, SCALAR, LANES, PITCH, KIND, DENSE, BLOCKED, WG.
-** Extensions: cl_khr_fp64 where there is one; without it sums are of floats.
+** Defines: TYPE, SCALAR, LANES, PITCH, KIND, DENSE, BLOCKED, DOUBLE, WG.
+** Extensions: cl_khr_fp64 where DOUBLE is 1.
 ** Assumes nothing of the shape.
 */
 #ifndef TYPE
@@ -39,13 +40,16 @@
 #define PITCH LANES /* lanes that it takes in memory: 4 for 3 */
 #endif
 #ifndef KIND
-#define KIND 2 /* 0 signed integer, 1 unsigned, 2 real, 3 half */
+#define KIND 2 /* 0 signed integer, 1 unsigned, 2 float, 3 half, 4 double */
 #endif
 #ifndef DENSE
 #define DENSE 1 /* 1: no gaps, neither between rows nor inside vectors */
 #endif
 #ifndef BLOCKED
 #define BLOCKED 0 /* 1: an item takes neighbours (CPUs), 0: every n-th */
+#endif
+#ifndef DOUBLE
+#define DOUBLE 0 /* 1: the device has doubles, which sum reals up */
 #endif
 #ifndef WG
 #define WG 64 /* work-group size, a power of two */
@@ -70,16 +74,21 @@ typedef ulong8 Number8;
 #define LEAST 0
 #define MOST ULONG_MAX
 #else
-#ifdef cl_khr_fp64
+#if DOUBLE
 typedef double Number;
 typedef double8 Number8;
-typedef long8 Mask8;
 #define CONVERT convert_double8
 #else
 typedef float Number;
 typedef float8 Number8;
-typedef int8 Mask8;
 #define CONVERT convert_float8
+#endif
+#if KIND == 4
+typedef double8 Real8;
+typedef long8 Mask8;
+#else
+typedef float8 Real8;
+typedef int8 Mask8;
 #endif
 #define LEAST (-INFINITY)
 #define MOST INFINITY
@@ -169,38 +178,46 @@ static void walk(Part *p, global const SCALAR *x, ulong cols, ulong ld,
 static void sweep(Part *p, global const SCALAR *x, ulong first, ulong last,
                   ulong step)
 {
-  Number8 lo = MOST, hi = LEAST, sum = 0, rest = 0;
-#if KIND >= 2
+  Number8 sum = 0, rest = 0;
+#if KIND < 2
+  Number8 lo = MOST, hi = LEAST;
+#else
+  Real8 lo = MOST, hi = LEAST;
   Mask8 nan = 0, inf = 0, broken = 0;
 #endif
   for (ulong i = first; i < last; i += step) {
-#if KIND == 3
-    const Number8 v = CONVERT(vload_half8(i, x));
-#else
-    const Number8 v = CONVERT(vload8(i, x));
-#endif
 #if KIND < 2
+    const Number8 v = CONVERT(vload8(i, x));
     lo = min(lo, v);
     hi = max(hi, v);
     sum += v >> 32;
     rest += v & 0xffffffff;
 #else
+#if KIND == 3
+    const Real8 v = vload_half8(i, x);
+#else
+    const Real8 v = vload8(i, x);
+#endif
     const Mask8 good = isfinite(v);
-    const Number8 w = select((Number8)0, v, good);
-    const Number8 s = sum + w, y = s - sum;
-    lo = fmin(lo, select((Number8)MOST, v, good));
-    hi = fmax(hi, select((Number8)LEAST, v, good));
-    rest += (sum - (s - y)) + (w - y);
-    sum = s;
+    const Real8 w = select((Real8)0, v, good);
+    lo = fmin(lo, select((Real8)MOST, v, good));
+    hi = fmax(hi, select((Real8)LEAST, v, good));
     nan -= isnan(v);
     inf -= isinf(v);
     broken -= w != rint(w);
+#if DOUBLE
+    sum += CONVERT(w);
+#else
+    const Real8 s = sum + w, y = s - sum;
+    rest += (sum - (s - y)) + (w - y);
+    sum = s;
+#endif
 #endif
   }
   Number part[4][8];
   ulong count[3][8] = {{0}, {0}, {0}};
-  vstore8(lo, 0, part[0]);
-  vstore8(hi, 0, part[1]);
+  vstore8(CONVERT(lo), 0, part[0]);
+  vstore8(CONVERT(hi), 0, part[1]);
   vstore8(sum, 0, part[2]);
   vstore8(rest, 0, part[3]);
 #if KIND >= 2

@@ -6,6 +6,9 @@ local cl = require "cl"
 
 local M = {}
 
+M.double = nil -- false: devices are taken to have no doubles
+
+local KINDS = {float = 2, half = 3, double = 4} -- others are integers
 local PER_ITEM = 64 -- elements that make a work-item worth while
 local built = setmetatable({}, {__mode = "k"}) -- context -> type -> kernels
 
@@ -17,12 +20,7 @@ local function lanes_of(name)
 end
 
 local function kind_of(scalar)
-  if scalar == "half" then
-    return 3
-  elseif scalar == "float" or scalar == "double" then
-    return 2
-  end
-  return scalar:sub(1, 1) == "u" and 1 or 0
+  return KINDS[scalar] or scalar:sub(1, 1) == "u" and 1 or 0
 end
 
 -- The kernels for a type, and how they are launched. A vector's lanes are
@@ -30,7 +28,7 @@ end
 -- know the vector then.
 local function kernels(context, name, inside, gaps)
   built[context] = built[context] or {}
-  local key = ("%s %s %s"):format(name, inside, gaps)
+  local key = ("%s %s %s %s"):format(name, inside, gaps, M.double)
   local k = built[context][key]
   if k then
     return k
@@ -43,17 +41,19 @@ local function kernels(context, name, inside, gaps)
     group = group * 2
   end
   local kind = kind_of(scalar)
+  local double = M.double ~= false and dev:has "cl_khr_fp64"
   local prog = cl.build(cl.home .. "/kernels/show/summary.cl", {
     context = context, defines = {TYPE = inside and name or scalar,
       SCALAR = scalar, LANES = lanes, PITCH = pitch, KIND = kind,
-      DENSE = dense and 1 or 0, BLOCKED = cpu and 1 or 0, WG = group},
+      DOUBLE = double and 1 or 0, DENSE = dense and 1 or 0,
+      BLOCKED = cpu and 1 or 0, WG = group},
   })
   k = {
     summary = prog:kernel "summary", join = prog:kernel "join",
     group = group, most = dev.compute_units * (cpu and 4 or 16),
     kind = kind, lanes = lanes,
     number = kind == 1 and "I8" or kind == 0 and "i8"
-      or dev:has "cl_khr_fp64" and "d" or "f",
+      or double and "d" or "f",
   }
   built[context][key] = k
   return k
