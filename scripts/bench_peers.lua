@@ -43,7 +43,10 @@ parser:option("--clblast", "parameters for CLBlast: what one of its tuners "
 parser:option("--scale", "divide all sizes, for a trial", "1")
   :convert(script.size)
 local args = script.parse(parser)
-args.output = args.output or cl.commandline and cl.commandline.output
+if cl.commandline then
+  args.output = args.output or cl.commandline.output
+  cl.commandline.taken = true
+end
 if args.output then
   local ok, message = script.writable(args.output)
   if not ok then

@@ -95,6 +95,22 @@ static int runcommand(lua_State *L, const char *name) {
   return exitcode == EXIT_OK ? LUA_OK : LUA_ERRRUN;
 }
 
+/*
+** Says that --format or -o had nothing to do: the script was none that
+** measures, which take notice of them.
+*/
+static void checktaken(lua_State *L, const Options *o, const char *script) {
+  if (o->quiet || (o->format == NULL && o->output == NULL))
+    return;
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_getfield(L, -1, "cl");
+  lua_getfield(L, -1, "commandline");
+  if (lua_istable(L, -1) && lua_getfield(L, -1, "taken") == LUA_TNIL)
+    fprintf(stderr,
+            PROGRAM ": note: %s has no results that -f and -o apply to\n",
+            script != NULL ? script : "stdin");
+}
+
 static int runscript(lua_State *L, const Options *o, const char *script) {
   bool isstdin = script == NULL || strcmp(script, "-") == 0;
   if (!isstdin && access(script, F_OK) != 0)
@@ -106,7 +122,10 @@ static int runscript(lua_State *L, const Options *o, const char *script) {
   luaL_checkstack(L, n + 3, "too many arguments to the script");
   for (int i = 0; i < n; i++)
     lua_pushstring(L, o->argv[o->script + 1 + i]);
-  return report(L, clsh_docall(L, n, 0));
+  status = report(L, clsh_docall(L, n, 0));
+  if (status == LUA_OK)
+    checktaken(L, o, script);
+  return status;
 }
 
 /* -l MOD or -l GLOBAL=MOD */

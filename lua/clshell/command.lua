@@ -102,19 +102,22 @@ local function records(s, filter)
   return list
 end
 
--- Prints a list as the table that it is, or its records as another format.
-local function show(list, format, runs)
-  if format == "table" then
-    io.write(tostring(list), "\n")
-  else
-    require("clshell.export").write(runs(), format, io.stdout)
-  end
-  return OK
-end
-
 local function opened(path, mode)
   local file, message = io.open(path, mode)
   return file or cl.error("cannot open " .. message)
+end
+
+-- Prints a list as the table that it is, or its records as another format, to
+-- the file of clshell's own -o if there is one.
+local function show(list, format, runs)
+  local path = cl.commandline and cl.commandline.output
+  local out <close> = path and opened(path, "wb")
+  if format == "table" then
+    (out or io.stdout):write(tostring(list), "\n")
+  else
+    require("clshell.export").write(runs(), format, out or io.stdout)
+  end
+  return OK
 end
 
 local commands, declare = {}, {} -- what a command does; its options

@@ -5,12 +5,16 @@
 local bench = require "clshell.bench"
 local cl = require "cl"
 local export = require "clshell.export"
+local fields = require "clshell.fields"
+local quantity = require "clshell.quantity"
 local options = require "clshell.options"
 local record = require "clshell.record"
 local report = require "clshell.report"
 local script = require "clshell.script"
 local store = require "clshell.store"
 local style = require "clshell.style"
+
+local KEEP = 1 -- seconds between two writes of the results so far
 
 local M = {}
 local Output, Part = {}, {}
@@ -67,10 +71,10 @@ end
 local function default(args)
   local said = cl.commandline or {}
   args.output = args.output or said.output
+  said.taken = true
   if said.format ~= "table" then
     args.format = args.format or said.format
   end
-  M.taken = true
 end
 
 --- output.open(parser, args) -> out
@@ -150,11 +154,29 @@ function Part:step(label)
   self.progress:step(label)
 end
 
+-- Writes the results so far to the file, now and then: what ends the process
+-- does not take them.
+local function keep(out)
+  local plain = out.file and out.format ~= "html"
+    and not out.file:find("^/dev/")
+  if plain and cl.now() >= (out.kept or -math.huge) + KEEP then
+    pcall(export.write, out.results, out.format, out.file)
+    out.kept = cl.now()
+  end
+end
+
 --- part:add(result) -> result
 --- Takes the result of a bench as the next row.
 function Part:add(r)
   self.rows[#self.rows + 1] = r
   self.out.results[#self.out.results + 1] = r
+  keep(self.out)
+  local best = fields.best(self.rows, self.best)
+  local x = best and fields.base(self.rows[best], self.best)
+  if x then
+    self.progress:note("best " .. quantity.format(x,
+      fields.about(self.best).unit, 3))
+  end
   return r
 end
 

@@ -156,47 +156,12 @@ function M.fits(parser, what, bytes)
   end
 end
 
-local Progress = {}
-Progress.__index = Progress
-
--- Progress is for people: nothing unless stderr is a terminal, nothing before
--- a step has ended, nor in the first half second, at most ten lines a second.
-local DELAY, INTERVAL = 0.5, 0.1
-
 --- script.progress(total) -> progress
---- Progress of `total` steps, on stderr if that is a terminal:
+--- Progress of `total` steps on standard error, see progress.new:
 --- `progress:step "tiled tile=16"` before each step, `progress:done()` at the
---- end, which erases the line. Also closes itself: local p <close> = ...
+--- end. Also closes itself: local p <close> = ...
 function M.progress(total)
-  return setmetatable({
-    total = total, count = 0, begin = cl.now(), drawn = 0, shown = false,
-    active = cl.isatty(2),
-  }, Progress)
+  return require("clshell.progress").new{total = total}
 end
-
--- Announces the next step.
-function Progress:step(label)
-  self.count = self.count + 1
-  local now = cl.now()
-  if not self.active or self.count < 2 or now - self.begin < DELAY
-      or now - self.drawn < INTERVAL then
-    return
-  end
-  local filled = 20 * (self.count - 1) // self.total
-  local line = ("[%s%s] %d/%d  %s"):format(("#"):rep(filled),
-    ("-"):rep(20 - filled), self.count, self.total, label or "")
-  io.stderr:write("\r\27[K", line:sub(1, 78))
-  self.drawn, self.shown = now, true
-end
-
--- Erases the line.
-function Progress:done()
-  if self.shown then
-    io.stderr:write("\r\27[K")
-    self.shown = false
-  end
-end
-
-Progress.__close = Progress.done
 
 return M
