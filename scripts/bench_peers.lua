@@ -6,6 +6,7 @@
 -- SPDX-License-Identifier: MIT
 
 local json = require "clshell.json"
+local output = require "clshell.output"
 local peak = require "clshell.peak"
 local peer = require "clshell.peer"
 local race = require "clshell.race"
@@ -43,10 +44,7 @@ parser:option("--clblast", "parameters for CLBlast: what one of its tuners "
 parser:option("--scale", "divide all sizes, for a trial", "1")
   :convert(script.size)
 local args = script.parse(parser)
-if cl.commandline then
-  args.output = args.output or cl.commandline.output
-  cl.commandline.taken = true
-end
+output.said(args)
 if args.output then
   local ok, message = script.writable(args.output)
   if not ok then

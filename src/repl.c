@@ -130,7 +130,7 @@ void clsh_repl(lua_State *L, bool quiet) {
   if (clsh_openedit(L) && !quiet)
     printf(PROGRAM " " CLSHELL_VERSION " (" LUA_RELEASE ")"
                    "   help() shows the way, Ctrl-D leaves\n");
-  for (;;) {
+  while (!clsh_expired()) {
     int status = LUA_OK;
     lua_settop(L, 0);
     Input input = pushchunk(L, &status);

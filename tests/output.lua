@@ -42,8 +42,8 @@ end
 -- Runs a command on a terminal, in a conversation of these lines.
 local function converse(command, ...)
   local lines = write(t.tmp("conversation"), table.concat({...}, "\n") .. "\n")
-  local pipe <close> = assert(io.popen(("LC_ALL=C COLUMNS=80 %s/tests/pty -t 60 %s "
-    .. "<%s 2>&1"):format(build, command, lines)))
+  local pipe <close> = assert(io.popen(("LC_ALL=C COLUMNS=80 %s/tests/pty "
+    .. "-t 60 %s <%s 2>&1"):format(build, command, lines)))
   local said = pipe:read("a")
   t.ok(pipe:close(), said)
 end

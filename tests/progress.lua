@@ -64,7 +64,6 @@ t.test("on a terminal: one line, drawn again, erased at the end", function()
 end)
 
 local device = t.device()
-local build = os.getenv "CLSHELL_BUILD" or "build"
 
 local function create(name, text)
   local path = t.tmp(name)

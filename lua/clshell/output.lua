@@ -67,8 +67,10 @@ local function check_file(parser, args)
   return format, size
 end
 
--- What the options of clshell itself say, where the script's say nothing.
-local function default(args)
+--- output.said(args)
+--- Takes format and output from the options of clshell itself into arguments
+--- that have none.
+function M.said(args)
   local said = cl.commandline or {}
   args.output = args.output or said.output
   said.taken = true
@@ -88,7 +90,7 @@ function M.open(parser, args)
   if args.color then
     style.use(args.color)
   end
-  default(args)
+  M.said(args)
   record.tag = args.tag
   if args.store then
     store.use(args.store)

@@ -59,6 +59,14 @@ local output, script = require "clshell.output", require "clshell.script"
 local parser = script.parser("mine", "measures something of mine")
 output.options(parser) -- --format, --output, --store, --tag, --color
 
+--- output.said
+local output, script = require "clshell.output", require "clshell.script"
+local parser = script.parser("mine", "a script with a format of its own")
+parser:option("--format", "how to print"):choices{"csv", "json"}
+local args = parser:parse{"--format", "csv"}
+output.said(args) -- what `clshell --format` and -o said, where it is nil
+print(args.format) --> csv
+
 --- output.open
 local output, script = require "clshell.output", require "clshell.script"
 local parser = script.parser("mine", "measures something of mine")
