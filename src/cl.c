@@ -56,6 +56,7 @@ int luaopen_cl(lua_State *L) {
   clsh_openfolder(L);
   clsh_opendevice(L);
   clsh_openselect(L);
+  clsh_opensystem(L);
   clsh_opencontext(L);
   clsh_openqueue(L);
   clsh_openunfinished(L);

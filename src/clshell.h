@@ -280,6 +280,9 @@ void clsh_openlaunch(lua_State *L);
 /* folder.c */
 void clsh_openfolder(lua_State *L);
 
+/* system.c */
+void clsh_opensystem(lua_State *L);
+
 /* cl.c */
 int luaopen_cl(lua_State *L);
 

@@ -1,5 +1,6 @@
 /*
-** repl.c - the interactive shell: reads a chunk, runs it, prints results.
+** repl.c - the interactive shell: reads an input, runs it, has its values
+** printed. What an input means is the session's matter, lua/clshell/prompt.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdio.h>
@@ -9,16 +10,7 @@
 #include "lineedit.h"
 #include "repl.h"
 
-#define EOFMARK "<eof>"
-
-/* Whether a chunk failed to compile only because more has to come. */
-static bool incomplete(lua_State *L, int status) {
-  size_t len, tail = sizeof EOFMARK - 1;
-  if (status != LUA_ERRSYNTAX)
-    return false;
-  const char *msg = lua_tolstring(L, -1, &len);
-  return len >= tail && strcmp(msg + len - tail, EOFMARK) == 0;
-}
+#define SESSION 1 /* stack index of module clshell.prompt */
 
 /* Pushes `code`, compiled as an expression, or a message. */
 int clsh_loadexpression(lua_State *L, const char *code, const char *name) {
@@ -26,86 +18,6 @@ int clsh_loadexpression(lua_State *L, const char *code, const char *name) {
   int status = luaL_loadbuffer(L, chunk, strlen(chunk), name);
   lua_remove(L, -2);
   return status;
-}
-
-/*
-** Compiles the chunk at 1, as an expression if it can be one. Sets `*more`
-** if it is the beginning of either an expression or a statement.
-*/
-static int compile(lua_State *L, bool *more) {
-  const char *chunk = lua_tostring(L, 1);
-  bool equals = *chunk == '=';
-  int status = clsh_loadexpression(L, chunk + equals, "=stdin");
-  *more = incomplete(L, status);
-  if (status == LUA_OK || equals)
-    return status;
-  lua_pop(L, 1);
-  status = luaL_loadbuffer(L, chunk, strlen(chunk), "=stdin");
-  *more = *more || incomplete(L, status);
-  if (status == LUA_OK)
-    *more = false;
-  return status;
-}
-
-/* Whether the chunk at 1 is just `word`, with or without a call. */
-static bool isword(lua_State *L, const char *word) {
-  const char *s = lua_tostring(L, 1);
-  size_t n = strlen(word);
-  s += strspn(s, " \t");
-  if (strncmp(s, word, n) != 0)
-    return false;
-  s += n;
-  s += strncmp(s, "()", 2) == 0 ? 2 : 0;
-  return s[strspn(s, " \t")] == '\0';
-}
-
-static bool isglobal(lua_State *L, const char *name) {
-  lua_pushglobaltable(L);
-  lua_pushstring(L, name);
-  bool yes = lua_rawget(L, -2) != LUA_TNIL;
-  lua_pop(L, 2);
-  return yes;
-}
-
-/*
-** Words that people type: exit and quit, unless the user has variables of
-** these names, leave; help is a call. True to leave.
-*/
-static bool bareword(lua_State *L) {
-  static const char *const leave[] = {"exit", "quit"};
-  for (int i = 0; i < 2; i++)
-    if (isword(L, leave[i]) && !isglobal(L, leave[i]))
-      return true;
-  if (isword(L, "help")) {
-    lua_pushliteral(L, "help()");
-    lua_replace(L, 1);
-  }
-  return false;
-}
-
-/* complete(text): whether Enter ends the input. */
-static int complete(lua_State *L) {
-  bool more;
-  luaL_checkstring(L, 1);
-  compile(L, &more);
-  lua_pushboolean(L, !more);
-  return 1;
-}
-
-/*
-** Reads a chunk and compiles it: what is on the stack afterwards is the
-** function, or a message, or nothing to do.
-*/
-static Input pushchunk(lua_State *L, int *status) {
-  bool more;
-  Input input = clsh_edit(L);
-  if (input != INPUT_TEXT)
-    return input;
-  if (bareword(L))
-    return INPUT_END;
-  *status = compile(L, &more);
-  lua_remove(L, 1);
-  return INPUT_TEXT;
 }
 
 /* Prints the values from stack index `first` up, by the global print. */
@@ -119,31 +31,94 @@ int clsh_printresults(lua_State *L, int first) {
   return clsh_docall(L, n, 0);
 }
 
-/* Reads and runs chunks until the input ends. */
+/* Puts the session's function `name` below the narg values on the top. */
+static void pushfunction(lua_State *L, const char *name, int narg) {
+  luaL_checkstack(L, LUA_MINSTACK, "too many results");
+  lua_getfield(L, SESSION, name);
+  lua_insert(L, -(narg + 1));
+}
+
+static int call(lua_State *L, const char *name, int narg, int nres) {
+  pushfunction(L, name, narg);
+  return clsh_docall(L, narg, nres);
+}
+
+/* Has the error on the top reported: no clsh_docall, which forgets it. */
+static void failed(lua_State *L) {
+  pushfunction(L, "failed", 1);
+  if (lua_pcall(L, 1, 0, 0) != LUA_OK)
+    clsh_report(L, NULL);
+  clsh_endinterrupt(L);
+}
+
+/* Runs the function on the top; its values go to the session. */
+static void runinput(lua_State *L) {
+  int base = lua_gettop(L);
+  int status = clsh_docall(L, 0, LUA_MULTRET);
+  if (status == LUA_OK)
+    status = call(L, "shown", lua_gettop(L) - base + 1, 0);
+  if (status != LUA_OK)
+    failed(L);
+}
+
+/* Runs the input at the top; false to leave. */
+static bool input(lua_State *L) {
+  if (call(L, "prepare", 1, 1) != LUA_OK)
+    failed(L);
+  else if (lua_isboolean(L, -1))
+    return false;
+  else if (lua_isfunction(L, -1))
+    runinput(L);
+  return true;
+}
+
+/* Pushes the module `name`; false: it fails, and that was reported. */
+static bool pushmodule(lua_State *L, const char *name) {
+  lua_getglobal(L, "require");
+  lua_pushstring(L, name);
+  if (clsh_docall(L, 1, 1) == LUA_OK)
+    return true;
+  clsh_report(L, PROGRAM);
+  return false;
+}
+
+/* What comes before the first prompt: the banner, notes, the user's file. */
+static void start(lua_State *L, bool terminal, bool quiet) {
+  if (terminal && !quiet)
+    printf(PROGRAM " " CLSHELL_VERSION " (" LUA_RELEASE ")"
+                   "   ?help  %%commands  Ctrl-D quits\n");
+  lua_pushboolean(L, terminal);
+  if (call(L, "start", 1, 1) != LUA_OK)
+    failed(L);
+  else if (lua_isfunction(L, -1) && clsh_docall(L, 0, 0) != LUA_OK)
+    failed(L);
+}
+
+/* Pushes what a command gives as the next input, if it does. */
+static bool pushdraft(lua_State *L) {
+  if (lua_getfield(L, SESSION, "draft") != LUA_TSTRING) {
+    lua_pop(L, 1);
+    return false;
+  }
+  lua_pushnil(L);
+  lua_setfield(L, SESSION, "draft");
+  return true;
+}
+
+/* Reads and runs inputs until they end. */
 void clsh_repl(lua_State *L, bool quiet) {
   lua_settop(L, 0);
-  lua_getglobal(L, "require");
-  lua_pushliteral(L, PROGRAM ".prompt.edit");
-  lua_call(L, 1, 1);
-  lua_pushcfunction(L, complete);
-  lua_setfield(L, -2, "complete");
-  if (clsh_openedit(L) && !quiet)
-    printf(PROGRAM " " CLSHELL_VERSION " (" LUA_RELEASE ")"
-                   "   help() shows the way, Ctrl-D leaves\n");
-  while (!clsh_expired()) {
-    int status = LUA_OK;
-    lua_settop(L, 0);
-    Input input = pushchunk(L, &status);
-    if (input == INPUT_END)
+  if (!pushmodule(L, PROGRAM ".prompt") ||
+      !pushmodule(L, PROGRAM ".prompt.edit"))
+    return;
+  start(L, clsh_openedit(L), quiet);
+  for (bool going = true; going && !clsh_expired();) {
+    lua_settop(L, SESSION);
+    Input what = pushdraft(L) ? INPUT_TEXT : clsh_edit(L);
+    if (what == INPUT_END)
       break;
-    if (input == INPUT_CANCEL)
-      continue;
-    if (status == LUA_OK)
-      status = clsh_docall(L, 0, LUA_MULTRET);
-    if (status == LUA_OK)
-      status = clsh_printresults(L, 1);
-    if (status != LUA_OK)
-      clsh_report(L, NULL);
+    if (what == INPUT_TEXT)
+      going = input(L);
   }
   lua_settop(L, 0);
 }

@@ -8,8 +8,9 @@
 
 #include "clshell.h"
 
-#define CHOSEN "cl.chosen"   /* registry: the session's device */
-#define SELECTED "cl.select" /* registry: what --device asked for */
+#define CHOSEN "cl.chosen"     /* registry: the session's device */
+#define SELECTED "cl.select"   /* registry: what --device asked for */
+#define ONCHOICE "cl.onchoice" /* registry: to be told of the choice */
 
 /* Raises: no device fits. The list of devices is at the top. */
 static int nodevice(lua_State *L, const char *what, const char *asked) {
@@ -119,19 +120,42 @@ void clsh_select(lua_State *L, const char *sel) {
   lua_setfield(L, LUA_REGISTRYINDEX, SELECTED);
 }
 
+/*
+** Tells who asked for it, see cl.onchoice, that the device on the top was
+** taken, and by what: `rule` with `sel`.
+*/
+static void tell(lua_State *L, const char *rule, const char *sel) {
+  if (lua_getfield(L, LUA_REGISTRYINDEX, ONCHOICE) == LUA_TFUNCTION) {
+    lua_pushvalue(L, -2);
+    lua_pushstring(L, rule);
+    lua_pushstring(L, sel);
+    if (lua_pcall(L, 3, 0, 0) == LUA_OK)
+      return;
+  }
+  lua_pop(L, 1);
+}
+
 /* Pushes the session's device, chosen at the first need. */
 cl_device_id clsh_pushchosen(lua_State *L) {
   if (lua_getfield(L, LUA_REGISTRYINDEX, CHOSEN) == LUA_TNIL) {
+    const char *rule = "--device";
     lua_getfield(L, LUA_REGISTRYINDEX, SELECTED);
     const char *sel = lua_tostring(L, -1);
-    if (sel == NULL)
-      sel = getenv("CLSHELL_DEVICE");
+    if (sel == NULL) {
+      rule = "CLSHELL_DEVICE";
+      sel = getenv(rule);
+    }
+    if (sel == NULL || *sel == '\0') {
+      rule = "first";
+      sel = "1";
+    }
     clsh_pushdevices(L);
-    selectdevice(L, sel != NULL && *sel != '\0' ? sel : "1");
-    lua_replace(L, -3);
-    lua_pop(L, 1);
+    selectdevice(L, sel);
     lua_pushvalue(L, -1);
     lua_setfield(L, LUA_REGISTRYINDEX, CHOSEN);
+    tell(L, rule, sel);
+    lua_replace(L, -3);
+    lua_pop(L, 1);
   }
   return clsh_checkdevice(L, -1);
 }
@@ -163,8 +187,22 @@ static int cl_device(lua_State *L) {
   return 1;
 }
 
+/** cl.onchoice(f)
+ * Has f(device, rule, sel) called when the session's device is chosen at the
+ * first need: rule is "--device" or "CLSHELL_DEVICE", with what it said as
+ * `sel`, or "first". The prompt prints a line then. An error in f is lost.
+ */
+static int cl_onchoice(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, ONCHOICE);
+  return 0;
+}
+
 void clsh_openselect(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"device", cl_device}, {"use", cl_use}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"device", cl_device},
+                                       {"onchoice", cl_onchoice},
+                                       {"use", cl_use},
+                                       {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
 }

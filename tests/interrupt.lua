@@ -125,7 +125,7 @@ t.test("coroutines are as they were", function()
     expect cannot resume dead coroutine
     expect cl>
     send coroutine.resume(coroutine.create(error), {})\r
-    expect false	table:
+    expect false	{}
     expect cl>
     send select("#", coroutine.resume(coroutine.create(select), 1, 2, 3))\r
     expect 3

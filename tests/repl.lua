@@ -32,47 +32,6 @@ local function converse(script, options, env)
   t.ok(out:match("fine\n$"), out)
 end
 
-t.test("banner, expressions, statements, leaving", function()
-  converse [[
-    expect clshell
-    expect Lua 5.4
-    expect Ctrl-D
-    expect cl>
-    send 6 * 7\r
-    expect 42
-    expect cl>
-    send x = 5\r
-    expect cl>
-    send =x + 1, nil, "s"\r
-    expect 6	nil	s
-    expect cl>
-    send local y = x\r
-    expect cl>
-    send print(y)\r
-    expect nil
-    expect cl>
-    send \r
-    expect cl>
-    send -- only a remark\r
-    expect cl>
-    send \x04
-    exit 0]]
-  converse([[
-    expect cl>
-    refute Ctrl-D
-    send exit\r
-    exit 0]], "-q")
-  converse([[
-    expect cl>
-    send exit = 3\r
-    expect cl>
-    send exit\r
-    expect 3
-    expect cl>
-    send quit()\r
-    exit 0]], "-q")
-end)
-
 t.test("continuation lines", function()
   converse([[
     expect cl>
@@ -117,53 +76,6 @@ t.test("a pasted block is one chunk", function()
     expect cl>
     send \x04
     exit 0]], "-q")
-end)
-
-t.test("errors do not end the session", function()
-  converse([[
-    expect cl>
-    send error("boom")\r
-    expect stdin:1: boom
-    expect cl>
-    send x = = 1\r
-    expect near '='
-    expect cl>
-    send cl.error("bad", {hint = "like this"})\r
-    expect stdin:1: bad
-    expect like this
-    expect cl>
-    send error({})\r
-    expect error object is a table value
-    expect cl>
-    send setmetatable({}, {__tostring = function() error("no name") end})\r
-    expect no name
-    expect cl>
-    send print("on")\r
-    expect on
-    expect cl>
-    send \x04
-    exit 0]], "-q")
-end)
-
-t.test("-i after a script that failed", function()
-  local path = dir .. "/fails.lua"
-  do
-    local f <close> = assert(io.open(path, "w"))
-    f:write("made = 'before'\nerror 'failed'\n")
-  end
-  converse([[
-    expect failed
-    expect cl>
-    send made\r
-    expect before
-    expect cl>
-    send \x04
-    exit 0]], "-qi " .. path)
-  converse([[
-    expect first
-    expect cl>
-    send \x04
-    exit 0]], "-qi -e 'print \"first\"'")
 end)
 
 t.test("Ctrl-C at the prompt", function()
@@ -295,10 +207,6 @@ t.test("completion", function()
     expect s .. collectgarbage
     send \x15\x04
     exit 0]], "-q")
-end)
-
-t.test("a prompt only on a terminal", function()
-  t.eq(capture("echo '1 + 1' | " .. build .. "/clshell -i 2>&1"), "2\n")
 end)
 
 os.execute("rm -rf " .. dir)

@@ -31,6 +31,11 @@ function names.results(list)
   return require "clshell.results".new(list)
 end
 
+-- Documented in prompt/commands.lua, as %time is the same.
+function names.time(...)
+  return require "clshell.prompt.measure".time(...)
+end
+
 function names.show(...)
   return require "clshell.prompt.show"(...)
 end

@@ -10,6 +10,23 @@ local names = setmetatable({}, {__mode = "k"}) -- the other way round
 
 local fill = {} -- the metatable of such a table
 
+local PATH = package.path -- which a script may change before it needs them
+
+-- Where clshell's own modules are found, whatever package.path says.
+local function find(name)
+  if name:find("^clshell%f[.\0]") then
+    return package.searchpath(name, package.path)
+      or package.searchpath(name, PATH)
+  end
+end
+
+table.insert(package.searchers, function(name)
+  local path = find(name)
+  if path then
+    return assert(loadfile(path)), path
+  end
+end)
+
 -- Runs the file of module `name`, which fills `t`. What fails leaves `t` as
 -- it was, to be tried again.
 local function load_into(t, name)
@@ -26,7 +43,7 @@ local function load_into(t, name)
   end})
   names[t] = nil
   setmetatable(t, nil)
-  local path = assert(package.searchpath(name, package.path))
+  local path = find(name)
   assert(loadfile(path))(name, path)
   pending[name], done = nil, true
 end

@@ -97,6 +97,20 @@ print(cl.isatty(1) and "a terminal" or "a pipe or a file")
 local columns, rows = cl.winsize(1)
 print(columns or "no terminal", rows)
 
+--- cl.onchoice
+cl.onchoice(function(device, rule)
+  print(device.name, rule == "first" and "by itself" or rule)
+end)
+
+--- cl.drivers
+print(cl.drivers() == 0 and "no driver is installed" or "there may be one")
+
+--- cl.cwd
+print(cl.cwd() ~= nil) --> true
+
+--- cl.chdir
+print(cl.chdir ".") --> true
+
 --- cl.members
 local methods, fields = cl.members(cl.array("int", 3))
 print(#methods > 5, #fields > 2) --> true true

@@ -44,3 +44,55 @@ show(cl.array("float", {100, 100}), "all")
 
 --- tutorial.start
 require("clshell.prompt.tutorial").start() -- ?tutorial at the prompt
+
+--- time
+print(time(function(a, b) return a * b end, 6, 7))
+
+--- commands.define
+local commands = require "clshell.prompt.commands"
+commands.define("hello", function(rest)
+  return "hello " .. rest
+end, "name\ngreets somebody") -- at the prompt: %hello world
+
+--- commands.help
+require "clshell.prompt.commands".help "time" -- at the prompt: ?%time
+
+--- commands.run
+local path = os.tmpname()
+local file <close> = io.open(path, "w")
+file:write("print(...) return select('#', ...)")
+file:close()
+print(require "clshell.prompt.commands".run(path, "a", "b")) --> 2
+os.remove(path)
+
+--- commands.reload
+local commands = require "clshell.prompt.commands"
+local text = require "clshell.text"
+print(commands.reload "clshell.text" == text) --> true
+
+--- commands.edit
+-- at the prompt: %edit, %edit name_of_a_function, %edit kernel.cl
+
+--- commands.cd
+print(require "clshell.prompt.commands".cd "." == cl.cwd()) --> true
+
+--- commands.shell
+require "clshell.prompt.commands".shell "uname -m" -- at the prompt: !uname -m
+
+--- commands.save
+-- at the prompt: %save session.lua, and then: clshell session.lua
+
+--- commands.who
+_G.x = 5
+require "clshell.prompt.commands".who() -- at the prompt: %who
+_G.x = nil
+
+--- commands.set
+-- at the prompt: %set color=off, %set locals=lua, or %set for what there is
+require "clshell.prompt.commands".set()
+
+--- commands.tb
+require "clshell.prompt.commands".tb() -- at the prompt: %tb
+
+--- commands.device
+require "clshell.prompt.commands".device() -- at the prompt: %device

@@ -1,0 +1,302 @@
+-- commands.lua - the %commands of the prompt; each is a plain function of
+-- this module as well, for scripts and key bindings of one's own
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local session = require "clshell.prompt"
+local text = require "clshell.text"
+
+local M = {}
+
+local list = session.commands -- {name=, run=, usage=, help=, code=, script=}
+
+local function part(name)
+  return require("clshell.prompt." .. name)
+end
+
+--- commands.define(name, run, help [, opts])
+--- Makes `%name rest` call run(rest); what that returns is printed like the
+--- values of an expression. `help`: the arguments on its first line, then
+--- what it does.
+--- Options:
+---   code    false  whether the rest is Lua: then Enter waits for all of it
+---   script  -      script(rest) -> text, what %save writes; else a comment
+function M.define(name, run, help, opts)
+  opts = opts or {}
+  local usage, about = help:match("^([^\n]*)\n?(.*)$")
+  list[name] = {name = name, run = run, code = opts.code, help = about,
+    script = opts.script, usage = ("%%%s %s"):format(name, usage)
+      :gsub(" +$", "")}
+end
+
+-- The command of that name, or nil.
+function M.find(name)
+  return list[name]
+end
+
+-- The names of all commands, sorted.
+function M.names()
+  local names = {}
+  for name in pairs(list) do
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  return names
+end
+
+local function unknown(name)
+  local near = text.nearest(name, M.names())
+  return ("no command %%%s; %s"):format(name, near
+    and ("did you mean %%%s? %%commands lists them"):format(near)
+    or "%commands lists them")
+end
+
+-- What the prompt does for `%name rest`; `%` alone is %commands.
+function M.call(name, rest)
+  local command = list[name == "" and "commands" or name]
+  if not command then
+    cl.error(unknown(name))
+  end
+  local input = session.input
+  if input and command.script then
+    input.script = command.script(rest)
+  end
+  return command.run(rest)
+end
+
+--- commands.help([name])
+--- Prints what a command does, or what commands there are.
+function M.help(name)
+  name = name and name:match("^%%?([%w_]+)")
+  if name and not list[name] then
+    cl.error(unknown(name))
+  end
+  local lines, width = {}, 0
+  for _, known in ipairs(M.names()) do
+    width = math.max(width, #list[known].usage)
+  end
+  for _, known in ipairs(name and {name} or M.names()) do
+    local command = list[known]
+    if name then
+      lines[1] = command.usage .. "\n  " .. command.help:gsub("\n", "\n  ")
+    else
+      lines[#lines + 1] = ("%-" .. width .. "s  %s"):format(command.usage,
+        command.help:match("^[^\n]*"))
+    end
+  end
+  if not name then
+    lines[#lines + 1] = "?name or name? explains a function, ??word searches,"
+      .. " ?%name a command; !command runs one\nof the system."
+  end
+  print(table.concat(lines, "\n"))
+end
+
+--- time(f, ...) -> what f returns
+--- Calls f(...) once and prints how long that took: wall time until all that
+--- it enqueued has ended, processor time of all threads, and, where it
+--- returns events, the time between START and END on the device.
+function M.time(...)
+  return part "measure".time(...)
+end
+
+--- commands.run(file, ...) -> what the file returns
+--- Runs a Lua file, or an installed script, with arguments: its globals stay
+--- in the session, and os.exit ends the file alone.
+function M.run(...)
+  return part "files".run(session, ...)
+end
+
+--- commands.reload(module) -> module
+--- Runs the file of a module again. A module that is a table stays the same
+--- table, with the new content: whoever has it sees the change. If that
+--- fails, the module stays as it was.
+function M.reload(name)
+  return part "files".reload(name)
+end
+
+--- commands.edit([what])
+--- Opens the editor ($VISUAL, $EDITOR, else vi) on a file, on the file that
+--- defines a function, or on the newest input or the one that defined it:
+--- an edited input comes back as the next one to type.
+function M.edit(what)
+  return part "files".edit(session, what)
+end
+
+--- commands.cd([folder]) -> string
+--- Changes the working folder, to the home folder without an argument; the
+--- path it leads to.
+function M.cd(folder)
+  return part "files".cd(folder)
+end
+
+--- commands.shell(command)
+--- Runs a command of the system's shell; says how it ended unless well.
+function M.shell(command)
+  local ok, how, code = part "files".shell(command)
+  if not ok then
+    session.note(("%s: %s %d"):format(command, how == "signal"
+      and "ended by signal" or "exit code", code))
+  end
+end
+
+--- commands.save(file [, replace])
+--- Writes the session's inputs as a script that runs; those that failed are
+--- comments. A file that is there is replaced only if `replace` is true.
+function M.save(path, replace)
+  local inputs = {table.unpack(session.inputs)}
+  if inputs[#inputs] == session.input then
+    inputs[#inputs] = nil -- the one that saves
+  end
+  local script, count, failed = part "save".text(inputs)
+  local old = not replace and io.open(path)
+  if old then
+    old:close()
+    cl.error(("%s is there already"):format(path),
+      {hint = ("%%save -f %s replaces it"):format(path)})
+  end
+  local file <close> = assert(io.open(path, "w"))
+  assert(file:write(script))
+  print(("wrote %d input%s to %s%s"):format(count - failed,
+    count - failed == 1 and "" or "s", path, failed == 0 and ""
+    or (" (%d that failed left as comments)"):format(failed)))
+end
+
+--- commands.who()
+--- Prints the session's own variables: name, type and value.
+function M.who()
+  print(part "who".text())
+end
+
+--- commands.set([name, value])
+--- Changes a setting of the prompt; without a value it prints one, without a
+--- name all.
+function M.set(name, value)
+  return part "settings".set(session, name, value)
+end
+
+--- commands.tb()
+--- Prints all that is known of the newest error.
+function M.tb()
+  local errors = part "errors"
+  if not errors.last then
+    print("nothing has failed so far")
+    return
+  end
+  print(errors.traceback(errors.last, {width = cl.winsize(1),
+    color = require "clshell.style".color(1)}))
+end
+
+--- commands.device([sel])
+--- Prints the devices, that of the session marked; with `sel` (see cl.use)
+--- it takes another one.
+function M.device(sel)
+  return part "devices".command(sel)
+end
+
+-- The one argument of a command: quoted, or all of the line.
+local function word(rest)
+  return rest:match("^([\"'])(.*)%1$") and rest:sub(2, -2)
+    or rest ~= "" and rest or nil
+end
+
+local function required(rest, what)
+  return word(rest) or cl.error(("which %s?"):format(what))
+end
+
+-- What %save writes: a call of this module.
+local function plain(name)
+  return function(rest)
+    local words = name == "run" and part "files".arguments(rest)
+      or {word(rest)}
+    for i, value in ipairs(words) do
+      words[i] = ("%q"):format(value)
+    end
+    return ("require(\"clshell.prompt.commands\").%s(%s)"):format(name,
+      table.concat(words, ", "))
+  end
+end
+
+local define = M.define
+
+define("time", function(rest)
+  return M.time(session.compile(rest))
+end, "expr\nruns it once and says how long it took", {code = true,
+  script = function(rest)
+    return ("time(function() %s%s\nend)"):format(
+      load("return " .. rest) and "return " or "", rest)
+  end})
+
+define("bench", function(rest)
+  local run = part "measure".bench(rest, session.compile)
+  session.last_bench = {text = rest, run = run}
+  return run()
+end, "expr [flop=, bytes=, name= ...]\nmeasures it many times, as bench does"
+  .. "\nflop=2*n^3 and bytes= of one run give rates; see ?bench for more.",
+  {code = true, script = function(rest)
+    local expression, options = part "measure".split(rest)
+    for i, option in ipairs(options) do
+      options[i] = option[1] .. " = " .. option[2]
+    end
+    return ("bench(function() return %s end, {%s})"):format(
+      expression, table.concat(options, ", "))
+  end})
+
+define("run", function(rest)
+  local words = part "files".arguments(rest)
+  if #words == 0 then
+    cl.error("which file? %run file.lua [arguments]")
+  end
+  return M.run(table.unpack(words))
+end, "file [args]\nruns a script; its globals stay", {script = plain "run"})
+
+define("reload", function(rest)
+  M.reload(required(rest, "module"))
+end, "module\nloads a module again, in place", {script = plain "reload"})
+
+define("edit", function(rest)
+  M.edit(word(rest))
+end, "[file|function]\nopens $VISUAL or $EDITOR: on a file, a function's file"
+  .. ", or the newest input\nAn edited input is the next one to type.")
+
+define("save", function(rest)
+  local replace = rest:match("^%-f%s+")
+  M.save(required(rest:sub(#(replace or "") + 1), "file"), replace)
+end, "[-f] file\nwrites the inputs as a script; -f replaces a file")
+
+define("who", M.who, "\nthe session's own variables")
+
+define("set", function(rest)
+  M.set(rest:match("^([%w_]*)%s*=?%s*(.-)$"))
+end, "[name=value]\nthe settings of the prompt: colours, locals ...")
+
+define("tb", M.tb, "\nall that is known of the newest error")
+
+define("cd", function(rest)
+  return M.cd(word(rest))
+end, "[folder]\nchanges the working folder", {script = plain "cd"})
+
+define("device", function(rest)
+  return M.device(rest ~= "" and rest or nil)
+end, "[name|gpu|cpu|index]\nlists the devices, or takes another one",
+  {script = function(rest)
+    return rest ~= "" and ("cl.use(%q)"):format(rest) or nil
+  end})
+
+define("commands", function()
+  M.help()
+end, "\nthis list")
+
+define("help", function(rest)
+  M.help(rest ~= "" and rest or nil)
+end, "[command]\nthis list, or more on one command")
+
+define("watch", function(rest)
+  return part "watch".watch(word(rest), session.last_bench)
+end, "[kernel.cl]\nrebuilds a kernel when its file is saved, and benches again"
+  .. "\nRuns the last %bench after each save, until Ctrl-C.")
+
+define("tutorial", function(rest)
+  return part "tutorial".command(rest)
+end, "[step|stop ...]\nten steps from a device list to a tiled kernel")
+
+return M

@@ -1,0 +1,64 @@
+-- devices.lua - which device the session has: %device, and the line that the
+-- first use of a device prints
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+
+local M = {}
+
+local TYPES = {gpu = "GPU", cpu = "CPU", accelerator = "accelerator"}
+
+--- devices.words(device) -> string
+--- A device in a line: "device 1: pocl, cpu-haswell, 2 units, 7.7 GiB".
+function M.words(device)
+  return ("device %d: %s, %s, %d unit%s, %.1f GiB"):format(device.index,
+    device.name, tostring(device.platform), device.max_compute_units,
+    device.max_compute_units == 1 and "" or "s",
+    device.global_mem_size / 2^30)
+end
+
+-- Why the first of all devices was taken.
+local function first(device)
+  local n, same = #cl.devices(), 0
+  for _, other in ipairs(cl.devices()) do
+    same = same + (other.type == device.type and 1 or 0)
+  end
+  local kind = TYPES[device.type] or device.type
+  if n == 1 then
+    return device.type == "cpu"
+      and "the only device; CPU results are not GPU results"
+      or "the only device"
+  elseif device.type == "cpu" then
+    return "no GPU here; CPU results are not GPU results"
+  end
+  return same == 1 and ("the only %s"):format(kind)
+    or ("the first of %d %ss"):format(same, kind)
+end
+
+--- devices.choice(device, rule, sel) -> string
+--- Which device was taken, and by which rule; see cl.onchoice.
+function M.choice(device, rule, sel)
+  local reason = rule == "first" and first(device)
+    or rule == "--device" and ("--device %s"):format(sel)
+    or ("%s is %s"):format(rule, sel)
+  return ("%s (%s)"):format(M.words(device), reason)
+end
+
+--- devices.command([sel])
+--- %device: lists the devices, that of the session marked, or takes one.
+function M.command(sel)
+  if sel then
+    print(M.words(cl.use(sel)))
+    return
+  end
+  local list = cl.devices()
+  local ours = #list > 0 and cl.device()
+  for _, device in ipairs(list) do
+    print((device == ours and "* " or "  ") .. M.words(device))
+  end
+  if #list == 0 then
+    cl.device() -- raises, and says what to install
+  end
+end
+
+return M

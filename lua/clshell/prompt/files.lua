@@ -1,0 +1,237 @@
+-- files.lua - %run, %reload, %edit, %cd and !command
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local quote = require "clshell.text".quote
+
+local M = {}
+
+-- Editors that go to a line when they are given +LINE.
+local GOES = {vi = true, vim = true, nvim = true, nano = true, emacs = true,
+  emacsclient = true, micro = true, kak = true, joe = true, ne = true}
+
+local function exists(path)
+  local file = io.open(path)
+  if file then
+    file:close()
+  end
+  return file ~= nil
+end
+
+-- A path as given, or that of an installed script.
+local function find_script(path)
+  local installed = ("%s/scripts/%s"):format(cl.home, path)
+  if not exists(path) and path:sub(1, 1) ~= "/" and exists(installed) then
+    return installed
+  end
+  return path
+end
+
+-- Calls f(...) with `arg` as a script has it, its own folder first on
+-- package.path, and os.exit ending the script alone.
+local function as_script(path, f, left, ...)
+  local args, search, exit = rawget(_G, "arg"), package.path, os.exit
+  local _ <close> = setmetatable({}, {__close = function()
+    _G.arg, package.path = args, search
+    os.exit = exit -- luacheck: ignore 122
+  end})
+  _G.arg = {[0] = path, ...}
+  local folder = path:match("^(.*)/[^/]*$") or "."
+  package.path = ("%s/?.lua;%s/?/init.lua;%s"):format(folder, folder, search)
+  os.exit = function(code) -- luacheck: ignore 122
+    left(code)
+    error("os.exit ends the script", 0)
+  end
+  return f(...)
+end
+
+-- commands.run tells about it.
+function M.run(session, path, ...)
+  path = find_script(path)
+  local f = assert(loadfile(path))
+  return as_script(path, f, function(code)
+    local fine = code == nil or code == true or code == 0
+    session.leaving = fine and "" or ("%s ended with exit code %s"):format(
+      path, code == false and 1 or tostring(code))
+  end, ...)
+end
+
+-- A path and the arguments after it: words, quoted ones as one. The whole
+-- line, where that is a file.
+function M.arguments(text)
+  if exists(text) then
+    return {text}
+  end
+  local list, at = {}, 1
+  while true do
+    at = text:find("%S", at)
+    if not at then
+      return list
+    end
+    local mark = text:match("^[\"']", at)
+    local word, stop
+    if mark then
+      word, stop = text:match("^(.-)" .. mark .. "()", at + 1)
+    end
+    if not stop then
+      word, stop = text:match("^(%S+)()", at)
+    end
+    list[#list + 1], at = word, stop
+  end
+end
+
+-- The name that package.loaded has for a module, or its global.
+local function module_name(name)
+  for _, known in ipairs{name, "clshell." .. name} do
+    if package.loaded[known] ~= nil then
+      return known
+    end
+  end
+  return name
+end
+
+-- Makes table `old` what `new` is, so that all who have it see the change.
+local function become(old, new)
+  for key in next, old do
+    if rawget(new, key) == nil then
+      rawset(old, key, nil)
+    end
+  end
+  for key, value in next, new do
+    rawset(old, key, value)
+  end
+  debug.setmetatable(old, debug.getmetatable(new))
+end
+
+-- commands.reload tells about it.
+function M.reload(name)
+  name = module_name(name)
+  local old = require "clshell.later".load(package.loaded[name])
+  package.loaded[name] = nil
+  local done = false
+  local _ <close> = setmetatable({}, {__close = function()
+    if not done then
+      package.loaded[name] = old
+    end
+  end})
+  local new = require(name)
+  done = true
+  if type(old) ~= "table" or type(new) ~= "table" then
+    return new
+  end
+  become(old, new)
+  package.loaded[name] = old
+  return old
+end
+
+local function editor()
+  for _, name in ipairs{"VISUAL", "EDITOR"} do
+    local value = os.getenv(name)
+    if value and value ~= "" then
+      return value
+    end
+  end
+  return "vi"
+end
+
+-- Runs the user's editor on a file, at a line.
+local function open_editor(path, line)
+  local command = editor()
+  local program = command:match("([^/%s]+)%s*$") or command:match("[^/%s]+")
+  local at = line and GOES[program] and (" +%d"):format(line) or ""
+  io.stdout:flush()
+  local ok, how, code = os.execute(command .. at .. " " .. quote(path))
+  if not ok then
+    cl.error(("the editor failed: %s (%s %d)"):format(command, how, code),
+      {hint = "%edit runs what VISUAL or EDITOR names, or vi"})
+  end
+end
+
+local function edit_text(text)
+  local base = os.tmpname()
+  local path = base .. ".lua"
+  local _ <close> = setmetatable({}, {__close = function()
+    os.remove(base)
+    os.remove(path)
+  end})
+  do
+    local file <close> = assert(io.open(path, "w"))
+    file:write(text, "\n")
+  end
+  open_editor(path)
+  local file <close> = assert(io.open(path))
+  return (file:read("a"):gsub("%s+$", ""))
+end
+
+-- The newest input that is Lua.
+local function last_input(session)
+  for i = #session.inputs, 1, -1 do
+    if session.inputs[i].kind ~= "command" then
+      return session.inputs[i].text
+    end
+  end
+  return ""
+end
+
+-- What `%edit what` means: a file and a line, or nil and the text of an
+-- input.
+local function subject(session, what)
+  if what == "" then
+    return nil, last_input(session)
+  end
+  local value = _G
+  for part in what:gmatch("[^.:]+") do
+    value = type(value) == "table" and rawget(value, part) or nil
+  end
+  if type(value) ~= "function" then
+    return what
+  end
+  local info = debug.getinfo(value, "S")
+  local input = info.source:match("^=input:(%d+)$")
+  if input and session.inputs[tonumber(input)] then
+    return nil, session.inputs[tonumber(input)].text
+  elseif info.source:sub(1, 1) == "@" then
+    return info.source:sub(2), info.linedefined
+  end
+  cl.error(("%%edit: the source of %s is not there: it is %s"):format(what,
+    info.what == "C" and "C code" or info.short_src))
+end
+
+-- commands.edit tells about it.
+function M.edit(session, what)
+  local path, text = subject(session, what or "")
+  if path then
+    open_editor(path, text)
+    session.draft = path:find("%.lua$") and "%run " .. path or nil
+    return
+  end
+  session.draft = edit_text(text)
+end
+
+-- commands.cd tells about it.
+function M.cd(folder)
+  if folder == nil or folder == "" then
+    folder = "~"
+  end
+  local home = os.getenv "HOME"
+  if home then
+    folder = folder:gsub("^~%f[/\0]", (home:gsub("%%", "%%%%")))
+  end
+  local ok, message = cl.chdir(folder)
+  if not ok then
+    cl.error("%cd: " .. message)
+  end
+  return (cl.cwd())
+end
+
+-- commands.shell tells about it.
+function M.shell(command)
+  if command:find("^cd%f[%s\0]") then
+    cl.error("!cd changes the folder of a shell that ends at once",
+      {hint = "%cd changes that of this session"})
+  end
+  io.stdout:flush()
+  return os.execute(command)
+end
+
+return M

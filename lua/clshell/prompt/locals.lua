@@ -1,0 +1,217 @@
+-- locals.lua - top-level locals of the prompt: they outlive their input
+-- `local x = 1` becomes `x = 1`, at block depth 0 and in the prompt only:
+-- scripts are plain Lua. Lines and columns stay where they are.
+-- SPDX-License-Identifier: MIT
+
+local lexer = require "clshell.prompt.lexer"
+
+local gsub, rep, sub = string.gsub, string.rep, string.sub
+local concat, move = table.concat, table.move
+
+local M = {}
+
+local OPENS = {["function"] = true, ["do"] = true, ["repeat"] = true,
+  ["if"] = true}
+local CLOSES = {["end"] = true, ["until"] = true}
+local BRACKETS = {["("] = 1, ["{"] = 1, ["["] = 1, [")"] = -1, ["}"] = -1,
+  ["]"] = -1}
+local VALUES = {["end"] = true, ["nil"] = true, ["true"] = true,
+  ["false"] = true} -- keywords that end an expression
+
+-- The tokens but for comments, each with its text.
+local function code(text)
+  local list = {}
+  for _, token in ipairs(lexer.tokens(text)) do
+    if token.kind ~= "comment" then
+      token.text = sub(text, token.first, token.last)
+      list[#list + 1] = token
+    end
+  end
+  list[#list + 1] = {kind = "end", text = "", first = #text + 1,
+    last = #text}
+  return list
+end
+
+-- By how much a token changes the depth of blocks.
+local function step(token)
+  if token.kind ~= "keyword" then
+    return 0
+  end
+  return OPENS[token.text] and 1 or CLOSES[token.text] and -1 or 0
+end
+
+-- Reads `x <const>, y` from token i on: {names=, attribs=, last=} or nil, and
+-- the token after it.
+local function name_list(tokens, i)
+  local list = {names = {}, marks = {}}
+  while tokens[i].kind == "name" do
+    list.names[#list.names + 1] = tokens[i].text
+    list.last = tokens[i].last
+    if tokens[i + 1].text == "<" then
+      if tokens[i + 2].text ~= "const" or tokens[i + 3].text ~= ">" then
+        list.closes = true
+      end
+      list.marks[#list.marks + 1] = {tokens[i + 1].first, tokens[i + 3].last}
+      list.last = tokens[i + 3].last
+      i = i + 3
+    end
+    if tokens[i + 1].text ~= "," then
+      return list, i + 1
+    end
+    i = i + 2
+  end
+end
+
+-- Whether token i goes on with an expression that token i - 1 could end.
+local function goes_on(tokens, i)
+  local before, token = tokens[i - 1], tokens[i]
+  local whole = before.kind == "name" or before.kind == "number"
+    or before.kind == "string" or before.text == ")" or before.text == "}"
+    or before.text == "]" or before.text == "..."
+    or before.kind == "keyword" and VALUES[before.text]
+  if not whole then
+    return true
+  elseif token.kind == "op" then
+    return token.text ~= ";" and token.text ~= "::"
+  end
+  return token.kind == "string" or token.text == "and" or token.text == "or"
+end
+
+-- Reads the expressions from token i on: the token after them, and whether
+-- a function among them uses one of `names`.
+local function expressions(tokens, i, names)
+  local blocks, brackets, uses = 0, 0, false
+  local start = i
+  while tokens[i].kind ~= "end" do
+    local token = tokens[i]
+    if blocks == 0 and brackets == 0 and i > start
+        and not goes_on(tokens, i) then
+      break
+    end
+    blocks = blocks + step(token)
+    brackets = brackets + (token.kind == "op" and BRACKETS[token.text] or 0)
+    local owner = tokens[i - 1].text
+    if blocks > 0 and token.kind == "name" and names[token.text]
+        and owner ~= "." and owner ~= ":" then
+      uses = true
+    end
+    i = i + 1
+  end
+  return i, uses
+end
+
+local function set_of(list)
+  local set, twice = {}, false
+  for _, name in ipairs(list) do
+    twice = twice or set[name] and name ~= "_"
+    set[name] = true
+  end
+  return set, twice
+end
+
+local function any(set, list)
+  for _, name in ipairs(list) do
+    if set[name] then
+      return true
+    end
+  end
+  return false
+end
+
+local function blank(edits, first, last)
+  edits[#edits + 1] = {first, last, rep(" ", last - first + 1)}
+end
+
+local function insert(edits, after, words)
+  edits[#edits + 1] = {after + 1, after, words}
+end
+
+local function apply(text, edits)
+  local parts, at = {}, 1
+  for _, edit in ipairs(edits) do
+    parts[#parts + 1] = sub(text, at, edit[1] - 1)
+    parts[#parts + 1] = edit[3]
+    at = edit[2] + 1
+  end
+  parts[#parts + 1] = sub(text, at)
+  return concat(parts)
+end
+
+-- A function among the values sees what the name meant before, as in Lua:
+-- do local f = f; _ENV.f = function() return f() end end
+local function keep_old(text, edits, keyword, list, stop)
+  local targets = {}
+  for i, name in ipairs(list.names) do
+    targets[i] = "_ENV." .. name
+  end
+  local names = concat(list.names, ", ")
+  local _, lines = gsub(sub(text, keyword.first, list.last), "\n", "")
+  edits[#edits + 1] = {keyword.first, list.last,
+    "do local " .. names .. " = " .. names .. " " .. concat(targets, ", ")
+    .. rep("\n", lines)}
+  insert(edits, stop, " end")
+end
+
+-- Rewrites the statement whose `local` is token i, unless it has to stay;
+-- what stays is noted in state.kept.
+local function statement(state, i)
+  local tokens, edits = state.tokens, state.edits
+  local keyword = tokens[i]
+  if tokens[i + 1].text == "function" then
+    local name = tokens[i + 2].text
+    if not state.kept[name] then
+      blank(edits, keyword.first, keyword.last)
+      state.names[#state.names + 1] = name
+    end
+    return
+  end
+  local list, after = name_list(tokens, i + 1)
+  if not list then
+    return
+  end
+  local set, twice = set_of(list.names)
+  if list.closes or twice or set._ENV or any(state.kept, list.names) then
+    for name in pairs(set) do
+      state.kept[name] = true
+    end
+    state.over = set._ENV
+    return
+  end
+  local stop, uses = after, false
+  if tokens[after].text == "=" then
+    stop, uses = expressions(tokens, after + 1, set)
+  end
+  move(list.names, 1, #list.names, #state.names + 1, state.names)
+  if uses then
+    keep_old(state.text, edits, keyword, list, tokens[stop - 1].last)
+    return
+  end
+  blank(edits, keyword.first, keyword.last)
+  for _, mark in ipairs(list.marks) do
+    blank(edits, mark[1], mark[2])
+  end
+  if tokens[after].text ~= "=" then
+    insert(edits, list.last, " = nil")
+  end
+end
+
+--- locals.rewrite(text) -> text, names, kept
+--- A chunk that compiles, its top-level locals made globals: `local x`,
+--- `local x <const> = 1`, `local function f`. The names made global are in
+--- the list `names`. What stays local: variables with <close>, _ENV, and
+--- what is declared twice in a statement; `kept` tells whether there are any.
+function M.rewrite(text)
+  local state = {text = text, tokens = code(text), edits = {}, names = {},
+    kept = {}}
+  local depth = 0
+  for i, token in ipairs(state.tokens) do
+    if token.kind == "keyword" and token.text == "local" and depth == 0
+        and not state.over then
+      statement(state, i)
+    end
+    depth = depth + step(token)
+  end
+  return apply(text, state.edits), state.names, next(state.kept) ~= nil
+end
+
+return M

@@ -1,0 +1,124 @@
+-- measure.lua - %time and %bench, and time(f)
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local lexer = require "clshell.prompt.lexer"
+local quantity = require "clshell.quantity"
+
+local M = {}
+
+local DEEPER = {["("] = 1, ["{"] = 1, ["["] = 1, [")"] = -1, ["}"] = -1,
+  ["]"] = -1, ["function"] = 1, ["do"] = 1, ["if"] = 1, ["repeat"] = 1,
+  ["end"] = -1, ["until"] = -1}
+local SAME = {flops = "flop"} -- what people call an option
+
+local function is_event(value)
+  local meta = type(value) == "userdata" and debug.getmetatable(value)
+  return type(meta) == "table" and rawget(meta, "__name") == "Event"
+end
+
+-- Waits for the events among the results, else for the default queue. The
+-- seconds on the device and how many events they are from; nil without any.
+local function wait(values)
+  local device, count = 0, 0
+  for i = 1, values.n do
+    if is_event(values[i]) then
+      values[i]:wait()
+      count = count + 1
+      device = device and values[i].ms and device + values[i].ms * 1e-3
+    end
+  end
+  if count == 0 and (cl.live().Queue or 0) > 0 then
+    cl.context().queue:finish()
+  end
+  return count > 0 and device or nil, count
+end
+
+-- The global time; lua/clshell/init.lua tells about it.
+function M.time(f, ...)
+  local cpu, start = os.clock(), cl.now()
+  local values = table.pack(f(...))
+  local device, count = wait(values)
+  local wall = cl.now() - start
+  cpu = os.clock() - cpu
+  local text = ("wall %s   processor %s"):format(quantity.format(wall, "s"),
+    quantity.format(cpu, "s"))
+  if device then
+    text = ("%s   device %s (%d event%s)"):format(text,
+      quantity.format(device, "s"), count, count == 1 and "" or "s")
+  end
+  print(text)
+  return table.unpack(values, 1, values.n)
+end
+
+-- The places of `name =` outside all brackets and blocks: no expression has
+-- that, so options begin there. A list of {name=, first=, value=}.
+local function marks(text)
+  local list, depth = {}, 0
+  local tokens = lexer.tokens(text)
+  for i, token in ipairs(tokens) do
+    local word = text:sub(token.first, token.last)
+    local known = (token.kind == "op" or token.kind == "keyword")
+      and DEEPER[word]
+    depth = depth + (known or 0)
+    local equals = tokens[i + 1]
+    if depth == 0 and i > 1 and token.kind == "name" and equals
+        and text:sub(equals.first, equals.last) == "=" then
+      list[#list + 1] = {name = word, first = token.first,
+        value = equals.last + 1}
+    end
+  end
+  return list
+end
+
+--- measure.split(text) -> expression, options
+--- The expression and the options of `mm(A, B) flop=2*n^3 name="mm"`: a list
+--- of {name, text of the value}.
+function M.split(text)
+  local list, options = marks(text), {}
+  for i, mark in ipairs(list) do
+    local stop = list[i + 1] and list[i + 1].first - 1 or #text
+    options[i] = {SAME[mark.name] or mark.name,
+      text:sub(mark.value, stop):match("^%s*(.-)[%s,]*$")}
+  end
+  local expression = text:sub(1, list[1] and list[1].first - 1 or #text)
+  return expression:match("^%s*(.-)[%s,]*$"), options
+end
+
+-- What a result is called where the user gave no name.
+local function label(expression)
+  local name = expression:match("^([%a_][%w_.:]*)%s*[%(\"'{%[]")
+    or expression:match("^[%w_.:]+$") or expression
+  return (#name > 40 and name:sub(1, 37) .. "..." or name):gsub("%s+", " ")
+end
+
+--- measure.bench(text, compile) -> function
+--- What `%bench text` calls for each measurement: bench of the expression
+--- with the options, which are evaluated here. `compile` makes a function
+--- of the text of an expression.
+function M.bench(text, compile)
+  local expression, list = M.split(text)
+  if expression == "" then
+    cl.error("%bench wants an expression: %bench mm(A, B, C) flop=2*n^3")
+  end
+  local opts = {name = label(expression)}
+  for _, option in ipairs(list) do
+    if option[2] == "" then
+      cl.error(("%%bench: option %s has no value"):format(option[1]))
+    end
+    opts[option[1]] = compile(option[2])()
+  end
+  local run = compile(expression)
+  if expression:find("^[%a_][%w_.]*$") then
+    run = run() -- a function, or a launch that takes no arguments
+  elseif expression:find("^[\"']") then
+    return function()
+      return require "clshell.bench"(run(), nil, nil, opts)
+    end
+  end
+  return function()
+    return require "clshell.bench"(run, opts)
+  end
+end
+
+return M

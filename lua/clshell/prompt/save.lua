@@ -1,0 +1,144 @@
+-- save.lua - %save: the inputs of a session as a script that runs
+-- Every input was a chunk of its own. What that means for one (locals that
+-- end with it, a return, a label) is kept by a block or a function.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local lexer = require "clshell.prompt.lexer"
+
+local M = {}
+
+local RESULTS = "^_%d?$"
+
+-- Words and operators of a text, as a set; `deep` are those inside functions.
+local function words(text)
+  local set, functions, blocks = {}, 0, {}
+  for _, token in ipairs(lexer.tokens(text)) do
+    local word = text:sub(token.first, token.last)
+    if token.kind == "keyword" then
+      if word == "function" or word == "do" or word == "if"
+          or word == "repeat" then
+        blocks[#blocks + 1] = word
+        functions = functions + (word == "function" and 1 or 0)
+      elseif word == "end" or word == "until" then
+        local opened = table.remove(blocks)
+        functions = functions - (opened == "function" and 1 or 0)
+      end
+    end
+    if token.kind ~= "comment" and token.kind ~= "string"
+        and (functions == 0 or token.kind == "name") then
+      set[word] = true
+    end
+  end
+  return set
+end
+
+local function commented(text)
+  return "-- " .. text:gsub("\n", "\n-- ")
+end
+
+-- The deepest result (_ is 0, _9 is 9) that an input refers to, or nil.
+local function depth(inputs)
+  local most
+  for _, input in ipairs(inputs) do
+    if input.ok and input.code then
+      for word in pairs(words(input.code)) do
+        if word:find(RESULTS) then
+          most = math.max(most or 0, tonumber(word:sub(2)) or 0)
+        end
+      end
+    end
+  end
+  return most
+end
+
+-- `_2, _1, _ = _1, _, (expression)`
+local function shift(most, expression)
+  local to, from = {}, {}
+  for i = most, 1, -1 do
+    to[#to + 1] = "_" .. i
+    from[#from + 1] = i == 1 and "_" or "_" .. i - 1
+  end
+  to[#to + 1] = "_"
+  from[#from + 1] = "(" .. expression .. ")"
+  return table.concat(to, ", ") .. " = " .. table.concat(from, ", ")
+end
+
+local function is_statement(text)
+  return load(text, "=save", "t") ~= nil
+end
+
+local function is_remark(code)
+  for _, token in ipairs(lexer.tokens(code)) do
+    if token.kind ~= "comment" then
+      return false
+    end
+  end
+  return true
+end
+
+-- An expression: its value is printed, as it was, and kept where a later
+-- input wants it.
+local function expression(input, most)
+  local code = input.code:match("^%s*(.-)%s*$")
+  if is_remark(code) then
+    return code
+  end
+  local line = code:find("%-%-") and code .. "\n" or code
+  if input.values == 0 and is_statement(code) then
+    return code
+  elseif most and input.values == 1 then
+    local kept = shift(most, line)
+    return input.silent and kept or kept .. "\nprint(_)"
+  elseif input.silent and is_statement(code) then
+    return code
+  elseif input.silent then
+    return ("do local _ = %s end"):format(line)
+  end
+  return ("print(%s)"):format(line)
+end
+
+local function statement(input)
+  local set = words(input.code)
+  if set["return"] then
+    local call = ("(function(...)\n%s\nend)(...)"):format(input.code)
+    return input.values > 0 and ("print(%s)"):format(call) or call .. ";"
+  elseif input.kept or set["local"] or set["::"] then
+    return ("do\n%s\nend"):format(input.code)
+  end
+  return input.code
+end
+
+-- An input as a piece of the script, or nil where it has no place there.
+local function piece(input, most)
+  if input.kind == "command" then
+    local script = input.ok and input.script
+    return script and input.values > 0 and ("print(%s)"):format(script)
+      or script or commented(input.text)
+  elseif not input.ok then
+    return commented(input.text)
+  end
+  local code = input.kind == "expression" and expression(input, most)
+    or statement(input)
+  -- between two lines, `f` and `(g)()` would be one call
+  return code:find("^%s*%(") and ";" .. code or code
+end
+
+--- save.text(inputs) -> string, count, failed
+--- The script of a list of inputs, see session.inputs; how many there are,
+--- and how many of them failed and are comments.
+function M.text(inputs)
+  local parts = {"#!/usr/bin/env clshell",
+    ("-- saved by clshell %s on %s"):format(cl.version,
+      os.date("%Y-%m-%d %H:%M"))}
+  local most, failed = depth(inputs), 0
+  for _, input in ipairs(inputs) do
+    if not input.ok then
+      failed = failed + 1
+    end
+    parts[#parts + 1] = piece(input, most)
+  end
+  return table.concat(parts, "\n") .. "\n", #inputs, failed
+end
+
+return M
