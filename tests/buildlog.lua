@@ -56,6 +56,11 @@ Device pthread-skylake failed to build the program]],
      "error /tmp/tempfile_A.cl:4:37 no 'side'",
      "  note /tmp/tempfile_A.cl:1:26 expanded from this macro",
      "warning /tmp/tempfile_A.cl:5:3 expression result unused"}},
+  {"PoCL, linking", [[
+Error(s) while linking:
+Cannot find symbol helper in kernel library
+Device pthread-skylake failed to build the program]],
+    {"error cannot find symbol 'helper'"}},
   {"NVIDIA", [[
 <kernel>:3:15: error: use of undeclared identifier 'Out'
   float sum = Out[0] + 1;
@@ -229,7 +234,7 @@ t.test("every format shows the user's file and line", function()
       end
     end
   end
-  local edg = shown(FORMATS[9][2])
+  local edg = shown(FORMATS[10][2])
   t.eq(table.move(edg, 1, 4, 1, {}), {
     'k.cl:3: error: identifier "Out" is undefined',
     "     2 | kernel void f(global float *out, int n) {",
@@ -238,7 +243,7 @@ t.test("every format shows the user's file and line", function()
 end)
 
 t.test("excerpts: marks, macros, advice", function()
-  t.eq(shown(FORMATS[2][2]), {
+  t.eq(shown(FORMATS[3][2]), {
     "k.cl:3:15: error: use of undeclared identifier 'Out'",
     "     2 | kernel void f(global float *out, int n) {",
     " >   3 |   float sum = Out[0] + 1;",
@@ -272,6 +277,17 @@ t.test("excerpts: marks, macros, advice", function()
     "k.cl:3:5: error: elsewhere",
     "     3 |     other text",
     "       |     ^~~~~"})
+  local source = '#line 40 "made.cl"\nfirst;\nsecond;\n#line 7\nthird;\n'
+  t.eq(shown("made.cl:41:1: error: bad", {source = source}), {
+    "made.cl:41:1: error: bad",
+    "    41 | second;",
+    "       | ^"})
+  source = "#line 40\nfirst;\nsecond;\n"
+  t.eq(shown(":41:1: error: bad", {source = source}), {
+    "k.cl:3:1: error: bad",
+    "     2 | first;",
+    " >   3 | second;",
+    "       | ^"})
 end)
 
 t.test("a linker's words about a kernel show its line", function()
@@ -283,6 +299,15 @@ t.test("a linker's words about a kernel show its line", function()
     " >   2 | kernel void f(global float *out, int n) {"})
   t.eq(shown("ptxas fatal   : Unresolved extern function 'none'"),
     {"error: ptxas: Unresolved extern function 'none'"})
+  local source = "int helper(int);\nint other(int a) {\n  return a;\n}\n"
+    .. "kernel void f(global int *x) {\n  *x = helper(*x);\n}\n"
+  for _, log in ipairs{"Cannot find symbol helper in kernel library",
+      "error: undefined reference to `_Z6helperi()'",
+      "ld.lld: error: undefined symbol: helper"} do
+    local lines = shown(log, {source = source})
+    t.ok(lines[1]:find("^k%.cl:6: error: "), lines[1])
+    t.eq(lines[3], " >   6 |   *x = helper(*x);")
+  end
 end)
 
 t.test("repeats are folded, long logs cut", function()

@@ -23,7 +23,8 @@ local SUMMARIES = {
   "errors? detected in the compilation of", "^Compilation %a+$",
   "^Linking %a+$", "^Device build %a+$", "^Build %a+$", "^Done%.?$",
   "^[Ff]cl build %d", "^Options used by backend compiler",
-  "^Failed to build device program", "failed to build the program$",
+  "^Error%(s%) while linking", "^Failed to build device program",
+  "failed to build the program$",
   "^error: backend compiler failed build", "^Frontend phase failed",
   "^[Ee]rror: Failed to compile ", "^Errors in precompilation",
   "^[Ee]rror: [Cc]ompiler frontend failed", "^[Ee]rror: Clang front%-end",
@@ -121,7 +122,9 @@ local function loose(line)
   if kind then
     return {kind = kind, text = text}
   end
-  local name = line:match("^undefined reference to .+$")
+  local symbol = line:match("^Cannot find symbol (.-) in kernel library")
+  local name = symbol and ("cannot find symbol '%s'"):format(symbol)
+    or line:match("^undefined reference to .+$")
     or line:match("^[Uu]nresolved .+$") or line:match("^undefined symbol.+$")
     or line:match("external function .-, that could not be found")
   return name and {kind = "error", text = name}

@@ -95,12 +95,12 @@ end
 
 -- The source lines of a diagnostic, or what the log quotes where they
 -- cannot be had or do not agree (#line).
-local function source_lines(job, d, shown, chunk, n, meant, before)
-  local line = chunk and excerpt.line(chunk, n)
+local function source_lines(job, d, place, meant, before)
+  local line = place.text and excerpt.line(place.text, place.n)
   local note = meant and ("did you mean '%s'?"):format(meant)
   if d.quoted and (not line or squeezed(line) ~= squeezed(d.quoted)) then
     local caret = d.marks:find("^", 1, true)
-    return excerpt.show(d.quoted, 1, {number = shown, column = caret,
+    return excerpt.show(d.quoted, 1, {number = place.line, column = caret,
       ranges = ranges_of(d, caret), width = job.width, note = note})
   elseif not line then
     return note and {"  " .. note} or {}
@@ -108,8 +108,9 @@ local function source_lines(job, d, shown, chunk, n, meant, before)
   local column = d.column or marked_column(d, line)
   local ranges = column and (d.marks and ranges_of(d, column)
     or word_range(d, line, column))
-  local lines = excerpt.show(chunk, n, {number = shown, column = column,
-    ranges = ranges, width = job.width, note = note, before = before})
+  local lines = excerpt.show(place.text, place.n, {number = place.line,
+    column = column, ranges = ranges, width = job.width, note = note,
+    before = place.alone and 0 or before})
   if note and not column then
     lines[#lines + 1] = "  " .. note
   end
@@ -120,9 +121,9 @@ local function append(lines, more)
   table.move(more, 1, #more, #lines + 1, lines)
 end
 
-local function place_text(name, line, column)
-  return column and ("%s:%d:%d"):format(name, line, column)
-    or ("%s:%d"):format(name, line)
+local function place_text(place)
+  local line = ("%s:%d"):format(place.name, place.line)
+  return place.column and ("%s:%d"):format(line, place.column) or line
 end
 
 -- "  also at 12:3, 14:7 and 5 more"
@@ -130,9 +131,9 @@ local function also_line(job, d, name)
   local places = {}
   for i, other in ipairs(d.also) do
     if i <= PLACES then
-      local file, line, column = origin.resolve(job, other)
-      local s = place_text(file, line, column)
-      places[i] = file == name and s:sub(#name + 2) or s
+      local place = origin.resolve(job, other)
+      local s = place_text(place)
+      places[i] = place.name == name and s:sub(#name + 2) or s
     end
   end
   local more = #d.also - #places
@@ -140,12 +141,26 @@ local function also_line(job, d, name)
     more > 0 and (", and %d more like this"):format(more) or "")
 end
 
--- The line of the function that a linker's message is about, as a place.
+-- The name that a linker's message is about.
+local function linked_name(d)
+  local name = d.text:match("symbol:? '?([%w_]+)")
+    or d.text:match("reference to [`'\"]?([%w_]+)")
+    or d.text:match("[Ff]unction '?([%w_]+)")
+    or d.text:match("kernel: '(.-)[('<]")
+  local length, rest = (name or ""):match("^_Z(%d+)(.*)$")
+  return length and rest:sub(1, tonumber(length)) or name
+end
+
+-- The line where a function is defined, else where it is called last.
 local function function_place(job, d)
-  local name = d.text:match("[Ff]unction '([%w_]+)'")
-    or d.text:match("kernel:? '([%w_]+)'")
-  local at = name and (job.source:find("%f[%w_]kernel[%s%w_*()]-%f[%w_]"
-    .. name .. "%s*%(") or job.source:find("%f[%w_]" .. name .. "%s*%b()%s*{"))
+  local name = linked_name(d)
+  local pattern = name and "%f[%w_]" .. name .. "%s*%("
+  local at = name and job.source:find(pattern:sub(1, -3) .. "%b()%s*{")
+  local from = pattern and not at and 1
+  while from do
+    local found = job.source:find(pattern, from)
+    at, from = found or at, found and found + 1
+  end
   if at then
     local _, breaks = job.source:sub(1, at):gsub("\n", "")
     return {file = "", line = breaks + 1}
@@ -163,21 +178,19 @@ end
 -- Adds a diagnostic to the lines; `before` lines are shown in front.
 local function add(job, lines, d, before)
   local said, meant = advice(job, d)
-  local place = d.line and d or function_place(job, d)
+  local place = origin.resolve(job, d.line and d or function_place(job, d))
   if said:find("^ptxas: ") then
     said = decimal(said)
   end
-  local name, line, column, chunk, n = origin.resolve(job, place)
-  if not name then
+  if not place then
     lines[#lines + 1] = ("%s: %s"):format(d.kind, said)
     return
   end
-  lines[#lines + 1] = ("%s: %s: %s"):format(place_text(name, line, column),
-    d.kind, said)
-  append(lines, source_lines(job, d, line, chunk, n, meant, before))
+  lines[#lines + 1] = ("%s: %s: %s"):format(place_text(place), d.kind, said)
+  append(lines, source_lines(job, d, place, meant, before))
   for _, from in ipairs(d.included or {}) do
-    local file, at = origin.resolve(job, from)
-    lines[#lines + 1] = ("  included from %s:%d"):format(file, at)
+    lines[#lines + 1] = "  included from "
+      .. place_text(origin.resolve(job, from))
   end
   for i, note in ipairs(d.notes) do
     if i <= NOTES and not note.text:find("^instantiated from") then
@@ -185,7 +198,7 @@ local function add(job, lines, d, before)
     end
   end
   if d.also and #d.also > 0 then
-    lines[#lines + 1] = also_line(job, d, name)
+    lines[#lines + 1] = also_line(job, d, place.name)
   end
 end
 

@@ -138,32 +138,84 @@ local function find_line(line)
   end)
 end
 
---- origin.resolve(job, place) -> name, line, column, text, n
---- What to call a place {file, line, column} of a compiler's log, and the
---- text that its line is line n of (nil for a file that cannot be read).
---- `job`: source, name, is_text, literal, texts (a cache), as of
---- diagnostic.lines. No name, where the place has no line.
+-- What the directives #line of a source call its lines: {file = or nil,
+-- line = , n = the line itself} of each one that a directive names.
+local function renamed(job)
+  if job.renamed then
+    return job.renamed
+  end
+  local list, file, line = {}, nil, nil
+  local n = 0
+  for text in job.source:gmatch("([^\n]*)\n?") do
+    n = n + 1
+    local number, name = text:match('^%s*#%s*line%s+(%d+)%s*"?([^"\r]*)')
+    if not number then
+      number, name = text:match('^%s*#%s*(%d+)%s+"([^"]*)"')
+    end
+    if number then
+      file, line = name ~= "" and name or file, tonumber(number)
+    elseif line then
+      list[#list + 1] = {file = file, line = line, n = n}
+      line = line + 1
+    end
+  end
+  job.renamed = list
+  return list
+end
+
+-- The place that #line directives mean by another one; nil without any.
+local function directed(job, d)
+  for _, place in ipairs(renamed(job)) do
+    if place.line == d.line and (place.file == d.file
+        or not place.file and in_source(job, d)) then
+      return place
+    end
+  end
+end
+
+-- A place in the source itself.
+local function own_place(job, line, column)
+  local place = {name = job.name, line = line, column = column,
+    text = job.source, n = line}
+  local literal = job.literal
+  if literal then
+    place.name, place.line = literal.name, literal.line + line
+    if line == 1 and column then
+      place.column = column + literal.column
+    end
+    return place
+  end
+  local text = job.is_text and excerpt.line(job.source, line)
+  local found = text and find_line(text)
+  if found then
+    place.name, place.line, place.alone = found.name, found.line, true
+    place.column = column and column + found.column
+  end
+  return place
+end
+
+--- origin.resolve(job, place) -> table or nil
+--- What to call a place {file, line, column} of a compiler's log: {name,
+--- line, column, text, n}, its line being line n of the text (nil for a file
+--- that cannot be read); `alone` where the lines around it are numbered in
+--- another way. nil, where the place has no line. `job`: source, name,
+--- is_text, literal, texts (a cache), as of diagnostic.lines.
 function M.resolve(job, d)
   if not d.line then
     return nil
-  elseif not in_source(job, d) then
-    local name = d.file:gsub("^%./", "")
-    return name, d.line, d.column, included_text(job, d.file), d.line
-  elseif not job.is_text then
-    return job.name, d.line, d.column, job.source, d.line
-  elseif job.literal then
-    local place = job.literal
-    local shift = d.line == 1 and place.column or 0
-    return place.name, place.line + d.line,
-      d.column and d.column + shift, job.source, d.line
   end
-  local line = excerpt.line(job.source, d.line)
-  local place = line and find_line(line)
-  if place then
-    return place.name, place.line, d.column and d.column + place.column,
-      job.source, d.line
+  local other = directed(job, d)
+  if other and not other.file then
+    return own_place(job, other.n, d.column)
+  elseif other then
+    return {name = d.file, line = d.line, column = d.column,
+      text = job.source, n = other.n, alone = true}
+  elseif in_source(job, d) then
+    return own_place(job, d.line, d.column)
   end
-  return job.name, d.line, d.column, job.source, d.line
+  local name = d.file:gsub("^%./", "")
+  return {name = name, line = d.line, column = d.column,
+    text = included_text(job, d.file), n = d.line}
 end
 
 return M
