@@ -262,8 +262,8 @@ t.test("installed with the program, and removed", function()
     local f <close> = assert(io.open(root .. file))
     t.ok(#f:read("a") > 1000, file)
   end
-  t.eq(capture(quote(root .. "bin/clshell") .. " -p 'cl.home'"),
-    root .. "share/clshell\n")
+  t.eq(capture("CLSHELL_HOME= " .. quote(root .. "bin/clshell")
+    .. " -p 'cl.home'"), root .. "share/clshell\n")
   capture(make .. "uninstall 2>&1")
   t.eq(capture(("find %s/stage -type f"):format(quote(dir))), "")
 end)
