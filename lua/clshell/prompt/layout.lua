@@ -230,7 +230,7 @@ function Builder:node(value, path, depth)
     width = 0, plain = true, note = wrong}
   self:fill(node, value, path, depth)
   node.width = node.width + printable.width(node.open) + 1
-    + (wrong and printable.width(wrong) + 3 or 0)
+    + (wrong and printable.width(wrong) + 4 or 0)
   if node.left > 0 then
     node.width, self.cut = math.huge, true
   end
@@ -267,7 +267,8 @@ function Printer:line(indent, text)
     self.full = true
     return false
   end
-  self.lines[#self.lines + 1] = (" "):rep(indent) .. text
+  self.lines[#self.lines + 1] = (" "):rep(indent)
+    .. printable.cut(text, self.width - indent)
   return true
 end
 
@@ -325,10 +326,13 @@ function Printer:node(node, indent, comma)
   elseif indent + node.width + key + #comma <= self.width then
     return self:line(indent, self:flat(node) .. comma)
   end
-  local open = (node.key and node.key .. " = " or "") .. node.open
-    .. (node.note and self:paint(" -- " .. node.note, "red") or "")
-  if not self:line(indent, open) then
+  if not self:line(indent, (node.key and node.key .. " = " or "")
+      .. node.open) then
     return false
+  end
+  for _, words in ipairs(node.note and require "clshell.report".wrap(
+      node.note, self.width - indent - INDENT - 3) or {}) do
+    self:line(indent + INDENT, self:paint("-- " .. words, "red"))
   end
   local shown = (node.plain and self.columns or self.rows)(self, node,
     indent + INDENT)

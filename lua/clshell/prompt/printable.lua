@@ -164,7 +164,7 @@ function M.width(s)
 end
 
 --- printable.cut(s, room) -> string
---- One line of printable text, cut to so many columns.
+--- One line of printable text, cut to so many columns; colours end there.
 function M.cut(s, room)
   if M.width(s) <= room then
     return s
@@ -173,14 +173,17 @@ function M.cut(s, room)
   local least = math.max(room - M.width(mark), 0)
   local used, at = 0, 1
   while at <= #s do
+    local _, colour = find(s, "^\27%[[%d;]*m", at)
     local code, next_at = decode(s, at)
-    local width = code and columns(code) or 1
+    local width = colour and 0 or code and columns(code) or 1
     if used + width > least then
       break
     end
-    used, at = used + width, next_at or at + 1
+    used, at = used + width, colour and colour + 1 or next_at or at + 1
   end
-  return sub(s, 1, at - 1) .. (room >= M.width(mark) and mark or "")
+  local colours = find(s, "\27", 1, true) and "\27[0m" or ""
+  return sub(s, 1, at - 1) .. colours .. (room >= M.width(mark) and mark
+    or "")
 end
 
 --- printable.number(x) -> string

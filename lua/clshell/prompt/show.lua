@@ -81,7 +81,7 @@ local function scalar_lines(value, o)
   elseif kind == "number" then
     return {printable.number(value)}
   elseif kind == "function" then
-    return {layout.where(value)}
+    return {printable.cut(layout.where(value), o.width)}
   elseif kind == "thread" then
     return {("thread (%s)"):format(coroutine.status(value))}
   end
@@ -136,8 +136,8 @@ local function lay(value, o)
   elseif kind == "table" then
     return layout.text(value, o)
   end
-  return {wrong and ("%s (%s)"):format(kind, wrong)
-    or printable.clean(tostring(value))}
+  local line = wrong and ("%s (%s)"):format(kind, wrong) or tostring(value)
+  return {printable.cut(printable.clean(line), o.width)}
 end
 
 -- The line below a value that was cut.
