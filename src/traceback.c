@@ -206,12 +206,17 @@ static int failure_keep(lua_State *L) {
   return 1;
 }
 
-/* Makes module clshell.failure, which only the program has. */
-void clsh_openfailure(lua_State *L) {
-  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+static int failure_load(lua_State *L) {
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, failure_keep);
   lua_setfield(L, -2, "keep");
+  return 1;
+}
+
+/* Offers module clshell.failure, which only the program has. */
+void clsh_openfailure(lua_State *L) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  lua_pushcfunction(L, failure_load);
   lua_setfield(L, -2, PROGRAM ".failure");
   lua_pop(L, 1);
 }

@@ -106,8 +106,8 @@ end
 
 -- Keeps the stack of a mistake in the caller's Lua, for the shell to tell.
 local function kept(e)
-  local failure = package.loaded["clshell.failure"]
-  return failure and failure.keep(e) or e
+  local found, failure = pcall(require, "clshell.failure")
+  return found and failure.keep(e) or e
 end
 
 -- Calls f(r) and keeps the result, whatever happens: a failure of the device

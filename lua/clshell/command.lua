@@ -267,8 +267,7 @@ function M.run(name, args)
   end
   local parser = declare[name]()
   local o = parser:parse{[0] = name, table.unpack(args)}
-  local failure = package.loaded["clshell.failure"]
-  local ok, result = xpcall(command, failure and failure.keep or tostring, o,
+  local ok, result = xpcall(command, require "clshell.failure".keep, o,
     parser)
   if ok then
     return result
