@@ -343,6 +343,66 @@ collectgarbage() collectgarbage() print("left", cl.live().Array or 0)]])))
   t.ok(p:read("a"):find("left\t0", 1, true))
 end)
 
+-- What a session prints, errors included, that gets these inputs.
+local function session(inputs)
+  local path = write(t.tmp "inputs", inputs)
+  local p <close> = assert(io.popen(("NO_COLOR=1 %s -n -i <%s 2>&1"):format(
+    quote(clshell), path)))
+  return p:read("a")
+end
+
+t.test("at the prompt: the input and its line", function()
+  local text = session [[
+function half(x)
+  return x.value / 2
+end
+local y = half(nil)
+local a, b = 1, 2 local c = a.b.c
+x = = 2
+%tb
+]]
+  for _, part in ipairs{
+      "input:1:2: attempt to index a nil value (local 'x')\n"
+        .. "     2 |   return x.value / 2\n       |          ^\n"
+        .. "  called from input:2:1\n",
+      "     1 | local a, b = 1, 2 local c = a.b.c\n",
+      "input:4:1: unexpected symbol near '='\n     1 | x = = 2\n"
+        .. "       |     ^\n"} do
+    t.ok(text:find(part, 1, true), part .. " in " .. text)
+  end
+end)
+
+t.test("at the prompt: a kernel's text is shown at the input's line",
+  function()
+    if session "print(#cl.devices())\n" == "0\n" then
+      t.skip "no OpenCL device"
+    end
+    local text = session [=[
+k = cl.kernel [[
+kernel void mm(global float *C, int n) {
+  C[0] = nn + 1.0f; }]]
+%tb
+]=]
+    t.ok(text:find("source at input:1:2: 1 error", 1, true), text)
+    t.ok(text:find("\ninput:1:3:10: error: ", 1, true), text)
+    t.ok(text:find("\n >   3 |   C[0] = nn + 1.0f; }\n"
+      .. "       |          ^", 1, true), text)
+    t.ok(text:find("traceback, the innermost call first:", 1, true), text)
+  end)
+
+t.test("a window cuts long messages, %tb does not", function()
+  local text = run [[
+    local errors = require "clshell.prompt.errors"
+    local record = errors.record(("words "):rep(1000)
+      .. ("\nline"):rep(200))
+    local text = errors.text(record, {width = 40})
+    io.stderr:write(#text < 2000 and "short" or "long", "\n")
+    io.stderr:write(text:match("[^\n]*$"), "\n")
+    io.stderr:write(#errors.traceback(record, {width = 40}), "\n")]]
+  t.ok(text:find("^short\n%.%.%. 141 more lines; %%tb shows them\n7%d%d%d\n"),
+    text)
+end)
+
 t.test("colours only where they are wanted", function()
   local text = stderr(("env -u NO_COLOR FORCE_COLOR=1 %s -e 'foo()'"):format(
     quote(clshell)))
