@@ -63,8 +63,11 @@ void clsh_buildsource(lua_State *L, int program, int text, const char *path) {
   const char *source[2] = {NULL, ""};
   size_t len[2];
   source[0] = lua_tolstring(L, text, &len[0]);
-  if (path != NULL)
+  if (path != NULL) {
+    lua_pushvalue(L, program);
+    clsh_noteprogram(L);
     source[1] = clsh_notefiles(L, program, text, path, options);
+  }
   len[1] = strlen(source[1]);
   p->handle = clCreateProgramWithSource(clsh_contexthandle(L, p->context),
                                         len[1] > 0 ? 2 : 1, source, len, &err);

@@ -194,7 +194,8 @@ static int program_context(lua_State *L) {
 }
 
 /** Program:info() -> table
- * name (file or name of the source), options, log, kernels (names), device.
+ * name (file or name of the source), options, log, kernels (names), device,
+ * files (full paths: its own and what that includes; none of source text).
  * `prog.log` and `prog.options` alone; kernels by `prog.name`. Of one built
  * from a file, `prog.file` is its path and `prog.builds` how often it has
  * been built.
@@ -211,6 +212,8 @@ static int program_info(lua_State *L) {
   }
   pushnames(L, p);
   lua_setfield(L, 2, "kernels");
+  clsh_pushfiles(L, 1);
+  lua_setfield(L, 2, "files");
   lua_getiuservalue(L, 1, PROGRAM_CONTEXT);
   lua_getfield(L, 3, "device");
   lua_getfield(L, 4, "name");

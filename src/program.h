@@ -1,6 +1,6 @@
 /*
 ** program.h - what program.c (the class) and the files that build programs
-** share: build.c, buildlog.c, builder.c, compile.c, rebuild.c.
+** share: build.c, buildlog.c, builder.c, compile.c, rebuild.c, stamp.c.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef program_h
@@ -17,7 +17,7 @@ enum {
   PROGRAM_LOG,
   PROGRAM_OPTIONS,
   PROGRAM_NAME,
-  PROGRAM_FILES, /* see rebuild.c; nil: not built from a file */
+  PROGRAM_FILES, /* see stamp.c; nil: not built from a file */
   PROGRAM_USERVALUES = PROGRAM_FILES
 };
 
@@ -37,9 +37,14 @@ void clsh_buildsource(lua_State *L, int program, int text, const char *path);
 int clsh_build(lua_State *L);
 void clsh_opencompile(lua_State *L);
 
-/* rebuild.c */
+/* stamp.c */
 const char *clsh_notefiles(lua_State *L, int program, int text,
                            const char *path, const char *options);
+bool clsh_fileschanged(lua_State *L, int program);
+
+/* rebuild.c */
+void clsh_noteprogram(lua_State *L);
+void clsh_pushfiles(lua_State *L, int program);
 int clsh_programchanged(lua_State *L);
 int clsh_programrebuild(lua_State *L);
 int clsh_programfile(lua_State *L);

@@ -243,4 +243,104 @@ t.test("rungs of a file follow, and so do plans made of them", function()
   clean()
 end)
 
+-- What f writes to standard output and to standard error.
+local function streams(f)
+  local path = t.tmp "streams"
+  local out <close> = assert(io.open(path, "w+b"))
+  local print_, stderr = print, io.stderr
+  print = function(...) -- luacheck: ignore
+    out:write(table.concat({...}, "\t"), "\n")
+  end
+  io.stderr = out -- luacheck: ignore
+  local ok, err = pcall(f)
+  print, io.stderr = print_, stderr -- luacheck: ignore
+  t.ok(ok, tostring(err))
+  out:seek("set")
+  return out:read "a"
+end
+
+t.test("the prompt rebuilds what changed, and shows an error once", function()
+  local watch = require "clshell.prompt.watch"
+  put("a.cl", ONE:format(1))
+  put("b.cl", ONE:format(1))
+  local programs = {}
+  for i = 1, 3 do
+    programs[i] = cl.build(folder .. "/a.cl", {defines = {I = i}})
+  end
+  local b <close> = cl.build(folder .. "/b.cl")
+  t.eq(streams(watch.refresh), "")
+  put("a.cl", ONE:format(2))
+  t.eq(streams(watch.refresh),
+    ("rebuilt %s/a.cl, 3 programs\n"):format(folder))
+  put("b.cl", ONE:format(2))
+  t.eq(streams(watch.refresh), ("rebuilt %s/b.cl\n"):format(folder))
+  put("a.cl", ONE:format(3) .. "wrong")
+  local out = streams(watch.refresh)
+  t.ok(out:find("a.cl: what was built before stays in use", 1, true), out)
+  t.eq(select(2, out:gsub("wrong", "")) >= 1, true, out)
+  t.eq(streams(watch.refresh), "")
+  put("a.cl", ONE:format(4))
+  t.ok(streams(watch.refresh):find("rebuilt .*a%.cl, 3 programs"))
+  t.eq(b:changed(), false)
+  for i = 1, 3 do
+    t.eq(programs[i].builds, 3)
+    programs[i]:close()
+  end
+  clean()
+end)
+
+-- Writes a file by another process in a while, as editors do: it is empty
+-- first, then another one takes its place.
+local function save_later(name, text)
+  local path = folder .. "/" .. name
+  put("new", text)
+  os.execute(("(sleep 0.3; : >%s; sleep 0.3; mv %s/new %s) &"):format(path,
+    folder, path))
+end
+
+t.test("%watch: a round for every save, with the ratio to the last", function()
+  local watch = require "clshell.prompt.watch".watch
+  put("a.cl", ONE:format(1))
+  t.raises(function() watch(folder .. "/a.cl") end, "no program in use",
+    "a.cl")
+  local prog <close> = cl.build(folder .. "/a.cl")
+  t.raises(function() watch("other.cl") end, "'other.cl'", "a.cl")
+  local b <close> = cl.buffer("int", 1, 0)
+  local l = prog.f:range(1)
+  local seen, save = {}, nil
+  local function bench()
+    l(b)
+    seen[#seen + 1] = first(b)
+    if save then
+      save_later("a.cl", save)
+      save = nil
+    end
+    return {median = 1e-3 / #seen, status = "ok", gflops = #seen}
+  end
+  local function round(text, f)
+    save = text
+    return (streams(function()
+      watch("a.cl", f or bench, 1)
+    end):gsub("µ", "u"))
+  end
+  local out = round(ONE:format(2))
+  t.eq(seen, {1, 2})
+  t.ok(out:find("round 0  1.000 ms  1 GFLOPS\n", 1, true), out)
+  t.ok(out:find("round 1  500.0 us  2 GFLOPS  2x as fast as round 0\n", 1,
+    true), out)
+  out = round(ONE:format(3) .. "wrong")
+  t.eq(seen, {1, 2, 2})
+  t.ok(out:find("what was built before stays", 1, true), out)
+  out = round(ONE:format(4), {run = bench, text = "f(b)"})
+  t.eq(seen, {1, 2, 2, 2, 4})
+  t.ok(out:find("rebuilt", 1, true), out)
+  out = round(ONE:format(5), function()
+    bench()
+    error "no figure"
+  end)
+  t.eq(seen, {1, 2, 2, 2, 4, 4, 5})
+  t.eq(select(2, out:gsub("no figure", "")) >= 2, true, out)
+  clean()
+end)
+
 t.done()

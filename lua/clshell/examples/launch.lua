@@ -53,6 +53,11 @@ if prog:changed() then
   prog:rebuild() -- its kernels, and launches of them, are the new ones
 end
 
+--- cl.programs
+for _, prog in ipairs(cl.programs()) do
+  print(prog.file)
+end
+
 --- cl.stale
 for _, prog in ipairs(cl.stale() or {}) do -- whose files were edited
   prog:rebuild()

@@ -1,0 +1,209 @@
+-- prompt/watch.lua - kernels follow their files: programs whose files changed
+-- are built anew before an input runs, and %watch waits for changes and
+-- measures after each
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local quantity = require "clshell.quantity"
+
+local M = {}
+
+local POLL = 0.1 -- seconds between two looks at the files
+
+local function interrupted(err)
+  return type(err) == "table" and rawget(err, "name") == "INTERRUPTED"
+end
+
+local function report(err)
+  local ok, told = pcall(function()
+    return require "clshell.prompt.errors".report(err)
+  end)
+  return ok and told or tostring(err)
+end
+
+-- The programs whose files changed. Those that only a family's cache keeps
+-- are dropped instead: a call builds what its file holds then.
+local function stale()
+  local cache = package.loaded["clshell.program"]
+  if type(cache) == "table" and rawget(cache, "forget") then
+    cache.forget(cl.stale() or {})
+    collectgarbage()
+    collectgarbage() -- finalizers hold on to objects for one more
+  end
+  return cl.stale() or {}
+end
+
+--- watch.refresh() -> boolean, n
+--- Builds the open programs whose files changed anew, in place; says so on
+--- standard error, a line a file. A failed build is shown once, and what was
+--- built before stays. Returns whether all went well, and how many files.
+function M.refresh()
+  local files, fine = {}, true
+  for _, program in ipairs(stale()) do
+    local name = program:info().name
+    local state = files[name]
+    if not state then
+      state = {name = name, programs = 0}
+      files[name], files[#files + 1] = state, state
+    end
+    local ok, err = pcall(program.rebuild, program)
+    if interrupted(err) then
+      error(err, 0)
+    elseif ok then
+      state.programs = state.programs + 1
+    else
+      state.err = state.err or err
+    end
+  end
+  for _, state in ipairs(files) do
+    if state.err then
+      fine = false
+      io.stderr:write(report(state.err), "\n", ("%s: what was built before "
+        .. "stays in use\n"):format(state.name))
+    elseif state.programs == 1 then
+      io.stderr:write("rebuilt ", state.name, "\n")
+    else
+      io.stderr:write(("rebuilt %s, %d programs\n"):format(state.name,
+        state.programs))
+    end
+  end
+  return fine, #files
+end
+
+-- Whether `path` names the file `full`, as people name files.
+local function names(path, full)
+  path = path:gsub("^%./", "")
+  return full == path or full:sub(-#path - 1) == "/" .. path
+end
+
+-- The files of all open programs, or those that `path` names.
+local function watched(path)
+  local list, seen = {}, {}
+  for _, program in ipairs(cl.programs()) do
+    for _, file in ipairs(program:info().files) do
+      if not seen[file] and (path == nil or names(path, file)) then
+        seen[file] = true
+        list[#list + 1] = file
+      end
+    end
+  end
+  table.sort(list)
+  return list
+end
+
+local function content(path)
+  local f <close> = io.open(path, "rb")
+  return f and f:read "a" or ""
+end
+
+-- What the files hold; nil while one is empty or not there, as when an
+-- editor writes it anew.
+local function look(files)
+  local now = {}
+  for _, file in ipairs(files) do
+    now[file] = content(file)
+    if now[file] == "" then
+      return nil
+    end
+  end
+  return now
+end
+
+local function same(files, a, b)
+  for _, file in ipairs(files) do
+    if a[file] ~= b[file] then
+      return false
+    end
+  end
+  return true
+end
+
+-- Waits until a file has another content than noted, and all keep theirs
+-- from one look to the next. Returns what they hold.
+local function await(files, noted)
+  local last
+  while true do
+    cl.sleep(POLL)
+    local now = look(files)
+    if now and last and same(files, now, last)
+        and not same(files, now, noted) then
+      return now
+    end
+    last = now
+  end
+end
+
+-- One line on a round: "round 2  412.3 µs  5.21 GFLOPS  1.23x as fast ...".
+local function line(round, r, best)
+  if type(r) ~= "table" or not rawget(r, "median") then
+    local reason = type(r) == "table" and rawget(r, "error")
+    return ("round %d  %s"):format(round, reason or tostring(r))
+  end
+  local words = {"round " .. round, quantity.format(r.median, "s")}
+  if r.status ~= nil and r.status ~= "ok" then
+    words[#words + 1] = r.status .. (r.error and ": " .. r.error or "")
+  elseif r.gflops then
+    words[#words + 1] = ("%.4g GFLOPS"):format(r.gflops)
+  elseif r.gbs then
+    words[#words + 1] = ("%.4g GB/s"):format(r.gbs)
+  end
+  if best then
+    words[#words + 1] = ("%.3gx as fast as round %d"):format(
+      best.median / r.median, best.round)
+  end
+  return table.concat(words, "  ")
+end
+
+-- Measures and prints a line; returns what the next round is compared with.
+local function measure(run, round, before)
+  local ok, r = pcall(run)
+  if interrupted(r) then
+    error(r, 0)
+  elseif not ok then
+    io.stderr:write(report(r), "\n")
+    return before
+  end
+  print(line(round, r, before))
+  local good = type(r) == "table" and rawget(r, "median")
+    and (r.status == nil or r.status == "ok")
+  return good and {median = r.median, round = round} or before
+end
+
+local function nothing_to_watch(path)
+  local all = watched()
+  cl.error(path and ("no program in use is made of '%s'"):format(path)
+    or "no program in use was built from a file", {hint = #all > 0
+    and "files in use: " .. table.concat(all, ", ")
+    or 'build one first, such as k = cl.kernel "kernel.cl"'})
+end
+
+--- watch.watch([path] [, bench [, rounds]])
+--- Waits for changes of the files of all programs in use, or of the one that
+--- `path` names (an included file as well). After each, the programs are
+--- built anew in place, and `bench`, a function that measures and returns
+--- its result, runs again: a line a round, with the ratio to the last round
+--- that went well. Ends at Ctrl-C, or after `rounds` rounds.
+function M.watch(path, bench, rounds)
+  local files = watched(path)
+  if #files == 0 then
+    nothing_to_watch(path)
+  end
+  local run = type(bench) == "table" and bench.run or bench
+  io.stderr:write("watching ", table.concat(files, ", "),
+    run and "" or ", without a %bench to run again", "; Ctrl-C ends\n")
+  local noted = look(files) or {}
+  local state = run and measure(run, 0)
+  for round = 1, rounds or math.huge do
+    noted = await(files, noted)
+    if M.refresh() and run then
+      state = measure(run, round, state)
+    end
+    for _, file in ipairs(watched(path)) do
+      if not noted[file] then
+        files[#files + 1], noted[file] = file, content(file)
+      end
+    end
+  end
+end
+
+return M
