@@ -102,6 +102,9 @@ static int runcommand(lua_State *L, const char *name) {
 static void checktaken(lua_State *L, const Options *o, const char *script) {
   if (o->quiet || (o->format == NULL && o->output == NULL))
     return;
+  for (int i = 0; i < o->nactions; i++)
+    if (o->actions[i].kind == 'p') /* takes notice of them */
+      return;
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   lua_getfield(L, -1, "cl");
   lua_getfield(L, -1, "commandline");
@@ -233,6 +236,8 @@ static int runoptions(lua_State *L, const Options *o, const char *script) {
   bool input = !o->code && !o->interactive && !isatty(STDIN_FILENO);
   if (status == LUA_OK && (script != NULL || input))
     status = runscript(L, o, script);
+  else if (status == LUA_OK && o->code)
+    checktaken(L, o, "the code");
   return status;
 }
 

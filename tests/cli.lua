@@ -360,6 +360,9 @@ t.test("output that does not arrive", function()
   fails("$clshell -e 'print(1)' >/dev/full", 1, "cannot write")
   fails("$clshell -e 'print(1) os.exit(0)' >/dev/full", 1, "cannot write")
   fails("$clshell -e 'print(1)' >&-", 1, "cannot write")
+  fails("$clshell --help-all >/dev/full", 1, "cannot write")
+  expect("{ $clshell --help-all 2>&1; } | head -n 1",
+    "clshell - write, run and tune OpenCL kernels from Lua\n")
   expect("$clshell -e 'local x = 1' >&-", "")
   local loop = "for i = 1, 1e6 do print(i) end"
   for _, trap in ipairs {"", "trap '' PIPE; "} do

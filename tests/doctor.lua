@@ -97,6 +97,14 @@ t.test("a driver that crashes", function()
       .. "/crash/x.icd away", "Programs and libraries")
 end)
 
+t.test("drivers that are installed and not registered", function()
+  local list = {}
+  for _, name in ipairs(machine.forgotten({})) do
+    list[#list + 1] = {library = name}
+  end
+  t.eq(machine.forgotten(list), {})
+end)
+
 t.test("PoCL's cache in a folder that cannot be written", function()
   if not machine.registered "pocl" then
     t.skip("no PoCL")

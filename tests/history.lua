@@ -258,6 +258,7 @@ t.test("commands", function()
   local copy = t.tmp "copy.ndjson"
   says("export -o " .. copy, 0)
   says("import " .. copy, 0, "0 runs added, 2 were there already")
+  t.eq(says("-q import " .. copy, 0), "")
   says("import " .. path, 1, "line 1 is no run")
   says("prune", 2, "say which")
   says("prune --keep 0 --tag old", 0, "1 runs forgotten")

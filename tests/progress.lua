@@ -130,6 +130,8 @@ t.test("-f and -o of clshell itself", function()
   local command = ("%s %%s %s 2>&1"):format(t.exe, plain)
   t.ok(capture(command:format("-f json")):find("note: .* has no results"))
   t.eq(capture(command:format("-f json -q")), "plain\n")
+  out = capture(t.exe .. " -o /no/such/file -e 'print(1)' 2>&1")
+  t.ok(out:find("note: the code has no results", 1, true), out)
   t.eq(capture(command:format("")), "plain\n")
 end)
 

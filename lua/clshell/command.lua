@@ -102,6 +102,13 @@ local function records(s, filter)
   return list
 end
 
+-- What became of a command, unless -q was given.
+local function note(format, ...)
+  if not (cl.commandline and cl.commandline.quiet) then
+    io.stderr:write(format:format(...))
+  end
+end
+
 local function opened(path, mode)
   local file, message = io.open(path, mode)
   return file or cl.error("cannot open " .. message)
@@ -217,8 +224,7 @@ commands["import"] = function(o)
   local file = o.file == "-" and io.stdin or opened(o.file, "rb")
   local s <close> = open(o, true)
   local added, known = s:import(file)
-  io.stderr:write(("%d runs added, %d were there already\n"):format(added,
-    known))
+  note("%d runs added, %d were there already\n", added, known)
   return OK
 end
 
@@ -243,7 +249,7 @@ function commands.prune(o, parser)
     parser:error("say which runs to forget")
   end
   local s <close> = open(o)
-  io.stderr:write(("%d runs forgotten\n"):format(s:prune(what)))
+  note("%d runs forgotten\n", s:prune(what))
   return OK
 end
 

@@ -120,6 +120,14 @@ local function drivers(f)
         machine.VENDORS)
     end
   end
+  for _, name in ipairs(machine.forgotten(list)) do
+    f:say("note", "%s is installed, but no .icd file of %s names it", name,
+      where)
+    if where == machine.VENDORS then
+      f:advise("echo %s | sudo tee %s/%s.icd", name, where, name:match(
+        "^lib(%a+)"))
+    end
+  end
   return list
 end
 
@@ -203,7 +211,11 @@ local function permissions(f, vendors)
     local fine = served(vendors, gpu)
     f:say(fine and "ok" or "bad", "a GPU of %s at %s%s", gpu.name, gpu.slot,
       fine and "" or ": no OpenCL device is of this vendor")
-    if not fine then
+    if not fine and #nodes == 0 then
+      f:advise("The GPU of %s has no device file in /dev: its kernel module "
+        .. "is not loaded, or this container was started without the GPU",
+        gpu.name)
+    elseif not fine then
       f:advise("%s", packages.advice(gpu.driver))
     end
   end

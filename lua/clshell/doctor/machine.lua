@@ -122,6 +122,30 @@ function M.drivers()
   return list, where
 end
 
+-- Libraries of drivers that are installed without being registered, as in
+-- containers that get a GPU from outside.
+local DRIVERS = {"libnvidia-opencl.so.1", "libamdocl64.so", "libigdrcl.so",
+  "libpocl.so.2"}
+
+--- machine.forgotten(list) -> list of names
+--- Drivers that the dynamic linker knows and that none of the list, of
+--- machine.drivers, names.
+function M.forgotten(list)
+  local cached = M.capture("PATH=$PATH:/sbin:/usr/sbin ldconfig -p "
+    .. "2>/dev/null")
+  local names = {}
+  for _, name in ipairs(DRIVERS) do
+    local stem, known = name:match("^[%w-]+"), false
+    for _, driver in ipairs(list) do
+      known = known or driver.library:find(stem, 1, true) ~= nil
+    end
+    if not known and cached:find("\t" .. name .. " ", 1, true) then
+      names[#names + 1] = name
+    end
+  end
+  return names
+end
+
 --- machine.registered(word) -> boolean
 --- Whether a driver is registered whose library has this in its name.
 function M.registered(word)
