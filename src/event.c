@@ -319,8 +319,10 @@ static const char *statusname(cl_int status) {
 
 static int event_status(lua_State *L) {
   Event *e = clsh_checkevent(L, 1);
-  if (e->handle != NULL)
+  if (e->handle != NULL) {
     clsh_alive(L, e->context);
+    clsh_flushqueue(e->queue); /* or the status may never change */
+  }
   lua_pushstring(L, statusname(e->handle != NULL ? clsh_eventstatus(e->handle)
                                                  : e->status));
   return 1;

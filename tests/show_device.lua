@@ -230,6 +230,18 @@ t.test("events: times, and rates where the work is known", function()
   k:close()
 end)
 
+t.test("a command that is asked about goes on", function()
+  local x <close> = cl.buffer("int", 4, 0)
+  local k = cl.kernel "kernel void f(global int *x) { x[0] = 1; }"
+  local ev = k:range(1)(x)
+  local stop = cl.now() + 60
+  while not text(ev):find("complete", 1, true) do
+    t.ok(cl.now() < stop, text(ev))
+  end
+  k.program:close()
+  k:close()
+end)
+
 t.test("events of gemm, spmv and transpose know their work", function()
   local A <close> = matrix.random(48)
   local C, ev = gemm(A, A)

@@ -11,7 +11,6 @@ local M = {}
 local Store = {}
 Store.__index = Store
 
-
 -- Columns that are fields of the record, and those made from it.
 local FIELDS = {"time", "tag", "name", "family", "kernel", "config", "title",
   "type", "mode", "status", "source_hash", "options", "protocol", "median"}
@@ -387,6 +386,7 @@ function Store:close()
 end
 
 Store.__close = Store.close
+Store.__tostring = function(s) return "run store " .. s.path end
 
 -- What is read out of a store has files of its own.
 for name, module in pairs{history = "history", best = "history",

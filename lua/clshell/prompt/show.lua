@@ -131,7 +131,11 @@ local function lay(value, o)
     return fitted(view(value, o), o)
   end
   local text, wrong = layout.told(value, debug.getmetatable(value))
-  if text then
+  if text and not text:find("\n", 1, true) and not text:find("  ", 1, true)
+  then -- a sentence
+    return fitted(require "clshell.report".wrap(printable.coloured(text),
+      o.width), o)
+  elseif text then
     return text_lines(text, o, printable.coloured)
   elseif kind == "table" then
     return layout.text(value, o)
