@@ -171,6 +171,20 @@ t.test("errors do not end the session", function()
     print "on"]], "no name", "on\n")
 end)
 
+t.test("names of Lua's library can be the user's", function()
+  has(session [[
+    type, table, next, string, error = "float", {}, 3, nil, "none"
+    require, package, setmetatable, pairs, ipairs, io = nil
+    local x = {1}
+    x, _
+    _ + 1
+    x.y.z
+    %tb
+    %who
+    %time 3
+    type]], "{1}\tnil\n", "field 'y'", "traceback", "wall ", "float\n")
+end)
+
 t.test("-i after a script that failed: its globals, err and %tb", function()
   local path = terminal.file("fails.lua", [[
     made = 'before'
@@ -201,8 +215,15 @@ t.test("%time and time", function()
   has(session "%time 6 * 7", "wall ", "processor ", "\n42\n")
   has(session "time(function(a) return a, 5 end, 4)", "wall ", "\n4\t5\n")
   has(session "%time x = 5\nx", "wall ", "\n5\n")
+  lacks(session "%time 6 * 7;", "42")
   has(session "%time (function()\nreturn 9\nend)()", "wall", "\n9\n")
   has(session "%time x = = 1\n%time error 'bad'", "near '='", "bad")
+  terminal.device()
+  has(session [[
+    b = cl.buffer("float", 1000)
+    %time b:fill(1)
+    %time gemm({{1}}, {{2}}, {kernel = "tiled"});]], "device ", "(1 event)",
+    "(", " event")
 end)
 
 t.test("%bench measures an expression, with options", function()
@@ -367,7 +388,7 @@ t.test("slow to start: nothing is loaded before the prompt", function()
   local allowed = {clshell = true, ["clshell.later"] = true,
     ["clshell.excerpt"] = true, ["clshell.prompt"] = true,
     ["clshell.prompt.edit"] = true,
-    ["clshell.failure"] = true}
+    ["clshell.failure"] = true} -- the last is C's
   for name in out:gmatch("%S+") do
     t.ok(allowed[name], name .. " is loaded before the first input")
   end

@@ -3,6 +3,7 @@
 
 local cl = require "cl"
 local later = require "clshell.later"
+local require = require
 
 local names = {cl = cl, peaks = later.module "clshell.peak"}
 

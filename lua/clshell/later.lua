@@ -3,6 +3,20 @@
 -- module is an empty table that fills itself: the table stays the same one.
 -- SPDX-License-Identifier: MIT
 
+-- The globals of clshell's own files: Lua's, as they are now. A session that
+-- says `type = "float"` or `table = {}` does not break them by that.
+local own = setmetatable({}, {__index = _G, __newindex = _G})
+
+for _, name in ipairs{"assert", "collectgarbage", "coroutine", "debug",
+    "error", "getmetatable", "io", "ipairs", "load", "loadfile", "math",
+    "next", "os", "package", "pairs", "pcall", "rawequal", "rawget", "rawlen",
+    "rawset", "require", "select", "setmetatable", "string", "table",
+    "tonumber", "tostring", "type", "utf8", "xpcall"} do
+  rawset(own, name, _G[name])
+end
+
+local _ENV = own -- luacheck: ignore 211
+
 local M = {}
 
 local pending = {} -- by module name: the table to fill
@@ -20,10 +34,10 @@ local function find(name)
   end
 end
 
-table.insert(package.searchers, function(name)
+table.insert(package.searchers, 2, function(name)
   local path = find(name)
   if path then
-    return assert(loadfile(path)), path
+    return assert(loadfile(path, "t", own)), path
   end
 end)
 
@@ -44,7 +58,7 @@ local function load_into(t, name)
   names[t] = nil
   setmetatable(t, nil)
   local path = find(name)
-  assert(loadfile(path))(name, path)
+  assert(loadfile(path, "t", own))(name, path)
   pending[name], done = nil, true
 end
 

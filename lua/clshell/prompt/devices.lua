@@ -8,11 +8,22 @@ local M = {}
 
 local TYPES = {gpu = "GPU", cpu = "CPU", accelerator = "accelerator"}
 
+-- A device's name without what a driver adds to it.
+local function name_of(device)
+  return (device.name:gsub("%((%a+)%)", {R = "", r = "", TM = "", tm = ""})
+    :gsub("^[%w_]+%-[%w_%-]+%-(%u)", "%1"):gsub("  +", " "))
+end
+
+local function platform_of(device)
+  local name = tostring(device.platform)
+  return name:find("^Portable Computing Language") and "pocl" or name
+end
+
 --- devices.words(device) -> string
---- A device in a line: "device 1: pocl, cpu-haswell, 2 units, 7.7 GiB".
+--- A device in a line: "device 1: pocl, AMD EPYC, 2 units, 7.7 GiB".
 function M.words(device)
   return ("device %d: %s, %s, %d unit%s, %.1f GiB"):format(device.index,
-    device.name, tostring(device.platform), device.max_compute_units,
+    platform_of(device), name_of(device), device.max_compute_units,
     device.max_compute_units == 1 and "" or "s",
     device.global_mem_size / 2^30)
 end
@@ -25,11 +36,10 @@ local function first(device)
   end
   local kind = TYPES[device.type] or device.type
   if n == 1 then
-    return device.type == "cpu"
-      and "the only device; CPU results are not GPU results"
+    return device.type == "cpu" and "the only device: no GPU"
       or "the only device"
   elseif device.type == "cpu" then
-    return "no GPU here; CPU results are not GPU results"
+    return "the first: no GPU"
   end
   return same == 1 and ("the only %s"):format(kind)
     or ("the first of %d %ss"):format(same, kind)

@@ -345,6 +345,9 @@ function M.compile(text)
   if not compiled then
     error(message, 0)
   end
+  if M.input and compiled.silent then
+    M.input.silent = true
+  end
   return compiled.run
 end
 

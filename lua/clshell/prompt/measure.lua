@@ -12,26 +12,38 @@ local DEEPER = {["("] = 1, ["{"] = 1, ["["] = 1, [")"] = -1, ["}"] = -1,
   ["end"] = -1, ["until"] = -1}
 local SAME = {flops = "flop"} -- what people call an option
 
-local function is_event(value)
-  local meta = type(value) == "userdata" and debug.getmetatable(value)
-  return type(meta) == "table" and rawget(meta, "__name") == "Event"
+local function class(value)
+  local meta = debug.getmetatable(value)
+  return type(meta) == "table" and rawget(meta, "__name")
+end
+
+-- The events among the results, those of a span one by one.
+local function events_of(values)
+  local list = {}
+  for i = 1, values.n do
+    local value = values[i]
+    if class(value) == "Event" then
+      list[#list + 1] = value
+    elseif class(value) == "Event span" then
+      table.move(value.events, 1, #value.events, #list + 1, list)
+    end
+  end
+  return list
 end
 
 -- Waits for the events among the results, else for the default queue. The
--- seconds on the device and how many events they are from; nil without any.
+-- seconds on the device, nil where that is not known, and how many events
+-- they are from.
 local function wait(values)
-  local device, count = 0, 0
-  for i = 1, values.n do
-    if is_event(values[i]) then
-      values[i]:wait()
-      count = count + 1
-      device = device and values[i].ms and device + values[i].ms * 1e-3
-    end
+  local list, device = events_of(values), 0
+  for _, event in ipairs(list) do
+    event:wait()
+    device = device and event.ms and device + event.ms * 1e-3
   end
-  if count == 0 and (cl.live().Queue or 0) > 0 then
+  if #list == 0 and (cl.live().Queue or 0) > 0 then
     cl.context().queue:finish()
   end
-  return count > 0 and device or nil, count
+  return #list > 0 and device or nil, #list
 end
 
 -- The global time; lua/clshell/init.lua tells about it.
