@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/select.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <readline/readline.h>
@@ -181,13 +182,32 @@ static void passsignals(void) {
   }
 }
 
-/* Ctrl-C: the text is dropped, whatever readline was in the middle of. */
+static void begin(void) {
+  stale = true;
+  clsh_drawfresh();
+  rl_callback_handler_install(PROMPT, takeline);
+}
+
+/*
+** Ctrl-C: the text is dropped, whatever readline was in the middle of. The
+** terminal stays as it is: a key that comes now is for the next text.
+*/
 static void dropline(void) {
+  rl_voidfunc_t *deprep = rl_deprep_term_function;
+  rl_vintfunc_t *prep = rl_prep_term_function;
   cancels = rl_end == 0 ? cancels + 1 : 0;
   clsh_editend(cancels == 2 ? "^C\r\nCtrl-D or exit leaves the shell" : "^C");
+  clsh_recallend();
+  clsh_editbelow(NULL, 0);
   rl_callback_sigcleanup();
   rl_free_line_state();
+  rl_deprep_term_function = NULL;
+  rl_prep_term_function = NULL;
   rl_callback_handler_remove();
+  begin();
+  rl_deprep_term_function = deprep;
+  rl_prep_term_function = prep;
+  clsh_endinterrupt(state);
 }
 
 /* Waits for a key, for `limit` at most; false: none has come. */
@@ -208,26 +228,46 @@ static int getkey(FILE *stream) {
   return c;
 }
 
+/*
+** Lets signals in and tells whether one came. A key that was typed after
+** Ctrl-C is already there when the signal is not.
+*/
+static bool signalled(void) {
+  sigset_t blocked;
+  sigprocmask(SIG_SETMASK, &open_, &blocked);
+  sigprocmask(SIG_SETMASK, &blocked, NULL);
+  bool came = clsh_interrupt != 0;
+  for (int i = 0; i < NSIGNALS; i++)
+    came = came || caught[i];
+  return came;
+}
+
+static void onkey(void) {
+  clsh_editbelow(NULL, 0);
+  clsh_editmark(0, 0);
+  rl_callback_read_char();
+}
+
+static void show(void) {
+  draw();
+  if (!idled)
+    clsh_editask("idle", 0, 0);
+  idled = true;
+}
+
 static Input waitline(void) {
   static const struct timespec now = {0, 0};
   haveline = hangup = false;
-  stale = true;
   while (!haveline && !hangup) {
-    if (clsh_interrupt) {
-      dropline();
-      return INPUT_CANCEL;
-    }
-    passsignals();
-    if (stale && !clsh_editwait(&now)) {
-      draw();
-      if (!idled)
-        clsh_editask("idle", 0, 0);
-      idled = true;
-    } else if (clsh_editwait(NULL)) {
-      clsh_editbelow(NULL, 0);
-      clsh_editmark(0, 0);
-      rl_callback_read_char();
-    }
+    bool key = clsh_editwait(stale ? &now : NULL);
+    if (signalled()) {
+      if (clsh_interrupt)
+        dropline();
+      passsignals();
+    } else if (key)
+      onkey();
+    else if (stale)
+      show();
   }
   if (hangup && !haveline) {
     clsh_editend("");
@@ -251,8 +291,7 @@ static Input editline(void) {
   for (int i = 0; i < NSIGNALS; i++)
     sigaction(promptsignals[i], &action, &before[i]);
   clsh_drawsize();
-  clsh_drawfresh();
-  rl_callback_handler_install(PROMPT, takeline);
+  begin();
   Input input = waitline();
   clsh_recallend();
   clsh_editbelow(NULL, 0);
@@ -284,6 +323,16 @@ Input clsh_edit(lua_State *L) {
   return input;
 }
 
+/* readline's terminal, in which Ctrl-S and Ctrl-Q are keys as any other. */
+static void prepare(int meta) {
+  struct termios mode;
+  rl_prep_terminal(meta);
+  if (tcgetattr(STDIN_FILENO, &mode) != 0)
+    return;
+  mode.c_iflag &= ~(tcflag_t)IXON;
+  tcsetattr(STDIN_FILENO, TCSADRAIN, &mode);
+}
+
 /* readline's redisplay: when no more keys wait, see waitline. */
 static void redisplay(void) {
   stale = true;
@@ -304,6 +353,7 @@ bool clsh_openedit(lua_State *L) {
   rl_initialize(); /* with readline's own redisplay, or it gives up pasting */
   rl_redisplay_function = redisplay;
   rl_getc_function = getkey;
+  rl_prep_term_function = prepare;
   rl_variable_bind("bind-tty-special-chars", "off");
   clsh_bindkeys();
   return true;

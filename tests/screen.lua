@@ -11,7 +11,7 @@ local Screen = {}
 Screen.__index = Screen
 
 -- Seconds that a wait may take: far more than the slowest machine needs.
-local limit = 60
+local limit = tonumber(os.getenv "CLSHELL_WAIT" or "") or 60
 
 local build = os.getenv "CLSHELL_BUILD" or "build"
 
@@ -100,15 +100,20 @@ end
 --- Presses keys by the names that tmux has for them: "Up", "C-a", "M-Enter",
 --- "PPage", "F1", "BSpace", "Tab".
 function Screen:keys(...)
-  self:tmux("send-keys " .. table.concat({...}, " "))
+  local quoted = {}
+  for i, key in ipairs{...} do
+    quoted[i] = quote(key)
+  end
+  self:tmux("send-keys " .. table.concat(quoted, " "))
 end
 
---- s:paste(text)
---- Pastes as a terminal does: bracketed, where the program has asked for it.
-function Screen:paste(text)
+--- s:paste(text [, raw])
+--- Pastes as a terminal does: bracketed, where the program has asked for it,
+--- "\r" for each end of a line unless `raw`.
+function Screen:paste(text, raw)
   write(self.dir .. "/paste", text)
-  self:tmux(("load-buffer -b p %s/paste \\; paste-buffer -p -d -b p"):format(
-    self.dir))
+  self:tmux(("load-buffer -b p %s/paste \\; paste-buffer -p %s -d -b p"):format(
+    self.dir, raw and "-r" or ""))
 end
 
 --- s:resize(width, height)
@@ -125,9 +130,11 @@ function Screen:text(scrollback)
 end
 
 --- s:colors() -> string
---- The same with the escape sequences of colours and weights.
+--- The same with the escape sequences of colours and weights; a background
+--- is told where it is not the terminal's own.
 function Screen:colors()
-  return (self:tmux("capture-pane -p -e"):gsub("\n+$", ""))
+  return (self:tmux("capture-pane -p -e"):gsub("\n+$", "")
+    :gsub("\27%[49m", ""))
 end
 
 --- s:cursor() -> column, row
@@ -195,14 +202,17 @@ function Screen:wait_screen(text)
 end
 
 --- s:run(line [, text]) -> screen text
---- Types a line with Enter, and waits for the text if given, then for a
---- prompt at the end.
+--- At a prompt, types a line with Enter, and waits for the text if given,
+--- then for the next prompt at the end.
 function Screen:run(line, text)
+  local before = self:text(true)
   self:send(line .. "\r")
   if text then
     self:wait(text)
   end
-  return self:wait_end("\ncl>")
+  return self:until_true("a prompt after " .. line, function(seen)
+    return seen:sub(-4) == "\ncl>" and self:text(true) ~= before and seen
+  end)
 end
 
 --- s:status() -> exit code

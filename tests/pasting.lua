@@ -1,0 +1,125 @@
+-- pasting.lua - text that is pasted at the prompt, and what is kept of it.
+-- SPDX-License-Identifier: MIT
+local t = require "t"
+local screen = require "screen"
+local highlight = require "clshell.prompt.highlight"
+local paste = require "clshell.prompt.paste"
+
+t.test("paste runs half a block or adds indent: it does neither", function()
+  local s <close> = screen.open()
+  s:wait "cl>"
+  s:paste("for i = 1, 2 do\r\n\tif true then\r\n    print('n', i)\n" ..
+    "\tend\r\n", true)
+  s:wait_screen("cl> for i = 1, 2 do\n..>         if true then\n" ..
+    "..>     print('n', i)\n..>         end")
+  s:paste "\nend\nprint [[\ta\tb]]\n"
+  s:wait_screen("cl> for i = 1, 2 do\n..>         if true then\n" ..
+    "..>     print('n', i)\n..>         end\n..> end\n" ..
+    "..> print [[        a       b]]")
+  s:send "\r"
+  s:wait_end "n       1\nn       2\n        a       b\ncl>"
+end)
+
+t.test("a paste is undone at once", function()
+  local s <close> = screen.open()
+  s:wait "cl>"
+  s:send "x = "
+  s:wait "cl> x ="
+  s:paste "{1,\n2,\n3}"
+  s:wait_screen "cl> x = {1,\n..> 2,\n..> 3}"
+  s:keys "C-_"
+  s:wait_screen "cl> x ="
+  s:paste "1"
+  s:send " + 2\r"
+  s:run("print(x)", "\n3\n")
+end)
+
+t.test("prompts and output are stripped from a pasted transcript", function()
+  local s <close> = screen.open()
+  s:wait "cl>"
+  s:paste("cl> a = 4\ncl> a + 1\n5\ncl> for i = 1, 2 do\n..>   print(i)\n" ..
+    "..> end\n1\n2\ncl> \n")
+  s:wait_screen("cl> a = 4\n..> print(a + 1)\n..> for i = 1, 2 do\n" ..
+    "..>   print(i)\n..> end")
+  s:send "\r"
+  s:wait_end "\n5\n1\n2\ncl>"
+end)
+
+t.test("a large paste", function()
+  local s <close> = screen.open()
+  s:wait "cl>"
+  local lines = {}
+  for i = 1, 5000 do
+    lines[i] = ("n = (n or 0) + %d -- padded to be long enough"):format(i)
+  end
+  s:paste(table.concat(lines, "\n"))
+  s:wait_end "+ 5000 -- padded to be long enough"
+  s:send "\r"
+  s:wait_end "\ncl>"
+  s:run("print(n)", "\n12502500\n")
+end)
+
+t.test("lines that come without brackets are lines", function()
+  local s <close> = screen.open()
+  s:wait "cl>"
+  s:send "a = {1,\r2}\rprint(#a)\rx = io.read()\rfor the program\r"
+  s:wait "\n2\n"
+  s:run("print(x)", "\nfor the program\ncl>")
+end)
+
+t.test("what is typed", function()
+  for text, typed in pairs{
+    ["x = 1\ny = 2"] = "x = 1\ny = 2",
+    ["cl > 1"] = "cl > 1",
+    ["cl> x"] = "x",
+    ["cl> %time f()\n3 ms"] = "%time f()",
+    ["cl> %time f()\n3 ms\ncl> A;\ncl> =b\ncl> c, d"] =
+      "-- %time f()\nlocal _ = A\nprint(b)\nprint(c, d)",
+    ["x = 1\ncl> y = 2"] = "x = 1\ny = 2",
+    ["17 things\ncl> y = 2"] = "y = 2",
+    ["f(1,\n..> 2)\n12\ncl> g()"] = "f(1,\n2)\ng()",
+    ["1\n2\ncl> y = 2"] = "1\n2\ncl> y = 2",
+    ["cl> f()\nerror: x\n  called from y\ncl> g()"] = "f()\ng()",
+    ["cl>\ncl> x = [[\n..>   a\n..>\n..> ]]\n"] = "x = [[\n  a\n\n]]",
+    ["> a = 1\n>> b"] = "a = 1\nb",
+    ["> a = 1\n5"] = "> a = 1\n5",
+    [""] = "", ["\n\n"] = "\n\n",
+  } do
+    t.eq(paste.clean(text), typed, text)
+  end
+end)
+
+t.test("classes of characters", function()
+  local function eq(text, mask)
+    t.eq((highlight.mask(text):gsub(" ", ".")), mask, text)
+  end
+  eq("local x = 'a' .. 0x10 -- c", "kkkkk.....sss....nnnn.cccc")
+  eq("x = 'abc", "....esss")
+  eq("x = [==[ a\nb", "....eeeessss")
+  eq("--[[ x", "eeeecc")
+  eq("%time for", "ppppp.kkk")
+  eq("%cd end", "ppp....")
+  eq("  ?end", "ppp" .. "kkk")
+  eq("end?", "kkkp")
+  eq("a.b??", "...pp")
+  eq("!ls end", "p......")
+  eq("a $ b", "..e..")
+  eq("日 = 1", "eee..." .. "n")
+  eq("", "")
+end)
+
+t.test("any bytes have a mask of their length", function()
+  for _ = 1, 300 do
+    local bytes = {}
+    for i = 1, math.random(0, 60) do
+      local some = " \n%?!-[]='\"\\z0xe.$\xE6\xFF\0andfor"
+      local at = math.random(#some)
+      bytes[i] = some:sub(at, at)
+    end
+    local text = table.concat(bytes)
+    t.eq(#highlight.mask(text), #text, text)
+    t.eq(type(paste.clean(text)), "string", text)
+  end
+end)
+
+t.done()

@@ -1,0 +1,265 @@
+-- recall.lua - the history of the prompt: recalled, searched, and on disk.
+-- SPDX-License-Identifier: MIT
+local t = require "t"
+local screen = require "screen"
+
+local function capture(command)
+  local p <close> = assert(io.popen(command))
+  return p:read "a"
+end
+
+local function write(path, text)
+  os.execute("mkdir -p '" .. path:match "(.*)/" .. "'")
+  local f <close> = assert(io.open(path, "wb"))
+  f:write(text)
+end
+
+local function read(path)
+  local f <close> = io.open(path, "rb")
+  return f and f:read "a" or ""
+end
+
+-- A folder for the state of sessions, and the history in it.
+local function home()
+  local dir = capture("mktemp -d"):gsub("\n", "")
+  local self = {dir = dir, file = dir .. "/state/clshell/history"}
+  return setmetatable(self, {__close = function()
+    os.execute("rm -rf '" .. dir .. "'")
+  end})
+end
+
+local function entries(text)
+  return (text:gsub("#%d+\n", "|"))
+end
+
+t.test("a statement is one entry, also after a restart", function()
+  local h <close> = home()
+  do
+    local s <close> = screen.open{dir = h.dir}
+    s:wait "cl>"
+    s:send "for i = 1, 2 do\r  print('n' .. i)\rend\r"
+    s:wait "n2\ncl>"
+    s:run("print(7)", "\n7\n")
+    s:run("print(7)")
+    s:send "os.exit(3)\r"
+    t.eq(s:status(), 3)
+  end
+  t.eq(entries(read(h.file)),
+    "|for i = 1, 2 do\n  print('n' .. i)\nend\n|print(7)\n|os.exit(3)\n")
+  t.eq(capture("ls -l " .. h.file):sub(1, 10), "-rw-------")
+  t.eq(capture("ls -ld " .. h.file:match "(.*)/"):sub(1, 10), "drwx------")
+  local s <close> = screen.open{dir = h.dir}
+  s:wait "cl>"
+  s:keys("Up", "Up", "Up")
+  s:wait_screen "cl> for i = 1, 2 do\n..>   print('n' .. i)\n..> end"
+  t.eq({s:cursor()}, {19, 0}) -- so that Up goes on
+  s:keys("Down", "End", "Enter")
+  s:wait "n2\ncl>"
+end)
+
+t.test("Up-arrow never loses or mutates what was typed", function()
+  local h <close> = home()
+  local s <close> = screen.open{dir = h.dir}
+  s:wait "cl>"
+  s:run("first = 1")
+  s:run("second = 2")
+  s:send "f(draft,\rtwo"
+  s:wait "..> two"
+  s:keys("Up", "Up")
+  s:wait_end "\ncl> second = 2"
+  s:send " + 20"
+  s:keys("Up")
+  s:wait_end "\ncl> first = 1"
+  s:keys("Down")
+  s:wait_end "\ncl> second = 2 + 20"
+  s:keys("C-_") -- its own undo list
+  s:wait_end "\ncl> second = 2"
+  s:send "00"
+  s:keys("Down")
+  s:wait_end "\ncl> f(draft,\n..> two"
+  s:keys("Up", "Up")
+  s:wait_end "\ncl> second = 200"
+  s:keys("Enter")
+  s:run("print(second)", "\n200\n")
+  t.eq(entries(read(h.file)),
+    "|first = 1\n|second = 2\n|second = 200\n|print(second)\n")
+  s:keys("Up", "Up", "Up")
+  s:wait_end "cl> second = 2"
+  s:keys("Up", "Up", "Up", "Up") -- there is no more
+  s:wait_end "cl> first = 1"
+end)
+
+t.test("PgUp and PgDn go by what is before the cursor", function()
+  local s <close> = screen.open()
+  s:wait "cl>"
+  for _, line in ipairs{"alpha = 1", "beta = 2", "alpha = 3", "gamma = 4"} do
+    s:run(line)
+  end
+  s:send "al"
+  s:keys("PPage")
+  s:wait_end "cl> alpha = 3"
+  t.eq(s:cursor(), 6)
+  s:keys("PPage")
+  s:wait_end "cl> alpha = 1"
+  s:keys("PPage")
+  s:keys("NPage")
+  s:wait_end "cl> alpha = 3"
+  s:keys("NPage")
+  s:wait_end "cl> al"
+end)
+
+t.test("Ctrl-R searches, also in statements of several lines", function()
+  local s <close> = screen.open()
+  s:wait "cl>"
+  s:run("needle = 1")
+  s:send "function f()\r  return 'needle'\rend\r"
+  s:wait "end\ncl>"
+  s:run("other = 2")
+  s:send "typed"
+  s:keys("C-r")
+  s:wait "search:"
+  s:send "needle"
+  s:wait "search: needle"
+  s:wait "\ncl> function f()\n..>   return 'needle'\n..> end\nsearch: needle"
+  s:keys("C-r")
+  s:wait_end "\ncl> needle = 1\nsearch: needle"
+  s:keys("C-s")
+  s:wait_end "..> end\nsearch: needle"
+  s:send "x"
+  s:wait "search: needlex  (not found)"
+  s:keys("BSpace")
+  s:wait_gone "(not found)"
+  s:keys("C-g")
+  s:wait_end "\ncl> typed"
+  s:keys("C-r", "C-r") -- what was looked for before
+  s:wait_end "..> end\nsearch: needle"
+  s:keys("C-r", "C-e")
+  s:wait_end "\ncl> needle = 1"
+  s:send "0\r"
+  s:run("print(needle)", "\n10\n")
+  s:keys("C-r")
+  s:send "NEEDLE"
+  s:wait "search: NEEDLE  (not found)"
+  s:keys("C-c")
+  s:wait "^C"
+  s:wait_end "\ncl>"
+  s:keys("C-r")
+  s:send "other"
+  s:wait_end "cl> other = 2\nsearch: other"
+  s:keys("Left") -- an escape sequence ends it too
+  s:wait_end "cl> other = 2"
+  s:keys("Enter")
+  s:wait_end "\ncl>"
+end)
+
+t.test("several sessions keep all their entries", function()
+  local h <close> = home()
+  local a <close> = screen.open{dir = h.dir}
+  local b <close> = screen.open{dir = h.dir}
+  a:wait "cl>"
+  b:wait "cl>"
+  for i = 1, 5 do
+    a:send("a" .. i .. " = " .. i .. "\r")
+    b:send("b" .. i .. " = " .. i .. "\r")
+  end
+  a:wait "a5 = 5\ncl>"
+  b:wait "b5 = 5\ncl>"
+  local kept = entries(read(h.file))
+  for i = 1, 5 do
+    t.ok(kept:find("|a" .. i .. " = " .. i .. "\n", 1, true), kept)
+    t.ok(kept:find("|b" .. i .. " = " .. i .. "\n", 1, true), kept)
+  end
+  a:keys("Up", "Up")
+  a:wait_end "cl> a4 = 4" -- a session's own, until the next start
+end)
+
+t.test("history lost or locked: a lock of someone else's does not stop it",
+  function()
+    if capture "command -v flock" == "" then
+      t.skip("no flock")
+    end
+    local h <close> = home()
+    write(h.file, "#1\nold = 1\n")
+    local s <close> = screen.open{dir = h.dir}
+    s:wait "cl>"
+    os.execute(([[sh -c 'exec 9>>%s; flock 9; echo >%s/locked
+      exec sleep 60' >%s/null 2>&1 & echo $! >%s/pid]]):format(h.file, h.dir,
+      h.dir, h.dir))
+    while read(h.dir .. "/locked") == "" do
+      os.execute "sleep 0.02"
+    end
+    s:run("print('in' .. 'time')", "intime")
+    os.execute("kill " .. read(h.dir .. "/pid"))
+    t.eq(entries(read(h.file)), "|old = 1\n|print('in' .. 'time')\n")
+  end)
+
+t.test("history lost or locked: what cannot be read is skipped", function()
+  local h <close> = home()
+  write(h.file, "plain line\n#5\none = 1\n#6\nb\0roken\n#7\nx = [[\n" ..
+    "\\#123\n]]\n\0\0\0\n#8\n#9\n\xFF\xFE = 1\n#10\nlast = 1")
+  local s <close> = screen.open{dir = h.dir}
+  s:wait "cl>"
+  s:keys("Up")
+  s:wait_end "cl> last = 1"
+  s:keys("Up")
+  s:wait_end "cl> \\xFF\\xFE = 1"
+  s:keys("Up")
+  s:wait_end "cl> one = 1" -- #7 has a broken line
+  s:keys("Up")
+  s:wait_end "cl> plain line"
+  s:keys("C-c")
+  s:wait_end "^C\ncl>"
+  s:send "y = [[\r#42\r]]\r"
+  s:wait_end "]]\ncl>"
+  t.ok(read(h.file):find "last = 1\n#%d+\ny = %[%[\n\\#42\n%]%]\n$",
+    read(h.file))
+end)
+
+t.test("a line that looks like a time comes back", function()
+  local h <close> = home()
+  write(h.file, "#7\nx = [[\n\\#123\n\\\\#4\n]]\n")
+  local s <close> = screen.open{dir = h.dir}
+  s:wait "cl>"
+  s:keys "Up"
+  s:wait_screen "cl> x = [[\n..> #123\n..> \\#4\n..> ]]"
+end)
+
+t.test("a long history is cut, and nothing of other sessions is lost",
+  function()
+    local h <close> = home()
+    write(h.file, "#1\nfirst = 1\n")
+    local before <close> = screen.open{dir = h.dir}
+    before:wait "cl>"
+    before:run "before = 1"
+    local parts = {}
+    for i = 1, 10700 do
+      parts[i] = ("#%d\nx = {\n%d}\n"):format(i, i)
+    end
+    write(h.file, table.concat(parts))
+    local s <close> = screen.open{dir = h.dir}
+    s:wait "cl>"
+    s:run "after = 2"
+    before:run "before = 2"
+    local text = read(h.file)
+    local _, n = text:gsub("#%d+\n", "")
+    t.eq(n, 10000 + 2)
+    t.eq(entries(text:sub(1, 40)):match "^|[^|]*", "|x = {\n701}\n")
+    t.eq(entries(text:sub(-200)):match "|x = {\n10700}.*",
+      "|x = {\n10700}\n|after = 2\n|before = 2\n")
+    t.eq(capture("ls -l " .. h.file):sub(1, 10), "-rw-------")
+    t.eq(capture("ls " .. h.file:match "(.*)/"), "history\n")
+  end)
+
+t.test("history that cannot be written is a note, once", function()
+  local s <close> = screen.open{env = "XDG_STATE_HOME=/dev/null/x"}
+  s:wait "cl>"
+  s:run("a = 1", "note: history is not kept: /dev/null/x/clshell/history")
+  s:keys "C-l"
+  s:wait_screen "cl>"
+  s:run("print(a)", "\n1\n")
+  t.ok(not s:text():find "note", s:text())
+  s:keys("Up", "Up")
+  s:wait_end "cl> a = 1"
+end)
+
+t.done()
