@@ -74,7 +74,11 @@ static Input pushline(lua_State *L, const char *prompt) {
 }
 
 /* Reads a statement line by line, with prompts on a terminal. */
-Input clsh_plainedit(lua_State *L, bool terminal) {
+Input clsh_plainedit(lua_State *L, bool terminal, const char *draft) {
+  if (draft != NULL) {
+    lua_pushstring(L, draft);
+    return INPUT_TEXT;
+  }
   Input input = pushline(L, terminal ? PROMPT : "");
   if (input != INPUT_TEXT)
     return input;

@@ -258,10 +258,10 @@ static void show(void) {
 static Input waitline(void) {
   static const struct timespec now = {0, 0};
   haveline = hangup = false;
-  while (!haveline && !hangup) {
+  while (!haveline && !hangup && !clsh_expired()) {
     bool key = clsh_editwait(stale ? &now : NULL);
     if (signalled()) {
-      if (clsh_interrupt)
+      if (clsh_interrupt && !clsh_expired())
         dropline();
       passsignals();
     } else if (key)
@@ -269,7 +269,7 @@ static Input waitline(void) {
     else if (stale)
       show();
   }
-  if (hangup && !haveline) {
+  if (!haveline) {
     clsh_editend("");
     rl_callback_handler_remove();
   }
@@ -277,7 +277,7 @@ static Input waitline(void) {
 }
 
 /* A statement from the terminal, signals blocked but for the waits. */
-static Input editline(void) {
+static Input editline(const char *draft) {
   struct sigaction action, before[NSIGNALS];
   sigset_t mine;
   memset(&action, 0, sizeof action);
@@ -292,6 +292,8 @@ static Input editline(void) {
     sigaction(promptsignals[i], &action, &before[i]);
   clsh_drawsize();
   begin();
+  if (draft != NULL)
+    rl_insert_text(draft);
   Input input = waitline();
   clsh_recallend();
   clsh_editbelow(NULL, 0);
@@ -302,13 +304,13 @@ static Input editline(void) {
   return input;
 }
 
-Input clsh_edit(lua_State *L) {
+Input clsh_edit(lua_State *L, const char *draft) {
   if (!editing)
-    return clsh_plainedit(L, terminal);
+    return clsh_plainedit(L, terminal, draft);
   fflush(stdout);
   fflush(stderr);
   state = L;
-  Input input = editline();
+  Input input = editline(draft);
   clsh_endinterrupt(L);
   if (input == INPUT_TEXT) {
     clsh_historyadd(line);
@@ -340,6 +342,9 @@ static void redisplay(void) {
 
 bool clsh_openedit(lua_State *L) {
   const char *term = getenv("TERM");
+  if (lua_getfield(L, -1, "history") == LUA_TBOOLEAN && !lua_toboolean(L, -1))
+    clsh_historyoff();
+  lua_pop(L, 1);
   clsh_setasked(L);
   terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
   editing =

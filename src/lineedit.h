@@ -27,20 +27,22 @@ typedef enum Input { INPUT_TEXT, INPUT_END, INPUT_CANCEL } Input;
 **   help(text, cursor) -> what F1 shows, or nil
 **   clean(text) -> a pasted text without prompts
 **   idle() called once, when the first prompt has been shown
-** Returns whether input comes from a terminal, with prompts.
+** Its field `history` is false where none is to be read or written. Returns
+** whether input comes from a terminal, with prompts.
 */
 bool clsh_openedit(lua_State *L);
 
 /*
 ** Reads a statement, of as many lines as it takes, and pushes its text;
-** pushes nothing at the end of the input and after Ctrl-C.
+** pushes nothing at the end of the input and after Ctrl-C. `draft`, unless
+** NULL, is the text to begin with; it is all, where nothing can be edited.
 */
-Input clsh_edit(lua_State *L);
+Input clsh_edit(lua_State *L, const char *draft);
 
 /* ask.c, for the editors themselves */
 void clsh_setasked(lua_State *L);
 bool clsh_ask(lua_State *L, const char *name, int narg, int nres);
 bool clsh_iscomplete(lua_State *L);
-Input clsh_plainedit(lua_State *L, bool terminal);
+Input clsh_plainedit(lua_State *L, bool terminal, const char *draft);
 
 #endif

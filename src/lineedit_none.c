@@ -15,6 +15,6 @@ bool clsh_openedit(lua_State *L) {
   return terminal;
 }
 
-Input clsh_edit(lua_State *L) {
-  return clsh_plainedit(L, terminal);
+Input clsh_edit(lua_State *L, const char *draft) {
+  return clsh_plainedit(L, terminal, draft);
 }

@@ -94,15 +94,15 @@ static void start(lua_State *L, bool terminal, bool quiet) {
     failed(L);
 }
 
-/* Pushes what a command gives as the next input, if it does. */
-static bool pushdraft(lua_State *L) {
-  if (lua_getfield(L, SESSION, "draft") != LUA_TSTRING) {
-    lua_pop(L, 1);
-    return false;
-  }
+/* Reads an input; one that a command gave is there to begin with. */
+static Input readinput(lua_State *L) {
   lua_pushnil(L);
+  lua_getfield(L, SESSION, "draft");
+  lua_insert(L, -2);
   lua_setfield(L, SESSION, "draft");
-  return true;
+  Input what = clsh_edit(L, lua_tostring(L, SESSION + 1));
+  lua_remove(L, SESSION + 1);
+  return what;
 }
 
 /* Reads and runs inputs until they end. */
@@ -114,7 +114,7 @@ void clsh_repl(lua_State *L, bool quiet) {
   start(L, clsh_openedit(L), quiet);
   for (bool going = true; going && !clsh_expired();) {
     lua_settop(L, SESSION);
-    Input what = pushdraft(L) ? INPUT_TEXT : clsh_edit(L);
+    Input what = readinput(L);
     if (what == INPUT_END)
       break;
     if (what == INPUT_TEXT)

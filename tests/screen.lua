@@ -112,8 +112,8 @@ end
 --- "\r" for each end of a line unless `raw`.
 function Screen:paste(text, raw)
   write(self.dir .. "/paste", text)
-  self:tmux(("load-buffer -b p %s/paste \\; paste-buffer -p %s -d -b p"):format(
-    self.dir, raw and "-r" or ""))
+  self:tmux(("load-buffer -b p %s/paste"):format(self.dir))
+  self:tmux("paste-buffer -p -d -b p" .. (raw and " -r" or ""))
 end
 
 --- s:resize(width, height)

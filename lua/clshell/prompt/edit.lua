@@ -6,6 +6,10 @@ local require, pcall, ipairs = require, pcall, ipairs
 
 local M = {}
 
+--- edit.history
+--- false: none is read or written (option -n).
+M.history = not (require "cl".commandline or {}).noinit
+
 -- Loaded when the first prompt is shown and no key has come yet, the first
 -- that are needed first: neither the prompt nor a key waits for them.
 local MODULES = {
