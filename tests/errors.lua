@@ -266,6 +266,14 @@ t.test("__close handlers get what was raised, and may fail", function()
 end)
 
 t.test("other ways to fail", function()
+  says("string.find('a', '[')", "malformed pattern (missing ']')",
+    "     1 | string.find('a', '[')",
+    "       |        ^~~~")
+  says("io.open('/nonexistent'):read()", "attempt to index a nil value",
+    "     1 | io.open('/nonexistent'):read()",
+    "       |                        ^")
+  says("assert(load(('('):rep(300)))", "C stack overflow",
+    "     1 | assert(load(('('):rep(300)))")
   local text, code = run "io.read(1 << 50)"
   t.eq(code, 1)
   t.ok(text:find("memory", 1, true), text)

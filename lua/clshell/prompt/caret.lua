@@ -200,6 +200,24 @@ local function bad_argument(tokens, low, high, message)
   return i and n and argument(tokens, i, tonumber(n)) or i
 end
 
+-- "attempt to index a nil value", without a name: what a call gave
+local function unnamed(tokens, low, high, message)
+  local use = message:match("^attempt to (%a+) a %a+ value$")
+  local after = use == "index" and INDEX or use == "call" and CALL
+  return after and find(low, high, function(i)
+    local before = at(tokens, i - 1)
+    return tokens[i].kind ~= "string" and after[at(tokens, i)]
+      and (before == ")" or use == "call" and before == "]")
+  end)
+end
+
+-- The call of a function by its name.
+local function call(tokens, low, high, name)
+  return find(low, high, function(i)
+    return at(tokens, i) == name and USES.call(tokens, i)
+  end)
+end
+
 -- The call that a message of clshell's begins with, or the word that it
 -- quotes: "gemm: no option 'tilde'".
 local function own_words(tokens, low, high, message)
@@ -214,9 +232,7 @@ local function own_words(tokens, low, high, message)
   end
   local name = message:match("^([%a_][%w_.:]*): ")
   name = name and name:match("[%w_]+$")
-  return name and find(low, high, function(j)
-    return at(tokens, j) == name and USES.call(tokens, j)
-  end)
+  return name and call(tokens, low, high, name)
 end
 
 -- Which of the tokens that a syntax error can mean it is: what comes before
@@ -273,12 +289,13 @@ function M.word(text, n, word)
   end
 end
 
---- caret.find(text, n, message [, own]) -> column, last, token, tokens
+--- caret.find(text, n, message [, own [, called]])
+---   -> column, last, token, tokens
 --- The bytes of line n of a chunk that an error message, without its
 --- position, points to; nil where it does not say. `own` tells that the
---- words are clshell's. The last two are the token's place in the list of
---- all tokens of the chunk.
-function M.find(text, n, message, own)
+--- words are clshell's, `called` which C function raised it. The last two are
+--- the token's place in the list of all tokens of the chunk.
+function M.find(text, n, message, own, called)
   local line, first, low, high, tokens, code = line_tokens(text, n)
   if not line then
     return nil
@@ -287,7 +304,9 @@ function M.find(text, n, message, own)
     or variable(tokens, low, high, message)
     or bad_argument(tokens, low, high, message)
     or operator(tokens, low, high, message)
+    or unnamed(tokens, low, high, message)
     or own and own_words(tokens, low, high, message)
+    or called and call(tokens, low, high, called)
   local token = i and tokens[i]
   if not token and message:find(" near <eof>$") then
     return #line:match("^(.-)%s*$") + 1

@@ -155,6 +155,30 @@ local function last_line(text, n)
   return n
 end
 
+-- The name of the C function that raised the error about its caller.
+local function raised_by(record)
+  local frame = record.frames[record.from - 2]
+  local name = frame and frame.what == "C" and frame.name
+  return name ~= "error" and name ~= "assert" and name or nil
+end
+
+local function has_main(record)
+  for _, frame in ipairs(record.frames) do
+    if frame.what == "main" then
+      return true
+    end
+  end
+  return false
+end
+
+-- Whether an error was raised by a __close handler while the one before it
+-- was on its way: the chunk that ran has been left by then. Others that the
+-- message handler saw were caught, as load does.
+local function closing(record)
+  return record.before ~= nil and has_main(record.before)
+    and not has_main(record)
+end
+
 -- Finds where in the source line the error is, and the name that was meant.
 local function examine(record)
   local place = record.place
@@ -169,7 +193,7 @@ local function examine(record)
       and last_line(text, place.line) or place.line
     if not record.bare or own or record.rest:find("^attempt to index") then
       record.column, record.stop, i, tokens = caret.find(text, record.line,
-        record.rest, own)
+        record.rest, own, raised_by(record))
     end
   end
   record.near = guess.name(record.rest, place and place.vars and place,
@@ -208,6 +232,7 @@ function M.record(value)
     table.insert(record.frames, frames.HEAD + 1, {skip = record.skipped})
   end
   record.message = words(value)
+  record.closing = closing(record)
   unwrap(record)
   for _, frame in ipairs(record.frames) do
     frame.short, frame.line = frame.short or "", frame.line or 0
@@ -325,7 +350,7 @@ function M.text(record, opts)
   end
   append(lines, source_lines(record, opts.width))
   append(lines, frames.callers(record.frames, record.from, CALLS))
-  if record.before then
+  if record.closing then
     local first = M.record(record.before.value)
     lines[#lines + 1] = "  while closing variables after: "
       .. words(first.value):match("^[^\n]*")

@@ -40,10 +40,11 @@ local function inside(frame)
     return ""
   elseif frame.namewhat == "metamethod" then
     return (", in metamethod '%s'"):format(frame.name)
-  elseif frame.name then
+  elseif frame.name and frame.name:find("^[%a_][%w_]*$") then
     return ", in " .. frame.name
   end
-  return (", in the function of line %d"):format(frame.defined)
+  return frame.defined < 0 and ""
+    or (", in the function of line %d"):format(frame.defined)
 end
 
 --- frames.place(frame) -> string
