@@ -139,18 +139,6 @@ function M.lua(name, view)
     .. "section %s"):format(name, section), view), page.rows(rows, view, 34))
 end
 
--- The lines of the source of a function: a file, or the prompt's input.
-local function source_of(info)
-  local path = info.source:match("^@(.*)$")
-  if path then
-    return index.read(path)
-  end
-  local chunks = package.loaded["clshell.chunks"]
-    or package.loaded["clshell.prompt.errors"]
-  local found = chunks and chunks.source and chunks.source(info.source)
-  return found or not info.source:find("^=") and info.source or nil
-end
-
 -- The comment that ends above line `at`.
 local function leading(lines, at)
   local first = at
@@ -180,7 +168,8 @@ local function own_function(f, name, view)
   if info.what == "C" then
     return ("%s is a function written in C"):format(name)
   end
-  local content, lines = source_of(info), {}
+  local content = require "clshell.excerpt".source(info.source)
+  local lines = {}
   for line in ((content or "") .. "\n"):gmatch("(.-)\n") do
     lines[#lines + 1] = line
   end
