@@ -210,6 +210,8 @@ static const char *openstate(lua_State *L, const Options *o) {
   clsh_pushhome(L);
   lua_pushvalue(L, -1);
   lua_setfield(L, 1, "home");
+  lua_pushvalue(L, -1);
+  lua_setfield(L, LUA_REGISTRYINDEX, CLSHELL_HOMEKEY);
   const char *home = lua_tostring(L, 2);
   const char *script = NULL;
   if (o->script < o->argc)

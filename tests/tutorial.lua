@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
+local screen = require "screen"
 
 local state = t.tmp "state"
 local real = os.getenv
@@ -135,6 +136,53 @@ t.test("%tutorial moves, stops, and refuses what it does not know",
     t.ok(said:find("Going on at step 3", 1, true), said)
     command "stop"
   end)
+
+-- What the tutorial says to type, but measured for a shorter time.
+local function lines_of(step)
+  return step.code:gsub("(bench%([^\n]*)%)%f[\n%z]",
+    "%1, {effort = 'quick'})") .. "\n"
+end
+
+t.test("a newcomer types the ten steps at a terminal", function()
+  local s <close> = screen.open{width = 80, height = 90}
+  s:wait "cl>"
+  s:send "?tutorial\r"
+  for n, step in ipairs(steps) do
+    s:wait(("Step %d of 10: %s"):format(n, step.title))
+    s:wait_end "\ncl>"
+    for line in lines_of(step):gmatch("([^\n]*)\n") do
+      s:send(line .. "\r")
+    end
+    s:wait(("Step %d is done."):format(n))
+  end
+  s:wait "That was the last step"
+  s:wait_end "\ncl>"
+  s:run("#gemm.kernels() > 10", "true")
+  s:keys "C-d"
+  t.eq(s:status(), 0)
+end)
+
+t.test("?tutorial goes on where the last session stopped", function()
+  local home = t.tmp "home"
+  os.execute("mkdir -p " .. home)
+  do
+    local s <close> = screen.open{dir = home, height = 60}
+    s:wait "cl>"
+    s:send "?tutorial\r"
+    s:wait "Step 1 of 10"
+    s:run("%tutorial 4", "Step 4 of 10")
+    s:keys "C-d"
+    s:status()
+  end
+  local s <close> = screen.open{dir = home, height = 60}
+  s:wait "cl>"
+  s:send "?tutorial\r"
+  s:wait "Going on at step 4"
+  s:wait "In a new session, first:"
+  s:run("%tutorial stop", "has stopped")
+  s:run("%tutorial sideways", "next, back, stop or the number of a step")
+  os.execute("rm -rf " .. home)
+end)
 
 os.execute("rm -rf '" .. state .. "'")
 t.done()

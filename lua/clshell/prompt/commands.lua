@@ -297,6 +297,8 @@ end, "[kernel.cl]\nrebuilds a kernel when its file is saved, and benches again"
 
 define("tutorial", function(rest)
   return part "tutorial".command(rest)
-end, "[step|stop ...]\nten steps from a device list to a tiled kernel")
+end, "[next|back|stop|N]\nten steps from a device list to a tiled kernel"
+  .. "\nWithout a word it shows the step again; N is the number of a step."
+  .. "\nThe step is remembered for the next session.")
 
 return M

@@ -15,11 +15,6 @@ local text = require "clshell.text"
 
 local M = {}
 
-M.usage = "%tutorial [next|back|stop|N]\n"
-  .. "Goes on with the tutorial: without a word it shows the step again, "
-  .. "next and back move, N is the number of a step, stop ends it. The step "
-  .. "is remembered."
-
 local at -- the step, from 1; nil: the tutorial is not running
 local hinted -- the hint that was given last
 

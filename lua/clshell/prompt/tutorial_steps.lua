@@ -96,8 +96,12 @@ local function product(s)
       end
     end
   end
+  local made = first(s.results, function(value)
+    return s.class(value) == "Buffer"
+  end)
   return nil, #list >= 3 and "None of your matrices is the product of two "
-    .. "others yet: C = gemm(A, B, ...)." or nil
+    .. "others yet: C = gemm(A, B, ...)." or made and "Keep the operands in "
+    .. "variables as well, so that the product can be checked." or nil
 end
 
 -- How many values a parameter has had in the runs of a rung of gemm.
@@ -191,8 +195,8 @@ names.]],     code = BUFFERS, done = function(s)
 
   {title = "A kernel", text = [[
 A kernel is a function of OpenCL C. It is run once for each work-item;
-get_global_id(0) tells a work-item which one it is. This one computes
-y = a x + y, an element each. Several lines are one statement: it is run when
+get_global_id(0) tells a work-item which one it is. This one adds a * x[i] to
+y[i], an element each. Several lines are one statement: it is run when
 it is complete. A mistake in it? The compiler's message shows the place; Up
 brings the whole text back.]],
     code = KERNEL,
@@ -201,7 +205,7 @@ brings the whole text back.]],
     end},
 
   {title = "A launch, and its event", text = [[
-k:range(n) lays an NDRange of n work-items over the kernel; calling that
+axpy:range(n) lays an NDRange of n work-items over the kernel; calling that
 with the kernel's arguments puts it on the device's queue and returns an
 event. Launches do not wait: the event knows when the device was done, and
 event.ms how long it took there, without the way to the device.]],
