@@ -101,6 +101,7 @@ t.test("results do not pin device memory", function()
   local out = session("b = cl.buffer('float', 1000, 1);\nb;\n_ == b\n"
     .. "_1 == b\nb = nil\n" .. used .. "_2\n_1")
   has(out, "true\n", "\n0\n", "_2 is gone", "nil\n", "Buffer")
+  has(session("b = cl.buffer('float', 1000, 1)\nb;\n%time #_"), "1000\n")
   out = session("t = {deep = {cl.buffer('float', 1000, 1)}};\nt;\n_ == t\n"
     .. "t = nil\n" .. used .. "_1 == nil")
   has(out, "true\n0\n", "_1 is gone", "true")
@@ -154,6 +155,10 @@ t.test("pasted script blocks keep their locals", function()
     expect cl>
     send \x04
     exit 0]], "-q")
+end)
+
+t.test("a pasted script may begin with #!", function()
+  t.eq(session "#!/usr/bin/env clshell\nlocal x = 5\nx", "5\n")
 end)
 
 t.test("errors do not end the session", function()
@@ -285,6 +290,26 @@ t.test("%cd, !command and what !cd does not", function()
     :format(path)), path .. "\n" .. path .. "\n" .. path, "nowhere",
     "exit code 3", "%cd changes")
 end)
+
+t.test("%edit puts its text at the prompt, to be changed or entered",
+  function()
+    local editor = terminal.file("editor.sh", "#!/bin/sh\n"
+      .. "sed -i 's/one/two/' \"$1\"\n")
+    os.execute("chmod +x " .. editor)
+    terminal.run([[
+      expect cl>
+      send print("one" .. 1)\r
+      expect one1
+      expect cl>
+      send %edit\r
+      expect print("two" .. 1)
+      send  print(2 .. "more")\r
+      expect two1
+      expect 2more
+      expect cl>
+      send \x04
+      exit 0]], "-q", "VISUAL=" .. editor)
+  end)
 
 t.test("%who lists the session's own variables", function()
   local out = session "x = 5\ns = 'text'\nfunction f() end\n{1}\n%who"

@@ -219,6 +219,7 @@ end
 local define = M.define
 
 define("time", function(rest)
+  required(rest, "expression")
   return M.time(session.compile(rest))
 end, "expr\nruns it once and says how long it took", {code = true,
   script = function(rest)

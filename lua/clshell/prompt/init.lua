@@ -7,7 +7,8 @@ local excerpt = require "clshell.excerpt"
 
 -- Held here: a session may change all of these.
 local concat, pack, unpack = table.concat, table.pack, table.unpack
-local find, match, sub = string.find, string.match, string.sub
+local find, gsub = string.find, string.gsub
+local match, sub = string.match, string.sub
 local load, pcall, rawget, require = load, pcall, rawget, require
 local select, type = select, type
 local stderr, stdout = io.stderr, io.stdout
@@ -63,6 +64,7 @@ end
 -- {kind=, code=, silent=, run=}; or nil, a message, and whether more lines
 -- could mend it.
 local function compile(text, chunk)
+  text = gsub(text, "^%s*#![^\n]*", "") -- of a pasted script
   local body, silent = silenced(text)
   local equals = match(body, "^%s*=()[^=]")
   body = equals and sub(body, equals) or body
@@ -217,10 +219,20 @@ local function enter(text)
   return input, chunk
 end
 
+-- Gives an input the results that it names.
+local function enter_results(text)
+  if find(text, "_", 1, true) then
+    for _, line in ipairs(results().enter(text)) do
+      note(line)
+    end
+  end
+end
+
 -- A command, or a word that works on its own.
 local function prepare_command(text, run, ...)
   local args = pack(...)
   enter(text)
+  enter_results(text)
   return function()
     return run(unpack(args, 1, args.n))
   end
@@ -262,11 +274,7 @@ function M.prepare(text)
     input[key] = value
   end
   keep_locals(input, chunk)
-  if find(text, "_", 1, true) then
-    for _, line in ipairs(results().enter(text)) do
-      note(line)
-    end
-  end
+  enter_results(text)
   run, input.run = input.run, nil
   return run
 end

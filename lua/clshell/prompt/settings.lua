@@ -29,7 +29,9 @@ local function defaults(session)
     help = "top-level locals: kept until you quit, or as in Lua"})
 end
 
-local function names(session)
+--- settings.names(session) -> list of names
+--- What settings there are, sorted.
+function M.names(session)
   defaults(session)
   local list = {}
   for name in pairs(session.settinglist) do
@@ -63,7 +65,7 @@ end
 --- settings.set(session [, name, value])
 --- Changes a setting; without a value it prints it, without a name all.
 function M.set(session, name, value)
-  local known = names(session)
+  local known = M.names(session)
   if name == nil or name == "" then
     for _, each in ipairs(known) do
       print(line(session, each))
