@@ -15,6 +15,7 @@ typedef struct Job {
   atomic_int refs; /* the thread, and who waits for it */
   atomic_bool done;
   cl_program program;
+  bool left; /* nobody waits any more: both references are the job's */
   cl_device_id device;
   cl_int err;
   char options[];
@@ -29,6 +30,8 @@ int clsh_buildsrunning(void) {
 static void releasejob(Job *j) {
   if (atomic_fetch_sub(&j->refs, 1) == 1) {
     clReleaseProgram(j->program);
+    if (j->left)
+      clReleaseProgram(j->program);
     free(j);
   }
 }
@@ -70,9 +73,13 @@ static int waitjob(lua_State *L) {
   return 0;
 }
 
-/* What clBuildProgram gives. Ctrl-C raises at once. */
-cl_int clsh_compile(lua_State *L, cl_program p, cl_device_id d,
+/*
+** What clBuildProgram gives. Ctrl-C raises at once and takes the program's
+** handle away: to release it, a driver may wait for its compiler.
+*/
+cl_int clsh_compile(lua_State *L, cl_program *handle, cl_device_id d,
                     const char *options) {
+  cl_program p = *handle;
   Job *j = malloc(sizeof *j + strlen(options) + 1);
   if (j == NULL)
     return CL_OUT_OF_HOST_MEMORY;
@@ -90,6 +97,10 @@ cl_int clsh_compile(lua_State *L, cl_program p, cl_device_id d,
   }
   int status = lua_pcall(L, 1, 0, 0);
   cl_int err = j->err;
+  if (status != LUA_OK) {
+    j->left = true;
+    *handle = NULL;
+  }
   releasejob(j);
   if (status != LUA_OK)
     lua_error(L);

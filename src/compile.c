@@ -13,7 +13,7 @@ static cl_int compile(lua_State *L, int program, const char *options) {
   int tries = 0;
   cl_int err;
   do
-    err = clsh_compile(L, p->handle, d, options);
+    err = clsh_compile(L, &p->handle, d, options);
   while (clsh_retry(L, err, &tries));
   lua_pushstring(L, options);
   lua_setiuservalue(L, program, PROGRAM_OPTIONS);

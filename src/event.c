@@ -36,7 +36,7 @@ static void unlinkevent(Event *e) {
 
 /*
 ** How many commands of a queue have an Event and have not ended, up to
-** `most`; how many of them are kernels.
+** `most`, markers apart; how many of them are kernels.
 */
 int clsh_pendingcommands(const Queue *q, int most, int *kernels) {
   int n = 0;
@@ -46,8 +46,8 @@ int clsh_pendingcommands(const Queue *q, int most, int *kernels) {
     if (e->queue != q || e->handle == NULL ||
         clsh_eventstatus(e->handle) <= CL_COMPLETE)
       continue;
-    n++;
     clGetEventInfo(e->handle, CL_EVENT_COMMAND_TYPE, sizeof type, &type, NULL);
+    n += type != CL_COMMAND_MARKER && type != CL_COMMAND_BARRIER;
     *kernels += type == CL_COMMAND_NDRANGE_KERNEL;
   }
   return n;

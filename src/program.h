@@ -52,7 +52,7 @@ int clsh_programbuilds(lua_State *L);
 void clsh_openrebuild(lua_State *L);
 
 /* builder.c */
-cl_int clsh_compile(lua_State *L, cl_program p, cl_device_id d,
+cl_int clsh_compile(lua_State *L, cl_program *handle, cl_device_id d,
                     const char *options);
 
 /* build.c, buildlog.c */

@@ -194,9 +194,11 @@ t.test("Ctrl-C while a kernel runs", function()
     expect ..>
     send for (int i = 0; i < 100000; i++) p[0] += i; }]=]\r
     expect cl>
-    send l = k:range(1); b = cl.buffer("int", 1, 0); l(b, 1):wait()\r
+    send l = k:range(1); b = cl.buffer("int", 1, 0) ms = math.huge\r
     expect cl>
-    send n = 8000 // l(b, 1):wait().ms + 1; e = l(b, n); print("go")\r
+    send for i = 1, 50 do ms = math.min(ms, l(b, 1):wait().ms) end\r
+    expect cl>
+    send n = 8000 // ms + 1; e = l(b, n); print("go")\r
     expect go
     expect cl>
     send print("wait" .. 1) e:wait()\r
@@ -382,6 +384,96 @@ t.test("a kernel that never ends keeps nobody: prompt, end, three Ctrl-C",
       send \x03
       exit 130]], "-q")
   end)
+
+t.test("Ctrl-C does not wait for a compiler", function()
+  terminal.device()
+  local path = terminal.file("builds.lua", [[
+    local function source(i)
+      local lines = {"kernel void f(global float *x) { float a = x[0];"}
+      for j = 1, 200 do
+        lines[j + 1] = ("a = sin(a) * cos(a + %d.0f);"):format(i * 1000 + j)
+      end
+      lines[#lines + 1] = "x[0] = a; }"
+      return table.concat(lines)
+    end
+    cl.device()
+    print "go"
+    for i = 1, math.huge do
+      cl.build(source(i + os.time() % 10000 * 1000))
+    end]])
+  terminal.run([[
+    expect go
+    sleep 300
+    send \x03
+    expect interrupted!
+    expect cl>
+    send cl.kernel "kernel void late(global int *x) {}"\r
+    expect kernel late
+    expect cl>
+    send \x04
+    exit 0]], "-qi " .. path)
+end)
+
+t.test("the prompt offers to wait, to go on or to quit", function()
+  terminal.device()
+  terminal.run([[
+    expect cl>
+    send k = cl.kernel [=[kernel void spin(global volatile int *p, int n) { ]]
+    .. [[for (int j = 0; j < n; j++) for (int i = 0; i < 100000; i++) ]]
+    .. [[p[0] += i; }]=]\r
+    expect cl>
+    send b = cl.buffer("int", 1, 0) l = k:range(1) ms = math.huge\r
+    expect cl>
+    send for i = 1, 50 do ms = math.min(ms, l(b, 1):wait().ms) end\r
+    expect cl>
+    send n = 6000 // ms + 1 e = l(b, n) print("go")\r
+    expect go
+    expect cl>
+    send print("wait" .. 1) e:wait()\r
+    expect wait1
+    send \x03
+    expect interrupted!
+    expect 1 kernel still running on
+    expect type w to wait for it
+    expect cl>
+    send w\r
+    expect waiting ...
+    send \x03
+    expect interrupted!
+    expect 1 kernel still running on
+    expect cl>
+    send w = 6 * 7\r
+    expect cl>
+    send w\r
+    expect 42
+    expect cl>
+    send print("wait" .. 2) cl.context().queue:finish()\r
+    expect wait2
+    send \x03
+    expect 1 kernel still running on
+    expect cl>
+    send w\r
+    expect waiting ... done
+    expect cl>
+    send e.status\r
+    expect complete
+    expect cl>
+    send print("wait" .. 3) l(b, n):wait()\r
+    expect wait3
+    send \x03
+    expect type w to wait for it
+    expect cl>
+    send d\r
+    expect cl>
+    send print("wait" .. 4) l(b, n):wait()\r
+    expect wait4
+    send \x03
+    expect type w to wait for it
+    expect cl>
+    send q\r
+    expect given up
+    exit 0]], "-q")
+end)
 
 terminal.clean()
 t.done()

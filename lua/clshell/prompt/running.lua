@@ -47,7 +47,7 @@ function M.note()
   if text == nil then
     return nil
   end
-  io.stderr:write(text, "; OpenCL cannot stop it\n",
+  io.stderr:write(text, "\n",
     "type w to wait for it, q to quit, d or anything else to go on\n")
   return true
 end
