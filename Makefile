@@ -71,7 +71,7 @@ LIBS = $(LUA_LIBS) $(OPENCL_LIBS) $(LIBDL) -lm
 LIBOBJ = $(MODULE:src/%.c=$(BUILD)/%.o)
 OBJ    = $(LIBOBJ) $(PROGRAM:src/%.c=$(BUILD)/%.o)
 TESTS  = $(patsubst %.c,$(BUILD)/%,$(filter-out %layer.c,$(wildcard \
-         tests/*.c))) $(BUILD)/tests/faultlayer.so \
+         tests/*.c))) $(BUILD)/tests/faultlayer.so $(BUILD)/clshell-none \
          $(BUILD)/tests/crashlayer.so
 CFILES = $(wildcard src/*.[ch] tests/*.[ch] tests/peers/*.c)
 
@@ -81,6 +81,12 @@ objects: $(OBJ) $(TESTS)
 
 $(BUILD)/clshell: $(OBJ) $(BUILD)/ldflags
 	$(CC) $(CF) $(LDFLAGS) $(EXPORT) -o $@ $(OBJ) $(READLINE_LIBS) $(LIBS)
+
+# What LINEEDIT=none builds, for its tests.
+NONE = $(sort $(filter-out $(LINEEDIT_readline:src/%.c=$(BUILD)/%.o),$(OBJ)) \
+       $(BUILD)/lineedit_none.o)
+$(BUILD)/clshell-none: $(NONE) $(BUILD)/ldflags
+	$(CC) $(CF) $(LDFLAGS) $(EXPORT) -o $@ $(NONE) $(LIBS)
 
 # The interpreter that loads it brings Lua: liblua is not linked in again. And
 # it is never unloaded (nodelete), as a driver's thread may still call back.

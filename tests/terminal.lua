@@ -1,0 +1,193 @@
+-- terminal.lua - the prompt and its terminal: signals, terminals that can do
+-- less, keys that ask, and what is loaded when.
+-- SPDX-License-Identifier: MIT
+local t = require "t"
+local screen = require "screen"
+
+local build = os.getenv "CLSHELL_BUILD" or "build"
+
+local function capture(command)
+  local p <close> = assert(io.popen(command))
+  return p:read "a"
+end
+
+local function read(path)
+  local f <close> = assert(io.open(path, "rb"))
+  return f:read "a"
+end
+
+-- The program on a screen: the last of its processes.
+local function process(s)
+  local pid = s:ask "#{pane_pid}"
+  while true do
+    local child = capture("pgrep -P " .. pid):match "%d+"
+    if not child then
+      return pid
+    end
+    pid = child
+  end
+end
+
+t.test("stopped by Ctrl-Z and brought back", function()
+  local here = capture("pwd"):gsub("\n", "")
+  local program = (build:find "^/" and build or here .. "/" .. build)
+    .. "/clshell -q"
+  local s <close> = screen.open{command = "PS1='$ ' sh -i"}
+  s:wait "$"
+  s:send(program .. "\r")
+  s:wait_end "\ncl>"
+  s:send "for i = 1, 2 do\rprint('n' .. i)"
+  s:wait "..> print('n' .. i)"
+  s:keys "C-z"
+  s:wait_end "\n$"
+  s:send "echo in between\r"
+  s:wait "\nin between\n$"
+  s:resize(50, 20)
+  s:send "fg\r"
+  s:wait_end "\ncl> for i = 1, 2 do\n..> print('n' .. i)"
+  s:send "\rend\r"
+  s:wait_end "\nn1\nn2\ncl>"
+  s:keys "C-d"
+  s:wait_end "\n$"
+end)
+
+t.test("stopped and continued by someone else", function()
+  local s <close> = screen.open()
+  s:wait "cl>"
+  s:send "half"
+  s:wait "cl> half"
+  local pid = process(s)
+  os.execute("kill -STOP " .. pid .. " && kill -CONT " .. pid)
+  s:keys "BSpace"
+  s:wait_end "cl> hal"
+  s:send "f = 7\r"
+  s:run("print(half)", "\n7\n")
+end)
+
+t.test("ended by a signal, with the terminal as it was", function()
+  for name, code in pairs{HUP = 129, TERM = 143} do
+    local s <close> = screen.open{command = ("sh -c 'stty -g >$HOME/before; "
+      .. "%s/clshell -q; c=$?; stty -g >$HOME/after; exit $c'"):format(
+        capture("cd " .. build .. " && pwd"):gsub("\n", ""))}
+    s:wait "cl>"
+    s:send "half"
+    s:wait "cl> half"
+    os.execute("kill -" .. name .. " " .. process(s))
+    t.eq(s:status(), code)
+    t.eq(read(s.dir .. "/after"), read(s.dir .. "/before"))
+  end
+end)
+
+t.test("TERM=dumb: plain lines, no escapes", function()
+  local s <close> = screen.open{env = "TERM=dumb"}
+  s:wait "cl>"
+  s:tmux("pipe-pane 'cat >>" .. s.dir .. "/raw'")
+  s:send "for i = 1, 2 do\r"
+  s:wait_end "\n..>"
+  s:send "print('n' .. i) end\r"
+  s:wait_end "\nn1\nn2\ncl>"
+  s:send "half"
+  s:keys "C-c"
+  s:wait_end "^C\ncl>"
+  s:run("print(6 * 7)", "\n42\n")
+  t.ok(not read(s.dir .. "/raw"):find "\27")
+  s:keys "C-d"
+  t.eq(s:status(), 0)
+end)
+
+t.test("LINEEDIT=none: plain lines", function()
+  local program = build .. "/clshell-none"
+  local here = capture("pwd"):gsub("\n", "")
+  t.ok(not capture("ldd " .. program .. " 2>/dev/null"):find "readline")
+  local s <close> = screen.open{command = (build:find "^/" and ""
+    or here .. "/") .. program .. " -q"}
+  s:wait "cl>"
+  s:send "t = {1,\r"
+  s:wait_end "\n..>"
+  s:send "2}\r"
+  s:run("print(#t)", "\n2\n")
+  s:send "while true do\r"
+  s:wait_end "\n..>"
+  s:keys "C-c"
+  s:wait_end "^C\ncl>"
+  s:run("print(6 * 7)", "\n42\n")
+  s:keys "C-d"
+  t.eq(s:status(), 0)
+  t.eq(capture("printf '1 + 1\\nfor i = 1, 2 do\\nprint(i) end\\n' | "
+    .. program .. " -i 2>&1"), "2\n1\n2\n")
+end)
+
+t.test("a pipe has no prompt and no escapes", function()
+  t.eq(capture("printf 'x = {1,\\n2}\\n#x\\n' | env FORCE_COLOR= " .. build
+    .. "/clshell -i 2>&1"), "2\n")
+end)
+
+t.test("Tab lists below the text, until the next key", function()
+  local s <close> = screen.open{height = 12}
+  s:wait "cl>"
+  s:run "words = {alpha = 1, alpine = 2, beta = 3}"
+  s:send "print(words.a"
+  s:keys "Tab"
+  s:wait "cl> print(words.alp\nalpha   alpine"
+  s:send "h"
+  s:wait_gone "alpine   "
+  s:wait_end "cl> print(words.alph"
+  s:keys "Tab"
+  s:wait_end "cl> print(words.alpha"
+  s:send ")\r"
+  s:wait_end "\n1\ncl>"
+  s:send "for i = 1, 2 do\r"
+  s:keys("Tab", "y")
+  s:wait_end "\n..>   y" -- indents where a line begins
+end)
+
+t.test("F1 explains what is at the cursor, above the text", function()
+  local s <close> = screen.open{height = 40}
+  s:wait "cl>"
+  s:send "x = {1,\rbench("
+  s:wait "..> bench("
+  s:keys "F1"
+  local seen = s:until_true("help and the text", function(text)
+    return text:match "^(.*)\ncl> x = {1,\n%.%.> bench%($"
+  end)
+  t.ok(seen:find "bench", seen)
+  s:keys "BSpace"
+  s:wait_end "\ncl> x = {1,\n..> bench"
+end)
+
+t.test("slow first key: nothing is loaded once a key has come", function()
+  local log = t.tmp "log"
+  local code = ([[
+    local log = assert(io.open('%s', 'w'))
+    log:setvbuf 'no'
+    table.insert(package.searchers, 1, function(name)
+      log:write('load ', name, '\n')
+    end)
+    local edit = require 'clshell.prompt.edit'
+    local mask = edit.mask
+    function edit.mask(text)
+      if text ~= '' then
+        log:write('key\n')
+      end
+      return mask(text)
+    end]]):format(log):gsub("\n%s*", " ")
+  local s <close> = screen.open{options = '-q -i -e "' .. code .. '"'}
+  s:wait "cl>"
+  s:send "local x = {'y"
+  s:wait "local x = {'y"
+  local text = read(log)
+  t.ok(text:find "load clshell.prompt.highlight.*key\n", text)
+  t.ok(not text:find "key\n.*load", text)
+end)
+
+t.test("ghost text: nothing is shown that was not typed", function()
+  local s <close> = screen.open()
+  s:wait "cl>"
+  s:run("print('remember this')")
+  s:send "pri"
+  s:wait_end "\ncl> pri"
+  s:send "n"
+  s:wait_end "\ncl> prin"
+end)
+
+t.done()
