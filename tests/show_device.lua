@@ -71,6 +71,20 @@ t.test("all of it with all", function()
   t.eq(select(2, s:gsub("\n +%d", "")), 40)
 end)
 
+t.test("all of a large one ends as well", function()
+  local cells = require "clshell.prompt.cells"
+  local before = cells.ALL
+  cells.ALL = 500
+  for _, shape in ipairs{{30, 40}, {1200}, {3, 20, 20}, {7, 1, 999}} do
+    local b <close> = cl.buffer("int", shape, 7)
+    local s = has(text(b, {all = true}), "no more than 500 elements")
+    local _, sevens = s:gsub("  7", "")
+    t.ok(sevens >= 300 and sevens <= 1100, ("%d of %s"):format(sevens,
+      table.concat(shape, "x")))
+  end
+  cells.ALL = before
+end)
+
 t.test("vectors, blocks, views, gaps", function()
   local v <close> = cl.buffer("int", 5, function(i) return i end)
   has(text(v), "int 5 ", "\n  1  2  3  4  5\n")

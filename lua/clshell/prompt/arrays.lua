@@ -157,11 +157,12 @@ local function vector_lines(value, n, f, lanes, o, room)
     end
   end
   local most = math.min(room, 7)
-  if count <= (o.all and 100000 or count <= room and room or most) then
+  local all = cells.ALL // per_line
+  if count <= (o.all and all or math.max(room, most)) then
     add(1, n)
     return lines
   end
-  local head = o.all and 50000 or math.max(1, most // 2)
+  local head = o.all and all // 2 or math.max(1, most // 2)
   add(1, head * per_line)
   lines[#lines + 1] = "  " .. printable.ellipsis()
   add(n - head * per_line + 1, n)
@@ -192,7 +193,8 @@ end
 local function block_lines(src, f, o, room)
   local lines, cut = {}, false
   local each = math.min(src.rows, 5)
-  local most = o.all and src.slices or math.max(1, room // (each + 1))
+  local most = math.max(1, o.all and cells.ALL // (src.rows * src.cols)
+    or room // (each + 1))
   local shown = math.min(src.slices, most)
   if shown < src.slices then
     room = room - 1
@@ -240,8 +242,9 @@ local function compose(value, src, o)
   end)
   if not fine then
     footer = join({"not read: " .. wrong}, o.width - 2, "")
-  elseif cut and not o.all then
-    about[#about + 1] = ('show(%s, "all")'):format(o.name)
+  elseif cut then
+    about[#about + 1] = o.all and ("no more than %d elements are shown")
+      :format(cells.ALL) or ('show(%s, "all")'):format(o.name)
     local longer = join(about, o.width - 2, "")
     footer = (#longer == #footer or #footer == 0) and longer or footer
   end

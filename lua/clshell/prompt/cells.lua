@@ -8,7 +8,8 @@ local style = require "clshell.style"
 local M = {}
 
 local MOST = 11 -- rows of a matrix that does not fit, with the … between
-local ALL = 100000 -- elements that "all" shows
+M.ALL = 100000 -- elements that "all" shows, roughly
+
 local INDENT, GAP = 2, 2
 
 -- The format of whole numbers from lo to hi.
@@ -108,8 +109,8 @@ end
 --- last}; elements take `width` columns, and `lines` lines are left.
 function M.corners(rows, cols, width, o, lines)
   if o.all then
-    return ends(rows, math.max(2, ALL // math.min(cols, ALL))),
-      ends(cols, ALL)
+    return ends(rows, math.max(2, M.ALL // math.min(cols, M.ALL))),
+      ends(cols, M.ALL)
   end
   local room = o.width - INDENT + GAP
   local wide = room // (width + GAP)
