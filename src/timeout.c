@@ -45,6 +45,21 @@ static void quit(void) {
   _exit(EXIT_TIMEOUT);
 }
 
+static void onalarm(int sig);
+
+/*
+** Takes SIGALRM. The first one ends a wait for input; those that follow do not
+** disturb the writing of results.
+*/
+static void install(int flags) {
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = onalarm;
+  action.sa_flags = flags;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGALRM, &action, NULL);
+}
+
 /* Once a second from the limit on; any thread may get it. */
 static void onalarm(int sig) {
   int saved = errno;
@@ -52,6 +67,7 @@ static void onalarm(int sig) {
     pthread_kill(mainthread, sig);
   else if (!expired) {
     expired = 1;
+    install(SA_RESTART);
     clsh_stoprun();
   }
   bool deaf = !expired || clsh_interrupt;
@@ -62,11 +78,7 @@ static void onalarm(int sig) {
 
 /* Stops this run after so many seconds. */
 void clsh_starttimeout(double seconds) {
-  struct sigaction action;
   struct itimerval timer = {{1, 0}, {0, 0}};
-  memset(&action, 0, sizeof action);
-  action.sa_handler = onalarm;
-  sigemptyset(&action.sa_mask);
   mainthread = pthread_self();
   limit = clsh_now() + seconds;
   timer.it_value.tv_sec = (time_t)seconds;
@@ -74,6 +86,6 @@ void clsh_starttimeout(double seconds) {
       (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6);
   if (timer.it_value.tv_sec == 0 && timer.it_value.tv_usec == 0)
     timer.it_value.tv_usec = 1;
-  sigaction(SIGALRM, &action, NULL);
+  install(0);
   setitimer(ITIMER_REAL, &timer, NULL);
 }

@@ -97,7 +97,7 @@ local function results(path)
   return assert(json.decode(f:read("a"))).results
 end
 
-t.test("results are kept when a run is stopped: --timeout", function()
+t.test("no result of a tuning is lost when stopped: --timeout", function()
   local path = t.tmp("kept.json")
   local command = ("%s --timeout 2 -o %s %s; echo $?"):format(t.exe, path,
     script "while true do end")
@@ -106,7 +106,7 @@ t.test("results are kept when a run is stopped: --timeout", function()
   t.eq(results(path)[1].name, "first")
 end)
 
-t.test("results are kept when a run is killed", function()
+t.test("no result of a tuning is lost when it is killed", function()
   local path = t.tmp("kept.json")
   local log, ids = t.tmp("log"), t.tmp("ids")
   -- the shell waits for the word on standard error, then kills
