@@ -3,9 +3,11 @@
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 
+local asked = require "at"
 local cl = require "cl"
-local complete = require "clshell.prompt.complete"
 local options = require "clshell.options"
+
+local at, has, words = asked.all, asked.has, asked.words
 
 t.test("options are declared once, for checks and completion", function()
   local function listed(list)
@@ -47,34 +49,6 @@ t.test("cl.members and cl.types tell what completion offers", function()
     t.ok(cl.typesize(name) >= 1)
   end
 end)
-
--- Completes where "|" is in the text; the globals are there meanwhile.
-local function at(text, globals, find)
-  local cursor = text:find("|", 1, true) - 1
-  local full = text:sub(1, cursor) .. text:sub(cursor + 2)
-  for name, value in pairs(globals or {}) do
-    rawset(_G, name, value)
-  end
-  local result = table.pack((find or complete.at)(full, cursor))
-  for name in pairs(globals or {}) do
-    rawset(_G, name, nil)
-  end
-  return table.unpack(result, 1, 5)
-end
-
--- The candidates, separated by spaces; "" where there are none.
-local function words(text, globals)
-  return table.concat(select(2, at(text, globals)) or {}, " ")
-end
-
-local function has(text, word, globals)
-  for _, candidate in ipairs(select(2, at(text, globals)) or {}) do
-    if candidate == word then
-      return true
-    end
-  end
-  return false
-end
 
 t.test("names: globals, keywords, locals of the same statement", function()
   t.eq({at "collectg|"}, {1, {"collectgarbage"}, nil, "collectgarbage",
@@ -309,159 +283,24 @@ t.test("modules, sources and topics", function()
   t.eq(words "%time math.hu|", "huge")
 end)
 
--- Run by itself: completes everything in a session where whatever can be
--- replaced has been replaced by a function that says so.
-local TRAPS = [=[
-local complete = require "clshell.prompt.complete"
-local texts = {"evil|", "evil.fi|", "evil.field.x|", "evil:|", "evil['fi|",
-  "evil(|", "evil{|", "evil.field{a = |", "evil 'x|", "gemm(evil, {ke|",
-  "gemm(A, B, {kernel = 'ti|", "bench(f, {eff|", "cl.use '|", "x = '/|",
-  "cl.array('fl|", "require 'cls|", "?ge|", "%cd /|", "!ls /|", "|",
-  "('x'):up|", "io.stdout:wr|", "(1).x|", "local a = evil; a|", "made.x|",
-  "evil .. ev|", "for i in evil do ev|", "buffer:re|", "buffer.sh|", "l(|"}
-if #cl.devices() > 0 then
-  buffer = cl.buffer("int", 1)
-  l = cl.kernel("kernel void f(global int *x) {}"):range(1)
-end
-local cursors = {}
-for i, text in ipairs(texts) do
-  cursors[i] = text:find("|", 1, true) - 1
-  complete.at(text:sub(1, cursors[i]), cursors[i]) -- loads what it needs
-  texts[i] = text:sub(1, cursors[i])
-end
-local next, type, write, exit = next, type, io.write, os.exit
-local metatable, error, at = debug.setmetatable, error, complete.at
-local function trap(name)
-  return function()
-    write("ran ", name, "\n")
-    error(name)
-  end
-end
-local meta = {}
-for _, event in ipairs{"index", "newindex", "call", "tostring", "name", "len",
-    "eq", "lt", "le", "concat", "pairs", "close", "gc", "unm", "add"} do
-  meta["__" .. event] = trap("__" .. event)
-end
-evil = setmetatable({field = setmetatable({}, meta)}, meta)
-made = setmetatable({}, {__index = coroutine.wrap(trap "a coroutine")})
-setmetatable(_G, meta)
-for _, name in ipairs{"string", "table", "math", "os", "io", "debug", "utf8",
-    "coroutine", "package"} do
-  local module = _G[name]
-  for key, value in next, module do
-    if type(value) == "function" then
-      rawset(module, key, trap(name .. "." .. key))
-    end
-  end
-end
-if buffer then
-  metatable(buffer, meta)
-  metatable(l, {__index = nil, __name = "Launch"})
-end
-]=]
-
-t.test("Tab runs no code of the session's", function()
-  local path = t.tmp "traps.lua"
-  local f <close> = assert(io.open(path, "w"))
-  f:write(TRAPS, [=[
-local G = _G
-for key, value in next, G do
-  if type(value) == "function" then
-    G[key] = trap(key)
-  end
-end
-metatable("", meta)
-metatable(0, meta)
-metatable(nil, meta)
-metatable(true, meta)
-metatable(write, meta)
-for i = 1, #texts do
-  at(texts[i], cursors[i])
-end
-metatable(0, nil)
-metatable(nil, nil)
-metatable(true, nil)
-metatable(write, nil)
-write("done\n")
-exit(true)
-]=])
-  f:close()
-  local p <close> = assert(io.popen(t.exe .. " " .. path .. " 2>&1"))
-  t.eq(p:read "a", "done\n")
-end)
-
-t.test("Tab calls no finalizer and no debug hook", function()
-  local collected, hooked = 0, 0
-  local function litter()
-    for _ = 1, 100 do
-      setmetatable({}, {__gc = function() collected = collected + 1 end})
-    end
-  end
-  collectgarbage()
-  litter()
-  local before = collected
-  collectgarbage("setpause", 0)
-  collectgarbage "stop"
-  litter()
-  debug.sethook(function() hooked = hooked + 1 end, "", 1)
-  local had = hooked
-  for _ = 1, 100 do
-    complete.at("string.", 7)
-  end
-  local inside = hooked - had
-  debug.sethook()
-  t.eq(collected, before)
-  t.ok(not collectgarbage "isrunning")
-  collectgarbage "restart"
-  collectgarbage("setpause", 200)
-  t.ok(inside < 100 * 100, inside) -- those of the loop, and of the ends
-  complete.at("string.", 7)
-  t.ok(collectgarbage "isrunning")
-  collectgarbage()
-end)
-
--- What one completion does: VM instructions, in hundreds.
-local function work(text, globals)
-  local count = 0
-  local list, hint = select(2, at(text, globals, function(...)
-    debug.sethook(function() count = count + 1 end, "", 100)
-    local result = table.pack(complete.find(...))
-    debug.sethook()
-    return table.unpack(result, 1, 5)
-  end))
-  return count, list, hint
-end
-
-t.test("Tab's work is bounded, however many keys there are", function()
-  local big, bigger, long = {}, {}, {}
-  for i = 1, 60000 do
-    big["key" .. i], bigger["key" .. i], bigger["more" .. i] = i, i, i
-    long[i] = i
-  end
-  long.field_of_list = 1
-  local n, list, hint = work("big.|", {big = big})
-  t.eq(#list, 200)
-  t.ok(hint:find "very many", hint)
-  local m = work("bigger.|", {bigger = bigger})
-  t.ok(m < 2 * n and n < 20000, ("%d, %d"):format(n, m))
-  m, list, hint = work("bigger.zzz|", {bigger = bigger})
-  t.ok(m < 20000 and #list == 0 and hint:find "none", m)
-  t.eq(select(2, work("long.field|", {long = long})), {"field_of_list"})
-  local few = {}
-  for i = 1, 250 do
-    few[("name%03d"):format(i)] = i
-  end
-  local names, more = select(2, work("few.|", {few = few}))
-  t.eq({#names, names[1], more}, {200, "name001", "250 in all: type on"})
-  local deep = {}
-  for _ = 1, 100 do
-    deep = setmetatable({}, {__index = deep})
-  end
-  local loop = setmetatable({}, {})
-  getmetatable(loop).__index = loop
-  t.ok(work("deep.x|", {deep = deep}) < 1000)
-  t.ok(work("loop.x|", {loop = loop}) < 1000)
-  t.ok(work(("x = {1, 2, 3}\n"):rep(20000) .. "collectg|") < 20000)
+t.test("commands, their settings and arguments", function()
+  require "clshell.prompt"
+  t.eq(words "%tim|", "time ")
+  t.eq(words "  %tim|", "time ")
+  t.ok(has("%|", "bench") and has("%|", "watch"))
+  t.eq(words "%set loc|", "locals=")
+  t.eq(words "%set locals=l|", "lua")
+  t.eq(words "%set color al|", "always")
+  t.eq(words "%help rel|", "reload")
+  t.eq(words "%reload clshell.gemm_nv_r|", "clshell.gemm_nv_rungs")
+  t.eq(words "%bench f(x) eff|", "effort=")
+  t.eq(words "%bench f(x, collectg|", "collectgarbage")
+  t.eq(words "%time collectg|", "collectgarbage")
+  t.eq(words "%device acc|", "accelerator")
+  t.eq(words "%run bench_tile|", "bench_tiles.lua")
+  t.eq(words "%run bench_tiles.lua bench_tile|", "bench_tiles.lua")
+  t.eq(words "%who |", "")
+  t.eq(words "?%tim|", "%time")
 end)
 
 t.done()

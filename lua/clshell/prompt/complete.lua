@@ -193,6 +193,7 @@ local function complete_name(c, place, locals)
   end
   local call = place.call
   local info = about(call, locals)
+  c.plain = not call
   if call and in_call(c, call, info) and not c:empty() then
     return
   end

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local candidates = require "clshell.prompt.candidates"
+local options = require "clshell.options"
 local pristine = require "clshell.prompt.pristine"
 local words = require "clshell.prompt.words"
 
@@ -15,9 +16,13 @@ local M = {}
 
 local GROUPS = {"gemm", "spmv", "transpose"}
 
--- A table of the session's by its name, raw.
+-- A table of the session's by its name, raw; the commands are defined when
+-- they are first needed.
 local function of_session(name)
   local session = loaded["clshell.prompt"]
+  if type(session) == "table" and pristine() then
+    pcall(require, "clshell.prompt.commands")
+  end
   local list = type(session) == "table" and rawget(session, name)
   return type(list) == "table" and list or {}
 end
@@ -45,13 +50,23 @@ function M.topics(c)
   end
 end
 
+-- The settings of a session, defined when they are first needed.
+local function known_settings()
+  if pristine() then
+    pcall(function()
+      require "clshell.prompt.settings".names(loaded["clshell.prompt"])
+    end)
+  end
+  return of_session "settinglist"
+end
+
 -- The names of settings, then the values of the one named.
 local function settings(c, rest)
-  local settled = of_session "settinglist"
+  local list = known_settings()
   local name = match(rest, "^([%w_]+)[%s=]+")
-  local one = name and rawget(settled, name)
+  local one = name and rawget(list, name)
   if not name then
-    for known in next, settled do
+    for known in next, list do
       c:add(known, {append = "="})
     end
   elseif type(one) == "table" then
@@ -63,13 +78,46 @@ local function settings(c, rest)
   end
 end
 
--- What follows each command; "code" where nothing is said.
+local function scripts(c)
+  words.paths(c)
+  words.paths(c, words.scripts)
+end
+
+local function names(c)
+  for name in next, of_session "commands" do
+    c:add(name)
+  end
+end
+
+-- What follows each command; Lua where nothing is said.
 local AFTER = {
-  cd = words.folders, device = words.devices, edit = words.paths,
-  reload = words.modules, run = words.paths, save = words.paths,
-  set = settings, watch = words.paths, tb = false, tutorial = false,
-  who = false,
+  cd = words.folders, commands = false, device = words.devices,
+  edit = words.paths, help = names, reload = words.modules, run = scripts,
+  save = words.paths, set = settings, watch = words.paths, tb = false,
+  tutorial = false, who = false,
 }
+
+-- What a command takes: all of the line, or else the last word of it.
+local function operand(cursor, rest, after)
+  local skip = after == settings and match(rest, "^.*[%s=]") or ""
+  local c = candidates.new(cursor - #rest + #skip + 1, sub(rest, #skip + 1))
+  after(c, after == settings and rest or nil)
+  skip = match(rest, "^.*%s[\"']?")
+  if skip and c:empty() and after ~= settings then
+    c = candidates.new(cursor - #rest + #skip + 1, sub(rest, #skip + 1))
+    c.quote = match(skip, "[\"']$")
+    after(c)
+  end
+  return c
+end
+
+-- After the expression of %bench: flop= and the like.
+local function bench_options(c)
+  local list = options.names "bench"
+  for i = 1, #list do
+    c:add(list[i], {append = "="})
+  end
+end
 
 local function percent(text, cursor, code)
   local _, last, name, space = find(text, "^%s*%%([%w_]*)(%s*)")
@@ -83,19 +131,15 @@ local function percent(text, cursor, code)
   end
   local after = AFTER[name]
   if after == nil then
-    return code(text, cursor, last)
+    local c = code(text, cursor, last)
+    if c and name == "bench" and c.plain and c.word ~= "" then
+      bench_options(c)
+    end
+    return c
   elseif not after or cursor < last then
     return nil
   end
-  local rest = sub(text, last + 1, cursor)
-  local skip = after == settings and #match(rest, "^.*[%s=]") or 0
-  local c = candidates.new(last + 1 + skip, sub(rest, skip + 1))
-  if after == settings then
-    settings(c, rest)
-  else
-    after(c)
-  end
-  return c
+  return operand(cursor, sub(text, last + 1, cursor), after)
 end
 
 local function topic(text, cursor)

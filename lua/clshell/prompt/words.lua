@@ -15,6 +15,10 @@ local folder, loaded, package, types = cl.folder, package.loaded, package,
 
 local M = {}
 
+--- words.scripts
+--- The folder of the scripts that come along.
+M.scripts = cl.home .. "/scripts"
+
 local ALL_FAMILIES = {"gemm", "spmv", "transpose"}
 
 --- words.home(path) -> path
