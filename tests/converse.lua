@@ -51,6 +51,28 @@ function M.run(script, options, env)
   M.command(script, M.build .. "/clshell " .. (options or ""), env)
 end
 
+--- converse.session(inputs [, options [, env]]) -> string
+-- What a session that is given inputs through a pipe prints, errors included.
+function M.session(inputs, options, env)
+  return M.capture(("XDG_CONFIG_HOME=%s/config %s %s/clshell -i %s <%s 2>&1")
+    :format(M.folder(), env or "", M.build, options or "",
+      M.file("inputs", inputs)))
+end
+
+--- converse.has(text, ...)
+-- Fails unless the text has each of the given parts.
+function M.has(text, ...)
+  for _, part in ipairs{...} do
+    t.ok(text:find(part, 1, true), ("no %q in:\n%s"):format(part, text))
+  end
+end
+
+--- converse.lacks(text, part)
+-- Fails if the text has that part.
+function M.lacks(text, part)
+  t.ok(not text:find(part, 1, true), ("%q in:\n%s"):format(part, text))
+end
+
 --- converse.device()
 -- Skips the test where there is no OpenCL device.
 function M.device()

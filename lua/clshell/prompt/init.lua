@@ -6,7 +6,7 @@ local cl = require "cl"
 local excerpt = require "clshell.excerpt"
 
 -- Held here: a session may change all of these.
-local concat, pack, unpack = table.concat, table.pack, table.unpack
+local concat, pack = table.concat, table.pack
 local find, gsub = string.find, string.gsub
 local match, sub = string.match, string.sub
 local load, pcall, rawget, require = load, pcall, rawget, require
@@ -37,10 +37,6 @@ M.after = nil
 
 local asked = false -- what to do about a kernel that runs on
 local noted = false -- that locals are kept
-
-local function words(text)
-  return match(text, "^%s*(.-)%s*$")
-end
 
 -- The text without a `;` at its end, and whether there was one.
 local function silenced(text)
@@ -87,12 +83,6 @@ local function is_blank(text)
   return not find(text, "%S")
 end
 
--- A %command: its name and the rest of the line.
-local function command_of(text)
-  local name, rest = match(text, "^%s*%%%s*([%w_]*)%s*(.-)%s*$")
-  return name, rest
-end
-
 local function commands()
   return require "clshell.prompt.commands"
 end
@@ -103,7 +93,7 @@ end
 function M.complete(text)
   local first = match(text, "^%s*([%%?!]?)")
   if first == "%" then
-    local name, rest = command_of(text)
+    local name, rest = require "clshell.prompt.dispatch".command(text)
     local command = commands().find(name)
     if not (command and command.code) or rest == "" then
       return true
@@ -127,52 +117,6 @@ local function note(text)
 end
 
 M.note = note
-
--- ?name, name? and ??word: the function that answers, or nil.
-local function question(text)
-  local topic = match(text, "^%s*([%a_][%w_.:]*)%s*%?%??%s*$")
-  if not topic and not find(text, "^%s*%?") then
-    return nil
-  end
-  local search = match(text, "^%s*%?%?(.*)$")
-  topic = words(topic or search or match(text, "^%s*%?(.*)$"))
-  commands() -- have help, too
-  local help = require "clshell.help"
-  if find(topic, "^%%") then
-    return commands().help, sub(topic, 2)
-  elseif topic == "" then
-    return function() say(help.page()) end
-  elseif search then
-    return function() say(help.search(topic)) end
-  elseif topic == "tutorial" then
-    return function() require "clshell.prompt.tutorial".start() end
-  end
-  return function() say(help.page(topic)) end
-end
-
--- What a text that begins with %, ? or ! or ends with ? does, or nil.
-local function special(text)
-  local first = match(text, "^%s*([%%!]?)")
-  if first == "%" then
-    local name, rest = command_of(text)
-    return commands().call, name, rest
-  elseif first == "!" then
-    return commands().shell, words(match(text, "!(.*)$"))
-  end
-  return question(text)
-end
-
--- exit, quit and help on their own, unless they are the user's: false to
--- leave, or a function.
-local function bare(text)
-  local word = match(text, "^%s*(%a+)%s*;?%s*$")
-    or match(text, "^%s*(%a+)%s*%(%s*%)%s*;?%s*$")
-  if (word == "exit" or word == "quit") and rawget(_G, word) == nil then
-    return false
-  elseif word == "help" and rawget(_G, word) == require "clshell.help" then
-    return function() say(require "clshell.help".page()) end
-  end
-end
 
 -- Makes top-level locals globals. Says so the first time.
 local function keep_locals(input, chunk)
@@ -229,13 +173,16 @@ local function enter_results(text)
 end
 
 -- A command, or a word that works on its own.
-local function prepare_command(text, run, ...)
-  local args = pack(...)
+local function prepare_command(text, run)
   enter(text)
   enter_results(text)
-  return function()
-    return run(unpack(args, 1, args.n))
-  end
+  return run
+end
+
+-- Whether a text may be more than Lua; prompt/dispatch.lua knows.
+local function may_command(text)
+  return find(text, "^%s*[%%?!]") or find(text, "%?%s*$")
+    or find(text, "^%s*%a+[%s%(%);]*$")
 end
 
 --- session.prepare(text) -> function, or nil or false
@@ -254,16 +201,12 @@ function M.prepare(text)
     return nil
   end
   refresh()
-  local function dispatch(run, ...)
-    return run and prepare_command(text, run, ...)
-  end
-  local run = dispatch(special(text))
-  if run then
-    return run
-  end
-  run = bare(text)
-  if run ~= nil then
-    return run and prepare_command(text, run)
+  local run
+  if may_command(text) then
+    run = require "clshell.prompt.dispatch".find(text)
+    if run ~= nil then
+      return run and prepare_command(text, run)
+    end
   end
   local input, chunk = enter(text)
   local compiled, message = compile(text, chunk)

@@ -1,0 +1,86 @@
+-- dispatch.lua - what of an input is no Lua: %command, !command, ?name, name?
+-- and ??word, and the words exit, quit and help. None of them can begin a
+-- piece of Lua that compiles.
+-- SPDX-License-Identifier: MIT
+
+local M = {}
+
+local function commands()
+  return require "clshell.prompt.commands"
+end
+
+local function words(text)
+  return text:match("^%s*(.-)%s*$")
+end
+
+local function say(text)
+  io.stdout:write(text, "\n")
+end
+
+--- dispatch.command(text) -> name, rest
+--- The parts of `%name rest`; nil where it is none.
+function M.command(text)
+  return text:match("^%s*%%%s*([%w_]*)%s*(.-)%s*$")
+end
+
+-- ?name, name? and ??word: the function that answers, or nil.
+local function question(text)
+  local topic = text:match("^%s*([%a_][%w_.:]*)%s*%?%??%s*$")
+  if not topic and not text:find("^%s*%?") then
+    return nil
+  end
+  local search = text:match("^%s*%?%?(.*)$")
+  topic = words(topic or search or text:match("^%s*%?(.*)$"))
+  commands() -- have help, too
+  local help = require "clshell.help"
+  return function()
+    if topic:find("^%%") then
+      commands().help(topic:sub(2))
+    elseif topic == "" then
+      say(help.page())
+    elseif search then
+      say(help.search(topic))
+    elseif topic == "tutorial" then
+      require "clshell.prompt.tutorial".start()
+    else
+      say(help.page(topic))
+    end
+  end
+end
+
+-- exit, quit and help on their own, unless they are the user's.
+local function bare(text)
+  local word = text:match("^%s*(%a+)%s*;?%s*$")
+    or text:match("^%s*(%a+)%s*%(%s*%)%s*;?%s*$")
+  if (word == "exit" or word == "quit") and rawget(_G, word) == nil then
+    return false
+  elseif word == "help" and rawget(_G, word) == require "clshell.help" then
+    return function()
+      say(require "clshell.help".page())
+    end
+  end
+end
+
+--- dispatch.find(text) -> function, or false or nil
+--- What to call for an input that is no Lua; false: it ends the session;
+--- nil: it is Lua.
+function M.find(text)
+  local first = text:match("^%s*([%%!]?)")
+  if first == "%" then
+    local name, rest = M.command(text)
+    return function()
+      return commands().call(name, rest)
+    end
+  elseif first == "!" then
+    return function()
+      return commands().shell(words(text:match("!(.*)$")))
+    end
+  end
+  local answer = question(text)
+  if answer then
+    return answer
+  end
+  return bare(text)
+end
+
+return M

@@ -1,0 +1,204 @@
+-- commands.lua - the commands of the prompt: %time, %save, ?name, !command.
+-- Inputs are piped in where no terminal is needed.
+-- SPDX-License-Identifier: MIT
+
+local t = require "t"
+local terminal = require "converse"
+
+local session, has = terminal.session, terminal.has
+local lacks = terminal.lacks
+
+local function slurp(path)
+  local f <close> = assert(io.open(path, "rb"))
+  return f:read("a")
+end
+
+t.test("%time and time", function()
+  has(session "%time 6 * 7", "wall ", "processor ", "\n42\n")
+  has(session "time(function(a) return a, 5 end, 4)", "wall ", "\n4\t5\n")
+  has(session "%time x = 5\nx", "wall ", "\n5\n")
+  lacks(session "%time 6 * 7;", "42")
+  has(session "%time (function()\nreturn 9\nend)()", "wall", "\n9\n")
+  has(session "%time x = = 1\n%time error 'bad'", "near '='", "bad")
+  terminal.device()
+  has(session [[
+    b = cl.buffer("float", 1000)
+    %time b:fill(1)
+    %time gemm({{1}}, {{2}}, {kernel = "tiled"});]], "device ", "(1 event)",
+    "(", " event")
+end)
+
+t.test("%bench measures an expression, with options", function()
+  terminal.device()
+  local out = session([[
+    k = cl.kernel "kernel void k(global float *x) { x[0] = 1; }"
+    b = cl.buffer("float", 1, 0)
+    l = k:range(1)
+    r = bench(function() return l(b) end, {seconds = 0.01, roof = false})
+    %bench l(b) flops=2*10 bytes=4, name="mine" seconds=0.01 roof=false
+    _.name, _.flop, _.bytes, _.n > 0
+    %bench l(b) secs=1]])
+  has(out, "mine", "mine\t20\t4\ttrue", "unknown option 'secs'")
+end)
+
+t.test("%run: globals stay, arguments, os.exit ends the file", function()
+  local path = terminal.file("run me.lua", [[
+    local here = 1
+    got = {arg[0], arg[1], arg[2], ...}
+    mine = require "beside"
+    if got[2] == "leave" then os.exit(7) end
+    if got[2] == "end" then os.exit(true) end
+    return #arg]])
+  terminal.file("beside.lua", "return 'found'")
+  local out = session(([[
+    arg = "kept"
+    %%run '%s' 5 "a b"
+    got[3], got[5], got[6] == nil, mine, here, arg
+    %%run '%s' leave
+    %%run '%s' end
+    package.path:find(%q, 1, true)
+    %%run nothing.lua
+    %%run]]):format(path, path, path, terminal.folder()))
+  has(out, "2\na b\ta b\ttrue\tfound\tnil\tkept\n", "run me.lua ended with "
+    .. "exit code 7\nnil\n", "cannot open nothing.lua", "which file?")
+end)
+
+t.test("%reload: the module stays the same table", function()
+  local path = terminal.file("fresh.lua", "return {a = 1, b = 1}")
+  local out = session(([[
+    package.path = "%s/?.lua"
+    m = require "fresh"
+    function write(s) local f <close> = io.open(%q, "w") f:write(s) end
+    write "return {a = 2, c = 3}"
+    %%reload fresh
+    m.a, m.b, m.c, require "fresh" == m
+    write "syntax error"
+    %%reload fresh
+    m.a, require "fresh" == m]]):format(terminal.folder(), path))
+  has(out, "2\tnil\t3\ttrue\n", "syntax error", "2\ttrue\n")
+  t.eq(session("%reload clshell.stats\n#gemm.kernels() > 3\n%reload gemm\n"
+    .. "#gemm.kernels() > 3, gemm == require 'clshell.gemm'"),
+    "true\ntrue\ttrue\n")
+end)
+
+t.test("%cd, !command and what !cd does not", function()
+  local path = terminal.folder()
+  has(session(("%%cd %s\ncl.cwd()\n!pwd\n%%cd nowhere\n!exit 3\n!cd /")
+    :format(path)), path .. "\n" .. path .. "\n" .. path, "nowhere",
+    "exit code 3", "%cd changes")
+end)
+
+t.test("%edit puts its text at the prompt, to be changed or entered",
+  function()
+    local editor = terminal.file("editor.sh", "#!/bin/sh\n"
+      .. "sed -i 's/one/two/' \"$1\"\n")
+    os.execute("chmod +x " .. editor)
+    terminal.run([[
+      expect cl>
+      send print("one" .. 1)\r
+      expect one1
+      expect cl>
+      send %edit\r
+      expect print("two" .. 1)
+      send  print(2 .. "more")\r
+      expect two1
+      expect 2more
+      expect cl>
+      send \x04
+      exit 0]], "-q", "VISUAL=" .. editor)
+  end)
+
+t.test("%who lists the session's own variables", function()
+  local out = session "x = 5\ns = 'text'\nfunction f() end\n{1}\n%who"
+  has(out, "f  function  input:3:1\ns  string    \"text\"\nx  number    5\n")
+  lacks(out, "print")
+  lacks(out, "gemm")
+end)
+
+t.test("%set, %commands and an unknown command", function()
+  has(session "%set", "color=auto", "locals=keep")
+  has(session "%set locals", "locals=keep")
+  has(session "%set locals=all", "no value of locals 'all'", "keep, lua")
+  has(session "%set colour=off", "did you mean 'color'?")
+  t.eq(session "%set color=off\n%set color", "color=never  16 colours for "
+    .. "results and messages (auto, always, never)\n")
+  has(session "%commands", "%bench expr", "%save", "%tb", "%device")
+  has(session "?%bench", "%bench expr", "flop=2*n^3")
+  has(session "%tiem 1", "no command %tiem; did you mean %time?")
+  has(session "%", "%time expr")
+end)
+
+t.test("?name, name? and ??word", function()
+  local page = session "?gemm.tiled"
+  has(page, "tiles in local memory")
+  t.eq(session "gemm.tiled?", page)
+  t.eq(session "gemm.tiled??", page)
+  has(session "??bank conflicts", "tiled_padded")
+  t.eq(session "?", session "help")
+end)
+
+t.test("%tb tells all of the newest error", function()
+  has(session "%tb\nfunction f() error 'deep' end\nf()\n%tb",
+    "nothing has failed", "traceback", "function of line 1")
+end)
+
+t.test("%edit: the newest input, a function, a file", function()
+  local editor = terminal.file("editor.sh", "#!/bin/sh\n"
+    .. "sed -i 's/one/two/' \"$1\"\necho \"edited $1\"\n")
+  os.execute("chmod +x " .. editor)
+  local env = "VISUAL=" .. editor
+  has(session("'one'\n%edit", "", env), "one\n", "edited ", "two\n")
+  has(session("function f() return 'one' end\nx = 1\n%edit f\nf()", "", env),
+    "two\n")
+  local path = terminal.file("edited.lua", "-- one")
+  session("%edit " .. path, "", env)
+  t.eq(slurp(path), "-- two")
+  has(session("%edit print", "", env), "C code")
+  has(session("%edit", "", "VISUAL=false"), "the editor failed: false")
+end)
+
+t.test("%save writes a script that runs; failed inputs are comments",
+  function()
+    local path = terminal.folder() .. "/saved.lua"
+    local inputs = ([[
+      local n = 3
+      n * 2
+      _ + 1
+      x = = 1
+      function add(a, b) return a + b end
+      add(n, 4)
+      error("not again")
+      local f <close> = setmetatable({}, {__close = function() end})
+      "silent";
+      for i = 1, 2 do
+        print("loop", i)
+      end
+      if n then return n end
+      %%time n + 1
+      %%cd %s
+      (print)("called") -- a remark
+      !echo shell
+      n, nil
+      %%save %s]]):format(terminal.folder(), path)
+    local out = session(inputs)
+    has(out, "wrote 14 inputs to " .. path .. " (2 that failed left as comm"
+      .. "ents)")
+    local script = slurp(path)
+    for _, line in ipairs{"x = = 1", "error%(\"not again\"%)",
+        "!echo shell"} do
+      t.ok(script:find("\n%-%- +" .. line .. "\n"), script)
+    end
+    local again = terminal.capture(terminal.build .. "/clshell " .. path
+      .. " 2>&1")
+    -- what was printed, in the script as in the session
+    local want = out:gsub("input:[^\n]*\n", ""):gsub(" +%d* | [^\n]*\n", "")
+      :gsub("wrote[^\n]*\n", ""):gsub("shell\n", "")
+      :gsub("wall [^\n]*", "wall")
+    t.eq(again:gsub("wall [^\n]*", "wall"), want)
+    has(session("%save " .. path), "is there already", "%save -f")
+    has(session("1\n%save -f " .. path), "wrote 1 input to")
+    has(slurp(path), "print(1)")
+  end)
+
+terminal.clean()
+t.done()
