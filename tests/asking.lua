@@ -19,7 +19,7 @@ t.test("?name, name? and ??word", function()
   s:run("%tutorial?", "[next|back|stop|N]")
 end)
 
-t.test("? alone and help list the topics", function()
+t.test("help does nothing in Lua: ? alone and help list the topics", function()
   local s <close> = screen.open{width = 80, height = 50}
   s:wait "cl>"
   s:run("?", "Concepts")
