@@ -22,7 +22,7 @@ end)
 t.test("help does nothing in Lua: ? alone and help list the topics", function()
   local s <close> = screen.open{width = 80, height = 50}
   s:wait "cl>"
-  s:run("?", "Concepts")
+  s:run("?", "%tutorial")
   s:keys "C-l"
   s:run("help", "Modules and functions")
 end)

@@ -89,7 +89,7 @@ local MODULES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose",
   "bench", "peak", "compare", "roofline", "lesson", "calibrate", "runs",
   "results", "plot", "export", "html", "stats", "report", "script", "help",
   "verify", "npy", "mtx", "traffic", "occupancy", "claims", "output",
-  "target", "timer"}
+  "target", "timer", "progress", "json", "store", "quantity", "style"}
 local FAMILY = {gemm = true, spmv = true, transpose = true}
 
 -- The names of all functions and methods that a session can reach.
@@ -164,7 +164,7 @@ t.test("what is documented has an example, and the other way round",
   end)
 
 -- Lists that are checked inside other functions, which have their own help.
-local SHARED = {["compare.runs"] = true, runs = true, ["store.open"] = true}
+local SHARED = {["compare.runs"] = true, runs = true}
 
 t.test("options are documented as they are checked", function()
   local names = options.functions()

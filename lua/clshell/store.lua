@@ -135,10 +135,11 @@ function M.location()
 end
 
 --- store.open(path [, opts]) -> store, or nil and a reason
---- Opens a run store, making it if there is none ({create = false}: not).
---- Several processes may have it open. A file that is damaged, of another
---- program or of a newer version is left as it is; one on a read-only disk
---- can be read. Close with s:close(), or local s <close> = ....
+--- Opens a run store. Several processes may have it open. A file that is
+--- damaged, of another program or of a newer version is left as it is; one
+--- on a read-only disk can be read. Close with s:close().
+--- Options:
+---   create  true  false: only if there is one
 function M.open(path, opts)
   if type(path) ~= "string" or path == "" or path:find("%z") then
     cl.error("store.open: the path of a file expected")

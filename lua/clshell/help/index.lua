@@ -12,9 +12,10 @@ local FILES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose", "bench",
   "plot", "export", "html", "stats", "report", "script", "help", "asm",
   "init", "prompt/show", "prompt/commands", "prompt/tutorial",
   "family", "verify", "npy", "mtx", "traffic", "occupancy", "claims",
-  "output", "target", "timer"}
+  "output", "target", "timer", "progress", "json", "store", "quantity",
+  "style"}
 local EXAMPLES = {"device", "memory", "matrix", "sparse", "launch", "event",
-  "family", "bench", "stats", "chart", "script", "host", "shell"}
+  "family", "bench", "stats", "chart", "script", "host", "shell", "store"}
 
 --- Text of a file, or nil.
 function M.read(path)

@@ -221,32 +221,38 @@ end
 
 --- What there is to ask for.
 function M.overview(view)
-  local groups, seen = {}, {family = true}
+  local groups, seen, objects = {}, {family = true}, {}
   for _, entry in ipairs(index.entries()) do
     local group = entry.name:match("^(.-)[%.:]") or entry.name
     if not seen[group] then
-      seen[group] = true
       groups[#groups + 1] = group
+      seen[group] = true
     end
+    objects[group] = entry.name:find(":", 1, true) ~= nil
   end
   table.sort(groups)
   local classes, modules, words = {}, {}, {}
   for _, group in ipairs(groups) do
-    local where = group:find("^%u") and classes or modules
+    local where = objects[group] and classes or modules
     where[#where + 1] = group
   end
   for i, entry in ipairs(concepts.entries()) do
     words[i] = entry.name
   end
   table.sort(words)
+  local commands = {}
+  for name in pairs(require("clshell.help.search").commands()) do
+    commands[#commands + 1] = "%" .. name
+  end
+  table.sort(commands)
   local parts = {page.prose("help \"topic\" or help(value), at the prompt "
     .. "?topic or topic?: what it is and how to call it. ??word searches "
     .. "all of it, F1 tells about the call at the cursor, ?tutorial teaches "
     .. "the shell in ten steps.", view, "")}
   for _, part in ipairs{{"Modules and functions", modules},
-      {"Objects", classes}, {"Concepts", words}} do
-    parts[#parts + 1] = page.heading(part[1], view) .. "\n"
-      .. page.prose(table.concat(part[2], " "), view, "  ")
+      {"Objects", classes}, {"Concepts", words}, {"Commands", commands}} do
+    parts[#parts + 1] = #part[2] > 0 and page.heading(part[1], view) .. "\n"
+      .. page.prose(table.concat(part[2], " "), view, "  ") or nil
   end
   parts[#parts + 1] = page.prose("For example: ?cl ?cl.buffer ?Buffer "
     .. "?Buffer:read ?gemm ?gemm.tiled_padded ?local_memory "
