@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 local printable = require "clshell.prompt.printable"
+local screen = require "screen"
 local show = require "clshell.prompt.show"
 local style = require "clshell.style"
 local summary = require "clshell.summary"
@@ -364,6 +365,19 @@ print "not waited"
 io.stdout:flush()
 os.execute "kill -KILL $PPID" -- the end of a session may wait for it
 ]], "pending:1:0:sticky"), "Event kernel  ", "ev:wait() waits", "not waited")
+end)
+
+t.test("complaint: one value floods the screen: at the prompt its input "
+  .. "stays in sight", function()
+  for _, env in ipairs{"TERM=screen", "TERM=dumb", "TERM=screen LC_ALL=C"} do
+    local s <close> = screen.open{env = env, width = 34, height = 14}
+    s:wait "cl>"
+    s:run "A = matrix.random(300)"
+    has(s:run("A", "max 1"), "cl> A\n", "float 300", "min ")
+    s:run "many = {}; for i = 1, 9999 do many[i] = i end"
+    has(s:run("many", 'show(many, "all")'), "cl> many\n", " more", "  1,")
+    has(s:run("('x'):rep(99999)", "in all"), "cl> ('x')", "99999 bytes")
+  end
 end)
 
 t.done()

@@ -351,8 +351,9 @@ end
 
 --- layout.text(t, opts) -> lines, rest
 --- A table as a list of lines, and what was left out of it in words ("12
---- more"; nil: nothing). opts: width, height (lines at most), color, all,
---- name (how paths to shared tables begin).
+--- more"; nil: nothing). opts: width, height (lines at most), below (those
+--- of them that tell what is left out), color, all, name (how paths to shared
+--- tables begin).
 function M.text(t, opts)
   local height = opts.all and math.huge or math.max(opts.height, 3)
   local builder = setmetatable({
@@ -369,10 +370,9 @@ function M.text(t, opts)
   if printer:node(node, 0, "") and not builder.cut then
     return printer.lines
   end
-  local below = opts.width < #name + 40 and 2 or 1 -- lines, for the rest
-  if not builder.cut or #printer.lines > height - below then
+  if not builder.cut or #printer.lines > height - opts.below then
     printer.lines, printer.full = {}, false
-    printer.height = height - below
+    printer.height = height - opts.below
     printer:node(node, 0, "")
   end
   local shown = node.shown

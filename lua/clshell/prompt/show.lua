@@ -33,11 +33,12 @@ local function settings(value, opts)
   columns = math.tointeger(tonumber(os.getenv "COLUMNS")) or columns
   local named = type(value) == "table" or type(value) == "userdata"
     or type(value) == "string"
+  local name = opts.name or named and name_of(value) or "_"
+  local width = math.max(LEAST, opts.width or columns or 80)
   return {
-    width = math.max(LEAST, opts.width or columns or 80),
-    height = math.max(4, (opts.height or rows or 24) - 2),
-    color = opts.color, all = opts.all,
-    name = opts.name or named and name_of(value) or "_",
+    width = width, height = math.max(5, (opts.height or rows or 24) - 2),
+    color = opts.color, all = opts.all, name = name,
+    below = width < #name + 40 and 2 or 1, -- lines that tell what is cut
   }
 end
 
@@ -53,9 +54,9 @@ local function text_lines(s, o, clean)
     rows = rows + math.max(1, (printable.width(line) + o.width - 1)
       // o.width)
     local last = stop > #head and #s <= room
-    if not o.all and rows > o.height - (last and 0 or 1) then
+    if not o.all and rows > o.height - (last and 0 or o.below) then
       if #lines == 0 then -- a single line fills the window
-        return {printable.cut(line, o.width * (o.height - 1))}, in_all
+        return {printable.cut(line, o.width * (o.height - o.below))}, in_all
       end
       local _, breaks = head:gsub("\n", "")
       return lines, #s > room and in_all or ("%s %d more lines"):format(
@@ -114,8 +115,9 @@ local function fitted(lines, o)
   if more <= 0 or o.all then
     return lines
   end
-  local cut = table.move(lines, 1, o.height - 1, 1, {})
-  return cut, ("%s %d more lines"):format(printable.ellipsis(), more + 1)
+  local cut = table.move(lines, 1, o.height - o.below, 1, {})
+  return cut, ("%s %d more lines"):format(printable.ellipsis(),
+    more + o.below)
 end
 
 local function lay(value, o)
