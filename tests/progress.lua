@@ -99,8 +99,8 @@ end
 
 t.test("no result of a tuning is lost when stopped: --timeout", function()
   local path = t.tmp("kept.json")
-  local command = ("%s --timeout 2 -o %s %s; echo $?"):format(t.exe, path,
-    script "while true do end")
+  local command = ("%s --timeout 1000 -o %s %s; echo $?"):format(t.exe, path,
+    script "os.execute 'kill -s ALRM $PPID' while true do end")
   local out = capture(command)
   t.ok(out:find("\n124\n", 1, true) and out:find("first", 1, true), out)
   t.eq(results(path)[1].name, "first")
