@@ -12,9 +12,13 @@
 
 #define SESSION 1 /* stack index of module clshell.prompt */
 
-/* Pushes `code`, compiled as an expression, or a message. */
+/*
+** Pushes `code`, compiled as an expression, or a message. The variable to be
+** closed keeps a call from being a tail call: errors have it as the caller.
+*/
 int clsh_loadexpression(lua_State *L, const char *code, const char *name) {
-  const char *chunk = lua_pushfstring(L, "return %s", code);
+  const char *chunk =
+      lua_pushfstring(L, "local _tail_ <close> = nil return %s", code);
   int status = luaL_loadbuffer(L, chunk, strlen(chunk), name);
   lua_remove(L, -2);
   return status;

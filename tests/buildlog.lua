@@ -89,6 +89,7 @@ fast
      "warning :4:37 unknown attribute 'fast' ignored",
      "  note <scratch space>:52:1 instantiated from:"}},
   {"ptxas", [[
+(): Warning: Function f is a kernel, so overriding noinline attribute.
 ptxas error   : Entry function 'f' uses too much shared data
 ptxas info    : Compiling entry function 'f' for 'sm_90'
 ptxas application ptx input, line 16; error   : Feature 'x' requires sm_30
@@ -96,8 +97,7 @@ ptxas fatal   : Unresolved extern function 'g'
 ptxas fatal   : Ptx assembly aborted due to errors]],
     {"error ptxas: Entry function 'f' uses too much shared data",
      "error ptxas: line 16 of the PTX: Feature 'x' requires sm_30",
-     "error ptxas: Unresolved extern function 'g'",
-     "error ptxas: Ptx assembly aborted due to errors"}},
+     "error ptxas: Unresolved extern function 'g'"}},
   {"Intel, CPU", [[
 Compilation started
 1:3:15: error: use of undeclared identifier 'Out'
@@ -287,6 +287,12 @@ t.test("excerpts: marks, macros, advice", function()
     "k.cl:3:1: error: bad",
     "     2 | first;",
     " >   3 | second;",
+    "       | ^"})
+  source = "#line 1\nfirst;\nsecond;\n"
+  t.eq(shown("<kernel>:2:1: error: bad\nfirst;\n^", {source = source}), {
+    "k.cl:2:1: error: bad",
+    "     1 | #line 1",
+    " >   2 | first;",
     "       | ^"})
 end)
 

@@ -367,6 +367,8 @@ end
 local y = half(nil)
 local a, b = 1, 2 local c = a.b.c
 x = = 2
+half {}
+gemm(half)
 %tb
 ]]
   for _, part in ipairs{
@@ -375,9 +377,14 @@ x = = 2
         .. "  called from input:2:1\n",
       "     1 | local a, b = 1, 2 local c = a.b.c\n",
       "input:4:1: unexpected symbol near '='\n     1 | x = = 2\n"
-        .. "       |     ^\n"} do
+        .. "       |     ^\n",
+      "\n  called from input:5:1\n", "\ninput:6:1: gemm: ",
+      "     1 | gemm(half)\n       | ^~~~\n"} do
     t.ok(text:find(part, 1, true), part .. " in " .. text)
   end
+  t.eq(stderr(quote(clshell) .. " -p 'gemm(1, 2)'"):match "[^\n]*",
+    "clshell: (command line):1: gemm: A is a Buffer, an Array or a nested "
+    .. "table, not a number")
 end)
 
 t.test("at the prompt: a kernel's text is shown at the input's line",

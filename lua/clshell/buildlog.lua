@@ -30,7 +30,7 @@ local SUMMARIES = {
   "^[Ee]rror: [Cc]ompiler frontend failed", "^[Ee]rror: Clang front%-end",
   "^[Ii]nternal error: %a+ compiler invocation failed",
   "^Error: Compiling CL to IR", "^error: front end compiler failed build",
-  "^Kernel <.*> was .*vectorized",
+  "^Kernel <.*> was .*vectorized", "^ptxas fatal%s*: Ptx assembly aborted",
 }
 
 local function summary(line)

@@ -163,8 +163,13 @@ local function renamed(job)
   return list
 end
 
--- The place that #line directives mean by another one; nil without any.
+-- The place that #line directives mean by another one; nil without any, and
+-- where what the log quotes shows that the compiler takes no notice of them.
 local function directed(job, d)
+  local line = d.quoted and excerpt.line(job.source, d.line)
+  if line and line:gsub("%s+", "") == d.quoted:gsub("%s+", "") then
+    return nil
+  end
   for _, place in ipairs(renamed(job)) do
     if place.line == d.line and (place.file == d.file
         or not place.file and in_source(job, d)) then

@@ -89,10 +89,9 @@ local function locate(record)
     record.place, record.from, record.rest = record.frames[i], i + 1, rest
     return
   end
-  record.from, record.fault = 1, i ~= nil -- inside clshell
-  if not i then
-    record.place, record.rest = parsed(message)
-  end
+  -- What clshell's own code raises may be about a file of the user's.
+  record.place, record.rest = parsed(rest or message)
+  record.from, record.fault = 1, i ~= nil and not record.place
   if not record.place then
     for j, frame in ipairs(record.frames) do
       if frames.user(frame) then

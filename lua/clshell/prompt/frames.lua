@@ -179,7 +179,7 @@ local function variables(frame)
   local words = {}
   for i = #frame.vars, 1, -1 do
     local name = frame.vars[i]
-    if #words < VARS and name ~= "_ENV" then
+    if #words < VARS and name ~= "_ENV" and name ~= "_tail_" then
       words[#words + 1] = ("%s = %s"):format(name,
         short(frame.vars[name], frame.values[name]))
     end

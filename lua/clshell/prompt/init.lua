@@ -56,6 +56,10 @@ local function silenced(text)
   return sub(text, 1, last.first - 1) .. " " .. sub(text, last.last + 1), true
 end
 
+-- What makes an expression a chunk. A variable to be closed keeps a call from
+-- being a tail call, so that an error in it has the input as its caller.
+local RETURN = "local _tail_ <close> = nil return "
+
 -- Compiles an input, as an expression if it can be one, without running it:
 -- {kind=, code=, silent=, run=}; or nil, a message, and whether more lines
 -- could mend it.
@@ -64,7 +68,7 @@ local function compile(text, chunk)
   local body, silent = silenced(text)
   local equals = match(body, "^%s*=()[^=]")
   body = equals and sub(body, equals) or body
-  local run, message = load("return " .. body, chunk, "t")
+  local run, message = load(RETURN .. body, chunk, "t")
   if run then
     return {kind = "expression", code = body, silent = silent, run = run}
   end
