@@ -197,7 +197,7 @@ t.test("%save writes a script that runs; failed inputs are comments",
     t.eq(again:gsub("wall [^\n]*", "wall"), want)
     has(session("%save " .. path), "is there already", "%save -f")
     has(session("1\n%save -f " .. path), "wrote 1 input to")
-    has(slurp(path), "print(1)")
+    has(slurp(path), "show(1)")
   end)
 
 terminal.clean()

@@ -55,9 +55,7 @@ local function bare(text)
   if (word == "exit" or word == "quit") and rawget(_G, word) == nil then
     return false
   elseif word == "help" and rawget(_G, word) == require "clshell.help" then
-    return function()
-      say(require "clshell.help".page())
-    end
+    return question "?"
   end
 end
 

@@ -115,9 +115,16 @@ local function say(text)
   stdout:write(text, "\n")
 end
 
-local function note(text)
+-- Writes words to standard error, as wide as the window.
+local function remark(text)
+  local report = require "clshell.report"
   stdout:flush()
-  stderr:write("note: ", text, "\n")
+  stderr:write(concat(report.wrap(text, (cl.winsize(2) or 80) - 1), "\n"),
+    "\n")
+end
+
+local function note(text)
+  remark("note: " .. text)
 end
 
 M.note = note
@@ -321,8 +328,7 @@ end
 -- Which device was taken, and by which rule; see src/select.c.
 local function chosen(...)
   if not M.quiet then
-    stdout:flush()
-    stderr:write(require "clshell.prompt.devices".choice(...), "\n")
+    remark(require "clshell.prompt.devices".choice(...))
   end
 end
 

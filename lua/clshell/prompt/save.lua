@@ -52,7 +52,7 @@ local function depth(inputs)
   return most
 end
 
--- `_2, _1, _ = _1, _, (expression)`
+-- `_2, _1, _ = _1, _, expression`
 local function shift(most, expression)
   local to, from = {}, {}
   for i = most, 1, -1 do
@@ -60,8 +60,13 @@ local function shift(most, expression)
     from[#from + 1] = i == 1 and "_" or "_" .. i - 1
   end
   to[#to + 1] = "_"
-  from[#from + 1] = "(" .. expression .. ")"
+  from[#from + 1] = expression
   return table.concat(to, ", ") .. " = " .. table.concat(from, ", ")
+end
+
+-- What prints the values of an expression as the prompt did.
+local function shown(code, count)
+  return (count == 1 and "show(%s)" or "print(%s)"):format(code)
 end
 
 local function is_statement(text)
@@ -89,20 +94,20 @@ local function expression(input, most)
     return code
   elseif most and input.values == 1 then
     local kept = shift(most, line)
-    return input.silent and kept or kept .. "\nprint(_)"
+    return input.silent and kept or kept .. "\nshow(_)"
   elseif input.silent and is_statement(code) then
     return code
   elseif input.silent then
     return ("do local _ = %s end"):format(line)
   end
-  return ("print(%s)"):format(line)
+  return shown(line, input.values)
 end
 
 local function statement(input)
   local set = words(input.code)
   if set["return"] then
     local call = ("(function(...)\n%s\nend)(...)"):format(input.code)
-    return input.values > 0 and ("print(%s)"):format(call) or call .. ";"
+    return input.values > 0 and shown(call, input.values) or call .. ";"
   elseif input.kept or set["local"] or set["::"] then
     return ("do\n%s\nend"):format(input.code)
   end
@@ -113,8 +118,8 @@ end
 local function piece(input, most)
   if input.kind == "command" then
     local script = input.ok and input.script
-    return script and input.values > 0 and ("print(%s)"):format(script)
-      or script or commented(input.text)
+    return script and input.values > 0 and not input.silent
+      and shown(script, input.values) or script or commented(input.text)
   elseif not input.ok then
     return commented(input.text)
   end
