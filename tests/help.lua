@@ -226,6 +226,16 @@ t.test("words of OpenCL C, and methods of objects that are not known yet",
     has("unknown_object:reed", "no help on")
   end)
 
+t.test("a bare name leads to what has it: rungs, parameters, options",
+  function()
+    has("tiled", "gemm.tiled ", "transpose.tiled ")
+    has("nv_ffma", "gemm.nv_ffma - ", "Parameters")
+    has("swizzle", "Parameter 'swizzle' of", "gemm.tiled_swizzled", "xor")
+    has("map", "Buffer:map", "gemm.naive", "(col, row)")
+    has("out_of_order", "Option", "cl.queue", "(false)")
+    has("poisson2d", "dia.poisson2d(nx, ny")
+  end)
+
 -- Of earlier versions, where Lua was built with them.
 local OLD = {setcstacklimit = true, clonefunction = true, cosh = true,
   sinh = true, tanh = true, pow = true, frexp = true, ldexp = true,
@@ -308,6 +318,7 @@ t.test("F1 tells about the name or the call at the cursor", function()
   t.eq(at "gemm(A, B, {kernel = 'tiled|_padded'})", "gemm.tiled_padded")
   t.eq(at "local x = string.form|at('%d', 3)", "string.format")
   t.eq(at "cl.build [[ ker|nel", "kernel")
+  t.eq(at "gemm(A, B, {alph|a = 2})", "gemm")
   t.eq(at "|", nil)
   t.eq(at "x = 3 |", nil)
   t.eq(at ")) } \"|", nil)

@@ -77,8 +77,16 @@ local function own(topic, view)
   return part "kinds".value(value, topic, view)
 end
 
+-- The page on a name without what it belongs to: "tiled", "map", "read".
+local function bare(topic, view)
+  if topic:find("^[%a_][%w_]*$") then
+    local text, name = part "bare".page(topic, view)
+    return text or name and documented(name, view)
+  end
+end
+
 -- The page on a topic given by its name, or nil.
-local function by_name(topic, view)
+local function by_full_name(topic, view)
   topic = topic:match("^%s*(.-)%s*$")
   if topic:find("^%%") then
     return command(topic, view)
@@ -98,6 +106,10 @@ local function by_name(topic, view)
     or command("%" .. topic, view)
     or topic:find(":") and part "kinds".method(topic:match(":([%w_]+)$"), view)
     or nil
+end
+
+local function by_name(topic, view)
+  return by_full_name(topic, view) or bare(topic, view)
 end
 
 --- help.text([topic [, opts]]) -> string
@@ -159,10 +171,13 @@ end
 --- it is in. `cursor` is the number of bytes before it.
 function M.at(text, cursor)
   local view = part "page".view(window())
-  for _, topic in ipairs(part "cursor".topics(text, cursor)) do
-    local found = by_name(topic, view)
-    if found then
-      return found
+  local topics = part "cursor".topics(text, cursor)
+  for _, find in ipairs{by_full_name, by_name} do
+    for _, topic in ipairs(topics) do
+      local found = find(topic, view)
+      if found then
+        return found
+      end
     end
   end
 end
