@@ -17,6 +17,8 @@
 #include "options.h"
 #include "repl.h"
 
+#define OVER PROGRAM ": stopped, as --timeout is over\n"
+
 static int exitcode = EXIT_OK;
 
 /* The table `arg`: the script is 0, what stands before it negative. */
@@ -35,7 +37,7 @@ static void createargtable(lua_State *L, const Options *o,
 /* Reports a failure; the status passes through. */
 static int report(lua_State *L, int status) {
   if (status != LUA_OK && clsh_expired()) {
-    fprintf(stderr, PROGRAM ": stopped, as --timeout is over\n");
+    fputs(OVER, stderr);
     exitcode = EXIT_TIMEOUT;
     lua_pop(L, 1);
   } else if (status != LUA_OK)
@@ -254,6 +256,8 @@ static int pmain(lua_State *L) {
     return 0;
   clsh_repl(L, o->quiet);
   exitcode = EXIT_OK; /* the failures were shown, the user went on */
+  if (clsh_expired())
+    fputs(OVER, stderr);
   return 0;
 }
 

@@ -351,7 +351,8 @@ t.test("--timeout stops busy Lua, and a call that does not return", function()
   t.ok(out == "" or e:find("inside a call", 1, true), e)
   fails([[trap '' INT; $clshell --timeout 0.1 -e 'while true do end']], 124)
   expect([[$clshell --timeout 1e6 -p 1]], "1\n")
-  create("steps", "expect code 124\nexpect  icanon\nexpect  echo \nexit 0\n")
+  create("steps", "expect --timeout is over\nexpect code 124\n"
+    .. "expect  icanon\nexpect  echo \nexit 0\n")
   create("run", ("%s -q -n --timeout 1\necho code $?\nstty -a\n"):format(
     clshell))
   out, e, code = sh(build .. "/tests/pty -t 60 sh run <steps 2>&1")
