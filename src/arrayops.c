@@ -250,7 +250,8 @@ int clsh_arraybytestring(lua_State *L) {
 
 typedef struct Summary {
   double lo, hi, sum;
-  int64_t ilo, ihi; /* of an integer type, exact */
+  int64_t ilo, ihi, high; /* of integers, exact, as is the sum in two */
+  uint64_t low;
   size_t n, nan, inf;
   bool whole;
 } Summary;
@@ -275,17 +276,16 @@ static void addintegers(Summary *s, const int64_t *x, size_t n, bool sign) {
     bool more = sign ? x[i] > s->ihi : (uint64_t)x[i] > (uint64_t)s->ihi;
     s->ilo = s->n == 0 || less ? x[i] : s->ilo;
     s->ihi = s->n == 0 || more ? x[i] : s->ihi;
-    s->sum += sign ? (double)x[i] : (double)(uint64_t)x[i];
+    s->high += sign ? x[i] >> 32 : (int64_t)((uint64_t)x[i] >> 32);
+    s->low += (uint64_t)x[i] & UINT32_MAX;
     s->n++;
   }
 }
 
 static void setbound(lua_State *L, const Type *t, double x, int64_t i,
                      const char *name) {
-  if (t->kind == 'f')
-    lua_pushnumber(L, x);
-  else if (t->kind == 'u' && i < 0)
-    lua_pushnumber(L, (lua_Number)(uint64_t)i);
+  if (t->kind == 'f' || (t->kind == 'u' && i < 0))
+    lua_pushnumber(L, t->kind == 'f' ? x : (lua_Number)(uint64_t)i);
   else
     lua_pushinteger(L, i);
   lua_setfield(L, -2, name);
@@ -297,10 +297,8 @@ static void setcount(lua_State *L, size_t n, const char *name) {
 }
 
 /** Array:summary() -> {count, min, max, mean, nan, inf, whole}
- * What the elements are like; the components of vectors count one by one.
- * min, max and mean are those of the finite ones, nil where there are none;
- * nan and inf count the others; whole tells whether all finite ones are
- * whole numbers.
+ * min, max and mean of the finite components, nil where there are none; how
+ * many are nan and inf; whether all finite ones are whole numbers.
  */
 int clsh_arraysummary(lua_State *L) {
   const Array *a = clsh_checkarray(L, 1);
@@ -328,6 +326,8 @@ int clsh_arraysummary(lua_State *L) {
     return 1;
   setbound(L, t, s.lo, s.ilo, "min");
   setbound(L, t, s.hi, s.ihi, "max");
+  s.sum += (double)(s.high + (int64_t)(s.low >> 32)) * 0x1p32 +
+           (double)(s.low & UINT32_MAX);
   lua_pushnumber(L, s.sum / (double)s.n);
   lua_setfield(L, -2, "mean");
   return 1;

@@ -10,6 +10,8 @@ local style = require "clshell.style"
 
 local M = {}
 
+local LONGEST = {char = 4, uchar = 3, short = 6, ushort = 5, long = 20,
+  ulong = 20} -- columns of a number; 11 of the others
 local HOST = 1 << 28 -- elements of a host array that are
 
 local function times()
@@ -279,10 +281,19 @@ local function closed(value)
   return value.closed and {printable.clean(tostring(value))}
 end
 
---- arrays.Buffer(b, o) -> lines, rest
+-- Whether all of a matrix or vector is sure to be shown, however long its
+-- numbers are.
+local function small(src, o)
+  local width = cells.width({width = LONGEST[src.scalar] or 11}, src.lanes)
+  return src.slices == 1 and src.rows <= 5
+    and src.cols * (width + 2) <= o.width
+end
+
+--- arrays.Buffer(b, o) -> lines
 --- A buffer: type, shape, size, device; then its corners and what its
 --- elements are like. They are read by rectangles of just what is shown;
---- least, mean and largest are found on the device.
+--- least, mean and largest are found on the device, or here where all is
+--- shown anyway.
 function M.Buffer(b, o)
   if closed(b) then
     return closed(b)
@@ -296,16 +307,17 @@ function M.Buffer(b, o)
     table.insert(src.words, 2, "view")
   end
   src.words[#src.words + 1] = on(info.device)
+  local h <close> = small(src, o) and try(b.read, b) or nil
   function src.stats()
-    return require "clshell.summary".of(b)
+    return h and h:summary() or require "clshell.summary".of(b)
   end
   function src.fetch(...)
-    return read_buffer(b, src, ...)
+    return (h and read_array or read_buffer)(h or b, src, ...)
   end
-  return compose(b, src, o)
+  return compose(h or b, src, o)
 end
 
---- arrays.Array(h, o) -> lines, rest
+--- arrays.Array(h, o) -> lines
 --- A host array, in the same way.
 function M.Array(h, o)
   if closed(h) then
