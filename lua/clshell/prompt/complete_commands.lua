@@ -5,6 +5,7 @@
 local candidates = require "clshell.prompt.candidates"
 local options = require "clshell.options"
 local pristine = require "clshell.prompt.pristine"
+local reach = require "clshell.prompt.reach"
 local words = require "clshell.prompt.words"
 
 -- Held here, as a session may change these.
@@ -14,7 +15,10 @@ local rawget, require, type = rawget, require, type
 
 local M = {}
 
-local GROUPS = {"gemm", "spmv", "transpose"}
+local CLASSES = {"Array", "Buffer", "Context", "Device", "Event", "Kernel",
+  "Launch", "Program", "Queue"}
+local LIBRARIES = {coroutine = coroutine, io = io, math = math, os = os,
+  string = string, table = table, utf8 = utf8}
 
 -- A table of the session's by its name, raw; the commands are defined when
 -- they are first needed.
@@ -27,22 +31,39 @@ local function of_session(name)
   return type(list) == "table" and list or {}
 end
 
+-- Offers a module and its functions, by raw access: reading the help itself
+-- would take longer than a key may.
+local function module_topics(c, name, value)
+  c:add(name, {open = type(value) == "table"})
+  local from = {value = value}
+  if find(c.word, name .. ".", 1, true) == 1 and type(value) == "table" then
+    reach.members(from, true, {left = 1000}, function(key)
+      c:add(name .. "." .. key)
+    end)
+    words.rungs(c, reach.family(from), name .. ".")
+  end
+end
+
 --- commands.topics(c)
---- Offers what there is help on.
+--- Offers what there is help on: the functions of a module once it has been
+--- named.
 function M.topics(c)
   if pristine() then
-    for _, part in next, {"index", "concepts", "lualib"} do
-      local fine, list = pcall(function()
-        return require("clshell.help." .. part).entries()
-      end)
-      for i = 1, fine and #list or 0 do
-        c:add(list[i].name)
-      end
+    local list = require "clshell.help.concepts".entries()
+    for i = 1, #list do
+      c:add(list[i].name)
     end
   end
-  for i = 1, #GROUPS do
-    words.rungs(c, words.family(GROUPS[i]), GROUPS[i] .. ".")
-    c:add(GROUPS[i])
+  for _, all in next, {loaded.clshell, LIBRARIES} do
+    for name, value in next, all do
+      module_topics(c, name, value)
+    end
+  end
+  for i = 1, #CLASSES do
+    c:add(CLASSES[i] .. ":")
+    reach.members({class = CLASSES[i]}, true, {left = 1000}, function(key)
+      c:add(CLASSES[i] .. ":" .. key)
+    end)
   end
   c:add("tutorial")
   for name in next, of_session "commands" do

@@ -1,7 +1,8 @@
 -- reach.lua - what a chain such as a.b["c"]:d leads to, and the names it has,
 -- by raw access alone: no metamethod of the session's is ever called
 -- A thing is {value =, owner =, key =}, or {class =} where only the class of
--- an object of module cl is known, or {method = "Class:name"}.
+-- an object of module cl is known, {method = "Class:name"}, or {named =} of
+-- a function whose module is not loaded.
 -- SPDX-License-Identifier: MIT
 
 local calls = require "clshell.prompt.calls"
@@ -11,7 +12,8 @@ local pristine = require "clshell.prompt.pristine"
 
 -- Held here, as a session may change these.
 local match = string.match
-local next, rawget, rawlen, type = next, rawget, rawlen, type
+local next, rawequal, rawget, rawlen = next, rawequal, rawget, rawlen
+local type = type
 local getinfo, getupvalue = debug.getinfo, debug.getupvalue
 local metatable, registry = debug.getmetatable, debug.getregistry()
 local loaded, pcall, require = package.loaded, pcall, require
@@ -22,6 +24,7 @@ local M = {}
 local DEPTH = 8   -- of __index chains
 local LONG = 1000 -- elements of a list
 local G = _ENV
+local FAMILIES = {"clshell.gemm", "clshell.spmv", "clshell.transpose"}
 
 -- A field of a value's metatable, raw.
 local function meta(value, name)
@@ -95,7 +98,12 @@ M.class = class_of
 
 --- reach.family(thing) -> the table of a kernel family, or nil
 function M.family(thing)
-  local value = thing and ready(thing.value)
+  local value = thing and thing.value
+  for i = 1, value ~= nil and #FAMILIES or 0 do
+    if rawequal(value, loaded[FAMILIES[i]]) then
+      ready(value)
+    end
+  end
   if type(value) == "table" and meta(value, "__name") == "clshell.family"
       and type(rawget(value, "list")) == "table" then
     return value
@@ -103,6 +111,7 @@ function M.family(thing)
 end
 
 -- What public functions are called: by the function (or callable table).
+-- A function of a module that is not loaded yet is nobody's value.
 local names_of
 
 local function name_all(list)
@@ -112,7 +121,7 @@ local function name_all(list)
       or "clshell." .. (calls.modules[first] or first)])
       or not first and loaded.clshell
     local value = type(owner) == "table"
-      and rawget(ready(owner), second or name)
+      and rawget(owner, second or name)
     if value then
       names_of[value] = names_of[value] or name
     end
@@ -135,8 +144,8 @@ end
 --- reach.name(thing) -> the name a function is declared under, or nil
 --- Such as "cl.buffer", "Buffer:read", "family.bench" or "Launch()".
 function M.name(thing)
-  if thing.method then
-    return thing.method
+  if thing.method or thing.named then
+    return thing.method or thing.named
   elseif M.family(thing) then
     return "family"
   elseif thing.owner and M.family(thing.owner) then
@@ -167,6 +176,16 @@ local function member(thing, class, key)
   end
 end
 
+-- The name of a member of a module that is not loaded yet, nor need be.
+local function unloaded(thing, key)
+  local value = thing.value
+  if type(value) == "table" and next(value) == nil and loaded["clshell.later"]
+      and not M.family(thing) then
+    local name = public_name(value)
+    return name and type(key) == "string" and name .. "." .. key
+  end
+end
+
 local function step(thing, s)
   if s.call then
     local class = calls.gives[M.name(thing) or ""]
@@ -175,6 +194,10 @@ local function step(thing, s)
   local class = class_of(thing)
   if class then
     return type(s.key) == "string" and member(thing, class, s.key) or nil
+  end
+  local name = unloaded(thing, s.key)
+  if name then
+    return {named = name}
   end
   local value = field(thing.value, s.key)
   if value ~= nil then
@@ -190,7 +213,8 @@ function M.thing(chain, locals)
   if not base or base.base and locals[base.base] then
     return nil
   end
-  local value = base.base and field(G, base.base)
+  local value = base.base == "_ENV" and G
+    or base.base and field(G, base.base)
   if base.string then
     value = ""
   end
