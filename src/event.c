@@ -63,6 +63,7 @@ static void event_release(Object *o) {
   if (clsh_abandoned())
     return;
   if (e->handle != NULL && !clsh_forked()) {
+    *clsh_queuedropped(e->queue) = true;
     if (e->pin != NULL && clsh_eventstatus(e->handle) > CL_COMPLETE) {
       clsh_addorphan(e->handle, e->pin);
       return;

@@ -12,6 +12,7 @@ struct Queue {
   Context *context; /* user value 1 keeps it */
   bool profiled;
   bool out_of_order;
+  bool dropped; /* an Event of a command that may still run is gone */
 };
 
 static void queue_release(Object *o) {
@@ -108,6 +109,10 @@ Queue *clsh_pushqueue(lua_State *L, int ctxarg) {
 */
 void clsh_pushqueues(lua_State *L) {
   clsh_pushweak(L, QUEUES);
+}
+
+bool *clsh_queuedropped(Queue *q) {
+  return &q->dropped;
 }
 
 /* The Queue at `arg` if commands may be put on it, else NULL. */

@@ -7,8 +7,8 @@
 
 #include "clshell.h"
 
-#define MOST 10000  /* commands of a queue that are counted */
-#define MOMENT 5e-3 /* seconds that a marker on an idle queue may take */
+#define MOST 10000   /* commands of a queue that are counted */
+#define MOMENT 20e-3 /* seconds that a marker on an idle queue may take */
 
 /* Whether a marker on the queue has not ended after `seconds`. */
 static bool markerpends(cl_command_queue queue, double seconds) {
@@ -30,16 +30,19 @@ static bool markerpends(cl_command_queue queue, double seconds) {
 ** Event is gone shows by a marker. `*kernels`: as far as that is known.
 */
 static int unfinished(lua_State *L, Queue *q, double seconds, int *kernels) {
-  double end = clsh_now() + seconds;
-  cl_command_queue handle = clsh_queuehandle(L, q);
+  bool *dropped = clsh_queuedropped(q);
   int n = clsh_pendingcommands(q, MOST, kernels);
-  double left = end - clsh_now();
-  if (n > 0 && left <= 0)
-    return n;
-  if (!markerpends(handle, left > MOMENT ? left : MOMENT))
+  if (n == 0 && !*dropped)
     return 0;
-  n = clsh_pendingcommands(q, MOST, kernels);
-  return n > 0 ? n : 1;
+  if (n > 0 && seconds <= 0)
+    return n;
+  if (markerpends(clsh_queuehandle(L, q),
+                  seconds > MOMENT ? seconds : MOMENT)) {
+    n = clsh_pendingcommands(q, MOST, kernels);
+    return n > 0 ? n : 1;
+  }
+  *dropped = false;
+  return 0;
 }
 
 /*

@@ -4,6 +4,7 @@
 local t = require "t"
 local cl = require "cl"
 local gemm = require "clshell.gemm"
+local terminal = require "converse"
 
 t.keeps("Program", "Kernel")
 t.device()
@@ -341,6 +342,65 @@ t.test("%watch: a round for every save, with the ratio to the last", function()
   t.eq(seen, {1, 2, 2, 2, 4, 4, 5})
   t.eq(select(2, out:gsub("no figure", "")) >= 2, true, out)
   clean()
+end)
+
+t.test("an edited kernel is rebuilt at the prompt; %watch", function()
+  local path = terminal.folder() .. "/p.cl"
+  local function shell(text) -- types a command that saves the file
+    return ([[
+      send !printf '%%s' '%s' >%s.new && mv %s.new %s\r
+      expect cl>
+      ]]):format(text, path, path, path)
+  end
+  terminal.file("p.cl", ONE:format(11))
+  terminal.run([[
+    expect cl>
+    send b = cl.buffer("int", 1, 0) k = cl.kernel "]] .. path .. [["\r
+    expect cl>
+    send l = k:range(1) l(b) print("first" .. b:read()[1])\r
+    expect first11
+    expect cl>
+    ]] .. shell("kernel void f(global int *x) { x[0] = 22; }") .. [[
+    send l(b) print("then" .. b:read()[1])\r
+    expect rebuilt
+    expect then22
+    expect cl>
+    ]] .. shell("kernel void f(global int *x) { x[0] = y; }") .. [[
+    send l(b) print("still" .. b:read()[1])\r
+    expect undeclared
+    expect what was built before stays in use
+    expect still22
+    expect cl>
+    send l(b) print("once" .. b:read()[1])\r
+    refute undeclared
+    expect once22
+    expect cl>
+    send saver = "echo 'kernel void f(global int *x) { x[0] = 3; }']]
+    .. " >" .. path .. [[.new; mv ]] .. path .. ".new " .. path .. [["\r
+    expect cl>
+    send function f() if go then go = false os.execute(saver) end ]]
+    .. [[return l(b) end\r
+    expect cl>
+    send %bench f() seconds=0.01 busy=0 samples=3\r
+    expect n=
+    expect cl>
+    send go = true\r
+    expect cl>
+    send %watch p.cl\r
+    expect watching
+    expect round 0
+    expect rebuilt
+    expect round 1
+    expect as fast as round 0
+    send \x03
+    expect interrupted!
+    expect cl>
+    send l(b) print("last" .. b:read()[1])\r
+    expect last3
+    expect cl>
+    send \x04
+    exit 0]], "-q")
+  terminal.clean()
 end)
 
 t.done()
