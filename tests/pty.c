@@ -5,6 +5,7 @@
 **   expect TEXT   waits until the output, after the last match, has TEXT
 **   refute TEXT   fails if the output since the last match has TEXT
 **   send TEXT     types TEXT
+**   insist TEXT   presses Ctrl-C, again and again, until the output has TEXT
 **   sleep MS      waits
 **   exit CODE     waits for the end; CODE is 128 + N for signal N
 ** TEXT runs to the end of the line and may hold \r \n \t \e \\ \xHH.
@@ -130,6 +131,16 @@ static void pauses(int ms) {
     }
 }
 
+/* Signals that come close together are one to a busy process. */
+static void insist(const char *text) {
+  double end = now() + limit;
+  while (strstr(output + matched, text) == NULL && now() < end) {
+    send("\003", 1);
+    pauses(300);
+  }
+  expect(text);
+}
+
 static void ends(const char *text) {
   int status = 0;
   double end = now() + limit;
@@ -162,6 +173,8 @@ static void step(char *s) {
       fail("there is", text);
   } else if (strcmp(s, "send") == 0)
     send(text, n);
+  else if (strcmp(s, "insist") == 0)
+    insist(text);
   else if (strcmp(s, "sleep") == 0)
     pauses(atoi(text));
   else if (strcmp(s, "exit") == 0)
