@@ -79,6 +79,7 @@ t.test("%reload: the module stays the same table", function()
   t.eq(session("%reload clshell.stats\n#gemm.kernels() > 3\n%reload gemm\n"
     .. "#gemm.kernels() > 3, gemm == require 'clshell.gemm'"),
     "true\ntrue\ttrue\n")
+  has(session "%reload nothing", "no module 'nothing'")
 end)
 
 t.test("%cd, !command and what !cd does not", function()
@@ -196,6 +197,7 @@ t.test("%save writes a script that runs; failed inputs are comments",
       :gsub("wall [^\n]*", "wall")
     t.eq(again:gsub("wall [^\n]*", "wall"), want)
     has(session("%save " .. path), "is there already", "%save -f")
+    has(session "%save /nonexistent/x.lua", "%save: /nonexistent/x.lua")
     has(session("1\n%save -f " .. path), "wrote 1 input to")
     has(slurp(path), "show(1)")
   end)

@@ -154,8 +154,11 @@ function M.save(path, replace)
     cl.error(("%s is there already"):format(path),
       {hint = ("%%save -f %s replaces it"):format(path)})
   end
-  local file <close> = assert(io.open(path, "w"))
-  assert(file:write(script))
+  local file <close>, message = io.open(path, "w")
+  local ok = file and file:write(script)
+  if not ok then
+    cl.error("%save: " .. (message or "cannot write " .. path))
+  end
   print(("wrote %d input%s to %s%s"):format(count - failed,
     count - failed == 1 and "" or "s", path, failed == 0 and ""
     or (" (%d that failed left as comments)"):format(failed)))

@@ -48,7 +48,12 @@ end
 -- commands.run tells about it.
 function M.run(session, path, ...)
   path = find_script(path)
-  local f = assert(loadfile(path))
+  local f, message = loadfile(path)
+  if not f and not exists(path) then
+    cl.error("%run: " .. message)
+  elseif not f then
+    error(message, 0)
+  end
   return as_script(path, f, function(code)
     local fine = code == nil or code == true or code == 0
     session.leaving = fine and "" or ("%s ended with exit code %s"):format(
@@ -107,6 +112,11 @@ end
 function M.reload(name)
   name = module_name(name)
   local old = require "clshell.later".load(package.loaded[name])
+  if old == nil and not package.preload[name]
+      and not package.searchpath(name, package.path)
+      and not package.searchpath(name, package.cpath) then
+    cl.error(("%%reload: no module '%s' on package.path"):format(name))
+  end
   package.loaded[name] = nil
   local done = false
   local _ <close> = setmetatable({}, {__close = function()

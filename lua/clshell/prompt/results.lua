@@ -127,9 +127,9 @@ function M.enter(text)
       local value = s.weak[1]
       set(i, value)
       if value == nil then
-        notes[#notes + 1] = ("%s is gone: it was a %s, and results that "
-          .. "hold device memory last only as long as a variable has them")
-          :format(name(i), s.what)
+        notes[#notes + 1] = ("%s is gone: it was a %s, and what holds device "
+          .. "memory, or is too large to look through, lasts only as long "
+          .. "as a variable has it"):format(name(i), s.what)
       end
     end
   end
