@@ -269,6 +269,16 @@ t.test("excerpts: marks, macros, advice", function()
     "     2 | kernel void f(global float *out, int n) {",
     " >   3 |   float sum = Out[0] + 1;",
     "       |               ~~~~~~ ^ ~"})
+  -- a place behind the end of its line; where the header comes from
+  t.eq(shown("k.cl:6:80: error: expected '}'"), {
+    "k.cl:6:80: error: expected '}'",
+    "     5 |   out[0] = sum",
+    " >   6 | }",
+    "       |  ^"})
+  local mesa = shown("In file included from input.cl:1:\n"
+    .. "In file included from a.clh:4:\nb.clh:7:1: error: bad\n")
+  t.eq(mesa, {"b.clh:7:1: error: bad", "  included from a.clh:4",
+    "  included from k.cl:1"})
   -- #line: the log's own line is the right one
   t.eq(shown([[
 <kernel>:3:5: error: elsewhere

@@ -422,6 +422,10 @@ t.test("colours only where they are wanted", function()
   local text = stderr(("env -u NO_COLOR FORCE_COLOR=1 %s -e 'foo()'"):format(
     quote(clshell)))
   t.ok(text:find("\27[31m", 1, true), text)
+  for code in text:gmatch "\27%[([%d;]*)m" do -- no background
+    t.ok(("0 1 2 31 33 36"):find(code, 1, true), code)
+  end
+  t.eq(text:gsub("\27%[%d+m", ""), (run "foo()"))
   t.ok(not run "foo()":find("\27", 1, true))
 end)
 

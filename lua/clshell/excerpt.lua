@@ -206,14 +206,16 @@ function M.show(text, n, opts)
     local s = M.line(text, i)
     if s then
       local mark = several and i == n and " > " or "   "
+      local column = i == n and opts.column
+        and math.max(1, math.min(opts.column, #s + 1))
       local _, columns = cells(s)
-      local focus = i == n and columns[opts.column or 1] or 0
+      local focus = column and columns[column] or 0
       local shown, _, off = fit(s, focus, room)
       out[#out + 1] = (gutter(mark, i + shift, digits) .. shown)
         :gsub("%s+$", "")
-      if i == n and opts.column and columns[opts.column] then
+      if column then
         out[#out + 1] = gutter("   ", "", digits)
-          .. marks(columns, opts.column, opts.ranges, off, room)
+          .. marks(columns, column, opts.ranges, off, room)
           .. (opts.note and " " .. opts.note or "")
       end
     end
