@@ -86,7 +86,7 @@ static int requirewords(lua_State *L) {
 
 /*
 ** Replaces the table at the top, what diagnostic.message takes, by its
-** results: message and list. Or by the log, where that fails.
+** results: message and list. Where that fails, the message is the log.
 */
 static void inwords(lua_State *L) {
   int job = lua_gettop(L);
@@ -105,8 +105,12 @@ static void inwords(lua_State *L) {
     }
   }
   lua_settop(L, job);
+  lua_getfield(L, job, "failure");
   lua_getfield(L, job, "log");
+  lua_pushfstring(L, "build error (%s)\n%s", lua_tostring(L, -2),
+                  lua_tostring(L, -1));
   lua_replace(L, job);
+  lua_settop(L, job);
   lua_pushnil(L);
 }
 
@@ -141,13 +145,13 @@ void clsh_buildfailed(lua_State *L, const Build *b, cl_int err) {
   setstring(L, "options", b->options);
   lua_pushboolean(L, b->istext);
   lua_setfield(L, -2, "is_text");
+  lua_pushfstring(L, "%s %d", clsh_errorname(err), (int)err);
+  lua_setfield(L, -2, "failure");
   pushdevicename(L, b->device);
   lua_setfield(L, -2, "device");
   inwords(L);
   int list = lua_gettop(L);
-  lua_pushfstring(L, "clBuildProgram: %s (%d): %s", clsh_errorname(err),
-                  (int)err, lua_tostring(L, list - 1));
-  clsh_pusherror(L, err, "clBuildProgram", lua_tostring(L, -1));
+  clsh_pusherror(L, err, "clBuildProgram", lua_tostring(L, list - 1));
   setstring(L, "log", b->log);
   lua_pushvalue(L, list);
   lua_setfield(L, -2, "diagnostics");

@@ -395,8 +395,8 @@ kernel void f(global float *x) {
 ]]
 cl.build(SOURCE)
 ]==])
-  t.ok(e:find(path .. ":7: clBuildProgram: CL_BUILD_PROGRAM_FAILURE (-11): "
-    .. "source at " .. path .. ":3: 1 error", 1, true), e)
+  t.ok(e:find(path .. ":7: build error: 1 error (CL_BUILD_PROGRAM_FAILURE -11)"
+    .. "\n  source at " .. path .. ":3 on ", 1, true), e)
   t.ok(e:find("\n" .. path .. ":4:10: error: ", 1, true), e)
   t.ok(e:find("\n >   4 |   x[0] = nothere;\n       |          ^", 1, true),
     e)
@@ -413,7 +413,7 @@ cl.build(head .. [[
 ]])
 ]==])
   t.ok(e:find("\n" .. path .. ":3:10: error: ", 1, true), e)
-  t.ok(e:find("(source): 1 error", 1, true), e)
+  t.ok(e:find("\n  (source) on ", 1, true), e)
 end)
 
 t.test("a file, and a file that it includes", function()
@@ -438,11 +438,11 @@ t.test("options: clshell's own left out, long ones cut", function()
   local e = t.raises(function()
     cl.build("kernel void f() { nothere; }", {defines = defines})
   end, "NAME_OF_A_DEFINE_10=10", " ... ")
-  local line = tostring(e):match("\n(  on [^\n]*)")
+  local line = tostring(e):match("\n(  [^\n]* on [^\n]*)")
   t.ok(#line < 300, line)
   e = t.raises(function() cl.build("kernel void f() { nothere; }") end)
   t.ok(not tostring(e):find("arg-info", 1, true), tostring(e))
-  t.ok(tostring(e):find("\n  on " .. device.name:match "^%s*(.-)%s*$", 1,
+  t.ok(tostring(e):find(" on " .. device.name:match "^%s*(.-)%s*$", 1,
     true))
 end)
 

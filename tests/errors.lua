@@ -398,7 +398,8 @@ kernel void mm(global float *C, int n) {
   C[0] = nn + 1.0f; }]]
 %tb
 ]=]
-    t.ok(text:find("source at input:1:2: 1 error", 1, true), text)
+    t.ok(text:find("input:1:1: build error: 1 error (CL_BUILD_PROGRAM_FAILURE"
+      .. " -11)\n  source at input:1:2 on ", 1, true), text)
     t.ok(text:find("\ninput:1:3:10: error: ", 1, true), text)
     t.ok(text:find("\n >   3 |   C[0] = nn + 1.0f; }\n"
       .. "       |          ^", 1, true), text)

@@ -81,7 +81,8 @@ end)
 t.test("a build that fails shows the line and a caret", function()
   local e = t.raises(function()
     cl.build("kernel void f(global float *a) {\n  a[0] = nothere;\n}")
-  end, "CL_BUILD_PROGRAM_FAILURE (-11)", "(source):2:10: error",
+  end, "build error: 1 error (CL_BUILD_PROGRAM_FAILURE -11)",
+    "(source):2:10: error",
     "2 |   a[0] = nothere;", "\n       |          ^")
   t.eq({e.code, e.name, e.call}, {-11, "CL_BUILD_PROGRAM_FAILURE",
     "clBuildProgram"})

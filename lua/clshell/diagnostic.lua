@@ -297,33 +297,39 @@ local function title(job)
   return ("%s at %s:%d"):format(name, place.name, place.line + 1)
 end
 
+-- "1 error, 2 warnings"; "" where there are neither.
+local function counted(list)
+  local errors, warnings = count(list)
+  local words = {}
+  if errors > 0 then
+    words[1] = plural(errors, "error")
+  end
+  if warnings > 0 then
+    words[#words + 1] = plural(warnings, "warning")
+  end
+  return table.concat(words, ", ")
+end
+
 --- diagnostic.message(job) -> string, list
---- The message of a build that failed, without the driver's error code, and
---- the diagnostics. `job`: log, source, name, options, device, is_text.
+--- The message of a build that failed, and the diagnostics. `job`: log,
+--- source, name, options, device, is_text, and failure, OpenCL's error.
 function M.message(job)
   local list = buildlog.parse(job.log)
   local cl = package.loaded.cl
   job.width = type(cl) == "table" and cl.winsize and cl.winsize(2) or nil
   job.literal = job.is_text and origin.literal(job.source) or nil
-  local errors, warnings = count(list)
-  local counts = {}
-  if errors > 0 then
-    counts[1] = plural(errors, "error")
-  end
-  if warnings > 0 then
-    counts[#counts + 1] = plural(warnings, "warning")
-  end
-  if #counts == 0 then
-    counts[1] = job.log == "" and "the compiler does not say why"
-      or "the compiler says"
-  end
-  local options = short_options(job.options)
+  local counts, options = counted(list), short_options(job.options)
   local lines = {
-    ("%s: %s"):format(title(job), table.concat(counts, ", ")),
-    ("  on %s%s"):format(job.device, options ~= ""
+    ("build error%s (%s)"):format(counts ~= "" and ": " .. counts or "",
+      job.failure),
+    ("  %s on %s%s"):format(title(job), job.device, options ~= ""
       and (' with options "%s"'):format(options) or ""),
   }
-  append(lines, M.lines(job, list))
+  if job.log == "" then
+    lines[3] = "the compiler does not say why"
+  else
+    append(lines, M.lines(job, list))
+  end
   return table.concat(lines, "\n"), list
 end
 
