@@ -5,7 +5,7 @@
 ** text and its undo list; draw.c shows it.
 ** SPDX-License-Identifier: MIT
 */
-#include <errno.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -340,6 +340,17 @@ static void redisplay(void) {
   stale = true;
 }
 
+/* Characters are UTF-8 unless the environment has other ideas. */
+static void setcharacters(void) {
+  static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+  for (int i = 0; i < 3; i++) {
+    const char *value = getenv(names[i]);
+    if (value != NULL && *value != '\0')
+      return;
+  }
+  setlocale(LC_CTYPE, "C.UTF-8");
+}
+
 bool clsh_openedit(lua_State *L) {
   const char *term = getenv("TERM");
   if (lua_getfield(L, -1, "history") == LUA_TBOOLEAN && !lua_toboolean(L, -1))
@@ -355,11 +366,15 @@ bool clsh_openedit(lua_State *L) {
   rl_catch_signals = 0;
   rl_catch_sigwinch = 0;
   rl_change_environment = 0;
+  setcharacters();
   rl_initialize(); /* with readline's own redisplay, or it gives up pasting */
   rl_redisplay_function = redisplay;
   rl_getc_function = getkey;
   rl_prep_term_function = prepare;
   rl_variable_bind("bind-tty-special-chars", "off");
+  rl_variable_bind("input-meta", "on"); /* in locale C as well */
+  rl_variable_bind("output-meta", "on");
+  rl_variable_bind("convert-meta", "off");
   clsh_bindkeys();
   return true;
 }

@@ -215,6 +215,22 @@ function Screen:run(line, text)
   end)
 end
 
+--- s:record()
+--- From now on the bytes that the program writes are kept, for s:raw().
+function Screen:record()
+  self:tmux("pipe-pane 'cat >>" .. self.dir .. "/raw'")
+end
+
+--- s:raw(text) -> string
+--- Waits until what was recorded has a text, and returns all of it.
+function Screen:raw(text)
+  return self:until_true("in the output: " .. text, function()
+    local f <close> = io.open(self.dir .. "/raw", "rb")
+    local raw = f and f:read "a"
+    return raw and raw:find(text, 1, true) and raw
+  end)
+end
+
 --- s:status() -> exit code
 --- Waits for the program's end; 128 + N where signal N ended it.
 function Screen:status()

@@ -81,7 +81,7 @@ end)
 t.test("TERM=dumb: plain lines, no escapes", function()
   local s <close> = screen.open{env = "TERM=dumb"}
   s:wait "cl>"
-  s:tmux("pipe-pane 'cat >>" .. s.dir .. "/raw'")
+  s:record()
   s:send "for i = 1, 2 do\r"
   s:wait_end "\n..>"
   s:send "print('n' .. i) end\r"
@@ -90,7 +90,7 @@ t.test("TERM=dumb: plain lines, no escapes", function()
   s:keys "C-c"
   s:wait_end "^C\ncl>"
   s:run("print(6 * 7)", "\n42\n")
-  t.ok(not read(s.dir .. "/raw"):find "\27")
+  t.ok(not s:raw "42":find "\27")
   s:keys "C-d"
   t.eq(s:status(), 0)
 end)
@@ -105,6 +105,7 @@ t.test("LINEEDIT=none: plain lines", function()
   s:send "t = {1,\r"
   s:wait_end "\n..>"
   s:send "2}\r"
+  s:wait_end "\n..> 2}\ncl>"
   s:run("print(#t)", "\n2\n")
   s:send "while true do\r"
   s:wait_end "\n..>"
@@ -115,6 +116,45 @@ t.test("LINEEDIT=none: plain lines", function()
   t.eq(s:status(), 0)
   t.eq(capture("printf '1 + 1\\nfor i = 1, 2 do\\nprint(i) end\\n' | "
     .. program .. " -i 2>&1"), "2\n1\n2\n")
+end)
+
+t.test("locales: UTF-8 where none is set, bytes in C", function()
+  local s <close> = screen.open{env = "LC_ALL= LC_CTYPE= LANG="}
+  s:wait "cl>"
+  s:send "s = 'né"
+  s:wait "cl> s = 'né"
+  s:keys "BSpace"
+  s:send "a'\r"
+  s:run("print(s)", "\nna\n")
+  local c <close> = screen.open{env = "LC_ALL=C"}
+  c:wait "cl>"
+  c:send "s = 'né'"
+  c:wait "cl> s = 'n\\xC3\\xA9'"
+  c:send "\r"
+  c:run("print(#s)", "\n3\n")
+end)
+
+t.test("the user's inputrc, and keys as in vi", function()
+  local rc = t.tmp "inputrc"
+  do
+    local f <close> = assert(io.open(rc, "w"))
+    f:write("set editing-mode vi\n\"\\C-t\": history-search-backward\n")
+  end
+  local s <close> = screen.open{env = "INPUTRC=" .. rc}
+  s:wait "cl>"
+  s:run "first = 1"
+  s:run "second = 2"
+  s:send "x = {1,\r2"
+  s:wait "..> 2"
+  s:keys("Escape", "k", "0", "x", "k", "k")
+  s:wait_end "\ncl> first = 1"
+  s:keys("j", "j")
+  s:wait_end "\ncl>  = {1,\n..> 2"
+  s:keys "C-c"
+  s:wait "^C"
+  s:send "fi"
+  s:keys "C-t"
+  s:wait_end "\ncl> first = 1"
 end)
 
 t.test("a pipe has no prompt and no escapes", function()
