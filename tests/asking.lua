@@ -64,4 +64,15 @@ t.test("help is cut to the window and coloured only where that is wanted",
     t.ok(not plain:colors():find("\27%[[13]"), plain:colors())
   end)
 
+t.test("a page longer than the window goes through the pager", function()
+  local s <close> = screen.open{width = 80, height = 20,
+    env = "PAGER='head -n 3'"}
+  s:wait "cl>"
+  s:run("?gemm", "gemm(A, B [, opts]) -> C, event")
+  t.ok(not s:text(true):find("Functions", 1, true), s:text(true))
+  s:run("?string.rep", "reference manual") -- this one fits
+  s:run("help(gemm)", "gemm(A, B [, opts]) -> C, event")
+  t.ok(not s:text(true):find("Functions", 1, true), s:text(true))
+end)
+
 t.done()

@@ -194,6 +194,6 @@ return setmetatable(M, {
   --- or "Buffer:read", on a function or object itself, or, without a topic,
   --- what there is.
   __call = function(_, topic)
-    print(M.text(topic, window()))
+    require "clshell.prompt.pager".print(M.text(topic, window()))
   end,
 })

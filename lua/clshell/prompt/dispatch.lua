@@ -13,8 +13,9 @@ local function words(text)
   return text:match("^%s*(.-)%s*$")
 end
 
+-- Through the pager, where it is longer than the window.
 local function say(text)
-  io.stdout:write(text, "\n")
+  require "clshell.prompt.pager".print(text)
 end
 
 --- dispatch.command(text) -> name, rest

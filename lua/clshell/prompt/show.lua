@@ -185,25 +185,6 @@ function M.text(value, opts)
   return table.concat(lines, "\n")
 end
 
--- Sends text through the user's pager; false where there is none. It reads a
--- file: a pipe that it leaves half read would end the shell.
-local function page(text)
-  local pager = os.getenv "PAGER"
-  pager = pager and pager ~= "" and pager or "less"
-  local path = os.tmpname()
-  local _ <close> = setmetatable({}, {__close = function()
-    os.remove(path)
-  end})
-  local f = io.open(path, "w")
-  if not f then
-    return false
-  end
-  f:write(text, "\n")
-  f:close()
-  io.stdout:flush()
-  return (os.execute(("LESS=${LESS-FRSX} %s <%s"):format(pager, path)))
-end
-
 local function print_value(value, how_much)
   if how_much ~= nil and how_much ~= "all" then
     cl.error(('show: the second argument is "all" or nothing, not %s')
@@ -211,13 +192,8 @@ local function print_value(value, how_much)
   end
   local all = how_much == "all"
   local text = M.text(value, {color = style.color(1), all = all})
-  local columns, rows = cl.winsize(1)
-  if all and columns and cl.isatty(0) and cl.isatty(1) then
-    local _, breaks = text:gsub("\n", "")
-    local term = os.getenv "TERM"
-    if breaks + 2 > rows and term and term ~= "dumb" and page(text) then
-      return
-    end
+  if all then
+    return require "clshell.prompt.pager".print(text)
   end
   io.write(text, "\n")
 end
