@@ -62,7 +62,7 @@ local function stats_words(s)
   return words
 end
 
--- What is between a failure and the words that tell it in one line.
+-- A failure in one line.
 local function reason(err)
   local text = type(err) == "table" and rawget(err, "message")
     or tostring(err)
@@ -92,11 +92,9 @@ local function rows_of(h, rows, cols)
   return list
 end
 
--- The matrix of n elements in memory order that a window shows of a vector:
--- rows of so many elements as fit.
+-- How many elements of a vector of n go on a line.
 local function fold(n, width, o)
-  local fit = math.max(1, (o.width - 2 + 2) // (width + 2))
-  return math.min(n, fit)
+  return math.min(n, math.max(1, o.width // (width + 2)))
 end
 
 -- The rectangle of a Buffer, of one `slice` of it where it has more than two
