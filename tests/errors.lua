@@ -323,6 +323,26 @@ t.test("tabs, wide characters, long lines", function()
   t.ok(not text:find("[\27\1]"), text)
 end)
 
+t.test("excerpts in windows of any width", function()
+  local excerpt = require "clshell.excerpt"
+  local text = ("word "):rep(30) .. "\n\tnothere = 漢字漢字漢字漢字漢字 + x\n"
+  for width = 30, 170, 7 do
+    for column = 1, 152, 13 do
+      for _, line in ipairs(excerpt.show(text, 1, {column = column,
+          width = width, after = 1, note = "did you mean this?"})) do
+        t.ok(utf8.len(line) < width, ("%d: %s"):format(width, line))
+      end
+    end
+    t.eq(excerpt.show(text, 2, {column = 2, ranges = {{2, 8}},
+      width = width})[2], "       |     ^~~~~~~")
+  end
+  t.eq(excerpt.show("abc", 1, {column = 3, width = 20, note = "too long a "
+    .. "note for the line"}), {"     1 | abc", "       |   ^",
+    "  too long a note for the line"})
+  t.eq(excerpt.show("abc", 2), {})
+  t.eq(excerpt.show("", 1, {column = 1}), {"     1 |", "       | ^"})
+end)
+
 t.test("%tb: every frame, with lines and variables", function()
   local path = write(t.tmp "tb.lua", [[
 local function inner(list, name)

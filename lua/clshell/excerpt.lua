@@ -199,7 +199,7 @@ function M.show(text, n, opts)
   end
   local shift = (opts.number or n) - n
   local digits = math.max(3, #tostring(last + shift))
-  local room = math.max(20, (opts.width or ROOM) - digits - 6)
+  local room = math.max(20, (opts.width or ROOM) - digits - 7)
   local several = first < n or last > n
   local out = {}
   for i = first, last do
@@ -214,9 +214,12 @@ function M.show(text, n, opts)
       out[#out + 1] = (gutter(mark, i + shift, digits) .. shown)
         :gsub("%s+$", "")
       if column then
-        out[#out + 1] = gutter("   ", "", digits)
-          .. marks(columns, column, opts.ranges, off, room)
-          .. (opts.note and " " .. opts.note or "")
+        local row = marks(columns, column, opts.ranges, off, room)
+        local note = opts.note and " " .. opts.note or ""
+        local fits = #row + #note <= room or note == ""
+        out[#out + 1] = gutter("   ", "", digits) .. row
+          .. (fits and note or "")
+        out[#out + 1] = not fits and " " .. note or nil
       end
     end
   end
