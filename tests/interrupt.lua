@@ -28,7 +28,7 @@ local function stops(pieces)
   terminal.run(table.concat(script, "\n"), "-q")
 end
 
-t.test("Ctrl-C stops a busy loop and keeps the session", function()
+t.test("complaint: Ctrl-C does not stop; here it stops a busy loop", function()
   stops {
     "while true do end",
     "while true do pcall(function() while true do end end) end",
@@ -467,6 +467,73 @@ t.test("the prompt offers to wait, to go on or to quit", function()
     expect given up
     exit 0]], "-q")
 end)
+
+t.test("complaint: Ctrl-C kills the session or loses history", function()
+  terminal.clean()
+  terminal.run([[
+    expect cl>
+    send kept = 6 * 7\r
+    expect cl>
+    send print("go" .. 1) while true do end\r
+    expect go1
+    sleep 100
+    send \x03
+    expect interrupted!
+    expect cl>
+    send kept\r
+    expect 42
+    expect cl>
+    send print("go" .. 2) os.exit(3)\r
+    expect go2
+    exit 3]], "-q")
+  local f <close> = assert(io.open(terminal.folder()
+    .. "/state/clshell/history"))
+  local lines = f:read("a"):gsub("#%d+\n", "")
+  t.eq(lines, 'kept = 6 * 7\nprint("go" .. 1) while true do end\nkept\n'
+    .. 'print("go" .. 2) os.exit(3)\n')
+end)
+
+t.test("complaint: Ctrl-C crashes later; interrupts at random moments",
+  function()
+    terminal.device()
+    local script = {[[
+      expect cl>
+      send A = matrix.random(48, 48)  k = cl.kernel "]]
+        .. [[kernel void f(global float *x) { x[get_global_id(0)] += 1; }"\r
+      expect cl>
+      send b = cl.buffer("float", 64, 0) n = 0\r]]}
+    local works = {
+      "gemm(A, A):read()", "k:range(64)(b):wait()", "k:range(64)(b)",
+      "pcall(error)", "b:read(nil, {async = true})",
+      "cl.build('kernel void g' .. n .. '() {}'):kernels()",
+      "coroutine.wrap(function() b:map():close() end)()",
+      "collectgarbage()", "cl.buffer('int', 1000, n)",
+    }
+    for round = 1, 12 do
+      local code = {}
+      for i = 1, 3 do
+        code[i] = works[math.random(#works)]
+      end
+      script[#script + 1] = ([[
+        expect cl>
+        send print("go" .. %d) while true do n = n + 1 %s end\r
+        expect go%d
+        sleep %d
+        send \x03
+        expect interrupted!]]):format(round, table.concat(code, " "), round,
+          math.random(0, 200))
+    end
+    script[#script + 1] = [[
+      expect cl>
+      send cl.context().queue:finish()\r
+      expect cl>
+      send print("right", gemm.verify("naive", nil, {A = A, B = A}).ok)\r
+      expect right	true
+      expect cl>
+      send \x04
+      exit 0]]
+    terminal.run(table.concat(script, "\n"), "-q")
+  end)
 
 terminal.clean()
 t.done()
