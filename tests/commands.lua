@@ -116,6 +116,13 @@ t.test("%who lists the session's own variables", function()
   lacks(out, "gemm")
 end)
 
+t.test("%device lists the devices, and takes one", function()
+  terminal.device()
+  has(session "%device", "* device ", "GiB")
+  has(session "%device 1\ncl.device().index", "device 1: ", "\n1\n")
+  has(session "%device no such one", "no device matches 'no such one'")
+end)
+
 t.test("%set, %commands and an unknown command", function()
   has(session "%set", "color=auto", "locals=keep")
   has(session "%set locals", "locals=keep")
