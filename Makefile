@@ -17,8 +17,8 @@ MODULE = src/arg.c src/array.c src/arrayinit.c src/arrayops.c src/blas.c \
          src/half.c src/host.c src/hostconvert.c src/hostloop.c \
          src/hostsparse.c src/info.c src/kernel.c src/launch.c src/ndrange.c \
          src/program.c src/queue.c src/rebuild.c src/region.c src/select.c \
-         src/shape.c src/stamp.c src/system.c src/transfer.c src/type.c \
-         src/unfinished.c src/view.c src/wait.c
+         src/shape.c src/signals.c src/stamp.c src/system.c src/transfer.c \
+         src/type.c src/unfinished.c src/view.c src/wait.c
 PROGRAM = src/ask.c src/home.c src/interrupt.c src/leave.c \
           src/main.c src/options.c src/optiontable.c src/repl.c src/report.c \
           src/timeout.c src/traceback.c src/usage.c \

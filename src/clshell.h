@@ -278,6 +278,10 @@ int clsh_kernelrange(lua_State *L);
 void clsh_openarg(lua_State *L);
 void clsh_openlaunch(lua_State *L);
 
+/* signals.c: blocked while a driver may start threads */
+void clsh_blocksignals(void);
+void clsh_opensignals(void);
+
 /* folder.c */
 void clsh_openfolder(lua_State *L);
 

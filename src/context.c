@@ -151,9 +151,11 @@ static Context *newcontext(lua_State *L, int arg) {
   lua_setiuservalue(L, -2, 1); /* its Device */
   clsh_check(L, getlimits(device, &c->limits), "clGetDeviceInfo");
   getrest(device, &c->limits);
-  do
+  do {
+    clsh_blocksignals();
     c->handle = clCreateContext(NULL, 1, &device, onnotice, NULL, &err);
-  while (clsh_retry(L, err, &tries));
+    clsh_opensignals();
+  } while (clsh_retry(L, err, &tries));
   clsh_check(L, err, "clCreateContext");
   return c;
 }

@@ -207,7 +207,10 @@ static void adddevices(lua_State *L, cl_platform_id p, int rank) {
       CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_CPU};
   cl_device_id ids[MAXDEVICES];
   cl_uint n = 0;
-  if (clGetDeviceIDs(p, CL_DEVICE_TYPE_ALL, MAXDEVICES, ids, &n) != CL_SUCCESS)
+  clsh_blocksignals(); /* it may start its threads */
+  cl_int err = clGetDeviceIDs(p, CL_DEVICE_TYPE_ALL, MAXDEVICES, ids, &n);
+  clsh_opensignals();
+  if (err != CL_SUCCESS)
     return;
   for (cl_uint i = 0; i < n && i < MAXDEVICES; i++) {
     cl_device_type type = 0;
@@ -251,7 +254,9 @@ static cl_uint getplatforms(lua_State *L, cl_platform_id *list) {
   cl_uint n = 0;
   clsh_touch();
   deepenstacks();
+  clsh_blocksignals();
   cl_int err = clGetPlatformIDs(MAXPLATFORMS, list, &n);
+  clsh_opensignals();
   if (err == NOPLATFORM)
     return 0;
   clsh_check(L, err, "clGetPlatformIDs");

@@ -75,10 +75,13 @@ static Queue *newqueue(lua_State *L, int arg, bool profiled,
   lua_pushvalue(L, arg);
   lua_setiuservalue(L, -2, 1);
   clsh_noteweak(L, QUEUES);
-  do
-    q->handle = clCreateCommandQueue(clsh_contexthandle(L, c),
-                                     clsh_contextdevice(c), flags, &err);
-  while (clsh_retry(L, err, &tries));
+  do {
+    cl_context handle = clsh_contexthandle(L, c);
+    clsh_blocksignals();
+    q->handle =
+        clCreateCommandQueue(handle, clsh_contextdevice(c), flags, &err);
+    clsh_opensignals();
+  } while (clsh_retry(L, err, &tries));
   if (err == CL_INVALID_QUEUE_PROPERTIES)
     clsh_fail(L, err, "clCreateCommandQueue",
               "the device has no such queue (profiling %s, out of order %s); "

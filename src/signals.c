@@ -1,0 +1,33 @@
+/*
+** signals.c - keeps signals away from drivers: the threads that a driver
+** starts, and the compilers and linkers that these start in turn, inherit
+** what is blocked. Ctrl-C is sent to all of them, and is the shell's alone.
+** SPDX-License-Identifier: MIT
+*/
+#include <pthread.h>
+#include <signal.h>
+
+#include "clshell.h"
+
+/* Those that tell of a fault in the thread that gets them. */
+static const int faults[] = {SIGABRT, SIGBUS,  SIGFPE, SIGILL,
+                             SIGSEGV, SIGTRAP, SIGSYS};
+
+static sigset_t before;
+static int depth;
+
+/* Blocks all signals but faults, until clsh_opensignals() is called. */
+void clsh_blocksignals(void) {
+  sigset_t all;
+  if (depth++ > 0)
+    return;
+  sigfillset(&all);
+  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+    sigdelset(&all, faults[i]);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+}
+
+void clsh_opensignals(void) {
+  if (--depth == 0)
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
