@@ -61,7 +61,7 @@ local r = bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"})
 print(roofline(r)) -- part of what the device can do, and what bounds it
 
 --- roofline.place
-local fraction, bound = roofline.place{median = 1e-3, flop = 1e6,
+local fraction, bound = roofline.place{median = 1e-3, flop = 1e4,
   bytes = 1e6, type = "float", mode = "cold", flags = {}}
 print(bound) --> memory
 

@@ -64,8 +64,9 @@ for _, prog in ipairs(cl.stale() or {}) do -- whose files were edited
 end
 
 --- Program:asm
-local text = cl.build("kernel void f(global int *x) { *x = 1; }"):asm()
-print(type(text)) --> string
+local prog = cl.build "kernel void f(global int *x) { *x = 1; }"
+local ok, text = pcall(prog.asm, prog) -- an error where there is none
+print(text)
 
 --- Program:close
 local prog <close> = cl.build "kernel void f(void) {}"

@@ -68,10 +68,15 @@ function M.family(family, view)
   local functions = list(function(name)
     return name:find("^family%.") ~= nil
   end, view, "family%.", family.name .. ".")
+  local rungs = {}
+  for i, item in ipairs(family.kernels()) do
+    rungs[i] = {("%s  %s"):format(item.name, item.parameters)
+      :gsub("%s+$", ""), item.lesson}
+  end
   return ("%s\n\n%s\n%s\n\n%s\n%s"):format(
     page.entry(index.entries()[family.name], view),
     page.heading(("Kernels: ?%s.naive tells more"):format(family.name), view),
-    indented(tostring(family.kernels())),
+    page.listing(rungs, view),
     page.heading("Functions", view), functions)
 end
 

@@ -91,8 +91,8 @@ function M.listing(rows, view)
       lines[#lines + 1] = (i == 1 and "  " or "      ")
         .. style.paint(line, "cyan", view.color)
     end
-    if row[2] ~= "" then
-      lines[#lines + 1] = "      " .. row[2]
+    for _, line in ipairs(report.wrap(row[2], view.width - 6)) do
+      lines[#lines + 1] = "      " .. line
     end
   end
   return table.concat(lines, "\n")
@@ -152,7 +152,14 @@ end
 --- The first sentence of a text, cut to so many columns.
 function M.summary(text, columns)
   local line = text:gsub("%s+", " ")
-  local sentence = line:match("^(.-[%.;:])%s") or line
+  local sentence = line
+  for at in line:gmatch("()[%.;:]%s") do
+    local part = line:sub(1, at - 1)
+    if select(2, part:gsub("%(", "")) == select(2, part:gsub("%)", "")) then
+      sentence = part
+      break
+    end
+  end
   sentence = sentence:gsub("[%.;:]$", "")
   if length(sentence) > columns then
     local cut = utf8.offset(sentence, math.max(1, columns - 2)) or #sentence
