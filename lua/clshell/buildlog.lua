@@ -215,25 +215,24 @@ local function same(a, b)
 end
 
 -- Adds a diagnostic to a list: one said before counts there, one of another
--- place joins the places of the first.
-local function add(list, d)
-  for _, other in ipairs(list) do
-    if same(other, d) then
-      other.count = other.count + 1
+-- place joins the places of the first. `seen`: kind and text -> the first.
+local function add(list, seen, d)
+  local key = d.kind .. d.text
+  local other = seen[key]
+  if not other or not d.line and not same(other, d) then
+    d.count, d.also, seen[key] = 1, {}, other or d
+    list[#list + 1] = d
+    return d
+  elseif same(other, d) then
+    other.count = other.count + 1
+    return other
+  end
+  for _, place in ipairs(other.also) do
+    if same(place, d) then
       return other
-    elseif other.kind == d.kind and other.text == d.text and d.line then
-      for _, place in ipairs(other.also) do
-        if place.file == d.file and place.line == d.line
-            and place.column == d.column then
-          return other
-        end
-      end
-      table.insert(other.also, d)
-      return d
     end
   end
-  d.count, d.also = 1, {}
-  list[#list + 1] = d
+  table.insert(other.also, d)
   return d
 end
 
@@ -263,7 +262,7 @@ end
 --- (with ptxas), Intel (CPU and GPU), AMD (ROCm and older), Apple, Mesa and
 --- any other driver that leaves clang's as it is.
 function M.parse(log)
-  local lines, list = lines_of(log), {}
+  local lines, list, seen = lines_of(log), {}, {}
   local last, included
   local i = 1
   while lines[i] do
@@ -282,7 +281,7 @@ function M.parse(log)
         end
       elseif d.kind ~= "info" then
         d.included = included
-        last = add(list, d)
+        last = add(list, seen, d)
       end
       included = nil
     else
