@@ -149,7 +149,7 @@ static int nothing(int count, int key) {
   return 0;
 }
 
-/* Calls `each` with the keymaps that text is edited in. */
+/* The keymaps that text is edited in. */
 static const char *const keymaps[] = {"emacs-standard", "vi-insert",
                                       "vi-command"};
 #define NKEYMAPS 3

@@ -210,6 +210,16 @@ Times are skewed by what else the machine does. The median of many samples,
 with its 95 % interval, says what a kernel takes; a mean or a single run does
 not.
 Try: ?stats.interval
+
+keys, key, editing, shortcut, prompt
+Enter submits a statement that is complete and begins a line in one that is
+not; Alt-Enter and Ctrl-O always begin one. Up and Down move by line, then
+through the history; PgUp finds what begins as the text does before the cursor,
+Ctrl-R what contains the word typed next. Home, End, Ctrl-K and Ctrl-U act on a
+line, Alt-< and Alt-> move to the ends of the text. Ctrl-_ takes back, a paste
+in one step. Tab completes, F1 explains, Ctrl-C drops the text, Ctrl-D leaves.
+The other keys are readline's; ~/.inputrc binds them as elsewhere.
+Try: {1, and Enter
 ]]
 
 local list
