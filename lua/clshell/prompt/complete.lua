@@ -173,7 +173,8 @@ local function complete_string(c, place, locals)
     return
   end
   local call = place.call
-  if not (call and in_call(c, call, about(call, locals))) then
+  if not words.kernel_source(c)
+      and not (call and in_call(c, call, about(call, locals))) then
     words.paths(c)
   end
 end

@@ -49,9 +49,11 @@ end
 --- named.
 function M.topics(c)
   if pristine() then
-    local list = require "clshell.help.concepts".entries()
-    for i = 1, #list do
-      c:add(list[i].name)
+    for _, part in next, {"concepts", "opencl"} do
+      local list = require("clshell.help." .. part).entries()
+      for i = 1, #list do
+        c:add(list[i].name)
+      end
     end
   end
   for _, all in next, {loaded.clshell, LIBRARIES} do

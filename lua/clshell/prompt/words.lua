@@ -3,11 +3,13 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local pristine = require "clshell.prompt.pristine"
 local reach = require "clshell.prompt.reach"
 
 -- Held here, as a session may change these.
-local find, gsub, lower, match, sub = string.find, string.gsub, string.lower,
-  string.match, string.sub
+local find, gmatch, gsub, lower = string.find, string.gmatch, string.gsub,
+  string.lower
+local match, require, sub = string.match, require, string.sub
 local concat, getenv, next, rawget = table.concat, os.getenv, next, rawget
 local format, mathtype, type = string.format, math.type, type
 local folder, loaded, package, types = cl.folder, package.loaded, package,
@@ -229,6 +231,36 @@ function M.modules(c)
       at, looks = stop + 1, looks - 1
     end
   end
+end
+
+--- words.kernel_source(c) -> whether the string is one
+--- In the text of a kernel: words of OpenCL C, and the names in the text.
+function M.kernel_source(c)
+  local source = c.word
+  if not find(source, "kernel%s") then
+    return false
+  end
+  c.word = match(source, "[%a_][%w_]*$") or ""
+  c.first = c.first + #source - #c.word
+  c.quote = nil
+  if c.word == "" then
+    return true
+  end
+  local list = pristine()
+    and require "clshell.help.opencl".entries() or {}
+  for i = 1, #list do
+    local entry = list[i]
+    c:name(entry.name)
+    if entry.name == c.word or sub(entry.name, 1, #c.word) == c.word then
+      c.hint = c.hint == nil and entry.signature .. "  " .. entry.text
+    end
+  end
+  c.hint = c.hint or nil
+  all(c, types())
+  for name in gmatch(sub(source, 1, -#c.word - 1), "[%a_][%w_]*") do
+    c:name(name)
+  end
+  return true
 end
 
 --- words.signature(thing, argument) -> string or nil
