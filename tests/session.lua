@@ -119,6 +119,9 @@ t.test("the note on locals comes once, on a terminal", function()
     send y\r
     expect 5
     expect cl>
+    send local f <close> = nil\r
+    expect note: f: local to this input, and gone after it
+    expect cl>
     send \x04
     exit 0]])
 end)

@@ -141,16 +141,17 @@ local function keep_locals(input, chunk)
   if not run then
     return
   end
-  input.code, input.run, input.kept = code, run, kept
+  input.code, input.run, input.kept = code, run, kept ~= nil
   for _, name in ipairs(names) do
     input.spare = input.spare or name == "_"
   end
-  if #names > 0 and not noted then
+  if #names > 0 and not noted and not M.quiet then
     noted = true
-    if not M.quiet then
-      note "in the shell, top-level `local` is kept until you quit (%set \z
-        locals=lua for plain Lua)"
-    end
+    note "in the shell, top-level `local` is kept until you quit (%set \z
+      locals=lua for plain Lua)"
+  end
+  if kept and not M.quiet then
+    note(concat(kept, ", ") .. ": local to this input, and gone after it")
   end
 end
 

@@ -199,7 +199,7 @@ end
 --- A chunk that compiles, its top-level locals made globals: `local x`,
 --- `local x <const> = 1`, `local function f`. The names made global are in
 --- the list `names`. What stays local: variables with <close>, _ENV, and
---- what is declared twice in a statement; `kept` tells whether there are any.
+--- what is declared twice in a statement; `kept` is the list of them, or nil.
 function M.rewrite(text)
   local state = {text = text, tokens = code(text), edits = {}, names = {},
     kept = {}}
@@ -211,7 +211,12 @@ function M.rewrite(text)
     end
     depth = depth + step(token)
   end
-  return apply(text, state.edits), state.names, next(state.kept) ~= nil
+  local kept = {}
+  for name in pairs(state.kept) do
+    kept[#kept + 1] = name
+  end
+  table.sort(kept)
+  return apply(text, state.edits), state.names, kept[1] and kept or nil
 end
 
 return M
