@@ -14,14 +14,16 @@ M.tag = nil -- of all results that name no other
 
 local meta = {}
 
+local WIDTH = 79 -- columns of a result's text
+
 local function time_words(r)
-  local words = ("%.4g ms"):format(r.ms)
-  if r.lo then
-    words = ("%s [%.4g, %.4g] 95%%"):format(words, r.lo * 1e3, r.hi * 1e3)
-  end
-  return ("%s  n=%d%s  min %.4g"):format(words, r.n,
-    (r.discarded or 0) > 0 and (" (%d dropped)"):format(r.discarded) or "",
-    r.min * 1e3)
+  return {
+    ("%.4g ms%s"):format(r.ms, r.lo and (" [%.4g, %.4g] 95%%"):format(
+      r.lo * 1e3, r.hi * 1e3) or ""),
+    ("n=%d%s"):format(r.n, (r.discarded or 0) > 0
+      and (" (%d dropped)"):format(r.discarded) or ""),
+    ("min %.4g"):format(r.min * 1e3),
+  }
 end
 
 local function how_words(r)
@@ -43,7 +45,7 @@ local function how_words(r)
   if r.sum and r.span then
     add("inside the commands %.4g ms", r.sum * 1e3)
   end
-  return table.concat(words, "  ")
+  return words
 end
 
 local function rate_words(r)
@@ -60,18 +62,36 @@ local function rate_words(r)
     add(100 * r.roof, "%.3g%% of the measured roof (" .. r.bound .. ")")
   end
   add(r.err, "error %.1e")
-  return table.concat(words, "  ")
+  return words
+end
+
+-- Adds lines with words, none of which is broken; the first words may go
+-- behind the last line, where they all have room there.
+local function flow(lines, words, behind)
+  local text = table.concat(words, "  ")
+  if behind and #lines[#lines] + 2 + #text <= WIDTH then
+    lines[#lines] = lines[#lines] .. "  " .. text
+    return
+  end
+  local line = ""
+  for _, word in ipairs(words) do
+    if line ~= "" and #line + 2 + #word > WIDTH then
+      lines[#lines + 1], line = line, ""
+    end
+    line = line .. "  " .. word
+  end
+  if #words > 0 then
+    lines[#lines + 1] = line
+  end
 end
 
 function meta.__tostring(r)
   local lines = {(("%s %s %s"):format(r.name, r.config or "",
     r.title or ""):gsub(" +", " "):gsub(" $", ""))}
   if r.ms then
-    lines[1] = lines[1] .. "  " .. time_words(r)
-    lines[#lines + 1] = "  " .. how_words(r)
-    if rate_words(r) ~= "" then
-      lines[#lines + 1] = "  " .. rate_words(r)
-    end
+    flow(lines, time_words(r), true)
+    flow(lines, how_words(r))
+    flow(lines, rate_words(r))
   end
   if r.flags and #r.flags > 0 then
     lines[#lines + 1] = "  " .. table.concat(r.flags, ", ")
