@@ -34,7 +34,7 @@ static int mark[2];            /* what a search found */
 static char *masked, *mask;    /* a text and its mask; NULL: none */
 static int cancels;            /* Ctrl-C with nothing typed, in a row */
 static lua_State *state;
-static sigset_t open_; /* the signals while it waits */
+static sigset_t unblocked; /* the signals while it waits */
 
 static const int promptsignals[] = {SIGHUP, SIGTERM, SIGTSTP, SIGWINCH,
                                     SIGCONT};
@@ -158,7 +158,7 @@ static void obey(int sig) {
   rl_cleanup_after_signal();
   signal(sig, SIG_DFL);
   raise(sig);
-  sigprocmask(SIG_SETMASK, &open_, &blocked); /* here it takes effect */
+  sigprocmask(SIG_SETMASK, &unblocked, &blocked); /* here it takes effect */
   sigprocmask(SIG_SETMASK, &blocked, NULL);
   signal(sig, onpromptsignal);
   rl_reset_after_signal();
@@ -217,7 +217,7 @@ bool clsh_editwait(const struct timespec *limit) {
     return true;
   FD_ZERO(&keys);
   FD_SET(STDIN_FILENO, &keys);
-  return pselect(STDIN_FILENO + 1, &keys, NULL, NULL, limit, &open_) > 0;
+  return pselect(STDIN_FILENO + 1, &keys, NULL, NULL, limit, &unblocked) > 0;
 }
 
 /* The next byte of the input for readline, which waits before it asks. */
@@ -234,7 +234,7 @@ static int getkey(FILE *stream) {
 */
 static bool signalled(void) {
   sigset_t blocked;
-  sigprocmask(SIG_SETMASK, &open_, &blocked);
+  sigprocmask(SIG_SETMASK, &unblocked, &blocked);
   sigprocmask(SIG_SETMASK, &blocked, NULL);
   bool came = clsh_interrupt != 0;
   for (int i = 0; i < NSIGNALS; i++)
@@ -286,7 +286,7 @@ static Input editline(const char *draft) {
   sigaddset(&mine, SIGINT);
   for (int i = 0; i < NSIGNALS; i++)
     sigaddset(&mine, promptsignals[i]);
-  sigprocmask(SIG_BLOCK, &mine, &open_);
+  sigprocmask(SIG_BLOCK, &mine, &unblocked);
   action.sa_mask = mine;
   for (int i = 0; i < NSIGNALS; i++)
     sigaction(promptsignals[i], &action, &before[i]);
@@ -300,7 +300,7 @@ static Input editline(const char *draft) {
   clsh_editmark(0, 0);
   for (int i = 0; i < NSIGNALS; i++)
     sigaction(promptsignals[i], &before[i], NULL);
-  sigprocmask(SIG_SETMASK, &open_, NULL);
+  sigprocmask(SIG_SETMASK, &unblocked, NULL);
   return input;
 }
 

@@ -51,9 +51,7 @@ static void writelist(FILE *out, lua_State *L, int t) {
   int rows = (n + across - 1) / across;
   int shown = rows > most ? most : rows;
   for (int r = 0; r < shown; r++) {
-    for (int i = r + 1; i <= n; i += rows > most ? most : rows) {
-      if ((i - 1) / shown >= across)
-        break;
+    for (int i = r + 1; i <= n && i <= shown * across; i += shown) {
       const char *s = item(L, t, i);
       fprintf(out, "%s%*s", s, widest + 2 - columnsof(s), "");
     }

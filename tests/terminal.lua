@@ -181,6 +181,18 @@ t.test("Tab lists below the text, until the next key", function()
   s:wait_end "\n..>   y" -- indents where a line begins
 end)
 
+t.test("Tab: more candidates than have room are counted", function()
+  local s <close> = screen.open{width = 40, height = 8}
+  s:wait "cl>"
+  s:run "many = {} for i = 1, 60 do many[('name%03d'):format(i)] = i end"
+  s:keys "C-l"
+  s:send "many."
+  s:keys "Tab"
+  s:wait("cl> many.name0\nname001  name004  name007  name010\n" ..
+    "name002  name005  name008  name011\n" ..
+    "name003  name006  name009  name012\nand 48 more")
+end)
+
 t.test("F1 explains what is at the cursor, above the text", function()
   local s <close> = screen.open{height = 40}
   s:wait "cl>"
