@@ -196,6 +196,7 @@ t.test("%save writes a script that runs; failed inputs are comments",
         "!echo shell"} do
       t.ok(script:find("\n%-%- +" .. line .. "\n"), script)
     end
+    t.ok(script:find("\nn = 3\n", 1, true), script) -- no blanks for `local`
     local again = terminal.capture(terminal.build .. "/clshell " .. path
       .. " 2>&1")
     -- what was printed, in the script as in the session

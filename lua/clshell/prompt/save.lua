@@ -105,13 +105,14 @@ end
 
 local function statement(input)
   local set = words(input.code)
+  local code = input.code:gsub("^ +", "") -- a local that is a global now
   if set["return"] then
-    local call = ("(function(...)\n%s\nend)(...)"):format(input.code)
+    local call = ("(function(...)\n%s\nend)(...)"):format(code)
     return input.values > 0 and shown(call, input.values) or call .. ";"
   elseif input.kept or set["local"] or set["::"] then
-    return ("do\n%s\nend"):format(input.code)
+    return ("do\n%s\nend"):format(code)
   end
-  return input.code
+  return code
 end
 
 -- An input as a piece of the script, or nil where it has no place there.
