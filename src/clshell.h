@@ -225,6 +225,8 @@ void clsh_openwait(lua_State *L);
 
 /* unfinished.c */
 int clsh_countunfinished(lua_State *L, double seconds);
+bool clsh_startfinish(lua_State *L);
+bool clsh_finished(void);
 void clsh_openunfinished(lua_State *L);
 
 /* buffer.c */

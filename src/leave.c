@@ -7,6 +7,7 @@
 */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <lualib.h>
@@ -14,7 +15,7 @@
 #include "clshell.h"
 #include "repl.h"
 
-#define PATIENCE 0.1 /* seconds for what is nearly done, after a Ctrl-C */
+#define PATIENCE 0.1 /* seconds for what is nearly done */
 #define SILENCE 2.0  /* seconds until it is said what is waited for */
 
 static lua_CFunction exitlua; /* os.exit of Lua's library */
@@ -36,16 +37,33 @@ static lua_Integer unfinished(lua_State *L, double seconds) {
   return n;
 }
 
+/* Protected: whether there is a thread that waits in the driver. */
+static int startfinish(lua_State *L) {
+  lua_pushboolean(L, clsh_startfinish(L));
+  return 1;
+}
+
 /* Waits for the end of all commands, unless --timeout is over meanwhile. */
 static void await(lua_State *L) {
-  lua_Integer n = unfinished(L, SILENCE);
-  if (n > 0 && isatty(STDERR_FILENO))
-    fprintf(stderr,
-            PROGRAM ": waiting for %lld command%s on the device; Ctrl-C "
-                    "leaves\n",
-            (long long)n, n == 1 ? "" : "s");
-  while (n > 0 && !clsh_expired())
-    n = unfinished(L, 1);
+  const struct timespec nap = {0, 1000 * 1000};
+  lua_Integer n = unfinished(L, PATIENCE);
+  if (n == 0)
+    return;
+  lua_pushcfunction(L, startfinish);
+  bool started = lua_pcall(L, 0, 1, 0) == LUA_OK && lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  double start = clsh_now();
+  bool told = !isatty(STDERR_FILENO);
+  while (started && !clsh_finished() && !clsh_expired()) {
+    if (!told && clsh_now() > start + SILENCE) {
+      told = true;
+      fprintf(stderr,
+              PROGRAM ": waiting for %lld command%s on the device; Ctrl-C "
+                      "leaves\n",
+              (long long)n, n == 1 ? "" : "s");
+    }
+    nanosleep(&nap, NULL);
+  }
 }
 
 /*

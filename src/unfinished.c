@@ -3,6 +3,10 @@
 ** the end of the program, so launches keep no account of it.
 ** SPDX-License-Identifier: MIT
 */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "clshell.h"
@@ -60,6 +64,62 @@ int clsh_countunfinished(lua_State *L, double seconds) {
   }
   lua_pop(L, 1);
   return sum;
+}
+
+/* The queues of a thread that waits for them in the driver. */
+typedef struct Finish {
+  int n;
+  cl_command_queue list[];
+} Finish;
+
+static atomic_bool finished;
+
+static void *finish(void *arg) {
+  Finish *f = arg;
+  for (int i = 0; i < f->n; i++) {
+    clFinish(f->list[i]);
+    clReleaseCommandQueue(f->list[i]);
+  }
+  free(f);
+  finished = true;
+  return NULL;
+}
+
+/* Whether the thread of clsh_startfinish() has come to its end. */
+bool clsh_finished(void) {
+  return finished;
+}
+
+/*
+** Has a thread wait for all queues by clFinish, which knows better than the
+** status of events where a driver never ends one. False: there is no thread.
+*/
+bool clsh_startfinish(lua_State *L) {
+  pthread_t thread;
+  sigset_t all, before;
+  size_t room = 0;
+  clsh_pushqueues(L);
+  for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1))
+    room++;
+  Finish *f = malloc(sizeof *f + room * sizeof f->list[0]);
+  if (f == NULL)
+    return false;
+  f->n = 0;
+  for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
+    Queue *q = clsh_livequeue(L, -2);
+    if (q == NULL)
+      continue;
+    f->list[f->n] = clsh_queuehandle(L, q);
+    clRetainCommandQueue(f->list[f->n++]);
+  }
+  lua_pop(L, 1);
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  bool started = pthread_create(&thread, NULL, finish, f) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (started)
+    pthread_detach(thread);
+  return started;
 }
 
 /** cl.unfinished() -> list
