@@ -168,8 +168,9 @@ static bool writeall(int fd, const char *s, size_t len) {
 static size_t cutat(const char *s, size_t len, int keep) {
   const char *end = s + len;
   while (end > s) {
-    const char *line = memrchr(s, '\n', (size_t)(end - s - 1));
-    line = line != NULL ? line + 1 : s;
+    const char *line = end - 1;
+    while (line > s && line[-1] != '\n')
+      line--;
     const char *stop = end[-1] == '\n' ? end - 1 : end;
     if (istime(line, stop, false) && --keep == 0)
       return (size_t)(line - s);
