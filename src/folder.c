@@ -12,7 +12,7 @@
 
 #include "clshell.h"
 
-#define MOST_ENTRIES 65536 /* looked at, of one folder, unless asked */
+#define MOST_ENTRIES 40000 /* looked at, of one folder, unless asked */
 #define MOST_NAMES 2000    /* given */
 #define MOST_LOOKS 256     /* at files whose kind the folder does not tell */
 
@@ -58,7 +58,7 @@ static bool fits(const char *name, const char *prefix, size_t n) {
 /** cl.folder(path [, prefix [, most]]) -> list of strings, partial
  * The names in a folder that begin with `prefix`, letter case aside, in no
  * order; folders end in "/". Names with a dot in front only if `prefix` has
- * one. At most 2000 names out of the first `most` entries (65536) are given;
+ * one. At most 2000 names out of the first `most` entries (40000) are given;
  * `partial` tells whether there may be more. nil and a message if it cannot
  * be read.
  */

@@ -23,7 +23,7 @@ local gethook, sethook, type = debug.gethook, debug.sethook, type
 
 local M = {}
 
-local KEYS = 20000 -- of tables, looked at for one completion
+local KEYS = 12000 -- of tables, looked at for one completion
 local KEYWORDS = lexer.KEYWORDS
 
 -- What the call around a place is: its declared name, the thing, its family.
