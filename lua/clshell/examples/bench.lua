@@ -122,8 +122,9 @@ print(occupancy.registers("nothing about it", "tiled")) --> nil
 
 --- occupancy.kernel
 local occupancy = require "clshell.occupancy"
-print(occupancy.kernel(gemm.rung "tiled", "tiled",
-  {TILE = 16, EDGE = 0, REAL = "float"}, nil, cl.context()))
+local rung, defines = gemm.rung "tiled", {TILE = 16, REAL = "float"}
+local prog = cl.build("gemm/tiled.cl", {defines = defines})
+print(occupancy.kernel(rung, prog.gemm, defines, nil, cl.context()))
 
 --- occupancy.words
 local occupancy = require "clshell.occupancy"
