@@ -319,13 +319,15 @@ function M.message(job)
   job.width = type(cl) == "table" and cl.winsize and cl.winsize(2) or nil
   job.literal = job.is_text and origin.literal(job.source) or nil
   local counts, options = counted(list), short_options(job.options)
+  local silent = job.log == ""
   local lines = {
-    ("build error%s (%s)"):format(counts ~= "" and ": " .. counts or "",
-      job.failure),
+    silent and "clBuildProgram: " .. job.failure:gsub(" (%-?%d+)$", " (%1)")
+      or ("build error%s (%s)"):format(counts ~= "" and ": " .. counts or "",
+        job.failure),
     ("  %s on %s%s"):format(title(job), job.device, options ~= ""
       and (' with options "%s"'):format(options) or ""),
   }
-  if job.log == "" then
+  if silent then
     lines[3] = "the compiler does not say why"
   else
     append(lines, M.lines(job, list))
