@@ -97,11 +97,11 @@ void clsh_endprocess(int code) {
 }
 
 static int os_exit(lua_State *L) {
-  clsh_leave(L);
+  int code = lua_isboolean(L, 1)
+                 ? (lua_toboolean(L, 1) ? EXIT_SUCCESS : EXIT_FAILURE)
+                 : (int)luaL_optinteger(L, 1, EXIT_SUCCESS);
+  clsh_leave(L); /* from here on nothing raises */
   if (left) {
-    int code = lua_isboolean(L, 1)
-                   ? (lua_toboolean(L, 1) ? EXIT_SUCCESS : EXIT_FAILURE)
-                   : (int)luaL_optinteger(L, 1, EXIT_SUCCESS);
     if (lua_toboolean(L, 2))
       lua_close(L);
     clsh_endprocess(code);

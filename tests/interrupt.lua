@@ -537,3 +537,7 @@ t.test("complaint: Ctrl-C crashes later; interrupts at random moments",
 
 terminal.clean()
 t.done()
+
+t.test("os.exit that is called wrongly leaves Ctrl-C as it was", function()
+  stops {"print(pcall(os.exit, {})) while true do end"}
+end)
