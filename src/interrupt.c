@@ -33,6 +33,7 @@ static double warned;                 /* when the third was explained */
 static pthread_t mainthread;
 static struct termios terminal; /* as it was at the start */
 static bool hasterminal, installed;
+static volatile sig_atomic_t closed; /* the state is, or is about to be */
 static bool escapes; /* standard output is a terminal that knows them */
 
 /* Library functions that are replaced here, and that of xpcall. */
@@ -159,7 +160,8 @@ static void hookin(lua_State *L) {
 void clsh_stoprun(void) {
   clsh_interrupt = 1;
   pending = 1;
-  hookin(running);
+  if (!closed)
+    hookin(running);
 }
 
 static void onsignal(int sig) {
@@ -331,9 +333,11 @@ static int swap(lua_State *L, int state) {
 
 /*
 ** Ctrl-C kills again, as when the program began; also after a driver's
-** compiler has put its own handler in front of ours.
+** compiler has put its own handler in front of ours. --timeout no longer
+** touches the state, which may be closed from now on.
 */
 void clsh_closeinterrupt(void) {
+  closed = 1;
   if (installed)
     signal(SIGINT, SIG_DFL);
 }
