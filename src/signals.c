@@ -9,21 +9,24 @@
 
 #include "clshell.h"
 
-/* Those that tell of a fault in the thread that gets them. */
-static const int faults[] = {SIGABRT, SIGBUS,  SIGFPE, SIGILL,
-                             SIGSEGV, SIGTRAP, SIGSYS};
+/*
+** Those that tell of a fault in the thread that gets them, and those that
+** end the program where a driver hangs as it starts: --timeout's too.
+*/
+static const int others[] = {SIGABRT, SIGBUS, SIGFPE,  SIGILL,  SIGSEGV,
+                             SIGTRAP, SIGSYS, SIGALRM, SIGQUIT, SIGTERM};
 
 static sigset_t before;
 static int depth;
 
-/* Blocks all signals but faults, until clsh_opensignals() is called. */
+/* Blocks all signals but these, until clsh_opensignals() is called. */
 void clsh_blocksignals(void) {
   sigset_t all;
   if (depth++ > 0)
     return;
   sigfillset(&all);
-  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-    sigdelset(&all, faults[i]);
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    sigdelset(&all, others[i]);
   pthread_sigmask(SIG_SETMASK, &all, &before);
 }
 

@@ -97,6 +97,18 @@ t.test("a driver that crashes", function()
       .. "/crash/x.icd away", "Programs and libraries")
 end)
 
+t.test("a driver that hangs as it is loaded", function()
+  t.nodevices()
+  local environment = vendors("hang", {["x.icd"] = build
+    .. "/tests/crashlayer.so\n"}) .. " CRASHLAYER=hang"
+  local out = machine.capture(("exec 2>&1; export %s; "
+    .. "%s/clshell --timeout 0.1 --devices; echo $?; "
+    .. "timeout -k 60 2 %s/clshell --devices; echo $?"):format(environment,
+    build, build))
+  t.ok(out:find "%-%-timeout.-\n124\n", out)
+  t.ok(out:find "124\n$", out) -- timeout's own: SIGTERM was enough
+end)
+
 t.test("drivers that are installed and not registered", function()
   local list = {}
   for _, name in ipairs(machine.forgotten({})) do
