@@ -24,6 +24,7 @@ lua_State *clsh_editstate(void);
 bool clsh_editqueued(void);
 int clsh_editkey(void);
 int clsh_editpaste(int count, int key);
+void clsh_editterminal(void);
 
 /* keys.c */
 void clsh_bindkeys(void);

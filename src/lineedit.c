@@ -5,13 +5,14 @@
 ** text and its undo list; draw.c shows it.
 ** SPDX-License-Identifier: MIT
 */
+#include <errno.h>
 #include <locale.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/select.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include <readline/readline.h>
@@ -36,12 +37,25 @@ static int cancels;            /* Ctrl-C with nothing typed, in a row */
 static lua_State *state;
 static sigset_t unblocked; /* the signals while it waits */
 
-static const int promptsignals[] = {SIGHUP, SIGTERM, SIGTSTP, SIGWINCH,
-                                    SIGCONT};
-#define NSIGNALS 5
+static const int promptsignals[] = {SIGHUP,  SIGTERM,  SIGTSTP,
+                                    SIGQUIT, SIGWINCH, SIGCONT};
+#define NSIGNALS 6
+#define NENDING 4 /* end or stop the program, unless they are ignored */
 static volatile sig_atomic_t caught[NSIGNALS]; /* came at the prompt */
 
+static pthread_t mainthread;
+
+/* SIGQUIT ends the program also where nothing else is let in. */
 static void onpromptsignal(int sig) {
+  if (!pthread_equal(pthread_self(), mainthread)) {
+    pthread_kill(mainthread, sig); /* a thread of a driver got it */
+    return;
+  }
+  if (sig == SIGQUIT) {
+    clsh_restoreterminal();
+    signal(sig, SIG_DFL);
+    raise(sig);
+  }
   for (int i = 0; i < NSIGNALS; i++)
     if (promptsignals[i] == sig)
       caught[i] = 1;
@@ -217,7 +231,8 @@ bool clsh_editwait(const struct timespec *limit) {
     return true;
   FD_ZERO(&keys);
   FD_SET(STDIN_FILENO, &keys);
-  return pselect(STDIN_FILENO + 1, &keys, NULL, NULL, limit, &unblocked) > 0;
+  int n = pselect(STDIN_FILENO + 1, &keys, NULL, NULL, limit, &unblocked);
+  return n > 0 || (n < 0 && errno != EINTR); /* reading tells what is wrong */
 }
 
 /* The next byte of the input for readline, which waits before it asks. */
@@ -286,10 +301,14 @@ static Input editline(const char *draft) {
   sigaddset(&mine, SIGINT);
   for (int i = 0; i < NSIGNALS; i++)
     sigaddset(&mine, promptsignals[i]);
+  sigdelset(&mine, SIGQUIT);
   sigprocmask(SIG_BLOCK, &mine, &unblocked);
   action.sa_mask = mine;
-  for (int i = 0; i < NSIGNALS; i++)
+  for (int i = 0; i < NSIGNALS; i++) {
     sigaction(promptsignals[i], &action, &before[i]);
+    if (i < NENDING && before[i].sa_handler == SIG_IGN) /* as by nohup */
+      sigaction(promptsignals[i], &before[i], NULL);
+  }
   clsh_drawsize();
   begin();
   if (draft != NULL)
@@ -323,16 +342,6 @@ Input clsh_edit(lua_State *L, const char *draft) {
   free(masked); /* the colours may be switched meanwhile */
   masked = NULL;
   return input;
-}
-
-/* readline's terminal, in which Ctrl-S and Ctrl-Q are keys as any other. */
-static void prepare(int meta) {
-  struct termios mode;
-  rl_prep_terminal(meta);
-  if (tcgetattr(STDIN_FILENO, &mode) != 0)
-    return;
-  mode.c_iflag &= ~(tcflag_t)IXON;
-  tcsetattr(STDIN_FILENO, TCSADRAIN, &mode);
 }
 
 /* readline's redisplay: when no more keys wait, see waitline. */
@@ -370,11 +379,12 @@ bool clsh_openedit(lua_State *L) {
   rl_initialize(); /* with readline's own redisplay, or it gives up pasting */
   rl_redisplay_function = redisplay;
   rl_getc_function = getkey;
-  rl_prep_term_function = prepare;
+  clsh_editterminal();
   rl_variable_bind("bind-tty-special-chars", "off");
   rl_variable_bind("input-meta", "on"); /* in locale C as well */
   rl_variable_bind("output-meta", "on");
   rl_variable_bind("convert-meta", "off");
   clsh_bindkeys();
+  mainthread = pthread_self();
   return true;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <readline/readline.h>
@@ -119,4 +120,25 @@ int clsh_editpaste(int count, int key) {
     lua_pop(L, 1);
   free(text);
   return 0;
+}
+
+/* readline's terminal, in which Ctrl-S and Ctrl-Q are keys as any other. */
+static void prepare(int meta) {
+  struct termios mode;
+  rl_prep_terminal(meta);
+  if (tcgetattr(STDIN_FILENO, &mode) != 0)
+    return;
+  mode.c_iflag &= ~(tcflag_t)IXON;
+  tcsetattr(STDIN_FILENO, TCSADRAIN, &mode);
+}
+
+/* The program ends at the prompt: by os.exit in a finalizer. */
+static void atend(void) {
+  if (RL_ISSTATE(RL_STATE_TERMPREPPED))
+    rl_deprep_terminal();
+}
+
+void clsh_editterminal(void) {
+  rl_prep_term_function = prepare;
+  atexit(atend);
 }

@@ -65,8 +65,9 @@ t.test("stopped and continued by someone else", function()
 end)
 
 t.test("ended by a signal, with the terminal as it was", function()
-  for name, code in pairs{HUP = 129, TERM = 143} do
-    local s <close> = screen.open{command = ("sh -c 'stty -g >$HOME/before; "
+  for name, code in pairs{HUP = 129, TERM = 143, QUIT = 131} do
+    local s <close> = screen.open{command = ("sh -c 'ulimit -c 0; "
+      .. "stty -g >$HOME/before; "
       .. "%s/clshell -q; c=$?; stty -g >$HOME/after; exit $c'"):format(
         capture("cd " .. build .. " && pwd"):gsub("\n", ""))}
     s:wait "cl>"
@@ -77,6 +78,36 @@ t.test("ended by a signal, with the terminal as it was", function()
     t.eq(read(s.dir .. "/after"), read(s.dir .. "/before"))
   end
 end)
+
+t.test("signals that are ignored stay so, as under nohup", function()
+  local s <close> = screen.open{command = ("sh -c 'trap \"\" HUP TSTP; "
+    .. "exec %s/clshell -q'"):format(
+    capture("cd " .. build .. " && pwd"):gsub("\n", ""))}
+  s:wait "cl>"
+  s:send "half"
+  s:wait "cl> half"
+  os.execute("kill -HUP " .. process(s))
+  s:keys "C-z"
+  s:send " = 7\r"
+  s:run("print(half)", "\n7\n")
+end)
+
+t.test("os.exit in a finalizer at the prompt, the terminal as it was",
+  function()
+    local s <close> = screen.open{command = ("sh -c 'stty -g >$HOME/before; "
+      .. "%s/clshell -q; c=$?; stty -g >$HOME/after; exit $c'"):format(
+      capture("cd " .. build .. " && pwd"):gsub("\n", ""))}
+    s:wait "cl>"
+    s:run("collectgarbage 'generational'; "
+      .. "setmetatable({}, {__gc = function() os.exit(5) end}); ok = 1")
+    for _ = 1, 100 do -- each key asks for colours and makes garbage
+      if not pcall(s.send, s, ("x "):rep(50)) then
+        break
+      end
+    end
+    t.eq(s:status(), 5)
+    t.eq(read(s.dir .. "/after"), read(s.dir .. "/before"))
+  end)
 
 t.test("TERM=dumb: plain lines, no escapes", function()
   local s <close> = screen.open{env = "TERM=dumb"}
