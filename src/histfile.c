@@ -133,15 +133,20 @@ static void parse(char *s, size_t len) {
   }
 }
 
-/* Opens the file and locks it; a lock that never comes is done without. */
-static int openlocked(int flags) {
+/*
+** Opens the file and locks it; a lock that never comes is done without,
+** unless it must be had.
+*/
+static int openlocked(int flags, bool must) {
   int fd = open(path, flags | O_CLOEXEC, 0600);
   struct timespec pause = {0, 5000000};
+  bool locked = false;
   for (int i = 0; fd >= 0 && i < TRIES; i++) {
     struct stat here, there;
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-      if (fstat(fd, &here) != 0 || stat(path, &there) != 0 ||
-          here.st_ino == there.st_ino)
+      locked = fstat(fd, &here) != 0 || stat(path, &there) != 0 ||
+               here.st_ino == there.st_ino;
+      if (locked)
         break;
       close(fd); /* cut meanwhile: another file */
       fd = open(path, flags | O_CLOEXEC, 0600);
@@ -150,7 +155,10 @@ static int openlocked(int flags) {
     else
       break; /* no locks here */
   }
-  return fd;
+  if (fd < 0 || locked || !must)
+    return fd;
+  close(fd);
+  return -1;
 }
 
 static bool writeall(int fd, const char *s, size_t len) {
@@ -187,7 +195,7 @@ static void cut(void) {
   char *real = realpath(path, NULL), *text = NULL;
   char other[sizeof path + 32];
   size_t len;
-  int fd = real != NULL ? openlocked(O_RDWR) : -1;
+  int fd = real != NULL ? openlocked(O_RDWR, true) : -1;
   if (fd >= 0)
     text = slurp(fd, &len);
   if (text != NULL) {
@@ -260,7 +268,7 @@ static bool istorn(int fd) {
 static bool append(const char *text) {
   size_t len;
   makefolders();
-  int fd = openlocked(O_RDWR | O_APPEND | O_CREAT);
+  int fd = openlocked(O_RDWR | O_APPEND | O_CREAT, false);
   if (fd < 0)
     return false;
   char *s = format(text, istorn(fd), &len);
