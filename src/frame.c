@@ -167,7 +167,7 @@ static void putbelow(Frame *f, const char *s, int columns, int most) {
     addrow(f);
     for (size_t i = 0, n; i < end; i += n) {
       int width = clsh_charwidth(s + i, end - i, &n);
-      if (lastrow(f)->width + (width < 0 ? 4 : width) > columns)
+      if (lastrow(f)->width + (width < 0 ? 4 * (int)n : width) > columns)
         break;
       putchr(f, s + i, end - i, look, columns);
     }

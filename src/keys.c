@@ -39,13 +39,15 @@ static int columnsof(int from, int to) {
 
 /* Puts the cursor into the line that begins at `start`, at the goal. */
 static void toline(int start) {
-  int end = endof(start), point = start;
+  int end = endof(start), point = start, columns = 0;
   if (rl_point != goalpoint)
     goal = columnsof(startof(rl_point), rl_point);
   while (point < end) {
     size_t n;
-    clsh_charwidth(rl_line_buffer + point, (size_t)(end - point), &n);
-    if (columnsof(start, point + (int)n) > goal)
+    int width =
+        clsh_charwidth(rl_line_buffer + point, (size_t)(end - point), &n);
+    columns += width < 0 ? 1 : width;
+    if (columns > goal)
       break;
     point += (int)n;
   }
