@@ -11,6 +11,8 @@
 
 #include "program.h"
 
+#define STACKSIZE ((size_t)8 << 20) /* bytes, as the main thread has */
+
 typedef struct Job {
   atomic_int refs; /* the thread, and who waits for it */
   atomic_bool done;
@@ -24,7 +26,7 @@ typedef struct Job {
 static atomic_int running; /* threads at work */
 
 int clsh_buildsrunning(void) {
-  return running;
+  return clsh_forked() ? 0 : running; /* the threads are the parent's */
 }
 
 static void releasejob(Job *j) {
@@ -54,8 +56,11 @@ static bool start(Job *j) {
   pthread_t thread;
   pthread_attr_t attr;
   sigset_t all, before;
+  size_t size = 0;
   sigfillset(&all);
   pthread_attr_init(&attr);
+  if (pthread_attr_getstacksize(&attr, &size) != 0 || size < STACKSIZE)
+    pthread_attr_setstacksize(&attr, STACKSIZE);
   pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   running++;
@@ -96,7 +101,7 @@ cl_int clsh_compile(lua_State *L, cl_program *handle, cl_device_id d,
     return err;
   }
   int status = lua_pcall(L, 1, 0, 0);
-  cl_int err = j->err;
+  cl_int err = status == LUA_OK ? j->err : CL_SUCCESS;
   if (status != LUA_OK) {
     j->left = true;
     *handle = NULL;
