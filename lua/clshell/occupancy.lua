@@ -136,8 +136,9 @@ end
 --- occupancy.kernel(rung, kernel, defines, options, context) -> table; nil,
 --- reason
 --- What the driver tells of a rung's built kernel, a Kernel: {registers,
---- spilled (bytes), local_bytes, source}. NVIDIA's driver writes registers into
---- the build log; the program is built once more for that. Others tell none.
+--- spilled (bytes), local_bytes, source}. NVIDIA's driver writes registers
+--- into the build log; the program is built once more for that. Others tell
+--- none.
 function M.kernel(rung, kernel, defines, options, context)
   if not context.device.nv_compute_capability_major then
     return nil, "this driver tells no registers"
