@@ -536,8 +536,8 @@ t.test("complaint: Ctrl-C crashes later; interrupts at random moments",
   end)
 
 terminal.clean()
-t.done()
-
 t.test("os.exit that is called wrongly leaves Ctrl-C as it was", function()
   stops {"print(pcall(os.exit, {})) while true do end"}
 end)
+
+t.done()
