@@ -121,9 +121,10 @@ static void parse(char *s, size_t len) {
       *to++ = '\n'; /* at the end of the file: where the zero byte was */
     }
     if (time || !timed || next == end) {
-      if (to > entry && !broken && entry[0] != '\n') {
+      if (to > entry && !broken) {
         to[-1] = '\0';
-        add(entry);
+        if (entry[strspn(entry, "\n")] != '\0')
+          add(entry);
       }
       entry = to;
       broken = false;

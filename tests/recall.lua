@@ -262,4 +262,15 @@ t.test("history that cannot be written is a note, once", function()
   s:wait_end "cl> a = 1"
 end)
 
+t.test("an entry that begins with an empty line is read back", function()
+  local h <close> = home()
+  write(h.file, "#1700000000\n\nx = 5\n#1700000001\n\n\n#1700000002\ny = 6\n")
+  local s <close> = screen.open{dir = h.dir}
+  s:wait "cl>"
+  s:keys "Up"
+  s:wait_end "cl> y = 6"
+  s:keys "Up"
+  s:wait_end "\n..> x = 5"
+end)
+
 t.done()
