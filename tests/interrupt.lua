@@ -419,7 +419,7 @@ t.test("the prompt offers to wait, to go on or to quit", function()
     expect cl>
     send for i = 1, 50 do ms = math.min(ms, l(b, 1):wait().ms) end\r
     expect cl>
-    send n = 6000 // ms + 1 e = l(b, n) print("go")\r
+    send n = 12000 // ms + 1 e = l(b, n) print("go")\r
     expect go
     expect cl>
     send print("wait" .. 1) e:wait()\r
@@ -451,14 +451,20 @@ t.test("the prompt offers to wait, to go on or to quit", function()
     send e.status\r
     expect complete
     expect cl>
-    send print("wait" .. 3) l(b, n):wait()\r
+    send e = l(b, n) print("launched" .. 3)\r
+    expect launched3
+    expect cl>
+    send print("wait" .. 3) e:wait()\r
     expect wait3
     send \x03
     expect type w to wait for it
     expect cl>
     send d\r
     expect cl>
-    send print("wait" .. 4) l(b, n):wait()\r
+    send e = l(b, n) print("launched" .. 4)\r
+    expect launched4
+    expect cl>
+    send print("wait" .. 4) e:wait()\r
     expect wait4
     send \x03
     expect type w to wait for it
