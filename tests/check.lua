@@ -10,10 +10,7 @@ t.keeps("Device")
 
 local build = os.getenv "CLSHELL_BUILD" or "build"
 
-local function capture(command)
-  local p <close> = assert(io.popen(command))
-  return p:read("a")
-end
+local capture = t.capture
 
 local here = capture("pwd"):match("[^\n]+")
 if build:sub(1, 1) ~= "/" then

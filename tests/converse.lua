@@ -8,12 +8,7 @@ local M = {}
 
 M.build = os.getenv "CLSHELL_BUILD" or "build"
 
---- converse.capture(command) -> string
--- What a shell command prints.
-function M.capture(command)
-  local p <close> = assert(io.popen(command))
-  return p:read("a")
-end
+M.capture = t.capture
 
 local dir
 

@@ -5,9 +5,7 @@ local t = require "t"
 
 local clshell = t.exe
 
-local function quote(s)
-  return "'" .. s:gsub("'", "'\\''") .. "'"
-end
+local quote = require("clshell.text").quote
 
 local function write(path, text)
   local f <close> = assert(io.open(path, "wb"))

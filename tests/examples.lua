@@ -15,9 +15,7 @@ t.device()
 t.keeps("Program", "Kernel", "Buffer", "Context", "Queue", "Array", "Launch",
   "Event", "Device")
 
-local function quote(s)
-  return "'" .. s:gsub("'", "'\\''") .. "'"
-end
+local quote = require("clshell.text").quote
 
 -- What runs the examples in a process of its own: each prints a line with its
 -- name, then what it prints itself.

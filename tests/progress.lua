@@ -87,10 +87,7 @@ io.stderr:write "measured\n"
 ]] .. more)
 end
 
-local function capture(command)
-  local p <close> = assert(io.popen(command))
-  return p:read("a")
-end
+local capture = t.capture
 
 local function results(path)
   local f <close> = assert(io.open(path))

@@ -3,10 +3,7 @@
 local t = require "t"
 local screen = require "screen"
 
-local function capture(command)
-  local p <close> = assert(io.popen(command))
-  return p:read "a"
-end
+local capture = t.capture
 
 local function write(path, text)
   os.execute("mkdir -p '" .. path:match "(.*)/" .. "'")

@@ -4,10 +4,7 @@ local t = require "t"
 
 local build = os.getenv "CLSHELL_BUILD" or "build"
 
-local function capture(command)
-  local p <close> = assert(io.popen(command))
-  return p:read("a")
-end
+local capture = t.capture
 
 local dir = capture("mktemp -d"):gsub("\n", "")
 local history = dir .. "/state/clshell/history"

@@ -15,9 +15,7 @@ local limit = tonumber(os.getenv "CLSHELL_WAIT" or "") or 60
 
 local build = os.getenv "CLSHELL_BUILD" or "build"
 
-local function quote(s)
-  return "'" .. s:gsub("'", "'\\''") .. "'"
-end
+local quote = require("clshell.text").quote
 
 local function capture(command)
   local p <close> = assert(io.popen(command .. " 2>&1"))

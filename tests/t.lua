@@ -138,6 +138,13 @@ function t.nodevices()
   end
 end
 
+--- t.capture(command) -> string
+-- What a shell command writes to standard output.
+function t.capture(command)
+  local p <close> = assert(io.popen(command))
+  return p:read("a")
+end
+
 --- t.tmp([name]) -> path
 -- A path for a file that is removed when the test ends; `name` ends it.
 function t.tmp(name)

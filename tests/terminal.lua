@@ -6,10 +6,7 @@ local screen = require "screen"
 
 local build = os.getenv "CLSHELL_BUILD" or "build"
 
-local function capture(command)
-  local p <close> = assert(io.popen(command))
-  return p:read "a"
-end
+local capture = t.capture
 
 local function read(path)
   local f <close> = assert(io.open(path, "rb"))
