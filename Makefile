@@ -9,27 +9,18 @@ CFLAGS  = -O2 -g
 LUA     = lua5.4
 SAN     =
 
-# Module cl, which is all of cl.so, and the shell around it.
-MODULE = src/arg.c src/array.c src/arrayinit.c src/arrayops.c src/blas.c \
-         src/buffer.c src/build.c src/builder.c src/buildlog.c src/choice.c \
-         src/cl.c src/class.c src/compile.c src/context.c src/convert.c \
-         src/device.c src/deviceinfo.c src/error.c src/event.c src/folder.c \
-         src/half.c src/host.c src/hostconvert.c src/hostloop.c \
-         src/hostsparse.c src/info.c src/kernel.c src/launch.c src/ndrange.c \
-         src/program.c src/queue.c src/rebuild.c src/region.c src/select.c \
-         src/shape.c src/signals.c src/stamp.c src/system.c src/transfer.c \
-         src/type.c src/unfinished.c src/view.c src/wait.c
-PROGRAM = src/ask.c src/home.c src/interrupt.c src/leave.c \
-          src/main.c src/options.c src/optiontable.c src/repl.c src/report.c \
-          src/timeout.c src/traceback.c src/usage.c \
-          $(LINEEDIT_$(LINEEDIT))
+# The folders of src, each calling only those before it. cl and host make
+# cl.so; edit and shell make the program around it.
+sources = $(sort $(wildcard $(1:%=src/%/*.c)))
+MODULE  = $(call sources,cl host)
+PROGRAM = $(filter-out $(LINEEDIT_not_$(LINEEDIT)),$(call sources,edit shell))
 # What edits statements at the prompt; none: lines as the terminal has them.
-LINEEDIT          = readline
-LINEEDIT_readline = src/draw.c src/frame.c src/histfile.c src/keys.c \
-                    src/lineedit.c src/paste.c src/recall.c src/tab.c
-LINEEDIT_none     = src/lineedit_none.c
-DATA = $(sort $(wildcard lua/clshell/*.lua lua/clshell/*/*.lua kernels/*/*.cl \
-       scripts/*.lua))
+LINEEDIT              = readline
+LINEEDIT_not_readline = src/edit/lineedit_none.c
+LINEEDIT_not_none     = $(filter-out src/edit/lineedit_none.c \
+                        src/edit/statement.c,$(call sources,edit))
+DATA = $(sort $(wildcard lua/clshell/*.lua lua/clshell/*/*.lua \
+       lua/clshell/*/*/*.lua kernels/*/*.cl scripts/*.lua))
 
 # Where Lua, OpenCL and readline are. LUA_PC, the flags of each library and
 # PKG_CONFIG can be given on the command line.
@@ -60,7 +51,7 @@ READLINE_CFLAGS := $(call pkg,--cflags-only-I readline)
 READLINE_LIBS   := $(call pkg,--libs readline)
 endif
 
-CPPF = -D_GNU_SOURCE $(LUA_CFLAGS) $(OPENCL_CFLAGS) $(READLINE_CFLAGS) \
+CPPF = -Isrc -D_GNU_SOURCE $(LUA_CFLAGS) $(OPENCL_CFLAGS) $(READLINE_CFLAGS) \
        $(CPPFLAGS)
 CF   = -std=c11 -Wall -Wextra -Wshadow -Wstrict-prototypes \
        -Wmissing-prototypes -fPIC -pthread -MMD -MP $(SANF) $(CFLAGS)
@@ -70,12 +61,13 @@ LIBS = $(LUA_LIBS) $(OPENCL_LIBS) $(LIBDL) -lm
 
 LIBOBJ = $(MODULE:src/%.c=$(BUILD)/%.o)
 OBJ    = $(LIBOBJ) $(PROGRAM:src/%.c=$(BUILD)/%.o)
-TESTS  = $(patsubst %.c,$(BUILD)/%,$(filter-out %layer.c,$(wildcard \
-         tests/*.c))) $(BUILD)/tests/faultlayer.so $(BUILD)/clshell-none \
+TOOLS  = $(wildcard tests/tools/*.c)
+TESTS  = $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(filter-out %layer.c, \
+         $(TOOLS))) $(BUILD)/tests/faultlayer.so $(BUILD)/clshell-none \
          $(BUILD)/tests/crashlayer.so
-CFILES = $(wildcard src/*.[ch] tests/*.[ch] tests/peers/*.c)
+CFILES = $(wildcard src/*/*.[ch] tests/tools/*.[ch] tests/peers/*.c)
 
-all: $(BUILD)/clshell ## build build/clshell
+all: $(BUILD)/clshell build/doc/cl.txt ## build build/clshell
 lib: $(BUILD)/cl.so ## build build/cl.so, the bindings for stock lua5.4
 objects: $(OBJ) $(TESTS)
 
@@ -83,8 +75,8 @@ $(BUILD)/clshell: $(OBJ) $(BUILD)/ldflags
 	$(CC) $(CF) $(LDFLAGS) $(EXPORT) -o $@ $(OBJ) $(READLINE_LIBS) $(LIBS)
 
 # What LINEEDIT=none builds, for its tests.
-NONE = $(sort $(filter-out $(LINEEDIT_readline:src/%.c=$(BUILD)/%.o),$(OBJ)) \
-       $(BUILD)/lineedit_none.o)
+NONE = $(sort $(filter-out $(LINEEDIT_not_none:src/%.c=$(BUILD)/%.o),$(OBJ)) \
+       $(BUILD)/edit/lineedit_none.o)
 $(BUILD)/clshell-none: $(NONE) $(BUILD)/ldflags
 	$(CC) $(CF) $(LDFLAGS) $(EXPORT) -o $@ $(NONE) $(LIBS)
 
@@ -94,9 +86,9 @@ $(BUILD)/cl.so: $(LIBOBJ) $(BUILD)/ldflags
 	$(CC) $(CF) $(LDFLAGS) $(SHARED) -o $@ $(LIBOBJ) $(OPENCL_LIBS) \
 	  $(LIBDL) -lm
 
-$(BUILD)/tests/%: tests/%.c $(LIBOBJ) $(BUILD)/cflags $(BUILD)/ldflags
+$(BUILD)/tests/%: tests/tools/%.c $(LIBOBJ) $(BUILD)/cflags $(BUILD)/ldflags
 	@mkdir -p $(@D)
-	$(CC) -Isrc $(CPPF) $(CF) -MF $@.d $(LDFLAGS) $(EXPORT) -o $@ $< \
+	$(CC) $(CPPF) $(CF) -MF $@.d $(LDFLAGS) $(EXPORT) -o $@ $< \
 	  $(LIBOBJ) $(LIBS)
 
 # What bench_peers.lua compares with, where it is installed: CLBlast (Debian:
@@ -110,31 +102,39 @@ peers: all $(PEERS) ## build the peers of bench_peers.lua that are installed
 	@echo 'peers: $(or $(notdir $(strip $(PEERS))),none is installed)'
 $(BUILD)/tests/peers/clblast.so: tests/peers/clblast.c $(BUILD)/cflags
 	@mkdir -p $(@D)
-	$(CC) -Isrc $(CPPF) $(CF) -MF $@.d -shared -o $@ $< -lclblast
+	$(CC) $(CPPF) $(CF) -MF $@.d -shared -o $@ $< -lclblast
 $(BUILD)/tests/peers/cuda: tests/peers/cuda.c
 	@mkdir -p $(@D)
 	$(CC) -O2 -Wall -Wno-deprecated-declarations -I$(CUDA)/include -o $@ $< \
 	  -L$(CUDA)/lib64 -Wl,-rpath,$(CUDA)/lib64 -lcublas -lcusparse -lcudart
 
-$(BUILD)/tests/%.so: tests/%.c $(BUILD)/cflags
+$(BUILD)/tests/%.so: tests/tools/%.c $(BUILD)/cflags
 	@mkdir -p $(@D)
 	$(CC) $(CPPF) $(CF) -MF $@.d -shared -o $@ $<
 
 # Module cl carries a copy of the Lua files that tell a failed build.
 CARRIED = $(addprefix $(BUILD)/,text.lua.h excerpt.lua.h buildlog.lua.h \
-          origin.lua.h diagnostic.lua.h)
-$(BUILD)/%.lua.h: lua/clshell/%.lua
+          user_source.lua.h diagnostic.lua.h)
+$(BUILD)/%.lua.h: lua/clshell/diagnose/%.lua
 	@mkdir -p $(@D)
 	sed 's/[\\"?]/\\&/g; s/^/"/; s/$$/\\n"/' $< >$@
-$(BUILD)/buildlog.o: CPPF += -I$(BUILD)
-$(BUILD)/buildlog.o: $(CARRIED)
+$(BUILD)/text.lua.h: lua/clshell/base/text.lua
+	sed 's/[\\"?]/\\&/g; s/^/"/; s/$$/\\n"/' $< >$@
+$(BUILD)/cl/buildlog.o: CPPF += -I$(BUILD)
+$(BUILD)/cl/buildlog.o: $(CARRIED)
 
 $(BUILD)/%.o: src/%.c $(BUILD)/cflags
+	@mkdir -p $(@D)
 	$(CC) $(CPPF) $(CF) -c -o $@ $<
 
 # Only the file that names the data folder is rebuilt for another PREFIX.
-$(BUILD)/home.o: CPPF += -DDATADIR='"$(DATADIR)"'
-$(BUILD)/home.o: $(BUILD)/datadir
+$(BUILD)/shell/home.o: CPPF += -DDATADIR='"$(DATADIR)"'
+$(BUILD)/shell/home.o: $(BUILD)/datadir
+
+# What help knows of module cl: the comments of its public functions.
+build/doc/cl.txt: $(MODULE)
+	@mkdir -p $(@D)
+	sed -n '/^\/\*\* /,/\*\//p' $(MODULE) >$@
 
 # Stamps, which change when, and only when, the flags do.
 q = '$(subst ','\'',$(1))'
@@ -214,7 +214,7 @@ install-files:
 	install -m 755 $(BUILD)/clshell '$(DESTDIR)$(BINDIR)/clshell'
 	for f in $(DATA); do install -m 644 $$f $(TO)/$$f || exit 1; done
 	install -d $(TO)/doc
-	sed -n '/^\/\*\* /,/\*\//p' src/*.c >$(TO)/doc/cl.txt # for help
+	install -m 644 build/doc/cl.txt $(TO)/doc/cl.txt
 	for m in $(MANUALS); do f='$(DESTDIR)$(PREFIX)'/$${m#*:}; \
 	  install -d "$${f%/*}" && $(BUILD)/clshell --manual $${m%%:*} >"$$f" && \
 	  chmod 644 "$$f" || exit 1; done

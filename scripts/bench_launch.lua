@@ -7,7 +7,7 @@
 local output = require "clshell.output"
 local quantity = require "clshell.quantity"
 local script = require "clshell.script"
-local text = require "clshell.text"
+local text = require "clshell.base.text"
 
 local parser = script.parser("bench_launch.lua",
   "The time of a launch: setting three arguments and enqueueing.",

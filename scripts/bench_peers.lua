@@ -7,9 +7,9 @@
 
 local json = require "clshell.json"
 local output = require "clshell.output"
-local peak = require "clshell.peak"
-local peer = require "clshell.peer"
-local race = require "clshell.race"
+local peak = require "clshell.peaks"
+local peer = require "clshell.measure.library"
+local race = require "clshell.measure.library_table"
 local script = require "clshell.script"
 local timer = require "clshell.timer"
 

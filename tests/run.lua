@@ -36,7 +36,8 @@ local function testfiles()
     return arg
   end
   local list = {}
-  for path in capture("ls " .. quote(folder) .. "/*.lua"):gmatch "[^\n]+" do
+  local all = capture("ls " .. quote(folder) .. "/*/*.lua")
+  for path in all:gmatch "[^\n]+" do
     if contents(path):find "\nt%.done%(" then
       list[#list + 1] = path
     end
@@ -64,7 +65,7 @@ for i, d in ipairs(cl.devices()) do print("DEVICE", i, d.name) end]]
   return list
 end
 
-local path = folder .. "/?.lua;" ..
+local path = folder .. "/?.lua;" .. folder .. "/tools/?.lua;" ..
              (os.getenv "LUA_PATH_5_4" or os.getenv "LUA_PATH" or ";")
 local timeout = capture "command -v timeout" ~= "" and
                 "timeout --foreground -k 10 " .. quote(limit) .. " " or ""

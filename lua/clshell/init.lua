@@ -2,14 +2,16 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local later = require "clshell.later"
+local later = require "clshell.base.lazy"
+local public = require "clshell.public"
 local require = require
 
-local names = {cl = cl, peaks = later.module "clshell.peak"}
+local names = {cl = cl}
 
 for _, name in ipairs{"matrix", "dia", "csr", "gemm", "spmv", "transpose",
-    "bench", "help", "compare", "roofline", "lesson", "calibrate"} do
-  names[name] = later.module("clshell." .. name)
+    "bench", "peaks", "help", "compare", "roofline", "lesson", "calibrate"} do
+  names[name] = later.module(public.module(name))
+  package.loaded["clshell." .. name] = names[name]
 end
 
 cl.extend("Buffer", {"max_diff", "pad", "save", "sub", "summary",
@@ -17,19 +19,19 @@ cl.extend("Buffer", {"max_diff", "pad", "save", "sub", "summary",
   later.load(names.matrix)
 end)
 cl.extend("Program", {"asm"}, function()
-  require "clshell.asm"
+  require "clshell.family.asm"
 end)
 
 -- What a session seldom needs is loaded when it does: the run store, charts
 -- and exports.
 for _, name in ipairs{"history", "best", "prune"} do
   names[name] = function(...)
-    return require "clshell.runs"[name](...)
+    return require "clshell.store.runs"[name](...)
   end
 end
 
 function names.results(list)
-  return require "clshell.results".new(list)
+  return require "clshell.report.result_list".new(list)
 end
 
 -- Documented in prompt/commands.lua, as %time is the same.

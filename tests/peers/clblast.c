@@ -6,7 +6,7 @@
 */
 #include <string.h>
 
-#include "clshell.h"
+#include "cl/clshell.h"
 
 #include <clblast_c.h>
 

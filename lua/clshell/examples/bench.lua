@@ -139,7 +139,7 @@ local t, opts = target.of("bench", "gemm.tiled", {64, 64, 64}, {tile = 8})
 print(t.rung, t.params.tile) --> tiled 8
 
 --- timer.new
-local protocol = require "clshell.protocol"
+local protocol = require "clshell.measure.protocol"
 local timer = require "clshell.timer"
 local x = cl.buffer("float", 10000)
 local subject = timer.new(cl.context(), {function() return x:fill(1) end})

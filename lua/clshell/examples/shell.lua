@@ -67,8 +67,8 @@ os.remove(path)
 
 --- commands.reload
 local commands = require "clshell.prompt.commands"
-local text = require "clshell.text"
-print(commands.reload "clshell.text" == text) --> true
+local text = require "clshell.base.text"
+print(commands.reload "clshell.base.text" == text) --> true
 
 --- commands.edit
 -- at the prompt: %edit, %edit name_of_a_function, %edit kernel.cl

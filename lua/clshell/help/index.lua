@@ -3,17 +3,13 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local public = require "clshell.public"
 
 local M = {}
 
--- Where public functions are documented; the first ones in this order.
-local FILES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose", "bench",
-  "peak", "compare", "roofline", "lesson", "calibrate", "runs", "results",
-  "plot", "export", "html", "stats", "report", "script", "help", "asm",
-  "init", "prompt/show", "prompt/commands", "prompt/tutorial",
-  "family", "verify", "npy", "mtx", "traffic", "occupancy", "claims",
-  "output", "target", "timer", "progress", "json", "store", "quantity",
-  "style"}
+-- Besides the public modules, the files that document functions.
+local OTHERS = {"clshell", "clshell.prompt.show", "clshell.prompt.commands",
+  "clshell.prompt.tutorial"}
 local EXAMPLES = {"device", "memory", "matrix", "sparse", "launch", "event",
   "family", "bench", "stats", "chart", "script", "host", "shell", "store"}
 
@@ -120,21 +116,18 @@ local function scan_lua(entries, source, file)
   end
 end
 
--- The C files: installed as one text, in place as the Makefile lists them.
-local function c_sources()
-  local installed = M.read(cl.home .. "/doc/cl.txt")
-  if installed then
-    return {["doc/cl.txt"] = installed}, {"doc/cl.txt"}
-  end
-  local sources, names = {}, {}
-  local makefile = M.read(cl.home .. "/Makefile") or ""
-  for name in makefile:gmatch("src/[%w_]+%.c") do
-    if not sources[name] then
-      names[#names + 1] = name
-      sources[name] = M.read(("%s/%s"):format(cl.home, name)) or ""
-    end
-  end
-  return sources, names
+-- The /** blocks of the C files, which the Makefile gathers: installed, or in
+-- the tree.
+local function c_comments()
+  return M.read(cl.home .. "/doc/cl.txt")
+    or M.read(cl.home .. "/build/doc/cl.txt") or ""
+end
+
+-- The file of a Lua module below the home folder.
+local function file_of(module)
+  local path = "lua/" .. module:gsub("%.", "/")
+  local file = path .. ".lua"
+  return M.read(cl.home .. "/" .. file) and file or path .. "/init.lua"
 end
 
 -- Each block of an examples file, headed by "--- name", is the example of
@@ -192,13 +185,15 @@ function M.entries()
     return entries
   end
   entries = {}
-  local sources, names = c_sources()
-  for _, name in ipairs(names) do
-    scan_c(entries, sources[name], name)
+  scan_c(entries, c_comments(), "doc/cl.txt")
+  local modules = {}
+  for i, name in ipairs(public.list) do
+    modules[i] = public.module(name)
   end
-  for _, name in ipairs(FILES) do
-    local file = ("lua/clshell/%s.lua"):format(name)
-    scan_lua(entries, M.read(("%s/%s"):format(cl.home, file)) or "", file)
+  table.move(OTHERS, 1, #OTHERS, #modules + 1, modules)
+  for _, module in ipairs(modules) do
+    local file = file_of(module)
+    scan_lua(entries, M.read(cl.home .. "/" .. file) or "", file)
   end
   add_types(entries, examples)
   return entries

@@ -4,6 +4,7 @@
 local cl = require "cl"
 local index = require "clshell.help.index"
 local lualib = require "clshell.help.lualib"
+local public = require "clshell.public"
 
 local M = {}
 
@@ -24,7 +25,7 @@ end
 local function home_of(group)
   return group == "cl" and cl
     or group == "host" and cl.host
-    or package.loaded["clshell." .. (group == "peaks" and "peak" or group)]
+    or package.loaded[public.module(group) or "clshell." .. group]
 end
 
 -- The value that a documented name stands for, or nil.
@@ -91,12 +92,9 @@ function M.of(value)
       return entry.name
     end
   end
-  for path, module in pairs(package.loaded) do
-    if module == value and type(path) == "string" then
-      local short = path:match("^clshell%.([%w_]+)$")
-      if short then
-        return short == "peak" and "peaks" or short
-      end
+  for _, short in ipairs(public.list) do
+    if package.loaded[public.module(short)] == value then
+      return short
     end
   end
   return value == cl and "cl" or class_name(value) or lualib.name(value)
@@ -105,7 +103,7 @@ end
 -- A field without running anybody's metamethods; a module that the shell
 -- loads at its first use is loaded now.
 local function raw(value, key)
-  local later = package.loaded["clshell.later"]
+  local later = package.loaded["clshell.base.lazy"]
   if later then
     later.load(value)
   end

@@ -5,7 +5,7 @@ local concepts = require "clshell.help.concepts"
 local index = require "clshell.help.index"
 local lualib = require "clshell.help.lualib"
 local names = require "clshell.help.names"
-local page = require "clshell.help.page"
+local page = require "clshell.help.page_layout"
 
 local M = {}
 

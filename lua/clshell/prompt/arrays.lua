@@ -2,11 +2,11 @@
 -- corners that fit the window; nothing else is read back
 -- SPDX-License-Identifier: MIT
 
-local cells = require "clshell.prompt.cells"
+local cells = require "clshell.prompt.matrix_text"
 local layout = require "clshell.prompt.layout"
 local printable = require "clshell.prompt.printable"
-local quantity = require "clshell.quantity"
-local style = require "clshell.style"
+local quantity = require "clshell.base.quantity"
+local style = require "clshell.base.style"
 
 local M = {}
 
@@ -307,7 +307,7 @@ function M.Buffer(b, o)
   src.words[#src.words + 1] = on(info.device)
   local h <close> = small(src, o) and try(b.read, b) or nil
   function src.stats()
-    return h and h:summary() or require "clshell.summary".of(b)
+    return h and h:summary() or require "clshell.data.summary".of(b)
   end
   function src.fetch(...)
     return (h and read_array or read_buffer)(h or b, src, ...)

@@ -3,7 +3,7 @@
 -- the name that was nil, the operator, the token that it stopped at.
 -- SPDX-License-Identifier: MIT
 
-local excerpt = require "clshell.excerpt"
+local excerpt = require "clshell.diagnose.excerpt"
 local lexer = require "clshell.prompt.lexer"
 
 local M = {}

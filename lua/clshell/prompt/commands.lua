@@ -4,7 +4,7 @@
 
 local cl = require "cl"
 local session = require "clshell.prompt"
-local text = require "clshell.text"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -167,7 +167,7 @@ end
 --- commands.who()
 --- Prints the session's own variables: name, type and value.
 function M.who()
-  print(part "who".text())
+  print(part "variables".text())
 end
 
 --- commands.set([name, value])
@@ -186,7 +186,7 @@ function M.tb()
     return
   end
   print(errors.traceback(errors.last, {width = cl.winsize(1),
-    color = require "clshell.style".color(1)}))
+    color = require "clshell.base.style".color(1)}))
 end
 
 --- commands.device([sel])

@@ -1,18 +1,18 @@
 -- complete.lua - completion at the prompt: what may stand at the cursor
 -- It never runs what a session has made: tables are read raw, objects by
 -- their declared names, no collection takes place meanwhile. The work is
--- bounded: see candidates.lua, reach.lua and folder.c.
+-- bounded: see candidates.lua, prompt/chain.lua and folder.c.
 -- SPDX-License-Identifier: MIT
 
-local calls = require "clshell.prompt.calls"
+local calls = require "clshell.prompt.signatures"
 local candidates = require "clshell.prompt.candidates"
 local commands = require "clshell.prompt.complete_commands"
 local lexer = require "clshell.prompt.lexer"
-local options = require "clshell.options"
-local places = require "clshell.prompt.place"
-local reach = require "clshell.prompt.reach"
+local options = require "clshell.base.options"
+local places = require "clshell.prompt.cursor_context"
+local reach = require "clshell.prompt.chain"
 local scope = require "clshell.prompt.scope"
-local words = require "clshell.prompt.words"
+local words = require "clshell.prompt.vocabulary"
 
 -- Held here, as a session may change these.
 local collectgarbage, pcall, next, rawget = collectgarbage, pcall, next,

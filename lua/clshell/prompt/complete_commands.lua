@@ -3,10 +3,10 @@
 -- SPDX-License-Identifier: MIT
 
 local candidates = require "clshell.prompt.candidates"
-local options = require "clshell.options"
+local options = require "clshell.base.options"
 local pristine = require "clshell.prompt.pristine"
-local reach = require "clshell.prompt.reach"
-local words = require "clshell.prompt.words"
+local reach = require "clshell.prompt.chain"
+local words = require "clshell.prompt.vocabulary"
 
 -- Held here, as a session may change these.
 local find, match, sub = string.find, string.match, string.sub

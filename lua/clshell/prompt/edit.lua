@@ -13,7 +13,7 @@ M.history = not (require "cl".commandline or {}).noinit
 -- Loaded when the first prompt is shown and no key has come yet, the first
 -- that are needed first: neither the prompt nor a key waits for them.
 local MODULES = {
-  "clshell.style", "clshell.prompt.highlight", "clshell.prompt.complete",
+  "clshell.base.style", "clshell.prompt.highlight", "clshell.prompt.complete",
   "clshell.prompt.paste", "clshell.help",
 }
 
@@ -32,7 +32,7 @@ function M.candidates(text, cursor)
 end
 
 function M.mask(text)
-  if require "clshell.style".color(1) then
+  if require "clshell.base.style".color(1) then
     return require "clshell.prompt.highlight".mask(text)
   end
 end

@@ -6,10 +6,10 @@
 
 local cl = require "cl"
 local caret = require "clshell.prompt.caret"
-local excerpt = require "clshell.excerpt"
+local excerpt = require "clshell.diagnose.excerpt"
 local frames = require "clshell.prompt.frames"
 local guess = require "clshell.prompt.guess"
-local style = require "clshell.style"
+local style = require "clshell.base.style"
 
 local M = {}
 

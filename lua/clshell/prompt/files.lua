@@ -2,7 +2,8 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local quote = require "clshell.text".quote
+local quote = require "clshell.base.text".quote
+local public = require "clshell.public"
 
 local M = {}
 
@@ -87,12 +88,12 @@ end
 
 -- The name that package.loaded has for a module, or its global.
 local function module_name(name)
-  for _, known in ipairs{name, "clshell." .. name} do
-    if package.loaded[known] ~= nil then
-      return known
-    end
+  local known = public.module(name)
+  if not known and package.loaded[name] == nil
+      and package.loaded["clshell." .. name] ~= nil then
+    known = "clshell." .. name
   end
-  return name
+  return known or name
 end
 
 -- Makes table `old` what `new` is, so that all who have it see the change.
@@ -111,7 +112,7 @@ end
 -- commands.reload tells about it.
 function M.reload(name)
   name = module_name(name)
-  local old = require "clshell.later".load(package.loaded[name])
+  local old = require "clshell.base.lazy".load(package.loaded[name])
   if old == nil and not package.preload[name]
       and not package.searchpath(name, package.path)
       and not package.searchpath(name, package.cpath) then

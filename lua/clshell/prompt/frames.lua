@@ -2,7 +2,7 @@
 -- or all of them
 -- SPDX-License-Identifier: MIT
 
-local excerpt = require "clshell.excerpt"
+local excerpt = require "clshell.diagnose.excerpt"
 
 local M = {}
 

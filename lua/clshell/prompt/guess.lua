@@ -6,7 +6,7 @@
 local cl = require "cl"
 local caret = require "clshell.prompt.caret"
 local lexer = require "clshell.prompt.lexer"
-local text = require "clshell.text"
+local text = require "clshell.base.text"
 
 local M = {}
 

@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local excerpt = require "clshell.excerpt"
+local excerpt = require "clshell.diagnose.excerpt"
 
 -- Held here: a session may change all of these.
 local concat, pack = table.concat, table.pack
@@ -117,7 +117,7 @@ end
 
 -- Writes words to standard error, as wide as the window.
 local function remark(text)
-  local report = require "clshell.report"
+  local report = require "clshell.report.table"
   stdout:flush()
   stderr:write(concat(report.wrap(text, (cl.winsize(2) or 80) - 1), "\n"),
     "\n")
@@ -162,7 +162,7 @@ local function refresh()
 end
 
 local function results()
-  return require "clshell.prompt.results"
+  return require "clshell.prompt.last_results"
 end
 
 -- The input as it enters the list, and its chunk's name.
@@ -204,7 +204,7 @@ function M.prepare(text)
   M.draft = nil
   if asked then
     asked = false
-    local answer = require "clshell.prompt.running".answer(text)
+    local answer = require "clshell.prompt.after_interrupt".answer(text)
     if answer then
       return prepare_command(text, answer)
     end
@@ -239,7 +239,7 @@ local function finish(ok)
   local input = M.input or {}
   M.input = nil
   input.ok = ok
-  if package.loaded["clshell.prompt.results"] then
+  if package.loaded["clshell.prompt.last_results"] then
     results().leave(input.spare)
   end
   return input
@@ -255,7 +255,7 @@ end
 local function print_values(...)
   local show = require "clshell.prompt.show"
   local n, parts, long = select("#", ...), {}, false
-  local opts = {color = require "clshell.style".color(1)}
+  local opts = {color = require "clshell.base.style".color(1)}
   for i = 1, n do
     parts[i] = show.text((select(i, ...)), opts)
     long = long or find(parts[i], "\n", 1, true) ~= nil
@@ -295,7 +295,7 @@ function M.failed(err)
   end
   stderr:write(require "clshell.prompt.errors".report(err), "\n")
   if type(err) == "table" and rawget(err, "name") == "INTERRUPTED" then
-    asked = require "clshell.prompt.running".note()
+    asked = require "clshell.prompt.after_interrupt".note()
   end
   tell(input, false, err)
 end

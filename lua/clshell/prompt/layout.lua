@@ -4,7 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local printable = require "clshell.prompt.printable"
-local style = require "clshell.style"
+local style = require "clshell.base.style"
 
 local M = {}
 
@@ -330,7 +330,7 @@ function Printer:node(node, indent, comma)
       .. node.open) then
     return false
   end
-  for _, words in ipairs(node.note and require "clshell.report".wrap(
+  for _, words in ipairs(node.note and require "clshell.report.table".wrap(
       node.note, self.width - indent - INDENT - 3) or {}) do
     self:line(indent + INDENT, self:paint("-- " .. words, "red"))
   end

@@ -3,7 +3,7 @@
 
 local cl = require "cl"
 local lexer = require "clshell.prompt.lexer"
-local quantity = require "clshell.quantity"
+local quantity = require "clshell.base.quantity"
 
 local M = {}
 
@@ -125,11 +125,11 @@ function M.bench(text, compile)
     run = run() -- a function, or a launch that takes no arguments
   elseif expression:find("^[\"']") then
     return function()
-      return require "clshell.bench"(run(), nil, nil, opts)
+      return require "clshell.measure.bench"(run(), nil, nil, opts)
     end
   end
   return function()
-    return require "clshell.bench"(run, opts)
+    return require "clshell.measure.bench"(run, opts)
   end
 end
 

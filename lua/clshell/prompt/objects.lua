@@ -4,9 +4,9 @@
 
 local arrays = require "clshell.prompt.arrays"
 local printable = require "clshell.prompt.printable"
-local quantity = require "clshell.quantity"
-local style = require "clshell.style"
-local text = require "clshell.text"
+local quantity = require "clshell.base.quantity"
+local style = require "clshell.base.style"
+local text = require "clshell.base.text"
 
 local M = {}
 

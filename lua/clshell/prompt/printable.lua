@@ -2,7 +2,7 @@
 -- cleaned, measured and cut
 -- SPDX-License-Identifier: MIT
 
-local style = require "clshell.style"
+local style = require "clshell.base.style"
 
 local M = {}
 

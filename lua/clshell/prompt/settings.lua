@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local text = require "clshell.text"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -24,7 +24,7 @@ local function defaults(session)
   M.define(session, "color", {values = {"auto", "always", "never"},
     also = {on = "always", off = "never"}, default = "auto",
     help = "16 colours for results and messages",
-    apply = require "clshell.style".use})
+    apply = require "clshell.base.style".use})
   M.define(session, "locals", {values = {"keep", "lua"}, default = "keep",
     help = "top-level locals: kept until you quit, or as in Lua"})
 end

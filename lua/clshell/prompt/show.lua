@@ -4,9 +4,9 @@
 
 local cl = require "cl"
 local layout = require "clshell.prompt.layout"
-local later = package.loaded["clshell.later"] -- modules loaded at first use
+local later = package.loaded["clshell.base.lazy"] -- loaded at first use
 local printable = require "clshell.prompt.printable"
-local style = require "clshell.style"
+local style = require "clshell.base.style"
 
 local M = {}
 
@@ -135,7 +135,7 @@ local function lay(value, o)
   local text, wrong = layout.told(value, debug.getmetatable(value))
   if text and not text:find("\n", 1, true) and not text:find("  ", 1, true)
   then -- a sentence
-    return fitted(require "clshell.report".wrap(printable.coloured(text),
+    return fitted(require "clshell.report.table".wrap(printable.coloured(text),
       o.width), o)
   elseif text then
     return text_lines(text, o, printable.coloured)

@@ -4,8 +4,8 @@
 
 local arrays = require "clshell.prompt.arrays"
 local printable = require "clshell.prompt.printable"
-local quantity = require "clshell.quantity"
-local summary = require "clshell.summary"
+local quantity = require "clshell.base.quantity"
+local summary = require "clshell.data.summary"
 
 local M = {}
 

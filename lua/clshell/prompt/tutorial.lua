@@ -6,12 +6,12 @@
 local cl = require "cl"
 local lexer = require "clshell.prompt.lexer"
 local names = require "clshell.help.names"
-local page = require "clshell.help.page"
-local report = require "clshell.report"
-local roofline = require "clshell.roofline"
-local style = require "clshell.style"
+local page = require "clshell.help.page_layout"
+local report = require "clshell.report.table"
+local roofline = require "clshell.measure.roofline"
+local style = require "clshell.base.style"
 local steps = require "clshell.prompt.tutorial_steps"
-local text = require "clshell.text"
+local text = require "clshell.base.text"
 
 local M = {}
 

@@ -130,7 +130,8 @@ end
 
 -- lesson measures peaks where they are not known: only after the user did.
 local function explained(s)
-  local lesson = s.input:find("lesson", 1, true) and require "clshell.lesson"
+  local lesson = s.input:find("lesson", 1, true)
+    and require "clshell.explain.lesson"
   local a, b = s.results[1], s.results[2]
   return first(s.measured(), function(r)
     return a ~= nil and (a == r.roof and b == r.bound

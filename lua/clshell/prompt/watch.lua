@@ -4,7 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local quantity = require "clshell.quantity"
+local quantity = require "clshell.base.quantity"
 
 local M = {}
 
@@ -24,7 +24,7 @@ end
 -- The programs whose files changed. Those that only a family's cache keeps
 -- are dropped instead: a call builds what its file holds then.
 local function stale()
-  local cache = package.loaded["clshell.program"]
+  local cache = package.loaded["clshell.family.program"]
   if type(cache) == "table" and rawget(cache, "forget") then
     cache.forget(cl.stale() or {})
     collectgarbage()

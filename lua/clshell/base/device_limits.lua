@@ -1,0 +1,80 @@
+-- base/device_limits.lua - what a device cannot run, in words with both
+-- numbers
+-- SPDX-License-Identifier: MIT
+
+local operand = require "clshell.family.arguments"
+local text = require "clshell.base.text"
+
+local INT_MAX = 2^31 - 1
+local RESERVE = 1024 -- bytes, see NVRESERVE in context.c
+
+local M = {}
+
+-- What of the rung and its shape goes beyond the limits of the device, in
+-- words with both numbers; nil where nothing does. Nothing is built.
+function M.device(ints, rung, p, s, dev)
+  if s.type == "double" and not dev:has("cl_khr_fp64") then
+    return "the device has no double (cl_khr_fp64)"
+  elseif s.type == "half" and not dev:has("cl_khr_fp16") then
+    return "the device has no half (cl_khr_fp16)"
+  end
+  for _, name in ipairs(ints) do
+    if s[name] and s[name] > INT_MAX then
+      return ("%s = %d, kernels count to %d"):format(name, s[name], INT_MAX)
+    end
+  end
+  local reason = rung.accepts and rung.accepts(dev, s, p)
+  if reason then
+    return reason
+  end
+  local _, size = rung.range(s, p)
+  local group = 1
+  for i, n in ipairs(size or {}) do
+    group = group * n
+    if n > dev.max_work_item_sizes[i] then
+      return ("local %s: dimension %d allows %d on this device"):format(
+        text.shape(size), i, dev.max_work_item_sizes[i])
+    end
+  end
+  if group > dev.max_work_group_size then
+    return ("local %s = %d work-items, device allows %d"):format(
+      text.shape(size), group, dev.max_work_group_size)
+  end
+  local bytes = rung.local_bytes and rung.local_bytes(s, p) or 0
+  if bytes > dev.local_mem_size then
+    return ("local memory: needs %s, device has %s"):format(
+      text.bytes(bytes), text.bytes(dev.local_mem_size))
+  end
+end
+
+-- The same for what only the built kernel can tell.
+function M.kernel(kernel, size, dev)
+  local group = 1
+  for _, n in ipairs(size or {}) do
+    group = group * n
+  end
+  if group > kernel.work_group_size then
+    return ("local %s = %d work-items, this kernel allows %d on the device")
+      :format(text.shape(size), group, kernel.work_group_size)
+  end
+  local excess = kernel.local_mem_size - dev.local_mem_size
+  if excess > 0
+      and excess > (dev.nv_compute_capability_major and RESERVE or 0) then
+    return ("local memory: the kernel takes %s, device has %s"):format(
+      text.bytes(kernel.local_mem_size), text.bytes(dev.local_mem_size))
+  end
+end
+
+-- The same for buffers that a kernel takes as constant memory.
+function M.constants(kernel, args, dev)
+  for i, param in ipairs(kernel.args) do
+    local b = args[i]
+    if param.space == "constant" and operand.is_buffer(b)
+        and b.bytes > dev.max_constant_buffer_size then
+      return ("%s is %s, the device's constant buffer %s"):format(param.name,
+        text.bytes(b.bytes), text.bytes(dev.max_constant_buffer_size))
+    end
+  end
+end
+
+return M

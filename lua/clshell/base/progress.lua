@@ -1,0 +1,143 @@
+-- progress.lua - how far a long run is, on standard error: one line that is
+-- drawn again on a terminal, else a plain line now and then
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local style = require "clshell.base.style"
+
+local M = {}
+local Progress = {}
+Progress.__index = Progress
+
+local BAR = 20     -- characters
+local DELAY = 0.5  -- seconds before anything is drawn
+local REDRAW = 0.1 -- seconds between two drawings
+local PLAIN = 10   -- seconds between two plain lines, and per cent
+local RECENT = 16  -- steps that the time to go is told by
+
+--- progress.new{total =, ...} -> progress
+--- Progress of `total` steps. Nothing is shown in the first half second and
+--- with -q; on a terminal at most ten times a second, elsewhere a line for
+--- each tenth, at most every ten seconds. Closes itself: local p <close> =
+--- progress.new{...}. For tests: now, write, tty, glyphs, width, quiet.
+function M.new(opts)
+  cl.options(opts, {"total", "now", "write", "tty", "glyphs", "width",
+    "quiet"}, "progress.new")
+  local function given(name, default)
+    if opts[name] ~= nil then
+      return opts[name]
+    end
+    return default
+  end
+  local now = opts.now or cl.now
+  return setmetatable({
+    total = math.max(1, opts.total or 1), count = 0, now = now,
+    begin = now(), drawn = -math.huge, said = now(), tenth = 0, times = {},
+    shown = false, tty = given("tty", cl.isatty(2)),
+    glyphs = given("glyphs", style.glyphs()),
+    width = opts.width or cl.winsize(2) or 80,
+    quiet = given("quiet", cl.commandline and cl.commandline.quiet),
+    write = opts.write or function(s)
+      io.stderr:write(s)
+    end,
+  }, Progress)
+end
+
+local function bar(p)
+  local full = math.min(1, (p.count - 1) / p.total) * BAR
+  local whole = math.floor(full)
+  if not p.glyphs then
+    return ("[%s%s]"):format(("#"):rep(whole), ("-"):rep(BAR - whole))
+  end
+  local half = full - whole >= 0.5 and 1 or 0
+  return ("━"):rep(whole) .. ("╸"):rep(half) .. ("─"):rep(BAR - whole - half)
+end
+
+-- "  eta 1:05" by the median of the last steps; nothing before the third.
+local function eta(p)
+  if #p.times < 2 then
+    return ""
+  end
+  local sorted = table.move(p.times, 1, #p.times, 1, {})
+  table.sort(sorted)
+  local left = sorted[(#sorted + 1) // 2] * (p.total - p.count + 1)
+  local seconds = math.tointeger(math.floor(left + 0.5))
+  if seconds >= 3600 then
+    return ("  eta %d:%02d:%02d"):format(seconds // 3600, seconds // 60 % 60,
+      seconds % 60)
+  end
+  return ("  eta %d:%02d"):format(seconds // 60, seconds % 60)
+end
+
+-- A text in at most so many columns.
+local function cut(s, width)
+  if width <= 0 then
+    return ""
+  elseif (utf8.len(s) or #s) <= width then
+    return s
+  end
+  local last = utf8.len(s) and utf8.offset(s, width + 1) or width + 1
+  return s:sub(1, last - 1)
+end
+
+local function draw(p, label)
+  local head = ("%s %d/%d"):format(bar(p), p.count, p.total)
+  local tail = (p.best and "  " .. p.best or "") .. eta(p)
+  local room = p.width - 1 - utf8.len(head) - (utf8.len(tail) or #tail)
+  if room < 6 then
+    tail, room = eta(p), p.width - 1 - utf8.len(head) - #eta(p)
+  end
+  p.write("\r\27[K" .. cut(head .. cut("  " .. label, room) .. tail,
+    p.width - 1))
+  p.shown = true
+end
+
+-- A line for a log: no escapes, no carriage return.
+local function say(p, label)
+  local done = p.count - 1
+  local tenth = 10 * done // p.total
+  if tenth == p.tenth or p.now() - p.said < PLAIN then
+    return
+  end
+  p.tenth, p.said = tenth, p.now()
+  p.write(("%3d %%  %d/%d  %s%s%s\n"):format(100 * done // p.total, done,
+    p.total, label, p.best and "  " .. p.best or "", eta(p)))
+end
+
+--- progress:step(label)
+--- Announces the next step.
+function Progress:step(label)
+  local now = self.now()
+  if self.count > 0 then
+    self.times[(self.count - 1) % RECENT + 1] = now - self.last
+  end
+  self.count, self.last = self.count + 1, now
+  label = (label or ""):gsub("%c", " ")
+  if self.quiet or self.count < 2 then
+    return
+  elseif not self.tty then
+    say(self, label)
+  elseif now - self.begin >= DELAY and now - self.drawn >= REDRAW then
+    draw(self, label)
+    self.drawn = now
+  end
+end
+
+--- progress:note(text)
+--- What is shown beside from now on, such as "best 61.2 GFLOP/s".
+function Progress:note(text)
+  self.best = text
+end
+
+--- progress:done()
+--- Erases the line.
+function Progress:done()
+  if self.shown then
+    self.write("\r\27[K")
+    self.shown = false
+  end
+end
+
+Progress.__close = Progress.done
+
+return M

@@ -1,0 +1,82 @@
+-- quantity.lua - numbers for people: digits by the noise, prefixes and units
+-- SPDX-License-Identifier: MIT
+
+local style = require "clshell.base.style"
+
+local M = {}
+
+local SMALL = {{1e-9, "n"}, {1e-6, "µ"}, {1e-3, "m"}, {1, ""}}
+local LARGE = {{1, ""}, {1e3, "k"}, {1e6, "M"}, {1e9, "G"}, {1e12, "T"},
+  {1e15, "P"}}
+local BINARY = {{1, ""}, {2^10, "Ki"}, {2^20, "Mi"}, {2^30, "Gi"},
+  {2^40, "Ti"}}
+
+local function prefixes(unit)
+  return unit == "s" and SMALL or unit == "B" and BINARY or LARGE
+end
+
+local function finite(x)
+  return x == x and x ~= math.huge and x ~= -math.huge
+end
+
+-- The number that is shown with so many significant digits: it may have one
+-- digit more than it seems, as 999.96 has.
+local function rounded(x, digits)
+  return tonumber(("%." .. digits - 1 .. "e"):format(x))
+end
+
+--- quantity.number(x [, digits]) -> string
+--- A number in plain decimals, with so many significant digits (4).
+function M.number(x, digits)
+  digits = digits or 4
+  if not finite(x) then
+    return tostring(x)
+  elseif x == 0 then
+    return "0"
+  end
+  local exponent = math.floor(
+    math.log(math.abs(rounded(x, digits)), 10) + 1e-9)
+  return ("%." .. math.max(0, digits - 1 - exponent) .. "f"):format(x)
+end
+
+--- quantity.digits(noise) -> integer
+--- The significant digits that a value deserves: 4, 3 where the noise (a
+--- fraction) is above 1 %, 2 where it is above 10 %.
+function M.digits(noise)
+  noise = noise or 0
+  return noise > 0.1 and 2 or noise > 0.01 and 3 or 4
+end
+
+--- quantity.prefix(x, unit [, digits]) -> factor, name
+--- The prefix that suits a value, with the unit it makes: 1e-6, "µs" for
+--- 2.5e-6 s. Units: "s", "B" (sizes: KiB, MiB) and all else decimal from 1
+--- up ("FLOP/s", "B/s"). The value is rounded first: 999.96 ns are 1 µs.
+function M.prefix(x, unit, digits)
+  local list = prefixes(unit)
+  local size = finite(x) and math.abs(x) or 0
+  local chosen = list[1]
+  for _, entry in ipairs(list) do
+    if rounded(size / entry[1], digits or 4) >= 1 then
+      chosen = entry
+    end
+  end
+  if size == 0 then
+    chosen = unit == "s" and SMALL[4] or chosen
+  end
+  local name = chosen[2] .. unit
+  return chosen[1], style.utf8() and name or (name:gsub("µ", "u"))
+end
+
+--- quantity.format(x, unit [, digits]) -> string
+--- A value in base units with its unit: "1.234 ms", "55.30 GFLOP/s",
+--- "64 KiB". Sizes lose trailing zeros.
+function M.format(x, unit, digits)
+  local factor, name = M.prefix(x, unit, digits)
+  local number = M.number(x / factor, digits)
+  if unit == "B" and number:find(".", 1, true) then
+    number = number:gsub("0+$", ""):gsub("%.$", "")
+  end
+  return number .. " " .. name
+end
+
+return M

@@ -1,0 +1,291 @@
+-- completion.lua - what bash, zsh and fish complete after `clshell`, made
+-- from the table of options and from what the commands declare
+-- SPDX-License-Identifier: MIT
+
+local manual = require "clshell.cli.manual"
+
+local M = {}
+
+-- The options of clshell itself as those of commands are told: names, arg,
+-- description, and kind or values.
+local function own()
+  local t = require "clshell.optiontable"
+  local list = {}
+  for _, o in ipairs(t.options) do
+    if o.group then
+      local names = {}
+      names[#names + 1] = o.letter and "-" .. o.letter
+      names[#names + 1] = o.name and "--" .. o.name
+      list[#list + 1] = {names = names, arg = o.arg,
+        description = o.help:gsub("%s+", " "), kind = o.kind,
+        values = o.kind == "format" and t.formats or o.kind == "when"
+          and t.whens or nil}
+    end
+  end
+  return list
+end
+
+-- The names of options, those that take a value, or all.
+local function names_of(options, valued)
+  local names = {}
+  for _, o in ipairs(options) do
+    if o.arg or not valued then
+      table.move(o.names, 1, #o.names, #names + 1, names)
+    end
+  end
+  return names
+end
+
+-- Places $NAME$ in a template are replaced by the texts of a table.
+local function filled(template, parts)
+  return (template:gsub("%$(%u+)%$", parts))
+end
+
+-- bash -----------------------------------------------------------------------
+
+local BASH = [==[
+# bash completion for clshell; made by clshell --manual bash
+_clshell_words() { # the lines that begin with the word to complete
+  local word
+  while IFS= read -r word; do
+    [[ $word == "$cur"* ]] && COMPREPLY+=("$(printf %q "$word")")
+  done
+}
+_clshell_files() {
+  local IFS=$'\n'
+  compopt -o filenames 2>/dev/null
+  COMPREPLY+=($(compgen "$@" -- "$cur"))
+}
+_clshell_value() { # of option $1 behind script or command $2
+  case $2:$1 in
+$VALUES$  *) return 1 ;;
+  esac
+}
+_clshell() {
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
+  local program=$1 script='' word='' i
+  COMPREPLY=()
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    word=${COMP_WORDS[i]}
+    case $word in
+      $VALUED$)
+        [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
+      -?*) ;;
+      *) script=$word; break ;;
+    esac
+  done
+  if [[ $cur == = ]]; then
+    cur=''
+  elif [[ $prev == = ]]; then
+    prev=${COMP_WORDS[COMP_CWORD-2]}
+  fi
+  script=${script##*/}
+  [[ $script == *.lua ]] && script=script
+  _clshell_value "$prev" "$script" && return
+  case $script in
+    '') if [[ $cur == -* ]]; then
+        COMPREPLY=($(compgen -W '$OPTIONS$' -- "$cur"))
+      else
+        _clshell_words < <("$program" --complete command 2>/dev/null
+          "$program" --complete script 2>/dev/null)
+        _clshell_files -f -X '!*.lua'
+        _clshell_files -d
+      fi ;;
+$COMMANDS$  esac
+}
+complete -F _clshell clshell
+]==]
+
+local BASH_KINDS = {
+  device = [[_clshell_words < <("${program:-clshell}" --complete device \
+      2>/dev/null)]],
+  dir = "_clshell_files -d", file = "_clshell_files -f",
+  store = "_clshell_files -f",
+}
+
+local function bash_values(lines, options, script)
+  for _, o in ipairs(options) do
+    if o.arg then
+      local patterns = {}
+      for i, name in ipairs(o.names) do
+        patterns[i] = script .. ":" .. name
+      end
+      lines[#lines + 1] = ("  %s) %s ;;\n"):format(table.concat(patterns,
+        " | "), o.values and ("COMPREPLY=($(compgen -W '%s' -- \"$cur\"))")
+        :format(table.concat(o.values, " ")) or BASH_KINDS[o.kind] or ":")
+    end
+  end
+end
+
+-- One arm of the case over scripts and commands.
+local function bash_arm(name, options, files)
+  return ([==[
+    %s) if [[ $cur == -* ]]; then
+        COMPREPLY=($(compgen -W '%s' -- "$cur"))
+      else
+        %s
+      fi ;;
+]==]):format(name, table.concat(names_of(options), " ") .. " --help",
+    files and "_clshell_files -f" or ":")
+end
+
+--- completion.bash() -> string
+function M.bash()
+  local values, arms, options = {}, {}, own()
+  bash_values(values, options, "")
+  bash_values(values, manual.shared(), "script")
+  for _, c in ipairs(manual.commands()) do
+    bash_values(values, c.options, c.name)
+    arms[#arms + 1] = bash_arm(c.name, c.options, c.name == "import")
+  end
+  arms[#arms + 1] = bash_arm("script", manual.shared(), true)
+  arms[#arms + 1] = "    *) _clshell_files -f ;;\n"
+  return filled(BASH, {
+    VALUES = table.concat(values), OPTIONS = table.concat(names_of(options),
+      " "), VALUED = table.concat(names_of(options, true), " | "),
+    COMMANDS = table.concat(arms),
+  })
+end
+
+-- zsh ------------------------------------------------------------------------
+
+local ZSH = [==[
+#compdef clshell
+# zsh completion for clshell; made by clshell --manual zsh
+_clshell_device() {
+  local -a names
+  names=(${(f)"$($words_program --complete device 2>/dev/null)"})
+  compadd -a names
+}
+_clshell_script() {
+  local -a commands scripts
+  commands=(${(f)"$($words_program --complete command 2>/dev/null)"})
+  scripts=(${(f)"$($words_program --complete script 2>/dev/null)"})
+  _alternative 'commands:command:compadd -a commands' \
+    'scripts:script:compadd -a scripts' 'files:script:_files -g "*.lua"'
+}
+_clshell() {
+  local curcontext=$curcontext state line words_program=${(Q)words[1]}
+  typeset -A opt_args
+  _arguments -s -S -C \
+$OPTIONS$    '1:script or command:_clshell_script' \
+    '*:: :->rest' && return
+  [[ $state == rest ]] || return
+  case $line[1] in
+$COMMANDS$  esac
+}
+_clshell "$@"
+]==]
+
+local ZSH_KINDS = {device = "_clshell_device", dir = "_files -/",
+  file = "_files", store = "_files"}
+
+-- The arguments of _arguments for options, one a line.
+local function zsh_options(options, indent)
+  local lines = {}
+  for _, o in ipairs(options) do
+    local action = o.values and "(" .. table.concat(o.values, " ") .. ")"
+      or ZSH_KINDS[o.kind] or ""
+    for _, name in ipairs(o.names) do
+      local long = name:find("^%-%-")
+      lines[#lines + 1] = ("%s'*%s%s[%s]%s' \\\n"):format(indent, name,
+        o.arg and (long and "=" or "+") or "",
+        o.description:gsub("[%[%]\\:]", "\\%0"):gsub("'", "'\\''"),
+        o.arg and (":%s:%s"):format(o.arg, action) or "")
+    end
+  end
+  return table.concat(lines)
+end
+
+local function zsh_arm(name, options, files)
+  return ("    %s) _arguments -s -S \\\n%s      '--help[its options]'%s ;;\n")
+    :format(name, zsh_options(options, "      "),
+      files and " '*:file:_files'" or "")
+end
+
+--- completion.zsh() -> string
+function M.zsh()
+  local arms = {}
+  for _, c in ipairs(manual.commands()) do
+    arms[#arms + 1] = zsh_arm(c.name, c.options, c.name == "import")
+  end
+  arms[#arms + 1] = zsh_arm("*.lua", manual.shared(), true)
+  arms[#arms + 1] = "    *) _files ;;\n"
+  return filled(ZSH, {OPTIONS = zsh_options(own(), "    "),
+    COMMANDS = table.concat(arms)})
+end
+
+-- fish -----------------------------------------------------------------------
+
+local FISH = [==[
+# fish completion for clshell; made by clshell --manual fish
+function __clshell_script -d 'the script or command on the command line'
+  set -l words (commandline -opc)
+  set -l value no
+  for word in $words[2..-1]
+    if test $value = yes
+      set value no
+      continue
+    end
+    switch $word
+      case $VALUED$
+        set value yes
+      case '-?*'
+      case '*.lua'
+        echo script
+        return 0
+      case '*'
+        echo $word
+        return 0
+    end
+  end
+  return 1
+end
+function __clshell_first
+  not __clshell_script >/dev/null
+end
+function __clshell_in
+  test (__clshell_script; or echo) = $argv[1]
+end
+complete -c clshell -n __clshell_first -a '(clshell --complete command)' \
+  -d 'runs kept'
+complete -c clshell -n __clshell_first -a '(clshell --complete script)' \
+  -d script
+]==]
+
+local FISH_KINDS = {device = "-x -a '(clshell --complete device)'",
+  dir = "-x -a '(__fish_complete_directories)'", file = "-r", store = "-r"}
+
+local function fish_options(lines, options, condition)
+  for _, o in ipairs(options) do
+    local parts = {"complete -c clshell -n", condition}
+    for _, name in ipairs(o.names) do
+      parts[#parts + 1] = name:gsub("^%-%-", "-l "):gsub("^%-(%a)$", "-s %1")
+    end
+    if o.values then
+      parts[#parts + 1] = ("-x -a '%s'"):format(table.concat(o.values, " "))
+    elseif o.arg then
+      parts[#parts + 1] = FISH_KINDS[o.kind] or "-x"
+    end
+    parts[#parts + 1] = "-d '" .. o.description:gsub("[\\']", "\\%0") .. "'"
+    lines[#lines + 1] = table.concat(parts, " ") .. "\n"
+  end
+end
+
+--- completion.fish() -> string
+function M.fish()
+  local lines, options = {}, own()
+  fish_options(lines, options, "__clshell_first")
+  fish_options(lines, manual.shared(), "'__clshell_in script'")
+  for _, c in ipairs(manual.commands()) do
+    fish_options(lines, c.options, ("'__clshell_in %s'"):format(c.name))
+    if c.name ~= "import" then
+      lines[#lines + 1] = ("complete -c clshell -n '__clshell_in %s' -f\n")
+        :format(c.name)
+    end
+  end
+  return filled(FISH, {VALUED = table.concat(names_of(options, true), " ")})
+    .. table.concat(lines)
+end
+
+return M

@@ -1,0 +1,300 @@
+-- cli/doctor/init.lua - clshell --doctor: why there is no device, and what to
+-- install. Drivers are only touched in child processes: one that crashes is a
+-- finding.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local machine = require "clshell.cli.doctor.machine"
+local packages = require "clshell.cli.doctor.packages"
+local report = require "clshell.report.table"
+local style = require "clshell.base.style"
+local text = require "clshell.base.text"
+
+local M = {}
+
+local OK, NODEVICE = 0, 3 -- exit codes
+local PATIENCE = 60       -- seconds for a driver
+local MARKS = {ok = {"ok", "green"}, bad = {"!!", "red"}, note = {"--", "dim"}}
+
+-- What is said and found in a run: `advice` lists what to do.
+local Findings = {}
+Findings.__index = Findings
+
+function Findings.title(_, words)
+  local on = style.color(1)
+  io.write("\n", style.paint(words, "bold", on), "\n")
+end
+
+-- A line beginning with "ok", "!!" or "--", wrapped.
+function Findings.say(_, mark, format, ...)
+  local word, color = table.unpack(MARKS[mark])
+  local lines = report.wrap(format:format(...), report.width() - 6)
+  io.write("  ", style.paint(word, color, style.color(1)), "  ",
+    table.concat(lines, "\n      "), "\n")
+  io.stdout:flush()
+end
+
+function Findings:advise(format, ...)
+  local words = format:format(...)
+  for _, known in ipairs(self.advice) do
+    if known == words then
+      return
+    end
+  end
+  self.advice[#self.advice + 1] = words
+end
+
+-- Runs Lua code in a child that no crash and no hang gets out of. Returns
+-- its output, and how it ended where that is not well.
+local function child(code, options, environment)
+  local words = ("exec 2>&1; exec env %s %s -q -n --timeout %d %s -e %s")
+    :format(environment or "", text.quote(cl.commandline.program), PATIENCE,
+      options or "", text.quote("io.stdout:setvbuf 'line' " .. code))
+  local out, how, status = machine.capture(words)
+  if how == "signal" or status and status > 128 then
+    return out, ("crashed with signal %d"):format(how == "signal" and status
+      or status - 128)
+  elseif status == 124 then
+    return out, ("did not answer in %d seconds"):format(PATIENCE)
+  elseif status ~= 0 then
+    return out, out:match("clshell: ([^\n]+)") or "failed"
+  end
+  return out
+end
+
+local function loader(f)
+  f:title "OpenCL loader"
+  local path = machine.library("OpenCL")
+  if path then
+    f:say("ok", "%s", path)
+  else
+    f:say("note", "cannot tell which library is loaded here")
+  end
+  for _, name in ipairs{"OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"} do
+    local value = os.getenv(name)
+    if value and value ~= "" then
+      f:say("note", "%s is %s", name, value)
+    end
+  end
+end
+
+-- Whether a driver's library loads, told on a line.
+local function driver(f, icd)
+  local code = ("local f, e = package.loadlib(%q, '*') "
+    .. "print(f and 'LOADED' or e)"):format(icd.library)
+  local out, failure = child(code)
+  local name = icd.file and ("%s: %s"):format(icd.file, icd.library)
+    or icd.library
+  if out:find("LOADED\n", 1, true) then
+    f:say("ok", "%s", name)
+    return true
+  end
+  f:say("bad", "%s: %s", name, failure and "its library " .. failure
+    or out:match("[^\n]*"))
+  if failure then
+    f:advise("Take %s away (move it elsewhere): its library %s", icd.file
+      or icd.library, failure)
+  elseif icd.file then
+    f:advise("Install the package of %s again, or remove %s if the driver "
+      .. "is gone", icd.library, icd.file)
+  end
+end
+
+local function drivers(f)
+  f:title "Drivers"
+  if machine.macos() then
+    return f:say("ok", "the OpenCL framework of macOS")
+  end
+  local list, where = machine.drivers()
+  for _, icd in ipairs(list) do
+    if icd.library == "" then
+      f:say("bad", "%s: empty, or cannot be read", icd.file)
+    else
+      driver(f, icd)
+    end
+  end
+  if #list == 0 then
+    f:say("bad", "no driver is registered: there is no .icd file in %s",
+      where)
+    if os.getenv "OCL_ICD_VENDORS" then
+      f:advise("Unset OCL_ICD_VENDORS: it hides the drivers of %s",
+        machine.VENDORS)
+    end
+  end
+  for _, name in ipairs(machine.forgotten(list)) do
+    f:say("note", "%s is installed, but no .icd file of %s names it", name,
+      where)
+    if where == machine.VENDORS then
+      f:advise("echo %s | sudo tee %s/%s.icd", name, where, name:match(
+        "^lib(%a+)"))
+    end
+  end
+  return list
+end
+
+local LIST = [[
+for _, p in ipairs(cl.platforms()) do
+  print("PLATFORM", p.devices, p.name, p.version)
+end
+for i, d in ipairs(cl.devices()) do
+  print("DEVICE", i, d.type, d.vendor, d.name)
+end]]
+
+local KERNEL = [=[
+local k = cl.kernel [[kernel void answer(global int *x) {
+  x[get_global_id(0)] = 6 * 7; }]]
+local b = cl.buffer("int", 4, 0)
+k:range(4)(b)
+print("ANSWER", b:read()[4])]=]
+
+-- Tells which driver it is that crashes, where each can be asked alone.
+local function culprit(f, list)
+  for _, icd in ipairs(list or {}) do
+    local _, failure = child(LIST, "", icd.file and "OCL_ICD_VENDORS="
+      .. text.quote(icd.file) or "")
+    if failure and failure:find("crashed", 1, true) and icd.file then
+      f:say("bad", "%s alone: %s", icd.library, failure)
+      f:advise("Take %s away (move it elsewhere): its driver crashes",
+        icd.file)
+    end
+  end
+end
+
+-- Lists platforms and devices; runs a kernel on each. Returns the vendors of
+-- those that work, and whether there is one.
+local function devices(f, list)
+  f:title "Platforms and devices"
+  local out, failure = child(LIST)
+  if failure then
+    f:say("bad", "listing the devices %s", failure)
+    culprit(f, list)
+  end
+  for count, name, version in out:gmatch(
+    "PLATFORM\t(%d+)\t([^\t\n]*)\t([^\n]*)\n") do
+    f:say(count ~= "0" and "ok" or "bad", "%s, %s: %s device%s", name,
+      version, count, count == "1" and "" or "s")
+  end
+  local vendors, usable = {}, false
+  for i, type, vendor, name in out:gmatch(
+    "DEVICE\t(%d+)\t([^\t]*)\t([^\t]*)\t([^\n]*)\n") do
+    local said, wrong = child(KERNEL, "-d " .. i)
+    local fine = said:find("ANSWER\t42\n", 1, true)
+    f:say(fine and "ok" or "bad", "device %s: %s (%s) %s", i, name, type,
+      fine and "runs a kernel" or "does not run a kernel: " .. (wrong
+        or said:match("[^\n]*")))
+    usable = usable or fine ~= nil
+    if fine then
+      vendors[#vendors + 1] = vendor:lower()
+    end
+  end
+  if not usable and not out:find("PLATFORM", 1, true) then
+    f:say("bad", "the loader finds no OpenCL platform "
+      .. "(clGetPlatformIDs: CL_PLATFORM_NOT_FOUND_KHR, -1001)")
+  end
+  return vendors, usable
+end
+
+-- Whether one of the devices that work is of a vendor, by its PCI number.
+local function served(vendors, gpu)
+  for _, name in ipairs(vendors) do
+    for _, word in ipairs(gpu.words) do
+      if name:find(word, 1, true) then
+        return true
+      end
+    end
+  end
+end
+
+local function permissions(f, vendors)
+  f:title "GPUs and permissions"
+  local gpus, nodes = machine.gpus(), machine.nodes()
+  for _, gpu in ipairs(gpus) do
+    local fine = served(vendors, gpu)
+    f:say(fine and "ok" or "bad", "a GPU of %s at %s%s", gpu.name, gpu.slot,
+      fine and "" or ": no OpenCL device is of this vendor")
+    if not fine and #nodes == 0 then
+      f:advise("The GPU of %s has no device file in /dev: its kernel module "
+        .. "is not loaded, or this container was started without the GPU",
+        gpu.name)
+    elseif not fine then
+      f:advise("%s", packages.advice(gpu.driver))
+    end
+  end
+  for _, node in ipairs(nodes) do
+    f:say(node.usable and "ok" or "bad", "%s  %s %s %s%s", node.path,
+      node.mode, node.owner, node.group, node.usable and ""
+        or ": you may not read and write it")
+    if not node.usable then
+      f:advise("sudo usermod -aG %s \"$USER\", then log in again: it gives "
+        .. "you %s", node.group, node.path)
+    end
+  end
+  if #gpus == 0 and #nodes == 0 then
+    f:say("note", "no GPU: there is neither /dev/dri/render*, /dev/nvidia* "
+      .. "nor /dev/kfd")
+  end
+  f:say("note", "your groups: %s", machine.groups())
+end
+
+local function cache(f, list)
+  local pocl
+  for _, icd in ipairs(list or {}) do
+    pocl = pocl or icd.library:find("pocl", 1, true)
+  end
+  if not pocl then
+    return
+  end
+  f:title "PoCL's cache"
+  local path = machine.pocl_cache()
+  if machine.writable(path) then
+    f:say("ok", "%s", path)
+  else
+    f:say("bad", "%s cannot be written", path)
+    f:advise("Make %s writable, or set POCL_CACHE_DIR to a folder that is",
+      path)
+  end
+end
+
+local function programs(f)
+  f:title "Programs and libraries"
+  for _, what in ipairs(machine.programs()) do
+    f:say(what.found and "ok" or "note", "%s: %s", what.name, what.found
+      or "missing; it is for " .. what.use)
+    if not what.found then
+      f:advise("%s", packages.advice(what.package))
+    end
+  end
+end
+
+local function advise(f, usable)
+  f:title(usable and "A device is usable" or "No device is usable")
+  if #f.advice == 0 then
+    io.write("  nothing is left to do\n")
+  end
+  for i, words in ipairs(f.advice) do
+    local lines = report.wrap(words, report.width() - 6)
+    io.write(("  %d.  %s\n"):format(i, table.concat(lines, "\n      ")))
+  end
+end
+
+--- doctor.run() -> exit code
+--- Prints what was found and what to do. 0 when a device runs a kernel, else
+--- 3.
+function M.run()
+  local f = setmetatable({advice = {}}, Findings)
+  io.write(("clshell %s, %s, %s\n"):format(cl.version, _VERSION,
+    machine.system()))
+  loader(f)
+  local list = drivers(f)
+  local vendors, usable = devices(f, list)
+  permissions(f, vendors)
+  if not usable and not machine.macos() and not machine.registered "pocl" then
+    f:advise("%s", packages.advice "pocl")
+  end
+  cache(f, list)
+  programs(f)
+  advise(f, usable)
+  return usable and OK or NODEVICE
+end
+
+return M

@@ -1,0 +1,282 @@
+-- matrix.lua - dense matrices: two-dimensional buffers, row-major, with a
+-- leading dimension; constructors, files, and methods added to Buffer.
+-- SPDX-License-Identifier: MIT
+local cl = require "cl"
+local mtx = require "clshell.data.mtx"
+local npy = require "clshell.data.npy"
+local options = require "clshell.base.options"
+
+local M = require "clshell.base.lazy".table(...)
+
+local SEED = 1 -- of random matrices, unless another is given
+
+-- Checks size and options of a constructor whose last two arguments may be
+-- missing: rows, columns, options.
+local function arguments(what, n, m, opts)
+  if type(m) == "table" then
+    m, opts = nil, m
+  end
+  m, opts = m or n, opts or {}
+  for name, x in pairs{rows = n or "none", columns = m or "none"} do
+    if math.type(x) ~= "integer" or x < 1 then
+      cl.error(("%s: %s must be a whole number >= 1, got %s"):format(what,
+        name, tostring(x)))
+    end
+  end
+  options.check(opts, what)
+  return n, m, opts
+end
+
+-- A host array on the device, as rows x columns.
+local function upload(h, rows, cols, opts)
+  return cl.buffer(h.type, {rows, cols}, h,
+    {ld = opts.ld, context = opts.context})
+end
+
+local function constant(what, value, n, m, opts)
+  n, m, opts = arguments(what, n, m, opts)
+  return cl.buffer(opts.type or "float", {n, m}, value,
+    {ld = opts.ld, context = opts.context})
+end
+
+--- matrix.zeros(n [, m] [, opts]) -> A
+--- An n x m matrix of zeros (n x n without m).
+--- Options:
+---   type     float      element type, by its OpenCL C name
+---   ld       m          elements from row to row, at least m
+---   context  session's  the Context of another device
+function M.zeros(n, m, opts)
+  return constant("matrix.zeros", 0, n, m, opts)
+end
+
+--- matrix.ones(n [, m] [, opts]) -> A
+--- An n x m matrix of ones. Options as for matrix.zeros.
+function M.ones(n, m, opts)
+  return constant("matrix.ones", 1, n, m, opts)
+end
+
+--- matrix.identity(n [, m] [, opts]) -> A
+--- Ones on the main diagonal, zeros elsewhere. Options as for matrix.zeros.
+function M.identity(n, m, opts)
+  n, m, opts = arguments("matrix.identity", n, m, opts)
+  local h <close> = cl.array(opts.type or "float", {n, m})
+  local short = math.min(n, m)
+  h:fill(1, 1, (short - 1) * m + short, m + 1)
+  return upload(h, n, m, opts)
+end
+
+--- matrix.random(n [, m] [, opts]) -> A
+--- An n x m matrix of random numbers, the same ones for the same seed on
+--- every machine. Options as for matrix.zeros.
+--- Options:
+---   seed    1                 of the numbers
+---   lo, hi  0, 1 (ints: 99)   reals are uniform in [lo, hi), integers are
+---                             whole numbers from lo to hi, both possible
+function M.random(n, m, opts)
+  n, m, opts = arguments("matrix.random", n, m, opts)
+  local h <close> = cl.array(opts.type or "float", {n, m})
+  h:random(opts.seed or SEED, opts.lo, opts.hi)
+  return upload(h, n, m, opts)
+end
+
+--- matrix.from(t [, opts]) -> A
+--- The matrix of a table of rows, {{1, 2}, {3, 4}}, all of one length, or of
+--- a two-dimensional host array. Options as for matrix.zeros.
+--- Options:
+---   type  float  element type; of an array: its own
+function M.from(t, opts)
+  opts = opts or {}
+  options.check(opts, "matrix.from")
+  local where = {ld = opts.ld, context = opts.context}
+  if type(t) == "userdata" then
+    if not t.rows then
+      cl.error("matrix.from: a two-dimensional Array expected")
+    end
+    if opts.type and opts.type ~= t.type then
+      t = t:convert(opts.type)
+    end
+    return cl.buffer(t.type, t.shape, t, where)
+  end
+  if type(t) ~= "table" or type(t[1]) ~= "table" or #t[1] == 0 then
+    cl.error("matrix.from: a table of rows expected, as {{1, 2}, {3, 4}}")
+  end
+  for i, row in ipairs(t) do
+    if type(row) ~= "table" or #row ~= #t[1] then
+      cl.error(("matrix.from: row %d has %s elements, row 1 has %d"):format(
+        i, type(row) == "table" and #row or "no", #t[1]))
+    end
+  end
+  return cl.buffer(opts.type or "float", {#t, #t[1]}, t, where)
+end
+
+-- The ending of a path, which says the format.
+local function extension(what, path)
+  local ending = tostring(path):match("%.([^./\\]+)$")
+  ending = ending and ending:lower()
+  if ending ~= "npy" and ending ~= "mtx" then
+    cl.error(("%s: the name %s does not say the format"):format(what,
+      tostring(path)), {hint = "it ends in .npy or .mtx"})
+  end
+  return ending
+end
+
+local function load_npy(path, opts)
+  local h, message = npy.load(path)
+  if h == nil then
+    return nil, message
+  end
+  local shape = h.shape
+  if #shape > 2 then
+    cl.error(("%s: an array of shape %s; a matrix has two dimensions")
+      :format(path, table.concat(shape, "x")),
+      {hint = 'require("clshell.npy").load reads it as a host array'})
+  end
+  if opts.type and opts.type ~= h.type then
+    h = h:convert(opts.type)
+  end
+  return h, shape[1], shape[2] or 1
+end
+
+local function load_mtx(path, opts)
+  local m, message = mtx.read(path)
+  if m == nil then
+    return nil, message
+  end
+  local kind = opts.type or "float"
+  local limit = (opts.context or cl.context()).device.max_mem_alloc_size
+    // cl.typesize(kind)
+  if m.rows * m.cols > limit then
+    cl.error(("%s: a dense %d x %d matrix has %d elements, a buffer of %s at "
+      .. "most %d"):format(path, m.rows, m.cols, m.rows * m.cols, kind, limit),
+      {hint = "csr.load or dia.load reads it as a sparse matrix"})
+  end
+  return mtx.dense(m, kind), m.rows, m.cols
+end
+
+--- matrix.load(path [, opts]) -> A; nil, message if it cannot be opened
+--- Reads a matrix from a .npy or .mtx file (sparse ones become dense). A
+--- .npy vector of n elements becomes n x 1. Other endings, more dimensions
+--- and any fault of the file are errors. Options as for matrix.zeros.
+--- Options:
+---   type  the file's  element type; "float" for .mtx
+function M.load(path, opts)
+  opts = opts or {}
+  options.check(opts, "matrix.load")
+  local read = extension("matrix.load", path) == "npy" and load_npy
+    or load_mtx
+  local h, rows, cols = read(path, opts)
+  if h == nil then
+    return nil, rows -- the message
+  end
+  local A = upload(h, rows, cols, opts)
+  h:close()
+  return A
+end
+
+local methods = {}
+
+-- Raises unless A is a two-dimensional Buffer (no other object can unmap).
+local function check_matrix(what, A)
+  if type(A) ~= "userdata" or A.unmap == nil or not A.rows then
+    cl.error(("%s: a two-dimensional Buffer expected, got %s"):format(what,
+      tostring(A)))
+  end
+end
+
+--- A:save(path)
+--- Writes the elements as a .npy file, or a matrix as a dense Matrix Market
+--- file (.mtx); the ending of the name decides.
+function methods:save(path)
+  if extension("save", path) == "npy" then
+    local h <close> = self:read()
+    npy.save(path, h)
+  else
+    check_matrix("save as .mtx", self)
+    local h <close> = self:read()
+    mtx.write_dense(path, h)
+  end
+end
+
+local function roundup(what, n, multiple)
+  if math.type(multiple) ~= "integer" or multiple < 1 then
+    cl.error(("%s: a multiple must be a whole number >= 1, got %s"):format(
+      what, tostring(multiple)))
+  end
+  return (n + multiple - 1) // multiple * multiple
+end
+
+--- A:pad(multiple) -> B
+--- A new matrix with the rows and columns rounded up to a multiple of
+--- `multiple`, a number or {rows, columns}: A at the top left, zeros beyond.
+function methods:pad(multiple)
+  check_matrix("pad", self)
+  local mr, mc = multiple, multiple
+  if type(multiple) == "table" then
+    mr, mc = multiple[1], multiple[2]
+  end
+  local rows = roundup("pad", self.rows, mr)
+  local cols = roundup("pad", self.cols, mc)
+  local B = cl.buffer(self.type, {rows, cols}, 0, {context = self.context})
+  self:copy(B)
+  return B
+end
+
+--- A:sub(row, col [, rows, cols]) -> B
+--- The sub-matrix of `rows` rows and `cols` columns whose first element is
+--- A(row, col), from 1; to the end of A without them. It shares memory with A
+--- and has its leading dimension. gemm takes and writes it as any matrix; see
+--- Buffer:matrix for what else does.
+function methods:sub(row, col, rows, cols)
+  check_matrix("sub", self)
+  local function check(name, x, least, most)
+    if math.type(x) ~= "integer" or x < least or x > most then
+      cl.error(("sub: %s is a whole number from %d to %d for a %dx%d matrix, "
+        .. "not %s"):format(name, least, most, self.rows, self.cols,
+          tostring(x)))
+    end
+  end
+  check("row", row, 1, self.rows)
+  check("col", col, 1, self.cols)
+  rows, cols = rows or self.rows - row + 1, cols or self.cols - col + 1
+  check("rows", rows, 1, self.rows - row + 1)
+  check("cols", cols, 1, self.cols - col + 1)
+  return self:matrix((row - 1) * self.ld + col, rows, cols, self.ld)
+end
+
+--- A:transposed() -> B
+--- A new matrix, cols x rows, with B(j, i) = A(i, j); any element type. It
+--- goes through host memory; `transpose` does it on the device.
+function methods:transposed()
+  check_matrix("transposed", self)
+  local h <close> = self:read()
+  local t <close> = cl.host.transpose_loop(h)
+  return cl.buffer(self.type, {self.cols, self.rows}, t,
+    {context = self.context})
+end
+
+--- A:summary() -> {count, min, max, mean, nan, inf, whole}
+--- What the elements of a Buffer are like, found by a reduction on its device,
+--- of which 56 bytes are read back: see summary.of.
+function methods:summary()
+  return require("clshell.data.summary").of(self)
+end
+
+--- A:max_diff(B) -> difference, row, col
+--- The largest |A(i, j) - B(i, j)| and its place, from 1; infinity where one
+--- of the two is not a number. Shapes must agree.
+function methods:max_diff(B)
+  check_matrix("max_diff", self)
+  check_matrix("max_diff", B)
+  if self.rows ~= B.rows or self.cols ~= B.cols then
+    cl.error(("max_diff: shapes differ, %d x %d and %d x %d"):format(
+      self.rows, self.cols, B.rows, B.cols))
+  end
+  local a <close> = self:read()
+  local b <close> = B:read()
+  local difference, at = a:max_diff(b)
+  return difference, (at - 1) // self.cols + 1, (at - 1) % self.cols + 1
+end
+
+cl.extend("Buffer", methods, true)
+
+return M

@@ -1,0 +1,225 @@
+-- diagnose/user_source.lua - where a place that an OpenCL compiler names lies
+-- for the user: in their kernel file, in a file that it includes, or in the
+-- Lua code that holds the kernel's text Module cl carries a copy of this file,
+-- for interpreters that have no other part of clshell.
+-- SPDX-License-Identifier: MIT
+
+local excerpt = require "clshell.diagnose.excerpt"
+
+local M = {}
+
+local LEVELS = 200 -- callers to look for the kernel's text in
+local SHORT = 8    -- bytes of a text too short to be found in another
+
+-- Names that compilers give to the source that they were handed.
+local function names_source(file)
+  local base = file:match("[^/\\]*$")
+  if file == "" or file:find("^%d+$") or file:find("^<kernel>$")
+      or file:find("^<program source>$") or file:find("^<source>$")
+      or file:find("^<stdin>$") then
+    return true
+  end
+  for _, pattern in ipairs{"^input%.cl$", "^tempfile[%w_]*%.cl$",
+      "^OCL[%w_]*%.cl$", "^OCL.*%.tmp%.cl$", "^CompileSource$",
+      "^t_%d+_%d+%.cl$", "^program%.cl$", "^source%.cl$"} do
+    if base:find(pattern) then
+      return true
+    end
+  end
+  return false
+end
+
+local function includes(source, base)
+  for name in source:gmatch('#%s*include%s*["<]([^">\n]+)[">]') do
+    if name:match("[^/]*$") == base then
+      return true
+    end
+  end
+  return false
+end
+
+-- The text of an included file; nil for what the user cannot open: the
+-- compiler's own headers, and macros.
+local function included_text(job, file)
+  if job.texts[file] == nil then
+    job.texts[file] = excerpt.read(file) or false
+  end
+  return job.texts[file] or nil
+end
+
+-- Whether a place lies in the source itself, not in what it includes.
+local function in_source(job, d)
+  local file = d.file
+  local base = file:match("[^/\\]*$")
+  if includes(job.source, base) then
+    return false
+  elseif names_source(file) then
+    return true
+  elseif file:find("^<") then -- <scratch space>, <command line>
+    return false
+  end
+  local other = included_text(job, file)
+  if other then
+    return other == job.source
+  end
+  return not d.included and not file:find("%.%a*h%a*$")
+end
+
+-- The number of line breaks in text before byte `at`, and the bytes of the
+-- line in front of it.
+local function position(chunk, at)
+  local before = chunk:sub(1, at - 1)
+  local _, breaks = before:gsub("\n", "")
+  return breaks, #before:match("[^\n]*$")
+end
+
+-- Calls fn(chunk, info) for the text of every chunk that is running, the
+-- innermost first, until it returns something.
+local function each_chunk(fn)
+  local seen = {}
+  for level = 2, LEVELS do
+    local info = debug and debug.getinfo(level, "Sl")
+    if not info then
+      return nil
+    end
+    if info.currentline > 0 and not seen[info.source]
+        and not info.source:find("lua/clshell/", 1, true) then
+      seen[info.source] = true
+      local chunk = excerpt.source(info.source)
+      local found = chunk and fn(chunk, info)
+      if found then
+        return found
+      end
+    end
+  end
+end
+
+local function chunk_name(info)
+  return info.source:sub(1, 1) == "@" and info.source:sub(2)
+    or info.short_src
+end
+
+--- origin.literal(source) -> {name, line, column} or nil
+--- Where a text stands in the Lua code that is running, as it does in a long
+--- string: the chunk's name, line and column of its first byte, from 0.
+function M.literal(source)
+  if #source < SHORT then
+    return nil
+  end
+  return each_chunk(function(chunk, info)
+    local best
+    local at = chunk:find(source, 1, true)
+    while at do
+      local line, column = position(chunk, at)
+      if not best or line < info.currentline then
+        best = {name = chunk_name(info), line = line, column = column}
+      end
+      at = chunk:find(source, at + 1, true)
+    end
+    return best
+  end)
+end
+
+-- Where one line of a source that was put together stands, if just once.
+local function find_line(line)
+  local s = line:match("^%s*(.-)%s*$")
+  if #s < SHORT then
+    return nil
+  end
+  return each_chunk(function(chunk, info)
+    local at = chunk:find(s, 1, true)
+    if at and not chunk:find(s, at + 1, true) then
+      local n, column = position(chunk, at)
+      local indent = #line:match("^%s*")
+      return {name = chunk_name(info), line = n + 1,
+        column = column - indent}
+    end
+  end)
+end
+
+-- What the directives #line of a source call its lines: {file = or nil,
+-- line = , n = the line itself} of each one that a directive names.
+local function renamed(job)
+  if job.renamed then
+    return job.renamed
+  end
+  local list, file, line = {}, nil, nil
+  local n = 0
+  for text in job.source:gmatch("([^\n]*)\n?") do
+    n = n + 1
+    local number, name = text:match('^%s*#%s*line%s+(%d+)%s*"?([^"\r]*)')
+    if not number then
+      number, name = text:match('^%s*#%s*(%d+)%s+"([^"]*)"')
+    end
+    if number then
+      file, line = name ~= "" and name or file, tonumber(number)
+    elseif line then
+      list[#list + 1] = {file = file, line = line, n = n}
+      line = line + 1
+    end
+  end
+  job.renamed = list
+  return list
+end
+
+-- The place that #line directives mean by another one; nil without any, and
+-- where what the log quotes shows that the compiler takes no notice of them.
+local function directed(job, d)
+  local line = d.quoted and excerpt.line(job.source, d.line)
+  if line and line:gsub("%s+", "") == d.quoted:gsub("%s+", "") then
+    return nil
+  end
+  for _, place in ipairs(renamed(job)) do
+    if place.line == d.line and (place.file == d.file
+        or not place.file and in_source(job, d)) then
+      return place
+    end
+  end
+end
+
+-- A place in the source itself.
+local function own_place(job, line, column)
+  local place = {name = job.name, line = line, column = column,
+    text = job.source, n = line}
+  local literal = job.literal
+  if literal then
+    place.name, place.line = literal.name, literal.line + line
+    if line == 1 and column then
+      place.column = column + literal.column
+    end
+    return place
+  end
+  local text = job.is_text and excerpt.line(job.source, line)
+  local found = text and find_line(text)
+  if found then
+    place.name, place.line, place.alone = found.name, found.line, true
+    place.column = column and column + found.column
+  end
+  return place
+end
+
+--- origin.resolve(job, place) -> table or nil
+--- What to call a place {file, line, column} of a compiler's log: {name,
+--- line, column, text, n}, its line being line n of the text (nil for a file
+--- that cannot be read); `alone` where the lines around it are numbered in
+--- another way. nil, where the place has no line. `job`: source, name,
+--- is_text, literal, texts (a cache), as of diagnostic.lines.
+function M.resolve(job, d)
+  if not d.line then
+    return nil
+  end
+  local other = directed(job, d)
+  if other and not other.file then
+    return own_place(job, other.n, d.column)
+  elseif other then
+    return {name = d.file, line = d.line, column = d.column,
+      text = job.source, n = other.n, alone = true}
+  elseif in_source(job, d) then
+    return own_place(job, d.line, d.column)
+  end
+  local name = d.file:gsub("^%./", "")
+  return {name = name, line = d.line, column = d.column,
+    text = included_text(job, d.file), n = d.line}
+end
+
+return M

@@ -1,0 +1,277 @@
+-- claims.lua - trying a claim: two kernels in turns, or a figure, and the
+-- verdict on it; claims_list.lua has the claims
+-- SPDX-License-Identifier: MIT
+
+local bench = require "clshell.measure.bench"
+local compare = require "clshell.measure.compare"
+local ladder = require "clshell.explain.ladder"
+local options = require "clshell.base.options"
+local report = require "clshell.report.table"
+local target = require "clshell.measure.workload"
+
+local M = {}
+local List = {}
+List.__index = List
+
+local SAME = 1.05 -- a gain below it is none
+local QUICK = {rounds = 12, seconds = 1, least = 0.002}
+local AGAIN = {rounds = 24, seconds = 2, least = 0.004} -- after "UNCLEAR"
+
+M.HOLDS, M.NOT = "holds here", "does not hold here"
+M.CANNOT, M.UNCLEAR = "cannot be tried here", "unclear here"
+
+-- Raised where a claim cannot be tried, with the reason.
+local Cannot = {}
+
+--- claims.cannot(reason)
+--- Ends the trial of a claim as one that cannot be tried here.
+function M.cannot(reason)
+  error(setmetatable({reason = reason}, Cannot), 0)
+end
+
+--- claims.new(opts) -> list
+--- The claims, for square matrices. list:select(names) -> claims of those
+--- names or beginnings ("A2", "D"); list:try(claim) -> result, see
+--- claims.text.
+--- Options:
+---   n      -      side of the matrices
+---   final  false  true: measures for longer
+function M.new(opts)
+  options.check(opts, "claims.new")
+  return setmetatable({n = opts.n, final = opts.final,
+    claims = require "clshell.explain.claims_list"}, List)
+end
+
+function List:select(names)
+  local list = {}
+  for _, claim in ipairs(self.claims) do
+    local found = #names == 0
+    for _, name in ipairs(names) do
+      found = found or claim.id:sub(1, #name) == name:upper()
+    end
+    list[#list + 1] = found and claim or nil
+  end
+  return list
+end
+
+-- A side of a comparison, {rung, params =, shape =, type =}, as a result with
+-- these samples.
+local function side(s, samples, how)
+  local name, kernel = s[1]:match("^(%w+)%.([%w_]+)$")
+  local family = require("clshell." .. name)
+  local full = {type = s.type or "float"}
+  for key, value in pairs(s.shape) do
+    full[key] = value
+  end
+  local shape = family.spec.shape(full)
+  local r = bench.of(s[1], samples, {flop = family.spec.flop(shape),
+    bytes = family.spec.bytes(shape), type = full.type})
+  r.family, r.kernel, r.params, r.shape = name, kernel, s.params or {},
+    s.shape
+  r.mode, r.timer, r.ok = how.mode:match("^%a+"), how.timer, true
+  return r
+end
+
+-- Words for a side: "gemm.tiled tile=8"
+local function words_of(s)
+  local words = {}
+  for name, value in pairs(s.params or {}) do
+    words[#words + 1] = ("%s=%s"):format(name, value)
+  end
+  table.sort(words)
+  table.insert(words, 1, s[1])
+  if s.type and s.type ~= "float" then
+    words[#words + 1] = s.type
+  end
+  return table.concat(words, " ")
+end
+
+-- compare of two sides; again with more rounds where a quick look is unsure.
+function List:compare(a, b, cache)
+  if self.final then
+    return compare(a, b, {cache = cache})
+  end
+  for _, base in ipairs{QUICK, AGAIN} do
+    local limits = {cache = cache}
+    for key, value in pairs(base) do
+      limits[key] = value
+    end
+    local c = compare(a, b, limits)
+    if c.verdict ~= "UNCLEAR" or base == AGAIN then
+      return c
+    end
+  end
+end
+
+-- An outcome from a comparison.
+local function outcome(c, detail)
+  return {factor = 1 / c.ratio, said = c.verdict, lo = c.hi and 1 / c.hi,
+    hi = c.lo and 1 / c.lo, detail = ("%s, %d rounds, %s timer"):format(
+      detail, c.rounds, c.timer)}
+end
+
+--- list:pair(a, b [, opts]) -> outcome
+--- Whether rung b is faster than rung a: each {"gemm.tiled", params =, shape
+--- =, type =}, verified, on the same operands, in ABBA rounds. The outcome:
+--- factor (a's time over b's) with lo and hi, said (the verdict of compare),
+--- a and b (results), detail.
+--- Options:
+---   operands  random   to run on, such as {A = A, B = B}
+---   cache     as bench  "hot" or "cold"
+function List:pair(a, b, opts)
+  opts = opts or {}
+  local function given(s)
+    return {s[1], opts.operands or s.shape, s.params, {type = s.type}}
+  end
+  local c = self:compare(given(a), given(b), opts.cache)
+  local o = outcome(c, words_of(b) .. " against " .. words_of(a))
+  o.a, o.b = side(a, c.a, c), side(b, c.b, c)
+  return o
+end
+
+--- list:launches(what, a, b) -> outcome
+--- The same for two launches, each {launch, argument, ...}: of kernels that
+--- do the same work in other places, with nothing to verify.
+function List:launches(what, a, b)
+  local function call(s)
+    return function() return s[1](table.unpack(s, 2)) end
+  end
+  local c = self:compare(call(a), call(b))
+  local o = outcome(c, what)
+  o.b = bench.of(what, c.b)
+  return o
+end
+
+-- Operands of square matrices, kept for the claims that follow.
+function List:square(type)
+  self.made = self.made or {}
+  if not self.made[type] then
+    local matrix = require "clshell.data.matrix"
+    local n = self.n
+    self.made[type] = {
+      A = matrix.random(n, n, {type = type, seed = target.SEED}),
+      B = matrix.random(n, n, {type = type, seed = target.SEED + 1})}
+  end
+  return self.made[type]
+end
+
+--- list:gemm(a, pa, b, pb [, opts]) -> outcome
+--- list:pair of two rungs of gemm on the square matrices. Options as for
+--- list:pair.
+function List:gemm(a, pa, b, pb, opts)
+  local shape = {m = self.n, n = self.n, k = self.n}
+  opts = opts or {}
+  return self:pair({"gemm." .. a, params = pa, shape = shape},
+    {"gemm." .. b, params = pb, shape = shape},
+    {operands = opts.operands or self:square("float"), cache = opts.cache})
+end
+
+-- What explains an outcome of two rungs, nil where nothing does.
+local function reason_of(o, paid)
+  if o.a and o.a.family then
+    local found, words = pcall(ladder.why, o.a, o.b, paid)
+    return found and words or nil
+  end
+end
+
+-- The verdict on "no gain".
+local function judge_none(o)
+  if o.said == "UNCLEAR" and o.lo and o.hi >= SAME then
+    return M.UNCLEAR, ("between x%.2f and x%.2f"):format(o.lo, o.hi)
+  elseif o.said ~= "FASTER" or o.factor < SAME then
+    return M.HOLDS
+  end
+  return M.NOT, reason_of(o, true) or "there is a gain here"
+end
+
+-- The verdict on an outcome by what the claim says, and the reason: a gain (a
+-- factor; true: any), 1 (none), or as the trial itself decided.
+local function judge(claim, o)
+  if o.holds ~= nil then
+    return o.holds and M.HOLDS or M.NOT, o.reason
+  elseif claim.gain == 1 then
+    return judge_none(o)
+  end
+  local wanted = claim.gain == true and SAME or 1 + (claim.gain - 1) / 2
+  if o.said == "FASTER" and o.factor >= wanted then
+    return M.HOLDS
+  elseif o.said == "FASTER" then
+    return M.NOT, claim.gain == true and "hardly a gain"
+      or ("a gain, but less than half of the claimed x%.3g"):format(
+        claim.gain)
+  elseif o.said == "UNCLEAR" and o.hi and o.hi >= wanted then
+    return M.UNCLEAR, ("between x%.2f and x%.2f, --final takes longer")
+      :format(o.lo, o.hi)
+  end
+  return M.NOT, reason_of(o, false) or claim.otherwise
+    or "no cause is known"
+end
+
+-- The result of a trial that had an outcome.
+local function result(claim, o)
+  local r = o.b or {status = "ok", ok = true, flags = {}}
+  r.claim, r.says = claim.id, claim.says
+  r.name = "claim " .. claim.id
+  r.factor, r.detail = o.factor, o.detail
+  r.verdict, r.reason = judge(claim, o)
+  r.note = ("%s%s%s"):format(r.verdict, o.factor and (": x%.3g"):format(
+    o.factor) or "", r.reason and "; " .. r.reason or "")
+  return r
+end
+
+-- The reason why a trial was refused, nil for an error that is one.
+local function refused(e)
+  if getmetatable(e) == Cannot then
+    return e.reason
+  end
+  return tostring(e):match("refused: ([^\n]*)")
+end
+
+--- list:try(claim) -> result
+--- Tries a claim. The result is that of its faster-to-be side, with claim,
+--- says, verdict ("holds here", "does not hold here", "cannot be tried here",
+--- or "unclear here" where the noise decides), factor, detail and reason.
+--- Ctrl-C is raised.
+function List:try(claim)
+  local ok, o = pcall(claim.try, self, claim)
+  if ok then
+    return result(claim, o)
+  end
+  local reason = refused(o)
+  if bench.interrupted(o) or not reason and type(o) == "string" then
+    error(o, 0)
+  end
+  reason = reason or tostring(o):match("^[^\n]*")
+  return {name = "claim " .. claim.id, claim = claim.id, says = claim.says,
+    verdict = M.CANNOT, reason = reason, status = "refused", ok = false,
+    note = M.CANNOT .. ": " .. reason, flags = {}}
+end
+
+--- claims.text(result) -> string
+--- A tried claim in a few lines: what is claimed, the verdict with its factor
+--- and reason, what was measured.
+function M.text(r)
+  local width = report.width()
+  local lines = {}
+  local function put(indent, words)
+    for i, line in ipairs(report.wrap(words, width - 6)) do
+      lines[#lines + 1] = (i == 1 and indent or "      ") .. line
+    end
+  end
+  put(("%-6s"):format(r.claim), r.says)
+  put("      ", ("%s%s%s"):format(r.verdict:upper(), r.factor
+    and (": x%.3g"):format(r.factor) or "", r.reason and "; " .. r.reason
+    or ""))
+  if r.detail then
+    put("      ", ("(%s)"):format(r.detail))
+  end
+  return table.concat(lines, "\n")
+end
+
+--- claims.limit(reading) -> string
+--- A reading of lesson.read as the reason of a verdict.
+function M.limit(reading)
+  return (reading.text:gsub("%.$", ""):gsub("^%u", string.lower))
+end
+
+return M

@@ -1,0 +1,321 @@
+-- explain/ladder.lua - the reading of a ladder: each rung beside the one that
+-- it builds on, whether its step paid here, and why
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local lesson = require "clshell.explain.lesson"
+local report = require "clshell.report.table"
+
+local M = {}
+
+local PAID = 1.05  -- the factor from which on a step counts
+local CHANGE = 1.5 -- of the traffic, from which on it is a reason
+local ALMOST = 0.8 -- of a roof: nothing left to gain there
+
+-- What each rung builds on; the first of them that was measured counts.
+local AFTER = {
+  gemm = {
+    naive = {"naive_global"}, transposed_b = {"naive"}, tiled = {"naive"},
+    tiled_transposed_b = {"transposed_b", "tiled"},
+    tiled_constant = {"tiled"}, tiled_padded = {"tiled"},
+    tiled_swizzled = {"tiled"}, tiled_float4 = {"tiled"},
+    register = {"tiled_float4", "tiled"}, simd = {"naive"},
+    nv_ffma = {"register"}, nv_dmma = {"nv_ffma", "register"},
+    nv_fp16x3 = {"nv_ffma", "register"}, nv_tf32 = {"nv_ffma", "register"},
+    nv_wgmma = {"nv_tf32", "nv_ffma"},
+  },
+  spmv = {
+    pitch = {"naive"}, local_offsets = {"pitch"},
+    float4 = {"local_offsets"}, specialised = {"float4", "pitch"},
+    simd = {"naive"}, csr_vector = {"csr_scalar"},
+  },
+  transpose = {
+    naive_write = {"naive_read"}, tiled = {"naive_read"},
+    tiled_padded = {"tiled"}, tiled_swizzled = {"tiled"},
+    float4 = {"tiled_padded", "tiled"}, simd = {"naive_write"},
+  },
+}
+
+-- Rungs whose step is to mend bank conflicts.
+local MENDS = {tiled_padded = true, tiled_swizzled = true}
+
+local function faster(a, b)
+  return a.median < b.median
+end
+
+-- The results by rung (or label), in their order: {name, kernel, best, rows,
+-- refused}. What ran on the host is left out.
+local function groups_of(rows)
+  local list, index = {}, {}
+  for _, r in ipairs(rows) do
+    if r.device or r.status == "refused" and r.params then
+      local name = r.label or r.kernel or r.name
+      local g = index[name]
+      if not g then
+        g = {name = name, kernel = r.kernel, family = r.family, rows = {}}
+        index[name], list[#list + 1] = g, g
+      end
+      if r.median and r.median > 0 and r.ok ~= false then
+        table.insert(g.rows, r)
+      else
+        g.failed = g.failed or r
+      end
+    end
+  end
+  for _, g in ipairs(list) do
+    table.sort(g.rows, faster)
+    g.best = g.rows[1]
+  end
+  return list
+end
+
+-- The group that a group is compared with, nil for the first.
+local function before(list, i)
+  local g = list[i]
+  local wanted = AFTER[g.family] and AFTER[g.family][g.kernel]
+  for j = i - 1, 1, -1 do
+    if list[j].kernel == g.kernel and list[j].best then
+      return list[j]
+    end
+  end
+  for _, kernel in ipairs(wanted or {}) do
+    for j = 1, #list do
+      if j ~= i and list[j].kernel == kernel and list[j].best then
+        return list[j]
+      end
+    end
+  end
+  if wanted == nil then
+    for j = i - 1, 1, -1 do
+      if list[j].best then
+        return list[j]
+      end
+    end
+  end
+end
+
+-- The results of two groups that are compared: the best of g, and the one of
+-- `a` with the same tile where there is one, so that like stands by like;
+-- else its best. Also the words that name the tile.
+local function pair(g, a)
+  local b = g.best
+  local tile = b.params and b.params.tile
+  for _, r in ipairs(a.rows) do
+    if #g.rows + #a.rows > 2 and tile and r.params
+        and r.params.tile == tile then
+      return r, b, (" (tile=%s)"):format(tile)
+    end
+  end
+  return a.best, b, ""
+end
+
+-- "paid", "level" or "lost", and the factor of b over a.
+local function verdict(a, b)
+  local factor = a.median / b.median
+  local apart = not (a.lo and b.lo) or b.hi < a.lo or a.hi < b.lo
+  if not apart or factor < PAID and factor > 1 / PAID then
+    return "level", factor
+  end
+  return factor > 1 and "paid" or "lost", factor
+end
+
+local function times(x)
+  return ("%.2g"):format(x)
+end
+
+-- What the traffic model says has changed from a to b: a list of {limit,
+-- ratio, words} where it is by half or more.
+local function changes(a, b)
+  local list = {}
+  local function compare(limit, key, what)
+    local x, y = a[key], b[key]
+    if x and y and x > 0 and y > 0 then
+      local ratio = x / y
+      if ratio >= CHANGE or ratio <= 1 / CHANGE then
+        list[#list + 1] = {limit = limit, ratio = ratio,
+          words = ratio > 1 and ("%s 1/%s of the bytes"):format(what,
+            times(ratio)) or ("%s %s times the bytes"):format(what,
+            times(1 / ratio))}
+      end
+    end
+  end
+  compare("memory", "global", "through the caches go")
+  compare("memory", "fetch", "work-groups fetch")
+  compare("local memory", "locals", "local memory moves")
+  if a.ways ~= b.ways and math.max(a.ways, b.ways) >= CHANGE
+      and a.from_local and b.from_local then
+    list[#list + 1] = {limit = "local memory", ratio = a.ways / b.ways,
+      words = ("bank conflicts go from %.0f to %.0f ways"):format(a.ways,
+        b.ways)}
+  end
+  return list
+end
+
+local function find(list, limit, better)
+  local best
+  for _, c in ipairs(list) do
+    if (not limit or c.limit == limit) and (c.ratio > 1) == better
+        and (not best or better and c.ratio > best.ratio
+          or not better and c.ratio < best.ratio) then
+      best = c
+    end
+  end
+  return best
+end
+
+local function purpose(r)
+  local families = {gemm = true, spmv = true, transpose = true}
+  if families[r.family] then
+    local ok, rung = pcall(require("clshell." .. r.family).rung, r.kernel)
+    return ok and rung.lesson ~= "" and rung.lesson or nil
+  end
+end
+
+-- Why a step did not pay.
+local function why_not(b, ra, rb, list, device)
+  local ta, tb = ra.traffic, rb.traffic
+  local ordinary = device and device.local_mem_type == "global"
+  if MENDS[b.kernel] and ta and tb and ta.from_local then
+    if ordinary then
+      return "there are no banks here, local memory is ordinary memory"
+    elseif ta.warps and ta.ways < CHANGE then
+      return "there are no bank conflicts to mend"
+    end
+  end
+  if ta and tb and tb.from_local and ordinary and not ta.from_local then
+    return "local memory is ordinary memory here, the copies are extra work"
+  end
+  local worse = find(list, nil, false)
+  if worse then
+    return worse.words
+  end
+  local less = find(list, nil, true)
+  if less and ra.limit ~= less.limit then
+    return ("%s, but %s"):format(less.words, ra.limit == "unknown"
+      and "that was not what held it back" or "the limit was " .. ra.limit)
+  end
+end
+
+--- why(a, b, paid, opts) -> string or nil
+--- Why result b is faster than a (paid) or is not, by their readings and the
+--- traffic model.
+function M.why(a, b, paid, opts)
+  local ra, rb = lesson.read(a, opts), lesson.read(b, opts)
+  local list = ra.traffic and rb.traffic and changes(ra.traffic, rb.traffic)
+    or {}
+  if not paid then
+    local device = opts and opts.device or cl.device()
+    local top = ra.roofs[1]
+    return top and top.share >= ALMOST and ("%s is at %.0f %% of its roof "
+      .. "(%s)"):format(a.kernel or a.name, 100 * math.min(1, top.share),
+      top.limit) or why_not(b, ra, rb, list, device)
+  end
+  if ra.one_lane and not rb.one_lane then
+    return ("it uses the device's vectors of %d"):format(ra.one_lane)
+  end
+  local c = find(list, ra.limit, true)
+  if c then
+    return ("%s, and %s was the limit"):format(c.words, ra.limit)
+  end
+  c = find(list, nil, true)
+  return c and c.words
+end
+
+local function describe(r)
+  return r.config and r.config ~= "" and (" (%s)"):format(r.config) or ""
+end
+
+-- One step in words.
+local function step(g, a, opts)
+  local old, new, at = pair(g, a)
+  local kind, factor = verdict(old, new)
+  local reason = M.why(old, new, kind == "paid", opts)
+  local meant = not reason and g.kernel ~= a.kernel and purpose(new)
+  reason = reason or meant and ("the model sees no cause; the step is: %s")
+    :format(meant) or "the model sees no cause"
+  return kind, ("%s over %s%s: x%.2f; %s"):format(g.name, a.name, at,
+    factor, reason)
+end
+
+-- How the best row of a rung stands over its slowest, where it has several.
+local function spread(g)
+  local worst = g.rows[#g.rows]
+  if #g.rows > 1 then
+    return ("%s: best%s, x%.2f over%s"):format(g.name, describe(g.best),
+      worst.median / g.best.median, describe(worst))
+  end
+end
+
+local function put(lines, head, words, width)
+  local room = width - 6
+  for i, line in ipairs(report.wrap(words, room)) do
+    lines[#lines + 1] = (i == 1 and "%-6s" or "      %.0s"):format(head)
+      .. line
+  end
+end
+
+-- Refused groups by their reasons.
+local function put_refused(lines, list, width)
+  local names, order = {}, {}
+  for _, g in ipairs(list) do
+    if not g.best and g.failed then
+      local reason = g.failed.error or g.failed.note or g.failed.status
+      reason = (g.failed.status == "wrong" and "WRONG " or "") .. reason
+      if not names[reason] then
+        names[reason] = {}
+        order[#order + 1] = reason
+      end
+      table.insert(names[reason], g.name)
+    end
+  end
+  for _, reason in ipairs(order) do
+    put(lines, "no", ("%s: %s"):format(table.concat(names[reason], ", "),
+      reason), width)
+  end
+end
+
+-- lesson.ladder, see lesson.lua.
+function M.text(rows, opts)
+  if type(rows) ~= "table" then
+    cl.error("lesson.ladder: a list of results expected, got a "
+      .. type(rows))
+  end
+  local own = {}
+  for key, value in pairs(opts or {}) do
+    own[key] = value
+  end
+  local width = own.width or report.width()
+  own.width = nil
+  local list = groups_of(rows)
+  local said = {paid = {}, level = {}, lost = {}}
+  local best
+  for i, g in ipairs(list) do
+    if g.best then
+      best = (not best or g.best.median < best.best.median) and g or best
+      local a = before(list, i)
+      if a then
+        local kind, words = step(g, a, own)
+        table.insert(said[kind], words)
+      end
+    end
+  end
+  if not best then
+    return "No rung has a time: there is nothing to read."
+  end
+  local lines = {"What the steps brought here:"}
+  for _, kind in ipairs{"paid", "level", "lost"} do
+    for _, words in ipairs(said[kind]) do
+      put(lines, kind, words, width)
+    end
+  end
+  put_refused(lines, list, width)
+  put(lines, "best", ("%s%s. %s"):format(best.name, describe(best.best),
+    lesson.lesson(best.best, own)), width)
+  local words = spread(best)
+  if words then
+    put(lines, "tiles", words, width)
+  end
+  return table.concat(lines, "\n")
+end
+
+return M

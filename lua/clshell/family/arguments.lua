@@ -1,0 +1,127 @@
+-- family/arguments.lua - what a family is called with: host data moved to the
+-- device, and the checks that every operand goes through
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local text = require "clshell.base.text"
+
+local M = {}
+
+-- Whether x is a Buffer, open or closed: no other object can be unmapped.
+function M.is_buffer(x)
+  return type(x) == "userdata" and x.unmap ~= nil
+end
+
+local function is_array(x)
+  return type(x) == "userdata" and x.max_diff ~= nil and x.unmap == nil
+end
+
+-- "a 3x4 matrix of float", "a vector of 12 float", "a 2x3x4 block of float"
+function M.describe(b)
+  if b.rows then
+    return ("a %dx%d matrix of %s"):format(b.rows, b.cols, b.type)
+  elseif #b.shape > 1 then
+    return ("a %s block of %s"):format(text.shape(b.shape), b.type)
+  end
+  return ("a vector of %d %s"):format(#b, b.type)
+end
+
+local function nested_shape(t)
+  if type(t[1]) == "table" then
+    local inner = nested_shape(t[1])
+    return type(inner) == "table" and {#t, table.unpack(inner)}
+      or {#t, inner}
+  end
+  return #t
+end
+
+-- Operand `x` as a Buffer: a buffer itself, or host data (an Array, a nested
+-- table) copied into the context. `like` is the type for a nested table.
+function M.buffer(what, name, x, context, like)
+  if M.is_buffer(x) then
+    if x.closed then
+      cl.error(("%s: %s is closed"):format(what, name), {arg = name})
+    end
+    return x
+  elseif is_array(x) then
+    return cl.buffer(x.type, x.shape, x, {context = context})
+  elseif type(x) == "table" and x[1] ~= nil and getmetatable(x) == nil then
+    return cl.buffer(like or "float", nested_shape(x), x,
+      {context = context})
+  end
+  cl.error(("%s: %s is a Buffer, an Array or a nested table, not %s"):format(
+    what, name, x == nil and "missing" or "a " .. type(x)), {arg = name})
+end
+
+-- The same for an operand that has to be a matrix.
+function M.matrix(what, name, x, context, like)
+  local b = M.buffer(what, name, x, context, like)
+  if not b.rows then
+    cl.error(("%s: %s is %s, not a matrix"):format(what, name,
+      M.describe(b)), {arg = name})
+  end
+  return b
+end
+
+-- The first open buffer of a list decides the context, else the queue does,
+-- else it is the session's.
+function M.context(list, queue)
+  for i = 1, list.n or #list do
+    local x = list[i]
+    if M.is_buffer(x) and not x.closed then
+      return x.context
+    end
+  end
+  return queue and queue.context or cl.context()
+end
+
+-- Raises unless all buffers of {name = buffer} are in the context.
+function M.check_context(what, buffers, context)
+  for name, b in pairs(buffers) do
+    if b.context ~= context then
+      cl.error(("%s: %s is on another device: %s; the others are on %s")
+        :format(what, name, b.context.device.name, context.device.name),
+        {arg = name})
+    end
+  end
+end
+
+-- Raises unless `type` is one of `types`.
+function M.check_type(what, name, b, types)
+  for _, type in ipairs(types) do
+    if b.type == type then
+      return
+    end
+  end
+  cl.error(("%s: %s is %s; the types are %s"):format(what, name,
+    M.describe(b), text.values(types)), {arg = name})
+end
+
+-- Raises unless `b` has the type of `a`.
+function M.same_type(what, aname, a, bname, b)
+  if a.type ~= b.type then
+    cl.error(("%s: %s is %s, but %s is %s"):format(what, aname, a.type,
+      bname, b.type), {arg = bname})
+  end
+end
+
+-- Raises if the output shares memory with an input: kernels say `restrict`.
+function M.check_alias(what, outname, out, inname, input)
+  if out:overlaps(input) then
+    cl.error(("%s: %s must not share memory with %s"):format(what, outname,
+      inname), {arg = outname})
+  end
+end
+
+-- A number option as the kernels get it: rounded to the element type.
+function M.scalar(what, name, value, type)
+  if math.type(value) == nil then
+    cl.error(("%s: %s is a number, not %s"):format(what, name,
+      tostring(value)), {arg = name})
+  end
+  local cell <close> = cl.array(type, 1)
+  cell[1] = value
+  return cell[1]
+end
+
+return M

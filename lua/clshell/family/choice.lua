@@ -1,0 +1,167 @@
+-- choice.lua - the rung of a call that names none, out of choices.lua: which
+-- rows fit a device and a shape, and which of them was taken, and why
+-- SPDX-License-Identifier: MIT
+
+local choices = require "clshell.family.choices"
+local cl = require "cl"
+local rungs = require "clshell.family.rung"
+
+local M = {}
+
+local FIELDS = {"rung", "params", "class", "device", "type", "where",
+  "guarded", "note"}
+
+-- Whether a value is as a condition wants it.
+local function holds(condition, value)
+  if type(condition) ~= "table" then
+    return value == condition or condition == true and value ~= nil
+  end
+  return value ~= nil and (condition.min == nil or value >= condition.min)
+    and (condition.max == nil or value <= condition.max)
+end
+
+-- Whether all conditions of a table hold for the fields of `object`.
+local function all_hold(conditions, object)
+  for name, condition in pairs(conditions or {}) do
+    if not holds(condition, object[name]) then
+      return false
+    end
+  end
+  return true
+end
+
+local known = setmetatable({}, {__mode = "k"}) -- device -> class -> boolean
+
+-- Whether a device is of a class; asked once, for drivers answer slowly.
+local function is_of(dev, class)
+  local answers = known[dev] or {}
+  known[dev] = answers
+  if answers[class] == nil then
+    answers[class] = all_hold(choices.classes[class], dev)
+  end
+  return answers[class]
+end
+
+-- Whether a row is for a device and a shape.
+local function fits(row, dev, s)
+  return (row.device == nil or row.device == dev.name)
+    and (row.type == nil or row.type == s.type)
+    and (row.class == nil or is_of(dev, row.class))
+    and all_hold(row.where, s)
+end
+
+-- A shape with what else its family measures.
+local function measured(family, s)
+  local measures = family.spec.measures
+  return measures and setmetatable(measures(s), {__index = s}) or s
+end
+
+-- Why a rung is not to be taken unasked, nil where it may be.
+local function unsafe(row, rung)
+  if rung.input_roundoff then
+    return "cuts its operands; name it to have it"
+  elseif row.guarded and not rung.guarded then
+    return "does not detect operands beyond what it covers; name it to "
+      .. "have it"
+  end
+end
+
+local choice_meta = {
+  __tostring = function(c)
+    local row, words = c.row, {("%s %s"):format(c.rung,
+      rungs.tostring(c.definition, c.params))}
+    local class = row.device or row.class or "any device"
+    words[#words + 1] = ("  row %d: %s%s%s"):format(c.number, class,
+      row.type and ", " .. row.type or "", row.note and ": " .. row.note
+      or "")
+    for _, other in ipairs(c.passed) do
+      words[#words + 1] = ("  not %s: %s"):format(other.rung, other.reason)
+    end
+    return (table.concat(words, "\n"):gsub(" +\n", "\n"))
+  end,
+}
+
+-- The first row that fits and whose rung `try(rung, params)` takes: a table
+-- {rung, definition, params, row, number, passed}, and what `try` returned.
+-- Raises with all reasons where there is none.
+function M.pick(family, s, dev, try)
+  local passed, sizes = {}, measured(family, s)
+  for number, row in ipairs(family.rows) do
+    if fits(row, dev, sizes) then
+      local rung = family.rung(row.rung)
+      local params = rungs.parameters(rung, row.params or {}, family.name)
+      local kernel, reason = nil, unsafe(row, rung)
+      if not reason then
+        kernel, reason = try(rung, params)
+      end
+      if kernel then
+        return setmetatable({rung = row.rung, definition = rung,
+          params = params, row = row, number = number, passed = passed},
+          choice_meta), kernel
+      end
+      passed[#passed + 1] = {rung = row.rung, reason = reason}
+    end
+  end
+  local reasons = {}
+  for i, other in ipairs(passed) do
+    reasons[i] = ("%s: %s"):format(other.rung, other.reason)
+  end
+  cl.error(("%s: no kernel takes these operands"):format(family.name),
+    {hint = table.concat(reasons, "\n  ")})
+end
+
+local function check_table(what, conditions)
+  if conditions ~= nil and type(conditions) ~= "table" then
+    cl.error(("%s is a table, not a %s"):format(what, type(conditions)))
+  end
+end
+
+local function check_conditions(what, conditions)
+  check_table(what, conditions)
+  for name, condition in pairs(conditions or {}) do
+    if type(condition) == "table" then
+      cl.options(condition, {"min", "max"}, ("%s.%s"):format(what, name))
+    end
+  end
+end
+
+-- Raises unless each row is one of the family: known fields, a rung of its
+-- ladder with legal parameters, a known class.
+local function check(family, rows)
+  local classes = {}
+  for name in pairs(choices.classes) do
+    classes[#classes + 1] = name
+  end
+  table.sort(classes)
+  check_table(family.name .. ".choices: the list of rows", rows)
+  for i, row in ipairs(rows) do
+    local what = ("%s.choices: row %d"):format(family.name, i)
+    check_table(what, row)
+    cl.options(row, FIELDS, what)
+    local rung = family.rung(row.rung)
+    check_table(what .. ": params", row.params)
+    cl.options(row.params, rungs.names(rung), ("%s, kernel %s"):format(what,
+      rung.name))
+    rungs.parameters(rung, row.params or {}, what)
+    check_conditions(what .. ": where", row.where)
+    if row.class ~= nil and not choices.classes[row.class] then
+      cl.error(("%s: no class '%s'; there are %s"):format(what,
+        tostring(row.class), table.concat(classes, ", ")))
+    end
+  end
+end
+
+-- The rows in force of a family; with `rows`, a list or "default", these
+-- from now on.
+function M.rows(family, rows)
+  if rows == "default" then
+    rows = choices[family.name]
+  end
+  if rows ~= nil then
+    check(family, rows)
+    family.rows = rows
+  end
+  return family.rows
+end
+
+return M

@@ -1,0 +1,370 @@
+-- family/init.lua - the engine of a ladder: rungs, their definition, the
+-- checks before a launch and the launch itself, for any kernel family
+-- SPDX-License-Identifier: MIT
+
+local bench = require "clshell.measure.bench"
+local choice = require "clshell.family.choice"
+local cl = require "cl"
+local plans = require "clshell.family.prepared_call"
+local program = require "clshell.family.program"
+local report = require "clshell.report.table"
+local rungs = require "clshell.family.rung"
+local text = require "clshell.base.text"
+local verify = require "clshell.family.verify"
+
+local M = {}
+local methods = {} -- of a family; each takes the family first
+
+-- The rungs in the order in which they were defined.
+local function rung_names(family)
+  local names = {}
+  for i, rung in ipairs(family.list) do
+    names[i] = rung.name
+  end
+  return names
+end
+
+--- family.rung(name) -> rung
+--- The rung of that name: the table it was defined with, parameters checked
+--- and defaults filled in. An unknown name raises, with the nearest one.
+function methods.rung(family, name)
+  for _, rung in ipairs(family.list) do
+    if rung.name == name then
+      return rung
+    end
+  end
+  cl.error(("%s: %s"):format(family.name,
+    text.unknown("kernel", name, rung_names(family))))
+end
+
+local listing = {
+  __tostring = function(list)
+    return report.format(list, {
+      {key = "name", title = "kernel"},
+      {key = "parameters", title = "parameters"},
+      {key = "lesson", below = true},
+    })
+  end,
+}
+
+--- family.kernels() -> list
+--- The ladder, as a list of {name, parameters, lesson, rung} that prints as a
+--- table. Parameters are shown with their defaults; help "gemm.tiled" shows
+--- their legal values as well.
+function methods.kernels(family)
+  local list = {}
+  for i, rung in ipairs(family.list) do
+    local p = rungs.parameters(rung, {}, family.name)
+    list[i] = {name = rung.name, parameters = rungs.tostring(rung, p),
+      lesson = rung.lesson, rung = rung}
+  end
+  return setmetatable(list, listing)
+end
+
+-- Adds a rung; a user's own may be defined again.
+local function add(family, rung)
+  for i, old in ipairs(family.list) do
+    if old.name == rung.name then
+      if old.builtin then
+        cl.error(("%s.define: '%s' is a rung of the ladder; take another name")
+          :format(family.name, rung.name))
+      end
+      family.list[i] = rung
+      return
+    end
+  end
+  table.insert(family.list, rung)
+end
+
+--- family.define(rung) -> rung
+--- Makes a kernel of your own a rung, checked, measured and documented like
+--- the others. Here s is the shape, p the parameters, o the operands.
+--- Options:
+---   name     needed  how it is called
+---   file     -       a .cl, beside the script or in the working folder
+---   source   -       its text, instead of file
+---   range    needed  range(s, p) -> global, local
+---   lesson   none    what it teaches, in a line
+---   params   none    a list of {name, values, default, help}
+---   defines  every parameter in upper case  defines(p, s) -> table
+---   options  none    options(p, s) -> string, for the compiler
+---   kernel   the only one  its name, where the file has several
+---   format   any     of a sparse matrix: "dia" or "csr"
+---   local_bytes  -   local_bytes(s, p) -> what a group takes
+---   accepts  all     accepts(dev, s, p) -> nil, or the reason against
+---   args     the family's  args(s, p, o) -> list of arguments
+---   prepare  -       prepare(s, p, o, run): helpers before
+---   finish   -       finish(s, p, o, run, original): helpers after
+---   flop     the family's  flop(s) -> floating-point operations
+---   bytes    the family's  bytes(s, p) -> bytes that have to move
+---   input_roundoff  none  relative error to which it cuts its operands
+---   guarded  false   true: hands operands it does not cover to another kernel
+---   places, trans  -  of gemm: see lua/clshell/gemm/submatrix.lua
+---   ptx      false   true: the file marks instructions for ptx.lua; parameter
+---            types are unknown then, so args gives cl.int(x) and the like
+---   traffic  -       traffic(s, p, defines), what lesson reads: traffic.of
+function methods.define(family, def)
+  local rung = rungs.new(family.name, def, family.reserved)
+  if rung.file then
+    local folder = program.script_folder()
+    rung.path = program.locate(rung.file, {folder, "", family.folder},
+      ("%s.define: %s"):format(family.name, rung.name))
+  end
+  add(family, rung)
+  return rung
+end
+
+-- The operands of a call by name: inputs, then a table of options.
+local function gather(family, ...)
+  local spec = family.spec
+  local n = #spec.inputs
+  local opts = select(n + 1, ...)
+  if opts ~= nil and type(opts) ~= "table" then
+    cl.error(("%s: options are a table, not a %s"):format(family.name,
+      type(opts)))
+  end
+  if select("#", ...) > n + 1 then
+    cl.error(("%s: takes %s and a table of options"):format(family.name,
+      table.concat(spec.inputs, ", ")))
+  end
+  opts = opts or {}
+  local o = {}
+  for i, name in ipairs(spec.inputs) do
+    o[name] = select(i, ...)
+  end
+  for _, name in ipairs(spec.extras) do
+    o[name] = opts[name]
+  end
+  return o, opts
+end
+
+-- Operands as the family binds them: a new table with everything on the
+-- device, the shape, and the context.
+local function bind(family, given, queue)
+  local o = {}
+  for _, name in ipairs(family.operands) do
+    o[name] = given[name]
+  end
+  local context = family.spec.context(o, queue)
+  local s = family.spec.bind(o, context)
+  s.context = context
+  return o, s
+end
+
+-- The rung for a shape where none is named, and its kernel.
+local function choose(family, s)
+  return choice.pick(family, s, s.context.device, function(rung, p)
+    return plans.kernel(family, rung, p, s)
+  end)
+end
+
+-- Raises unless the options are the family's or the rung's parameters.
+local function check_options(family, opts, rung)
+  local names = {table.unpack(family.reserved)}
+  for _, name in ipairs(rung and rungs.names(rung) or {}) do
+    names[#names + 1] = name
+  end
+  local what = family.name .. (rung and ", kernel " .. rung.name or "")
+  cl.options(opts, names, what)
+end
+
+-- The plan of a call, or nil and why the device cannot run it.
+local function try_plan(family, given, opts)
+  local rung = opts.kernel and methods.rung(family, opts.kernel)
+  check_options(family, opts, rung)
+  local o, s = bind(family, given, opts.queue)
+  local p, kernel, reason, chosen
+  if rung then
+    p = rungs.parameters(rung, opts, family.name)
+    kernel, reason = plans.kernel(family, rung, p, s)
+  else
+    chosen, kernel = choose(family, s)
+    rung, p = chosen.definition, chosen.params
+  end
+  if not kernel then
+    return nil, reason
+  end
+  local plan
+  plan, reason = plans.record(family, rung, p, o, s, kernel, opts)
+  if not plan then
+    return nil, reason
+  end
+  plan.rung, plan.params, plan.shape, plan.choice = rung, p, s, chosen
+  plan.operands, plan.output = o, o[family.spec.output]
+  plan.own_shape = plans.shape(family, rung, s)
+  plan.pieces = family.spec.pieces
+  plan:work(methods.flop(family, rung, s), methods.bytes(family, rung, s, p))
+  return plan
+end
+
+--- family.plan(operands ... [, opts]) -> plan
+--- What a call with the same arguments would run, everything checked, built
+--- and allocated, but not yet run: `plan()` enqueues it and returns the
+--- event, as often as wanted. Fields: output (the result's Buffer), rung,
+--- params, shape, operands, choice (see gemm.choice; nil for a named kernel).
+--- Options:
+---   kernel  the best known  a rung's name; with it the rung's own parameters
+---   queue, after  -  and whatever else the call itself takes
+function methods.plan(family, ...)
+  local given, opts = gather(family, ...)
+  local plan, reason = try_plan(family, given, opts)
+  if not plan then
+    cl.error(("%s: %s refused: %s"):format(family.name, opts.kernel, reason))
+  end
+  return plan
+end
+
+local function call(family, ...)
+  local plan = methods.plan(family, ...)
+  return plan.output, plan:run()
+end
+
+-- The shape of operands such as {A = A, B = B}, or one given by hand.
+local function shape_of(family, target)
+  if target[family.spec.inputs[1]] ~= nil then
+    return (select(2, bind(family, target)))
+  end
+  local s = family.spec.shape(target)
+  s.context = cl.context()
+  return s
+end
+
+--- family.choice(target) -> choice
+--- What a call that names no kernel runs for operands such as {A = A, B = B}
+--- or a shape such as {m =, n =, k =, type =}: {rung, params, row, number,
+--- passed}, which prints as text. `row` is the row of family.choices that it
+--- is by, `passed` lists the rungs before it with the reasons against them.
+function methods.choice(family, target)
+  return (choose(family, shape_of(family, target)))
+end
+
+--- family.choices([rows]) -> rows
+--- The table by which calls that name no kernel are served: the first row
+--- that fits the device and the shape and whose rung accepts them. With
+--- `rows`, those from now on, such as {{class = "cpu", rung = "simd", params =
+--- {mr = 6}}, {rung = "naive"}}; "default" brings back those that come along.
+--- lua/clshell/family/choices.lua tells the fields.
+function methods.choices(family, rows)
+  return choice.rows(family, rows)
+end
+
+--- family.check(name, params, target) -> true or nil, reason
+--- Whether the device can run a rung with these parameters (nil: defaults),
+--- for operands such as {A = A, B = B} or a shape such as {m =, n =, k =,
+--- type =}. The reason has the numbers. Names and values that are wrong
+--- raise.
+function methods.check(family, name, params, target)
+  local rung = methods.rung(family, name)
+  cl.options(params, rungs.names(rung), family.name .. ", kernel " .. name)
+  local p = rungs.parameters(rung, params or {}, family.name)
+  local s = shape_of(family, target or {})
+  local kernel, reason = plans.kernel(family, rung, p, s)
+  if kernel then
+    return true
+  end
+  return nil, reason
+end
+
+--- family.verify(name, params, operands) -> result
+--- Runs a rung once on operands such as {A = A, B = B} and compares with the
+--- float64 reference. The output is filled with NaN first. The result: {ok,
+--- err, bound, mode, row, col, event}; err and bound are fractions of the sum
+--- of absolute values, such as |A||B|.
+function methods.verify(family, name, params, operands)
+  local plan, reason = methods.plan_for(family, name, params, operands)
+  if not plan then
+    cl.error(("%s: %s refused: %s"):format(family.name, name, reason))
+  end
+  local truth, before = methods.truth(family, plan)
+  return verify.run(plan, plan.output, truth, before)
+end
+
+-- A plan from tables of parameters and of operands, or nil and the reason
+-- why the device cannot run it.
+function methods.plan_for(family, name, params, operands)
+  local opts = plans.merged(params, {kernel = name, queue = operands.queue})
+  return try_plan(family, operands, opts)
+end
+
+--- family.bench(name, params, operands [, opts]) -> result
+--- Verifies and times a rung, or one of the host's routines (openblas,
+--- plain_c), on operands such as {A = A, B = B}. `params` are the rung's (nil:
+--- defaults). Besides the
+--- fields of bench, the result has name ("gemm.tiled"), family and kernel
+--- ("gemm", "tiled"; of the host's routines as well), params, config (the same
+--- as text), type, shape, title (the shape as text), local (the local size as
+--- text), defines, options, source_hash; err, the largest error, and
+--- err_bound, what it may be, as fractions of |A||B|, verify (how it was
+--- compared) and ok; main, the seconds of the rung's own kernel where helpers
+--- ran as well. A wrong result, a refused configuration and a failing launch
+--- have status "wrong", "refused" or "failed", the reason as `error` and in
+--- `note`, and no rate. Options as for bench.
+--- Options:
+---   effort  quick  "final" measures for longer
+function methods.bench(family, ...)
+  return bench.rung(family, ...)
+end
+
+-- The host routine of that name, or nil.
+function methods.host(family, name)
+  for _, host in ipairs(family.spec.hosts) do
+    if host.name == name then
+      return host
+    end
+  end
+end
+
+-- Operands as a call would bind them, and their shape.
+function methods.bind(family, operands)
+  return bind(family, operands, operands.queue)
+end
+
+-- Useful floating-point operations and bytes of a rung (nil: of the family)
+-- on a shape.
+function methods.flop(family, rung, s)
+  return (rung and rung.flop or family.spec.flop)(s)
+end
+
+function methods.bytes(family, rung, s, p)
+  return (rung and rung.bytes or family.spec.bytes)(s, p)
+end
+
+-- The truth function of a plan's operands, and the output's content before
+-- the run where the operation reads it.
+function methods.truth(family, plan)
+  return family.spec.truth(plan.operands, plan.shape,
+    plan.rung.input_roundoff)
+end
+
+-- A family from its specification; gemm/init.lua shows all of its fields. It
+-- is made in table `family`, a new one by default.
+function M.new(spec, family)
+  family = family or {}
+  family.name, family.spec, family.list = spec.name, spec, {}
+  family.folder = ("%s/kernels/%s/"):format(cl.home, spec.name)
+  family.reserved = {"kernel", "queue", "after"}
+  table.move(spec.extras, 1, #spec.extras, 4, family.reserved)
+  family.operands = {table.unpack(spec.inputs)}
+  table.move(spec.extras, 1, #spec.extras, #spec.inputs + 1, family.operands)
+  for name, method in pairs(methods) do
+    family[name] = function(...)
+      return method(family, ...)
+    end
+  end
+  for _, def in ipairs(spec.rungs) do
+    local rung = rungs.new(spec.name, def, family.reserved)
+    rung.path, rung.builtin = family.folder .. rung.file, true
+    add(family, rung)
+  end
+  family.choices "default"
+  return setmetatable(family, {
+    __call = call,
+    __name = "clshell.family",
+    __tostring = function()
+      return ("kernel family %s: %s"):format(spec.name,
+        table.concat(rung_names(family), " "))
+    end,
+  })
+end
+
+return M

@@ -1,0 +1,145 @@
+-- program.lua - kernel files: finding them, and the programs built of them
+-- A file is read again at every use, so an edit takes effect at once; what
+-- has been built is kept by context, text, defines and options.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local ptx = require "clshell.family.ptx"
+
+local M = {}
+
+local built = setmetatable({}, {__mode = "k"}) -- context -> key -> program
+
+local function read(path)
+  local f = io.open(path, "rb")
+  if f == nil then
+    return nil
+  end
+  local content = f:read("a")
+  f:close()
+  return content -- nil for a folder
+end
+
+-- The folder part of a path, with its last slash; "" where there is none.
+function M.folder(path)
+  return path:match("^.*/") or ""
+end
+
+-- The folder of the innermost script that is not clshell's own Lua code.
+function M.script_folder()
+  for level = 2, math.huge do
+    local info = debug.getinfo(level, "S")
+    if info == nil then
+      return ""
+    elseif info.source:sub(1, 1) == "@"
+        and not info.source:find("lua/clshell/", 1, true) then
+      return M.folder(info.source:sub(2))
+    end
+  end
+end
+
+-- The path of `file` in the first of `folders` that has it. Raises where
+-- none has.
+function M.locate(file, folders, what)
+  if file:sub(1, 1) == "/" then
+    folders = {""}
+  end
+  local tried = {}
+  for _, folder in ipairs(folders) do
+    if read(folder .. file) then
+      return folder .. file
+    end
+    tried[#tried + 1] = folder .. file
+  end
+  cl.error(("%s: no kernel file '%s'"):format(what, file),
+    {hint = "looked for " .. table.concat(tried, ", ")})
+end
+
+-- The texts that `source` includes from `folder`, one after another: part
+-- of the key, for an edit there counts as well.
+local function included(source, folder, seen)
+  local texts = {}
+  for name in source:gmatch('#%s*include%s*"([^"\n]+)"') do
+    local path = folder .. name
+    local content = not seen[path] and read(path)
+    seen[path] = true
+    if content then
+      texts[#texts + 1] = content
+      texts[#texts + 1] = included(content, M.folder(path), seen)
+    end
+  end
+  return table.concat(texts, "\0")
+end
+
+local function define_key(defines)
+  local words = {}
+  for name, value in pairs(defines) do
+    words[#words + 1] = ("%s=%s"):format(name, value)
+  end
+  table.sort(words)
+  return table.concat(words, "\0")
+end
+
+-- The program of `from`, {path =} or {source =, name =, ptx =}, for a
+-- context. With ptx it is built once more, as ptx.lua says; where that does
+-- not apply: nil and the reason.
+function M.get(context, from, defines, options)
+  local source = from.source or read(from.path)
+  if source == nil then
+    cl.error(("cannot read kernel file '%s'"):format(from.path))
+  end
+  local folder = from.path and M.folder(from.path) or ""
+  local key = table.concat({
+    from.path or "", source, included(source, folder, {}),
+    define_key(defines), options or "", from.ptx and "ptx" or "",
+  }, "\1")
+  built[context] = built[context] or {}
+  local program, reason = built[context][key], nil
+  if program and (program.closed or program.builds > 1) then
+    program = nil -- built anew, from another text: no longer this one
+  end
+  if program == nil then
+    program = cl.build(from.path and from.path or source, {
+      context = context, defines = defines, options = options,
+      name = from.path or from.name,
+      include = folder ~= "" and folder or nil,
+    })
+    if from.ptx then
+      program, reason = ptx.rebuild(program, {
+        context = context, options = options, name = from.path or from.name,
+      })
+    end
+    built[context][key] = program
+  end
+  return program, reason
+end
+
+--- program.forget(list)
+--- Keeps these programs no longer. A call builds its program of what the file
+--- holds then anyway.
+function M.forget(list)
+  local gone = {}
+  for _, program in ipairs(list) do
+    gone[program] = true
+  end
+  for _, programs in pairs(built) do
+    for key, program in pairs(programs) do
+      programs[key] = not gone[program] and program or nil
+    end
+  end
+end
+
+-- A new kernel object of a program: the one called `name`, or its only one.
+function M.kernel(program, name)
+  if name == nil then
+    local names = program:kernels()
+    if #names ~= 1 then
+      cl.error(("the file has %d kernels: %s; say which with 'kernel'")
+        :format(#names, table.concat(names, ", ")))
+    end
+    name = names[1]
+  end
+  return program:kernel(name)
+end
+
+return M

@@ -1,0 +1,182 @@
+-- rung.lua - one rung of a ladder: the checks on its definition and on the
+-- parameters that it is run with
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local options = require "clshell.base.options"
+local text = require "clshell.base.text"
+
+local M = {}
+
+-- The fields of a definition and their types.
+local FIELDS = {
+  name = "string", file = "string", source = "string", lesson = "string",
+  format = "string", kernel = "string", params = "table",
+  defines = "function", options = "function", range = "function",
+  local_bytes = "function", accepts = "function", args = "function",
+  prepare = "function", finish = "function", flop = "function",
+  bytes = "function", input_roundoff = "number", guarded = "boolean",
+  places = "string", trans = "table", traffic = "function",
+  ptx = "boolean",
+}
+
+local function index_of(list, value)
+  for i, v in ipairs(list) do
+    if v == value then
+      return i
+    end
+  end
+end
+
+local function check_fields(def, what)
+  options.check(def, "family.define", what)
+  for name, value in pairs(def) do
+    if type(value) ~= FIELDS[name] then
+      cl.error(("%s: %s is a %s, not a %s"):format(
+        what, name, FIELDS[name], type(value)))
+    end
+  end
+  for _, name in ipairs{"name", "range"} do
+    if def[name] == nil then
+      cl.error(("%s: field '%s' is missing"):format(what, name))
+    end
+  end
+  if (def.file == nil) == (def.source == nil) then
+    cl.error(what .. ": give either 'file', the path of a .cl file, or "
+      .. "'source', its text")
+  end
+  if not def.name:find("^[%a_][%w_]*$") then
+    cl.error(("%s: '%s' is no name: letters, digits and _ only"):format(
+      what, def.name))
+  end
+end
+
+local function check_param(param, taken, what)
+  if type(param) ~= "table" or type(param.name) ~= "string" then
+    cl.error(what .. ": a parameter is a table with a name")
+  end
+  cl.options(param, {"name", "values", "default", "help"},
+    what .. ": parameter " .. param.name)
+  if taken[param.name] then
+    cl.error(("%s: parameter name '%s' is taken"):format(what, param.name))
+  end
+  if type(param.values) ~= "table" or #param.values == 0 then
+    cl.error(("%s: parameter '%s' has no list of legal values"):format(
+      what, param.name))
+  end
+  local default = param.default
+  if default == nil then
+    default = param.values[1]
+  elseif not index_of(param.values, default) then
+    cl.error(("%s: default %s of parameter '%s' is not among %s"):format(
+      what, default, param.name, text.values(param.values)))
+  end
+  return {name = param.name, values = param.values, default = default,
+    help = param.help or ""}
+end
+
+-- A rung from its definition. `reserved` are option names of the family,
+-- which no parameter may have.
+function M.new(family, def, reserved)
+  if type(def) ~= "table" then
+    cl.error(("%s.define: table expected, got %s"):format(family, type(def)))
+  end
+  local what = family .. ".define"
+  check_fields(def, what)
+  what = ("%s.define: %s"):format(family, def.name)
+  local rung, taken = {}, {}
+  for key, value in pairs(def) do
+    rung[key] = value
+  end
+  for _, name in ipairs(reserved) do
+    taken[name] = true
+  end
+  rung.lesson = def.lesson or ""
+  rung.params = {}
+  for i, param in ipairs(def.params or {}) do
+    rung.params[i] = check_param(param, taken, what)
+    taken[param.name] = true
+  end
+  return rung
+end
+
+-- The rung's parameters with `given` values, the defaults filled in.
+function M.parameters(rung, given, what)
+  local p = {}
+  for _, param in ipairs(rung.params) do
+    local value = given[param.name]
+    if value == nil then
+      p[param.name] = param.default
+    else
+      local i = index_of(param.values, value)
+      if i == nil then
+        cl.error(("%s: %s: %s = %s is not among its values %s"):format(
+          what, rung.name, param.name, value, text.values(param.values)))
+      end
+      p[param.name] = param.values[i]
+    end
+  end
+  return p
+end
+
+-- The names of the rung's parameters, in order.
+function M.names(rung)
+  local names = {}
+  for i, param in ipairs(rung.params) do
+    names[i] = param.name
+  end
+  return names
+end
+
+-- Iterates over all configurations: a table of parameters at a time, the
+-- last parameter changing fastest.
+function M.configurations(rung)
+  return coroutine.wrap(function()
+    local p = {}
+    local function walk(i)
+      local param = rung.params[i]
+      if param == nil then
+        local copy = {}
+        for k, v in pairs(p) do
+          copy[k] = v
+        end
+        coroutine.yield(copy)
+        return
+      end
+      for _, value in ipairs(param.values) do
+        p[param.name] = value
+        walk(i + 1)
+      end
+    end
+    walk(1)
+  end)
+end
+
+-- "tile=16 pad=1"
+function M.tostring(rung, p)
+  local words = {}
+  for i, param in ipairs(rung.params) do
+    words[i] = ("%s=%s"):format(param.name, p[param.name])
+  end
+  return table.concat(words, " ")
+end
+
+-- The defines of a configuration: what the rung says, else each parameter
+-- under its upper-case name; REAL is the element type.
+function M.defines(rung, p, s)
+  local defines = {}
+  if rung.defines then
+    for name, value in pairs(rung.defines(p, s)) do
+      defines[name] = value
+    end
+  else
+    for name, value in pairs(p) do
+      defines[name:upper()] = value
+    end
+  end
+  defines.REAL = defines.REAL or s.type
+  defines.PLACED = s.placed and 1 or nil
+  return defines
+end
+
+return M

@@ -1,0 +1,175 @@
+-- gemm/init.lua - the matrix product family, C = alpha A B + beta C
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local family = require "clshell.family"
+local operand = require "clshell.family.arguments"
+local operands = require "clshell.gemm.operands"
+local place = require "clshell.gemm.submatrix"
+local verify = require "clshell.family.verify"
+
+local function args(s, _, o)
+  return {s.m, s.n, s.k, s.alpha, o.A, o.A.ld, o.B, o.B.ld, s.beta, o.C,
+    o.C.ld}
+end
+
+-- The portable ladder, and the vendor's rungs above it.
+local function all_rungs()
+  local plain = require "clshell.gemm.rungs"
+  local nv = require "clshell.gemm.nv_rungs"
+  local list = table.move(plain, 1, #plain, 1, {})
+  return table.move(nv, 1, #nv, #list + 1, list)
+end
+
+-- The matrices that the result consists of.
+local function pieces(plan)
+  local list = {}
+  for i = 1, plan.shape.batch do
+    list[i] = operands.at(plan.operands, plan.shape, "C", i - 1)
+  end
+  return list
+end
+
+-- Host copies of the operands, one product at a time: function(i) -> A, B,
+-- C0, i from 1; `stored`: A and B as they lie there, transposed or not. What
+-- all products share is read once.
+local function reader(o, s, stored)
+  local shared = {}
+  local function read(name, i)
+    if s["stride_" .. name:lower()] ~= 0 then
+      return operands.read(o, s, name, i - 1, stored)
+    end
+    shared[name] = shared[name] or operands.read(o, s, name, 0, stored)
+    return shared[name]
+  end
+  return function(i)
+    local C0 = s.beta ~= 0 and operands.read(o, s, "C", i - 1) or nil
+    return read("A", i), read("B", i), C0
+  end
+end
+
+-- What a list of results is compared with, and the lists of what C held.
+local function truth(o, s, input_roundoff)
+  local read, checks = reader(o, s), {}
+  local before = s.beta ~= 0 and {} or nil
+  for i = 1, s.batch do
+    local A, B, C0 = read(i)
+    checks[i] = verify.gemm(A, B, s, C0, input_roundoff)
+    if before then
+      before[i] = C0
+    end
+  end
+  return verify.all(checks), before
+end
+
+-- A host routine on the operands: results, seconds; or nil, reason. `trans`:
+-- it takes transposed operands as they lie there.
+local function on_host(routine, trans)
+  return function(o, s)
+    local read, results, seconds = reader(o, s, trans), {}, 0
+    for i = 1, s.batch do
+      local A, B, C0 = read(i)
+      local C, time = routine(A, B, {alpha = s.alpha, beta = s.beta, C0 = C0,
+        trans_a = trans and s.trans_a, trans_b = trans and s.trans_b})
+      if C == nil then
+        return nil, time
+      end
+      results[i], seconds = C, seconds + time
+    end
+    return results, seconds
+  end
+end
+
+-- The sizes that tell one product from another.
+local function sizes(s)
+  local shape = {m = s.m, n = s.n, k = s.k, lda = s.lda, ldb = s.ldb,
+    ldc = s.ldc, trans_a = s.trans_a and 1 or nil,
+    trans_b = s.trans_b and 1 or nil}
+  if s.placed then
+    for _, name in ipairs{"batch", "start_a", "start_b", "start_c",
+      "stride_a", "stride_b", "stride_c"} do
+      shape[name] = s[name]
+    end
+  end
+  return shape
+end
+
+local function title(s)
+  local words = ("%dx%dx%d %s"):format(s.m, s.n, s.k, s.type)
+  words = words .. (s.trans_a and " A^T" or "") .. (s.trans_b and " B^T" or "")
+  return s.batch > 1 and ("%s x %d"):format(words, s.batch) or words
+end
+
+--- gemm(A, B [, opts]) -> C, event
+--- The matrix product C = alpha op(A) op(B) + beta C on the device; op(A) is
+--- m x k, op(B) k x n, in float, double or half. A and B: Buffers with two
+--- dimensions, views such as M:sub(2, 3, 64, 64), or Arrays and nested tables,
+--- which are copied there. Matrices are row-major; their leading dimension is
+--- that of the Buffer. C shares no element with A or B. The event covers
+--- everything that ran on the device: where a rung takes several commands,
+--- `event.ms` is the time inside them, `event.span_ms` goes from the first
+--- START to the last STOP, and `event.events` are the commands. See also
+--- gemm.kernels, gemm.define, gemm.bench.
+--- Options:
+---   kernel    the best known  a rung's name, see gemm.kernels; with it the
+---             rung's own parameters. Without it: see gemm.choice
+---   C         a new one  the Buffer or view to write
+---   alpha     1      factor of the product
+---   beta      0      factor of C as it was; with 0, C is not read
+---   trans_a   false  true or "T": op(A) is A transposed, so A is k x m
+---   trans_b   false  true or "T": B is n x k
+---   batch     -      so many products of one shape in a call: A, B and C then
+---             have three dimensions, {batch, rows, columns}, which also says
+---             it; an A or B with two is shared by all of them
+---   stride_a, stride_b, stride_c  -  elements from one matrix of a batch to
+---             the next, for A, B, C being the first of them; 0 shares A or B
+---   queue     default queue  the Queue to run on
+---   after     none  a list of events to wait for
+local gemm = family.new({
+  name = "gemm",
+  rungs = all_rungs(),
+  inputs = {"A", "B"},             -- arguments of a call, in order
+  extras = {"C", "alpha", "beta", "trans_a", "trans_b", "batch", "stride_a",
+    "stride_b", "stride_c"},       -- operands among the options
+  output = "C",                    -- the operand that is the result
+  ints = {"m", "n", "k", "lda", "ldb", "ldc"}, -- int in the kernels
+  context = function(o, queue)
+    return operand.context({n = 3, o.A, o.B, o.C}, queue)
+  end,
+  bind = operands.bind,            -- checks operands, returns their shape
+  shape = operands.shape,          -- completes a shape given by hand
+  sizes = sizes,                   -- of a shape, for the record
+  adapt = place.adapt,             -- the shape that a rung gets to see
+  stage = place.stage,             -- operands as it takes them
+  pass = place.pass,               -- arguments as its kernel takes them
+  args = args,                     -- of the kernel: the ladder's signature
+  measures = function(s)           -- what choices.lua may ask besides
+    return {work = s.m * s.n * s.k}
+  end,
+  pieces = pieces,                 -- the matrices of the result
+  truth = truth,                   -- what a result is compared with
+  flop = function(s)
+    return 2 * s.m * s.n * s.k * s.batch
+  end,
+  -- what must move if every element is touched once
+  bytes = function(s)
+    local function count(stride)
+      return stride == 0 and 1 or s.batch
+    end
+    local c = (s.beta ~= 0 and 2 or 1) * s.batch * s.m * s.n
+    return (s.m * s.k * count(s.stride_a) + s.k * s.n * count(s.stride_b)
+      + c) * s.esize
+  end,
+  -- on the CPU without OpenCL; gflops: what to expect, to refuse long runs
+  hosts = {
+    {name = "openblas", gflops = 100, run = on_host(function(...)
+      return cl.host.gemm_blas(...)
+    end, true)},
+    {name = "plain_c", gflops = 5, run = on_host(function(...)
+      return cl.host.gemm_loop(...)
+    end)},
+  },
+  title = title,
+}, require "clshell.base.lazy".table(...))
+
+return gemm

@@ -1,0 +1,244 @@
+-- gemm/nv_rungs.lua - rungs of the GEMM ladder for NVIDIA GPUs, in inline PTX
+-- An array of rung tables like gemm/rungs.lua. Each rung asks the device for
+-- its compute capability and refuses where that does not suffice.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local tiles = require "clshell.gemm.nv_tiles"
+
+local choose, groups, tiled = tiles.choose, tiles.groups, tiles.tiled
+local RASTER, vector = tiles.RASTER, tiles.vector
+local vector_a, vector_b = tiles.vector_a, tiles.vector_b
+local vector_c = tiles.vector_c
+
+-- Tilings. A work-group computes bm x bn elements of C, each of its warps
+-- wm x wn; `resident` work-groups share a multiprocessor; `rate` is the
+-- measured speed on a large product, in TFLOPS of one H100: only the
+-- proportions matter, for the choice among them.
+local FFMA = {
+  float = {
+    {name = "128x256", bm = 128, bn = 256, bk = 8, wm = 64, wn = 64, lm = 4,
+      stages = 3, spread = 1, resident = 1, rate = 52.3},
+    {name = "128x128", bm = 128, bn = 128, bk = 8, wm = 64, wn = 64, lm = 4,
+      stages = 3, spread = 3, resident = 2, rate = 51.8},
+    {name = "64x128", bm = 64, bn = 128, bk = 16, wm = 32, wn = 64, lm = 4,
+      stages = 2, spread = 1, resident = 3, rate = 48.5},
+    {name = "128x64", bm = 128, bn = 64, bk = 16, wm = 64, wn = 32, lm = 8,
+      stages = 2, spread = 1, resident = 3, rate = 46.5},
+    {name = "64x64", bm = 64, bn = 64, bk = 16, wm = 32, wn = 32, lm = 4,
+      stages = 3, spread = 1, resident = 5, rate = 42.0},
+    {name = "32x32", bm = 32, bn = 32, bk = 16, wm = 16, wn = 32, lm = 4,
+      stages = 3, spread = 1, resident = 12, rate = 33.0},
+  },
+  double = {
+    {name = "128x128", bm = 128, bn = 128, bk = 8, wm = 64, wn = 32, lm = 8,
+      stages = 2, spread = 1, resident = 1, rate = 26.1},
+    {name = "128x64", bm = 128, bn = 64, bk = 8, wm = 64, wn = 32, lm = 8,
+      stages = 3, spread = 1, resident = 2, rate = 25.2},
+    {name = "64x64", bm = 64, bn = 64, bk = 16, wm = 32, wn = 32, lm = 8,
+      stages = 2, spread = 1, resident = 3, rate = 23.4},
+  },
+}
+local DMMA = {
+  double = {
+    {name = "128x64", bm = 128, bn = 64, bk = 8, wm = 64, wn = 32,
+      stages = 3, resident = 2, raster = 16, rate = 56.4},
+    {name = "64x128", bm = 64, bn = 128, bk = 8, wm = 32, wn = 64,
+      stages = 3, resident = 2, rate = 55.0},
+    {name = "64x64", bm = 64, bn = 64, bk = 8, wm = 32, wn = 32,
+      stages = 3, resident = 4, rate = 52.4},
+  },
+}
+local TF32 = {
+  float = {
+    {name = "128x128", bm = 128, bn = 128, bk = 16, wm = 64, wn = 64,
+      stages = 3, resident = 2, rate = 192},
+    {name = "96x128", bm = 96, bn = 128, bk = 16, wm = 48, wn = 64,
+      stages = 3, resident = 2, rate = 178},
+  },
+}
+-- A warp takes 16 columns of a work-group's tile, and all its rows.
+local WGMMA = {
+  float = {
+    {name = "192x192", bm = 192, bn = 192, bk = 16, wm = 192, wn = 16,
+      stages = 4, sets = 4, resident = 1, direct = true, rate = 258},
+    {name = "128x128", bm = 128, bn = 128, bk = 16, wm = 128, wn = 16,
+      stages = 6, sets = 3, resident = 2, direct = true, rate = 214},
+  },
+}
+
+local PACK = "nv_fp16x3_pack.cl"
+local BLOCK = 16 -- depth of a packed block
+local PIECES = 2 -- in a row of a block, of 8 elements each
+local PANEL = 128 -- rows of a block, side of the tiles of C
+local DEPTH = 256 -- rows of B whose largest elements a group finds
+
+-- The packed form of an operand with so many lines (rows of A, columns of
+-- B), each of so many elements: the buffers that nv_fp16x3.cl reads.
+local function packed(s, lines, depth)
+  local context = {context = s.context}
+  local height = groups(lines, PANEL) * PANEL
+  local pieces = groups(depth, BLOCK) * PIECES
+  return {
+    height = height, pieces = pieces,
+    data = cl.buffer("uint", height * pieces * 8, nil, context),
+    top = cl.buffer("uint", height, nil, context),
+  }
+end
+
+-- Packs operand "a" or "b", whose lines are the rows of what is stored.
+local function pack_rows(s, run, to, X, name, lines, refused)
+  local lx = s.k <= 1024 and 32 or 256
+  local ly = 256 // lx
+  run(PACK, "pack_rows", {LX = lx, LY = ly, VX = vector(4, s.k, s, name)},
+    {lx, to.height}, {lx, ly},
+    lines, s.k, X, X.ld, to.top, to.data, refused)
+end
+
+-- Packs an operand whose lines are the columns of what is stored.
+local function pack_columns(s, run, to, X, lines, refused)
+  run(PACK, "top_columns", {LX = 32, LY = 8, DEPTH = DEPTH},
+    {groups(lines, 32) * 32, groups(s.k, DEPTH) * 8}, {32, 8},
+    s.k, lines, X, X.ld, to.top)
+  run(PACK, "pack_columns", {}, {to.height, groups(to.pieces, 8) * 8},
+    {32, 8}, s.k, lines, X, X.ld, to.top, to.data, refused)
+end
+
+-- The products of a batch use the same memory, one after another.
+local function pack_operands(s, _, o, run)
+  s.packed = s.packed or {
+    packed_a = packed(s, s.m, s.k), packed_b = packed(s, s.n, s.k),
+    refused = cl.buffer("int", 1, nil, {context = s.context}),
+  }
+  local a, b, refused = s.packed.packed_a, s.packed.packed_b, s.packed.refused
+  for _, to in ipairs{s.trans_a and a or b, s.trans_a and not s.trans_b and b
+    or nil} do
+    run(PACK, "clear", {}, {groups(to.height, 256) * 256}, {256}, to.height,
+      to.top, refused)
+  end
+  if s.trans_a then
+    pack_columns(s, run, a, o.A, s.m, refused)
+  else
+    pack_rows(s, run, a, o.A, "a", s.m, refused)
+  end
+  if s.trans_b then
+    pack_rows(s, run, b, o.B, "b", s.n, refused)
+  else
+    pack_columns(s, run, b, o.B, s.n, refused)
+  end
+  return s.packed
+end
+
+local function ffma_defines(p, s)
+  local t, splits = choose(FFMA[s.type], s, p)
+  local v = 16 // s.esize
+  return {
+    V = v, BM = t.bm, BN = t.bn, BK = t.bk, WM = t.wm, WN = t.wn,
+    LM = t.lm, STAGES = t.stages, SPREAD = t.spread,
+    RASTER = t.raster or RASTER,
+    TRANS_A = s.trans_a and 1 or 0, TRANS_B = s.trans_b and 1 or 0,
+    VA = s.trans_a and vector_a(v, s) or 1,
+    VB = s.trans_b and 1 or vector_b(v, s), VC = vector_c(v, s, splits),
+  }
+end
+
+-- nv_ffma after nv_fp16x3, for operands that the latter has refused.
+local function stand_by(s, _, o, run)
+  local p = {tile = "auto", split = 1}
+  local t = choose(FFMA[s.type], s, p)
+  local size = 32 * tiles.warps(t)
+  local defines = ffma_defines(p, s)
+  defines.REAL, defines.STANDBY = s.type, 1
+  run("nv_ffma.cl", "gemm", defines,
+    {groups(s.m, t.bm) * groups(s.n, t.bn) * size, 1}, {size, 1},
+    s.m, s.n, s.k, s.alpha, o.A, o.A.ld, o.B, o.B.ld, s.beta, o.C, o.C.ld,
+    s.k, o.refused)
+end
+
+-- Arguments of a kernel of unknown signature: see ptx.lua.
+local function typed(args)
+  local list = {}
+  for i, x in ipairs(args) do
+    local number = (i == 4 or i == 9) and cl.float or cl.int
+    list[i] = type(x) == "number" and number(x) or x
+  end
+  return list
+end
+
+local nv_wgmma = tiled({
+  name = "nv_wgmma", file = "nv_wgmma.cl", ptx = true,
+  lesson = "the same by warp groups: the tensor cores at their own pace",
+  input_roundoff = 2^-10,
+  defines = function(p, s)
+    local t, splits = choose(WGMMA[s.type], s, p)
+    return {
+      BM = t.bm, BN = t.bn, BK = t.bk, STAGES = t.stages, SETS = t.sets,
+      RASTER = t.raster or RASTER, VA = vector_a(4, s), VB = vector_b(2, s),
+      VC = vector_c(2, s, splits),
+    }
+  end,
+}, WGMMA, 90, true)
+local untyped = nv_wgmma.args
+function nv_wgmma.args(s, p, o)
+  return typed(untyped(s, p, o))
+end
+
+return {
+  tiled({
+    name = "nv_ffma", file = "nv_ffma.cl",
+    lesson = "copies beside the arithmetic, warp tiles: near the FMA peak",
+    trans = {a = "any", b = "any"}, defines = ffma_defines,
+  }, FFMA, 80),
+  tiled({
+    name = "nv_dmma", file = "nv_dmma.cl",
+    lesson = "double on the tensor cores: twice the rate, the same rounding",
+    trans = {a = "any", b = "any"},
+    defines = function(p, s)
+      local t, splits = choose(DMMA[s.type], s, p)
+      return {
+        BM = t.bm, BN = t.bn, WM = t.wm, WN = t.wn, STAGES = t.stages,
+        RASTER = t.raster or RASTER, VA = vector_a(2, s),
+        VB = vector_b(2, s), VC = vector_c(2, s, splits),
+        TRANS_A = s.trans_a and 1 or 0, TRANS_B = s.trans_b and 1 or 0,
+      }
+    end,
+  }, DMMA, 90),
+  {
+    name = "nv_fp16x3", file = "nv_fp16x3.cl", places = "one",
+    trans = {a = "any", b = "any"}, guarded = true,
+    lesson = "float as two halves each: three products on the tensor cores",
+    defines = function()
+      return {STAGES = 2, RASTER = RASTER}
+    end,
+    accepts = function(dev, s)
+      return tiles.other_type({float = true}, s) or tiles.lacks(dev, 80)
+    end,
+    range = function(s)
+      return {groups(s.m, PANEL) * groups(s.n, PANEL) * 128}, {128}
+    end,
+    local_bytes = function()
+      return 2 * 2 * PANEL * 4 * BLOCK
+    end,
+    prepare = pack_operands,
+    args = function(s, _, o)
+      local a, b = o.packed_a, o.packed_b
+      return {s.m, s.n, groups(s.k, BLOCK), s.alpha, a.data, b.data, a.top,
+        b.top, s.beta, o.C, o.C.ld, o.refused}
+    end,
+    finish = stand_by,
+  },
+  tiled({
+    name = "nv_tf32", file = "nv_tf32.cl",
+    lesson = "elements cut to 11 bits: fast, three digits, not for float",
+    input_roundoff = 2^-10,
+    defines = function(p, s)
+      local t, splits = choose(TF32[s.type], s, p)
+      return {
+        BM = t.bm, BN = t.bn, WM = t.wm, WN = t.wn, STAGES = t.stages,
+        RASTER = t.raster or RASTER, VA = vector_a(4, s),
+        VB = vector_b(4, s), VC = vector_c(2, s, splits),
+      }
+    end,
+  }, TF32, 80),
+  nv_wgmma,
+}

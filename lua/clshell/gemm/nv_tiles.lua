@@ -1,0 +1,220 @@
+-- gemm/nv_tiles.lua - what NVIDIA's rungs of the GEMM ladder have in common:
+-- what a device lacks, how a shape gets its tiling and its splits, rungs of
+-- tilings, and how wide copies may be
+-- SPDX-License-Identifier: MIT
+
+local place = require "clshell.gemm.submatrix"
+
+local M = {}
+
+function M.groups(n, size)
+  return (n + size - 1) // size
+end
+
+-- Why the device lacks what a rung is written for, nil if it does not:
+-- `least` is the compute capability, 9.0 as 90; `only`: no other will do.
+function M.lacks(dev, least, only)
+  local major = dev.nv_compute_capability_major
+  if not major then
+    return ("needs an NVIDIA GPU of compute capability %d.%d, the device "
+      .. "names none"):format(least // 10, least % 10)
+  end
+  local minor = dev.nv_compute_capability_minor
+  local has = 10 * major + minor
+  if has < least or only and has > least then
+    return ("needs compute capability %d.%d, the device has %d.%d"):format(
+      least // 10, least % 10, major, minor)
+  end
+end
+
+local SPLITS = {1, 2, 4, 8}
+M.RASTER = 8 -- rows of tiles worked off together, unless t.raster
+
+-- Length of the sums in one of several splits: whole tiles, whatever their
+-- depth, so that every split begins at a multiple of 16 bytes.
+local function depth_of(k, splits)
+  return M.groups(M.groups(k, splits), 16) * 16
+end
+
+function M.warps(t)
+  return t.bm // t.wm * (t.bn // t.wn)
+end
+
+-- Local memory of a tiling, in bytes: nv_ffma.cl lengthens lines of operands
+-- that it turns, A and a transposed B; in `direct` tilings B goes straight
+-- to registers.
+local function footprint(t, s)
+  local turned = (s.trans_a and 0 or 1) + (s.trans_b and 1 or 0)
+  local padding = t.lm and turned * 16 // s.esize or 0
+  local lines = t.bm + padding + (t.direct and 0 or t.bn)
+  return t.stages * t.bk * lines * s.esize
+end
+
+-- Whether the device has that much.
+local function fits(t, s)
+  local limit = s.context and s.context.device.local_mem_size or 49152
+  return footprint(t, s) <= limit
+end
+
+-- What a product costs with a tiling and a number of splits, in seconds on
+-- the scale of `rate`. The multiprocessor with the most tiles decides; it
+-- works on `resident` of them at a time, the last ones on their own, and
+-- fewer warps hide less of the latency. Further splits cost the writing and
+-- reading of the parts.
+local function cost(t, splits, s, units)
+  local tiles = M.groups(s.m, t.bm) * M.groups(s.n, t.bn) * splits * s.batch
+  local most = M.groups(tiles, units)
+  local depth = depth_of(s.k, splits)
+  local one = 2 * t.bm * t.bn * depth / (t.rate / 132 * 1e12)
+  local function share(count) -- of the rate that so many tiles at once reach
+    return 1 / (1 + 1.2 / (count * M.warps(t)))
+  end
+  local rest = most % t.resident
+  -- C goes out, and other tiles compute meanwhile only where there are some
+  one = one + t.bm * t.bn * s.esize / (2.5e12 / 132) / t.resident
+  local time = 5e-6 + (most - rest) * one
+  if rest > 0 then
+    time = time + rest * one * share(t.resident) / share(rest)
+  end
+  if splits > 1 then
+    time = time + 6e-6 + 2 * splits * s.batch * s.m * s.n * s.esize / 1.5e12
+  end
+  return time
+end
+
+-- The tiling and the number of splits of a product: what the parameters
+-- say, the cheapest of what they leave open. nil where the named tiling is
+-- none of the type's.
+function M.choose(list, s, p)
+  local units = s.context and s.context.device.compute_units or 132
+  local best, tiling, splits
+  for _, t in ipairs(list) do
+    if p.tile == t.name or p.tile == "auto" and fits(t, s) then
+      for _, n in ipairs(p.split == 0 and SPLITS or {p.split}) do
+        local c = cost(t, n, s, units)
+        if (n == 1 or n * 4 * t.bk <= s.k) and not (best and best <= c) then
+          best, tiling, splits = c, t, n
+        end
+      end
+    end
+  end
+  return tiling, splits
+end
+
+-- Parameters of a rung with these tilings, by type.
+local function params(tilings)
+  local names, seen = {"auto"}, {}
+  for _, type in ipairs{"float", "double"} do
+    for _, t in ipairs(tilings[type] or {}) do
+      if not seen[t.name] then
+        seen[t.name] = true
+        names[#names + 1] = t.name
+      end
+    end
+  end
+  return {
+    {
+      name = "tile", values = names, default = "auto",
+      help = "rows x columns of C per work-group; auto: by the shape",
+    },
+    {
+      name = "split", values = {0, table.unpack(SPLITS)}, default = 0,
+      help = "parts of each sum, computed side by side; 0: by the shape",
+    },
+  }
+end
+
+-- Why a rung with entries for some types only does not take this one.
+function M.other_type(entries, s)
+  if not entries[s.type] then
+    local types = {}
+    for type in pairs(entries) do
+      types[#types + 1] = type
+    end
+    table.sort(types)
+    return ("computes in %s, the matrices are %s"):format(
+      table.concat(types, " and "), s.type)
+  end
+end
+
+local function refusal(tilings, least, only)
+  return function(dev, s, p)
+    local reason = M.other_type(tilings, s) or M.lacks(dev, least, only)
+    if reason then
+      return reason
+    end
+    if not M.choose(tilings[s.type], s, p) then
+      return ("tile = %s and split = %d do not go with %s and k = %d"):format(
+        p.tile, p.split, s.type, s.k)
+    end
+  end
+end
+
+-- The fields that rungs of tilings have in common, for a compute capability
+-- of `least` or more, or `only` that one. Sums in parts go to a scratch
+-- matrix, which nv_split.cl adds up.
+function M.tiled(rung, tilings, least, only)
+  local function choice(s, p)
+    return M.choose(tilings[s.type], s, p)
+  end
+  rung.params, rung.places = params(tilings), "batch"
+  rung.accepts = refusal(tilings, least, only)
+  function rung.range(s, p)
+    local t, splits = choice(s, p)
+    local size = 32 * M.warps(t)
+    local count = M.groups(s.m, t.bm) * M.groups(s.n, t.bn)
+    return {count * size, splits}, {size, 1}
+  end
+  function rung.local_bytes(s, p)
+    return footprint(choice(s, p), s)
+  end
+  function rung.prepare(s, p, o)
+    local _, splits = choice(s, p)
+    if splits > 1 then
+      return {C = place.scratch(s, splits * s.m, s.n, o.C)}
+    end
+  end
+  function rung.args(s, p, o)
+    local _, splits = choice(s, p)
+    local whole = splits == 1
+    return {s.m, s.n, s.k, whole and s.alpha or 1, o.A, o.A.ld, o.B, o.B.ld,
+      whole and s.beta or 0, o.C, o.C.ld, depth_of(s.k, splits)}
+  end
+  function rung.finish(s, p, o, run, original)
+    local _, splits = choice(s, p)
+    if splits > 1 then
+      run("nv_split.cl", "add_parts", {REAL = s.type},
+        {M.groups(s.n, 32) * 32, M.groups(s.m, 8) * 8}, {32, 8},
+        s.m, s.n, splits, s.alpha, o.C, s.beta, original.C, original.C.ld)
+    end
+  end
+  return rung
+end
+
+-- Elements that a copy or store of operand "a", "b" or "c" may move at once:
+-- `wide` where rows of that length, their distance and where the matrices
+-- begin keep to 16 bytes, else 1. Buffers begin at multiples of more.
+function M.vector(wide, length, s, name)
+  local sum = length % wide + s["ld" .. name] % wide
+    + s["start_" .. name] % wide + s["stride_" .. name] % wide
+  return sum == 0 and wide or 1
+end
+
+-- The same for A and B, stored as they are.
+function M.vector_a(wide, s)
+  return M.vector(wide, s.trans_a and s.m or s.k, s, "a")
+end
+
+function M.vector_b(wide, s)
+  return M.vector(wide, s.trans_b and s.k or s.n, s, "b")
+end
+
+-- The same for C, or for what several splits have in its place.
+function M.vector_c(wide, s, splits)
+  if splits > 1 then
+    return s.n % wide == 0 and wide or 1
+  end
+  return M.vector(wide, s.n, s, "c")
+end
+
+return M

@@ -1,0 +1,222 @@
+-- gemm/submatrix.lua - sub-matrices, batches and transposed operands of gemm:
+-- where the matrices lie, and what is done for rungs that cannot take them so
+-- SPDX-License-Identifier: MIT
+--
+-- Two fields of a rung say what its kernel takes; all else is done for it:
+--
+--   places   "batch": it includes place.cl, sub-matrices and batches are its
+--            own affair; "one": sub-matrices, but one product in a launch;
+--            nil: neither, so matrices are copied for it, one by one
+--   trans    {a =, b =}: true where it wants A or B transposed, "any" where it
+--            looks at s.trans_a or s.trans_b itself; not transposed by default
+
+local cl = require "cl"
+
+local M = {}
+
+local MOST = 65535 -- matrices in one launch: groups in dimension 2 of a GPU
+
+local meta = {} -- of Places
+
+-- Whether an operand is a Place: a table {buffer, ld, start, stride, count}
+-- that stands for `count` matrices, the first one `start` elements into the
+-- buffer, each `stride` elements behind the one before. Rungs get them for
+-- products of sub-matrices and batches, Buffers for all others; both have an
+-- ld, and both go into a list of kernel arguments.
+function M.is_place(x)
+  return getmetatable(x) == meta
+end
+
+local function place(fields)
+  return setmetatable(fields, meta)
+end
+
+-- The Place of a Buffer.
+local function place_of(b, stride, count)
+  return place{buffer = cl.base(b), ld = b.ld, start = b.start,
+    stride = stride, count = stride == 0 and 1 or count}
+end
+
+-- The matrices `first` to `last` (from 0) of a Place.
+local function slice(x, first, last)
+  return place{buffer = x.buffer, ld = x.ld, stride = x.stride,
+    start = x.start + first * x.stride,
+    count = x.stride == 0 and 1 or last - first + 1}
+end
+
+--- gemm_place.scratch(s, rows, cols, like) -> operand
+--- Device memory for an operand changed by `prepare`: a Buffer, or a Place
+--- with as many matrices as `like` has.
+function M.scratch(s, rows, cols, like)
+  local count = M.is_place(like) and like.count or 1
+  local b = cl.buffer(s.type, {count * rows, cols}, nil,
+    {context = s.context})
+  if not M.is_place(like) then
+    return b
+  end
+  return place_of(b, count > 1 and rows * cols or 0, count)
+end
+
+--- gemm_place.pass(args) -> args, count
+--- A list of kernel arguments with the buffers of its Places, what place.cl
+--- wants to know of them behind; and how many matrices they have, nil where
+--- there is no Place.
+function M.pass(args)
+  local list, at, count = {}, {}, nil
+  for i = 1, args.n or #args do
+    local x = args[i]
+    if M.is_place(x) then
+      at[#at + 1] = cl.long2(x.start, x.stride)
+      count = math.max(count or 1, x.count)
+      x = x.buffer
+    end
+    list[i] = x
+  end
+  return table.move(at, 1, #at, #list + 1, list), count
+end
+
+local OPERANDS = {
+  A = {ld = "lda", start = "start_a", stride = "stride_a", trans = "trans_a",
+    rows = "m", cols = "k"},
+  B = {ld = "ldb", start = "start_b", stride = "stride_b", trans = "trans_b",
+    rows = "k", cols = "n"},
+}
+
+-- Whether a rung wants the operand turned that the shape has.
+local function wants_turn(rung, s, name)
+  local trans = OPERANDS[name].trans
+  local wanted = rung.trans and rung.trans[name:lower()] or false
+  return wanted ~= "any" and wanted ~= s[trans]
+end
+
+-- The shape with an operand stored afresh, without gaps.
+local function stored(t, name, trans)
+  local x = OPERANDS[name]
+  local rows, cols = t[x.rows], t[x.cols]
+  t[x.trans], t[x.start] = trans, 0
+  t[x.ld] = trans and rows or cols
+  t[x.stride] = t[x.stride] == 0 and 0 or rows * cols
+end
+
+--- gemm_place.adapt(rung, s) -> shape
+--- The shape that a rung gets to see: operands as it takes them.
+function M.adapt(rung, s)
+  if not s.placed and not wants_turn(rung, s, "A")
+      and not wants_turn(rung, s, "B") then
+    return s
+  end
+  local t = {}
+  for key, value in pairs(s) do
+    t[key] = value
+  end
+  for name, x in pairs(OPERANDS) do
+    if wants_turn(rung, s, name) then
+      stored(t, name, not s[x.trans])
+    end
+  end
+  if s.placed and not rung.places then
+    for name, x in pairs(OPERANDS) do
+      stored(t, name, t[x.trans])
+      t[x.stride] = 0
+    end
+    t.placed, t.batch, t.ldc, t.start_c, t.stride_c = false, 1, t.n, 0, 0
+  end
+  return t
+end
+
+local function roundup(n, m)
+  return (n + m - 1) // m * m
+end
+
+-- Operand X of a shape, stored the other way round.
+local function turned(s, run, name, X)
+  local x = OPERANDS[name]
+  local rows, cols = s[x.rows], s[x.cols]
+  if s[x.trans] then
+    rows, cols = cols, rows
+  end
+  local small = s.context.device.max_work_group_size < 256
+  local tile, ly = small and 8 or 32, 8
+  local Y = M.scratch(s, cols, rows, X)
+  run("turn.cl", "turn", {REAL = s.type, TILE = tile, LY = ly},
+    {roundup(cols, tile), roundup(rows, tile) // tile * ly}, {tile, ly},
+    rows, cols, X, X.ld, Y, Y.ld)
+  return Y
+end
+
+-- Copies a matrix of rows x cols.
+local function copy(s, run, rows, cols, X, Y)
+  run("pad.cl", "unpad", {REAL = s.type},
+    {roundup(cols, 16), roundup(rows, 4)}, {16, 4},
+    rows, cols, X, X.ld, Y, Y.ld)
+end
+
+-- The launches for a rung that takes one Buffer for each operand: matrices
+-- are copied there and back, one product after another.
+local function one_by_one(s, t, o, run, launch)
+  local own = {alpha = o.alpha, beta = o.beta}
+  local rows = {A = t.trans_a and t.k or t.m, B = t.trans_b and t.n or t.k,
+    C = t.m}
+  local cols = {A = t.lda, B = t.ldb, C = t.n}
+  for name in pairs(rows) do
+    own[name] = cl.buffer(s.type, {rows[name], cols[name]}, nil,
+      {context = s.context})
+  end
+  local function move(name, i, back)
+    local X, Y = slice(o[name], i, i), place_of(own[name], 0, 1)
+    if back then
+      X, Y = Y, X
+    end
+    copy(s, run, rows[name], cols[name], X, Y)
+  end
+  for i = 0, s.batch - 1 do
+    for name in pairs(OPERANDS) do
+      if i == 0 or o[name].stride ~= 0 then
+        move(name, i)
+      end
+    end
+    if s.beta ~= 0 then
+      move("C", i)
+    end
+    local reason = launch(t, own)
+    if reason then
+      return reason
+    end
+    move("C", i, true)
+  end
+end
+
+--- gemm_place.stage(rung, s, t, o, run, launch) -> nil or reason
+--- Turns and copies operands `o` of a product of shape `s` as a rung wants
+--- them, and launches it, `launch(t, operands)`, as often as it takes; `t` is
+--- the shape by gemm_place.adapt.
+function M.stage(rung, s, t, o, run, launch)
+  local own = {alpha = o.alpha, beta = o.beta}
+  for name in pairs(OPERANDS) do
+    local X = o[name]
+    if s.placed then
+      X = place_of(X, s[OPERANDS[name].stride], s.batch)
+    end
+    own[name] = wants_turn(rung, s, name) and turned(s, run, name, X) or X
+  end
+  own.C = s.placed and place_of(o.C, s.stride_c, s.batch) or o.C
+  if not s.placed then
+    return launch(t, own)
+  elseif not rung.places then
+    return one_by_one(s, t, own, run, launch)
+  end
+  local step = rung.places == "batch" and MOST or 1
+  for first = 0, s.batch - 1, step do
+    local last = math.min(first + step, s.batch) - 1
+    local part = {alpha = o.alpha, beta = o.beta}
+    for _, name in ipairs{"A", "B", "C"} do
+      part[name] = slice(own[name], first, last)
+    end
+    local reason = launch(t, part)
+    if reason then
+      return reason
+    end
+  end
+end
+
+return M

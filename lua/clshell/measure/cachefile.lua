@@ -1,0 +1,119 @@
+-- cachefile.lua - what was measured of a device, kept between sessions: one
+-- text file for each device and driver, "name value" a line
+-- SPDX-License-Identifier: MIT
+
+local text = require "clshell.base.text"
+
+local M = {}
+
+local FIRST = "clshell measurements 1"
+local LAST = "end"
+
+-- What a device is known by: a change of any of these makes another file.
+local function identity(dev)
+  return ("%s | %s | %s | %s | %d units | %d bytes"):format(dev.name,
+    tostring(dev.platform), dev.version,
+    dev.driver_version, dev.compute_units, dev.global_mem_size)
+end
+
+M.identity = identity
+
+--- cachefile.hash(s) -> string
+--- 64 bits of a text as 16 hexadecimal digits, to tell texts apart (FNV-1a;
+--- no protection against forgery).
+function M.hash(s)
+  local h = 0xcbf29ce484222325
+  for i = 1, #s do
+    h = (h ~ s:byte(i)) * 0x100000001b3
+  end
+  return ("%016x"):format(h)
+end
+
+local function folder()
+  local base = os.getenv("XDG_CACHE_HOME")
+  if not base or base:sub(1, 1) ~= "/" then
+    base = (os.getenv("HOME") or "") .. "/.cache"
+  end
+  return base .. "/clshell"
+end
+
+--- cachefile.path(dev) -> string
+--- The file of a device, in $XDG_CACHE_HOME/clshell (~/.cache/clshell).
+function M.path(dev)
+  local words = dev.name:lower():gsub("%W+", "-"):sub(1, 40)
+  return ("%s/%s-%s"):format(folder(), words, M.hash(identity(dev)))
+end
+
+--- cachefile.load(dev) -> table; nil, reason
+--- The numbers kept of a device. A file that is cut off, damaged or of
+--- another version is not used, and the reason says so; nil alone where
+--- there is none.
+function M.load(dev)
+  local path = M.path(dev)
+  local f = io.open(path, "r")
+  if not f then
+    return nil
+  end
+  local content = f:read("a") or ""
+  f:close()
+  local lines, values = {}, {}
+  for line in content:gmatch("([^\n]*)\n") do
+    lines[#lines + 1] = line
+  end
+  local broken = lines[1] ~= FIRST or lines[2] ~= "device " .. identity(dev)
+    or lines[#lines] ~= LAST
+  for i = 3, #lines - 1 do
+    local name, value = lines[i]:match("^([%w_%.]+) (%S+)$")
+    value = tonumber(value)
+    broken = broken or not value or value ~= value
+    values[name or ""] = value
+  end
+  if broken then
+    return nil, ("%s is damaged or of another version; it is measured anew")
+      :format(path)
+  end
+  return values
+end
+
+--- cachefile.save(dev, values) -> true; nil, reason
+--- Keeps numbers of a device: those of the file that `values` does not have
+--- stay. The file is replaced whole, so a reader never sees half of one.
+function M.save(dev, values)
+  local path = M.path(dev)
+  local all = M.load(dev) or {}
+  for name, value in pairs(values) do
+    all[name] = value
+  end
+  local names = {}
+  for name in pairs(all) do
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  local lines = {FIRST, "device " .. identity(dev)}
+  for _, name in ipairs(names) do
+    lines[#lines + 1] = ("%s %.17g"):format(name, all[name])
+  end
+  lines[#lines + 1] = LAST .. "\n"
+  local own = ("%s.%s"):format(path, M.hash(tostring(lines)
+    .. tostring(os.time()) .. tostring(os.clock())))
+  local f, reason = io.open(own, "w")
+  if not f then
+    os.execute(("mkdir -p %s 2>/dev/null"):format(text.quote(folder())))
+    f, reason = io.open(own, "w")
+  end
+  if not f then
+    return nil, "cannot keep measurements: " .. reason
+  end
+  local ok, message = f:write(table.concat(lines, "\n"))
+  local closed, late = f:close()
+  if ok and closed then
+    ok, message = os.rename(own, path)
+  end
+  if not (ok and closed) then
+    os.remove(own)
+    return nil, "cannot keep measurements: " .. tostring(message or late)
+  end
+  return true
+end
+
+return M

@@ -1,0 +1,308 @@
+-- calibrate.lua - what a device's timers are worth: their step, what an
+-- empty launch costs by them, and whether they agree with the host's clock
+-- SPDX-License-Identifier: MIT
+
+local cachefile = require "clshell.measure.cachefile"
+local cl = require "cl"
+local options = require "clshell.base.options"
+local program = require "clshell.family.program"
+local stats = require "clshell.measure.stats"
+
+local M = require "clshell.base.lazy".table(...)
+
+local LAUNCHES = 1000    -- of the empty kernel
+local LONG = 0.02        -- seconds of the kernel that is held to the clock
+local CANARY = 0.002     -- seconds of the canary
+local HIGH, LOW = 1.02, 0.8 -- event time / wall time that can be trusted
+-- On a CPU other programs slow the canary as much as a lower clock does.
+local SLOW_CPU = 1.25
+-- Event:wait looks at the status at intervals of 1 ms at most, so that is the
+-- step of a wall time.
+M.WALL_TICK = 5e-4
+
+local known = setmetatable({}, {__mode = "k"}) -- context -> calibration
+
+--- calibrate.tick(durations) -> seconds or nil
+--- The step of a timer, from durations in nanoseconds: the least difference
+--- between two that differ. Where the driver has rounded steps that are no
+--- whole nanoseconds, differences of 1 or 2 ns are that rounding, unless 3
+--- to 8 ns occur as well.
+function M.tick(durations)
+  local sorted = {table.unpack(durations)}
+  table.sort(sorted)
+  local least, beyond
+  for i = 2, #sorted do
+    local gap = sorted[i] - sorted[i - 1]
+    if gap > 0 and (not least or gap < least) then
+      least = gap
+    end
+    if gap > 2 and (not beyond or gap < beyond) then
+      beyond = gap
+    end
+  end
+  if least and least <= 2 and beyond and beyond > 8 then
+    least = beyond
+  end
+  if not least and sorted[1] and sorted[1] > 0 then
+    least = sorted[1] -- all alike: the step is at most that
+  end
+  return least and least * 1e-9
+end
+
+local function kernel(context, file, defines, name)
+  local path = ("%s/kernels/peak/%s"):format(cl.home, file)
+  return program.kernel(program.get(context, {path = path}, defines), name)
+end
+
+-- START and END of an event, or nil where it has none.
+local function stamps(event)
+  local ok, start, stop = pcall(function()
+    return event.start, event.stop
+  end)
+  if ok and start > 0 and start <= stop then
+    return start, stop
+  end
+end
+
+-- The steps of the timer and the cost of an empty launch.
+local function measure_empty(context, c)
+  local launch = kernel(context, "empty.cl", {}):range({1}, {1})
+  for _ = 1, 20 do
+    launch(0):wait()
+  end
+  local durations, walls, bad = {}, {}, 0
+  for i = 1, LAUNCHES do
+    local begin = cl.now()
+    local event = launch(0):wait()
+    walls[i] = cl.now() - begin
+    local start, stop = stamps(event)
+    if start then
+      durations[#durations + 1] = stop - start
+    else
+      bad = bad + 1
+    end
+  end
+  c.floor_wall = stats.median(walls)
+  c.bad = bad / LAUNCHES
+  if #durations > 0 then
+    c.tick = M.tick(durations)
+    c.floor = stats.median(durations) * 1e-9
+  end
+end
+
+-- A launch of multiply-adds in registers, by their number; enough
+-- work-groups that every unit has some.
+local function burner(context)
+  local dev = context.device
+  local cpu = dev.type == "cpu"
+  local size = cpu and 1 or math.min(256, dev.max_work_group_size)
+  local items = dev.compute_units * (cpu and 1 or 8) * size
+  local width = cpu and 8 or 1
+  local out = cl.buffer("float", items * width, nil, {context = context})
+  local launch = kernel(context, "fma.cl", {REAL = "float", WIDTH = width})
+    :range({items}, {size})
+  return function(iterations)
+    return launch(iterations, 0.5, 1.0, out)
+  end, out
+end
+
+-- The wall seconds of f(), the least of some.
+local function least(times, f)
+  local t = math.huge
+  for _ = 1, times do
+    local begin = cl.now()
+    f()
+    t = math.min(t, cl.now() - begin)
+  end
+  return t
+end
+
+-- The iterations with which `run` takes so many seconds. A launch that a busy
+-- host held up is taken for a long one only if all of some were.
+local function iterations_for(run, seconds)
+  local n = 16
+  local function once()
+    run(n):wait()
+  end
+  while n < 2^26 do
+    local t = least(2, once)
+    t = t > seconds / 4 and math.min(t, least(6, once)) or t
+    if t > seconds / 4 then
+      return math.max(1, math.floor(n * seconds / t))
+    end
+    n = n * 2
+  end
+  return n
+end
+
+-- Event time / wall time of f(), which returns its events in order, or nil
+-- without them.
+local function ratio(f)
+  local begin = cl.now()
+  local events = f()
+  events[#events]:wait()
+  local wall = cl.now() - begin
+  local first = stamps(events[1])
+  local last
+  for _, event in ipairs(events) do
+    local start, stop = stamps(event)
+    if not start or last and start < last then
+      return nil
+    end
+    last = stop
+  end
+  return (last - first) * 1e-9 / wall
+end
+
+-- The largest ratio of some tries of f(times as long), as only the wall is
+-- ever late: a busy host's share of it shrinks as launches grow.
+local function best_ratio(f)
+  local best = 0
+  for _, times in ipairs{1, 1, 1, 5, 10, 10} do
+    if times > 1 and best >= LOW then
+      break
+    end
+    local x = ratio(function()
+      return f(times)
+    end)
+    if not x then
+      return nil
+    end
+    best = math.max(best, x)
+  end
+  return best
+end
+
+-- Holds event timers to the host's clock, one launch and several on end.
+local function measure_ratios(context, c)
+  local run, out = burner(context)
+  local long = iterations_for(run, LONG)
+  c.iterations = math.max(1, math.floor(long * CANARY / LONG))
+  c.ratio = best_ratio(function(times)
+    return {run(long * times)}
+  end)
+  c.ratio_batch = best_ratio(function(times)
+    local events = {}
+    for i = 1, 8 do
+      events[i] = run(math.max(1, long * times // 8))
+    end
+    return events
+  end)
+  c.canary = least(15, function()
+    run(c.iterations):wait()
+  end)
+  out:close()
+end
+
+local function plausible(x)
+  return x ~= nil and x >= LOW and x <= HIGH
+end
+
+-- What follows from the numbers.
+local function judge(c, dev)
+  c.slow = dev.type == "cpu" and SLOW_CPU or nil
+  c.event = plausible(c.ratio) and c.bad < 0.02 and c.floor ~= nil
+  c.batch = c.event and plausible(c.ratio_batch)
+  c.wall_tick = M.WALL_TICK
+  return c
+end
+
+local NAMES = {"floor", "floor_wall", "tick", "bad", "ratio", "ratio_batch",
+  "canary", "iterations"}
+
+local function from_cache(dev)
+  local values, reason = cachefile.load(dev)
+  if not (values and values.floor_wall and values.canary
+      and values.iterations) then
+    return nil, reason
+  end
+  local c = {bad = values.bad or 1}
+  for _, name in ipairs(NAMES) do
+    c[name] = values[name]
+  end
+  c.iterations = math.tointeger(c.iterations)
+  return c.iterations and c or nil, reason
+end
+
+local function to_cache(dev, c)
+  local values = {}
+  for _, name in ipairs(NAMES) do
+    values[name] = c[name]
+  end
+  return cachefile.save(dev, values)
+end
+
+local printing = {
+  __tostring = function(c)
+    local words = {}
+    if c.floor then
+      words[1] = ("timer step %.4g ns, empty kernel %.4g us"):format(
+        (c.tick or 0) * 1e9, c.floor * 1e6)
+    end
+    words[#words + 1] = ("launch to end %.4g us"):format(c.floor_wall * 1e6)
+    words[#words + 1] = c.event and ("event time / wall time %.3f"):format(
+      c.ratio) or "event timer not trusted: times are wall times"
+    words[#words + 1] = c.event and not c.batch
+      and "not trusted across launches" or nil
+    words[#words + 1] = c.note
+    return table.concat(words, "; ")
+  end,
+}
+
+--- calibrate([opts]) -> table
+--- What the timers of the session's device are worth: tick (the step of event
+--- times in seconds, measured, not what the driver advertises), floor and
+--- floor_wall (an empty kernel from START to END, and from launch to the end
+--- on the host's clock), ratio (event time / wall time of a kernel of 20 ms),
+--- event and batch (whether event timers are trusted for one launch and from
+--- the first START to the last END of several), and canary (seconds of a small
+--- fixed kernel, by which a lower clock is seen later). It takes about a
+--- second, once for each device and driver: the numbers of timers that are
+--- trusted are kept in $XDG_CACHE_HOME/clshell.
+--- Options:
+---   again    false      true: measures anew
+---   context  session's  the Context of another device
+function M.device(opts)
+  options.check(opts, "calibrate")
+  local context = opts and opts.context or cl.context()
+  local again = opts and opts.again
+  if known[context] and not again then
+    return known[context]
+  end
+  local dev = context.device
+  local c, note
+  if not again then
+    c, note = from_cache(dev)
+  end
+  if not (c and judge(c, dev).batch) then
+    c = {}
+    measure_empty(context, c)
+    measure_ratios(context, c)
+    if judge(c, dev).batch then -- a doubt is not kept, hosts are busy
+      local ok, reason = to_cache(dev, c)
+      note = note or not ok and reason or nil
+    end
+  end
+  c.note = note
+  known[context] = setmetatable(c, printing)
+  return c
+end
+
+-- The canary of a device: a function that returns its seconds, the least of
+-- four launches, as a busy host only ever makes them longer.
+function M.canary(context, c)
+  local run
+  return function()
+    if not run then
+      run = burner(context)
+      run(c.iterations):wait()
+    end
+    return least(4, function()
+      run(c.iterations):wait()
+    end)
+  end
+end
+
+return setmetatable(M, {__call = function(_, ...)
+  return M.device(...)
+end})

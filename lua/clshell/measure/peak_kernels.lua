@@ -1,0 +1,236 @@
+-- measure/peak_kernels.lua - the kernels that measure a device's peaks: for
+-- each peak the ways to reach it, of which the best counts
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local program = require "clshell.family.program"
+
+local M = {}
+
+local MIB = 2^20
+local UNROLL = 16
+local SECONDS = 0.004 -- of a launch whose length can be chosen
+
+local function kernel(context, file, defines, name)
+  local path = ("%s/kernels/peak/%s"):format(cl.home, file)
+  return program.kernel(program.get(context, {path = path}, defines), name)
+end
+
+local function is_cpu(dev)
+  return dev.type == "cpu"
+end
+
+-- Work-groups that fill the device, and their size.
+local function filling(dev)
+  if is_cpu(dev) then
+    return 4 * dev.compute_units, 1
+  end
+  return 32 * dev.compute_units, math.min(256, dev.max_work_group_size)
+end
+
+-- A float buffer of random bits.
+local function random(context, n, seed)
+  local b = cl.buffer("float", n, nil, {context = context})
+  local groups, size = filling(context.device)
+  kernel(context, "random.cl", {}):range({groups * size}, {size})(n, seed, b)
+  return b
+end
+
+-- The smallest power of two of iterations with which run(iterations) takes
+-- long enough for any timer.
+local function long_enough(run)
+  local n = 16
+  run(n):wait()
+  while run(n):wait().ms < SECONDS * 1e3 and n < 2^24 do
+    n = n * 2
+  end
+  return n
+end
+
+-- Multiply-adds in registers. A device without fused ones in hardware is
+-- fast with mad only. On a CPU device a work-item fills the pipeline with
+-- vectors, on a GPU other work-items do.
+local function fma(type)
+  return function(context)
+    local dev = context.device
+    local ops = is_cpu(dev) and {"fma", "mad"} or {"fma"}
+    if type == "double" and not dev:has("cl_khr_fp64")
+        or type == "half" and not dev:has("cl_khr_fp16") then
+      return {}
+    end
+    local ways = {}
+    for _, op in ipairs(ops) do
+      for width = 0, 4 do
+        ways[#ways + 1] = {op, 1 << width, is_cpu(dev) and 16 or 8}
+      end
+    end
+    return ways, function(way)
+      local width, chains = way[2], way[3]
+      local groups, size = filling(dev)
+      local items = groups * size
+      local out = cl.buffer(type, items * width, nil, {context = context})
+      local launch = kernel(context, "fma.cl", {REAL = type, WIDTH = width,
+        CHAINS = chains, UNROLL = UNROLL, MULTIPLY_ADD = way[1]})
+        :range({items}, {size})
+      local function run(iterations)
+        return launch(iterations, 0.5, 1.0, out)
+      end
+      local n = long_enough(run)
+      return function()
+        return run(n)
+      end, 2.0 * width * chains * UNROLL * n * items, {out}
+    end
+  end
+end
+
+-- Bytes of a buffer too large for any cache, and so large that beginning and
+-- ending a kernel is little beside it; on a CPU device, which reports the
+-- cache of a whole host, what is large against its share of it.
+local function large(dev)
+  local most = is_cpu(dev) and 96 * MIB or 512 * MIB
+  local bytes = math.max(4 * dev.global_mem_cache_size, 512 * MIB)
+  bytes = math.min(bytes, most, dev.max_mem_alloc_size,
+    dev.global_mem_size // 8)
+  return math.tointeger(bytes // 1024 * 1024)
+end
+
+local WIDTHS = {1, 2, 4, 8, 16}
+local ITEMS = {0, 4, 16} -- vectors per work-item; 0: groups fill the device
+
+-- What moves through global memory: `moved` is the part of the bytes of one
+-- buffer, `args` what the kernel takes.
+local function stream(file, moved, args)
+  return function(context)
+    local dev = context.device
+    local groups, size = filling(dev)
+    local bytes = large(dev)
+    local from = random(context, bytes // 4, 1)
+    local to = random(context, bytes // 4, 2)
+    local list = {}
+    for _, items in ipairs(is_cpu(dev) and {0} or ITEMS) do
+      for _, width in ipairs(WIDTHS) do
+        list[#list + 1] = {width, items}
+      end
+    end
+    return list, function(way)
+      local width, items = way[1], way[2]
+      local n = bytes // (4 * width)
+      local count = items > 0 and (n + items * size - 1) // (items * size)
+        or groups
+      local launch = kernel(context, file, {REAL = "float", WIDTH = width,
+        ITEMS = items}):range({count * size}, {size})
+      return function()
+        return launch(args(n, cl.any(from), cl.any(to)))
+      end, moved * bytes, {}
+    end, {from, to}
+  end
+end
+
+local copy_kernels = stream("copy.cl", 2, function(n, from, to)
+  return n, from, to
+end)
+
+-- clEnqueueCopyBuffer, beside the kernels that copy.
+local function copies(context)
+  local list, make, shared = copy_kernels(context)
+  list[#list + 1] = "buffer"
+  return list, function(way)
+    if way ~= "buffer" then
+      return make(way)
+    end
+    local from, to = shared[1], shared[2]
+    return function()
+      return from:copy(to)
+    end, 2 * from.bytes, {}
+  end, shared
+end
+
+-- Reads of few data again and again.
+local function cached(context)
+  local dev = context.device
+  local groups, size = filling(dev)
+  local bytes = is_cpu(dev) and 16384
+    or math.max(MIB, math.min(16 * MIB, dev.global_mem_cache_size // 4))
+  bytes = math.tointeger(bytes)
+  local unit = 8 * size * 64
+  bytes = math.max(1, bytes // unit) * unit
+  local from = random(context, bytes // 4, 1)
+  local to = cl.buffer("float", groups * size, nil, {context = context})
+  return WIDTHS, function(width)
+    local launch = kernel(context, "cache.cl", {REAL = "float",
+      WIDTH = width}):range({groups * size}, {size})
+    local function run(turns)
+      return launch(bytes // (4 * width), turns, cl.any(from), to)
+    end
+    local n = long_enough(run)
+    return function()
+      return run(n)
+    end, 4.0 * 8 * width * n * groups * size, {}
+  end, {from, to}
+end
+
+-- Reads of local memory, without bank conflicts.
+local function local_memory(context)
+  local dev = context.device
+  local groups = is_cpu(dev) and 4 * dev.compute_units
+    or 16 * dev.compute_units
+  local size = math.min(is_cpu(dev) and 64 or 256, dev.max_work_group_size)
+  local ways = {}
+  for _, width in ipairs(WIDTHS) do
+    if (1024 + 8) * width * 4 <= dev.local_mem_size then
+      ways[#ways + 1] = width
+    end
+  end
+  return ways, function(width)
+    local out = cl.buffer("float", groups * size * width, nil,
+      {context = context})
+    local launch = kernel(context, "local.cl", {REAL = "float",
+      WIDTH = width, WG = size, CELLS = 1024, UNROLL = 8})
+      :range({groups * size}, {size})
+    local function run(iterations)
+      return launch(iterations, 1, out)
+    end
+    local n = long_enough(run)
+    return function()
+      return run(n)
+    end, 4.0 * 8 * width * n * groups * size, {out}
+  end
+end
+
+-- Copies between host and device.
+local function transfer(direction)
+  return function(context)
+    local dev = context.device
+    local bytes = math.tointeger(math.min(64 * MIB, large(dev)))
+    local b = random(context, bytes // 4, 3)
+    local h = b:read()
+    return {1}, function()
+      return function()
+        if direction == "upload" then
+          return b:write(h)
+        end
+        return select(2, b:read(h))
+      end, bytes, {}
+    end, {b, h}
+  end
+end
+
+--- Each: function(context) -> ways, make(way) -> launch, amount, own; shared.
+--- `amount` is the FLOP or bytes of a launch; `own` and `shared` are objects
+--- to close.
+M.fma_float = fma("float")
+M.fma_double = fma("double")
+M.fma_half = fma("half")
+M.copy = copies
+M.read = stream("read.cl", 1, function(n, from, to)
+  return n, from, to
+end)
+M.write = stream("write.cl", 1, function(n, _, to)
+  return n, 1.5, to
+end)
+M.cache = cached
+M["local"] = local_memory
+M.upload = transfer("upload")
+M.download = transfer("download")
+
+return M

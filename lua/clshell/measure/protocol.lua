@@ -1,0 +1,360 @@
+-- protocol.lua - how samples are taken so that their median can be trusted:
+-- ramp, sample length, stop rule, watch over the clock. It knows no OpenCL:
+-- it drives an abstract subject, which the tests simulate.
+--
+-- A subject is a table:
+--   sample(n) -> s    runs n launches on end and waits; s.wall is the host's
+--                     time of all of them and s.event the device's, in
+--                     seconds; without s.event, s.bad is why there is none.
+--                     s.sum, s.span, s.main: see bench
+--   before()          optional: runs before each sample, not timed (eviction
+--                     of caches, restoring of operands)
+--   canary() -> s     optional: seconds of a fixed kernel
+--   now(), sleep(s)   the clock, in seconds
+--   calibration       {event, batch: whether event timers can be trusted for
+--                     a launch and for several on end; tick, wall_tick: the
+--                     steps of the two timers; floor, floor_wall: an empty
+--                     launch by each; canary: its undisturbed seconds;
+--                     slow: how many times longer shows a lower clock, 1.05
+--                     unless given}
+--   single            optional: one launch a sample, as the caches are cold
+-- SPDX-License-Identifier: MIT
+
+local stats = require "clshell.measure.stats"
+
+local M = {}
+
+-- How long to measure. `quick` is for a row of a table, where verdicts
+-- between rows do not hang on the last per cent; `final` for a figure that
+-- stands alone. warmup: seconds of ramp at most; samples: at least, unless
+-- the seconds are over; busy: seconds of timed work at least; seconds: of
+-- sampling at most.
+M.efforts = {
+  quick = {warmup = 0.1, samples = 10, busy = 0.1, seconds = 0.5},
+  final = {warmup = 0.3, samples = 10, busy = 0.5, seconds = 5},
+}
+
+M.version = 1 -- of the protocol, in every record
+
+local MOST = 1000      -- samples
+local LONGEST = 4096   -- launches in a sample
+local HALF_WIDTH = 0.005 -- of the interval of the median, to stop
+local LONG = 1         -- seconds; such kernels are run 3 times
+local DISCARD = 2      -- samples at the beginning
+local TICKS = 100      -- of the timer, at least, in a sample
+local SHORTEST = 50e-6 -- seconds of a sample
+local FLOORS = 10      -- empty launches in a sample
+local OVERHEAD = 5     -- a launch shorter than so many empty ones is flagged
+local SLOW = 1.05      -- canary against its calibrated time
+local EVERY = 1        -- seconds between looks at the canary
+local REDO = 3         -- times that a set of samples is taken again
+local PAUSE = 0.05     -- seconds, doubled up to 4 times
+local BAD = 0.02       -- part of samples that an event timer may spoil
+
+-- Seconds of a launch in a sample by a timer; nil where it has none.
+local function per_launch(s, timer, batch)
+  local t = s[timer]
+  return t and t / batch
+end
+
+-- Launches per sample for a launch of `t` seconds; subject.least are the
+-- seconds that a sample takes at least, if that is more than the timer needs.
+function M.batch(subject, timer, t)
+  if subject.single then
+    return 1
+  end
+  local c = subject.calibration
+  local wall = timer == "wall"
+  local tick = wall and c.wall_tick or c.tick
+  local floor = wall and c.floor_wall or c.floor
+  local least = math.max(TICKS * (tick or 0), SHORTEST,
+    FLOORS * (floor or 0), subject.least or 0)
+  if t >= least then
+    return 1
+  end
+  return math.min(LONGEST, math.ceil(least / math.max(t, 1e-9)))
+end
+
+-- One sample, after what has to be done before it.
+function M.take(subject, batch)
+  if subject.before then
+    subject.before()
+  end
+  return subject.sample(batch)
+end
+
+-- Runs the subject until the clock is up and times agree: three means of
+-- about 10 ms within 1 %. A launch takes `wall` seconds of the host, which
+-- may be more than its commands do. Returns the seconds of a launch.
+function M.ramp(subject, limits, wall)
+  local begin, means, t = subject.now(), {}
+  repeat
+    local batch = math.max(1, math.min(LONGEST, 0.01 / math.max(wall, 1e-6)))
+    batch = math.floor(batch)
+    local s = subject.sample(batch)
+    wall = s.wall / batch
+    t = (s.event and s.event > 0 and s.event or s.wall) / batch
+    table.insert(means, t)
+    local n = #means
+    local low = math.min(t, means[n - 1] or 0, means[n - 2] or 0)
+    local high = math.max(t, means[n - 1] or 0, means[n - 2] or 0)
+  until high - low <= 0.01 * low or subject.now() - begin >= limits.warmup
+  return t
+end
+
+-- Whether the clock is lower than at calibration.
+local function slow(subject)
+  local usual = subject.calibration.canary
+  local limit = (subject.calibration.slow or SLOW) * (usual or 0)
+  return usual and subject.canary and subject.canary() > limit
+end
+
+-- Waits for the clock to recover, up to 1.5 s and not beyond `deadline`.
+-- Returns whether it has.
+local function recover(subject, deadline)
+  for k = 0, 4 do
+    if not slow(subject) then
+      return true
+    end
+    local pause = PAUSE * 2^k
+    if subject.now() + pause > deadline then
+      return false
+    end
+    subject.sleep(pause)
+  end
+  return not slow(subject)
+end
+
+-- The set of samples under way, kept in the result `r`, so that it is there
+-- after an error.
+local function new_set(r, timer, batch)
+  r.timer, r.batch = timer, batch
+  r.samples, r.walls, r.sums, r.spans, r.mains = {}, {}, {}, {}, {}
+  r.bad, r.half = 0, nil
+end
+
+-- Puts a set aside that was taken at an unsteady clock: if an error comes
+-- before the next has a sample, it is better than none.
+local function set_aside(r)
+  r.aside = {samples = r.samples, walls = r.walls, sums = r.sums,
+    spans = r.spans, mains = r.mains}
+end
+
+-- Adds a sample to the set. Returns false if the timer has to be given up.
+local function add(r, s)
+  local n = #r.samples + 1
+  local t = per_launch(s, r.timer, r.batch)
+  if not t then
+    r.bad, r.reason = r.bad + 1, s.bad
+    r.discarded = r.discarded + 1
+    return r.bad < 2 or r.bad <= BAD * (n + r.bad)
+  end
+  r.samples[n], r.walls[n] = t, s.wall / r.batch
+  for _, key in ipairs{"sum", "span", "main"} do
+    local list = r[key .. "s"]
+    list[#list + 1] = s[key] and s[key] / r.batch
+  end
+  return true
+end
+
+-- Looks whether the samples suffice. It is not done after each one: sorting
+-- takes time as well.
+local function enough(r, limits, busy, checks)
+  local n = #r.samples
+  if n >= MOST then
+    return true
+  elseif n < limits.samples or n < 6 or n < (checks.next or 0) then
+    return false
+  end
+  checks.next = n + math.max(1, n // 10)
+  r.half = stats.half_width(r.samples)
+  checks[#checks + 1] = {n, r.half}
+  if busy < limits.busy then
+    return false
+  elseif r.half and r.half <= HALF_WIDTH then
+    return true
+  end
+  for i = #checks - 1, 1, -1 do -- noise as it is, and no less with more
+    local before, half = table.unpack(checks[i])
+    if n - before >= 16 then
+      return n >= 64 and half ~= nil and math.abs(r.half / half - 1) < 0.05
+    end
+  end
+  return false
+end
+
+-- Takes a set of samples. Returns how it ended: "enough", "time", "clock"
+-- (the device became slower) or "timer" (it cannot be trusted).
+local function collect(subject, r, limits, deadline)
+  local busy, looked, checks = 0, subject.now(), {}
+  for _ = 1, DISCARD do
+    M.take(subject, r.batch)
+    r.discarded = r.discarded + 1
+  end
+  while true do
+    local s = M.take(subject, r.batch)
+    busy = busy + s.wall
+    if not add(r, s) then
+      return "timer"
+    end
+    local now = subject.now()
+    if #r.samples > 0 and now >= deadline then
+      return "time"
+    elseif #r.samples == 0 and now >= deadline + limits.seconds then
+      return "timer"
+    elseif enough(r, limits, busy, checks) then
+      return "enough"
+    elseif now - looked >= EVERY then
+      if slow(subject) then
+        return "clock"
+      end
+      looked = subject.now()
+    end
+  end
+end
+
+-- A kernel longer than a second: three samples and no statistics of them.
+local function collect_long(subject, r, first)
+  add(r, first)
+  while #r.samples < 3 and r.bad < 2 and (first.wall < 10 * LONG
+      or #r.samples < 1) do
+    add(r, M.take(subject, 1))
+  end
+  return #r.samples > 0 and "long" or "timer"
+end
+
+local function flag(r, name)
+  for _, f in ipairs(r.flags) do
+    if f == name then
+      return
+    end
+  end
+  table.insert(r.flags, name)
+end
+
+M.flag = flag
+
+-- Sets of samples until one was taken at a steady clock.
+local function collect_steady(subject, r, timer, batch, limits)
+  local deadline = subject.now() + limits.seconds
+  local steady = recover(subject, deadline - limits.seconds / 2)
+  local ended
+  for try = 0, REDO do
+    if try > 0 then
+      r.discarded = r.discarded + #r.samples
+      set_aside(r)
+    end
+    new_set(r, timer, batch)
+    ended = collect(subject, r, limits, deadline)
+    if ended == "timer" then
+      return ended
+    end
+    local fell = ended == "clock" or steady and slow(subject)
+    if not fell then
+      break
+    elseif try == REDO or subject.now() + limits.seconds / 2 > deadline then
+      steady = false
+      break
+    end
+    steady = recover(subject, deadline - limits.seconds / 2)
+  end
+  if not steady then
+    flag(r, "clock!")
+  end
+  return ended
+end
+
+-- Measures by one timer. Returns how it ended.
+local function measure_by(subject, r, timer, limits, t)
+  local batch = M.batch(subject, timer, t)
+  if batch > 1 and timer == "event" and not subject.calibration.batch then
+    return "timer"
+  end
+  return collect_steady(subject, r, timer, batch, limits)
+end
+
+--- protocol.measure(subject, r, limits)
+--- Takes samples of a subject into the result r: timer, batch, samples,
+--- discarded, flags and what protocol.summarise makes of them. The steps: a
+--- ramp until the clock is up; samples long enough for the timer, several
+--- launches each if need be; two discarded; then samples until the 95 %
+--- interval of the median is within 0.5 % of it, or no longer shrinks, or
+--- the limits are reached ("unconverged"); a canary kernel watches the clock
+--- ("clock!"). Kernels longer than 1 s are run 3 times. An event timer that
+--- fails, or is not trusted, is replaced by the host's clock ("no event
+--- timer"). On an error r keeps the samples so far.
+function M.measure(subject, r, limits)
+  r.flags, r.discarded = r.flags or {}, 0
+  local timer = subject.calibration.event and "event" or "wall"
+  new_set(r, timer, 1)
+  local first = M.take(subject, 1)
+  local t = first.event and first.event > 0 and first.event or first.wall
+  local ended
+  if t > LONG then
+    ended = collect_long(subject, r, first)
+    if ended == "timer" then
+      new_set(r, "wall", 1)
+      ended = collect_long(subject, r, first)
+    end
+  else
+    t = M.ramp(subject, limits, first.wall)
+    ended = measure_by(subject, r, timer, limits, t)
+    if ended == "timer" then
+      ended = measure_by(subject, r, "wall", limits, t)
+    end
+  end
+  if r.timer == "wall" and not subject.host then
+    flag(r, "no event timer")
+  end
+  if ended == "time" then
+    r.half = stats.half_width(r.samples)
+    if not (#r.samples >= 6 and r.half and r.half <= HALF_WIDTH) then
+      flag(r, "unconverged")
+    end
+  elseif ended == "long" then
+    r.few = ("n=%d, no interval"):format(#r.samples)
+  end
+  M.summarise(subject, r)
+end
+
+local function median_of(list)
+  return #list > 0 and stats.median(list) or nil
+end
+
+--- protocol.summarise(subject, r)
+--- Puts the statistics of the samples into a result: all in seconds for one
+--- launch. Outliers (stats.mad_outliers) are counted and stay. Without a
+--- sample r gets none.
+function M.summarise(subject, r)
+  if r.aside and #r.samples == 0 then
+    for key, list in pairs(r.aside) do
+      r[key] = list
+    end
+    r.discarded = r.discarded - #r.samples
+    flag(r, "clock!")
+  end
+  r.aside = nil
+  if not r.samples or #r.samples == 0 then
+    r.samples, r.batch, r.timer = nil, nil, nil
+  else
+    for key, value in pairs(stats.summary(r.samples)) do
+      r[key] = value
+    end
+    r.outliers = stats.mad_outliers(r.samples)
+    r.wall = stats.median(r.walls)
+    r.gap = r.median > 0 and r.wall / r.median - 1 or nil
+    r.sum, r.span = median_of(r.sums), median_of(r.spans)
+    r.main = median_of(r.mains)
+    r.ms, r.wall_ms = r.median * 1e3, r.wall * 1e3
+    local c = subject.calibration
+    r.floor = r.timer == "event" and c.floor or c.floor_wall
+    r.tick_ns = r.timer == "event" and c.tick and c.tick * 1e9 or nil
+    if r.floor and r.median < OVERHEAD * r.floor then
+      flag(r, "overhead-bound")
+    end
+  end
+  r.walls, r.sums, r.spans, r.mains = nil, nil, nil, nil
+  r.bad, r.half = nil, nil
+end
+
+return M

@@ -1,0 +1,226 @@
+-- timer.lua - the subject of the protocol on an OpenCL device: a function
+-- that enqueues commands, the stamps of its events, cold caches
+-- SPDX-License-Identifier: MIT
+
+local calibrate = require "clshell.measure.calibrate"
+local cl = require "cl"
+local text = require "clshell.base.text"
+
+local M = {}
+
+local MIB = 2^20
+local FLUSH_LEAST = 64 * MIB
+-- A flush of twice the cache is what it takes; a CPU device may report the
+-- cache of a whole host, of which it has a slice.
+local FLUSH_MOST = {cpu = 128 * MIB, other = 1024 * MIB}
+local COPIES = 16 -- of the operands at most, for rotation
+
+-- Adds the Events among some values to a list: Events, spans, and lists of
+-- them.
+local function gather(events, n, ...)
+  for i = 1, n do
+    local x = select(i, ...)
+    if type(x) == "userdata" then
+      if x.wait then
+        events[#events + 1] = x
+      end
+    elseif type(x) == "table" then
+      local meta = getmetatable(x)
+      if x.events then
+        gather(events, #x.events, table.unpack(x.events))
+      elseif rawget(x, "stop") then
+        events[#events + 1] = x
+      elseif meta == nil and #x > 0 and #x < 250 then
+        gather(events, #x, table.unpack(x))
+      end
+    end
+  end
+end
+
+local function count(...)
+  return select("#", ...), ...
+end
+
+-- START and STOP in ns, or nil and why there are none.
+local function stamps(event)
+  local ok, start, stop = pcall(function()
+    return event.start, event.stop
+  end)
+  if not ok then
+    if type(start) == "table" and start.name == "INTERRUPTED" then
+      error(start, 0)
+    end
+    return nil, "events without time stamps"
+  elseif start <= 0 or stop < start then
+    return nil, ("START %d, END %d"):format(start, stop)
+  end
+  return start, stop
+end
+
+-- The times in the stamps of one launch (a list of events): first START,
+-- last STOP, the sum and the time of event number `main`, in ns.
+local function read(events, main)
+  local first, last, sum, own = math.huge, 0, 0, nil
+  for i, event in ipairs(events) do
+    local start, stop = stamps(event)
+    if not start then
+      return nil, stop
+    end
+    first, last = math.min(first, start), math.max(last, stop)
+    sum = sum + (stop - start)
+    own = i == main and stop - start or own
+  end
+  return first, last, sum, own
+end
+
+-- The sample of some launches, whose events have ended, after `wall` s.
+local function evaluate(s, launches, main, tick)
+  local first, last, sum, own = math.huge, 0, 0, nil
+  for _, events in ipairs(launches) do
+    if #events == 0 then
+      s.bad = "no event"
+      return s
+    end
+    local start, stop, inside, mine = read(events, main)
+    if not start then
+      s.bad = stop
+      return s
+    end
+    first, last = math.min(first, start), math.max(last, stop)
+    sum = sum + inside
+    own = mine and (own or 0) + mine
+  end
+  local event = (last - first) * 1e-9
+  if event <= 0 then
+    s.bad = "no time between START and END"
+  elseif event > 1.02 * s.wall + 1e-5 + 2 * tick then
+    s.bad = ("%.4g s by the events, %.4g s by the clock"):format(event,
+      s.wall)
+  else
+    s.event, s.main = event, own and own * 1e-9
+    if #launches > 1 or #launches[1] > 1 then
+      s.sum, s.span = sum * 1e-9, event
+    end
+  end
+  return s
+end
+
+-- One launch: what `call` enqueued, as a list of events.
+local function launch(call)
+  local events = {}
+  gather(events, count(call()))
+  return events
+end
+
+local function sample(subject, calls, turn, n)
+  local launches = {}
+  local begin = cl.now()
+  for i = 1, n do
+    launches[i] = launch(calls[(turn + i) % #calls + 1])
+  end
+  for i = 1, n do
+    for _, event in ipairs(launches[i]) do
+      event:wait()
+    end
+    if #launches[i] == 0 then
+      subject.context.queue:finish()
+    end
+  end
+  local s = {wall = cl.now() - begin}
+  return evaluate(s, launches, subject.main,
+    subject.calibration.tick or 0)
+end
+
+-- Without a better way a pause keeps the host busy: Ctrl-C ends it.
+local function sleep(seconds)
+  local begin = cl.now()
+  while cl.now() - begin < seconds do
+  end
+end
+
+--- timer.new(context, calls [, main]) -> subject
+--- The subject of protocol.measure for functions that do the same on operands
+--- of their own, taken in turn (one function: always that). `main` is the
+--- place of the command whose own time is wanted among several.
+function M.new(context, calls, main)
+  local c = calibrate.device{context = context}
+  local turn = 0
+  local subject = {context = context, calibration = c, main = main,
+    now = cl.now, sleep = sleep, canary = calibrate.canary(context, c)}
+  function subject.sample(n)
+    local s = sample(subject, calls, turn, n)
+    turn = (turn + n) % #calls
+    return s
+  end
+  return subject
+end
+
+-- The subject for a routine of the host: run() -> seconds.
+function M.host(run)
+  return {
+    host = true, now = cl.now, sleep = sleep,
+    calibration = {event = false, wall_tick = 1e-6},
+    sample = function(n)
+      local wall = 0
+      for _ = 1, n do
+        wall = wall + run()
+      end
+      return {wall = wall}
+    end,
+  }
+end
+
+-- Whether so many bytes can be had for copies or a flush.
+local function affordable(dev, bytes)
+  return bytes <= dev.global_mem_size / 8
+    and bytes <= FLUSH_MOST[dev.type == "cpu" and "cpu" or "other"]
+end
+
+--- timer.plan_cold(dev, footprint) -> way, count or bytes, words
+--- How to find the caches cold before each launch: "none" where the operands
+--- (footprint bytes, nil: unknown) exceed four times the cache by themselves,
+--- "rotation" over so many copies of the operands where together they do, and
+--- "flush" of so many bytes: twice the cache, at least 64 MiB, at most an
+--- eighth of the memory and 1 GiB (a CPU device: 128 MiB). The words go into
+--- the result; they name the cache where the flush is smaller than that.
+function M.plan_cold(dev, footprint)
+  local cache = dev.global_mem_cache_size
+  if footprint and footprint > 4 * cache then
+    return "none", 1, "footprint exceeds cache"
+  end
+  local copies = footprint and footprint > 0
+    and math.ceil(4 * cache / footprint) + 1
+  if copies and copies <= COPIES and affordable(dev, copies * footprint) then
+    return "rotation", copies, ("rotation x%d"):format(copies)
+  end
+  local bytes = math.max(FLUSH_LEAST, 2 * cache)
+  local wanted = bytes
+  bytes = math.min(bytes, dev.global_mem_size // 8, dev.max_mem_alloc_size,
+    FLUSH_MOST[dev.type == "cpu" and "cpu" or "other"]) // MIB * MIB
+  bytes = math.tointeger(math.max(bytes, MIB))
+  local words = "flush " .. text.bytes(bytes)
+  if bytes < wanted then
+    words = ("%s of %s cache"):format(words, text.bytes(cache))
+  end
+  return "flush", bytes, words
+end
+
+--- timer.flush(subject, bytes) -> Buffer
+--- Makes the subject overwrite a buffer of that size before each sample,
+--- which then is a single launch.
+function M.flush(subject, bytes)
+  local scratch = cl.buffer("uint", bytes // 4, nil,
+    {context = subject.context})
+  local value, before = 0, subject.before
+  subject.single = true
+  function subject.before()
+    if before then
+      before()
+    end
+    value = (value * 1664525 + 1013904223) & 0xffffffff
+    scratch:fill(value)
+  end
+  return scratch
+end
+
+return M

@@ -1,0 +1,371 @@
+-- plot/init.lua - charts of results: lines, bars, the ladder of a family, the
+-- roofline; as text for the terminal, as SVG, as PNG
+-- SPDX-License-Identifier: MIT
+
+local axis = require "clshell.plot.axis"
+local cl = require "cl"
+local fields = require "clshell.measure.record_fields"
+local options = require "clshell.base.options"
+local quantity = require "clshell.base.quantity"
+
+local M = {}
+local Chart = {}
+Chart.__index = Chart
+
+local function known(opts, what)
+  options.check(opts, what)
+  return opts or {}
+end
+
+local function rows_of(results, what)
+  if type(results) ~= "table" or #results == 0 then
+    cl.error(what .. ": a list of results expected, "
+      .. (type(results) == "table" and "this one is empty"
+        or "got a " .. type(results)))
+  end
+  return results
+end
+
+-- A finished chart; with the option `file` it is also written there.
+local function finished(chart, opts)
+  chart.title = opts.title or chart.title
+  chart.width, chart.height = opts.width, opts.height
+  chart = setmetatable(chart, Chart)
+  if opts.file then
+    chart:save(opts.file)
+  end
+  return chart
+end
+
+-- Numbers for places along x: the values, or 1, 2, 3 ... of their names.
+local function places(rows, key)
+  local numbers, names, seen = true, {}, {}
+  for _, r in ipairs(rows) do
+    local x = fields.value(r, key)
+    numbers = numbers and (x == nil or type(x) == "number")
+  end
+  if numbers then
+    return function(r)
+      return fields.base(r, key)
+    end
+  end
+  return function(r)
+    local x = fields.value(r, key)
+    local name = x ~= nil and tostring(x)
+    if name and not seen[name] then
+      names[#names + 1] = name
+      seen[name] = #names
+    end
+    return name and seen[name]
+  end, names
+end
+
+local function by_name(list)
+  local index = {}
+  return function(name)
+    if not index[name] then
+      index[name] = {name = name, points = {}}
+      list[#list + 1] = index[name]
+    end
+    return index[name]
+  end
+end
+
+--- plot.line(results, opts) -> chart
+--- Lines over a field of the results. Points that are not numbers are counted
+--- below.
+--- Options:
+---   x       needed  a field, a parameter ("tile"), a size of the shape ("n"),
+---           or a function of a result
+---   y       gflops, gbs or median  the same, for the height
+---   by      -       a field: one line for each of its values
+---   log_x   auto    true or false: a logarithmic axis
+---   log_y   false   true: a logarithmic axis
+---   zero    true    false: y need not begin at 0
+---   x_label, y_label  the fields  names of the axes
+---   title   what they share  of the chart
+---   file    -       writes it there as well, see chart:save
+---   width, height  window, 16  of the text, in characters
+function M.line(results, opts)
+  local rows = rows_of(results, "plot.line")
+  opts = known(opts, "plot.line")
+  if opts.x == nil then
+    cl.error("plot.line: x says what the results are drawn over",
+      {hint = 'plot.line(results, {x = "tile"})'})
+  end
+  local y = opts.y or fields.rate(rows)
+  local place, names = places(rows, opts.x)
+  local _, common = fields.labels(rows)
+  local chart = {kind = "line", series = {}, notes = {}, title = common}
+  local series, xs, ys, lost = by_name(chart.series), {}, {}, 0
+  for _, r in ipairs(rows) do
+    local px, py = place(r), fields.base(r, y)
+    if px and py and not fields.fails(r) then
+      local by = opts.by and fields.value(r, opts.by)
+      local name = opts.by and (type(opts.by) == "string"
+        and ("%s=%s"):format(opts.by, by) or tostring(by)) or ""
+      local lo, hi = fields.interval(r, y)
+      table.insert(series(name).points, {x = px, y = py, lo = lo, hi = hi})
+      xs[#xs + 1], ys[#ys + 1] = px, py
+    else
+      lost = lost + 1
+    end
+  end
+  local about_x, about_y = fields.about(opts.x), fields.about(y)
+  chart.x = axis.new(xs, {label = opts.x_label or about_x.title,
+    unit = about_x.unit, log = opts.log_x, names = names})
+  chart.y = axis.new(ys, {label = opts.y_label or about_y.title,
+    unit = about_y.unit, log = opts.log_y or false,
+    zero = opts.zero ~= false})
+  M.settle(chart, lost)
+  return finished(chart, opts)
+end
+
+--- plot.settle(chart, lost)
+--- Sorts the points of a line chart, leaves out what its axes cannot show and
+--- notes how many points, with the `lost` ones, are missing.
+function M.settle(chart, lost)
+  for _, s in ipairs(chart.series) do
+    local shown = {}
+    for _, p in ipairs(s.points) do
+      if chart.x:shows(p.x) and chart.y:shows(p.y) then
+        shown[#shown + 1] = p
+      else
+        lost = lost + 1
+      end
+    end
+    table.sort(shown, function(a, b)
+      return a.x < b.x
+    end)
+    s.points = shown
+  end
+  if lost > 0 then
+    table.insert(chart.notes, ("%d result%s without a place here"):format(
+      lost, lost == 1 and "" or "s"))
+  end
+end
+
+-- The bars of results, in their order; failed ones are bars without length.
+local function bars(rows, y)
+  local labels, common = fields.labels(rows)
+  local best = fields.best(rows, y)
+  local list = {}
+  for i, r in ipairs(rows) do
+    local value = not fields.fails(r) and fields.base(r, y) or nil
+    local lo, hi = fields.interval(r, y)
+    list[i] = {
+      label = labels[i], value = value, lo = lo, hi = hi, best = i == best,
+      digits = quantity.digits(fields.noise(r)),
+      note = not value and (r.note or r.error or r.status or "no result"):
+        gsub("%s+", " ") or nil,
+    }
+  end
+  return list, common
+end
+
+local function bar_chart(kind, results, opts)
+  local rows = rows_of(results, "plot." .. kind)
+  opts = known(opts, "plot." .. kind)
+  local y = opts.y or fields.rate(rows)
+  local list, common = bars(rows, y)
+  local values = {0}
+  for _, bar in ipairs(list) do
+    values[#values + 1] = bar.value
+  end
+  local about = fields.about(y)
+  local chart = {kind = kind, bars = list, title = common, notes = {},
+    falling = about.unit == "s"}
+  local most = math.max(table.unpack(values))
+  if opts.limit and opts.limit <= 4 * most then
+    values[#values + 1] = opts.limit
+    chart.limit = {value = opts.limit, label = opts.limit_label or "limit"}
+  elseif opts.limit then
+    chart.notes[1] = ("%s: %s, beyond this scale"):format(
+      opts.limit_label or "limit", quantity.format(opts.limit, about.unit))
+  end
+  chart.x = axis.new(values, {label = opts.y_label or about.title,
+    unit = about.unit, log = false, zero = true})
+  return chart, opts
+end
+
+--- plot.bar(results [, opts]) -> chart
+--- A bar for each result.
+--- Options:
+---   y        gflops, gbs or median  the field, or a function of a result
+---   y_label  the field  name of the axis
+---   limit    -  a line at so many base units, such as the roofline
+---   limit_label  -  its name
+---   title    what they share  of the chart
+---   file     -  writes it there as well, see chart:save
+---   width, height  window  of the text, in characters
+function M.bar(results, opts)
+  return finished(bar_chart("bar", results, opts))
+end
+
+--- plot.ladder(results [, opts]) -> chart
+--- The rungs of a family in their order: a bar for each, and beside it the
+--- factor that its step brought over the last rung that has a result.
+--- Options as for plot.bar.
+function M.ladder(results, opts)
+  local chart
+  chart, opts = bar_chart("ladder", results, opts)
+  local before
+  for _, bar in ipairs(chart.bars) do
+    if bar.value and bar.value > 0 then
+      bar.step = before and (chart.falling and before / bar.value
+        or bar.value / before)
+      before = bar.value
+    end
+  end
+  return finished(chart, opts)
+end
+
+local TYPES = {"float", "double", "half"}
+
+-- The roofs of a table of peaks: its compute roofs for the types in use, the
+-- fastest way to memory, the cache, which hot operands are read from, and
+-- local memory.
+local function roofs_of(peaks, rows)
+  local used = {}
+  for _, r in ipairs(rows) do
+    used[r.type or "float"] = true
+  end
+  local roofs = {compute = {}, memory = {}}
+  for _, type in ipairs(TYPES) do
+    if used[type] and peaks["fma_" .. type] then
+      table.insert(roofs.compute, {name = "FMA " .. type,
+        value = peaks["fma_" .. type]})
+    end
+  end
+  local best
+  for _, way in ipairs{"copy", "read", "write"} do
+    if peaks[way] and (not best or peaks[way] > best.value) then
+      best = {name = "memory, " .. way, value = peaks[way]}
+    end
+  end
+  roofs.memory[1] = best
+  if best and peaks.cache then
+    table.insert(roofs.memory, {name = "cache", value = peaks.cache})
+  end
+  if best and peaks["local"] then
+    table.insert(roofs.memory, {name = "local memory",
+      value = peaks["local"]})
+  end
+  return roofs
+end
+
+local function by_value(a, b)
+  return a.value > b.value
+end
+
+-- The lines of the roofs: each memory roof rises to the highest compute roof,
+-- each compute roof begins at the fastest memory.
+local function roof_lines(roofs, lo, hi)
+  table.sort(roofs.compute, by_value)
+  table.sort(roofs.memory, by_value)
+  local lines = {}
+  local top, wide = roofs.compute[1].value, roofs.memory[1].value
+  for _, m in ipairs(roofs.memory) do
+    lines[#lines + 1] = {roof = true, slope = true,
+      name = ("%s %s"):format(m.name, quantity.format(m.value, "B/s", 3)),
+      points = {{x = lo, y = lo * m.value},
+        {x = top / m.value, y = top}}}
+  end
+  for _, c in ipairs(roofs.compute) do
+    lines[#lines + 1] = {roof = true,
+      name = ("%s %s"):format(c.name, quantity.format(c.value, "FLOP/s", 3)),
+      points = {{x = c.value / wide, y = c.value}, {x = hi, y = c.value}}}
+  end
+  return lines
+end
+
+--- plot.roofline(results, opts) -> chart
+--- Results on the measured roof of the device: throughput over arithmetic
+--- intensity, both logarithmic.
+--- Options:
+---   peaks  needed  the table of peaks(), or {compute = {{name =, value =
+---          FLOP/s}}, memory = {{name =, value = B/s}}}
+---   title  what they share  of the chart
+---   file   -       writes it there as well, see chart:save
+---   width, height  window, 16  of the text, in characters
+function M.roofline(results, opts)
+  local rows = rows_of(results, "plot.roofline")
+  opts = known(opts, "plot.roofline")
+  local roofs = opts.peaks and (opts.peaks.compute and {
+    compute = {table.unpack(opts.peaks.compute)},
+    memory = {table.unpack(opts.peaks.memory or {})},
+  } or roofs_of(opts.peaks, rows))
+  if not (roofs and roofs.compute[1] and roofs.memory[1]) then
+    cl.error("plot.roofline: peaks need a compute roof and a memory roof",
+      {hint = "plot.roofline(results, {peaks = peaks()})"})
+  end
+  local chart = {kind = "roofline", series = {}, notes = {}}
+  local labels, common = fields.labels(rows)
+  local xs, least, lost = {}, math.huge, 0
+  for i, r in ipairs(rows) do
+    local x, y = fields.base(r, "ai"), fields.base(r, "gflops")
+    if x and y and x > 0 and y > 0 and (r.ok ~= false) then
+      table.insert(chart.series, {name = labels[i], roof_share = r.roof,
+        bound = r.bound, points = {{x = x, y = y}},
+        suspect = fields.flagged(r, "IMPOSSIBLE?") or nil})
+      xs[#xs + 1], least = x, math.min(least, y)
+    else
+      lost = lost + 1
+    end
+  end
+  local top = math.max(roofs.compute[1].value, roofs.compute[#roofs.compute]
+    .value)
+  local slow = math.huge
+  for _, m in ipairs(roofs.memory) do
+    slow = math.min(slow, m.value)
+    xs[#xs + 1] = top / m.value
+  end
+  local lo, hi = math.min(table.unpack(xs)) / 4, math.max(table.unpack(xs)) * 4
+  local bottom = math.min(least / 2, lo * slow * 2, top / 4)
+  for _, s in ipairs(chart.series) do
+    top = math.max(top, s.points[1].y)
+  end
+  chart.x = axis.new({lo, hi}, {label = "arithmetic intensity, FLOP/B",
+    log = true, lo = lo, hi = hi})
+  chart.x.base = 10
+  chart.y = axis.new({bottom, top}, {label = "throughput", unit = "FLOP/s",
+    log = true, lo = bottom, hi = top * 1.6})
+  chart.roofs = roof_lines(roofs, lo, hi)
+  chart.title = common
+  M.settle(chart, lost)
+  return finished(chart, opts)
+end
+
+--- chart:text([opts]) -> string
+--- The chart for a terminal.
+--- Options:
+---   width   window  columns
+---   height  16      lines of a line chart
+---   ascii   auto    true: no braille
+---   color   auto    true or false
+function Chart:text(opts)
+  return require("clshell.plot.text").render(self, opts or {})
+end
+
+--- chart:svg([opts]) -> string
+--- The chart as SVG, drawn without gnuplot; its colours follow the reader's
+--- light or dark theme.
+--- Options:
+---   style  true  false: without the style sheet
+function Chart:svg(opts)
+  return require("clshell.plot.svg").render(self, opts or {})
+end
+
+--- chart:save(file) -> file
+--- Writes the chart through gnuplot as .svg or .png; or as .txt. Without
+--- gnuplot, .svg is drawn by chart:svg, and for .png what gnuplot would have
+--- read is written instead and an error names it.
+function Chart:save(file)
+  return require("clshell.plot.gnuplot").save(self, file)
+end
+
+Chart.__tostring = function(self)
+  return self:text()
+end
+
+return M

@@ -1,0 +1,312 @@
+-- plot/text.lua - charts in the terminal: lines in braille, bars in eighths
+-- of a block, and both in ASCII where those cannot be shown
+-- SPDX-License-Identifier: MIT
+
+local canvas = require "clshell.plot.canvas"
+local quantity = require "clshell.base.quantity"
+local report = require "clshell.report.table"
+local style = require "clshell.base.style"
+
+local M = {}
+
+local COLORS = {"blue", "yellow", "green", "magenta", "cyan", "red"}
+local MARKS = {"●", "■", "▲", "◆", "○", "□", "△", "◇"}
+local ASCII_MARKS = {"o", "x", "+", "*", "#", "@", "%", "&"}
+local EIGHTHS = {"▏", "▎", "▍", "▌", "▋", "▊", "▉"}
+local HEIGHT = 16
+local WIDEST_LABEL = 34
+
+local function length(s)
+  return utf8.len(s) or #s
+end
+
+-- Text in at most so many columns.
+local function shorten(s, width)
+  if length(s) <= width then
+    return s
+  elseif width < 1 then
+    return ""
+  end
+  return s:sub(1, (utf8.offset(s, width) or width) - 1) .. "~"
+end
+
+-- Text in just so many columns: cut, or filled on one side.
+local function fill(s, width, right)
+  s = shorten(s, width)
+  local space = (" "):rep(width - length(s))
+  return right and space .. s or s .. space
+end
+
+local function letter(i)
+  local letters = "abcdefghijklmnopqrstuvwxyz"
+    .. "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+  i = (i - 1) % #letters + 1
+  return letters:sub(i, i)
+end
+
+-- The character for the points of a series: letters on a roofline, which
+-- has a point for each.
+local function mark(chart, i, how)
+  if chart.kind == "roofline" then
+    return letter(i)
+  end
+  local marks = how.ascii and ASCII_MARKS or MARKS
+  return marks[(i - 1) % #marks + 1]
+end
+
+local function color(i)
+  return COLORS[(i - 1) % #COLORS + 1]
+end
+
+local function finish(lines)
+  for i, line in ipairs(lines) do
+    lines[i] = line:gsub(" +$", "")
+  end
+  return table.concat(lines, "\n")
+end
+
+local function add_notes(lines, chart, how)
+  for _, note in ipairs(chart.notes) do
+    lines[#lines + 1] = shorten("(" .. note .. ")", how.width)
+  end
+end
+
+local function to_dots(area, chart, p)
+  local x = chart.x:at(p.x) * (area.dots_x - 1)
+  local y = (1 - chart.y:at(p.y)) * (area.dots_y - 1)
+  return math.floor(x + 0.5), math.floor(y + 0.5)
+end
+
+local function polyline(area, chart, points, name)
+  local x0, y0
+  for _, p in ipairs(points) do
+    local x, y = to_dots(area, chart, p)
+    if x0 then
+      area:line(x0, y0, x, y, name)
+    end
+    x0, y0 = x, y
+  end
+end
+
+local function draw_series(area, chart, how)
+  for _, roof in ipairs(chart.roofs or {}) do
+    polyline(area, chart, roof.points, "dim")
+  end
+  for i, s in ipairs(chart.series) do
+    if chart.kind == "line" then
+      polyline(area, chart, s.points, color(i))
+    end
+  end
+  for i, s in ipairs(chart.series) do
+    -- marks would hide a line of more points than columns
+    for _, p in ipairs(#s.points <= area.width and s.points or {}) do
+      local x, y = to_dots(area, chart, p)
+      area:mark(x, y, mark(chart, i, how), color(i),
+        chart.kind == "roofline")
+    end
+  end
+end
+
+-- The ticks of the y axis as texts by the line they stand on.
+local function y_texts(axis, height)
+  local texts, width = {}, 0
+  for _, tick in ipairs(axis:ticks(math.max(2, height // 3))) do
+    local row = math.floor((1 - tick.at) * (height - 1) + 0.5) + 1
+    texts[row] = tick.text
+    width = math.max(width, length(tick.text))
+  end
+  return texts, width
+end
+
+-- The line of tick marks under the chart, and their texts; a text that would
+-- touch the one before is left out.
+local function x_lines(axis, width, margin, glyphs)
+  local rule, texts, free = {}, (" "):rep(margin), margin
+  for i = 1, width do
+    rule[i] = glyphs.flat
+  end
+  for _, tick in ipairs(axis:ticks(math.max(2, width // 9))) do
+    local at = math.floor(tick.at * (width - 1) + 0.5) + 1
+    local begin = math.max(0, margin + at - 1 - length(tick.text) // 2)
+    begin = math.min(begin, margin + width - length(tick.text))
+    if begin >= free then
+      texts = fill(texts, begin) .. tick.text
+      free = begin + length(tick.text) + 1
+      rule[at] = glyphs.down
+    end
+  end
+  return (" "):rep(margin - 1) .. glyphs.corner .. table.concat(rule), texts
+end
+
+local function legend(chart, how)
+  local lines, line, used = {}, "", 0
+  local function put(shown, size)
+    if used > 0 and used + 3 + size > how.width then
+      lines[#lines + 1], line, used = line, "", 0
+    end
+    line = line .. (used > 0 and "   " or " ") .. shown
+    used = used + (used > 0 and 3 or 1) + size
+  end
+  for i, s in ipairs(chart.series) do
+    local words = s.name
+    if s.roof_share then
+      words = ("%s %.0f %% of roof%s"):format(words, 100 * s.roof_share,
+        s.bound and ", " .. s.bound or "")
+    end
+    if s.suspect then
+      words = words .. " IMPOSSIBLE?"
+    end
+    if words ~= "" then
+      words = shorten(words, how.width - 3)
+      local m = mark(chart, i, how)
+      put(style.paint(m, color(i), how.color) .. " " .. words,
+        length(m) + 1 + length(words))
+    end
+  end
+  for _, roof in ipairs(chart.roofs or {}) do
+    local sign = roof.slope and "/" or "-"
+    local name = shorten(roof.name, how.width - 3)
+    put(sign .. " " .. name, 2 + length(name))
+  end
+  lines[#lines + 1] = used > 0 and line or nil
+  return lines
+end
+
+local function xy_chart(chart, how)
+  local lines = {}
+  local height = math.max(4, how.height or chart.height or HEIGHT)
+  if chart.kind == "line" then
+    chart.y:round(5)
+  end
+  local glyphs = how.ascii
+    and {tick = "+", side = "|", corner = "+", flat = "-", down = "+"}
+    or {tick = "┤", side = "│", corner = "└", flat = "─", down = "┬"}
+  local texts, label = y_texts(chart.y, height)
+  local margin = label + 2
+  local width = math.max(10, how.width - margin - 1)
+  local area = canvas.new(width, height, how.ascii)
+  draw_series(area, chart, how)
+  if chart.title and chart.title ~= "" then
+    lines[1] = style.paint(shorten(chart.title, how.width), "bold",
+      how.color)
+  end
+  lines[#lines + 1] = chart.y:title()
+  for row = 1, height do
+    lines[#lines + 1] = fill(texts[row] or "", label, true) .. " "
+      .. (texts[row] and glyphs.tick or glyphs.side)
+      .. area:row(row, how.color)
+  end
+  local rule, ticks = x_lines(chart.x, width, margin, glyphs)
+  lines[#lines + 1], lines[#lines + 2] = rule, ticks
+  local title = chart.x:title()
+  lines[#lines + 1] = fill("", margin + math.max(0,
+    (width - length(title)) // 2)) .. title
+  for _, line in ipairs(legend(chart, how)) do
+    lines[#lines + 1] = line
+  end
+  add_notes(lines, chart, how)
+  return finish(lines)
+end
+
+-- A bar of so many columns, which need not be a whole number.
+local function bar_of(size, ascii)
+  if ascii then
+    return ("#"):rep(math.max(size > 0 and 1 or 0,
+      math.floor(size + 0.5)))
+  end
+  local eighths = math.floor(size * 8 + 0.5)
+  if eighths == 0 and size > 0 then
+    eighths = 1
+  end
+  return ("█"):rep(eighths // 8) .. (EIGHTHS[eighths % 8] or "")
+end
+
+-- The bar of a row with, where it is beyond the bar, the limit's mark.
+local function bar_cell(chart, bar, width, how)
+  local text = bar_of(chart.x:at(bar.value) * width, how.ascii)
+  local at = chart.limit
+    and math.floor(chart.x:at(chart.limit.value) * (width - 1) + 0.5)
+  local size = length(text)
+  text = style.paint(text, bar.best and "green" or "blue", how.color)
+  if at and at >= size then
+    return text .. (" "):rep(at - size) .. (how.ascii and "|" or "┊")
+      .. (" "):rep(width - at - 1)
+  end
+  return text .. (" "):rep(width - size)
+end
+
+local function bar_widths(chart)
+  local label, value, step = 0, length(chart.x.unit_text or ""), 0
+  local numbers = {}
+  for i, bar in ipairs(chart.bars) do
+    numbers[i] = bar.value and quantity.number(bar.value / chart.x.factor,
+      bar.digits) or ""
+  end
+  report.align(numbers)
+  for i, bar in ipairs(chart.bars) do
+    bar.text = numbers[i]
+    label = math.max(label, length(bar.label))
+    bar.step_text = bar.step and ("x%.2f"):format(bar.step)
+    value = math.max(value, length(bar.text))
+    step = math.max(step, length(bar.step_text or ""))
+  end
+  return math.min(label, WIDEST_LABEL), value, step
+end
+
+local function bar_chart(chart, how)
+  local lines = {}
+  local label, value, step = bar_widths(chart)
+  local gap = step > 0 and 2 or 0
+  label = math.min(label, math.max(8, how.width - value - step - 20))
+  local width = math.max(6, how.width - label - value - step - gap - 6)
+  if chart.title and chart.title ~= "" then
+    lines[1] = style.paint(shorten(chart.title, how.width), "bold",
+      how.color)
+  end
+  local head = fill("", label + 2) .. "  "
+    .. fill(chart.x.unit_text or "", value, true) .. (" "):rep(gap)
+    .. fill(step > 0 and "step" or "", step, true) .. "  " .. chart.x.label
+  lines[#lines + 1] = fill(head, how.width)
+  for _, bar in ipairs(chart.bars) do
+    local name = fill(bar.label, label)
+    local line = (bar.best and "* " or "  ")
+      .. style.paint(name, "bold", how.color and bar.best)
+    if bar.value then
+      line = line .. "  " .. fill(bar.text, value, true)
+        .. (" "):rep(gap) .. fill(bar.step_text or "", step, true)
+        .. "  " .. bar_cell(chart, bar, width, how)
+    else
+      line = line .. "  " .. fill(bar.note, how.width - label - 4)
+    end
+    lines[#lines + 1] = line
+  end
+  if chart.limit then
+    local digits = quantity.format(chart.limit.value, chart.x.unit)
+    lines[#lines + 1] = shorten(("%s %s: %s"):format(how.ascii and "|"
+      or "┊", chart.limit.label, digits), how.width)
+  end
+  add_notes(lines, chart, how)
+  return finish(lines)
+end
+
+--- plot_text.render(chart, opts) -> string
+--- What chart:text gives.
+function M.render(chart, opts)
+  local how = {
+    width = math.max(30, opts.width or chart.width
+      or math.min(report.width(), 100)),
+    height = opts.height, ascii = opts.ascii, color = opts.color,
+  }
+  if how.ascii == nil then
+    how.ascii = not style.glyphs()
+  end
+  if how.color == nil then
+    how.color = style.color(1)
+  end
+  if chart.bars then
+    return bar_chart(chart, how)
+  end
+  return xy_chart(chart, how)
+end
+
+return M

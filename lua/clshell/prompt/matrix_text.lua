@@ -1,0 +1,163 @@
+-- prompt/matrix_text.lua - numbers of a matrix as text: one format for all of
+-- them, by their least and largest; and which of its corners a window takes
+-- SPDX-License-Identifier: MIT
+
+local printable = require "clshell.prompt.printable"
+local style = require "clshell.base.style"
+
+local M = {}
+
+local MOST = 11 -- rows of a matrix that does not fit, with the … between
+M.ALL = 100000 -- elements that "all" shows, roughly
+
+local INDENT, GAP = 2, 2
+
+-- The format of whole numbers from lo to hi.
+local function whole(lo, hi)
+  local width = math.max(#("%.0f"):format(lo), #("%.0f"):format(hi))
+  return {form = "%.0f", width = width}
+end
+
+-- That of reals: fixed, with four digits of the largest, else scientific.
+local function real(lo, hi)
+  local most = math.max(math.abs(lo), math.abs(hi))
+  local sign = lo < 0 and 1 or 0
+  local exponent = most > 0 and math.floor(math.log(most, 10)) or 0
+  if exponent > 5 or exponent < -4 then
+    return {form = "%.3e", width = 9 + sign
+      + ((most >= 1e100 or most < 1e-99) and 1 or 0)}
+  end
+  local decimals = math.max(1, 3 - exponent)
+  return {form = "%." .. decimals .. "f", decimals = decimals,
+    width = math.max(exponent, 0) + 2 + decimals + sign,
+    least = 0.5 * 10.0 ^ -decimals}
+end
+
+--- cells.format(kind, stats) -> format
+--- How the elements are written. `kind` is their scalar type, stats what
+--- Array:summary or summary.of say of them (nil: not known).
+function M.format(kind, stats)
+  local is_real = kind == "float" or kind == "double" or kind == "half"
+  local f
+  if not stats then
+    f = is_real and {form = "%.3e", width = 10} or {form = "%.0f", width = 11}
+  elseif not stats.min then
+    f = {form = "%.0f", width = 3}
+  elseif not is_real or stats.whole and math.max(-stats.min, stats.max)
+      < 1e7 then
+    f = whole(stats.min, stats.max)
+  else
+    f = real(stats.min, stats.max)
+  end
+  if not stats or stats.nan > 0 or stats.inf > 0 then
+    f.width = math.max(f.width, stats and stats.inf > 0 and 4 or 3)
+  end
+  return f
+end
+
+local function number(x, f)
+  if x ~= x then
+    return "nan"
+  elseif x == math.huge or x == -math.huge then
+    return x > 0 and "inf" or "-inf"
+  elseif math.type(x) == "integer" then
+    return ("%d"):format(x)
+  elseif f.least and x ~= 0 and math.abs(x) < f.least then
+    return ("%.0e"):format(x) -- not zero, whatever the others are
+  end
+  return (f.form:format(x):gsub("^%-(0%.?0*)$", "%1"))
+end
+
+local function right(text, width)
+  return (" "):rep(width - printable.width(text)) .. text
+end
+
+--- cells.text(x, format) -> string
+--- An element in as many columns as all others; the lanes of a vector in
+--- parentheses; false, which is not stored, as a point.
+function M.text(x, f)
+  if not x then
+    return right(style.glyphs() and "·" or ".", f.width)
+  elseif type(x) ~= "table" then
+    return right(number(x, f), f.width)
+  end
+  local lanes = {}
+  for k, lane in ipairs(x) do
+    lanes[k] = right(number(lane, f), f.width)
+  end
+  return "(" .. table.concat(lanes, ", ") .. ")"
+end
+
+--- cells.width(format, lanes) -> columns
+--- What an element takes.
+function M.width(f, lanes)
+  return lanes == 1 and f.width or lanes * (f.width + 2)
+end
+
+-- Parts {first, last} of 1..n: the first and the last ones, so many in all.
+local function ends(n, shown)
+  if shown >= n then
+    return {{1, n}}
+  end
+  local head = (shown + 1) // 2
+  return shown == 1 and {{1, 1}}
+    or {{1, head}, {n - (shown - head) + 1, n}}
+end
+
+--- cells.corners(rows, cols, width, o, lines) -> row parts, column parts
+--- Which rows and columns are shown, each as a list of one or two {first,
+--- last}; elements take `width` columns, and `lines` lines are left.
+function M.corners(rows, cols, width, o, lines)
+  if o.all then
+    return ends(rows, math.max(2, M.ALL // math.min(cols, M.ALL))),
+      ends(cols, M.ALL)
+  end
+  local room = o.width - INDENT + GAP
+  local wide = room // (width + GAP)
+  if cols > wide then -- the points take some
+    wide = (room - printable.width(printable.ellipsis()) - GAP)
+      // (width + GAP)
+  end
+  local high = rows <= lines and rows or math.min(lines, MOST) - 1
+  return ends(rows, math.max(high, 1)), ends(cols, math.max(wide, 1))
+end
+
+local function points(parts, n)
+  return #parts == 2 or parts[1][2] < n
+end
+
+--- cells.lines(rows, cols, row_parts, col_parts, fetch, format, lanes)
+--- -> lines
+--- The rows as text. fetch(first row, last row, first column, last column)
+--- gives the elements of a corner as a list of rows.
+function M.lines(rows, cols, row_parts, col_parts, fetch, f, lanes)
+  local lines, mark = {}, printable.ellipsis()
+  local gap, indent = (" "):rep(GAP), (" "):rep(INDENT)
+  local width = M.width(f, lanes)
+  for i, r in ipairs(row_parts) do
+    local texts = {}
+    for k = r[1], r[2] do
+      texts[k] = {}
+    end
+    for j, c in ipairs(col_parts) do
+      local corner = fetch(r[1], r[2], c[1], c[2])
+      for k = r[1], r[2] do
+        for _, x in ipairs(corner[k - r[1] + 1]) do
+          table.insert(texts[k], M.text(x, f))
+        end
+        if j == 1 and points(col_parts, cols) then
+          table.insert(texts[k], mark)
+        end
+      end
+    end
+    for k = r[1], r[2] do
+      lines[#lines + 1] = indent .. table.concat(texts[k], gap)
+    end
+    if i == 1 and points(row_parts, rows) then
+      lines[#lines + 1] = indent .. right(mark, math.min(width, 8))
+    end
+  end
+  return lines
+end
+
+return M

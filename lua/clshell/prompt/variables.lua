@@ -1,0 +1,81 @@
+-- prompt/variables.lua - %who: the variables that the session has made
+-- SPDX-License-Identifier: MIT
+
+local printable = require "clshell.prompt.printable"
+
+local M = {}
+
+local LUA = {"_G", "_VERSION", "arg", "assert", "collectgarbage", "coroutine",
+  "debug", "dofile", "error", "getmetatable", "io", "ipairs", "load",
+  "loadfile", "math", "next", "os", "package", "pairs", "pcall", "print",
+  "rawequal", "rawget", "rawlen", "rawset", "require", "select",
+  "setmetatable", "string", "table", "tonumber", "tostring", "type", "utf8",
+  "warn", "xpcall"}
+
+-- The names that were there before: Lua's, clshell's, and the results.
+local function given()
+  local set = {}
+  for _, name in ipairs(LUA) do
+    set[name] = _G[name]
+  end
+  for name, value in pairs(require "clshell") do
+    set[name] = value
+  end
+  return set
+end
+
+local function entries(t)
+  local n = 0
+  for _ in next, t do
+    n = n + 1
+  end
+  return ("%d entr%s"):format(n, n == 1 and "y" or "ies")
+end
+
+-- A value in a few words; no user code runs.
+local function words(value)
+  local kind = type(value)
+  if kind == "string" then
+    return ("%q"):format(#value > 200 and value:sub(1, 200) or value)
+      :gsub("\\\n", "\\n")
+  elseif kind == "table" then
+    return entries(value)
+  elseif kind == "function" then
+    local info = debug.getinfo(value, "S")
+    return info.what == "C" and "C function"
+      or ("%s:%d"):format(info.short_src, info.linedefined)
+  elseif kind == "userdata" then
+    local meta = debug.getmetatable(value)
+    local name = type(meta) == "table" and rawget(meta, "__name")
+    return require "cl".members(value) and tostring(value):match("^[^\n]*")
+      or name or "userdata"
+  end
+  return tostring(value)
+end
+
+--- who.text([width]) -> string
+--- A line for each of the session's own globals: name, type and value.
+function M.text(width)
+  width = width or require "cl".winsize(1) or 80
+  local old, rows, widest = given(), {}, 0
+  for name, value in next, _G do
+    if type(name) == "string" and not rawequal(old[name], value)
+        and not name:find("^_%d?$") then
+      rows[#rows + 1] = {name, type(value), words(value)}
+      widest = math.max(widest, #name)
+    end
+  end
+  if #rows == 0 then
+    return "no variables so far"
+  end
+  table.sort(rows, function(a, b)
+    return a[1] < b[1]
+  end)
+  for i, row in ipairs(rows) do
+    rows[i] = printable.cut(("%-" .. widest .. "s  %-8s  %s"):format(row[1],
+      row[2], (printable.clean(row[3]))), width)
+  end
+  return table.concat(rows, "\n")
+end
+
+return M

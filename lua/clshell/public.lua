@@ -1,0 +1,63 @@
+-- public.lua - the modules that users know by a short name: json for
+-- clshell.base.json. require "clshell.json" gives the same table, and help
+-- documents json.encode. Help lists functions in this order.
+-- SPDX-License-Identifier: MIT
+
+local MODULES = {
+  {"matrix", "data.matrix"},
+  {"dia", "data.dia"},
+  {"csr", "data.csr"},
+  {"gemm", "gemm"},
+  {"spmv", "spmv"},
+  {"transpose", "transpose"},
+  {"bench", "measure.bench"},
+  {"peaks", "measure.peaks"},
+  {"compare", "measure.compare"},
+  {"roofline", "measure.roofline"},
+  {"lesson", "explain.lesson"},
+  {"calibrate", "measure.calibrate"},
+  {"runs", "store.runs"},
+  {"results", "report.result_list"},
+  {"plot", "plot"},
+  {"export", "report.export"},
+  {"html", "report.html"},
+  {"stats", "measure.stats"},
+  {"report", "report.table"},
+  {"script", "base.script"},
+  {"help", "help"},
+  {"asm", "family.asm"},
+  {"family", "family"},
+  {"verify", "family.verify"},
+  {"npy", "data.npy"},
+  {"mtx", "data.mtx"},
+  {"traffic", "explain.traffic"},
+  {"occupancy", "explain.occupancy"},
+  {"claims", "explain.claims"},
+  {"output", "report.output"},
+  {"target", "measure.workload"},
+  {"timer", "measure.timer"},
+  {"progress", "base.progress"},
+  {"json", "base.json"},
+  {"store", "store"},
+  {"quantity", "base.quantity"},
+  {"style", "base.style"},
+}
+
+local match = string.match -- a session may change strings' methods
+
+local M = {list = {}}
+
+local by_name = {}
+
+for i, pair in ipairs(MODULES) do
+  M.list[i] = pair[1]
+  by_name[pair[1]] = "clshell." .. pair[2]
+end
+
+--- public.module(name) -> module name or nil
+--- "clshell.base.json" for "json" and for "clshell.json".
+function M.module(name)
+  return by_name[name] or by_name[match(name, "^clshell%.(%w+)$")]
+end
+
+return M

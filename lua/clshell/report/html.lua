@@ -1,0 +1,378 @@
+-- html.lua - the report of a run as one HTML file, which fetches nothing:
+-- device, tables, charts, all samples, and the results as JSON inside
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local export = require "clshell.report.export"
+local f = require "clshell.report.export_fields"
+local fields = require "clshell.measure.record_fields"
+local options = require "clshell.base.options"
+local plot = require "clshell.plot"
+local plot_svg = require "clshell.plot.svg"
+local quantity = require "clshell.base.quantity"
+local report = require "clshell.report.table"
+local shapes = require "clshell.plot.shapes"
+
+local M = {}
+
+local escape = shapes.escape
+
+local CSS = [[
+:root { color-scheme: light dark; --ink: #1f2328; --soft: #59636e;
+  --face: #ffffff; --line: #d1d9e0; --band: #f6f8fa; --mark: #0969b5;
+  --alarm: #b3261e }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3;
+  --soft: #9da7b3; --face: #0d1117; --line: #30363d; --band: #161b22;
+  --mark: #58a6ff; --alarm: #ff8a80 } }
+body { margin: 2rem auto; max-width: 62rem; padding: 0 1.25rem;
+  font: 15px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif;
+  color: var(--ink); background: var(--face) }
+h1 { font-size: 1.6rem; margin: 0 0 .25rem }
+h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem }
+.lead, .soft, caption, figcaption { color: var(--soft) }
+.scroll { overflow-x: auto }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums }
+th, td { padding: .3rem .7rem; text-align: left; vertical-align: top;
+  border-bottom: 1px solid var(--line) }
+thead th { border-bottom-width: 2px; font-weight: 600; white-space: nowrap }
+td.num, th.num { text-align: right; white-space: pre;
+  font-family: ui-monospace, "DejaVu Sans Mono", monospace;
+  font-size: .9em }
+td.name { white-space: nowrap }
+td.above { border-bottom: 0 }
+td.remark { padding-top: 0; color: var(--soft); font-weight: 400 }
+tr.best td.remark { box-shadow: inset 3px 0 var(--mark) }
+tr.best td { font-weight: 700; background: var(--band) }
+tr.best td:first-child { box-shadow: inset 3px 0 var(--mark) }
+tr.bad td { color: var(--alarm) }
+dl { display: grid; grid-template-columns: max-content 1fr;
+  gap: .15rem 1.2rem; margin: .5rem 0 }
+dt { color: var(--soft) }
+dd { margin: 0; overflow-wrap: anywhere }
+figure { margin: 1rem 0 1.5rem }
+.plot { width: 100%; max-width: 720px; height: auto; display: block }
+details { border-top: 1px solid var(--line); padding: .4rem 0 }
+summary { cursor: pointer }
+@page { margin: 15mm }
+@media print { :root { --ink: #000; --soft: #444; --face: #fff;
+  --line: #bbb; --band: #eee; --mark: #0969b5; --alarm: #a00;
+  color-scheme: light } body { margin: 0; max-width: none; font-size: 10pt }
+  figure, tr { break-inside: avoid } h2 { break-after: avoid } }
+]]
+
+-- The columns of the table of results; `of` gives a cell's text.
+local function measured(key, factor)
+  return function(r)
+    local x = fields.base(r, key)
+    return x and quantity.number(x / factor,
+      quantity.digits(fields.noise(r)))
+  end
+end
+
+-- The number of base units in the prefix that suits the middle of a column.
+local function unit_of(results, key)
+  local values = {}
+  for _, r in ipairs(results) do
+    values[#values + 1] = fields.base(r, key)
+  end
+  table.sort(values)
+  return quantity.prefix(values[(#values + 1) // 2] or 1,
+    fields.about(key).unit)
+end
+
+local function percent(x, digits)
+  return x and quantity.number(100 * x, digits)
+end
+
+local function status(r)
+  local words, note = {}, r.note or r.error
+  local said = r.status and note and note:find(r.status, 1, true) == 1
+  if r.status and r.status ~= "ok" and not said then
+    words[1] = r.status
+  end
+  for _, flag in ipairs(r.flags or {}) do
+    words[#words + 1] = flag
+  end
+  words[#words + 1] = note
+  return table.concat(words, "; ")
+end
+
+local function columns_of(results)
+  local list = {
+    {"kernel", function(r) return r.name end, "name"},
+    {"parameters", function(r) return r.config end, "name"},
+    {"shape", function(r) return r.title end, "once"},
+    {"cache", function(r) return r.mode end, "once"},
+  }
+  local function add(title, key)
+    local factor, unit = unit_of(results, key)
+    list[#list + 1] = {("%s %s"):format(title, unit), measured(key, factor),
+      "num"}
+  end
+  add("time", "median")
+  list[#list + 1] = {"± %", function(r)
+    return percent(fields.noise(r), 2)
+  end, "num"}
+  list[#list + 1] = {"n", function(r) return r.n end, "num"}
+  add("", "gflops")
+  add("", "gbs")
+  list[#list + 1] = {"% roof", function(r)
+    return percent(r.roof, quantity.digits(fields.noise(r)))
+  end, "num"}
+  list[#list + 1] = {"error", function(r)
+    return r.err and ("%.1e"):format(r.err)
+  end, "num"}
+  return list
+end
+
+-- Whether all cells are the same, so that saying it once is enough.
+local function constant(cells)
+  for i = 2, #cells do
+    if cells[i] ~= cells[1] then
+      return false
+    end
+  end
+  return #cells > 1
+end
+
+-- The columns that have something to say, with their cells, and as terms
+-- those that say the same of all results.
+local function filled(results)
+  local kept, once = {}, {}
+  for _, column in ipairs(columns_of(results)) do
+    local cells, any = {}, false
+    for i, r in ipairs(results) do
+      local text = column[2](r)
+      cells[i] = text ~= nil and tostring(text) or ""
+      any = any or cells[i] ~= ""
+    end
+    if any and column[3] == "once" and constant(cells) then
+      once[#once + 1] = {name = column[1], value = cells[1]}
+    elseif any then
+      if column[3] == "num" then
+        report.align(cells)
+      end
+      kept[#kept + 1] = {title = column[1]:gsub("^ ", ""), cells = cells,
+        class = column[3]}
+    end
+  end
+  return kept, once
+end
+
+-- What was measured on what, as a list of terms.
+local function terms(list)
+  local out = {"<dl>"}
+  for _, entry in ipairs(list) do
+    out[#out + 1] = ("<dt>%s</dt><dd>%s</dd>"):format(
+      escape((entry.name:gsub("_", " "))), escape(entry.value))
+  end
+  out[#out + 1] = "</dl>"
+  return table.concat(out, "\n")
+end
+
+-- A row of the table, and under it what there is to remark.
+local function row_of(columns, i, r, class, star)
+  local out, remark = {}, status(r)
+  out[1] = ("<tr%s>"):format(class)
+  for j, c in ipairs(columns) do
+    out[#out + 1] = ('<td class="%s%s">%s%s</td>'):format(c.class,
+      remark ~= "" and " above" or "", escape(c.cells[i]),
+      star and j == 1 and " ★" or "")
+  end
+  out[#out + 1] = "</tr>"
+  if remark ~= "" then
+    out[#out + 1] = ('<tr%s><td class="remark" colspan="%d">%s</td></tr>')
+      :format(class, #columns, escape(remark))
+  end
+  return table.concat(out)
+end
+
+local function table_of(results)
+  local columns, once = filled(results)
+  local key = fields.rate(results)
+  local best = #results > 1 and fields.best(results, key)
+  local out = {once[1] and terms(once) or "",
+    '<div class="scroll"><table><thead><tr>'}
+  for _, c in ipairs(columns) do
+    out[#out + 1] = ('<th scope="col" class="%s">%s</th>'):format(c.class,
+      escape(c.title))
+  end
+  out[#out + 1] = "</tr></thead><tbody>"
+  for i, r in ipairs(results) do
+    out[#out + 1] = row_of(columns, i, r, i == best and ' class="best"'
+      or fields.fails(r) and ' class="bad"' or "", i == best)
+  end
+  out[#out + 1] = "</tbody></table></div>"
+  out[#out + 1] = ('<p class="soft">%sTimes are medians; ± is half of their '
+    .. "95 %% interval, or with fewer than 6 samples half of the distance of "
+    .. "the quartiles.</p>"):format(best and ("★ best %s. "):format(
+    fields.about(key).title) or "")
+  return table.concat(out, "\n")
+end
+
+local function figure(chart)
+  return "<figure>\n" .. chart:svg{style = false} .. "</figure>"
+end
+
+-- All samples of a result over their order, to see drift and outliers.
+local function samples_chart(r)
+  local rows = {}
+  for i, x in ipairs(r.samples) do
+    rows[i] = {sample = i, median = x}
+  end
+  return plot.line(rows, {
+    x = "sample", y = "median", log_x = false, zero = false, title = "",
+    x_label = "sample", y_label = "time of a launch",
+  })
+end
+
+local function seconds(x, r)
+  return quantity.format(x, "s", quantity.digits(fields.noise(r)))
+end
+
+local function detail(r, label)
+  local list = {}
+  local function add(name, value)
+    if value ~= nil and value ~= "" then
+      list[#list + 1] = {name = name, value = tostring(value)}
+    end
+  end
+  add("median", r.median and seconds(r.median, r))
+  add("95 % interval", r.lo and r.hi and ("%s to %s"):format(
+    seconds(r.lo, r), seconds(r.hi, r)))
+  add("quartiles", r.q1 and r.q3 and ("%s, %s"):format(seconds(r.q1, r),
+    seconds(r.q3, r)))
+  add("least, greatest", r.min and r.max and ("%s, %s"):format(
+    seconds(r.min, r), seconds(r.max, r)))
+  add("samples", r.n and ("%d%s%s"):format(r.n, r.batch and r.batch > 1
+    and (" of %d launches"):format(r.batch) or "", r.outliers
+    and (", %d outliers"):format(r.outliers) or ""))
+  add("timer", r.timer)
+  add("cache", r.mode and r.mode .. (r.cache and ", " .. r.cache or ""))
+  add("local size", r["local"])
+  add("bound", r.bound)
+  add("verified", r.verify)
+  add("build options", r.options)
+  add("source hash", r.source_hash)
+  add("remarks", status(r))
+  return ("<details><summary>%s</summary>\n%s\n%s</details>"):format(
+    escape(label), terms(list), r.samples and #r.samples > 2
+    and figure(samples_chart(r)) or "")
+end
+
+-- The charts that suit the results: a ladder, and the roofline.
+local function own_charts(results, peaks)
+  local charts, rates, placed = {}, 0, 0
+  for _, r in ipairs(results) do
+    rates = rates + (fields.base(r, fields.rate(results)) and 1 or 0)
+    placed = placed + (r.gflops and r.ai and 1 or 0)
+  end
+  if rates > 1 then
+    charts[1] = plot.ladder(results, {})
+  end
+  if peaks and placed > 0 then
+    charts[#charts + 1] = plot.roofline(results, {peaks = peaks})
+  end
+  return charts
+end
+
+local function head(title, results)
+  -- "<" is written otherwise, so that no text can end the script element
+  local data = export.text(results, "json"):gsub("<", "\\u003c")
+  return ([[
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="clshell %s">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; ]]
+.. [[style-src 'unsafe-inline'; img-src data:">
+<link rel="icon" href="data:,">
+<title>%s</title>
+<style>
+%s%s</style>
+<script type="application/json" id="results">
+%s</script>
+</head>
+]]):format(escape(cl.version), escape(title), CSS, plot_svg.css(), data)
+end
+
+local function list_of(results)
+  if type(results) ~= "table" then
+    cl.error("html: a list of results expected, got a " .. type(results))
+  end
+  local list = results.name ~= nil and {results} or results
+  if #list == 0 then
+    cl.error("html: a report needs at least one result")
+  end
+  return list
+end
+
+--- html.text(results [, opts]) -> string
+--- The report of some results as a page that needs nothing else: what they
+--- were measured on, the table, charts, every sample, and the results as JSON
+--- in a script element. Options as for html.
+function M.text(results, opts)
+  options.check(opts, "html")
+  opts = opts or {}
+  results = list_of(results)
+  local labels, common = fields.labels(results)
+  local title = opts.title or common ~= "" and common
+    or #results == 1 and labels[1] or ("%d results"):format(#results)
+  local meta = f.meta(results)
+  local out = {head(title, results), "<body>", "<header>",
+    "<h1>" .. escape(title) .. "</h1>"}
+  if opts.command then
+    meta[#meta + 1] = {name = "command", value = opts.command}
+  end
+  out[#out + 1] = terms(meta) .. "\n</header>\n<main>"
+  out[#out + 1] = "<h2>Results</h2>\n" .. table_of(results)
+  local reading = type(opts.reading) == "table" and opts.reading
+    or {opts.reading}
+  for i, paragraph in ipairs(reading) do
+    out[#out + 1] = (i == 1 and "<h2>What they say</h2>\n" or "") .. "<p>"
+      .. escape(paragraph) .. "</p>"
+  end
+  local charts = opts.charts or own_charts(results, opts.peaks)
+  for i, chart in ipairs(charts) do
+    out[#out + 1] = (i == 1 and "<h2>Charts</h2>\n" or "") .. figure(chart)
+  end
+  out[#out + 1] = "<h2>Every result</h2>"
+  for i, r in ipairs(results) do
+    out[#out + 1] = detail(r, labels[i])
+  end
+  out[#out + 1] = "</main>\n</body>\n</html>\n"
+  return table.concat(out, "\n")
+end
+
+--- html.write(results, file [, opts]) -> file
+--- Writes html.text(results, opts) to a file. Options as for html.
+function M.write(results, file, opts)
+  local words = M.text(results, opts)
+  local out, message = io.open(file, "wb")
+  if not out then
+    cl.error("cannot write the report: " .. message)
+  end
+  local ok, why = out:write(words)
+  local closed, late = out:close()
+  if not (ok and closed) then
+    cl.error(("cannot write the report to %s: %s"):format(file,
+      why or late))
+  end
+  return file
+end
+
+return setmetatable(M, {
+  --- html(results, file [, opts]) -> file
+  --- The same as html.write.
+  --- Options:
+  ---   title    what they share  of the page
+  ---   command  -     how the run was started
+  ---   reading  -     a text, or paragraphs, on what the numbers say
+  ---   peaks    -     of peaks(), for the roofline
+  ---   charts   ladder and roofline  a list of charts of plot
+  __call = function(_, ...)
+    return M.write(...)
+  end,
+})

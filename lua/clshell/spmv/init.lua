@@ -1,0 +1,157 @@
+-- spmv/init.lua - the sparse matrix-vector family, y = M x
+-- M is stored by diagonals (DIA) or by compressed rows (CSR).
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local family = require "clshell.family"
+local operand = require "clshell.family.arguments"
+local verify = require "clshell.family.verify"
+
+local TYPES = {"float", "double", "half"}
+
+local function check_matrix(A)
+  if type(A) ~= "table" or not (A.offsets or A.row_ptr) then
+    cl.error("spmv: M is a sparse matrix, such as dia.poisson2d(64, 64) or "
+      .. "csr.load 'm.mtx'", {arg = "M"})
+  end
+  for _, name in ipairs{"offsets", "row_ptr", "col_ind", "values"} do
+    if A[name] then
+      operand.buffer("spmv", "M." .. name, A[name])
+    end
+  end
+end
+
+-- The most products in one sum.
+local function longest_row(A)
+  if A.offsets then
+    return math.min(A.ndiags, A.cols)
+  end
+  local ptr, longest = A.host.row_ptr, 0
+  for i = 1, A.rows do
+    longest = math.max(longest, ptr[i + 1] - ptr[i])
+  end
+  return longest
+end
+
+-- Fills in what a shape given by hand leaves out.
+local function shape(s)
+  for _, name in ipairs{"rows", "cols"} do
+    if math.type(s[name]) ~= "integer" or s[name] < 1 then
+      cl.error(("spmv: the shape's %s is a whole number of at least 1, not %s")
+        :format(name, tostring(s[name])))
+    end
+  end
+  local t = s.type or "float"
+  local offsets = s.offsets or {}
+  local ndiags = s.ndiags or #offsets
+  return {
+    rows = s.rows, cols = s.cols, type = t, esize = cl.typesize(t),
+    format = s.format or "dia", ndiags = ndiags, offsets = offsets,
+    pitch = s.pitch or s.rows, nnz = s.nnz or ndiags * s.rows,
+    terms = s.terms or ndiags,
+  }
+end
+
+local function check_vector(name, b, n, why)
+  if #b ~= n then
+    cl.error(("spmv: %s is %s, but M has %d %s"):format(name,
+      operand.describe(b), n, why), {arg = name})
+  end
+end
+
+local function bind(o, context)
+  local A = o.M
+  check_matrix(A)
+  local x = operand.buffer("spmv", "x", o.x, context, A.values.type)
+  o.x = x
+  operand.check_type("spmv", "M", A.values, TYPES)
+  operand.same_type("spmv", "M", A.values, "x", x)
+  check_vector("x", x, A.cols, "columns")
+  if o.y == nil then
+    o.y = cl.buffer(x.type, A.rows, nil, {context = context})
+  else
+    operand.buffer("spmv", "y", o.y, context)
+    operand.same_type("spmv", "M", A.values, "y", o.y)
+    check_vector("y", o.y, A.rows, "rows")
+    operand.check_alias("spmv", "y", o.y, "x", x)
+    operand.check_alias("spmv", "y", o.y, "M", A.values)
+  end
+  operand.check_context("spmv", {M = A.values, x = x, y = o.y}, context)
+  return shape{
+    rows = A.rows, cols = A.cols, type = x.type, nnz = A.nnz,
+    format = A.offsets and "dia" or "csr", ndiags = A.ndiags,
+    pitch = A.pitch, terms = longest_row(A),
+    offsets = A.offsets and A.host.offsets:table(),
+  }
+end
+
+local function args(s, _, o)
+  local A = o.M
+  if s.format == "csr" then
+    return {s.rows, A.row_ptr, A.col_ind, A.values, o.x, o.y}
+  end
+  return {s.rows, s.cols, s.ndiags, A.pitch, A.offsets, A.values, o.x, o.y}
+end
+
+-- What must move if every element is touched once: the values with their
+-- indices, x and y.
+local function bytes(s)
+  local index = s.format == "csr" and 4 * (s.nnz + s.rows + 1)
+    or 4 * s.ndiags
+  return (s.nnz + s.cols + s.rows) * s.esize + index
+end
+
+local function on_host(o, s)
+  local h, x = o.M.host, o.x:read()
+  if s.format == "csr" then
+    return cl.host.csr_loop(h.row_ptr, h.col_ind, h.values, x,
+      {rows = s.rows, cols = s.cols})
+  end
+  return cl.host.dia_loop(h.values, h.offsets, x,
+    {rows = s.rows, cols = s.cols, pitch = s.pitch})
+end
+
+--- spmv(M, x [, opts]) -> y, event
+--- The sparse matrix-vector product y = M x on the device. M is a matrix of
+--- module dia or csr, x a Buffer of M.cols elements (an Array or a table is
+--- copied there). A rung that wants the diagonals at another pitch makes that
+--- copy in the first run, which the event then covers too.
+--- Options:
+---   kernel  the best known  a rung's name, see spmv.kernels; with it the
+---           rung's own parameters
+---   y       a new one      the Buffer to write
+---   queue   default queue  the Queue to run on
+---   after   none           a list of events to wait for
+local spmv = family.new({
+  name = "spmv",
+  rungs = require "clshell.spmv.rungs",
+  inputs = {"M", "x"},
+  extras = {"y"},
+  output = "y",
+  ints = {"rows", "cols", "ndiags", "pitch", "nnz"},
+  prepare_once = true, -- a change of storage, used again by later runs
+  context = function(o, queue)
+    local values = type(o.M) == "table" and o.M.values
+    return operand.context({n = 3, values, o.x, o.y}, queue)
+  end,
+  bind = bind,
+  shape = shape,
+  args = args,
+  measures = function(s) -- what choices.lua may ask besides
+    return {row = s.nnz / s.rows, bytes = s.nnz * s.esize}
+  end,
+  truth = function(o, s)
+    return verify.spmv(o.M, o.x:read(), s)
+  end,
+  flop = function(s)
+    return 2 * s.nnz
+  end,
+  bytes = bytes,
+  hosts = {{name = "plain_c", gflops = 0.2, run = on_host}},
+  title = function(s)
+    return ("%s %dx%d, %d non-zeros, %s"):format(s.format:upper(), s.rows,
+      s.cols, s.nnz, s.type)
+  end,
+}, require "clshell.base.lazy".table(...))
+
+return spmv

@@ -1,0 +1,191 @@
+-- spmv/rungs.lua - the ladder of sparse matrix-vector kernels, as data
+-- DIA rungs from the plain one to the specialised, and CSR for comparison.
+-- Each rung names its file in kernels/spmv/, the storage format it takes, its
+-- one-line lesson, its parameters and its NDRange.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+
+local ALIGNMENT = 32     -- elements: the pitch that suits every DIA kernel
+local MAX_COMPILED = 128 -- diagonals that `specialised` unrolls
+
+local function ceildiv(n, m)
+  return (n + m - 1) // m
+end
+
+local function roundup(n, m)
+  return ceildiv(n, m) * m
+end
+
+-- NDRange of a kernel in which each work-item takes `rows` rows.
+local function linear(s, wg, rows)
+  return {roundup(ceildiv(s.rows, rows), wg)}, {wg}
+end
+
+local function one_row_range(s, p)
+  return linear(s, p.wg, 1)
+end
+
+local function offsets_bytes(_, p)
+  return 4 * p.chunk
+end
+
+local function no_defines()
+  return {}
+end
+
+local function wants(format)
+  return function(_, s)
+    if s.format ~= format then
+      return ("takes a %s matrix, this one is %s"):format(format:upper(),
+        tostring(s.format):upper())
+    end
+  end
+end
+
+local takes_dia, takes_csr = wants("dia"), wants("csr")
+
+-- The operands with the diagonals copied to another pitch, every other field
+-- of the matrix as it was.
+local function repitched(s, o, run, pitch)
+  local M = o.M
+  local values = cl.buffer(s.type, {s.ndiags, pitch}, nil,
+    {context = s.context})
+  local wg = 64
+  run("repitch.cl", "repitch", {REAL = s.type}, {roundup(pitch, wg)}, {wg},
+    s.rows, s.ndiags, M.pitch, M.values, pitch, values)
+  local copy = {values = values, pitch = pitch}
+  setmetatable(copy, {__index = function(_, key) return M[key] end})
+  return {M = copy}
+end
+
+-- prepare for a kernel whose pitch has to be a multiple of what `step` says;
+-- a matrix that fits already is used as it is.
+local function aligned_to(step)
+  return function(s, p, o, run)
+    if o.M.pitch % step(p) == 0 or s.ndiags == 0 then
+      return {}
+    end
+    return repitched(s, o, run, roundup(s.rows, ALIGNMENT))
+  end
+end
+
+local function packed(s, _, o, run)
+  if o.M.pitch == s.rows or s.ndiags == 0 then
+    return {}
+  end
+  return repitched(s, o, run, s.rows)
+end
+
+local wg = {name = "wg", values = {32, 64, 128, 256, 512, 1024},
+  default = 128, help = "work-items in a work-group"}
+local chunk = {name = "chunk", values = {16, 64, 256, 1024}, default = 256,
+  help = "offsets held in local memory at a time"}
+
+return {
+  {
+    name = "naive", file = "naive.cl", format = "dia",
+    lesson = "one work-item per row over diagonals stored without gaps; "
+      .. "every index tested at both ends",
+    params = {wg},
+    defines = no_defines,
+    range = one_row_range,
+    accepts = takes_dia,
+    prepare = packed,
+  },
+  {
+    name = "pitch", file = "pitch.cl", format = "dia",
+    lesson = "diagonals begin at cache lines; one unsigned test per element",
+    params = {wg},
+    defines = no_defines,
+    range = one_row_range,
+    accepts = takes_dia,
+    prepare = aligned_to(function() return ALIGNMENT end),
+  },
+  {
+    name = "local_offsets", file = "local_offsets.cl", format = "dia",
+    lesson = "offsets pass through local memory in chunks, any number of them",
+    params = {wg, chunk},
+    range = one_row_range,
+    local_bytes = offsets_bytes,
+    accepts = takes_dia,
+    prepare = aligned_to(function() return ALIGNMENT end),
+  },
+  {
+    name = "float4", file = "float4.cl", format = "dia",
+    lesson = "four rows per work-item, values loaded as vectors",
+    params = {wg, chunk},
+    range = function(s, p) return linear(s, p.wg, 4) end,
+    local_bytes = offsets_bytes,
+    accepts = takes_dia,
+    prepare = aligned_to(function() return 4 end),
+  },
+  {
+    name = "specialised", file = "specialised.cl", format = "dia",
+    lesson = "offsets compiled in, loop unrolled, interior rows not tested",
+    params = {
+      wg,
+      {name = "width", values = {1, 2, 4, 8}, default = 2,
+        help = "rows per work-item; on an H100 8 bytes of values are best"},
+    },
+    defines = function(p, s)
+      return {WIDTH = p.width, OFFSETS = table.concat(s.offsets, ",")}
+    end,
+    range = function(s, p) return linear(s, p.wg, p.width) end,
+    accepts = function(dev, s, p)
+      local reason = takes_dia(dev, s, p)
+      if reason then
+        return reason
+      elseif s.ndiags < 1 or s.ndiags > MAX_COMPILED then
+        return ("compiles 1 to %d diagonals in, the matrix has %d"):format(
+          MAX_COMPILED, s.ndiags)
+      end
+    end,
+    prepare = aligned_to(function(p) return p.width end),
+  },
+  {
+    name = "simd", file = "simd.cl", format = "dia",
+    lesson = "for CPU devices: a block of rows per work-item, sums of long "
+      .. "vectors in registers",
+    params = {
+      {name = "width", values = {2, 4, 8, 16}, default = 16,
+        help = "elements per vector"},
+      {name = "vectors", values = {1, 4, 8}, default = 4,
+        help = "vectors whose sums are in registers"},
+      {name = "block", values = {256, 1024, 2048, 4096, 16384},
+        default = 4096, help = "rows per work-item"},
+      {name = "ahead", values = {0, 256, 1024}, default = 256,
+        help = "rows from the use of a value to what is asked for"},
+      {name = "stream", values = {0, 1}, default = 1,
+        help = "1: y is written past the cache, 0: it may stay there"},
+    },
+    range = function(s, p) return {ceildiv(s.rows, p.block)}, {1} end,
+    accepts = function(dev, s)
+      return takes_dia(dev, s) or dev.type == "gpu"
+        and "for CPU devices: it uses 1 work-item per work-group" or nil
+    end,
+  },
+  {
+    name = "csr_scalar", file = "csr_scalar.cl", format = "csr",
+    lesson = "CSR, one work-item per row: neighbours read a row apart",
+    params = {wg},
+    defines = no_defines,
+    range = one_row_range,
+    accepts = takes_csr,
+  },
+  {
+    name = "csr_vector", file = "csr_vector.cl", format = "csr",
+    lesson = "CSR, several lanes per row: coalesced, sums meet in local "
+      .. "memory",
+    params = {
+      wg,
+      {name = "lanes", values = {2, 4, 8, 16, 32}, default = 8,
+        help = "work-items per row, about the usual number of its elements"},
+    },
+    range = function(s, p)
+      return {ceildiv(s.rows, p.wg // p.lanes) * p.wg}, {p.wg}
+    end,
+    local_bytes = function(s, p) return p.wg * s.esize end,
+    accepts = takes_csr,
+  },
+}

@@ -1,0 +1,361 @@
+-- database.lua - the SQLite file of the run store, through lua-dbi: opened
+-- only if it is one, shared with other processes, never repaired by force
+-- SPDX-License-Identifier: MIT
+
+local text = require "clshell.base.text"
+
+local M = {}
+local Database = {}
+Database.__index = Database
+
+local MAGIC = "SQLite format 3\0"
+local APPLICATION = 0x434c5348 -- "CLSH" in the header tells our files
+local VERSION = 1              -- of the schema
+local TRIES, PATIENCE = 5, 2000 -- waits for other processes, each in ms
+local NONE = "there is none yet"
+local CHECKED = 64 * 2^20      -- bytes of a file that is checked in full
+
+-- What is searched for has a column; `record` has all but the samples. Both
+-- are JSON text, not blobs: the sqlite3 shell and its JSON functions read
+-- them, and lua-dbi returns neither bytes after a NUL nor 64-bit integers.
+local SCHEMA = {[[
+CREATE TABLE run (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  uid TEXT NOT NULL UNIQUE DEFAULT (lower(hex(randomblob(16)))),
+  time TEXT NOT NULL,
+  tag TEXT, name TEXT, family TEXT, kernel TEXT, config TEXT, title TEXT,
+  type TEXT, mode TEXT, status TEXT, params TEXT, shape TEXT,
+  device TEXT, driver TEXT, source_hash TEXT, options TEXT, protocol INTEGER,
+  median REAL,
+  record TEXT NOT NULL,
+  samples TEXT)]],
+  "CREATE INDEX run_name ON run (name, device, time)",
+  "CREATE INDEX run_tag ON run (tag)",
+  "CREATE INDEX run_time ON run (time)",
+  ("PRAGMA application_id = %d"):format(APPLICATION),
+  ("PRAGMA user_version = %d"):format(VERSION),
+}
+
+-- Makes a folder, and what it lies in, for this user only.
+local function make_folder(path)
+  local p <close> = assert(io.popen(("umask 077; mkdir -p -- %s 2>&1")
+    :format(text.quote(path))))
+  local said = p:read("a")
+  if p:close() then
+    return true
+  end
+  return nil, (said:match("([^:\n]+)\n*$") or "cannot make it"):gsub("^ +", "")
+end
+
+local function size_of(path)
+  local file <close> = io.open(path, "rb")
+  return file and file:seek("end") or 0
+end
+
+-- Whether a file ends within a page, though no process that died left a log
+-- from which SQLite would complete it.
+local function is_torn(path, head)
+  local page = (">I2"):unpack(head, 17)
+  return size_of(path) % (page == 1 and 65536 or math.max(page, 1)) > 0
+    and size_of(path .. "-wal") == 0 and size_of(path .. "-journal") == 0
+end
+
+-- What a file is, by its first bytes and without SQLite, which would touch
+-- it: "new", "store", or nil and what is wrong.
+local function kind(path)
+  local file, message, code = io.open(path, "rb")
+  if not file then
+    if code == 2 then -- ENOENT
+      return "new"
+    end
+    return nil, (message:gsub("^.*: ", ""))
+  end
+  local head, wrong = file:read(100)
+  file:close()
+  if wrong then
+    return nil, wrong
+  elseif not head then
+    return "new"
+  elseif #head < 100 or head:sub(1, #MAGIC) ~= MAGIC then
+    return nil, "it is no SQLite file, or a damaged one"
+  end
+  local version, application = (">I4"):unpack(head, 61),
+    (">I4"):unpack(head, 69)
+  if application ~= APPLICATION then
+    return nil, "it is the SQLite file of another program"
+  elseif version > VERSION then
+    return nil, ("a newer clshell wrote it (schema %d, this one knows %d)")
+      :format(version, VERSION)
+  end
+  if is_torn(path, head) then
+    return nil, "the file is damaged (cut off within a page)"
+  end
+  return "store"
+end
+
+-- What SQLite says, in short.
+local function short(message)
+  message = tostring(message):gsub("^.*DBI%.lua:%d+: ", "")
+  for _, before in ipairs{"Execute failed ", "Fetch failed ",
+    "Failed to connect to database: ", "Error preparing statement handle: ",
+    "Error binding statement parameters: "} do
+    message = message:gsub("^" .. before, "")
+  end
+  if message:find("malformed") or message:find("not a database") then
+    return "the file is damaged (" .. message .. ")"
+  elseif message:find("locked") then
+    return "another process keeps it locked"
+  end
+  return message
+end
+
+local function is_busy(message)
+  return message:find("is locked", 1, true) or message:find("busy", 1, true)
+end
+
+-- Forgets a statement: one that failed cannot be used again.
+function Database:forget(sql)
+  local statement = self.statements[sql]
+  self.statements[sql] = nil
+  if statement then
+    pcall(statement.close, statement)
+  end
+end
+
+local function fetch(self, sql, params)
+  local statement = self.statements[sql]
+  if not statement then
+    local message
+    statement, message = self.connection:prepare(sql)
+    if not statement then
+      return nil, tostring(message)
+    end
+    self.statements[sql] = statement
+  end
+  local ok, message = statement:execute(table.unpack(params, 1, params.n))
+  if not ok then
+    return nil, tostring(message)
+  end
+  local rows = {}
+  if #(statement:columns() or {}) > 0 then
+    for row in statement:rows(true) do
+      rows[#rows + 1] = row
+    end
+  end
+  return rows
+end
+
+-- Runs one statement, once. lua-dbi raises what fails in the middle of a
+-- result; `params` stays in this frame, as SQLite does not copy strings.
+local function attempt(self, sql, params)
+  local ok, rows, message = pcall(fetch, self, sql, params)
+  if ok and rows then
+    return rows
+  end
+  self:forget(sql)
+  if not ok and type(rows) ~= "string" then
+    error(rows, 0) -- Ctrl-C
+  elseif not ok and rows:find("interrupted!", 1, true) then
+    error(rows, 0)
+  end
+  return nil, ok and message or rows
+end
+
+--- db:run(sql, ...) -> list of rows, or nil and a reason
+--- Runs one statement with its parameters. Waits for other processes.
+function Database:run(sql, ...)
+  local params, rows, message = table.pack(...), nil, nil
+  if not self.connection then
+    return nil, "it is closed"
+  end
+  for _ = 1, TRIES do
+    rows, message = attempt(self, sql, params)
+    if rows or not is_busy(message) then
+      break
+    end
+  end
+  return rows, message and short(message)
+end
+
+--- db:transaction(f) -> result of f, or nil and a reason
+--- Calls f() in a transaction: what it returns first is the result; nil, or
+--- an error, undoes what it did.
+function Database:transaction(f)
+  local begun, reason = self:run("BEGIN IMMEDIATE")
+  if not begun then
+    return nil, reason
+  end
+  local ok, result, message = pcall(f)
+  local done
+  if ok and result ~= nil then
+    done, message = self:run("COMMIT")
+  end
+  if not done then
+    self:run("ROLLBACK") -- fails where SQLite has done it already
+  end
+  if not ok then
+    error(result, 0)
+  end
+  return done and result or nil, message
+end
+
+--- db:close()
+--- Closes the file; closing twice is fine.
+function Database:close()
+  if self.connection then
+    for sql in pairs(self.statements) do
+      self:forget(sql)
+    end
+    self.connection:close()
+    self.connection = nil
+  end
+end
+
+Database.__close = Database.close
+Database.__gc = Database.close
+
+-- A connection in which every statement is a transaction unless one is begun.
+local function connect(driver, path, flags)
+  local ok, connection, message = pcall(driver.Connect, "SQLite3", path,
+    flags)
+  if not ok or not connection then
+    return nil, short(ok and message or connection)
+  end
+  connection:autocommit(true)
+  local db = setmetatable({path = path, connection = connection,
+    statements = {}}, Database)
+  db:run(("PRAGMA busy_timeout = %d"):format(PATIENCE))
+  return db
+end
+
+local function create_tables(db)
+  return db:transaction(function()
+    local rows, reason = db:run("SELECT name FROM sqlite_master")
+    if rows and #rows == 0 then -- no other process was faster
+      for _, sql in ipairs(SCHEMA) do
+        rows, reason = db:run(sql)
+        if not rows then
+          return nil, reason
+        end
+      end
+    end
+    return rows and true, reason
+  end)
+end
+
+-- The first thing wrong with the contents of a file, nil where all is well.
+local function damage(db, size)
+  local rows, reason = db:run("PRAGMA user_version")
+  if not rows then
+    return reason
+  elseif rows[1].user_version ~= VERSION then
+    return "it has no schema of clshell"
+  elseif size <= CHECKED then
+    rows, reason = db:run("PRAGMA quick_check(1)")
+    if not rows or rows[1].quick_check ~= "ok" then
+      return rows and "the file is damaged (" .. rows[1].quick_check .. ")"
+        or reason
+    end
+  end
+  rows, reason = db:run("SELECT id FROM run ORDER BY id DESC LIMIT 1")
+  return not rows and reason or nil
+end
+
+-- The file as one that nobody changes, which a read-only disk needs: SQLite
+-- cannot keep its shared memory beside it there.
+local function open_fixed(driver, flags, path)
+  if size_of(path .. "-wal") > 0 then
+    return nil, "the disk is read-only, and the last runs are not yet in the "
+      .. "main file"
+  end
+  local uri = "file:" .. path:gsub("[%%?#]", function(c)
+    return ("%%%02x"):format(c:byte())
+  end) .. "?immutable=1"
+  local db, reason = connect(driver, uri,
+    flags.SQLITE_OPEN_READONLY | flags.SQLITE_OPEN_URI)
+  reason = db and damage(db, size_of(path)) or reason
+  if reason then
+    return nil, reason
+  end
+  db.readonly, db.path = "the file or its disk is read-only", path
+  return db
+end
+
+-- Whether SQLite has undone all that is in a file: its maker was killed
+-- before the first commit was whole.
+local function is_empty(db)
+  local rows = db:run("SELECT name FROM sqlite_master")
+  return rows and #rows == 0
+    and db:run("PRAGMA user_version")[1].user_version == 0
+end
+
+-- An existing or a new file, to be written; `create` says whether a new one
+-- may be made.
+local function open_shared(driver, flags, path, is_new, create)
+  local db, reason = connect(driver, path, flags.SQLITE_OPEN_READWRITE
+    | (is_new and flags.SQLITE_OPEN_CREATE or 0))
+  if not db then
+    return nil, reason
+  end
+  local ok = true
+  if is_new or is_empty(db) then
+    if create then
+      ok, reason = create_tables(db)
+    else
+      ok, reason = false, NONE
+    end
+  end
+  reason = not ok and reason or damage(db, size_of(path))
+  if not reason then
+    -- Where there can be no WAL, on some network disks, SQLite says so and
+    -- goes on with its journal.
+    ok, reason = db:run("PRAGMA journal_mode = WAL")
+    reason = not ok and reason or nil
+  end
+  if reason then
+    db:close()
+    return nil, reason
+  end
+  return db
+end
+
+--- database.open(path [, opts]) -> db, or nil and a reason
+--- Opens a run store, which is made, in a folder for this user only, if there
+--- is none: {create = false} refuses then. A file that is damaged, foreign or
+--- newer is left as it is, byte for byte. On a read-only disk db.readonly
+--- says so, and reading works.
+function M.open(path, opts)
+  local found, driver = pcall(require, "DBI")
+  local has_flags, flags = pcall(require, "dbd.sqlite3")
+  if not (found and has_flags) then
+    return nil, "SQLite for Lua is missing (Debian, Ubuntu: apt-get install "
+      .. "lua-dbi-sqlite3; else: luarocks install luadbi-sqlite3)"
+  end
+  local create = not opts or opts.create ~= false
+  path = path:find("^:") and "./" .. path or path:gsub("^file:", "./%0")
+  local what, reason = kind(path)
+  if not what then
+    return nil, reason
+  elseif what == "store" then
+    local db
+    db, reason = open_shared(driver, flags, path, false, create)
+    if not db and (reason:find("readonly") or reason:find("unable to open"))
+    then
+      return open_fixed(driver, flags, path)
+    end
+    return db, reason
+  elseif not create then
+    return nil, NONE
+  end
+  local folder = path:match("^(.*)/[^/]*$")
+  if folder and folder ~= "" then
+    local ok
+    ok, reason = make_folder(folder)
+    if not ok then
+      return nil, ("folder %s: %s"):format(folder, reason)
+    end
+  end
+  return open_shared(driver, flags, path, true, true)
+end
+
+return M

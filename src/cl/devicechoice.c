@@ -1,0 +1,209 @@
+/*
+** devicechoice.c - which device a session uses: by type, index or part of a
+** name.
+** SPDX-License-Identifier: MIT
+*/
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clshell.h"
+
+#define CHOSEN "cl.chosen"     /* registry: the session's device */
+#define SELECTED "cl.select"   /* registry: what --device asked for */
+#define ONCHOICE "cl.onchoice" /* registry: to be told of the choice */
+
+/* Raises: no device fits. The list of devices is at the top. */
+static int nodevice(lua_State *L, const char *what, const char *asked) {
+  int list = lua_gettop(L);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, list);
+  const char *vendors = getenv("OCL_ICD_VENDORS");
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  if (n == 0) {
+    luaL_addstring(&b, "no OpenCL device: the loader found no driver");
+    if (vendors != NULL) {
+      luaL_addstring(&b, " (OCL_ICD_VENDORS is ");
+      luaL_addstring(&b, vendors);
+      luaL_addstring(&b, ")");
+    }
+    luaL_addstring(&b, "; for a CPU device install PoCL (Debian: apt install "
+                       "pocl-opencl-icd), for a GPU its vendor's driver; "
+                       "'clshell --doctor' tells why there is none");
+  } else {
+    lua_pushfstring(L, "%s '%s'; there are:", what, asked);
+    luaL_addvalue(&b);
+    for (lua_Integer i = 1; i <= n; i++) {
+      luaL_addstring(&b, "\n  ");
+      lua_rawgeti(L, list, i);
+      luaL_tolstring(L, -1, NULL);
+      lua_remove(L, -2);
+      luaL_addvalue(&b);
+    }
+  }
+  luaL_pushresult(&b);
+  clsh_pusherror(L, CL_DEVICE_NOT_FOUND, "cl.use", lua_tostring(L, -1));
+  return lua_error(L);
+}
+
+/* Whether `part` occurs in `text`, letter case aside. */
+static bool contains(const char *text, const char *part) {
+  for (; *text != '\0'; text++) {
+    size_t i = 0;
+    while (part[i] != '\0' &&
+           tolower((unsigned char)text[i]) == tolower((unsigned char)part[i]))
+      i++;
+    if (part[i] == '\0')
+      return true;
+  }
+  return *part == '\0';
+}
+
+/* The number of the first device of a type in the list at the top, or 0. */
+static lua_Integer findtype(lua_State *L, const char *type) {
+  lua_Integer found = 0;
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n && found == 0; i++) {
+    lua_rawgeti(L, -1, i);
+    lua_getfield(L, -1, "type");
+    if (strcmp(luaL_optstring(L, -1, ""), type) == 0)
+      found = i;
+    lua_pop(L, 2);
+  }
+  return found;
+}
+
+/* The number of the one device whose name or platform contains `part`. */
+static lua_Integer findname(lua_State *L, const char *part) {
+  lua_Integer found = 0;
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, -1, i);
+    lua_getfield(L, -1, "name");
+    lua_getfield(L, -2, "platform");
+    bool hit = contains(luaL_optstring(L, -2, ""), part) ||
+               contains(luaL_optstring(L, -1, ""), part);
+    lua_pop(L, 3);
+    if (hit && found != 0)
+      nodevice(L, "more than one device matches", part);
+    if (hit)
+      found = i;
+  }
+  return found;
+}
+
+/*
+** Replaces the list of devices at the top by the one that `sel` names: a
+** type, an index, or part of a name.
+*/
+static void selectdevice(lua_State *L, const char *sel) {
+  char *end;
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  lua_Integer i = 0;
+  if (n == 0)
+    nodevice(L, "", "");
+  long number = strtol(sel, &end, 10);
+  if (*sel != '\0' && *end == '\0')
+    i = number >= 1 && number <= n ? number : 0;
+  else if (strcmp(sel, "gpu") == 0 || strcmp(sel, "cpu") == 0 ||
+           strcmp(sel, "accelerator") == 0)
+    i = findtype(L, sel);
+  else if (*sel != '\0')
+    i = findname(L, sel);
+  if (i == 0)
+    nodevice(L, "no device matches", sel);
+  lua_rawgeti(L, -1, i);
+  lua_remove(L, -2);
+}
+
+void clsh_select(lua_State *L, const char *sel) {
+  lua_pushstring(L, sel);
+  lua_setfield(L, LUA_REGISTRYINDEX, SELECTED);
+}
+
+/*
+** Tells who asked for it, see cl.onchoice, that the device on the top was
+** taken, and by what: `rule` with `sel`.
+*/
+static void tell(lua_State *L, const char *rule, const char *sel) {
+  if (lua_getfield(L, LUA_REGISTRYINDEX, ONCHOICE) == LUA_TFUNCTION) {
+    lua_pushvalue(L, -2);
+    lua_pushstring(L, rule);
+    lua_pushstring(L, sel);
+    if (lua_pcall(L, 3, 0, 0) == LUA_OK)
+      return;
+  }
+  lua_pop(L, 1);
+}
+
+/* Pushes the session's device, chosen at the first need. */
+cl_device_id clsh_pushchosen(lua_State *L) {
+  if (lua_getfield(L, LUA_REGISTRYINDEX, CHOSEN) == LUA_TNIL) {
+    const char *rule = "--device";
+    lua_getfield(L, LUA_REGISTRYINDEX, SELECTED);
+    const char *sel = lua_tostring(L, -1);
+    if (sel == NULL) {
+      rule = "CLSHELL_DEVICE";
+      sel = getenv(rule);
+    }
+    if (sel == NULL || *sel == '\0') {
+      rule = "first";
+      sel = "1";
+    }
+    clsh_pushdevices(L);
+    selectdevice(L, sel);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, LUA_REGISTRYINDEX, CHOSEN);
+    tell(L, rule, sel);
+    lua_replace(L, -3);
+    lua_pop(L, 1);
+  }
+  return clsh_checkdevice(L, -1);
+}
+
+/** cl.use(sel) -> Device
+ * Chooses the session's device: "gpu", "cpu" or "accelerator" (the first
+ * of that type), part of a device's or platform's name in any letter case,
+ * an index of `cl.devices()`, or a Device. What is made afterwards lives
+ * there. No match, or part of several names: an error with the candidates.
+ */
+static int cl_use(lua_State *L) {
+  if (!clsh_isdevice(L, 1)) {
+    const char *sel = luaL_checkstring(L, 1);
+    clsh_pushdevices(L);
+    selectdevice(L, sel);
+  }
+  lua_pushvalue(L, -1);
+  lua_setfield(L, LUA_REGISTRYINDEX, CHOSEN);
+  return 1;
+}
+
+/** cl.device() -> Device
+ * The session's device, opened at the first need: what `cl.use` or
+ * `--device` named, else the variable CLSHELL_DEVICE, else the first of
+ * `cl.devices()`: a GPU, an accelerator or a CPU, in this order.
+ */
+static int cl_device(lua_State *L) {
+  clsh_pushchosen(L);
+  return 1;
+}
+
+/** cl.onchoice(f)
+ * Has f(device, rule, sel) called when the session's device is chosen at the
+ * first need: rule is "--device" or "CLSHELL_DEVICE", with what it said as
+ * `sel`, or "first". The prompt prints a line then. An error in f is lost.
+ */
+static int cl_onchoice(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, ONCHOICE);
+  return 0;
+}
+
+void clsh_openselect(lua_State *L) {
+  static const luaL_Reg functions[] = {{"device", cl_device},
+                                       {"onchoice", cl_onchoice},
+                                       {"use", cl_use},
+                                       {NULL, NULL}};
+  luaL_setfuncs(L, functions, 0);
+}

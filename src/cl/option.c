@@ -1,0 +1,169 @@
+/*
+** option.c - options by name and words out of a list: what is none of them
+** raises, with what is there.
+** SPDX-License-Identifier: MIT
+*/
+#include <string.h>
+
+#include "clshell.h"
+
+#define DECLARED "cl.declared" /* registry: function -> its options */
+
+/* Edit distance of two short words (Levenshtein), rows kept on the stack. */
+static int distance(const char *a, const char *b) {
+  int row[64];
+  int n = (int)strlen(b);
+  if (n > 62 || strlen(a) > 62)
+    return 64;
+  for (int j = 0; j <= n; j++)
+    row[j] = j;
+  for (int i = 1; a[i - 1] != '\0'; i++) {
+    int diagonal = row[0];
+    row[0] = i;
+    for (int j = 1; j <= n; j++) {
+      int change = diagonal + (a[i - 1] != b[j - 1]);
+      int best = row[j] + 1 < row[j - 1] + 1 ? row[j] + 1 : row[j - 1] + 1;
+      diagonal = row[j];
+      row[j] = change < best ? change : best;
+    }
+  }
+  return row[n];
+}
+
+/* The name of the NULL-ended list nearest to `word`; NULL if none is near. */
+const char *clsh_nearest(const char *word, const char *const names[]) {
+  const char *best = NULL;
+  int limit = (int)strlen(word) / 3 + 2;
+  for (; *names != NULL; names++) {
+    int d = distance(word, *names);
+    if (d < limit) {
+      limit = d;
+      best = *names;
+    }
+  }
+  return best;
+}
+
+/* Pushes the words of a list: "a, b, c". */
+static const char *pushlist(lua_State *L, const char *const names[]) {
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (int i = 0; names[i] != NULL; i++) {
+    luaL_addstring(&b, i == 0 ? "" : ", ");
+    luaL_addstring(&b, names[i]);
+  }
+  luaL_pushresult(&b);
+  return lua_tostring(L, -1);
+}
+
+static bool listed(const char *word, const char *const names[]) {
+  for (; *names != NULL; names++)
+    if (strcmp(word, *names) == 0)
+      return true;
+  return false;
+}
+
+/*
+** The place in `names` of the word that option or argument `name` gives, at
+** stack index `idx`; nil stands for the first.
+*/
+int clsh_checkword(lua_State *L, int idx, const char *const names[],
+                   const char *name) {
+  if (lua_isnoneornil(L, idx))
+    return 0;
+  if (lua_type(L, idx) != LUA_TSTRING)
+    clsh_error(L, "%s: a string expected, got %s", name, clsh_anyname(L, idx));
+  const char *word = lua_tostring(L, idx);
+  for (int i = 0; names[i] != NULL; i++)
+    if (strcmp(word, names[i]) == 0)
+      return i;
+  return clsh_error(L, "%s: '%s' is none of %s", name, word,
+                    pushlist(L, names));
+}
+
+/*
+** Checks that the optional table at `arg` holds only options in `names`.
+** An unknown one raises, with the nearest name there is.
+*/
+void clsh_checkoptions(lua_State *L, int arg, const char *const names[],
+                       const char *what) {
+  if (lua_isnoneornil(L, arg))
+    return;
+  if (lua_type(L, arg) != LUA_TTABLE)
+    clsh_argerror(L, arg, "table of options expected, got %s",
+                  luaL_typename(L, arg));
+  arg = lua_absindex(L, arg);
+  for (lua_pushnil(L); lua_next(L, arg) != 0; lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING)
+      clsh_error(L, "%s: options have names, got a %s key", what,
+                 luaL_typename(L, -2));
+    const char *word = lua_tostring(L, -2);
+    if (listed(word, names))
+      continue;
+    const char *near = clsh_nearest(word, names);
+    if (near != NULL)
+      clsh_error(L, "%s: unknown option '%s'; did you mean '%s'?", what, word,
+                 near);
+    clsh_error(L, "%s: unknown option '%s'; there are: %s", what, word,
+               pushlist(L, names));
+  }
+}
+
+/** cl.options(t, names, what)
+ * Raises if table `t` (or nil) holds a key that is not in the list of
+ * strings `names`; the message names `what` and the nearest option.
+ */
+static int cl_options(lua_State *L) {
+  const char *names[64];
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
+  if (n > 63)
+    return clsh_argerror(L, 2, "at most 63 names, got %d", (int)n);
+  luaL_checkstack(L, (int)n + 8, "too many names");
+  const char *what = luaL_checkstring(L, 3);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, 2, i);
+    names[i - 1] = luaL_checkstring(L, -1);
+  }
+  names[n] = NULL;
+  clsh_checkoptions(L, 1, names, what);
+  return 0;
+}
+
+/*
+** Declares the options that a function of this module takes: the list that
+** it checks them by, which stays where it is.
+*/
+void clsh_declare(lua_State *L, const char *function,
+                  const char *const names[]) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, DECLARED);
+  lua_pushlightuserdata(L, (void *)names);
+  lua_setfield(L, -2, function);
+  lua_pop(L, 1);
+}
+
+/** cl.option_names(name) -> list of strings, or nil
+ * The options that a function or method of this module takes, by its name,
+ * such as "cl.buffer" or "Buffer:read"; nil where it takes none.
+ */
+static int cl_option_names(lua_State *L) {
+  luaL_checkstring(L, 1);
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, DECLARED);
+  lua_pushvalue(L, 1);
+  if (lua_rawget(L, -2) != LUA_TLIGHTUSERDATA)
+    return 0;
+  const char *const *names = lua_touserdata(L, -1);
+  lua_newtable(L);
+  for (lua_Integer i = 1; *names != NULL; i++) {
+    lua_pushstring(L, *names++);
+    lua_rawseti(L, -2, i);
+  }
+  return 1;
+}
+
+void clsh_openchoice(lua_State *L) {
+  static const luaL_Reg functions[] = {{"option_names", cl_option_names},
+                                       {"options", cl_options},
+                                       {NULL, NULL}};
+  luaL_setfuncs(L, functions, 0);
+}

@@ -1,0 +1,162 @@
+/*
+** pending.c - which queues still have work: asked after a Ctrl-C and at
+** the end of the program, so launches keep no account of it.
+** SPDX-License-Identifier: MIT
+*/
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "clshell.h"
+
+#define MOST 10000   /* commands of a queue that are counted */
+#define MOMENT 20e-3 /* seconds that a marker on an idle queue may take */
+
+/* Whether a marker on the queue has not ended after `seconds`. */
+static bool markerpends(cl_command_queue queue, double seconds) {
+  const struct timespec nap = {0, 100 * 1000};
+  cl_event marker = NULL;
+  if (clEnqueueMarkerWithWaitList(queue, 0, NULL, &marker) != CL_SUCCESS)
+    return false;
+  clFlush(queue);
+  double end = clsh_now() + seconds;
+  bool pends;
+  while ((pends = clsh_eventstatus(marker) > CL_COMPLETE) && clsh_now() < end)
+    nanosleep(&nap, NULL);
+  clReleaseEvent(marker);
+  return pends;
+}
+
+/*
+** How many commands of a queue have not ended within `seconds`; one whose
+** Event is gone shows by a marker. `*kernels`: as far as that is known.
+*/
+static int unfinished(lua_State *L, Queue *q, double seconds, int *kernels) {
+  bool *dropped = clsh_queuedropped(q);
+  int n = clsh_pendingcommands(q, MOST, kernels);
+  if (n == 0 && !*dropped)
+    return 0;
+  if (n > 0 && seconds <= 0)
+    return n;
+  if (markerpends(clsh_queuehandle(L, q),
+                  seconds > MOMENT ? seconds : MOMENT)) {
+    n = clsh_pendingcommands(q, MOST, kernels);
+    return n > 0 ? n : 1;
+  }
+  *dropped = false;
+  return 0;
+}
+
+/*
+** The number of commands that still run after `seconds`, on all queues, and
+** of compilations that were given up.
+*/
+int clsh_countunfinished(lua_State *L, double seconds) {
+  int sum = clsh_buildsrunning(), kernels;
+  double end = clsh_now() + seconds;
+  clsh_pushqueues(L);
+  for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
+    Queue *q = clsh_livequeue(L, -2);
+    if (q != NULL)
+      sum += unfinished(L, q, end - clsh_now(), &kernels);
+  }
+  lua_pop(L, 1);
+  return sum;
+}
+
+/* The queues of a thread that waits for them in the driver. */
+typedef struct Finish {
+  int n;
+  cl_command_queue list[];
+} Finish;
+
+static atomic_bool finished;
+
+static void *finish(void *arg) {
+  Finish *f = arg;
+  for (int i = 0; i < f->n; i++) {
+    clFinish(f->list[i]);
+    clReleaseCommandQueue(f->list[i]);
+  }
+  free(f);
+  finished = true;
+  return NULL;
+}
+
+/* Whether the thread of clsh_startfinish() has come to its end. */
+bool clsh_finished(void) {
+  return finished;
+}
+
+/*
+** Has a thread wait for all queues by clFinish, which knows better than the
+** status of events where a driver never ends one. False: there is no thread.
+*/
+bool clsh_startfinish(lua_State *L) {
+  pthread_t thread;
+  sigset_t all, before;
+  size_t room = 0;
+  clsh_pushqueues(L);
+  for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1))
+    room++;
+  Finish *f = malloc(sizeof *f + room * sizeof f->list[0]);
+  if (f == NULL)
+    return false;
+  f->n = 0;
+  for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
+    Queue *q = clsh_livequeue(L, -2);
+    if (q == NULL)
+      continue;
+    f->list[f->n] = clsh_queuehandle(L, q);
+    clRetainCommandQueue(f->list[f->n++]);
+  }
+  lua_pop(L, 1);
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  bool started = pthread_create(&thread, NULL, finish, f) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (started)
+    pthread_detach(thread);
+  return started;
+}
+
+/** cl.unfinished() -> list
+ * The queues whose commands have not all ended, after a Ctrl-C say: a list of
+ * {queue, device, commands, kernels}. `commands` counts those that wait or
+ * run, `kernels` those of them that are kernels; where only commands without
+ * an Event are left, commands is 1 and kernels 0. `u.queue:finish()` waits.
+ */
+static int cl_unfinished(lua_State *L) {
+  lua_settop(L, 0);
+  lua_newtable(L);
+  clsh_pushqueues(L);
+  for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
+    int kernels;
+    Queue *q = clsh_livequeue(L, 3);
+    int n = q != NULL ? unfinished(L, q, 0, &kernels) : 0;
+    if (n == 0)
+      continue;
+    lua_createtable(L, 0, 4);
+    lua_pushvalue(L, 3);
+    lua_setfield(L, 5, "queue");
+    lua_getfield(L, 3, "context");
+    lua_getfield(L, -1, "device");
+    lua_setfield(L, 5, "device");
+    lua_pop(L, 1);
+    lua_pushinteger(L, n);
+    lua_setfield(L, 5, "commands");
+    lua_pushinteger(L, kernels);
+    lua_setfield(L, 5, "kernels");
+    lua_rawseti(L, 1, (lua_Integer)lua_rawlen(L, 1) + 1);
+  }
+  lua_settop(L, 1);
+  return 1;
+}
+
+void clsh_openunfinished(lua_State *L) {
+  static const luaL_Reg functions[] = {{"unfinished", cl_unfinished},
+                                       {NULL, NULL}};
+  luaL_setfuncs(L, functions, 0);
+}

@@ -1,0 +1,144 @@
+/*
+** paste.c - the bytes of the terminal, and what comes bracketed as a paste:
+** it becomes part of the text in one step that undo takes back.
+** SPDX-License-Identifier: MIT
+*/
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <readline/readline.h>
+
+#include "cl/clshell.h"
+#include "edit.h"
+
+#define END "\033[201~"
+
+/* What was read together with the end of a paste. */
+static char queue[4096];
+static size_t first, last;
+
+bool clsh_editqueued(void) {
+  return first < last;
+}
+
+/*
+** The next byte, or EOF. One at a time is read: what follows a statement is
+** for whoever reads standard input while that runs.
+*/
+int clsh_editkey(void) {
+  unsigned char c;
+  ssize_t n;
+  if (first < last)
+    return (unsigned char)queue[first++];
+  do
+    n = read(STDIN_FILENO, &c, 1);
+  while (n < 0 && errno == EINTR && !clsh_interrupt);
+  return n == 1 ? c : EOF;
+}
+
+/* Appends what is there to the paste; false: no more comes. */
+static bool readmore(char **text, size_t *len) {
+  static const struct timespec patience = {10, 0};
+  if (first == last) {
+    if (!clsh_editwait(&patience))
+      return false;
+    ssize_t n = read(STDIN_FILENO, queue, sizeof queue);
+    if (n <= 0)
+      return false;
+    first = 0;
+    last = (size_t)n;
+  }
+  char *more = realloc(*text, *len + last - first + 1);
+  if (more == NULL)
+    return false;
+  memcpy(more + *len, queue + first, last - first);
+  *text = more;
+  *len += last - first;
+  more[*len] = '\0';
+  first = last = 0;
+  return true;
+}
+
+/* The bytes up to the end of the paste, to free; the rest is queued. */
+static char *readpaste(size_t *len) {
+  char *text = NULL, *end = NULL;
+  size_t seen = 0;
+  *len = 0;
+  while (end == NULL && readmore(&text, len)) {
+    end = memmem(text + seen, *len - seen, END, strlen(END));
+    seen = *len < strlen(END) ? 0 : *len - strlen(END) + 1;
+  }
+  if (end == NULL)
+    return text;
+  size_t rest = *len - (size_t)(end - text) - strlen(END);
+  memcpy(queue, end + strlen(END), rest);
+  last = rest;
+  *len = (size_t)(end - text);
+  return text;
+}
+
+/*
+** Makes lines end as in C, drops zero bytes, and the ends of lines with
+** nothing after them: Enter is still to be pressed.
+*/
+static size_t normalise(char *s, size_t len) {
+  size_t n = 0;
+  for (size_t i = 0; i < len; i++) {
+    if (s[i] == '\r' && i + 1 < len && s[i + 1] == '\n')
+      continue;
+    if (s[i] != '\0')
+      s[n++] = s[i] == '\r' ? '\n' : s[i];
+  }
+  while (n > 0 && s[n - 1] == '\n')
+    n--;
+  s[n] = '\0';
+  return n;
+}
+
+/* The beginning of a paste was read: takes it all. */
+int clsh_editpaste(int count, int key) {
+  (void)count, (void)key;
+  size_t len;
+  char *text = readpaste(&len);
+  if (text == NULL || clsh_interrupt) {
+    free(text);
+    return 0;
+  }
+  len = normalise(text, len);
+  lua_State *L = clsh_editstate();
+  lua_pushlstring(L, text, len);
+  bool cleaned = clsh_editask("clean", 1, 1);
+  const char *clean = cleaned ? lua_tostring(L, -1) : NULL;
+  rl_begin_undo_group();
+  rl_insert_text(clean != NULL ? clean : text);
+  rl_end_undo_group();
+  if (cleaned)
+    lua_pop(L, 1);
+  free(text);
+  return 0;
+}
+
+/* readline's terminal, in which Ctrl-S and Ctrl-Q are keys as any other. */
+static void prepare(int meta) {
+  struct termios mode;
+  rl_prep_terminal(meta);
+  if (tcgetattr(STDIN_FILENO, &mode) != 0)
+    return;
+  mode.c_iflag &= ~(tcflag_t)IXON;
+  tcsetattr(STDIN_FILENO, TCSADRAIN, &mode);
+}
+
+/* The program ends at the prompt: by os.exit in a finalizer. */
+static void atend(void) {
+  if (RL_ISSTATE(RL_STATE_TERMPREPPED))
+    rl_deprep_terminal();
+}
+
+void clsh_editterminal(void) {
+  rl_prep_term_function = prepare;
+  atexit(atend);
+}

@@ -1,0 +1,114 @@
+/*
+** exit.c - the end of the program while the device is still at work.
+** Nothing cancels a command, and drivers may wait for it as their objects are
+** released. So these stay as they are, and the process ends without the
+** driver's own clean-up; what runs ends with it.
+** SPDX-License-Identifier: MIT
+*/
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <lualib.h>
+
+#include "cl/clshell.h"
+#include "repl.h"
+
+#define PATIENCE 0.1 /* seconds for what is nearly done */
+#define SILENCE 2.0  /* seconds until it is said what is waited for */
+
+static lua_CFunction exitlua; /* os.exit of Lua's library */
+static bool left;
+
+/* Protected: how many commands are not done within so many seconds. */
+static int count(lua_State *L) {
+  lua_pushinteger(L, clsh_countunfinished(L, lua_tonumber(L, 1)));
+  return 1;
+}
+
+static lua_Integer unfinished(lua_State *L, double seconds) {
+  lua_pushcfunction(L, count);
+  lua_pushnumber(L, seconds);
+  lua_Integer n = 0;
+  if (lua_pcall(L, 1, 1, 0) == LUA_OK)
+    n = lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  return n;
+}
+
+/* Protected: whether there is a thread that waits in the driver. */
+static int startfinish(lua_State *L) {
+  lua_pushboolean(L, clsh_startfinish(L));
+  return 1;
+}
+
+/* Waits for the end of all commands, unless --timeout is over meanwhile. */
+static void await(lua_State *L) {
+  const struct timespec nap = {0, 1000 * 1000};
+  lua_Integer n = unfinished(L, PATIENCE);
+  if (n == 0)
+    return;
+  lua_pushcfunction(L, startfinish);
+  bool started = lua_pcall(L, 0, 1, 0) == LUA_OK && lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  double start = clsh_now();
+  bool told = !isatty(STDERR_FILENO);
+  while (started && !clsh_finished() && !clsh_expired()) {
+    if (!told && clsh_now() > start + SILENCE) {
+      told = true;
+      fprintf(stderr,
+              PROGRAM ": waiting for %lld command%s on the device; Ctrl-C "
+                      "leaves\n",
+              (long long)n, n == 1 ? "" : "s");
+    }
+    nanosleep(&nap, NULL);
+  }
+}
+
+/*
+** To be called before lua_close, without a handler for Ctrl-C: waits for what
+** was launched. After a Ctrl-C it lets go of what still runs, and says so.
+*/
+void clsh_leave(lua_State *L) {
+  fflush(stdout);
+  clsh_closeinterrupt();
+  if (!clsh_wasinterrupted() && !clsh_expired())
+    await(L);
+  if (!clsh_wasinterrupted() && !clsh_expired())
+    return;
+  lua_Integer n = unfinished(L, PATIENCE);
+  if (n == 0)
+    return;
+  left = true;
+  clsh_abandon();
+  fprintf(stderr,
+          PROGRAM ": %lld command%s still running on the device, "
+                  "given up\n",
+          (long long)n, n == 1 ? "" : "s");
+}
+
+/* Ends the process if clsh_leave() found work; the output is complete. */
+void clsh_endprocess(int code) {
+  if (left) {
+    clsh_closeout();
+    _exit(code);
+  }
+}
+
+static int os_exit(lua_State *L) {
+  int code = lua_isboolean(L, 1)
+                 ? (lua_toboolean(L, 1) ? EXIT_SUCCESS : EXIT_FAILURE)
+                 : (int)luaL_optinteger(L, 1, EXIT_SUCCESS);
+  clsh_leave(L); /* from here on nothing raises */
+  if (left) {
+    if (lua_toboolean(L, 2))
+      lua_close(L);
+    clsh_endprocess(code);
+  }
+  return exitlua(L);
+}
+
+void clsh_openleave(lua_State *L) {
+  exitlua = clsh_replace(L, LUA_OSLIBNAME, "exit", os_exit);
+}

@@ -1,0 +1,157 @@
+/*
+** home.c - where clshell's files are, and where modules and scripts are
+** looked for.
+** SPDX-License-Identifier: MIT
+*/
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef __APPLE__
+#include <mach-o/dyld.h>
+#endif
+
+#include <lualib.h>
+
+#include "cl/clshell.h"
+#include "repl.h"
+
+#define MAXPATH 4096
+
+/* Pushes the path of this program; an empty string where it is unknown. */
+void clsh_pushexecutable(lua_State *L) {
+  char path[MAXPATH] = "";
+#ifdef __APPLE__
+  uint32_t size = sizeof path;
+  if (_NSGetExecutablePath(path, &size) != 0)
+    path[0] = '\0';
+#else
+  ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+  path[n > 0 ? n : 0] = '\0';
+#endif
+  char *real = realpath(path, NULL);
+  lua_pushstring(L, real != NULL ? real : "");
+  free(real);
+}
+
+/* Pushes the folder of path `s`, "." if it names none. */
+static void pushfolder(lua_State *L, const char *s) {
+  const char *slash = strrchr(s, '/');
+  if (slash == NULL)
+    lua_pushliteral(L, ".");
+  else
+    lua_pushlstring(L, s, slash == s ? 1 : (size_t)(slash - s));
+}
+
+/* Whether the folder on the top holds the Lua files; else it is popped. */
+static bool ishome(lua_State *L) {
+  const char *file =
+      lua_pushfstring(L, "%s/lua/clshell/init.lua", lua_tostring(L, -1));
+  bool found = access(file, R_OK) == 0;
+  lua_pop(L, found ? 1 : 2);
+  return found;
+}
+
+/* Raises: the Lua files are not where `where` says. */
+static void nohome(lua_State *L, const char *where, const char *dir) {
+  clsh_error(L, "no lua/clshell/init.lua %s %s", where, dir);
+}
+
+/*
+** Pushes the folder with lua/ kernels/ scripts/: $CLSHELL_HOME, else beside
+** the program's own folder (the source tree, a moved installation), else
+** where it was to be installed.
+*/
+void clsh_pushhome(lua_State *L) {
+  const char *env = getenv("CLSHELL_HOME");
+  if (env != NULL && *env != '\0') {
+    lua_pushstring(L, env);
+    if (!ishome(L))
+      nohome(L, "in CLSHELL_HOME,", env);
+    return;
+  }
+  int base = lua_gettop(L);
+  clsh_pushexecutable(L);
+  pushfolder(L, lua_tostring(L, -1));
+  pushfolder(L, lua_tostring(L, -1));
+  lua_replace(L, base + 1);
+  lua_settop(L, base + 1);
+  const char *root = lua_tostring(L, base + 1);
+  lua_pushstring(L, root);
+  bool found = ishome(L);
+  if (!found) {
+    lua_pushfstring(L, "%s/share/" PROGRAM, root);
+    found = ishome(L);
+  }
+  if (!found) {
+    lua_pushliteral(L, DATADIR);
+    if (!ishome(L))
+      nohome(L, "in " DATADIR " or", root);
+  }
+  lua_remove(L, base + 1);
+}
+
+/*
+** Puts a folder in front of the two path templates above `package`: Lua
+** files, and C modules.
+*/
+static void addfolder(lua_State *L, int package, const char *dir) {
+  lua_pushfstring(L, "%s/?.lua;%s/?/init.lua;%s", dir, dir,
+                  lua_tostring(L, package + 1));
+  lua_replace(L, package + 1);
+  lua_pushfstring(L, "%s/?.so;%s", dir, lua_tostring(L, package + 2));
+  lua_replace(L, package + 2);
+}
+
+/*
+** Puts folders in front of package.path and package.cpath: that of the script
+** (of what a link points to), if there is one, those of -I, and for package.
+** path clshell's own.
+*/
+void clsh_setpath(lua_State *L, const Options *o, const char *script,
+                  const char *home) {
+  lua_getglobal(L, LUA_LOADLIBNAME);
+  int package = lua_gettop(L);
+  lua_pushfstring(L, "%s/lua/?.lua;%s/lua/?/init.lua;", home, home);
+  lua_pushliteral(L, "");
+  for (int i = o->nactions - 1; i >= 0; i--)
+    if (o->actions[i].kind == 'I')
+      addfolder(L, package, o->actions[i].text);
+  if (script != NULL) {
+    char *real = realpath(script, NULL);
+    lua_pushstring(L, real != NULL ? real : script);
+    free(real);
+    pushfolder(L, lua_tostring(L, -1));
+    lua_replace(L, -2);
+    const char *dir = lua_tostring(L, -1);
+    lua_pushfstring(L, "%s/?.lua;%s/?/init.lua;%s", dir, dir,
+                    lua_tostring(L, package + 1));
+    lua_replace(L, package + 1);
+    lua_pop(L, 1);
+  }
+  for (int i = 0; i < 2; i++) {
+    static const char *const names[] = {"path", "cpath"};
+    lua_pushvalue(L, package + 1 + i);
+    lua_getfield(L, package, names[i]);
+    lua_concat(L, 2);
+    lua_setfield(L, package, names[i]);
+  }
+  lua_settop(L, package - 1);
+}
+
+/*
+** Pushes the path of the script, `-` and full paths as they are; any other
+** is tried as it is, then among the installed scripts.
+*/
+const char *clsh_pushscript(lua_State *L, const char *name, const char *home) {
+  lua_pushstring(L, name);
+  if (strcmp(name, "-") == 0 || *name == '/' || access(name, F_OK) == 0)
+    return lua_tostring(L, -1);
+  const char *other = lua_pushfstring(L, "%s/scripts/%s", home, name);
+  if (access(other, F_OK) == 0) {
+    lua_remove(L, -2);
+    return lua_tostring(L, -1);
+  }
+  lua_pop(L, 1);
+  return lua_tostring(L, -1);
+}

@@ -1,0 +1,311 @@
+/*
+** main.c - the program clshell: finds its files, runs scripts or the shell.
+** main makes a state and calls pmain in protected mode, as lua.c does.
+** SPDX-License-Identifier: MIT
+*/
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <lualib.h>
+
+#include "cl/clshell.h"
+#include "options.h"
+#include "repl.h"
+
+#define OVER PROGRAM ": stopped, as --timeout is over\n"
+
+static int exitcode = EXIT_OK;
+
+/* The table `arg`: the script is 0, what stands before it negative. */
+static void createargtable(lua_State *L, const Options *o,
+                           const char *script) {
+  int zero = o->script < o->argc ? o->script : 0;
+  lua_createtable(L, o->argc - zero - 1 > 0 ? o->argc - zero - 1 : 0,
+                  zero + 1);
+  for (int i = 0; i < o->argc; i++) {
+    lua_pushstring(L, i == o->script ? script : o->argv[i]);
+    lua_rawseti(L, -2, i - zero);
+  }
+  lua_setglobal(L, "arg");
+}
+
+/* Reports a failure; the status passes through. */
+static int report(lua_State *L, int status) {
+  if (status != LUA_OK && clsh_expired()) {
+    fputs(OVER, stderr);
+    exitcode = EXIT_TIMEOUT;
+    lua_pop(L, 1);
+  } else if (status != LUA_OK)
+    exitcode = clsh_report(L, PROGRAM);
+  return status;
+}
+
+/* Calls clshell.cli.actions[name](...), the arguments at the top. */
+static int calltool(lua_State *L, const char *name, int narg) {
+  int base = lua_gettop(L) - narg;
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, PROGRAM ".cli.actions");
+  int status = clsh_docall(L, 1, 1);
+  if (status != LUA_OK)
+    return status;
+  lua_getfield(L, -1, name);
+  lua_insert(L, base + 1);
+  lua_pop(L, 1);
+  return clsh_docall(L, narg, 1);
+}
+
+/*
+** --devices, --check and others that run in place of the script: the name of
+** the script or the tool's own argument, then the code on the command line.
+*/
+static int runtool(lua_State *L, const Options *o, const char *name,
+                   const char *what) {
+  int narg = 1;
+  luaL_checkstack(L, o->nactions + 3, "too many options");
+  lua_pushstring(L, what);
+  for (int i = 0; i < o->nactions; i++) {
+    const Action *a = &o->actions[i];
+    if (a->kind != 'e' && a->kind != 'p')
+      continue;
+    lua_pushfstring(L, "%s%s", a->kind == 'p' ? "return " : "", a->text);
+    narg++;
+  }
+  int status = report(L, calltool(L, name, narg));
+  if (status == LUA_OK)
+    exitcode = (int)lua_tointeger(L, -1);
+  return status;
+}
+
+/*
+** Runs what is no file: a command such as history, which returns the exit
+** code. What is none either has a message that says so.
+*/
+static int runcommand(lua_State *L, const char *name) {
+  lua_pushstring(L, name);
+  lua_getglobal(L, "arg");
+  int status = calltool(L, "command", 2);
+  if (status == LUA_OK && lua_type(L, -1) == LUA_TSTRING)
+    status = LUA_ERRFILE;
+  if (report(L, status) != LUA_OK)
+    return status;
+  exitcode = (int)lua_tointeger(L, -1);
+  return exitcode == EXIT_OK ? LUA_OK : LUA_ERRRUN;
+}
+
+/*
+** Says that --format or -o had nothing to do: the script was none that
+** measures, which take notice of them.
+*/
+static void checktaken(lua_State *L, const Options *o, const char *script) {
+  if (o->quiet || (o->format == NULL && o->output == NULL))
+    return;
+  for (int i = 0; i < o->nactions; i++)
+    if (o->actions[i].kind == 'p') /* takes notice of them */
+      return;
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_getfield(L, -1, "cl");
+  lua_getfield(L, -1, "commandline");
+  if (lua_istable(L, -1) && lua_getfield(L, -1, "taken") == LUA_TNIL)
+    fprintf(stderr,
+            PROGRAM ": note: %s has no results that -f and -o apply to\n",
+            script != NULL ? script : "stdin");
+}
+
+static int runscript(lua_State *L, const Options *o, const char *script) {
+  bool isstdin = script == NULL || strcmp(script, "-") == 0;
+  if (!isstdin && access(script, F_OK) != 0)
+    return runcommand(L, script);
+  int status = luaL_loadfile(L, isstdin ? NULL : script);
+  if (status != LUA_OK)
+    return report(L, status);
+  int n = o->script < o->argc ? o->argc - o->script - 1 : 0;
+  luaL_checkstack(L, n + 3, "too many arguments to the script");
+  for (int i = 0; i < n; i++)
+    lua_pushstring(L, o->argv[o->script + 1 + i]);
+  status = report(L, clsh_docall(L, n, 0));
+  if (status == LUA_OK)
+    checktaken(L, o, script);
+  return status;
+}
+
+/* -l MOD or -l GLOBAL=MOD */
+static int dolibrary(lua_State *L, const char *text) {
+  const char *equals = strchr(text, '=');
+  lua_pushlstring(L, text,
+                  equals != NULL ? (size_t)(equals - text) : strlen(text));
+  lua_getglobal(L, "require");
+  lua_pushstring(L, equals != NULL ? equals + 1 : text);
+  int status = clsh_docall(L, 1, 1);
+  if (status == LUA_OK) {
+    lua_pushglobaltable(L);
+    lua_insert(L, -3);
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+  }
+  return report(L, status);
+}
+
+static int doaction(lua_State *L, const Options *o, const Action *a) {
+  if (a->kind == 'l')
+    return dolibrary(L, a->text);
+  if (a->kind == 'I') /* is in the path by now */
+    return LUA_OK;
+  int base = lua_gettop(L);
+  clsh_remember(L, "=(command line)", a->text);
+  int status =
+      a->kind == 'p'
+          ? clsh_loadexpression(L, a->text, "=(command line)")
+          : luaL_loadbuffer(L, a->text, strlen(a->text), "=(command line)");
+  if (status == LUA_OK)
+    status = clsh_docall(L, 0, a->kind == 'p' ? LUA_MULTRET : 0);
+  if (status == LUA_OK && a->kind == 'p')
+    status = o->format != NULL || o->output != NULL
+                 ? calltool(L, "print", lua_gettop(L) - base)
+                 : clsh_printresults(L, base + 1);
+  return report(L, status);
+}
+
+/* cl.commandline: what was said there, for Lua. cl is at index 1. */
+static void setcommandline(lua_State *L, const Options *o) {
+  const struct {
+    const char *name, *value;
+  } texts[] = {{"format", o->format}, {"output", o->output}};
+  lua_createtable(L, 0, 7);
+  lua_pushboolean(L, o->quiet);
+  lua_setfield(L, -2, "quiet");
+  lua_pushboolean(L, o->noinit);
+  lua_setfield(L, -2, "noinit");
+  lua_pushstring(L, o->color != NULL ? o->color : "auto");
+  lua_setfield(L, -2, "color");
+  for (int i = 0; i < 2; i++) {
+    lua_pushstring(L, texts[i].value);
+    lua_setfield(L, -2, texts[i].name);
+  }
+  if (o->timeout > 0) {
+    lua_pushnumber(L, o->timeout);
+    lua_setfield(L, -2, "timeout");
+  }
+  clsh_pushexecutable(L);
+  lua_setfield(L, -2, "program");
+  lua_setfield(L, 1, "commandline");
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  lua_pushcfunction(L, clsh_openoptiontable);
+  lua_setfield(L, -2, PROGRAM ".optiontable");
+  lua_pop(L, 1);
+}
+
+/* Makes the state ready; returns the script's path (anchored) or NULL. */
+static const char *openstate(lua_State *L, const Options *o) {
+  luaL_openlibs(L);
+  clsh_openinterrupt(L);
+  clsh_openfailure(L);
+  if (o->timeout > 0)
+    clsh_starttimeout(o->timeout);
+  clsh_openleave(L);
+  luaL_requiref(L, "cl", luaopen_cl, 1);
+  setcommandline(L, o);
+  clsh_pushhome(L);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, 1, "home");
+  lua_pushvalue(L, -1);
+  lua_setfield(L, LUA_REGISTRYINDEX, CLSHELL_HOMEKEY);
+  const char *home = lua_tostring(L, 2);
+  const char *script = NULL;
+  if (o->script < o->argc)
+    script = clsh_pushscript(L, o->argv[o->script], home);
+  bool isfile = script != NULL && strcmp(script, "-") != 0;
+  clsh_setpath(L, o, isfile ? script : NULL, home);
+  createargtable(L, o, script);
+  if (o->device != NULL)
+    clsh_select(L, o->device);
+  return script;
+}
+
+/* What the command line asks for, up to the shell. */
+static int runoptions(lua_State *L, const Options *o, const char *script) {
+  if (o->tool != NULL)
+    return runtool(L, o, o->tool, o->what);
+  if (o->check)
+    return runtool(L, o, "check", script);
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, PROGRAM);
+  int status = report(L, clsh_docall(L, 1, 0));
+  for (int i = 0; i < o->nactions && status == LUA_OK; i++)
+    status = doaction(L, o, &o->actions[i]);
+  bool input = !o->code && !o->interactive && !isatty(STDIN_FILENO);
+  if (status == LUA_OK && (script != NULL || input))
+    status = runscript(L, o, script);
+  else if (status == LUA_OK && o->code)
+    checktaken(L, o, "the code");
+  return status;
+}
+
+static int pmain(lua_State *L) {
+  const Options *o = lua_touserdata(L, 1);
+  lua_settop(L, 0);
+  const char *script = openstate(L, o);
+  runoptions(L, o, script);
+  bool shell = script == NULL && !o->code && isatty(STDIN_FILENO);
+  bool done = o->tool != NULL || o->check || clsh_expired();
+  if (done || !(o->interactive || shell))
+    return 0;
+  clsh_repl(L, o->quiet);
+  exitcode = EXIT_OK; /* the failures were shown, the user went on */
+  if (clsh_expired())
+    fputs(OVER, stderr);
+  return 0;
+}
+
+/*
+** At every exit, os.exit included: output that did not arrive is a failure.
+** A reader that left early is none worth a word.
+*/
+void clsh_closeout(void) {
+  clsh_closeinterrupt();
+  errno = 0;
+  if (fflush(stdout) == 0 && !ferror(stdout))
+    return;
+  int error = errno;
+  struct pollfd fd = {STDOUT_FILENO, POLLOUT, 0};
+  if (error == EPIPE || (poll(&fd, 1, 0) == 1 && (fd.revents & POLLERR)))
+    _exit(EXIT_PIPE);
+  fprintf(stderr, PROGRAM ": cannot write standard output%s%s\n",
+          error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
+  _exit(EXIT_SCRIPT);
+}
+
+/* Runs everything in a Lua state of its own; returns the exit code. */
+static int run(Options *o) {
+  lua_State *L = luaL_newstate();
+  if (L == NULL) {
+    fprintf(stderr, PROGRAM ": cannot create a Lua state: no memory\n");
+    return EXIT_SCRIPT;
+  }
+  lua_pushcfunction(L, pmain);
+  lua_pushlightuserdata(L, o);
+  report(L, clsh_docall(L, 1, 0));
+  clsh_leave(L);
+  lua_close(L);
+  return clsh_expired() ? EXIT_TIMEOUT : exitcode;
+}
+
+int main(int argc, char *argv[]) {
+  Options o = {.argc = argc, .argv = argv};
+  atexit(clsh_closeout);
+  o.actions = calloc((size_t)argc + 1, sizeof *o.actions);
+  if (o.actions == NULL)
+    return EXIT_SCRIPT;
+  int code = clsh_parse(&o);
+  if (code < 0)
+    code = run(&o);
+  free(o.actions);
+  if (code == EXIT_INTERRUPT && fflush(NULL) == 0)
+    raise(SIGINT); /* so that a calling shell stops as well */
+  clsh_endprocess(code);
+  return code;
+}

@@ -1,0 +1,239 @@
+/*
+** options.c - reads the command line of clshell.
+** SPDX-License-Identifier: MIT
+*/
+#include <ctype.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cl/clshell.h"
+#include "options.h"
+#include "repl.h"
+
+#define MAXOPTIONS 64
+#define MAXTIMEOUT 1e9 /* seconds */
+
+/* The tables as getopt_long wants them. */
+typedef struct Getopt {
+  char letters[2 * MAXOPTIONS + 3];
+  struct option longs[MAXOPTIONS];
+  const char *names[MAXOPTIONS]; /* "--device", for suggestions */
+} Getopt;
+
+static void addnames(Getopt *g, char names[][24]) {
+  char *letter = g->letters;
+  int n = 0;
+  *letter++ = '+'; /* stop at the script */
+  *letter++ = ':'; /* tell a missing value from an unknown option */
+  for (const Option *o = clsh_optiontable; o->code != 0; o++) {
+    int wants = o->arg != NULL ? required_argument : no_argument;
+    if (o->code < OPT_LONG) {
+      *letter++ = (char)o->code;
+      if (o->arg != NULL)
+        *letter++ = ':';
+    }
+    if (o->name == NULL || n == MAXOPTIONS - 1)
+      continue;
+    snprintf(names[n], sizeof names[n], "--%s", o->name);
+    g->names[n] = names[n];
+    g->longs[n++] = (struct option){o->name, wants, NULL, o->code};
+  }
+  *letter = '\0';
+}
+
+/* The option for an unknown letter: the other case, or its first letter. */
+static const char *nearletter(int letter) {
+  static char words[32];
+  for (int pass = 0; pass < 2; pass++)
+    for (const Option *o = clsh_optiontable; o->code != 0; o++) {
+      bool other = o->code < OPT_LONG && isalpha(letter) &&
+                   tolower(o->code) == tolower(letter);
+      bool first = o->name != NULL && o->name[0] == tolower(letter);
+      if (pass == 0 && other)
+        snprintf(words, sizeof words, "-%c", o->code);
+      else if (pass == 1 && first && o->group != NULL)
+        snprintf(words, sizeof words, "--%s", o->name);
+      else
+        continue;
+      return words;
+    }
+  return NULL;
+}
+
+static int usage(const char *format, const char *word, const char *near) {
+  fprintf(stderr, PROGRAM ": ");
+  fprintf(stderr, format, word);
+  if (near != NULL)
+    fprintf(stderr, "; did you mean %s?", near);
+  fprintf(stderr, " (try '" PROGRAM " --help')\n");
+  return EXIT_USAGE;
+}
+
+/* Whether several long options begin with `word`, and none is it. */
+static bool ambiguous(const char *word) {
+  int found = 0;
+  for (const Option *o = clsh_optiontable; o->code != 0; o++)
+    found += o->name != NULL && o->group != NULL &&
+             strncmp(o->name, word, strlen(word)) == 0;
+  return found > 1;
+}
+
+/* Says what is wrong with option `word`; `code` is what getopt made of it. */
+static int badoption(const Getopt *g, const char *word, int code) {
+  bool islong = strncmp(word, "--", 2) == 0;
+  char letter[3] = {'-', (char)optopt, '\0'};
+  if (code == ':')
+    return usage("option %s needs a value", islong ? word : letter, NULL);
+  if (islong && optopt != 0)
+    return usage("no option %s with a value", word, NULL);
+  if (islong)
+    return usage(ambiguous(word + 2) ? "option %s can be several"
+                                     : "unknown option %s",
+                 word, clsh_nearest(word, g->names));
+  return usage("unknown option %s", letter, nearletter(optopt));
+}
+
+/* -devices for --devices: the long option that a word names, or NULL. */
+static const char *onedash(const Getopt *g, const char *word) {
+  if (word == NULL || word[0] != '-' || word[1] == '-')
+    return NULL;
+  for (int i = 0; g->names[i] != NULL; i++)
+    if (strcmp(g->names[i] + 1, word) == 0)
+      return g->names[i];
+  return NULL;
+}
+
+/* Whether a value is one of a list, NULL-ended; complains if not. */
+static bool isword(const char *value, const char *const list[],
+                   const char *option) {
+  char text[128];
+  size_t n = (size_t)snprintf(text, sizeof text, "%s is ", option);
+  for (int i = 0; list[i] != NULL; i++) {
+    if (strcmp(list[i], value) == 0)
+      return true;
+    if (n < sizeof text)
+      n += (size_t)snprintf(text + n, sizeof text - n, "%s%s",
+                            i == 0                ? ""
+                            : list[i + 1] == NULL ? " or "
+                                                  : ", ",
+                            list[i]);
+  }
+  if (n < sizeof text)
+    snprintf(text + n, sizeof text - n, ", not '%%s'");
+  usage(text, value, clsh_nearest(value, list));
+  return false;
+}
+
+static bool isseconds(Options *o, const char *value) {
+  char *end;
+  o->timeout = strtod(value, &end);
+  if (end != value && *end == '\0' && o->timeout > 0 &&
+      o->timeout <= MAXTIMEOUT)
+    return true;
+  usage("--timeout is a number of seconds above 0, not '%s'", value, NULL);
+  return false;
+}
+
+/* Takes a flag; false if `code` is none. */
+static bool takeflag(Options *o, int code) {
+  switch (code) {
+  case 'c':
+    o->check = true;
+    return true;
+  case 'i':
+    o->interactive = true;
+    return true;
+  case 'n':
+    o->noinit = true;
+    return true;
+  case 'q':
+    o->quiet = true;
+    return true;
+  case OPT_DEVICES:
+    o->tool = "devices";
+    return true;
+  case OPT_DOCTOR:
+    o->tool = "doctor";
+    return true;
+  default:
+    return false;
+  }
+}
+
+/* Takes an option's value. Returns -1 to go on, or a code to exit with. */
+static int takevalue(Options *o, int code, const char *value) {
+  switch (code) {
+  case 'd':
+    o->device = value;
+    return -1;
+  case 'e':
+  case 'p':
+    o->code = true;
+    /* fall through */
+  case 'l':
+  case 'I':
+    o->actions[o->nactions++] = (Action){(char)code, value};
+    return -1;
+  case 'f':
+    o->format = value;
+    return isword(value, clsh_formats, "--format") ? -1 : EXIT_USAGE;
+  case 'o':
+    o->output = value;
+    return -1;
+  case OPT_COLOR:
+    o->color = value;
+    return isword(value, clsh_whens, "--color") ? -1 : EXIT_USAGE;
+  case OPT_TIMEOUT:
+    return isseconds(o, value) ? -1 : EXIT_USAGE;
+  case OPT_STORE:
+    return setenv("CLSHELL_STORE", value, 1) == 0 ? -1 : EXIT_SCRIPT;
+  case OPT_COMPLETE:
+  case OPT_MANUAL:
+    o->tool = code == OPT_MANUAL ? "manual" : "complete";
+    o->what = value;
+    return -1;
+  default:
+    return EXIT_USAGE;
+  }
+}
+
+/* Options that print and exit; false if `code` is none. */
+static bool prints(int code) {
+  if (code == 'h')
+    clsh_printhelp();
+  else if (code == OPT_HELPALL)
+    clsh_printhelpall();
+  else if (code == 'V')
+    printf(PROGRAM " " CLSHELL_VERSION " (" LUA_RELEASE ")\n");
+  else
+    return false;
+  return true;
+}
+
+/* Reads the command line. Returns -1 to go on, or a code to exit with. */
+int clsh_parse(Options *o) {
+  Getopt g = {0};
+  char names[MAXOPTIONS][24];
+  addnames(&g, names);
+  opterr = 0;
+  for (;;) {
+    int at = optind;
+    const char *meant = onedash(&g, at < o->argc ? o->argv[at] : NULL);
+    if (meant != NULL)
+      return usage("unknown option %s", o->argv[at], meant);
+    int c = getopt_long(o->argc, o->argv, g.letters, g.longs, NULL);
+    if (c == -1) {
+      o->script = optind;
+      return -1;
+    }
+    if (c == '?' || c == ':')
+      return badoption(&g, o->argv[at], c);
+    if (prints(c))
+      return EXIT_OK;
+    int code = takeflag(o, c) ? -1 : takevalue(o, c, optarg);
+    if (code >= 0)
+      return code;
+  }
+}

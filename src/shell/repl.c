@@ -1,0 +1,128 @@
+/*
+** repl.c - the interactive shell: reads an input, runs it, has its values
+** printed. What an input means is the session's matter, lua/clshell/prompt.
+** SPDX-License-Identifier: MIT
+*/
+#include <stdio.h>
+#include <string.h>
+
+#include "cl/clshell.h"
+#include "edit/lineedit.h"
+#include "repl.h"
+
+#define SESSION 1 /* stack index of module clshell.prompt */
+
+/*
+** Pushes `code`, compiled as an expression, or a message. The variable to be
+** closed keeps a call from being a tail call: errors have it as the caller.
+*/
+int clsh_loadexpression(lua_State *L, const char *code, const char *name) {
+  const char *chunk =
+      lua_pushfstring(L, "local _tail_ <close> = nil return %s", code);
+  int status = luaL_loadbuffer(L, chunk, strlen(chunk), name);
+  lua_remove(L, -2);
+  return status;
+}
+
+/* Prints the values from stack index `first` up, by the global print. */
+int clsh_printresults(lua_State *L, int first) {
+  int n = lua_gettop(L) - first + 1;
+  if (n == 0)
+    return LUA_OK;
+  luaL_checkstack(L, LUA_MINSTACK, "too many results to print");
+  lua_getglobal(L, "print");
+  lua_insert(L, first);
+  return clsh_docall(L, n, 0);
+}
+
+/* Puts the session's function `name` below the narg values on the top. */
+static void pushfunction(lua_State *L, const char *name, int narg) {
+  luaL_checkstack(L, LUA_MINSTACK, "too many results");
+  lua_getfield(L, SESSION, name);
+  lua_insert(L, -(narg + 1));
+}
+
+static int call(lua_State *L, const char *name, int narg, int nres) {
+  pushfunction(L, name, narg);
+  return clsh_docall(L, narg, nres);
+}
+
+/* Has the error on the top reported: no clsh_docall, which forgets it. */
+static void failed(lua_State *L) {
+  pushfunction(L, "failed", 1);
+  if (lua_pcall(L, 1, 0, 0) != LUA_OK)
+    clsh_report(L, NULL);
+  clsh_endinterrupt(L);
+}
+
+/* Runs the function on the top; its values go to the session. */
+static void runinput(lua_State *L) {
+  int base = lua_gettop(L);
+  int status = clsh_docall(L, 0, LUA_MULTRET);
+  if (status == LUA_OK)
+    status = call(L, "shown", lua_gettop(L) - base + 1, 0);
+  if (status != LUA_OK)
+    failed(L);
+}
+
+/* Runs the input at the top; false to leave. */
+static bool input(lua_State *L) {
+  if (call(L, "prepare", 1, 1) != LUA_OK)
+    failed(L);
+  else if (lua_isboolean(L, -1))
+    return false;
+  else if (lua_isfunction(L, -1))
+    runinput(L);
+  return true;
+}
+
+/* Pushes the module `name`; false: it fails, and that was reported. */
+static bool pushmodule(lua_State *L, const char *name) {
+  lua_getglobal(L, "require");
+  lua_pushstring(L, name);
+  if (clsh_docall(L, 1, 1) == LUA_OK)
+    return true;
+  clsh_report(L, PROGRAM);
+  return false;
+}
+
+/* What comes before the first prompt: the banner, notes, the user's file. */
+static void start(lua_State *L, bool terminal, bool quiet) {
+  if (terminal && !quiet)
+    printf(PROGRAM " " CLSHELL_VERSION " (" LUA_RELEASE ")"
+                   "   ?help  %%commands  Ctrl-D quits\n");
+  lua_pushboolean(L, terminal);
+  if (call(L, "start", 1, 1) != LUA_OK)
+    failed(L);
+  else if (lua_isfunction(L, -1) && clsh_docall(L, 0, 0) != LUA_OK)
+    failed(L);
+}
+
+/* Reads an input; one that a command gave is there to begin with. */
+static Input readinput(lua_State *L) {
+  lua_pushnil(L);
+  lua_getfield(L, SESSION, "draft");
+  lua_insert(L, -2);
+  lua_setfield(L, SESSION, "draft");
+  Input what = clsh_edit(L, lua_tostring(L, SESSION + 1));
+  lua_remove(L, SESSION + 1);
+  return what;
+}
+
+/* Reads and runs inputs until they end. */
+void clsh_repl(lua_State *L, bool quiet) {
+  lua_settop(L, 0);
+  if (!pushmodule(L, PROGRAM ".prompt") ||
+      !pushmodule(L, PROGRAM ".prompt.edit"))
+    return;
+  start(L, clsh_openedit(L), quiet);
+  for (bool going = true; going && !clsh_expired();) {
+    lua_settop(L, SESSION);
+    Input what = readinput(L);
+    if (what == INPUT_END)
+      break;
+    if (what == INPUT_TEXT)
+      going = input(L);
+  }
+  lua_settop(L, 0);
+}

@@ -1,0 +1,91 @@
+/*
+** run.c - runs Lua code and tells the user what failed.
+** SPDX-License-Identifier: MIT
+*/
+#include <stdio.h>
+#include <string.h>
+
+#include "cl/clshell.h"
+#include "repl.h"
+
+#define WORDS PROGRAM ".prompt.errors" /* the module that puts it in words */
+
+/* The exit code for the error value at the top of the stack. */
+static int errorcode(lua_State *L) {
+  if (clsh_isinterrupt(L, -1))
+    return EXIT_INTERRUPT;
+  if (lua_type(L, -1) != LUA_TTABLE)
+    return EXIT_SCRIPT;
+  lua_pushliteral(L, "name");
+  lua_rawget(L, -2);
+  const char *name = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+  bool nodevice = strcmp(name, "CL_DEVICE_NOT_FOUND") == 0;
+  lua_pop(L, 1);
+  return nodevice ? EXIT_DEVICE : EXIT_SCRIPT;
+}
+
+/*
+** Looks at the stack while it is there. The error value goes on as it is:
+** __close handlers find in it what was raised.
+*/
+static int msghandler(lua_State *L) {
+  if (!clsh_isinterrupt(L, 1))
+    clsh_keepfailure(L, 1);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* Calls the function below narg arguments: the one door to running code. */
+int clsh_docall(lua_State *L, int narg, int nres) {
+  int base = lua_gettop(L) - narg;
+  clsh_dropfailure(L);
+  lua_pushcfunction(L, msghandler);
+  lua_insert(L, base);
+  int status = lua_pcall(L, narg, nres, base);
+  lua_remove(L, base);
+  clsh_endinterrupt(L);
+  return status;
+}
+
+/* (value, progname) -> the report, by the module made for it. */
+static int inwords(lua_State *L) {
+  lua_settop(L, 2);
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, WORDS);
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, "report");
+  lua_insert(L, 1);
+  lua_settop(L, 3);
+  lua_call(L, 2, 1);
+  return 1;
+}
+
+/* (value, progname) -> the message alone: where the module cannot be had. */
+static int totext(lua_State *L) {
+  const char *progname = lua_tostring(L, 2);
+  const char *msg = luaL_tolstring(L, 1, NULL);
+  lua_pushfstring(L, "%s%s%s", progname != NULL ? progname : "",
+                  progname != NULL ? ": " : "", msg);
+  return 1;
+}
+
+/* Prints and pops the error value of a failure; returns its exit code. */
+int clsh_report(lua_State *L, const char *progname) {
+  static const lua_CFunction ways[] = {inwords, totext};
+  int code = errorcode(L);
+  int value = lua_gettop(L);
+  fflush(stdout);
+  for (int i = 0; i < 2; i++) {
+    lua_settop(L, value);
+    lua_pushcfunction(L, ways[i]);
+    lua_pushvalue(L, value);
+    lua_pushstring(L, progname);
+    if (lua_pcall(L, 2, 1, 0) == LUA_OK && lua_isstring(L, -1))
+      break;
+  }
+  const char *text = lua_tostring(L, -1);
+  fprintf(stderr, "%s\n", text != NULL ? text : "(error without a message)");
+  fflush(stderr);
+  lua_settop(L, value - 1);
+  return code;
+}

@@ -1,0 +1,70 @@
+-- stock.lua - module cl under the stock interpreter, and after fork().
+-- SPDX-License-Identifier: MIT
+local t = require "t"
+
+t.device()
+
+local build = os.getenv "CLSHELL_BUILD" or "build"
+local lua = os.getenv "LUA" or "lua5.4"
+
+local function output(command)
+  local p <close> = assert(io.popen(command .. " 2>&1 </dev/null"))
+  local out = p:read("a")
+  return out, p:close()
+end
+
+t.test("cl.so under " .. lua:match("[^ ]+$"), function()
+  local path = t.tmp("stock.lua")
+  local f <close> = assert(io.open(path, "w"))
+  f:write [[
+    local cl = require "cl"
+    local x <close> = cl.buffer("float", 100, function(i) return i end)
+    local k = cl.kernel("kernel void f(global float *x, float a)"
+      .. "{ x[get_global_id(0)] *= a; }")
+    local ev = k:range(100)(x, 2)
+    assert(ev.ms >= 0 and x:read()[100] == 200)
+    local ok, e = pcall(k:range(100), x)
+    assert(tostring(e):find "argument 2 'a' %(float%)")
+    print(cl.version, require "cl" == cl)
+    local left = {x:map(), cl.queue(), k}
+  ]]
+  f:close()
+  local out, ok = output(("LUA_CPATH='%s/?.so' %s %s"):format(build, lua,
+    path))
+  t.ok(ok and out:find "^%d+%.%d+%.%d+\ttrue\n", out)
+end)
+
+t.test("a failed build reads the same under " .. lua:match("[^ ]+$"),
+  function()
+    local path = t.tmp "fails.lua"
+    do
+      local f <close> = assert(io.open(path, "w"))
+      f:write [==[
+        local cl = require "cl"
+        local ok, e = pcall(cl.build, [[
+kernel void f(global float *x) { x[0] = nothere; }
+]])
+        print(tostring(e))
+        assert(not ok and e.diagnostics[1].kind == "error")
+        assert(require "clshell.diagnose.diagnostic".message) ]==]
+    end
+    local out, ok = output(("LUA_CPATH='%s/?.so' %s %s"):format(build, lua,
+      path))
+    t.ok(ok and out:find(" -11)\n  source at " .. path .. ":3 on ", 1,
+      true), out)
+    t.ok(out:find(path .. ":3:41: error: ", 1, true), out)
+    t.ok(out:find("\n     3 | kernel void f(global float *x) { x[0] = nothere;"
+      .. " }\n       |" .. (" "):rep(41) .. "^", 1, true), out)
+  end)
+
+t.test("after fork the next call says so", function()
+  local out, ok = output(build .. "/tests/fork")
+  t.ok(ok, out)
+  for _, name in ipairs{"read", "launch", "wait", "finish", "buffer",
+      "build"} do
+    t.ok(out:find(name .. "\t[^\n]*fork"), name .. ": " .. out)
+  end
+  t.ok(out:find("closed", 1, true) and out:find("parent well", 1, true), out)
+end)
+
+t.done()

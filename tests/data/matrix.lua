@@ -1,0 +1,206 @@
+-- matrix.lua - dense matrices: constructors, methods of Buffer, files.
+-- SPDX-License-Identifier: MIT
+local t = require "t"
+local cl = require "cl"
+local matrix = require "clshell.data.matrix"
+
+t.device()
+
+-- The elements of a matrix, row by row, as one line of text.
+local function text(A)
+  local h <close> = A:read()
+  local words = {}
+  for k = 1, #h do
+    words[k] = ("%g"):format(h[k])
+  end
+  return table.concat(words, " ")
+end
+
+local function size(A)
+  return ("%d x %d"):format(A.rows, A.cols)
+end
+
+t.test("zeros, ones and identity", function()
+  local Z <close> = matrix.zeros(2, 3)
+  t.eq(Z.type, "float")
+  t.eq(size(Z), "2 x 3")
+  t.eq(text(Z), "0 0 0 0 0 0")
+  local O <close> = matrix.ones(2, {type = "double"})
+  t.eq(O.type, "double")
+  t.eq(text(O), "1 1 1 1")
+  local I <close> = matrix.identity(3)
+  t.eq(text(I), "1 0 0 0 1 0 0 0 1")
+  local wide <close> = matrix.identity(2, 4, {type = "int"})
+  t.eq(text(wide), "1 0 0 0 0 1 0 0")
+  local tall <close> = matrix.identity(3, 2)
+  t.eq(text(tall), "1 0 0 1 0 0")
+  local one <close> = matrix.identity(1)
+  t.eq(text(one), "1")
+end)
+
+t.test("random matrices are seeded", function()
+  local A <close> = matrix.random(7, 5)
+  local B <close> = matrix.random(7, 5, {seed = 1})
+  local C <close> = matrix.random(7, 5, {seed = 2})
+  t.eq(A:max_diff(B), 0)
+  t.ok(A:max_diff(C) > 0)
+  local h <close> = A:read()
+  for k = 1, #h do
+    t.ok(h[k] >= 0 and h[k] < 1)
+  end
+  local D <close> = matrix.random(20, {type = "int", lo = -3, hi = 3})
+  local d <close> = D:read()
+  local seen = {}
+  for k = 1, #d do
+    t.ok(d[k] >= -3 and d[k] <= 3)
+    seen[d[k]] = true
+  end
+  for v = -3, 3 do
+    t.ok(seen[v], "value " .. v)
+  end
+end)
+
+t.test("leading dimension", function()
+  local A <close> = matrix.random(5, 3, {ld = 8})
+  local B <close> = matrix.random(5, 3)
+  t.eq(A.ld, 8)
+  t.eq(B.ld, 3)
+  t.eq(A:max_diff(B), 0)
+  local I <close> = matrix.identity(3, {ld = 4})
+  t.eq(text(I), "1 0 0 0 1 0 0 0 1")
+  t.raises(function() matrix.zeros(2, 4, {ld = 3}) end, "ld")
+end)
+
+t.test("from a table and from an array", function()
+  local A <close> = matrix.from{{1, 2, 3}, {4, 5, 6}}
+  t.eq(text(A), "1 2 3 4 5 6")
+  local B <close> = matrix.from({{1, 2}}, {type = "uchar", ld = 5})
+  t.eq(B.type, "uchar")
+  t.eq(text(B), "1 2")
+  local h <close> = cl.array("int", {2, 2}, {{1, 2}, {3, 4}})
+  local C <close> = matrix.from(h)
+  t.eq(C.type, "int")
+  local D <close> = matrix.from(h, {type = "float"})
+  t.eq(text(D), "1 2 3 4")
+  t.raises(function() matrix.from{{1, 2}, {3}} end,
+    "row 2 has 1 elements, row 1 has 2")
+  t.raises(function() matrix.from{1, 2} end, "table of rows")
+  t.raises(function() matrix.from{} end, "table of rows")
+  t.raises(function() matrix.from(cl.array("int", 4)) end, "two%-dimensional")
+  t.raises(function() matrix.from({{300}}, {type = "uchar"}) end, "300")
+end)
+
+t.test("wrong sizes and options", function()
+  t.raises(function() matrix.zeros(0) end, "matrix.zeros: .*>= 1, got 0")
+  t.raises(function() matrix.ones(2, -1) end, "columns .*got %-1")
+  t.raises(function() matrix.random(2.5, 3) end, "rows .*got 2.5")
+  t.raises(function() matrix.identity() end, "got none")
+  t.raises(function() matrix.zeros("3") end, "got 3")
+  t.raises(function() matrix.random(2, {sed = 3}) end, "seed")
+  t.raises(function() matrix.zeros(2, {type = "floats"}) end, "float")
+end)
+
+t.test("pad", function()
+  local A <close> = matrix.from{{1, 2, 3}, {4, 5, 6}}
+  local B <close> = A:pad(4)
+  t.eq(size(B), "4 x 4")
+  t.eq(text(B), "1 2 3 0 4 5 6 0 0 0 0 0 0 0 0 0")
+  local C <close> = A:pad{1, 2}
+  t.eq(text(C), "1 2 3 0 4 5 6 0")
+  local D <close> = A:pad(1)
+  t.eq(text(D), "1 2 3 4 5 6")
+  local E <close> = matrix.from({{1, 2, 3}, {4, 5, 6}}, {ld = 7})
+  local F <close> = E:pad{3, 3}
+  t.eq(text(F), "1 2 3 4 5 6 0 0 0")
+  t.raises(function() A:pad(0) end, "multiple")
+  t.raises(function() A:pad{2} end, "multiple")
+  t.raises(function() cl.buffer("float", 4):pad(2) end, "two%-dimensional")
+end)
+
+t.test("transposed", function()
+  local A <close> = matrix.from({{1, 2, 3}, {4, 5, 6}}, {ld = 5})
+  local B <close> = A:transposed()
+  t.eq(size(B), "3 x 2")
+  t.eq(text(B), "1 4 2 5 3 6")
+  for _, kind in ipairs{"char", "ushort", "int", "ulong", "half", "double"} do
+    local C <close> = matrix.random(17, 5, {type = kind})
+    local D <close> = C:transposed()
+    local E <close> = D:transposed()
+    t.eq(D.type, kind)
+    t.eq(C:max_diff(E), 0)
+  end
+end)
+
+t.test("max_diff", function()
+  local A <close> = matrix.from{{1, 2, 3}, {4, 5, 6}}
+  local B <close> = matrix.from({{1, 2, 3}, {4.5, 5, 4}}, {ld = 4})
+  local difference, row, col = A:max_diff(B)
+  t.eq(difference, 2)
+  t.eq(row, 2)
+  t.eq(col, 3)
+  local C <close> = matrix.from{{1, 2}, {3, 4}, {5, 6}}
+  t.raises(function() A:max_diff(C) end, "2 x 3 and 3 x 2")
+  local N <close> = matrix.from{{1, 2, 0 / 0}, {4, 5, 6}}
+  difference, row, col = A:max_diff(N)
+  t.eq(difference, math.huge)
+  t.eq(row, 1)
+  t.eq(col, 3)
+  t.raises(function() A:max_diff(3) end, "Buffer")
+  local D <close> = matrix.zeros(2)
+  D:close()
+  t.raises(function() D:max_diff(A) end, "closed")
+end)
+
+t.test("save and load", function()
+  for _, ending in ipairs{"npy", "mtx", "NPY"} do
+    local path = t.tmp("matrix." .. ending)
+    for _, kind in ipairs{"float", "double"} do
+      local A <close> = matrix.random(5, 3, {type = kind, ld = 6})
+      A:save(path)
+      local B <close> = assert(matrix.load(path, {type = kind, ld = 4}))
+      t.eq(B.ld, 4)
+      t.eq(size(B), "5 x 3")
+      t.eq(B.type, kind)
+      t.eq(A:max_diff(B), 0)
+    end
+  end
+  local path = t.tmp("int.npy")
+  local A <close> = matrix.random(3, {type = "int"})
+  A:save(path)
+  local B <close> = matrix.load(path)
+  t.eq(B.type, "int")
+  local C <close> = matrix.load(path, {type = "float"})
+  t.eq(text(A), text(C))
+  local v <close> = cl.buffer("float", 3, {1, 2, 3})
+  v:save(path)
+  local V <close> = matrix.load(path)
+  t.eq(size(V), "3 x 1")
+  t.raises(function() v:save(t.tmp("v.mtx")) end, "two%-dimensional")
+end)
+
+t.test("files that do not work", function()
+  local A <close> = matrix.zeros(2)
+  t.raises(function() A:save("a.txt") end, "a.txt.*%.npy or %.mtx")
+  t.raises(function() A:save("npy") end, "%.npy or %.mtx")
+  t.raises(function() A:save("/no/such/folder/a.npy") end, "/no/such/folder")
+  t.raises(function() A:save("/no/such/folder/a.mtx") end, "/no/such/folder")
+  t.raises(function() matrix.load("a.bin") end, "a.bin.*%.npy or %.mtx")
+  local B, message = matrix.load(t.tmp("none.npy"))
+  t.eq(B, nil)
+  t.ok(message:find("none.npy", 1, true))
+  B, message = matrix.load(t.tmp("none.mtx"))
+  t.eq(B, nil)
+  t.ok(message:find("none.mtx", 1, true))
+  local path = t.tmp("cube.npy")
+  local c <close> = cl.buffer("float", {2, 2, 2}, 1)
+  c:save(path)
+  t.raises(function() matrix.load(path) end, "2x2x2")
+  path = t.tmp("huge.mtx")
+  local f <close> = io.open(path, "w")
+  f:write("%%MatrixMarket matrix coordinate real general\n",
+    "2000000000 2000000000 1\n1 1 1\n")
+  f:close()
+  t.raises(function() matrix.load(path) end, "csr.load")
+end)
+
+t.done()

@@ -1,0 +1,130 @@
+-- claims.lua - the verdicts on claims by known outcomes, and the script as a
+-- user runs it; which claims hold is the device's business
+-- SPDX-License-Identifier: MIT
+
+local t = require "t"
+local cl = require "cl"
+local claims = require "clshell.explain.claims"
+local json = require "clshell.base.json"
+
+t.device()
+
+local function run(arguments)
+  local errors = t.tmp("stderr")
+  local pipe <close> = assert(io.popen(("COLUMNS=80 %s %s/scripts/claims.lua "
+    .. "%s 2>%s </dev/null; echo $?"):format(t.exe, cl.home, arguments,
+    errors)))
+  local out, code = pipe:read("a"):match("^(.*)(%f[%d]%d+)\n$")
+  local f <close> = assert(io.open(errors))
+  return out, f:read("a"), tonumber(code)
+end
+
+local VERDICTS = {["holds here"] = true, ["does not hold here"] = true,
+  ["cannot be tried here"] = true, ["unclear here"] = true}
+
+-- The verdict on a claim of so much gain whose trial has this outcome.
+local function verdict(gain, o)
+  local r = claims.new{n = 8}:try{id = "X1", says = "it pays", gain = gain,
+    otherwise = "no reason", try = function() return o end}
+  t.eq({r.name, r.claim, r.says}, {"claim X1", "X1", "it pays"})
+  t.ok(r.note:find(r.verdict, 1, true))
+  return r.verdict, r.reason
+end
+
+local function compared(said, factor, lo, hi)
+  return {said = said, factor = factor, lo = lo, hi = hi}
+end
+
+t.test("a gain holds if half of it shows", function()
+  t.eq(verdict(true, compared("FASTER", 1.06)), "holds here")
+  t.eq({verdict(true, compared("FASTER", 1.02))}, {"does not hold here",
+    "hardly a gain"})
+  t.eq(verdict(10, compared("FASTER", 5.6)), "holds here")
+  t.eq(verdict(1.5, compared("FASTER", 1.25)), "holds here")
+  local said, reason = verdict(10, compared("FASTER", 2))
+  t.eq(said, "does not hold here")
+  t.ok(reason:find("less than half of the claimed x10", 1, true), reason)
+  t.eq({verdict(true, compared("SLOWER", 0.7))}, {"does not hold here",
+    "no reason"})
+  t.eq(verdict(true, compared("SAME", 1.0, 0.995, 1.005)),
+    "does not hold here")
+end)
+
+t.test("noise decides nothing", function()
+  local said, reason = verdict(2, compared("UNCLEAR", 1.3, 0.9, 1.8))
+  t.eq(said, "unclear here")
+  t.ok(reason:find("between x0.90 and x1.80", 1, true), reason)
+  t.eq(verdict(10, compared("UNCLEAR", 1.3, 0.9, 1.8)), "does not hold here")
+  t.eq(verdict(1, compared("UNCLEAR", 1.0, 0.9, 1.2)), "unclear here")
+end)
+
+t.test("no gain, and what a trial decides itself", function()
+  t.eq(verdict(1, compared("SAME", 1.0)), "holds here")
+  t.eq(verdict(1, compared("SLOWER", 0.5)), "holds here")
+  t.eq(verdict(1, compared("FASTER", 1.2)), "does not hold here")
+  t.eq({verdict(nil, {holds = true, factor = 3, reason = "so"})},
+    {"holds here", "so"})
+  t.eq(verdict(nil, {holds = false}), "does not hold here")
+end)
+
+t.test("what cannot be tried, and mistakes", function()
+  local list = claims.new{n = 8}
+  local r = list:try{id = "X2", says = "s", try = function()
+    claims.cannot("no such thing")
+  end}
+  t.eq({r.verdict, r.reason, r.status}, {"cannot be tried here",
+    "no such thing", "refused"})
+  t.ok(claims.text(r):find("CANNOT BE TRIED HERE; no such thing", 1, true))
+  r = list:try{id = "X3", says = "s", try = function()
+    cl.error("compare: gemm.simd refused: for CPU devices")
+  end}
+  t.eq(r.reason, "for CPU devices")
+  t.raises(function()
+    list:try{id = "X4", says = "s", try = function() return nil + 1 end}
+  end, "arithmetic")
+end)
+
+t.test("--list, --help, a claim that there is none of", function()
+  local out, err, code = run("--list")
+  t.eq(code, 0, err)
+  for _, id in ipairs{"A1", "A7", "B12", "C5", "D6", "E5"} do
+    t.ok(("\n" .. out):find("\n" .. id .. " ", 1, true), id)
+  end
+  out, err, code = run("--help")
+  t.eq(code, 0, err)
+  t.ok(out:find("--final", 1, true) and out:find("--format", 1, true), out)
+  out, err, code = run("Z9")
+  t.eq({out, code}, {"", 2})
+  t.ok(err:find("no claim is called Z9", 1, true), err)
+end)
+
+t.test("the planted timer mistake is caught, and said", function()
+  local path = t.tmp("claims.json")
+  local out, err, code = run("C5 -o " .. path)
+  t.eq(code, 0, err)
+  t.ok(out:find("HOLDS HERE", 1, true), out)
+  t.ok(out:find("IMPOSSIBLE?", 1, true), out)
+  t.ok(out:find("Not to be believed", 1, true), out)
+  local f <close> = assert(io.open(path))
+  local r = json.decode(f:read("a")).results[1]
+  t.eq({r.name, r.flags[1]}, {"claim C5", "IMPOSSIBLE?"})
+end)
+
+t.test("each claim ends in a verdict, in lines of 80 columns", function()
+  local out, err, code = run("-n 40 A3 A6 B3 B9 B12 C4 D3")
+  t.eq(code, 0, err)
+  local count = 0
+  for line in out:gmatch("[^\n]+") do
+    t.ok(utf8.len(line) <= 80, line)
+    local words = line:match("^      (%u[%u ]+%u)[:;]")
+      or line:match("^      (%u[%u ]+%u)$")
+    if words and VERDICTS[words:lower()] then
+      count = count + 1
+    end
+  end
+  t.eq(count, 7, out)
+  t.ok(not out:find("clBuildProgram", 1, true), out)
+  t.ok(out:find("\n%d+ hold here, %d+ do not"), out)
+end)
+
+t.done()

@@ -1,0 +1,312 @@
+-- lesson.lua - what limits a result: simulated devices with known answers,
+-- occupancy, the traffic model, the reading of a ladder; then a real one
+-- SPDX-License-Identifier: MIT
+
+local t = require "t"
+local cl = require "cl"
+local gemm = require "clshell.gemm"
+local help = require "clshell.help"
+local lesson = require "clshell.explain.lesson"
+local occupancy = require "clshell.explain.occupancy"
+local records = require "records"
+local traffic = require "clshell.explain.traffic"
+
+t.keeps("Program", "Kernel")
+t.device()
+
+local H100 = {name = "H100", type = "gpu", compute_units = 132,
+  nv_compute_capability_major = 9, nv_compute_capability_minor = 0,
+  nv_warp_size = 32, local_mem_type = "local", local_mem_size = 49152}
+local PEAKS = {fma_float = 64e12, fma_double = 32e12, read = 3e12,
+  copy = 2.9e12, write = 2.8e12, cache = 6e12, ["local"] = 30e12}
+local CPU = {name = "CPU", type = "cpu", compute_units = 2,
+  local_mem_type = "global", native_vector_width_float = 16}
+local SLOW = {fma_float = 400e9, read = 18e9, copy = 14e9, write = 13e9,
+  cache = 300e9, ["local"] = 150e9}
+
+local function product(kernel, n, tflops, more)
+  local flop = 2 * n * n * n
+  local r = records.result(kernel, flop / tflops / 1e12, {
+    shape = {m = n, n = n, k = n}, flop = flop, bytes = 12 * n * n})
+  for key, value in pairs(more or {}) do
+    r[key] = value
+  end
+  return r
+end
+
+local function on_h100(r, use)
+  return lesson.read(r, {device = H100, peaks = PEAKS, use = use})
+end
+
+local function is_sentence(text)
+  t.ok(text:find("^%u") and text:find("%.$") and not text:find("\n"), text)
+end
+
+local function has(text, ...)
+  is_sentence(text)
+  for _, words in ipairs{...} do
+    t.ok(text:find(words, 1, true), ("no '%s' in: %s"):format(words, text))
+  end
+end
+
+t.test("compute", function()
+  local reading = on_h100(product("register", 4096, 48,
+    {params = {bm = 128, bn = 128, rm = 8, rn = 8}}))
+  t.eq(reading.limit, "compute")
+  t.near(reading.share, 0.75)
+  has(reading.text, "Limited by compute", "48.0 TFLOP/s", "75 %", "64.0 TFLOP")
+  t.eq(tostring(reading), reading.text)
+end)
+
+t.test("memory: a transpose from cold caches", function()
+  local bytes = 2 * 8192 * 8192 * 4
+  local r = {name = "transpose.float4", family = "transpose", ok = true,
+    kernel = "float4", type = "float", mode = "cold", flop = 0, device = {},
+    shape = {rows = 8192, cols = 8192}, bytes = bytes,
+    median = bytes / 2.7e12, params = {tile = 64}}
+  local reading = on_h100(r)
+  t.eq(reading.limit, "memory")
+  t.near(reading.share, 0.9)
+  has(reading.text, "2.70 TB/s", "90 %", "3.00 TB/s")
+  r.mode = "hot"
+  has(on_h100(r).text, "the caches")
+end)
+
+t.test("memory: loads of a plain product, through the caches", function()
+  local reading = on_h100(product("naive", 4096, 5.2,
+    {params = {map = "col"}}))
+  t.eq(reading.limit, "memory")
+  has(reading.text, "through the caches", "on that path")
+end)
+
+t.test("local memory: bank conflicts are counted", function()
+  local r = product("tiled_padded", 4096, 1.5, {params = {tile = 32,
+    pad = 0}})
+  local reading = on_h100(r)
+  t.eq(reading.limit, "local memory")
+  has(reading.text, "bank conflicts of 32 ways")
+  r.params = {tile = 32, pad = 1}
+  reading = on_h100(r, {registers = 40, local_bytes = 8448})
+  t.eq(reading.traffic.ways, 1)
+  t.ok(reading.limit ~= "local memory", reading.text)
+end)
+
+t.test("launch overhead", function()
+  local r = product("tiled", 256, 2.2, {floor = 5.5e-6})
+  local reading = on_h100(r)
+  t.eq(reading.limit, "launch overhead")
+  has(reading.text, "5.50", "of its 15.3")
+end)
+
+t.test("occupancy: fewer groups than units", function()
+  local r = product("tiled", 64, 0.01, {params = {tile = 32},
+    floor = 5.5e-6})
+  local reading = on_h100(r)
+  t.eq(reading.limit, "occupancy")
+  has(reading.text, "4 work-groups for 132 compute units", "NDRange")
+end)
+
+t.test("occupancy: registers and local memory", function()
+  local r = product("register", 4096, 20, {params = {bm = 128, bn = 128,
+    rm = 8, rn = 8}})
+  local reading = on_h100(r, {registers = 200, local_bytes = 16896,
+    source = "the test"})
+  t.eq({reading.limit, reading.occupancy.groups}, {"occupancy", 1})
+  has(reading.text, "Probably", "200 registers", "256 of 2048", "the test",
+    "CUDA C++ Programming Guide, compute capability 9.0")
+  reading = on_h100(r, {registers = 64, local_bytes = 16896})
+  t.eq({reading.limit, reading.occupancy.groups}, {"unknown", 4})
+  has(reading.text, "Not known", "occupancy is no lack", "64 registers")
+  reading = on_h100(r)
+  t.eq(reading.limit, "unknown")
+  has(reading.text, "its occupancy is not known", reading.reason)
+end)
+
+t.test("a CPU: no registers are told, and it says so", function()
+  local r = product("tiled", 512, 0.003)
+  local reading = lesson.read(r, {device = CPU, peaks = SLOW})
+  t.eq({reading.limit, reading.one_lane}, {"unknown", 16})
+  has(reading.text, "this driver tells no registers", "one lane",
+    "vectors of 16")
+  reading = lesson.read(product("simd", 512, 0.35), {device = CPU,
+    peaks = SLOW})
+  t.eq({reading.limit, reading.one_lane}, {"compute"})
+end)
+
+t.test("nothing to read, and nothing to believe", function()
+  has(on_h100(records.ladder()[3]).text, "Nothing to read: refused")
+  t.eq(on_h100(records.ladder()[3]).limit, nil)
+  local r = product("tiled", 512, 500, {flags = {"IMPOSSIBLE?"},
+    note = "IMPOSSIBLE? 780 % of the best that this device has shown"})
+  has(on_h100(r).text, "Not to be believed", "780 %")
+  r = records.result("openblas", 0.1)
+  r.device = nil
+  has(on_h100(r).text, "on the host")
+  has(lesson(product("tiled", 512, 1)), 'measured on Card "X" <2>')
+  t.raises(function() lesson(7) end, "a result of bench expected")
+  t.raises(function() lesson({}, {nonesuch = 1}) end, "nonesuch")
+end)
+
+t.test("occupancy on an H100, by what ends first", function()
+  local limits = occupancy.limits(H100)
+  t.eq({limits.items, limits.groups, limits.registers, limits.local_bytes},
+    {2048, 32, 65536, 228 * 1024})
+  local function of(items, registers, bytes)
+    local o = occupancy.of({items = items, registers = registers,
+      local_bytes = bytes}, limits)
+    return {o.groups, o.by, o.share}
+  end
+  t.eq(of(256, 128, 49152), {2, "registers", 0.25})
+  t.eq(of(256, 255, 0), {1, "registers", 0.125})
+  t.eq(of(1024, 32, 0), {2, "work-items", 1.0})
+  t.eq(of(32, 16, 0), {32, "work-groups", 0.5})
+  t.eq(of(128, 32, 48 * 1024), {4, "local memory", 0.25})
+  t.eq(of(33, 16, 0), {32, "work-groups", 1.0})
+end)
+
+t.test("limits that are not known", function()
+  t.eq({occupancy.limits(CPU)}, {nil, "this driver tells no registers"})
+  local _, reason = occupancy.limits{type = "gpu",
+    nv_compute_capability_major = 3, nv_compute_capability_minor = 5}
+  t.ok(reason:find("3.5", 1, true), reason)
+  t.eq(occupancy.limits{type = "gpu", nv_compute_capability_major = 7,
+    nv_compute_capability_minor = 5}.items, 1024)
+end)
+
+t.test("registers in a build log", function()
+  local log = [[
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'other' for 'sm_90a'
+ptxas info    : Function properties for other
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 8 registers, used 0 barriers
+ptxas info    : Compiling entry function 'gemm' for 'sm_90a'
+ptxas info    : Function properties for gemm
+    16 bytes stack frame, 16 bytes spill stores, 20 bytes spill loads
+ptxas info    : Used 128 registers, used 1 barriers, 16896 bytes smem]]
+  t.eq({occupancy.registers(log, "gemm")}, {128, 36, 16896})
+  t.eq({occupancy.registers(log, "other")}, {8, 0, 0})
+  t.eq(occupancy.registers(log, "gem"), nil)
+  t.eq(occupancy.registers("", "gemm"), nil)
+end)
+
+local function moves(kernel, params, dev)
+  local rung = gemm.rung(kernel)
+  local all = require("clshell.family.rung").parameters(rung, params, "test")
+  return traffic.of({family = "gemm", kernel = kernel}, rung, dev,
+    gemm.spec.shape{m = 256, n = 256, k = 256}, all)
+end
+
+t.test("the traffic of tiles", function()
+  local cubed, c = 256^3, 256^2
+  for _, tile in ipairs{8, 16, 32} do
+    local m = moves("tiled", {tile = tile}, CPU)
+    t.near(m.global, cubed * 8 / tile + 4 * c)
+    t.near(m.fetch, m.global)
+    t.near(m.locals, cubed * 8 + cubed * 8 / tile)
+    t.eq({m.ways, m.from_local, m.warps}, {1, true, false})
+  end
+  t.near(moves("naive", {map = "col"}, CPU).global, cubed * 8 + 4 * c)
+  local m = moves("register", {bm = 64, bn = 64, rm = 8, rn = 8}, CPU)
+  t.near(m.locals, cubed * 4 * (16 / 64 + 2 / 64))
+end)
+
+t.test("a warp: coalescing and banks", function()
+  local col = moves("naive", {map = "col", lx = 32, ly = 8}, H100)
+  local row = moves("naive", {map = "row", lx = 32, ly = 8}, H100)
+  t.ok(row.global > 4 * col.global)
+  for pad, ways in pairs{[0] = 32, [1] = 1, [2] = 2} do
+    t.near(moves("tiled_padded", {tile = 32, pad = pad}, H100).ways, ways,
+      0.01, "pad " .. pad)
+  end
+  t.eq(moves("tiled_swizzled", {tile = 32}, H100).ways, 1.0)
+end)
+
+t.test("every rung of the portable ladders has a model or none", function()
+  for _, item in ipairs(gemm.kernels()) do
+    local rung = item.rung
+    local p = require("clshell.family.rung").parameters(rung, {}, "test")
+    if not item.name:find("^nv_") then
+      local m = traffic.of({family = "gemm", kernel = item.name}, rung, H100,
+        gemm.spec.shape{m = 64, n = 64, k = 64}, p)
+      t.ok(m.global > 0, item.name)
+    end
+  end
+end)
+
+local function ladder()
+  local refused = records.ladder()[3]
+  refused.params = {tile = 16}
+  return {
+    product("naive", 4096, 5, {params = {map = "col"}}),
+    product("tiled", 4096, 6, {params = {tile = 8}, config = "tile=8"}),
+    product("tiled", 4096, 9, {params = {tile = 32}, config = "tile=32"}),
+    refused,
+    product("tiled_padded", 4096, 9.1, {params = {tile = 32, pad = 1}}),
+    product("tiled_swizzled", 4096, 7, {params = {tile = 32}}),
+    product("register", 4096, 50, {params = {bm = 128, bn = 128, rm = 8,
+      rn = 8}}),
+  }
+end
+
+t.test("a ladder: what paid, what did not, and why", function()
+  local text = lesson.ladder(ladder(), {device = H100, peaks = PEAKS,
+    width = 80})
+  for line in text:gmatch("[^\n]+") do
+    t.ok(utf8.len(line) <= 80, line)
+  end
+  text = text:gsub("\n +", " ")
+  for _, words in ipairs{"\npaid  tiled over naive: x1.80; through the caches",
+    "memory was the limit",
+    "\nlevel tiled_padded over tiled (tile=32): x1.01; there are no bank",
+    "\nlost  tiled_swizzled over tiled (tile=32): x0.78",
+    "no bank conflicts to mend",
+    "\nno    tiled_constant: refused: A has 4194304 bytes",
+    "\npaid  register over tiled: x5.56", "\nbest  register",
+    "Limited by compute"} do
+    t.ok(("\n" .. text):find(words, 1, true), words .. " not in:\n" .. text)
+  end
+end)
+
+t.test("ladders without an answer", function()
+  t.ok(lesson.ladder({}):find("nothing to read"))
+  t.raises(function() lesson.ladder("x") end, "a list of results")
+end)
+
+t.test("rows of the run store have words for a device and a shape", function()
+  local s <close>, reason = require("clshell.store").open(t.tmp "runs.db")
+  if not s then
+    t.skip(reason)
+  end
+  s:keep(product("tiled", 512, 1, {params = {tile = 16}}))
+  s:keep(product("naive", 512, 0.5, {params = {},
+    device = {name = cl.device().name}}))
+  local rows = s:list()
+  t.eq(#rows, 2)
+  has(lesson(rows[1]), 'measured on Card "X" <2>', "not known here")
+  has(lesson(rows[2]), "Not known what limits it")
+  t.ok(lesson.ladder(rows):find("\nbest  tiled", 1, true))
+end)
+
+t.test("a real result has its sentence, and help has lesson", function()
+  local A = require("clshell.data.matrix").random(64, 64)
+  local opts = {samples = 3, busy = 0, seconds = 0.05, warmup = 0,
+    roof = false}
+  local rows = {gemm.bench("naive", nil, {A = A, B = A}, opts),
+    gemm.bench("tiled", nil, {A = A, B = A}, opts)}
+  local peaks = PEAKS
+  for _, r in ipairs(rows) do
+    local reading = lesson.read(r, {peaks = peaks})
+    is_sentence(reading.text)
+    t.ok(reading.traffic.global > 0)
+    if not cl.device().nv_compute_capability_major then
+      t.eq(reading.occupancy, nil)
+    end
+  end
+  t.ok(lesson.ladder(rows, {peaks = peaks}):find("tiled over naive"))
+  t.ok(help.text("lesson"):find("One sentence", 1, true))
+  t.ok(help.text(lesson.ladder):find("which%s+step%s+paid"))
+  t.ok(help.text("lesson.ladder"):find("which%s+step%s+paid"))
+end)
+
+t.done()

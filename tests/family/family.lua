@@ -1,0 +1,267 @@
+-- family.lua - the engine of the ladders: calls, definitions, refusals, the
+-- program cache, events of several commands
+-- SPDX-License-Identifier: MIT
+
+local t = require "t"
+local cl = require "cl"
+local gemm = require "clshell.gemm"
+
+t.keeps("Program", "Kernel")
+local device = t.device()
+
+local A = cl.buffer("float", {2, 3}, {{1, 2, 3}, {4, 5, 6}})
+local B = cl.buffer("float", {3, 2}, {{1, 0}, {0, 1}, {1, 1}})
+local AB = {{4, 5}, {10, 11}}
+
+local function write(path, content)
+  local f <close> = assert(io.open(path, "w"))
+  f:write(content)
+end
+
+-- A kernel file: C = factor A B, straight; `extra` goes before it.
+local function source(factor, extra)
+  return (extra or "") .. [[
+
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+#ifndef REAL
+#define REAL float
+#endif
+#ifndef SCALE
+#define SCALE 1
+#endif
+kernel void mine(int M, int N, int K, REAL alpha, global const REAL *A,
+                 int lda, global const REAL *B, int ldb, REAL beta,
+                 global REAL *C, int ldc)
+{
+  int j = get_global_id(0), i = get_global_id(1);
+  REAL sum = 0;
+  for (int k = 0; k < K; k++)
+    sum += A[i * lda + k] * B[k * ldb + j];
+  sum *= SCALE * ]] .. factor .. [[;
+  C[i * ldc + j] = alpha * sum + (beta != 0 ? beta * C[i * ldc + j] : 0);
+}
+]]
+end
+
+local function each_element(s)
+  return {s.n, s.m}
+end
+
+t.test("gemm takes buffers, arrays and tables", function()
+  local C, event = gemm(A, B)
+  t.eq(C:read():table(), AB)
+  t.eq(C.type, "float")
+  t.ok(event.ms > 0)
+  C = gemm(cl.array("double", {2, 2}, {{1, 2}, {3, 4}}), {{1, 0}, {0, 1}})
+  t.eq(C.type, "double")
+  t.eq(C:read():table(), {{1, 2}, {3, 4}})
+  C = gemm({{1, 2}, {3, 4}}, cl.buffer("double", {2, 1}, {{1}, {1}}))
+  t.eq(C.type, "double")
+  t.eq(C:read():table(), {{3}, {7}})
+end)
+
+t.test("alpha, beta and C", function()
+  local C = cl.buffer("float", {2, 2}, 1)
+  local D = gemm(A, B, {C = C, alpha = 2, beta = 10, kernel = "tiled",
+    tile = 4})
+  t.ok(rawequal(C, D))
+  t.eq(C:read():table(), {{18, 20}, {30, 32}})
+  t.raises(function() gemm(A, B, {beta = 2}) end, "beta = 2.0 needs C")
+end)
+
+t.test("an event over several commands", function()
+  local _, event = gemm(A, B, {kernel = "transposed_b"})
+  event:wait()
+  t.eq(#event.events, 2)
+  t.eq(event.start, event.events[1].start)
+  t.eq(event.stop, event.events[2].stop)
+  t.near(event.span_ms, (event.stop - event.start) / 1e6)
+  t.near(event.ms, event.events[1].ms + event.events[2].ms)
+  t.ok(event.ms <= event.span_ms)
+  t.eq(event.status, "complete")
+  t.near(event:gflops(1e6), 1 / event.ms)
+  t.near(event:gbs(1e6), 1 / event.ms)
+  t.ok(event.queued <= event.submit and event.submit <= event.start)
+  t.ok(tostring(event):find("2 commands"))
+  local C = gemm(A, B, {after = {event}}) -- spans wait like events
+  t.eq(C:read():table(), AB)
+end)
+
+t.test("on an out-of-order queue the commands keep their order", function()
+  local queue <close> = cl.queue{out_of_order = true}
+  for _, options in ipairs{
+    {kernel = "transposed_b"}, {kernel = "tiled", edge = "pad"},
+  } do
+    options.queue = queue
+    local C, event = gemm(A, B, options)
+    event:wait()
+    t.eq(C:read():table(), AB)
+  end
+end)
+
+t.test("shapes, types and buffers that do not fit", function()
+  t.raises(function() gemm(A, A) end, "A is 2x3 and B is 2x3", "columns of A")
+  t.raises(function() gemm(A, cl.buffer("double", {3, 2})) end,
+    "A is float, but B is double")
+  t.raises(function() gemm(cl.buffer("int", {2, 2}), B) end, "int",
+    "float, double, half")
+  t.raises(function() gemm(cl.buffer("float", 6), B) end, "A is a vector")
+  t.raises(function() gemm(A, nil) end, "B", "missing")
+  t.raises(function() gemm(A, "x") end, "not a string")
+  t.raises(function() gemm(A, B, {C = cl.buffer("float", {3, 3})}) end,
+    "C is 3x3, but A B is 2x2")
+  t.raises(function() gemm(A, B, {C = {{1, 2}, {3, 4}}}) end, "C is a Buffer")
+  t.raises(function() gemm(A, B, {alpha = "x"}) end, "alpha is a number")
+  t.raises(function() gemm(A, B, 5) end, "options are a table")
+  t.raises(function() gemm(A, B, {}, 5) end, "takes A, B")
+  local closed = cl.buffer("float", {3, 2}, 1)
+  closed:close()
+  t.raises(function() gemm(A, closed) end, "B is closed")
+  t.raises(function() gemm(closed, B) end, "A is closed")
+  local S = cl.buffer("float", {2, 2}, 1)
+  t.raises(function() gemm(S, S, {C = S}) end, "C must not share memory")
+end)
+
+t.test("unknown kernels, options and values", function()
+  t.raises(function() gemm(A, B, {kernel = "tild"}) end,
+    "did you mean 'tiled'", "naive_global")
+  t.raises(function() gemm(A, B, {kernel = "tiled", tyle = 4}) end,
+    "did you mean 'tile'")
+  t.raises(function() gemm(A, B, {kernel = "tiled", tile = 5}) end,
+    "tile = 5", "4, 8, 16, 32")
+  t.raises(function() gemm(A, B, {tile = 4}) end, "unknown option 'tile'")
+  t.raises(function() gemm.check("tiled", {tile = 5}, {A = A, B = B}) end,
+    "4, 8, 16, 32")
+  t.raises(function() gemm.rung("nothing_like_it") end, "There are:")
+end)
+
+t.test("the list of kernels", function()
+  local list = gemm.kernels()
+  t.eq(list[1].name, "naive_global")
+  local words = tostring(list)
+  for _, item in ipairs(list) do
+    t.ok(words:find(item.name, 1, true))
+    t.ok(#item.lesson > 10)
+  end
+  for line in words:gmatch("[^\n]+") do
+    t.ok(#line <= 80, line)
+  end
+end)
+
+t.test("refusals have the numbers", function()
+  t.eq(gemm.check("tiled", {tile = 4}, {A = A, B = B}), true)
+  t.eq(gemm.check("tiled", {tile = 4}, {m = 5, n = 6, k = 7}), true)
+  local limit = device.max_work_group_size
+  local name = "oversized"
+  gemm.define{name = name, source = source(1), range = function(s)
+    return {s.n * 2 * limit, s.m}, {2 * limit, 1}
+  end}
+  local fine, reason = gemm.check(name, nil, {A = A, B = B})
+  t.eq(fine, nil)
+  t.ok(reason:find(tostring(limit), 1, true), reason)
+  t.raises(function() gemm(A, B, {kernel = name}) end, "refused", limit)
+  local r = gemm.bench(name, nil, {A = A, B = B})
+  t.ok(r.note:find("^refused: ") and not r.ms and not r.gflops)
+  gemm.define{name = name, source = source(1), range = each_element,
+    local_bytes = function() return device.local_mem_size + 1024 end}
+  fine, reason = gemm.check(name, nil, {A = A, B = B})
+  t.ok(not fine and reason:find("local memory: needs", 1, true), reason)
+  gemm.define{name = name, source = source(1), range = each_element,
+    accepts = function(_, s) return ("m = %d is odd"):format(s.m) end}
+  fine, reason = gemm.check(name, nil, {A = A, B = B})
+  t.eq({fine, reason}, {nil, "m = 2 is odd"})
+  fine, reason = gemm.check("naive", nil, {m = 2^31 | 0, n = 1, k = 1})
+  t.eq(fine, nil)
+  t.eq(reason, "m = 2147483648, kernels count to 2147483647")
+  t.raises(function() gemm.check("naive", nil, {m = 0, n = 1, k = 1}) end,
+    "m is a whole number of at least 1, not 0")
+end)
+
+t.test("local memory that a driver adds to a kernel's is no excess", function()
+  local limits = require "clshell.base.device_limits"
+  local function reason(bytes, major)
+    return limits.kernel({work_group_size = 64, local_mem_size = bytes}, {64},
+      {local_mem_size = 49152, nv_compute_capability_major = major})
+  end
+  t.eq(reason(49152), nil)
+  t.eq(reason(49280, 9), nil) -- NVIDIA: 48 KiB and its own
+  t.ok(reason(49280):find("the kernel takes", 1, true))
+  t.ok(reason(49152 + 2048, 9):find("the kernel takes", 1, true))
+end)
+
+t.test("a kernel of one's own, from a file", function()
+  local path = t.tmp("mine.cl")
+  write(path, source(1))
+  local rung = gemm.define{
+    name = "mine", file = path, lesson = "plain",
+    params = {{name = "scale", values = {1, 2}, help = "a factor"}},
+    range = each_element,
+  }
+  t.eq(rung.path, path)
+  t.eq(gemm(A, B, {kernel = "mine"}):read():table(), AB)
+  t.eq(gemm(A, B, {kernel = "mine", scale = 2}):read():table(),
+    {{8, 10}, {20, 22}})
+  -- editing the file takes effect at once, and what is wrong gets no rate
+  write(path, source(3))
+  t.eq(gemm(A, B, {kernel = "mine"}):read():table(), {{12, 15}, {30, 33}})
+  local r = gemm.bench("mine", nil, {A = A, B = B})
+  t.ok(r.note:find("^WRONG err="), r.note)
+  t.eq({r.ok, r.ms, r.gflops}, {false})
+  -- and so does editing what it includes
+  local folder, name = path:match("^(.*/)(.*)%.cl$")
+  write(path, source("FACTOR", ('#include "%s.h"'):format(name)))
+  write(folder .. name .. ".h", "#define FACTOR 1\n")
+  t.eq(gemm(A, B, {kernel = "mine"}):read():table(), AB)
+  write(folder .. name .. ".h", "#define FACTOR 2\n")
+  t.eq(gemm(A, B, {kernel = "mine"}):read():table(), {{8, 10}, {20, 22}})
+  os.remove(folder .. name .. ".h")
+end)
+
+t.test("a kernel that does not compile", function()
+  gemm.define{name = "broken", source = "kernel void broken( {",
+    range = each_element}
+  local e = t.raises(function() gemm(A, B, {kernel = "broken"}) end, "broken")
+  t.ok(e.log)
+  local r = gemm.bench("broken", nil, {A = A, B = B})
+  t.ok(r.note:find("^failed: ") and not r.ms, r.note)
+  t.eq(gemm(A, B):read():table(), AB)
+end)
+
+t.test("definitions are checked", function()
+  local function define(changes)
+    local def = {name = "odd", source = source(1), range = each_element}
+    for key, value in pairs(changes) do
+      def[key] = value or nil
+    end
+    return function() gemm.define(def) end
+  end
+  t.raises(function() gemm.define("x") end, "table expected")
+  t.raises(define{rang = each_element}, "did you mean 'range'")
+  t.raises(define{range = false}, "field 'range' is missing")
+  t.raises(define{name = false}, "field 'name' is missing")
+  t.raises(define{name = "a b"}, "is no name")
+  t.raises(define{name = "tiled"}, "take another name")
+  t.raises(define{source = false}, "give either 'file'")
+  t.raises(define{file = "no_such_file.cl", source = false},
+    "no kernel file 'no_such_file.cl'", "looked for")
+  t.raises(define{params = {{name = "queue", values = {1}}}}, "is taken")
+  t.raises(define{params = {{name = "a", values = {1}},
+    {name = "a", values = {1}}}}, "is taken")
+  t.raises(define{params = {{name = "a", values = {}}}}, "legal values")
+  t.raises(define{params = {{name = "a", values = {1}, default = 2}}},
+    "default 2", "not among 1")
+  t.raises(define{lesson = function() end}, "lesson is a string")
+end)
+
+t.test("a plan runs as often as wanted", function()
+  local plan = gemm.plan(A, B, {kernel = "tiled", edge = "pad", tile = 4})
+  for _ = 1, 3 do
+    plan.output:fill(0 / 0)
+    t.eq(#plan():wait().events, 4) -- pads A and B, multiplies, cuts out C
+    t.eq(plan.output:read():table(), AB)
+  end
+end)
+
+t.done()

@@ -1,0 +1,360 @@
+-- help.lua - help finds everything that is documented, and documents
+-- everything that is public; scripts' sizes
+-- SPDX-License-Identifier: MIT
+
+local t = require "t"
+local cl = require "cl"
+local gemm = require "clshell.gemm"
+local help = require "clshell.help"
+local index = require "clshell.help.index"
+local options = require "clshell.base.options"
+local script = require "clshell.base.script"
+
+t.keeps("Program", "Kernel", "Context", "Queue", "Device")
+
+local function has(topic, ...)
+  local text = help.text(topic):gsub("%s+", " ")
+  for _, piece in ipairs{...} do
+    t.ok(text:find(piece, 1, true),
+      ("help %s has no '%s':\n%s"):format(topic, piece, text))
+  end
+end
+
+t.test("topics by name", function()
+  has(nil, "gemm", "Buffer", "matrix", "bench")
+  has("gemm", "gemm(A, B", "tiled_padded", "gemm.define(")
+  has("gemm.tiled_padded", "pad = 1", "0, 1, 2", "bank", "NDRange",
+    "tiled_padded.cl")
+  has("spmv.csr_scalar", "CSR")
+  has("transpose.tiled", "tile")
+  has("gemm.define", "gemm.define(rung)", "range(s, p)")
+  has("cl.buffer", "cl.buffer(type, shape")
+  has("Buffer", "Buffer:read(", "Buffer:fill(")
+  has("Buffer:read", "Copies the buffer")
+  has("matrix", "matrix.random(")
+  has("matrix.random", "seed")
+  has("cl", "cl.build(")
+  has("bench", "warmup")
+  has("help", "gemm.tiled_padded")
+  has("peaks", "fma_float")
+  has("output", "output.open(", "output.options(")
+  has("out:part", "A table to come")
+  has("timer.new", "protocol.measure")
+  has("target.of", "bench and compare")
+end)
+
+t.test("topics by value", function()
+  t.eq(help.text(gemm), help.text "gemm")
+  t.eq(help.text(cl.buffer), help.text "cl.buffer")
+  t.eq(help.text(cl), help.text "cl")
+  t.eq(help.text(gemm.define), help.text "gemm.define")
+  t.eq(help.text(require "clshell.measure.bench"), help.text "bench")
+  t.eq(help.text(require("clshell.data.matrix").random),
+    help.text "matrix.random")
+  t.eq(help.text(require "clshell.measure.peaks"), help.text "peaks")
+  local a = cl.array("int", 1)
+  t.eq(help.text(a), help.text "Array")
+  has(print, "print(...)", "reference manual")
+  has(t.eq, "got, expected, what", "t.lua:", "Fails unless both are")
+end)
+
+t.test("unknown topics name the nearest", function()
+  has("gemm.tild", "did you mean 'gemm.tiled'")
+  has("cl.bufferx", "did you mean 'cl.buffer'")
+  has("gem", "did you mean 'gemm'")
+  has("xyzzyxyzzy", "help() lists the topics")
+end)
+
+t.test("a rung of one's own has help as well", function()
+  gemm.define{
+    name = "helped", lesson = "what it teaches", range = function() end,
+    params = {{name = "size", values = {1, 2}, help = "how big it is"}},
+    source = "/* helped.cl - the head\n** SPDX-License-Identifier: MIT\n"
+      .. "** formula */\nkernel void helped(void) {}",
+  }
+  has("gemm.helped", "what it teaches", "size = 1 (1, 2)", "how big it is",
+    "the head", "formula")
+end)
+
+-- What the modules share among themselves: no `---` comment, no help.
+local INTERNAL = {"csr.wrap", "family.bind", "family.bytes", "family.flop",
+  "family.host", "family.plan_for", "family.truth", "bench.median",
+  "bench.run", "bench.rung", "peaks.better", "peaks.peaks", "compare.compare",
+  "roofline.add", "roofline.recent",
+  "roofline.roofline", "lesson.lesson", "calibrate.canary",
+  "calibrate.device", "runs.best", "runs.history", "runs.prune",
+  "results.new", "target.copy", "target.footprint", "target.local_text",
+  "timer.host", "verify.judge", "verify.poison", "verify.sample_rows",
+  "verify.spmv", "verify.transpose"}
+local MODULES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose",
+  "bench", "peaks", "compare", "roofline", "lesson", "calibrate", "runs",
+  "results", "plot", "export", "html", "stats", "report", "script", "help",
+  "verify", "npy", "mtx", "traffic", "occupancy", "claims", "output",
+  "target", "timer", "progress", "json", "store", "quantity", "style"}
+local FAMILY = {gemm = true, spmv = true, transpose = true}
+
+-- The names of all functions and methods that a session can reach.
+local function public()
+  local names = {"history", "best", "prune", "bench", "gemm", "help"}
+  for key, value in pairs(cl) do
+    names[#names + 1] = type(value) == "function" and "cl." .. key or nil
+  end
+  for key in pairs(cl.host) do
+    names[#names + 1] = "cl.host." .. key
+  end
+  for _, module in ipairs(MODULES) do
+    local prefix = FAMILY[module] and "family" or module
+    for key, value in pairs(require("clshell." .. module)) do
+      names[#names + 1] = type(value) == "function"
+        and prefix .. "." .. key or nil
+    end
+  end
+  return names
+end
+
+local function methods(names, class, object)
+  for _, name in ipairs((cl.members(object))) do
+    names[#names + 1] = class .. ":" .. name
+  end
+  if type(object) == "userdata" then
+    object:close()
+  end
+end
+
+t.test("every public function and method has help and an example", function()
+  local names, known, missing = public(), {}, {}
+  if pcall(cl.device) then
+    local prog = cl.build "kernel void f(void) {}"
+    local kernel = prog.f
+    local b = cl.buffer("int", 1)
+    methods(names, "Launch", kernel:range(1))
+    methods(names, "Event", b:fill(0))
+    methods(names, "Kernel", kernel)
+    methods(names, "Program", prog)
+    methods(names, "Buffer", b)
+    methods(names, "Queue", cl.queue())
+    methods(names, "Context", cl.context())
+    methods(names, "Device", cl.device())
+  end
+  methods(names, "Array", cl.array("int", 1))
+  for _, name in ipairs(INTERNAL) do
+    known[name] = true
+  end
+  for _, name in ipairs(names) do
+    local entry = index.entries()[name]
+    if not known[name] then
+      local lacks = not entry and "help" or entry.text == "" and "a text"
+        or not index.examples()[name] and "an example"
+      missing[#missing + 1] = lacks and ("%s lacks %s"):format(name, lacks)
+        or nil
+    end
+  end
+  table.sort(missing)
+  t.eq(missing, {})
+end)
+
+t.test("what is documented has an example, and the other way round",
+  function()
+    for _, entry in ipairs(index.entries()) do
+      t.ok(index.examples()[entry.name], entry.name .. " has no example")
+    end
+    for name in pairs(index.examples()) do
+      t.ok(index.entries()[name], "example of an unknown " .. name)
+    end
+  end)
+
+-- Lists that are checked inside other functions, which have their own help.
+local SHARED = {["compare.runs"] = true, runs = true}
+
+t.test("options are documented as they are checked", function()
+  local names = options.functions()
+  for _, entry in ipairs(index.entries()) do
+    if cl.option_names(entry.name) then
+      names[#names + 1] = entry.name
+    end
+    if entry.signature:gsub("->.*", ""):find("opts") then
+      t.ok(#help.options(entry.name) > 0, entry.name
+        .. " takes options, but its help lists none")
+    end
+  end
+  for _, name in ipairs(names) do
+    local listed = {}
+    for _, option in ipairs(help.options(name)) do
+      t.ok(option.text ~= "", name .. ": " .. option.name)
+      for word in option.name:gmatch("[%w_]+") do
+        listed[word] = true
+      end
+    end
+    for _, option in ipairs(SHARED[name] and {} or options.names(name)) do
+      t.ok(listed[option], ("the help of %s lacks option %s"):format(name,
+        option))
+      listed[option] = nil
+    end
+    t.eq(next(listed), nil, name .. " takes no such option")
+  end
+end)
+
+t.test("options have defaults, shared ones come from where they are told",
+  function()
+    local list = help.options "cl.queue"
+    t.eq({list[1].name, list[1].default}, {"out_of_order", "false"})
+    local fill = {}
+    for i, option in ipairs(help.options "Buffer:fill") do
+      fill[i] = option.name
+    end
+    t.eq(fill, {"first, count", "queue, after", "async"})
+    has("gemm.bench", "effort", "(quick)", "cache")
+  end)
+
+t.test("concepts, by any of their names", function()
+  for _, word in ipairs{"ndrange", "local_memory", "local memory",
+      "coalescing", "occupancy", "roofline", "work-group", "warps",
+      "shared memory", "bank conflict", "barrier", "tiling"} do
+    has(word, "Try: ")
+  end
+  has("roofline", "roofline([r])", "peak arithmetic rate")
+  has("occupancy", "occupancy.of(")
+end)
+
+t.test("words of OpenCL C, and methods of objects that are not known yet",
+  function()
+    has("get_global_id", "OpenCL C", "NDRange")
+    has("mad", "a * b + c")
+    has("barrier", "every work-item of a group")
+    has("unknown_object:read", "Buffer:read([dst]")
+    has("unknown_object:close", "Buffer:close()", "Array:close()")
+    has("unknown_object:reed", "no help on")
+  end)
+
+t.test("a bare name leads to what has it: rungs, parameters, options",
+  function()
+    has("tiled", "gemm.tiled ", "transpose.tiled ")
+    has("nv_ffma", "gemm.nv_ffma - ", "Parameters")
+    has("swizzle", "Parameter 'swizzle' of", "gemm.tiled_swizzled", "xor")
+    has("map", "Buffer:map", "gemm.naive", "(col, row)")
+    has("out_of_order", "Option", "cl.queue", "(false)")
+    has("poisson2d", "dia.poisson2d(nx, ny")
+  end)
+
+-- Of earlier versions, where Lua was built with them.
+local OLD = {setcstacklimit = true, clonefunction = true, cosh = true,
+  sinh = true, tanh = true, pow = true, frexp = true, ldexp = true,
+  log10 = true}
+
+t.test("Lua's own functions", function()
+  has("string.format", "%5.2f", "section 6.4")
+  has("table.concat", "(list [, sep", "section 6.6")
+  has("math", "math.sqrt(x)", "section 6.7")
+  for library, functions in pairs{[""] = _G, ["string."] = string,
+      ["table."] = table, ["math."] = math, ["io."] = io, ["os."] = os,
+      ["coroutine."] = coroutine, ["utf8."] = utf8, ["debug."] = debug} do
+    for name, value in pairs(functions) do
+      if type(value) == "function" and (library ~= "" or
+          not debug.getinfo(value, "S").source:find("^@"))
+          and debug.getinfo(value, "S").what == "C"
+          and not OLD[name] then
+        has(library .. name, "reference manual")
+      end
+    end
+  end
+end)
+
+-- Adds two numbers,
+-- with care.
+local function own_sum(first, second, ...)
+  return first + second, ...
+end
+
+t.test("a function of one's own: place, signature, leading comment",
+  function()
+    rawset(_G, "own_sum", own_sum)
+    has("own_sum", "own_sum(first, second, ...)", "tests/help/help.lua:",
+      "Adds two numbers, with care.", "return first + second")
+    rawset(_G, "own_sum", {inner = own_sum})
+    has("own_sum", "is a table", "inner")
+    has("own_sum.inner", "own_sum.inner(first, second, ...)")
+    rawset(_G, "own_sum", cl.array("int", 3))
+    has("own_sum", "Array:fill(")
+    has("own_sum:fill", "Array:fill(value")
+    rawset(_G, "own_sum", "text")
+    has("own_sum:upper", "string.upper(s)")
+    rawset(_G, "own_sum", setmetatable({}, {__index = error}))
+    has("own_sum", "is a table", "empty")
+    has("own_sum.x", "no help on") -- and error is not called
+    rawset(_G, "own_sum", nil)
+  end)
+
+t.test("search finds names, options, texts and parameters, best first",
+  function()
+    local function first(words)
+      return help.search(words, {width = 80, height = 50, color = false})
+        :match("^%s*(%S+)")
+    end
+    t.eq(first "tile", "tile")
+    t.eq(first "freivalds", "cl.host.gemm_freivalds")
+    t.eq(first "out_of_order", "cl.queue")
+    t.eq(first "bank conflict", "bank_conflict")
+    t.eq(first "gsub", "string.gsub")
+    t.ok(help.search "xyzzy":find("nothing about 'xyzzy'", 1, true))
+    local short = help.search("matrix", {width = 60, height = 10,
+      color = false})
+    t.eq(select(2, short:gsub("\n", "")), 6)
+    t.ok(short:find("6 of %d+; %?%?matrix"))
+    for line in short:gmatch("[^\n]+") do
+      t.ok(utf8.len(line) <= 60, line)
+    end
+  end)
+
+t.test("F1 tells about the name or the call at the cursor", function()
+  local function at(text)
+    local before, after = text:match("^(.-)|(.*)$")
+    local found = help.at(before .. after, #before)
+    return found and found:gsub("\27%[%d*m", ""):match("^[%w_.:]+")
+  end
+  t.eq(at "ge|mm(A, B)", "gemm")
+  t.eq(at "gemm(|A, B)", "gemm")
+  t.eq(at "gemm(A, cl.buffer('float', |", "cl.buffer")
+  t.eq(at "gemm(A, cl.buffer('float', 3), |", "gemm")
+  t.eq(at "gemm(A, B, {kernel = 'tiled|_padded'})", "gemm.tiled_padded")
+  t.eq(at "local x = string.form|at('%d', 3)", "string.format")
+  t.eq(at "cl.build [[ ker|nel", "kernel")
+  t.eq(at "gemm(A, B, {alph|a = 2})", "gemm")
+  t.eq(at "|", nil)
+  t.eq(at "x = 3 |", nil)
+  t.eq(at ")) } \"|", nil)
+end)
+
+t.test("a page fits its window and has no colour unless asked", function()
+  for _, topic in ipairs{"cl.buffer", "gemm.define", "bench", "local_memory",
+      "string.format", "Buffer"} do
+    for _, width in ipairs{40, 60, 80} do
+      local text = help.text(topic, {width = width})
+      t.ok(not text:find("\27"))
+      for line in text:gsub("\nExample.*", ""):gmatch("[^\n]+") do
+        t.ok(not line:find("^  %S.* %S") or utf8.len(line) <= width,
+          ("%s at %d: %s"):format(topic, width, line))
+      end
+    end
+    local color = help.text(topic, {color = true})
+    t.eq(color:gsub("\27%[%d*m", ""), help.text(topic))
+    t.ok(not color:find("\27%[4%d"), "no background")
+  end
+end)
+
+t.test("sizes on the command line", function()
+  t.eq(script.size "512", 512)
+  t.eq(script.size "4k", 4096)
+  t.eq(script.shape "127x65x33", {127, 65, 33})
+  t.eq(script.gemm_shape "64", {64, 64, 64})
+  for _, bad in ipairs{"0", "-1", "1.5", "x", "", "99999999999999", "4q"} do
+    local value, message = script.size(bad)
+    t.eq(value, nil)
+    t.ok(message:find("is no size", 1, true), message)
+  end
+  for _, bad in ipairs{"1x", "x1", "1x0x1", "axb"} do
+    t.eq(script.shape(bad), nil)
+  end
+  t.eq(script.gemm_shape "3x4", nil)
+end)
+
+t.done()

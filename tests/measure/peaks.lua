@@ -1,0 +1,137 @@
+-- peaks.lua - measured peaks: their kernels, their roofline, their cache
+-- SPDX-License-Identifier: MIT
+
+local t = require "t"
+local bench = require "clshell.measure.bench"
+local cachefile = require "clshell.measure.cachefile"
+local cl = require "cl"
+local peaks = require "clshell.measure.peaks"
+local program = require "clshell.family.program"
+local roofline = require "clshell.measure.roofline"
+
+t.keeps("Program", "Kernel")
+local device = t.device()
+
+local function flagged(r, name)
+  for _, flag in ipairs(r.flags) do
+    if flag == name then
+      return true
+    end
+  end
+  return false
+end
+
+-- A stream kernel for so many vectors of that width; the work-items it needs.
+local function stream(name, n, width, items, size)
+  local prog = program.get(cl.context(), {path = ("%s/kernels/peak/%s.cl")
+    :format(cl.home, name)}, {REAL = "float", WIDTH = width, ITEMS = items})
+  local count = items > 0 and (n + items * size - 1) // (items * size) or 3
+  return program.kernel(prog, name .. "_vectors"):range(count * size, size),
+    count * size
+end
+
+local function sum(array)
+  local total = 0
+  for i = 1, #array do
+    total = total + array[i]
+  end
+  return total
+end
+
+t.test("the kernels of the streams touch every element, once", function()
+  local size = math.min(8, device.max_work_group_size)
+  for _, n in ipairs{1, 7, 64, 65, 1003} do
+    for _, way in ipairs{{1, 0}, {4, 0}, {1, 4}, {2, 16}, {16, 4}} do
+      local width, items = way[1], way[2]
+      local what = ("n = %d, width %d, items %d"):format(n, width, items)
+      local data = cl.array("float", n * width)
+      for i = 1, #data do
+        data[i] = i % 256 -- sums of these are exact
+      end
+      local from = cl.buffer("float", n * width, data)
+      local to = cl.buffer("float", n * width + 1, -1)
+      stream("copy", n, width, items, size)(n, cl.any(from), cl.any(to))
+      local back = to:read()
+      t.eq(back[n * width + 1], -1, what)
+      for i = 1, #data do
+        t.ok(back[i] == data[i], what)
+      end
+      stream("write", n, width, items, size)(n, 3, cl.any(to))
+      back = to:read()
+      t.eq({sum(back), back[n * width + 1]}, {3 * n * width - 1, -1}, what)
+      local launch, count = stream("read", n, width, items, size)
+      local sums = cl.buffer("float", count, -1)
+      launch(n, cl.any(from), sums)
+      t.eq(sum(sums:read()), sum(data), what)
+    end
+  end
+end)
+
+t.test("peaks are plausible and measured once", function()
+  local p = peaks()
+  t.ok(p.fma_float > 1e8 and p.fma_float < 1e16)
+  for _, name in ipairs{"copy", "read", "write", "cache", "local", "upload",
+      "download"} do
+    t.ok(p[name] > 1e8 and p[name] < 1e16, name)
+    t.ok(p.best[name] >= p[name], name)
+  end
+  t.ok(p.latency > 1e-7 and p.latency < 0.1)
+  t.eq(p.fma_double ~= nil, device:has("cl_khr_fp64"))
+  t.ok(rawequal(peaks(), p))
+  t.ok(tostring(p):find("GFLOPS.*GB/s"))
+  t.raises(function() peaks{agan = true} end, "did you mean 'again'")
+  t.raises(function() peaks.get("speed") end, "no peak 'speed'")
+end)
+
+t.test("results stand on the roofline, and none far above it", function()
+  local p = peaks()
+  local r = bench("gemm.naive", {64}, nil, {effort = "quick"})
+  t.ok(r.roof > 0 and r.roof < 1 and r.ai > 5, r.roof)
+  t.ok(r.bound == "compute" or r.bound == "memory")
+  t.eq({roofline(r)}, {r.roof, r.bound})
+  t.ok(tostring(roofline()):find("gemm.naive 64x64x64", 1, true))
+  -- what a launch costs without waiting for it, taken for its time
+  local planted = {median = 1e-9, flop = 1e-9 * 50 * p.best.fma_float,
+    type = "float"}
+  local part, bound = roofline(planted)
+  t.ok(part > 10 and bound == "compute" and flagged(planted, "IMPOSSIBLE?"))
+  t.ok(planted.note:find("IMPOSSIBLE%? [%d%.]+ %%"))
+  local honest = {median = 1, bytes = p.copy / 2, mode = "cold"}
+  t.eq(select(2, roofline(honest)), "memory")
+  t.eq({honest.flags, roofline{median = 1}}, {})
+end)
+
+t.test("what is kept of a device survives, and damage is seen", function()
+  local dev = {name = "test of " .. t.tmp(), platform = "p", version = "v",
+    driver_version = "1", compute_units = 1, global_mem_size = 1}
+  local path = cachefile.path(dev)
+  t.eq({cachefile.load(dev)}, {})
+  local fine, reason = cachefile.save(dev, {a = 1 / 3, ["peak.b"] = 2})
+  if not fine then
+    t.skip(reason)
+  end
+  local _ <close> = setmetatable({}, {__close = function()
+    os.remove(path)
+  end})
+  t.ok(cachefile.save(dev, {c = 1e300}))
+  t.eq(cachefile.load(dev), {a = 1 / 3, ["peak.b"] = 2, c = 1e300})
+  local f = assert(io.open(path, "rb"))
+  local content = f:read("a")
+  f:close()
+  for _, words in ipairs{"", content:sub(1, #content // 2), "junk\n",
+      content:gsub("measurements 1", "measurements 2"),
+      (content:gsub("\na [^\n]*", "\na x"))} do
+    f = assert(io.open(path, "wb"))
+    f:write(words)
+    f:close()
+    local values, why = cachefile.load(dev)
+    t.eq(values, nil)
+    t.ok(why:find("damaged or of another version"))
+  end
+  dev.driver_version = "2"
+  t.eq({cachefile.load(dev)}, {})
+  t.eq(cachefile.hash(""), "cbf29ce484222325")
+  t.eq(cachefile.hash("a"), "af63dc4c8601ec8c")
+end)
+
+t.done()

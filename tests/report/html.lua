@@ -1,0 +1,188 @@
+-- html.lua - the report of a run as one page: its text, and how a headless
+-- Chromium reads it, light and dark
+-- SPDX-License-Identifier: MIT
+
+local t = require "t"
+local html = require "clshell.report.html"
+local plot = require "clshell.plot"
+local records = require "records"
+
+local PEAKS = {fma_float = 137e9, copy = 20e9, cache = 90e9}
+
+local function page(list, opts)
+  return html.text(list or records.ladder(), opts or {peaks = PEAKS,
+    command = "clshell scripts/bench_gemm.lua 1024",
+    reading = {"The last rung is bound by compute.", "A < B & C."}})
+end
+
+-- The one element that a pattern finds.
+local function count(text, pattern)
+  return select(2, text:gsub(pattern, ""))
+end
+
+t.test("a page has the device, the table, charts and every result", function()
+  local text = page()
+  t.ok(text:find("<!DOCTYPE html>", 1, true) == 1)
+  for _, words in ipairs{"Card &quot;X&quot; &lt;2&gt;", "Some|CL",
+      "OpenCL 3.0", "-cl-mad-enable", "00ff", "2026-01-02T03:04:05Z",
+      "<title>1024x1024x1024 float</title>", "gemm.register ★",
+      "refused: A has 4194304 bytes", "unconverged", "A &lt; B &amp; C.",
+      "GFLOP/s", "bench_gemm.lua 1024", "FMA float 137 GFLOP/s"} do
+    t.ok(text:find(words, 1, true), words)
+  end
+  t.eq(count(text, "<svg "), 5)
+  t.eq(count(text, "<details>"), 4)
+  t.eq(count(text, '<tr class="best">'), 2)
+end)
+
+t.test("nothing is fetched from anywhere", function()
+  local text = page()
+  t.ok(text:find("default-src 'none'", 1, true))
+  for link in text:gmatch("[%w]+://[^\"'%s<]*") do
+    t.eq(link, "http://www.w3.org/2000/svg")
+  end
+  t.ok(not text:find("url%(") and not text:find("@import")
+    and not text:find(" src="))
+end)
+
+t.test("the results are in it as JSON", function()
+  local ok, json = pcall(require, "dkjson")
+  if not ok then
+    t.skip("dkjson is not installed")
+  end
+  local list = records.ladder()
+  list[1].name = "</script><script>alert(1)</script>"
+  local text = page(list)
+  local data = text:match('id="results">\n(.-)</script>')
+  t.eq(json.decode(data).results[1].name, list[1].name)
+  t.eq(#json.decode(data).results, 4)
+  t.eq(count(text, "<script"), 1)
+end)
+
+t.test("one result, no time, charts of one's own", function()
+  local text = page(records.result("naive", 0.5), {title = "One"})
+  t.ok(text:find("<h1>One</h1>", 1, true))
+  t.eq(count(text, "<svg "), 1)
+  text = page({records.ladder()[3]}, {})
+  t.ok(text:find("refused", 1, true) and not text:find("nan"))
+  text = page(records.tiles(), {charts = {
+    plot.line(records.tiles(), {x = "tile", by = "pad"})}})
+  t.ok(text:find("pad=1", 1, true))
+  t.raises(function() html.text({}) end, "at least one")
+  t.raises(function() html.text(5) end, "number")
+  t.raises(function() html.text(records.tiles(), {titel = "x"}) end,
+    "did you mean 'title'")
+  t.raises(function() html(records.tiles(), "/nonexistent/x.html") end,
+    "cannot write", "/nonexistent")
+  local path = t.tmp("r.html")
+  t.eq(html(records.tiles(), path), path)
+end)
+
+local function chromium()
+  for _, name in ipairs{"chromium", "chromium-browser", "google-chrome"} do
+    if os.execute("command -v " .. name .. " >/dev/null 2>&1") then
+      return name
+    end
+  end
+  t.skip("no chromium to open the page in")
+end
+
+local function slurp(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read("a")
+  file:close()
+  return text
+end
+
+-- Opens a page in a browser without network and with a profile of its own;
+-- returns what the page became and what the console said.
+local function browse(text, options)
+  local browser = chromium()
+  local base = t.tmp("page")
+  local path, log = t.tmp("page.html"), t.tmp("log")
+  local file = assert(io.open(path, "w"))
+  file:write(text)
+  file:close()
+  local pipe = assert(io.popen(("HOME=%s timeout -k 5 300 %s --headless "
+    .. "--no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run "
+    .. "--disable-background-networking --user-data-dir=%s "
+    .. "--host-resolver-rules='MAP * ~NOTFOUND' --enable-logging=stderr "
+    .. "%s --dump-dom file://%s 2>%s"):format(base, browser, base,
+    options or "", path, log)))
+  local dom = pipe:read("a")
+  pipe:close()
+  local console = {}
+  for line in slurp(log):gmatch("[^\n]+") do
+    if line:find("CONSOLE", 1, true) then
+      console[#console + 1] = line
+    end
+  end
+  os.execute("rm -rf " .. base)
+  t.ok(dom ~= "", slurp(log))
+  return dom, table.concat(console, "\n")
+end
+
+-- The page with a script that tells what the browser made of it.
+local function probed(text)
+  local bare, n = text:gsub("<meta http%-equiv[^>]*>", "")
+  t.eq(n, 1)
+  return (bare:gsub("</body>", function() return [[
+<pre id="probe"></pre><script>
+const css = e => getComputedStyle(e), one = s => document.querySelector(s),
+  all = s => [...document.querySelectorAll(s)];
+const box = s => one(s).getBoundingClientRect();
+const out = all("main > figure text").filter(e => {
+  const v = e.ownerSVGElement.viewBox.baseVal, b = e.getBBox();
+  return !e.transform.baseVal.numberOfItems
+    && (b.x < 0 || b.x + b.width > v.width || b.y + b.height > v.height);
+}).map(e => e.textContent).join("; ");
+one("#probe").textContent = JSON.stringify({
+  face: css(document.body).backgroundColor, ink: css(document.body).color,
+  text: css(one(".plot text")).fill, bar: css(one(".plot .s1")).fill,
+  rows: all("tbody tr").length, plots: all("svg").length,
+  wide: box("svg").width, high: box("svg").height, out,
+  page: document.documentElement.scrollWidth <= innerWidth,
+  results: JSON.parse(one("#results").textContent).results.length,
+  fetched: performance.getEntriesByType("resource").length,
+});
+</script></body>]] end))
+end
+
+t.test("a browser shows it without a word on the console", function()
+  local dom, console = browse(page())
+  t.eq(console, "")
+  t.ok(dom:find("gemm.register ★", 1, true))
+  t.eq(count(dom, "<table>"), 1)
+  t.eq(count(dom, "<svg "), 5)
+  local _, complaint = browse((page():gsub("</body>",
+    '<img src="http://localhost:9/x.png"></body>')))
+  t.ok(complaint:find("Content Security Policy"), "a fetch goes unnoticed")
+end)
+
+t.test("light and dark are told apart, and nothing overflows", function()
+  local ok, json = pcall(require, "dkjson")
+  if not ok then
+    t.skip("dkjson is not installed")
+  end
+  local seen = {}
+  for theme = 0, 1 do -- dark, light
+    local dom, console = browse(probed(page()),
+      "--window-size=700,900 --blink-settings=preferredColorScheme="
+      .. theme)
+    t.eq(console, "")
+    local probe = json.decode((dom:match('id="probe">(.-)</pre>')))
+    t.eq({probe.rows, probe.plots, probe.results, probe.fetched},
+      {6, 5, 4, 0})
+    t.ok(probe.wide > 300 and probe.high > 100)
+    t.eq(probe.page, true, "the page is wider than its window")
+    t.eq(probe.out, "", "text leaves its chart")
+    seen[theme] = probe
+  end
+  t.eq({seen[0].face, seen[1].face}, {"rgb(13, 17, 23)",
+    "rgb(255, 255, 255)"})
+  for _, part in ipairs{"ink", "text", "bar"} do
+    t.ok(seen[0][part] ~= seen[1][part], part)
+  end
+end)
+
+t.done()

@@ -1,0 +1,192 @@
+-- scripts.lua - every script as a user runs it: its help, a small run, a
+-- mistake on the command line, no device, an output that nobody reads.
+-- SPDX-License-Identifier: MIT
+local t = require "t"
+local cl = require "cl"
+local json = require "clshell.base.json"
+
+local device = t.device()
+local build = os.getenv "CLSHELL_BUILD" or "build"
+if build:sub(1, 1) ~= "/" then
+  build = cl.home .. "/" .. build
+end
+local here = cl.home
+
+-- Runs a script; standard output, standard error and the exit code.
+local function run(command)
+  local errors = t.tmp("stderr")
+  local pipe <close> = assert(io.popen(("COLUMNS=80 %s %s 2>%s </dev/null; "
+    .. "echo $?"):format(t.exe, command, errors)))
+  local out, code = pipe:read("a"):match("^(.*)(%f[%d]%d+)\n$")
+  local f <close> = assert(io.open(errors))
+  return out, f:read("a"), tonumber(code)
+end
+
+local function script(name)
+  return ("%s/scripts/%s.lua"):format(here, name)
+end
+
+-- A small run of each, and words that its output has.
+local small = {
+  hello = {"", "y[1] = 7", "GFLOPS", "GB/s"},
+  devices = {"", "type", device.type},
+  bench_tiles = {"65", "kernel", "tile", "local", "ms", "GFLOPS", "GB/s",
+    "% peak", "speed", "error", "naive", "tiled guard", "tiled pad",
+    "tiled_padded", "tiled_swizzled", "tiled_float4", "openblas", "plain_c",
+    "What the steps brought here", "\nbest  "},
+  bench_gemm = {"65x33x17", "GFLOPS", "register", "simd", "tiled_constant",
+    "double", "What the steps brought here", "\nbest  "},
+  bench_spmv = {"-r 1k", "2-D Poisson", "3-D Poisson", "banded",
+    "specialised", "csr_vector", "% copy", "small.mtx, float: 4 entries"},
+  bench_transpose = {"65x33", "GB/s", "tiled_padded", "float4"},
+  bench_transfer = {"1", "write", "read", "map", "GB/s", "N ="},
+  bench_launch = {"-n 50 -r 3", "launch", "from Lua", "from C"},
+  register_blocking = {"65", "column_block", "r=8", "naive"},
+}
+
+-- A file that a script measures as well, "" where it takes none.
+local function own_file(name)
+  if name ~= "bench_spmv" then
+    return ""
+  end
+  local path = t.tmp("small.mtx")
+  local f <close> = assert(io.open(path, "w"))
+  f:write("%%MatrixMarket matrix coordinate real general\n3 3 4\n",
+    "1 1 2\n2 2 3\n3 3 4\n3 1 -1\n")
+  return path
+end
+
+for name, case in pairs(small) do
+  t.test(name .. ": a small run", function()
+    local path = name ~= "hello" and name ~= "devices" and t.tmp("o.json")
+    local out, err, code = run(("%s %s %s %s"):format(script(name), case[1],
+      own_file(name), path and "--tag here -o " .. path or ""))
+    t.eq(code, 0, err)
+    for i = 2, #case do
+      t.ok(out:find(case[i], 1, true), ("no '%s' in:\n%s"):format(case[i],
+        out))
+    end
+    for line in out:gmatch("[^\n]+") do
+      t.ok(utf8.len(line) <= 80, "wider than 80 columns: " .. line)
+    end
+    t.ok(not out:find("WRONG", 1, true), out)
+    if path then
+      local f <close> = assert(io.open(path))
+      local list = json.decode(f:read("a")).results
+      t.ok(#list >= 1 and list[1].name and list[1].tag == "here", name)
+    end
+  end)
+  if name ~= "hello" then
+    t.test(name .. ": --help, and an option that is not there", function()
+      local out, _, code = run(script(name) .. " --help")
+      t.eq(code, 0)
+      t.ok(out:find("Usage: " .. name, 1, true), out)
+      local _, err, usage = run(script(name) .. " --nonesuch")
+      t.eq(usage, 2)
+      t.ok(err:find("nonesuch", 1, true), err)
+    end)
+  end
+end
+
+-- A run that takes a second.
+local brief = script "bench_gemm" .. " 33 -t float -k naive -k tiled "
+
+t.test("results for a program are all that is printed", function()
+  local command = brief .. "--format "
+  for _, format in ipairs{"csv", "json", "ndjson", "md", "t4"} do
+    local out, err, code = run(command .. format)
+    t.eq(code, 0, err)
+    t.ok(not out:find("ladder", 1, true), out)
+    if format == "json" or format == "t4" then
+      t.eq(#json.decode(out).results, 2, out)
+    else
+      t.ok(out:find("tiled", 1, true), out)
+    end
+  end
+end)
+
+t.test("results in a file, beside the tables", function()
+  local command = brief .. "-o "
+  for _, suffix in ipairs{"json", "csv", "md", "html"} do
+    local path = t.tmp("results." .. suffix)
+    local out, err, code = run(command .. path)
+    t.eq(code, 0, err)
+    t.ok(out:find("% peak", 1, true) and out:find("results in " .. path, 1,
+      true), out)
+    local f <close> = assert(io.open(path))
+    t.ok(f:read("a"):find("tiled", 1, true), suffix)
+  end
+  local _, err, code = run(command .. "/no/such/folder/a.csv")
+  t.eq(code, 2)
+  t.ok(err:find("cannot write the results: /no/such/folder/a.csv", 1, true))
+  _, err, code = run(command .. t.tmp("results.xyz"))
+  t.eq(code, 2)
+  t.ok(err:find("--format", 1, true), err)
+  if io.open("/dev/full", "w") then
+    local out
+    out, err, code = run(command .. "/dev/full --format csv")
+    t.ok(out:find("% peak", 1, true), "the table is there all the same")
+    t.eq(code, 1)
+    t.ok(err:find("No space", 1, true), err)
+  end
+end)
+
+t.test("the run store, the tag and colour", function()
+  local path = t.tmp("runs.db")
+  local command = brief .. "--store "
+  local out, err, code = run(command .. path .. " --tag blue --color always")
+  t.eq(code, 0, err)
+  t.ok(out:find("\27[1m*", 1, true), "the best row is marked")
+  out = run("history --tag blue --store " .. path)
+  t.ok(out:find("gemm.tiled", 1, true), out)
+  out = run(command .. path .. " --color never")
+  t.ok(not out:find("\27", 1, true))
+  local file = t.tmp("file")
+  local f <close> = assert(io.open(file, "w"))
+  f:write("no store"):flush()
+  out, err, code = run(command .. file)
+  t.eq({out, code}, {"", 2})
+  t.ok(err:find(file, 1, true) and err:find("no SQLite file", 1, true), err)
+  out, err, code = run(script "bench_tiles" .. " 40 --color some")
+  t.eq({out, code}, {"", 2}, err)
+end)
+
+t.test("Ctrl-C prints what was measured, and ends the script", function()
+  local path = t.tmp("partial.csv")
+  local conversation = t.tmp("conversation")
+  do
+    local f <close> = assert(io.open(conversation, "w"))
+    -- a progress line, the end of its bar, says that a row is done
+    f:write("expect -] \nsend \\x03\nexpect naive_global\n",
+      "expect interrupted!\nexit 130\n")
+  end
+  local pipe <close> = assert(io.popen(("COLUMNS=80 LC_ALL=C %s/tests/pty "
+    .. "-t 60 %s %s "
+    .. "-t float 600 -o %s <%s 2>&1"):format(build, t.exe,
+    script "bench_gemm", path, conversation)))
+  local said = pipe:read("a")
+  t.ok(pipe:close(), said)
+  local f <close> = assert(io.open(path))
+  t.ok(f:read("a"):find("naive_global", 1, true))
+end)
+
+t.test("no device: exit 3 and what to install", function()
+  t.nodevices()
+  for _, name in ipairs{"bench_tiles", "devices", "hello"} do
+    local p <close> = assert(io.popen(("OCL_ICD_VENDORS=/nonexistent "
+      .. "CLSHELL_DEVICE= %s %s 2>&1 >/dev/null; echo $?"):format(t.exe,
+      script(name))))
+    local text = p:read("a")
+    t.ok(text:find("no OpenCL device", 1, true), text)
+    t.ok(text:find("\n3\n", 1, true), text)
+  end
+end)
+
+t.test("an output that is closed early ends the script quietly", function()
+  local p <close> = assert(io.popen(("{ %s %s 2>&1; } | head -n 1")
+    :format(t.exe, script "devices")))
+  local text = p:read("a")
+  t.ok(not text:find("traceback", 1, true), text)
+end)
+
+t.done()

@@ -1,0 +1,441 @@
+-- store.lua - the run store: what is kept comes back, many write at once,
+-- processes die, files and disks are bad.
+-- SPDX-License-Identifier: MIT
+local t = require "t"
+
+if (os.getenv "CLSHELL_BUILD" or ""):find("asan", 1, true) then
+  t.test("the run store", function()
+    t.skip "lua-dbi is unloaded before the leak check, which then blames it"
+  end)
+  t.done()
+  return
+end
+local cl = require "cl"
+local database = require "clshell.store.database"
+local json = require "clshell.base.json"
+local store = require "clshell.store"
+
+local here = arg[0]:match "^(.*)/[^/]*$" or "."
+local sanitized = (os.getenv "CLSHELL_BUILD" or ""):find("asan", 1, true)
+
+local function sh(command)
+  local p = assert(io.popen(command))
+  local out = p:read "a"
+  local ok, _, code = p:close()
+  return out, ok, code
+end
+
+local folder = sh("mktemp -d"):gsub("\n", "")
+
+local function path_of(name)
+  sh(("rm -rf '%s/%s'*"):format(folder, name))
+  return folder .. "/" .. name
+end
+
+local function slurp(path)
+  local f <close> = assert(io.open(path, "rb"))
+  return f:read "a"
+end
+
+local function spew(path, text)
+  local f <close> = assert(io.open(path, "wb"))
+  f:write(text)
+end
+
+local function fresh(name)
+  local path = path_of(name or "runs.db")
+  return assert(store.open(path)), path
+end
+
+local function writer(path, tag, count)
+  return ("'%s' '%s/store_writer.lua' '%s' %s %d"):format(t.exe, here, path,
+    tag, count)
+end
+
+local function strange()
+  return {
+    name = "gemm.tiled", family = "gemm", kernel = "tiled", tag = "v1 \u{e9}",
+    config = "tile=16 edge=guard", params = {tile = 16, edge = "guard"},
+    shape = {m = 3, n = 1 << 40, k = math.maxinteger}, title = "3x3",
+    type = "float", ["local"] = "16x16", mode = "cold",
+    cache = "rotation x4", timer = "event", tick_ns = 32, batch = 4, n = 7,
+    discarded = 2, outliers = 0, median = 0.1, lo = 1 / 3, hi = 5e-324,
+    min = -0.0, max = math.huge, q1 = 1.7976931348623157e308, wall = 0 / 0,
+    samples = {0.1, 2^53, 1e-9, 0 / 0, -math.huge, 3}, flop = 2^63,
+    bytes = math.mininteger, ok = false, flags = {"clock!", "IMPOSSIBLE?"},
+    note = "quotes ' \" \\ , a\nline, \0, \127, no UTF-8 \xff\xc3",
+    status = "ok", time = "2026-01-02T03:04:05Z", protocol = 1, seed = 42,
+    device = {name = "Device \u{1F600}", platform = "p", driver = "1.2",
+      compute_units = 132}, defines = {TILE = 16, REAL = "float"},
+    source_hash = "00ff", options = "-cl-mad-enable -DX='a b'",
+  }
+end
+
+t.test("JSON keeps every value of Lua that it has a word for", function()
+  for _, v in ipairs{0, -1, math.mininteger, math.maxinteger, 0.1, 1 / 3, 1.0,
+    -0.0, 5e-324, 1e308, 2^53, math.huge, -math.huge, "", "\0\xff\u{20ac}",
+    "\xed\xa0\x80\xf4\x90", true, false} do
+    local back = json.decode(json.encode(v))
+    t.eq(back, v)
+    t.eq(math.type(back), math.type(v))
+  end
+  t.eq(json.decode(json.encode{0 / 0})[1], 0 / 0)
+  t.eq(json.encode{b = {1, 2.0, "x"}, a = print, c = {}},
+    '{"b":[1,2.0,"x"],"c":{}}')
+  t.eq(json.decode ' {"a" : [1, null, "\\u20ac\\ud83d\\ude00"], "b":true} ',
+    {a = {1, nil, "\u{20ac}\u{1F600}"}, b = true})
+  local circle = {}
+  circle.self = circle
+  t.ok(#json.encode(circle) < 1000)
+  for _, bad in ipairs{"", "{", "[1,", '{"a":}', '"abc', "01", "1.", "nul",
+    "[1]x", '{"a" 1}', '"\\q"', '"a\nb"', ("["):rep(1000), "{1:2}"} do
+    local v, message = json.decode(bad)
+    t.ok(v == nil and message:find "^no JSON", bad)
+  end
+end)
+
+local probe, reason = store.open(path_of "probe.db")
+if not probe then
+  t.test("the store", function()
+    t.skip(reason)
+  end)
+  t.done()
+end
+probe:close()
+
+t.test("a record comes back as it was", function()
+  local s <close> = fresh()
+  local r = strange()
+  local id = s:keep(r)
+  t.eq({id, r.id}, {1, 1})
+  local back = s:get(1)
+  t.eq(#back.uid, 32)
+  local expected = strange()
+  expected.id, expected.uid = 1, back.uid
+  t.eq(back, expected)
+  t.eq(math.type(back.shape.n), "integer")
+  t.eq(math.type(back.samples[2]), "float")
+  t.eq(s:get(2), nil)
+  t.eq(s:keep{name = "bare", run = print, nested = {io.stdout}}, 2)
+  local bare = s:get(2)
+  t.ok(bare.time:find "^%d+%-%d%d%-%d%dT%d%d:%d%d:%d%dZ$")
+  t.eq(bare.samples, nil)
+end)
+
+t.test("filters", function()
+  local s <close> = fresh()
+  for i = 1, 10 do
+    s:keep{name = "gemm.n" .. i % 2, kernel = "n" .. i % 2, family = "gemm",
+      tag = i > 5 and "new" or nil, device = {name = "Big GPU"},
+      time = ("2026-01-%02dT00:00:00Z"):format(i)}
+  end
+  local function ids(filter)
+    local list = {}
+    for r in s:runs(filter) do
+      list[#list + 1] = r.id
+    end
+    return list
+  end
+  t.eq(#ids(), 10)
+  t.eq(ids{name = "gemm.n1"}, {1, 3, 5, 7, 9})
+  t.eq(ids{name = "n1", limit = 2}, {7, 9})
+  t.eq(#ids{name = "gemm", device = "big"}, 10)
+  t.eq(ids{device = "small"}, {})
+  t.eq(ids{tag = "new", since = "2026-01-09"}, {9, 10})
+  t.eq(ids{before = "2026-01-02T00:00:00Z"}, {1})
+  t.eq(ids{since = "1h"}, {})
+  t.eq(ids{tag = "' OR 1 --"}, {})
+  t.raises(function() ids{nam = "x"} end, "did you mean")
+  t.raises(function() ids{since = "soon"} end, "is no time")
+  t.raises(function() ids{limit = "x"} end, "whole number")
+end)
+
+t.test("export and import keep everything, once", function()
+  local a <close> = fresh "a.db"
+  a:keep(strange())
+  a:keep{name = "second", samples = {1.5}}
+  local file <close> = assert(io.tmpfile())
+  t.eq(a:export(file), 2)
+  local b <close> = fresh "b.db"
+  file:seek "set"
+  t.eq({b:import(file)}, {2, 0})
+  file:seek "set"
+  t.eq({b:import(file)}, {0, 2})
+  t.eq(b:get(1), a:get(1))
+  local bad <close> = assert(io.tmpfile())
+  bad:write('{"name":"third"}\n{"name":\n')
+  bad:seek "set"
+  t.raises(function() b:import(bad) end, "line 2 is no run")
+  t.eq(#b:list(), 2)
+end)
+
+t.test("many processes write at once and nothing is lost", function()
+  local path, pipes = path_of "many.db", {}
+  local processes, each = 6, sanitized and 20 or 100
+  for i = 1, processes do
+    pipes[i] = assert(io.popen(writer(path, "p" .. i, each) .. " 2>&1"))
+  end
+  local said = {}
+  for i, pipe in ipairs(pipes) do
+    for line in pipe:lines() do
+      local id, config = line:match "^(%d+) (%S+)$"
+      t.ok(id, line)
+      said[math.tointeger(tonumber(id))] = config
+    end
+    t.ok(pipe:close(), "writer " .. i)
+  end
+  local s <close> = assert(store.open(path))
+  local rows = s:list()
+  t.eq(#rows, processes * each)
+  for _, row in ipairs(rows) do
+    t.eq(said[row.id], row.config)
+  end
+  t.eq(s.db:run("PRAGMA integrity_check")[1].integrity_check, "ok")
+  t.eq(s.db:run("PRAGMA journal_mode")[1].journal_mode, "wal")
+end)
+
+-- What a killed writer said it had kept is there; what it was at is whole or
+-- not there at all.
+local function check_killed(path, said, round)
+  local db, why = database.open(path, {create = false})
+  if not db then
+    t.ok(#said == 0 and why == "there is none yet", why)
+    return 0
+  end
+  t.eq(db:run("PRAGMA integrity_check")[1].integrity_check, "ok")
+  local have = {}
+  local rows = db:run("SELECT config, samples FROM run WHERE tag = ?", round)
+  for _, row in ipairs(rows) do
+    have[row.config] = true
+    t.eq(#json.decode(row.samples), 300)
+  end
+  db:close()
+  for _, config in ipairs(said) do
+    t.ok(have[config], "lost: " .. config)
+  end
+  t.ok(#rows <= #said + 1, "more than one run unheard of")
+  return #said
+end
+
+t.test("a store whose maker was killed before its first commit", function()
+  local path = path_of "half.db"
+  local db = assert(require("DBI").Connect("SQLite3", path))
+  db:autocommit(true)
+  local function run(sql)
+    local statement = assert(db:prepare(sql))
+    assert(statement:execute())
+    statement:close()
+  end
+  run "PRAGMA cache_size = 1" -- so that the journal is written early
+  run "BEGIN IMMEDIATE"
+  run(("PRAGMA application_id = %d"):format(0x434c5348))
+  run "PRAGMA user_version = 1"
+  run "CREATE TABLE run (record TEXT)"
+  for _ = 1, 200 do
+    run "INSERT INTO run VALUES (hex(randomblob(2000)))"
+  end
+  sh(("cp %s-journal %s.kept"):format(path, path))
+  run "COMMIT"
+  db:close()
+  t.ok(#slurp(path .. ".kept") > 0)
+  local killed = path_of "killed_half.db"
+  local function leave() -- what a process leaves that dies in the commit
+    sh(("cp %s %s; cp %s.kept %s-journal"):format(path, killed, path, killed))
+  end
+  leave()
+  t.eq({database.open(killed, {create = false})}, {nil, "there is none yet"})
+  leave()
+  local s <close> = assert(store.open(killed))
+  t.ok(s:keep{name = "first", samples = {1}})
+  t.eq(#s:list(), 1)
+end)
+
+t.test("kill -9, 100 times, loses at most the run under way", function()
+  local kept, rounds = 0, sanitized and 20 or 100
+  local begin = cl.now()
+  sh(writer(path_of "killed.db", "first", 1))
+  local start = cl.now() - begin -- the kills fall before and after it
+  for round = 1, rounds do
+    local path = folder .. "/killed.db"
+    if round % 10 == 1 then
+      path = path_of "killed.db"
+    end
+    local tag = "r" .. round
+    local delay = start * (0.3 + 1.5 * math.random())
+    local out = sh(("exec 2>&-; %s & sleep %.3f; kill -9 $!; wait"):format(
+      writer(path, tag, 100000), delay))
+    local said = {}
+    for config in out:gmatch "%d+ (%S+)\n" do
+      said[#said + 1] = config
+    end
+    kept = kept + check_killed(path, said, tag)
+    start = start * (#said == 0 and 1.1 or 0.97) -- the machine's load varies
+  end
+  t.ok(kept > 0, "the writers were killed before they wrote")
+end)
+
+-- A closed store with a few hundred kilobytes in it, as bytes.
+local function image()
+  local s, path = fresh "image.db"
+  for i = 1, 100 do
+    s:keep{name = "run" .. i, note = ("x"):rep(2000), samples = {1, 2, 3}}
+  end
+  s:close()
+  return slurp(path)
+end
+
+t.test("bad files are named and left as they are, byte for byte", function()
+  local whole = image()
+  local function poke(at, bytes)
+    return whole:sub(1, at - 1) .. bytes .. whole:sub(at + #bytes)
+  end
+  local foreign = path_of "foreign.db"
+  local db = assert(require("DBI").Connect("SQLite3", foreign))
+  db:autocommit(true)
+  local statement = assert(db:prepare "CREATE TABLE mine (x)")
+  statement:execute()
+  statement:close()
+  db:close()
+  for _, case in ipairs{
+    {"text", "not a database\n", "no SQLite file"},
+    {"one byte", "S", "no SQLite file"},
+    {"foreign", slurp(foreign), "of another program"},
+    {"newer", poke(61, "\0\0\0\2"), "newer clshell wrote it (schema 2"},
+    {"older", poke(61, "\0\0\0\0"), "no schema"},
+    {"truncated", whole:sub(1, #whole // 2), "damaged"},
+    {"torn", whole:sub(1, -1000), "damaged"},
+    {"zeros", poke(4097, ("\0"):rep(20480)), "damaged"},
+    {"noise", poke(8193, ("\x5a"):rep(4096)), "damaged"},
+    {"header", poke(1, "SQLITE"), "no SQLite file"},
+  } do
+    local name, bytes, why = table.unpack(case)
+    local path = path_of "bad.db"
+    spew(path, bytes)
+    local s, said = store.open(path)
+    t.ok(not s, name)
+    t.ok(said:find(why, 1, true), name .. ": " .. said)
+    t.ok(said:find(path, 1, true), said)
+    t.ok(slurp(path) == bytes, name .. " was changed")
+  end
+end)
+
+t.test("places where no store can be", function()
+  spew(path_of "file", "x")
+  for _, path in ipairs{folder .. "/file/runs.db", folder,
+    "/proc/no/runs.db", "/dev/full", "/dev/null"} do
+    local s, why = store.open(path)
+    t.ok(not s and why:find(path, 1, true), path)
+  end
+  local s, why = store.open(folder .. "/none.db", {create = false})
+  t.ok(not s and why:find "none yet")
+  t.raises(function() store.open "" end, "path")
+  t.raises(function() store.open("x", {creat = true}) end, "did you mean")
+end)
+
+t.test("the folder is made for this user only", function()
+  sh(("rm -rf '%s/new'"):format(folder))
+  local s <close> = assert(store.open(folder .. "/new/deep/runs.db"))
+  t.ok(s:keep{name = "x"})
+  t.ok(sh(("ls -ld '%s/new'"):format(folder)):find "^drwx%-%-%-%-%-%-")
+end)
+
+-- Runs f(folder) on a small file system of its own.
+local function with_disk(kilobytes, f)
+  local disk = path_of "disk"
+  local _, ok = sh(("mkdir '%s' && mount -t tmpfs -o size=%dk none '%s' 2>&1")
+    :format(disk, kilobytes, disk))
+  if not ok then
+    t.skip "only root can mount a small disk"
+  end
+  local fine, err = pcall(f, disk)
+  sh(("umount '%s'"):format(disk))
+  if not fine then
+    error(err, 0)
+  end
+end
+
+t.test("a full disk costs the run that does not fit, no other", function()
+  with_disk(400, function(disk)
+    local s <close> = assert(store.open(disk .. "/runs.db"))
+    local count, why = 0, nil
+    while not why and count < 100 do
+      local _, wrong = s:keep{name = "big", note = ("x"):rep(20000)}
+      count, why = count + (wrong and 0 or 1), wrong
+    end
+    t.ok(why and why:find "full", why)
+    t.ok(count > 3)
+    t.eq(#s:list(), count)
+    t.eq(s.db:run("PRAGMA integrity_check")[1].integrity_check, "ok")
+    t.ok(not s:keep{name = "big", note = ("x"):rep(20000)})
+    sh(("mount -o remount,size=4m '%s'"):format(disk))
+    t.ok(s:keep{name = "big", note = ("x"):rep(20000)})
+  end)
+end)
+
+t.test("a store on a read-only disk is read, and says so", function()
+  with_disk(1000, function(disk)
+    local path = disk .. "/a #?%.db"
+    local s = assert(store.open(path))
+    s:keep{name = "old", samples = {1}}
+    s:close()
+    sh(("mount -o remount,ro '%s'"):format(disk))
+    local ro <close> = assert(store.open(path))
+    t.eq(ro:get(1).name, "old")
+    local id, why = ro:keep{name = "new"}
+    t.ok(not id and why:find "read%-only", why)
+    t.raises(function() ro:prune{keep = 0} end, "readonly")
+    local none, why_not = store.open(disk .. "/other.db")
+    t.ok(not none and why_not:find(disk, 1, true), why_not)
+  end)
+end)
+
+t.test("a locked store is given up after a while, and works again", function()
+  local s <close>, path = fresh()
+  local other = assert(database.open(path))
+  other:run "BEGIN IMMEDIATE"
+  s.db:run "PRAGMA busy_timeout = 1"
+  local id, why = s:keep{name = "x"}
+  t.ok(not id and why:find "another process keeps it locked", why)
+  other:run "ROLLBACK"
+  other:close()
+  t.ok(s:keep{name = "x"})
+  s:close()
+  s:close()
+  t.ok(not s:keep{name = "x"})
+end)
+
+-- Runs Lua code in a process with its own environment.
+local function child(environment, code)
+  return sh(("env %s '%s' -e '%s' 2>&1"):format(environment, t.exe, code))
+end
+
+t.test("a session without a store says why, once", function()
+  local twice = [[local s = require "clshell.store"
+    s.keep{name = "a"} print(s.keep{name = "b"}) print "on"]]
+  local cases = {
+    {"CLSHELL_STORE=/dev/full", "", "no SQLite file"},
+    {"-u CLSHELL_STORE -u XDG_DATA_HOME -u HOME", "", "neither"},
+    {"CLSHELL_STORE=" .. folder .. "/d.db",
+      [[package.preload.DBI = function() error "none" end ]],
+      "lua%-dbi%-sqlite3"},
+  }
+  for _, case in ipairs(cases) do
+    local out = child(case[1], case[2] .. twice)
+    local _, notes = out:gsub("results are not kept", "")
+    t.eq(notes, 1, out)
+    t.ok(out:find(case[3]) and out:find "\non\n$", out)
+  end
+  t.eq(child("CLSHELL_STORE=none", twice),
+    "nil\tthe run store is switched off\non\n")
+  local out = child(("-u CLSHELL_STORE XDG_DATA_HOME='%s/xdg'"):format(folder),
+    twice)
+  t.eq(out, "2\non\n")
+  t.ok(sh(("ls '%s'/xdg/clshell"):format(folder)):find "^runs%.db")
+end)
+
+t.test("the folder of this test is removed", function()
+  sh(("rm -rf '%s'"):format(folder))
+  t.ok(not io.open(folder))
+end)
+
+t.done()
