@@ -3,7 +3,7 @@
 rockspec_format = "3.0"
 package = "clshell"
 version = "scm-1"
-source = {url = "git+file://."}
+source = {url = ""} -- luarocks make builds this tree
 description = {
   summary = "OpenCL for Lua 5.4: the bindings of clshell as module 'cl'",
   detailed = [[
