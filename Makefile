@@ -179,16 +179,18 @@ asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	  LD_PRELOAD=`$(CC) -print-file-name=libasan.so` $(LUA)"
 
 CLANG_FORMAT = clang-format
-lint: ## formatting, warnings of gcc and clang, luacheck, kernels, spelling
+lint: ## formatting, gcc, clang, circles, luacheck, kernels, spelling
 	@$(DEPS) lint
-	@$(MAKE) -k lint-format lint-gcc lint-clang lint-lua lint-cl lint-man \
-	  lint-words
+	@$(MAKE) -k lint-format lint-gcc lint-clang lint-circles lint-lua lint-cl \
+	  lint-man lint-words
 lint-format:
 	$(CLANG_FORMAT) --dry-run -Werror $(CFILES)
 lint-gcc lint-clang:
 	$(MAKE) objects BUILD=build/$@ CC=$(@:lint-%=%) CFLAGS='-O2 -Werror'
+lint-circles: lint-gcc
+	$(LUA) .ci/circles.lua build/lint-gcc
 lint-lua:
-	luacheck --no-color -q lua scripts tests
+	luacheck --no-color -q lua scripts tests .ci
 lint-cl:
 	for f in kernels/*/*.cl; do case $$f in */nv_*) t=nvptx64;; *) t=spir64;; \
 	  esac; clang -x cl -cl-std=CL1.2 -Wall -Werror -target $$t -Xclang \
@@ -232,7 +234,7 @@ help: ## this list
 
 FORCE:
 .PHONY: all lib objects peers deps run check test asan lint lint-format lint-gcc \
-  lint-clang lint-lua lint-cl lint-man lint-words format install install-files \
+  lint-clang lint-circles lint-lua lint-cl lint-man lint-words format install install-files \
   uninstall clean help FORCE
 .DELETE_ON_ERROR:
 
