@@ -277,7 +277,7 @@ t.test("the prompt rebuilds what changed, and shows an error once", function()
   t.eq(streams(watch.refresh), ("rebuilt %s/b.cl\n"):format(folder))
   put("a.cl", ONE:format(3) .. "wrong")
   local out = streams(watch.refresh)
-  t.ok(out:find("a.cl: what was built before stays in use", 1, true), out)
+  t.ok(out:find("a.cl: the last good build stays in use", 1, true), out)
   t.eq(select(2, out:gsub("wrong", "")) >= 1, true, out)
   t.eq(streams(watch.refresh), "")
   put("a.cl", ONE:format(4))
@@ -331,7 +331,7 @@ t.test("%watch: a round for every save, with the ratio to the last", function()
     true), out)
   out = round(ONE:format(3) .. "wrong")
   t.eq(seen, {1, 2, 2})
-  t.ok(out:find("what was built before stays", 1, true), out)
+  t.ok(out:find("the last good build stays", 1, true), out)
   out = round(ONE:format(4), {run = bench, text = "f(b)"})
   t.eq(seen, {1, 2, 2, 2, 4})
   t.ok(out:find("rebuilt", 1, true), out)
@@ -368,7 +368,7 @@ t.test("an edited kernel is rebuilt at the prompt; %watch", function()
     ]] .. shell("kernel void f(global int *x) { x[0] = y; }") .. [[
     send l(b) print("still" .. b:read()[1])\r
     expect undeclared
-    expect what was built before stays in use
+    expect the last good build stays in use
     expect still22
     expect cl>
     send l(b) print("once" .. b:read()[1])\r

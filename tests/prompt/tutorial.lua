@@ -128,7 +128,7 @@ t.test("%tutorial moves, stops, and refuses what it does not know",
     t.ok(command "":find("Step 3 of 10", 1, true))
     t.ok(command "next":find("Step 4 of 10", 1, true))
     t.ok(command "back":find("Step 3 of 10", 1, true))
-    t.raises(function() command "11" end, "steps 1 to 10, not 11")
+    t.raises(function() command "11" end, "the step must be 1 to 10; got 11")
     t.raises(function() command "nxt" end, "next, back, stop", "'nxt'")
     t.ok(command "stop":find("stopped", 1, true))
     t.eq(typed "cl.kernel 'kernel void f(void) {}'", "")

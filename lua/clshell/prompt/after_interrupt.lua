@@ -1,34 +1,30 @@
--- prompt/running.lua - after a Ctrl-C: what still runs on the devices, and
--- whether to wait for it, let it run on or quit
--- OpenCL cannot cancel a command. So the prompt is there at once, says what
--- runs, and takes the next input as the answer if it is one of the letters.
+-- prompt/after_interrupt.lua - the choice after a Ctrl-C: wait for commands
+-- that still run on the devices, let them run on, or quit
+-- OpenCL cannot cancel a command. So the prompt returns at once, names the
+-- work that runs on, and takes a next input of one letter as the answer.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local devices = require "clshell.prompt.devices"
 
 local M = {}
 
 local format, gsub, match = string.format, string.gsub, string.match
 local lower, concat = string.lower, table.concat
 
---- running.label(device) -> string
+--- after_interrupt.label(device) -> string
 --- A short name of a device: "pocl:1", the platform and the index.
 function M.label(device)
-  local platform = device.platform
-  if match(platform, "^Portable") then
-    platform = "pocl"
-  end
-  return format("%s:%d", lower(match(platform, "^%w+") or "device"),
-    device.index)
+  return format("%s:%d", lower(match(devices.platform(device), "^%w+")
+    or "device"), device.index)
 end
 
 local function count(n, noun)
   return format("%d %s%s", n, noun, n == 1 and "" or "s")
 end
 
---- running.text() -> string, or nil
---- What still runs: "1 kernel still running on pocl:1"; nil where nothing
---- does.
+--- after_interrupt.text() -> string, or nil
+--- The work under way: "1 kernel still running on pocl:1"; nil without any.
 function M.text()
   local words = {}
   for i, u in ipairs(cl.unfinished()) do
@@ -39,9 +35,9 @@ function M.text()
   return words[1] and concat(words, ", ")
 end
 
---- running.note() -> true, or nil
---- Says what still runs and what can be typed about it; nil where all is
---- done.
+--- after_interrupt.note() -> true, or nil
+--- Names the work under way and the answers that the prompt takes; nil where
+--- all work has ended.
 function M.note()
   local text = M.text()
   if text == nil then
@@ -52,9 +48,8 @@ function M.note()
   return true
 end
 
---- running.wait()
---- Waits for all that runs on the devices, and says so. Ctrl-C ends the
---- wait.
+--- after_interrupt.wait()
+--- Waits for all work on the devices, and says so. Ctrl-C ends the wait.
 function M.wait()
   io.stderr:write("waiting ... ")
   for _, u in ipairs(cl.unfinished()) do
@@ -71,8 +66,8 @@ local answers = {
   end,
 }
 
---- running.answer(text) -> function, or nil
---- What to do for an input that answers the note: the letter w, d or q alone.
+--- after_interrupt.answer(text) -> function, or nil
+--- The action for an input that answers the note: the letter w, d or q alone.
 function M.answer(text)
   return answers[gsub(text, "%s", "")]
 end

@@ -1,8 +1,8 @@
--- arrays.lua - buffers and host arrays at the prompt: a summary and the
--- corners that fit the window; nothing else is read back
+-- prompt/arrays.lua - buffers and host arrays at the prompt: a summary and the
+-- corners that fit the window; no other element is read back
 -- SPDX-License-Identifier: MIT
 
-local cells = require "clshell.prompt.matrix_text"
+local matrix_text = require "clshell.prompt.matrix_text"
 local layout = require "clshell.prompt.layout"
 local printable = require "clshell.prompt.printable"
 local quantity = require "clshell.base.quantity"
@@ -18,12 +18,12 @@ local function times()
   return style.glyphs() and "×" or "x"
 end
 
--- "on" a device; its maker's marks tell nothing.
+-- "on" and the device's name without trade marks.
 local function on(device)
   return "on " .. printable.clean((device:gsub("%(%a+%)", "")))
 end
 
--- Words on one line, or on as many as the width asks for.
+-- Words on lines of at most `width` columns.
 local function join(words, width, indent)
   local lines = {}
   for _, word in ipairs(words) do
@@ -38,7 +38,7 @@ local function join(words, width, indent)
   return lines
 end
 
--- A value in few digits; of integer types all of them.
+-- A real in few digits, an integer in all of its digits.
 local function brief(x)
   if math.type(x) == "integer" then
     return ("%d"):format(x)
@@ -142,7 +142,7 @@ end
 
 -- Lines of a vector: all of it, or its beginning and its end.
 local function vector_lines(value, n, f, lanes, o, room)
-  local width = cells.width(f, lanes)
+  local width = matrix_text.width(f, lanes)
   local per_line = fold(n, width, o)
   local count = (n + per_line - 1) // per_line
   local lines = {}
@@ -151,13 +151,13 @@ local function vector_lines(value, n, f, lanes, o, room)
     for i = 1, #list, per_line do
       local texts = {}
       for k = i, math.min(i + per_line - 1, #list) do
-        texts[#texts + 1] = cells.text(list[k], f)
+        texts[#texts + 1] = matrix_text.text(list[k], f)
       end
       lines[#lines + 1] = "  " .. table.concat(texts, "  ")
     end
   end
   local most = math.min(room, 7)
-  local all = cells.ALL // per_line
+  local all = matrix_text.ALL // per_line
   if count <= (o.all and all or math.max(room, most)) then
     add(1, n)
     return lines
@@ -169,11 +169,11 @@ local function vector_lines(value, n, f, lanes, o, room)
   return lines, true
 end
 
--- Lines of a matrix; whether some of it is not there.
+-- Lines of a matrix; whether elements are left out.
 local function matrix_lines(src, slice, f, o, room)
-  local r, c = cells.corners(src.rows, src.cols, cells.width(f, src.lanes),
-    o, room)
-  local lines = cells.lines(src.rows, src.cols, r, c, function(...)
+  local r, c = matrix_text.corners(src.rows, src.cols,
+    matrix_text.width(f, src.lanes), o, room)
+  local lines = matrix_text.lines(src.rows, src.cols, r, c, function(...)
     return src.fetch(slice, ...)
   end, f, src.lanes)
   return lines, #r + #c > 2 or r[1][2] < src.rows or c[1][2] < src.cols
@@ -189,11 +189,12 @@ local function slice_name(slice, shape)
   return "[" .. table.concat(at, ", ") .. "]"
 end
 
--- Matrices of more than two dimensions: as many as fit, each with its index.
+-- Slices of arrays of more than two dimensions, each below its index, as many
+-- as fit.
 local function block_lines(src, f, o, room)
   local lines, cut = {}, false
   local each = math.min(src.rows, 5)
-  local most = math.max(1, o.all and cells.ALL // (src.rows * src.cols)
+  local most = math.max(1, o.all and matrix_text.ALL // (src.rows * src.cols)
     or room // (each + 1))
   local shown = math.min(src.slices, most)
   if shown < src.slices then
@@ -213,7 +214,7 @@ local function block_lines(src, f, o, room)
   return lines, cut or shown < src.slices
 end
 
--- Lines of the elements, by the dimensions that there are.
+-- Lines of the elements, by the number of dimensions.
 local function element_lines(value, src, f, o, room)
   if src.slices > 1 then
     return block_lines(src, f, o, room)
@@ -223,7 +224,7 @@ local function element_lines(value, src, f, o, room)
   return matrix_lines(src, 1, f, o, room)
 end
 
--- The summary, then the elements, or why there are none to show.
+-- The summary, then the elements, or the reason why none are shown.
 local function compose(value, src, o)
   local lines = join(src.words, o.width, "  ")
   lines[1] = style.paint(lines[1], "bold", o.color)
@@ -235,7 +236,7 @@ local function compose(value, src, o)
   local footer = #about > 0 and join(about, o.width - 2, "") or {}
   local room = math.max(2, o.height - #lines - #footer - 2)
   local shown, cut = {}, nil
-  local f = cells.format(src.scalar, stats)
+  local f = matrix_text.format(src.scalar, stats)
   local fine, wrong = try(function()
     shown, cut = element_lines(value, src, f, o, room)
     return true
@@ -244,7 +245,7 @@ local function compose(value, src, o)
     footer = join({"not read: " .. wrong}, o.width - 2, "")
   elseif cut then
     about[#about + 1] = o.all and ("no more than %d elements are shown")
-      :format(cells.ALL) or ('show(%s, "all")'):format(o.name)
+      :format(matrix_text.ALL) or ('show(%s, "all")'):format(o.name)
     local longer = join(about, o.width - 2, "")
     footer = (#longer == #footer or #footer == 0) and longer or footer
   end
@@ -260,7 +261,7 @@ local function lanes_of(name)
   return scalar, math.tointeger(tonumber(lanes)) or 1
 end
 
--- What an open Buffer or Array has to say of itself.
+-- The description of an open Buffer or Array.
 local function source(value, class, o)
   local scalar, lanes = lanes_of(value.type)
   local shape = value.shape
@@ -279,19 +280,19 @@ local function closed(value)
   return value.closed and {printable.clean(tostring(value))}
 end
 
--- Whether all of a matrix or vector is sure to be shown, however long its
--- numbers are.
+-- Whether a whole matrix or vector fits, however long its numbers are.
 local function small(src, o)
-  local width = cells.width({width = LONGEST[src.scalar] or 11}, src.lanes)
+  local width = matrix_text.width({width = LONGEST[src.scalar] or 11},
+    src.lanes)
   return src.slices == 1 and src.rows <= 5
     and src.cols * (width + 2) <= o.width
 end
 
 --- arrays.Buffer(b, o) -> lines
---- A buffer: type, shape, size, device; then its corners and what its
---- elements are like. They are read by rectangles of just what is shown;
---- least, mean and largest are found on the device, or here where all is
---- shown anyway.
+--- A buffer: type, shape, size, device; then its corners, least, mean and
+--- largest element. Only the rectangles that are shown are read; the device
+--- finds the least, mean and largest element, or the host where all elements
+--- are shown anyway.
 function M.Buffer(b, o)
   if closed(b) then
     return closed(b)

@@ -1,9 +1,9 @@
--- commands.lua - the %commands of the prompt; each is a plain function of
--- this module as well, for scripts and key bindings of one's own
+-- prompt/commands.lua - the %commands of the prompt; each is also a plain
+-- function of this module, for scripts and key bindings of the user
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local session = require "clshell.prompt"
+local session = require "clshell.prompt.session"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -103,7 +103,7 @@ end
 --- Runs a Lua file, or an installed script, with arguments: its globals stay
 --- in the session, and os.exit ends the file alone.
 function M.run(...)
-  return part "files".run(session, ...)
+  return part "files".run(...)
 end
 
 --- commands.reload(module) -> module
@@ -119,7 +119,7 @@ end
 --- defines a function, or on the newest input or the one that defined it:
 --- an edited input comes back as the next one to type.
 function M.edit(what)
-  return part "files".edit(session, what)
+  return part "files".edit(what)
 end
 
 --- commands.cd([folder]) -> string
@@ -174,7 +174,7 @@ end
 --- Changes a setting of the prompt; without a value it prints one, without a
 --- name all.
 function M.set(name, value)
-  return part "settings".set(session, name, value)
+  return part "settings".set(name, value)
 end
 
 --- commands.tb()

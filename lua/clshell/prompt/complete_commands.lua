@@ -77,7 +77,7 @@ end
 local function known_settings()
   if pristine() then
     pcall(function()
-      require "clshell.prompt.settings".names(loaded["clshell.prompt"])
+      require "clshell.prompt.settings".names()
     end)
   end
   return of_session "settinglist"

@@ -1,4 +1,4 @@
--- devices.lua - which device the session has: %device, and the line that the
+-- prompt/devices.lua - the session's device: %device, and the line that the
 -- first use of a device prints
 -- SPDX-License-Identifier: MIT
 
@@ -8,13 +8,15 @@ local M = {}
 
 local TYPES = {gpu = "GPU", cpu = "CPU", accelerator = "accelerator"}
 
--- A device's name without what a driver adds to it.
+-- A device's name without the marks and prefixes that drivers add.
 local function name_of(device)
   return (device.name:gsub("%((%a+)%)", {R = "", r = "", TM = "", tm = ""})
     :gsub("^[%w_]+%-[%w_%-]+%-(%u)", "%1"):gsub("  +", " "))
 end
 
-local function platform_of(device)
+--- devices.platform(device) -> string
+--- The platform's name, "pocl" for Portable Computing Language.
+function M.platform(device)
   local name = tostring(device.platform)
   return name:find("^Portable Computing Language") and "pocl" or name
 end
@@ -23,7 +25,7 @@ end
 --- A device in a line: "device 1: pocl, AMD EPYC, 2 units, 7.7 GiB".
 function M.words(device)
   return ("device %d: %s, %s, %d unit%s, %.1f GiB"):format(device.index,
-    platform_of(device), name_of(device), device.max_compute_units,
+    M.platform(device), name_of(device), device.max_compute_units,
     device.max_compute_units == 1 and "" or "s",
     device.global_mem_size / 2^30)
 end
@@ -46,7 +48,7 @@ local function first(device)
 end
 
 --- devices.choice(device, rule, sel) -> string
---- Which device was taken, and by which rule; see cl.onchoice.
+--- The device that was taken, and the rule behind it; see cl.onchoice.
 function M.choice(device, rule, sel)
   local reason = rule == "first" and first(device)
     or rule == "--device" and ("--device %s"):format(sel)
@@ -55,7 +57,7 @@ function M.choice(device, rule, sel)
 end
 
 --- devices.command([sel])
---- %device: lists the devices, that of the session marked, or takes one.
+--- %device: lists the devices and marks the session's, or takes another.
 function M.command(sel)
   if sel then
     print(M.words(cl.use(sel)))

@@ -1,6 +1,6 @@
--- dispatch.lua - what of an input is no Lua: %command, !command, ?name, name?
--- and ??word, and the words exit, quit and help. None of them can begin a
--- piece of Lua that compiles.
+-- prompt/dispatch.lua - inputs other than Lua: %command, !command, ?name,
+-- name? and ??word, and the words exit, quit and help. None of them can begin
+-- Lua code that compiles.
 -- SPDX-License-Identifier: MIT
 
 local M = {}
@@ -13,13 +13,13 @@ local function words(text)
   return text:match("^%s*(.-)%s*$")
 end
 
--- Through the pager, where it is longer than the window.
+-- Prints a text, through the pager where it is longer than the window.
 local function say(text)
   require "clshell.prompt.pager".print(text)
 end
 
 --- dispatch.command(text) -> name, rest
---- The parts of `%name rest`; nil where it is none.
+--- The parts of `%name rest`; nil for another text.
 function M.command(text)
   return text:match("^%s*%%%s*([%w_]*)%s*(.-)%s*$")
 end
@@ -49,7 +49,7 @@ local function question(text)
   end
 end
 
--- exit, quit and help on their own, unless they are the user's.
+-- exit, quit and help on their own, unless the user has defined them.
 local function bare(text)
   local word = text:match("^%s*(%a+)%s*;?%s*$")
     or text:match("^%s*(%a+)%s*%(%s*%)%s*;?%s*$")
@@ -61,8 +61,8 @@ local function bare(text)
 end
 
 --- dispatch.find(text) -> function, or false or nil
---- What to call for an input that is no Lua; false: it ends the session;
---- nil: it is Lua.
+--- The function to call for an input other than Lua; false: the session ends;
+--- nil: the input is Lua.
 function M.find(text)
   local first = text:match("^%s*([%%!]?)")
   if first == "%" then

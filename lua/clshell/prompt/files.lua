@@ -1,13 +1,14 @@
--- files.lua - %run, %reload, %edit, %cd and !command
+-- prompt/files.lua - %run, %reload, %edit, %cd and !command
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local quote = require "clshell.base.text".quote
 local public = require "clshell.public"
+local quote = require "clshell.base.text".quote
+local session = require "clshell.prompt.session"
 
 local M = {}
 
--- Editors that go to a line when they are given +LINE.
+-- Editors that take +LINE.
 local GOES = {vi = true, vim = true, nvim = true, nano = true, emacs = true,
   emacsclient = true, micro = true, kak = true, joe = true, ne = true}
 
@@ -19,7 +20,7 @@ local function exists(path)
   return file ~= nil
 end
 
--- A path as given, or that of an installed script.
+-- The path as given, or the path of an installed script.
 local function find_script(path)
   local installed = ("%s/scripts/%s"):format(cl.home, path)
   if not exists(path) and path:sub(1, 1) ~= "/" and exists(installed) then
@@ -46,8 +47,8 @@ local function as_script(path, f, left, ...)
   return f(...)
 end
 
--- commands.run tells about it.
-function M.run(session, path, ...)
+-- Documented as commands.run.
+function M.run(path, ...)
   path = find_script(path)
   local f, message = loadfile(path)
   if not f and not exists(path) then
@@ -62,8 +63,8 @@ function M.run(session, path, ...)
   end, ...)
 end
 
--- A path and the arguments after it: words, quoted ones as one. The whole
--- line, where that is a file.
+-- A path and its arguments: words, or quoted text as one word. A line that
+-- names a file as a whole is one path.
 function M.arguments(text)
   if exists(text) then
     return {text}
@@ -96,7 +97,7 @@ local function module_name(name)
   return known or name
 end
 
--- Makes table `old` what `new` is, so that all who have it see the change.
+-- Gives table `old` the content of `new`, so that its holders see the change.
 local function become(old, new)
   for key in next, old do
     if rawget(new, key) == nil then
@@ -109,7 +110,7 @@ local function become(old, new)
   debug.setmetatable(old, debug.getmetatable(new))
 end
 
--- commands.reload tells about it.
+-- Documented as commands.reload.
 function M.reload(name)
   name = module_name(name)
   local old = require "clshell.base.lazy".load(package.loaded[name])
@@ -175,7 +176,7 @@ local function edit_text(text)
 end
 
 -- The newest input that is Lua.
-local function last_input(session)
+local function last_input()
   for i = #session.inputs, 1, -1 do
     if session.inputs[i].kind ~= "command" then
       return session.inputs[i].text
@@ -184,11 +185,10 @@ local function last_input(session)
   return ""
 end
 
--- What `%edit what` means: a file and a line, or nil and the text of an
--- input.
-local function subject(session, what)
+-- The object of %edit: a file and a line, or nil and the text of an input.
+local function subject(what)
   if what == "" then
-    return nil, last_input(session)
+    return nil, last_input()
   end
   local value = _G
   for part in what:gmatch("[^.:]+") do
@@ -204,13 +204,13 @@ local function subject(session, what)
   elseif info.source:sub(1, 1) == "@" then
     return info.source:sub(2), info.linedefined
   end
-  cl.error(("%%edit: the source of %s is not there: it is %s"):format(what,
+  cl.error(("%%edit: %s has no source to edit: it is %s"):format(what,
     info.what == "C" and "C code" or info.short_src))
 end
 
--- commands.edit tells about it.
-function M.edit(session, what)
-  local path, text = subject(session, what or "")
+-- Documented as commands.edit.
+function M.edit(what)
+  local path, text = subject(what or "")
   if path then
     open_editor(path, text)
     session.draft = path:find("%.lua$") and "%run " .. path or nil
@@ -219,7 +219,7 @@ function M.edit(session, what)
   session.draft = edit_text(text)
 end
 
--- commands.cd tells about it.
+-- Documented as commands.cd.
 function M.cd(folder)
   if folder == nil or folder == "" then
     folder = "~"
@@ -235,7 +235,7 @@ function M.cd(folder)
   return (cl.cwd())
 end
 
--- commands.shell tells about it.
+-- Documented as commands.shell.
 function M.shell(command)
   if command:find("^cd%f[%s\0]") then
     cl.error("!cd changes the folder of a shell that ends at once",

@@ -1,87 +1,25 @@
--- init.lua - the session behind the prompt: what an input means, what is
--- printed for it, and what is kept of it. src/repl.c reads and runs.
+-- prompt/init.lua - the session behind the prompt: it gives each input a
+-- meaning, prints its values, and keeps both. src/shell/repl.c reads and runs
+-- the inputs. session.lua holds the state, commands.lua the %commands;
+-- show.lua prints values, complete.lua serves Tab, errors.lua tells failures.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local excerpt = require "clshell.diagnose.excerpt"
 
--- Held here: a session may change all of these.
+-- Local copies: a session may change all of these.
 local concat, pack = table.concat, table.pack
-local find, gsub = string.find, string.gsub
-local match, sub = string.match, string.sub
+local find, match = string.find, string.match
 local load, pcall, rawget, require = load, pcall, rawget, require
 local select, type = select, type
 local stderr, stdout = io.stderr, io.stdout
 
-local M = {}
+local M = require "clshell.prompt.session"
 
---- session.inputs
---- What has been submitted: a list of {text=, ok=, kind=, code=}. kind is
---- "expression", "statement" or "command", ok whether it ran to its end.
-M.inputs = {}
+local note, parse, remark = M.note, M.parse, M.remark
 
---- session.settings
---- What %set changes, by name.
-M.settings = {}
-
-M.settinglist = {} -- what settings there are; see prompt/settings.lua
-
---- session.commands
---- The %commands by name, once prompt/commands.lua is loaded: {usage=, help=}.
-M.commands = {}
-
---- session.after(text, ok, results)
---- Called, where it is set, when all has been printed for an input: whether
---- it ran to its end, and its values or the error, as by table.pack.
-M.after = nil
-
-local asked = false -- what to do about a kernel that runs on
+local asked = false -- the user, about a kernel that runs on
 local noted = false -- that locals are kept
-
--- The text without a `;` at its end, and whether there was one.
-local function silenced(text)
-  if not find(text, ";", 1, true) then
-    return text, false
-  end
-  local tokens = require "clshell.prompt.lexer".tokens(text)
-  local i = #tokens
-  while i > 0 and tokens[i].kind == "comment" do
-    i = i - 1
-  end
-  local last = tokens[i]
-  if not last or last.kind ~= "op" or sub(text, last.first, last.last) ~= ";"
-  then
-    return text, false
-  end
-  return sub(text, 1, last.first - 1) .. " " .. sub(text, last.last + 1), true
-end
-
--- What makes an expression a chunk. A variable to be closed keeps a call from
--- being a tail call, so that an error in it has the input as its caller.
-local RETURN = "local _tail_ <close> = nil return "
-
--- Compiles an input, as an expression if it can be one, without running it:
--- {kind=, code=, silent=, run=}; or nil, a message, and whether more lines
--- could mend it.
-local function compile(text, chunk)
-  text = gsub(text, "^%s*#![^\n]*", "") -- of a pasted script
-  local body, silent = silenced(text)
-  local equals = match(body, "^%s*=()[^=]")
-  body = equals and sub(body, equals) or body
-  local run, message = load(RETURN .. body, chunk, "t")
-  if run then
-    return {kind = "expression", code = body, silent = silent, run = run}
-  end
-  local more = find(message, "<eof>$") ~= nil
-  if not equals then
-    run, message = load(text, chunk, "t")
-    if run then
-      return {kind = "statement", code = text, run = run}
-    end
-    more = more or find(message, "<eof>$") ~= nil
-  end
-  return nil, message, more
-end
 
 local function is_blank(text)
   return not find(text, "%S")
@@ -92,8 +30,8 @@ local function commands()
 end
 
 --- session.complete(text) -> boolean
---- Whether Enter submits a text: a chunk that is complete, or wrong in a way
---- that more lines cannot mend; a command, a question, or nothing.
+--- Whether Enter submits a text: a complete chunk, an error that further lines
+--- cannot mend, a command, a question, or an empty text.
 function M.complete(text)
   local first = match(text, "^%s*([%%?!]?)")
   if first == "%" then
@@ -106,7 +44,7 @@ function M.complete(text)
   elseif first ~= "" or is_blank(text) then
     return true
   end
-  local input, _, more = compile(text, "=input")
+  local input, _, more = parse(text, "=input")
   return input ~= nil or not more
 end
 
@@ -115,21 +53,7 @@ local function say(text)
   stdout:write(text, "\n")
 end
 
--- Writes words to standard error, as wide as the window.
-local function remark(text)
-  local report = require "clshell.report.table"
-  stdout:flush()
-  stderr:write(concat(report.wrap(text, (cl.winsize(2) or 80) - 1), "\n"),
-    "\n")
-end
-
-local function note(text)
-  remark("note: " .. text)
-end
-
-M.note = note
-
--- Makes top-level locals globals. Says so the first time.
+-- Makes top-level locals globals, with a note the first time.
 local function keep_locals(input, chunk)
   if input.kind ~= "statement" or M.settings.locals ~= "keep"
       or not find(input.code, "local", 1, true) then
@@ -165,7 +89,7 @@ local function results()
   return require "clshell.prompt.last_results"
 end
 
--- The input as it enters the list, and its chunk's name.
+-- A new entry of the list of inputs, and its chunk's name.
 local function enter(text)
   local input = {text = text, ok = false, kind = "command"}
   M.inputs[#M.inputs + 1] = input
@@ -175,7 +99,7 @@ local function enter(text)
   return input, chunk
 end
 
--- Gives an input the results that it names.
+-- Sets the results that an input names.
 local function enter_results(text)
   if find(text, "_", 1, true) then
     for _, line in ipairs(results().enter(text)) do
@@ -191,15 +115,15 @@ local function prepare_command(text, run)
   return run
 end
 
--- Whether a text may be more than Lua; prompt/dispatch.lua knows.
+-- Whether a text may be other than Lua; prompt/dispatch.lua decides.
 local function may_command(text)
   return find(text, "^%s*[%%?!]") or find(text, "%?%s*$")
     or find(text, "^%s*%a+[%s%(%);]*$")
 end
 
 --- session.prepare(text) -> function, or nil or false
---- What to call for a text; nil: there is nothing to do, false: the session
---- ends. A mistake in the syntax raises. Nothing of the text runs here.
+--- The function to call for a text; nil: the text is empty; false: the session
+--- ends. A syntax error raises. The text does not run here.
 function M.prepare(text)
   M.draft = nil
   if asked then
@@ -221,7 +145,7 @@ function M.prepare(text)
     end
   end
   local input, chunk = enter(text)
-  local compiled, message = compile(text, chunk)
+  local compiled, message = parse(text, chunk)
   if not compiled then
     error(message, 0)
   end
@@ -234,7 +158,7 @@ function M.prepare(text)
   return run
 end
 
--- The end of an input.
+-- Ends an input: gives its list entry its state.
 local function finish(ok)
   local input = M.input or {}
   M.input = nil
@@ -280,8 +204,7 @@ function M.shown(...)
 end
 
 --- session.failed(err)
---- The end of an input that failed: prints the error, which %tb tells more
---- of.
+--- The end of an input that failed: prints the error; %tb tells more.
 function M.failed(err)
   local left = M.leaving -- a script of %run called os.exit
   M.leaving = nil
@@ -300,20 +223,6 @@ function M.failed(err)
   tell(input, false, err)
 end
 
---- session.compile(text) -> function
---- For commands: Lua code that belongs to the input under way, compiled as
---- an expression if it can be one. A mistake in it raises.
-function M.compile(text)
-  local compiled, message = compile(text, "=input:" .. #M.inputs)
-  if not compiled then
-    error(message, 0)
-  end
-  if M.input and compiled.silent then
-    M.input.silent = true
-  end
-  return compiled.run
-end
-
 --- session.command(name, run, help [, opts])
 --- Adds `%name`; see prompt/commands.lua.
 function M.command(...)
@@ -323,10 +232,10 @@ end
 --- session.setting(name, opts)
 --- Adds a setting for %set; see prompt/settings.lua.
 function M.setting(name, opts)
-  require "clshell.prompt.settings".define(M, name, opts)
+  require "clshell.prompt.settings".define(name, opts)
 end
 
--- Which device was taken, and by which rule; see src/select.c.
+-- The line about the device that a session took, and the rule behind it.
 local function chosen(...)
   if not M.quiet then
     remark(require "clshell.prompt.devices".choice(...))
@@ -346,15 +255,15 @@ local function init_file()
   end
 end
 
--- What is said below the banner where there is no driver at all.
+-- The note below the banner where no driver is installed.
 local NODRIVER = [[
 ! No OpenCL driver is installed. Lua works; kernels need a driver.
   CPU driver: sudo apt install pocl-opencl-icd      details: clshell --doctor
 ]]
 
 --- session.start(terminal) -> function or nil
---- What comes before the first prompt: notes below the banner, `err` of a
---- script that failed, and the start-up file as a function to call.
+--- Before the first prompt: prints notes below the banner, sets `err` after a
+--- script that failed, and returns the start-up file as a function.
 function M.start(terminal)
   local line = cl.commandline or {}
   M.quiet = line.quiet or not terminal

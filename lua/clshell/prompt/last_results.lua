@@ -1,7 +1,7 @@
--- results.lua - _ and _1 to _9: the newest results of the prompt
--- A result that holds device memory is referred to weakly: it is a global
--- only while an input that names it runs, so the prompt keeps no memory
--- taken. All other results are plain globals.
+-- prompt/last_results.lua - _ and _1 to _9: the newest results of the prompt
+-- A result that holds device memory is kept by a weak reference: it is a
+-- global only while an input that names it runs, so the prompt holds no device
+-- memory. All other results are plain globals.
 -- SPDX-License-Identifier: MIT
 
 local find, sub = string.find, string.sub
@@ -50,8 +50,8 @@ function Search:closure(f)
   end
 end
 
--- Whether device memory can be reached from a value; if there is too much to
--- look at, it may be.
+-- Whether a value leads to device memory; true where a value is too large for
+-- the search.
 function Search:holds(value)
   local kind = type(value)
   if kind == "userdata" then
@@ -68,7 +68,7 @@ function Search:holds(value)
   return self:closure(value)
 end
 
--- What is loaded stays loaded, whatever refers to it.
+-- Loaded modules stay loaded, so the search leaves them out.
 local function search()
   local seen = {[_G] = true, [package.loaded] = true}
   for _, module in next, package.loaded do
@@ -77,7 +77,7 @@ local function search()
   return setmetatable({seen = seen, left = MOST}, Search)
 end
 
--- What a result that may go is called in a message.
+-- The word for a result in messages.
 local function describe(value)
   return class(value) or type(value)
 end
@@ -90,7 +90,7 @@ local function slot(value)
   return {value = value}
 end
 
--- Whether the user has given global i a value of their own.
+-- Whether the user has set global i.
 local function owned(i)
   local value = rawget(_G, name(i))
   return value ~= nil and not rawequal(value, put[i])
@@ -116,9 +116,9 @@ local function mentions(text, i)
   end
 end
 
---- results.enter(text) -> list of notes
---- Before an input runs: gives it the results that it names. The notes say
---- which of them are gone.
+--- last_results.enter(text) -> list of notes
+--- Before an input runs: sets the results that the input names. The notes
+--- name the results that are gone.
 function M.enter(text)
   local notes = {}
   for i = 0, LAST do
@@ -127,18 +127,18 @@ function M.enter(text)
       local value = s.weak[1]
       set(i, value)
       if value == nil then
-        notes[#notes + 1] = ("%s is gone: it was a %s, and what holds device "
-          .. "memory, or is too large to look through, lasts only as long "
-          .. "as a variable has it"):format(name(i), s.what)
+        notes[#notes + 1] = ("%s is gone: it was a %s; a result that holds "
+          .. "device memory, or is too large for a search, lasts only as "
+          .. "long as a variable holds it"):format(name(i), s.what)
       end
     end
   end
   return notes
 end
 
---- results.leave([spare])
---- After an input: takes away what enter gave. With `spare`, an own value of
---- _ goes as well: `local _, x = f()` throws it away.
+--- last_results.leave([spare])
+--- After an input: removes the globals that enter set. With `spare`, the
+--- user's own _ goes as well: `local _, x = f()` throws a value away.
 function M.leave(spare)
   if spare and owned(0) then
     local s = slots[0]
@@ -151,7 +151,7 @@ function M.leave(spare)
   end
 end
 
---- results.keep(value)
+--- last_results.keep(value)
 --- Makes a value the newest result, _; the earlier ones become _1 to _9. A
 --- global of these names that the user has set stays as it is.
 function M.keep(value)

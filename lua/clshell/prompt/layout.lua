@@ -1,8 +1,9 @@
--- layout.lua - tables laid out on lines: arrays in columns, other keys
--- sorted, what is nested indented, what was shown before by its path
--- Access is raw and the work bounded, however large the table.
+-- prompt/layout.lua - tables laid out on lines: arrays in columns, other keys
+-- sorted, nested tables indented, a table that was shown before by its path
+-- Access is raw, and the work has a bound for any table.
 -- SPDX-License-Identifier: MIT
 
+local lexer = require "clshell.prompt.lexer"
 local printable = require "clshell.prompt.printable"
 local style = require "clshell.base.style"
 
@@ -14,11 +15,7 @@ local INDENT = 2
 local ORDER = {number = 1, string = 2, boolean = 3, ["function"] = 4,
   table = 5, userdata = 6, thread = 7}
 
-local KEYWORDS = {}
-for word in ([[and break do else elseif end false for function goto if in
-    local nil not or repeat return then true until while]]):gmatch "%a+" do
-  KEYWORDS[word] = true
-end
+local KEYWORDS = lexer.KEYWORDS
 
 local function is_name(s)
   return s:find "^[%a_][%w_]*$" ~= nil and not KEYWORDS[s]
@@ -34,8 +31,8 @@ local function before(a, b)
   return tostring(a == true) < tostring(b == true)
 end
 
--- The length of the array part and the keys beside it, sorted; how many more
--- there are at least, and whether all were looked at.
+-- The length of the array part, the other keys, sorted, and whether all keys
+-- were looked at.
 local function keys_of(t)
   local n, keys, looked = rawlen(t), {}, 0
   local start = n > 0 and rawget(t, n) ~= nil and n or nil
@@ -52,7 +49,7 @@ local function keys_of(t)
 end
 
 --- layout.where(f) -> string
---- A function in a few words: where it was defined.
+--- A function in a few words: the place of its definition.
 function M.where(f)
   local info = debug.getinfo(f, "S")
   if info.what == "C" then
@@ -67,14 +64,13 @@ function M.where(f)
 end
 
 --- layout.interrupted(err) -> boolean
---- Whether an error is Ctrl-C's, which is nobody's to swallow.
+--- Whether an error is Ctrl-C's, which every caller passes on.
 function M.interrupted(err)
   return type(err) == "table" and (rawget(err, "name") == "INTERRUPTED"
     or rawget(err, "message") == "interrupted!")
 end
 
--- tostring() of what has a metatable that says how, or nil. An error in it
--- is part of the answer.
+-- The text that a value's __tostring gives, or nil and the error in it.
 local function told(value, mt)
   if type(mt) ~= "table" or rawget(mt, "__tostring") == nil then
     return nil
@@ -105,7 +101,7 @@ local function leaf(text, colour, kind)
     kind = kind}
 end
 
--- One line for anything but a table.
+-- A value other than a table, on one line.
 function Builder:scalar(value, room)
   local kind = type(value)
   if kind == "string" then
@@ -153,7 +149,7 @@ function Builder:key(key)
   return text
 end
 
--- A table that shows itself, or was met before, or lies too deep: a leaf.
+-- A leaf for a table with a __tostring, a table met before, or one too deep.
 function Builder:short(t, path, depth, mt)
   if self.met[t] then
     return leaf("<" .. self.met[t] .. ">", "dim")
@@ -171,7 +167,7 @@ function Builder:short(t, path, depth, mt)
   return nil, wrong
 end
 
--- Adds an item to a table's node, and what it takes on one line.
+-- Adds an item, and its width on one line, to a table's node.
 local function put(node, item)
   local items = node.items
   items[#items + 1] = item
@@ -213,8 +209,7 @@ function Builder:fill(node, t, path, depth)
   node.counted = counted
 end
 
--- The tree of a value: what is to be laid out, with the width it takes on
--- one line.
+-- The tree of a value, each node with its width on one line.
 function Builder:node(value, path, depth)
   if type(value) ~= "table" then
     return self:scalar(value, self.width - INDENT * depth - self.lead)
@@ -300,7 +295,7 @@ function Printer:columns(node, indent)
   return #items
 end
 
--- The items on lines of their own; returns how many were begun.
+-- The items, each on a line of its own; returns the number begun.
 function Printer:rows(node, indent)
   for i, item in ipairs(node.items) do
     local comma = (i < #node.items or node.left > 0) and "," or ""
@@ -350,10 +345,10 @@ function Printer:node(node, indent, comma)
 end
 
 --- layout.text(t, opts) -> lines, rest
---- A table as a list of lines, and what was left out of it in words ("12
---- more"; nil: nothing). opts: width, height (lines at most), below (those
---- of them that tell what is left out), color, all, name (how paths to shared
---- tables begin).
+--- A table as a list of lines, and the rest in words ("12 more"; nil: the
+--- table is whole). opts: width, height (lines at most), below (lines kept
+--- for the words on the rest), color, all, name (the beginning of paths to
+--- shared tables).
 function M.text(t, opts)
   local height = opts.all and math.huge or math.max(opts.height, 3)
   local builder = setmetatable({

@@ -1,5 +1,5 @@
--- prompt/matrix_text.lua - numbers of a matrix as text: one format for all of
--- them, by their least and largest; and which of its corners a window takes
+-- prompt/matrix_text.lua - numbers of a matrix as text: one format for all,
+-- by the least and the largest; and the corners that fit a window
 -- SPDX-License-Identifier: MIT
 
 local printable = require "clshell.prompt.printable"
@@ -18,7 +18,7 @@ local function whole(lo, hi)
   return {form = "%.0f", width = width}
 end
 
--- That of reals: fixed, with four digits of the largest, else scientific.
+-- The format of reals: fixed, with four digits of the largest, or scientific.
 local function real(lo, hi)
   local most = math.max(math.abs(lo), math.abs(hi))
   local sign = lo < 0 and 1 or 0
@@ -33,9 +33,9 @@ local function real(lo, hi)
     least = 0.5 * 10.0 ^ -decimals}
 end
 
---- cells.format(kind, stats) -> format
---- How the elements are written. `kind` is their scalar type, stats what
---- Array:summary or summary.of say of them (nil: not known).
+--- matrix_text.format(kind, stats) -> format
+--- The format of elements. `kind` is their scalar type, `stats` the result of
+--- Array:summary or summary.of (nil: unknown).
 function M.format(kind, stats)
   local is_real = kind == "float" or kind == "double" or kind == "half"
   local f
@@ -72,9 +72,9 @@ local function right(text, width)
   return (" "):rep(width - printable.width(text)) .. text
 end
 
---- cells.text(x, format) -> string
---- An element in as many columns as all others; the lanes of a vector in
---- parentheses; false, which is not stored, as a point.
+--- matrix_text.text(x, format) -> string
+--- An element, padded to the width of the format; a vector in parentheses;
+--- a point for false, a place that a sparse matrix does not store.
 function M.text(x, f)
   if not x then
     return right(style.glyphs() and "·" or ".", f.width)
@@ -88,8 +88,8 @@ function M.text(x, f)
   return "(" .. table.concat(lanes, ", ") .. ")"
 end
 
---- cells.width(format, lanes) -> columns
---- What an element takes.
+--- matrix_text.width(format, lanes) -> columns
+--- The width of an element.
 function M.width(f, lanes)
   return lanes == 1 and f.width or lanes * (f.width + 2)
 end
@@ -104,9 +104,9 @@ local function ends(n, shown)
     or {{1, head}, {n - (shown - head) + 1, n}}
 end
 
---- cells.corners(rows, cols, width, o, lines) -> row parts, column parts
---- Which rows and columns are shown, each as a list of one or two {first,
---- last}; elements take `width` columns, and `lines` lines are left.
+--- matrix_text.corners(rows, cols, width, o, lines) -> row parts, column parts
+--- The rows and columns to show, each as a list of one or two {first, last};
+--- an element takes `width` columns, and `lines` lines are left.
 function M.corners(rows, cols, width, o, lines)
   if o.all then
     return ends(rows, math.max(2, M.ALL // math.min(cols, M.ALL))),
@@ -126,7 +126,7 @@ local function points(parts, n)
   return #parts == 2 or parts[1][2] < n
 end
 
---- cells.lines(rows, cols, row_parts, col_parts, fetch, format, lanes)
+--- matrix_text.lines(rows, cols, row_parts, col_parts, fetch, format, lanes)
 --- -> lines
 --- The rows as text. fetch(first row, last row, first column, last column)
 --- gives the elements of a corner as a list of rows.

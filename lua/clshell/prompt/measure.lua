@@ -1,4 +1,4 @@
--- measure.lua - %time and %bench, and time(f)
+-- prompt/measure.lua - %time and %bench, and time(f)
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -31,9 +31,8 @@ local function events_of(values)
   return list
 end
 
--- Waits for the events among the results, else for the default queue. The
--- seconds on the device, nil where that is not known, and how many events
--- they are from.
+-- Waits for the events among the results, or for the default queue. Returns
+-- the seconds on the device (nil: unknown) and the number of events.
 local function wait(values)
   local list, device = events_of(values), 0
   for _, event in ipairs(list) do
@@ -46,7 +45,7 @@ local function wait(values)
   return #list > 0 and device or nil, #list
 end
 
--- The global time; lua/clshell/init.lua tells about it.
+-- The global time, documented in prompt/commands.lua.
 function M.time(f, ...)
   local cpu, start = os.clock(), cl.now()
   local values = table.pack(f(...))
@@ -63,8 +62,8 @@ function M.time(f, ...)
   return table.unpack(values, 1, values.n)
 end
 
--- The places of `name =` outside all brackets and blocks: no expression has
--- that, so options begin there. A list of {name=, first=, value=}.
+-- The places of `name =` outside all brackets and blocks, where options begin:
+-- a list of {name=, first=, value=}.
 local function marks(text)
   local list, depth = {}, 0
   local tokens = lexer.tokens(text)
@@ -97,7 +96,7 @@ function M.split(text)
   return expression:match("^%s*(.-)[%s,]*$"), options
 end
 
--- What a result is called where the user gave no name.
+-- The name of a result where the user gave none.
 local function label(expression)
   local name = expression:match("^([%a_][%w_.:]*)%s*[%(\"'{%[]")
     or expression:match("^[%w_.:]+$") or expression
@@ -105,13 +104,12 @@ local function label(expression)
 end
 
 --- measure.bench(text, compile) -> function
---- What `%bench text` calls for each measurement: bench of the expression
---- with the options, which are evaluated here. `compile` makes a function
---- of the text of an expression.
+--- The function that takes one measurement for `%bench text`. The options are
+--- evaluated here. `compile` makes a function of the text of an expression.
 function M.bench(text, compile)
   local expression, list = M.split(text)
   if expression == "" then
-    cl.error("%bench wants an expression: %bench mm(A, B, C) flop=2*n^3")
+    cl.error("%bench needs an expression: %bench mm(A, B, C) flop=2*n^3")
   end
   local opts = {name = label(expression)}
   for _, option in ipairs(list) do

@@ -1,5 +1,5 @@
--- objects.lua - events, devices, programs, kernels and the like at the
--- prompt: what tostring() says in a line, on as many as it takes
+-- prompt/objects.lua - events, devices, programs, kernels and launches at the
+-- prompt, described on several lines
 -- SPDX-License-Identifier: MIT
 
 local arrays = require "clshell.prompt.arrays"
@@ -12,8 +12,7 @@ local M = {}
 
 local clean = printable.clean
 
--- The headline, then names with what belongs to them, in columns; values
--- that are nil are left out.
+-- A title, then rows of a name and its values in columns, without nil values.
 local function sheet(title, rows, o)
   local lines = {style.paint(printable.cut(clean(title), o.width), "bold",
     o.color)}
@@ -47,7 +46,7 @@ local function seconds(ns)
   return quantity.format(ns / 1e9, "s")
 end
 
--- What a command did in how many ns.
+-- The rates of a command that took so many ns.
 local function rates(ev, ns)
   local flop, moved = ev.flop, ev.bytes
   if ns <= 0 or not (flop or moved) then
@@ -59,7 +58,7 @@ local function rates(ev, ns)
   }
 end
 
--- nil among the words of a list would end it.
+-- The words of a list without the nils among the first n.
 local function words_of(list, n)
   local words = {}
   for i = 1, n do
@@ -87,9 +86,8 @@ local function times(ev, s)
 end
 
 --- objects.Event(ev, o) -> lines
---- An event: its command and status and, once it has ended, its times and,
---- where the launch knows its work, its rates. One that still runs is not
---- waited for.
+--- An event: command and status; times, and rates where the launch knows its
+--- work, once the command has ended. No wait.
 function M.Event(ev, o)
   local status = ev.status
   local title = ("Event %s  %s"):format(ev.command, status)
@@ -189,7 +187,7 @@ function M.signature(k)
   return ("kernel %s(%s)"):format(k.name, table.concat(parts, ", "))
 end
 
--- A signature on as many lines as it takes.
+-- A signature, wrapped.
 local function signature_lines(k, width)
   local whole = clean(M.signature(k))
   if printable.width(whole) <= width then

@@ -1,12 +1,12 @@
--- prompt/pager.lua - prints what may be longer than the window
+-- prompt/pager.lua - prints texts that may be longer than the window
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 
 local M = {}
 
--- Sends text through the user's pager; false where there is none. It reads a
--- file: a pipe that it leaves half read would end the shell.
+-- Sends text through the user's pager; false where there is none. The pager
+-- reads a file: a pipe left half read would end the shell.
 local function page(text)
   local pager = os.getenv "PAGER"
   pager = pager and pager ~= "" and pager or "less"
@@ -25,8 +25,8 @@ local function page(text)
 end
 
 --- pager.print(text)
---- Prints a text and a newline; on a terminal, what is longer than the
---- window goes through the pager ($PAGER, else less).
+--- Prints a text and a newline. On a terminal, a text longer than the window
+--- goes through the pager ($PAGER, or less).
 function M.print(text)
   local columns, rows = cl.winsize(1)
   if columns and cl.isatty(0) and cl.isatty(1) then

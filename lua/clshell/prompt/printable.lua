@@ -1,5 +1,5 @@
--- printable.lua - any bytes as text that a terminal can be sent: quoted,
--- cleaned, measured and cut
+-- prompt/printable.lua - any bytes as text that is safe for a terminal:
+-- quoted, cleaned, measured and cut
 -- SPDX-License-Identifier: MIT
 
 local style = require "clshell.base.style"
@@ -19,10 +19,10 @@ local NAMED = {["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r",
 local WIDE = {0x1100, 0x115f, 0x2e80, 0x303e, 0x3041, 0xa4cf, 0xac00, 0xd7a3,
   0xf900, 0xfaff, 0xfe30, 0xfe6f, 0xff00, 0xff60, 0xffe0, 0xffe6, 0x1f300,
   0x1f64f, 0x1f900, 0x1f9ff, 0x20000, 0x3fffd}
--- Those that take none.
+-- Ranges that take none.
 local NARROW = {0x300, 0x36f, 0x483, 0x489, 0x591, 0x5bd, 0x610, 0x61a, 0x64b,
   0x65f, 0x200b, 0x200f, 0x20d0, 0x20ff, 0xfe00, 0xfe0f, 0xfe20, 0xfe2f}
--- Those that steer a terminal or turn the direction of what follows.
+-- Ranges that steer a terminal or turn the direction of text.
 local UNSAFE = {0x80, 0x9f, 0x2028, 0x202e, 0x2066, 0x2069, 0xd800, 0xdfff,
   0xe000, 0xf8ff, 0x10fffe, 0x7fffffff}
 
@@ -35,7 +35,7 @@ local function within(code, ranges)
   return false
 end
 
--- The character at `at`: its code and the place behind it, or nil where the
+-- The character at `at`: its code and the place behind it; nil where the
 -- bytes are no UTF-8.
 local function decode(s, at)
   local lead = byte(s, at)
@@ -64,7 +64,7 @@ local function columns(code)
   return within(code, NARROW) and 0 or within(code, WIDE) and 2 or 1
 end
 
--- The next character as it is sent, its width, and the place behind it.
+-- The next character as sent, its width, and the place behind it.
 local function step(s, at, keep, utf8_ok)
   local c = sub(s, at, at)
   if find(c, keep) then
@@ -87,14 +87,14 @@ local function step(s, at, keep, utf8_ok)
 end
 
 --- printable.ellipsis() -> string
---- What stands for what was left out: one character, or three points where
---- the terminal may lack it.
+--- The mark for omitted text: one character, or three points where the
+--- terminal may lack it.
 function M.ellipsis()
   return style.glyphs() and "…" or "..."
 end
 
--- As much of a string as fits `room` columns, with where it was cut (nil:
--- nowhere). Bytes beyond what can fit are not looked at.
+-- The part of a string that fits `room` columns, and the place of the cut
+-- (nil: none). Bytes beyond the room are not looked at.
 local function take(s, room, keep)
   local utf8_ok, parts, used, at = style.utf8(), {}, 0, 1
   while at <= #s do
@@ -109,9 +109,9 @@ local function take(s, room, keep)
 end
 
 --- printable.quote(s [, room]) -> text, columns
---- A string as Lua source in double quotes, every byte of it visible: control
---- characters and what is no UTF-8 as escapes. One that takes more columns
---- than `room` (80) is cut and its length said: "abc…" (4096 bytes).
+--- A string as Lua source in double quotes, every byte visible: control
+--- characters and bytes outside UTF-8 are escapes. A string wider than `room`
+--- (80) is cut, with its length behind it: "abc…" (4096 bytes).
 function M.quote(s, room)
   room = math.max(room or 80, 4)
   local text, used, cut = take(s, room - 2, QUOTED)
@@ -128,15 +128,15 @@ function M.quote(s, room)
 end
 
 --- printable.clean(s) -> string
---- Text of one or several lines without anything that steers the terminal:
---- line ends and tabs stay, other control characters, bytes that are no UTF-8
---- and marks that turn the direction of text become escapes.
+--- Text of one or several lines that cannot steer the terminal: line ends and
+--- tabs stay; other control characters, bytes outside UTF-8 and marks that
+--- turn the direction of text become escapes.
 function M.clean(s)
   return find(s, "[^\n\t\x20-\x7e]") and take(s, math.huge, TEXT) or s
 end
 
 --- printable.coloured(s) -> string
---- The same, but colours and weights stay: for text that a program made.
+--- The same for a program's own text: colours and weights stay.
 function M.coloured(s)
   local parts, at = {}, 1
   for first, code, next_at in s:gmatch "()(\27%[[%d;]*m)()" do
@@ -187,7 +187,7 @@ function M.cut(s, room)
 end
 
 --- printable.number(x) -> string
---- An integer, or a float with as few digits as tell it from all others.
+--- An integer, or a float with the fewest digits that tell it from all others.
 function M.number(x)
   if math.type(x) == "integer" then
     return format("%d", x)

@@ -1,6 +1,6 @@
--- save.lua - %save: the inputs of a session as a script that runs
--- Every input was a chunk of its own. What that means for one (locals that
--- end with it, a return, a label) is kept by a block or a function.
+-- prompt/save.lua - %save: the inputs of a session as a script that runs
+-- Every input was a chunk of its own: a block or a function keeps its locals,
+-- its return and its labels apart.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -10,7 +10,7 @@ local M = {}
 
 local RESULTS = "^_%d?$"
 
--- Words and operators of a text, as a set; `deep` are those inside functions.
+-- The set of words and operators of a text; inside functions names only.
 local function words(text)
   local set, functions, blocks = {}, 0, {}
   for _, token in ipairs(lexer.tokens(text)) do
@@ -64,7 +64,7 @@ local function shift(most, expression)
   return table.concat(to, ", ") .. " = " .. table.concat(from, ", ")
 end
 
--- What prints the values of an expression as the prompt did.
+-- Code that prints the values of an expression as the prompt did.
 local function shown(code, count)
   return (count == 1 and "show(%s)" or "print(%s)"):format(code)
 end
@@ -82,8 +82,8 @@ local function is_remark(code)
   return true
 end
 
--- An expression: its value is printed, as it was, and kept where a later
--- input wants it.
+-- An expression: its value is printed as before, and kept where a later input
+-- refers to it.
 local function expression(input, most)
   local code = input.code:match("^%s*(.-)%s*$")
   if is_remark(code) then
@@ -115,7 +115,7 @@ local function statement(input)
   return code
 end
 
--- An input as a piece of the script, or nil where it has no place there.
+-- An input as a piece of the script, or nil for none.
 local function piece(input, most)
   if input.kind == "command" then
     local script = input.ok and input.script
@@ -131,8 +131,8 @@ local function piece(input, most)
 end
 
 --- save.text(inputs) -> string, count, failed
---- The script of a list of inputs, see session.inputs; how many there are,
---- and how many of them failed and are comments.
+--- The script of a list of inputs (see session.inputs), their number, and the
+--- number of failed inputs, which are comments.
 function M.text(inputs)
   local parts = {"#!/usr/bin/env clshell",
     ("-- saved by clshell %s on %s"):format(cl.version,

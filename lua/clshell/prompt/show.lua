@@ -1,5 +1,5 @@
--- show.lua - a value as text that fits the window: what the prompt prints
--- for a result, and show(value) for more of it
+-- prompt/show.lua - a value as text that fits the window, for results at the
+-- prompt; show(value, "all") for the whole
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -26,7 +26,7 @@ local function name_of(value)
   return best or "_"
 end
 
--- The options of a call, all of them given.
+-- The options of a call, with defaults filled in.
 local function settings(value, opts)
   opts = opts or {}
   local columns, rows = cl.winsize(1)
@@ -42,7 +42,7 @@ local function settings(value, opts)
   }
 end
 
--- Lines of text, as many as the window takes; what is left, in words.
+-- Lines of text that fit the window; the rest in words.
 local function text_lines(s, o, clean)
   local room = o.all and MOST or o.height * o.width * 4
   local head = clean(#s > room and s:sub(1, room) or s):gsub("\n$", "")
@@ -67,7 +67,7 @@ local function text_lines(s, o, clean)
   return lines, #s > room and in_all or nil
 end
 
--- A string on its own is text: shown as it is, but for what is unsafe.
+-- A string on its own is text: unsafe bytes become escapes.
 local function string_lines(s, o)
   if s == "" then
     return {'""'}
@@ -89,16 +89,16 @@ local function scalar_lines(value, o)
   return {tostring(value)}
 end
 
--- The module that knows more of an object than tostring(), by the object's
--- class or its metatable's __name.
+-- The module that describes an object, by its class or its metatable's
+-- __name.
 local SPECIAL = {Buffer = "arrays", Array = "arrays",
   ["DIA matrix"] = "sparse", ["CSR matrix"] = "sparse", Event = "objects",
   ["Event span"] = "objects", Device = "objects", Context = "objects",
   Queue = "objects", Kernel = "objects", Launch = "objects",
   Program = "objects"}
 
--- What shows a value, nil for those that are like any other. Classes of the
--- module are known by more than a name that anybody may give.
+-- The function that describes an object of a known class, or nil. A name alone
+-- is no proof of a class, as any table may claim it.
 local function special(value)
   local mt = debug.getmetatable(value)
   local name = type(mt) == "table" and rawget(mt, "__name")
@@ -146,7 +146,7 @@ local function lay(value, o)
   return {printable.cut(printable.clean(line), o.width)}
 end
 
--- The line below a value that was cut.
+-- The line below a shortened value.
 local function how(rest, o)
   local line = ('%s: show(%s, "all")'):format(rest, o.name)
   if printable.width(line) > o.width then
@@ -159,9 +159,9 @@ end
 --- A value as text for the prompt, without a line end behind it: numbers with
 --- all their digits, strings as they are (unsafe bytes as escapes), tables
 --- laid out on lines, buffers and matrices as a summary and their corners,
---- objects with what there is to know of them. It fits the window; what is
---- left out is said on the last line. Access is raw: of user code only
---- __tostring runs. It never raises, but for Ctrl-C.
+--- objects with a description. The text fits the window; its last line tells
+--- of omissions. Access is raw: of user code only __tostring runs. Nothing
+--- but Ctrl-C raises.
 --- Options:
 ---   width   that of the window   columns
 ---   height  that of the window   rows; two are left for prompt and input
@@ -187,7 +187,7 @@ end
 
 local function print_value(value, how_much)
   if how_much ~= nil and how_much ~= "all" then
-    cl.error(('show: the second argument is "all" or nothing, not %s')
+    cl.error(('show: the second argument must be "all" or absent; got %s')
       :format(tostring(how_much)))
   end
   local all = how_much == "all"
@@ -199,9 +199,9 @@ local function print_value(value, how_much)
 end
 
 --- show(value [, "all"])
---- Prints a value as the prompt does, cut to the window; with "all" all of
---- it, up to 100000 entries of a table or elements of a matrix. On a terminal,
---- what is longer than the window goes through the pager ($PAGER, else less).
+--- Prints a value as the prompt does, cut to the window; with "all" the whole
+--- value, up to 100000 entries of a table or elements of a matrix. On a
+--- terminal a long text goes through the pager ($PAGER, or less).
 return setmetatable(M, {__call = function(_, value, how_much)
   print_value(value, how_much)
 end})

@@ -1,5 +1,6 @@
--- sparse.lua - DIA and CSR matrices at the prompt: a summary and the corners,
--- a point where nothing is stored; of the values just those are read back
+-- prompt/sparse.lua - DIA and CSR matrices at the prompt: a summary and the
+-- corners, with a point for each place that is not stored; only the values of
+-- the corners are read back
 -- SPDX-License-Identifier: MIT
 
 local arrays = require "clshell.prompt.arrays"
@@ -11,7 +12,7 @@ local M = {}
 
 local DIAGONALS = 64 -- whose elements are looked at one by one
 
--- What DIA and CSR matrices have in common.
+-- The description that DIA and CSR matrices share.
 local function sparse(m, name, o, words)
   local src = {shape = {m.rows, m.cols}, rows = m.rows, cols = m.cols,
     slices = 1, lanes = 1, scalar = m.type, words = words}
@@ -36,7 +37,7 @@ local function empty_rows(r1, r2, c1, c2)
   return list
 end
 
--- The corner of a DIA matrix: of each diagonal that crosses it just that.
+-- The corner of a DIA matrix, read from each diagonal that crosses it.
 local function read_dia(m, r1, r2, c1, c2)
   local list = empty_rows(r1, r2, c1, c2)
   for d = 1, m.ndiags do
@@ -82,7 +83,7 @@ local function dia_stats(m)
   return all
 end
 
--- The offsets of the diagonals, as many as say something.
+-- The offsets of the first diagonals and of the last.
 local function offsets_words(m)
   local words = {}
   for d = 1, math.min(m.ndiags, 9) do

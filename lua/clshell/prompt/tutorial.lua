@@ -1,6 +1,6 @@
 -- prompt/tutorial.lua - ?tutorial: ten steps from the list of devices to a
--- tiled kernel of one's own, each typed and run by the user. A step is done
--- when its effect is there, however it was typed.
+-- tiled kernel of the user's own, each typed and run by the user. A step is
+-- done when its effect is seen, whatever was typed.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -41,7 +41,7 @@ local function place()
   end
 end
 
--- Keeps the step for the next session; that it cannot is no trouble.
+-- Keeps the step for the next session, where the folder can be written.
 local function save(n)
   local folder, path = place()
   if not path then
@@ -122,7 +122,7 @@ local function say(words)
   print(page.prose(words, look(), "  "))
 end
 
--- Prints a step: what it is about, what to type, and where it is in the way.
+-- Prints a step: its subject, the input to type, and its number.
 local function show()
   local step, how = steps[at], look()
   local lines = {"", page.heading(("Step %d of %d: %s"):format(at, #steps,
@@ -188,8 +188,8 @@ function M.start()
   go(n)
 end
 
--- What the session tells after each input: its text, whether it ran, and
--- the values that it gave.
+-- The session's report after each input: its text, whether it ran, and its
+-- values.
 function M.watch(input, ok, results)
   if at == nil or not ok or input:find("^%s*[%%?!]") then
     return
@@ -205,22 +205,22 @@ function M.watch(input, ok, results)
   end
 end
 
--- %tutorial: without words the step again; "next", "back", "stop", or the
--- number of a step.
+-- %tutorial: repeats the step; "next", "back" or a number goes to another,
+-- "stop" ends the tutorial.
 function M.command(words)
   words = (words or ""):match("^%s*(.-)%s*$")
   local n = math.tointeger(tonumber(words))
   if n then
     if not steps[n] then
-      cl.error(("%%tutorial: there are steps 1 to %d, not %d"):format(#steps,
+      cl.error(("%%tutorial: the step must be 1 to %d; got %d"):format(#steps,
         n))
     end
     go(n)
   elseif words == "stop" then
     stop "The tutorial has stopped; ?tutorial goes on with this step."
   elseif words ~= "" and words ~= "next" and words ~= "back" then
-    cl.error(("%%tutorial takes next, back, stop or the number of a step, "
-      .. "not '%s'"):format(words))
+    cl.error(("%%tutorial: the word must be next, back, stop or the number of "
+      .. "a step; got '%s'"):format(words))
   elseif at == nil then
     M.start()
   elseif words == "next" then

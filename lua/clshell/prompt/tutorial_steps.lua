@@ -179,9 +179,9 @@ end
 return {
   {title = "Devices", text = [[
 OpenCL runs kernels on devices: GPUs, and the CPU itself where a driver for
-it is installed. The list has GPUs first. One of them is the session's device;
-without a word from you that is the first. An expression at the prompt prints
-its value.]],
+it is installed. The list has GPUs first. The session uses one of them, the
+first unless you choose another. An expression at the prompt prints its
+value.]],
     code = "cl.devices()", done = devices},
 
   {title = "Buffers", text = [[

@@ -1,4 +1,4 @@
--- prompt/variables.lua - %who: the variables that the session has made
+-- prompt/variables.lua - %who: the variables of the session
 -- SPDX-License-Identifier: MIT
 
 local printable = require "clshell.prompt.printable"
@@ -12,7 +12,7 @@ local LUA = {"_G", "_VERSION", "arg", "assert", "collectgarbage", "coroutine",
   "setmetatable", "string", "table", "tonumber", "tostring", "type", "utf8",
   "warn", "xpcall"}
 
--- The names that were there before: Lua's, clshell's, and the results.
+-- The names that the user did not make: Lua's and clshell's.
 local function given()
   local set = {}
   for _, name in ipairs(LUA) do
@@ -53,7 +53,7 @@ local function words(value)
   return tostring(value)
 end
 
---- who.text([width]) -> string
+--- variables.text([width]) -> string
 --- A line for each of the session's own globals: name, type and value.
 function M.text(width)
   width = width or require "cl".winsize(1) or 80

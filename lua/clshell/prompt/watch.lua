@@ -1,18 +1,15 @@
--- prompt/watch.lua - kernels follow their files: programs whose files changed
--- are built anew before an input runs, and %watch waits for changes and
--- measures after each
+-- prompt/watch.lua - kernels follow their files: a program whose files changed
+-- is rebuilt before an input runs; %watch waits for changes, and measures
+-- after each
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local layout = require "clshell.prompt.layout"
 local quantity = require "clshell.base.quantity"
 
 local M = {}
 
 local POLL = 0.1 -- seconds between two looks at the files
-
-local function interrupted(err)
-  return type(err) == "table" and rawget(err, "name") == "INTERRUPTED"
-end
 
 local function report(err)
   local ok, told = pcall(function()
@@ -21,8 +18,8 @@ local function report(err)
   return ok and told or tostring(err)
 end
 
--- The programs whose files changed. Those that only a family's cache keeps
--- are dropped instead: a call builds what its file holds then.
+-- The programs whose files changed. Programs that only a family's cache keeps
+-- are dropped: the next call builds them from the file.
 local function stale()
   local cache = package.loaded["clshell.family.program"]
   if type(cache) == "table" and rawget(cache, "forget") then
@@ -34,9 +31,10 @@ local function stale()
 end
 
 --- watch.refresh() -> boolean, n
---- Builds the open programs whose files changed anew, in place; says so on
---- standard error, a line a file. A failed build is shown once, and what was
---- built before stays. Returns whether all went well, and how many files.
+--- Rebuilds, in place, the open programs whose files changed; prints a line a
+--- file on standard error. A failed build is shown once, and the program keeps
+--- its last good build. Returns whether all builds succeeded, and the number
+--- of files.
 function M.refresh()
   local files, fine = {}, true
   for _, program in ipairs(stale()) do
@@ -47,7 +45,7 @@ function M.refresh()
       files[name], files[#files + 1] = state, state
     end
     local ok, err = pcall(program.rebuild, program)
-    if interrupted(err) then
+    if layout.interrupted(err) then
       error(err, 0)
     elseif ok then
       state.programs = state.programs + 1
@@ -58,7 +56,7 @@ function M.refresh()
   for _, state in ipairs(files) do
     if state.err then
       fine = false
-      io.stderr:write(report(state.err), "\n", ("%s: what was built before "
+      io.stderr:write(report(state.err), "\n", ("%s: the last good build "
         .. "stays in use\n"):format(state.name))
     elseif state.programs == 1 then
       io.stderr:write("rebuilt ", state.name, "\n")
@@ -70,13 +68,13 @@ function M.refresh()
   return fine, #files
 end
 
--- Whether `path` names the file `full`, as people name files.
+-- Whether `path` names the file `full`: a full path, or the end of one.
 local function names(path, full)
   path = path:gsub("^%./", "")
   return full == path or full:sub(-#path - 1) == "/" .. path
 end
 
--- The files of all open programs, or those that `path` names.
+-- The files of all open programs, or the files that `path` names.
 local function watched(path)
   local list, seen = {}, {}
   for _, program in ipairs(cl.programs()) do
@@ -96,8 +94,8 @@ local function content(path)
   return f and f:read "a" or ""
 end
 
--- What the files hold; nil while one is empty or not there, as when an
--- editor writes it anew.
+-- The contents of the files; nil while one is empty or absent, as it is while
+-- an editor writes it.
 local function look(files)
   local now = {}
   for _, file in ipairs(files) do
@@ -118,8 +116,8 @@ local function same(files, a, b)
   return true
 end
 
--- Waits until a file has another content than noted, and all keep theirs
--- from one look to the next. Returns what they hold.
+-- Waits until a file's content differs from the noted one, and no content
+-- changes between two looks. Returns the contents.
 local function await(files, noted)
   local last
   while true do
@@ -154,10 +152,10 @@ local function line(round, r, best)
   return table.concat(words, "  ")
 end
 
--- Measures and prints a line; returns what the next round is compared with.
+-- Measures and prints a line; returns the round to compare the next one with.
 local function measure(run, round, before)
   local ok, r = pcall(run)
-  if interrupted(r) then
+  if layout.interrupted(r) then
     error(r, 0)
   elseif not ok then
     io.stderr:write(report(r), "\n")
@@ -171,18 +169,18 @@ end
 
 local function nothing_to_watch(path)
   local all = watched()
-  cl.error(path and ("no program in use is made of '%s'"):format(path)
+  cl.error(path and ("no program in use was built from '%s'"):format(path)
     or "no program in use was built from a file", {hint = #all > 0
     and "files in use: " .. table.concat(all, ", ")
     or 'build one first, such as k = cl.kernel "kernel.cl"'})
 end
 
 --- watch.watch([path] [, bench [, rounds]])
---- Waits for changes of the files of all programs in use, or of the one that
---- `path` names (an included file as well). After each, the programs are
---- built anew in place, and `bench`, a function that measures and returns
---- its result, runs again: a line a round, with the ratio to the last round
---- that went well. Ends at Ctrl-C, or after `rounds` rounds.
+--- Waits for changes of the files of all programs in use, or of the file that
+--- `path` names (an included file as well). After each change the programs
+--- are rebuilt in place, and `bench`, a function that returns a measured
+--- result, runs again: a line a round, with the ratio to the last good round.
+--- Ends at Ctrl-C, or after `rounds` rounds.
 function M.watch(path, bench, rounds)
   local files = watched(path)
   if #files == 0 then
