@@ -5,7 +5,12 @@
 */
 #include <string.h>
 
-#include "clshell.h"
+#include "buffer.h"
+#include "cl.h"
+#include "context.h"
+#include "kernel.h"
+#include "object.h"
+#include "type.h"
 
 #define MAXVALUE 1024 /* bytes of one argument by value */
 #define SLACK 128     /* zeros behind it: drivers may read on */

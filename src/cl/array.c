@@ -1,51 +1,23 @@
 /*
-** array.c - class Array: typed host memory, checked at every access.
+** array.c - class Array: typed host memory, checked at every access. Other
+** files add methods: arrayinit.c, arrayops.c, convert.c.
 ** The memory is a Block, shared by reshaped arrays and by transfers under
 ** way: closing an array never pulls it from under the driver.
 ** SPDX-License-Identifier: MIT
 */
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "array.h"
-
-#define PAGE 4096 /* alignment of all but small blocks: good for DMA */
-
-static void freeblock(Block *b) {
-  free(b->data);
-}
-
-/* Gives up one reference; the last one frees the memory. */
-void clsh_releaseblock(Block *b) {
-  if (--b->refs > 0)
-    return;
-  if (b->free != NULL)
-    b->free(b);
-  free(b);
-}
+#include "cl.h"
+#include "object.h"
+#include "type.h"
 
 static void array_release(Object *o) {
   Array *a = (Array *)o;
   if (a->block != NULL)
     clsh_releaseblock(a->block);
   a->block = NULL;
-}
-
-/* A zeroed block; NULL when there is no memory for it. */
-static Block *newblock(size_t bytes) {
-  Block *b = calloc(1, sizeof *b);
-  if (b == NULL)
-    return NULL;
-  if (posix_memalign(&b->data, bytes < PAGE ? 64 : PAGE, bytes) != 0) {
-    free(b);
-    return NULL;
-  }
-  memset(b->data, 0, bytes);
-  b->bytes = bytes;
-  b->refs = 1;
-  b->free = freeblock;
-  return b;
 }
 
 /* Where the system promises more than it has, zeroing would kill us. */
@@ -75,10 +47,10 @@ Array *clsh_newarray(lua_State *L, const Type *t, const Shape *s) {
                "memory",
                (lua_Integer)bytes, t->name, clsh_shapestring(L, s),
                (lua_Integer)memory);
-  a->block = newblock(bytes);
+  a->block = clsh_newblock(bytes);
   if (a->block == NULL) {
     lua_gc(L, LUA_GCCOLLECT);
-    a->block = newblock(bytes);
+    a->block = clsh_newblock(bytes);
   }
   if (a->block == NULL)
     clsh_error(L, "no host memory for an array of %I bytes (%s%s)",
@@ -100,29 +72,12 @@ Array *clsh_wrapblock(lua_State *L, const Type *t, const Shape *s, Block *b) {
   return a;
 }
 
-/* Gives an array that was made without a block one, reference and all. */
-void clsh_setblock(Array *a, Block *b) {
-  a->block = b;
-}
-
 Array *clsh_testarray(lua_State *L, int arg) {
   return clsh_testobject(L, arg, &class);
 }
 
 Array *clsh_checkarray(lua_State *L, int arg) {
   return clsh_checkobject(L, arg, &class);
-}
-
-Block *clsh_arrayblock(Array *a) {
-  return a->block;
-}
-
-const Type *clsh_arraytype(const Array *a) {
-  return a->type;
-}
-
-const Shape *clsh_arrayshape(const Array *a) {
-  return &a->shape;
 }
 
 size_t clsh_arraybytes(const Array *a) {
@@ -278,18 +233,6 @@ static int array_copy(lua_State *L) {
   return 1;
 }
 
-/** Array:convert(type) -> array
- * A new array of the same shape with another element type. Integer types
- * take whole numbers in their range only; anything else raises, with its
- * index.
- */
-static int array_convert(lua_State *L) {
-  Array *a = clsh_checkarray(L, 1);
-  const Type *t = clsh_checktype(L, 2);
-  clsh_convert(L, clsh_newarray(L, t, &a->shape), a);
-  return 1;
-}
-
 static int array_type(lua_State *L) {
   lua_pushstring(L, self(L)->type->name);
   return 1;
@@ -323,47 +266,15 @@ static int array_cols(lua_State *L) {
   return pushextent(L, 1);
 }
 
-/** cl.array(type, shape [, init]) -> Array
- * Typed host memory: `cl.array("float", {rows, cols})`, `cl.array("int", 9)`.
- * The elements begin at zero, or as `init` says: a number for all of them,
- * an Array of as many elements (converted), a nested table of rows, a
- * function(i, j) that returns each, or a string with the raw bytes.
- * h[i] reads and writes the i-th element, counted from 1 through all rows.
- */
-static int cl_array(lua_State *L) {
-  const Type *t = clsh_checktype(L, 1);
-  Shape s;
-  clsh_checkshape(L, 2, t, &s);
-  lua_settop(L, 3);
-  Array *a = clsh_newarray(L, t, &s);
-  if (!lua_isnil(L, 3))
-    clsh_setarray(L, a, 3);
-  return 1;
-}
-
 static const luaL_Reg meta[] = {{"__len", array_len},
-                                {"__len", array_len},
                                 {"__newindex", array_newindex},
                                 {"__tostring", array_tostring},
                                 {NULL, NULL}};
-
 static const luaL_Reg methods[] = {{"at", array_at},
-                                   {"convert", array_convert},
                                    {"copy", array_copy},
-                                   {"equal", clsh_arrayequal},
-                                   {"fill", clsh_arrayfill},
-                                   {"max_diff", clsh_arraymaxdiff},
-                                   {"random", clsh_arrayrandom},
-                                   {"readfile", clsh_arrayreadfile},
                                    {"reshape", array_reshape},
                                    {"set", array_set},
-                                   {"summary", clsh_arraysummary},
-                                   {"swap", clsh_arrayswap},
-                                   {"table", clsh_arraytable},
-                                   {"tostring", clsh_arraybytestring},
-                                   {"writefile", clsh_arraywritefile},
                                    {NULL, NULL}};
-
 static const luaL_Reg fields[] = {
     {"bytes", array_bytes}, {"cols", array_cols}, {"rows", array_rows},
     {"shape", array_shape}, {"type", array_type}, {NULL, NULL}};
@@ -372,7 +283,5 @@ static const Class class = {"Array", sizeof(Array), methods,      fields,
                             meta,    array_index,   array_release};
 
 void clsh_openarray(lua_State *L) {
-  static const luaL_Reg functions[] = {{"array", cl_array}, {NULL, NULL}};
   clsh_newclass(L, &class);
-  luaL_setfuncs(L, functions, 0);
 }

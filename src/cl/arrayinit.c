@@ -7,6 +7,10 @@
 #include <string.h>
 
 #include "array.h"
+#include "cl.h"
+#include "object.h"
+#include "process.h"
+#include "type.h"
 
 /* Where in an array one is: one index for each dimension, from 0. */
 typedef struct Place {
@@ -184,7 +188,7 @@ static size_t optindex(lua_State *L, int arg, const char *name, size_t def,
  * `last` (the count), each `step`-th (1); none if last < first. A vector
  * takes a table of its components or one number for all of them.
  */
-int clsh_arrayfill(lua_State *L) {
+static int array_fill(lua_State *L) {
   Array *a = clsh_checkarray(L, 1);
   size_t count = a->shape.count;
   lua_settop(L, 5);
@@ -215,10 +219,36 @@ static void pushtable(lua_State *L, const Array *a, int d, size_t *flat) {
 /** Array:table() -> table
  * The elements as a Lua table, nested once for each dimension.
  */
-int clsh_arraytable(lua_State *L) {
+static int array_table(lua_State *L) {
   size_t flat = 0;
   const Array *a = clsh_checkarray(L, 1);
   luaL_checkstack(L, 2 * MAXDIMS + LUA_MINSTACK, NULL);
   pushtable(L, a, 0, &flat);
   return 1;
+}
+
+/** cl.array(type, shape [, init]) -> Array
+ * Typed host memory: `cl.array("float", {rows, cols})`, `cl.array("int", 9)`.
+ * The elements begin at zero, or as `init` says: a number for all of them,
+ * an Array of as many elements (converted), a nested table of rows, a
+ * function(i, j) that returns each, or a string with the raw bytes.
+ * h[i] reads and writes the i-th element, counted from 1 through all rows.
+ */
+static int cl_array(lua_State *L) {
+  const Type *t = clsh_checktype(L, 1);
+  Shape s;
+  clsh_checkshape(L, 2, t, &s);
+  lua_settop(L, 3);
+  Array *a = clsh_newarray(L, t, &s);
+  if (!lua_isnil(L, 3))
+    clsh_setarray(L, a, 3);
+  return 1;
+}
+
+void clsh_openarrayinit(lua_State *L) {
+  static const luaL_Reg functions[] = {{"array", cl_array}, {NULL, NULL}};
+  static const luaL_Reg methods[] = {
+      {"fill", array_fill}, {"table", array_table}, {NULL, NULL}};
+  clsh_class_add(L, "Array", methods, NULL);
+  luaL_setfuncs(L, functions, 0);
 }

@@ -9,6 +9,10 @@
 #include <string.h>
 
 #include "array.h"
+#include "cl.h"
+#include "object.h"
+#include "process.h"
+#include "type.h"
 
 #define IOBYTES ((size_t)16 << 20) /* read or written between two polls */
 
@@ -104,7 +108,7 @@ static void randomreals(lua_State *L, Array *a, uint64_t seed) {
  * numbers lo..hi, both included (0 and 99). Element i is drawn from the
  * i-th output of splitmix64.
  */
-int clsh_arrayrandom(lua_State *L) {
+static int array_random(lua_State *L) {
   Array *a = clsh_checkarray(L, 1);
   int whole;
   lua_settop(L, 4);
@@ -149,7 +153,7 @@ static size_t differing(lua_State *L, const Array *a, const Array *b) {
  * of the first element that differs. 0.0 and -0.0 differ, a NaN equals
  * itself.
  */
-int clsh_arrayequal(lua_State *L) {
+static int array_equal(lua_State *L) {
   const Array *a = clsh_checkarray(L, 1);
   const Array *b = clsh_checkarray(L, 2);
   checkalike(L, a, b);
@@ -196,7 +200,7 @@ static void distances(const Type *t, const void *p, const Type *u,
  * the first element that has it. A NaN on either side counts as infinite,
  * so a wrong result never passes for a small difference.
  */
-int clsh_arraymaxdiff(lua_State *L) {
+static int array_max_diff(lua_State *L) {
   const Array *a = clsh_checkarray(L, 1);
   const Array *b = clsh_checkarray(L, 2);
   double d[RUN], worst = -1;
@@ -221,7 +225,7 @@ int clsh_arraymaxdiff(lua_State *L) {
 /** Array:swap() -> array
  * Reverses the byte order of every number in place.
  */
-int clsh_arrayswap(lua_State *L) {
+static int array_swap(lua_State *L) {
   const Array *a = clsh_checkarray(L, 1);
   size_t unit = a->type->unit;
   size_t bytes = clsh_arraybytes(a);
@@ -242,7 +246,7 @@ int clsh_arrayswap(lua_State *L) {
 /** Array:tostring() -> string
  * The elements' bytes as they lie in memory.
  */
-int clsh_arraybytestring(lua_State *L) {
+static int array_bytestring(lua_State *L) {
   const Array *a = clsh_checkarray(L, 1);
   lua_pushlstring(L, clsh_arraydata(L, a), clsh_arraybytes(a));
   return 1;
@@ -300,7 +304,7 @@ static void setcount(lua_State *L, size_t n, const char *name) {
  * min, max and mean of the finite components, nil where there are none; how
  * many are nan and inf; whether all finite ones are whole numbers.
  */
-int clsh_arraysummary(lua_State *L) {
+static int array_summary(lua_State *L) {
   const Array *a = clsh_checkarray(L, 1);
   const Type *t = a->type;
   const char *p = clsh_arraydata(L, a);
@@ -357,7 +361,7 @@ static size_t checkbytes(lua_State *L, const Array *a, int arg) {
  * Fills the array, or its first n elements, with raw bytes from where the
  * Lua file handle stands. Raises when the file ends before.
  */
-int clsh_arrayreadfile(lua_State *L) {
+static int array_readfile(lua_State *L) {
   const Array *a = clsh_checkarray(L, 1);
   FILE *f = checkfile(L, 2);
   size_t bytes = checkbytes(L, a, 3);
@@ -380,7 +384,7 @@ int clsh_arrayreadfile(lua_State *L) {
  * Writes the raw bytes of the array, or of its first n elements, to a Lua
  * file handle. Raises when the system does not take them.
  */
-int clsh_arraywritefile(lua_State *L) {
+static int array_writefile(lua_State *L) {
   const Array *a = clsh_checkarray(L, 1);
   FILE *f = checkfile(L, 2);
   size_t bytes = checkbytes(L, a, 3);
@@ -397,4 +401,17 @@ int clsh_arraywritefile(lua_State *L) {
   }
   lua_settop(L, 1);
   return 1;
+}
+
+void clsh_openarrayops(lua_State *L) {
+  static const luaL_Reg methods[] = {{"equal", array_equal},
+                                     {"max_diff", array_max_diff},
+                                     {"random", array_random},
+                                     {"readfile", array_readfile},
+                                     {"summary", array_summary},
+                                     {"swap", array_swap},
+                                     {"tostring", array_bytestring},
+                                     {"writefile", array_writefile},
+                                     {NULL, NULL}};
+  clsh_class_add(L, "Array", methods, NULL);
 }

@@ -1,14 +1,16 @@
 /*
-** buffer.h - what buffer.c (the class), view.c (views), transfer.c (methods
-** that move data) and region.c (which part) share.
+** buffer.h - class Buffer: device memory, its parts and views.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef buffer_h
 #define buffer_h
 
-#include "clshell.h"
+#include "context.h"
+#include "object.h"
+#include "type.h"
 
-struct Buffer {
+/* buffer.c */
+typedef struct Buffer {
   Object head;
   cl_mem handle;
   cl_mem root;      /* of a view: the buffer it lies in; else the handle */
@@ -22,26 +24,33 @@ struct Buffer {
   size_t shift;  /* bytes, from the handle's beginning to the first element */
   size_t reach;  /* bytes, from there on, that matrices in it may take */
   bool view;
-};
+} Buffer;
+Buffer *clsh_checkbuffer(lua_State *L, int arg);
+Buffer *clsh_testbuffer(lua_State *L, int arg);
+Buffer *clsh_newbuffer(lua_State *L, int ctx);
+Buffer *clsh_newview(lua_State *L, int of);
+cl_mem clsh_bufferhandle(lua_State *L, Buffer *b);
+cl_mem clsh_bufferbase(const Buffer *b);
+size_t clsh_bufferstart(const Buffer *b);
+size_t clsh_basebytes(const Buffer *b);
+Context *clsh_buffercontext(const Buffer *b);
+const Type *clsh_buffertype(const Buffer *b);
+size_t clsh_bufferbytes(const Buffer *b); /* gaps between rows included */
+void clsh_openbuffer(lua_State *L);
+
+/* bufferinit.c, transfer.c, view.c: what makes, moves and views buffers */
+void clsh_openbufferinit(lua_State *L);
+void clsh_opentransfer(lua_State *L);
+void clsh_openview(lua_State *L);
 
 /*
-** A part of a buffer, in bytes: `rows` pieces of `width` bytes, `pitch`
-** apart. One piece stands for any contiguous part.
+** bufferpart.c: a part of a buffer, in bytes: `rows` pieces of `width`
+** bytes, `pitch` apart. One piece stands for any contiguous part.
 */
 typedef struct Region {
   size_t offset, width, rows, pitch; /* offset from the handle's beginning */
   Shape shape;                       /* the same in elements */
 } Region;
-
-/* buffer.c */
-Buffer *clsh_newview(lua_State *L, int of);
-
-/* view.c */
-int clsh_buffermatrix(lua_State *L);
-int clsh_bufferoverlaps(lua_State *L);
-int clsh_bufferview(lua_State *L);
-
-/* region.c */
 int clsh_pushoption(lua_State *L, int opts, const char *name);
 size_t clsh_countoption(lua_State *L, int idx, const char *name);
 bool clsh_checkelements(lua_State *L, const Buffer *b, int opts, Region *r);
@@ -50,15 +59,5 @@ void clsh_checktarget(lua_State *L, const Buffer *d, int opts, const Region *r,
                       Region *to);
 bool clsh_regionsmeet(const Buffer *b, const Region *r, const Buffer *d,
                       const Region *to);
-
-/* transfer.c */
-void clsh_declaretransfers(lua_State *L);
-void clsh_writeinit(lua_State *L, int buf, int init);
-int clsh_buffercopy(lua_State *L);
-int clsh_bufferfill(lua_State *L);
-int clsh_buffermap(lua_State *L);
-int clsh_bufferread(lua_State *L);
-int clsh_bufferunmap(lua_State *L);
-int clsh_bufferwrite(lua_State *L);
 
 #endif

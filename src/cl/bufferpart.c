@@ -4,6 +4,8 @@
 ** SPDX-License-Identifier: MIT
 */
 #include "buffer.h"
+#include "cl.h"
+#include "type.h"
 
 /* Pushes options[name]; nil where `opts` is nil. */
 int clsh_pushoption(lua_State *L, int opts, const char *name) {

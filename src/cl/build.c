@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cl.h"
 #include "program.h"
 
 /* Pushes the bytes of a file; false if it cannot be read. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "process.h"
 #include "program.h"
 
 #define STACKSIZE ((size_t)8 << 20) /* bytes, as the main thread has */

@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "object.h"
 #include "program.h"
 
 #define WORDS "clshell.diagnose.diagnostic"

@@ -1,11 +1,22 @@
 /*
-** cl.c - opens module `cl`: every class, and what belongs to none.
+** cl.c - pushes table cl: every class, and functions that belong to none.
 ** SPDX-License-Identifier: MIT
 */
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "clshell.h"
+#include "array.h"
+#include "buffer.h"
+#include "cl.h"
+#include "context.h"
+#include "device.h"
+#include "kernel.h"
+#include "object.h"
+#include "process.h"
+#include "program.h"
+#include "queue.h"
+#include "system.h"
+#include "type.h"
 
 /** cl.now() -> number
  * Seconds on the host's monotonic clock, as a float.
@@ -39,35 +50,27 @@ static int cl_winsize(lua_State *L) {
   return 2;
 }
 
-int luaopen_cl(lua_State *L) {
+void clsh_opencl(lua_State *L) {
   static const luaL_Reg functions[] = {{"isatty", cl_isatty},
                                        {"now", cl_now},
                                        {"winsize", cl_winsize},
                                        {NULL, NULL}};
+  /* each may add to classes before it */
+  static void (*const open[])(lua_State * L) = {
+      clsh_openerror,      clsh_openclass,   clsh_openchoice,
+      clsh_opentype,       clsh_openarray,   clsh_openarrayinit,
+      clsh_openarrayops,   clsh_openconvert, clsh_openfolder,
+      clsh_opendevice,     clsh_openselect,  clsh_opensystem,
+      clsh_opencontext,    clsh_openqueue,   clsh_openunfinished,
+      clsh_openpoll,       clsh_openwait,    clsh_openevent,
+      clsh_openbuffer,     clsh_openview,    clsh_opentransfer,
+      clsh_openbufferinit, clsh_openprogram, clsh_openkernel,
+      clsh_openarg,        clsh_openlaunch};
   luaL_checkversion(L);
   lua_newtable(L);
   luaL_setfuncs(L, functions, 0);
-  clsh_openerror(L);
-  clsh_openclass(L);
-  clsh_openchoice(L);
-  clsh_opentype(L);
-  clsh_openarray(L);
-  clsh_openhost(L);
-  clsh_openfolder(L);
-  clsh_opendevice(L);
-  clsh_openselect(L);
-  clsh_opensystem(L);
-  clsh_opencontext(L);
-  clsh_openqueue(L);
-  clsh_openunfinished(L);
-  clsh_openwait(L);
-  clsh_openevent(L);
-  clsh_openbuffer(L);
-  clsh_openprogram(L);
-  clsh_openkernel(L);
-  clsh_openarg(L);
-  clsh_openlaunch(L);
+  for (size_t i = 0; i < sizeof open / sizeof *open; i++)
+    open[i](L);
   lua_pushliteral(L, CLSHELL_VERSION);
   lua_setfield(L, -2, "version");
-  return 1;
 }

@@ -4,9 +4,18 @@
 ** recognises its objects even where debug.setmetatable has been at work.
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
 #include <string.h>
 
-#include "clshell.h"
+#include "array.h"
+#include "buffer.h"
+#include "cl.h"
+#include "context.h"
+#include "kernel.h"
+#include "launch.h"
+#include "object.h"
+#include "program.h"
+#include "queue.h"
 
 #define MAXCLASSES 24
 #define STEPBYTES (64 * 1024) /* foreign memory between two GC steps */
@@ -197,6 +206,28 @@ void clsh_newclass(lua_State *L, const Class *class) {
   lua_pop(L, 1);
 }
 
+static const Class *findclass(const char *name) {
+  for (int i = 0; i < nclasses; i++)
+    if (strcmp(classes[i]->name, name) == 0)
+      return classes[i];
+  return NULL;
+}
+
+/*
+** Adds methods and fields, NULL for none, to a class that another file has
+** made.
+*/
+void clsh_class_add(lua_State *L, const char *name, const luaL_Reg *methods,
+                    const luaL_Reg *fields) {
+  const Class *class = findclass(name);
+  assert(class != NULL);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, METHODKEY(class));
+  setfunctions(L, lua_gettop(L), methods, class);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, FIELDKEY(class));
+  setfunctions(L, lua_gettop(L), fields, class);
+  lua_pop(L, 2);
+}
+
 /*
 ** Counts foreign memory (device memory, driver objects), which Lua's
 ** collector does not see, and pays for it in collection steps.
@@ -233,11 +264,11 @@ void clsh_noteweak(lua_State *L, const char *name) {
 static const Class *checkclass(lua_State *L, int arg) {
   const char *names[MAXCLASSES + 1];
   const char *name = luaL_checkstring(L, arg);
-  for (int i = 0; i < nclasses; i++) {
-    if (strcmp(classes[i]->name, name) == 0)
-      return classes[i];
+  const Class *class = findclass(name);
+  if (class != NULL)
+    return class;
+  for (int i = 0; i < nclasses; i++)
     names[i] = classes[i]->name;
-  }
   names[nclasses] = NULL;
   const char *near = clsh_nearest(name, names);
   clsh_argerror(L, arg, "no class '%s'%s%s", name,
@@ -345,12 +376,11 @@ static void pushnames(lua_State *L, const Class *class) {
  * user code runs, and no device is waited for.
  */
 static int cl_members(lua_State *L) {
-  const Class *class = NULL;
   const char *name = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : NULL;
+  const Class *class = name != NULL ? findclass(name) : NULL;
   lua_settop(L, 1);
   for (int i = 0; i < nclasses && class == NULL; i++)
-    if (toobject(L, 1, classes[i]) != NULL ||
-        (name != NULL && strcmp(name, classes[i]->name) == 0))
+    if (toobject(L, 1, classes[i]) != NULL)
       class = classes[i];
   if (class == NULL)
     return 0;

@@ -4,6 +4,8 @@
 */
 #include <string.h>
 
+#include "context.h"
+#include "object.h"
 #include "program.h"
 
 /* Compiles once; the log stays at the top. */

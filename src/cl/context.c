@@ -7,7 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "clshell.h"
+#include "cl.h"
+#include "context.h"
+#include "device.h"
+#include "object.h"
+#include "process.h"
 
 #define CONTEXTS "cl.contexts" /* registry: device index -> Context */
 
@@ -31,35 +35,6 @@ struct Context {
 };
 
 static Notice notice = {PTHREAD_MUTEX_INITIALIZER, ""};
-static bool touched; /* OpenCL has been called in this process */
-static bool forked;  /* ... and this is a child of it */
-static bool left;    /* the program ends while commands run */
-
-static void inchild(void) {
-  forked = touched;
-}
-
-/* To be called before the first OpenCL call. */
-void clsh_touch(void) {
-  if (!touched)
-    pthread_atfork(NULL, NULL, inchild);
-  touched = true;
-}
-
-/* Whether drivers must be left alone, objects of theirs included. */
-bool clsh_forked(void) {
-  return forked || left;
-}
-
-/* From now on nothing is released: a driver might wait for what runs. */
-void clsh_abandon(void) {
-  left = true;
-}
-
-bool clsh_abandoned(void) {
-  return left;
-}
-
 static void CL_CALLBACK onnotice(const char *text, const void *data,
                                  size_t size, void *user) {
   (void)data, (void)size, (void)user;
@@ -142,7 +117,7 @@ static Context *newcontext(lua_State *L, int arg) {
   cl_int err;
   arg = lua_absindex(L, arg);
   cl_device_id device = clsh_checkdevice(L, arg);
-  if (forked)
+  if (clsh_child())
     clsh_error(L, "OpenCL was used before fork(); start a new process "
                   "(io.popen, os.execute) instead");
   Context *c = clsh_newobject(L, &class, 2);
@@ -213,10 +188,10 @@ bool clsh_usable(const Context *c) {
 
 /* Raises if nothing can be done in this context any more. */
 void clsh_alive(lua_State *L, Context *c) {
-  if (forked)
+  if (clsh_child())
     clsh_error(L, "OpenCL was used before fork(): drivers do not survive "
                   "it; start a new process instead");
-  if (left)
+  if (clsh_abandoned())
     clsh_error(L, "the program ends while the device is at work");
   if (c->head.closed)
     clsh_error(L, "its Context is closed");
@@ -294,13 +269,6 @@ static int context_used(lua_State *L) {
   return 1;
 }
 
-/* The default queue is made at the first need and kept as user value 2. */
-static int context_defaultqueue(lua_State *L) {
-  clsh_checkcontext(L, 1);
-  clsh_pushqueue(L, 1);
-  return 1;
-}
-
 /** Context:info() -> table
  * device (its name), used_bytes (in buffers that are open), max_bytes
  * (the device's global memory) and lost (the error that ended it, or nil).
@@ -351,10 +319,8 @@ static int cl_context_(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {{"info", context_info}, {NULL, NULL}};
-static const luaL_Reg fields[] = {{"device", context_device},
-                                  {"queue", context_defaultqueue},
-                                  {"used", context_used},
-                                  {NULL, NULL}};
+static const luaL_Reg fields[] = {
+    {"device", context_device}, {"used", context_used}, {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__tostring", context_tostring},
                                 {NULL, NULL}};
 static const Class class = {"Context", sizeof(Context), methods, fields, meta,

@@ -7,15 +7,12 @@
 #include <string.h>
 
 #include "array.h"
+#include "cl.h"
+#include "object.h"
+#include "process.h"
+#include "type.h"
 
 #define CODE(kind, unit) ((kind) << 4 | (unit))
-
-/* Long loops call it now and then, so that Ctrl-C ends them. */
-void clsh_poll(lua_State *L) {
-  if (clsh_interrupt == 0)
-    return;
-  clsh_interrupted(L, NULL);
-}
 
 /*
 ** Steps `r` (zeroed at first) to the next run of array `a`, false after the
@@ -217,4 +214,21 @@ void clsh_convert(lua_State *L, Array *to, Array *from) {
     if (done < r.n)
       refuse(L, t, from, (r.first + done) / t->width);
   }
+}
+
+/** Array:convert(type) -> array
+ * A new array of the same shape with another element type. Integer types
+ * take whole numbers in their range only; anything else raises, with its
+ * index.
+ */
+static int array_convert(lua_State *L) {
+  Array *a = clsh_checkarray(L, 1);
+  const Type *t = clsh_checktype(L, 2);
+  clsh_convert(L, clsh_newarray(L, t, &a->shape), a);
+  return 1;
+}
+
+void clsh_openconvert(lua_State *L) {
+  static const luaL_Reg methods[] = {{"convert", array_convert}, {NULL, NULL}};
+  clsh_class_add(L, "Array", methods, NULL);
 }

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clshell.h"
+#include "device.h"
+#include "object.h"
+#include "process.h"
 
 #define MAXPLATFORMS 32
 #define NOPLATFORM (-1001)           /* CL_PLATFORM_NOT_FOUND_KHR */

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clshell.h"
+#include "cl.h"
+#include "device.h"
+#include "object.h"
 
 #define CHOSEN "cl.chosen"     /* registry: the session's device */
 #define SELECTED "cl.select"   /* registry: what --device asked for */

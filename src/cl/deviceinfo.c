@@ -4,7 +4,7 @@
 ** compiles with any headers; a device that lacks one answers nil.
 ** SPDX-License-Identifier: MIT
 */
-#include "clshell.h"
+#include "device.h"
 
 #define NV "cl_nv_device_attribute_query"
 #define AMD "cl_amd_device_attribute_query"

@@ -5,7 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "clshell.h"
+#include "cl.h"
+#include "object.h"
 
 #define TNAME "Error"
 

@@ -1,10 +1,18 @@
 /*
-** event.c - class Event: a command under way and its time stamps.
+** event.c - class Event: a command under way and its time stamps; and the
+** methods of class Queue that make events.
 ** SPDX-License-Identifier: MIT
 */
 #include <string.h>
 
-#include "clshell.h"
+#include "array.h"
+#include "cl.h"
+#include "context.h"
+#include "device.h"
+#include "launch.h"
+#include "object.h"
+#include "process.h"
+#include "queue.h"
 
 #define EVENTBYTES 1024 /* what a driver keeps for an event, roughly */
 
@@ -377,6 +385,67 @@ static int event_tostring(lua_State *L) {
   return 1;
 }
 
+static const char *const mark_options[] = {"after", NULL};
+
+/* Enqueues a marker or barrier over {after = ...}, or over everything. */
+static int enqueuemark(lua_State *L, bool barrier) {
+  After after;
+  Queue *q = clsh_checkqueue(L, 1);
+  Context *c = clsh_queuecontext(q);
+  clsh_alive(L, c);
+  clsh_checkoptions(L, 2, mark_options, barrier ? "q:barrier" : "q:marker");
+  lua_settop(L, 2);
+  if (lua_isnil(L, 2))
+    lua_pushnil(L);
+  else
+    lua_getfield(L, 2, "after");
+  Event *e = clsh_newevent(L, 1);
+  cl_command_queue handle = clsh_queuehandle(L, q);
+  clsh_checkafter(L, 3, c, &after);
+  const cl_event *list = after.n > 0 ? after.list : NULL;
+  cl_int err = barrier ? clEnqueueBarrierWithWaitList(handle, after.n, list,
+                                                      clsh_eventslot(e))
+                       : clEnqueueMarkerWithWaitList(handle, after.n, list,
+                                                     clsh_eventslot(e));
+  clsh_checkcommand(L, c, err,
+                    barrier ? "clEnqueueBarrierWithWaitList"
+                            : "clEnqueueMarkerWithWaitList");
+  return 1;
+}
+
+/** Queue:marker([opts]) -> Event
+ * An event that completes when the given events have, or, without `after`,
+ * when everything put on the queue before has.
+ * Options:
+ *   after  all so far  a list of events
+ */
+static int queue_marker(lua_State *L) {
+  return enqueuemark(L, false);
+}
+
+/** Queue:barrier([opts]) -> Event
+ * Like a marker, and nothing put on the queue later starts before it.
+ * Options as for Queue:marker.
+ */
+static int queue_barrier(lua_State *L) {
+  return enqueuemark(L, true);
+}
+
+/** Queue:finish() -> Queue
+ * Waits until everything put on the queue is done. Ctrl-C ends the wait,
+ * not the commands.
+ */
+static int queue_finish(lua_State *L) {
+  lua_settop(L, 1);
+  enqueuemark(L, false);
+  lua_pushvalue(L, -1);
+  lua_replace(L, 2);
+  lua_settop(L, 2);
+  clsh_waitevent(L, 2);
+  lua_settop(L, 1);
+  return 1;
+}
+
 static const luaL_Reg methods[] = {{"gbs", event_gbs},
                                    {"gflops", event_gflops},
                                    {"info", event_info},
@@ -393,5 +462,12 @@ static const Class class = {"Event", sizeof(Event), methods,      fields,
                             meta,    NULL,          event_release};
 
 void clsh_openevent(lua_State *L) {
+  static const luaL_Reg queue[] = {{"barrier", queue_barrier},
+                                   {"finish", queue_finish},
+                                   {"marker", queue_marker},
+                                   {NULL, NULL}};
   clsh_newclass(L, &class);
+  clsh_class_add(L, "Queue", queue, NULL);
+  clsh_declare(L, "Queue:barrier", mark_options);
+  clsh_declare(L, "Queue:marker", mark_options);
 }

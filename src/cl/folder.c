@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "clshell.h"
+#include "system.h"
 
 #define MOST_ENTRIES 40000 /* looked at, of one folder, unless asked */
 #define MOST_NAMES 2000    /* given */

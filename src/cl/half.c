@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "clshell.h"
+#include "type.h"
 
 /* Exact: every half is a float. A NaN keeps its payload. */
 float clsh_fromhalf(unsigned short h) {

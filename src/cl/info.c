@@ -5,7 +5,7 @@
 */
 #include <string.h>
 
-#include "clshell.h"
+#include "device.h"
 
 #define MAXVALUE (1 << 20) /* bytes of one answer; more is a broken driver */
 

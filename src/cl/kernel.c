@@ -6,7 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "clshell.h"
+#include "cl.h"
+#include "context.h"
+#include "kernel.h"
+#include "object.h"
+#include "process.h"
+#include "program.h"
+#include "type.h"
 
 struct Kernel {
   Object head;

@@ -5,6 +5,11 @@
 ** SPDX-License-Identifier: MIT
 */
 #include "launch.h"
+#include "cl.h"
+#include "context.h"
+#include "kernel.h"
+#include "object.h"
+#include "queue.h"
 
 enum { KERNEL = 1, QUEUE, AFTER, USERVALUES = 3 };
 

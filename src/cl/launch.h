@@ -5,7 +5,8 @@
 #ifndef launch_h
 #define launch_h
 
-#include "clshell.h"
+#include "kernel.h"
+#include "object.h"
 
 typedef struct Launch {
   Object head;

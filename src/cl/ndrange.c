@@ -6,7 +6,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cl.h"
+#include "context.h"
+#include "kernel.h"
 #include "launch.h"
+#include "object.h"
 
 #define ITEMBITS 48 /* 2^48 work-items at 10^12 a second take 5 minutes */
 #define MAXITEMS ((cl_ulong)1 << ITEMBITS)

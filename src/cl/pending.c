@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "clshell.h"
+#include "cl.h"
+#include "process.h"
+#include "program.h"
+#include "queue.h"
 
 #define MOST 10000   /* commands of a queue that are counted */
 #define MOMENT 20e-3 /* seconds that a marker on an idle queue may take */

@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cl.h"
+#include "context.h"
+#include "kernel.h"
+#include "object.h"
+#include "process.h"
 #include "program.h"
 
 static void program_release(Object *o) {

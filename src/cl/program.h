@@ -6,7 +6,8 @@
 #ifndef program_h
 #define program_h
 
-#include "clshell.h"
+#include "context.h"
+#include "object.h"
 
 #define CLSHELL_ARGINFO "-cl-kernel-arg-info" /* first of all options */
 
@@ -31,6 +32,9 @@ typedef struct Program {
 /* program.c */
 Program *clsh_toprogram(lua_State *L, int arg);
 Program *clsh_newprogram(lua_State *L, int ctx, const char *name);
+cl_program clsh_checkprogram(lua_State *L, int arg);
+Context *clsh_programcontext(lua_State *L, int arg);
+void clsh_openprogram(lua_State *L);
 
 /* compile.c */
 void clsh_buildsource(lua_State *L, int program, int text, const char *path);
@@ -52,6 +56,7 @@ int clsh_programbuilds(lua_State *L);
 void clsh_openrebuild(lua_State *L);
 
 /* builder.c */
+int clsh_buildsrunning(void);
 cl_int clsh_compile(lua_State *L, cl_program *handle, cl_device_id d,
                     const char *options);
 

@@ -2,7 +2,11 @@
 ** queue.c - class Queue: where commands are put, in order or out of order.
 ** SPDX-License-Identifier: MIT
 */
-#include "clshell.h"
+#include "queue.h"
+#include "cl.h"
+#include "context.h"
+#include "object.h"
+#include "process.h"
 
 #define QUEUES "cl.queues" /* registry: Queue -> true, weak */
 
@@ -136,7 +140,6 @@ static bool optbool(lua_State *L, int arg, const char *name, bool def) {
 
 static const char *const queue_options[] = {"out_of_order", "profiling",
                                             "context", NULL};
-static const char *const mark_options[] = {"after", NULL};
 
 /** cl.queue([opts]) -> Queue
  * A new command queue. The default queue is in-order and profiled:
@@ -160,70 +163,12 @@ static int cl_queue(lua_State *L) {
   return 1;
 }
 
-/* Enqueues a marker or barrier over {after = ...}, or over everything. */
-static int enqueuemark(lua_State *L, bool barrier) {
-  After after;
-  Queue *q = clsh_checkqueue(L, 1);
-  clsh_alive(L, q->context);
-  clsh_checkoptions(L, 2, mark_options, barrier ? "q:barrier" : "q:marker");
-  lua_settop(L, 2);
-  if (lua_isnil(L, 2))
-    lua_pushnil(L);
-  else
-    lua_getfield(L, 2, "after");
-  Event *e = clsh_newevent(L, 1);
-  cl_command_queue handle = clsh_queuehandle(L, q);
-  clsh_checkafter(L, 3, q->context, &after);
-  const cl_event *list = after.n > 0 ? after.list : NULL;
-  cl_int err = barrier ? clEnqueueBarrierWithWaitList(handle, after.n, list,
-                                                      clsh_eventslot(e))
-                       : clEnqueueMarkerWithWaitList(handle, after.n, list,
-                                                     clsh_eventslot(e));
-  clsh_checkcommand(L, q->context, err,
-                    barrier ? "clEnqueueBarrierWithWaitList"
-                            : "clEnqueueMarkerWithWaitList");
-  return 1;
-}
-
-/** Queue:marker([opts]) -> Event
- * An event that completes when the given events have, or, without `after`,
- * when everything put on the queue before has.
- * Options:
- *   after  all so far  a list of events
- */
-static int queue_marker(lua_State *L) {
-  return enqueuemark(L, false);
-}
-
-/** Queue:barrier([opts]) -> Event
- * Like a marker, and nothing put on the queue later starts before it.
- * Options as for Queue:marker.
- */
-static int queue_barrier(lua_State *L) {
-  return enqueuemark(L, true);
-}
-
 /** Queue:flush() -> Queue
  * Hands what was put on the queue to the device; does not wait.
  */
 static int queue_flush(lua_State *L) {
   Queue *q = clsh_checkqueue(L, 1);
   clsh_checkcommand(L, q->context, clFlush(clsh_queuehandle(L, q)), "clFlush");
-  lua_settop(L, 1);
-  return 1;
-}
-
-/** Queue:finish() -> Queue
- * Waits until everything put on the queue is done. Ctrl-C ends the wait,
- * not the commands.
- */
-static int queue_finish(lua_State *L) {
-  lua_settop(L, 1);
-  enqueuemark(L, false);
-  lua_pushvalue(L, -1);
-  lua_replace(L, 2);
-  lua_settop(L, 2);
-  clsh_waitevent(L, 2);
   lua_settop(L, 1);
   return 1;
 }
@@ -270,10 +215,15 @@ static int queue_tostring(lua_State *L) {
   return 1;
 }
 
+/* The default queue is made at the first need and kept as user value 2. */
+static int context_queue(lua_State *L) {
+  clsh_checkcontext(L, 1);
+  clsh_pushqueue(L, 1);
+  return 1;
+}
+
 static const luaL_Reg methods[] = {
-    {"barrier", queue_barrier}, {"finish", queue_finish},
-    {"flush", queue_flush},     {"info", queue_info},
-    {"marker", queue_marker},   {NULL, NULL}};
+    {"flush", queue_flush}, {"info", queue_info}, {NULL, NULL}};
 static const luaL_Reg fields[] = {{"context", queue_context},
                                   {"out_of_order", queue_outoforder},
                                   {"profiling", queue_profiling},
@@ -284,9 +234,9 @@ static const Class class = {"Queue", sizeof(Queue), methods,      fields,
 
 void clsh_openqueue(lua_State *L) {
   static const luaL_Reg functions[] = {{"queue", cl_queue}, {NULL, NULL}};
+  static const luaL_Reg context[] = {{"queue", context_queue}, {NULL, NULL}};
   clsh_newclass(L, &class);
+  clsh_class_add(L, "Context", NULL, context);
   clsh_declare(L, "cl.queue", queue_options);
-  clsh_declare(L, "Queue:barrier", mark_options);
-  clsh_declare(L, "Queue:marker", mark_options);
   luaL_setfuncs(L, functions, 0);
 }

@@ -5,6 +5,10 @@
 */
 #include <string.h>
 
+#include "cl.h"
+#include "context.h"
+#include "kernel.h"
+#include "object.h"
 #include "program.h"
 
 #define PROGRAMS                                                              \

@@ -4,7 +4,8 @@
 */
 #include <stdint.h>
 
-#include "clshell.h"
+#include "object.h"
+#include "type.h"
 
 /* Whether the value at `idx` is a whole number >= 1; it goes to `*n`. */
 static bool topositive(lua_State *L, int idx, size_t *n) {

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include "clshell.h"
+#include "process.h"
 
 /*
 ** Those that tell of a fault in the thread that gets them, and those that

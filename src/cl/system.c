@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "clshell.h"
+#include "system.h"
 
 #define VENDORS "/etc/OpenCL/vendors"
 

@@ -5,7 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "buffer.h"
+#include "cl.h"
+#include "context.h"
+#include "object.h"
+#include "process.h"
+#include "queue.h"
+#include "type.h"
 
 /* How a transfer is enqueued. */
 typedef struct Mode {
@@ -90,23 +97,21 @@ static cl_int enqueue(bool write, const Mode *m, cl_mem mem, const Region *r,
 /* Raises unless the array can take or give exactly the region. */
 static void checkfit(lua_State *L, const Buffer *b, const Region *r,
                      const Array *a) {
-  const Type *t = clsh_arraytype(a);
-  const Shape *s = clsh_arrayshape(a);
-  if (t != b->type)
+  if (a->type != b->type)
     clsh_error(L,
                "the Buffer is of %s, the Array of %s; convert it with "
                "h:convert(\"%s\")",
-               b->type->name, t->name, b->type->name);
-  if (s->count != r->shape.count)
+               b->type->name, a->type->name, b->type->name);
+  if (a->shape.count != r->shape.count)
     clsh_error(L, "the part of the Buffer has %I elements, the Array %I",
-               (LUAI_UACINT)r->shape.count, (LUAI_UACINT)s->count);
+               (LUAI_UACINT)r->shape.count, (LUAI_UACINT)a->shape.count);
 }
 
 /* Moves a region from or to the array at `arr`; pushes the Event. */
 static void transfer(lua_State *L, bool write, Buffer *b, const Region *r,
                      int arr, Mode *m) {
   Event *e = begin(L, b, m);
-  Block *block = clsh_arrayblock(clsh_checkarray(L, arr));
+  Block *block = clsh_checkarray(L, arr)->block;
   if (block == NULL || block->data == NULL)
     clsh_error(L, "the memory of this Array is no longer mapped");
   clsh_pinblock(e, block);
@@ -126,14 +131,6 @@ static const char *const copyoptions[] = {
 static const char *const mapoptions[] = {"queue", "after", "first", "count",
                                          NULL};
 
-void clsh_declaretransfers(lua_State *L) {
-  clsh_declare(L, "Buffer:read", moveoptions);
-  clsh_declare(L, "Buffer:write", moveoptions);
-  clsh_declare(L, "Buffer:fill", filloptions);
-  clsh_declare(L, "Buffer:copy", copyoptions);
-  clsh_declare(L, "Buffer:map", mapoptions);
-}
-
 /** Buffer:read([dst] [, opts]) -> Array, Event
  * Copies the buffer, or a part of it, to host memory: into Array `dst`, or
  * a new one. Gaps between rows stay behind. It waits for the data.
@@ -143,7 +140,7 @@ void clsh_declaretransfers(lua_State *L) {
  *   queue, after  -      the Queue (default queue), a list of events before
  *   async         false  true: does not wait for the data
  */
-int clsh_bufferread(lua_State *L) {
+static int buffer_read(lua_State *L) {
   Region r;
   Mode m;
   Buffer *b = clsh_checkbuffer(L, 1);
@@ -181,7 +178,7 @@ static void toarray(lua_State *L, const Buffer *b, const Region *r, int src) {
  * waits until `src` may change again unless {async = true}. Options as for
  * Buffer:read.
  */
-int clsh_bufferwrite(lua_State *L) {
+static int buffer_write(lua_State *L) {
   Region r;
   Mode m;
   Buffer *b = clsh_checkbuffer(L, 1);
@@ -192,15 +189,6 @@ int clsh_bufferwrite(lua_State *L) {
   checkfit(L, b, &r, clsh_checkarray(L, 2));
   transfer(L, true, b, &r, 2, &m);
   return 1;
-}
-
-/* Sets all of the new buffer at `buf` to the value at `init`. */
-void clsh_writeinit(lua_State *L, int buf, int init) {
-  lua_pushcfunction(L, lua_type(L, init) == LUA_TNUMBER ? clsh_bufferfill
-                                                        : clsh_bufferwrite);
-  lua_pushvalue(L, buf);
-  lua_pushvalue(L, init);
-  lua_call(L, 2, 0);
 }
 
 /*
@@ -223,7 +211,7 @@ static cl_int fillrows(const Mode *m, const Buffer *b, const char *pattern,
  * Sets every element, gaps between rows included but for a view, to a value
  * of the buffer's type. Options as for Buffer:read but from, size.
  */
-int clsh_bufferfill(lua_State *L) {
+static int buffer_fill(lua_State *L) {
   char pattern[128];
   Region r;
   Mode m;
@@ -267,7 +255,7 @@ static cl_int enqueuecopy(const Mode *m, const Buffer *b, const Region *r,
  * Options:
  *   to  1  where in `dst`: an element, or {row, col} of a rectangle
  */
-int clsh_buffercopy(lua_State *L) {
+static int buffer_copy(lua_State *L) {
   Region r, to;
   Mode m;
   Buffer *b = clsh_checkbuffer(L, 1);
@@ -294,7 +282,7 @@ int clsh_buffercopy(lua_State *L) {
   return 1;
 }
 
-/* What clsh_bufferunmap asks of unmapblock: the event, and how it went. */
+/* What buffer_unmap asks of unmapblock: the event, and how it went. */
 typedef struct Unmap {
   cl_event *slot;
   cl_int err;
@@ -336,7 +324,7 @@ static Block *newmapping(lua_State *L, const Buffer *b, const Mode *m,
  * closed no kernel may use that part. A matrix with gaps maps as rows of
  * `ld` elements. Options as for Buffer:read but from, size, async.
  */
-int clsh_buffermap(lua_State *L) {
+static int buffer_map(lua_State *L) {
   static const char *const modes[] = {"read_write", "read", "write", NULL};
   static const cl_map_flags flags[] = {CL_MAP_READ | CL_MAP_WRITE, CL_MAP_READ,
                                        CL_MAP_WRITE_INVALIDATE_REGION};
@@ -360,7 +348,7 @@ int clsh_buffermap(lua_State *L) {
   Array *a = clsh_wrapblock(L, b->type, &r.shape, NULL);
   Event *e = begin(L, b, &m);
   Block *k = newmapping(L, b, &m, r.width);
-  clsh_setblock(a, k);
+  a->block = k;
   cl_int err;
   k->data = clEnqueueMapBuffer(m.handle, b->handle, CL_FALSE, flag, r.offset,
                                r.width, m.list.n, waitlist(&m),
@@ -374,7 +362,7 @@ int clsh_buffermap(lua_State *L) {
  * Gives the memory of a mapped array back to the device and closes the
  * array. `array:close()` does the same.
  */
-int clsh_bufferunmap(lua_State *L) {
+static int buffer_unmap(lua_State *L) {
   Unmap u = {NULL, CL_SUCCESS};
   Buffer *b = clsh_checkbuffer(L, 1);
   clsh_checkarray(L, 2);
@@ -383,7 +371,7 @@ int clsh_bufferunmap(lua_State *L) {
   Event *e = clsh_newevent(L, -1);
   clsh_checkbuffer(L, 1); /* again: that may have collected */
   Array *a = clsh_checkarray(L, 2);
-  Block *k = clsh_arrayblock(a);
+  Block *k = a->block;
   if (k->free != unmapblock || k->cookie[0] != b->handle)
     return clsh_argerror(L, 2, "this Array is no mapping of the Buffer");
   if (k->refs > 1)
@@ -396,4 +384,17 @@ int clsh_bufferunmap(lua_State *L) {
   clsh_checkcommand(L, b->context, u.err, "clEnqueueUnmapMemObject");
   clsh_waitevent(L, -1);
   return 1;
+}
+
+void clsh_opentransfer(lua_State *L) {
+  static const luaL_Reg methods[] = {
+      {"copy", buffer_copy}, {"fill", buffer_fill},   {"map", buffer_map},
+      {"read", buffer_read}, {"unmap", buffer_unmap}, {"write", buffer_write},
+      {NULL, NULL}};
+  clsh_class_add(L, "Buffer", methods, NULL);
+  clsh_declare(L, "Buffer:read", moveoptions);
+  clsh_declare(L, "Buffer:write", moveoptions);
+  clsh_declare(L, "Buffer:fill", filloptions);
+  clsh_declare(L, "Buffer:copy", copyoptions);
+  clsh_declare(L, "Buffer:map", mapoptions);
 }

@@ -6,7 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "clshell.h"
+#include "cl.h"
+#include "object.h"
+#include "type.h"
 
 #define NTYPES (sizeof types / sizeof types[0])
 

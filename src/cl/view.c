@@ -5,6 +5,10 @@
 #include <stdint.h>
 
 #include "buffer.h"
+#include "cl.h"
+#include "context.h"
+#include "object.h"
+#include "type.h"
 
 /* Where a view may begin: the driver's alignment, in elements. */
 static size_t viewstep(const Buffer *b) {
@@ -21,7 +25,7 @@ static size_t viewstep(const Buffer *b) {
  * wrong start is refused with the nearest starts that work. The view keeps
  * the buffer's memory alive.
  */
-int clsh_bufferview(lua_State *L) {
+static int buffer_view(lua_State *L) {
   Buffer *b = clsh_checkbuffer(L, 1);
   size_t n = b->bytes / b->type->size;
   size_t first = clsh_checkcount(L, 2, "first");
@@ -65,7 +69,7 @@ int clsh_bufferview(lua_State *L) {
  * by way of cl.base. A matrix of such a view may reach beyond it, to the end
  * of the buffer. See also A:sub.
  */
-int clsh_buffermatrix(lua_State *L) {
+static int buffer_matrix(lua_State *L) {
   Buffer *b = clsh_checkbuffer(L, 1);
   size_t first = clsh_checkcount(L, 2, "first");
   size_t rows = clsh_checkcount(L, 3, "rows");
@@ -123,7 +127,7 @@ static bool interleave(const Extent *b, const Extent *d, size_t ahead) {
  * meet. Matrices of one leading dimension may lie side by side; of others
  * the gaps between rows count as theirs.
  */
-int clsh_bufferoverlaps(lua_State *L) {
+static int buffer_overlaps(lua_State *L) {
   const Buffer *b = clsh_checkbuffer(L, 1);
   const Buffer *d = clsh_checkbuffer(L, 2);
   if (b->offset > d->offset) {
@@ -137,4 +141,12 @@ int clsh_bufferoverlaps(lua_State *L) {
     meet = interleave(&eb, &ed, d->offset - b->offset);
   lua_pushboolean(L, meet);
   return 1;
+}
+
+void clsh_openview(lua_State *L) {
+  static const luaL_Reg methods[] = {{"matrix", buffer_matrix},
+                                     {"overlaps", buffer_overlaps},
+                                     {"view", buffer_view},
+                                     {NULL, NULL}};
+  clsh_class_add(L, "Buffer", methods, NULL);
 }

@@ -17,7 +17,7 @@
 
 #include <readline/readline.h>
 
-#include "cl/clshell.h"
+#include "cl/cl.h"
 #include "draw.h"
 #include "edit.h"
 #include "histfile.h"

@@ -12,7 +12,7 @@
 
 #include <readline/readline.h>
 
-#include "cl/clshell.h"
+#include "cl/cl.h"
 #include "edit.h"
 
 #define END "\033[201~"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cl/clshell.h"
+#include "cl/cl.h"
 #include "lineedit.h"
 #include "shell/repl.h"
 

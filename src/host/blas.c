@@ -7,7 +7,9 @@
 #include <limits.h>
 #include <string.h>
 
-#include "host.h"
+#include "cl/array.h"
+#include "cl/cl.h"
+#include "hostcheck.h"
 
 #define ROWMAJOR 101 /* CblasRowMajor */
 #define NOTRANS 111  /* CblasNoTrans */
@@ -89,7 +91,7 @@ static void setstring(lua_State *L, const char *name, const char *value) {
  * The BLAS that gemm_blas uses: name, path, and where it tells, config,
  * core (what it takes the CPU for) and threads.
  */
-int clsh_hostblas(lua_State *L) {
+static int host_blas(lua_State *L) {
   Dl_info info;
   void *p;
   if (!load())
@@ -149,7 +151,7 @@ static void multiply(const Gemm *g, Array *c) {
  *   trans_b  false  true: B is handed over transposed
  *   threads  -      so many; without it as OpenBLAS likes
  */
-int clsh_gemmblas(lua_State *L) {
+static int host_gemm_blas(lua_State *L) {
   static const char *const names[] = {"alpha",   "beta",    "C0", "trans_a",
                                       "trans_b", "threads", NULL};
   Gemm g;
@@ -173,11 +175,17 @@ int clsh_gemmblas(lua_State *L) {
   int before = blas.getthreads != NULL ? blas.getthreads() : 1;
   if (change)
     blas.setthreads(threads);
-  double start = clsh_seconds();
+  double start = clsh_now();
   multiply(&g, c);
-  double seconds = clsh_seconds() - start;
+  double seconds = clsh_now() - start;
   if (change)
     blas.setthreads(before);
   lua_pushnumber(L, seconds);
   return 2;
+}
+
+void clsh_openblas(lua_State *L) {
+  static const luaL_Reg functions[] = {
+      {"blas", host_blas}, {"gemm_blas", host_gemm_blas}, {NULL, NULL}};
+  luaL_setfuncs(L, functions, 0);
 }

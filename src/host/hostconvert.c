@@ -6,7 +6,12 @@
 #include <limits.h>
 #include <string.h>
 
-#include "host.h"
+#include "cl/array.h"
+#include "cl/cl.h"
+#include "cl/object.h"
+#include "cl/process.h"
+#include "cl/type.h"
+#include "hostcheck.h"
 
 /* The source, and its copies of the offsets. Extents as in the options. */
 typedef struct Dia {
@@ -131,7 +136,7 @@ static Array *newvector(lua_State *L, const Type *t, size_t n) {
  *   cols   needed  columns of the matrix
  *   pitch  needed  elements from diagonal to diagonal
  */
-int clsh_diatocsr(lua_State *L) {
+static int host_dia_to_csr(lua_State *L) {
   const Type *integer = clsh_findtype("int", 3);
   Dia m;
   lua_settop(L, 3);
@@ -149,4 +154,10 @@ int clsh_diatocsr(lua_State *L) {
   memmove(c.row_ptr + 1, c.row_ptr, m.rows * sizeof *c.row_ptr);
   c.row_ptr[0] = 0; /* the visit left each row's end in its place */
   return 3;
+}
+
+void clsh_openhostconvert(lua_State *L) {
+  static const luaL_Reg functions[] = {{"dia_to_csr", host_dia_to_csr},
+                                       {NULL, NULL}};
+  luaL_setfuncs(L, functions, 0);
 }

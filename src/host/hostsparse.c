@@ -6,7 +6,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "host.h"
+#include "cl/array.h"
+#include "cl/cl.h"
+#include "cl/object.h"
+#include "cl/process.h"
+#include "cl/type.h"
+#include "hostcheck.h"
 
 /* A sparse matrix: its arrays and extents. DIA has offsets and a pitch. */
 typedef struct Sparse {
@@ -130,7 +135,7 @@ static int pushworst(lua_State *L, const Worst *w) {
  *   cols   #x                  columns of M
  *   pitch  #values / #offsets  elements from diagonal to diagonal
  */
-int clsh_diaerror(lua_State *L) {
+static int host_dia_error(lua_State *L) {
   Sparse m = {0};
   Worst w = {-1, 0, 0};
   lua_settop(L, 5);
@@ -227,7 +232,7 @@ static double comparerow(const Sparse *m, const Array *y, size_t i) {
  *   rows  #y  rows of M
  *   cols  #x  columns of M
  */
-int clsh_csrerror(lua_State *L) {
+static int host_csr_error(lua_State *L) {
   Sparse m = {0};
   Worst w = {-1, 0, 0};
   lua_settop(L, 6);
@@ -278,14 +283,14 @@ static Array *newresult(lua_State *L, const Sparse *m) {
  *   cols   #x                  columns of M
  *   pitch  #values / #offsets  elements from diagonal to diagonal
  */
-int clsh_dialoop(lua_State *L) {
+static int host_dia_loop(lua_State *L) {
   Sparse m = {0};
   lua_settop(L, 4);
   checkdia(L, 1, 0, &m);
   Array *y = newresult(L, &m);
   clsh_arraydata(L, m.values);
   clsh_arraydata(L, m.x);
-  double start = clsh_seconds();
+  double start = clsh_now();
   for (size_t d = 0; d < m.ndiags; d++) {
     clsh_poll(L);
     if (y->type->unit == 4)
@@ -293,7 +298,7 @@ int clsh_dialoop(lua_State *L) {
     else
       diadouble(&m, d, y->block->data);
   }
-  lua_pushnumber(L, clsh_seconds() - start);
+  lua_pushnumber(L, clsh_now() - start);
   return 2;
 }
 
@@ -324,7 +329,7 @@ static void csrdouble(const Sparse *m, size_t i, double *y) {
  *   rows  #row_ptr - 1  rows of M
  *   cols  #x            columns of M
  */
-int clsh_csrloop(lua_State *L) {
+static int host_csr_loop(lua_State *L) {
   Sparse m = {0};
   lua_settop(L, 5);
   checkcsr(L, 1, 0, &m);
@@ -334,7 +339,7 @@ int clsh_csrloop(lua_State *L) {
                            clsh_checkarray(L, i)->type->name);
   Array *y = newresult(L, &m);
   checkopen(L, &m);
-  double start = clsh_seconds();
+  double start = clsh_now();
   for (size_t i = 0; i < m.rows; i++) {
     clsh_poll(L);
     if (y->type->unit == 4)
@@ -342,6 +347,15 @@ int clsh_csrloop(lua_State *L) {
     else
       csrdouble(&m, i, y->block->data);
   }
-  lua_pushnumber(L, clsh_seconds() - start);
+  lua_pushnumber(L, clsh_now() - start);
   return 2;
+}
+
+void clsh_openhostsparse(lua_State *L) {
+  static const luaL_Reg functions[] = {{"csr_error", host_csr_error},
+                                       {"csr_loop", host_csr_loop},
+                                       {"dia_error", host_dia_error},
+                                       {"dia_loop", host_dia_loop},
+                                       {NULL, NULL}};
+  luaL_setfuncs(L, functions, 0);
 }

@@ -12,7 +12,7 @@
 
 #include <lualib.h>
 
-#include "cl/clshell.h"
+#include "cl/cl.h"
 #include "repl.h"
 
 #define PATIENCE 0.1 /* seconds for what is nearly done */

@@ -13,7 +13,7 @@
 
 #include <lualib.h>
 
-#include "cl/clshell.h"
+#include "cl/cl.h"
 #include "repl.h"
 
 #define MAXPATH 4096

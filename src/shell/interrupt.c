@@ -18,7 +18,7 @@
 
 #include <lualib.h>
 
-#include "cl/clshell.h"
+#include "cl/cl.h"
 #include "repl.h"
 
 #define MESSAGE "interrupted!"

@@ -13,7 +13,8 @@
 
 #include <lualib.h>
 
-#include "cl/clshell.h"
+#include "cl/cl.h"
+#include "host/host.h"
 #include "options.h"
 #include "repl.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cl/clshell.h"
+#include "cl/cl.h"
 #include "options.h"
 #include "repl.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cl/clshell.h"
+#include "cl/cl.h"
 #include "edit/lineedit.h"
 #include "repl.h"
 

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cl/clshell.h"
+#include <lauxlib.h>
+
 #include "repl.h"
 
 #define WORDS PROGRAM ".prompt.errors" /* the module that puts it in words */

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cl/clshell.h"
+#include "cl/cl.h"
 #include "repl.h"
 
 #define DEAF 2.0   /* seconds for a call that does not stop to return */

@@ -6,7 +6,8 @@
 */
 #include <string.h>
 
-#include "cl/clshell.h"
+#include <lauxlib.h>
+
 #include "repl.h"
 
 #define FAILURE "clshell.failure" /* registry: of the run that failed last */

@@ -6,7 +6,8 @@
 */
 #include <string.h>
 
-#include "cl/clshell.h"
+#include "cl/buffer.h"
+#include "cl/queue.h"
 
 #include <clblast_c.h>
 

@@ -8,9 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <lauxlib.h>
 #include <lualib.h>
 
-#include "cl/clshell.h"
+#include "host/host.h"
 
 static const char before[] =
     "b = cl.buffer('float', 16, 1) "

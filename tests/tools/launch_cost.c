@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cl/clshell.h"
+#include "cl/cl.h"
 
 static const char *const source =
     "kernel void touch(float a, global float *x, global float *y) {"

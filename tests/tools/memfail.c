@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lauxlib.h>
 #include <lualib.h>
 
-#include "cl/clshell.h"
+#include "host/host.h"
 
 typedef struct Memory {
   long count;  /* allocations so far */

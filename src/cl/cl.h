@@ -1,0 +1,54 @@
+/*
+** cl.h - the door of folder cl/: the libraries it stands on, and what the
+** program (edit/, shell/) may call. host/ takes array.h as well.
+** SPDX-License-Identifier: MIT
+*/
+#ifndef cl_h
+#define cl_h
+
+#define CL_TARGET_OPENCL_VERSION 120
+#ifdef __APPLE__
+#include <OpenCL/opencl.h>
+#else
+#include <CL/cl.h>
+#endif
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <lauxlib.h>
+#include <lua.h>
+
+#define CLSHELL_VERSION "0.1.0"
+#define CLSHELL_HOMEKEY "cl.home" /* registry: where lua/ kernels/ are */
+
+/* cl.c: pushes table cl, without cl.host */
+void clsh_opencl(lua_State *L);
+
+/* error.c: raises a table with the position of the user's line */
+int clsh_error(lua_State *L, const char *fmt, ...);
+
+/* nearest.c */
+const char *clsh_nearest(const char *word, const char *const names[]);
+
+/* devicechoice.c: the device of the session, taken at the first need */
+void clsh_select(lua_State *L, const char *sel);
+
+/* poll.c: Ctrl-C in C code */
+extern volatile sig_atomic_t clsh_interrupt; /* set by a signal handler */
+/* puts an interrupt off (state 0) or on again; returns the state so far;
+   NULL where the host program has no such thing */
+extern int (*clsh_swapinterrupt)(lua_State *L, int state);
+void clsh_interrupted(lua_State *L, const char *hint);
+bool clsh_wasinterrupted(void);
+
+/* wait.c */
+double clsh_now(void); /* seconds, monotonic */
+
+/* pending.c, fork.c: the end of the program while commands run */
+int clsh_countunfinished(lua_State *L, double seconds);
+bool clsh_startfinish(lua_State *L);
+bool clsh_finished(void);
+void clsh_abandon(void);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+** object.h - the objects of module cl, the options that their methods take,
+** and the errors that they raise.
+** SPDX-License-Identifier: MIT
+*/
+#ifndef object_h
+#define object_h
+
+#include "cl.h"
+
+/* class.c: the first member of every object is its Object head. */
+typedef struct Object {
+  const struct Class *class;
+  bool closed;
+} Object;
+typedef struct Class {
+  const char *name; /* "Buffer", as messages and cl.extend spell it */
+  size_t size;      /* of the whole object */
+  const luaL_Reg *methods;
+  const luaL_Reg *fields;     /* o.name calls the function with o */
+  const luaL_Reg *meta;       /* metamethods besides the common ones */
+  lua_CFunction index;        /* for keys that are neither; may be NULL */
+  void (*release)(Object *o); /* called once; must not raise */
+} Class;
+void clsh_newclass(lua_State *L, const Class *class);
+void clsh_class_add(lua_State *L, const char *name, const luaL_Reg *methods,
+                    const luaL_Reg *fields);
+void *clsh_newobject(lua_State *L, const Class *class, int uservalues);
+void *clsh_testobject(lua_State *L, int arg, const Class *class);
+void *clsh_checkobject(lua_State *L, int arg, const Class *class);
+void *clsh_anyobject(lua_State *L, int arg, const Class *class);
+const char *clsh_anyname(lua_State *L, int arg); /* "Buffer", "nil" ... */
+void *clsh_objectoption(lua_State *L, int idx, const Class *class,
+                        const char *name);
+void clsh_closeobject(Object *o);
+void clsh_pressure(lua_State *L, size_t bytes);
+void clsh_pushweak(lua_State *L, const char *name);
+void clsh_noteweak(lua_State *L, const char *name);
+void clsh_openclass(lua_State *L);
+
+/* option.c */
+int clsh_checkword(lua_State *L, int idx, const char *const names[],
+                   const char *name);
+void clsh_checkoptions(lua_State *L, int arg, const char *const names[],
+                       const char *what);
+void clsh_declare(lua_State *L, const char *function,
+                  const char *const names[]); /* for cl.option_names */
+void clsh_openchoice(lua_State *L);
+
+/* error.c: all errors are raised here */
+int clsh_argerror(lua_State *L, int arg, const char *fmt, ...);
+int clsh_fail(lua_State *L, cl_int code, const char *call, const char *fmt,
+              ...);
+void clsh_check(lua_State *L, cl_int code, const char *call);
+void clsh_pusherror(lua_State *L, cl_int code, const char *call,
+                    const char *message);
+const char *clsh_errorname(cl_int code);
+bool clsh_retry(lua_State *L, cl_int code, int *tries);
+void clsh_openerror(lua_State *L);
+
+#endif

@@ -1,0 +1,68 @@
+/*
+** poll.c - Ctrl-C in C code: waits and long loops ask here whether it came.
+** SPDX-License-Identifier: MIT
+*/
+#include "cl.h"
+#include "object.h"
+#include "process.h"
+
+volatile sig_atomic_t clsh_interrupt;
+int (*clsh_swapinterrupt)(lua_State *L, int state);
+
+static bool wasinterrupted;
+
+/* Whether anything was interrupted so far. */
+bool clsh_wasinterrupted(void) {
+  return wasinterrupted;
+}
+
+/* Raises what Ctrl-C raises, with a hint or NULL. */
+void clsh_interrupted(lua_State *L, const char *hint) {
+  clsh_interrupt = 0;
+  wasinterrupted = true;
+  clsh_pusherror(L, CL_SUCCESS, NULL, "interrupted!");
+  lua_pushliteral(L, "INTERRUPTED");
+  lua_setfield(L, -2, "name");
+  lua_pushstring(L, hint);
+  lua_setfield(L, -2, "hint");
+  lua_error(L);
+}
+
+/** cl.undisturbed(f, ...) -> what f returns
+ * Calls f(...) as if Ctrl-C had not been pressed. Code that has caught the
+ * error of a Ctrl-C is raised in again soon, so that no loop around pcall
+ * outlives it; what has to be printed or kept first is called by this. A
+ * Ctrl-C during f raises in f.
+ */
+static int cl_undisturbed(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  int state = clsh_swapinterrupt != NULL ? clsh_swapinterrupt(L, 0) : 0;
+  int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+  if (state != 0)
+    clsh_swapinterrupt(L, state);
+  return status == LUA_OK ? lua_gettop(L) : lua_error(L);
+}
+
+/*
+** Raises if Ctrl-C came: clshell's handler sets the flag, that of the stock
+** interpreter sets a hook, which then has done its work.
+*/
+void clsh_checkinterrupt(lua_State *L, lua_Hook before, const char *hint) {
+  if (!clsh_interrupt && lua_gethook(L) == before)
+    return;
+  if (!clsh_interrupt)
+    lua_sethook(L, NULL, 0, 0);
+  clsh_interrupted(L, hint);
+}
+
+/* Long loops call it now and then, so that Ctrl-C ends them. */
+void clsh_poll(lua_State *L) {
+  if (clsh_interrupt != 0)
+    clsh_interrupted(L, NULL);
+}
+
+void clsh_openpoll(lua_State *L) {
+  static const luaL_Reg functions[] = {{"undisturbed", cl_undisturbed},
+                                       {NULL, NULL}};
+  luaL_setfuncs(L, functions, 0);
+}

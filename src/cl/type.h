@@ -1,0 +1,41 @@
+/*
+** type.h - element types and the shapes of arrays and buffers.
+** SPDX-License-Identifier: MIT
+*/
+#ifndef type_h
+#define type_h
+
+#include "cl.h"
+
+#define MAXDIMS 4 /* dimensions of an array or a buffer */
+
+/* type.c: element types by their OpenCL C names */
+typedef struct Type {
+  const char *name;
+  char kind;           /* 'i' signed, 'u' unsigned, 'f' real */
+  unsigned char unit;  /* bytes of one component */
+  unsigned char width; /* components: 1 2 3 4 8 16 */
+  unsigned char size;  /* bytes of an element; a vector of 3 takes 4 */
+} Type;
+const Type *clsh_findtype(const char *name, size_t len);
+const Type *clsh_checktype(lua_State *L, int arg);
+void clsh_pushelement(lua_State *L, const Type *t, const void *p);
+const char *clsh_toelement(lua_State *L, int idx, const Type *t, void *p);
+void clsh_opentype(lua_State *L);
+
+/* half.c */
+float clsh_fromhalf(unsigned short h);
+unsigned short clsh_tohalf(double x);
+
+/* shape.c */
+typedef struct Shape {
+  int ndims;
+  size_t dim[MAXDIMS];
+  size_t count; /* product of dim */
+} Shape;
+void clsh_checkshape(lua_State *L, int arg, const Type *t, Shape *s);
+void clsh_pushshape(lua_State *L, const Shape *s);
+const char *clsh_shapestring(lua_State *L, const Shape *s);
+size_t clsh_checkcount(lua_State *L, int arg, const char *what);
+
+#endif

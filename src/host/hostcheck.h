@@ -1,0 +1,45 @@
+/*
+** hostcheck.h - what the files of cl.host share.
+** SPDX-License-Identifier: MIT
+*/
+#ifndef hostcheck_h
+#define hostcheck_h
+
+#include "cl/array.h"
+
+/* Operands of C = alpha A B + beta C0, all of real types, dense. */
+typedef struct Gemm {
+  const Array *a, *b, *c0; /* c0: NULL where beta is 0 */
+  size_t m, n, k;
+  double alpha, beta;
+  bool trans_a, trans_b; /* of gemm_blas only */
+} Gemm;
+
+/* The greatest error so far and its place, from 0. */
+typedef struct Worst {
+  double err;
+  size_t row, col;
+} Worst;
+
+/* hostcheck.c */
+int clsh_rawoption(lua_State *L, int arg, const char *name);
+double clsh_numberoption(lua_State *L, int arg, const char *name, double def);
+double clsh_scaled(double got, double expected, double scale);
+void clsh_worse(Worst *w, double err, size_t row, size_t col);
+const Array *clsh_checkreals(lua_State *L, int arg, int ndims);
+void clsh_checkgemm(lua_State *L, int a, const char *const names[],
+                    const char *what, Gemm *g);
+void clsh_checkextent(lua_State *L, const Array *c, const char *name,
+                      const Gemm *g);
+void clsh_checksame(lua_State *L, const Array *a, const Array *b);
+Array *clsh_startgemm(lua_State *L, const Gemm *g);
+
+/* the other files: their functions go to the table at the stack's top */
+void clsh_openblas(lua_State *L);
+void clsh_openhostconvert(lua_State *L);
+void clsh_openhostgemm(lua_State *L);
+void clsh_openhostloop(lua_State *L);
+void clsh_openhostsparse(lua_State *L);
+void clsh_openhosttranspose(lua_State *L);
+
+#endif
