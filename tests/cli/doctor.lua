@@ -129,7 +129,7 @@ end)
 
 t.test("packages for every system", function()
   for _, name in ipairs{"pocl", "nvidia", "amd", "intel", "gnuplot",
-    "argparse", "dkjson", "dbi", "openblas"} do
+    "argparse", "dbi", "openblas"} do
     local advice = packages.advice(name)
     t.ok(advice:find("install ", 1, true) or advice:find("pacman", 1, true),
       advice)

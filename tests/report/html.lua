@@ -4,6 +4,7 @@
 
 local t = require "t"
 local html = require "clshell.report.html"
+local json = require "clshell.base.json"
 local plot = require "clshell.plot"
 local records = require "records"
 
@@ -46,10 +47,6 @@ t.test("nothing is fetched from anywhere", function()
 end)
 
 t.test("the results are in it as JSON", function()
-  local ok, json = pcall(require, "dkjson")
-  if not ok then
-    t.skip("dkjson is not installed")
-  end
   local list = records.ladder()
   list[1].name = "</script><script>alert(1)</script>"
   local text = page(list)
@@ -160,10 +157,6 @@ t.test("a browser shows it without a word on the console", function()
 end)
 
 t.test("light and dark are told apart, and nothing overflows", function()
-  local ok, json = pcall(require, "dkjson")
-  if not ok then
-    t.skip("dkjson is not installed")
-  end
   local seen = {}
   for theme = 0, 1 do -- dark, light
     local dom, console = browse(probed(page()),

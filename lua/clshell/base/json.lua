@@ -1,5 +1,5 @@
--- json.lua - Lua values as JSON text and back, without a loss: integers keep
--- their 64 bits, floats their last digit, strings any byte
+-- base/json.lua - Lua values as JSON text and back, without a loss: integers
+-- keep their 64 bits, floats their last digit, strings any byte
 -- SPDX-License-Identifier: MIT
 
 local M = {}
@@ -14,29 +14,41 @@ local function escape(c)
   return NAMES[c] or ("\\u%04x"):format(c:byte())
 end
 
--- Bytes that are no UTF-8, which JSON cannot hold, become lone surrogates,
--- as in Python's surrogateescape.
-local function escape_bytes(s)
+-- json.utf8(s, replace) -> string
+-- A string with each byte that is not UTF-8 replaced by replace(byte).
+function M.utf8(s, replace)
   local parts, at = {}, 1
-  while at <= #s do
-    local _, bad = utf8.len(s, at)
+  repeat
+    local bad = select(2, utf8.len(s, at))
     parts[#parts + 1] = s:sub(at, bad and bad - 1)
     if bad then
-      parts[#parts + 1] = ("\\udc%02x"):format(s:byte(bad))
+      parts[#parts + 1] = replace(s:byte(bad))
+      at = bad + 1
     end
-    at = bad and bad + 1 or #s + 1
-  end
+  until not bad
   return table.concat(parts)
 end
 
-local function quoted(s)
-  s = s:gsub('[%c"\\\127]', escape)
-  return '"' .. (utf8.len(s) and s or escape_bytes(s)) .. '"'
+-- JSON cannot hold bytes that are not UTF-8: they become lone surrogates, as
+-- in Python's surrogateescape.
+local function surrogate(byte)
+  return ("\\udc%02x"):format(byte)
 end
 
--- The shortest of three forms that reads back as the same float. Infinity is
--- a number too big for a double, which reads back as one; NaN is no number
--- of JSON at all.
+local function quoted(s)
+  return '"' .. M.utf8(s:gsub('[%c"\\\127]', escape), surrogate) .. '"'
+end
+
+-- json.exact(x) -> string
+-- A finite number with all its digits and a point in every locale.
+function M.exact(x)
+  return math.type(x) == "integer" and ("%d"):format(x)
+    or (("%.17g"):format(x):gsub(",", "."))
+end
+
+-- The shortest of three forms that reads back as the same float. Infinity
+-- becomes a number too large for a double, which reads back as infinity; JSON
+-- has no number for NaN.
 local function real(x)
   if x ~= x then
     return '{"$number":"nan"}'
@@ -50,37 +62,47 @@ local function real(x)
       break
     end
   end
+  s = s:gsub(",", ".")
   return s:find("[.e]") and s or s .. ".0"
 end
 
-local encode
+local Raw, List, Object = {}, {}, {} -- metatables of forms given to encode
 
-local function list(t, depth)
-  local parts = {}
-  for i, v in ipairs(t) do
-    parts[i] = encode(v, depth) or "null"
-  end
-  return "[" .. table.concat(parts, ",") .. "]"
+-- json.raw(text) -> value
+-- A value that encode writes as this text.
+function M.raw(text)
+  return setmetatable({text}, Raw)
 end
 
-local function object(t, depth)
-  local keys, names = {}, {}
-  for k in pairs(t) do
+-- json.list(t) -> t
+-- Makes encode write t as a list, even when t is empty.
+function M.list(t)
+  return setmetatable(t, List)
+end
+
+-- json.object(members) -> members
+-- Makes encode write a list of {name, value} as an object in that order.
+-- Members without a value are left out.
+function M.object(members)
+  return setmetatable(members, Object)
+end
+
+--- json.null
+--- Stands for null where a value is encoded; decode gives nil for null.
+M.null = M.raw "null"
+
+-- The members of a table in the order of their names.
+local function sorted(t)
+  local members = {}
+  for k, v in pairs(t) do
     if type(k) == "string" or math.type(k) ~= nil then
-      local name = tostring(k)
-      keys[name] = k
-      names[#names + 1] = name
+      members[#members + 1] = {tostring(k), v}
     end
   end
-  table.sort(names)
-  local parts = {}
-  for _, name in ipairs(names) do
-    local value = encode(t[keys[name]], depth)
-    if value then
-      parts[#parts + 1] = quoted(name) .. ":" .. value
-    end
-  end
-  return "{" .. table.concat(parts, ",") .. "}"
+  table.sort(members, function(a, b)
+    return a[1] < b[1]
+  end)
+  return members
 end
 
 local function is_list(t)
@@ -94,31 +116,59 @@ local function is_list(t)
   return count == #t and count > 0
 end
 
---- json.null
---- Stands for null where a value is encoded; decode gives nil for it.
-M.null = setmetatable({}, {__name = "json.null"})
+local encode
 
-function encode(v, depth)
+local function encode_list(t, depth, indented)
+  local parts = {}
+  for i, v in ipairs(t) do
+    parts[i] = encode(v, depth, indented) or "null"
+  end
+  return "[" .. table.concat(parts, ",") .. "]"
+end
+
+local function encode_object(t, depth, indented)
+  local parts = {}
+  local newline = indented and "\n" .. ("  "):rep(depth) or ""
+  for _, member in ipairs(getmetatable(t) == Object and t or sorted(t)) do
+    local value = encode(member[2], depth, indented)
+    if value then
+      parts[#parts + 1] = newline .. quoted(member[1]) .. ":" .. value
+    end
+  end
+  return "{" .. table.concat(parts, ",") .. newline:sub(1, -3) .. "}"
+end
+
+function encode(v, depth, indented)
   local kind = type(v)
-  if v == M.null then
-    return "null"
-  elseif kind == "string" then
+  if kind == "string" then
     return quoted(v)
   elseif kind == "number" then
     return math.type(v) == "integer" and ("%d"):format(v) or real(v)
   elseif kind == "boolean" then
     return tostring(v)
-  elseif kind == "table" and depth < DEEPEST then
-    return (is_list(v) and list or object)(v, depth + 1)
+  elseif kind ~= "table" or depth >= DEEPEST then
+    return nil
   end
+  local form = getmetatable(v)
+  if form == Raw then
+    return v[1]
+  end
+  local is_a_list = form == List or form ~= Object and is_list(v)
+  return (is_a_list and encode_list or encode_object)(v, depth + 1, indented)
 end
 
 --- json.encode(value) -> string
 --- A value as JSON, object keys in order. A table is a list if its keys are
---- 1 to n, else an object (the empty table is one). What JSON has no word
---- for, functions and objects of C, is left out. nil is null.
+--- 1 to n, else an object (the empty table is an object). Values that JSON
+--- cannot hold, such as functions and objects of C, are left out. nil is null.
 function M.encode(v)
   return encode(v, 0) or "null"
+end
+
+-- json.encode_indented(value) -> string
+-- The same with each member of an object on a line of its own.
+function M.encode_indented(v)
+  return encode(v, 0, true) or "null"
 end
 
 -- A parser is a function(text, at) -> value, place after it; it raises a
@@ -261,7 +311,7 @@ function M.decode(s)
     local v, at = value(s, blank(s, 1), 0)
     at = blank(s, at)
     if at <= #s then
-      wrong("something after the value", at)
+      wrong("text after the value", at)
     end
     return v, at
   end)

@@ -15,7 +15,8 @@ local function prefixes(unit)
   return unit == "s" and SMALL or unit == "B" and BINARY or LARGE
 end
 
-local function finite(x)
+-- quantity.finite(x) -> boolean
+function M.finite(x)
   return x == x and x ~= math.huge and x ~= -math.huge
 end
 
@@ -29,7 +30,7 @@ end
 --- A number in plain decimals, with so many significant digits (4).
 function M.number(x, digits)
   digits = digits or 4
-  if not finite(x) then
+  if not M.finite(x) then
     return tostring(x)
   elseif x == 0 then
     return "0"
@@ -53,7 +54,7 @@ end
 --- up ("FLOP/s", "B/s"). The value is rounded first: 999.96 ns are 1 µs.
 function M.prefix(x, unit, digits)
   local list = prefixes(unit)
-  local size = finite(x) and math.abs(x) or 0
+  local size = M.finite(x) and math.abs(x) or 0
   local chosen = list[1]
   for _, entry in ipairs(list) do
     if rounded(size / entry[1], digits or 4) >= 1 then

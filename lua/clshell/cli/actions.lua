@@ -75,8 +75,8 @@ function M.devices()
       order[i] = entry[1]
     end
     order[#order + 1] = "double"
-    local formats = require "clshell.report.value_formats"
-    out:write(formats.rows(rows, format, order))
+    out:write(require("clshell.report.export_values").rows(rows, format,
+      order))
   end
   out:flush()
   return OK
@@ -98,8 +98,8 @@ function M.print(...)
       printed:write(table.concat(words, "\t"), "\n")
     end
   else
-    local formats = require "clshell.report.value_formats"
-    printed:write(formats.text(table.pack(...), format))
+    printed:write(require("clshell.report.export_values").text(
+      table.pack(...), format))
   end
   printed:flush()
 end

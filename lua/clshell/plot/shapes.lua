@@ -1,36 +1,28 @@
 -- plot/shapes.lua - the elements that charts in SVG are made of
 -- SPDX-License-Identifier: MIT
 
+local json = require "clshell.base.json"
+
 local M = {}
 
 local ENTITIES = {["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;",
   ['"'] = "&quot;", ["'"] = "&#39;"}
 
--- Bytes that are no UTF-8, as the replacement character.
-local function valid(s)
-  if utf8.len(s) then
-    return s
-  end
-  local parts, at = {}, 1
-  while at <= #s do
-    local _, bad = utf8.len(s, at)
-    parts[#parts + 1] = s:sub(at, (bad or #s + 1) - 1)
-    if not bad then
-      break
-    end
-    parts[#parts + 1] = "\u{FFFD}"
-    at = bad + 1
-  end
-  return table.concat(parts)
+local function replacement()
+  return "\u{FFFD}"
 end
 
-M.valid = valid
+-- shapes.valid(text) -> string
+-- A text whose bytes that are not UTF-8 become the replacement character.
+function M.valid(s)
+  return json.utf8(s, replacement)
+end
 
 --- shapes.escape(text) -> string
 --- Text for HTML and SVG, in elements and in quoted attributes; bytes that
 --- are no UTF-8 and control characters, which XML forbids, are replaced.
 function M.escape(s)
-  return (valid(tostring(s)):gsub("[&<>\"']", ENTITIES)
+  return (M.valid(tostring(s)):gsub("[&<>\"']", ENTITIES)
     :gsub("[%z\1-\8\11\12\14-\31]", "\u{FFFD}"))
 end
 

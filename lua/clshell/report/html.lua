@@ -6,6 +6,7 @@ local cl = require "cl"
 local export = require "clshell.report.export"
 local f = require "clshell.report.export_fields"
 local fields = require "clshell.measure.record_fields"
+local file = require "clshell.base.file"
 local options = require "clshell.base.options"
 local plot = require "clshell.plot"
 local plot_svg = require "clshell.plot.svg"
@@ -298,17 +299,6 @@ local function head(title, results)
 ]]):format(escape(cl.version), escape(title), CSS, plot_svg.css(), data)
 end
 
-local function list_of(results)
-  if type(results) ~= "table" then
-    cl.error("html: a list of results expected, got a " .. type(results))
-  end
-  local list = results.name ~= nil and {results} or results
-  if #list == 0 then
-    cl.error("html: a report needs at least one result")
-  end
-  return list
-end
-
 --- html.text(results [, opts]) -> string
 --- The report of some results as a page that needs nothing else: what they
 --- were measured on, the table, charts, every sample, and the results as JSON
@@ -316,7 +306,10 @@ end
 function M.text(results, opts)
   options.check(opts, "html")
   opts = opts or {}
-  results = list_of(results)
+  results = export.list(results, "html")
+  if #results == 0 then
+    cl.error("html: a report needs at least one result")
+  end
   local labels, common = fields.labels(results)
   local title = opts.title or common ~= "" and common
     or #results == 1 and labels[1] or ("%d results"):format(#results)
@@ -348,19 +341,9 @@ end
 
 --- html.write(results, file [, opts]) -> file
 --- Writes html.text(results, opts) to a file. Options as for html.
-function M.write(results, file, opts)
-  local words = M.text(results, opts)
-  local out, message = io.open(file, "wb")
-  if not out then
-    cl.error("cannot write the report: " .. message)
-  end
-  local ok, why = out:write(words)
-  local closed, late = out:close()
-  if not (ok and closed) then
-    cl.error(("cannot write the report to %s: %s"):format(file,
-      why or late))
-  end
-  return file
+function M.write(results, path, opts)
+  file.write(path, M.text(results, opts), "the report")
+  return path
 end
 
 return setmetatable(M, {

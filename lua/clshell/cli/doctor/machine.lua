@@ -252,8 +252,6 @@ function M.programs()
       use = "the options of scripts and commands"},
     {name = "SQLite through DBI", package = "dbi",
       found = module("DBI", "dbd.sqlite3"), use = "the store of runs"},
-    {name = "dkjson", package = "dkjson", found = module "dkjson",
-      use = "results as JSON"},
     {name = "OpenBLAS", package = "openblas", found = blas
       and ("%s %s"):format(blas.name, blas.core or ""),
       use = "comparisons with the CPU's own products"},

@@ -23,16 +23,13 @@ local PACKAGES = {
     fedora = "gnuplot", arch = "gnuplot", macos = "gnuplot"},
   argparse = {"Scripts and their options", debian = "lua-argparse",
     fedora = "lua-argparse", arch = "lua54-argparse"},
-  dkjson = {"Results as JSON", debian = "lua-dkjson", fedora = "lua-dkjson",
-    arch = "lua54-dkjson"},
   dbi = {"The store of runs", debian = "lua-dbi-sqlite3", fedora = "lua-dbi",
     arch = "lua54-dbi"},
   openblas = {"The CPU's own products", debian = "libopenblas0",
     fedora = "openblas", arch = "openblas", macos = "openblas"},
 }
 
-local ROCKS = {argparse = "argparse", dkjson = "dkjson",
-  dbi = "luadbi-sqlite3"}
+local ROCKS = {argparse = "argparse", dbi = "luadbi-sqlite3"}
 
 --- packages.advice(name) -> string
 --- What to type to install something: on this system, or, where that is not
