@@ -7,6 +7,7 @@ local cl = require "cl"
 local calibrate = require "clshell.measure.calibrate"
 local compare = require "clshell.measure.compare"
 local protocol = require "clshell.measure.protocol"
+local timer = require "clshell.measure.timer"
 
 local LIMITS = protocol.efforts.final
 local QUICK = protocol.efforts.quick
@@ -322,6 +323,16 @@ t.test("verdicts follow the rule", function()
   t.eq((compare.verdict(list(11, 0.9, 1.1))), "UNCLEAR")
   t.eq((compare.verdict(list(11, 0.992, 1.02))), "UNCLEAR")
   t.eq((compare.verdict{1, 2}), "UNCLEAR")
+end)
+
+t.test("a pause leaves the processor to a CPU device", function()
+  local subject = timer.host(function() end)
+  local begin, used = cl.now(), os.clock()
+  subject.sleep(0.3)
+  used = os.clock() - used -- seconds of the processor, whatever the load
+  local passed = cl.now() - begin
+  t.ok(passed >= 0.3, passed)
+  t.ok(used < passed / 10, ("%.3f s of %.3f s"):format(used, passed))
 end)
 
 t.done()

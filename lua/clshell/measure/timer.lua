@@ -131,13 +131,6 @@ local function sample(subject, calls, turn, n)
     subject.calibration.tick or 0)
 end
 
--- Without a better way a pause keeps the host busy: Ctrl-C ends it.
-local function sleep(seconds)
-  local begin = cl.now()
-  while cl.now() - begin < seconds do
-  end
-end
-
 --- timer.new(context, calls [, main]) -> subject
 --- The subject of protocol.measure for functions that do the same on operands
 --- of their own, taken in turn (one function: always that). `main` is the
@@ -146,7 +139,7 @@ function M.new(context, calls, main)
   local c = calibrate.device{context = context}
   local turn = 0
   local subject = {context = context, calibration = c, main = main,
-    now = cl.now, sleep = sleep, canary = calibrate.canary(context, c)}
+    now = cl.now, sleep = cl.sleep, canary = calibrate.canary(context, c)}
   function subject.sample(n)
     local s = sample(subject, calls, turn, n)
     turn = (turn + n) % #calls
@@ -158,7 +151,7 @@ end
 -- The subject for a routine of the host: run() -> seconds.
 function M.host(run)
   return {
-    host = true, now = cl.now, sleep = sleep,
+    host = true, now = cl.now, sleep = cl.sleep,
     calibration = {event = false, wall_tick = 1e-6},
     sample = function(n)
       local wall = 0
