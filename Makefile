@@ -131,10 +131,11 @@ $(BUILD)/%.o: src/%.c $(BUILD)/cflags
 $(BUILD)/shell/home.o: CPPF += -DDATADIR='"$(DATADIR)"'
 $(BUILD)/shell/home.o: $(BUILD)/datadir
 
-# What help knows of module cl: the comments of its public functions.
-build/doc/cl.txt: $(MODULE)
+# What help knows of the C files: the comments of their public functions.
+DOCUMENTED = $(MODULE) src/shell/system.c
+build/doc/cl.txt: $(DOCUMENTED)
 	@mkdir -p $(@D)
-	sed -n '/^\/\*\* /,/\*\//p' $(MODULE) >$@
+	sed -n '/^\/\*\* /,/\*\//p' $(DOCUMENTED) >$@
 
 # Stamps, which change when, and only when, the flags do.
 q = '$(subst ','\'',$(1))'

@@ -41,6 +41,7 @@ local MODULES = {
   {"store", "store"},
   {"quantity", "base.quantity"},
   {"style", "base.style"},
+  {"system", "system"}, -- src/shell/system.c
 }
 
 local match = string.match -- a session may change strings' methods

@@ -1,8 +1,7 @@
 /*
-** cl.c - pushes table cl: every class, and functions that belong to none.
+** cl.c - opens module cl: every class, and functions that belong to none.
 ** SPDX-License-Identifier: MIT
 */
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "array.h"
@@ -15,7 +14,6 @@
 #include "process.h"
 #include "program.h"
 #include "queue.h"
-#include "system.h"
 #include "type.h"
 
 /** cl.now() -> number
@@ -35,37 +33,19 @@ static int cl_isatty(lua_State *L) {
   return 1;
 }
 
-/** cl.winsize(fd) -> columns, rows
- * The size of the terminal window behind a file descriptor; nil if it is
- * no terminal or does not tell.
- */
-static int cl_winsize(lua_State *L) {
-  lua_Integer fd = luaL_checkinteger(L, 1);
-  struct winsize w;
-  if (fd < 0 || fd >= 1024 || ioctl((int)fd, TIOCGWINSZ, &w) != 0 ||
-      w.ws_col == 0)
-    return 0;
-  lua_pushinteger(L, w.ws_col);
-  lua_pushinteger(L, w.ws_row);
-  return 2;
-}
-
-void clsh_opencl(lua_State *L) {
-  static const luaL_Reg functions[] = {{"isatty", cl_isatty},
-                                       {"now", cl_now},
-                                       {"winsize", cl_winsize},
-                                       {NULL, NULL}};
+int luaopen_cl(lua_State *L) {
+  static const luaL_Reg functions[] = {
+      {"isatty", cl_isatty}, {"now", cl_now}, {NULL, NULL}};
   /* each may add to classes before it */
   static void (*const open[])(lua_State * L) = {
-      clsh_openerror,      clsh_openclass,   clsh_openchoice,
-      clsh_opentype,       clsh_openarray,   clsh_openarrayinit,
-      clsh_openarrayops,   clsh_openconvert, clsh_openfolder,
-      clsh_opendevice,     clsh_openselect,  clsh_opensystem,
-      clsh_opencontext,    clsh_openqueue,   clsh_openunfinished,
-      clsh_openpoll,       clsh_openwait,    clsh_openevent,
-      clsh_openbuffer,     clsh_openview,    clsh_opentransfer,
-      clsh_openbufferinit, clsh_openprogram, clsh_openkernel,
-      clsh_openarg,        clsh_openlaunch};
+      clsh_openerror,      clsh_openclass,      clsh_openchoice,
+      clsh_opentype,       clsh_openarray,      clsh_openarrayinit,
+      clsh_openarrayops,   clsh_openconvert,    clsh_opendevice,
+      clsh_openselect,     clsh_opencontext,    clsh_openqueue,
+      clsh_openunfinished, clsh_openpoll,       clsh_openwait,
+      clsh_openevent,      clsh_openbuffer,     clsh_openview,
+      clsh_opentransfer,   clsh_openbufferinit, clsh_openprogram,
+      clsh_openkernel,     clsh_openarg,        clsh_openlaunch};
   luaL_checkversion(L);
   lua_newtable(L);
   luaL_setfuncs(L, functions, 0);
@@ -73,4 +53,5 @@ void clsh_opencl(lua_State *L) {
     open[i](L);
   lua_pushliteral(L, CLSHELL_VERSION);
   lua_setfield(L, -2, "version");
+  return 1;
 }

@@ -22,8 +22,8 @@
 #define CLSHELL_VERSION "0.1.0"
 #define CLSHELL_HOMEKEY "cl.home" /* registry: where lua/ kernels/ are */
 
-/* cl.c: pushes table cl, without cl.host */
-void clsh_opencl(lua_State *L);
+/* cl.c: require "cl" */
+int luaopen_cl(lua_State *L);
 
 /* error.c: raises a table with the position of the user's line */
 int clsh_error(lua_State *L, const char *fmt, ...);

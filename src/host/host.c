@@ -1,14 +1,12 @@
 /*
-** host.c - opens module cl: the classes of src/cl, and cl.host.
+** host.c - opens module cl.host.
 ** SPDX-License-Identifier: MIT
 */
 #include "host.h"
 
-#include "cl/cl.h"
 #include "hostcheck.h"
 
-int luaopen_cl(lua_State *L) {
-  clsh_opencl(L);
+int luaopen_cl_host(lua_State *L) {
   lua_newtable(L);
   clsh_openblas(L);
   clsh_openhostconvert(L);
@@ -16,6 +14,5 @@ int luaopen_cl(lua_State *L) {
   clsh_openhostloop(L);
   clsh_openhostsparse(L);
   clsh_openhosttranspose(L);
-  lua_setfield(L, -2, "host");
   return 1;
 }

@@ -1,5 +1,5 @@
 /*
-** host.h - what folder host/ offers: module cl, with cl.host in it.
+** host.h - what folder host/ offers: module cl.host.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef host_h
@@ -7,6 +7,7 @@
 
 #include <lua.h>
 
-int luaopen_cl(lua_State *L);
+/* require "cl.host"; stock Lua finds cl.so by the root of the name */
+int luaopen_cl_host(lua_State *L);
 
 #endif

@@ -194,9 +194,17 @@ static void setcommandline(lua_State *L, const Options *o) {
   clsh_pushexecutable(L);
   lua_setfield(L, -2, "program");
   lua_setfield(L, 1, "commandline");
+}
+
+/* The modules of the program itself, which `require` finds here. */
+static void preload(lua_State *L) {
+  static const luaL_Reg modules[] = {
+      {"cl.host", luaopen_cl_host},
+      {PROGRAM ".optiontable", clsh_openoptiontable},
+      {PROGRAM ".system", luaopen_clshell_system},
+      {NULL, NULL}};
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
-  lua_pushcfunction(L, clsh_openoptiontable);
-  lua_setfield(L, -2, PROGRAM ".optiontable");
+  luaL_setfuncs(L, modules, 0);
   lua_pop(L, 1);
 }
 
@@ -210,6 +218,7 @@ static const char *openstate(lua_State *L, const Options *o) {
   clsh_openleave(L);
   luaL_requiref(L, "cl", luaopen_cl, 1);
   setcommandline(L, o);
+  preload(L);
   clsh_pushhome(L);
   lua_pushvalue(L, -1);
   lua_setfield(L, 1, "home");

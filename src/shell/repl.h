@@ -47,6 +47,9 @@ const char *clsh_pushscript(lua_State *L, const char *name, const char *home);
 void clsh_setpath(lua_State *L, const Options *o, const char *script,
                   const char *home);
 
+/* system.c */
+int luaopen_clshell_system(lua_State *L);
+
 /* timeout.c */
 void clsh_starttimeout(double seconds);
 bool clsh_expired(void);

@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 
-local cl = require "cl"
+local system = require "clshell.system"
 
 local device = t.device()
 
@@ -14,7 +14,7 @@ local function blocked()
   local masks = {}
   local f <close> = assert(io.open "/proc/self/stat")
   local first = tostring(f:read "n")
-  for _, thread in ipairs((cl.folder "/proc/self/task")) do
+  for _, thread in ipairs((system.folder "/proc/self/task")) do
     thread = thread:gsub("/", "")
     local status <close> = io.open("/proc/self/task/" .. thread .. "/status")
     local mask = status and status:read("a"):match "SigBlk:%s*(%x+)"
@@ -28,7 +28,7 @@ end
 -- ux.md, section 4: "Ctrl-C kills the session". PoCL links a kernel at its
 -- first launch, and ends the process if its linker is interrupted.
 t.test("a driver's threads block Ctrl-C", function()
-  if not cl.folder "/proc/self/task" then
+  if not system.folder "/proc/self/task" then
     t.skip "no /proc"
   elseif device.platform ~= "Portable Computing Language" then
     t.skip "another driver may start threads whenever it likes"

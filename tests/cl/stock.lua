@@ -25,6 +25,8 @@ t.test("cl.so under " .. lua:match("[^ ]+$"), function()
     assert(ev.ms >= 0 and x:read()[100] == 200)
     local ok, e = pcall(k:range(100), x)
     assert(tostring(e):find "argument 2 'a' %(float%)")
+    local A = cl.array("double", {2, 2}, 3)
+    assert(require "cl.host".gemm_loop(A, A):at(1, 2) == 18)
     print(cl.version, require "cl" == cl)
     local left = {x:map(), cl.queue(), k}
   ]]

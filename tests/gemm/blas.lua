@@ -2,6 +2,7 @@
 -- every rung: transposed operands, sub-matrices, leading dimensions, batches
 -- SPDX-License-Identifier: MIT
 
+local host = require "cl.host"
 local t = require "t"
 local cl = require "cl"
 local gemm = require "clshell.gemm"
@@ -38,7 +39,7 @@ end
 -- The same as a double array, as it is multiplied.
 local function plain(x, i, transposed)
   local h = x.list[x.count > 1 and i or 1]:convert("double")
-  return transposed and cl.host.transpose_loop(h) or h
+  return transposed and host.transpose_loop(h) or h
 end
 
 local function count_nan(b)
@@ -98,7 +99,7 @@ local function try(name, type, c)
     end
     gemm(A, B, o)
     for i = 1, c.batch do
-      local exact = cl.host.gemm_loop(plain(x.A, i, c.trans_a),
+      local exact = host.gemm_loop(plain(x.A, i, c.trans_a),
         plain(x.B, i, c.trans_b),
         {alpha = o.alpha, beta = o.beta, C0 = plain(x.C, i)}):convert(type)
       local got <close> = part(x.C, i):read()
@@ -286,7 +287,7 @@ t.test("a bench of it, checked, with its own title and sizes", function()
   local B = cl.buffer("float", {50, 40},
     cl.array("float", {50, 40}):random(t.seed))
   local o = {A = A, B = B, trans_a = true, trans_b = true}
-  local names = {"tiled", "plain_c", cl.host.blas() and "openblas"}
+  local names = {"tiled", "plain_c", host.blas() and "openblas"}
   for _, name in ipairs(names) do
     local r = gemm.bench(name, nil, o, {effort = "quick", roof = false})
     t.ok(r.ok and r.gflops > 0, r.note)

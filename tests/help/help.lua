@@ -90,7 +90,8 @@ local MODULES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose",
   "bench", "peaks", "compare", "roofline", "lesson", "calibrate", "runs",
   "results", "plot", "export", "html", "stats", "report", "script", "help",
   "verify", "npy", "mtx", "traffic", "occupancy", "claims", "output",
-  "target", "timer", "progress", "json", "store", "quantity", "style"}
+  "target", "timer", "progress", "json", "store", "quantity", "style",
+  "system"}
 local FAMILY = {gemm = true, spmv = true, transpose = true}
 
 -- The names of all functions and methods that a session can reach.
@@ -99,7 +100,7 @@ local function public()
   for key, value in pairs(cl) do
     names[#names + 1] = type(value) == "function" and "cl." .. key or nil
   end
-  for key in pairs(cl.host) do
+  for key in pairs(require "cl.host") do
     names[#names + 1] = "cl.host." .. key
   end
   for _, module in ipairs(MODULES) do

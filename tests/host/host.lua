@@ -3,7 +3,7 @@
 
 local t = require "t"
 local cl = require "cl"
-local host = cl.host
+local host = require "cl.host"
 
 local function rand(name, m, n, seed)
   return cl.array(name, {m, n}):random(seed, -1, 1)

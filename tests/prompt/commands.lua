@@ -84,9 +84,9 @@ end)
 
 t.test("%cd, !command and what !cd does not", function()
   local path = terminal.folder()
-  has(session(("%%cd %s\ncl.cwd()\n!pwd\n%%cd nowhere\n!exit 3\n!cd /")
-    :format(path)), path .. "\n" .. path .. "\n" .. path, "nowhere",
-    "exit code 3", "%cd changes")
+  has(session(("%%cd %s\nrequire 'clshell.system'.cwd()\n!pwd\n"
+    .. "%%cd nowhere\n!exit 3\n!cd /"):format(path)), path .. "\n" .. path
+    .. "\n" .. path, "nowhere", "exit code 3", "%cd changes")
 end)
 
 t.test("%edit puts its text at the prompt, to be changed or entered",

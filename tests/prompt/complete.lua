@@ -6,6 +6,7 @@ local t = require "t"
 local asked = require "at"
 local cl = require "cl"
 local options = require "clshell.base.options"
+local system = require "clshell.system"
 
 local at, has, words = asked.all, asked.has, asked.words
 
@@ -266,11 +267,11 @@ t.test("files in strings and after commands", function()
   local _, list, _, common, shown = at("x = '" .. dir .. "/one|")
   t.eq({list, common, shown}, {{dir .. "/one.lua", dir .. "/one.txt"},
     dir .. "/one.", {"one.lua", "one.txt"}})
-  local names, partial = cl.folder(dir, "", 3)
+  local names, partial = system.folder(dir, "", 3)
   t.ok(#names <= 3 and partial)
-  names, partial = cl.folder(dir, "ONE.L")
+  names, partial = system.folder(dir, "ONE.L")
   t.eq({names, partial}, {{"one.lua"}, false})
-  t.eq(cl.folder(dir .. "/none"), nil)
+  t.eq(system.folder(dir .. "/none"), nil)
 end)
 
 t.test("words of OpenCL C, and names, in the text of a kernel", function()

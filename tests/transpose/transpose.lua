@@ -2,6 +2,7 @@
 -- and types, bit for bit
 -- SPDX-License-Identifier: MIT
 
+local host = require "cl.host"
 local t = require "t"
 local cl = require "cl"
 local ladder = require "ladder"
@@ -80,7 +81,7 @@ end)
 t.test("one wrong bit is found", function()
   local verify = require "clshell.family.verify"
   local A = cl.array("float", {30, 20}):random(t.seed)
-  local B = cl.host.transpose_loop(A)
+  local B = host.transpose_loop(A)
   local truth = verify.transpose(A)
   t.ok(verify.judge(B, truth).ok)
   B:set(20, 30, B:at(20, 30) * (1 + 2^-23))

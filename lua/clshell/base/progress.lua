@@ -4,6 +4,7 @@
 
 local cl = require "cl"
 local style = require "clshell.base.style"
+local system = require "clshell.system"
 
 local M = {}
 local Progress = {}
@@ -35,7 +36,7 @@ function M.new(opts)
     begin = now(), drawn = -math.huge, said = now(), tenth = 0, times = {},
     shown = false, tty = given("tty", cl.isatty(2)),
     glyphs = given("glyphs", style.glyphs()),
-    width = opts.width or cl.winsize(2) or 80,
+    width = opts.width or system.winsize(2) or 80,
     quiet = given("quiet", cl.commandline and cl.commandline.quiet),
     write = opts.write or function(s)
       io.stderr:write(s)

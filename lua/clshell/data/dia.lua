@@ -281,7 +281,7 @@ end
 function methods:to_csr(opts)
   opts = opts or {}
   options.check(opts, "Dia:to_csr")
-  local ptr, col, val = cl.host.dia_to_csr(self.host.values,
+  local ptr, col, val = require "cl.host".dia_to_csr(self.host.values,
     self.host.offsets,
     {rows = self.rows, cols = self.cols, pitch = self.pitch})
   return csr.wrap(self.rows, self.cols, ptr[self.rows + 1],

@@ -2,6 +2,7 @@
 -- leading dimension; constructors, files, and methods added to Buffer.
 -- SPDX-License-Identifier: MIT
 local cl = require "cl"
+local host = require "cl.host"
 local mtx = require "clshell.data.mtx"
 local npy = require "clshell.data.npy"
 local options = require "clshell.base.options"
@@ -249,7 +250,7 @@ end
 function methods:transposed()
   check_matrix("transposed", self)
   local h <close> = self:read()
-  local t <close> = cl.host.transpose_loop(h)
+  local t <close> = host.transpose_loop(h)
   return cl.buffer(self.type, {self.cols, self.rows}, t,
     {context = self.context})
 end

@@ -2,6 +2,7 @@
 -- arrays of up to four dimensions.
 -- SPDX-License-Identifier: MIT
 local cl = require "cl"
+local host = require "cl.host"
 
 local M = {}
 
@@ -142,7 +143,7 @@ local function reversed(a)
   if n == 1 then
     return a
   elseif n == 2 then
-    local b = cl.host.transpose_loop(a)
+    local b = host.transpose_loop(a)
     a:close()
     return b
   end

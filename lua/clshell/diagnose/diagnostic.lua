@@ -315,8 +315,8 @@ end
 --- source, name, options, device, is_text, and failure, OpenCL's error.
 function M.message(job)
   local list = buildlog.parse(job.log)
-  local cl = package.loaded.cl
-  job.width = type(cl) == "table" and cl.winsize and cl.winsize(2) or nil
+  local known, system = pcall(require, "clshell.system")
+  job.width = known and system.winsize(2) or nil
   job.literal = job.is_text and origin.literal(job.source) or nil
   local counts, options = counted(list), short_options(job.options)
   local silent = job.log == ""

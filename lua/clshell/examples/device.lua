@@ -93,8 +93,9 @@ print(sum, cl.now() >= before) --> 500500 true
 --- cl.isatty
 print(cl.isatty(1) and "a terminal" or "a pipe or a file")
 
---- cl.winsize
-local columns, rows = cl.winsize(1)
+--- system.winsize
+local system = require "clshell.system"
+local columns, rows = system.winsize(1)
 print(columns or "no terminal", rows)
 
 --- cl.onchoice
@@ -102,21 +103,25 @@ cl.onchoice(function(device, rule)
   print(device.name, rule == "first" and "by itself" or rule)
 end)
 
---- cl.drivers
-print(cl.drivers() == 0 and "no driver is installed" or "there may be one")
+--- system.drivers
+local system = require "clshell.system"
+print(system.drivers() == 0 and "no driver is installed" or "there may be one")
 
---- cl.cwd
-print(cl.cwd() ~= nil) --> true
+--- system.cwd
+local system = require "clshell.system"
+print(system.cwd() ~= nil) --> true
 
---- cl.chdir
-print(cl.chdir ".") --> true
+--- system.chdir
+local system = require "clshell.system"
+print(system.chdir ".") --> true
 
 --- cl.members
 local methods, fields = cl.members(cl.array("int", 3))
 print(#methods > 5, #fields > 2) --> true true
 
---- cl.folder
-local names, partial = cl.folder(cl.home .. "/kernels", "ge")
+--- system.folder
+local system = require "clshell.system"
+local names, partial = system.folder(cl.home .. "/kernels", "ge")
 print(names[1], partial) --> gemm/ false
 
 --- cl.live

@@ -5,63 +5,74 @@
 print(#cl.types() > 40)
 
 --- cl.host.blas
-local blas, why = cl.host.blas()
+local host = require "cl.host"
+local blas, why = host.blas()
 print(blas and blas.name or why)
 
 --- cl.host.gemm_blas
+local host = require "cl.host"
 local A = cl.array("float", {64, 64}):random(1)
-local C, seconds = cl.host.gemm_blas(A, A)
+local C, seconds = host.gemm_blas(A, A)
 print(C and 2 * 64 ^ 3 / seconds / 1e9 or seconds) -- GFLOPS, or why not
 
 --- cl.host.gemm_error
+local host = require "cl.host"
 local A, B = matrix.random(32), matrix.random(32)
 local C = gemm(A, B)
-local err = cl.host.gemm_error(C:read(), A:read(), (B:read()))
+local err = host.gemm_error(C:read(), A:read(), (B:read()))
 print(err < 1e-5) --> true
 
 --- cl.host.gemm_freivalds
+local host = require "cl.host"
 local A, B = matrix.random(64), matrix.random(64)
 local C = gemm(A, B)
-local err = cl.host.gemm_freivalds(C:read(), A:read(), (B:read()))
+local err = host.gemm_freivalds(C:read(), A:read(), (B:read()))
 print(err < 1e-5) --> true
 
 --- cl.host.gemm_loop
+local host = require "cl.host"
 local A = cl.array("double", {2, 2}, {{1, 2}, {3, 4}})
-local C = cl.host.gemm_loop(A, A)
+local C = host.gemm_loop(A, A)
 print(C:at(2, 2)) --> 22.0
 
 --- cl.host.transpose_error
+local host = require "cl.host"
 local A = matrix.random(20, 30)
-print(cl.host.transpose_error(transpose(A):read(), A:read())) --> 0
+print(host.transpose_error(transpose(A):read(), A:read())) --> 0
 
 --- cl.host.transpose_loop
-local B = cl.host.transpose_loop(cl.array("int", {2, 3}, 1))
+local host = require "cl.host"
+local B = host.transpose_loop(cl.array("int", {2, 3}, 1))
 print(B.rows, B.cols) --> 3 2
 
 --- cl.host.dia_error
+local host = require "cl.host"
 local M = dia.poisson2d(8, 8)
 local x = cl.array("float", M.cols, 1)
 local y = spmv(M, x):read()
-local err = cl.host.dia_error(y, M.host.values, M.host.offsets, x)
+local err = host.dia_error(y, M.host.values, M.host.offsets, x)
 print(err < 1e-6) --> true
 
 --- cl.host.csr_error
+local host = require "cl.host"
 local M = dia.poisson2d(8, 8):to_csr()
 local x = cl.array("float", M.cols, 1)
 local h = M.host
-local err = cl.host.csr_error(spmv(M, x):read(), h.row_ptr, h.col_ind,
+local err = host.csr_error(spmv(M, x):read(), h.row_ptr, h.col_ind,
   h.values, x)
 print(err < 1e-6) --> true
 
 --- cl.host.dia_loop
+local host = require "cl.host"
 local M = dia.poisson2d(8, 8)
 local x = cl.array("float", M.cols, 1)
-local y = cl.host.dia_loop(M.host.values, M.host.offsets, x, {rows = 64})
+local y = host.dia_loop(M.host.values, M.host.offsets, x, {rows = 64})
 print(y[1]) --> 2.0
 
 --- cl.host.csr_loop
+local host = require "cl.host"
 local h = dia.poisson2d(8, 8):to_csr().host
-local y = cl.host.csr_loop(h.row_ptr, h.col_ind, h.values,
+local y = host.csr_loop(h.row_ptr, h.col_ind, h.values,
   cl.array("float", 64, 1))
 print(y[1]) --> 2.0
 
@@ -70,11 +81,12 @@ local verify = require "clshell.verify"
 print(verify.bound("float", 1024) > verify.bound("double", 1024)) --> true
 
 --- verify.gemm
+local host = require "cl.host"
 local verify = require "clshell.verify"
 local A, B = cl.array("float", {8, 8}, 1), cl.array("float", {8, 8}, 1)
 local truth = verify.gemm(A, B, {m = 8, n = 8, k = 8, type = "float",
   alpha = 1, beta = 0})
-print(truth(cl.host.gemm_loop(A, B)))
+print(truth(host.gemm_loop(A, B)))
 
 --- verify.run
 local verify = require "clshell.verify"

@@ -74,7 +74,8 @@ print(commands.reload "clshell.base.text" == text) --> true
 -- at the prompt: %edit, %edit name_of_a_function, %edit kernel.cl
 
 --- commands.cd
-print(require "clshell.prompt.commands".cd "." == cl.cwd()) --> true
+local system = require "clshell.system"
+print(require "clshell.prompt.commands".cd "." == system.cwd()) --> true
 
 --- commands.shell
 require "clshell.prompt.commands".shell "uname -m" -- at the prompt: !uname -m

@@ -65,7 +65,8 @@ local y, event = spmv(M, x)
 print(y:read()[1]) --> 2.0
 
 --- cl.host.dia_to_csr
+local host = require "cl.host"
 local M = dia.poisson2d(4, 4).host
-local row_ptr, col_ind, values = cl.host.dia_to_csr(M.values, M.offsets,
+local row_ptr, col_ind, values = host.dia_to_csr(M.values, M.offsets,
   {rows = 16, cols = 16, pitch = 32})
 print(#row_ptr, #values) --> 17 64

@@ -2,7 +2,7 @@
 -- may have, and the run that compares a rung with the float64 reference
 -- SPDX-License-Identifier: MIT
 
-local cl = require "cl"
+local host = require "cl.host"
 
 local M = {}
 
@@ -81,7 +81,7 @@ end
 --- Buffers, `before` and what truth gets are lists as well. The result: {ok,
 --- err, bound, mode, row, col, event}.
 function M.run(operation, output, truth, before)
-  local list, host = pieces(operation, output), {}
+  local list, results = pieces(operation, output), {}
   for _, piece in ipairs(list) do
     M.poison(piece)
   end
@@ -90,10 +90,10 @@ function M.run(operation, output, truth, before)
   end
   local event = operation:run():wait()
   for i, piece in ipairs(list) do
-    host[i] = piece:read()
+    results[i] = piece:read()
   end
-  local result = M.judge(operation.pieces and host or host[1], truth)
-  for _, array in ipairs(host) do
+  local result = M.judge(operation.pieces and results or results[1], truth)
+  for _, array in ipairs(results) do
     array:close()
   end
   result.event = event
@@ -117,8 +117,8 @@ function M.all(truths)
 end
 
 -- What `truth` says of a host result.
-function M.judge(host, truth)
-  local err, bound, mode, row, col = truth(host)
+function M.judge(result, truth)
+  local err, bound, mode, row, col = truth(result)
   return {ok = err <= bound, err = err, bound = bound, mode = mode,
     row = row, col = col}
 end
@@ -130,7 +130,6 @@ end
 --- is the relative error of operands that a kernel rounds before it
 --- multiplies, as in TF32.
 function M.gemm(A, B, s, C0, cut)
-  local host = cl.host
   local scalars = {alpha = s.alpha, beta = s.beta, C0 = C0}
   local function options(more)
     for key, value in pairs(scalars) do
@@ -163,10 +162,10 @@ function M.spmv(matrix, x, s)
   return function(y)
     local err, row
     if s.format == "csr" then
-      err, row = cl.host.csr_error(y, h.row_ptr, h.col_ind, h.values, x,
+      err, row = host.csr_error(y, h.row_ptr, h.col_ind, h.values, x,
         {rows = s.rows, cols = s.cols})
     else
-      err, row = cl.host.dia_error(y, h.values, h.offsets, x,
+      err, row = host.dia_error(y, h.values, h.offsets, x,
         {rows = s.rows, cols = s.cols, pitch = s.pitch})
     end
     return err, bound, "all rows", row
@@ -176,7 +175,7 @@ end
 -- The truth of a transpose: the number of wrong elements, none allowed.
 function M.transpose(A)
   return function(B)
-    local wrong, row, col = cl.host.transpose_error(B, A)
+    local wrong, row, col = host.transpose_error(B, A)
     return wrong, 0, "every bit", row, col
   end
 end

@@ -1,7 +1,7 @@
 -- gemm/init.lua - the matrix product family, C = alpha A B + beta C
 -- SPDX-License-Identifier: MIT
 
-local cl = require "cl"
+local host = require "cl.host"
 local family = require "clshell.family"
 local operand = require "clshell.family.arguments"
 local operands = require "clshell.gemm.operands"
@@ -163,10 +163,10 @@ local gemm = family.new({
   -- on the CPU without OpenCL; gflops: what to expect, to refuse long runs
   hosts = {
     {name = "openblas", gflops = 100, run = on_host(function(...)
-      return cl.host.gemm_blas(...)
+      return host.gemm_blas(...)
     end, true)},
     {name = "plain_c", gflops = 5, run = on_host(function(...)
-      return cl.host.gemm_loop(...)
+      return host.gemm_loop(...)
     end)},
   },
   title = title,

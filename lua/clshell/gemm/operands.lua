@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local host = require "cl.host"
 local operand = require "clshell.family.arguments"
 
 local M = {}
@@ -251,7 +252,7 @@ end
 function M.read(o, s, name, i, stored)
   local h = M.at(o, s, name, i):read()
   if s["trans_" .. name:lower()] and not stored then
-    return (cl.host.transpose_loop(h))
+    return (host.transpose_loop(h))
   end
   return h
 end

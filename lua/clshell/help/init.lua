@@ -140,8 +140,7 @@ end
 
 -- Width, height and colour of standard output.
 local function window()
-  local cl = require "cl"
-  local _, height = cl.winsize(1)
+  local _, height = require "clshell.system".winsize(1)
   return {width = require "clshell.report.table".width(), height = height,
     color = require "clshell.base.style".color(1)}
 end

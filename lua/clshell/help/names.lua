@@ -23,17 +23,13 @@ end
 
 -- The module that documents functions as `group.name`.
 local function home_of(group)
-  return group == "cl" and cl
-    or group == "host" and cl.host
+  return (group == "cl" or group == "cl.host") and package.loaded[group]
     or package.loaded[public.module(group) or "clshell." .. group]
 end
 
 -- The value that a documented name stands for, or nil.
 local function value_of(name)
   local group, member = name:match("^([%w_%.]+)%.([%w_]+)$")
-  if group == "cl.host" then
-    return rawget(cl.host, member)
-  end
   local home = home_of(group or name)
   if group and type(home) == "table" then
     return rawget(home, member)

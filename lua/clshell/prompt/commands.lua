@@ -5,6 +5,7 @@
 local cl = require "cl"
 local session = require "clshell.prompt.session"
 local text = require "clshell.base.text"
+local system = require "clshell.system"
 
 local M = {}
 
@@ -185,7 +186,7 @@ function M.tb()
     print("nothing has failed so far")
     return
   end
-  print(errors.traceback(errors.last, {width = cl.winsize(1),
+  print(errors.traceback(errors.last, {width = system.winsize(1),
     color = require "clshell.base.style".color(1)}))
 end
 

@@ -4,12 +4,12 @@
 -- of it was kept by src/traceback.c.
 -- SPDX-License-Identifier: MIT
 
-local cl = require "cl"
 local caret = require "clshell.prompt.caret"
 local excerpt = require "clshell.diagnose.excerpt"
 local frames = require "clshell.prompt.frames"
 local guess = require "clshell.prompt.guess"
 local style = require "clshell.base.style"
+local system = require "clshell.system"
 
 local M = {}
 
@@ -375,7 +375,8 @@ end
 function M.report(value, progname)
   local record = M.record(value)
   M.last = record
-  local text = M.text(record, {color = style.color(2), width = cl.winsize(2)})
+  local text = M.text(record, {color = style.color(2),
+    width = system.winsize(2)})
   return progname and ("%s: %s"):format(progname, text) or text
 end
 

@@ -5,6 +5,7 @@ local cl = require "cl"
 local public = require "clshell.public"
 local quote = require "clshell.base.text".quote
 local session = require "clshell.prompt.session"
+local system = require "clshell.system"
 
 local M = {}
 
@@ -228,11 +229,11 @@ function M.cd(folder)
   if home then
     folder = folder:gsub("^~%f[/\0]", (home:gsub("%%", "%%%%")))
   end
-  local ok, message = cl.chdir(folder)
+  local ok, message = system.chdir(folder)
   if not ok then
     cl.error("%cd: " .. message)
   end
-  return (cl.cwd())
+  return (system.cwd())
 end
 
 -- Documented as commands.shell.

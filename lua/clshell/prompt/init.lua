@@ -6,6 +6,7 @@
 
 local cl = require "cl"
 local excerpt = require "clshell.diagnose.excerpt"
+local system = require "clshell.system"
 
 -- Local copies: a session may change all of these.
 local concat, pack = table.concat, table.pack
@@ -273,7 +274,7 @@ function M.start(terminal)
   if errors and errors.last then
     _G.err = errors.last.value
   end
-  if not M.quiet and cl.drivers() == 0 then
+  if not M.quiet and system.drivers() == 0 then
     stderr:write(NODRIVER)
   end
   local path = not line.noinit and init_file()

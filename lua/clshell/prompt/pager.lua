@@ -2,6 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local system = require "clshell.system"
 
 local M = {}
 
@@ -28,7 +29,7 @@ end
 --- Prints a text and a newline. On a terminal, a text longer than the window
 --- goes through the pager ($PAGER, or less).
 function M.print(text)
-  local columns, rows = cl.winsize(1)
+  local columns, rows = system.winsize(1)
   if columns and cl.isatty(0) and cl.isatty(1) then
     local _, breaks = text:gsub("\n", "")
     local term = os.getenv "TERM"

@@ -2,7 +2,7 @@
 -- commands; how a text becomes a chunk; notes to the user
 -- SPDX-License-Identifier: MIT
 
-local cl = require "cl"
+local system = require "clshell.system"
 
 -- Local copies: a session may change all of these.
 local concat = table.concat
@@ -82,7 +82,7 @@ end
 function M.remark(text)
   local report = require "clshell.report.table"
   stdout:flush()
-  stderr:write(concat(report.wrap(text, (cl.winsize(2) or 80) - 1), "\n"),
+  stderr:write(concat(report.wrap(text, (system.winsize(2) or 80) - 1), "\n"),
     "\n")
 end
 

@@ -7,6 +7,7 @@ local layout = require "clshell.prompt.layout"
 local later = package.loaded["clshell.base.lazy"] -- loaded at first use
 local printable = require "clshell.prompt.printable"
 local style = require "clshell.base.style"
+local system = require "clshell.system"
 
 local M = {}
 
@@ -29,7 +30,7 @@ end
 -- The options of a call, with defaults filled in.
 local function settings(value, opts)
   opts = opts or {}
-  local columns, rows = cl.winsize(1)
+  local columns, rows = system.winsize(1)
   columns = math.tointeger(tonumber(os.getenv "COLUMNS")) or columns
   local named = type(value) == "table" or type(value) == "userdata"
     or type(value) == "string"

@@ -17,7 +17,6 @@ M.arguments = {
   ["cl.build"] = {"source", "options"},
   ["cl.build_binary"] = {"none", "options"},
   ["cl.extend"] = {"class", "none"},
-  ["cl.folder"] = {"path", "none"},
   ["cl.kernel"] = {"source", "options"},
   ["cl.localmem"] = {"type"},
   ["cl.members"] = {"class"},

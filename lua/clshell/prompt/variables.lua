@@ -56,7 +56,7 @@ end
 --- variables.text([width]) -> string
 --- A line for each of the session's own globals: name, type and value.
 function M.text(width)
-  width = width or require "cl".winsize(1) or 80
+  width = width or require "clshell.system".winsize(1) or 80
   local old, rows, widest = given(), {}, 0
   for name, value in next, _G do
     if type(name) == "string" and not rawequal(old[name], value)

@@ -12,8 +12,8 @@ local find, gmatch, gsub, lower = string.find, string.gmatch, string.gsub,
 local match, require, sub = string.match, require, string.sub
 local concat, getenv, next, rawget = table.concat, os.getenv, next, rawget
 local format, mathtype, type = string.format, math.type, type
-local folder, loaded, package, types = cl.folder, package.loaded, package,
-  cl.types
+local folder = require "clshell.system".folder
+local loaded, package, types = package.loaded, package, cl.types
 
 local M = {}
 

@@ -7,6 +7,7 @@ local fields = require "clshell.measure.record_fields"
 local options = require "clshell.base.options"
 local quantity = require "clshell.base.quantity"
 local style = require "clshell.base.style"
+local system = require "clshell.system"
 
 local M = {}
 
@@ -286,7 +287,7 @@ end
 --- the terminal, else 80.
 function M.width()
   local width = math.tointeger(tonumber(os.getenv("COLUMNS")))
-    or cl.winsize(1) or 80
+    or system.winsize(1) or 80
   return math.max(20, width)
 end
 

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local host = require "cl.host"
 local family = require "clshell.family"
 local operand = require "clshell.family.arguments"
 local verify = require "clshell.family.verify"
@@ -104,10 +105,10 @@ end
 local function on_host(o, s)
   local h, x = o.M.host, o.x:read()
   if s.format == "csr" then
-    return cl.host.csr_loop(h.row_ptr, h.col_ind, h.values, x,
+    return host.csr_loop(h.row_ptr, h.col_ind, h.values, x,
       {rows = s.rows, cols = s.cols})
   end
-  return cl.host.dia_loop(h.values, h.offsets, x,
+  return host.dia_loop(h.values, h.offsets, x,
     {rows = s.rows, cols = s.cols, pitch = s.pitch})
 end
 

@@ -2,6 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local host = require "cl.host"
 local family = require "clshell.family"
 local operand = require "clshell.family.arguments"
 local verify = require "clshell.family.verify"
@@ -89,7 +90,7 @@ local transpose = family.new({
   end,
   hosts = {
     {name = "plain_c", gflops = 0.2, run = function(o)
-      return cl.host.transpose_loop(o.A:read())
+      return host.transpose_loop(o.A:read())
     end},
   },
   title = function(s)

@@ -2,7 +2,7 @@
 -- OpenCL
 -- SPDX-License-Identifier: MIT
 
-local cl = require "cl"
+local host = require "cl.host"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -245,7 +245,7 @@ end
 --- machine.programs() -> list of {name, found, use, package}
 --- What clshell uses where it is there.
 function M.programs()
-  local blas = cl.host.blas()
+  local blas = host.blas()
   local path = M.capture("command -v gnuplot"):match("[^\n]+")
   return {
     {name = "argparse", package = "argparse", found = module "argparse",
