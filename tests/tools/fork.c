@@ -11,7 +11,7 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
-#include "host/host.h"
+#include "cl/cl.h"
 
 static const char before[] =
     "b = cl.buffer('float', 16, 1) "

@@ -14,7 +14,7 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
-#include "host/host.h"
+#include "cl/cl.h"
 
 typedef struct Memory {
   long count;  /* allocations so far */
