@@ -112,17 +112,6 @@ $(BUILD)/tests/%.so: tests/tools/%.c $(BUILD)/cflags
 	@mkdir -p $(@D)
 	$(CC) $(CPPF) $(CF) -MF $@.d -shared -o $@ $<
 
-# Module cl carries a copy of the Lua files that tell a failed build.
-CARRIED = $(addprefix $(BUILD)/,text.lua.h excerpt.lua.h buildlog.lua.h \
-          user_source.lua.h diagnostic.lua.h)
-$(BUILD)/%.lua.h: lua/clshell/diagnose/%.lua
-	@mkdir -p $(@D)
-	sed 's/[\\"?]/\\&/g; s/^/"/; s/$$/\\n"/' $< >$@
-$(BUILD)/text.lua.h: lua/clshell/base/text.lua
-	sed 's/[\\"?]/\\&/g; s/^/"/; s/$$/\\n"/' $< >$@
-$(BUILD)/cl/buildlog.o: CPPF += -I$(BUILD)
-$(BUILD)/cl/buildlog.o: $(CARRIED)
-
 $(BUILD)/%.o: src/%.c $(BUILD)/cflags
 	@mkdir -p $(@D)
 	$(CC) $(CPPF) $(CF) -c -o $@ $<

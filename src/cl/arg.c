@@ -1,16 +1,12 @@
 /*
 ** arg.c - kernel arguments: Lua values checked against the kernel's own
-** signature, and explicit values where a signature does not say enough.
+** signature, and values of an explicit type for unknown signatures.
 ** SPDX-License-Identifier: MIT
 */
 #include <string.h>
 
 #include "buffer.h"
-#include "cl.h"
-#include "context.h"
 #include "kernel.h"
-#include "object.h"
-#include "type.h"
 
 #define MAXVALUE 1024 /* bytes of one argument by value */
 #define SLACK 128     /* zeros behind it: drivers may read on */
@@ -45,17 +41,7 @@ static void nothing(Object *o) {
   (void)o;
 }
 
-static int value_tostring(lua_State *L);
-static int local_tostring(lua_State *L);
-
-static const luaL_Reg value_meta[] = {{"__tostring", value_tostring},
-                                      {NULL, NULL}};
-static const luaL_Reg local_meta[] = {{"__tostring", local_tostring},
-                                      {NULL, NULL}};
-static const Class value_class = {"Value",    sizeof(Value), NULL,   NULL,
-                                  value_meta, NULL,          nothing};
-static const Class local_class = {"Local",    sizeof(Local), NULL,   NULL,
-                                  local_meta, NULL,          nothing};
+static const Class value_class, local_class;
 static const Class any_class = {"Any", sizeof(Any), NULL,   NULL,
                                 NULL,  NULL,        nothing};
 
@@ -76,6 +62,15 @@ static int local_tostring(lua_State *L) {
   return 1;
 }
 
+static const luaL_Reg value_meta[] = {{"__tostring", value_tostring},
+                                      {NULL, NULL}};
+static const luaL_Reg local_meta[] = {{"__tostring", local_tostring},
+                                      {NULL, NULL}};
+static const Class value_class = {"Value",    sizeof(Value), NULL,   NULL,
+                                  value_meta, NULL,          nothing};
+static const Class local_class = {"Local",    sizeof(Local), NULL,   NULL,
+                                  local_meta, NULL,          nothing};
+
 /* cl.float(x), cl.int(x), cl.float4(a, b, c, d) ...: upvalue 1 is the name.
 ** Their help text stands at cl.bytes. */
 static int cl_typed(lua_State *L) {
@@ -84,7 +79,7 @@ static int cl_typed(lua_State *L) {
   const Type *t = clsh_findtype(name, len);
   int n = lua_gettop(L);
   if (n != 1 && n != t->width)
-    return clsh_error(L, "cl.%s takes %d number%s, got %d", name,
+    return clsh_error(L, "cl.%s takes %d number%s; got %d", name,
                       (int)t->width, t->width == 1 ? "" : "s", n);
   if (n > 1) { /* components, as a table */
     lua_createtable(L, n, 0);
@@ -112,8 +107,8 @@ static int cl_bytes(lua_State *L) {
   size_t len;
   const char *s = luaL_checklstring(L, 1, &len);
   if (len == 0 || len > MAXVALUE)
-    return clsh_argerror(L, 1, "1 to %d bytes expected, got %I", MAXVALUE,
-                         (LUAI_UACINT)len);
+    return clsh_argerror(L, 1, "a value must have 1 to %d bytes; got %I",
+                         MAXVALUE, (LUAI_UACINT)len);
   Value *v = clsh_newobject(L, &value_class, 0);
   memcpy(v->data, s, len);
   v->size = len;
@@ -129,7 +124,8 @@ static int cl_localmem(lua_State *L) {
   const Type *t = clsh_checktype(L, 1);
   size_t n = clsh_checkcount(L, 2, "n");
   if (n > ((size_t)1 << 40) / t->size)
-    return clsh_argerror(L, 2, "%I elements of %s are no local memory",
+    return clsh_argerror(L, 2,
+                         "no device has local memory for %I elements of %s",
                          (LUAI_UACINT)n, t->name);
   Local *l = clsh_newobject(L, &local_class, 0);
   l->type = t;
@@ -165,7 +161,7 @@ static int cl_base(lua_State *L) {
   return wrap(L, true);
 }
 
-/* What argument checking needs to know, and adds up. */
+/* A launch's arguments so far. */
 typedef struct Args {
   const Kernel *kernel;
   cl_ulong local;    /* bytes of local arguments */
@@ -174,19 +170,15 @@ typedef struct Args {
 
 /* Raises for argument i (from 0) of the kernel. */
 static int badarg(lua_State *L, const Args *a, int i, const char *text) {
-  int n;
-  const Param *p = &clsh_kernelparams(a->kernel, &n)[i];
-  const char *space = !p->known         ? ""
-                      : p->space == 'g' ? "global "
-                      : p->space == 'l' ? "local "
-                      : p->space == 'c' ? "constant "
-                                        : "";
-  lua_pushfstring(
-      L, "%s: argument %d%s%s%s (%s%s): %s", clsh_kernelname(a->kernel), i + 1,
-      p->name[0] != '\0' ? " '" : "", p->name, p->name[0] != '\0' ? "'" : "",
-      space, p->known ? p->type : "type unknown", text);
+  const Param *p = &a->kernel->params[i];
+  bool spaced = p->known && p->space != 'p';
+  lua_pushfstring(L, "%s: argument %d%s%s%s (%s%s%s): %s", a->kernel->name,
+                  i + 1, p->name[0] != '\0' ? " '" : "", p->name,
+                  p->name[0] != '\0' ? "'" : "",
+                  spaced ? clsh_spacename(p->space) : "", spaced ? " " : "",
+                  p->known ? p->type : "type unknown", text);
   clsh_pusherror(L, CL_SUCCESS, NULL, lua_tostring(L, -1));
-  lua_pushstring(L, clsh_kernelname(a->kernel));
+  lua_pushstring(L, a->kernel->name);
   lua_setfield(L, -2, "kernel");
   lua_pushinteger(L, i + 1);
   lua_setfield(L, -2, "arg");
@@ -195,33 +187,32 @@ static int badarg(lua_State *L, const Args *a, int i, const char *text) {
 
 static void setarg(lua_State *L, const Args *a, int i, size_t size,
                    const void *p) {
-  cl_int err =
-      clSetKernelArg(clsh_kernelhandle(a->kernel), (cl_uint)i, size, p);
+  cl_int err = clSetKernelArg(a->kernel->handle, (cl_uint)i, size, p);
   if (err != CL_SUCCESS)
     badarg(L, a, i,
            lua_pushfstring(L, "clSetKernelArg: %s (%d), %I bytes",
                            clsh_errorname(err), (int)err, (LUAI_UACINT)size));
 }
 
-/* The buffer at `idx`, or inside cl.any(); NULL if it is neither. */
+/* The buffer at `idx`, itself or inside cl.any(); NULL: no buffer. */
 static Buffer *tobuffer(lua_State *L, const Args *a, int i, int idx,
                         const Any **how) {
   const Any *wrapped = clsh_testobject(L, idx, &any_class);
   Buffer *b = wrapped != NULL ? wrapped->buffer : clsh_testbuffer(L, idx);
   *how = wrapped;
-  if (b != NULL && ((Object *)b)->closed)
-    badarg(L, a, i, "this Buffer is closed");
-  if (b == NULL && strcmp(clsh_anyname(L, idx), "Buffer") == 0)
+  bool closed = b != NULL ? ((Object *)b)->closed
+                          : strcmp(clsh_anyname(L, idx), "Buffer") == 0;
+  if (closed)
     badarg(L, a, i, "this Buffer is closed");
   return b;
 }
 
 static void checkconstant(lua_State *L, Args *a, int i, size_t bytes) {
-  const Limits *l = clsh_limits(clsh_kernelcontext(a->kernel));
+  const Limits *l = clsh_limits(a->kernel->context);
   if (bytes > l->constant_mem)
     badarg(L, a, i,
            lua_pushfstring(L,
-                           "%I bytes, the device's constant memory takes "
+                           "%I bytes; the device's constant memory takes "
                            "%I",
                            (LUAI_UACINT)bytes, (LUAI_UACINT)l->constant_mem));
   if (++a->constants > l->constant_args)
@@ -237,10 +228,10 @@ static void setmem(lua_State *L, Args *a, int i, const Param *p, Buffer *b,
   if (p->known && (how == NULL || base) && p->value != t)
     badarg(L, a, i,
            lua_pushfstring(L,
-                           "got a Buffer of %s; cl.any(b) passes it all "
-                           "the same",
+                           "got a Buffer of %s; to pass it anyway, write "
+                           "cl.any(b)",
                            t->name));
-  if (clsh_buffercontext(b) != clsh_kernelcontext(a->kernel))
+  if (clsh_buffercontext(b) != a->kernel->context)
     badarg(L, a, i, "the Buffer is of another context (device)");
   if (p->space == 'c')
     checkconstant(L, a, i, base ? clsh_basebytes(b) : clsh_bufferbytes(b));
@@ -249,9 +240,9 @@ static void setmem(lua_State *L, Args *a, int i, const Param *p, Buffer *b,
     badarg(L, a, i,
            lua_pushfstring(L,
                            "this view begins %I elements into its memory, "
-                           "where the device lets no pointer begin; "
-                           "cl.base(b) passes that memory, b.start the "
-                           "elements to skip",
+                           "where the device lets no pointer begin; pass "
+                           "cl.base(b) and skip b.start elements in the "
+                           "kernel",
                            (LUAI_UACINT)clsh_bufferstart(b)));
   setarg(L, a, i, sizeof handle, &handle);
 }
@@ -262,12 +253,12 @@ static void setlocal(lua_State *L, Args *a, int i, const Param *p,
     badarg(L, a, i,
            lua_pushfstring(L, "got local memory of %s", l->type->name));
   a->local += l->bytes;
-  const Context *c = clsh_kernelcontext(a->kernel);
+  const Context *c = a->kernel->context;
   cl_ulong own = clsh_kernellocal(a->kernel);
   if (a->local + own > clsh_localroom(c, own))
     badarg(L, a, i,
            lua_pushfstring(L,
-                           "%I bytes of local memory in all, the device "
+                           "%I bytes of local memory in all; the device "
                            "has %I",
                            (LUAI_UACINT)(a->local + own),
                            (LUAI_UACINT)clsh_limits(c)->local_mem));
@@ -276,23 +267,23 @@ static void setlocal(lua_State *L, Args *a, int i, const Param *p,
 
 static const char *badpointer(lua_State *L, const Param *p, int idx) {
   if (p->space == 'l')
-    return lua_pushfstring(L, "cl.localmem(\"%s\", n) expected, got %s",
+    return lua_pushfstring(L, "must be cl.localmem(\"%s\", n); got %s",
                            p->value != NULL ? p->value->name : "float",
                            clsh_anyname(L, idx));
-  return lua_pushfstring(L, "Buffer expected, got %s", clsh_anyname(L, idx));
+  return lua_pushfstring(L, "must be a Buffer; got %s", clsh_anyname(L, idx));
 }
 
 /*
 ** Whether a parameter of unknown type is a pointer: a driver takes NULL for
-** those alone. Bytes given for a pointer would be used as an address.
+** pointers alone. Bytes passed for a pointer would be used as an address.
 */
 static bool ispointer(const Args *a, int i, size_t size) {
   return size == sizeof(cl_mem) &&
-         clSetKernelArg(clsh_kernelhandle(a->kernel), (cl_uint)i, size,
-                        NULL) == CL_SUCCESS;
+         clSetKernelArg(a->kernel->handle, (cl_uint)i, size, NULL) ==
+             CL_SUCCESS;
 }
 
-/* A parameter by value: of a known type, or one that needs cl.T(x). */
+/* Sets a parameter by value; an unknown type needs cl.T(x). */
 static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
   char data[128];
   const Value *v = clsh_testobject(L, idx, &value_class);
@@ -300,10 +291,11 @@ static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
     if (p->value != NULL && v->type != NULL && p->value != v->type)
       badarg(L, a, i, lua_pushfstring(L, "got a %s", v->type->name));
     if (!p->known && ispointer(a, i, v->size))
-      badarg(L, a, i, "a pointer: Buffer or local memory expected");
+      badarg(L, a, i,
+             "must be a Buffer or local memory: the parameter is a pointer");
     if (p->value != NULL && v->size != p->value->size)
       badarg(L, a, i,
-             lua_pushfstring(L, "%d bytes expected, got %I",
+             lua_pushfstring(L, "must have %d bytes; got %I",
                              (int)p->value->size, (LUAI_UACINT)v->size));
     setarg(L, a, i, v->size, v->data);
     return;
@@ -311,8 +303,8 @@ static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
   if (p->value == NULL)
     badarg(L, a, i,
            lua_pushfstring(L,
-                           "the type is not known here: pass cl.int(x), "
-                           "cl.float(x) ... or cl.bytes(s), got %s",
+                           "the type is unknown: pass cl.int(x), "
+                           "cl.float(x) ... or cl.bytes(s); got %s",
                            clsh_anyname(L, idx)));
   const char *wrong = clsh_toelement(L, idx, p->value, data);
   if (wrong != NULL)
@@ -347,21 +339,18 @@ static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
 }
 
 /*
-** Sets all arguments of a kernel from the n values at `first`. They hold
-** until the next launch sets all of them anew, so none needs anchoring.
+** Sets all arguments of a kernel from the n values at `first`. The next
+** launch sets all of them anew, so none needs anchoring.
 */
 void clsh_setargs(lua_State *L, const Kernel *k, int first, int n) {
-  int nparams;
-  const Param *params = clsh_kernelparams(k, &nparams);
   Args a = {k, 0, 0};
-  if (n < nparams)
+  if (n < k->nparams)
     badarg(L, &a, n,
-           lua_pushfstring(L, "missing: got %d of %d values", n, nparams));
-  if (n > nparams)
-    clsh_error(L, "%s: takes %d values, got %d", clsh_kernelname(k), nparams,
-               n);
+           lua_pushfstring(L, "missing: got %d of %d values", n, k->nparams));
+  if (n > k->nparams)
+    clsh_error(L, "%s: takes %d values; got %d", k->name, k->nparams, n);
   for (int i = 0; i < n; i++)
-    setone(L, &a, i, &params[i], first + i);
+    setone(L, &a, i, &k->params[i], first + i);
 }
 
 /* Adds cl.char ... cl.double16 to the module table at the top. */

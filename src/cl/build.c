@@ -1,235 +1,318 @@
 /*
-** build.c - from a kernel file and options to what the compiler is given.
+** build.c - from source text, a file or a binary to a Program; and the same
+** Program, with its Kernels and their launches, built again from its file.
 ** SPDX-License-Identifier: MIT
 */
-#include <stdio.h>
-#include <stdlib.h>
+#include <assert.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "cl.h"
+#include "kernel.h"
 #include "program.h"
 
-/* Pushes the bytes of a file; false if it cannot be read. */
-bool clsh_pushfile(lua_State *L, const char *path) {
-  struct stat st;
-  if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
-    return false;
-  char *p = lua_newuserdatauv(L, (size_t)st.st_size + 1, 0);
-  FILE *f = fopen(path, "rb");
-  if (f == NULL) {
-    lua_pop(L, 1);
-    return false;
-  }
-  size_t n = fread(p, 1, (size_t)st.st_size, f);
-  fclose(f);
-  lua_pushlstring(L, p, n);
-  lua_remove(L, -2);
-  return true;
-}
-
-/* Pushes the folder of the Lua file that called, with its slash; or "". */
-static void pushcallerdir(lua_State *L) {
-  lua_Debug ar;
-  for (int level = 1; lua_getstack(L, level, &ar); level++) {
-    lua_getinfo(L, "S", &ar);
-    if (ar.source[0] != '@')
-      continue;
-    const char *slash = strrchr(ar.source, '/');
-    if (slash == NULL)
-      break;
-    lua_pushlstring(L, ar.source + 1, (size_t)(slash - ar.source));
-    return;
-  }
-  lua_pushliteral(L, "");
-}
+#define PROGRAMS                                                              \
+  "cl.programs" /* registry: Program of a file -> true, weak                  \
+                 */
 
 /*
-** Pushes the text of a kernel file and the path where it was found: as
-** named, beside the calling script, or among clshell's own kernels.
+** Builds the program at `program`, the last of the stack but for the options
+** string at the top, from the text at `text`; `path` is that of its file, or
+** NULL. The text gets a comment with a hash of the included files, for
+** drivers that keep programs by the text alone.
 */
-void clsh_pushsource(lua_State *L, const char *path) {
-  if (clsh_pushfile(L, path)) {
-    lua_pushstring(L, path);
-    return;
+static void build(lua_State *L, int program, int text, const char *path) {
+  cl_int err;
+  Program *p = clsh_toprogram(L, program);
+  const char *source[2] = {NULL, ""};
+  size_t len[2];
+  assert(lua_gettop(L) == program + 1);
+  source[0] = lua_tolstring(L, text, &len[0]);
+  if (path != NULL) {
+    lua_pushvalue(L, program);
+    clsh_noteweak(L, PROGRAMS);
+    source[1] = clsh_pushfiles(L, text, path, lua_tostring(L, program + 1));
+    lua_pushvalue(L, -2);
+    lua_setiuservalue(L, program, PROGRAM_FILES);
   }
-  pushcallerdir(L);
-  const char *beside = lua_pushfstring(L, "%s%s", lua_tostring(L, -1), path);
-  lua_getfield(L, LUA_REGISTRYINDEX, CLSHELL_HOMEKEY);
-  const char *home = luaL_optstring(L, -1, "");
-  const char *own = lua_pushfstring(L, "%s/kernels/%s", home, path);
-  if (path[0] != '/') {
-    if (clsh_pushfile(L, beside)) {
-      lua_pushstring(L, beside);
-      return;
-    }
-    if (*home != '\0' && clsh_pushfile(L, own)) {
-      lua_pushstring(L, own);
-      return;
-    }
-  }
-  clsh_error(L, "no kernel file '%s'; looked for %s%s%s%s%s", path, path,
-             strcmp(beside, path) != 0 ? ", " : "",
-             strcmp(beside, path) != 0 ? beside : "",
-             *home != '\0' ? ", " : "", *home != '\0' ? own : "");
+  len[1] = strlen(source[1]);
+  p->handle = clCreateProgramWithSource(clsh_contexthandle(L, p->context),
+                                        len[1] > 0 ? 2 : 1, source, len, &err);
+  clsh_check(L, err, "clCreateProgramWithSource");
+  lua_settop(L, program + 1);
+  clsh_compile(L, program, source[0], path == NULL);
 }
 
-/* Raises where the compiler would see only a part of the string at the top. */
-static void checkzeros(lua_State *L, const char *what) {
+static const char *const build_options[] = {"defines", "options", "include",
+                                            "name",    "context", NULL};
+
+/* Pushes the field of the options at 2, or nil. */
+static void getoption(lua_State *L, const char *name) {
+  if (lua_isnil(L, 2))
+    lua_pushnil(L);
+  else
+    lua_getfield(L, 2, name);
+}
+
+/* Whether a string is source text rather than a path. */
+static bool issource(const char *s) {
+  return strpbrk(s, "\n{;") != NULL;
+}
+
+/** cl.build(source [, opts]) -> Program
+ * Builds OpenCL C for the session's device. `source` is a path (as given,
+ * beside the calling script, or below clshell's kernels folder) or source
+ * text. A failed build raises with the compiler's log, the source lines
+ * and a caret; `e.log` is the whole log.
+ * Options:
+ *   defines  none       {TILE = 16}: sorted -D options; true: a bare -D
+ *   options  none       for the compiler, such as "-cl-mad-enable"
+ *   include  none       a folder or a list; a file's own is always there
+ *   name     (source)   of source text, in messages
+ *   context  session's  the Context of another device
+ */
+static int cl_build(lua_State *L) {
+  lua_settop(L, 2);
   size_t len;
-  const char *text = lua_tolstring(L, -1, &len);
-  if (strlen(text) != len)
-    clsh_error(L, "%s: '%s' goes on after a zero byte, where drivers stop",
-               what, text);
-}
-
-/* Moves the string at the top to the end of the list at `list`. */
-static void append(lua_State *L, int list) {
-  lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
-}
-
-/* Adds a folder by its full path: the program may be built again later. */
-static void addinclude(lua_State *L, int list, const char *dir) {
-  char cwd[4096];
-  int top = lua_gettop(L);
-  if (*dir != '/' && getcwd(cwd, sizeof cwd) != NULL) {
-    while (strncmp(dir, "./", 2) == 0)
-      dir += 2 + strspn(dir + 2, "/");
-    dir = lua_pushfstring(L, "%s/%s", cwd, dir);
+  const char *source = luaL_checklstring(L, 1, &len);
+  bool isfile = !issource(source);
+  clsh_checkoptions(L, 2, build_options, "cl.build");
+  if (!isfile) {
+    lua_pushvalue(L, 1);
+    getoption(L, "name");
+    if (!lua_isstring(L, -1)) {
+      lua_pop(L, 1);
+      lua_pushliteral(L, "(source)");
+    }
+  } else {
+    if (strlen(source) != len)
+      return clsh_argerror(L, 1, "a path must hold no zero byte");
+    clsh_pushsource(L, source);
   }
-  bool plain = strpbrk(dir, " \t\"") == NULL;
-  lua_pushfstring(L, plain ? "-I %s" : "-I \"%s\"", dir);
-  append(L, list);
-  lua_settop(L, top);
+  lua_replace(L, 1); /* name */
+  lua_insert(L, 3);  /* text at 3 */
+  lua_settop(L, 3);
+  const char *name = lua_tostring(L, 1);
+  getoption(L, "context");
+  clsh_pushcontext(L, 4);
+  clsh_newprogram(L, 5, name); /* at 6 */
+  clsh_pushoptions(L, 2, lua_tostring(L, 3), name);
+  build(L, 6, 3, isfile ? name : NULL);
+  return 1;
+}
+
+/** cl.kernel(source [, opts]) -> Kernel
+ * Builds a source of one kernel and returns that kernel. Options as for
+ * cl.build.
+ */
+static int cl_kernel_(lua_State *L) {
+  lua_settop(L, 2);
+  cl_build(L);
+  int program = lua_gettop(L);
+  clsh_pushkernelnames(L, clsh_toprogram(L, program));
+  int n = (int)lua_rawlen(L, -1);
+  if (n != 1)
+    return clsh_error(L,
+                      "cl.kernel: the source must have one kernel; got %d. "
+                      "Use cl.build and prog:kernel(name)",
+                      n);
+  lua_rawgeti(L, -1, 1);
+  return clsh_pushkernel(L, program, lua_gettop(L));
+}
+
+/** cl.build_binary(bytes [, opts]) -> Program
+ * A Program from the result of `prog:binary()` on the same kind of device
+ * with the same driver. Options as for cl.build. Parameter types may be
+ * unknown then: see `cl.int`.
+ */
+static int cl_buildbinary(lua_State *L) {
+  lua_settop(L, 2);
+  size_t len;
+  const char *bytes = luaL_checklstring(L, 1, &len);
+  if (len == 0)
+    return clsh_argerror(L, 1, "an empty string is no program binary");
+  clsh_checkoptions(L, 2, build_options, "cl.build_binary");
+  getoption(L, "name");
+  const char *name = luaL_optstring(L, 3, "(binary)");
+  getoption(L, "context");
+  cl_device_id d = clsh_contextdevice(clsh_pushcontext(L, 4));
+  Program *p = clsh_newprogram(L, 5, name); /* at 6 */
+  cl_int err, status = CL_SUCCESS;
+  p->handle =
+      clCreateProgramWithBinary(clsh_contexthandle(L, p->context), 1, &d, &len,
+                                (const unsigned char **)&bytes, &status, &err);
+  if (err != CL_SUCCESS || status != CL_SUCCESS)
+    return clsh_fail(L, err != CL_SUCCESS ? err : status,
+                     "clCreateProgramWithBinary",
+                     "%I bytes are no program for this device and driver",
+                     (LUAI_UACINT)len);
+  clsh_pushoptions(L, 2, "", "");
+  clsh_compile(L, 6, "", true);
+  return 1;
+}
+
+static bool changed(lua_State *L, int program) {
+  lua_getiuservalue(L, program, PROGRAM_FILES);
+  bool yes = clsh_fileschanged(L, lua_gettop(L));
+  lua_pop(L, 1);
+  return yes;
+}
+
+/** Program:changed() -> boolean
+ * Whether the program's file, or one that it includes, has changed since the
+ * last build or the last attempt at one. False for a program of source text
+ * or of a binary.
+ */
+static int program_changed(lua_State *L) {
+  clsh_toprogram(L, 1);
+  lua_pushboolean(L, changed(L, 1));
+  return 1;
+}
+
+/* prog.file: the full path, or nil. */
+static int program_file(lua_State *L) {
+  clsh_toprogram(L, 1);
+  if (lua_getiuservalue(L, 1, PROGRAM_FILES) != LUA_TTABLE)
+    return 0;
+  lua_rawgeti(L, -1, 1);
+  return 1;
+}
+
+static int program_builds(lua_State *L) {
+  lua_pushinteger(L, clsh_toprogram(L, 1)->builds);
+  return 1;
+}
+
+/* (text, path, program, options), called in protected mode. */
+static int buildfile(lua_State *L) {
+  build(L, 3, 1, lua_tostring(L, 2));
+  return 0;
 }
 
 /*
-** Adds the folder of the source, which only its own #includes need, and
-** those of {include = "dir"} or {include = {"a", "b"}}.
+** Builds the files of the program at 1 into a new Program, which is pushed.
+** The files count as seen even if that raises.
 */
-static void addincludes(lua_State *L, int list, int opts, const char *source,
-                        const char *path) {
-  const char *slash = strrchr(path, '/');
-  bool includes = strstr(source, "#include") != NULL;
-  if (includes && slash != NULL) {
-    lua_pushlstring(L, path, (size_t)(slash - path + 1));
-    addinclude(L, list, lua_tostring(L, -1));
+static Program *pushnew(lua_State *L) {
+  if (lua_getiuservalue(L, 1, PROGRAM_FILES) != LUA_TTABLE)
+    clsh_error(L, "this program was not built from a file: source texts and "
+                  "binaries do not change");
+  lua_rawgeti(L, 2, 1);
+  lua_getiuservalue(L, 1, PROGRAM_NAME);
+  lua_getiuservalue(L, 1, PROGRAM_CONTEXT);
+  Program *n = clsh_newprogram(L, 5, lua_tostring(L, 4)); /* at 6 */
+  lua_pushcfunction(L, buildfile);
+  clsh_pushsource(L, lua_tostring(L, 3));
+  lua_pushvalue(L, 6);
+  lua_getiuservalue(L, 1, PROGRAM_OPTIONS);
+  const char *options = lua_tostring(L, -1);
+  bool told = strstr(options, CLSHELL_ARGINFO) == options;
+  lua_pushfstring(L, "%s%s", told ? "" : CLSHELL_ARGINFO, options);
+  lua_replace(L, -2);
+  int status = lua_pcall(L, 4, 0, 0);
+  if (lua_getiuservalue(L, 6, PROGRAM_FILES) == LUA_TTABLE)
+    lua_setiuservalue(L, 1, PROGRAM_FILES);
+  else
     lua_pop(L, 1);
-  } else if (includes && access(path, R_OK) == 0)
-    addinclude(L, list, "./");
-  if (lua_isnil(L, opts))
-    return;
-  int type = lua_getfield(L, opts, "include");
-  if (type == LUA_TSTRING) {
-    checkzeros(L, "include");
-    addinclude(L, list, lua_tostring(L, -1));
-  } else if (type == LUA_TTABLE)
-    for (lua_Integer i = 1; i <= (lua_Integer)lua_rawlen(L, -1); i++) {
-      if (lua_rawgeti(L, -1, i) != LUA_TSTRING)
-        clsh_error(L, "include: folder %d is a %s", (int)i,
-                   luaL_typename(L, -1));
-      checkzeros(L, "include");
-      addinclude(L, list, lua_tostring(L, -1));
-      lua_pop(L, 1);
-    }
-  else if (type != LUA_TNIL)
-    clsh_error(L, "include: a folder or a list of folders expected, got %s",
-               luaL_typename(L, -1));
-  lua_pop(L, 1);
+  if (status != LUA_OK)
+    lua_error(L);
+  return n;
 }
 
-/* Pushes "-D NAME=value" for the key and value at the top two places. */
-static bool pushdefine(lua_State *L) {
-  if (lua_type(L, -2) != LUA_TSTRING)
-    clsh_error(L, "defines: names are strings, got a %s",
-               luaL_typename(L, -2));
-  const char *name = lua_tostring(L, -2);
-  if (lua_type(L, -1) == LUA_TBOOLEAN) {
-    bool on = lua_toboolean(L, -1);
-    lua_pushfstring(L, "-D %s", name);
-    return on;
-  }
-  if (lua_type(L, -1) != LUA_TNUMBER && lua_type(L, -1) != LUA_TSTRING)
-    clsh_error(L, "defines: %s is a %s; a number, string or boolean goes",
-               name, luaL_typename(L, -1));
-  lua_pushvalue(L, -2);
-  checkzeros(L, "defines");
-  lua_pop(L, 1);
-  const char *value = luaL_tolstring(L, -1, NULL);
-  checkzeros(L, name);
-  if (strpbrk(value, " \t\n\"") != NULL || strpbrk(name, " \t\n\"=") != NULL)
-    clsh_error(L,
-               "defines: %s=%s holds white space or quotes, on which "
-               "drivers split their options",
-               name, value);
-  lua_pushfstring(L, "-D %s=%s", name, value);
-  lua_remove(L, -2);
-  return true;
-}
-
-static int less(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Adds {defines = {...}}, sorted: the same options give the same text. */
-static void adddefines(lua_State *L, int list, int opts) {
-  if (lua_isnil(L, opts) || lua_getfield(L, opts, "defines") == LUA_TNIL) {
-    lua_settop(L, list > opts ? list : opts);
-    return;
-  }
-  if (!lua_istable(L, -1))
-    clsh_error(L, "defines: a table expected, got %s", luaL_typename(L, -1));
-  int top = lua_gettop(L);
-  lua_newtable(L); /* anchors the strings */
-  lua_Integer n = 0;
-  for (lua_pushnil(L); lua_next(L, top) != 0; lua_pop(L, 1)) {
-    if (pushdefine(L))
-      lua_rawseti(L, top + 1, ++n);
-    else
-      lua_pop(L, 1);
-  }
-  const char **sorted =
-      lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *sorted, 0);
-  for (lua_Integer i = 0; i < n; i++) {
-    lua_rawgeti(L, top + 1, i + 1);
-    sorted[i] = lua_tostring(L, -1);
-    lua_pop(L, 1);
-  }
-  qsort(sorted, (size_t)n, sizeof *sorted, less);
-  for (lua_Integer i = 0; i < n; i++) {
-    lua_pushstring(L, sorted[i]);
-    append(L, list);
-  }
-  lua_settop(L, top - 1);
-}
-
-/* Pushes the build options as one string. `opts`: a table or nil. */
-void clsh_pushoptions(lua_State *L, int opts, const char *source,
-                      const char *path) {
+/* Pushes a list: each open Kernel of the program at 1, the new one or false.
+ */
+static void pushkernels(lua_State *L, int new, cl_program handle) {
+  lua_getiuservalue(L, 1, PROGRAM_KERNELS);
+  int kernels = lua_gettop(L);
   lua_newtable(L);
-  int list = lua_gettop(L);
-  lua_pushliteral(L, CLSHELL_ARGINFO);
-  append(L, list);
-  addincludes(L, list, opts, source, path);
-  adddefines(L, list, opts);
-  if (!lua_isnil(L, opts)) {
-    if (lua_getfield(L, opts, "options") == LUA_TSTRING) {
-      checkzeros(L, "options");
-      append(L, list);
-    } else if (!lua_isnil(L, -1))
-      clsh_error(L, "options: a string expected, got %s",
-                 luaL_typename(L, -1));
-    lua_settop(L, list);
+  for (lua_pushnil(L); lua_next(L, kernels) != 0; lua_pop(L, 1)) {
+    if (((Object *)lua_touserdata(L, -1))->closed)
+      continue;
+    lua_pushvalue(L, -1);
+    clsh_append(L, kernels + 1);
+    if (clsh_newkernel(L, new, handle, lua_tostring(L, -2)) == NULL)
+      lua_pushboolean(L, 0);
+    clsh_append(L, kernels + 1);
   }
-  luaL_Buffer b;
-  luaL_buffinit(L, &b);
-  for (lua_Integer i = 1; i <= (lua_Integer)lua_rawlen(L, list); i++) {
-    if (i > 1)
-      luaL_addchar(&b, ' ');
-    lua_rawgeti(L, list, i);
-    luaL_addvalue(&b);
+  lua_remove(L, kernels);
+}
+
+/** Program:rebuild() -> Program
+ * Builds a program again from its file, in place: its kernels, and launches
+ * made of them, are the new ones from then on. A failed build raises and
+ * leaves all as it was. Commands already in a queue run as they are. A kernel
+ * that the file no longer has raises when it is used.
+ */
+static int program_rebuild(lua_State *L) {
+  Program *p = clsh_toprogram(L, 1);
+  lua_settop(L, 1);
+  Program *n = pushnew(L);      /* at 6 */
+  pushkernels(L, 6, n->handle); /* at 7 */
+  cl_program handle = p->handle;
+  p->handle = n->handle;
+  n->handle = handle;
+  p->builds++;
+  lua_getiuservalue(L, 6, PROGRAM_LOG);
+  lua_setiuservalue(L, 1, PROGRAM_LOG);
+  lua_getiuservalue(L, 6, PROGRAM_OPTIONS);
+  lua_setiuservalue(L, 1, PROGRAM_OPTIONS);
+  for (lua_Integer i = 1; i < (lua_Integer)lua_rawlen(L, 7); i += 2) {
+    lua_rawgeti(L, 7, i);
+    lua_rawgeti(L, 7, i + 1);
+    clsh_renewkernel(L, 8, 9);
+    if (lua_isuserdata(L, 9))
+      clsh_closeobject(lua_touserdata(L, 9));
+    lua_settop(L, 7);
   }
-  luaL_pushresult(&b);
-  lua_remove(L, list);
+  clsh_closeobject(&n->head);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* Pushes the list of the programs of files, of all or of the changed ones. */
+static int pushprograms(lua_State *L, bool onlychanged) {
+  lua_settop(L, 0);
+  lua_newtable(L);
+  clsh_pushweak(L, PROGRAMS);
+  for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
+    Program *p = lua_touserdata(L, 3);
+    if (p->head.closed || p->builds == 0 || !clsh_usable(p->context) ||
+        (onlychanged && !changed(L, 3)))
+      continue;
+    lua_pushvalue(L, 3);
+    clsh_append(L, 1);
+  }
+  lua_settop(L, 1);
+  return (int)lua_rawlen(L, 1);
+}
+
+/** cl.programs() -> list
+ * The open programs that were built from files, in any order.
+ */
+static int cl_programs(lua_State *L) {
+  pushprograms(L, false);
+  return 1;
+}
+
+/** cl.stale() -> list, or nil
+ * The programs of cl.programs with changed files: see Program:changed. Nil
+ * where there are none.
+ */
+static int cl_stale(lua_State *L) {
+  return pushprograms(L, true) > 0;
+}
+
+void clsh_openbuild(lua_State *L) {
+  static const luaL_Reg functions[] = {
+      {"build", cl_build},    {"build_binary", cl_buildbinary},
+      {"kernel", cl_kernel_}, {"programs", cl_programs},
+      {"stale", cl_stale},    {NULL, NULL}};
+  static const luaL_Reg methods[] = {{"changed", program_changed},
+                                     {"rebuild", program_rebuild},
+                                     {NULL, NULL}};
+  static const luaL_Reg fields[] = {
+      {"builds", program_builds}, {"file", program_file}, {NULL, NULL}};
+  clsh_declare(L, "cl.build", build_options);
+  clsh_declare(L, "cl.build_binary", build_options);
+  clsh_declare(L, "cl.kernel", build_options);
+  clsh_class_add(L, "Program", methods, fields);
+  luaL_setfuncs(L, functions, 0);
 }

@@ -44,8 +44,9 @@ int luaopen_cl(lua_State *L) {
       clsh_openselect,     clsh_opencontext,    clsh_openqueue,
       clsh_openunfinished, clsh_openpoll,       clsh_openwait,
       clsh_openevent,      clsh_openbuffer,     clsh_openview,
-      clsh_opentransfer,   clsh_openbufferinit, clsh_openprogram,
-      clsh_openkernel,     clsh_openarg,        clsh_openlaunch};
+      clsh_opentransfer,   clsh_openbufferinit, clsh_openkernel,
+      clsh_openarg,        clsh_openlaunch,     clsh_openprogram,
+      clsh_opencompile,    clsh_openbuild};
   luaL_checkversion(L);
   lua_newtable(L);
   luaL_setfuncs(L, functions, 0);

@@ -12,7 +12,6 @@
 #include "cl.h"
 #include "context.h"
 #include "kernel.h"
-#include "launch.h"
 #include "object.h"
 #include "program.h"
 #include "queue.h"

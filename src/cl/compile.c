@@ -1,28 +1,185 @@
 /*
-** compile.c - from source text, a file or a binary to a Program.
+** compile.c - compiles a Program, and raises with the compiler's log where
+** that fails. The compiler has a thread of its own, so that Ctrl-C ends the
+** wait: no driver's compiler can be stopped. An abandoned one goes on alone.
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
+#include <ctype.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "context.h"
 #include "object.h"
+#include "process.h"
 #include "program.h"
 
-/* Compiles once; the log stays at the top. */
+#define STACKSIZE ((size_t)8 << 20) /* bytes, as the main thread has */
+#define EXPLAIN "cl.explain_build"  /* registry: see cl.explain_build */
+
+typedef struct Job {
+  atomic_int refs; /* of the thread and of the waiting caller */
+  atomic_bool done;
+  cl_program program;
+  bool abandoned; /* the caller's reference to the program is the job's too */
+  cl_device_id device;
+  cl_int err;
+  char options[];
+} Job;
+
+static atomic_int running; /* threads at work */
+
+int clsh_buildsrunning(void) {
+  return clsh_forked() ? 0 : running; /* the threads are the parent's */
+}
+
+static void releasejob(Job *j) {
+  if (atomic_fetch_sub(&j->refs, 1) == 1) {
+    clReleaseProgram(j->program);
+    if (j->abandoned)
+      clReleaseProgram(j->program);
+    free(j);
+  }
+}
+
+static void *work(void *arg) {
+  Job *j = arg;
+  j->err = clBuildProgram(j->program, 1, &j->device, j->options, NULL, NULL);
+  j->done = true;
+  releasejob(j);
+  running--;
+  return NULL;
+}
+
+static bool isdone(void *arg) {
+  return ((Job *)arg)->done;
+}
+
+/* Starts the thread, which gets no signals; false where that fails. */
+static bool start(Job *j) {
+  pthread_t thread;
+  pthread_attr_t attr;
+  sigset_t all, before;
+  size_t size = 0;
+  sigfillset(&all);
+  pthread_attr_init(&attr);
+  if (pthread_attr_getstacksize(&attr, &size) != 0 || size < STACKSIZE)
+    pthread_attr_setstacksize(&attr, STACKSIZE);
+  pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  running++;
+  bool started = pthread_create(&thread, &attr, work, j) == 0;
+  running -= !started;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&attr);
+  return started;
+}
+
+/* Protected, with the job as its argument: waits, or raises at Ctrl-C. */
+static int waitjob(lua_State *L) {
+  clsh_await(L, isdone, lua_touserdata(L, 1),
+             "the compiler cannot be stopped");
+  return 0;
+}
+
+/*
+** The result of clBuildProgram. Ctrl-C raises at once and takes the program's
+** handle away: to release it, a driver may wait for its compiler.
+*/
+static cl_int run(lua_State *L, Program *p, const char *options) {
+  cl_device_id d = clsh_contextdevice(p->context);
+  Job *j = malloc(sizeof *j + strlen(options) + 1);
+  if (j == NULL)
+    return CL_OUT_OF_HOST_MEMORY;
+  *j = (Job){.refs = 2, .program = p->handle, .device = d};
+  strcpy(j->options, options);
+  lua_pushcfunction(L, waitjob);
+  lua_pushlightuserdata(L, j);
+  clRetainProgram(p->handle);
+  if (!start(j)) {
+    lua_pop(L, 2);
+    j->refs = 1;
+    cl_int err = clBuildProgram(p->handle, 1, &d, options, NULL, NULL);
+    releasejob(j);
+    return err;
+  }
+  int status = lua_pcall(L, 1, 0, 0);
+  cl_int err = status == LUA_OK ? j->err : CL_SUCCESS;
+  if (status != LUA_OK) {
+    j->abandoned = true;
+    p->handle = NULL;
+  }
+  releasejob(j);
+  if (status != LUA_OK)
+    lua_error(L);
+  return err;
+}
+
+/* Pushes the driver's build log, without white space at its end. */
+static void pushlog(lua_State *L, const Program *p) {
+  cl_device_id d = clsh_contextdevice(p->context);
+  size_t size = 0;
+  clGetProgramBuildInfo(p->handle, d, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
+  char *text = lua_newuserdatauv(L, size + 1, 0);
+  memset(text, 0, size + 1);
+  clGetProgramBuildInfo(p->handle, d, CL_PROGRAM_BUILD_LOG, size, text, NULL);
+  size_t n = strlen(text);
+  while (n > 0 && isspace((unsigned char)text[n - 1]))
+    n--;
+  lua_pushlstring(L, text, n);
+  lua_remove(L, -2);
+}
+
+/* Compiles once; keeps the options, and the log, which stays at the top. */
 static cl_int compile(lua_State *L, int program, const char *options) {
   Program *p = clsh_toprogram(L, program);
-  cl_device_id d = clsh_contextdevice(p->context);
   int tries = 0;
   cl_int err;
   do
-    err = clsh_compile(L, &p->handle, d, options);
+    err = run(L, p, options);
   while (clsh_retry(L, err, &tries));
   lua_pushstring(L, options);
   lua_setiuservalue(L, program, PROGRAM_OPTIONS);
-  clsh_pushdriverlog(L, p->handle, d);
+  pushlog(L, p);
   lua_pushvalue(L, -1);
   lua_setiuservalue(L, program, PROGRAM_LOG);
   return err;
+}
+
+/*
+** Raises for a build that failed, with the compiler's log at the top. See
+** cl.explain_build for the fields of the error.
+*/
+static void failed(lua_State *L, int program, const char *source, bool istext,
+                   cl_int err) {
+  const char *log = lua_tostring(L, -1);
+  lua_pushfstring(L, "clBuildProgram: %s (%d)%s%s", clsh_errorname(err),
+                  (int)err, *log != '\0' ? "\n" : "", log);
+  clsh_pusherror(L, err, "clBuildProgram", lua_tostring(L, -1));
+  int e = lua_gettop(L);
+  lua_pushstring(L, log);
+  lua_setfield(L, e, "log");
+  lua_getiuservalue(L, program, PROGRAM_OPTIONS);
+  lua_setfield(L, e, "options");
+  lua_getiuservalue(L, program, PROGRAM_NAME);
+  lua_setfield(L, e, "program");
+  lua_getiuservalue(L, program, PROGRAM_CONTEXT);
+  lua_getfield(L, -1, "device");
+  lua_getfield(L, -1, "name");
+  lua_setfield(L, e, "device");
+  lua_pushstring(L, source);
+  lua_setfield(L, e, "source");
+  lua_pushboolean(L, istext);
+  lua_setfield(L, e, "is_text");
+  if (lua_getfield(L, LUA_REGISTRYINDEX, EXPLAIN) == LUA_TFUNCTION) {
+    lua_pushvalue(L, e);
+    (void)lua_pcall(L, 1, 0, 0); /* if that fails: the message as it is */
+  }
+  lua_settop(L, e);
+  lua_error(L);
 }
 
 /*
@@ -31,147 +188,35 @@ static cl_int compile(lua_State *L, int program, const char *options) {
 ** refuses where a kernel has no parameters: such a program is built again
 ** without, and its kernels then take explicit types.
 */
-static void build(lua_State *L, int program, const char *source, bool istext) {
+void clsh_compile(lua_State *L, int program, const char *source, bool istext) {
   const char *options = lua_tostring(L, -1);
+  assert(strncmp(options, CLSHELL_ARGINFO, strlen(CLSHELL_ARGINFO)) == 0);
   cl_int err = compile(L, program, options);
-  size_t n = strlen(CLSHELL_ARGINFO);
   if (err == CL_BUILD_PROGRAM_FAILURE &&
-      strstr(lua_tostring(L, -1), "ptxas") != NULL &&
-      strncmp(options, CLSHELL_ARGINFO, n) == 0) {
-    options += n;
-    err = compile(L, program, options);
-  }
-  if (err != CL_SUCCESS) {
-    lua_getiuservalue(L, program, PROGRAM_NAME);
-    Context *c = clsh_toprogram(L, program)->context;
-    const Build b = {lua_tostring(L, -2), options, source,
-                     lua_tostring(L, -1), istext,  clsh_contextdevice(c)};
-    clsh_buildfailed(L, &b, err);
-  }
+      strstr(lua_tostring(L, -1), "ptxas") != NULL)
+    err = compile(L, program, options + strlen(CLSHELL_ARGINFO));
+  if (err != CL_SUCCESS)
+    failed(L, program, source, istext, err);
   clsh_toprogram(L, program)->builds = 1;
   lua_settop(L, program);
 }
 
-/*
-** Builds the program at `program`, the last of the stack but for the options
-** string at the top, from the text at `text`; `path` is that of its file, or
-** NULL. What the included files hold is a comment at the text's end, for
-** drivers that keep programs by the text alone.
-*/
-void clsh_buildsource(lua_State *L, int program, int text, const char *path) {
-  cl_int err;
-  Program *p = clsh_toprogram(L, program);
-  const char *options = lua_tostring(L, -1);
-  const char *source[2] = {NULL, ""};
-  size_t len[2];
-  source[0] = lua_tolstring(L, text, &len[0]);
-  if (path != NULL) {
-    lua_pushvalue(L, program);
-    clsh_noteprogram(L);
-    source[1] = clsh_notefiles(L, program, text, path, options);
-  }
-  len[1] = strlen(source[1]);
-  p->handle = clCreateProgramWithSource(clsh_contexthandle(L, p->context),
-                                        len[1] > 0 ? 2 : 1, source, len, &err);
-  clsh_check(L, err, "clCreateProgramWithSource");
-  lua_pushstring(L, options);
-  build(L, program, source[0], path == NULL);
-}
-
-static const char *const build_options[] = {"defines", "options", "include",
-                                            "name",    "context", NULL};
-
-/* Pushes the field of the options at 2, or nil. */
-static void getoption(lua_State *L, const char *name) {
-  if (lua_isnil(L, 2))
-    lua_pushnil(L);
-  else
-    lua_getfield(L, 2, name);
-}
-
-/* Whether a string is source text rather than a path. */
-static bool issource(const char *s) {
-  return strpbrk(s, "\n{;") != NULL;
-}
-
-/** cl.build(source [, opts]) -> Program
- * Builds OpenCL C for the session's device. `source` is a path (as given,
- * beside the calling script, or below clshell's kernels folder) or source
- * text. A failed build raises with the compiler's log, the source lines
- * and a caret; `e.log` is the whole log.
- * Options:
- *   defines  none       {TILE = 16}: sorted -D options; true: a bare -D
- *   options  none       for the compiler, such as "-cl-mad-enable"
- *   include  none       a folder or a list; a file's own is always there
- *   name     (source)   of source text, in messages
- *   context  session's  the Context of another device
+/** cl.explain_build(f)
+ * Has function `f` put the error of every failed build into words, before it
+ * is raised: f(e) may set e.message and add fields. Without such a function
+ * the message is the compiler's log. Fields of `e` besides those of every
+ * error: log, options, device (its name), program (the path of the file or
+ * the name of the text), source (the text), is_text (not from a file).
  */
-int clsh_build(lua_State *L) {
-  lua_settop(L, 2);
-  size_t len;
-  const char *source = luaL_checklstring(L, 1, &len);
-  bool isfile = !issource(source);
-  clsh_checkoptions(L, 2, build_options, "cl.build");
-  if (!isfile) {
-    lua_pushvalue(L, 1);
-    getoption(L, "name");
-    if (!lua_isstring(L, -1)) {
-      lua_pop(L, 1);
-      lua_pushliteral(L, "(source)");
-    }
-  } else {
-    if (strlen(source) != len)
-      return clsh_argerror(L, 1, "a path holds no zero bytes");
-    clsh_pushsource(L, source);
-  }
-  lua_replace(L, 1); /* name */
-  lua_insert(L, 3);  /* text at 3 */
-  lua_settop(L, 3);
-  const char *name = lua_tostring(L, 1);
-  getoption(L, "context");
-  clsh_pushcontext(L, 4);
-  clsh_newprogram(L, 5, name); /* at 6 */
-  clsh_pushoptions(L, 2, lua_tostring(L, 3), name);
-  clsh_buildsource(L, 6, 3, isfile ? name : NULL);
-  return 1;
-}
-
-/** cl.build_binary(bytes [, opts]) -> Program
- * A Program from what `prog:binary()` gave on the same kind of device with
- * the same driver. Options as for cl.build. Parameter types may be unknown
- * then: see `cl.int`.
- */
-static int cl_buildbinary(lua_State *L) {
-  lua_settop(L, 2);
-  size_t len;
-  const char *bytes = luaL_checklstring(L, 1, &len);
-  if (len == 0)
-    return clsh_argerror(L, 1, "an empty string is no program binary");
-  clsh_checkoptions(L, 2, build_options, "cl.build_binary");
-  getoption(L, "name");
-  const char *name = luaL_optstring(L, 3, "(binary)");
-  getoption(L, "context");
-  cl_device_id d = clsh_contextdevice(clsh_pushcontext(L, 4));
-  Program *p = clsh_newprogram(L, 5, name); /* at 6 */
-  cl_int err, status = CL_SUCCESS;
-  p->handle =
-      clCreateProgramWithBinary(clsh_contexthandle(L, p->context), 1, &d, &len,
-                                (const unsigned char **)&bytes, &status, &err);
-  if (err != CL_SUCCESS || status != CL_SUCCESS)
-    return clsh_fail(L, err != CL_SUCCESS ? err : status,
-                     "clCreateProgramWithBinary",
-                     "%I bytes are no program for this device and driver",
-                     (LUAI_UACINT)len);
-  clsh_pushoptions(L, 2, "", "");
-  build(L, 6, "", true);
-  return 1;
+static int cl_explainbuild(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, EXPLAIN);
+  return 0;
 }
 
 void clsh_opencompile(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"build", clsh_build}, {"build_binary", cl_buildbinary}, {NULL, NULL}};
-  clsh_declare(L, "cl.build", build_options);
-  clsh_declare(L, "cl.build_binary", build_options);
-  clsh_declare(L, "cl.kernel", build_options);
+  static const luaL_Reg functions[] = {{"explain_build", cl_explainbuild},
+                                       {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
 }

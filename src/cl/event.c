@@ -9,7 +9,6 @@
 #include "cl.h"
 #include "context.h"
 #include "device.h"
-#include "launch.h"
 #include "object.h"
 #include "process.h"
 #include "queue.h"

@@ -2,30 +2,13 @@
 ** kernel.c - class Kernel: a kernel function and what it says of itself.
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cl.h"
-#include "context.h"
 #include "kernel.h"
-#include "object.h"
 #include "process.h"
-#include "program.h"
-#include "type.h"
-
-struct Kernel {
-  Object head;
-  cl_kernel handle;
-  Context *context; /* user value 3; its Program is user value 1 */
-  Param *params;    /* user value 2 */
-  int nparams;
-  size_t group;       /* work-items in a group, at most */
-  size_t required[3]; /* reqd_work_group_size; 0 0 0: none */
-  bool nonuniform;    /* built as OpenCL C 2.0 or later */
-  int revision;       /* how often the program was built anew since */
-  char name[128];
-};
 
 static void kernel_release(Object *o) {
   Kernel *k = (Kernel *)o;
@@ -39,51 +22,10 @@ static const Class class;
 Kernel *clsh_checkkernel(lua_State *L, int arg) {
   Kernel *k = clsh_checkobject(L, arg, &class);
   clsh_alive(L, k->context);
-  if (clsh_kernelgone(k))
+  if (k->handle == NULL)
     clsh_error(L, "the file of this program has no kernel '%s' any more",
                k->name);
   return k;
-}
-
-/* Whether the program's file had no kernel of this name when last built. */
-bool clsh_kernelgone(const Kernel *k) {
-  return k->handle == NULL;
-}
-
-int clsh_kernelrevision(const Kernel *k) {
-  return k->revision;
-}
-
-cl_kernel clsh_kernelhandle(const Kernel *k) {
-  return k->handle;
-}
-
-Context *clsh_kernelcontext(const Kernel *k) {
-  return k->context;
-}
-
-/* Pushes the Context of the Kernel at `kernel`, closed or not. */
-void clsh_pushkernelcontext(lua_State *L, int kernel) {
-  lua_getiuservalue(L, kernel, 3);
-}
-
-const char *clsh_kernelname(const Kernel *k) {
-  return k->name;
-}
-
-const Param *clsh_kernelparams(const Kernel *k, int *n) {
-  *n = k->nparams;
-  return k->params;
-}
-
-/* The largest group of this kernel, and the one it requires, or NULL. */
-size_t clsh_kernelgroup(const Kernel *k, const size_t **required) {
-  *required = k->required[0] != 0 ? k->required : NULL;
-  return k->group;
-}
-
-bool clsh_kernelnonuniform(const Kernel *k) {
-  return k->nonuniform;
 }
 
 /*
@@ -107,17 +49,23 @@ cl_ulong clsh_kernellocal(const Kernel *k) {
   return bytes;
 }
 
-/* Removes one whole word wherever it stands in a type. */
-static void dropword(char *type, const char *word) {
+static bool isnamechar(char c) {
+  return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Removes a whole word wherever it stands in a type; false: nowhere. */
+static bool dropword(char *type, const char *word) {
   size_t n = strlen(word);
+  bool found = false;
   for (char *p = strstr(type, word); p != NULL; p = strstr(p, word)) {
-    bool whole = (p == type || !isalnum((unsigned char)p[-1])) &&
-                 !isalnum((unsigned char)p[n]) && p[n] != '_';
-    if (whole)
+    if ((p == type || !isnamechar(p[-1])) && !isnamechar(p[n])) {
       memmove(p, p + n, strlen(p + n) + 1);
-    else
+      found = true;
+    } else {
       p += n;
+    }
   }
+  return found;
 }
 
 /*
@@ -133,17 +81,16 @@ static void parsetype(Param *p) {
   snprintf(text, sizeof text, "%s", p->type);
   for (size_t i = 0; i < sizeof noise / sizeof noise[0]; i++)
     dropword(text, noise[i]);
-  bool isunsigned = strstr(text, "unsigned") != NULL;
-  dropword(text, "unsigned");
-  dropword(text, "signed");
-  if (isunsigned)
+  if (dropword(text, "unsigned")) /* longer than the 'u' for it */
     word[n++] = 'u';
+  dropword(text, "signed");
   for (const char *s = text; *s != '\0'; s++) {
     if (*s == '*')
       p->pointer = true;
     else if (!isspace((unsigned char)*s))
       word[n++] = *s;
   }
+  assert(n < sizeof word);
   word[n] = '\0';
   if (strcmp(word, "u") == 0)
     strcpy(word, "uint");
@@ -183,21 +130,22 @@ static bool built2(lua_State *L, int program) {
 }
 
 /*
-** Pushes the kernel `name` of the Program at `program`; NULL, with nothing
-** pushed, if it has none of that name.
+** Pushes the kernel `name` of the Program at `program`, whose handle is
+** `handle`; NULL, with nothing pushed, if it has no kernel of that name.
 */
-Kernel *clsh_newkernel(lua_State *L, int program, const char *name) {
+Kernel *clsh_newkernel(lua_State *L, int program, cl_program handle,
+                       const char *name) {
   program = lua_absindex(L, program);
   cl_uint n = 0;
   cl_int err;
-  Kernel *k = clsh_newobject(L, &class, 3);
+  Kernel *k = clsh_newobject(L, &class, KERNEL_CONTEXT);
   lua_pushvalue(L, program);
-  lua_setiuservalue(L, -2, 1);
-  k->context = clsh_programcontext(L, program);
+  lua_setiuservalue(L, -2, KERNEL_PROGRAM);
   lua_getfield(L, program, "context");
-  lua_setiuservalue(L, -2, 3);
+  k->context = clsh_checkcontext(L, -1);
+  lua_setiuservalue(L, -2, KERNEL_CONTEXT);
   snprintf(k->name, sizeof k->name, "%s", name);
-  k->handle = clCreateKernel(clsh_checkprogram(L, program), name, &err);
+  k->handle = clCreateKernel(handle, name, &err);
   if (err == CL_INVALID_KERNEL_NAME) {
     lua_pop(L, 1);
     return NULL;
@@ -207,7 +155,7 @@ Kernel *clsh_newkernel(lua_State *L, int program, const char *name) {
   clsh_check(L, err, "clGetKernelInfo");
   k->params = lua_newuserdatauv(L, (n + 1) * sizeof *k->params, 0);
   memset(k->params, 0, (n + 1) * sizeof *k->params);
-  lua_setiuservalue(L, -2, 2);
+  lua_setiuservalue(L, -2, KERNEL_PARAMS);
   for (cl_uint i = 0; i < n; i++)
     getparam(k, i, &k->params[i]);
   k->nparams = (int)n;
@@ -221,13 +169,14 @@ Kernel *clsh_newkernel(lua_State *L, int program, const char *name) {
 }
 
 /*
-** Makes the open Kernel at `old` that of its program's new build: it takes
-** what the Kernel at `new` has, which gets what it had. Without a Kernel at
-** `new` there is none of this name any more. Allocates nothing.
+** Makes the open Kernel at `old` the kernel of its program's new build: the
+** two exchange all they hold. Without a Kernel at `new` the program has no
+** kernel of this name any more. Allocates nothing.
 */
 void clsh_renewkernel(lua_State *L, int old, int new) {
   Kernel *k = lua_touserdata(L, old);
   Kernel *n = clsh_testobject(L, new, &class);
+  assert(k->head.class == &class && !k->head.closed);
   int revision = k->revision + 1;
   if (n == NULL) {
     kernel_release(&k->head);
@@ -237,15 +186,16 @@ void clsh_renewkernel(lua_State *L, int old, int new) {
     *n = before;
     n->head = k->head;
     k->head = before.head;
-    lua_getiuservalue(L, old, 2);
-    lua_getiuservalue(L, new, 2);
-    lua_setiuservalue(L, old, 2);
-    lua_setiuservalue(L, new, 2);
+    lua_getiuservalue(L, old, KERNEL_PARAMS);
+    lua_getiuservalue(L, new, KERNEL_PARAMS);
+    lua_setiuservalue(L, old, KERNEL_PARAMS);
+    lua_setiuservalue(L, new, KERNEL_PARAMS);
   }
   k->revision = revision;
 }
 
-static const char *spacename(char space) {
+/* The word of a parameter's address space. */
+const char *clsh_spacename(char space) {
   return space == 'g'   ? "global"
          : space == 'c' ? "constant"
          : space == 'l' ? "local"
@@ -267,7 +217,7 @@ static int kernel_args(lua_State *L) {
     lua_setfield(L, -2, "name");
     lua_pushstring(L, p->known ? p->type : "?");
     lua_setfield(L, -2, "type");
-    lua_pushstring(L, p->known ? spacename(p->space) : "?");
+    lua_pushstring(L, p->known ? clsh_spacename(p->space) : "?");
     lua_setfield(L, -2, "space");
     if (p->constant) {
       lua_pushboolean(L, 1);
@@ -318,7 +268,7 @@ static int kernel_required(lua_State *L) {
 
 static int kernel_program(lua_State *L) {
   clsh_checkkernel(L, 1);
-  lua_getiuservalue(L, 1, 1);
+  lua_getiuservalue(L, 1, KERNEL_PROGRAM);
   return 1;
 }
 
@@ -360,7 +310,7 @@ static int kernel_tostring(lua_State *L) {
     const Param *p = &k->params[i];
     luaL_addstring(&b, i > 0 ? ", " : "");
     if (p->known && p->space != 'p') {
-      luaL_addstring(&b, spacename(p->space));
+      luaL_addstring(&b, clsh_spacename(p->space));
       luaL_addchar(&b, ' ');
     }
     luaL_addstring(&b, p->known ? p->type : "?");
@@ -372,8 +322,7 @@ static int kernel_tostring(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg methods[] = {
-    {"info", kernel_info}, {"range", clsh_kernelrange}, {NULL, NULL}};
+static const luaL_Reg methods[] = {{"info", kernel_info}, {NULL, NULL}};
 static const luaL_Reg fields[] = {
     {"args", kernel_args},
     {"local_mem_size", kernel_localmem},

@@ -1,14 +1,15 @@
 /*
-** kernel.h - class Kernel, its parameters, and the arguments for them.
+** kernel.h - what kernel.c, arg.c, ndrange.c and launch.c share, each using
+** only the files before it.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef kernel_h
 #define kernel_h
 
 #include "context.h"
+#include "object.h"
 #include "type.h"
 
-/* kernel.c */
 typedef struct Param {
   char name[64]; /* "" where the driver does not tell */
   char type[64]; /* as declared: "float*" */
@@ -18,26 +19,53 @@ typedef struct Param {
   bool constant;     /* what it points to is const */
   const Type *value; /* of the element or value; NULL: not a known name */
 } Param;
-typedef struct Kernel Kernel;
-Kernel *clsh_newkernel(lua_State *L, int program, const char *name);
+
+/* User values of a Kernel. */
+enum { KERNEL_PROGRAM = 1, KERNEL_PARAMS, KERNEL_CONTEXT };
+
+typedef struct Kernel {
+  Object head;
+  cl_kernel handle; /* NULL: the rebuilt program lacks a kernel of this name */
+  Context *context;
+  Param *params;
+  int nparams;
+  size_t group;       /* work-items in a group, at most */
+  size_t required[3]; /* reqd_work_group_size; 0 0 0: none */
+  bool nonuniform;    /* built as OpenCL C 2.0 or later */
+  int revision;       /* rebuilds of the program since */
+  char name[128];
+} Kernel;
+
+typedef struct Launch {
+  Object head;
+  Kernel *kernel;
+  cl_uint dims;
+  size_t global[3], local[3], offset[3];
+  bool haslocal, hasoffset, hasafter;
+  lua_Number flop, bytes; /* the work of the launch; 0: not known */
+  int revision;           /* of the kernel that the sizes were checked for */
+} Launch;
+
+/* kernel.c */
+Kernel *clsh_newkernel(lua_State *L, int program, cl_program handle,
+                       const char *name);
 void clsh_renewkernel(lua_State *L, int old, int new);
-int clsh_kernelrevision(const Kernel *k);
-bool clsh_kernelgone(const Kernel *k);
 Kernel *clsh_checkkernel(lua_State *L, int arg);
-cl_kernel clsh_kernelhandle(const Kernel *k);
-Context *clsh_kernelcontext(const Kernel *k);
-void clsh_pushkernelcontext(lua_State *L, int kernel);
-const char *clsh_kernelname(const Kernel *k);
-const Param *clsh_kernelparams(const Kernel *k, int *n);
-size_t clsh_kernelgroup(const Kernel *k, const size_t **required);
 cl_ulong clsh_kernellocal(const Kernel *k); /* bytes, without arguments */
-bool clsh_kernelnonuniform(const Kernel *k);
+const char *clsh_spacename(char space);
 void clsh_openkernel(lua_State *L);
 
-/* arg.c, launch.c */
+/* arg.c */
 void clsh_setargs(lua_State *L, const Kernel *k, int first, int n);
-int clsh_kernelrange(lua_State *L);
 void clsh_openarg(lua_State *L);
+
+/* ndrange.c */
+const char *clsh_pushsizes(lua_State *L, const size_t *s, cl_uint n);
+cl_uint clsh_checksizes(lua_State *L, int arg, const char *name,
+                        lua_Integer least, size_t *s);
+void clsh_checkrange(lua_State *L, Launch *l);
+
+/* launch.c */
 void clsh_openlaunch(lua_State *L);
 
 #endif

@@ -1,14 +1,10 @@
 /*
 ** launch.c - class Launch: a kernel over an NDRange, ready to be called.
 ** A call sets every argument and enqueues, in one step: no state is left
-** that a later call could trip over.
+** for a later call to trip over.
 ** SPDX-License-Identifier: MIT
 */
-#include "launch.h"
-#include "cl.h"
-#include "context.h"
 #include "kernel.h"
-#include "object.h"
 #include "queue.h"
 
 enum { KERNEL = 1, QUEUE, AFTER, USERVALUES = 3 };
@@ -23,17 +19,24 @@ static Launch *checklaunch(lua_State *L, int arg) {
   return clsh_checkobject(L, arg, &class);
 }
 
+static void checkdims(lua_State *L, const Launch *l, int arg, const char *name,
+                      cl_uint dims) {
+  if (dims != l->dims)
+    clsh_argerror(L, arg, "%s must have %d dimensions, as global; got %d",
+                  name, (int)l->dims, (int)dims);
+}
+
 /** Kernel:range(global [, local [, offset]]) -> Launch
  * The kernel over an NDRange, to be called with its arguments. `global`: a
  * number of work-items, or a list of up to three, work-item dimension 0
  * first. `local`: the local size (work-group) in the same form; without it
- * the driver chooses. `offset`: the first global id, 0 by default. A local
- * size that the device or the kernel does not allow, or that does not
- * divide the global size on a device that wants it to: an error with the
+ * the driver chooses. `offset`: the first global id, 0 by default. The
+ * device and the kernel must allow the local size, and it must divide the
+ * global size where the device requires that; else an error gives the
  * numbers. Calling the result sets every argument and enqueues:
  * `local ev = k:range({n, m}, {16, 16})(2.0, x, y)`.
  */
-int clsh_kernelrange(lua_State *L) {
+static int kernel_range(lua_State *L) {
   Kernel *k = clsh_checkkernel(L, 1);
   lua_settop(L, 4);
   Launch *l = clsh_newobject(L, &class, USERVALUES);
@@ -43,19 +46,14 @@ int clsh_kernelrange(lua_State *L) {
   l->dims = clsh_checksizes(L, 2, "global", 1, l->global);
   l->haslocal = !lua_isnil(L, 3);
   l->hasoffset = !lua_isnil(L, 4);
-  if (l->dims > clsh_limits(clsh_kernelcontext(k))->dims)
+  if (l->dims > clsh_limits(k->context)->dims)
     return clsh_argerror(L, 2, "the device has %d dimensions",
-                         (int)clsh_limits(clsh_kernelcontext(k))->dims);
-  if (l->haslocal && clsh_checksizes(L, 3, "local", 1, l->local) != l->dims)
-    return clsh_argerror(L, 3,
-                         "global has %d dimensions, local another "
-                         "number",
-                         (int)l->dims);
-  if (l->hasoffset && clsh_checksizes(L, 4, "offset", 0, l->offset) != l->dims)
-    return clsh_argerror(L, 4,
-                         "global has %d dimensions, offset another "
-                         "number",
-                         (int)l->dims);
+                         (int)clsh_limits(k->context)->dims);
+  if (l->haslocal)
+    checkdims(L, l, 3, "local", clsh_checksizes(L, 3, "local", 1, l->local));
+  if (l->hasoffset)
+    checkdims(L, l, 4, "offset",
+              clsh_checksizes(L, 4, "offset", 0, l->offset));
   clsh_checkrange(L, l);
   return 1;
 }
@@ -88,7 +86,7 @@ static int launch_on(lua_State *L) {
   Queue *q = lua_isnoneornil(L, 2) ? NULL : clsh_checkqueue(L, 2);
   lua_settop(L, 3);
   clsh_checkoptions(L, 3, on_options, "l:on");
-  if (q != NULL && clsh_queuecontext(q) != clsh_kernelcontext(l->kernel))
+  if (q != NULL && clsh_queuecontext(q) != l->kernel->context)
     return clsh_argerror(L, 2, "the Queue is of another context (device)");
   Launch *n = clone(L);
   lua_pushvalue(L, 2);
@@ -97,27 +95,28 @@ static int launch_on(lua_State *L) {
     lua_pushnil(L);
   else
     lua_getfield(L, 3, "after");
-  clsh_checkafter(L, -1, clsh_kernelcontext(l->kernel), &after);
+  clsh_checkafter(L, -1, l->kernel->context, &after);
   n->hasafter = !lua_isnil(L, -1);
   lua_setiuservalue(L, 4, AFTER);
   return 1;
 }
 
-/* A field of the options at 2: a number, 0 and up; 0 where there is none. */
+/* The option `name` of the table at 2: a number >= 0, 0 by default. */
 static lua_Number checkamount(lua_State *L, const char *name) {
   if (lua_getfield(L, 2, name) != LUA_TNIL &&
       !(lua_isnumber(L, -1) && lua_tonumber(L, -1) >= 0))
-    clsh_argerror(L, 2, "%s: a number from 0 up expected", name);
+    clsh_argerror(L, 2, "%s must be a number >= 0; got %s", name,
+                  luaL_tolstring(L, -1, NULL));
   return lua_tonumber(L, -1);
 }
 
 static const char *const work_options[] = {"flop", "bytes", NULL};
 
 /** Launch:work(opts) -> Launch
- * The same launch, which knows its work: `ev.flop`, `ev.bytes` and rates.
+ * The same launch with its work, for `ev.flop`, `ev.bytes` and rates.
  * Options:
- *   flop   0  floating-point operations that it does
- *   bytes  0  bytes that it moves
+ *   flop   0  floating-point operations of the kernel
+ *   bytes  0  bytes that the kernel moves
  */
 static int launch_work(lua_State *L) {
   checklaunch(L, 1);
@@ -134,27 +133,28 @@ static int launch_work(lua_State *L) {
 static Queue *pushqueue(lua_State *L, int launch) {
   if (lua_getiuservalue(L, launch, QUEUE) == LUA_TNIL) {
     lua_getiuservalue(L, launch, KERNEL);
-    clsh_pushkernelcontext(L, -1);
+    lua_getiuservalue(L, -1, KERNEL_CONTEXT);
     return clsh_pushqueue(L, -1);
   }
   return clsh_anyqueue(L, -1);
 }
 
+static const char *pushlocal(lua_State *L, const Launch *l) {
+  return l->haslocal ? clsh_pushsizes(L, l->local, l->dims)
+                     : lua_pushliteral(L, "left to the driver");
+}
+
 /* Raises for a launch that the driver refused. */
 static void launchfailed(lua_State *L, const Launch *l, cl_int err) {
-  const size_t *required;
   if (err == CL_INVALID_COMMAND_QUEUE || err < -1100)
-    clsh_setlost(clsh_kernelcontext(l->kernel), err, "clEnqueueNDRangeKernel");
+    clsh_setlost(l->kernel->context, err, "clEnqueueNDRangeKernel");
   clsh_pushnotice(L);
   const char *notice = lua_tostring(L, -1);
   clsh_fail(L, err, "clEnqueueNDRangeKernel",
             "%s: global %s, local %s; this kernel allows %I work-items in a "
             "group%s%s",
-            clsh_kernelname(l->kernel), clsh_pushsizes(L, l->global, l->dims),
-            l->haslocal ? clsh_pushsizes(L, l->local, l->dims)
-                        : "left to the "
-                          "driver",
-            (LUAI_UACINT)clsh_kernelgroup(l->kernel, &required),
+            l->kernel->name, clsh_pushsizes(L, l->global, l->dims),
+            pushlocal(L, l), (LUAI_UACINT)l->kernel->group,
             *notice != '\0' ? "; the driver says: " : "", notice);
 }
 
@@ -166,9 +166,9 @@ static int launch_call(lua_State *L) {
   Kernel *k = l->kernel;
   Queue *q = pushqueue(L, 1);
   Event *e = clsh_newevent(L, -1); /* first: what follows runs no script */
-  if (((Object *)k)->closed)
-    return clsh_error(L, "%s: this Kernel is closed", clsh_kernelname(k));
-  if (l->revision != clsh_kernelrevision(k)) {
+  if (k->head.closed)
+    return clsh_error(L, "%s: this Kernel is closed", k->name);
+  if (l->revision != k->revision) {
     lua_getiuservalue(L, 1, KERNEL);
     clsh_checkkernel(L, -1);
     lua_pop(L, 1);
@@ -177,14 +177,14 @@ static int launch_call(lua_State *L) {
   cl_command_queue handle = clsh_queuehandle(L, q);
   if (l->hasafter) {
     lua_getiuservalue(L, 1, AFTER);
-    clsh_checkafter(L, -1, clsh_kernelcontext(k), &after);
+    clsh_checkafter(L, -1, k->context, &after);
     lua_pop(L, 1);
   }
   clsh_setargs(L, k, 2, nargs);
   cl_int err = clEnqueueNDRangeKernel(
-      handle, clsh_kernelhandle(k), l->dims, l->hasoffset ? l->offset : NULL,
-      l->global, l->haslocal ? l->local : NULL, after.n,
-      after.n > 0 ? after.list : NULL, clsh_eventslot(e));
+      handle, k->handle, l->dims, l->hasoffset ? l->offset : NULL, l->global,
+      l->haslocal ? l->local : NULL, after.n, after.n > 0 ? after.list : NULL,
+      clsh_eventslot(e));
   if (err != CL_SUCCESS)
     launchfailed(L, l, err);
   clsh_setwork(e, l->flop, l->bytes);
@@ -222,7 +222,7 @@ static int launch_kernel(lua_State *L) {
 }
 
 /** Launch:info() -> table
- * kernel (its name), global, localsize (nil: the driver's choice), offset,
+ * kernel (its name), global, localsize (nil: the driver chooses), offset,
  * as lists of sizes. Each is a field too; `l.kernel` is the Kernel.
  */
 static int launch_info(lua_State *L) {
@@ -234,7 +234,7 @@ static int launch_info(lua_State *L) {
     lua_getfield(L, 1, names[i]);
     lua_setfield(L, 2, names[i]);
   }
-  lua_pushstring(L, clsh_kernelname(l->kernel));
+  lua_pushstring(L, l->kernel->name);
   lua_setfield(L, 2, "kernel");
   return 1;
 }
@@ -243,11 +243,8 @@ static int launch_tostring(lua_State *L) {
   Launch *l = clsh_anyobject(L, 1, &class);
   if (l->kernel == NULL)
     return lua_pushliteral(L, "Launch"), 1;
-  lua_pushfstring(L, "Launch %s over %s, local %s%s",
-                  clsh_kernelname(l->kernel),
-                  clsh_pushsizes(L, l->global, l->dims),
-                  l->haslocal ? clsh_pushsizes(L, l->local, l->dims)
-                              : "left to the driver",
+  lua_pushfstring(L, "Launch %s over %s, local %s%s", l->kernel->name,
+                  clsh_pushsizes(L, l->global, l->dims), pushlocal(L, l),
                   l->head.closed ? " (closed)" : "");
   return 1;
 }
@@ -267,7 +264,10 @@ static const Class class = {"Launch", sizeof(Launch), methods,       fields,
                             meta,     NULL,           launch_release};
 
 void clsh_openlaunch(lua_State *L) {
+  static const luaL_Reg kernel_methods[] = {{"range", kernel_range},
+                                            {NULL, NULL}};
   clsh_newclass(L, &class);
+  clsh_class_add(L, "Kernel", kernel_methods, NULL);
   clsh_declare(L, "Launch:on", on_options);
   clsh_declare(L, "Launch:work", work_options);
 }

@@ -1,57 +1,48 @@
 /*
-** ndrange.c - whether a kernel can run over the sizes of a launch: checked
-** before the driver sees them, as its own words for it have no numbers.
+** ndrange.c - the sizes of a launch, checked before the driver sees them:
+** the driver's own errors name no numbers.
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cl.h"
-#include "context.h"
 #include "kernel.h"
-#include "launch.h"
-#include "object.h"
 
 #define ITEMBITS 48 /* 2^48 work-items at 10^12 a second take 5 minutes */
 #define MAXITEMS ((cl_ulong)1 << ITEMBITS)
 
 /* "64x16" */
 const char *clsh_pushsizes(lua_State *L, const size_t *s, cl_uint n) {
+  static const char *const formats[] = {"%zu", "%zux%zu", "%zux%zux%zu"};
   char text[80];
-  snprintf(text, sizeof text,
-           n == 1   ? "%zu"
-           : n == 2 ? "%zux%zu"
-                    : "%zux%zux%zu",
-           s[0], s[1], s[2]);
+  assert(n >= 1 && n <= 3);
+  snprintf(text, sizeof text, formats[n - 1], s[0], s[1], s[2]);
   return lua_pushstring(L, text);
 }
 
 /*
-** Reads a size for each dimension: a number or a list of 1 to 3. `least`
-** is 1 for sizes, 0 for offsets. Returns how many there are.
+** Reads the sizes at `arg`, a number or a list of 1 to 3 numbers from
+** `least` up, and returns their count. `name` is that of the argument.
 */
-cl_uint clsh_checksizes(lua_State *L, int arg, const char *what,
+cl_uint clsh_checksizes(lua_State *L, int arg, const char *name,
                         lua_Integer least, size_t *s) {
-  cl_uint n = 1;
   bool list = lua_istable(L, arg);
-  if (list && (lua_rawlen(L, arg) < 1 || lua_rawlen(L, arg) > 3))
-    clsh_argerror(L, arg, "%s: 1 to 3 dimensions expected, got %d", what,
-                  (int)lua_rawlen(L, arg));
-  if (list)
-    n = (cl_uint)lua_rawlen(L, arg);
+  cl_uint n = list ? (cl_uint)lua_rawlen(L, arg) : 1;
+  if (n < 1 || n > 3)
+    clsh_argerror(L, arg, "%s must have 1 to 3 dimensions; got %d", name,
+                  (int)n);
   for (cl_uint i = 0; i < n; i++) {
-    int ok;
+    int whole;
     if (list)
       lua_rawgeti(L, arg, i + 1);
     else
       lua_pushvalue(L, arg);
-    lua_Integer v = lua_tointegerx(L, -1, &ok);
-    if (!ok || lua_type(L, -1) != LUA_TNUMBER)
-      clsh_argerror(L, arg, "%s: dimension %d is %s, no whole number", what,
-                    (int)i + 1, luaL_tolstring(L, -1, NULL));
-    if (v < least)
-      clsh_argerror(L, arg, "%s: dimension %d is %I, at least %I expected",
-                    what, (int)i + 1, (LUAI_UACINT)v, (LUAI_UACINT)least);
+    lua_Integer v = lua_tointegerx(L, -1, &whole);
+    if (!whole || lua_type(L, -1) != LUA_TNUMBER || v < least)
+      clsh_argerror(
+          L, arg, "%s: dimension %d must be a whole number >= %I; got %s",
+          name, (int)i + 1, (LUAI_UACINT)least, luaL_tolstring(L, -1, NULL));
     s[i] = (size_t)v;
     lua_pop(L, 1);
   }
@@ -61,28 +52,40 @@ cl_uint clsh_checksizes(lua_State *L, int arg, const char *what,
 /* Raises CL_INVALID_WORK_GROUP_SIZE with all the numbers. */
 static void badgroup(lua_State *L, const Launch *l, const char *text) {
   clsh_fail(L, CL_INVALID_WORK_GROUP_SIZE, "clEnqueueNDRangeKernel",
-            "%s: local %s over global %s: %s", clsh_kernelname(l->kernel),
+            "%s: local %s over global %s: %s", l->kernel->name,
             clsh_pushsizes(L, l->local, l->dims),
             clsh_pushsizes(L, l->global, l->dims), text);
 }
 
 static void checkrequired(lua_State *L, const Launch *l) {
-  const size_t *required;
-  clsh_kernelgroup(l->kernel, &required);
-  for (cl_uint i = 0; required != NULL && i < 3; i++)
+  const size_t *required = l->kernel->required;
+  for (cl_uint i = 0; required[0] != 0 && i < 3; i++)
     if (required[i] != (i < l->dims ? l->local[i] : 1))
       badgroup(L, l,
                lua_pushfstring(L, "the kernel requires %s",
                                clsh_pushsizes(L, required, 3)));
 }
 
+/* Checks that the local size divides the global size. */
+static void checkmultiple(lua_State *L, const Launch *l) {
+  for (cl_uint i = 0; i < l->dims; i++) {
+    size_t local = l->local[i], rest = l->global[i] % local;
+    if (rest != 0)
+      badgroup(L, l,
+               lua_pushfstring(
+                   L,
+                   "global size %I must be a multiple of local size %I; "
+                   "round it up to %I and test the index in the kernel",
+                   (LUAI_UACINT)l->global[i], (LUAI_UACINT)local,
+                   (LUAI_UACINT)(l->global[i] - rest + local)));
+  }
+}
+
 /* Checks the local size against the device, the kernel and the range. */
 static void checklocal(lua_State *L, const Launch *l) {
-  const Limits *limits = clsh_limits(clsh_kernelcontext(l->kernel));
-  const size_t *required;
-  size_t most = clsh_kernelgroup(l->kernel, &required);
+  const Kernel *k = l->kernel;
+  const Limits *limits = clsh_limits(k->context);
   size_t items = 1;
-  bool cut = limits->nonuniform && clsh_kernelnonuniform(l->kernel);
   for (cl_uint i = 0; i < l->dims; i++) {
     if (l->local[i] > limits->item[i])
       badgroup(L, l,
@@ -94,32 +97,22 @@ static void checklocal(lua_State *L, const Launch *l) {
     badgroup(L, l,
              lua_pushfstring(L, "%I work-items, the device allows %I",
                              (LUAI_UACINT)items, (LUAI_UACINT)limits->group));
-  if (items > most)
+  if (items > k->group)
     badgroup(L, l,
              lua_pushfstring(L,
                              "%I work-items, this kernel allows %I on the "
                              "device, which allows %I",
-                             (LUAI_UACINT)items, (LUAI_UACINT)most,
+                             (LUAI_UACINT)items, (LUAI_UACINT)k->group,
                              (LUAI_UACINT)limits->group));
-  for (cl_uint i = 0; i < l->dims && !cut; i++)
-    if (l->global[i] % l->local[i] != 0)
-      badgroup(
-          L, l,
-          lua_pushfstring(
-              L,
-              "%I does not divide %I, which the device "
-              "wants; round the range up to %I and test "
-              "the index in the kernel",
-              (LUAI_UACINT)l->local[i], (LUAI_UACINT)l->global[i],
-              (LUAI_UACINT)((l->global[i] - 1) / l->local[i] * l->local[i] +
-                            l->local[i])));
+  if (!limits->nonuniform || !k->nonuniform)
+    checkmultiple(L, l);
   checkrequired(L, l);
 }
 
 /* Checks the global size, with its offset, and the kernel's own needs. */
 static void checkglobal(lua_State *L, const Launch *l) {
-  Context *c = clsh_kernelcontext(l->kernel);
-  cl_ulong own = clsh_kernellocal(l->kernel), items = 1;
+  const Kernel *k = l->kernel;
+  cl_ulong own = clsh_kernellocal(k), items = 1;
   for (cl_uint i = 0; i < l->dims; i++) {
     if (l->offset[i] > SIZE_MAX - l->global[i])
       clsh_argerror(L, 4, "offset and global size overflow");
@@ -128,12 +121,10 @@ static void checkglobal(lua_State *L, const Launch *l) {
                     clsh_pushsizes(L, l->global, l->dims), ITEMBITS);
     items *= l->global[i];
   }
-  if (own > clsh_localroom(c, own))
-    clsh_error(L,
-               "%s: the kernel has %I bytes of local memory, the device "
-               "%I",
-               clsh_kernelname(l->kernel), (LUAI_UACINT)own,
-               (LUAI_UACINT)clsh_limits(c)->local_mem);
+  if (own > clsh_localroom(k->context, own))
+    clsh_error(L, "%s: the kernel has %I bytes of local memory, the device %I",
+               k->name, (LUAI_UACINT)own,
+               (LUAI_UACINT)clsh_limits(k->context)->local_mem);
 }
 
 /* Checks the sizes against the kernel as it is now. */
@@ -141,5 +132,5 @@ void clsh_checkrange(lua_State *L, Launch *l) {
   checkglobal(L, l);
   if (l->haslocal)
     checklocal(L, l);
-  l->revision = clsh_kernelrevision(l->kernel);
+  l->revision = l->kernel->revision;
 }

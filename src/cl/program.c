@@ -1,15 +1,12 @@
 /*
-** program.c - class Program: OpenCL C built for one device, from a file,
-** from source text or from a binary.
+** program.c - class Program: OpenCL C built for one device, and its kernels.
+** build.c makes Programs, and adds the methods about their files.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdlib.h>
 #include <string.h>
 
-#include "cl.h"
-#include "context.h"
 #include "kernel.h"
-#include "object.h"
 #include "process.h"
 #include "program.h"
 
@@ -28,17 +25,9 @@ Program *clsh_toprogram(lua_State *L, int arg) {
   return p;
 }
 
-cl_program clsh_checkprogram(lua_State *L, int arg) {
-  return clsh_toprogram(L, arg)->handle;
-}
-
-Context *clsh_programcontext(lua_State *L, int arg) {
-  return clsh_toprogram(L, arg)->context;
-}
-
 /* Pushes a new Program without a handle; the Context is at `ctx`. */
 Program *clsh_newprogram(lua_State *L, int ctx, const char *name) {
-  Program *p = clsh_newobject(L, &class, PROGRAM_USERVALUES);
+  Program *p = clsh_newobject(L, &class, PROGRAM_FILES);
   int program = lua_gettop(L);
   p->context = clsh_checkcontext(L, ctx);
   lua_pushvalue(L, ctx);
@@ -51,7 +40,7 @@ Program *clsh_newprogram(lua_State *L, int ctx, const char *name) {
 }
 
 /* Pushes the list of kernel names: the driver gives "a;b;c". */
-static void pushnames(lua_State *L, Program *p) {
+void clsh_pushkernelnames(lua_State *L, const Program *p) {
   size_t size = 0, count = 0;
   clGetProgramInfo(p->handle, CL_PROGRAM_NUM_KERNELS, sizeof count, &count,
                    NULL);
@@ -75,14 +64,14 @@ static void pushnames(lua_State *L, Program *p) {
  * The names of the program's kernels.
  */
 static int program_kernels(lua_State *L) {
-  pushnames(L, clsh_toprogram(L, 1));
+  clsh_pushkernelnames(L, clsh_toprogram(L, 1));
   return 1;
 }
 
-/* Raises: no such kernel; names those there are. */
-static int nokernel(lua_State *L, Program *p, const char *name) {
+/* Raises: no such kernel; lists the names. */
+static int nokernel(lua_State *L, const Program *p, const char *name) {
   luaL_Buffer b;
-  pushnames(L, p);
+  clsh_pushkernelnames(L, p);
   int list = lua_gettop(L);
   luaL_buffinit(L, &b);
   for (lua_Integer i = 1; i <= (lua_Integer)lua_rawlen(L, list); i++) {
@@ -96,26 +85,27 @@ static int nokernel(lua_State *L, Program *p, const char *name) {
                    lua_tostring(L, -1));
 }
 
-/* Pushes the kernel whose name is the string at `idx`, made once. */
-static int pushkernel(lua_State *L, int idx) {
+/*
+** Pushes the kernel of the Program at `program` whose name is the string at
+** `idx`, made once.
+*/
+int clsh_pushkernel(lua_State *L, int program, int idx) {
   size_t len;
   const char *name = lua_tolstring(L, idx, &len);
-  Program *p = clsh_toprogram(L, 1);
+  Program *p = clsh_toprogram(L, program);
   if (strlen(name) != len)
     return nokernel(L, p, name);
-  lua_getiuservalue(L, 1, PROGRAM_KERNELS);
+  lua_getiuservalue(L, program, PROGRAM_KERNELS);
   int kernels = lua_gettop(L);
   if (lua_getfield(L, kernels, name) == LUA_TUSERDATA) {
-    lua_getfield(L, -1, "closed");
-    bool closed = lua_toboolean(L, -1);
-    lua_pop(L, 1);
-    if (!closed && clsh_kernelgone(lua_touserdata(L, -1)))
+    const Kernel *k = lua_touserdata(L, -1);
+    if (!k->head.closed && k->handle == NULL)
       return nokernel(L, p, name);
-    if (!closed)
+    if (!k->head.closed)
       return 1;
   }
   lua_pop(L, 1);
-  if (clsh_newkernel(L, 1, name) == NULL)
+  if (clsh_newkernel(L, program, p->handle, name) == NULL)
     return nokernel(L, p, name);
   lua_pushvalue(L, -1);
   lua_setfield(L, kernels, name);
@@ -123,43 +113,23 @@ static int pushkernel(lua_State *L, int idx) {
 }
 
 /** Program:kernel(name) -> Kernel
- * The kernel of that name; `prog.name` for short. Unknown names raise with
- * those there are.
+ * The kernel of that name; `prog.name` for short. Unknown names raise and
+ * list the valid ones.
  */
 static int program_kernel(lua_State *L) {
   luaL_checkstring(L, 2);
-  return pushkernel(L, 2);
+  return clsh_pushkernel(L, 1, 2);
 }
 
 static int program_index(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING)
-    return clsh_argerror(L, 2, "kernels have names, got a %s key",
+    return clsh_argerror(L, 2, "a kernel's name must be a string; got a %s",
                          luaL_typename(L, 2));
-  return pushkernel(L, 2);
-}
-
-/** cl.kernel(source [, opts]) -> Kernel
- * Builds a source of one kernel and returns that kernel. Options as for
- * cl.build.
- */
-static int cl_kernel_(lua_State *L) {
-  lua_settop(L, 2);
-  clsh_build(L);
-  lua_replace(L, 1);
-  lua_settop(L, 1);
-  pushnames(L, clsh_toprogram(L, 1));
-  lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
-  if (n != 1)
-    return clsh_error(L,
-                      "cl.kernel: the source has %d kernels; use cl.build "
-                      "and prog:kernel(name)",
-                      (int)n);
-  lua_rawgeti(L, 2, 1);
-  return pushkernel(L, 3);
+  return clsh_pushkernel(L, 1, 2);
 }
 
 /** Program:binary() -> string
- * What the driver keeps of the program, for cl.build_binary. On NVIDIA's
+ * The driver's binary of the program, for cl.build_binary. On NVIDIA's
  * driver it is PTX text.
  */
 static int program_binary(lua_State *L) {
@@ -198,12 +168,26 @@ static int program_context(lua_State *L) {
   return pushuservalue(L, PROGRAM_CONTEXT);
 }
 
+/* Pushes the list of the paths of the files of the program at 1. */
+static void pushfiles(lua_State *L) {
+  int files = lua_gettop(L) + 1;
+  lua_getiuservalue(L, 1, PROGRAM_FILES);
+  lua_newtable(L);
+  lua_Integer n =
+      lua_istable(L, files) ? (lua_Integer)lua_rawlen(L, files) : 0;
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, files, i);
+    lua_rawseti(L, files + 1, i);
+  }
+  lua_remove(L, files);
+}
+
 /** Program:info() -> table
  * name (file or name of the source), options, log, kernels (names), device,
- * files (full paths: its own and what that includes; none of source text).
- * `prog.log` and `prog.options` alone; kernels by `prog.name`. Of one built
- * from a file, `prog.file` is its path and `prog.builds` how often it has
- * been built.
+ * files (full paths: its own and the included ones; none of source text).
+ * `prog.log` and `prog.options` alone; kernels by `prog.name`. A program from
+ * a file has its path in `prog.file` and the number of its builds in
+ * `prog.builds`.
  */
 static int program_info(lua_State *L) {
   static const char *const names[] = {"log", "options", "name"};
@@ -215,9 +199,9 @@ static int program_info(lua_State *L) {
     lua_getiuservalue(L, 1, field[i]);
     lua_setfield(L, 2, names[i]);
   }
-  pushnames(L, p);
+  clsh_pushkernelnames(L, p);
   lua_setfield(L, 2, "kernels");
-  clsh_pushfiles(L, 1);
+  pushfiles(L);
   lua_setfield(L, 2, "files");
   lua_getiuservalue(L, 1, PROGRAM_CONTEXT);
   lua_getfield(L, 3, "device");
@@ -236,16 +220,14 @@ static int program_tostring(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {{"binary", program_binary},
-                                   {"changed", clsh_programchanged},
                                    {"info", program_info},
                                    {"kernel", program_kernel},
                                    {"kernels", program_kernels},
-                                   {"rebuild", clsh_programrebuild},
                                    {NULL, NULL}};
-static const luaL_Reg fields[] = {
-    {"builds", clsh_programbuilds}, {"context", program_context},
-    {"file", clsh_programfile},     {"log", program_log},
-    {"options", program_options},   {NULL, NULL}};
+static const luaL_Reg fields[] = {{"context", program_context},
+                                  {"log", program_log},
+                                  {"options", program_options},
+                                  {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__names", program_kernels},
                                 {"__tostring", program_tostring},
                                 {NULL, NULL}};
@@ -253,9 +235,5 @@ static const Class class = {"Program", sizeof(Program), methods,        fields,
                             meta,      program_index,   program_release};
 
 void clsh_openprogram(lua_State *L) {
-  static const luaL_Reg functions[] = {{"kernel", cl_kernel_}, {NULL, NULL}};
   clsh_newclass(L, &class);
-  luaL_setfuncs(L, functions, 0);
-  clsh_opencompile(L);
-  clsh_openrebuild(L);
 }

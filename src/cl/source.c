@@ -1,0 +1,453 @@
+/*
+** source.c - what a compiler is given: the text of a program and its options,
+** and the files of the text, as they were when it was read.
+** SPDX-License-Identifier: MIT
+*/
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "program.h"
+
+#define MAXDEPTH 32 /* of files that include files */
+
+/* Moves the value at the top to the end of the list at `list`. */
+void clsh_append(lua_State *L, int list) {
+  lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
+}
+
+/* Pushes the bytes of a file; false if it cannot be read. */
+static bool pushfile(lua_State *L, const char *path) {
+  struct stat st;
+  if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+    return false;
+  char *p = lua_newuserdatauv(L, (size_t)st.st_size + 1, 0);
+  FILE *f = fopen(path, "rb");
+  if (f == NULL) {
+    lua_pop(L, 1);
+    return false;
+  }
+  size_t n = fread(p, 1, (size_t)st.st_size, f);
+  fclose(f);
+  lua_pushlstring(L, p, n);
+  lua_remove(L, -2);
+  return true;
+}
+
+/* Pushes the folder of the Lua file that called, with its slash; or "". */
+static void pushcallerdir(lua_State *L) {
+  lua_Debug ar;
+  for (int level = 1; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "S", &ar);
+    if (ar.source[0] != '@')
+      continue;
+    const char *slash = strrchr(ar.source, '/');
+    if (slash == NULL)
+      break;
+    lua_pushlstring(L, ar.source + 1, (size_t)(slash - ar.source));
+    return;
+  }
+  lua_pushliteral(L, "");
+}
+
+/*
+** Pushes the text of a kernel file and the path where it was found: as
+** named, beside the calling script, or among clshell's own kernels.
+*/
+void clsh_pushsource(lua_State *L, const char *path) {
+  int top = lua_gettop(L);
+  const char *places[3] = {path, path, path};
+  if (path[0] != '/') {
+    pushcallerdir(L);
+    places[1] = lua_pushfstring(L, "%s%s", lua_tostring(L, -1), path);
+    if (lua_getfield(L, LUA_REGISTRYINDEX, CLSHELL_HOMEKEY) == LUA_TSTRING)
+      places[2] =
+          lua_pushfstring(L, "%s/kernels/%s", lua_tostring(L, -1), path);
+  }
+  lua_pushstring(L, path); /* the places, each once */
+  for (int i = 0; i < 3; i++) {
+    bool again = i > 0 && strcmp(places[i], path) == 0;
+    if (!again && pushfile(L, places[i])) {
+      lua_pushstring(L, places[i]);
+      lua_rotate(L, top + 1, 2);
+      lua_settop(L, top + 2);
+      return;
+    }
+    if (i > 0 && !again)
+      lua_pushfstring(L, "%s, %s", lua_tostring(L, -1), places[i]);
+  }
+  clsh_error(L, "no kernel file '%s'; looked for %s", path,
+             lua_tostring(L, -1));
+}
+
+/* Raises where the compiler would see only a part of the string at the top. */
+static const char *checkzeros(lua_State *L, const char *name) {
+  size_t len;
+  const char *text = lua_tolstring(L, -1, &len);
+  if (strlen(text) != len)
+    clsh_error(L, "%s must hold no zero byte; got one after '%s'", name, text);
+  return text;
+}
+
+/* Moves the string at the top to the end of the options at `options`. */
+static void addoption(lua_State *L, int options) {
+  lua_pushfstring(L, "%s %s", lua_tostring(L, options), lua_tostring(L, -1));
+  lua_replace(L, options);
+  lua_pop(L, 1);
+}
+
+/* Pushes a path that stays right when the process changes its folder. */
+static const char *pushfull(lua_State *L, const char *path) {
+  char cwd[4096];
+  if (*path == '/' || getcwd(cwd, sizeof cwd) == NULL)
+    return lua_pushstring(L, path);
+  while (strncmp(path, "./", 2) == 0)
+    path += 2 + strspn(path + 2, "/");
+  return lua_pushfstring(L, "%s/%s", cwd, path);
+}
+
+static void addinclude(lua_State *L, int options, const char *dir) {
+  dir = pushfull(L, dir);
+  bool plain = strpbrk(dir, " \t\"") == NULL;
+  lua_pushfstring(L, plain ? "-I %s" : "-I \"%s\"", dir);
+  lua_remove(L, -2);
+  addoption(L, options);
+}
+
+/* Adds the folder of the source, which only its own #includes need. */
+static void addownfolder(lua_State *L, int options, const char *source,
+                         const char *path) {
+  const char *slash = strrchr(path, '/');
+  if (strstr(source, "#include") == NULL)
+    return;
+  if (slash != NULL) {
+    lua_pushlstring(L, path, (size_t)(slash - path + 1));
+    addinclude(L, options, lua_tostring(L, -1));
+    lua_pop(L, 1);
+  } else if (access(path, R_OK) == 0) {
+    addinclude(L, options, "./");
+  }
+}
+
+/* Adds {include = "dir"} or {include = {"a", "b"}}. */
+static void addincludes(lua_State *L, int options, int opts) {
+  int type = lua_getfield(L, opts, "include");
+  if (type == LUA_TSTRING)
+    addinclude(L, options, checkzeros(L, "include"));
+  else if (type == LUA_TTABLE)
+    for (lua_Integer i = 1; i <= (lua_Integer)lua_rawlen(L, -1); i++) {
+      if (lua_rawgeti(L, -1, i) != LUA_TSTRING)
+        clsh_error(L, "include: folder %d must be a string; got a %s", (int)i,
+                   luaL_typename(L, -1));
+      addinclude(L, options, checkzeros(L, "include"));
+      lua_pop(L, 1);
+    }
+  else if (type != LUA_TNIL)
+    clsh_error(L, "include must be a folder or a list of folders; got a %s",
+               luaL_typename(L, -1));
+  lua_pop(L, 1);
+}
+
+/* Pushes "-D NAME=value" for the key and value at the top two places. */
+static bool pushdefine(lua_State *L) {
+  int type = lua_type(L, -1);
+  if (lua_type(L, -2) != LUA_TSTRING)
+    clsh_error(L, "defines: names must be strings; got a %s",
+               luaL_typename(L, -2));
+  lua_pushvalue(L, -2);
+  const char *name = checkzeros(L, "defines");
+  lua_pop(L, 1);
+  if (type == LUA_TBOOLEAN) {
+    lua_pushfstring(L, "-D %s", name);
+    return lua_toboolean(L, -2);
+  }
+  if (type != LUA_TNUMBER && type != LUA_TSTRING)
+    clsh_error(L, "defines: %s must be a number, string or boolean; got a %s",
+               name, luaL_typename(L, -1));
+  luaL_tolstring(L, -1, NULL);
+  const char *value = checkzeros(L, name);
+  if (strpbrk(value, " \t\n\"") != NULL || strpbrk(name, " \t\n\"=") != NULL)
+    clsh_error(L,
+               "defines: %s=%s must hold no white space and no quotes: "
+               "drivers split their options there",
+               name, value);
+  lua_pushfstring(L, "-D %s=%s", name, value);
+  lua_remove(L, -2);
+  return true;
+}
+
+static int less(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Adds {defines = {...}}, sorted: the same options give the same text. */
+static void adddefines(lua_State *L, int options, int opts) {
+  int type = lua_getfield(L, opts, "defines"), top = lua_gettop(L);
+  if (type != LUA_TTABLE && type != LUA_TNIL)
+    clsh_error(L, "defines must be a table; got a %s", luaL_typename(L, -1));
+  lua_newtable(L); /* anchors the strings */
+  if (type == LUA_TTABLE)
+    for (lua_pushnil(L); lua_next(L, top) != 0; lua_pop(L, 1)) {
+      if (pushdefine(L))
+        clsh_append(L, top + 1);
+      else
+        lua_pop(L, 1);
+    }
+  size_t n = lua_rawlen(L, top + 1);
+  const char **sorted = lua_newuserdatauv(L, (n + 1) * sizeof *sorted, 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_rawgeti(L, top + 1, (lua_Integer)i + 1);
+    sorted[i] = lua_tostring(L, -1);
+    lua_pop(L, 1);
+  }
+  qsort(sorted, n, sizeof *sorted, less);
+  for (size_t i = 0; i < n; i++) {
+    lua_pushstring(L, sorted[i]);
+    addoption(L, options);
+  }
+  lua_settop(L, top - 1);
+}
+
+/* Pushes the build options as one string. `opts`: a table or nil. */
+void clsh_pushoptions(lua_State *L, int opts, const char *source,
+                      const char *path) {
+  lua_pushliteral(L, CLSHELL_ARGINFO);
+  int options = lua_gettop(L);
+  addownfolder(L, options, source, path);
+  if (lua_isnil(L, opts))
+    return;
+  addincludes(L, options, opts);
+  adddefines(L, options, opts);
+  int type = lua_getfield(L, opts, "options");
+  if (type != LUA_TNIL && type != LUA_TSTRING)
+    clsh_error(L, "options must be a string; got a %s", luaL_typename(L, -1));
+  if (type == LUA_TSTRING) {
+    checkzeros(L, "options");
+    addoption(L, options);
+  }
+  lua_settop(L, options);
+}
+
+/*
+** The files of a program are a table: the list of their paths, the program's
+** own first, and path -> Stamp.
+*/
+typedef struct Stamp {
+  int64_t sec, nsec, size;
+  uint64_t inode, hash; /* hash: of the content */
+  bool fresh;           /* the next change may give the same time */
+} Stamp;
+
+#ifdef __APPLE__
+#define MTIME st_mtimespec
+#else
+#define MTIME st_mtim
+#endif
+
+/* Reads all but the hash; false if there is no such file. */
+static bool getstamp(const char *path, Stamp *s) {
+  struct stat st;
+  struct timespec now;
+  memset(s, 0, sizeof *s);
+  if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+    return false;
+  clock_gettime(CLOCK_REALTIME, &now);
+  s->sec = st.MTIME.tv_sec;
+  s->nsec = st.MTIME.tv_nsec;
+  s->size = st.st_size;
+  s->inode = st.st_ino;
+  s->fresh = now.tv_sec <= s->sec + 2;
+  return true;
+}
+
+/* FNV-1a of some bytes, going on from `h`. */
+static uint64_t hash(uint64_t h, const void *data, size_t n) {
+  const unsigned char *p = data;
+  for (size_t i = 0; i < n; i++)
+    h = (h ^ p[i]) * 0x100000001b3;
+  return h;
+}
+
+static uint64_t hashtext(lua_State *L, int idx) {
+  size_t n;
+  const char *s = lua_tolstring(L, idx, &n);
+  return hash(0xcbf29ce484222325, s, n);
+}
+
+static void setstamp(lua_State *L, int files, const char *path,
+                     const Stamp *s) {
+  lua_pushstring(L, path);
+  lua_pushlstring(L, (const char *)s, sizeof *s);
+  lua_rawset(L, files);
+}
+
+/* The stamp of a path in the table; false: the path is not in it. */
+static bool findstamp(lua_State *L, int files, const char *path, Stamp *s) {
+  lua_pushstring(L, path);
+  bool found = lua_rawget(L, files) == LUA_TSTRING;
+  if (found)
+    memcpy(s, lua_tostring(L, -1), sizeof *s);
+  lua_pop(L, 1);
+  return found;
+}
+
+/* Adds a file with the text at `text`. */
+static void addfile(lua_State *L, int files, const char *path, int text,
+                    Stamp *s) {
+  s->hash = hashtext(L, text);
+  setstamp(L, files, path, s);
+  lua_pushstring(L, path);
+  clsh_append(L, files);
+}
+
+/* Pushes the list of the folders that the options name by -I. */
+static void pushfolders(lua_State *L, const char *options) {
+  lua_newtable(L);
+  int list = lua_gettop(L);
+  for (const char *s = options; (s = strstr(s, "-I")) != NULL;) {
+    s += 2;
+    s += strspn(s, " ");
+    bool quoted = *s == '"';
+    s += quoted;
+    size_t n = strcspn(s, quoted ? "\"" : " ");
+    lua_pushlstring(L, s, n);
+    clsh_append(L, list);
+    s += n;
+  }
+}
+
+/* Pushes the name that a line includes; false if it includes none. */
+static bool pushincluded(lua_State *L, const char *line, bool *quoted) {
+  line += strspn(line, " \t");
+  if (*line != '#')
+    return false;
+  line += 1 + strspn(line + 1, " \t");
+  if (strncmp(line, "include", 7) != 0)
+    return false;
+  line += 7 + strspn(line + 7, " \t");
+  *quoted = *line == '"';
+  if (!*quoted && *line != '<')
+    return false;
+  size_t n = strcspn(line + 1, *quoted ? "\"\r\n" : ">\r\n");
+  lua_pushlstring(L, line + 1, n);
+  return true;
+}
+
+static void addincluded(lua_State *L, int files, const char *path, int depth);
+
+/*
+** Adds the file whose name is at the top, from the first folder that has it;
+** the list of the folders lies behind the files.
+*/
+static void addnamed(lua_State *L, int files, const char *from, bool quoted,
+                     int depth) {
+  const char *name = lua_tostring(L, -1);
+  int top = lua_gettop(L);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, files + 1);
+  for (lua_Integer i = quoted ? 0 : 1; i <= n; i++) {
+    Stamp s, old;
+    lua_settop(L, top);
+    if (i == 0) { /* beside the file that includes it */
+      const char *slash = strrchr(from, '/');
+      lua_pushlstring(L, from, slash != NULL ? (size_t)(slash - from) : 0);
+    } else {
+      lua_rawgeti(L, files + 1, i);
+    }
+    const char *path =
+        *name == '/' ? name
+                     : lua_pushfstring(L, "%s/%s", lua_tostring(L, -1), name);
+    if (!getstamp(path, &s))
+      continue;
+    if (!findstamp(L, files, path, &old) && pushfile(L, path)) {
+      addfile(L, files, path, -1, &s);
+      addincluded(L, files, path, depth + 1);
+    }
+    break;
+  }
+  lua_settop(L, top);
+}
+
+/* Adds the files that the text at the top, of file `path`, includes. */
+static void addincluded(lua_State *L, int files, const char *path, int depth) {
+  bool quoted;
+  luaL_checkstack(L, LUA_MINSTACK, "#include");
+  if (depth > MAXDEPTH)
+    return;
+  for (const char *s = lua_tostring(L, -1); *s != '\0';) {
+    if (pushincluded(L, s, &quoted)) {
+      addnamed(L, files, path, quoted, depth);
+      lua_pop(L, 1);
+    }
+    s += strcspn(s, "\n");
+    s += *s == '\n';
+  }
+}
+
+/*
+** Pushes the table of the files of a program, whose own file has the text at
+** `text`, and a comment about the included ones, "" where there are none:
+** the comment changes when they do.
+*/
+const char *clsh_pushfiles(lua_State *L, int text, const char *path,
+                           const char *options) {
+  Stamp s;
+  lua_newtable(L);
+  int files = lua_gettop(L);
+  pushfolders(L, options);
+  path = pushfull(L, path);
+  getstamp(path, &s);
+  s.fresh = true; /* it was read before */
+  addfile(L, files, path, text, &s);
+  lua_pushvalue(L, text);
+  addincluded(L, files, path, 0);
+  lua_settop(L, files);
+  uint64_t h = 0;
+  lua_Integer n = (lua_Integer)lua_rawlen(L, files);
+  for (lua_Integer i = 2; i <= n; i++) {
+    lua_rawgeti(L, files, i);
+    findstamp(L, files, lua_tostring(L, -1), &s);
+    h = hash(h, &s.hash, sizeof s.hash);
+    lua_pop(L, 1);
+  }
+  char comment[48] = "";
+  if (n > 1)
+    snprintf(comment, sizeof comment, "\n// includes %016llx\n",
+             (unsigned long long)h);
+  return lua_pushstring(L, comment);
+}
+
+/*
+** Whether a file of the table has another content by now. A file that is
+** missing is about to be written anew.
+*/
+static bool filechanged(lua_State *L, int files, const char *path) {
+  Stamp old, s;
+  findstamp(L, files, path, &old);
+  bool there = getstamp(path, &s);
+  bool same = old.sec == s.sec && old.nsec == s.nsec && old.size == s.size &&
+              old.inode == s.inode && !old.fresh;
+  if (!there || same || !pushfile(L, path))
+    return false;
+  s.hash = hashtext(L, -1);
+  lua_pop(L, 1);
+  if (s.hash == old.hash)
+    setstamp(L, files, path, &s);
+  return s.hash != old.hash;
+}
+
+/* Whether a file of the table at `files`, or nil, has changed. */
+bool clsh_fileschanged(lua_State *L, int files) {
+  bool changed = false;
+  lua_Integer n =
+      lua_istable(L, files) ? (lua_Integer)lua_rawlen(L, files) : 0;
+  for (lua_Integer i = 1; i <= n && !changed; i++) {
+    lua_rawgeti(L, files, i);
+    changed = filechanged(L, files, lua_tostring(L, -1));
+    lua_pop(L, 1);
+  }
+  return changed;
+}
