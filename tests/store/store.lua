@@ -147,7 +147,7 @@ t.test("filters", function()
   t.eq(ids{tag = "' OR 1 --"}, {})
   t.raises(function() ids{nam = "x"} end, "did you mean")
   t.raises(function() ids{since = "soon"} end, "is no time")
-  t.raises(function() ids{limit = "x"} end, "whole number")
+  t.raises(function() ids{limit = "x"} end, "must be a whole number; got x")
 end)
 
 t.test("export and import keep everything, once", function()

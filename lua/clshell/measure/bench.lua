@@ -69,22 +69,11 @@ function M.interrupted(e)
     or type(e) == "string" and e:find("interrupted!", 1, true) ~= nil
 end
 
-local noted = false
-
--- Keeps a result: in the session and, where one is open, in the run store.
--- That a store fails is said once and loses nothing.
+-- Keeps a result: in the session and, where the user wants it, in the run
+-- store.
 local function keep(r)
   roofline.add(r)
-  local found, store = pcall(require, "clshell.store")
-  if not found then
-    return
-  end
-  local ok, reason = pcall(store.keep, r)
-  if not ok and not noted then
-    noted = true
-    io.stderr:write("clshell: results are not kept: ",
-      (tostring(reason):gsub("\n.*", "")), "\n")
-  end
+  require("clshell.store").keep(r)
 end
 
 -- What there is of a result when Ctrl-C comes; the error carries it.

@@ -135,15 +135,13 @@ end
 
 local hashes = {}
 
--- The text of a rung's kernel file, and a hash of it.
-local function source_of(rung)
+--- record.source(rung) -> text, hash; or nil
+--- The text of a rung's kernel file, and its hash.
+function M.source(rung)
   local source = rung.source
   if not source then
-    local f = io.open(rung.path, "rb")
+    local f <close> = io.open(rung.path, "rb")
     source = f and f:read("a")
-    if f then
-      f:close()
-    end
   end
   if source and not hashes[source] then
     hashes[source] = cachefile.hash(source)
@@ -156,7 +154,7 @@ function M.describe_rung(r, family, rung, p)
   r.family, r.kernel = family.name, rung.name
   r.params, r.config = p, rungs.tostring(rung, p)
   local source
-  source, r.source_hash = source_of(rung)
+  source, r.source_hash = M.source(rung)
   -- peaks() measures no matrix units: what uses them has no compute roof
   if source and (source:find("mma.sync", 1, true)
       or source:find("wgmma.", 1, true)) then

@@ -1,5 +1,5 @@
--- fields.lua - reading results: their fields in base units, their intervals,
--- noise and labels, and which of several is best
+-- measure/record_fields.lua - the fields of results: units, intervals, noise,
+-- labels, and the best of several results
 -- SPDX-License-Identifier: MIT
 
 local M = {}
@@ -20,14 +20,14 @@ local KNOWN = {
   roof = {title = "share of the roofline", unit = "%", scale = 100},
 }
 
---- fields.about(key) -> {title, unit, scale}
+--- record_fields.about(key) -> {title, unit, scale}
 --- What is known about a field of results: unit is nil for plain numbers.
 function M.about(key)
   return KNOWN[key] or {title = type(key) == "string" and key or "",
     scale = 1}
 end
 
---- fields.value(result, key) -> value
+--- record_fields.value(result, key) -> value
 --- A field of a result as it stands, or a parameter, or a size of its shape;
 --- a function is called with the result.
 function M.value(r, key)
@@ -44,7 +44,7 @@ function M.value(r, key)
   end
 end
 
---- fields.base(result, key) -> number or nil
+--- record_fields.base(result, key) -> number or nil
 --- A field in base units: seconds, FLOP per second, bytes per second. nil
 --- where it is not a finite number.
 function M.base(r, key)
@@ -55,7 +55,7 @@ function M.base(r, key)
   return x * M.about(key).scale
 end
 
---- fields.interval(result, key) -> lo, hi or nil
+--- record_fields.interval(result, key) -> lo, hi or nil
 --- The 95 % interval of a field that follows from the median time, in base
 --- units.
 function M.interval(r, key)
@@ -71,7 +71,7 @@ function M.interval(r, key)
   end
 end
 
---- fields.noise(result) -> number or nil
+--- record_fields.noise(result) -> number or nil
 --- How uncertain the median is, as a fraction: half the width of its
 --- interval, or without one half the interquartile range.
 function M.noise(r)
@@ -84,7 +84,7 @@ function M.noise(r)
   end
 end
 
---- fields.flagged(result, flag) -> boolean
+--- record_fields.flagged(result, flag) -> boolean
 --- Whether a result carries a flag, such as "unconverged".
 function M.flagged(r, flag)
   for _, f in ipairs(r.flags or {}) do
@@ -95,7 +95,16 @@ function M.flagged(r, flag)
   return false
 end
 
---- fields.fails(result) -> boolean
+--- record_fields.device(result) -> name, driver; or nil
+--- The device of a record, or of a row of the run store.
+function M.device(r)
+  if type(r.device) == "table" then
+    return r.device.name, r.device.driver
+  end
+  return type(r.device) == "string" and r.device or nil, r.driver
+end
+
+--- record_fields.fails(result) -> boolean
 --- Whether a result is not to be believed or has none: refused, failed,
 --- wrong, or faster than the device can be.
 function M.fails(r)
@@ -103,7 +112,7 @@ function M.fails(r)
     and r.status ~= "interrupted" or M.flagged(r, "IMPOSSIBLE?")
 end
 
---- fields.best(results, key) -> index or nil
+--- record_fields.best(results, key) -> index or nil
 --- The best of the results: the least of a time, the greatest of all else.
 --- Those that fail do not count.
 function M.best(results, key)
@@ -118,7 +127,7 @@ function M.best(results, key)
   return best
 end
 
---- fields.rate(results) -> key
+--- record_fields.rate(results) -> key
 --- The field to show results by: gflops, gbs or median, the first that one of
 --- them has. Results of SpMV and transpose are shown by their bandwidth.
 function M.rate(results)
@@ -171,7 +180,7 @@ local function family_of(results)
   return #results > 1 and prefix or ""
 end
 
---- fields.labels(results) -> list, common
+--- record_fields.labels(results) -> list, common
 --- A short name for each result that tells it from the others, and as a text
 --- what they have in common.
 function M.labels(results)

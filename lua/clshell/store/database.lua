@@ -1,5 +1,5 @@
--- database.lua - the SQLite file of the run store, through lua-dbi: opened
--- only if it is one, shared with other processes, never repaired by force
+-- store/database.lua - the SQLite file of the run store, through lua-dbi:
+-- shared with other processes, a file of anything else is left untouched
 -- SPDX-License-Identifier: MIT
 
 local text = require "clshell.base.text"
@@ -13,11 +13,11 @@ local APPLICATION = 0x434c5348 -- "CLSH" in the header tells our files
 local VERSION = 1              -- of the schema
 local TRIES, PATIENCE = 5, 2000 -- waits for other processes, each in ms
 local NONE = "there is none yet"
-local CHECKED = 64 * 2^20      -- bytes of a file that is checked in full
+local CHECKED = 64 * 2^20      -- the largest file that is checked in full
 
--- What is searched for has a column; `record` has all but the samples. Both
--- are JSON text, not blobs: the sqlite3 shell and its JSON functions read
--- them, and lua-dbi returns neither bytes after a NUL nor 64-bit integers.
+-- Filters search the columns; `record` holds the whole record but its samples.
+-- Both are JSON text, not blobs: the sqlite3 shell and its JSON functions read
+-- text, and lua-dbi returns neither bytes after a NUL nor 64-bit integers.
 local SCHEMA = {[[
 CREATE TABLE run (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -36,7 +36,7 @@ CREATE TABLE run (
   ("PRAGMA user_version = %d"):format(VERSION),
 }
 
--- Makes a folder, and what it lies in, for this user only.
+-- Makes a folder and its parents, for this user only.
 local function make_folder(path)
   local p <close> = assert(io.popen(("umask 077; mkdir -p -- %s 2>&1")
     :format(text.quote(path))))
@@ -52,17 +52,9 @@ local function size_of(path)
   return file and file:seek("end") or 0
 end
 
--- Whether a file ends within a page, though no process that died left a log
--- from which SQLite would complete it.
-local function is_torn(path, head)
-  local page = (">I2"):unpack(head, 17)
-  return size_of(path) % (page == 1 and 65536 or math.max(page, 1)) > 0
-    and size_of(path .. "-wal") == 0 and size_of(path .. "-journal") == 0
-end
-
--- What a file is, by its first bytes and without SQLite, which would touch
--- it: "new", "store", or nil and what is wrong.
-local function kind(path)
+-- The state of the file at a path, from its first bytes and without SQLite,
+-- which would change the file: "new", "store", or nil and the fault.
+local function state_of(path)
   local file, message, code = io.open(path, "rb")
   if not file then
     if code == 2 then -- ENOENT
@@ -70,30 +62,31 @@ local function kind(path)
     end
     return nil, (message:gsub("^.*: ", ""))
   end
-  local head, wrong = file:read(100)
+  local head, fault = file:read(100)
   file:close()
-  if wrong then
-    return nil, wrong
+  if fault then
+    return nil, fault
   elseif not head then
     return "new"
   elseif #head < 100 or head:sub(1, #MAGIC) ~= MAGIC then
     return nil, "it is no SQLite file, or a damaged one"
   end
-  local version, application = (">I4"):unpack(head, 61),
-    (">I4"):unpack(head, 69)
+  local page, version, application = (">I2"):unpack(head, 17),
+    (">I4"):unpack(head, 61), (">I4"):unpack(head, 69)
   if application ~= APPLICATION then
     return nil, "it is the SQLite file of another program"
   elseif version > VERSION then
     return nil, ("a newer clshell wrote it (schema %d, this one knows %d)")
       :format(version, VERSION)
-  end
-  if is_torn(path, head) then
+  elseif size_of(path) % (page == 1 and 65536 or math.max(page, 1)) > 0
+      and size_of(path .. "-wal") == 0 and size_of(path .. "-journal") == 0
+  then -- SQLite completes a file only from the log of a process that died
     return nil, "the file is damaged (cut off within a page)"
   end
   return "store"
 end
 
--- What SQLite says, in short.
+-- A message of SQLite without the words of lua-dbi.
 local function short(message)
   message = tostring(message):gsub("^.*DBI%.lua:%d+: ", "")
   for _, before in ipairs{"Execute failed ", "Fetch failed ",
@@ -113,25 +106,7 @@ local function is_busy(message)
   return message:find("is locked", 1, true) or message:find("busy", 1, true)
 end
 
--- Forgets a statement: one that failed cannot be used again.
-function Database:forget(sql)
-  local statement = self.statements[sql]
-  self.statements[sql] = nil
-  if statement then
-    pcall(statement.close, statement)
-  end
-end
-
-local function fetch(self, sql, params)
-  local statement = self.statements[sql]
-  if not statement then
-    local message
-    statement, message = self.connection:prepare(sql)
-    if not statement then
-      return nil, tostring(message)
-    end
-    self.statements[sql] = statement
-  end
+local function fetch(statement, params)
   local ok, message = statement:execute(table.unpack(params, 1, params.n))
   if not ok then
     return nil, tostring(message)
@@ -145,20 +120,21 @@ local function fetch(self, sql, params)
   return rows
 end
 
--- Runs one statement, once. lua-dbi raises what fails in the middle of a
+-- Runs one statement, once. lua-dbi raises a failure in the middle of a
 -- result; `params` stays in this frame, as SQLite does not copy strings.
-local function attempt(self, sql, params)
-  local ok, rows, message = pcall(fetch, self, sql, params)
-  if ok and rows then
-    return rows
+local function attempt(connection, sql, params)
+  local statement, message = connection:prepare(sql)
+  if not statement then
+    return nil, tostring(message)
   end
-  self:forget(sql)
-  if not ok and type(rows) ~= "string" then
+  local ok, rows, reason = pcall(fetch, statement, params)
+  pcall(statement.close, statement)
+  if ok then
+    return rows, reason
+  elseif type(rows) ~= "string" or rows:find("interrupted!", 1, true) then
     error(rows, 0) -- Ctrl-C
-  elseif not ok and rows:find("interrupted!", 1, true) then
-    error(rows, 0)
   end
-  return nil, ok and message or rows
+  return nil, rows
 end
 
 --- db:run(sql, ...) -> list of rows, or nil and a reason
@@ -169,7 +145,7 @@ function Database:run(sql, ...)
     return nil, "it is closed"
   end
   for _ = 1, TRIES do
-    rows, message = attempt(self, sql, params)
+    rows, message = attempt(self.connection, sql, params)
     if rows or not is_busy(message) then
       break
     end
@@ -178,8 +154,8 @@ function Database:run(sql, ...)
 end
 
 --- db:transaction(f) -> result of f, or nil and a reason
---- Calls f() in a transaction: what it returns first is the result; nil, or
---- an error, undoes what it did.
+--- Calls f() in a transaction and returns its first result. A result of nil,
+--- or an error, undoes the changes.
 function Database:transaction(f)
   local begun, reason = self:run("BEGIN IMMEDIATE")
   if not begun then
@@ -203,9 +179,6 @@ end
 --- Closes the file; closing twice is fine.
 function Database:close()
   if self.connection then
-    for sql in pairs(self.statements) do
-      self:forget(sql)
-    end
     self.connection:close()
     self.connection = nil
   end
@@ -222,8 +195,7 @@ local function connect(driver, path, flags)
     return nil, short(ok and message or connection)
   end
   connection:autocommit(true)
-  local db = setmetatable({path = path, connection = connection,
-    statements = {}}, Database)
+  local db = setmetatable({path = path, connection = connection}, Database)
   db:run(("PRAGMA busy_timeout = %d"):format(PATIENCE))
   return db
 end
@@ -243,7 +215,7 @@ local function create_tables(db)
   end)
 end
 
--- The first thing wrong with the contents of a file, nil where all is well.
+-- The first fault in the contents of a file, or nil.
 local function damage(db, size)
   local rows, reason = db:run("PRAGMA user_version")
   if not rows then
@@ -261,8 +233,8 @@ local function damage(db, size)
   return not rows and reason or nil
 end
 
--- The file as one that nobody changes, which a read-only disk needs: SQLite
--- cannot keep its shared memory beside it there.
+-- Opens a file on a read-only disk as one that nobody changes: SQLite cannot
+-- keep its shared memory beside the file there.
 local function open_fixed(driver, flags, path)
   if size_of(path .. "-wal") > 0 then
     return nil, "the disk is read-only, and the last runs are not yet in the "
@@ -281,16 +253,15 @@ local function open_fixed(driver, flags, path)
   return db
 end
 
--- Whether SQLite has undone all that is in a file: its maker was killed
--- before the first commit was whole.
+-- Whether SQLite has undone the whole content of a file: its maker was killed
+-- before the first commit was complete.
 local function is_empty(db)
   local rows = db:run("SELECT name FROM sqlite_master")
   return rows and #rows == 0
     and db:run("PRAGMA user_version")[1].user_version == 0
 end
 
--- An existing or a new file, to be written; `create` says whether a new one
--- may be made.
+-- Opens an existing or a new file for writing; `create` allows a new one.
 local function open_shared(driver, flags, path, is_new, create)
   local db, reason = connect(driver, path, flags.SQLITE_OPEN_READWRITE
     | (is_new and flags.SQLITE_OPEN_CREATE or 0))
@@ -307,8 +278,7 @@ local function open_shared(driver, flags, path, is_new, create)
   end
   reason = not ok and reason or damage(db, size_of(path))
   if not reason then
-    -- Where there can be no WAL, on some network disks, SQLite says so and
-    -- goes on with its journal.
+    -- On some network disks there can be no WAL: SQLite keeps its journal.
     ok, reason = db:run("PRAGMA journal_mode = WAL")
     reason = not ok and reason or nil
   end
@@ -320,10 +290,10 @@ local function open_shared(driver, flags, path, is_new, create)
 end
 
 --- database.open(path [, opts]) -> db, or nil and a reason
---- Opens a run store, which is made, in a folder for this user only, if there
---- is none: {create = false} refuses then. A file that is damaged, foreign or
---- newer is left as it is, byte for byte. On a read-only disk db.readonly
---- says so, and reading works.
+--- Opens a run store. A missing file is made, in a folder for this user only;
+--- {create = false} refuses instead. A damaged, foreign or newer file stays
+--- as it is, byte for byte. On a read-only disk db.readonly gives the reason,
+--- and reading works.
 function M.open(path, opts)
   local found, driver = pcall(require, "DBI")
   local has_flags, flags = pcall(require, "dbd.sqlite3")
@@ -333,10 +303,10 @@ function M.open(path, opts)
   end
   local create = not opts or opts.create ~= false
   path = path:find("^:") and "./" .. path or path:gsub("^file:", "./%0")
-  local what, reason = kind(path)
-  if not what then
+  local state, reason = state_of(path)
+  if not state then
     return nil, reason
-  elseif what == "store" then
+  elseif state == "store" then
     local db
     db, reason = open_shared(driver, flags, path, false, create)
     if not db and (reason:find("readonly") or reason:find("unable to open"))

@@ -1,10 +1,10 @@
--- history.lua - what the run store knows of the past: medians over time, the
--- best run of each problem, and what to forget
+-- store/history.lua - the past in the run store: medians over time, the best
+-- run of each problem, and the pruning of old runs
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local fields = require "clshell.measure.record_fields"
 local options = require "clshell.base.options"
+local record_fields = require "clshell.measure.record_fields"
 local report = require "clshell.report.table"
 local style = require "clshell.base.style"
 
@@ -14,7 +14,6 @@ local BLOCKS = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
 local ASCII = {"_", ".", "-", "=", "+", "*", "#"}
 local FLAT = 0.01   -- medians this near one another are drawn level
 local LONGEST = 24  -- medians in a sparkline
-
 
 --- history.sparkline(numbers) -> string
 --- Numbers as a row of bars, the newest 24 of them, from the least to the
@@ -37,20 +36,20 @@ function M.sparkline(numbers)
   return table.concat(shown)
 end
 
---- history.key(row) -> string
---- What two runs must have in common to be comparable: name, parameters,
---- shape, element type, cache mode, device. row: a record or a row of s:list.
+--- history.key(row [, without_config]) -> string
+--- Comparable runs have the same key: name, parameters, shape, element type,
+--- cache mode and device. row: a record or a row of s:list.
 function M.key(r, without_config)
   local json = require "clshell.base.json"
   local shape = type(r.shape) == "table" and json.encode(r.shape) or r.shape
-  local device = type(r.device) == "table" and r.device.name or r.device
   return table.concat({r.name or "", without_config and "" or r.config or "",
-    shape or "", r.type or "", r.mode or "", device or ""}, "\0")
+    shape or "", r.type or "", r.mode or "", record_fields.device(r) or ""},
+    "\0")
 end
 
 --- history.groups(rows [, without_config]) -> list of lists
---- Rows of s:list with the same key together, each list oldest first, the one
---- with the newest row first.
+--- Groups rows of s:list by their keys: each group oldest first, the group of
+--- the newest row first.
 function M.groups(rows, without_config)
   local list, known = {}, {}
   for i = #rows, 1, -1 do
@@ -64,12 +63,11 @@ function M.groups(rows, without_config)
   return list
 end
 
-local function listed(list, columns, empty)
+-- A list of runs that prints as a table.
+local function listed(list, columns)
   return setmetatable(list, {__tostring = function(self)
-    if #self == 0 then
-      return empty
-    end
-    return report.format(self, columns)
+    return #self == 0 and "no runs kept that fit"
+      or report.format(self, columns)
   end})
 end
 
@@ -88,8 +86,7 @@ local HISTORY = {
   {key = "time", title = "time", drop = 8},
 }
 
--- A row of the table from runs of one key: newest first wherever there is
--- one value, as the past is in the sparkline.
+-- The row of one group: the fields of its newest run, and all medians.
 local function summary(runs)
   local newest, medians = runs[#runs], {}
   for _, run in ipairs(runs) do
@@ -106,46 +103,29 @@ local function summary(runs)
   return row
 end
 
---- s:history{name=, device=, tag=, since=, limit=} -> list
---- The runs kept, those of the same name, parameters, shape, cache mode and
---- device in one row: how many, the newest median and its change since the
---- one before, and all medians as a sparkline, oldest first. name is that of
---- a bench ("gemm.tiled"), a kernel or a family; device a part of its name;
---- since a time (see store.moment); limit so many of the newest runs. Prints
---- as a table; each row has the fields of its newest run, and `runs`, all of
---- them.
+--- s:history([opts]) -> list
+--- What history(opts) gives, of this store.
 function M.history(s, opts)
   options.check(opts, "history")
   local list = {}
   for _, runs in ipairs(M.groups(s:list(opts))) do
     list[#list + 1] = summary(runs)
   end
-  return listed(list, HISTORY, "no runs kept that fit")
+  return listed(list, HISTORY)
 end
 
--- The hash of a kernel's source as it is now; nil where that is not known.
+-- The hash of a kernel's source as it is now; nil where the source is unknown.
 local function present_source(r)
-  if not (r.family and r.kernel) then
-    return nil
-  end
-  local found, family = pcall(require, "clshell." .. r.family)
   local ok, rung = pcall(function()
-    return family.rung(r.kernel)
+    return require("clshell." .. r.family).rung(r.kernel)
   end)
-  if not (found and ok and rung) then
-    return nil
+  if ok then
+    return (select(2, require("clshell.measure.record").source(rung)))
   end
-  local source = rung.source
-  local file = not source and rung.path and io.open(rung.path, "rb")
-  if file then
-    source = file:read("a")
-    file:close()
-  end
-  return source and require("clshell.measure.cachefile").hash(source)
 end
 
--- The driver versions of the devices here of that name, as a set; nil where
--- there is none.
+-- The driver versions of the present devices of a name, as a set; nil without
+-- such a device.
 local function present_drivers(name)
   local ok, devices = pcall(cl.devices)
   local set
@@ -158,24 +138,24 @@ local function present_drivers(name)
   return set
 end
 
--- Adds to `stale` what has changed since run r: compared with what is here
--- now, else with the newest run `last` of its group.
+-- The changes since run r: against the present source and driver, else against
+-- the newest run `last` of its group.
 local function staleness(r, last)
   local stale = {}
   local source = present_source(r) or last.source_hash
   if r.source_hash and source and source ~= r.source_hash then
     stale[1] = "source changed since"
   end
-  local device = type(r.device) == "table" and r.device or {}
-  local drivers = device.name and present_drivers(device.name)
+  local name, driver = record_fields.device(r)
+  local drivers = name and present_drivers(name)
     or last.driver and {[last.driver] = true}
-  if device.driver and drivers and not drivers[device.driver] then
+  if driver and drivers and not drivers[driver] then
     stale[#stale + 1] = "driver changed since"
   end
   return #stale > 0 and table.concat(stale, "; ") or nil
 end
 
--- The fastest run of a group that was right and possible.
+-- The fastest run of a group whose result was right and possible.
 local function fastest(s, runs)
   local order = {}
   for _, run in ipairs(runs) do
@@ -188,7 +168,7 @@ local function fastest(s, runs)
   end)
   for _, run in ipairs(order) do
     local r = s:get(run.id)
-    if r and not fields.fails(r) then
+    if r and not record_fields.fails(r) then
       return r
     end
   end
@@ -200,7 +180,7 @@ local BEST = {
   {key = "title", title = "problem"},
   {key = "mode", title = "cache", drop = 3},
   {key = function(r)
-    return type(r.device) == "table" and r.device.name or r.device
+    return (record_fields.device(r))
   end, title = "device", drop = 2},
   {key = "median", title = "time", unit = "s"},
   "gflops", "gbs",
@@ -210,12 +190,8 @@ local BEST = {
   {key = "stale", title = "note", wrap = true},
 }
 
---- s:best{name=, device=, tag=, since=} -> list
---- The fastest run that was right, over all parameters, of each name, shape,
---- element type, cache mode and device. Each is a record; its field `stale`
---- says "source changed since" or "driver changed since" when the kernel's
---- source or the device's driver is another one now (where they are not here:
---- in the newest run). Prints as a table.
+--- s:best([opts]) -> list
+--- What best(opts) gives, of this store.
 function M.best(s, opts)
   options.check(opts, "best")
   local list = {}
@@ -230,23 +206,20 @@ function M.best(s, opts)
       list[#list + 1] = r
     end
   end
-  return listed(list, BEST, "no runs kept that fit")
+  return listed(list, BEST)
 end
 
---- s:prune{older_than=, keep=, tag=, name=, device=} -> count
---- Forgets runs: those older than a time (see store.moment), of a tag, a name
---- or a device, and all of that at once where several are given; but never
---- the newest `keep` of the same name, parameters, shape, cache mode and
---- device. keep alone forgets the rest of all.
+--- s:prune(opts) -> count
+--- What prune(opts) does, in this store.
 function M.prune(s, opts)
   options.check(opts, "prune")
   if opts == nil or next(opts) == nil then
-    cl.error("prune: say what to forget: older_than, keep, tag, name or "
-      .. "device")
+    cl.error("prune: opts must name the runs to forget: older_than, keep, "
+      .. "tag, name or device")
   end
   local keep = opts.keep or 0
   if math.type(keep) ~= "integer" or keep < 0 then
-    cl.error(("prune: keep is a whole number of at least 0, not %s"):format(
+    cl.error(("prune: keep must be a whole number >= 0; got %s"):format(
       tostring(keep)))
   end
   local filter = {tag = opts.tag, name = opts.name, device = opts.device}

@@ -1,19 +1,30 @@
--- store/init.lua - the run store: every bench, with all that is known of it,
--- in an SQLite file that outlives the session
+-- store/init.lua - the run store: every result of bench with its whole record,
+-- in an SQLite file that outlives the session. The room offers store.open,
+-- store.default and the methods of a store: keep, list, get, runs, remove,
+-- export, import, history, best, prune, compare. database.lua is the file,
+-- history.lua reads the past, regression.lua compares runs, runs.lua does both
+-- for the session's store. Many processes may write at once, a killed one
+-- loses no run that it kept, and a foreign or damaged file is never changed.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local database = require "clshell.store.database"
 local json = require "clshell.base.json"
 local options = require "clshell.base.options"
+local record_fields = require "clshell.measure.record_fields"
 
 local M = {}
 local Store = {}
 Store.__index = Store
 
--- Columns that are fields of the record, and those made from it.
-local FIELDS = {"time", "tag", "name", "family", "kernel", "config", "title",
-  "type", "mode", "status", "source_hash", "options", "protocol", "median"}
+-- Columns that are fields of the record.
+local FIELDS = {"uid", "time", "tag", "name", "family", "kernel", "config",
+  "title", "type", "mode", "status", "source_hash", "options", "protocol",
+  "median", "params", "shape"}
+local NAMES = table.concat(FIELDS, ", ") .. ", device, driver, record, samples"
+local INSERT = ("INSERT OR IGNORE INTO run (%s) VALUES "
+  .. "(coalesce(?, lower(hex(randomblob(16))))%s)"):format(NAMES,
+  (", ?"):rep(#FIELDS + 3))
 local LIGHT = "id, time, tag, name, family, kernel, config, title, type, "
   .. "mode, status, shape, device, driver, source_hash, options, median"
 
@@ -44,78 +55,57 @@ local function moment(s)
   return at or cl.error(message)
 end
 
-local function device_of(r)
-  local d = r.device
-  if type(d) == "table" then
-    return d.name, d.driver
-  end
-  return type(d) == "string" and d or nil, nil
-end
-
--- What a column takes: SQLite has no tables of Lua, and lua-dbi no functions.
+-- A value of a column: SQLite has no tables of Lua, and lua-dbi no functions.
 local function plain(value)
   if type(value) == "table" then
     return json.encode(value)
   elseif type(value) == "string" then
-    return (value:gsub("%z.*", "")) -- the whole of it is in the record
+    return (value:gsub("%z.*", "")) -- the record keeps the whole string
   elseif type(value) == "number" then
     return value
   end
 end
 
-local NAMES, MARKS = {"uid", table.unpack(FIELDS)}, {}
-for _, name in ipairs{"params", "shape", "device", "driver", "record",
-  "samples"} do
-  NAMES[#NAMES + 1] = name
-end
-for i in ipairs(NAMES) do
-  MARKS[i] = "?"
-end
-local INSERT = ("INSERT OR IGNORE INTO run (%s) VALUES "
-  .. "(coalesce(?, lower(hex(randomblob(16)))), %s)"):format(
-  table.concat(NAMES, ", "), table.concat(MARKS, ", ", 2))
-
--- The values of a record's columns, in the order of NAMES.
+-- The values of a record for INSERT.
 local function columns_of(r)
-  local rest = {}
+  local rest, values, n = {time = timestamp()}, {}, #FIELDS
   for key, value in pairs(r) do
     if key ~= "samples" and key ~= "id" and key ~= "uid" then
       rest[key] = value
     end
   end
-  rest.time = rest.time or timestamp()
-  local values = {plain(r.uid)}
   for i, name in ipairs(FIELDS) do
-    values[i + 1] = plain(rest[name])
+    values[i] = plain(name == "uid" and r.uid or rest[name])
   end
-  local n = #FIELDS + 1
-  values[n + 1], values[n + 2] = plain(r.params), plain(r.shape)
-  local name, driver = device_of(r)
-  values[n + 3], values[n + 4] = plain(name), plain(driver)
-  values[n + 5] = json.encode(rest)
-  values[n + 6] = r.samples and json.encode(r.samples)
-  return table.unpack(values, 1, n + 6)
+  local device, driver = record_fields.device(r)
+  values[n + 1], values[n + 2] = plain(device), plain(driver)
+  values[n + 3] = json.encode(rest)
+  values[n + 4] = r.samples and json.encode(r.samples)
+  return table.unpack(values, 1, n + 4)
 end
 
--- The id of a new row, false for one that was there, or nil and a reason.
+-- The id of a new row, false for a row of that uid, or nil and a reason.
 local function insert(db, r)
-  local ok, reason = db:run(INSERT, columns_of(r))
-  if not ok then
-    return nil, reason
+  local rows, reason = db:run(INSERT, columns_of(r))
+  if rows then
+    rows, reason = db:run("SELECT last_insert_rowid() AS id, changes() AS n")
   end
-  local rows
-  rows, reason = db:run("SELECT last_insert_rowid() AS id, changes() AS n")
   if not rows then
     return nil, reason
   end
   return rows[1].n > 0 and rows[1].id
 end
 
+local function failure(s, reason)
+  return ("run store %s: %s"):format(s.path, reason)
+end
+
 local OFF = "the run store is switched off"
 
 --- store.location() -> path, or nil and a reason
---- Where the session's store lies: what store.use said, else CLSHELL_STORE,
---- else clshell/runs.db in $XDG_DATA_HOME (~/.local/share). "none" is none.
+--- The path of the session's store: the argument of store.use, else
+--- CLSHELL_STORE, else clshell/runs.db in $XDG_DATA_HOME (~/.local/share).
+--- "none" means no store.
 function M.location()
   local path = M.chosen or os.getenv("CLSHELL_STORE")
   if path == "none" then
@@ -136,18 +126,19 @@ end
 
 --- store.open(path [, opts]) -> store, or nil and a reason
 --- Opens a run store. Several processes may have it open. A file that is
---- damaged, of another program or of a newer version is left as it is; one
+--- damaged, of another program or of a newer version stays as it is; a file
 --- on a read-only disk can be read. Close with s:close().
 --- Options:
----   create  true  false: only if there is one
+---   create  true  false: opens an existing file only
 function M.open(path, opts)
   if type(path) ~= "string" or path == "" or path:find("%z") then
-    cl.error("store.open: the path of a file expected")
+    cl.error(("store.open: path must be the path of a file; got %s"):format(
+      type(path) == "string" and ("%q"):format(path) or type(path)))
   end
   options.check(opts, "store.open")
   local db, reason = database.open(path, opts)
   if not db then
-    return nil, ("run store %s: %s"):format(path, reason)
+    return nil, failure({path = path}, reason)
   end
   return setmetatable({db = db, path = path, readonly = db.readonly}, Store)
 end
@@ -168,8 +159,8 @@ function M.default()
 end
 
 --- store.use(path)
---- Takes another file as the session's store from now on; "none" for none,
---- nil for the one that the environment says.
+--- Takes another file as the session's store from now on; "none" for no store,
+--- nil for the store of the environment.
 function M.use(path)
   if default then
     default:close()
@@ -179,99 +170,81 @@ end
 
 local noted = false
 
-local function note(reason)
-  if not noted then
-    noted = true
-    io.stderr:write("clshell: results are not kept: ", reason, "\n")
-  end
-end
-
 --- store.keep(record) -> id, or nil and a reason
 --- Keeps the record of a bench in the session's store. A failure is noted on
 --- stderr, once, and costs the measurement nothing.
 function M.keep(r)
-  local s, reason = M.default()
-  if not s then
-    if reason ~= OFF then
-      note(reason)
+  local ok, id, reason = pcall(function()
+    local s, missing = M.default()
+    if s then
+      return s:keep(r)
     end
-    return nil, reason
+    return nil, missing
+  end)
+  if not ok then
+    id, reason = nil, tostring(id):gsub("\n.*", "")
   end
-  local id
-  id, reason = s:keep(r)
-  if not id then
-    note(reason)
-    return nil, reason
+  if id then
+    return id
+  elseif reason ~= OFF and not noted then
+    noted = true
+    io.stderr:write("clshell: results are not kept: ", reason, "\n")
   end
-  return id
+  return nil, reason
 end
 
 --- s:keep(record) -> id, or nil and a reason
---- Keeps a record, in a transaction of its own: when this returns it is on
---- the disk. The record gets the field `id`.
+--- Keeps a record, in a transaction of its own: the record is on the disk when
+--- this returns. The record gets the field `id`.
 function Store:keep(r)
   if self.readonly then
-    return nil, ("run store %s: %s"):format(self.path, self.readonly)
+    return nil, failure(self, self.readonly)
   end
   local id, reason = insert(self.db, r)
   if not id then
-    return nil, ("run store %s: %s"):format(self.path,
-      reason or "this record is in it already")
+    return nil, failure(self, reason or "this record is in it already")
   end
   r.id = id
   return id
 end
 
--- Rows of a query; what fails in reading is raised.
+-- Rows of a query. A failure to read raises.
 function Store:query(sql, ...)
   local rows, reason = self.db:run(sql, ...)
-  return rows or cl.error(("run store %s: %s"):format(self.path, reason))
+  return rows or cl.error(failure(self, reason))
 end
+
+local WHERE = {id = "id = ?", name = "? IN (name, kernel, family)",
+  device = "instr(lower(device), lower(?)) > 0", tag = "tag = ?",
+  since = "time >= ?", before = "time < ?"}
 
 -- WHERE of a filter, and its parameters.
 local function condition(filter)
   local parts, params = {"1"}, {}
-  local function add(sql, ...)
-    parts[#parts + 1] = sql
-    for _, value in ipairs{...} do
-      params[#params + 1] = value
+  for name, sql in pairs(WHERE) do
+    local value = filter[name]
+    if value then
+      parts[#parts + 1] = sql
+      params[#params + 1] = (name == "since" or name == "before")
+        and moment(value) or value
     end
-  end
-  if filter.id then
-    add("id = ?", filter.id)
-  end
-  if filter.name then
-    add("(name = ? OR kernel = ? OR family = ?)", filter.name, filter.name,
-      filter.name)
-  end
-  if filter.device then
-    add("instr(lower(device), lower(?)) > 0", filter.device)
-  end
-  if filter.tag then
-    add("tag = ?", filter.tag)
-  end
-  if filter.since then
-    add("time >= ?", moment(filter.since))
-  end
-  if filter.before then
-    add("time < ?", moment(filter.before))
   end
   return table.concat(parts, " AND "), params
 end
 
 --- s:list(filter) -> list
---- What there is, oldest first, without samples and details: tables with id,
---- time, tag, name, family, kernel, config, title, type, mode, status, shape
---- (as text), device, driver (as text), source_hash, options and median.
---- Filter: name (of a bench, a kernel or a family), device (part of its
---- name), tag, since and before (see store.moment), id, and limit, so many of
---- the newest.
+--- The runs of a filter, oldest first, without samples and details: tables
+--- with id, time, tag, name, family, kernel, config, title, type, mode,
+--- status, shape (as text), device, driver (as text), source_hash, options and
+--- median. Filter: name (of a bench, a kernel or a family), device (part of
+--- its name), tag, since and before (see store.moment), id, and limit (only
+--- the newest runs, at most so many).
 function Store:list(filter)
   options.check(filter, "runs")
   filter = filter or {}
   local limit = filter.limit or -1
   if math.type(limit) ~= "integer" then
-    cl.error(("runs: limit is a whole number, not %s"):format(
+    cl.error(("runs: limit must be a whole number; got %s"):format(
       tostring(limit)))
   end
   local where, params = condition(filter)
@@ -282,7 +255,7 @@ function Store:list(filter)
 end
 
 --- s:get(id) -> record, or nil
---- The record that was kept under a number, as it was, and its id and uid.
+--- The record of a number, as it was kept, with its id and uid.
 function Store:get(id)
   local row = self:query("SELECT id, uid, record, samples FROM run "
     .. "WHERE id = ?", id)[1]
@@ -291,8 +264,8 @@ function Store:get(id)
   end
   local r, reason = json.decode(row.record)
   if type(r) ~= "table" then
-    cl.error(("run store %s: run %d is damaged: %s"):format(self.path, row.id,
-      reason or "no record"))
+    cl.error(failure(self, ("run %d is damaged: %s"):format(row.id,
+      reason or "no record")))
   end
   r.id, r.uid = row.id, row.uid
   r.samples = row.samples and json.decode(row.samples)
@@ -300,13 +273,13 @@ function Store:get(id)
 end
 
 --- s:runs(filter) -> iterator
---- The records kept, oldest first: for r in s:runs{tag = "v1"} do .... For
---- the filter see s:list.
+--- The records of a filter (see s:list), oldest first:
+--- for r in s:runs{tag = "v1"} do ....
 function Store:runs(filter)
   local rows, i = self:list(filter), 0
   return function()
     local r
-    repeat -- one may have been pruned meanwhile
+    repeat -- another process may have pruned a run meanwhile
       i = i + 1
       r = rows[i] and self:get(rows[i].id)
     until r or i > #rows
@@ -329,14 +302,13 @@ function Store:remove(ids)
     return true
   end)
   if not ok then
-    cl.error(("run store %s: %s"):format(self.path, reason))
+    cl.error(failure(self, reason))
   end
   return count
 end
 
 --- s:export(file [, filter]) -> count
---- Writes records with everything in them to an open file, one JSON object a
---- line; s:import reads them.
+--- Writes whole records to an open file, one JSON object a line, for s:import.
 function Store:export(file, filter)
   local count = 0
   for r in self:runs(filter) do
@@ -350,12 +322,12 @@ function Store:export(file, filter)
   return count
 end
 
---- s:import(file) -> count, count of those that were there already
---- Takes in what s:export has written, all or nothing: a line that is no
---- record is an error.
+--- s:import(file) -> count of new runs, count of runs known before
+--- Takes in a file of s:export, all of it or nothing: a line without a record
+--- raises.
 function Store:import(file)
   if self.readonly then
-    cl.error(("run store %s: %s"):format(self.path, self.readonly))
+    cl.error(failure(self, self.readonly))
   end
   local added, known, number = 0, 0, 0
   local ok, reason = self.db:transaction(function()
@@ -375,7 +347,7 @@ function Store:import(file)
     return true
   end)
   if not ok then
-    cl.error(("run store %s: %s"):format(self.path, reason))
+    cl.error(failure(self, reason))
   end
   return added, known
 end
@@ -389,7 +361,6 @@ end
 Store.__close = Store.close
 Store.__tostring = function(s) return "run store " .. s.path end
 
--- What is read out of a store has files of its own.
 for name, module in pairs{history = "history", best = "history",
   prune = "history", compare = "regression"} do
   Store[name] = function(self, ...)

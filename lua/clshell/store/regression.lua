@@ -1,50 +1,44 @@
--- regression.lua - runs kept in the store against other runs: what became
--- faster, what slower, and what cannot be told
+-- store/regression.lua - kept runs against other kept runs: faster, slower,
+-- the same, or unclear
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local fields = require "clshell.measure.record_fields"
 local history = require "clshell.store.history"
 local options = require "clshell.base.options"
+local record_fields = require "clshell.measure.record_fields"
 local report = require "clshell.report.table"
 local stats = require "clshell.measure.stats"
 local text = require "clshell.base.text"
 
 local M = {}
 
-M.THRESHOLD = 0.03 -- differences below it are none
-M.CHANCE = 0.01    -- p below it: not by chance
+M.THRESHOLD = 0.03 -- smaller differences do not count
+M.CHANCE = 0.01    -- the largest p that does not count as chance
 
-local function device_name(r)
-  return type(r.device) == "table" and r.device.name or r.device
-end
-
-local function driver(r)
-  return type(r.device) == "table" and r.device.driver or nil
-end
-
--- What differs between two runs beside their times.
+-- The conditions in which two runs differ, in a list of at most one note.
 local function differences(a, b)
-  local words = {}
-  local function differ(x, y, what)
-    if x ~= y and x ~= nil and y ~= nil then
-      words[#words + 1] = what
+  local names = {}
+  local function differ(name, x, y)
+    if x ~= nil and y ~= nil and x ~= y then
+      names[#names + 1] = name
     end
   end
-  differ(a.name, b.name, "name")
-  differ(a.config, b.config, "parameters")
-  differ(a.title, b.title, "problem")
-  differ(a.mode, b.mode, "cache mode")
-  differ(device_name(a), device_name(b), "device")
-  differ(driver(a), driver(b), "driver")
-  differ(a.timer, b.timer, "timer")
-  differ(a.source_hash, b.source_hash, "source")
-  differ(a.options, b.options, "build options")
-  differ(a.protocol, b.protocol, "protocol")
-  return #words > 0 and {"not the same: " .. table.concat(words, ", ")} or {}
+  local device_a, driver_a = record_fields.device(a)
+  local device_b, driver_b = record_fields.device(b)
+  differ("name", a.name, b.name)
+  differ("parameters", a.config, b.config)
+  differ("problem", a.title, b.title)
+  differ("cache mode", a.mode, b.mode)
+  differ("device", device_a, device_b)
+  differ("driver", driver_a, driver_b)
+  differ("timer", a.timer, b.timer)
+  differ("source", a.source_hash, b.source_hash)
+  differ("build options", a.options, b.options)
+  differ("protocol", a.protocol, b.protocol)
+  return #names > 0 and {"not the same: " .. table.concat(names, ", ")} or {}
 end
 
--- The samples that are times, and their summary; nil where there is none.
+-- The usable samples, and their summary; nil without any.
 local function times(r)
   local list = {}
   for _, x in ipairs(r.samples or {}) do
@@ -63,13 +57,13 @@ local function spread(summary)
 end
 
 --- regression.judge(a, b [, threshold]) -> result
---- What record b is beside record a, which were measured at different times:
---- "FASTER" or "SLOWER" where the medians differ by more than `threshold`
---- (0.03) and by more than the interquartile range of either, and a
---- Mann-Whitney test of the samples has p < 0.01; "SAME" where they differ by
---- no more than the threshold; else "UNCLEAR". Fields: verdict, ratio (b's
---- time over a's), change (in %), p, threshold (the one that counted), broken
---- (a was right and b failed), note, a, b and name, config, title of b.
+--- Compares record b with record a, measured at different times: "FASTER" or
+--- "SLOWER" where the medians differ by more than `threshold` (0.03) and by
+--- more than the interquartile range of either, and a Mann-Whitney test of the
+--- samples has p < 0.01; "SAME" where they differ by no more than the
+--- threshold; else "UNCLEAR". Fields: verdict, ratio (b's time over a's),
+--- change (in %), p, threshold (the larger of all three), broken (a was right
+--- and b failed), note, a, b and name, config, title of b.
 function M.judge(a, b, threshold)
   local least = threshold or M.THRESHOLD
   local row = {a = a, b = b, name = b.name, config = b.config,
@@ -77,11 +71,11 @@ function M.judge(a, b, threshold)
   local words = differences(a, b)
   local sa, ma = times(a)
   local sb, mb = times(b)
-  if fields.fails(a) or fields.fails(b) then
-    row.broken = not fields.fails(a)
+  if record_fields.fails(a) or record_fields.fails(b) then
+    row.broken = not record_fields.fails(a)
+    local failed = row.broken and b or a
     table.insert(words, 1, ("%s failed: %s"):format(row.broken and "B" or "A",
-      (row.broken and b or a).error or (row.broken and b or a).note
-      or "no reason kept"))
+      failed.error or failed.note or "no reason kept"))
   elseif not (sa and sb) then
     table.insert(words, 1, "no samples kept")
   else
@@ -107,7 +101,7 @@ function M.judge(a, b, threshold)
   return row
 end
 
--- The newest run of each key of a tag, in the order they were measured in.
+-- The newest run of each key of a tag, in the order of their measurement.
 local function tagged(s, tag)
   local list = {}
   for _, runs in ipairs(history.groups(s:list{tag = tag})) do
@@ -127,14 +121,14 @@ local function tagged(s, tag)
   return list
 end
 
---- regression.select(s, what) -> list of records, whether it names one run
---- The runs that `what` means: a record, a list of them, the number of a run,
---- "last" (the newest run; "last~2" two before it), or a tag, whose newest run
---- of each name, parameters, shape, cache mode and device count.
+--- regression.select(s, what) -> list of records, whether it is a single run
+--- The runs of a record, a list of records, the number of a run, "last" (the
+--- newest run; "last~2": two runs before it), or a tag: of a tag, the newest
+--- run of each name, parameters, shape, cache mode and device.
 function M.select(s, what)
   if type(what) == "table" then
-    local one = what.name ~= nil or what.samples ~= nil
-    return one and {what} or what, one
+    local single = what.name ~= nil or what.samples ~= nil
+    return single and {what} or what, single
   end
   what = tostring(what)
   local back = what == "last" and 0
@@ -195,7 +189,7 @@ end
 
 --- result:regressions([limit]) -> list
 --- The rows of a comparison that became SLOWER by more than `limit` (0.03),
---- and those that were right once and fail now.
+--- and the rows that were right once and fail now.
 function Result:regressions(limit)
   local list = {}
   for _, row in ipairs(self) do
@@ -207,24 +201,21 @@ function Result:regressions(limit)
   return list
 end
 
--- What select() was given, in a message.
+-- The argument of select(), in a message.
 local function label(what)
   return tostring(type(what) == "table" and what.name or what)
 end
 
---- s:compare(a, b [, {threshold = 0.03}]) -> list
---- Compares runs: each of a and b is a record, the number of a run, "last",
---- or a tag, see regression.select. Two single runs are compared as they are,
---- and what else differs between them is noted; otherwise those of the same
---- name, parameters, shape, cache mode and device are. A row has what
---- regression.judge says of b. Prints as a table; list:regressions().
+--- s:compare(a, b [, opts]) -> list
+--- What runs.compare(a, b, opts) gives, of this store. A row has the fields of
+--- regression.judge.
 function M.compare(s, a, b, opts)
   options.check(opts, "runs.compare", "compare")
   local threshold = opts and opts.threshold
-  local runs_a, one_a = M.select(s, a)
-  local runs_b, one_b = M.select(s, b)
+  local runs_a, single_a = M.select(s, a)
+  local runs_b, single_b = M.select(s, b)
   local list = setmetatable({only_a = 0, only_b = 0}, Result)
-  if one_a and one_b then
+  if single_a and single_b then
     list[1] = M.judge(runs_a[1], runs_b[1], threshold)
     return list
   end

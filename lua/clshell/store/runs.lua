@@ -1,4 +1,5 @@
--- runs.lua - what the session's run store knows, for the prompt and scripts
+-- store/runs.lua - history, best, prune and runs.compare: the run store of the
+-- session, for the prompt and scripts
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -12,49 +13,53 @@ local function session()
 end
 
 --- history([opts]) -> list
---- What became of each bench: its runs, the newest median, and all medians as
---- a line of bars, oldest first. Prints as a table; each row has the fields of
---- its newest run, and `runs`, all of them.
+--- The runs kept, one row for runs of the same name, parameters, shape, cache
+--- mode and device: their count, the newest median and its change since the
+--- run before, and all medians as a line of bars, oldest first. Prints as a
+--- table; each row has the fields of its newest run, and `runs`, all of them.
 --- Options:
----   name    all  of a bench ("gemm.tiled"), a kernel or a family
+---   name    all  "gemm.tiled", a kernel or a family
 ---   device  all  part of a device's name
 ---   tag     all  the tag of the runs
 ---   since   all  "12h", "7d", "4w" or a date
----   limit   all  so many of the newest runs
+---   limit   all  only so many of the newest runs
 function M.history(opts)
   return session():history(opts)
 end
 
 --- best([opts]) -> list
---- The fastest run kept that was right, of each bench, problem and device,
---- over all parameters. Its field `stale` says "source changed since" or
---- "driver changed since" where they are others now. Prints as a table.
---- Options as for history.
+--- The fastest run kept that was right, over all parameters, of each name,
+--- shape, element type, cache mode and device. Its field `stale` says "source
+--- changed since" or "driver changed since" where the kernel's source or the
+--- device's driver is another now. Prints as a table. Options as for history.
 function M.best(opts)
   return session():best(opts)
 end
 
 --- prune(opts) -> count
---- Forgets runs that fit all that is given, but never the newest `keep` of
---- the same bench, problem and device. keep alone forgets all others.
+--- Forgets runs that fit all given options, but never the newest `keep` runs
+--- of the same name, parameters, shape, cache mode and device. keep alone
+--- forgets all other runs.
 --- Options:
 ---   older_than  -  "12h", "7d", "4w" or a date
----   keep        0  so many of each stay
+---   keep        0  so many runs of each stay
 ---   tag         -  the tag of the runs
----   name        -  of a bench, a kernel or a family
+---   name        -  "gemm.tiled", a kernel or a family
 ---   device      -  part of a device's name
 function M.prune(opts)
   return session():prune(opts)
 end
 
 --- runs.compare(a, b [, opts]) -> list
---- What became of runs a in runs b, which were measured at other times: each
---- is a record, the number of a run, "last", "last~1", or a tag. A difference
---- counts above the threshold, above the interquartile range of both, and if a
---- Mann-Whitney test has p < 0.01. Prints as a table: FASTER, SLOWER, SAME or
---- UNCLEAR; list:regressions(limit) has what became slower.
+--- Compares kept runs b with kept runs a: each is a record, the number of a
+--- run, "last", "last~1", or a tag. Two single runs are compared as they are;
+--- of tags, the newest runs of the same name, parameters, shape, cache mode
+--- and device. A difference counts above the threshold and above the
+--- interquartile range of both, if a Mann-Whitney test has p < 0.01. Prints as
+--- a table: B is FASTER, SLOWER, SAME or UNCLEAR; list:regressions(limit) has
+--- the rows that became slower.
 --- Options:
----   threshold  0.03  the part by which medians differ at least
+---   threshold  0.03  the least difference of medians, as a part
 function M.compare(a, b, opts)
   local measured = type(a) == "table" and type(b) == "table"
   return regression.compare(not measured and session(), a, b, opts)
