@@ -1,6 +1,6 @@
 #!/usr/bin/env clshell
--- claims.lua - the claims of course texts on GPU kernels, tried one by one on
--- the device at hand: each holds here, does not, or cannot be tried.
+-- claims.lua - tries the claims of course texts on GPU kernels on the device
+-- at hand: each holds here, does not hold, or cannot be tried.
 -- SPDX-License-Identifier: MIT
 
 local claims = require "clshell.claims"
@@ -26,7 +26,7 @@ local list = claims.new{n = args.size
   or (cpu and 256 or 2048) * (args.final and 2 or 1), final = args.final}
 local wanted = list:select(args.claim)
 if #wanted == 0 then
-  parser:error("no claim is called " .. table.concat(args.claim, " "))
+  parser:error("no claim has the name " .. table.concat(args.claim, " "))
 elseif args.list then
   for _, claim in ipairs(wanted) do
     print(("%-4s%s"):format(claim.id, claim.says))
@@ -37,7 +37,7 @@ end
 script.fits(parser, ("three matrices of %dx%d"):format(list.n, list.n),
   12.0 * list.n * list.n)
 local out <close> = output.open(parser, args)
-out:heading(("%d claims; matrices of %dx%d where nothing else is said")
+out:heading(("%d claims; matrices of %dx%d unless stated otherwise")
   :format(#wanted, list.n, list.n))
 peaks()
 local count = {}

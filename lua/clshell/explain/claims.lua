@@ -1,5 +1,5 @@
--- claims.lua - trying a claim: two kernels in turns, or a figure, and the
--- verdict on it; claims_list.lua has the claims
+-- explain/claims.lua - the trial of a claim: two kernels in turns or a figure,
+-- and the verdict; claims_list.lua has the claims
 -- SPDX-License-Identifier: MIT
 
 local bench = require "clshell.measure.bench"
@@ -7,32 +7,31 @@ local compare = require "clshell.measure.compare"
 local ladder = require "clshell.explain.ladder"
 local options = require "clshell.base.options"
 local report = require "clshell.report.table"
-local target = require "clshell.measure.workload"
+local workload = require "clshell.measure.workload"
 
 local M = {}
 local List = {}
 List.__index = List
 
-local SAME = 1.05 -- a gain below it is none
+local SAME = 1.05 -- smaller gains do not count
 local QUICK = {rounds = 12, seconds = 1, least = 0.002}
 local AGAIN = {rounds = 24, seconds = 2, least = 0.004} -- after "UNCLEAR"
 
 M.HOLDS, M.NOT = "holds here", "does not hold here"
 M.CANNOT, M.UNCLEAR = "cannot be tried here", "unclear here"
 
--- Raised where a claim cannot be tried, with the reason.
+-- The metatable of the error that cannot() raises.
 local Cannot = {}
 
 --- claims.cannot(reason)
---- Ends the trial of a claim as one that cannot be tried here.
+--- Ends the trial of a claim: it cannot be tried here.
 function M.cannot(reason)
   error(setmetatable({reason = reason}, Cannot), 0)
 end
 
 --- claims.new(opts) -> list
---- The claims, for square matrices. list:select(names) -> claims of those
---- names or beginnings ("A2", "D"); list:try(claim) -> result, see
---- claims.text.
+--- The claims, for square matrices. list:select(names) -> the claims whose
+--- names begin so ("A2", "D"); list:try(claim) -> result, see claims.text.
 --- Options:
 ---   n      -      side of the matrices
 ---   final  false  true: measures for longer
@@ -40,6 +39,15 @@ function M.new(opts)
   options.check(opts, "claims.new")
   return setmetatable({n = opts.n, final = opts.final,
     claims = require "clshell.explain.claims_list"}, List)
+end
+
+-- Methods for the trials in claims_list.lua, which does not know this module.
+List.cannot = function(_, reason)
+  M.cannot(reason)
+end
+
+List.limit = function(_, reading)
+  return M.limit(reading)
 end
 
 function List:select(names)
@@ -86,7 +94,7 @@ local function words_of(s)
   return table.concat(words, " ")
 end
 
--- compare of two sides; again with more rounds where a quick look is unsure.
+-- Compares two sides; again with more rounds after an unclear verdict.
 function List:compare(a, b, cache)
   if self.final then
     return compare(a, b, {cache = cache})
@@ -111,10 +119,10 @@ local function outcome(c, detail)
 end
 
 --- list:pair(a, b [, opts]) -> outcome
---- Whether rung b is faster than rung a: each {"gemm.tiled", params =, shape
---- =, type =}, verified, on the same operands, in ABBA rounds. The outcome:
---- factor (a's time over b's) with lo and hi, said (the verdict of compare),
---- a and b (results), detail.
+--- Compares rung b with rung a: each {"gemm.tiled", params =, shape =, type
+--- =}, verified, on the same operands, in ABBA rounds. The outcome: factor
+--- (a's time over b's) with lo and hi, said (the verdict of compare), a and b
+--- (results), detail.
 --- Options:
 ---   operands  random   to run on, such as {A = A, B = B}
 ---   cache     as bench  "hot" or "cold"
@@ -130,8 +138,8 @@ function List:pair(a, b, opts)
 end
 
 --- list:launches(what, a, b) -> outcome
---- The same for two launches, each {launch, argument, ...}: of kernels that
---- do the same work in other places, with nothing to verify.
+--- The same for two launches, each {launch, argument, ...}, unverified: of
+--- kernels that do the same work in other places.
 function List:launches(what, a, b)
   local function call(s)
     return function() return s[1](table.unpack(s, 2)) end
@@ -149,8 +157,8 @@ function List:square(type)
     local matrix = require "clshell.data.matrix"
     local n = self.n
     self.made[type] = {
-      A = matrix.random(n, n, {type = type, seed = target.SEED}),
-      B = matrix.random(n, n, {type = type, seed = target.SEED + 1})}
+      A = matrix.random(n, n, {type = type, seed = workload.SEED}),
+      B = matrix.random(n, n, {type = type, seed = workload.SEED + 1})}
   end
   return self.made[type]
 end
@@ -166,7 +174,7 @@ function List:gemm(a, pa, b, pb, opts)
     {operands = opts.operands or self:square("float"), cache = opts.cache})
 end
 
--- What explains an outcome of two rungs, nil where nothing does.
+-- The reason for an outcome of two rungs, or nil.
 local function reason_of(o, paid)
   if o.a and o.a.family then
     local found, words = pcall(ladder.why, o.a, o.b, paid)
@@ -184,8 +192,8 @@ local function judge_none(o)
   return M.NOT, reason_of(o, true) or "there is a gain here"
 end
 
--- The verdict on an outcome by what the claim says, and the reason: a gain (a
--- factor; true: any), 1 (none), or as the trial itself decided.
+-- The verdict on an outcome, and the reason: of the trial itself (holds), or
+-- by the gain that the claim says (a factor; true: any; 1: no gain).
 local function judge(claim, o)
   if o.holds ~= nil then
     return o.holds and M.HOLDS or M.NOT, o.reason
@@ -219,7 +227,7 @@ local function result(claim, o)
   return r
 end
 
--- The reason why a trial was refused, nil for an error that is one.
+-- The reason why a trial was refused, nil for other errors.
 local function refused(e)
   if getmetatable(e) == Cannot then
     return e.reason
@@ -228,10 +236,10 @@ local function refused(e)
 end
 
 --- list:try(claim) -> result
---- Tries a claim. The result is that of its faster-to-be side, with claim,
---- says, verdict ("holds here", "does not hold here", "cannot be tried here",
---- or "unclear here" where the noise decides), factor, detail and reason.
---- Ctrl-C is raised.
+--- Tries a claim. The result is that of the side claimed to be faster, with
+--- claim, says, verdict ("holds here", "does not hold here", "cannot be tried
+--- here", or "unclear here" where noise hides the answer), factor, detail and
+--- reason. Ctrl-C is raised.
 function List:try(claim)
   local ok, o = pcall(claim.try, self, claim)
   if ok then
@@ -248,8 +256,8 @@ function List:try(claim)
 end
 
 --- claims.text(result) -> string
---- A tried claim in a few lines: what is claimed, the verdict with its factor
---- and reason, what was measured.
+--- A tried claim in a few lines: the claim, the verdict with its factor and
+--- reason, and the measurement.
 function M.text(r)
   local width = report.width()
   local lines = {}

@@ -1,14 +1,13 @@
--- claims_list.lua - claims of five course texts on GPU kernels (A to E), as
--- data: what is said, the gain it claims, and how to try it
+-- explain/claims_list.lua - the claims of five course texts on GPU kernels (A
+-- to E) as data: the words, the gain that they claim, and the trial
 -- SPDX-License-Identifier: MIT
 
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
-local claims = require "clshell.explain.claims"
 local gemm = require "clshell.gemm"
-local lesson = require "clshell.explain.lesson"
-local peak = require "clshell.measure.peaks"
+local peaks = require "clshell.measure.peaks"
 local program = require "clshell.family.program"
+local reading = require "clshell.explain.reading"
 local record = require "clshell.measure.record"
 local roofline = require "clshell.measure.roofline"
 
@@ -22,7 +21,7 @@ local defined
 
 -- Rungs for the claims: `naive` in the driver's own local size, and `tiled`
 -- with its loop left rolled.
-local function define_rungs()
+local function define_rungs(list)
   if defined then
     return
   end
@@ -32,7 +31,7 @@ local function define_rungs()
   local text = kernel_text("tiled.cl")
   local rolled, count = text:gsub("#pragma unroll\n", "#pragma unroll 1\n")
   if count == 0 then
-    claims.cannot("the kernel unrolls no loop by a pragma")
+    list:cannot("the kernel unrolls no loop by a pragma")
   end
   gemm.define{name = "claim_rolled", source = rolled,
     params = {{name = "tile", values = {4, 8, 16, 32}, default = 16}},
@@ -50,16 +49,16 @@ local function widest(list, rung)
       return tile
     end
   end
-  claims.cannot("no tile of 8 or more runs here")
+  list:cannot("no tile of 8 or more runs here")
 end
 
 local function naive_share(list)
   local r = gemm.bench("naive", nil, list:square("float"))
-  local top = peak.get("fma_float")
+  local top = peaks.get("fma_float")
   local share = r.flop / r.median / top
-  local reading = lesson.read(r)
-  return {holds = share <= 0.1 and reading.limit == "memory", b = r,
-    factor = 1 / share, reason = claims.limit(reading),
+  local limits = reading.read(r)
+  return {holds = share <= 0.1 and limits.limit == "memory", b = r,
+    factor = 1 / share, reason = list:limit(limits),
     detail = "peak over gemm.naive"}
 end
 
@@ -88,12 +87,12 @@ local function odd(list, a, pa, b, pb)
     {"gemm." .. b, params = pb, shape = shape})
 end
 
-local function events_not_host()
+local function events_not_host(list)
   local A = require("clshell.data.matrix").random(64, 64)
   local r = gemm.bench("tiled", {tile = 8}, {A = A, B = A},
     {samples = 20, busy = 0.01})
   if r.timer ~= "event" then
-    claims.cannot("the device's event timers are missing or not trusted")
+    list:cannot("the device's event timers are missing or not trusted")
   end
   local c = bench.calibration()
   local factor = c.floor_wall / c.floor
@@ -107,7 +106,7 @@ end
 local function double(rung, lo, hi)
   return function(list)
     if not cl.device():has("cl_khr_fp64") then
-      claims.cannot("the device has no double (cl_khr_fp64)")
+      list:cannot("the device has no double (cl_khr_fp64)")
     end
     local n = list.n
     local name = rung or cl.device().type == "cpu" and "simd" or "register"
@@ -136,7 +135,7 @@ kernel void chain(int steps, global const int *next, global int *out) {
 local function occupancy(list)
   local dev = cl.device()
   if dev.type == "cpu" then
-    claims.cannot("a core runs one work-group at a time, nothing is shared")
+    list:cannot("a core runs one work-group at a time, nothing is shared")
   end
   local n = 2^22 | 0
   local h <close> = cl.array("int", n)
@@ -169,7 +168,7 @@ local function fastest(list, configurations)
     end
   end
   if not chosen then
-    claims.cannot("no such block runs on the device")
+    list:cannot("no such block runs on the device")
   end
   return chosen
 end
@@ -191,7 +190,7 @@ local function host_baseline(list)
   local name, params = chosen(list)
   local r = gemm.bench(name, params, o)
   if not host.median or not r.median then
-    claims.cannot(host.note or r.note)
+    list:cannot(host.note or r.note)
   end
   return {holds = host.ok and r.ok and r.median < host.median, b = r,
     factor = host.median / r.median, reason = "both agree with float64",
@@ -246,10 +245,10 @@ local function planted()
     caught = caught or flag == "IMPOSSIBLE?"
   end
   return {holds = caught, b = r, factor = r.gflops * 1e9
-    / peak.get("fma_float"), reason = caught and r.note:match(
+    / peaks.get("fma_float"), reason = caught and r.note:match(
       "IMPOSSIBLE%?[^;]*") or "the roofline did not notice",
     detail = ("N = %d, a clock stopped at the enqueue shows %.4g GFLOPS; "
-      .. "lesson: %s"):format(n, r.gflops, lesson(r))}
+      .. "lesson: %s"):format(n, r.gflops, reading.read(r).text)}
 end
 
 local function constant(list)
@@ -287,22 +286,22 @@ end
 
 local function rungs(a, pa, b, pb)
   return function(list)
-    define_rungs()
+    define_rungs(list)
     return list:gemm(a, pa, b, pb)
   end
 end
 
 local function cannot(reason)
-  return function()
-    claims.cannot(reason)
+  return function(list)
+    list:cannot(reason)
   end
 end
 
 local T8, EIGHT = {tile = 8}, {lx = 8, ly = 8}
 
---- Each: id, says, gain (the factor claimed; true: some; 1: none; nil: `try`
---- says whether it holds), try(list) -> outcome, see claims.lua; otherwise,
---- the reason where the model has none.
+--- Each: id, says, gain (the factor claimed; true: any; 1: no gain; nil: the
+--- trial decides), try(list) -> outcome, see claims.lua; otherwise, the reason
+--- where the model knows none.
 return {
   {id = "A1", says = "a naive product reaches about 1/20 of the arithmetic, "
     .. "as memory limits it", try = naive_share},

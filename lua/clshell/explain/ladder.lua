@@ -1,18 +1,18 @@
--- explain/ladder.lua - the reading of a ladder: each rung beside the one that
+-- explain/ladder.lua - the reading of a ladder: each rung beside the rung that
 -- it builds on, whether its step paid here, and why
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local lesson = require "clshell.explain.lesson"
+local reading = require "clshell.explain.reading"
 local report = require "clshell.report.table"
 
 local M = {}
 
-local PAID = 1.05  -- the factor from which on a step counts
-local CHANGE = 1.5 -- of the traffic, from which on it is a reason
+local PAID = 1.05  -- the least factor of a step that counts
+local CHANGE = 1.5 -- the least factor of traffic that is a reason
 local ALMOST = 0.8 -- of a roof: nothing left to gain there
 
--- What each rung builds on; the first of them that was measured counts.
+-- The rungs that each rung builds on; the first that was measured counts.
 local AFTER = {
   gemm = {
     naive = {"naive_global"}, transposed_b = {"naive"}, tiled = {"naive"},
@@ -36,15 +36,15 @@ local AFTER = {
   },
 }
 
--- Rungs whose step is to mend bank conflicts.
+-- Rungs whose step is to avoid bank conflicts.
 local MENDS = {tiled_padded = true, tiled_swizzled = true}
 
 local function faster(a, b)
   return a.median < b.median
 end
 
--- The results by rung (or label), in their order: {name, kernel, best, rows,
--- refused}. What ran on the host is left out.
+-- The results by rung (or label), in their order: {name, kernel, family, best,
+-- rows, failed}. Results of the host are left out.
 local function groups_of(rows)
   local list, index = {}, {}
   for _, r in ipairs(rows) do
@@ -69,7 +69,7 @@ local function groups_of(rows)
   return list
 end
 
--- The group that a group is compared with, nil for the first.
+-- The group to compare group i with, nil for the first.
 local function before(list, i)
   local g = list[i]
   local wanted = AFTER[g.family] and AFTER[g.family][g.kernel]
@@ -94,9 +94,8 @@ local function before(list, i)
   end
 end
 
--- The results of two groups that are compared: the best of g, and the one of
--- `a` with the same tile where there is one, so that like stands by like;
--- else its best. Also the words that name the tile.
+-- The results of two groups to compare: the best of g; the result of `a` with
+-- the same tile, else its best; and the words that name the tile.
 local function pair(g, a)
   local b = g.best
   local tile = b.params and b.params.tile
@@ -123,8 +122,8 @@ local function times(x)
   return ("%.2g"):format(x)
 end
 
--- What the traffic model says has changed from a to b: a list of {limit,
--- ratio, words} where it is by half or more.
+-- The changes of the traffic model from a to b by half or more: a list of
+-- {limit, ratio, words}.
 local function changes(a, b)
   local list = {}
   local function compare(limit, key, what)
@@ -164,11 +163,8 @@ local function find(list, limit, better)
 end
 
 local function purpose(r)
-  local families = {gemm = true, spmv = true, transpose = true}
-  if families[r.family] then
-    local ok, rung = pcall(require("clshell." .. r.family).rung, r.kernel)
-    return ok and rung.lesson ~= "" and rung.lesson or nil
-  end
+  local rung = reading.rung(r)
+  return rung and rung.lesson ~= "" and rung.lesson or nil
 end
 
 -- Why a step did not pay.
@@ -192,15 +188,15 @@ local function why_not(b, ra, rb, list, device)
   local less = find(list, nil, true)
   if less and ra.limit ~= less.limit then
     return ("%s, but %s"):format(less.words, ra.limit == "unknown"
-      and "that was not what held it back" or "the limit was " .. ra.limit)
+      and "that was not the limit" or "the limit was " .. ra.limit)
   end
 end
 
---- why(a, b, paid, opts) -> string or nil
+--- ladder.why(a, b, paid, opts) -> string or nil
 --- Why result b is faster than a (paid) or is not, by their readings and the
 --- traffic model.
 function M.why(a, b, paid, opts)
-  local ra, rb = lesson.read(a, opts), lesson.read(b, opts)
+  local ra, rb = reading.read(a, opts), reading.read(b, opts)
   local list = ra.traffic and rb.traffic and changes(ra.traffic, rb.traffic)
     or {}
   if not paid then
@@ -237,7 +233,7 @@ local function step(g, a, opts)
     factor, reason)
 end
 
--- How the best row of a rung stands over its slowest, where it has several.
+-- The best row of a rung over its slowest, of several rows.
 local function spread(g)
   local worst = g.rows[#g.rows]
   if #g.rows > 1 then
@@ -274,10 +270,10 @@ local function put_refused(lines, list, width)
   end
 end
 
--- lesson.ladder, see lesson.lua.
+-- See lesson.ladder.
 function M.text(rows, opts)
   if type(rows) ~= "table" then
-    cl.error("lesson.ladder: a list of results expected, got a "
+    cl.error("lesson.ladder: rows must be a list of results; got a "
       .. type(rows))
   end
   local own = {}
@@ -300,7 +296,7 @@ function M.text(rows, opts)
     end
   end
   if not best then
-    return "No rung has a time: there is nothing to read."
+    return "Nothing to read: no rung has a time."
   end
   local lines = {"What the steps brought here:"}
   for _, kind in ipairs{"paid", "level", "lost"} do
@@ -310,7 +306,7 @@ function M.text(rows, opts)
   end
   put_refused(lines, list, width)
   put(lines, "best", ("%s%s. %s"):format(best.name, describe(best.best),
-    lesson.lesson(best.best, own)), width)
+    reading.read(best.best, own).text), width)
   local words = spread(best)
   if words then
     put(lines, "tiles", words, width)

@@ -1,14 +1,15 @@
--- occupancy.lua - how many work-items of a kernel share a compute unit: from
--- its registers and its local memory, where the driver tells them
+-- explain/occupancy.lua - occupancy: the work-items of a kernel that share a
+-- compute unit, from the registers and local memory that the driver tells
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local program = require "clshell.family.program"
+local record = require "clshell.measure.record"
 local text = require "clshell.base.text"
 
 local M = {}
 
--- What a multiprocessor holds at most, by compute capability: work-items,
+-- The limits of a multiprocessor by compute capability: work-items,
 -- work-groups, KiB of local memory. All have 65536 registers. CUDA C++
 -- Programming Guide, "Technical Specifications per Compute Capability".
 local NVIDIA = {
@@ -31,9 +32,9 @@ local function roundup(n, unit)
 end
 
 --- occupancy.limits(dev) -> table; nil, reason
---- What a compute unit of the device holds at most: {items, groups,
---- registers, local_bytes, warp, unit (bytes in which local memory is given
---- out), reserve (bytes a group takes besides), source}. Known for NVIDIA's
+--- The limits of a compute unit of the device: {items, groups, registers,
+--- local_bytes, warp, unit (local memory comes in pieces of so many bytes),
+--- reserve (bytes that each group takes besides), source}. Known for NVIDIA's
 --- GPUs, by their compute capability.
 function M.limits(dev)
   local major = dev.nv_compute_capability_major
@@ -43,7 +44,7 @@ function M.limits(dev)
   local name = ("%d.%d"):format(major, dev.nv_compute_capability_minor or 0)
   local row = NVIDIA[name]
   if not row then
-    return nil, ("the limits of compute capability %s are not known"):format(
+    return nil, ("the limits of compute capability %s are unknown"):format(
       name)
   end
   return {
@@ -56,13 +57,13 @@ function M.limits(dev)
 end
 
 --- occupancy.of(use, limits) -> table
---- Occupancy of a kernel that uses so much: use.items in a work-group,
---- use.registers of a work-item, use.local_bytes of a group. The result:
---- groups and items on a unit at a time, at most; share (of the work-items
---- that a unit can hold); by ("registers", "local memory", "work-items" or
---- "work-groups", what ends first). The arithmetic is that of NVIDIA's
---- occupancy calculator: registers go to a warp in pieces of 256 from a
---- quarter of the file, local memory to a group in pieces of `unit`.
+--- The occupancy of a kernel with use.items in a work-group, use.registers of
+--- a work-item and use.local_bytes of a group. The result: groups and items
+--- that a unit holds at a time; share (items over the unit's limit of items);
+--- by (the limit reached first: "registers", "local memory", "work-items" or
+--- "work-groups"). The arithmetic is that of NVIDIA's occupancy calculator:
+--- registers go to a warp in pieces of 256 from a quarter of the file, local
+--- memory to a group in pieces of `unit`.
 function M.of(use, limits)
   local warps = (use.items + limits.warp - 1) // limits.warp
   local per_warp = roundup(roundup(use.registers, 8) * limits.warp,
@@ -89,9 +90,9 @@ function M.of(use, limits)
 end
 
 --- occupancy.registers(log, kernel) -> registers, spilled, local; nil
---- What NVIDIA's assembler says of a kernel in a build log made with
+--- The figures of NVIDIA's assembler for a kernel in a build log made with
 --- -cl-nv-verbose: registers of a work-item, bytes that it spills, bytes of
---- local memory of a work-group; nil where the log does not have it.
+--- local memory of a work-group; nil where the log lacks the kernel.
 function M.registers(log, kernel)
   local from = select(2, log:find("entry function '" .. kernel .. "'", 1,
     true))
@@ -110,8 +111,8 @@ end
 local told = setmetatable({}, {__mode = "k"}) -- context -> key -> answer
 local count = 0
 
--- A kernel that no build had before: a driver that keeps what it compiled
--- writes no log for a program that it knows.
+-- A kernel that no build had before: a driver with a cache of programs writes
+-- no log for a program that it knows.
 local function unknown_kernel()
   count = count + 1
   return ("\nkernel void clshell_probe(global int *p) { *p = %d; }\n"):format(
@@ -120,11 +121,7 @@ end
 
 -- Builds the program of a launch anew for its log.
 local function verbose_log(rung, defines, options, context)
-  local source = rung.source
-  if not source then
-    local f <close> = assert(io.open(rung.path, "rb"))
-    source = f:read("a")
-  end
+  local source = assert(record.source(rung))
   local built <close> = cl.build(source .. unknown_kernel(), {
     context = context, defines = defines, name = rung.path or rung.name,
     options = (options and options .. " " or "") .. "-cl-nv-verbose",
@@ -135,10 +132,9 @@ end
 
 --- occupancy.kernel(rung, kernel, defines, options, context) -> table; nil,
 --- reason
---- What the driver tells of a rung's built kernel, a Kernel: {registers,
---- spilled (bytes), local_bytes, source}. NVIDIA's driver writes registers
---- into the build log; the program is built once more for that. Others tell
---- none.
+--- The use of a rung's built kernel, a Kernel: {registers, spilled (bytes),
+--- local_bytes, source}. NVIDIA's driver writes registers into the build log
+--- of one more build. Other drivers tell none.
 function M.kernel(rung, kernel, defines, options, context)
   if not context.device.nv_compute_capability_major then
     return nil, "this driver tells no registers"
@@ -159,7 +155,7 @@ function M.kernel(rung, kernel, defines, options, context)
     told[context][key] = registers and {
       registers = registers, spilled = spilled,
       local_bytes = bytes,
-      source = "the assembler's words in the build log",
+      source = "the assembler's figures in the build log",
     } or false
   end
   if not told[context][key] then
@@ -169,7 +165,7 @@ function M.kernel(rung, kernel, defines, options, context)
 end
 
 --- occupancy.words(use, o, limits) -> string
---- An occupancy in words, with what it rests on.
+--- An occupancy in words, with its grounds.
 function M.words(use, o, limits)
   return ("%d registers a work-item and %s of local memory a work-group let "
     .. "%d groups, %d of %d work-items (%.0f %%), share a unit, by %s"):format(

@@ -1,0 +1,317 @@
+-- explain/reading.lua - the reading of one result: what limits it, by the
+-- measured roofs, the traffic model, the launch, and the occupancy if known
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local occupancy = require "clshell.explain.occupancy"
+local options = require "clshell.base.options"
+local peaks = require "clshell.measure.peaks"
+local quantity = require "clshell.base.quantity"
+local record_fields = require "clshell.measure.record_fields"
+local rungs = require "clshell.family.rung"
+local traffic = require "clshell.explain.traffic"
+
+local M = {}
+
+local SURE = 0.6    -- the share of a roof that makes it the limit
+local LAUNCH = 0.2  -- the share of the time that makes the launch the limit
+local LOW = 0.25    -- occupancy that may leave latency open
+local OVER = 1.1    -- of a roof: the model counts more than was moved
+local FAMILIES = {gemm = true, spmv = true, transpose = true}
+local MEMORY = {"read", "write", "copy"}
+
+-- The peaks of a context, each measured at its first use.
+local function peaks_of(context)
+  return setmetatable({}, {__index = function(_, name)
+    return (peaks.get(name, context))
+  end})
+end
+
+-- The rung of a result and its family; nil for results of no rung.
+function M.rung(r)
+  if FAMILIES[r.family] then
+    local family = require("clshell." .. r.family)
+    local ok, rung = pcall(family.rung, r.kernel)
+    return ok and rung or nil, family
+  end
+end
+
+-- The grounds of a reading besides the result: device, peaks, and of a rung
+-- its shape, work-groups and traffic.
+local function facts_of(r, opts)
+  local f = {device = opts.device, peaks = opts.peaks, use = opts.use}
+  if not (f.device and f.peaks) then
+    f.context = opts.context or cl.context()
+    f.device = f.device or f.context.device
+    f.peaks = f.peaks or peaks_of(f.context)
+  end
+  local rung, family = M.rung(r)
+  if not rung or type(r.shape) ~= "table" then -- a row of s:list has text
+    return f
+  end
+  local full = {type = r.type}
+  for name, value in pairs(r.shape) do
+    full[name] = name:find("^trans_") and value == 1 or value
+  end
+  local known, p = pcall(rungs.parameters, rung, r.params or {}, "lesson")
+  if not known then
+    return f
+  end
+  f.rung, f.family, f.params = rung, family, p
+  f.shape = family.spec.shape(full)
+  f.shape.context = f.context or {device = f.device}
+  local all, size = rung.range(f.shape, p)
+  f.items, f.groups = 1, 1
+  for i, n in ipairs(all) do
+    f.items = f.items * (size and size[i] or 1)
+    f.groups = f.groups * (n // (size and size[i] or 1))
+  end
+  f.groups = size and f.groups
+  f.traffic = traffic.of(r, rung, f.device, f.shape, p)
+  return f
+end
+
+local function rate(x, unit)
+  return quantity.format(x, unit, 3)
+end
+
+local function percent(x)
+  return ("%.0f %%"):format(100 * x)
+end
+
+-- Adds a roof: the least seconds for `amount` at a peak's rate. `words` is a
+-- format of the rate reached, the share and the peak.
+local function add(roofs, t, limit, amount, top, unit, words, model)
+  if amount and amount > 0 and top and top > 0 then
+    local share = amount / top / t
+    roofs[#roofs + 1] = {limit = limit, share = share, model = model,
+      least = amount / top, words = words:format(rate(amount / t, unit),
+        percent(math.min(share, 1)), rate(top, unit))}
+  end
+end
+
+-- The highest of some peaks, and its name.
+local function highest(known, names)
+  local most, best = 0, nil
+  for _, name in ipairs(names) do
+    if known[name] and known[name] > most then
+      most, best = known[name], name
+    end
+  end
+  return most, best
+end
+
+-- Whether the first cache and local memory share one path, so that they share
+-- one measured rate: NVIDIA's GPUs from compute capability 7.0 on (Volta
+-- tuning guide, "Unified Shared Memory/L1").
+local function one_path(dev)
+  return (dev.nv_compute_capability_major or 0) >= 7
+end
+
+local function traffic_roofs(roofs, t, f)
+  local moves, dev, known = f.traffic, f.device, f.peaks
+  if not moves then
+    return
+  end
+  if moves.warps then
+    add(roofs, t, "memory", moves.fetch, known.cache, "B/s", "its "
+      .. "work-groups fetch %s from the last cache, %s of the %s read there",
+      true)
+  end
+  local top = not moves.warps and known.cache
+    or one_path(dev) and known["local"] or nil
+  add(roofs, t, "memory", moves.global, top, "B/s", "its work-items move %s "
+    .. "through the caches, %s of the %s measured"
+    .. (moves.warps and " on that path" or " there"), true)
+  if moves.locals then
+    local conflict = moves.ways >= 1.5 and (", bank conflicts of %.0f ways "
+      .. "counted"):format(moves.ways) or ""
+    add(roofs, t, "local memory", moves.locals, known["local"], "B/s",
+      "local memory moves %s, %s of the %s measured" .. conflict, true)
+  end
+end
+
+-- All roofs above a result, the nearest first. A roof of the traffic model
+-- below the result is left out: the model counted too much.
+local function roofs_of(r, f)
+  local roofs, t, known = {}, r.median, f.peaks
+  local type = r.type or "float"
+  if r.unit ~= "matrix" then
+    add(roofs, t, "compute", r.flop, known["fma_" .. type], "FLOP/s",
+      "%s is %s of the %s that multiply-adds in " .. type .. " reach")
+  end
+  local hot = r.mode ~= "cold"
+  local names = hot and {"cache", table.unpack(MEMORY)} or MEMORY
+  local top, name = highest(known, names)
+  add(roofs, t, "memory", r.bytes, top, "B/s", "%s, each element moved "
+    .. "once, is %s of the %s of "
+    .. (name == "cache" and "the caches" or "memory"))
+  traffic_roofs(roofs, t, f)
+  if r.floor and r.floor > 0 then
+    roofs[#roofs + 1] = {limit = "launch overhead", share = r.floor / t,
+      least = r.floor, words = ("an empty kernel takes %s of its %s"):format(
+        rate(r.floor, "s"), rate(t, "s"))}
+  end
+  local good = {}
+  for _, roof in ipairs(roofs) do
+    if not (roof.model and roof.share > OVER) then
+      good[#good + 1] = roof
+    end
+  end
+  table.sort(good, function(a, b)
+    return a.share > b.share
+  end)
+  return good
+end
+
+-- The registers and local memory of the kernel of a result, as the driver
+-- tells them; or nil and the reason.
+local function use_of(f)
+  if f.use then
+    return f.use
+  elseif not (f.rung and f.context) then
+    return nil, "the result is not of a rung"
+  end
+  local prepared = require "clshell.family.prepared_call"
+  local ok, kernel = pcall(prepared.kernel, f.family, f.rung,
+    f.params, f.shape)
+  if not (ok and kernel) then
+    return nil, "the kernel cannot be built now"
+  end
+  return occupancy.kernel(f.rung, kernel,
+    rungs.defines(f.rung, f.params, f.shape),
+    f.rung.options and f.rung.options(f.params, f.shape), f.context)
+end
+
+-- The occupancy of a result: {share, by, words, source}; or nil and a reason.
+local function occupancy_of(f)
+  local limits, reason = occupancy.limits(f.device)
+  if not limits then
+    return nil, reason
+  end
+  local use
+  use, reason = use_of(f)
+  if not use then
+    return nil, reason
+  end
+  local o = occupancy.of({items = f.items or use.items,
+    registers = use.registers, local_bytes = use.local_bytes}, limits)
+  o.words = occupancy.words(use, o, limits)
+  o.source = ("registers: %s; limits: %s"):format(use.source or "given",
+    limits.source)
+  o.registers, o.local_bytes, o.spilled = use.registers, use.local_bytes,
+    use.spilled
+  return o
+end
+
+-- A note on fewer work-groups than compute units; nil where there are enough.
+local function few_groups(f)
+  local units = f.device.compute_units
+  if f.groups and units and f.groups < units then
+    return ("%d work-group%s for %d compute units (source: the NDRange, "
+      .. "CL_DEVICE_MAX_COMPUTE_UNITS)"):format(f.groups,
+      f.groups == 1 and "" or "s", units)
+  end
+end
+
+-- On a CPU: the lanes of its vectors, where one lane could reach this rate.
+local function one_lane(r, f)
+  local type = r.type or "float"
+  local lanes = f.device["native_vector_width_" .. type]
+  local top = f.peaks["fma_" .. type]
+  return f.device.type == "cpu" and lanes and lanes > 1 and top and r.flop
+    and r.flop > 0 and r.flop / r.median * lanes < top and lanes or nil
+end
+
+local function unknown(reading, roof)
+  local words = roof and ("the nearest roof is %s (%s)"):format(roof.limit,
+    roof.words) or "its FLOP and bytes are unknown"
+  local rest = reading.occupancy and ("occupancy is high enough (%s; %s)")
+    :format(reading.occupancy.words, reading.occupancy.source)
+    or "its occupancy is unknown: " .. reading.reason
+  local slow = reading.one_lane and ("; and it is no faster than one lane of "
+    .. "the device's vectors of %d"):format(reading.one_lane) or ""
+  reading.limit = "unknown"
+  reading.text = ("The limit is unknown: %s; %s%s."):format(words, rest, slow)
+end
+
+local function judge(r, f, reading)
+  local roof = reading.roofs[1]
+  local launch = r.floor and r.floor / r.median or 0
+  if roof and roof.share >= SURE then
+    reading.limit, reading.share = roof.limit, roof.share
+    reading.text = ("Limited by %s: %s."):format(roof.limit, roof.words)
+    return
+  elseif launch >= LAUNCH then
+    reading.limit, reading.share = "launch overhead", launch
+    reading.text = ("Limited by launch overhead: an empty kernel takes %s of "
+      .. "its %s."):format(rate(r.floor, "s"), rate(r.median, "s"))
+    return
+  end
+  local near = roof and ("; the nearest roof is %s (%s)"):format(roof.limit,
+    percent(roof.share)) or ""
+  local few = few_groups(f)
+  reading.occupancy, reading.reason = occupancy_of(f)
+  local o = reading.occupancy
+  if few then
+    reading.limit = "occupancy"
+    reading.text = ("Limited by occupancy: there are only %s%s."):format(few,
+      near)
+  elseif o and o.share < LOW then
+    reading.limit, reading.share = "occupancy", o.share
+    reading.text = ("Probably limited by occupancy: %s (%s)%s."):format(
+      o.words, o.source, near)
+  else
+    unknown(reading, roof)
+  end
+end
+
+local meta = {
+  __tostring = function(reading)
+    return reading.text
+  end,
+}
+
+-- The text for a result without a time that can be read; nil for others.
+local function unread(r, device)
+  if not r.median or r.median <= 0 or r.ok == false then
+    return ("Nothing to read: %s."):format(r.note or r.error
+      or r.status ~= "ok" and r.status or "there is no time")
+  elseif record_fields.flagged(r, "IMPOSSIBLE?") then
+    return ("This time is not credible: %s."):format(r.note and
+      r.note:match("IMPOSSIBLE%?[^;]*") or "it is above the roofline")
+  elseif r.family and not r.device then
+    return "It ran on the host, whose roofs are not measured."
+  end
+  local name = record_fields.device(r)
+  if name and device and name ~= device.name then
+    return ("The limit is unknown: this was measured on %s, whose peaks are "
+      .. "unknown here."):format(name)
+  end
+end
+
+-- See lesson.read.
+function M.read(r, opts)
+  if type(r) ~= "table" then
+    cl.error("lesson: r must be a result of bench; got a " .. type(r))
+  end
+  options.check(opts, "lesson")
+  opts = opts or {}
+  local reading = setmetatable({roofs = {}}, meta)
+  local context = not opts.device and (opts.context or cl.context()) or nil
+  reading.text = unread(r, context and context.device)
+  if reading.text then
+    reading.limit = r.median and r.ok ~= false and "unknown" or nil
+    return reading
+  end
+  local f = facts_of(r, {device = opts.device, peaks = opts.peaks,
+    use = opts.use, context = context})
+  reading.traffic = f.traffic
+  reading.roofs = roofs_of(r, f)
+  local top = reading.roofs[1]
+  reading.one_lane = top and top.share < LOW and one_lane(r, f) or nil
+  judge(r, f, reading)
+  return reading
+end
+
+return M
