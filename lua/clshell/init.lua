@@ -21,6 +21,9 @@ end)
 cl.extend("Program", {"asm"}, function()
   require "clshell.family.asm"
 end)
+cl.explain_build(function(e)
+  require "clshell.diagnose.build_error".explain(e)
+end)
 
 -- What a session seldom needs is loaded when it does: the run store, charts
 -- and exports.

@@ -38,15 +38,15 @@ int luaopen_cl(lua_State *L) {
       {"isatty", cl_isatty}, {"now", cl_now}, {NULL, NULL}};
   /* each may add to classes before it */
   static void (*const open[])(lua_State * L) = {
-      clsh_openerror,      clsh_openclass,      clsh_openchoice,
-      clsh_opentype,       clsh_openarray,      clsh_openarrayinit,
-      clsh_openarrayops,   clsh_openconvert,    clsh_opendevice,
-      clsh_openselect,     clsh_opencontext,    clsh_openqueue,
-      clsh_openunfinished, clsh_openpoll,       clsh_openwait,
-      clsh_openevent,      clsh_openbuffer,     clsh_openview,
-      clsh_opentransfer,   clsh_openbufferinit, clsh_openkernel,
-      clsh_openarg,        clsh_openlaunch,     clsh_openprogram,
-      clsh_opencompile,    clsh_openbuild};
+      clsh_openerror,     clsh_openclass,      clsh_opennearest,
+      clsh_openchoice,    clsh_opentype,       clsh_openarray,
+      clsh_openarrayinit, clsh_openarrayops,   clsh_openconvert,
+      clsh_opendevice,    clsh_openselect,     clsh_opencontext,
+      clsh_openqueue,     clsh_openunfinished, clsh_openpoll,
+      clsh_openwait,      clsh_openevent,      clsh_openbuffer,
+      clsh_openview,      clsh_opentransfer,   clsh_openbufferinit,
+      clsh_openkernel,    clsh_openarg,        clsh_openlaunch,
+      clsh_openprogram,   clsh_opencompile,    clsh_openbuild};
   luaL_checkversion(L);
   lua_newtable(L);
   luaL_setfuncs(L, functions, 0);

@@ -2,41 +2,91 @@
 ** nearest.c - the name in a list that a mistyped word is nearest to.
 ** SPDX-License-Identifier: MIT
 */
+#include <ctype.h>
 #include <string.h>
 
 #include "cl.h"
+#include "object.h"
 
-/* Edit distance of two short words (Levenshtein), rows kept on the stack. */
+#define MAXWORD 62
+
+static int least(int a, int b) {
+  return a < b ? a : b;
+}
+
+static bool same(char a, char b) {
+  return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+/*
+** Edit distance of two short words, letter case aside. Two letters that
+** changed places count once (optimal string alignment).
+*/
 static int distance(const char *a, const char *b) {
-  int row[64];
+  int rows[3][MAXWORD + 1];
   int n = (int)strlen(b);
-  if (n > 62 || strlen(a) > 62)
-    return 64;
+  if (n > MAXWORD || strlen(a) > MAXWORD)
+    return MAXWORD + 1;
   for (int j = 0; j <= n; j++)
-    row[j] = j;
-  for (int i = 1; a[i - 1] != '\0'; i++) {
-    int diagonal = row[0];
+    rows[0][j] = j;
+  int i = 1;
+  for (; a[i - 1] != '\0'; i++) {
+    int *row = rows[i % 3];
+    const int *last = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
     row[0] = i;
     for (int j = 1; j <= n; j++) {
-      int change = diagonal + (a[i - 1] != b[j - 1]);
-      int best = row[j] + 1 < row[j - 1] + 1 ? row[j] + 1 : row[j - 1] + 1;
-      diagonal = row[j];
-      row[j] = change < best ? change : best;
+      row[j] = least(last[j - 1] + !same(a[i - 1], b[j - 1]),
+                     least(last[j], row[j - 1]) + 1);
+      if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) &&
+          same(a[i - 2], b[j - 1]))
+        row[j] = least(row[j], before[j - 2] + 1);
     }
   }
-  return row[n];
+  return rows[(i + 2) % 3][n];
+}
+
+/* How many edits away a name still counts as near. */
+static int most(const char *word) {
+  return (int)strlen(word) / 3 + 1;
 }
 
 /* The name of the NULL-ended list nearest to `word`; NULL if none is near. */
 const char *clsh_nearest(const char *word, const char *const names[]) {
   const char *best = NULL;
-  int limit = (int)strlen(word) / 3 + 2;
+  int limit = most(word);
   for (; *names != NULL; names++) {
     int d = distance(word, *names);
-    if (d < limit) {
-      limit = d;
+    if (d <= limit) {
+      limit = d - 1;
       best = *names;
     }
   }
   return best;
+}
+
+/** cl.nearest(word, names [, most]) -> string or nil
+ * The name of the list nearest to `word`; nil where none is near: within
+ * `most` edits, by default a third of the word's letters and one.
+ */
+static int cl_nearest(lua_State *L) {
+  const char *word = luaL_checkstring(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  int limit = (int)luaL_optinteger(L, 3, most(word));
+  lua_settop(L, 2);
+  lua_pushnil(L); /* the best at 3 */
+  for (lua_Integer i = 1; lua_rawgeti(L, 2, i) == LUA_TSTRING; i++) {
+    int d = distance(word, lua_tostring(L, -1));
+    if (d <= limit) {
+      limit = d - 1;
+      lua_replace(L, 3);
+    }
+    lua_settop(L, 3);
+  }
+  lua_settop(L, 3);
+  return 1;
+}
+
+void clsh_opennearest(lua_State *L) {
+  static const luaL_Reg functions[] = {{"nearest", cl_nearest}, {NULL, NULL}};
+  luaL_setfuncs(L, functions, 0);
 }

@@ -47,6 +47,9 @@ void clsh_declare(lua_State *L, const char *function,
                   const char *const names[]); /* for cl.option_names */
 void clsh_openchoice(lua_State *L);
 
+/* nearest.c */
+void clsh_opennearest(lua_State *L);
+
 /* error.c: all errors are raised here */
 int clsh_argerror(lua_State *L, int arg, const char *fmt, ...);
 int clsh_fail(lua_State *L, cl_int code, const char *call, const char *fmt,

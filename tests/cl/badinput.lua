@@ -186,7 +186,7 @@ t.test("arguments that are addresses, or gone", function()
     kernel void f(pointer x) { x[0] = 1; }]]
   for _, v in ipairs{cl.bytes(("A"):rep(8)), cl.long(0x41414141), 0} do
     t.raises(function() k:range(1)(v) end, "argument 1 'x'",
-      "Buffer expected")
+      "must be a Buffer; got")
   end
   k:range(1)(b)
   t.eq(b:read()[1], 1)
@@ -195,11 +195,11 @@ t.test("arguments that are addresses, or gone", function()
   any:close()
   local l = cl.kernel(SCALE):range(64)
   t.raises(function() l(b, v) end, "argument 2", "number expected")
-  t.raises(function() l(any, 2) end, "argument 1", "Buffer expected")
+  t.raises(function() l(any, 2) end, "argument 1", "must be a Buffer; got Any")
   t.raises(function() l(table.unpack({}, 1, 200)) end,
-    "takes 2 values, got 200")
-  t.raises(function() cl.float() end, "cl.float takes 1 number, got 0")
-  t.raises(function() cl.float4(1, 2) end, "cl.float4 takes 4 numbers, got 2")
+    "takes 2 values; got 200")
+  t.raises(function() cl.float() end, "cl.float takes 1 number; got 0")
+  t.raises(function() cl.float4(1, 2) end, "cl.float4 takes 4 numbers; got 2")
   if device.image_support then
     local image = cl.kernel("kernel void f(read_only image2d_t i, "
       .. "global int *x) { x[0] = get_image_width(i); }")
@@ -214,7 +214,7 @@ t.test("kernels and ranges that no device can run", function()
   local k = cl.kernel(SCALE)
   t.raises(function() k:range(1 << 62) end, "more than 2^48 work-items")
   t.raises(function() k:range{1 << 40, 1 << 40} end, "2^48")
-  t.raises(function() k:range(1, nil, math.mininteger) end, "at least 0")
+  t.raises(function() k:range(1, nil, math.mininteger) end, ">= 0; got -9223372036854775808")
   works()
 end)
 
@@ -238,7 +238,7 @@ t.test("more local memory than there is", function()
 end)
 
 t.test("strings with zeros, long lists", function()
-  t.raises(function() cl.build "a.cl\0b" end, "no zero bytes")
+  t.raises(function() cl.build "a.cl\0b" end, "must hold no zero byte")
   for name, value in pairs{options = "-DA\0-DB", include = "/tmp\0x",
       defines = {A = "1\0"}} do
     t.raises(function() cl.build(SCALE, {[name] = value}) end, "zero byte")

@@ -97,7 +97,7 @@ t.test("a build that fails shows the line and a caret", function()
   t.raises(function() cl.build("kernel void f() {}",
     {options = "-no-such-option"}) end, "-no-such-option")
   t.raises(function() cl.kernel "kernel void a() {} kernel void b() {}" end,
-    "2 kernels")
+    "must have one kernel; got 2")
   t.raises(function() cl.kernel "int f(void) { return 1; }" end)
 end)
 
@@ -173,6 +173,25 @@ t.test("scalars of every type are checked and converted", function()
   end
 end)
 
+t.test("a long type name that begins with unsigned_", function()
+  local name = "unsigned_" .. ("x"):rep(54)
+  local k = cl.kernel(("typedef struct { int a; } %s;\nkernel void f(%s p, "
+    .. "global int *x) { x[0] = p.a; }"):format(name, name))
+  local x <close> = cl.buffer("int", 1, 0)
+  k:range(1)(cl.bytes(string.pack("i4", 7)), x)
+  t.eq(x:read()[1], 7)
+  t.ok(k.args[1].type == name or k.args[1].type == "?", k.args[1].type)
+  -- a whole word, not a part of another one
+  local names = {"unsigned_float", "my_const_float"}
+  for _, part in ipairs(names) do
+    local l = cl.kernel(("typedef float %s;\nkernel void f(%s p, "
+      .. "global float *x) { x[0] = p; }"):format(part, part)):range(1)
+    local y <close> = cl.buffer("float", 1, 0)
+    l(cl.float(2), y)
+    t.eq(y:read()[1], 2)
+  end
+end)
+
 t.test("vectors, local memory, explicit and typedef'd values", function()
   local k = cl.kernel [[
     typedef struct { int a; float b; } pair;
@@ -191,7 +210,7 @@ t.test("vectors, local memory, explicit and typedef'd values", function()
   t.raises(function() l({1, 2, 3}, cl.localmem("float", 4), p, o) end,
     "argument 1")
   t.raises(function() l({1, 2, 3, 4}, 16, p, o) end, "argument 2 's'",
-    'cl.localmem("float", n) expected, got number')
+    'must be cl.localmem("float", n); got number')
   t.raises(function() l({1, 2, 3, 4}, cl.localmem("int", 4), p, o) end,
     "local memory of int")
   t.raises(function() l({1, 2, 3, 4}, cl.localmem("float", 4), 3, o) end,
@@ -213,13 +232,13 @@ t.test("buffers as arguments", function()
   t.raises(function() l(1, i, y, 8) end, "argument 2 'x' (global float*)",
     "got a Buffer of int", "cl.any")
   l(1, cl.any(i), y, 8)
-  t.raises(function() l(1, 3, y, 8) end, "Buffer expected, got number")
+  t.raises(function() l(1, 3, y, 8) end, "must be a Buffer; got number")
   t.raises(function() l(1, cl.array("float", 8), y, 8) end, "got Array")
   local e = t.raises(function() l(1, x, y) end,
     "argument 4 'n' (int)", "got 3 of 4 values")
   t.eq(e.arg, 4)
   t.raises(function() l() end, "got 0 of 4 values")
-  t.raises(function() l(1, x, y, 8, 9) end, "takes 4 values, got 5")
+  t.raises(function() l(1, x, y, 8, 9) end, "takes 4 values; got 5")
   y:close()
   t.raises(function() l(1, x, y, 8) end, "argument 3", "closed")
   l(1, x, x, 8):wait()
@@ -252,15 +271,17 @@ t.test("NDRanges", function()
   k:range({1, 1}, nil, {7, 5})(o, 8)
   t.ok(o:read():at(6, 8) > 0 and o:read():at(1, 1) == 0, "offset")
   for _, case in ipairs{
-      {{8, 6}, {3, 2}, nil, "3 does not divide 8"},
+      {{8, 6}, {3, 2}, nil, 
+        "global size 8 must be a multiple of local size 3; round it up to 9"},
       {8, device.max_work_group_size * 2, nil, "the device allows"},
       {8, 1 << 40, nil, "the device allows"},
       {{8, 8}, {1 << 32, 1 << 32}, nil, "the device allows"},
-      {0, nil, nil, "at least 1"}, {-1, nil, nil, "at least 1"},
-      {8, 0, nil, "at least 1"}, {8.5, nil, nil, "no whole number"},
-      {"8", nil, nil, "no whole number"}, {{}, nil, nil, "1 to 3"},
+      {0, nil, nil, ">= 1; got 0"}, {-1, nil, nil, ">= 1; got -1"},
+      {8, 0, nil, "must be a whole number >= 1; got 0"},
+      {8.5, nil, nil, "must be a whole number >= 1; got 8.5"},
+      {"8", nil, nil, "must be a whole number"}, {{}, nil, nil, "1 to 3"},
       {{1, 1, 1, 1}, nil, nil, "1 to 3"}, {nil, nil, nil, "global"},
-      {{8, 8}, 4, nil, "2 dimensions"}, {8, nil, -1, "at least 0"},
+      {{8, 8}, 4, nil, "2 dimensions"}, {8, nil, -1, ">= 0; got -1"},
       {math.maxinteger, nil, math.maxinteger, ""}} do
     local ok, e = pcall(k.range, k, case[1], case[2], case[3])
     if case[4] ~= "" then

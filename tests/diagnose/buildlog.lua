@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 local buildlog = require "clshell.diagnose.buildlog"
-local diagnostic = require "clshell.diagnose.diagnostic"
+local build_error = require "clshell.diagnose.build_error"
 
 local SOURCE = [[
 #define SQUARE(x) ((x) * side)
@@ -37,12 +37,11 @@ end
 
 -- The lines that a log gives for SOURCE as file k.cl.
 local function shown(log, changes)
-  local job = {log = log, source = SOURCE, name = "k.cl", options = "",
-    device = "a device"}
+  local build = {log = log, source = SOURCE, program = "k.cl"}
   for key, value in pairs(changes or {}) do
-    job[key] = value
+    build[key] = value
   end
-  return diagnostic.lines(job, buildlog.parse(log))
+  return build_error.lines(build, buildlog.parse(log))
 end
 
 -- Formats: a log of ours in each, and what is to be read out of it.

@@ -1,42 +1,17 @@
 -- text.lua - words and numbers in messages: nearest names, lists, shapes
 -- SPDX-License-Identifier: MIT
 
+local cl = require "cl"
+
 local M = {}
 
--- Edit distance of two short words; two letters that changed places count
--- once (optimal string alignment).
-local function distance(a, b)
-  local before, row = nil, {}
-  for j = 0, #b do
-    row[j] = j
-  end
-  for i = 1, #a do
-    local new = {[0] = i}
-    for j = 1, #b do
-      local same = a:byte(i) == b:byte(j)
-      new[j] = math.min(row[j - 1] + (same and 0 or 1), row[j] + 1,
-        new[j - 1] + 1)
-      if i > 1 and j > 1 and a:byte(i) == b:byte(j - 1)
-          and a:byte(i - 1) == b:byte(j) then
-        new[j] = math.min(new[j], before[j - 2] + 1)
-      end
-    end
-    before, row = row, new
-  end
-  return row[#b]
-end
+--- text.nearest(word, names [, most]) -> string or nil
+--- See cl.nearest.
+M.nearest = cl.nearest
 
--- The name of the list nearest to `word`; nil where none is near: within
--- `most` edits, by default a third of the word and one.
-function M.nearest(word, names, most)
-  local best, limit = nil, (most or #word // 3 + 1) + 1
-  for _, name in ipairs(names) do
-    local d = distance(word:lower(), name:lower())
-    if d < limit then
-      best, limit = name, d
-    end
-  end
-  return best
+-- The most edits of a misspelt name: none in a word of two letters.
+function M.misspellings(word)
+  return #word <= 2 and 0 or #word <= 4 and 1 or math.max(2, #word // 3)
 end
 
 -- "no kernel 'tild'; did you mean 'tiled'? There are: naive, tiled"

@@ -1,12 +1,11 @@
--- buildlog.lua - the log of an OpenCL compiler as a list of diagnostics
--- Every driver has a format of its own; most are clang's with another name
--- for the source. Module cl carries a copy of this file, for interpreters
--- that have no other part of clshell.
+-- diagnose/buildlog.lua - the log of an OpenCL compiler as a list of
+-- diagnostics. Every driver has a format of its own; most are clang's with
+-- another name for the source.
 -- SPDX-License-Identifier: MIT
 
 local M = {}
 
--- What a line can call what it tells, and what that is.
+-- The words for a diagnostic's kind, in any driver's log.
 local KINDS = {
   ["error"] = "error", ["fatal error"] = "error", ["Error"] = "error",
   ["ERROR"] = "error", ["catastrophic error"] = "error",
@@ -16,7 +15,7 @@ local KINDS = {
   ["note"] = "note", ["remark"] = "note", ["info"] = "info",
 }
 
--- Lines that only sum up, announce a step, or repeat that the build failed.
+-- Lines that sum up, announce a step, or repeat that the build failed.
 local SUMMARIES = {
   "^%d+ errors? generated", "^%d+ warnings? generated",
   "^%d+ warnings? and %d+ errors? generated",
@@ -116,7 +115,7 @@ local function ptxas(line)
   return word and {kind = KINDS[word] or "error", text = "ptxas: " .. text}
 end
 
--- What tells of no place: linkers, options.
+-- Messages without a place: of linkers, about options.
 local function loose(line)
   local kind, text = split_kind(line)
   if kind then
@@ -132,7 +131,7 @@ end
 
 local READERS = {edg, ptxas, pocl, clang, loose}
 
--- A diagnostic, or nil: what a line of a log tells.
+-- The diagnostic in a line of a log, or nil.
 local function read(line)
   if line:find("^%s") then
     return nil
@@ -147,7 +146,8 @@ local function read(line)
   end
 end
 
-local function lines_of(log)
+--- buildlog.lines(log) -> list of strings
+function M.lines(log)
   local lines = {}
   for line in (log .. "\n"):gmatch("(.-)\r?\n") do
     lines[#lines + 1] = line
@@ -165,7 +165,7 @@ local function is_marks(line)
   return line ~= nil and line:find("^[%s~^]*%^[%s~^]*$") ~= nil
 end
 
--- Whether something new begins with a line.
+-- Whether a line begins a new message.
 local function begins(line)
   return line:find("^In file included from ") or summary(line)
     or read(line) ~= nil
@@ -214,8 +214,9 @@ local function same(a, b)
     and a.line == b.line and a.column == b.column
 end
 
--- Adds a diagnostic to a list: one said before counts there, one of another
--- place joins the places of the first. `seen`: kind and text -> the first.
+-- Adds a diagnostic to a list. A repeated diagnostic is counted; the same text
+-- at another place joins the places of the first. `seen`: kind and text -> the
+-- first.
 local function add(list, seen, d)
   local key = d.kind .. d.text
   local other = seen[key]
@@ -245,7 +246,7 @@ local function add_note(notes, d)
   notes[#notes + 1] = d
 end
 
--- A line that is no beginning: it may go on with the diagnostic before it.
+-- A line that begins no message may continue the diagnostic before it.
 local function continue(last, line)
   local where = line:match("^in %a+:? .+$")
   if last and where and not last.text:find(where, 1, true) then
@@ -254,15 +255,15 @@ local function continue(last, line)
 end
 
 --- buildlog.parse(log) -> list of diagnostics
---- What a compiler's log tells, each {kind = "error" or "warning", file,
---- line, column (nil where the log tells none), text, notes = list of the
---- same, also = list of places with the same text, count = how often it was
---- said, quoted = the source line and marks = the line of marks below it,
+--- The diagnostics of a compiler's log, each {kind = "error" or "warning",
+--- file, line, column (nil where the log has none), text, notes = list of the
+--- same, also = list of places with the same text, count = its repeats in the
+--- log, quoted = the source line and marks = the line of marks below it,
 --- included = list of {file, line}}. The formats are those of PoCL, NVIDIA
 --- (with ptxas), Intel (CPU and GPU), AMD (ROCm and older), Apple, Mesa and
 --- any other driver that leaves clang's as it is.
 function M.parse(log)
-  local lines, list, seen = lines_of(log), {}, {}
+  local lines, list, seen = M.lines(log), {}, {}
   local last, included
   local i = 1
   while lines[i] do

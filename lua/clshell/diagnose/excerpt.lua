@@ -1,6 +1,5 @@
--- excerpt.lua - lines of a source text, with their numbers and a caret
--- Module cl carries a copy of this file, for interpreters that have no other
--- part of clshell: nothing but Lua's own libraries is used here.
+-- diagnose/excerpt.lua - lines of a source text, with their numbers and a
+-- caret: for Lua errors and failed builds alike
 -- SPDX-License-Identifier: MIT
 
 local M = {}

@@ -1,7 +1,6 @@
--- diagnose/user_source.lua - where a place that an OpenCL compiler names lies
--- for the user: in their kernel file, in a file that it includes, or in the
--- Lua code that holds the kernel's text Module cl carries a copy of this file,
--- for interpreters that have no other part of clshell.
+-- diagnose/user_source.lua - a place of a compiler's log as a place in the
+-- user's own files: the kernel file, a file that it includes, or the Lua code
+-- that holds the kernel's text
 -- SPDX-License-Identifier: MIT
 
 local excerpt = require "clshell.diagnose.excerpt"
@@ -40,27 +39,28 @@ end
 
 -- The text of an included file; nil for what the user cannot open: the
 -- compiler's own headers, and macros.
-local function included_text(job, file)
-  if job.texts[file] == nil then
-    job.texts[file] = excerpt.read(file) or false
+local function included_text(build, file)
+  build.texts = build.texts or {}
+  if build.texts[file] == nil then
+    build.texts[file] = excerpt.read(file) or false
   end
-  return job.texts[file] or nil
+  return build.texts[file] or nil
 end
 
 -- Whether a place lies in the source itself, not in what it includes.
-local function in_source(job, d)
+local function in_source(build, d)
   local file = d.file
   local base = file:match("[^/\\]*$")
-  if includes(job.source, base) then
+  if includes(build.source, base) then
     return false
   elseif names_source(file) then
     return true
   elseif file:find("^<") then -- <scratch space>, <command line>
     return false
   end
-  local other = included_text(job, file)
+  local other = included_text(build, file)
   if other then
-    return other == job.source
+    return other == build.source
   end
   return not d.included and not file:find("%.%a*h%a*$")
 end
@@ -99,7 +99,7 @@ local function chunk_name(info)
     or info.short_src
 end
 
---- origin.literal(source) -> {name, line, column} or nil
+--- user_source.literal(source) -> {name, line, column} or nil
 --- Where a text stands in the Lua code that is running, as it does in a long
 --- string: the chunk's name, line and column of its first byte, from 0.
 function M.literal(source)
@@ -139,13 +139,13 @@ end
 
 -- What the directives #line of a source call its lines: {file = or nil,
 -- line = , n = the line itself} of each one that a directive names.
-local function renamed(job)
-  if job.renamed then
-    return job.renamed
+local function renamed(build)
+  if build.renamed then
+    return build.renamed
   end
   local list, file, line = {}, nil, nil
   local n = 0
-  for text in job.source:gmatch("([^\n]*)\n?") do
+  for text in build.source:gmatch("([^\n]*)\n?") do
     n = n + 1
     local number, name = text:match('^%s*#%s*line%s+(%d+)%s*"?([^"\r]*)')
     if not number then
@@ -158,30 +158,30 @@ local function renamed(job)
       line = line + 1
     end
   end
-  job.renamed = list
+  build.renamed = list
   return list
 end
 
 -- The place that #line directives mean by another one; nil without any, and
 -- where what the log quotes shows that the compiler takes no notice of them.
-local function directed(job, d)
-  local line = d.quoted and excerpt.line(job.source, d.line)
+local function directed(build, d)
+  local line = d.quoted and excerpt.line(build.source, d.line)
   if line and line:gsub("%s+", "") == d.quoted:gsub("%s+", "") then
     return nil
   end
-  for _, place in ipairs(renamed(job)) do
+  for _, place in ipairs(renamed(build)) do
     if place.line == d.line and (place.file == d.file
-        or not place.file and in_source(job, d)) then
+        or not place.file and in_source(build, d)) then
       return place
     end
   end
 end
 
 -- A place in the source itself.
-local function own_place(job, line, column)
-  local place = {name = job.name, line = line, column = column,
-    text = job.source, n = line}
-  local literal = job.literal
+local function own_place(build, line, column)
+  local place = {name = build.program, line = line, column = column,
+    text = build.source, n = line}
+  local literal = build.literal
   if literal then
     place.name, place.line = literal.name, literal.line + line
     if line == 1 and column then
@@ -189,7 +189,7 @@ local function own_place(job, line, column)
     end
     return place
   end
-  local text = job.is_text and excerpt.line(job.source, line)
+  local text = build.is_text and excerpt.line(build.source, line)
   local found = text and find_line(text)
   if found then
     place.name, place.line, place.alone = found.name, found.line, true
@@ -198,28 +198,27 @@ local function own_place(job, line, column)
   return place
 end
 
---- origin.resolve(job, place) -> table or nil
---- What to call a place {file, line, column} of a compiler's log: {name,
---- line, column, text, n}, its line being line n of the text (nil for a file
---- that cannot be read); `alone` where the lines around it are numbered in
---- another way. nil, where the place has no line. `job`: source, name,
---- is_text, literal, texts (a cache), as of diagnostic.lines.
-function M.resolve(job, d)
+--- user_source.resolve(build, place) -> table or nil
+--- The user's place for a place {file, line, column} of a compiler's log:
+--- {name, line, column, text, n}, its line being line n of the text (nil for
+--- an unreadable file); `alone` where the lines around it have other numbers.
+--- nil for a place without a line. `build`: as in build_error.lines.
+function M.resolve(build, d)
   if not d.line then
     return nil
   end
-  local other = directed(job, d)
+  local other = directed(build, d)
   if other and not other.file then
-    return own_place(job, other.n, d.column)
+    return own_place(build, other.n, d.column)
   elseif other then
     return {name = d.file, line = d.line, column = d.column,
-      text = job.source, n = other.n, alone = true}
-  elseif in_source(job, d) then
-    return own_place(job, d.line, d.column)
+      text = build.source, n = other.n, alone = true}
+  elseif in_source(build, d) then
+    return own_place(build, d.line, d.column)
   end
   local name = d.file:gsub("^%./", "")
   return {name = name, line = d.line, column = d.column,
-    text = included_text(job, d.file), n = d.line}
+    text = included_text(build, d.file), n = d.line}
 end
 
 return M

@@ -13,14 +13,9 @@ local M = {}
 local MOST = 5000 -- names to compare with
 local DEEP = 5    -- tables that __index leads through
 
--- How many edits apart a name may be: none in a word of two letters.
-local function edits(word)
-  return #word <= 2 and 0 or #word <= 4 and 1 or math.max(2, #word // 3)
-end
-
 local function nearest(word, names)
   table.sort(names)
-  local near = text.nearest(word, names, edits(word))
+  local near = text.nearest(word, names, text.misspellings(word))
   return near ~= word and near or nil
 end
 
