@@ -214,7 +214,8 @@ t.test("kernels and ranges that no device can run", function()
   local k = cl.kernel(SCALE)
   t.raises(function() k:range(1 << 62) end, "more than 2^48 work-items")
   t.raises(function() k:range{1 << 40, 1 << 40} end, "2^48")
-  t.raises(function() k:range(1, nil, math.mininteger) end, ">= 0; got -9223372036854775808")
+  t.raises(function() k:range(1, nil, math.mininteger) end,
+    ">= 0; got -9223372036854775808")
   works()
 end)
 

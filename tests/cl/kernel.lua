@@ -271,7 +271,7 @@ t.test("NDRanges", function()
   k:range({1, 1}, nil, {7, 5})(o, 8)
   t.ok(o:read():at(6, 8) > 0 and o:read():at(1, 1) == 0, "offset")
   for _, case in ipairs{
-      {{8, 6}, {3, 2}, nil, 
+      {{8, 6}, {3, 2}, nil,
         "global size 8 must be a multiple of local size 3; round it up to 9"},
       {8, device.max_work_group_size * 2, nil, "the device allows"},
       {8, 1 << 40, nil, "the device allows"},
