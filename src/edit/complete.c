@@ -1,6 +1,6 @@
 /*
-** complete.c - keys that ask: Tab completes what is before the cursor and
-** lists what could be meant, until the next key; F1 explains it.
+** complete.c - keys that call the session: Tab completes the word before the
+** cursor and lists the candidates until the next key; F1 shows its help.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <readline/readline.h>
 
 #include "draw.h"
-#include "edit.h"
+#include "editor.h"
 
 #define INDENT "  "
 
@@ -21,15 +21,6 @@
 #define COMMON 4
 #define SHOWN 5
 
-static int columnsof(const char *s) {
-  int columns = 0;
-  for (size_t left = strlen(s), k; left > 0; s += k, left -= k) {
-    int width = clsh_charwidth(s, left, &k);
-    columns += width < 0 ? 4 : width;
-  }
-  return columns;
-}
-
 /* The i-th of a list of strings, which is on the stack; "" for others. */
 static const char *item(lua_State *L, int t, lua_Integer i) {
   const char *s =
@@ -38,22 +29,24 @@ static const char *item(lua_State *L, int t, lua_Integer i) {
   return s;
 }
 
-/* Writes a list in columns, top to bottom; what has no room is counted. */
+/* Writes a list in columns, top to bottom; counts items without room. */
 static void writelist(FILE *out, lua_State *L, int t) {
   int widest = 1, n = (int)lua_rawlen(L, t);
   for (int i = 1; i <= n; i++) {
-    int width = columnsof(item(L, t, i));
+    const char *s = item(L, t, i);
+    int width = clsh_frame_columns(s, strlen(s));
     widest = width > widest ? width : widest;
   }
-  int most = clsh_drawrows() / 2 > 1 ? clsh_drawrows() / 2 - 1 : 1;
-  int across = clsh_drawcolumns() / (widest + 2);
+  int most = clsh_draw_rows() / 2 > 1 ? clsh_draw_rows() / 2 - 1 : 1;
+  int across = clsh_draw_columns() / (widest + 2);
   across = across < 1 ? 1 : across;
   int rows = (n + across - 1) / across;
   int shown = rows > most ? most : rows;
   for (int r = 0; r < shown; r++) {
     for (int i = r + 1; i <= n && i <= shown * across; i += shown) {
       const char *s = item(L, t, i);
-      fprintf(out, "%s%*s", s, widest + 2 - columnsof(s), "");
+      fprintf(out, "%s%*s", s, widest + 2 - clsh_frame_columns(s, strlen(s)),
+              "");
     }
     putc('\n', out);
   }
@@ -75,7 +68,7 @@ static void showlist(lua_State *L, int base) {
     fputs(lua_tostring(L, base + HINT), out);
   fclose(out);
   if (len > 0)
-    clsh_editbelow(text, len);
+    clsh_editor_below(text, len);
   free(text);
 }
 
@@ -92,12 +85,13 @@ static void replace(int first, const char *s) {
   rl_end_undo_group();
 }
 
-static void ask(bool complete) {
-  lua_State *L = clsh_editstate();
+/* Has the session list candidates; `complete` puts the common part in. */
+static void offer(bool complete) {
+  lua_State *L = clsh_editor.L;
   int base = lua_gettop(L);
-  clsh_editpush();
+  clsh_editor_push();
   lua_pushinteger(L, rl_point);
-  if (!clsh_editask("candidates", 2, 5))
+  if (!clsh_editor_ask("candidates", 2, 5))
     return;
   if (complete && lua_isinteger(L, base + FIRST)) {
     const char *s = NULL;
@@ -113,7 +107,7 @@ static void ask(bool complete) {
 }
 
 /* Completes; between the beginning of a later line and its text, indents. */
-static int tab(int count, int key) {
+int clsh_complete_tab(int count, int key) {
   (void)count, (void)key;
   int at = rl_point;
   while (at > 0 && strchr(" \t", rl_line_buffer[at - 1]) != NULL)
@@ -121,37 +115,27 @@ static int tab(int count, int key) {
   if (at > 0 && rl_line_buffer[at - 1] == '\n')
     rl_insert_text(INDENT);
   else
-    ask(true);
+    offer(true);
   return 0;
 }
 
-static int list(int count, int key) {
+int clsh_complete_list(int count, int key) {
   (void)count, (void)key;
-  ask(false);
+  offer(false);
   return 0;
 }
 
-static int help(int count, int key) {
+/* Shows the help for the name at the cursor. */
+int clsh_complete_help(int count, int key) {
   (void)count, (void)key;
-  lua_State *L = clsh_editstate();
-  clsh_editpush();
+  lua_State *L = clsh_editor.L;
+  clsh_editor_push();
   lua_pushinteger(L, rl_point);
-  if (!clsh_editask("help", 2, 1))
+  if (!clsh_editor_ask("help", 2, 1))
     return 0;
   if (lua_type(L, -1) == LUA_TSTRING)
-    clsh_drawabove(lua_tostring(L, -1));
+    clsh_draw_above(lua_tostring(L, -1));
   lua_pop(L, 1);
-  clsh_editstale();
+  clsh_editor.stale = true;
   return 0;
-}
-
-void clsh_bindtab(void) {
-  static const char *const f1[] = {"\\eOP", "\\e[11~", "\\e[[A"};
-  clsh_replacekey(rl_complete, tab);
-  clsh_replacekey(rl_menu_complete, tab);
-  clsh_replacekey(rl_backward_menu_complete, tab);
-  clsh_replacekey(rl_insert_completions, tab);
-  clsh_replacekey(rl_possible_completions, list);
-  for (size_t i = 0; i < sizeof f1 / sizeof *f1; i++)
-    clsh_addkey(f1[i], help);
 }

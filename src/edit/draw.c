@@ -11,7 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "frame.h"
+#include "draw.h"
 
 static int columns = 80, lines = 24; /* of the window */
 static Frame frames[2];
@@ -21,7 +21,7 @@ static int row, col; /* where the cursor is, from the frame's first row */
 static int used;     /* rows of the window that the frame has */
 
 /* Asks for the size of the window. */
-void clsh_drawsize(void) {
+void clsh_draw_size(void) {
   struct winsize size;
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     columns = size.ws_col;
@@ -29,11 +29,11 @@ void clsh_drawsize(void) {
   }
 }
 
-int clsh_drawcolumns(void) {
+int clsh_draw_columns(void) {
   return columns;
 }
 
-int clsh_drawrows(void) {
+int clsh_draw_rows(void) {
   return lines;
 }
 
@@ -183,7 +183,7 @@ static void finish(FILE *out, char **text, size_t *len) {
 }
 
 /* A text is to be shown from the next line on. */
-void clsh_drawfresh(void) {
+void clsh_draw_fresh(void) {
   fresh = true;
   row = col = 0;
   used = 1;
@@ -201,12 +201,12 @@ static void update(FILE *out, Frame *f, const Frame *g) {
 }
 
 /* Shows a text. */
-void clsh_draw(const View *v) {
+void clsh_draw_view(const View *v) {
   char *text;
   size_t len;
   Frame *g = &frames[current], *f = &frames[1 - current];
   f->top = g->top;
-  clsh_layout(f, v, columns, lines);
+  clsh_frame_layout(f, v, columns, lines);
   FILE *out = f->nrows > 0 ? begin(&text, &len) : NULL;
   if (out == NULL)
     return;
@@ -236,7 +236,7 @@ static void paintall(FILE *out, const Frame *f) {
 ** Shows a text for the last time, all of it, then `tail`, and ends the
 ** line: what comes next does not overwrite it.
 */
-void clsh_drawend(const View *v, const char *tail) {
+void clsh_draw_end(const View *v, const char *tail) {
   char *text;
   size_t len;
   View last = *v;
@@ -245,7 +245,7 @@ void clsh_drawend(const View *v, const char *tail) {
   last.first = last.end = 0;
   last.below = NULL;
   f->top = 0;
-  clsh_layout(f, &last, columns, lines);
+  clsh_frame_layout(f, &last, columns, lines);
   FILE *out = f->nrows > 0 ? begin(&text, &len) : NULL;
   if (out == NULL)
     return;
@@ -260,11 +260,11 @@ void clsh_drawend(const View *v, const char *tail) {
   }
   fprintf(out, "%s\r\n", tail);
   finish(out, &text, &len);
-  clsh_drawfresh();
+  clsh_draw_fresh();
 }
 
 /* Writes lines where the text was; it has to be drawn again below them. */
-void clsh_drawabove(const char *s) {
+void clsh_draw_above(const char *s) {
   char *text;
   size_t len;
   FILE *out = begin(&text, &len);
@@ -276,19 +276,19 @@ void clsh_drawabove(const char *s) {
   if (*s != '\0' && s[strlen(s) - 1] != '\n')
     putc('\n', out);
   finish(out, &text, &len);
-  clsh_drawfresh();
+  clsh_draw_fresh();
 }
 
 /*
 ** The window has another size: takes the text off it, to be drawn again.
 ** The terminal has wrapped its rows anew, as most do.
 */
-void clsh_drawresized(void) {
+void clsh_draw_resized(void) {
   char *text;
   size_t len;
   const Frame *g = &frames[current];
   FILE *out = begin(&text, &len);
-  clsh_drawsize();
+  clsh_draw_size();
   if (out == NULL)
     return;
   int above = 0, rows = 0;
@@ -304,16 +304,16 @@ void clsh_drawresized(void) {
   clearrows(out, 0);
   moveto(out, 0, 0);
   finish(out, &text, &len);
-  clsh_drawfresh();
+  clsh_draw_fresh();
   fresh = false;
 }
 
 /* Clears the window; the text is then drawn at its top. */
-void clsh_drawclear(void) {
+void clsh_draw_clear(void) {
   static const char code[] = "\033[H\033[2J";
   fflush(stdout);
   ssize_t done = write(STDOUT_FILENO, code, sizeof code - 1);
   (void)done;
-  clsh_drawfresh();
+  clsh_draw_fresh();
   fresh = false;
 }

@@ -1,43 +1,47 @@
 /*
-** edit.h - what the files of the editor on readline share.
+** edit.h - the editor of statements at the prompt, for the shell:
+** lineedit.c on GNU readline, lineedit_none.c for LINEEDIT=none.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef edit_h
 #define edit_h
 
 #include <stdbool.h>
-#include <time.h>
 
-#include "lineedit.h"
+#include <lua.h>
 
-/* lineedit.c */
-bool clsh_editask(const char *name, int narg, int nres);
-void clsh_editpush(void);
-void clsh_editbelow(const char *text, size_t len);
-void clsh_editmark(int first, int end);
-void clsh_editend(const char *tail);
-void clsh_editstale(void);
-bool clsh_editwait(const struct timespec *limit);
-lua_State *clsh_editstate(void);
+typedef enum Input { INPUT_TEXT, INPUT_END, INPUT_CANCEL } Input;
 
-/* paste.c */
-bool clsh_editqueued(void);
-int clsh_editkey(void);
-int clsh_editpaste(int count, int key);
-void clsh_editterminal(void);
+/* Functions of the program that the editor calls. */
+typedef struct Shell {
+  bool (*expired)(void);              /* the time of the run is over */
+  void (*endinterrupt)(lua_State *L); /* a Ctrl-C has been dealt with */
+  void (*restoreterminal)(void);      /* may be called in signal handlers */
+} Shell;
 
-/* keys.c */
-void clsh_bindkeys(void);
-void clsh_replacekey(int (*theirs)(int, int), int (*mine)(int, int));
-void clsh_addkey(const char *sequence, int (*mine)(int, int));
+/*
+** Opens the editor and pops a table of functions that it calls. Each may be
+** missing, and none may run code of the user:
+**   complete(text) -> true: Enter submits; false: more lines have to come
+**   candidates(text, cursor) -> first, list, hint, common, shown: texts that
+**     may replace the bytes first..cursor, where cursor is the number of
+**     bytes before it; `common` replaces them at once, and the list is shown
+**     as `shown` says
+**   mask(text) -> a class letter for each byte, see prompt/highlight.lua, or
+**     nil for no colours
+**   help(text, cursor) -> the text that F1 shows, or nil
+**   clean(text) -> a pasted text without prompts
+**   idle() called once, after the first prompt was shown
+** Its field `history` is false where no history is to be read or written.
+** Returns whether input comes from a terminal, with prompts.
+*/
+bool clsh_lineedit_open(lua_State *L, const Shell *shell);
 
-/* recall.c: moving through the history */
-void clsh_bindrecall(void);
-bool clsh_recallback(void);
-bool clsh_recallforward(void);
-void clsh_recallend(void);
-
-/* tab.c: completion and help */
-void clsh_bindtab(void);
+/*
+** Reads a statement, of as many lines as it takes, and pushes its text;
+** pushes nothing at the end of the input and after Ctrl-C. `draft`, unless
+** NULL, is the text to begin with; without an editor it is the statement.
+*/
+Input clsh_lineedit_read(lua_State *L, const char *draft);
 
 #endif

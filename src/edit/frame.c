@@ -8,8 +8,8 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "frame.h"
-#include "lineedit.h"
+#include "draw.h"
+#include "statement.h"
 
 #define MAXCELL 64 /* bytes of a cell */
 #define TAB 8
@@ -18,7 +18,7 @@
 ** Columns of the character at s, which has n bytes at most; *len is how many
 ** it takes. -1: not a character of this locale, or a control character.
 */
-int clsh_charwidth(const char *s, size_t n, size_t *len) {
+int clsh_frame_width(const char *s, size_t n, size_t *len) {
   wchar_t c;
   mbstate_t start;
   memset(&start, 0, sizeof start);
@@ -28,6 +28,17 @@ int clsh_charwidth(const char *s, size_t n, size_t *len) {
     return -1;
   int width = wcwidth(c);
   return width < 0 && c >= 0xA0 ? 1 : width; /* newer than the C library */
+}
+
+/* Columns of a text of n bytes on one row, unprintable ones as putchr shows.
+ */
+int clsh_frame_columns(const char *s, size_t n) {
+  int columns = 0;
+  for (size_t k; n > 0; s += k, n -= k) {
+    int width = clsh_frame_width(s, n, &k);
+    columns += width >= 0 ? width : (unsigned char)*s < 0x80 ? 2 : 4 * (int)k;
+  }
+  return columns;
 }
 
 /* Room for `more` elements in an array; false: none. */
@@ -99,7 +110,7 @@ static size_t putchr(Frame *f, const char *s, size_t n, Cell look,
                      int columns) {
   size_t len;
   char shape[8];
-  int width = clsh_charwidth(s, n, &len);
+  int width = clsh_frame_width(s, n, &len);
   if (width > 0)
     put(f, s, len, width, look, columns);
   else if (width == 0)
@@ -166,7 +177,7 @@ static void putbelow(Frame *f, const char *s, int columns, int most) {
     size_t end = strcspn(s, "\n");
     addrow(f);
     for (size_t i = 0, n; i < end; i += n) {
-      int width = clsh_charwidth(s + i, end - i, &n);
+      int width = clsh_frame_width(s + i, end - i, &n);
       if (lastrow(f)->width + (width < 0 ? 4 * (int)n : width) > columns)
         break;
       putchr(f, s + i, end - i, look, columns);
@@ -179,7 +190,7 @@ static void putbelow(Frame *f, const char *s, int columns, int most) {
 ** Lays out what fits a window, around the cursor; f->top is kept from the
 ** frame before where it can be.
 */
-void clsh_layout(Frame *f, const View *v, int columns, int rows) {
+void clsh_frame_layout(Frame *f, const View *v, int columns, int rows) {
   f->nbytes = f->ncells = 0;
   f->nrows = f->row = f->col = 0;
   addrow(f);

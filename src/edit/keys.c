@@ -10,7 +10,8 @@
 #include <readline/readline.h>
 
 #include "draw.h"
-#include "edit.h"
+#include "editor.h"
+#include "statement.h"
 
 static int goal = -1;      /* the column that Up and Down keep to */
 static int goalpoint = -1; /* where they left the cursor */
@@ -25,31 +26,19 @@ static int endof(int point) {
   return point + (int)strcspn(rl_line_buffer + point, "\n");
 }
 
-/* Columns of the bytes from..to. */
-static int columnsof(int from, int to) {
-  int columns = 0;
-  while (from < to) {
-    size_t n;
-    int width = clsh_charwidth(rl_line_buffer + from, (size_t)(to - from), &n);
-    columns += width < 0 ? 1 : width;
-    from += (int)n;
-  }
-  return columns;
-}
-
 /* Puts the cursor into the line that begins at `start`, at the goal. */
 static void toline(int start) {
-  int end = endof(start), point = start, columns = 0;
+  int end = endof(start), point = start;
   if (rl_point != goalpoint)
-    goal = columnsof(startof(rl_point), rl_point);
+    goal = clsh_frame_columns(rl_line_buffer + startof(rl_point),
+                              (size_t)(rl_point - startof(rl_point)));
   while (point < end) {
     size_t n;
-    int width =
-        clsh_charwidth(rl_line_buffer + point, (size_t)(end - point), &n);
-    columns += width < 0 ? 1 : width;
-    if (columns > goal)
+    clsh_frame_width(rl_line_buffer + point, (size_t)(end - point), &n);
+    n += (size_t)(point - start);
+    if (clsh_frame_columns(rl_line_buffer + start, n) > goal)
       break;
-    point += (int)n;
+    point = start + (int)n;
   }
   rl_point = goalpoint = point;
 }
@@ -60,7 +49,7 @@ static int up(int count, int key) {
     int start = startof(rl_point);
     if (start > 0)
       toline(startof(start - 1));
-    else if (clsh_recallback())
+    else if (clsh_recall_back())
       rl_point = endof(0);
   }
   return 0;
@@ -72,7 +61,7 @@ static int down(int count, int key) {
     int end = endof(rl_point);
     if (end < rl_end)
       toline(end + 1);
-    else if (clsh_recallforward())
+    else if (clsh_recall_forward())
       rl_point = rl_end;
   }
   return 0;
@@ -128,21 +117,21 @@ static int newline(int count, int key) {
 
 /* Submits a complete text; otherwise more lines have to come. */
 static int enter(int count, int key) {
-  clsh_editpush();
-  lua_State *L = clsh_editstate();
-  bool complete = clsh_iscomplete(L);
+  clsh_editor_push();
+  lua_State *L = clsh_editor.L;
+  bool complete = clsh_statement_complete(L);
   lua_pop(L, 1);
   if (!complete)
     return newline(count, key);
-  clsh_editend("");
+  clsh_editor_end("");
   rl_point = rl_end;
   return rl_newline(1, key);
 }
 
 static int clear(int count, int key) {
   (void)count, (void)key;
-  clsh_drawclear();
-  clsh_editstale();
+  clsh_draw_clear();
+  clsh_editor.stale = true;
   return 0;
 }
 
@@ -157,7 +146,7 @@ static const char *const keymaps[] = {"emacs-standard", "vi-insert",
 #define NKEYMAPS 3
 
 /* Binds all keys of a function of readline to ours. */
-void clsh_replacekey(rl_command_func_t *theirs, rl_command_func_t *mine) {
+static void replacekey(rl_command_func_t *theirs, rl_command_func_t *mine) {
   for (int i = 0; i < NKEYMAPS; i++) {
     Keymap map = rl_get_keymap_by_name(keymaps[i]);
     char **keys = rl_invoking_keyseqs_in_map(theirs, map);
@@ -169,42 +158,63 @@ void clsh_replacekey(rl_command_func_t *theirs, rl_command_func_t *mine) {
   }
 }
 
-/* Binds a key, unless it is bound already. */
-void clsh_addkey(const char *sequence, rl_command_func_t *mine) {
-  for (int i = 0; i < NKEYMAPS; i++)
-    rl_bind_keyseq_if_unbound_in_map(sequence, mine,
-                                     rl_get_keymap_by_name(keymaps[i]));
-}
+static const struct {
+  rl_command_func_t *theirs, *mine;
+} functions[] = {
+    {rl_newline, enter},
+    {rl_get_previous_history, up},
+    {rl_get_next_history, down},
+    {rl_beg_of_line, linestart},
+    {rl_end_of_line, lineend},
+    {rl_beginning_of_history, textstart},
+    {rl_end_of_history, textend},
+    {rl_kill_line, killend},
+    {rl_unix_line_discard, killstart},
+    {rl_backward_kill_line, killstart},
+    {rl_operate_and_get_next, newline},
+    {rl_clear_screen, clear},
+    {rl_clear_display, clear},
+    {rl_insert_comment, nothing},
+    {rl_vi_editing_mode, newline}, /* Alt-Enter */
+    {rl_bracketed_paste_begin, clsh_input_paste},
+    {rl_history_search_backward, clsh_recall_prefixback},
+    {rl_history_search_forward, clsh_recall_prefixforward},
+    {rl_reverse_search_history, clsh_recall_search},
+    {rl_forward_search_history, clsh_recall_search},
+    {rl_noninc_reverse_search, clsh_recall_search},
+    {rl_noninc_forward_search, clsh_recall_search},
+    {rl_vi_search, clsh_recall_search},
+    {rl_complete, clsh_complete_tab},
+    {rl_menu_complete, clsh_complete_tab},
+    {rl_backward_menu_complete, clsh_complete_tab},
+    {rl_insert_completions, clsh_complete_tab},
+    {rl_possible_completions, clsh_complete_list},
+};
 
-void clsh_bindkeys(void) {
-  static const struct {
-    rl_command_func_t *theirs, *mine;
-  } ours[] = {
-      {rl_newline, enter},
-      {rl_get_previous_history, up},
-      {rl_get_next_history, down},
-      {rl_beg_of_line, linestart},
-      {rl_end_of_line, lineend},
-      {rl_beginning_of_history, textstart},
-      {rl_end_of_history, textend},
-      {rl_kill_line, killend},
-      {rl_unix_line_discard, killstart},
-      {rl_backward_kill_line, killstart},
-      {rl_operate_and_get_next, newline},
-      {rl_clear_screen, clear},
-      {rl_clear_display, clear},
-      {rl_insert_comment, nothing},
-      {rl_vi_editing_mode, newline}, /* Alt-Enter */
-      {rl_bracketed_paste_begin, clsh_editpaste},
-  };
-  static const char *const newlines[] = {"\\e\\r", "\\e\\n", "\\e[13;2u",
-                                         "\\e[27;2;13~"};
-  for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-    clsh_replacekey(ours[i].theirs, ours[i].mine);
-  for (size_t i = 0; i < sizeof newlines / sizeof *newlines; i++)
-    clsh_addkey(newlines[i], newline);
-  clsh_addkey("\\e[1;5H", textstart);
-  clsh_addkey("\\e[1;5F", textend);
-  clsh_bindrecall();
-  clsh_bindtab();
+/* Keys as terminals send them, for those that are not bound. */
+static const struct {
+  const char *sequence;
+  rl_command_func_t *mine;
+} sequences[] = {
+    {"\\e\\r", newline},
+    {"\\e\\n", newline},
+    {"\\e[13;2u", newline},
+    {"\\e[27;2;13~", newline},
+    {"\\e[1;5H", textstart},
+    {"\\e[1;5F", textend},
+    {"\\e[5~", clsh_recall_prefixback},
+    {"\\e[6~", clsh_recall_prefixforward},
+    {"\\eOP", clsh_complete_help}, /* F1 */
+    {"\\e[11~", clsh_complete_help},
+    {"\\e[[A", clsh_complete_help},
+};
+
+void clsh_keys_bind(void) {
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+    replacekey(functions[i].theirs, functions[i].mine);
+  for (size_t i = 0; i < sizeof sequences / sizeof *sequences; i++)
+    for (int k = 0; k < NKEYMAPS; k++)
+      rl_bind_keyseq_if_unbound_in_map(sequences[i].sequence,
+                                       sequences[i].mine,
+                                       rl_get_keymap_by_name(keymaps[k]));
 }

@@ -19,23 +19,14 @@
 
 #include "cl/cl.h"
 #include "draw.h"
-#include "edit.h"
-#include "histfile.h"
-#include "shell/repl.h"
+#include "editor.h"
+#include "statement.h"
 
-#define MAXMASK 65536 /* bytes of a text that is highlighted */
-
-static bool terminal, editing; /* input has prompts; is edited */
-static char *line;             /* the statement that readline gave */
-static bool haveline, hangup;  /* readline has called back; no more keys */
-static bool stale;             /* the window does not show the text */
-static bool idled;             /* `idle` has been asked */
-static char *below;            /* lines below the text, until the next key */
-static int mark[2];            /* what a search found */
-static char *masked, *mask;    /* a text and its mask; NULL: none */
-static int cancels;            /* Ctrl-C with nothing typed, in a row */
-static lua_State *state;
-static sigset_t unblocked; /* the signals while it waits */
+static bool editing;          /* the text is edited with readline */
+static char *line;            /* the statement that readline gave */
+static bool haveline, hangup; /* readline has called back; no more keys */
+static bool idled;            /* `idle` has been called */
+static int cancels;           /* Ctrl-C with nothing typed, in a row */
 
 static const int promptsignals[] = {SIGHUP,  SIGTERM,  SIGTSTP,
                                     SIGQUIT, SIGWINCH, SIGCONT};
@@ -52,111 +43,13 @@ static void onpromptsignal(int sig) {
     return;
   }
   if (sig == SIGQUIT) {
-    clsh_restoreterminal();
+    clsh_statement_shell->restoreterminal();
     signal(sig, SIG_DFL);
     raise(sig);
   }
   for (int i = 0; i < NSIGNALS; i++)
     if (promptsignals[i] == sig)
       caught[i] = 1;
-}
-
-lua_State *clsh_editstate(void) {
-  return state;
-}
-
-/* The text that is edited, to the stack. */
-void clsh_editpush(void) {
-  lua_pushlstring(state, rl_line_buffer, (size_t)rl_end);
-}
-
-bool clsh_editask(const char *name, int narg, int nres) {
-  return clsh_ask(state, name, narg, nres);
-}
-
-/* Shows lines below the text, up to the next key; NULL: none. */
-void clsh_editbelow(const char *text, size_t len) {
-  free(below);
-  below = text != NULL ? strndup(text, len) : NULL;
-  stale = true;
-}
-
-/* Marks bytes of the text, up to the next key. */
-void clsh_editmark(int first, int end) {
-  mark[0] = first;
-  mark[1] = end;
-  stale = true;
-}
-
-void clsh_editstale(void) {
-  stale = true;
-}
-
-/* Has `mask` as long as the text, or NULL. */
-static void updatemask(void) {
-  if (masked != NULL && strcmp(masked, rl_line_buffer) == 0)
-    return;
-  free(masked);
-  free(mask);
-  masked = strdup(rl_line_buffer);
-  mask = NULL;
-  if (rl_end > MAXMASK)
-    return;
-  clsh_editpush();
-  if (!clsh_editask("mask", 1, 1))
-    return;
-  size_t len;
-  const char *s = lua_type(state, -1) == LUA_TSTRING
-                      ? lua_tolstring(state, -1, &len)
-                      : NULL;
-  if (s != NULL && len == (size_t)rl_end)
-    mask = strdup(s);
-  lua_pop(state, 1);
-}
-
-/* The bracket that belongs to the one at `at`; NOWHERE: none. */
-static size_t findpair(size_t at) {
-  static const char brackets[] = "()[]{}";
-  const char *s = rl_line_buffer;
-  const char *found = s[at] != '\0' ? strchr(brackets, s[at]) : NULL;
-  if (found == NULL || (mask != NULL && mask[at] != ' '))
-    return NOWHERE;
-  int k = (int)(found - brackets), step = k % 2 == 0 ? 1 : -1, depth = 0;
-  for (int i = (int)at; i >= 0 && i < rl_end; i += step) {
-    if (mask != NULL && mask[i] != ' ')
-      continue;
-    depth += s[i] == brackets[k] ? 1 : s[i] == brackets[k + step] ? -1 : 0;
-    if (depth == 0)
-      return (size_t)i;
-  }
-  return NOWHERE;
-}
-
-static View viewtext(void) {
-  updatemask();
-  View v = {rl_line_buffer,     (size_t)rl_end,  (size_t)rl_point, mask,
-            {NOWHERE, NOWHERE}, (size_t)mark[0], (size_t)mark[1],  below};
-  for (int i = 0; i < 2 && mask != NULL && v.pair[0] == NOWHERE; i++) {
-    if (rl_point < i)
-      break;
-    v.pair[1] = (size_t)(rl_point - i);
-    v.pair[0] = findpair(v.pair[1]);
-  }
-  if (v.pair[0] == NOWHERE)
-    v.pair[1] = NOWHERE;
-  return v;
-}
-
-static void draw(void) {
-  View v = viewtext();
-  clsh_draw(&v);
-  stale = false;
-}
-
-/* The text is left on the screen; `tail` and a new line follow it. */
-void clsh_editend(const char *tail) {
-  View v = viewtext();
-  clsh_drawend(&v, tail);
 }
 
 static void takeline(char *s) {
@@ -168,11 +61,12 @@ static void takeline(char *s) {
 /* Stops or ends as a signal says, the terminal as the shell left it. */
 static void obey(int sig) {
   sigset_t blocked;
-  clsh_editend("");
+  clsh_editor_end("");
   rl_cleanup_after_signal();
   signal(sig, SIG_DFL);
   raise(sig);
-  sigprocmask(SIG_SETMASK, &unblocked, &blocked); /* here it takes effect */
+  sigprocmask(SIG_SETMASK, &clsh_editor.unblocked,
+              &blocked); /* here it takes effect */
   sigprocmask(SIG_SETMASK, &blocked, NULL);
   signal(sig, onpromptsignal);
   rl_reset_after_signal();
@@ -186,19 +80,19 @@ static void passsignals(void) {
     if (promptsignals[i] == SIGCONT) { /* the terminal was someone else's */
       rl_cleanup_after_signal();
       rl_reset_after_signal();
-      clsh_drawsize();
-      clsh_drawfresh();
+      clsh_draw_size();
+      clsh_draw_fresh();
     } else if (promptsignals[i] == SIGWINCH)
-      clsh_drawresized();
+      clsh_draw_resized();
     else
       obey(promptsignals[i]);
-    stale = true;
+    clsh_editor.stale = true;
   }
 }
 
 static void begin(void) {
-  stale = true;
-  clsh_drawfresh();
+  clsh_editor.stale = true;
+  clsh_draw_fresh();
   rl_callback_handler_install(PROMPT, takeline);
 }
 
@@ -210,9 +104,10 @@ static void dropline(void) {
   rl_voidfunc_t *deprep = rl_deprep_term_function;
   rl_vintfunc_t *prep = rl_prep_term_function;
   cancels = rl_end == 0 ? cancels + 1 : 0;
-  clsh_editend(cancels == 2 ? "^C\r\nCtrl-D or exit leaves the shell" : "^C");
-  clsh_recallend();
-  clsh_editbelow(NULL, 0);
+  clsh_editor_end(cancels == 2 ? "^C\r\nCtrl-D or exit leaves the shell"
+                               : "^C");
+  clsh_recall_end();
+  clsh_editor_below(NULL, 0);
   rl_callback_sigcleanup();
   rl_free_line_state();
   rl_deprep_term_function = NULL;
@@ -221,24 +116,13 @@ static void dropline(void) {
   begin();
   rl_deprep_term_function = deprep;
   rl_prep_term_function = prep;
-  clsh_endinterrupt(state);
-}
-
-/* Waits for a key, for `limit` at most; false: none has come. */
-bool clsh_editwait(const struct timespec *limit) {
-  fd_set keys;
-  if (clsh_editqueued())
-    return true;
-  FD_ZERO(&keys);
-  FD_SET(STDIN_FILENO, &keys);
-  int n = pselect(STDIN_FILENO + 1, &keys, NULL, NULL, limit, &unblocked);
-  return n > 0 || (n < 0 && errno != EINTR); /* reading tells what is wrong */
+  clsh_statement_shell->endinterrupt(clsh_editor.L);
 }
 
 /* The next byte of the input for readline, which waits before it asks. */
 static int getkey(FILE *stream) {
   (void)stream;
-  int c = clsh_editkey();
+  int c = clsh_input_key();
   hangup = hangup || c == EOF;
   return c;
 }
@@ -249,7 +133,7 @@ static int getkey(FILE *stream) {
 */
 static bool signalled(void) {
   sigset_t blocked;
-  sigprocmask(SIG_SETMASK, &unblocked, &blocked);
+  sigprocmask(SIG_SETMASK, &clsh_editor.unblocked, &blocked);
   sigprocmask(SIG_SETMASK, &blocked, NULL);
   bool came = clsh_interrupt != 0;
   for (int i = 0; i < NSIGNALS; i++)
@@ -258,34 +142,34 @@ static bool signalled(void) {
 }
 
 static void onkey(void) {
-  clsh_editbelow(NULL, 0);
-  clsh_editmark(0, 0);
+  clsh_editor_below(NULL, 0);
+  clsh_editor_mark(0, 0);
   rl_callback_read_char();
 }
 
 static void show(void) {
-  draw();
+  clsh_editor_draw();
   if (!idled)
-    clsh_editask("idle", 0, 0);
+    clsh_editor_ask("idle", 0, 0);
   idled = true;
 }
 
 static Input waitline(void) {
   static const struct timespec now = {0, 0};
   haveline = hangup = false;
-  while (!haveline && !hangup && !clsh_expired()) {
-    bool key = clsh_editwait(stale ? &now : NULL);
+  while (!haveline && !hangup && !clsh_statement_shell->expired()) {
+    bool key = clsh_input_wait(clsh_editor.stale ? &now : NULL);
     if (signalled()) {
-      if (clsh_interrupt && !clsh_expired())
+      if (clsh_interrupt && !clsh_statement_shell->expired())
         dropline();
       passsignals();
     } else if (key)
       onkey();
-    else if (stale)
+    else if (clsh_editor.stale)
       show();
   }
   if (!haveline) {
-    clsh_editend("");
+    clsh_editor_end("");
     rl_callback_handler_remove();
   }
   return line != NULL ? INPUT_TEXT : INPUT_END;
@@ -302,51 +186,48 @@ static Input editline(const char *draft) {
   for (int i = 0; i < NSIGNALS; i++)
     sigaddset(&mine, promptsignals[i]);
   sigdelset(&mine, SIGQUIT);
-  sigprocmask(SIG_BLOCK, &mine, &unblocked);
+  sigprocmask(SIG_BLOCK, &mine, &clsh_editor.unblocked);
   action.sa_mask = mine;
   for (int i = 0; i < NSIGNALS; i++) {
     sigaction(promptsignals[i], &action, &before[i]);
     if (i < NENDING && before[i].sa_handler == SIG_IGN) /* as by nohup */
       sigaction(promptsignals[i], &before[i], NULL);
   }
-  clsh_drawsize();
+  clsh_draw_size();
   begin();
   if (draft != NULL)
     rl_insert_text(draft);
   Input input = waitline();
-  clsh_recallend();
-  clsh_editbelow(NULL, 0);
-  clsh_editmark(0, 0);
+  clsh_recall_end();
+  clsh_editor_forget();
   for (int i = 0; i < NSIGNALS; i++)
     sigaction(promptsignals[i], &before[i], NULL);
-  sigprocmask(SIG_SETMASK, &unblocked, NULL);
+  sigprocmask(SIG_SETMASK, &clsh_editor.unblocked, NULL);
   return input;
 }
 
-Input clsh_edit(lua_State *L, const char *draft) {
+Input clsh_lineedit_read(lua_State *L, const char *draft) {
   if (!editing)
-    return clsh_plainedit(L, terminal, draft);
+    return clsh_statement_read(L, draft);
   fflush(stdout);
   fflush(stderr);
-  state = L;
+  clsh_editor.L = L;
   Input input = editline(draft);
-  clsh_endinterrupt(L);
+  clsh_statement_shell->endinterrupt(L);
   if (input == INPUT_TEXT) {
-    clsh_historyadd(line);
+    clsh_history_add(line);
     lua_pushstring(L, line);
     cancels = 0;
   } else if (input == INPUT_END)
     fflush(stdout);
   free(line);
   line = NULL;
-  free(masked); /* the colours may be switched meanwhile */
-  masked = NULL;
   return input;
 }
 
 /* readline's redisplay: when no more keys wait, see waitline. */
 static void redisplay(void) {
-  stale = true;
+  clsh_editor.stale = true;
 }
 
 /* Characters are UTF-8 unless the environment has other ideas. */
@@ -360,18 +241,17 @@ static void setcharacters(void) {
   setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-bool clsh_openedit(lua_State *L) {
+bool clsh_lineedit_open(lua_State *L, const Shell *shell) {
   const char *term = getenv("TERM");
   if (lua_getfield(L, -1, "history") == LUA_TBOOLEAN && !lua_toboolean(L, -1))
-    clsh_historyoff();
+    clsh_history_off();
   lua_pop(L, 1);
-  clsh_setasked(L);
-  terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+  bool terminal = clsh_statement_open(L, shell);
   editing =
       terminal && term != NULL && *term != '\0' && strcmp(term, "dumb") != 0;
   if (!editing)
     return terminal;
-  rl_readline_name = PROGRAM;
+  rl_readline_name = "clshell";
   rl_catch_signals = 0;
   rl_catch_sigwinch = 0;
   rl_change_environment = 0;
@@ -379,12 +259,12 @@ bool clsh_openedit(lua_State *L) {
   rl_initialize(); /* with readline's own redisplay, or it gives up pasting */
   rl_redisplay_function = redisplay;
   rl_getc_function = getkey;
-  clsh_editterminal();
+  clsh_input_terminal();
   rl_variable_bind("bind-tty-special-chars", "off");
   rl_variable_bind("input-meta", "on"); /* in locale C as well */
   rl_variable_bind("output-meta", "on");
   rl_variable_bind("convert-meta", "off");
-  clsh_bindkeys();
+  clsh_keys_bind();
   mainthread = pthread_self();
   return true;
 }

@@ -1,20 +1,14 @@
 /*
-** lineedit_none.c - an editor that edits nothing, for LINEEDIT=none: lines
-** come as the terminal gives them.
+** lineedit_none.c - the editor for LINEEDIT=none: lines as the terminal gives
+** them, and nothing is edited.
 ** SPDX-License-Identifier: MIT
 */
-#include <unistd.h>
+#include "statement.h"
 
-#include "lineedit.h"
-
-static bool terminal;
-
-bool clsh_openedit(lua_State *L) {
-  clsh_setasked(L);
-  terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-  return terminal;
+bool clsh_lineedit_open(lua_State *L, const Shell *shell) {
+  return clsh_statement_open(L, shell);
 }
 
-Input clsh_edit(lua_State *L, const char *draft) {
-  return clsh_plainedit(L, terminal, draft);
+Input clsh_lineedit_read(lua_State *L, const char *draft) {
+  return clsh_statement_read(L, draft);
 }

@@ -11,8 +11,7 @@
 
 #include <readline/readline.h>
 
-#include "edit.h"
-#include "histfile.h"
+#include "editor.h"
 
 #define MAXQUERY 256
 
@@ -37,13 +36,13 @@ static char lastquery[MAXQUERY];
 static bool ready(void) {
   if (left != NULL)
     return true;
-  size = place = clsh_historysize();
+  size = place = clsh_history_size();
   left = calloc((size_t)size + 1, sizeof *left);
   return left != NULL;
 }
 
 /* The statement is entered or dropped: forgets all that was left. */
-void clsh_recallend(void) {
+void clsh_recall_end(void) {
   if (before != NULL)
     rl_set_keymap(before);
   before = NULL;
@@ -64,7 +63,7 @@ void clsh_recallend(void) {
 static const char *textat(int i) {
   if (i == place)
     return rl_line_buffer;
-  return left[i].text != NULL ? left[i].text : clsh_historyat(i);
+  return left[i].text != NULL ? left[i].text : clsh_history_at(i);
 }
 
 /* Edits another entry, the cursor at its end or where it was left. */
@@ -85,14 +84,14 @@ static void visit(int to) {
   place = to;
 }
 
-bool clsh_recallback(void) {
+bool clsh_recall_back(void) {
   if (!ready() || place == 0)
     return false;
   visit(place - 1);
   return true;
 }
 
-bool clsh_recallforward(void) {
+bool clsh_recall_forward(void) {
   if (!ready() || place == size)
     return false;
   visit(place + 1);
@@ -114,13 +113,13 @@ static void prefix(int step) {
   }
 }
 
-static int prefixback(int count, int key) {
+int clsh_recall_prefixback(int count, int key) {
   (void)count, (void)key;
   prefix(-1);
   return 0;
 }
 
-static int prefixforward(int count, int key) {
+int clsh_recall_prefixforward(int count, int key) {
   (void)count, (void)key;
   prefix(1);
   return 0;
@@ -139,10 +138,10 @@ static void showsearch(void) {
   const char *found = lost ? NULL : findquery(rl_line_buffer);
   int n = snprintf(line, sizeof line, "search: %s%s", query,
                    lost ? "  (not found)" : "");
-  clsh_editbelow(line, (size_t)n);
+  clsh_editor_below(line, (size_t)n);
   if (found != NULL) {
     rl_point = (int)(found - rl_line_buffer);
-    clsh_editmark(rl_point, rl_point + (int)strlen(query));
+    clsh_editor_mark(rl_point, rl_point + (int)strlen(query));
   }
 }
 
@@ -207,7 +206,7 @@ static void searchend(void) {
     strcpy(lastquery, query);
   rl_set_keymap(before);
   before = NULL;
-  clsh_editstale();
+  clsh_editor.stale = true;
 }
 
 static int searchabort(int count, int key) {
@@ -240,7 +239,7 @@ static Keymap searchmap(void) {
   return map;
 }
 
-static int startsearch(int count, int key) {
+int clsh_recall_search(int count, int key) {
   (void)count, (void)key;
   if (!ready())
     return 0;
@@ -251,16 +250,4 @@ static int startsearch(int count, int key) {
   rl_set_keymap(searchmap());
   showsearch();
   return 0;
-}
-
-void clsh_bindrecall(void) {
-  clsh_replacekey(rl_history_search_backward, prefixback);
-  clsh_replacekey(rl_history_search_forward, prefixforward);
-  clsh_replacekey(rl_reverse_search_history, startsearch);
-  clsh_replacekey(rl_forward_search_history, startsearch);
-  clsh_replacekey(rl_noninc_reverse_search, startsearch);
-  clsh_replacekey(rl_noninc_forward_search, startsearch);
-  clsh_replacekey(rl_vi_search, startsearch);
-  clsh_addkey("\\e[5~", prefixback);
-  clsh_addkey("\\e[6~", prefixforward);
 }

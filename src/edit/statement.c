@@ -1,36 +1,42 @@
 /*
-** statement.c - what every editor has: the questions to Lua, and statements
-** that are read line by line where nothing can be edited.
+** statement.c - parts of both editors: calls of the session's functions, and
+** statements that are read line by line.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cl/cl.h"
-#include "lineedit.h"
-#include "shell/repl.h"
+#include "statement.h"
 
-static const char ASKEDKEY = 0; /* a key by its address */
+const Shell *clsh_statement_shell;
 
-/* Takes the table of functions off the stack. */
-void clsh_setasked(lua_State *L) {
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &ASKEDKEY);
+static const char FUNCTIONS = 0; /* a key by its address */
+static bool terminal;            /* input has prompts */
+
+/* Pops the table of the session's functions; whether input has prompts. */
+bool clsh_statement_open(lua_State *L, const Shell *shell) {
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &FUNCTIONS);
+  clsh_statement_shell = shell;
+  terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+  return terminal;
 }
 
 /*
-** Calls the asked function of that name with the `narg` values on the top,
-** without the user's hook. False, with nothing pushed, where there is none
-** or it fails.
+** Calls the session's function `name` with the `narg` values on the top,
+** without the user's hook. Pops the values and returns false where there is
+** no such function or it fails.
 */
-bool clsh_ask(lua_State *L, const char *name, int narg, int nres) {
+bool clsh_statement_ask(lua_State *L, const char *name, int narg, int nres) {
   int base = lua_gettop(L) - narg;
   lua_Hook hook = lua_gethook(L);
   int mask = lua_gethookmask(L), count = lua_gethookcount(L);
   bool done = false;
   lua_sethook(L, NULL, 0, 0);
   luaL_checkstack(L, LUA_MINSTACK, NULL);
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &ASKEDKEY);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &FUNCTIONS);
   lua_pushstring(L, name);
   lua_rawget(L, -2);
   lua_replace(L, -2);
@@ -43,17 +49,17 @@ bool clsh_ask(lua_State *L, const char *name, int narg, int nres) {
   return done;
 }
 
-/* Whether the text on the top is complete: with nobody to ask it is. */
-bool clsh_iscomplete(lua_State *L) {
+/* Whether the text on the top is complete, as far as the session knows. */
+bool clsh_statement_complete(lua_State *L) {
   lua_pushvalue(L, -1);
-  if (!clsh_ask(L, "complete", 1, 1))
+  if (!clsh_statement_ask(L, "complete", 1, 1))
     return true;
   bool yes = lua_toboolean(L, -1);
   lua_pop(L, 1);
   return yes;
 }
 
-/* Reads a line and pushes it; pushes nothing if there is none. */
+/* Reads a line and pushes it; pushes nothing at the end of the input. */
 static Input pushline(lua_State *L, const char *prompt) {
   char *line = NULL;
   size_t size = 0;
@@ -61,7 +67,7 @@ static Input pushline(lua_State *L, const char *prompt) {
   fflush(stdout);
   ssize_t n = getline(&line, &size, stdin);
   bool interrupted = n < 0 && clsh_interrupt;
-  clsh_endinterrupt(L);
+  clsh_statement_shell->endinterrupt(L);
   if (n >= 0)
     lua_pushlstring(L, line, (size_t)n - (n > 0 && line[n - 1] == '\n'));
   free(line);
@@ -74,7 +80,7 @@ static Input pushline(lua_State *L, const char *prompt) {
 }
 
 /* Reads a statement line by line, with prompts on a terminal. */
-Input clsh_plainedit(lua_State *L, bool terminal, const char *draft) {
+Input clsh_statement_read(lua_State *L, const char *draft) {
   if (draft != NULL) {
     lua_pushstring(L, draft);
     return INPUT_TEXT;
@@ -82,7 +88,7 @@ Input clsh_plainedit(lua_State *L, bool terminal, const char *draft) {
   Input input = pushline(L, terminal ? PROMPT : "");
   if (input != INPUT_TEXT)
     return input;
-  while (!clsh_iscomplete(L)) {
+  while (!clsh_statement_complete(L)) {
     input = pushline(L, terminal ? PROMPT2 : "");
     if (input == INPUT_END)
       break; /* the message says what is missing */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cl/cl.h"
-#include "edit/lineedit.h"
+#include "edit/edit.h"
 #include "repl.h"
 
 #define SESSION 1 /* stack index of module clshell.prompt */
@@ -104,18 +104,20 @@ static Input readinput(lua_State *L) {
   lua_getfield(L, SESSION, "draft");
   lua_insert(L, -2);
   lua_setfield(L, SESSION, "draft");
-  Input what = clsh_edit(L, lua_tostring(L, SESSION + 1));
+  Input what = clsh_lineedit_read(L, lua_tostring(L, SESSION + 1));
   lua_remove(L, SESSION + 1);
   return what;
 }
 
 /* Reads and runs inputs until they end. */
 void clsh_repl(lua_State *L, bool quiet) {
+  static const Shell shell = {clsh_expired, clsh_endinterrupt,
+                              clsh_restoreterminal};
   lua_settop(L, 0);
   if (!pushmodule(L, PROGRAM ".prompt") ||
       !pushmodule(L, PROGRAM ".prompt.edit"))
     return;
-  start(L, clsh_openedit(L), quiet);
+  start(L, clsh_lineedit_open(L, &shell), quiet);
   for (bool going = true; going && !clsh_expired();) {
     lua_settop(L, SESSION);
     Input what = readinput(L);

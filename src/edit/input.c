@@ -1,35 +1,44 @@
 /*
-** paste.c - the bytes of the terminal, and what comes bracketed as a paste:
-** it becomes part of the text in one step that undo takes back.
+** input.c - the bytes of the terminal. Those that come bracketed as a paste
+** become part of the text in one step that undo takes back.
 ** SPDX-License-Identifier: MIT
 */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <readline/readline.h>
 
 #include "cl/cl.h"
-#include "edit.h"
+#include "editor.h"
 
 #define END "\033[201~"
 
-/* What was read together with the end of a paste. */
+/* Bytes that were read together with the end of a paste. */
 static char queue[4096];
 static size_t first, last;
 
-bool clsh_editqueued(void) {
-  return first < last;
+/* Waits for a key, for `limit` at most; false: no key has come. */
+bool clsh_input_wait(const struct timespec *limit) {
+  fd_set keys;
+  if (first < last)
+    return true;
+  FD_ZERO(&keys);
+  FD_SET(STDIN_FILENO, &keys);
+  int n = pselect(STDIN_FILENO + 1, &keys, NULL, NULL, limit,
+                  &clsh_editor.unblocked);
+  return n > 0 || (n < 0 && errno != EINTR); /* reading reports the error */
 }
 
 /*
-** The next byte, or EOF. One at a time is read: what follows a statement is
-** for whoever reads standard input while that runs.
+** The next byte, or EOF. Bytes are read one at a time: those that follow a
+** statement are for the code that it runs.
 */
-int clsh_editkey(void) {
+int clsh_input_key(void) {
   unsigned char c;
   ssize_t n;
   if (first < last)
@@ -40,11 +49,11 @@ int clsh_editkey(void) {
   return n == 1 ? c : EOF;
 }
 
-/* Appends what is there to the paste; false: no more comes. */
+/* Appends the bytes that have come to the paste; false: no more come. */
 static bool readmore(char **text, size_t *len) {
   static const struct timespec patience = {10, 0};
   if (first == last) {
-    if (!clsh_editwait(&patience))
+    if (!clsh_input_wait(&patience))
       return false;
     ssize_t n = read(STDIN_FILENO, queue, sizeof queue);
     if (n <= 0)
@@ -100,7 +109,7 @@ static size_t normalise(char *s, size_t len) {
 }
 
 /* The beginning of a paste was read: takes it all. */
-int clsh_editpaste(int count, int key) {
+int clsh_input_paste(int count, int key) {
   (void)count, (void)key;
   size_t len;
   char *text = readpaste(&len);
@@ -109,9 +118,9 @@ int clsh_editpaste(int count, int key) {
     return 0;
   }
   len = normalise(text, len);
-  lua_State *L = clsh_editstate();
+  lua_State *L = clsh_editor.L;
   lua_pushlstring(L, text, len);
-  bool cleaned = clsh_editask("clean", 1, 1);
+  bool cleaned = clsh_editor_ask("clean", 1, 1);
   const char *clean = cleaned ? lua_tostring(L, -1) : NULL;
   rl_begin_undo_group();
   rl_insert_text(clean != NULL ? clean : text);
@@ -138,7 +147,7 @@ static void atend(void) {
     rl_deprep_terminal();
 }
 
-void clsh_editterminal(void) {
+void clsh_input_terminal(void) {
   rl_prep_term_function = prepare;
   atexit(atend);
 }

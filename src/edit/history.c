@@ -1,5 +1,5 @@
 /*
-** histfile.c - the history of statements: a text file that is only ever
+** history.c - the history of statements: a text file that is only ever
 ** appended to, by all sessions at once. An entry is a line with the time,
 ** "#1700000000", and the lines of the statement; one of those that looks
 ** like a time has a backslash in front. What cannot be read is skipped.
@@ -16,8 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "histfile.h"
-#include "shell/repl.h"
+#include "editor.h"
 
 #define KEPT 10000  /* entries that are left by a cut */
 #define TOOMANY 500 /* entries beyond that, for a cut */
@@ -30,7 +29,7 @@ static char **list; /* the entries */
 static int n, cap;
 
 /* No history is read or written. */
-void clsh_historyoff(void) {
+void clsh_history_off(void) {
   off = true;
 }
 
@@ -42,10 +41,9 @@ static void findfile(void) {
   if (off)
     return;
   if (state != NULL && *state == '/')
-    len = snprintf(path, sizeof path, "%s/" PROGRAM "/history", state);
+    len = snprintf(path, sizeof path, "%s/clshell/history", state);
   else if (home != NULL && *home != '\0')
-    len = snprintf(path, sizeof path, "%s/.local/state/" PROGRAM "/history",
-                   home);
+    len = snprintf(path, sizeof path, "%s/.local/state/clshell/history", home);
   if (len < 0 || (size_t)len >= sizeof path)
     *path = '\0';
 }
@@ -70,16 +68,18 @@ static bool istime(const char *s, const char *end, bool escaped) {
   return s == end;
 }
 
-static void add(char *text) {
+/* Appends an entry; false: no memory. */
+static bool add(char *text) {
   if (n == cap) {
     int wanted = cap == 0 ? 256 : 2 * cap;
     char **bigger = realloc(list, (size_t)wanted * sizeof *list);
     if (bigger == NULL)
-      return;
+      return false;
     list = bigger;
     cap = wanted;
   }
   list[n++] = text;
+  return true;
 }
 
 /* All that is in an open file, to free, with a zero byte after it. */
@@ -231,12 +231,12 @@ static void load(void) {
     cut();
 }
 
-int clsh_historysize(void) {
+int clsh_history_size(void) {
   load();
   return n;
 }
 
-const char *clsh_historyat(int i) {
+const char *clsh_history_at(int i) {
   return i >= 0 && i < n ? list[i] : "";
 }
 
@@ -282,15 +282,16 @@ static bool append(const char *text) {
 }
 
 /* Keeps an entered text, at once also in the file. */
-void clsh_historyadd(const char *text) {
+void clsh_history_add(const char *text) {
   load();
   if (text[strspn(text, " \t\n")] == '\0' ||
       (n > 0 && strcmp(list[n - 1], text) == 0))
     return;
   char *copy = strdup(text);
-  if (copy == NULL)
+  if (copy == NULL || !add(copy)) {
+    free(copy);
     return;
-  add(copy);
+  }
   if (*path == '\0' || append(text))
     return;
   fprintf(stderr, "note: history is not kept: %s: %s\n", path,

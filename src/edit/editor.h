@@ -1,0 +1,64 @@
+/*
+** editor.h - the state of the editor on readline, which keeps the text and
+** its undo list, and the functions that its files share.
+** SPDX-License-Identifier: MIT
+*/
+#ifndef editor_h
+#define editor_h
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+#include <lua.h>
+
+typedef struct Editor {
+  lua_State *L;       /* of the statement that is read */
+  bool stale;         /* the window does not show the text */
+  char *below;        /* lines below the text, until the next key */
+  int mark[2];        /* bytes that a search found */
+  char *masked;       /* the text that `mask` is for */
+  char *mask;         /* its classes; NULL: no colours */
+  sigset_t unblocked; /* the signals during a wait for a key */
+} Editor;
+
+/* editor.c */
+extern Editor clsh_editor;
+void clsh_editor_push(void);
+bool clsh_editor_ask(const char *name, int narg, int nres);
+void clsh_editor_below(const char *text, size_t len);
+void clsh_editor_mark(int first, int end);
+void clsh_editor_draw(void);
+void clsh_editor_end(const char *tail);
+void clsh_editor_forget(void);
+
+/* input.c */
+bool clsh_input_wait(const struct timespec *limit);
+int clsh_input_key(void);
+int clsh_input_paste(int count, int key);
+void clsh_input_terminal(void);
+
+/* history.c: texts that were entered, the oldest first */
+int clsh_history_size(void);
+const char *clsh_history_at(int i);
+void clsh_history_off(void);
+void clsh_history_add(const char *text);
+
+/* recall.c: moving through the history; functions of keys */
+bool clsh_recall_back(void);
+bool clsh_recall_forward(void);
+void clsh_recall_end(void);
+int clsh_recall_prefixback(int count, int key);
+int clsh_recall_prefixforward(int count, int key);
+int clsh_recall_search(int count, int key);
+
+/* complete.c: functions of keys */
+int clsh_complete_tab(int count, int key);
+int clsh_complete_list(int count, int key);
+int clsh_complete_help(int count, int key);
+
+/* keys.c */
+void clsh_keys_bind(void);
+
+#endif
