@@ -5,8 +5,11 @@
 ** driver's own clean-up; what runs ends with it.
 ** SPDX-License-Identifier: MIT
 */
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -88,10 +91,33 @@ void clsh_leave(lua_State *L) {
           (long long)n, n == 1 ? "" : "s");
 }
 
+/*
+** At every exit, os.exit included: output that did not arrive is a failure.
+** A reader that closed the pipe needs no message.
+*/
+static void closeout(void) {
+  clsh_closeinterrupt();
+  errno = 0;
+  if (fflush(stdout) == 0 && !ferror(stdout))
+    return;
+  int error = errno;
+  struct pollfd fd = {STDOUT_FILENO, POLLOUT, 0};
+  if (error == EPIPE || (poll(&fd, 1, 0) == 1 && (fd.revents & POLLERR)))
+    _exit(EXIT_PIPE);
+  fprintf(stderr, PROGRAM ": cannot write standard output%s%s\n",
+          error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
+  _exit(EXIT_SCRIPT);
+}
+
+/* Has every exit of the process look after its output. */
+void clsh_exit_begin(void) {
+  atexit(closeout);
+}
+
 /* Ends the process if clsh_leave() found work; the output is complete. */
 void clsh_endprocess(int code) {
   if (left) {
-    clsh_closeout();
+    closeout();
     _exit(code);
   }
 }

@@ -3,8 +3,6 @@
 ** main makes a state and calls pmain in protected mode, as lua.c does.
 ** SPDX-License-Identifier: MIT
 */
-#include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -271,24 +269,6 @@ static int pmain(lua_State *L) {
   return 0;
 }
 
-/*
-** At every exit, os.exit included: output that did not arrive is a failure.
-** A reader that left early is none worth a word.
-*/
-void clsh_closeout(void) {
-  clsh_closeinterrupt();
-  errno = 0;
-  if (fflush(stdout) == 0 && !ferror(stdout))
-    return;
-  int error = errno;
-  struct pollfd fd = {STDOUT_FILENO, POLLOUT, 0};
-  if (error == EPIPE || (poll(&fd, 1, 0) == 1 && (fd.revents & POLLERR)))
-    _exit(EXIT_PIPE);
-  fprintf(stderr, PROGRAM ": cannot write standard output%s%s\n",
-          error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
-  _exit(EXIT_SCRIPT);
-}
-
 /* Runs everything in a Lua state of its own; returns the exit code. */
 static int run(Options *o) {
   lua_State *L = luaL_newstate();
@@ -306,7 +286,7 @@ static int run(Options *o) {
 
 int main(int argc, char *argv[]) {
   Options o = {.argc = argc, .argv = argv};
-  atexit(clsh_closeout);
+  clsh_exit_begin();
   o.actions = calloc((size_t)argc + 1, sizeof *o.actions);
   if (o.actions == NULL)
     return EXIT_SCRIPT;

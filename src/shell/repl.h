@@ -54,7 +54,7 @@ int luaopen_clshell_system(lua_State *L);
 void clsh_starttimeout(double seconds);
 bool clsh_expired(void);
 
-/* report.c */
+/* run.c */
 int clsh_docall(lua_State *L, int narg, int nres);
 int clsh_report(lua_State *L, const char *progname);
 
@@ -75,13 +75,11 @@ bool clsh_isinterrupt(lua_State *L, int idx);
 lua_CFunction clsh_replace(lua_State *L, const char *library, const char *name,
                            lua_CFunction f);
 
-/* leave.c */
+/* exit.c */
+void clsh_exit_begin(void);
 void clsh_leave(lua_State *L);
 void clsh_endprocess(int code);
 void clsh_openleave(lua_State *L);
-
-/* main.c */
-void clsh_closeout(void);
 
 /* repl.c */
 void clsh_repl(lua_State *L, bool quiet);
