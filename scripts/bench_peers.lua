@@ -1,21 +1,20 @@
 #!/usr/bin/env clshell
--- bench_peers.lua - clshell's fastest kernels beside the libraries that one
--- would otherwise use, in turns, in one run: OpenBLAS, CLBlast, cuBLAS,
--- cuSPARSE, and the device's own copy bandwidth; and its figures beside those
--- of clpeak and PyOpenCL. `make peers` builds what needs building.
+-- bench_peers.lua - races clshell's fastest kernels against other libraries:
+-- OpenBLAS, CLBlast, cuBLAS, cuSPARSE, and the device's own copy bandwidth;
+-- and its figures beside those of clpeak and PyOpenCL. `make peers` builds the
+-- peers.
 -- SPDX-License-Identifier: MIT
 
 local json = require "clshell.json"
 local output = require "clshell.output"
 local peak = require "clshell.peaks"
-local peer = require "clshell.measure.library"
-local race = require "clshell.measure.library_table"
+local peers = require "clshell.measure.peers"
 local script = require "clshell.script"
 local timer = require "clshell.timer"
 
 local PARTS = {"gemm", "clblast", "spmv", "transpose", "peaks", "pyopencl"}
 
--- What one of CLBlast's tuners wrote, or nil and a message.
+-- The output of a tuner of CLBlast, or nil and a message.
 local function tuned(path)
   local f, message = io.open(path)
   if not f then
@@ -25,7 +24,7 @@ local function tuned(path)
   f:close()
   if not (ok and type(t) == "table" and t.best_kernel and t.best_parameters
       and math.tointeger(tonumber(t.precision))) then
-    return nil, path .. ": not what a tuner of CLBlast writes"
+    return nil, path .. ": not the output of a tuner of CLBlast"
   end
   return t
 end
@@ -38,8 +37,8 @@ parser:option("--only", "one part; may be repeated"):count("*"):choices(PARTS)
 parser:option("-r --rounds", "of each comparison", "10"):convert(script.size)
 parser:option("-o --output", "write the table to a JSON file")
   :argname("FILE")
-parser:option("--clblast", "parameters for CLBlast: what one of its tuners "
-  .. "wrote, such as clblast_xgemm_1_32.json; may be repeated"):count("*")
+parser:option("--clblast", "parameters for CLBlast: the output of a tuner, "
+  .. "such as clblast_xgemm_1_32.json; may be repeated"):count("*")
   :argname("FILE"):convert(tuned)
 parser:option("--scale", "divide all sizes, for a trial", "1")
   :convert(script.size)
@@ -75,56 +74,56 @@ for name, count in pairs{gemm = gpu and 17 or 6, clblast = 3, peaks = 1,
   total = total + (wanted(name) and count or 0)
 end
 print(("Beside other libraries, on %s\n"):format(device.name))
-local races <close> = race.new{rounds = args.rounds, file = args.output,
+local races <close> = peers.races{rounds = args.rounds, file = args.output,
   progress = script.progress(total)}
 
 local cuda, no_cuda
 if gpu and device.vendor:lower():find("nvidia", 1, true) then
-  cuda, no_cuda = peer.program(tests .. "cuda")
+  cuda, no_cuda = peers.program(tests .. "cuda")
   no_cuda = no_cuda and ("not measured: %s; make peers builds it where "
     .. "CUDA's nvcc is"):format(no_cuda)
 else
   no_cuda = "not measured: it runs on NVIDIA GPUs"
 end
 
--- What a product does, as a row to be.
+-- The row of a product.
 local function product(work, rung, name, goal, m, n, k)
   return {work = work, rung = rung, peer = name, goal = goal,
     unit = "GFLOPS", amount = 2.0 * m * n * k, peer_amount = 2.0 * m * n * k}
 end
 
--- Takes a row without a ratio.
-local function unmeasured(what, note)
-  what.note = note
-  return races:row(what)
+-- Adds a row without a ratio.
+local function unmeasured(row, note)
+  row.note = note
+  return races:row(row)
 end
 
 -- A product beside a request to the CUDA program.
 local function gemm_cuda(name, kind, m, n, k, goal)
   local type = kind == "dgemm" and "double" or "float"
-  local what = product(("%s %s"):format(kind == "dgemm" and "DGEMM"
+  local row = product(("%s %s"):format(kind == "dgemm" and "DGEMM"
     or "SGEMM", m == n and n == k and m or ("%dx%dx%d"):format(m, n, k)),
     name, kind == "tf32" and "cuBLAS TF32" or "cuBLAS", goal, m, n, k)
   if not cuda then
-    return unmeasured(what, no_cuda)
+    return unmeasured(row, no_cuda)
   end
-  local plan, e = race.plan(gemm, name, {
+  local plan, e = peers.plan(gemm, name, {
     A = matrix.random(m, k, {type = type, seed = 1}),
     B = matrix.random(k, n, {type = type, seed = 2})})
   if not plan then
-    return unmeasured(what, e)
+    return unmeasured(row, e)
   end
-  what.error = e
+  row.error = e
   local other, reason = cuda:subject(("%s %d %d %d"):format(kind, m, n, k))
   if not other then
-    return unmeasured(what, reason)
+    return unmeasured(row, reason)
   end
   local ours = timer.new(cl.context(), {plan})
   if 2.0 * m * n * k < 1e9 then
-    ours = race.inside(ours)
-    what.note = "ours: inside the commands, without the gaps between"
+    ours = peers.inside(ours)
+    row.note = "ours: inside the commands, without the gaps between"
   end
-  races:run(what, ours, other, "event")
+  races:run(row, ours, other, "event")
 end
 
 local function gemm_gpu()
@@ -150,18 +149,18 @@ local function gemm_cpu()
       local operands = {A = matrix.random(n, n, {type = type, seed = 1}),
         B = matrix.random(n, n, {type = type, seed = 2})}
       local chosen = gemm.plan(operands.A, operands.B)
-      local what = product(("%s %d"):format(type == "float" and "SGEMM"
+      local row = product(("%s %d"):format(type == "float" and "SGEMM"
         or "DGEMM", n), chosen.rung.name, blas and ("%s %s"):format(blas.name,
         blas.core or "") or "OpenBLAS", type == "float" and 0.95 or 0.9,
         n, n, n)
-      local plan, e = race.plan(gemm, chosen.rung.name, operands,
+      local plan, e = peers.plan(gemm, chosen.rung.name, operands,
         chosen.params)
       if not blas or not plan then
-        unmeasured(what, plan and missing or e)
+        unmeasured(row, plan and missing or e)
       else
         local A, B = operands.A:read(), operands.B:read()
-        what.error = e
-        races:run(what, timer.new(cl.context(), {plan}), timer.host(function()
+        row.error = e
+        races:run(row, timer.new(cl.context(), {plan}), timer.host(function()
           return select(2, require "cl.host".gemm_blas(A, B))
         end), "wall")
       end
@@ -194,16 +193,16 @@ local function clblast()
     local C = cl.buffer("float", {n, n}, 0)
     local chosen = gemm.plan(A, B, {C = C})
     local rung = chosen.rung.name
-    local what = product("SGEMM " .. n, rung, #args.clblast > 0
+    local row = product("SGEMM " .. n, rung, #args.clblast > 0
       and "CLBlast, tuned" or "CLBlast", 1, n, n, n)
-    local ours, e = race.plan(gemm, rung, {A = A, B = B}, chosen.params)
+    local ours, e = peers.plan(gemm, rung, {A = A, B = B}, chosen.params)
     if not found or not ours then
-      unmeasured(what, ours and "not measured: make peers builds it where "
+      unmeasured(row, ours and "not measured: make peers builds it where "
         .. "libclblast-dev is" or e)
     else
       local queue = cl.context().queue
-      what.error = e
-      races:run(what, timer.new(cl.context(), {ours}), timer.new(cl.context(),
+      row.error = e
+      races:run(row, timer.new(cl.context(), {ours}), timer.new(cl.context(),
         {function() lib.gemm(queue, A, B, C, n, n, n) end}), "wall")
     end
   end
@@ -230,28 +229,28 @@ local function sparse_race(M, points, nx, ny, nz)
   local operands = {M = M, x = x}
   local chosen = spmv.plan(M, x)
   local name = chosen.rung.name
-  local plan, e = race.plan(spmv, name, operands, chosen.params)
+  local plan, e = peers.plan(spmv, name, operands, chosen.params)
   local work = ("SpMV %d-point %.3gM"):format(points, M.rows / 1e6)
   if not plan then
     return unmeasured({work = work, rung = name, peer = "copy"}, e)
   end
-  local ours = race.rotated(spmv, name, operands, chosen.params)
-  local copy, moved = race.copier()
+  local ours = peers.rotated(spmv, name, operands, chosen.params)
+  local copy, moved = peers.copier()
   races:run({work = work, rung = name, peer = "copy", unit = "GB/s",
     goal = gpu and 0.95 or 0.9, peer_amount = moved, error = e,
     amount = spmv.bytes(plan.rung, plan.shape, plan.params)}, ours, copy,
     gpu and "event" or "wall")
   for _, format in ipairs(cuda and {"csr", "sell"} or {}) do
-    local what = {work = work, rung = name, unit = "GFLOPS", goal = 2.3,
+    local row = {work = work, rung = name, unit = "GFLOPS", goal = 2.3,
       amount = 2.0 * M.nnz, peer_amount = 2.0 * M.nnz, error = e,
       peer = "cuSPARSE " .. format}
     local other, kind = cuda:subject(("%s %d %d %d %d"):format(format,
       points, nx, ny, nz))
     if other then
-      what.peer = "cuSPARSE " .. kind
-      races:run(what, ours, other, "event")
+      row.peer = "cuSPARSE " .. kind
+      races:run(row, ours, other, "event")
     else
-      unmeasured(what, kind)
+      unmeasured(row, kind)
     end
   end
   if not cuda then
@@ -278,17 +277,17 @@ local function transposes()
       local A <close> = matrix.random(n, n, {type = type, seed = 1})
       local chosen = transpose.plan(A)
       local name = chosen.rung.name
-      local what = {work = ("transpose %d %s"):format(n, type), rung = name,
+      local row = {work = ("transpose %d %s"):format(n, type), rung = name,
         peer = "copy", unit = "GB/s", goal = gpu and 0.95 or 0.8,
         amount = 2 * n * n * (type == "float" and 4 or 8)}
-      local plan, e = race.plan(transpose, name, {A = A}, chosen.params)
+      local plan, e = peers.plan(transpose, name, {A = A}, chosen.params)
       if plan then
-        local copy, moved = race.copier()
-        what.error, what.peer_amount = e, moved
-        races:run(what, race.rotated(transpose, name, {A = A},
+        local copy, moved = peers.copier()
+        row.error, row.peer_amount = e, moved
+        races:run(row, peers.rotated(transpose, name, {A = A},
           chosen.params), copy, gpu and "event" or "wall")
       else
-        unmeasured(what, e)
+        unmeasured(row, e)
       end
       collectgarbage()
     end
@@ -299,48 +298,48 @@ end
 local function peaks()
   races.progress:step("peaks beside clpeak")
   local names, ours = {"fma_float", "fma_double", "read"}, {}
-  local theirs, missing = peer.clpeak(device)
+  local theirs, missing = peers.clpeak(device)
   for _, name in ipairs(theirs and names or {}) do
     ours[name] = peak.get(name, nil, true)
   end
-  local again = theirs and peer.clpeak(device) or {}
+  local again = theirs and peers.clpeak(device) or {}
   for _, name in ipairs(names) do
-    local what = {work = "peak " .. name, rung = "peaks()", peer = "clpeak",
+    local row = {work = "peak " .. name, rung = "peaks()", peer = "clpeak",
       goal = 0.95, unit = name == "read" and "GB/s" or "GFLOPS",
       note = not theirs and "not measured: " .. missing or nil}
     if ours[name] and theirs[name] then
       local other = math.max(theirs[name], again[name] or 0)
-      what.rate, what.peer_rate = ours[name] / 1e9, other / 1e9
-      what.ratio = ours[name] / other
+      row.rate, row.peer_rate = ours[name] / 1e9, other / 1e9
+      row.ratio = ours[name] / other
     end
-    races:row(what)
+    races:row(row)
   end
 end
 
 -- One kernel file by our event timers and by PyOpenCL's.
 local function pyopencl()
   local n, tile = scaled(gpu and 2048 or 512), 16
-  local what = product(("GEMM tiled %d"):format(n), "tiled", "PyOpenCL", 1,
+  local row = product(("GEMM tiled %d"):format(n), "tiled", "PyOpenCL", 1,
     n, n, n)
-  local program, reason = peer.program(cl.home
+  local program, reason = peers.program(cl.home
     .. "/tests/peers/pyopencl_peer.py", os.getenv("PYTHON") or "python3")
   local other
   if program then
-    what.peer = program.version
+    row.peer = program.version
     other, reason = program:subject(("gemm %s %d %d %s"):format(cl.home
       .. "/kernels/gemm/tiled.cl", n, tile, device.name))
   end
   if not other then
-    return unmeasured(what, ("not measured: %s; PYTHON=... chooses another "
+    return unmeasured(row, ("not measured: %s; PYTHON=... chooses another "
       .. "Python"):format(reason))
   end
-  local plan, e = race.plan(gemm, "tiled", {A = matrix.random(n),
+  local plan, e = peers.plan(gemm, "tiled", {A = matrix.random(n),
     B = matrix.random(n, n, {seed = 2})}, {tile = tile})
   if plan then
-    what.error = e
-    races:run(what, timer.new(cl.context(), {plan}), other, "event")
+    row.error = e
+    races:run(row, timer.new(cl.context(), {plan}), other, "event")
   else
-    unmeasured(what, e)
+    unmeasured(row, e)
   end
   program:close()
 end
