@@ -1,5 +1,5 @@
--- bench.lua - one measurement, from what is to be measured to its record
--- protocol.lua takes the samples; a rung has been verified before.
+-- measure/bench.lua - bench: a measurement, from its arguments to its record.
+-- protocol.lua takes the samples; a rung is verified first.
 -- SPDX-License-Identifier: MIT
 
 local calibrate = require "clshell.measure.calibrate"
@@ -10,63 +10,52 @@ local record = require "clshell.measure.record"
 local roofline = require "clshell.measure.roofline"
 local rungs = require "clshell.family.rung"
 local stats = require "clshell.measure.stats"
-local target = require "clshell.measure.workload"
 local timer = require "clshell.measure.timer"
 local verify = require "clshell.family.verify"
+local workload = require "clshell.measure.workload"
 
 local M = require "clshell.base.lazy".table(...)
 
-local COLD = {spmv = true, transpose = true} -- families that default to it
-local PATIENCE = 20 -- seconds that a routine of the host may be expected
+local COLD = {spmv = true, transpose = true} -- families measured cold
+local PATIENCE = 20 -- seconds that a routine of the host may take
 
 M.median = stats.median
 
--- Limits of the protocol from the options and the effort.
-local function limits_of(opts, effort, what)
-  effort = opts.effort or effort
-  local base = protocol.efforts[effort]
-  if not base then
-    cl.error(("%s: effort is \"quick\" or \"final\", not %s"):format(what,
-      tostring(effort)))
-  end
-  local limits = {}
-  for name, value in pairs(base) do
-    local own = opts[name]
-    if own ~= nil and (math.type(own) == nil or not (own >= 0
-        and own < math.huge)) then
-      cl.error(("%s: %s is a number of at least 0, not %s"):format(what, name,
-        tostring(own)))
-    end
-    limits[name] = own or value
-  end
-  return limits
-end
-
-local function check(opts, effort, what)
-  options.check(opts, "bench", what)
-  for _, name in ipairs{"flop", "bytes"} do
+-- Checks the options of a measurement. Returns the limits of the protocol.
+local function check(opts, effort, who)
+  options.check(opts, "bench", who)
+  for _, name in ipairs{"flop", "bytes", "samples", "seconds", "warmup",
+      "busy"} do
     local x = opts[name]
     if x ~= nil and (math.type(x) == nil or not (x >= 0
         and x < math.huge)) then
-      cl.error(("%s: %s is a number of at least 0, not %s"):format(what, name,
+      cl.error(("%s: %s must be a number >= 0; got %s"):format(who, name,
         tostring(x)))
     end
   end
   if opts.cache ~= nil and opts.cache ~= "hot" and opts.cache ~= "cold" then
-    cl.error(("%s: cache is \"hot\" or \"cold\", not %s"):format(what,
+    cl.error(("%s: cache must be \"hot\" or \"cold\"; got %s"):format(who,
       tostring(opts.cache)))
   end
-  return limits_of(opts, effort, what)
+  local base = protocol.efforts[opts.effort or effort]
+  if not base then
+    cl.error(("%s: effort must be \"quick\" or \"final\"; got %s"):format(who,
+      tostring(opts.effort)))
+  end
+  local limits = {}
+  for name, value in pairs(base) do
+    limits[name] = opts[name] or value
+  end
+  return limits
 end
 
 --- bench.interrupted(e) -> boolean
---- Whether an error is Ctrl-C. A script that measures in a loop prints what
---- it has and raises it again; `e.record` is the result that was under way.
+--- Whether an error is Ctrl-C. A script that measures in a loop prints its
+--- results so far and raises the error again; `e.record` is the result that
+--- was under way.
 function M.interrupted(e)
-  return type(e) == "table"
-    and (e.name == "INTERRUPTED"
-      or tostring(e):find("interrupted!", 1, true) ~= nil)
-    or type(e) == "string" and e:find("interrupted!", 1, true) ~= nil
+  return type(e) == "table" and e.name == "INTERRUPTED"
+    or tostring(e):find("interrupted!", 1, true) ~= nil
 end
 
 -- Keeps a result: in the session and, where the user wants it, in the run
@@ -76,7 +65,7 @@ local function keep(r)
   require("clshell.store").keep(r)
 end
 
--- What there is of a result when Ctrl-C comes; the error carries it.
+-- Keeps the result so far when Ctrl-C comes; the error carries it.
 local function interrupt(r, subject, e)
   local verified = r.ok
   record.fail(r, "interrupted", "by Ctrl-C")
@@ -99,9 +88,9 @@ local function kept(e)
   return found and failure.keep(e) or e
 end
 
--- Calls f(r) and keeps the result, whatever happens: a failure of the device
--- becomes its status, Ctrl-C too, but is raised again; so is a mistake in the
--- caller's Lua.
+-- Calls f(r, set) and keeps the result in any case; set(subject) names the
+-- subject of the samples. A failure of the device becomes the status of the
+-- result. Ctrl-C, and a mistake in the caller's Lua, are raised again.
 local function guarded(r, f)
   local subject = {calibration = {}}
   local ok, e = xpcall(f, kept, r, function(s)
@@ -128,6 +117,13 @@ local function guarded(r, f)
   return r
 end
 
+-- Measures a subject and works out the rates and the note of the result.
+local function measure(r, subject, limits)
+  protocol.measure(subject, r, limits)
+  record.rate(r)
+  record.explain(r)
+end
+
 local function place(r, opts, context)
   if opts.roof ~= false and r.median then
     roofline.place(r, context)
@@ -135,8 +131,8 @@ local function place(r, opts, context)
 end
 
 -- Makes a subject find its caches cold. `copies(k)` gives k - 1 more calls on
--- operands of their own; nil where that cannot be. Returns the Buffer to
--- close.
+-- operands of their own; nil where that cannot be. Returns a Buffer to close,
+-- or nil.
 local function chill(r, subject, footprint, copies)
   local way, amount, words = timer.plan_cold(subject.context.device,
     copies and footprint)
@@ -148,43 +144,27 @@ local function chill(r, subject, footprint, copies)
   end
 end
 
--- The untimed first launch of a call, and the caller's own check after it.
-local function first_launch(subject, opts)
-  local s = subject.sample(1)
-  if opts.check then
-    local ok, message = opts.check()
-    if not ok then
-      return nil, message or "check() says no"
-    end
-  end
-  return s
-end
-
-local function bench_call(r, t, opts, limits, set)
+local function bench_call(r, call, opts, limits, set)
   local context = cl.context()
-  local subject = set(timer.new(context, {t.call}, opts.main))
-  local s, message = first_launch(subject, opts)
-  if not s then
-    r.status, r.ok, r.error = "wrong", false, message
-    return record.note(r, "WRONG " .. message)
+  local subject = set(timer.new(context, {call}))
+  subject.sample(1) -- the first launch is not timed
+  local ok, message = true, nil
+  if opts.check then
+    ok, message = opts.check()
   end
-  local scratch
+  if not ok then
+    message = message or "check() returned false"
+    return record.fail(r, "wrong", message, "WRONG " .. message)
+  end
   r.mode = opts.cache or "hot"
-  if r.mode == "cold" then
-    scratch = chill(r, subject)
-  end
+  local _ <close> = r.mode == "cold" and chill(r, subject) or nil
   r.flop, r.bytes = opts.flop, opts.bytes
-  protocol.measure(subject, r, limits)
-  if scratch then
-    scratch:close()
-  end
-  record.rate(r)
-  record.explain(r)
+  measure(r, subject, limits)
   place(r, opts, context)
 end
 
--- The place of the rung's kernel among the events of a run, or nil where it
--- is the only one: commands of the first run only are gone by then.
+-- The index of the rung's kernel among the events of a run, nil where it is
+-- the only event. Commands of the first run only (once) are gone by then.
 local function main_of(plan)
   local main, count = nil, 0
   for i, command in ipairs(plan.commands) do
@@ -201,141 +181,115 @@ local function rotation(family, name, params, operands, calls)
   return function(k)
     for i = 2, k do
       local other = family.plan_for(name, params,
-        target.copy(operands, family.spec.output))
+        workload.copy(operands, family.spec.output))
       calls[i] = other
       other():wait()
     end
   end
 end
 
-local function cold_wanted(family, opts)
-  local default = family.spec.cache or COLD[family.name] and "cold" or "hot"
-  return (opts.cache or default) == "cold"
-end
-
--- Times a plan that has been verified; `before` is what its output has to
--- hold before a run, where that is read.
-local function time_plan(r, family, job, plan, before, opts, limits, set)
-  local calls = {plan}
-  local subject = set(timer.new(plan.shape.context, calls, main_of(plan)))
-  if before then
-    function subject.before()
-      verify.restore(plan, plan.output, before)
-    end
-  end
-  r.mode = "hot"
-  local scratch
-  if cold_wanted(family, opts) then
-    scratch = chill(r, subject, target.footprint(plan.operands),
-      not before and rotation(family, job.rung, job.params, job.operands,
-        calls))
-  end
-  protocol.measure(subject, r, limits)
-  if scratch then
-    scratch:close()
-  end
-end
-
-local function bench_rung(r, t, opts, limits, set)
-  local family, rung = t.family, t.family.rung(t.rung)
-  local plan, reason = family.plan_for(t.rung, t.params, t.operands)
+local function bench_rung(r, job, opts, limits, set)
+  local family, rung = job.family, job.family.rung(job.rung)
+  local plan, reason = family.plan_for(job.rung, job.params, job.operands)
   if not plan then
-    r.status, r.ok, r.error = "refused", false, reason
-    return record.note(r, "refused: " .. reason)
+    return record.fail(r, "refused", reason)
   end
-  local s, p = plan.shape, plan.params
+  local s, calls = plan.shape, {plan}
   record.describe_shape(r, family, s)
   record.describe_plan(r, plan)
   local truth, before = family.truth(plan)
   if not record.judge(r, verify.run(plan, plan.output, truth, before)) then
     return
   end
-  r.flop, r.bytes = family.flop(rung, s), family.bytes(rung, s, p)
-  time_plan(r, family, t, plan, before, opts, limits, set)
-  record.rate(r)
-  record.explain(r)
+  r.flop, r.bytes = family.flop(rung, s), family.bytes(rung, s, plan.params)
+  local subject = set(timer.new(s.context, calls, main_of(plan)))
+  if before then -- the plan reads its output
+    function subject.before()
+      verify.restore(plan, plan.output, before)
+    end
+  end
+  r.mode = opts.cache or family.spec.cache or COLD[family.name] and "cold"
+    or "hot"
+  local _ <close> = r.mode == "cold" and chill(r, subject,
+    workload.footprint(plan.operands), not before and rotation(family,
+      job.rung, job.params, job.operands, calls)) or nil
+  measure(r, subject, limits)
   place(r, opts, s.context)
 end
 
-local function not_run(r, reason)
-  r.status, r.ok, r.error = "refused", false, reason
-  record.note(r, "not run: " .. reason)
-end
-
 -- Times a routine of the host by its own clock; verified like a rung.
-local function bench_host(r, t, host, opts, limits, set)
-  local family = t.family
-  local o, s = family.bind(t.operands)
+local function bench_host(r, job, host, limits, set)
+  local family = job.family
+  local o, s = family.bind(job.operands)
   local flop = family.flop(nil, s)
   record.describe_shape(r, family, s)
   r.family, r.kernel, r.mode, r.device = family.name, host.name, "hot", nil
   local expected = flop / host.gflops / 1e9
+  local result, reason
   if expected > PATIENCE then
-    return not_run(r, ("would take about %.0f s"):format(expected))
+    reason = ("would take about %.0f s"):format(expected)
+  else
+    result, reason = host.run(o, s)
   end
-  local result, reason = host.run(o, s)
   if result == nil then
-    return not_run(r, tostring(reason))
+    reason = tostring(reason)
+    return record.fail(r, "refused", reason, "not run: " .. reason)
+  elseif record.judge(r, verify.judge(result, family.spec.truth(o, s))) then
+    r.flop, r.bytes = flop, family.bytes(nil, s)
+    measure(r, set(timer.host(function()
+      return select(2, host.run(o, s))
+    end)), limits)
   end
-  if not record.judge(r, verify.judge(result, family.spec.truth(o, s))) then
-    return
-  end
-  r.flop, r.bytes = flop, family.bytes(nil, s)
-  protocol.measure(set(timer.host(function()
-    return select(2, host.run(o, s))
-  end)), r, limits)
-  record.rate(r)
-  record.explain(r)
-  r.roof, opts.roof = nil, false -- the roof is the device's
 end
 
--- A rung or a host routine of a family.
-local function run_family(t, opts, limits)
-  local host = t.family.host(t.rung)
-  local name = ("%s.%s"):format(t.family.name, t.rung)
-  local r = record.new(opts.name or name, not host and cl.context(), opts)
-  r.params, r.seed = t.params or {}, t.seed
-  local rung = not host and t.family.rung(t.rung)
-  if rung then
-    record.describe_rung(r, t.family, rung,
-      rungs.parameters(rung, t.params or {}, t.family.name))
+-- Measures a rung or a host routine of a family.
+local function run_family(job, opts, limits)
+  local family = job.family
+  local host = family.host(job.rung)
+  local r = record.new(opts.name or ("%s.%s"):format(family.name, job.rung),
+    not host and cl.context(), opts)
+  r.params, r.seed = job.params or {}, job.seed
+  if not host then
+    local rung = family.rung(job.rung)
+    record.describe_rung(r, family, rung,
+      rungs.parameters(rung, r.params, family.name))
   end
   return guarded(r, function(_, set)
     if host then
-      bench_host(r, t, host, opts, limits, set)
+      bench_host(r, job, host, limits, set)
     else
-      bench_rung(r, t, opts, limits, set)
+      bench_rung(r, job, opts, limits, set)
     end
   end)
 end
 
 --- bench(what [, shape [, params]] [, opts]) -> result
---- Measures `what`: a function that enqueues something and returns its event
+--- Measures `what`: a function that enqueues commands and returns its event
 --- or events (as gemm does, second), a Launch with opts.args, a plan, or a
 --- rung with a shape: bench("gemm.tiled", {512, 512, 512}, {tile = 16}), or
 --- bench(gemm.rung "tiled", {A = A, B = B}). A rung is verified first.
 ---
 --- The protocol: timers are calibrated once for each device (see calibrate),
 --- the kernel runs until the clock is up, two samples are dropped, and samples
---- are taken until the 95 % interval of their median is within 0.5 %. What is
---- short against the timer is launched several times in a sample ("batch").
+--- are taken until the 95 % interval of their median is within 0.5 %. A launch
+--- that is short against the timer runs several times in a sample ("batch").
 --- The time of several commands is the span from the first START to the last
---- END; `sum` is the time inside them. Without trusted event timers, or a
+--- END; `sum` is the time inside them. Without trusted event timers, or for a
 --- function that returns no event, the host's clock serves: from the call
---- until all that was enqueued has ended.
+--- until all enqueued commands have ended.
 --- Options:
----   effort   final  "quick": half a second, what a row of a table has
+---   effort   final  "quick": half a second, as for a row of a table
 ---   seconds  5 (quick: 0.5)   of sampling at most
 ---   samples  10               so many at least
 ---   busy     0.5 (quick: 0.1)  seconds of timed work at least
 ---   warmup   0.3 (quick: 0.1)  seconds of ramp at most
----   cache    hot (spmv, transpose: cold)  "cold": the caches are made to hold
----            something else before each launch
+---   cache    hot (spmv, transpose: cold)  "cold": the caches hold other data
+---            before each launch
 ---   flop, bytes, type  -  of one run, for the rates and the roofline
 ---   args     -      the arguments of a Launch, as a list
 ---   check    -      check() -> ok, message, after the first run of a function
 ---   name, tag  -    of the result, in the run store
----   roof     true   false: do not place it on the roofline
+---   roof     true   false: does not place the result on the roofline
 ---
 --- The result, which prints as text, has all samples, in seconds per launch:
 --- median, lo and hi (95 % interval; nil for fewer than 6), min, max, q1, q3,
@@ -348,40 +302,36 @@ end
 --- "wrong", "failed" or "interrupted", with error and note. Ctrl-C is raised
 --- with the result so far as `record`.
 function M.run(what, ...)
-  local t, opts = target.of("bench", what, ...)
+  local job, opts = workload.of("bench", what, ...)
   local limits = check(opts, "final", "bench")
-  if t.family then
-    return run_family(t, opts, limits)
+  if job.family then
+    return run_family(job, opts, limits)
   end
-  local r = record.new(opts.name or t.name, nil, opts)
+  local r = record.new(opts.name or job.name, nil, opts)
   r.type = opts.type
-  if t.plan and t.plan.rung then
-    r.kernel, r.params = t.plan.rung.name, t.plan.params
-    r.config = rungs.tostring(t.plan.rung, t.plan.params)
-  elseif t.kernel then
-    r.kernel, r["local"] = t.kernel.name, target.local_text(t.size)
-    r.options = t.kernel.program.options
+  if job.plan and job.plan.rung then
+    r.kernel, r.params = job.plan.rung.name, job.plan.params
+    r.config = rungs.tostring(job.plan.rung, job.plan.params)
+  elseif job.kernel then
+    r.kernel, r["local"] = job.kernel.name, workload.local_text(job.size)
+    r.options = job.kernel.program.options
   end
   return guarded(r, function(_, set)
-    r.device = record.new("", cl.context(), opts).device
-    bench_call(r, t, opts, limits, set)
+    r.device = record.device(cl.context())
+    bench_call(r, job.call, opts, limits, set)
   end)
 end
 
 -- family.bench, see family/init.lua: a result for a rung or a host routine.
 function M.rung(family, name, params, operands, opts)
-  local own = {}
-  for key, value in pairs(opts or {}) do
-    own[key] = value
-  end
-  local limits = check(own, "quick", family.name .. ".bench")
+  opts = opts or {}
   return run_family({family = family, rung = name, params = params,
-    operands = operands}, own, limits)
+    operands = operands}, opts, check(opts, "quick", family.name .. ".bench"))
 end
 
 --- bench.of(name, samples [, opts]) -> result
---- The result of samples that were taken elsewhere, in seconds by the host's
---- clock: summed up and kept like any other.
+--- The result of samples from elsewhere, in seconds by the host's clock:
+--- summed up and kept like any other.
 --- Options:
 ---   flop, bytes, type  -  of one run, for the rates
 ---   tag                -  of the result, in the run store
@@ -400,7 +350,7 @@ function M.of(name, samples, opts)
 end
 
 --- bench.calibration([context]) -> table
---- What the timers of a device are worth; see calibrate.
+--- The calibration of a device's timers; see calibrate.
 function M.calibration(context)
   return calibrate.device{context = context}
 end

@@ -1,72 +1,71 @@
--- record.lua - the result of a measurement: a table with the times, the rates
--- and all that is needed to know later what was measured, and how
+-- measure/record.lua - the record of a measurement: a table of the times, the
+-- rates, and the conditions under which they were measured
 -- SPDX-License-Identifier: MIT
 
 local cachefile = require "clshell.measure.cachefile"
 local cl = require "cl"
 local protocol = require "clshell.measure.protocol"
+local record_fields = require "clshell.measure.record_fields"
 local rungs = require "clshell.family.rung"
-local target = require "clshell.measure.workload"
+local workload = require "clshell.measure.workload"
 
 local M = {}
 
-M.tag = nil -- of all results that name no other
+M.tag = nil -- of all results without a tag of their own
 
 local meta = {}
 
 local WIDTH = 79 -- columns of a result's text
 
+-- The words that f(add) adds by add(value, format): values of nil or false are
+-- left out.
+local function words_of(f)
+  local words = {}
+  f(function(value, format, ...)
+    if value then
+      words[#words + 1] = format:format(value, ...)
+    end
+  end)
+  return words
+end
+
 local function time_words(r)
-  return {
-    ("%.4g ms%s"):format(r.ms, r.lo and (" [%.4g, %.4g] 95%%"):format(
-      r.lo * 1e3, r.hi * 1e3) or ""),
-    ("n=%d%s"):format(r.n, (r.discarded or 0) > 0
-      and (" (%d dropped)"):format(r.discarded) or ""),
-    ("min %.4g"):format(r.min * 1e3),
-  }
+  return words_of(function(add)
+    add(r.ms, r.lo and "%.4g ms [%.4g, %.4g] 95%%" or "%.4g ms",
+      r.lo and r.lo * 1e3, r.hi and r.hi * 1e3)
+    add(r.n, (r.discarded or 0) > 0 and "n=%d (%d dropped)" or "n=%d",
+      r.discarded)
+    add(r.min * 1e3, "min %.4g")
+  end)
 end
 
 local function how_words(r)
-  local words = {}
-  local function add(format, ...)
-    words[#words + 1] = format:format(...)
-  end
-  if r.mode then
-    add(r.cache and "%s (%s)" or "%s", r.mode, r.cache)
-  end
-  add(r.timer == "event" and r.tick_ns and "event (tick %.4g ns)"
-    or r.timer or "", r.tick_ns)
-  if r.batch and r.batch > 1 then
-    add("batch %d", r.batch)
-  end
-  if r.gap and r.timer == "event" then
-    add("wall %+.1f%%", 100 * r.gap)
-  end
-  if r.sum and r.span then
-    add("inside the commands %.4g ms", r.sum * 1e3)
-  end
-  return words
+  local event = r.timer == "event"
+  return words_of(function(add)
+    add(r.mode, r.cache and "%s (%s)" or "%s", r.cache)
+    if event and r.tick_ns then
+      add(r.tick_ns, "event (tick %.4g ns)")
+    else
+      add(r.timer, "%s")
+    end
+    add(r.batch and r.batch > 1 and r.batch, "batch %d")
+    add(event and r.gap and 100 * r.gap, "wall %+.1f%%")
+    add(r.sum and r.span and r.sum * 1e3, "inside the commands %.4g ms")
+  end)
 end
 
 local function rate_words(r)
-  local words = {}
-  local function add(value, format)
-    if value then
-      words[#words + 1] = format:format(value)
-    end
-  end
-  add(r.gflops, "%.4g GFLOPS")
-  add(r.gbs, "%.4g GB/s")
-  add(r.ai, "AI %.3g")
-  if r.roof then
-    add(100 * r.roof, "%.3g%% of the measured roof (" .. r.bound .. ")")
-  end
-  add(r.err, "error %.1e")
-  return words
+  return words_of(function(add)
+    add(r.gflops, "%.4g GFLOPS")
+    add(r.gbs, "%.4g GB/s")
+    add(r.ai, "AI %.3g")
+    add(r.roof and 100 * r.roof, "%.3g%% of the measured roof (%s)", r.bound)
+    add(r.err, "error %.1e")
+  end)
 end
 
--- Adds lines with words, none of which is broken; the first words may go
--- behind the last line, where they all have room there.
+-- Adds lines of whole words; `behind` allows the last line to go on, if all
+-- words have room there.
 local function flow(lines, words, behind)
   local text = table.concat(words, "  ")
   if behind and #lines[#lines] + 2 + #text <= WIDTH then
@@ -100,7 +99,8 @@ function meta.__tostring(r)
   return table.concat(lines, "\n")
 end
 
-local function device_of(context)
+-- The device of a context, as a record keeps it.
+function M.device(context)
   local dev = context.device
   return {name = dev.name, platform = tostring(dev.platform),
     type = dev.type, driver = dev.driver_version, version = dev.version,
@@ -111,7 +111,7 @@ end
 function M.new(name, context, opts)
   return setmetatable({
     name = name, flags = {}, ok = true, status = "ok",
-    device = context and device_of(context) or nil,
+    device = context and M.device(context) or nil,
     tag = opts.tag or M.tag, time = os.date("!%Y-%m-%dT%H:%M:%SZ"),
     protocol = protocol.version, version = cl.version,
   }, meta)
@@ -149,13 +149,13 @@ function M.source(rung)
   return source, source and hashes[source]
 end
 
--- What a result says of the rung that it is of.
+-- Describes a rung in its result.
 function M.describe_rung(r, family, rung, p)
   r.family, r.kernel = family.name, rung.name
   r.params, r.config = p, rungs.tostring(rung, p)
   local source
   source, r.source_hash = M.source(rung)
-  -- peaks() measures no matrix units: what uses them has no compute roof
+  -- peaks() measures no matrix units: their kernels have no compute roof
   if source and (source:find("mma.sync", 1, true)
       or source:find("wgmma.", 1, true)) then
     r.unit = "matrix"
@@ -167,17 +167,17 @@ function M.describe_shape(r, family, s)
   r.shape, r.type, r.title = (spec.sizes or sizes)(s), s.type, spec.title(s)
 end
 
--- What a result says of a plan: local size, defines, build options.
+-- Describes a plan in its result: local size, defines, build options.
 function M.describe_plan(r, plan)
   local rung, p = plan.rung, plan.params
   local s = plan.own_shape or plan.shape
   local _, size = rung.range(s, p)
-  r["local"] = target.local_text(size)
+  r["local"] = workload.local_text(size)
   r.defines = rungs.defines(rung, p, s)
   r.options = plan.commands[plan.main].launch.kernel.program.options
 end
 
--- Puts the rates into a result that has a time and r.flop or r.bytes.
+-- Works out the rates of a result with a time and r.flop or r.bytes.
 function M.rate(r)
   if r.median and r.median > 0 then
     r.gflops = r.flop and r.flop > 0 and r.flop / r.median / 1e9 or nil
@@ -185,7 +185,7 @@ function M.rate(r)
   end
 end
 
--- Judges a result; where it is wrong, its error takes the place of a rate.
+-- Judges a result. A wrong result gets an error in place of a rate.
 function M.judge(r, verdict)
   r.err, r.err_bound, r.ok = verdict.err, verdict.bound, verdict.ok
   r.verify = verdict.mode
@@ -202,7 +202,7 @@ function M.judge(r, verdict)
   return false
 end
 
--- The words about a measured result that belong into its note.
+-- Adds the remarks about a measured result to its note.
 function M.explain(r)
   if r.few then
     M.note(r, r.few)
@@ -210,20 +210,19 @@ function M.explain(r)
   if r.main then
     M.note(r, ("the kernel alone %.4g ms"):format(r.main * 1e3))
   end
-  for _, flag in ipairs(r.flags) do
-    if flag == "no event timer" then
-      M.note(r, ("timed by the host's clock%s"):format(r.reason
-        and ": " .. r.reason or ""))
-    end
+  if record_fields.flagged(r, "no event timer") then
+    M.note(r, ("timed by the host's clock%s"):format(r.reason
+      and ": " .. r.reason or ""))
   end
   r.few, r.reason = nil, nil
 end
 
--- A failure of the device, or Ctrl-C: no rates, the samples so far stay.
-function M.fail(r, status, message)
+-- Ends a result without a rate; samples taken so far stay. The note says
+-- "status: message" unless it is given.
+function M.fail(r, status, message, note)
   r.status, r.ok, r.error = status, false, message
   r.gflops, r.gbs, r.roof, r.bound = nil, nil, nil, nil
-  M.note(r, ("%s: %s"):format(status, message))
+  M.note(r, note or ("%s: %s"):format(status, message))
 end
 
 return M

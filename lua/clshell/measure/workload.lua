@@ -1,5 +1,5 @@
--- measure/workload.lua - what is measured: a launch, a function, a plan, or a
--- rung with a shape, for which operands are made
+-- measure/workload.lua - the workload of a measurement: a launch, a function,
+-- a plan, or a rung on operands, which are made for a shape
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -15,7 +15,7 @@ local function is_family(x)
   return meta and meta.__name == "clshell.family"
 end
 
--- The families that are loaded, those of clshell among them.
+-- The families of clshell, and others that are loaded.
 local function families()
   local list = {}
   for _, name in ipairs(FAMILIES) do
@@ -39,8 +39,8 @@ local function find_rung(what, who)
         return family, name
       end
     end
-    cl.error(("%s: '%s' is no rung: a name such as \"gemm.tiled\""):format(
-      who, what), {hint = "families: " .. table.concat(FAMILIES, ", ")})
+    cl.error(("%s: '%s' is no rung, such as \"gemm.tiled\""):format(who,
+      what), {hint = "families: " .. table.concat(FAMILIES, ", ")})
   end
   for _, family in ipairs(list) do
     for _, entry in ipairs(family.kernels()) do
@@ -51,14 +51,14 @@ local function find_rung(what, who)
   end
 end
 
--- Whole numbers of a shape such as {512} or {m = 1, n = 2, k = 3}; one
--- number stands for all.
+-- The sizes of a shape such as {512} or {m = 1, n = 2, k = 3}; a single number
+-- stands for all sizes.
 local function sizes(shape, names, what)
   local list = {}
   for i, name in ipairs(names) do
     local n = shape[name] or shape[i] or #shape == 1 and shape[1]
     if math.type(n) ~= "integer" or n < 1 then
-      cl.error(("%s: the shape's %s is a whole number of at least 1, not %s")
+      cl.error(("%s: %s of the shape must be a whole number >= 1; got %s")
         :format(what, name, tostring(n)))
     end
     list[i] = n
@@ -103,12 +103,11 @@ function MAKE.spmv(shape, type)
   return {M = matrix, x = vector(matrix.cols, type, M.SEED + 1)}
 end
 
--- The operands that a shape stands for; operands themselves, and a sparse
--- matrix, are taken as they are.
+-- The operands of a shape. Operands, and a sparse matrix, stay as they are.
 local function operands(family, shape, type, who)
   if _G.type(shape) ~= "table" then
-    cl.error(("%s: a rung needs a shape, such as {512, 512, 512}"):format(
-      who))
+    cl.error(("%s: a rung needs a shape, such as {512, 512, 512}; got %s")
+      :format(who, _G.type(shape)))
   elseif shape[family.spec.inputs[1]] ~= nil then
     return shape
   elseif family.name == "spmv" and (shape.values or shape.row_ptr) then
@@ -127,14 +126,15 @@ local function callable(what)
 end
 
 local function is_launch(what)
-  return type(what) == "userdata" and what.localsize ~= nil
-    or type(what) == "userdata" and what.global ~= nil
+  return type(what) == "userdata"
+    and (what.localsize ~= nil or what.global ~= nil)
 end
 
 local function of_launch(launch, opts)
   local args = opts.args or {}
   if type(args) ~= "table" then
-    cl.error("bench: args is the list of the launch's arguments")
+    cl.error("bench: args must be a list, the arguments of the launch; got "
+      .. type(args))
   end
   local n = args.n or #args
   return {
@@ -146,8 +146,8 @@ local function of_launch(launch, opts)
   }
 end
 
---- target.of(who, what, ...) -> target, opts
---- What bench and compare measure, made of their arguments: {call, name} of a
+--- target.of(who, what, ...) -> workload, opts
+--- The workload of the arguments of bench or compare: {call, name} of a
 --- function, a Launch (with opts.args) or a plan; {family, rung, params,
 --- operands} of a rung, given as gemm.rung "tiled" or "gemm.tiled", followed
 --- by a shape (or operands), parameters and options.
@@ -170,65 +170,49 @@ function M.of(who, what, ...)
         seed = made and M.SEED or nil}, opts
     end
   end
-  cl.error(("%s: a launch, a function that returns events, or a rung with "
-    .. "a shape expected, got %s"):format(who, type(what)),
+  cl.error(("%s: the workload must be a launch, a function that returns "
+    .. "events, or a rung with a shape; got %s"):format(who, type(what)),
     {hint = ("%s(\"gemm.tiled\", {512, 512, 512}, {tile = 16})"):format(
       who)})
 end
 
--- All Buffers among operands, those inside matrices too.
-local function each_buffer(o, f)
-  for _, value in pairs(o) do
-    if type(value) == "userdata" and value.unmap then
-      f(value)
-    elseif type(value) == "table" then
-      for _, inner in pairs(value) do
-        if type(inner) == "userdata" and inner.unmap then
-          f(inner)
-        end
-      end
-    end
-  end
+local function is_buffer(x)
+  return type(x) == "userdata" and x.unmap ~= nil
 end
 
--- Bytes that the operands take together.
-function M.footprint(o)
+-- Bytes of all Buffers among operands, and inside their tables (matrices).
+function M.footprint(o, inside)
   local bytes = 0
-  each_buffer(o, function(b)
-    bytes = bytes + b.bytes
-  end)
+  for _, value in pairs(o) do
+    if is_buffer(value) then
+      bytes = bytes + value.bytes
+    elseif type(value) == "table" and not inside then
+      bytes = bytes + M.footprint(value, true)
+    end
+  end
   return bytes
 end
 
-local function copy_buffer(b)
-  local other = cl.buffer(b.type, b.shape, nil, {context = b.context,
-    ld = b.rows and b.ld or nil})
-  b:copy(other)
-  return other
-end
-
--- Operands with Buffers of their own; `but` names what is left out.
-function M.copy(o, but)
+-- Operands with Buffers of their own; `except` names an operand to leave out.
+function M.copy(o, except, inside)
   local copy = {}
   for name, value in pairs(o) do
-    if name == but then
+    if name == except then
       value = nil
-    elseif type(value) == "userdata" and value.unmap then
-      value = copy_buffer(value)
-    elseif type(value) == "table" then
-      local inner = {}
-      for key, x in pairs(value) do
-        inner[key] = type(x) == "userdata" and x.unmap and copy_buffer(x)
-          or x
-      end
-      value = inner
+    elseif is_buffer(value) then
+      local b = value
+      value = cl.buffer(b.type, b.shape, nil, {context = b.context,
+        ld = b.rows and b.ld or nil})
+      b:copy(value)
+    elseif type(value) == "table" and not inside then
+      value = M.copy(value, nil, true)
     end
     copy[name] = value
   end
   return copy
 end
 
--- "16x16", or what there is instead.
+-- "16x16", or "driver's" without a local size.
 function M.local_text(size)
   return size and text.shape(size) or "driver's"
 end
