@@ -1,7 +1,8 @@
 #!/usr/bin/env clshell
--- bench_launch.lua - what a launch costs the host: a kernel with three
--- arguments, enqueued from Lua and, where the C program build/tests/
--- launch_cost was built (make test builds it), by the bare OpenCL calls.
+-- bench_launch.lua - the time that a launch takes of the host: a kernel with
+-- three arguments, enqueued from Lua and, where the C program build/tests/
+-- launch_cost was built (make test builds it), by the bare OpenCL calls; and
+-- the time that a call such as gemm(A, B, {C = C}) adds to its launch.
 -- SPDX-License-Identifier: MIT
 
 local output = require "clshell.output"
@@ -79,21 +80,74 @@ local function summarise(part)
   end
 end
 
-out:heading "Launches with three arguments"
-local part <close> = out:part{steps = args.rounds, columns = {
-  {key = "name", title = "launch"}, "time", "spread", "n", "note"}}
-local _ <close> = setmetatable({}, {__close = function()
-  cl.undisturbed(summarise, part)
-end})
-from_lua()
-for i = 1, args.rounds do
-  part:step(("round %d"):format(i))
-  local there
-  if not reason then
-    there, reason = from_c()
-  end
-  lua[#lua + 1] = from_lua()
-  if there then
-    c[#c + 1], more[#more + 1] = there, lua[#lua] - there
+-- The launches, from Lua and from C in turns.
+local function launches()
+  out:heading "Launches with three arguments"
+  local part <close> = out:part{steps = args.rounds, columns = {
+    {key = "name", title = "launch"}, "time", "spread", "n", "note"}}
+  local _ <close> = setmetatable({}, {__close = function()
+    cl.undisturbed(summarise, part)
+  end})
+  from_lua()
+  for i = 1, args.rounds do
+    part:step(("round %d"):format(i))
+    local there
+    if not reason then
+      there, reason = from_c()
+    end
+    lua[#lua + 1] = from_lua()
+    if there then
+      c[#c + 1], more[#more + 1] = there, lua[#lua] - there
+    end
   end
 end
+
+-- A product of 16 x 16 matrices: the call made again, against its plan.
+local A, B = matrix.random(16, 16), matrix.random(16, 16)
+local C = matrix.zeros(16, 16)
+
+-- Seconds of a run of `enqueue` in a round.
+local function time_of(enqueue)
+  queue:finish()
+  local begin = cl.now()
+  local count = math.max(1, args.launches // 10)
+  for _ = 1, count do
+    enqueue()
+  end
+  local spent = cl.now() - begin
+  queue:finish()
+  return spent / count
+end
+
+-- The rounds of gemm with these options: its plan's, the call's, and by how
+-- much the call takes longer.
+local function compare_calls(part, name, options)
+  local plan = gemm.plan(A, B, options)
+  local function call()
+    gemm(A, B, options)
+  end
+  plan()
+  call()
+  local plans, calls, longer = {}, {}, {}
+  for i = 1, args.rounds do
+    part:step(("%s, round %d"):format(name, i))
+    plans[i], calls[i] = time_of(plan), time_of(call)
+    longer[i] = calls[i] - plans[i]
+  end
+  part:add(bench.of(name .. ", plan", plans))
+  part:add(bench.of(name .. ", call", calls)).note =
+    ("%s more than its plan"):format(quantity.format(bench.median(longer),
+      "s", 3))
+end
+
+-- The calls of gemm, with the rung left open and with its name.
+local function warm_calls()
+  out:heading "gemm(A, B, {C = C}) of 16 x 16, made again"
+  local part <close> = out:part{steps = 2 * args.rounds, columns = {
+    {key = "name", title = "call"}, "time", "spread", "n", "note"}}
+  compare_calls(part, "best known", {C = C})
+  compare_calls(part, "naive", {C = C, kernel = "naive"})
+end
+
+launches()
+warm_calls()

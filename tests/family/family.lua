@@ -219,6 +219,78 @@ t.test("a kernel of one's own, from a file", function()
   os.remove(folder .. name .. ".h")
 end)
 
+t.test("a call made again runs the plan of the one before", function()
+  local function count()
+    local n = 0
+    for _ in pairs(gemm.plans) do
+      n = n + 1
+    end
+    return n
+  end
+  local function mine(factor, options)
+    gemm.define{name = "again", source = source(factor), range = each_element,
+      params = {{name = "scale", values = {1, 2}}}}
+    return gemm(A, B, options):read():table()
+  end
+  local C = cl.buffer("float", {2, 2})
+  local options = {C = C, kernel = "again"}
+  t.eq(mine(1, options), AB)
+  t.eq(count(), 1)
+  C:fill(0)
+  t.eq(gemm(A, B, options):read():table(), AB)
+  t.eq(count(), 1)
+  -- other options are other plans, and so are strings that look like numbers
+  t.eq(gemm(A, B, {C = C, kernel = "again", scale = 2}):read():table(),
+    {{8, 10}, {20, 22}})
+  t.eq(count(), 2)
+  t.raises(function() gemm(A, B, {C = C, kernel = "again", scale = "2"}) end,
+    "scale = 2")
+  gemm(A, B, {C = C, kernel = "again", alpha = 0.1})
+  t.near(gemm(A, B, {C = C, kernel = "again", alpha = 0.1 + 2^-50}):read()[1],
+    0.4, 1e-6)
+  t.eq(count(), 4)
+  -- a call that names no C gets a new one each time
+  local one = gemm(A, B)
+  one:fill(0)
+  local other = gemm(A, B)
+  t.ok(not rawequal(one, other))
+  t.eq(other:read():table(), AB)
+  t.eq(one:read():table(), {{0, 0}, {0, 0}})
+  -- a new rung of that name, and other rows, take effect at once
+  t.eq(mine(3, options), {{12, 15}, {30, 33}})
+  gemm.choices{{rung = "again"}}
+  t.eq(gemm(A, B):read():table(), {{12, 15}, {30, 33}})
+  gemm.choices "default"
+  t.eq(gemm(A, B):read():table(), AB)
+  -- host data, queues and events make plans that are not kept
+  local before = count()
+  gemm(A, {{1, 0}, {0, 1}, {1, 1}}, {C = C})
+  gemm(A, B, {C = C, queue = cl.context().queue})
+  local _, event = gemm(A, B, {C = C, after = {}})
+  event:wait()
+  t.eq(count(), before)
+  -- closed operands raise as in a first call
+  local last = cl.buffer("float", {3, 2}, 1)
+  gemm(A, last, {C = C})
+  last:close()
+  t.raises(function() gemm(A, last, {C = C}) end, "B is closed")
+end)
+
+t.test("plans of earlier calls keep no Buffer alive", function()
+  local function calls()
+    local X = cl.buffer("float", {16, 16}, 1)
+    local Y = cl.buffer("float", {16, 16}, 1)
+    gemm(A, B, {C = cl.buffer("float", {2, 2})})
+    gemm(X, Y, {kernel = "transposed_b"})
+    return setmetatable({X, Y, gemm(X, Y)}, {__mode = "v"})
+  end
+  local gone = calls()
+  collectgarbage()
+  collectgarbage()
+  t.eq(#gone, 0)
+  t.eq(next(gemm.plans), nil)
+end)
+
 t.test("a kernel that does not compile", function()
   gemm.define{name = "broken", source = "kernel void broken( {",
     range = each_element}

@@ -5,6 +5,7 @@
 local bench = require "clshell.measure.bench"
 local choice = require "clshell.family.choice"
 local cl = require "cl"
+local plan_cache = require "clshell.family.plan_cache"
 local plans = require "clshell.family.prepared_call"
 local program = require "clshell.family.program"
 local report = require "clshell.report.table"
@@ -61,8 +62,14 @@ function methods.kernels(family)
   return setmetatable(list, listing)
 end
 
+-- Drops the plans of earlier calls: the ladder or its rows changed.
+local function forget_plans(family)
+  family.plans = setmetatable({}, {__mode = "v"})
+end
+
 -- Adds a rung; a user's own may be defined again.
 local function add(family, rung)
+  forget_plans(family)
   for i, old in ipairs(family.list) do
     if old.name == rung.name then
       if old.builtin then
@@ -197,6 +204,15 @@ local function try_plan(family, given, opts)
   return plan
 end
 
+-- The plan of a call, or an error with the reason.
+local function new_plan(family, given, opts)
+  local plan, reason = try_plan(family, given, opts)
+  if not plan then
+    cl.error(("%s: %s refused: %s"):format(family.name, opts.kernel, reason))
+  end
+  return plan
+end
+
 --- family.plan(operands ... [, opts]) -> plan
 --- What a call with the same arguments would run, everything checked, built
 --- and allocated, but not yet run: `plan()` enqueues it and returns the
@@ -206,16 +222,15 @@ end
 ---   kernel  the best known  a rung's name; with it the rung's own parameters
 ---   queue, after  -  and whatever else the call itself takes
 function methods.plan(family, ...)
-  local given, opts = gather(family, ...)
-  local plan, reason = try_plan(family, given, opts)
-  if not plan then
-    cl.error(("%s: %s refused: %s"):format(family.name, opts.kernel, reason))
-  end
-  return plan
+  return new_plan(family, gather(family, ...))
 end
 
 local function call(family, ...)
-  local plan = methods.plan(family, ...)
+  local given, opts = gather(family, ...)
+  local plan = plan_cache.get(family.plans, family.spec, given, opts,
+    function()
+      return new_plan(family, given, opts)
+    end)
   return plan.output, plan:run()
 end
 
@@ -245,6 +260,9 @@ end
 --- {mr = 6}}, {rung = "naive"}}; "default" brings back those that come along.
 --- lua/clshell/family/choices.lua tells the fields.
 function methods.choices(family, rows)
+  if rows ~= nil then
+    forget_plans(family)
+  end
   return choice.rows(family, rows)
 end
 

@@ -1,6 +1,6 @@
--- program.lua - kernel files: finding them, and the programs built of them
--- A file is read again at every use, so an edit takes effect at once; what
--- has been built is kept by context, text, defines and options.
+-- family/program.lua - kernel files: finding them, and the programs built of
+-- them. Programs are kept by context, path or text, defines and options; each
+-- use asks whether the files changed, so an edit takes effect at once.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -9,6 +9,8 @@ local ptx = require "clshell.family.ptx"
 local M = {}
 
 local built = setmetatable({}, {__mode = "k"}) -- context -> key -> program
+-- program made by ptx.lua -> the program of the file that it was made from
+local before_edit = setmetatable({}, {__mode = "k"})
 
 local function read(path)
   local f = io.open(path, "rb")
@@ -55,22 +57,6 @@ function M.locate(file, folders, what)
     {hint = "looked for " .. table.concat(tried, ", ")})
 end
 
--- The texts that `source` includes from `folder`, one after another: part
--- of the key, for an edit there counts as well.
-local function included(source, folder, seen)
-  local texts = {}
-  for name in source:gmatch('#%s*include%s*"([^"\n]+)"') do
-    local path = folder .. name
-    local content = not seen[path] and read(path)
-    seen[path] = true
-    if content then
-      texts[#texts + 1] = content
-      texts[#texts + 1] = included(content, M.folder(path), seen)
-    end
-  end
-  return table.concat(texts, "\0")
-end
-
 local function define_key(defines)
   local words = {}
   for name, value in pairs(defines) do
@@ -80,37 +66,43 @@ local function define_key(defines)
   return table.concat(words, "\0")
 end
 
+--- program.current(program) -> boolean
+--- Whether a program is open and made of what its files hold now.
+function M.current(program)
+  return not program.closed
+    and not (before_edit[program] or program):changed()
+end
+
 -- The program of `from`, {path =} or {source =, name =, ptx =}, for a
 -- context. With ptx it is built once more, as ptx.lua says; where that does
 -- not apply: nil and the reason.
 function M.get(context, from, defines, options)
-  local source = from.source or read(from.path)
-  if source == nil then
+  local key = table.concat({
+    from.path or "", from.source or "", define_key(defines), options or "",
+    from.ptx and "ptx" or "",
+  }, "\1")
+  local programs = built[context] or {}
+  built[context] = programs
+  if programs[key] and M.current(programs[key]) then
+    return programs[key]
+  elseif from.path and not read(from.path) then
     cl.error(("cannot read kernel file '%s'"):format(from.path))
   end
-  local folder = from.path and M.folder(from.path) or ""
-  local key = table.concat({
-    from.path or "", source, included(source, folder, {}),
-    define_key(defines), options or "", from.ptx and "ptx" or "",
-  }, "\1")
-  built[context] = built[context] or {}
-  local program, reason = built[context][key], nil
-  if program and (program.closed or program.builds > 1) then
-    program = nil -- built anew, from another text: no longer this one
-  end
-  if program == nil then
-    program = cl.build(from.path and from.path or source, {
-      context = context, defines = defines, options = options,
-      name = from.path or from.name,
-      include = folder ~= "" and folder or nil,
-    })
-    if from.ptx then
-      program, reason = ptx.rebuild(program, {
-        context = context, options = options, name = from.path or from.name,
-      })
+  local name = from.path or from.name
+  local folder = M.folder(from.path or "")
+  local program, reason = cl.build(from.path or from.source, {
+    context = context, defines = defines, options = options, name = name,
+    include = folder ~= "" and folder or nil,
+  }), nil
+  if from.ptx then
+    local source = program
+    program, reason = ptx.rebuild(source, {context = context,
+      options = options, name = name})
+    if program then
+      before_edit[program] = source
     end
-    built[context][key] = program
   end
+  programs[key] = program
   return program, reason
 end
 

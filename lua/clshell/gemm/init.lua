@@ -133,6 +133,7 @@ local gemm = family.new({
     "stride_b", "stride_c"},       -- operands among the options
   output = "C",                    -- the operand that is the result
   ints = {"m", "n", "k", "lda", "ldb", "ldc"}, -- int in the kernels
+  keeps_plans = true,              -- the operands are Buffers, sizes fixed
   context = function(o, queue)
     return operand.context({n = 3, o.A, o.B, o.C}, queue)
   end,

@@ -68,6 +68,7 @@ local transpose = family.new({
   extras = {"B"},
   output = "B",
   ints = {"rows", "cols", "lda", "ldb"},
+  keeps_plans = true,
   context = function(o, queue)
     return operand.context({n = 2, o.A, o.B}, queue)
   end,
