@@ -1,5 +1,5 @@
 -- plot.lua - axes, quantities, colours; charts in the terminal against golden
--- texts, as SVG, and through gnuplot
+-- texts, as SVG and as PNG
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
@@ -284,7 +284,7 @@ t.test("a roof for local memory, where its peak is known", function()
   t.ok(chart:svg():find("local memory 60.0 GB/s", 1, true))
 end)
 
-t.test("SVG without gnuplot is well formed and takes any text", function()
+t.test("SVG is well formed and takes any text", function()
   for _, chart in ipairs{line(), ladder(), roofline()} do
     well_formed(chart:svg())
     well_formed(chart:svg{style = false})
@@ -306,50 +306,39 @@ local function contents(path)
   return text
 end
 
-t.test("gnuplot draws every chart as SVG and PNG", function()
-  if not os.execute("gnuplot --version >/dev/null 2>&1") then
-    t.skip("gnuplot is not installed")
-  end
+t.test("every chart is written as SVG, as text and as PNG", function()
   for i, make in ipairs{line, ladder, roofline} do
-    local svg, png = t.tmp(i .. "it's `id`.svg"), t.tmp(i .. ".png")
+    local svg, txt = t.tmp(i .. "it's `id`.SVG"), t.tmp(i .. ".txt")
     t.eq(make():save(svg), svg)
-    t.ok(contents(svg):find("</svg>", 1, true))
-    make():save(png)
-    t.ok(#contents(png) > 2000)
-    t.eq(contents(png):sub(1, 8), "\137PNG\r\n\26\n")
+    t.eq(contents(svg), make():svg())
+    make():save(txt)
+    t.eq(contents(txt), make():text{color = false} .. "\n")
+  end
+  if not os.execute("rsvg-convert --version >/dev/null 2>&1") then
+    t.skip("rsvg-convert is not installed")
   end
   local rows = records.ladder()
-  rows[1].name = "gemm.'`id`\" \\ $x {a}_b"
-  local path = t.tmp("text.svg")
-  plot.ladder(rows):save(path)
-  t.ok(contents(path):find("`id`", 1, true))
+  rows[1].name = "gemm.'`id`\" \\ $x {a}_b <b>\255"
+  for i, chart in ipairs{line(), plot.ladder(rows), roofline()} do
+    local png = t.tmp(i .. "it's `id`.png")
+    chart:save(png)
+    t.eq(contents(png):sub(1, 8), "\137PNG\r\n\26\n")
+    local width, height = (">I4I4"):unpack(contents(png), 17)
+    local drawn = chart:svg():match(' height="(%d+)"')
+    t.eq({width, height}, {1440, 2 * math.tointeger(drawn)})
+  end
 end)
 
-t.test("without gnuplot: SVG all the same, PNG's program is left", function()
-  local folder = t.tmp("plot")
-  for _, name in ipairs{".svg", ".gp", ".dat", ".png"} do
-    os.remove(folder .. name)
-  end
-  local text = under("PATH=/nonexistent", ([[
+t.test("a missing rsvg-convert is named, and no file is touched", function()
+  local png = t.tmp("plot.png")
+  local said = under("PATH=/nonexistent", ([[
 local records = require "records"
-local plot = require "clshell.plot"
-local chart = plot.line(records.tiles(), {x = "tile", by = "pad"})
-print(chart:save("%s.svg"))
-print(select(2, pcall(chart.save, chart, "%s.png")))
-]]):format(folder, folder))
-  t.ok(text:find("gnuplot is not installed: wrote", 1, true), text)
-  t.ok(text:find("apt-get install gnuplot-nox", 1, true))
-  well_formed(contents(folder .. ".svg"))
-  t.ok(contents(folder .. ".gp"):find("pngcairo"))
-  t.ok(contents(folder .. ".dat"):find("^4 "))
-  t.eq(io.open(folder .. ".png"), nil)
-  if os.execute("gnuplot --version >/dev/null 2>&1") then
-    t.ok(os.execute(("gnuplot '%s.gp'"):format(folder)))
-    t.ok(#contents(folder .. ".png") > 2000)
-  end
-  for _, name in ipairs{".svg", ".gp", ".dat", ".png"} do
-    os.remove(folder .. name)
-  end
+local chart = require("clshell.plot").line(records.tiles(), {x = "tile"})
+print(select(2, pcall(chart.save, chart, "%s")))
+]]):format(png))
+  t.ok(said:find("rsvg-convert, which is missing", 1, true), said)
+  t.ok(said:find("apt-get install librsvg2-bin", 1, true), said)
+  t.eq(io.open(png), nil)
 end)
 
 t.done()

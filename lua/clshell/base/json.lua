@@ -2,6 +2,8 @@
 -- keep their 64 bits, floats their last digit, strings any byte
 -- SPDX-License-Identifier: MIT
 
+local text = require "clshell.base.text"
+
 local M = {}
 
 local DEEPEST = 32 -- levels of tables; a cycle ends there
@@ -14,21 +16,6 @@ local function escape(c)
   return NAMES[c] or ("\\u%04x"):format(c:byte())
 end
 
--- json.utf8(s, replace) -> string
--- A string with each byte that is not UTF-8 replaced by replace(byte).
-function M.utf8(s, replace)
-  local parts, at = {}, 1
-  repeat
-    local bad = select(2, utf8.len(s, at))
-    parts[#parts + 1] = s:sub(at, bad and bad - 1)
-    if bad then
-      parts[#parts + 1] = replace(s:byte(bad))
-      at = bad + 1
-    end
-  until not bad
-  return table.concat(parts)
-end
-
 -- JSON cannot hold bytes that are not UTF-8: they become lone surrogates, as
 -- in Python's surrogateescape.
 local function surrogate(byte)
@@ -36,14 +23,7 @@ local function surrogate(byte)
 end
 
 local function quoted(s)
-  return '"' .. M.utf8(s:gsub('[%c"\\\127]', escape), surrogate) .. '"'
-end
-
--- json.exact(x) -> string
--- A finite number with all its digits and a point in every locale.
-function M.exact(x)
-  return math.type(x) == "integer" and ("%d"):format(x)
-    or (("%.17g"):format(x):gsub(",", "."))
+  return '"' .. text.utf8(s:gsub('[%c"\\\127]', escape), surrogate) .. '"'
 end
 
 -- The shortest of three forms that reads back as the same float. Infinity
@@ -66,23 +46,24 @@ local function real(x)
   return s:find("[.e]") and s or s .. ".0"
 end
 
-local Raw, List, Object = {}, {}, {} -- metatables of forms given to encode
+-- The metatables of values with a form of their own.
+local Raw, List, Object = {}, {}, {}
 
--- json.raw(text) -> value
--- A value that encode writes as this text.
-function M.raw(text)
-  return setmetatable({text}, Raw)
+--- json.raw(text) -> value
+--- A value that encode writes as this text.
+function M.raw(s)
+  return setmetatable({s}, Raw)
 end
 
--- json.list(t) -> t
--- Makes encode write t as a list, even when t is empty.
+--- json.list(t) -> t
+--- Makes encode write t as a list, even when t is empty.
 function M.list(t)
   return setmetatable(t, List)
 end
 
--- json.object(members) -> members
--- Makes encode write a list of {name, value} as an object in that order.
--- Members without a value are left out.
+--- json.object(members) -> members
+--- Makes encode write a list of {name, value} as an object in that order.
+--- Members without a value are left out.
 function M.object(members)
   return setmetatable(members, Object)
 end
@@ -157,18 +138,13 @@ function encode(v, depth, indented)
   return (is_a_list and encode_list or encode_object)(v, depth + 1, indented)
 end
 
---- json.encode(value) -> string
---- A value as JSON, object keys in order. A table is a list if its keys are
+--- json.encode(value [, indented]) -> string
+--- A value as JSON, object keys in order, each member of an object on a line
+--- of its own where `indented` is true. A table is a list if its keys are
 --- 1 to n, else an object (the empty table is an object). Values that JSON
 --- cannot hold, such as functions and objects of C, are left out. nil is null.
-function M.encode(v)
-  return encode(v, 0) or "null"
-end
-
--- json.encode_indented(value) -> string
--- The same with each member of an object on a line of its own.
-function M.encode_indented(v)
-  return encode(v, 0, true) or "null"
+function M.encode(v, indented)
+  return encode(v, 0, indented) or "null"
 end
 
 -- A parser is a function(text, at) -> value, place after it; it raises a
@@ -197,7 +173,7 @@ local function unicode(s, at)
   return utf8.char(code), at + 5
 end
 
-local function text(s, at)
+local function read_string(s, at)
   local parts = {}
   at = at + 1
   while true do
@@ -267,7 +243,7 @@ local function map(s, at, depth)
     if s:sub(from, from) ~= '"' then
       wrong("a name in quotes expected", from)
     end
-    local name, colon = text(s, from)
+    local name, colon = read_string(s, from)
     colon = blank(s, colon)
     if s:sub(colon, colon) ~= ":" then
       wrong("':' expected", colon)
@@ -294,7 +270,7 @@ function value(s, at, depth)
   elseif c == "[" then
     return array(s, at, depth + 1)
   elseif c == '"' then
-    return text(s, at)
+    return read_string(s, at)
   end
   local word = s:match("^%a+", at)
   if word == "null" or WORDS[word] ~= nil then

@@ -2,6 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local style = require "clshell.base.style"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -15,11 +16,6 @@ local function prefixes(unit)
   return unit == "s" and SMALL or unit == "B" and BINARY or LARGE
 end
 
--- quantity.finite(x) -> boolean
-function M.finite(x)
-  return x == x and x ~= math.huge and x ~= -math.huge
-end
-
 -- The number that is shown with so many significant digits: it may have one
 -- digit more than it seems, as 999.96 has.
 local function rounded(x, digits)
@@ -30,7 +26,7 @@ end
 --- A number in plain decimals, with so many significant digits (4).
 function M.number(x, digits)
   digits = digits or 4
-  if not M.finite(x) then
+  if not text.finite(x) then
     return tostring(x)
   elseif x == 0 then
     return "0"
@@ -54,7 +50,7 @@ end
 --- up ("FLOP/s", "B/s"). The value is rounded first: 999.96 ns are 1 µs.
 function M.prefix(x, unit, digits)
   local list = prefixes(unit)
-  local size = M.finite(x) and math.abs(x) or 0
+  local size = text.finite(x) and math.abs(x) or 0
   local chosen = list[1]
   for _, entry in ipairs(list) do
     if rounded(size / entry[1], digits or 4) >= 1 then

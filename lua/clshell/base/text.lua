@@ -55,4 +55,37 @@ function M.quote(s)
   return "'" .. s:gsub("'", "'\\''") .. "'"
 end
 
+-- text.finite(x) -> boolean
+-- Whether a number is neither NaN nor infinite.
+function M.finite(x)
+  return x == x and x ~= math.huge and x ~= -math.huge
+end
+
+-- text.exact(x) -> string
+-- A finite number with all its digits and a point in every locale.
+function M.exact(x)
+  return math.type(x) == "integer" and ("%d"):format(x)
+    or (("%.17g"):format(x):gsub(",", "."))
+end
+
+local function replacement()
+  return "\u{FFFD}"
+end
+
+-- text.utf8(s [, replace]) -> string
+-- A string with each byte that is not UTF-8 replaced by replace(byte), or by
+-- the replacement character.
+function M.utf8(s, replace)
+  local parts, at = {}, 1
+  repeat
+    local bad = select(2, utf8.len(s, at))
+    parts[#parts + 1] = s:sub(at, bad and bad - 1)
+    if bad then
+      parts[#parts + 1] = (replace or replacement)(s:byte(bad))
+      at = bad + 1
+    end
+  until not bad
+  return table.concat(parts)
+end
+
 return M

@@ -63,11 +63,6 @@ print(plot.roofline({r}, {peaks = {
   compute = {{name = "FMA", value = 1e12}},
   memory = {{name = "copy", value = 1e11}}}}))
 
---- plot.settle
-local plot = require "clshell.plot"
-local chart = plot.bar{bench.of("a", {0.01})} -- settled by plot itself
-print(chart.kind) --> bar
-
 --- chart:text
 local chart = results{bench.of("a", {0.01}), bench.of("b", {0.02})}:bar()
 print(chart:text{width = 60, ascii = true, color = false})

@@ -86,6 +86,18 @@ print(json.encode{name = "tiled", sizes = {8, 16}})
 local json = require "clshell.json"
 print(json.decode('{"sizes": [8, 16]}').sizes[2]) --> 16
 
+--- json.list
+local json = require "clshell.json"
+print(json.encode{flags = json.list{}}) --> {"flags":[]}
+
+--- json.object
+local json = require "clshell.json"
+print(json.encode(json.object{{"n", 64}, {"k", 8}})) --> {"n":64,"k":8}
+
+--- json.raw
+local json = require "clshell.json"
+print(json.encode{json.raw "0.10"}) --> [0.10]
+
 --- json.null
 local json = require "clshell.json"
 print(json.encode{1, json.null, 3}) --> [1,null,3]

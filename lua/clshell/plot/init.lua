@@ -5,8 +5,11 @@
 local axis = require "clshell.plot.axis"
 local cl = require "cl"
 local fields = require "clshell.measure.record_fields"
+local file = require "clshell.base.file"
 local options = require "clshell.base.options"
 local quantity = require "clshell.base.quantity"
+local svg = require "clshell.plot.svg"
+local text = require "clshell.plot.text"
 
 local M = {}
 local Chart = {}
@@ -71,6 +74,29 @@ local function by_name(list)
   end
 end
 
+-- Sorts the points of a line chart, leaves out those that its axes cannot
+-- show and notes how many points, with the `lost` ones, are missing.
+local function settle(chart, lost)
+  for _, s in ipairs(chart.series) do
+    local shown = {}
+    for _, p in ipairs(s.points) do
+      if chart.x:shows(p.x) and chart.y:shows(p.y) then
+        shown[#shown + 1] = p
+      else
+        lost = lost + 1
+      end
+    end
+    table.sort(shown, function(a, b)
+      return a.x < b.x
+    end)
+    s.points = shown
+  end
+  if lost > 0 then
+    table.insert(chart.notes, ("%d result%s without a place here"):format(
+      lost, lost == 1 and "" or "s"))
+  end
+end
+
 --- plot.line(results, opts) -> chart
 --- Lines over a field of the results. Points that are not numbers are counted
 --- below.
@@ -117,32 +143,8 @@ function M.line(results, opts)
   chart.y = axis.new(ys, {label = opts.y_label or about_y.title,
     unit = about_y.unit, log = opts.log_y or false,
     zero = opts.zero ~= false})
-  M.settle(chart, lost)
+  settle(chart, lost)
   return finished(chart, opts)
-end
-
---- plot.settle(chart, lost)
---- Sorts the points of a line chart, leaves out what its axes cannot show and
---- notes how many points, with the `lost` ones, are missing.
-function M.settle(chart, lost)
-  for _, s in ipairs(chart.series) do
-    local shown = {}
-    for _, p in ipairs(s.points) do
-      if chart.x:shows(p.x) and chart.y:shows(p.y) then
-        shown[#shown + 1] = p
-      else
-        lost = lost + 1
-      end
-    end
-    table.sort(shown, function(a, b)
-      return a.x < b.x
-    end)
-    s.points = shown
-  end
-  if lost > 0 then
-    table.insert(chart.notes, ("%d result%s without a place here"):format(
-      lost, lost == 1 and "" or "s"))
-  end
 end
 
 -- The bars of results, in their order; failed ones are bars without length.
@@ -332,7 +334,7 @@ function M.roofline(results, opts)
     log = true, lo = bottom, hi = top * 1.6})
   chart.roofs = roof_lines(roofs, lo, hi)
   chart.title = common
-  M.settle(chart, lost)
+  settle(chart, lost)
   return finished(chart, opts)
 end
 
@@ -344,24 +346,62 @@ end
 ---   ascii   auto    true: no braille
 ---   color   auto    true or false
 function Chart:text(opts)
-  return require("clshell.plot.text").render(self, opts or {})
+  return text.render(self, opts or {})
 end
 
 --- chart:svg([opts]) -> string
---- The chart as SVG, drawn without gnuplot; its colours follow the reader's
---- light or dark theme.
+--- The chart as SVG; its colours follow the reader's light or dark theme.
 --- Options:
 ---   style  true  false: without the style sheet
 function Chart:svg(opts)
-  return require("clshell.plot.svg").render(self, opts or {})
+  return svg.render(self, opts or {})
+end
+
+-- An SVG text as PNG. The names of temporary files need no quotes.
+local function png(svg_text)
+  local input, log = os.tmpname(), os.tmpname()
+  local _ <close> = setmetatable({}, {__close = function()
+    os.remove(input)
+    os.remove(log)
+  end})
+  file.write(input, svg_text, "the chart")
+  local command = ("{ rsvg-convert --zoom 2 %s; } 2>%s"):format(input, log)
+  local pipe = assert(io.popen(command))
+  local image = pipe:read("a")
+  local ok, _, code = pipe:close()
+  if ok then
+    return image
+  elseif code == 127 then
+    cl.error("charts are written as PNG with rsvg-convert, which is missing",
+      {hint = "Debian, Ubuntu: apt-get install librsvg2-bin; Fedora: dnf "
+        .. "install librsvg2-tools; or write the chart as .svg"})
+  end
+  local complaints <close> = assert(io.open(log))
+  cl.error("rsvg-convert failed: " .. complaints:read("a"))
+end
+
+local WRITE = {svg = Chart.svg}
+
+function WRITE.txt(chart)
+  return chart:text{color = false} .. "\n"
+end
+
+function WRITE.png(chart)
+  return png(chart:svg())
 end
 
 --- chart:save(file) -> file
---- Writes the chart through gnuplot as .svg or .png; or as .txt. Without
---- gnuplot, .svg is drawn by chart:svg, and for .png what gnuplot would have
---- read is written instead and an error names it.
-function Chart:save(file)
-  return require("clshell.plot.gnuplot").save(self, file)
+--- Writes the chart as the name of the file ends: .svg, .txt, or .png, which
+--- needs rsvg-convert.
+function Chart:save(path)
+  local format = type(path) == "string" and path:match("%.(%w+)$")
+  local write = WRITE[format and format:lower()]
+  if not write then
+    cl.error(("cannot save a chart as '%s'"):format(tostring(path)),
+      {hint = "the name must end with .svg, .png or .txt"})
+  end
+  file.write(path, write(self), "the chart")
+  return path
 end
 
 Chart.__tostring = function(self)

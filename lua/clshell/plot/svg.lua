@@ -1,16 +1,16 @@
--- plot/svg.lua - charts as SVG, without gnuplot; their colours are classes,
--- so that one style sheet serves a light and a dark page
+-- plot/svg.lua - charts as SVG; their colours are classes, so that one style
+-- sheet serves a light and a dark page
 -- SPDX-License-Identifier: MIT
 
 local quantity = require "clshell.base.quantity"
-local shapes = require "clshell.plot.shapes"
+local text = require "clshell.base.text"
 
 local M = {}
 
 local WIDTH, ROW, TOP = 720, 26, 30
 local CHAR = 7.8 -- width of a character of 12 px, on the safe side
 local LABEL_MAX = 40
-local MOST_MARKS = 120 -- on a line; one with more points goes without
+local MOST_MARKS = 120 -- a line with more points has no marks
 
 -- Light first; the second is for dark pages.
 local SERIES = {
@@ -41,8 +41,8 @@ local function rules(column)
   return table.concat(lines, "\n")
 end
 
---- plot_svg.css() -> string
---- The style sheet of the charts, for a page that holds several.
+-- svg.css() -> string
+-- The style sheet of the charts, for a page that holds several.
 function M.css()
   return [[
 .plot text { font: 12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif }
@@ -58,184 +58,258 @@ function M.css()
     .. "\n}\n@media print {\n" .. rules(1) .. "\n}\n"
 end
 
-local escape = shapes.escape
+local ENTITIES = {["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;",
+  ['"'] = "&quot;", ["'"] = "&#39;"}
 
-local function cut(s)
-  if (utf8.len(s) or #s) <= LABEL_MAX then
-    return s
-  end
-  return s:sub(1, (utf8.offset(s, LABEL_MAX) or LABEL_MAX) - 1) .. "…"
+-- svg.escape(text) -> string
+-- Text for HTML and SVG, in elements and in quoted attributes; bytes that are
+-- not UTF-8 and control characters, which XML forbids, are replaced.
+function M.escape(s)
+  return (text.utf8(tostring(s)):gsub("[&<>\"']", ENTITIES)
+    :gsub("[%z\1-\8\11\12\14-\31]", "\u{FFFD}"))
 end
+
+local escape = M.escape
 
 local function length(s)
   return utf8.len(s) or #s
 end
 
+local function cut(s)
+  if length(s) <= LABEL_MAX then
+    return s
+  end
+  return s:sub(1, (utf8.offset(s, LABEL_MAX) or LABEL_MAX) - 1) .. "…"
+end
+
+-- A drawing is the list of its elements.
+local Drawing = {}
+Drawing.__index = Drawing
+
+function Drawing:add(form, ...)
+  self[#self + 1] = form:format(...)
+end
+
+-- A text; the title appears under the pointer.
+function Drawing:text(x, y, words, class, anchor, title)
+  self:add('<text%s x="%.1f" y="%.1f"%s>%s%s</text>',
+    class and (' class="%s"'):format(class) or "", x, y,
+    anchor and (' text-anchor="%s"'):format(anchor) or "", escape(words),
+    title and title ~= words and "<title>" .. escape(title) .. "</title>"
+    or "")
+end
+
+function Drawing:segment(class, x1, y1, x2, y2)
+  self:add('<path class="%s" d="M%.1f %.1fL%.1f %.1f"/>', class, x1, y1, x2,
+    y2)
+end
+
+function Drawing:polyline(class, points, box)
+  local path = {}
+  for i, p in ipairs(points) do
+    path[i] = ("%.1f,%.1f"):format(box.x(p.x), box.y(p.y))
+  end
+  self:add('<polyline class="%s" points="%s"/>', class,
+    table.concat(path, " "))
+end
+
+-- Outlines around 0, 0: the shape tells series apart without their colour.
+local OUTLINES = {
+  {"circle", 'r="4.5"'}, {"rect", 'x="-4" y="-4" width="8" height="8"'},
+  {"path", 'd="M0-5.5L5 4H-5Z"'}, {"path", 'd="M0-6L5.5 0L0 6L-5.5 0Z"'},
+  {"path", 'd="M-5-4H5L0 5.5Z"'},
+  {"path", 'd="M-2-6H2V-2H6V2H2V6H-2V2H-6V-2H-2Z"'},
+}
+
 local function series_class(i)
   return (i - 1) % #SERIES + 1
 end
 
--- The drawing with its frame: title, background, style sheet.
-local function wrap(out, chart, height, opts)
-  local head = {('<svg class="plot" xmlns="http://www.w3.org/2000/svg" '
-    .. 'viewBox="0 0 %d %d" role="img" aria-label="%s"'):format(WIDTH,
-    math.ceil(height), escape(M.describe(chart)))}
-  if opts.style == false then
-    head[#head + 1] = ">"
-  else
-    head[#head + 1] = (' width="%d" height="%d">'):format(WIDTH,
-      math.ceil(height))
-    head[#head + 1] = "<style>\n" .. M.css() .. "</style>"
-    head[#head + 1] = '<rect class="face" width="100%" height="100%"/>'
+-- The mark of series i, with a text under the pointer.
+function Drawing:mark(i, x, y, title)
+  local outline = OUTLINES[(i - 1) % #OUTLINES + 1]
+  self:add('<g transform="translate(%.1f %.1f)"><%s class="s%d" %s>%s</%s>'
+    .. "</g>", x, y, outline[1], series_class(i), outline[2],
+    title and "<title>" .. escape(title) .. "</title>" or "", outline[1])
+end
+
+-- A function that finds a place for the label of each mark: on its right, on
+-- its left, or further out, where no earlier label or mark is.
+local function placer()
+  local taken = {}
+  local function free(x, y, width)
+    for _, box in ipairs(taken) do
+      if math.abs(box.y - y) < 12 and x < box.x + box.width
+          and box.x < x + width then
+        return false
+      end
+    end
+    return true
   end
-  if chart.title and chart.title ~= "" then
-    head[#head + 1] = ('<text class="title" x="8" y="18">%s</text>'):format(
+  return function(x, y, label)
+    local width = 8 * #label
+    for distance = 9, 109, 20 do
+      for _, left in ipairs{x + distance, x - distance - width} do
+        if free(left, y, width) then
+          taken[#taken + 1] = {x = left, y = y, width = width}
+          if left > x then
+            return left, "start"
+          end
+          return left + width, "end"
+        end
+      end
+    end
+    return x + 9, "start"
+  end
+end
+
+local KINDS = {line = "Lines", bar = "Bars", ladder = "The rungs as bars",
+  roofline = "Results on the roofline"}
+
+-- A chart in words, for readers who cannot see it.
+local function describe(chart)
+  local axes = chart.bars and chart.x.label
+    or ("%s over %s"):format(chart.y.label, chart.x.label)
+  return ("%s: %s%s"):format(KINDS[chart.kind], axes,
+    chart.title ~= "" and "; " .. chart.title or "")
+end
+
+-- The finished drawing: notes from y down, title, background, style sheet.
+local function finish(drawing, chart, y, opts)
+  for _, note in ipairs(chart.notes) do
+    drawing:text(8, y, note, "soft")
+    y = y + 18
+  end
+  local height = math.ceil(y - 8)
+  local head = setmetatable({}, Drawing)
+  local plain = opts.style == false
+  head:add('<svg class="plot" xmlns="http://www.w3.org/2000/svg" viewBox="0 '
+    .. '0 %d %d" role="img" aria-label="%s"%s>', WIDTH, height,
+    escape(describe(chart)), plain and "\n"
+    or (' width="%d" height="%d"'):format(WIDTH, height))
+  if not plain then
+    head:add("<style>\n%s</style>", M.css())
+    head:add '<rect class="face" width="100%%" height="100%%"/>'
+  end
+  if chart.title ~= "" then
+    head:add('<text class="title" x="8" y="18">%s</text>',
       escape(chart.title))
   end
-  return table.concat(head, "\n") .. "\n" .. table.concat(out, "\n")
+  return table.concat(head, "\n") .. "\n" .. table.concat(drawing, "\n")
     .. "\n</svg>\n"
 end
 
---- plot_svg.describe(chart) -> string
---- A chart in words, for those who cannot see it.
-function M.describe(chart)
-  local kind = {line = "Lines", bar = "Bars", ladder = "The rungs as bars",
-    roofline = "Results on the roofline"}
-  local what = chart.bars and chart.x.label
-    or ("%s over %s"):format(chart.y.label, chart.x.label)
-  return ("%s: %s%s"):format(kind[chart.kind], what,
-    chart.title and chart.title ~= "" and "; " .. chart.title or "")
-end
-
-local function notes(out, chart, y)
-  for _, note in ipairs(chart.notes) do
-    out[#out + 1] = shapes.text(8, y, note, "soft")
-    y = y + 18
-  end
-  return y
-end
-
 -- A bar with its label before it and its value behind it.
-local function bar_row(out, chart, bar, y, box)
+local function bar_row(drawing, chart, bar, y, box)
   local class = bar.best and "bold" or nil
-  out[#out + 1] = shapes.text(box.left - 8, y + 16, cut(bar.label), class,
-    "end", bar.label)
+  drawing:text(box.left - 8, y + 16, cut(bar.label), class, "end", bar.label)
   if not bar.value then
-    out[#out + 1] = shapes.text(box.left + 4, y + 16, cut(bar.note), "soft",
-      nil, bar.note)
+    drawing:text(box.left + 4, y + 16, cut(bar.note), "soft", nil, bar.note)
     return
   end
   local width = chart.x:at(bar.value) * box.width
-  out[#out + 1] = ('<rect class="%s" x="%.1f" y="%d" width="%.1f" '
-    .. 'height="18" rx="2"><title>%s</title></rect>'):format(
-    bar.best and "s1" or "other", box.left, y + 3, math.max(1, width),
-    escape(("%s: %s"):format(bar.label, quantity.format(bar.value,
-    chart.x.unit or "", bar.digits))))
+  drawing:add('<rect class="%s" x="%.1f" y="%d" width="%.1f" height="18" '
+    .. 'rx="2"><title>%s</title></rect>', bar.best and "s1" or "other",
+    box.left, y + 3, math.max(1, width), escape(("%s: %s"):format(bar.label,
+    quantity.format(bar.value, chart.x.unit or "", bar.digits))))
   local past = box.left + width
   if bar.lo and bar.hi then
     local lo = box.left + chart.x:at(bar.lo) * box.width
     past = box.left + chart.x:at(bar.hi) * box.width
-    out[#out + 1] = ('<path class="whisker axis" d="M%.1f %dV%dM%.1f '
-      .. '%dH%.1fM%.1f %dV%d"/>'):format(lo, y + 8, y + 16, lo, y + 12,
-      past, past, y + 8, y + 16)
+    drawing:add('<path class="whisker axis" d="M%.1f %dV%dM%.1f %dH%.1fM%.1f '
+      .. '%dV%d"/>', lo, y + 8, y + 16, lo, y + 12, past, past, y + 8,
+      y + 16)
   end
-  local number = quantity.number(bar.value / chart.x.factor, bar.digits)
-  local step = bar.step and ("  ×%.2f"):format(bar.step) or ""
-  out[#out + 1] = ('<text class="%s halo" x="%.1f" y="%d">%s<tspan '
-    .. 'class="soft" dx="6">%s</tspan></text>'):format(
-    bar.best and "bold" or "plain", past + 6, y + 16, number, step)
+  drawing:add('<text class="%s halo" x="%.1f" y="%d">%s<tspan class="soft" '
+    .. 'dx="6">%s</tspan></text>', class or "plain", past + 6, y + 16,
+    quantity.number(bar.value / chart.x.factor, bar.digits),
+    bar.step and ("  ×%.2f"):format(bar.step) or "")
 end
 
 local function bar_chart(chart, opts)
-  local out, label = {}, 0
+  local drawing, label = setmetatable({}, Drawing), 0
   for _, bar in ipairs(chart.bars) do
     label = math.max(label, math.min(length(bar.label), LABEL_MAX))
   end
   local left = math.max(60, label * CHAR + 16)
   local box = {left = left, width = WIDTH - left - 140}
-  local top = chart.title and chart.title ~= "" and TOP + 22 or 24
+  local top = chart.title ~= "" and TOP + 22 or 24
   local bottom = top + #chart.bars * ROW + 4
-  out[1] = shapes.text(left, top - 8, chart.x:title(), "soft")
+  drawing:text(left, top - 8, chart.x:title(), "soft")
   for _, tick in ipairs(chart.x:ticks(5)) do
     local x = left + tick.at * box.width
-    out[#out + 1] = shapes.segment(tick.value == 0 and "axis" or "grid", x,
-      top, x, bottom)
-    out[#out + 1] = shapes.text(x, bottom + 16, tick.text, "soft", "middle")
+    drawing:segment(tick.value == 0 and "axis" or "grid", x, top, x, bottom)
+    drawing:text(x, bottom + 16, tick.text, "soft", "middle")
   end
   if chart.limit then
     local x = left + chart.x:at(chart.limit.value) * box.width
-    out[#out + 1] = shapes.segment("roof limit", x, top, x, bottom)
-    out[#out + 1] = shapes.text(x, top - 8, chart.limit.label, "soft", "end")
+    drawing:segment("roof limit", x, top, x, bottom)
+    drawing:text(x, top - 8, chart.limit.label, "soft", "end")
   end
   for i, bar in ipairs(chart.bars) do
-    bar_row(out, chart, bar, top + (i - 1) * ROW + 2, box)
+    bar_row(drawing, chart, bar, top + (i - 1) * ROW + 2, box)
   end
-  return wrap(out, chart, notes(out, chart, bottom + 36) - 8, opts)
+  return finish(drawing, chart, bottom + 36, opts)
 end
 
-local function grid(out, chart, box)
+local function grid(drawing, chart, box)
   for _, tick in ipairs(chart.y:ticks(6)) do
     local y = box.y(tick.value)
-    out[#out + 1] = shapes.segment("grid", box.left, y, box.right, y)
-    out[#out + 1] = shapes.text(box.left - 8, y + 4, tick.text, "soft",
-      "end")
+    drawing:segment("grid", box.left, y, box.right, y)
+    drawing:text(box.left - 8, y + 4, tick.text, "soft", "end")
   end
   for _, tick in ipairs(chart.x:ticks(9)) do
     local x = box.x(tick.value)
-    out[#out + 1] = shapes.segment("grid", x, box.top, x, box.bottom)
-    out[#out + 1] = shapes.text(x, box.bottom + 17, tick.text, "soft",
-      "middle")
+    drawing:segment("grid", x, box.top, x, box.bottom)
+    drawing:text(x, box.bottom + 17, tick.text, "soft", "middle")
   end
-  out[#out + 1] = shapes.segment("axis", box.left, box.bottom, box.right,
-    box.bottom)
-  out[#out + 1] = shapes.text(box.left, box.top - 9, chart.y:title(), "soft")
-  out[#out + 1] = shapes.text((box.left + box.right) / 2, box.bottom + 36,
-    chart.x:title(), "soft", "middle")
+  drawing:segment("axis", box.left, box.bottom, box.right, box.bottom)
+  drawing:text(box.left, box.top - 9, chart.y:title(), "soft")
+  drawing:text((box.left + box.right) / 2, box.bottom + 36, chart.x:title(),
+    "soft", "middle")
 end
 
-local function lines(out, chart, box)
+local function lines(drawing, chart, box)
   for i, s in ipairs(chart.series) do
     local class = series_class(i)
-    out[#out + 1] = shapes.polyline("line l" .. class, s.points, box)
+    drawing:polyline("line l" .. class, s.points, box)
     for _, p in ipairs(#s.points <= MOST_MARKS and s.points or {}) do
       local x, y = box.x(p.x), box.y(p.y)
       if p.lo and p.hi and chart.y:shows(p.lo) then
-        out[#out + 1] = shapes.segment("whisker l" .. class, x, box.y(p.lo),
-          x, box.y(p.hi))
+        drawing:segment("whisker l" .. class, x, box.y(p.lo), x,
+          box.y(p.hi))
       end
-      out[#out + 1] = shapes.mark(i, class, x, y, ("%s%s: %s"):format(
+      drawing:mark(i, x, y, ("%s%s: %s"):format(
         s.name ~= "" and s.name .. ", " or "", chart.x:words(p.x),
         chart.y:words(p.y)))
     end
   end
 end
 
-local function roofline(out, chart, box)
+local function roofline(drawing, chart, box)
   for _, roof in ipairs(chart.roofs) do
-    out[#out + 1] = shapes.polyline("roof", roof.points, box)
+    drawing:polyline("roof", roof.points, box)
     local a, b = roof.points[1], roof.points[2]
     local x0, y0, x1, y1 = box.x(a.x), box.y(a.y), box.x(b.x), box.y(b.y)
     local angle = math.deg(math.atan(y1 - y0, x1 - x0))
-    out[#out + 1] = ('<text class="soft halo" text-anchor="%s" transform="'
-      .. 'translate(%.1f %.1f) rotate(%.1f)" x="%d" y="-7">%s</text>')
-      :format(roof.slope and "start" or "end", roof.slope and x0 or x1,
+    drawing:add('<text class="soft halo" text-anchor="%s" transform="'
+      .. 'translate(%.1f %.1f) rotate(%.1f)" x="%d" y="-7">%s</text>',
+      roof.slope and "start" or "end", roof.slope and x0 or x1,
       roof.slope and y0 or y1, angle, roof.slope and 10 or -4,
       escape(roof.name))
   end
-  local place = shapes.placer()
+  local place = placer()
   for i, s in ipairs(chart.series) do
-    local p, class = s.points[1], series_class(i)
+    local p = s.points[1]
     local x, y = box.x(p.x), box.y(p.y)
-    local tag = tostring(i)
-    local lx, anchor = place(x, y, tag)
-    out[#out + 1] = shapes.mark(i, class, x, y, ("%s: %s"):format(s.name,
-      chart.y:words(p.y)))
-    out[#out + 1] = shapes.text(lx, y + 4, tag, "bold halo", anchor)
+    local label_x, anchor = place(x, y, tostring(i))
+    drawing:mark(i, x, y, ("%s: %s"):format(s.name, chart.y:words(p.y)))
+    drawing:text(label_x, y + 4, i, "bold halo", anchor)
   end
 end
 
--- The names of the series, in as many columns as fit.
-local function legend(out, chart, y)
+-- The names of the series, in as many columns as fit. Returns the place below.
+local function legend(drawing, chart, y)
   local widest = 0
   for _, s in ipairs(chart.series) do
     widest = math.max(widest, length(s.name))
@@ -249,25 +323,23 @@ local function legend(out, chart, y)
   for i, s in ipairs(chart.series) do
     local x = 16 + (i - 1) % columns * each
     local line = y + (i - 1) // columns * 20
-    out[#out + 1] = shapes.mark(i, series_class(i), x, line - 4)
-    local words = numbered and ("%d  %s"):format(i, s.name) or s.name
-    if s.roof_share then
-      words = words .. (", %.0f %% of roof"):format(100 * s.roof_share)
-    end
-    out[#out + 1] = shapes.text(x + 12, line, words)
+    drawing:mark(i, x, line - 4)
+    drawing:text(x + 12, line, (numbered and i .. "  " or "") .. s.name
+      .. (s.roof_share and (", %.0f %% of roof"):format(100 * s.roof_share)
+      or ""))
   end
   return y + ((#chart.series - 1) // columns + 1) * 20
 end
 
 local function xy_chart(chart, opts)
-  local out, widest = {}, 0
+  local drawing, widest = setmetatable({}, Drawing), 0
   if chart.kind == "line" then
     chart.y:round(5)
   end
   for _, tick in ipairs(chart.y:ticks(6)) do
     widest = math.max(widest, length(tick.text))
   end
-  local top = chart.title and chart.title ~= "" and TOP + 22 or 26
+  local top = chart.title ~= "" and TOP + 22 or 26
   local box = {left = widest * CHAR + 20, right = WIDTH - 24, top = top,
     bottom = top + (chart.kind == "roofline" and 320 or 260)}
   -- the first and last points stand clear of the edges
@@ -279,18 +351,15 @@ local function xy_chart(chart, opts)
   function box.y(v)
     return box.bottom - chart.y:at(v) * (box.bottom - box.top)
   end
-  grid(out, chart, box)
-  if chart.kind == "roofline" then
-    roofline(out, chart, box)
-  else
-    lines(out, chart, box)
-  end
-  local y = legend(out, chart, box.bottom + 64)
-  return wrap(out, chart, notes(out, chart, y + 4) - 8, opts)
+  grid(drawing, chart, box)
+  local draw = chart.kind == "roofline" and roofline or lines
+  draw(drawing, chart, box)
+  return finish(drawing, chart, legend(drawing, chart, box.bottom + 64) + 4,
+    opts)
 end
 
---- plot_svg.render(chart, opts) -> string
---- What chart:svg gives.
+-- svg.render(chart, opts) -> string
+-- The text that chart:svg returns.
 function M.render(chart, opts)
   return chart.bars and bar_chart(chart, opts) or xy_chart(chart, opts)
 end

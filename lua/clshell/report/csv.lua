@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local json = require "clshell.base.json"
-local quantity = require "clshell.base.quantity"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -17,7 +17,7 @@ function M.plain(value)
   elseif type(value) ~= "number" then
     return tostring(value)
   end
-  return quantity.finite(value) and json.exact(value) or ""
+  return text.finite(value) and text.exact(value) or ""
 end
 
 -- csv.value(record, from) -> value

@@ -16,7 +16,7 @@ local M = {}
 
 -- Floats in Markdown have the digits that the noise of their result leaves.
 local function rounded(value, r)
-  if math.type(value) == "float" and quantity.finite(value) then
+  if math.type(value) == "float" and text.finite(value) then
     local digits = quantity.digits(record_fields.noise(r))
     return (("%." .. digits .. "g"):format(value):gsub(",", "."))
   end
@@ -58,18 +58,6 @@ local FORMATS = {json = json.json, ndjson = json.ndjson, t4 = json.t4,
 --- The names of the formats.
 M.formats = {"csv", "json", "ndjson", "md", "t4"}
 
--- export.list(results, name) -> list
--- A list of results, also of a single result; other values raise with the
--- name of the function.
-function M.list(results, name)
-  if type(results) ~= "table" then
-    cl.error(("%s: the first argument must be a list of results; got a %s")
-      :format(name, type(results)))
-  end
-  return (results.name ~= nil or results.median ~= nil) and {results}
-    or results
-end
-
 --- export.text(results, format) -> string
 --- Results (or a single result) as "csv", "json", "ndjson", "md" (Markdown)
 --- or "t4" (Kernel Tuner's results file). Numbers are in base units, which
@@ -84,7 +72,7 @@ function M.text(results, format)
     cl.error(text.unknown("format", format, M.formats))
   end
   local list = {}
-  for i, r in ipairs(M.list(results, "export")) do
+  for i, r in ipairs(fields.results(results, "export")) do
     list[i] = fields.flagged(r)
   end
   return write(list)

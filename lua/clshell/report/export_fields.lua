@@ -4,7 +4,7 @@
 
 local cl = require "cl"
 local csv = require "clshell.report.csv"
-local quantity = require "clshell.base.quantity"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -68,6 +68,17 @@ M.list = {
   {"date", "time"}, {"protocol", "protocol"}, {"clshell_version", version},
 }
 
+-- export_fields.results(value, name) -> list of results
+-- A list of results, also of a single result; other values raise with the
+-- name of the function.
+function M.results(value, name)
+  if type(value) ~= "table" then
+    cl.error(("%s: the first argument must be a list of results; got a %s")
+      :format(name, type(value)))
+  end
+  return (value.name ~= nil or value.median ~= nil) and {value} or value
+end
+
 -- export_fields.plain_keys(parts) -> list of strings, sorted
 -- The keys of several tables whose values are numbers, strings or booleans:
 -- a shape may also hold tables.
@@ -93,7 +104,7 @@ function M.flagged(r)
   local more = {}
   for _, field in ipairs(M.list) do
     local x = csv.value(r, field[2])
-    if type(x) == "number" and not quantity.finite(x) then
+    if type(x) == "number" and not text.finite(x) then
       more[#more + 1] = field[1] .. "=" .. (x ~= x and "nan" or tostring(x))
     end
   end

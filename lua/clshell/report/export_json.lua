@@ -5,9 +5,8 @@
 local csv = require "clshell.report.csv"
 local fields = require "clshell.report.export_fields"
 local json = require "clshell.base.json"
-local quantity = require "clshell.base.quantity"
 local record_fields = require "clshell.measure.record_fields"
-local shapes = require "clshell.plot.shapes"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -15,11 +14,11 @@ local M = {}
 -- finite are null.
 local function exact(value)
   if type(value) == "number" then
-    return quantity.finite(value) and json.raw(json.exact(value)) or json.null
+    return text.finite(value) and json.raw(text.exact(value)) or json.null
   elseif value == nil or type(value) == "boolean" then
     return value
   end
-  return shapes.valid(tostring(value))
+  return text.utf8(tostring(value))
 end
 
 -- Numbers in one line.
@@ -70,13 +69,13 @@ end
 function M.json(results)
   local meta = {}
   for i, entry in ipairs(fields.meta(results)) do
-    meta[i] = {entry.name, shapes.valid(entry.value)}
+    meta[i] = {entry.name, text.utf8(entry.value)}
   end
-  return json.encode_indented(json.object{
+  return json.encode(json.object{
     {"format", "clshell results"}, {"format_version", 1},
     {"meta", json.object(meta)},
     {"results", list_of(results, result_object)},
-  }) .. "\n"
+  }, true) .. "\n"
 end
 
 -- export_json.ndjson(results) -> string
@@ -95,7 +94,7 @@ local INVALIDITY = {ok = "correct", refused = "constraints",
 local function t4_measurements(r)
   local list = json.list{}
   local function add(name, value, unit)
-    if type(value) == "number" and quantity.finite(value) then
+    if type(value) == "number" and text.finite(value) then
       list[#list + 1] = json.object{{"name", name}, {"value", exact(value)},
         {"unit", unit}}
     end
@@ -119,7 +118,7 @@ local function t4_result(r, several_kernels)
   end
   local configuration = plain_part(r.params or {})
   if several_kernels then
-    table.insert(configuration, 1, {"kernel", shapes.valid(tostring(r.name))})
+    table.insert(configuration, 1, {"kernel", text.utf8(tostring(r.name))})
   end
   return json.object{
     {"timestamp", r.time or ""}, {"configuration", configuration},
@@ -139,10 +138,10 @@ function M.t4(results)
   for _, r in ipairs(results) do
     several_kernels = several_kernels or r.name ~= results[1].name
   end
-  return json.encode_indented(json.object{{"schema_version", "1.0.0"},
+  return json.encode(json.object{{"schema_version", "1.0.0"},
     {"results", list_of(results, function(r)
       return t4_result(r, several_kernels)
-    end)}}) .. "\n"
+    end)}}, true) .. "\n"
 end
 
 return M

@@ -7,7 +7,6 @@ local csv = require "clshell.report.csv"
 local export = require "clshell.report.export"
 local json = require "clshell.base.json"
 local markdown = require "clshell.report.markdown"
-local quantity = require "clshell.base.quantity"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -57,7 +56,7 @@ end
 local function plain(v, depth)
   local kind = type(v)
   if kind == "number" then
-    return quantity.finite(v) and v or json.null
+    return text.finite(v) and v or json.null
   elseif kind == "string" or kind == "boolean" or v == nil
       or v == json.null then
     return v

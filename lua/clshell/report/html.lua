@@ -9,14 +9,13 @@ local fields = require "clshell.measure.record_fields"
 local file = require "clshell.base.file"
 local options = require "clshell.base.options"
 local plot = require "clshell.plot"
-local plot_svg = require "clshell.plot.svg"
+local svg = require "clshell.plot.svg"
 local quantity = require "clshell.base.quantity"
 local report = require "clshell.report.table"
-local shapes = require "clshell.plot.shapes"
 
 local M = {}
 
-local escape = shapes.escape
+local escape = svg.escape
 
 local CSS = [[
 :root { color-scheme: light dark; --ink: #1f2328; --soft: #59636e;
@@ -296,7 +295,7 @@ local function head(title, results)
 <script type="application/json" id="results">
 %s</script>
 </head>
-]]):format(escape(cl.version), escape(title), CSS, plot_svg.css(), data)
+]]):format(escape(cl.version), escape(title), CSS, svg.css(), data)
 end
 
 --- html.text(results [, opts]) -> string
@@ -306,7 +305,7 @@ end
 function M.text(results, opts)
   options.check(opts, "html")
   opts = opts or {}
-  results = export.list(results, "html")
+  results = f.results(results, "html")
   if #results == 0 then
     cl.error("html: a report needs at least one result")
   end

@@ -246,7 +246,7 @@ end
 --- What clshell uses where it is there.
 function M.programs()
   local blas = host.blas()
-  local path = M.capture("command -v gnuplot"):match("[^\n]+")
+  local path = M.capture("command -v rsvg-convert"):match("[^\n]+")
   return {
     {name = "argparse", package = "argparse", found = module "argparse",
       use = "the options of scripts and commands"},
@@ -255,8 +255,8 @@ function M.programs()
     {name = "OpenBLAS", package = "openblas", found = blas
       and ("%s %s"):format(blas.name, blas.core or ""),
       use = "comparisons with the CPU's own products"},
-    {name = "gnuplot", package = "gnuplot", found = path,
-      use = "charts as PNG and PDF"},
+    {name = "rsvg-convert", package = "rsvg", found = path,
+      use = "charts as PNG"},
   }
 end
 
