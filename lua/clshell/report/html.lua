@@ -1,17 +1,17 @@
--- html.lua - the report of a run as one HTML file, which fetches nothing:
--- device, tables, charts, all samples, and the results as JSON inside
+-- report/html.lua - the report of a run as one HTML file, which fetches
+-- nothing: device, tables, charts, all samples, and the results as JSON
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local columns = require "clshell.report.columns"
 local export = require "clshell.report.export"
-local f = require "clshell.report.export_fields"
+local export_fields = require "clshell.report.export_fields"
 local fields = require "clshell.measure.record_fields"
 local file = require "clshell.base.file"
 local options = require "clshell.base.options"
 local plot = require "clshell.plot"
 local svg = require "clshell.plot.svg"
 local quantity = require "clshell.base.quantity"
-local report = require "clshell.report.table"
 
 local M = {}
 
@@ -60,30 +60,6 @@ summary { cursor: pointer }
   figure, tr { break-inside: avoid } h2 { break-after: avoid } }
 ]]
 
--- The columns of the table of results; `of` gives a cell's text.
-local function measured(key, factor)
-  return function(r)
-    local x = fields.base(r, key)
-    return x and quantity.number(x / factor,
-      quantity.digits(fields.noise(r)))
-  end
-end
-
--- The number of base units in the prefix that suits the middle of a column.
-local function unit_of(results, key)
-  local values = {}
-  for _, r in ipairs(results) do
-    values[#values + 1] = fields.base(r, key)
-  end
-  table.sort(values)
-  return quantity.prefix(values[(#values + 1) // 2] or 1,
-    fields.about(key).unit)
-end
-
-local function percent(x, digits)
-  return x and quantity.number(100 * x, digits)
-end
-
 local function status(r)
   local words, note = {}, r.note or r.error
   local said = r.status and note and note:find(r.status, 1, true) == 1
@@ -97,35 +73,33 @@ local function status(r)
   return table.concat(words, "; ")
 end
 
-local function columns_of(results)
-  local list = {
-    {"kernel", function(r) return r.name end, "name"},
-    {"parameters", function(r) return r.config end, "name"},
-    {"shape", function(r) return r.title end, "once"},
-    {"cache", function(r) return r.mode end, "once"},
-  }
-  local function add(title, key)
-    local factor, unit = unit_of(results, key)
-    list[#list + 1] = {("%s %s"):format(title, unit), measured(key, factor),
-      "num"}
-  end
-  add("time", "median")
-  list[#list + 1] = {"± %", function(r)
-    return percent(fields.noise(r), 2)
-  end, "num"}
-  list[#list + 1] = {"n", function(r) return r.n end, "num"}
-  add("", "gflops")
-  add("", "gbs")
-  list[#list + 1] = {"% roof", function(r)
-    return percent(r.roof, quantity.digits(fields.noise(r)))
-  end, "num"}
-  list[#list + 1] = {"error", function(r)
-    return r.err and ("%.1e"):format(r.err)
-  end, "num"}
-  return list
+local function rate(key)
+  return {key = function(r)
+    return fields.base(r, key)
+  end, title = "", unit = fields.about(key).unit, class = "num"}
 end
 
--- Whether all cells are the same, so that saying it once is enough.
+-- Columns of the class "once" stand above the table where all cells agree.
+local COLUMNS = {
+  {key = "name", title = "kernel", class = "name"},
+  {key = "config", title = "parameters", class = "name"},
+  {key = "title", title = "shape", class = "once"},
+  {key = "mode", title = "cache", class = "once"},
+  {key = "median", title = "time", unit = "s", class = "num"},
+  {key = function(r)
+    local noise = fields.noise(r)
+    return noise and 100 * noise
+  end, title = "± %", class = "num", format = function(x)
+    return quantity.number(x, 2)
+  end},
+  {key = "n", title = "n", format = "%d", class = "num"},
+  rate "gflops", rate "gbs",
+  {key = "roof", title = "% roof", class = "num",
+    format = columns.named.roof.format},
+  {key = "err", title = "error", class = "num", format = "%.1e"},
+}
+
+-- Whether all of several cells are the same.
 local function constant(cells)
   for i = 2, #cells do
     if cells[i] ~= cells[1] then
@@ -135,31 +109,21 @@ local function constant(cells)
   return #cells > 1
 end
 
--- The columns that have something to say, with their cells, and as terms
--- those that say the same of all results.
+-- The columns that are not empty, and the terms above the table.
 local function filled(results)
   local kept, once = {}, {}
-  for _, column in ipairs(columns_of(results)) do
-    local cells, any = {}, false
-    for i, r in ipairs(results) do
-      local text = column[2](r)
-      cells[i] = text ~= nil and tostring(text) or ""
-      any = any or cells[i] ~= ""
-    end
-    if any and column[3] == "once" and constant(cells) then
-      once[#once + 1] = {name = column[1], value = cells[1]}
-    elseif any then
-      if column[3] == "num" then
-        report.align(cells)
-      end
-      kept[#kept + 1] = {title = column[1]:gsub("^ ", ""), cells = cells,
-        class = column[3]}
+  for _, column in ipairs(COLUMNS) do
+    local c = columns.filled(column, results)
+    if c.class == "once" and not c.empty and constant(c.cells) then
+      once[#once + 1] = {name = c.title, value = c.cells[1]}
+    elseif not c.empty then
+      kept[#kept + 1] = c
     end
   end
   return kept, once
 end
 
--- What was measured on what, as a list of terms.
+-- A list of {name =, value =} as terms.
 local function terms(list)
   local out = {"<dl>"}
   for _, entry in ipairs(list) do
@@ -170,11 +134,11 @@ local function terms(list)
   return table.concat(out, "\n")
 end
 
--- A row of the table, and under it what there is to remark.
-local function row_of(columns, i, r, class, star)
+-- A row of the table, and its remarks under it.
+local function row_of(shown, i, r, class, star)
   local out, remark = {}, status(r)
   out[1] = ("<tr%s>"):format(class)
-  for j, c in ipairs(columns) do
+  for j, c in ipairs(shown) do
     out[#out + 1] = ('<td class="%s%s">%s%s</td>'):format(c.class,
       remark ~= "" and " above" or "", escape(c.cells[i]),
       star and j == 1 and " ★" or "")
@@ -182,24 +146,24 @@ local function row_of(columns, i, r, class, star)
   out[#out + 1] = "</tr>"
   if remark ~= "" then
     out[#out + 1] = ('<tr%s><td class="remark" colspan="%d">%s</td></tr>')
-      :format(class, #columns, escape(remark))
+      :format(class, #shown, escape(remark))
   end
   return table.concat(out)
 end
 
 local function table_of(results)
-  local columns, once = filled(results)
+  local shown, once = filled(results)
   local key = fields.rate(results)
   local best = #results > 1 and fields.best(results, key)
   local out = {once[1] and terms(once) or "",
     '<div class="scroll"><table><thead><tr>'}
-  for _, c in ipairs(columns) do
+  for _, c in ipairs(shown) do
     out[#out + 1] = ('<th scope="col" class="%s">%s</th>'):format(c.class,
       escape(c.title))
   end
   out[#out + 1] = "</tr></thead><tbody>"
   for i, r in ipairs(results) do
-    out[#out + 1] = row_of(columns, i, r, i == best and ' class="best"'
+    out[#out + 1] = row_of(shown, i, r, i == best and ' class="best"'
       or fields.fails(r) and ' class="bad"' or "", i == best)
   end
   out[#out + 1] = "</tbody></table></div>"
@@ -262,22 +226,20 @@ end
 
 -- The charts that suit the results: a ladder, and the roofline.
 local function own_charts(results, peaks)
-  local charts, rates, placed = {}, 0, 0
+  local charts, rates, placed = {}, 0, false
+  local key = fields.rate(results)
   for _, r in ipairs(results) do
-    rates = rates + (fields.base(r, fields.rate(results)) and 1 or 0)
-    placed = placed + (r.gflops and r.ai and 1 or 0)
+    rates = rates + (fields.base(r, key) and 1 or 0)
+    placed = placed or r.gflops and r.ai
   end
-  if rates > 1 then
-    charts[1] = plot.ladder(results, {})
-  end
-  if peaks and placed > 0 then
-    charts[#charts + 1] = plot.roofline(results, {peaks = peaks})
-  end
+  charts[1] = rates > 1 and plot.ladder(results, {}) or nil
+  charts[#charts + 1] = peaks and placed
+    and plot.roofline(results, {peaks = peaks}) or nil
   return charts
 end
 
 local function head(title, results)
-  -- "<" is written otherwise, so that no text can end the script element
+  -- without "<", no text can end the script element
   local data = export.text(results, "json"):gsub("<", "\\u003c")
   return ([[
 <!DOCTYPE html>
@@ -299,37 +261,37 @@ local function head(title, results)
 end
 
 --- html.text(results [, opts]) -> string
---- The report of some results as a page that needs nothing else: what they
---- were measured on, the table, charts, every sample, and the results as JSON
---- in a script element. Options as for html.
+--- The report of results as a page that needs no other file: the device, the
+--- table, charts, every sample, and the results as JSON in a script element.
+--- Options as for html.
 function M.text(results, opts)
   options.check(opts, "html")
   opts = opts or {}
-  results = f.results(results, "html")
+  results = export_fields.results(results, "html")
   if #results == 0 then
     cl.error("html: a report needs at least one result")
   end
   local labels, common = fields.labels(results)
   local title = opts.title or common ~= "" and common
     or #results == 1 and labels[1] or ("%d results"):format(#results)
-  local meta = f.meta(results)
-  local out = {head(title, results), "<body>", "<header>",
-    "<h1>" .. escape(title) .. "</h1>"}
+  local meta = export_fields.meta(results)
   if opts.command then
     meta[#meta + 1] = {name = "command", value = opts.command}
   end
-  out[#out + 1] = terms(meta) .. "\n</header>\n<main>"
-  out[#out + 1] = "<h2>Results</h2>\n" .. table_of(results)
-  local reading = type(opts.reading) == "table" and opts.reading
-    or {opts.reading}
-  for i, paragraph in ipairs(reading) do
-    out[#out + 1] = (i == 1 and "<h2>What they say</h2>\n" or "") .. "<p>"
-      .. escape(paragraph) .. "</p>"
+  local out = {head(title, results), "<body>", "<header>",
+    "<h1>" .. escape(title) .. "</h1>", terms(meta) .. "\n</header>\n<main>",
+    "<h2>Results</h2>\n" .. table_of(results)}
+  local function section(heading, list, element)
+    for i, x in ipairs(list) do
+      out[#out + 1] = (i == 1 and "<h2>" .. heading .. "</h2>\n" or "")
+        .. element(x)
+    end
   end
-  local charts = opts.charts or own_charts(results, opts.peaks)
-  for i, chart in ipairs(charts) do
-    out[#out + 1] = (i == 1 and "<h2>Charts</h2>\n" or "") .. figure(chart)
-  end
+  section("What they say", type(opts.reading) == "table" and opts.reading
+    or {opts.reading}, function(paragraph)
+      return "<p>" .. escape(paragraph) .. "</p>"
+    end)
+  section("Charts", opts.charts or own_charts(results, opts.peaks), figure)
   out[#out + 1] = "<h2>Every result</h2>"
   for i, r in ipairs(results) do
     out[#out + 1] = detail(r, labels[i])
@@ -349,9 +311,9 @@ return setmetatable(M, {
   --- html(results, file [, opts]) -> file
   --- The same as html.write.
   --- Options:
-  ---   title    what they share  of the page
-  ---   command  -     how the run was started
-  ---   reading  -     a text, or paragraphs, on what the numbers say
+  ---   title    what the results share  of the page
+  ---   command  -     the command line of the run
+  ---   reading  -     a text, or paragraphs, that explains the numbers
   ---   peaks    -     of peaks(), for the roofline
   ---   charts   ladder and roofline  a list of charts of plot
   __call = function(_, ...)

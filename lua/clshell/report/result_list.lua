@@ -1,4 +1,5 @@
--- results.lua - a list of results that can show, draw and export itself
+-- report/result_list.lua - a list of results that shows, draws and exports
+-- itself
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -16,13 +17,14 @@ local COLUMNS = {"name", "config", "title", "mode", "time", "spread",
   "gflops", "gbs", "roof", "err", "flags", "note"}
 
 --- results(list) -> results
---- Gives a list of results of bench methods: csv, json, ndjson, md and t4
---- return the text, or write it to the file they are given; table() is the
---- table as text, which printing shows too; plot{x =, y =, by =}, bar(),
---- ladder() and roofline{peaks =} are charts; html(file) writes the report.
+--- Gives methods to a list of results of bench: csv, json, ndjson, md and t4
+--- return a text, or write it to a file of a given name; table() is the table
+--- as text, as print shows it; plot{x =, y =, by =}, bar(), ladder() and
+--- roofline{peaks =} are charts; html(file) writes the report.
 function M.new(list)
   if type(list) ~= "table" then
-    cl.error("results: a list of results expected, got a " .. type(list))
+    cl.error("results: the argument must be a list of results; got a "
+      .. type(list))
   end
   return setmetatable(list, Results)
 end
@@ -36,8 +38,8 @@ for _, format in ipairs(export.formats) do
   end
 end
 
--- The columns, without those that say the same of all results, and what
--- those say.
+-- The columns whose cells differ, and a text of the cells that all results
+-- share.
 local function columns_of(list)
   local columns, common = {}, {}
   for _, name in ipairs(COLUMNS) do
@@ -56,8 +58,8 @@ local function columns_of(list)
 end
 
 --- results:table([opts]) -> string
---- The results as a table with the best one marked, below what all of them
---- have in common. Options as for report.format.
+--- The results as a table with the best result marked, below a line of what
+--- they have in common. Options as for report.format.
 function Results:table(opts)
   local all = {best = fields.rate(self)}
   for name, value in pairs(opts or {}) do
@@ -70,37 +72,25 @@ end
 
 --- results:plot(opts) -> chart
 --- plot.line of the results. Options as for plot.line.
-function Results:plot(opts)
-  return plot.line(self, opts)
-end
+Results.plot = plot.line
 
 --- results:bar([opts]) -> chart
 --- plot.bar of the results. Options as for plot.bar.
-function Results:bar(opts)
-  return plot.bar(self, opts)
-end
+Results.bar = plot.bar
 
 --- results:ladder([opts]) -> chart
 --- plot.ladder of the results. Options as for plot.bar.
-function Results:ladder(opts)
-  return plot.ladder(self, opts)
-end
+Results.ladder = plot.ladder
 
 --- results:roofline(opts) -> chart
 --- plot.roofline of the results. Options as for plot.roofline.
-function Results:roofline(opts)
-  return plot.roofline(self, opts)
-end
+Results.roofline = plot.roofline
 
 --- results:html(file [, opts]) -> file
 --- html.write of the results. Options as for html.
-function Results:html(file, opts)
-  return html.write(self, file, opts)
-end
+Results.html = html.write
 
-function Results:__tostring()
-  return self:table()
-end
+Results.__tostring = Results.table
 
 return setmetatable(M, {__call = function(_, list)
   return M.new(list)

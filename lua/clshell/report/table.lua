@@ -1,8 +1,9 @@
--- report.lua - tables for people: aligned on the decimal point, cut to the
--- width of the window without losing a word about what was cut
+-- report/table.lua - tables for people: numbers aligned on the point; a narrow
+-- window leaves columns out and names them
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local columns = require "clshell.report.columns"
 local fields = require "clshell.measure.record_fields"
 local options = require "clshell.base.options"
 local quantity = require "clshell.base.quantity"
@@ -27,61 +28,16 @@ end
 --- A number in plain decimals, with so many significant digits (4).
 M.number = quantity.number
 
--- A measured number has as many digits as its result's noise leaves sure.
-local function measured(x, row)
-  return quantity.number(x, quantity.digits(fields.noise(row)))
-end
+-- report.columns: the columns of bench results by their names.
+M.columns = columns.named
 
-local function percent(x, row)
-  return measured(100 * x, row)
-end
-
-local function spread(row)
-  local noise = fields.noise(row)
-  return noise and 100 * noise
-end
-
-local function flags(row)
-  return row.flags and row.flags[1] and table.concat(row.flags, ", ") or nil
-end
-
--- The columns of bench results by their keys.
-M.columns = {
-  kernel = {key = function(r)
-    return r.label or r.kernel or r.name
-  end, title = "kernel"},
-  name = {key = function(r)
-    return r.label or r.name
-  end, title = "kernel"},
-  config = {key = "config", title = "parameters", drop = 5},
-  tile = {key = function(r) return r.params and r.params.tile end,
-    title = "tile", align = "right"},
-  type = {key = "type", title = "type", drop = 4},
-  ["local"] = {key = "local", title = "local", align = "right", drop = 6},
-  title = {key = "title", title = "shape", drop = 5},
-  time = {key = "median", title = "time", unit = "s"},
-  ms = {key = "ms", title = "ms", format = measured},
-  wall = {key = "wall_ms", title = "host ms", format = measured, drop = 8},
-  spread = {key = spread, title = style.utf8() and "±%" or "+-%",
-    format = "%.1f", drop = 7},
-  n = {key = "n", title = "n", align = "right", drop = 9},
-  mode = {key = "mode", title = "cache", drop = 7},
-  timer = {key = "timer", title = "timer", drop = 9},
-  gflops = {key = "gflops", title = "GFLOPS", format = measured},
-  gbs = {key = "gbs", title = "GB/s", format = measured, drop = 3},
-  ai = {key = "ai", title = "FLOP/B", format = quantity.number, drop = 8},
-  roof = {key = "roof", title = "% roof", format = percent, drop = 2},
-  bound = {key = "bound", title = "bound", drop = 6},
-  flags = {key = flags, title = "flags", wrap = true},
-  peak = {key = "percent", title = "% peak", format = "%.1f", drop = 2},
-  speedup = {key = "speedup", title = "speed-up", format = "%.2f", drop = 1},
-  err = {key = "err", title = "error", format = "%.0e", align = "right"},
-  note = {key = "note", title = "note", wrap = true},
-}
+--- report.align(cells)
+--- Pads the texts of numbers so that their points stand in one line.
+M.align = columns.align
 
 --- report.relate(rows, opts)
---- Gives bench results what they mean beside others: `percent` of the peak
---- and `speedup` over the result `base`. Results without a rate get neither.
+--- Compares bench results: sets `percent` of the peak and `speedup` over the
+--- result `base`. Results without a rate get neither.
 --- Options:
 ---   peak  -       FLOP/s, or B/s where `by` is "gbs"
 ---   by    gflops  the field that is compared with the peak
@@ -92,120 +48,38 @@ function M.relate(rows, opts)
     if r[by] and opts.peak then
       r.percent = 100 * r[by] * 1e9 / opts.peak
     end
-    if r.gflops or r.gbs then
-      if opts.base and opts.base.ms then
-        r.speedup = opts.base.ms / r.ms
-      end
+    if (r.gflops or r.gbs) and opts.base and opts.base.ms then
+      r.speedup = opts.base.ms / r.ms
     end
   end
 end
 
--- The text of a cell.
-local function cell(column, row)
-  local value = column.key
-  if type(value) == "function" then
-    value = value(row)
-  else
-    value = row[value]
+-- A column ready to be set, with its width.
+local function laid(column, rows)
+  local c = columns.filled(column, rows)
+  c.width = width_of(c.title)
+  for _, s in ipairs(c.cells) do
+    c.width = math.max(c.width, width_of(s))
   end
-  if value == nil then
-    return ""
-  elseif type(value) == "number" and column.format then
-    local format = column.format
-    return type(format) == "function" and format(value, row)
-      or format:format(value)
-  end
-  return (tostring(value):gsub("%s+", " "))
-end
-
---- report.align(cells)
---- Pads the texts of numbers so that their points stand in one line.
-function M.align(cells)
-  local before, after = 0, 0
-  for _, s in ipairs(cells) do
-    local whole, part = s:match("^(%-?%d+)(%.?%d*)$")
-    if whole then
-      before = math.max(before, #whole)
-      after = math.max(after, #part)
-    end
-  end
-  for i, s in ipairs(cells) do
-    local whole, part = s:match("^(%-?%d+)(%.?%d*)$")
-    if whole then
-      cells[i] = (" "):rep(before - #whole) .. whole .. part
-        .. (" "):rep(after - #part)
-    end
-  end
-end
-
--- A column in base units with the prefix that suits its middle value.
-local function with_prefix(column, rows)
-  local values = {}
-  for _, row in ipairs(rows) do
-    local x = fields.value(row, column.key)
-    if type(x) == "number" and x == x and math.abs(x) < math.huge then
-      values[#values + 1] = x
-    end
-  end
-  table.sort(values)
-  local factor, unit = quantity.prefix(values[(#values + 1) // 2] or 1,
-    column.unit)
-  return {
-    key = column.key, title = ("%s %s"):format(column.title, unit),
-    drop = column.drop,
-    format = function(x, row)
-      return measured(x / factor, row)
-    end,
-  }
-end
-
--- A column by its name, or as it was given.
-local function column_of(column, rows)
-  if type(column) == "string" then
-    column = M.columns[column] or cl.error("no column '" .. column .. "'",
-      {hint = "report.columns has them"})
-  end
-  return column.unit and with_prefix(column, rows) or column
-end
-
--- A column ready to be set: cells, title, width.
-local function layout(column, rows)
-  column = column_of(column, rows)
-  local cells, numeric, empty = {}, column.format ~= nil, true
-  for i, row in ipairs(rows) do
-    cells[i] = cell(column, row)
-    empty = empty and cells[i] == ""
-  end
-  if numeric and column.align ~= "right" then
-    M.align(cells)
-  end
-  local title = column.title or column.key
-  local width = width_of(title)
-  for _, s in ipairs(cells) do
-    width = math.max(width, width_of(s))
-  end
-  return {
-    cells = cells, title = title, width = width, drop = column.drop,
-    wrap = column.wrap or column.below, below = column.below, empty = empty,
-    right = numeric or column.align == "right",
-  }
+  c.wrap = c.wrap or c.below
+  return c
 end
 
 -- Width of the columns side by side, wrapped ones as narrow as can be.
-local function total(columns, gap)
+local function total(list, gap)
   local sum = -#gap
-  for _, c in ipairs(columns) do
+  for _, c in ipairs(list) do
     sum = sum + #gap + (c.wrap and math.min(c.width, NARROWEST) or c.width)
   end
   return sum
 end
 
--- Makes the columns fit: wrapped ones go under their rows, then the gaps
--- shrink, then those with the highest `drop` are left out. Returns what stays
--- beside, what goes below, the gap, the titles of what is left out and the
--- width that would do.
-local function fit(columns, width)
-  local beside, below, out = {table.unpack(columns)}, {}, {}
+-- Makes the columns fit: wrapped columns go under their rows, then the gaps
+-- shrink, then the columns with the highest `drop` are left out. Returns the
+-- columns beside one another, the columns below, the gap, the titles of the
+-- columns left out and the width that they need.
+local function fit(list, width)
+  local beside, below, out = {table.unpack(list)}, {}, {}
   for i = #beside, 1, -1 do
     local c = beside[i]
     if c.below or c.wrap and total(beside, GAPS[1]) > width then
@@ -312,22 +186,20 @@ end
 ---   width  window  columns
 ---   best   -       a field such as "gflops": its best row is marked
 ---   color  false   true: the best row is bold
-function M.format(rows, columns, opts)
+function M.format(rows, wanted, opts)
   options.check(opts, "report.format")
   opts = opts or {}
   local width = opts.width or M.width()
   local best = opts.best and fields.best(rows, opts.best)
-  local laid = {}
-  for _, column in ipairs(columns) do
-    local c = layout(column, rows)
-    if not c.empty then
-      laid[#laid + 1] = c
-    end
+  local shown = {}
+  for _, column in ipairs(wanted) do
+    local c = laid(column, rows)
+    shown[#shown + 1] = not c.empty and c or nil
   end
-  if best and laid[1] then
-    mark(laid[1], best)
+  if best and shown[1] then
+    mark(shown[1], best)
   end
-  local beside, below, gap, out, enough = fit(laid, width)
+  local beside, below, gap, out, enough = fit(shown, width)
   local titles, lines = {}, {}
   for j, c in ipairs(beside) do
     titles[j] = pad(c.title, c.width, c.right)
@@ -349,11 +221,11 @@ return setmetatable(M, {
   --- report(rows, columns [, opts])
   --- Prints report.format(rows, columns, opts), on a terminal in colour.
   --- Options as for report.format.
-  __call = function(_, rows, columns, opts)
+  __call = function(_, rows, wanted, opts)
     local all = {color = style.color(1)}
     for name, value in pairs(opts or {}) do
       all[name] = value
     end
-    io.write(M.format(rows, columns, all), "\n")
+    io.write(M.format(rows, wanted, all), "\n")
   end,
 })
