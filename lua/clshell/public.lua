@@ -44,8 +44,6 @@ local MODULES = {
   {"system", "system"}, -- src/shell/system.c
 }
 
-local match = string.match -- a session may change strings' methods
-
 local M = {list = {}}
 
 local by_name = {}
@@ -58,7 +56,7 @@ end
 --- public.module(name) -> module name or nil
 --- "clshell.base.json" for "json" and for "clshell.json".
 function M.module(name)
-  return by_name[name] or by_name[match(name, "^clshell%.(%w+)$")]
+  return by_name[name] or by_name[string.match(name, "^clshell%.(%w+)$")]
 end
 
 return M

@@ -1,4 +1,4 @@
--- later.lua - modules that load when they are first used: nobody notices.
+-- lazy.lua - modules that load when they are first used: nobody notices.
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 
@@ -7,7 +7,7 @@ local PUBLIC = {"matrix", "dia", "csr", "gemm", "spmv", "transpose", "bench",
 
 -- What a clshell of its own prints that runs `code`.
 local function output(code, options)
-  local path = t.tmp("later.lua")
+  local path = t.tmp("lazy.lua")
   do
     local f <close> = assert(io.open(path, "w"))
     f:write(code)
@@ -106,6 +106,22 @@ t.test("a script may use the names of Lua's library for itself", function()
     print(#gemm.kernels() > 3, spmv.kernels ~= nil)
     print(help.text "bench" ~= nil, help.search "tile" ~= nil)
   ]], "true\ttrue\ntrue\ttrue\n")
+end)
+
+t.test("a script may replace the functions of Lua's library", function()
+  t.eq(output[[
+    local print = print
+    local function ran(...)
+      print("ran", ...)
+    end
+    for _, library in ipairs{table, math, os, io} do
+      for name, value in next, library do
+        library[name] = type(value) == "function" and ran or value
+      end
+    end
+    print(#gemm.kernels() > 3)
+    print(matrix.zeros ~= nil)
+  ]], "true\ntrue\n")
 end)
 
 t.test("methods announced are functions, and load at the call", function()

@@ -248,11 +248,12 @@ end)
 local function streams(f)
   local path = t.tmp "streams"
   local out <close> = assert(io.open(path, "w+b"))
+  local io = require("clshell.base.lazy").globals.io -- that clshell uses
   local print_, stderr = print, io.stderr
   print = function(...) -- luacheck: ignore
     out:write(table.concat({...}, "\t"), "\n")
   end
-  io.stderr = out -- luacheck: ignore
+  io.stderr = out
   local ok, err = pcall(f)
   print, io.stderr = print_, stderr -- luacheck: ignore
   t.ok(ok, tostring(err))

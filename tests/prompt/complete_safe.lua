@@ -87,6 +87,21 @@ exit(true)
   t.eq(p:read "a", "done\n")
 end)
 
+t.test("Tab knows the methods that a session gives to strings and numbers",
+  function()
+    local numbers = {__index = {doubled = function(n) return 2 * n end}}
+    debug.setmetatable(0, numbers)
+    rawset(string, "shouted", string.upper)
+    local _ <close> = setmetatable({}, {__close = function()
+      debug.setmetatable(0, nil)
+      rawset(string, "shouted", nil)
+    end})
+    t.eq(select(2, at("n:dou|", {n = 5})), {"doubled"})
+    t.eq(select(2, at("('x'):shou|")), {"shouted"})
+    t.eq(debug.getmetatable(0), numbers)
+    t.eq(("x"):shouted(), "X")
+  end)
+
 t.test("Tab calls no finalizer and no debug hook", function()
   local collected, hooked = 0, 0
   local function litter()

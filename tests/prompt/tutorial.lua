@@ -7,7 +7,8 @@ local screen = require "screen"
 
 local state = t.tmp "state"
 local real = os.getenv
-rawset(os, "getenv", function(name) -- the tutorial's folder of this test
+local own = require("clshell.base.lazy").globals.os -- that clshell uses
+rawset(own, "getenv", function(name) -- the tutorial's folder of this test
   return name == "XDG_STATE_HOME" and state or real(name)
 end)
 

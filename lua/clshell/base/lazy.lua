@@ -1,43 +1,56 @@
--- base/lazy.lua - modules that are loaded when they are first used
--- A session has many modules and needs few of them. Until it is used, a
--- module is an empty table that fills itself: the table stays the same one.
+-- base/lazy.lua - loads modules at their first use, with globals of their own
+-- A session has many modules and needs few of them. Before its first use, a
+-- module is an empty table; the use fills that table.
 -- SPDX-License-Identifier: MIT
 
--- The globals of clshell's own files: Lua's, as they are now. A session that
--- says `type = "float"` or `table = {}` does not break them by that.
-local own = setmetatable({}, {__index = _G, __newindex = _G})
+-- The globals of clshell's own files: Lua's names, and copies of Lua's
+-- libraries, as they are now. A session that says `type = "float"` or
+-- `table.concat = nil` does not break those files.
+local own = setmetatable({_G = _G}, {__index = _G, __newindex = _G})
 
-for _, name in ipairs{"assert", "collectgarbage", "coroutine", "debug",
-    "error", "getmetatable", "io", "ipairs", "load", "loadfile", "math",
-    "next", "os", "package", "pairs", "pcall", "rawequal", "rawget", "rawlen",
-    "rawset", "require", "select", "setmetatable", "string", "table",
-    "tonumber", "tostring", "type", "utf8", "xpcall"} do
+for _, name in ipairs{"assert", "collectgarbage", "error", "getmetatable",
+    "ipairs", "load", "loadfile", "next", "package", "pairs", "pcall",
+    "rawequal", "rawget", "rawlen", "rawset", "require", "select",
+    "setmetatable", "tonumber", "tostring", "type", "xpcall"} do
   rawset(own, name, _G[name])
+end
+
+for _, name in ipairs{"coroutine", "debug", "io", "math", "os", "string",
+    "table", "utf8"} do
+  local library = {}
+  for key, value in next, _G[name] do
+    library[key] = value
+  end
+  rawset(own, name, library)
 end
 
 local _ENV = own -- luacheck: ignore 211
 
-local public = require "clshell.public"
-
 local M = {}
 
-local pending = {} -- by module name: the table to fill
-local names = setmetatable({}, {__mode = "k"}) -- the other way round
+--- lazy.globals
+--- The globals of clshell's own files.
+M.globals = own
 
-local fill = {} -- the metatable of such a table
+local pending = {} -- by module name: the table to fill
+local names = setmetatable({}, {__mode = "k"}) -- by table: the module's name
+
+local fill = {} -- the metatable of a table to fill
 
 local PATH = package.path -- which a script may change before it needs them
+local searchpath = package.searchpath
 
--- Where clshell's own modules are found, whatever package.path says.
+-- The file of a module of clshell's, whatever package.path says.
 local function find(name)
-  if name:find("^clshell%f[.\0]") then
-    return package.searchpath(name, package.path)
-      or package.searchpath(name, PATH)
+  if string.find(name, "^clshell%f[.\0]") then
+    return searchpath(name, package.path) or searchpath(name, PATH)
   end
 end
 
+local public -- the searcher loads this module as well
+
 table.insert(package.searchers, 2, function(name)
-  local full = public.module(name)
+  local full = public and public.module(name)
   if full and full ~= name then
     return function()
       return require(full)
@@ -49,8 +62,10 @@ table.insert(package.searchers, 2, function(name)
   end
 end)
 
--- Runs the file of module `name`, which fills `t`. What fails leaves `t` as
--- it was, to be tried again.
+public = require "clshell.public"
+
+-- Runs the file of module `name`, which fills `t`. A file that fails leaves
+-- `t` as it was, and the next use tries again.
 local function load_into(t, name)
   local done = false
   local _ <close> = setmetatable({}, {__close = function()
@@ -71,8 +86,9 @@ local function load_into(t, name)
 end
 
 --- lazy.load(value) -> value
---- Loads what is to be loaded later, and leaves any other value alone. Only
---- raw access (rawget, next) needs it: all else loads a module by itself.
+--- Loads the module whose table this is, and leaves any other value alone.
+--- Only raw access (rawget, next) needs the call: any other use of the table
+--- loads the module.
 function M.load(value)
   local name = names[value]
   if name then
@@ -108,8 +124,8 @@ function fill.__tostring(t)
 end
 
 --- lazy.module(name) -> table
---- The table of a module of Lua, which is loaded when it is first used.
---- `require(name)` gives the same table.
+--- The table of a module, which its first use loads. `require(name)` gives
+--- the same table.
 function M.module(name)
   local t = package.loaded[name]
   if t == nil then
@@ -121,7 +137,7 @@ function M.module(name)
 end
 
 --- lazy.table(name) -> table
---- For the module itself: the table to fill, in place of a new one.
+--- For the file of a module: the table that it fills.
 function M.table(name)
   local t = pending[name]
   return t ~= nil and names[t] == nil and package.loaded[name] == t and t
@@ -129,7 +145,8 @@ function M.table(name)
 end
 
 --- lazy.room(name, modules) -> table
---- The table of a folder: room.x is module x in it, loaded at its first use.
+--- The table of a folder: room.x is module x in it, which its first use
+--- loads.
 function M.room(name, modules)
   local room = {}
   for _, module in ipairs(modules) do

@@ -1,11 +1,10 @@
--- options.lua - the options that each function takes, declared once: what
--- checks a table of options, and what completes one at the prompt
+-- options.lua - the options that each function takes, declared once for the
+-- check of a table of options and for completion at the prompt
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 
--- Held here, as completion uses them while a session may change theirs.
-local next, option_names, sort = next, cl.option_names, table.sort
+local option_names = cl.option_names
 
 local M = {}
 
@@ -88,10 +87,10 @@ end
 --- The names of the functions whose options are declared here.
 function M.functions()
   local list = {}
-  for name in next, NAMES do
+  for name in pairs(NAMES) do
     list[#list + 1] = name
   end
-  sort(list)
+  table.sort(list)
   return list
 end
 

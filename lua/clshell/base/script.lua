@@ -24,7 +24,7 @@ function M.parser(name, description, epilog)
   parser.error = function(self, message)
     io.stderr:write(("%s: %s\n%s\n"):format(name, message,
       self:get_usage()))
-    os.exit(2, true)
+    package.loaded.os.exit(2, true) -- the session's: %run replaces it
   end
   return parser
 end

@@ -1,57 +1,112 @@
--- prompt/chain.lua - what a chain such as a.b["c"]:d leads to, and the names
--- it has, by raw access alone: no metamethod of the session's is ever called A
--- thing is {value =, owner =, key =}, or {class =} where only the class of an
--- object of module cl is known, {method = "Class:name"}, or {named =} of a
+-- prompt/chain.lua - the value that a chain such as a.b["c"]:d leads to, and
+-- its names, by raw access alone: no metamethod of the session runs
+-- A thing is {value =, owner =, key =}, or {class =} where only the class of
+-- an object of module cl is known, {method = "Class:name"}, or {named =} for a
 -- function whose module is not loaded.
 -- SPDX-License-Identifier: MIT
 
-local calls = require "clshell.prompt.signatures"
 local cl = require "cl"
+local guard = require "clshell.prompt.guard"
+local lazy = require "clshell.base.lazy"
 local options = require "clshell.base.options"
-local pristine = require "clshell.prompt.pristine"
 local public = require "clshell.public"
 
--- Held here, as a session may change these.
-local match = string.match
-local next, rawequal, rawget, rawlen = next, rawequal, rawget, rawlen
-local type = type
-local getinfo, getupvalue = debug.getinfo, debug.getupvalue
-local metatable, registry = debug.getmetatable, debug.getregistry()
-local loaded, pcall, require = package.loaded, pcall, require
-local members = cl.members
+local loaded, members = package.loaded, cl.members
+local registry = debug.getregistry()
 
 local M = {}
 
 local DEPTH = 8   -- of __index chains
 local LONG = 1000 -- elements of a list
-local G = _ENV
-local FAMILIES = {"clshell.gemm", "clshell.spmv", "clshell.transpose"}
+
+--- chain.FAMILIES
+--- The names of the kernel families.
+M.FAMILIES = {"gemm", "spmv", "transpose"}
+
+--- chain.arguments
+--- By the name of a function, the kind of each argument: "type", "device",
+--- "rung", "params", "shape", "operands", "target" (as bench takes them),
+--- "class", "module", "topic", "source" (of a program), "options", and
+--- "none" for an argument without words. An argument without a kind takes
+--- options in a table and paths in a string. "family" stands for every kernel
+--- family.
+M.arguments = {
+  bench = {"target"},
+  ["cl.array"] = {"type", "none"},
+  ["cl.buffer"] = {"type", "none", "none", "options"},
+  ["cl.build"] = {"source", "options"},
+  ["cl.build_binary"] = {"none", "options"},
+  ["cl.extend"] = {"class", "none"},
+  ["cl.kernel"] = {"source", "options"},
+  ["cl.localmem"] = {"type"},
+  ["cl.members"] = {"class"},
+  ["cl.option_names"] = {"none"},
+  ["cl.queue"] = {"options"},
+  ["cl.typesize"] = {"type"},
+  ["cl.use"] = {"device"},
+  compare = {"target", "target", "options"},
+  ["dia.banded"] = {"none", "none", "options"},
+  ["family.bench"] = {"rung", "params", "operands", "options"},
+  ["family.check"] = {"rung", "params", "operands"},
+  ["family.choice"] = {"operands"},
+  ["family.kernel"] = {"rung"},
+  ["family.rung"] = {"rung"},
+  ["family.verify"] = {"rung", "params", "operands"},
+  ["Array:convert"] = {"type"},
+  ["Device:has"] = {"extension"},
+  ["Program:kernel"] = {"kernel"},
+  help = {"topic"},
+  lesson = {"target", "options"},
+  ["matrix.from"] = {"none", "options"},
+  require = {"module"},
+  results = {"none"},
+}
+
+--- chain.of_rung
+--- The same for calls whose first argument names a rung: "gemm.tiled".
+M.of_rung = {bench = {"target", "shape", "params", "options"}}
+
+-- By class of module cl: the calls and the fields ("Class.name") that give an
+-- object of it.
+local GIVEN = {
+  Array = "cl.array Buffer:read",
+  Buffer = "cl.buffer matrix.from matrix.identity matrix.load matrix.ones "
+    .. "matrix.random matrix.zeros family Buffer:matrix Buffer:pad "
+    .. "Buffer:sub Buffer:transposed Buffer:view",
+  Context = "cl.context Buffer.context Program.context Queue.context",
+  Device = "cl.device cl.use Context.device",
+  Event = "Event:wait Launch()",
+  Kernel = "cl.kernel Launch.kernel Program:kernel",
+  Launch = "Kernel:range Launch:on",
+  Program = "cl.build cl.build_binary Kernel.program",
+  Queue = "cl.queue Context.queue",
+}
+
+local gives = {} -- the class by the name of the call or field
+
+for class, names in pairs(GIVEN) do
+  for name in names:gmatch "%S+" do
+    gives[name] = class
+  end
+end
+
+-- The prefix of tables' methods, by their metatable's name.
+local OBJECTS = {["CSR matrix"] = "Csr", ["DIA matrix"] = "Dia",
+  ["clshell.results"] = "results"}
 
 -- A field of a value's metatable, raw.
 local function meta(value, name)
-  local mt = metatable(value)
+  local mt = guard.metatable(value)
   return type(mt) == "table" and rawget(mt, name) or nil
 end
 
---- reach.ready(value) -> value
---- A module of clshell that is loaded at its first use is loaded now, if
---- that runs nothing of the session's.
-local function ready(value)
-  local later = loaded["clshell.base.lazy"]
-  if type(value) == "table" and later and next(value) == nil
-      and pristine() then
-    pcall(later.load, value)
-  end
-  return value
-end
-M.ready = ready
-
--- Calls fn(table) for a value and the tables its __index leads to, until it
--- gives something.
-local function walk(value, fn)
+-- Calls f(table) for a value and the tables its __index leads to, until it
+-- gives something. Modules of clshell are loaded for that.
+local function walk(value, f)
   for _ = 1, DEPTH do
     if type(value) == "table" then
-      local found = fn(ready(value))
+      pcall(lazy.load, value)
+      local found = f(value)
       if found ~= nil then
         return found
       end
@@ -69,40 +124,31 @@ local function field(value, key)
   end)
 end
 
-local function lists(object)
-  local fine, methods, fields, names = pcall(members, object)
-  if fine and methods then
-    return methods, fields, names or {}
-  end
-end
-
 local function has(list, name)
-  for i = 1, #list do
-    if list[i] == name then
+  for _, item in ipairs(list) do
+    if item == name then
       return true
     end
   end
   return false
 end
 
---- reach.class(thing) -> name or nil
---- The class of an object of module cl.
+-- The class of an object of module cl.
 local function class_of(thing)
   if thing.class then
     return thing.class
-  elseif type(thing.value) == "userdata" and lists(thing.value) then
+  elseif type(thing.value) == "userdata" and members(thing.value) then
     local name = meta(thing.value, "__name")
     return type(name) == "string" and name or nil
   end
 end
-M.class = class_of
 
---- reach.family(thing) -> the table of a kernel family, or nil
+--- chain.family(thing) -> the table of a kernel family, or nil
 function M.family(thing)
   local value = thing and thing.value
-  for i = 1, value ~= nil and #FAMILIES or 0 do
-    if rawequal(value, loaded[FAMILIES[i]]) then
-      ready(value)
+  for _, name in ipairs(M.FAMILIES) do
+    if rawequal(value, loaded["clshell." .. name]) then
+      pcall(lazy.load, value)
     end
   end
   if type(value) == "table" and meta(value, "__name") == "clshell.family"
@@ -111,38 +157,36 @@ function M.family(thing)
   end
 end
 
--- What public functions are called: by the function (or callable table).
--- A function of a module that is not loaded yet is nobody's value.
-local names_of
+-- The value of a public name such as "bench" or "cl.buffer"; nil while its
+-- module is not loaded.
+local function public_value(name)
+  local module, key = name:match("^([%w_]+)%.([%w_]+)$")
+  local owner = module and loaded[module == "cl" and module
+    or public.module(module) or "clshell." .. module]
+    or not module and not name:find("%W") and loaded.clshell
+  return type(owner) == "table" and rawget(owner, key or name) or nil
+end
 
-local function name_all(list)
-  for name in next, list do
-    local first, second = match(name, "^([%w_]+)%.([%w_]+)$")
-    local owner = first and (loaded[first == "cl" and first
-      or public.module(first) or "clshell." .. first])
-      or not first and loaded.clshell
-    local value = type(owner) == "table"
-      and rawget(owner, second or name)
-    if value then
-      names_of[value] = names_of[value] or name
+-- The public name of a function or of a callable table.
+local function public_name(value)
+  if rawequal(value, require) then
+    return "require"
+  end
+  for _, names in ipairs{M.arguments, gives} do
+    for name in pairs(names) do
+      if rawequal(public_value(name), value) then
+        return name
+      end
+    end
+  end
+  for _, name in ipairs(options.functions()) do
+    if rawequal(public_value(name), value) then
+      return name
     end
   end
 end
 
-local function public_name(value)
-  names_of = {}
-  local declared = {}
-  for _, name in next, options.functions() do
-    declared[name] = true
-  end
-  name_all(declared)
-  name_all(calls.arguments)
-  name_all(calls.gives)
-  names_of[require] = "require"
-  return names_of[value]
-end
-
---- reach.name(thing) -> the name a function is declared under, or nil
+--- chain.name(thing) -> the name a function is declared under, or nil
 --- Such as "cl.buffer", "Buffer:read", "family.bench" or "Launch()".
 function M.name(thing)
   if thing.method or thing.named then
@@ -156,20 +200,20 @@ function M.name(thing)
   if class then
     return class .. "()"
   end
-  local tag = thing.owner and calls.objects[meta(thing.owner.value, "__name")]
-  if tag then
-    return tag .. ":" .. thing.key
+  local prefix = thing.owner and OBJECTS[meta(thing.owner.value, "__name")]
+  if prefix then
+    return prefix .. ":" .. thing.key
   end
   return thing.value ~= nil and public_name(thing.value) or nil
 end
 
 -- A member of an object of module cl.
 local function member(thing, class, key)
-  local given = calls.gives[class .. "." .. key]
+  local given = gives[class .. "." .. key]
   if given then
     return {class = given}
   end
-  local methods, _, names = lists(thing.class or thing.value)
+  local methods, _, names = members(thing.class or thing.value)
   if methods and has(methods, key) then
     return {method = class .. ":" .. key, owner = thing}
   elseif class == "Program" and names and has(names, key) then
@@ -181,7 +225,7 @@ end
 local function unloaded(thing, key)
   local value = thing.value
   if type(value) == "table" and next(value) == nil
-      and loaded["clshell.base.lazy"] and not M.family(thing) then
+      and not M.family(thing) then
     local name = public_name(value)
     return name and type(key) == "string" and name .. "." .. key
   end
@@ -189,7 +233,7 @@ end
 
 local function step(thing, s)
   if s.call then
-    local class = calls.gives[M.name(thing) or ""]
+    local class = gives[M.name(thing) or ""]
     return class and {class = class}
   end
   local class = class_of(thing)
@@ -206,33 +250,31 @@ local function step(thing, s)
   end
 end
 
---- reach.thing(chain, locals) -> thing or nil
---- What a chain (see place.lua) leads to; nil where that is not known without
---- running code. Nothing is known of the values of local names.
-function M.thing(chain, locals)
-  local base = chain and chain[1]
+--- chain.thing(steps, locals) -> thing or nil
+--- The thing that a chain (see cursor.lua) leads to; nil where only running
+--- code could tell. The values of local names are unknown.
+function M.thing(steps, locals)
+  local base = steps and steps[1]
   if not base or base.base and locals[base.base] then
     return nil
   end
-  local value = base.base == "_ENV" and G
-    or base.base and field(G, base.base)
-  if base.string then
-    value = ""
+  local value = ""
+  if base.base == "_ENV" then
+    value = _G
+  elseif base.base then
+    value = field(_G, base.base)
   end
   local thing = value ~= nil and {value = value} or nil
-  for i = 2, thing and #chain or 0 do
-    thing = step(thing, chain[i])
-    if not thing then
-      return nil
-    end
+  for i = 2, thing and #steps or 0 do
+    thing = thing and step(thing, steps[i])
   end
-  return thing
+  return thing or nil
 end
 
---- reach.names(thing) -> list of strings
---- What an object knows besides methods and fields: kernels of a program.
-function M.names(thing)
-  local _, _, names = lists(thing.value)
+--- chain.kernels(thing) -> list of strings
+--- The names of a program's kernels.
+function M.kernels(thing)
+  local _, _, names = members(thing.value)
   return names or {}
 end
 
@@ -267,27 +309,26 @@ local function keys(t, budget, offer)
   budget.over = not keys_after(t, nil, budget, offer) or budget.over
 end
 
---- reach.members(thing, methods, budget, offer)
---- Calls offer(name) for the names that a thing has, until it gives
---- true; those that can be called alone if `methods`. At most budget.left keys
---- are looked at; budget.over tells that there were more.
+--- chain.members(thing, methods, budget, offer)
+--- Calls offer(name) for the names of a thing's members, with `methods` only
+--- for those that can be called, until it gives true. At most budget.left
+--- keys are looked at; budget.over tells that there were more.
 function M.members(thing, methods, budget, offer)
   local object = thing.class or thing.value
   local devices = rawget(registry, "cl.devices")
   if object == "Device" and thing.class and type(devices) == "table" then
     object = rawget(devices, 1) or object -- any knows the names
   end
-  local all, fields, names = lists(object)
-  if all and (thing.class or type(object) == "userdata") then
-    for i = 1, #all do
-      offer(all[i])
-    end
-    for _, list in next, methods and {} or {fields, names} do
-      for i = 1, #list do
-        offer(list[i])
+  if thing.class or type(object) == "userdata" then
+    local all, fields, names = members(object)
+    if all then
+      for _, list in ipairs(methods and {all} or {all, fields, names}) do
+        for _, name in ipairs(list) do
+          offer(name)
+        end
       end
+      return
     end
-    return
   end
   walk(thing.value, function(t)
     keys(t, budget, methods and function(key, value)
@@ -296,18 +337,13 @@ function M.members(thing, methods, budget, offer)
   end)
 end
 
---- reach.globals() -> the table of global names
-function M.globals()
-  return {value = G}
-end
-
 -- A field of an object of module cl, if its metatable is still its own: that
 -- has a C function of which the first upvalue is the class.
 local function index(object, key)
   local f = meta(object, "__index")
-  if type(f) == "function" and getinfo(f, "S").what == "C" then
-    local _, class = getupvalue(f, 1)
-    local _, methods = getupvalue(f, 2)
+  if type(f) == "function" and debug.getinfo(f, "S").what == "C" then
+    local _, class = debug.getupvalue(f, 1)
+    local _, methods = debug.getupvalue(f, 2)
     if type(class) == "userdata" and type(methods) == "table" then
       local fine, value = pcall(f, object, key)
       return fine and value or nil
@@ -315,22 +351,23 @@ local function index(object, key)
   end
 end
 
---- reach.devices() -> list of names, or nil while no driver is open
+--- chain.devices() -> list of names, or nil while no driver is open
 function M.devices()
   local list = rawget(registry, "cl.devices")
   if type(list) ~= "table" then
     return nil
   end
   local names = {}
-  for i = 1, #list do
-    names[i] = index(list[i], "name")
+  for i, device in ipairs(list) do
+    names[i] = index(device, "name")
   end
   return names
 end
 
---- reach.signature(thing) -> list of strings, name; or nil
---- The parameters of a kernel or of a launch, as declared, and its name.
-function M.signature(thing)
+--- chain.signature(thing, argument) -> string or nil
+--- The parameters of a kernel or of a launch, as declared, that of the
+--- argument in brackets.
+function M.signature(thing, argument)
   local object = thing.value
   local class = type(object) == "userdata" and class_of(thing)
   if class == "Launch" then
@@ -343,12 +380,13 @@ function M.signature(thing)
     return nil
   end
   local parts = {}
-  for i = 1, #args do
-    local a = args[i]
+  for i, a in ipairs(args) do
     local space = a.space and a.space ~= "private" and a.space .. " " or ""
-    parts[i] = space .. (a.type or "?") .. " " .. (a.name or "")
+    local part = space .. (a.type or "?") .. " " .. (a.name or "")
+    parts[i] = i == argument and "[" .. part .. "]" or part
   end
-  return parts, index(object, "name")
+  return (index(object, "name") or "") .. "(" .. table.concat(parts, ", ")
+    .. ")"
 end
 
 return M

@@ -1,278 +1,431 @@
--- complete.lua - completion at the prompt: what may stand at the cursor
--- It never runs what a session has made: tables are read raw, objects by
--- their declared names, no collection takes place meanwhile. The work is
--- bounded: see candidates.lua, prompt/chain.lua and folder.c.
+-- complete.lua - completion at the prompt: the candidates for the place of the
+-- cursor, and their order
+-- The session's code never runs (guard.lua): tables are read raw, objects by
+-- their declared names. The work is bounded: see KEYS and GATHERED, chain.lua
+-- and folder.c.
 -- SPDX-License-Identifier: MIT
 
-local calls = require "clshell.prompt.signatures"
-local candidates = require "clshell.prompt.candidates"
-local commands = require "clshell.prompt.complete_commands"
+local chain = require "clshell.prompt.chain"
+local cursor = require "clshell.prompt.cursor"
+local guard = require "clshell.prompt.guard"
 local lexer = require "clshell.prompt.lexer"
 local options = require "clshell.base.options"
-local places = require "clshell.prompt.cursor_context"
-local reach = require "clshell.prompt.chain"
-local scope = require "clshell.prompt.scope"
-local words = require "clshell.prompt.vocabulary"
-
--- Held here, as a session may change these.
-local collectgarbage, pcall, next, rawget = collectgarbage, pcall, next,
-  rawget
-local find, gsub, match, sub = string.find, string.gsub, string.match,
-  string.sub
-local gethook, sethook, type = debug.gethook, debug.sethook, type
+local vocabulary = require "clshell.prompt.vocabulary"
 
 local M = {}
 
-local KEYS = 12000 -- of tables, looked at for one completion
-local KEYWORDS = lexer.KEYWORDS
+local KEYS = 12000    -- of tables, looked at for one completion
+local GATHERED = 2000 -- candidates to choose from
+local SHOWN = 200     -- of them, at most
 
--- What the call around a place is: its declared name, the thing, its family.
-local function about(call, locals)
-  local thing = call and reach.thing(call.callee, locals)
-  if not thing then
-    return {}
+-- Candidates: gathered for place.word, which begins at byte place.first.
+-- Ranks: 1 begins as typed, 2 the same in another letter case, 3 others.
+local C = {}
+C.__index = C
+
+local function candidates(place)
+  return setmetatable({first = place.first, word = place.word,
+    quote = place.quote, closing = place.closing, ranks = {{}, {}, {}},
+    seen = {}, count = 0, partial = false, budget = {left = KEYS}}, C)
+end
+
+local NONE = {}
+
+-- c:add(text [, how])
+-- A candidate, unless it does not begin as c.word does. how: show (in the
+-- list, nil: the text), typed (the part of it before the cursor, nil: c.word),
+-- append (behind it, if it is the only one), open (it goes on: no closing
+-- quote), order (the place among all), rank, raw (as it is, without quotes).
+function C:add(text, how)
+  if not text or self.seen[text] then
+    return
   end
-  local owner = thing.owner and reach.family(thing.owner)
-  return {thing = thing, name = reach.name(thing),
-    family = reach.family(thing) or owner}
-end
-
--- The kind of the argument that a call has at a place.
-local function argument(call, info)
-  local name = info.name or ""
-  local list = call.first and calls.of_rung[name] or calls.arguments[name]
-  return list and list[call.argument]
-end
-
--- The family and the rung that the first argument of a call names.
-local function first_rung(call, info)
-  local first = call.first
-  if info.family or not first then
-    return info.family, first
+  how = how or NONE
+  local typed = how.typed or self.word
+  local start, rank = text:sub(1, #typed), how.rank
+  if start == typed then
+    rank = rank or 1
+  elseif not rank and start:lower() == typed:lower() then
+    rank = 2
   end
-  local family, rung = match(first, "^(%w+)%.([%w_]+)$")
-  return family and words.family(family), rung
+  if not rank then
+    return
+  elseif self.count == GATHERED then
+    self.partial = true
+    return
+  end
+  self.seen[text] = true
+  self.count = self.count + 1
+  table.insert(self.ranks[rank], {text = text, show = how.show,
+    append = how.append, open = how.open or text:sub(-1) == "/",
+    order = how.order, typed = rank < 3 and typed or self.word,
+    raw = how.raw})
 end
+
+-- c:name(name) -> whether no more are taken
+-- A name; one that begins with _ only if the word does. A function gets no
+-- "(": it may be meant as a value, and who calls it types one.
+function C:name(name)
+  if name:find "^[%a_][%w_]*$"
+      and (name:sub(1, 1) ~= "_" or self.word:sub(1, 1) == "_") then
+    self:add(name)
+  end
+  return self.partial
+end
+
+-- A field of a table to be written.
+function C:field(name)
+  self:add(name, {append = " = "})
+end
+
+local function before(a, b)
+  if a.order and b.order then
+    return a.order < b.order
+  end
+  return a.text < b.text
+end
+
+local function common_beginning(list)
+  local common = list[1].text
+  for _, item in ipairs(list) do
+    local n = #common
+    while item.text:sub(1, n) ~= common:sub(1, n) do
+      n = n - 1
+    end
+    common = common:sub(1, n)
+  end
+  if not utf8.len(common) then -- cut in a character
+    common = common:gsub("[\xC0-\xFF][\x80-\xBF]*$", "")
+  end
+  local typed = list[1].typed
+  return common:sub(1, #typed):lower() == typed:lower() and common or nil
+end
+
+-- The characters that the string or command line around a text escapes.
+local SPECIAL = {['"'] = '[\\"%c]', ["'"] = "[\\'%c]",
+  shell = "[^%w_%-./~+,:@%%=\x80-\xFF]"}
+
+function C:encode(item)
+  if item.raw then
+    return item.text
+  end
+  local special = SPECIAL[self.wrap and '"' or self.quote]
+  local text = special and item.text:gsub(special, function(char)
+    return char:find "%c" and self.quote ~= "shell"
+      and ("\\%03d"):format(char:byte()) or "\\" .. char
+  end) or item.text
+  return self.wrap and '"' .. text .. '"' or text
+end
+
+-- The candidate to insert when it is the only one, with its continuation.
+local function single(self, item, rest)
+  local text = self:encode(item)
+  local append = item.append or ""
+  if self.quote and not item.open then
+    append = self.closing or self.quote
+  end
+  if rest:sub(1, #append) == append
+      or append == " = " and rest:find "^%s*=" then
+    return text
+  end
+  return text .. append
+end
+
+-- The candidates that fit the rest of the word behind the cursor: the word
+-- as it stands there, or those that end with the rest.
+local function fitting(self, list, tail)
+  local ends = {}
+  for _, item in ipairs(list) do
+    local text = item.text
+    if text == self.word .. tail then
+      return {{text = self.word, show = text, open = true}}
+    elseif #text > #self.word + #tail and text:sub(-#tail) == tail then
+      ends[#ends + 1] = {text = text:sub(1, -#tail - 1), show = text,
+        open = true}
+    end
+  end
+  return #ends > 0 and ends or list
+end
+
+-- Characters that would disturb the terminal are shown as "?".
+local function shown(item)
+  return (item.show or item.text):gsub("%c", "?")
+end
+
+-- The best candidates, if any, sorted.
+function C:best(tail)
+  for _, list in ipairs(self.ranks) do
+    if #list > 0 then
+      list = tail ~= "" and fitting(self, list, tail) or list
+      table.sort(list, before)
+      return list
+    end
+  end
+end
+
+-- The result of complete.at; `rest` is the text behind the cursor.
+function C:result(rest)
+  local list = self:best(rest:match "^[%w_]*")
+  local hint = self.hint
+  if not list then
+    hint = self.partial and "none among the first of very many" or hint
+    return hint and self.first, hint and {}, hint
+  elseif #list == 1 and not self.partial then
+    local text = single(self, list[1], rest)
+    return self.first, {text}, hint, text, {(shown(list[1]))}
+  end
+  local texts, names = {}, {}
+  for i = 1, math.min(#list, SHOWN) do
+    texts[i], names[i] = self:encode(list[i]), shown(list[i])
+  end
+  if self.partial then
+    hint = "some of very many: type on"
+  elseif #list > SHOWN then
+    hint = ("%d in all: type on"):format(#list)
+  end
+  local common = not self.wrap and not self.partial
+    and common_beginning(list)
+  return self.first, texts, hint, common and self:encode{text = common}
+    or nil, names
+end
+
+-- Adds to the call around the cursor: the thing that is called, its name, the
+-- kernel family that it belongs to, and the kind of the argument.
+local function known(call, locals)
+  local thing = chain.thing(call.callee, locals)
+  if thing then
+    call.thing, call.name = thing, chain.name(thing)
+    call.family = chain.family(thing)
+      or thing.owner and chain.family(thing.owner)
+  end
+  local name = call.name or ""
+  local kinds = call.first and chain.of_rung[name] or chain.arguments[name]
+  call.kind = kinds and kinds[call.argument]
+end
+
+-- The family and the rung whose parameters a call's table holds.
+local function family_and_rung(call)
+  if call.kind ~= "params" then
+    return call.family, call.fields.kernel
+  elseif call.family or not call.first then
+    return call.family, call.first
+  end
+  local family, rung = call.first:match "^(%w+)%.([%w_]+)$"
+  return family and vocabulary.family(family), rung
+end
+
+-- Whose options a function takes, where they are not its own.
+local OPTIONS = {
+  ["cl.kernel"] = "cl.build",
+  ["family.bench"] = "bench",
+  ["results:bar"] = "plot.bar",
+  ["results:html"] = "html",
+  ["results:ladder"] = "plot.ladder",
+  ["results:plot"] = "plot.line",
+  ["results:roofline"] = "plot.roofline",
+  ["results:table"] = "report.format",
+}
 
 -- Offers the fields that the table around the cursor may have; whether it is
 -- known which.
-local function fields(c, call, info)
-  local kind = argument(call, info) or "options"
-  local list
+local function fields(c, call)
+  local kind, name, list = call.kind or "options", call.name, nil
+  local family, rung = family_and_rung(call)
   if kind == "params" then
-    local family, rung = first_rung(call, info)
-    if family and rung then
-      words.parameters(c, family, rung, call.fields)
-    end
-    return family ~= nil
+    list = family and {}
   elseif kind == "operands" then
-    list = info.family and rawget(info.family, "operands")
-  elseif kind == "options" and info.name == "family" then
-    list = rawget(info.family, "reserved")
-    words.parameters(c, info.family, call.fields.kernel, call.fields)
-  elseif kind == "options" and info.name then
-    list = options.names(calls.options[info.name] or info.name)
+    list = family and rawget(family, "operands")
+  elseif kind == "options" and name == "family" then
+    list = rawget(family, "reserved")
+  elseif kind == "options" and name then
+    list = options.names(OPTIONS[name] or name)
   end
-  for i = 1, list and #list or 0 do
-    if not call.fields[list[i]] then
-      c:field(list[i])
+  if family and (kind == "params" or name == "family") then
+    vocabulary.parameters(c, family, rung, call.fields)
+  end
+  for _, field in ipairs(list or {}) do
+    if not call.fields[field] then
+      c:field(field)
     end
   end
   return list ~= nil
 end
 
-local KINDS = {device = words.devices, module = words.modules,
-  path = words.paths, source = words.sources, target = words.targets,
-  topic = commands.topics, type = words.types}
+local KINDS = {device = vocabulary.devices, module = vocabulary.modules,
+  source = vocabulary.sources, target = vocabulary.targets,
+  topic = vocabulary.topics, type = vocabulary.types}
 
-function KINDS.rung(c, info)
-  words.rungs(c, info.family)
+function KINDS.path(c)
+  vocabulary.paths(c)
 end
 
-function KINDS.kernel(c, info)
-  words.kernels(c, info.thing.owner)
+function KINDS.rung(c, call)
+  vocabulary.rungs(c, call.family)
+end
+
+function KINDS.kernel(c, call)
+  for _, name in ipairs(chain.kernels(call.thing.owner)) do
+    c:add(name)
+  end
 end
 
 -- Offers the words that an argument or a field takes; whether it takes any.
-local function of_kind(c, kind, info)
+local function of_kind(c, kind, call)
   local offer = KINDS[kind]
-  if not offer or kind == "rung" and not info.family then
+  if not offer or kind == "rung" and not call.family then
     return kind == "none"
   end
-  offer(c, info)
+  offer(c, call)
   return true
 end
 
 -- The same for the value of a field of a call's table.
-local function value(c, call, info)
-  local key = call.key
-  local kind = argument(call, info) or "options"
-  local family, rung = info.family, call.fields.kernel
-  if kind == "params" then
-    family, rung = first_rung(call, info)
-  elseif kind ~= "options" or not info.name then
+local function value(c, call)
+  local key, kind = call.key, call.kind or "options"
+  local family, rung = family_and_rung(call)
+  if kind ~= "params" and (kind ~= "options" or not call.name) then
     return false
-  elseif family and key == "kernel" then
-    return of_kind(c, "rung", info)
-  end
-  if family and words.values(c, family, rung, key) then
-    return true
-  elseif options.values[key] then
-    for _, word in next, options.values[key] do
-      c:add(word)
-    end
+  elseif kind == "options" and family and key == "kernel" then
+    return of_kind(c, "rung", call)
+  elseif family and vocabulary.values(c, family, rung, key) then
     return true
   end
-  return (key == "type" or key == "device") and of_kind(c, key, info)
+  for _, word in ipairs(options.values[key] or {}) do
+    c:add(word)
+  end
+  return options.values[key] ~= nil
+    or (key == "type" or key == "device") and of_kind(c, key, call)
 end
 
--- What a call takes where the cursor is. In code (c.quote is nil) the words
--- come with their quotes, and only where nothing has been typed.
-local function in_call(c, call, info)
+-- The words that a call takes at the cursor. In code (c.quote is nil) the
+-- words come with their quotes, and only where nothing has been typed.
+local function in_call(c, call)
   if call.iskey and not c.quote then
-    return fields(c, call, info)
+    return fields(c, call)
   end
-  local kind = not call.table and call.whole and argument(call, info)
-  if not c.quote then
-    if c.word ~= "" or kind == "path" or kind == "source" then
-      return false
-    end
-    c.wrap = true
+  local kind = not call.table and call.whole and call.kind
+  if not c.quote and (c.word ~= "" or kind == "path" or kind == "source") then
+    return false
   end
-  local known
+  c.wrap = not c.quote
+  local found
   if call.table then
-    known = call.key and value(c, call, info)
+    found = call.key and value(c, call)
   else
-    known = kind and of_kind(c, kind, info)
+    found = kind and of_kind(c, kind, call)
   end
-  c.wrap = known and c.wrap
-  return known
+  c.wrap = found and c.wrap
+  return found
 end
 
--- A string as it stands for itself; the words in it have no other escapes.
-local function unescaped(s)
-  return (gsub(s, "\\([\\\"'])", "%1"))
-end
-
-local function complete_string(c, place, locals)
-  c.quote = place.quote
+local function complete_string(c, place)
   if #place.quote > 1 then
-    c.closing = gsub(place.quote, "%[", "]")
-  else
-    c.word = unescaped(c.word)
+    c.closing = place.quote:gsub("%[", "]")
+  else -- the words have no other escapes
+    c.word = c.word:gsub("\\([\\\"'])", "%1")
   end
+  local call = place.call
   if place.index then
-    local thing = reach.thing(place.owner, locals)
+    local thing = chain.thing(place.owner, place.locals)
     c.closing = c.quote .. "]"
     if thing then
-      reach.members(thing, false, c.budget, function(name)
+      chain.members(thing, false, c.budget, function(name)
         c:add(name)
         return c.partial
       end)
     end
+  elseif not vocabulary.kernel_source(c)
+      and not (call and in_call(c, call)) then
+    vocabulary.paths(c)
+  end
+end
+
+local function complete_name(c, place)
+  local call = place.call
+  if place.owner then
+    local thing = chain.thing(place.owner, place.locals)
+    if thing then
+      chain.members(thing, place.method, c.budget, function(name)
+        return not lexer.KEYWORDS[name] and c:name(name)
+      end)
+    end
     return
   end
-  local call = place.call
-  if not words.kernel_source(c)
-      and not (call and in_call(c, call, about(call, locals))) then
-    words.paths(c)
-  end
-end
-
-local function members(c, place, locals)
-  local thing = reach.thing(place.owner, locals)
-  if thing then
-    reach.members(thing, place.method, c.budget, function(name)
-      return not KEYWORDS[name] and c:name(name)
-    end)
-  end
-end
-
-local function complete_name(c, place, locals)
-  if place.owner then
-    return members(c, place, locals)
-  end
-  local call = place.call
-  local info = about(call, locals)
   c.plain = not call
-  if call and in_call(c, call, info) and not c:empty() then
+  if call and in_call(c, call) and c.count > 0 then
     return
   end
   c.wrap = nil
-  for name in next, locals do
-    c:name(name)
+  for _, names in ipairs{place.locals, c.word ~= "" and lexer.KEYWORDS
+      or nil} do
+    for name in pairs(names) do
+      c:name(name)
+    end
   end
-  for word in next, c.word ~= "" and KEYWORDS or {} do
-    c:name(word)
-  end
-  reach.members(reach.globals(), false, c.budget, function(name)
+  chain.members({value = _G}, false, c.budget, function(name)
     return c:name(name)
   end)
-  if c.word == "" and call and call.whole and info.thing then
-    c.hint = words.signature(info.thing, call.argument)
+  if c.word == "" and call and call.whole and call.thing then
+    c.hint = chain.signature(call.thing, call.argument)
   end
 end
 
 -- Completes Lua, which begins after `skip` bytes of the text.
-local function code(text, cursor, skip)
-  local place = places.find(text, cursor, skip)
+local function code(text, at, skip)
+  local place = cursor.find(text, at, skip)
   if not place then
     return nil
   end
-  local c = candidates.new(place.first, place.word)
-  c.budget = {left = KEYS}
-  local locals = scope.names(place.p.text, place.p.tokens,
-    place.before or #place.p.tokens)
+  local c = candidates(place)
+  if place.call then
+    known(place.call, place.locals)
+  end
   local complete = place.kind == "string" and complete_string
     or complete_name
-  complete(c, place, locals)
+  complete(c, place)
   c.partial = c.partial or c.budget.over or false
+  return c
+end
+
+-- Completes a %command, a ?topic or a !command.
+local function command(text, at)
+  local place, c = vocabulary.command(text, at), nil
+  if place and place.skip then
+    c = code(text, at, place.skip)
+    if c and place.more and c.plain and c.word ~= "" then
+      place.more(c)
+    end
+    return c
+  end
+  while place do
+    c = candidates(place)
+    place.offer(c)
+    place = c.count == 0 and place.otherwise
+  end
   return c
 end
 
 --- complete.find(text, cursor) -> first, list, hint, common, shown; or nil
 --- complete.at without its precautions.
-function M.find(text, cursor)
+function M.find(text, at)
   local c
-  if find(text, "^%s*[%%?!]") then
-    c = commands.complete(text, cursor, code)
+  if text:find "^%s*[%%?!]" then
+    c = command(text, at)
   else
-    c = code(text, cursor, 0)
+    c = code(text, at, 0)
   end
   if c then
-    return c:result(sub(text, cursor + 1))
-  end
-end
-
--- Runs fn with the session's debug hook and the collector held: a hook, and
--- what __gc calls, are the user's code as well.
-local function apart(fn, ...)
-  local running = collectgarbage "isrunning"
-  local hook, mask, count = gethook()
-  local mine = type(hook) == "function"
-  collectgarbage "stop"
-  if mine then
-    sethook()
-  end
-  local fine, first, list, hint, common, shown = pcall(fn, ...)
-  if mine then
-    sethook(hook, mask, count)
-  end
-  if running then
-    collectgarbage "restart"
-  end
-  if fine then
-    return first, list, hint, common, shown
+    return c:result(text:sub(at + 1))
   end
 end
 
 --- complete.at(text, cursor) -> first, list, hint, common, shown; or nil
---- What may stand instead of the bytes from `first` to `cursor`, the number
---- of bytes before the cursor: at most 200 texts, sorted; a single one
---- comes with what follows it. hint: a line to show with them. common: what
---- to insert at once, nil for nothing. shown: what to show for each text.
-function M.at(text, cursor)
-  return apart(M.find, text, cursor)
+--- The texts that may replace the bytes from `first` to `cursor`, the number
+--- of bytes before the cursor: at most 200, sorted; a single one comes with
+--- its continuation. hint: a line to show with them. common: the text to
+--- insert at once, nil for none. shown: the text to show for each.
+function M.at(text, at)
+  return guard.run(M.find, text, at)
 end
 
 return M

@@ -1,17 +1,18 @@
--- edit.lua - what the editor of the prompt (src/lineedit.h) asks. It asks
--- while a line is typed: nothing here runs what the user wrote.
+-- edit.lua - the answers to the editor of the prompt (src/edit/lineedit.h)
+-- The editor asks while a line is typed: guard.lua keeps the session's code
+-- from running meanwhile.
 -- SPDX-License-Identifier: MIT
 
-local require, pcall, ipairs = require, pcall, ipairs
+local guard = require "clshell.prompt.guard"
 
 local M = {}
 
 --- edit.history
---- false: none is read or written (option -n).
+--- false: the editor neither reads nor writes the history (option -n).
 M.history = not (require "cl".commandline or {}).noinit
 
--- Loaded when the first prompt is shown and no key has come yet, the first
--- that are needed first: neither the prompt nor a key waits for them.
+-- Loaded after the first prompt is shown and before a key comes, in the order
+-- of their need: neither the prompt nor a key waits for them.
 local MODULES = {
   "clshell.base.style", "clshell.prompt.highlight", "clshell.prompt.complete",
   "clshell.prompt.paste", "clshell.help",
@@ -23,26 +24,22 @@ function M.idle()
   end
 end
 
-function M.complete(text)
-  return require "clshell.prompt".complete(text)
-end
-
-function M.candidates(text, cursor)
-  return require "clshell.prompt.complete".at(text, cursor)
-end
-
-function M.mask(text)
-  if require "clshell.base.style".color(1) then
-    return require "clshell.prompt.highlight".mask(text)
+-- Answers with a function of a module.
+local function answer(module, name)
+  return function(...)
+    return guard.run(require("clshell." .. module)[name], ...)
   end
 end
 
-function M.help(text, cursor)
-  return require "clshell.help".at(text, cursor)
-end
+M.complete = answer("prompt", "complete")
+M.candidates = answer("prompt.complete", "at")
+M.help = answer("help", "at")
+M.clean = answer("prompt.paste", "clean")
 
-function M.clean(text)
-  return require "clshell.prompt.paste".clean(text)
+local mask = answer("prompt.highlight", "mask")
+
+function M.mask(text)
+  return require "clshell.base.style".color(1) and mask(text) or nil
 end
 
 return M

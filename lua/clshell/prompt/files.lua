@@ -33,15 +33,16 @@ end
 -- Calls f(...) with `arg` as a script has it, its own folder first on
 -- package.path, and os.exit ending the script alone.
 local function as_script(path, f, left, ...)
+  local os = package.loaded.os -- the session's
   local args, search, exit = rawget(_G, "arg"), package.path, os.exit
   local _ <close> = setmetatable({}, {__close = function()
     _G.arg, package.path = args, search
-    os.exit = exit -- luacheck: ignore 122
+    os.exit = exit
   end})
   _G.arg = {[0] = path, ...}
   local folder = path:match("^(.*)/[^/]*$") or "."
   package.path = ("%s/?.lua;%s/?/init.lua;%s"):format(folder, folder, search)
-  os.exit = function(code) -- luacheck: ignore 122
+  os.exit = function(code)
     left(code)
     error("os.exit ends the script", 0)
   end

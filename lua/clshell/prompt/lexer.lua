@@ -1,11 +1,7 @@
--- lexer.lua - the tokens of a piece of Lua, finished or not: what highlights,
--- completes, keeps locals and cleans pasted text while a line is edited
+-- lexer.lua - the tokens of a piece of Lua, finished or not
 -- SPDX-License-Identifier: MIT
 
--- Held here, so that a session that changes module string cannot break, or
--- be run by, the editor.
 local find, sub = string.find, string.sub
-local select, tonumber = select, tonumber
 
 local M = {}
 
@@ -21,12 +17,10 @@ end
 
 local KEYWORDS = M.KEYWORDS
 
--- The end of the long bracket whose opening one ends at `open`; nil, where
--- it stays open. `level` is its equals signs.
-local function long_end(text, level, open)
-  local _, last = find(text, "]" .. level .. "]", open + 1, true)
-  return last
-end
+--- lexer.BRACKETS
+--- By how much each bracket changes the depth.
+M.BRACKETS = {["("] = 1, ["{"] = 1, ["["] = 1, [")"] = -1, ["}"] = -1,
+  ["]"] = -1}
 
 -- The end of a quoted string that begins at `first`, and whether it is
 -- closed: a line break ends it, unless after a backslash or \z.
@@ -56,22 +50,19 @@ local function quoted(text, first)
   end
 end
 
--- Readers, by the first byte of a token: its kind, its last byte, and what
--- of an unfinished one does not end.
+-- Readers, by the first byte of a token: its kind, its last byte, and for an
+-- unfinished token the kind that does not end.
 
 local function name(text, first)
   local _, last = find(text, "^[%a_][%w_]*", first)
   return KEYWORDS[sub(text, first, last)] and "keyword" or "name", last
 end
 
--- As Lua reads numbers: all that could belong to one, right or wrong.
+-- As Lua reads numbers: all characters that could belong to one.
 local function number(text, first)
-  local at = first
-  local exponent = find(text, "^0[xX]", first) and "^[pP][+-]?"
-    or "^[eE][+-]?"
-  if exponent == "^[pP][+-]?" then
-    at = first + 2
-  end
+  local hex = find(text, "^0[xX]", first)
+  local exponent = hex and "^[pP][+-]?" or "^[eE][+-]?"
+  local at = hex and first + 2 or first
   while true do
     local _, last = find(text, exponent, at)
     last = last or select(2, find(text, "^[%w_.]", at))
@@ -91,18 +82,30 @@ local function quote(text, first)
   return "unfinished", last, "string"
 end
 
-local function long(text, open, level, kind)
-  local last = long_end(text, level, open)
+-- A string or comment whose long bracket opens at `at`.
+local function long(text, at, kind)
+  local _, open, level = find(text, "^%[(=*)%[", at)
+  local _, last = find(text, "]" .. level .. "]", open + 1, true)
   if last then
     return kind, last
   end
   return "unfinished", #text, "long " .. kind
 end
 
+-- A reader of operators: those that the pattern matches.
+local function operator(pattern)
+  return function(text, first)
+    local _, last = find(text, pattern, first)
+    return "op", last
+  end
+end
+
+local single = operator "^."
+local dots = operator "^%.%.?%.?"
+
 local function bracket(text, first)
-  local _, open, level = find(text, "^%[(=*)%[", first)
-  if open then
-    return long(text, open, level, "string")
+  if find(text, "^%[=*%[", first) then
+    return long(text, first, "string")
   end
   return "op", first
 end
@@ -110,37 +113,15 @@ end
 local function minus(text, first)
   if sub(text, first + 1, first + 1) ~= "-" then
     return "op", first
-  end
-  local _, open, level = find(text, "^%[(=*)%[", first + 2)
-  if open then
-    return long(text, open, level, "comment")
+  elseif find(text, "^%[=*%[", first + 2) then
+    return long(text, first + 2, "comment")
   end
   local stop = find(text, "[\n\r]", first)
   return "comment", stop and stop - 1 or #text
 end
 
 local function dot(text, first)
-  if find(text, "^%.%d", first) then
-    return number(text, first)
-  end
-  local _, last = find(text, "^%.%.?%.?", first)
-  return "op", last
-end
-
-local function tilde(text, first)
-  local _, last = find(text, "^~=?", first)
-  return "op", last
-end
-
-local function doubled(text, first)
-  local c = sub(text, first, first)
-  local second = sub(text, first + 1, first + 1)
-  local pair = second == c or second == "=" and c ~= ":" and c ~= "/"
-  return "op", pair and first + 1 or first
-end
-
-local function single(_, first)
-  return "op", first
+  return (find(text, "^%.%d", first) and number or dots)(text, first)
 end
 
 -- A character that Lua does not know, with the bytes that continue it.
@@ -151,12 +132,11 @@ end
 
 local READERS = {
   ['"'] = quote, ["'"] = quote, ["["] = bracket, ["-"] = minus, ["."] = dot,
-  ["~"] = tilde,
+  ["~"] = operator "^~=?", ["="] = operator "^==?", ["/"] = operator "^//?",
+  [":"] = operator "^::?", ["<"] = operator "^<[<=]?",
+  [">"] = operator "^>[>=]?",
 }
 
-for c in ("=<>/:"):gmatch(".") do
-  READERS[c] = doubled
-end
 for c in ("+*%^#&|(){}];,"):gmatch(".") do
   READERS[c] = single
 end
@@ -168,11 +148,12 @@ local function reader(text, at)
 end
 
 --- lexer.tokens(text) -> list of tokens
---- The tokens of any text, each {kind = ..., first = ..., last = ...}: byte
---- positions, white space lies between. Kinds: name, keyword, number, string,
---- comment, op; unfinished, with what = "string", "long string" or "long
---- comment", for one that does not end (a "string" ends with its line); and
---- bad, for what Lua does not know. Never raises.
+--- The tokens of any text, each {kind =, text =, first =, last =}: first and
+--- last are byte positions, white space lies between. Kinds: name, keyword,
+--- number, string, comment, op; unfinished, with what = "string", "long
+--- string" or "long comment", for a token that does not end (a "string" ends
+--- with its line); and bad, for characters that Lua does not know. Never
+--- raises.
 function M.tokens(text)
   local list, n = {}, 0
   local at = 1
@@ -183,7 +164,8 @@ function M.tokens(text)
     end
     local kind, last, what = reader(text, at)(text, at)
     n = n + 1
-    list[n] = {kind = kind, first = at, last = last, what = what}
+    list[n] = {kind = kind, text = sub(text, at, last), first = at,
+      last = last, what = what}
     at = last + 1
   end
 end

@@ -1,29 +1,25 @@
--- locals.lua - top-level locals of the prompt: they outlive their input
+-- locals.lua - makes globals of the prompt's top-level locals: they outlive
+-- their input
 -- `local x = 1` becomes `x = 1`, at block depth 0 and in the prompt only:
 -- scripts are plain Lua. Lines and columns stay where they are.
 -- SPDX-License-Identifier: MIT
 
 local lexer = require "clshell.prompt.lexer"
 
-local gsub, rep, sub = string.gsub, string.rep, string.sub
-local concat, move = table.concat, table.move
-
 local M = {}
 
 local OPENS = {["function"] = true, ["do"] = true, ["repeat"] = true,
   ["if"] = true}
 local CLOSES = {["end"] = true, ["until"] = true}
-local BRACKETS = {["("] = 1, ["{"] = 1, ["["] = 1, [")"] = -1, ["}"] = -1,
-  ["]"] = -1}
+local BRACKETS = lexer.BRACKETS
 local VALUES = {["end"] = true, ["nil"] = true, ["true"] = true,
   ["false"] = true} -- keywords that end an expression
 
--- The tokens but for comments, each with its text.
+-- The tokens without comments, and an end.
 local function code(text)
   local list = {}
   for _, token in ipairs(lexer.tokens(text)) do
     if token.kind ~= "comment" then
-      token.text = sub(text, token.first, token.last)
       list[#list + 1] = token
     end
   end
@@ -40,8 +36,8 @@ local function step(token)
   return OPENS[token.text] and 1 or CLOSES[token.text] and -1 or 0
 end
 
--- Reads `x <const>, y` from token i on: {names=, attribs=, last=} or nil, and
--- the token after it.
+-- Reads `x <const>, y` from token i on: {names=, marks=, closes=, last=} or
+-- nil, and the token after it.
 local function name_list(tokens, i)
   local list = {names = {}, marks = {}}
   while tokens[i].kind == "name" do
@@ -119,7 +115,7 @@ local function any(set, list)
 end
 
 local function blank(edits, first, last)
-  edits[#edits + 1] = {first, last, rep(" ", last - first + 1)}
+  edits[#edits + 1] = {first, last, (" "):rep(last - first + 1)}
 end
 
 local function insert(edits, after, words)
@@ -129,31 +125,25 @@ end
 local function apply(text, edits)
   local parts, at = {}, 1
   for _, edit in ipairs(edits) do
-    parts[#parts + 1] = sub(text, at, edit[1] - 1)
-    parts[#parts + 1] = edit[3]
+    parts[#parts + 1] = text:sub(at, edit[1] - 1) .. edit[3]
     at = edit[2] + 1
   end
-  parts[#parts + 1] = sub(text, at)
-  return concat(parts)
+  return table.concat(parts) .. text:sub(at)
 end
 
 -- A function among the values sees what the name meant before, as in Lua:
 -- do local f = f; _ENV.f = function() return f() end end
 local function keep_old(text, edits, keyword, list, stop)
-  local targets = {}
-  for i, name in ipairs(list.names) do
-    targets[i] = "_ENV." .. name
-  end
-  local names = concat(list.names, ", ")
-  local _, lines = gsub(sub(text, keyword.first, list.last), "\n", "")
-  edits[#edits + 1] = {keyword.first, list.last,
-    "do local " .. names .. " = " .. names .. " " .. concat(targets, ", ")
-    .. rep("\n", lines)}
+  local names = table.concat(list.names, ", ")
+  local globals = names:gsub("[%a_][%w_]*", "_ENV.%0")
+  local lines = text:sub(keyword.first, list.last):gsub("[^\n]", "")
+  edits[#edits + 1] = {keyword.first, list.last, ("do local %s = %s %s%s")
+    :format(names, names, globals, lines)}
   insert(edits, stop, " end")
 end
 
--- Rewrites the statement whose `local` is token i, unless it has to stay;
--- what stays is noted in state.kept.
+-- Rewrites the statement whose `local` is token i, unless it has to stay:
+-- then state.kept has its names.
 local function statement(state, i)
   local tokens, edits = state.tokens, state.edits
   local keyword = tokens[i]
@@ -161,7 +151,7 @@ local function statement(state, i)
     local name = tokens[i + 2].text
     if not state.kept[name] then
       blank(edits, keyword.first, keyword.last)
-      state.names[#state.names + 1] = name
+      table.insert(state.names, name)
     end
     return
   end
@@ -181,7 +171,7 @@ local function statement(state, i)
   if tokens[after].text == "=" then
     stop, uses = expressions(tokens, after + 1, set)
   end
-  move(list.names, 1, #list.names, #state.names + 1, state.names)
+  table.move(list.names, 1, #list.names, #state.names + 1, state.names)
   if uses then
     keep_old(state.text, edits, keyword, list, tokens[stop - 1].last)
     return
@@ -197,9 +187,9 @@ end
 
 --- locals.rewrite(text) -> text, names, kept
 --- A chunk that compiles, its top-level locals made globals: `local x`,
---- `local x <const> = 1`, `local function f`. The names made global are in
---- the list `names`. What stays local: variables with <close>, _ENV, and
---- what is declared twice in a statement; `kept` is the list of them, or nil.
+--- `local x <const> = 1`, `local function f`. The list `names` has the names
+--- of the globals, `kept` (or nil) those that stay local: variables with
+--- <close>, _ENV, and names declared twice in a statement.
 function M.rewrite(text)
   local state = {text = text, tokens = code(text), edits = {}, names = {},
     kept = {}}

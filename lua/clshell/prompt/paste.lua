@@ -1,36 +1,33 @@
--- paste.lua - pasted transcripts: what was typed, without prompts and output
+-- paste.lua - the inputs of a pasted transcript, without prompts and output
 -- SPDX-License-Identifier: MIT
-
-local find, gmatch, gsub = string.find, string.gmatch, string.gsub
-local match = string.match
-local concat, ipairs, load = table.concat, ipairs, load
 
 local M = {}
 
 local function lines(text)
   local list = {}
-  for line in gmatch(text .. "\n", "([^\n]*)\n") do
+  for line in (text .. "\n"):gmatch "([^\n]*)\n" do
     list[#list + 1] = line
   end
   return list
 end
 
--- A line after the prompt it begins with, and which that is: "cl" or "..".
+-- The rest of a line after its prompt, and the prompt: "cl" or "..".
 local function prompted(line)
-  local prompt, rest = match(line, "^(%l%l)> ?(.*)$")
+  local prompt, rest = line:match "^(%l%l)> ?(.*)$"
   if prompt == "cl" then
     return rest, prompt
   end
-  prompt, rest = match(line, "^(%.%.)> ?(.*)$")
+  prompt, rest = line:match "^(%.%.)> ?(.*)$"
   return rest, prompt
 end
 
--- Lua's own prompts do not tell what is output: every line has to have one.
+-- The lines of a session of Lua's own. Its prompts do not tell input from
+-- output: every line has to have one.
 local function lua_session(list)
   local kept, seen = {}, false
   for i, line in ipairs(list) do
-    local rest = match(line, "^>>? (.*)$") or match(line, "^>>?$") and ""
-    if not rest and find(line, "%S") then
+    local rest = line:match "^>>? (.*)$" or line:match "^>>?$" and ""
+    if not rest and line:find "%S" then
       return nil
     end
     seen = seen or rest
@@ -39,16 +36,16 @@ local function lua_session(list)
   return seen and kept
 end
 
--- Several inputs become one: an expression, which the prompt would print,
--- is no statement, and a command is none either.
+-- An input as a statement, for several in one text: the prompt would print an
+-- expression, and a command is a comment there.
 local function statement(input)
-  if find(input, "^%s*[%%?!]") or find(input, "^%s*[%w_.:]+%?+%s*$") then
-    return "-- " .. gsub(input, "\n", "\n-- ")
+  if input:find "^%s*[%%?!]" or input:find "^%s*[%w_.:]+%?+%s*$" then
+    return "-- " .. input:gsub("\n", "\n-- ")
   elseif load(input, "=input", "t") then
     return input
   end
-  local expression, silent = gsub(input, ";%s*$", "")
-  expression = gsub(expression, "^%s*=", "")
+  local expression, silent = input:gsub(";%s*$", "")
+  expression = expression:gsub("^%s*=", "")
   if load("return " .. expression, "=input", "t") then
     return (silent > 0 and "local _ = " or "print(")
       .. expression .. (silent > 0 and "" or ")")
@@ -56,9 +53,9 @@ local function statement(input)
   return input
 end
 
--- The inputs of a transcript; nil, if it is none: one of the first two lines
--- has a prompt. A selection may have begun after the first prompt: a line in
--- front that goes on, or is a statement, is an input as well.
+-- The inputs of a transcript, where one of the first two lines has a prompt;
+-- nil for any other text. A selection may have begun after the first prompt: a
+-- line in front that goes on, or is a statement, is an input as well.
 local function inputs(list)
   local found, head = {}, nil
   for _, line in ipairs(list) do
@@ -71,7 +68,7 @@ local function inputs(list)
       found[#found + 1] = rest
     elseif prompt then
       found[#found] = found[#found] .. "\n" .. rest
-    elseif #found == 0 and find(line, "%S") then
+    elseif #found == 0 and line:find "%S" then
       if head then
         return nil
       end
@@ -83,27 +80,27 @@ end
 
 --- paste.clean(text) -> string
 --- A pasted text as it was typed: of a transcript of this prompt ("cl> " and
---- "..> ") the inputs, without the prompts and what was printed; of one of
---- Lua's own prompt (every line begins with "> " or ">> ") the lines; any
---- other text as it is. Several inputs become one text that runs: what is an
---- expression is printed, commands become comments.
+--- "..> ") the inputs, without prompts and output; of a transcript of Lua's
+--- own prompt (every line begins with "> " or ">> ") the lines; any other text
+--- as it is. Several inputs become one text that runs: it prints expressions,
+--- and commands become comments.
 function M.clean(text)
   local list = lines(text)
   local found = inputs(list)
   if not found then
     local plain = lua_session(list)
-    return plain and concat(plain, "\n") or text
+    return plain and table.concat(plain, "\n") or text
   end
   local kept = {}
   for _, input in ipairs(found) do
-    if find(input, "%S") then
+    if input:find "%S" then
       kept[#kept + 1] = input
     end
   end
   for i = 1, #kept > 1 and #kept or 0 do
     kept[i] = statement(kept[i])
   end
-  return concat(kept, "\n")
+  return table.concat(kept, "\n")
 end
 
 return M

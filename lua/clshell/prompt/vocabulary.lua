@@ -1,185 +1,149 @@
--- words.lua - the words that are completed besides names: element types,
--- devices, rungs and their parameters, modules, files
+-- vocabulary.lua - the words besides names that completion offers: element
+-- types, devices, rungs, modules, files, and the words of %commands, ?topics
+-- and !commands of the system's shell
+-- Each function offers words to candidates `c`: c:add, c:name and c:field of
+-- complete.lua.
 -- SPDX-License-Identifier: MIT
 
+local chain = require "clshell.prompt.chain"
 local cl = require "cl"
-local pristine = require "clshell.prompt.pristine"
-local reach = require "clshell.prompt.chain"
+local options = require "clshell.base.options"
 
--- Held here, as a session may change these.
-local find, gmatch, gsub, lower = string.find, string.gmatch, string.gsub,
-  string.lower
-local match, require, sub = string.match, require, string.sub
-local concat, getenv, next, rawget = table.concat, os.getenv, next, rawget
-local format, mathtype, type = string.format, math.type, type
 local folder = require "clshell.system".folder
-local loaded, package, types = package.loaded, package, cl.types
+local loaded, types = package.loaded, cl.types
 
 local M = {}
 
---- words.scripts
---- The folder of the scripts that come along.
-M.scripts = cl.home .. "/scripts"
+local SCRIPTS = cl.home .. "/scripts" -- that come along
+local KERNELS = cl.home .. "/kernels"
 
-local ALL_FAMILIES = {"gemm", "spmv", "transpose"}
-
---- words.home(path) -> path
---- The path with the home folder instead of a leading ~.
-function M.home(path)
-  local home = getenv "HOME"
-  if home and find(path, "^~/") then
-    return home .. sub(path, 2)
+local function all(c, list)
+  for _, word in ipairs(list) do
+    c:add(word)
   end
-  return path
 end
 
---- words.paths(c [, below])
---- Offers the files that begin as c.word does, in the folder that it names;
---- relative to the folder `below`, where that is given.
+--- vocabulary.paths(c [, below])
+--- Files of the folder that c.word names, relative to the folder `below`.
 function M.paths(c, below)
-  local word = M.home(c.word)
-  if find(word, "[\n\r]") or below and find(word, "^/") then
+  local home = os.getenv "HOME"
+  local word = c.word
+  if home and word:find "^~/" then
+    word = home .. word:sub(2)
+  end
+  if word:find "[\n\r]" or below and word:find "^/" then
     return
   end
-  local dir, base = match(word, "^(.*/)([^/]*)$")
+  local dir, base = word:match "^(.*/)([^/]*)$"
   dir, base = dir or "", base or word
   local from = below and below .. "/" .. dir or dir
   local list, partial = folder(from == "" and "." or from, base)
-  for i = 1, list and #list or 0 do
-    if not c.only_folders or sub(list[i], -1) == "/" then
-      c:add(dir .. list[i], {show = list[i], typed = dir .. base})
+  for _, name in ipairs(list or {}) do
+    if not c.only_folders or name:sub(-1) == "/" then
+      c:add(dir .. name, {show = name, typed = dir .. base})
     end
   end
   c.partial = list and partial or c.partial
 end
 
---- words.folders(c)
---- Offers the folders among them.
-function M.folders(c)
+local function folders(c)
   c.only_folders = true
   M.paths(c)
 end
 
---- words.sources(c)
---- Offers what cl.build takes: files, also below clshell's kernels folder.
+--- vocabulary.sources(c)
+--- The argument of cl.build: files, also below clshell's kernels folder.
 function M.sources(c)
   M.paths(c)
-  M.paths(c, cl.home .. "/kernels")
+  M.paths(c, KERNELS)
 end
 
-local function all(c, list)
-  for i = 1, #list do
-    c:add(list[i])
-  end
-end
-
+--- vocabulary.types(c)
 function M.types(c)
   all(c, types())
 end
 
---- words.devices(c)
---- Offers what cl.use takes. Devices by name only once a driver is open:
---- opening one takes its time, and is the user's decision.
+--- vocabulary.devices(c)
+--- The argument of cl.use. Devices by name only once a driver is open: a
+--- driver takes time to open, and the user decides about that.
 function M.devices(c)
-  local devices = reach.devices()
+  local devices = chain.devices()
   all(c, {"accelerator", "cpu", "gpu"})
   if not devices then
     c.hint = "no driver is open yet; cl.devices() lists the devices"
     return
   end
-  for i = 1, #devices do
-    local name = devices[i]
-    c:add(name)
-    local at = c.word ~= "" and find(lower(name), lower(c.word), 2, true)
-    if at then
-      c:add(name, {rank = 3, typed = sub(name, 1, #c.word)})
+  all(c, devices)
+  for _, name in ipairs(devices) do
+    if c.word ~= "" and name:lower():find(c.word:lower(), 2, true) then
+      c:add(name, {rank = 3, typed = name:sub(1, #c.word)})
     end
   end
 end
 
--- The rung of a family by its name, and all of them.
+-- The rungs of a family by name.
 local function rungs(family)
-  local list, by_name = rawget(family, "list"), {}
-  for i = 1, #list do
-    local name = rawget(list[i], "name")
+  local by_name = {}
+  for _, rung in ipairs(rawget(family, "list")) do
+    local name = rawget(rung, "name")
     if type(name) == "string" then
-      by_name[name] = list[i]
+      by_name[name] = rung
     end
   end
   return by_name
 end
 
---- words.family(name) -> the table of a kernel family, or nil
-function M.family(name)
-  return reach.family{value = loaded["clshell." .. name]}
-end
-
---- words.rungs(c, family [, before])
---- Offers the rungs of a family, with `before` in front.
-function M.rungs(c, family, before)
-  for name in next, family and rungs(family) or {} do
-    c:add((before or "") .. name)
+--- vocabulary.rungs(c, family [, prefix])
+--- The rungs of a family, with a prefix.
+function M.rungs(c, family, prefix)
+  for name in pairs(family and rungs(family) or {}) do
+    c:add((prefix or "") .. name)
   end
 end
 
---- words.targets(c)
---- Offers what bench takes for a rung: "gemm.tiled".
+--- vocabulary.family(name) -> the table of a kernel family, or nil
+function M.family(name)
+  return chain.family{value = loaded["clshell." .. name]}
+end
+
+--- vocabulary.targets(c)
+--- The first argument of bench for a rung: "gemm.tiled".
 function M.targets(c)
-  for i = 1, #ALL_FAMILIES do
-    local name = ALL_FAMILIES[i]
+  for _, name in ipairs(chain.FAMILIES) do
     M.rungs(c, M.family(name), name .. ".")
   end
 end
 
 -- The parameters of a rung; an empty list where there is none.
 local function parameters(family, rung)
-  local def = type(rung) == "string" and rungs(family)[rung]
-  return def and rawget(def, "params") or {}
+  local found = type(rung) == "string" and rungs(family)[rung]
+  return found and rawget(found, "params") or {}
 end
 
---- words.parameters(c, family, rung, given)
---- Offers the names of a rung's parameters as fields of a table, but for
---- those that are given.
+--- vocabulary.parameters(c, family, rung, given)
+--- The names of a rung's parameters as fields of a table, without those that
+--- are given.
 function M.parameters(c, family, rung, given)
-  local list = parameters(family, rung)
-  for i = 1, #list do
-    local name = rawget(list[i], "name")
+  for _, parameter in ipairs(parameters(family, rung)) do
+    local name = rawget(parameter, "name")
     if not given[name] then
       c:field(name)
     end
   end
 end
 
---- words.kernels(c, thing)
---- Offers the names of a program's kernels.
-function M.kernels(c, thing)
-  all(c, reach.names(thing))
-end
-
--- A value as Lua writes it; without tostring, which a metatable may change.
-local function written(value)
-  if type(value) == "string" then
-    return format("%q", value)
-  elseif type(value) == "boolean" then
-    return value and "true" or "false"
-  elseif mathtype(value) then
-    return format(mathtype(value) == "integer" and "%d" or "%.14g", value)
-  end
-end
-
---- words.values(c, family, rung, name) -> whether there are any
---- Offers the values of a rung's parameter: as Lua writes them, or in a
---- string (c.quote) the strings among them.
+--- vocabulary.values(c, family, rung, name) -> whether there are any
+--- The values of a rung's parameter: as Lua writes them, or in a string
+--- (c.quote) the strings among them.
 function M.values(c, family, rung, name)
-  local list = parameters(family, rung)
-  for i = 1, #list do
-    if rawget(list[i], "name") == name then
-      local values = rawget(list[i], "values")
-      for v = 1, #values do
+  for _, parameter in ipairs(parameters(family, rung)) do
+    if rawget(parameter, "name") == name then
+      for i, value in ipairs(rawget(parameter, "values")) do
         if not c.quote then
-          c:add(written(values[v]), {order = v, raw = true})
-        elseif type(values[v]) == "string" then
-          c:add(values[v])
+          c:add(math.type(value) == "float" and ("%.14g"):format(value)
+            or ("%q"):format(value), {order = i, raw = true})
+        elseif type(value) == "string" then
+          c:add(value)
         end
       end
       return true
@@ -188,92 +152,266 @@ function M.values(c, family, rung, name)
   return false
 end
 
--- Offers the modules of one template of package.path, such as "./?.lua".
+-- The modules of one template of package.path, such as "./?.lua".
 local function modules_of(c, template, inner, base)
-  local dir, tail = match(template, "^([^?]*)%?(.*)$")
-  if not dir or find(tail, "?", 1, true) then
+  local dir, tail = template:match "^([^?]*)%?([^?]*)$"
+  if not dir then
     return
   end
-  local path = gsub(inner, "%.", "/")
-  local list, partial = folder(dir .. path == "" and "." or dir .. path, base)
-  for i = 1, list and #list or 0 do
-    local name = list[i]
-    if sub(name, -1) == "/" then
+  local path = dir .. inner:gsub("%.", "/")
+  local list, partial = folder(path == "" and "." or path, base)
+  for _, name in ipairs(list or {}) do
+    if name:sub(-1) == "/" then
       if tail == ".lua" then
-        c:add(inner .. sub(name, 1, -2) .. ".", {open = true})
+        c:add(inner .. name:sub(1, -2) .. ".", {open = true})
       end
-    elseif #name > #tail and sub(name, -#tail) == tail then
-      c:add(inner .. sub(name, 1, -#tail - 1))
+    elseif #name > #tail and name:sub(-#tail) == tail then
+      c:add(inner .. name:sub(1, -#tail - 1))
     end
   end
   c.partial = list and partial or c.partial
 end
 
---- words.modules(c)
---- Offers what require finds: loaded modules, and files of package.path and
+--- vocabulary.modules(c)
+--- The argument of require: loaded modules, and files of package.path and
 --- package.cpath.
 function M.modules(c)
-  local inner, base = match(c.word, "^(.*%.)([^.]*)$")
-  for _, list in next, {loaded, rawget(package, "preload")} do
+  local inner, base = c.word:match "^(.*%.)([^.]*)$"
+  for _, list in ipairs{loaded, rawget(package, "preload")} do
     for name in next, type(list) == "table" and list or {} do
-      if type(name) == "string" and (inner or not find(name, ".", 1, true))
+      if type(name) == "string" and (inner or not name:find(".", 1, true))
           and name ~= "_G" then
         c:add(name)
       end
     end
   end
-  for _, kind in next, {"path", "cpath"} do
-    local path = rawget(package, kind)
-    local at, looks = 1, 16
-    while type(path) == "string" and at <= #path and looks > 0 do
-      local stop = find(path, ";", at, true) or #path + 1
-      modules_of(c, sub(path, at, stop - 1), inner or "", base or c.word)
-      at, looks = stop + 1, looks - 1
+  for _, kind in ipairs{"path", "cpath"} do
+    local path, looks = rawget(package, kind), 16
+    for template in (type(path) == "string" and path or ""):gmatch "[^;]+" do
+      looks = looks - 1
+      if looks >= 0 then
+        modules_of(c, template, inner or "", base or c.word)
+      end
     end
   end
 end
 
---- words.kernel_source(c) -> whether the string is one
---- In the text of a kernel: words of OpenCL C, and the names in the text.
+--- vocabulary.kernel_source(c) -> whether the string is the text of a kernel
+--- Words of OpenCL C, and the names in the text.
 function M.kernel_source(c)
   local source = c.word
-  if not find(source, "kernel%s") then
+  if not source:find "kernel%s" then
     return false
   end
-  c.word = match(source, "[%a_][%w_]*$") or ""
+  c.word = source:match "[%a_][%w_]*$" or ""
   c.first = c.first + #source - #c.word
   c.quote = nil
   if c.word == "" then
     return true
   end
-  local list = pristine()
-    and require "clshell.help.opencl".entries() or {}
-  for i = 1, #list do
-    local entry = list[i]
+  local hints = {}
+  for _, entry in ipairs(require "clshell.help.opencl".entries()) do
     c:name(entry.name)
-    if entry.name == c.word or sub(entry.name, 1, #c.word) == c.word then
-      c.hint = c.hint == nil and entry.signature .. "  " .. entry.text
+    if entry.name:sub(1, #c.word) == c.word then
+      hints[#hints + 1] = entry.signature .. "  " .. entry.text
     end
   end
-  c.hint = c.hint or nil
-  all(c, types())
-  for name in gmatch(sub(source, 1, -#c.word - 1), "[%a_][%w_]*") do
+  c.hint = #hints == 1 and hints[1] or nil
+  M.types(c)
+  for name in source:sub(1, -#c.word - 1):gmatch "[%a_][%w_]*" do
     c:name(name)
   end
   return true
 end
 
---- words.signature(thing, argument) -> string or nil
---- A kernel's parameters, the one to come in brackets.
-function M.signature(thing, argument)
-  local parts, name = reach.signature(thing)
-  if not parts then
+local CLASSES = {"Array", "Buffer", "Context", "Device", "Event", "Kernel",
+  "Launch", "Program", "Queue"}
+local LIBRARIES = {"coroutine", "io", "math", "os", "string", "table", "utf8"}
+
+-- A table of the session's by its name, raw; the commands and settings are
+-- defined at their first need.
+local function of_session(name)
+  local session = loaded["clshell.prompt"]
+  if type(session) ~= "table" then
+    return {}
+  end
+  if name == "commands" then
+    pcall(require, "clshell.prompt.commands")
+  else
+    pcall(require "clshell.prompt.settings".names)
+  end
+  local list = rawget(session, name)
+  return type(list) == "table" and list or {}
+end
+
+local function commands(c, how, prefix)
+  for name in next, of_session "commands" do
+    c:add((prefix or "") .. name, how)
+  end
+end
+
+-- The functions of a module or class, by raw access: to read the help itself
+-- would take longer than a key may.
+local function member_topics(c, prefix, thing)
+  chain.members(thing, true, {left = 1000}, function(key)
+    c:add(prefix .. key)
+  end)
+end
+
+-- A module, and its functions once it has been named.
+local function module_topics(c, name, value)
+  local is_table, prefix = type(value) == "table", name .. "."
+  c:add(name, {open = is_table})
+  if is_table and c.word:sub(1, #prefix) == prefix then
+    member_topics(c, prefix, {value = value})
+    M.rungs(c, chain.family{value = value}, prefix)
+  end
+end
+
+--- vocabulary.topics(c)
+--- The topics of help: the functions of a module once it has been named.
+function M.topics(c)
+  for _, part in ipairs{"concepts", "opencl"} do
+    for _, entry in ipairs(require("clshell.help." .. part).entries()) do
+      c:add(entry.name)
+    end
+  end
+  for name, value in next, loaded.clshell or {} do
+    module_topics(c, name, value)
+  end
+  for _, name in ipairs(LIBRARIES) do
+    module_topics(c, name, loaded[name])
+  end
+  for _, class in ipairs(CLASSES) do
+    c:add(class .. ":")
+    member_topics(c, class .. ":", {class = class})
+  end
+  c:add("tutorial")
+  commands(c, nil, "%")
+end
+
+-- The names of settings, then the values of the one named.
+local function settings(c, name)
+  local list = of_session "settinglist"
+  if not name then
+    for known in next, list do
+      c:add(known, {append = "="})
+    end
+    return
+  end
+  local setting = rawget(list, name)
+  for _, value in ipairs(type(setting) == "table"
+      and rawget(setting, "values") or {}) do
+    c:add(value)
+  end
+end
+
+local function scripts(c)
+  M.paths(c)
+  M.paths(c, SCRIPTS)
+end
+
+-- The words of each command; false: none, nil: Lua.
+local OPERANDS = {
+  cd = folders, commands = false, device = M.devices, edit = M.paths,
+  help = commands, reload = M.modules, run = scripts, save = M.paths,
+  set = settings, watch = M.paths, tb = false, tutorial = false, who = false,
+}
+
+-- After the expression of %bench: flop= and the like.
+local function bench_options(c)
+  for _, name in ipairs(options.names "bench") do
+    c:add(name, {append = "="})
+  end
+end
+
+-- What a command takes: all of the line, or else the last word of it.
+local function operand(first, rest, offer)
+  local place = {first = first, word = rest, offer = offer}
+  local name = rest:match "^([%w_]+)[%s=]"
+  if offer == settings and name then
+    local before = rest:match "^.*[%s=]"
+    place.first, place.word = first + #before, rest:sub(#before + 1)
+    place.offer = function(c)
+      settings(c, name)
+    end
+  elseif offer ~= settings then
+    local before = rest:match "^.*%s[\"']?"
+    place.otherwise = before and {first = first + #before,
+      word = rest:sub(#before + 1), quote = before:match "[\"']$",
+      offer = offer}
+  end
+  return place
+end
+
+local function percent(text, cursor)
+  local first, name, space = text:match "^%s*%%()([%w_]*)(%s*)"
+  local last = first + #name + #space - 1
+  if cursor < first + #name then
+    return {first = first, word = text:sub(first, cursor),
+      offer = function(c)
+        commands(c, {append = " "})
+      end}
+  end
+  local offer = OPERANDS[name]
+  if offer == nil then
+    return {skip = last, more = name == "bench" and bench_options}
+  elseif not offer or cursor < last then
     return nil
   end
-  for i = 1, #parts do
-    parts[i] = i == argument and "[" .. parts[i] .. "]" or parts[i]
+  return operand(last + 1, text:sub(last + 1, cursor), offer)
+end
+
+local function topic(text, cursor)
+  local first = text:match "^%s*%?+%s*()"
+  return cursor >= first - 1 and {first = first,
+    word = text:sub(first, cursor), offer = M.topics} or nil
+end
+
+-- The last word of a command of the shell, without quotes and escapes; where
+-- it begins, and its quote.
+local function shell_word(line)
+  local at, first, quote, word = 1, 1, nil, ""
+  while at <= #line do
+    local char = line:sub(at, at)
+    if quote and char == quote then
+      quote = nil
+    elseif quote then
+      word = word .. char
+    elseif char == "'" or char == '"' then
+      quote, first = char, word == "" and at + 1 or first
+    elseif char == "\\" then
+      at = at + 1
+      word = word .. line:sub(at, at)
+    elseif char:find "[%s;|&<>()]" then
+      word, first = "", at + 1
+    else
+      word = word .. char
+    end
+    at = at + 1
   end
-  return (name or "") .. "(" .. concat(parts, ", ") .. ")"
+  return word, first, quote
+end
+
+local function shell(text, cursor)
+  local from = text:match "^%s*!%s*()"
+  if cursor < from - 1 then
+    return nil
+  end
+  local word, first, quote = shell_word(text:sub(from, cursor))
+  return {first = from + first - 1, word = word, quote = quote or "shell",
+    closing = quote or " ", offer = M.paths}
+end
+
+local READERS = {["%"] = percent, ["?"] = topic, ["!"] = shell}
+
+--- vocabulary.command(text, cursor) -> place or nil
+--- Where the cursor is in a text that begins with %, ? or !: {first, word,
+--- quote, closing, offer(c), otherwise}, with `otherwise` the place that is
+--- meant where the first offers nothing; or {skip, more(c)} for Lua that
+--- begins after so many bytes.
+function M.command(text, cursor)
+  return READERS[text:match "%S"](text, cursor)
 end
 
 return M
