@@ -4,45 +4,100 @@
 
 local cl = require "cl"
 local rungs = require "clshell.family.rung"
+local t = require "t"
 
 local M = {}
 
-local FEW = 12 -- configurations that are tried in full
+local FEW = 12   -- configurations, of which all are tried
+local DRAWS = 8  -- attempts at a configuration that the device accepts
+local SETS = 8   -- sets of drawn values: the driver's cache of builds helps
 
-local function merge(p, name, value)
-  local copy = {}
-  for k, v in pairs(p) do
-    copy[k] = v
-  end
-  copy[name] = value
-  return copy
-end
-
--- The configurations of a rung to test: all of them if they are few, else
--- every value of every parameter, the others at their defaults, and some
--- at random.
-function M.configurations(rung, seed)
-  local all = {}
-  for p in rungs.configurations(rung) do
-    all[#all + 1] = p
-  end
-  if #all <= FEW then
-    return all
-  end
-  local default = rungs.parameters(rung, {}, "test")
-  local list = {default}
+-- Calls visit(name, value) for each value of a parameter not tried yet.
+local function each_untried(rung, untried, visit)
   for _, param in ipairs(rung.params) do
     for _, value in ipairs(param.values) do
-      if value ~= param.default then
-        list[#list + 1] = merge(default, param.name, value)
+      if untried[param.name][value] then
+        visit(param.name, value)
       end
     end
   end
-  math.randomseed(seed)
-  for _ = 1, 4 do
-    list[#list + 1] = all[math.random(#all)]
+end
+
+-- A configuration with that value, the other values drawn at random, first
+-- among those not tried yet.
+local function draw(rung, untried, name, value)
+  local p = {}
+  for _, param in ipairs(rung.params) do
+    local list = {}
+    for _, v in ipairs(param.values) do
+      list[#list + 1] = untried[param.name][v] and v or nil
+    end
+    list = #list > 0 and list or param.values
+    p[param.name] = list[math.random(#list)]
   end
-  return list
+  p[name] = value
+  return p
+end
+
+-- Tries the default configuration, then others until each value of each
+-- parameter was in one that the device accepts, or has no such one.
+local function try_values(rung, try)
+  local untried = {}
+  for _, param in ipairs(rung.params) do
+    untried[param.name] = {}
+    for _, value in ipairs(param.values) do
+      untried[param.name][value] = true
+    end
+  end
+  local function accepts(p)
+    if try(p) then
+      for name, value in pairs(p) do
+        untried[name][value] = nil
+      end
+      return true
+    end
+  end
+  accepts(rungs.parameters(rung, {}, "test"))
+  each_untried(rung, untried, function(name, value)
+    for _ = 1, DRAWS do
+      if accepts(draw(rung, untried, name, value)) then
+        return
+      end
+    end
+    accepts(rungs.parameters(rung, {[name] = value}, "test"))
+  end)
+end
+
+--- ladder.try(rung, seed, try)
+--- Calls try(p) for configurations of a rung: all of them if they are few,
+--- else so many that each value of each parameter is tried. `try` returns the
+--- reason where the device refuses; the test is skipped if it refuses all.
+function M.try(rung, seed, try)
+  local count, ran, reason = 0, 0, nil
+  local function attempt(p)
+    local refused = try(p)
+    collectgarbage()
+    if refused then
+      reason = refused
+      return false
+    end
+    ran = ran + 1
+    return true
+  end
+  for _ in rungs.configurations(rung) do
+    count = count + 1
+  end
+  if count <= FEW then
+    for p in rungs.configurations(rung) do
+      attempt(p)
+    end
+  else
+    math.randomseed(seed % SETS)
+    try_values(rung, attempt)
+  end
+  if ran == 0 then
+    t.skip(reason)
+  end
 end
 
 -- Element types that the device can compute with.
