@@ -104,21 +104,35 @@ local function matches(text, pattern)
   return fine and at ~= nil
 end
 
---- t.raises(fn, ...) -> error
--- Fails unless fn() raises an error whose text has each of the given
--- pieces, plain or as patterns. Returns the error value.
-function t.raises(fn, ...)
+-- The error that fn raises; fails unless `find(text, piece)` finds each of
+-- the pieces in its text.
+local function raised(fn, find, kind, ...)
   local fine, err = pcall(fn)
   if fine then
-    fail("no error raised")
+    error("no error raised", 3)
   end
   local text = tostring(err)
-  for _, pattern in ipairs {...} do
-    if not matches(text, pattern) then
-      fail("error %s has no %s", show(text), show(pattern))
+  for _, piece in ipairs {...} do
+    if not find(text, tostring(piece)) then
+      error(("error %s has no %s %s"):format(show(text), kind, show(piece)), 3)
     end
   end
   return err
+end
+
+--- t.raises(fn, ...) -> error
+-- Fails unless fn() raises an error whose text has each of the given pieces,
+-- character by character. Returns the error value.
+function t.raises(fn, ...)
+  return raised(fn, function(text, piece)
+    return text:find(piece, 1, true)
+  end, "text", ...)
+end
+
+--- t.raises_match(fn, ...) -> error
+-- The same with Lua patterns instead of plain pieces.
+function t.raises_match(fn, ...)
+  return raised(fn, string.find, "match of", ...)
 end
 
 --- t.skip(reason)

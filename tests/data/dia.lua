@@ -114,26 +114,26 @@ end)
 
 test("wrong generators", function()
   t.raises(function() dia.banded(10, {0, 10}) end,
-    "an offset must be .* from %-9 to 9, got 10")
+    "an offset must be", "from -9 to 9, got 10")
   t.raises(function() dia.banded(10, {1, 0, 1}) end, "offset 1 is given twice")
   t.raises(function() dia.banded(10, {}) end, "offsets must be")
   t.raises(function() dia.banded(10, {0.5}) end, "got 0.5")
-  t.raises(function() dia.banded(0, {0}) end, "rows must be .* got 0")
+  t.raises(function() dia.banded(0, {0}) end, "rows must be", "got 0")
   t.raises(function() dia.banded(4, {0}, {pitch = 3}) end,
-    "pitch must be .* from 4")
+    "pitch must be", "from 4")
   t.raises(function() dia.banded(4, {0}, {sead = 3}) end, "seed")
-  t.raises(function() dia.poisson2d(0, 3) end, "nx must be .* got 0")
-  t.raises(function() dia.poisson2d(3) end, "ny must be .* got nil")
-  t.raises(function() dia.poisson3d(3, 3) end, "nz must be .* got nil")
+  t.raises(function() dia.poisson2d(0, 3) end, "nx must be", "got 0")
+  t.raises(function() dia.poisson2d(3) end, "ny must be", "got nil")
+  t.raises(function() dia.poisson3d(3, 3) end, "nz must be", "got nil")
   t.raises(function() dia.poisson2d(3, 3, {seed = 3}) end, "seed")
   t.raises(function() dia.poisson2d(100000, 100000) end,
-    "grid points .* got 10000000000")
+    "grid points", "got 10000000000")
   local many = {}
   for d = 1, 1000 do
     many[d] = d
   end
   t.raises(function() dia.banded(2000000000, many) end,
-    "1000 diagonals of 2000000000 elements take .* a buffer on .* at most")
+    "1000 diagonals of 2000000000 elements take", "a buffer on", "at most")
 end)
 
 test("to CSR and back", function()

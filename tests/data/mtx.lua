@@ -86,7 +86,7 @@ end)
 
 local function refused(pattern, ...)
   create(...)
-  t.raises(function() mtx.read(path) end, "test%.mtx:" .. pattern)
+  t.raises_match(function() mtx.read(path) end, "test%.mtx:" .. pattern)
 end
 
 test("bad headers", function()
@@ -174,7 +174,7 @@ test("written files", function()
   mtx.write_dense(path, i)
   t.eq(content(), "%%MatrixMarket matrix array integer general\n1 2\n-5\n7\n")
   local n <close> = cl.array("float", {1, 2}, {{1, 0 / 0}})
-  t.raises(function() mtx.write_dense(path, n) end, "entry %(1, 2%)")
+  t.raises(function() mtx.write_dense(path, n) end, "entry (1, 2)")
   t.raises(function() mtx.write_dense("/no/such/folder/a.mtx", h) end,
     "/no/such/folder")
   if io.open("/dev/full", "wb") then
@@ -235,13 +235,13 @@ test("wrong triplets", function()
     local args = {...}
     return function() csr.from_coo(table.unpack(args)) end
   end
-  t.raises(from(0, 1, {}, {}, {}), "rows must be .* got 0")
-  t.raises(from(1, 1 << 31, {}, {}, {}), "cols must be .* got 2147483648")
+  t.raises(from(0, 1, {}, {}, {}), "rows must be", "got 0")
+  t.raises(from(1, 1 << 31, {}, {}, {}), "cols must be", "got 2147483648")
   t.raises(from(1, 1, {1}, {}, {1}),
     "1 row indices, 0 column indices and 1 values")
   t.raises(from(2, 2, {1, 3}, {1, 1}, {1, 1}),
-    "entry 2 is at %(3, 1%), outside 2 x 2")
-  t.raises(from(2, 2, {1}, {0}, {1}), "entry 1 is at %(1, 0%)")
+    "entry 2 is at (3, 1), outside 2 x 2")
+  t.raises(from(2, 2, {1}, {0}, {1}), "entry 1 is at (1, 0)")
   t.raises(from(2, 2, {1}, {1}, {1}, {types = "float"}), "type")
   t.raises(from(2, 2, {1}, {1}, {1.5}, {type = "int"}), "1.5")
 end)
@@ -271,7 +271,7 @@ test("CSR files", function()
   t.eq(entries(T), entries(S))
   local A <close> = csr.from_coo(2, 2, {1}, {2}, {3})
   t.raises(function() A:save(path, {symmetric = true}) end,
-    "not symmetric: %(1, 2%) is 3.*, %(2, 1%) is missing")
+    "not symmetric: (1, 2) is 3", ", (2, 1) is missing")
   local W <close> = csr.from_coo(2, 3, {1}, {1}, {3})
   t.raises(function() W:save(path, {symmetric = true}) end,
     "2 x 3 matrix is not symmetric")

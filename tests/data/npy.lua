@@ -175,7 +175,7 @@ end)
 
 local function refused(pattern, bytes)
   create(bytes)
-  t.raises(function() npy.load(path) end, "test%.npy: .*" .. pattern)
+  t.raises_match(function() npy.load(path) end, "test%.npy: .*" .. pattern)
 end
 
 test("not a .npy file", function()
