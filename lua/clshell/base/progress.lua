@@ -1,10 +1,11 @@
--- progress.lua - how far a long run is, on standard error: one line that is
--- drawn again on a terminal, else a plain line now and then
+-- base/progress.lua - the progress of a long run on standard error: one line
+-- that is drawn again on a terminal, else a plain line now and then
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local style = require "clshell.base.style"
 local system = require "clshell.system"
+local text = require "clshell.base.text"
 
 local M = {}
 local Progress = {}
@@ -14,7 +15,7 @@ local BAR = 20     -- characters
 local DELAY = 0.5  -- seconds before anything is drawn
 local REDRAW = 0.1 -- seconds between two drawings
 local PLAIN = 10   -- seconds between two plain lines, and per cent
-local RECENT = 16  -- steps that the time to go is told by
+local RECENT = 16  -- steps that predict the time to go
 
 --- progress.new{total =, ...} -> progress
 --- Progress of `total` steps. Nothing is shown in the first half second and
@@ -54,7 +55,7 @@ local function bar(p)
   return ("━"):rep(whole) .. ("╸"):rep(half) .. ("─"):rep(BAR - whole - half)
 end
 
--- "  eta 1:05" by the median of the last steps; nothing before the third.
+-- "  eta 1:05" by the median of the last steps; empty before the third step.
 local function eta(p)
   if #p.times < 2 then
     return ""
@@ -70,26 +71,15 @@ local function eta(p)
   return ("  eta %d:%02d"):format(seconds // 60, seconds % 60)
 end
 
--- A text in at most so many columns.
-local function cut(s, width)
-  if width <= 0 then
-    return ""
-  elseif (utf8.len(s) or #s) <= width then
-    return s
-  end
-  local last = utf8.len(s) and utf8.offset(s, width + 1) or width + 1
-  return s:sub(1, last - 1)
-end
-
 local function draw(p, label)
   local head = ("%s %d/%d"):format(bar(p), p.count, p.total)
   local tail = (p.best and "  " .. p.best or "") .. eta(p)
-  local room = p.width - 1 - utf8.len(head) - (utf8.len(tail) or #tail)
+  local room = p.width - 1 - text.width(head) - text.width(tail)
   if room < 6 then
-    tail, room = eta(p), p.width - 1 - utf8.len(head) - #eta(p)
+    tail, room = eta(p), p.width - 1 - text.width(head) - #eta(p)
   end
-  p.write("\r\27[K" .. cut(head .. cut("  " .. label, room) .. tail,
-    p.width - 1))
+  p.write("\r\27[K" .. text.cut(head .. text.cut("  " .. label, room)
+    .. tail, p.width - 1))
   p.shown = true
 end
 
@@ -125,9 +115,9 @@ function Progress:step(label)
 end
 
 --- progress:note(text)
---- What is shown beside from now on, such as "best 61.2 GFLOP/s".
-function Progress:note(text)
-  self.best = text
+--- Sets the text beside the progress, such as "best 61.2 GFLOP/s".
+function Progress:note(note)
+  self.best = note
 end
 
 --- progress:done()

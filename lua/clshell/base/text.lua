@@ -55,6 +55,33 @@ function M.quote(s)
   return "'" .. s:gsub("'", "'\\''") .. "'"
 end
 
+-- text.width(s) -> columns
+-- The characters of a text, or its bytes where it is not UTF-8.
+function M.width(s)
+  return utf8.len(s) or #s
+end
+
+-- text.cut(s, width [, ending]) -> string
+-- A text in at most so many columns; a text that is cut gets the ending.
+function M.cut(s, width, ending)
+  ending = ending or ""
+  if M.width(s) <= width then
+    return s
+  elseif width < 1 then
+    return ""
+  end
+  local after = width - M.width(ending) + 1
+  return s:sub(1, (utf8.len(s) and utf8.offset(s, after) or after) - 1)
+    .. ending
+end
+
+-- text.fill(s, width [, right]) -> string
+-- A text with spaces behind it, or before it, up to so many columns.
+function M.fill(s, width, right)
+  local space = (" "):rep(width - M.width(s))
+  return right and space .. s or s .. space
+end
+
 -- text.finite(x) -> boolean
 -- Whether a number is neither NaN nor infinite.
 function M.finite(x)

@@ -1,20 +1,17 @@
--- plot/axis.lua - axes of charts: linear, logarithmic or of names; where a
--- value lies on them, their ticks and the texts of those
+-- plot/axis.lua - axes of charts: linear, logarithmic or of names; the places
+-- of values, and ticks with their texts
 -- SPDX-License-Identifier: MIT
 
 local quantity = require "clshell.base.quantity"
+local text = require "clshell.base.text"
 
 local M = {}
 local Axis = {}
 Axis.__index = Axis
 
-local function log10(x)
-  return math.log(x, 10)
-end
-
 -- The next larger step among 1, 2, 5, 10, 20 ...
 local function nice(step)
-  local power = 10.0 ^ math.floor(log10(step) + 1e-9)
+  local power = 10.0 ^ math.floor(math.log(step, 10) + 1e-9)
   for _, m in ipairs{1, 2, 5} do
     if m * power >= step * (1 - 1e-9) then
       return m * power
@@ -24,33 +21,29 @@ local function nice(step)
 end
 
 local function is_power_of_2(x)
-  local mantissa = math.log(x, 2)
-  return math.abs(mantissa - math.floor(mantissa + 0.5)) < 1e-9
+  return x > 0 and math.abs(math.log(x, 2) - math.floor(math.log(x, 2) + 0.5))
+    < 1e-9
 end
 
--- Whether values spread so evenly over orders that a log axis suits them.
-local function geometric(values)
-  local least, most, powers = math.huge, 0, true
+-- The ends of the values, those of a log axis without values up to 0; and
+-- whether a log axis suits: powers of 2, or values over many orders.
+local function ends(values, log)
+  local least, lo, hi, powers = math.huge, math.huge, -math.huge, true
   for _, x in ipairs(values) do
-    least, most = math.min(least, x), math.max(most, x)
-    powers = powers and x > 0 and is_power_of_2(x)
+    least, hi = math.min(least, x), math.max(hi, x)
+    lo = x > 0 and math.min(lo, x) or lo
+    powers = powers and is_power_of_2(x)
   end
-  return #values > 1 and least > 0
-    and (most / least >= 64 or powers and most / least >= 4), powers
-end
-
--- The ends of the values; a log axis has no place for those up to 0.
-local function range(values, log)
-  local lo, hi = math.huge, -math.huge
-  for _, x in ipairs(values) do
-    if x > 0 or not log then
-      lo, hi = math.min(lo, x), math.max(hi, x)
-    end
+  local suits = least > 0 and hi > least
+    and (hi / least >= 64 or powers and hi / least >= 4)
+  if log == nil then
+    log = suits
   end
+  lo = log and lo or least
   if lo > hi then
     lo, hi = log and 1 or 0, log and 10 or 1
   end
-  return lo, hi
+  return lo, hi, log, suits and powers
 end
 
 -- A range that has a width.
@@ -64,79 +57,70 @@ local function widen(lo, hi, log)
   return lo - more, hi + more
 end
 
---- axis.new(values, opts) -> axis
---- An axis that holds the values. Options: label, unit (base unit), log (true,
---- false, or nil: where it suits the values), zero (a linear one begins at
---- 0), names (one per place: the values are 1, 2, 3 ...), lo, hi (its ends).
+-- axis.new(values, opts) -> axis
+-- An axis that holds the values. Options: label, unit (base unit), log (true,
+-- false, or nil: where a log axis suits the values), zero (a linear axis
+-- begins at 0), names (by place: the values are 1, 2, 3 ...), lo, hi (ends).
 function M.new(values, opts)
   local axis = setmetatable({label = opts.label, unit = opts.unit,
-    names = opts.names}, Axis)
+    names = opts.names, factor = 1, fixed = opts.lo ~= nil}, Axis)
   if opts.names then
     axis.lo, axis.hi = 0.5, #opts.names + 0.5
     return axis
   end
-  local suits, powers = geometric(values)
-  axis.log = opts.log
-  if axis.log == nil then
-    axis.log = suits
-  end
-  axis.base = axis.log and powers and suits and not opts.unit and 2 or 10
-  local lo, hi = range(values, axis.log)
-  if opts.zero and not axis.log then
+  local lo, hi, log, powers = ends(values, opts.log)
+  if opts.zero and not log then
     lo, hi = math.min(lo, 0), math.max(hi, 0)
   end
-  axis.lo, axis.hi = widen(opts.lo or lo, opts.hi or hi, axis.log)
-  axis.fixed = opts.lo ~= nil
-  axis.factor, axis.unit_text = 1, axis.unit
-  if axis.unit and axis.unit ~= "%" and not axis.log then
+  axis.lo, axis.hi = widen(opts.lo or lo, opts.hi or hi, log)
+  axis.log, axis.unit_text = log, axis.unit
+  axis.base = log and powers and not opts.unit and 2 or 10
+  if axis.unit and axis.unit ~= "%" and not log then
     axis.factor, axis.unit_text = quantity.prefix(
       math.max(math.abs(axis.lo), math.abs(axis.hi)), axis.unit)
   end
   return axis
 end
 
---- axis:shows(value) -> boolean
---- Whether a value has a place on the axis.
+-- axis:shows(value) -> boolean
+-- Whether a value has a place on the axis.
 function Axis:shows(v)
-  return v == v and math.abs(v) < math.huge and (not self.log or v > 0)
+  return text.finite(v) and (not self.log or v > 0)
 end
 
---- axis:at(value) -> number
---- Where a value lies: 0 is the low end, 1 the high one.
+-- axis:at(value) -> number
+-- The place of a value: 0 is the low end, 1 the high end.
 function Axis:at(v)
   if self.log then
-    return log10(v / self.lo) / log10(self.hi / self.lo)
+    return math.log(v / self.lo, 10) / math.log(self.hi / self.lo, 10)
   end
   return (v - self.lo) / (self.hi - self.lo)
 end
 
---- axis:title() -> string
---- The label with the unit.
+-- axis:title() -> string
+-- The label with the unit.
 function Axis:title()
-  local unit = self.unit_text
-  local label = self.label or ""
-  return label .. (unit and label ~= "" and ", " or "") .. (unit or "")
+  local unit, label = self.unit_text or "", self.label or ""
+  return label .. (unit ~= "" and label ~= "" and ", " or "") .. unit
 end
 
--- A tick's number without needless zeros.
+-- A number without needless zeros.
 local function plain(x)
   local s = ("%.10g"):format(x)
   return s:find("e") and ("%.3g"):format(x) or s
 end
 
---- axis:text(value) -> string
---- A value in the axis' unit, as a tick shows it.
+-- A value in the axis' unit, as a tick shows it.
 function Axis:text(v)
   if self.log and self.unit and self.unit ~= "%" then
     local factor, name = quantity.prefix(v, self.unit)
-    return plain(v / factor)
-      .. name:sub(1, #name - #self.unit)
+    return plain(v / factor) .. name:sub(1, #name - #self.unit)
   end
   return plain(v / self.factor)
 end
 
---- axis:words(value) -> string
---- A value with its unit, or the name at its place.
+-- axis:words(value) -> string
+-- A value with its unit, or the name at its place.
 function Axis:words(v)
   if self.names then
     return self.names[v]
@@ -146,19 +130,19 @@ function Axis:words(v)
   return plain(v) .. (self.unit and " " .. self.unit or "")
 end
 
-function Axis:linear_ticks(most)
+function Axis:linear_values(most)
   local lo, hi = self.lo / self.factor, self.hi / self.factor
   local step = nice((hi - lo) / most)
-  local ticks = {}
+  local values = {}
   for i = math.ceil(lo / step - 1e-9), math.floor(hi / step + 1e-9) do
-    ticks[#ticks + 1] = i * step * self.factor
+    values[#values + 1] = i * step * self.factor
   end
-  return ticks
+  return values
 end
 
 -- The values m * base^i in range, for each m.
-function Axis:log_series(base, multiples, every)
-  local ticks = {}
+function Axis:log_series(multiples, every)
+  local values, base = {}, self.base
   local first = math.floor(math.log(self.lo) / math.log(base) - 1e-9)
   local last = math.ceil(math.log(self.hi) / math.log(base) + 1e-9)
   for i = first, last do
@@ -166,52 +150,52 @@ function Axis:log_series(base, multiples, every)
       local v = m * base ^ i
       if i % every == 0 and v >= self.lo * (1 - 1e-9)
           and v <= self.hi * (1 + 1e-9) then
-        ticks[#ticks + 1] = v
+        values[#values + 1] = v
       end
     end
   end
-  return ticks
+  return values
 end
 
-function Axis:log_ticks(most)
-  local tries = {}
-  if self.base == 10 then
-    tries = {{1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 2, 5}, {1, 3}}
-  end
-  for _, multiples in ipairs(tries) do
-    local ticks = self:log_series(10, multiples, 1)
-    if #ticks <= most then
-      return ticks
+local MULTIPLES = {{1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 2, 5}, {1, 3}}
+
+function Axis:log_values(most)
+  for _, multiples in ipairs(self.base == 10 and MULTIPLES or {}) do
+    local values = self:log_series(multiples, 1)
+    if #values <= most then
+      return values
     end
   end
+  local values
   for every = 1, 64 do
-    local ticks = self:log_series(self.base, {1}, every)
-    if #ticks <= most or every == 64 then
-      return ticks
+    values = self:log_series({1}, every)
+    if #values <= most then
+      break
     end
   end
+  return values
 end
 
---- axis:ticks(most) -> list of {at =, text =, value =}
---- At most about so many ticks, at round values.
+-- axis:ticks(most) -> list of {at =, text =, value =}
+-- At most about so many ticks, at round values.
 function Axis:ticks(most)
   local ticks = {}
   if self.names then
-    local every = math.ceil(#self.names / most)
-    for i = 1, #self.names, every do
+    for i = 1, #self.names, math.ceil(#self.names / most) do
       ticks[#ticks + 1] = {at = self:at(i), text = self.names[i], value = i}
     end
     return ticks
   end
-  local values = self.log and self:log_ticks(most) or self:linear_ticks(most)
+  local values = self.log and self:log_values(most)
+    or self:linear_values(most)
   for i, v in ipairs(values) do
     ticks[i] = {at = self:at(v), text = self:text(v), value = v}
   end
   return ticks
 end
 
---- axis:round()
---- Moves the ends outwards to round values, where they were not given.
+-- axis:round(most)
+-- Moves the ends outwards to round values, where they were not given.
 function Axis:round(most)
   if self.names or self.fixed then
     return

@@ -12,9 +12,9 @@ Canvas.__index = Canvas
 local BITS = {[0] = {[0] = 0x01, 0x02, 0x04, 0x40},
   {[0] = 0x08, 0x10, 0x20, 0x80}}
 
---- canvas.new(width, height, ascii) -> canvas
---- A canvas of so many characters; it has dots_x by dots_y dots, counted from
---- 0 at the upper left.
+-- canvas.new(width, height, ascii) -> canvas
+-- A canvas of so many characters; it has dots_x by dots_y dots, counted from
+-- 0 at the upper left.
 function M.new(width, height, ascii)
   return setmetatable({
     width = width, height = height, ascii = ascii,
@@ -25,58 +25,45 @@ function M.new(width, height, ascii)
 end
 
 function Canvas:cell(x, y)
-  local column = self.ascii and x or x // 2
-  local row = self.ascii and y or y // 4
-  if column >= 0 and column < self.width and row >= 0
-      and row < self.height then
-    return row * self.width + column
+  if x >= 0 and x < self.dots_x and y >= 0 and y < self.dots_y then
+    return self.ascii and y * self.width + x or y // 4 * self.width + x // 2
   end
 end
 
---- canvas:dot(x, y, color)
---- Sets a dot; one beyond the edge is lost.
-function Canvas:dot(x, y, color)
-  local cell = self:cell(x, y)
-  if cell then
-    local bit = self.ascii and 1 or BITS[x % 2][y % 4]
-    self.dots[cell] = (self.dots[cell] or 0) | bit
-    self.colors[cell] = color
-  end
-end
-
---- canvas:line(x0, y0, x1, y1, color)
---- A straight line of dots.
+-- canvas:line(x0, y0, x1, y1, color)
+-- A straight line of dots; dots beyond the edge are lost.
 function Canvas:line(x0, y0, x1, y1, color)
   local steps = math.max(math.abs(x1 - x0), math.abs(y1 - y0), 1)
   for i = 0, steps do
-    self:dot(math.floor(x0 + (x1 - x0) * i / steps + 0.5),
-      math.floor(y0 + (y1 - y0) * i / steps + 0.5), color)
+    local x = math.floor(x0 + (x1 - x0) * i / steps + 0.5)
+    local y = math.floor(y0 + (y1 - y0) * i / steps + 0.5)
+    local cell = self:cell(x, y)
+    if cell then
+      self.dots[cell] = (self.dots[cell] or 0) | BITS[x % 2][y % 4]
+      self.colors[cell] = color
+    end
   end
 end
 
---- canvas:mark(x, y, char, color, aside)
---- Puts a character where a dot would be. Where another mark is already and
---- `aside` is true, it goes to the next free place on the right.
+-- canvas:mark(x, y, char, color, aside)
+-- Puts a character in place of a dot. With `aside`, a mark that would cover
+-- another goes to the next free place on the right.
 function Canvas:mark(x, y, char, color, aside)
   local cell = self:cell(x, y)
   if not cell then
     return
   end
-  local last = cell // self.width * self.width + self.width - 1
-  local place = cell
-  while aside and self.marks[place] and place < last do
-    place = place + 1
+  while aside and self.marks[cell] and (cell + 1) % self.width > 0 do
+    cell = cell + 1
   end
-  self.marks[place] = char
-  self.colors[place] = color
+  self.marks[cell], self.colors[cell] = char, color
 end
 
---- canvas:row(i, color) -> string
---- The characters of a row, counted from 1, coloured if `color` is true.
+-- canvas:row(i, color) -> string
+-- The characters of a row, counted from 1, coloured if `color` is true.
 function Canvas:row(i, color)
   local parts = {}
-  for column = 0, self.width - 1 do
-    local cell = (i - 1) * self.width + column
+  for cell = (i - 1) * self.width, i * self.width - 1 do
     local char = self.marks[cell]
     if not char and self.dots[cell] then
       char = self.ascii and "." or utf8.char(0x2800 + self.dots[cell])

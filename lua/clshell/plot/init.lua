@@ -1,5 +1,7 @@
 -- plot/init.lua - charts of results: lines, bars, the ladder of a family, the
--- roofline; as text for the terminal, as SVG, as PNG
+-- roofline; as text for the terminal, as SVG, as PNG. A chart is data: axes
+-- (axis.lua) with series of points, or bars. text.lua, on canvas.lua, and
+-- svg.lua are its two renderers.
 -- SPDX-License-Identifier: MIT
 
 local axis = require "clshell.plot.axis"
@@ -15,21 +17,18 @@ local M = {}
 local Chart = {}
 Chart.__index = Chart
 
-local function known(opts, what)
-  options.check(opts, what)
+-- Checks the arguments of the function `name`; returns the options.
+local function checked(results, opts, name)
+  if type(results) ~= "table" or #results == 0 then
+    cl.error(("%s: the first argument must be a list of results; got %s")
+      :format(name, type(results) == "table" and "an empty list"
+        or "a " .. type(results)))
+  end
+  options.check(opts, name)
   return opts or {}
 end
 
-local function rows_of(results, what)
-  if type(results) ~= "table" or #results == 0 then
-    cl.error(what .. ": a list of results expected, "
-      .. (type(results) == "table" and "this one is empty"
-        or "got a " .. type(results)))
-  end
-  return results
-end
-
--- A finished chart; with the option `file` it is also written there.
+-- A finished chart, written to the option `file`.
 local function finished(chart, opts)
   chart.title = opts.title or chart.title
   chart.width, chart.height = opts.width, opts.height
@@ -40,38 +39,27 @@ local function finished(chart, opts)
   return chart
 end
 
--- Numbers for places along x: the values, or 1, 2, 3 ... of their names.
+-- The places of results along x: their numbers, or 1, 2, 3 ... with a list of
+-- names.
 local function places(rows, key)
-  local numbers, names, seen = true, {}, {}
-  for _, r in ipairs(rows) do
+  local numbers, list, names, seen = true, {}, {}, {}
+  for i, r in ipairs(rows) do
     local x = fields.value(r, key)
     numbers = numbers and (x == nil or type(x) == "number")
-  end
-  if numbers then
-    return function(r)
-      return fields.base(r, key)
-    end
-  end
-  return function(r)
-    local x = fields.value(r, key)
-    local name = x ~= nil and tostring(x)
-    if name and not seen[name] then
+    local name = tostring(x)
+    if x ~= nil and not seen[name] then
       names[#names + 1] = name
       seen[name] = #names
     end
-    return name and seen[name]
-  end, names
-end
-
-local function by_name(list)
-  local index = {}
-  return function(name)
-    if not index[name] then
-      index[name] = {name = name, points = {}}
-      list[#list + 1] = index[name]
-    end
-    return index[name]
+    list[i] = x ~= nil and seen[name]
   end
+  if not numbers then
+    return list, names
+  end
+  for i, r in ipairs(rows) do
+    list[i] = fields.base(r, key) or false
+  end
+  return list
 end
 
 -- Sorts the points of a line chart, leaves out those that its axes cannot
@@ -112,26 +100,29 @@ end
 ---   title   what they share  of the chart
 ---   file    -       writes it there as well, see chart:save
 ---   width, height  window, 16  of the text, in characters
-function M.line(results, opts)
-  local rows = rows_of(results, "plot.line")
-  opts = known(opts, "plot.line")
+function M.line(rows, opts)
+  opts = checked(rows, opts, "plot.line")
   if opts.x == nil then
-    cl.error("plot.line: x says what the results are drawn over",
+    cl.error("plot.line: the option x must name the field along the axis",
       {hint = 'plot.line(results, {x = "tile"})'})
   end
   local y = opts.y or fields.rate(rows)
   local place, names = places(rows, opts.x)
   local _, common = fields.labels(rows)
   local chart = {kind = "line", series = {}, notes = {}, title = common}
-  local series, xs, ys, lost = by_name(chart.series), {}, {}, 0
-  for _, r in ipairs(rows) do
-    local px, py = place(r), fields.base(r, y)
+  local series, xs, ys, lost = {}, {}, {}, 0
+  for i, r in ipairs(rows) do
+    local px, py = place[i], fields.base(r, y)
     if px and py and not fields.fails(r) then
       local by = opts.by and fields.value(r, opts.by)
       local name = opts.by and (type(opts.by) == "string"
         and ("%s=%s"):format(opts.by, by) or tostring(by)) or ""
+      if not series[name] then
+        series[name] = {name = name, points = {}}
+        table.insert(chart.series, series[name])
+      end
       local lo, hi = fields.interval(r, y)
-      table.insert(series(name).points, {x = px, y = py, lo = lo, hi = hi})
+      table.insert(series[name].points, {x = px, y = py, lo = lo, hi = hi})
       xs[#xs + 1], ys[#ys + 1] = px, py
     else
       lost = lost + 1
@@ -147,7 +138,7 @@ function M.line(results, opts)
   return finished(chart, opts)
 end
 
--- The bars of results, in their order; failed ones are bars without length.
+-- The bars of results, in their order; failed results have no length.
 local function bars(rows, y)
   local labels, common = fields.labels(rows)
   local best = fields.best(rows, y)
@@ -165,9 +156,8 @@ local function bars(rows, y)
   return list, common
 end
 
-local function bar_chart(kind, results, opts)
-  local rows = rows_of(results, "plot." .. kind)
-  opts = known(opts, "plot." .. kind)
+local function bar_chart(kind, rows, opts)
+  opts = checked(rows, opts, "plot." .. kind)
   local y = opts.y or fields.rate(rows)
   local list, common = bars(rows, y)
   local values = {0}
@@ -246,12 +236,9 @@ local function roofs_of(peaks, rows)
     end
   end
   roofs.memory[1] = best
-  if best and peaks.cache then
-    table.insert(roofs.memory, {name = "cache", value = peaks.cache})
-  end
-  if best and peaks["local"] then
-    table.insert(roofs.memory, {name = "local memory",
-      value = peaks["local"]})
+  for name, value in pairs(best and {cache = peaks.cache,
+      ["local memory"] = peaks["local"]} or {}) do
+    table.insert(roofs.memory, {name = name, value = value})
   end
   return roofs
 end
@@ -290,19 +277,18 @@ end
 ---   title  what they share  of the chart
 ---   file   -       writes it there as well, see chart:save
 ---   width, height  window, 16  of the text, in characters
-function M.roofline(results, opts)
-  local rows = rows_of(results, "plot.roofline")
-  opts = known(opts, "plot.roofline")
+function M.roofline(rows, opts)
+  opts = checked(rows, opts, "plot.roofline")
   local roofs = opts.peaks and (opts.peaks.compute and {
     compute = {table.unpack(opts.peaks.compute)},
     memory = {table.unpack(opts.peaks.memory or {})},
   } or roofs_of(opts.peaks, rows))
   if not (roofs and roofs.compute[1] and roofs.memory[1]) then
-    cl.error("plot.roofline: peaks need a compute roof and a memory roof",
+    cl.error("plot.roofline: peaks must have a compute and a memory roof",
       {hint = "plot.roofline(results, {peaks = peaks()})"})
   end
-  local chart = {kind = "roofline", series = {}, notes = {}}
   local labels, common = fields.labels(rows)
+  local chart = {kind = "roofline", series = {}, notes = {}, title = common}
   local xs, least, lost = {}, math.huge, 0
   for i, r in ipairs(rows) do
     local x, y = fields.base(r, "ai"), fields.base(r, "gflops")
@@ -315,9 +301,10 @@ function M.roofline(results, opts)
       lost = lost + 1
     end
   end
-  local top = math.max(roofs.compute[1].value, roofs.compute[#roofs.compute]
-    .value)
-  local slow = math.huge
+  local top, slow = 0, math.huge
+  for _, c in ipairs(roofs.compute) do
+    top = math.max(top, c.value)
+  end
   for _, m in ipairs(roofs.memory) do
     slow = math.min(slow, m.value)
     xs[#xs + 1] = top / m.value
@@ -333,7 +320,6 @@ function M.roofline(results, opts)
   chart.y = axis.new({bottom, top}, {label = "throughput", unit = "FLOP/s",
     log = true, lo = bottom, hi = top * 1.6})
   chart.roofs = roof_lines(roofs, lo, hi)
-  chart.title = common
   settle(chart, lost)
   return finished(chart, opts)
 end
@@ -404,8 +390,6 @@ function Chart:save(path)
   return path
 end
 
-Chart.__tostring = function(self)
-  return self:text()
-end
+Chart.__tostring = Chart.text
 
 return M

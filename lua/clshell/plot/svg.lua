@@ -71,15 +71,10 @@ end
 
 local escape = M.escape
 
-local function length(s)
-  return utf8.len(s) or #s
-end
+local length = text.width
 
 local function cut(s)
-  if length(s) <= LABEL_MAX then
-    return s
-  end
-  return s:sub(1, (utf8.offset(s, LABEL_MAX) or LABEL_MAX) - 1) .. "…"
+  return text.cut(s, LABEL_MAX, "…")
 end
 
 -- A drawing is the list of its elements.

@@ -1,11 +1,12 @@
 -- plot/text.lua - charts in the terminal: lines in braille, bars in eighths
--- of a block, and both in ASCII where those cannot be shown
+-- of a block, or both in ASCII
 -- SPDX-License-Identifier: MIT
 
 local canvas = require "clshell.plot.canvas"
 local quantity = require "clshell.base.quantity"
 local report = require "clshell.report.table"
 local style = require "clshell.base.style"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -13,42 +14,28 @@ local COLORS = {"blue", "yellow", "green", "magenta", "cyan", "red"}
 local MARKS = {"●", "■", "▲", "◆", "○", "□", "△", "◇"}
 local ASCII_MARKS = {"o", "x", "+", "*", "#", "@", "%", "&"}
 local EIGHTHS = {"▏", "▎", "▍", "▌", "▋", "▊", "▉"}
+local LETTERS = "abcdefghijklmnopqrstuvwxyz"
+  .. "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 local HEIGHT = 16
 local WIDEST_LABEL = 34
 
-local function length(s)
-  return utf8.len(s) or #s
-end
+local length = text.width
 
--- Text in at most so many columns.
 local function shorten(s, width)
-  if length(s) <= width then
-    return s
-  elseif width < 1 then
-    return ""
-  end
-  return s:sub(1, (utf8.offset(s, width) or width) - 1) .. "~"
+  return text.cut(s, width, "~")
 end
 
--- Text in just so many columns: cut, or filled on one side.
+-- Text in exactly so many columns: cut, or filled on one side.
 local function fill(s, width, right)
-  s = shorten(s, width)
-  local space = (" "):rep(width - length(s))
-  return right and space .. s or s .. space
-end
-
-local function letter(i)
-  local letters = "abcdefghijklmnopqrstuvwxyz"
-    .. "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-  i = (i - 1) % #letters + 1
-  return letters:sub(i, i)
+  return text.fill(shorten(s, width), width, right)
 end
 
 -- The character for the points of a series: letters on a roofline, which
 -- has a point for each.
 local function mark(chart, i, how)
   if chart.kind == "roofline" then
-    return letter(i)
+    i = (i - 1) % #LETTERS + 1
+    return LETTERS:sub(i, i)
   end
   local marks = how.ascii and ASCII_MARKS or MARKS
   return marks[(i - 1) % #marks + 1]
@@ -58,17 +45,19 @@ local function color(i)
   return COLORS[(i - 1) % #COLORS + 1]
 end
 
-local function finish(lines)
+-- The text of the lines, with the title before them and the notes below.
+local function finish(lines, chart, how)
+  if chart.title ~= "" then
+    table.insert(lines, 1, style.paint(shorten(chart.title, how.width),
+      "bold", how.color))
+  end
+  for _, note in ipairs(chart.notes) do
+    lines[#lines + 1] = shorten("(" .. note .. ")", how.width)
+  end
   for i, line in ipairs(lines) do
     lines[i] = line:gsub(" +$", "")
   end
   return table.concat(lines, "\n")
-end
-
-local function add_notes(lines, chart, how)
-  for _, note in ipairs(chart.notes) do
-    lines[#lines + 1] = shorten("(" .. note .. ")", how.width)
-  end
 end
 
 local function to_dots(area, chart, p)
@@ -138,14 +127,19 @@ local function x_lines(axis, width, margin, glyphs)
   return (" "):rep(margin - 1) .. glyphs.corner .. table.concat(rule), texts
 end
 
-local function legend(chart, how)
-  local lines, line, used = {}, "", 0
-  local function put(shown, size)
-    if used > 0 and used + 3 + size > how.width then
-      lines[#lines + 1], line, used = line, "", 0
+-- Adds the names of series and roofs, several in a line.
+local function add_legend(lines, chart, how)
+  local used = math.huge
+  local function put(sign, name, paint)
+    name = shorten(name, how.width - 3)
+    local size = length(sign) + 1 + length(name)
+    local gap = used + 3 + size > how.width and " " or "   "
+    if gap == " " then
+      lines[#lines + 1], used = "", 0
     end
-    line = line .. (used > 0 and "   " or " ") .. shown
-    used = used + (used > 0 and 3 or 1) + size
+    lines[#lines] = lines[#lines] .. gap
+      .. style.paint(sign, paint, how.color and paint) .. " " .. name
+    used = used + #gap + size
   end
   for i, s in ipairs(chart.series) do
     local words = s.name
@@ -157,23 +151,15 @@ local function legend(chart, how)
       words = words .. " IMPOSSIBLE?"
     end
     if words ~= "" then
-      words = shorten(words, how.width - 3)
-      local m = mark(chart, i, how)
-      put(style.paint(m, color(i), how.color) .. " " .. words,
-        length(m) + 1 + length(words))
+      put(mark(chart, i, how), words, color(i))
     end
   end
   for _, roof in ipairs(chart.roofs or {}) do
-    local sign = roof.slope and "/" or "-"
-    local name = shorten(roof.name, how.width - 3)
-    put(sign .. " " .. name, 2 + length(name))
+    put(roof.slope and "/" or "-", roof.name)
   end
-  lines[#lines + 1] = used > 0 and line or nil
-  return lines
 end
 
 local function xy_chart(chart, how)
-  local lines = {}
   local height = math.max(4, how.height or chart.height or HEIGHT)
   if chart.kind == "line" then
     chart.y:round(5)
@@ -186,11 +172,7 @@ local function xy_chart(chart, how)
   local width = math.max(10, how.width - margin - 1)
   local area = canvas.new(width, height, how.ascii)
   draw_series(area, chart, how)
-  if chart.title and chart.title ~= "" then
-    lines[1] = style.paint(shorten(chart.title, how.width), "bold",
-      how.color)
-  end
-  lines[#lines + 1] = chart.y:title()
+  local lines = {chart.y:title()}
   for row = 1, height do
     lines[#lines + 1] = fill(texts[row] or "", label, true) .. " "
       .. (texts[row] and glyphs.tick or glyphs.side)
@@ -201,38 +183,31 @@ local function xy_chart(chart, how)
   local title = chart.x:title()
   lines[#lines + 1] = fill("", margin + math.max(0,
     (width - length(title)) // 2)) .. title
-  for _, line in ipairs(legend(chart, how)) do
-    lines[#lines + 1] = line
-  end
-  add_notes(lines, chart, how)
-  return finish(lines)
+  add_legend(lines, chart, how)
+  return finish(lines, chart, how)
 end
 
--- A bar of so many columns, which need not be a whole number.
+-- A bar of so many columns, also of parts of a column.
 local function bar_of(size, ascii)
+  local least = size > 0 and 1 or 0
   if ascii then
-    return ("#"):rep(math.max(size > 0 and 1 or 0,
-      math.floor(size + 0.5)))
+    return ("#"):rep(math.max(least, math.floor(size + 0.5)))
   end
-  local eighths = math.floor(size * 8 + 0.5)
-  if eighths == 0 and size > 0 then
-    eighths = 1
-  end
+  local eighths = math.max(least, math.floor(size * 8 + 0.5))
   return ("█"):rep(eighths // 8) .. (EIGHTHS[eighths % 8] or "")
 end
 
--- The bar of a row with, where it is beyond the bar, the limit's mark.
+-- The bar of a row, with the mark of a limit beyond the bar.
 local function bar_cell(chart, bar, width, how)
-  local text = bar_of(chart.x:at(bar.value) * width, how.ascii)
+  local filled = bar_of(chart.x:at(bar.value) * width, how.ascii)
   local at = chart.limit
     and math.floor(chart.x:at(chart.limit.value) * (width - 1) + 0.5)
-  local size = length(text)
-  text = style.paint(text, bar.best and "green" or "blue", how.color)
-  if at and at >= size then
-    return text .. (" "):rep(at - size) .. (how.ascii and "|" or "┊")
-      .. (" "):rep(width - at - 1)
+  local rest = (" "):rep(width - length(filled))
+  if at and at >= length(filled) then
+    rest = (" "):rep(at - length(filled)) .. (how.ascii and "|" or "┊")
   end
-  return text .. (" "):rep(width - size)
+  return style.paint(filled, bar.best and "green" or "blue", how.color)
+    .. rest
 end
 
 local function bar_widths(chart)
@@ -254,43 +229,35 @@ local function bar_widths(chart)
 end
 
 local function bar_chart(chart, how)
-  local lines = {}
   local label, value, step = bar_widths(chart)
-  local gap = step > 0 and 2 or 0
+  local gap = (" "):rep(step > 0 and 2 or 0)
   label = math.min(label, math.max(8, how.width - value - step - 20))
-  local width = math.max(6, how.width - label - value - step - gap - 6)
-  if chart.title and chart.title ~= "" then
-    lines[1] = style.paint(shorten(chart.title, how.width), "bold",
-      how.color)
+  local width = math.max(6, how.width - label - value - step - #gap - 6)
+  local function cells(number, factor)
+    return "  " .. fill(number, value, true) .. gap
+      .. fill(factor, step, true) .. "  "
   end
-  local head = fill("", label + 2) .. "  "
-    .. fill(chart.x.unit_text or "", value, true) .. (" "):rep(gap)
-    .. fill(step > 0 and "step" or "", step, true) .. "  " .. chart.x.label
-  lines[#lines + 1] = fill(head, how.width)
+  local lines = {fill(fill("", label + 2) .. cells(chart.x.unit_text or "",
+    step > 0 and "step" or "") .. chart.x.label, how.width)}
   for _, bar in ipairs(chart.bars) do
     local name = fill(bar.label, label)
     local line = (bar.best and "* " or "  ")
       .. style.paint(name, "bold", how.color and bar.best)
-    if bar.value then
-      line = line .. "  " .. fill(bar.text, value, true)
-        .. (" "):rep(gap) .. fill(bar.step_text or "", step, true)
-        .. "  " .. bar_cell(chart, bar, width, how)
-    else
-      line = line .. "  " .. fill(bar.note, how.width - label - 4)
-    end
-    lines[#lines + 1] = line
+    lines[#lines + 1] = line .. (bar.value
+      and cells(bar.text, bar.step_text or "")
+        .. bar_cell(chart, bar, width, how)
+      or "  " .. shorten(bar.note, how.width - label - 4))
   end
   if chart.limit then
     local digits = quantity.format(chart.limit.value, chart.x.unit)
     lines[#lines + 1] = shorten(("%s %s: %s"):format(how.ascii and "|"
       or "┊", chart.limit.label, digits), how.width)
   end
-  add_notes(lines, chart, how)
-  return finish(lines)
+  return finish(lines, chart, how)
 end
 
---- plot_text.render(chart, opts) -> string
---- What chart:text gives.
+-- text.render(chart, opts) -> string
+-- The text that chart:text returns.
 function M.render(chart, opts)
   local how = {
     width = math.max(30, opts.width or chart.width
@@ -303,10 +270,7 @@ function M.render(chart, opts)
   if how.color == nil then
     how.color = style.color(1)
   end
-  if chart.bars then
-    return bar_chart(chart, how)
-  end
-  return xy_chart(chart, how)
+  return chart.bars and bar_chart(chart, how) or xy_chart(chart, how)
 end
 
 return M

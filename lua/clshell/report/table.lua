@@ -9,20 +9,14 @@ local options = require "clshell.base.options"
 local quantity = require "clshell.base.quantity"
 local style = require "clshell.base.style"
 local system = require "clshell.system"
+local text = require "clshell.base.text"
 
 local M = {}
 
 local GAPS = {"  ", " "} -- between columns; the second where it is narrow
 local NARROWEST = 16 -- of a wrapped column; below that it goes under its row
 
-local function width_of(s)
-  return utf8.len(s) or #s
-end
-
-local function pad(s, width, right)
-  local fill = (" "):rep(width - width_of(s))
-  return right and fill .. s or s .. fill
-end
+local width_of, pad = text.width, text.fill
 
 --- report.number(x [, digits]) -> string
 --- A number in plain decimals, with so many significant digits (4).
