@@ -25,12 +25,12 @@ end
 
 -- {file = {called file = symbol}} of the objects.
 local function calls_of_c()
-  local owner, needs, file = {}, {}, nil
+  local owner, needs = {}, {}
   for _, line in ipairs(lines(("find %s -name '*.o' -path '*/*/*' | sort "
       .. "| xargs nm -gA"):format(objects))) do
     local path, kind, name = line:match "^(.-%.o):%x* *(%a) (%S+)$"
     if path then
-      file = path:sub(#objects + 2, -3)
+      local file = path:sub(#objects + 2, -3)
       needs[file] = needs[file] or {}
       if kind == "U" then
         needs[file][name] = true

@@ -40,7 +40,7 @@ t.test("topics by name", function()
   has("output", "output.open(", "output.options(")
   has("out:part", "A table to come")
   has("timer.new", "protocol.measure")
-  has("target.of", "bench and compare")
+  has("target.of", "bench or compare")
 end)
 
 t.test("topics by value", function()

@@ -268,7 +268,8 @@ end)
 t.test("mistakes are told", function()
   t.raises(function() plot.line({}, {x = "tile"}) end, "empty")
   t.raises(function() plot.line(5, {x = "tile"}) end, "number")
-  t.raises(function() plot.line(records.tiles(), {}) end, "must name the field")
+  t.raises(function() plot.line(records.tiles(), {}) end,
+    "must name the field")
   t.raises(function() plot.bar(records.tiles(), {limt = 1}) end,
     "did you mean 'limit'")
   t.raises(function() plot.roofline(records.tiles(), {}) end, "peaks")

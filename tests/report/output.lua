@@ -211,8 +211,10 @@ end)
 -- shell script (nil: there is none), in a folder that a shell takes apart.
 local function launches(program, f)
   local home = t.tmp("it's a $tree")
-  assert(os.execute(("mkdir -p %s/build/tests && ln -s %s/lua %s/scripts %s")
-    :format(quote(home), quote(cl.home), quote(cl.home), quote(home))))
+  assert(os.execute(("mkdir -p %s/build/tests && ln -s %s/lua %s/scripts "
+    .. "%s/kernels %s")
+    :format(quote(home), quote(cl.home), quote(cl.home), quote(cl.home),
+    quote(home))))
   local path = home .. "/build/tests/launch_cost"
   if program then
     write(path, "#!/bin/sh\n" .. program .. "\n")

@@ -195,7 +195,7 @@ t.test("prune", function()
   local left = s:list()
   t.eq({#left, left[1].id, left[2].id}, {2, 11, 12})
   t.raises(function() s:prune{} end, "opts must name the runs to forget")
-  t.raises(function() s:prune{keep = -1} end, ">= 0; got %-1")
+  t.raises(function() s:prune{keep = -1} end, ">= 0; got -1")
   t.raises(function() s:prune{keeps = 1} end, "did you mean")
 end)
 

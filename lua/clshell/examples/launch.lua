@@ -160,3 +160,7 @@ local k = cl.kernel "kernel void twice(global float *x) { *x *= 2; }"
 local x = cl.buffer("float", 1000, 1)
 local launch = k:range(1000):work{flop = 1000, bytes = 8000}
 print(launch(x)) -- with GFLOPS and GB/s
+
+--- cl.explain_build
+-- cl.explain_build(function(e) e.message = e.device .. ": " .. e.log end)
+print(type(cl.explain_build)) --> function

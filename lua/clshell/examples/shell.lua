@@ -97,3 +97,6 @@ require "clshell.prompt.commands".tb() -- at the prompt: %tb
 
 --- commands.device
 require "clshell.prompt.commands".device() -- at the prompt: %device
+
+--- cl.nearest
+print(cl.nearest("flaot", {"float", "half", "int"})) --> float

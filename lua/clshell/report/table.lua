@@ -2,7 +2,6 @@
 -- window leaves columns out and names them
 -- SPDX-License-Identifier: MIT
 
-local cl = require "cl"
 local columns = require "clshell.report.columns"
 local fields = require "clshell.measure.record_fields"
 local options = require "clshell.base.options"
