@@ -210,7 +210,7 @@ end)
 -- Calls f(command): bench_launch of a tree whose C program is this text of a
 -- shell script (nil: there is none), in a folder that a shell takes apart.
 local function launches(program, f)
-  local home = t.tmp("it's a $tree")
+  local home = t.tmp("it's-$tree")
   assert(os.execute(("mkdir -p %s/build/tests && ln -s %s/lua %s/scripts "
     .. "%s/kernels %s")
     :format(quote(home), quote(cl.home), quote(cl.home), quote(cl.home),
