@@ -21,6 +21,7 @@ end)
 cl.extend("Program", {"asm"}, function()
   require "clshell.family.asm"
 end)
+cl.kernel_folder(cl.home .. "/kernels")
 cl.explain_build(function(e)
   require "clshell.diagnose.build_error".explain(e)
 end)

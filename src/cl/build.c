@@ -59,7 +59,7 @@ static bool issource(const char *s) {
 
 /** cl.build(source [, opts]) -> Program
  * Builds OpenCL C for the session's device. `source` is a path (as given,
- * beside the calling script, or below clshell's kernels folder) or source
+ * beside the calling script, or below the folder of kernels) or source
  * text. A failed build raises with the compiler's log, the source lines
  * and a caret; `e.log` is the whole log.
  * Options:
@@ -97,6 +97,17 @@ static int cl_build(lua_State *L) {
   clsh_pushoptions(L, 2, lua_tostring(L, 3), name);
   build(L, 6, 3, isfile ? name : NULL);
   return 1;
+}
+
+/** cl.kernel_folder(path)
+ * Sets the folder in which cl.build looks for kernel files last. In clshell it
+ * is the folder of its own kernels.
+ */
+static int cl_kernelfolder(lua_State *L) {
+  luaL_checkstring(L, 1);
+  lua_settop(L, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, CLSHELL_KERNELS);
+  return 0;
 }
 
 /** cl.kernel(source [, opts]) -> Kernel
@@ -301,10 +312,13 @@ static int cl_stale(lua_State *L) {
 }
 
 void clsh_openbuild(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"build", cl_build},    {"build_binary", cl_buildbinary},
-      {"kernel", cl_kernel_}, {"programs", cl_programs},
-      {"stale", cl_stale},    {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"build", cl_build},
+                                       {"build_binary", cl_buildbinary},
+                                       {"kernel", cl_kernel_},
+                                       {"kernel_folder", cl_kernelfolder},
+                                       {"programs", cl_programs},
+                                       {"stale", cl_stale},
+                                       {NULL, NULL}};
   static const luaL_Reg methods[] = {{"changed", program_changed},
                                      {"rebuild", program_rebuild},
                                      {NULL, NULL}};

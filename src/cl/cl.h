@@ -20,7 +20,6 @@
 #include <lua.h>
 
 #define CLSHELL_VERSION "0.1.0"
-#define CLSHELL_HOMEKEY "cl.home" /* registry: where lua/ kernels/ are */
 
 /* cl.c: require "cl" */
 int luaopen_cl(lua_State *L);

@@ -10,6 +10,7 @@
 #include "object.h"
 
 #define CLSHELL_ARGINFO "-cl-kernel-arg-info" /* first of all options */
+#define CLSHELL_KERNELS "cl.kernels" /* registry: see cl.kernel_folder */
 
 /* User values of a Program. */
 enum {

@@ -56,7 +56,7 @@ static void pushcallerdir(lua_State *L) {
 
 /*
 ** Pushes the text of a kernel file and the path where it was found: as
-** named, beside the calling script, or among clshell's own kernels.
+** named, beside the calling script, or below the folder of kernels.
 */
 void clsh_pushsource(lua_State *L, const char *path) {
   int top = lua_gettop(L);
@@ -64,9 +64,8 @@ void clsh_pushsource(lua_State *L, const char *path) {
   if (path[0] != '/') {
     pushcallerdir(L);
     places[1] = lua_pushfstring(L, "%s%s", lua_tostring(L, -1), path);
-    if (lua_getfield(L, LUA_REGISTRYINDEX, CLSHELL_HOMEKEY) == LUA_TSTRING)
-      places[2] =
-          lua_pushfstring(L, "%s/kernels/%s", lua_tostring(L, -1), path);
+    if (lua_getfield(L, LUA_REGISTRYINDEX, CLSHELL_KERNELS) == LUA_TSTRING)
+      places[2] = lua_pushfstring(L, "%s/%s", lua_tostring(L, -1), path);
   }
   lua_pushstring(L, path); /* the places, each once */
   for (int i = 0; i < 3; i++) {

@@ -40,7 +40,7 @@ static int report(lua_State *L, int status) {
     exitcode = EXIT_TIMEOUT;
     lua_pop(L, 1);
   } else if (status != LUA_OK)
-    exitcode = clsh_report(L, PROGRAM);
+    exitcode = clsh_run_report(L, PROGRAM);
   return status;
 }
 
@@ -49,13 +49,13 @@ static int calltool(lua_State *L, const char *name, int narg) {
   int base = lua_gettop(L) - narg;
   lua_getglobal(L, "require");
   lua_pushliteral(L, PROGRAM ".cli.actions");
-  int status = clsh_docall(L, 1, 1);
+  int status = clsh_run_call(L, 1, 1);
   if (status != LUA_OK)
     return status;
   lua_getfield(L, -1, name);
   lua_insert(L, base + 1);
   lua_pop(L, 1);
-  return clsh_docall(L, narg, 1);
+  return clsh_run_call(L, narg, 1);
 }
 
 /*
@@ -126,7 +126,7 @@ static int runscript(lua_State *L, const Options *o, const char *script) {
   luaL_checkstack(L, n + 3, "too many arguments to the script");
   for (int i = 0; i < n; i++)
     lua_pushstring(L, o->argv[o->script + 1 + i]);
-  status = report(L, clsh_docall(L, n, 0));
+  status = report(L, clsh_run_call(L, n, 0));
   if (status == LUA_OK)
     checktaken(L, o, script);
   return status;
@@ -139,7 +139,7 @@ static int dolibrary(lua_State *L, const char *text) {
                   equals != NULL ? (size_t)(equals - text) : strlen(text));
   lua_getglobal(L, "require");
   lua_pushstring(L, equals != NULL ? equals + 1 : text);
-  int status = clsh_docall(L, 1, 1);
+  int status = clsh_run_call(L, 1, 1);
   if (status == LUA_OK) {
     lua_pushglobaltable(L);
     lua_insert(L, -3);
@@ -161,7 +161,7 @@ static int doaction(lua_State *L, const Options *o, const Action *a) {
           ? clsh_loadexpression(L, a->text, "=(command line)")
           : luaL_loadbuffer(L, a->text, strlen(a->text), "=(command line)");
   if (status == LUA_OK)
-    status = clsh_docall(L, 0, a->kind == 'p' ? LUA_MULTRET : 0);
+    status = clsh_run_call(L, 0, a->kind == 'p' ? LUA_MULTRET : 0);
   if (status == LUA_OK && a->kind == 'p')
     status = o->format != NULL || o->output != NULL
                  ? calltool(L, "print", lua_gettop(L) - base)
@@ -220,8 +220,6 @@ static const char *openstate(lua_State *L, const Options *o) {
   clsh_pushhome(L);
   lua_pushvalue(L, -1);
   lua_setfield(L, 1, "home");
-  lua_pushvalue(L, -1);
-  lua_setfield(L, LUA_REGISTRYINDEX, CLSHELL_HOMEKEY);
   const char *home = lua_tostring(L, 2);
   const char *script = NULL;
   if (o->script < o->argc)
@@ -236,13 +234,13 @@ static const char *openstate(lua_State *L, const Options *o) {
 
 /* What the command line asks for, up to the shell. */
 static int runoptions(lua_State *L, const Options *o, const char *script) {
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, PROGRAM);
+  int status = report(L, clsh_run_call(L, 1, 0));
   if (o->tool != NULL)
     return runtool(L, o, o->tool, o->what);
   if (o->check)
     return runtool(L, o, "check", script);
-  lua_getglobal(L, "require");
-  lua_pushliteral(L, PROGRAM);
-  int status = report(L, clsh_docall(L, 1, 0));
   for (int i = 0; i < o->nactions && status == LUA_OK; i++)
     status = doaction(L, o, &o->actions[i]);
   bool input = !o->code && !o->interactive && !isatty(STDIN_FILENO);
@@ -278,7 +276,7 @@ static int run(Options *o) {
   }
   lua_pushcfunction(L, pmain);
   lua_pushlightuserdata(L, o);
-  report(L, clsh_docall(L, 1, 0));
+  report(L, clsh_run_call(L, 1, 0));
   clsh_leave(L);
   lua_close(L);
   return clsh_expired() ? EXIT_TIMEOUT : exitcode;

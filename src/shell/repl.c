@@ -32,7 +32,7 @@ int clsh_printresults(lua_State *L, int first) {
   luaL_checkstack(L, LUA_MINSTACK, "too many results to print");
   lua_getglobal(L, "print");
   lua_insert(L, first);
-  return clsh_docall(L, n, 0);
+  return clsh_run_call(L, n, 0);
 }
 
 /* Puts the session's function `name` below the narg values on the top. */
@@ -44,21 +44,21 @@ static void pushfunction(lua_State *L, const char *name, int narg) {
 
 static int call(lua_State *L, const char *name, int narg, int nres) {
   pushfunction(L, name, narg);
-  return clsh_docall(L, narg, nres);
+  return clsh_run_call(L, narg, nres);
 }
 
-/* Has the error on the top reported: no clsh_docall, which forgets it. */
+/* Has the error on the top reported: no clsh_run_call, which forgets it. */
 static void failed(lua_State *L) {
   pushfunction(L, "failed", 1);
   if (lua_pcall(L, 1, 0, 0) != LUA_OK)
-    clsh_report(L, NULL);
+    clsh_run_report(L, NULL);
   clsh_endinterrupt(L);
 }
 
 /* Runs the function on the top; its values go to the session. */
 static void runinput(lua_State *L) {
   int base = lua_gettop(L);
-  int status = clsh_docall(L, 0, LUA_MULTRET);
+  int status = clsh_run_call(L, 0, LUA_MULTRET);
   if (status == LUA_OK)
     status = call(L, "shown", lua_gettop(L) - base + 1, 0);
   if (status != LUA_OK)
@@ -80,9 +80,9 @@ static bool input(lua_State *L) {
 static bool pushmodule(lua_State *L, const char *name) {
   lua_getglobal(L, "require");
   lua_pushstring(L, name);
-  if (clsh_docall(L, 1, 1) == LUA_OK)
+  if (clsh_run_call(L, 1, 1) == LUA_OK)
     return true;
-  clsh_report(L, PROGRAM);
+  clsh_run_report(L, PROGRAM);
   return false;
 }
 
@@ -94,7 +94,7 @@ static void start(lua_State *L, bool terminal, bool quiet) {
   lua_pushboolean(L, terminal);
   if (call(L, "start", 1, 1) != LUA_OK)
     failed(L);
-  else if (lua_isfunction(L, -1) && clsh_docall(L, 0, 0) != LUA_OK)
+  else if (lua_isfunction(L, -1) && clsh_run_call(L, 0, 0) != LUA_OK)
     failed(L);
 }
 

@@ -55,8 +55,8 @@ void clsh_starttimeout(double seconds);
 bool clsh_expired(void);
 
 /* run.c */
-int clsh_docall(lua_State *L, int narg, int nres);
-int clsh_report(lua_State *L, const char *progname);
+int clsh_run_call(lua_State *L, int narg, int nres);
+int clsh_run_report(lua_State *L, const char *progname);
 
 /* traceback.c */
 void clsh_openfailure(lua_State *L);

@@ -37,7 +37,7 @@ static int msghandler(lua_State *L) {
 }
 
 /* Calls the function below narg arguments: the one door to running code. */
-int clsh_docall(lua_State *L, int narg, int nres) {
+int clsh_run_call(lua_State *L, int narg, int nres) {
   int base = lua_gettop(L) - narg;
   clsh_dropfailure(L);
   lua_pushcfunction(L, msghandler);
@@ -71,7 +71,7 @@ static int totext(lua_State *L) {
 }
 
 /* Prints and pops the error value of a failure; returns its exit code. */
-int clsh_report(lua_State *L, const char *progname) {
+int clsh_run_report(lua_State *L, const char *progname) {
   static const lua_CFunction ways[] = {inwords, totext};
   int code = errorcode(L);
   int value = lua_gettop(L);
