@@ -140,6 +140,9 @@ print(cl.array("int", {2, 2}, 3):total()) --> 12
 local ok, err = pcall(cl.options, {tyle = 16}, {"tile", "pad"}, "mine")
 print(err) -- unknown option 'tyle'; did you mean 'tile'?
 
+--- cl.nearest
+print(cl.nearest("tlie", {"pad", "tile"})) --> tile
+
 --- cl.option_names
 print(table.concat(cl.option_names "cl.queue", " "))
 

@@ -17,6 +17,17 @@ local x = cl.buffer("int", 1, 0)
 copy.one:range(1)(x)
 print(x:read()[1]) --> 1
 
+--- cl.explain_build
+cl.explain_build(function(e)
+  e.message = e.program .. " does not build:\n" .. e.log
+end)
+local ok, err = pcall(cl.build, "kernel void f() { x; }", {name = "mine"})
+print(err.message:match "[^\n]*") --> mine does not build:
+
+--- cl.kernel_folder
+cl.kernel_folder(cl.home .. "/kernels/gemm") -- clshell's: cl.home .. "/kernels"
+print(cl.build("naive.cl"):info().name)
+
 --- cl.kernel
 local axpy = cl.kernel [[
 kernel void axpy(float a, global const float *x, global float *y) {
