@@ -3,6 +3,7 @@
 ** signature, and values of an explicit type for unknown signatures.
 ** SPDX-License-Identifier: MIT
 */
+#include <stdarg.h>
 #include <string.h>
 
 #include "buffer.h"
@@ -27,10 +28,8 @@ typedef struct Local {
   size_t bytes;
 } Local;
 
-/*
-** A buffer for a pointer of any type, cl.any(b), or the memory that it lies
-** in, cl.base(b); user value 1.
-*/
+/* cl.any(b), a buffer for any pointer; cl.base(b): its whole memory instead.
+** User value 1 is the Buffer. */
 typedef struct Any {
   Object head;
   Buffer *buffer;
@@ -98,10 +97,10 @@ static int cl_typed(lua_State *L) {
 
 /** cl.bytes(string) -> Value
  * A kernel argument by value of a struct or typedef, as its bytes
- * (string.pack makes them). Numbers of a definite type have functions named
- * as the types are: cl.int(3), cl.float(2), cl.float4(1, 2, 3, 4); they
- * are needed only where a kernel's own signature is unknown (programs from
- * binaries on some drivers) or names a typedef.
+ * (string.pack makes them). For numbers of a definite type there are functions
+ * with the names of the types: cl.int(3), cl.float(2), cl.float4(1, 2, 3, 4).
+ * Only a kernel with an unknown signature (programs from binaries on some
+ * drivers) or with a typedef needs them.
  */
 static int cl_bytes(lua_State *L) {
   size_t len;
@@ -117,8 +116,8 @@ static int cl_bytes(lua_State *L) {
 
 /** cl.localmem(type, n) -> Local
  * Local memory for a `local T *` parameter: n elements of a type, for each
- * work-group. Together with the kernel's own it must fit the device's
- * local_mem_size, which every launch checks.
+ * work-group. Each launch checks that all local memory of the kernel fits
+ * the device's local_mem_size.
  */
 static int cl_localmem(lua_State *L) {
   const Type *t = clsh_checktype(L, 1);
@@ -152,10 +151,10 @@ static int cl_any(lua_State *L) {
 }
 
 /** cl.base(buffer) -> Any
- * Hands a kernel the memory that a view lies in, from its beginning: the
- * view's first element is element `b.start` of it, from 0. For views that
- * begin where the device lets no pointer begin, such as A:sub(2, 2, 3, 3),
- * and kernels that take an offset.
+ * Hands a kernel the whole memory behind a view. The view's first element is
+ * element `b.start` of that memory, counted from 0. For kernels that take an
+ * offset, and for views such as A:sub(2, 2, 3, 3), whose first element has an
+ * address that the device accepts in no pointer.
  */
 static int cl_base(lua_State *L) {
   return wrap(L, true);
@@ -169,7 +168,11 @@ typedef struct Args {
 } Args;
 
 /* Raises for argument i (from 0) of the kernel. */
-static int badarg(lua_State *L, const Args *a, int i, const char *text) {
+static int badarg(lua_State *L, const Args *a, int i, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  const char *text = lua_pushvfstring(L, fmt, args);
+  va_end(args);
   const Param *p = &a->kernel->params[i];
   bool spaced = p->known && p->space != 'p';
   lua_pushfstring(L, "%s: argument %d%s%s%s (%s%s%s): %s", a->kernel->name,
@@ -189,9 +192,8 @@ static void setarg(lua_State *L, const Args *a, int i, size_t size,
                    const void *p) {
   cl_int err = clSetKernelArg(a->kernel->handle, (cl_uint)i, size, p);
   if (err != CL_SUCCESS)
-    badarg(L, a, i,
-           lua_pushfstring(L, "clSetKernelArg: %s (%d), %I bytes",
-                           clsh_errorname(err), (int)err, (LUAI_UACINT)size));
+    badarg(L, a, i, "clSetKernelArg: %s (%d), %I bytes", clsh_errorname(err),
+           (int)err, (LUAI_UACINT)size);
 }
 
 /* The buffer at `idx`, itself or inside cl.any(); NULL: no buffer. */
@@ -210,15 +212,11 @@ static Buffer *tobuffer(lua_State *L, const Args *a, int i, int idx,
 static void checkconstant(lua_State *L, Args *a, int i, size_t bytes) {
   const Limits *l = clsh_limits(a->kernel->context);
   if (bytes > l->constant_mem)
-    badarg(L, a, i,
-           lua_pushfstring(L,
-                           "%I bytes; the device's constant memory takes "
-                           "%I",
-                           (LUAI_UACINT)bytes, (LUAI_UACINT)l->constant_mem));
+    badarg(L, a, i, "%I bytes; the device's constant memory takes %I",
+           (LUAI_UACINT)bytes, (LUAI_UACINT)l->constant_mem);
   if (++a->constants > l->constant_args)
-    badarg(L, a, i,
-           lua_pushfstring(L, "the device takes %d constant arguments",
-                           (int)l->constant_args));
+    badarg(L, a, i, "the device takes %d constant arguments",
+           (int)l->constant_args);
 }
 
 static void setmem(lua_State *L, Args *a, int i, const Param *p, Buffer *b,
@@ -226,11 +224,8 @@ static void setmem(lua_State *L, Args *a, int i, const Param *p, Buffer *b,
   const Type *t = clsh_buffertype(b);
   bool base = how != NULL && how->base;
   if (p->known && (how == NULL || base) && p->value != t)
-    badarg(L, a, i,
-           lua_pushfstring(L,
-                           "got a Buffer of %s; to pass it anyway, write "
-                           "cl.any(b)",
-                           t->name));
+    badarg(L, a, i, "got a Buffer of %s; to pass it anyway, write cl.any(b)",
+           t->name);
   if (clsh_buffercontext(b) != a->kernel->context)
     badarg(L, a, i, "the Buffer is of another context (device)");
   if (p->space == 'c')
@@ -238,30 +233,24 @@ static void setmem(lua_State *L, Args *a, int i, const Param *p, Buffer *b,
   cl_mem handle = base ? clsh_bufferbase(b) : clsh_bufferhandle(L, b);
   if (handle == NULL)
     badarg(L, a, i,
-           lua_pushfstring(L,
-                           "this view begins %I elements into its memory, "
-                           "where the device lets no pointer begin; pass "
-                           "cl.base(b) and skip b.start elements in the "
-                           "kernel",
-                           (LUAI_UACINT)clsh_bufferstart(b)));
+           "this view begins %I elements into its memory, where the device "
+           "lets no pointer begin; pass cl.base(b) and skip b.start elements "
+           "in the kernel",
+           (LUAI_UACINT)clsh_bufferstart(b));
   setarg(L, a, i, sizeof handle, &handle);
 }
 
 static void setlocal(lua_State *L, Args *a, int i, const Param *p,
                      const Local *l) {
   if (p->known && p->value != NULL && p->value != l->type)
-    badarg(L, a, i,
-           lua_pushfstring(L, "got local memory of %s", l->type->name));
+    badarg(L, a, i, "got local memory of %s", l->type->name);
   a->local += l->bytes;
   const Context *c = a->kernel->context;
   cl_ulong own = clsh_kernellocal(a->kernel);
   if (a->local + own > clsh_localroom(c, own))
-    badarg(L, a, i,
-           lua_pushfstring(L,
-                           "%I bytes of local memory in all; the device "
-                           "has %I",
-                           (LUAI_UACINT)(a->local + own),
-                           (LUAI_UACINT)clsh_limits(c)->local_mem));
+    badarg(L, a, i, "%I bytes of local memory in all; the device has %I",
+           (LUAI_UACINT)(a->local + own),
+           (LUAI_UACINT)clsh_limits(c)->local_mem);
   setarg(L, a, i, l->bytes, NULL);
 }
 
@@ -289,26 +278,24 @@ static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
   const Value *v = clsh_testobject(L, idx, &value_class);
   if (v != NULL) {
     if (p->value != NULL && v->type != NULL && p->value != v->type)
-      badarg(L, a, i, lua_pushfstring(L, "got a %s", v->type->name));
+      badarg(L, a, i, "got a %s", v->type->name);
     if (!p->known && ispointer(a, i, v->size))
       badarg(L, a, i,
              "must be a Buffer or local memory: the parameter is a pointer");
     if (p->value != NULL && v->size != p->value->size)
-      badarg(L, a, i,
-             lua_pushfstring(L, "must have %d bytes; got %I",
-                             (int)p->value->size, (LUAI_UACINT)v->size));
+      badarg(L, a, i, "must have %d bytes; got %I", (int)p->value->size,
+             (LUAI_UACINT)v->size);
     setarg(L, a, i, v->size, v->data);
     return;
   }
   if (p->value == NULL)
     badarg(L, a, i,
-           lua_pushfstring(L,
-                           "the type is unknown: pass cl.int(x), "
-                           "cl.float(x) ... or cl.bytes(s); got %s",
-                           clsh_anyname(L, idx)));
+           "the type is unknown: pass cl.int(x), cl.float(x) ... or "
+           "cl.bytes(s); got %s",
+           clsh_anyname(L, idx));
   const char *wrong = clsh_toelement(L, idx, p->value, data);
   if (wrong != NULL)
-    badarg(L, a, i, wrong);
+    badarg(L, a, i, "%s", wrong);
   setarg(L, a, i, p->value->size, data);
 }
 
@@ -333,7 +320,7 @@ static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
   else if (l != NULL && (!p->known || p->space == 'l'))
     setlocal(L, a, i, p, l);
   else if (p->known)
-    badarg(L, a, i, badpointer(L, p, idx));
+    badarg(L, a, i, "%s", badpointer(L, p, idx));
   else
     setvalue(L, a, i, p, idx);
 }
@@ -345,8 +332,7 @@ static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
 void clsh_setargs(lua_State *L, const Kernel *k, int first, int n) {
   Args a = {k, 0, 0};
   if (n < k->nparams)
-    badarg(L, &a, n,
-           lua_pushfstring(L, "missing: got %d of %d values", n, k->nparams));
+    badarg(L, &a, n, "missing: got %d of %d values", n, k->nparams);
   if (n > k->nparams)
     clsh_error(L, "%s: takes %d values; got %d", k->name, k->nparams, n);
   for (int i = 0; i < n; i++)

@@ -254,15 +254,20 @@ static int kernel_privatemem(lua_State *L) {
   return 1;
 }
 
+/* Pushes the sizes as a list. */
+void clsh_pushsizelist(lua_State *L, const size_t *s, cl_uint n) {
+  lua_createtable(L, (int)n, 0);
+  for (cl_uint i = 0; i < n; i++) {
+    lua_pushinteger(L, (lua_Integer)s[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
 static int kernel_required(lua_State *L) {
   Kernel *k = clsh_checkkernel(L, 1);
   if (k->required[0] == 0)
     return 0;
-  lua_createtable(L, 3, 0);
-  for (int i = 0; i < 3; i++) {
-    lua_pushinteger(L, (lua_Integer)k->required[i]);
-    lua_rawseti(L, -2, i + 1);
-  }
+  clsh_pushsizelist(L, k->required, 3);
   return 1;
 }
 
@@ -272,6 +277,17 @@ static int kernel_program(lua_State *L) {
   return 1;
 }
 
+static const luaL_Reg fields[] = {
+    {"args", kernel_args},
+    {"local_mem_size", kernel_localmem},
+    {"name", kernel_name},
+    {"preferred_multiple", kernel_multiple},
+    {"private_mem_size", kernel_privatemem},
+    {"program", kernel_program},
+    {"required_work_group_size", kernel_required},
+    {"work_group_size", kernel_group},
+    {NULL, NULL}};
+
 /** Kernel:info() -> table
  * name, args (list of {name, type, space, const}), work_group_size (work-items
  * in a group at most, for this kernel), required_work_group_size (of its
@@ -280,21 +296,14 @@ static int kernel_program(lua_State *L) {
  * a work-item). Each is a field of the kernel too: `k.args`.
  */
 static int kernel_info(lua_State *L) {
-  static const char *const names[] = {"name",
-                                      "args",
-                                      "work_group_size",
-                                      "required_work_group_size",
-                                      "preferred_multiple",
-                                      "local_mem_size",
-                                      "private_mem_size",
-                                      NULL};
   clsh_checkkernel(L, 1);
   lua_settop(L, 1);
   lua_newtable(L);
-  for (int i = 0; names[i] != NULL; i++) {
-    lua_getfield(L, 1, names[i]);
-    lua_setfield(L, 2, names[i]);
-  }
+  for (const luaL_Reg *f = fields; f->name != NULL; f++)
+    if (f->func != kernel_program) {
+      lua_getfield(L, 1, f->name);
+      lua_setfield(L, 2, f->name);
+    }
   return 1;
 }
 
@@ -323,16 +332,6 @@ static int kernel_tostring(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {{"info", kernel_info}, {NULL, NULL}};
-static const luaL_Reg fields[] = {
-    {"args", kernel_args},
-    {"local_mem_size", kernel_localmem},
-    {"name", kernel_name},
-    {"preferred_multiple", kernel_multiple},
-    {"private_mem_size", kernel_privatemem},
-    {"program", kernel_program},
-    {"required_work_group_size", kernel_required},
-    {"work_group_size", kernel_group},
-    {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__tostring", kernel_tostring}, {NULL, NULL}};
 static const Class class = {"Kernel", sizeof(Kernel), methods,       fields,
                             meta,     NULL,           kernel_release};

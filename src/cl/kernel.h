@@ -53,6 +53,7 @@ void clsh_renewkernel(lua_State *L, int old, int new);
 Kernel *clsh_checkkernel(lua_State *L, int arg);
 cl_ulong clsh_kernellocal(const Kernel *k); /* bytes, without arguments */
 const char *clsh_spacename(char space);
+void clsh_pushsizelist(lua_State *L, const size_t *s, cl_uint n);
 void clsh_openkernel(lua_State *L);
 
 /* arg.c */

@@ -191,28 +191,24 @@ static int launch_call(lua_State *L) {
   return 1;
 }
 
-static int pushlist(lua_State *L, const size_t *s, cl_uint n) {
-  lua_createtable(L, (int)n, 0);
-  for (cl_uint i = 0; i < n; i++) {
-    lua_pushinteger(L, (lua_Integer)s[i]);
-    lua_rawseti(L, -2, i + 1);
-  }
-  return 1;
-}
-
 static int launch_global(lua_State *L) {
   Launch *l = checklaunch(L, 1);
-  return pushlist(L, l->global, l->dims);
+  clsh_pushsizelist(L, l->global, l->dims);
+  return 1;
 }
 
 static int launch_local(lua_State *L) {
   Launch *l = checklaunch(L, 1);
-  return l->haslocal ? pushlist(L, l->local, l->dims) : 0;
+  if (!l->haslocal)
+    return 0;
+  clsh_pushsizelist(L, l->local, l->dims);
+  return 1;
 }
 
 static int launch_offset(lua_State *L) {
   Launch *l = checklaunch(L, 1);
-  return pushlist(L, l->offset, l->dims);
+  clsh_pushsizelist(L, l->offset, l->dims);
+  return 1;
 }
 
 static int launch_kernel(lua_State *L) {

@@ -4,6 +4,7 @@
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -50,7 +51,11 @@ cl_uint clsh_checksizes(lua_State *L, int arg, const char *name,
 }
 
 /* Raises CL_INVALID_WORK_GROUP_SIZE with all the numbers. */
-static void badgroup(lua_State *L, const Launch *l, const char *text) {
+static void badgroup(lua_State *L, const Launch *l, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  const char *text = lua_pushvfstring(L, fmt, args);
+  va_end(args);
   clsh_fail(L, CL_INVALID_WORK_GROUP_SIZE, "clEnqueueNDRangeKernel",
             "%s: local %s over global %s: %s", l->kernel->name,
             clsh_pushsizes(L, l->local, l->dims),
@@ -61,9 +66,7 @@ static void checkrequired(lua_State *L, const Launch *l) {
   const size_t *required = l->kernel->required;
   for (cl_uint i = 0; required[0] != 0 && i < 3; i++)
     if (required[i] != (i < l->dims ? l->local[i] : 1))
-      badgroup(L, l,
-               lua_pushfstring(L, "the kernel requires %s",
-                               clsh_pushsizes(L, required, 3)));
+      badgroup(L, l, "the kernel requires %s", clsh_pushsizes(L, required, 3));
 }
 
 /* Checks that the local size divides the global size. */
@@ -72,12 +75,10 @@ static void checkmultiple(lua_State *L, const Launch *l) {
     size_t local = l->local[i], rest = l->global[i] % local;
     if (rest != 0)
       badgroup(L, l,
-               lua_pushfstring(
-                   L,
-                   "global size %I must be a multiple of local size %I; "
-                   "round it up to %I and test the index in the kernel",
-                   (LUAI_UACINT)l->global[i], (LUAI_UACINT)local,
-                   (LUAI_UACINT)(l->global[i] - rest + local)));
+               "global size %I must be a multiple of local size %I; round it "
+               "up to %I and test the index in the kernel",
+               (LUAI_UACINT)l->global[i], (LUAI_UACINT)local,
+               (LUAI_UACINT)(l->global[i] - rest + local));
   }
 }
 
@@ -88,22 +89,18 @@ static void checklocal(lua_State *L, const Launch *l) {
   size_t items = 1;
   for (cl_uint i = 0; i < l->dims; i++) {
     if (l->local[i] > limits->item[i])
-      badgroup(L, l,
-               lua_pushfstring(L, "the device allows %I in dimension %d",
-                               (LUAI_UACINT)limits->item[i], (int)i + 1));
+      badgroup(L, l, "the device allows %I in dimension %d",
+               (LUAI_UACINT)limits->item[i], (int)i + 1);
     items = items > SIZE_MAX / l->local[i] ? SIZE_MAX : items * l->local[i];
   }
   if (items > limits->group)
-    badgroup(L, l,
-             lua_pushfstring(L, "%I work-items, the device allows %I",
-                             (LUAI_UACINT)items, (LUAI_UACINT)limits->group));
+    badgroup(L, l, "%I work-items, the device allows %I", (LUAI_UACINT)items,
+             (LUAI_UACINT)limits->group);
   if (items > k->group)
-    badgroup(L, l,
-             lua_pushfstring(L,
-                             "%I work-items, this kernel allows %I on the "
-                             "device, which allows %I",
-                             (LUAI_UACINT)items, (LUAI_UACINT)k->group,
-                             (LUAI_UACINT)limits->group));
+    badgroup(
+        L, l,
+        "%I work-items, this kernel allows %I on the device, which allows %I",
+        (LUAI_UACINT)items, (LUAI_UACINT)k->group, (LUAI_UACINT)limits->group);
   if (!limits->nonuniform || !k->nonuniform)
     checkmultiple(L, l);
   checkrequired(L, l);

@@ -25,7 +25,7 @@ local ok, err = pcall(cl.build, "kernel void f() { x; }", {name = "mine"})
 print(err.message:match "[^\n]*") --> mine does not build:
 
 --- cl.kernel_folder
-cl.kernel_folder(cl.home .. "/kernels/gemm") -- clshell's: cl.home .. "/kernels"
+cl.kernel_folder(cl.home .. "/kernels/gemm")
 print(cl.build("naive.cl"):info().name)
 
 --- cl.kernel
