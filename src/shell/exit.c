@@ -16,7 +16,7 @@
 #include <lualib.h>
 
 #include "cl/cl.h"
-#include "repl.h"
+#include "shell.h"
 
 #define PATIENCE 0.1 /* seconds for what is nearly done */
 #define SILENCE 2.0  /* seconds until it is said what is waited for */

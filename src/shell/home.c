@@ -14,7 +14,7 @@
 #include <lualib.h>
 
 #include "cl/cl.h"
-#include "repl.h"
+#include "shell.h"
 
 #define MAXPATH 4096
 

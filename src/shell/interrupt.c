@@ -19,7 +19,7 @@
 #include <lualib.h>
 
 #include "cl/cl.h"
-#include "repl.h"
+#include "shell.h"
 
 #define MESSAGE "interrupted!"
 #define GRACE 1000 /* instructions for __close handlers after a raise */

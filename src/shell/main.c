@@ -13,8 +13,7 @@
 
 #include "cl/cl.h"
 #include "host/host.h"
-#include "options.h"
-#include "repl.h"
+#include "shell.h"
 
 #define OVER PROGRAM ": stopped, as --timeout is over\n"
 
@@ -62,8 +61,7 @@ static int calltool(lua_State *L, const char *name, int narg) {
 ** --devices, --check and others that run in place of the script: the name of
 ** the script or the tool's own argument, then the code on the command line.
 */
-static int runtool(lua_State *L, const Options *o, const char *name,
-                   const char *what) {
+static int runtool(lua_State *L, const Options *o, const char *what) {
   int narg = 1;
   luaL_checkstack(L, o->nactions + 3, "too many options");
   lua_pushstring(L, what);
@@ -74,7 +72,7 @@ static int runtool(lua_State *L, const Options *o, const char *name,
     lua_pushfstring(L, "%s%s", a->kind == 'p' ? "return " : "", a->text);
     narg++;
   }
-  int status = report(L, calltool(L, name, narg));
+  int status = report(L, calltool(L, o->tool, narg));
   if (status == LUA_OK)
     exitcode = (int)lua_tointeger(L, -1);
   return status;
@@ -198,7 +196,7 @@ static void setcommandline(lua_State *L, const Options *o) {
 static void preload(lua_State *L) {
   static const luaL_Reg modules[] = {
       {"cl.host", luaopen_cl_host},
-      {PROGRAM ".optiontable", clsh_openoptiontable},
+      {PROGRAM ".optiontable", luaopen_clshell_optiontable},
       {PROGRAM ".system", luaopen_clshell_system},
       {NULL, NULL}};
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
@@ -238,9 +236,7 @@ static int runoptions(lua_State *L, const Options *o, const char *script) {
   lua_pushliteral(L, PROGRAM);
   int status = report(L, clsh_run_call(L, 1, 0));
   if (o->tool != NULL)
-    return runtool(L, o, o->tool, o->what);
-  if (o->check)
-    return runtool(L, o, "check", script);
+    return runtool(L, o, o->what != NULL ? o->what : script);
   for (int i = 0; i < o->nactions && status == LUA_OK; i++)
     status = doaction(L, o, &o->actions[i]);
   bool input = !o->code && !o->interactive && !isatty(STDIN_FILENO);
@@ -257,7 +253,7 @@ static int pmain(lua_State *L) {
   const char *script = openstate(L, o);
   runoptions(L, o, script);
   bool shell = script == NULL && !o->code && isatty(STDIN_FILENO);
-  bool done = o->tool != NULL || o->check || clsh_expired();
+  bool done = o->tool != NULL || clsh_expired();
   if (done || !(o->interactive || shell))
     return 0;
   clsh_repl(L, o->quiet);
@@ -288,7 +284,7 @@ int main(int argc, char *argv[]) {
   o.actions = calloc((size_t)argc + 1, sizeof *o.actions);
   if (o.actions == NULL)
     return EXIT_SCRIPT;
-  int code = clsh_parse(&o);
+  int code = clsh_options_parse(&o);
   if (code < 0)
     code = run(&o);
   free(o.actions);

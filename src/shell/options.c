@@ -9,13 +9,12 @@
 #include <string.h>
 
 #include "cl/cl.h"
-#include "options.h"
-#include "repl.h"
+#include "shell.h"
 
 #define MAXOPTIONS 64
 #define MAXTIMEOUT 1e9 /* seconds */
 
-/* The tables as getopt_long wants them. */
+/* The tables of getopt_long. */
 typedef struct Getopt {
   char letters[2 * MAXOPTIONS + 3];
   struct option longs[MAXOPTIONS];
@@ -136,38 +135,12 @@ static bool isseconds(Options *o, const char *value) {
   return false;
 }
 
-/* Takes a flag; false if `code` is none. */
-static bool takeflag(Options *o, int code) {
-  switch (code) {
-  case 'c':
-    o->check = true;
-    return true;
-  case 'i':
-    o->interactive = true;
-    return true;
-  case 'n':
-    o->noinit = true;
-    return true;
-  case 'q':
-    o->quiet = true;
-    return true;
-  case OPT_DEVICES:
-    o->tool = "devices";
-    return true;
-  case OPT_DOCTOR:
-    o->tool = "doctor";
-    return true;
-  default:
-    return false;
-  }
-}
-
-/* Takes an option's value. Returns -1 to go on, or a code to exit with. */
-static int takevalue(Options *o, int code, const char *value) {
+/* Takes an option and its value. Returns -1 to go on, or an exit code. */
+static int take(Options *o, int code, const char *value) {
   switch (code) {
   case 'd':
     o->device = value;
-    return -1;
+    break;
   case 'e':
   case 'p':
     o->code = true;
@@ -175,45 +148,51 @@ static int takevalue(Options *o, int code, const char *value) {
   case 'l':
   case 'I':
     o->actions[o->nactions++] = (Action){(char)code, value};
-    return -1;
+    break;
   case 'f':
     o->format = value;
-    return isword(value, clsh_formats, "--format") ? -1 : EXIT_USAGE;
+    return isword(value, clsh_optiontable_formats, "--format") ? -1
+                                                               : EXIT_USAGE;
   case 'o':
     o->output = value;
-    return -1;
+    break;
+  case 'i':
+    o->interactive = true;
+    break;
+  case 'n':
+    o->noinit = true;
+    break;
+  case 'q':
+    o->quiet = true;
+    break;
   case OPT_COLOR:
     o->color = value;
-    return isword(value, clsh_whens, "--color") ? -1 : EXIT_USAGE;
+    return isword(value, clsh_optiontable_whens, "--color") ? -1 : EXIT_USAGE;
   case OPT_TIMEOUT:
     return isseconds(o, value) ? -1 : EXIT_USAGE;
   case OPT_STORE:
     return setenv("CLSHELL_STORE", value, 1) == 0 ? -1 : EXIT_SCRIPT;
-  case OPT_COMPLETE:
-  case OPT_MANUAL:
-    o->tool = code == OPT_MANUAL ? "manual" : "complete";
-    o->what = value;
-    return -1;
-  default:
-    return EXIT_USAGE;
+  case 'V':
+    printf(PROGRAM " " CLSHELL_VERSION " (" LUA_RELEASE ")\n");
+    return EXIT_OK;
   }
+  return -1;
 }
 
-/* Options that print and exit; false if `code` is none. */
-static bool prints(int code) {
-  if (code == 'h')
-    clsh_printhelp();
-  else if (code == OPT_HELPALL)
-    clsh_printhelpall();
-  else if (code == 'V')
-    printf(PROGRAM " " CLSHELL_VERSION " (" LUA_RELEASE ")\n");
-  else
-    return false;
-  return true;
+/* Notes the tool that an option stands for; true: nothing else counts. */
+static bool taketool(Options *o, int code, const char *value) {
+  const Option *t = clsh_optiontable;
+  while (t->code != code)
+    t++;
+  if (t->tool != NULL) {
+    o->tool = t->tool;
+    o->what = value;
+  }
+  return code == 'h' || code == OPT_HELPALL;
 }
 
 /* Reads the command line. Returns -1 to go on, or a code to exit with. */
-int clsh_parse(Options *o) {
+int clsh_options_parse(Options *o) {
   Getopt g = {0};
   char names[MAXOPTIONS][24];
   addnames(&g, names);
@@ -230,10 +209,12 @@ int clsh_parse(Options *o) {
     }
     if (c == '?' || c == ':')
       return badoption(&g, o->argv[at], c);
-    if (prints(c))
-      return EXIT_OK;
-    int code = takeflag(o, c) ? -1 : takevalue(o, c, optarg);
+    int code = take(o, c, optarg);
     if (code >= 0)
       return code;
+    if (taketool(o, c, optarg)) {
+      o->script = o->argc;
+      return -1;
+    }
   }
 }

@@ -8,7 +8,7 @@
 
 #include "cl/cl.h"
 #include "edit/edit.h"
-#include "repl.h"
+#include "shell.h"
 
 #define SESSION 1 /* stack index of module clshell.prompt */
 

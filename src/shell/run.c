@@ -7,7 +7,7 @@
 
 #include <lauxlib.h>
 
-#include "repl.h"
+#include "shell.h"
 
 #define WORDS PROGRAM ".prompt.errors" /* the module that puts it in words */
 

@@ -17,7 +17,7 @@
 
 #include <lauxlib.h>
 
-#include "repl.h"
+#include "shell.h"
 
 #define MOST_ENTRIES 40000 /* entries of a folder that are read by default */
 #define MOST_NAMES 2000    /* names in a list */

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "cl/cl.h"
-#include "repl.h"
+#include "shell.h"
 
 #define DEAF 2.0   /* seconds for a call that does not stop to return */
 #define FINISH 20. /* seconds to print and keep the results */

@@ -8,7 +8,7 @@
 
 #include <lauxlib.h>
 
-#include "repl.h"
+#include "shell.h"
 
 #define FAILURE "clshell.failure" /* registry: of the run that failed last */
 #define INNER "clshell.inner"     /* of the coroutine that failed last */

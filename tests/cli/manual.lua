@@ -45,7 +45,7 @@ local function contains(text, part)
   t.ok(text:find(part, 1, true), ("no '%s' in: %s"):format(part, text))
 end
 
-local options = require("clshell.cli.manual").commands
+local options = require("clshell.cli.declared").commands
 local table_of_options = {}
 for line in capture(clshell .. [[ -e '
   for _, o in ipairs(require("clshell.optiontable").options) do

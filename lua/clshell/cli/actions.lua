@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -52,7 +53,7 @@ local function listed(d)
   return row
 end
 
---- tool.devices() -> exit code
+--- actions.devices() -> exit code
 --- --devices: one line each, or in the format of --format. No device raises,
 --- and says what to install.
 function M.devices()
@@ -84,7 +85,7 @@ end
 
 local printed -- the file of -o, which further -p go to
 
---- tool.print(...)
+--- actions.print(...)
 --- -p: the values of an expression, in the format of --format.
 function M.print(...)
   local format = said "format"
@@ -104,40 +105,24 @@ function M.print(...)
   printed:flush()
 end
 
---- tool.scripts() -> list of strings
---- The names of the scripts that came along.
-function M.scripts()
-  local names = {}
-  local quote = require("clshell.base.text").quote
-  local p <close> = assert(io.popen(("ls %s 2>/dev/null"):format(
-    quote(cl.home .. "/scripts"))))
-  for name in p:lines() do
-    names[#names + 1] = name:match("^.*%.lua$")
-  end
-  return names
-end
-
--- What there is no script of this name, nor command.
+-- The message for a script that does not exist, nor a command of that name.
 local function missing(name)
-  local words = require "clshell.base.text"
-  local names, commands = M.scripts(), {}
-  for _, command in ipairs(require("clshell.cli.store_commands").names) do
+  local words = require "clshell.cli.completion".words
+  local names, commands = words.script(), {}
+  for _, command in ipairs(words.command()) do
     names[#names + 1], commands[command] = command, true
   end
   local bare = name:match("[^/]*$")
-  local near = words.nearest(bare, names)
+  local near = text.nearest(bare, names) or text.nearest(bare .. ".lua", names)
   for _, known in ipairs(names) do
     near = known == bare .. ".lua" and known or near
-  end
-  if not near then
-    near = words.nearest(bare .. ".lua", names)
   end
   return ("cannot open %s: not there, nor in %s/scripts%s"):format(name,
     cl.home, near and ("; did you mean %s%s?"):format(commands[near]
       and "the command " or "", near) or "")
 end
 
---- tool.command(name, args) -> exit code or message
+--- actions.command(name, args) -> exit code or message
 --- Runs a command such as history, or says that there is none.
 function M.command(name, args)
   if name:find("/", 1, true) then
@@ -146,26 +131,62 @@ function M.command(name, args)
   return require("clshell.cli.store_commands").run(name, args) or missing(name)
 end
 
---- tool.doctor() -> exit code
+--- actions.doctor() -> exit code
 function M.doctor()
-  return require("clshell.cli.doctor").run()
+  return require "clshell.cli.doctor".run()
 end
 
---- tool.check(script, ...) -> exit code
+--- actions.check(script, ...) -> exit code
 function M.check(...)
-  return require("clshell.cli.check").run(...)
+  return require "clshell.cli.check".run(...)
 end
 
---- tool.manual(kind) -> exit code
---- --manual: the manual page or the completion of a shell.
+--- actions.help() -> exit code
+function M.help()
+  io.write(require "clshell.cli.usage".short())
+  return OK
+end
+
+--- actions.help_all() -> exit code
+function M.help_all()
+  io.write(require "clshell.cli.usage".long())
+  return OK
+end
+
+-- Says which kinds there are. Returns the exit code.
+local function unknown(what, kind, kinds)
+  io.stderr:write("clshell: ", text.unknown(what, kind, kinds), "\n")
+  return USAGE
+end
+
+--- actions.manual(kind) -> exit code
+--- --manual: prints a file that make install installs, "man" or the
+--- completion for "bash", "zsh" or "fish".
 function M.manual(kind)
-  return require("clshell.cli.manual").run(kind)
+  local shells = require "clshell.cli.completion".files
+  if kind == "man" then
+    io.write(require "clshell.cli.manual".page())
+  elseif shells[kind] then
+    io.write(shells[kind]())
+  else
+    return unknown("manual", kind, {"man", "bash", "zsh", "fish"})
+  end
+  return OK
 end
 
---- tool.complete(kind) -> exit code
---- --complete: the words that a shell completes with.
+--- actions.complete(kind) -> exit code
+--- --complete: prints the words of a kind, one a line, for the completions of
+--- shells.
 function M.complete(kind)
-  return require("clshell.cli.manual").complete(kind)
+  local words = require "clshell.cli.completion".words
+  if not words[kind] then
+    return unknown("words", kind, {"command", "device", "format", "option",
+      "script"})
+  end
+  for _, word in ipairs(words[kind]()) do
+    io.write(word, "\n")
+  end
+  return OK
 end
 
 return M

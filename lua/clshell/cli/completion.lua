@@ -1,29 +1,16 @@
--- completion.lua - what bash, zsh and fish complete after `clshell`, made
--- from the table of options and from what the commands declare
+-- completion.lua - completion after `clshell` in bash, zsh and fish: their
+-- files, made from the declared options, and the words that these ask for
 -- SPDX-License-Identifier: MIT
 
-local manual = require "clshell.cli.manual"
+local cl = require "cl"
+local declared = require "clshell.cli.declared"
+local text = require "clshell.base.text"
 
 local M = {}
 
--- The options of clshell itself as those of commands are told: names, arg,
--- description, and kind or values.
-local function own()
-  local t = require "clshell.optiontable"
-  local list = {}
-  for _, o in ipairs(t.options) do
-    if o.group then
-      local names = {}
-      names[#names + 1] = o.letter and "-" .. o.letter
-      names[#names + 1] = o.name and "--" .. o.name
-      list[#list + 1] = {names = names, arg = o.arg,
-        description = o.help:gsub("%s+", " "), kind = o.kind,
-        values = o.kind == "format" and t.formats or o.kind == "when"
-          and t.whens or nil}
-    end
-  end
-  return list
-end
+--- completion.files
+--- The completion of each shell, by functions that return its text.
+M.files = {}
 
 -- The names of options, those that take a value, or all.
 local function names_of(options, valued)
@@ -129,16 +116,15 @@ local function bash_arm(name, options, files)
     files and "_clshell_files -f" or ":")
 end
 
---- completion.bash() -> string
-function M.bash()
-  local values, arms, options = {}, {}, own()
+function M.files.bash()
+  local values, arms, options = {}, {}, declared.own()
   bash_values(values, options, "")
-  bash_values(values, manual.shared(), "script")
-  for _, c in ipairs(manual.commands()) do
+  bash_values(values, declared.shared(), "script")
+  for _, c in ipairs(declared.commands()) do
     bash_values(values, c.options, c.name)
     arms[#arms + 1] = bash_arm(c.name, c.options, c.name == "import")
   end
-  arms[#arms + 1] = bash_arm("script", manual.shared(), true)
+  arms[#arms + 1] = bash_arm("script", declared.shared(), true)
   arms[#arms + 1] = "    *) _clshell_files -f ;;\n"
   return filled(BASH, {
     VALUES = table.concat(values), OPTIONS = table.concat(names_of(options),
@@ -203,15 +189,14 @@ local function zsh_arm(name, options, files)
       files and " '*:file:_files'" or "")
 end
 
---- completion.zsh() -> string
-function M.zsh()
+function M.files.zsh()
   local arms = {}
-  for _, c in ipairs(manual.commands()) do
+  for _, c in ipairs(declared.commands()) do
     arms[#arms + 1] = zsh_arm(c.name, c.options, c.name == "import")
   end
-  arms[#arms + 1] = zsh_arm("*.lua", manual.shared(), true)
+  arms[#arms + 1] = zsh_arm("*.lua", declared.shared(), true)
   arms[#arms + 1] = "    *) _files ;;\n"
-  return filled(ZSH, {OPTIONS = zsh_options(own(), "    "),
+  return filled(ZSH, {OPTIONS = zsh_options(declared.own(), "    "),
     COMMANDS = table.concat(arms)})
 end
 
@@ -272,12 +257,11 @@ local function fish_options(lines, options, condition)
   end
 end
 
---- completion.fish() -> string
-function M.fish()
-  local lines, options = {}, own()
+function M.files.fish()
+  local lines, options = {}, declared.own()
   fish_options(lines, options, "__clshell_first")
-  fish_options(lines, manual.shared(), "'__clshell_in script'")
-  for _, c in ipairs(manual.commands()) do
+  fish_options(lines, declared.shared(), "'__clshell_in script'")
+  for _, c in ipairs(declared.commands()) do
     fish_options(lines, c.options, ("'__clshell_in %s'"):format(c.name))
     if c.name ~= "import" then
       lines[#lines + 1] = ("complete -c clshell -n '__clshell_in %s' -f\n")
@@ -286,6 +270,53 @@ function M.fish()
   end
   return filled(FISH, {VALUED = table.concat(names_of(options, true), " ")})
     .. table.concat(lines)
+end
+
+-- words ----------------------------------------------------------------------
+
+--- completion.words
+--- The words of each kind, by functions that return lists.
+M.words = {}
+
+function M.words.device()
+  local list, seen = {}, {}
+  local devices = cl.devices()
+  for _, key in ipairs{"type", "name"} do
+    for _, d in ipairs(devices) do
+      local word = tostring(d[key])
+      list[#list + 1] = not seen[word] and word or nil
+      seen[word] = true
+    end
+  end
+  return list
+end
+
+--- completion.words.script() -> list
+--- The names of the scripts that come along.
+function M.words.script()
+  local names = {}
+  local p <close> = assert(io.popen(("ls %s 2>/dev/null"):format(
+    text.quote(cl.home .. "/scripts"))))
+  for name in p:lines() do
+    names[#names + 1] = name:match("^.*%.lua$")
+  end
+  return names
+end
+
+function M.words.command()
+  return require "clshell.cli.store_commands".names
+end
+
+function M.words.format()
+  return require "clshell.optiontable".formats
+end
+
+function M.words.option()
+  local list = {}
+  for _, o in ipairs(declared.own()) do
+    table.move(o.names, 1, #o.names, #list + 1, list)
+  end
+  return list
 end
 
 return M

@@ -1,9 +1,9 @@
 /*
-** repl.h - what the files of the program, not of module `cl`, share.
+** shell.h - the functions that the files of the program share.
 ** SPDX-License-Identifier: MIT
 */
-#ifndef repl_h
-#define repl_h
+#ifndef shell_h
+#define shell_h
 
 #include <stdbool.h>
 
@@ -20,6 +20,31 @@
 #define EXIT_INTERRUPT 130
 #define EXIT_PIPE 141
 
+/* optiontable.c: the options of the command line, ended by a code of 0 */
+#define OPT_LONG 256 /* codes from here on have no letter */
+#define OPT_DEVICES 257
+#define OPT_DOCTOR 258
+#define OPT_TIMEOUT 259
+#define OPT_STORE 260
+#define OPT_COLOR 261
+#define OPT_HELPALL 262
+#define OPT_COMPLETE 263
+#define OPT_MANUAL 264
+typedef struct Option {
+  int code;          /* its letter, or a number above OPT_LONG */
+  const char *name;  /* the long name; may be NULL */
+  const char *arg;   /* the name of its argument in the help; NULL: a flag */
+  const char *kind;  /* of the argument; completion goes by it */
+  const char *tool;  /* the function of clshell.cli.actions to run, or NULL */
+  const char *group; /* in the help; NULL: an option for programs */
+  const char *help;  /* in few words; lines */
+  const char *more;  /* in sentences */
+} Option;
+extern const Option clsh_optiontable[];
+extern const char *const clsh_optiontable_formats[],
+    *const clsh_optiontable_whens[];
+int luaopen_clshell_optiontable(lua_State *L);
+
 /* options.c */
 typedef struct Action {
   char kind; /* its letter: e and p run code, l requires, I is a folder */
@@ -30,15 +55,15 @@ typedef struct Options {
   char **argv;
   Action *actions; /* in the order given; room for argc */
   int nactions;
-  int script; /* its index in argv; argc: there is none */
+  int script; /* its index in argv; argc: no script */
   const char *device, *format, *output, *color;
-  const char *tool; /* run in place of a script: devices, doctor ...; NULL */
-  const char *what; /* for the tool */
+  const char *tool; /* runs in place of a script: devices, doctor ...; NULL */
+  const char *what; /* the tool's argument */
   double timeout;   /* seconds; 0: none */
   bool code;        /* -e or -p is among the actions */
-  bool check, interactive, noinit, quiet;
+  bool interactive, noinit, quiet;
 } Options;
-int clsh_parse(Options *o);
+int clsh_options_parse(Options *o);
 
 /* home.c */
 void clsh_pushexecutable(lua_State *L);
