@@ -57,7 +57,7 @@ static void await(lua_State *L) {
   lua_pop(L, 1);
   double start = clsh_now();
   bool told = !isatty(STDERR_FILENO);
-  while (started && !clsh_finished() && !clsh_expired()) {
+  while (started && !clsh_finished() && !clsh_timeout_expired()) {
     if (!told && clsh_now() > start + SILENCE) {
       told = true;
       fprintf(stderr,
@@ -73,12 +73,12 @@ static void await(lua_State *L) {
 ** To be called before lua_close, without a handler for Ctrl-C: waits for what
 ** was launched. After a Ctrl-C it lets go of what still runs, and says so.
 */
-void clsh_leave(lua_State *L) {
+void clsh_exit_leave(lua_State *L) {
   fflush(stdout);
-  clsh_closeinterrupt();
-  if (!clsh_wasinterrupted() && !clsh_expired())
+  clsh_interrupt_close();
+  if (!clsh_wasinterrupted() && !clsh_timeout_expired())
     await(L);
-  if (!clsh_wasinterrupted() && !clsh_expired())
+  if (!clsh_wasinterrupted() && !clsh_timeout_expired())
     return;
   lua_Integer n = unfinished(L, PATIENCE);
   if (n == 0)
@@ -96,7 +96,7 @@ void clsh_leave(lua_State *L) {
 ** A reader that closed the pipe needs no message.
 */
 static void closeout(void) {
-  clsh_closeinterrupt();
+  clsh_interrupt_close();
   errno = 0;
   if (fflush(stdout) == 0 && !ferror(stdout))
     return;
@@ -114,8 +114,8 @@ void clsh_exit_begin(void) {
   atexit(closeout);
 }
 
-/* Ends the process if clsh_leave() found work; the output is complete. */
-void clsh_endprocess(int code) {
+/* Ends the process if clsh_exit_leave() found work; the output is complete. */
+void clsh_exit_end(int code) {
   if (left) {
     closeout();
     _exit(code);
@@ -126,15 +126,15 @@ static int os_exit(lua_State *L) {
   int code = lua_isboolean(L, 1)
                  ? (lua_toboolean(L, 1) ? EXIT_SUCCESS : EXIT_FAILURE)
                  : (int)luaL_optinteger(L, 1, EXIT_SUCCESS);
-  clsh_leave(L); /* from here on nothing raises */
+  clsh_exit_leave(L); /* from here on nothing raises */
   if (left) {
     if (lua_toboolean(L, 2))
       lua_close(L);
-    clsh_endprocess(code);
+    clsh_exit_end(code);
   }
   return exitlua(L);
 }
 
-void clsh_openleave(lua_State *L) {
-  exitlua = clsh_replace(L, LUA_OSLIBNAME, "exit", os_exit);
+void clsh_exit_open(lua_State *L) {
+  exitlua = clsh_interrupt_replace(L, LUA_OSLIBNAME, "exit", os_exit);
 }

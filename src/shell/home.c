@@ -19,7 +19,7 @@
 #define MAXPATH 4096
 
 /* Pushes the path of this program; an empty string where it is unknown. */
-void clsh_pushexecutable(lua_State *L) {
+void clsh_home_pushprogram(lua_State *L) {
   char path[MAXPATH] = "";
 #ifdef __APPLE__
   uint32_t size = sizeof path;
@@ -62,7 +62,7 @@ static void nohome(lua_State *L, const char *where, const char *dir) {
 ** the program's own folder (the source tree, a moved installation), else
 ** where it was to be installed.
 */
-void clsh_pushhome(lua_State *L) {
+void clsh_home_push(lua_State *L) {
   const char *env = getenv("CLSHELL_HOME");
   if (env != NULL && *env != '\0') {
     lua_pushstring(L, env);
@@ -71,7 +71,7 @@ void clsh_pushhome(lua_State *L) {
     return;
   }
   int base = lua_gettop(L);
-  clsh_pushexecutable(L);
+  clsh_home_pushprogram(L);
   pushfolder(L, lua_tostring(L, -1));
   pushfolder(L, lua_tostring(L, -1));
   lua_replace(L, base + 1);
@@ -108,8 +108,8 @@ static void addfolder(lua_State *L, int package, const char *dir) {
 ** (of what a link points to), if there is one, those of -I, and for package.
 ** path clshell's own.
 */
-void clsh_setpath(lua_State *L, const Options *o, const char *script,
-                  const char *home) {
+void clsh_home_setpath(lua_State *L, const Options *o, const char *script,
+                       const char *home) {
   lua_getglobal(L, LUA_LOADLIBNAME);
   int package = lua_gettop(L);
   lua_pushfstring(L, "%s/lua/?.lua;%s/lua/?/init.lua;", home, home);
@@ -143,7 +143,8 @@ void clsh_setpath(lua_State *L, const Options *o, const char *script,
 ** Pushes the path of the script, `-` and full paths as they are; any other
 ** is tried as it is, then among the installed scripts.
 */
-const char *clsh_pushscript(lua_State *L, const char *name, const char *home) {
+const char *clsh_home_pushscript(lua_State *L, const char *name,
+                                 const char *home) {
   lua_pushstring(L, name);
   if (strcmp(name, "-") == 0 || *name == '/' || access(name, F_OK) == 0)
     return lua_tostring(L, -1);

@@ -114,7 +114,7 @@ static void say(const char *text) {
 ** The terminal as it was: echo, no bracketed paste, a visible cursor. For
 ** signal handlers too.
 */
-void clsh_restoreterminal(void) {
+void clsh_interrupt_restoreterminal(void) {
   if (hasterminal)
     tcsetattr(STDIN_FILENO, TCSANOW, &terminal);
   const char *text = "\033[?2004l\033[?25h\033[0m";
@@ -140,7 +140,7 @@ static void pressed(void) {
   }
   if (presses < 3 || now < warned + 0.5)
     return;
-  clsh_restoreterminal();
+  clsh_interrupt_restoreterminal();
   _exit(EXIT_INTERRUPT);
 }
 
@@ -157,7 +157,7 @@ static void hookin(lua_State *L) {
 }
 
 /* Stops the running code, from a signal handler in the main thread. */
-void clsh_stoprun(void) {
+void clsh_interrupt_stop(void) {
   clsh_interrupt = 1;
   pending = 1;
   if (!closed)
@@ -172,7 +172,7 @@ static void onsignal(int sig) {
     return;
   }
   pressed();
-  clsh_stoprun();
+  clsh_interrupt_stop();
   errno = saved;
 }
 
@@ -197,7 +197,7 @@ static int resume(lua_State *L, lua_State *co, int narg) {
   int status = lua_resume(co, L, narg, &nres);
   runs(L);
   if (status != LUA_OK && status != LUA_YIELD) {
-    clsh_keepcoroutine(L, co);
+    clsh_traceback_keepcoroutine(L, co);
     lua_xmove(co, L, 1);
     return -1;
   }
@@ -283,7 +283,7 @@ static int os_execute(lua_State *L) {
 }
 
 /* Whether the value at `idx` is the error that an interrupt raises. */
-bool clsh_isinterrupt(lua_State *L, int idx) {
+bool clsh_interrupt_test(lua_State *L, int idx) {
   lua_pushvalue(L, idx);
   if (lua_type(L, -1) == LUA_TTABLE) {
     lua_pushliteral(L, "message");
@@ -300,7 +300,7 @@ bool clsh_isinterrupt(lua_State *L, int idx) {
 }
 
 /* Forgets an interrupt: what it was meant for is over. */
-void clsh_endinterrupt(lua_State *L) {
+void clsh_interrupt_end(lua_State *L) {
   running = L;
   pending = 0;
   raises = 0;
@@ -322,7 +322,7 @@ void clsh_endinterrupt(lua_State *L) {
 static int swap(lua_State *L, int state) {
   int before = pending ? raises + 1 : 0;
   if (state == 0)
-    clsh_endinterrupt(L);
+    clsh_interrupt_end(L);
   else if (!pending) {
     raises = state - 1;
     pending = 1;
@@ -336,15 +336,15 @@ static int swap(lua_State *L, int state) {
 ** compiler has put its own handler in front of ours. --timeout no longer
 ** touches the state, which may be closed from now on.
 */
-void clsh_closeinterrupt(void) {
+void clsh_interrupt_close(void) {
   closed = 1;
   if (installed)
     signal(SIGINT, SIG_DFL);
 }
 
 /* Puts `f`, if there is one, in place of a library's; returns that. */
-lua_CFunction clsh_replace(lua_State *L, const char *library, const char *name,
-                           lua_CFunction f) {
+lua_CFunction clsh_interrupt_replace(lua_State *L, const char *library,
+                                     const char *name, lua_CFunction f) {
   lua_getglobal(L, library);
   lua_getfield(L, -1, name);
   lua_CFunction original = lua_tocfunction(L, -1);
@@ -362,19 +362,20 @@ lua_CFunction clsh_replace(lua_State *L, const char *library, const char *name,
 ** functions that change the running thread or its hook. No SA_RESTART: a
 ** read that waits for the keyboard gives up.
 */
-void clsh_openinterrupt(lua_State *L) {
-  clsh_replace(L, LUA_COLIBNAME, "resume", coroutine_resume);
-  clsh_replace(L, LUA_COLIBNAME, "wrap", coroutine_wrap);
-  closecoroutine = clsh_replace(L, LUA_COLIBNAME, "close", coroutine_close);
-  sethook = clsh_replace(L, LUA_DBLIBNAME, "sethook", debug_sethook);
-  execute = clsh_replace(L, LUA_OSLIBNAME, "execute", os_execute);
-  xpcall = clsh_replace(L, LUA_GNAME, "xpcall", NULL);
+void clsh_interrupt_open(lua_State *L) {
+  clsh_interrupt_replace(L, LUA_COLIBNAME, "resume", coroutine_resume);
+  clsh_interrupt_replace(L, LUA_COLIBNAME, "wrap", coroutine_wrap);
+  closecoroutine =
+      clsh_interrupt_replace(L, LUA_COLIBNAME, "close", coroutine_close);
+  sethook = clsh_interrupt_replace(L, LUA_DBLIBNAME, "sethook", debug_sethook);
+  execute = clsh_interrupt_replace(L, LUA_OSLIBNAME, "execute", os_execute);
+  xpcall = clsh_interrupt_replace(L, LUA_GNAME, "xpcall", NULL);
   mainthread = pthread_self();
   clsh_swapinterrupt = swap;
   hasterminal = tcgetattr(STDIN_FILENO, &terminal) == 0;
   const char *term = getenv("TERM");
   escapes = isatty(STDOUT_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
-  clsh_endinterrupt(L);
+  clsh_interrupt_end(L);
   struct sigaction action;
   if (sigaction(SIGINT, NULL, &action) != 0 || action.sa_handler == SIG_IGN)
     return;

@@ -34,7 +34,7 @@ static void createargtable(lua_State *L, const Options *o,
 
 /* Reports a failure; the status passes through. */
 static int report(lua_State *L, int status) {
-  if (status != LUA_OK && clsh_expired()) {
+  if (status != LUA_OK && clsh_timeout_expired()) {
     fputs(OVER, stderr);
     exitcode = EXIT_TIMEOUT;
     lua_pop(L, 1);
@@ -153,17 +153,16 @@ static int doaction(lua_State *L, const Options *o, const Action *a) {
   if (a->kind == 'I') /* is in the path by now */
     return LUA_OK;
   int base = lua_gettop(L);
-  clsh_remember(L, "=(command line)", a->text);
-  int status =
-      a->kind == 'p'
-          ? clsh_loadexpression(L, a->text, "=(command line)")
-          : luaL_loadbuffer(L, a->text, strlen(a->text), "=(command line)");
+  clsh_traceback_remember(L, "=(command line)", a->text);
+  int status = a->kind == 'p' ? clsh_repl_load(L, a->text, "=(command line)")
+                              : luaL_loadbuffer(L, a->text, strlen(a->text),
+                                                "=(command line)");
   if (status == LUA_OK)
     status = clsh_run_call(L, 0, a->kind == 'p' ? LUA_MULTRET : 0);
   if (status == LUA_OK && a->kind == 'p')
     status = o->format != NULL || o->output != NULL
                  ? calltool(L, "print", lua_gettop(L) - base)
-                 : clsh_printresults(L, base + 1);
+                 : clsh_repl_print(L, base + 1);
   return report(L, status);
 }
 
@@ -187,7 +186,7 @@ static void setcommandline(lua_State *L, const Options *o) {
     lua_pushnumber(L, o->timeout);
     lua_setfield(L, -2, "timeout");
   }
-  clsh_pushexecutable(L);
+  clsh_home_pushprogram(L);
   lua_setfield(L, -2, "program");
   lua_setfield(L, 1, "commandline");
 }
@@ -207,23 +206,23 @@ static void preload(lua_State *L) {
 /* Makes the state ready; returns the script's path (anchored) or NULL. */
 static const char *openstate(lua_State *L, const Options *o) {
   luaL_openlibs(L);
-  clsh_openinterrupt(L);
-  clsh_openfailure(L);
+  clsh_interrupt_open(L);
+  clsh_traceback_open(L);
   if (o->timeout > 0)
-    clsh_starttimeout(o->timeout);
-  clsh_openleave(L);
+    clsh_timeout_start(o->timeout);
+  clsh_exit_open(L);
   luaL_requiref(L, "cl", luaopen_cl, 1);
   setcommandline(L, o);
   preload(L);
-  clsh_pushhome(L);
+  clsh_home_push(L);
   lua_pushvalue(L, -1);
   lua_setfield(L, 1, "home");
   const char *home = lua_tostring(L, 2);
   const char *script = NULL;
   if (o->script < o->argc)
-    script = clsh_pushscript(L, o->argv[o->script], home);
+    script = clsh_home_pushscript(L, o->argv[o->script], home);
   bool isfile = script != NULL && strcmp(script, "-") != 0;
-  clsh_setpath(L, o, isfile ? script : NULL, home);
+  clsh_home_setpath(L, o, isfile ? script : NULL, home);
   createargtable(L, o, script);
   if (o->device != NULL)
     clsh_select(L, o->device);
@@ -253,12 +252,12 @@ static int pmain(lua_State *L) {
   const char *script = openstate(L, o);
   runoptions(L, o, script);
   bool shell = script == NULL && !o->code && isatty(STDIN_FILENO);
-  bool done = o->tool != NULL || clsh_expired();
+  bool done = o->tool != NULL || clsh_timeout_expired();
   if (done || !(o->interactive || shell))
     return 0;
-  clsh_repl(L, o->quiet);
+  clsh_repl_run(L, o->quiet);
   exitcode = EXIT_OK; /* the failures were shown, the user went on */
-  if (clsh_expired())
+  if (clsh_timeout_expired())
     fputs(OVER, stderr);
   return 0;
 }
@@ -273,9 +272,9 @@ static int run(Options *o) {
   lua_pushcfunction(L, pmain);
   lua_pushlightuserdata(L, o);
   report(L, clsh_run_call(L, 1, 0));
-  clsh_leave(L);
+  clsh_exit_leave(L);
   lua_close(L);
-  return clsh_expired() ? EXIT_TIMEOUT : exitcode;
+  return clsh_timeout_expired() ? EXIT_TIMEOUT : exitcode;
 }
 
 int main(int argc, char *argv[]) {
@@ -290,6 +289,6 @@ int main(int argc, char *argv[]) {
   free(o.actions);
   if (code == EXIT_INTERRUPT && fflush(NULL) == 0)
     raise(SIGINT); /* so that a calling shell stops as well */
-  clsh_endprocess(code);
+  clsh_exit_end(code);
   return code;
 }

@@ -16,7 +16,7 @@
 ** Pushes `code`, compiled as an expression, or a message. The variable to be
 ** closed keeps a call from being a tail call: errors have it as the caller.
 */
-int clsh_loadexpression(lua_State *L, const char *code, const char *name) {
+int clsh_repl_load(lua_State *L, const char *code, const char *name) {
   const char *chunk =
       lua_pushfstring(L, "local _tail_ <close> = nil return %s", code);
   int status = luaL_loadbuffer(L, chunk, strlen(chunk), name);
@@ -25,7 +25,7 @@ int clsh_loadexpression(lua_State *L, const char *code, const char *name) {
 }
 
 /* Prints the values from stack index `first` up, by the global print. */
-int clsh_printresults(lua_State *L, int first) {
+int clsh_repl_print(lua_State *L, int first) {
   int n = lua_gettop(L) - first + 1;
   if (n == 0)
     return LUA_OK;
@@ -52,7 +52,7 @@ static void failed(lua_State *L) {
   pushfunction(L, "failed", 1);
   if (lua_pcall(L, 1, 0, 0) != LUA_OK)
     clsh_run_report(L, NULL);
-  clsh_endinterrupt(L);
+  clsh_interrupt_end(L);
 }
 
 /* Runs the function on the top; its values go to the session. */
@@ -110,15 +110,15 @@ static Input readinput(lua_State *L) {
 }
 
 /* Reads and runs inputs until they end. */
-void clsh_repl(lua_State *L, bool quiet) {
-  static const Shell shell = {clsh_expired, clsh_endinterrupt,
-                              clsh_restoreterminal};
+void clsh_repl_run(lua_State *L, bool quiet) {
+  static const Shell shell = {clsh_timeout_expired, clsh_interrupt_end,
+                              clsh_interrupt_restoreterminal};
   lua_settop(L, 0);
   if (!pushmodule(L, PROGRAM ".prompt") ||
       !pushmodule(L, PROGRAM ".prompt.edit"))
     return;
   start(L, clsh_lineedit_open(L, &shell), quiet);
-  for (bool going = true; going && !clsh_expired();) {
+  for (bool going = true; going && !clsh_timeout_expired();) {
     lua_settop(L, SESSION);
     Input what = readinput(L);
     if (what == INPUT_END)

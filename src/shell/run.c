@@ -13,7 +13,7 @@
 
 /* The exit code for the error value at the top of the stack. */
 static int errorcode(lua_State *L) {
-  if (clsh_isinterrupt(L, -1))
+  if (clsh_interrupt_test(L, -1))
     return EXIT_INTERRUPT;
   if (lua_type(L, -1) != LUA_TTABLE)
     return EXIT_SCRIPT;
@@ -30,8 +30,8 @@ static int errorcode(lua_State *L) {
 ** __close handlers find in it what was raised.
 */
 static int msghandler(lua_State *L) {
-  if (!clsh_isinterrupt(L, 1))
-    clsh_keepfailure(L, 1);
+  if (!clsh_interrupt_test(L, 1))
+    clsh_traceback_keep(L, 1);
   lua_settop(L, 1);
   return 1;
 }
@@ -39,12 +39,12 @@ static int msghandler(lua_State *L) {
 /* Calls the function below narg arguments: the one door to running code. */
 int clsh_run_call(lua_State *L, int narg, int nres) {
   int base = lua_gettop(L) - narg;
-  clsh_dropfailure(L);
+  clsh_traceback_drop(L);
   lua_pushcfunction(L, msghandler);
   lua_insert(L, base);
   int status = lua_pcall(L, narg, nres, base);
   lua_remove(L, base);
-  clsh_endinterrupt(L);
+  clsh_interrupt_end(L);
   return status;
 }
 

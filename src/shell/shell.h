@@ -66,49 +66,51 @@ typedef struct Options {
 int clsh_options_parse(Options *o);
 
 /* home.c */
-void clsh_pushexecutable(lua_State *L);
-void clsh_pushhome(lua_State *L);
-const char *clsh_pushscript(lua_State *L, const char *name, const char *home);
-void clsh_setpath(lua_State *L, const Options *o, const char *script,
-                  const char *home);
+void clsh_home_pushprogram(lua_State *L);
+void clsh_home_push(lua_State *L);
+const char *clsh_home_pushscript(lua_State *L, const char *name,
+                                 const char *home);
+void clsh_home_setpath(lua_State *L, const Options *o, const char *script,
+                       const char *home);
 
 /* system.c */
 int luaopen_clshell_system(lua_State *L);
 
 /* timeout.c */
-void clsh_starttimeout(double seconds);
-bool clsh_expired(void);
+void clsh_timeout_start(double seconds);
+bool clsh_timeout_expired(void);
 
 /* run.c */
 int clsh_run_call(lua_State *L, int narg, int nres);
 int clsh_run_report(lua_State *L, const char *progname);
 
 /* traceback.c */
-void clsh_openfailure(lua_State *L);
-void clsh_keepfailure(lua_State *L, int idx);
-void clsh_keepcoroutine(lua_State *L, lua_State *co);
-void clsh_dropfailure(lua_State *L);
-void clsh_remember(lua_State *L, const char *chunkname, const char *text);
+void clsh_traceback_open(lua_State *L);
+void clsh_traceback_keep(lua_State *L, int idx);
+void clsh_traceback_keepcoroutine(lua_State *L, lua_State *co);
+void clsh_traceback_drop(lua_State *L);
+void clsh_traceback_remember(lua_State *L, const char *chunkname,
+                             const char *text);
 
 /* interrupt.c */
-void clsh_openinterrupt(lua_State *L);
-void clsh_closeinterrupt(void);
-void clsh_endinterrupt(lua_State *L);
-void clsh_stoprun(void);
-void clsh_restoreterminal(void);
-bool clsh_isinterrupt(lua_State *L, int idx);
-lua_CFunction clsh_replace(lua_State *L, const char *library, const char *name,
-                           lua_CFunction f);
+void clsh_interrupt_open(lua_State *L);
+void clsh_interrupt_close(void);
+void clsh_interrupt_end(lua_State *L);
+void clsh_interrupt_stop(void);
+void clsh_interrupt_restoreterminal(void);
+bool clsh_interrupt_test(lua_State *L, int idx);
+lua_CFunction clsh_interrupt_replace(lua_State *L, const char *library,
+                                     const char *name, lua_CFunction f);
 
 /* exit.c */
 void clsh_exit_begin(void);
-void clsh_leave(lua_State *L);
-void clsh_endprocess(int code);
-void clsh_openleave(lua_State *L);
+void clsh_exit_leave(lua_State *L);
+void clsh_exit_end(int code);
+void clsh_exit_open(lua_State *L);
 
 /* repl.c */
-void clsh_repl(lua_State *L, bool quiet);
-int clsh_loadexpression(lua_State *L, const char *code, const char *name);
-int clsh_printresults(lua_State *L, int first);
+void clsh_repl_run(lua_State *L, bool quiet);
+int clsh_repl_load(lua_State *L, const char *code, const char *name);
+int clsh_repl_print(lua_State *L, int first);
 
 #endif

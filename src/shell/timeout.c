@@ -25,7 +25,7 @@ static double limit; /* by clsh_now() */
 static pthread_t mainthread;
 
 /* Whether --timeout is over. */
-bool clsh_expired(void) {
+bool clsh_timeout_expired(void) {
   return expired != 0;
 }
 
@@ -37,7 +37,7 @@ static void quit(void) {
   static const char text[] =
       "\n" PROGRAM ": --timeout: stopped inside a call that does not end\n";
   struct pollfd fd = {STDOUT_FILENO, POLLOUT, 0};
-  clsh_restoreterminal();
+  clsh_interrupt_restoreterminal();
   ssize_t n = write(STDERR_FILENO, text, sizeof text - 1);
   (void)n;
   if (poll(&fd, 1, 0) == 1 && ftrylockfile(stdout) == 0)
@@ -68,7 +68,7 @@ static void onalarm(int sig) {
   else if (!expired) {
     expired = 1;
     install(SA_RESTART);
-    clsh_stoprun();
+    clsh_interrupt_stop();
   }
   bool deaf = !expired || clsh_interrupt;
   if (clsh_now() > limit + (deaf ? DEAF : FINISH))
@@ -77,7 +77,7 @@ static void onalarm(int sig) {
 }
 
 /* Stops this run after so many seconds. */
-void clsh_starttimeout(double seconds) {
+void clsh_timeout_start(double seconds) {
   struct itimerval timer = {{1, 0}, {0, 0}};
   mainthread = pthread_self();
   limit = clsh_now() + seconds;

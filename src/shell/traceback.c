@@ -174,7 +174,7 @@ static void pushrecord(lua_State *L, int idx, lua_State *from, int level,
 ** that called. An error that came while one was already on its way, in a
 ** __close handler, keeps the first as its field `before`.
 */
-void clsh_keepfailure(lua_State *L, int idx) {
+void clsh_traceback_keep(lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
   pushrecord(L, idx, L, 1, false);
   lua_getfield(L, LUA_REGISTRYINDEX, FAILURE);
@@ -183,7 +183,7 @@ void clsh_keepfailure(lua_State *L, int idx) {
 }
 
 /* The same for coroutine `co`, which has failed: its error is on its top. */
-void clsh_keepcoroutine(lua_State *L, lua_State *co) {
+void clsh_traceback_keepcoroutine(lua_State *L, lua_State *co) {
   lua_Debug ar;
   if (!lua_getstack(co, 0, &ar) || !lua_checkstack(L, LUA_MINSTACK))
     return;
@@ -215,7 +215,7 @@ static int failure_load(lua_State *L) {
 }
 
 /* Offers module clshell.failure, which only the program has. */
-void clsh_openfailure(lua_State *L) {
+void clsh_traceback_open(lua_State *L) {
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
   lua_pushcfunction(L, failure_load);
   lua_setfield(L, -2, PROGRAM ".failure");
@@ -223,7 +223,7 @@ void clsh_openfailure(lua_State *L) {
 }
 
 /* Forgets what failed. */
-void clsh_dropfailure(lua_State *L) {
+void clsh_traceback_drop(lua_State *L) {
   lua_pushnil(L);
   lua_setfield(L, LUA_REGISTRYINDEX, FAILURE);
   lua_pushnil(L);
@@ -234,7 +234,8 @@ void clsh_dropfailure(lua_State *L) {
 ** Keeps the text of a chunk that is no file, for excerpts. Two texts under
 ** one name (two options -e) make it unknown.
 */
-void clsh_remember(lua_State *L, const char *chunkname, const char *text) {
+void clsh_traceback_remember(lua_State *L, const char *chunkname,
+                             const char *text) {
   luaL_getsubtable(L, LUA_REGISTRYINDEX, CHUNKS);
   lua_getfield(L, -1, chunkname);
   const char *before = lua_tostring(L, -1);
