@@ -209,7 +209,7 @@ static const char *openstate(lua_State *L, const Options *o) {
   clsh_interrupt_open(L);
   clsh_traceback_open(L);
   if (o->timeout > 0)
-    clsh_timeout_start(o->timeout);
+    clsh_timeout_start(L, o->timeout);
   clsh_exit_open(L);
   luaL_requiref(L, "cl", luaopen_cl, 1);
   setcommandline(L, o);

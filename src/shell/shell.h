@@ -77,7 +77,7 @@ void clsh_home_setpath(lua_State *L, const Options *o, const char *script,
 int luaopen_clshell_system(lua_State *L);
 
 /* timeout.c */
-void clsh_timeout_start(double seconds);
+void clsh_timeout_start(lua_State *L, double seconds);
 bool clsh_timeout_expired(void);
 
 /* run.c */

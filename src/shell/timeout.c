@@ -1,38 +1,35 @@
 /*
-** timeout.c - --timeout: stops the whole run, inside a driver's call too.
-** First as Ctrl-C does, so that what was measured is printed and kept. Who
-** does not heed that, or is not done soon afterwards, is ended.
+** timeout.c - --timeout: stops the whole run, inside a call of a driver too.
+** A thread watches the clock. It first interrupts the run as Ctrl-C does, so
+** that the results so far are printed and kept; it ends the process if the
+** run does not stop, or does not finish soon afterwards.
 ** SPDX-License-Identifier: MIT
 */
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cl/cl.h"
 #include "shell.h"
 
-#define DEAF 2.0   /* seconds for a call that does not stop to return */
-#define FINISH 20. /* seconds to print and keep the results */
+#define DEAF 2.0    /* seconds for a call that does not stop to return */
+#define FINISH 20.0 /* seconds to print and keep the results */
 
-static volatile sig_atomic_t expired;
+static atomic_bool expired;
 static double limit; /* by clsh_now() */
 static pthread_t mainthread;
 
-/* Whether --timeout is over. */
+/* Whether the time of --timeout is over. */
 bool clsh_timeout_expired(void) {
-  return expired != 0;
+  return expired;
 }
 
-/*
-** Ends the process. What was printed is flushed where that cannot block: the
-** thread that may be inside the library of standard output stands in a call.
-*/
+/* Ends the process, its output flushed where that cannot block. */
 static void quit(void) {
   static const char text[] =
       "\n" PROGRAM ": --timeout: stopped inside a call that does not end\n";
@@ -45,47 +42,56 @@ static void quit(void) {
   _exit(EXIT_TIMEOUT);
 }
 
-static void onalarm(int sig);
-
 /*
-** Takes SIGALRM. The first one ends a wait for input; those that follow do not
-** disturb the writing of results.
+** Takes SIGALRM in the main thread. The first one ends a wait for input; the
+** others do not disturb the writing of results.
 */
-static void install(int flags) {
+static void onalarm(int sig) {
   struct sigaction action;
+  if (expired)
+    return;
+  expired = true;
   memset(&action, 0, sizeof action);
   action.sa_handler = onalarm;
-  action.sa_flags = flags;
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGALRM, &action, NULL);
+  action.sa_flags = SA_RESTART;
+  sigaction(sig, &action, NULL);
+  clsh_interrupt_stop();
 }
 
-/* Once a second from the limit on; any thread may get it. */
-static void onalarm(int sig) {
-  int saved = errno;
-  if (!expired && !pthread_equal(pthread_self(), mainthread))
-    pthread_kill(mainthread, sig);
-  else if (!expired) {
-    expired = 1;
-    install(SA_RESTART);
-    clsh_interrupt_stop();
+static void rest(double seconds) {
+  struct timespec t = {(time_t)seconds, 0};
+  t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
+  nanosleep(&t, NULL);
+}
+
+static void *watch(void *unused) {
+  (void)unused;
+  rest(limit - clsh_now());
+  for (;;) {
+    pthread_kill(mainthread, SIGALRM);
+    rest(1);
+    bool deaf = !expired || clsh_interrupt;
+    if (clsh_now() > limit + (deaf ? DEAF : FINISH))
+      quit();
   }
-  bool deaf = !expired || clsh_interrupt;
-  if (clsh_now() > limit + (deaf ? DEAF : FINISH))
-    quit();
-  errno = saved;
+  return NULL;
 }
 
 /* Stops this run after so many seconds. */
-void clsh_timeout_start(double seconds) {
-  struct itimerval timer = {{1, 0}, {0, 0}};
+void clsh_timeout_start(lua_State *L, double seconds) {
+  struct sigaction action;
+  sigset_t all, before;
+  pthread_t thread;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = onalarm;
+  sigaction(SIGALRM, &action, NULL);
   mainthread = pthread_self();
   limit = clsh_now() + seconds;
-  timer.it_value.tv_sec = (time_t)seconds;
-  timer.it_value.tv_usec =
-      (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6);
-  if (timer.it_value.tv_sec == 0 && timer.it_value.tv_usec == 0)
-    timer.it_value.tv_usec = 1;
-  install(0);
-  setitimer(ITIMER_REAL, &timer, NULL);
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int error = pthread_create(&thread, NULL, watch, NULL);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (error != 0)
+    clsh_error(L, "--timeout: no thread: %s", strerror(error));
+  pthread_detach(thread);
 }
