@@ -30,7 +30,7 @@ local MODULES = {
   {"verify", "family.verify"},
   {"npy", "data.npy"},
   {"mtx", "data.mtx"},
-  {"traffic", "explain.traffic"},
+  {"traffic", "family.traffic"},
   {"occupancy", "explain.occupancy"},
   {"claims", "explain.claims"},
   {"output", "report.output"},

@@ -9,7 +9,7 @@ local help = require "clshell.help"
 local lesson = require "clshell.explain.lesson"
 local occupancy = require "clshell.explain.occupancy"
 local records = require "records"
-local traffic = require "clshell.explain.traffic"
+local traffic = require "clshell.family.traffic"
 
 t.keeps("Program", "Kernel")
 t.device()

@@ -9,7 +9,7 @@ local peaks = require "clshell.measure.peaks"
 local quantity = require "clshell.base.quantity"
 local record_fields = require "clshell.measure.record_fields"
 local rungs = require "clshell.family.rung"
-local traffic = require "clshell.explain.traffic"
+local traffic = require "clshell.family.traffic"
 
 local M = {}
 

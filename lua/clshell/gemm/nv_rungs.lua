@@ -5,8 +5,10 @@
 
 local cl = require "cl"
 local tiles = require "clshell.gemm.nv_tiles"
+local tiling = require "clshell.family.tiling"
 
-local choose, groups, tiled = tiles.choose, tiles.groups, tiles.tiled
+local choose, tiled = tiles.choose, tiles.tiled
+local groups, roundup = tiling.groups, tiling.roundup
 local RASTER, vector = tiles.RASTER, tiles.vector
 local vector_a, vector_b = tiles.vector_a, tiles.vector_b
 local vector_c = tiles.vector_c
@@ -77,7 +79,7 @@ local DEPTH = 256 -- rows of B whose largest elements a group finds
 -- B), each of so many elements: the buffers that nv_fp16x3.cl reads.
 local function packed(s, lines, depth)
   local context = {context = s.context}
-  local height = groups(lines, PANEL) * PANEL
+  local height = roundup(lines, PANEL)
   local pieces = groups(depth, BLOCK) * PIECES
   return {
     height = height, pieces = pieces,
@@ -98,9 +100,9 @@ end
 -- Packs an operand whose lines are the columns of what is stored.
 local function pack_columns(s, run, to, X, lines, refused)
   run(PACK, "top_columns", {LX = 32, LY = 8, DEPTH = DEPTH},
-    {groups(lines, 32) * 32, groups(s.k, DEPTH) * 8}, {32, 8},
+    {roundup(lines, 32), groups(s.k, DEPTH) * 8}, {32, 8},
     s.k, lines, X, X.ld, to.top)
-  run(PACK, "pack_columns", {}, {to.height, groups(to.pieces, 8) * 8},
+  run(PACK, "pack_columns", {}, {to.height, roundup(to.pieces, 8)},
     {32, 8}, s.k, lines, X, X.ld, to.top, to.data, refused)
 end
 
@@ -113,7 +115,7 @@ local function pack_operands(s, _, o, run)
   local a, b, refused = s.packed.packed_a, s.packed.packed_b, s.packed.refused
   for _, to in ipairs{s.trans_a and a or b, s.trans_a and not s.trans_b and b
     or nil} do
-    run(PACK, "clear", {}, {groups(to.height, 256) * 256}, {256}, to.height,
+    run(PACK, "clear", {}, {roundup(to.height, 256)}, {256}, to.height,
       to.top, refused)
   end
   if s.trans_a then

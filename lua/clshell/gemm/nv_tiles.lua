@@ -3,13 +3,12 @@
 -- tilings, and how wide copies may be
 -- SPDX-License-Identifier: MIT
 
-local place = require "clshell.gemm.submatrix"
+local submatrix = require "clshell.gemm.submatrix"
+local tiling = require "clshell.family.tiling"
 
 local M = {}
 
-function M.groups(n, size)
-  return (n + size - 1) // size
-end
+local groups = tiling.groups
 
 -- Why the device lacks what a rung is written for, nil if it does not:
 -- `least` is the compute capability, 9.0 as 90; `only`: no other will do.
@@ -33,7 +32,7 @@ M.RASTER = 8 -- rows of tiles worked off together, unless t.raster
 -- Length of the sums in one of several splits: whole tiles, whatever their
 -- depth, so that every split begins at a multiple of 16 bytes.
 local function depth_of(k, splits)
-  return M.groups(M.groups(k, splits), 16) * 16
+  return tiling.roundup(groups(k, splits), 16)
 end
 
 function M.warps(t)
@@ -62,8 +61,8 @@ end
 -- fewer warps hide less of the latency. Further splits cost the writing and
 -- reading of the parts.
 local function cost(t, splits, s, units)
-  local tiles = M.groups(s.m, t.bm) * M.groups(s.n, t.bn) * splits * s.batch
-  local most = M.groups(tiles, units)
+  local tiles = groups(s.m, t.bm) * groups(s.n, t.bn) * splits * s.batch
+  local most = groups(tiles, units)
   local depth = depth_of(s.k, splits)
   local one = 2 * t.bm * t.bn * depth / (t.rate / 132 * 1e12)
   local function share(count) -- of the rate that so many tiles at once reach
@@ -87,18 +86,18 @@ end
 -- none of the type's.
 function M.choose(list, s, p)
   local units = s.context and s.context.device.compute_units or 132
-  local best, tiling, splits
+  local best, chosen, splits
   for _, t in ipairs(list) do
     if p.tile == t.name or p.tile == "auto" and fits(t, s) then
       for _, n in ipairs(p.split == 0 and SPLITS or {p.split}) do
         local c = cost(t, n, s, units)
         if (n == 1 or n * 4 * t.bk <= s.k) and not (best and best <= c) then
-          best, tiling, splits = c, t, n
+          best, chosen, splits = c, t, n
         end
       end
     end
   end
-  return tiling, splits
+  return chosen, splits
 end
 
 -- Parameters of a rung with these tilings, by type.
@@ -159,10 +158,15 @@ function M.tiled(rung, tilings, least, only)
   end
   rung.params, rung.places = params(tilings), "batch"
   rung.accepts = refusal(tilings, least, only)
+  function rung.traffic(s, _, defines)
+    if defines and defines.BM and defines.BN then
+      return {fetch = tiling.product(s, defines.BM, defines.BN)}
+    end
+  end
   function rung.range(s, p)
     local t, splits = choice(s, p)
     local size = 32 * M.warps(t)
-    local count = M.groups(s.m, t.bm) * M.groups(s.n, t.bn)
+    local count = groups(s.m, t.bm) * groups(s.n, t.bn)
     return {count * size, splits}, {size, 1}
   end
   function rung.local_bytes(s, p)
@@ -171,7 +175,7 @@ function M.tiled(rung, tilings, least, only)
   function rung.prepare(s, p, o)
     local _, splits = choice(s, p)
     if splits > 1 then
-      return {C = place.scratch(s, splits * s.m, s.n, o.C)}
+      return {C = submatrix.scratch(s, splits * s.m, s.n, o.C)}
     end
   end
   function rung.args(s, p, o)
@@ -184,7 +188,7 @@ function M.tiled(rung, tilings, least, only)
     local _, splits = choice(s, p)
     if splits > 1 then
       run("nv_split.cl", "add_parts", {REAL = s.type},
-        {M.groups(s.n, 32) * 32, M.groups(s.m, 8) * 8}, {32, 8},
+        {tiling.roundup(s.n, 32), tiling.roundup(s.m, 8)}, {32, 8},
         s.m, s.n, splits, s.alpha, o.C, s.beta, original.C, original.C.ld)
     end
   end

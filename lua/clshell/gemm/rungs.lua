@@ -2,17 +2,14 @@
 -- An array of rung tables, from the plain kernel to the fastest ones.
 -- SPDX-License-Identifier: MIT
 
-local place = require "clshell.gemm.submatrix"
+local submatrix = require "clshell.gemm.submatrix"
+local tiling = require "clshell.family.tiling"
+
+local access, product = tiling.access, tiling.product
+local groups, roundup = tiling.groups, tiling.roundup
 
 local INT_MAX = 0x7fffffff
-
-local function roundup(n, m)
-  return (n + m - 1) // m * m
-end
-
-local function groups(n, size)
-  return (n + size - 1) // size
-end
+local WIDEST = 16 -- bytes of the widest access that a compiler may form
 
 -- Local sizes of the kernels that put no demand on them.
 local lx = {
@@ -59,7 +56,7 @@ local function padded(s, run, X, rows, cols, multiple, keep)
   if prows == rows and pcols == cols then
     return X
   end
-  local Y = place.scratch(s, prows, pcols, X)
+  local Y = submatrix.scratch(s, prows, pcols, X)
   if keep then
     run("pad.cl", "pad", {REAL = s.type},
         {roundup(pcols, 16), roundup(prows, 4)}, {16, 4},
@@ -153,7 +150,7 @@ local function pack_operands(s, p, o, run)
   local nr = p.nv * vector_width(s, p)
   local function pack(X, lines, side, by_rows)
     local panels = groups(lines, side)
-    local P = place.scratch(s, panels, s.k * side, X)
+    local P = submatrix.scratch(s, panels, s.k * side, X)
     run("pack.cl", by_rows and "pack_a" or "pack_b",
         {REAL = s.type, MR = side, NR = side, KB = PACK_STEPS},
         {groups(s.k, PACK_STEPS), panels}, {1, 1},
@@ -166,6 +163,144 @@ local function pack_operands(s, p, o, run)
   }
 end
 
+-- Reads along a row of local memory: n elements, which the compiler may take
+-- 16 bytes at a time where the rows begin at such places.
+local function along(n, e, row, at)
+  local bytes = row * e % WIDEST == 0 and n * e % WIDEST == 0 and WIDEST or e
+  return access(n * e / bytes, bytes, at)
+end
+
+-- The traffic without local memory: A and B as seen by work-item (x, y);
+-- `sums`: C is read and written at each step.
+local function traffic_of_plain(a, b, sums)
+  return function(s, p)
+    local e = s.esize
+    local function c(x, y)
+      return p.map == "row" and (x * s.n + y) * e or (y * s.n + x) * e
+    end
+    return {
+      global = {access(s.k, e, a(s, p)), access(s.k, e, b(s, p)),
+        access(sums and 2 * s.k or 1, e, c)},
+      fetch = product(s, p.lx, p.ly),
+    }
+  end
+end
+
+local function row_of_a(s, p)
+  return function(x, y)
+    return (p.map == "row" and x or y) * s.k * s.esize
+  end
+end
+
+local function row_of_b(s, p)
+  return function(x, y)
+    return (p.map == "row" and y or x) * s.esize
+  end
+end
+
+-- The same of square tiles. `turned`: B lies transposed in local memory, `bt`:
+-- in global memory, `along`: its rows are read along; `swizzle`: where a
+-- column goes.
+local function traffic_of_tiles(how)
+  return function(s, p)
+    local e, t = s.esize, p.tile
+    local row = t + (p.pad or 0)
+    local depth = roundup(s.k, t)
+    local column = how.swizzle or function(_, k) return k end
+    local function at(i, j)
+      return (i * row + column(i, j)) * e
+    end
+    local locals = {
+      access(depth / t, e, function(x, y) return (y * row + x) * e end),
+      access(depth / t, e, function(x, y)
+        return how.turned and at(x, y) or at(y, x)
+      end),
+      along(depth, e, row, function(_, y) return y * row * e end),
+    }
+    if how.along then
+      locals[4] = along(depth, e, how.swizzle and 1 or row, function(x)
+        return at(x, 0)
+      end)
+    else
+      locals[4] = access(depth, e, function(x) return x * e end)
+    end
+    return {
+      global = {
+        access(depth / t, e, function(x, y) return (y * s.k + x) * e end),
+        access(depth / t, e, function(x, y)
+          return (y * (how.bt and s.k or s.n) + x) * e
+        end),
+        access(1, e, function(x, y) return (y * s.n + x) * e end),
+      },
+      locals = locals,
+      fetch = product(s, t, t),
+    }
+  end
+end
+
+local function traffic_of_float4(s, p)
+  local e, t = s.esize, p.tile
+  local steps = roundup(s.k, t) / t
+  local quads = t // 4
+  local function a(ld)
+    return function(x, y)
+      local id = y * t + x
+      return (id // quads * ld + id % quads * 4) * e
+    end
+  end
+  return {
+    global = {
+      access(steps / 4, 4 * e, a(s.k)),
+      access(steps, 4 * e, function(x, y) return (y * s.n + 4 * x) * e end),
+      access(1, 4 * e, function(x, y) return (y * s.n + 4 * x) * e end),
+    },
+    locals = {
+      access(steps / 4, 4 * e, a(t)),
+      access(steps, 4 * e, function(x, y) return 4 * (y * t + x) * e end),
+      access(steps * quads, 4 * e, function(_, y) return y * t * e end),
+      access(steps * t, 4 * e, function(x) return 4 * x * e end),
+    },
+    fetch = product(s, t, 4 * t),
+  }
+end
+
+local function traffic_of_register(s, p)
+  local e, width = s.esize, p.bn // p.rn
+  local size = width * (p.bm // p.rm)
+  local vm, vn = register_run(p.rm), register_run(p.rn)
+  local steps = roundup(s.k, p.bk) / p.bk
+  local na, nb = steps * p.bm * p.bk / size, steps * p.bk * p.bn / size
+  local function id(x, y) return y * width + x end
+  local function a(rows, columns)
+    return function(x, y)
+      local i = id(x, y)
+      return (i // p.bk * rows + i % p.bk * columns) * e
+    end
+  end
+  return {
+    global = {
+      access(na, e, a(s.k, 1)),
+      access(nb, e, function(x, y)
+        return (id(x, y) // p.bn * s.n + id(x, y) % p.bn) * e
+      end),
+      access(p.rm * p.rn / vn, vn * e, function(x, y)
+        return (y * vm * s.n + x * vn) * e
+      end),
+    },
+    locals = {
+      access(na, e, a(1, p.bm + vm)),
+      access(nb, e, function(x, y) return id(x, y) * e end),
+      access(steps * p.bk * p.rm / vm, vm * e, function(_, y)
+        return y * vm * e
+      end),
+      access(steps * p.bk * p.rn / vn, vn * e, function(x)
+        return x * vn * e
+      end),
+    },
+    fetch = product(s, p.bm, p.bn),
+  }
+end
+
 return {
   {
     name = "naive_global", file = "naive_global.cl", places = "batch",
@@ -173,6 +308,7 @@ return {
     params = {lx, ly},
     defines = no_defines,
     range = range_columns_first,
+    traffic = traffic_of_plain(row_of_a, row_of_b, true),
   },
   {
     name = "naive", file = "naive.cl", places = "batch",
@@ -194,6 +330,7 @@ return {
       end
       return range_columns_first(s, p)
     end,
+    traffic = traffic_of_plain(row_of_a, row_of_b),
   },
   {
     name = "transposed_b", file = "transposed_b.cl", places = "batch",
@@ -202,6 +339,11 @@ return {
     defines = no_defines,
     range = range_columns_first,
     trans = {b = true},
+    traffic = traffic_of_plain(row_of_a, function(s)
+      return function(x)
+        return x * s.k * s.esize
+      end
+    end),
   },
   {
     name = "tiled", file = "tiled.cl", places = "batch",
@@ -221,6 +363,7 @@ return {
     local_bytes = two_tiles,
     prepare = pad_operands,
     finish = unpad_result,
+    traffic = traffic_of_tiles{},
   },
   {
     name = "tiled_transposed_b", file = "tiled_transposed_b.cl",
@@ -230,6 +373,7 @@ return {
     range = range_tiles,
     local_bytes = two_tiles,
     trans = {b = true},
+    traffic = traffic_of_tiles{turned = true, bt = true},
   },
   {
     name = "tiled_constant", file = "tiled_constant.cl",
@@ -238,6 +382,7 @@ return {
     range = range_tiles,
     local_bytes = two_tiles,
     accepts = fits_constant,
+    traffic = traffic_of_tiles{},
   },
   {
     name = "tiled_padded", file = "tiled_padded.cl", places = "batch",
@@ -253,6 +398,7 @@ return {
     local_bytes = function(s, p)
       return 2 * p.tile * (p.tile + p.pad) * s.esize
     end,
+    traffic = traffic_of_tiles{turned = true, along = true},
   },
   {
     name = "tiled_swizzled", file = "tiled_swizzled.cl", places = "batch",
@@ -269,6 +415,8 @@ return {
     end,
     range = range_tiles,
     local_bytes = two_tiles,
+    traffic = traffic_of_tiles{turned = true, along = true,
+      swizzle = function(i, k) return i ~ k end},
   },
   {
     name = "tiled_float4", file = "tiled_float4.cl", places = "batch",
@@ -285,6 +433,7 @@ return {
     local_bytes = function(s, p)
       return 5 * p.tile * p.tile * s.esize
     end,
+    traffic = traffic_of_float4,
   },
   {
     name = "register", file = "register.cl", places = "batch",
@@ -319,6 +468,7 @@ return {
       return p.bk * (p.bm + register_run(p.rm) + p.bn) * s.esize
     end,
     accepts = register_accepts,
+    traffic = traffic_of_register,
   },
   {
     name = "simd", file = "simd.cl", places = "batch",
@@ -363,5 +513,8 @@ return {
     accepts = simd_accepts,
     prepare = pack_operands,
     trans = {a = "any", b = "any"},
+    traffic = function(s, p) -- elements: the blocks of sums are in registers
+      return {moved = product(s, p.mr, p.nv * vector_width(s, p))}
+    end,
   },
 }

@@ -11,6 +11,7 @@
 --            looks at s.trans_a or s.trans_b itself; not transposed by default
 
 local cl = require "cl"
+local roundup = require("clshell.family.tiling").roundup
 
 local M = {}
 
@@ -122,10 +123,6 @@ function M.adapt(rung, s)
     t.placed, t.batch, t.ldc, t.start_c, t.stride_c = false, 1, t.n, 0, 0
   end
   return t
-end
-
-local function roundup(n, m)
-  return (n + m - 1) // m * m
 end
 
 -- Operand X of a shape, stored the other way round.

@@ -5,21 +5,16 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local tiling = require "clshell.family.tiling"
+
+local access, groups, roundup = tiling.access, tiling.groups, tiling.roundup
 
 local ALIGNMENT = 32     -- elements: the pitch that suits every DIA kernel
 local MAX_COMPILED = 128 -- diagonals that `specialised` unrolls
 
-local function ceildiv(n, m)
-  return (n + m - 1) // m
-end
-
-local function roundup(n, m)
-  return ceildiv(n, m) * m
-end
-
 -- NDRange of a kernel in which each work-item takes `rows` rows.
 local function linear(s, wg, rows)
-  return {roundup(ceildiv(s.rows, rows), wg)}, {wg}
+  return {roundup(groups(s.rows, rows), wg)}, {wg}
 end
 
 local function one_row_range(s, p)
@@ -77,6 +72,21 @@ local function packed(s, _, o, run)
   return repitched(s, o, run, s.rows)
 end
 
+-- Traffic of DIA: values, x and y by neighbours, `width` rows a work-item;
+-- offsets from global memory, or `from_local`.
+local function traffic_of(width, from_local)
+  return function(s)
+    local e, n = s.esize, s.ndiags
+    local function next_to(x) return width * x * e end
+    local offsets = access(n, 4, function() return 0 end)
+    return {
+      global = {access(n, width * e, next_to), access(n, width * e, next_to),
+        access(1, width * e, next_to), not from_local and offsets or nil},
+      locals = from_local and {offsets},
+    }
+  end
+end
+
 local wg = {name = "wg", values = {32, 64, 128, 256, 512, 1024},
   default = 128, help = "work-items in a work-group"}
 local chunk = {name = "chunk", values = {16, 64, 256, 1024}, default = 256,
@@ -92,6 +102,7 @@ return {
     range = one_row_range,
     accepts = takes_dia,
     prepare = packed,
+    traffic = traffic_of(1),
   },
   {
     name = "pitch", file = "pitch.cl", format = "dia",
@@ -101,6 +112,7 @@ return {
     range = one_row_range,
     accepts = takes_dia,
     prepare = aligned_to(function() return ALIGNMENT end),
+    traffic = traffic_of(1),
   },
   {
     name = "local_offsets", file = "local_offsets.cl", format = "dia",
@@ -110,6 +122,7 @@ return {
     local_bytes = offsets_bytes,
     accepts = takes_dia,
     prepare = aligned_to(function() return ALIGNMENT end),
+    traffic = traffic_of(1, true),
   },
   {
     name = "float4", file = "float4.cl", format = "dia",
@@ -119,6 +132,7 @@ return {
     local_bytes = offsets_bytes,
     accepts = takes_dia,
     prepare = aligned_to(function() return 4 end),
+    traffic = traffic_of(4, true),
   },
   {
     name = "specialised", file = "specialised.cl", format = "dia",
@@ -159,10 +173,13 @@ return {
       {name = "stream", values = {0, 1}, default = 1,
         help = "1: y is written past the cache, 0: it may stay there"},
     },
-    range = function(s, p) return {ceildiv(s.rows, p.block)}, {1} end,
+    range = function(s, p) return {groups(s.rows, p.block)}, {1} end,
     accepts = function(dev, s)
       return takes_dia(dev, s) or dev.type == "gpu"
         and "for CPU devices: it uses 1 work-item per work-group" or nil
+    end,
+    traffic = function(s) -- vectors of values and of x meet in registers
+      return {moved = (2 * s.ndiags + 1) * s.rows * s.esize}
     end,
   },
   {
@@ -183,7 +200,7 @@ return {
         help = "work-items per row, about the usual number of its elements"},
     },
     range = function(s, p)
-      return {ceildiv(s.rows, p.wg // p.lanes) * p.wg}, {p.wg}
+      return {groups(s.rows, p.wg // p.lanes) * p.wg}, {p.wg}
     end,
     local_bytes = function(s, p) return p.wg * s.esize end,
     accepts = takes_csr,

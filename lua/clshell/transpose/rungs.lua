@@ -3,13 +3,9 @@
 -- parameters and its NDRange. The shape s has rows and cols of A.
 -- SPDX-License-Identifier: MIT
 
-local function ceildiv(n, m)
-  return (n + m - 1) // m
-end
+local tiling = require "clshell.family.tiling"
 
-local function roundup(n, m)
-  return ceildiv(n, m) * m
-end
+local access, groups, roundup = tiling.access, tiling.groups, tiling.roundup
 
 local function no_defines()
   return {}
@@ -32,7 +28,7 @@ local pad = {name = "pad", values = {0, 1, 2, 4}, default = 1,
 
 local function tiled_range(s, p)
   local height = p.tile // p.rows_per_item
-  return {roundup(s.cols, p.tile), ceildiv(s.rows, p.tile) * height},
+  return {roundup(s.cols, p.tile), groups(s.rows, p.tile) * height},
     {p.tile, height}
 end
 
@@ -57,6 +53,54 @@ local function simd_accepts(dev, s, p)
   end
 end
 
+-- Traffic: `reads` and `writes` give the address of work-item (x, y), each
+-- `times` (a parameter; nil: once).
+local function traffic_of(reads, writes, times)
+  return function(s, p)
+    local e, n = s.esize, times and p[times] or 1
+    local row = p.tile and p.tile + (p.pad or 0)
+    return {
+      global = {access(n, e, reads(e, s.cols)), access(n, e,
+        writes(e, s.rows))},
+      locals = row and {
+        access(n, e, function(x, y) return (y * row + x) * e end),
+        access(n, e, function(x, y) return (x * row + y) * e end),
+      },
+      fetch = 2 * s.rows * s.cols * e,
+    }
+  end
+end
+
+local function along_rows(e, ld)
+  return function(x, y) return (y * ld + x) * e end
+end
+
+local function along_columns(e, ld)
+  return function(x, y) return (x * ld + y) * e end
+end
+
+local traffic_of_tiles = traffic_of(along_rows, along_rows, "rows_per_item")
+
+local function traffic_of_swizzled(s, p)
+  local model = traffic_of_tiles(s, p)
+  model.locals[2].at = function(x, y)
+    return (x * p.tile + (x ~ y)) * s.esize
+  end
+  return model
+end
+
+local function traffic_of_float4(s)
+  local e = s.esize
+  local function vectors(ld)
+    return function(x, y) return (4 * y * ld + 4 * x) * e end
+  end
+  return {
+    global = {access(4, 4 * e, vectors(s.cols)),
+      access(4, 4 * e, vectors(s.rows))},
+    fetch = 2 * s.rows * s.cols * e,
+  }
+end
+
 return {
   {
     name = "naive_read", file = "naive_read.cl",
@@ -66,6 +110,7 @@ return {
     range = function(s, p)
       return {roundup(s.cols, p.lx), roundup(s.rows, p.ly)}, {p.lx, p.ly}
     end,
+    traffic = traffic_of(along_rows, along_columns),
   },
   {
     name = "naive_write", file = "naive_write.cl",
@@ -75,6 +120,7 @@ return {
     range = function(s, p)
       return {roundup(s.rows, p.lx), roundup(s.cols, p.ly)}, {p.lx, p.ly}
     end,
+    traffic = traffic_of(along_columns, along_rows),
   },
   {
     name = "tiled", file = "tiled.cl",
@@ -83,6 +129,7 @@ return {
     params = {tile, rows_per_item},
     range = tiled_range,
     local_bytes = square_tile_bytes,
+    traffic = traffic_of_tiles,
   },
   {
     name = "tiled_padded", file = "tiled_padded.cl",
@@ -92,6 +139,7 @@ return {
     local_bytes = function(s, p)
       return p.tile * (p.tile + p.pad) * s.esize
     end,
+    traffic = traffic_of_tiles,
   },
   {
     name = "tiled_swizzled", file = "tiled_swizzled.cl",
@@ -99,6 +147,7 @@ return {
     params = {tile, rows_per_item},
     range = tiled_range,
     local_bytes = square_tile_bytes,
+    traffic = traffic_of_swizzled,
   },
   {
     name = "float4", file = "float4.cl",
@@ -110,10 +159,11 @@ return {
     },
     range = function(s, p)
       local side = p.tile // 4
-      return {ceildiv(s.cols, p.tile) * side, ceildiv(s.rows, p.tile) * side},
+      return {groups(s.cols, p.tile) * side, groups(s.rows, p.tile) * side},
         {side, side}
     end,
     local_bytes = square_tile_bytes,
+    traffic = traffic_of_float4,
   },
   {
     name = "simd", file = "simd.cl",
@@ -135,12 +185,15 @@ return {
         TILE_COLS = p.tile_cols, STREAM = p.stream}
     end,
     range = function(s, p)
-      return {ceildiv(s.cols, p.tile_cols), ceildiv(s.rows, p.tile_rows)},
+      return {groups(s.cols, p.tile_cols), groups(s.rows, p.tile_rows)},
         {1, 1}
     end,
     local_bytes = function(s, p)
       return p.tile_cols * (p.tile_rows * s.esize + LINE)
     end,
     accepts = simd_accepts,
+    traffic = function(s) -- work-items move vectors, each element once
+      return {moved = 2 * s.rows * s.cols * s.esize}
+    end,
   },
 }
