@@ -16,7 +16,7 @@
 ** NDRange: MAP_ROW = 0: global = N x M or more, dimension 0 = column of C
 **          MAP_ROW = 1: global = M x N or more, dimension 0 = row of C
 **          local = any
-** Defines: REAL, MAP_ROW; PLACED, see place.cl
+** Defines: REAL, MAP_ROW; PLACED, see submatrix.cl
 ** Assumes: nothing about the shape; C overlaps neither A nor B
 **
 ** Lesson: the sum lives in a register; memory sees two reads for each
@@ -35,7 +35,7 @@
 #define MAP_ROW 0 /* 1: work-item dimension 0 walks the rows of C */
 #endif
 
-#include "place.cl"
+#include "submatrix.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable

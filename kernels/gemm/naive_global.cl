@@ -13,7 +13,7 @@
 **
 ** NDRange: global = N x M or more (dimension 0 walks the columns of C),
 **          local = any
-** Defines: REAL; PLACED, see place.cl
+** Defines: REAL; PLACED, see submatrix.cl
 ** Assumes: nothing about the shape; C overlaps neither A nor B
 **
 ** Lesson: the starting point, written as the formula reads. Every step of
@@ -24,7 +24,7 @@
 #define REAL float /* element type: half, float or double */
 #endif
 
-#include "place.cl"
+#include "submatrix.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable

@@ -12,7 +12,7 @@
 **   | 8 |10 | ...       In dimension 1 of the NDRange are the parts of a sum
 **   +---+---+           that is split, one matrix C after the other.
 **
-** Defines: REAL, RASTER, VC (see below); PLACED, see place.cl */
+** Defines: REAL, RASTER, VC (see below); PLACED, see submatrix.cl */
 #ifndef REAL
 #define REAL float /* element type of C */
 #endif
@@ -23,7 +23,7 @@
 #define VC 1 /* elements of C in a store */
 #endif
 
-#include "place.cl"
+#include "submatrix.cl"
 
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable

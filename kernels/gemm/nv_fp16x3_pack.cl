@@ -40,7 +40,7 @@
 **          rounded up; blocks = k / 16, pieces = 2 * blocks, those of hi and
 **          of lo at once; panels = rows (columns) / 128
 ** Local memory: LX LY words (pack_rows, top_columns), 8 KiB (pack_columns)
-** Defines: LX, LY, DEPTH, VX; PLACED, see place.cl
+** Defines: LX, LY, DEPTH, VX; PLACED, see submatrix.cl
 ** Assumes: NVIDIA, compute capability 8.0 or more; where VX = 4, base and
 **          rows of X lie at multiples of 16 bytes and cols is one of 4
 **
@@ -62,7 +62,7 @@
 #define VX 1 /* elements of X in a load of pack_rows: 1 or 4 */
 #endif
 
-#include "place.cl"
+#include "submatrix.cl"
 
 #define TOP 14     /* exponent of the largest element after scaling */
 #define FLOOR -5   /* exponent that a piece must reach */

@@ -17,7 +17,7 @@
 ** C  in, out  rows x cols, row-major, row i begins at C + i * ldc, ldc >= cols
 **
 ** NDRange: global = columns x rows of C or more, local = any
-** Defines: REAL; PLACED, see place.cl
+** Defines: REAL; PLACED, see submatrix.cl
 ** Assumes: P and C do not overlap
 **
 ** Lesson: a product of few outputs and long sums occupies all units only if
@@ -27,7 +27,7 @@
 #define REAL float /* element type: float or double */
 #endif
 
-#include "place.cl"
+#include "submatrix.cl"
 
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable

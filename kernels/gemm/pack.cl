@@ -18,7 +18,7 @@
 ** NDRange: pack_a: global = (cols / KB, rows / MR), both rounded up
 **          pack_b: global = (rows / KB, cols / NR), both rounded up
 **          local = any
-** Defines: REAL, MR, NR, KB; PLACED, see place.cl
+** Defines: REAL, MR, NR, KB; PLACED, see submatrix.cl
 ** Assumes: P does not overlap X
 **
 ** Lesson: m k + k n moves buy m n k multiply-adds that read memory in
@@ -38,7 +38,7 @@
 
 #define TILE 16 /* steps of pack_a at a time: a cache line of floats */
 
-#include "place.cl"
+#include "submatrix.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable

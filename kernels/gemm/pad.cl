@@ -15,7 +15,7 @@
 **                      ldx >= cols; Y out, row-major, ldy >= cols
 **
 ** NDRange: global = columns x rows of Y or more, local = any
-** Defines: REAL; PLACED, see place.cl
+** Defines: REAL; PLACED, see submatrix.cl
 ** Assumes: X and Y do not overlap
 **
 ** Lesson: two passes over memory buy a kernel without edge tests. It pays
@@ -24,7 +24,7 @@
 #define REAL float /* element type: half, float or double */
 #endif
 
-#include "place.cl"
+#include "submatrix.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable

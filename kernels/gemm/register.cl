@@ -28,7 +28,7 @@
 **          local = (BN / RN, BM / RM), global = groups * local
 ** Local memory: BK (BM + VM + BN) elements, VM = 4, 2 or 1 as RM allows
 ** Defines: REAL, BM, BN, BK, RM, RN; RM divides BM, RN divides BN;
-**          PLACED, see place.cl
+**          PLACED, see submatrix.cl
 ** Assumes: nothing about the shape; C overlaps neither A nor B
 **
 ** Lesson: the tile size and the work-group size come apart. A local read
@@ -58,7 +58,7 @@
 #define RN 4 /* columns of C per work-item */
 #endif
 
-#include "place.cl"
+#include "submatrix.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable

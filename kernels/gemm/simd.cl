@@ -23,7 +23,7 @@
 ** C  in, out  M x N, row-major (not packed), row i begins at C + i * ldc
 **
 ** NDRange: global = (N / (NR NT), M / (MR MT)), both rounded up; local = 1
-** Defines: REAL, VW, MR, NV, MT, NT, AHEAD; PLACED, see place.cl
+** Defines: REAL, VW, MR, NV, MT, NT, AHEAD; PLACED, see submatrix.cl
 ** Assumes: C overlaps neither A nor B
 **
 ** Lesson: a CPU core has no use for barriers or local memory, which are
@@ -58,7 +58,7 @@
 #define AHEAD 32 /* steps of k from use to what is asked for, 0: nothing is */
 #endif
 
-#include "place.cl"
+#include "submatrix.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable

@@ -23,7 +23,7 @@
 ** NDRange: global = N x M, both rounded up to TILE (dimension 0 = columns
 **          of C), local = TILE x TILE
 ** Local memory: 2 TILE TILE elements
-** Defines: REAL, TILE, EDGE_PAD; PLACED, see place.cl
+** Defines: REAL, TILE, EDGE_PAD; PLACED, see submatrix.cl
 ** Assumes: EDGE_PAD = 0: nothing about the shape
 **          EDGE_PAD = 1: A, B and C have room for M, N and K rounded up to
 **          TILE, and the cells of A and B beyond M, N, K hold zeros
@@ -49,7 +49,7 @@
 #define EDGE_PAD 0 /* 1: the matrices are padded with zeros, test nothing */
 #endif
 
-#include "place.cl"
+#include "submatrix.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable

@@ -23,7 +23,7 @@
 **          (dimension 0 = groups of four columns of C), local = TILE x TILE
 ** Local memory: 5 TILE TILE elements
 ** Defines: REAL, TILE (a multiple of 4), ALIGNED_A, ALIGNED_B, ALIGNED_C;
-**          PLACED, see place.cl
+**          PLACED, see submatrix.cl
 ** Assumes: nothing about the shape. A matrix that is ALIGNED_ has all rows
 **          on float4 boundaries (address and leading dimension) and moves by
 **          aligned vectors, any other by vload4/vstore4; a vector that sticks
@@ -54,7 +54,7 @@
 #define ALIGNED_C 0 /* and for C */
 #endif
 
-#include "place.cl"
+#include "submatrix.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable

@@ -23,7 +23,7 @@
 ** NDRange: global = N x M, both rounded up to TILE (dimension 0 = columns
 **          of C), local = TILE x TILE
 ** Local memory: 2 TILE (TILE + PAD) elements
-** Defines: REAL, TILE, PAD; PLACED, see place.cl
+** Defines: REAL, TILE, PAD; PLACED, see submatrix.cl
 ** Assumes: nothing about the shape; C overlaps neither A nor B
 **
 ** Lesson: an odd row length spreads a column of a tile over all the banks.
@@ -44,7 +44,7 @@
 #define PAD 1 /* elements added to each row in local memory */
 #endif
 
-#include "place.cl"
+#include "submatrix.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable

@@ -21,7 +21,7 @@
 ** NDRange: global = N x M, both rounded up to TILE (dimension 0 = columns
 **          of C), local = TILE x TILE
 ** Local memory: 2 TILE TILE elements
-** Defines: REAL, TILE (a power of two), ROTATE; PLACED, see place.cl
+** Defines: REAL, TILE (a power of two), ROTATE; PLACED, see submatrix.cl
 ** Assumes: nothing about the shape; C overlaps neither A nor B
 **
 ** Lesson: the conflicts go without a byte of extra memory. The price is an
@@ -40,7 +40,7 @@
 #define ROTATE 0 /* the permutation of row j: 0 = k ^ j, 1 = k + j, cyclic */
 #endif
 
-#include "place.cl"
+#include "submatrix.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable

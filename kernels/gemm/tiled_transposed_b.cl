@@ -20,7 +20,7 @@
 ** NDRange: global = N x M, both rounded up to TILE (dimension 0 = columns
 **          of C), local = TILE x TILE
 ** Local memory: 2 TILE TILE elements
-** Defines: REAL, TILE; PLACED, see place.cl
+** Defines: REAL, TILE; PLACED, see submatrix.cl
 ** Assumes: nothing about the shape; C overlaps neither A nor BT
 **
 ** Lesson: local memory mends the access pattern that spoilt transposed_b.
@@ -39,7 +39,7 @@
 #define TILE 16 /* side of a tile, and of the work-group */
 #endif
 
-#include "place.cl"
+#include "submatrix.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable

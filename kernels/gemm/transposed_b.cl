@@ -15,7 +15,7 @@
 ** C  in, out  M x N, row-major, ldc >= N
 **
 ** NDRange: global = N x M or more (dimension 0 = column of C), local = any
-** Defines: REAL; PLACED, see place.cl
+** Defines: REAL; PLACED, see submatrix.cl
 ** Assumes: nothing about the shape; C overlaps neither A nor BT
 **
 ** Lesson: what is good for one work-item need not be good for all of them.
@@ -27,7 +27,7 @@
 #define REAL float /* element type: half, float or double */
 #endif
 
-#include "place.cl"
+#include "submatrix.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable

@@ -15,7 +15,7 @@
 ** NDRange: groups = (cols / TILE, rows / TILE), rounded up;
 **          local = (TILE, LY)
 ** Local memory: TILE (TILE + 1) elements
-** Defines: REAL, TILE, LY (a divisor of TILE); PLACED, see place.cl
+** Defines: REAL, TILE, LY (a divisor of TILE); PLACED, see submatrix.cl
 ** Assumes: X and Y do not overlap
 **
 ** Lesson: see the transpose ladder, which has this step by step. Against the
@@ -30,7 +30,7 @@
 #define LY 8 /* local size in dimension 1 */
 #endif
 
-#include "place.cl"
+#include "submatrix.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable

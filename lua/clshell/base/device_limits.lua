@@ -2,7 +2,7 @@
 -- numbers
 -- SPDX-License-Identifier: MIT
 
-local operand = require "clshell.family.arguments"
+local arguments = require "clshell.family.arguments"
 local text = require "clshell.base.text"
 
 local INT_MAX = 2^31 - 1
@@ -69,7 +69,7 @@ end
 function M.constants(kernel, args, dev)
   for i, param in ipairs(kernel.args) do
     local b = args[i]
-    if param.space == "constant" and operand.is_buffer(b)
+    if param.space == "constant" and arguments.is_buffer(b)
         and b.bytes > dev.max_constant_buffer_size then
       return ("%s is %s, the device's constant buffer %s"):format(param.name,
         text.bytes(b.bytes), text.bytes(dev.max_constant_buffer_size))

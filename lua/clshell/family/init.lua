@@ -6,7 +6,7 @@ local bench = require "clshell.measure.bench"
 local choice = require "clshell.family.choice"
 local cl = require "cl"
 local plan_cache = require "clshell.family.plan_cache"
-local plans = require "clshell.family.prepared_call"
+local prepared_call = require "clshell.family.prepared_call"
 local program = require "clshell.family.program"
 local report = require "clshell.report.table"
 local rungs = require "clshell.family.rung"
@@ -161,7 +161,7 @@ end
 -- The rung for a shape where none is named, and its kernel.
 local function choose(family, s)
   return choice.pick(family, s, s.context.device, function(rung, p)
-    return plans.kernel(family, rung, p, s)
+    return prepared_call.kernel(family, rung, p, s)
   end)
 end
 
@@ -183,7 +183,7 @@ local function try_plan(family, given, opts)
   local p, kernel, reason, chosen
   if rung then
     p = rungs.parameters(rung, opts, family.name)
-    kernel, reason = plans.kernel(family, rung, p, s)
+    kernel, reason = prepared_call.kernel(family, rung, p, s)
   else
     chosen, kernel = choose(family, s)
     rung, p = chosen.definition, chosen.params
@@ -192,13 +192,13 @@ local function try_plan(family, given, opts)
     return nil, reason
   end
   local plan
-  plan, reason = plans.record(family, rung, p, o, s, kernel, opts)
+  plan, reason = prepared_call.new(family, rung, p, o, s, kernel, opts)
   if not plan then
     return nil, reason
   end
   plan.rung, plan.params, plan.shape, plan.choice = rung, p, s, chosen
   plan.operands, plan.output = o, o[family.spec.output]
-  plan.own_shape = plans.shape(family, rung, s)
+  plan.own_shape = prepared_call.shape(family, rung, s)
   plan.pieces = family.spec.pieces
   plan:work(methods.flop(family, rung, s), methods.bytes(family, rung, s, p))
   return plan
@@ -276,7 +276,7 @@ function methods.check(family, name, params, target)
   cl.options(params, rungs.names(rung), family.name .. ", kernel " .. name)
   local p = rungs.parameters(rung, params or {}, family.name)
   local s = shape_of(family, target or {})
-  local kernel, reason = plans.kernel(family, rung, p, s)
+  local kernel, reason = prepared_call.kernel(family, rung, p, s)
   if kernel then
     return true
   end
@@ -300,8 +300,8 @@ end
 -- A plan from tables of parameters and of operands, or nil and the reason
 -- why the device cannot run it.
 function methods.plan_for(family, name, params, operands)
-  local opts = plans.merged(params, {kernel = name, queue = operands.queue})
-  return try_plan(family, operands, opts)
+  return try_plan(family, operands, prepared_call.merged(params,
+    {kernel = name, queue = operands.queue}))
 end
 
 --- family.bench(name, params, operands [, opts]) -> result

@@ -1,13 +1,52 @@
--- family/prepared_call.lua - a rung's configuration on its way to the device:
--- its kernel, and the commands that a call consists of
+-- family/prepared_call.lua - a call with everything checked, built and
+-- allocated, which users get as a plan: its kernel, and its commands, the
+-- launch of the rung with the helper launches before and after it
 -- SPDX-License-Identifier: MIT
 
-local limits = require "clshell.base.device_limits"
-local operation = require "clshell.family.commands"
+local device_limits = require "clshell.base.device_limits"
 local program = require "clshell.family.program"
 local rungs = require "clshell.family.rung"
+local span = require "clshell.family.span"
 
 local M = {}
+
+local Plan = {}
+Plan.__index = Plan
+
+-- Adds a launch with its arguments. A command marked `once` runs only the
+-- first time: its result serves later runs as well.
+function Plan:add(launch, once, ...)
+  self.commands[#self.commands + 1] = {
+    launch = launch, once = once, n = select("#", ...), ...,
+  }
+end
+
+-- Notes the useful work of a run; the rung's own command carries it.
+function Plan:work(flop, bytes)
+  local main = self.commands[self.main]
+  main.launch = main.launch:work{flop = flop, bytes = bytes}
+end
+
+-- Enqueues the commands, each after the one before, and returns the event
+-- that spans them.
+function Plan:run()
+  local events, after = {}, self.after
+  for _, command in ipairs(self.commands) do
+    if not (command.once and self.ran) then
+      local launch = command.launch
+      if self.queue or after then
+        launch = launch:on(self.queue, {after = after})
+      end
+      local event = launch(table.unpack(command, 1, command.n))
+      events[#events + 1] = event
+      after = self.queue and {event} or nil
+    end
+  end
+  self.ran = true
+  return span.new(events)
+end
+
+Plan.__call = Plan.run
 
 -- A new kernel object of a rung's configuration, or nil and why there is none.
 local function build(rung, p, s, context)
@@ -31,7 +70,7 @@ end
 function M.kernel(family, rung, p, s)
   local dev = s.context.device
   s = M.shape(family, rung, s)
-  local reason = limits.device(family.spec.ints, rung, p, s, dev)
+  local reason = device_limits.device(family.spec.ints, rung, p, s, dev)
   if reason then
     return nil, reason
   end
@@ -41,7 +80,7 @@ function M.kernel(family, rung, p, s)
     return nil, reason
   end
   local _, size = rung.range(s, p)
-  reason = limits.kernel(kernel, size, dev)
+  reason = device_limits.kernel(kernel, size, dev)
   if reason then
     return nil, reason
   end
@@ -77,43 +116,45 @@ local function batched(count, global, size)
     size and {size[1], size[2] or 1, 1}
 end
 
--- Adds the helper launches of `prepare` or `finish` to an operation.
-local function helper(family, op, s, once)
+-- The function by which `prepare` and `finish` add helper launches to a plan.
+local function helper(family, plan, s, once)
   return function(file, name, defines, global, size, ...)
     local args, count = pass(family, table.pack(...))
     local path = program.locate(file, {family.folder}, family.name)
     local prog = program.get(s.context, {path = path},
       M.merged(defines, {PLACED = count and 1}))
     local kernel = program.kernel(prog, name)
-    op:add(kernel:range(batched(count, global, size)), once,
+    plan:add(kernel:range(batched(count, global, size)), once,
       table.unpack(args, 1, args.n))
   end
 end
 
 -- Adds the commands of one launch of a rung, its helpers' around it. Returns
 -- why the device cannot run it, or nil.
-local function launch(family, op, rung, p, kernel, run, s, o)
+local function launch(family, plan, rung, p, kernel, run, s, o)
   local own = M.merged(o, rung.prepare and rung.prepare(s, p, o, run))
   local args, count = pass(family, (rung.args or family.spec.args)(s, p, own))
-  local reason = limits.constants(kernel, args, s.context.device)
+  local reason = device_limits.constants(kernel, args, s.context.device)
   if reason then
     return reason
   end
-  op.main = op.main or #op.commands + 1
-  op:add(kernel:range(batched(count, rung.range(s, p))), false,
+  plan.main = plan.main or #plan.commands + 1
+  plan:add(kernel:range(batched(count, rung.range(s, p))), false,
     table.unpack(args, 1, args.n))
   if rung.finish then
-    rung.finish(s, p, own, helper(family, op, s, false), o)
+    rung.finish(s, p, own, helper(family, plan, s, false), o)
   end
 end
 
--- The operation of a configuration on bound operands, or nil and why the
--- device cannot run it.
-function M.record(family, rung, p, o, s, kernel, opts)
-  local spec, op = family.spec, operation.new(opts.queue, opts.after)
-  local run = helper(family, op, s, spec.prepare_once)
+-- The plan of a configuration on bound operands, or nil and why the device
+-- cannot run it. Without opts.queue it runs on the context's default queue.
+function M.new(family, rung, p, o, s, kernel, opts)
+  local spec = family.spec
+  local plan = setmetatable({queue = opts.queue, commands = {}, ran = false,
+    after = opts.after and span.flatten(opts.after)}, Plan)
+  local run = helper(family, plan, s, spec.prepare_once)
   local function add(own_shape, own)
-    return launch(family, op, rung, p, kernel, run, own_shape, own)
+    return launch(family, plan, rung, p, kernel, run, own_shape, own)
   end
   local reason
   if spec.stage then
@@ -121,10 +162,7 @@ function M.record(family, rung, p, o, s, kernel, opts)
   else
     reason = add(s, o)
   end
-  if reason then
-    return nil, reason
-  end
-  return op
+  return not reason and plan or nil, reason
 end
 
 return M

@@ -17,7 +17,7 @@ local SAMPLED = 2^30
 --- verify.bound(type, terms) -> number
 --- The largest error of a sum of `terms` products in `type`, as a fraction of
 --- the sum of their absolute values (|A||B| for a matrix product). Whatever
---- the order and with or without fused operations, such a sum is off by at
+--- the order and with or without fused plans, such a sum is off by at
 --- most gamma(n) = n u / (1 - n u), u the unit roundoff and n the number of
 --- terms and of the roundings after them (alpha, beta, their sum): that is
 --- the bound for short sums, and no correct kernel can exceed it. For long
@@ -58,41 +58,41 @@ function M.poison(b)
   b:fill(0 / 0)
 end
 
--- The Buffers that the result of an operation consists of.
-local function pieces(operation, output)
-  return operation.pieces and operation:pieces() or {output}
+-- The Buffers that the result of an plan consists of.
+local function pieces(plan, output)
+  return plan.pieces and plan:pieces() or {output}
 end
 
---- verify.restore(operation, output, before)
+--- verify.restore(plan, output, before)
 --- Writes to the output what it has to hold before a run: an Array, or one
 --- for each of its pieces.
-function M.restore(operation, output, before)
+function M.restore(plan, output, before)
   local list = type(before) == "table" and before or {before}
-  for i, piece in ipairs(pieces(operation, output)) do
+  for i, piece in ipairs(pieces(plan, output)) do
     piece:write(list[i])
   end
 end
 
---- verify.run(operation, output, truth [, before]) -> result
---- Runs an operation once and compares: `output` is the Buffer that it
+--- verify.run(plan, output, truth [, before]) -> result
+--- Runs a plan once and compares: `output` is the Buffer that it
 --- writes, poisoned with NaN first (or set to the Array `before`, where it is
 --- read as well); `truth(array)` returns error, bound, what was compared and
---- the place of the error. Where operation.pieces(operation) is a list of
+--- the place of the error. Where plan.pieces(plan) is a list of
 --- Buffers, `before` and what truth gets are lists as well. The result: {ok,
 --- err, bound, mode, row, col, event}.
-function M.run(operation, output, truth, before)
-  local list, results = pieces(operation, output), {}
+function M.run(plan, output, truth, before)
+  local list, results = pieces(plan, output), {}
   for _, piece in ipairs(list) do
     M.poison(piece)
   end
   if before then
-    M.restore(operation, output, before)
+    M.restore(plan, output, before)
   end
-  local event = operation:run():wait()
+  local event = plan:run():wait()
   for i, piece in ipairs(list) do
     results[i] = piece:read()
   end
-  local result = M.judge(operation.pieces and results or results[1], truth)
+  local result = M.judge(plan.pieces and results or results[1], truth)
   for _, array in ipairs(results) do
     array:close()
   end

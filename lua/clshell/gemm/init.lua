@@ -3,9 +3,9 @@
 
 local host = require "cl.host"
 local family = require "clshell.family"
-local operand = require "clshell.family.arguments"
+local arguments = require "clshell.family.arguments"
 local operands = require "clshell.gemm.operands"
-local place = require "clshell.gemm.submatrix"
+local submatrix = require "clshell.gemm.submatrix"
 local verify = require "clshell.family.verify"
 
 local function args(s, _, o)
@@ -135,14 +135,14 @@ local gemm = family.new({
   ints = {"m", "n", "k", "lda", "ldb", "ldc"}, -- int in the kernels
   keeps_plans = true,              -- the operands are Buffers, sizes fixed
   context = function(o, queue)
-    return operand.context({n = 3, o.A, o.B, o.C}, queue)
+    return arguments.context({n = 3, o.A, o.B, o.C}, queue)
   end,
   bind = operands.bind,            -- checks operands, returns their shape
   shape = operands.shape,          -- completes a shape given by hand
   sizes = sizes,                   -- of a shape, for the record
-  adapt = place.adapt,             -- the shape that a rung gets to see
-  stage = place.stage,             -- operands as it takes them
-  pass = place.pass,               -- arguments as its kernel takes them
+  adapt = submatrix.adapt,             -- the shape that a rung gets to see
+  stage = submatrix.stage,             -- operands as it takes them
+  pass = submatrix.pass,               -- arguments as its kernel takes them
   args = args,                     -- of the kernel: the ladder's signature
   measures = function(s)           -- what choices.lua may ask besides
     return {work = s.m * s.n * s.k}

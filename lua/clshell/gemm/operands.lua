@@ -3,8 +3,8 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local arguments = require "clshell.family.arguments"
 local host = require "cl.host"
-local operand = require "clshell.family.arguments"
 
 local M = {}
 
@@ -68,13 +68,13 @@ end
 -- A matrix operand, {buffer, rows, cols, ld, count, stride}; count is nil for
 -- a single matrix, stride in elements from one matrix to the next.
 local function matrix(name, x, context, type)
-  local b = operand.buffer("gemm", name, x, context, type)
+  local b = arguments.buffer("gemm", name, x, context, type)
   local dims = b.shape
   if #dims == 3 then
     return {name = name, buffer = b, count = dims[1], rows = dims[2],
       cols = dims[3], ld = dims[3], stride = dims[2] * dims[3]}
   end
-  operand.matrix("gemm", name, b)
+  arguments.matrix("gemm", name, b)
   return {name = name, buffer = b, rows = b.rows, cols = b.cols, ld = b.ld}
 end
 
@@ -156,12 +156,12 @@ end
 -- Raises if C shares elements with an input: kernels say `restrict`.
 local function check_alias(c, x, batch)
   if batch == 1 then
-    return operand.check_alias("gemm", "C", c.buffer, x.name, x.buffer)
+    return arguments.check_alias("gemm", "C", c.buffer, x.name, x.buffer)
   elseif not whole_range(c, batch):overlaps(whole_range(x, batch)) then
     return
   end
   local function check(i, j)
-    operand.check_alias("gemm", "C", matrix_at(c, i), x.name,
+    arguments.check_alias("gemm", "C", matrix_at(c, i), x.name,
       matrix_at(x, j))
   end
   if c.stride ~= x.stride then
@@ -188,11 +188,11 @@ local function bind_output(o, a, b, m, n, context)
     o.C = cl.buffer(a.buffer.type, several and {batch, m, n} or {m, n}, nil,
       {context = context})
     return matrix("C", o.C), batch
-  elseif not operand.is_buffer(o.C) then
+  elseif not arguments.is_buffer(o.C) then
     cl.error("gemm: C is a Buffer: the result is written there", {arg = "C"})
   end
   c = matrix("C", o.C)
-  operand.same_type("gemm", "A", a.buffer, "C", o.C)
+  arguments.same_type("gemm", "A", a.buffer, "C", o.C)
   if c.rows ~= m or c.cols ~= n then
     cl.error(("gemm: C is %dx%d, but A B is %dx%d"):format(c.rows, c.cols,
       m, n), {arg = "C"})
@@ -205,17 +205,17 @@ function M.bind(o, context)
   o.trans_a = transposed("trans_a", o.trans_a)
   o.trans_b = transposed("trans_b", o.trans_b)
   whole("batch", o.batch, 1)
-  local like = operand.is_buffer(o.B) and not o.B.closed and o.B.type
+  local like = arguments.is_buffer(o.B) and not o.B.closed and o.B.type
   local a = matrix("A", o.A, context, like)
   local b = matrix("B", o.B, context, a.buffer.type)
   o.A, o.B = a.buffer, b.buffer
-  operand.check_type("gemm", "A", o.A, TYPES)
-  operand.same_type("gemm", "A", o.A, "B", o.B)
+  arguments.check_type("gemm", "A", o.A, TYPES)
+  arguments.same_type("gemm", "A", o.A, "B", o.B)
   local m, n, k = check_shapes(a, b, o.trans_a, o.trans_b)
-  o.alpha = operand.scalar("gemm", "alpha", o.alpha or 1, o.A.type)
-  o.beta = operand.scalar("gemm", "beta", o.beta or 0, o.A.type)
+  o.alpha = arguments.scalar("gemm", "alpha", o.alpha or 1, o.A.type)
+  o.beta = arguments.scalar("gemm", "beta", o.beta or 0, o.A.type)
   local c, batch, given = bind_output(o, a, b, m, n, context)
-  operand.check_context("gemm", {A = o.A, B = o.B, C = o.C}, context)
+  arguments.check_context("gemm", {A = o.A, B = o.B, C = o.C}, context)
   place(a, batch, whole("stride_a", o.stride_a, 0))
   place(b, batch, whole("stride_b", o.stride_b, 0))
   place(c, batch, whole("stride_c", o.stride_c, 0))

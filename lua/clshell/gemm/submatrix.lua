@@ -1,12 +1,12 @@
 -- gemm/submatrix.lua - sub-matrices, batches and transposed operands of gemm:
--- where the matrices lie, and what is done for rungs that cannot take them so
+-- where the matrices lie, and copies for rungs that cannot take them so
 -- SPDX-License-Identifier: MIT
 --
--- Two fields of a rung say what its kernel takes; all else is done for it:
+-- Two fields of a rung say which operands its kernel takes:
 --
---   places   "batch": it includes place.cl, sub-matrices and batches are its
---            own affair; "one": sub-matrices, but one product in a launch;
---            nil: neither, so matrices are copied for it, one by one
+--   places   "batch": it includes submatrix.cl and takes sub-matrices and
+--            batches; "one": sub-matrices, but one product in a launch; nil:
+--            neither, so matrices are copied for it, one by one
 --   trans    {a =, b =}: true where it wants A or B transposed, "any" where it
 --            looks at s.trans_a or s.trans_b itself; not transposed by default
 
@@ -17,56 +17,52 @@ local M = {}
 
 local MOST = 65535 -- matrices in one launch: groups in dimension 2 of a GPU
 
-local meta = {} -- of Places
+local meta = {} -- of Submatrices
 
--- Whether an operand is a Place: a table {buffer, ld, start, stride, count}
--- that stands for `count` matrices, the first one `start` elements into the
--- buffer, each `stride` elements behind the one before. Rungs get them for
--- products of sub-matrices and batches, Buffers for all others; both have an
--- ld, and both go into a list of kernel arguments.
-function M.is_place(x)
+-- Submatrices {buffer, ld, start, stride, count}: an operand of `count`
+-- matrices, the first one `start` elements into the buffer, each `stride`
+-- elements behind the one before. Rungs get them for products of sub-matrices
+-- and batches, Buffers for all others; both have an ld, and both go into a
+-- list of kernel arguments.
+local function new(buffer, ld, start, stride, count)
+  return setmetatable({buffer = buffer, ld = ld, start = start,
+    stride = stride, count = stride == 0 and 1 or count}, meta)
+end
+
+local function is_submatrix(x)
   return getmetatable(x) == meta
 end
 
-local function place(fields)
-  return setmetatable(fields, meta)
+local function submatrix_of(b, stride, count)
+  return new(cl.base(b), b.ld, b.start, stride, count)
 end
 
--- The Place of a Buffer.
-local function place_of(b, stride, count)
-  return place{buffer = cl.base(b), ld = b.ld, start = b.start,
-    stride = stride, count = stride == 0 and 1 or count}
-end
-
--- The matrices `first` to `last` (from 0) of a Place.
+-- The matrices `first` to `last` (from 0) of an operand.
 local function slice(x, first, last)
-  return place{buffer = x.buffer, ld = x.ld, stride = x.stride,
-    start = x.start + first * x.stride,
-    count = x.stride == 0 and 1 or last - first + 1}
+  return new(x.buffer, x.ld, x.start + first * x.stride, x.stride,
+    last - first + 1)
 end
 
---- gemm_place.scratch(s, rows, cols, like) -> operand
---- Device memory for an operand changed by `prepare`: a Buffer, or a Place
---- with as many matrices as `like` has.
+-- Device memory for an operand changed by `prepare`: a Buffer, or as many
+-- matrices as `like` has.
 function M.scratch(s, rows, cols, like)
-  local count = M.is_place(like) and like.count or 1
+  local count = is_submatrix(like) and like.count or 1
   local b = cl.buffer(s.type, {count * rows, cols}, nil,
     {context = s.context})
-  if not M.is_place(like) then
+  if not is_submatrix(like) then
     return b
   end
-  return place_of(b, count > 1 and rows * cols or 0, count)
+  return submatrix_of(b, count > 1 and rows * cols or 0, count)
 end
 
---- gemm_place.pass(args) -> args, count
---- A list of kernel arguments with the buffers of its Places, what place.cl
---- wants to know of them behind; and how many matrices they have, nil where
---- there is no Place.
+-- A list of kernel arguments with the buffers of its Submatrices, and behind
+-- all others the start and stride of each, as submatrix.cl has them; and the
+-- number of matrices, nil where there are only Buffers.
 function M.pass(args)
   local list, at, count = {}, {}, nil
   for i = 1, args.n or #args do
     local x = args[i]
-    if M.is_place(x) then
+    if is_submatrix(x) then
       at[#at + 1] = cl.long2(x.start, x.stride)
       count = math.max(count or 1, x.count)
       x = x.buffer
@@ -99,8 +95,7 @@ local function stored(t, name, trans)
   t[x.stride] = t[x.stride] == 0 and 0 or rows * cols
 end
 
---- gemm_place.adapt(rung, s) -> shape
---- The shape that a rung gets to see: operands as it takes them.
+-- The shape that a rung gets to see: operands as it takes them.
 function M.adapt(rung, s)
   if not s.placed and not wants_turn(rung, s, "A")
       and not wants_turn(rung, s, "B") then
@@ -160,7 +155,7 @@ local function one_by_one(s, t, o, run, launch)
       {context = s.context})
   end
   local function move(name, i, back)
-    local X, Y = slice(o[name], i, i), place_of(own[name], 0, 1)
+    local X, Y = slice(o[name], i, i), submatrix_of(own[name], 0, 1)
     if back then
       X, Y = Y, X
     end
@@ -183,20 +178,19 @@ local function one_by_one(s, t, o, run, launch)
   end
 end
 
---- gemm_place.stage(rung, s, t, o, run, launch) -> nil or reason
---- Turns and copies operands `o` of a product of shape `s` as a rung wants
---- them, and launches it, `launch(t, operands)`, as often as it takes; `t` is
---- the shape by gemm_place.adapt.
+-- Turns and copies operands `o` of a product of shape `s` as a rung wants
+-- them, and launches it by `launch(t, operands)` as often as needed; `t` is
+-- the shape by M.adapt. Returns nil or the reason of a refusal.
 function M.stage(rung, s, t, o, run, launch)
   local own = {alpha = o.alpha, beta = o.beta}
   for name in pairs(OPERANDS) do
     local X = o[name]
     if s.placed then
-      X = place_of(X, s[OPERANDS[name].stride], s.batch)
+      X = submatrix_of(X, s[OPERANDS[name].stride], s.batch)
     end
     own[name] = wants_turn(rung, s, name) and turned(s, run, name, X) or X
   end
-  own.C = s.placed and place_of(o.C, s.stride_c, s.batch) or o.C
+  own.C = s.placed and submatrix_of(o.C, s.stride_c, s.batch) or o.C
   if not s.placed then
     return launch(t, own)
   elseif not rung.places then

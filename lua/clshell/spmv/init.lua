@@ -5,7 +5,7 @@
 local cl = require "cl"
 local host = require "cl.host"
 local family = require "clshell.family"
-local operand = require "clshell.family.arguments"
+local arguments = require "clshell.family.arguments"
 local verify = require "clshell.family.verify"
 
 local TYPES = {"float", "double", "half"}
@@ -17,7 +17,7 @@ local function check_matrix(A)
   end
   for _, name in ipairs{"offsets", "row_ptr", "col_ind", "values"} do
     if A[name] then
-      operand.buffer("spmv", "M." .. name, A[name])
+      arguments.buffer("spmv", "M." .. name, A[name])
     end
   end
 end
@@ -56,28 +56,28 @@ end
 local function check_vector(name, b, n, why)
   if #b ~= n then
     cl.error(("spmv: %s is %s, but M has %d %s"):format(name,
-      operand.describe(b), n, why), {arg = name})
+      arguments.describe(b), n, why), {arg = name})
   end
 end
 
 local function bind(o, context)
   local A = o.M
   check_matrix(A)
-  local x = operand.buffer("spmv", "x", o.x, context, A.values.type)
+  local x = arguments.buffer("spmv", "x", o.x, context, A.values.type)
   o.x = x
-  operand.check_type("spmv", "M", A.values, TYPES)
-  operand.same_type("spmv", "M", A.values, "x", x)
+  arguments.check_type("spmv", "M", A.values, TYPES)
+  arguments.same_type("spmv", "M", A.values, "x", x)
   check_vector("x", x, A.cols, "columns")
   if o.y == nil then
     o.y = cl.buffer(x.type, A.rows, nil, {context = context})
   else
-    operand.buffer("spmv", "y", o.y, context)
-    operand.same_type("spmv", "M", A.values, "y", o.y)
+    arguments.buffer("spmv", "y", o.y, context)
+    arguments.same_type("spmv", "M", A.values, "y", o.y)
     check_vector("y", o.y, A.rows, "rows")
-    operand.check_alias("spmv", "y", o.y, "x", x)
-    operand.check_alias("spmv", "y", o.y, "M", A.values)
+    arguments.check_alias("spmv", "y", o.y, "x", x)
+    arguments.check_alias("spmv", "y", o.y, "M", A.values)
   end
-  operand.check_context("spmv", {M = A.values, x = x, y = o.y}, context)
+  arguments.check_context("spmv", {M = A.values, x = x, y = o.y}, context)
   return shape{
     rows = A.rows, cols = A.cols, type = x.type, nnz = A.nnz,
     format = A.offsets and "dia" or "csr", ndiags = A.ndiags,
@@ -133,7 +133,7 @@ local spmv = family.new({
   prepare_once = true, -- a change of storage, used again by later runs
   context = function(o, queue)
     local values = type(o.M) == "table" and o.M.values
-    return operand.context({n = 3, values, o.x, o.y}, queue)
+    return arguments.context({n = 3, values, o.x, o.y}, queue)
   end,
   bind = bind,
   shape = shape,

@@ -4,7 +4,7 @@
 local cl = require "cl"
 local host = require "cl.host"
 local family = require "clshell.family"
-local operand = require "clshell.family.arguments"
+local arguments = require "clshell.family.arguments"
 local verify = require "clshell.family.verify"
 
 local TYPES = {"float", "double", "half"}
@@ -25,29 +25,29 @@ local function shape(s)
 end
 
 local function check_output(A, B)
-  if not operand.is_buffer(B) then
+  if not arguments.is_buffer(B) then
     cl.error("transpose: B is a Buffer: the result is written there",
       {arg = "B"})
   end
-  operand.matrix("transpose", "B", B)
-  operand.same_type("transpose", "A", A, "B", B)
+  arguments.matrix("transpose", "B", B)
+  arguments.same_type("transpose", "A", A, "B", B)
   if B.rows ~= A.cols or B.cols ~= A.rows then
     cl.error(("transpose: B is %dx%d, but A transposed is %dx%d"):format(
       B.rows, B.cols, A.cols, A.rows), {arg = "B"})
   end
-  operand.check_alias("transpose", "B", B, "A", A)
+  arguments.check_alias("transpose", "B", B, "A", A)
 end
 
 local function bind(o, context)
-  local A = operand.matrix("transpose", "A", o.A, context)
-  operand.check_type("transpose", "A", A, TYPES)
+  local A = arguments.matrix("transpose", "A", o.A, context)
+  arguments.check_type("transpose", "A", A, TYPES)
   o.A = A
   if o.B == nil then
     o.B = cl.buffer(A.type, {A.cols, A.rows}, nil, {context = context})
   else
     check_output(A, o.B)
   end
-  operand.check_context("transpose", {A = A, B = o.B}, context)
+  arguments.check_context("transpose", {A = A, B = o.B}, context)
   return shape{rows = A.rows, cols = A.cols, type = A.type, lda = A.ld,
     ldb = o.B.ld}
 end
@@ -70,7 +70,7 @@ local transpose = family.new({
   ints = {"rows", "cols", "lda", "ldb"},
   keeps_plans = true,
   context = function(o, queue)
-    return operand.context({n = 2, o.A, o.B}, queue)
+    return arguments.context({n = 2, o.A, o.B}, queue)
   end,
   bind = bind,
   shape = shape,

@@ -1,4 +1,5 @@
-/* place.cl - where the matrices of a kernel begin: sub-matrices and batches
+/* submatrix.cl - where the matrices of a kernel begin: in part of a matrix or a
+** batch
 ** SPDX-License-Identifier: MIT
 **
 ** The other files include it. With PLACED defined, each matrix of a kernel
