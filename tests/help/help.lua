@@ -350,7 +350,7 @@ t.test("sizes on the command line", function()
   for _, bad in ipairs{"0", "-1", "1.5", "x", "", "99999999999999", "4q"} do
     local value, message = script.size(bad)
     t.eq(value, nil)
-    t.ok(message:find("is no size", 1, true), message)
+    t.ok(message:find("a size must be", 1, true), message)
   end
   for _, bad in ipairs{"1x", "x1", "1x0x1", "axb"} do
     t.eq(script.shape(bad), nil)

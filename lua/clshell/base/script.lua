@@ -1,4 +1,4 @@
--- script.lua - what experiments share: command-line options, sizes, progress
+-- base/script.lua - command-line options, sizes and progress for scripts
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -17,8 +17,8 @@ function M.parser(name, description, epilog)
   local ok, argparse = pcall(require, "argparse")
   if not ok then
     cl.error("scripts read their options with argparse, which is missing",
-      {hint = "Debian, Ubuntu: apt-get install lua-argparse; "
-        .. "else: luarocks install argparse"})
+      {hint = "Debian, Ubuntu: apt-get install lua-argparse; elsewhere: "
+        .. "luarocks install argparse"})
   end
   local parser = argparse(name, description, epilog)
   parser.error = function(self, message)
@@ -30,7 +30,7 @@ function M.parser(name, description, epilog)
 end
 
 --- script.parse(parser) -> table
---- The script's arguments. A mistake there prints one line and the usage on
+--- The script's arguments. A mistake in them prints a line and the usage on
 --- stderr and exits with 2.
 function M.parse(parser)
   return parser:parse(arg)
@@ -44,8 +44,8 @@ function M.size(text)
   local n = math.tointeger(tonumber(digits))
   local factor = FACTORS[(unit or ""):lower()]
   if n == nil or n < 1 or n > LARGEST // factor then
-    return nil, ("'%s' is no size: a whole number from 1 to %d, with k or m "
-      .. "for 1024 or 1024^2"):format(text, LARGEST)
+    return nil, ("a size must be a whole number from 1 to %d, with k or m for "
+      .. "1024 or 1024^2; got '%s'"):format(LARGEST, text)
   end
   return n * factor
 end
@@ -55,7 +55,7 @@ end
 function M.integer(text)
   local n = text:find("^[+-]?%d+$") and math.tointeger(tonumber(text))
   if not n then
-    return nil, ("'%s' is no whole number of 64 bits"):format(text)
+    return nil, ("must be a whole number of 64 bits; got '%s'"):format(text)
   end
   return n
 end
@@ -68,7 +68,7 @@ function M.shape(text)
     local n, message = M.size(part)
     if not n then
       return nil, (part == text or part:find("^%d+[kKmM]?$")) and message
-        or ("'%s' is no shape: sizes joined by x, such as 127x65x33")
+        or ("a shape must be sizes joined by x, such as 127x65x33; got '%s'")
           :format(text)
     end
     sizes[#sizes + 1] = n
@@ -76,7 +76,7 @@ function M.shape(text)
   return sizes
 end
 
--- A shape of one size, which stands for all, or of as many as `letters`.
+-- A shape of `count` sizes; a single size stands for all of them.
 local function shape_of(text, count, letters)
   local sizes, message = M.shape(text)
   if sizes and #sizes == 1 then
@@ -84,7 +84,8 @@ local function shape_of(text, count, letters)
       sizes[i] = sizes[1]
     end
   elseif sizes and #sizes ~= count then
-    return nil, ("'%s': one size, or %d as %s"):format(text, count, letters)
+    return nil, ("a shape must be one size or %d sizes, %s; got '%s'"):format(
+      count, letters, text)
   end
   return sizes, message
 end
@@ -102,9 +103,9 @@ function M.matrix_shape(text)
 end
 
 --- script.kernel(family) -> function
---- For `convert` of argparse: a function that takes the name of a rung of the
---- family, or of a routine of the host; of other names it gives nil and a
---- message with the nearest one.
+--- For `convert` of argparse: a function that returns the name of a rung of
+--- the family or of a routine of the host; for other names nil and a message
+--- with the nearest name.
 function M.kernel(family)
   return function(name)
     local names = {}
@@ -123,35 +124,34 @@ function M.kernel(family)
   end
 end
 
+-- A converter of argparse: the path, if it opens in this mode.
+local function opens(mode)
+  return function(path)
+    local file, message = io.open(path, mode)
+    if not file then
+      return nil, message
+    end
+    file:close()
+    return path
+  end
+end
+
 --- script.readable(path) -> path, or nil and a message
 --- A file that can be read, for `convert` of argparse.
-function M.readable(path)
-  local file, message = io.open(path, "rb")
-  if not file then
-    return nil, message
-  end
-  file:close()
-  return path
-end
+M.readable = opens "rb"
 
 --- script.writable(path) -> path, or nil and a message
---- A file that can be written, made if there is none.
-function M.writable(path)
-  local file, message = io.open(path, "ab")
-  if not file then
-    return nil, message
-  end
-  file:close()
-  return path
-end
+--- A file that can be written, for `convert` of argparse; made if it is not
+--- there.
+M.writable = opens "ab"
 
 --- script.fits(parser, what, bytes)
---- Ends the script with 2, before anything is measured, if what was asked for
---- ("matrices of 512x512") needs more than the device's global memory.
+--- Ends the script with 2, before any measurement, if the arguments
+--- ("matrices of 512x512") need more than the device's global memory.
 function M.fits(parser, what, bytes)
   local memory = cl.device().global_mem_size
   if bytes > memory then
-    parser:error(("%s take %s, the device has %s of global memory"):format(
+    parser:error(("%s take %s; the device has %s of global memory"):format(
       what, quantity.format(bytes, "B", 3), quantity.format(memory, "B", 3)))
   end
 end
