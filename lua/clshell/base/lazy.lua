@@ -148,11 +148,14 @@ end
 --- The table of a folder: room.x is module x in it, which its first use
 --- loads.
 function M.room(name, modules)
-  local room = {}
+  local known = {}
   for _, module in ipairs(modules) do
-    room[module] = M.module(name .. "." .. module)
+    known[module] = name .. "." .. module
   end
-  return room
+  return setmetatable({}, {__index = function(room, module)
+    room[module] = known[module] and require(known[module])
+    return rawget(room, module)
+  end})
 end
 
 return M
