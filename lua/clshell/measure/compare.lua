@@ -1,5 +1,5 @@
--- compare.lua - which of two is faster, measured in turns: what the device
--- does meanwhile, it does to both
+-- measure/compare.lua - compare: the faster of two workloads, measured in
+-- turns, so that drift of the device hits both
 -- SPDX-License-Identifier: MIT
 
 local bench = require "clshell.measure.bench"
@@ -8,20 +8,21 @@ local options = require "clshell.base.options"
 local protocol = require "clshell.measure.protocol"
 local runs = require "clshell.store.runs"
 local stats = require "clshell.measure.stats"
-local target = require "clshell.measure.workload"
 local timer = require "clshell.measure.timer"
 local verify = require "clshell.family.verify"
+local workload = require "clshell.measure.workload"
 
 local M = require "clshell.base.lazy".table(...)
 
 local LEAST_ROUNDS, LEAST_SAMPLES = 8, 3
-M.MARGIN = 0.01 -- differences below it are none
+M.MARGIN = 0.01 -- smaller differences do not count
 
--- Rounds after which to look for a verdict, unless opts.rounds says after how
--- many. Three looks have three chances to be wrong, so each wants more for a
--- difference: of two equal launches fewer than 1.2 % are told apart.
+-- Rounds after which to look for a verdict, unless opts.rounds is given. Three
+-- looks have three chances to be wrong, so each is stricter about a
+-- difference: of pairs of equal launches fewer than 1.2 % get another verdict
+-- than "SAME".
 local LOOKS = {11, 22, 44}
-local STRICT = 0.996 -- coverage; of a single look it is stats.COVERAGE
+local STRICT = 0.996 -- coverage of several looks; of one: stats.COVERAGE
 
 local defaults = {
   rounds = LOOKS[#LOOKS], samples = LEAST_SAMPLES,
@@ -30,7 +31,7 @@ local defaults = {
 }
 
 --- compare.verdict(ratios [, coverage]) -> text, median, lo, hi
---- What ratios of times b / a, one of each round, say of b: "FASTER" or
+--- The verdict on b by the ratios of times b / a of the rounds: "FASTER" or
 --- "SLOWER" if the order-statistic interval of their median (coverage 0.95)
 --- excludes 1 and the median is 1 % or more away; "SAME" if the 95 % interval
 --- lies within 1 % of 1; else "UNCLEAR". lo and hi are the 95 % interval.
@@ -61,8 +62,8 @@ local function turns(round, samples)
   return list
 end
 
--- One round. Returns the median seconds of a launch of both, by a timer, or
--- nil where that has failed.
+-- One round. Returns the median seconds of a launch of both; nil where the
+-- timer has failed.
 local function take_round(subjects, state, round)
   local times = {{}, {}}
   for _, i in ipairs(turns(round, state.samples)) do
@@ -76,8 +77,8 @@ local function take_round(subjects, state, round)
   return stats.median(times[1]), stats.median(times[2])
 end
 
--- Makes the launches per sample of two that are about as fast the same, as
--- what passes between launches is part of the time.
+-- Makes the launches per sample the same for two that are about as fast: the
+-- gaps between launches are part of the time.
 local function even(batches)
   local low, high = math.min(batches[1], batches[2]),
     math.max(batches[1], batches[2])
@@ -145,19 +146,26 @@ function M.measure(a, b, opts)
   return rounds(subjects, state, r, opts)
 end
 
+local WORDS = {FASTER = "%s is FASTER than %s",
+  SLOWER = "%s is SLOWER than %s", SAME = "%s is the SAME as %s",
+  UNCLEAR = "UNCLEAR whether %s is faster than %s"}
+
 local printing = {
   __tostring = function(r)
-    local range = r.lo and (" [%.4f, %.4f]"):format(r.lo, r.hi) or ""
-    local how = ("%d rounds of %d, %s, %s timer"):format(r.rounds, r.samples,
-      r.mode, r.timer)
-    if r.batch_a > 1 or r.batch_b > 1 then
-      how = ("%s, batches of %d and %d"):format(how, r.batch_a, r.batch_b)
+    local fast, slow = r.name_b, r.name_a
+    local factor, lo, hi = 1 / r.ratio, r.hi and 1 / r.hi, r.lo and 1 / r.lo
+    if r.verdict == "SLOWER" then
+      fast, slow, factor, lo, hi = slow, fast, r.ratio, r.lo, r.hi
     end
-    return ("%s is %s%s: %.4f of the time%s\n  %s  %.4g ms\n  %s  %.4g ms\n"
-      .. "  %s%s"):format(r.name_b, r.verdict, r.verdict == "SAME" and " as "
-      .. r.name_a or r.verdict == "UNCLEAR" and "" or " than " .. r.name_a,
-      r.ratio, range, r.name_a, stats.median(r.a) * 1e3, r.name_b,
-      stats.median(r.b) * 1e3, how, r.note and "; " .. r.note or "")
+    local batches = (r.batch_a > 1 or r.batch_b > 1)
+      and (", batches of %d and %d"):format(r.batch_a, r.batch_b) or ""
+    return ("%s: %s is %.4f times as fast as %s%s\n  %s  %.4g ms\n"
+      .. "  %s  %.4g ms\n  %d rounds of %d, %s, %s timer%s%s"):format(
+      WORDS[r.verdict]:format(r.name_b, r.name_a), fast, factor, slow,
+      lo and (" [%.4f, %.4f]"):format(lo, hi) or "",
+      r.name_a, stats.median(r.a) * 1e3, r.name_b, stats.median(r.b) * 1e3,
+      r.rounds, r.samples, r.mode, r.timer, batches,
+      r.note and "; " .. r.note or "")
   end,
 }
 
@@ -166,113 +174,117 @@ local function is_list(x)
     and x.range == nil
 end
 
--- A side of the comparison: what to call, and the operands of a rung.
+-- A side of the comparison as a workload.
 local function side(x, args)
   if is_list(x) then
-    return (target.of("compare", table.unpack(x)))
+    return (workload.of("compare", table.unpack(x)))
   end
-  return (target.of("compare", x, {args = args}))
+  return (workload.of("compare", x, {args = args}))
 end
 
--- Verifies the rung of a side; `first` is the plan of the other, whose
--- operands are used again where they fit, as where they lie matters too.
-local function prepare(t, name, other)
-  if not t.family then
-    t.name = t.name == "compare" and name or t.name
+-- The operands of a rung: those of the other side where they fit, as the place
+-- of operands in memory matters too.
+local function operands_of(job, other)
+  if not (other and other.plan and job.family == other.family and job.seed
+      and other.seed) then
+    return job.operands
+  end
+  local input, output = job.family.spec.inputs[1], job.family.spec.output
+  local mine, theirs = job.operands[input], other.operands[input]
+  if type(mine) ~= "userdata" or mine.bytes ~= theirs.bytes
+      or mine.rows ~= theirs.rows or mine.type ~= theirs.type then
+    return job.operands
+  end
+  local operands = {}
+  for key, value in pairs(other.operands) do
+    operands[key] = value
+  end
+  operands[output] = other.plan.output
+  return operands
+end
+
+-- Names a side, and verifies it if it is a rung.
+local function prepare(job, name, other)
+  local family = job.family
+  if not family then
+    job.name = job.name == "compare" and name or job.name
     return
   end
-  local operands = t.operands
-  if other and other.plan and t.family == other.family and t.seed
-      and other.seed then
-    local mine, theirs = t.family.spec, other.operands
-    local A, B = operands[mine.inputs[1]], theirs[mine.inputs[1]]
-    if type(A) == "userdata" and A.bytes == B.bytes and A.rows == B.rows
-        and A.type == B.type then
-      operands = {}
-      for key, value in pairs(theirs) do
-        operands[key] = value
-      end
-      operands[mine.output] = other.plan.output
-    end
-  end
-  local plan, reason = t.family.plan_for(t.rung, t.params, operands)
+  job.name = ("%s.%s"):format(family.name, job.rung)
+  local plan, reason = family.plan_for(job.rung, job.params,
+    operands_of(job, other))
   if not plan then
-    cl.error(("compare: %s.%s refused: %s"):format(t.family.name, t.rung,
-      reason))
+    cl.error(("compare: %s refused: %s"):format(job.name, reason))
   end
-  local truth, before = t.family.truth(plan)
+  local truth, before = family.truth(plan)
   local verdict = verify.run(plan, plan.output, truth, before)
   if not verdict.ok then
-    cl.error(("compare: %s.%s is wrong: err=%.1e, bound %.1e"):format(
-      t.family.name, t.rung, verdict.err, verdict.bound))
+    cl.error(("compare: %s is wrong: err=%.1e, bound %.1e"):format(job.name,
+      verdict.err, verdict.bound))
   end
-  t.plan, t.call = plan, plan
-  t.name = ("%s.%s"):format(t.family.name, t.rung)
+  job.plan, job.call = plan, plan
 end
 
--- Whether a side of the comparison has been measured before: a result, the
--- number of a run kept, "last", or a tag.
+-- Whether a side was measured before: a result, the number of a kept run,
+-- "last", or a tag.
 local function is_kept(x)
   return math.type(x) ~= nil or type(x) == "string"
     or type(x) == "table" and x.name ~= nil and x.status ~= nil
 end
 
--- A side as a result, measured now where there is none.
-local function result_of(x, opts)
-  if is_kept(x) then
-    return x
-  elseif is_list(x) then
-    return bench.run(table.unpack(x))
-  end
-  return bench.run(x, {args = opts.args, cache = opts.cache})
-end
-
 local function compare_kept(a, b, opts)
   options.check(opts, "compare.runs", "compare")
   opts = opts or {}
-  a, b = result_of(a, opts), result_of(b, opts)
-  return runs.compare(a, b, {threshold = opts.threshold})
+  local sides = {a, b}
+  for i, x in ipairs(sides) do
+    if is_list(x) and not is_kept(x) then
+      sides[i] = bench.run(table.unpack(x))
+    elseif not is_kept(x) then
+      sides[i] = bench.run(x, {args = opts.args, cache = opts.cache})
+    end
+  end
+  return runs.compare(sides[1], sides[2], {threshold = opts.threshold})
 end
+
+local LEAST = {rounds = LEAST_ROUNDS, samples = LEAST_SAMPLES}
 
 local function limits(opts)
   options.check(opts, "compare")
-  local full = {}
+  opts = opts or {}
+  if opts.cache ~= nil and opts.cache ~= "hot" and opts.cache ~= "cold" then
+    cl.error(("compare: cache must be \"hot\" or \"cold\"; got %s"):format(
+      tostring(opts.cache)))
+  end
+  local full = {looks = opts.rounds and {opts.rounds} or LOOKS}
   for name, default in pairs(defaults) do
-    local value = opts and opts[name] or default
-    if math.type(value) == nil or not (value > 0 and value < math.huge) then
-      cl.error(("compare: %s is a number above 0, not %s"):format(name,
-        tostring(value)))
+    local value, least = opts[name] or default, LEAST[name]
+    if math.type(value) == nil or not (value > 0 and value < math.huge)
+        or least and (value < least or value % 1 ~= 0) then
+      cl.error(("compare: %s must be a %s; got %s"):format(name, least
+        and "whole number >= " .. least or "number > 0", tostring(value)))
     end
     full[name] = value
   end
-  if full.rounds < LEAST_ROUNDS or full.rounds % 1 ~= 0 then
-    cl.error(("compare: at least %d rounds, not %s"):format(LEAST_ROUNDS,
-      full.rounds))
-  elseif full.samples < LEAST_SAMPLES or full.samples % 1 ~= 0 then
-    cl.error(("compare: at least %d samples a round, not %s"):format(
-      LEAST_SAMPLES, full.samples))
-  end
-  full.looks = opts and opts.rounds and {full.rounds} or LOOKS
   return full
 end
 
 --- compare(a, b [, opts]) -> result
---- Whether b is faster than a. Each is what bench takes: a function that
---- returns its events, a plan, or a list of bench's arguments, such as
+--- Tells whether b is faster than a. Each is a workload of bench: a function
+--- that returns its events, a plan, or a list of bench's arguments, such as
 --- {"gemm.tiled", {512, 512, 512}, {tile = 8}}; rungs are verified first, and
---- those of one shape run on the same operands. After a ramp they are run in
+--- rungs of the same shape run on the same operands. After a ramp both run in
 --- turns, A B B A A B in one round and the other way round in the next, so
---- that drift hits both; each round gives one ratio of medians, b's time over
+--- that drift hits both; each round gives a ratio of medians, b's time over
 --- a's. The result prints as text and has verdict ("FASTER", "SLOWER", "SAME"
 --- or "UNCLEAR", of b; see compare.verdict), ratio, lo and hi (its 95 %
 --- order-statistic interval over the rounds), ratios, a and b (the medians of
 --- the rounds), timer and the launches per sample.
 ---
---- A side may also be a result of bench, the number of a run kept, "last", or
---- a tag: then nothing can be run in turns. The other side is measured if need
+--- A side may also be a result of bench, the number of a kept run, "last", or
+--- a tag: then nothing can run in turns. The other side is measured if need
 --- be, and runs.compare judges, by options.threshold (0.03).
 --- Options:
----   rounds   11, 22, 44  at least 8; more where fewer leave it unclear
+---   rounds   11, 22, 44  at least 8; more rounds where fewer are unclear
 ---   samples  3     of each in a round
 ---   seconds  20    in all: long kernels get fewer samples a round, and the
 ---            result says so
@@ -294,13 +306,9 @@ function M.compare(a, b, opts)
     {tb.call})
   local mode, scratch = "hot", {}
   if opts.cache == "cold" then
-    local _, _, words = timer.plan_cold(context.device)
-    local bytes = select(2, timer.plan_cold(context.device))
+    local _, bytes, words = timer.plan_cold(context.device)
     scratch = {timer.flush(one, bytes), timer.flush(other, bytes)}
     mode = ("cold (%s)"):format(words)
-  elseif opts.cache ~= nil and opts.cache ~= "hot" then
-    cl.error(("compare: cache is \"hot\" or \"cold\", not %s"):format(
-      tostring(opts.cache)))
   end
   local c = one.calibration
   full.timer = c.event and c.batch and "event" or "wall"
@@ -314,7 +322,7 @@ function M.compare(a, b, opts)
   end
   r.name_a, r.name_b, r.mode = ta.name, tb.name, mode
   if r.samples < full.samples then
-    r.note = ("only %d of each in a round, as they are long"):format(
+    r.note = ("only %d samples of each in a round, as they are long"):format(
       r.samples)
   end
   return setmetatable(r, printing)

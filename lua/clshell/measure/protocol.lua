@@ -1,12 +1,12 @@
--- protocol.lua - how samples are taken so that their median can be trusted:
--- ramp, sample length, stop rule, watch over the clock. It knows no OpenCL:
--- it drives an abstract subject, which the tests simulate.
+-- measure/protocol.lua - the protocol of samples whose median can be trusted:
+-- ramp, sample length, stop rule, watch over the clock. It knows no OpenCL: it
+-- drives an abstract subject, which the tests simulate.
 --
 -- A subject is a table:
 --   sample(n) -> s    runs n launches on end and waits; s.wall is the host's
---                     time of all of them and s.event the device's, in
---                     seconds; without s.event, s.bad is why there is none.
---                     s.sum, s.span, s.main: see bench
+--                     time of all launches and s.event the device's, in
+--                     seconds; without s.event, s.bad is the reason. s.sum,
+--                     s.span, s.main: see bench
 --   before()          optional: runs before each sample, not timed (eviction
 --                     of caches, restoring of operands)
 --   canary() -> s     optional: seconds of a fixed kernel
@@ -14,21 +14,22 @@
 --   calibration       {event, batch: whether event timers can be trusted for
 --                     a launch and for several on end; tick, wall_tick: the
 --                     steps of the two timers; floor, floor_wall: an empty
---                     launch by each; canary: its undisturbed seconds;
---                     slow: how many times longer shows a lower clock, 1.05
---                     unless given}
+--                     launch by each; canary: its undisturbed seconds; slow:
+--                     the factor of canary time that shows a lower clock
+--                     (1.05)}
 --   single            optional: one launch a sample, as the caches are cold
 -- SPDX-License-Identifier: MIT
 
+local record_fields = require "clshell.measure.record_fields"
 local stats = require "clshell.measure.stats"
 
 local M = {}
 
--- How long to measure. `quick` is for a row of a table, where verdicts
--- between rows do not hang on the last per cent; `final` for a figure that
--- stands alone. warmup: seconds of ramp at most; samples: at least, unless
--- the seconds are over; busy: seconds of timed work at least; seconds: of
--- sampling at most.
+-- The length of a measurement. `quick` is for a row of a table, where verdicts
+-- do not depend on the last per cent; `final` is for a figure that stands
+-- alone. warmup: seconds of ramp at most; samples: at least, unless the
+-- seconds are over; busy: seconds of timed work at least; seconds: of sampling
+-- at most.
 M.efforts = {
   quick = {warmup = 0.1, samples = 10, busy = 0.1, seconds = 0.5},
   final = {warmup = 0.3, samples = 10, busy = 0.5, seconds = 5},
@@ -39,26 +40,20 @@ M.version = 1 -- of the protocol, in every record
 local MOST = 1000      -- samples
 local LONGEST = 4096   -- launches in a sample
 local HALF_WIDTH = 0.005 -- of the interval of the median, to stop
-local LONG = 1         -- seconds; such kernels are run 3 times
+local LONG = 1         -- seconds; longer kernels run 3 times
 local DISCARD = 2      -- samples at the beginning
 local TICKS = 100      -- of the timer, at least, in a sample
 local SHORTEST = 50e-6 -- seconds of a sample
 local FLOORS = 10      -- empty launches in a sample
-local OVERHEAD = 5     -- a launch shorter than so many empty ones is flagged
+local OVERHEAD = 5     -- empty launches; shorter launches are flagged
 local SLOW = 1.05      -- canary against its calibrated time
 local EVERY = 1        -- seconds between looks at the canary
 local REDO = 3         -- times that a set of samples is taken again
 local PAUSE = 0.05     -- seconds, doubled up to 4 times
-local BAD = 0.02       -- part of samples that an event timer may spoil
+local BAD = 0.02       -- the part of samples that an event timer may spoil
 
--- Seconds of a launch in a sample by a timer; nil where it has none.
-local function per_launch(s, timer, batch)
-  local t = s[timer]
-  return t and t / batch
-end
-
--- Launches per sample for a launch of `t` seconds; subject.least are the
--- seconds that a sample takes at least, if that is more than the timer needs.
+-- Launches per sample for a launch of `t` seconds; subject.least (optional)
+-- are the least seconds of a sample, where the timer needs fewer.
 function M.batch(subject, timer, t)
   if subject.single then
     return 1
@@ -75,7 +70,7 @@ function M.batch(subject, timer, t)
   return math.min(LONGEST, math.ceil(least / math.max(t, 1e-9)))
 end
 
--- One sample, after what has to be done before it.
+-- One sample, after subject.before().
 function M.take(subject, batch)
   if subject.before then
     subject.before()
@@ -83,9 +78,9 @@ function M.take(subject, batch)
   return subject.sample(batch)
 end
 
--- Runs the subject until the clock is up and times agree: three means of
--- about 10 ms within 1 %. A launch takes `wall` seconds of the host, which
--- may be more than its commands do. Returns the seconds of a launch.
+-- Runs the subject until the clock is up and times agree: three means of about
+-- 10 ms within 1 %. A launch takes `wall` seconds of the host, which may be
+-- more than the time of its commands. Returns the seconds of a launch.
 function M.ramp(subject, limits, wall)
   local begin, means, t = subject.now(), {}
   repeat
@@ -125,31 +120,30 @@ local function recover(subject, deadline)
   return not slow(subject)
 end
 
--- The set of samples under way, kept in the result `r`, so that it is there
--- after an error.
+-- Begins a set of samples, in the result `r`, where an error leaves it.
 local function new_set(r, timer, batch)
   r.timer, r.batch = timer, batch
   r.samples, r.walls, r.sums, r.spans, r.mains = {}, {}, {}, {}, {}
   r.bad, r.half = 0, nil
 end
 
--- Puts a set aside that was taken at an unsteady clock: if an error comes
--- before the next has a sample, it is better than none.
+-- Sets aside the samples of an unsteady clock, for an error before the next
+-- set has a sample.
 local function set_aside(r)
   r.aside = {samples = r.samples, walls = r.walls, sums = r.sums,
     spans = r.spans, mains = r.mains}
 end
 
--- Adds a sample to the set. Returns false if the timer has to be given up.
+-- Adds a sample to the set. Returns false if the timer cannot be trusted.
 local function add(r, s)
   local n = #r.samples + 1
-  local t = per_launch(s, r.timer, r.batch)
+  local t = s[r.timer]
   if not t then
     r.bad, r.reason = r.bad + 1, s.bad
     r.discarded = r.discarded + 1
     return r.bad < 2 or r.bad <= BAD * (n + r.bad)
   end
-  r.samples[n], r.walls[n] = t, s.wall / r.batch
+  r.samples[n], r.walls[n] = t / r.batch, s.wall / r.batch
   for _, key in ipairs{"sum", "span", "main"} do
     local list = r[key .. "s"]
     list[#list + 1] = s[key] and s[key] / r.batch
@@ -157,8 +151,7 @@ local function add(r, s)
   return true
 end
 
--- Looks whether the samples suffice. It is not done after each one: sorting
--- takes time as well.
+-- Whether the samples suffice. Not all calls look: sorting takes time as well.
 local function enough(r, limits, busy, checks)
   local n = #r.samples
   if n >= MOST then
@@ -174,7 +167,7 @@ local function enough(r, limits, busy, checks)
   elseif r.half and r.half <= HALF_WIDTH then
     return true
   end
-  for i = #checks - 1, 1, -1 do -- noise as it is, and no less with more
+  for i = #checks - 1, 1, -1 do -- whether more samples reduce the noise
     local before, half = table.unpack(checks[i])
     if n - before >= 16 then
       return n >= 64 and half ~= nil and math.abs(r.half / half - 1) < 0.05
@@ -183,8 +176,8 @@ local function enough(r, limits, busy, checks)
   return false
 end
 
--- Takes a set of samples. Returns how it ended: "enough", "time", "clock"
--- (the device became slower) or "timer" (it cannot be trusted).
+-- Takes a set of samples. Returns the reason of its end: "enough", "time",
+-- "clock" (the device became slower) or "timer" (it cannot be trusted).
 local function collect(subject, r, limits, deadline)
   local busy, looked, checks = 0, subject.now(), {}
   for _ = 1, DISCARD do
@@ -213,7 +206,7 @@ local function collect(subject, r, limits, deadline)
   end
 end
 
--- A kernel longer than a second: three samples and no statistics of them.
+-- A kernel longer than a second: three samples, too few for an interval.
 local function collect_long(subject, r, first)
   add(r, first)
   while #r.samples < 3 and r.bad < 2 and (first.wall < 10 * LONG
@@ -223,18 +216,14 @@ local function collect_long(subject, r, first)
   return #r.samples > 0 and "long" or "timer"
 end
 
-local function flag(r, name)
-  for _, f in ipairs(r.flags) do
-    if f == name then
-      return
-    end
+-- Flags a result, once.
+function M.flag(r, name)
+  if not record_fields.flagged(r, name) then
+    table.insert(r.flags, name)
   end
-  table.insert(r.flags, name)
 end
 
-M.flag = flag
-
--- Sets of samples until one was taken at a steady clock.
+-- Takes sets of samples until the clock was steady during a set.
 local function collect_steady(subject, r, timer, batch, limits)
   local deadline = subject.now() + limits.seconds
   local steady = recover(subject, deadline - limits.seconds / 2)
@@ -259,12 +248,12 @@ local function collect_steady(subject, r, timer, batch, limits)
     steady = recover(subject, deadline - limits.seconds / 2)
   end
   if not steady then
-    flag(r, "clock!")
+    M.flag(r, "clock!")
   end
   return ended
 end
 
--- Measures by one timer. Returns how it ended.
+-- Measures by one timer. Returns the reason of the end.
 local function measure_by(subject, r, timer, limits, t)
   local batch = M.batch(subject, timer, t)
   if batch > 1 and timer == "event" and not subject.calibration.batch then
@@ -275,14 +264,14 @@ end
 
 --- protocol.measure(subject, r, limits)
 --- Takes samples of a subject into the result r: timer, batch, samples,
---- discarded, flags and what protocol.summarise makes of them. The steps: a
---- ramp until the clock is up; samples long enough for the timer, several
---- launches each if need be; two discarded; then samples until the 95 %
---- interval of the median is within 0.5 % of it, or no longer shrinks, or
---- the limits are reached ("unconverged"); a canary kernel watches the clock
---- ("clock!"). Kernels longer than 1 s are run 3 times. An event timer that
---- fails, or is not trusted, is replaced by the host's clock ("no event
---- timer"). On an error r keeps the samples so far.
+--- discarded, flags and the fields of protocol.summarise. The steps: a ramp
+--- until the clock is up; samples long enough for the timer, of several
+--- launches if need be; two samples discarded; then samples until the 95 %
+--- interval of the median is within 0.5 % of it, or no longer shrinks, or the
+--- limits are reached ("unconverged"); a canary kernel watches the clock
+--- ("clock!"). Kernels longer than 1 s run 3 times. The host's clock replaces
+--- an event timer that fails or is not trusted ("no event timer"). On an error
+--- r keeps the samples so far.
 function M.measure(subject, r, limits)
   r.flags, r.discarded = r.flags or {}, 0
   local timer = subject.calibration.event and "event" or "wall"
@@ -304,12 +293,12 @@ function M.measure(subject, r, limits)
     end
   end
   if r.timer == "wall" and not subject.host then
-    flag(r, "no event timer")
+    M.flag(r, "no event timer")
   end
   if ended == "time" then
     r.half = stats.half_width(r.samples)
     if not (#r.samples >= 6 and r.half and r.half <= HALF_WIDTH) then
-      flag(r, "unconverged")
+      M.flag(r, "unconverged")
     end
   elseif ended == "long" then
     r.few = ("n=%d, no interval"):format(#r.samples)
@@ -322,16 +311,16 @@ local function median_of(list)
 end
 
 --- protocol.summarise(subject, r)
---- Puts the statistics of the samples into a result: all in seconds for one
+--- Puts the statistics of the samples into a result, in seconds for one
 --- launch. Outliers (stats.mad_outliers) are counted and stay. Without a
---- sample r gets none.
+--- sample r gets no statistics.
 function M.summarise(subject, r)
   if r.aside and #r.samples == 0 then
     for key, list in pairs(r.aside) do
       r[key] = list
     end
     r.discarded = r.discarded - #r.samples
-    flag(r, "clock!")
+    M.flag(r, "clock!")
   end
   r.aside = nil
   if not r.samples or #r.samples == 0 then
@@ -350,7 +339,7 @@ function M.summarise(subject, r)
     r.floor = r.timer == "event" and c.floor or c.floor_wall
     r.tick_ns = r.timer == "event" and c.tick and c.tick * 1e9 or nil
     if r.floor and r.median < OVERHEAD * r.floor then
-      flag(r, "overhead-bound")
+      M.flag(r, "overhead-bound")
     end
   end
   r.walls, r.sums, r.spans, r.mains = nil, nil, nil, nil

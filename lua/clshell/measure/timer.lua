@@ -1,5 +1,5 @@
--- timer.lua - the subject of the protocol on an OpenCL device: a function
--- that enqueues commands, the stamps of its events, cold caches
+-- measure/timer.lua - subjects of the protocol on an OpenCL device: a function
+-- that enqueues commands, the stamps of its events, and cold caches
 -- SPDX-License-Identifier: MIT
 
 local calibrate = require "clshell.measure.calibrate"
@@ -10,10 +10,10 @@ local M = {}
 
 local MIB = 2^20
 local FLUSH_LEAST = 64 * MIB
--- A flush of twice the cache is what it takes; a CPU device may report the
--- cache of a whole host, of which it has a slice.
+-- A flush needs twice the cache; a CPU device may report the cache of a whole
+-- host, of which it has a slice.
 local FLUSH_MOST = {cpu = 128 * MIB, other = 1024 * MIB}
-local COPIES = 16 -- of the operands at most, for rotation
+local COPIES = 16 -- of the operands, for rotation, at most
 
 -- Adds the Events among some values to a list: Events, spans, and lists of
 -- them.
@@ -37,11 +37,7 @@ local function gather(events, n, ...)
   end
 end
 
-local function count(...)
-  return select("#", ...), ...
-end
-
--- START and STOP in ns, or nil and why there are none.
+-- START and STOP in ns, or nil and a reason.
 local function stamps(event)
   local ok, start, stop = pcall(function()
     return event.start, event.stop
@@ -57,38 +53,26 @@ local function stamps(event)
   return start, stop
 end
 
--- The times in the stamps of one launch (a list of events): first START,
--- last STOP, the sum and the time of event number `main`, in ns.
-local function read(events, main)
-  local first, last, sum, own = math.huge, 0, 0, nil
-  for i, event in ipairs(events) do
-    local start, stop = stamps(event)
-    if not start then
-      return nil, stop
-    end
-    first, last = math.min(first, start), math.max(last, stop)
-    sum = sum + (stop - start)
-    own = i == main and stop - start or own
-  end
-  return first, last, sum, own
-end
-
--- The sample of some launches, whose events have ended, after `wall` s.
+-- Puts the times of some launches (lists of ended events) into the sample s,
+-- whose s.wall is set: the span from the first START to the last STOP, the sum
+-- of all commands, and the time of command number `main` of each launch.
 local function evaluate(s, launches, main, tick)
   local first, last, sum, own = math.huge, 0, 0, nil
   for _, events in ipairs(launches) do
+    for i, event in ipairs(events) do
+      local start, stop = stamps(event)
+      if not start then
+        s.bad = stop
+        return s
+      end
+      first, last = math.min(first, start), math.max(last, stop)
+      sum = sum + (stop - start)
+      own = i == main and (own or 0) + (stop - start) or own
+    end
     if #events == 0 then
       s.bad = "no event"
       return s
     end
-    local start, stop, inside, mine = read(events, main)
-    if not start then
-      s.bad = stop
-      return s
-    end
-    first, last = math.min(first, start), math.max(last, stop)
-    sum = sum + inside
-    own = mine and (own or 0) + mine
   end
   local event = (last - first) * 1e-9
   if event <= 0 then
@@ -105,10 +89,10 @@ local function evaluate(s, launches, main, tick)
   return s
 end
 
--- One launch: what `call` enqueued, as a list of events.
+-- One launch: the events of the commands that `call` enqueued.
 local function launch(call)
-  local events = {}
-  gather(events, count(call()))
+  local events, results = {}, table.pack(call())
+  gather(events, results.n, table.unpack(results, 1, results.n))
   return events
 end
 
@@ -132,9 +116,9 @@ local function sample(subject, calls, turn, n)
 end
 
 --- timer.new(context, calls [, main]) -> subject
---- The subject of protocol.measure for functions that do the same on operands
---- of their own, taken in turn (one function: always that). `main` is the
---- place of the command whose own time is wanted among several.
+--- The subject of protocol.measure for functions that do the same work, each
+--- on operands of its own; they run in turn. `main` is the index of the
+--- command among several whose own time is wanted.
 function M.new(context, calls, main)
   local c = calibrate.device{context = context}
   local turn = 0
@@ -148,7 +132,7 @@ function M.new(context, calls, main)
   return subject
 end
 
--- The subject for a routine of the host: run() -> seconds.
+-- The subject of a routine of the host: run() -> seconds.
 function M.host(run)
   return {
     host = true, now = cl.now, sleep = cl.sleep,
@@ -163,19 +147,19 @@ function M.host(run)
   }
 end
 
--- Whether so many bytes can be had for copies or a flush.
-local function affordable(dev, bytes)
-  return bytes <= dev.global_mem_size / 8
-    and bytes <= FLUSH_MOST[dev.type == "cpu" and "cpu" or "other"]
+-- The bytes that copies or a flush may take.
+local function spare(dev)
+  return math.min(dev.global_mem_size // 8,
+    FLUSH_MOST[dev.type == "cpu" and "cpu" or "other"])
 end
 
 --- timer.plan_cold(dev, footprint) -> way, count or bytes, words
---- How to find the caches cold before each launch: "none" where the operands
+--- The way to cold caches before each launch: "none" where the operands
 --- (footprint bytes, nil: unknown) exceed four times the cache by themselves,
---- "rotation" over so many copies of the operands where together they do, and
+--- "rotation" over so many copies of the operands where the copies do, and
 --- "flush" of so many bytes: twice the cache, at least 64 MiB, at most an
 --- eighth of the memory and 1 GiB (a CPU device: 128 MiB). The words go into
---- the result; they name the cache where the flush is smaller than that.
+--- the result; they name the cache where the flush is smaller than the cache.
 function M.plan_cold(dev, footprint)
   local cache = dev.global_mem_cache_size
   if footprint and footprint > 4 * cache then
@@ -183,13 +167,12 @@ function M.plan_cold(dev, footprint)
   end
   local copies = footprint and footprint > 0
     and math.ceil(4 * cache / footprint) + 1
-  if copies and copies <= COPIES and affordable(dev, copies * footprint) then
+  if copies and copies <= COPIES and copies * footprint <= spare(dev) then
     return "rotation", copies, ("rotation x%d"):format(copies)
   end
   local bytes = math.max(FLUSH_LEAST, 2 * cache)
   local wanted = bytes
-  bytes = math.min(bytes, dev.global_mem_size // 8, dev.max_mem_alloc_size,
-    FLUSH_MOST[dev.type == "cpu" and "cpu" or "other"]) // MIB * MIB
+  bytes = math.min(bytes, spare(dev), dev.max_mem_alloc_size) // MIB * MIB
   bytes = math.tointeger(math.max(bytes, MIB))
   local words = "flush " .. text.bytes(bytes)
   if bytes < wanted then
@@ -199,8 +182,8 @@ function M.plan_cold(dev, footprint)
 end
 
 --- timer.flush(subject, bytes) -> Buffer
---- Makes the subject overwrite a buffer of that size before each sample,
---- which then is a single launch.
+--- Makes the subject overwrite a buffer of that size before each sample; a
+--- sample is then a single launch.
 function M.flush(subject, bytes)
   local scratch = cl.buffer("uint", bytes // 4, nil,
     {context = subject.context})
