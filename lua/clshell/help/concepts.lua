@@ -1,11 +1,11 @@
--- help/concepts.lua - the words of the field, in a few lines each, with what
--- to try here
+-- help/concepts.lua - the words of the field, in a few lines each, with
+-- something to try
 -- SPDX-License-Identifier: MIT
 
 local M = {}
 
--- A block each: the name and other names it goes by, the text, and after
--- "Try:" a function, a rung or a line to type.
+-- A block each: the names, the text, and after "Try:" a function, a rung or a
+-- line to type.
 local TEXT = [[
 ndrange, global size, index space
 The index space of a launch: one, two or three dimensions of work-items.
@@ -40,18 +40,18 @@ after the other. k.preferred_multiple is its size as the driver tells it.
 Try: ?coalescing
 
 compute unit, multiprocessor, sm
-What runs work-groups: a multiprocessor of a GPU, a core of a CPU. A launch of
-fewer work-groups than there are compute units leaves some idle.
+The part of a device that runs work-groups: a multiprocessor of a GPU, a core
+of a CPU. A launch of fewer work-groups than compute units leaves some idle.
 Try: cl.device().compute_units
 
 host
-The computer around the device: where Lua runs, with memory of its own. What a
-kernel reads has to be in a buffer on the device first.
+The computer around the device: it runs Lua and has memory of its own. A kernel
+reads only buffers on the device.
 Try: ?Buffer:write
 
 kernel
 A function of OpenCL C that the host launches: `kernel void f(global int *x)`.
-It returns nothing; its results are what it writes into buffers.
+It returns nothing; it writes its results into buffers.
 Try: ?cl.kernel
 
 global memory
@@ -62,14 +62,15 @@ Try: ?coalescing
 
 local memory, shared memory
 Memory of a work-group, on the compute unit: a few tens of KiB, some ten times
-nearer than global memory. A tile that a group reads once from global memory
-and uses many times from there is what makes a tiled kernel fast. CUDA calls it
-shared memory. On a CPU device it is ordinary cached memory and buys little.
+nearer than global memory. A tiled kernel is fast because a group reads each
+tile once from global memory and uses it many times from local memory. CUDA
+calls it shared memory. On a CPU device it is ordinary cached memory and buys
+little.
 Try: ?gemm.tiled
 
 private memory, registers
-What belongs to one work-item. The compiler keeps it in registers; what does
-not fit is spilled to global memory, which is slow.
+The memory of one work-item. The compiler keeps it in registers and spills the
+rest to global memory, which is slow.
 Try: ?gemm.register
 
 constant memory
@@ -79,14 +80,15 @@ Try: ?gemm.tiled_constant
 
 barrier
 barrier(CLK_LOCAL_MEM_FENCE): every work-item of a group waits there until all
-have come, and then sees what the others wrote to local memory. All of a group
-must reach it, so it never stands inside an if that some do not enter.
+have come, and then sees the others' writes to local memory. All work-items of
+a group must reach it: it must not stand in an `if` that some of them skip.
 Try: ?gemm.tiled
 
 coalescing, coalesced access
 Neighbouring work-items that read neighbouring addresses share a memory
-transaction; with a stride between them each pays for one of its own and most
-bytes of it are thrown away. So get_global_id(0) should walk along a row.
+transaction. With a stride between the addresses each work-item needs a
+transaction of its own, and most of its bytes are wasted. So get_global_id(0)
+should walk along a row.
 Try: bench("gemm.naive", {256, 256, 256}, {map = "row"}), and ?gemm.naive
 
 bank conflict
@@ -114,9 +116,10 @@ instructions and wants addresses that are multiples of 16 bytes.
 Try: ?gemm.tiled_float4
 
 occupancy
-How many of the work-items that a compute unit can hold are there. Registers,
-local memory and the group's size set it. Enough of them hide memory's latency:
-while some wait, others run. More than enough helps nothing.
+The number of work-items on a compute unit, as a share of the number that it
+has room for. Registers, local memory and the group's size set it. Enough
+work-items hide memory's latency: while some wait, others run. More than enough
+help nothing.
 Try: ?occupancy.of, and lesson(r) of a bench result
 
 latency hiding
@@ -126,8 +129,8 @@ Try: ?occupancy
 
 arithmetic intensity, flop per byte
 Floating-point operations for each byte that moves to or from memory. A sum of
-two vectors has 1/12, a large matrix product hundreds. What a kernel can reach
-follows from it: see roofline.
+two vectors has 1/12, a large matrix product hundreds. It bounds the rate of a
+kernel: see roofline.
 Try: print(bench("gemm.tiled", {256, 256, 256}).ai)
 
 roofline
@@ -152,9 +155,9 @@ counted: 2*M*N*K for a matrix product, two for each entry of a sparse one.
 Try: ?Event:gflops
 
 event, event timer, profiling
-What a launch or transfer returns: the device notes when the command was
-queued, submitted, started and stopped, in nanoseconds. STOP - START is the
-time on the device; what the host sees is longer by the launch.
+The object that a launch or a transfer returns. The device notes when the
+command was queued, submitted, started and stopped, in nanoseconds. STOP -
+START is the time on the device; the host's time is longer by the launch.
 Try: ?Event:info
 
 queue, command queue
@@ -163,8 +166,8 @@ other; in out-of-order queues only `after` lists set the order.
 Try: ?cl.queue
 
 leading dimension, ld, pitch
-Elements from the beginning of one row to that of the next: at least the number
-of columns. Rows padded to a good multiple begin at aligned addresses; a
+Elements from the beginning of a row to the beginning of the next: at least the
+number of columns. Rows padded to a good multiple begin at aligned addresses; a
 sub-matrix has the leading dimension of the whole.
 Try: ?matrix.zeros and ?A:sub
 
@@ -206,52 +209,48 @@ results differ in their last digits.
 Try: ?verify.bound
 
 median, noise
-Times are skewed by what else the machine does. The median of many samples,
-with its 95 % interval, says what a kernel takes; a mean or a single run does
+Other work on the machine skews times. The median of many samples, with its
+95 % interval, tells the time of a kernel; the mean or a single run does
 not.
 Try: ?stats.interval
 
 keys, key, editing, shortcut, prompt
 Enter submits a statement that is complete and begins a line in one that is
 not; Alt-Enter and Ctrl-O always begin one. Up and Down move by line, then
-through the history; PgUp finds what begins as the text does before the cursor,
-Ctrl-R what contains the word typed next. Home, End, Ctrl-K and Ctrl-U act on a
-line, Alt-< and Alt-> move to the ends of the text. Ctrl-_ takes back, a paste
-in one step. Tab completes, F1 explains, Ctrl-C drops the text, Ctrl-D leaves.
+through the history; PgUp finds inputs that begin as the text before the
+cursor, Ctrl-R inputs that contain the word typed next. Home, End, Ctrl-K and
+Ctrl-U act on a line, Alt-< and Alt-> move to the ends of the text. Ctrl-_
+takes back, a paste in one step. Tab completes, F1 explains, Ctrl-C drops the
+text, Ctrl-D leaves.
 The other keys are readline's; ~/.inputrc binds them as elsewhere.
 Try: {1, and Enter
 ]]
-
-local list
 
 local function key(word)
   return (word:lower():gsub("[-_%s]+", "_"))
 end
 
---- concepts.entries() -> list
---- {name, names, text, try} of each concept, and by all its names.
-function M.entries()
-  if list then
-    return list
+--- concepts.list
+--- A list of {name, title, names, text, try} of each concept, and by all its
+--- names.
+M.list = {}
+
+for block in (TEXT .. "\n"):gmatch "(.-)\n\n" do
+  local names, text, try = block:match "^([^\n]*)\n(.*)\nTry: ([^\n]*)$"
+  local title = names:match "^[^,]+"
+  local entry = {name = key(title), title = title, names = names, text = text,
+    try = try}
+  table.insert(M.list, entry)
+  for name in names:gmatch "[^,%s][^,]*" do
+    M.list[key(name)] = entry
   end
-  list = {}
-  for block in (TEXT .. "\n"):gmatch("(.-)\n\n") do
-    local head, body, try = block:match("^([^\n]*)\n(.*)\nTry: ([^\n]*)$")
-    local entry = {name = key(head:match("^[^,]+")), text = body, try = try,
-      names = head, title = head:match("^[^,]+")}
-    list[#list + 1] = entry
-    for name in head:gmatch("[^,]+") do
-      list[key(name:match("^%s*(.*)$"))] = entry
-    end
-  end
-  return list
 end
 
 --- concepts.find(word) -> entry or nil
 --- The concept of a name: "local memory", "local_memory", "warps".
 function M.find(word)
-  local entries, name = M.entries(), key(word)
-  return entries[name] or entries[name:gsub("s$", "")]
+  local name = key(word)
+  return M.list[name] or M.list[name:gsub("s$", "")]
 end
 
 return M

@@ -1,5 +1,5 @@
--- help/index.lua - what the code's comments document, read at the first need:
--- /** blocks of the C files, --- blocks of the Lua files, and the examples
+-- help/index.lua - the entries of help, read at the first need: /** blocks of
+-- the C files, --- blocks of the Lua files, and the examples
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -10,10 +10,8 @@ local M = {}
 -- Besides the public modules, the files that document functions.
 local OTHERS = {"clshell", "clshell.prompt.show", "clshell.prompt.commands",
   "clshell.prompt.tutorial"}
-local EXAMPLES = {"device", "memory", "matrix", "sparse", "launch", "event",
-  "family", "bench", "stats", "chart", "script", "host", "shell", "store"}
 
---- Text of a file, or nil.
+--- index.read(path) -> string or nil
 function M.read(path)
   local f = io.open(path, "rb")
   if f then
@@ -23,24 +21,25 @@ function M.read(path)
   end
 end
 
-local function count(s, pattern)
-  return select(2, s:gsub(pattern, ""))
-end
-
--- The first line of a block, and the next while a bracket is open.
+-- The first line of a block, with the next while a bracket is open, and the
+-- rest.
 local function split(block)
   local signature, body = block:match("^([^\n]*)\n?(.*)$")
-  while body ~= "" and count(signature, "[%(%[{]")
-      > count(signature, "[%)%]}]") do
+  while body ~= "" and #signature:gsub("[^%(%[{]", "")
+      > #signature:gsub("[^%)%]}]", "") do
     local more, rest = body:match("^%s*([^\n]*)\n?(.*)$")
     signature, body = signature .. " " .. more, rest
   end
   return signature, body
 end
 
+local function lines(s)
+  return (s .. "\n"):gmatch "(.-)\n"
+end
+
 -- A line of the part Options: "  name  default  what it means", or the
 -- continuation of one.
-local function option(list, line)
+local function add_option(list, line)
   local name, default, meaning =
     line:match("^  (%S.-)%s%s+(%S.-)%s%s+(%S.*)$")
   if name then
@@ -51,14 +50,14 @@ local function option(list, line)
   end
 end
 
--- Takes the part Options out of a text: what is left, and the list.
+-- Takes the part Options out of a text: the rest, and the list.
 local function options_of(body)
   local rest, list, inside = {}, {}, false
-  for line in (body .. "\n"):gmatch("(.-)\n") do
+  for line in lines(body) do
     if line:match("^Options:%s*$") then
       inside = true
     elseif inside and line:find("^  ") then
-      option(list, line)
+      add_option(list, line)
     else
       inside = false
       rest[#rest + 1] = line
@@ -67,149 +66,126 @@ local function options_of(body)
   return table.concat(rest, "\n"):gsub("%s+$", ""), list
 end
 
-local function add(entries, block, file, line)
+-- The lists of the entries and of the examples; each by name as well.
+local entries, examples
+
+local function add(block)
   local signature, body = split(block)
   local name = signature:match("^([%a_][%w_%.:]*)[%({]")
     or signature:match("^([%a_][%w_%.:]*)$")
   if not name then
     return
   end
-  name = name:gsub("^A:", "Buffer:") -- what a matrix can do besides
+  name = name:gsub("^A:", "Buffer:") -- the methods of a matrix
   local text, options = options_of(body)
-  local also
-  text = text:gsub("\nAlso: ([%w_%.:,%s]+)$", function(names)
-    also = names
-    return ""
-  end)
-  local entry = {name = name, signature = signature, text = text,
-    options = options, file = file, line = line,
-    as = text:match("[Oo]ptions%s+as%s+for%s+([%a_][%w_%.:]*%w)"),
-    but = text:match("[Oo]ptions%s+as%s+for%s+[%w_%.:]+%s+but%s+([%w_,%s]+)")
-  }
+  local also = text:match("\nAlso: ([%w_%.:,%s]+)$")
+  text = also and text:gsub("\nAlso: [%w_%.:,%s]+$", "") or text
   if not entries[name] then
-    entries[#entries + 1], entries[name] = entry, entry
+    local as = "[Oo]ptions%s+as%s+for%s+"
+    entries[name] = {name = name, signature = signature, text = text,
+      options = options,
+      as = text:match(as .. "([%a_][%w_%.:]*%w)"),
+      but = text:match(as .. "[%w_%.:]+%s+but%s+([%w_,%s]+)")}
+    entries[#entries + 1] = entries[name]
   end
   for other in (also or ""):gmatch("[^,%s]+") do
-    add(entries, ("%s%s\n%s"):format(other, signature:sub(#name + 1), text),
-      file, line)
+    add(("%s%s\n%s"):format(other, signature:sub(#name + 1), text))
   end
 end
 
-local function scan_c(entries, source, file)
+local function scan_c(source)
   for block in source:gmatch("/%*%* ?(.-)%*/") do
-    add(entries, (block:gsub("\n %* ?", "\n"):gsub("%s+$", "")), file)
+    add((block:gsub("\n %* ?", "\n"):gsub("%s+$", "")))
   end
 end
 
-local function scan_lua(entries, source, file)
-  local block, number = nil, 0
-  for line in (source .. "\n"):gmatch("(.-)\n") do
-    number = number + 1
+local function scan_lua(module)
+  local path = cl.home .. "/lua/" .. module:gsub("%.", "/")
+  local block = {}
+  for line in lines(M.read(path .. ".lua") or M.read(path .. "/init.lua")) do
     local words = line:match("^%s*%-%-%- ?(.*)$")
     if words then
-      block = block or {}
       block[#block + 1] = words
-    elseif block then
-      add(entries, table.concat(block, "\n"), file, number - #block)
-      block = nil
+    elseif block[1] then
+      add(table.concat(block, "\n"))
+      block = {}
     end
   end
-end
-
--- The /** blocks of the C files, which the Makefile gathers: installed, or in
--- the tree.
-local function c_comments()
-  return M.read(cl.home .. "/doc/cl.txt")
-    or M.read(cl.home .. "/build/doc/cl.txt") or ""
-end
-
--- The file of a Lua module below the home folder.
-local function file_of(module)
-  local path = "lua/" .. module:gsub("%.", "/")
-  local file = path .. ".lua"
-  return M.read(cl.home .. "/" .. file) and file or path .. "/init.lua"
-end
-
--- Each block of an examples file, headed by "--- name", is the example of
--- that function.
-local function scan_examples(examples, source)
-  local name, lines
-  local function finish()
-    if name then
-      examples[name] = table.concat(lines, "\n"):gsub("%s+$", "")
-    end
-  end
-  for line in (source .. "\n"):gmatch("(.-)\n") do
-    local head = line:match("^%-%-%- (%S+)$")
-    if head then
-      finish()
-      name, lines = head, {}
-    elseif name then
-      lines[#lines + 1] = line
-    end
-  end
-  finish()
 end
 
 -- cl.float, cl.int4 and the like, of which there are as many as types.
-local function add_types(entries, examples)
+local function add_types()
   for _, type in ipairs(cl.types()) do
     local base, width = type:match("^(%a+)(%d*)$")
     local n = tonumber(width) or 1
-    local values = {}
-    for i = 1, n do
-      values[i] = tostring(i)
-    end
     local name = "cl." .. type
-    local arguments = n > 1 and "x1, ..., x" .. n or "x"
-    add(entries, ("%s(%s) -> Value\nA kernel argument of type %s, a %s. "
+    add(("%s(%s) -> Value\nA kernel argument of type %s, a %s. "
       .. "Needed only where the kernel's own signature is unknown or names "
       .. "a typedef; out of range is an error. Vectors take a number for "
-      .. "each component. See also cl.bytes."):format(name, arguments, type,
+      .. "each component. See also cl.bytes."):format(name,
+      n > 1 and "x1, ..., x" .. n or "x", type,
       n > 1 and ("vector of %d components of %s"):format(n, base)
-      or "scalar"), "src/type.c")
+      or "scalar"))
     entries[name].minor = true -- in lists: cl.bytes speaks for them
-    examples[name] = ("print(%s(%s))"):format(name,
-      table.concat(values, ", "))
   end
 end
 
-local entries, examples = nil, {}
-local complete = false
-
 --- index.entries() -> list
---- All documented functions: {name, signature, text, options, as, file,
---- line}, in order and by name.
+--- All documented functions: {name, signature, text, options, as, but}, in
+--- order and by name.
 function M.entries()
   if entries then
     return entries
   end
   entries = {}
-  scan_c(entries, c_comments(), "doc/cl.txt")
-  local modules = {}
-  for i, name in ipairs(public.list) do
-    modules[i] = public.module(name)
+  -- the Makefile gathers the C files' blocks: installed, or in the tree
+  scan_c(M.read(cl.home .. "/doc/cl.txt")
+    or M.read(cl.home .. "/build/doc/cl.txt") or "")
+  for _, name in ipairs(public.list) do
+    scan_lua(public.module(name))
   end
-  table.move(OTHERS, 1, #OTHERS, #modules + 1, modules)
-  for _, module in ipairs(modules) do
-    local file = file_of(module)
-    scan_lua(entries, M.read(cl.home .. "/" .. file) or "", file)
+  for _, module in ipairs(OTHERS) do
+    scan_lua(module)
   end
-  add_types(entries, examples)
+  add_types()
   return entries
+end
+
+-- Each block of an examples file, headed by "--- name", is the example of
+-- that function.
+local function scan_examples(source)
+  local name
+  for line in lines(source) do
+    local head = line:match("^%-%-%- (%S+)$")
+    if head then
+      name, examples[head] = head, ""
+    elseif name then
+      examples[name] = examples[name] .. line .. "\n"
+    end
+  end
 end
 
 --- index.examples() -> table
 --- The example of each function, by name.
 function M.examples()
-  if complete then
+  if examples then
     return examples
   end
-  M.entries()
-  complete = true
-  for _, name in ipairs(EXAMPLES) do
-    scan_examples(examples, M.read(("%s/lua/clshell/examples/%s.lua"):format(
-      cl.home, name)) or "")
+  examples = {}
+  for _, file in ipairs(require "clshell.examples") do
+    scan_examples(M.read(("%s/lua/clshell/examples/%s.lua"):format(cl.home,
+      file)))
+  end
+  for name, code in pairs(examples) do
+    examples[name] = code:gsub("%s+$", "")
+  end
+  for _, type in ipairs(cl.types()) do
+    local values = {}
+    for i = 1, tonumber(type:match("%d*$")) or 1 do
+      values[i] = i
+    end
+    examples["cl." .. type] = ("print(cl.%s(%s))"):format(type,
+      table.concat(values, ", "))
   end
   return examples
 end
@@ -217,26 +193,22 @@ end
 --- index.options(name) -> list
 --- The options of a function: {name, default, text}; those of the function
 --- that it refers to ("Options as for ...") come after its own.
-function M.options(name, seen)
+function M.options(name)
   local entry = M.entries()[name]
   local list, taken = {}, {}
-  seen = seen or {}
-  if not entry or seen[name] then
-    return list
-  end
-  seen[name] = true
-  for word in (entry.but or ""):gmatch("[%w_]+") do
-    taken[word] = true
-  end
-  for _, o in ipairs(entry.options) do
-    for word in o.name:gmatch("[%w_]+") do
+  local function take(names)
+    for word in names:gmatch("[%w_]+") do
       taken[word] = true
     end
-    list[#list + 1] = o
   end
-  for _, o in ipairs(entry.as and M.options(entry.as, seen) or {}) do
-    if not taken[o.name:match("[%w_]+")] then
-      list[#list + 1] = o
+  take(entry and entry.but or "")
+  for _, option in ipairs(entry and entry.options or {}) do
+    take(option.name)
+    list[#list + 1] = option
+  end
+  for _, option in ipairs(entry and entry.as and M.options(entry.as) or {}) do
+    if not taken[option.name:match("[%w_]+")] then
+      list[#list + 1] = option
     end
   end
   return list

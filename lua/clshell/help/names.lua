@@ -1,65 +1,66 @@
--- help/names.lua - which documented thing a name or a value stands for
+-- help/names.lua - the documented name of a value, and the value of a name
 -- SPDX-License-Identifier: MIT
 
+local chain = require "clshell.prompt.chain"
 local cl = require "cl"
 local index = require "clshell.help.index"
-local lualib = require "clshell.help.lualib"
 local public = require "clshell.public"
+local reference = require "clshell.help.reference"
 
 local M = {}
 
-local FAMILIES = {gemm = true, spmv = true, transpose = true}
-local FORMATS = {dia = "Dia", csr = "Csr"}
-
 --- names.family(name) -> family or nil
 function M.family(name)
-  return FAMILIES[name] and require("clshell." .. name) or nil
+  for _, family in ipairs(chain.FAMILIES) do
+    if family == name then
+      return require("clshell." .. name)
+    end
+  end
 end
 
---- names.families() -> sorted list of their names
-function M.families()
-  return {"gemm", "spmv", "transpose"}
-end
-
--- The module that documents functions as `group.name`.
-local function home_of(group)
-  return (group == "cl" or group == "cl.host") and package.loaded[group]
-    or package.loaded[public.module(group) or "clshell." .. group]
+--- names.rungs() -> list of {name =, short =, family =, rung =}
+--- The rungs of all families, with names such as "gemm.tiled" and "tiled".
+function M.rungs()
+  local list = {}
+  for _, name in ipairs(chain.FAMILIES) do
+    local family = M.family(name)
+    for _, item in ipairs(family.kernels()) do
+      list[#list + 1] = {name = name .. "." .. item.name, short = item.name,
+        family = family, rung = item.rung}
+    end
+  end
+  return list
 end
 
 -- The value that a documented name stands for, or nil.
 local function value_of(name)
-  local group, member = name:match("^([%w_%.]+)%.([%w_]+)$")
-  local home = home_of(group or name)
-  if group and type(home) == "table" then
-    return rawget(home, member)
+  local group, member = name:match "^([%w_%.]+)%.([%w_]+)$"
+  group = group or name
+  local home = (group == "cl" or group == "cl.host") and package.loaded[group]
+    or package.loaded[public.module(group) or "clshell." .. group]
+  if member then
+    return type(home) == "table" and rawget(home, member) or nil
   end
-  return not group and home or nil
+  return home
 end
 
--- The class of an object: of module cl, or a sparse matrix.
-local function class_of(value)
-  if type(value) == "userdata" then
-    return cl.members(value) and tostring(value):match("^%a+")
-  elseif type(value) == "table" then
-    return FORMATS[rawget(value, "format")]
-  end
+--- names.commands() -> table
+--- The prompt's %commands by name: {usage =, help =}; none without a prompt.
+function M.commands()
+  local session = package.loaded["clshell.prompt"]
+  local list = type(session) == "table" and rawget(session, "commands")
+  return type(list) == "table" and list or {}
 end
-
-local CLASSES = {kernel = "Kernel", event = "Event", queue = "Queue"}
 
 --- names.class(value) -> string or nil
 --- The class that help knows an object by: "Buffer", "Kernel", "Dia".
 function M.class(value)
-  local class = class_of(value)
-  return class and (CLASSES[class] or class)
+  return chain.class{value = value}
 end
 
-local class_name = M.class
-
--- A member of a family by its value: "gemm.define".
+-- The name of a family or of its member by its value: "gemm.define".
 local function of_family(value)
-  for name in pairs(FAMILIES) do
+  for _, name in ipairs(chain.FAMILIES) do
     local family = package.loaded["clshell." .. name]
     if family == value then
       return name
@@ -93,48 +94,23 @@ function M.of(value)
       return short
     end
   end
-  return value == cl and "cl" or class_name(value) or lualib.name(value)
+  return value == cl and "cl" or M.class(value) or reference.name(value)
 end
 
--- A field without running anybody's metamethods; a module that the shell
--- loads at its first use is loaded now.
-local function raw(value, key)
-  local later = package.loaded["clshell.base.lazy"]
-  if later then
-    later.load(value)
-  end
-  if type(value) == "table" then
-    local found = rawget(value, key)
-    if found == nil then
-      local mt = debug.getmetatable(value)
-      local up = mt and rawget(mt, "__index")
-      found = type(up) == "table" and rawget(up, key) or nil
-    end
-    return found
-  end
-end
-
---- names.value(path) -> value or nil, name of a method or nil
---- What a name such as "t.x.f" holds in the session, by raw access; of an
---- object's method, "A:read", the documented name, "Buffer:read".
+--- names.value(path) -> value, name; or nil
+--- The value of a name such as "t.x.f" in the session, by raw access, and the
+--- documented name of it: "Buffer:read" for the method "A:read".
 function M.value(path)
-  local value = path:find("^[%a_][%w_.:]*$")
-    and rawget(_G, path:match("^[%w_]+"))
-  local last
-  for mark, key in path:gmatch("([.:])([%a_][%w_]*)") do
-    if not value then
-      return nil
-    end
-    local class = class_name(value)
-    last = type(value) == "string" and "string." .. key
-      or class and class .. ":" .. key
-    local known = last and (index.entries()[last] or lualib.entries()[last])
-    if known then
-      return nil, last
-    end
-    value = (mark == "." or mark == ":") and raw(value, key) or nil
+  local steps = {}
+  for name in (path:match "^[%a_][%w_.:]*$" or ""):gmatch "[%w_]+" do
+    steps[#steps + 1] = {key = name, base = not steps[1] and name or nil}
   end
-  return value or nil
+  local thing = chain.thing(steps, {})
+  if thing then
+    local class = thing.owner and chain.class(thing.owner)
+    return thing.value, thing.method or thing.named
+      or class and class .. ":" .. thing.key or M.of(thing.value)
+  end
 end
 
 return M

@@ -90,8 +90,8 @@ for class, names in pairs(GIVEN) do
   end
 end
 
--- The prefix of tables' methods, by their metatable's name.
-local OBJECTS = {["CSR matrix"] = "Csr", ["DIA matrix"] = "Dia",
+-- The class of a table, by its metatable's name.
+local TABLES = {["CSR matrix"] = "Csr", ["DIA matrix"] = "Dia",
   ["clshell.results"] = "results"}
 
 -- A field of a value's metatable, raw.
@@ -141,6 +141,12 @@ local function class_of(thing)
     local name = meta(thing.value, "__name")
     return type(name) == "string" and name or nil
   end
+end
+
+--- chain.class(thing) -> name or nil
+--- The class that the methods of an object or table are documented under.
+function M.class(thing)
+  return class_of(thing) or TABLES[meta(thing.value, "__name")]
 end
 
 --- chain.family(thing) -> the table of a kernel family, or nil
@@ -200,9 +206,9 @@ function M.name(thing)
   if class then
     return class .. "()"
   end
-  local prefix = thing.owner and OBJECTS[meta(thing.owner.value, "__name")]
-  if prefix then
-    return prefix .. ":" .. thing.key
+  local owner = thing.owner and M.class(thing.owner)
+  if owner then
+    return owner .. ":" .. thing.key
   end
   return thing.value ~= nil and public_name(thing.value) or nil
 end

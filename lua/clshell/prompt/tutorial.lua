@@ -6,7 +6,7 @@
 local cl = require "cl"
 local lexer = require "clshell.prompt.lexer"
 local names = require "clshell.help.names"
-local page = require "clshell.help.page_layout"
+local layout = require "clshell.help.layout"
 local report = require "clshell.report.table"
 local roofline = require "clshell.measure.roofline"
 local style = require "clshell.base.style"
@@ -115,18 +115,18 @@ local function view(input, results)
 end
 
 local function look()
-  return page.view{width = report.width(), color = style.color(1)}
+  return layout.view{width = report.width(), color = style.color(1)}
 end
 
 local function say(words)
-  print(page.prose(words, look(), "  "))
+  print(layout.prose(words, look(), "  "))
 end
 
 -- Prints a step: its subject, the input to type, and its number.
 local function show()
   local step, how = steps[at], look()
-  local lines = {"", page.heading(("Step %d of %d: %s"):format(at, #steps,
-    step.title), how), "", page.prose(step.text, how, "  "), ""}
+  local lines = {"", layout.heading(("Step %d of %d: %s"):format(at, #steps,
+    step.title), how), "", layout.prose(step.text, how, "  "), ""}
   if step.again and step.need(view("", {})) then
     lines[#lines + 1] = "  In a new session, first:"
     lines[#lines + 1] = "    " .. step.again:gsub("\n", "\n    ")

@@ -210,7 +210,7 @@ function M.kernel_source(c)
     return true
   end
   local hints = {}
-  for _, entry in ipairs(require "clshell.help.opencl".entries()) do
+  for _, entry in ipairs(require "clshell.help.reference".opencl) do
     c:name(entry.name)
     if entry.name:sub(1, #c.word) == c.word then
       hints[#hints + 1] = entry.signature .. "  " .. entry.text
@@ -271,8 +271,9 @@ end
 --- vocabulary.topics(c)
 --- The topics of help: the functions of a module once it has been named.
 function M.topics(c)
-  for _, part in ipairs{"concepts", "opencl"} do
-    for _, entry in ipairs(require("clshell.help." .. part).entries()) do
+  for _, list in ipairs{require "clshell.help.concepts".list,
+      require "clshell.help.reference".opencl} do
+    for _, entry in ipairs(list) do
       c:add(entry.name)
     end
   end

@@ -1,10 +1,11 @@
--- help/lualib.lua - Lua's own functions, a line each, and where the Lua 5.4
--- reference manual has more
+-- help/reference.lua - Lua's own functions and the words of OpenCL C, a line
+-- each
 -- SPDX-License-Identifier: MIT
 
 local M = {}
 
--- Sections of the manual: a signature, two spaces, what it does.
+-- By the section of the Lua 5.4 reference manual, a line for each function:
+-- its signature, two spaces, and a text.
 local SECTIONS = {
 {"6.1", [=[
 assert(v [, message])  raises message if v is false or nil, else returns all
@@ -157,49 +158,100 @@ local LIBRARIES = {coroutine = "6.2", package = "6.3", string = "6.4",
   utf8 = "6.5", table = "6.6", math = "6.7", io = "6.8", os = "6.9",
   debug = "6.10"}
 
-local entries
+-- The same for the language of kernels.
+local OPENCL = [[
+get_global_id(d)  place of this work-item in dimension d of the NDRange, from
+  0
+get_global_size(d)  work-items in dimension d
+get_global_offset(d)  the first global id of dimension d
+get_local_id(d)  place of this work-item in its work-group, from 0
+get_local_size(d)  work-items of a work-group in dimension d
+get_group_id(d)  number of this work-group in dimension d, from 0
+get_num_groups(d)  work-groups in dimension d
+get_work_dim()  dimensions of the NDRange: 1, 2 or 3
+barrier(flags)  waits for the whole work-group; CLK_LOCAL_MEM_FENCE or
+  CLK_GLOBAL_MEM_FENCE says which memory is then seen
+mem_fence(flags)  orders this work-item's own reads and writes; waits for
+  nobody
+kernel  a function that the host can launch; it returns void
+global  address space of buffers: seen by all work-items
+local  address space of a work-group: declared in the kernel, or an argument
+  (cl.localmem)
+constant  address space of small read-only data
+private  address space of one work-item: every variable without another one
+restrict  a promise that no other pointer reaches what this one points to
+reqd_work_group_size(x, y, z)  attribute: the one local size a kernel is for
+mad(a, b, c)  a * b + c, fast; rounding is the device's choice
+fma(a, b, c)  a * b + c rounded once
+dot(a, b)  sum of the products of two vectors' components
+clamp(x, lo, hi)  x, but not below lo or above hi
+mix(x, y, a)  x + (y - x) * a
+select(a, b, c)  b where c is true (vectors: its top bit set), else a
+min(x, y)  the lesser; fmin for floats takes care of NaN
+max(x, y)  the greater; fmax for floats takes care of NaN
+native_sqrt(x)  square root in the device's own precision
+native_exp(x)  exponential in the device's own precision
+rsqrt(x)  1 / sqrt(x)
+convert_float(x)  to float; convert_int_rte, convert_uchar_sat: rounding,
+  clamping
+as_uint(x)  the same bits as another type of that size
+vload4(i, p)  the i-th group of 4 elements at p, aligned or not
+vstore4(v, i, p)  writes 4 elements as the i-th group at p
+vload_half(i, p)  the i-th half at p as a float
+vstore_half(x, i, p)  a float as the i-th half at p
+atomic_add(p, x)  adds to *p so that no addition is lost; returns the old
+  value
+atomic_inc(p)  adds 1 to *p; returns the old value
+atomic_cmpxchg(p, old, new)  sets *p to new where it holds old; returns what
+  it held
+async_work_group_copy(to, from, n, e)  the group copies n elements, global to
+  local or back
+wait_group_events(n, events)  waits for such copies
+printf(format, ...)  prints from a kernel; the order of work-items is open
+]]
 
---- lualib.entries() -> list
---- {name, signature, text, section} of each function, and by name.
-function M.entries()
-  if entries then
-    return entries
+-- Adds the entries of a text to a list, and by name.
+local function add(list, text, section)
+  for line in text:gsub("\n  ", " "):gmatch "[^\n]+" do
+    local signature, meaning = line:match "^(.-)  (.+)$"
+    local entry = {name = signature:match "^[%w_.]+", signature = signature,
+      text = meaning, section = section}
+    list[#list + 1], list[entry.name] = entry, entry
   end
-  entries = {}
-  for _, part in ipairs(SECTIONS) do
-    for line in part[2]:gsub("\n  ", " "):gmatch("[^\n]+") do
-      local signature, text = line:match("^(.-%))  (.+)$")
-      local name = signature:match("^[%w_.]+")
-      local entry = {name = name, signature = signature, text = text,
-        section = part[1]}
-      entries[#entries + 1], entries[name] = entry, entry
-    end
-  end
-  return entries
 end
 
---- lualib.name(value) -> name or nil
+--- reference.lua
+--- A list of {name, signature, text, section} of Lua's functions, and by name.
+M.lua = {}
+
+--- reference.opencl
+--- The same for words of OpenCL C, without sections.
+M.opencl = {}
+
+for _, section in ipairs(SECTIONS) do
+  add(M.lua, section[2], section[1])
+end
+add(M.opencl, OPENCL)
+
+--- reference.name(value) -> name or nil
 --- The name of one of Lua's own functions or libraries.
 function M.name(value)
-  if type(value) ~= "function" and type(value) ~= "table" then
-    return nil
-  end
   for library in pairs(LIBRARIES) do
     if package.loaded[library] == value then
       return library
     end
   end
-  for _, entry in ipairs(M.entries()) do
-    local library, key = entry.name:match("^(%w+)%.(%w+)$")
-    local home = library and package.loaded[library] or package.loaded._G
-    if type(home) == "table"
+  for _, entry in ipairs(M.lua) do
+    local library, key = entry.name:match "^(%w+)%.(%w+)$"
+    local home = package.loaded[library or "_G"]
+    if type(home) == "table" and type(value) == "function"
         and rawget(home, key or entry.name) == value then
       return entry.name
     end
   end
 end
 
---- lualib.section(library) -> the manual's section, or nil
+--- reference.section(library) -> the manual's section, or nil
 function M.section(library)
   return LIBRARIES[library]
 end

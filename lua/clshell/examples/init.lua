@@ -1,0 +1,7 @@
+-- examples/init.lua - the examples that help shows and the tests run: the
+-- files of this folder. In a file each block is headed by "--- name", the
+-- documented name of its function; `-->` heads a line that the block prints.
+-- SPDX-License-Identifier: MIT
+
+return {"device", "memory", "matrix", "sparse", "launch", "event", "family",
+  "bench", "stats", "chart", "script", "host", "shell", "store"}

@@ -1,0 +1,162 @@
+-- help/layout.lua - lays help out for a window: paragraphs, options, examples
+-- SPDX-License-Identifier: MIT
+
+local index = require "clshell.help.index"
+local report = require "clshell.report.table"
+local style = require "clshell.base.style"
+
+local M = {}
+
+local WIDEST = 96 -- longer lines are hard to read
+
+--- layout.view([opts]) -> {width =, color =, height =}
+function M.view(opts)
+  opts = opts or {}
+  return {width = math.max(30, math.min(opts.width or 80, WIDEST)),
+    color = opts.color or false, height = opts.height}
+end
+
+local function length(s)
+  return utf8.len(s) or #s
+end
+
+--- layout.prose(text, view, indent) -> string
+--- A text with its paragraphs filled; indented lines stay as they are.
+function M.prose(text, view, indent)
+  local lines, words = {}, {}
+  local function flush()
+    for _, line in ipairs(words[1] and report.wrap(table.concat(words, " "),
+        view.width - #indent) or {}) do
+      lines[#lines + 1] = indent .. line
+    end
+    words = {}
+  end
+  for line in (text .. "\n"):gmatch("(.-)\n") do
+    if line:find("^%S") then
+      words[#words + 1] = line
+    else
+      flush()
+      if line ~= "" or lines[#lines] ~= "" then
+        lines[#lines + 1] = line == "" and "" or indent .. line
+      end
+    end
+  end
+  flush()
+  return table.concat(lines, "\n")
+end
+
+--- layout.heading(words, view [, body]) -> string
+--- A heading, with the body below it.
+function M.heading(words, view, body)
+  return style.paint(words, "bold", view.color) .. (body and "\n" .. body
+    or "")
+end
+
+--- layout.page(heading, text, view) -> string
+--- The page of a heading and a paragraph.
+function M.page(heading, text, view)
+  return M.heading(heading, view) .. "\n\n" .. M.prose(text, view, "  ")
+end
+
+--- layout.rows(rows, view [, widest]) -> string
+--- Rows of {head, text} in two columns; a head wider than `widest` has a line
+--- of its own.
+function M.rows(rows, view, widest)
+  local wide = 0
+  for _, row in ipairs(rows) do
+    local n = length(row[1])
+    wide = n <= (widest or 24) and math.max(wide, n) or wide
+  end
+  local out = {}
+  for _, row in ipairs(rows) do
+    local head = "  " .. style.paint(row[1], "cyan", view.color)
+    local fill = wide - length(row[1])
+    if fill < 0 then
+      out[#out + 1], head = head, nil
+    end
+    local lines = report.wrap(row[2], math.max(20, view.width - wide - 4))
+    for i = 1, head and math.max(1, #lines) or #lines do
+      local left = i == 1 and head and head .. (" "):rep(fill + 2)
+        or (" "):rep(wide + 4)
+      out[#out + 1] = (left .. (lines[i] or "")):gsub("%s+$", "")
+    end
+  end
+  return table.concat(out, "\n")
+end
+
+--- layout.listing(rows, view) -> string
+--- Rows of {signature, text}, the text below the signature.
+function M.listing(rows, view)
+  local lines = {}
+  for _, row in ipairs(rows) do
+    for i, line in ipairs(report.wrap(row[1], view.width - 2)) do
+      lines[#lines + 1] = (i == 1 and "  " or "      ")
+        .. style.paint(line, "cyan", view.color)
+    end
+    for _, line in ipairs(report.wrap(row[2], view.width - 6)) do
+      lines[#lines + 1] = "      " .. line
+    end
+  end
+  return table.concat(lines, "\n")
+end
+
+--- layout.code(code, view) -> string
+--- The code of an example: comments dim.
+function M.code(code, view)
+  local lines = {}
+  for line in (code .. "\n"):gmatch("(.-)\n") do
+    line = line:gsub("%-%-.*$", function(comment)
+      return style.paint(comment, "dim", view.color)
+    end)
+    lines[#lines + 1] = line == "" and "" or "  " .. line
+  end
+  return table.concat(lines, "\n")
+end
+
+--- layout.entry(entry, view [, from, to]) -> string
+--- The page of an entry; `from` and `to` rename it ("family.", "gemm.").
+function M.entry(entry, view, from, to)
+  local function renamed(s)
+    return from and s:gsub(from:gsub("%p", "%%%0"), to) or s
+  end
+  local parts = {M.heading(renamed(entry.signature), view)}
+  if entry.text ~= "" then
+    parts[#parts + 1] = M.prose(renamed(entry.text), view, "  ")
+  end
+  local rows = {}
+  for i, option in ipairs(index.options(entry.name)) do
+    rows[i] = {option.name, (option.default and "(" .. option.default .. ") "
+      or "") .. option.text}
+  end
+  if rows[1] then
+    parts[#parts + 1] = M.heading("Options (default)", view,
+      M.rows(rows, view, view.width < 60 and 12 or 24))
+  end
+  local example = index.examples()[entry.name]
+  if example then
+    parts[#parts + 1] = M.heading("Example", view, M.code(example, view))
+  end
+  return table.concat(parts, "\n\n")
+end
+
+--- layout.summary(text, columns) -> string
+--- The first sentence of a text, cut to so many columns.
+function M.summary(text, columns)
+  local line = text:gsub("%s+", " ")
+  local sentence = line
+  for at in line:gmatch("()[%.;:]%s") do
+    local part = line:sub(1, at - 1)
+    if #part:gsub("[^(]", "") == #part:gsub("[^)]", "") then
+      sentence = part
+      break
+    end
+  end
+  sentence = sentence:gsub("[%.;:]$", "")
+  if length(sentence) > columns then
+    local cut = utf8.offset(sentence, math.max(1, columns - 2)) or #sentence
+    sentence = sentence:sub(1, cut - 1):gsub("%s*%S*$", "") .. " ..."
+  end
+  return sentence
+end
+
+return M

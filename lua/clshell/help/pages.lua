@@ -1,0 +1,296 @@
+-- help/pages.lua - the pages of help: rungs, families, classes and modules,
+-- concepts, Lua's library, names that stand alone, and the user's own values
+-- SPDX-License-Identifier: MIT
+
+local concepts = require "clshell.help.concepts"
+local index = require "clshell.help.index"
+local layout = require "clshell.help.layout"
+local names = require "clshell.help.names"
+local reference = require "clshell.help.reference"
+local text = require "clshell.base.text"
+
+local M = {}
+
+-- The head comment of a kernel file, without its markers, indented.
+local function head(source)
+  local block = source:match("^%s*/%*(.-)%*/") or ""
+  return (block:gsub("\n%s*%*%* ?", "\n"):gsub("^ ", "")
+    :gsub("SPDX[^\n]*\n", ""):gsub("%s+$", ""):gsub("([^\n]+)", "  %1"))
+end
+
+local CALLS = {gemm = "local C, event = gemm(A, B, ",
+  spmv = "local y, event = spmv(M, x, ",
+  transpose = "local B, event = transpose(A, "}
+
+--- pages.rung(family, rung, view) -> string
+--- The page of a rung: its lesson, its parameters, the head of its file.
+function M.rung(family, rung, view)
+  local parts = {layout.prose(("%s - %s"):format(layout.heading(family.name
+    .. "." .. rung.name, view), rung.lesson), view, "")}
+  local rows = {}
+  for i, param in ipairs(rung.params) do
+    rows[i] = {("%s = %s"):format(param.name, param.default),
+      ("(%s) %s"):format(text.values(param.values), param.help)}
+  end
+  if rows[1] then
+    parts[#parts + 1] = layout.heading("Parameters: default, legal values",
+      view, layout.rows(rows, view))
+  end
+  parts[#parts + 1] = layout.heading(rung.path or "Source text", view,
+    head(rung.source or index.read(rung.path) or ""))
+  local param = rung.params[1]
+  parts[#parts + 1] = layout.heading("Example", view, layout.code(
+    ('%s{kernel = "%s"%s})'):format(CALLS[family.name], rung.name, param
+    and (", %s = %s"):format(param.name, type(param.default) == "string"
+    and ("%q"):format(param.default) or param.default) or ""), view))
+  return table.concat(parts, "\n\n")
+end
+
+-- The signatures of a group's entries, with their summaries, and how many;
+-- `to` is the name to show for the group.
+local function list(group, view, to)
+  local rows = {}
+  for _, entry in ipairs(index.entries()) do
+    if entry.name:match("^(.*)[%.:]") == group and not entry.minor then
+      rows[#rows + 1] = {to and entry.signature:gsub(group .. "%.", to .. ".")
+        or entry.signature, layout.summary(entry.text, view.width - 8)}
+    end
+  end
+  table.sort(rows, function(a, b) return a[1] < b[1] end)
+  return layout.listing(rows, view), #rows
+end
+
+--- pages.family(family, view) -> string
+--- The page of a family: the call, its rungs, its functions.
+function M.family(family, view)
+  local rungs = {}
+  for i, item in ipairs(family.kernels()) do
+    rungs[i] = {("%s  %s"):format(item.name, item.parameters)
+      :gsub("%s+$", ""), item.lesson}
+  end
+  return table.concat({layout.entry(index.entries()[family.name], view),
+    layout.heading(("Kernels: ?%s.naive tells more"):format(family.name),
+      view, layout.listing(rungs, view)),
+    layout.heading("Functions", view, (list("family", view, family.name)))},
+    "\n\n")
+end
+
+--- pages.group(name, view) -> string or nil
+--- The page of a class ("Buffer") or a module ("matrix") with its functions.
+function M.group(name, view)
+  local entry = index.entries()[name]
+  local page = entry and layout.entry(entry, view)
+  local members, n = list(name, view)
+  if n == 0 then
+    return page
+  end
+  members = layout.heading(entry and "Functions" or name, view, members)
+  return page and page .. "\n\n" .. members or members
+end
+
+--- pages.concept(entry, view) -> string
+function M.concept(entry, view)
+  local also = entry.names:match("^[^,]+,%s*(.*)$")
+  return ("%s\n\n%s\n\n  Try: %s"):format(layout.heading(entry.title, view)
+    .. (also and (" (%s)"):format(also) or ""),
+    layout.prose(entry.text, view, "  "), entry.try)
+end
+
+--- pages.opencl(name, view) -> string or nil
+--- The page of a word of OpenCL C.
+function M.opencl(name, view)
+  local entry = reference.opencl[name]
+  return entry and layout.page(entry.signature,
+    ("In kernels, OpenCL C: %s."):format(entry.text), view)
+end
+
+--- pages.method(name, view) -> string or nil
+--- The methods of that name, of whatever class.
+function M.method(name, view)
+  local found = {}
+  for _, entry in ipairs(index.entries()) do
+    if #found < 3 and entry.name:match(":([%w_]+)$") == name then
+      found[#found + 1] = layout.entry(entry, view)
+    end
+  end
+  return found[1] and table.concat(found, "\n\n")
+end
+
+--- pages.lua(name, view) -> string or nil
+--- The page of one of Lua's own functions, or of a library.
+function M.lua(name, view)
+  local entry = reference.lua[name]
+  if entry then
+    return layout.page(entry.signature,
+      ("%s. (Lua 5.4 reference manual, section %s.)"):format(
+      entry.text:gsub("^%l", string.upper), entry.section), view)
+  end
+  local section, rows = reference.section(name), {}
+  for _, other in ipairs(section and reference.lua or {}) do
+    if other.section == section and other.name ~= "require" then
+      rows[#rows + 1] = {other.signature, other.text}
+    end
+  end
+  return section and layout.heading(("%s: Lua 5.4 reference manual, "
+    .. "section %s"):format(name, section), view,
+    layout.rows(rows, view, 34))
+end
+
+-- The headings with their rows, for those that have any.
+local function sections(parts, view)
+  local out = {}
+  for _, part in ipairs(parts) do
+    out[#out + 1] = part[2][1] and layout.heading(part[1], view,
+      layout.rows(part[2], view, 28)) or nil
+  end
+  return out[1] and table.concat(out, "\n\n")
+end
+
+--- pages.alone(name, view) -> page, full name; or nil
+--- The page of a name without its owner, "tiled" or "map": functions and rungs
+--- of that name, rungs with such a parameter, functions with such an option.
+--- Just the full name where only one function or rung has it.
+function M.alone(name, view)
+  local found, parameters, options = {}, {}, {}
+  for _, item in ipairs(names.rungs()) do
+    if item.short == name then
+      found[#found + 1] = {item.name, item.rung.lesson}
+    end
+    for _, param in ipairs(item.rung.params) do
+      if param.name == name then
+        parameters[#parameters + 1] = {item.name, ("%s = %s (%s) %s"):format(
+          name, param.default, text.values(param.values), param.help)}
+      end
+    end
+  end
+  for _, entry in ipairs(index.entries()) do
+    if entry.name:match("[.:]([%w_]+)$") == name then
+      found[#found + 1] = {entry.name, layout.summary(entry.text, 60)}
+    end
+    for _, option in ipairs(entry.options) do
+      if option.name:find("%f[^%s,\0]" .. name .. "%f[%s,\0]") then
+        options[#options + 1] = {entry.name, (option.default
+          and ("(%s) "):format(option.default) or "") .. option.text}
+      end
+    end
+  end
+  if #found == 1 and #parameters + #options == 0 then
+    return nil, found[1][1]
+  end
+  return sections({{("'%s' is"):format(name), found},
+    {("Parameter '%s' of"):format(name), parameters},
+    {("Option '%s' of"):format(name), options}}, view)
+end
+
+-- The comment that ends above line `at`.
+local function leading(lines, at)
+  local first = at
+  while lines[first - 1] and lines[first - 1]:find("^%s*%-%-") do
+    first = first - 1
+  end
+  local words = {}
+  for i = first, at - 1 do
+    words[#words + 1] = lines[i]:match("^%s*%-%-+ ?(.*)$")
+  end
+  return table.concat(words, "\n")
+end
+
+local function parameters(f, info)
+  local found = {}
+  for i = 1, info.nparams do
+    found[i] = debug.getlocal(f, i)
+  end
+  found[#found + 1] = info.isvararg and "..." or nil
+  return table.concat(found, ", ")
+end
+
+local function own_function(f, name, view)
+  local info = debug.getinfo(f, "Su")
+  if info.what == "C" then
+    return ("%s is a function written in C"):format(name)
+  end
+  local content = require "clshell.diagnose.excerpt".source(info.source)
+  local lines = {}
+  for line in ((content or "") .. "\n"):gmatch("(.-)\n") do
+    lines[#lines + 1] = line
+  end
+  local parts = {("%s   %s:%d"):format(layout.heading(("%s(%s)"):format(name,
+    parameters(f, info)), view), info.short_src, info.linedefined)}
+  local comment = leading(lines, info.linedefined)
+  if comment ~= "" then
+    parts[2] = layout.prose(comment, view, "  ")
+  end
+  local body = table.move(lines, info.linedefined, math.min(
+    info.lastlinedefined, info.linedefined + 11), 1, {})
+  if body[1] then
+    body[#body + 1] = info.lastlinedefined > info.linedefined + 11 and "..."
+      or nil
+    parts[#parts + 1] = layout.code(table.concat(body, "\n"), view)
+  end
+  return table.concat(parts, "\n\n")
+end
+
+-- A sorted list of a table's keys, raw, cut.
+local function keys_of(t)
+  local keys = {}
+  for key in next, t do
+    keys[#keys + 1] = type(key) == "string" and key
+      or ("[%s]"):format(tostring(key))
+  end
+  table.sort(keys)
+  local more = #keys > 40 and (" ... %d in all"):format(#keys) or ""
+  return table.concat(keys, " ", 1, math.min(40, #keys)) .. more
+end
+
+--- pages.value(value, name, view) -> string
+--- The page of a value of the user's.
+function M.value(value, name, view)
+  local kind = type(value)
+  if kind == "function" then
+    return own_function(value, name, view)
+  elseif kind == "table" then
+    return ("%s is a table\n%s"):format(name,
+      layout.prose(next(value) ~= nil and "Fields: " .. keys_of(value)
+        or "It is empty.", view, "  "))
+  end
+  local shown = kind == "string" and (": %q"):format(value)
+    or (kind == "number" or kind == "boolean") and ": " .. tostring(value)
+  return ("%s is a %s%s"):format(name, kind, shown or "")
+end
+
+--- pages.overview(view) -> string
+--- The list of the topics.
+function M.overview(view)
+  local modules, classes, words, commands = {}, {}, {}, {}
+  local lists = {} -- by group
+  for _, entry in ipairs(index.entries()) do
+    local group, mark = entry.name:match("^(.-)([%.:])")
+    lists[group or entry.name] = mark == ":" and classes or modules
+  end
+  lists.family = nil
+  for group, list_ in pairs(lists) do
+    list_[#list_ + 1] = group
+  end
+  for i, entry in ipairs(concepts.list) do
+    words[i] = entry.name
+  end
+  for name in pairs(names.commands()) do
+    commands[#commands + 1] = "%" .. name
+  end
+  local parts = {layout.prose("help \"topic\" or help(value), at the prompt "
+    .. "?topic or topic?: its meaning and how to call it. ??word searches "
+    .. "all of help, F1 tells about the call at the cursor, ?tutorial teaches "
+    .. "the shell in ten steps.", view, "")}
+  for _, part in ipairs{{"Modules and functions", modules},
+      {"Objects", classes}, {"Concepts", words}, {"Commands", commands}} do
+    table.sort(part[2])
+    parts[#parts + 1] = part[2][1] and layout.heading(part[1], view,
+      layout.prose(table.concat(part[2], " "), view, "  ")) or nil
+  end
+  parts[#parts + 1] = layout.prose("For example: ?cl ?cl.buffer ?Buffer "
+    .. "?Buffer:read ?gemm ?gemm.tiled_padded ?local_memory "
+    .. "?string.format, and help \"%time\" on a command.", view, "")
+  return table.concat(parts, "\n\n")
+end
+
+return M
