@@ -1,0 +1,251 @@
+-- gemm/nvptx.lua - NVIDIA's rungs without a GPU: clang compiles each kernel
+-- to PTX with each legal set of parameters, and CUDA's ptxas assembles it
+-- SPDX-License-Identifier: MIT
+
+local t = require "t"
+local cl = require "cl"
+local gemm = require "clshell.gemm"
+local prepared = require "clshell.family.prepared_call"
+local ptx = require "clshell.family.ptx"
+local rungs = require "clshell.family.rung"
+
+t.device() -- the scratch buffers of some rungs lie on it
+
+local JOBS = 2 -- compilers at a time
+local function capability(major)
+  return {nv_compute_capability_major = major,
+    nv_compute_capability_minor = 0}
+end
+local HOPPER, AMPERE = capability(9), capability(8)
+
+-- Products whose rows allow wide copies, some wide copies, and none; long
+-- enough for each number of splits.
+local SHAPES = {{m = 256, n = 256, k = 1024}, {m = 256, n = 258, k = 1028},
+  {m = 257, n = 259, k = 1025}, {m = 256, n = 256, k = 1024, batch = 2}}
+
+local CLANG = "clang -x cl -cl-std=CL1.2 -target nvptx64 -S -O2 "
+  .. "-Xclang -finclude-default-header -Xclang -target-cpu -Xclang sm_80 "
+  .. "-Xclang -target-feature -Xclang +ptx70 -Wno-pass-failed"
+
+-- The path of a program, in PATH or a folder; or nil.
+local function program(name, folder)
+  return t.capture(("PATH=\"$PATH:%s\"; command -v %s"):format(folder or "",
+    name)):match("[^\n]+")
+end
+
+-- The outputs of shell commands, JOBS of them at a time.
+local function outputs(commands)
+  local pipes, list = {}, {}
+  for i = 1, #commands + JOBS - 1 do
+    if commands[i] then
+      pipes[i] = assert(io.popen("exec 2>&1; " .. commands[i]))
+    end
+    local done = i - JOBS + 1
+    if done >= 1 then
+      list[done] = pipes[done]:read("a")
+      pipes[done]:close()
+    end
+  end
+  return list
+end
+
+-- The command line's -D words, in the order of the names.
+local function words(defines)
+  local list = {}
+  for name, value in pairs(defines) do
+    list[#list + 1] = ("-D%s=%s"):format(name, value)
+  end
+  table.sort(list)
+  return table.concat(list, " ")
+end
+
+-- The shapes of a type that a rung is compiled for: sizes and transposed
+-- operands.
+local function shapes(rung, type)
+  local list = {}
+  local both = rung.trans and {false, true} or {false}
+  for _, size in ipairs(SHAPES) do
+    for _, trans_a in ipairs(both) do
+      for _, trans_b in ipairs(both) do
+        local s = gemm.spec.shape{m = size.m, n = size.n, k = size.k,
+          batch = size.batch, type = type, trans_a = trans_a,
+          trans_b = trans_b}
+        s.context = cl.context()
+        list[#list + 1] = prepared.shape(gemm, rung, s)
+      end
+    end
+  end
+  return list
+end
+
+-- Adds the programs of a rung's call: {path, words, arch, mark, tile}. `arch`
+-- is the oldest that the rung accepts, `mark` whether comments become
+-- instructions.
+local function add_programs(add, rung, p, s)
+  local arch = rung.accepts(AMPERE, s, p) and "sm_90" or "sm_80"
+  local tile = s.type .. " " .. (p.tile or "")
+  add{path = rung.path, words = words(rungs.defines(rung, p, s)), arch = arch,
+    mark = rung.ptx, tile = tile}
+  local function helper(file, _, defines)
+    defines = prepared.merged(defines, {PLACED = s.placed and 1})
+    add{path = gemm.folder .. file, words = words(defines), arch = arch,
+      tile = tile}
+  end
+  local o = {A = {ld = s.lda}, B = {ld = s.ldb}, C = {ld = s.ldc}}
+  local own = prepared.merged(o, rung.prepare
+    and rung.prepare(s, p, o, helper))
+  if rung.finish then
+    rung.finish(s, p, own, helper, o)
+  end
+end
+
+-- All programs of a rung, each once: each set of parameters on one of the
+-- shapes in turn, so that each shape has its turn as well.
+local function programs(rung)
+  local list, seen, turn = {}, {}, 0
+  local function add(item)
+    local key = item.path .. item.words
+    list[#list + 1] = not seen[key] and item or nil
+    seen[key] = true
+  end
+  for _, type in ipairs{"float", "double"} do
+    local sizes = shapes(rung, type)
+    local sets = {}
+    for p in rungs.configurations(rung) do
+      sets[#sets + 1] = p
+    end
+    for i = 1, math.max(#sets, #sizes) do
+      local p, s = sets[(i - 1) % #sets + 1], sizes[turn % #sizes + 1]
+      if not rung.accepts(HOPPER, s, p) then
+        turn = turn + 1
+        add_programs(add, rung, p, s)
+      end
+    end
+  end
+  return list
+end
+
+-- PTX text as ptxas takes it for an architecture that clang may not know.
+local function adapted(text, item)
+  if item.arch == "sm_90" then
+    text = text:gsub("%.version %S+", ".version 8.0", 1)
+      :gsub("%.target sm_80", ".target sm_90", 1)
+  end
+  if item.mark then
+    return assert(ptx.edit(text)), "sm_90a"
+  end
+  return text, item.arch
+end
+
+local function read(path)
+  local f <close> = assert(io.open(path))
+  return f:read("a")
+end
+
+local function write(path, text)
+  local f <close> = assert(io.open(path, "w"))
+  f:write(text)
+end
+
+-- The messages of the first command that fails, after the command; or nil.
+local function failure(commands)
+  for i, command in ipairs(commands) do
+    commands[i] = command .. " || echo FAILED"
+  end
+  for i, messages in ipairs(outputs(commands)) do
+    if messages:find "FAILED\n$" then
+      return commands[i] .. "\n" .. messages
+    end
+  end
+end
+
+-- Compiles programs to PTX files, item.ptx; nil or the messages of a failure.
+local function compile(list)
+  local commands = {}
+  for i, item in ipairs(list) do
+    item.ptx = t.tmp(i .. ".ptx")
+    commands[i] = ("%s -Werror %s %s -o %s"):format(CLANG, item.words,
+      item.path, item.ptx)
+  end
+  return failure(commands)
+end
+
+-- Assembles one program of each file and tile: the others differ in widths
+-- of copies and order of operands. Nothing is linked, as clang has no library
+-- of OpenCL's functions for this target. nil or the messages of a failure.
+local function assemble(ptxas, list)
+  local commands, seen = {}, {}
+  for _, item in ipairs(list) do
+    local key = item.path .. item.tile
+    if not seen[key] then
+      seen[key] = true
+      local text, arch = adapted(read(item.ptx), item)
+      write(item.ptx, text)
+      commands[#commands + 1] = ("%s -c -arch=%s %s -o /dev/null"):format(
+        ptxas, arch, item.ptx)
+    end
+  end
+  return failure(commands), #commands
+end
+
+local function need(name, folder, source)
+  return program(name, folder) or t.skip(("there is no %s (%s)"):format(name,
+    source))
+end
+
+for _, item in ipairs(gemm.kernels()) do
+  if item.rung.path and item.rung.path:find "/nv_[^/]*$" then
+    local list
+    t.test(item.name .. " compiles for NVIDIA with each parameter", function()
+      need("clang", nil, "the compiler")
+      list = programs(item.rung)
+      t.ok(#list > 0)
+      local wrong = compile(list)
+      t.ok(not wrong, wrong)
+      print(("# %s: %d programs"):format(item.name, #list))
+      for _, one in ipairs(list) do
+        one.text = read(one.ptx)
+      end
+    end)
+    t.test(item.name .. " is valid for its architecture", function()
+      need("clang", nil, "the compiler")
+      local ptxas = need("ptxas", "/usr/local/cuda/bin", "part of CUDA")
+      for i, one in ipairs(list) do
+        one.ptx = t.tmp(i .. ".ptx")
+        write(one.ptx, one.text)
+      end
+      local wrong, count = assemble(ptxas, list)
+      t.ok(not wrong, wrong)
+      print(("# %s: %d of %d assembled"):format(item.name, count, #list))
+    end)
+  end
+end
+
+-- A copy of nv_tf32.cl in which `old` is `new`, as a list of one program.
+local function planted(old, new)
+  local path = gemm.folder .. "nv_tf32.cl"
+  local text, count = read(path):gsub(old, new)
+  t.ok(count > 0, old)
+  local copy = t.tmp("planted.cl")
+  write(copy, text)
+  return {{path = copy, words = "-DREAL=float -I" .. gemm.folder,
+    arch = "sm_80", tile = ""}}
+end
+
+t.test("a mistake in a kernel is found", function()
+  need("clang", nil, "the compiler")
+  local wrong = compile(planted("get_local_id%(0%)", "get_local_id(O)"))
+  t.ok(wrong and wrong:find("undeclared identifier 'O'", 1, true), wrong)
+end)
+
+t.test("a mistake in an instruction is found", function()
+  need("clang", nil, "the compiler")
+  local ptxas = need("ptxas", "/usr/local/cuda/bin", "part of CUDA")
+  local list = planted("mma%.sync%.aligned%.m16n8k8",
+    "mma.sync.aligned.m16n8k9")
+  t.eq(compile(list), nil)
+  local wrong = assemble(ptxas, list)
+  t.ok(wrong and wrong:find("error", 1, true), wrong)
+end)
+
+t.done()
