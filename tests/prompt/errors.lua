@@ -327,7 +327,7 @@ t.test("excerpts in windows of any width", function()
   for width = 30, 170, 7 do
     for column = 1, 152, 13 do
       for _, line in ipairs(excerpt.show(text, 1, {column = column,
-          width = width, after = 1, note = "did you mean this?"})) do
+          width = width, note = "did you mean this?"})) do
         t.ok(utf8.len(line) < width, ("%d: %s"):format(width, line))
       end
     end

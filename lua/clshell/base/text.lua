@@ -3,7 +3,7 @@
 
 local cl = require "cl"
 
-local M = {}
+local M = require "clshell.base.lazy".table(...)
 
 --- text.nearest(word, names [, most]) -> string or nil
 --- See cl.nearest.
@@ -20,6 +20,33 @@ function M.unknown(what, word, names)
   return ("no %s '%s'%s There are: %s"):format(
     what, tostring(word), near and ("; did you mean '%s'?"):format(near)
     or ".", table.concat(names, ", "))
+end
+
+-- First and last character of the ranges that take two columns of a terminal.
+local WIDE = {0x1100, 0x115f, 0x2e80, 0x303e, 0x3041, 0xa4cf, 0xac00, 0xd7a3,
+  0xf900, 0xfaff, 0xfe30, 0xfe6f, 0xff00, 0xff60, 0xffe0, 0xffe6, 0x1f300,
+  0x1faff, 0x20000, 0x3fffd}
+-- Those that take none.
+local NARROW = {0x300, 0x36f, 0x483, 0x489, 0x591, 0x5bd, 0x610, 0x61a, 0x64b,
+  0x65f, 0x200b, 0x200f, 0x20d0, 0x20ff, 0xfe00, 0xfe0f, 0xfe20, 0xfe2f,
+  0xfeff, 0xfeff}
+
+-- Whether a code point is in a list of first and last ones.
+function M.within(code, ranges)
+  for i = 1, #ranges, 2 do
+    if code >= ranges[i] and code <= ranges[i + 1] then
+      return true
+    end
+  end
+  return false
+end
+
+-- The columns that a printable character takes on a terminal.
+function M.columns(code)
+  if code < 0x300 then
+    return 1
+  end
+  return M.within(code, NARROW) and 0 or M.within(code, WIDE) and 2 or 1
 end
 
 -- "16x16" from {16, 16}

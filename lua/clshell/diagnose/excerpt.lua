@@ -2,6 +2,8 @@
 -- caret: for Lua errors and failed builds alike
 -- SPDX-License-Identifier: MIT
 
+local base_text = require "clshell.base.lazy".module("clshell.base.text")
+
 local M = {}
 
 local CHUNKS = "clshell.chunks" -- registry: chunk name -> text, or false
@@ -65,22 +67,6 @@ function M.line(text, n)
   return text:match("^[^\r\n]*", first), first
 end
 
--- Code points that take no column, and two.
-local NONE = {{0x300, 0x36F}, {0x200B, 0x200F}, {0x20D0, 0x20FF},
-  {0xFE00, 0xFE0F}, {0xFEFF, 0xFEFF}}
-local TWO = {{0x1100, 0x115F}, {0x2E80, 0xA4CF}, {0xAC00, 0xD7A3},
-  {0xF900, 0xFAFF}, {0xFE30, 0xFE6F}, {0xFF00, 0xFF60}, {0xFFE0, 0xFFE6},
-  {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD}}
-
-local function among(code, ranges)
-  for _, r in ipairs(ranges) do
-    if code >= r[1] and code <= r[2] then
-      return true
-    end
-  end
-  return false
-end
-
 -- The character at byte `at` of a line: how it is shown, its width in
 -- columns, its bytes. `column` (from 0) is where it stands.
 local function character(line, at, column)
@@ -95,16 +81,14 @@ local function character(line, at, column)
     local fine, code = pcall(utf8.codepoint, s or "", 1)
     if fine and code >= 0xA0 then
       s = utf8.char(code)
-      local width = code < 0x300 and 1 or among(code, NONE) and 0
-        or among(code, TWO) and 2 or 1
-      return s, width, #s
+      return s, base_text.columns(code), #s
     end
   end
   return "?", 1, 1 -- a control character, or no UTF-8
 end
 
--- The characters of a line as cells {text, width, byte}, and the column
--- (from 0) of each byte's character.
+-- The characters of a line as cells {s, width, column}, the column (from 0)
+-- of each byte's character, and the columns of all.
 local function cells(line)
   local list, columns = {}, {}
   local at, column = 1, 0
@@ -131,36 +115,31 @@ local function cut(list, from, to)
   return table.concat(parts)
 end
 
--- A line as it fits into `room` columns, and how many of its columns are
--- cut off in front: `focus` stays in sight.
-local function fit(line, focus, room)
+-- A line as it fits into `room` columns, byte `byte` in sight; the column of
+-- each byte, and the count of columns that are cut off in front.
+local function fit(line, byte, room)
   local list, columns, width = cells(line)
   if width <= room then
     return cut(list, 0, width), columns, 0
   end
-  local from = 0
+  local from, focus = 0, byte and columns[byte] or 0
   if focus > room - 8 then
     from = math.min(focus - room // 2, width - room + 3)
   end
   local left = from > 0 and "..." or ""
   local to = from + room - #left
   local right = to < width and "..." or ""
-  local text = left .. cut(list, from, to - #right) .. right
-  return text, columns, from - #left
-end
-
-local function gutter(mark, number, digits)
-  return ("%s%" .. digits .. "s | "):format(mark, number)
+  return left .. cut(list, from, to - #right) .. right, columns, from - #left
 end
 
 -- The line of marks below a shown line: '^' at byte `column`, '~' at the
 -- other bytes of the list `ranges` of {first, last}.
 local function marks(columns, column, ranges, off, room)
-  local row, last = {}, 0
+  local row = (" "):rep(room)
   local function put(at, c)
     local x = columns[at] and columns[at] - off + 1
     if x and x >= 1 and x <= room then
-      row[x], last = c, math.max(last, x)
+      row = row:sub(1, x - 1) .. c .. row:sub(x + 1)
     end
   end
   for _, r in ipairs(ranges or {}) do
@@ -169,58 +148,49 @@ local function marks(columns, column, ranges, off, room)
     end
   end
   put(column, "^")
-  for x = 1, last do
-    row[x] = row[x] or " "
-  end
-  return table.concat(row, "", 1, last)
+  return (row:gsub("%s+$", ""))
 end
 
 --- excerpt.show(text, n [, opts]) -> list of strings
---- Line n of a text as it is shown below a message; an empty list where the
---- text has none. Options:
+--- Line n of a text, to be shown below a message; an empty list where the
+--- text has no such line. Options:
 ---   column  -  byte of the line, from 1, to put a caret under
 ---   ranges  -  list of {first, last} byte ranges to underline
 ---   before  0  lines to show before it, blank ones at the top left out
----   after   0  lines to show after it
 ---   number  n  the number to print for line n
----   width   160  columns that there are
+---   width   160  columns of the window
 ---   note    -  text to put behind the caret
 function M.show(text, n, opts)
   opts = opts or {}
-  local line = M.line(text, n)
-  if not line then
+  if not M.line(text, n) then
     return {}
   end
   local first = math.max(1, n - (opts.before or 0))
-  local last = n + (opts.after or 0)
   while first < n and not M.line(text, first):find("%S") do
     first = first + 1
   end
   local shift = (opts.number or n) - n
-  local digits = math.max(3, #tostring(last + shift))
+  local digits = math.max(3, #tostring(n + shift))
   local room = math.max(20, (opts.width or ROOM) - digits - 7)
-  local several = first < n or last > n
   local out = {}
-  for i = first, last do
-    local s = M.line(text, i)
-    if s then
-      local mark = several and i == n and " > " or "   "
-      local column = i == n and opts.column
-        and math.max(1, math.min(opts.column, #s + 1))
-      local _, columns = cells(s)
-      local focus = column and columns[column] or 0
-      local shown, _, off = fit(s, focus, room)
-      out[#out + 1] = (gutter(mark, i + shift, digits) .. shown)
-        :gsub("%s+$", "")
-      if column then
-        local row = marks(columns, column, opts.ranges, off, room)
-        local note = opts.note and " " .. opts.note or ""
-        local fits = #row + #note <= room or note == ""
-        out[#out + 1] = gutter("   ", "", digits) .. row
-          .. (fits and note or "")
-        out[#out + 1] = not fits and " " .. note or nil
-      end
-    end
+  local function add(mark, number, s)
+    out[#out + 1] = ("%s%" .. digits .. "s | %s"):format(mark, number, s)
+      :gsub("%s+$", "")
+  end
+  for i = first, n - 1 do
+    add("   ", i + shift, (fit(M.line(text, i), nil, room)))
+  end
+  local line = M.line(text, n)
+  local column = opts.column
+    and math.max(1, math.min(opts.column, #line + 1))
+  local shown, columns, off = fit(line, column, room)
+  add(first < n and " > " or "   ", n + shift, shown)
+  if column then
+    local row = marks(columns, column, opts.ranges, off, room)
+    local note = opts.note and " " .. opts.note or ""
+    local fits = #row + #note <= room
+    add("   ", "", row .. (fits and note or ""))
+    out[#out + 1] = not fits and note ~= "" and " " .. note or nil
   end
   return out
 end

@@ -3,8 +3,11 @@
 -- SPDX-License-Identifier: MIT
 
 local style = require "clshell.base.style"
+local base_text = require "clshell.base.text"
 
 local M = {}
+
+local columns, within = base_text.columns, base_text.within
 
 local byte, find, format, sub = string.byte, string.find, string.format,
   string.sub
@@ -15,25 +18,9 @@ local TEXT = "[\n\t\x20-\x7e]" -- and outside
 local NAMED = {["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r",
   ['"'] = '\\"', ["\\"] = "\\\\"}
 
--- First and last character of the ranges that take two columns.
-local WIDE = {0x1100, 0x115f, 0x2e80, 0x303e, 0x3041, 0xa4cf, 0xac00, 0xd7a3,
-  0xf900, 0xfaff, 0xfe30, 0xfe6f, 0xff00, 0xff60, 0xffe0, 0xffe6, 0x1f300,
-  0x1f64f, 0x1f900, 0x1f9ff, 0x20000, 0x3fffd}
--- Ranges that take none.
-local NARROW = {0x300, 0x36f, 0x483, 0x489, 0x591, 0x5bd, 0x610, 0x61a, 0x64b,
-  0x65f, 0x200b, 0x200f, 0x20d0, 0x20ff, 0xfe00, 0xfe0f, 0xfe20, 0xfe2f}
 -- Ranges that steer a terminal or turn the direction of text.
 local UNSAFE = {0x80, 0x9f, 0x2028, 0x202e, 0x2066, 0x2069, 0xd800, 0xdfff,
   0xe000, 0xf8ff, 0x10fffe, 0x7fffffff}
-
-local function within(code, ranges)
-  for i = 1, #ranges, 2 do
-    if code >= ranges[i] and code <= ranges[i + 1] then
-      return true
-    end
-  end
-  return false
-end
 
 -- The character at `at`: its code and the place behind it; nil where the
 -- bytes are no UTF-8.
@@ -55,13 +42,6 @@ local function decode(s, at)
     return nil
   end
   return code, at + n
-end
-
-local function columns(code)
-  if code < 0x300 then
-    return 1
-  end
-  return within(code, NARROW) and 0 or within(code, WIDE) and 2 or 1
 end
 
 -- The next character as sent, its width, and the place behind it.
