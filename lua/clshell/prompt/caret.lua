@@ -1,6 +1,6 @@
--- caret.lua - the place in a source line that an error's own words name
--- Lua tells the line of an error; where in it follows from what it says:
--- the name that was nil, the operator, the token that it stopped at.
+-- prompt/caret.lua - the place in a source line that an error message names.
+-- Lua gives the line of an error. The place in the line follows from the
+-- message: the name that was nil, the operator, the token near a syntax error.
 -- SPDX-License-Identifier: MIT
 
 local excerpt = require "clshell.diagnose.excerpt"
@@ -20,21 +20,44 @@ local ARITHMETIC = set "+ - * / // % ^ & | ~ << >>"
 local COMPARISON = set "< <= > >="
 local CALL, INDEX = set "( {", set ". [ :"
 
--- The tokens of a text and their texts; a first line of "#!" is none.
-local function read(text)
-  local code = text:gsub("^#[^\n]*", function(s)
+-- Line n of a chunk: its text, where it begins, the tokens of the chunk with
+-- their texts, and the places `low` to `high` of the line's own tokens. A
+-- first line of "#!" has no tokens. nil where the chunk has no such line.
+local function read(chunk, n)
+  local text, first = excerpt.line(chunk, n)
+  if not text then
+    return nil
+  end
+  local code = chunk:gsub("^#[^\n]*", function(s)
     return (" "):rep(#s)
   end)
-  local tokens = lexer.tokens(code)
-  for _, token in ipairs(tokens) do
+  local line = {text = text, first = first, code = code, low = 1, high = 0,
+    tokens = lexer.tokens(code)}
+  for i, token in ipairs(line.tokens) do
     token.text = code:sub(token.first, token.last)
+    line.low = token.first < first and i + 1 or line.low
+    line.high = token.first < first + #text and i or line.high
   end
-  return tokens, code
+  return line
 end
 
--- What stands at place i: the text of a token; "" where there is none.
+-- The text of token i; "" where there is none.
 local function at(tokens, i)
   return tokens[i] and tokens[i].text or ""
+end
+
+-- The only token of a line for which test(i).
+local function find(line, test)
+  local found
+  for i = line.low, line.high do
+    if test(i) then
+      if found then
+        return nil
+      end
+      found = i
+    end
+  end
+  return found
 end
 
 -- The content of a short string without escapes.
@@ -67,7 +90,7 @@ local function chain(tokens, i)
   return i
 end
 
--- Whether what ends with token i is used in the way that failed.
+-- Whether the expression that ends with token i is used in the failed way.
 local USES = {
   call = function(tokens, i)
     local after = tokens[i + 1]
@@ -91,45 +114,25 @@ local USES = {
 
 -- The use that failed, by a word of the message.
 local function use_of(message)
-  if message:find("^attempt to perform") then
-    return "arithmetic"
-  elseif message:find("^attempt to get length") then
-    return "length"
-  end
-  return message:match("^attempt to (%a+)")
-end
-
--- The only element of a list.
-local function only(list)
-  return #list == 1 and list[1] or nil
-end
-
--- The token of the line, from place `low` to `high`, for which test(i).
-local function find(low, high, test)
-  local list = {}
-  for i = low, high do
-    if test(i) then
-      list[#list + 1] = i
-    end
-  end
-  return only(list)
+  return message:find("^attempt to perform") and "arithmetic"
+    or message:find("^attempt to get length") and "length"
+    or message:match("^attempt to (%a+)")
 end
 
 -- "attempt to index a nil value (field 'x')"
-local function variable(tokens, low, high, message)
+local function variable(line, message)
   local kind, name = message:match("%((%a+) '(.-)'%)$")
   if not kind then
     return nil
   end
-  local use = USES[use_of(message)]
-  local function test(i)
+  local tokens, use = line.tokens, USES[use_of(message)]
+  return find(line, function(i)
     if name == "?" or name == "integer index" then
       return at(tokens, i) == "]" and use and use(tokens, i)
     end
     local last = at(tokens, i - 1) == "[" and i + 1 or i
     return named(tokens, i, kind, name) and use and use(tokens, last)
-  end
-  return find(low, high, test) or find(low, high, function(i)
+  end) or find(line, function(i)
     return named(tokens, i, kind, name)
   end)
 end
@@ -140,7 +143,7 @@ local NAMED = {
 }
 
 -- "attempt to compare number with nil": the only such operator of the line
-local function operator(tokens, low, high, message)
+local function operator(line, message)
   local name = NAMED[message:match("^attempt to (%a+) a '")]
   local ops = name and set(name)
     or message:find("^attempt to compare") and COMPARISON
@@ -152,8 +155,16 @@ local function operator(tokens, low, high, message)
     or message:find("'for", 1, true) and set "for"
     or (message:find("^attempt to perform")
       or message:find("^number.* has no integer")) and ARITHMETIC
-  return ops and find(low, high, function(i)
-    return tokens[i].kind ~= "string" and ops[at(tokens, i)]
+  return ops and find(line, function(i)
+    return line.tokens[i].kind ~= "string" and ops[at(line.tokens, i)]
+  end)
+end
+
+-- The call of a function by the last part of its name.
+local function call(line, name)
+  name = name and name:match("[%w_]+$")
+  return name and find(line, function(i)
+    return at(line.tokens, i) == name and USES.call(line.tokens, i)
   end)
 end
 
@@ -184,72 +195,66 @@ local function argument(tokens, i, n)
 end
 
 -- "bad argument #2 to 'insert' (...)" and "buffer: bad argument #1: ..."
-local function bad_argument(tokens, low, high, message)
+local function bad_argument(line, message)
   local n, name = message:match("^bad argument #(%d+) to '([%w_.:]+)'")
   if not n then
     name, n = message:match("^([%w_.:]+): bad argument #(%d+)")
   end
   name = name or message:match("^calling '([%w_.:]+)' on bad self")
-  if message == "attempt to index a nil value" then -- told at the first step
+  if message == "attempt to index a nil value" then -- raised by ipairs(nil)
     name, n = "ipairs", "1"
   end
-  name = name and name:match("[%w_]+$")
-  local i = name and find(low, high, function(j)
-    return at(tokens, j) == name and USES.call(tokens, j)
-  end)
-  return i and n and argument(tokens, i, tonumber(n)) or i
+  local i = call(line, name)
+  return i and n and argument(line.tokens, i, tonumber(n)) or i
 end
 
--- "attempt to index a nil value", without a name: what a call gave
-local function unnamed(tokens, low, high, message)
+-- "attempt to index a nil value", without a name: the result of a call
+local function unnamed(line, message)
   local use = message:match("^attempt to (%a+) a %a+ value$")
   local after = use == "index" and INDEX or use == "call" and CALL
-  return after and find(low, high, function(i)
-    local before = at(tokens, i - 1)
-    return tokens[i].kind ~= "string" and after[at(tokens, i)]
+  return after and find(line, function(i)
+    local before = at(line.tokens, i - 1)
+    return line.tokens[i].kind ~= "string" and after[at(line.tokens, i)]
       and (before == ")" or use == "call" and before == "]")
   end)
 end
 
--- The call of a function by its name.
-local function call(tokens, low, high, name)
-  return find(low, high, function(i)
-    return at(tokens, i) == name and USES.call(tokens, i)
-  end)
-end
-
--- The call that a message of clshell's begins with, or the word that it
--- quotes: "gemm: no option 'tilde'".
-local function own_words(tokens, low, high, message)
+-- The word that a message of clshell's quotes, or the call that the message
+-- begins with: "gemm: no option 'tilde'".
+local function quoted(line, message)
   for word in message:gmatch("'([^'\n]+)'") do
-    local i = find(low, high, function(j)
-      return at(tokens, j) == word and tokens[j].kind == "name"
-        or content(tokens[j]) == word
+    local i = find(line, function(j)
+      local token = line.tokens[j]
+      return token.kind == "name" and token.text == word
+        or content(token) == word
     end)
     if i then
       return i
     end
   end
-  local name = message:match("^([%a_][%w_.:]*): ")
-  name = name and name:match("[%w_]+$")
-  return name and call(tokens, low, high, name)
+  return call(line, message:match("^([%a_][%w_.:]*): "))
 end
 
--- Which of the tokens that a syntax error can mean it is: what comes before
--- it is a beginning of a chunk, what ends with it is wrong in the same way.
-local function stopped(tokens, low, high, code, message)
+local function unfinished(line)
+  return find(line, function(i)
+    return line.tokens[i].kind == "unfinished"
+  end)
+end
+
+-- The token of a syntax error, among those with its text: the chunk up to the
+-- end of the token fails with the same message.
+local function stopped(line, message)
   if message:find("^unfinished") then
-    return find(low, high, function(i)
-      return tokens[i].kind == "unfinished"
-    end)
+    return unfinished(line)
   end
   local word = message:match(" near '(.*)'$")
-  for i = low, word and high or 0 do
-    local token = tokens[i]
+  for i = line.low, word and line.high or 0 do
+    local token = line.tokens[i]
     if token.text == word or token.kind == "unfinished"
         and token.text:sub(1, #word) == word then
       for _, head in ipairs{"", "return "} do
-        local _, err = load(head .. code:sub(1, token.last), "=x", "t", {})
+        local _, err = load(head .. line.code:sub(1, token.last), "=x", "t",
+          {})
         if err and err:match("^x:%d+: (.*)$") == message then
           return i
         end
@@ -258,63 +263,48 @@ local function stopped(tokens, low, high, code, message)
   end
 end
 
--- The tokens of line n of a text, from place `low` to `high`, in the list of
--- all; where the line begins; it.
-local function line_tokens(text, n)
-  local line, first = excerpt.line(text, n)
+-- The first and last byte of token i in a line; nil where it begins later.
+local function span(line, i)
+  local token = i and line.tokens[i]
+  if token and token.first < line.first + #line.text then
+    return token.first - line.first + 1,
+      math.min(token.last - line.first + 1, #line.text)
+  end
+end
+
+--- caret.word(chunk, n, word) -> column, last
+--- The bytes of line n of a chunk where a word stands as a token, or, without
+--- a word, the token that has no end; nil for none and for several.
+function M.word(chunk, n, word)
+  local line = read(chunk, n)
   if not line then
     return nil
   end
-  local tokens, code = read(text)
-  local low, high = 1, 0
-  for i, token in ipairs(tokens) do
-    low = token.first < first and i + 1 or low
-    high = token.first < first + #line and i or high
-  end
-  return line, first, low, high, tokens, code
+  return span(line, word and find(line, function(i)
+    return at(line.tokens, i) == word
+  end) or not word and unfinished(line) or nil)
 end
 
---- caret.word(text, n, word) -> column, last
---- The bytes of line n of a chunk where a word stands as a token, or, without
---- a word, what has no end; nil where it does not, or more than once.
-function M.word(text, n, word)
-  local line, first, low, high, tokens = line_tokens(text, n)
-  local i = line and find(low, high, function(j)
-    return word and at(tokens, j) == word
-      or not word and tokens[j].kind == "unfinished"
-  end)
-  if i then
-    local last = math.min(tokens[i].last, first + #line - 1)
-    return tokens[i].first - first + 1, last - first + 1
-  end
-end
-
---- caret.find(text, n, message [, own [, called]])
+--- caret.find(chunk, n, message [, own [, called]])
 ---   -> column, last, token, tokens
 --- The bytes of line n of a chunk that an error message, without its
---- position, points to; nil where it does not say. `own` tells that the
---- words are clshell's, `called` which C function raised it. The last two are
---- the token's place in the list of all tokens of the chunk.
-function M.find(text, n, message, own, called)
-  local line, first, low, high, tokens, code = line_tokens(text, n)
+--- position, points to; nil where it names no place. `own`: the message is
+--- clshell's. `called`: the C function that raised it. The last two are the
+--- token's place in the list of all tokens of the chunk.
+function M.find(chunk, n, message, own, called)
+  local line = read(chunk, n)
   if not line then
     return nil
   end
-  local i = stopped(tokens, low, high, code, message)
-    or variable(tokens, low, high, message)
-    or bad_argument(tokens, low, high, message)
-    or operator(tokens, low, high, message)
-    or unnamed(tokens, low, high, message)
-    or own and own_words(tokens, low, high, message)
-    or called and call(tokens, low, high, called)
-  local token = i and tokens[i]
-  if not token and message:find(" near <eof>$") then
-    return #line:match("^(.-)%s*$") + 1
-  elseif not token or token.first >= first + #line then
-    return nil
+  local i = stopped(line, message) or variable(line, message)
+    or bad_argument(line, message) or operator(line, message)
+    or unnamed(line, message) or own and quoted(line, message)
+    or call(line, called)
+  if not i and message:find(" near <eof>$") then
+    return #line.text:match("^(.-)%s*$") + 1
   end
-  local last = math.min(token.last, first + #line - 1)
-  return token.first - first + 1, last - first + 1, i, tokens
+  local column, last = span(line, i)
+  return column, last, column and i, column and line.tokens
 end
 
 --- caret.chain(tokens, i) -> list of strings
