@@ -1,5 +1,5 @@
 /*
-** run.c - runs Lua code and tells the user what failed.
+** run.c - runs Lua code and reports its errors.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "shell.h"
 
-#define WORDS PROGRAM ".prompt.errors" /* the module that puts it in words */
+#define WORDS PROGRAM ".prompt.errors" /* words the report */
 
 /* The exit code for the error value at the top of the stack. */
 static int errorcode(lua_State *L) {
@@ -26,8 +26,8 @@ static int errorcode(lua_State *L) {
 }
 
 /*
-** Looks at the stack while it is there. The error value goes on as it is:
-** __close handlers find in it what was raised.
+** Records the stack while it is there. The error value goes on unchanged,
+** for __close handlers.
 */
 static int msghandler(lua_State *L) {
   if (!clsh_interrupt_test(L, 1))

@@ -1,7 +1,6 @@
 /*
-** traceback.c - what is known of the stack when code fails. It is kept apart
-** from the error value, which stays what was raised, and put into words by
-** lua/clshell/prompt/errors.lua.
+** traceback.c - a record of the stack when code fails, apart from the error
+** value, which stays as it was raised. lua/clshell/prompt/errors.lua words it.
 ** SPDX-License-Identifier: MIT
 */
 #include <string.h>
@@ -106,7 +105,7 @@ static void addframe(lua_State *L, lua_State *from, int level, bool weak) {
   lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
 }
 
-/* How many levels there are: finding one costs its depth. */
+/* The count of levels, by bisection: finding a level costs its depth. */
 static int depth(lua_State *L) {
   lua_Debug ar;
   int low = 0, high = 1;
@@ -170,9 +169,9 @@ static void pushrecord(lua_State *L, int idx, lua_State *from, int level,
 }
 
 /*
-** Keeps what is to be told of the error at `idx`, raised in the function
-** that called. An error that came while one was already on its way, in a
-** __close handler, keeps the first as its field `before`.
+** Records the error at `idx`, raised in the function that called. An error
+** of a __close handler, while another error is on its way, keeps the record of
+** the first as its field `before`.
 */
 void clsh_traceback_keep(lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
@@ -182,7 +181,7 @@ void clsh_traceback_keep(lua_State *L, int idx) {
   lua_setfield(L, LUA_REGISTRYINDEX, FAILURE);
 }
 
-/* The same for coroutine `co`, which has failed: its error is on its top. */
+/* Records the failure of coroutine `co`, whose error is on its top. */
 void clsh_traceback_keepcoroutine(lua_State *L, lua_State *co) {
   lua_Debug ar;
   if (!lua_getstack(co, 0, &ar) || !lua_checkstack(L, LUA_MINSTACK))
@@ -196,7 +195,7 @@ void clsh_traceback_keepcoroutine(lua_State *L, lua_State *co) {
 
 /*
 ** clshell.failure.keep(e) -> e: a message handler for clshell's own xpcall.
-** Where the error is raised again, its stack is told, not the later one.
+** Where the error is raised again, the report has the first stack.
 */
 static int failure_keep(lua_State *L) {
   lua_settop(L, 1);
@@ -222,7 +221,7 @@ void clsh_traceback_open(lua_State *L) {
   lua_pop(L, 1);
 }
 
-/* Forgets what failed. */
+/* Forgets the last failures. */
 void clsh_traceback_drop(lua_State *L) {
   lua_pushnil(L);
   lua_setfield(L, LUA_REGISTRYINDEX, FAILURE);

@@ -10,17 +10,14 @@ local M = {}
 local LEVELS = 200 -- callers to look for the kernel's text in
 local SHORT = 8    -- bytes of a text too short to be found in another
 
--- Names that compilers give to the source that they were handed.
-local function names_source(file)
-  local base = file:match("[^/\\]*$")
-  if file == "" or file:find("^%d+$") or file:find("^<kernel>$")
-      or file:find("^<program source>$") or file:find("^<source>$")
-      or file:find("^<stdin>$") then
-    return true
-  end
-  for _, pattern in ipairs{"^input%.cl$", "^tempfile[%w_]*%.cl$",
-      "^OCL[%w_]*%.cl$", "^OCL.*%.tmp%.cl$", "^CompileSource$",
-      "^t_%d+_%d+%.cl$", "^program%.cl$", "^source%.cl$"} do
+-- The names, without folder, that compilers give to the source itself.
+local SOURCE_NAMES = {"^$", "^%d+$", "^<kernel>$", "^<program source>$",
+  "^<source>$", "^<stdin>$", "^input%.cl$", "^tempfile[%w_]*%.cl$",
+  "^OCL[%w_]*%.cl$", "^OCL.*%.tmp%.cl$", "^CompileSource$",
+  "^t_%d+_%d+%.cl$", "^program%.cl$", "^source%.cl$"}
+
+local function names_source(base)
+  for _, pattern in ipairs(SOURCE_NAMES) do
     if base:find(pattern) then
       return true
     end
@@ -37,7 +34,7 @@ local function includes(source, base)
   return false
 end
 
--- The text of an included file; nil for what the user cannot open: the
+-- The text of an included file; nil where the user cannot open it: the
 -- compiler's own headers, and macros.
 local function included_text(build, file)
   build.texts = build.texts or {}
@@ -47,13 +44,13 @@ local function included_text(build, file)
   return build.texts[file] or nil
 end
 
--- Whether a place lies in the source itself, not in what it includes.
+-- Whether a place lies in the source itself, not in an included file.
 local function in_source(build, d)
   local file = d.file
   local base = file:match("[^/\\]*$")
   if includes(build.source, base) then
     return false
-  elseif names_source(file) then
+  elseif names_source(base) then
     return true
   elseif file:find("^<") then -- <scratch space>, <command line>
     return false
@@ -78,7 +75,7 @@ end
 local function each_chunk(fn)
   local seen = {}
   for level = 2, LEVELS do
-    local info = debug and debug.getinfo(level, "Sl")
+    local info = debug.getinfo(level, "Sl")
     if not info then
       return nil
     end
@@ -100,8 +97,8 @@ local function chunk_name(info)
 end
 
 --- user_source.literal(source) -> {name, line, column} or nil
---- Where a text stands in the Lua code that is running, as it does in a long
---- string: the chunk's name, line and column of its first byte, from 0.
+--- The place of a text in the running Lua code, as of a long string: the
+--- chunk's name, line and column of its first byte, from 0.
 function M.literal(source)
   if #source < SHORT then
     return nil
@@ -120,7 +117,8 @@ function M.literal(source)
   end)
 end
 
--- Where one line of a source that was put together stands, if just once.
+-- The place of one line of a source that was put together of pieces; nil
+-- where the line stands more than once.
 local function find_line(line)
   local s = line:match("^%s*(.-)%s*$")
   if #s < SHORT then
@@ -137,8 +135,8 @@ local function find_line(line)
   end)
 end
 
--- What the directives #line of a source call its lines: {file = or nil,
--- line = , n = the line itself} of each one that a directive names.
+-- The names that directives #line of a source give its lines: {file = or nil,
+-- line = , n = the line itself} for each named line.
 local function renamed(build)
   if build.renamed then
     return build.renamed
@@ -162,8 +160,8 @@ local function renamed(build)
   return list
 end
 
--- The place that #line directives mean by another one; nil without any, and
--- where what the log quotes shows that the compiler takes no notice of them.
+-- The line that #line directives name so; nil without directives, and where
+-- the log's quote shows that the compiler ignores them.
 local function directed(build, d)
   local line = d.quoted and excerpt.line(build.source, d.line)
   if line and line:gsub("%s+", "") == d.quoted:gsub("%s+", "") then

@@ -1,7 +1,6 @@
--- errors.lua - what failed, in words: the message, the source line with a
--- caret where the place is known, and the user's calls that led there
--- Loaded when something has failed. The stack is gone by then: what is known
--- of it was kept by src/traceback.c.
+-- prompt/errors.lua - the report of an error: the message, the source line
+-- with a caret, and the user's calls that led there. It is loaded at the first
+-- error; src/shell/traceback.c has recorded the stack by then.
 -- SPDX-License-Identifier: MIT
 
 local caret = require "clshell.prompt.caret"
@@ -20,19 +19,9 @@ local CALLS = 8  -- places that led to the error
 --- The record of the failure reported last; nil before the first.
 M.last = nil
 
---- errors.remember(chunkname, text)
---- Keeps the text of an input, for excerpts.
-M.remember = excerpt.remember
-
---- errors.source(chunkname) -> string or nil
---- The text of a chunk by its name: "@path", "=name" or the text itself.
-M.source = excerpt.source
-
--- What an error value says, whatever it is.
-local function words(value)
-  if type(value) == "string" then
-    return value
-  elseif type(value) == "number" then
+-- The message of an error value of any type.
+local function message_of(value)
+  if type(value) == "string" or type(value) == "number" then
     return tostring(value)
   end
   local meta = debug.getmetatable(value)
@@ -58,7 +47,7 @@ local function placed(record, message)
   end
 end
 
--- What a syntax error's position says: the chunk it lies in and the line.
+-- The position in a syntax error's message as a frame, and the rest.
 local function parsed(message)
   local name, line, rest = message:match("^([^\n]-):(%d+): ([^\n]*)$")
   if not name then -- as require tells it
@@ -80,8 +69,8 @@ local function parsed(message)
   end
 end
 
--- Finds place (a frame), `from` (where its callers begin), and the message
--- without position.
+-- Sets record.place (a frame), `from` (where its callers begin), and `rest`
+-- (the message without position).
 local function locate(record)
   local message = record.message
   local i, rest = placed(record, message)
@@ -89,22 +78,19 @@ local function locate(record)
     record.place, record.from, record.rest = record.frames[i], i + 1, rest
     return
   end
-  -- What clshell's own code raises may be about a file of the user's.
+  -- An error of clshell's own code may be about a file of the user's.
   record.place, record.rest = parsed(rest or message)
   record.from, record.fault = 1, i ~= nil and not record.place
-  if not record.place then
-    for j, frame in ipairs(record.frames) do
-      if frames.user(frame) then
-        record.place, record.from = frame, j + 1
-        record.bare = true
-        break
-      end
+  record.rest = record.rest or message
+  for j, frame in ipairs(record.place and {} or record.frames) do
+    if frames.user(frame) then
+      record.place, record.from, record.bare = frame, j + 1, true
+      break
     end
   end
-  record.rest = record.rest or message
 end
 
--- A failure inside a coroutine: its frames come first, and what
+-- A failure inside a coroutine: its frames come first, and the position that
 -- coroutine.wrap put in front of the message goes.
 local function unwrap(record)
   local inner = record.inner
@@ -133,7 +119,7 @@ local function append(lines, more)
   table.move(more, 1, #more, #lines + 1, lines)
 end
 
--- The line of what a syntax error says is still open.
+-- The source line of the block or string that a syntax error calls open.
 local function opening_lines(text, message, shown, width)
   local word, n = message:match("%(to close '(.-)' at line (%d+)%)")
   n = tonumber(n or message:match("%(starting at line (%d+)%)"))
@@ -145,8 +131,8 @@ local function opening_lines(text, message, shown, width)
     ranges = column and {{column, last}}})
 end
 
--- The last line up to n that has more than white space: where a text that
--- ends too early ends.
+-- The last line up to n with more than white space: the end of a text that
+-- ends too early.
 local function last_line(text, n)
   while n > 1 and not (excerpt.line(text, n) or ""):find("%S") do
     n = n - 1
@@ -217,8 +203,8 @@ local function source_lines(record, width)
 end
 
 --- errors.record(value) -> record
---- What is known of an error value that a run ended with: message, frames
---- and place. Never raises.
+--- The record of an error value that a run ended with: message, frames and
+--- place. Never raises.
 function M.record(value)
   local record = debug.getregistry()["clshell.failure"]
   if type(record) ~= "table" or not rawequal(record.value, value) then
@@ -230,7 +216,7 @@ function M.record(value)
   if record.skipped > 0 then
     table.insert(record.frames, frames.HEAD + 1, {skip = record.skipped})
   end
-  record.message = words(value)
+  record.message = message_of(value)
   record.closing = closing(record)
   unwrap(record)
   for _, frame in ipairs(record.frames) do
@@ -242,8 +228,7 @@ function M.record(value)
   return record
 end
 
--- The position in front of a message: with the path as it was given, where
--- Lua has cut it.
+-- The position in front of a message, with the full path where Lua cut it.
 local function position(place)
   return ("%s:%d: "):format(frames.name(place), place.line)
 end
@@ -257,7 +242,7 @@ local function fold_places(message)
   end)) .. (n > 2 and ("\n\tnor in %d more places"):format(n - 2) or "")
 end
 
--- A message as lines; in a window not more than it can take.
+-- A message as lines, LINES of them at most in a window.
 local function message_lines(record, width, all)
   local message = record.message
   local place = record.place
@@ -336,7 +321,7 @@ local function finish(lines, opts)
 end
 
 --- errors.text(record [, opts]) -> string
---- What is shown of a failure: its message, the source line with a caret,
+--- The short report of a failure: its message, the source line with a caret,
 --- and the user's calls. Options: color (boolean), width (columns of the
 --- window; without it nothing is cut).
 function M.text(record, opts)
@@ -350,16 +335,15 @@ function M.text(record, opts)
   append(lines, source_lines(record, opts.width))
   append(lines, frames.callers(record.frames, record.from, CALLS))
   if record.closing then
-    local first = M.record(record.before.value)
     lines[#lines + 1] = "  while closing variables after: "
-      .. words(first.value):match("^[^\n]*")
+      .. message_of(record.before.value):match("^[^\n]*")
   end
   return finish(lines, opts)
 end
 
 --- errors.traceback(record [, opts]) -> string
---- All of a failure: the whole message, then every frame, C and clshell's
---- own included, with its source line and the variables of the user's.
+--- The long report of a failure: the whole message, then every frame, C and
+--- clshell's own included, with its source line and the user's variables.
 function M.traceback(record, opts)
   opts = opts or {}
   local lines = message_lines(record, nil, true)

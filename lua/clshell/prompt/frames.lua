@@ -1,5 +1,5 @@
--- frames.lua - the calls that led to an error: the user's, repeats folded,
--- or all of them
+-- prompt/frames.lua - the calls that led to an error: the user's, repeats
+-- folded, or all of them
 -- SPDX-License-Identifier: MIT
 
 local excerpt = require "clshell.diagnose.excerpt"
@@ -7,7 +7,7 @@ local excerpt = require "clshell.diagnose.excerpt"
 local M = {}
 
 --- frames.HEAD
---- How many of the innermost frames src/traceback.c keeps.
+--- The count of innermost frames that src/shell/traceback.c keeps.
 M.HEAD = 60
 
 local PERIOD = 4  -- functions of the longest cycle that is folded
@@ -28,7 +28,7 @@ function M.user(frame)
 end
 
 --- frames.name(frame) -> string
---- What the chunk of a frame is called: a path in full, or as Lua has it.
+--- The name of a frame's chunk: the full path, or Lua's name.
 function M.name(frame)
   local source = frame.source
   return source:sub(1, 1) == "@" and source:sub(2) or frame.short
@@ -58,7 +58,7 @@ local function key(frame)
     or ("%s:%d%s"):format(frame.source, frame.line, inside(frame))
 end
 
--- How many frames from i on are each like the one `period` before.
+-- The count of frames from i on that equal the frame `period` before.
 local function run(list, i, period)
   local n = 0
   while list[i + n] and not list[i + n].skip
@@ -68,8 +68,8 @@ local function run(list, i, period)
   return n
 end
 
--- How many frames after i belong to the cycle of `period` that begins
--- there, and where the first after it is.
+-- The count of frames after i that repeat the cycle of `period` frames from
+-- i, and the place of the first frame behind them.
 local function repeats(list, i, period)
   local after = i + period
   local n = run(list, after, period)
@@ -89,7 +89,7 @@ local function repeats(list, i, period)
   return more, after
 end
 
--- A list of frames with {more = n} in place of n that only repeat the few
+-- A list of frames with {more = n} in place of n frames that repeat the few
 -- before them.
 local function fold(list)
   local out, i = {}, 1
@@ -188,8 +188,7 @@ local function variables(frame)
 end
 
 --- frames.settle(list)
---- Keeps what the variables of the user's frames are in words, and lets go
---- of their values.
+--- Words the variables of the user's frames, and lets go of their values.
 function M.settle(list)
   for _, frame in ipairs(list) do
     if frame.vars then
