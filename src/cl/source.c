@@ -1,14 +1,14 @@
 /*
 ** source.c - what a compiler is given: the text of a program and its options,
-** and the files of the text, as they were when it was read.
+** and the files of the text with a hash of their content.
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "program.h"
@@ -231,38 +231,6 @@ void clsh_pushoptions(lua_State *L, int opts, const char *source,
   lua_settop(L, options);
 }
 
-/*
-** The files of a program are a table: the list of their paths, the program's
-** own first, and path -> Stamp.
-*/
-typedef struct Stamp {
-  int64_t sec, nsec, size;
-  uint64_t inode, hash; /* hash: of the content */
-  bool fresh;           /* the next change may give the same time */
-} Stamp;
-
-#ifdef __APPLE__
-#define MTIME st_mtimespec
-#else
-#define MTIME st_mtim
-#endif
-
-/* Reads all but the hash; false if there is no such file. */
-static bool getstamp(const char *path, Stamp *s) {
-  struct stat st;
-  struct timespec now;
-  memset(s, 0, sizeof *s);
-  if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
-    return false;
-  clock_gettime(CLOCK_REALTIME, &now);
-  s->sec = st.MTIME.tv_sec;
-  s->nsec = st.MTIME.tv_nsec;
-  s->size = st.st_size;
-  s->inode = st.st_ino;
-  s->fresh = now.tv_sec <= s->sec + 2;
-  return true;
-}
-
 /* FNV-1a of some bytes, going on from `h`. */
 static uint64_t hash(uint64_t h, const void *data, size_t n) {
   const unsigned char *p = data;
@@ -277,30 +245,30 @@ static uint64_t hashtext(lua_State *L, int idx) {
   return hash(0xcbf29ce484222325, s, n);
 }
 
-static void setstamp(lua_State *L, int files, const char *path,
-                     const Stamp *s) {
-  lua_pushstring(L, path);
-  lua_pushlstring(L, (const char *)s, sizeof *s);
-  lua_rawset(L, files);
+/*
+** The files of a program are a table: the list of their paths, the program's
+** own first, and path -> hash of the text. Pushes the path with number i and
+** its hash.
+*/
+static const char *pushentry(lua_State *L, int files, lua_Integer i) {
+  lua_rawgeti(L, files, i);
+  lua_pushvalue(L, -1);
+  lua_rawget(L, files);
+  assert(lua_isinteger(L, -1));
+  return lua_tostring(L, -2);
 }
 
-/* The stamp of a path in the table; false: the path is not in it. */
-static bool findstamp(lua_State *L, int files, const char *path, Stamp *s) {
-  lua_pushstring(L, path);
-  bool found = lua_rawget(L, files) == LUA_TSTRING;
-  if (found)
-    memcpy(s, lua_tostring(L, -1), sizeof *s);
+/* Adds the file with the text at the top; false: the table has it. */
+static bool addfile(lua_State *L, int files, const char *path) {
+  bool known = lua_getfield(L, files, path) != LUA_TNIL;
   lua_pop(L, 1);
-  return found;
-}
-
-/* Adds a file with the text at `text`. */
-static void addfile(lua_State *L, int files, const char *path, int text,
-                    Stamp *s) {
-  s->hash = hashtext(L, text);
-  setstamp(L, files, path, s);
+  if (known)
+    return false;
+  lua_pushinteger(L, (lua_Integer)hashtext(L, -1));
+  lua_setfield(L, files, path);
   lua_pushstring(L, path);
   clsh_append(L, files);
+  return true;
 }
 
 /* Pushes the list of the folders that the options name by -I. */
@@ -348,7 +316,6 @@ static void addnamed(lua_State *L, int files, const char *from, bool quoted,
   int top = lua_gettop(L);
   lua_Integer n = (lua_Integer)lua_rawlen(L, files + 1);
   for (lua_Integer i = quoted ? 0 : 1; i <= n; i++) {
-    Stamp s, old;
     lua_settop(L, top);
     if (i == 0) { /* beside the file that includes it */
       const char *slash = strrchr(from, '/');
@@ -359,12 +326,10 @@ static void addnamed(lua_State *L, int files, const char *from, bool quoted,
     const char *path =
         *name == '/' ? name
                      : lua_pushfstring(L, "%s/%s", lua_tostring(L, -1), name);
-    if (!getstamp(path, &s))
+    if (!pushfile(L, path))
       continue;
-    if (!findstamp(L, files, path, &old) && pushfile(L, path)) {
-      addfile(L, files, path, -1, &s);
+    if (addfile(L, files, path))
       addincluded(L, files, path, depth + 1);
-    }
     break;
   }
   lua_settop(L, top);
@@ -393,24 +358,21 @@ static void addincluded(lua_State *L, int files, const char *path, int depth) {
 */
 const char *clsh_pushfiles(lua_State *L, int text, const char *path,
                            const char *options) {
-  Stamp s;
   lua_newtable(L);
   int files = lua_gettop(L);
   pushfolders(L, options);
   path = pushfull(L, path);
-  getstamp(path, &s);
-  s.fresh = true; /* it was read before */
-  addfile(L, files, path, text, &s);
   lua_pushvalue(L, text);
+  addfile(L, files, path);
   addincluded(L, files, path, 0);
   lua_settop(L, files);
   uint64_t h = 0;
   lua_Integer n = (lua_Integer)lua_rawlen(L, files);
   for (lua_Integer i = 2; i <= n; i++) {
-    lua_rawgeti(L, files, i);
-    findstamp(L, files, lua_tostring(L, -1), &s);
-    h = hash(h, &s.hash, sizeof s.hash);
-    lua_pop(L, 1);
+    pushentry(L, files, i);
+    lua_Integer one = lua_tointeger(L, -1);
+    h = hash(h, &one, sizeof one);
+    lua_pop(L, 2);
   }
   char comment[48] = "";
   if (n > 1)
@@ -420,33 +382,19 @@ const char *clsh_pushfiles(lua_State *L, int text, const char *path,
 }
 
 /*
-** Whether a file of the table has another content by now. A file that is
-** missing is about to be written anew.
+** Whether a file of the table at `files`, or nil, has another content by now.
+** A missing file is about to be written anew.
 */
-static bool filechanged(lua_State *L, int files, const char *path) {
-  Stamp old, s;
-  findstamp(L, files, path, &old);
-  bool there = getstamp(path, &s);
-  bool same = old.sec == s.sec && old.nsec == s.nsec && old.size == s.size &&
-              old.inode == s.inode && !old.fresh;
-  if (!there || same || !pushfile(L, path))
-    return false;
-  s.hash = hashtext(L, -1);
-  lua_pop(L, 1);
-  if (s.hash == old.hash)
-    setstamp(L, files, path, &s);
-  return s.hash != old.hash;
-}
-
-/* Whether a file of the table at `files`, or nil, has changed. */
 bool clsh_fileschanged(lua_State *L, int files) {
+  int top = lua_gettop(L);
   bool changed = false;
   lua_Integer n =
       lua_istable(L, files) ? (lua_Integer)lua_rawlen(L, files) : 0;
   for (lua_Integer i = 1; i <= n && !changed; i++) {
-    lua_rawgeti(L, files, i);
-    changed = filechanged(L, files, lua_tostring(L, -1));
-    lua_pop(L, 1);
+    const char *path = pushentry(L, files, i);
+    if (pushfile(L, path))
+      changed = hashtext(L, -1) != (uint64_t)lua_tointeger(L, -2);
+    lua_settop(L, top);
   }
   return changed;
 }
