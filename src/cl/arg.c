@@ -36,13 +36,9 @@ typedef struct Any {
   bool base;
 } Any;
 
-static void nothing(Object *o) {
-  (void)o;
-}
-
 static const Class value_class, local_class;
-static const Class any_class = {"Any", sizeof(Any), NULL,   NULL,
-                                NULL,  NULL,        nothing};
+static const Class any_class = {"Any", sizeof(Any), NULL, NULL,
+                                NULL,  NULL,        NULL};
 
 static int value_tostring(lua_State *L) {
   Value *v = clsh_checkobject(L, 1, &value_class);
@@ -65,10 +61,10 @@ static const luaL_Reg value_meta[] = {{"__tostring", value_tostring},
                                       {NULL, NULL}};
 static const luaL_Reg local_meta[] = {{"__tostring", local_tostring},
                                       {NULL, NULL}};
-static const Class value_class = {"Value",    sizeof(Value), NULL,   NULL,
-                                  value_meta, NULL,          nothing};
-static const Class local_class = {"Local",    sizeof(Local), NULL,   NULL,
-                                  local_meta, NULL,          nothing};
+static const Class value_class = {"Value",    sizeof(Value), NULL, NULL,
+                                  value_meta, NULL,          NULL};
+static const Class local_class = {"Local",    sizeof(Local), NULL, NULL,
+                                  local_meta, NULL,          NULL};
 
 /* cl.float(x), cl.int(x), cl.float4(a, b, c, d) ...: upvalue 1 is the name.
 ** Their help text stands at cl.bytes. */

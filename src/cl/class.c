@@ -100,7 +100,8 @@ void clsh_closeobject(Object *o) {
     return;
   o->closed = true;
   live[classnumber(o->class)]--;
-  o->class->release(o);
+  if (o->class->release != NULL)
+    o->class->release(o);
 }
 
 /* The object of a metamethod or common method: its class is an upvalue. */

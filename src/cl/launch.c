@@ -9,10 +9,6 @@
 
 enum { KERNEL = 1, QUEUE, AFTER, USERVALUES = 3 };
 
-static void launch_release(Object *o) {
-  (void)o;
-}
-
 static const Class class;
 
 static Launch *checklaunch(lua_State *L, int arg) {
@@ -256,8 +252,8 @@ static const luaL_Reg fields[] = {{"global", launch_global},
                                   {NULL, NULL}};
 static const luaL_Reg meta[] = {
     {"__call", launch_call}, {"__tostring", launch_tostring}, {NULL, NULL}};
-static const Class class = {"Launch", sizeof(Launch), methods,       fields,
-                            meta,     NULL,           launch_release};
+static const Class class = {"Launch", sizeof(Launch), methods, fields,
+                            meta,     NULL,           NULL};
 
 void clsh_openlaunch(lua_State *L) {
   static const luaL_Reg kernel_methods[] = {{"range", kernel_range},

@@ -180,20 +180,18 @@ local function take_excerpt(d, lines, i)
       and lines[stop] ~= "" and not begins(lines[stop]) do
     stop = stop + 1
   end
-  if stop > i and is_marks(bare(lines[stop])) then
+  local marked = stop > i and is_marks(bare(lines[stop]))
+  for j = i, d.wrapped and (marked and stop - 2 or stop - 1) or 0 do
+    d.text = d.text .. " " .. lines[j]:match("^%s*(.-)%s*$")
+  end
+  if marked then
     d.quoted, d.marks = bare(lines[stop - 1]), bare(lines[stop])
-    for j = i, d.wrapped and stop - 2 or i - 1 do
-      d.text = d.text .. " " .. lines[j]:match("^%s*(.-)%s*$")
-    end
     i = stop + 1
     if lines[i] and lines[i]:find("^%s+%S") and not lines[i]:find("^%s*%d+ |")
         and not lines[i]:find("^%s+from ") then
       i = i + 1 -- a fix-it
     end
   elseif d.wrapped then
-    for j = i, stop - 1 do
-      d.text = d.text .. " " .. lines[j]:match("^%s*(.-)%s*$")
-    end
     i = stop
   end
   d.text = d.text:gsub("^%s+", "")

@@ -50,6 +50,12 @@ function M.source(chunkname)
   return chunkname
 end
 
+--- excerpt.name(chunkname, short) -> string
+--- What messages call a chunk: the full path of a file, else Lua's short name.
+function M.name(chunkname, short)
+  return chunkname:sub(1, 1) == "@" and chunkname:sub(2) or short
+end
+
 --- excerpt.line(text, n) -> string or nil, first
 --- Line n of a text, without its end, and where in the text it begins.
 function M.line(text, n)

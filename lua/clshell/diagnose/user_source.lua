@@ -91,11 +91,6 @@ local function each_chunk(fn)
   end
 end
 
-local function chunk_name(info)
-  return info.source:sub(1, 1) == "@" and info.source:sub(2)
-    or info.short_src
-end
-
 --- user_source.literal(source) -> {name, line, column} or nil
 --- The place of a text in the running Lua code, as of a long string: the
 --- chunk's name, line and column of its first byte, from 0.
@@ -109,7 +104,8 @@ function M.literal(source)
     while at do
       local line, column = position(chunk, at)
       if not best or line < info.currentline then
-        best = {name = chunk_name(info), line = line, column = column}
+        best = {name = excerpt.name(info.source, info.short_src), line = line,
+          column = column}
       end
       at = chunk:find(source, at + 1, true)
     end
@@ -129,7 +125,7 @@ local function find_line(line)
     if at and not chunk:find(s, at + 1, true) then
       local n, column = position(chunk, at)
       local indent = #line:match("^%s*")
-      return {name = chunk_name(info), line = n + 1,
+      return {name = excerpt.name(info.source, info.short_src), line = n + 1,
         column = column - indent}
     end
   end)

@@ -230,7 +230,8 @@ end
 
 -- The position in front of a message, with the full path where Lua cut it.
 local function position(place)
-  return ("%s:%d: "):format(frames.name(place), place.line)
+  return ("%s:%d: "):format(excerpt.name(place.source, place.short),
+    place.line)
 end
 
 -- Folds the list of places where a module was looked for.

@@ -27,13 +27,6 @@ function M.user(frame)
   return frame.line ~= nil and frame.line > 0 and not M.own(frame)
 end
 
---- frames.name(frame) -> string
---- The name of a frame's chunk: the full path, or Lua's name.
-function M.name(frame)
-  local source = frame.source
-  return source:sub(1, 1) == "@" and source:sub(2) or frame.short
-end
-
 -- "in f", or nothing for a chunk itself.
 local function inside(frame)
   if frame.what == "main" or frame.what == "C" and not frame.name then
@@ -50,7 +43,8 @@ end
 --- frames.place(frame) -> string
 --- "file:line, in f"
 function M.place(frame)
-  return ("%s:%d%s"):format(M.name(frame), frame.line, inside(frame))
+  return ("%s:%d%s"):format(excerpt.name(frame.source, frame.short),
+    frame.line, inside(frame))
 end
 
 local function key(frame)
@@ -201,7 +195,7 @@ end
 -- The lines about one frame of a full traceback.
 local function frame_lines(lines, frame, width)
   local what = frame.what == "C" and "[C]"
-    or ("%s:%d"):format(M.name(frame), frame.line)
+    or ("%s:%d"):format(excerpt.name(frame.source, frame.short), frame.line)
   lines[#lines + 1] = ("  %s%s%s"):format(what, inside(frame),
     frame.tail and ", by a tail call" or "")
   if frame.line <= 0 then
