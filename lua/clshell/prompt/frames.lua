@@ -52,35 +52,28 @@ local function key(frame)
     or ("%s:%d%s"):format(frame.source, frame.line, inside(frame))
 end
 
--- The count of frames from i on that equal the frame `period` before.
-local function run(list, i, period)
-  local n = 0
-  while list[i + n] and not list[i + n].skip
-      and key(list[i + n]) == key(list[i + n - period]) do
-    n = n + 1
-  end
-  return n
-end
-
 -- The count of frames after i that repeat the cycle of `period` frames from
--- i, and the place of the first frame behind them.
+-- i, and the place of the first frame behind them. Levels left out of a long
+-- repetition belong to it.
 local function repeats(list, i, period)
-  local after = i + period
-  local n = run(list, after, period)
-  local more = n
-  after = after + n
-  if list[after] and list[after].skip and n >= period then
-    more = more + list[after].skip
-    local seen = {}
-    for j = i, i + period - 1 do
-      seen[key(list[j])] = true
-    end
-    after = after + 1
-    while list[after] and seen[key(list[after])] do
-      more, after = more + 1, after + 1
-    end
+  local cycle, skipped = {}, false
+  for j = i, i + period - 1 do
+    cycle[key(list[j])] = true
   end
-  return more, after
+  local more, j = 0, i + period
+  while list[j] do
+    local frame = list[j]
+    if frame.skip and more >= period then
+      more, skipped = more + frame.skip, true
+    elseif not frame.skip and (key(frame) == key(list[j - period])
+        or skipped and cycle[key(frame)]) then
+      more = more + 1
+    else
+      break
+    end
+    j = j + 1
+  end
+  return more, j
 end
 
 -- A list of frames with {more = n} in place of n frames that repeat the few
