@@ -94,12 +94,13 @@ function M.functions()
   return list
 end
 
---- options.check(opts, name [, what])
+--- options.check(opts, name [, what]) -> opts, or an empty table
 --- Raises if the table `opts` (or nil) holds an option that the function of
 --- that name does not take; the message names `what` (the same) and the
 --- nearest option.
 function M.check(opts, name, what)
   cl.options(opts, NAMES[name], what or name)
+  return opts or {}
 end
 
 return M

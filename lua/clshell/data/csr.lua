@@ -1,42 +1,20 @@
--- csr.lua - sparse matrices in compressed sparse row format on the device,
--- with their host copies.
+-- data/csr.lua - sparse matrices in compressed sparse row format, made of
+-- triplets and of files; sparse.lua has their methods
 -- SPDX-License-Identifier: MIT
 local cl = require "cl"
+local integer = require "clshell.base.integer"
 local mtx = require "clshell.data.mtx"
 local options = require "clshell.base.options"
+local sparse = require "clshell.data.sparse"
 
 local M = require "clshell.base.lazy".table(...)
 
 local INT_MAX = 0x7fffffff -- row_ptr and col_ind are int
 
-local methods = {}
-local meta = {__index = methods, __metatable = false, __name = "CSR matrix"}
-
--- A matrix of host arrays, which it takes over: row_ptr (rows + 1) and
--- col_ind are int and 0-based, columns ascend inside a row. A matrix without
--- entries keeps one dummy element in col_ind and values, for buffers cannot
--- be empty.
-function M.wrap(rows, cols, nnz, host, context)
-  local where = {context = context}
-  local function upload(h)
-    return cl.buffer(h.type, #h, h, where)
-  end
-  return setmetatable({
-    format = "csr", rows = rows, cols = cols, nnz = nnz,
-    type = host.values.type, host = host,
-    row_ptr = upload(host.row_ptr), col_ind = upload(host.col_ind),
-    values = upload(host.values),
-  }, meta)
-end
-
 -- Raises unless the triplets make a matrix that int can index.
 local function check(rows, cols, is, js, vs)
-  for name, n in pairs{rows = rows, cols = cols} do
-    if math.type(n) ~= "integer" or n < 1 or n > INT_MAX then
-      cl.error(("csr.from_coo: %s must be a whole number from 1 to %d, got "
-        .. "%s"):format(name, INT_MAX, n))
-    end
-  end
+  integer.check("csr.from_coo", "rows", rows, 1, INT_MAX)
+  integer.check("csr.from_coo", "cols", cols, 1, INT_MAX)
   if #is ~= #js or #is ~= #vs then
     cl.error(("csr.from_coo: %d row indices, %d column indices and %d values")
       :format(#is, #js, #vs))
@@ -121,8 +99,7 @@ end
 ---   type     float      element type: float, double or half
 ---   context  session's  the Context of another device
 function M.from_coo(rows, cols, is, js, vs, opts)
-  opts = opts or {}
-  options.check(opts, "csr.from_coo")
+  opts = options.check(opts, "csr.from_coo")
   check(rows, cols, is, js, vs)
   local kind = opts.type or "float"
   local order, ptr = by_row(rows, cols, is, js)
@@ -150,8 +127,8 @@ function M.from_coo(rows, cols, is, js, vs, opts)
   if n > 0 and n < room then -- some were added up
     col, val = head(col, n), head(val, n)
   end
-  return M.wrap(rows, cols, n, {row_ptr = ptr, col_ind = col, values = val},
-    opts.context)
+  return sparse.csr(rows, cols, n,
+    {row_ptr = ptr, col_ind = col, values = val}, opts.context)
 end
 
 --- csr.load(path [, opts]) -> matrix; nil, message if it cannot be opened
@@ -163,115 +140,6 @@ function M.load(path, opts)
     return nil, message
   end
   return M.from_coo(m.rows, m.cols, m.i, m.j, m.v, opts)
-end
-
--- The value at (i, j), nil where nothing is stored.
-local function find(ptr, col, val, i, j)
-  local low, high = ptr[i] + 1, ptr[i + 1]
-  while low <= high do
-    local middle = (low + high) // 2
-    local c = col[middle] + 1
-    if c == j then
-      return val[middle]
-    elseif c < j then
-      low = middle + 1
-    else
-      high = middle - 1
-    end
-  end
-end
-
--- Number of entries on or below the diagonal; raises unless symmetric.
-local function lower(self, path)
-  if self.rows ~= self.cols then
-    cl.error(("%s: a %d x %d matrix is not symmetric"):format(path, self.rows,
-      self.cols))
-  end
-  local ptr, col, val =
-    self.host.row_ptr, self.host.col_ind, self.host.values
-  local n = 0
-  for i = 1, self.rows do
-    for k = ptr[i] + 1, ptr[i + 1] do
-      local j = col[k] + 1
-      local other = find(ptr, col, val, j, i)
-      if other ~= val[k] then
-        cl.error(("%s: the matrix is not symmetric: (%d, %d) is %s, (%d, %d) "
-          .. "is %s"):format(path, i, j, val[k], j, i, other or "missing"))
-      end
-      n = j <= i and n + 1 or n
-    end
-  end
-  return n
-end
-
---- Csr:save(path [, opts])
---- Writes a Matrix Market coordinate file ("x.mtx"). Numbers keep their full
---- precision.
---- Options:
----   symmetric  false  true: just the lower triangle; the matrix has to be
----              symmetric
-function methods:save(path, opts)
-  opts = opts or {}
-  options.check(opts, "Csr:save")
-  local half = opts.symmetric
-  local ptr, col, val =
-    self.host.row_ptr, self.host.col_ind, self.host.values
-  local banner = {
-    rows = self.rows, cols = self.cols, type = self.type,
-    nnz = half and lower(self, path) or self.nnz,
-    symmetry = half and "symmetric" or "general",
-  }
-  mtx.write(path, banner, function(emit)
-    for i = 1, self.rows do
-      for k = ptr[i] + 1, ptr[i + 1] do
-        local j = col[k] + 1
-        if not half or j <= i then
-          emit(i, j, val[k])
-        end
-      end
-    end
-  end)
-end
-
---- Csr:to_dia([opts]) -> DIA matrix
---- The same matrix by diagonals, refused like dia.from_csr. Options as for
---- dia.from_csr.
-function methods:to_dia(opts)
-  return require("clshell.data.dia").from_csr(self, opts)
-end
-
---- Csr:info() -> table
---- format, type, rows, cols, nnz, bytes (on the device) and the entries of a
---- row: row_min, row_max, row_mean.
-function methods:info()
-  local ptr = self.host.row_ptr
-  local least, most = INT_MAX, 0
-  for i = 1, self.rows do
-    local n = ptr[i + 1] - ptr[i]
-    least, most = math.min(least, n), math.max(most, n)
-  end
-  return {
-    format = self.format, type = self.type, rows = self.rows,
-    cols = self.cols, nnz = self.nnz, row_min = least, row_max = most,
-    row_mean = self.nnz / self.rows,
-    bytes = self.row_ptr.bytes + self.col_ind.bytes + self.values.bytes,
-  }
-end
-
---- Csr:close()
---- Releases the device and host memory now; closing twice is fine.
-function methods:close()
-  for _, name in ipairs{"row_ptr", "col_ind", "values"} do
-    self[name]:close()
-    self.host[name]:close()
-  end
-end
-
-meta.__close = methods.close
-
-function meta:__tostring()
-  return ("CSR matrix %d x %d of %s, %d entries"):format(self.rows,
-    self.cols, self.type, self.nnz)
 end
 
 return M

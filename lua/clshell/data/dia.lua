@@ -1,64 +1,16 @@
--- dia.lua - sparse matrices stored by diagonals on the device, with their
--- host copies: generators, conversion from and to CSR, files.
+-- data/dia.lua - sparse matrices stored by diagonals: generators, of CSR and
+-- of files; sparse.lua has their methods
 -- SPDX-License-Identifier: MIT
 local cl = require "cl"
 local csr = require "clshell.data.csr"
+local integer = require "clshell.base.integer"
 local mtx = require "clshell.data.mtx"
 local options = require "clshell.base.options"
+local sparse = require "clshell.data.sparse"
 
 local M = require "clshell.base.lazy".table(...)
 
 local INT_MAX = 0x7fffffff
-local ALIGN = 32    -- elements: the default pitch is a multiple of it
-local WASTE = 20    -- stored elements for each entry, at most
-local SMALL = 4096  -- stored elements that are never too many
-
-local methods = {}
-local meta = {__index = methods, __metatable = false, __name = "DIA matrix"}
-
-local function whole(what, name, n, low, high)
-  if math.type(n) ~= "integer" or n < low or n > high then
-    cl.error(("%s: %s must be a whole number from %d to %d, got %s"):format(
-      what, name, low, high, tostring(n)))
-  end
-end
-
-local function checked(opts, what)
-  opts = opts or {}
-  options.check(opts, what)
-  return opts
-end
-
--- A matrix still on the host: type, pitch and zeroed values for these
--- offsets (a Lua table, ascending). Raises where the device cannot hold it.
-local function allocate(what, rows, cols, offsets, opts)
-  local pitch = opts.pitch or (rows + ALIGN - 1) // ALIGN * ALIGN
-  whole(what, "pitch", pitch, rows, INT_MAX)
-  local kind = opts.type or "float"
-  local bytes = #offsets * pitch * cl.typesize(kind)
-  local device = (opts.context or cl.context()).device
-  if bytes > device.max_mem_alloc_size then
-    cl.error(("%s: %d diagonals of %d elements take %d bytes, a buffer on %s "
-      .. "has at most %d"):format(what, #offsets, pitch, bytes, device.name,
-      device.max_mem_alloc_size))
-  end
-  return {
-    format = "dia", rows = rows, cols = cols, ndiags = #offsets,
-    pitch = pitch, type = kind, nnz = 0,
-    host = {
-      offsets = cl.array("int", #offsets, offsets),
-      values = cl.array(kind, {#offsets, pitch}),
-    },
-  }
-end
-
--- Copies the finished matrix to the device.
-local function upload(m, context)
-  local host, where = m.host, {context = context}
-  m.offsets = cl.buffer("int", m.ndiags, host.offsets, where)
-  m.values = cl.buffer(m.type, host.values.shape, host.values, where)
-  return setmetatable(m, meta)
-end
 
 -- Rows first..last (from 1) of diagonal `offset` lie inside the matrix.
 local function extent(m, offset)
@@ -72,7 +24,7 @@ local function ascending(what, list, rows, cols)
   end
   local offsets = table.move(list, 1, #list, 1, {})
   for _, o in ipairs(offsets) do
-    whole(what, "an offset", o, 1 - rows, cols - 1)
+    integer.check(what, "an offset", o, 1 - rows, cols - 1)
   end
   table.sort(offsets)
   for d = 2, #offsets do
@@ -101,11 +53,12 @@ end
 ---   lo, hi   0.5, 1.5  their range
 function M.banded(n, offsets, opts)
   local what = "dia.banded"
-  opts = checked(opts, what)
+  opts = options.check(opts, what)
   local cols = opts.cols or opts.m or n
-  whole(what, "rows", n, 1, INT_MAX)
-  whole(what, "cols", cols, 1, INT_MAX)
-  local m = allocate(what, n, cols, ascending(what, offsets, n, cols), opts)
+  integer.check(what, "rows", n, 1, INT_MAX)
+  integer.check(what, "cols", cols, 1, INT_MAX)
+  local m = sparse.new_dia(what, n, cols,
+    ascending(what, offsets, n, cols), opts)
   local values, host = m.host.values, m.host.offsets
   values:random(opts.seed or 1, opts.lo or 0.5, opts.hi or 1.5)
   for d = 1, m.ndiags do
@@ -115,7 +68,7 @@ function M.banded(n, offsets, opts)
     values:fill(0, start + last + 1, start + m.pitch)
     m.nnz = m.nnz + last - first + 1
   end
-  return upload(m, opts.context)
+  return sparse.upload_dia(m, opts.context)
 end
 
 -- Zeroes the diagonal's entries that would wrap around the end of an axis:
@@ -142,12 +95,12 @@ local function laplacian(what, dims, sizes, opts)
   local rows, axes = 1, {}
   for k = 1, dims do
     local length = sizes[k]
-    whole(what, "n" .. ("xyz"):sub(k, k), length, 1, INT_MAX)
+    integer.check(what, "n" .. ("xyz"):sub(k, k), length, 1, INT_MAX)
     if length > 1 then
       axes[#axes + 1] = {stride = rows, length = length}
     end
     rows = rows * length
-    whole(what, "the number of grid points", rows, 1, INT_MAX)
+    integer.check(what, "the number of grid points", rows, 1, INT_MAX)
   end
   local offsets = {}
   for k = #axes, 1, -1 do
@@ -157,7 +110,7 @@ local function laplacian(what, dims, sizes, opts)
   for k = 1, #axes do
     offsets[#offsets + 1] = axes[k].stride
   end
-  local m = allocate(what, rows, rows, offsets, opts)
+  local m = sparse.new_dia(what, rows, rows, offsets, opts)
   local values = m.host.values
   local function fill(d, v)
     local start = (d - 1) * m.pitch
@@ -173,7 +126,7 @@ local function laplacian(what, dims, sizes, opts)
     cut(values, fill(main + k, -1), rows, stride, length, length - 1)
     m.nnz = m.nnz + 2 * (rows - rows // length)
   end
-  return upload(m, opts.context)
+  return sparse.upload_dia(m, opts.context)
 end
 
 --- dia.poisson2d(nx, ny [, opts]) -> matrix
@@ -185,7 +138,7 @@ end
 ---   type  float  element type: float, double or half
 function M.poisson2d(nx, ny, opts)
   local what = "dia.poisson2d"
-  return laplacian(what, 2, {nx, ny}, checked(opts, what))
+  return laplacian(what, 2, {nx, ny}, options.check(opts, what))
 end
 
 --- dia.poisson3d(nx, ny, nz [, opts]) -> matrix
@@ -194,27 +147,7 @@ end
 --- (z*ny + y)*nx + x. Options as for dia.poisson2d.
 function M.poisson3d(nx, ny, nz, opts)
   local what = "dia.poisson3d"
-  return laplacian(what, 3, {nx, ny, nz}, checked(opts, what))
-end
-
--- The offsets that occur, ascending; the main diagonal for an empty matrix.
-local function occupied(c)
-  local ptr, col = c.host.row_ptr, c.host.col_ind
-  local seen, offsets = {}, {}
-  local first = 1
-  for i = 1, c.rows do
-    local last = ptr[i + 1]
-    for k = first, last do
-      local o = col[k] + 1 - i
-      if not seen[o] then
-        seen[o] = true
-        offsets[#offsets + 1] = o
-      end
-    end
-    first = last + 1
-  end
-  table.sort(offsets)
-  return #offsets > 0 and offsets or {0}
+  return laplacian(what, 3, {nx, ny, nz}, options.check(opts, what))
 end
 
 --- dia.from_csr(M [, opts]) -> matrix
@@ -227,35 +160,7 @@ end
 ---   pitch    rows up to a multiple of 32  elements from diagonal to diagonal
 ---   context  session's  the Context of another device
 ---   force    false      true: any number of elements for an entry
-function M.from_csr(c, opts)
-  local what = "dia.from_csr"
-  opts = checked(opts, what)
-  local offsets = occupied(c)
-  local stored = #offsets * c.rows
-  if stored > SMALL and stored > WASTE * c.nnz and not opts.force then
-    cl.error(("%s: %d diagonals of %d rows store %d elements for %d entries, "
-      .. "more than %d for each"):format(what, #offsets, c.rows, stored,
-      c.nnz, WASTE), {hint = "keep the matrix in CSR, or say {force = true}"})
-  end
-  local m = allocate(what, c.rows, c.cols, offsets, {
-    type = opts.type or c.type, pitch = opts.pitch, context = opts.context,
-  })
-  local start = {} -- of an offset: the place before its diagonal
-  for d, o in ipairs(offsets) do
-    start[o] = (d - 1) * m.pitch
-  end
-  local ptr, col, val = c.host.row_ptr, c.host.col_ind, c.host.values
-  local values, first = m.host.values, 1
-  for i = 1, c.rows do
-    local last = ptr[i + 1]
-    for k = first, last do
-      values[start[col[k] + 1 - i] + i] = val[k]
-    end
-    first = last + 1
-  end
-  m.nnz = c.nnz
-  return upload(m, opts.context)
-end
+M.from_csr = sparse.dia_from_csr
 
 --- dia.load(path [, opts]) -> matrix; nil, message if it cannot be opened
 --- Reads a Matrix Market file (see mtx.read) by diagonals; refused like
@@ -263,7 +168,7 @@ end
 --- Options:
 ---   type  float  element type: float, double or half
 function M.load(path, opts)
-  opts = checked(opts, "dia.load")
+  opts = options.check(opts, "dia.load")
   local m, message = mtx.read(path)
   if m == nil then
     return nil, message
@@ -271,60 +176,6 @@ function M.load(path, opts)
   local c <close> = csr.from_coo(m.rows, m.cols, m.i, m.j, m.v,
     {type = opts.type, context = opts.context})
   return M.from_csr(c, opts)
-end
-
---- Dia:to_csr([opts]) -> CSR matrix
---- The same matrix in compressed sparse row format (see csr.from_coo); stored
---- zeros are dropped.
---- Options:
----   context  that of M  the Context of another device
-function methods:to_csr(opts)
-  opts = opts or {}
-  options.check(opts, "Dia:to_csr")
-  local ptr, col, val = require "cl.host".dia_to_csr(self.host.values,
-    self.host.offsets,
-    {rows = self.rows, cols = self.cols, pitch = self.pitch})
-  return csr.wrap(self.rows, self.cols, ptr[self.rows + 1],
-    {row_ptr = ptr, col_ind = col, values = val},
-    opts.context or self.values.context)
-end
-
---- Dia:save(path [, opts])
---- Writes the entries that are not zero as a Matrix Market file. Options as
---- for Csr:save.
-function methods:save(path, opts)
-  local c <close> = self:to_csr()
-  c:save(path, opts)
-end
-
---- Dia:info() -> table
---- format, type, rows, cols, nnz, ndiags, pitch, bytes (on the device), lower
---- and upper (the outermost offsets) and fill, the part of the stored
---- elements that are entries.
-function methods:info()
-  return {
-    format = self.format, type = self.type, rows = self.rows,
-    cols = self.cols, nnz = self.nnz, ndiags = self.ndiags,
-    pitch = self.pitch, bytes = self.offsets.bytes + self.values.bytes,
-    lower = self.host.offsets[1], upper = self.host.offsets[self.ndiags],
-    fill = self.nnz / (self.ndiags * self.pitch),
-  }
-end
-
---- Dia:close()
---- Releases the device and host memory now; closing twice is fine.
-function methods:close()
-  for _, name in ipairs{"offsets", "values"} do
-    self[name]:close()
-    self.host[name]:close()
-  end
-end
-
-meta.__close = methods.close
-
-function meta:__tostring()
-  return ("DIA matrix %d x %d of %s, %d diagonals, %d entries"):format(
-    self.rows, self.cols, self.type, self.ndiags, self.nnz)
 end
 
 return M

@@ -1,8 +1,9 @@
--- matrix.lua - dense matrices: two-dimensional buffers, row-major, with a
+-- data/matrix.lua - dense matrices: two-dimensional buffers, row-major, with a
 -- leading dimension; constructors, files, and methods added to Buffer.
 -- SPDX-License-Identifier: MIT
 local cl = require "cl"
 local host = require "cl.host"
+local integer = require "clshell.base.integer"
 local mtx = require "clshell.data.mtx"
 local npy = require "clshell.data.npy"
 local options = require "clshell.base.options"
@@ -17,15 +18,9 @@ local function arguments(what, n, m, opts)
   if type(m) == "table" then
     m, opts = nil, m
   end
-  m, opts = m or n, opts or {}
-  for name, x in pairs{rows = n or "none", columns = m or "none"} do
-    if math.type(x) ~= "integer" or x < 1 then
-      cl.error(("%s: %s must be a whole number >= 1, got %s"):format(what,
-        name, tostring(x)))
-    end
-  end
-  options.check(opts, what)
-  return n, m, opts
+  integer.check(what, "rows", n, 1)
+  integer.check(what, "columns", m or n, 1)
+  return n, m or n, options.check(opts, what)
 end
 
 -- A host array on the device, as rows x columns.
@@ -86,12 +81,11 @@ end
 --- Options:
 ---   type  float  element type; of an array: its own
 function M.from(t, opts)
-  opts = opts or {}
-  options.check(opts, "matrix.from")
+  opts = options.check(opts, "matrix.from")
   local where = {ld = opts.ld, context = opts.context}
   if type(t) == "userdata" then
     if not t.rows then
-      cl.error("matrix.from: a two-dimensional Array expected")
+      cl.error("matrix.from: an Array must have two dimensions")
     end
     if opts.type and opts.type ~= t.type then
       t = t:convert(opts.type)
@@ -99,7 +93,9 @@ function M.from(t, opts)
     return cl.buffer(t.type, t.shape, t, where)
   end
   if type(t) ~= "table" or type(t[1]) ~= "table" or #t[1] == 0 then
-    cl.error("matrix.from: a table of rows expected, as {{1, 2}, {3, 4}}")
+    cl.error(("matrix.from: the rows must be a table such as "
+      .. "{{1, 2}, {3, 4}}; got %s"):format(type(t) == "table"
+      and "a table without rows" or type(t)))
   end
   for i, row in ipairs(t) do
     if type(row) ~= "table" or #row ~= #t[1] then
@@ -110,13 +106,13 @@ function M.from(t, opts)
   return cl.buffer(opts.type or "float", {#t, #t[1]}, t, where)
 end
 
--- The ending of a path, which says the format.
+-- The ending of a path, which is that of the format.
 local function extension(what, path)
   local ending = tostring(path):match("%.([^./\\]+)$")
   ending = ending and ending:lower()
   if ending ~= "npy" and ending ~= "mtx" then
-    cl.error(("%s: the name %s does not say the format"):format(what,
-      tostring(path)), {hint = "it ends in .npy or .mtx"})
+    cl.error(("%s: the name must end in .npy or .mtx; got %s"):format(what,
+      tostring(path)))
   end
   return ending
 end
@@ -161,8 +157,7 @@ end
 --- Options:
 ---   type  the file's  element type; "float" for .mtx
 function M.load(path, opts)
-  opts = opts or {}
-  options.check(opts, "matrix.load")
+  opts = options.check(opts, "matrix.load")
   local read = extension("matrix.load", path) == "npy" and load_npy
     or load_mtx
   local h, rows, cols = read(path, opts)
@@ -179,7 +174,7 @@ local methods = {}
 -- Raises unless A is a two-dimensional Buffer (no other object can unmap).
 local function check_matrix(what, A)
   if type(A) ~= "userdata" or A.unmap == nil or not A.rows then
-    cl.error(("%s: a two-dimensional Buffer expected, got %s"):format(what,
+    cl.error(("%s: must be a two-dimensional Buffer; got %s"):format(what,
       tostring(A)))
   end
 end
@@ -198,14 +193,6 @@ function methods:save(path)
   end
 end
 
-local function roundup(what, n, multiple)
-  if math.type(multiple) ~= "integer" or multiple < 1 then
-    cl.error(("%s: a multiple must be a whole number >= 1, got %s"):format(
-      what, tostring(multiple)))
-  end
-  return (n + multiple - 1) // multiple * multiple
-end
-
 --- A:pad(multiple) -> B
 --- A new matrix with the rows and columns rounded up to a multiple of
 --- `multiple`, a number or {rows, columns}: A at the top left, zeros beyond.
@@ -215,8 +202,10 @@ function methods:pad(multiple)
   if type(multiple) == "table" then
     mr, mc = multiple[1], multiple[2]
   end
-  local rows = roundup("pad", self.rows, mr)
-  local cols = roundup("pad", self.cols, mc)
+  integer.check("pad", "a multiple", mr, 1)
+  integer.check("pad", "a multiple", mc, 1)
+  local rows = (self.rows + mr - 1) // mr * mr
+  local cols = (self.cols + mc - 1) // mc * mc
   local B = cl.buffer(self.type, {rows, cols}, 0, {context = self.context})
   self:copy(B)
   return B
@@ -229,18 +218,12 @@ end
 --- Buffer:matrix for what else does.
 function methods:sub(row, col, rows, cols)
   check_matrix("sub", self)
-  local function check(name, x, least, most)
-    if math.type(x) ~= "integer" or x < least or x > most then
-      cl.error(("sub: %s is a whole number from %d to %d for a %dx%d matrix, "
-        .. "not %s"):format(name, least, most, self.rows, self.cols,
-          tostring(x)))
-    end
-  end
-  check("row", row, 1, self.rows)
-  check("col", col, 1, self.cols)
+  local what = ("sub of a %dx%d matrix"):format(self.rows, self.cols)
+  integer.check(what, "row", row, 1, self.rows)
+  integer.check(what, "col", col, 1, self.cols)
   rows, cols = rows or self.rows - row + 1, cols or self.cols - col + 1
-  check("rows", rows, 1, self.rows - row + 1)
-  check("cols", cols, 1, self.cols - col + 1)
+  integer.check(what, "rows", rows, 1, self.rows - row + 1)
+  integer.check(what, "cols", cols, 1, self.cols - col + 1)
   return self:matrix((row - 1) * self.ld + col, rows, cols, self.ld)
 end
 
@@ -256,8 +239,8 @@ function methods:transposed()
 end
 
 --- A:summary() -> {count, min, max, mean, nan, inf, whole}
---- What the elements of a Buffer are like, found by a reduction on its device,
---- of which 56 bytes are read back: see summary.of.
+--- The number, the extremes and the mean of a Buffer's elements, found by a
+--- reduction on its device, of which 56 bytes are read back: see summary.of.
 function methods:summary()
   return require("clshell.data.summary").of(self)
 end

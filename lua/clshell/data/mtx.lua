@@ -1,4 +1,4 @@
--- mtx.lua - Matrix Market files (coordinate and array; real, integer and
+-- data/mtx.lua - Matrix Market files (coordinate and array; real, integer and
 -- pattern; general, symmetric and skew-symmetric), read into triplets.
 -- SPDX-License-Identifier: MIT
 local cl = require "cl"

@@ -1,4 +1,4 @@
--- npy.lua - NumPy's .npy files (versions 1.0, 2.0, 3.0) to and from host
+-- data/npy.lua - NumPy's .npy files (versions 1.0, 2.0, 3.0) to and from host
 -- arrays of up to four dimensions.
 -- SPDX-License-Identifier: MIT
 local cl = require "cl"

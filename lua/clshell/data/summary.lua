@@ -1,5 +1,5 @@
--- summary.lua - least, largest and mean element of a buffer, found on the
--- device: what is read back are 56 bytes
+-- data/summary.lua - least, largest and mean element of a buffer, found on the
+-- device: 56 bytes are read back
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -84,9 +84,9 @@ local function decode(bytes, k, count)
 end
 
 --- summary.of(b) -> {count, min, max, mean, nan, inf, whole}
---- What the elements of a Buffer are like, found by a reduction on its
---- device: the components of vectors count one by one, gaps between rows do
---- not. min, max (of integers exact) and mean are those of the finite ones,
+--- The extremes and the mean of a Buffer's elements, found by a reduction on
+--- its device: the components of vectors count one by one, gaps between rows
+--- do not. min, max (of integers exact) and mean are those of the finite ones,
 --- nil where there are none; nan and inf count the others; whole tells
 --- whether all finite ones are whole numbers.
 function M.of(b)

@@ -1,4 +1,4 @@
--- family/arguments.lua - what a family is called with: host data moved to the
+-- family/arguments.lua - the operands of a call: host data moved to the
 -- device, and the checks that every operand goes through
 -- SPDX-License-Identifier: MIT
 
@@ -49,15 +49,16 @@ function M.buffer(what, name, x, context, like)
     return cl.buffer(like or "float", nested_shape(x), x,
       {context = context})
   end
-  cl.error(("%s: %s is a Buffer, an Array or a nested table, not %s"):format(
-    what, name, x == nil and "missing" or "a " .. type(x)), {arg = name})
+  cl.error(("%s: %s must be a Buffer, an Array or a nested table; got %s")
+    :format(what, name, x == nil and "nothing" or "a " .. type(x)),
+    {arg = name})
 end
 
 -- The same for an operand that has to be a matrix.
 function M.matrix(what, name, x, context, like)
   local b = M.buffer(what, name, x, context, like)
   if not b.rows then
-    cl.error(("%s: %s is %s, not a matrix"):format(what, name,
+    cl.error(("%s: %s must be a matrix; got %s"):format(what, name,
       M.describe(b)), {arg = name})
   end
   return b
@@ -93,8 +94,8 @@ function M.check_type(what, name, b, types)
       return
     end
   end
-  cl.error(("%s: %s is %s; the types are %s"):format(what, name,
-    M.describe(b), text.values(types)), {arg = name})
+  cl.error(("%s: the type of %s must be one of %s; got %s"):format(what, name,
+    text.values(types), M.describe(b)), {arg = name})
 end
 
 -- Raises unless `b` has the type of `a`.
@@ -116,7 +117,7 @@ end
 -- A number option as the kernels get it: rounded to the element type.
 function M.scalar(what, name, value, type)
   if math.type(value) == nil then
-    cl.error(("%s: %s is a number, not %s"):format(what, name,
+    cl.error(("%s: %s must be a number; got %s"):format(what, name,
       tostring(value)), {arg = name})
   end
   local cell <close> = cl.array(type, 1)

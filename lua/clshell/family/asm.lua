@@ -1,4 +1,4 @@
--- asm.lua - prog:asm(): what a device's compiler made of a program, as text
+-- family/asm.lua - prog:asm(): the machine code of a program, as text
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"

@@ -1,5 +1,6 @@
--- choice.lua - the rung of a call that names none, out of choices.lua: which
--- rows fit a device and a shape, and which of them was taken, and why
+-- family/choice.lua - the rung of a call that names none, by choices.lua: the
+-- rows that fit a device and a shape, the row taken, the reasons against the
+-- others
 -- SPDX-License-Identifier: MIT
 
 local choices = require "clshell.family.choices"
@@ -11,7 +12,7 @@ local M = {}
 local FIELDS = {"rung", "params", "class", "device", "type", "where",
   "guarded", "note"}
 
--- Whether a value is as a condition wants it.
+-- Whether a value meets a condition.
 local function holds(condition, value)
   if type(condition) ~= "table" then
     return value == condition or condition == true and value ~= nil
@@ -50,19 +51,18 @@ local function fits(row, dev, s)
     and all_hold(row.where, s)
 end
 
--- A shape with what else its family measures.
+-- A shape with the measures of its family, such as work = m n k.
 local function measured(family, s)
   local measures = family.spec.measures
   return measures and setmetatable(measures(s), {__index = s}) or s
 end
 
--- Why a rung is not to be taken unasked, nil where it may be.
+-- The reason against a rung that a call does not name; nil: there is none.
 local function unsafe(row, rung)
   if rung.input_roundoff then
     return "cuts its operands; name it to have it"
   elseif row.guarded and not rung.guarded then
-    return "does not detect operands beyond what it covers; name it to "
-      .. "have it"
+    return "does not detect operands outside its range; name it to have it"
   end
 end
 
@@ -112,7 +112,7 @@ end
 
 local function check_table(what, conditions)
   if conditions ~= nil and type(conditions) ~= "table" then
-    cl.error(("%s is a table, not a %s"):format(what, type(conditions)))
+    cl.error(("%s must be a table; got a %s"):format(what, type(conditions)))
   end
 end
 
@@ -145,8 +145,8 @@ local function check(family, rows)
     rungs.parameters(rung, row.params or {}, what)
     check_conditions(what .. ": where", row.where)
     if row.class ~= nil and not choices.classes[row.class] then
-      cl.error(("%s: no class '%s'; there are %s"):format(what,
-        tostring(row.class), table.concat(classes, ", ")))
+      cl.error(("%s: class must be one of %s; got '%s'"):format(what,
+        table.concat(classes, ", "), tostring(row.class)))
     end
   end
 end

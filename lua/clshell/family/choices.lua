@@ -1,8 +1,8 @@
--- choices.lua - which kernel runs where, as data: the rung and the parameters
--- of a call that names none, by device class, element type and shape
+-- family/choices.lua - the kernels of calls that name none, as data: rung and
+-- parameters by device class, element type and shape
 -- SPDX-License-Identifier: MIT
 --
--- classes[name] lists conditions on what a device says of itself; families
+-- classes[name] lists conditions on the properties of a device; families
 -- (gemm, spmv, transpose) have rows, and the first row that fits and whose
 -- rung accepts the operands is taken. A row's fields:
 --

@@ -127,7 +127,7 @@ local function gather(family, ...)
   local n = #spec.inputs
   local opts = select(n + 1, ...)
   if opts ~= nil and type(opts) ~= "table" then
-    cl.error(("%s: options are a table, not a %s"):format(family.name,
+    cl.error(("%s: options must be a table; got a %s"):format(family.name,
       type(opts)))
   end
   if select("#", ...) > n + 1 then
@@ -214,10 +214,11 @@ local function new_plan(family, given, opts)
 end
 
 --- family.plan(operands ... [, opts]) -> plan
---- What a call with the same arguments would run, everything checked, built
---- and allocated, but not yet run: `plan()` enqueues it and returns the
---- event, as often as wanted. Fields: output (the result's Buffer), rung,
---- params, shape, operands, choice (see gemm.choice; nil for a named kernel).
+--- A call with these arguments, everything checked, built and allocated, but
+--- not yet run: `plan()` enqueues it and returns the event, as often as
+--- wanted. It is the fast way to run a call many times. Fields: output (the
+--- result's Buffer), rung, params, shape, operands, choice (see gemm.choice;
+--- nil for a named kernel).
 --- Options:
 ---   kernel  the best known  a rung's name; with it the rung's own parameters
 ---   queue, after  -  and whatever else the call itself takes
@@ -245,10 +246,11 @@ local function shape_of(family, target)
 end
 
 --- family.choice(target) -> choice
---- What a call that names no kernel runs for operands such as {A = A, B = B}
---- or a shape such as {m =, n =, k =, type =}: {rung, params, row, number,
---- passed}, which prints as text. `row` is the row of family.choices that it
---- is by, `passed` lists the rungs before it with the reasons against them.
+--- The rung of a call that names no kernel, for operands such as
+--- {A = A, B = B} or a shape such as {m =, n =, k =, type =}: {rung, params,
+--- row, number, passed}, which prints as text. `row` is the row of
+--- family.choices that decides, `passed` lists the rungs before it with the
+--- reasons against them.
 function methods.choice(family, target)
   return (choose(family, shape_of(family, target)))
 end

@@ -1,4 +1,4 @@
--- ptx.lua - instructions of sm_90a, wgmma among them, for OpenCL programs
+-- family/ptx.lua - instructions of sm_90a, such as wgmma, in OpenCL programs
 -- NVIDIA's compiler names .target sm_90, on which it refuses wgmma, but its
 -- "binary" is PTX text and may be edited. So a kernel marks such instructions
 -- as comments, asm volatile("//PTX wgmma..."), which all stages of the

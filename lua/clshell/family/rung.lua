@@ -1,5 +1,5 @@
--- rung.lua - one rung of a ladder: the checks on its definition and on the
--- parameters that it is run with
+-- family/rung.lua - one rung of a ladder: the checks on its definition and on
+-- the parameters of a run
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -32,7 +32,7 @@ local function check_fields(def, what)
   options.check(def, "family.define", what)
   for name, value in pairs(def) do
     if type(value) ~= FIELDS[name] then
-      cl.error(("%s: %s is a %s, not a %s"):format(
+      cl.error(("%s: %s must be a %s; got a %s"):format(
         what, name, FIELDS[name], type(value)))
     end
   end
@@ -46,19 +46,20 @@ local function check_fields(def, what)
       .. "'source', its text")
   end
   if not def.name:find("^[%a_][%w_]*$") then
-    cl.error(("%s: '%s' is no name: letters, digits and _ only"):format(
+    cl.error(("%s: name must be of letters, digits and _; got '%s'"):format(
       what, def.name))
   end
 end
 
 local function check_param(param, taken, what)
   if type(param) ~= "table" or type(param.name) ~= "string" then
-    cl.error(what .. ": a parameter is a table with a name")
+    cl.error(what .. ": a parameter must be a table with a name")
   end
   cl.options(param, {"name", "values", "default", "help"},
     what .. ": parameter " .. param.name)
   if taken[param.name] then
-    cl.error(("%s: parameter name '%s' is taken"):format(what, param.name))
+    cl.error(("%s: parameter name '%s' is taken; take another"):format(what,
+      param.name))
   end
   if type(param.values) ~= "table" or #param.values == 0 then
     cl.error(("%s: parameter '%s' has no list of legal values"):format(
@@ -68,8 +69,8 @@ local function check_param(param, taken, what)
   if default == nil then
     default = param.values[1]
   elseif not index_of(param.values, default) then
-    cl.error(("%s: default %s of parameter '%s' is not among %s"):format(
-      what, default, param.name, text.values(param.values)))
+    cl.error(("%s: the default of parameter '%s' must be one of %s; got %s")
+      :format(what, param.name, text.values(param.values), default))
   end
   return {name = param.name, values = param.values, default = default,
     help = param.help or ""}
@@ -79,7 +80,8 @@ end
 -- which no parameter may have.
 function M.new(family, def, reserved)
   if type(def) ~= "table" then
-    cl.error(("%s.define: table expected, got %s"):format(family, type(def)))
+    cl.error(("%s.define: the rung must be a table; got a %s"):format(family,
+      type(def)))
   end
   local what = family .. ".define"
   check_fields(def, what)
@@ -110,8 +112,8 @@ function M.parameters(rung, given, what)
     else
       local i = index_of(param.values, value)
       if i == nil then
-        cl.error(("%s: %s: %s = %s is not among its values %s"):format(
-          what, rung.name, param.name, value, text.values(param.values)))
+        cl.error(("%s: %s: %s must be one of %s; got %s"):format(
+          what, rung.name, param.name, text.values(param.values), value))
       end
       p[param.name] = param.values[i]
     end
@@ -137,7 +139,7 @@ function M.tostring(rung, p)
   return table.concat(words, " ")
 end
 
--- The defines of a configuration: what the rung says, else each parameter
+-- The defines of a configuration: those of the rung, else each parameter
 -- under its upper-case name; REAL is the element type.
 function M.defines(rung, p, s)
   local defines = {}

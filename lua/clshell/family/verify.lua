@@ -1,5 +1,5 @@
--- verify.lua - the truth behind every number: what error a correct kernel
--- may have, and the run that compares a rung with the float64 reference
+-- family/verify.lua - the truth behind every number: the error that a correct
+-- kernel may have, and the run that compares a rung with the float64 reference
 -- SPDX-License-Identifier: MIT
 
 local host = require "cl.host"
@@ -53,7 +53,7 @@ function M.sample_rows(m, n, k)
   return rows
 end
 
--- Fills a buffer with what no result may leave there.
+-- Fills a buffer with NaN, which no result may leave there.
 function M.poison(b)
   b:fill(0 / 0)
 end
@@ -116,7 +116,7 @@ function M.all(truths)
   end
 end
 
--- What `truth` says of a host result.
+-- The verdict of `truth` on a host result.
 function M.judge(result, truth)
   local err, bound, mode, row, col = truth(result)
   return {ok = err <= bound, err = err, bound = bound, mode = mode,

@@ -31,8 +31,8 @@ local function pieces(plan)
 end
 
 -- Host copies of the operands, one product at a time: function(i) -> A, B,
--- C0, i from 1; `stored`: A and B as they lie there, transposed or not. What
--- all products share is read once.
+-- C0, i from 1; `stored`: A and B as they lie there, transposed or not. A
+-- matrix that all products share is read once.
 local function reader(o, s, stored)
   local shared = {}
   local function read(name, i)
@@ -48,7 +48,7 @@ local function reader(o, s, stored)
   end
 end
 
--- What a list of results is compared with, and the lists of what C held.
+-- The truth of a list of results, and a list of the contents of C before.
 local function truth(o, s, input_roundoff)
   local read, checks = reader(o, s), {}
   local before = s.beta ~= 0 and {} or nil
@@ -108,8 +108,9 @@ end
 --- that of the Buffer. C shares no element with A or B. The event covers
 --- everything that ran on the device: where a rung takes several commands,
 --- `event.ms` is the time inside them, `event.span_ms` goes from the first
---- START to the last STOP, and `event.events` are the commands. See also
---- gemm.kernels, gemm.define, gemm.bench.
+--- START to the last STOP, and `event.events` are the commands. To run a
+--- product many times, gemm.plan is the fast way: plan() only launches. See
+--- also gemm.kernels, gemm.define, gemm.bench.
 --- Options:
 ---   kernel    the best known  a rung's name, see gemm.kernels; with it the
 ---             rung's own parameters. Without it: see gemm.choice

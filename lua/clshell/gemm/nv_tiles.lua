@@ -1,6 +1,6 @@
--- gemm/nv_tiles.lua - what NVIDIA's rungs of the GEMM ladder have in common:
--- what a device lacks, how a shape gets its tiling and its splits, rungs of
--- tilings, and how wide copies may be
+-- gemm/nv_tiles.lua - the common part of NVIDIA's rungs of the GEMM ladder:
+-- the features that a device lacks, the tiling and the splits of a shape,
+-- rungs of tilings, and the width of copies
 -- SPDX-License-Identifier: MIT
 
 local submatrix = require "clshell.gemm.submatrix"
@@ -10,8 +10,8 @@ local M = {}
 
 local groups = tiling.groups
 
--- Why the device lacks what a rung is written for, nil if it does not:
--- `least` is the compute capability, 9.0 as 90; `only`: no other will do.
+-- The reason why a device cannot run a rung, nil if it can: `least` is the
+-- compute capability, 9.0 as 90; `only`: no other will do.
 function M.lacks(dev, least, only)
   local major = dev.nv_compute_capability_major
   if not major then
@@ -55,7 +55,7 @@ local function fits(t, s)
   return footprint(t, s) <= limit
 end
 
--- What a product costs with a tiling and a number of splits, in seconds on
+-- The cost of a product with a tiling and a number of splits, in seconds on
 -- the scale of `rate`. The multiprocessor with the most tiles decides; it
 -- works on `resident` of them at a time, the last ones on their own, and
 -- fewer warps hide less of the latency. Further splits cost the writing and
@@ -81,9 +81,9 @@ local function cost(t, splits, s, units)
   return time
 end
 
--- The tiling and the number of splits of a product: what the parameters
--- say, the cheapest of what they leave open. nil where the named tiling is
--- none of the type's.
+-- The tiling and the number of splits of a product: those of the parameters,
+-- the cheapest where they leave a choice. nil where the type has no tiling of
+-- that name.
 function M.choose(list, s, p)
   local units = s.context and s.context.device.compute_units or 132
   local best, chosen, splits

@@ -1,9 +1,10 @@
--- gemm/operands.lua - what gemm is called with: matrices, transposed ones,
+-- gemm/operands.lua - the operands of gemm: matrices, transposed ones,
 -- sub-matrices and batches; their checks, and the shape that they make
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local arguments = require "clshell.family.arguments"
+local integer = require "clshell.base.integer"
 local host = require "cl.host"
 
 local M = {}
@@ -21,29 +22,22 @@ local function transposed(name, value)
   end
   if word ~= nil and type(word) ~= "boolean" or word == nil and value ~= nil
   then
-    cl.error(("gemm: %s is true, false, \"N\" or \"T\", not %s"):format(name,
-      tostring(value)), {arg = name})
+    cl.error(("gemm: %s must be true, false, \"N\" or \"T\"; got %s"):format(
+      name, tostring(value)), {arg = name})
   end
   return word or false
 end
 
--- A number of elements or of matrices.
-local function whole(name, value, least)
-  if value ~= nil and (math.type(value) ~= "integer" or value < least) then
-    cl.error(("gemm: %s is a whole number of at least %d, not %s"):format(name,
-      least, tostring(value)), {arg = name})
-  end
-  return value
+-- A number of elements or of matrices, or nil.
+local function count(name, value, least)
+  return value ~= nil and integer.check("gemm", name, value, least) or nil
 end
 
---- The shape of a product with what was left out filled in, from one given
---- by hand such as {m = 5, n = 6, k = 7}.
+--- The shape of a product with defaults filled in, from one given by hand
+--- such as {m = 5, n = 6, k = 7}.
 function M.shape(s)
   for _, name in ipairs{"m", "n", "k"} do
-    if math.type(s[name]) ~= "integer" or s[name] < 1 then
-      cl.error(("gemm: the shape's %s is a whole number of at least 1, not %s")
-        :format(name, tostring(s[name])))
-    end
+    integer.check("gemm", "the shape's " .. name, s[name], 1)
   end
   local type = s.type or "float"
   local t = {
@@ -51,7 +45,7 @@ function M.shape(s)
     alpha = s.alpha or 1, beta = s.beta or 0,
     trans_a = transposed("trans_a", s.trans_a),
     trans_b = transposed("trans_b", s.trans_b),
-    batch = whole("batch", s.batch, 1) or 1, ldc = s.ldc or s.n,
+    batch = count("batch", s.batch, 1) or 1, ldc = s.ldc or s.n,
   }
   t.lda = s.lda or t.trans_a and s.m or s.k
   t.ldb = s.ldb or t.trans_b and s.k or s.n
@@ -96,7 +90,7 @@ local function check_shapes(a, b, trans_a, trans_b)
   return m, n, k
 end
 
--- The number of products: the option, or what the operands have.
+-- The number of products: the option, or the matrices of the operands.
 local function batch_of(o, list)
   local batch, from = o.batch, "batch"
   for _, x in ipairs(list) do
@@ -114,7 +108,7 @@ end
 
 -- Fills in and checks the stride of an operand: all its matrices lie in its
 -- buffer.
-local function place(x, batch, stride)
+local function set_stride(x, batch, stride)
   if batch == 1 or stride == nil and (x.count or 1) == 1 then
     x.stride = batch > 1 and stride or 0
   else
@@ -168,7 +162,7 @@ local function check_alias(c, x, batch)
     cl.error(("gemm: C must not share memory with %s"):format(x.name),
       {arg = "C"})
   end
-  for i = 0, batch - 1 do -- equal strides: what differs is all that counts
+  for i = 0, batch - 1 do -- with equal strides only the distance counts
     check(i, 0)
     check(0, i)
   end
@@ -189,7 +183,8 @@ local function bind_output(o, a, b, m, n, context)
       {context = context})
     return matrix("C", o.C), batch
   elseif not arguments.is_buffer(o.C) then
-    cl.error("gemm: C is a Buffer: the result is written there", {arg = "C"})
+    cl.error("gemm: C must be a Buffer: the result is written there",
+      {arg = "C"})
   end
   c = matrix("C", o.C)
   arguments.same_type("gemm", "A", a.buffer, "C", o.C)
@@ -204,7 +199,7 @@ end
 function M.bind(o, context)
   o.trans_a = transposed("trans_a", o.trans_a)
   o.trans_b = transposed("trans_b", o.trans_b)
-  whole("batch", o.batch, 1)
+  count("batch", o.batch, 1)
   local like = arguments.is_buffer(o.B) and not o.B.closed and o.B.type
   local a = matrix("A", o.A, context, like)
   local b = matrix("B", o.B, context, a.buffer.type)
@@ -216,9 +211,9 @@ function M.bind(o, context)
   o.beta = arguments.scalar("gemm", "beta", o.beta or 0, o.A.type)
   local c, batch, given = bind_output(o, a, b, m, n, context)
   arguments.check_context("gemm", {A = o.A, B = o.B, C = o.C}, context)
-  place(a, batch, whole("stride_a", o.stride_a, 0))
-  place(b, batch, whole("stride_b", o.stride_b, 0))
-  place(c, batch, whole("stride_c", o.stride_c, 0))
+  set_stride(a, batch, count("stride_a", o.stride_a, 0))
+  set_stride(b, batch, count("stride_b", o.stride_b, 0))
+  set_stride(c, batch, count("stride_c", o.stride_c, 0))
   if given then
     check_apart(c, batch)
     check_alias(c, a, batch)

@@ -8,8 +8,8 @@ local public = require "clshell.public"
 local M = {}
 
 -- Besides the public modules, the files that document functions.
-local OTHERS = {"clshell", "clshell.prompt.show", "clshell.prompt.commands",
-  "clshell.prompt.tutorial"}
+local OTHERS = {"clshell", "clshell.data.sparse", "clshell.prompt.show",
+  "clshell.prompt.commands", "clshell.prompt.tutorial"}
 
 --- index.read(path) -> string or nil
 function M.read(path)

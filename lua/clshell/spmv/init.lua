@@ -5,6 +5,7 @@
 local cl = require "cl"
 local host = require "cl.host"
 local family = require "clshell.family"
+local integer = require "clshell.base.integer"
 local arguments = require "clshell.family.arguments"
 local verify = require "clshell.family.verify"
 
@@ -12,8 +13,8 @@ local TYPES = {"float", "double", "half"}
 
 local function check_matrix(A)
   if type(A) ~= "table" or not (A.offsets or A.row_ptr) then
-    cl.error("spmv: M is a sparse matrix, such as dia.poisson2d(64, 64) or "
-      .. "csr.load 'm.mtx'", {arg = "M"})
+    cl.error("spmv: M must be a sparse matrix such as dia.poisson2d(64, 64) "
+      .. "or csr.load 'm.mtx'", {arg = "M"})
   end
   for _, name in ipairs{"offsets", "row_ptr", "col_ind", "values"} do
     if A[name] then
@@ -37,10 +38,7 @@ end
 -- Fills in what a shape given by hand leaves out.
 local function shape(s)
   for _, name in ipairs{"rows", "cols"} do
-    if math.type(s[name]) ~= "integer" or s[name] < 1 then
-      cl.error(("spmv: the shape's %s is a whole number of at least 1, not %s")
-        :format(name, tostring(s[name])))
-    end
+    integer.check("spmv", "the shape's " .. name, s[name], 1)
   end
   local t = s.type or "float"
   local offsets = s.offsets or {}
@@ -94,7 +92,7 @@ local function args(s, _, o)
   return {s.rows, s.cols, s.ndiags, A.pitch, A.offsets, A.values, o.x, o.y}
 end
 
--- What must move if every element is touched once: the values with their
+-- Bytes that move if every element is touched once: the values with their
 -- indices, x and y.
 local function bytes(s)
   local index = s.format == "csr" and 4 * (s.nnz + s.rows + 1)

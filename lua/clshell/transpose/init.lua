@@ -4,6 +4,7 @@
 local cl = require "cl"
 local host = require "cl.host"
 local family = require "clshell.family"
+local integer = require "clshell.base.integer"
 local arguments = require "clshell.family.arguments"
 local verify = require "clshell.family.verify"
 
@@ -12,10 +13,7 @@ local TYPES = {"float", "double", "half"}
 -- Fills in what a shape given by hand leaves out.
 local function shape(s)
   for _, name in ipairs{"rows", "cols"} do
-    if math.type(s[name]) ~= "integer" or s[name] < 1 then
-      cl.error(("transpose: the shape's %s is a whole number of at least 1, "
-        .. "not %s"):format(name, tostring(s[name])))
-    end
+    integer.check("transpose", "the shape's " .. name, s[name], 1)
   end
   local type = s.type or "float"
   return {
@@ -26,7 +24,7 @@ end
 
 local function check_output(A, B)
   if not arguments.is_buffer(B) then
-    cl.error("transpose: B is a Buffer: the result is written there",
+    cl.error("transpose: B must be a Buffer: the result is written there",
       {arg = "B"})
   end
   arguments.matrix("transpose", "B", B)

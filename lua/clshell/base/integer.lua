@@ -1,0 +1,22 @@
+-- base/integer.lua - the check of an argument that has to be an integer
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+
+local M = {}
+
+--- integer.check(what, name, value, low [, high]) -> value
+--- Raises unless `value`, the argument `name` of `what`, is an integer from
+--- `low` to `high` (nil: without a limit).
+function M.check(what, name, value, low, high)
+  if math.type(value) ~= "integer" or value < low
+      or high and value > high then
+    local legal = high and ("from %d to %d"):format(low, high)
+      or (">= %d"):format(low)
+    cl.error(("%s: %s must be an integer %s; got %s"):format(what, name,
+      legal, value == nil and "nothing" or tostring(value)), {arg = name})
+  end
+  return value
+end
+
+return M
