@@ -22,7 +22,7 @@ local MODULES = {
   {"export", "report.export"},
   {"html", "report.html"},
   {"stats", "measure.stats"},
-  {"report", "report.table"},
+  {"report", "report"},
   {"script", "base.script"},
   {"help", "help"},
   {"asm", "family.asm"},

@@ -6,7 +6,7 @@ local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local compare = require "clshell.measure.compare"
 local gemm = require "clshell.gemm"
-local report = require "clshell.report.table"
+local report = require "clshell.report"
 local target = require "clshell.measure.workload"
 local timer = require "clshell.measure.timer"
 

@@ -9,7 +9,7 @@ local export = require "clshell.report.export"
 local json = require "clshell.base.json"
 local lesson = require "clshell.explain.lesson"
 local quote = require "clshell.base.text".quote
-local report = require "clshell.report.table"
+local report = require "clshell.report"
 
 t.keeps("Program", "Kernel")
 t.device()

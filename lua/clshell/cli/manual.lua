@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local declared = require "clshell.cli.declared"
-local report = require "clshell.report.table"
+local report = require "clshell.report"
 local usage = require "clshell.cli.usage"
 
 local M = {}

@@ -2,7 +2,7 @@
 -- page tells as well: lists of {name, text}
 -- SPDX-License-Identifier: MIT
 
-local report = require "clshell.report.table"
+local report = require "clshell.report"
 
 local M = {}
 

@@ -6,7 +6,7 @@ local bench = require "clshell.measure.bench"
 local compare = require "clshell.measure.compare"
 local ladder = require "clshell.explain.ladder"
 local options = require "clshell.base.options"
-local report = require "clshell.report.table"
+local report = require "clshell.report"
 local workload = require "clshell.measure.workload"
 
 local M = {}

@@ -4,7 +4,7 @@
 
 local cl = require "cl"
 local reading = require "clshell.explain.reading"
-local report = require "clshell.report.table"
+local report = require "clshell.report"
 
 local M = {}
 

@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local index = require "clshell.help.index"
-local report = require "clshell.report.table"
+local report = require "clshell.report"
 local style = require "clshell.base.style"
 
 local M = {}

@@ -4,7 +4,7 @@
 
 local canvas = require "clshell.plot.canvas"
 local quantity = require "clshell.base.quantity"
-local report = require "clshell.report.table"
+local report = require "clshell.report"
 local style = require "clshell.base.style"
 local text = require "clshell.base.text"
 

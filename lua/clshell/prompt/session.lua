@@ -80,7 +80,7 @@ end
 --- session.remark(text)
 --- Writes words to standard error, as wide as the window.
 function M.remark(text)
-  local report = require "clshell.report.table"
+  local report = require "clshell.report"
   stdout:flush()
   stderr:write(concat(report.wrap(text, (system.winsize(2) or 80) - 1), "\n"),
     "\n")

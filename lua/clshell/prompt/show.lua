@@ -136,7 +136,7 @@ local function lay(value, o)
   local text, wrong = layout.told(value, debug.getmetatable(value))
   if text and not text:find("\n", 1, true) and not text:find("  ", 1, true)
   then -- a sentence
-    return fitted(require "clshell.report.table".wrap(printable.coloured(text),
+    return fitted(require "clshell.report".wrap(printable.coloured(text),
       o.width), o)
   elseif text then
     return text_lines(text, o, printable.coloured)

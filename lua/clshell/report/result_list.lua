@@ -7,7 +7,7 @@ local export = require "clshell.report.export"
 local fields = require "clshell.measure.record_fields"
 local html = require "clshell.report.html"
 local plot = require "clshell.plot"
-local report = require "clshell.report.table"
+local report = require "clshell.report"
 
 local M = {}
 local Results = {}

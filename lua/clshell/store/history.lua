@@ -5,7 +5,7 @@
 local cl = require "cl"
 local options = require "clshell.base.options"
 local record_fields = require "clshell.measure.record_fields"
-local report = require "clshell.report.table"
+local report = require "clshell.report"
 local style = require "clshell.base.style"
 
 local M = {}

@@ -6,7 +6,7 @@ local cl = require "cl"
 local history = require "clshell.store.history"
 local options = require "clshell.base.options"
 local record_fields = require "clshell.measure.record_fields"
-local report = require "clshell.report.table"
+local report = require "clshell.report"
 local stats = require "clshell.measure.stats"
 local text = require "clshell.base.text"
 

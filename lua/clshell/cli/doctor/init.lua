@@ -6,7 +6,7 @@
 local cl = require "cl"
 local machine = require "clshell.cli.doctor.machine"
 local packages = require "clshell.cli.doctor.packages"
-local report = require "clshell.report.table"
+local report = require "clshell.report"
 local style = require "clshell.base.style"
 local text = require "clshell.base.text"
 

@@ -1,5 +1,10 @@
--- report/table.lua - tables for people: numbers aligned on the point; a narrow
--- window leaves columns out and names them
+-- report/init.lua - results for people and for programs. This module makes the
+-- tables for people: numbers aligned on the point; a narrow window leaves
+-- columns out and names them. columns has the columns of results; result_list
+-- shows, draws and exports a list of results; html writes the page of a run;
+-- output takes the results of a script. export writes results as CSV, JSON,
+-- Markdown and T4 (export_fields, export_json), export_values any values; csv
+-- and markdown write the tables of both.
 -- SPDX-License-Identifier: MIT
 
 local columns = require "clshell.report.columns"
