@@ -107,8 +107,8 @@ t.test("a run without results leaves none of an earlier one", function()
   t.ok(earlier:find("first", 1, true), earlier)
   _, err, code = run(script(FAIL) .. " -o " .. path)
   t.eq({code, contents(path), contents(old)}, {1, nil, earlier})
-  t.ok(err:find("no results; what an earlier run left in " .. path
-    .. " is in " .. old .. " now", 1, true), err)
+  t.ok(err:find("no results; " .. path .. " of an earlier run is "
+    .. old .. " now", 1, true), err)
   write(path, earlier)
   _, err, code = run(script("") .. " -o " .. path)
   t.eq({code, contents(path)}, {0})

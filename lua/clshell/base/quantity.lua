@@ -1,4 +1,4 @@
--- quantity.lua - numbers for people: digits by the noise, prefixes and units
+-- base/quantity.lua - numbers for people: digits by the noise, prefixes, units
 -- SPDX-License-Identifier: MIT
 
 local style = require "clshell.base.style"
@@ -12,12 +12,7 @@ local LARGE = {{1, ""}, {1e3, "k"}, {1e6, "M"}, {1e9, "G"}, {1e12, "T"},
 local BINARY = {{1, ""}, {2^10, "Ki"}, {2^20, "Mi"}, {2^30, "Gi"},
   {2^40, "Ti"}}
 
-local function prefixes(unit)
-  return unit == "s" and SMALL or unit == "B" and BINARY or LARGE
-end
-
--- The number that is shown with so many significant digits: it may have one
--- digit more than it seems, as 999.96 has.
+-- A number rounded to so many significant digits: 999.96 becomes 1000.
 local function rounded(x, digits)
   return tonumber(("%." .. digits - 1 .. "e"):format(x))
 end
@@ -45,20 +40,17 @@ function M.digits(noise)
 end
 
 --- quantity.prefix(x, unit [, digits]) -> factor, name
---- The prefix that suits a value, with the unit it makes: 1e-6, "µs" for
---- 2.5e-6 s. Units: "s", "B" (sizes: KiB, MiB) and all else decimal from 1
+--- The prefix that suits a value, with its unit: 1e-6, "µs" for 2.5e-6 s.
+--- Units: "s", "B" (sizes: KiB, MiB), all others with decimal prefixes from 1
 --- up ("FLOP/s", "B/s"). The value is rounded first: 999.96 ns are 1 µs.
 function M.prefix(x, unit, digits)
-  local list = prefixes(unit)
+  local list = unit == "s" and SMALL or unit == "B" and BINARY or LARGE
   local size = text.finite(x) and math.abs(x) or 0
-  local chosen = list[1]
+  local chosen = size == 0 and unit == "s" and SMALL[4] or list[1]
   for _, entry in ipairs(list) do
     if rounded(size / entry[1], digits or 4) >= 1 then
       chosen = entry
     end
-  end
-  if size == 0 then
-    chosen = unit == "s" and SMALL[4] or chosen
   end
   local name = chosen[2] .. unit
   return chosen[1], style.utf8() and name or (name:gsub("µ", "u"))

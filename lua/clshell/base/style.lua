@@ -1,5 +1,4 @@
--- style.lua - what a terminal may be sent: colour, and characters beyond
--- ASCII
+-- base/style.lua - the colours and characters that a terminal can show
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -14,53 +13,51 @@ local CODES = {
 
 local mode = cl.commandline and cl.commandline.color or "auto"
 
-local function given(name)
+-- A variable of the environment; nil where it is empty.
+local function variable(name)
   local value = os.getenv(name)
-  return value ~= nil and value ~= ""
+  return value ~= "" and value or nil
 end
 
 local function forced(name)
-  return given(name) and os.getenv(name) ~= "0"
+  return (variable(name) or "0") ~= "0"
 end
 
 --- style.use(when)
---- What --color said: "always", "never", or "auto", which asks the
+--- Sets the value of --color: "always", "never", or "auto", which asks the
 --- environment (NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE) and the terminal.
 function M.use(when)
   if when ~= "always" and when ~= "never" and when ~= "auto" then
-    cl.error(("--color is always, never or auto, not '%s'"):format(
+    cl.error(("--color must be always, never or auto; got '%s'"):format(
       tostring(when)))
   end
   mode = when
 end
 
 --- style.color([fd]) -> boolean
---- Whether what goes to a file descriptor (1, standard output) is coloured.
+--- Whether the output to a file descriptor (1, standard output) is coloured.
 function M.color(fd)
   if mode ~= "auto" then
     return mode == "always"
-  elseif given("NO_COLOR") then
+  elseif variable "NO_COLOR" then
     return false
   elseif forced("FORCE_COLOR") or forced("CLICOLOR_FORCE") then
     return true
   end
-  return cl.isatty(fd or 1) and given("TERM") and os.getenv("TERM") ~= "dumb"
+  return cl.isatty(fd or 1) and (variable "TERM" or "dumb") ~= "dumb"
 end
 
 --- style.utf8() -> boolean
 --- Whether the locale's characters are UTF-8.
 function M.utf8()
-  for _, name in ipairs{"LC_ALL", "LC_CTYPE", "LANG"} do
-    if given(name) then
-      return os.getenv(name):lower():find("utf%-?8") ~= nil
-    end
-  end
-  return false
+  local locale = variable "LC_ALL" or variable "LC_CTYPE"
+    or variable "LANG" or "C"
+  return locale:lower():find("utf%-?8") ~= nil
 end
 
 --- style.glyphs() -> boolean
---- Whether braille and block characters can be shown: a UTF-8 locale and no
---- terminal that is known to lack them.
+--- Whether the terminal shows braille and block characters: the locale is
+--- UTF-8, and the terminal is not known to lack them.
 function M.glyphs()
   local term = os.getenv("TERM")
   return M.utf8() and term ~= "dumb" and term ~= "linux"

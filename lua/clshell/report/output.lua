@@ -1,5 +1,5 @@
--- output.lua - where the results of a script go: tables for people as they
--- come; all results, for another program, at the end or when Ctrl-C comes
+-- report/output.lua - the output of a script that measures: tables for people
+-- as they come; all results for a program at the end or at Ctrl-C
 -- SPDX-License-Identifier: MIT
 
 local bench = require "clshell.measure.bench"
@@ -21,8 +21,8 @@ local Output, Part = {}, {}
 Output.__index, Part.__index = Output, Part
 
 --- output.options(parser)
---- Adds the options that all scripts share which measure: --format, --output,
---- --store, --tag, --color.
+--- Adds the options of all scripts that measure: --format, --output, --store,
+--- --tag, --color.
 function M.options(parser)
   parser:option("--format", "print the results as csv, json, ndjson, md or "
     .. "t4 in place of tables"):argname("FORMAT")
@@ -36,23 +36,20 @@ function M.options(parser)
     :choices{"always", "never", "auto"}
 end
 
--- The format of a file by its name, nil where that does not tell.
-local function format_of(path)
-  local suffix = path:lower():match("%.(%w+)$")
-  for _, name in ipairs{"html", table.unpack(export.formats)} do
-    if suffix == name then
-      return name
-    end
-  end
+local SUFFIXES = {html = "html"}
+for _, name in ipairs(export.formats) do
+  SUFFIXES[name] = name
 end
 
--- Sees that the file can be written before anything is measured. Returns
--- its format, and the bytes that it has already; nil: there was none.
+-- Raises, before any measurement, if the file cannot be written. Returns its
+-- format, and its size, nil where there was no file.
 local function check_file(parser, args)
-  local format = args.format or format_of(args.output)
+  local suffix = args.output:lower():match("%.(%w+)$")
+  local format = args.format or SUFFIXES[suffix]
   if not format then
-    parser:error(("'%s': its format is told by --format, or by .csv, .json, "
-      .. ".ndjson, .md, .t4 or .html"):format(args.output))
+    parser:error(("the name of an output file must end with .csv, .json, "
+      .. ".ndjson, .md, .t4 or .html unless --format is given; got '%s'")
+      :format(args.output))
   end
   local earlier = io.open(args.output, "r+b")
   local size = earlier and (earlier:seek("end") or 0)
@@ -68,24 +65,24 @@ local function check_file(parser, args)
 end
 
 --- output.said(args)
---- Takes format and output from the options of clshell itself into arguments
---- that have none.
+--- Completes arguments without a format or an output by the options of
+--- clshell itself.
 function M.said(args)
-  local said = cl.commandline or {}
-  args.output = args.output or said.output
-  said.taken = true
-  if said.format ~= "table" then
-    args.format = args.format or said.format
+  local options_of_clshell = cl.commandline or {}
+  args.output = args.output or options_of_clshell.output
+  options_of_clshell.taken = true
+  if options_of_clshell.format ~= "table" then
+    args.format = args.format or options_of_clshell.format
   end
 end
 
 --- output.open(parser, args) -> out
---- What takes the results of a script whose parser has output.options, and
---- arguments args: local out <close> = output.open(parser, args). An output
---- file or a store that cannot be written ends the script with 2 before
---- anything is measured. When it is closed, the file has the results of this
---- run, after Ctrl-C and errors too. A run without any moves what an earlier
---- one left there to FILE.old, and says so.
+--- The output of a script whose parser has output.options, for its arguments:
+--- local out <close> = output.open(parser, args). An output file or a store
+--- that cannot be written ends the script with 2 before any measurement. When
+--- the output is closed, the file has the results of this run, also after
+--- Ctrl-C and errors. A run without results moves an older file to FILE.old,
+--- and says so.
 function M.open(parser, args)
   if args.color then
     style.use(args.color)
@@ -109,21 +106,20 @@ end
 
 --- out:say(text)
 --- Prints a text for people: nothing where standard output is for a program.
-function Output:say(words)
+function Output:say(text)
   if self.people then
-    print(words)
+    print(text)
   end
 end
 
 --- out:heading(text)
---- Prints what is measured and on which device; long device names stand on a
---- line of their own.
-function Output:heading(words)
-  self:say(("%s\non %s\n"):format(words, cl.device().name))
+--- Prints a title, and the device on a line of its own.
+function Output:heading(text)
+  self:say(("%s\non %s\n"):format(text, cl.device().name))
 end
 
 --- out:lesson(rows)
---- Prints lesson.ladder of the rows of a part that is closed, for people.
+--- Prints lesson.ladder of the rows of a closed part, for people.
 function Output:lesson(rows)
   if self.people and #rows > 1 then
     print("\n" .. require("clshell.explain.lesson").ladder(rows))
@@ -131,15 +127,15 @@ function Output:lesson(rows)
 end
 
 --- out:part(opts) -> part
---- A table to come: part:step(label) announces a step of so many on stderr,
---- part:add(result) takes a row. It is printed when the part is closed, by
---- local part <close> = out:part{...}, after Ctrl-C and errors too. `peak` and
---- `base` may be set as fields later.
+--- A table to come: part:step(label) announces a step on stderr,
+--- part:add(result) takes a row. Its close prints the table, also after Ctrl-C
+--- and errors: local part <close> = out:part{...}. The fields `peak` and `base`
+--- may be set later.
 --- Options:
 ---   title    none    a line above the table
 ---   columns  needed  as for report.format
----   steps    -       how many there will be
----   by       gflops  the field that is related to the peak
+---   steps    -       the number of steps
+---   by       gflops  the field that is compared with the peak
 ---   best     by      the field whose best row is marked
 ---   peak, base  -    see report.relate
 function Output:part(opts)
@@ -151,13 +147,13 @@ function Output:part(opts)
 end
 
 --- part:step(label)
---- Says on stderr, where that is a terminal, what is under way.
+--- Announces the next step on stderr.
 function Part:step(label)
   self.progress:step(label)
 end
 
--- Writes the results so far to the file, now and then: what ends the process
--- does not take them.
+-- Writes the results so far to the file, now and then: a process that is
+-- killed leaves them.
 local function keep(out)
   local plain = out.file and out.format ~= "html"
     and not out.file:find("^/dev/")
@@ -182,8 +178,8 @@ function Part:add(r)
   return r
 end
 
--- Calls f when something is closed, by error e or none: e stands, and what
--- fails in f is said beside it.
+-- Calls f at a close, which an error e may cause: e stands, and an error of f
+-- is printed beside it.
 local function finish(e, f, ...)
   if e == nil then
     return cl.undisturbed(f, ...)
@@ -204,33 +200,29 @@ local function show(part, e)
   if #part.rows == 0 then
     return
   end
-  report.relate(part.rows, {by = part.by, peak = part.peak,
-    base = part.base})
-  if part.title then
-    part.out:say(part.title)
-  end
-  part.out:say(report.format(part.rows, part.columns, {best = part.best,
-    color = style.color(1)}))
+  report.relate(part.rows, part)
+  part.out:say((part.title and part.title .. "\n" or "")
+    .. report.format(part.rows, part.columns, {best = part.best,
+      color = style.color(1)}))
 end
 
 function Part:__close(e)
   finish(e, show, self, e)
 end
 
--- Says that there are no results, and takes away what could pass for them: an
--- empty file that was made here, or the results of an earlier run.
+-- Says that there are no results, and removes a file that could pass for
+-- them: an empty file of this run, or the results of an earlier run.
 local function write_none(out)
-  local file, words = out.file, out.file .. " is empty"
+  local file, state = out.file, " is empty"
   if out.size == nil then
     os.remove(file)
-    words = file .. " is not written"
+    state = " is not written"
   elseif out.size > 0 and not file:find("^/dev/") then
     local moved, reason = os.rename(file, file .. ".old")
-    words = moved and ("what an earlier run left in %s is in %s.old now")
-      :format(file, file)
-      or ("%s is of an earlier run: %s"):format(file, reason)
+    state = moved and (" of an earlier run is %s.old now"):format(file)
+      or " is of an earlier run: " .. reason
   end
-  io.stderr:write(("clshell: no results; %s\n"):format(words))
+  io.stderr:write(("clshell: no results; %s%s\n"):format(file, state))
 end
 
 -- The results for a program: to the file, else to standard output.
