@@ -129,8 +129,8 @@ end
 --- out:part(opts) -> part
 --- A table to come: part:step(label) announces a step on stderr,
 --- part:add(result) takes a row. Its close prints the table, also after Ctrl-C
---- and errors: local part <close> = out:part{...}. The fields `peak` and `base`
---- may be set later.
+--- and errors: local part <close> = out:part{...}. `peak` and `base` are fields
+--- that may be set later.
 --- Options:
 ---   title    none    a line above the table
 ---   columns  needed  as for report.format
