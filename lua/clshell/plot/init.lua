@@ -6,7 +6,7 @@
 
 local axis = require "clshell.plot.axis"
 local cl = require "cl"
-local fields = require "clshell.measure.record_fields"
+local record_fields = require "clshell.measure.record_fields"
 local file = require "clshell.base.file"
 local options = require "clshell.base.options"
 local quantity = require "clshell.base.quantity"
@@ -44,7 +44,7 @@ end
 local function places(rows, key)
   local numbers, list, names, seen = true, {}, {}, {}
   for i, r in ipairs(rows) do
-    local x = fields.value(r, key)
+    local x = record_fields.value(r, key)
     numbers = numbers and (x == nil or type(x) == "number")
     local name = tostring(x)
     if x ~= nil and not seen[name] then
@@ -57,7 +57,7 @@ local function places(rows, key)
     return list, names
   end
   for i, r in ipairs(rows) do
-    list[i] = fields.base(r, key) or false
+    list[i] = record_fields.base(r, key) or false
   end
   return list
 end
@@ -92,13 +92,13 @@ end
 ---   x       needed  a field, a parameter ("tile"), a size of the shape ("n"),
 ---           or a function of a result
 ---   y       gflops, gbs or median  the same, for the height
----   by      -       a field: one line for each of its values
+---   by      -       a field: a line for each of its values
 ---   log_x   auto    true or false: a logarithmic axis
 ---   log_y   false   true: a logarithmic axis
 ---   zero    true    false: y need not begin at 0
 ---   x_label, y_label  the fields  names of the axes
----   title   what they share  of the chart
----   file    -       writes it there as well, see chart:save
+---   title   what the results share  of the chart
+---   file    -       writes the chart to a file as well, see chart:save
 ---   width, height  window, 16  of the text, in characters
 function M.line(rows, opts)
   opts = checked(rows, opts, "plot.line")
@@ -106,29 +106,29 @@ function M.line(rows, opts)
     cl.error("plot.line: the option x must name the field along the axis",
       {hint = 'plot.line(results, {x = "tile"})'})
   end
-  local y = opts.y or fields.rate(rows)
+  local y = opts.y or record_fields.rate(rows)
   local place, names = places(rows, opts.x)
-  local _, common = fields.labels(rows)
+  local _, common = record_fields.labels(rows)
   local chart = {kind = "line", series = {}, notes = {}, title = common}
   local series, xs, ys, lost = {}, {}, {}, 0
   for i, r in ipairs(rows) do
-    local px, py = place[i], fields.base(r, y)
-    if px and py and not fields.fails(r) then
-      local by = opts.by and fields.value(r, opts.by)
+    local px, py = place[i], record_fields.base(r, y)
+    if px and py and not record_fields.fails(r) then
+      local by = opts.by and record_fields.value(r, opts.by)
       local name = opts.by and (type(opts.by) == "string"
         and ("%s=%s"):format(opts.by, by) or tostring(by)) or ""
       if not series[name] then
         series[name] = {name = name, points = {}}
         table.insert(chart.series, series[name])
       end
-      local lo, hi = fields.interval(r, y)
+      local lo, hi = record_fields.interval(r, y)
       table.insert(series[name].points, {x = px, y = py, lo = lo, hi = hi})
       xs[#xs + 1], ys[#ys + 1] = px, py
     else
       lost = lost + 1
     end
   end
-  local about_x, about_y = fields.about(opts.x), fields.about(y)
+  local about_x, about_y = record_fields.about(opts.x), record_fields.about(y)
   chart.x = axis.new(xs, {label = opts.x_label or about_x.title,
     unit = about_x.unit, log = opts.log_x, names = names})
   chart.y = axis.new(ys, {label = opts.y_label or about_y.title,
@@ -138,35 +138,27 @@ function M.line(rows, opts)
   return finished(chart, opts)
 end
 
--- The bars of results, in their order; failed results have no length.
-local function bars(rows, y)
-  local labels, common = fields.labels(rows)
-  local best = fields.best(rows, y)
-  local list = {}
+-- A bar for each result, in their order; failed results have no length.
+local function bar_chart(kind, rows, opts)
+  opts = checked(rows, opts, "plot." .. kind)
+  local y = opts.y or record_fields.rate(rows)
+  local labels, common = record_fields.labels(rows)
+  local best, about = record_fields.best(rows, y), record_fields.about(y)
+  local chart = {kind = kind, bars = {}, title = common, notes = {},
+    falling = about.unit == "s"}
+  local values = {0}
   for i, r in ipairs(rows) do
-    local value = not fields.fails(r) and fields.base(r, y) or nil
-    local lo, hi = fields.interval(r, y)
-    list[i] = {
+    local value = not record_fields.fails(r) and record_fields.base(r, y)
+      or nil
+    local lo, hi = record_fields.interval(r, y)
+    chart.bars[i] = {
       label = labels[i], value = value, lo = lo, hi = hi, best = i == best,
-      digits = quantity.digits(fields.noise(r)),
+      digits = quantity.digits(record_fields.noise(r)),
       note = not value and (r.note or r.error or r.status or "no result"):
         gsub("%s+", " ") or nil,
     }
+    values[#values + 1] = value
   end
-  return list, common
-end
-
-local function bar_chart(kind, rows, opts)
-  opts = checked(rows, opts, "plot." .. kind)
-  local y = opts.y or fields.rate(rows)
-  local list, common = bars(rows, y)
-  local values = {0}
-  for _, bar in ipairs(list) do
-    values[#values + 1] = bar.value
-  end
-  local about = fields.about(y)
-  local chart = {kind = kind, bars = list, title = common, notes = {},
-    falling = about.unit == "s"}
   local most = math.max(table.unpack(values))
   if opts.limit and opts.limit <= 4 * most then
     values[#values + 1] = opts.limit
@@ -187,8 +179,8 @@ end
 ---   y_label  the field  name of the axis
 ---   limit    -  a line at so many base units, such as the roofline
 ---   limit_label  -  its name
----   title    what they share  of the chart
----   file     -  writes it there as well, see chart:save
+---   title    what the results share  of the chart
+---   file     -  writes the chart to a file as well, see chart:save
 ---   width, height  window  of the text, in characters
 function M.bar(results, opts)
   return finished(bar_chart("bar", results, opts))
@@ -212,55 +204,52 @@ function M.ladder(results, opts)
   return finished(chart, opts)
 end
 
-local TYPES = {"float", "double", "half"}
-
 -- The roofs of a table of peaks: its compute roofs for the types in use, the
--- fastest way to memory, the cache, which hot operands are read from, and
--- local memory.
+-- fastest way to memory, the cache, which holds hot operands, and local
+-- memory.
 local function roofs_of(peaks, rows)
-  local used = {}
+  local used, compute, memory, fastest = {}, {}, {}, nil
   for _, r in ipairs(rows) do
-    used[r.type or "float"] = true
+    local type = r.type or "float"
+    local value = not used[type] and peaks["fma_" .. type]
+    compute[#compute + 1] = value and {name = "FMA " .. type, value = value}
+      or nil
+    used[type] = true
   end
-  local roofs = {compute = {}, memory = {}}
-  for _, type in ipairs(TYPES) do
-    if used[type] and peaks["fma_" .. type] then
-      table.insert(roofs.compute, {name = "FMA " .. type,
-        value = peaks["fma_" .. type]})
-    end
-  end
-  local best
   for _, way in ipairs{"copy", "read", "write"} do
-    if peaks[way] and (not best or peaks[way] > best.value) then
-      best = {name = "memory, " .. way, value = peaks[way]}
+    if peaks[way] and (not fastest or peaks[way] > fastest.value) then
+      fastest = {name = "memory, " .. way, value = peaks[way]}
     end
   end
-  roofs.memory[1] = best
-  for name, value in pairs(best and {cache = peaks.cache,
-      ["local memory"] = peaks["local"]} or {}) do
-    table.insert(roofs.memory, {name = name, value = value})
-  end
-  return roofs
+  memory[1] = fastest
+  memory[#memory + 1] = peaks.cache and fastest
+    and {name = "cache", value = peaks.cache} or nil
+  memory[#memory + 1] = peaks["local"] and fastest
+    and {name = "local memory", value = peaks["local"]} or nil
+  return {compute = compute, memory = memory}
 end
 
-local function by_value(a, b)
-  return a.value > b.value
+-- A copy of a list of roofs, the highest first.
+local function descending(roofs)
+  local list = {table.unpack(roofs or {})}
+  table.sort(list, function(a, b)
+    return a.value > b.value
+  end)
+  return list
 end
 
 -- The lines of the roofs: each memory roof rises to the highest compute roof,
 -- each compute roof begins at the fastest memory.
-local function roof_lines(roofs, lo, hi)
-  table.sort(roofs.compute, by_value)
-  table.sort(roofs.memory, by_value)
+local function roof_lines(compute, memory, lo, hi)
   local lines = {}
-  local top, wide = roofs.compute[1].value, roofs.memory[1].value
-  for _, m in ipairs(roofs.memory) do
+  local top, wide = compute[1].value, memory[1].value
+  for _, m in ipairs(memory) do
     lines[#lines + 1] = {roof = true, slope = true,
       name = ("%s %s"):format(m.name, quantity.format(m.value, "B/s", 3)),
       points = {{x = lo, y = lo * m.value},
         {x = top / m.value, y = top}}}
   end
-  for _, c in ipairs(roofs.compute) do
+  for _, c in ipairs(compute) do
     lines[#lines + 1] = {roof = true,
       name = ("%s %s"):format(c.name, quantity.format(c.value, "FLOP/s", 3)),
       points = {{x = c.value / wide, y = c.value}, {x = hi, y = c.value}}}
@@ -275,38 +264,33 @@ end
 ---   peaks  needed  the table of peaks(), or {compute = {{name =, value =
 ---          FLOP/s}}, memory = {{name =, value = B/s}}}
 ---   title  what they share  of the chart
----   file   -       writes it there as well, see chart:save
+---   file   -       writes the chart to a file as well, see chart:save
 ---   width, height  window, 16  of the text, in characters
 function M.roofline(rows, opts)
   opts = checked(rows, opts, "plot.roofline")
-  local roofs = opts.peaks and (opts.peaks.compute and {
-    compute = {table.unpack(opts.peaks.compute)},
-    memory = {table.unpack(opts.peaks.memory or {})},
-  } or roofs_of(opts.peaks, rows))
-  if not (roofs and roofs.compute[1] and roofs.memory[1]) then
+  local peaks = opts.peaks or {}
+  local roofs = peaks.compute and peaks or roofs_of(peaks, rows)
+  local compute, memory = descending(roofs.compute), descending(roofs.memory)
+  if not (compute[1] and memory[1]) then
     cl.error("plot.roofline: peaks must have a compute and a memory roof",
       {hint = "plot.roofline(results, {peaks = peaks()})"})
   end
-  local labels, common = fields.labels(rows)
+  local labels, common = record_fields.labels(rows)
   local chart = {kind = "roofline", series = {}, notes = {}, title = common}
   local xs, least, lost = {}, math.huge, 0
   for i, r in ipairs(rows) do
-    local x, y = fields.base(r, "ai"), fields.base(r, "gflops")
+    local x, y = record_fields.base(r, "ai"), record_fields.base(r, "gflops")
     if x and y and x > 0 and y > 0 and (r.ok ~= false) then
       table.insert(chart.series, {name = labels[i], roof_share = r.roof,
         bound = r.bound, points = {{x = x, y = y}},
-        suspect = fields.flagged(r, "IMPOSSIBLE?") or nil})
+        suspect = record_fields.flagged(r, "IMPOSSIBLE?") or nil})
       xs[#xs + 1], least = x, math.min(least, y)
     else
       lost = lost + 1
     end
   end
-  local top, slow = 0, math.huge
-  for _, c in ipairs(roofs.compute) do
-    top = math.max(top, c.value)
-  end
-  for _, m in ipairs(roofs.memory) do
-    slow = math.min(slow, m.value)
+  local top, slow = compute[1].value, memory[#memory].value
+  for _, m in ipairs(memory) do
     xs[#xs + 1] = top / m.value
   end
   local lo, hi = math.min(table.unpack(xs)) / 4, math.max(table.unpack(xs)) * 4
@@ -319,7 +303,7 @@ function M.roofline(rows, opts)
   chart.x.base = 10
   chart.y = axis.new({bottom, top}, {label = "throughput", unit = "FLOP/s",
     log = true, lo = bottom, hi = top * 1.6})
-  chart.roofs = roof_lines(roofs, lo, hi)
+  chart.roofs = roof_lines(compute, memory, lo, hi)
   settle(chart, lost)
   return finished(chart, opts)
 end

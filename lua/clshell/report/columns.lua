@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local fields = require "clshell.measure.record_fields"
+local record_fields = require "clshell.measure.record_fields"
 local quantity = require "clshell.base.quantity"
 local style = require "clshell.base.style"
 local text = require "clshell.base.text"
@@ -12,7 +12,7 @@ local M = {}
 
 -- A measured number has as many digits as its result's noise leaves sure.
 local function measured(x, row)
-  return quantity.number(x, quantity.digits(fields.noise(row)))
+  return quantity.number(x, quantity.digits(record_fields.noise(row)))
 end
 
 local function percent(x, row)
@@ -20,7 +20,7 @@ local function percent(x, row)
 end
 
 local function spread(row)
-  local noise = fields.noise(row)
+  local noise = record_fields.noise(row)
   return noise and 100 * noise
 end
 
@@ -101,7 +101,7 @@ end
 local function with_prefix(column, rows)
   local values = {}
   for _, row in ipairs(rows) do
-    local x = fields.value(row, column.key)
+    local x = record_fields.value(row, column.key)
     values[#values + 1] = type(x) == "number" and text.finite(x) and x or nil
   end
   table.sort(values)

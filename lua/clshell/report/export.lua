@@ -4,7 +4,7 @@
 
 local cl = require "cl"
 local csv = require "clshell.report.csv"
-local fields = require "clshell.report.export_fields"
+local export_fields = require "clshell.report.export_fields"
 local file = require "clshell.base.file"
 local json = require "clshell.report.export_json"
 local markdown = require "clshell.report.markdown"
@@ -32,7 +32,7 @@ local TEXTS = {name = true, config = true, type = true, cache_mode = true,
 
 local function write_markdown(results)
   local from, columns = {}, {}
-  for _, column in ipairs(fields.columns(results)) do
+  for _, column in ipairs(export_fields.columns(results)) do
     from[column[1]] = column[2]
   end
   for _, name in ipairs(MARKDOWN) do
@@ -40,7 +40,7 @@ local function write_markdown(results)
       and {name, from[name], TEXTS[name] and LEFT or RIGHT}
   end
   local lines = {markdown.text(columns, results, rounded)}
-  for _, entry in ipairs(fields.meta(results)) do
+  for _, entry in ipairs(export_fields.meta(results)) do
     lines[#lines + 1] = ("- %s: %s"):format(entry.name,
       markdown.escape(entry.value))
   end
@@ -50,7 +50,7 @@ end
 local FORMATS = {json = json.json, ndjson = json.ndjson, t4 = json.t4,
   md = write_markdown,
   csv = function(results)
-    return csv.text(fields.columns(results), results)
+    return csv.text(export_fields.columns(results), results)
   end,
 }
 
@@ -72,8 +72,8 @@ function M.text(results, format)
     cl.error(text.unknown("format", format, M.formats))
   end
   local list = {}
-  for i, r in ipairs(fields.results(results, "export")) do
-    list[i] = fields.flagged(r)
+  for i, r in ipairs(export_fields.results(results, "export")) do
+    list[i] = export_fields.flagged(r)
   end
   return write(list)
 end

@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local csv = require "clshell.report.csv"
-local fields = require "clshell.report.export_fields"
+local export_fields = require "clshell.report.export_fields"
 local json = require "clshell.base.json"
 local record_fields = require "clshell.measure.record_fields"
 local text = require "clshell.base.text"
@@ -32,7 +32,7 @@ end
 
 local function plain_part(part)
   local members = {}
-  for i, key in ipairs(fields.plain_keys{part}) do
+  for i, key in ipairs(export_fields.plain_keys{part}) do
     members[i] = {key, exact(part[key])}
   end
   return json.object(members)
@@ -42,7 +42,7 @@ end
 -- are not known are left out.
 local function result_object(r)
   local members = {}
-  for i, field in ipairs(fields.list) do
+  for i, field in ipairs(export_fields.list) do
     local name, value = field[1], csv.value(r, field[2])
     if name == "flags" then
       value = json.list{table.unpack(r.flags or {})}
@@ -68,7 +68,7 @@ end
 -- export_json.json(results) -> string
 function M.json(results)
   local meta = {}
-  for i, entry in ipairs(fields.meta(results)) do
+  for i, entry in ipairs(export_fields.meta(results)) do
     meta[i] = {entry.name, text.utf8(entry.value)}
   end
   return json.encode(json.object{

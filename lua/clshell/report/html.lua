@@ -6,7 +6,7 @@ local cl = require "cl"
 local columns = require "clshell.report.columns"
 local export = require "clshell.report.export"
 local export_fields = require "clshell.report.export_fields"
-local fields = require "clshell.measure.record_fields"
+local record_fields = require "clshell.measure.record_fields"
 local file = require "clshell.base.file"
 local options = require "clshell.base.options"
 local plot = require "clshell.plot"
@@ -75,8 +75,8 @@ end
 
 local function rate(key)
   return {key = function(r)
-    return fields.base(r, key)
-  end, title = "", unit = fields.about(key).unit, class = "num"}
+    return record_fields.base(r, key)
+  end, title = "", unit = record_fields.about(key).unit, class = "num"}
 end
 
 -- Columns of the class "once" stand above the table where all cells agree.
@@ -87,7 +87,7 @@ local COLUMNS = {
   {key = "mode", title = "cache", class = "once"},
   {key = "median", title = "time", unit = "s", class = "num"},
   {key = function(r)
-    local noise = fields.noise(r)
+    local noise = record_fields.noise(r)
     return noise and 100 * noise
   end, title = "± %", class = "num", format = function(x)
     return quantity.number(x, 2)
@@ -153,8 +153,8 @@ end
 
 local function table_of(results)
   local shown, once = filled(results)
-  local key = fields.rate(results)
-  local best = #results > 1 and fields.best(results, key)
+  local key = record_fields.rate(results)
+  local best = #results > 1 and record_fields.best(results, key)
   local out = {once[1] and terms(once) or "",
     '<div class="scroll"><table><thead><tr>'}
   for _, c in ipairs(shown) do
@@ -164,13 +164,13 @@ local function table_of(results)
   out[#out + 1] = "</tr></thead><tbody>"
   for i, r in ipairs(results) do
     out[#out + 1] = row_of(shown, i, r, i == best and ' class="best"'
-      or fields.fails(r) and ' class="bad"' or "", i == best)
+      or record_fields.fails(r) and ' class="bad"' or "", i == best)
   end
   out[#out + 1] = "</tbody></table></div>"
   out[#out + 1] = ('<p class="soft">%sTimes are medians; ± is half of their '
     .. "95 %% interval, or with fewer than 6 samples half of the distance of "
     .. "the quartiles.</p>"):format(best and ("★ best %s. "):format(
-    fields.about(key).title) or "")
+    record_fields.about(key).title) or "")
   return table.concat(out, "\n")
 end
 
@@ -191,7 +191,7 @@ local function samples_chart(r)
 end
 
 local function seconds(x, r)
-  return quantity.format(x, "s", quantity.digits(fields.noise(r)))
+  return quantity.format(x, "s", quantity.digits(record_fields.noise(r)))
 end
 
 local function detail(r, label)
@@ -227,9 +227,9 @@ end
 -- The charts that suit the results: a ladder, and the roofline.
 local function own_charts(results, peaks)
   local charts, rates, placed = {}, 0, false
-  local key = fields.rate(results)
+  local key = record_fields.rate(results)
   for _, r in ipairs(results) do
-    rates = rates + (fields.base(r, key) and 1 or 0)
+    rates = rates + (record_fields.base(r, key) and 1 or 0)
     placed = placed or r.gflops and r.ai
   end
   charts[1] = rates > 1 and plot.ladder(results, {}) or nil
@@ -271,7 +271,7 @@ function M.text(results, opts)
   if #results == 0 then
     cl.error("html: a report needs at least one result")
   end
-  local labels, common = fields.labels(results)
+  local labels, common = record_fields.labels(results)
   local title = opts.title or common ~= "" and common
     or #results == 1 and labels[1] or ("%d results"):format(#results)
   local meta = export_fields.meta(results)

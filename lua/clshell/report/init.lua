@@ -8,7 +8,7 @@
 -- SPDX-License-Identifier: MIT
 
 local columns = require "clshell.report.columns"
-local fields = require "clshell.measure.record_fields"
+local record_fields = require "clshell.measure.record_fields"
 local options = require "clshell.base.options"
 local quantity = require "clshell.base.quantity"
 local style = require "clshell.base.style"
@@ -188,7 +188,7 @@ function M.format(rows, wanted, opts)
   options.check(opts, "report.format")
   opts = opts or {}
   local width = opts.width or M.width()
-  local best = opts.best and fields.best(rows, opts.best)
+  local best = opts.best and record_fields.best(rows, opts.best)
   local shown = {}
   for _, column in ipairs(wanted) do
     local c = laid(column, rows)

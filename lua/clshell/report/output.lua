@@ -5,7 +5,7 @@
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local export = require "clshell.report.export"
-local fields = require "clshell.measure.record_fields"
+local record_fields = require "clshell.measure.record_fields"
 local quantity = require "clshell.base.quantity"
 local options = require "clshell.base.options"
 local record = require "clshell.measure.record"
@@ -129,8 +129,8 @@ end
 --- out:part(opts) -> part
 --- A table to come: part:step(label) announces a step on stderr,
 --- part:add(result) takes a row. Its close prints the table, also after Ctrl-C
---- and errors: local part <close> = out:part{...}. `peak` and `base` are fields
---- that may be set later.
+--- and errors: local part <close> = out:part{...}. `peak` and `base` are
+--- fields that may be set later.
 --- Options:
 ---   title    none    a line above the table
 ---   columns  needed  as for report.format
@@ -169,11 +169,11 @@ function Part:add(r)
   self.rows[#self.rows + 1] = r
   self.out.results[#self.out.results + 1] = r
   keep(self.out)
-  local best = fields.best(self.rows, self.best)
-  local x = best and fields.base(self.rows[best], self.best)
+  local best = record_fields.best(self.rows, self.best)
+  local x = best and record_fields.base(self.rows[best], self.best)
   if x then
     self.progress:note("best " .. quantity.format(x,
-      fields.about(self.best).unit, 3))
+      record_fields.about(self.best).unit, 3))
   end
   return r
 end

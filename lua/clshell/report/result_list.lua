@@ -4,7 +4,7 @@
 
 local cl = require "cl"
 local export = require "clshell.report.export"
-local fields = require "clshell.measure.record_fields"
+local record_fields = require "clshell.measure.record_fields"
 local html = require "clshell.report.html"
 local plot = require "clshell.plot"
 local report = require "clshell.report"
@@ -61,7 +61,7 @@ end
 --- The results as a table with the best result marked, below a line of what
 --- they have in common. Options as for report.format.
 function Results:table(opts)
-  local all = {best = fields.rate(self)}
+  local all = {best = record_fields.rate(self)}
   for name, value in pairs(opts or {}) do
     all[name] = value
   end
