@@ -180,7 +180,7 @@ t.test("refusals have the numbers", function()
 end)
 
 t.test("local memory that a driver adds to a kernel's is no excess", function()
-  local limits = require "clshell.base.device_limits"
+  local limits = require "clshell.family.device_limits"
   local function reason(bytes, major)
     return limits.kernel({work_group_size = 64, local_mem_size = bytes}, {64},
       {local_mem_size = 49152, nv_compute_capability_major = major})

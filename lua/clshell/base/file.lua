@@ -6,8 +6,8 @@ local cl = require "cl"
 local M = {}
 
 -- file.write(file, text, what)
--- Writes text to an open file, or to the file of a name. A failure raises;
--- the message says what cannot be written, such as "the results".
+-- Writes text to an open file, or to the file of a name. A failure raises
+-- "cannot write the results", where `what` is "the results".
 function M.write(file, text, what)
   local named, out = type(file) == "string", file
   if named then

@@ -3,7 +3,7 @@
 -- launch of the rung with the helper launches before and after it
 -- SPDX-License-Identifier: MIT
 
-local device_limits = require "clshell.base.device_limits"
+local device_limits = require "clshell.family.device_limits"
 local program = require "clshell.family.program"
 local rungs = require "clshell.family.rung"
 local span = require "clshell.family.span"

@@ -97,7 +97,7 @@ end
 ---   log_y   false   true: a logarithmic axis
 ---   zero    true    false: y need not begin at 0
 ---   x_label, y_label  the fields  names of the axes
----   title   what the results share  of the chart
+---   title   the words that all results share  of the chart
 ---   file    -       writes the chart to a file as well, see chart:save
 ---   width, height  window, 16  of the text, in characters
 function M.line(rows, opts)
@@ -179,7 +179,7 @@ end
 ---   y_label  the field  name of the axis
 ---   limit    -  a line at so many base units, such as the roofline
 ---   limit_label  -  its name
----   title    what the results share  of the chart
+---   title    the words that all results share  of the chart
 ---   file     -  writes the chart to a file as well, see chart:save
 ---   width, height  window  of the text, in characters
 function M.bar(results, opts)
@@ -263,7 +263,7 @@ end
 --- Options:
 ---   peaks  needed  the table of peaks(), or {compute = {{name =, value =
 ---          FLOP/s}}, memory = {{name =, value = B/s}}}
----   title  what they share  of the chart
+---   title  the words that all results share  of the chart
 ---   file   -       writes the chart to a file as well, see chart:save
 ---   width, height  window, 16  of the text, in characters
 function M.roofline(rows, opts)

@@ -311,7 +311,7 @@ return setmetatable(M, {
   --- html(results, file [, opts]) -> file
   --- The same as html.write.
   --- Options:
-  ---   title    what the results share  of the page
+  ---   title    the words that all results share  of the page
   ---   command  -     the command line of the run
   ---   reading  -     a text, or paragraphs, that explains the numbers
   ---   peaks    -     of peaks(), for the roofline

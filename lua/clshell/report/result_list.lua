@@ -58,8 +58,8 @@ local function columns_of(list)
 end
 
 --- results:table([opts]) -> string
---- The results as a table with the best result marked, below a line of what
---- they have in common. Options as for report.format.
+--- The results as a table with the best result marked, below a line of the
+--- cells that all results share. Options as for report.format.
 function Results:table(opts)
   local all = {best = record_fields.rate(self)}
   for name, value in pairs(opts or {}) do

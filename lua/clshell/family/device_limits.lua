@@ -1,5 +1,5 @@
--- base/device_limits.lua - what a device cannot run, in words with both
--- numbers
+-- family/device_limits.lua - the reasons of a device against a launch of a
+-- rung, each with both numbers
 -- SPDX-License-Identifier: MIT
 
 local arguments = require "clshell.family.arguments"
@@ -10,8 +10,8 @@ local RESERVE = 1024 -- bytes, see NVRESERVE in context.c
 
 local M = {}
 
--- What of the rung and its shape goes beyond the limits of the device, in
--- words with both numbers; nil where nothing does. Nothing is built.
+-- The reason why the device cannot run the rung with parameters p on shape s;
+-- nil where it can. Builds nothing.
 function M.device(ints, rung, p, s, dev)
   if s.type == "double" and not dev:has("cl_khr_fp64") then
     return "the device has no double (cl_khr_fp64)"
@@ -47,7 +47,7 @@ function M.device(ints, rung, p, s, dev)
   end
 end
 
--- The same for what only the built kernel can tell.
+-- The reason by the limits of the built kernel.
 function M.kernel(kernel, size, dev)
   local group = 1
   for _, n in ipairs(size or {}) do
@@ -65,7 +65,7 @@ function M.kernel(kernel, size, dev)
   end
 end
 
--- The same for buffers that a kernel takes as constant memory.
+-- The reason by the buffers that a kernel takes as constant memory.
 function M.constants(kernel, args, dev)
   for i, param in ipairs(kernel.args) do
     local b = args[i]
