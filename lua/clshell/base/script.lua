@@ -3,7 +3,7 @@
 
 local cl = require "cl"
 local quantity = require "clshell.base.quantity"
-local words = require "clshell.base.text"
+local base_text = require "clshell.base.text"
 
 local M = {}
 
@@ -120,7 +120,7 @@ function M.kernel(family)
         return name
       end
     end
-    return nil, words.unknown("kernel", name, names)
+    return nil, base_text.unknown("kernel", name, names)
   end
 end
 

@@ -102,7 +102,9 @@ end
 local function scan_lua(module)
   local path = cl.home .. "/lua/" .. module:gsub("%.", "/")
   local block = {}
-  for line in lines(M.read(path .. ".lua") or M.read(path .. "/init.lua")) do
+  -- a module of C has no file here: its blocks are in doc/cl.txt
+  for line in lines(M.read(path .. ".lua") or M.read(path .. "/init.lua")
+      or "") do
     local words = line:match("^%s*%-%-%- ?(.*)$")
     if words then
       block[#block + 1] = words

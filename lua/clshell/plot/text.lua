@@ -142,16 +142,16 @@ local function add_legend(lines, chart, how)
     used = used + #gap + size
   end
   for i, s in ipairs(chart.series) do
-    local words = s.name
+    local name = s.name
     if s.roof_share then
-      words = ("%s %.0f %% of roof%s"):format(words, 100 * s.roof_share,
+      name = ("%s %.0f %% of roof%s"):format(name, 100 * s.roof_share,
         s.bound and ", " .. s.bound or "")
     end
     if s.suspect then
-      words = words .. " IMPOSSIBLE?"
+      name = name .. " IMPOSSIBLE?"
     end
-    if words ~= "" then
-      put(mark(chart, i, how), words, color(i))
+    if name ~= "" then
+      put(mark(chart, i, how), name, color(i))
     end
   end
   for _, roof in ipairs(chart.roofs or {}) do

@@ -60,17 +60,17 @@ summary { cursor: pointer }
   figure, tr { break-inside: avoid } h2 { break-after: avoid } }
 ]]
 
-local function status(r)
-  local words, note = {}, r.note or r.error
+local function remarks_of(r)
+  local remarks, note = {}, r.note or r.error
   local said = r.status and note and note:find(r.status, 1, true) == 1
   if r.status and r.status ~= "ok" and not said then
-    words[1] = r.status
+    remarks[1] = r.status
   end
   for _, flag in ipairs(r.flags or {}) do
-    words[#words + 1] = flag
+    remarks[#remarks + 1] = flag
   end
-  words[#words + 1] = note
-  return table.concat(words, "; ")
+  remarks[#remarks + 1] = note
+  return table.concat(remarks, "; ")
 end
 
 local function rate(key)
@@ -136,17 +136,17 @@ end
 
 -- A row of the table, and its remarks under it.
 local function row_of(shown, i, r, class, star)
-  local out, remark = {}, status(r)
+  local out, remarks = {}, remarks_of(r)
   out[1] = ("<tr%s>"):format(class)
   for j, c in ipairs(shown) do
     out[#out + 1] = ('<td class="%s%s">%s%s</td>'):format(c.class,
-      remark ~= "" and " above" or "", escape(c.cells[i]),
+      remarks ~= "" and " above" or "", escape(c.cells[i]),
       star and j == 1 and " ★" or "")
   end
   out[#out + 1] = "</tr>"
-  if remark ~= "" then
+  if remarks ~= "" then
     out[#out + 1] = ('<tr%s><td class="remark" colspan="%d">%s</td></tr>')
-      :format(class, #shown, escape(remark))
+      :format(class, #shown, escape(remarks))
   end
   return table.concat(out)
 end
@@ -218,7 +218,7 @@ local function detail(r, label)
   add("verified", r.verify)
   add("build options", r.options)
   add("source hash", r.source_hash)
-  add("remarks", status(r))
+  add("remarks", remarks_of(r))
   return ("<details><summary>%s</summary>\n%s\n%s</details>"):format(
     escape(label), terms(list), r.samples and #r.samples > 2
     and figure(samples_chart(r)) or "")

@@ -138,11 +138,11 @@ local function row_lines(beside, below, i, width, gap)
   end
   local lines = {}
   for k = 1, height do
-    local words = {}
+    local cells = {}
     for j, c in ipairs(beside) do
-      words[j] = pad(parts[j][k] or "", c.width, c.right)
+      cells[j] = pad(parts[j][k] or "", c.width, c.right)
     end
-    lines[k] = table.concat(words, gap):gsub(" +$", "")
+    lines[k] = table.concat(cells, gap):gsub(" +$", "")
   end
   for _, c in ipairs(below) do
     if c.cells[i] ~= "" then
