@@ -150,6 +150,7 @@ t.test("quantities are rounded before their prefix is chosen", function()
       quantity.format(case[1], case[2]))
   end
   t.eq(quantity.format(12.345e-3, "s", 2), "12 ms")
+  t.ok(quantity.format(1e300, "s"):find("^1%d+ s$"), "1e300 / 1e-9 is inf")
   t.eq({quantity.digits(nil), quantity.digits(0.005), quantity.digits(0.02),
     quantity.digits(0.2)}, {4, 4, 3, 2})
 end)

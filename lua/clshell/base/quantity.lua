@@ -14,7 +14,7 @@ local BINARY = {{1, ""}, {2^10, "Ki"}, {2^20, "Mi"}, {2^30, "Gi"},
 
 -- A number rounded to so many significant digits: 999.96 becomes 1000.
 local function rounded(x, digits)
-  return tonumber(("%." .. digits - 1 .. "e"):format(x))
+  return tonumber(("%." .. digits - 1 .. "e"):format(x)) or x -- inf
 end
 
 --- quantity.number(x [, digits]) -> string

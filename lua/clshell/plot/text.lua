@@ -210,26 +210,26 @@ local function bar_cell(chart, bar, width, how)
     .. rest
 end
 
-local function bar_widths(chart)
+-- The texts of the bars' values and steps, and the widths of the columns.
+local function bar_texts(chart)
+  local numbers, steps = {}, {}
   local label, value, step = 0, length(chart.x.unit_text or ""), 0
-  local numbers = {}
   for i, bar in ipairs(chart.bars) do
     numbers[i] = bar.value and quantity.number(bar.value / chart.x.factor,
       bar.digits) or ""
+    steps[i] = bar.step and ("x%.2f"):format(bar.step) or ""
+    label = math.max(label, length(bar.label))
+    step = math.max(step, length(steps[i]))
   end
   report.align(numbers)
-  for i, bar in ipairs(chart.bars) do
-    bar.text = numbers[i]
-    label = math.max(label, length(bar.label))
-    bar.step_text = bar.step and ("x%.2f"):format(bar.step)
-    value = math.max(value, length(bar.text))
-    step = math.max(step, length(bar.step_text or ""))
+  for _, number in ipairs(numbers) do
+    value = math.max(value, length(number))
   end
-  return math.min(label, WIDEST_LABEL), value, step
+  return numbers, steps, math.min(label, WIDEST_LABEL), value, step
 end
 
 local function bar_chart(chart, how)
-  local label, value, step = bar_widths(chart)
+  local numbers, steps, label, value, step = bar_texts(chart)
   local gap = (" "):rep(step > 0 and 2 or 0)
   label = math.min(label, math.max(8, how.width - value - step - 20))
   local width = math.max(6, how.width - label - value - step - #gap - 6)
@@ -239,12 +239,12 @@ local function bar_chart(chart, how)
   end
   local lines = {fill(fill("", label + 2) .. cells(chart.x.unit_text or "",
     step > 0 and "step" or "") .. chart.x.label, how.width)}
-  for _, bar in ipairs(chart.bars) do
+  for i, bar in ipairs(chart.bars) do
     local name = fill(bar.label, label)
     local line = (bar.best and "* " or "  ")
       .. style.paint(name, "bold", how.color and bar.best)
     lines[#lines + 1] = line .. (bar.value
-      and cells(bar.text, bar.step_text or "")
+      and cells(numbers[i], steps[i])
         .. bar_cell(chart, bar, width, how)
       or "  " .. shorten(bar.note, how.width - label - 4))
   end

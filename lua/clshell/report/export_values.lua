@@ -13,43 +13,39 @@ local M = {}
 
 local DEEPEST = 16 -- levels of tables
 
-local function is_result(v)
-  return type(v) == "table" and type(v.median) == "number"
-    and type(v.name) == "string"
-end
-
 -- Whether a value is a result of bench or a list of such results.
 local function is_results(v)
-  if is_result(v) then
-    return true
-  elseif type(v) ~= "table" or #v == 0 then
+  if type(v) ~= "table" then
     return false
   end
-  for _, r in ipairs(v) do
-    if not is_result(r) then
+  for _, r in ipairs(#v > 0 and v or {v}) do
+    if type(r) ~= "table" or type(r.median) ~= "number"
+        or type(r.name) ~= "string" then
       return false
     end
   end
   return true
 end
 
+local function elements(v, class)
+  local list, host = {}, class == "Buffer" and v:read() or v
+  for i = 1, #host do
+    list[i] = host[i]
+  end
+  return list
+end
+
 -- An object of module cl as a value: the info of a device, the elements of
 -- memory, the text of anything else.
 local function opened(v)
   local class = tostring(v):match("^%w+")
+  local ok, value
   if class == "Device" then
-    return v:info()
+    ok, value = true, v:info()
   elseif class == "Buffer" or class == "Array" then
-    local ok, list = pcall(function()
-      local host, elements = class == "Buffer" and v:read() or v, {}
-      for i = 1, #host do
-        elements[i] = host[i]
-      end
-      return elements
-    end)
-    return ok and list or tostring(v)
+    ok, value = pcall(elements, v, class)
   end
-  return tostring(v)
+  return ok and value or tostring(v)
 end
 
 -- A value in types that JSON has; numbers that are not finite are null.

@@ -86,12 +86,10 @@ local COLUMNS = {
   {key = "title", title = "shape", class = "once"},
   {key = "mode", title = "cache", class = "once"},
   {key = "median", title = "time", unit = "s", class = "num"},
-  {key = function(r)
-    local noise = record_fields.noise(r)
-    return noise and 100 * noise
-  end, title = "± %", class = "num", format = function(x)
-    return quantity.number(x, 2)
-  end},
+  {key = columns.named.spread.key, title = "± %", class = "num",
+    format = function(x)
+      return quantity.number(x, 2)
+    end},
   {key = "n", title = "n", format = "%d", class = "num"},
   rate "gflops", rate "gbs",
   {key = "roof", title = "% roof", class = "num",
@@ -190,24 +188,24 @@ local function samples_chart(r)
   })
 end
 
-local function seconds(x, r)
-  return quantity.format(x, "s", quantity.digits(record_fields.noise(r)))
-end
-
 local function detail(r, label)
   local list = {}
   local function add(name, value)
-    if value ~= nil and value ~= "" then
+    if value and value ~= "" then
       list[#list + 1] = {name = name, value = tostring(value)}
     end
   end
-  add("median", r.median and seconds(r.median, r))
-  add("95 % interval", r.lo and r.hi and ("%s to %s"):format(
-    seconds(r.lo, r), seconds(r.hi, r)))
-  add("quartiles", r.q1 and r.q3 and ("%s, %s"):format(seconds(r.q1, r),
-    seconds(r.q3, r)))
-  add("least, greatest", r.min and r.max and ("%s, %s"):format(
-    seconds(r.min, r), seconds(r.max, r)))
+  local digits = quantity.digits(record_fields.noise(r))
+  local function seconds(x)
+    return quantity.format(x, "s", digits)
+  end
+  local function add_pair(name, between, a, b)
+    add(name, a and b and seconds(a) .. between .. seconds(b))
+  end
+  add("median", r.median and seconds(r.median))
+  add_pair("95 % interval", " to ", r.lo, r.hi)
+  add_pair("quartiles", ", ", r.q1, r.q3)
+  add_pair("least, greatest", ", ", r.min, r.max)
   add("samples", r.n and ("%d%s%s"):format(r.n, r.batch and r.batch > 1
     and (" of %d launches"):format(r.batch) or "", r.outliers
     and (", %d outliers"):format(r.outliers) or ""))
