@@ -1,4 +1,4 @@
--- cachefile.lua - what was measured of a device, kept between sessions: one
+-- measure/cachefile.lua - measurements of a device, kept between sessions: a
 -- text file for each device and driver, "name value" a line
 -- SPDX-License-Identifier: MIT
 
@@ -9,18 +9,16 @@ local M = {}
 local FIRST = "clshell measurements 1"
 local LAST = "end"
 
--- What a device is known by: a change of any of these makes another file.
-local function identity(dev)
+-- The identity of a device: a change of any of these makes another file.
+function M.identity(dev)
   return ("%s | %s | %s | %s | %d units | %d bytes"):format(dev.name,
     tostring(dev.platform), dev.version,
     dev.driver_version, dev.compute_units, dev.global_mem_size)
 end
 
-M.identity = identity
-
 --- cachefile.hash(s) -> string
---- 64 bits of a text as 16 hexadecimal digits, to tell texts apart (FNV-1a;
---- no protection against forgery).
+--- The FNV-1a hash of a text, 64 bits as 16 hexadecimal digits: it tells texts
+--- apart, and is no protection against forgery.
 function M.hash(s)
   local h = 0xcbf29ce484222325
   for i = 1, #s do
@@ -41,13 +39,12 @@ end
 --- The file of a device, in $XDG_CACHE_HOME/clshell (~/.cache/clshell).
 function M.path(dev)
   local words = dev.name:lower():gsub("%W+", "-"):sub(1, 40)
-  return ("%s/%s-%s"):format(folder(), words, M.hash(identity(dev)))
+  return ("%s/%s-%s"):format(folder(), words, M.hash(M.identity(dev)))
 end
 
 --- cachefile.load(dev) -> table; nil, reason
---- The numbers kept of a device. A file that is cut off, damaged or of
---- another version is not used, and the reason says so; nil alone where
---- there is none.
+--- The kept numbers of a device; nil alone without a file. A file that is cut
+--- off, damaged or of another version is not used, and the reason says so.
 function M.load(dev)
   local path = M.path(dev)
   local f = io.open(path, "r")
@@ -60,7 +57,7 @@ function M.load(dev)
   for line in content:gmatch("([^\n]*)\n") do
     lines[#lines + 1] = line
   end
-  local broken = lines[1] ~= FIRST or lines[2] ~= "device " .. identity(dev)
+  local broken = lines[1] ~= FIRST or lines[2] ~= "device " .. M.identity(dev)
     or lines[#lines] ~= LAST
   for i = 3, #lines - 1 do
     local name, value = lines[i]:match("^([%w_%.]+) (%S+)$")
@@ -76,8 +73,8 @@ function M.load(dev)
 end
 
 --- cachefile.save(dev, values) -> true; nil, reason
---- Keeps numbers of a device: those of the file that `values` does not have
---- stay. The file is replaced whole, so a reader never sees half of one.
+--- Keeps numbers of a device, beside the other numbers of its file. The file
+--- is replaced whole, so a reader never sees half a file.
 function M.save(dev, values)
   local path = M.path(dev)
   local all = M.load(dev) or {}
@@ -89,7 +86,7 @@ function M.save(dev, values)
     names[#names + 1] = name
   end
   table.sort(names)
-  local lines = {FIRST, "device " .. identity(dev)}
+  local lines = {FIRST, "device " .. M.identity(dev)}
   for _, name in ipairs(names) do
     lines[#lines + 1] = ("%s %.17g"):format(name, all[name])
   end

@@ -1,32 +1,31 @@
--- calibrate.lua - what a device's timers are worth: their step, what an
--- empty launch costs by them, and whether they agree with the host's clock
+-- measure/calibrate.lua - calibrate: the worth of a device's timers: their
+-- step, the cost of an empty launch, and their agreement with the host's clock
 -- SPDX-License-Identifier: MIT
 
 local cachefile = require "clshell.measure.cachefile"
 local cl = require "cl"
 local options = require "clshell.base.options"
-local program = require "clshell.family.program"
+local peak_kernels = require "clshell.measure.peak_kernels"
 local stats = require "clshell.measure.stats"
 
 local M = require "clshell.base.lazy".table(...)
 
 local LAUNCHES = 1000    -- of the empty kernel
-local LONG = 0.02        -- seconds of the kernel that is held to the clock
+local LONG = 0.02        -- seconds of the kernel that both clocks time
 local CANARY = 0.002     -- seconds of the canary
 local HIGH, LOW = 1.02, 0.8 -- event time / wall time that can be trusted
 -- On a CPU other programs slow the canary as much as a lower clock does.
 local SLOW_CPU = 1.25
--- Event:wait looks at the status at intervals of 1 ms at most, so that is the
--- step of a wall time.
+-- The step of a wall time: Event:wait polls at intervals of 1 ms at most.
 M.WALL_TICK = 5e-4
 
 local known = setmetatable({}, {__mode = "k"}) -- context -> calibration
 
 --- calibrate.tick(durations) -> seconds or nil
 --- The step of a timer, from durations in nanoseconds: the least difference
---- between two that differ. Where the driver has rounded steps that are no
---- whole nanoseconds, differences of 1 or 2 ns are that rounding, unless 3
---- to 8 ns occur as well.
+--- between two unequal durations. Where the driver rounds steps of broken
+--- nanoseconds, differences of 1 or 2 ns are rounding, unless 3 to 8 ns occur
+--- as well.
 function M.tick(durations)
   local sorted = {table.unpack(durations)}
   table.sort(sorted)
@@ -44,17 +43,12 @@ function M.tick(durations)
     least = beyond
   end
   if not least and sorted[1] and sorted[1] > 0 then
-    least = sorted[1] -- all alike: the step is at most that
+    least = sorted[1] -- all durations are equal: an upper bound of the step
   end
   return least and least * 1e-9
 end
 
-local function kernel(context, file, defines, name)
-  local path = ("%s/kernels/peak/%s"):format(cl.home, file)
-  return program.kernel(program.get(context, {path = path}, defines), name)
-end
-
--- START and END of an event, or nil where it has none.
+-- START and END of an event, or nil without time stamps.
 local function stamps(event)
   local ok, start, stop = pcall(function()
     return event.start, event.stop
@@ -66,7 +60,7 @@ end
 
 -- The steps of the timer and the cost of an empty launch.
 local function measure_empty(context, c)
-  local launch = kernel(context, "empty.cl", {}):range({1}, {1})
+  local launch = peak_kernels.kernel(context, "empty.cl", {}):range({1}, {1})
   for _ = 1, 20 do
     launch(0):wait()
   end
@@ -90,8 +84,8 @@ local function measure_empty(context, c)
   end
 end
 
--- A launch of multiply-adds in registers, by their number; enough
--- work-groups that every unit has some.
+-- A launch of so many multiply-adds in registers, with work-groups for every
+-- compute unit; and its Buffer.
 local function burner(context)
   local dev = context.device
   local cpu = dev.type == "cpu"
@@ -99,14 +93,14 @@ local function burner(context)
   local items = dev.compute_units * (cpu and 1 or 8) * size
   local width = cpu and 8 or 1
   local out = cl.buffer("float", items * width, nil, {context = context})
-  local launch = kernel(context, "fma.cl", {REAL = "float", WIDTH = width})
-    :range({items}, {size})
+  local launch = peak_kernels.kernel(context, "fma.cl", {REAL = "float",
+    WIDTH = width}):range({items}, {size})
   return function(iterations)
     return launch(iterations, 0.5, 1.0, out)
   end, out
 end
 
--- The wall seconds of f(), the least of some.
+-- The least wall seconds of several f().
 local function least(times, f)
   local t = math.huge
   for _ = 1, times do
@@ -117,8 +111,8 @@ local function least(times, f)
   return t
 end
 
--- The iterations with which `run` takes so many seconds. A launch that a busy
--- host held up is taken for a long one only if all of some were.
+-- The iterations with which `run` takes so many seconds. The least of several
+-- launches counts, as a busy host may delay one.
 local function iterations_for(run, seconds)
   local n = 16
   local function once()
@@ -135,8 +129,8 @@ local function iterations_for(run, seconds)
   return n
 end
 
--- Event time / wall time of f(), which returns its events in order, or nil
--- without them.
+-- Event time / wall time of f(), which returns its events in order; nil
+-- without time stamps.
 local function ratio(f)
   local begin = cl.now()
   local events = f()
@@ -154,8 +148,8 @@ local function ratio(f)
   return (last - first) * 1e-9 / wall
 end
 
--- The largest ratio of some tries of f(times as long), as only the wall is
--- ever late: a busy host's share of it shrinks as launches grow.
+-- The largest ratio of several f(times as long): only the wall time is ever
+-- too long, and the share of a busy host shrinks as launches grow.
 local function best_ratio(f)
   local best = 0
   for _, times in ipairs{1, 1, 1, 5, 10, 10} do
@@ -173,7 +167,7 @@ local function best_ratio(f)
   return best
 end
 
--- Holds event timers to the host's clock, one launch and several on end.
+-- Compares event timers with the host's clock: a launch, and several on end.
 local function measure_ratios(context, c)
   local run, out = burner(context)
   local long = iterations_for(run, LONG)
@@ -198,7 +192,7 @@ local function plausible(x)
   return x ~= nil and x >= LOW and x <= HIGH
 end
 
--- What follows from the numbers.
+-- The conclusions from the numbers.
 local function judge(c, dev)
   c.slow = dev.type == "cpu" and SLOW_CPU or nil
   c.event = plausible(c.ratio) and c.bad < 0.02 and c.floor ~= nil
@@ -212,16 +206,12 @@ local NAMES = {"floor", "floor_wall", "tick", "bad", "ratio", "ratio_batch",
 
 local function from_cache(dev)
   local values, reason = cachefile.load(dev)
-  if not (values and values.floor_wall and values.canary
-      and values.iterations) then
-    return nil, reason
-  end
-  local c = {bad = values.bad or 1}
+  local c = {}
   for _, name in ipairs(NAMES) do
-    c[name] = values[name]
+    c[name] = values and values[name]
   end
-  c.iterations = math.tointeger(c.iterations)
-  return c.iterations and c or nil, reason
+  c.bad, c.iterations = c.bad or 1, math.tointeger(c.iterations)
+  return c.floor_wall and c.canary and c.iterations and c or nil, reason
 end
 
 local function to_cache(dev, c)
@@ -250,15 +240,15 @@ local printing = {
 }
 
 --- calibrate([opts]) -> table
---- What the timers of the session's device are worth: tick (the step of event
---- times in seconds, measured, not what the driver advertises), floor and
---- floor_wall (an empty kernel from START to END, and from launch to the end
---- on the host's clock), ratio (event time / wall time of a kernel of 20 ms),
---- event and batch (whether event timers are trusted for one launch and from
---- the first START to the last END of several), and canary (seconds of a small
---- fixed kernel, by which a lower clock is seen later). It takes about a
---- second, once for each device and driver: the numbers of timers that are
---- trusted are kept in $XDG_CACHE_HOME/clshell.
+--- The worth of the timers of the session's device: tick (the measured step of
+--- event times in seconds, not the advertised step), floor and floor_wall (an
+--- empty kernel from START to END, and from launch to the end on the host's
+--- clock), ratio (event time / wall time of a kernel of 20 ms), event and
+--- batch (whether event timers are trusted for one launch and from the first
+--- START to the last END of several), and canary (seconds of a small fixed
+--- kernel, which shows a lower clock later). It takes about a second, once for
+--- each device and driver: the numbers of trusted timers are kept in
+--- $XDG_CACHE_HOME/clshell.
 --- Options:
 ---   again    false      true: measures anew
 ---   context  session's  the Context of another device
@@ -278,7 +268,7 @@ function M.device(opts)
     c = {}
     measure_empty(context, c)
     measure_ratios(context, c)
-    if judge(c, dev).batch then -- a doubt is not kept, hosts are busy
+    if judge(c, dev).batch then -- doubts may come of a busy host
       local ok, reason = to_cache(dev, c)
       note = note or not ok and reason or nil
     end
@@ -289,7 +279,7 @@ function M.device(opts)
 end
 
 -- The canary of a device: a function that returns its seconds, the least of
--- four launches, as a busy host only ever makes them longer.
+-- four launches, as a busy host can only delay a launch.
 function M.canary(context, c)
   local run
   return function()

@@ -1,5 +1,5 @@
--- measure/peak_kernels.lua - the kernels that measure a device's peaks: for
--- each peak the ways to reach it, of which the best counts
+-- measure/peak_kernels.lua - the kernels that measure a device's peaks:
+-- several ways to reach each peak, of which the best counts
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -11,7 +11,8 @@ local MIB = 2^20
 local UNROLL = 16
 local SECONDS = 0.004 -- of a launch whose length can be chosen
 
-local function kernel(context, file, defines, name)
+-- A kernel of kernels/peak.
+function M.kernel(context, file, defines, name)
   local path = ("%s/kernels/peak/%s"):format(cl.home, file)
   return program.kernel(program.get(context, {path = path}, defines), name)
 end
@@ -32,24 +33,26 @@ end
 local function random(context, n, seed)
   local b = cl.buffer("float", n, nil, {context = context})
   local groups, size = filling(context.device)
-  kernel(context, "random.cl", {}):range({groups * size}, {size})(n, seed, b)
+  M.kernel(context, "random.cl", {}):range({groups * size}, {size})(n, seed, b)
   return b
 end
 
--- The smallest power of two of iterations with which run(iterations) takes
--- long enough for any timer.
+-- A launch of run(iterations) that is long enough for any timer, and its
+-- iterations, a power of two.
 local function long_enough(run)
   local n = 16
   run(n):wait()
   while run(n):wait().ms < SECONDS * 1e3 and n < 2^24 do
     n = n * 2
   end
-  return n
+  return function()
+    return run(n)
+  end, n
 end
 
--- Multiply-adds in registers. A device without fused ones in hardware is
--- fast with mad only. On a CPU device a work-item fills the pipeline with
--- vectors, on a GPU other work-items do.
+-- Multiply-adds in registers. A device without fused multiply-adds in hardware
+-- is fast with mad only. On a CPU device vectors of a work-item fill the
+-- pipeline, on a GPU other work-items do.
 local function fma(type)
   return function(context)
     local dev = context.device
@@ -69,23 +72,21 @@ local function fma(type)
       local groups, size = filling(dev)
       local items = groups * size
       local out = cl.buffer(type, items * width, nil, {context = context})
-      local launch = kernel(context, "fma.cl", {REAL = type, WIDTH = width,
+      local launch = M.kernel(context, "fma.cl", {REAL = type, WIDTH = width,
         CHAINS = chains, UNROLL = UNROLL, MULTIPLY_ADD = way[1]})
         :range({items}, {size})
       local function run(iterations)
         return launch(iterations, 0.5, 1.0, out)
       end
-      local n = long_enough(run)
-      return function()
-        return run(n)
-      end, 2.0 * width * chains * UNROLL * n * items, {out}
+      local call, n = long_enough(run)
+      return call, 2.0 * width * chains * UNROLL * n * items, {out}
     end
   end
 end
 
--- Bytes of a buffer too large for any cache, and so large that beginning and
--- ending a kernel is little beside it; on a CPU device, which reports the
--- cache of a whole host, what is large against its share of it.
+-- Bytes of a buffer too large for any cache, and so large that the begin and
+-- the end of a kernel take little time beside it. A CPU device reports the
+-- cache of a whole host: its buffer is large against its share of that cache.
 local function large(dev)
   local most = is_cpu(dev) and 96 * MIB or 512 * MIB
   local bytes = math.max(4 * dev.global_mem_cache_size, 512 * MIB)
@@ -97,8 +98,8 @@ end
 local WIDTHS = {1, 2, 4, 8, 16}
 local ITEMS = {0, 4, 16} -- vectors per work-item; 0: groups fill the device
 
--- What moves through global memory: `moved` is the part of the bytes of one
--- buffer, `args` what the kernel takes.
+-- Streams through global memory. `moved`: bytes moved over the bytes of a
+-- buffer; args(n, from, to): the arguments of the kernel.
 local function stream(file, moved, args)
   return function(context)
     local dev = context.device
@@ -117,7 +118,7 @@ local function stream(file, moved, args)
       local n = bytes // (4 * width)
       local count = items > 0 and (n + items * size - 1) // (items * size)
         or groups
-      local launch = kernel(context, file, {REAL = "float", WIDTH = width,
+      local launch = M.kernel(context, file, {REAL = "float", WIDTH = width,
         ITEMS = items}):range({count * size}, {size})
       return function()
         return launch(args(n, cl.any(from), cl.any(to)))
@@ -126,13 +127,11 @@ local function stream(file, moved, args)
   end
 end
 
-local copy_kernels = stream("copy.cl", 2, function(n, from, to)
-  return n, from, to
-end)
-
 -- clEnqueueCopyBuffer, beside the kernels that copy.
 local function copies(context)
-  local list, make, shared = copy_kernels(context)
+  local list, make, shared = stream("copy.cl", 2, function(n, from, to)
+    return n, from, to
+  end)(context)
   list[#list + 1] = "buffer"
   return list, function(way)
     if way ~= "buffer" then
@@ -145,7 +144,7 @@ local function copies(context)
   end, shared
 end
 
--- Reads of few data again and again.
+-- Repeated reads of data that fit into a cache.
 local function cached(context)
   local dev = context.device
   local groups, size = filling(dev)
@@ -157,15 +156,13 @@ local function cached(context)
   local from = random(context, bytes // 4, 1)
   local to = cl.buffer("float", groups * size, nil, {context = context})
   return WIDTHS, function(width)
-    local launch = kernel(context, "cache.cl", {REAL = "float",
+    local launch = M.kernel(context, "cache.cl", {REAL = "float",
       WIDTH = width}):range({groups * size}, {size})
     local function run(turns)
       return launch(bytes // (4 * width), turns, cl.any(from), to)
     end
-    local n = long_enough(run)
-    return function()
-      return run(n)
-    end, 4.0 * 8 * width * n * groups * size, {}
+    local call, n = long_enough(run)
+    return call, 4.0 * 8 * width * n * groups * size, {}
   end, {from, to}
 end
 
@@ -184,16 +181,14 @@ local function local_memory(context)
   return ways, function(width)
     local out = cl.buffer("float", groups * size * width, nil,
       {context = context})
-    local launch = kernel(context, "local.cl", {REAL = "float",
+    local launch = M.kernel(context, "local.cl", {REAL = "float",
       WIDTH = width, WG = size, CELLS = 1024, UNROLL = 8})
       :range({groups * size}, {size})
     local function run(iterations)
       return launch(iterations, 1, out)
     end
-    local n = long_enough(run)
-    return function()
-      return run(n)
-    end, 4.0 * 8 * width * n * groups * size, {out}
+    local call, n = long_enough(run)
+    return call, 4.0 * 8 * width * n * groups * size, {out}
   end
 end
 
@@ -215,22 +210,21 @@ local function transfer(direction)
   end
 end
 
---- Each: function(context) -> ways, make(way) -> launch, amount, own; shared.
---- `amount` is the FLOP or bytes of a launch; `own` and `shared` are objects
---- to close.
-M.fma_float = fma("float")
-M.fma_double = fma("double")
-M.fma_half = fma("half")
-M.copy = copies
-M.read = stream("read.cl", 1, function(n, from, to)
-  return n, from, to
-end)
-M.write = stream("write.cl", 1, function(n, _, to)
-  return n, 1.5, to
-end)
-M.cache = cached
-M["local"] = local_memory
-M.upload = transfer("upload")
-M.download = transfer("download")
+--- The ways to each peak: function(context) -> ways, make(way) -> launch,
+--- amount, own; shared. `amount` is the FLOP or bytes of a launch; `own` and
+--- `shared` are lists of objects to close.
+M.ways = {
+  fma_float = fma("float"), fma_double = fma("double"),
+  fma_half = fma("half"),
+  copy = copies,
+  read = stream("read.cl", 1, function(n, from, to)
+    return n, from, to
+  end),
+  write = stream("write.cl", 1, function(n, _, to)
+    return n, 1.5, to
+  end),
+  cache = cached, ["local"] = local_memory,
+  upload = transfer("upload"), download = transfer("download"),
+}
 
 return M

@@ -1,14 +1,15 @@
--- measure/peaks.lua - the measured peaks of a device: what its kernels can
--- reach, where a data sheet says what its transistors could
+-- measure/peaks.lua - peaks: the measured peaks of a device, which its kernels
+-- can reach, unlike the figures of a data sheet
 -- SPDX-License-Identifier: MIT
 
 local cachefile = require "clshell.measure.cachefile"
 local calibrate = require "clshell.measure.calibrate"
 local cl = require "cl"
 local options = require "clshell.base.options"
+local peak_kernels = require "clshell.measure.peak_kernels"
 local protocol = require "clshell.measure.protocol"
+local text = require "clshell.base.text"
 local timer = require "clshell.measure.timer"
-local ways = require "clshell.measure.peak_kernels"
 
 local M = require "clshell.base.lazy".table(...)
 
@@ -22,8 +23,8 @@ local known = setmetatable({}, {__mode = "k"}) -- context -> peaks
 
 local printing
 
--- The peaks of a context as far as they are known: from this session or from
--- the file of the device.
+-- The known peaks of a context: of this session, or from the file of the
+-- device.
 local function table_of(context)
   local p = known[context]
   if not p then
@@ -48,7 +49,7 @@ local function close(objects)
   end
 end
 
--- The seconds of a launch of one way, roughly: the least of some.
+-- The rough seconds of a launch: the least of several.
 local function screen(subject)
   local least = math.huge
   for i = 1, SCREEN + 1 do
@@ -60,10 +61,10 @@ local function screen(subject)
   return least
 end
 
--- Tries all ways to a peak. Returns the rate of the best by the median of
--- its samples, and by the fastest of all; 0 where there is no way.
-local function reach(context, name)
-  local list, make, shared = ways[name](context)
+-- Tries all ways to a peak. Returns the rate of the best way by the median of
+-- its samples, and the rate of the fastest launch; 0 where there is no way.
+local function find_best(context, name)
+  local list, make, shared = peak_kernels.ways[name](context)
   local chosen, most = nil, 0
   for _, way in ipairs(list) do
     local launch, amount, own = make(way)
@@ -87,7 +88,7 @@ end
 
 -- Measures one peak and keeps it.
 local function measure(context, p, name)
-  local median, best = reach(context, name)
+  local median, best = find_best(context, name)
   p[name], p.best[name] = median > 0 and median or nil, best
   local ok, reason = cachefile.save(context.device,
     {["peak." .. name] = median, ["best." .. name] = best})
@@ -95,15 +96,14 @@ local function measure(context, p, name)
 end
 
 --- peaks.get(name [, context [, again]]) -> rate, best
---- One peak of a device, measured if it is not known yet (again: anyway): the
---- median rate of the best way, which is what roofs are drawn at, and that of
---- its fastest launch, above which nothing can be. nil where the device
---- lacks the type. Names: see peaks.
+--- One peak of a device, measured if it is unknown (again: in any case): the
+--- median rate of the best way, which is the roof, and the rate of the fastest
+--- launch, the limit of possible rates. nil where the device lacks the type.
+--- Names: see peaks.
 function M.get(name, context, again)
   context = context or cl.context()
-  if not ways[name] then
-    cl.error(("peaks: no peak '%s'"):format(tostring(name)),
-      {hint = "there are: " .. table.concat(M.names, ", ")})
+  if not peak_kernels.ways[name] then
+    cl.error("peaks: " .. text.unknown("peak", name, M.names))
   end
   local p = table_of(context)
   if again or p.best[name] == nil then
@@ -112,17 +112,15 @@ function M.get(name, context, again)
   return p[name], p[name] and p.best[name]
 end
 
--- Measures a peak once more; the better figure stands.
+-- Measures a peak once more. The better figures stay.
 function M.better(name, context)
   local p = table_of(context)
   local median, best = p[name], p.best[name]
   measure(context, p, name)
   if best and p.best[name] < best then
-    p[name], p.best[name] = math.max(p[name] or 0, median or 0), best
-    if p[name] == 0 then
-      p[name] = nil
-    end
-    cachefile.save(context.device, {["peak." .. name] = p[name] or 0,
+    local most = math.max(p[name] or 0, median or 0)
+    p[name], p.best[name] = most > 0 and most or nil, best
+    cachefile.save(context.device, {["peak." .. name] = most,
       ["best." .. name] = best})
   end
 end
@@ -149,20 +147,20 @@ printing = {
           unit)
       end
     end
-    local text = p.device .. ": " .. table.concat(words, ", ")
-    return p.note and text .. "; " .. p.note or text
+    return ("%s: %s%s"):format(p.device, table.concat(words, ", "),
+      p.note and "; " .. p.note or "")
   end,
 }
 
 --- peaks([opts]) -> table
---- What the session's device can reach, in FLOP/s, B/s and seconds: fma_float,
---- fma_double, fma_half (multiply-adds in registers count 2), copy (read plus
---- written), read and write in global memory, cache (reads of data that stay
---- in a cache: the ceiling of runs on hot operands), local (reads of local
---- memory), upload and download (between host and device), latency (an empty
---- kernel from launch to end). nil: the device lacks the type. Each is
---- measured under the protocol of bench, with random data and vectors of 1 to
---- 16 elements, and the best way counts. That takes some seconds, once for
+--- The measured peaks of the session's device, in FLOP/s, B/s and seconds:
+--- fma_float, fma_double, fma_half (multiply-adds in registers count 2), copy
+--- (read plus written), read and write in global memory, cache (reads of data
+--- that stay in a cache: the ceiling of runs on hot operands), local (reads of
+--- local memory), upload and download (between host and device), latency (an
+--- empty kernel from launch to end). nil: the device lacks the type. Each peak
+--- is measured under the protocol of bench, with random data and vectors of 1
+--- to 16 elements, and the best way counts. That takes some seconds, once for
 --- each device and driver: the numbers are kept in $XDG_CACHE_HOME/clshell.
 --- `best` has the rates of the fastest launches. Prints as text.
 --- Options:

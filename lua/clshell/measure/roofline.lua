@@ -1,9 +1,9 @@
--- roofline.lua - results on the measured roofline: how much of what the
--- device can do at this arithmetic intensity, and what cannot be true
+-- measure/roofline.lua - roofline: the share of a result in the device's reach
+-- at its arithmetic intensity, and the detection of impossible results
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local peak = require "clshell.measure.peaks"
+local peaks = require "clshell.measure.peaks"
 local protocol = require "clshell.measure.protocol"
 
 local M = require "clshell.base.lazy".table(...)
@@ -13,31 +13,31 @@ local COMPUTE = {float = true, double = true, half = true}
 local MEMORY = {"copy", "read", "write"}
 
 local results = {} -- of the session
-local again = {}   -- peaks that were measured again for a doubt
+local again = {}   -- peaks that doubt() measured again
 
 -- Keeps a result for roofline().
 function M.add(r)
   results[#results + 1] = r
 end
 
--- All results of the session, with a place or without.
+-- All results of the session.
 function M.recent()
   return results
 end
 
--- The highest of some peaks: by the median, by the fastest launch.
+-- The highest of several peaks: by the median, by the fastest launch.
 local function highest(names, context)
   local median, best = 0, 0
   for _, name in ipairs(names) do
-    local rate, top = peak.get(name, context)
+    local rate, top = peaks.get(name, context)
     median, best = math.max(median, rate or 0), math.max(best, top or 0)
   end
   return median, best
 end
 
--- The peaks that bound a result: of compute (nil: none known), of memory for
--- its share, and of memory for what is possible. Operands that may lie in a
--- cache are bound by the cache.
+-- The names of the peaks that bound a result: of compute (nil: unknown), of
+-- memory for its share, and of memory for possible times. The cache bounds
+-- operands that may lie in it.
 local function peaks_of(r)
   local compute, memory, ceiling
   if r.flop and r.flop > 0 and COMPUTE[r.type or "float"]
@@ -53,8 +53,8 @@ local function peaks_of(r)
   return compute, memory, ceiling
 end
 
--- The least seconds in which the work can be done, by both roofs; which of
--- the two it is; and the least by the fastest launches.
+-- The least seconds for the work by both roofs; the name of the lower roof;
+-- and the least seconds by the fastest launches.
 local function least_times(r, context)
   local compute, memory, ceiling = peaks_of(r)
   local by_compute, by_memory, limit = 0, 0, 0
@@ -75,15 +75,15 @@ local function least_times(r, context)
   return math.max(by_compute, by_memory), bound, limit
 end
 
--- Measures the peaks that a result is too good for once more: they may have
--- been taken while the device was busy. The better figure stands.
+-- Measures the peaks of an impossible result once more: the device may have
+-- been busy before. The better figures stay.
 local function doubt(r, context)
   local compute, _, ceiling = peaks_of(r)
   for _, names in ipairs{compute or {}, ceiling or {}} do
     for _, name in ipairs(names) do
       if not again[name] then
         again[name] = true
-        peak.better(name, context)
+        peaks.better(name, context)
       end
     end
   end
@@ -91,14 +91,14 @@ end
 
 --- roofline.place(r [, context]) -> fraction, bound
 --- Places a result, a table with median (seconds), flop and bytes, type and
---- mode, on the measured roofline: r.ai, r.roof (the part of what the device
---- can do: the greater of the times that its arithmetic and its memory would
---- need, over the median) and r.bound, "memory" or "compute", whichever needs
---- the longer. The memory of a result on hot operands is the cache. A result
---- above 105 % of the fastest launches known gets the flag "IMPOSSIBLE?":
---- dead code, a wrong count of FLOP, or a timer that stopped too early. nil
---- where nothing is known of flop and bytes. (Williams, Waterman and
---- Patterson, Communications of the ACM 52, 2009.)
+--- mode, on the measured roofline: r.ai, r.roof (the share of the device's
+--- reach: the time that its arithmetic or its memory would need, whichever is
+--- longer, over the median) and r.bound, "memory" or "compute", the longer of
+--- the two. The memory of a result on hot operands is the cache. A result
+--- above 105 % of the fastest known launches gets the flag "IMPOSSIBLE?": dead
+--- code, a wrong count of FLOP, or a timer that stopped too early. nil without
+--- flop and bytes. (Williams, Waterman and Patterson, Communications of the
+--- ACM 52, 2009.)
 function M.place(r, context)
   local t = r.median
   if not t or t <= 0 or not (r.flop or r.bytes) then
@@ -149,13 +149,13 @@ local listing = {
 }
 
 --- roofline([r]) -> fraction, bound
---- The place of a result on the measured roofline (see roofline.place), or,
---- without an argument, a list of all results of the session that have one,
---- which prints as a table. plot.roofline draws it.
+--- The place of a result on the measured roofline (see roofline.place);
+--- without an argument, a list of all placed results of the session, which
+--- prints as a table. plot.roofline draws them.
 function M.roofline(r)
   if r ~= nil then
     if type(r) ~= "table" then
-      cl.error("roofline: a result of bench expected, got a " .. type(r))
+      cl.error("roofline: r must be a result of bench; got a " .. type(r))
     end
     if r.roof then
       return r.roof, r.bound

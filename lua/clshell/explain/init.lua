@@ -1,0 +1,8 @@
+-- explain/init.lua - why a result is as it is. lesson says the limit of a
+-- result in a sentence and reads a ladder; reading finds the limit, ladder the
+-- steps that paid, occupancy the work-items that share a compute unit, traffic
+-- the bytes that a rung moves; claims tries the claims of claims_list.
+-- SPDX-License-Identifier: MIT
+
+return require "clshell.base.lazy".room("clshell.explain", {"claims",
+  "claims_list", "ladder", "lesson", "occupancy", "reading"})
