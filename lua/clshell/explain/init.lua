@@ -1,7 +1,7 @@
 -- explain/init.lua - why a result is as it is. lesson says the limit of a
 -- result in a sentence and reads a ladder; reading finds the limit, ladder the
--- steps that paid, occupancy the work-items that share a compute unit, traffic
--- the bytes that a rung moves; claims tries the claims of claims_list.
+-- steps that paid, occupancy the work-items that share a compute unit; claims
+-- tries the claims of claims_list.
 -- SPDX-License-Identifier: MIT
 
 return require "clshell.base.lazy".room("clshell.explain", {"claims",

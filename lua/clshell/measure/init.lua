@@ -3,7 +3,8 @@
 -- the worth of its timers, cachefile their numbers between sessions; protocol
 -- takes samples, stats sums them up, record and record_fields hold and read
 -- the result: bench does all of this, compare two in turns. peaks (by
--- peak_kernels) and roofline tell a device's reach; peers races other programs.
+-- peak_kernels) and roofline tell a device's reach; peers races other
+-- programs.
 -- SPDX-License-Identifier: MIT
 
 return require "clshell.base.lazy".room("clshell.measure", {"bench",

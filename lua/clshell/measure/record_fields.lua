@@ -4,8 +4,7 @@
 
 local M = {}
 
--- What is known about a field: its name on an axis, its base unit, and the
--- base units that one of it is.
+-- Known fields: the name on an axis, the base unit, and the scale to it.
 local KNOWN = {
   median = {title = "time", unit = "s", scale = 1},
   ms = {title = "time", unit = "s", scale = 1e-3},
@@ -21,15 +20,16 @@ local KNOWN = {
 }
 
 --- record_fields.about(key) -> {title, unit, scale}
---- What is known about a field of results: unit is nil for plain numbers.
+--- The name, the base unit and the scale of a field: unit is nil for plain
+--- numbers.
 function M.about(key)
   return KNOWN[key] or {title = type(key) == "string" and key or "",
     scale = 1}
 end
 
 --- record_fields.value(result, key) -> value
---- A field of a result as it stands, or a parameter, or a size of its shape;
---- a function is called with the result.
+--- A field of a result, or a parameter, or a size of its shape; a function is
+--- called with the result.
 function M.value(r, key)
   if type(key) == "function" then
     return key(r)
@@ -45,8 +45,8 @@ function M.value(r, key)
 end
 
 --- record_fields.base(result, key) -> number or nil
---- A field in base units: seconds, FLOP per second, bytes per second. nil
---- where it is not a finite number.
+--- A field in base units: seconds, FLOP per second, bytes per second; nil
+--- unless it is a finite number.
 function M.base(r, key)
   local x = M.value(r, key)
   if type(x) ~= "number" or x ~= x or math.abs(x) == math.huge then
@@ -56,7 +56,7 @@ function M.base(r, key)
 end
 
 --- record_fields.interval(result, key) -> lo, hi or nil
---- The 95 % interval of a field that follows from the median time, in base
+--- The 95 % interval of a field that depends on the median time, in base
 --- units.
 function M.interval(r, key)
   local lo, hi = r.lo, r.hi
@@ -72,8 +72,8 @@ function M.interval(r, key)
 end
 
 --- record_fields.noise(result) -> number or nil
---- How uncertain the median is, as a fraction: half the width of its
---- interval, or without one half the interquartile range.
+--- The uncertainty of the median, as a fraction: half the width of its
+--- interval, or, without an interval, half the interquartile range.
 function M.noise(r)
   if not (r.median and r.median > 0) then
     return nil
@@ -105,16 +105,15 @@ function M.device(r)
 end
 
 --- record_fields.fails(result) -> boolean
---- Whether a result is not to be believed or has none: refused, failed,
---- wrong, or faster than the device can be.
+--- Whether a result is refused, failed, wrong, or faster than possible.
 function M.fails(r)
   return r.ok == false or r.status ~= nil and r.status ~= "ok"
     and r.status ~= "interrupted" or M.flagged(r, "IMPOSSIBLE?")
 end
 
 --- record_fields.best(results, key) -> index or nil
---- The best of the results: the least of a time, the greatest of all else.
---- Those that fail do not count.
+--- The best of the results: the least time, the greatest value of other
+--- fields. Failed results do not count.
 function M.best(results, key)
   local sign = M.about(key).unit == "s" and -1 or 1
   local best, most
@@ -128,8 +127,8 @@ function M.best(results, key)
 end
 
 --- record_fields.rate(results) -> key
---- The field to show results by: gflops, gbs or median, the first that one of
---- them has. Results of SpMV and transpose are shown by their bandwidth.
+--- The field to show results by: gflops, gbs or median, the first that any of
+--- them has. SpMV and transpose are shown by their bandwidth.
 function M.rate(results)
   local sparse = false
   for _, r in ipairs(results) do
@@ -145,29 +144,19 @@ function M.rate(results)
   return "median"
 end
 
-local function words_of(r)
-  local words = {}
-  for word in tostring(r.config or ""):gmatch("%S+") do
-    words[#words + 1] = word
-  end
-  return words
-end
-
--- Which words all rows have, as a set; none of a single row.
+-- The words that all of several lists have, as a set.
 local function shared(lists)
   local count, common = {}, {}
   for _, words in ipairs(lists) do
     for _, word in ipairs(words) do
       count[word] = (count[word] or 0) + 1
+      common[word] = #lists > 1 and count[word] == #lists or nil
     end
-  end
-  for word, n in pairs(count) do
-    common[word] = #lists > 1 and n == #lists or nil
   end
   return common
 end
 
--- "gemm." where the names of all of several results begin so, else "".
+-- "gemm." where the names of several results begin so, else "".
 local function family_of(results)
   local prefix
   for _, r in ipairs(results) do
@@ -181,14 +170,17 @@ local function family_of(results)
 end
 
 --- record_fields.labels(results) -> list, common
---- A short name for each result that tells it from the others, and as a text
---- what they have in common.
+--- A short name for each result, of the words that tell it from the others,
+--- and a text of the words that they share.
 function M.labels(results)
   local names, configs, titles = {}, {}, {}
   local family = family_of(results)
   for i, r in ipairs(results) do
     names[i] = {tostring(r.name or r.kernel or "?"):sub(#family + 1)}
-    configs[i] = words_of(r)
+    configs[i] = {}
+    for word in tostring(r.config or ""):gmatch("%S+") do
+      table.insert(configs[i], word)
+    end
     titles[i] = {r.title}
   end
   local parts = {shared(names), shared(configs), shared(titles)}

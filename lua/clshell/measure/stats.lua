@@ -1,6 +1,6 @@
--- stats.lua - the statistics of samples: quantiles, the interval of the
--- median, outliers, and whether two sets of samples differ; none of it
--- supposes that times are normally distributed, which they are not
+-- measure/stats.lua - the statistics of samples: quantiles, the interval of
+-- the median, outliers, and the difference of two sets of samples. Nothing
+-- here supposes a normal distribution, which times do not have.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -9,20 +9,20 @@ local M = {}
 
 M.COVERAGE = 0.95 -- of intervals, at least
 
-local EXACT = 40 -- samples in all up to which mann_whitney enumerates
+local EXACT = 40 -- the most samples in all that mann_whitney enumerates
 
 -- A sorted copy. A NaN has no place in an order: sorting would do anything.
 local function sorted(list, what)
   local copy = {}
   for i, x in ipairs(list) do
     if math.type(x) == nil or x ~= x then
-      cl.error(("%s: sample %d is %s, not a number"):format(what, i,
+      cl.error(("%s: sample %d must be a number; got %s"):format(what, i,
         tostring(x)))
     end
     copy[i] = x
   end
   if #copy == 0 then
-    cl.error(what .. ": no samples")
+    cl.error(what .. ": the list must have samples; got none")
   end
   table.sort(copy)
   return copy
@@ -45,8 +45,8 @@ end
 --- 50, 1996: what R and NumPy do). The list keeps its order.
 function M.quantile(list, q)
   if math.type(q) == nil or not (q >= 0 and q <= 1) then
-    cl.error(("stats.quantile: q is %s, not a number from 0 to 1"):format(
-      tostring(q)))
+    cl.error(("stats.quantile: q must be a number from 0 to 1; got %s")
+      :format(tostring(q)))
   end
   return at(sorted(list, "stats.quantile"), q)
 end
@@ -56,8 +56,6 @@ end
 function M.median(list)
   return at(sorted(list, "stats.median"), 0.5)
 end
-
-local ranks = {} -- n -> rank, for COVERAGE
 
 -- The largest r for which P(X < r) <= (1 - coverage) / 2, X of n coins.
 local function rank(n, coverage)
@@ -75,38 +73,27 @@ local function rank(n, coverage)
 end
 
 --- stats.ranks(n [, coverage]) -> low, high
---- The ranks between which the median of a distribution lies with at least
---- `coverage` (0.95), of n independent samples in order: nil where even
---- smallest and largest do not suffice, which is below 6 samples. Each sample
---- is below the median like a coin shows heads, so the ranks follow from the
---- binomial distribution and nothing else (David and Nagaraja, Order
---- Statistics, 3rd edition, 7.1).
+--- The ranks, among n independent samples in order, between which the median
+--- of their distribution lies with a probability of at least `coverage`
+--- (0.95); nil where even the smallest and the largest do not suffice, which
+--- is below 6 samples. A sample is below the median with probability 1/2, so
+--- the ranks follow from the binomial distribution alone (David and Nagaraja,
+--- Order Statistics, 3rd edition, 7.1).
 function M.ranks(n, coverage)
-  coverage = coverage or M.COVERAGE
-  local r
-  if coverage == M.COVERAGE then
-    r = ranks[n] or rank(n, coverage)
-    ranks[n] = r
-  else
-    r = rank(n, coverage)
+  local r = rank(n, coverage or M.COVERAGE)
+  if r > 0 then
+    return r, n + 1 - r
   end
-  if r == 0 then
-    return nil
-  end
-  return r, n + 1 - r
 end
 
 --- stats.interval(list [, coverage]) -> low, high
---- The interval of the median: the two samples at stats.ranks. nil for fewer
---- than 6. It tells how well these samples know their own median, and nothing
---- about a device that is slower in a minute.
+--- The interval of the median: the two samples at stats.ranks; nil for fewer
+--- than 6. It tells the uncertainty of the median of these samples, and
+--- nothing about a device that is slower in a minute.
 function M.interval(list, coverage)
   local copy = sorted(list, "stats.interval")
   local low, high = M.ranks(#copy, coverage)
-  if low == nil then
-    return nil
-  end
-  return copy[low], copy[high]
+  return low and copy[low], low and copy[high]
 end
 
 --- stats.summary(list) -> table
@@ -124,9 +111,9 @@ function M.summary(list)
 end
 
 --- stats.half_width(list) -> number
---- Half the interval of the median as a fraction of the median: how many
---- per cent the median may be off, within its own run. nil for fewer than 6
---- samples or a median of 0.
+--- Half the interval of the median as a fraction of the median, the
+--- uncertainty of the median within its own run; nil for fewer than 6 samples
+--- or a median of 0.
 function M.half_width(list)
   local s = M.summary(list)
   if s.lo == nil or s.median == 0 then
@@ -149,7 +136,7 @@ end
 --- stats.mad_outliers(list [, limit]) -> count, list of indexes
 --- Samples farther from the median than `limit` (5) times stats.mad (Iglewicz
 --- and Hoaglin, How to Detect and Handle Outliers, 1993, take 3.5; times have
---- a longer tail). They are to be counted, not to be dropped. None where more
+--- a longer tail). Count them, do not drop them. None where more
 --- than half of the samples are equal, as a coarse timer makes them.
 function M.mad_outliers(list, limit)
   local median, mad = M.median(list), M.mad(list)
@@ -231,14 +218,13 @@ local function two_sided(z)
 end
 
 --- stats.mann_whitney(a, b) -> p, shift
---- The chance that two lists of samples of one distribution differ in their
---- ranks as much as these do, either way (Mann and Whitney, Annals of
---- Mathematical Statistics 18, 1947). Up to 40 samples in all it is exact,
---- with ties as they are; above, from the normal distribution with the
---- corrections for ties and for continuity. `shift` is the fraction of pairs
---- in which b is the larger: 0.5 means no shift. Samples that follow one
---- another closely on a drifting device are not independent, and p is then
---- smaller than it should be.
+--- The probability that two lists of samples of the same distribution differ
+--- in their ranks at least as much as these (two-sided; Mann and Whitney,
+--- Annals of Mathematical Statistics 18, 1947). Up to 40 samples in all it is
+--- exact, ties included; above, it comes from the normal distribution with
+--- corrections for ties and continuity. `shift` is the fraction of pairs in
+--- which b is the larger: 0.5 means no shift. Successive samples on a drifting
+--- device are not independent, and p is then too small.
 function M.mann_whitney(a, b)
   local doubled, sum, ties = double_ranks(a, b)
   local na, nb = #a, #b
