@@ -146,7 +146,7 @@ t.test("filters", function()
   t.eq(ids{since = "1h"}, {})
   t.eq(ids{tag = "' OR 1 --"}, {})
   t.raises(function() ids{nam = "x"} end, "did you mean")
-  t.raises(function() ids{since = "soon"} end, "is no time")
+  t.raises(function() ids{since = "soon"} end, "a time must be")
   t.raises(function() ids{limit = "x"} end, "must be a whole number; got x")
 end)
 
@@ -165,7 +165,7 @@ t.test("export and import keep everything, once", function()
   local bad <close> = assert(io.tmpfile())
   bad:write('{"name":"third"}\n{"name":\n')
   bad:seek "set"
-  t.raises(function() b:import(bad) end, "line 2 is no run")
+  t.raises(function() b:import(bad) end, "line 2 must be a run")
   t.eq(#b:list(), 2)
 end)
 
@@ -297,8 +297,8 @@ t.test("bad files are named and left as they are, byte for byte", function()
   statement:close()
   db:close()
   for _, case in ipairs{
-    {"text", "not a database\n", "no SQLite file"},
-    {"one byte", "S", "no SQLite file"},
+    {"text", "not a database\n", "not an SQLite file"},
+    {"one byte", "S", "not an SQLite file"},
     {"foreign", slurp(foreign), "of another program"},
     {"newer", poke(61, "\0\0\0\2"), "newer clshell wrote it (schema 2"},
     {"older", poke(61, "\0\0\0\0"), "no schema"},
@@ -306,7 +306,7 @@ t.test("bad files are named and left as they are, byte for byte", function()
     {"torn", whole:sub(1, -1000), "damaged"},
     {"zeros", poke(4097, ("\0"):rep(20480)), "damaged"},
     {"noise", poke(8193, ("\x5a"):rep(4096)), "damaged"},
-    {"header", poke(1, "SQLITE"), "no SQLite file"},
+    {"header", poke(1, "SQLITE"), "not an SQLite file"},
   } do
     local name, bytes, why = table.unpack(case)
     local path = path_of "bad.db"
@@ -413,7 +413,7 @@ t.test("a session without a store says why, once", function()
   local twice = [[local s = require "clshell.store"
     s.keep{name = "a"} print(s.keep{name = "b"}) print "on"]]
   local cases = {
-    {"CLSHELL_STORE=/dev/full", "", "no SQLite file"},
+    {"CLSHELL_STORE=/dev/full", "", "not an SQLite file"},
     {"-u CLSHELL_STORE -u XDG_DATA_HOME -u HOME", "", "neither"},
     {"CLSHELL_STORE=" .. folder .. "/d.db",
       [[package.preload.DBI = function() error "none" end ]],

@@ -69,7 +69,7 @@ local function state_of(path)
   elseif not head then
     return "new"
   elseif #head < 100 or head:sub(1, #MAGIC) ~= MAGIC then
-    return nil, "it is no SQLite file, or a damaged one"
+    return nil, "it is not an SQLite file, or a damaged one"
   end
   local page, version, application = (">I2"):unpack(head, 17),
     (">I4"):unpack(head, 61), (">I4"):unpack(head, 69)
@@ -203,14 +203,12 @@ end
 local function create_tables(db)
   return db:transaction(function()
     local rows, reason = db:run("SELECT name FROM sqlite_master")
-    if rows and #rows == 0 then -- no other process was faster
-      for _, sql in ipairs(SCHEMA) do
-        rows, reason = db:run(sql)
-        if not rows then
-          return nil, reason
-        end
+    for _, sql in ipairs(rows and #rows == 0 and SCHEMA or {}) do
+      rows, reason = db:run(sql)
+      if not rows then
+        break
       end
-    end
+    end -- where there were rows, another process was faster
     return rows and true, reason
   end)
 end
@@ -253,40 +251,38 @@ local function open_fixed(driver, flags, path)
   return db
 end
 
--- Whether SQLite has undone the whole content of a file: its maker was killed
--- before the first commit was complete.
+-- Whether a file is new, or SQLite has undone its whole content: its maker was
+-- killed before the first commit was complete.
 local function is_empty(db)
   local rows = db:run("SELECT name FROM sqlite_master")
   return rows and #rows == 0
     and db:run("PRAGMA user_version")[1].user_version == 0
 end
 
--- Opens an existing or a new file for writing; `create` allows a new one.
-local function open_shared(driver, flags, path, is_new, create)
+-- Opens a file for writing; `create` allows a new or empty file.
+local function open_shared(driver, flags, path, create)
   local db, reason = connect(driver, path, flags.SQLITE_OPEN_READWRITE
-    | (is_new and flags.SQLITE_OPEN_CREATE or 0))
+    | (create and flags.SQLITE_OPEN_CREATE or 0))
   if not db then
     return nil, reason
   end
   local ok = true
-  if is_new or is_empty(db) then
+  if is_empty(db) then
+    ok, reason = create, NONE
     if create then
       ok, reason = create_tables(db)
-    else
-      ok, reason = false, NONE
     end
   end
   reason = not ok and reason or damage(db, size_of(path))
   if not reason then
     -- On some network disks there can be no WAL: SQLite keeps its journal.
     ok, reason = db:run("PRAGMA journal_mode = WAL")
-    reason = not ok and reason or nil
+    if ok then
+      return db
+    end
   end
-  if reason then
-    db:close()
-    return nil, reason
-  end
-  return db
+  db:close()
+  return nil, reason
 end
 
 --- database.open(path [, opts]) -> db, or nil and a reason
@@ -304,28 +300,24 @@ function M.open(path, opts)
   local create = not opts or opts.create ~= false
   path = path:find("^:") and "./" .. path or path:gsub("^file:", "./%0")
   local state, reason = state_of(path)
-  if not state then
-    return nil, reason
-  elseif state == "store" then
-    local db
-    db, reason = open_shared(driver, flags, path, false, create)
-    if not db and (reason:find("readonly") or reason:find("unable to open"))
-    then
-      return open_fixed(driver, flags, path)
-    end
-    return db, reason
-  elseif not create then
-    return nil, NONE
+  if not state or state == "new" and not create then
+    return nil, reason or NONE
   end
-  local folder = path:match("^(.*)/[^/]*$")
-  if folder and folder ~= "" then
+  local folder = state == "new" and path:match("^(.+)/[^/]*$")
+  if folder then
     local ok
     ok, reason = make_folder(folder)
     if not ok then
       return nil, ("folder %s: %s"):format(folder, reason)
     end
   end
-  return open_shared(driver, flags, path, true, true)
+  local db
+  db, reason = open_shared(driver, flags, path, create)
+  if not db and state == "store" and (reason:find("readonly")
+      or reason:find("unable to open")) then
+    return open_fixed(driver, flags, path)
+  end
+  return db, reason
 end
 
 return M

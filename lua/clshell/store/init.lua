@@ -46,8 +46,8 @@ function M.moment(s)
       or s:find("^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%dZ$") then
     return s
   end
-  return nil, ("'%s' is no time: 30m, 12h, 7d, 4w ago, or 2026-01-31")
-    :format(s)
+  return nil, ("a time must be 30m, 12h, 7d or 4w (ago), or a date such as "
+    .. "2026-01-31; got %s"):format(s)
 end
 
 local function moment(s)
@@ -335,7 +335,7 @@ function Store:import(file)
       number = number + 1
       local r, message = json.decode(line)
       if type(r) ~= "table" or next(r) == nil or r[1] ~= nil then
-        cl.error(("line %d is no run: %s"):format(number,
+        cl.error(("line %d must be a run; got %s"):format(number,
           message or "no object"))
       end
       local id, why = insert(self.db, r)
