@@ -11,7 +11,7 @@ local reading = require "clshell.explain.reading"
 local record = require "clshell.measure.record"
 local roofline = require "clshell.measure.roofline"
 
--- The text of a kernel file, with what it includes in place.
+-- The text of a kernel file, with its includes in place.
 local function kernel_text(file)
   local f <close> = assert(io.open(cl.home .. "/kernels/gemm/" .. file))
   return (f:read("a"):gsub('#include "([^"\n]+)"', kernel_text))
@@ -327,8 +327,8 @@ return {
   {id = "B2", says = "double is 2 to 3 times slower on large GPUs and CPUs, "
     .. "up to 64 times on small ones", try = double(nil, 1.5, 64)},
   {id = "B3", gain = true, says = "local memory limits how many work-groups "
-    .. "share a unit (occupancy)", try = occupancy, otherwise = "what a "
-    .. "work-group may ask for is no unit's all, or local memory no resource"},
+    .. "share a unit (occupancy)", try = occupancy, otherwise = "a "
+    .. "work-group cannot ask for all of a unit, or local memory is no limit"},
   {id = "B4", gain = true, says = "neighbouring work-items should touch "
     .. "neighbouring cells",
     try = rungs("naive", {map = "row"}, "naive", {map = "col"})},

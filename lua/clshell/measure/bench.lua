@@ -65,14 +65,19 @@ local function keep(r)
   require("clshell.store").keep(r)
 end
 
--- Keeps the result so far when Ctrl-C comes; the error carries it.
-local function interrupt(r, subject, e)
-  local verified = r.ok
-  record.fail(r, "interrupted", "by Ctrl-C")
-  r.ok = verified
+-- Ends a result early: the statistics of the samples so far.
+local function settle(r, subject, status, message)
+  record.fail(r, status, message)
   if r.samples and not r.median then
     protocol.summarise(subject, r)
   end
+end
+
+-- Keeps the result so far when Ctrl-C comes; the error carries it.
+local function interrupt(r, subject, e)
+  local verified = r.ok
+  settle(r, subject, "interrupted", "by Ctrl-C")
+  r.ok = verified
   if r.median then
     record.rate(r)
     keep(r)
@@ -108,11 +113,8 @@ local function guarded(r, f)
     error(e, 0)
   end
   local why = e.diagnostics and e.diagnostics[1]
-  record.fail(r, "failed", e.message:match("^[^\n]*")
+  settle(r, subject, "failed", e.message:match("^[^\n]*")
     .. (why and ": " .. why.text or ""))
-  if r.samples and not r.median then
-    protocol.summarise(subject, r)
-  end
   keep(r)
   return r
 end

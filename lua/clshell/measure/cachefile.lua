@@ -2,6 +2,7 @@
 -- text file for each device and driver, "name value" a line
 -- SPDX-License-Identifier: MIT
 
+local file = require "clshell.base.file"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -93,22 +94,18 @@ function M.save(dev, values)
   lines[#lines + 1] = LAST .. "\n"
   local own = ("%s.%s"):format(path, M.hash(tostring(lines)
     .. tostring(os.time()) .. tostring(os.clock())))
-  local f, reason = io.open(own, "w")
-  if not f then
+  local content = table.concat(lines, "\n")
+  local ok, reason = pcall(file.write, own, content, "measurements")
+  if not ok then
     os.execute(("mkdir -p %s 2>/dev/null"):format(text.quote(folder())))
-    f, reason = io.open(own, "w")
+    ok, reason = pcall(file.write, own, content, "measurements")
   end
-  if not f then
-    return nil, "cannot keep measurements: " .. reason
+  if ok then
+    ok, reason = os.rename(own, path)
   end
-  local ok, message = f:write(table.concat(lines, "\n"))
-  local closed, late = f:close()
-  if ok and closed then
-    ok, message = os.rename(own, path)
-  end
-  if not (ok and closed) then
+  if not ok then
     os.remove(own)
-    return nil, "cannot keep measurements: " .. tostring(message or late)
+    return nil, tostring(reason)
   end
   return true
 end

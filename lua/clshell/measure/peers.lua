@@ -6,6 +6,7 @@
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local compare = require "clshell.measure.compare"
+local file = require "clshell.base.file"
 local json = require "clshell.base.json"
 local peak_kernels = require "clshell.measure.peak_kernels"
 local protocol = require "clshell.measure.protocol"
@@ -42,14 +43,14 @@ local function make_fifo()
   return pipe:read("l")
 end
 
---- peers.program(file [, command]) -> program, or nil and a reason
---- Starts a program, `file` or the command that runs it, that answers each
+--- peers.program(path [, command]) -> program, or nil and a reason
+--- Starts a program, a file or the command that runs it, that answers each
 --- line with a line, "ok WHAT" or "error REASON", and gives a first answer
 --- unasked (tests/peers/cuda.c is an example). It ends when closed.
-function M.program(file, command)
-  local f = io.open(file)
+function M.program(path, command)
+  local f = io.open(path)
   if not f then
-    return nil, "there is no " .. file
+    return nil, "there is no " .. path
   end
   f:close()
   local folder = make_fifo()
@@ -59,7 +60,7 @@ function M.program(file, command)
   local fifo = folder .. "/to"
   local self = setmetatable({}, Program)
   self.from = assert(io.popen(("%s %s <%s 2>&1"):format(command or "",
-    text.quote(file), text.quote(fifo))))
+    text.quote(path), text.quote(fifo))))
   self.to = assert(io.open(fifo, "r+")) -- opens at once, reader or not
   self.to:setvbuf("line")
   local answer = answer_of(self)
@@ -208,14 +209,10 @@ local Races = {}
 Races.__index = Races
 
 local function save(self)
-  local f, reason = io.open(self.file, "wb")
-  if not f then
-    cl.error("cannot write the table: " .. reason)
-  end
   local device = cl.device()
-  f:write(json.encode({device = device.name, driver = device.driver_version,
-    rows = self.rows}, {indent = true}), "\n")
-  f:close()
+  file.write(self.file, json.encode({device = device.name, driver =
+    device.driver_version, rows = self.rows}, {indent = true}) .. "\n",
+    "the table")
 end
 
 --- peers.races{rounds=, file=, progress=} -> races

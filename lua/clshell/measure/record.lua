@@ -107,7 +107,7 @@ function M.device(context)
     compute_units = dev.compute_units}
 end
 
--- A new result; context is nil for what runs on the host.
+-- A new result; context is nil for routines of the host.
 function M.new(name, context, opts)
   return setmetatable({
     name = name, flags = {}, ok = true, status = "ok",

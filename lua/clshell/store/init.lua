@@ -218,6 +218,14 @@ local WHERE = {id = "id = ?", name = "? IN (name, kernel, family)",
   device = "instr(lower(device), lower(?)) > 0", tag = "tag = ?",
   since = "time >= ?", before = "time < ?"}
 
+-- Runs f() in a transaction. A failure raises.
+local function transact(s, f)
+  local ok, reason = s.db:transaction(f)
+  if not ok then
+    cl.error(failure(s, reason))
+  end
+end
+
 -- WHERE of a filter, and its parameters.
 local function condition(filter)
   local parts, params = {"1"}, {}
@@ -291,7 +299,7 @@ end
 --- Forgets the runs whose numbers are the keys of a table, all or none.
 function Store:remove(ids)
   local count = 0
-  local ok, reason = self.db:transaction(function()
+  transact(self, function()
     for id in pairs(ids) do
       local done, why = self.db:run("DELETE FROM run WHERE id = ?", id)
       if not done then
@@ -301,9 +309,6 @@ function Store:remove(ids)
     end
     return true
   end)
-  if not ok then
-    cl.error(failure(self, reason))
-  end
   return count
 end
 
@@ -330,7 +335,7 @@ function Store:import(file)
     cl.error(failure(self, self.readonly))
   end
   local added, known, number = 0, 0, 0
-  local ok, reason = self.db:transaction(function()
+  transact(self, function()
     for line in file:lines() do
       number = number + 1
       local r, message = json.decode(line)
@@ -346,9 +351,6 @@ function Store:import(file)
     end
     return true
   end)
-  if not ok then
-    cl.error(failure(self, reason))
-  end
   return added, known
 end
 

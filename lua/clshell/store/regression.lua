@@ -15,7 +15,7 @@ local M = {}
 M.THRESHOLD = 0.03 -- smaller differences do not count
 M.CHANCE = 0.01    -- the largest p that does not count as chance
 
--- The conditions in which two runs differ, in a list of at most one note.
+-- A note on the conditions in which two runs differ, or nil.
 local function differences(a, b)
   local names = {}
   local function differ(name, x, y)
@@ -35,7 +35,7 @@ local function differences(a, b)
   differ("source", a.source_hash, b.source_hash)
   differ("build options", a.options, b.options)
   differ("protocol", a.protocol, b.protocol)
-  return #names > 0 and {"not the same: " .. table.concat(names, ", ")} or {}
+  return #names > 0 and "not the same: " .. table.concat(names, ", ") or nil
 end
 
 -- The usable samples, and their summary; nil without any.
@@ -68,16 +68,16 @@ function M.judge(a, b, threshold)
   local least = threshold or M.THRESHOLD
   local row = {a = a, b = b, name = b.name, config = b.config,
     title = b.title, verdict = "UNCLEAR"}
-  local words = differences(a, b)
+  local reason, different = nil, differences(a, b)
   local sa, ma = times(a)
   local sb, mb = times(b)
   if record_fields.fails(a) or record_fields.fails(b) then
     row.broken = not record_fields.fails(a)
     local failed = row.broken and b or a
-    table.insert(words, 1, ("%s failed: %s"):format(row.broken and "B" or "A",
-      failed.error or failed.note or "no reason kept"))
+    reason = ("%s failed: %s"):format(row.broken and "B" or "A",
+      failed.error or failed.note or "no reason kept")
   elseif not (sa and sb) then
-    table.insert(words, 1, "no samples kept")
+    reason = "no samples kept"
   else
     row.ratio = mb.median / ma.median
     row.change = 100 * (row.ratio - 1)
@@ -90,14 +90,14 @@ function M.judge(a, b, threshold)
     elseif away <= least then
       row.verdict = "SAME"
     elseif away <= row.threshold then
-      table.insert(words, 1, ("samples scatter by %.1f %%"):format(
-        100 * row.threshold))
+      reason = ("samples scatter by %.1f %%"):format(100 * row.threshold)
     else
-      table.insert(words, 1, ("could be chance: p = %.2g, %d and %d samples")
-        :format(row.p, #sa, #sb))
+      reason = ("could be chance: p = %.2g, %d and %d samples"):format(row.p,
+        #sa, #sb)
     end
   end
-  row.note = #words > 0 and table.concat(words, "; ") or nil
+  row.note = reason and different and reason .. "; " .. different or reason
+    or different
   return row
 end
 
@@ -108,15 +108,13 @@ local function tagged(s, tag)
     table.insert(list, 1, s:get(runs[#runs].id))
   end
   if #list == 0 then
-    local tags, known = {}, {}
-    for _, row in ipairs(s:list()) do
-      if row.tag and not known[row.tag] then
-        known[row.tag] = true
-        tags[#tags + 1] = row.tag
-      end
+    local tags = {}
+    for i, row in ipairs(s:query("SELECT DISTINCT tag FROM run "
+        .. "WHERE tag IS NOT NULL ORDER BY tag")) do
+      tags[i] = row.tag
     end
     cl.error(#tags > 0 and text.unknown("tag", tag, tags)
-      or ("no tag '%s': no run kept has one"):format(tag))
+      or ("no tag '%s': no kept run has a tag"):format(tag))
   end
   return list
 end
@@ -138,7 +136,7 @@ function M.select(s, what)
     local rows = s:list{limit = back + 1}
     id = rows[1] and #rows == back + 1 and rows[1].id
     if not id then
-      cl.error(("no run '%s': %d are kept"):format(what, #rows))
+      cl.error(("no run '%s': only %d are kept"):format(what, #rows))
     end
   elseif not id then
     return tagged(s, what), false
@@ -161,21 +159,17 @@ local COLUMNS = {
 }
 
 local function counts(list)
-  local words = {}
+  local known, words = {}, {}
+  for _, row in ipairs(list) do
+    known[row.verdict] = (known[row.verdict] or 0) + 1
+  end
   for _, verdict in ipairs{"FASTER", "SLOWER", "SAME", "UNCLEAR"} do
-    local n = 0
-    for _, row in ipairs(list) do
-      n = n + (row.verdict == verdict and 1 or 0)
-    end
-    if n > 0 then
-      words[#words + 1] = ("%d %s"):format(n, verdict)
-    end
+    words[#words + 1] = known[verdict] and ("%d %s"):format(known[verdict],
+      verdict)
   end
   for _, side in ipairs{"A", "B"} do
     local n = list["only_" .. side:lower()]
-    if n > 0 then
-      words[#words + 1] = ("%d only in %s"):format(n, side)
-    end
+    words[#words + 1] = n > 0 and ("%d only in %s"):format(n, side) or nil
   end
   return table.concat(words, ", ")
 end
