@@ -4,6 +4,7 @@
 local index = require "clshell.help.index"
 local report = require "clshell.report"
 local style = require "clshell.base.style"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -16,13 +17,9 @@ function M.view(opts)
     color = opts.color or false, height = opts.height}
 end
 
-local function length(s)
-  return utf8.len(s) or #s
-end
-
---- layout.prose(text, view, indent) -> string
+--- layout.prose(s, view, indent) -> string
 --- A text with its paragraphs filled; indented lines stay as they are.
-function M.prose(text, view, indent)
+function M.prose(s, view, indent)
   local lines, words = {}, {}
   local function flush()
     for _, line in ipairs(words[1] and report.wrap(table.concat(words, " "),
@@ -31,7 +28,7 @@ function M.prose(text, view, indent)
     end
     words = {}
   end
-  for line in (text .. "\n"):gmatch("(.-)\n") do
+  for line in (s .. "\n"):gmatch("(.-)\n") do
     if line:find("^%S") then
       words[#words + 1] = line
     else
@@ -52,10 +49,10 @@ function M.heading(words, view, body)
     or "")
 end
 
---- layout.page(heading, text, view) -> string
+--- layout.page(heading, s, view) -> string
 --- The page of a heading and a paragraph.
-function M.page(heading, text, view)
-  return M.heading(heading, view) .. "\n\n" .. M.prose(text, view, "  ")
+function M.page(heading, s, view)
+  return M.heading(heading, view) .. "\n\n" .. M.prose(s, view, "  ")
 end
 
 --- layout.rows(rows, view [, widest]) -> string
@@ -64,13 +61,13 @@ end
 function M.rows(rows, view, widest)
   local wide = 0
   for _, row in ipairs(rows) do
-    local n = length(row[1])
+    local n = text.width(row[1])
     wide = n <= (widest or 24) and math.max(wide, n) or wide
   end
   local out = {}
   for _, row in ipairs(rows) do
     local head = "  " .. style.paint(row[1], "cyan", view.color)
-    local fill = wide - length(row[1])
+    local fill = wide - text.width(row[1])
     if fill < 0 then
       out[#out + 1], head = head, nil
     end
@@ -139,10 +136,10 @@ function M.entry(entry, view, from, to)
   return table.concat(parts, "\n\n")
 end
 
---- layout.summary(text, columns) -> string
+--- layout.summary(s, columns) -> string
 --- The first sentence of a text, cut to so many columns.
-function M.summary(text, columns)
-  local line = text:gsub("%s+", " ")
+function M.summary(s, columns)
+  local line = s:gsub("%s+", " ")
   local sentence = line
   for at in line:gmatch("()[%.;:]%s") do
     local part = line:sub(1, at - 1)
@@ -152,9 +149,8 @@ function M.summary(text, columns)
     end
   end
   sentence = sentence:gsub("[%.;:]$", "")
-  if length(sentence) > columns then
-    local cut = utf8.offset(sentence, math.max(1, columns - 2)) or #sentence
-    sentence = sentence:sub(1, cut - 1):gsub("%s*%S*$", "") .. " ..."
+  if text.width(sentence) > columns then
+    sentence = text.cut(sentence, columns - 3):gsub("%s*%S*$", "") .. " ..."
   end
   return sentence
 end
