@@ -118,7 +118,9 @@ local function walk(value, f)
   end
 end
 
-local function field(value, key)
+--- chain.field(value, key) -> value or nil
+--- The raw field of a value, or of the tables that its __index leads to.
+function M.field(value, key)
   return walk(value, function(t)
     return rawget(t, key)
   end)
@@ -250,7 +252,7 @@ local function step(thing, s)
   if name then
     return {named = name}
   end
-  local value = field(thing.value, s.key)
+  local value = M.field(thing.value, s.key)
   if value ~= nil then
     return {value = value, owner = thing, key = s.key}
   end
@@ -268,7 +270,7 @@ function M.thing(steps, locals)
   if base.base == "_ENV" then
     value = _G
   elseif base.base then
-    value = field(_G, base.base)
+    value = M.field(_G, base.base)
   end
   local thing = value ~= nil and {value = value} or nil
   for i = 2, thing and #steps or 0 do

@@ -1,17 +1,16 @@
--- guess.lua - "did you mean": the name that was probably meant by one that
--- is nil, or by a keyword misspelt
--- Looks only: raw access, no metamethod runs.
+-- guess.lua - "did you mean": the nearest name to an unknown name or to a
+-- misspelt keyword
+-- Raw access only: no metamethod runs.
 -- SPDX-License-Identifier: MIT
 
-local cl = require "cl"
 local caret = require "clshell.prompt.caret"
+local chain = require "clshell.prompt.chain"
 local lexer = require "clshell.prompt.lexer"
 local text = require "clshell.base.text"
 
 local M = {}
 
 local MOST = 5000 -- names to compare with
-local DEEP = 5    -- tables that __index leads through
 
 local function nearest(word, names)
   table.sort(names)
@@ -19,44 +18,11 @@ local function nearest(word, names)
   return near ~= word and near or nil
 end
 
--- Calls fn(t) for a table and for the tables behind it.
-local function behind(value, fn)
-  for _ = 1, DEEP do
-    if type(value) == "table" then
-      fn(value)
-    end
-    local meta = debug.getmetatable(value)
-    value = type(meta) == "table" and rawget(meta, "__index") or nil
-    if type(value) ~= "table" then
-      return
-    end
-  end
-end
-
 -- Adds the names in a value to a list.
 local function add(names, value)
-  for _, list in ipairs(type(value) == "userdata"
-      and {cl.members(value)} or {}) do
-    table.move(list, 1, #list, #names + 1, names)
-  end
-  behind(value, function(t)
-    for key in next, t do
-      if type(key) == "string" and #names < MOST then
-        names[#names + 1] = key
-      end
-    end
+  chain.members({value = value}, false, {left = MOST}, function(name)
+    names[#names + 1] = name
   end)
-end
-
--- The raw field of a value; nil where there is none.
-local function field(value, name)
-  local found
-  behind(value, function(t)
-    if found == nil then
-      found = rawget(t, name)
-    end
-  end)
-  return found
 end
 
 -- The value of a variable in a frame, or of a global one.
@@ -71,7 +37,7 @@ end
 local function holder(frame, names)
   local value = variable(frame, names[1])
   for i = 2, #names - 1 do
-    value = field(value, names[i])
+    value = chain.field(value, names[i])
   end
   return value
 end
