@@ -154,6 +154,8 @@ check: ## install what is missing, build, run the tests [ARGS=]
 	@$(MAKE) test
 test: all lib $(TESTS) ## the same, packages left alone
 	CLSHELL_BUILD='$(BUILD)' LUA='$(LUA)' $(BUILD)/clshell tests/run.lua $(ARGS)
+quick: all lib $(TESTS) ## the tests without the long files: under a minute
+	@$(MAKE) test ARGS='--quick $(ARGS)'
 # No leak check under stock Lua: what PoCL starts there inherits the preload,
 # and ld leaks. No look at thread-local memory: the leak checker crashes there
 # when a driver's thread is just ending.
@@ -223,8 +225,8 @@ help: ## this list
 	@sed -n 's/^\([a-z_.]*\):.*## /make \1	/p' Makefile | expand -t 28
 
 FORCE:
-.PHONY: all lib objects peers deps run check test asan lint lint-format lint-gcc \
-  lint-clang lint-circles lint-lua lint-cl lint-man lint-words format install install-files \
+.PHONY: all lib objects peers deps run check test quick asan lint lint-format \
+  lint-gcc lint-clang lint-circles lint-lua lint-cl lint-man lint-words format install install-files \
   uninstall clean help FORCE
 .DELETE_ON_ERROR:
 

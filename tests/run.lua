@@ -1,6 +1,8 @@
 -- run.lua - runs the test files, each in a process of its own, two at a
--- time; those that ask for a device (t.device()) once for every device.
--- Usage: build/clshell tests/run.lua [FILE...]
+-- time, the longest first; a file that calls t.device() runs once for every
+-- device.
+-- Usage: build/clshell tests/run.lua [--quick] [FILE...]
+-- --quick leaves out the files that take long, listed below.
 -- Environment: CLSHELL (interpreter), CLSHELL_DEVICE (just that one),
 -- CLSHELL_SEED, CLSHELL_JOBS (2), CLSHELL_TIMEOUT (seconds a file, 1800).
 -- SPDX-License-Identifier: MIT
@@ -11,6 +13,15 @@ local seed = os.getenv "CLSHELL_SEED" or tostring(os.time())
 local jobs = math.tointeger(tonumber(os.getenv "CLSHELL_JOBS")) or 2
 local limit = os.getenv "CLSHELL_TIMEOUT" or "1800"
 local passed, failed, skipped = 0, 0, 0
+
+-- Files that take longer than some seconds, the longest first. With --quick
+-- the rest is run: objects and launches, families, data, reports, store,
+-- plots, editing, help, and the words of the prompt.
+local LONG = {"gemm/gemm", "scripts/scripts", "shell/interrupt", "gemm/nvptx",
+  "cl/memfail", "prompt/tutorial", "measure/libraries", "help/examples",
+  "explain/claims", "gemm/blas", "spmv/spmv", "transpose/transpose",
+  "measure/bench", "cl/rebuild", "cli/cli", "prompt/show_device",
+  "cl/badinput"}
 
 local function quote(s)
   return "'" .. s:gsub("'", "'\\''") .. "'"
@@ -30,11 +41,17 @@ local function contents(path)
   return text
 end
 
--- Test files are those that end with t.done(): helpers do not.
-local function testfiles()
-  if #arg > 0 then
-    return arg
+-- The place of a file among the long ones, or nil.
+local function long(path)
+  for i, name in ipairs(LONG) do
+    if path:sub(-#name - 5) == "/" .. name .. ".lua" then
+      return i
+    end
   end
+end
+
+-- Test files are those that end with t.done(): helpers do not.
+local function all_files()
   local list = {}
   local all = capture("ls " .. quote(folder) .. "/*/*.lua")
   for path in all:gmatch "[^\n]+" do
@@ -43,6 +60,25 @@ local function testfiles()
     end
   end
   return list
+end
+
+-- The files to run, the long ones first.
+local function testfiles()
+  local quick = arg[1] == "--quick"
+  if quick then
+    table.remove(arg, 1)
+  end
+  local list, first = {}, {}
+  for _, path in ipairs(#arg > 0 and arg or all_files()) do
+    local place = long(path)
+    if not place then
+      list[#list + 1] = path
+    elseif not quick then
+      first[#first + 1] = path
+    end
+  end
+  table.sort(first, function(a, b) return long(a) < long(b) end)
+  return table.move(list, 1, #list, #first + 1, first)
 end
 
 -- {selector = name} of the devices to test on; a child asks the drivers.
@@ -70,22 +106,21 @@ local path = folder .. "/?.lua;" .. folder .. "/tools/?.lua;" ..
 local timeout = capture "command -v timeout" ~= "" and
                 "timeout --foreground -k 10 " .. quote(limit) .. " " or ""
 
--- exec leaves one process, so that close() tells the signal that ended it.
-local function start(job)
+-- The shell command of a job.
+local function command(job)
   local device = job.device and job.device.selector
-  job.began = os.time()
-  job.pipe = assert(io.popen(string.format(
-    "exec 2>&1; exec env CLSHELL_STORE=none LUA_PATH_5_4=%s " ..
+  return string.format(
+    "exec env CLSHELL_STORE=none LUA_PATH_5_4=%s " ..
       "CLSHELL_SEED=%s CLSHELL=%s %s %s%s %s",
     quote(path), quote(seed), quote(exe),
     device and "CLSHELL_DEVICE=" .. quote(device) or "", timeout, quote(exe),
-    quote(job.file))))
+    quote(job.file))
 end
 
 -- What ended the process, if not its own will.
-local function death(how, code, text)
-  if how == "signal" or code > 128 then
-    return "killed by signal " .. (how == "signal" and code or code - 128)
+local function death(code, text)
+  if code > 128 then
+    return "killed by signal " .. code - 128
   elseif code == 124 then
     return "stopped after " .. limit .. " seconds"
   elseif not text:find "\n# %d+ passed" then
@@ -93,7 +128,7 @@ local function death(how, code, text)
   end
 end
 
-local function report(job, text, how, code)
+local function report(job, text, code)
   local counts = {0, 0, 0}
   for line in text:gmatch "[^\n]+" do
     local kind = line:find "^not ok %d" and 2 or
@@ -106,12 +141,12 @@ local function report(job, text, how, code)
       job.skips[#job.skips + 1] = line:gsub("^ok %d+ %- ", "")
     end
   end
-  local why = death(how, code, text)
+  local why = death(code, text)
   if why == nil and code ~= 0 and counts[2] == 0 then
     why = "exit code " .. code .. " after the last test"
   end
   counts[2] = counts[2] + (why and 1 or 0)
-  local took = text:match "# took (%d+) s" or os.time() - job.began
+  local took = text:match "# took (%d+) s" or "?"
   print(string.format("%-4s %-32s %4d passed %3d failed %3d skipped  %ss%s",
                       counts[2] == 0 and "ok" or "FAIL", job.file, counts[1],
                       counts[2], counts[3], took,
@@ -135,17 +170,17 @@ local function report(job, text, how, code)
   skipped = skipped + counts[3]
 end
 
-local function finish(job)
-  local text = job.pipe:read "a"
-  local _, how, code = job.pipe:close()
-  if code ~= 0 and not job.again and not text:find "\nnot ok %d"
+-- Reports a job that has ended; once more where only the leak checker failed.
+local function finish(job, text, code)
+  if code ~= 0 and not text:find "\nnot ok %d"
       and text:find("LeakSanitizer has encountered a fatal error") then
     print("once more, as the leak checker failed: " .. job.file)
-    job.again = true -- all tests had passed, see t.lua
-    start(job)
-    return finish(job)
+    -- all tests had passed, see t.lua
+    text, code = capture("(" .. command(job) .. ") 2>&1; echo \"=$?\"")
+      :match "^(.*)=(%d+)\n$"
+    code = tonumber(code)
   end
-  report(job, text, how, code)
+  report(job, text, code)
 end
 
 local function plan()
@@ -163,17 +198,36 @@ local function plan()
   return list
 end
 
-print("seed " .. seed)
-io.stdout:flush()
-local list = plan()
-for i = 1, #list + jobs do
-  if list[i] then
-    start(list[i])
+-- Runs the jobs, `jobs` of them at a time, and reports each as it ends: xargs
+-- says the number and the exit code of a job whose output lies in a file.
+local function run(list)
+  local dir = capture "mktemp -d":match "[^\n]+"
+  for i, job in ipairs(list) do
+    local file = assert(io.open(("%s/%d.sh"):format(dir, i), "w"))
+    file:write(command(job), "\n")
+    file:close()
   end
-  if list[i - jobs + 1] and i >= jobs then
-    finish(list[i - jobs + 1])
+  local pipe = assert(io.popen(([[seq %d | xargs -P %d -n 1 sh -c \
+    'sh "$0/$1.sh" >"$0/$1.out" 2>&1; echo "$1 $?"' %s]]):format(#list, jobs,
+    quote(dir))))
+  local ended = 0
+  for line in pipe:lines() do
+    local i, code = line:match "^(%d+) (%d+)$"
+    ended = ended + 1
+    finish(list[tonumber(i)], contents(("%s/%d.out"):format(dir, i)),
+      tonumber(code))
+  end
+  pipe:close()
+  os.execute("rm -rf " .. quote(dir))
+  if ended < #list then
+    failed = failed + #list - ended
+    print(("%d files were not run"):format(#list - ended))
   end
 end
+
+print("seed " .. seed)
+io.stdout:flush()
+run(plan())
 print(string.format("%d passed, %d failed, %d skipped", passed, failed,
                     skipped))
 os.exit(failed == 0 and passed > 0)
