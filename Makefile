@@ -226,8 +226,8 @@ help: ## this list
 
 FORCE:
 .PHONY: all lib objects peers deps run check test quick asan lint lint-format \
-  lint-gcc lint-clang lint-circles lint-lua lint-cl lint-man lint-words format install install-files \
-  uninstall clean help FORCE
+  lint-gcc lint-clang lint-circles lint-lua lint-cl lint-man lint-words format \
+  install install-files uninstall clean help FORCE
 .DELETE_ON_ERROR:
 
 -include $(OBJ:.o=.d) $(TESTS:=.d)

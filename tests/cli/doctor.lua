@@ -109,12 +109,26 @@ t.test("a driver that hangs as it is loaded", function()
   t.ok(out:find "124\n$", out) -- timeout's own: SIGTERM was enough
 end)
 
-t.test("drivers that are installed and not registered", function()
-  local list = {}
-  for _, name in ipairs(machine.forgotten({})) do
-    list[#list + 1] = {library = name}
+-- The loader's cache as a text; drivers of a machine may be registered or not.
+t.test("installed drivers that no .icd file names are found", function()
+  local capture <const> = machine.capture
+  local _ <close> = setmetatable({}, {__close = function()
+    machine.capture = capture
+  end})
+  function machine.capture()
+    return "\tlibc.so.6 (libc6) => /lib/libc.so.6\n"
+      .. "\tlibpocl.so.2 (libc6) => /lib/libpocl.so.2\n"
+      .. "\tlibnvidia-opencl.so.1 (libc6) => /lib/libnvidia-opencl.so.1\n"
   end
-  t.eq(machine.forgotten(list), {})
+  t.eq(machine.forgotten({}), {"libnvidia-opencl.so.1", "libpocl.so.2"})
+  t.eq(machine.forgotten{{library = "/opt/libpocl.so.2.9"}},
+    {"libnvidia-opencl.so.1"})
+  t.eq(machine.forgotten{{library = "libpocl.so"},
+    {library = "libnvidia-opencl.so.1"}}, {})
+  function machine.capture()
+    return ""
+  end
+  t.eq(machine.forgotten({}), {})
 end)
 
 t.test("PoCL's cache in a folder that cannot be written", function()
