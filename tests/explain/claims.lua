@@ -7,7 +7,7 @@ local cl = require "cl"
 local claims = require "clshell.explain.claims"
 local json = require "clshell.base.json"
 
-t.device()
+local device = t.device()
 
 local function run(arguments)
   local errors = t.tmp("stderr")
@@ -110,21 +110,41 @@ t.test("the planted timer mistake is caught, and said", function()
   t.eq({r.name, r.flags[1]}, {"claim C5", "IMPOSSIBLE?"})
 end)
 
-t.test("each claim ends in a verdict, in lines of 80 columns", function()
-  local out, err, code = run("-n 40 A3 A6 B3 B9 B12 C4 D3")
+t.test("each claim has a verdict, by its figure, in 80 columns", function()
+  local ids = {"A3", "A6", "B3", "B9", "B12", "C4", "D3"}
+  local out, err, code = run("-n 40 " .. table.concat(ids, " "))
   t.eq(code, 0, err)
-  local count = 0
+  local found, verdicts, factors, counts = {}, {}, {}, {}
   for line in out:gmatch("[^\n]+") do
     t.ok(utf8.len(line) <= 80, line)
-    local words = line:match("^      (%u[%u ]+%u)[:;]")
-      or line:match("^      (%u[%u ]+%u)$")
-    if words and VERDICTS[words:lower()] then
-      count = count + 1
+    found[#found + 1] = line:match("^(%u%d+) ")
+    local words = line:match("^      (%u[%u ]+%u)%f[:;\0]")
+    words = words and words:lower()
+    if VERDICTS[words] then
+      local id = found[#found]
+      t.eq(verdicts[id], nil, "a second verdict on " .. id)
+      verdicts[id] = words
+      factors[id] = tonumber(line:match(": x([%d.e+-]+)"))
+      counts[words] = (counts[words] or 0) + 1
     end
   end
-  t.eq(count, 7, out)
+  t.eq(found, ids)
+  for _, id in ipairs(ids) do
+    t.ok(verdicts[id], id .. " has no verdict: " .. out)
+  end
+  local function count(words)
+    return counts[words] or 0
+  end
+  t.ok(out:find(("\n%d hold here, %d do not, %d are unclear, %d cannot be "
+    .. "tried."):format(count "holds here", count "does not hold here",
+    count "unclear here", count "cannot be tried here"), 1, true), out)
+  t.eq(verdicts.B12, factors.B12 >= 1 and "holds here"
+    or "does not hold here", out)
+  if device.type == "cpu" then
+    t.eq(verdicts.A3, "cannot be tried here")
+    t.ok(out:find("a%s+CPU%s+has%s+no%s+warps"), out)
+  end
   t.ok(not out:find("clBuildProgram", 1, true), out)
-  t.ok(out:find("\n%d+ hold here, %d+ do not"), out)
 end)
 
 t.done()
