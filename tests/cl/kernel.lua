@@ -33,7 +33,7 @@ t.test("programs from source, with defines", function()
   t.eq(type(p.log), "string")
   t.eq(p:info().name, "test.cl")
   t.eq(tostring(p), "Program test.cl")
-  local e = t.raises(function() return p.h end, "no kernel 'h'", "f", "g")
+  local e = t.raises(function() return p.h end, "no kernel 'h'", ": f, g")
   t.eq(e.name, "CL_INVALID_KERNEL_NAME")
   p.f:close()
   t.eq(p.f.closed, false, "a closed kernel is made anew")
@@ -98,7 +98,7 @@ t.test("a build that fails shows the line and a caret", function()
     {options = "-no-such-option"}) end, "-no-such-option")
   t.raises(function() cl.kernel "kernel void a() {} kernel void b() {}" end,
     "must have one kernel; got 2")
-  t.raises(function() cl.kernel "int f(void) { return 1; }" end)
+  t.raises(function() cl.kernel "int f(void) { return 1; }" end, "got 0")
 end)
 
 t.test("binaries", function()
@@ -110,7 +110,8 @@ t.test("binaries", function()
   local y <close> = cl.buffer("float", 8, 1)
   q.axpy:range(8)(cl.float(2), x, y, cl.int(8))
   t.eq(y:read()[8], 3)
-  t.raises(function() cl.build_binary("no binary at all") end)
+  t.raises(function() cl.build_binary("no binary at all") end,
+    "CL_INVALID_BINARY (-42)", "16 bytes")
   t.raises(function() cl.build_binary("") end, "empty")
 end)
 
@@ -123,7 +124,15 @@ t.test("what a kernel tells of itself", function()
     const = true})
   t.eq(k.args[4], {name = "n", type = "int", space = "private"})
   t.ok(k.work_group_size >= 1 and k.preferred_multiple >= 1)
-  t.ok(k.local_mem_size >= 0 and k.private_mem_size >= 0)
+  local scratch = cl.kernel [[
+    kernel void f(global int *x) {
+      local int y[64];
+      y[get_local_id(0)] = x[0];
+      barrier(CLK_LOCAL_MEM_FENCE);
+      x[0] = y[0];
+    }]]
+  t.ok(scratch.local_mem_size >= 64 * 4, scratch.local_mem_size)
+  t.ok(k.local_mem_size < scratch.local_mem_size, k.local_mem_size)
   t.eq(k.required_work_group_size, nil)
   t.eq(k:info().name, "axpy")
   local r = cl.kernel [[
@@ -218,9 +227,9 @@ t.test("vectors, local memory, explicit and typedef'd values", function()
   t.raises(function()
     l({1, 2, 3, 4}, cl.localmem("float", 1 << 30), p, o)
   end, "local memory", tostring(device.local_mem_size))
-  t.raises(function() cl.localmem("float", 1 << 60) end)
+  t.raises(function() cl.localmem("float", 1 << 60) end, "local memory")
   t.raises(function() cl.localmem("float", 0) end, "positive")
-  t.raises(function() cl.bytes "" end)
+  t.raises(function() cl.bytes "" end, "1 to 1024 bytes")
   t.raises(function() cl.int(3.5) end, "3.5")
 end)
 

@@ -195,7 +195,7 @@ t.test("metamethods and identity are out of a script's reach", function()
   t.eq(getmetatable(b), false)
   t.eq(b.__gc, nil)
   t.eq(b.__index, nil)
-  t.raises(function() setmetatable(b, {}) end)
+  t.raises(function() setmetatable(b, {}) end, "table expected, got Buffer")
   t.raises(function() cl.extend("Buffer", {read = print}) end, "already")
   t.raises(function() cl.extend("Bufer", {}) end, "Buffer")
   -- a file that pretends to be a buffer, by the debug library
@@ -214,18 +214,19 @@ end)
 t.test("tables that lie", function()
   local liar = setmetatable({}, {__len = function() return 1 << 40 end,
     __index = function() return 1 end})
-  t.raises(function() cl.buffer("float", liar) end)
-  t.raises(function() cl.buffer("float", 4, liar) end)
+  t.raises(function() cl.buffer("float", liar) end, "1 to 4", "got 0")
+  t.raises(function() cl.buffer("float", 4, liar) end, "0 elements")
   local cycle = {}
   cycle[1] = cycle
-  t.raises(function() cl.buffer("float", {1, 1}, cycle) end)
+  t.raises(function() cl.buffer("float", {1, 1}, cycle) end, "[1][1]")
   local k = cl.kernel "kernel void f(global int *x) { x[0] = 1; }"
-  t.raises(function() k:range(liar) end)
+  t.raises(function() k:range(liar) end, "1 to 3", "got 0")
   local deep = {}
   for _ = 1, 1e5 do
     deep = {deep}
   end
-  t.raises(function() cl.buffer("float", {1, 1, 1, 1}, deep) end)
+  t.raises(function() cl.buffer("float", {1, 1, 1, 1}, deep) end,
+    "[1][1][1][1]")
 end)
 
 t.test("an init function that closes what it fills", function()

@@ -53,7 +53,7 @@ end)
 t.test("a rung with ptx says why a device cannot run it", function()
   local major = cl.context().device.nv_compute_capability_major
   if major then
-    return
+    t.skip("an NVIDIA GPU runs it")
   end
   gemm.define{
     name = "marked", ptx = true,
@@ -70,12 +70,12 @@ end)
 
 t.test("nv_wgmma names what it needs", function()
   local A = matrix.random(4, 4, {seed = 1})
-  local dev = cl.context().device
-  if not dev.nv_compute_capability_major then
-    local plan, why = gemm.plan_for("nv_wgmma", {}, {A = A, B = A})
-    t.eq(plan, nil)
-    t.ok(why:find("compute capability 9.0", 1, true), why)
+  if cl.context().device.nv_compute_capability_major then
+    t.skip("an NVIDIA GPU may run it")
   end
+  local plan, why = gemm.plan_for("nv_wgmma", {}, {A = A, B = A})
+  t.eq(plan, nil)
+  t.ok(why:find("compute capability 9.0", 1, true), why)
 end)
 
 t.done()

@@ -216,7 +216,8 @@ t.test("a launch that fails keeps what was measured", function()
   t.eq({r.aside, r.discarded}, {nil, 2})
   r = {}
   subject = simulated{time = 1, fails = function() return true end}
-  t.raises(function() protocol.measure(subject, r, LIMITS) end)
+  t.raises(function() protocol.measure(subject, r, LIMITS) end,
+    "failed on the device")
   protocol.summarise(subject, r)
   t.eq({r.samples, r.median}, {})
 end)
