@@ -159,6 +159,22 @@ function t.capture(command)
   return p:read("a")
 end
 
+--- t.narrow(text)
+-- Fails if a line is wider than 80 columns, not counting the names of devices.
+function t.narrow(text)
+  local devices = cl.devices()
+  for line in text:gmatch("[^\n]+") do
+    local rest = line
+    for _, device in ipairs(devices) do
+      local from, to = rest:find(device.name, 1, true)
+      rest = from and rest:sub(1, from - 1) .. rest:sub(to + 1) or rest
+    end
+    if utf8.len(rest) > 80 then
+      fail("wider than 80 columns: %s", line)
+    end
+  end
+end
+
 --- t.tmp([name]) -> path
 -- A path for a file that is removed when the test ends; `name` ends it.
 function t.tmp(name)

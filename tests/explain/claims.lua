@@ -115,8 +115,8 @@ t.test("each claim has a verdict, by its figure, in 80 columns", function()
   local out, err, code = run("-n 40 " .. table.concat(ids, " "))
   t.eq(code, 0, err)
   local found, verdicts, factors, counts = {}, {}, {}, {}
+  t.narrow(out)
   for line in out:gmatch("[^\n]+") do
-    t.ok(utf8.len(line) <= 80, line)
     found[#found + 1] = line:match("^(%u%d+) ")
     local words = line:match("^      (%u[%u ]+%u)%f[:;\0]")
     words = words and words:lower()

@@ -253,9 +253,7 @@ end
 t.test("a ladder: what paid, what did not, and why", function()
   local text = lesson.ladder(ladder(), {device = H100, peaks = PEAKS,
     width = 80})
-  for line in text:gmatch("[^\n]+") do
-    t.ok(utf8.len(line) <= 80, line)
-  end
+  t.narrow(text)
   text = text:gsub("\n +", " ")
   for _, words in ipairs{"\npaid  tiled over naive: x1.80; through the caches",
     "memory was the limit",
