@@ -39,13 +39,14 @@ extern volatile sig_atomic_t clsh_interrupt; /* set by a signal handler */
    NULL where the host program has no such thing */
 extern int (*clsh_swapinterrupt)(lua_State *L, int state);
 void clsh_interrupted(lua_State *L, const char *hint);
-bool clsh_wasinterrupted(void);
+unsigned clsh_interrupts(void);
 
 /* wait.c */
 double clsh_now(void); /* seconds, monotonic */
 
-/* pending.c, fork.c: the end of the program while commands run */
-int clsh_countunfinished(lua_State *L, double seconds);
+/* pending.c, fork.c: the end of the program while commands run. Work that
+   was launched before the last Ctrl-C is abandoned. */
+int clsh_countunfinished(lua_State *L, double seconds, bool abandoned);
 bool clsh_startfinish(lua_State *L);
 bool clsh_finished(void);
 void clsh_abandon(void);

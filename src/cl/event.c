@@ -96,6 +96,7 @@ Event *clsh_checkevent(lua_State *L, int arg) {
 Event *clsh_newevent(lua_State *L, int queuearg) {
   queuearg = lua_absindex(L, queuearg);
   Queue *q = clsh_anyqueue(L, queuearg);
+  clsh_notecommand(q);
   clsh_sweeporphans();
   clsh_pressure(L, EVENTBYTES);
   Event *e = clsh_newobject(L, &class, 1);

@@ -53,16 +53,16 @@ static int unfinished(lua_State *L, Queue *q, double seconds, int *kernels) {
 }
 
 /*
-** The number of commands that still run after `seconds`, on all queues, and
-** of compilations that were given up.
+** The number of commands that still run after `seconds`: those that were
+** abandoned, with the compilations that were given up, or the others.
 */
-int clsh_countunfinished(lua_State *L, double seconds) {
-  int sum = clsh_buildsrunning(), kernels;
+int clsh_countunfinished(lua_State *L, double seconds, bool abandoned) {
+  int sum = abandoned ? clsh_buildsrunning() : 0, kernels;
   double end = clsh_now() + seconds;
   clsh_pushqueues(L);
   for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
     Queue *q = clsh_livequeue(L, -2);
-    if (q != NULL)
+    if (q != NULL && clsh_queueabandoned(q) == abandoned)
       sum += unfinished(L, q, end - clsh_now(), &kernels);
   }
   lua_pop(L, 1);
@@ -94,8 +94,9 @@ bool clsh_finished(void) {
 }
 
 /*
-** Has a thread wait for all queues by clFinish, which knows better than the
-** status of events where a driver never ends one. False: there is no thread.
+** Has a thread wait for all queues that are not abandoned by clFinish, which
+** knows better than the status of events where a driver never ends one.
+** False: there is no thread.
 */
 bool clsh_startfinish(lua_State *L) {
   pthread_t thread;
@@ -110,7 +111,7 @@ bool clsh_startfinish(lua_State *L) {
   f->n = 0;
   for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
     Queue *q = clsh_livequeue(L, -2);
-    if (q == NULL)
+    if (q == NULL || clsh_queueabandoned(q))
       continue;
     f->list[f->n] = clsh_queuehandle(L, q);
     clRetainCommandQueue(f->list[f->n++]);

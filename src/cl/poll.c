@@ -9,17 +9,17 @@
 volatile sig_atomic_t clsh_interrupt;
 int (*clsh_swapinterrupt)(lua_State *L, int state);
 
-static bool wasinterrupted;
+static unsigned interrupts;
 
-/* Whether anything was interrupted so far. */
-bool clsh_wasinterrupted(void) {
-  return wasinterrupted;
+/* The number of interrupts so far. */
+unsigned clsh_interrupts(void) {
+  return interrupts;
 }
 
 /* Raises what Ctrl-C raises, with a hint or NULL. */
 void clsh_interrupted(lua_State *L, const char *hint) {
   clsh_interrupt = 0;
-  wasinterrupted = true;
+  interrupts++;
   clsh_pusherror(L, CL_SUCCESS, NULL, "interrupted!");
   lua_pushliteral(L, "INTERRUPTED");
   lua_setfield(L, -2, "name");

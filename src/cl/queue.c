@@ -16,7 +16,8 @@ struct Queue {
   Context *context; /* user value 1 keeps it */
   bool profiled;
   bool out_of_order;
-  bool dropped; /* an Event of a command that may still run is gone */
+  bool dropped;        /* an Event of a command that may still run is gone */
+  unsigned interrupts; /* before its newest command */
 };
 
 static void queue_release(Object *o) {
@@ -120,6 +121,15 @@ void clsh_pushqueues(lua_State *L) {
 
 bool *clsh_queuedropped(Queue *q) {
   return &q->dropped;
+}
+
+void clsh_notecommand(Queue *q) {
+  q->interrupts = clsh_interrupts();
+}
+
+/* Whether a Ctrl-C came after the newest command. */
+bool clsh_queueabandoned(const Queue *q) {
+  return q->interrupts != clsh_interrupts();
 }
 
 /* The Queue at `arg` if commands may be put on it, else NULL. */

@@ -23,6 +23,8 @@ bool clsh_queueprofiled(const Queue *q);
 void clsh_pushqueues(lua_State *L); /* all, as the keys of a table */
 Queue *clsh_livequeue(lua_State *L, int arg);
 bool *clsh_queuedropped(Queue *q);
+void clsh_notecommand(Queue *q);
+bool clsh_queueabandoned(const Queue *q);
 void clsh_openqueue(lua_State *L);
 
 /* event.c: commands under way. An `after` list is gathered, then passed. */

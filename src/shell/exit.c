@@ -24,15 +24,16 @@
 static lua_CFunction exitlua; /* os.exit of Lua's library */
 static bool left;
 
-/* Protected: how many commands are not done within so many seconds. */
+/* Protected: clsh_countunfinished(PATIENCE, abandoned). */
 static int count(lua_State *L) {
-  lua_pushinteger(L, clsh_countunfinished(L, lua_tonumber(L, 1)));
+  bool abandoned = lua_toboolean(L, 1);
+  lua_pushinteger(L, clsh_countunfinished(L, PATIENCE, abandoned));
   return 1;
 }
 
-static lua_Integer unfinished(lua_State *L, double seconds) {
+static lua_Integer unfinished(lua_State *L, bool abandoned) {
   lua_pushcfunction(L, count);
-  lua_pushnumber(L, seconds);
+  lua_pushboolean(L, abandoned);
   lua_Integer n = 0;
   if (lua_pcall(L, 1, 1, 0) == LUA_OK)
     n = lua_tointeger(L, -1);
@@ -46,10 +47,10 @@ static int startfinish(lua_State *L) {
   return 1;
 }
 
-/* Waits for the end of all commands, unless --timeout is over meanwhile. */
+/* Waits for the commands not abandoned, as long as --timeout lets it. */
 static void await(lua_State *L) {
   const struct timespec nap = {0, 1000 * 1000};
-  lua_Integer n = unfinished(L, PATIENCE);
+  lua_Integer n = unfinished(L, false);
   if (n == 0)
     return;
   lua_pushcfunction(L, startfinish);
@@ -70,17 +71,18 @@ static void await(lua_State *L) {
 }
 
 /*
-** To be called before lua_close, without a handler for Ctrl-C: waits for what
-** was launched. After a Ctrl-C it lets go of what still runs, and says so.
+** To be called before lua_close, without a handler for Ctrl-C: waits for the
+** commands under way. It lets go of those that a Ctrl-C has abandoned or for
+** which there is no time, and says so.
 */
 void clsh_exit_leave(lua_State *L) {
   fflush(stdout);
   clsh_interrupt_close();
-  if (!clsh_wasinterrupted() && !clsh_timeout_expired())
+  if (!clsh_timeout_expired())
     await(L);
-  if (!clsh_wasinterrupted() && !clsh_timeout_expired())
-    return;
-  lua_Integer n = unfinished(L, PATIENCE);
+  lua_Integer n = clsh_interrupts() > 0 ? unfinished(L, true) : 0;
+  if (clsh_timeout_expired())
+    n += unfinished(L, false);
   if (n == 0)
     return;
   left = true;

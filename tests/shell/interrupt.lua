@@ -325,6 +325,30 @@ t.test("what still runs is told, by queue", function()
   end
 end)
 
+t.test("work launched after a Ctrl-C is waited for, not given up", function()
+  terminal.device()
+  local path = terminal.file("later.lua", [[
+    pcall(function()
+      io.popen("kill -INT $PPID"):close()
+      while true do end
+    end)
+    local count = cl.kernel [=[kernel void count(global volatile int *p, int n)
+      { while (p[0] < n) p[0]++; }]=]
+    local b, n = cl.buffer("int", 1, 0), 1000000
+    cl.undisturbed(function()
+      repeat -- a count that outlives the patience of the end
+        b:fill(0)
+        local seconds = count:range(1)(b, cl.int(n)).ms / 1000
+        n = n * 2
+      until seconds > 0.3
+      b:fill(0)
+      count:range(1)(b, cl.int(n))
+    end)
+    print "done"]])
+  t.eq(terminal.capture(("%s/clshell %s 2>&1; echo code $?"):format(
+    terminal.build, path)), "done\ncode 0\n")
+end)
+
 t.test("the end of a program waits for what was launched", function()
   terminal.device()
   for _, last in ipairs{"", "os.exit(0)", "os.exit(0, true)"} do
