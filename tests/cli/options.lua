@@ -32,6 +32,7 @@ local refused = {
     "99999999999999999999"}, "must be a whole number of 64 bits"},
   {"bench_tiles", "", {"1m"}, "global memory"},
   {"bench_gemm", "", SIZES, "a size must be"},
+  {"bench_gemm", "", {"-5", "-3x4x5"}, "sizes must be >= 1"},
   {"bench_gemm", "", {"3x4", "3x4x5x6"}, "MxNxK"},
   {"bench_gemm", "", {"3x", "3x-4x5", "axb"}, "a shape must be"},
   {"bench_gemm", "", {"1m", "1x1mx1m"}, "global memory"},

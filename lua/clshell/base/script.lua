@@ -10,6 +10,18 @@ local M = {}
 local LARGEST = 2^31 - 1 | 0
 local FACTORS = {[""] = 1, k = 1024, m = 1024 * 1024}
 
+-- argparse reads -3x4 as the letters of options and complains about -3: the
+-- message about the word that was given, or nil.
+local function negative(message)
+  local letters = message:match("^unknown option '(%-%d)'")
+  for _, word in ipairs(letters and arg or {}) do
+    if word:sub(1, 2) == letters then
+      return ("'%s' is no size, as sizes must be >= 1, and no option"):format(
+        word)
+    end
+  end
+end
+
 --- script.parser(name, description [, epilog]) -> parser
 --- An argparse parser for a script: parser:argument(...), parser:option(...),
 --- parser:flag(...), then script.parse(parser).
@@ -22,8 +34,8 @@ function M.parser(name, description, epilog)
   end
   local parser = argparse(name, description, epilog)
   parser.error = function(self, message)
-    io.stderr:write(("%s: %s\n%s\n"):format(name, message,
-      self:get_usage()))
+    io.stderr:write(("%s: %s\n%s\n"):format(name,
+      negative(message) or message, self:get_usage()))
     package.loaded.os.exit(2, true) -- the session's: %run replaces it
   end
   return parser
