@@ -26,6 +26,12 @@ math.randomseed(t.seed)
 -- The interpreter that runs this test, as tests may start it again.
 t.exe = os.getenv "CLSHELL" or arg and arg[-1] or "build/clshell"
 
+--- t.here, t.build
+-- The root of the tree, and the folder with the program, both as full paths.
+t.here = os.getenv "PWD"
+t.build = os.getenv "CLSHELL_BUILD" or "build"
+t.build = t.build:find "^/" and t.build or t.here .. "/" .. t.build
+
 local function fail(fmt, ...)
   error(string.format(fmt, ...), 3)
 end

@@ -8,14 +8,7 @@ local quote = require("clshell.base.text").quote
 
 t.keeps("Device")
 
-local build = os.getenv "CLSHELL_BUILD" or "build"
-
-local capture = t.capture
-
-local here = capture("pwd"):match("[^\n]+")
-if build:sub(1, 1) ~= "/" then
-  build = here .. "/" .. build
-end
+local build, capture = t.build, t.capture
 local dir = capture("mktemp -d"):match("[^\n]+")
 
 local function create(name, text)
@@ -179,7 +172,7 @@ end)
 
 t.test("scripts that come along", function()
   local code = capture(("for s in %s/scripts/*.lua; do %s/clshell -q -c $s " ..
-    "2>&1 || echo $s: $?; done"):format(quote(here), build))
+    "2>&1 || echo $s: $?; done"):format(quote(t.here), build))
   if #cl.devices() > 0 then
     t.eq(code, "")
   end

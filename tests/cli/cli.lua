@@ -5,20 +5,11 @@ local t = require "t"
 
 t.keeps("Device")
 
-local build = os.getenv "CLSHELL_BUILD" or "build"
+local build, here = t.build, t.here
 local sanitized = build:find("asan", 1, true) ~= nil
 
-local function first_line(command)
-  local p <close> = assert(io.popen(command))
-  return p:read("l")
-end
-
-local here = assert(first_line "pwd")
-if build:sub(1, 1) ~= "/" then
-  build = here .. "/" .. build
-end
 local clshell = build .. "/clshell"
-local dir = first_line "mktemp -d"
+local dir = t.capture("mktemp -d"):match "[^\n]+"
 
 local function slurp(path)
   local f <close> = assert(io.open(path, "rb"))

@@ -9,11 +9,7 @@ local quote = require("clshell.base.text").quote
 
 t.keeps("Device")
 
-local build = os.getenv "CLSHELL_BUILD" or "build"
-local here = machine.capture("pwd"):match("[^\n]+")
-if build:sub(1, 1) ~= "/" then
-  build = here .. "/" .. build
-end
+local build = t.build
 local dir = machine.capture("mktemp -d"):match("[^\n]+")
 
 -- The report, its lines unwrapped, and the exit code.

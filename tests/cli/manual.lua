@@ -7,14 +7,7 @@ local quote = require("clshell.base.text").quote
 
 t.keeps("Device")
 
-local build = os.getenv "CLSHELL_BUILD" or "build"
-
-local capture = t.capture
-
-local here = capture("pwd"):match("[^\n]+")
-if build:sub(1, 1) ~= "/" then
-  build = here .. "/" .. build
-end
+local build, capture = t.build, t.capture
 local clshell = build .. "/clshell"
 local dir = capture("mktemp -d"):match("[^\n]+")
 
@@ -248,7 +241,7 @@ end)
 t.test("installed with the program, and removed", function()
   need "make"
   local make = ("make -C %s BUILD=%s PREFIX=/opt/of\\ mine DESTDIR=%s/stage ")
-    :format(quote(here), quote(build), quote(dir))
+    :format(quote(t.here), quote(build), quote(dir))
   local out = capture(make .. "install-files 2>&1 && echo fine")
   t.ok(out:match("fine\n$"), out)
   local root = dir .. "/stage/opt/of mine/"

@@ -2,9 +2,7 @@
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 
-local build = os.getenv "CLSHELL_BUILD" or "build"
-
-local capture = t.capture
+local build, capture = t.build, t.capture
 
 local dir = capture("mktemp -d"):gsub("\n", "")
 local history = dir .. "/state/clshell/history"

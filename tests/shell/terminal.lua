@@ -4,9 +4,7 @@
 local t = require "t"
 local screen = require "screen"
 
-local build = os.getenv "CLSHELL_BUILD" or "build"
-
-local capture = t.capture
+local build, capture = t.build, t.capture
 
 local function read(path)
   local f <close> = assert(io.open(path, "rb"))
@@ -26,9 +24,7 @@ local function process(s)
 end
 
 t.test("stopped by Ctrl-Z and brought back", function()
-  local here = capture("pwd"):gsub("\n", "")
-  local program = (build:find "^/" and build or here .. "/" .. build)
-    .. "/clshell -q"
+  local program = build .. "/clshell -q"
   local s <close> = screen.open{command = "PS1='$ ' sh -i"}
   s:wait "$"
   s:send(program .. "\r")
@@ -66,7 +62,7 @@ t.test("ended by a signal, with the terminal as it was", function()
     local s <close> = screen.open{command = ("sh -c 'ulimit -c 0; "
       .. "stty -g >$HOME/before; "
       .. "%s/clshell -q; c=$?; stty -g >$HOME/after; exit $c'"):format(
-        capture("cd " .. build .. " && pwd"):gsub("\n", ""))}
+        build)}
     s:wait "cl>"
     s:send "half"
     s:wait "cl> half"
@@ -79,7 +75,7 @@ end)
 t.test("signals that are ignored stay so, as under nohup", function()
   local s <close> = screen.open{command = ("sh -c 'trap \"\" HUP TSTP; "
     .. "exec %s/clshell -q'"):format(
-    capture("cd " .. build .. " && pwd"):gsub("\n", ""))}
+    build)}
   s:wait "cl>"
   s:send "half"
   s:wait "cl> half"
@@ -93,7 +89,7 @@ t.test("os.exit in a finalizer at the prompt, the terminal as it was",
   function()
     local s <close> = screen.open{command = ("sh -c 'stty -g >$HOME/before; "
       .. "%s/clshell -q; c=$?; stty -g >$HOME/after; exit $c'"):format(
-      capture("cd " .. build .. " && pwd"):gsub("\n", ""))}
+      build)}
     s:wait "cl>"
     s:run("collectgarbage 'generational'; "
       .. "setmetatable({}, {__gc = function() os.exit(5) end}); ok = 1")
@@ -125,10 +121,8 @@ end)
 
 t.test("LINEEDIT=none: plain lines", function()
   local program = build .. "/clshell-none"
-  local here = capture("pwd"):gsub("\n", "")
   t.ok(not capture("ldd " .. program .. " 2>/dev/null"):find "readline")
-  local s <close> = screen.open{command = (build:find "^/" and ""
-    or here .. "/") .. program .. " -q"}
+  local s <close> = screen.open{command = program .. " -q"}
   s:wait "cl>"
   s:send "t = {1,\r"
   s:wait_end "\n..>"
