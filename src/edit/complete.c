@@ -14,7 +14,7 @@
 
 #define INDENT "  "
 
-/* The answer to `candidates`, at these places of the stack. */
+/* The results of `candidates`, at these places of the stack. */
 #define FIRST 1
 #define LIST 2
 #define HINT 3

@@ -1,9 +1,11 @@
 /*
-** draw.c - shows the text that is edited: keeps what the window has and
-** writes what differs, in one write for each frame. A row is cleared from
-** its end, and no more: a window's scrollback gets no old frames.
+** draw.c - shows the text that is edited. It remembers the rows of the window
+** and writes only the differences, in one write for each frame. A row is
+** cleared only from its end on, so that the window's scrollback gets no old
+** frames.
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +18,7 @@
 static int columns = 80, lines = 24; /* of the window */
 static Frame frames[2];
 static int current;  /* the frame that is shown */
-static bool fresh;   /* what was written before may not end its line */
+static bool fresh;   /* earlier output may not have ended its line */
 static int row, col; /* where the cursor is, from the frame's first row */
 static int used;     /* rows of the window that the frame has */
 
@@ -88,8 +90,9 @@ static void paint(FILE *out, const Frame *f, const Row *r, size_t from) {
     fputs("\033[0m", out);
 }
 
-/* Moves the cursor to a place that the frame has already. */
+/* Moves the cursor to a place in the rows of the frame. */
 static void moveto(FILE *out, int r, int c) {
+  assert(r >= 0 && c >= 0);
   if (r == row && c == col)
     return;
   putc('\r', out);
@@ -103,7 +106,7 @@ static void moveto(FILE *out, int r, int c) {
   col = c;
 }
 
-/* Moves to the beginning of a row, which may be the first one not there. */
+/* Moves to the beginning of a row, or of a new row below the frame. */
 static void reach(FILE *out, int r) {
   if (r < used) {
     moveto(out, r, 0);
@@ -121,7 +124,7 @@ static bool samecell(const Frame *f, const Cell *a, const Frame *g,
          memcmp(f->bytes + a->at, g->bytes + b->at, a->len) == 0;
 }
 
-/* Makes the n-th row of the window what it is in frame f; it was as in g. */
+/* Updates the n-th row of the window from frame g to frame f. */
 static void updaterow(FILE *out, const Frame *f, const Frame *g, int n) {
   static const Row none = {0, 0, 0, false};
   const Row *r = shownrow(f, n);
@@ -153,8 +156,8 @@ static void clearrows(FILE *out, int n) {
 }
 
 /*
-** As many spaces as there are columns: the cursor is then in the first
-** column of an empty line, whether it was or the line had been begun.
+** Writes as many spaces as there are columns. The cursor is then in the first
+** column of an empty line, also where earlier output did not end its line.
 */
 static void freshline(FILE *out) {
   if (fresh)
@@ -162,7 +165,7 @@ static void freshline(FILE *out) {
   fresh = false;
 }
 
-/* Begins a frame: what is written to the result comes at once. */
+/* Begins a frame: the stream that collects its output for one write. */
 static FILE *begin(char **text, size_t *len) {
   fflush(stdout);
   FILE *out = open_memstream(text, len);
@@ -191,7 +194,7 @@ void clsh_draw_fresh(void) {
   g->nrows = g->ntext = g->shown = g->top = 0;
 }
 
-/* Makes the window show a frame; the cursor is left anywhere. */
+/* Makes the window show a frame; the cursor may end up anywhere. */
 static void update(FILE *out, Frame *f, const Frame *g) {
   int n = f->shown + f->nrows - f->ntext;
   for (int i = 0; i < n; i++)
@@ -217,8 +220,8 @@ void clsh_draw_view(const View *v) {
 }
 
 /*
-** Writes all rows from the first one shown on, wrapped ones so that the
-** terminal knows: it copies them as one line.
+** Writes all rows from the first shown row on. The terminal itself wraps the
+** long ones, so that it copies them as one line.
 */
 static void paintall(FILE *out, const Frame *f) {
   clearrows(out, 0);
@@ -233,8 +236,8 @@ static void paintall(FILE *out, const Frame *f) {
 }
 
 /*
-** Shows a text for the last time, all of it, then `tail`, and ends the
-** line: what comes next does not overwrite it.
+** Shows all of a text for the last time, then `tail`, and ends the line, so
+** that later output does not overwrite it.
 */
 void clsh_draw_end(const View *v, const char *tail) {
   char *text;
@@ -263,7 +266,7 @@ void clsh_draw_end(const View *v, const char *tail) {
   clsh_draw_fresh();
 }
 
-/* Writes lines where the text was; it has to be drawn again below them. */
+/* Writes lines in the place of the text, which is then drawn below them. */
 void clsh_draw_above(const char *s) {
   char *text;
   size_t len;
@@ -280,8 +283,8 @@ void clsh_draw_above(const char *s) {
 }
 
 /*
-** The window has another size: takes the text off it, to be drawn again.
-** The terminal has wrapped its rows anew, as most do.
+** Clears the text after the window's size has changed, to be drawn again.
+** Assumes that the terminal has wrapped the rows anew, as most do.
 */
 void clsh_draw_resized(void) {
   char *text;

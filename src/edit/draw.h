@@ -21,7 +21,7 @@ typedef struct View {
   const char *below; /* NULL: none */
 } View;
 
-/* A character with what combines with it. */
+/* A character with those that combine with it. */
 typedef struct Cell {
   size_t at; /* its first byte */
   unsigned char len, width;

@@ -3,6 +3,7 @@
 ** characters that are wide, combine or cannot be printed.
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,8 @@
 #define TAB 8
 
 /*
-** Columns of the character at s, which has n bytes at most; *len is how many
-** it takes. -1: not a character of this locale, or a control character.
+** The columns of the character at s, of n bytes at most; *len is its length.
+** -1: a control character, or no character of this locale.
 */
 int clsh_frame_width(const char *s, size_t n, size_t *len) {
   wchar_t c;
@@ -30,8 +31,7 @@ int clsh_frame_width(const char *s, size_t n, size_t *len) {
   return width < 0 && c >= 0xA0 ? 1 : width; /* newer than the C library */
 }
 
-/* Columns of a text of n bytes on one row, unprintable ones as putchr shows.
- */
+/* The columns of a text on one row, as putchr shows its characters. */
 int clsh_frame_columns(const char *s, size_t n) {
   int columns = 0;
   for (size_t k; n > 0; s += k, n -= k) {
@@ -56,6 +56,7 @@ static bool grow(void **array, size_t *cap, size_t n, size_t more,
 }
 
 static Row *lastrow(Frame *f) {
+  assert(f->nrows > 0);
   return &f->rows[f->nrows - 1];
 }
 
@@ -92,7 +93,7 @@ static void put(Frame *f, const char *s, size_t n, int width, Cell look,
   r->width += width;
 }
 
-/* Adds to the cell before what has no width of its own. */
+/* Adds a character without width to the cell before it. */
 static void combine(Frame *f, const char *s, size_t n, Cell look,
                     int columns) {
   if (lastrow(f)->n == 0)
@@ -133,7 +134,7 @@ static void putprompt(Frame *f, const char *prompt, bool bold, int columns) {
     put(f, prompt, 1, 1, look, columns);
 }
 
-/* The cursor is where the next cell goes. */
+/* Puts the cursor where the next cell goes. */
 static void place(Frame *f, int columns) {
   if (lastrow(f)->width >= columns)
     wrap(f);
@@ -170,7 +171,7 @@ static void puttext(Frame *f, const View *v, int columns) {
     place(f, columns);
 }
 
-/* The lines below the text, each cut to a row, `most` of them. */
+/* Adds at most `most` lines below the text, each cut to a row. */
 static void putbelow(Frame *f, const char *s, int columns, int most) {
   Cell look = {0, 0, 0, ' ', false};
   for (int k = 0; k < most && s != NULL && *s != '\0'; k++) {
@@ -187,8 +188,8 @@ static void putbelow(Frame *f, const char *s, int columns, int most) {
 }
 
 /*
-** Lays out what fits a window, around the cursor; f->top is kept from the
-** frame before where it can be.
+** Lays out the part around the cursor that fits a window. It keeps the f->top
+** of the frame before where possible.
 */
 void clsh_frame_layout(Frame *f, const View *v, int columns, int rows) {
   f->nbytes = f->ncells = 0;

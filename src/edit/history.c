@@ -1,8 +1,8 @@
 /*
-** history.c - the history of statements: a text file that is only ever
-** appended to, by all sessions at once. An entry is a line with the time,
-** "#1700000000", and the lines of the statement; one of those that looks
-** like a time has a backslash in front. What cannot be read is skipped.
+** history.c - the history of statements: a text file to which all sessions
+** append. An entry is a line with the time, "#1700000000", and the lines of
+** the statement, with a backslash before a line that looks like a time.
+** Entries that cannot be read are skipped.
 ** SPDX-License-Identifier: MIT
 */
 #include <ctype.h>
@@ -33,7 +33,7 @@ void clsh_history_off(void) {
   off = true;
 }
 
-/* Finds the file. */
+/* Sets the path of the file. */
 static void findfile(void) {
   const char *state = getenv("XDG_STATE_HOME");
   const char *home = getenv("HOME");
@@ -48,7 +48,7 @@ static void findfile(void) {
     *path = '\0';
 }
 
-/* Makes the folders of the file; what fails shows when it is opened. */
+/* Makes the folders of the file; failures show when it is opened. */
 static void makefolders(void) {
   for (char *p = path + 1; (p = strchr(p, '/')) != NULL; p++) {
     *p = '\0';
@@ -82,7 +82,7 @@ static bool add(char *text) {
   return true;
 }
 
-/* All that is in an open file, to free, with a zero byte after it. */
+/* The content of an open file, to free, with a zero byte after it. */
 static char *slurp(int fd, size_t *len) {
   struct stat st;
   if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
@@ -102,8 +102,8 @@ static char *slurp(int fd, size_t *len) {
 }
 
 /*
-** Makes entries of a file's text, in place: they are never longer than what
-** they are made of. Lines before the first time are an entry each.
+** Makes entries of a file's text, in place, as they are never longer than
+** their lines in the file. Each line before the first time is an entry.
 */
 static void parse(char *s, size_t len) {
   char *end = s + len, *to = s, *entry = s;
@@ -135,8 +135,8 @@ static void parse(char *s, size_t len) {
 }
 
 /*
-** Opens the file and locks it; a lock that never comes is done without,
-** unless it must be had.
+** Opens the file and locks it. If another process keeps the lock, the file is
+** opened without, or not at all if the lock is a must.
 */
 static int openlocked(int flags, bool must) {
   int fd = open(path, flags | O_CLOEXEC, 0600);
@@ -189,8 +189,8 @@ static size_t cutat(const char *s, size_t len, int keep) {
 }
 
 /*
-** Leaves the newest entries in the file. The others that write to it wait
-** for the lock, and then find the new file in its place.
+** Leaves the newest entries in the file. Other sessions wait for the lock, and
+** then find the new file in the place of the old one.
 */
 static void cut(void) {
   char *real = realpath(path, NULL), *text = NULL;
@@ -240,7 +240,7 @@ const char *clsh_history_at(int i) {
   return i >= 0 && i < n ? list[i] : "";
 }
 
-/* What is appended for an entry, to free. */
+/* The lines to append for an entry, to free. */
 static char *format(const char *text, bool newline, size_t *len) {
   char *s = NULL;
   FILE *out = open_memstream(&s, len);
@@ -281,7 +281,7 @@ static bool append(const char *text) {
   return done;
 }
 
-/* Keeps an entered text, at once also in the file. */
+/* Keeps an entered text in memory and in the file. */
 void clsh_history_add(const char *text) {
   load();
   if (text[strspn(text, " \t\n")] == '\0' ||

@@ -91,8 +91,8 @@ static char *readpaste(size_t *len) {
 }
 
 /*
-** Makes lines end as in C, drops zero bytes, and the ends of lines with
-** nothing after them: Enter is still to be pressed.
+** Makes lines end as in C, and drops zero bytes and the line breaks at the
+** end: the user has to press Enter.
 */
 static size_t normalise(char *s, size_t len) {
   size_t n = 0;
@@ -108,7 +108,7 @@ static size_t normalise(char *s, size_t len) {
   return n;
 }
 
-/* The beginning of a paste was read: takes it all. */
+/* Takes all of a paste, whose beginning was read as a key. */
 int clsh_input_paste(int count, int key) {
   (void)count, (void)key;
   size_t len;
@@ -141,7 +141,7 @@ static void prepare(int meta) {
   tcsetattr(STDIN_FILENO, TCSADRAIN, &mode);
 }
 
-/* The program ends at the prompt: by os.exit in a finalizer. */
+/* Resets the terminal when os.exit in a finalizer ends the program. */
 static void atend(void) {
   if (RL_ISSTATE(RL_STATE_TERMPREPPED))
     rl_deprep_terminal();

@@ -1,7 +1,6 @@
 /*
-** keys.c - what keys do to a text of several lines. Every key that is bound
-** to a function of readline that knows only one line gets ours, also where
-** the user's inputrc has bound it.
+** keys.c - the functions of keys in a text of several lines. They take the
+** keys of readline's functions for one line, those of the user's inputrc too.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdlib.h>

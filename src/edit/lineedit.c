@@ -1,10 +1,10 @@
 /*
 ** lineedit.c - edits statements with GNU readline, through its callback
-** interface: signals are let in only while it waits for a key, so they
-** interrupt neither readline nor Lua at a bad place. readline keeps the
-** text and its undo list; draw.c shows it.
+** interface. Signals are let in only during the wait for a key, so that they
+** interrupt neither readline nor Lua at a bad place.
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
 #include <errno.h>
 #include <locale.h>
 #include <pthread.h>
@@ -36,7 +36,7 @@ static volatile sig_atomic_t caught[NSIGNALS]; /* came at the prompt */
 
 static pthread_t mainthread;
 
-/* SIGQUIT ends the program also where nothing else is let in. */
+/* Notes the signal for passsignals; SIGQUIT ends the program at once. */
 static void onpromptsignal(int sig) {
   if (!pthread_equal(pthread_self(), mainthread)) {
     pthread_kill(mainthread, sig); /* a thread of a driver got it */
@@ -53,12 +53,16 @@ static void onpromptsignal(int sig) {
 }
 
 static void takeline(char *s) {
+  assert(line == NULL);
   line = s;
   haveline = true;
   rl_callback_handler_remove(); /* or it would prompt again */
 }
 
-/* Stops or ends as a signal says, the terminal as the shell left it. */
+/*
+** Stops or ends the program as the signal would without a handler, with the
+** terminal as it was before the editor.
+*/
 static void obey(int sig) {
   sigset_t blocked;
   clsh_editor_end("");
@@ -97,8 +101,8 @@ static void begin(void) {
 }
 
 /*
-** Ctrl-C: the text is dropped, whatever readline was in the middle of. The
-** terminal stays as it is: a key that comes now is for the next text.
+** Ctrl-C: drops the text, whatever readline was doing. The terminal keeps its
+** mode, so that the next key belongs to the next text.
 */
 static void dropline(void) {
   rl_voidfunc_t *deprep = rl_deprep_term_function;
@@ -119,7 +123,7 @@ static void dropline(void) {
   clsh_statement_shell->endinterrupt(clsh_editor.L);
 }
 
-/* The next byte of the input for readline, which waits before it asks. */
+/* The next byte of the input for readline, called after a wait. */
 static int getkey(FILE *stream) {
   (void)stream;
   int c = clsh_input_key();
@@ -128,8 +132,8 @@ static int getkey(FILE *stream) {
 }
 
 /*
-** Lets signals in and tells whether one came. A key that was typed after
-** Ctrl-C is already there when the signal is not.
+** Lets signals in and returns whether one came. A key typed after Ctrl-C can
+** arrive before the signal.
 */
 static bool signalled(void) {
   sigset_t blocked;
@@ -175,7 +179,7 @@ static Input waitline(void) {
   return line != NULL ? INPUT_TEXT : INPUT_END;
 }
 
-/* A statement from the terminal, signals blocked but for the waits. */
+/* Reads a statement, with signals blocked except during the waits. */
 static Input editline(const char *draft) {
   struct sigaction action, before[NSIGNALS];
   sigset_t mine;
@@ -225,12 +229,12 @@ Input clsh_lineedit_read(lua_State *L, const char *draft) {
   return input;
 }
 
-/* readline's redisplay: when no more keys wait, see waitline. */
+/* readline's redisplay: waitline draws when no more keys wait. */
 static void redisplay(void) {
   clsh_editor.stale = true;
 }
 
-/* Characters are UTF-8 unless the environment has other ideas. */
+/* Characters are UTF-8 unless the environment names a locale. */
 static void setcharacters(void) {
   static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
   for (int i = 0; i < 3; i++) {
@@ -256,7 +260,7 @@ bool clsh_lineedit_open(lua_State *L, const Shell *shell) {
   rl_catch_sigwinch = 0;
   rl_change_environment = 0;
   setcharacters();
-  rl_initialize(); /* with readline's own redisplay, or it gives up pasting */
+  rl_initialize(); /* before ours is set, or readline gives up pasting */
   rl_redisplay_function = redisplay;
   rl_getc_function = getkey;
   clsh_input_terminal();

@@ -1,9 +1,10 @@
 /*
-** recall.c - moves through the history. What is typed is its newest entry
-** until it is entered. An entry that is changed is changed for this one
-** statement, and nothing is lost by moving on: the history itself stays.
+** recall.c - moves through the history. The typed text is its newest entry
+** until it is entered. Changes to other entries last until then, whichever
+** entry is visited next; the history itself does not change.
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +23,9 @@ typedef struct Left {
   int point;
 } Left;
 
-static Left *left; /* size + 1 of them; NULL: nowhere went yet */
-static int size;   /* of the history; the place of what is typed */
-static int place;  /* what is edited */
+static Left *left; /* size + 1 of them; NULL: no move so far */
+static int size;   /* of the history; the place of the typed text */
+static int place;  /* the entry that is edited */
 
 static Keymap before;        /* the search; NULL: there is none */
 static char query[MAXQUERY]; /* what it looks for */
@@ -41,7 +42,7 @@ static bool ready(void) {
   return left != NULL;
 }
 
-/* The statement is entered or dropped: forgets all that was left. */
+/* The statement is entered or dropped: forgets the changes to entries. */
 void clsh_recall_end(void) {
   if (before != NULL)
     rl_set_keymap(before);
@@ -68,6 +69,7 @@ static const char *textat(int i) {
 
 /* Edits another entry, the cursor at its end or where it was left. */
 static void visit(int to) {
+  assert(left != NULL && to >= 0 && to <= size);
   Left *l = &left[place];
   char *copy = strdup(rl_line_buffer);
   if (copy == NULL || to == place) {
@@ -125,7 +127,7 @@ int clsh_recall_prefixforward(int count, int key) {
   return 0;
 }
 
-/* Where the query is in a text; capitals count only if it has some. */
+/* Finds the query in a text; case counts only if the query has capitals. */
 static const char *findquery(const char *text) {
   for (const char *s = query; *s != '\0'; s++)
     if (isupper((unsigned char)*s))
@@ -157,7 +159,7 @@ static void search(int at, int step) {
   showsearch();
 }
 
-/* Past entries that look the same as this one. */
+/* Searches on, past entries with the same text. */
 static void searchon(int step) {
   int at = place + step;
   if (*query == '\0')
@@ -216,7 +218,7 @@ static int searchabort(int count, int key) {
   return 0;
 }
 
-/* Any other key ends the search and does what it does. */
+/* Any other key ends the search and keeps its function. */
 static int searchaccept(int count, int key) {
   (void)count;
   searchend();

@@ -3,6 +3,7 @@
 ** statements that are read line by line.
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@ bool clsh_statement_open(lua_State *L, const Shell *shell) {
 */
 bool clsh_statement_ask(lua_State *L, const char *name, int narg, int nres) {
   int base = lua_gettop(L) - narg;
+  assert(base >= 0 && clsh_statement_shell != NULL);
   lua_Hook hook = lua_gethook(L);
   int mask = lua_gethookmask(L), count = lua_gethookcount(L);
   bool done = false;

@@ -1,8 +1,8 @@
 /*
-** exit.c - the end of the program while the device is still at work.
-** Nothing cancels a command, and drivers may wait for it as their objects are
-** released. So these stay as they are, and the process ends without the
-** driver's own clean-up; what runs ends with it.
+** exit.c - the end of the program while the device is still at work. Nothing
+** cancels a command, and a driver may wait for it when its objects are
+** released. So they are not released: the process ends without the driver's
+** own clean-up, and the commands end with it.
 ** SPDX-License-Identifier: MIT
 */
 #include <errno.h>
@@ -18,8 +18,8 @@
 #include "cl/cl.h"
 #include "shell.h"
 
-#define PATIENCE 0.1 /* seconds for what is nearly done */
-#define SILENCE 2.0  /* seconds until it is said what is waited for */
+#define PATIENCE 0.1 /* seconds for commands that are nearly done */
+#define SILENCE 2.0  /* seconds of waiting without a message */
 
 static lua_CFunction exitlua; /* os.exit of Lua's library */
 static bool left;
@@ -94,8 +94,8 @@ void clsh_exit_leave(lua_State *L) {
 }
 
 /*
-** At every exit, os.exit included: output that did not arrive is a failure.
-** A reader that closed the pipe needs no message.
+** At every exit, os.exit included: reports output that could not be written. A
+** reader that closed the pipe needs no message.
 */
 static void closeout(void) {
   clsh_interrupt_close();
@@ -111,12 +111,12 @@ static void closeout(void) {
   _exit(EXIT_SCRIPT);
 }
 
-/* Has every exit of the process look after its output. */
+/* Makes every exit of the process check its output. */
 void clsh_exit_begin(void) {
   atexit(closeout);
 }
 
-/* Ends the process if clsh_exit_leave() found work; the output is complete. */
+/* Ends the process if clsh_exit_leave() gave up commands. */
 void clsh_exit_end(int code) {
   if (left) {
     closeout();

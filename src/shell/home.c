@@ -1,6 +1,6 @@
 /*
-** home.c - where clshell's files are, and where modules and scripts are
-** looked for.
+** home.c - finds clshell's files, and sets where modules and scripts are
+** searched.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdint.h>
@@ -43,7 +43,7 @@ static void pushfolder(lua_State *L, const char *s) {
     lua_pushlstring(L, s, slash == s ? 1 : (size_t)(slash - s));
 }
 
-/* Whether the folder on the top holds the Lua files; else it is popped. */
+/* Whether the folder on the top holds the Lua files; pops it if not. */
 static bool ishome(lua_State *L) {
   const char *file =
       lua_pushfstring(L, "%s/lua/clshell/init.lua", lua_tostring(L, -1));
@@ -58,9 +58,9 @@ static void nohome(lua_State *L, const char *where, const char *dir) {
 }
 
 /*
-** Pushes the folder with lua/ kernels/ scripts/: $CLSHELL_HOME, else beside
-** the program's own folder (the source tree, a moved installation), else
-** where it was to be installed.
+** Pushes the folder with lua/ kernels/ scripts/: $CLSHELL_HOME, else the one
+** beside the program's folder (the source tree, a moved installation), else
+** the folder of `make install`.
 */
 void clsh_home_push(lua_State *L) {
   const char *env = getenv("CLSHELL_HOME");
@@ -104,9 +104,8 @@ static void addfolder(lua_State *L, int package, const char *dir) {
 }
 
 /*
-** Puts folders in front of package.path and package.cpath: that of the script
-** (of what a link points to), if there is one, those of -I, and for package.
-** path clshell's own.
+** Puts folders in front of package.path and package.cpath: the script's own
+** (links resolved), those of -I, and clshell's for package.path.
 */
 void clsh_home_setpath(lua_State *L, const Options *o, const char *script,
                        const char *home) {
@@ -140,8 +139,8 @@ void clsh_home_setpath(lua_State *L, const Options *o, const char *script,
 }
 
 /*
-** Pushes the path of the script, `-` and full paths as they are; any other
-** is tried as it is, then among the installed scripts.
+** Pushes the path of the script: `name` itself if it is `-`, a full path or an
+** existing file, else the installed script of that name, if there is one.
 */
 const char *clsh_home_pushscript(lua_State *L, const char *name,
                                  const char *home) {

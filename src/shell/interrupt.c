@@ -1,10 +1,10 @@
 /*
-** interrupt.c - Ctrl-C: stops running Lua code, wherever it runs.
-** The signal handler runs no Lua. It sets clsh_interrupt, which waits in C
-** poll, and a hook in the running thread, which raises at the next
-** instruction. A hook that was always there would cost half the speed. Lua
-** runs no hook in finalizers and in hook functions of debug.sethook: of a
-** loop in one of those only the third Ctrl-C helps, which ends the program.
+** interrupt.c - Ctrl-C: stops running Lua code, wherever it runs. The signal
+** handler runs no Lua. It sets clsh_interrupt, which waits in C poll, and a
+** hook in the running thread, which raises at the next instruction. A
+** permanent hook would cost half the speed. Lua runs no hook in finalizers and
+** in hook functions of debug.sethook; a loop there ends only with the program,
+** at the third Ctrl-C.
 ** SPDX-License-Identifier: MIT
 */
 #include <errno.h>
@@ -24,22 +24,22 @@
 #define MESSAGE "interrupted!"
 #define GRACE 1000 /* instructions for __close handlers after a raise */
 
-static lua_State *volatile running;   /* the thread to stop */
-static volatile sig_atomic_t pending; /* since the signal, to the end of
-                                         the run it interrupts */
+static lua_State *volatile running; /* the thread to stop */
+static volatile sig_atomic_t
+    pending; /* from the signal to the end of the run */
 static volatile sig_atomic_t raises;  /* in this run, so far */
 static volatile sig_atomic_t presses; /* not yet delivered */
-static double warned;                 /* when the third was explained */
+static double warned; /* the time when the third was explained */
 static pthread_t mainthread;
 static struct termios terminal; /* as it was at the start */
 static bool hasterminal, installed;
 static volatile sig_atomic_t closed; /* the state is, or is about to be */
-static bool escapes; /* standard output is a terminal that knows them */
+static bool escapes; /* standard output is a terminal with escape codes */
 
 /* Library functions that are replaced here, and that of xpcall. */
 static lua_CFunction closecoroutine, execute, sethook, xpcall;
 
-/* A hook of the user's, which the one here has taken the place of. */
+/* The user's hook, which the hook here has replaced. */
 static struct {
   lua_State *volatile thread;
   volatile lua_Hook hook;
@@ -63,15 +63,15 @@ static void join(lua_State *L) {
     arm(L);
 }
 
-/* The message handler of an xpcall that an interrupt passes through. */
+/* The message handler in place of that of an interrupted xpcall. */
 static int passthrough(lua_State *L) {
   (void)L;
   return 1;
 }
 
 /*
-** A message handler would be called inside the hook, where no other hook
-** runs: one in Lua could loop there for ever. So it does not see interrupts.
+** Keeps interrupts from message handlers in Lua: such a handler would run
+** inside the hook, where no other hook runs, and could loop there for ever.
 */
 static void unhandle(lua_State *L) {
   lua_Debug ar;
@@ -111,8 +111,8 @@ static void say(const char *text) {
 }
 
 /*
-** The terminal as it was: echo, no bracketed paste, a visible cursor. For
-** signal handlers too.
+** Resets the terminal: echo, no bracketed paste, a visible cursor. May be
+** called in signal handlers.
 */
 void clsh_interrupt_restoreterminal(void) {
   if (hasterminal)
@@ -123,8 +123,8 @@ void clsh_interrupt_restoreterminal(void) {
 }
 
 /*
-** Counts the signals that wait to be delivered. The second explains what a
-** third does; a key held down does not get that far.
+** Counts the signals that are not delivered yet. The second explains the
+** third, which ends the program, unless the key is held down.
 */
 static void pressed(void) {
   struct timespec t;
@@ -183,8 +183,8 @@ static void runs(lua_State *L) {
 }
 
 /*
-** Resumes `co` with narg arguments from the top of L, as lcorolib.c does,
-** and lets the handler know. Returns the number of results, -1 for an error.
+** Resumes `co` with narg arguments from the top of L, as lcorolib.c does, and
+** notes the running thread. Returns the number of results; -1: an error.
 */
 static int resume(lua_State *L, lua_State *co, int narg) {
   int nres;
@@ -221,7 +221,7 @@ static int coroutine_resume(lua_State *L) {
   return n + 1;
 }
 
-/* What coroutine.wrap returns; errors pass through, as in lcorolib.c. */
+/* The function of coroutine.wrap; errors pass through, as in lcorolib.c. */
 static int wrapped(lua_State *L) {
   lua_State *co = lua_tothread(L, lua_upvalueindex(1));
   int n = resume(L, co, lua_gettop(L));
@@ -251,7 +251,7 @@ static int coroutine_wrap(lua_State *L) {
   return 1;
 }
 
-/* Runs __close in the thread that is closed; one at work is refused. */
+/* Runs __close in the thread that is closed; Lua refuses a running one. */
 static int coroutine_close(lua_State *L) {
   lua_Debug ar;
   lua_State *co = lua_tothread(L, 1);
@@ -263,7 +263,7 @@ static int coroutine_close(lua_State *L) {
   return n;
 }
 
-/* A hook that the interrupted code sets does not keep it alive. */
+/* Sets a hook; an interrupt that is under way keeps its own. */
 static int debug_sethook(lua_State *L) {
   int n = sethook(L);
   join(L);
@@ -271,8 +271,8 @@ static int debug_sethook(lua_State *L) {
 }
 
 /*
-** While a command runs, SIGINT is its own, and ignored here. One that it
-** ended was meant for the code that called it as well.
+** While a command runs, it gets SIGINT and this program ignores it. A SIGINT
+** that ended the command stops the calling code as well.
 */
 static int os_execute(lua_State *L) {
   int n = execute(L);
@@ -299,7 +299,7 @@ bool clsh_interrupt_test(lua_State *L, int idx) {
   return yes;
 }
 
-/* Forgets an interrupt: what it was meant for is over. */
+/* Forgets an interrupt: the code that it was to stop has ended. */
 void clsh_interrupt_end(lua_State *L) {
   running = L;
   pending = 0;
@@ -316,8 +316,8 @@ void clsh_interrupt_end(lua_State *L) {
 }
 
 /*
-** For cl.undisturbed: 0 puts an interrupt off, what that returned puts it on
-** again, unless another one has come meanwhile.
+** For cl.undisturbed: state 0 suspends an interrupt and returns the state that
+** restores it, unless another interrupt has come meanwhile.
 */
 static int swap(lua_State *L, int state) {
   int before = pending ? raises + 1 : 0;
@@ -332,9 +332,8 @@ static int swap(lua_State *L, int state) {
 }
 
 /*
-** Ctrl-C kills again, as when the program began; also after a driver's
-** compiler has put its own handler in front of ours. --timeout no longer
-** touches the state, which may be closed from now on.
+** Makes Ctrl-C kill the program again, also after a driver's compiler has set
+** its own handler. From now on nobody hooks the state, which may be closed.
 */
 void clsh_interrupt_close(void) {
   closed = 1;
@@ -342,7 +341,9 @@ void clsh_interrupt_close(void) {
     signal(SIGINT, SIG_DFL);
 }
 
-/* Puts `f`, if there is one, in place of a library's; returns that. */
+/*
+** Replaces a function of a library by `f`, unless NULL; returns the old one.
+*/
 lua_CFunction clsh_interrupt_replace(lua_State *L, const char *library,
                                      const char *name, lua_CFunction f) {
   lua_getglobal(L, library);

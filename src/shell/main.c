@@ -19,7 +19,7 @@
 
 static int exitcode = EXIT_OK;
 
-/* The table `arg`: the script is 0, what stands before it negative. */
+/* Sets `arg`: the script is at 0, the words before it below 0. */
 static void createargtable(lua_State *L, const Options *o,
                            const char *script) {
   int zero = o->script < o->argc ? o->script : 0;
@@ -58,8 +58,8 @@ static int calltool(lua_State *L, const char *name, int narg) {
 }
 
 /*
-** --devices, --check and others that run in place of the script: the name of
-** the script or the tool's own argument, then the code on the command line.
+** Runs the tool of an option such as --devices in place of the script. Its
+** arguments are the option's or the script's name, and the code of -e and -p.
 */
 static int runtool(lua_State *L, const Options *o, const char *what) {
   int narg = 1;
@@ -79,8 +79,8 @@ static int runtool(lua_State *L, const Options *o, const char *what) {
 }
 
 /*
-** Runs what is no file: a command such as history, which returns the exit
-** code. What is none either has a message that says so.
+** Runs a command such as history, as there is no script of that name. The
+** result is an exit code, or a message if there is no such command either.
 */
 static int runcommand(lua_State *L, const char *name) {
   lua_pushstring(L, name);
@@ -95,14 +95,14 @@ static int runcommand(lua_State *L, const char *name) {
 }
 
 /*
-** Says that --format or -o had nothing to do: the script was none that
-** measures, which take notice of them.
+** Notes that --format or -o had no effect: only scripts that measure look at
+** them.
 */
 static void checktaken(lua_State *L, const Options *o, const char *script) {
   if (o->quiet || (o->format == NULL && o->output == NULL))
     return;
   for (int i = 0; i < o->nactions; i++)
-    if (o->actions[i].kind == 'p') /* takes notice of them */
+    if (o->actions[i].kind == 'p') /* prints by them */
       return;
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   lua_getfield(L, -1, "cl");
@@ -166,7 +166,7 @@ static int doaction(lua_State *L, const Options *o, const Action *a) {
   return report(L, status);
 }
 
-/* cl.commandline: what was said there, for Lua. cl is at index 1. */
+/* Sets cl.commandline, the options for Lua. cl is at index 1. */
 static void setcommandline(lua_State *L, const Options *o) {
   const struct {
     const char *name, *value;
@@ -229,7 +229,7 @@ static const char *openstate(lua_State *L, const Options *o) {
   return script;
 }
 
-/* What the command line asks for, up to the shell. */
+/* Runs the tool, or the code and script, of the command line. */
 static int runoptions(lua_State *L, const Options *o, const char *script) {
   lua_getglobal(L, "require");
   lua_pushliteral(L, PROGRAM);

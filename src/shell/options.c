@@ -2,6 +2,7 @@
 ** options.c - reads the command line of clshell.
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
 #include <ctype.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -33,8 +34,9 @@ static void addnames(Getopt *g, char names[][24]) {
       if (o->arg != NULL)
         *letter++ = ':';
     }
-    if (o->name == NULL || n == MAXOPTIONS - 1)
+    if (o->name == NULL)
       continue;
+    assert(n < MAXOPTIONS - 1 && strlen(o->name) < sizeof names[n] - 2);
     snprintf(names[n], sizeof names[n], "--%s", o->name);
     g->names[n] = names[n];
     g->longs[n++] = (struct option){o->name, wants, NULL, o->code};
@@ -70,7 +72,7 @@ static int usage(const char *format, const char *word, const char *near) {
   return EXIT_USAGE;
 }
 
-/* Whether several long options begin with `word`, and none is it. */
+/* Whether several long options begin with `word`. */
 static bool ambiguous(const char *word) {
   int found = 0;
   for (const Option *o = clsh_optiontable; o->code != 0; o++)
@@ -79,7 +81,7 @@ static bool ambiguous(const char *word) {
   return found > 1;
 }
 
-/* Says what is wrong with option `word`; `code` is what getopt made of it. */
+/* Reports a bad option; `code` is the result of getopt. */
 static int badoption(const Getopt *g, const char *word, int code) {
   bool islong = strncmp(word, "--", 2) == 0;
   char letter[3] = {'-', (char)optopt, '\0'};
@@ -88,7 +90,7 @@ static int badoption(const Getopt *g, const char *word, int code) {
   if (islong && optopt != 0)
     return usage("no option %s with a value", word, NULL);
   if (islong)
-    return usage(ambiguous(word + 2) ? "option %s can be several"
+    return usage(ambiguous(word + 2) ? "option %s is ambiguous"
                                      : "unknown option %s",
                  word, clsh_nearest(word, g->names));
   return usage("unknown option %s", letter, nearletter(optopt));
@@ -108,7 +110,7 @@ static const char *onedash(const Getopt *g, const char *word) {
 static bool isword(const char *value, const char *const list[],
                    const char *option) {
   char text[128];
-  size_t n = (size_t)snprintf(text, sizeof text, "%s is ", option);
+  size_t n = (size_t)snprintf(text, sizeof text, "%s must be ", option);
   for (int i = 0; list[i] != NULL; i++) {
     if (strcmp(list[i], value) == 0)
       return true;
@@ -120,7 +122,7 @@ static bool isword(const char *value, const char *const list[],
                             list[i]);
   }
   if (n < sizeof text)
-    snprintf(text + n, sizeof text - n, ", not '%%s'");
+    snprintf(text + n, sizeof text - n, "; got '%%s'");
   usage(text, value, clsh_nearest(value, list));
   return false;
 }
@@ -131,7 +133,7 @@ static bool isseconds(Options *o, const char *value) {
   if (end != value && *end == '\0' && o->timeout > 0 &&
       o->timeout <= MAXTIMEOUT)
     return true;
-  usage("--timeout is a number of seconds above 0, not '%s'", value, NULL);
+  usage("--timeout must be a number of seconds > 0; got '%s'", value, NULL);
   return false;
 }
 

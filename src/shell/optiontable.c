@@ -1,6 +1,6 @@
 /*
-** optiontable.c - the options of the command line, for all that needs them:
-** parsing, --help, the manual page and the completions of shells.
+** optiontable.c - the options of the command line, for parsing, --help, the
+** manual page and the completions of shells.
 ** SPDX-License-Identifier: MIT
 */
 #include <lauxlib.h>

@@ -1,6 +1,6 @@
 /*
-** repl.c - the interactive shell: reads an input, runs it, has its values
-** printed. What an input means is the session's matter, lua/clshell/prompt.
+** repl.c - the interactive shell: reads and runs inputs. The session, module
+** clshell.prompt, compiles them and prints their values.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 /*
 ** Pushes `code`, compiled as an expression, or a message. The variable to be
-** closed keeps a call from being a tail call: errors have it as the caller.
+** closed prevents a tail call, so that tracebacks have this caller.
 */
 int clsh_repl_load(lua_State *L, const char *code, const char *name) {
   const char *chunk =
@@ -47,7 +47,7 @@ static int call(lua_State *L, const char *name, int narg, int nres) {
   return clsh_run_call(L, narg, nres);
 }
 
-/* Has the error on the top reported: no clsh_run_call, which forgets it. */
+/* Reports the error on the top; clsh_run_call would forget its traceback. */
 static void failed(lua_State *L) {
   pushfunction(L, "failed", 1);
   if (lua_pcall(L, 1, 0, 0) != LUA_OK)
@@ -86,7 +86,7 @@ static bool pushmodule(lua_State *L, const char *name) {
   return false;
 }
 
-/* What comes before the first prompt: the banner, notes, the user's file. */
+/* Before the first prompt: the banner, notes, the user's file. */
 static void start(lua_State *L, bool terminal, bool quiet) {
   if (terminal && !quiet)
     printf(PROGRAM " " CLSHELL_VERSION " (" LUA_RELEASE ")"
@@ -98,7 +98,7 @@ static void start(lua_State *L, bool terminal, bool quiet) {
     failed(L);
 }
 
-/* Reads an input; one that a command gave is there to begin with. */
+/* Reads an input, which begins with the draft that a command gave. */
 static Input readinput(lua_State *L) {
   lua_pushnil(L);
   lua_getfield(L, SESSION, "draft");

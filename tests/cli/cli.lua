@@ -124,12 +124,12 @@ t.test("a wrong option is one line and exit 2", function()
   usage("-D", "unknown option -D; did you mean -d?")
   usage("-t", "unknown option -t; did you mean --timeout?")
   usage("-devices", "unknown option -devices; did you mean --devices?")
-  usage("--dev", "--dev can be several")
-  usage("--format jsn -p 1", "not 'jsn'; did you mean json?", "ndjson")
-  usage("-f '' -p 1", "csv", "not ''")
-  usage("--color sometimes", "auto, always or never, not 'sometimes'")
+  usage("--dev", "--dev is ambiguous")
+  usage("--format jsn -p 1", "got 'jsn'; did you mean json?", "ndjson")
+  usage("-f '' -p 1", "csv", "got ''")
+  usage("--color sometimes", "auto, always or never; got 'sometimes'")
   for _, seconds in ipairs {"x", "''", "0", "-1", "1x", "nan", "1e999"} do
-    usage("--timeout " .. seconds .. " -p 1", "--timeout is a number")
+    usage("--timeout " .. seconds .. " -p 1", "--timeout must be a number")
   end
 end)
 
