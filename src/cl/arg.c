@@ -7,7 +7,11 @@
 #include <string.h>
 
 #include "buffer.h"
+#include "cl.h"
+#include "context.h"
 #include "kernel.h"
+#include "object.h"
+#include "type.h"
 
 #define MAXVALUE 1024 /* bytes of one argument by value */
 #define SLACK 128     /* zeros behind it: drivers may read on */
@@ -41,9 +45,9 @@ static const Class any_class = {"Any", sizeof(Any), NULL, NULL,
                                 NULL,  NULL,        NULL};
 
 static int value_tostring(lua_State *L) {
-  Value *v = clsh_checkobject(L, 1, &value_class);
+  Value *v = clsh_class_check(L, 1, &value_class);
   if (v->type != NULL) {
-    clsh_pushelement(L, v->type, v->data);
+    clsh_type_push(L, v->type, v->data);
     lua_pushfstring(L, "%s %s", v->type->name, luaL_tolstring(L, -1, NULL));
   } else {
     lua_pushfstring(L, "%I bytes", (LUAI_UACINT)v->size);
@@ -52,7 +56,7 @@ static int value_tostring(lua_State *L) {
 }
 
 static int local_tostring(lua_State *L) {
-  Local *l = clsh_checkobject(L, 1, &local_class);
+  Local *l = clsh_class_check(L, 1, &local_class);
   lua_pushfstring(L, "local %s[%I]", l->type->name, (LUAI_UACINT)l->count);
   return 1;
 }
@@ -71,7 +75,7 @@ static const Class local_class = {"Local",    sizeof(Local), NULL, NULL,
 static int cl_typed(lua_State *L) {
   size_t len;
   const char *name = lua_tolstring(L, lua_upvalueindex(1), &len);
-  const Type *t = clsh_findtype(name, len);
+  const Type *t = clsh_type_find(name, len);
   int n = lua_gettop(L);
   if (n != 1 && n != t->width)
     return clsh_error(L, "cl.%s takes %d number%s; got %d", name,
@@ -82,10 +86,10 @@ static int cl_typed(lua_State *L) {
     for (int i = n; i >= 1; i--)
       lua_rawseti(L, 1, i);
   }
-  Value *v = clsh_newobject(L, &value_class, 0);
-  const char *wrong = clsh_toelement(L, 1, t, v->data);
+  Value *v = clsh_class_new(L, &value_class, 0);
+  const char *wrong = clsh_type_convert(L, 1, t, v->data);
   if (wrong != NULL)
-    return clsh_argerror(L, 1, "%s", wrong);
+    return clsh_error_arg(L, 1, "%s", wrong);
   v->type = t;
   v->size = t->size;
   return 1;
@@ -102,9 +106,9 @@ static int cl_bytes(lua_State *L) {
   size_t len;
   const char *s = luaL_checklstring(L, 1, &len);
   if (len == 0 || len > MAXVALUE)
-    return clsh_argerror(L, 1, "a value must have 1 to %d bytes; got %I",
-                         MAXVALUE, (LUAI_UACINT)len);
-  Value *v = clsh_newobject(L, &value_class, 0);
+    return clsh_error_arg(L, 1, "a value must have 1 to %d bytes; got %I",
+                          MAXVALUE, (LUAI_UACINT)len);
+  Value *v = clsh_class_new(L, &value_class, 0);
   memcpy(v->data, s, len);
   v->size = len;
   return 1;
@@ -116,13 +120,13 @@ static int cl_bytes(lua_State *L) {
  * the device's local_mem_size.
  */
 static int cl_localmem(lua_State *L) {
-  const Type *t = clsh_checktype(L, 1);
-  size_t n = clsh_checkcount(L, 2, "n");
+  const Type *t = clsh_type_check(L, 1);
+  size_t n = clsh_shape_count(L, 2, "n");
   if (n > ((size_t)1 << 40) / t->size)
-    return clsh_argerror(L, 2,
-                         "no device has local memory for %I elements of %s",
-                         (LUAI_UACINT)n, t->name);
-  Local *l = clsh_newobject(L, &local_class, 0);
+    return clsh_error_arg(L, 2,
+                          "no device has local memory for %I elements of %s",
+                          (LUAI_UACINT)n, t->name);
+  Local *l = clsh_class_new(L, &local_class, 0);
   l->type = t;
   l->count = n;
   l->bytes = n * t->size;
@@ -130,8 +134,8 @@ static int cl_localmem(lua_State *L) {
 }
 
 static int wrap(lua_State *L, bool base) {
-  Buffer *b = clsh_checkbuffer(L, 1);
-  Any *a = clsh_newobject(L, &any_class, 1);
+  Buffer *b = clsh_buffer_check(L, 1);
+  Any *a = clsh_class_new(L, &any_class, 1);
   a->buffer = b;
   a->base = base;
   lua_pushvalue(L, 1);
@@ -171,12 +175,12 @@ static int badarg(lua_State *L, const Args *a, int i, const char *fmt, ...) {
   va_end(args);
   const Param *p = &a->kernel->params[i];
   bool spaced = p->known && p->space != 'p';
-  lua_pushfstring(L, "%s: argument %d%s%s%s (%s%s%s): %s", a->kernel->name,
-                  i + 1, p->name[0] != '\0' ? " '" : "", p->name,
-                  p->name[0] != '\0' ? "'" : "",
-                  spaced ? clsh_spacename(p->space) : "", spaced ? " " : "",
-                  p->known ? p->type : "type unknown", text);
-  clsh_pusherror(L, CL_SUCCESS, NULL, lua_tostring(L, -1));
+  lua_pushfstring(
+      L, "%s: argument %d%s%s%s (%s%s%s): %s", a->kernel->name, i + 1,
+      p->name[0] != '\0' ? " '" : "", p->name, p->name[0] != '\0' ? "'" : "",
+      spaced ? clsh_kernel_spacename(p->space) : "", spaced ? " " : "",
+      p->known ? p->type : "type unknown", text);
+  clsh_error_push(L, CL_SUCCESS, NULL, lua_tostring(L, -1));
   lua_pushstring(L, a->kernel->name);
   lua_setfield(L, -2, "kernel");
   lua_pushinteger(L, i + 1);
@@ -188,25 +192,25 @@ static void setarg(lua_State *L, const Args *a, int i, size_t size,
                    const void *p) {
   cl_int err = clSetKernelArg(a->kernel->handle, (cl_uint)i, size, p);
   if (err != CL_SUCCESS)
-    badarg(L, a, i, "clSetKernelArg: %s (%d), %I bytes", clsh_errorname(err),
+    badarg(L, a, i, "clSetKernelArg: %s (%d), %I bytes", clsh_error_name(err),
            (int)err, (LUAI_UACINT)size);
 }
 
 /* The buffer at `idx`, itself or inside cl.any(); NULL: no buffer. */
 static Buffer *tobuffer(lua_State *L, const Args *a, int i, int idx,
                         const Any **how) {
-  const Any *wrapped = clsh_testobject(L, idx, &any_class);
-  Buffer *b = wrapped != NULL ? wrapped->buffer : clsh_testbuffer(L, idx);
+  const Any *wrapped = clsh_class_test(L, idx, &any_class);
+  Buffer *b = wrapped != NULL ? wrapped->buffer : clsh_buffer_test(L, idx);
   *how = wrapped;
   bool closed = b != NULL ? ((Object *)b)->closed
-                          : strcmp(clsh_anyname(L, idx), "Buffer") == 0;
+                          : strcmp(clsh_class_name(L, idx), "Buffer") == 0;
   if (closed)
     badarg(L, a, i, "this Buffer is closed");
   return b;
 }
 
 static void checkconstant(lua_State *L, Args *a, int i, size_t bytes) {
-  const Limits *l = clsh_limits(a->kernel->context);
+  const Limits *l = clsh_context_limits(a->kernel->context);
   if (bytes > l->constant_mem)
     badarg(L, a, i, "%I bytes; the device's constant memory takes %I",
            (LUAI_UACINT)bytes, (LUAI_UACINT)l->constant_mem);
@@ -217,22 +221,23 @@ static void checkconstant(lua_State *L, Args *a, int i, size_t bytes) {
 
 static void setmem(lua_State *L, Args *a, int i, const Param *p, Buffer *b,
                    const Any *how) {
-  const Type *t = clsh_buffertype(b);
+  const Type *t = clsh_buffer_type(b);
   bool base = how != NULL && how->base;
   if (p->known && (how == NULL || base) && p->value != t)
     badarg(L, a, i, "got a Buffer of %s; to pass it anyway, write cl.any(b)",
            t->name);
-  if (clsh_buffercontext(b) != a->kernel->context)
+  if (clsh_buffer_context(b) != a->kernel->context)
     badarg(L, a, i, "the Buffer is of another context (device)");
   if (p->space == 'c')
-    checkconstant(L, a, i, base ? clsh_basebytes(b) : clsh_bufferbytes(b));
-  cl_mem handle = base ? clsh_bufferbase(b) : clsh_bufferhandle(L, b);
+    checkconstant(L, a, i,
+                  base ? clsh_buffer_basebytes(b) : clsh_buffer_bytes(b));
+  cl_mem handle = base ? clsh_buffer_base(b) : clsh_buffer_handle(L, b);
   if (handle == NULL)
     badarg(L, a, i,
            "this view begins %I elements into its memory, where the device "
            "lets no pointer begin; pass cl.base(b) and skip b.start elements "
            "in the kernel",
-           (LUAI_UACINT)clsh_bufferstart(b));
+           (LUAI_UACINT)clsh_buffer_start(b));
   setarg(L, a, i, sizeof handle, &handle);
 }
 
@@ -242,11 +247,11 @@ static void setlocal(lua_State *L, Args *a, int i, const Param *p,
     badarg(L, a, i, "got local memory of %s", l->type->name);
   a->local += l->bytes;
   const Context *c = a->kernel->context;
-  cl_ulong own = clsh_kernellocal(a->kernel);
-  if (a->local + own > clsh_localroom(c, own))
+  cl_ulong own = clsh_kernel_local(a->kernel);
+  if (a->local + own > clsh_context_localroom(c, own))
     badarg(L, a, i, "%I bytes of local memory in all; the device has %I",
            (LUAI_UACINT)(a->local + own),
-           (LUAI_UACINT)clsh_limits(c)->local_mem);
+           (LUAI_UACINT)clsh_context_limits(c)->local_mem);
   setarg(L, a, i, l->bytes, NULL);
 }
 
@@ -254,8 +259,9 @@ static const char *badpointer(lua_State *L, const Param *p, int idx) {
   if (p->space == 'l')
     return lua_pushfstring(L, "must be cl.localmem(\"%s\", n); got %s",
                            p->value != NULL ? p->value->name : "float",
-                           clsh_anyname(L, idx));
-  return lua_pushfstring(L, "must be a Buffer; got %s", clsh_anyname(L, idx));
+                           clsh_class_name(L, idx));
+  return lua_pushfstring(L, "must be a Buffer; got %s",
+                         clsh_class_name(L, idx));
 }
 
 /*
@@ -271,7 +277,7 @@ static bool ispointer(const Args *a, int i, size_t size) {
 /* Sets a parameter by value; an unknown type needs cl.T(x). */
 static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
   char data[128];
-  const Value *v = clsh_testobject(L, idx, &value_class);
+  const Value *v = clsh_class_test(L, idx, &value_class);
   if (v != NULL) {
     if (p->value != NULL && v->type != NULL && p->value != v->type)
       badarg(L, a, i, "got a %s", v->type->name);
@@ -288,8 +294,8 @@ static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
     badarg(L, a, i,
            "the type is unknown: pass cl.int(x), cl.float(x) ... or "
            "cl.bytes(s); got %s",
-           clsh_anyname(L, idx));
-  const char *wrong = clsh_toelement(L, idx, p->value, data);
+           clsh_class_name(L, idx));
+  const char *wrong = clsh_type_convert(L, idx, p->value, data);
   if (wrong != NULL)
     badarg(L, a, i, "%s", wrong);
   setarg(L, a, i, p->value->size, data);
@@ -310,7 +316,7 @@ static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
     return;
   }
   Buffer *b = tobuffer(L, a, i, idx, &how);
-  const Local *l = clsh_testobject(L, idx, &local_class);
+  const Local *l = clsh_class_test(L, idx, &local_class);
   if (b != NULL && (!p->known || p->space != 'l'))
     setmem(L, a, i, p, b, how);
   else if (l != NULL && (!p->known || p->space == 'l'))
@@ -325,7 +331,7 @@ static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
 ** Sets all arguments of a kernel from the n values at `first`. The next
 ** launch sets all of them anew, so none needs anchoring.
 */
-void clsh_setargs(lua_State *L, const Kernel *k, int first, int n) {
+void clsh_arg_set(lua_State *L, const Kernel *k, int first, int n) {
   Args a = {k, 0, 0};
   if (n < k->nparams)
     badarg(L, &a, n, "missing: got %d of %d values", n, k->nparams);
@@ -351,15 +357,15 @@ static void addtyped(lua_State *L) {
     }
 }
 
-void clsh_openarg(lua_State *L) {
+void clsh_arg_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"any", cl_any},
                                        {"base", cl_base},
                                        {"bytes", cl_bytes},
                                        {"localmem", cl_localmem},
                                        {NULL, NULL}};
-  clsh_newclass(L, &value_class);
-  clsh_newclass(L, &local_class);
-  clsh_newclass(L, &any_class);
+  clsh_class_define(L, &value_class);
+  clsh_class_define(L, &local_class);
+  clsh_class_define(L, &any_class);
   luaL_setfuncs(L, functions, 0);
   addtyped(L);
 }

@@ -16,7 +16,7 @@
 static void array_release(Object *o) {
   Array *a = (Array *)o;
   if (a->block != NULL)
-    clsh_releaseblock(a->block);
+    clsh_block_release(a->block);
   a->block = NULL;
 }
 
@@ -30,14 +30,14 @@ static size_t physicalmemory(void) {
 static const Class class;
 
 static Array *newbox(lua_State *L, const Type *t, const Shape *s) {
-  Array *a = clsh_newobject(L, &class, 0);
+  Array *a = clsh_class_new(L, &class, 0);
   a->type = t;
   a->shape = *s;
   return a;
 }
 
 /* A zeroed array, on the stack. */
-Array *clsh_newarray(lua_State *L, const Type *t, const Shape *s) {
+Array *clsh_array_new(lua_State *L, const Type *t, const Shape *s) {
   Array *a = newbox(L, t, s);
   size_t bytes = s->count * t->size;
   size_t memory = physicalmemory();
@@ -45,17 +45,17 @@ Array *clsh_newarray(lua_State *L, const Type *t, const Shape *s) {
     clsh_error(L,
                "an array of %I bytes (%s%s): this machine has %I bytes of "
                "memory",
-               (lua_Integer)bytes, t->name, clsh_shapestring(L, s),
+               (lua_Integer)bytes, t->name, clsh_shape_string(L, s),
                (lua_Integer)memory);
-  a->block = clsh_newblock(bytes);
+  a->block = clsh_block_new(bytes);
   if (a->block == NULL) {
     lua_gc(L, LUA_GCCOLLECT);
-    a->block = clsh_newblock(bytes);
+    a->block = clsh_block_new(bytes);
   }
   if (a->block == NULL)
     clsh_error(L, "no host memory for an array of %I bytes (%s%s)",
-               (lua_Integer)bytes, t->name, clsh_shapestring(L, s));
-  clsh_pressure(L, bytes);
+               (lua_Integer)bytes, t->name, clsh_shape_string(L, s));
+  clsh_class_pressure(L, bytes);
   return a;
 }
 
@@ -64,7 +64,7 @@ Array *clsh_newarray(lua_State *L, const Type *t, const Shape *s) {
 ** reference of its own. Whoever must take the memory away early (unmap)
 ** sets b->data to NULL: from then on each access raises.
 */
-Array *clsh_wrapblock(lua_State *L, const Type *t, const Shape *s, Block *b) {
+Array *clsh_array_wrap(lua_State *L, const Type *t, const Shape *s, Block *b) {
   Array *a = newbox(L, t, s);
   if (b != NULL)
     b->refs++;
@@ -72,22 +72,22 @@ Array *clsh_wrapblock(lua_State *L, const Type *t, const Shape *s, Block *b) {
   return a;
 }
 
-Array *clsh_testarray(lua_State *L, int arg) {
-  return clsh_testobject(L, arg, &class);
+Array *clsh_array_test(lua_State *L, int arg) {
+  return clsh_class_test(L, arg, &class);
 }
 
-Array *clsh_checkarray(lua_State *L, int arg) {
-  return clsh_checkobject(L, arg, &class);
+Array *clsh_array_check(lua_State *L, int arg) {
+  return clsh_class_check(L, arg, &class);
 }
 
-size_t clsh_arraybytes(const Array *a) {
+size_t clsh_array_bytes(const Array *a) {
   return a->shape.count * a->type->size;
 }
 
 /* Pushes "float[4][5]". */
-const char *clsh_arrayname(lua_State *L, const Array *a) {
+const char *clsh_array_name(lua_State *L, const Array *a) {
   lua_pushstring(L, a->type->name);
-  clsh_shapestring(L, &a->shape);
+  clsh_shape_string(L, &a->shape);
   lua_concat(L, 2);
   return lua_tostring(L, -1);
 }
@@ -96,7 +96,7 @@ const char *clsh_arrayname(lua_State *L, const Array *a) {
 ** The elements. To be asked for again after anything that may run Lua code
 ** (a call, an allocation): a finalizer can close the array.
 */
-void *clsh_arraydata(lua_State *L, const Array *a) {
+void *clsh_array_data(lua_State *L, const Array *a) {
   if (a->head.closed)
     clsh_error(L, "this Array is closed");
   if (a->block == NULL || a->block->data == NULL)
@@ -106,8 +106,8 @@ void *clsh_arraydata(lua_State *L, const Array *a) {
 
 /* The array that a field or a metamethod is asked of. */
 static Array *self(lua_State *L) {
-  Array *a = clsh_anyobject(L, 1, &class);
-  clsh_arraydata(L, a);
+  Array *a = clsh_class_any(L, 1, &class);
+  clsh_array_data(L, a);
   return a;
 }
 
@@ -122,22 +122,23 @@ static size_t checkindex(lua_State *L, const Array *a, int arg, size_t limit) {
   const char *key = lua_type(L, arg) == LUA_TNUMBER
                         ? luaL_tolstring(L, arg, NULL)
                         : luaL_typename(L, arg);
-  clsh_error(L, "index %s of an Array %s: %s 1..%I", key, clsh_arrayname(L, a),
-             whole ? "outside" : "no whole number in", (lua_Integer)limit);
+  clsh_error(L, "index %s of an Array %s: %s 1..%I", key,
+             clsh_array_name(L, a), whole ? "outside" : "no whole number in",
+             (lua_Integer)limit);
   return 0;
 }
 
 /* The element with the flat number at `arg`. */
 static void *slot(lua_State *L, const Array *a, int arg) {
   size_t i = checkindex(L, a, arg, a->shape.count);
-  return (char *)clsh_arraydata(L, a) + i * a->type->size;
+  return (char *)clsh_array_data(L, a) + i * a->type->size;
 }
 
 static void store(lua_State *L, const Array *a, void *p, int value) {
   char element[128];
-  const char *wrong = clsh_toelement(L, value, a->type, element);
+  const char *wrong = clsh_type_convert(L, value, a->type, element);
   if (wrong != NULL)
-    clsh_error(L, "element of an Array %s: %s", clsh_arrayname(L, a), wrong);
+    clsh_error(L, "element of an Array %s: %s", clsh_array_name(L, a), wrong);
   memcpy(p, element, a->type->size);
 }
 
@@ -145,7 +146,7 @@ static int array_index(lua_State *L) {
   const Array *a = self(L);
   if (lua_type(L, 2) == LUA_TSTRING)
     return 0; /* neither method nor field: nil, as for a table */
-  clsh_pushelement(L, a->type, slot(L, a, 2));
+  clsh_type_push(L, a->type, slot(L, a, 2));
   return 1;
 }
 
@@ -164,8 +165,8 @@ static int array_len(lua_State *L) {
 }
 
 static int array_tostring(lua_State *L) {
-  const Array *a = clsh_anyobject(L, 1, &class);
-  lua_pushfstring(L, "Array %s%s", clsh_arrayname(L, a),
+  const Array *a = clsh_class_any(L, 1, &class);
+  lua_pushfstring(L, "Array %s%s", clsh_array_name(L, a),
                   a->head.closed ? " (closed)" : "");
   return 1;
 }
@@ -175,21 +176,21 @@ static void *place(lua_State *L, const Array *a, int arg, int given) {
   const Shape *s = &a->shape;
   size_t flat = 0;
   if (given != s->ndims)
-    clsh_error(L, "an Array %s takes %d indexes, got %d", clsh_arrayname(L, a),
-               s->ndims, given);
+    clsh_error(L, "an Array %s takes %d indexes, got %d",
+               clsh_array_name(L, a), s->ndims, given);
   for (int d = 0; d < s->ndims; d++) {
     size_t i = checkindex(L, a, arg + d, s->dim[d]);
     flat = flat * s->dim[d] + i;
   }
-  return (char *)clsh_arraydata(L, a) + flat * a->type->size;
+  return (char *)clsh_array_data(L, a) + flat * a->type->size;
 }
 
 /** Array:at(i, j, ...) -> value
  * The element at these indexes, one for each dimension, from 1.
  */
 static int array_at(lua_State *L) {
-  const Array *a = clsh_checkarray(L, 1);
-  clsh_pushelement(L, a->type, place(L, a, 2, lua_gettop(L) - 1));
+  const Array *a = clsh_array_check(L, 1);
+  clsh_type_push(L, a->type, place(L, a, 2, lua_gettop(L) - 1));
   return 1;
 }
 
@@ -197,7 +198,7 @@ static int array_at(lua_State *L) {
  * Sets the element at these indexes, one for each dimension, from 1.
  */
 static int array_set(lua_State *L) {
-  const Array *a = clsh_checkarray(L, 1);
+  const Array *a = clsh_array_check(L, 1);
   int top = lua_gettop(L);
   store(L, a, place(L, a, 2, top > 2 ? top - 2 : 0), top);
   lua_settop(L, 1);
@@ -209,15 +210,15 @@ static int array_set(lua_State *L) {
  * of the two shows in the other.
  */
 static int array_reshape(lua_State *L) {
-  Array *a = clsh_checkarray(L, 1);
+  Array *a = clsh_array_check(L, 1);
   Shape s;
-  clsh_checkshape(L, 2, a->type, &s);
+  clsh_shape_check(L, 2, a->type, &s);
   if (s.count != a->shape.count)
-    return clsh_argerror(L, 2, "an Array %s has %I elements, %s has %I",
-                         clsh_arrayname(L, a), (lua_Integer)a->shape.count,
-                         clsh_shapestring(L, &s), (lua_Integer)s.count);
+    return clsh_error_arg(L, 2, "an Array %s has %I elements, %s has %I",
+                          clsh_array_name(L, a), (lua_Integer)a->shape.count,
+                          clsh_shape_string(L, &s), (lua_Integer)s.count);
   Array *b = newbox(L, a->type, &s);
-  clsh_arraydata(L, a);
+  clsh_array_data(L, a);
   b->block = a->block;
   b->block->refs++;
   return 1;
@@ -227,9 +228,9 @@ static int array_reshape(lua_State *L) {
  * A new array of the same type and shape with the same elements.
  */
 static int array_copy(lua_State *L) {
-  const Array *a = clsh_checkarray(L, 1);
-  Array *b = clsh_newarray(L, a->type, &a->shape);
-  memcpy(clsh_arraydata(L, b), clsh_arraydata(L, a), clsh_arraybytes(a));
+  const Array *a = clsh_array_check(L, 1);
+  Array *b = clsh_array_new(L, a->type, &a->shape);
+  memcpy(clsh_array_data(L, b), clsh_array_data(L, a), clsh_array_bytes(a));
   return 1;
 }
 
@@ -239,12 +240,12 @@ static int array_type(lua_State *L) {
 }
 
 static int array_shape(lua_State *L) {
-  clsh_pushshape(L, &self(L)->shape);
+  clsh_shape_push(L, &self(L)->shape);
   return 1;
 }
 
 static int array_bytes(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)clsh_arraybytes(self(L)));
+  lua_pushinteger(L, (lua_Integer)clsh_array_bytes(self(L)));
   return 1;
 }
 
@@ -282,6 +283,6 @@ static const luaL_Reg fields[] = {
 static const Class class = {"Array", sizeof(Array), methods,      fields,
                             meta,    array_index,   array_release};
 
-void clsh_openarray(lua_State *L) {
-  clsh_newclass(L, &class);
+void clsh_array_open(lua_State *L) {
+  clsh_class_define(L, &class);
 }

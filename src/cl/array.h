@@ -21,8 +21,8 @@ typedef struct Block {
   void (*free)(struct Block *b);
   void *cookie[3]; /* for free() */
 } Block;
-Block *clsh_newblock(size_t bytes);
-void clsh_releaseblock(Block *b);
+Block *clsh_block_new(size_t bytes);
+void clsh_block_release(Block *b);
 
 /* array.c */
 typedef struct Array {
@@ -31,23 +31,23 @@ typedef struct Array {
   Shape shape;
   Block *block; /* shared; its data is NULL once unmapped */
 } Array;
-Array *clsh_newarray(lua_State *L, const Type *t, const Shape *s);
-Array *clsh_wrapblock(lua_State *L, const Type *t, const Shape *s, Block *b);
-Array *clsh_testarray(lua_State *L, int arg);
-Array *clsh_checkarray(lua_State *L, int arg);
-void *clsh_arraydata(lua_State *L, const Array *a); /* raises if closed */
-size_t clsh_arraybytes(const Array *a);
-const char *clsh_arrayname(lua_State *L, const Array *a);
-void clsh_openarray(lua_State *L);
+Array *clsh_array_new(lua_State *L, const Type *t, const Shape *s);
+Array *clsh_array_wrap(lua_State *L, const Type *t, const Shape *s, Block *b);
+Array *clsh_array_test(lua_State *L, int arg);
+Array *clsh_array_check(lua_State *L, int arg);
+void *clsh_array_data(lua_State *L, const Array *a); /* raises if closed */
+size_t clsh_array_bytes(const Array *a);
+const char *clsh_array_name(lua_State *L, const Array *a);
+void clsh_array_open(lua_State *L);
 
 /* arrayinit.c */
-void clsh_setarray(lua_State *L, Array *a, int arg); /* any init value */
-void clsh_openarrayinit(lua_State *L);
+void clsh_arrayinit_set(lua_State *L, Array *a, int arg); /* any init value */
+void clsh_arrayinit_open(lua_State *L);
 
 /* arrayops.c */
-uint64_t clsh_splitmix64(uint64_t seed, uint64_t i);
-double clsh_rounded(const Type *t, double x);
-void clsh_openarrayops(lua_State *L);
+uint64_t clsh_arrayops_splitmix64(uint64_t seed, uint64_t i);
+double clsh_convert_round(const Type *t, double x);
+void clsh_arrayops_open(lua_State *L);
 
 /* convert.c: components by the run. A vector of 3 has a gap in each. */
 typedef struct Run {
@@ -55,12 +55,15 @@ typedef struct Run {
   size_t n;      /* components, at most RUN */
   size_t offset; /* bytes from the array's first element */
 } Run;
-bool clsh_nextrun(lua_State *L, const Array *a, Run *r);
-void clsh_loadreals(const Type *t, const void *p, size_t n, double *x);
-void clsh_loadintegers(const Type *t, const void *p, size_t n, int64_t *x);
-void clsh_storereals(const Type *t, const double *x, size_t n, void *p);
-void clsh_storeintegers(const Type *t, const int64_t *x, size_t n, void *p);
-void clsh_convert(lua_State *L, Array *to, Array *from);
-void clsh_openconvert(lua_State *L);
+bool clsh_convert_nextrun(lua_State *L, const Array *a, Run *r);
+void clsh_convert_loadreals(const Type *t, const void *p, size_t n, double *x);
+void clsh_convert_loadintegers(const Type *t, const void *p, size_t n,
+                               int64_t *x);
+void clsh_convert_storereals(const Type *t, const double *x, size_t n,
+                             void *p);
+void clsh_convert_storeintegers(const Type *t, const int64_t *x, size_t n,
+                                void *p);
+void clsh_convert_array(lua_State *L, Array *to, Array *from);
+void clsh_convert_open(lua_State *L);
 
 #endif

@@ -24,7 +24,7 @@ static const char *placestring(lua_State *L, const Place *w) {
   Shape s = {w->depth, {0}, 0};
   for (int d = 0; d < w->depth; d++)
     s.dim[d] = w->at[d] + 1;
-  return clsh_shapestring(L, &s);
+  return clsh_shape_string(L, &s);
 }
 
 /* Every `step`-th element, `n` of them, from `first` on, from 0. */
@@ -35,10 +35,10 @@ typedef struct Range {
 static void fill(lua_State *L, Array *a, int arg, const Range *r) {
   char element[128];
   size_t size = a->type->size;
-  const char *wrong = clsh_toelement(L, arg, a->type, element);
+  const char *wrong = clsh_type_convert(L, arg, a->type, element);
   if (wrong != NULL)
-    clsh_argerror(L, arg, "%s", wrong);
-  char *p = (char *)clsh_arraydata(L, a) + r->first * size;
+    clsh_error_arg(L, arg, "%s", wrong);
+  char *p = (char *)clsh_array_data(L, a) + r->first * size;
   size_t done = 0;
   for (; done < r->n && (done == 0 || r->step > 1); done++)
     memcpy(p + done * r->step * size, element, size);
@@ -68,10 +68,10 @@ static void badrow(lua_State *L, const Array *a, const Place *w,
 
 static void storenext(lua_State *L, Array *a, Place *w) {
   char element[128];
-  const char *wrong = clsh_toelement(L, -1, a->type, element);
+  const char *wrong = clsh_type_convert(L, -1, a->type, element);
   if (wrong != NULL)
     clsh_error(L, "element %s: %s", placestring(L, w), wrong);
-  char *p = clsh_arraydata(L, a);
+  char *p = clsh_array_data(L, a);
   memcpy(p + w->flat++ * a->type->size, element, a->type->size);
 }
 
@@ -123,11 +123,11 @@ static void fromfunction(lua_State *L, Array *a, int arg) {
 static void frombytes(lua_State *L, Array *a, int arg) {
   size_t len;
   const char *s = lua_tolstring(L, arg, &len);
-  if (len != clsh_arraybytes(a))
-    clsh_argerror(L, arg, "string of %I bytes expected for %s, got %I",
-                  (lua_Integer)clsh_arraybytes(a), clsh_arrayname(L, a),
-                  (lua_Integer)len);
-  memcpy(clsh_arraydata(L, a), s, len);
+  if (len != clsh_array_bytes(a))
+    clsh_error_arg(L, arg, "string of %I bytes expected for %s, got %I",
+                   (lua_Integer)clsh_array_bytes(a), clsh_array_name(L, a),
+                   (lua_Integer)len);
+  memcpy(clsh_array_data(L, a), s, len);
 }
 
 /*
@@ -135,14 +135,14 @@ static void frombytes(lua_State *L, Array *a, int arg) {
 ** for an array of them), an Array, a nested table, a function, or a string
 ** of raw bytes.
 */
-void clsh_setarray(lua_State *L, Array *a, int arg) {
+void clsh_arrayinit_set(lua_State *L, Array *a, int arg) {
   Place w = {0};
-  Array *from = clsh_testarray(L, arg);
+  Array *from = clsh_array_test(L, arg);
   arg = lua_absindex(L, arg);
   luaL_checkstack(L, 2 * MAXDIMS + LUA_MINSTACK, NULL);
-  clsh_arraydata(L, a);
+  clsh_array_data(L, a);
   if (from != NULL) {
-    clsh_convert(L, a, from);
+    clsh_convert_array(L, a, from);
     return;
   }
   switch (lua_type(L, arg)) {
@@ -161,10 +161,10 @@ void clsh_setarray(lua_State *L, Array *a, int arg) {
     fromfunction(L, a, arg);
     break;
   default:
-    clsh_argerror(L, arg,
-                  "number, table, function, string or open Array expected, "
-                  "got %s",
-                  luaL_typename(L, arg));
+    clsh_error_arg(L, arg,
+                   "number, table, function, string or open Array expected, "
+                   "got %s",
+                   luaL_typename(L, arg));
   }
 }
 
@@ -177,9 +177,9 @@ static size_t optindex(lua_State *L, int arg, const char *name, size_t def,
   lua_Integer i = lua_tointegerx(L, arg, &whole);
   if (lua_type(L, arg) != LUA_TNUMBER || !whole || i < (lua_Integer)min ||
       (lua_Unsigned)i > max)
-    clsh_argerror(L, arg, "%s must be a whole number in %I..%I, got %s", name,
-                  (lua_Integer)min, (lua_Integer)max,
-                  luaL_tolstring(L, arg, NULL));
+    clsh_error_arg(L, arg, "%s must be a whole number in %I..%I, got %s", name,
+                   (lua_Integer)min, (lua_Integer)max,
+                   luaL_tolstring(L, arg, NULL));
   return (size_t)i;
 }
 
@@ -189,7 +189,7 @@ static size_t optindex(lua_State *L, int arg, const char *name, size_t def,
  * takes a table of its components or one number for all of them.
  */
 static int array_fill(lua_State *L) {
-  Array *a = clsh_checkarray(L, 1);
+  Array *a = clsh_array_check(L, 1);
   size_t count = a->shape.count;
   lua_settop(L, 5);
   size_t first = optindex(L, 3, "first", 1, 1, count + 1);
@@ -207,8 +207,8 @@ static void pushtable(lua_State *L, const Array *a, int d, size_t *flat) {
   clsh_poll(L);
   for (size_t i = 0; i < n; i++) {
     if (d == a->shape.ndims - 1) {
-      const char *p = clsh_arraydata(L, a);
-      clsh_pushelement(L, a->type, p + (*flat)++ * a->type->size);
+      const char *p = clsh_array_data(L, a);
+      clsh_type_push(L, a->type, p + (*flat)++ * a->type->size);
     } else {
       pushtable(L, a, d + 1, flat);
     }
@@ -221,7 +221,7 @@ static void pushtable(lua_State *L, const Array *a, int d, size_t *flat) {
  */
 static int array_table(lua_State *L) {
   size_t flat = 0;
-  const Array *a = clsh_checkarray(L, 1);
+  const Array *a = clsh_array_check(L, 1);
   luaL_checkstack(L, 2 * MAXDIMS + LUA_MINSTACK, NULL);
   pushtable(L, a, 0, &flat);
   return 1;
@@ -235,17 +235,17 @@ static int array_table(lua_State *L) {
  * h[i] reads and writes the i-th element, counted from 1 through all rows.
  */
 static int cl_array(lua_State *L) {
-  const Type *t = clsh_checktype(L, 1);
+  const Type *t = clsh_type_check(L, 1);
   Shape s;
-  clsh_checkshape(L, 2, t, &s);
+  clsh_shape_check(L, 2, t, &s);
   lua_settop(L, 3);
-  Array *a = clsh_newarray(L, t, &s);
+  Array *a = clsh_array_new(L, t, &s);
   if (!lua_isnil(L, 3))
-    clsh_setarray(L, a, 3);
+    clsh_arrayinit_set(L, a, 3);
   return 1;
 }
 
-void clsh_openarrayinit(lua_State *L) {
+void clsh_arrayinit_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"array", cl_array}, {NULL, NULL}};
   static const luaL_Reg methods[] = {
       {"fill", array_fill}, {"table", array_table}, {NULL, NULL}};

@@ -22,7 +22,7 @@
 ** constants of Sebastiano Vigna's public-domain splitmix64.c. It needs no
 ** state, so each element has its number whatever the order of filling.
 */
-uint64_t clsh_splitmix64(uint64_t seed, uint64_t i) {
+uint64_t clsh_arrayops_splitmix64(uint64_t seed, uint64_t i) {
   uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15u;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
   z = (z ^ z >> 27) * 0x94d049bb133111ebu;
@@ -36,11 +36,11 @@ static void checkbound(lua_State *L, const Array *a, int arg, int def,
   if (!lua_isnoneornil(L, arg)) {
     lua_pushvalue(L, arg);
     if (lua_type(L, -1) != LUA_TNUMBER)
-      clsh_argerror(L, arg, "number expected, got %s", luaL_typename(L, -1));
+      clsh_error_arg(L, arg, "number expected, got %s", luaL_typename(L, -1));
   }
-  const char *wrong = clsh_toelement(L, -1, a->type, element);
+  const char *wrong = clsh_type_convert(L, -1, a->type, element);
   if (wrong != NULL)
-    clsh_argerror(L, arg, "%s", wrong);
+    clsh_error_arg(L, arg, "%s", wrong);
 }
 
 /* Both bounds belong to it. More than 2^32 values: the modulo is biased by
@@ -51,26 +51,26 @@ static void randomintegers(lua_State *L, Array *a, uint64_t seed) {
   int64_t lo, hi, x[RUN];
   checkbound(L, a, 3, 0, element[0]);
   checkbound(L, a, 4, 99, element[1]);
-  clsh_loadintegers(t, element[0], 1, &lo);
-  clsh_loadintegers(t, element[1], 1, &hi);
+  clsh_convert_loadintegers(t, element[0], 1, &lo);
+  clsh_convert_loadintegers(t, element[1], 1, &hi);
   if (t->kind == 'u' ? (uint64_t)lo > (uint64_t)hi : lo > hi)
-    clsh_argerror(L, 4, "upper bound below the lower one");
+    clsh_error_arg(L, 4, "upper bound below the lower one");
   uint64_t n = (uint64_t)hi - (uint64_t)lo + 1; /* 0 stands for 2^64 */
-  char *p = clsh_arraydata(L, a);
-  for (Run r = {0}; clsh_nextrun(L, a, &r);) {
+  char *p = clsh_array_data(L, a);
+  for (Run r = {0}; clsh_convert_nextrun(L, a, &r);) {
     for (size_t i = 0; i < r.n; i++) {
-      uint64_t u = clsh_splitmix64(seed, r.first + i);
+      uint64_t u = clsh_arrayops_splitmix64(seed, r.first + i);
       if (n != 0)
         u = n <= UINT32_MAX ? (u >> 32) * n >> 32 : u % n;
       x[i] = (int64_t)((uint64_t)lo + u);
     }
-    clsh_storeintegers(t, x, r.n, p + r.offset);
+    clsh_convert_storeintegers(t, x, r.n, p + r.offset);
   }
 }
 
 /* `x` as a variable of the real type holds it. */
-double clsh_rounded(const Type *t, double x) {
-  return t->unit == 2   ? (double)clsh_fromhalf(clsh_tohalf(x))
+double clsh_convert_round(const Type *t, double x) {
+  return t->unit == 2   ? (double)clsh_half_decode(clsh_half_encode(x))
          : t->unit == 4 ? (double)(float)x
                         : x;
 }
@@ -85,20 +85,20 @@ static void randomreals(lua_State *L, Array *a, uint64_t seed) {
   double lo, hi, x[RUN];
   checkbound(L, a, 3, 0, element[0]);
   checkbound(L, a, 4, 1, element[1]);
-  clsh_loadreals(t, element[0], 1, &lo);
-  clsh_loadreals(t, element[1], 1, &hi);
+  clsh_convert_loadreals(t, element[0], 1, &lo);
+  clsh_convert_loadreals(t, element[1], 1, &hi);
   double width = hi - lo;
   if (!isfinite(width) || width <= 0)
-    clsh_argerror(L, 4, "finite bounds with lower < upper expected");
-  char *p = clsh_arraydata(L, a);
-  for (Run r = {0}; clsh_nextrun(L, a, &r);) {
+    clsh_error_arg(L, 4, "finite bounds with lower < upper expected");
+  char *p = clsh_array_data(L, a);
+  for (Run r = {0}; clsh_convert_nextrun(L, a, &r);) {
     for (size_t i = 0; i < r.n; i++) {
-      uint64_t k = clsh_splitmix64(seed, r.first + i) >> (64 - bits);
+      uint64_t k = clsh_arrayops_splitmix64(seed, r.first + i) >> (64 - bits);
       double step = (double)k * unit * width; /* apart: never fused */
       double v = lo + step;
-      x[i] = clsh_rounded(t, v) < hi ? v : lo;
+      x[i] = clsh_convert_round(t, v) < hi ? v : lo;
     }
-    clsh_storereals(t, x, r.n, p + r.offset);
+    clsh_convert_storereals(t, x, r.n, p + r.offset);
   }
 }
 
@@ -109,13 +109,13 @@ static void randomreals(lua_State *L, Array *a, uint64_t seed) {
  * i-th output of splitmix64.
  */
 static int array_random(lua_State *L) {
-  Array *a = clsh_checkarray(L, 1);
+  Array *a = clsh_array_check(L, 1);
   int whole;
   lua_settop(L, 4);
   lua_Integer seed = lua_tointegerx(L, 2, &whole);
   if (!whole || lua_type(L, 2) != LUA_TNUMBER)
-    return clsh_argerror(L, 2, "whole number expected as the seed, got %s",
-                         luaL_tolstring(L, 2, NULL));
+    return clsh_error_arg(L, 2, "whole number expected as the seed, got %s",
+                          luaL_tolstring(L, 2, NULL));
   if (a->type->kind == 'f')
     randomreals(L, a, (uint64_t)seed);
   else
@@ -128,16 +128,16 @@ static int array_random(lua_State *L) {
 static void checkalike(lua_State *L, const Array *a, const Array *b) {
   if (a->shape.count != b->shape.count || a->type->width != b->type->width)
     clsh_error(L, "an Array %s cannot be compared with an Array %s",
-               clsh_arrayname(L, a), clsh_arrayname(L, b));
+               clsh_array_name(L, a), clsh_array_name(L, b));
 }
 
 /* Index of the first pair that differs in a bit, or the count. */
 static size_t differing(lua_State *L, const Array *a, const Array *b) {
   const Type *t = a->type;
-  const char *p = clsh_arraydata(L, a);
-  const char *q = clsh_arraydata(L, b);
+  const char *p = clsh_array_data(L, a);
+  const char *q = clsh_array_data(L, b);
   size_t used = (size_t)t->unit * t->width; /* the gap may hold anything */
-  for (Run r = {0}; clsh_nextrun(L, a, &r);) {
+  for (Run r = {0}; clsh_convert_nextrun(L, a, &r);) {
     if (memcmp(p + r.offset, q + r.offset, r.n * t->unit) == 0)
       continue;
     size_t i = r.first / t->width;
@@ -154,12 +154,12 @@ static size_t differing(lua_State *L, const Array *a, const Array *b) {
  * itself.
  */
 static int array_equal(lua_State *L) {
-  const Array *a = clsh_checkarray(L, 1);
-  const Array *b = clsh_checkarray(L, 2);
+  const Array *a = clsh_array_check(L, 1);
+  const Array *b = clsh_array_check(L, 2);
   checkalike(L, a, b);
   if (a->type != b->type)
-    return clsh_argerror(L, 2, "Array of %s expected, got %s", a->type->name,
-                         b->type->name);
+    return clsh_error_arg(L, 2, "Array of %s expected, got %s", a->type->name,
+                          b->type->name);
   size_t i = differing(L, a, b);
   lua_pushboolean(L, i == a->shape.count);
   if (i == a->shape.count)
@@ -180,8 +180,8 @@ static void distances(const Type *t, const void *p, const Type *u,
   double x[RUN], y[RUN];
   int64_t v[RUN], w[RUN];
   if (t == u && t->kind != 'f') {
-    clsh_loadintegers(t, p, n, v);
-    clsh_loadintegers(t, q, n, w);
+    clsh_convert_loadintegers(t, p, n, v);
+    clsh_convert_loadintegers(t, q, n, w);
     for (size_t i = 0; i < n; i++) {
       uint64_t a = (uint64_t)v[i], b = (uint64_t)w[i];
       bool above = t->kind == 'u' ? a > b : v[i] > w[i];
@@ -189,8 +189,8 @@ static void distances(const Type *t, const void *p, const Type *u,
     }
     return;
   }
-  clsh_loadreals(t, p, n, x);
-  clsh_loadreals(u, q, n, y);
+  clsh_convert_loadreals(t, p, n, x);
+  clsh_convert_loadreals(u, q, n, y);
   for (size_t i = 0; i < n; i++)
     d[i] = distance(x[i], y[i]);
 }
@@ -201,15 +201,15 @@ static void distances(const Type *t, const void *p, const Type *u,
  * so a wrong result never passes for a small difference.
  */
 static int array_max_diff(lua_State *L) {
-  const Array *a = clsh_checkarray(L, 1);
-  const Array *b = clsh_checkarray(L, 2);
+  const Array *a = clsh_array_check(L, 1);
+  const Array *b = clsh_array_check(L, 2);
   double d[RUN], worst = -1;
   size_t at = 0;
   checkalike(L, a, b);
-  const char *p = clsh_arraydata(L, a);
-  const char *q = clsh_arraydata(L, b);
+  const char *p = clsh_array_data(L, a);
+  const char *q = clsh_array_data(L, b);
   Run r = {0}, s = {0};
-  while (clsh_nextrun(L, a, &r) && clsh_nextrun(L, b, &s)) {
+  while (clsh_convert_nextrun(L, a, &r) && clsh_convert_nextrun(L, b, &s)) {
     distances(a->type, p + r.offset, b->type, q + s.offset, r.n, d);
     for (size_t i = 0; i < r.n; i++)
       if (d[i] > worst) {
@@ -226,10 +226,10 @@ static int array_max_diff(lua_State *L) {
  * Reverses the byte order of every number in place.
  */
 static int array_swap(lua_State *L) {
-  const Array *a = clsh_checkarray(L, 1);
+  const Array *a = clsh_array_check(L, 1);
   size_t unit = a->type->unit;
-  size_t bytes = clsh_arraybytes(a);
-  char *p = clsh_arraydata(L, a);
+  size_t bytes = clsh_array_bytes(a);
+  char *p = clsh_array_data(L, a);
   for (size_t i = 0; i < bytes; i += unit) {
     if (i % IOBYTES == 0)
       clsh_poll(L);
@@ -247,8 +247,8 @@ static int array_swap(lua_State *L) {
  * The elements' bytes as they lie in memory.
  */
 static int array_bytestring(lua_State *L) {
-  const Array *a = clsh_checkarray(L, 1);
-  lua_pushlstring(L, clsh_arraydata(L, a), clsh_arraybytes(a));
+  const Array *a = clsh_array_check(L, 1);
+  lua_pushlstring(L, clsh_array_data(L, a), clsh_array_bytes(a));
   return 1;
 }
 
@@ -305,18 +305,18 @@ static void setcount(lua_State *L, size_t n, const char *name) {
  * many are nan and inf; whether all finite ones are whole numbers.
  */
 static int array_summary(lua_State *L) {
-  const Array *a = clsh_checkarray(L, 1);
+  const Array *a = clsh_array_check(L, 1);
   const Type *t = a->type;
-  const char *p = clsh_arraydata(L, a);
+  const char *p = clsh_array_data(L, a);
   Summary s = {.whole = true};
-  for (Run r = {0}; clsh_nextrun(L, a, &r);) {
+  for (Run r = {0}; clsh_convert_nextrun(L, a, &r);) {
     double x[RUN];
     int64_t i[RUN];
     if (t->kind == 'f') {
-      clsh_loadreals(t, p + r.offset, r.n, x);
+      clsh_convert_loadreals(t, p + r.offset, r.n, x);
       addreals(&s, x, r.n);
     } else {
-      clsh_loadintegers(t, p + r.offset, r.n, i);
+      clsh_convert_loadintegers(t, p + r.offset, r.n, i);
       addintegers(&s, i, r.n, t->kind == 'i');
     }
   }
@@ -340,20 +340,20 @@ static int array_summary(lua_State *L) {
 static FILE *checkfile(lua_State *L, int arg) {
   luaL_Stream *s = luaL_testudata(L, arg, LUA_FILEHANDLE);
   if (s == NULL || lua_rawlen(L, arg) < sizeof *s)
-    clsh_argerror(L, arg, "file expected, got %s", luaL_typename(L, arg));
+    clsh_error_arg(L, arg, "file expected, got %s", luaL_typename(L, arg));
   if (s->closef == NULL)
-    clsh_argerror(L, arg, "this file is closed");
+    clsh_error_arg(L, arg, "this file is closed");
   return s->f;
 }
 
 /* The bytes of the first n elements; all of them without `arg`. */
 static size_t checkbytes(lua_State *L, const Array *a, int arg) {
   if (lua_isnoneornil(L, arg))
-    return clsh_arraybytes(a);
-  size_t n = clsh_checkcount(L, arg, "number of elements");
+    return clsh_array_bytes(a);
+  size_t n = clsh_shape_count(L, arg, "number of elements");
   if (n > a->shape.count)
-    clsh_argerror(L, arg, "%I elements of an Array %s", (lua_Integer)n,
-                  clsh_arrayname(L, a));
+    clsh_error_arg(L, arg, "%I elements of an Array %s", (lua_Integer)n,
+                   clsh_array_name(L, a));
   return n * a->type->size;
 }
 
@@ -362,10 +362,10 @@ static size_t checkbytes(lua_State *L, const Array *a, int arg) {
  * Lua file handle stands. Raises when the file ends before.
  */
 static int array_readfile(lua_State *L) {
-  const Array *a = clsh_checkarray(L, 1);
+  const Array *a = clsh_array_check(L, 1);
   FILE *f = checkfile(L, 2);
   size_t bytes = checkbytes(L, a, 3);
-  char *p = clsh_arraydata(L, a);
+  char *p = clsh_array_data(L, a);
   for (size_t done = 0, n; done < bytes; done += n) {
     size_t part = bytes - done < IOBYTES ? bytes - done : IOBYTES;
     clsh_poll(L);
@@ -385,10 +385,10 @@ static int array_readfile(lua_State *L) {
  * file handle. Raises when the system does not take them.
  */
 static int array_writefile(lua_State *L) {
-  const Array *a = clsh_checkarray(L, 1);
+  const Array *a = clsh_array_check(L, 1);
   FILE *f = checkfile(L, 2);
   size_t bytes = checkbytes(L, a, 3);
-  const char *p = clsh_arraydata(L, a);
+  const char *p = clsh_array_data(L, a);
   for (size_t done = 0, n; done < bytes; done += n) {
     size_t part = bytes - done < IOBYTES ? bytes - done : IOBYTES;
     clsh_poll(L);
@@ -403,7 +403,7 @@ static int array_writefile(lua_State *L) {
   return 1;
 }
 
-void clsh_openarrayops(lua_State *L) {
+void clsh_arrayops_open(lua_State *L) {
   static const luaL_Reg methods[] = {{"equal", array_equal},
                                      {"max_diff", array_max_diff},
                                      {"random", array_random},

@@ -15,7 +15,7 @@ static void freeblock(Block *b) {
 }
 
 /* Gives up one reference; the last one frees the memory. */
-void clsh_releaseblock(Block *b) {
+void clsh_block_release(Block *b) {
   if (--b->refs > 0)
     return;
   if (b->free != NULL)
@@ -24,7 +24,7 @@ void clsh_releaseblock(Block *b) {
 }
 
 /* A zeroed block; NULL when there is no memory for it. */
-Block *clsh_newblock(size_t bytes) {
+Block *clsh_block_new(size_t bytes) {
   Block *b = calloc(1, sizeof *b);
   if (b == NULL)
     return NULL;

@@ -13,72 +13,72 @@ static void buffer_release(Object *o) {
   Buffer *b = (Buffer *)o;
   if (b->handle == NULL)
     return;
-  if (!clsh_forked()) {
+  if (!clsh_fork_handsoff()) {
     if (b->part != NULL)
       clReleaseMemObject(b->part);
     clReleaseMemObject(b->handle);
   }
   if (!b->view)
-    clsh_freebytes(b->context, b->bytes);
+    clsh_context_freebytes(b->context, b->bytes);
   b->handle = b->part = NULL;
 }
 
 static const Class class;
 
-Buffer *clsh_checkbuffer(lua_State *L, int arg) {
-  return clsh_checkobject(L, arg, &class);
+Buffer *clsh_buffer_check(lua_State *L, int arg) {
+  return clsh_class_check(L, arg, &class);
 }
 
-Buffer *clsh_testbuffer(lua_State *L, int arg) {
-  return clsh_testobject(L, arg, &class);
+Buffer *clsh_buffer_test(lua_State *L, int arg) {
+  return clsh_class_test(L, arg, &class);
 }
 
 /*
 ** The memory object that begins with the buffer's first element. NULL where
 ** the device has none, for a view that begins between its alignments.
 */
-cl_mem clsh_bufferhandle(lua_State *L, Buffer *b) {
+cl_mem clsh_buffer_handle(lua_State *L, Buffer *b) {
   cl_int err;
   if (b->shift == 0 || b->part != NULL)
     return b->part != NULL ? b->part : b->handle;
-  if (b->offset % clsh_limits(b->context)->align != 0)
+  if (b->offset % clsh_context_limits(b->context)->align != 0)
     return NULL;
   cl_buffer_region region = {b->offset, b->bytes};
   b->part = clCreateSubBuffer(b->root, 0, CL_BUFFER_CREATE_TYPE_REGION,
                               &region, &err);
-  clsh_check(L, err, "clCreateSubBuffer");
+  clsh_error_check(L, err, "clCreateSubBuffer");
   return b->part;
 }
 
-/* The memory object that the buffer lies in, clsh_bufferstart behind it. */
-cl_mem clsh_bufferbase(const Buffer *b) {
+/* The memory object that the buffer lies in, clsh_buffer_start behind it. */
+cl_mem clsh_buffer_base(const Buffer *b) {
   return b->handle;
 }
 
-size_t clsh_basebytes(const Buffer *b) {
+size_t clsh_buffer_basebytes(const Buffer *b) {
   return b->shift + b->reach;
 }
 
-size_t clsh_bufferstart(const Buffer *b) {
+size_t clsh_buffer_start(const Buffer *b) {
   return b->shift / b->type->size;
 }
 
-Context *clsh_buffercontext(const Buffer *b) {
+Context *clsh_buffer_context(const Buffer *b) {
   return b->context;
 }
 
-const Type *clsh_buffertype(const Buffer *b) {
+const Type *clsh_buffer_type(const Buffer *b) {
   return b->type;
 }
 
-size_t clsh_bufferbytes(const Buffer *b) {
+size_t clsh_buffer_bytes(const Buffer *b) {
   return b->bytes;
 }
 
 /* Pushes a buffer without memory of the context at `ctx`. */
-Buffer *clsh_newbuffer(lua_State *L, int ctx) {
-  Context *c = clsh_checkcontext(L, ctx);
-  Buffer *b = clsh_newobject(L, &class, 2);
+Buffer *clsh_buffer_new(lua_State *L, int ctx) {
+  Context *c = clsh_context_check(L, ctx);
+  Buffer *b = clsh_class_new(L, &class, 2);
   b->context = c;
   lua_pushvalue(L, ctx);
   lua_setiuservalue(L, -2, 1);
@@ -89,9 +89,9 @@ Buffer *clsh_newbuffer(lua_State *L, int ctx) {
 ** Pushes a view of the buffer at `of`, a copy of it but for the handles, which
 ** the caller sets after what may run script code.
 */
-Buffer *clsh_newview(lua_State *L, int of) {
-  const Buffer *b = clsh_checkbuffer(L, of);
-  Buffer *v = clsh_newobject(L, &class, 2);
+Buffer *clsh_buffer_newview(lua_State *L, int of) {
+  const Buffer *b = clsh_buffer_check(L, of);
+  Buffer *v = clsh_class_new(L, &class, 2);
   Object head = v->head;
   *v = *b;
   v->head = head;
@@ -102,22 +102,22 @@ Buffer *clsh_newview(lua_State *L, int of) {
   lua_pushvalue(L, of); /* keeps the root: sub-buffers have no sub-buffers */
   lua_setiuservalue(L, -2, 2);
   if (b->head.closed) /* by a finalizer, meanwhile */
-    clsh_argerror(L, of, "this Buffer is closed");
+    clsh_error_arg(L, of, "this Buffer is closed");
   return v;
 }
 
 static int buffer_type(lua_State *L) {
-  lua_pushstring(L, clsh_checkbuffer(L, 1)->type->name);
+  lua_pushstring(L, clsh_buffer_check(L, 1)->type->name);
   return 1;
 }
 
 static int buffer_shape(lua_State *L) {
-  clsh_pushshape(L, &clsh_checkbuffer(L, 1)->shape);
+  clsh_shape_push(L, &clsh_buffer_check(L, 1)->shape);
   return 1;
 }
 
 static int pushdim(lua_State *L, int i) {
-  Buffer *b = clsh_checkbuffer(L, 1);
+  Buffer *b = clsh_buffer_check(L, 1);
   if (b->shape.ndims == 2)
     lua_pushinteger(L, (lua_Integer)b->shape.dim[i]);
   else
@@ -134,33 +134,33 @@ static int buffer_cols(lua_State *L) {
 }
 
 static int buffer_ld(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)clsh_checkbuffer(L, 1)->ld);
+  lua_pushinteger(L, (lua_Integer)clsh_buffer_check(L, 1)->ld);
   return 1;
 }
 
 static int buffer_bytes(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)clsh_checkbuffer(L, 1)->bytes);
+  lua_pushinteger(L, (lua_Integer)clsh_buffer_check(L, 1)->bytes);
   return 1;
 }
 
 static int buffer_offset(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)clsh_checkbuffer(L, 1)->offset);
+  lua_pushinteger(L, (lua_Integer)clsh_buffer_check(L, 1)->offset);
   return 1;
 }
 
 static int buffer_start(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)clsh_bufferstart(clsh_checkbuffer(L, 1)));
+  lua_pushinteger(L, (lua_Integer)clsh_buffer_start(clsh_buffer_check(L, 1)));
   return 1;
 }
 
 static int buffer_context(lua_State *L) {
-  clsh_checkbuffer(L, 1);
+  clsh_buffer_check(L, 1);
   lua_getiuservalue(L, 1, 1);
   return 1;
 }
 
 static int buffer_len(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)clsh_checkbuffer(L, 1)->shape.count);
+  lua_pushinteger(L, (lua_Integer)clsh_buffer_check(L, 1)->shape.count);
   return 1;
 }
 
@@ -172,7 +172,7 @@ static int buffer_len(lua_State *L) {
 static int buffer_info(lua_State *L) {
   static const char *const names[] = {"type",   "shape", "ld", "bytes",
                                       "offset", "start", NULL};
-  Buffer *b = clsh_checkbuffer(L, 1);
+  Buffer *b = clsh_buffer_check(L, 1);
   lua_settop(L, 1);
   lua_newtable(L);
   for (int i = 0; names[i] != NULL; i++) {
@@ -190,8 +190,8 @@ static int buffer_info(lua_State *L) {
 }
 
 static int buffer_tostring(lua_State *L) {
-  Buffer *b = clsh_anyobject(L, 1, &class);
-  const char *shape = clsh_shapestring(L, &b->shape);
+  Buffer *b = clsh_class_any(L, 1, &class);
+  const char *shape = clsh_shape_string(L, &b->shape);
   lua_pushfstring(L, "Buffer %s%s%s%s", b->type->name, shape,
                   b->view ? " view" : "", b->head.closed ? " (closed)" : "");
   return 1;
@@ -209,6 +209,6 @@ static const luaL_Reg meta[] = {
 static const Class class = {"Buffer", sizeof(Buffer), methods,       fields,
                             meta,     NULL,           buffer_release};
 
-void clsh_openbuffer(lua_State *L) {
-  clsh_newclass(L, &class);
+void clsh_buffer_open(lua_State *L) {
+  clsh_class_define(L, &class);
 }

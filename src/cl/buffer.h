@@ -25,23 +25,23 @@ typedef struct Buffer {
   size_t reach;  /* bytes, from there on, that matrices in it may take */
   bool view;
 } Buffer;
-Buffer *clsh_checkbuffer(lua_State *L, int arg);
-Buffer *clsh_testbuffer(lua_State *L, int arg);
-Buffer *clsh_newbuffer(lua_State *L, int ctx);
-Buffer *clsh_newview(lua_State *L, int of);
-cl_mem clsh_bufferhandle(lua_State *L, Buffer *b);
-cl_mem clsh_bufferbase(const Buffer *b);
-size_t clsh_bufferstart(const Buffer *b);
-size_t clsh_basebytes(const Buffer *b);
-Context *clsh_buffercontext(const Buffer *b);
-const Type *clsh_buffertype(const Buffer *b);
-size_t clsh_bufferbytes(const Buffer *b); /* gaps between rows included */
-void clsh_openbuffer(lua_State *L);
+Buffer *clsh_buffer_check(lua_State *L, int arg);
+Buffer *clsh_buffer_test(lua_State *L, int arg);
+Buffer *clsh_buffer_new(lua_State *L, int ctx);
+Buffer *clsh_buffer_newview(lua_State *L, int of);
+cl_mem clsh_buffer_handle(lua_State *L, Buffer *b);
+cl_mem clsh_buffer_base(const Buffer *b);
+size_t clsh_buffer_start(const Buffer *b);
+size_t clsh_buffer_basebytes(const Buffer *b);
+Context *clsh_buffer_context(const Buffer *b);
+const Type *clsh_buffer_type(const Buffer *b);
+size_t clsh_buffer_bytes(const Buffer *b); /* gaps between rows included */
+void clsh_buffer_open(lua_State *L);
 
 /* bufferinit.c, transfer.c, view.c: what makes, moves and views buffers */
-void clsh_openbufferinit(lua_State *L);
-void clsh_opentransfer(lua_State *L);
-void clsh_openview(lua_State *L);
+void clsh_bufferinit_open(lua_State *L);
+void clsh_transfer_open(lua_State *L);
+void clsh_view_open(lua_State *L);
 
 /*
 ** bufferpart.c: a part of a buffer, in bytes: `rows` pieces of `width`
@@ -51,13 +51,14 @@ typedef struct Region {
   size_t offset, width, rows, pitch; /* offset from the handle's beginning */
   Shape shape;                       /* the same in elements */
 } Region;
-int clsh_pushoption(lua_State *L, int opts, const char *name);
-size_t clsh_countoption(lua_State *L, int idx, const char *name);
-bool clsh_checkelements(lua_State *L, const Buffer *b, int opts, Region *r);
-void clsh_checkregion(lua_State *L, const Buffer *b, int opts, Region *r);
-void clsh_checktarget(lua_State *L, const Buffer *d, int opts, const Region *r,
-                      Region *to);
-bool clsh_regionsmeet(const Buffer *b, const Region *r, const Buffer *d,
-                      const Region *to);
+int clsh_option_push(lua_State *L, int opts, const char *name);
+size_t clsh_option_count(lua_State *L, int idx, const char *name);
+bool clsh_bufferpart_elements(lua_State *L, const Buffer *b, int opts,
+                              Region *r);
+void clsh_bufferpart_check(lua_State *L, const Buffer *b, int opts, Region *r);
+void clsh_bufferpart_target(lua_State *L, const Buffer *d, int opts,
+                            const Region *r, Region *to);
+bool clsh_bufferpart_meet(const Buffer *b, const Region *r, const Buffer *d,
+                          const Region *to);
 
 #endif

@@ -16,19 +16,19 @@
 ** there is and fail later, or not at all, so the sum is kept here.
 */
 static void checkbudget(lua_State *L, Context *c, size_t bytes) {
-  const Limits *l = clsh_limits(c);
+  const Limits *l = clsh_context_limits(c);
   if (bytes > l->max_alloc)
-    clsh_fail(L, CL_INVALID_BUFFER_SIZE, "clCreateBuffer",
-              "asked for %I bytes in one buffer, the device allows %I",
-              (LUAI_UACINT)bytes, (LUAI_UACINT)l->max_alloc);
-  if (clsh_usedbytes(c) + bytes > l->global_mem)
+    clsh_error_call(L, CL_INVALID_BUFFER_SIZE, "clCreateBuffer",
+                    "asked for %I bytes in one buffer, the device allows %I",
+                    (LUAI_UACINT)bytes, (LUAI_UACINT)l->max_alloc);
+  if (clsh_context_usedbytes(c) + bytes > l->global_mem)
     lua_gc(L, LUA_GCCOLLECT);
-  if (clsh_usedbytes(c) + bytes > l->global_mem)
-    clsh_fail(L, CL_MEM_OBJECT_ALLOCATION_FAILURE, "clCreateBuffer",
-              "asked for %I bytes, %I of the device's %I are in buffers "
-              "already; close some with b:close()",
-              (LUAI_UACINT)bytes, (LUAI_UACINT)clsh_usedbytes(c),
-              (LUAI_UACINT)l->global_mem);
+  if (clsh_context_usedbytes(c) + bytes > l->global_mem)
+    clsh_error_call(L, CL_MEM_OBJECT_ALLOCATION_FAILURE, "clCreateBuffer",
+                    "asked for %I bytes, %I of the device's %I are in buffers "
+                    "already; close some with b:close()",
+                    (LUAI_UACINT)bytes, (LUAI_UACINT)clsh_context_usedbytes(c),
+                    (LUAI_UACINT)l->global_mem);
 }
 
 /* The leading dimension {ld = n} of options at `arg`: cols by default. */
@@ -39,7 +39,7 @@ static size_t checkld(lua_State *L, int arg, const Shape *s) {
   if (s->ndims != 2)
     clsh_error(L, "ld: a leading dimension needs two dimensions, not %d",
                s->ndims);
-  size_t ld = clsh_countoption(L, -1, "ld");
+  size_t ld = clsh_option_count(L, -1, "ld");
   if (ld < cols)
     clsh_error(L, "ld: %I is less than the %I columns", (LUAI_UACINT)ld,
                (LUAI_UACINT)cols);
@@ -54,7 +54,7 @@ static cl_mem_flags checkaccess(lua_State *L, int arg) {
   if (lua_isnil(L, arg))
     return CL_MEM_READ_WRITE;
   lua_getfield(L, arg, "access");
-  int i = clsh_checkword(L, -1, names, "access");
+  int i = clsh_option_word(L, -1, names, "access");
   lua_getfield(L, arg, "host");
   return flags[i] | (lua_toboolean(L, -1) ? CL_MEM_ALLOC_HOST_PTR : 0);
 }
@@ -64,16 +64,16 @@ static void allocate(lua_State *L, Buffer *b, cl_mem_flags flags) {
   int tries = 0;
   cl_int err;
   checkbudget(L, b->context, b->bytes);
-  clsh_pressure(L, b->bytes);
+  clsh_class_pressure(L, b->bytes);
   do
-    b->handle = clCreateBuffer(clsh_contexthandle(L, b->context), flags,
+    b->handle = clCreateBuffer(clsh_context_handle(L, b->context), flags,
                                b->bytes, NULL, &err);
-  while (clsh_retry(L, err, &tries));
+  while (clsh_error_retry(L, err, &tries));
   if (err != CL_SUCCESS)
-    clsh_fail(L, err, "clCreateBuffer", "asked for %I bytes",
-              (LUAI_UACINT)b->bytes);
+    clsh_error_call(L, err, "clCreateBuffer", "asked for %I bytes",
+                    (LUAI_UACINT)b->bytes);
   b->root = b->handle;
-  clsh_usebytes(b->context, b->bytes);
+  clsh_context_usebytes(b->context, b->bytes);
 }
 
 /*
@@ -107,10 +107,10 @@ static const char *const buffer_options[] = {"ld", "access", "host", "context",
  */
 static int cl_buffer(lua_State *L) {
   lua_settop(L, 4);
-  const Type *t = clsh_checktype(L, 1);
+  const Type *t = clsh_type_check(L, 1);
   Shape s;
-  clsh_checkshape(L, 2, t, &s);
-  clsh_checkoptions(L, 4, buffer_options, "cl.buffer");
+  clsh_shape_check(L, 2, t, &s);
+  clsh_option_check(L, 4, buffer_options, "cl.buffer");
   size_t ld = checkld(L, 4, &s);
   size_t rows = s.count / s.dim[s.ndims - 1];
   if (ld > SIZE_MAX / 2 / t->size / rows)
@@ -122,8 +122,8 @@ static int cl_buffer(lua_State *L) {
     lua_pushnil(L);
   else
     lua_getfield(L, 4, "context");
-  clsh_pushcontext(L, 5);
-  Buffer *b = clsh_newbuffer(L, 6);
+  clsh_context_push(L, 5);
+  Buffer *b = clsh_buffer_new(L, 6);
   b->type = t;
   b->shape = s;
   b->ld = ld;
@@ -135,8 +135,8 @@ static int cl_buffer(lua_State *L) {
   return 1;
 }
 
-void clsh_openbufferinit(lua_State *L) {
+void clsh_bufferinit_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"buffer", cl_buffer}, {NULL, NULL}};
-  clsh_declare(L, "cl.buffer", buffer_options);
+  clsh_option_declare(L, "cl.buffer", buffer_options);
   luaL_setfuncs(L, functions, 0);
 }

@@ -8,7 +8,7 @@
 #include "type.h"
 
 /* Pushes options[name]; nil where `opts` is nil. */
-int clsh_pushoption(lua_State *L, int opts, const char *name) {
+int clsh_option_push(lua_State *L, int opts, const char *name) {
   if (lua_isnil(L, opts)) {
     lua_pushnil(L);
     return LUA_TNIL;
@@ -17,7 +17,7 @@ int clsh_pushoption(lua_State *L, int opts, const char *name) {
 }
 
 /* The number >= 1 that option `name` gives, at stack index `idx`. */
-size_t clsh_countoption(lua_State *L, int idx, const char *name) {
+size_t clsh_option_count(lua_State *L, int idx, const char *name) {
   int whole = 0;
   lua_Integer n = 0;
   if (lua_type(L, idx) == LUA_TNUMBER)
@@ -29,8 +29,8 @@ size_t clsh_countoption(lua_State *L, int idx, const char *name) {
 }
 
 static size_t optcount(lua_State *L, int opts, const char *name, size_t def) {
-  if (clsh_pushoption(L, opts, name) != LUA_TNIL)
-    def = clsh_countoption(L, -1, name);
+  if (clsh_option_push(L, opts, name) != LUA_TNIL)
+    def = clsh_option_count(L, -1, name);
   lua_pop(L, 1);
   return def;
 }
@@ -38,16 +38,16 @@ static size_t optcount(lua_State *L, int opts, const char *name, size_t def) {
 /* Two numbers {a, b} of option `name`, each at least 1. */
 static bool checkpair(lua_State *L, int opts, const char *name, size_t *a,
                       size_t *b) {
-  if (clsh_pushoption(L, opts, name) == LUA_TNIL) {
+  if (clsh_option_push(L, opts, name) == LUA_TNIL) {
     lua_pop(L, 1);
     return false;
   }
   if (lua_type(L, -1) != LUA_TTABLE || lua_rawlen(L, -1) != 2)
     clsh_error(L, "%s: a list of two numbers expected", name);
   lua_rawgeti(L, -1, 1);
-  *a = clsh_countoption(L, -1, name);
+  *a = clsh_option_count(L, -1, name);
   lua_rawgeti(L, -2, 2);
-  *b = clsh_countoption(L, -1, name);
+  *b = clsh_option_count(L, -1, name);
   lua_pop(L, 3);
   return true;
 }
@@ -89,7 +89,8 @@ static void linear(lua_State *L, const Buffer *b, size_t first, size_t count,
 }
 
 /* The elements that first and count name; false if neither is given. */
-bool clsh_checkelements(lua_State *L, const Buffer *b, int opts, Region *r) {
+bool clsh_bufferpart_elements(lua_State *L, const Buffer *b, int opts,
+                              Region *r) {
   size_t n = b->bytes / b->type->size;
   size_t first = optcount(L, opts, "first", 0);
   size_t count = optcount(L, opts, "count", 0);
@@ -100,12 +101,13 @@ bool clsh_checkelements(lua_State *L, const Buffer *b, int opts, Region *r) {
 }
 
 /* The part that first/count or from/size name; the whole buffer if none. */
-void clsh_checkregion(lua_State *L, const Buffer *b, int opts, Region *r) {
+void clsh_bufferpart_check(lua_State *L, const Buffer *b, int opts,
+                           Region *r) {
   const Shape *s = &b->shape;
   size_t row = 1, col = 1, rows = 1, cols = 1;
   bool from = checkpair(L, opts, "from", &row, &col);
   bool size = checkpair(L, opts, "size", &rows, &cols);
-  bool elements = clsh_checkelements(L, b, opts, r);
+  bool elements = clsh_bufferpart_elements(L, b, opts, r);
   if (elements && (from || size))
     clsh_error(L, "first/count and from/size name two different parts");
   if (elements)
@@ -125,12 +127,12 @@ void clsh_checkregion(lua_State *L, const Buffer *b, int opts, Region *r) {
 }
 
 /* The part of `d` that takes a copy of region `r`: option `to`. */
-void clsh_checktarget(lua_State *L, const Buffer *d, int opts, const Region *r,
-                      Region *to) {
+void clsh_bufferpart_target(lua_State *L, const Buffer *d, int opts,
+                            const Region *r, Region *to) {
   size_t row = 1, col = 1;
-  int type = clsh_pushoption(L, opts, "to");
+  int type = clsh_option_push(L, opts, "to");
   if (type == LUA_TNUMBER) {
-    linear(L, d, clsh_countoption(L, -1, "to"), r->shape.count, to);
+    linear(L, d, clsh_option_count(L, -1, "to"), r->shape.count, to);
     lua_pop(L, 1);
     return;
   }
@@ -148,8 +150,8 @@ void clsh_checktarget(lua_State *L, const Buffer *d, int opts, const Region *r,
 }
 
 /* Whether two regions of one piece of memory meet (bounding ranges). */
-bool clsh_regionsmeet(const Buffer *b, const Region *r, const Buffer *d,
-                      const Region *to) {
+bool clsh_bufferpart_meet(const Buffer *b, const Region *r, const Buffer *d,
+                          const Region *to) {
   size_t a1 = b->offset - b->shift + r->offset;
   size_t b1 = d->offset - d->shift + to->offset;
   size_t a2 = a1 + (r->rows - 1) * r->pitch + r->width;

@@ -6,7 +6,10 @@
 #include <assert.h>
 #include <string.h>
 
+#include "cl.h"
+#include "context.h"
 #include "kernel.h"
+#include "object.h"
 #include "program.h"
 
 #define PROGRAMS                                                              \
@@ -21,24 +24,25 @@
 */
 static void build(lua_State *L, int program, int text, const char *path) {
   cl_int err;
-  Program *p = clsh_toprogram(L, program);
+  Program *p = clsh_program_check(L, program);
   const char *source[2] = {NULL, ""};
   size_t len[2];
   assert(lua_gettop(L) == program + 1);
   source[0] = lua_tolstring(L, text, &len[0]);
   if (path != NULL) {
     lua_pushvalue(L, program);
-    clsh_noteweak(L, PROGRAMS);
-    source[1] = clsh_pushfiles(L, text, path, lua_tostring(L, program + 1));
+    clsh_class_noteweak(L, PROGRAMS);
+    source[1] =
+        clsh_source_pushfiles(L, text, path, lua_tostring(L, program + 1));
     lua_pushvalue(L, -2);
     lua_setiuservalue(L, program, PROGRAM_FILES);
   }
   len[1] = strlen(source[1]);
-  p->handle = clCreateProgramWithSource(clsh_contexthandle(L, p->context),
+  p->handle = clCreateProgramWithSource(clsh_context_handle(L, p->context),
                                         len[1] > 0 ? 2 : 1, source, len, &err);
-  clsh_check(L, err, "clCreateProgramWithSource");
+  clsh_error_check(L, err, "clCreateProgramWithSource");
   lua_settop(L, program + 1);
-  clsh_compile(L, program, source[0], path == NULL);
+  clsh_compile_program(L, program, source[0], path == NULL);
 }
 
 static const char *const build_options[] = {"defines", "options", "include",
@@ -74,7 +78,7 @@ static int cl_build(lua_State *L) {
   size_t len;
   const char *source = luaL_checklstring(L, 1, &len);
   bool isfile = !issource(source);
-  clsh_checkoptions(L, 2, build_options, "cl.build");
+  clsh_option_check(L, 2, build_options, "cl.build");
   if (!isfile) {
     lua_pushvalue(L, 1);
     getoption(L, "name");
@@ -84,17 +88,17 @@ static int cl_build(lua_State *L) {
     }
   } else {
     if (strlen(source) != len)
-      return clsh_argerror(L, 1, "a path must hold no zero byte");
-    clsh_pushsource(L, source);
+      return clsh_error_arg(L, 1, "a path must hold no zero byte");
+    clsh_source_push(L, source);
   }
   lua_replace(L, 1); /* name */
   lua_insert(L, 3);  /* text at 3 */
   lua_settop(L, 3);
   const char *name = lua_tostring(L, 1);
   getoption(L, "context");
-  clsh_pushcontext(L, 4);
-  clsh_newprogram(L, 5, name); /* at 6 */
-  clsh_pushoptions(L, 2, lua_tostring(L, 3), name);
+  clsh_context_push(L, 4);
+  clsh_program_new(L, 5, name); /* at 6 */
+  clsh_source_pushoptions(L, 2, lua_tostring(L, 3), name);
   build(L, 6, 3, isfile ? name : NULL);
   return 1;
 }
@@ -118,7 +122,7 @@ static int cl_kernel_(lua_State *L) {
   lua_settop(L, 2);
   cl_build(L);
   int program = lua_gettop(L);
-  clsh_pushkernelnames(L, clsh_toprogram(L, program));
+  clsh_program_pushkernelnames(L, clsh_program_check(L, program));
   int n = (int)lua_rawlen(L, -1);
   if (n != 1)
     return clsh_error(L,
@@ -126,7 +130,7 @@ static int cl_kernel_(lua_State *L) {
                       "Use cl.build and prog:kernel(name)",
                       n);
   lua_rawgeti(L, -1, 1);
-  return clsh_pushkernel(L, program, lua_gettop(L));
+  return clsh_program_pushkernel(L, program, lua_gettop(L));
 }
 
 /** cl.build_binary(bytes [, opts]) -> Program
@@ -139,30 +143,30 @@ static int cl_buildbinary(lua_State *L) {
   size_t len;
   const char *bytes = luaL_checklstring(L, 1, &len);
   if (len == 0)
-    return clsh_argerror(L, 1, "an empty string is no program binary");
-  clsh_checkoptions(L, 2, build_options, "cl.build_binary");
+    return clsh_error_arg(L, 1, "an empty string is no program binary");
+  clsh_option_check(L, 2, build_options, "cl.build_binary");
   getoption(L, "name");
   const char *name = luaL_optstring(L, 3, "(binary)");
   getoption(L, "context");
-  cl_device_id d = clsh_contextdevice(clsh_pushcontext(L, 4));
-  Program *p = clsh_newprogram(L, 5, name); /* at 6 */
+  cl_device_id d = clsh_context_device(clsh_context_push(L, 4));
+  Program *p = clsh_program_new(L, 5, name); /* at 6 */
   cl_int err, status = CL_SUCCESS;
-  p->handle =
-      clCreateProgramWithBinary(clsh_contexthandle(L, p->context), 1, &d, &len,
-                                (const unsigned char **)&bytes, &status, &err);
+  p->handle = clCreateProgramWithBinary(
+      clsh_context_handle(L, p->context), 1, &d, &len,
+      (const unsigned char **)&bytes, &status, &err);
   if (err != CL_SUCCESS || status != CL_SUCCESS)
-    return clsh_fail(L, err != CL_SUCCESS ? err : status,
-                     "clCreateProgramWithBinary",
-                     "%I bytes are no program for this device and driver",
-                     (LUAI_UACINT)len);
-  clsh_pushoptions(L, 2, "", "");
-  clsh_compile(L, 6, "", true);
+    return clsh_error_call(
+        L, err != CL_SUCCESS ? err : status, "clCreateProgramWithBinary",
+        "%I bytes are no program for this device and driver",
+        (LUAI_UACINT)len);
+  clsh_source_pushoptions(L, 2, "", "");
+  clsh_compile_program(L, 6, "", true);
   return 1;
 }
 
 static bool changed(lua_State *L, int program) {
   lua_getiuservalue(L, program, PROGRAM_FILES);
-  bool yes = clsh_fileschanged(L, lua_gettop(L));
+  bool yes = clsh_source_changed(L, lua_gettop(L));
   lua_pop(L, 1);
   return yes;
 }
@@ -173,14 +177,14 @@ static bool changed(lua_State *L, int program) {
  * or of a binary.
  */
 static int program_changed(lua_State *L) {
-  clsh_toprogram(L, 1);
+  clsh_program_check(L, 1);
   lua_pushboolean(L, changed(L, 1));
   return 1;
 }
 
 /* prog.file: the full path, or nil. */
 static int program_file(lua_State *L) {
-  clsh_toprogram(L, 1);
+  clsh_program_check(L, 1);
   if (lua_getiuservalue(L, 1, PROGRAM_FILES) != LUA_TTABLE)
     return 0;
   lua_rawgeti(L, -1, 1);
@@ -188,7 +192,7 @@ static int program_file(lua_State *L) {
 }
 
 static int program_builds(lua_State *L) {
-  lua_pushinteger(L, clsh_toprogram(L, 1)->builds);
+  lua_pushinteger(L, clsh_program_check(L, 1)->builds);
   return 1;
 }
 
@@ -209,9 +213,9 @@ static Program *pushnew(lua_State *L) {
   lua_rawgeti(L, 2, 1);
   lua_getiuservalue(L, 1, PROGRAM_NAME);
   lua_getiuservalue(L, 1, PROGRAM_CONTEXT);
-  Program *n = clsh_newprogram(L, 5, lua_tostring(L, 4)); /* at 6 */
+  Program *n = clsh_program_new(L, 5, lua_tostring(L, 4)); /* at 6 */
   lua_pushcfunction(L, buildfile);
-  clsh_pushsource(L, lua_tostring(L, 3));
+  clsh_source_push(L, lua_tostring(L, 3));
   lua_pushvalue(L, 6);
   lua_getiuservalue(L, 1, PROGRAM_OPTIONS);
   const char *options = lua_tostring(L, -1);
@@ -238,10 +242,10 @@ static void pushkernels(lua_State *L, int new, cl_program handle) {
     if (((Object *)lua_touserdata(L, -1))->closed)
       continue;
     lua_pushvalue(L, -1);
-    clsh_append(L, kernels + 1);
-    if (clsh_newkernel(L, new, handle, lua_tostring(L, -2)) == NULL)
+    clsh_source_append(L, kernels + 1);
+    if (clsh_kernel_new(L, new, handle, lua_tostring(L, -2)) == NULL)
       lua_pushboolean(L, 0);
-    clsh_append(L, kernels + 1);
+    clsh_source_append(L, kernels + 1);
   }
   lua_remove(L, kernels);
 }
@@ -253,7 +257,7 @@ static void pushkernels(lua_State *L, int new, cl_program handle) {
  * that the file no longer has raises when it is used.
  */
 static int program_rebuild(lua_State *L) {
-  Program *p = clsh_toprogram(L, 1);
+  Program *p = clsh_program_check(L, 1);
   lua_settop(L, 1);
   Program *n = pushnew(L);      /* at 6 */
   pushkernels(L, 6, n->handle); /* at 7 */
@@ -268,12 +272,12 @@ static int program_rebuild(lua_State *L) {
   for (lua_Integer i = 1; i < (lua_Integer)lua_rawlen(L, 7); i += 2) {
     lua_rawgeti(L, 7, i);
     lua_rawgeti(L, 7, i + 1);
-    clsh_renewkernel(L, 8, 9);
+    clsh_kernel_renew(L, 8, 9);
     if (lua_isuserdata(L, 9))
-      clsh_closeobject(lua_touserdata(L, 9));
+      clsh_class_close(lua_touserdata(L, 9));
     lua_settop(L, 7);
   }
-  clsh_closeobject(&n->head);
+  clsh_class_close(&n->head);
   lua_settop(L, 1);
   return 1;
 }
@@ -282,14 +286,14 @@ static int program_rebuild(lua_State *L) {
 static int pushprograms(lua_State *L, bool onlychanged) {
   lua_settop(L, 0);
   lua_newtable(L);
-  clsh_pushweak(L, PROGRAMS);
+  clsh_class_pushweak(L, PROGRAMS);
   for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
     Program *p = lua_touserdata(L, 3);
-    if (p->head.closed || p->builds == 0 || !clsh_usable(p->context) ||
+    if (p->head.closed || p->builds == 0 || !clsh_context_usable(p->context) ||
         (onlychanged && !changed(L, 3)))
       continue;
     lua_pushvalue(L, 3);
-    clsh_append(L, 1);
+    clsh_source_append(L, 1);
   }
   lua_settop(L, 1);
   return (int)lua_rawlen(L, 1);
@@ -311,7 +315,7 @@ static int cl_stale(lua_State *L) {
   return pushprograms(L, true) > 0;
 }
 
-void clsh_openbuild(lua_State *L) {
+void clsh_build_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"build", cl_build},
                                        {"build_binary", cl_buildbinary},
                                        {"kernel", cl_kernel_},
@@ -324,9 +328,9 @@ void clsh_openbuild(lua_State *L) {
                                      {NULL, NULL}};
   static const luaL_Reg fields[] = {
       {"builds", program_builds}, {"file", program_file}, {NULL, NULL}};
-  clsh_declare(L, "cl.build", build_options);
-  clsh_declare(L, "cl.build_binary", build_options);
-  clsh_declare(L, "cl.kernel", build_options);
+  clsh_option_declare(L, "cl.build", build_options);
+  clsh_option_declare(L, "cl.build_binary", build_options);
+  clsh_option_declare(L, "cl.kernel", build_options);
   clsh_class_add(L, "Program", methods, fields);
   luaL_setfuncs(L, functions, 0);
 }

@@ -20,7 +20,7 @@
  * Seconds on the host's monotonic clock, as a float.
  */
 static int cl_now(lua_State *L) {
-  lua_pushnumber(L, clsh_now());
+  lua_pushnumber(L, clsh_wait_now());
   return 1;
 }
 
@@ -38,15 +38,15 @@ int luaopen_cl(lua_State *L) {
       {"isatty", cl_isatty}, {"now", cl_now}, {NULL, NULL}};
   /* each may add to classes before it */
   static void (*const open[])(lua_State * L) = {
-      clsh_openerror,     clsh_openclass,      clsh_opennearest,
-      clsh_openchoice,    clsh_opentype,       clsh_openarray,
-      clsh_openarrayinit, clsh_openarrayops,   clsh_openconvert,
-      clsh_opendevice,    clsh_openselect,     clsh_opencontext,
-      clsh_openqueue,     clsh_openunfinished, clsh_openpoll,
-      clsh_openwait,      clsh_openevent,      clsh_openbuffer,
-      clsh_openview,      clsh_opentransfer,   clsh_openbufferinit,
-      clsh_openkernel,    clsh_openarg,        clsh_openlaunch,
-      clsh_openprogram,   clsh_opencompile,    clsh_openbuild};
+      clsh_error_open,     clsh_class_open,        clsh_nearest_open,
+      clsh_option_open,    clsh_type_open,         clsh_array_open,
+      clsh_arrayinit_open, clsh_arrayops_open,     clsh_convert_open,
+      clsh_device_open,    clsh_devicechoice_open, clsh_context_open,
+      clsh_queue_open,     clsh_pending_open,      clsh_poll_open,
+      clsh_wait_open,      clsh_event_open,        clsh_buffer_open,
+      clsh_view_open,      clsh_transfer_open,     clsh_bufferinit_open,
+      clsh_kernel_open,    clsh_arg_open,          clsh_launch_open,
+      clsh_program_open,   clsh_compile_open,      clsh_build_open};
   luaL_checkversion(L);
   lua_newtable(L);
   luaL_setfuncs(L, functions, 0);

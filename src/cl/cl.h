@@ -31,24 +31,24 @@ int clsh_error(lua_State *L, const char *fmt, ...);
 const char *clsh_nearest(const char *word, const char *const names[]);
 
 /* devicechoice.c: the device of the session, taken at the first need */
-void clsh_select(lua_State *L, const char *sel);
+void clsh_devicechoice_set(lua_State *L, const char *sel);
 
 /* poll.c: Ctrl-C in C code */
-extern volatile sig_atomic_t clsh_interrupt; /* set by a signal handler */
+extern volatile sig_atomic_t clsh_poll_interrupt; /* set by a signal handler */
 /* puts an interrupt off (state 0) or on again; returns the state so far;
    NULL where the host program has no such thing */
-extern int (*clsh_swapinterrupt)(lua_State *L, int state);
-void clsh_interrupted(lua_State *L, const char *hint);
+extern int (*clsh_poll_swap)(lua_State *L, int state);
+void clsh_poll_raise(lua_State *L, const char *hint);
 unsigned clsh_interrupts(void);
 
 /* wait.c */
-double clsh_now(void); /* seconds, monotonic */
+double clsh_wait_now(void); /* seconds, monotonic */
 
 /* pending.c, fork.c: the end of the program while commands run. Work that
    was launched before the last Ctrl-C is abandoned. */
-int clsh_countunfinished(lua_State *L, double seconds, bool abandoned);
-bool clsh_startfinish(lua_State *L);
-bool clsh_finished(void);
-void clsh_abandon(void);
+int clsh_pending_count(lua_State *L, double seconds, bool abandoned);
+bool clsh_pending_finish(lua_State *L);
+bool clsh_pending_finished(void);
+void clsh_fork_abandon(void);
 
 #endif

@@ -43,13 +43,13 @@ static Object *toobject(lua_State *L, int arg, const Class *class) {
   return o->class == class ? o : NULL;
 }
 
-void *clsh_testobject(lua_State *L, int arg, const Class *class) {
+void *clsh_class_test(lua_State *L, int arg, const Class *class) {
   Object *o = toobject(L, arg, class);
   return o != NULL && !o->closed ? o : NULL;
 }
 
 /* What the value at `arg` is called: its class, or its Lua type. */
-const char *clsh_anyname(lua_State *L, int arg) {
+const char *clsh_class_name(lua_State *L, int arg) {
   for (int i = 0; i < nclasses; i++)
     if (toobject(L, arg, classes[i]) != NULL)
       return classes[i]->name;
@@ -57,35 +57,35 @@ const char *clsh_anyname(lua_State *L, int arg) {
 }
 
 /* The object at `arg`, closed or not; anything else raises. */
-void *clsh_anyobject(lua_State *L, int arg, const Class *class) {
+void *clsh_class_any(lua_State *L, int arg, const Class *class) {
   Object *o = toobject(L, arg, class);
   if (o == NULL)
-    clsh_argerror(L, arg, "%s expected, got %s", class->name,
-                  clsh_anyname(L, arg));
+    clsh_error_arg(L, arg, "%s expected, got %s", class->name,
+                   clsh_class_name(L, arg));
   return o;
 }
 
-void *clsh_checkobject(lua_State *L, int arg, const Class *class) {
-  Object *o = clsh_anyobject(L, arg, class);
+void *clsh_class_check(lua_State *L, int arg, const Class *class) {
+  Object *o = clsh_class_any(L, arg, class);
   if (o->closed)
-    clsh_argerror(L, arg, "this %s is closed", class->name);
+    clsh_error_arg(L, arg, "this %s is closed", class->name);
   return o;
 }
 
 /* The open object that option `name` gives, at stack index `idx`. */
-void *clsh_objectoption(lua_State *L, int idx, const Class *class,
+void *clsh_class_option(lua_State *L, int idx, const Class *class,
                         const char *name) {
   Object *o = toobject(L, idx, class);
   if (o == NULL)
     clsh_error(L, "%s: %s expected, got %s", name, class->name,
-               clsh_anyname(L, idx));
+               clsh_class_name(L, idx));
   if (o->closed)
     clsh_error(L, "%s: this %s is closed", name, class->name);
   return o;
 }
 
 /* A zeroed object, on the stack: release() must cope with it as it is. */
-void *clsh_newobject(lua_State *L, const Class *class, int uservalues) {
+void *clsh_class_new(lua_State *L, const Class *class, int uservalues) {
   Object *o = lua_newuserdatauv(L, class->size, uservalues);
   memset(o, 0, class->size);
   o->class = class;
@@ -95,7 +95,7 @@ void *clsh_newobject(lua_State *L, const Class *class, int uservalues) {
   return o;
 }
 
-void clsh_closeobject(Object *o) {
+void clsh_class_close(Object *o) {
   if (o->closed)
     return;
   o->closed = true;
@@ -106,7 +106,7 @@ void clsh_closeobject(Object *o) {
 
 /* The object of a metamethod or common method: its class is an upvalue. */
 static Object *self(lua_State *L) {
-  return clsh_anyobject(L, 1, lua_touserdata(L, lua_upvalueindex(1)));
+  return clsh_class_any(L, 1, lua_touserdata(L, lua_upvalueindex(1)));
 }
 
 /** Buffer:close()
@@ -118,7 +118,7 @@ static Object *self(lua_State *L) {
  */
 /* __gc and __close are the same function. */
 static int object_close(lua_State *L) {
-  clsh_closeobject(self(L));
+  clsh_class_close(self(L));
   return 0;
 }
 
@@ -136,7 +136,7 @@ static int object_tostring(lua_State *L) {
 /* o.key: a method, else a field, else what the class makes of the key. */
 static int object_index(lua_State *L) {
   const Class *class = lua_touserdata(L, lua_upvalueindex(1));
-  const Object *o = clsh_anyobject(L, 1, class);
+  const Object *o = clsh_class_any(L, 1, class);
   if (lua_type(L, 2) == LUA_TSTRING) {
     lua_pushvalue(L, 2);
     if (lua_rawget(L, lua_upvalueindex(2)) != LUA_TNIL)
@@ -168,7 +168,7 @@ static void setfunctions(lua_State *L, int table, const luaL_Reg *list,
 ** Registers a class. Its metatable is closed to scripts, and methods and
 ** fields live in tables apart from it: o.__gc is nil.
 */
-void clsh_newclass(lua_State *L, const Class *class) {
+void clsh_class_define(lua_State *L, const Class *class) {
   static const luaL_Reg common_meta[] = {{"__gc", object_close},
                                          {"__close", object_close},
                                          {"__tostring", object_tostring},
@@ -232,7 +232,7 @@ void clsh_class_add(lua_State *L, const char *name, const luaL_Reg *methods,
 ** Counts foreign memory (device memory, driver objects), which Lua's
 ** collector does not see, and pays for it in collection steps.
 */
-void clsh_pressure(lua_State *L, size_t bytes) {
+void clsh_class_pressure(lua_State *L, size_t bytes) {
   static size_t debt;
   debt += bytes;
   if (debt < STEPBYTES || !lua_gc(L, LUA_GCISRUNNING))
@@ -243,7 +243,7 @@ void clsh_pressure(lua_State *L, size_t bytes) {
 }
 
 /* Pushes the registry's table of that name, whose keys are weak. */
-void clsh_pushweak(lua_State *L, const char *name) {
+void clsh_class_pushweak(lua_State *L, const char *name) {
   if (luaL_getsubtable(L, LUA_REGISTRYINDEX, name))
     return;
   lua_createtable(L, 0, 1);
@@ -253,8 +253,8 @@ void clsh_pushweak(lua_State *L, const char *name) {
 }
 
 /* Makes the object at the top a key of that table. */
-void clsh_noteweak(lua_State *L, const char *name) {
-  clsh_pushweak(L, name);
+void clsh_class_noteweak(lua_State *L, const char *name) {
+  clsh_class_pushweak(L, name);
   lua_pushvalue(L, -2);
   lua_pushboolean(L, 1);
   lua_rawset(L, -3);
@@ -271,9 +271,9 @@ static const Class *checkclass(lua_State *L, int arg) {
     names[i] = classes[i]->name;
   names[nclasses] = NULL;
   const char *near = clsh_nearest(name, names);
-  clsh_argerror(L, arg, "no class '%s'%s%s", name,
-                near != NULL ? "; did you mean " : "",
-                near != NULL ? near : "");
+  clsh_error_arg(L, arg, "no class '%s'%s%s", name,
+                 near != NULL ? "; did you mean " : "",
+                 near != NULL ? near : "");
   return NULL;
 }
 
@@ -301,8 +301,8 @@ static void addmethod(lua_State *L, const Class *class) {
   bool there = lua_rawget(L, -2) != LUA_TNIL;
   bool announced = lua_tocfunction(L, -1) == method_announced;
   if (there && !(announced && lua_isboolean(L, 3) && lua_toboolean(L, 3)))
-    clsh_argerror(L, 2, "%s has a method '%s' already", class->name,
-                  lua_tostring(L, 4));
+    clsh_error_arg(L, 2, "%s has a method '%s' already", class->name,
+                   lua_tostring(L, 4));
   lua_pop(L, 1);
   lua_pushvalue(L, 4);
   lua_pushvalue(L, -3);
@@ -326,7 +326,7 @@ static int cl_extend(lua_State *L) {
   for (lua_pushnil(L); lua_next(L, 2) != 0;) {
     int key = names ? -1 : -2;
     if (lua_type(L, key) != LUA_TSTRING || (!names && !lua_isfunction(L, -1)))
-      return clsh_argerror(L, 2, "names with functions expected");
+      return clsh_error_arg(L, 2, "names with functions expected");
     lua_pushvalue(L, key);
     lua_insert(L, 4); /* name, key, value */
     if (names) {
@@ -408,7 +408,7 @@ static int cl_live(lua_State *L) {
   return 1;
 }
 
-void clsh_openclass(lua_State *L) {
+void clsh_class_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"extend", cl_extend},
                                        {"live", cl_live},
                                        {"members", cl_members},

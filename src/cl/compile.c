@@ -32,8 +32,8 @@ typedef struct Job {
 
 static atomic_int running; /* threads at work */
 
-int clsh_buildsrunning(void) {
-  return clsh_forked() ? 0 : running; /* the threads are the parent's */
+int clsh_compile_running(void) {
+  return clsh_fork_handsoff() ? 0 : running; /* the threads are the parent's */
 }
 
 static void releasejob(Job *j) {
@@ -80,8 +80,8 @@ static bool start(Job *j) {
 
 /* Protected, with the job as its argument: waits, or raises at Ctrl-C. */
 static int waitjob(lua_State *L) {
-  clsh_await(L, isdone, lua_touserdata(L, 1),
-             "the compiler cannot be stopped");
+  clsh_wait_until(L, isdone, lua_touserdata(L, 1),
+                  "the compiler cannot be stopped");
   return 0;
 }
 
@@ -90,7 +90,7 @@ static int waitjob(lua_State *L) {
 ** handle away: to release it, a driver may wait for its compiler.
 */
 static cl_int run(lua_State *L, Program *p, const char *options) {
-  cl_device_id d = clsh_contextdevice(p->context);
+  cl_device_id d = clsh_context_device(p->context);
   Job *j = malloc(sizeof *j + strlen(options) + 1);
   if (j == NULL)
     return CL_OUT_OF_HOST_MEMORY;
@@ -120,7 +120,7 @@ static cl_int run(lua_State *L, Program *p, const char *options) {
 
 /* Pushes the driver's build log, without white space at its end. */
 static void pushlog(lua_State *L, const Program *p) {
-  cl_device_id d = clsh_contextdevice(p->context);
+  cl_device_id d = clsh_context_device(p->context);
   size_t size = 0;
   clGetProgramBuildInfo(p->handle, d, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
   char *text = lua_newuserdatauv(L, size + 1, 0);
@@ -135,12 +135,12 @@ static void pushlog(lua_State *L, const Program *p) {
 
 /* Compiles once; keeps the options, and the log, which stays at the top. */
 static cl_int compile(lua_State *L, int program, const char *options) {
-  Program *p = clsh_toprogram(L, program);
+  Program *p = clsh_program_check(L, program);
   int tries = 0;
   cl_int err;
   do
     err = run(L, p, options);
-  while (clsh_retry(L, err, &tries));
+  while (clsh_error_retry(L, err, &tries));
   lua_pushstring(L, options);
   lua_setiuservalue(L, program, PROGRAM_OPTIONS);
   pushlog(L, p);
@@ -156,9 +156,9 @@ static cl_int compile(lua_State *L, int program, const char *options) {
 static void failed(lua_State *L, int program, const char *source, bool istext,
                    cl_int err) {
   const char *log = lua_tostring(L, -1);
-  lua_pushfstring(L, "clBuildProgram: %s (%d)%s%s", clsh_errorname(err),
+  lua_pushfstring(L, "clBuildProgram: %s (%d)%s%s", clsh_error_name(err),
                   (int)err, *log != '\0' ? "\n" : "", log);
-  clsh_pusherror(L, err, "clBuildProgram", lua_tostring(L, -1));
+  clsh_error_push(L, err, "clBuildProgram", lua_tostring(L, -1));
   int e = lua_gettop(L);
   lua_pushstring(L, log);
   lua_setfield(L, e, "log");
@@ -188,7 +188,8 @@ static void failed(lua_State *L, int program, const char *source, bool istext,
 ** refuses where a kernel has no parameters: such a program is built again
 ** without, and its kernels then take explicit types.
 */
-void clsh_compile(lua_State *L, int program, const char *source, bool istext) {
+void clsh_compile_program(lua_State *L, int program, const char *source,
+                          bool istext) {
   const char *options = lua_tostring(L, -1);
   assert(strncmp(options, CLSHELL_ARGINFO, strlen(CLSHELL_ARGINFO)) == 0);
   cl_int err = compile(L, program, options);
@@ -197,7 +198,7 @@ void clsh_compile(lua_State *L, int program, const char *source, bool istext) {
     err = compile(L, program, options + strlen(CLSHELL_ARGINFO));
   if (err != CL_SUCCESS)
     failed(L, program, source, istext, err);
-  clsh_toprogram(L, program)->builds = 1;
+  clsh_program_check(L, program)->builds = 1;
   lua_settop(L, program);
 }
 
@@ -215,7 +216,7 @@ static int cl_explainbuild(lua_State *L) {
   return 0;
 }
 
-void clsh_opencompile(lua_State *L) {
+void clsh_compile_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"explain_build", cl_explainbuild},
                                        {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);

@@ -44,7 +44,7 @@ static void CL_CALLBACK onnotice(const char *text, const void *data,
 }
 
 /* Pushes the driver's last notice and forgets it; "" if there is none. */
-void clsh_pushnotice(lua_State *L) {
+void clsh_context_pushnotice(lua_State *L) {
   char text[sizeof notice.text];
   pthread_mutex_lock(&notice.lock);
   memcpy(text, notice.text, sizeof text);
@@ -55,7 +55,7 @@ void clsh_pushnotice(lua_State *L) {
 
 static void context_release(Object *o) {
   Context *c = (Context *)o;
-  if (c->handle != NULL && !clsh_forked())
+  if (c->handle != NULL && !clsh_fork_handsoff())
     clReleaseContext(c->handle);
   c->handle = NULL;
 }
@@ -116,31 +116,31 @@ static Context *newcontext(lua_State *L, int arg) {
   int tries = 0;
   cl_int err;
   arg = lua_absindex(L, arg);
-  cl_device_id device = clsh_checkdevice(L, arg);
-  if (clsh_child())
+  cl_device_id device = clsh_device_check(L, arg);
+  if (clsh_fork_child())
     clsh_error(L, "OpenCL was used before fork(); start a new process "
                   "(io.popen, os.execute) instead");
-  Context *c = clsh_newobject(L, &class, 2);
+  Context *c = clsh_class_new(L, &class, 2);
   c->device = device;
   lua_pushvalue(L, arg);
   lua_setiuservalue(L, -2, 1); /* its Device */
-  clsh_check(L, getlimits(device, &c->limits), "clGetDeviceInfo");
+  clsh_error_check(L, getlimits(device, &c->limits), "clGetDeviceInfo");
   getrest(device, &c->limits);
   do {
-    clsh_blocksignals();
+    clsh_signals_block();
     c->handle = clCreateContext(NULL, 1, &device, onnotice, NULL, &err);
-    clsh_opensignals();
-  } while (clsh_retry(L, err, &tries));
-  clsh_check(L, err, "clCreateContext");
+    clsh_signals_unblock();
+  } while (clsh_error_retry(L, err, &tries));
+  clsh_error_check(L, err, "clCreateContext");
   return c;
 }
 
-Context *clsh_checkcontext(lua_State *L, int arg) {
-  return clsh_checkobject(L, arg, &class);
+Context *clsh_context_check(lua_State *L, int arg) {
+  return clsh_class_check(L, arg, &class);
 }
 
-Context *clsh_anycontext(lua_State *L, int arg) {
-  return clsh_anyobject(L, arg, &class);
+Context *clsh_context_any(lua_State *L, int arg) {
+  return clsh_class_any(L, arg, &class);
 }
 
 /*
@@ -153,7 +153,7 @@ static Context *pushdevicecontext(lua_State *L, int device) {
   lua_getfield(L, device, "index");
   lua_pushvalue(L, -1);
   lua_rawget(L, -3);
-  Context *c = clsh_testobject(L, -1, &class);
+  Context *c = clsh_class_test(L, -1, &class);
   if (c == NULL || c->lost != CL_SUCCESS) {
     lua_pop(L, 1);
     c = newcontext(L, device);
@@ -170,43 +170,43 @@ static Context *pushdevicecontext(lua_State *L, int device) {
 ** Pushes the context that the option at `optarg` gives, or the session's
 ** where that is nil (0: there is no option).
 */
-Context *clsh_pushcontext(lua_State *L, int optarg) {
+Context *clsh_context_push(lua_State *L, int optarg) {
   if (optarg != 0 && !lua_isnoneornil(L, optarg)) {
     lua_pushvalue(L, optarg);
-    return clsh_objectoption(L, -1, &class, "context");
+    return clsh_class_option(L, -1, &class, "context");
   }
-  clsh_pushchosen(L);
+  clsh_devicechoice_push(L);
   Context *c = pushdevicecontext(L, -1);
   lua_remove(L, -2);
   return c;
 }
 
 /* Whether anything can be done in this context. */
-bool clsh_usable(const Context *c) {
-  return !clsh_forked() && !c->head.closed && c->lost == CL_SUCCESS;
+bool clsh_context_usable(const Context *c) {
+  return !clsh_fork_handsoff() && !c->head.closed && c->lost == CL_SUCCESS;
 }
 
 /* Raises if nothing can be done in this context any more. */
-void clsh_alive(lua_State *L, Context *c) {
-  if (clsh_child())
+void clsh_context_alive(lua_State *L, Context *c) {
+  if (clsh_fork_child())
     clsh_error(L, "OpenCL was used before fork(): drivers do not survive "
                   "it; start a new process instead");
-  if (clsh_abandoned())
+  if (clsh_fork_abandoned())
     clsh_error(L, "the program ends while the device is at work");
   if (c->head.closed)
     clsh_error(L, "its Context is closed");
   if (c->lost == CL_SUCCESS)
     return;
   lua_pushfstring(L, "the device is lost: %s gave %s (%d) before this call",
-                  c->lostcall, clsh_errorname(c->lost), (int)c->lost);
-  clsh_pusherror(L, c->lost, c->lostcall, lua_tostring(L, -1));
+                  c->lostcall, clsh_error_name(c->lost), (int)c->lost);
+  clsh_error_push(L, c->lost, c->lostcall, lua_tostring(L, -1));
   lua_pushliteral(L, "everything on it is gone; new buffers and programs "
                      "open it again, and cl.use() takes another device");
   lua_setfield(L, -2, "hint");
   lua_error(L);
 }
 
-void clsh_setlost(Context *c, cl_int code, const char *call) {
+void clsh_context_setlost(Context *c, cl_int code, const char *call) {
   c->lost = code;
   c->lostcall = call;
 }
@@ -215,23 +215,23 @@ void clsh_setlost(Context *c, cl_int code, const char *call) {
 ** Raises for a command that the driver refused. A queue that is no longer
 ** valid and errors beyond the standard's mean that the device is lost.
 */
-void clsh_checkcommand(lua_State *L, Context *c, cl_int err,
-                       const char *call) {
+void clsh_context_checkcommand(lua_State *L, Context *c, cl_int err,
+                               const char *call) {
   if (err == CL_INVALID_COMMAND_QUEUE || err < -1100)
-    clsh_setlost(c, err, call);
-  clsh_check(L, err, call);
+    clsh_context_setlost(c, err, call);
+  clsh_error_check(L, err, call);
 }
 
-cl_context clsh_contexthandle(lua_State *L, Context *c) {
-  clsh_alive(L, c);
+cl_context clsh_context_handle(lua_State *L, Context *c) {
+  clsh_context_alive(L, c);
   return c->handle;
 }
 
-cl_device_id clsh_contextdevice(const Context *c) {
+cl_device_id clsh_context_device(const Context *c) {
   return c->device;
 }
 
-const Limits *clsh_limits(const Context *c) {
+const Limits *clsh_context_limits(const Context *c) {
   return &c->limits;
 }
 
@@ -241,31 +241,31 @@ const Limits *clsh_limits(const Context *c) {
 ** beyond what the device offers, and has refused what is really too much when
 ** it built the program.
 */
-cl_ulong clsh_localroom(const Context *c, cl_ulong own) {
+cl_ulong clsh_context_localroom(const Context *c, cl_ulong own) {
   const Limits *l = &c->limits;
   return l->local_mem + (own < l->reserve ? own : l->reserve);
 }
 
-void clsh_usebytes(Context *c, size_t bytes) {
+void clsh_context_usebytes(Context *c, size_t bytes) {
   c->used += bytes;
 }
 
-void clsh_freebytes(Context *c, size_t bytes) {
+void clsh_context_freebytes(Context *c, size_t bytes) {
   c->used -= bytes < c->used ? bytes : c->used;
 }
 
-cl_ulong clsh_usedbytes(const Context *c) {
+cl_ulong clsh_context_usedbytes(const Context *c) {
   return c->used;
 }
 
 static int context_device(lua_State *L) {
-  clsh_checkcontext(L, 1);
+  clsh_context_check(L, 1);
   lua_getiuservalue(L, 1, 1);
   return 1;
 }
 
 static int context_used(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)clsh_checkcontext(L, 1)->used);
+  lua_pushinteger(L, (lua_Integer)clsh_context_check(L, 1)->used);
   return 1;
 }
 
@@ -274,7 +274,7 @@ static int context_used(lua_State *L) {
  * (the device's global memory) and lost (the error that ended it, or nil).
  */
 static int context_info(lua_State *L) {
-  Context *c = clsh_checkcontext(L, 1);
+  Context *c = clsh_context_check(L, 1);
   lua_newtable(L);
   lua_getiuservalue(L, 1, 1);
   lua_getfield(L, -1, "name");
@@ -285,14 +285,14 @@ static int context_info(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)c->limits.global_mem);
   lua_setfield(L, -2, "max_bytes");
   if (c->lost != CL_SUCCESS) {
-    lua_pushstring(L, clsh_errorname(c->lost));
+    lua_pushstring(L, clsh_error_name(c->lost));
     lua_setfield(L, -2, "lost");
   }
   return 1;
 }
 
 static int context_tostring(lua_State *L) {
-  Context *c = clsh_anyobject(L, 1, &class);
+  Context *c = clsh_class_any(L, 1, &class);
   lua_getiuservalue(L, 1, 1);
   lua_getfield(L, -1, "name");
   lua_pushfstring(L, "Context on %s%s", lua_tostring(L, -1),
@@ -310,10 +310,10 @@ static int context_tostring(lua_State *L) {
 static int cl_context_(lua_State *L) {
   lua_settop(L, 1);
   if (lua_isnil(L, 1)) {
-    clsh_pushcontext(L, 0);
+    clsh_context_push(L, 0);
     return 1;
   }
-  clsh_checkdevice(L, 1);
+  clsh_device_check(L, 1);
   pushdevicecontext(L, 1);
   return 1;
 }
@@ -326,8 +326,8 @@ static const luaL_Reg meta[] = {{"__tostring", context_tostring},
 static const Class class = {"Context", sizeof(Context), methods, fields, meta,
                             NULL,      context_release};
 
-void clsh_opencontext(lua_State *L) {
+void clsh_context_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"context", cl_context_}, {NULL, NULL}};
-  clsh_newclass(L, &class);
+  clsh_class_define(L, &class);
   luaL_setfuncs(L, functions, 0);
 }

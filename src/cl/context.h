@@ -17,21 +17,22 @@ typedef struct Limits {
   int version;     /* 120 for OpenCL 1.2 */
   bool nonuniform; /* work-groups may be cut at the edge */
 } Limits;
-Context *clsh_checkcontext(lua_State *L, int arg);
-Context *clsh_anycontext(lua_State *L, int arg);     /* closed ones too */
-Context *clsh_pushcontext(lua_State *L, int optarg); /* or the session's */
-cl_context clsh_contexthandle(lua_State *L, Context *c);
-cl_device_id clsh_contextdevice(const Context *c);
-const Limits *clsh_limits(const Context *c);
-cl_ulong clsh_localroom(const Context *c, cl_ulong own);
-void clsh_alive(lua_State *L, Context *c);
-void clsh_setlost(Context *c, cl_int code, const char *call);
-void clsh_checkcommand(lua_State *L, Context *c, cl_int err, const char *call);
-void clsh_pushnotice(lua_State *L); /* what the driver last said */
-bool clsh_usable(const Context *c);
-void clsh_usebytes(Context *c, size_t bytes);
-void clsh_freebytes(Context *c, size_t bytes);
-cl_ulong clsh_usedbytes(const Context *c);
-void clsh_opencontext(lua_State *L);
+Context *clsh_context_check(lua_State *L, int arg);
+Context *clsh_context_any(lua_State *L, int arg);     /* closed ones too */
+Context *clsh_context_push(lua_State *L, int optarg); /* or the session's */
+cl_context clsh_context_handle(lua_State *L, Context *c);
+cl_device_id clsh_context_device(const Context *c);
+const Limits *clsh_context_limits(const Context *c);
+cl_ulong clsh_context_localroom(const Context *c, cl_ulong own);
+void clsh_context_alive(lua_State *L, Context *c);
+void clsh_context_setlost(Context *c, cl_int code, const char *call);
+void clsh_context_checkcommand(lua_State *L, Context *c, cl_int err,
+                               const char *call);
+void clsh_context_pushnotice(lua_State *L); /* what the driver last said */
+bool clsh_context_usable(const Context *c);
+void clsh_context_usebytes(Context *c, size_t bytes);
+void clsh_context_freebytes(Context *c, size_t bytes);
+cl_ulong clsh_context_usedbytes(const Context *c);
+void clsh_context_open(lua_State *L);
 
 #endif

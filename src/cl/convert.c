@@ -18,7 +18,7 @@
 ** Steps `r` (zeroed at first) to the next run of array `a`, false after the
 ** last. Vectors of 3 come one by one, as a gap follows each.
 */
-bool clsh_nextrun(lua_State *L, const Array *a, Run *r) {
+bool clsh_convert_nextrun(lua_State *L, const Array *a, Run *r) {
   const Type *t = a->type;
   size_t total = a->shape.count * t->width;
   r->first += r->n;
@@ -39,11 +39,11 @@ bool clsh_nextrun(lua_State *L, const Array *a, Run *r) {
   }
 
 /* Integers are rounded where they have more than 53 bits. */
-void clsh_loadreals(const Type *t, const void *p, size_t n,
-                    double *restrict x) {
+void clsh_convert_loadreals(const Type *t, const void *p, size_t n,
+                            double *restrict x) {
   switch (CODE(t->kind, t->unit)) {
   case CODE('f', 2):
-    EACH(unsigned short, (double)clsh_fromhalf(s[i]))
+    EACH(unsigned short, (double)clsh_half_decode(s[i]))
   case CODE('f', 4):
     EACH(float, (double)s[i])
   case CODE('f', 8):
@@ -69,8 +69,8 @@ void clsh_loadreals(const Type *t, const void *p, size_t n,
 }
 
 /* Of an integer type only. A ulong comes as its bits. */
-void clsh_loadintegers(const Type *t, const void *p, size_t n,
-                       int64_t *restrict x) {
+void clsh_convert_loadintegers(const Type *t, const void *p, size_t n,
+                               int64_t *restrict x) {
   switch (CODE(t->kind, t->unit)) {
   case CODE('i', 1):
     EACH(int8_t, s[i])
@@ -90,14 +90,14 @@ void clsh_loadintegers(const Type *t, const void *p, size_t n,
 }
 
 /* To a real type, rounding. */
-void clsh_storereals(const Type *t, const double *restrict x, size_t n,
-                     void *p) {
+void clsh_convert_storereals(const Type *t, const double *restrict x, size_t n,
+                             void *p) {
   float *f = p;
   unsigned short *h = p;
   switch (t->unit) {
   case 2:
     for (size_t i = 0; i < n; i++)
-      h[i] = clsh_tohalf(x[i]);
+      h[i] = clsh_half_encode(x[i]);
     break;
   case 4:
     for (size_t i = 0; i < n; i++)
@@ -109,8 +109,8 @@ void clsh_storereals(const Type *t, const double *restrict x, size_t n,
 }
 
 /* To an integer type, whose range has been checked. */
-void clsh_storeintegers(const Type *t, const int64_t *restrict x, size_t n,
-                        void *p) {
+void clsh_convert_storeintegers(const Type *t, const int64_t *restrict x,
+                                size_t n, void *p) {
   uint8_t *b = p;
   uint16_t *s = p;
   uint32_t *w = p;
@@ -160,56 +160,58 @@ static size_t convertrun(const Type *t, void *to, const Type *f,
   int64_t v[RUN];
   size_t done = n;
   if (t->kind == 'f') {
-    clsh_loadreals(f, from, n, x);
-    clsh_storereals(t, x, n, to);
+    clsh_convert_loadreals(f, from, n, x);
+    clsh_convert_storereals(t, x, n, to);
     return n;
   }
   if (f->kind == 'f') {
-    clsh_loadreals(f, from, n, x);
+    clsh_convert_loadreals(f, from, n, x);
     done = wholes(t, x, n, v);
   } else {
     bool unsigned64 = f->kind == 'u' && f->unit == 8;
-    clsh_loadintegers(f, from, n, v);
+    clsh_convert_loadintegers(f, from, n, v);
     for (size_t i = 0; i < n && done == n; i++)
       if (!fits(t, v[i], unsigned64 && v[i] < 0))
         done = i;
   }
-  clsh_storeintegers(t, v, done, to);
+  clsh_convert_storeintegers(t, v, done, to);
   return done;
 }
 
-/* Raises what clsh_toelement says of element `i` of array `from`. */
+/* Raises what clsh_type_convert says of element `i` of array `from`. */
 static void refuse(lua_State *L, const Type *t, Array *from, size_t i) {
   char element[128];
-  const char *p = clsh_arraydata(L, from);
-  clsh_pushelement(L, from->type, p + i * from->type->size);
-  const char *wrong = clsh_toelement(L, -1, t, element);
+  const char *p = clsh_array_data(L, from);
+  clsh_type_push(L, from->type, p + i * from->type->size);
+  const char *wrong = clsh_type_convert(L, -1, t, element);
   clsh_error(L, "element %I of an Array %s: %s", (lua_Integer)i + 1,
-             clsh_arrayname(L, from), wrong != NULL ? wrong : "no such value");
+             clsh_array_name(L, from),
+             wrong != NULL ? wrong : "no such value");
 }
 
 /*
 ** Fills array `to` with the converted elements of `from`, which must have
 ** as many.
 */
-void clsh_convert(lua_State *L, Array *to, Array *from) {
+void clsh_convert_array(lua_State *L, Array *to, Array *from) {
   const Type *t = to->type;
   const Type *f = from->type;
   if (to->shape.count != from->shape.count)
     clsh_error(L, "%s takes %I elements, an Array %s has %I",
-               clsh_arrayname(L, to), (lua_Integer)to->shape.count,
-               clsh_arrayname(L, from), (lua_Integer)from->shape.count);
+               clsh_array_name(L, to), (lua_Integer)to->shape.count,
+               clsh_array_name(L, from), (lua_Integer)from->shape.count);
   if (t->width != f->width)
     clsh_error(L, "%s cannot become %s: vectors of another width", f->name,
                t->name);
-  char *p = clsh_arraydata(L, to);
-  const char *q = clsh_arraydata(L, from);
+  char *p = clsh_array_data(L, to);
+  const char *q = clsh_array_data(L, from);
   if (t == f) {
-    memmove(p, q, clsh_arraybytes(to));
+    memmove(p, q, clsh_array_bytes(to));
     return;
   }
   Run r = {0}, s = {0};
-  while (clsh_nextrun(L, to, &r) && clsh_nextrun(L, from, &s)) {
+  while (clsh_convert_nextrun(L, to, &r) &&
+         clsh_convert_nextrun(L, from, &s)) {
     size_t done = convertrun(t, p + r.offset, f, q + s.offset, r.n);
     if (done < r.n)
       refuse(L, t, from, (r.first + done) / t->width);
@@ -222,13 +224,13 @@ void clsh_convert(lua_State *L, Array *to, Array *from) {
  * index.
  */
 static int array_convert(lua_State *L) {
-  Array *a = clsh_checkarray(L, 1);
-  const Type *t = clsh_checktype(L, 2);
-  clsh_convert(L, clsh_newarray(L, t, &a->shape), a);
+  Array *a = clsh_array_check(L, 1);
+  const Type *t = clsh_type_check(L, 2);
+  clsh_convert_array(L, clsh_array_new(L, t, &a->shape), a);
   return 1;
 }
 
-void clsh_openconvert(lua_State *L) {
+void clsh_convert_open(lua_State *L) {
   static const luaL_Reg methods[] = {{"convert", array_convert}, {NULL, NULL}};
   clsh_class_add(L, "Array", methods, NULL);
 }

@@ -65,32 +65,32 @@ static bool popsword(lua_State *L, const char *word) {
 }
 
 /* Whether the device offers an extension. */
-bool clsh_hasextension(lua_State *L, cl_device_id id, const char *name) {
+bool clsh_device_has(lua_State *L, cl_device_id id, const char *name) {
   const Info i = {"extensions", CL_DEVICE_EXTENSIONS, 's', NULL};
-  clsh_pushinfo(L, getdevice, id, &i);
+  clsh_info_push(L, getdevice, id, &i);
   return popsword(L, name);
 }
 
 static const Class class;
 
 static Device *checkdevice(lua_State *L, int arg) {
-  return clsh_checkobject(L, arg, &class);
+  return clsh_class_check(L, arg, &class);
 }
 
-cl_device_id clsh_checkdevice(lua_State *L, int arg) {
+cl_device_id clsh_device_check(lua_State *L, int arg) {
   return checkdevice(L, arg)->id;
 }
 
-bool clsh_isdevice(lua_State *L, int arg) {
-  return clsh_testobject(L, arg, &class) != NULL;
+bool clsh_device_is(lua_State *L, int arg) {
+  return clsh_class_test(L, arg, &class) != NULL;
 }
 
 /* Pushes the value of one info name; nil where the device has none. */
 static void pushdeviceinfo(lua_State *L, Device *d, const Info *i) {
-  if (i->extension != NULL && !clsh_hasextension(L, d->id, i->extension))
+  if (i->extension != NULL && !clsh_device_has(L, d->id, i->extension))
     lua_pushnil(L);
   else
-    clsh_pushinfo(L, getdevice, d->id, i);
+    clsh_info_push(L, getdevice, d->id, i);
 }
 
 /* dev.name: an info name, `compute_units` for short, or nil. */
@@ -100,7 +100,7 @@ static int device_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING && strcmp(key, "compute_units") == 0)
     key = "max_compute_units";
   const Info *i = lua_type(L, 2) == LUA_TSTRING
-                      ? clsh_findinfo(clsh_deviceinfo, key)
+                      ? clsh_info_find(clsh_deviceinfo, key)
                       : NULL;
   if (i == NULL)
     lua_pushnil(L);
@@ -133,7 +133,7 @@ static int device_names(lua_State *L) {
   lua_pushliteral(L, "compute_units");
   lua_rawseti(L, -2, 1);
   for (const Info *i = clsh_deviceinfo; i->name != NULL; i++)
-    if (i->extension == NULL || clsh_hasextension(L, d->id, i->extension)) {
+    if (i->extension == NULL || clsh_device_has(L, d->id, i->extension)) {
       lua_pushstring(L, i->name);
       lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
     }
@@ -145,12 +145,12 @@ static int device_names(lua_State *L) {
  */
 static int device_has(lua_State *L) {
   Device *d = checkdevice(L, 1);
-  lua_pushboolean(L, clsh_hasextension(L, d->id, luaL_checkstring(L, 2)));
+  lua_pushboolean(L, clsh_device_has(L, d->id, luaL_checkstring(L, 2)));
   return 1;
 }
 
 static int device_platform(lua_State *L) {
-  clsh_pushinfo(L, getplatform, checkdevice(L, 1)->platform, platforminfo);
+  clsh_info_push(L, getplatform, checkdevice(L, 1)->platform, platforminfo);
   return 1;
 }
 
@@ -170,8 +170,8 @@ static int device_tostring(lua_State *L) {
 }
 
 static int device_eq(lua_State *L) {
-  Device *a = clsh_testobject(L, 1, &class);
-  Device *b = clsh_testobject(L, 2, &class);
+  Device *a = clsh_class_test(L, 1, &class);
+  Device *b = clsh_class_test(L, 2, &class);
   lua_pushboolean(L, a != NULL && b != NULL && a->id == b->id);
   return 1;
 }
@@ -209,9 +209,9 @@ static void adddevices(lua_State *L, cl_platform_id p, int rank) {
       CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_CPU};
   cl_device_id ids[MAXDEVICES];
   cl_uint n = 0;
-  clsh_blocksignals(); /* it may start its threads */
+  clsh_signals_block(); /* it may start its threads */
   cl_int err = clGetDeviceIDs(p, CL_DEVICE_TYPE_ALL, MAXDEVICES, ids, &n);
-  clsh_opensignals();
+  clsh_signals_unblock();
   if (err != CL_SUCCESS)
     return;
   for (cl_uint i = 0; i < n && i < MAXDEVICES; i++) {
@@ -222,7 +222,7 @@ static void adddevices(lua_State *L, cl_platform_id p, int rank) {
       r++;
     if (r != rank)
       continue;
-    Device *d = clsh_newobject(L, &class, 0);
+    Device *d = clsh_class_new(L, &class, 0);
     d->id = ids[i];
     d->platform = p;
     d->index = (int)lua_rawlen(L, -2) + 1;
@@ -254,19 +254,19 @@ static void deepenstacks(void) {
 
 static cl_uint getplatforms(lua_State *L, cl_platform_id *list) {
   cl_uint n = 0;
-  clsh_touch();
+  clsh_fork_touch();
   deepenstacks();
-  clsh_blocksignals();
+  clsh_signals_block();
   cl_int err = clGetPlatformIDs(MAXPLATFORMS, list, &n);
-  clsh_opensignals();
+  clsh_signals_unblock();
   if (err == NOPLATFORM)
     return 0;
-  clsh_check(L, err, "clGetPlatformIDs");
+  clsh_error_check(L, err, "clGetPlatformIDs");
   return n < MAXPLATFORMS ? n : MAXPLATFORMS;
 }
 
 /* Pushes the list of all devices, made at the first call. */
-void clsh_pushdevices(lua_State *L) {
+void clsh_device_pushall(lua_State *L) {
   if (lua_getfield(L, LUA_REGISTRYINDEX, LIST) == LUA_TTABLE)
     return;
   lua_pop(L, 1);
@@ -287,7 +287,7 @@ void clsh_pushdevices(lua_State *L) {
  */
 static int cl_devices(lua_State *L) {
   lua_newtable(L);
-  clsh_pushdevices(L);
+  clsh_device_pushall(L);
   lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, -1, i);
@@ -308,7 +308,7 @@ static int cl_platforms(lua_State *L) {
   for (cl_uint i = 0; i < n; i++) {
     lua_newtable(L);
     for (const Info *f = platforminfo; f->name != NULL; f++) {
-      clsh_pushinfo(L, getplatform, platforms[i], f);
+      clsh_info_push(L, getplatform, platforms[i], f);
       lua_setfield(L, -2, f->name);
     }
     cl_uint count = 0;
@@ -320,9 +320,9 @@ static int cl_platforms(lua_State *L) {
   return 1;
 }
 
-void clsh_opendevice(lua_State *L) {
+void clsh_device_open(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"devices", cl_devices}, {"platforms", cl_platforms}, {NULL, NULL}};
-  clsh_newclass(L, &class);
+  clsh_class_define(L, &class);
   luaL_setfuncs(L, functions, 0);
 }

@@ -44,7 +44,7 @@ static int nodevice(lua_State *L, const char *what, const char *asked) {
     }
   }
   luaL_pushresult(&b);
-  clsh_pusherror(L, CL_DEVICE_NOT_FOUND, "cl.use", lua_tostring(L, -1));
+  clsh_error_push(L, CL_DEVICE_NOT_FOUND, "cl.use", lua_tostring(L, -1));
   return lua_error(L);
 }
 
@@ -118,7 +118,7 @@ static void selectdevice(lua_State *L, const char *sel) {
   lua_remove(L, -2);
 }
 
-void clsh_select(lua_State *L, const char *sel) {
+void clsh_devicechoice_set(lua_State *L, const char *sel) {
   lua_pushstring(L, sel);
   lua_setfield(L, LUA_REGISTRYINDEX, SELECTED);
 }
@@ -139,7 +139,7 @@ static void tell(lua_State *L, const char *rule, const char *sel) {
 }
 
 /* Pushes the session's device, chosen at the first need. */
-cl_device_id clsh_pushchosen(lua_State *L) {
+cl_device_id clsh_devicechoice_push(lua_State *L) {
   if (lua_getfield(L, LUA_REGISTRYINDEX, CHOSEN) == LUA_TNIL) {
     const char *rule = "--device";
     lua_getfield(L, LUA_REGISTRYINDEX, SELECTED);
@@ -152,7 +152,7 @@ cl_device_id clsh_pushchosen(lua_State *L) {
       rule = "first";
       sel = "1";
     }
-    clsh_pushdevices(L);
+    clsh_device_pushall(L);
     selectdevice(L, sel);
     lua_pushvalue(L, -1);
     lua_setfield(L, LUA_REGISTRYINDEX, CHOSEN);
@@ -160,7 +160,7 @@ cl_device_id clsh_pushchosen(lua_State *L) {
     lua_replace(L, -3);
     lua_pop(L, 1);
   }
-  return clsh_checkdevice(L, -1);
+  return clsh_device_check(L, -1);
 }
 
 /** cl.use(sel) -> Device
@@ -170,9 +170,9 @@ cl_device_id clsh_pushchosen(lua_State *L) {
  * there. No match, or part of several names: an error with the candidates.
  */
 static int cl_use(lua_State *L) {
-  if (!clsh_isdevice(L, 1)) {
+  if (!clsh_device_is(L, 1)) {
     const char *sel = luaL_checkstring(L, 1);
-    clsh_pushdevices(L);
+    clsh_device_pushall(L);
     selectdevice(L, sel);
   }
   lua_pushvalue(L, -1);
@@ -186,7 +186,7 @@ static int cl_use(lua_State *L) {
  * `cl.devices()`: a GPU, an accelerator or a CPU, in this order.
  */
 static int cl_device(lua_State *L) {
-  clsh_pushchosen(L);
+  clsh_devicechoice_push(L);
   return 1;
 }
 
@@ -202,7 +202,7 @@ static int cl_onchoice(lua_State *L) {
   return 0;
 }
 
-void clsh_openselect(lua_State *L) {
+void clsh_devicechoice_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"device", cl_device},
                                        {"onchoice", cl_onchoice},
                                        {"use", cl_use},

@@ -80,7 +80,7 @@ static const struct {
 };
 
 /* The symbol of an OpenCL error code, or "unknown OpenCL error". */
-const char *clsh_errorname(cl_int code) {
+const char *clsh_error_name(cl_int code) {
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
     if (names[i].code == code)
       return names[i].name;
@@ -107,8 +107,8 @@ static void pushwhere(lua_State *L) {
 ** Pushes the error value: {message=, where=, code=, name=, call=}. The
 ** caller may add fields (kernel, arg, hint, log) before lua_error.
 */
-void clsh_pusherror(lua_State *L, cl_int code, const char *call,
-                    const char *message) {
+void clsh_error_push(lua_State *L, cl_int code, const char *call,
+                     const char *message) {
   lua_createtable(L, 0, 6);
   luaL_setmetatable(L, TNAME);
   lua_pushstring(L, message);
@@ -122,7 +122,7 @@ void clsh_pusherror(lua_State *L, cl_int code, const char *call,
   if (code != CL_SUCCESS) {
     lua_pushinteger(L, code);
     lua_setfield(L, -2, "code");
-    lua_pushstring(L, clsh_errorname(code));
+    lua_pushstring(L, clsh_error_name(code));
     lua_setfield(L, -2, "name");
   }
 }
@@ -133,7 +133,7 @@ int clsh_error(lua_State *L, const char *fmt, ...) {
   va_start(args, fmt);
   const char *message = lua_pushvfstring(L, fmt, args);
   va_end(args);
-  clsh_pusherror(L, CL_SUCCESS, NULL, message);
+  clsh_error_push(L, CL_SUCCESS, NULL, message);
   return lua_error(L);
 }
 
@@ -158,7 +158,7 @@ static const char *functionname(lua_State *L, lua_Debug *ar) {
 ** Raises a misuse error of argument `arg` of the running C function, worded
 ** as Lua words its own: a method's self does not count.
 */
-int clsh_argerror(lua_State *L, int arg, const char *fmt, ...) {
+int clsh_error_arg(lua_State *L, int arg, const char *fmt, ...) {
   lua_Debug ar = {0};
   va_list args;
   va_start(args, fmt);
@@ -174,7 +174,7 @@ int clsh_argerror(lua_State *L, int arg, const char *fmt, ...) {
       arg == 0
           ? lua_pushfstring(L, "%s: bad self: %s", name, text)
           : lua_pushfstring(L, "%s: bad argument #%d: %s", name, arg, text);
-  clsh_pusherror(L, CL_SUCCESS, name, message);
+  clsh_error_push(L, CL_SUCCESS, name, message);
   lua_pushinteger(L, arg);
   lua_setfield(L, -2, "arg");
   return lua_error(L);
@@ -184,30 +184,30 @@ int clsh_argerror(lua_State *L, int arg, const char *fmt, ...) {
 ** Raises the failure of OpenCL function `call` with what was asked and what
 ** the device offers: "clX: CL_NAME (-54): text".
 */
-int clsh_fail(lua_State *L, cl_int code, const char *call, const char *fmt,
-              ...) {
+int clsh_error_call(lua_State *L, cl_int code, const char *call,
+                    const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
   const char *text = lua_pushvfstring(L, fmt, args);
   va_end(args);
   const char *message =
-      lua_pushfstring(L, "%s: %s (%d)%s%s", call, clsh_errorname(code),
+      lua_pushfstring(L, "%s: %s (%d)%s%s", call, clsh_error_name(code),
                       (int)code, *text != '\0' ? ": " : "", text);
-  clsh_pusherror(L, code, call, message);
+  clsh_error_push(L, code, call, message);
   return lua_error(L);
 }
 
 /* Raises unless `code` is CL_SUCCESS. */
-void clsh_check(lua_State *L, cl_int code, const char *call) {
+void clsh_error_check(lua_State *L, cl_int code, const char *call) {
   if (code != CL_SUCCESS)
-    clsh_fail(L, code, call, "%s", "");
+    clsh_error_call(L, code, call, "%s", "");
 }
 
 /*
 ** Whether an allocation that gave `code` is worth a second try: drops what
 ** Lua no longer needs, once. `*tries` starts at 0.
 */
-bool clsh_retry(lua_State *L, cl_int code, int *tries) {
+bool clsh_error_retry(lua_State *L, cl_int code, int *tries) {
   if (code != CL_MEM_OBJECT_ALLOCATION_FAILURE &&
       code != CL_OUT_OF_RESOURCES && code != CL_OUT_OF_HOST_MEMORY)
     return false;
@@ -247,7 +247,7 @@ static int error_concat(lua_State *L) {
 static int cl_error(lua_State *L) {
   const char *message = luaL_checkstring(L, 1);
   lua_settop(L, 2);
-  clsh_pusherror(L, CL_SUCCESS, NULL, message);
+  clsh_error_push(L, CL_SUCCESS, NULL, message);
   if (lua_type(L, 2) == LUA_TTABLE)
     for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
       lua_pushvalue(L, -2);
@@ -257,7 +257,7 @@ static int cl_error(lua_State *L) {
   return lua_error(L);
 }
 
-void clsh_openerror(lua_State *L) {
+void clsh_error_open(lua_State *L) {
   static const luaL_Reg meta[] = {{"__tostring", error_tostring},
                                   {"__concat", error_concat},
                                   {NULL, NULL}};

@@ -9,6 +9,7 @@
 #include "cl.h"
 #include "context.h"
 #include "device.h"
+#include "kernel.h"
 #include "object.h"
 #include "process.h"
 #include "queue.h"
@@ -45,13 +46,13 @@ static void unlinkevent(Event *e) {
 ** How many commands of a queue have an Event and have not ended, up to
 ** `most`, markers apart; how many of them are kernels.
 */
-int clsh_pendingcommands(const Queue *q, int most, int *kernels) {
+int clsh_event_count(const Queue *q, int most, int *kernels) {
   int n = 0;
   *kernels = 0;
   for (Event *e = pending; e != NULL && n < most; e = e->next) {
     cl_command_type type = 0;
     if (e->queue != q || e->handle == NULL ||
-        clsh_eventstatus(e->handle) <= CL_COMPLETE)
+        clsh_wait_status(e->handle) <= CL_COMPLETE)
       continue;
     clGetEventInfo(e->handle, CL_EVENT_COMMAND_TYPE, sizeof type, &type, NULL);
     n += type != CL_COMMAND_MARKER && type != CL_COMMAND_BARRIER;
@@ -67,41 +68,41 @@ int clsh_pendingcommands(const Queue *q, int most, int *kernels) {
 static void event_release(Object *o) {
   Event *e = (Event *)o;
   unlinkevent(e);
-  if (clsh_abandoned())
+  if (clsh_fork_abandoned())
     return;
-  if (e->handle != NULL && !clsh_forked()) {
-    *clsh_queuedropped(e->queue) = true;
-    if (e->pin != NULL && clsh_eventstatus(e->handle) > CL_COMPLETE) {
-      clsh_addorphan(e->handle, e->pin);
+  if (e->handle != NULL && !clsh_fork_handsoff()) {
+    *clsh_queue_dropped(e->queue) = true;
+    if (e->pin != NULL && clsh_wait_status(e->handle) > CL_COMPLETE) {
+      clsh_orphan_add(e->handle, e->pin);
       return;
     }
     clReleaseEvent(e->handle);
   }
   if (e->pin != NULL)
-    clsh_releaseblock(e->pin);
+    clsh_block_release(e->pin);
 }
 
 static const Class class;
 
-Event *clsh_checkevent(lua_State *L, int arg) {
-  return clsh_checkobject(L, arg, &class);
+Event *clsh_event_check(lua_State *L, int arg) {
+  return clsh_class_check(L, arg, &class);
 }
 
 /*
 ** Pushes an event for a command on the queue at `queuearg`. The caller then
-** looks its objects' handles up and enqueues with clsh_eventslot(). Between
+** looks its objects' handles up and enqueues with clsh_event_slot(). Between
 ** the two nothing may allocate in Lua: that may run a finalizer, which may
 ** close what the command needs.
 */
-Event *clsh_newevent(lua_State *L, int queuearg) {
+Event *clsh_event_new(lua_State *L, int queuearg) {
   queuearg = lua_absindex(L, queuearg);
-  Queue *q = clsh_anyqueue(L, queuearg);
+  Queue *q = clsh_queue_any(L, queuearg);
   clsh_notecommand(q);
-  clsh_sweeporphans();
-  clsh_pressure(L, EVENTBYTES);
-  Event *e = clsh_newobject(L, &class, 1);
+  clsh_orphan_sweep();
+  clsh_class_pressure(L, EVENTBYTES);
+  Event *e = clsh_class_new(L, &class, 1);
   e->queue = q;
-  e->context = clsh_queuecontext(q);
+  e->context = clsh_queue_context(q);
   e->status = CL_QUEUED;
   lua_pushvalue(L, queuearg);
   lua_setiuservalue(L, -2, 1);
@@ -113,18 +114,18 @@ Event *clsh_newevent(lua_State *L, int queuearg) {
   return e;
 }
 
-cl_event *clsh_eventslot(Event *e) {
+cl_event *clsh_event_slot(Event *e) {
   return &e->handle;
 }
 
 /* What the command does and moves, for its rates; 0: not known. */
-void clsh_setwork(Event *e, lua_Number flop, lua_Number bytes) {
+void clsh_event_setwork(Event *e, lua_Number flop, lua_Number bytes) {
   e->flop = flop;
   e->bytes = bytes;
 }
 
 /* Keeps host memory allocated until the command has ended. */
-void clsh_pinblock(Event *e, Block *b) {
+void clsh_event_pin(Event *e, Block *b) {
   b->refs++;
   e->pin = b;
 }
@@ -133,16 +134,18 @@ void clsh_pinblock(Event *e, Block *b) {
 static void commandfailed(lua_State *L, Event *e) {
   cl_int code = e->status;
   if (code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) {
-    clsh_fail(L, code, "clWaitForEvents", "a command it waits for failed");
+    clsh_error_call(L, code, "clWaitForEvents",
+                    "a command it waits for failed");
     return;
   }
   if (code != CL_MEM_OBJECT_ALLOCATION_FAILURE)
-    clsh_setlost(e->context, code, "a command");
-  clsh_pushnotice(L);
-  clsh_fail(L, code, "clWaitForEvents",
-            "the command failed on the device%s%s; a kernel may have gone "
-            "outside its buffers",
-            *lua_tostring(L, -1) != '\0' ? ": " : "", lua_tostring(L, -1));
+    clsh_context_setlost(e->context, code, "a command");
+  clsh_context_pushnotice(L);
+  clsh_error_call(
+      L, code, "clWaitForEvents",
+      "the command failed on the device%s%s; a kernel may have gone "
+      "outside its buffers",
+      *lua_tostring(L, -1) != '\0' ? ": " : "", lua_tostring(L, -1));
 }
 
 /* Copies what is known of an ended command and releases its handle. */
@@ -152,7 +155,7 @@ static void settle(Event *e) {
       CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END};
   clGetEventInfo(e->handle, CL_EVENT_COMMAND_TYPE, sizeof e->command,
                  &e->command, NULL);
-  e->stamped = clsh_queueprofiled(e->queue) && e->status == CL_COMPLETE;
+  e->stamped = clsh_queue_profiled(e->queue) && e->status == CL_COMPLETE;
   for (int i = 0; i < 4 && e->stamped; i++)
     e->stamped =
         clGetEventProfilingInfo(e->handle, what[i], sizeof e->stamp[i],
@@ -161,7 +164,7 @@ static void settle(Event *e) {
   e->handle = NULL;
   unlinkevent(e);
   if (e->pin != NULL)
-    clsh_releaseblock(e->pin);
+    clsh_block_release(e->pin);
   e->pin = NULL;
 }
 
@@ -170,12 +173,13 @@ static void settle(Event *e) {
 ** status alone does not make memory visible, clWaitForEvents does, and at
 ** that point it returns at once.
 */
-void clsh_waitevent(lua_State *L, int arg) {
-  Event *e = clsh_checkevent(L, arg);
+void clsh_event_wait(lua_State *L, int arg) {
+  Event *e = clsh_event_check(L, arg);
   if (e->handle != NULL) {
-    clsh_alive(L, e->context);
-    clsh_checkcommand(L, e->context, clsh_flushqueue(e->queue), "clFlush");
-    e->status = clsh_pollevent(L, e->handle);
+    clsh_context_alive(L, e->context);
+    clsh_context_checkcommand(L, e->context, clsh_queue_flush(e->queue),
+                              "clFlush");
+    e->status = clsh_wait_event(L, e->handle);
     if (e->status == CL_COMPLETE)
       clWaitForEvents(1, &e->handle);
     settle(e);
@@ -186,9 +190,9 @@ void clsh_waitevent(lua_State *L, int arg) {
 
 /* Adds the event at `arg` to a wait list; one that has ended adds nothing. */
 static void addafter(lua_State *L, int arg, Context *c, After *a) {
-  Event *e = clsh_testobject(L, arg, &class);
+  Event *e = clsh_class_test(L, arg, &class);
   if (e == NULL) {
-    const char *name = clsh_anyname(L, arg);
+    const char *name = clsh_class_name(L, arg);
     bool closed = strcmp(name, class.name) == 0;
     clsh_error(L, "after: Event or list of Events expected, got %s%s",
                closed ? "a closed " : "", name);
@@ -200,13 +204,13 @@ static void addafter(lua_State *L, int arg, Context *c, After *a) {
   if (a->n == MAXEVENTS)
     clsh_error(L, "after: more than %d events; join them by a marker",
                MAXEVENTS);
-  clsh_alive(L, c);
-  clsh_flushqueue(e->queue); /* else the wait may never end */
+  clsh_context_alive(L, c);
+  clsh_queue_flush(e->queue); /* else the wait may never end */
   a->list[a->n++] = e->handle;
 }
 
 /* Gathers the `after` value at `arg`: nil, an Event or a list of them. */
-void clsh_checkafter(lua_State *L, int arg, Context *c, After *a) {
+void clsh_event_after(lua_State *L, int arg, Context *c, After *a) {
   a->n = 0;
   arg = lua_absindex(L, arg);
   if (lua_isnoneornil(L, arg))
@@ -229,14 +233,14 @@ void clsh_checkafter(lua_State *L, int arg, Context *c, After *a) {
  */
 static int event_wait(lua_State *L) {
   lua_settop(L, 1);
-  clsh_waitevent(L, 1);
+  clsh_event_wait(L, 1);
   return 1;
 }
 
 /* The event at 1, ended, with time stamps. */
 static Event *checkstamped(lua_State *L) {
-  Event *e = clsh_checkevent(L, 1);
-  clsh_waitevent(L, 1);
+  Event *e = clsh_event_check(L, 1);
+  clsh_event_wait(L, 1);
   if (!e->stamped)
     clsh_error(L, "no time stamps: the Event's queue is not profiled "
                   "(cl.queue{profiling = true})");
@@ -289,7 +293,7 @@ static int pushrate(lua_State *L, lua_Number amount) {
 /* The amount at 2, or the command's own. */
 static lua_Number amount(lua_State *L, lua_Number own, const char *name) {
   if (lua_isnoneornil(L, 2) && !(own > 0))
-    clsh_argerror(L, 2, "the %s are not known; see Launch:work", name);
+    clsh_error_arg(L, 2, "the %s are not known; see Launch:work", name);
   return luaL_optnumber(L, 2, own);
 }
 
@@ -299,7 +303,7 @@ static lua_Number amount(lua_State *L, lua_Number own, const char *name) {
  * `flop` it is what the launch said: see Launch:work.
  */
 static int event_gflops(lua_State *L) {
-  const Event *e = clsh_checkevent(L, 1);
+  const Event *e = clsh_event_check(L, 1);
   return pushrate(L, amount(L, e->flop, "operations"));
 }
 
@@ -308,16 +312,16 @@ static int event_gflops(lua_State *L) {
  * the launch said.
  */
 static int event_gbs(lua_State *L) {
-  const Event *e = clsh_checkevent(L, 1);
+  const Event *e = clsh_event_check(L, 1);
   return pushrate(L, amount(L, e->bytes, "bytes"));
 }
 
 static int event_flop(lua_State *L) {
-  return clsh_pushamount(L, clsh_checkevent(L, 1)->flop);
+  return clsh_info_pushamount(L, clsh_event_check(L, 1)->flop);
 }
 
 static int event_bytes(lua_State *L) {
-  return clsh_pushamount(L, clsh_checkevent(L, 1)->bytes);
+  return clsh_info_pushamount(L, clsh_event_check(L, 1)->bytes);
 }
 
 static const char *statusname(cl_int status) {
@@ -327,24 +331,24 @@ static const char *statusname(cl_int status) {
 }
 
 static int event_status(lua_State *L) {
-  Event *e = clsh_checkevent(L, 1);
+  Event *e = clsh_event_check(L, 1);
   if (e->handle != NULL) {
-    clsh_alive(L, e->context);
-    clsh_flushqueue(e->queue); /* or the status may never change */
+    clsh_context_alive(L, e->context);
+    clsh_queue_flush(e->queue); /* or the status may never change */
   }
-  lua_pushstring(L, statusname(e->handle != NULL ? clsh_eventstatus(e->handle)
+  lua_pushstring(L, statusname(e->handle != NULL ? clsh_wait_status(e->handle)
                                                  : e->status));
   return 1;
 }
 
 static int event_command(lua_State *L) {
-  Event *e = clsh_checkevent(L, 1);
+  Event *e = clsh_event_check(L, 1);
   if (e->handle != NULL) {
-    clsh_alive(L, e->context);
+    clsh_context_alive(L, e->context);
     clGetEventInfo(e->handle, CL_EVENT_COMMAND_TYPE, sizeof e->command,
                    &e->command, NULL);
   }
-  lua_pushstring(L, clsh_commandname(e->command));
+  lua_pushstring(L, clsh_info_command(e->command));
   return 1;
 }
 
@@ -357,7 +361,7 @@ static int event_command(lua_State *L) {
  */
 static int event_info(lua_State *L) {
   static const char *const names[] = {"queued", "submit", "start", "stop"};
-  Event *e = clsh_checkevent(L, 1);
+  Event *e = clsh_event_check(L, 1);
   lua_newtable(L);
   event_command(L);
   lua_setfield(L, 2, "command");
@@ -371,16 +375,16 @@ static int event_info(lua_State *L) {
 }
 
 static int event_tostring(lua_State *L) {
-  Event *e = clsh_anyobject(L, 1, &class);
+  Event *e = clsh_class_any(L, 1, &class);
   if (e->head.closed)
     lua_pushliteral(L, "Event (closed)");
   else if (e->stamped && e->stamp[3] >= e->stamp[2])
-    lua_pushfstring(L, "Event %s %f ms", clsh_commandname(e->command),
+    lua_pushfstring(L, "Event %s %f ms", clsh_info_command(e->command),
                     (lua_Number)(e->stamp[3] - e->stamp[2]) * 1e-6);
   else
     lua_pushfstring(L, "Event %s",
-                    statusname(e->handle != NULL && !clsh_forked()
-                                   ? clsh_eventstatus(e->handle)
+                    statusname(e->handle != NULL && !clsh_fork_handsoff()
+                                   ? clsh_wait_status(e->handle)
                                    : e->status));
   return 1;
 }
@@ -390,26 +394,26 @@ static const char *const mark_options[] = {"after", NULL};
 /* Enqueues a marker or barrier over {after = ...}, or over everything. */
 static int enqueuemark(lua_State *L, bool barrier) {
   After after;
-  Queue *q = clsh_checkqueue(L, 1);
-  Context *c = clsh_queuecontext(q);
-  clsh_alive(L, c);
-  clsh_checkoptions(L, 2, mark_options, barrier ? "q:barrier" : "q:marker");
+  Queue *q = clsh_queue_check(L, 1);
+  Context *c = clsh_queue_context(q);
+  clsh_context_alive(L, c);
+  clsh_option_check(L, 2, mark_options, barrier ? "q:barrier" : "q:marker");
   lua_settop(L, 2);
   if (lua_isnil(L, 2))
     lua_pushnil(L);
   else
     lua_getfield(L, 2, "after");
-  Event *e = clsh_newevent(L, 1);
-  cl_command_queue handle = clsh_queuehandle(L, q);
-  clsh_checkafter(L, 3, c, &after);
+  Event *e = clsh_event_new(L, 1);
+  cl_command_queue handle = clsh_queue_handle(L, q);
+  clsh_event_after(L, 3, c, &after);
   const cl_event *list = after.n > 0 ? after.list : NULL;
   cl_int err = barrier ? clEnqueueBarrierWithWaitList(handle, after.n, list,
-                                                      clsh_eventslot(e))
+                                                      clsh_event_slot(e))
                        : clEnqueueMarkerWithWaitList(handle, after.n, list,
-                                                     clsh_eventslot(e));
-  clsh_checkcommand(L, c, err,
-                    barrier ? "clEnqueueBarrierWithWaitList"
-                            : "clEnqueueMarkerWithWaitList");
+                                                     clsh_event_slot(e));
+  clsh_context_checkcommand(L, c, err,
+                            barrier ? "clEnqueueBarrierWithWaitList"
+                                    : "clEnqueueMarkerWithWaitList");
   return 1;
 }
 
@@ -441,7 +445,7 @@ static int queue_finish(lua_State *L) {
   lua_pushvalue(L, -1);
   lua_replace(L, 2);
   lua_settop(L, 2);
-  clsh_waitevent(L, 2);
+  clsh_event_wait(L, 2);
   lua_settop(L, 1);
   return 1;
 }
@@ -461,13 +465,13 @@ static const luaL_Reg meta[] = {{"__tostring", event_tostring}, {NULL, NULL}};
 static const Class class = {"Event", sizeof(Event), methods,      fields,
                             meta,    NULL,          event_release};
 
-void clsh_openevent(lua_State *L) {
+void clsh_event_open(lua_State *L) {
   static const luaL_Reg queue[] = {{"barrier", queue_barrier},
                                    {"finish", queue_finish},
                                    {"marker", queue_marker},
                                    {NULL, NULL}};
-  clsh_newclass(L, &class);
+  clsh_class_define(L, &class);
   clsh_class_add(L, "Queue", queue, NULL);
-  clsh_declare(L, "Queue:barrier", mark_options);
-  clsh_declare(L, "Queue:marker", mark_options);
+  clsh_option_declare(L, "Queue:barrier", mark_options);
+  clsh_option_declare(L, "Queue:marker", mark_options);
 }

@@ -17,27 +17,27 @@ static void inchild(void) {
 }
 
 /* To be called before the first OpenCL call. */
-void clsh_touch(void) {
+void clsh_fork_touch(void) {
   if (!touched)
     pthread_atfork(NULL, NULL, inchild);
   touched = true;
 }
 
 /* Whether this process was forked from another that had used OpenCL. */
-bool clsh_child(void) {
+bool clsh_fork_child(void) {
   return child;
 }
 
 /* Whether drivers must be left alone, objects of theirs included. */
-bool clsh_forked(void) {
+bool clsh_fork_handsoff(void) {
   return child || abandoned;
 }
 
 /* From now on nothing is released: a driver might wait for what runs. */
-void clsh_abandon(void) {
+void clsh_fork_abandon(void) {
   abandoned = true;
 }
 
-bool clsh_abandoned(void) {
+bool clsh_fork_abandoned(void) {
   return abandoned;
 }

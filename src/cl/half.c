@@ -8,7 +8,7 @@
 #include "type.h"
 
 /* Exact: every half is a float. A NaN keeps its payload. */
-float clsh_fromhalf(unsigned short h) {
+float clsh_half_decode(unsigned short h) {
   uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
   uint32_t exponent = (h >> 10) & 0x1fu;
   uint32_t mantissa = h & 0x3ffu;
@@ -30,7 +30,7 @@ float clsh_fromhalf(unsigned short h) {
 ** Rounds to the nearest half, ties to even, in one step from double: going
 ** through float would round twice. A NaN stays one.
 */
-unsigned short clsh_tohalf(double x) {
+unsigned short clsh_half_encode(double x) {
   uint64_t bits;
   memcpy(&bits, &x, sizeof bits);
   unsigned sign = (unsigned)(bits >> 48) & 0x8000u;

@@ -177,7 +177,7 @@ static void pushvalue(lua_State *L, char kind, const void *p, size_t size) {
 }
 
 /* Pushes the answer to a query, or nil where the driver has none. */
-bool clsh_pushinfo(lua_State *L, Getter get, void *handle, const Info *i) {
+bool clsh_info_push(lua_State *L, Getter get, void *handle, const Info *i) {
   size_t size = 0;
   if (get(handle, i->query, 0, NULL, &size) != CL_SUCCESS || size > MAXVALUE) {
     lua_pushnil(L);
@@ -193,7 +193,7 @@ bool clsh_pushinfo(lua_State *L, Getter get, void *handle, const Info *i) {
   return !lua_isnil(L, -1);
 }
 
-const Info *clsh_findinfo(const Info *list, const char *name) {
+const Info *clsh_info_find(const Info *list, const char *name) {
   for (; list->name != NULL; list++)
     if (strcmp(list->name, name) == 0)
       return list;
@@ -201,7 +201,7 @@ const Info *clsh_findinfo(const Info *list, const char *name) {
 }
 
 /* A command in a word or two, for people. */
-const char *clsh_commandname(cl_command_type type) {
+const char *clsh_info_command(cl_command_type type) {
   static const char *const names[] = {"kernel",
                                       "task",
                                       "native kernel",
@@ -231,7 +231,7 @@ const char *clsh_commandname(cl_command_type type) {
 }
 
 /* A number of operations or bytes: an integer where it is one; nil for 0. */
-int clsh_pushamount(lua_State *L, lua_Number x) {
+int clsh_info_pushamount(lua_State *L, lua_Number x) {
   lua_Integer n;
   if (!(x > 0))
     lua_pushnil(L);

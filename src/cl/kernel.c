@@ -7,21 +7,26 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cl.h"
+#include "context.h"
 #include "kernel.h"
+#include "object.h"
 #include "process.h"
+#include "program.h"
+#include "type.h"
 
 static void kernel_release(Object *o) {
   Kernel *k = (Kernel *)o;
-  if (k->handle != NULL && !clsh_forked())
+  if (k->handle != NULL && !clsh_fork_handsoff())
     clReleaseKernel(k->handle);
   k->handle = NULL;
 }
 
 static const Class class;
 
-Kernel *clsh_checkkernel(lua_State *L, int arg) {
-  Kernel *k = clsh_checkobject(L, arg, &class);
-  clsh_alive(L, k->context);
+Kernel *clsh_kernel_check(lua_State *L, int arg) {
+  Kernel *k = clsh_class_check(L, arg, &class);
+  clsh_context_alive(L, k->context);
   if (k->handle == NULL)
     clsh_error(L, "the file of this program has no kernel '%s' any more",
                k->name);
@@ -39,11 +44,11 @@ static size_t grouplimit(const Kernel *k) {
 
 static void groupinfo(const Kernel *k, cl_kernel_work_group_info what,
                       size_t size, void *p) {
-  clGetKernelWorkGroupInfo(k->handle, clsh_contextdevice(k->context), what,
+  clGetKernelWorkGroupInfo(k->handle, clsh_context_device(k->context), what,
                            size, p, NULL); /* p keeps its default */
 }
 
-cl_ulong clsh_kernellocal(const Kernel *k) {
+cl_ulong clsh_kernel_local(const Kernel *k) {
   cl_ulong bytes = 0;
   groupinfo(k, CL_KERNEL_LOCAL_MEM_SIZE, sizeof bytes, &bytes);
   return bytes;
@@ -94,7 +99,7 @@ static void parsetype(Param *p) {
   word[n] = '\0';
   if (strcmp(word, "u") == 0)
     strcpy(word, "uint");
-  p->value = clsh_findtype(word, strlen(word));
+  p->value = clsh_type_find(word, strlen(word));
 }
 
 static void getparam(const Kernel *k, cl_uint i, Param *p) {
@@ -133,16 +138,16 @@ static bool built2(lua_State *L, int program) {
 ** Pushes the kernel `name` of the Program at `program`, whose handle is
 ** `handle`; NULL, with nothing pushed, if it has no kernel of that name.
 */
-Kernel *clsh_newkernel(lua_State *L, int program, cl_program handle,
-                       const char *name) {
+Kernel *clsh_kernel_new(lua_State *L, int program, cl_program handle,
+                        const char *name) {
   program = lua_absindex(L, program);
   cl_uint n = 0;
   cl_int err;
-  Kernel *k = clsh_newobject(L, &class, KERNEL_CONTEXT);
+  Kernel *k = clsh_class_new(L, &class, KERNEL_CONTEXT);
   lua_pushvalue(L, program);
   lua_setiuservalue(L, -2, KERNEL_PROGRAM);
   lua_getfield(L, program, "context");
-  k->context = clsh_checkcontext(L, -1);
+  k->context = clsh_context_check(L, -1);
   lua_setiuservalue(L, -2, KERNEL_CONTEXT);
   snprintf(k->name, sizeof k->name, "%s", name);
   k->handle = clCreateKernel(handle, name, &err);
@@ -150,16 +155,16 @@ Kernel *clsh_newkernel(lua_State *L, int program, cl_program handle,
     lua_pop(L, 1);
     return NULL;
   }
-  clsh_check(L, err, "clCreateKernel");
+  clsh_error_check(L, err, "clCreateKernel");
   err = clGetKernelInfo(k->handle, CL_KERNEL_NUM_ARGS, sizeof n, &n, NULL);
-  clsh_check(L, err, "clGetKernelInfo");
+  clsh_error_check(L, err, "clGetKernelInfo");
   k->params = lua_newuserdatauv(L, (n + 1) * sizeof *k->params, 0);
   memset(k->params, 0, (n + 1) * sizeof *k->params);
   lua_setiuservalue(L, -2, KERNEL_PARAMS);
   for (cl_uint i = 0; i < n; i++)
     getparam(k, i, &k->params[i]);
   k->nparams = (int)n;
-  k->group = clsh_limits(k->context)->group;
+  k->group = clsh_context_limits(k->context)->group;
   groupinfo(k, CL_KERNEL_WORK_GROUP_SIZE, sizeof k->group, &k->group);
   groupinfo(k, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof k->required,
             k->required);
@@ -173,9 +178,9 @@ Kernel *clsh_newkernel(lua_State *L, int program, cl_program handle,
 ** two exchange all they hold. Without a Kernel at `new` the program has no
 ** kernel of this name any more. Allocates nothing.
 */
-void clsh_renewkernel(lua_State *L, int old, int new) {
+void clsh_kernel_renew(lua_State *L, int old, int new) {
   Kernel *k = lua_touserdata(L, old);
-  Kernel *n = clsh_testobject(L, new, &class);
+  Kernel *n = clsh_class_test(L, new, &class);
   assert(k->head.class == &class && !k->head.closed);
   int revision = k->revision + 1;
   if (n == NULL) {
@@ -195,7 +200,7 @@ void clsh_renewkernel(lua_State *L, int old, int new) {
 }
 
 /* The word of a parameter's address space. */
-const char *clsh_spacename(char space) {
+const char *clsh_kernel_spacename(char space) {
   return space == 'g'   ? "global"
          : space == 'c' ? "constant"
          : space == 'l' ? "local"
@@ -203,12 +208,12 @@ const char *clsh_spacename(char space) {
 }
 
 static int kernel_name(lua_State *L) {
-  lua_pushstring(L, clsh_checkkernel(L, 1)->name);
+  lua_pushstring(L, clsh_kernel_check(L, 1)->name);
   return 1;
 }
 
 static int kernel_args(lua_State *L) {
-  Kernel *k = clsh_checkkernel(L, 1);
+  Kernel *k = clsh_kernel_check(L, 1);
   lua_createtable(L, k->nparams, 0);
   for (int i = 0; i < k->nparams; i++) {
     const Param *p = &k->params[i];
@@ -217,7 +222,7 @@ static int kernel_args(lua_State *L) {
     lua_setfield(L, -2, "name");
     lua_pushstring(L, p->known ? p->type : "?");
     lua_setfield(L, -2, "type");
-    lua_pushstring(L, p->known ? clsh_spacename(p->space) : "?");
+    lua_pushstring(L, p->known ? clsh_kernel_spacename(p->space) : "?");
     lua_setfield(L, -2, "space");
     if (p->constant) {
       lua_pushboolean(L, 1);
@@ -229,33 +234,33 @@ static int kernel_args(lua_State *L) {
 }
 
 static int kernel_group(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)clsh_checkkernel(L, 1)->group);
+  lua_pushinteger(L, (lua_Integer)clsh_kernel_check(L, 1)->group);
   return 1;
 }
 
 static int kernel_multiple(lua_State *L) {
   size_t n = 1;
-  groupinfo(clsh_checkkernel(L, 1),
+  groupinfo(clsh_kernel_check(L, 1),
             CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE, sizeof n, &n);
   lua_pushinteger(L, (lua_Integer)n);
   return 1;
 }
 
 static int kernel_localmem(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)clsh_kernellocal(clsh_checkkernel(L, 1)));
+  lua_pushinteger(L, (lua_Integer)clsh_kernel_local(clsh_kernel_check(L, 1)));
   return 1;
 }
 
 static int kernel_privatemem(lua_State *L) {
   cl_ulong bytes = 0;
-  groupinfo(clsh_checkkernel(L, 1), CL_KERNEL_PRIVATE_MEM_SIZE, sizeof bytes,
+  groupinfo(clsh_kernel_check(L, 1), CL_KERNEL_PRIVATE_MEM_SIZE, sizeof bytes,
             &bytes);
   lua_pushinteger(L, (lua_Integer)bytes);
   return 1;
 }
 
 /* Pushes the sizes as a list. */
-void clsh_pushsizelist(lua_State *L, const size_t *s, cl_uint n) {
+void clsh_kernel_pushsizes(lua_State *L, const size_t *s, cl_uint n) {
   lua_createtable(L, (int)n, 0);
   for (cl_uint i = 0; i < n; i++) {
     lua_pushinteger(L, (lua_Integer)s[i]);
@@ -264,15 +269,15 @@ void clsh_pushsizelist(lua_State *L, const size_t *s, cl_uint n) {
 }
 
 static int kernel_required(lua_State *L) {
-  Kernel *k = clsh_checkkernel(L, 1);
+  Kernel *k = clsh_kernel_check(L, 1);
   if (k->required[0] == 0)
     return 0;
-  clsh_pushsizelist(L, k->required, 3);
+  clsh_kernel_pushsizes(L, k->required, 3);
   return 1;
 }
 
 static int kernel_program(lua_State *L) {
-  clsh_checkkernel(L, 1);
+  clsh_kernel_check(L, 1);
   lua_getiuservalue(L, 1, KERNEL_PROGRAM);
   return 1;
 }
@@ -296,7 +301,7 @@ static const luaL_Reg fields[] = {
  * a work-item). Each is a field of the kernel too: `k.args`.
  */
 static int kernel_info(lua_State *L) {
-  clsh_checkkernel(L, 1);
+  clsh_kernel_check(L, 1);
   lua_settop(L, 1);
   lua_newtable(L);
   for (const luaL_Reg *f = fields; f->name != NULL; f++)
@@ -309,7 +314,7 @@ static int kernel_info(lua_State *L) {
 
 /* kernel axpy(float a, global float* x) */
 static int kernel_tostring(lua_State *L) {
-  Kernel *k = clsh_anyobject(L, 1, &class);
+  Kernel *k = clsh_class_any(L, 1, &class);
   luaL_Buffer b;
   luaL_buffinit(L, &b);
   luaL_addstring(&b, "kernel ");
@@ -319,7 +324,7 @@ static int kernel_tostring(lua_State *L) {
     const Param *p = &k->params[i];
     luaL_addstring(&b, i > 0 ? ", " : "");
     if (p->known && p->space != 'p') {
-      luaL_addstring(&b, clsh_spacename(p->space));
+      luaL_addstring(&b, clsh_kernel_spacename(p->space));
       luaL_addchar(&b, ' ');
     }
     luaL_addstring(&b, p->known ? p->type : "?");
@@ -336,6 +341,6 @@ static const luaL_Reg meta[] = {{"__tostring", kernel_tostring}, {NULL, NULL}};
 static const Class class = {"Kernel", sizeof(Kernel), methods,       fields,
                             meta,     NULL,           kernel_release};
 
-void clsh_openkernel(lua_State *L) {
-  clsh_newclass(L, &class);
+void clsh_kernel_open(lua_State *L) {
+  clsh_class_define(L, &class);
 }

@@ -47,26 +47,26 @@ typedef struct Launch {
 } Launch;
 
 /* kernel.c */
-Kernel *clsh_newkernel(lua_State *L, int program, cl_program handle,
-                       const char *name);
-void clsh_renewkernel(lua_State *L, int old, int new);
-Kernel *clsh_checkkernel(lua_State *L, int arg);
-cl_ulong clsh_kernellocal(const Kernel *k); /* bytes, without arguments */
-const char *clsh_spacename(char space);
-void clsh_pushsizelist(lua_State *L, const size_t *s, cl_uint n);
-void clsh_openkernel(lua_State *L);
+Kernel *clsh_kernel_new(lua_State *L, int program, cl_program handle,
+                        const char *name);
+void clsh_kernel_renew(lua_State *L, int old, int new);
+Kernel *clsh_kernel_check(lua_State *L, int arg);
+cl_ulong clsh_kernel_local(const Kernel *k); /* bytes, without arguments */
+const char *clsh_kernel_spacename(char space);
+void clsh_kernel_pushsizes(lua_State *L, const size_t *s, cl_uint n);
+void clsh_kernel_open(lua_State *L);
 
 /* arg.c */
-void clsh_setargs(lua_State *L, const Kernel *k, int first, int n);
-void clsh_openarg(lua_State *L);
+void clsh_arg_set(lua_State *L, const Kernel *k, int first, int n);
+void clsh_arg_open(lua_State *L);
 
 /* ndrange.c */
-const char *clsh_pushsizes(lua_State *L, const size_t *s, cl_uint n);
-cl_uint clsh_checksizes(lua_State *L, int arg, const char *name,
-                        lua_Integer least, size_t *s);
-void clsh_checkrange(lua_State *L, Launch *l);
+const char *clsh_ndrange_push(lua_State *L, const size_t *s, cl_uint n);
+cl_uint clsh_ndrange_sizes(lua_State *L, int arg, const char *name,
+                           lua_Integer least, size_t *s);
+void clsh_ndrange_check(lua_State *L, Launch *l);
 
 /* launch.c */
-void clsh_openlaunch(lua_State *L);
+void clsh_launch_open(lua_State *L);
 
 #endif

@@ -8,13 +8,16 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cl.h"
+#include "context.h"
 #include "kernel.h"
+#include "object.h"
 
 #define ITEMBITS 48 /* 2^48 work-items at 10^12 a second take 5 minutes */
 #define MAXITEMS ((cl_ulong)1 << ITEMBITS)
 
 /* "64x16" */
-const char *clsh_pushsizes(lua_State *L, const size_t *s, cl_uint n) {
+const char *clsh_ndrange_push(lua_State *L, const size_t *s, cl_uint n) {
   static const char *const formats[] = {"%zu", "%zux%zu", "%zux%zux%zu"};
   char text[80];
   assert(n >= 1 && n <= 3);
@@ -26,13 +29,13 @@ const char *clsh_pushsizes(lua_State *L, const size_t *s, cl_uint n) {
 ** Reads the sizes at `arg`, a number or a list of 1 to 3 numbers from
 ** `least` up, and returns their count. `name` is that of the argument.
 */
-cl_uint clsh_checksizes(lua_State *L, int arg, const char *name,
-                        lua_Integer least, size_t *s) {
+cl_uint clsh_ndrange_sizes(lua_State *L, int arg, const char *name,
+                           lua_Integer least, size_t *s) {
   bool list = lua_istable(L, arg);
   cl_uint n = list ? (cl_uint)lua_rawlen(L, arg) : 1;
   if (n < 1 || n > 3)
-    clsh_argerror(L, arg, "%s must have 1 to 3 dimensions; got %d", name,
-                  (int)n);
+    clsh_error_arg(L, arg, "%s must have 1 to 3 dimensions; got %d", name,
+                   (int)n);
   for (cl_uint i = 0; i < n; i++) {
     int whole;
     if (list)
@@ -41,7 +44,7 @@ cl_uint clsh_checksizes(lua_State *L, int arg, const char *name,
       lua_pushvalue(L, arg);
     lua_Integer v = lua_tointegerx(L, -1, &whole);
     if (!whole || lua_type(L, -1) != LUA_TNUMBER || v < least)
-      clsh_argerror(
+      clsh_error_arg(
           L, arg, "%s: dimension %d must be a whole number >= %I; got %s",
           name, (int)i + 1, (LUAI_UACINT)least, luaL_tolstring(L, -1, NULL));
     s[i] = (size_t)v;
@@ -56,17 +59,18 @@ static void badgroup(lua_State *L, const Launch *l, const char *fmt, ...) {
   va_start(args, fmt);
   const char *text = lua_pushvfstring(L, fmt, args);
   va_end(args);
-  clsh_fail(L, CL_INVALID_WORK_GROUP_SIZE, "clEnqueueNDRangeKernel",
-            "%s: local %s over global %s: %s", l->kernel->name,
-            clsh_pushsizes(L, l->local, l->dims),
-            clsh_pushsizes(L, l->global, l->dims), text);
+  clsh_error_call(L, CL_INVALID_WORK_GROUP_SIZE, "clEnqueueNDRangeKernel",
+                  "%s: local %s over global %s: %s", l->kernel->name,
+                  clsh_ndrange_push(L, l->local, l->dims),
+                  clsh_ndrange_push(L, l->global, l->dims), text);
 }
 
 static void checkrequired(lua_State *L, const Launch *l) {
   const size_t *required = l->kernel->required;
   for (cl_uint i = 0; required[0] != 0 && i < 3; i++)
     if (required[i] != (i < l->dims ? l->local[i] : 1))
-      badgroup(L, l, "the kernel requires %s", clsh_pushsizes(L, required, 3));
+      badgroup(L, l, "the kernel requires %s",
+               clsh_ndrange_push(L, required, 3));
 }
 
 /* Checks that the local size divides the global size. */
@@ -85,7 +89,7 @@ static void checkmultiple(lua_State *L, const Launch *l) {
 /* Checks the local size against the device, the kernel and the range. */
 static void checklocal(lua_State *L, const Launch *l) {
   const Kernel *k = l->kernel;
-  const Limits *limits = clsh_limits(k->context);
+  const Limits *limits = clsh_context_limits(k->context);
   size_t items = 1;
   for (cl_uint i = 0; i < l->dims; i++) {
     if (l->local[i] > limits->item[i])
@@ -109,23 +113,23 @@ static void checklocal(lua_State *L, const Launch *l) {
 /* Checks the global size, with its offset, and the kernel's own needs. */
 static void checkglobal(lua_State *L, const Launch *l) {
   const Kernel *k = l->kernel;
-  cl_ulong own = clsh_kernellocal(k), items = 1;
+  cl_ulong own = clsh_kernel_local(k), items = 1;
   for (cl_uint i = 0; i < l->dims; i++) {
     if (l->offset[i] > SIZE_MAX - l->global[i])
-      clsh_argerror(L, 4, "offset and global size overflow");
+      clsh_error_arg(L, 4, "offset and global size overflow");
     if (l->global[i] > MAXITEMS / items)
-      clsh_argerror(L, 2, "global %s: more than 2^%d work-items",
-                    clsh_pushsizes(L, l->global, l->dims), ITEMBITS);
+      clsh_error_arg(L, 2, "global %s: more than 2^%d work-items",
+                     clsh_ndrange_push(L, l->global, l->dims), ITEMBITS);
     items *= l->global[i];
   }
-  if (own > clsh_localroom(k->context, own))
+  if (own > clsh_context_localroom(k->context, own))
     clsh_error(L, "%s: the kernel has %I bytes of local memory, the device %I",
                k->name, (LUAI_UACINT)own,
-               (LUAI_UACINT)clsh_limits(k->context)->local_mem);
+               (LUAI_UACINT)clsh_context_limits(k->context)->local_mem);
 }
 
 /* Checks the sizes against the kernel as it is now. */
-void clsh_checkrange(lua_State *L, Launch *l) {
+void clsh_ndrange_check(lua_State *L, Launch *l) {
   checkglobal(L, l);
   if (l->haslocal)
     checklocal(L, l);

@@ -86,7 +86,7 @@ static int cl_nearest(lua_State *L) {
   return 1;
 }
 
-void clsh_opennearest(lua_State *L) {
+void clsh_nearest_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"nearest", cl_nearest}, {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
 }

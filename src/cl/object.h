@@ -22,43 +22,43 @@ typedef struct Class {
   lua_CFunction index;        /* for keys that are neither; may be NULL */
   void (*release)(Object *o); /* called once; must not raise; may be NULL */
 } Class;
-void clsh_newclass(lua_State *L, const Class *class);
+void clsh_class_define(lua_State *L, const Class *class);
 void clsh_class_add(lua_State *L, const char *name, const luaL_Reg *methods,
                     const luaL_Reg *fields);
-void *clsh_newobject(lua_State *L, const Class *class, int uservalues);
-void *clsh_testobject(lua_State *L, int arg, const Class *class);
-void *clsh_checkobject(lua_State *L, int arg, const Class *class);
-void *clsh_anyobject(lua_State *L, int arg, const Class *class);
-const char *clsh_anyname(lua_State *L, int arg); /* "Buffer", "nil" ... */
-void *clsh_objectoption(lua_State *L, int idx, const Class *class,
+void *clsh_class_new(lua_State *L, const Class *class, int uservalues);
+void *clsh_class_test(lua_State *L, int arg, const Class *class);
+void *clsh_class_check(lua_State *L, int arg, const Class *class);
+void *clsh_class_any(lua_State *L, int arg, const Class *class);
+const char *clsh_class_name(lua_State *L, int arg); /* "Buffer", "nil" ... */
+void *clsh_class_option(lua_State *L, int idx, const Class *class,
                         const char *name);
-void clsh_closeobject(Object *o);
-void clsh_pressure(lua_State *L, size_t bytes);
-void clsh_pushweak(lua_State *L, const char *name);
-void clsh_noteweak(lua_State *L, const char *name);
-void clsh_openclass(lua_State *L);
+void clsh_class_close(Object *o);
+void clsh_class_pressure(lua_State *L, size_t bytes);
+void clsh_class_pushweak(lua_State *L, const char *name);
+void clsh_class_noteweak(lua_State *L, const char *name);
+void clsh_class_open(lua_State *L);
 
 /* option.c */
-int clsh_checkword(lua_State *L, int idx, const char *const names[],
-                   const char *name);
-void clsh_checkoptions(lua_State *L, int arg, const char *const names[],
+int clsh_option_word(lua_State *L, int idx, const char *const names[],
+                     const char *name);
+void clsh_option_check(lua_State *L, int arg, const char *const names[],
                        const char *what);
-void clsh_declare(lua_State *L, const char *function,
-                  const char *const names[]); /* for cl.option_names */
-void clsh_openchoice(lua_State *L);
+void clsh_option_declare(lua_State *L, const char *function,
+                         const char *const names[]); /* for cl.option_names */
+void clsh_option_open(lua_State *L);
 
 /* nearest.c */
-void clsh_opennearest(lua_State *L);
+void clsh_nearest_open(lua_State *L);
 
 /* error.c: all errors are raised here */
-int clsh_argerror(lua_State *L, int arg, const char *fmt, ...);
-int clsh_fail(lua_State *L, cl_int code, const char *call, const char *fmt,
-              ...);
-void clsh_check(lua_State *L, cl_int code, const char *call);
-void clsh_pusherror(lua_State *L, cl_int code, const char *call,
-                    const char *message);
-const char *clsh_errorname(cl_int code);
-bool clsh_retry(lua_State *L, cl_int code, int *tries);
-void clsh_openerror(lua_State *L);
+int clsh_error_arg(lua_State *L, int arg, const char *fmt, ...);
+int clsh_error_call(lua_State *L, cl_int code, const char *call,
+                    const char *fmt, ...);
+void clsh_error_check(lua_State *L, cl_int code, const char *call);
+void clsh_error_push(lua_State *L, cl_int code, const char *call,
+                     const char *message);
+const char *clsh_error_name(cl_int code);
+bool clsh_error_retry(lua_State *L, cl_int code, int *tries);
+void clsh_error_open(lua_State *L);
 
 #endif

@@ -34,12 +34,13 @@ static bool listed(const char *word, const char *const names[]) {
 ** The place in `names` of the word that option or argument `name` gives, at
 ** stack index `idx`; nil stands for the first.
 */
-int clsh_checkword(lua_State *L, int idx, const char *const names[],
-                   const char *name) {
+int clsh_option_word(lua_State *L, int idx, const char *const names[],
+                     const char *name) {
   if (lua_isnoneornil(L, idx))
     return 0;
   if (lua_type(L, idx) != LUA_TSTRING)
-    clsh_error(L, "%s: a string expected, got %s", name, clsh_anyname(L, idx));
+    clsh_error(L, "%s: a string expected, got %s", name,
+               clsh_class_name(L, idx));
   const char *word = lua_tostring(L, idx);
   for (int i = 0; names[i] != NULL; i++)
     if (strcmp(word, names[i]) == 0)
@@ -52,13 +53,13 @@ int clsh_checkword(lua_State *L, int idx, const char *const names[],
 ** Checks that the optional table at `arg` holds only options in `names`.
 ** An unknown one raises, with the nearest name there is.
 */
-void clsh_checkoptions(lua_State *L, int arg, const char *const names[],
+void clsh_option_check(lua_State *L, int arg, const char *const names[],
                        const char *what) {
   if (lua_isnoneornil(L, arg))
     return;
   if (lua_type(L, arg) != LUA_TTABLE)
-    clsh_argerror(L, arg, "table of options expected, got %s",
-                  luaL_typename(L, arg));
+    clsh_error_arg(L, arg, "table of options expected, got %s",
+                   luaL_typename(L, arg));
   arg = lua_absindex(L, arg);
   for (lua_pushnil(L); lua_next(L, arg) != 0; lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING)
@@ -85,7 +86,7 @@ static int cl_options(lua_State *L) {
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
   if (n > 63)
-    return clsh_argerror(L, 2, "at most 63 names, got %d", (int)n);
+    return clsh_error_arg(L, 2, "at most 63 names, got %d", (int)n);
   luaL_checkstack(L, (int)n + 8, "too many names");
   const char *what = luaL_checkstring(L, 3);
   for (lua_Integer i = 1; i <= n; i++) {
@@ -93,7 +94,7 @@ static int cl_options(lua_State *L) {
     names[i - 1] = luaL_checkstring(L, -1);
   }
   names[n] = NULL;
-  clsh_checkoptions(L, 1, names, what);
+  clsh_option_check(L, 1, names, what);
   return 0;
 }
 
@@ -101,8 +102,8 @@ static int cl_options(lua_State *L) {
 ** Declares the options that a function of this module takes: the list that
 ** it checks them by, which stays where it is.
 */
-void clsh_declare(lua_State *L, const char *function,
-                  const char *const names[]) {
+void clsh_option_declare(lua_State *L, const char *function,
+                         const char *const names[]) {
   luaL_getsubtable(L, LUA_REGISTRYINDEX, DECLARED);
   lua_pushlightuserdata(L, (void *)names);
   lua_setfield(L, -2, function);
@@ -128,7 +129,7 @@ static int cl_option_names(lua_State *L) {
   return 1;
 }
 
-void clsh_openchoice(lua_State *L) {
+void clsh_option_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"option_names", cl_option_names},
                                        {"options", cl_options},
                                        {NULL, NULL}};

@@ -20,16 +20,16 @@ typedef struct Orphan {
 static Orphan *orphans;
 
 /* Lets go of the memory of dropped commands that have ended meanwhile. */
-void clsh_sweeporphans(void) {
-  for (Orphan **p = &orphans; *p != NULL && !clsh_forked();) {
+void clsh_orphan_sweep(void) {
+  for (Orphan **p = &orphans; *p != NULL && !clsh_fork_handsoff();) {
     Orphan *o = *p;
-    if (clsh_eventstatus(o->handle) > CL_COMPLETE) {
+    if (clsh_wait_status(o->handle) > CL_COMPLETE) {
       p = &o->next;
       continue;
     }
     *p = o->next;
     clReleaseEvent(o->handle);
-    clsh_releaseblock(o->pin);
+    clsh_block_release(o->pin);
     free(o);
   }
 }
@@ -37,9 +37,9 @@ void clsh_sweeporphans(void) {
 /* Gives the last dropped commands a moment to end before the process does. */
 static void atend(void) {
   const struct timespec nap = {0, 1000 * 1000};
-  double limit = clsh_now() + 0.1;
-  while (orphans != NULL && !clsh_forked() && clsh_now() < limit) {
-    clsh_sweeporphans();
+  double limit = clsh_wait_now() + 0.1;
+  while (orphans != NULL && !clsh_fork_handsoff() && clsh_wait_now() < limit) {
+    clsh_orphan_sweep();
     nanosleep(&nap, NULL);
   }
 }
@@ -48,7 +48,7 @@ static void atend(void) {
 ** Notes host memory that a dropped command still uses, and its event. If
 ** there is no memory for the note, both stay allocated.
 */
-void clsh_addorphan(cl_event handle, Block *pin) {
+void clsh_orphan_add(cl_event handle, Block *pin) {
   Orphan *o = malloc(sizeof *o);
   if (o == NULL)
     return;

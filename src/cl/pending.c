@@ -24,9 +24,10 @@ static bool markerpends(cl_command_queue queue, double seconds) {
   if (clEnqueueMarkerWithWaitList(queue, 0, NULL, &marker) != CL_SUCCESS)
     return false;
   clFlush(queue);
-  double end = clsh_now() + seconds;
+  double end = clsh_wait_now() + seconds;
   bool pends;
-  while ((pends = clsh_eventstatus(marker) > CL_COMPLETE) && clsh_now() < end)
+  while ((pends = clsh_wait_status(marker) > CL_COMPLETE) &&
+         clsh_wait_now() < end)
     nanosleep(&nap, NULL);
   clReleaseEvent(marker);
   return pends;
@@ -37,15 +38,15 @@ static bool markerpends(cl_command_queue queue, double seconds) {
 ** Event is gone shows by a marker. `*kernels`: as far as that is known.
 */
 static int unfinished(lua_State *L, Queue *q, double seconds, int *kernels) {
-  bool *dropped = clsh_queuedropped(q);
-  int n = clsh_pendingcommands(q, MOST, kernels);
+  bool *dropped = clsh_queue_dropped(q);
+  int n = clsh_event_count(q, MOST, kernels);
   if (n == 0 && !*dropped)
     return 0;
   if (n > 0 && seconds <= 0)
     return n;
-  if (markerpends(clsh_queuehandle(L, q),
+  if (markerpends(clsh_queue_handle(L, q),
                   seconds > MOMENT ? seconds : MOMENT)) {
-    n = clsh_pendingcommands(q, MOST, kernels);
+    n = clsh_event_count(q, MOST, kernels);
     return n > 0 ? n : 1;
   }
   *dropped = false;
@@ -56,14 +57,14 @@ static int unfinished(lua_State *L, Queue *q, double seconds, int *kernels) {
 ** The number of commands that still run after `seconds`: those that were
 ** abandoned, with the compilations that were given up, or the others.
 */
-int clsh_countunfinished(lua_State *L, double seconds, bool abandoned) {
-  int sum = abandoned ? clsh_buildsrunning() : 0, kernels;
-  double end = clsh_now() + seconds;
-  clsh_pushqueues(L);
+int clsh_pending_count(lua_State *L, double seconds, bool abandoned) {
+  int sum = abandoned ? clsh_compile_running() : 0, kernels;
+  double end = clsh_wait_now() + seconds;
+  clsh_queue_pushall(L);
   for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
-    Queue *q = clsh_livequeue(L, -2);
+    Queue *q = clsh_queue_live(L, -2);
     if (q != NULL && clsh_queueabandoned(q) == abandoned)
-      sum += unfinished(L, q, end - clsh_now(), &kernels);
+      sum += unfinished(L, q, end - clsh_wait_now(), &kernels);
   }
   lua_pop(L, 1);
   return sum;
@@ -88,8 +89,8 @@ static void *finish(void *arg) {
   return NULL;
 }
 
-/* Whether the thread of clsh_startfinish() has come to its end. */
-bool clsh_finished(void) {
+/* Whether the thread of clsh_pending_finish() has come to its end. */
+bool clsh_pending_finished(void) {
   return finished;
 }
 
@@ -98,11 +99,11 @@ bool clsh_finished(void) {
 ** knows better than the status of events where a driver never ends one.
 ** False: there is no thread.
 */
-bool clsh_startfinish(lua_State *L) {
+bool clsh_pending_finish(lua_State *L) {
   pthread_t thread;
   sigset_t all, before;
   size_t room = 0;
-  clsh_pushqueues(L);
+  clsh_queue_pushall(L);
   for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1))
     room++;
   Finish *f = malloc(sizeof *f + room * sizeof f->list[0]);
@@ -110,10 +111,10 @@ bool clsh_startfinish(lua_State *L) {
     return false;
   f->n = 0;
   for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
-    Queue *q = clsh_livequeue(L, -2);
+    Queue *q = clsh_queue_live(L, -2);
     if (q == NULL || clsh_queueabandoned(q))
       continue;
-    f->list[f->n] = clsh_queuehandle(L, q);
+    f->list[f->n] = clsh_queue_handle(L, q);
     clRetainCommandQueue(f->list[f->n++]);
   }
   lua_pop(L, 1);
@@ -135,10 +136,10 @@ bool clsh_startfinish(lua_State *L) {
 static int cl_unfinished(lua_State *L) {
   lua_settop(L, 0);
   lua_newtable(L);
-  clsh_pushqueues(L);
+  clsh_queue_pushall(L);
   for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
     int kernels;
-    Queue *q = clsh_livequeue(L, 3);
+    Queue *q = clsh_queue_live(L, 3);
     int n = q != NULL ? unfinished(L, q, 0, &kernels) : 0;
     if (n == 0)
       continue;
@@ -159,7 +160,7 @@ static int cl_unfinished(lua_State *L) {
   return 1;
 }
 
-void clsh_openunfinished(lua_State *L) {
+void clsh_pending_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"unfinished", cl_unfinished},
                                        {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);

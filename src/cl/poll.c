@@ -6,8 +6,8 @@
 #include "object.h"
 #include "process.h"
 
-volatile sig_atomic_t clsh_interrupt;
-int (*clsh_swapinterrupt)(lua_State *L, int state);
+volatile sig_atomic_t clsh_poll_interrupt;
+int (*clsh_poll_swap)(lua_State *L, int state);
 
 static unsigned interrupts;
 
@@ -17,10 +17,10 @@ unsigned clsh_interrupts(void) {
 }
 
 /* Raises what Ctrl-C raises, with a hint or NULL. */
-void clsh_interrupted(lua_State *L, const char *hint) {
-  clsh_interrupt = 0;
+void clsh_poll_raise(lua_State *L, const char *hint) {
+  clsh_poll_interrupt = 0;
   interrupts++;
-  clsh_pusherror(L, CL_SUCCESS, NULL, "interrupted!");
+  clsh_error_push(L, CL_SUCCESS, NULL, "interrupted!");
   lua_pushliteral(L, "INTERRUPTED");
   lua_setfield(L, -2, "name");
   lua_pushstring(L, hint);
@@ -36,10 +36,10 @@ void clsh_interrupted(lua_State *L, const char *hint) {
  */
 static int cl_undisturbed(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
-  int state = clsh_swapinterrupt != NULL ? clsh_swapinterrupt(L, 0) : 0;
+  int state = clsh_poll_swap != NULL ? clsh_poll_swap(L, 0) : 0;
   int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
   if (state != 0)
-    clsh_swapinterrupt(L, state);
+    clsh_poll_swap(L, state);
   return status == LUA_OK ? lua_gettop(L) : lua_error(L);
 }
 
@@ -47,21 +47,21 @@ static int cl_undisturbed(lua_State *L) {
 ** Raises if Ctrl-C came: clshell's handler sets the flag, that of the stock
 ** interpreter sets a hook, which then has done its work.
 */
-void clsh_checkinterrupt(lua_State *L, lua_Hook before, const char *hint) {
-  if (!clsh_interrupt && lua_gethook(L) == before)
+void clsh_poll_check(lua_State *L, lua_Hook before, const char *hint) {
+  if (!clsh_poll_interrupt && lua_gethook(L) == before)
     return;
-  if (!clsh_interrupt)
+  if (!clsh_poll_interrupt)
     lua_sethook(L, NULL, 0, 0);
-  clsh_interrupted(L, hint);
+  clsh_poll_raise(L, hint);
 }
 
 /* Long loops call it now and then, so that Ctrl-C ends them. */
 void clsh_poll(lua_State *L) {
-  if (clsh_interrupt != 0)
-    clsh_interrupted(L, NULL);
+  if (clsh_poll_interrupt != 0)
+    clsh_poll_raise(L, NULL);
 }
 
-void clsh_openpoll(lua_State *L) {
+void clsh_poll_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"undisturbed", cl_undisturbed},
                                        {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);

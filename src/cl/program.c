@@ -6,30 +6,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cl.h"
+#include "context.h"
 #include "kernel.h"
+#include "object.h"
 #include "process.h"
 #include "program.h"
 
 static void program_release(Object *o) {
   Program *p = (Program *)o;
-  if (p->handle != NULL && !clsh_forked())
+  if (p->handle != NULL && !clsh_fork_handsoff())
     clReleaseProgram(p->handle);
   p->handle = NULL;
 }
 
 static const Class class;
 
-Program *clsh_toprogram(lua_State *L, int arg) {
-  Program *p = clsh_checkobject(L, arg, &class);
-  clsh_alive(L, p->context);
+Program *clsh_program_check(lua_State *L, int arg) {
+  Program *p = clsh_class_check(L, arg, &class);
+  clsh_context_alive(L, p->context);
   return p;
 }
 
 /* Pushes a new Program without a handle; the Context is at `ctx`. */
-Program *clsh_newprogram(lua_State *L, int ctx, const char *name) {
-  Program *p = clsh_newobject(L, &class, PROGRAM_FILES);
+Program *clsh_program_new(lua_State *L, int ctx, const char *name) {
+  Program *p = clsh_class_new(L, &class, PROGRAM_FILES);
   int program = lua_gettop(L);
-  p->context = clsh_checkcontext(L, ctx);
+  p->context = clsh_context_check(L, ctx);
   lua_pushvalue(L, ctx);
   lua_setiuservalue(L, program, PROGRAM_CONTEXT);
   lua_newtable(L);
@@ -40,7 +43,7 @@ Program *clsh_newprogram(lua_State *L, int ctx, const char *name) {
 }
 
 /* Pushes the list of kernel names: the driver gives "a;b;c". */
-void clsh_pushkernelnames(lua_State *L, const Program *p) {
+void clsh_program_pushkernelnames(lua_State *L, const Program *p) {
   size_t size = 0, count = 0;
   clGetProgramInfo(p->handle, CL_PROGRAM_NUM_KERNELS, sizeof count, &count,
                    NULL);
@@ -64,14 +67,14 @@ void clsh_pushkernelnames(lua_State *L, const Program *p) {
  * The names of the program's kernels.
  */
 static int program_kernels(lua_State *L) {
-  clsh_pushkernelnames(L, clsh_toprogram(L, 1));
+  clsh_program_pushkernelnames(L, clsh_program_check(L, 1));
   return 1;
 }
 
 /* Raises: no such kernel; lists the names. */
 static int nokernel(lua_State *L, const Program *p, const char *name) {
   luaL_Buffer b;
-  clsh_pushkernelnames(L, p);
+  clsh_program_pushkernelnames(L, p);
   int list = lua_gettop(L);
   luaL_buffinit(L, &b);
   for (lua_Integer i = 1; i <= (lua_Integer)lua_rawlen(L, list); i++) {
@@ -80,19 +83,19 @@ static int nokernel(lua_State *L, const Program *p, const char *name) {
     luaL_addvalue(&b);
   }
   luaL_pushresult(&b);
-  return clsh_fail(L, CL_INVALID_KERNEL_NAME, "clCreateKernel",
-                   "no kernel '%s'; the program has: %s", name,
-                   lua_tostring(L, -1));
+  return clsh_error_call(L, CL_INVALID_KERNEL_NAME, "clCreateKernel",
+                         "no kernel '%s'; the program has: %s", name,
+                         lua_tostring(L, -1));
 }
 
 /*
 ** Pushes the kernel of the Program at `program` whose name is the string at
 ** `idx`, made once.
 */
-int clsh_pushkernel(lua_State *L, int program, int idx) {
+int clsh_program_pushkernel(lua_State *L, int program, int idx) {
   size_t len;
   const char *name = lua_tolstring(L, idx, &len);
-  Program *p = clsh_toprogram(L, program);
+  Program *p = clsh_program_check(L, program);
   if (strlen(name) != len)
     return nokernel(L, p, name);
   lua_getiuservalue(L, program, PROGRAM_KERNELS);
@@ -105,7 +108,7 @@ int clsh_pushkernel(lua_State *L, int program, int idx) {
       return 1;
   }
   lua_pop(L, 1);
-  if (clsh_newkernel(L, program, p->handle, name) == NULL)
+  if (clsh_kernel_new(L, program, p->handle, name) == NULL)
     return nokernel(L, p, name);
   lua_pushvalue(L, -1);
   lua_setfield(L, kernels, name);
@@ -118,14 +121,14 @@ int clsh_pushkernel(lua_State *L, int program, int idx) {
  */
 static int program_kernel(lua_State *L) {
   luaL_checkstring(L, 2);
-  return clsh_pushkernel(L, 1, 2);
+  return clsh_program_pushkernel(L, 1, 2);
 }
 
 static int program_index(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING)
-    return clsh_argerror(L, 2, "a kernel's name must be a string; got a %s",
-                         luaL_typename(L, 2));
-  return clsh_pushkernel(L, 1, 2);
+    return clsh_error_arg(L, 2, "a kernel's name must be a string; got a %s",
+                          luaL_typename(L, 2));
+  return clsh_program_pushkernel(L, 1, 2);
 }
 
 /** Program:binary() -> string
@@ -133,25 +136,25 @@ static int program_index(lua_State *L) {
  * driver it is PTX text.
  */
 static int program_binary(lua_State *L) {
-  Program *p = clsh_toprogram(L, 1);
+  Program *p = clsh_program_check(L, 1);
   size_t size = 0;
-  clsh_check(L,
-             clGetProgramInfo(p->handle, CL_PROGRAM_BINARY_SIZES, sizeof size,
-                              &size, NULL),
-             "clGetProgramInfo");
+  clsh_error_check(L,
+                   clGetProgramInfo(p->handle, CL_PROGRAM_BINARY_SIZES,
+                                    sizeof size, &size, NULL),
+                   "clGetProgramInfo");
   if (size == 0)
     return clsh_error(L, "the driver keeps no binary of this program");
   unsigned char *bytes = lua_newuserdatauv(L, size, 0);
-  clsh_check(L,
-             clGetProgramInfo(p->handle, CL_PROGRAM_BINARIES, sizeof bytes,
-                              &bytes, NULL),
-             "clGetProgramInfo");
+  clsh_error_check(L,
+                   clGetProgramInfo(p->handle, CL_PROGRAM_BINARIES,
+                                    sizeof bytes, &bytes, NULL),
+                   "clGetProgramInfo");
   lua_pushlstring(L, (char *)bytes, size);
   return 1;
 }
 
 static int pushuservalue(lua_State *L, int field) {
-  clsh_checkobject(L, 1, &class);
+  clsh_class_check(L, 1, &class);
   lua_getiuservalue(L, 1, field);
   return 1;
 }
@@ -192,14 +195,14 @@ static void pushfiles(lua_State *L) {
 static int program_info(lua_State *L) {
   static const char *const names[] = {"log", "options", "name"};
   static const int field[] = {PROGRAM_LOG, PROGRAM_OPTIONS, PROGRAM_NAME};
-  Program *p = clsh_toprogram(L, 1);
+  Program *p = clsh_program_check(L, 1);
   lua_settop(L, 1);
   lua_newtable(L);
   for (int i = 0; i < 3; i++) {
     lua_getiuservalue(L, 1, field[i]);
     lua_setfield(L, 2, names[i]);
   }
-  clsh_pushkernelnames(L, p);
+  clsh_program_pushkernelnames(L, p);
   lua_setfield(L, 2, "kernels");
   pushfiles(L);
   lua_setfield(L, 2, "files");
@@ -212,7 +215,7 @@ static int program_info(lua_State *L) {
 }
 
 static int program_tostring(lua_State *L) {
-  Program *p = clsh_anyobject(L, 1, &class);
+  Program *p = clsh_class_any(L, 1, &class);
   lua_getiuservalue(L, 1, PROGRAM_NAME);
   lua_pushfstring(L, "Program %s%s", luaL_optstring(L, -1, ""),
                   p->head.closed ? " (closed)" : "");
@@ -234,6 +237,6 @@ static const luaL_Reg meta[] = {{"__names", program_kernels},
 static const Class class = {"Program", sizeof(Program), methods,        fields,
                             meta,      program_index,   program_release};
 
-void clsh_openprogram(lua_State *L) {
-  clsh_newclass(L, &class);
+void clsh_program_open(lua_State *L) {
+  clsh_class_define(L, &class);
 }

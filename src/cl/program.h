@@ -30,27 +30,28 @@ typedef struct Program {
 } Program;
 
 /* program.c */
-Program *clsh_toprogram(lua_State *L, int arg);
-Program *clsh_newprogram(lua_State *L, int ctx, const char *name);
-void clsh_pushkernelnames(lua_State *L, const Program *p);
-int clsh_pushkernel(lua_State *L, int program, int name);
-void clsh_openprogram(lua_State *L);
+Program *clsh_program_check(lua_State *L, int arg);
+Program *clsh_program_new(lua_State *L, int ctx, const char *name);
+void clsh_program_pushkernelnames(lua_State *L, const Program *p);
+int clsh_program_pushkernel(lua_State *L, int program, int name);
+void clsh_program_open(lua_State *L);
 
 /* source.c */
-void clsh_append(lua_State *L, int list);
-void clsh_pushsource(lua_State *L, const char *path);
-void clsh_pushoptions(lua_State *L, int opts, const char *source,
-                      const char *path);
-const char *clsh_pushfiles(lua_State *L, int text, const char *path,
-                           const char *options);
-bool clsh_fileschanged(lua_State *L, int files);
+void clsh_source_append(lua_State *L, int list);
+void clsh_source_push(lua_State *L, const char *path);
+void clsh_source_pushoptions(lua_State *L, int opts, const char *source,
+                             const char *path);
+const char *clsh_source_pushfiles(lua_State *L, int text, const char *path,
+                                  const char *options);
+bool clsh_source_changed(lua_State *L, int files);
 
 /* compile.c */
-void clsh_compile(lua_State *L, int program, const char *source, bool istext);
-int clsh_buildsrunning(void);
-void clsh_opencompile(lua_State *L);
+void clsh_compile_program(lua_State *L, int program, const char *source,
+                          bool istext);
+int clsh_compile_running(void);
+void clsh_compile_open(lua_State *L);
 
 /* build.c */
-void clsh_openbuild(lua_State *L);
+void clsh_build_open(lua_State *L);
 
 #endif

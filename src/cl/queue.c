@@ -22,44 +22,44 @@ struct Queue {
 
 static void queue_release(Object *o) {
   Queue *q = (Queue *)o;
-  if (q->handle != NULL && !clsh_forked())
+  if (q->handle != NULL && !clsh_fork_handsoff())
     clReleaseCommandQueue(q->handle);
   q->handle = NULL;
 }
 
 static const Class class;
 
-Queue *clsh_checkqueue(lua_State *L, int arg) {
-  return clsh_checkobject(L, arg, &class);
+Queue *clsh_queue_check(lua_State *L, int arg) {
+  return clsh_class_check(L, arg, &class);
 }
 
-Queue *clsh_anyqueue(lua_State *L, int arg) {
-  return clsh_anyobject(L, arg, &class);
+Queue *clsh_queue_any(lua_State *L, int arg) {
+  return clsh_class_any(L, arg, &class);
 }
 
 /* The Queue of option `queue`, at stack index `idx`. */
-Queue *clsh_queueoption(lua_State *L, int idx) {
-  return clsh_objectoption(L, idx, &class, "queue");
+Queue *clsh_queue_option(lua_State *L, int idx) {
+  return clsh_class_option(L, idx, &class, "queue");
 }
 
 /* Commands reach the device; to close a queue has done that already. */
-cl_int clsh_flushqueue(const Queue *q) {
+cl_int clsh_queue_flush(const Queue *q) {
   return q->head.closed ? CL_SUCCESS : clFlush(q->handle);
 }
 
 /* The handle of a live queue of a live context. */
-cl_command_queue clsh_queuehandle(lua_State *L, Queue *q) {
+cl_command_queue clsh_queue_handle(lua_State *L, Queue *q) {
   if (q->head.closed)
     clsh_error(L, "this Queue is closed");
-  clsh_alive(L, q->context);
+  clsh_context_alive(L, q->context);
   return q->handle;
 }
 
-Context *clsh_queuecontext(const Queue *q) {
+Context *clsh_queue_context(const Queue *q) {
   return q->context;
 }
 
-bool clsh_queueprofiled(const Queue *q) {
+bool clsh_queue_profiled(const Queue *q) {
   return q->profiled;
 }
 
@@ -69,39 +69,40 @@ static Queue *newqueue(lua_State *L, int arg, bool profiled,
   int tries = 0;
   cl_int err;
   arg = lua_absindex(L, arg);
-  Context *c = clsh_checkcontext(L, arg);
+  Context *c = clsh_context_check(L, arg);
   cl_command_queue_properties flags =
       (profiled ? CL_QUEUE_PROFILING_ENABLE : 0) |
       (out_of_order ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
-  Queue *q = clsh_newobject(L, &class, 1);
+  Queue *q = clsh_class_new(L, &class, 1);
   q->context = c;
   q->profiled = profiled;
   q->out_of_order = out_of_order;
   lua_pushvalue(L, arg);
   lua_setiuservalue(L, -2, 1);
-  clsh_noteweak(L, QUEUES);
+  clsh_class_noteweak(L, QUEUES);
   do {
-    cl_context handle = clsh_contexthandle(L, c);
-    clsh_blocksignals();
+    cl_context handle = clsh_context_handle(L, c);
+    clsh_signals_block();
     q->handle =
-        clCreateCommandQueue(handle, clsh_contextdevice(c), flags, &err);
-    clsh_opensignals();
-  } while (clsh_retry(L, err, &tries));
+        clCreateCommandQueue(handle, clsh_context_device(c), flags, &err);
+    clsh_signals_unblock();
+  } while (clsh_error_retry(L, err, &tries));
   if (err == CL_INVALID_QUEUE_PROPERTIES)
-    clsh_fail(L, err, "clCreateCommandQueue",
-              "the device has no such queue (profiling %s, out of order %s); "
-              "see dev.queue_properties",
-              profiled ? "yes" : "no", out_of_order ? "yes" : "no");
-  clsh_check(L, err, "clCreateCommandQueue");
+    clsh_error_call(
+        L, err, "clCreateCommandQueue",
+        "the device has no such queue (profiling %s, out of order %s); "
+        "see dev.queue_properties",
+        profiled ? "yes" : "no", out_of_order ? "yes" : "no");
+  clsh_error_check(L, err, "clCreateCommandQueue");
   return q;
 }
 
 /* Pushes the default queue of the context at `ctxarg`: user value 2. */
-Queue *clsh_pushqueue(lua_State *L, int ctxarg) {
+Queue *clsh_queue_push(lua_State *L, int ctxarg) {
   ctxarg = lua_absindex(L, ctxarg);
-  clsh_alive(L, clsh_anycontext(L, ctxarg));
+  clsh_context_alive(L, clsh_context_any(L, ctxarg));
   lua_getiuservalue(L, ctxarg, 2);
-  Queue *q = clsh_testobject(L, -1, &class);
+  Queue *q = clsh_class_test(L, -1, &class);
   if (q == NULL) {
     lua_pop(L, 1);
     q = newqueue(L, ctxarg, true, false);
@@ -115,11 +116,11 @@ Queue *clsh_pushqueue(lua_State *L, int ctxarg) {
 ** Pushes the table whose keys are all queues, closed ones too, that have not
 ** been collected.
 */
-void clsh_pushqueues(lua_State *L) {
-  clsh_pushweak(L, QUEUES);
+void clsh_queue_pushall(lua_State *L) {
+  clsh_class_pushweak(L, QUEUES);
 }
 
-bool *clsh_queuedropped(Queue *q) {
+bool *clsh_queue_dropped(Queue *q) {
   return &q->dropped;
 }
 
@@ -133,9 +134,10 @@ bool clsh_queueabandoned(const Queue *q) {
 }
 
 /* The Queue at `arg` if commands may be put on it, else NULL. */
-Queue *clsh_livequeue(lua_State *L, int arg) {
-  Queue *q = clsh_testobject(L, arg, &class);
-  bool live = q != NULL && q->handle != NULL && clsh_usable(q->context);
+Queue *clsh_queue_live(lua_State *L, int arg) {
+  Queue *q = clsh_class_test(L, arg, &class);
+  bool live =
+      q != NULL && q->handle != NULL && clsh_context_usable(q->context);
   return live ? q : NULL;
 }
 
@@ -161,13 +163,13 @@ static const char *const queue_options[] = {"out_of_order", "profiling",
  *   context       session's  the Context of another device
  */
 static int cl_queue(lua_State *L) {
-  clsh_checkoptions(L, 1, queue_options, "cl.queue");
+  clsh_option_check(L, 1, queue_options, "cl.queue");
   lua_settop(L, 1);
   if (lua_isnil(L, 1))
     lua_pushnil(L);
   else
     lua_getfield(L, 1, "context");
-  clsh_pushcontext(L, 2);
+  clsh_context_push(L, 2);
   newqueue(L, 3, optbool(L, 1, "profiling", true),
            optbool(L, 1, "out_of_order", false));
   return 1;
@@ -177,25 +179,26 @@ static int cl_queue(lua_State *L) {
  * Hands what was put on the queue to the device; does not wait.
  */
 static int queue_flush(lua_State *L) {
-  Queue *q = clsh_checkqueue(L, 1);
-  clsh_checkcommand(L, q->context, clFlush(clsh_queuehandle(L, q)), "clFlush");
+  Queue *q = clsh_queue_check(L, 1);
+  clsh_context_checkcommand(L, q->context, clFlush(clsh_queue_handle(L, q)),
+                            "clFlush");
   lua_settop(L, 1);
   return 1;
 }
 
 static int queue_context(lua_State *L) {
-  clsh_checkqueue(L, 1);
+  clsh_queue_check(L, 1);
   lua_getiuservalue(L, 1, 1);
   return 1;
 }
 
 static int queue_profiling(lua_State *L) {
-  lua_pushboolean(L, clsh_checkqueue(L, 1)->profiled);
+  lua_pushboolean(L, clsh_queue_check(L, 1)->profiled);
   return 1;
 }
 
 static int queue_outoforder(lua_State *L) {
-  lua_pushboolean(L, clsh_checkqueue(L, 1)->out_of_order);
+  lua_pushboolean(L, clsh_queue_check(L, 1)->out_of_order);
   return 1;
 }
 
@@ -203,7 +206,7 @@ static int queue_outoforder(lua_State *L) {
  * device (its name), profiling, out_of_order.
  */
 static int queue_info(lua_State *L) {
-  Queue *q = clsh_checkqueue(L, 1);
+  Queue *q = clsh_queue_check(L, 1);
   lua_newtable(L);
   lua_getiuservalue(L, 1, 1);
   lua_getfield(L, -1, "device");
@@ -218,7 +221,7 @@ static int queue_info(lua_State *L) {
 }
 
 static int queue_tostring(lua_State *L) {
-  Queue *q = clsh_anyobject(L, 1, &class);
+  Queue *q = clsh_class_any(L, 1, &class);
   lua_pushfstring(
       L, "Queue %s%s%s", q->out_of_order ? "out of order" : "in order",
       q->profiled ? ", profiled" : "", q->head.closed ? " (closed)" : "");
@@ -227,8 +230,8 @@ static int queue_tostring(lua_State *L) {
 
 /* The default queue is made at the first need and kept as user value 2. */
 static int context_queue(lua_State *L) {
-  clsh_checkcontext(L, 1);
-  clsh_pushqueue(L, 1);
+  clsh_context_check(L, 1);
+  clsh_queue_push(L, 1);
   return 1;
 }
 
@@ -242,11 +245,11 @@ static const luaL_Reg meta[] = {{"__tostring", queue_tostring}, {NULL, NULL}};
 static const Class class = {"Queue", sizeof(Queue), methods,      fields,
                             meta,    NULL,          queue_release};
 
-void clsh_openqueue(lua_State *L) {
+void clsh_queue_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"queue", cl_queue}, {NULL, NULL}};
   static const luaL_Reg context[] = {{"queue", context_queue}, {NULL, NULL}};
-  clsh_newclass(L, &class);
+  clsh_class_define(L, &class);
   clsh_class_add(L, "Context", NULL, context);
-  clsh_declare(L, "cl.queue", queue_options);
+  clsh_option_declare(L, "cl.queue", queue_options);
   luaL_setfuncs(L, functions, 0);
 }

@@ -30,19 +30,19 @@ static const char *what(lua_State *L) {
 ** Checks that `arg` is a shape, a positive integer or a table of one to
 ** four, whose elements of type `t` (NULL: bytes) can be addressed.
 */
-void clsh_checkshape(lua_State *L, int arg, const Type *t, Shape *s) {
+void clsh_shape_check(lua_State *L, int arg, const Type *t, Shape *s) {
   s->ndims = 1;
   s->count = 1;
   bool table = lua_type(L, arg) == LUA_TTABLE;
   if (table) {
     lua_Integer n = (lua_Integer)lua_rawlen(L, arg);
     if (n < 1 || n > MAXDIMS)
-      clsh_argerror(L, arg, "shape of 1 to %d dimensions expected, got %I",
-                    MAXDIMS, n);
+      clsh_error_arg(L, arg, "shape of 1 to %d dimensions expected, got %I",
+                     MAXDIMS, n);
     s->ndims = (int)n;
   } else if (lua_type(L, arg) != LUA_TNUMBER) {
-    clsh_argerror(L, arg, "shape expected (a number or a table), got %s",
-                  luaL_typename(L, arg));
+    clsh_error_arg(L, arg, "shape expected (a number or a table), got %s",
+                   luaL_typename(L, arg));
   }
   size_t limit = PTRDIFF_MAX / (t != NULL ? t->size : 1);
   for (int i = 0; i < s->ndims; i++) {
@@ -52,19 +52,19 @@ void clsh_checkshape(lua_State *L, int arg, const Type *t, Shape *s) {
       lua_pushvalue(L, arg);
     if (!topositive(L, -1, &s->dim[i])) {
       const char *got = what(L);
-      clsh_argerror(L, arg, "dimension %d must be a positive integer, got %s",
-                    i + 1, got);
+      clsh_error_arg(L, arg, "dimension %d must be a positive integer, got %s",
+                     i + 1, got);
     }
     if (s->dim[i] > limit / s->count)
-      clsh_argerror(L, arg, "shape too large: its %s would overflow",
-                    t != NULL ? "bytes" : "elements");
+      clsh_error_arg(L, arg, "shape too large: its %s would overflow",
+                     t != NULL ? "bytes" : "elements");
     s->count *= s->dim[i];
     lua_pop(L, 1);
   }
 }
 
 /* A fresh table {rows, cols}. */
-void clsh_pushshape(lua_State *L, const Shape *s) {
+void clsh_shape_push(lua_State *L, const Shape *s) {
   lua_createtable(L, s->ndims, 0);
   for (int i = 0; i < s->ndims; i++) {
     lua_pushinteger(L, (lua_Integer)s->dim[i]);
@@ -73,7 +73,7 @@ void clsh_pushshape(lua_State *L, const Shape *s) {
 }
 
 /* Pushes the shape as text: "[4][5]". */
-const char *clsh_shapestring(lua_State *L, const Shape *s) {
+const char *clsh_shape_string(lua_State *L, const Shape *s) {
   lua_pushliteral(L, "");
   for (int i = 0; i < s->ndims; i++) {
     lua_pushfstring(L, "[%I]", (lua_Integer)s->dim[i]);
@@ -83,12 +83,12 @@ const char *clsh_shapestring(lua_State *L, const Shape *s) {
 }
 
 /* Checks that `arg` is a positive integer; `name` says what it counts. */
-size_t clsh_checkcount(lua_State *L, int arg, const char *name) {
+size_t clsh_shape_count(lua_State *L, int arg, const char *name) {
   size_t n = 0;
   lua_pushvalue(L, arg);
   if (!topositive(L, -1, &n)) {
     const char *got = what(L);
-    clsh_argerror(L, arg, "%s must be a positive integer, got %s", name, got);
+    clsh_error_arg(L, arg, "%s must be a positive integer, got %s", name, got);
   }
   lua_pop(L, 1);
   return n;

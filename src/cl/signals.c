@@ -19,8 +19,8 @@ static const int others[] = {SIGABRT, SIGBUS, SIGFPE,  SIGILL,  SIGSEGV,
 static sigset_t before;
 static int depth;
 
-/* Blocks all signals but these, until clsh_opensignals() is called. */
-void clsh_blocksignals(void) {
+/* Blocks all signals but these, until clsh_signals_unblock() is called. */
+void clsh_signals_block(void) {
   sigset_t all;
   if (depth++ > 0)
     return;
@@ -30,7 +30,7 @@ void clsh_blocksignals(void) {
   pthread_sigmask(SIG_SETMASK, &all, &before);
 }
 
-void clsh_opensignals(void) {
+void clsh_signals_unblock(void) {
   if (--depth == 0)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -11,12 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cl.h"
 #include "program.h"
 
 #define MAXDEPTH 32 /* of files that include files */
 
 /* Moves the value at the top to the end of the list at `list`. */
-void clsh_append(lua_State *L, int list) {
+void clsh_source_append(lua_State *L, int list) {
   lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
 }
 
@@ -58,7 +59,7 @@ static void pushcallerdir(lua_State *L) {
 ** Pushes the text of a kernel file and the path where it was found: as
 ** named, beside the calling script, or below the folder of kernels.
 */
-void clsh_pushsource(lua_State *L, const char *path) {
+void clsh_source_push(lua_State *L, const char *path) {
   int top = lua_gettop(L);
   const char *places[3] = {path, path, path};
   if (path[0] != '/') {
@@ -192,7 +193,7 @@ static void adddefines(lua_State *L, int options, int opts) {
   if (type == LUA_TTABLE)
     for (lua_pushnil(L); lua_next(L, top) != 0; lua_pop(L, 1)) {
       if (pushdefine(L))
-        clsh_append(L, top + 1);
+        clsh_source_append(L, top + 1);
       else
         lua_pop(L, 1);
     }
@@ -212,8 +213,8 @@ static void adddefines(lua_State *L, int options, int opts) {
 }
 
 /* Pushes the build options as one string. `opts`: a table or nil. */
-void clsh_pushoptions(lua_State *L, int opts, const char *source,
-                      const char *path) {
+void clsh_source_pushoptions(lua_State *L, int opts, const char *source,
+                             const char *path) {
   lua_pushliteral(L, CLSHELL_ARGINFO);
   int options = lua_gettop(L);
   addownfolder(L, options, source, path);
@@ -267,7 +268,7 @@ static bool addfile(lua_State *L, int files, const char *path) {
   lua_pushinteger(L, (lua_Integer)hashtext(L, -1));
   lua_setfield(L, files, path);
   lua_pushstring(L, path);
-  clsh_append(L, files);
+  clsh_source_append(L, files);
   return true;
 }
 
@@ -282,7 +283,7 @@ static void pushfolders(lua_State *L, const char *options) {
     s += quoted;
     size_t n = strcspn(s, quoted ? "\"" : " ");
     lua_pushlstring(L, s, n);
-    clsh_append(L, list);
+    clsh_source_append(L, list);
     s += n;
   }
 }
@@ -356,8 +357,8 @@ static void addincluded(lua_State *L, int files, const char *path, int depth) {
 ** `text`, and a comment about the included ones, "" where there are none:
 ** the comment changes when they do.
 */
-const char *clsh_pushfiles(lua_State *L, int text, const char *path,
-                           const char *options) {
+const char *clsh_source_pushfiles(lua_State *L, int text, const char *path,
+                                  const char *options) {
   lua_newtable(L);
   int files = lua_gettop(L);
   pushfolders(L, options);
@@ -385,7 +386,7 @@ const char *clsh_pushfiles(lua_State *L, int text, const char *path,
 ** Whether a file of the table at `files`, or nil, has another content by now.
 ** A missing file is about to be written anew.
 */
-bool clsh_fileschanged(lua_State *L, int files) {
+bool clsh_source_changed(lua_State *L, int files) {
   int top = lua_gettop(L);
   bool changed = false;
   lua_Integer n =

@@ -28,21 +28,21 @@ typedef struct Mode {
 */
 static void checkmode(lua_State *L, const Buffer *b, int opts,
                       const char *const names[], Mode *m) {
-  clsh_checkoptions(L, opts, names, "transfer");
-  clsh_alive(L, b->context);
-  if (clsh_pushoption(L, opts, "queue") == LUA_TNIL) {
+  clsh_option_check(L, opts, names, "transfer");
+  clsh_context_alive(L, b->context);
+  if (clsh_option_push(L, opts, "queue") == LUA_TNIL) {
     lua_pop(L, 1);
     lua_getiuservalue(L, 1, 1);
-    clsh_pushqueue(L, -1);
+    clsh_queue_push(L, -1);
     lua_remove(L, -2);
   }
   m->queue = lua_gettop(L);
-  if (clsh_queuecontext(clsh_queueoption(L, m->queue)) != b->context)
+  if (clsh_queue_context(clsh_queue_option(L, m->queue)) != b->context)
     clsh_error(L, "the Buffer and the Queue are of different contexts");
-  clsh_pushoption(L, opts, "async");
+  clsh_option_push(L, opts, "async");
   m->async = lua_toboolean(L, -1);
   lua_pop(L, 1);
-  clsh_pushoption(L, opts, "after");
+  clsh_option_push(L, opts, "after");
   m->after = lua_gettop(L);
 }
 
@@ -52,11 +52,11 @@ static void checkmode(lua_State *L, const Buffer *b, int opts,
 ** here, and no more of it can run before the command is enqueued.
 */
 static Event *begin(lua_State *L, const Buffer *b, Mode *m) {
-  Event *e = clsh_newevent(L, m->queue);
+  Event *e = clsh_event_new(L, m->queue);
   if (b->head.closed)
     clsh_error(L, "this Buffer is closed");
-  m->handle = clsh_queuehandle(L, clsh_anyqueue(L, m->queue));
-  clsh_checkafter(L, m->after, b->context, &m->list);
+  m->handle = clsh_queue_handle(L, clsh_queue_any(L, m->queue));
+  clsh_event_after(L, m->after, b->context, &m->list);
   return e;
 }
 
@@ -67,9 +67,9 @@ static const cl_event *waitlist(const Mode *m) {
 /* Ends a transfer whose Event is at the top: waits unless it is async. */
 static void endtransfer(lua_State *L, const Buffer *b, const Mode *m,
                         cl_int err, const char *call) {
-  clsh_checkcommand(L, b->context, err, call);
+  clsh_context_checkcommand(L, b->context, err, call);
   if (!m->async)
-    clsh_waitevent(L, -1);
+    clsh_event_wait(L, -1);
   else
     clFlush(m->handle);
 }
@@ -111,15 +111,16 @@ static void checkfit(lua_State *L, const Buffer *b, const Region *r,
 static void transfer(lua_State *L, bool write, Buffer *b, const Region *r,
                      int arr, Mode *m) {
   Event *e = begin(L, b, m);
-  Block *block = clsh_checkarray(L, arr)->block;
+  Block *block = clsh_array_check(L, arr)->block;
   if (block == NULL || block->data == NULL)
     clsh_error(L, "the memory of this Array is no longer mapped");
-  clsh_pinblock(e, block);
-  endtransfer(
-      L, b, m, enqueue(write, m, b->handle, r, block->data, clsh_eventslot(e)),
-      write ? r->rows > 1 ? "clEnqueueWriteBufferRect" : "clEnqueueWriteBuffer"
-      : r->rows > 1 ? "clEnqueueReadBufferRect"
-                    : "clEnqueueReadBuffer");
+  clsh_event_pin(e, block);
+  endtransfer(L, b, m,
+              enqueue(write, m, b->handle, r, block->data, clsh_event_slot(e)),
+              write         ? r->rows > 1 ? "clEnqueueWriteBufferRect"
+                                          : "clEnqueueWriteBuffer"
+              : r->rows > 1 ? "clEnqueueReadBufferRect"
+                            : "clEnqueueReadBuffer");
 }
 
 static const char *const moveoptions[] = {"queue", "async", "after", "first",
@@ -143,20 +144,20 @@ static const char *const mapoptions[] = {"queue", "after", "first", "count",
 static int buffer_read(lua_State *L) {
   Region r;
   Mode m;
-  Buffer *b = clsh_checkbuffer(L, 1);
-  if (clsh_testarray(L, 2) == NULL && lua_istable(L, 2)) {
+  Buffer *b = clsh_buffer_check(L, 1);
+  if (clsh_array_test(L, 2) == NULL && lua_istable(L, 2)) {
     lua_settop(L, 2);
     lua_pushnil(L); /* b:read(opts) */
     lua_insert(L, 2);
   }
   lua_settop(L, 3);
   checkmode(L, b, 3, moveoptions, &m);
-  clsh_checkregion(L, b, 3, &r);
+  clsh_bufferpart_check(L, b, 3, &r);
   if (lua_isnil(L, 2)) {
-    clsh_newarray(L, b->type, &r.shape);
+    clsh_array_new(L, b->type, &r.shape);
     lua_replace(L, 2);
   }
-  checkfit(L, b, &r, clsh_checkarray(L, 2));
+  checkfit(L, b, &r, clsh_array_check(L, 2));
   transfer(L, false, b, &r, 2, &m);
   lua_pushvalue(L, 2);
   lua_insert(L, -2);
@@ -165,10 +166,10 @@ static int buffer_read(lua_State *L) {
 
 /* Makes the value at `src` an Array of the region's type and shape. */
 static void toarray(lua_State *L, const Buffer *b, const Region *r, int src) {
-  if (clsh_testarray(L, src) != NULL)
+  if (clsh_array_test(L, src) != NULL)
     return;
-  Array *a = clsh_newarray(L, b->type, &r->shape);
-  clsh_setarray(L, a, src);
+  Array *a = clsh_array_new(L, b->type, &r->shape);
+  clsh_arrayinit_set(L, a, src);
   lua_replace(L, src);
 }
 
@@ -181,12 +182,12 @@ static void toarray(lua_State *L, const Buffer *b, const Region *r, int src) {
 static int buffer_write(lua_State *L) {
   Region r;
   Mode m;
-  Buffer *b = clsh_checkbuffer(L, 1);
+  Buffer *b = clsh_buffer_check(L, 1);
   lua_settop(L, 3);
   checkmode(L, b, 3, moveoptions, &m);
-  clsh_checkregion(L, b, 3, &r);
+  clsh_bufferpart_check(L, b, 3, &r);
   toarray(L, b, &r, 2);
-  checkfit(L, b, &r, clsh_checkarray(L, 2));
+  checkfit(L, b, &r, clsh_array_check(L, 2));
   transfer(L, true, b, &r, 2, &m);
   return 1;
 }
@@ -215,18 +216,18 @@ static int buffer_fill(lua_State *L) {
   char pattern[128];
   Region r;
   Mode m;
-  Buffer *b = clsh_checkbuffer(L, 1);
+  Buffer *b = clsh_buffer_check(L, 1);
   lua_settop(L, 3);
-  const char *wrong = clsh_toelement(L, 2, b->type, pattern);
+  const char *wrong = clsh_type_convert(L, 2, b->type, pattern);
   if (wrong != NULL)
-    return clsh_argerror(L, 2, "%s", wrong);
+    return clsh_error_arg(L, 2, "%s", wrong);
   checkmode(L, b, 3, filloptions, &m);
   if (b->view)
-    clsh_checkregion(L, b, 3, &r);
+    clsh_bufferpart_check(L, b, 3, &r);
   else
-    clsh_checkelements(L, b, 3, &r);
+    clsh_bufferpart_elements(L, b, 3, &r);
   Event *e = begin(L, b, &m);
-  cl_int err = fillrows(&m, b, pattern, &r, clsh_eventslot(e));
+  cl_int err = fillrows(&m, b, pattern, &r, clsh_event_slot(e));
   endtransfer(L, b, &m, err, "clEnqueueFillBuffer");
   return 1;
 }
@@ -258,8 +259,8 @@ static cl_int enqueuecopy(const Mode *m, const Buffer *b, const Region *r,
 static int buffer_copy(lua_State *L) {
   Region r, to;
   Mode m;
-  Buffer *b = clsh_checkbuffer(L, 1);
-  Buffer *d = clsh_checkbuffer(L, 2);
+  Buffer *b = clsh_buffer_check(L, 1);
+  Buffer *d = clsh_buffer_check(L, 2);
   lua_settop(L, 3);
   if (b->type != d->type)
     return clsh_error(L, "copy: from %s to %s", b->type->name, d->type->name);
@@ -267,15 +268,15 @@ static int buffer_copy(lua_State *L) {
     return clsh_error(L, "copy: Buffers of different contexts; go through "
                          "the host with dst:write(src:read())");
   checkmode(L, b, 3, copyoptions, &m);
-  clsh_checkregion(L, b, 3, &r);
-  clsh_checktarget(L, d, 3, &r, &to);
-  if (clsh_regionsmeet(b, &r, d, &to))
-    return clsh_fail(L, CL_MEM_COPY_OVERLAP, "clEnqueueCopyBuffer",
-                     "source and target share memory");
+  clsh_bufferpart_check(L, b, 3, &r);
+  clsh_bufferpart_target(L, d, 3, &r, &to);
+  if (clsh_bufferpart_meet(b, &r, d, &to))
+    return clsh_error_call(L, CL_MEM_COPY_OVERLAP, "clEnqueueCopyBuffer",
+                           "source and target share memory");
   Event *e = begin(L, b, &m);
   if (d->head.closed)
     return clsh_error(L, "the target Buffer is closed");
-  cl_int err = enqueuecopy(&m, b, &r, d, &to, clsh_eventslot(e));
+  cl_int err = enqueuecopy(&m, b, &r, d, &to, clsh_event_slot(e));
   endtransfer(L, b, &m, err,
               r.rows > 1 || to.rows > 1 ? "clEnqueueCopyBufferRect"
                                         : "clEnqueueCopyBuffer");
@@ -293,7 +294,7 @@ static void unmapblock(Block *k) {
   cl_mem mem = k->cookie[0];
   cl_command_queue queue = k->cookie[1];
   Unmap *u = k->cookie[2];
-  if (clsh_forked())
+  if (clsh_fork_handsoff())
     return;
   if (k->data != NULL) {
     cl_int err = clEnqueueUnmapMemObject(queue, mem, k->data, 0, NULL,
@@ -330,29 +331,29 @@ static int buffer_map(lua_State *L) {
                                        CL_MAP_WRITE_INVALIDATE_REGION};
   Region r;
   Mode m;
-  Buffer *b = clsh_checkbuffer(L, 1);
+  Buffer *b = clsh_buffer_check(L, 1);
   if (lua_istable(L, 2)) {
     lua_settop(L, 2);
     lua_pushnil(L); /* b:map(opts) */
     lua_insert(L, 2);
   }
   lua_settop(L, 3);
-  cl_map_flags flag = flags[clsh_checkword(L, 2, modes, "mode")];
+  cl_map_flags flag = flags[clsh_option_word(L, 2, modes, "mode")];
   checkmode(L, b, 3, mapoptions, &m);
   m.async = false;
-  clsh_checkelements(L, b, 3, &r);
+  clsh_bufferpart_elements(L, b, 3, &r);
   if (r.width == b->bytes && b->shape.ndims == 2 && !b->view)
     r.shape = (Shape){2, {b->shape.dim[0], b->ld}, r.shape.count};
   else if (r.width == b->shape.count * b->type->size)
     r.shape = b->shape;
-  Array *a = clsh_wrapblock(L, b->type, &r.shape, NULL);
+  Array *a = clsh_array_wrap(L, b->type, &r.shape, NULL);
   Event *e = begin(L, b, &m);
   Block *k = newmapping(L, b, &m, r.width);
   a->block = k;
   cl_int err;
   k->data = clEnqueueMapBuffer(m.handle, b->handle, CL_FALSE, flag, r.offset,
                                r.width, m.list.n, waitlist(&m),
-                               clsh_eventslot(e), &err);
+                               clsh_event_slot(e), &err);
   endtransfer(L, b, &m, err, "clEnqueueMapBuffer");
   lua_pop(L, 1);
   return 1;
@@ -364,37 +365,37 @@ static int buffer_map(lua_State *L) {
  */
 static int buffer_unmap(lua_State *L) {
   Unmap u = {NULL, CL_SUCCESS};
-  Buffer *b = clsh_checkbuffer(L, 1);
-  clsh_checkarray(L, 2);
+  Buffer *b = clsh_buffer_check(L, 1);
+  clsh_array_check(L, 2);
   lua_getiuservalue(L, 1, 1);
-  clsh_pushqueue(L, -1);
-  Event *e = clsh_newevent(L, -1);
-  clsh_checkbuffer(L, 1); /* again: that may have collected */
-  Array *a = clsh_checkarray(L, 2);
+  clsh_queue_push(L, -1);
+  Event *e = clsh_event_new(L, -1);
+  clsh_buffer_check(L, 1); /* again: that may have collected */
+  Array *a = clsh_array_check(L, 2);
   Block *k = a->block;
   if (k->free != unmapblock || k->cookie[0] != b->handle)
-    return clsh_argerror(L, 2, "this Array is no mapping of the Buffer");
+    return clsh_error_arg(L, 2, "this Array is no mapping of the Buffer");
   if (k->refs > 1)
-    return clsh_argerror(L, 2,
-                         "the mapping is still in use, by an Array of "
-                         "another shape or by a transfer");
-  u.slot = clsh_eventslot(e);
+    return clsh_error_arg(L, 2,
+                          "the mapping is still in use, by an Array of "
+                          "another shape or by a transfer");
+  u.slot = clsh_event_slot(e);
   k->cookie[2] = &u;
-  clsh_closeobject((Object *)a);
-  clsh_checkcommand(L, b->context, u.err, "clEnqueueUnmapMemObject");
-  clsh_waitevent(L, -1);
+  clsh_class_close((Object *)a);
+  clsh_context_checkcommand(L, b->context, u.err, "clEnqueueUnmapMemObject");
+  clsh_event_wait(L, -1);
   return 1;
 }
 
-void clsh_opentransfer(lua_State *L) {
+void clsh_transfer_open(lua_State *L) {
   static const luaL_Reg methods[] = {
       {"copy", buffer_copy}, {"fill", buffer_fill},   {"map", buffer_map},
       {"read", buffer_read}, {"unmap", buffer_unmap}, {"write", buffer_write},
       {NULL, NULL}};
   clsh_class_add(L, "Buffer", methods, NULL);
-  clsh_declare(L, "Buffer:read", moveoptions);
-  clsh_declare(L, "Buffer:write", moveoptions);
-  clsh_declare(L, "Buffer:fill", filloptions);
-  clsh_declare(L, "Buffer:copy", copyoptions);
-  clsh_declare(L, "Buffer:map", mapoptions);
+  clsh_option_declare(L, "Buffer:read", moveoptions);
+  clsh_option_declare(L, "Buffer:write", moveoptions);
+  clsh_option_declare(L, "Buffer:fill", filloptions);
+  clsh_option_declare(L, "Buffer:copy", copyoptions);
+  clsh_option_declare(L, "Buffer:map", mapoptions);
 }

@@ -29,20 +29,20 @@ static const Type types[] = {
 };
 
 /* The one Type of that name; NULL if there is none. */
-const Type *clsh_findtype(const char *name, size_t len) {
+const Type *clsh_type_find(const char *name, size_t len) {
   for (size_t i = 0; i < NTYPES; i++)
     if (strlen(types[i].name) == len && memcmp(types[i].name, name, len) == 0)
       return &types[i];
   return NULL;
 }
 
-const Type *clsh_checktype(lua_State *L, int arg) {
+const Type *clsh_type_check(lua_State *L, int arg) {
   size_t len;
   if (lua_type(L, arg) != LUA_TSTRING)
-    clsh_argerror(L, arg, "name of an element type expected, got %s",
-                  luaL_typename(L, arg));
+    clsh_error_arg(L, arg, "name of an element type expected, got %s",
+                   luaL_typename(L, arg));
   const char *name = lua_tolstring(L, arg, &len);
-  const Type *t = clsh_findtype(name, len);
+  const Type *t = clsh_type_find(name, len);
   if (t != NULL)
     return t;
   const char *names[NTYPES + 1];
@@ -51,13 +51,13 @@ const Type *clsh_checktype(lua_State *L, int arg) {
   names[NTYPES] = NULL;
   const char *near = clsh_nearest(name, names);
   if (near != NULL)
-    clsh_argerror(L, arg, "no element type '%s'; did you mean '%s'?", name,
-                  near);
-  clsh_argerror(L, arg,
-                "no element type '%s'; there are char uchar short ushort int "
-                "uint long ulong half float double and vectors such as "
-                "float4",
-                name);
+    clsh_error_arg(L, arg, "no element type '%s'; did you mean '%s'?", name,
+                   near);
+  clsh_error_arg(L, arg,
+                 "no element type '%s'; there are char uchar short ushort int "
+                 "uint long ulong half float double and vectors such as "
+                 "float4",
+                 name);
   return NULL;
 }
 
@@ -80,7 +80,7 @@ static void pushcomponent(lua_State *L, const Type *t, const void *p) {
   memcpy(&v, p, t->unit);
   switch (CODE(t->kind, t->unit)) {
   case CODE('f', 2):
-    return lua_pushnumber(L, (lua_Number)clsh_fromhalf(v.us));
+    return lua_pushnumber(L, (lua_Number)clsh_half_decode(v.us));
   case CODE('f', 4):
     return lua_pushnumber(L, (lua_Number)v.f);
   case CODE('f', 8):
@@ -111,7 +111,7 @@ static void pushcomponent(lua_State *L, const Type *t, const void *p) {
 ** float, for a vector a table of them. A ulong from 2^63 up comes as the
 ** nearest float: Lua integers end there, and wrapping would lie.
 */
-void clsh_pushelement(lua_State *L, const Type *t, const void *p) {
+void clsh_type_push(lua_State *L, const Type *t, const void *p) {
   if (t->width == 1) {
     pushcomponent(L, t, p);
     return;
@@ -206,7 +206,7 @@ static const char *tocomponent(lua_State *L, int idx, const Type *t, void *p) {
   unsigned short h;
   switch (t->unit) {
   case 2:
-    h = clsh_tohalf(x);
+    h = clsh_half_encode(x);
     memcpy(p, &h, sizeof h);
     break;
   case 4:
@@ -239,7 +239,7 @@ static const char *tovector(lua_State *L, int idx, const Type *t, char *p) {
 ** on the stack. Integer types take whole numbers in their range, reals any
 ** number, vectors a table of their width or one number for all components.
 */
-const char *clsh_toelement(lua_State *L, int idx, const Type *t, void *p) {
+const char *clsh_type_convert(lua_State *L, int idx, const Type *t, void *p) {
   luaL_checkstack(L, 6, NULL);
   idx = lua_absindex(L, idx);
   if (t->width == 1)
@@ -263,7 +263,7 @@ const char *clsh_toelement(lua_State *L, int idx, const Type *t, void *p) {
  * of 3 takes the room of 4.
  */
 static int cl_typesize(lua_State *L) {
-  lua_pushinteger(L, clsh_checktype(L, 1)->size);
+  lua_pushinteger(L, clsh_type_check(L, 1)->size);
   return 1;
 }
 
@@ -279,7 +279,7 @@ static int cl_types(lua_State *L) {
   return 1;
 }
 
-void clsh_opentype(lua_State *L) {
+void clsh_type_open(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"types", cl_types}, {"typesize", cl_typesize}, {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);

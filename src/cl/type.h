@@ -17,15 +17,15 @@ typedef struct Type {
   unsigned char width; /* components: 1 2 3 4 8 16 */
   unsigned char size;  /* bytes of an element; a vector of 3 takes 4 */
 } Type;
-const Type *clsh_findtype(const char *name, size_t len);
-const Type *clsh_checktype(lua_State *L, int arg);
-void clsh_pushelement(lua_State *L, const Type *t, const void *p);
-const char *clsh_toelement(lua_State *L, int idx, const Type *t, void *p);
-void clsh_opentype(lua_State *L);
+const Type *clsh_type_find(const char *name, size_t len);
+const Type *clsh_type_check(lua_State *L, int arg);
+void clsh_type_push(lua_State *L, const Type *t, const void *p);
+const char *clsh_type_convert(lua_State *L, int idx, const Type *t, void *p);
+void clsh_type_open(lua_State *L);
 
 /* half.c */
-float clsh_fromhalf(unsigned short h);
-unsigned short clsh_tohalf(double x);
+float clsh_half_decode(unsigned short h);
+unsigned short clsh_half_encode(double x);
 
 /* shape.c */
 typedef struct Shape {
@@ -33,9 +33,9 @@ typedef struct Shape {
   size_t dim[MAXDIMS];
   size_t count; /* product of dim */
 } Shape;
-void clsh_checkshape(lua_State *L, int arg, const Type *t, Shape *s);
-void clsh_pushshape(lua_State *L, const Shape *s);
-const char *clsh_shapestring(lua_State *L, const Shape *s);
-size_t clsh_checkcount(lua_State *L, int arg, const char *what);
+void clsh_shape_check(lua_State *L, int arg, const Type *t, Shape *s);
+void clsh_shape_push(lua_State *L, const Shape *s);
+const char *clsh_shape_string(lua_State *L, const Shape *s);
+size_t clsh_shape_count(lua_State *L, int arg, const char *what);
 
 #endif

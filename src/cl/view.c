@@ -12,7 +12,7 @@
 
 /* Where a view may begin: the driver's alignment, in elements. */
 static size_t viewstep(const Buffer *b) {
-  size_t align = clsh_limits(b->context)->align;
+  size_t align = clsh_context_limits(b->context)->align;
   size_t step = align;
   while (step % b->type->size != 0)
     step += align;
@@ -26,16 +26,16 @@ static size_t viewstep(const Buffer *b) {
  * the buffer's memory alive.
  */
 static int buffer_view(lua_State *L) {
-  Buffer *b = clsh_checkbuffer(L, 1);
+  Buffer *b = clsh_buffer_check(L, 1);
   size_t n = b->bytes / b->type->size;
-  size_t first = clsh_checkcount(L, 2, "first");
-  size_t last = clsh_checkcount(L, 3, "last");
+  size_t first = clsh_shape_count(L, 2, "first");
+  size_t last = clsh_shape_count(L, 3, "last");
   if (last < first || last > n)
     return clsh_error(L, "view: %I..%I leaves the elements 1..%I",
                       (LUAI_UACINT)first, (LUAI_UACINT)last, (LUAI_UACINT)n);
   size_t step = viewstep(b);
   if (((first - 1) * b->type->size + b->offset) %
-          clsh_limits(b->context)->align !=
+          clsh_context_limits(b->context)->align !=
       0)
     return clsh_error(
         L,
@@ -45,8 +45,8 @@ static int buffer_view(lua_State *L) {
         (LUAI_UACINT)(step * b->type->size), (LUAI_UACINT)first,
         (LUAI_UACINT)((first - 1) / step * step + 1),
         (LUAI_UACINT)(((first - 1) / step + 1) * step + 1));
-  clsh_alive(L, b->context);
-  Buffer *v = clsh_newview(L, 1);
+  clsh_context_alive(L, b->context);
+  Buffer *v = clsh_buffer_newview(L, 1);
   size_t count = last - first + 1, bytes = count * b->type->size;
   cl_buffer_region region = {b->offset + (first - 1) * b->type->size, bytes};
   v->shape = (Shape){1, {count}, count};
@@ -57,7 +57,7 @@ static int buffer_view(lua_State *L) {
   cl_int err;
   v->handle = clCreateSubBuffer(b->root, 0, CL_BUFFER_CREATE_TYPE_REGION,
                                 &region, &err);
-  clsh_check(L, err, "clCreateSubBuffer");
+  clsh_error_check(L, err, "clCreateSubBuffer");
   return 1;
 }
 
@@ -70,11 +70,11 @@ static int buffer_view(lua_State *L) {
  * of the buffer. See also A:sub.
  */
 static int buffer_matrix(lua_State *L) {
-  Buffer *b = clsh_checkbuffer(L, 1);
-  size_t first = clsh_checkcount(L, 2, "first");
-  size_t rows = clsh_checkcount(L, 3, "rows");
-  size_t cols = clsh_checkcount(L, 4, "cols");
-  size_t ld = lua_isnoneornil(L, 5) ? cols : clsh_checkcount(L, 5, "ld");
+  Buffer *b = clsh_buffer_check(L, 1);
+  size_t first = clsh_shape_count(L, 2, "first");
+  size_t rows = clsh_shape_count(L, 3, "rows");
+  size_t cols = clsh_shape_count(L, 4, "cols");
+  size_t ld = lua_isnoneornil(L, 5) ? cols : clsh_shape_count(L, 5, "ld");
   size_t size = b->type->size, n = b->reach / size;
   if (ld < cols)
     return clsh_error(L, "matrix: ld = %I is less than the %I columns",
@@ -86,8 +86,8 @@ static int buffer_matrix(lua_State *L) {
                       "%I on leave the buffer's 1..%I",
                       (LUAI_UACINT)rows, (LUAI_UACINT)cols, (LUAI_UACINT)ld,
                       (LUAI_UACINT)first, (LUAI_UACINT)n);
-  clsh_alive(L, b->context);
-  Buffer *v = clsh_newview(L, 1);
+  clsh_context_alive(L, b->context);
+  Buffer *v = clsh_buffer_newview(L, 1);
   v->shape = (Shape){2, {rows, cols}, rows * cols};
   v->ld = ld;
   v->bytes = ((rows - 1) * ld + cols) * size;
@@ -128,8 +128,8 @@ static bool interleave(const Extent *b, const Extent *d, size_t ahead) {
  * the gaps between rows count as theirs.
  */
 static int buffer_overlaps(lua_State *L) {
-  const Buffer *b = clsh_checkbuffer(L, 1);
-  const Buffer *d = clsh_checkbuffer(L, 2);
+  const Buffer *b = clsh_buffer_check(L, 1);
+  const Buffer *d = clsh_buffer_check(L, 2);
   if (b->offset > d->offset) {
     const Buffer *swap = b;
     b = d;
@@ -143,7 +143,7 @@ static int buffer_overlaps(lua_State *L) {
   return 1;
 }
 
-void clsh_openview(lua_State *L) {
+void clsh_view_open(lua_State *L) {
   static const luaL_Reg methods[] = {{"matrix", buffer_matrix},
                                      {"overlaps", buffer_overlaps},
                                      {"view", buffer_view},

@@ -8,14 +8,14 @@
 #include "cl.h"
 #include "process.h"
 
-double clsh_now(void) {
+double clsh_wait_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* The execution status of a command; a failed query is a failed command. */
-cl_int clsh_eventstatus(cl_event e) {
+cl_int clsh_wait_status(cl_event e) {
   cl_int status = CL_COMPLETE;
   cl_int err = clGetEventInfo(e, CL_EVENT_COMMAND_EXECUTION_STATUS,
                               sizeof status, &status, NULL);
@@ -26,13 +26,13 @@ cl_int clsh_eventstatus(cl_event e) {
 ** Waits until done(what): spins for 20 us, then sleeps a 32nd of the time
 ** passed, 1 ms at most. Ctrl-C raises, with the hint.
 */
-void clsh_await(lua_State *L, bool (*done)(void *), void *what,
-                const char *hint) {
+void clsh_wait_until(lua_State *L, bool (*done)(void *), void *what,
+                     const char *hint) {
   lua_Hook before = lua_gethook(L);
-  double start = clsh_now();
+  double start = clsh_wait_now();
   while (!done(what)) {
-    double passed = clsh_now() - start;
-    clsh_checkinterrupt(L, before, hint);
+    double passed = clsh_wait_now() - start;
+    clsh_poll_check(L, before, hint);
     if (passed < 20e-6)
       continue;
     double nap = passed / 32 < 1e-3 ? passed / 32 : 1e-3;
@@ -49,31 +49,32 @@ typedef struct Command {
 
 static bool hasended(void *arg) {
   Command *c = arg;
-  c->status = clsh_eventstatus(c->handle);
+  c->status = clsh_wait_status(c->handle);
   return c->status <= CL_COMPLETE;
 }
 
 /* Waits for a handle to end and returns its status. */
-cl_int clsh_pollevent(lua_State *L, cl_event handle) {
+cl_int clsh_wait_event(lua_State *L, cl_event handle) {
   Command c = {handle, CL_QUEUED};
-  clsh_await(L, hasended, &c, "OpenCL cannot cancel a command: it goes on");
+  clsh_wait_until(L, hasended, &c,
+                  "OpenCL cannot cancel a command: it goes on");
   return c.status;
 }
 
 static bool istime(void *arg) {
-  return clsh_now() >= *(double *)arg;
+  return clsh_wait_now() >= *(double *)arg;
 }
 
 /** cl.sleep(seconds)
  * Waits, without work for the processor. Ctrl-C ends the wait.
  */
 static int cl_sleep(lua_State *L) {
-  double end = clsh_now() + luaL_checknumber(L, 1);
-  clsh_await(L, istime, &end, NULL);
+  double end = clsh_wait_now() + luaL_checknumber(L, 1);
+  clsh_wait_until(L, istime, &end, NULL);
   return 0;
 }
 
-void clsh_openwait(lua_State *L) {
+void clsh_wait_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"sleep", cl_sleep}, {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
 }

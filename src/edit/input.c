@@ -45,7 +45,7 @@ int clsh_input_key(void) {
     return (unsigned char)queue[first++];
   do
     n = read(STDIN_FILENO, &c, 1);
-  while (n < 0 && errno == EINTR && !clsh_interrupt);
+  while (n < 0 && errno == EINTR && !clsh_poll_interrupt);
   return n == 1 ? c : EOF;
 }
 
@@ -113,7 +113,7 @@ int clsh_input_paste(int count, int key) {
   (void)count, (void)key;
   size_t len;
   char *text = readpaste(&len);
-  if (text == NULL || clsh_interrupt) {
+  if (text == NULL || clsh_poll_interrupt) {
     free(text);
     return 0;
   }

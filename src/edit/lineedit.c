@@ -139,7 +139,7 @@ static bool signalled(void) {
   sigset_t blocked;
   sigprocmask(SIG_SETMASK, &clsh_editor.unblocked, &blocked);
   sigprocmask(SIG_SETMASK, &blocked, NULL);
-  bool came = clsh_interrupt != 0;
+  bool came = clsh_poll_interrupt != 0;
   for (int i = 0; i < NSIGNALS; i++)
     came = came || caught[i];
   return came;
@@ -164,7 +164,7 @@ static Input waitline(void) {
   while (!haveline && !hangup && !clsh_statement_shell->expired()) {
     bool key = clsh_input_wait(clsh_editor.stale ? &now : NULL);
     if (signalled()) {
-      if (clsh_interrupt && !clsh_statement_shell->expired())
+      if (clsh_poll_interrupt && !clsh_statement_shell->expired())
         dropline();
       passsignals();
     } else if (key)

@@ -68,7 +68,7 @@ static Input pushline(lua_State *L, const char *prompt) {
   fputs(prompt, stdout);
   fflush(stdout);
   ssize_t n = getline(&line, &size, stdin);
-  bool interrupted = n < 0 && clsh_interrupt;
+  bool interrupted = n < 0 && clsh_poll_interrupt;
   clsh_statement_shell->endinterrupt(L);
   if (n >= 0)
     lua_pushlstring(L, line, (size_t)n - (n > 0 && line[n - 1] == '\n'));

@@ -116,7 +116,7 @@ static int host_blas(lua_State *L) {
 static int checkthreads(lua_State *L, int arg) {
   int whole = 0;
   lua_Integer n = 0;
-  if (clsh_rawoption(L, arg, "threads") != LUA_TNIL) {
+  if (clsh_hostcheck_option(L, arg, "threads") != LUA_TNIL) {
     n = lua_tointegerx(L, -1, &whole);
     if (!whole || n < 1 || n > 4096)
       clsh_error(L, "option threads: 1 to 4096 expected, got %s",
@@ -156,10 +156,10 @@ static int host_gemm_blas(lua_State *L) {
                                       "trans_b", "threads", NULL};
   Gemm g;
   lua_settop(L, 3);
-  clsh_checkgemm(L, 1, names, "gemm_blas", &g);
-  clsh_checksame(L, g.a, g.b);
+  clsh_hostcheck_gemm(L, 1, names, "gemm_blas", &g);
+  clsh_hostcheck_same(L, g.a, g.b);
   if (g.c0 != NULL)
-    clsh_checksame(L, g.a, g.c0);
+    clsh_hostcheck_same(L, g.a, g.c0);
   int threads = checkthreads(L, 3);
   if (!load())
     return missing(L);
@@ -170,21 +170,21 @@ static int host_gemm_blas(lua_State *L) {
                                            : "CBLAS counts up to 2^31 - 1");
     return 2;
   }
-  Array *c = clsh_startgemm(L, &g);
+  Array *c = clsh_hostcheck_newproduct(L, &g);
   bool change = threads != 0 && blas.setthreads != NULL;
   int before = blas.getthreads != NULL ? blas.getthreads() : 1;
   if (change)
     blas.setthreads(threads);
-  double start = clsh_now();
+  double start = clsh_wait_now();
   multiply(&g, c);
-  double seconds = clsh_now() - start;
+  double seconds = clsh_wait_now() - start;
   if (change)
     blas.setthreads(before);
   lua_pushnumber(L, seconds);
   return 2;
 }
 
-void clsh_openblas(lua_State *L) {
+void clsh_blas_open(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"blas", host_blas}, {"gemm_blas", host_gemm_blas}, {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);

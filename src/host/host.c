@@ -8,11 +8,11 @@
 
 int luaopen_cl_host(lua_State *L) {
   lua_newtable(L);
-  clsh_openblas(L);
-  clsh_openhostconvert(L);
-  clsh_openhostgemm(L);
-  clsh_openhostloop(L);
-  clsh_openhostsparse(L);
-  clsh_openhosttranspose(L);
+  clsh_blas_open(L);
+  clsh_hostconvert_open(L);
+  clsh_hostgemm_open(L);
+  clsh_hostloop_open(L);
+  clsh_hostsparse_open(L);
+  clsh_hosttranspose_open(L);
   return 1;
 }

@@ -12,7 +12,7 @@
 #include "hostcheck.h"
 
 /* Pushes option `name` of the table at `arg`, nil if there is none. */
-int clsh_rawoption(lua_State *L, int arg, const char *name) {
+int clsh_hostcheck_option(lua_State *L, int arg, const char *name) {
   if (lua_type(L, arg) != LUA_TTABLE) {
     lua_pushnil(L);
     return LUA_TNIL;
@@ -23,14 +23,14 @@ int clsh_rawoption(lua_State *L, int arg, const char *name) {
 }
 
 /* The error of `got` in units of `scale`: 0/0 is 0; NaN is infinite. */
-double clsh_scaled(double got, double expected, double scale) {
+double clsh_hostcheck_scaled(double got, double expected, double scale) {
   double d = fabs(got - expected);
   if (d == 0)
     return 0;
   return isfinite(d) && isfinite(scale) ? d / scale : HUGE_VAL;
 }
 
-void clsh_worse(Worst *w, double err, size_t row, size_t col) {
+void clsh_hostcheck_worse(Worst *w, double err, size_t row, size_t col) {
   if (err <= w->err)
     return;
   w->err = err;
@@ -39,25 +39,26 @@ void clsh_worse(Worst *w, double err, size_t row, size_t col) {
 }
 
 /* The array at `arg`, of numbers half, float or double. */
-const Array *clsh_checkreals(lua_State *L, int arg, int ndims) {
-  const Array *a = clsh_checkarray(L, arg);
+const Array *clsh_hostcheck_reals(lua_State *L, int arg, int ndims) {
+  const Array *a = clsh_array_check(L, arg);
   if (a->type->kind != 'f' || a->type->width != 1)
-    clsh_argerror(L, arg, "Array of half, float or double expected, got %s",
-                  a->type->name);
+    clsh_error_arg(L, arg, "Array of half, float or double expected, got %s",
+                   a->type->name);
   if (ndims != 0 && a->shape.ndims != ndims)
-    clsh_argerror(L, arg, "matrix expected, got an Array %s",
-                  clsh_arrayname(L, a));
+    clsh_error_arg(L, arg, "matrix expected, got an Array %s",
+                   clsh_array_name(L, a));
   return a;
 }
 
-void clsh_checksame(lua_State *L, const Array *a, const Array *b) {
+void clsh_hostcheck_same(lua_State *L, const Array *a, const Array *b) {
   if (a->type != b->type)
     clsh_error(L, "arrays of one type expected, got %s and %s", a->type->name,
                b->type->name);
 }
 
-double clsh_numberoption(lua_State *L, int arg, const char *name, double def) {
-  if (clsh_rawoption(L, arg, name) != LUA_TNIL) {
+double clsh_hostcheck_number(lua_State *L, int arg, const char *name,
+                             double def) {
+  if (clsh_hostcheck_option(L, arg, name) != LUA_TNIL) {
     if (lua_type(L, -1) != LUA_TNUMBER)
       clsh_error(L, "option %s: number expected, got %s", name,
                  luaL_typename(L, -1));
@@ -68,15 +69,15 @@ double clsh_numberoption(lua_State *L, int arg, const char *name, double def) {
 }
 
 static bool flagoption(lua_State *L, int arg, const char *name) {
-  clsh_rawoption(L, arg, name);
+  clsh_hostcheck_option(L, arg, name);
   bool set = lua_toboolean(L, -1);
   lua_pop(L, 1);
   return set;
 }
 
 /* Raises unless `c`, named `name`, is of m x n. */
-void clsh_checkextent(lua_State *L, const Array *c, const char *name,
-                      const Gemm *g) {
+void clsh_hostcheck_extent(lua_State *L, const Array *c, const char *name,
+                           const Gemm *g) {
   if (c->shape.dim[0] != g->m || c->shape.dim[1] != g->n)
     clsh_error(L, "%s is %I x %I, the product is %I x %I", name,
                (lua_Integer)c->shape.dim[0], (lua_Integer)c->shape.dim[1],
@@ -87,12 +88,12 @@ void clsh_checkextent(lua_State *L, const Array *c, const char *name,
 ** The operands A and B at `a` and `a` + 1 and the options after them. C0
 ** (or nil) is left on the stack, so that it lives as long as it is used.
 */
-void clsh_checkgemm(lua_State *L, int a, const char *const names[],
-                    const char *what, Gemm *g) {
+void clsh_hostcheck_gemm(lua_State *L, int a, const char *const names[],
+                         const char *what, Gemm *g) {
   int opts = a + 2;
-  g->a = clsh_checkreals(L, a, 2);
-  g->b = clsh_checkreals(L, a + 1, 2);
-  clsh_checkoptions(L, opts, names, what);
+  g->a = clsh_hostcheck_reals(L, a, 2);
+  g->b = clsh_hostcheck_reals(L, a + 1, 2);
+  clsh_option_check(L, opts, names, what);
   g->trans_a = flagoption(L, opts, "trans_a");
   g->trans_b = flagoption(L, opts, "trans_b");
   g->m = g->a->shape.dim[g->trans_a ? 1 : 0];
@@ -102,30 +103,30 @@ void clsh_checkgemm(lua_State *L, int a, const char *const names[],
     clsh_error(L, "%s: A is %I x %I, B is %I x %I: they do not multiply", what,
                (lua_Integer)g->m, (lua_Integer)g->k,
                (lua_Integer)g->b->shape.dim[0], (lua_Integer)g->n);
-  g->alpha = clsh_numberoption(L, opts, "alpha", 1);
-  g->beta = clsh_numberoption(L, opts, "beta", 0);
+  g->alpha = clsh_hostcheck_number(L, opts, "alpha", 1);
+  g->beta = clsh_hostcheck_number(L, opts, "beta", 0);
   g->c0 = NULL;
-  if (clsh_rawoption(L, opts, "C0") != LUA_TNIL && g->beta != 0) {
-    if (clsh_testarray(L, -1) == NULL)
+  if (clsh_hostcheck_option(L, opts, "C0") != LUA_TNIL && g->beta != 0) {
+    if (clsh_array_test(L, -1) == NULL)
       clsh_error(L, "option C0: open Array expected, got %s",
                  luaL_typename(L, -1));
-    g->c0 = clsh_checkreals(L, lua_gettop(L), 2);
-    clsh_checkextent(L, g->c0, "C0", g);
+    g->c0 = clsh_hostcheck_reals(L, lua_gettop(L), 2);
+    clsh_hostcheck_extent(L, g->c0, "C0", g);
   }
   if (g->beta != 0 && g->c0 == NULL)
     clsh_error(L, "%s: beta is %f, so C0 is needed", what, g->beta);
 }
 
 /* C of a product, on the stack: beta C0, or zeros. */
-Array *clsh_startgemm(lua_State *L, const Gemm *g) {
+Array *clsh_hostcheck_newproduct(lua_State *L, const Gemm *g) {
   Shape s = {2, {g->m, g->n}, g->m * g->n};
   if (g->m > PTRDIFF_MAX / g->n / g->a->type->size)
     clsh_error(L, "a product of %I x %I is too large", (lua_Integer)g->m,
                (lua_Integer)g->n);
-  Array *c = clsh_newarray(L, g->a->type, &s);
-  clsh_arraydata(L, g->a);
-  clsh_arraydata(L, g->b);
+  Array *c = clsh_array_new(L, g->a->type, &s);
+  clsh_array_data(L, g->a);
+  clsh_array_data(L, g->b);
   if (g->c0 != NULL)
-    memcpy(c->block->data, clsh_arraydata(L, g->c0), clsh_arraybytes(c));
+    memcpy(c->block->data, clsh_array_data(L, g->c0), clsh_array_bytes(c));
   return c;
 }

@@ -22,24 +22,25 @@ typedef struct Worst {
 } Worst;
 
 /* hostcheck.c */
-int clsh_rawoption(lua_State *L, int arg, const char *name);
-double clsh_numberoption(lua_State *L, int arg, const char *name, double def);
-double clsh_scaled(double got, double expected, double scale);
-void clsh_worse(Worst *w, double err, size_t row, size_t col);
-const Array *clsh_checkreals(lua_State *L, int arg, int ndims);
-void clsh_checkgemm(lua_State *L, int a, const char *const names[],
-                    const char *what, Gemm *g);
-void clsh_checkextent(lua_State *L, const Array *c, const char *name,
-                      const Gemm *g);
-void clsh_checksame(lua_State *L, const Array *a, const Array *b);
-Array *clsh_startgemm(lua_State *L, const Gemm *g);
+int clsh_hostcheck_option(lua_State *L, int arg, const char *name);
+double clsh_hostcheck_number(lua_State *L, int arg, const char *name,
+                             double def);
+double clsh_hostcheck_scaled(double got, double expected, double scale);
+void clsh_hostcheck_worse(Worst *w, double err, size_t row, size_t col);
+const Array *clsh_hostcheck_reals(lua_State *L, int arg, int ndims);
+void clsh_hostcheck_gemm(lua_State *L, int a, const char *const names[],
+                         const char *what, Gemm *g);
+void clsh_hostcheck_extent(lua_State *L, const Array *c, const char *name,
+                           const Gemm *g);
+void clsh_hostcheck_same(lua_State *L, const Array *a, const Array *b);
+Array *clsh_hostcheck_newproduct(lua_State *L, const Gemm *g);
 
 /* the other files: their functions go to the table at the stack's top */
-void clsh_openblas(lua_State *L);
-void clsh_openhostconvert(lua_State *L);
-void clsh_openhostgemm(lua_State *L);
-void clsh_openhostloop(lua_State *L);
-void clsh_openhostsparse(lua_State *L);
-void clsh_openhosttranspose(lua_State *L);
+void clsh_blas_open(lua_State *L);
+void clsh_hostconvert_open(lua_State *L);
+void clsh_hostgemm_open(lua_State *L);
+void clsh_hostloop_open(lua_State *L);
+void clsh_hostsparse_open(lua_State *L);
+void clsh_hosttranspose_open(lua_State *L);
 
 #endif

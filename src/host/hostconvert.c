@@ -28,7 +28,7 @@ typedef struct Csr {
 
 static size_t checkextent(lua_State *L, const char *name) {
   int whole = 0;
-  clsh_rawoption(L, 3, name);
+  clsh_hostcheck_option(L, 3, name);
   lua_Integer n = lua_tointegerx(L, -1, &whole);
   if (!whole || n < 1 || n > INT_MAX)
     clsh_error(L, "dia_to_csr: option %s must be a whole number from 1 to %d",
@@ -39,15 +39,15 @@ static size_t checkextent(lua_State *L, const char *name) {
 
 static void checkdia(lua_State *L, Dia *m) {
   static const char *const names[] = {"rows", "cols", "pitch", NULL};
-  const Array *offsets = clsh_checkarray(L, 2);
-  m->values = clsh_checkarray(L, 1);
+  const Array *offsets = clsh_array_check(L, 2);
+  m->values = clsh_array_check(L, 1);
   if (m->values->type->width != 1)
-    clsh_argerror(L, 1, "Array of scalars expected, got %s",
-                  m->values->type->name);
+    clsh_error_arg(L, 1, "Array of scalars expected, got %s",
+                   m->values->type->name);
   if (offsets->type->kind == 'f' || offsets->type->width != 1)
-    clsh_argerror(L, 2, "Array of an integer type expected, got %s",
-                  offsets->type->name);
-  clsh_checkoptions(L, 3, names, "dia_to_csr");
+    clsh_error_arg(L, 2, "Array of an integer type expected, got %s",
+                   offsets->type->name);
+  clsh_option_check(L, 3, names, "dia_to_csr");
   m->rows = checkextent(L, "rows");
   m->cols = checkextent(L, "cols");
   m->pitch = checkextent(L, "pitch");
@@ -59,8 +59,8 @@ static void checkdia(lua_State *L, Dia *m) {
                (lua_Integer)m->values->shape.count, (lua_Integer)m->ndiags,
                (lua_Integer)m->rows, (lua_Integer)m->pitch);
   int64_t *copy = lua_newuserdatauv(L, m->ndiags * sizeof *copy, 0);
-  clsh_loadintegers(offsets->type, clsh_arraydata(L, offsets), m->ndiags,
-                    copy);
+  clsh_convert_loadintegers(offsets->type, clsh_array_data(L, offsets),
+                            m->ndiags, copy);
   for (size_t d = 1; d < m->ndiags; d++)
     if (copy[d] <= copy[d - 1])
       clsh_error(L, "dia_to_csr: the offsets must ascend");
@@ -75,10 +75,10 @@ static void checkdia(lua_State *L, Dia *m) {
 static void visit(lua_State *L, const Dia *m, size_t d, size_t first, size_t n,
                   const Csr *c) {
   const Type *t = m->values->type;
-  const char *p = (const char *)clsh_arraydata(L, m->values) +
+  const char *p = (const char *)clsh_array_data(L, m->values) +
                   (d * m->pitch + first) * t->size;
   double x[RUN];
-  clsh_loadreals(t, p, n, x);
+  clsh_convert_loadreals(t, p, n, x);
   for (size_t k = 0; k < n; k++) {
     size_t i = first + k;
     if (x[k] == 0)
@@ -124,7 +124,7 @@ static size_t accumulate(lua_State *L, int *row_ptr, size_t rows) {
 
 static Array *newvector(lua_State *L, const Type *t, size_t n) {
   Shape s = {1, {n}, n};
-  return clsh_newarray(L, t, &s);
+  return clsh_array_new(L, t, &s);
 }
 
 /** cl.host.dia_to_csr(values, offsets, opts) -> row_ptr, col_ind, values
@@ -137,26 +137,26 @@ static Array *newvector(lua_State *L, const Type *t, size_t n) {
  *   pitch  needed  elements from diagonal to diagonal
  */
 static int host_dia_to_csr(lua_State *L) {
-  const Type *integer = clsh_findtype("int", 3);
+  const Type *integer = clsh_type_find("int", 3);
   Dia m;
   lua_settop(L, 3);
   luaL_checktype(L, 3, LUA_TTABLE);
   checkdia(L, &m);
   Array *row_ptr = newvector(L, integer, m.rows + 1);
-  Csr c = {clsh_arraydata(L, row_ptr), NULL, NULL};
+  Csr c = {clsh_array_data(L, row_ptr), NULL, NULL};
   visitall(L, &m, &c);
   size_t nnz = accumulate(L, c.row_ptr, m.rows);
   Array *col_ind = newvector(L, integer, nnz > 0 ? nnz : 1);
   Array *values = newvector(L, m.values->type, nnz > 0 ? nnz : 1);
-  c = (Csr){clsh_arraydata(L, row_ptr), clsh_arraydata(L, col_ind),
-            clsh_arraydata(L, values)};
+  c = (Csr){clsh_array_data(L, row_ptr), clsh_array_data(L, col_ind),
+            clsh_array_data(L, values)};
   visitall(L, &m, &c);
   memmove(c.row_ptr + 1, c.row_ptr, m.rows * sizeof *c.row_ptr);
   c.row_ptr[0] = 0; /* the visit left each row's end in its place */
   return 3;
 }
 
-void clsh_openhostconvert(lua_State *L) {
+void clsh_hostconvert_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"dia_to_csr", host_dia_to_csr},
                                        {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);

@@ -18,7 +18,7 @@
 static void loadrow(const Array *a, size_t i, size_t j, size_t n, double *x) {
   const char *p = a->block->data;
   size_t at = i * a->shape.dim[1] + j;
-  clsh_loadreals(a->type, p + at * a->type->unit, n, x);
+  clsh_convert_loadreals(a->type, p + at * a->type->unit, n, x);
 }
 
 /* sum += |a||b| and ref += a b, `n` rounded up to whole groups of lanes. */
@@ -54,9 +54,9 @@ static void comparetile(const Gemm *g, const Array *c, const size_t *rows,
       loadrow(g->c0, rows[r], j, n, babs);
     for (size_t i = 0; i < n; i++) {
       double c0 = g->c0 != NULL ? g->beta * babs[i] : 0;
-      double e = clsh_scaled(b[i], g->alpha * ref[r][i] + c0,
-                             fabs(g->alpha) * sum[r][i] + fabs(c0));
-      clsh_worse(w, e, rows[r], j + i);
+      double e = clsh_hostcheck_scaled(b[i], g->alpha * ref[r][i] + c0,
+                                       fabs(g->alpha) * sum[r][i] + fabs(c0));
+      clsh_hostcheck_worse(w, e, rows[r], j + i);
     }
   }
 }
@@ -64,7 +64,7 @@ static void comparetile(const Gemm *g, const Array *c, const size_t *rows,
 /* Pushes the row numbers in option `rows`, from 0; NULL: all `m` of them. */
 static const size_t *checkrows(lua_State *L, int arg, size_t m, size_t *n) {
   *n = m;
-  if (clsh_rawoption(L, arg, "rows") == LUA_TNIL)
+  if (clsh_hostcheck_option(L, arg, "rows") == LUA_TNIL)
     return NULL;
   if (lua_type(L, -1) != LUA_TTABLE)
     clsh_error(L, "option rows: table expected, got %s", luaL_typename(L, -1));
@@ -85,11 +85,11 @@ static const size_t *checkrows(lua_State *L, int arg, size_t m, size_t *n) {
 
 /* The operands' memory is there: asked after the last allocation. */
 static void checkopen(lua_State *L, const Gemm *g, const Array *c) {
-  clsh_arraydata(L, g->a);
-  clsh_arraydata(L, g->b);
-  clsh_arraydata(L, c);
+  clsh_array_data(L, g->a);
+  clsh_array_data(L, g->b);
+  clsh_array_data(L, c);
   if (g->c0 != NULL)
-    clsh_arraydata(L, g->c0);
+    clsh_array_data(L, g->c0);
 }
 
 /* Matrix C at 1, A and B after it; the numbers as a kernel of C's type has
@@ -97,11 +97,11 @@ static void checkopen(lua_State *L, const Gemm *g, const Array *c) {
 static const Array *checkresult(lua_State *L, const char *const names[],
                                 const char *what, Gemm *g) {
   lua_settop(L, 4);
-  const Array *c = clsh_checkreals(L, 1, 2);
-  clsh_checkgemm(L, 2, names, what, g);
-  clsh_checkextent(L, c, "C", g);
-  g->alpha = clsh_rounded(c->type, g->alpha);
-  g->beta = clsh_rounded(c->type, g->beta);
+  const Array *c = clsh_hostcheck_reals(L, 1, 2);
+  clsh_hostcheck_gemm(L, 2, names, what, g);
+  clsh_hostcheck_extent(L, c, "C", g);
+  g->alpha = clsh_convert_round(c->type, g->alpha);
+  g->beta = clsh_convert_round(c->type, g->beta);
   return c;
 }
 
@@ -190,7 +190,8 @@ static void freivalds(lua_State *L, const Gemm *g, const Array *c,
     loadrow(c, i, 0, g->n, f->row);
     double got = dot(g->n, f->row, f->v, f->ones, &cscale);
     scale = fabs(g->alpha) * scale + fabs(g->beta) * c0scale;
-    clsh_worse(w, clsh_scaled(got, ref + c0v, scale), i, 0);
+    clsh_hostcheck_worse(w, clsh_hostcheck_scaled(got, ref + c0v, scale), i,
+                         0);
   }
 }
 
@@ -213,8 +214,8 @@ static int host_gemm_freivalds(lua_State *L) {
   Gemm g;
   Worst w = {-1, 0, 0};
   const Array *c = checkresult(L, names, "gemm_freivalds", &g);
-  double seed = clsh_numberoption(L, 4, "seed", 1);
-  double rounds = clsh_numberoption(L, 4, "rounds", 3);
+  double seed = clsh_hostcheck_number(L, 4, "seed", 1);
+  double rounds = clsh_hostcheck_number(L, 4, "rounds", 3);
   if (!(fabs(seed) < 0x1p53) || !(rounds >= 1 && rounds <= 1000))
     return clsh_error(L, "options seed and rounds: seed below 2^53 and 1 to "
                          "1000 rounds expected");
@@ -225,7 +226,8 @@ static int host_gemm_freivalds(lua_State *L) {
   checkopen(L, &g, c);
   for (uint64_t r = 0; r < (uint64_t)rounds; r++) {
     for (size_t j = 0; j < g.n; j++) {
-      uint64_t u = clsh_splitmix64((uint64_t)(int64_t)seed, r * g.n + j);
+      uint64_t u =
+          clsh_arrayops_splitmix64((uint64_t)(int64_t)seed, r * g.n + j);
       f.v[j] = u >> 63 != 0 ? 1 : -1;
       f.ones[j] = 1;
     }
@@ -236,7 +238,7 @@ static int host_gemm_freivalds(lua_State *L) {
   return 2;
 }
 
-void clsh_openhostgemm(lua_State *L) {
+void clsh_hostgemm_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"gemm_error", host_gemm_error},
                                        {"gemm_freivalds", host_gemm_freivalds},
                                        {NULL, NULL}};

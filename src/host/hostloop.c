@@ -13,11 +13,11 @@
 
 /* A half array at `arg` gives way to a float copy of it. */
 static void widen(lua_State *L, int arg) {
-  Array *a = clsh_testarray(L, arg);
+  Array *a = clsh_array_test(L, arg);
   if (a == NULL || a->type->unit != 2 || a->type->kind != 'f')
     return;
-  const Type *t = clsh_findtype("float", 5);
-  clsh_convert(L, clsh_newarray(L, t, &a->shape), a);
+  const Type *t = clsh_type_find("float", 5);
+  clsh_convert_array(L, clsh_array_new(L, t, &a->shape), a);
   lua_replace(L, arg);
 }
 
@@ -68,9 +68,9 @@ static void gemmdouble(lua_State *L, const Gemm *g, double *c) {
 
 /* Narrows a float array at the stack's top to the type of the operands. */
 static void narrow(lua_State *L, const Type *t) {
-  Array *c = clsh_checkarray(L, lua_gettop(L));
+  Array *c = clsh_array_check(L, lua_gettop(L));
   if (c->type != t)
-    clsh_convert(L, clsh_newarray(L, t, &c->shape), c);
+    clsh_convert_array(L, clsh_array_new(L, t, &c->shape), c);
 }
 
 /** cl.host.gemm_loop(A, B [, opts]) -> C, seconds
@@ -86,29 +86,29 @@ static int host_gemm_loop(lua_State *L) {
   static const char *const names[] = {"alpha", "beta", "C0", NULL};
   Gemm g;
   lua_settop(L, 3);
-  clsh_checkgemm(L, 1, names, "gemm_loop", &g); /* C0 at 4 */
+  clsh_hostcheck_gemm(L, 1, names, "gemm_loop", &g); /* C0 at 4 */
   const Type *t = g.a->type;
-  clsh_checksame(L, g.a, g.b);
+  clsh_hostcheck_same(L, g.a, g.b);
   if (g.c0 != NULL)
-    clsh_checksame(L, g.a, g.c0);
+    clsh_hostcheck_same(L, g.a, g.c0);
   for (int i = 1; i <= 4; i++)
     widen(L, i);
-  g.a = clsh_checkarray(L, 1);
-  g.b = clsh_checkarray(L, 2);
-  g.c0 = g.c0 != NULL ? clsh_checkarray(L, 4) : NULL;
-  Array *c = clsh_startgemm(L, &g);
-  double start = clsh_now();
+  g.a = clsh_array_check(L, 1);
+  g.b = clsh_array_check(L, 2);
+  g.c0 = g.c0 != NULL ? clsh_array_check(L, 4) : NULL;
+  Array *c = clsh_hostcheck_newproduct(L, &g);
+  double start = clsh_wait_now();
   if (g.a->type->unit == 4)
     gemmfloat(L, &g, c->block->data);
   else
     gemmdouble(L, &g, c->block->data);
-  double seconds = clsh_now() - start;
+  double seconds = clsh_wait_now() - start;
   narrow(L, t);
   lua_pushnumber(L, seconds);
   return 2;
 }
 
-void clsh_openhostloop(lua_State *L) {
+void clsh_hostloop_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"gemm_loop", host_gemm_loop},
                                        {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);

@@ -26,7 +26,7 @@ static const char *const names[] = {"rows", "cols", "pitch", NULL};
 /* A size in the options; `def` where it is not given. */
 static size_t sizeoption(lua_State *L, int arg, const char *name, size_t def) {
   int whole = 0;
-  if (clsh_rawoption(L, arg, name) != LUA_TNIL) {
+  if (clsh_hostcheck_option(L, arg, name) != LUA_TNIL) {
     lua_Integer n = lua_tointegerx(L, -1, &whole);
     if (!whole || n < 1)
       clsh_error(L, "option %s must be a positive integer, got %s", name,
@@ -45,10 +45,10 @@ static void checklength(lua_State *L, const Array *a, const char *name,
 }
 
 static const Array *checkintegers(lua_State *L, int arg) {
-  const Array *a = clsh_checkarray(L, arg);
+  const Array *a = clsh_array_check(L, arg);
   if (a->type->kind == 'f' || a->type->width != 1)
-    clsh_argerror(L, arg, "Array of an integer type expected, got %s",
-                  a->type->name);
+    clsh_error_arg(L, arg, "Array of an integer type expected, got %s",
+                   a->type->name);
   return a;
 }
 
@@ -57,10 +57,10 @@ static const Array *checkintegers(lua_State *L, int arg) {
 ** their number, 0: the pitch. The offsets' copy is left on the stack.
 */
 static void checkdia(lua_State *L, int arg, size_t rows, Sparse *m) {
-  m->values = clsh_checkreals(L, arg, 0);
+  m->values = clsh_hostcheck_reals(L, arg, 0);
   const Array *offsets = checkintegers(L, arg + 1);
-  m->x = clsh_checkreals(L, arg + 2, 0);
-  clsh_checkoptions(L, arg + 3, names, "dia");
+  m->x = clsh_hostcheck_reals(L, arg + 2, 0);
+  clsh_option_check(L, arg + 3, names, "dia");
   m->ndiags = offsets->shape.count;
   size_t pitch = m->values->shape.count / m->ndiags;
   m->pitch = sizeoption(L, arg + 3, "pitch", pitch > 0 ? pitch : 1);
@@ -75,8 +75,8 @@ static void checkdia(lua_State *L, int arg, size_t rows, Sparse *m) {
                (lua_Integer)m->pitch);
   checklength(L, m->x, "x", m->cols);
   int64_t *copy = lua_newuserdatauv(L, m->ndiags * sizeof *copy, 0);
-  clsh_loadintegers(offsets->type, clsh_arraydata(L, offsets), m->ndiags,
-                    copy);
+  clsh_convert_loadintegers(offsets->type, clsh_array_data(L, offsets),
+                            m->ndiags, copy);
   m->offsets = copy;
 }
 
@@ -94,7 +94,7 @@ static void extent(const Sparse *m, size_t d, size_t *lo, size_t *hi) {
 
 static void load(const Array *a, size_t i, size_t n, double *x) {
   const char *p = a->block->data;
-  clsh_loadreals(a->type, p + i * a->type->unit, n, x);
+  clsh_convert_loadreals(a->type, p + i * a->type->unit, n, x);
 }
 
 /* Rows first .. first + n - 1 of y against the sum over all diagonals. */
@@ -117,7 +117,8 @@ static void comparedia(const Sparse *m, const Array *y, size_t first, size_t n,
   }
   load(y, first, n, a);
   for (size_t i = 0; i < n; i++)
-    clsh_worse(w, clsh_scaled(a[i], ref[i], sum[i]), first + i, 0);
+    clsh_hostcheck_worse(w, clsh_hostcheck_scaled(a[i], ref[i], sum[i]),
+                         first + i, 0);
 }
 
 static int pushworst(lua_State *L, const Worst *w) {
@@ -139,12 +140,12 @@ static int host_dia_error(lua_State *L) {
   Sparse m = {0};
   Worst w = {-1, 0, 0};
   lua_settop(L, 5);
-  const Array *y = clsh_checkreals(L, 1, 0);
+  const Array *y = clsh_hostcheck_reals(L, 1, 0);
   checkdia(L, 2, y->shape.count, &m);
   checklength(L, y, "y", m.rows);
-  clsh_arraydata(L, y);
-  clsh_arraydata(L, m.values);
-  clsh_arraydata(L, m.x);
+  clsh_array_data(L, y);
+  clsh_array_data(L, m.values);
+  clsh_array_data(L, m.x);
   for (size_t i = 0; i < m.rows; i += RUN) {
     clsh_poll(L);
     comparedia(&m, y, i, m.rows - i < RUN ? m.rows - i : RUN, &w);
@@ -155,7 +156,7 @@ static int host_dia_error(lua_State *L) {
 static int64_t integer(const Array *a, size_t i) {
   int64_t v;
   const char *p = a->block->data;
-  clsh_loadintegers(a->type, p + i * a->type->unit, 1, &v);
+  clsh_convert_loadintegers(a->type, p + i * a->type->unit, 1, &v);
   return v;
 }
 
@@ -183,9 +184,9 @@ static void checkentries(lua_State *L, const Sparse *m) {
 static void checkcsr(lua_State *L, int arg, size_t rows, Sparse *m) {
   m->row_ptr = checkintegers(L, arg);
   m->col_ind = checkintegers(L, arg + 1);
-  m->values = clsh_checkreals(L, arg + 2, 0);
-  m->x = clsh_checkreals(L, arg + 3, 0);
-  clsh_checkoptions(L, arg + 4, names, "csr");
+  m->values = clsh_hostcheck_reals(L, arg + 2, 0);
+  m->x = clsh_hostcheck_reals(L, arg + 3, 0);
+  clsh_option_check(L, arg + 4, names, "csr");
   m->rows = sizeoption(L, arg + 4, "rows",
                        rows != 0 ? rows : m->row_ptr->shape.count - 1);
   m->cols = sizeoption(L, arg + 4, "cols", m->x->shape.count);
@@ -200,10 +201,10 @@ static void checkcsr(lua_State *L, int arg, size_t rows, Sparse *m) {
 
 /* Asked after the last allocation: memory there, entries inside. */
 static void checkopen(lua_State *L, const Sparse *m) {
-  clsh_arraydata(L, m->row_ptr);
-  clsh_arraydata(L, m->col_ind);
-  clsh_arraydata(L, m->values);
-  clsh_arraydata(L, m->x);
+  clsh_array_data(L, m->row_ptr);
+  clsh_array_data(L, m->col_ind);
+  clsh_array_data(L, m->values);
+  clsh_array_data(L, m->x);
   checkentries(L, m);
 }
 
@@ -221,7 +222,7 @@ static double comparerow(const Sparse *m, const Array *y, size_t i) {
     }
   }
   load(y, i, 1, &got);
-  return clsh_scaled(got, ref, sum);
+  return clsh_hostcheck_scaled(got, ref, sum);
 }
 
 /** cl.host.csr_error(y, row_ptr, col_ind, values, x [, opts]) -> err, row
@@ -236,14 +237,14 @@ static int host_csr_error(lua_State *L) {
   Sparse m = {0};
   Worst w = {-1, 0, 0};
   lua_settop(L, 6);
-  const Array *y = clsh_checkreals(L, 1, 0);
+  const Array *y = clsh_hostcheck_reals(L, 1, 0);
   checkcsr(L, 2, y->shape.count, &m);
   checklength(L, y, "y", m.rows);
-  clsh_arraydata(L, y);
+  clsh_array_data(L, y);
   checkopen(L, &m);
   for (size_t i = 0; i < m.rows; i++) {
     clsh_poll(L);
-    clsh_worse(&w, comparerow(&m, y, i), i, 0);
+    clsh_hostcheck_worse(&w, comparerow(&m, y, i), i, 0);
   }
   return pushworst(L, &w);
 }
@@ -272,7 +273,7 @@ static Array *newresult(lua_State *L, const Sparse *m) {
   if (m->values->type != m->x->type || m->x->type->unit == 2)
     clsh_error(L, "the loop takes float or double, got %s and %s",
                m->values->type->name, m->x->type->name);
-  return clsh_newarray(L, m->x->type, &s);
+  return clsh_array_new(L, m->x->type, &s);
 }
 
 /** cl.host.dia_loop(values, offsets, x [, opts]) -> y, seconds
@@ -288,9 +289,9 @@ static int host_dia_loop(lua_State *L) {
   lua_settop(L, 4);
   checkdia(L, 1, 0, &m);
   Array *y = newresult(L, &m);
-  clsh_arraydata(L, m.values);
-  clsh_arraydata(L, m.x);
-  double start = clsh_now();
+  clsh_array_data(L, m.values);
+  clsh_array_data(L, m.x);
+  double start = clsh_wait_now();
   for (size_t d = 0; d < m.ndiags; d++) {
     clsh_poll(L);
     if (y->type->unit == 4)
@@ -298,7 +299,7 @@ static int host_dia_loop(lua_State *L) {
     else
       diadouble(&m, d, y->block->data);
   }
-  lua_pushnumber(L, clsh_now() - start);
+  lua_pushnumber(L, clsh_wait_now() - start);
   return 2;
 }
 
@@ -334,12 +335,12 @@ static int host_csr_loop(lua_State *L) {
   lua_settop(L, 5);
   checkcsr(L, 1, 0, &m);
   for (int i = 1; i <= 2; i++)
-    if (strcmp(clsh_checkarray(L, i)->type->name, "int") != 0)
-      return clsh_argerror(L, i, "Array of int expected, got %s",
-                           clsh_checkarray(L, i)->type->name);
+    if (strcmp(clsh_array_check(L, i)->type->name, "int") != 0)
+      return clsh_error_arg(L, i, "Array of int expected, got %s",
+                            clsh_array_check(L, i)->type->name);
   Array *y = newresult(L, &m);
   checkopen(L, &m);
-  double start = clsh_now();
+  double start = clsh_wait_now();
   for (size_t i = 0; i < m.rows; i++) {
     clsh_poll(L);
     if (y->type->unit == 4)
@@ -347,11 +348,11 @@ static int host_csr_loop(lua_State *L) {
     else
       csrdouble(&m, i, y->block->data);
   }
-  lua_pushnumber(L, clsh_now() - start);
+  lua_pushnumber(L, clsh_wait_now() - start);
   return 2;
 }
 
-void clsh_openhostsparse(lua_State *L) {
+void clsh_hostsparse_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"csr_error", host_csr_error},
                                        {"csr_loop", host_csr_loop},
                                        {"dia_error", host_dia_error},

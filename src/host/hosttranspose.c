@@ -16,10 +16,10 @@
 
 /* A matrix of any type. */
 static const Array *checkmatrix(lua_State *L, int arg) {
-  const Array *a = clsh_checkarray(L, arg);
+  const Array *a = clsh_array_check(L, arg);
   if (a->shape.ndims != 2)
-    clsh_argerror(L, arg, "matrix expected, got an Array %s",
-                  clsh_arrayname(L, a));
+    clsh_error_arg(L, arg, "matrix expected, got an Array %s",
+                   clsh_array_name(L, a));
   return a;
 }
 
@@ -68,12 +68,12 @@ static int host_transpose_error(lua_State *L) {
   const Array *a = checkmatrix(L, 2);
   size_t wrong = 0, first = SIZE_MAX;
   const size_t *d = b->shape.dim;
-  clsh_checksame(L, a, b);
+  clsh_hostcheck_same(L, a, b);
   if (a->shape.dim[0] != d[1] || a->shape.dim[1] != d[0])
     return clsh_error(L, "transpose of %s expected, got %s",
-                      clsh_arrayname(L, a), clsh_arrayname(L, b));
-  clsh_arraydata(L, a);
-  clsh_arraydata(L, b);
+                      clsh_array_name(L, a), clsh_array_name(L, b));
+  clsh_array_data(L, a);
+  clsh_array_data(L, b);
   for (size_t i = 0; i < d[0]; i += TILE) {
     clsh_poll(L);
     for (size_t j = 0; j < d[1]; j += TILE)
@@ -117,19 +117,19 @@ static void scatter(const Array *a, size_t i, char *to) {
 static int host_transpose_loop(lua_State *L) {
   const Array *a = checkmatrix(L, 1);
   Shape s = {2, {a->shape.dim[1], a->shape.dim[0]}, a->shape.count};
-  Array *b = clsh_newarray(L, a->type, &s);
-  clsh_arraydata(L, a);
-  double start = clsh_now();
+  Array *b = clsh_array_new(L, a->type, &s);
+  clsh_array_data(L, a);
+  double start = clsh_wait_now();
   for (size_t i = 0; i < s.dim[1]; i++) {
     if (i % TILE == 0)
       clsh_poll(L);
     scatter(a, i, b->block->data);
   }
-  lua_pushnumber(L, clsh_now() - start);
+  lua_pushnumber(L, clsh_wait_now() - start);
   return 2;
 }
 
-void clsh_openhosttranspose(lua_State *L) {
+void clsh_hosttranspose_open(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"transpose_error", host_transpose_error},
       {"transpose_loop", host_transpose_loop},

@@ -24,10 +24,10 @@
 static lua_CFunction exitlua; /* os.exit of Lua's library */
 static bool left;
 
-/* Protected: clsh_countunfinished(PATIENCE, abandoned). */
+/* Protected: clsh_pending_count(PATIENCE, abandoned). */
 static int count(lua_State *L) {
   bool abandoned = lua_toboolean(L, 1);
-  lua_pushinteger(L, clsh_countunfinished(L, PATIENCE, abandoned));
+  lua_pushinteger(L, clsh_pending_count(L, PATIENCE, abandoned));
   return 1;
 }
 
@@ -43,7 +43,7 @@ static lua_Integer unfinished(lua_State *L, bool abandoned) {
 
 /* Protected: whether there is a thread that waits in the driver. */
 static int startfinish(lua_State *L) {
-  lua_pushboolean(L, clsh_startfinish(L));
+  lua_pushboolean(L, clsh_pending_finish(L));
   return 1;
 }
 
@@ -56,10 +56,10 @@ static void await(lua_State *L) {
   lua_pushcfunction(L, startfinish);
   bool started = lua_pcall(L, 0, 1, 0) == LUA_OK && lua_toboolean(L, -1);
   lua_pop(L, 1);
-  double start = clsh_now();
+  double start = clsh_wait_now();
   bool told = !isatty(STDERR_FILENO);
-  while (started && !clsh_finished() && !clsh_timeout_expired()) {
-    if (!told && clsh_now() > start + SILENCE) {
+  while (started && !clsh_pending_finished() && !clsh_timeout_expired()) {
+    if (!told && clsh_wait_now() > start + SILENCE) {
       told = true;
       fprintf(stderr,
               PROGRAM ": waiting for %lld command%s on the device; Ctrl-C "
@@ -86,7 +86,7 @@ void clsh_exit_leave(lua_State *L) {
   if (n == 0)
     return;
   left = true;
-  clsh_abandon();
+  clsh_fork_abandon();
   fprintf(stderr,
           PROGRAM ": %lld command%s still running on the device, "
                   "given up\n",

@@ -1,6 +1,7 @@
 /*
 ** interrupt.c - Ctrl-C: stops running Lua code, wherever it runs. The signal
-** handler runs no Lua. It sets clsh_interrupt, which waits in C poll, and a
+** handler runs no Lua. It sets clsh_poll_interrupt, which waits in C poll, and
+*a
 ** hook in the running thread, which raises at the next instruction. A
 ** permanent hook would cost half the speed. Lua runs no hook in finalizers and
 ** in hook functions of debug.sethook; a loop there ends only with the program,
@@ -95,14 +96,15 @@ static void stop(lua_State *L, lua_Debug *ar) {
     lua_sethook(L, NULL, 0, 0);
     return;
   }
-  bool delivered = clsh_interrupt == 0 && raises == 0; /* by a wait in C */
-  clsh_interrupt = 0;
+  bool delivered =
+      clsh_poll_interrupt == 0 && raises == 0; /* by a wait in C */
+  clsh_poll_interrupt = 0;
   raises = raises < 3 ? raises + 1 : 3;
   arm(L);
   if (delivered)
     return;
   unhandle(L);
-  clsh_interrupted(L, NULL);
+  clsh_poll_raise(L, NULL);
 }
 
 static void say(const char *text) {
@@ -130,7 +132,7 @@ static void pressed(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   double now = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-  if (clsh_interrupt == 0)
+  if (clsh_poll_interrupt == 0)
     presses = 0;
   presses = presses < 3 ? presses + 1 : 3;
   if (presses == 2) {
@@ -158,7 +160,7 @@ static void hookin(lua_State *L) {
 
 /* Stops the running code, from a signal handler in the main thread. */
 void clsh_interrupt_stop(void) {
-  clsh_interrupt = 1;
+  clsh_poll_interrupt = 1;
   pending = 1;
   if (!closed)
     hookin(running);
@@ -305,7 +307,7 @@ void clsh_interrupt_end(lua_State *L) {
   pending = 0;
   raises = 0;
   presses = 0;
-  clsh_interrupt = 0;
+  clsh_poll_interrupt = 0;
   if (lua_gethook(L) == stop) {
     if (user.thread == L)
       lua_sethook(L, user.hook, user.mask, user.count);
@@ -372,7 +374,7 @@ void clsh_interrupt_open(lua_State *L) {
   execute = clsh_interrupt_replace(L, LUA_OSLIBNAME, "execute", os_execute);
   xpcall = clsh_interrupt_replace(L, LUA_GNAME, "xpcall", NULL);
   mainthread = pthread_self();
-  clsh_swapinterrupt = swap;
+  clsh_poll_swap = swap;
   hasterminal = tcgetattr(STDIN_FILENO, &terminal) == 0;
   const char *term = getenv("TERM");
   escapes = isatty(STDOUT_FILENO) && term != NULL && strcmp(term, "dumb") != 0;

@@ -225,7 +225,7 @@ static const char *openstate(lua_State *L, const Options *o) {
   clsh_home_setpath(L, o, isfile ? script : NULL, home);
   createargtable(L, o, script);
   if (o->device != NULL)
-    clsh_select(L, o->device);
+    clsh_devicechoice_set(L, o->device);
   return script;
 }
 

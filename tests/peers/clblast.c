@@ -26,15 +26,15 @@ static void check(lua_State *L, CLBlastStatusCode status, const char *call) {
 ** alone, so that only the host's clock has the time of all.
 */
 static int gemm(lua_State *L) {
-  cl_command_queue queue = clsh_queuehandle(L, clsh_checkqueue(L, 1));
+  cl_command_queue queue = clsh_queue_handle(L, clsh_queue_check(L, 1));
   cl_mem handle[3];
   size_t size[3];
   for (int i = 0; i < 3; i++) {
-    handle[i] = clsh_bufferhandle(L, clsh_checkbuffer(L, 2 + i));
+    handle[i] = clsh_buffer_handle(L, clsh_buffer_check(L, 2 + i));
     size[i] = (size_t)luaL_checkinteger(L, 5 + i);
   }
   bool wide =
-      strcmp(clsh_buffertype(clsh_checkbuffer(L, 2))->name, "double") == 0;
+      strcmp(clsh_buffer_type(clsh_buffer_check(L, 2))->name, "double") == 0;
   size_t m = size[0], n = size[1], k = size[2];
   if (wide)
     check(L,
@@ -58,7 +58,7 @@ static int gemm(lua_State *L) {
 static int override(lua_State *L) {
   const char *names[MAXPARAMETERS];
   size_t values[MAXPARAMETERS], count = 0;
-  cl_device_id device = clsh_contextdevice(clsh_checkcontext(L, 1));
+  cl_device_id device = clsh_context_device(clsh_context_check(L, 1));
   const char *kernel = luaL_checkstring(L, 2);
   CLBlastPrecision precision = luaL_checkinteger(L, 3) == 64
                                    ? CLBlastPrecisionDouble
