@@ -177,8 +177,12 @@ void clsh_class_define(lua_State *L, const Class *class) {
                                             {NULL, NULL}};
   static const luaL_Reg common_fields[] = {{"closed", object_closed},
                                            {NULL, NULL}};
-  if (classnumber(class) < 0 && nclasses < MAXCLASSES)
+  if (classnumber(class) < 0) {
+    if (nclasses == MAXCLASSES)
+      clsh_error(L, "%s: there may be at most %d classes", class->name,
+                 MAXCLASSES);
     classes[nclasses++] = class;
+  }
   lua_newtable(L);
   int meta = lua_gettop(L);
   lua_pushvalue(L, meta);

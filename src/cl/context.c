@@ -83,9 +83,8 @@ static cl_int getlimits(cl_device_id d, Limits *l) {
   return CL_SUCCESS;
 }
 
-/* Reads the rest, which has defaults. */
-static void getrest(cl_device_id d, Limits *l) {
-  char version[64] = "OpenCL 1.2";
+/* Reads the other limits, which have defaults. */
+static void getrest(cl_device_id d, const char *version, Limits *l) {
   int major = 1, minor = 2;
   cl_uint align = 1024;
   cl_bool nonuniform = CL_FALSE;
@@ -97,7 +96,6 @@ static void getrest(cl_device_id d, Limits *l) {
   getinfo(d, CL_DEVICE_MAX_CONSTANT_ARGS, sizeof l->constant_args,
           &l->constant_args);
   getinfo(d, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof align, &align);
-  getinfo(d, CL_DEVICE_VERSION, sizeof version, version);
   if (sscanf(version, "OpenCL %d.%d", &major, &minor) != 2)
     major = 1, minor = 2;
   if (getinfo(d, NVCAPABILITY, sizeof capability, &capability) == CL_SUCCESS)
@@ -125,7 +123,9 @@ static Context *newcontext(lua_State *L, int arg) {
   lua_pushvalue(L, arg);
   lua_setiuservalue(L, -2, 1); /* its Device */
   clsh_error_check(L, getlimits(device, &c->limits), "clGetDeviceInfo");
-  getrest(device, &c->limits);
+  lua_getfield(L, arg, "version");
+  getrest(device, luaL_optstring(L, -1, ""), &c->limits);
+  lua_pop(L, 1);
   do {
     clsh_signals_block();
     c->handle = clCreateContext(NULL, 1, &device, onnotice, NULL, &err);

@@ -3,12 +3,6 @@
 ** Devices are never released: root devices are not counted.
 ** SPDX-License-Identifier: MIT
 */
-#include <ctype.h>
-#ifdef __linux__
-#include <pthread.h>
-#include <sys/resource.h>
-#endif
-#include <stdlib.h>
 #include <string.h>
 
 #include "device.h"
@@ -16,10 +10,9 @@
 #include "process.h"
 
 #define MAXPLATFORMS 32
-#define NOPLATFORM (-1001)           /* CL_PLATFORM_NOT_FOUND_KHR */
-#define MAXDEVICES 64                /* of one platform */
-#define STACKSIZE ((size_t)64 << 20) /* of a driver's threads, bytes */
-#define LIST "cl.devices"            /* registry: all devices, in flat order */
+#define NOPLATFORM (-1001) /* CL_PLATFORM_NOT_FOUND_KHR */
+#define MAXDEVICES 64      /* of one platform */
+#define LIST "cl.devices"  /* registry: all devices, in flat order */
 
 typedef struct Device {
   Object head;
@@ -230,32 +223,9 @@ static void adddevices(lua_State *L, cl_platform_id p, int rank) {
   }
 }
 
-/*
-** CPU drivers keep the private variables of a whole work-group on the stack
-** of the thread that runs it (PoCL), and a group of thousands of work-items
-** overflows the usual 8 MiB: the process would die. The threads they start
-** from now on get more. It is address space, not memory, until it is used;
-** where that is rationed the stacks stay as they are.
-*/
-static void deepenstacks(void) {
-#ifdef __linux__
-  struct rlimit space;
-  pthread_attr_t attr;
-  size_t size = 0;
-  if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur != RLIM_INFINITY ||
-      pthread_getattr_default_np(&attr) != 0)
-    return;
-  if (pthread_attr_getstacksize(&attr, &size) == 0 && size < STACKSIZE &&
-      pthread_attr_setstacksize(&attr, STACKSIZE) == 0)
-    (void)pthread_setattr_default_np(&attr);
-  pthread_attr_destroy(&attr);
-#endif
-}
-
 static cl_uint getplatforms(lua_State *L, cl_platform_id *list) {
   cl_uint n = 0;
   clsh_fork_touch();
-  deepenstacks();
   clsh_signals_block();
   cl_int err = clGetPlatformIDs(MAXPLATFORMS, list, &n);
   clsh_signals_unblock();

@@ -170,6 +170,7 @@ cl_device_id clsh_devicechoice_push(lua_State *L) {
  * there. No match, or part of several names: an error with the candidates.
  */
 static int cl_use(lua_State *L) {
+  lua_settop(L, 1);
   if (!clsh_device_is(L, 1)) {
     const char *sel = luaL_checkstring(L, 1);
     clsh_device_pushall(L);

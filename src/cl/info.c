@@ -124,9 +124,14 @@ static void pushtext(lua_State *L, const char *p, size_t size) {
 ** with versions, T device type, and sets of flags or single names.
 */
 static void pushvalue(lua_State *L, char kind, const void *p, size_t size) {
+  cl_uint word = 0;
   cl_ulong n = 0;
-  if (size == 4 || size == 8) /* little end first on every OpenCL host */
-    memcpy(&n, p, size);
+  if (size == sizeof word) {
+    memcpy(&word, p, sizeof word);
+    n = word;
+  } else if (size == sizeof n) {
+    memcpy(&n, p, sizeof n);
+  }
   switch (kind) {
   case 's':
     pushtext(L, p, size);

@@ -60,11 +60,13 @@ static int unfinished(lua_State *L, Queue *q, double seconds, int *kernels) {
 int clsh_pending_count(lua_State *L, double seconds, bool abandoned) {
   int sum = abandoned ? clsh_compile_running() : 0, kernels;
   double end = clsh_wait_now() + seconds;
-  clsh_queue_pushall(L);
-  for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
-    Queue *q = clsh_queue_live(L, -2);
-    if (q != NULL && clsh_queueabandoned(q) == abandoned)
+  int n = clsh_queue_pushall(L);
+  for (int i = 1; i <= n; i++) {
+    lua_rawgeti(L, -1, i);
+    Queue *q = clsh_queue_live(L, -1);
+    if (q != NULL && clsh_queue_abandoned(q) == abandoned)
       sum += unfinished(L, q, end - clsh_wait_now(), &kernels);
+    lua_pop(L, 1);
   }
   lua_pop(L, 1);
   return sum;
@@ -102,17 +104,16 @@ bool clsh_pending_finished(void) {
 bool clsh_pending_finish(lua_State *L) {
   pthread_t thread;
   sigset_t all, before;
-  size_t room = 0;
-  clsh_queue_pushall(L);
-  for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1))
-    room++;
-  Finish *f = malloc(sizeof *f + room * sizeof f->list[0]);
+  int n = clsh_queue_pushall(L);
+  Finish *f = malloc(sizeof *f + (size_t)n * sizeof f->list[0]);
   if (f == NULL)
     return false;
   f->n = 0;
-  for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
-    Queue *q = clsh_queue_live(L, -2);
-    if (q == NULL || clsh_queueabandoned(q))
+  for (int i = 1; i <= n; i++) {
+    lua_rawgeti(L, -1, i);
+    Queue *q = clsh_queue_live(L, -1);
+    lua_pop(L, 1);
+    if (q == NULL || clsh_queue_abandoned(q))
       continue;
     f->list[f->n] = clsh_queue_handle(L, q);
     clRetainCommandQueue(f->list[f->n++]);
@@ -136,24 +137,26 @@ bool clsh_pending_finish(lua_State *L) {
 static int cl_unfinished(lua_State *L) {
   lua_settop(L, 0);
   lua_newtable(L);
-  clsh_queue_pushall(L);
-  for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
+  int queues = clsh_queue_pushall(L);
+  for (int i = 1; i <= queues; i++) {
     int kernels;
+    lua_settop(L, 2);
+    lua_rawgeti(L, 2, i);
     Queue *q = clsh_queue_live(L, 3);
     int n = q != NULL ? unfinished(L, q, 0, &kernels) : 0;
     if (n == 0)
       continue;
     lua_createtable(L, 0, 4);
     lua_pushvalue(L, 3);
-    lua_setfield(L, 5, "queue");
+    lua_setfield(L, 4, "queue");
     lua_getfield(L, 3, "context");
     lua_getfield(L, -1, "device");
-    lua_setfield(L, 5, "device");
+    lua_setfield(L, 4, "device");
     lua_pop(L, 1);
     lua_pushinteger(L, n);
-    lua_setfield(L, 5, "commands");
+    lua_setfield(L, 4, "commands");
     lua_pushinteger(L, kernels);
-    lua_setfield(L, 5, "kernels");
+    lua_setfield(L, 4, "kernels");
     lua_rawseti(L, 1, (lua_Integer)lua_rawlen(L, 1) + 1);
   }
   lua_settop(L, 1);

@@ -112,12 +112,35 @@ Queue *clsh_queue_push(lua_State *L, int ctxarg) {
   return q;
 }
 
+/* The number of keys in the table on the top. */
+static int countkeys(lua_State *L) {
+  int n = 0;
+  for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1))
+    n++;
+  return n;
+}
+
 /*
-** Pushes the table whose keys are all queues, closed ones too, that have not
-** been collected.
+** Pushes a list of the queues, closed ones too, that have not been collected;
+** returns their number. A finalizer may make a queue, so the table of all is
+** walked only while nothing allocates.
 */
-void clsh_queue_pushall(lua_State *L) {
+int clsh_queue_pushall(lua_State *L) {
+  int n = 0, room;
+  lua_pushnil(L);
   clsh_class_pushweak(L, QUEUES);
+  int list = lua_gettop(L) - 1;
+  do {
+    room = countkeys(L) + 8;
+    lua_createtable(L, room, 0);
+    lua_replace(L, list);
+  } while (countkeys(L) > room);
+  for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
+    lua_pushvalue(L, -2);
+    lua_rawseti(L, list, ++n);
+  }
+  lua_settop(L, list);
+  return n;
 }
 
 bool *clsh_queue_dropped(Queue *q) {
@@ -129,7 +152,7 @@ void clsh_notecommand(Queue *q) {
 }
 
 /* Whether a Ctrl-C came after the newest command. */
-bool clsh_queueabandoned(const Queue *q) {
+bool clsh_queue_abandoned(const Queue *q) {
   return q->interrupts != clsh_interrupts();
 }
 

@@ -20,11 +20,11 @@ cl_command_queue clsh_queue_handle(lua_State *L, Queue *q);
 cl_int clsh_queue_flush(const Queue *q);
 Context *clsh_queue_context(const Queue *q);
 bool clsh_queue_profiled(const Queue *q);
-void clsh_queue_pushall(lua_State *L); /* all, as the keys of a table */
+int clsh_queue_pushall(lua_State *L);
 Queue *clsh_queue_live(lua_State *L, int arg);
 bool *clsh_queue_dropped(Queue *q);
 void clsh_notecommand(Queue *q);
-bool clsh_queueabandoned(const Queue *q);
+bool clsh_queue_abandoned(const Queue *q);
 void clsh_queue_open(lua_State *L);
 
 /* event.c: commands under way. An `after` list is gathered, then passed. */

@@ -80,29 +80,40 @@ static void pushcomponent(lua_State *L, const Type *t, const void *p) {
   memcpy(&v, p, t->unit);
   switch (CODE(t->kind, t->unit)) {
   case CODE('f', 2):
-    return lua_pushnumber(L, (lua_Number)clsh_half_decode(v.us));
+    lua_pushnumber(L, (lua_Number)clsh_half_decode(v.us));
+    break;
   case CODE('f', 4):
-    return lua_pushnumber(L, (lua_Number)v.f);
+    lua_pushnumber(L, (lua_Number)v.f);
+    break;
   case CODE('f', 8):
-    return lua_pushnumber(L, v.d);
+    lua_pushnumber(L, v.d);
+    break;
   case CODE('i', 1):
-    return lua_pushinteger(L, v.c);
+    lua_pushinteger(L, v.c);
+    break;
   case CODE('i', 2):
-    return lua_pushinteger(L, v.s);
+    lua_pushinteger(L, v.s);
+    break;
   case CODE('i', 4):
-    return lua_pushinteger(L, v.i);
+    lua_pushinteger(L, v.i);
+    break;
   case CODE('i', 8):
-    return lua_pushinteger(L, v.l);
+    lua_pushinteger(L, v.l);
+    break;
   case CODE('u', 1):
-    return lua_pushinteger(L, v.uc);
+    lua_pushinteger(L, v.uc);
+    break;
   case CODE('u', 2):
-    return lua_pushinteger(L, v.us);
+    lua_pushinteger(L, v.us);
+    break;
   case CODE('u', 4):
-    return lua_pushinteger(L, v.ui);
+    lua_pushinteger(L, v.ui);
+    break;
   default:
     if (v.ul <= INT64_MAX)
-      return lua_pushinteger(L, (lua_Integer)v.ul);
-    lua_pushnumber(L, (lua_Number)v.ul);
+      lua_pushinteger(L, (lua_Integer)v.ul);
+    else
+      lua_pushnumber(L, (lua_Number)v.ul);
   }
 }
 

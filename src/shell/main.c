@@ -3,6 +3,10 @@
 ** main makes a state and calls pmain in protected mode, as lua.c does.
 ** SPDX-License-Identifier: MIT
 */
+#ifdef __linux__
+#include <pthread.h>
+#include <sys/resource.h>
+#endif
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +19,7 @@
 #include "host/host.h"
 #include "shell.h"
 
+#define STACKSIZE ((size_t)64 << 20) /* of a driver's threads, bytes */
 #define OVER PROGRAM ": stopped, as --timeout is over\n"
 
 static int exitcode = EXIT_OK;
@@ -203,6 +208,28 @@ static void preload(lua_State *L) {
   lua_pop(L, 1);
 }
 
+/*
+** CPU drivers keep the private variables of a whole work-group on the stack
+** of the thread that runs it (PoCL), and a group of thousands of work-items
+** overflows the usual 8 MiB: the process would die. The threads they start
+** from now on get more. It is address space, not memory, until it is used;
+** where that is rationed the stacks stay as they are.
+*/
+static void deepenstacks(void) {
+#ifdef __linux__
+  struct rlimit space;
+  pthread_attr_t attr;
+  size_t size = 0;
+  if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur != RLIM_INFINITY ||
+      pthread_getattr_default_np(&attr) != 0)
+    return;
+  if (pthread_attr_getstacksize(&attr, &size) == 0 && size < STACKSIZE &&
+      pthread_attr_setstacksize(&attr, STACKSIZE) == 0)
+    (void)pthread_setattr_default_np(&attr);
+  pthread_attr_destroy(&attr);
+#endif
+}
+
 /* Makes the state ready; returns the script's path (anchored) or NULL. */
 static const char *openstate(lua_State *L, const Options *o) {
   luaL_openlibs(L);
@@ -211,6 +238,7 @@ static const char *openstate(lua_State *L, const Options *o) {
   if (o->timeout > 0)
     clsh_timeout_start(L, o->timeout);
   clsh_exit_open(L);
+  deepenstacks();
   luaL_requiref(L, "cl", luaopen_cl, 1);
   setcommandline(L, o);
   preload(L);

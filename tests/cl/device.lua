@@ -50,6 +50,8 @@ t.test("choosing a device", function()
   t.raises(function() cl.use(nil) end, "nil")
   t.raises(function() cl.use "" end, "no device matches")
   t.ok(cl.use(device) == device, "the session goes on")
+  t.ok(cl.use(device, 5) == device, "a second argument does not count")
+  t.ok(cl.device() == device)
 end)
 
 t.test("contexts", function()

@@ -114,6 +114,49 @@ layer_test("each OpenCL call that fails is one clear error", function()
     tried))
 end)
 
+layer_test("a long version string tells its number", function()
+  local out, code = run([[
+    local p = cl.build("kernel void f(global int *x) {"
+      .. "x[get_global_id(0)] = 1; }", {options = "-cl-std=CL3.0"})
+    print(#cl.device().version, pcall(p.f.range, p.f, 10, 4))
+  ]], "version:1:100")
+  t.eq(code, 0, out)
+  t.ok(out:find "^99\ttrue\tLaunch", out)
+end)
+
+layer_test("finalizers make queues while the unfinished are listed", function()
+  local out, code = run([==[
+    collectgarbage("incremental", 1, 1000, 1)
+    local b, queues = cl.buffer("float", 4), {}
+    for i = 1, 40 do
+      queues[i] = cl.queue()
+      queues[b:fill(i, {queue = queues[i], async = true})] = true
+    end
+    local made = {}
+    local function again()
+      made[#made + 1] = cl.queue()
+      if #made < 2000 then
+        setmetatable({}, {__gc = again})
+      end
+    end
+    again()
+    for _ = 1, 20 do
+      local n = {}
+      for _, u in ipairs(cl.unfinished()) do
+        n[u.queue] = (n[u.queue] or 0) + 1
+      end
+      for i = 1, 40 do
+        assert(n[queues[i]] == 1, "queue " .. i .. " is listed "
+          .. tostring(n[queues[i]]) .. " times")
+      end
+    end
+    print("made", #made)
+    os.exit(true, false)
+  ]==], "pending:1:0:sticky")
+  t.ok(out:find "made\t%d%d", out)
+  t.eq(code, 0, out)
+end)
+
 layer_test("a command that fails on the device loses it, said so", function()
   local out, code = run([[
     local b = cl.buffer("float", 64, 0)

@@ -78,4 +78,12 @@ t.test("after fork the next call says so", function()
   t.ok(out:find("closed", 1, true) and out:find("parent well", 1, true), out)
 end)
 
+t.test("a program that embeds the module", function()
+  local out, ok = output(build .. "/tests/embed")
+  t.ok(ok, out)
+  local before, after = out:match "stack (%d+) (%d+)"
+  t.eq(after, before, "the stack size of the program's threads")
+  t.ok(out:find("classes: [^\n]*at most %d+ classes"), out)
+end)
+
 t.done()

@@ -7,6 +7,8 @@
 ** CODE, "pending" never ends it, "backwards" has it end before it starts.
 ** CLNAME is the name of every device, for tests with a long name; with CLNAME
 ** and no CLFAULT the layer prints nothing.
+** "version" has the device tell OpenCL 3.0 in CODE bytes, and that it cuts
+** work-groups at the edge.
 ** At the end it prints, to standard error, how many objects of each kind
 ** were made but not released, how many faults there were, and how many bytes
 ** of buffers were read back.
@@ -145,6 +147,44 @@ CALL(clGetDeviceIDs,
      (cl_platform_id o, cl_device_type t, cl_uint n, cl_device_id *p,
       cl_uint *r),
      (o, t, n, p, r))
+
+/* The answer to a query: `bytes` bytes at `value`. */
+static cl_int answer(const void *value, size_t bytes, size_t n, void *p,
+                     size_t *r) {
+  if (r != NULL)
+    *r = bytes;
+  if (p == NULL)
+    return CL_SUCCESS;
+  if (n < bytes)
+    return CL_INVALID_VALUE;
+  memcpy(p, value, bytes);
+  return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL my_clGetDeviceInfo(cl_device_id o, cl_device_info q,
+                                             size_t n, void *p, size_t *r) {
+  const cl_bool yes = CL_TRUE;
+  const char *name = getenv("CLNAME");
+  char version[256];
+  cl_int code;
+  if (fails("clGetDeviceInfo", &code))
+    return code;
+  if (q == CL_DEVICE_NAME && name != NULL)
+    return answer(name, strlen(name) + 1, n, p, r);
+  for (int i = 0; i < nfaults; i++) {
+    if (strcmp(faults[i].name, "version") != 0)
+      continue;
+    if (q == CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT)
+      return answer(&yes, sizeof yes, n, p, r);
+    if (q == CL_DEVICE_VERSION) {
+      snprintf(version, sizeof version, "OpenCL 3.0 %*s", faults[i].code - 12,
+               "long");
+      return answer(version, strlen(version) + 1, n, p, r);
+    }
+  }
+  return next->clGetDeviceInfo(o, q, n, p, r);
+}
+
 CALL(clBuildProgram,
      (cl_program o, cl_uint n, const cl_device_id *d, const char *options,
       void(CL_CALLBACK *f)(cl_program, void *), void *p),
@@ -249,24 +289,6 @@ ENQUEUE(clEnqueueMarkerWithWaitList, (cl_command_queue q, WAIT),
         (q, n, list, event))
 ENQUEUE(clEnqueueBarrierWithWaitList, (cl_command_queue q, WAIT),
         (q, n, list, event))
-
-static cl_int CL_API_CALL my_clGetDeviceInfo(cl_device_id o, cl_device_info q,
-                                             size_t n, void *p, size_t *r) {
-  cl_int code;
-  const char *name = getenv("CLNAME");
-  if (fails("clGetDeviceInfo", &code))
-    return code;
-  if (q != CL_DEVICE_NAME || name == NULL)
-    return next->clGetDeviceInfo(o, q, n, p, r);
-  size_t size = strlen(name) + 1;
-  if (p != NULL && n < size)
-    return CL_INVALID_VALUE;
-  if (p != NULL)
-    memcpy(p, name, size);
-  if (r != NULL)
-    *r = size;
-  return CL_SUCCESS;
-}
 
 static void *CL_API_CALL my_clEnqueueMapBuffer(cl_command_queue q, cl_mem b,
                                                cl_bool wait, cl_map_flags f,
