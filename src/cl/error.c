@@ -9,6 +9,7 @@
 #include "object.h"
 
 #define TNAME "Error"
+#define LIBRARY "cl.library" /* registry: how its chunks' names begin */
 
 static const struct {
   cl_int code;
@@ -88,18 +89,24 @@ const char *clsh_error_name(cl_int code) {
 }
 
 /*
-** Pushes "file:line: " of the innermost Lua function that is not clshell's
-** own Lua code: the user's line, however deep the library is below it.
+** Pushes "file:line: " of the innermost Lua function outside the library that
+** LIBRARY names: the user's line, however deep the library is below it.
 */
 static void pushwhere(lua_State *L) {
   lua_Debug ar;
+  size_t len = 0;
+  lua_getfield(L, LUA_REGISTRYINDEX, LIBRARY);
+  const char *library = lua_tolstring(L, -1, &len);
   for (int level = 0; lua_getstack(L, level, &ar); level++) {
     lua_getinfo(L, "Sl", &ar);
-    if (ar.currentline > 0 && strstr(ar.source, "lua/clshell/") == NULL) {
+    if (ar.currentline > 0 &&
+        (library == NULL || strncmp(ar.source, library, len) != 0)) {
       lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+      lua_remove(L, -2);
       return;
     }
   }
+  lua_pop(L, 1);
   lua_pushliteral(L, "");
 }
 
