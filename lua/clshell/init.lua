@@ -22,6 +22,9 @@ cl.extend("Program", {"asm"}, function()
   require "clshell.family.asm"
 end)
 cl.kernel_folder(cl.home .. "/kernels")
+debug.getregistry()["cl.nodriver"] = "for a CPU device install PoCL (Debian: "
+  .. "apt install pocl-opencl-icd), for a GPU its vendor's driver; "
+  .. "clshell --doctor tells why there is none"
 cl.explain_build(function(e)
   require "clshell.diagnose.build_error".explain(e)
 end)

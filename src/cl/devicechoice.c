@@ -14,34 +14,35 @@
 #define CHOSEN "cl.chosen"     /* registry: the session's device */
 #define SELECTED "cl.select"   /* registry: what --device asked for */
 #define ONCHOICE "cl.onchoice" /* registry: to be told of the choice */
+#define NODRIVER "cl.nodriver" /* registry: the hint where there is none */
+
+/* Raises: the loader found no driver. The hint is the program's. */
+static int nodriver(lua_State *L) {
+  const char *vendors = getenv("OCL_ICD_VENDORS");
+  lua_pushliteral(L, "no OpenCL device: the loader found no driver");
+  if (vendors != NULL)
+    lua_pushfstring(L, "%s (OCL_ICD_VENDORS is %s)", lua_tostring(L, -1),
+                    vendors);
+  clsh_error_push(L, CL_DEVICE_NOT_FOUND, "cl.use", lua_tostring(L, -1));
+  lua_getfield(L, LUA_REGISTRYINDEX, NODRIVER);
+  lua_setfield(L, -2, "hint");
+  return lua_error(L);
+}
 
 /* Raises: no device fits. The list of devices is at the top. */
 static int nodevice(lua_State *L, const char *what, const char *asked) {
   int list = lua_gettop(L);
   lua_Integer n = (lua_Integer)lua_rawlen(L, list);
-  const char *vendors = getenv("OCL_ICD_VENDORS");
   luaL_Buffer b;
   luaL_buffinit(L, &b);
-  if (n == 0) {
-    luaL_addstring(&b, "no OpenCL device: the loader found no driver");
-    if (vendors != NULL) {
-      luaL_addstring(&b, " (OCL_ICD_VENDORS is ");
-      luaL_addstring(&b, vendors);
-      luaL_addstring(&b, ")");
-    }
-    luaL_addstring(&b, "; for a CPU device install PoCL (Debian: apt install "
-                       "pocl-opencl-icd), for a GPU its vendor's driver; "
-                       "'clshell --doctor' tells why there is none");
-  } else {
-    lua_pushfstring(L, "%s '%s'; there are:", what, asked);
+  lua_pushfstring(L, "%s '%s'; there are:", what, asked);
+  luaL_addvalue(&b);
+  for (lua_Integer i = 1; i <= n; i++) {
+    luaL_addstring(&b, "\n  ");
+    lua_rawgeti(L, list, i);
+    luaL_tolstring(L, -1, NULL);
+    lua_remove(L, -2);
     luaL_addvalue(&b);
-    for (lua_Integer i = 1; i <= n; i++) {
-      luaL_addstring(&b, "\n  ");
-      lua_rawgeti(L, list, i);
-      luaL_tolstring(L, -1, NULL);
-      lua_remove(L, -2);
-      luaL_addvalue(&b);
-    }
   }
   luaL_pushresult(&b);
   clsh_error_push(L, CL_DEVICE_NOT_FOUND, "cl.use", lua_tostring(L, -1));
@@ -103,7 +104,7 @@ static void selectdevice(lua_State *L, const char *sel) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
   lua_Integer i = 0;
   if (n == 0)
-    nodevice(L, "", "");
+    nodriver(L);
   long number = strtol(sel, &end, 10);
   if (*sel != '\0' && *end == '\0')
     i = number >= 1 && number <= n ? number : 0;

@@ -77,8 +77,7 @@ static bool load(void) {
 
 static int missing(lua_State *L) {
   lua_pushnil(L);
-  lua_pushliteral(L, "no OpenBLAS: install it (Debian: libopenblas0, Fedora "
-                     "and Arch: openblas, macOS: brew install openblas)");
+  lua_pushliteral(L, "no OpenBLAS was found");
   return 2;
 }
 
