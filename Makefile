@@ -51,7 +51,8 @@ READLINE_CFLAGS := $(call pkg,--cflags-only-I readline)
 READLINE_LIBS   := $(call pkg,--libs readline)
 endif
 
-CPPF = -Isrc -D_GNU_SOURCE $(LUA_CFLAGS) $(OPENCL_CFLAGS) $(READLINE_CFLAGS) \
+# Asserts are on in the sanitizer build.
+CPPF = $(if $(SAN),,-DNDEBUG) -Isrc -D_GNU_SOURCE $(LUA_CFLAGS) $(OPENCL_CFLAGS) $(READLINE_CFLAGS) \
        $(CPPFLAGS)
 CF   = -std=c11 -Wall -Wextra -Wshadow -Wstrict-prototypes \
        -Wmissing-prototypes -fPIC -pthread -MMD -MP $(SANF) $(CFLAGS)

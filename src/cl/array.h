@@ -56,13 +56,6 @@ typedef struct Run {
   size_t offset; /* bytes from the array's first element */
 } Run;
 bool clsh_convert_nextrun(lua_State *L, const Array *a, Run *r);
-void clsh_convert_loadreals(const Type *t, const void *p, size_t n, double *x);
-void clsh_convert_loadintegers(const Type *t, const void *p, size_t n,
-                               int64_t *x);
-void clsh_convert_storereals(const Type *t, const double *x, size_t n,
-                             void *p);
-void clsh_convert_storeintegers(const Type *t, const int64_t *x, size_t n,
-                                void *p);
 void clsh_convert_array(lua_State *L, Array *to, Array *from);
 void clsh_convert_open(lua_State *L);
 

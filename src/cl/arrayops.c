@@ -51,8 +51,8 @@ static void randomintegers(lua_State *L, Array *a, uint64_t seed) {
   int64_t lo, hi, x[RUN];
   checkbound(L, a, 3, 0, element[0]);
   checkbound(L, a, 4, 99, element[1]);
-  clsh_convert_loadintegers(t, element[0], 1, &lo);
-  clsh_convert_loadintegers(t, element[1], 1, &hi);
+  clsh_number_loadintegers(t, element[0], 1, &lo);
+  clsh_number_loadintegers(t, element[1], 1, &hi);
   if (t->kind == 'u' ? (uint64_t)lo > (uint64_t)hi : lo > hi)
     clsh_error_arg(L, 4, "upper bound below the lower one");
   uint64_t n = (uint64_t)hi - (uint64_t)lo + 1; /* 0 stands for 2^64 */
@@ -64,7 +64,7 @@ static void randomintegers(lua_State *L, Array *a, uint64_t seed) {
         u = n <= UINT32_MAX ? (u >> 32) * n >> 32 : u % n;
       x[i] = (int64_t)((uint64_t)lo + u);
     }
-    clsh_convert_storeintegers(t, x, r.n, p + r.offset);
+    clsh_number_storeintegers(t, x, r.n, p + r.offset);
   }
 }
 
@@ -85,8 +85,8 @@ static void randomreals(lua_State *L, Array *a, uint64_t seed) {
   double lo, hi, x[RUN];
   checkbound(L, a, 3, 0, element[0]);
   checkbound(L, a, 4, 1, element[1]);
-  clsh_convert_loadreals(t, element[0], 1, &lo);
-  clsh_convert_loadreals(t, element[1], 1, &hi);
+  clsh_number_loadreals(t, element[0], 1, &lo);
+  clsh_number_loadreals(t, element[1], 1, &hi);
   double width = hi - lo;
   if (!isfinite(width) || width <= 0)
     clsh_error_arg(L, 4, "finite bounds with lower < upper expected");
@@ -96,9 +96,9 @@ static void randomreals(lua_State *L, Array *a, uint64_t seed) {
       uint64_t k = clsh_arrayops_splitmix64(seed, r.first + i) >> (64 - bits);
       double step = (double)k * unit * width; /* apart: never fused */
       double v = lo + step;
-      x[i] = clsh_convert_round(t, v) < hi ? v : lo;
+      x[i] = clsh_number_round(t, v) < hi ? v : lo;
     }
-    clsh_convert_storereals(t, x, r.n, p + r.offset);
+    clsh_number_storereals(t, x, r.n, p + r.offset);
   }
 }
 
@@ -180,8 +180,8 @@ static void distances(const Type *t, const void *p, const Type *u,
   double x[RUN], y[RUN];
   int64_t v[RUN], w[RUN];
   if (t == u && t->kind != 'f') {
-    clsh_convert_loadintegers(t, p, n, v);
-    clsh_convert_loadintegers(t, q, n, w);
+    clsh_number_loadintegers(t, p, n, v);
+    clsh_number_loadintegers(t, q, n, w);
     for (size_t i = 0; i < n; i++) {
       uint64_t a = (uint64_t)v[i], b = (uint64_t)w[i];
       bool above = t->kind == 'u' ? a > b : v[i] > w[i];
@@ -189,8 +189,8 @@ static void distances(const Type *t, const void *p, const Type *u,
     }
     return;
   }
-  clsh_convert_loadreals(t, p, n, x);
-  clsh_convert_loadreals(u, q, n, y);
+  clsh_number_loadreals(t, p, n, x);
+  clsh_number_loadreals(u, q, n, y);
   for (size_t i = 0; i < n; i++)
     d[i] = distance(x[i], y[i]);
 }
@@ -313,10 +313,10 @@ static int array_summary(lua_State *L) {
     double x[RUN];
     int64_t i[RUN];
     if (t->kind == 'f') {
-      clsh_convert_loadreals(t, p + r.offset, r.n, x);
+      clsh_number_loadreals(t, p + r.offset, r.n, x);
       addreals(&s, x, r.n);
     } else {
-      clsh_convert_loadintegers(t, p + r.offset, r.n, i);
+      clsh_number_loadintegers(t, p + r.offset, r.n, i);
       addintegers(&s, i, r.n, t->kind == 'i');
     }
   }

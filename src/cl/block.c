@@ -3,6 +3,7 @@
 ** them frees it.
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@ static void freeblock(Block *b) {
 
 /* Gives up one reference; the last one frees the memory. */
 void clsh_block_release(Block *b) {
+  assert(b->refs > 0);
   if (--b->refs > 0)
     return;
   if (b->free != NULL)

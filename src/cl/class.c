@@ -86,6 +86,7 @@ void *clsh_class_option(lua_State *L, int idx, const Class *class,
 
 /* A zeroed object, on the stack: release() must cope with it as it is. */
 void *clsh_class_new(lua_State *L, const Class *class, int uservalues) {
+  assert(classnumber(class) >= 0 && class->size >= sizeof(Object));
   Object *o = lua_newuserdatauv(L, class->size, uservalues);
   memset(o, 0, class->size);
   o->class = class;
@@ -99,6 +100,7 @@ void clsh_class_close(Object *o) {
   if (o->closed)
     return;
   o->closed = true;
+  assert(live[classnumber(o->class)] > 0);
   live[classnumber(o->class)]--;
   if (o->class->release != NULL)
     o->class->release(o);
@@ -207,6 +209,7 @@ void clsh_class_define(lua_State *L, const Class *class) {
   lua_insert(L, meta + 1);
   lua_pushcclosure(L, object_index, 3); /* class, methods, fields */
   lua_setfield(L, meta, "__index");
+  assert(lua_gettop(L) == meta);
   lua_pop(L, 1);
 }
 

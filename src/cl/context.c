@@ -3,6 +3,7 @@
 ** and whether it can still be used (after fork, after a lost device).
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -251,7 +252,8 @@ void clsh_context_usebytes(Context *c, size_t bytes) {
 }
 
 void clsh_context_freebytes(Context *c, size_t bytes) {
-  c->used -= bytes < c->used ? bytes : c->used;
+  assert(bytes <= c->used);
+  c->used -= bytes;
 }
 
 cl_ulong clsh_context_usedbytes(const Context *c) {

@@ -14,18 +14,27 @@
 #define CHOSEN "cl.chosen"     /* registry: the session's device */
 #define SELECTED "cl.select"   /* registry: what --device asked for */
 #define ONCHOICE "cl.onchoice" /* registry: to be told of the choice */
-#define NODRIVER "cl.nodriver" /* registry: the hint where there is none */
+#define NODRIVER "cl.nodriver" /* registry: what to do where there is none */
 
-/* Raises: the loader found no driver. The hint is the program's. */
+/* Raises: the loader found no driver. Advice is the program's. */
 static int nodriver(lua_State *L) {
   const char *vendors = getenv("OCL_ICD_VENDORS");
-  lua_pushliteral(L, "no OpenCL device: the loader found no driver");
-  if (vendors != NULL)
-    lua_pushfstring(L, "%s (OCL_ICD_VENDORS is %s)", lua_tostring(L, -1),
-                    vendors);
-  clsh_error_push(L, CL_DEVICE_NOT_FOUND, "cl.use", lua_tostring(L, -1));
+  luaL_Buffer b;
   lua_getfield(L, LUA_REGISTRYINDEX, NODRIVER);
-  lua_setfield(L, -2, "hint");
+  const char *advice = lua_tostring(L, -1);
+  luaL_buffinit(L, &b);
+  luaL_addstring(&b, "no OpenCL device: the loader found no driver");
+  if (vendors != NULL) {
+    luaL_addstring(&b, " (OCL_ICD_VENDORS is ");
+    luaL_addstring(&b, vendors);
+    luaL_addstring(&b, ")");
+  }
+  if (advice != NULL) {
+    luaL_addstring(&b, "; ");
+    luaL_addstring(&b, advice);
+  }
+  luaL_pushresult(&b);
+  clsh_error_push(L, CL_DEVICE_NOT_FOUND, "cl.use", lua_tostring(L, -1));
   return lua_error(L);
 }
 

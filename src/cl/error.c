@@ -2,6 +2,7 @@
 ** error.c - how module `cl` fails: one table for every error.
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -132,6 +133,7 @@ void clsh_error_push(lua_State *L, cl_int code, const char *call,
     lua_pushstring(L, clsh_error_name(code));
     lua_setfield(L, -2, "name");
   }
+  assert(lua_istable(L, -1));
 }
 
 /* Raises a misuse error: a formatted message, no OpenCL code. */

@@ -3,6 +3,7 @@
 ** methods of class Queue that make events.
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
 #include <string.h>
 
 #include "array.h"
@@ -126,6 +127,7 @@ void clsh_event_setwork(Event *e, lua_Number flop, lua_Number bytes) {
 
 /* Keeps host memory allocated until the command has ended. */
 void clsh_event_pin(Event *e, Block *b) {
+  assert(b->refs > 0 && e->pin == NULL);
   b->refs++;
   e->pin = b;
 }
@@ -162,6 +164,7 @@ static void settle(Event *e) {
                                 &e->stamp[i], NULL) == CL_SUCCESS;
   clReleaseEvent(e->handle);
   e->handle = NULL;
+  assert(e->link != NULL);
   unlinkevent(e);
   if (e->pin != NULL)
     clsh_block_release(e->pin);

@@ -2,11 +2,13 @@
 ** queue.c - class Queue: where commands are put, in order or out of order.
 ** SPDX-License-Identifier: MIT
 */
-#include "queue.h"
+#include <assert.h>
+
 #include "cl.h"
 #include "context.h"
 #include "object.h"
 #include "process.h"
+#include "queue.h"
 
 #define QUEUES "cl.queues" /* registry: Queue -> true, weak */
 
@@ -139,6 +141,7 @@ int clsh_queue_pushall(lua_State *L) {
     lua_pushvalue(L, -2);
     lua_rawseti(L, list, ++n);
   }
+  assert(n <= room);
   lua_settop(L, list);
   return n;
 }

@@ -4,6 +4,7 @@
 ** what is blocked. Ctrl-C is sent to all of them, and is the shell's alone.
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -31,6 +32,7 @@ void clsh_signals_block(void) {
 }
 
 void clsh_signals_unblock(void) {
+  assert(depth > 0);
   if (--depth == 0)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -2,6 +2,7 @@
 ** transfer.c - the methods of class Buffer that move data.
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,6 +115,7 @@ static void transfer(lua_State *L, bool write, Buffer *b, const Region *r,
   Block *block = clsh_array_check(L, arr)->block;
   if (block == NULL || block->data == NULL)
     clsh_error(L, "the memory of this Array is no longer mapped");
+  assert(block->bytes >= r->width * r->rows);
   clsh_event_pin(e, block);
   endtransfer(L, b, m,
               enqueue(write, m, b->handle, r, block->data, clsh_event_slot(e)),

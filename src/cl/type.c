@@ -3,7 +3,7 @@
 ** Lua value into one.
 ** SPDX-License-Identifier: MIT
 */
-#include <stdint.h>
+#include <math.h>
 #include <string.h>
 
 #include "cl.h"
@@ -61,60 +61,28 @@ const Type *clsh_type_check(lua_State *L, int arg) {
   return NULL;
 }
 
-/* Kind and unit in one number, for switches. */
-#define CODE(kind, unit) ((kind) << 4 | (unit))
+/* Room for a component, aligned. */
+typedef union Component {
+  int64_t integer;
+  double real;
+  char bytes[8];
+} Component;
 
 static void pushcomponent(lua_State *L, const Type *t, const void *p) {
-  union {
-    int8_t c;
-    int16_t s;
-    int32_t i;
-    int64_t l;
-    uint8_t uc;
-    uint16_t us;
-    uint32_t ui;
-    uint64_t ul;
-    float f;
-    double d;
-  } v;
-  memcpy(&v, p, t->unit);
-  switch (CODE(t->kind, t->unit)) {
-  case CODE('f', 2):
-    lua_pushnumber(L, (lua_Number)clsh_half_decode(v.us));
-    break;
-  case CODE('f', 4):
-    lua_pushnumber(L, (lua_Number)v.f);
-    break;
-  case CODE('f', 8):
-    lua_pushnumber(L, v.d);
-    break;
-  case CODE('i', 1):
-    lua_pushinteger(L, v.c);
-    break;
-  case CODE('i', 2):
-    lua_pushinteger(L, v.s);
-    break;
-  case CODE('i', 4):
-    lua_pushinteger(L, v.i);
-    break;
-  case CODE('i', 8):
-    lua_pushinteger(L, v.l);
-    break;
-  case CODE('u', 1):
-    lua_pushinteger(L, v.uc);
-    break;
-  case CODE('u', 2):
-    lua_pushinteger(L, v.us);
-    break;
-  case CODE('u', 4):
-    lua_pushinteger(L, v.ui);
-    break;
-  default:
-    if (v.ul <= INT64_MAX)
-      lua_pushinteger(L, (lua_Integer)v.ul);
-    else
-      lua_pushnumber(L, (lua_Number)v.ul);
+  Component c;
+  double x;
+  int64_t v;
+  memcpy(c.bytes, p, t->unit);
+  if (t->kind == 'f') {
+    clsh_number_loadreals(t, &c, 1, &x);
+    lua_pushnumber(L, x);
+    return;
   }
+  clsh_number_loadintegers(t, &c, 1, &v);
+  if (t->kind == 'u' && v < 0)
+    lua_pushnumber(L, (lua_Number)(uint64_t)v);
+  else
+    lua_pushinteger(L, v);
 }
 
 /*
@@ -136,25 +104,13 @@ void clsh_type_push(lua_State *L, const Type *t, const void *p) {
   }
 }
 
-static const char *range(const Type *t) {
-  switch (CODE(t->kind, t->unit)) {
-  case CODE('i', 1):
-    return "(-128..127)";
-  case CODE('i', 2):
-    return "(-32768..32767)";
-  case CODE('i', 4):
-    return "(-2147483648..2147483647)";
-  case CODE('i', 8):
-    return "(-2^63..2^63-1)";
-  case CODE('u', 1):
-    return "(0..255)";
-  case CODE('u', 2):
-    return "(0..65535)";
-  case CODE('u', 4):
-    return "(0..4294967295)";
-  default:
-    return "(0..2^64-1)";
-  }
+/* Pushes the range of an integer type. */
+static const char *range(lua_State *L, const Type *t) {
+  if (t->unit == 8)
+    return t->kind == 'u' ? "(0..2^64-1)" : "(-2^63..2^63-1)";
+  lua_Integer values = (lua_Integer)1 << 8 * t->unit;
+  lua_Integer least = t->kind == 'u' ? 0 : -values / 2;
+  return lua_pushfstring(L, "(%I..%I)", least, least + values - 1);
 }
 
 static const char *scalarname(const Type *t) {
@@ -167,7 +123,7 @@ static const char *misfit(lua_State *L, int idx, const Type *t) {
   lua_pushvalue(L, idx);
   const char *number = lua_tostring(L, -1);
   return lua_pushfstring(L, "%s does not fit %s %s", number, scalarname(t),
-                         range(t));
+                         range(L, t));
 }
 
 static const char *nointeger(lua_State *L, int idx) {
@@ -175,57 +131,24 @@ static const char *nointeger(lua_State *L, int idx) {
   return lua_pushfstring(L, "%s is no integer", lua_tostring(L, -1));
 }
 
-static void storeinteger(const Type *t, uint64_t v, void *p) {
-  uint8_t b = (uint8_t)v;
-  uint16_t s = (uint16_t)v;
-  uint32_t i = (uint32_t)v;
-  const void *from[] = {&b, &s, &i, &v};
-  memcpy(p, from[t->unit == 8 ? 3 : t->unit >> 1], t->unit);
-}
-
-static const char *tointeger(lua_State *L, int idx, const Type *t, void *p) {
-  lua_Integer n;
-  if (lua_isinteger(L, idx)) {
-    n = lua_tointeger(L, idx);
-  } else {
-    lua_Number x = lua_tonumber(L, idx);
-    if (x >= 0x1p63 && x < 0x1p64 && t->kind == 'u' && t->unit == 8) {
-      storeinteger(t, (uint64_t)x, p); /* whole, as all floats that big */
-      return NULL;
-    }
-    if (!lua_numbertointeger(x, &n))
-      return x - x == 0 ? misfit(L, idx, t) : nointeger(L, idx);
-    if ((lua_Number)n != x)
-      return nointeger(L, idx);
-  }
-  int bits = 8 * t->unit;
-  lua_Integer high = t->kind == 'u' ? n >> (bits - 1) >> 1 : n >> (bits - 1);
-  if (t->kind == 'u' ? n < 0 || high != 0 : high != 0 && high != -1)
-    return misfit(L, idx, t);
-  storeinteger(t, (uint64_t)n, p);
-  return NULL;
-}
-
 static const char *tocomponent(lua_State *L, int idx, const Type *t, void *p) {
+  Component c;
+  int64_t v;
   if (lua_type(L, idx) != LUA_TNUMBER)
     return lua_pushfstring(L, "number expected, got %s",
                            luaL_typename(L, idx));
-  if (t->kind != 'f')
-    return tointeger(L, idx, t, p);
   double x = lua_tonumber(L, idx);
-  float f = (float)x;
-  unsigned short h;
-  switch (t->unit) {
-  case 2:
-    h = clsh_half_encode(x);
-    memcpy(p, &h, sizeof h);
-    break;
-  case 4:
-    memcpy(p, &f, sizeof f);
-    break;
-  default:
-    memcpy(p, &x, sizeof x);
+  if (t->kind == 'f') {
+    clsh_number_storereals(t, &x, 1, &c);
+  } else {
+    v = lua_tointeger(L, idx);
+    if (lua_isinteger(L, idx) ? !clsh_number_fits(t, v, false)
+                              : clsh_number_whole(t, &x, 1, &v) == 0)
+      return isfinite(x) && x == floor(x) ? misfit(L, idx, t)
+                                          : nointeger(L, idx);
+    clsh_number_storeintegers(t, &v, 1, &c);
   }
+  memcpy(p, c.bytes, t->unit);
   return NULL;
 }
 

@@ -5,6 +5,8 @@
 #ifndef type_h
 #define type_h
 
+#include <stdint.h>
+
 #include "cl.h"
 
 #define MAXDIMS 4 /* dimensions of an array or a buffer */
@@ -22,6 +24,17 @@ const Type *clsh_type_check(lua_State *L, int arg);
 void clsh_type_push(lua_State *L, const Type *t, const void *p);
 const char *clsh_type_convert(lua_State *L, int idx, const Type *t, void *p);
 void clsh_type_open(lua_State *L);
+
+/* number.c: `n` components at p as numbers of C, and back */
+void clsh_number_loadreals(const Type *t, const void *p, size_t n, double *x);
+void clsh_number_loadintegers(const Type *t, const void *p, size_t n,
+                              int64_t *x);
+void clsh_number_storereals(const Type *t, const double *x, size_t n, void *p);
+void clsh_number_storeintegers(const Type *t, const int64_t *x, size_t n,
+                               void *p);
+double clsh_number_round(const Type *t, double x);
+bool clsh_number_fits(const Type *t, int64_t v, bool big);
+size_t clsh_number_whole(const Type *t, const double *x, size_t n, int64_t *v);
 
 /* half.c */
 float clsh_half_decode(unsigned short h);

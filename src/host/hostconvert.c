@@ -59,8 +59,8 @@ static void checkdia(lua_State *L, Dia *m) {
                (lua_Integer)m->values->shape.count, (lua_Integer)m->ndiags,
                (lua_Integer)m->rows, (lua_Integer)m->pitch);
   int64_t *copy = lua_newuserdatauv(L, m->ndiags * sizeof *copy, 0);
-  clsh_convert_loadintegers(offsets->type, clsh_array_data(L, offsets),
-                            m->ndiags, copy);
+  clsh_number_loadintegers(offsets->type, clsh_array_data(L, offsets),
+                           m->ndiags, copy);
   for (size_t d = 1; d < m->ndiags; d++)
     if (copy[d] <= copy[d - 1])
       clsh_error(L, "dia_to_csr: the offsets must ascend");
@@ -78,7 +78,7 @@ static void visit(lua_State *L, const Dia *m, size_t d, size_t first, size_t n,
   const char *p = (const char *)clsh_array_data(L, m->values) +
                   (d * m->pitch + first) * t->size;
   double x[RUN];
-  clsh_convert_loadreals(t, p, n, x);
+  clsh_number_loadreals(t, p, n, x);
   for (size_t k = 0; k < n; k++) {
     size_t i = first + k;
     if (x[k] == 0)

@@ -8,6 +8,7 @@
 #include "cl/array.h"
 #include "cl/cl.h"
 #include "cl/process.h"
+#include "cl/type.h"
 #include "hostcheck.h"
 
 #define ROWS 4   /* rows of C computed together: B is converted once */
@@ -18,7 +19,7 @@
 static void loadrow(const Array *a, size_t i, size_t j, size_t n, double *x) {
   const char *p = a->block->data;
   size_t at = i * a->shape.dim[1] + j;
-  clsh_convert_loadreals(a->type, p + at * a->type->unit, n, x);
+  clsh_number_loadreals(a->type, p + at * a->type->unit, n, x);
 }
 
 /* sum += |a||b| and ref += a b, `n` rounded up to whole groups of lanes. */
@@ -100,8 +101,8 @@ static const Array *checkresult(lua_State *L, const char *const names[],
   const Array *c = clsh_hostcheck_reals(L, 1, 2);
   clsh_hostcheck_gemm(L, 2, names, what, g);
   clsh_hostcheck_extent(L, c, "C", g);
-  g->alpha = clsh_convert_round(c->type, g->alpha);
-  g->beta = clsh_convert_round(c->type, g->beta);
+  g->alpha = clsh_number_round(c->type, g->alpha);
+  g->beta = clsh_number_round(c->type, g->beta);
   return c;
 }
 

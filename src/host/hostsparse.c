@@ -75,8 +75,8 @@ static void checkdia(lua_State *L, int arg, size_t rows, Sparse *m) {
                (lua_Integer)m->pitch);
   checklength(L, m->x, "x", m->cols);
   int64_t *copy = lua_newuserdatauv(L, m->ndiags * sizeof *copy, 0);
-  clsh_convert_loadintegers(offsets->type, clsh_array_data(L, offsets),
-                            m->ndiags, copy);
+  clsh_number_loadintegers(offsets->type, clsh_array_data(L, offsets),
+                           m->ndiags, copy);
   m->offsets = copy;
 }
 
@@ -94,7 +94,7 @@ static void extent(const Sparse *m, size_t d, size_t *lo, size_t *hi) {
 
 static void load(const Array *a, size_t i, size_t n, double *x) {
   const char *p = a->block->data;
-  clsh_convert_loadreals(a->type, p + i * a->type->unit, n, x);
+  clsh_number_loadreals(a->type, p + i * a->type->unit, n, x);
 }
 
 /* Rows first .. first + n - 1 of y against the sum over all diagonals. */
@@ -156,7 +156,7 @@ static int host_dia_error(lua_State *L) {
 static int64_t integer(const Array *a, size_t i) {
   int64_t v;
   const char *p = a->block->data;
-  clsh_convert_loadintegers(a->type, p + i * a->type->unit, 1, &v);
+  clsh_number_loadintegers(a->type, p + i * a->type->unit, 1, &v);
   return v;
 }
 

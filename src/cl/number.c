@@ -1,0 +1,141 @@
+/*
+** number.c - components of any element type to and from double and int64_t.
+** The memory of components must be aligned.
+** SPDX-License-Identifier: MIT
+*/
+#include <math.h>
+#include <string.h>
+
+#include "type.h"
+
+#define CODE(kind, unit) ((kind) << 4 | (unit)) /* for switches */
+#define EACH(T, value)                                                        \
+  {                                                                           \
+    const T *s = p;                                                           \
+    for (size_t i = 0; i < n; i++)                                            \
+      x[i] = value;                                                           \
+    break;                                                                    \
+  }
+
+/* Integers are rounded where they have more than 53 bits. */
+void clsh_number_loadreals(const Type *t, const void *p, size_t n,
+                           double *restrict x) {
+  switch (CODE(t->kind, t->unit)) {
+  case CODE('f', 2):
+    EACH(unsigned short, (double)clsh_half_decode(s[i]))
+  case CODE('f', 4):
+    EACH(float, (double)s[i])
+  case CODE('f', 8):
+    memcpy(x, p, n * sizeof *x);
+    break;
+  case CODE('i', 1):
+    EACH(int8_t, s[i])
+  case CODE('i', 2):
+    EACH(int16_t, s[i])
+  case CODE('i', 4):
+    EACH(int32_t, s[i])
+  case CODE('i', 8):
+    EACH(int64_t, (double)s[i])
+  case CODE('u', 1):
+    EACH(uint8_t, s[i])
+  case CODE('u', 2):
+    EACH(uint16_t, s[i])
+  case CODE('u', 4):
+    EACH(uint32_t, s[i])
+  default:
+    EACH(uint64_t, (double)s[i])
+  }
+}
+
+/* Of an integer type only. A ulong comes as its bits. */
+void clsh_number_loadintegers(const Type *t, const void *p, size_t n,
+                              int64_t *restrict x) {
+  switch (CODE(t->kind, t->unit)) {
+  case CODE('i', 1):
+    EACH(int8_t, s[i])
+  case CODE('i', 2):
+    EACH(int16_t, s[i])
+  case CODE('i', 4):
+    EACH(int32_t, s[i])
+  case CODE('u', 1):
+    EACH(uint8_t, s[i])
+  case CODE('u', 2):
+    EACH(uint16_t, s[i])
+  case CODE('u', 4):
+    EACH(uint32_t, s[i])
+  default:
+    memcpy(x, p, n * sizeof *x);
+  }
+}
+
+/* To a real type, rounding. */
+void clsh_number_storereals(const Type *t, const double *restrict x, size_t n,
+                            void *p) {
+  float *f = p;
+  unsigned short *h = p;
+  switch (t->unit) {
+  case 2:
+    for (size_t i = 0; i < n; i++)
+      h[i] = clsh_half_encode(x[i]);
+    break;
+  case 4:
+    for (size_t i = 0; i < n; i++)
+      f[i] = (float)x[i];
+    break;
+  default:
+    memcpy(p, x, n * sizeof *x);
+  }
+}
+
+/* `x` as a variable of the real type holds it. */
+double clsh_number_round(const Type *t, double x) {
+  return t->unit == 2   ? (double)clsh_half_decode(clsh_half_encode(x))
+         : t->unit == 4 ? (double)(float)x
+                        : x;
+}
+
+/* To an integer type, whose range has been checked. */
+void clsh_number_storeintegers(const Type *t, const int64_t *restrict x,
+                               size_t n, void *p) {
+  uint8_t *b = p;
+  uint16_t *s = p;
+  uint32_t *w = p;
+  switch (t->unit) {
+  case 1:
+    for (size_t i = 0; i < n; i++)
+      b[i] = (uint8_t)x[i];
+    break;
+  case 2:
+    for (size_t i = 0; i < n; i++)
+      s[i] = (uint16_t)x[i];
+    break;
+  case 4:
+    for (size_t i = 0; i < n; i++)
+      w[i] = (uint32_t)x[i];
+    break;
+  default:
+    memcpy(p, x, n * sizeof *x);
+  }
+}
+
+/* `big`: the bits stand for 2^63 or more. */
+bool clsh_number_fits(const Type *t, int64_t v, bool big) {
+  int bits = 8 * t->unit;
+  if (t->kind == 'u')
+    return bits == 64 ? big || v >= 0 : !big && v >= 0 && v >> bits == 0;
+  return !big && (v >> (bits - 1) == 0 || v >> (bits - 1) == -1);
+}
+
+/* How many of `n` numbers, from the first on, integer type `t` can hold. */
+size_t clsh_number_whole(const Type *t, const double *x, size_t n,
+                         int64_t *v) {
+  for (size_t i = 0; i < n; i++) {
+    bool big = x[i] >= 0x1p63;
+    if (!(x[i] >= -0x1p63 && x[i] < 0x1p64) || x[i] != floor(x[i]))
+      return i;
+    v[i] = big ? (int64_t)(uint64_t)x[i] : (int64_t)x[i];
+    if (!clsh_number_fits(t, v[i], big))
+      return i;
+  }
+  return n;
+}
