@@ -221,17 +221,16 @@ static void checkconstant(lua_State *L, Args *a, int i, size_t bytes) {
 
 static void setmem(lua_State *L, Args *a, int i, const Param *p, Buffer *b,
                    const Any *how) {
-  const Type *t = clsh_buffer_type(b);
+  const Type *t = b->type;
   bool base = how != NULL && how->base;
   if (p->known && (how == NULL || base) && p->value != t)
     badarg(L, a, i, "got a Buffer of %s; to pass it anyway, write cl.any(b)",
            t->name);
-  if (clsh_buffer_context(b) != a->kernel->context)
+  if (b->context != a->kernel->context)
     badarg(L, a, i, "the Buffer is of another context (device)");
   if (p->space == 'c')
-    checkconstant(L, a, i,
-                  base ? clsh_buffer_basebytes(b) : clsh_buffer_bytes(b));
-  cl_mem handle = base ? clsh_buffer_base(b) : clsh_buffer_handle(L, b);
+    checkconstant(L, a, i, base ? b->shift + b->reach : b->bytes);
+  cl_mem handle = base ? b->handle : clsh_buffer_handle(L, b);
   if (handle == NULL)
     badarg(L, a, i,
            "this view begins %I elements into its memory, where the device "

@@ -357,11 +357,8 @@ static size_t checkbytes(lua_State *L, const Array *a, int arg) {
   return n * a->type->size;
 }
 
-/** Array:readfile(file [, n]) -> array
- * Fills the array, or its first n elements, with raw bytes from where the
- * Lua file handle stands. Raises when the file ends before.
- */
-static int array_readfile(lua_State *L) {
+/* Moves the bytes that the arguments name between the array and the file. */
+static int transferfile(lua_State *L, bool write) {
   const Array *a = clsh_array_check(L, 1);
   FILE *f = checkfile(L, 2);
   size_t bytes = checkbytes(L, a, 3);
@@ -370,14 +367,24 @@ static int array_readfile(lua_State *L) {
     size_t part = bytes - done < IOBYTES ? bytes - done : IOBYTES;
     clsh_poll(L);
     errno = 0;
-    n = fread(p + done, 1, part, f);
+    n = write ? fwrite(p + done, 1, part, f) : fread(p + done, 1, part, f);
     if (n < part)
       return clsh_error(L, "%s after %I of %I bytes",
-                        ferror(f) ? strerror(errno) : "the file ends",
+                        ferror(f) && errno != 0 ? strerror(errno)
+                        : write                 ? "writing stopped"
+                                                : "the file ends",
                         (lua_Integer)(done + n), (lua_Integer)bytes);
   }
   lua_settop(L, 1);
   return 1;
+}
+
+/** Array:readfile(file [, n]) -> array
+ * Fills the array, or its first n elements, with raw bytes from where the
+ * Lua file handle stands. Raises when the file ends before.
+ */
+static int array_readfile(lua_State *L) {
+  return transferfile(L, false);
 }
 
 /** Array:writefile(file [, n]) -> array
@@ -385,22 +392,7 @@ static int array_readfile(lua_State *L) {
  * file handle. Raises when the system does not take them.
  */
 static int array_writefile(lua_State *L) {
-  const Array *a = clsh_array_check(L, 1);
-  FILE *f = checkfile(L, 2);
-  size_t bytes = checkbytes(L, a, 3);
-  const char *p = clsh_array_data(L, a);
-  for (size_t done = 0, n; done < bytes; done += n) {
-    size_t part = bytes - done < IOBYTES ? bytes - done : IOBYTES;
-    clsh_poll(L);
-    errno = 0;
-    n = fwrite(p + done, 1, part, f);
-    if (n < part)
-      return clsh_error(L, "%s after %I of %I bytes",
-                        errno != 0 ? strerror(errno) : "writing stopped",
-                        (lua_Integer)(done + n), (lua_Integer)bytes);
-  }
-  lua_settop(L, 1);
-  return 1;
+  return transferfile(L, true);
 }
 
 void clsh_arrayops_open(lua_State *L) {

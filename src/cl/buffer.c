@@ -50,29 +50,9 @@ cl_mem clsh_buffer_handle(lua_State *L, Buffer *b) {
   return b->part;
 }
 
-/* The memory object that the buffer lies in, clsh_buffer_start behind it. */
-cl_mem clsh_buffer_base(const Buffer *b) {
-  return b->handle;
-}
-
-size_t clsh_buffer_basebytes(const Buffer *b) {
-  return b->shift + b->reach;
-}
-
+/* The elements from the handle's beginning to the buffer's first one. */
 size_t clsh_buffer_start(const Buffer *b) {
   return b->shift / b->type->size;
-}
-
-Context *clsh_buffer_context(const Buffer *b) {
-  return b->context;
-}
-
-const Type *clsh_buffer_type(const Buffer *b) {
-  return b->type;
-}
-
-size_t clsh_buffer_bytes(const Buffer *b) {
-  return b->bytes;
 }
 
 /* Pushes a buffer without memory of the context at `ctx`. */
@@ -181,11 +161,7 @@ static int buffer_info(lua_State *L) {
   }
   lua_pushboolean(L, b->view);
   lua_setfield(L, 2, "view");
-  lua_getiuservalue(L, 1, 1);
-  lua_getfield(L, 3, "device");
-  lua_getfield(L, 4, "name");
-  lua_setfield(L, 2, "device");
-  lua_settop(L, 2);
+  clsh_context_setdevice(L);
   return 1;
 }
 

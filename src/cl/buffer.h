@@ -30,12 +30,7 @@ Buffer *clsh_buffer_test(lua_State *L, int arg);
 Buffer *clsh_buffer_new(lua_State *L, int ctx);
 Buffer *clsh_buffer_newview(lua_State *L, int of);
 cl_mem clsh_buffer_handle(lua_State *L, Buffer *b);
-cl_mem clsh_buffer_base(const Buffer *b);
 size_t clsh_buffer_start(const Buffer *b);
-size_t clsh_buffer_basebytes(const Buffer *b);
-Context *clsh_buffer_context(const Buffer *b);
-const Type *clsh_buffer_type(const Buffer *b);
-size_t clsh_buffer_bytes(const Buffer *b); /* gaps between rows included */
 void clsh_buffer_open(lua_State *L);
 
 /* bufferinit.c, transfer.c, view.c: what makes, moves and views buffers */

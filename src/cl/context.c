@@ -17,6 +17,7 @@
 #define CONTEXTS "cl.contexts" /* registry: device index -> Context */
 
 #define NVCAPABILITY 0x4000 /* CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV */
+#define NONUNIFORM 0x1065   /* CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT */
 #define NVRESERVE 1024 /* local memory that CUDA keeps in each work-group */
 
 /* The driver's own words of its last error; it may speak from any thread. */
@@ -63,51 +64,54 @@ static void context_release(Object *o) {
 
 static const Class class;
 
-static cl_int getinfo(cl_device_id d, cl_device_info what, size_t size,
-                      void *p) {
-  return clGetDeviceInfo(d, what, size, p, NULL); /* or p stays as it is */
-}
-
-/* Reads what a device allows; gives an error where nothing could stand in. */
+/*
+** Reads what a device allows. The first five have no defaults: their error is
+** returned.
+*/
 static cl_int getlimits(cl_device_id d, Limits *l) {
-  cl_int err[] = {
-      getinfo(d, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof l->group, &l->group),
-      getinfo(d, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof l->item, l->item),
-      getinfo(d, CL_DEVICE_LOCAL_MEM_SIZE, sizeof l->local_mem, &l->local_mem),
-      getinfo(d, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof l->max_alloc,
-              &l->max_alloc),
-      getinfo(d, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof l->global_mem,
-              &l->global_mem)};
-  for (size_t i = 0; i < sizeof err / sizeof err[0]; i++)
-    if (err[i] != CL_SUCCESS)
-      return err[i];
+  const struct {
+    cl_device_info query;
+    size_t size;
+    void *value;
+  } list[] = {
+      {CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof l->group, &l->group},
+      {CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof l->item, l->item},
+      {CL_DEVICE_LOCAL_MEM_SIZE, sizeof l->local_mem, &l->local_mem},
+      {CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof l->max_alloc, &l->max_alloc},
+      {CL_DEVICE_GLOBAL_MEM_SIZE, sizeof l->global_mem, &l->global_mem},
+      {CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS, sizeof l->dims, &l->dims},
+      {CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, sizeof l->constant_mem,
+       &l->constant_mem},
+      {CL_DEVICE_MAX_CONSTANT_ARGS, sizeof l->constant_args,
+       &l->constant_args}};
+  l->dims = 3;
+  for (int i = 0; i < 8; i++) {
+    cl_int err =
+        clGetDeviceInfo(d, list[i].query, list[i].size, list[i].value, NULL);
+    if (err != CL_SUCCESS && i < 5)
+      return err;
+  }
   return CL_SUCCESS;
 }
 
-/* Reads the other limits, which have defaults. */
-static void getrest(cl_device_id d, const char *version, Limits *l) {
-  int major = 1, minor = 2;
-  cl_uint align = 1024;
+/* Derives the other limits, from the text of the version among others. */
+static void derivelimits(cl_device_id d, const char *version, Limits *l) {
+  int major, minor;
+  cl_uint align = 0, capability;
   cl_bool nonuniform = CL_FALSE;
-  cl_uint capability;
-  l->dims = 3;
-  getinfo(d, CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS, sizeof l->dims, &l->dims);
-  getinfo(d, CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, sizeof l->constant_mem,
-          &l->constant_mem);
-  getinfo(d, CL_DEVICE_MAX_CONSTANT_ARGS, sizeof l->constant_args,
-          &l->constant_args);
-  getinfo(d, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof align, &align);
   if (sscanf(version, "OpenCL %d.%d", &major, &minor) != 2)
     major = 1, minor = 2;
-  if (getinfo(d, NVCAPABILITY, sizeof capability, &capability) == CL_SUCCESS)
-    l->reserve = NVRESERVE;
-  l->align = align >= 8 ? align / 8 : 1;
   l->version = major * 100 + minor * 10;
-  l->nonuniform = l->version >= 200 && l->version < 300;
-  if (l->version >= 300) {
-    getinfo(d, 0x1065, sizeof nonuniform, &nonuniform);
-    l->nonuniform = nonuniform != CL_FALSE;
-  }
+  if (clGetDeviceInfo(d, NVCAPABILITY, sizeof capability, &capability, NULL) ==
+      CL_SUCCESS)
+    l->reserve = NVRESERVE;
+  if (clGetDeviceInfo(d, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof align, &align,
+                      NULL) != CL_SUCCESS)
+    align = 1024;
+  l->align = align >= 8 ? align / 8 : 1;
+  if (l->version >= 300)
+    clGetDeviceInfo(d, NONUNIFORM, sizeof nonuniform, &nonuniform, NULL);
+  l->nonuniform = l->version >= 300 ? nonuniform : l->version >= 200;
 }
 
 /* Pushes a new context for the device at `arg`. */
@@ -125,7 +129,7 @@ static Context *newcontext(lua_State *L, int arg) {
   lua_setiuservalue(L, -2, 1); /* its Device */
   clsh_error_check(L, getlimits(device, &c->limits), "clGetDeviceInfo");
   lua_getfield(L, arg, "version");
-  getrest(device, luaL_optstring(L, -1, ""), &c->limits);
+  derivelimits(device, luaL_optstring(L, -1, ""), &c->limits);
   lua_pop(L, 1);
   do {
     clsh_signals_block();
@@ -269,6 +273,18 @@ static int context_device(lua_State *L) {
 static int context_used(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)clsh_context_check(L, 1)->used);
   return 1;
+}
+
+/*
+** Sets field device of the table at the top: the name of the device of the
+** Context that user value 1 of the object at 1 holds.
+*/
+void clsh_context_setdevice(lua_State *L) {
+  lua_getiuservalue(L, 1, 1);
+  lua_getfield(L, -1, "device");
+  lua_getfield(L, -1, "name");
+  lua_setfield(L, -4, "device");
+  lua_pop(L, 2);
 }
 
 /** Context:info() -> table

@@ -33,6 +33,7 @@ bool clsh_context_usable(const Context *c);
 void clsh_context_usebytes(Context *c, size_t bytes);
 void clsh_context_freebytes(Context *c, size_t bytes);
 cl_ulong clsh_context_usedbytes(const Context *c);
+void clsh_context_setdevice(lua_State *L);
 void clsh_context_open(lua_State *L);
 
 #endif

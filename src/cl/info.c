@@ -40,7 +40,6 @@ static const Flag affinity_flags[] = {{1 << 0, "numa"},
                                       {1 << 5, "next_partitionable"},
                                       {0, NULL}};
 
-/* Device types, as one word: the first bit that is set decides. */
 static const Flag device_types[] = {
     {CL_DEVICE_TYPE_GPU, "gpu"},
     {CL_DEVICE_TYPE_ACCELERATOR, "accelerator"},
@@ -65,11 +64,11 @@ static void pushname(lua_State *L, cl_ulong value, const Flag *list) {
   lua_pushstring(L, list->name);
 }
 
-static void pushtype(lua_State *L, cl_ulong bits) {
-  const Flag *f = device_types;
-  while (f->mask != 0 && (bits & f->mask) == 0)
-    f++;
-  lua_pushstring(L, f->name);
+/* The first name with a bit that is set. */
+static void pushtype(lua_State *L, cl_ulong bits, const Flag *list) {
+  while (list->mask != 0 && (list->mask & bits) == 0)
+    list++;
+  lua_pushstring(L, list->name);
 }
 
 /* cl_version: 10 bits major, 10 minor, 12 patch. */
@@ -124,6 +123,14 @@ static void pushtext(lua_State *L, const char *p, size_t size) {
 ** with versions, T device type, and sets of flags or single names.
 */
 static void pushvalue(lua_State *L, char kind, const void *p, size_t size) {
+  static const struct {
+    char kind;
+    void (*push)(lua_State *L, cl_ulong n, const Flag *list);
+    const Flag *list;
+  } flags[] = {{'T', pushtype, device_types}, {'F', pushflags, fp_config},
+               {'Q', pushflags, queue_flags}, {'E', pushflags, exec_flags},
+               {'S', pushflags, svm_flags},   {'A', pushflags, affinity_flags},
+               {'C', pushname, cache_types},  {'M', pushname, local_types}};
   cl_uint word = 0;
   cl_ulong n = 0;
   if (size == sizeof word) {
@@ -132,53 +139,25 @@ static void pushvalue(lua_State *L, char kind, const void *p, size_t size) {
   } else if (size == sizeof n) {
     memcpy(&n, p, sizeof n);
   }
-  switch (kind) {
-  case 's':
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+    if (flags[i].kind == kind) {
+      flags[i].push(L, n, flags[i].list);
+      return;
+    }
+  if (kind == 's')
     pushtext(L, p, size);
-    break;
-  case 'b':
+  else if (kind == 'b')
     lua_pushboolean(L, n != 0);
-    break;
-  case 'Z':
+  else if (kind == 'Z')
     pushsizes(L, p, size);
-    break;
-  case 'x':
+  else if (kind == 'x')
     pushhex(L, p, size);
-    break;
-  case 'v':
+  else if (kind == 'v')
     pushversion(L, (cl_uint)n);
-    break;
-  case 'V':
+  else if (kind == 'V')
     pushnameversions(L, p, size);
-    break;
-  case 'T':
-    pushtype(L, n);
-    break;
-  case 'F':
-    pushflags(L, n, fp_config);
-    break;
-  case 'Q':
-    pushflags(L, n, queue_flags);
-    break;
-  case 'E':
-    pushflags(L, n, exec_flags);
-    break;
-  case 'S':
-    pushflags(L, n, svm_flags);
-    break;
-  case 'A':
-    pushflags(L, n, affinity_flags);
-    break;
-  case 'C':
-    pushname(L, n, cache_types);
-    break;
-  case 'M':
-    pushname(L, n, local_types);
-    break;
-  default:
+  else
     lua_pushinteger(L, (lua_Integer)n);
-    break;
-  }
 }
 
 /* Pushes the answer to a query, or nil where the driver has none. */

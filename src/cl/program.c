@@ -206,11 +206,7 @@ static int program_info(lua_State *L) {
   lua_setfield(L, 2, "kernels");
   pushfiles(L);
   lua_setfield(L, 2, "files");
-  lua_getiuservalue(L, 1, PROGRAM_CONTEXT);
-  lua_getfield(L, 3, "device");
-  lua_getfield(L, 4, "name");
-  lua_setfield(L, 2, "device");
-  lua_settop(L, 2);
+  clsh_context_setdevice(L);
   return 1;
 }
 

@@ -234,15 +234,11 @@ static int queue_outoforder(lua_State *L) {
 static int queue_info(lua_State *L) {
   Queue *q = clsh_queue_check(L, 1);
   lua_newtable(L);
-  lua_getiuservalue(L, 1, 1);
-  lua_getfield(L, -1, "device");
-  lua_getfield(L, -1, "name");
-  lua_setfield(L, 2, "device");
-  lua_settop(L, 2);
+  clsh_context_setdevice(L);
   lua_pushboolean(L, q->profiled);
-  lua_setfield(L, 2, "profiling");
+  lua_setfield(L, -2, "profiling");
   lua_pushboolean(L, q->out_of_order);
-  lua_setfield(L, 2, "out_of_order");
+  lua_setfield(L, -2, "out_of_order");
   return 1;
 }
 

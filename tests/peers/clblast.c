@@ -33,8 +33,7 @@ static int gemm(lua_State *L) {
     handle[i] = clsh_buffer_handle(L, clsh_buffer_check(L, 2 + i));
     size[i] = (size_t)luaL_checkinteger(L, 5 + i);
   }
-  bool wide =
-      strcmp(clsh_buffer_type(clsh_buffer_check(L, 2))->name, "double") == 0;
+  bool wide = strcmp(clsh_buffer_check(L, 2)->type->name, "double") == 0;
   size_t m = size[0], n = size[1], k = size[2];
   if (wide)
     check(L,
