@@ -9,7 +9,6 @@
 int luaopen_cl_host(lua_State *L) {
   lua_newtable(L);
   clsh_blas_open(L);
-  clsh_hostconvert_open(L);
   clsh_hostgemm_open(L);
   clsh_hostloop_open(L);
   clsh_hostsparse_open(L);

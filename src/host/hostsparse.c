@@ -1,8 +1,10 @@
 /*
-** hostsparse.c - cl.host: y = M x for sparse matrices by diagonals (DIA)
-** and by compressed rows (CSR), its truth in float64 and plain C loops.
+** hostsparse.c - cl.host: y = M x for sparse matrices by diagonals (DIA) and
+** by compressed rows (CSR), compared with float64 and by plain C loops; and
+** diagonals as compressed rows.
 ** SPDX-License-Identifier: MIT
 */
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -53,19 +55,17 @@ static const Array *checkintegers(lua_State *L, int arg) {
 }
 
 /*
-** values, offsets, x and options from `arg` on; `rows` is the default for
-** their number, 0: the pitch. The offsets' copy is left on the stack.
+** The values and offsets from `arg` on, and the options at `opts`; `rows` is
+** the default for their number, 0: the pitch. The offsets' copy is left on
+** the stack.
 */
-static void checkdia(lua_State *L, int arg, size_t rows, Sparse *m) {
-  m->values = clsh_hostcheck_reals(L, arg, 0);
+static void checkdia(lua_State *L, int arg, int opts, size_t rows, Sparse *m) {
   const Array *offsets = checkintegers(L, arg + 1);
-  m->x = clsh_hostcheck_reals(L, arg + 2, 0);
-  clsh_option_check(L, arg + 3, names, "dia");
+  clsh_option_check(L, opts, names, "dia");
   m->ndiags = offsets->shape.count;
   size_t pitch = m->values->shape.count / m->ndiags;
-  m->pitch = sizeoption(L, arg + 3, "pitch", pitch > 0 ? pitch : 1);
-  m->rows = sizeoption(L, arg + 3, "rows", rows != 0 ? rows : m->pitch);
-  m->cols = sizeoption(L, arg + 3, "cols", m->x->shape.count);
+  m->pitch = sizeoption(L, opts, "pitch", pitch > 0 ? pitch : 1);
+  m->rows = sizeoption(L, opts, "rows", rows != 0 ? rows : m->pitch);
   if (m->pitch < m->rows)
     clsh_error(L, "a pitch of %I is too small for %I rows",
                (lua_Integer)m->pitch, (lua_Integer)m->rows);
@@ -73,11 +73,19 @@ static void checkdia(lua_State *L, int arg, size_t rows, Sparse *m) {
     clsh_error(L, "values has %I elements, %I diagonals of pitch %I need more",
                (lua_Integer)m->values->shape.count, (lua_Integer)m->ndiags,
                (lua_Integer)m->pitch);
-  checklength(L, m->x, "x", m->cols);
   int64_t *copy = lua_newuserdatauv(L, m->ndiags * sizeof *copy, 0);
   clsh_number_loadintegers(offsets->type, clsh_array_data(L, offsets),
                            m->ndiags, copy);
   m->offsets = copy;
+}
+
+/* values, offsets, x and options of a product, from `arg` on. */
+static void checkproduct(lua_State *L, int arg, size_t rows, Sparse *m) {
+  m->values = clsh_hostcheck_reals(L, arg, 0);
+  m->x = clsh_hostcheck_reals(L, arg + 2, 0);
+  checkdia(L, arg, arg + 3, rows, m);
+  m->cols = sizeoption(L, arg + 3, "cols", m->x->shape.count);
+  checklength(L, m->x, "x", m->cols);
 }
 
 /* The rows of diagonal `d` that lie inside the matrix: from *lo below *hi. */
@@ -141,7 +149,7 @@ static int host_dia_error(lua_State *L) {
   Worst w = {-1, 0, 0};
   lua_settop(L, 5);
   const Array *y = clsh_hostcheck_reals(L, 1, 0);
-  checkdia(L, 2, y->shape.count, &m);
+  checkproduct(L, 2, y->shape.count, &m);
   checklength(L, y, "y", m.rows);
   clsh_array_data(L, y);
   clsh_array_data(L, m.values);
@@ -287,7 +295,7 @@ static Array *newresult(lua_State *L, const Sparse *m) {
 static int host_dia_loop(lua_State *L) {
   Sparse m = {0};
   lua_settop(L, 4);
-  checkdia(L, 1, 0, &m);
+  checkproduct(L, 1, 0, &m);
   Array *y = newresult(L, &m);
   clsh_array_data(L, m.values);
   clsh_array_data(L, m.x);
@@ -352,11 +360,113 @@ static int host_csr_loop(lua_State *L) {
   return 2;
 }
 
+/* A matrix in the making: row_ptr, and NULL or where the entries go. */
+typedef struct Csr {
+  int *row_ptr, *col_ind;
+  char *values;
+} Csr;
+
+/*
+** Goes through n entries of diagonal d from row `first`, which lie inside
+** the matrix. Counts those that are not zero in row_ptr[i + 1], or puts them
+** at row_ptr[i], which moves on.
+*/
+static void visit(lua_State *L, const Sparse *m, size_t d, size_t first,
+                  size_t n, const Csr *c) {
+  const Type *t = m->values->type;
+  const char *p = (const char *)clsh_array_data(L, m->values) +
+                  (d * m->pitch + first) * t->size;
+  double x[RUN];
+  clsh_number_loadreals(t, p, n, x);
+  for (size_t k = 0; k < n; k++) {
+    size_t i = first + k;
+    if (x[k] == 0)
+      continue;
+    if (c->values == NULL) {
+      c->row_ptr[i + 1]++;
+      continue;
+    }
+    size_t at = (size_t)c->row_ptr[i]++;
+    c->col_ind[at] = (int)((int64_t)i + m->offsets[d]);
+    memcpy(c->values + at * t->size, p + k * t->size, t->size);
+  }
+}
+
+/* Diagonals in ascending order: so are the columns inside a row. */
+static void visitall(lua_State *L, const Sparse *m, const Csr *c) {
+  for (size_t d = 0; d < m->ndiags; d++) {
+    size_t lo, hi;
+    extent(m, d, &lo, &hi);
+    for (size_t i = lo; i < hi; i += RUN) {
+      clsh_poll(L);
+      visit(L, m, d, i, hi - i < RUN ? hi - i : RUN, c);
+    }
+  }
+}
+
+/* Makes the counts in row_ptr[1..] starts; their sum is returned. */
+static size_t accumulate(lua_State *L, int *row_ptr, size_t rows) {
+  int64_t sum = 0;
+  for (size_t i = 1; i <= rows; i++) {
+    sum += row_ptr[i];
+    if (sum > INT_MAX)
+      clsh_error(L, "dia_to_csr: more than %d entries", INT_MAX);
+    row_ptr[i] = (int)sum;
+  }
+  return (size_t)sum;
+}
+
+static Array *newvector(lua_State *L, const Type *t, size_t n) {
+  Shape s = {1, {n}, n};
+  return clsh_array_new(L, t, &s);
+}
+
+/** cl.host.dia_to_csr(values, offsets, opts) -> row_ptr, col_ind, values
+ * The entries of a matrix by diagonals that are not zero, as compressed
+ * rows: int Arrays with indexes from 0, columns ascending in each row.
+ * Without an entry the last two have one unused element.
+ * Options:
+ *   rows   pitch               rows of the matrix
+ *   cols   needed              columns of the matrix
+ *   pitch  #values / #offsets  elements from diagonal to diagonal
+ */
+static int host_dia_to_csr(lua_State *L) {
+  const Type *integer = clsh_type_find("int", 3);
+  Sparse m = {0};
+  lua_settop(L, 3);
+  luaL_checktype(L, 3, LUA_TTABLE);
+  m.values = clsh_array_check(L, 1);
+  if (m.values->type->width != 1)
+    return clsh_error_arg(L, 1, "Array of scalars expected, got %s",
+                          m.values->type->name);
+  m.cols = sizeoption(L, 3, "cols", 0);
+  checkdia(L, 1, 3, 0, &m);
+  if (m.cols < 1 || m.cols > INT_MAX || m.rows > INT_MAX)
+    return clsh_error(L,
+                      "dia_to_csr: rows and cols must be <= %d; "
+                      "cols must be given",
+                      INT_MAX);
+  for (size_t d = 1; d < m.ndiags; d++)
+    if (m.offsets[d] <= m.offsets[d - 1])
+      return clsh_error(L, "dia_to_csr: the offsets must ascend");
+  Array *row_ptr = newvector(L, integer, m.rows + 1);
+  Csr c = {clsh_array_data(L, row_ptr), NULL, NULL};
+  visitall(L, &m, &c);
+  size_t nnz = accumulate(L, c.row_ptr, m.rows);
+  Array *col_ind = newvector(L, integer, nnz > 0 ? nnz : 1);
+  Array *values = newvector(L, m.values->type, nnz > 0 ? nnz : 1);
+  c = (Csr){clsh_array_data(L, row_ptr), clsh_array_data(L, col_ind),
+            clsh_array_data(L, values)};
+  visitall(L, &m, &c);
+  memmove(c.row_ptr + 1, c.row_ptr, m.rows * sizeof *c.row_ptr);
+  c.row_ptr[0] = 0; /* the visit left each row's end in its place */
+  return 3;
+}
+
 void clsh_hostsparse_open(lua_State *L) {
-  static const luaL_Reg functions[] = {{"csr_error", host_csr_error},
-                                       {"csr_loop", host_csr_loop},
-                                       {"dia_error", host_dia_error},
-                                       {"dia_loop", host_dia_loop},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"csr_error", host_csr_error},   {"csr_loop", host_csr_loop},
+      {"dia_error", host_dia_error},   {"dia_loop", host_dia_loop},
+      {"dia_to_csr", host_dia_to_csr}, {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
 }
