@@ -176,7 +176,7 @@ static void *place(lua_State *L, const Array *a, int arg, int given) {
   const Shape *s = &a->shape;
   size_t flat = 0;
   if (given != s->ndims)
-    clsh_error(L, "an Array %s takes %d indexes, got %d",
+    clsh_error(L, "an Array %s takes %d indexes; got %d",
                clsh_array_name(L, a), s->ndims, given);
   for (int d = 0; d < s->ndims; d++) {
     size_t i = checkindex(L, a, arg + d, s->dim[d]);

@@ -60,10 +60,10 @@ static void badrow(lua_State *L, const Array *a, const Place *w,
     lua_pushfstring(L, "row %s", placestring(L, w));
   const char *which = lua_tostring(L, -1);
   if (lua_type(L, row) != LUA_TTABLE)
-    clsh_error(L, "%s: table of %I %s expected, got %s", which, expected, unit,
+    clsh_error(L, "%s must be a table of %I %s; got %s", which, expected, unit,
                luaL_typename(L, row));
-  clsh_error(L, "%s has %I %s, %I expected", which,
-             (lua_Integer)lua_rawlen(L, row), unit, expected);
+  clsh_error(L, "%s must have %I %s; got %I", which, expected, unit,
+             (lua_Integer)lua_rawlen(L, row));
 }
 
 static void storenext(lua_State *L, Array *a, Place *w) {
@@ -124,7 +124,7 @@ static void frombytes(lua_State *L, Array *a, int arg) {
   size_t len;
   const char *s = lua_tolstring(L, arg, &len);
   if (len != clsh_array_bytes(a))
-    clsh_error_arg(L, arg, "string of %I bytes expected for %s, got %I",
+    clsh_error_arg(L, arg, "must be a string of %I bytes for %s; got %I",
                    (lua_Integer)clsh_array_bytes(a), clsh_array_name(L, a),
                    (lua_Integer)len);
   memcpy(clsh_array_data(L, a), s, len);
@@ -161,10 +161,11 @@ void clsh_arrayinit_set(lua_State *L, Array *a, int arg) {
     fromfunction(L, a, arg);
     break;
   default:
-    clsh_error_arg(L, arg,
-                   "number, table, function, string or open Array expected, "
-                   "got %s",
-                   luaL_typename(L, arg));
+    clsh_error_arg(
+        L, arg,
+        "must be a number, a table, a function, a string or an open Array; "
+        "got %s",
+        luaL_typename(L, arg));
   }
 }
 
@@ -177,7 +178,7 @@ static size_t optindex(lua_State *L, int arg, const char *name, size_t def,
   lua_Integer i = lua_tointegerx(L, arg, &whole);
   if (lua_type(L, arg) != LUA_TNUMBER || !whole || i < (lua_Integer)min ||
       (lua_Unsigned)i > max)
-    clsh_error_arg(L, arg, "%s must be a whole number in %I..%I, got %s", name,
+    clsh_error_arg(L, arg, "%s must be a whole number in %I..%I; got %s", name,
                    (lua_Integer)min, (lua_Integer)max,
                    luaL_tolstring(L, arg, NULL));
   return (size_t)i;

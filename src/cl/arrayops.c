@@ -36,7 +36,7 @@ static void checkbound(lua_State *L, const Array *a, int arg, int def,
   if (!lua_isnoneornil(L, arg)) {
     lua_pushvalue(L, arg);
     if (lua_type(L, -1) != LUA_TNUMBER)
-      clsh_error_arg(L, arg, "number expected, got %s", luaL_typename(L, -1));
+      clsh_error_arg(L, arg, "must be a number; got %s", luaL_typename(L, -1));
   }
   const char *wrong = clsh_type_convert(L, -1, a->type, element);
   if (wrong != NULL)
@@ -89,7 +89,7 @@ static void randomreals(lua_State *L, Array *a, uint64_t seed) {
   clsh_number_loadreals(t, element[1], 1, &hi);
   double width = hi - lo;
   if (!isfinite(width) || width <= 0)
-    clsh_error_arg(L, 4, "finite bounds with lower < upper expected");
+    clsh_error_arg(L, 4, "must be finite and above the lower bound");
   char *p = clsh_array_data(L, a);
   for (Run r = {0}; clsh_convert_nextrun(L, a, &r);) {
     for (size_t i = 0; i < r.n; i++) {
@@ -114,7 +114,7 @@ static int array_random(lua_State *L) {
   lua_settop(L, 4);
   lua_Integer seed = lua_tointegerx(L, 2, &whole);
   if (!whole || lua_type(L, 2) != LUA_TNUMBER)
-    return clsh_error_arg(L, 2, "whole number expected as the seed, got %s",
+    return clsh_error_arg(L, 2, "the seed must be a whole number; got %s",
                           luaL_tolstring(L, 2, NULL));
   if (a->type->kind == 'f')
     randomreals(L, a, (uint64_t)seed);
@@ -158,8 +158,8 @@ static int array_equal(lua_State *L) {
   const Array *b = clsh_array_check(L, 2);
   checkalike(L, a, b);
   if (a->type != b->type)
-    return clsh_error_arg(L, 2, "Array of %s expected, got %s", a->type->name,
-                          b->type->name);
+    return clsh_error_arg(L, 2, "must be an Array of %s; got %s",
+                          a->type->name, b->type->name);
   size_t i = differing(L, a, b);
   lua_pushboolean(L, i == a->shape.count);
   if (i == a->shape.count)
@@ -340,7 +340,7 @@ static int array_summary(lua_State *L) {
 static FILE *checkfile(lua_State *L, int arg) {
   luaL_Stream *s = luaL_testudata(L, arg, LUA_FILEHANDLE);
   if (s == NULL || lua_rawlen(L, arg) < sizeof *s)
-    clsh_error_arg(L, arg, "file expected, got %s", luaL_typename(L, arg));
+    clsh_error_arg(L, arg, "must be a file; got %s", luaL_typename(L, arg));
   if (s->closef == NULL)
     clsh_error_arg(L, arg, "this file is closed");
   return s->f;

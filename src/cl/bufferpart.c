@@ -43,7 +43,7 @@ static bool checkpair(lua_State *L, int opts, const char *name, size_t *a,
     return false;
   }
   if (lua_type(L, -1) != LUA_TTABLE || lua_rawlen(L, -1) != 2)
-    clsh_error(L, "%s: a list of two numbers expected", name);
+    clsh_error(L, "%s: must be a list of two numbers", name);
   lua_rawgeti(L, -1, 1);
   *a = clsh_option_count(L, -1, name);
   lua_rawgeti(L, -2, 2);

@@ -56,12 +56,16 @@ const char *clsh_class_name(lua_State *L, int arg) {
   return lua_isnone(L, arg) ? "nothing" : luaL_typename(L, arg);
 }
 
+static const char *article(const Class *class) {
+  return strchr("AE", class->name[0]) != NULL ? "an" : "a";
+}
+
 /* The object at `arg`, closed or not; anything else raises. */
 void *clsh_class_any(lua_State *L, int arg, const Class *class) {
   Object *o = toobject(L, arg, class);
   if (o == NULL)
-    clsh_error_arg(L, arg, "%s expected, got %s", class->name,
-                   clsh_class_name(L, arg));
+    clsh_error_arg(L, arg, "must be %s %s; got %s", article(class),
+                   class->name, clsh_class_name(L, arg));
   return o;
 }
 
@@ -77,8 +81,8 @@ void *clsh_class_option(lua_State *L, int idx, const Class *class,
                         const char *name) {
   Object *o = toobject(L, idx, class);
   if (o == NULL)
-    clsh_error(L, "%s: %s expected, got %s", name, class->name,
-               clsh_class_name(L, idx));
+    clsh_error(L, "%s: must be %s %s; got %s", name, article(class),
+               class->name, clsh_class_name(L, idx));
   if (o->closed)
     clsh_error(L, "%s: this %s is closed", name, class->name);
   return o;
@@ -333,7 +337,7 @@ static int cl_extend(lua_State *L) {
   for (lua_pushnil(L); lua_next(L, 2) != 0;) {
     int key = names ? -1 : -2;
     if (lua_type(L, key) != LUA_TSTRING || (!names && !lua_isfunction(L, -1)))
-      return clsh_error_arg(L, 2, "names with functions expected");
+      return clsh_error_arg(L, 2, "must hold names with functions");
     lua_pushvalue(L, key);
     lua_insert(L, 4); /* name, key, value */
     if (names) {

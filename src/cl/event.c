@@ -197,7 +197,7 @@ static void addafter(lua_State *L, int arg, Context *c, After *a) {
   if (e == NULL) {
     const char *name = clsh_class_name(L, arg);
     bool closed = strcmp(name, class.name) == 0;
-    clsh_error(L, "after: Event or list of Events expected, got %s%s",
+    clsh_error(L, "after: must be an Event or a list of Events; got %s%s",
                closed ? "a closed " : "", name);
   }
   if (e->context != c)

@@ -39,14 +39,14 @@ int clsh_option_word(lua_State *L, int idx, const char *const names[],
   if (lua_isnoneornil(L, idx))
     return 0;
   if (lua_type(L, idx) != LUA_TSTRING)
-    clsh_error(L, "%s: a string expected, got %s", name,
+    clsh_error(L, "%s: must be a string; got %s", name,
                clsh_class_name(L, idx));
   const char *word = lua_tostring(L, idx);
   for (int i = 0; names[i] != NULL; i++)
     if (strcmp(word, names[i]) == 0)
       return i;
-  return clsh_error(L, "%s: '%s' is none of %s", name, word,
-                    pushlist(L, names));
+  return clsh_error(L, "%s: must be one of %s; got '%s'", name,
+                    pushlist(L, names), word);
 }
 
 /*
@@ -58,12 +58,12 @@ void clsh_option_check(lua_State *L, int arg, const char *const names[],
   if (lua_isnoneornil(L, arg))
     return;
   if (lua_type(L, arg) != LUA_TTABLE)
-    clsh_error_arg(L, arg, "table of options expected, got %s",
+    clsh_error_arg(L, arg, "must be a table of options; got %s",
                    luaL_typename(L, arg));
   arg = lua_absindex(L, arg);
   for (lua_pushnil(L); lua_next(L, arg) != 0; lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING)
-      clsh_error(L, "%s: options have names, got a %s key", what,
+      clsh_error(L, "%s: names of options must be strings; got a %s key", what,
                  luaL_typename(L, -2));
     const char *word = lua_tostring(L, -2);
     if (listed(word, names))
@@ -77,6 +77,27 @@ void clsh_option_check(lua_State *L, int arg, const char *const names[],
   }
 }
 
+/* Pushes options[name]; nil where `opts` is nil. */
+int clsh_option_push(lua_State *L, int opts, const char *name) {
+  if (lua_isnil(L, opts)) {
+    lua_pushnil(L);
+    return LUA_TNIL;
+  }
+  return lua_getfield(L, opts, name);
+}
+
+/* The number >= 1 that option `name` gives, at stack index `idx`. */
+size_t clsh_option_count(lua_State *L, int idx, const char *name) {
+  int whole = 0;
+  lua_Integer n = 0;
+  if (lua_type(L, idx) == LUA_TNUMBER)
+    n = lua_tointegerx(L, idx, &whole);
+  if (!whole || n < 1)
+    clsh_error(L, "%s: must be a whole number >= 1; got %s", name,
+               luaL_tolstring(L, idx, NULL));
+  return (size_t)n;
+}
+
 /** cl.options(t, names, what)
  * Raises if table `t` (or nil) holds a key that is not in the list of
  * strings `names`; the message names `what` and the nearest option.
@@ -86,7 +107,7 @@ static int cl_options(lua_State *L) {
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
   if (n > 63)
-    return clsh_error_arg(L, 2, "at most 63 names, got %d", (int)n);
+    return clsh_error_arg(L, 2, "must hold at most 63 names; got %d", (int)n);
   luaL_checkstack(L, (int)n + 8, "too many names");
   const char *what = luaL_checkstring(L, 3);
   for (lua_Integer i = 1; i <= n; i++) {

@@ -37,11 +37,11 @@ void clsh_shape_check(lua_State *L, int arg, const Type *t, Shape *s) {
   if (table) {
     lua_Integer n = (lua_Integer)lua_rawlen(L, arg);
     if (n < 1 || n > MAXDIMS)
-      clsh_error_arg(L, arg, "shape of 1 to %d dimensions expected, got %I",
+      clsh_error_arg(L, arg, "must be a shape of 1 to %d dimensions; got %I",
                      MAXDIMS, n);
     s->ndims = (int)n;
   } else if (lua_type(L, arg) != LUA_TNUMBER) {
-    clsh_error_arg(L, arg, "shape expected (a number or a table), got %s",
+    clsh_error_arg(L, arg, "must be a shape, a number or a table; got %s",
                    luaL_typename(L, arg));
   }
   size_t limit = PTRDIFF_MAX / (t != NULL ? t->size : 1);
@@ -52,8 +52,9 @@ void clsh_shape_check(lua_State *L, int arg, const Type *t, Shape *s) {
       lua_pushvalue(L, arg);
     if (!topositive(L, -1, &s->dim[i])) {
       const char *got = what(L);
-      clsh_error_arg(L, arg, "dimension %d must be a positive integer, got %s",
-                     i + 1, got);
+      clsh_error_arg(L, arg,
+                     "dimension %d must be a whole number >= 1; got %s", i + 1,
+                     got);
     }
     if (s->dim[i] > limit / s->count)
       clsh_error_arg(L, arg, "shape too large: its %s would overflow",
@@ -88,7 +89,8 @@ size_t clsh_shape_count(lua_State *L, int arg, const char *name) {
   lua_pushvalue(L, arg);
   if (!topositive(L, -1, &n)) {
     const char *got = what(L);
-    clsh_error_arg(L, arg, "%s must be a positive integer, got %s", name, got);
+    clsh_error_arg(L, arg, "%s must be a whole number >= 1; got %s", name,
+                   got);
   }
   lua_pop(L, 1);
   return n;

@@ -39,7 +39,7 @@ const Type *clsh_type_find(const char *name, size_t len) {
 const Type *clsh_type_check(lua_State *L, int arg) {
   size_t len;
   if (lua_type(L, arg) != LUA_TSTRING)
-    clsh_error_arg(L, arg, "name of an element type expected, got %s",
+    clsh_error_arg(L, arg, "must be the name of an element type; got %s",
                    luaL_typename(L, arg));
   const char *name = lua_tolstring(L, arg, &len);
   const Type *t = clsh_type_find(name, len);
@@ -128,14 +128,15 @@ static const char *misfit(lua_State *L, int idx, const Type *t) {
 
 static const char *nointeger(lua_State *L, int idx) {
   lua_pushvalue(L, idx);
-  return lua_pushfstring(L, "%s is no integer", lua_tostring(L, -1));
+  return lua_pushfstring(L, "must be a whole number; got %s",
+                         lua_tostring(L, -1));
 }
 
 static const char *tocomponent(lua_State *L, int idx, const Type *t, void *p) {
   Component c;
   int64_t v;
   if (lua_type(L, idx) != LUA_TNUMBER)
-    return lua_pushfstring(L, "number expected, got %s",
+    return lua_pushfstring(L, "must be a number; got %s",
                            luaL_typename(L, idx));
   double x = lua_tonumber(L, idx);
   if (t->kind == 'f') {
@@ -155,7 +156,7 @@ static const char *tocomponent(lua_State *L, int idx, const Type *t, void *p) {
 static const char *tovector(lua_State *L, int idx, const Type *t, char *p) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, idx);
   if (n != t->width)
-    return lua_pushfstring(L, "%s takes %d numbers, got %I", t->name,
+    return lua_pushfstring(L, "%s takes %d numbers; got %I", t->name,
                            (int)t->width, n);
   for (int i = 0; i < t->width; i++) {
     lua_rawgeti(L, idx, i + 1);
@@ -182,7 +183,7 @@ const char *clsh_type_convert(lua_State *L, int idx, const Type *t, void *p) {
   if (lua_type(L, idx) == LUA_TTABLE)
     return tovector(L, idx, t, p);
   if (lua_type(L, idx) != LUA_TNUMBER)
-    return lua_pushfstring(L, "%s takes a number or a table of %d, got %s",
+    return lua_pushfstring(L, "%s takes a number or a table of %d; got %s",
                            t->name, (int)t->width, luaL_typename(L, idx));
   for (int i = 0; i < t->width; i++) {
     const char *wrong = tocomponent(L, idx, t, (char *)p + i * t->unit);

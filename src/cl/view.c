@@ -37,14 +37,13 @@ static int buffer_view(lua_State *L) {
   if (((first - 1) * b->type->size + b->offset) %
           clsh_context_limits(b->context)->align !=
       0)
-    return clsh_error(
-        L,
-        "view: the device wants views to start at elements 1, %I, %I, ... "
-        "(%I bytes apart), not at %I; nearest: %I or %I",
-        (LUAI_UACINT)(1 + step), (LUAI_UACINT)(1 + 2 * step),
-        (LUAI_UACINT)(step * b->type->size), (LUAI_UACINT)first,
-        (LUAI_UACINT)((first - 1) / step * step + 1),
-        (LUAI_UACINT)(((first - 1) / step + 1) * step + 1));
+    return clsh_error(L,
+                      "view: a view must start at element 1, %I, %I, ... "
+                      "(%I bytes apart), not at %I; nearest: %I or %I",
+                      (LUAI_UACINT)(1 + step), (LUAI_UACINT)(1 + 2 * step),
+                      (LUAI_UACINT)(step * b->type->size), (LUAI_UACINT)first,
+                      (LUAI_UACINT)((first - 1) / step * step + 1),
+                      (LUAI_UACINT)(((first - 1) / step + 1) * step + 1));
   clsh_context_alive(L, b->context);
   Buffer *v = clsh_buffer_newview(L, 1);
   size_t count = last - first + 1, bytes = count * b->type->size;

@@ -118,7 +118,7 @@ static int checkthreads(lua_State *L, int arg) {
   if (clsh_hostcheck_option(L, arg, "threads") != LUA_TNIL) {
     n = lua_tointegerx(L, -1, &whole);
     if (!whole || n < 1 || n > 4096)
-      clsh_error(L, "option threads: 1 to 4096 expected, got %s",
+      clsh_error(L, "option threads must be in 1..4096; got %s",
                  luaL_tolstring(L, -1, NULL));
   }
   lua_pop(L, 1);

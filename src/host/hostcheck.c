@@ -42,25 +42,25 @@ void clsh_hostcheck_worse(Worst *w, double err, size_t row, size_t col) {
 const Array *clsh_hostcheck_reals(lua_State *L, int arg, int ndims) {
   const Array *a = clsh_array_check(L, arg);
   if (a->type->kind != 'f' || a->type->width != 1)
-    clsh_error_arg(L, arg, "Array of half, float or double expected, got %s",
+    clsh_error_arg(L, arg, "must be an Array of half, float or double; got %s",
                    a->type->name);
   if (ndims != 0 && a->shape.ndims != ndims)
-    clsh_error_arg(L, arg, "matrix expected, got an Array %s",
+    clsh_error_arg(L, arg, "must be a matrix; got an Array %s",
                    clsh_array_name(L, a));
   return a;
 }
 
 void clsh_hostcheck_same(lua_State *L, const Array *a, const Array *b) {
   if (a->type != b->type)
-    clsh_error(L, "arrays of one type expected, got %s and %s", a->type->name,
-               b->type->name);
+    clsh_error(L, "the arrays must be of one type; got %s and %s",
+               a->type->name, b->type->name);
 }
 
 double clsh_hostcheck_number(lua_State *L, int arg, const char *name,
                              double def) {
   if (clsh_hostcheck_option(L, arg, name) != LUA_TNIL) {
     if (lua_type(L, -1) != LUA_TNUMBER)
-      clsh_error(L, "option %s: number expected, got %s", name,
+      clsh_error(L, "option %s must be a number; got %s", name,
                  luaL_typename(L, -1));
     def = lua_tonumber(L, -1);
   }
@@ -108,7 +108,7 @@ void clsh_hostcheck_gemm(lua_State *L, int a, const char *const names[],
   g->c0 = NULL;
   if (clsh_hostcheck_option(L, opts, "C0") != LUA_TNIL && g->beta != 0) {
     if (clsh_array_test(L, -1) == NULL)
-      clsh_error(L, "option C0: open Array expected, got %s",
+      clsh_error(L, "option C0 must be an open Array; got %s",
                  luaL_typename(L, -1));
     g->c0 = clsh_hostcheck_reals(L, lua_gettop(L), 2);
     clsh_hostcheck_extent(L, g->c0, "C0", g);

@@ -68,7 +68,7 @@ static const size_t *checkrows(lua_State *L, int arg, size_t m, size_t *n) {
   if (clsh_hostcheck_option(L, arg, "rows") == LUA_TNIL)
     return NULL;
   if (lua_type(L, -1) != LUA_TTABLE)
-    clsh_error(L, "option rows: table expected, got %s", luaL_typename(L, -1));
+    clsh_error(L, "option rows must be a table; got %s", luaL_typename(L, -1));
   *n = lua_rawlen(L, -1);
   size_t *rows = lua_newuserdatauv(L, (*n + 1) * sizeof *rows, 0);
   for (size_t i = 0; i < *n; i++) {
@@ -125,7 +125,7 @@ static int host_gemm_error(lua_State *L) {
   const Array *c = checkresult(L, names, "gemm_error", &g);
   const size_t *rows = checkrows(L, 4, g.m, &n);
   if (n == 0)
-    return clsh_error(L, "option rows: at least one row expected");
+    return clsh_error(L, "option rows must name at least one row");
   checkopen(L, &g, c);
   for (size_t i = 0; i < n; i += ROWS) {
     size_t nrows = n - i < ROWS ? n - i : ROWS;
@@ -218,8 +218,8 @@ static int host_gemm_freivalds(lua_State *L) {
   double seed = clsh_hostcheck_number(L, 4, "seed", 1);
   double rounds = clsh_hostcheck_number(L, 4, "rounds", 3);
   if (!(fabs(seed) < 0x1p53) || !(rounds >= 1 && rounds <= 1000))
-    return clsh_error(L, "options seed and rounds: seed below 2^53 and 1 to "
-                         "1000 rounds expected");
+    return clsh_error(L, "option seed must be below 2^53, option rounds in "
+                         "1..1000");
   size_t row = g.n > g.k ? g.n : g.k;
   double *x = lua_newuserdatauv(L, (2 * g.n + 2 * g.k + row) * sizeof *x, 0);
   Round f = {x, x + g.n, x + 2 * g.n, x + 2 * g.n + g.k,

@@ -31,7 +31,7 @@ static size_t sizeoption(lua_State *L, int arg, const char *name, size_t def) {
   if (clsh_hostcheck_option(L, arg, name) != LUA_TNIL) {
     lua_Integer n = lua_tointegerx(L, -1, &whole);
     if (!whole || n < 1)
-      clsh_error(L, "option %s must be a positive integer, got %s", name,
+      clsh_error(L, "option %s must be a whole number >= 1; got %s", name,
                  luaL_tolstring(L, -1, NULL));
     def = (size_t)n;
   }
@@ -49,7 +49,7 @@ static void checklength(lua_State *L, const Array *a, const char *name,
 static const Array *checkintegers(lua_State *L, int arg) {
   const Array *a = clsh_array_check(L, arg);
   if (a->type->kind == 'f' || a->type->width != 1)
-    clsh_error_arg(L, arg, "Array of an integer type expected, got %s",
+    clsh_error_arg(L, arg, "must be an Array of an integer type; got %s",
                    a->type->name);
   return a;
 }
@@ -279,7 +279,7 @@ static void diadouble(const Sparse *m, size_t d, double *restrict y) {
 static Array *newresult(lua_State *L, const Sparse *m) {
   Shape s = {1, {m->rows}, m->rows};
   if (m->values->type != m->x->type || m->x->type->unit == 2)
-    clsh_error(L, "the loop takes float or double, got %s and %s",
+    clsh_error(L, "the loop takes float or double; got %s and %s",
                m->values->type->name, m->x->type->name);
   return clsh_array_new(L, m->x->type, &s);
 }
@@ -344,7 +344,7 @@ static int host_csr_loop(lua_State *L) {
   checkcsr(L, 1, 0, &m);
   for (int i = 1; i <= 2; i++)
     if (strcmp(clsh_array_check(L, i)->type->name, "int") != 0)
-      return clsh_error_arg(L, i, "Array of int expected, got %s",
+      return clsh_error_arg(L, i, "must be an Array of int; got %s",
                             clsh_array_check(L, i)->type->name);
   Array *y = newresult(L, &m);
   checkopen(L, &m);
@@ -437,7 +437,7 @@ static int host_dia_to_csr(lua_State *L) {
   luaL_checktype(L, 3, LUA_TTABLE);
   m.values = clsh_array_check(L, 1);
   if (m.values->type->width != 1)
-    return clsh_error_arg(L, 1, "Array of scalars expected, got %s",
+    return clsh_error_arg(L, 1, "must be an Array of scalars; got %s",
                           m.values->type->name);
   m.cols = sizeoption(L, 3, "cols", 0);
   checkdia(L, 1, 3, 0, &m);

@@ -18,7 +18,7 @@
 static const Array *checkmatrix(lua_State *L, int arg) {
   const Array *a = clsh_array_check(L, arg);
   if (a->shape.ndims != 2)
-    clsh_error_arg(L, arg, "matrix expected, got an Array %s",
+    clsh_error_arg(L, arg, "must be a matrix; got an Array %s",
                    clsh_array_name(L, a));
   return a;
 }
@@ -70,7 +70,7 @@ static int host_transpose_error(lua_State *L) {
   const size_t *d = b->shape.dim;
   clsh_hostcheck_same(L, a, b);
   if (a->shape.dim[0] != d[1] || a->shape.dim[1] != d[0])
-    return clsh_error(L, "transpose of %s expected, got %s",
+    return clsh_error(L, "must be the transpose of %s; got %s",
                       clsh_array_name(L, a), clsh_array_name(L, b));
   clsh_array_data(L, a);
   clsh_array_data(L, b);

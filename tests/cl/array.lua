@@ -31,15 +31,15 @@ t.test("shapes that are none", function()
   local function shape(s)
     return function() cl.array("float", s) end
   end
-  t.raises(shape(0), "dimension 1 must be a positive integer, got 0")
+  t.raises(shape(0), "dimension 1 must be a whole number >= 1; got 0")
   t.raises(shape(-1), "got -1")
   t.raises(shape(1.5), "got 1.5")
-  t.raises(shape {2, 0}, "dimension 2 must be a positive integer, got 0")
+  t.raises(shape {2, 0}, "dimension 2 must be a whole number >= 1; got 0")
   t.raises(shape {2, "3"}, "dimension 2", "got string")
   t.raises(shape {}, "1 to 4 dimensions", "got 0")
   t.raises(shape {1, 1, 1, 1, 1}, "got 5")
-  t.raises(shape "3", "shape expected", "got string")
-  t.raises(shape(nil), "shape expected")
+  t.raises(shape "3", "must be a shape", "got string")
+  t.raises(shape(nil), "must be a shape")
   t.raises(shape(setmetatable({}, {__len = function() return 1 << 33 end})),
            "got 0")
   t.raises(shape(1 << 62), "shape too large")
@@ -65,7 +65,8 @@ t.test("elements by flat index", function()
   t.raises(function() return a[1.5] end, "index 1.5", "no whole number")
   t.raises(function() return a[{}] end, "index table")
   t.raises(function() a.foo = 1 end, "no field 'foo'")
-  t.raises(function() a[1] = 3.5 end, "int[2][3]", "3.5 is no integer")
+  t.raises(function() a[1] = 3.5 end,
+    "int[2][3]", "must be a whole number; got 3.5")
 end)
 
 t.test("at and set", function()
@@ -75,12 +76,12 @@ t.test("at and set", function()
   t.eq(a[6], 7)
   t.raises(function() a:at(3, 1) end, "index 3", "outside 1..2")
   t.raises(function() a:at(1, 0) end, "index 0", "outside 1..3")
-  t.raises(function() a:at(1) end, "takes 2 indexes, got 1")
+  t.raises(function() a:at(1) end, "takes 2 indexes; got 1")
   t.raises(function() a:at(1, 2, 3) end, "got 3")
   t.raises(function() a:at() end, "got 0")
   t.raises(function() a:set(1, 2) end, "got 1")
   t.raises(function() a:set() end, "got 0")
-  t.raises(function() a:set(1, 1, "x") end, "number expected")
+  t.raises(function() a:set(1, 1, "x") end, "must be a number")
   local b = cl.array("int", {2, 2, 2, 2}, function(i, j, k, l)
     return 1000 * i + 100 * j + 10 * k + l
   end)
@@ -92,10 +93,11 @@ t.test("init: number, string, function", function()
   t.eq(cl.array("int", 3, 7):table(), {7, 7, 7})
   t.eq(cl.array("int", 3, "abcdefghijkl"):tostring(), "abcdefghijkl")
   t.raises(function() cl.array("int", 3, "abc") end,
-           "string of 12 bytes expected for int[3], got 3")
+           "must be a string of 12 bytes for int[3]; got 3")
   t.eq(cl.array("float", {2, 3}, function(i, j) return 10 * i + j end)
          :table(), {{11, 12, 13}, {21, 22, 23}})
-  t.raises(function() cl.array("int", 3, 3.5) end, "3.5 is no integer")
+  t.raises(function() cl.array("int", 3, 3.5) end,
+    "must be a whole number; got 3.5")
   t.raises(function() cl.array("int", 3, true) end, "got boolean")
   t.raises(function() cl.array("int", 3, io.stdout) end, "got userdata")
   local calls = 0
@@ -113,7 +115,7 @@ t.test("init: number, string, function", function()
     cl.array("float", {2, 3}, function(i, j)
       return i * j < 6 and 0 or nil
     end)
-  end, "element [2][3]: number expected, got nil")
+  end, "element [2][3]: must be a number; got nil")
 end)
 
 t.test("init: nested tables", function()
@@ -125,31 +127,32 @@ t.test("init: nested tables", function()
   local function init(shape, value)
     return function() cl.array("int", shape, value) end
   end
-  t.raises(init(3, {1, 2}), "the table has 2 elements, 3 expected")
-  t.raises(init({2, 2}, {{1, 2}}), "the table has 1 rows, 2 expected")
+  t.raises(init(3, {1, 2}), "the table must have 3 elements; got 2")
+  t.raises(init({2, 2}, {{1, 2}}), "the table must have 2 rows; got 1")
   t.raises(init({3, 4}, {{1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 4, 5}}),
-           "row 3 has 5 elements, 4 expected")
-  t.raises(init({2, 2}, {{1, 2}, {3}}), "row 2 has 1 elements, 2 expected")
+           "row 3 must have 4 elements; got 5")
+  t.raises(init({2, 2}, {{1, 2}, {3}}), "row 2 must have 2 elements; got 1")
   t.raises(init({2, 2}, {1, 2}),
-           "row 1: table of 2 elements expected, got number")
+           "row 1 must be a table of 2 elements; got number")
   t.raises(init({2, 2, 2}, {{{1, 2}, {3, 4}}, {{5, 6}, {7}}}),
-           "row [2][2] has 1 elements, 2 expected")
+           "row [2][2] must have 2 elements; got 1")
   t.raises(init({2, 2}, {{1, 2}, {3, 4.5}}),
-           "element [2][2]: 4.5 is no integer")
+           "element [2][2]: must be a whole number; got 4.5")
   t.raises(init({2, 2}, {{1, 2}, {3, {4}}}),
-           "element [2][2]: number expected, got table")
+           "element [2][2]: must be a number; got table")
 end)
 
 t.test("init: hostile tables", function()
   local cycle = {}
   cycle[1] = cycle
   t.raises(function() cl.array("int", {1, 1, 1, 1}, cycle) end,
-           "element [1][1][1][1]: number expected, got table")
+           "element [1][1][1][1]: must be a number; got table")
   local liar = setmetatable({}, {
     __len = function() return 3 end,
     __index = function() return 1 end,
   })
-  t.raises(function() cl.array("int", 3, liar) end, "has 0 elements")
+  t.raises(function() cl.array("int", 3, liar) end,
+    "must have 3 elements; got 0")
 end)
 
 t.test("init: another array", function()
@@ -161,9 +164,9 @@ t.test("init: another array", function()
            "int[4] takes 4 elements", "int[3] has 3")
   b[2] = 2.5
   t.raises(function() cl.array("int", 3, b) end, "element 2",
-           "2.5 is no integer")
+           "must be a whole number; got 2.5")
   a:close()
-  t.raises(function() cl.array("int", 3, a) end, "open Array expected")
+  t.raises(function() cl.array("int", 3, a) end, "an open Array")
 end)
 
 t.test("fill", function()
@@ -173,7 +176,7 @@ t.test("fill", function()
     t.eq(a[i], -7)
   end
   t.raises(function() a:fill(40000) end, "40000 does not fit short")
-  t.raises(function() a:fill() end, "number expected")
+  t.raises(function() a:fill() end, "must be a number")
   t.eq(a[15], -7)
   for n = 1, 33 do
     local b = cl.array("uchar", n):fill(n)
@@ -186,8 +189,8 @@ t.test("fill", function()
   t.eq(c:fill(9, 10):fill(9, 1, 0):fill(9, 4, 3):table(),
        {{1, 5, 5}, {0, 1, 0}, {0, 7, 7}})
   t.eq(c:fill(2, 3, 9, math.maxinteger):at(1, 3), 2)
-  t.raises(function() c:fill(0, 0) end, "first must be", "1..10, got 0")
-  t.raises(function() c:fill(0, 1, 10) end, "last must be", "0..9, got 10")
+  t.raises(function() c:fill(0, 0) end, "first must be", "1..10; got 0")
+  t.raises(function() c:fill(0, 1, 10) end, "last must be", "0..9; got 10")
   t.raises(function() c:fill(0, 1, 9, 0) end, "step must be", "got 0")
   t.raises(function() c:fill(0, 1.5) end, "got 1.5")
   t.raises(function() c:fill(0, "1") end, "got 1")
@@ -254,16 +257,18 @@ end)
 t.test("random: misuse", function()
   local a, b = cl.array("float", 3), cl.array("uchar", 3)
   t.raises(function() a:random() end, "seed")
-  t.raises(function() a:random(1.5) end, "seed, got 1.5")
+  t.raises(function() a:random(1.5) end,
+    "seed must be a whole number; got 1.5")
   t.raises(function() a:random("1") end, "seed")
-  t.raises(function() a:random(1, 2) end, "lower < upper")
-  t.raises(function() a:random(1, 2, 1) end, "lower < upper")
+  t.raises(function() a:random(1, 2) end, "above the lower bound")
+  t.raises(function() a:random(1, 2, 1) end, "above the lower bound")
   t.raises(function() a:random(1, 0, math.huge) end, "finite")
   t.raises(function() a:random(1, 0, 1e300) end, "finite")
   t.raises(function() a:random(1, 0, 0 / 0) end, "finite")
   t.raises(function() b:random(1, 0, 256) end, "256 does not fit uchar")
   t.raises(function() b:random(1, 9, 3) end, "below")
-  t.raises(function() b:random(1, 0.5, 3) end, "0.5 is no integer")
+  t.raises(function() b:random(1, 0.5, 3) end,
+    "must be a whole number; got 0.5")
 end)
 
 t.test("reshape shares the memory", function()
@@ -293,7 +298,7 @@ t.test("copy and convert", function()
   t.raises(function() a:convert "uchar" end, "element 3",
            "300.0 does not fit uchar")
   a[3] = 0 / 0
-  t.raises(function() a:convert "long" end, "nan is no integer")
+  t.raises(function() a:convert "long" end, "must be a whole number; got")
   t.raises(function() cl.array("int2", 2, {{1, 2}, {3, -4}}):convert "uint2"
            end, "element 2", "component 2", "-4 does not fit uint")
   local big = cl.array("ulong", 1, 0x1p63)
@@ -336,7 +341,7 @@ t.test("equal", function()
   t.ok(not cl.array("float", 1, 0.0):equal(cl.array("float", 1, -0.0)))
   t.raises(function() a:equal(cl.array("float", 3)) end, "cannot be compared")
   t.raises(function() x:equal(cl.array("int", 1)) end, "Array of float")
-  t.raises(function() a:equal {} end, "Array expected")
+  t.raises(function() a:equal {} end, "must be an Array")
   -- the gap after a vector of 3 is not compared
   local p = cl.array("int3", 1, string.pack("i4i4i4i4", 1, 2, 3, 4))
   local q = cl.array("int3", 1, string.pack("i4i4i4i4", 1, 2, 3, 5))
@@ -393,9 +398,9 @@ t.test("readfile and writefile", function()
   t.raises(function() cl.array("float", 100):readfile(f) end,
            "the file ends after 52 of 400 bytes")
   t.raises(function() c:readfile(f, 13) end, "13 elements", "float[12]")
-  t.raises(function() c:readfile(f, 0) end, "positive integer, got 0")
-  t.raises(function() c:readfile(path) end, "file expected, got string")
-  t.raises(function() c:readfile(c) end, "file expected, got")
+  t.raises(function() c:readfile(f, 0) end, "whole number >= 1; got 0")
+  t.raises(function() c:readfile(path) end, "must be a file; got string")
+  t.raises(function() c:readfile(c) end, "must be a file; got")
   f:close()
   t.raises(function() c:readfile(f) end, "this file is closed")
   local r <close> = assert(io.open(path, "rb"))
@@ -439,10 +444,10 @@ end)
 t.test("methods on other things", function()
   local a = cl.array("float", 4)
   for _, other in ipairs {1, "x", {}, io.stdout, print} do
-    t.raises(function() a.fill(other, 1) end, "Array expected, got ")
+    t.raises(function() a.fill(other, 1) end, "must be an Array; got ")
   end
-  t.raises(function() a.fill() end, "Array expected, got")
-  t.raises(function() a:max_diff(io.stdout) end, "Array expected, got userd")
+  t.raises(function() a.fill() end, "must be an Array; got")
+  t.raises(function() a:max_diff(io.stdout) end, "must be an Array; got userd")
 end)
 
 t.test("another userdata with the metatable of Array", function()
@@ -450,9 +455,9 @@ t.test("another userdata with the metatable of Array", function()
   local f = assert(io.tmpfile())
   local real = debug.getmetatable(f)
   debug.setmetatable(f, mt)
-  t.raises(function() return #f end, "Array expected")
-  t.raises(function() return f[1] end, "Array expected")
-  t.raises(function() mt.__gc(f) end, "Array expected")
+  t.raises(function() return #f end, "must be an Array")
+  t.raises(function() return f[1] end, "must be an Array")
+  t.raises(function() mt.__gc(f) end, "must be an Array")
   debug.setmetatable(f, real)
   f:close()
   local a = cl.array("float", 1)

@@ -194,7 +194,7 @@ t.test("arguments that are addresses, or gone", function()
   v:close()
   any:close()
   local l = cl.kernel(SCALE):range(64)
-  t.raises(function() l(b, v) end, "argument 2", "number expected")
+  t.raises(function() l(b, v) end, "argument 2", "must be a number")
   t.raises(function() l(any, 2) end, "argument 1", "must be a Buffer; got Any")
   t.raises(function() l(table.unpack({}, 1, 200)) end,
     "takes 2 values; got 200")

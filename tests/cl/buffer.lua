@@ -68,7 +68,7 @@ t.test("parts", function()
   end
   for _, part in ipairs{{first = 0}, {first = -1}, {count = 0},
       {first = 1.5}, {first = "1"}} do
-    t.raises(function() b:read(part) end, "a whole number from 1 up")
+    t.raises(function() b:read(part) end, "must be a whole number >= 1")
   end
 end)
 
@@ -112,7 +112,7 @@ t.test("copies on the device", function()
   t.eq(a:read()[100], 50)
   t.raises(function() a:copy(cl.buffer("float", 100)) end, "int to float")
   t.raises(function() a:copy(b, {to = 2}) end, "leave")
-  t.raises(function() a:copy(5) end, "Buffer expected")
+  t.raises(function() a:copy(5) end, "must be a Buffer")
 end)
 
 t.test("views share memory", function()
@@ -155,7 +155,7 @@ t.test("mapping", function()
     left:close()
   end
   local b <close> = cl.buffer("int", 10, 1)
-  t.raises(function() b:map "readonly" end, "none of read_write, read")
+  t.raises(function() b:map "readonly" end, "must be one of read_write, read")
   t.raises(function() b:unmap(cl.array("int", 10)) end, "no mapping")
 end)
 
@@ -181,12 +181,12 @@ t.test("what does not fit", function()
   t.raises(function() b:write(cl.array("int", 10)) end, "h:convert")
   t.raises(function() b:read(cl.array("float", 9)) end, "the Array 9")
   t.raises(function() b:write({1, 2, 3}) end, "3 elements")
-  t.raises(function() b:fill("x") end, "number expected")
+  t.raises(function() b:fill("x") end, "must be a number")
   t.raises(function() b:read(nil, {asynch = true}) end, "unknown option")
   t.raises(function() cl.buffer("flaot", 1) end, "did you mean 'float'?")
-  t.raises(function() cl.buffer("float", 0) end, "positive")
-  t.raises(function() cl.buffer("float", -1) end, "positive")
-  t.raises(function() cl.buffer("float", {2, 0}) end, "positive")
+  t.raises(function() cl.buffer("float", 0) end, "whole number >= 1")
+  t.raises(function() cl.buffer("float", -1) end, "whole number >= 1")
+  t.raises(function() cl.buffer("float", {2, 0}) end, "whole number >= 1")
   t.raises(function() cl.buffer("float", {}) end, "1 to 4", "got 0")
   t.raises(function() cl.buffer("float", 1 << 62) end, "too large")
   t.raises(function() cl.buffer("float", math.maxinteger) end, "too large")

@@ -247,10 +247,10 @@ t.test("metamethods and identity are out of a script's reach", function()
   debug.setmetatable(f, debug.getmetatable(b))
   local ok, e = pcall(b.read, f)
   debug.setmetatable(f, meta)
-  t.ok(not ok and tostring(e):find "Buffer expected", tostring(e))
+  t.ok(not ok and tostring(e):find "must be a Buffer", tostring(e))
   for _, fake in ipairs{{}, "x", 1, print, coroutine.create(print)} do
-    t.raises(function() b.read(fake) end, "Buffer expected")
-    t.raises(function() b.close(fake) end, "Buffer expected")
+    t.raises(function() b.read(fake) end, "must be a Buffer")
+    t.raises(function() b.close(fake) end, "must be a Buffer")
   end
 end)
 

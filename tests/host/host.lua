@@ -98,24 +98,24 @@ t.test("gemm: misuse", function()
   t.raises(function() host.gemm_error(C, A, B, {beta = 1, C0 = A}) end,
            "C0 is 2 x 3")
   t.raises(function() host.gemm_error(C, A, B, {beta = 1, C0 = 3}) end,
-           "option C0: open Array expected, got number")
+           "option C0 must be an open Array; got number")
   t.raises(function() host.gemm_error(C, A, B, {alphaa = 1}) end,
            "did you mean 'alpha'?")
   t.raises(function() host.gemm_error(C, A, B, {alpha = "1"}) end,
-           "option alpha: number expected, got string")
+           "option alpha must be a number; got string")
   t.raises(function() host.gemm_error(C, A, B, {rows = {3}}) end,
            "row 3 of 2")
   t.raises(function() host.gemm_error(C, A, B, {rows = {}}) end,
            "at least one row")
   t.raises(function() host.gemm_error(C, A, B, {rows = 1}) end,
-           "table expected")
+           "option rows must be a table")
   t.raises(function() host.gemm_freivalds(C, A, B, {rounds = 0}) end,
            "rounds")
   t.raises(function() host.gemm_error(C, A, cl.array("int", {3, 5})) end,
            "half, float or double expected, got int")
   t.raises(function() host.gemm_error(C, A, cl.array("float", 15)) end,
-           "matrix expected", "float[15]")
-  t.raises(function() host.gemm_error(C, A) end, "Array expected")
+           "must be a matrix", "float[15]")
+  t.raises(function() host.gemm_error(C, A) end, "must be an Array")
   t.raises(function() host.gemm_loop(A, cl.array("double", {3, 5})) end,
            "arrays of one type", "float and double")
   A:close()
@@ -242,7 +242,7 @@ t.test("sparse: misuse", function()
   t.raises(dia {rows = 4}, "a pitch of 3 is too small for 4 rows")
   t.raises(dia {pitch = 4}, "values has 6 elements", "pitch 4")
   t.raises(dia {cols = 4}, "x has 3 elements, 4 are needed")
-  t.raises(dia {rows = 0}, "option rows must be a positive integer, got 0")
+  t.raises(dia {rows = 0}, "option rows must be a whole number >= 1; got 0")
   t.raises(dia {pitch = 1 << 62}, "more")
   t.raises(dia {row = 3}, "did you mean 'rows'?")
   t.raises(function() host.dia_error(y, values, x, x) end, "integer type")
@@ -267,7 +267,7 @@ t.test("sparse: misuse", function()
   t.raises(csr(), "row_ptr[1] is -1")
   t.raises(function()
     host.csr_loop(cl.array("long", 4), col_ind, y, x)
-  end, "Array of int expected, got long")
+  end, "must be an Array of int; got long")
 end)
 
 t.test("transpose", function()
@@ -292,7 +292,7 @@ t.test("transpose", function()
   t.raises(function() host.transpose_error(B, A:convert "int") end,
            "one type")
   t.raises(function() host.transpose_loop(cl.array("int", 4)) end,
-           "matrix expected")
+           "must be a matrix")
 end)
 
 t.done()
