@@ -112,7 +112,7 @@ t.test("gemm: misuse", function()
   t.raises(function() host.gemm_freivalds(C, A, B, {rounds = 0}) end,
            "rounds")
   t.raises(function() host.gemm_error(C, A, cl.array("int", {3, 5})) end,
-           "half, float or double expected, got int")
+           "half, float or double; got int")
   t.raises(function() host.gemm_error(C, A, cl.array("float", 15)) end,
            "must be a matrix", "float[15]")
   t.raises(function() host.gemm_error(C, A) end, "must be an Array")
