@@ -117,7 +117,7 @@ t.test("gemm: misuse", function()
            "must be a matrix", "float[15]")
   t.raises(function() host.gemm_error(C, A) end, "must be an Array")
   t.raises(function() host.gemm_loop(A, cl.array("double", {3, 5})) end,
-           "arrays of one type", "float and double")
+           "must be of one type", "float and double")
   A:close()
   t.raises(function() host.gemm_error(C, A, B) end, "closed")
 end)
