@@ -20,7 +20,7 @@ static void array_release(Object *o) {
   a->block = NULL;
 }
 
-/* Where the system promises more than it has, zeroing would kill us. */
+/* Larger arrays than this would end the process when they are zeroed. */
 static size_t physicalmemory(void) {
   long pages = sysconf(_SC_PHYS_PAGES);
   long size = sysconf(_SC_PAGESIZE);
@@ -60,9 +60,9 @@ Array *clsh_array_new(lua_State *L, const Type *t, const Shape *s) {
 }
 
 /*
-** An array over memory that is there already, on the stack. It takes a
-** reference of its own. Whoever must take the memory away early (unmap)
-** sets b->data to NULL: from then on each access raises.
+** Pushes an array over the memory of a block, or NULL, and counts its
+** reference. To take the memory away early (unmap), set b->data to NULL: from
+** then on each access raises.
 */
 Array *clsh_array_wrap(lua_State *L, const Type *t, const Shape *s, Block *b) {
   Array *a = newbox(L, t, s);
@@ -93,8 +93,8 @@ const char *clsh_array_name(lua_State *L, const Array *a) {
 }
 
 /*
-** The elements. To be asked for again after anything that may run Lua code
-** (a call, an allocation): a finalizer can close the array.
+** The elements. Ask again after any call or allocation: a finalizer can close
+** the array.
 */
 void *clsh_array_data(lua_State *L, const Array *a) {
   if (a->head.closed)

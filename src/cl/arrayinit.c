@@ -1,6 +1,6 @@
 /*
-** arrayinit.c - class Array: elements from the values that Lua has (a
-** number, nested tables, a function, bytes), and nested tables from them.
+** arrayinit.c - class Array: elements from Lua's values (a number, nested
+** tables, a function, bytes), and nested tables from elements.
 ** SPDX-License-Identifier: MIT
 */
 #include <limits.h>
@@ -12,7 +12,7 @@
 #include "process.h"
 #include "type.h"
 
-/* Where in an array one is: one index for each dimension, from 0. */
+/* A place in an array: an index for each dimension, from 0. */
 typedef struct Place {
   int depth; /* indexes that are set */
   size_t at[MAXDIMS];
@@ -47,7 +47,7 @@ static void fill(lua_State *L, Array *a, int arg, const Range *r) {
            (done < r->n - done ? done : r->n - done) * size);
 }
 
-/* What stands at the stack's top is no table of `expected` entries. */
+/* Raises: the value on the top is no table of `expected` entries. */
 static void badrow(lua_State *L, const Array *a, const Place *w,
                    lua_Integer expected) {
   int row = lua_gettop(L);

@@ -67,7 +67,7 @@ Buffer *clsh_buffer_new(lua_State *L, int ctx) {
 
 /*
 ** Pushes a view of the buffer at `of`, a copy of it but for the handles, which
-** the caller sets after what may run script code.
+** the caller sets when no more script code can run.
 */
 Buffer *clsh_buffer_newview(lua_State *L, int of) {
   const Buffer *b = clsh_buffer_check(L, of);

@@ -46,8 +46,6 @@ typedef struct Region {
   size_t offset, width, rows, pitch; /* offset from the handle's beginning */
   Shape shape;                       /* the same in elements */
 } Region;
-int clsh_option_push(lua_State *L, int opts, const char *name);
-size_t clsh_option_count(lua_State *L, int idx, const char *name);
 bool clsh_bufferpart_elements(lua_State *L, const Buffer *b, int opts,
                               Region *r);
 void clsh_bufferpart_check(lua_State *L, const Buffer *b, int opts, Region *r);

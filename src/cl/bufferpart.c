@@ -1,32 +1,12 @@
 /*
-** bufferpart.c - which part of a Buffer a transfer moves.
+** bufferpart.c - the part of a Buffer that a transfer moves.
 ** Every size is checked here, overflow-safe, before the driver sees it.
 ** SPDX-License-Identifier: MIT
 */
 #include "buffer.h"
 #include "cl.h"
+#include "object.h"
 #include "type.h"
-
-/* Pushes options[name]; nil where `opts` is nil. */
-int clsh_option_push(lua_State *L, int opts, const char *name) {
-  if (lua_isnil(L, opts)) {
-    lua_pushnil(L);
-    return LUA_TNIL;
-  }
-  return lua_getfield(L, opts, name);
-}
-
-/* The number >= 1 that option `name` gives, at stack index `idx`. */
-size_t clsh_option_count(lua_State *L, int idx, const char *name) {
-  int whole = 0;
-  lua_Integer n = 0;
-  if (lua_type(L, idx) == LUA_TNUMBER)
-    n = lua_tointegerx(L, idx, &whole);
-  if (!whole || n < 1)
-    clsh_error(L, "%s: a whole number from 1 up expected, got %s", name,
-               luaL_tolstring(L, idx, NULL));
-  return (size_t)n;
-}
 
 static size_t optcount(lua_State *L, int opts, const char *name, size_t def) {
   if (clsh_option_push(L, opts, name) != LUA_TNIL)

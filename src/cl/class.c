@@ -35,7 +35,7 @@ static int classnumber(const Class *class) {
   return -1;
 }
 
-/* The object at `arg`, closed or not; NULL if it is none of this class. */
+/* The object at `arg`, closed or not; NULL for values of another class. */
 static Object *toobject(lua_State *L, int arg, const Class *class) {
   if (lua_type(L, arg) != LUA_TUSERDATA || lua_rawlen(L, arg) < class->size)
     return NULL;
@@ -48,7 +48,7 @@ void *clsh_class_test(lua_State *L, int arg, const Class *class) {
   return o != NULL && !o->closed ? o : NULL;
 }
 
-/* What the value at `arg` is called: its class, or its Lua type. */
+/* The name of the class of the value at `arg`, or of its Lua type. */
 const char *clsh_class_name(lua_State *L, int arg) {
   for (int i = 0; i < nclasses; i++)
     if (toobject(L, arg, classes[i]) != NULL)
@@ -88,7 +88,7 @@ void *clsh_class_option(lua_State *L, int idx, const Class *class,
   return o;
 }
 
-/* A zeroed object, on the stack: release() must cope with it as it is. */
+/* Pushes a zeroed object, which release() must take as well. */
 void *clsh_class_new(lua_State *L, const Class *class, int uservalues) {
   assert(classnumber(class) >= 0 && class->size >= sizeof(Object));
   Object *o = lua_newuserdatauv(L, class->size, uservalues);
@@ -117,8 +117,8 @@ static Object *self(lua_State *L) {
 
 /** Buffer:close()
  * Gives the memory or the OpenCL object back now, not at some collection;
- * `local b <close> = ...` does it where the block ends. Closing twice is
- * fine, any other use of what is closed is an error; `b.closed` tells.
+ * `local b <close> = ...` does so at the end of the block. A second close does
+ * nothing, any other use of a closed object raises; `b.closed` tells.
  * Also: Array:close, Context:close, Event:close, Kernel:close, Launch:close,
  * Program:close, Queue:close
  */
@@ -139,7 +139,7 @@ static int object_tostring(lua_State *L) {
   return 1;
 }
 
-/* o.key: a method, else a field, else what the class makes of the key. */
+/* o.key: a method, else a field, else the answer of class->index. */
 static int object_index(lua_State *L) {
   const Class *class = lua_touserdata(L, lua_upvalueindex(1));
   const Object *o = clsh_class_any(L, 1, class);
@@ -241,7 +241,7 @@ void clsh_class_add(lua_State *L, const char *name, const luaL_Reg *methods,
 
 /*
 ** Counts foreign memory (device memory, driver objects), which Lua's
-** collector does not see, and pays for it in collection steps.
+** collector does not see, and makes collection steps in proportion.
 */
 void clsh_class_pressure(lua_State *L, size_t bytes) {
   static size_t debt;
@@ -288,7 +288,7 @@ static const Class *checkclass(lua_State *L, int arg) {
   return NULL;
 }
 
-/* A method that was announced: its file is loaded, then it is called. */
+/* Stands for an announced method: loads its file, then calls the method. */
 static int method_announced(lua_State *L) {
   const Class *class = lua_touserdata(L, lua_upvalueindex(1));
   lua_pushvalue(L, lua_upvalueindex(3));
@@ -324,10 +324,10 @@ static void addmethod(lua_State *L, const Class *class) {
 /** cl.extend(class, methods)
  * Adds the functions of table `methods` to a class of the module, such as
  * "Buffer" or "Array": `cl.extend("Buffer", {sum = function(b) ... end})`
- * makes `b:sum()` work on every buffer. A method that is there already is
- * not replaced: that raises. `cl.extend(class, names, load)` announces the
- * methods in the list `names`: the first call of one calls `load`, which
- * adds them by `cl.extend(class, methods, true)`.
+ * makes `b:sum()` work on every buffer. A name that the class has already
+ * raises. `cl.extend(class, names, load)` announces the methods in the list
+ * `names`: the first call of such a method calls `load`, which adds them by
+ * `cl.extend(class, methods, true)`.
  */
 static int cl_extend(lua_State *L) {
   const Class *class = checkclass(L, 1);
@@ -363,8 +363,8 @@ static void addnames(lua_State *L, const void *key, int list) {
 }
 
 /*
-** Pushes the list of the names that an object at 1 knows besides methods and
-** fields, such as the kernels of a program; nil where there are none.
+** Pushes the list of other keys of the object at 1, such as the kernels of a
+** program; nil without such keys.
 */
 static void pushnames(lua_State *L, const Class *class) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, METAKEY(class));
@@ -380,11 +380,11 @@ static void pushnames(lua_State *L, const Class *class) {
 }
 
 /** cl.members(object) -> methods, fields, names
- * Lists of what an object of this module knows: its methods, its fields,
- * and what else it is indexed by (the kernels of a program, the values of a
- * Device), or nil; nothing for any other value. A string stands for the
- * class of that name, such as "Buffer". Completion at the prompt uses it: no
- * user code runs, and no device is waited for.
+ * Lists of the methods, the fields and the other keys of an object of this
+ * module (the kernels of a program, the values of a Device; nil without such
+ * keys); nothing for any other value. A string stands for the class of that
+ * name, such as "Buffer". Completion at the prompt calls this: no user code
+ * runs, and no device is waited for.
  */
 static int cl_members(lua_State *L) {
   const char *name = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : NULL;
@@ -407,7 +407,7 @@ static int cl_members(lua_State *L) {
 
 /** cl.live() -> table
  * How many objects of each class are open: {Buffer = 3, Event = 1}.
- * Tests end with it: what is left after a full collection has leaked.
+ * Tests end with this call: objects left after a full collection have leaked.
  */
 static int cl_live(lua_State *L) {
   lua_newtable(L);

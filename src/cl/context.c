@@ -20,7 +20,7 @@
 #define NONUNIFORM 0x1065   /* CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT */
 #define NVRESERVE 1024 /* local memory that CUDA keeps in each work-group */
 
-/* The driver's own words of its last error; it may speak from any thread. */
+/* The driver's text of its last error, written from any thread. */
 typedef struct Notice {
   pthread_mutex_t lock;
   char text[256];
@@ -45,7 +45,7 @@ static void CL_CALLBACK onnotice(const char *text, const void *data,
   pthread_mutex_unlock(&notice.lock);
 }
 
-/* Pushes the driver's last notice and forgets it; "" if there is none. */
+/* Pushes the driver's last notice, or "", and forgets it. */
 void clsh_context_pushnotice(lua_State *L) {
   char text[sizeof notice.text];
   pthread_mutex_lock(&notice.lock);
@@ -149,8 +149,8 @@ Context *clsh_context_any(lua_State *L, int arg) {
 }
 
 /*
-** Pushes the context of the device at `device`: there is one, made anew once
-** it is closed or lost.
+** Pushes the one context of the device at `device`. A closed or lost context
+** is replaced.
 */
 static Context *pushdevicecontext(lua_State *L, int device) {
   device = lua_absindex(L, device);
@@ -241,10 +241,10 @@ const Limits *clsh_context_limits(const Context *c) {
 }
 
 /*
-** What a kernel and its arguments may take of local memory. `own` is what the
-** driver says the kernel takes: NVIDIA's counts its reserve in, which lies
-** beyond what the device offers, and has refused what is really too much when
-** it built the program.
+** The local memory that a kernel and its arguments may take together. `own` is
+** the kernel's part, as the driver says. NVIDIA's driver adds its reserve to
+** that number, though not to the device's local memory; kernels that really
+** need too much fail when they are built.
 */
 cl_ulong clsh_context_localroom(const Context *c, cl_ulong own) {
   const Limits *l = &c->limits;
@@ -319,11 +319,10 @@ static int context_tostring(lua_State *L) {
 }
 
 /** cl.context([device]) -> Context
- * The context of a device, or of the session's device. There is one for
- * each device; it is made at the first need, and buffers, queues and
- * programs are made in the session device's unless {context = c} says
- * otherwise. `c.device`, `c.queue` (its in-order, profiled default queue),
- * `c.used` (bytes in open buffers).
+ * The context of a device, or of the session's device. Each device has one
+ * context, made at the first need. Buffers, queues and programs are made in
+ * that of the session's device, or of {context = c}. `c.device`, `c.queue`
+ * (its in-order, profiled default queue), `c.used` (bytes in open buffers).
  */
 static int cl_context_(lua_State *L) {
   lua_settop(L, 1);

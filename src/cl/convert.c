@@ -1,6 +1,6 @@
 /*
-** convert.c - arrays by the run of components, and from one element type to
-** another.
+** convert.c - arrays in runs of components, and conversion to another element
+** type.
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>

@@ -1,6 +1,6 @@
 /*
-** device.c - class Device: what a machine offers, and which one is chosen.
-** Devices are never released: root devices are not counted.
+** device.c - class Device: the devices of all platforms and their values.
+** OpenCL does not count root devices, so they are never released.
 ** SPDX-License-Identifier: MIT
 */
 #include <string.h>
@@ -119,7 +119,7 @@ static int device_info(lua_State *L) {
   return 1;
 }
 
-/* What dev.name knows besides the fields, for cl.members. */
+/* The keys of a device besides methods and fields, for cl.members. */
 static int device_names(lua_State *L) {
   Device *d = checkdevice(L, 1);
   lua_newtable(L);
@@ -171,7 +171,7 @@ static int device_eq(lua_State *L) {
 
 /* Nothing is held, so nothing is given up: the session goes on with it. */
 /** Device:close()
- * Does nothing, as devices belong to their drivers: it is there for
+ * Does nothing, as devices belong to their drivers; allows
  * `local d <close> = cl.device()`.
  */
 static int device_close(lua_State *L) {

@@ -1,6 +1,6 @@
 /*
-** devicechoice.c - which device a session uses: by type, index or part of a
-** name.
+** devicechoice.c - the device of the session, chosen by type, index or part of
+** a name.
 ** SPDX-License-Identifier: MIT
 */
 #include <ctype.h>
@@ -13,7 +13,7 @@
 
 #define CHOSEN "cl.chosen"     /* registry: the session's device */
 #define SELECTED "cl.select"   /* registry: what --device asked for */
-#define ONCHOICE "cl.onchoice" /* registry: to be told of the choice */
+#define ONCHOICE "cl.onchoice" /* registry: function to call then */
 #define NODRIVER "cl.nodriver" /* registry: what to do where there is none */
 
 /* Raises: the loader found no driver. Advice is the program's. */
@@ -134,8 +134,8 @@ void clsh_devicechoice_set(lua_State *L, const char *sel) {
 }
 
 /*
-** Tells who asked for it, see cl.onchoice, that the device on the top was
-** taken, and by what: `rule` with `sel`.
+** Calls the function of cl.onchoice for the device on the top, which `rule`
+** with `sel` chose.
 */
 static void tell(lua_State *L, const char *rule, const char *sel) {
   if (lua_getfield(L, LUA_REGISTRYINDEX, ONCHOICE) == LUA_TFUNCTION) {
@@ -176,8 +176,8 @@ cl_device_id clsh_devicechoice_push(lua_State *L) {
 /** cl.use(sel) -> Device
  * Chooses the session's device: "gpu", "cpu" or "accelerator" (the first
  * of that type), part of a device's or platform's name in any letter case,
- * an index of `cl.devices()`, or a Device. What is made afterwards lives
- * there. No match, or part of several names: an error with the candidates.
+ * an index of `cl.devices()`, or a Device. New objects are made there from
+ * now on. No match, or part of several names: an error with the candidates.
  */
 static int cl_use(lua_State *L) {
   lua_settop(L, 1);
@@ -192,8 +192,8 @@ static int cl_use(lua_State *L) {
 }
 
 /** cl.device() -> Device
- * The session's device, opened at the first need: what `cl.use` or
- * `--device` named, else the variable CLSHELL_DEVICE, else the first of
+ * The session's device, opened at the first need: the choice of `cl.use` or
+ * `--device`, else of the variable CLSHELL_DEVICE, else the first of
  * `cl.devices()`: a GPU, an accelerator or a CPU, in this order.
  */
 static int cl_device(lua_State *L) {
@@ -202,9 +202,9 @@ static int cl_device(lua_State *L) {
 }
 
 /** cl.onchoice(f)
- * Has f(device, rule, sel) called when the session's device is chosen at the
- * first need: rule is "--device" or "CLSHELL_DEVICE", with what it said as
- * `sel`, or "first". The prompt prints a line then. An error in f is lost.
+ * Calls f(device, rule, sel) when the session's device is chosen at the first
+ * need: rule is "--device" or "CLSHELL_DEVICE", with its value as `sel`, or
+ * "first". The prompt prints a line then. Errors in f are ignored.
  */
 static int cl_onchoice(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);

@@ -190,8 +190,8 @@ int clsh_error_arg(lua_State *L, int arg, const char *fmt, ...) {
 }
 
 /*
-** Raises the failure of OpenCL function `call` with what was asked and what
-** the device offers: "clX: CL_NAME (-54): text".
+** Raises the failure of OpenCL function `call`: "clX: CL_NAME (-54): text".
+** The text says what was asked and what the device offers.
 */
 int clsh_error_call(lua_State *L, cl_int code, const char *call,
                     const char *fmt, ...) {
@@ -213,8 +213,8 @@ void clsh_error_check(lua_State *L, cl_int code, const char *call) {
 }
 
 /*
-** Whether an allocation that gave `code` is worth a second try: drops what
-** Lua no longer needs, once. `*tries` starts at 0.
+** Whether an allocation that failed by `code` is worth a second try. The
+** first call collects garbage. `*tries` starts at 0.
 */
 bool clsh_error_retry(lua_State *L, cl_int code, int *tries) {
   if (code != CL_MEM_OBJECT_ALLOCATION_FAILURE &&

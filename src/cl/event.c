@@ -15,7 +15,7 @@
 #include "process.h"
 #include "queue.h"
 
-#define EVENTBYTES 1024 /* what a driver keeps for an event, roughly */
+#define EVENTBYTES 1024 /* a driver's memory for an event, roughly */
 
 struct Event {
   Object head;
@@ -92,8 +92,8 @@ Event *clsh_event_check(lua_State *L, int arg) {
 /*
 ** Pushes an event for a command on the queue at `queuearg`. The caller then
 ** looks its objects' handles up and enqueues with clsh_event_slot(). Between
-** the two nothing may allocate in Lua: that may run a finalizer, which may
-** close what the command needs.
+** the two nothing may allocate in Lua: a finalizer could run and close the
+** objects of the command.
 */
 Event *clsh_event_new(lua_State *L, int queuearg) {
   queuearg = lua_absindex(L, queuearg);
@@ -119,7 +119,7 @@ cl_event *clsh_event_slot(Event *e) {
   return &e->handle;
 }
 
-/* What the command does and moves, for its rates; 0: not known. */
+/* Sets the operations and bytes of the command; 0: not known. */
 void clsh_event_setwork(Event *e, lua_Number flop, lua_Number bytes) {
   e->flop = flop;
   e->bytes = bytes;
@@ -150,7 +150,7 @@ static void commandfailed(lua_State *L, Event *e) {
       *lua_tostring(L, -1) != '\0' ? ": " : "", lua_tostring(L, -1));
 }
 
-/* Copies what is known of an ended command and releases its handle. */
+/* Copies the times of an ended command and releases its handle. */
 static void settle(Event *e) {
   static const cl_profiling_info what[] = {
       CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT,
@@ -172,9 +172,9 @@ static void settle(Event *e) {
 }
 
 /*
-** Waits for the command of the event at `arg`; a failed one raises. A
-** status alone does not make memory visible, clWaitForEvents does, and at
-** that point it returns at once.
+** Waits for the command of the event at `arg`; a failed command raises. A
+** status alone does not make memory visible. clWaitForEvents does, and then
+** returns at once.
 */
 void clsh_event_wait(lua_State *L, int arg) {
   Event *e = clsh_event_check(L, arg);
@@ -191,7 +191,7 @@ void clsh_event_wait(lua_State *L, int arg) {
     commandfailed(L, e);
 }
 
-/* Adds the event at `arg` to a wait list; one that has ended adds nothing. */
+/* Adds the event at `arg` to a wait list, unless its command has ended. */
 static void addafter(lua_State *L, int arg, Context *c, After *a) {
   Event *e = clsh_class_test(L, arg, &class);
   if (e == NULL) {
@@ -302,8 +302,8 @@ static lua_Number amount(lua_State *L, lua_Number own, const char *name) {
 
 /** Event:gflops([flop]) -> number
  * GFLOPS of a command that did `flop` floating-point operations, from
- * START to END on the device; nil if the timer saw no time pass. Without
- * `flop` it is what the launch said: see Launch:work.
+ * START to END on the device; nil if the timer saw no time pass. `flop` is by
+ * default the number that the launch has: see Launch:work.
  */
 static int event_gflops(lua_State *L) {
   const Event *e = clsh_event_check(L, 1);
@@ -311,8 +311,8 @@ static int event_gflops(lua_State *L) {
 }
 
 /** Event:gbs([bytes]) -> number
- * GB/s (10^9 bytes) of a command that moved `bytes` bytes; without them what
- * the launch said.
+ * GB/s (10^9 bytes) of a command that moved `bytes` bytes, by default the
+ * number that the launch has.
  */
 static int event_gbs(lua_State *L) {
   const Event *e = clsh_event_check(L, 1);
@@ -421,8 +421,8 @@ static int enqueuemark(lua_State *L, bool barrier) {
 }
 
 /** Queue:marker([opts]) -> Event
- * An event that completes when the given events have, or, without `after`,
- * when everything put on the queue before has.
+ * An event that completes after the given events, or, without `after`, after
+ * all commands that the queue has now.
  * Options:
  *   after  all so far  a list of events
  */
@@ -431,7 +431,7 @@ static int queue_marker(lua_State *L) {
 }
 
 /** Queue:barrier([opts]) -> Event
- * Like a marker, and nothing put on the queue later starts before it.
+ * Like a marker; later commands of the queue start after it.
  * Options as for Queue:marker.
  */
 static int queue_barrier(lua_State *L) {
@@ -439,8 +439,8 @@ static int queue_barrier(lua_State *L) {
 }
 
 /** Queue:finish() -> Queue
- * Waits until everything put on the queue is done. Ctrl-C ends the wait,
- * not the commands.
+ * Waits until all commands of the queue have ended. Ctrl-C ends the wait, not
+ * the commands.
  */
 static int queue_finish(lua_State *L) {
   lua_settop(L, 1);

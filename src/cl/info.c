@@ -1,6 +1,6 @@
 /*
-** info.c - clGet*Info by tables: a query is a row, a kind of value is one
-** case below.
+** info.c - clGet*Info by tables: a row for each query, a case below for each
+** kind of value.
 ** SPDX-License-Identifier: MIT
 */
 #include <string.h>

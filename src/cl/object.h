@@ -20,7 +20,7 @@ typedef struct Class {
   const luaL_Reg *fields;     /* o.name calls the function with o */
   const luaL_Reg *meta;       /* metamethods besides the common ones */
   lua_CFunction index;        /* for keys that are neither; may be NULL */
-  void (*release)(Object *o); /* called once; must not raise; may be NULL */
+  void (*release)(Object *o); /* called once; must not raise */
 } Class;
 void clsh_class_define(lua_State *L, const Class *class);
 void clsh_class_add(lua_State *L, const char *name, const luaL_Reg *methods,
@@ -43,6 +43,8 @@ int clsh_option_word(lua_State *L, int idx, const char *const names[],
                      const char *name);
 void clsh_option_check(lua_State *L, int arg, const char *const names[],
                        const char *what);
+int clsh_option_push(lua_State *L, int opts, const char *name);
+size_t clsh_option_count(lua_State *L, int idx, const char *name);
 void clsh_option_declare(lua_State *L, const char *function,
                          const char *const names[]); /* for cl.option_names */
 void clsh_option_open(lua_State *L);

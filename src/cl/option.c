@@ -1,6 +1,6 @@
 /*
-** option.c - options by name and words out of a list: what is none of them
-** raises, with what is there.
+** option.c - options by name, and words out of a list. Unknown names raise
+** and list the valid ones.
 ** SPDX-License-Identifier: MIT
 */
 #include <string.h>
@@ -51,7 +51,7 @@ int clsh_option_word(lua_State *L, int idx, const char *const names[],
 
 /*
 ** Checks that the optional table at `arg` holds only options in `names`.
-** An unknown one raises, with the nearest name there is.
+** An unknown option raises with the nearest name.
 */
 void clsh_option_check(lua_State *L, int arg, const char *const names[],
                        const char *what) {
@@ -120,8 +120,8 @@ static int cl_options(lua_State *L) {
 }
 
 /*
-** Declares the options that a function of this module takes: the list that
-** it checks them by, which stays where it is.
+** Declares the options of a function of this module. The list `names` must
+** outlive the module.
 */
 void clsh_option_declare(lua_State *L, const char *function,
                          const char *const names[]) {

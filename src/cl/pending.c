@@ -1,6 +1,6 @@
 /*
-** pending.c - which queues still have work: asked after a Ctrl-C and at
-** the end of the program, so launches keep no account of it.
+** pending.c - the commands that have not ended, by queue. Launches keep no
+** account of them: they are counted after a Ctrl-C and at the program's end.
 ** SPDX-License-Identifier: MIT
 */
 #include <pthread.h>
@@ -34,8 +34,8 @@ static bool markerpends(cl_command_queue queue, double seconds) {
 }
 
 /*
-** How many commands of a queue have not ended within `seconds`; one whose
-** Event is gone shows by a marker. `*kernels`: as far as that is known.
+** How many commands of a queue have not ended within `seconds`. A marker
+** finds commands whose Event is gone. `*kernels` counts known kernels.
 */
 static int unfinished(lua_State *L, Queue *q, double seconds, int *kernels) {
   bool *dropped = clsh_queue_dropped(q);
@@ -97,9 +97,9 @@ bool clsh_pending_finished(void) {
 }
 
 /*
-** Has a thread wait for all queues that are not abandoned by clFinish, which
-** knows better than the status of events where a driver never ends one.
-** False: there is no thread.
+** Starts a thread that waits, by clFinish, for all queues that are not
+** abandoned: clFinish returns even where a driver never ends an event. False:
+** the thread did not start.
 */
 bool clsh_pending_finish(lua_State *L) {
   pthread_t thread;
@@ -129,10 +129,10 @@ bool clsh_pending_finish(lua_State *L) {
 }
 
 /** cl.unfinished() -> list
- * The queues whose commands have not all ended, after a Ctrl-C say: a list of
- * {queue, device, commands, kernels}. `commands` counts those that wait or
- * run, `kernels` those of them that are kernels; where only commands without
- * an Event are left, commands is 1 and kernels 0. `u.queue:finish()` waits.
+ * The queues with commands that have not ended, after a Ctrl-C say: a list of
+ * {queue, device, commands, kernels}. `commands` counts all of them, `kernels`
+ * the kernels; where only commands without an Event are left, commands is 1
+ * and kernels 0. `u.queue:finish()` waits.
  */
 static int cl_unfinished(lua_State *L) {
   lua_settop(L, 0);

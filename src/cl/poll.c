@@ -29,10 +29,10 @@ void clsh_poll_raise(lua_State *L, const char *hint) {
 }
 
 /** cl.undisturbed(f, ...) -> what f returns
- * Calls f(...) as if Ctrl-C had not been pressed. Code that has caught the
- * error of a Ctrl-C is raised in again soon, so that no loop around pcall
- * outlives it; what has to be printed or kept first is called by this. A
- * Ctrl-C during f raises in f.
+ * Calls f(...) as if Ctrl-C had not been pressed. The error of a Ctrl-C is
+ * raised again soon in code that caught it, so that no loop around pcall
+ * goes on; `f` can print or save something first. A Ctrl-C during f raises
+ * in f.
  */
 static int cl_undisturbed(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);

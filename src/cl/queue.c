@@ -44,7 +44,7 @@ Queue *clsh_queue_option(lua_State *L, int idx) {
   return clsh_class_option(L, idx, &class, "queue");
 }
 
-/* Commands reach the device; to close a queue has done that already. */
+/* Hands commands to the device. Closing a queue has done so already. */
 cl_int clsh_queue_flush(const Queue *q) {
   return q->head.closed ? CL_SUCCESS : clFlush(q->handle);
 }
@@ -202,7 +202,7 @@ static int cl_queue(lua_State *L) {
 }
 
 /** Queue:flush() -> Queue
- * Hands what was put on the queue to the device; does not wait.
+ * Hands the commands of the queue to the device; does not wait.
  */
 static int queue_flush(lua_State *L) {
   Queue *q = clsh_queue_check(L, 1);

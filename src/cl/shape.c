@@ -19,8 +19,8 @@ static bool topositive(lua_State *L, int idx, size_t *n) {
   return true;
 }
 
-/* The value at the stack's top as it reads in a message. */
-static const char *what(lua_State *L) {
+/* The value on the top as text for a message. */
+static const char *describe(lua_State *L) {
   if (lua_type(L, -1) == LUA_TNUMBER)
     return lua_tostring(L, -1);
   return luaL_typename(L, -1);
@@ -51,7 +51,7 @@ void clsh_shape_check(lua_State *L, int arg, const Type *t, Shape *s) {
     else
       lua_pushvalue(L, arg);
     if (!topositive(L, -1, &s->dim[i])) {
-      const char *got = what(L);
+      const char *got = describe(L);
       clsh_error_arg(L, arg,
                      "dimension %d must be a whole number >= 1; got %s", i + 1,
                      got);
@@ -88,7 +88,7 @@ size_t clsh_shape_count(lua_State *L, int arg, const char *name) {
   size_t n = 0;
   lua_pushvalue(L, arg);
   if (!topositive(L, -1, &n)) {
-    const char *got = what(L);
+    const char *got = describe(L);
     clsh_error_arg(L, arg, "%s must be a whole number >= 1; got %s", name,
                    got);
   }

@@ -11,8 +11,8 @@
 #include "process.h"
 
 /*
-** Those that tell of a fault in the thread that gets them, and those that
-** end the program where a driver hangs as it starts: --timeout's too.
+** Signals that stay open: those that tell of a fault in their thread, and
+** those that end the program where a driver hangs as it starts (--timeout).
 */
 static const int others[] = {SIGABRT, SIGBUS, SIGFPE,  SIGILL,  SIGSEGV,
                              SIGTRAP, SIGSYS, SIGALRM, SIGQUIT, SIGTERM};
@@ -20,7 +20,7 @@ static const int others[] = {SIGABRT, SIGBUS, SIGFPE,  SIGILL,  SIGSEGV,
 static sigset_t before;
 static int depth;
 
-/* Blocks all signals but these, until clsh_signals_unblock() is called. */
+/* Blocks all signals but those, until clsh_signals_unblock() is called. */
 void clsh_signals_block(void) {
   sigset_t all;
   if (depth++ > 0)

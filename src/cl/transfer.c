@@ -48,9 +48,9 @@ static void checkmode(lua_State *L, const Buffer *b, int opts,
 }
 
 /*
-** Pushes the command's Event. Script code may have run since the arguments
-** were checked (metamethods, finalizers), so what they hold is looked up
-** here, and no more of it can run before the command is enqueued.
+** Pushes the command's Event. Script code (metamethods, finalizers) may have
+** run since the arguments were checked, so their handles are looked up here.
+** No script code runs from here until the command is enqueued.
 */
 static Event *begin(lua_State *L, const Buffer *b, Mode *m) {
   Event *e = clsh_event_new(L, m->queue);
@@ -195,8 +195,8 @@ static int buffer_write(lua_State *L) {
 }
 
 /*
-** Fills the rows of a view, whose gaps are not its own: a command for each,
-** and one that ends when all of them have.
+** Fills the rows of a view, whose gaps belong to others: a command for each
+** row, and a marker that ends after all of them.
 */
 static cl_int fillrows(const Mode *m, const Buffer *b, const char *pattern,
                        const Region *r, cl_event *slot) {
@@ -285,7 +285,7 @@ static int buffer_copy(lua_State *L) {
   return 1;
 }
 
-/* What buffer_unmap asks of unmapblock: the event, and how it went. */
+/* From buffer_unmap to unmapblock: where the event and the error go. */
 typedef struct Unmap {
   cl_event *slot;
   cl_int err;

@@ -10,7 +10,7 @@
 #include "object.h"
 #include "type.h"
 
-/* Where a view may begin: the driver's alignment, in elements. */
+/* The distance of elements at which views may begin. */
 static size_t viewstep(const Buffer *b) {
   size_t align = clsh_context_limits(b->context)->align;
   size_t step = align;
@@ -63,10 +63,10 @@ static int buffer_view(lua_State *L) {
 /** Buffer:matrix(first, rows, cols [, ld]) -> Buffer
  * A matrix in the memory of a buffer: its rows begin at elements first,
  * first + ld, ... (from 1, in memory order; ld is cols by default). It shares
- * memory and may begin at any element. Where it does not begin as the device
- * wants it, only reads, writes, fills, copies and gemm take it, and kernels
- * by way of cl.base. A matrix of such a view may reach beyond it, to the end
- * of the buffer. See also A:sub.
+ * memory and may begin at any element. A matrix that begins between the
+ * device's alignments serves reads, writes, fills, copies and gemm; kernels
+ * take it by way of cl.base. A matrix of a view may reach beyond the view, to
+ * the end of the buffer. See also A:sub.
  */
 static int buffer_matrix(lua_State *L) {
   Buffer *b = clsh_buffer_check(L, 1);

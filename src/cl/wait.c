@@ -14,7 +14,7 @@ double clsh_wait_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The execution status of a command; a failed query is a failed command. */
+/* The execution status of a command; a failed query counts as failure. */
 cl_int clsh_wait_status(cl_event e) {
   cl_int status = CL_COMPLETE;
   cl_int err = clGetEventInfo(e, CL_EVENT_COMMAND_EXECUTION_STATUS,
@@ -66,7 +66,7 @@ static bool istime(void *arg) {
 }
 
 /** cl.sleep(seconds)
- * Waits, without work for the processor. Ctrl-C ends the wait.
+ * Waits; the processor is idle meanwhile. Ctrl-C ends the wait.
  */
 static int cl_sleep(lua_State *L) {
   double end = clsh_wait_now() + luaL_checknumber(L, 1);

@@ -1,6 +1,6 @@
 /*
-** blas.c - cl.host: OpenBLAS, the CPU's own best, through CBLAS. It is
-** looked up when first asked for and never linked: clshell runs without it.
+** blas.c - cl.host: the matrix product of OpenBLAS, through CBLAS. The library
+** is loaded at the first need and never linked: clshell runs without it.
 ** SPDX-License-Identifier: MIT
 */
 #include <dlfcn.h>
@@ -22,7 +22,7 @@ typedef void (*Dgemm)(int order, int transa, int transb, int m, int n, int k,
                       double alpha, const double *a, int lda, const double *b,
                       int ldb, double beta, double *c, int ldc);
 
-/* What the library offers; all but the first two may be NULL. */
+/* Functions of the library; all but the first two may be NULL. */
 static struct {
   Sgemm sgemm;
   Dgemm dgemm;
@@ -88,7 +88,7 @@ static void setstring(lua_State *L, const char *name, const char *value) {
 
 /** cl.host.blas() -> table, or nil and the reason
  * The BLAS that gemm_blas uses: name, path, and where it tells, config,
- * core (what it takes the CPU for) and threads.
+ * core (the CPU type that it chose) and threads.
  */
 static int host_blas(lua_State *L) {
   Dl_info info;
@@ -111,7 +111,7 @@ static int host_blas(lua_State *L) {
   return 1;
 }
 
-/* The number of threads asked for, 0: as the library likes. */
+/* The number of threads in option `threads`; 0: the library's own. */
 static int checkthreads(lua_State *L, int arg) {
   int whole = 0;
   lua_Integer n = 0;

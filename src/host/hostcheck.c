@@ -11,7 +11,7 @@
 #include "cl/type.h"
 #include "hostcheck.h"
 
-/* Pushes option `name` of the table at `arg`, nil if there is none. */
+/* Pushes option `name` of the table at `arg`, or nil. */
 int clsh_hostcheck_option(lua_State *L, int arg, const char *name) {
   if (lua_type(L, arg) != LUA_TTABLE) {
     lua_pushnil(L);

@@ -84,7 +84,7 @@ static const size_t *checkrows(lua_State *L, int arg, size_t m, size_t *n) {
   return rows;
 }
 
-/* The operands' memory is there: asked after the last allocation. */
+/* Raises if an operand is closed. To be called after the last allocation. */
 static void checkopen(lua_State *L, const Gemm *g, const Array *c) {
   clsh_array_data(L, g->a);
   clsh_array_data(L, g->b);
@@ -93,8 +93,10 @@ static void checkopen(lua_State *L, const Gemm *g, const Array *c) {
     clsh_array_data(L, g->c0);
 }
 
-/* Matrix C at 1, A and B after it; the numbers as a kernel of C's type has
-** them. */
+/*
+** Matrix C at 1, A and B after it. alpha and beta are rounded to C's type, as
+** in a kernel.
+*/
 static const Array *checkresult(lua_State *L, const char *const names[],
                                 const char *what, Gemm *g) {
   lua_settop(L, 4);
@@ -142,7 +144,7 @@ static int host_gemm_error(lua_State *L) {
   return 3;
 }
 
-/* x.y, and |x|.z if `absolute` is given. */
+/* x.y, and |x|.z in `*absolute`. */
 static double dot(size_t n, const double *restrict x, const double *restrict y,
                   const double *restrict z, double *absolute) {
   double s[LANES] = {0}, a[LANES] = {0};

@@ -11,7 +11,7 @@
 
 #define LANES 8 /* constant trip counts are what compilers vectorise */
 
-/* A half array at `arg` gives way to a float copy of it. */
+/* Replaces a half array at `arg` by a float copy. */
 static void widen(lua_State *L, int arg) {
   Array *a = clsh_array_test(L, arg);
   if (a == NULL || a->type->unit != 2 || a->type->kind != 'f')

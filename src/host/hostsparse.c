@@ -25,7 +25,7 @@ typedef struct Sparse {
 
 static const char *const names[] = {"rows", "cols", "pitch", NULL};
 
-/* A size in the options; `def` where it is not given. */
+/* The size in option `name`, or `def`. */
 static size_t sizeoption(lua_State *L, int arg, const char *name, size_t def) {
   int whole = 0;
   if (clsh_hostcheck_option(L, arg, name) != LUA_TNIL) {
@@ -105,7 +105,7 @@ static void load(const Array *a, size_t i, size_t n, double *x) {
   clsh_number_loadreals(a->type, p + i * a->type->unit, n, x);
 }
 
-/* Rows first .. first + n - 1 of y against the sum over all diagonals. */
+/* Compares rows first .. first + n - 1 of y with sums over all diagonals. */
 static void comparedia(const Sparse *m, const Array *y, size_t first, size_t n,
                        Worst *w) {
   double ref[RUN] = {0}, sum[RUN] = {0}, a[RUN], x[RUN];
@@ -168,13 +168,13 @@ static int64_t integer(const Array *a, size_t i) {
   return v;
 }
 
-/* Raises unless rows and columns stay inside the arrays and the matrix. */
+/* Raises if an entry lies outside the arrays or the matrix. */
 static void checkentries(lua_State *L, const Sparse *m) {
   int64_t last = integer(m->row_ptr, 0);
   for (size_t i = 0; i <= m->rows; i++) {
     int64_t v = integer(m->row_ptr, i);
     if (v < last || v < 0 || v > (int64_t)m->nnz)
-      clsh_error(L, "row_ptr[%I] is %I: must not fall, nor leave 0..%I",
+      clsh_error(L, "row_ptr[%I] is %I: it must not fall nor leave 0..%I",
                  (lua_Integer)i + 1, (lua_Integer)v, (lua_Integer)m->nnz);
     last = v;
   }
@@ -207,7 +207,10 @@ static void checkcsr(lua_State *L, int arg, size_t rows, Sparse *m) {
   checklength(L, m->x, "x", m->cols);
 }
 
-/* Asked after the last allocation: memory there, entries inside. */
+/*
+** Raises if an array is closed or an entry lies outside. To be called after
+** the last allocation.
+*/
 static void checkopen(lua_State *L, const Sparse *m) {
   clsh_array_data(L, m->row_ptr);
   clsh_array_data(L, m->col_ind);

@@ -40,7 +40,7 @@ static bool same(const char *p, const char *q, size_t n) {
   }
 }
 
-/* Counts what differs in a tile of B; `*first` is the least flat index. */
+/* Counts wrong elements in a tile of B; `*first` is the least flat index. */
 static size_t differing(const Array *a, const Array *b, size_t i0, size_t j0,
                         size_t *first) {
   const char *p = a->block->data, *q = b->block->data;
