@@ -20,7 +20,7 @@ typedef struct Class {
   const luaL_Reg *fields;     /* o.name calls the function with o */
   const luaL_Reg *meta;       /* metamethods besides the common ones */
   lua_CFunction index;        /* for keys that are neither; may be NULL */
-  void (*release)(Object *o); /* called once; must not raise */
+  void (*release)(Object *o); /* called once; must not raise; may be NULL */
 } Class;
 void clsh_class_define(lua_State *L, const Class *class);
 void clsh_class_add(lua_State *L, const char *name, const luaL_Reg *methods,
