@@ -249,22 +249,12 @@ static int array_bytes(lua_State *L) {
   return 1;
 }
 
-/* Rows and columns exist in two dimensions only. */
-static int pushextent(lua_State *L, int d) {
-  const Array *a = self(L);
-  if (a->shape.ndims == 2)
-    lua_pushinteger(L, (lua_Integer)a->shape.dim[d]);
-  else
-    lua_pushnil(L);
-  return 1;
-}
-
 static int array_rows(lua_State *L) {
-  return pushextent(L, 0);
+  return clsh_shape_pushextent(L, &self(L)->shape, 0);
 }
 
 static int array_cols(lua_State *L) {
-  return pushextent(L, 1);
+  return clsh_shape_pushextent(L, &self(L)->shape, 1);
 }
 
 static const luaL_Reg meta[] = {{"__len", array_len},

@@ -96,21 +96,12 @@ static int buffer_shape(lua_State *L) {
   return 1;
 }
 
-static int pushdim(lua_State *L, int i) {
-  Buffer *b = clsh_buffer_check(L, 1);
-  if (b->shape.ndims == 2)
-    lua_pushinteger(L, (lua_Integer)b->shape.dim[i]);
-  else
-    lua_pushnil(L);
-  return 1;
-}
-
 static int buffer_rows(lua_State *L) {
-  return pushdim(L, 0);
+  return clsh_shape_pushextent(L, &clsh_buffer_check(L, 1)->shape, 0);
 }
 
 static int buffer_cols(lua_State *L) {
-  return pushdim(L, 1);
+  return clsh_shape_pushextent(L, &clsh_buffer_check(L, 1)->shape, 1);
 }
 
 static int buffer_ld(lua_State *L) {

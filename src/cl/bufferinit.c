@@ -34,7 +34,7 @@ static void checkbudget(lua_State *L, Context *c, size_t bytes) {
 /* The leading dimension {ld = n} of options at `arg`: cols by default. */
 static size_t checkld(lua_State *L, int arg, const Shape *s) {
   size_t cols = s->dim[s->ndims - 1];
-  if (lua_isnil(L, arg) || lua_getfield(L, arg, "ld") == LUA_TNIL)
+  if (clsh_option_push(L, arg, "ld") == LUA_TNIL)
     return cols;
   if (s->ndims != 2)
     clsh_error(L, "ld: a leading dimension needs two dimensions, not %d",
@@ -51,11 +51,9 @@ static cl_mem_flags checkaccess(lua_State *L, int arg) {
                                       NULL};
   static const cl_mem_flags flags[] = {CL_MEM_READ_WRITE, CL_MEM_READ_ONLY,
                                        CL_MEM_WRITE_ONLY};
-  if (lua_isnil(L, arg))
-    return CL_MEM_READ_WRITE;
-  lua_getfield(L, arg, "access");
+  clsh_option_push(L, arg, "access");
   int i = clsh_option_word(L, -1, names, "access");
-  lua_getfield(L, arg, "host");
+  clsh_option_push(L, arg, "host");
   return flags[i] | (lua_toboolean(L, -1) ? CL_MEM_ALLOC_HOST_PTR : 0);
 }
 
@@ -118,10 +116,7 @@ static int cl_buffer(lua_State *L) {
                (LUAI_UACINT)rows);
   cl_mem_flags flags = checkaccess(L, 4);
   lua_settop(L, 4);
-  if (lua_isnil(L, 4))
-    lua_pushnil(L);
-  else
-    lua_getfield(L, 4, "context");
+  clsh_option_push(L, 4, "context");
   clsh_context_push(L, 5);
   Buffer *b = clsh_buffer_new(L, 6);
   b->type = t;

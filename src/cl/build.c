@@ -48,14 +48,6 @@ static void build(lua_State *L, int program, int text, const char *path) {
 static const char *const build_options[] = {"defines", "options", "include",
                                             "name",    "context", NULL};
 
-/* Pushes the field of the options at 2, or nil. */
-static void getoption(lua_State *L, const char *name) {
-  if (lua_isnil(L, 2))
-    lua_pushnil(L);
-  else
-    lua_getfield(L, 2, name);
-}
-
 /* Whether a string is source text rather than a path. */
 static bool issource(const char *s) {
   return strpbrk(s, "\n{;") != NULL;
@@ -81,7 +73,7 @@ static int cl_build(lua_State *L) {
   clsh_option_check(L, 2, build_options, "cl.build");
   if (!isfile) {
     lua_pushvalue(L, 1);
-    getoption(L, "name");
+    clsh_option_push(L, 2, "name");
     if (!lua_isstring(L, -1)) {
       lua_pop(L, 1);
       lua_pushliteral(L, "(source)");
@@ -95,7 +87,7 @@ static int cl_build(lua_State *L) {
   lua_insert(L, 3);  /* text at 3 */
   lua_settop(L, 3);
   const char *name = lua_tostring(L, 1);
-  getoption(L, "context");
+  clsh_option_push(L, 2, "context");
   clsh_context_push(L, 4);
   clsh_program_new(L, 5, name); /* at 6 */
   clsh_source_pushoptions(L, 2, lua_tostring(L, 3), name);
@@ -145,9 +137,9 @@ static int cl_buildbinary(lua_State *L) {
   if (len == 0)
     return clsh_error_arg(L, 1, "an empty string is no program binary");
   clsh_option_check(L, 2, build_options, "cl.build_binary");
-  getoption(L, "name");
+  clsh_option_push(L, 2, "name");
   const char *name = luaL_optstring(L, 3, "(binary)");
-  getoption(L, "context");
+  clsh_option_push(L, 2, "context");
   cl_device_id d = clsh_context_device(clsh_context_push(L, 4));
   Program *p = clsh_program_new(L, 5, name); /* at 6 */
   cl_int err, status = CL_SUCCESS;

@@ -58,7 +58,7 @@ static bool popsword(lua_State *L, const char *word) {
 }
 
 /* Whether the device offers an extension. */
-bool clsh_device_has(lua_State *L, cl_device_id id, const char *name) {
+static bool hasextension(lua_State *L, cl_device_id id, const char *name) {
   const Info i = {"extensions", CL_DEVICE_EXTENSIONS, 's', NULL};
   clsh_info_push(L, getdevice, id, &i);
   return popsword(L, name);
@@ -80,7 +80,7 @@ bool clsh_device_is(lua_State *L, int arg) {
 
 /* Pushes the value of one info name; nil where the device has none. */
 static void pushdeviceinfo(lua_State *L, Device *d, const Info *i) {
-  if (i->extension != NULL && !clsh_device_has(L, d->id, i->extension))
+  if (i->extension != NULL && !hasextension(L, d->id, i->extension))
     lua_pushnil(L);
   else
     clsh_info_push(L, getdevice, d->id, i);
@@ -126,7 +126,7 @@ static int device_names(lua_State *L) {
   lua_pushliteral(L, "compute_units");
   lua_rawseti(L, -2, 1);
   for (const Info *i = clsh_deviceinfo; i->name != NULL; i++)
-    if (i->extension == NULL || clsh_device_has(L, d->id, i->extension)) {
+    if (i->extension == NULL || hasextension(L, d->id, i->extension)) {
       lua_pushstring(L, i->name);
       lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
     }
@@ -138,7 +138,7 @@ static int device_names(lua_State *L) {
  */
 static int device_has(lua_State *L) {
   Device *d = checkdevice(L, 1);
-  lua_pushboolean(L, clsh_device_has(L, d->id, luaL_checkstring(L, 2)));
+  lua_pushboolean(L, hasextension(L, d->id, luaL_checkstring(L, 2)));
   return 1;
 }
 

@@ -28,7 +28,6 @@ extern const Info clsh_deviceinfo[]; /* ends with NULL */
 cl_device_id clsh_device_check(lua_State *L, int arg);
 bool clsh_device_is(lua_State *L, int arg);
 void clsh_device_pushall(lua_State *L); /* the list of all */
-bool clsh_device_has(lua_State *L, cl_device_id id, const char *name);
 void clsh_device_open(lua_State *L);
 
 /* devicechoice.c */

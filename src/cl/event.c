@@ -85,7 +85,7 @@ static void event_release(Object *o) {
 
 static const Class class;
 
-Event *clsh_event_check(lua_State *L, int arg) {
+static Event *checkevent(lua_State *L, int arg) {
   return clsh_class_check(L, arg, &class);
 }
 
@@ -177,7 +177,7 @@ static void settle(Event *e) {
 ** returns at once.
 */
 void clsh_event_wait(lua_State *L, int arg) {
-  Event *e = clsh_event_check(L, arg);
+  Event *e = checkevent(L, arg);
   if (e->handle != NULL) {
     clsh_context_alive(L, e->context);
     clsh_context_checkcommand(L, e->context, clsh_queue_flush(e->queue),
@@ -242,7 +242,7 @@ static int event_wait(lua_State *L) {
 
 /* The event at 1, ended, with time stamps. */
 static Event *checkstamped(lua_State *L) {
-  Event *e = clsh_event_check(L, 1);
+  Event *e = checkevent(L, 1);
   clsh_event_wait(L, 1);
   if (!e->stamped)
     clsh_error(L, "no time stamps: the Event's queue is not profiled "
@@ -306,7 +306,7 @@ static lua_Number amount(lua_State *L, lua_Number own, const char *name) {
  * default the number that the launch has: see Launch:work.
  */
 static int event_gflops(lua_State *L) {
-  const Event *e = clsh_event_check(L, 1);
+  const Event *e = checkevent(L, 1);
   return pushrate(L, amount(L, e->flop, "operations"));
 }
 
@@ -315,16 +315,16 @@ static int event_gflops(lua_State *L) {
  * number that the launch has.
  */
 static int event_gbs(lua_State *L) {
-  const Event *e = clsh_event_check(L, 1);
+  const Event *e = checkevent(L, 1);
   return pushrate(L, amount(L, e->bytes, "bytes"));
 }
 
 static int event_flop(lua_State *L) {
-  return clsh_info_pushamount(L, clsh_event_check(L, 1)->flop);
+  return clsh_info_pushamount(L, checkevent(L, 1)->flop);
 }
 
 static int event_bytes(lua_State *L) {
-  return clsh_info_pushamount(L, clsh_event_check(L, 1)->bytes);
+  return clsh_info_pushamount(L, checkevent(L, 1)->bytes);
 }
 
 static const char *statusname(cl_int status) {
@@ -334,7 +334,7 @@ static const char *statusname(cl_int status) {
 }
 
 static int event_status(lua_State *L) {
-  Event *e = clsh_event_check(L, 1);
+  Event *e = checkevent(L, 1);
   if (e->handle != NULL) {
     clsh_context_alive(L, e->context);
     clsh_queue_flush(e->queue); /* or the status may never change */
@@ -345,7 +345,7 @@ static int event_status(lua_State *L) {
 }
 
 static int event_command(lua_State *L) {
-  Event *e = clsh_event_check(L, 1);
+  Event *e = checkevent(L, 1);
   if (e->handle != NULL) {
     clsh_context_alive(L, e->context);
     clGetEventInfo(e->handle, CL_EVENT_COMMAND_TYPE, sizeof e->command,
@@ -364,7 +364,7 @@ static int event_command(lua_State *L) {
  */
 static int event_info(lua_State *L) {
   static const char *const names[] = {"queued", "submit", "start", "stop"};
-  Event *e = clsh_event_check(L, 1);
+  Event *e = checkevent(L, 1);
   lua_newtable(L);
   event_command(L);
   lua_setfield(L, 2, "command");
@@ -402,10 +402,7 @@ static int enqueuemark(lua_State *L, bool barrier) {
   clsh_context_alive(L, c);
   clsh_option_check(L, 2, mark_options, barrier ? "q:barrier" : "q:marker");
   lua_settop(L, 2);
-  if (lua_isnil(L, 2))
-    lua_pushnil(L);
-  else
-    lua_getfield(L, 2, "after");
+  clsh_option_push(L, 2, "after");
   Event *e = clsh_event_new(L, 1);
   cl_command_queue handle = clsh_queue_handle(L, q);
   clsh_event_after(L, 3, c, &after);

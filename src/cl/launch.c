@@ -91,10 +91,7 @@ static int launch_on(lua_State *L) {
   Launch *n = clone(L);
   lua_pushvalue(L, 2);
   lua_setiuservalue(L, 4, QUEUE);
-  if (lua_isnil(L, 3))
-    lua_pushnil(L);
-  else
-    lua_getfield(L, 3, "after");
+  clsh_option_push(L, 3, "after");
   clsh_event_after(L, -1, l->kernel->context, &after);
   n->hasafter = !lua_isnil(L, -1);
   lua_setiuservalue(L, 4, AFTER);

@@ -167,10 +167,9 @@ Queue *clsh_queue_live(lua_State *L, int arg) {
   return live ? q : NULL;
 }
 
-static bool optbool(lua_State *L, int arg, const char *name, bool def) {
-  if (lua_isnoneornil(L, arg))
-    return def;
-  if (lua_getfield(L, arg, name) != LUA_TNIL)
+/* The boolean option `name` of the options at 1. */
+static bool flag(lua_State *L, const char *name, bool def) {
+  if (clsh_option_push(L, 1, name) != LUA_TNIL)
     def = lua_toboolean(L, -1);
   lua_pop(L, 1);
   return def;
@@ -191,13 +190,9 @@ static const char *const queue_options[] = {"out_of_order", "profiling",
 static int cl_queue(lua_State *L) {
   clsh_option_check(L, 1, queue_options, "cl.queue");
   lua_settop(L, 1);
-  if (lua_isnil(L, 1))
-    lua_pushnil(L);
-  else
-    lua_getfield(L, 1, "context");
+  clsh_option_push(L, 1, "context");
   clsh_context_push(L, 2);
-  newqueue(L, 3, optbool(L, 1, "profiling", true),
-           optbool(L, 1, "out_of_order", false));
+  newqueue(L, 3, flag(L, "profiling", true), flag(L, "out_of_order", false));
   return 1;
 }
 

@@ -37,7 +37,6 @@ Event *clsh_event_new(lua_State *L, int queuearg); /* pending, empty */
 cl_event *clsh_event_slot(Event *e);
 void clsh_event_setwork(Event *e, lua_Number flop, lua_Number bytes);
 void clsh_event_pin(Event *e, Block *b);
-Event *clsh_event_check(lua_State *L, int arg);
 void clsh_event_wait(lua_State *L, int arg);
 void clsh_event_after(lua_State *L, int arg, Context *c, After *a);
 int clsh_event_count(const Queue *q, int most, int *kernels);

@@ -73,6 +73,15 @@ void clsh_shape_push(lua_State *L, const Shape *s) {
   }
 }
 
+/* Pushes the rows (0) or columns (1): nil but in two dimensions. Returns 1. */
+int clsh_shape_pushextent(lua_State *L, const Shape *s, int d) {
+  if (s->ndims == 2)
+    lua_pushinteger(L, (lua_Integer)s->dim[d]);
+  else
+    lua_pushnil(L);
+  return 1;
+}
+
 /* Pushes the shape as text: "[4][5]". */
 const char *clsh_shape_string(lua_State *L, const Shape *s) {
   lua_pushliteral(L, "");

@@ -48,6 +48,7 @@ typedef struct Shape {
 } Shape;
 void clsh_shape_check(lua_State *L, int arg, const Type *t, Shape *s);
 void clsh_shape_push(lua_State *L, const Shape *s);
+int clsh_shape_pushextent(lua_State *L, const Shape *s, int d);
 const char *clsh_shape_string(lua_State *L, const Shape *s);
 size_t clsh_shape_count(lua_State *L, int arg, const char *what);
 
