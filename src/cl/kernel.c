@@ -1,5 +1,5 @@
 /*
-** kernel.c - class Kernel: a kernel function and what it says of itself.
+** kernel.c - class Kernel: a kernel function, its parameters and limits.
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>

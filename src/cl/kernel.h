@@ -16,7 +16,7 @@ typedef struct Param {
   char space;    /* 'g'lobal 'c'onstant 'l'ocal 'p'rivate */
   bool known;    /* the driver told the type */
   bool pointer;
-  bool constant;     /* what it points to is const */
+  bool constant;     /* a pointer to const */
   const Type *value; /* of the element or value; NULL: not a known name */
 } Param;
 

@@ -36,7 +36,7 @@ static int msghandler(lua_State *L) {
   return 1;
 }
 
-/* Calls the function below narg arguments: the one door to running code. */
+/* Calls the function below narg arguments: the only door to running code. */
 int clsh_run_call(lua_State *L, int narg, int nres) {
   int base = lua_gettop(L) - narg;
   clsh_traceback_drop(L);
