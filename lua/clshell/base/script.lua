@@ -16,8 +16,7 @@ local function negative(message)
   local letters = message:match("^unknown option '(%-%d)'")
   for _, word in ipairs(letters and arg or {}) do
     if word:sub(1, 2) == letters then
-      return ("'%s' is no size, as sizes must be >= 1, and no option"):format(
-        word)
+      return ("no option '%s', and sizes must be >= 1"):format(word)
     end
   end
 end
