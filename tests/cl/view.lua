@@ -65,8 +65,9 @@ end)
 
 t.test("what leaves the matrix or the buffer is refused", function()
   local A = matrix.zeros(3, 4)
-  t.raises(function() A:sub(4, 1) end, "row is a whole number from 1 to 3")
-  t.raises(function() A:sub(1, 0) end, "col", "not 0")
+  t.raises(function() A:sub(4, 1) end,
+    "row must be an integer from 1 to 3; got 4")
+  t.raises(function() A:sub(1, 0) end, "col", "got 0")
   t.raises(function() A:sub(2, 2, 3) end, "rows", "1 to 2")
   t.raises(function() A:sub(2, 2, 1, 4) end, "cols", "1 to 3")
   t.raises(function() A:sub(1.5, 2) end, "1.5")

@@ -148,18 +148,20 @@ t.test("rows that are wrong are refused, the old ones stay", function()
   local before = gemm.choices()
   for _, case in ipairs{
     {{rung = "tilde"}, "did you mean 'tiled'"},
-    {{rung = "tiled", params = {tile = 5}}, "tile = 5"},
+    {{rung = "tiled", params = {tile = 5}},
+      "tile must be one of 4, 8, 16, 32; got 5"},
     {{rung = "tiled", params = {tyle = 4}}, "did you mean 'tile'"},
-    {{rung = "tiled", class = "cpus"}, "no class 'cpus'", "nvidia"},
+    {{rung = "tiled", class = "cpus"}, "class must be one of",
+      "nvidia", "got 'cpus'"},
     {{rung = "tiled", were = {}}, "did you mean 'where'"},
     {{rung = "tiled", where = {m = {mim = 3}}}, "did you mean 'min'"},
-    {{rung = "tiled", where = 5}, "where is a table, not a number"},
-    {"tiled", "row 1 is a table, not a string"},
+    {{rung = "tiled", where = 5}, "where must be a table; got a number"},
+    {"tiled", "row 1 must be a table; got a string"},
     {{}, "no kernel"},
   } do
     t.raises(function() gemm.choices{case[1]} end, table.unpack(case, 2))
   end
-  t.raises(function() gemm.choices(5) end, "is a table, not a number")
+  t.raises(function() gemm.choices(5) end, "must be a table; got a number")
   t.ok(rawequal(gemm.choices(), before))
 end)
 

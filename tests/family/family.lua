@@ -107,14 +107,16 @@ t.test("shapes, types and buffers that do not fit", function()
     "A is float, but B is double")
   t.raises(function() gemm(cl.buffer("int", {2, 2}), B) end, "int",
     "float, double, half")
-  t.raises(function() gemm(cl.buffer("float", 6), B) end, "A is a vector")
-  t.raises(function() gemm(A, nil) end, "B", "missing")
-  t.raises(function() gemm(A, "x") end, "not a string")
+  t.raises(function() gemm(cl.buffer("float", 6), B) end,
+    "A must be a matrix; got a vector of 6 float")
+  t.raises(function() gemm(A, nil) end, "B must be", "got nothing")
+  t.raises(function() gemm(A, "x") end, "got a string")
   t.raises(function() gemm(A, B, {C = cl.buffer("float", {3, 3})}) end,
     "C is 3x3, but A B is 2x2")
-  t.raises(function() gemm(A, B, {C = {{1, 2}, {3, 4}}}) end, "C is a Buffer")
-  t.raises(function() gemm(A, B, {alpha = "x"}) end, "alpha is a number")
-  t.raises(function() gemm(A, B, 5) end, "options are a table")
+  t.raises(function() gemm(A, B, {C = {{1, 2}, {3, 4}}}) end,
+    "C must be a Buffer")
+  t.raises(function() gemm(A, B, {alpha = "x"}) end, "alpha must be a number")
+  t.raises(function() gemm(A, B, 5) end, "options must be a table")
   t.raises(function() gemm(A, B, {}, 5) end, "takes A, B")
   local closed = cl.buffer("float", {3, 2}, 1)
   closed:close()
@@ -130,7 +132,7 @@ t.test("unknown kernels, options and values", function()
   t.raises(function() gemm(A, B, {kernel = "tiled", tyle = 4}) end,
     "did you mean 'tile'")
   t.raises(function() gemm(A, B, {kernel = "tiled", tile = 5}) end,
-    "tile = 5", "4, 8, 16, 32")
+    "tile must be one of 4, 8, 16, 32; got 5")
   t.raises(function() gemm(A, B, {tile = 4}) end, "unknown option 'tile'")
   t.raises(function() gemm.check("tiled", {tile = 5}, {A = A, B = B}) end,
     "4, 8, 16, 32")
@@ -176,7 +178,7 @@ t.test("refusals have the numbers", function()
   t.eq(fine, nil)
   t.eq(reason, "m = 2147483648, kernels count to 2147483647")
   t.raises(function() gemm.check("naive", nil, {m = 0, n = 1, k = 1}) end,
-    "m is a whole number of at least 1, not 0")
+    "m must be an integer >= 1; got 0")
 end)
 
 t.test("local memory that a driver adds to a kernel's is no excess", function()
@@ -244,7 +246,7 @@ t.test("a call made again runs the plan of the one before", function()
     {{8, 10}, {20, 22}})
   t.eq(count(), 2)
   t.raises(function() gemm(A, B, {C = C, kernel = "again", scale = "2"}) end,
-    "scale = 2")
+    "scale must be one of 1, 2")
   gemm(A, B, {C = C, kernel = "again", alpha = 0.1})
   t.near(gemm(A, B, {C = C, kernel = "again", alpha = 0.1 + 2^-50}):read()[1],
     0.4, 1e-6)
@@ -309,11 +311,12 @@ t.test("definitions are checked", function()
     end
     return function() gemm.define(def) end
   end
-  t.raises(function() gemm.define("x") end, "table expected")
+  t.raises(function() gemm.define("x") end,
+    "the rung must be a table; got a string")
   t.raises(define{rang = each_element}, "did you mean 'range'")
   t.raises(define{range = false}, "field 'range' is missing")
   t.raises(define{name = false}, "field 'name' is missing")
-  t.raises(define{name = "a b"}, "is no name")
+  t.raises(define{name = "a b"}, "got 'a b'")
   t.raises(define{name = "tiled"}, "take another name")
   t.raises(define{source = false}, "give either 'file'")
   t.raises(define{file = "no_such_file.cl", source = false},
@@ -323,8 +326,8 @@ t.test("definitions are checked", function()
     {name = "a", values = {1}}}}, "is taken")
   t.raises(define{params = {{name = "a", values = {}}}}, "legal values")
   t.raises(define{params = {{name = "a", values = {1}, default = 2}}},
-    "default 2", "not among 1")
-  t.raises(define{lesson = function() end}, "lesson is a string")
+    "the default", "must be one of 1; got 2")
+  t.raises(define{lesson = function() end}, "lesson must be a string")
 end)
 
 t.test("a plan runs as often as wanted", function()

@@ -249,17 +249,18 @@ t.test("operands that do not go together", function()
   end
   refused(A, B, {trans_a = true}, "A is 2x3, transposed", "columns of A (2)")
   refused(A, B, {trans_b = "T"}, "B is 3x4, transposed", "rows of B (4)")
-  refused(A, B, {trans_a = "X"}, "trans_a is true, false", "not X")
-  refused(A, B, {trans_b = 1}, "trans_b", "not 1")
-  refused(A, B, {batch = 0}, "batch is a whole number of at least 1, not 0")
-  refused(A, B, {batch = 1.5}, "not 1.5")
+  refused(A, B, {trans_a = "X"}, "trans_a must be true, false", "got X")
+  refused(A, B, {trans_b = 1}, "trans_b", "got 1")
+  refused(A, B, {batch = 0}, "batch must be an integer >= 1; got 0")
+  refused(A, B, {batch = 1.5}, "got 1.5")
   refused(A3, B, {batch = 4}, "A has 5 matrices, but batch is 4")
   refused(A3, cl.buffer("float", {3, 3, 4}), nil, "B has 3 matrices",
     "A has 5")
   refused(A3, B, {C = cl.buffer("float", {4, 2, 4})}, "C has 4", "A has 5")
   refused(A3, B, {C = cl.buffer("float", {2, 4})}, "share elements",
     "stride_c")
-  refused(A, B, {batch = 2, stride_a = -1}, "stride_a", "at least 0, not -1")
+  refused(A, B, {batch = 2, stride_a = -1},
+    "stride_a must be an integer >= 0; got -1")
   refused(A, B, {batch = 2, stride_a = 6}, "A: 2 matrices, 6 elements apart",
     "leave")
   refused(A, B, {batch = 2, stride_c = 8}, "stride_c needs C")
@@ -267,15 +268,13 @@ t.test("operands that do not go together", function()
     "share elements", "7 apart")
   refused(A, B, {batch = 3, stride_c = 8,
     C = cl.buffer("float", 20):matrix(1, 2, 4)}, "C: 3 matrices", "leave")
-  refused(cl.buffer("float", {2, 2, 2, 3}), B, nil, "not a matrix")
-  t.raises_match(function()
-    gemm.check("naive", nil, {m = 1, n = 1, k = 0})
-  end, "%f[%w]k%f[%W].* 0$")
-  refused({}, B, nil, "A is a Buffer, an Array or a nested table")
+  refused(cl.buffer("float", {2, 2, 2, 3}), B, nil, "A must be a matrix")
+  t.raises(function() gemm.check("naive", nil, {m = 1, n = 1, k = 0}) end,
+    "k must be an integer >= 1; got 0")
+  refused({}, B, nil, "A must be a Buffer, an Array or a nested table")
   t.raises(function() cl.buffer("float", {0, 3}) end, "positive")
-  t.raises_match(function()
-    gemm.choice{m = 1, n = 1, k = 1, batch = 0}
-  end, "%f[%w]batch%f[%W].* 0$")
+  t.raises(function() gemm.choice{m = 1, n = 1, k = 1, batch = 0} end,
+    "batch must be an integer >= 1; got 0")
   local M = cl.buffer("float", {8, 8}, 1)
   refused(M:sub(1, 1, 4, 4), M:sub(1, 5, 4, 4), {C = M:sub(4, 4, 4, 4)},
     "C must not share memory with A")

@@ -401,8 +401,8 @@ gemm(half)
     t.ok(text:find(part, 1, true), part .. " in " .. text)
   end
   t.eq(stderr(quote(clshell) .. " -p 'gemm(1, 2)'"):match "[^\n]*",
-    "clshell: (command line):1: gemm: A is a Buffer, an Array or a nested "
-    .. "table, not a number")
+    "clshell: (command line):1: gemm: A must be a Buffer, an Array or a "
+    .. "nested table; got a number")
 end)
 
 t.test("at the prompt: a kernel's text is shown at the input's line",

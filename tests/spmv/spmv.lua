@@ -159,9 +159,9 @@ t.test("misuse is refused in words", function()
   local c, other = cases.float[5], cases.float[7]
   t.raises(function() spmv(c.dia, other.x) end, "x is", "64", "17 columns")
   t.raises(function() spmv(c.dia, c.x, {y = other.y}) end, "y is", "17 rows")
-  t.raises(function() spmv({}, c.x) end, "M is a sparse matrix")
-  t.raises(function() spmv(nil, c.x) end, "M is a sparse matrix")
-  t.raises(function() spmv(c.dia) end, "x", "missing")
+  t.raises(function() spmv({}, c.x) end, "M must be a sparse matrix")
+  t.raises(function() spmv(nil, c.x) end, "M must be a sparse matrix")
+  t.raises(function() spmv(c.dia) end, "x must be a Buffer", "got nothing")
   t.raises(function() spmv(c.dia, c.x, {kernel = "csr_scalar"}) end,
     "refused", "CSR")
   t.raises(function() spmv(c.dia, c.x, {kernel = "naiv"}) end,

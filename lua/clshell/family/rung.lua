@@ -130,6 +130,30 @@ function M.names(rung)
   return names
 end
 
+-- Iterates over all configurations: a table of parameters at a time, the
+-- last parameter changing fastest.
+function M.configurations(rung)
+  return coroutine.wrap(function()
+    local p = {}
+    local function walk(i)
+      local param = rung.params[i]
+      if param == nil then
+        local copy = {}
+        for k, v in pairs(p) do
+          copy[k] = v
+        end
+        coroutine.yield(copy)
+        return
+      end
+      for _, value in ipairs(param.values) do
+        p[param.name] = value
+        walk(i + 1)
+      end
+    end
+    walk(1)
+  end)
+end
+
 -- "tile=16 pad=1"
 function M.tostring(rung, p)
   local words = {}
