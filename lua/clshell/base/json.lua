@@ -10,7 +10,8 @@ local DEEPEST = 32 -- levels of tables; a cycle ends there
 
 local NAMES = {['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n",
   ["\r"] = "\\r", ["\t"] = "\\t", ["\b"] = "\\b", ["\f"] = "\\f"}
-local CHARS = {b = "\b", f = "\f", n = "\n", r = "\r", t = "\t"}
+local CHARS = {b = "\b", f = "\f", n = "\n", r = "\r", t = "\t",
+  ['"'] = '"', ["\\"] = "\\", ["/"] = "/"}
 
 local function escape(c)
   return NAMES[c] or ("\\u%04x"):format(c:byte())
@@ -177,20 +178,16 @@ local function read_string(s, at)
   local parts = {}
   at = at + 1
   while true do
-    local stop = s:find('["\\%c]', at)
-    local c = stop and s:sub(stop, stop)
-    parts[#parts + 1] = s:sub(at, (stop or 1) - 1)
+    local chars, stop = s:match('^([^"\\\0-\31]*)()', at)
+    parts[#parts + 1] = chars
+    local c, name = s:match("^(.)(.?)", stop)
     if c == '"' then
       return table.concat(parts), stop + 1
-    elseif c ~= "\\" and c ~= "\127" then
+    elseif c ~= "\\" then
       wrong(c and "a control character in a string" or "a string without end",
-        stop or #s + 1)
-    end
-    local e = s:sub(stop + 1, stop + 1)
-    if c == "\127" then
-      parts[#parts + 1], at = c, stop + 1
-    elseif e:find('^["\\/]') or CHARS[e] then
-      parts[#parts + 1], at = CHARS[e] or e, stop + 2
+        stop)
+    elseif CHARS[name] then
+      parts[#parts + 1], at = CHARS[name], stop + 2
     else
       parts[#parts + 1], at = unicode(s, stop + 1)
     end
