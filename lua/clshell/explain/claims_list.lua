@@ -41,11 +41,15 @@ local function define_rungs(list)
     end}
 end
 
+-- The shape of a square product.
+local function square(n)
+  return {m = n, n = n, k = n}
+end
+
 -- The largest tile that the device runs.
 local function widest(list, rung)
   for _, tile in ipairs{32, 16, 8} do
-    if gemm.check(rung, {tile = tile}, {m = list.n, n = list.n, k = list.n})
-    then
+    if gemm.check(rung, {tile = tile}, square(list.n)) then
       return tile
     end
   end
@@ -81,8 +85,7 @@ local function local_reads(one, other)
 end
 
 local function odd(list, a, pa, b, pb)
-  local n = list.n + 1
-  local shape = {m = n, n = n, k = n}
+  local shape = square(list.n + 1)
   return list:pair({"gemm." .. a, params = pa, shape = shape},
     {"gemm." .. b, params = pb, shape = shape})
 end
@@ -108,9 +111,8 @@ local function double(rung, lo, hi)
     if not cl.device():has("cl_khr_fp64") then
       list:cannot("the device has no double (cl_khr_fp64)")
     end
-    local n = list.n
     local name = rung or cl.device().type == "cpu" and "simd" or "register"
-    local shape = {m = n, n = n, k = n}
+    local shape = square(list.n)
     local o = list:pair({"gemm." .. name, shape = shape, type = "double"},
       {"gemm." .. name, shape = shape})
     o.holds = o.factor >= lo and o.factor <= hi
@@ -213,8 +215,7 @@ local function transfers(list)
 end
 
 local function tile_32(list)
-  local n = list.n
-  local fits, reason = gemm.check("tiled", {tile = 32}, {m = n, n = n, k = n})
+  local fits, reason = gemm.check("tiled", {tile = 32}, square(list.n))
   return {holds = not fits, reason = reason or ("this device allows %d "
     .. "work-items in a work-group"):format(cl.device().max_work_group_size)}
 end
@@ -253,8 +254,7 @@ end
 
 local function constant(list)
   local side = math.floor((cl.device().max_constant_buffer_size / 4)^0.5)
-  local n = math.min(list.n, side // 8 * 8)
-  local shape = {m = n, n = n, k = n}
+  local shape = square(math.min(list.n, side // 8 * 8))
   return list:pair({"gemm.tiled", params = {tile = 8}, shape = shape},
     {"gemm.tiled_constant", params = {tile = 8}, shape = shape})
 end
