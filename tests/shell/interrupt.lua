@@ -14,7 +14,7 @@ local function stops(pieces)
       expect cl>
       send print("go" .. %d) %s\r
       expect go%d
-      sleep 100
+      settle
       send \x03
       expect interrupted!]]):format(i, code, i)
   end
@@ -86,7 +86,7 @@ t.test("Ctrl-C stops code that sets hooks, and leaves the user's", function()
     expect cl>
     send print("go" .. 1) while true do end\r
     expect go1
-    sleep 100
+    settle
     send \x03
     expect interrupted!
     expect cl>
@@ -140,7 +140,7 @@ end)
 t.test("Ctrl-C lets __close work, and ends a script", function()
   terminal.run([[
     expect go
-    sleep 100
+    settle
     send \x03
     expect closed
     expect interrupted!
@@ -149,7 +149,7 @@ t.test("Ctrl-C lets __close work, and ends a script", function()
       print("closed " .. n) end}) print("go") while true do end']])
   terminal.run([[
     expect go
-    sleep 100
+    settle
     send \x03
     expect interrupted!
     exit 130]], [[-e 'print("go") while true do
@@ -161,7 +161,7 @@ end)
 -- terminal.
 local function quits(steps)
   terminal.command(steps .. [[
-    sleep 100
+    settle
     insist again quits
     insist code 130
     expect  icanon
@@ -203,7 +203,7 @@ t.test("Ctrl-C while a kernel runs", function()
     expect cl>
     send print("wait" .. 1) e:wait()\r
     expect wait1
-    sleep 100
+    settle
     send \x03
     expect interrupted!
     expect cl>
@@ -212,15 +212,15 @@ t.test("Ctrl-C while a kernel runs", function()
     expect cl>
     send print("wait" .. 2) while true do pcall(e.wait, e) end\r
     expect wait2
-    sleep 100
+    settle
     send \x03
-    sleep 100
+    settle
     send \x03
     expect interrupted!
     expect cl>
     send print("wait" .. 3) b:read()\r
     expect wait3
-    sleep 100
+    settle
     send \x03
     expect interrupted!
     expect cl>
@@ -381,7 +381,7 @@ t.test("a kernel that never ends keeps nobody: prompt, end, three Ctrl-C",
       expect cl>
       send print("go") ; k:range(1)(b):wait()\r
       expect go
-      sleep 100
+      settle
       send \x03
       expect interrupted!
       expect cl>
@@ -389,7 +389,7 @@ t.test("a kernel that never ends keeps nobody: prompt, end, three Ctrl-C",
     terminal.run(begin .. [[
       send print("again") cl.context().queue:finish()\r
       expect again
-      sleep 100
+      settle
       send \x03
       expect interrupted!
       expect cl>
@@ -420,7 +420,7 @@ t.test("Ctrl-C does not wait for a compiler", function()
     end]])
   terminal.run([[
     expect go
-    sleep 300
+    settle
     send \x03
     expect interrupted!
     expect cl>
@@ -506,7 +506,7 @@ t.test("complaint: Ctrl-C kills the session or loses history", function()
     expect cl>
     send print("go" .. 1) while true do end\r
     expect go1
-    sleep 100
+    settle
     send \x03
     expect interrupted!
     expect cl>

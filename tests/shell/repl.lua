@@ -65,7 +65,7 @@ t.test("a pasted block is one chunk", function()
   converse([[
     expect cl>
     send \e[200~local a = 20\r\tprint(a + 1)\r\e[201~
-    sleep 100
+    settle
     send \r
     expect 21
     expect cl>
@@ -85,7 +85,7 @@ t.test("Ctrl-C at the prompt", function()
     expect 77
     expect cl>
     send \x12nothing
-    sleep 100
+    settle
     send \x03
     expect cl>
     send 8 * 8\r
@@ -179,7 +179,7 @@ t.test("completion", function()
     expect 13
     expect cl>
     send t.missing.x\t
-    sleep 100
+    settle
     send \x15s = "text"\r
     expect cl>
     send s:upp\t

@@ -6,6 +6,7 @@
 **   refute TEXT   fails if the output since the last match has TEXT
 **   send TEXT     types TEXT
 **   insist TEXT   presses Ctrl-C, again and again, until the output has TEXT
+**   settle        waits until the command's processes wait or compute
 **   sleep MS      waits
 **   exit CODE     waits for the end; CODE is 128 + N for signal N
 ** TEXT runs to the end of the line and may hold \r \n \t \e \\ \xHH.
@@ -14,6 +15,7 @@
 ** output are on standard error. 2: usage.
 ** SPDX-License-Identifier: MIT
 */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -131,6 +133,56 @@ static void pauses(int ms) {
     }
 }
 
+/* The CPU time, in clock ticks, of the processes on the terminal, and whether
+** one of them runs or is about to; -1 where there is no /proc. */
+static long cputime(int *running) {
+  long sum = 0;
+  DIR *dir = access("/proc/self/stat", R_OK) == 0 ? opendir("/proc") : NULL;
+  if (dir == NULL)
+    return -1;
+  *running = 0;
+  for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+    char path[300], text[512], state;
+    long session, user, system;
+    snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
+    FILE *f = *entry->d_name >= '1' && *entry->d_name <= '9' ? fopen(path, "r")
+                                                             : NULL;
+    if (f == NULL)
+      continue;
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    fclose(f);
+    char *rest = strrchr(text, ')'); /* the name before may have any text */
+    if (rest == NULL ||
+        sscanf(rest + 1, " %c %*d %*d %ld %*d %*d %*u %*u %*u %*u %*u %ld %ld",
+               &state, &session, &user, &system) != 4 ||
+        session != child)
+      continue;
+    sum += user + system;
+    *running |= state == 'R' || state == 'D';
+  }
+  closedir(dir);
+  return sum;
+}
+
+/* Waits until the command's processes have computed for a while, or none of
+** them has run for a while. */
+static void settle(void) {
+  int running, idle = 0;
+  long first = cputime(&running), last = first;
+  if (first < 0) {
+    pauses(100);
+    return;
+  }
+  for (double end = now() + limit; last - first < 3 && idle < 5;) {
+    if (now() > end)
+      fail("timeout,", "the command neither computes nor waits");
+    pauses(10);
+    long next = cputime(&running);
+    idle = running || next != last ? 0 : idle + 1;
+    last = next;
+  }
+}
+
 /* Signals that come close together are one to a busy process. */
 static void insist(const char *text) {
   double end = now() + limit;
@@ -175,6 +227,8 @@ static void step(char *s) {
     send(text, n);
   else if (strcmp(s, "insist") == 0)
     insist(text);
+  else if (strcmp(s, "settle") == 0)
+    settle();
   else if (strcmp(s, "sleep") == 0)
     pauses(atoi(text));
   else if (strcmp(s, "exit") == 0)
