@@ -69,29 +69,24 @@ local function groups_of(rows)
   return list
 end
 
--- The group to compare group i with, nil for the first.
+-- The group to compare group i with: an earlier group of the same kernel, else
+-- of the rungs that it builds on, else (of an unknown rung) the group before;
+-- nil for the first.
 local function before(list, i)
-  local g = list[i]
+  local g, same, earlier = list[i], nil, nil
   local wanted = AFTER[g.family] and AFTER[g.family][g.kernel]
-  for j = i - 1, 1, -1 do
-    if list[j].kernel == g.kernel and list[j].best then
-      return list[j]
-    end
+  for j = 1, i - 1 do
+    local other = list[j].best and list[j]
+    earlier = other or earlier
+    same = other and other.kernel == g.kernel and other or same
   end
   for _, kernel in ipairs(wanted or {}) do
-    for j = 1, #list do
-      if j ~= i and list[j].kernel == kernel and list[j].best then
-        return list[j]
-      end
+    for j, other in ipairs(list) do
+      same = same or j ~= i and other.kernel == kernel and other.best and other
+        or nil
     end
   end
-  if wanted == nil then
-    for j = i - 1, 1, -1 do
-      if list[j].best then
-        return list[j]
-      end
-    end
-  end
+  return same or wanted == nil and earlier or nil
 end
 
 -- The results of two groups to compare: the best of g; the result of `a` with
