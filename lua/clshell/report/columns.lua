@@ -121,7 +121,7 @@ end
 function M.filled(column, rows)
   if type(column) == "string" then
     column = M.named[column] or cl.error("no column '" .. column .. "'",
-      {hint = "report.columns has them"})
+      {hint = "report.columns has the names"})
   end
   column = column.unit and with_prefix(column, rows) or column
   local cells, numeric, empty = {}, column.format ~= nil, true

@@ -43,10 +43,10 @@ end
 local function columns_of(list)
   local columns, common = {}, {}
   for _, name in ipairs(COLUMNS) do
-    local key = name == "title" and "title" or name == "mode" and "mode"
-    local value, same = list[1] and list[1][key], key and #list > 1
+    local value = list[1] and list[1][name]
+    local same = (name == "title" or name == "mode") and #list > 1
     for _, r in ipairs(list) do
-      same = same and r[key] == value
+      same = same and r[name] == value
     end
     if not same then
       columns[#columns + 1] = name
