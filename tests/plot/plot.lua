@@ -255,6 +255,12 @@ t.test("points that have no place are counted", function()
   t.ok(chart:text(ASCII):find("o"))
 end)
 
+t.test("a chart is the same each time it is shown", function()
+  local chart = plot.line(records.tiles(), {x = "tile", log_y = true})
+  local first, svg = chart:text(ASCII), chart:svg()
+  t.eq({chart:text(ASCII), chart:svg()}, {first, svg})
+end)
+
 t.test("names along x have their places in order", function()
   local rows = {}
   for i, name in ipairs{"row", "column", "row", "none"} do

@@ -135,6 +135,7 @@ function M.line(rows, opts)
     unit = about_y.unit, log = opts.log_y or false,
     zero = opts.zero ~= false})
   settle(chart, lost)
+  chart.y:round(5)
   return finished(chart, opts)
 end
 

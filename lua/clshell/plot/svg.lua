@@ -328,9 +328,6 @@ end
 
 local function xy_chart(chart, opts)
   local drawing, widest = setmetatable({}, Drawing), 0
-  if chart.kind == "line" then
-    chart.y:round(5)
-  end
   for _, tick in ipairs(chart.y:ticks(6)) do
     widest = math.max(widest, length(tick.text))
   end

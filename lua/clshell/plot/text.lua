@@ -161,9 +161,6 @@ end
 
 local function xy_chart(chart, how)
   local height = math.max(4, how.height or chart.height or HEIGHT)
-  if chart.kind == "line" then
-    chart.y:round(5)
-  end
   local glyphs = how.ascii
     and {tick = "+", side = "|", corner = "+", flat = "-", down = "+"}
     or {tick = "┤", side = "│", corner = "└", flat = "─", down = "┬"}
