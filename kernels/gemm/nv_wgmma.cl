@@ -27,8 +27,8 @@
 **          tiles = (M / BM) (N / BN), each rounded up
 ** Local memory: STAGES * 4 BK BM bytes
 ** Defines: BM, BN, BK, STAGES, SETS, VA, VB, VC; RASTER, PLACED, see nv.cl
-** Assumes: compute capability 9.0; a build by way of lua/clshell/ptx.lua,
-**          which makes instructions of the comments "//PTX"; where VA = 4,
+** Assumes: compute capability 9.0; a rung with ptx = true, whose build makes
+**          instructions of the comments "//PTX"; where VA = 4,
 **          base and rows of A lie at multiples of 16 bytes and so does K;
 **          with VB = 2 8 bytes for B and N, with VC = 2 for C and N; C
 **          overlaps neither A nor B

@@ -17,7 +17,7 @@ local function output(code, options)
   return p:read("a")
 end
 
-t.test("slow to start: a script that uses none of them loads none", function()
+t.test("slow to start: a script that uses no module loads none", function()
   t.eq(output[[
     local list = {}
     for name, module in pairs(package.loaded) do
@@ -31,7 +31,7 @@ t.test("slow to start: a script that uses none of them loads none", function()
   ]], "clshell.base.lazy clshell.public\n")
 end)
 
-t.test("the names are there, and are what require gives", function()
+t.test("the names are there, and require gives the same", function()
   for _, name in ipairs(PUBLIC) do
     local file = name
     t.ok(_G[name] ~= nil and rawget(_G, name) == _G[name], name)

@@ -1,10 +1,10 @@
--- tab.lua - the Tab key on a real terminal's screen; tests/complete.lua has
--- what is offered where.
+-- tab.lua - the Tab key on a real terminal's screen; prompt/complete.lua tests
+-- the candidates
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 local screen = require "screen"
 
-t.test("Tab completes a name, or lists what could be meant", function()
+t.test("Tab completes a name, or lists the candidates", function()
   local s <close> = screen.open()
   s:wait_screen "cl>"
   s:send "collectg"

@@ -51,7 +51,7 @@ t.test("F1 shows help on the call at the cursor and keeps the line",
     s:wait "\ntrue\n"
   end)
 
-t.test("help is cut to the window and coloured only where that is wanted",
+t.test("help fits the window and has colours only on demand",
   function()
     local s <close> = screen.open{width = 50, height = 40}
     s:wait "cl>"

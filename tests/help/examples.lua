@@ -1,5 +1,5 @@
 -- examples.lua - runs the example of every function that help documents, in a
--- folder and an environment of its own; what follows --> is what it prints
+-- folder and an environment of its own; --> heads the expected output
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
@@ -99,7 +99,7 @@ local function run(names)
   t.ok(ended, ("%s %s after the examples:%s"):format(how, code, rest))
 end
 
--- The examples of functions by what comes before the dot.
+-- The examples of functions by the name before the dot.
 local groups, order = {}, {}
 for _, entry in ipairs(index.entries()) do
   if index.examples()[entry.name] and not (sanitized

@@ -1,5 +1,5 @@
--- help.lua - help finds everything that is documented, and documents
--- everything that is public; scripts' sizes
+-- help.lua - help finds every documented function, and documents every public
+-- function; scripts' sizes
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
@@ -65,7 +65,7 @@ t.test("unknown topics name the nearest", function()
   has("xyzzyxyzzy", "help() lists the topics")
 end)
 
-t.test("a rung of one's own has help as well", function()
+t.test("a rung of the user's has help as well", function()
   gemm.define{
     name = "helped", lesson = "what it teaches", range = function() end,
     params = {{name = "size", values = {1, 2}, help = "how big it is"}},
@@ -154,7 +154,7 @@ t.test("every public function and method has help and an example", function()
   t.eq(missing, {})
 end)
 
-t.test("what is documented has an example, and the other way round",
+t.test("every entry has an example, and every example an entry",
   function()
     for _, entry in ipairs(index.entries()) do
       t.ok(index.examples()[entry.name], entry.name .. " has no example")
@@ -163,6 +163,16 @@ t.test("what is documented has an example, and the other way round",
       t.ok(index.entries()[name], "example of an unknown " .. name)
     end
   end)
+
+t.test("pages name no file of clshell's Lua", function()
+  for _, entry in ipairs(index.entries()) do
+    t.ok(not entry.text:find("%f[%w]lua/") and
+      not entry.text:find("%w%.lua%f[^%w]"), entry.name)
+    for _, option in ipairs(entry.options) do
+      t.ok(not option.text:find("%w%.lua%f[^%w]"), entry.name)
+    end
+  end
+end)
 
 -- Lists that are checked inside other functions, which have their own help.
 local SHARED = {["compare.runs"] = true, runs = true}
@@ -195,7 +205,7 @@ t.test("options are documented as they are checked", function()
   end
 end)
 
-t.test("options have defaults, shared ones come from where they are told",
+t.test("options have defaults; a function shows the options it shares",
   function()
     local list = help.options "cl.queue"
     t.eq({list[1].name, list[1].default}, {"out_of_order", "false"})
@@ -227,7 +237,7 @@ t.test("words of OpenCL C, and methods of objects that are not known yet",
     has("unknown_object:reed", "no help on")
   end)
 
-t.test("a bare name leads to what has it: rungs, parameters, options",
+t.test("a name alone leads to rungs, parameters, options of that name",
   function()
     has("tiled", "gemm.tiled ", "transpose.tiled ")
     has("nv_ffma", "gemm.nv_ffma - ", "Parameters")
@@ -266,7 +276,7 @@ local function own_sum(first, second, ...)
   return first + second, ...
 end
 
-t.test("a function of one's own: place, signature, leading comment",
+t.test("a function of the user's: place, signature, leading comment",
   function()
     rawset(_G, "own_sum", own_sum)
     has("own_sum", "own_sum(first, second, ...)", "tests/help/help.lua:",

@@ -1,5 +1,5 @@
--- complete.lua - completion at the prompt: what is offered where, what it
--- never does, and Tab on a real terminal
+-- complete.lua - completion at the prompt: the candidates at each place of the
+-- cursor
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 
@@ -38,7 +38,7 @@ t.test("options are declared once, for checks and completion", function()
   t.eq(efforts, options.values.effort)
 end)
 
-t.test("cl.members and cl.types tell what completion offers", function()
+t.test("cl.members and cl.types give names to completion", function()
   local methods, fields, names = cl.members(cl.array("int", 2))
   t.ok(table.concat(methods, " "):find("max_diff", 1, true))
   t.ok(table.concat(fields, " "):find("shape", 1, true))
@@ -119,7 +119,7 @@ t.test("letter case, hidden names, the common beginning", function()
   t.eq(common, nil)
 end)
 
-t.test("what follows the cursor stays in its place", function()
+t.test("the text behind the cursor stays in its place", function()
   local own = {own = {alphabet = 1, almost = 2, alpine = 3}}
   t.eq(words("own.al|phabet", own), "al")
   t.eq(words("own.al|ost = 3", own), "alm")
@@ -131,7 +131,7 @@ t.test("what follows the cursor stays in its place", function()
   t.eq(words "bench(f, {eff|", "effort = ")
 end)
 
-t.test("options of a call's table, by what is called", function()
+t.test("options of a call's table, by the function", function()
   t.eq(words "bench(f, {eff|", "effort = ")
   t.eq(words "bench(f, {effort = 'quick', eff|", "")
   t.eq(words "bench(f, {eff|, effort = 'quick'})", "")

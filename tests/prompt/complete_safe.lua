@@ -1,5 +1,5 @@
--- complete_safe.lua - what completion at the prompt never does: it runs no
--- code of the session's, and its work is bounded
+-- complete_safe.lua - completion at the prompt runs no code of the session's,
+-- and its work is bounded
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 
@@ -23,7 +23,7 @@ end
 local cursors = {}
 for i, text in ipairs(texts) do
   cursors[i] = text:find("|", 1, true) - 1
-  complete.at(text:sub(1, cursors[i]), cursors[i]) -- loads what it needs
+  complete.at(text:sub(1, cursors[i]), cursors[i]) -- loads the modules
   texts[i] = text:sub(1, cursors[i])
 end
 local next, type, write, exit = next, type, io.write, os.exit
@@ -132,7 +132,7 @@ t.test("Tab calls no finalizer and no debug hook", function()
   collectgarbage()
 end)
 
--- What one completion does: VM instructions, in hundreds.
+-- The work of a completion: VM instructions, in hundreds.
 local function work(text, globals)
   local count = 0
   local list, hint = select(2, at(text, globals, function(...)

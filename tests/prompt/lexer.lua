@@ -29,7 +29,7 @@ t.test("kinds of tokens", function()
     "string \"\\\r\nc\""})
 end)
 
-t.test("what is not finished", function()
+t.test("unfinished tokens", function()
   t.eq(words "x = 'ab\ny", {"name x", "op =", "unfinished 'ab string",
     "name y"})
   t.eq(words "[[a\nb", {"unfinished [[a\nb long string"})
@@ -39,7 +39,7 @@ t.test("what is not finished", function()
   t.eq(words "[=x", {"op [", "op =", "name x"})
 end)
 
-t.test("what Lua does not know", function()
+t.test("characters that Lua does not know", function()
   t.eq(words "? ä !x", {"bad ?", "bad ä", "bad !", "name x"})
   t.eq(words "", {})
   t.eq(words " \n\t", {})

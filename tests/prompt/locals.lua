@@ -1,5 +1,5 @@
--- locals.lua - top-level locals of the prompt: what is rewritten means the
--- same, and stays on its line.
+-- locals.lua - top-level locals of the prompt: a rewritten chunk does the
+-- same, and its lines stay.
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
@@ -16,7 +16,7 @@ local function run(text)
   return results, env
 end
 
--- Rewrites; what the chunk does has to stay. Returns the globals.
+-- Rewrites a chunk, which must do the same. Returns the globals.
 local function same(text, names)
   local code, list = locals.rewrite(text)
   t.eq(list, names, text)
@@ -49,7 +49,7 @@ t.test("where a statement ends", function()
   same("local p = out\n('an argument')", {"p"})
 end)
 
-t.test("functions, recursion, and what a name meant before", function()
+t.test("functions, recursion, and the earlier value of a name", function()
   t.eq(same("local function f(n) return n > 0 and n + f(n - 1) or 0 end "
     .. "out(f(4))", {"f"}).f(4), 10)
   same("local f = function() return f end out(f())", {"f"})
@@ -72,7 +72,7 @@ t.test("nested blocks, strings and comments are left alone", function()
   same("local f = function() local x = 2 return x end out(f(), x)", {"f"})
 end)
 
-t.test("what stays local", function()
+t.test("names that stay local", function()
   for _, text in ipairs{"local c <close> = nil local c = 2 out(c)",
       "local a, a = 1, 2 out(a)", "local a <close>, b = nil, 3 out(b)"} do
     local _, _, kept = locals.rewrite(text)

@@ -16,9 +16,9 @@ local RUNS = {"name", "device", "tag", "since", "limit"}
 local BARS = {"y", "y_label", "limit", "limit_label", "title", "file",
   "width", "height"}
 
--- By the name that messages and help have for a function: Class:method for
--- methods. The lists of module cl are its own (cl.options of a name), and
--- those of a kernel family depend on its rungs.
+-- By the name of a function in messages and help: Class:method for methods.
+-- Module cl has lists of its own (cl.options of a name); those of a kernel
+-- family depend on its rungs.
 local NAMES = {
   bench = {"name", "flop", "bytes", "type", "samples", "seconds", "warmup",
     "busy", "effort", "cache", "args", "check", "roof", "tag"},
@@ -67,8 +67,7 @@ local NAMES = {
 }
 
 --- options.values
---- The values of the options that take one of a few words, by the name of
---- the option.
+--- The words that an option takes, by its name, for options with few.
 M.values = {
   access = {"read_write", "read_only", "write_only"},
   cache = {"hot", "cold"},
@@ -94,12 +93,12 @@ function M.functions()
   return list
 end
 
---- options.check(opts, name [, what]) -> opts, or an empty table
+--- options.check(opts, name [, shown]) -> opts, or an empty table
 --- Raises if the table `opts` (or nil) holds an option that the function of
---- that name does not take; the message names `what` (the same) and the
+--- that name does not take; the message has the name (or `shown`) and the
 --- nearest option.
-function M.check(opts, name, what)
-  cl.options(opts, NAMES[name], what or name)
+function M.check(opts, name, shown)
+  cl.options(opts, NAMES[name], shown or name)
   return opts or {}
 end
 

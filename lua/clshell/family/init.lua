@@ -106,9 +106,12 @@ end
 ---   bytes    the family's  bytes(s, p) -> bytes that have to move
 ---   input_roundoff  none  relative error to which it cuts its operands
 ---   guarded  false   true: hands operands it does not cover to another kernel
----   places, trans  -  of gemm: see lua/clshell/gemm/submatrix.lua
----   ptx      false   true: the file marks instructions for ptx.lua; parameter
----            types are unknown then, so args gives cl.int(x) and the like
+---   places   -       of gemm: "batch" if the kernel takes sub-matrices and
+---                    batches, "one" if it takes sub-matrices
+---   trans    -       of gemm: {a =, b =}, true for an operand that the kernel
+---                    wants transposed, "any" if it takes both
+---   ptx      false   true: comments of the file mark PTX instructions;
+---            parameter types are unknown then: args gives cl.int(x) etc.
 ---   traffic  -       traffic(s, p, defines), what lesson reads: traffic.of
 function methods.define(family, def)
   local rung = rungs.new(family.name, def, family.reserved)
@@ -260,7 +263,9 @@ end
 --- that fits the device and the shape and whose rung accepts them. With
 --- `rows`, those from now on, such as {{class = "cpu", rung = "simd", params =
 --- {mr = 6}}, {rung = "naive"}}; "default" brings back those that come along.
---- lua/clshell/family/choices.lua tells the fields.
+--- Fields of a row: rung, params, and as conditions class (of the device),
+--- device (its name), type (of the elements) and where (the shape, such as
+--- {m = {min = 64, max = 512}}).
 function methods.choices(family, rows)
   if rows ~= nil then
     forget_plans(family)

@@ -20,8 +20,8 @@ local function path(tokens, i)
   return #words > 0 and table.concat(words) or false
 end
 
--- The name at the cursor, the calls that are open there, the innermost last,
--- and the string that it is in.
+-- The name at the cursor, the calls around it, the innermost last, and the
+-- text of the string around it.
 local function around(tokens, cursor)
   local name, stack, inside
   stack = {}

@@ -37,8 +37,7 @@ local function lines(s)
   return (s .. "\n"):gmatch "(.-)\n"
 end
 
--- A line of the part Options: "  name  default  what it means", or the
--- continuation of one.
+-- A line of the part Options: "  name  default  meaning", or its continuation.
 local function add_option(list, line)
   local name, default, meaning =
     line:match("^  (%S.-)%s%s+(%S.-)%s%s+(%S.*)$")

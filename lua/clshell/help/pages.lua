@@ -149,7 +149,7 @@ end
 --- pages.alone(name, view) -> page, full name; or nil
 --- The page of a name without its owner, "tiled" or "map": functions and rungs
 --- of that name, rungs with such a parameter, functions with such an option.
---- Just the full name where only one function or rung has it.
+--- Just the full name of a name that only one function or rung has.
 function M.alone(name, view)
   local found, parameters, options = {}, {}, {}
   for _, item in ipairs(names.rungs()) do

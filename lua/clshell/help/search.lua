@@ -19,7 +19,7 @@ local function keys(list, text)
   return table.concat(words, " ")
 end
 
--- Everything there is to find: {name, signature, text, keys, last}.
+-- All topics: {name, signature, text, keys, last}.
 local function everything()
   local all = {}
   local function add(name, signature, text, words, last)
@@ -49,7 +49,7 @@ local function everything()
   return all
 end
 
--- How well a thing answers to one word; 0 if it does not.
+-- The points of a thing for a word; 0 for a thing without the word.
 local function score(thing, word)
   local name = thing.name:lower()
   local tail = name:match("[^.:%%]*$")

@@ -229,7 +229,7 @@ local function member(thing, class, key)
   end
 end
 
--- The name of a member of a module that is not loaded yet, nor need be.
+-- The name of a member of a module that is not loaded: Tab does not load it.
 local function unloaded(thing, key)
   local value = thing.value
   if type(value) == "table" and next(value) == nil

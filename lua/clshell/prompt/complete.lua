@@ -14,7 +14,7 @@ local vocabulary = require "clshell.prompt.vocabulary"
 
 local M = {}
 
-local KEYS = 12000    -- of tables, looked at for one completion
+local KEYS = 12000    -- of tables, to look at for a completion
 local GATHERED = 2000 -- candidates to choose from
 local SHOWN = 200     -- of them, at most
 
@@ -32,10 +32,10 @@ end
 local NONE = {}
 
 -- c:add(text [, how])
--- A candidate, unless it does not begin as c.word does. how: show (in the
--- list, nil: the text), typed (the part of it before the cursor, nil: c.word),
--- append (behind it, if it is the only one), open (it goes on: no closing
--- quote), order (the place among all), rank, raw (as it is, without quotes).
+-- Takes a candidate that begins with c.word. how: show (the text for the list,
+-- nil: the same), typed (the part before the cursor, nil: c.word), append (the
+-- text behind a single candidate), open (no closing quote follows), order (the
+-- place among all), rank, raw (no quotes around the text).
 function C:add(text, how)
   if not text or self.seen[text] then
     return
@@ -63,8 +63,8 @@ function C:add(text, how)
 end
 
 -- c:name(name) -> whether no more are taken
--- A name; one that begins with _ only if the word does. A function gets no
--- "(": it may be meant as a value, and who calls it types one.
+-- Takes a name; a name with a leading _ only if the word has it too. A
+-- function gets no "(": the user may mean its value.
 function C:name(name)
   if name:find "^[%a_][%w_]*$"
       and (name:sub(1, 1) ~= "_" or self.word:sub(1, 1) == "_") then
@@ -73,7 +73,7 @@ function C:name(name)
   return self.partial
 end
 
--- A field of a table to be written.
+-- Takes the name of a field of a table constructor.
 function C:field(name)
   self:add(name, {append = " = "})
 end
@@ -117,7 +117,7 @@ function C:encode(item)
   return self.wrap and '"' .. text .. '"' or text
 end
 
--- The candidate to insert when it is the only one, with its continuation.
+-- The text to insert for a single candidate, with its continuation.
 local function single(self, item, rest)
   local text = self:encode(item)
   local append = item.append or ""
@@ -214,7 +214,7 @@ local function family_and_rung(call)
   return family and vocabulary.family(family), rung
 end
 
--- Whose options a function takes, where they are not its own.
+-- The functions that take another function's options.
 local OPTIONS = {
   ["cl.kernel"] = "cl.build",
   ["family.bench"] = "bench",
@@ -226,8 +226,7 @@ local OPTIONS = {
   ["results:table"] = "report.format",
 }
 
--- Offers the fields that the table around the cursor may have; whether it is
--- known which.
+-- Offers the fields of the table around the cursor; whether they are known.
 local function fields(c, call)
   local kind, name, list = call.kind or "options", call.name, nil
   local family, rung = family_and_rung(call)
@@ -269,7 +268,7 @@ function KINDS.kernel(c, call)
   end
 end
 
--- Offers the words that an argument or a field takes; whether it takes any.
+-- Offers the words of an argument or a field; whether there are any.
 local function of_kind(c, kind, call)
   local offer = KINDS[kind]
   if not offer or kind == "rung" and not call.family then
@@ -297,8 +296,8 @@ local function value(c, call)
     or (key == "type" or key == "device") and of_kind(c, key, call)
 end
 
--- The words that a call takes at the cursor. In code (c.quote is nil) the
--- words come with their quotes, and only where nothing has been typed.
+-- Offers the words of a call at the cursor; whether they are known. In code
+-- (c.quote is nil) the words come with quotes, and only for an empty word.
 local function in_call(c, call)
   if call.iskey and not c.quote then
     return fields(c, call)
@@ -421,9 +420,9 @@ end
 
 --- complete.at(text, cursor) -> first, list, hint, common, shown; or nil
 --- The texts that may replace the bytes from `first` to `cursor`, the number
---- of bytes before the cursor: at most 200, sorted; a single one comes with
---- its continuation. hint: a line to show with them. common: the text to
---- insert at once, nil for none. shown: the text to show for each.
+--- of bytes before the cursor: at most 200, sorted; a single text has its
+--- continuation. hint: a line to show with them. common: the text to insert at
+--- once, or nil. shown: the text to show for each.
 function M.at(text, at)
   return guard.run(M.find, text, at)
 end

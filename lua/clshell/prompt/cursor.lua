@@ -21,14 +21,14 @@ local function kind(tokens, i)
   return tokens[i] and tokens[i].kind
 end
 
--- The text inside the quotes of a string token; nil for one with escapes.
+-- The text inside the quotes of a string token without escapes, or nil.
 local function literal(tokens, i)
   if kind(tokens, i) == "string" then
     return tokens[i].text:match("^[\"']([^\\]*)[\"']$")
   end
 end
 
--- The bracket that is still open after token `i`, and the commas since.
+-- The innermost open bracket after token `i`, and the commas behind it.
 local function open_before(tokens, i)
   local depth, commas = 0, 0
   for j = i, 1, -1 do
@@ -46,8 +46,8 @@ local function prefix_end(tokens, i)
   return kind(tokens, i) == "name" or is(tokens, i, "]") or is(tokens, i, ")")
 end
 
--- One step of a chain, backwards from token `i`: the step and where the rest
--- ends.
+-- One step of a chain, backwards from token `i`: the step, and the last token
+-- of the rest.
 local function step(tokens, i)
   local token = tokens[i]
   if not token then

@@ -1,6 +1,7 @@
--- guard.lua - runs clshell's code while a line is edited, and none of the
--- session's: the globals of clshell's files are their own (base/lazy.lua);
--- metatables of strings and numbers, debug hook and finalizers are held here
+-- guard.lua - runs clshell's code while the user edits a line, and keeps the
+-- session's code from running: clshell's files have globals of their own
+-- (base/lazy.lua), and this file holds back the session's metatables of
+-- strings and numbers, its debug hook and its finalizers
 -- SPDX-License-Identifier: MIT
 
 local M = {}

@@ -53,7 +53,8 @@ local function variables(frame)
   return names
 end
 
--- What a keyword misspelt does: the token behind it is in the wrong place.
+-- The keyword nearest to a name: a misspelt keyword puts the token behind it
+-- in the wrong place.
 local function keyword(token)
   if not token or token.kind ~= "name" then
     return nil
@@ -66,9 +67,9 @@ local function keyword(token)
 end
 
 --- guess.name(message, frame, tokens, i) -> string or nil
---- The name nearest to the one that an error message says is nil. `frame` is
---- the user's frame, `i` the place of the name in the list of tokens; either
---- may be missing.
+--- The name nearest to the unknown name of an error message. `frame` is the
+--- user's frame, `i` the place of the name in the list of tokens; either may
+--- be missing.
 function M.name(message, frame, tokens, i)
   if message:find("^syntax error near") or message:find("^'=' expected") then
     return i and keyword(tokens[i - 1])

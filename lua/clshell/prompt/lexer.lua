@@ -22,8 +22,8 @@ local KEYWORDS = M.KEYWORDS
 M.BRACKETS = {["("] = 1, ["{"] = 1, ["["] = 1, [")"] = -1, ["}"] = -1,
   ["]"] = -1}
 
--- The end of a quoted string that begins at `first`, and whether it is
--- closed: a line break ends it, unless after a backslash or \z.
+-- The end of a quoted string that begins at `first`, and whether a quote
+-- closes it: a line break ends it, unless after a backslash or \z.
 local function quoted(text, first)
   local quote = sub(text, first, first)
   local at = first + 1

@@ -131,7 +131,7 @@ local function apply(text, edits)
   return table.concat(parts) .. text:sub(at)
 end
 
--- A function among the values sees what the name meant before, as in Lua:
+-- A function among the values sees the earlier value of the name, as in Lua:
 -- do local f = f; _ENV.f = function() return f() end end
 local function keep_old(text, edits, keyword, list, stop)
   local names = table.concat(list.names, ", ")

@@ -22,7 +22,7 @@ local function prompted(line)
 end
 
 -- The lines of a session of Lua's own. Its prompts do not tell input from
--- output: every line has to have one.
+-- output: every line must have a prompt.
 local function lua_session(list)
   local kept, seen = {}, false
   for i, line in ipairs(list) do

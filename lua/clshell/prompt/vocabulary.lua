@@ -152,7 +152,7 @@ function M.values(c, family, rung, name)
   return false
 end
 
--- The modules of one template of package.path, such as "./?.lua".
+-- The modules of a template of package.path, such as "./?.lua".
 local function modules_of(c, template, inner, base)
   local dir, tail = template:match "^([^?]*)%?([^?]*)$"
   if not dir then
@@ -291,7 +291,7 @@ function M.topics(c)
   commands(c, nil, "%")
 end
 
--- The names of settings, then the values of the one named.
+-- The names of settings, or the values of the named setting.
 local function settings(c, name)
   local list = of_session "settinglist"
   if not name then
@@ -326,7 +326,7 @@ local function bench_options(c)
   end
 end
 
--- What a command takes: all of the line, or else the last word of it.
+-- The operand of a command: the rest of the line, or else its last word.
 local function operand(first, rest, offer)
   local place = {first = first, word = rest, offer = offer}
   local name = rest:match "^([%w_]+)[%s=]"
@@ -408,9 +408,9 @@ local READERS = {["%"] = percent, ["?"] = topic, ["!"] = shell}
 
 --- vocabulary.command(text, cursor) -> place or nil
 --- Where the cursor is in a text that begins with %, ? or !: {first, word,
---- quote, closing, offer(c), otherwise}, with `otherwise` the place that is
---- meant where the first offers nothing; or {skip, more(c)} for Lua that
---- begins after so many bytes.
+--- quote, closing, offer(c), otherwise}, with `otherwise` the place to try
+--- after a place without candidates; or {skip, more(c)} for Lua that begins
+--- after so many bytes.
 function M.command(text, cursor)
   return READERS[text:match "%S"](text, cursor)
 end
