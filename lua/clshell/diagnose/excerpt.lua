@@ -56,6 +56,12 @@ function M.name(chunkname, short)
   return chunkname:sub(1, 1) == "@" and chunkname:sub(2) or short
 end
 
+--- excerpt.own(chunkname) -> boolean
+--- Whether a chunk is clshell's own Lua.
+function M.own(chunkname)
+  return chunkname:find("lua/clshell/", 1, true) ~= nil
+end
+
 --- excerpt.line(text, n) -> string or nil, first
 --- Line n of a text, without its end, and where in the text it begins.
 function M.line(text, n)

@@ -80,7 +80,7 @@ local function each_chunk(fn)
       return nil
     end
     if info.currentline > 0 and not seen[info.source]
-        and not info.source:find("lua/clshell/", 1, true) then
+        and not excerpt.own(info.source) then
       seen[info.source] = true
       local chunk = excerpt.source(info.source)
       local found = chunk and fn(chunk, info)

@@ -74,7 +74,7 @@ end
 local function locate(record)
   local message = record.message
   local i, rest = placed(record, message)
-  if i and not frames.own(record.frames[i]) then
+  if i and frames.user(record.frames[i]) then
     record.place, record.from, record.rest = record.frames[i], i + 1, rest
     return
   end

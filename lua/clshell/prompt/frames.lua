@@ -14,17 +14,11 @@ local PERIOD = 4  -- functions of the longest cycle that is folded
 local VARS = 12   -- variables shown of a frame
 local WIDTH = 32  -- bytes shown of a variable
 
---- frames.own(frame) -> boolean
---- Whether a frame is clshell's own Lua.
-function M.own(frame)
-  return frame.source ~= nil
-    and frame.source:find("lua/clshell/", 1, true) ~= nil
-end
-
 --- frames.user(frame) -> boolean
 --- Whether a frame is the user's: Lua, and not clshell's own.
 function M.user(frame)
-  return frame.line ~= nil and frame.line > 0 and not M.own(frame)
+  return frame.line ~= nil and frame.line > 0
+    and not excerpt.own(frame.source)
 end
 
 -- "in f", or nothing for a chunk itself.
@@ -179,7 +173,7 @@ end
 function M.settle(list)
   for _, frame in ipairs(list) do
     if frame.vars then
-      frame.shown = not M.own(frame) and variables(frame) or nil
+      frame.shown = not excerpt.own(frame.source) and variables(frame) or nil
       frame.values, frame.vars = nil, nil
     end
   end
