@@ -39,7 +39,7 @@ extern volatile sig_atomic_t clsh_poll_interrupt; /* set by a signal handler */
    NULL where the host program has no such thing */
 extern int (*clsh_poll_swap)(lua_State *L, int state);
 void clsh_poll_raise(lua_State *L, const char *hint);
-unsigned clsh_interrupts(void);
+unsigned clsh_poll_interrupts(void);
 
 /* wait.c */
 double clsh_wait_now(void); /* seconds, monotonic */

@@ -12,7 +12,7 @@ int (*clsh_poll_swap)(lua_State *L, int state);
 static unsigned interrupts;
 
 /* The number of interrupts so far. */
-unsigned clsh_interrupts(void) {
+unsigned clsh_poll_interrupts(void) {
   return interrupts;
 }
 

@@ -150,13 +150,13 @@ bool *clsh_queue_dropped(Queue *q) {
   return &q->dropped;
 }
 
-void clsh_notecommand(Queue *q) {
-  q->interrupts = clsh_interrupts();
+void clsh_queue_notecommand(Queue *q) {
+  q->interrupts = clsh_poll_interrupts();
 }
 
 /* Whether a Ctrl-C came after the newest command. */
 bool clsh_queue_abandoned(const Queue *q) {
-  return q->interrupts != clsh_interrupts();
+  return q->interrupts != clsh_poll_interrupts();
 }
 
 /* The Queue at `arg` if commands may be put on it, else NULL. */

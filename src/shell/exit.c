@@ -80,7 +80,7 @@ void clsh_exit_leave(lua_State *L) {
   clsh_interrupt_close();
   if (!clsh_timeout_expired())
     await(L);
-  lua_Integer n = clsh_interrupts() > 0 ? unfinished(L, true) : 0;
+  lua_Integer n = clsh_poll_interrupts() > 0 ? unfinished(L, true) : 0;
   if (clsh_timeout_expired())
     n += unfinished(L, false);
   if (n == 0)

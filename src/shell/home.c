@@ -91,51 +91,43 @@ void clsh_home_push(lua_State *L) {
   lua_remove(L, base + 1);
 }
 
-/*
-** Puts a folder in front of the two path templates above `package`: Lua
-** files, and C modules.
-*/
-static void addfolder(lua_State *L, int package, const char *dir) {
-  lua_pushfstring(L, "%s/?.lua;%s/?/init.lua;%s", dir, dir,
-                  lua_tostring(L, package + 1));
-  lua_replace(L, package + 1);
-  lua_pushfstring(L, "%s/?.so;%s", dir, lua_tostring(L, package + 2));
-  lua_replace(L, package + 2);
+/* Puts templates, which are popped, in front of package[field]. */
+static void prepend(lua_State *L, const char *field) {
+  lua_getglobal(L, LUA_LOADLIBNAME);
+  lua_insert(L, -2);
+  lua_getfield(L, -2, field);
+  lua_concat(L, 2);
+  lua_setfield(L, -2, field);
+  lua_pop(L, 1);
+}
+
+static void addluafolder(lua_State *L, const char *dir) {
+  lua_pushfstring(L, "%s/?.lua;%s/?/init.lua;", dir, dir);
+  prepend(L, "path");
 }
 
 /*
-** Puts folders in front of package.path and package.cpath: the script's own
-** (links resolved), those of -I, and clshell's for package.path.
+** Puts folders in front of package.path: the script's own (links resolved),
+** those of -I, which go to package.cpath as well, and clshell's.
 */
 void clsh_home_setpath(lua_State *L, const Options *o, const char *script,
                        const char *home) {
-  lua_getglobal(L, LUA_LOADLIBNAME);
-  int package = lua_gettop(L);
-  lua_pushfstring(L, "%s/lua/?.lua;%s/lua/?/init.lua;", home, home);
-  lua_pushliteral(L, "");
+  int base = lua_gettop(L);
+  addluafolder(L, lua_pushfstring(L, "%s/lua", home));
   for (int i = o->nactions - 1; i >= 0; i--)
-    if (o->actions[i].kind == 'I')
-      addfolder(L, package, o->actions[i].text);
+    if (o->actions[i].kind == 'I') {
+      addluafolder(L, o->actions[i].text);
+      lua_pushfstring(L, "%s/?.so;", o->actions[i].text);
+      prepend(L, "cpath");
+    }
   if (script != NULL) {
     char *real = realpath(script, NULL);
     lua_pushstring(L, real != NULL ? real : script);
     free(real);
     pushfolder(L, lua_tostring(L, -1));
-    lua_replace(L, -2);
-    const char *dir = lua_tostring(L, -1);
-    lua_pushfstring(L, "%s/?.lua;%s/?/init.lua;%s", dir, dir,
-                    lua_tostring(L, package + 1));
-    lua_replace(L, package + 1);
-    lua_pop(L, 1);
+    addluafolder(L, lua_tostring(L, -1));
   }
-  for (int i = 0; i < 2; i++) {
-    static const char *const names[] = {"path", "cpath"};
-    lua_pushvalue(L, package + 1 + i);
-    lua_getfield(L, package, names[i]);
-    lua_concat(L, 2);
-    lua_setfield(L, package, names[i]);
-  }
-  lua_settop(L, package - 1);
+  lua_settop(L, base);
 }
 
 /*
