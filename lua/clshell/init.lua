@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local later = require "clshell.base.lazy"
+local lazy = require "clshell.base.lazy"
 local public = require "clshell.public"
 local require = require
 
@@ -10,13 +10,13 @@ local names = {cl = cl}
 
 for _, name in ipairs{"matrix", "dia", "csr", "gemm", "spmv", "transpose",
     "bench", "peaks", "help", "compare", "roofline", "lesson", "calibrate"} do
-  names[name] = later.module(public.module(name))
+  names[name] = lazy.module(public.module(name))
   package.loaded["clshell." .. name] = names[name]
 end
 
 cl.extend("Buffer", {"max_diff", "pad", "save", "sub", "summary",
   "transposed"}, function()
-  later.load(names.matrix)
+  lazy.load(names.matrix)
 end)
 cl.extend("Program", {"asm"}, function()
   require "clshell.family.asm"

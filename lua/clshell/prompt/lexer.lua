@@ -22,34 +22,6 @@ local KEYWORDS = M.KEYWORDS
 M.BRACKETS = {["("] = 1, ["{"] = 1, ["["] = 1, [")"] = -1, ["}"] = -1,
   ["]"] = -1}
 
--- The end of a quoted string that begins at `first`, and whether a quote
--- closes it: a line break ends it, unless after a backslash or \z.
-local function quoted(text, first)
-  local quote = sub(text, first, first)
-  local at = first + 1
-  while true do
-    local stop = find(text, "[\"'\\\n\r]", at)
-    if not stop then
-      return #text, false
-    end
-    local c = sub(text, stop, stop)
-    if c == quote then
-      return stop, true
-    elseif c == "\\" then
-      local _, skip = find(text, "^z%s*", stop + 1)
-      skip = skip or select(2, find(text, "^\r\n", stop + 1)) or stop + 1
-      if skip > #text then
-        return #text, false
-      end
-      at = skip + 1
-    elseif c == "\n" or c == "\r" then
-      return stop - 1, false
-    else
-      at = stop + 1
-    end
-  end
-end
-
 -- Readers, by the first byte of a token: its kind, its last byte, and for an
 -- unfinished token the kind that does not end.
 
@@ -74,12 +46,25 @@ local function number(text, first)
   end
 end
 
+-- A line break ends a string, unless after a backslash or \z.
 local function quote(text, first)
-  local last, closed = quoted(text, first)
-  if closed then
-    return "string", last
+  local mark, at = sub(text, first, first), first + 1
+  while true do
+    local stop = find(text, "[\"'\\\n\r]", at)
+    local c = stop and sub(text, stop, stop)
+    if not stop then
+      return "unfinished", #text, "string"
+    elseif c == mark then
+      return "string", stop
+    elseif c == "\n" or c == "\r" then
+      return "unfinished", stop - 1, "string"
+    end
+    if c == "\\" then
+      local _, skip = find(text, "^z%s*", stop + 1)
+      stop = skip or select(2, find(text, "^\r\n", stop + 1)) or stop + 1
+    end
+    at = stop + 1
   end
-  return "unfinished", last, "string"
 end
 
 -- A string or comment whose long bracket opens at `at`.
