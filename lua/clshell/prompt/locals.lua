@@ -36,17 +36,20 @@ local function step(token)
   return OPENS[token.text] and 1 or CLOSES[token.text] and -1 or 0
 end
 
--- Reads `x <const>, y` from token i on: {names=, marks=, closes=, last=} or
--- nil, and the token after it.
-local function name_list(tokens, i)
-  local list = {names = {}, marks = {}}
+-- Reads `x <const>, y` from token i on: {names =, set =, marks =, stays =,
+-- last =} or nil, and the token after it. stays: the names remain local, as
+-- they have <close>, come twice, or are in the set `kept`.
+local function name_list(tokens, i, kept)
+  local list = {names = {}, set = {}, marks = {}}
   while tokens[i].kind == "name" do
-    list.names[#list.names + 1] = tokens[i].text
+    local name = tokens[i].text
+    list.stays = list.stays or kept[name] or name == "_ENV"
+      or list.set[name] and name ~= "_"
+    list.names[#list.names + 1], list.set[name] = name, true
     list.last = tokens[i].last
     if tokens[i + 1].text == "<" then
-      if tokens[i + 2].text ~= "const" or tokens[i + 3].text ~= ">" then
-        list.closes = true
-      end
+      list.stays = list.stays or tokens[i + 2].text ~= "const"
+        or tokens[i + 3].text ~= ">"
       list.marks[#list.marks + 1] = {tokens[i + 1].first, tokens[i + 3].last}
       list.last = tokens[i + 3].last
       i = i + 3
@@ -96,24 +99,6 @@ local function expressions(tokens, i, names)
   return i, uses
 end
 
-local function set_of(list)
-  local set, twice = {}, false
-  for _, name in ipairs(list) do
-    twice = twice or set[name] and name ~= "_"
-    set[name] = true
-  end
-  return set, twice
-end
-
-local function any(set, list)
-  for _, name in ipairs(list) do
-    if set[name] then
-      return true
-    end
-  end
-  return false
-end
-
 local function blank(edits, first, last)
   edits[#edits + 1] = {first, last, (" "):rep(last - first + 1)}
 end
@@ -155,21 +140,20 @@ local function statement(state, i)
     end
     return
   end
-  local list, after = name_list(tokens, i + 1)
+  local list, after = name_list(tokens, i + 1, state.kept)
   if not list then
     return
   end
-  local set, twice = set_of(list.names)
-  if list.closes or twice or set._ENV or any(state.kept, list.names) then
-    for name in pairs(set) do
+  if list.stays then
+    for name in pairs(list.set) do
       state.kept[name] = true
     end
-    state.over = set._ENV
+    state.over = list.set._ENV
     return
   end
   local stop, uses = after, false
   if tokens[after].text == "=" then
-    stop, uses = expressions(tokens, after + 1, set)
+    stop, uses = expressions(tokens, after + 1, list.set)
   end
   table.move(list.names, 1, #list.names, #state.names + 1, state.names)
   if uses then
