@@ -260,7 +260,7 @@ t.test("sparse: misuse", function()
   t.raises(csr(), "col_ind[2] is -1")
   col_ind[2] = 1
   row_ptr[4] = 4
-  t.raises(csr(), "row_ptr[4] is 4: must not fall, nor leave 0..3")
+  t.raises(csr(), "row_ptr[4] is 4: it must not fall nor leave 0..3")
   row_ptr[3] = 0
   t.raises(csr(), "row_ptr[3] is 0")
   row_ptr[1] = -1
