@@ -46,7 +46,6 @@ void clsh_arrayinit_open(lua_State *L);
 
 /* arrayops.c */
 uint64_t clsh_arrayops_splitmix64(uint64_t seed, uint64_t i);
-double clsh_convert_round(const Type *t, double x);
 void clsh_arrayops_open(lua_State *L);
 
 /* convert.c: components by the run. A vector of 3 has a gap in each. */

@@ -68,13 +68,6 @@ static void randomintegers(lua_State *L, Array *a, uint64_t seed) {
   }
 }
 
-/* `x` as a variable of the real type holds it. */
-double clsh_convert_round(const Type *t, double x) {
-  return t->unit == 2   ? (double)clsh_half_decode(clsh_half_encode(x))
-         : t->unit == 4 ? (double)(float)x
-                        : x;
-}
-
 /* As many random bits as the type has in its mantissa: k / 2^bits is exact
 ** and below 1. Scaled, it may round up to `hi`, which is left out. */
 static void randomreals(lua_State *L, Array *a, uint64_t seed) {

@@ -98,7 +98,7 @@ static Event *checkevent(lua_State *L, int arg) {
 Event *clsh_event_new(lua_State *L, int queuearg) {
   queuearg = lua_absindex(L, queuearg);
   Queue *q = clsh_queue_any(L, queuearg);
-  clsh_queue_notecommand(q);
+  clsh_queue_note(q);
   clsh_orphan_sweep();
   clsh_class_pressure(L, EVENTBYTES);
   Event *e = clsh_class_new(L, &class, 1);

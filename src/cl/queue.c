@@ -150,7 +150,7 @@ bool *clsh_queue_dropped(Queue *q) {
   return &q->dropped;
 }
 
-void clsh_queue_notecommand(Queue *q) {
+void clsh_queue_note(Queue *q) {
   q->interrupts = clsh_poll_interrupts();
 }
 

@@ -23,7 +23,7 @@ bool clsh_queue_profiled(const Queue *q);
 int clsh_queue_pushall(lua_State *L);
 Queue *clsh_queue_live(lua_State *L, int arg);
 bool *clsh_queue_dropped(Queue *q);
-void clsh_queue_notecommand(Queue *q);
+void clsh_queue_note(Queue *q);
 bool clsh_queue_abandoned(const Queue *q);
 void clsh_queue_open(lua_State *L);
 

@@ -1,8 +1,7 @@
 /*
 ** interrupt.c - Ctrl-C: stops running Lua code, wherever it runs. The signal
-** handler runs no Lua. It sets clsh_poll_interrupt, which waits in C poll, and
-*a
-** hook in the running thread, which raises at the next instruction. A
+** handler runs no Lua. It sets clsh_poll_interrupt, which waits in C poll,
+** and a hook in the running thread, which raises at the next instruction. A
 ** permanent hook would cost half the speed. Lua runs no hook in finalizers and
 ** in hook functions of debug.sethook; a loop there ends only with the program,
 ** at the third Ctrl-C.
@@ -96,8 +95,8 @@ static void stop(lua_State *L, lua_Debug *ar) {
     lua_sethook(L, NULL, 0, 0);
     return;
   }
-  bool delivered =
-      clsh_poll_interrupt == 0 && raises == 0; /* by a wait in C */
+  /* a wait in C has raised */
+  bool delivered = clsh_poll_interrupt == 0 && raises == 0;
   clsh_poll_interrupt = 0;
   raises = raises < 3 ? raises + 1 : 3;
   arm(L);
