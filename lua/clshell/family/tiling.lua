@@ -1,4 +1,5 @@
--- family/tiling.lua - the arithmetic of ranges, of tiles and of their traffic
+-- family/tiling.lua - common parts of rungs: the arithmetic of ranges and
+-- tiles and of their traffic, defines and refusals
 -- SPDX-License-Identifier: MIT
 
 local M = {}
@@ -11,6 +12,22 @@ end
 -- The least multiple of `size` that covers n.
 function M.roundup(n, size)
   return M.groups(n, size) * size
+end
+
+-- For rungs whose parameters their kernels need not know.
+function M.no_defines()
+  return {}
+end
+
+-- Why a device cannot run a rung for CPUs, nil if it can.
+function M.cpu_only(dev)
+  return dev.type == "gpu"
+    and "for CPU devices: it uses 1 work-item per work-group" or nil
+end
+
+-- Elements in a vector of p.vector bytes.
+function M.vector_width(s, p)
+  return p.vector // s.esize
 end
 
 -- An access: how often a work-item makes it, its bytes, and the address of

@@ -12,23 +12,14 @@ local INT_MAX = 0x7fffffff
 local WIDEST = 16 -- bytes of the widest access that a compiler may form
 
 -- Local sizes of the kernels that put no demand on them.
-local lx = {
-  name = "lx", values = {1, 2, 4, 8, 16, 32, 64, 128, 256}, default = 32,
-  help = "local size, dimension 0",
-}
-local ly = {
-  name = "ly", values = {1, 2, 4, 8, 16, 32, 64, 128, 256}, default = 8,
-  help = "local size, dimension 1",
-}
+local lx = {name = "lx", values = {1, 2, 4, 8, 16, 32, 64, 128, 256},
+  default = 32, help = "local size, dimension 0"}
+local ly = {name = "ly", values = {1, 2, 4, 8, 16, 32, 64, 128, 256},
+  default = 8, help = "local size, dimension 1"}
 local tile = {
   name = "tile", values = {4, 8, 16, 32}, default = 16,
   help = "side of the square tile, = local size in both dimensions",
 }
-
--- The local sizes are not known to the kernels: nothing to define.
-local function no_defines()
-  return {}
-end
 
 local function range_columns_first(s, p)
   return {roundup(s.n, p.lx), roundup(s.m, p.ly)}, {p.lx, p.ly}
@@ -119,16 +110,12 @@ local function register_run(rm)
   return rm % 4 == 0 and 4 or rm % 2 == 0 and 2 or 1
 end
 
--- Elements in a vector of simd.cl.
-local function vector_width(s, p)
-  return p.vector // s.esize
-end
-
 local function simd_accepts(dev, s, p)
-  if dev.type == "gpu" then
-    return "for CPU devices: it uses 1 work-item per work-group"
+  local reason = tiling.cpu_only(dev)
+  if reason then
+    return reason
   end
-  local width = vector_width(s, p)
+  local width = tiling.vector_width(s, p)
   if width < 2 or width > 16 then
     return string.format("vector = %d bytes is %d elements of %s, "
                          .. "OpenCL C has vectors of 2 to 16",
@@ -147,7 +134,7 @@ local PACK_STEPS = 256
 -- Panels of `side` rows of A, or columns of B: of which pack_a takes the
 -- rows of what is stored, pack_b the columns.
 local function pack_operands(s, p, o, run)
-  local nr = p.nv * vector_width(s, p)
+  local nr = p.nv * tiling.vector_width(s, p)
   local function pack(X, lines, side, by_rows)
     local panels = groups(lines, side)
     local P = submatrix.scratch(s, panels, s.k * side, X)
@@ -306,7 +293,7 @@ return {
     name = "naive_global", file = "naive_global.cl", places = "batch",
     lesson = "one work-item per output, the sum kept in global memory",
     params = {lx, ly},
-    defines = no_defines,
+    defines = tiling.no_defines,
     range = range_columns_first,
     traffic = traffic_of_plain(row_of_a, row_of_b, true),
   },
@@ -314,11 +301,9 @@ return {
     name = "naive", file = "naive.cl", places = "batch",
     lesson = "the sum in a private variable; the mapping decides coalescing",
     params = {
-      {
-        name = "map", values = {"col", "row"}, default = "col",
+      {name = "map", values = {"col", "row"}, default = "col",
         help = "what work-item dimension 0 walks: a row of C, column by "
-          .. "column (col: coalesced), or a column, row by row (row: not)",
-      },
+          .. "column (col: coalesced), or a column, row by row (row: not)"},
       lx, ly,
     },
     defines = function(p)
@@ -336,7 +321,7 @@ return {
     name = "transposed_b", file = "transposed_b.cl", places = "batch",
     lesson = "B transposed: both operands along rows, good for a CPU only",
     params = {lx, ly},
-    defines = no_defines,
+    defines = tiling.no_defines,
     range = range_columns_first,
     trans = {b = true},
     traffic = traffic_of_plain(row_of_a, function(s)
@@ -350,11 +335,9 @@ return {
     lesson = "tiles in local memory: each element fetched once per group",
     params = {
       tile,
-      {
-        name = "edge", values = {"guard", "pad"}, default = "guard",
+      {name = "edge", values = {"guard", "pad"}, default = "guard",
         help = "at the edges: test each load and read zero, or pad the "
-          .. "matrices with zeros to multiples of the tile beforehand",
-      },
+          .. "matrices with zeros to multiples of the tile beforehand"},
     },
     defines = function(p)
       return {TILE = p.tile, EDGE_PAD = p.edge == "pad" and 1 or 0}
@@ -389,10 +372,8 @@ return {
     lesson = "local rows one element longer: no bank conflicts",
     params = {
       tile,
-      {
-        name = "pad", values = {0, 1, 2, 3, 4}, default = 1,
-        help = "elements added to each local row; 0 shows the conflicts",
-      },
+      {name = "pad", values = {0, 1, 2, 3, 4}, default = 1,
+        help = "elements added to each local row; 0 shows the conflicts"},
     },
     range = range_tiles,
     local_bytes = function(s, p)
@@ -405,10 +386,8 @@ return {
     lesson = "columns permuted in each local row: no conflicts, no padding",
     params = {
       tile,
-      {
-        name = "swizzle", values = {"xor", "rotate"}, default = "xor",
-        help = "where element k of local row j lies: k ^ j or (k + j) % tile",
-      },
+      {name = "swizzle", values = {"xor", "rotate"}, default = "xor",
+        help = "where element k of local row j lies: k ^ j or (k + j) % tile"},
     },
     defines = function(p)
       return {TILE = p.tile, ROTATE = p.swizzle == "rotate" and 1 or 0}
@@ -439,26 +418,16 @@ return {
     name = "register", file = "register.cl", places = "batch",
     lesson = "an rm x rn block per work-item: few local reads per operation",
     params = {
-      {
-        name = "bm", values = {16, 32, 64, 128, 256}, default = 64,
-        help = "rows of C per work-group",
-      },
-      {
-        name = "bn", values = {16, 32, 64, 128, 256}, default = 64,
-        help = "columns of C per work-group",
-      },
-      {
-        name = "bk", values = {4, 8, 16, 32}, default = 16,
-        help = "depth of the tiles",
-      },
-      {
-        name = "rm", values = {1, 2, 4, 8, 16}, default = 4,
-        help = "rows of C per work-item; divides bm",
-      },
-      {
-        name = "rn", values = {1, 2, 4, 8, 16}, default = 4,
-        help = "columns of C per work-item; divides bn",
-      },
+      {name = "bm", values = {16, 32, 64, 128, 256}, default = 64,
+        help = "rows of C per work-group"},
+      {name = "bn", values = {16, 32, 64, 128, 256}, default = 64,
+        help = "columns of C per work-group"},
+      {name = "bk", values = {4, 8, 16, 32}, default = 16,
+        help = "depth of the tiles"},
+      {name = "rm", values = {1, 2, 4, 8, 16}, default = 4,
+        help = "rows of C per work-item; divides bm"},
+      {name = "rn", values = {1, 2, 4, 8, 16}, default = 4,
+        help = "columns of C per work-item; divides bn"},
     },
     range = function(s, p)
       local x, y = p.bn // p.rn, p.bm // p.rm
@@ -474,47 +443,34 @@ return {
     name = "simd", file = "simd.cl", places = "batch",
     lesson = "packed panels and explicit vectors, no barriers: for CPUs",
     params = {
-      {
-        name = "vector", values = {16, 32, 64}, default = 64,
+      {name = "vector", values = {16, 32, 64}, default = 64,
         help = "bytes in a vector: 16 for SSE or NEON, 32 for AVX2, "
-          .. "64 for AVX-512",
-      },
-      {
-        name = "mr", values = {4, 6, 8, 12, 14}, default = 14,
-        help = "rows of C in a block of sums",
-      },
-      {
-        name = "nv", values = {1, 2, 3, 4}, default = 2,
-        help = "vectors in a row of that block",
-      },
-      {
-        name = "mt", values = {1, 2, 4, 6, 8}, default = 8,
-        help = "blocks per work-item, downwards",
-      },
-      {
-        name = "nt", values = {1, 2, 4, 8, 12}, default = 4,
-        help = "blocks per work-item, across",
-      },
-      {
-        name = "ahead", values = {0, 16, 32}, default = 32,
-        help = "steps of k from use to what is asked for",
-      },
+          .. "64 for AVX-512"},
+      {name = "mr", values = {4, 6, 8, 12, 14}, default = 14,
+        help = "rows of C in a block of sums"},
+      {name = "nv", values = {1, 2, 3, 4}, default = 2,
+        help = "vectors in a row of that block"},
+      {name = "mt", values = {1, 2, 4, 6, 8}, default = 8,
+        help = "blocks per work-item, downwards"},
+      {name = "nt", values = {1, 2, 4, 8, 12}, default = 4,
+        help = "blocks per work-item, across"},
+      {name = "ahead", values = {0, 16, 32}, default = 32,
+        help = "steps of k from use to what is asked for"},
     },
     defines = function(p, s)
-      return {
-        VW = vector_width(s, p), MR = p.mr, NV = p.nv, MT = p.mt, NT = p.nt,
-        AHEAD = p.ahead,
-      }
+      return {VW = tiling.vector_width(s, p), MR = p.mr, NV = p.nv,
+        MT = p.mt, NT = p.nt, AHEAD = p.ahead}
     end,
     range = function(s, p)
-      local nr = p.nv * vector_width(s, p)
+      local nr = p.nv * tiling.vector_width(s, p)
       return {groups(s.n, nr * p.nt), groups(s.m, p.mr * p.mt)}, {1, 1}
     end,
     accepts = simd_accepts,
     prepare = pack_operands,
     trans = {a = "any", b = "any"},
     traffic = function(s, p) -- elements: the blocks of sums are in registers
-      return {moved = product(s, p.mr, p.nv * vector_width(s, p))}
+      local nr = p.nv * tiling.vector_width(s, p)
+      return {moved = product(s, p.mr, nr)}
     end,
   },
 }

@@ -25,10 +25,6 @@ local function offsets_bytes(_, p)
   return 4 * p.chunk
 end
 
-local function no_defines()
-  return {}
-end
-
 local function wants(format)
   return function(_, s)
     if s.format ~= format then
@@ -98,7 +94,7 @@ return {
     lesson = "one work-item per row over diagonals stored without gaps; "
       .. "every index tested at both ends",
     params = {wg},
-    defines = no_defines,
+    defines = tiling.no_defines,
     range = one_row_range,
     accepts = takes_dia,
     prepare = packed,
@@ -108,7 +104,7 @@ return {
     name = "pitch", file = "pitch.cl", format = "dia",
     lesson = "diagonals begin at cache lines; one unsigned test per element",
     params = {wg},
-    defines = no_defines,
+    defines = tiling.no_defines,
     range = one_row_range,
     accepts = takes_dia,
     prepare = aligned_to(function() return ALIGNMENT end),
@@ -175,8 +171,7 @@ return {
     },
     range = function(s, p) return {groups(s.rows, p.block)}, {1} end,
     accepts = function(dev, s)
-      return takes_dia(dev, s) or dev.type == "gpu"
-        and "for CPU devices: it uses 1 work-item per work-group" or nil
+      return takes_dia(dev, s) or tiling.cpu_only(dev)
     end,
     traffic = function(s) -- vectors of values and of x meet in registers
       return {moved = (2 * s.ndiags + 1) * s.rows * s.esize}
@@ -186,7 +181,7 @@ return {
     name = "csr_scalar", file = "csr_scalar.cl", format = "csr",
     lesson = "CSR, one work-item per row: neighbours read a row apart",
     params = {wg},
-    defines = no_defines,
+    defines = tiling.no_defines,
     range = one_row_range,
     accepts = takes_csr,
   },

@@ -7,10 +7,6 @@ local tiling = require "clshell.family.tiling"
 
 local access, groups, roundup = tiling.access, tiling.groups, tiling.roundup
 
-local function no_defines()
-  return {}
-end
-
 local lx = {name = "lx", values = {4, 8, 16, 32, 64}, default = 32,
   help = "local size along dimension 0, which walks contiguous memory on "
     .. "the coalesced side"}
@@ -38,15 +34,11 @@ end
 
 local LINE = 64 -- bytes that simd.cl leaves free after each row of its tile
 
--- Elements in a vector of simd.cl.
-local function vector_width(s, p)
-  return p.vector // s.esize
-end
-
 local function simd_accepts(dev, s, p)
-  local width = vector_width(s, p)
-  if dev.type == "gpu" then
-    return "for CPU devices: it uses 1 work-item per work-group"
+  local width = tiling.vector_width(s, p)
+  local reason = tiling.cpu_only(dev)
+  if reason then
+    return reason
   elseif width < 4 or width > 16 then
     return ("vector = %d bytes is %d elements of %s, the kernel takes 4 to 16")
       :format(p.vector, width, s.type)
@@ -106,7 +98,7 @@ return {
     name = "naive_read", file = "naive_read.cl",
     lesson = "reads along rows are coalesced, writes stride by ldb",
     params = {lx, ly},
-    defines = no_defines,
+    defines = tiling.no_defines,
     range = function(s, p)
       return {roundup(s.cols, p.lx), roundup(s.rows, p.ly)}, {p.lx, p.ly}
     end,
@@ -116,7 +108,7 @@ return {
     name = "naive_write", file = "naive_write.cl",
     lesson = "writes along rows are coalesced, reads stride by lda",
     params = {lx, ly},
-    defines = no_defines,
+    defines = tiling.no_defines,
     range = function(s, p)
       return {roundup(s.rows, p.lx), roundup(s.cols, p.ly)}, {p.lx, p.ly}
     end,
@@ -181,7 +173,7 @@ return {
         help = "1: B is written past the cache, 0: it may stay there"},
     },
     defines = function(p, s)
-      return {WIDTH = vector_width(s, p), TILE_ROWS = p.tile_rows,
+      return {WIDTH = tiling.vector_width(s, p), TILE_ROWS = p.tile_rows,
         TILE_COLS = p.tile_cols, STREAM = p.stream}
     end,
     range = function(s, p)
