@@ -64,7 +64,7 @@ end
 
 -- Drops the plans of earlier calls: the ladder or its rows changed.
 local function forget_plans(family)
-  family.plans = setmetatable({}, {__mode = "v"})
+  family.kept_plans = setmetatable({}, {__mode = "v"})
 end
 
 -- Adds a rung; a user's own may be defined again.
@@ -231,7 +231,7 @@ end
 
 local function call(family, ...)
   local given, opts = gather(family, ...)
-  local plan = plan_cache.get(family.plans, family.spec, given, opts,
+  local plan = plan_cache.get(family.kept_plans, family.spec, given, opts,
     function()
       return new_plan(family, given, opts)
     end)
