@@ -2,6 +2,7 @@
 -- pattern; general, symmetric and skew-symmetric), read into triplets.
 -- SPDX-License-Identifier: MIT
 local cl = require "cl"
+local new_file = require "clshell.data.new_file"
 
 local M = {}
 
@@ -274,26 +275,18 @@ end
 -- Creates file `path` and lets body(write) fill it, write taking the
 -- arguments of string.format.
 local function create(path, body)
-  local f <close>, message = io.open(path, "wb")
-  if f == nil then
-    cl.error("cannot write " .. message)
-  end
-  local function check(ok, text)
-    if not ok then
-      cl.error(("cannot write %s: %s"):format(path, text))
-    end
-  end
-  local lines, n = {}, 0
-  body(function(...)
-    n = n + 1
-    lines[n] = string.format(...)
-    if n == 1000 then
-      check(f:write(table.concat(lines)))
-      n = 0
-    end
+  new_file(path, function(f, check)
+    local lines, n = {}, 0
+    body(function(...)
+      n = n + 1
+      lines[n] = string.format(...)
+      if n == 1000 then
+        check(f:write(table.concat(lines)))
+        n = 0
+      end
+    end)
+    check(f:write(table.concat(lines, "", 1, n)))
   end)
-  check(f:write(table.concat(lines, "", 1, n)))
-  check(f:close())
 end
 
 -- How values of an element type are written, and the header's word for them.

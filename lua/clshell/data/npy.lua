@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 local cl = require "cl"
 local host = require "cl.host"
+local new_file = require "clshell.data.new_file"
 
 local M = {}
 
@@ -220,19 +221,11 @@ function M.save(path, h)
     :format(order, code, dims)
     .. (" "):rep(GROWTH - #tostring(shape[1]))
   text = text .. (" "):rep(64 - (#MAGIC + 4 + #text + 1) % 64) .. "\n"
-  local f <close>, message = io.open(path, "wb")
-  if f == nil then
-    cl.error("cannot write " .. message)
-  end
-  local function check(ok, problem)
-    if not ok then
-      cl.error(("cannot write %s: %s"):format(path, problem))
-    end
-  end
-  check(f:write(MAGIC, "\1\0", string.pack("<s2", text)))
-  local ok, problem = pcall(h.writefile, h, f)
-  check(ok, type(problem) == "table" and problem.message or problem)
-  check(f:close())
+  new_file(path, function(f, check)
+    check(f:write(MAGIC, "\1\0", string.pack("<s2", text)))
+    local ok, problem = pcall(h.writefile, h, f)
+    check(ok, type(problem) == "table" and problem.message or problem)
+  end)
 end
 
 return M
