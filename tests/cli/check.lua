@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 local cl = require "cl"
-local literal = require "clshell.cli.constant_calls"
+local constant_calls = require "clshell.cli.constant_calls"
 local quote = require("clshell.base.text").quote
 
 t.keeps("Device")
@@ -39,7 +39,7 @@ end
 
 -- The arguments of the first call in a text: values, false where unknown.
 local function known(text, name)
-  local call = literal.calls(text, {name or "f"})[1]
+  local call = constant_calls.find(text, {name or "f"})[1]
   local values = {}
   for i, a in ipairs(call and call.args or {}) do
     values[i] = a.known and a.value or false
@@ -59,10 +59,10 @@ t.test("arguments that are written out", function()
   t.eq(known "f(1 + {})", {false})
   t.eq(known "f()", {})
   t.eq(known("cl.build 'x'", "cl.build"), {"x"})
-  t.eq(#literal.calls("x.f(1) x:f(2) function f(a) end", {"f"}), 0)
+  t.eq(#constant_calls.find("x.f(1) x:f(2) function f(a) end", {"f"}), 0)
   local _, call = known "local g = f"
   t.eq(call.args, nil)
-  t.eq(#literal.calls("-- f(1)\nlocal s = 'f(2)'", {"f"}), 0)
+  t.eq(#constant_calls.find("-- f(1)\nlocal s = 'f(2)'", {"f"}), 0)
 end)
 
 t.test("locals that are bound once to what is written out", function()
@@ -92,9 +92,9 @@ end)
 t.test("never raises, whatever the text", function()
   local text = [[local a <const> = {1, f(2), ["x"] = 'y'} f(a, "b" .. 3)]]
   for i = 1, #text do
-    literal.calls(text:sub(i), {"f"})
-    literal.calls(text:sub(1, i), {"f"})
-    literal.calls(text:sub(1, i) .. text:sub(i), {"f"})
+    constant_calls.find(text:sub(i), {"f"})
+    constant_calls.find(text:sub(1, i), {"f"})
+    constant_calls.find(text:sub(1, i) .. text:sub(i), {"f"})
   end
 end)
 

@@ -1,4 +1,4 @@
--- cli/actions.lua - what the command line offers besides scripts and code:
+-- cli/actions.lua - the actions of the command line beside scripts and code:
 -- each function here takes texts and returns the exit code
 -- SPDX-License-Identifier: MIT
 
@@ -18,7 +18,7 @@ local function human(format)
   return format == nil or format == "table"
 end
 
--- What takes the output: standard output, or the file of -o.
+-- The file of the output: standard output, or that of -o.
 local function opened()
   local path = said "output"
   if not path then
@@ -33,7 +33,8 @@ local function opened()
   return file
 end
 
--- One device as it is listed for programs, in base units.
+-- The row of a device for programs: columns, fields, and factors to base
+-- units.
 local DEVICE = {
   {"index", "index"}, {"name", "name"}, {"type", "type"},
   {"platform", "platform"}, {"vendor", "vendor"}, {"version", "version"},
@@ -54,8 +55,8 @@ local function listed(d)
 end
 
 --- actions.devices() -> exit code
---- --devices: one line each, or in the format of --format. No device raises,
---- and says what to install.
+--- --devices: a line for each, or the format of --format. Without devices it
+--- raises, with advice.
 function M.devices()
   local devices, format = cl.devices(), said "format"
   if #devices == 0 then
@@ -123,7 +124,7 @@ local function missing(name)
 end
 
 --- actions.command(name, args) -> exit code or message
---- Runs a command such as history, or says that there is none.
+--- Runs a command such as history; a message if there is no such command.
 function M.command(name, args)
   if name:find("/", 1, true) then
     return missing(name)

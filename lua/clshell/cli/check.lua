@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local literal = require "clshell.cli.constant_calls"
+local constant_calls = require "clshell.cli.constant_calls"
 local program = require "clshell.family.program"
 
 local M = {}
@@ -29,13 +29,13 @@ function Check:fail(message)
   self.failed = true
 end
 
--- What cannot be known without running.
+-- Reports a call whose arguments are computed.
 function Check:unknown(file, line, format, ...)
   self:say("%s:%d: %s: known only when it runs", file.name, line,
     format:format(...))
 end
 
--- A value of an option as its argument tells it; nil, and its name, where it
+-- The value of an option in an argument; nil, and the option's name, where it
 -- is computed.
 local function option(fields, name)
   local field = fields[name]
@@ -61,7 +61,7 @@ local function compile(file, line, call, source, options)
   return pcall(chunk, call, source, options)
 end
 
--- Compiles, and says what became of it.
+-- Compiles a source and reports the result.
 function Check:compile(file, line, what, call, source, options)
   self.kernels = self.kernels + 1
   if self.nodevice then
@@ -104,7 +104,7 @@ function Check:build(file, call)
     call.name == "cl.build" and cl.build or cl.kernel, source.value, options)
 end
 
--- The defines of a rung, as the ladder makes them of its parameters.
+-- The defines that the ladder makes of the parameters of a rung.
 local function rung_defines(params)
   local defines = {REAL = "float"}
   for _, param in ipairs(params or {}) do
@@ -143,7 +143,7 @@ function Check:rung(file, call)
   self:compile(file, call.line, what, cl.build, source, options)
 end
 
--- A module that lies beside the script is checked as well.
+-- Checks a required module that lies beside the script.
 function Check:module(file, call)
   local name = call.args[1]
   if not (name and name.known and type(name.value) == "string") then
@@ -169,7 +169,7 @@ function Check:text(text, file)
     return self:fail("clshell: " .. message)
   end
   self:say("%s: Lua is fine", file.name)
-  for _, call in ipairs(literal.calls(text, CALLS)) do
+  for _, call in ipairs(constant_calls.find(text, CALLS)) do
     if not call.args then
       if call.name ~= "require" then
         self:unknown(file, call.line, "what %s is handed on to", call.name)

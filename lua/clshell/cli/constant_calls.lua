@@ -1,5 +1,5 @@
 -- cli/constant_calls.lua - calls in a Lua text whose arguments are written out
--- in it: what can be known of them without running anything
+-- in it, found without running anything
 -- SPDX-License-Identifier: MIT
 
 local lexer = require "clshell.prompt.lexer"
@@ -34,7 +34,7 @@ local function tokens_of(text)
   return list
 end
 
--- The index of the bracket that closes the one at i; nil where none does.
+-- The index of the bracket that closes the bracket at i, or nil.
 local function closing(tokens, i)
   local depth = 0
   for j = i, #tokens do
@@ -136,7 +136,7 @@ local function expression_end(tokens, i)
 end
 
 -- How often each name is bound: by local, =, for, or as a parameter. Names in
--- lists count twice, as they are not followed.
+-- lists count twice, as their values are not matched.
 local function bindings(tokens)
   local count, stack = {}, {}
   local function add(name, n)
@@ -177,7 +177,7 @@ local function bindings(tokens)
   return count
 end
 
--- The names that are local, bound once, and to what is written out.
+-- The values of locals that are bound once, to an expression of constants.
 local function constants(text, tokens)
   local count, known = bindings(tokens), {}
   for i, t in ipairs(tokens) do
@@ -203,7 +203,7 @@ end
 
 local describe
 
--- What is known of a table constructor, field by field.
+-- The fields of a table constructor, each as describe has it.
 local function fields_of(text, tokens, first, last, known)
   local fields, n = {}, 0
   for _, part in ipairs(split(tokens, first + 1, last - 1)) do
@@ -256,13 +256,13 @@ local function arguments(text, tokens, i, known)
   return list
 end
 
---- literal.calls(text, names) -> list of {name, line, args}
+--- constant_calls.find(text, names) -> list of {name, line, args}
 --- The calls in a Lua text of functions by their names, such as {"cl.build",
 --- "require"}. An argument is {line =, known = true, value =} where it is
 --- written out, or made of locals that are; a table constructor has `fields`
 --- as well, each told in the same way ("?" for one with a computed name).
 --- args is nil where a function is not called but handed on.
-function M.calls(text, names)
+function M.find(text, names)
   local tokens = tokens_of(text)
   local known, wanted, list = constants(text, tokens), {}, {}
   for _, name in ipairs(names) do

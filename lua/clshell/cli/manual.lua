@@ -8,7 +8,7 @@ local usage = require "clshell.cli.usage"
 
 local M = {}
 
--- A text as mdoc has it: a sentence on lines of its own, nothing taken for a
+-- A text in mdoc: each sentence on lines of its own, and nothing taken for a
 -- macro.
 local function prose(s)
   s = s:gsub("\\", "\\e"):gsub("`", "\\(ga"):gsub("~", "\\(ti")

@@ -35,7 +35,7 @@ local function moment(s)
   return at and s, message
 end
 
-local make = script.parser -- a parser; or what M.declared records with
+local make = script.parser -- makes a parser, or a recorder for M.declared
 
 local function parser_of(name, description)
   local parser = make("clshell " .. name, description, EPILOG)
@@ -58,7 +58,7 @@ local function limited(parser)
   return parser
 end
 
--- What clshell's own --format says, where it is among the choices.
+-- The value of clshell's own --format, if it is among the choices.
 local function said(choices)
   for _, format in ipairs(choices) do
     if cl.commandline and cl.commandline.format == format then
@@ -102,7 +102,7 @@ local function records(s, filter)
   return list
 end
 
--- What became of a command, unless -q was given.
+-- Prints the outcome of a command, unless -q was given.
 local function note(format, ...)
   if not (cl.commandline and cl.commandline.quiet) then
     io.stderr:write(format:format(...))
@@ -114,7 +114,7 @@ local function opened(path, mode)
   return file or cl.error("cannot open " .. message)
 end
 
--- Prints a list as the table that it is, or its records as another format, to
+-- Prints a list as a table, or its records in another format, to
 -- the file of clshell's own -o if there is one.
 local function show(list, format, runs)
   local path = cl.commandline and cl.commandline.output
@@ -127,9 +127,9 @@ local function show(list, format, runs)
   return OK
 end
 
-local commands, declare = {}, {} -- what a command does; its options
+local commands, declare = {}, {} -- by name: its work; its options
 
---- command.names
+--- store_commands.names
 --- The names of the commands.
 M.names = {"history", "best", "compare", "export", "import", "prune"}
 
@@ -253,9 +253,9 @@ function commands.prune(o, parser)
   return OK
 end
 
---- command.declared(name, maker) -> parser
---- The options of a command, declared to what maker(name, description)
---- returns in place of a parser of argparse.
+--- store_commands.declared(name, maker) -> parser
+--- The options of a command, declared to the result of maker(name,
+--- description) in place of a parser of argparse.
 function M.declared(name, maker)
   make = maker
   local ok, parser = pcall(declare[name])
@@ -263,8 +263,8 @@ function M.declared(name, maker)
   return ok and parser or error(parser, 0)
 end
 
---- command.run(name, args) -> exit code, or nil
---- Runs a command with its arguments; nil where there is none of that name.
+--- store_commands.run(name, args) -> exit code, or nil
+--- Runs a command with its arguments; nil for other names.
 --- A mistake in the arguments prints the usage and exits with 2.
 function M.run(name, args)
   local command = commands[name]

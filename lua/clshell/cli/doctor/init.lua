@@ -1,6 +1,5 @@
 -- cli/doctor/init.lua - clshell --doctor: why there is no device, and what to
--- install. Drivers are only touched in child processes: one that crashes is a
--- finding.
+-- install. Drivers run only in child processes, so that a crash is a finding.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -16,7 +15,7 @@ local OK, NODEVICE = 0, 3 -- exit codes
 local PATIENCE = 60       -- seconds for a driver
 local MARKS = {ok = {"ok", "green"}, bad = {"!!", "red"}, note = {"--", "dim"}}
 
--- What is said and found in a run: `advice` lists what to do.
+-- The report of a run; `advice` lists the steps to take.
 local Findings = {}
 Findings.__index = Findings
 
@@ -147,7 +146,7 @@ local b = cl.buffer("int", 4, 0)
 k:range(4)(b)
 print("ANSWER", b:read()[4])]=]
 
--- Tells which driver it is that crashes, where each can be asked alone.
+-- Finds the driver that crashes, where each can be loaded alone.
 local function culprit(f, list)
   for _, icd in ipairs(list or {}) do
     local _, failure = child(LIST, "", icd.file and "OCL_ICD_VENDORS="
@@ -194,7 +193,7 @@ local function devices(f, list)
   return vendors, usable
 end
 
--- Whether one of the devices that work is of a vendor, by its PCI number.
+-- Whether a working device is of the vendor of a GPU.
 local function served(vendors, gpu)
   for _, name in ipairs(vendors) do
     for _, word in ipairs(gpu.words) do
@@ -278,8 +277,8 @@ local function advise(f, usable)
 end
 
 --- doctor.run() -> exit code
---- Prints what was found and what to do. 0 when a device runs a kernel, else
---- 3.
+--- Prints the findings and the steps to take. 0 when a device runs a kernel,
+--- else 3.
 function M.run()
   local f = setmetatable({advice = {}}, Findings)
   io.write(("clshell %s, %s, %s\n"):format(cl.version, _VERSION,

@@ -1,5 +1,4 @@
--- machine.lua - what cli/doctor/init.lua asks of the machine, without touching
--- OpenCL
+-- machine.lua - facts about the machine for the doctor, without OpenCL
 -- SPDX-License-Identifier: MIT
 
 local host = require "cl.host"
@@ -14,7 +13,7 @@ M.VENDORS = "/etc/OpenCL/vendors"
 local NODES = "/dev/dri/render* /dev/nvidia[0-9]* /dev/nvidiactl "
   .. "/dev/nvidia-uvm /dev/kfd"
 
--- By PCI vendor: who it is, words of its OpenCL name, and its package.
+-- By PCI vendor: the name, words of its OpenCL name, and its package.
 local GPUS = {
   ["0x10de"] = {name = "NVIDIA", words = {"nvidia"}, driver = "nvidia"},
   ["0x1002"] = {name = "AMD", words = {"advanced micro", "amd"},
@@ -101,7 +100,7 @@ local function icd(file)
 end
 
 --- machine.drivers() -> list of {file, library}, where
---- What the loader is told to load: by the .icd files of a folder, and by
+--- The drivers that the loader loads: by the .icd files of a folder, and by
 --- OCL_ICD_VENDORS and OCL_ICD_FILENAMES, which also name libraries.
 function M.drivers()
   local where = os.getenv "OCL_ICD_VENDORS"
@@ -129,8 +128,8 @@ local DRIVERS = {"libnvidia-opencl.so.1", "libamdocl64.so", "libigdrcl.so",
   "libpocl.so.2"}
 
 --- machine.forgotten(list) -> list of names
---- Drivers that the dynamic linker knows and that none of the list, of
---- machine.drivers, names.
+--- Drivers that the dynamic linker knows and that are not in the list, of
+--- machine.drivers.
 function M.forgotten(list)
   local cached = M.capture("PATH=$PATH:/sbin:/usr/sbin ldconfig -p "
     .. "2>/dev/null")
@@ -208,7 +207,7 @@ function M.groups()
 end
 
 --- machine.pocl_cache() -> path
---- Where PoCL keeps what it compiled.
+--- The folder of PoCL's compiled kernels.
 function M.pocl_cache()
   local given = os.getenv "POCL_CACHE_DIR"
   if given and given ~= "" then
@@ -222,7 +221,7 @@ function M.pocl_cache()
 end
 
 --- machine.writable(path) -> boolean
---- Whether a folder can be written, or made where there is none: tried with a
+--- Whether a folder can be written, or made if it is missing: tried with a
 --- file, as permissions tell root nothing.
 function M.writable(path)
   while path ~= "" and not test({"-e"}, path) do
@@ -243,7 +242,7 @@ local function module(...)
 end
 
 --- machine.programs() -> list of {name, found, use, package}
---- What clshell uses where it is there.
+--- The programs and libraries that clshell uses if they are installed.
 function M.programs()
   local blas = host.blas()
   local path = M.capture("command -v rsvg-convert"):match("[^\n]+")

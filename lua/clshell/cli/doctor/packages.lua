@@ -1,4 +1,5 @@
--- packages.lua - which package brings what, and how each system installs it
+-- packages.lua - the packages of each program, and how each system installs
+-- them
 -- SPDX-License-Identifier: MIT
 
 local machine = require "clshell.cli.doctor.machine"
@@ -9,7 +10,7 @@ local COMMANDS = {debian = "sudo apt install ", fedora = "sudo dnf install ",
   arch = "sudo pacman -S ", macos = "brew install "}
 local ORDER = {"debian", "fedora", "arch", "macos"}
 
--- What it is for, then its packages by system.
+-- The use of each, then its packages by system.
 local PACKAGES = {
   pocl = {"An OpenCL driver for the CPU", debian = "pocl-opencl-icd",
     fedora = "pocl", arch = "pocl"},
@@ -32,7 +33,7 @@ local PACKAGES = {
 local ROCKS = {argparse = "argparse", dbi = "luadbi-sqlite3"}
 
 --- packages.advice(name) -> string
---- What to type to install something: on this system, or, where that is not
+--- The command that installs a program: on this system, or, where that is not
 --- known, on each.
 function M.advice(name)
   local what = PACKAGES[name]
