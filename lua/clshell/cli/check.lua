@@ -212,7 +212,7 @@ end
 --- tells; 3: there are kernels, and no device to compile them for.
 function M.run(script, ...)
   if not script and select("#", ...) == 0 and cl.isatty(0) then
-    io.stderr:write("clshell: --check of which script? (try 'clshell "
+    io.stderr:write("clshell: --check needs a script (try 'clshell "
       .. "--help')\n")
     return USAGE
   end

@@ -18,13 +18,14 @@ local EPILOG = "The run store is clshell/runs.db in $XDG_DATA_HOME "
 
 local function count(s)
   local n = math.tointeger(tonumber(s:match("^%d+$")))
-  return n, not n and ("'%s' is no whole number"):format(s) or nil
+  return n, not n and ("a count must be a whole number; got '%s'"):format(s)
+    or nil
 end
 
 local function percent(s)
   local x = tonumber(s:match("^(%d*%.?%d+)%%?$"))
   if not x or x <= 0 or x > MOST then
-    return nil, ("'%s' is no limit: a percentage above 0, such as 3%%")
+    return nil, ("a limit must be a percentage > 0, such as 3%%; got '%s'")
       :format(s)
   end
   return x / 100
