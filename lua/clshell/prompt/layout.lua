@@ -9,7 +9,8 @@ local style = require "clshell.base.style"
 
 local M = {}
 
-local MAXKEYS = 10000 -- looked at beyond the array part of a table
+local SORTED = 10000 -- keys at least, where a table has so many
+local COUNTED = 1000000 -- keys; a larger table has at least so many
 local INDENT = 2
 
 local ORDER = {number = 1, string = 2, boolean = 3, ["function"] = 4,
@@ -31,21 +32,25 @@ local function before(a, b)
   return tostring(a == true) < tostring(b == true)
 end
 
--- The length of the array part, the other keys, sorted, and whether all keys
--- were looked at.
-local function keys_of(t)
-  local n, keys, looked = rawlen(t), {}, 0
-  local start = n > 0 and rawget(t, n) ~= nil and n or nil
-  for k in next, t, start do
-    looked = looked + 1
-    if looked > MAXKEYS then
+-- The length n of the list in a table, the other keys, sorted (of very many
+-- only some), their number, and whether all keys were counted. The border n
+-- may be anywhere in the order of next, so the walk has all keys.
+local function keys_of(t, most)
+  local n, keys, others, walked = rawlen(t), {}, 0, 0
+  most = math.max(most, SORTED)
+  for k in next, t do
+    walked = walked + 1
+    if walked > COUNTED then
       break
     elseif math.type(k) ~= "integer" or k < 1 or k > n then
-      keys[#keys + 1] = k
+      others = others + 1
+      if others <= most then
+        keys[others] = k
+      end
     end
   end
   table.sort(keys, before)
-  return n, keys, looked <= MAXKEYS
+  return n, keys, others, walked <= COUNTED
 end
 
 --- layout.where(f) -> string
@@ -179,8 +184,8 @@ end
 -- The items of an array part, then those of the keys.
 function Builder:fill(node, t, path, depth)
   local most = depth == 1 and self.most or self.nested
-  local n, keys, counted = keys_of(t)
-  node.total = n + #keys
+  local n, keys, others, counted = keys_of(t, most)
+  node.total, node.counted = n + others, counted
   local taken = 0
   local function take(value, key, label)
     if taken >= most or self.budget <= 0 then
@@ -206,7 +211,6 @@ function Builder:fill(node, t, path, depth)
     put(node, setmetatable({key = label}, {__index = item}))
   end
   node.left = node.total - taken
-  node.counted = counted
 end
 
 -- The tree of a value, each node with its width on one line.
