@@ -110,9 +110,26 @@ t.test("binaries", function()
   local y <close> = cl.buffer("float", 8, 1)
   q.axpy:range(8)(cl.float(2), x, y, cl.int(8))
   t.eq(y:read()[8], 3)
-  t.raises(function() cl.build_binary("no binary at all") end,
-    "CL_INVALID_BINARY (-42)", "16 bytes")
+  local e = t.raises(function() cl.build_binary("no binary at all") end,
+    "CL_INVALID_BINARY")
+  t.eq(e.code, -42)
   t.raises(function() cl.build_binary("") end, "empty")
+end)
+
+t.test("local memory that a kernel declares", function()
+  local plain <close> = cl.kernel(AXPY)
+  local scratch = cl.kernel [[
+    kernel void f(global int *x) {
+      local int y[64];
+      y[get_local_id(0)] = x[0];
+      barrier(CLK_LOCAL_MEM_FENCE);
+      x[0] = y[0];
+    }]]
+  if scratch.local_mem_size == 0 then
+    t.skip "the driver counts no local memory of kernels"
+  end
+  t.ok(scratch.local_mem_size >= 64 * 4, scratch.local_mem_size)
+  t.ok(plain.local_mem_size < scratch.local_mem_size, plain.local_mem_size)
 end)
 
 t.test("what a kernel tells of itself", function()
@@ -124,15 +141,6 @@ t.test("what a kernel tells of itself", function()
     const = true})
   t.eq(k.args[4], {name = "n", type = "int", space = "private"})
   t.ok(k.work_group_size >= 1 and k.preferred_multiple >= 1)
-  local scratch = cl.kernel [[
-    kernel void f(global int *x) {
-      local int y[64];
-      y[get_local_id(0)] = x[0];
-      barrier(CLK_LOCAL_MEM_FENCE);
-      x[0] = y[0];
-    }]]
-  t.ok(scratch.local_mem_size >= 64 * 4, scratch.local_mem_size)
-  t.ok(k.local_mem_size < scratch.local_mem_size, k.local_mem_size)
   t.eq(k.required_work_group_size, nil)
   t.eq(k:info().name, "axpy")
   local r = cl.kernel [[
