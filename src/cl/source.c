@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cl.h"
@@ -383,8 +384,25 @@ const char *clsh_source_pushfiles(lua_State *L, int text, const char *path,
 }
 
 /*
+** The inode, size and times of a file. An edit changes one of them, unless it
+** falls into the second of the edit before: young files get no stamp.
+*/
+typedef struct Stamp {
+  int64_t inode, size, modified, changed;
+} Stamp;
+
+static bool stampof(const char *path, Stamp *s) {
+  struct stat st;
+  if (stat(path, &st) != 0)
+    return false;
+  *s = (Stamp){(int64_t)st.st_ino, st.st_size, st.st_mtime, st.st_ctime};
+  return time(NULL) > s->modified + 2 && time(NULL) > s->changed + 2;
+}
+
+/*
 ** Whether a file of the table at `files`, or nil, has another content by now.
-** A missing file is about to be written anew.
+** A missing file is about to be written anew. files[-i] is the stamp of file
+** i, with which its content was found unchanged.
 */
 bool clsh_source_changed(lua_State *L, int files) {
   int top = lua_gettop(L);
@@ -392,9 +410,19 @@ bool clsh_source_changed(lua_State *L, int files) {
   lua_Integer n =
       lua_istable(L, files) ? (lua_Integer)lua_rawlen(L, files) : 0;
   for (lua_Integer i = 1; i <= n && !changed; i++) {
+    Stamp now;
     const char *path = pushentry(L, files, i);
-    if (pushfile(L, path))
-      changed = hashtext(L, -1) != (uint64_t)lua_tointeger(L, -2);
+    bool old = stampof(path, &now);
+    lua_rawgeti(L, files, -i);
+    bool same = old && lua_rawlen(L, -1) == sizeof now &&
+                memcmp(lua_tostring(L, -1), &now, sizeof now) == 0;
+    if (!same && pushfile(L, path)) {
+      changed = hashtext(L, -1) != (uint64_t)lua_tointeger(L, -3);
+      if (old && !changed) {
+        lua_pushlstring(L, (const char *)&now, sizeof now);
+        lua_rawseti(L, files, -i);
+      }
+    }
     lua_settop(L, top);
   }
   return changed;
