@@ -111,7 +111,8 @@ t.test("%edit puts its text at the prompt, to be changed or entered",
 
 t.test("%who lists the session's own variables", function()
   local out = session "x = 5\ns = 'text'\nfunction f() end\n{1}\n%who"
-  has(out, "f  function  input:3:1\ns  string    \"text\"\nx  number    5\n")
+  has(out, "f  function  function (input:3:1)\n"
+    .. "s  string    \"text\"\nx  number    5\n")
   lacks(out, "print")
   lacks(out, "gemm")
 end)

@@ -22,6 +22,16 @@ function M.unknown(what, word, names)
     or ".", table.concat(names, ", "))
 end
 
+-- The keys of a table, sorted.
+function M.keys(t)
+  local list = {}
+  for key in next, t do
+    list[#list + 1] = key
+  end
+  table.sort(list)
+  return list
+end
+
 -- First and last character of the ranges that take two columns of a terminal.
 local WIDE = {0x1100, 0x115f, 0x2e80, 0x303e, 0x3041, 0xa4cf, 0xac00, 0xd7a3,
   0xf900, 0xfaff, 0xfe30, 0xfe6f, 0xff00, 0xff60, 0xffe0, 0xffe6, 0x1f300,

@@ -279,7 +279,7 @@ function M.run(name, args)
   if ok then
     return result
   elseif type(result) == "table" and result.message and not result.code
-      and result.name ~= "INTERRUPTED" then
+      and not require "clshell.base.interrupt".is(result) then
     io.stderr:write(("clshell %s: %s\n"):format(name, result.message))
     return FAILED
   end

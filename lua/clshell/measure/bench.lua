@@ -4,6 +4,7 @@
 
 local calibrate = require "clshell.measure.calibrate"
 local cl = require "cl"
+local interrupt = require "clshell.base.interrupt"
 local options = require "clshell.base.options"
 local protocol = require "clshell.measure.protocol"
 local record = require "clshell.measure.record"
@@ -53,10 +54,7 @@ end
 --- Whether an error is Ctrl-C. A script that measures in a loop prints its
 --- results so far and raises the error again; `e.record` is the result that
 --- was under way.
-function M.interrupted(e)
-  return type(e) == "table" and e.name == "INTERRUPTED"
-    or tostring(e):find("interrupted!", 1, true) ~= nil
-end
+M.interrupted = interrupt.is
 
 -- Keeps a result: in the session and, where the user wants it, in the run
 -- store.
@@ -74,7 +72,7 @@ local function settle(r, subject, status, message)
 end
 
 -- Keeps the result so far when Ctrl-C comes; the error carries it.
-local function interrupt(r, subject, e)
+local function keep_part(r, subject, e)
   local verified = r.ok
   settle(r, subject, "interrupted", "by Ctrl-C")
   r.ok = verified
@@ -107,7 +105,7 @@ local function guarded(r, f)
     return r
   end
   if M.interrupted(e) then
-    cl.undisturbed(interrupt, r, subject, e)
+    cl.undisturbed(keep_part, r, subject, e)
     error(e, 0)
   elseif type(e) ~= "table" or e.message == nil then
     error(e, 0)

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local file = require "clshell.base.file"
+local folder = require "clshell.base.folder"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -28,19 +29,12 @@ function M.hash(s)
   return ("%016x"):format(h)
 end
 
-local function folder()
-  local base = os.getenv("XDG_CACHE_HOME")
-  if not base or base:sub(1, 1) ~= "/" then
-    base = (os.getenv("HOME") or "") .. "/.cache"
-  end
-  return base .. "/clshell"
-end
-
 --- cachefile.path(dev) -> string
 --- The file of a device, in $XDG_CACHE_HOME/clshell (~/.cache/clshell).
 function M.path(dev)
   local words = dev.name:lower():gsub("%W+", "-"):sub(1, 40)
-  return ("%s/%s-%s"):format(folder(), words, M.hash(M.identity(dev)))
+  return ("%s/%s-%s"):format(folder.of "CACHE" or "/.cache/clshell", words,
+    M.hash(M.identity(dev)))
 end
 
 --- cachefile.load(dev) -> table; nil, reason
@@ -82,13 +76,8 @@ function M.save(dev, values)
   for name, value in pairs(values) do
     all[name] = value
   end
-  local names = {}
-  for name in pairs(all) do
-    names[#names + 1] = name
-  end
-  table.sort(names)
   local lines = {FIRST, "device " .. M.identity(dev)}
-  for _, name in ipairs(names) do
+  for _, name in ipairs(text.keys(all)) do
     lines[#lines + 1] = ("%s %.17g"):format(name, all[name])
   end
   lines[#lines + 1] = LAST .. "\n"
@@ -97,7 +86,8 @@ function M.save(dev, values)
   local content = table.concat(lines, "\n")
   local ok, reason = pcall(file.write, own, content, "measurements")
   if not ok then
-    os.execute(("mkdir -p %s 2>/dev/null"):format(text.quote(folder())))
+    os.execute(("mkdir -p %s 2>/dev/null"):format(text.quote(
+      path:match "^(.*)/")))
     ok, reason = pcall(file.write, own, content, "measurements")
   end
   if ok then

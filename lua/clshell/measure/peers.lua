@@ -3,10 +3,10 @@
 -- that they print, and the table of the races
 -- SPDX-License-Identifier: MIT
 
-local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local compare = require "clshell.measure.compare"
 local file = require "clshell.base.file"
+local interrupt = require "clshell.base.interrupt"
 local json = require "clshell.base.json"
 local peak_kernels = require "clshell.measure.peak_kernels"
 local protocol = require "clshell.measure.protocol"
@@ -245,11 +245,9 @@ end
 --- peer_amount: the work of a launch of each in that unit.
 function Races:run(row, ours, other, timing)
   self.progress:step(("%s beside %s"):format(row.work, row.peer))
-  local ok, r = pcall(M.measure, ours, other, {timer = timing,
+  local ok, r = interrupt.pcall(M.measure, ours, other, {timer = timing,
     rounds = self.rounds})
-  if not ok and bench.interrupted(r) then
-    error(r, 0)
-  elseif ok and r then
+  if ok and r then
     local scale = row.amount / row.peer_amount
     row.ratio = r.ratio * scale
     row.lo, row.hi = r.lo and r.lo * scale, r.hi and r.hi * scale

@@ -4,6 +4,7 @@
 
 local calibrate = require "clshell.measure.calibrate"
 local cl = require "cl"
+local interrupt = require "clshell.base.interrupt"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -39,13 +40,10 @@ end
 
 -- START and STOP in ns, or nil and a reason.
 local function stamps(event)
-  local ok, start, stop = pcall(function()
+  local ok, start, stop = interrupt.pcall(function()
     return event.start, event.stop
   end)
   if not ok then
-    if type(start) == "table" and start.name == "INTERRUPTED" then
-      error(start, 0)
-    end
     return nil, "events without time stamps"
   elseif start <= 0 or stop < start then
     return nil, ("START %d, END %d"):format(start, stop)

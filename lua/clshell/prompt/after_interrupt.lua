@@ -9,8 +9,7 @@ local devices = require "clshell.prompt.devices"
 
 local M = {}
 
-local format, gsub, match = string.format, string.gsub, string.match
-local lower, concat = string.lower, table.concat
+local format, lower, match = string.format, string.lower, string.match
 
 --- after_interrupt.label(device) -> string
 --- A short name of a device: "pocl:1", the platform and the index.
@@ -32,7 +31,7 @@ function M.text()
       or count(u.commands, "command")
     words[i] = format("%s still running on %s", what, M.label(u.device))
   end
-  return words[1] and concat(words, ", ")
+  return words[1] and table.concat(words, ", ")
 end
 
 --- after_interrupt.note() -> true, or nil
@@ -69,7 +68,7 @@ local answers = {
 --- after_interrupt.answer(text) -> function, or nil
 --- The action for an input that answers the note: the letter w, d or q alone.
 function M.answer(text)
-  return answers[gsub(text, "%s", "")]
+  return answers[string.gsub(text, "%s", "")]
 end
 
 return M

@@ -2,8 +2,8 @@
 -- corners that fit the window; no other element is read back
 -- SPDX-License-Identifier: MIT
 
+local interrupt = require "clshell.base.interrupt"
 local matrix_text = require "clshell.prompt.matrix_text"
-local layout = require "clshell.prompt.layout"
 local printable = require "clshell.prompt.printable"
 local quantity = require "clshell.base.quantity"
 local style = require "clshell.base.style"
@@ -71,79 +71,45 @@ end
 
 -- Calls fn; a failure gives nil and its reason, Ctrl-C goes on.
 local function try(fn, ...)
-  local fine, result = pcall(fn, ...)
+  local fine, result = interrupt.pcall(fn, ...)
   if fine then
     return result
-  elseif layout.interrupted(result) then
-    error(result, 0)
   end
   return nil, reason(result)
 end
 
--- Rows of a flat Array.
-local function rows_of(h, rows, cols)
-  local list = {}
-  for i = 1, rows do
-    list[i] = {}
-    for j = 1, cols do
-      list[i][j] = h[(i - 1) * cols + j]
-    end
-  end
-  return list
-end
-
--- How many elements of a vector of n go on a line.
-local function fold(n, width, o)
-  return math.min(n, math.max(1, o.width // (width + 2)))
-end
-
--- The rectangle of a Buffer, of one `slice` of it where it has more than two
+-- The rectangle of an Array, of one `slice` of it where it has more than two
 -- dimensions.
-local function read_buffer(b, src, slice, r1, r2, c1, c2)
-  local part = {from = {r1, c1}, size = {r2 - r1 + 1, c2 - c1 + 1}}
-  if b.rows then
-    local h <close> = b:read(part)
-    return rows_of(h, r2 - r1 + 1, c2 - c1 + 1)
-  end
-  local first = (slice - 1) * src.rows * src.cols + 1
-  local view <close> = b:matrix(first, src.rows, src.cols)
-  local h <close> = view:read(part)
-  return rows_of(h, r2 - r1 + 1, c2 - c1 + 1)
-end
-
 local function read_array(h, src, slice, r1, r2, c1, c2)
   local list = {}
-  local before = (slice - 1) * src.rows * src.cols
   for i = r1, r2 do
-    local row = {}
-    for j = c1, c2 do
-      row[#row + 1] = h[before + (i - 1) * src.cols + j]
-    end
-    list[#list + 1] = row
+    local before = ((slice - 1) * src.rows + i - 1) * src.cols
+    list[#list + 1] = table.move(h, before + c1, before + c2, 1, {})
   end
   return list
+end
+
+-- The same of a Buffer.
+local function read_buffer(b, src, slice, r1, r2, c1, c2)
+  local view <close> = not b.rows and b:matrix((slice - 1) * src.rows
+    * src.cols + 1, src.rows, src.cols) or nil
+  local rows, cols = r2 - r1 + 1, c2 - c1 + 1
+  local h <close> = (view or b):read{from = {r1, c1}, size = {rows, cols}}
+  return read_array(h, {rows = rows, cols = cols}, 1, 1, rows, 1, cols)
 end
 
 -- Elements first..last of a vector.
 local function read_part(value, first, last)
-  local list = {}
-  if value.context then
-    local h <close> = value:read{first = first, count = last - first + 1}
-    for i = 1, #h do
-      list[i] = h[i]
-    end
-  else
-    for i = first, last do
-      list[#list + 1] = value[i]
-    end
-  end
-  return list
+  local n = last - first + 1
+  local h <close> = value.context and value:read{first = first, count = n}
+    or nil
+  return table.move(h or value, h and 1 or first, h and n or last, 1, {})
 end
 
 -- Lines of a vector: all of it, or its beginning and its end.
 local function vector_lines(value, n, f, lanes, o, room)
   local width = matrix_text.width(f, lanes)
-  local per_line = fold(n, width, o)
+  local per_line = math.min(n, math.max(1, o.width // (width + 2)))
   local count = (n + per_line - 1) // per_line
   local lines = {}
   local function add(first, last)
@@ -230,7 +196,7 @@ local function compose(value, src, o)
   lines[1] = style.paint(lines[1], "bold", o.color)
   local stats, why = try(src.stats)
   local about = stats and stats_words(stats) or {}
-  if why and not src.silent then
+  if why then
     about[#about + 1] = "min, mean, max: " .. why
   end
   local footer = #about > 0 and join(about, o.width - 2, "") or {}
@@ -261,6 +227,11 @@ local function lanes_of(name)
   return scalar, math.tointeger(tonumber(lanes)) or 1
 end
 
+-- "Buffer x"
+local function title(class, o)
+  return o.name ~= "_" and class .. " " .. o.name or class
+end
+
 -- The description of an open Buffer or Array.
 local function source(value, class, o)
   local scalar, lanes = lanes_of(value.type)
@@ -269,15 +240,10 @@ local function source(value, class, o)
   local src = {shape = shape, count = #value, scalar = scalar, lanes = lanes,
     rows = n > 1 and shape[n - 1] or 1, cols = shape[n]}
   src.slices = n > 2 and src.count // (src.rows * src.cols) or 1
-  local title = o.name ~= "_" and class .. " " .. o.name or class
-  src.words = {title, value.type .. " "
+  src.words = {title(class, o), value.type .. " "
     .. table.concat(shape, times()),
     quantity.format(value.bytes, "B")}
   return src
-end
-
-local function closed(value)
-  return value.closed and {printable.clean(tostring(value))}
 end
 
 -- Whether a whole matrix or vector fits, however long its numbers are.
@@ -294,9 +260,6 @@ end
 --- finds the least, mean and largest element, or the host where all elements
 --- are shown anyway.
 function M.Buffer(b, o)
-  if closed(b) then
-    return closed(b)
-  end
   local src = source(b, "Buffer", o)
   local info = b:info()
   if b.rows and b.ld > b.cols then
@@ -319,14 +282,10 @@ end
 --- arrays.Array(h, o) -> lines
 --- A host array, in the same way.
 function M.Array(h, o)
-  if closed(h) then
-    return closed(h)
-  end
   local src = source(h, "Array", o)
   src.words[#src.words + 1] = "on the host"
-  src.silent = src.count > HOST
   function src.stats()
-    return not src.silent and h:summary() or nil
+    return src.count <= HOST and h:summary() or nil
   end
   function src.fetch(...)
     return read_array(h, src, ...)
@@ -334,6 +293,6 @@ function M.Array(h, o)
   return compose(h, src, o)
 end
 
-M.compose, M.join, M.on, M.times = compose, join, on, times
+M.compose, M.join, M.on, M.times, M.title = compose, join, on, times, title
 
 return M

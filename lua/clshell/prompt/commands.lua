@@ -30,23 +30,8 @@ function M.define(name, run, help, opts)
       :gsub(" +$", "")}
 end
 
--- The command of that name, or nil.
-function M.find(name)
-  return list[name]
-end
-
--- The names of all commands, sorted.
-function M.names()
-  local names = {}
-  for name in pairs(list) do
-    names[#names + 1] = name
-  end
-  table.sort(names)
-  return names
-end
-
 local function unknown(name)
-  local near = text.nearest(name, M.names())
+  local near = text.nearest(name, text.keys(list))
   return ("no command %%%s; %s"):format(name, near
     and ("did you mean %%%s? %%commands lists them"):format(near)
     or "%commands lists them")
@@ -72,73 +57,56 @@ function M.help(name)
   if name and not list[name] then
     cl.error(unknown(name))
   end
-  local lines, width = {}, 0
-  for _, known in ipairs(M.names()) do
-    width = math.max(width, #list[known].usage)
+  if name then
+    print(list[name].usage .. "\n  " .. list[name].help:gsub("\n", "\n  "))
+    return
   end
-  for _, known in ipairs(name and {name} or M.names()) do
-    local command = list[known]
-    if name then
-      lines[1] = command.usage .. "\n  " .. command.help:gsub("\n", "\n  ")
-    else
-      lines[#lines + 1] = ("%-" .. width .. "s  %s"):format(command.usage,
-        command.help:match("^[^\n]*"))
-    end
+  local width = 0
+  for _, command in pairs(list) do
+    width = math.max(width, #command.usage)
   end
-  if not name then
-    lines[#lines + 1] = "?name or name? explains a function, ??word searches,"
-      .. " ?%name a command; !command runs one\nof the system."
+  for _, known in ipairs(text.keys(list)) do
+    print(("%-" .. width .. "s  %s"):format(list[known].usage,
+      list[known].help:match("^[^\n]*")))
   end
-  print(table.concat(lines, "\n"))
+  print "?name or name? explains a function, ??word searches, ?%name a \z
+    command; !command runs one\nof the system."
+end
+
+-- The functions of other files, documented below.
+for name, file in pairs{time = "measure", run = "files", reload = "files",
+    edit = "files", cd = "files", shell = "files", set = "settings",
+    device = "devices"} do
+  M[name] = function(...)
+    return part(file)[name](...)
+  end
 end
 
 --- time(f, ...) -> what f returns
 --- Calls f(...) once and prints how long that took: wall time until all that
 --- it enqueued has ended, processor time of all threads, and, where it
 --- returns events, the time between START and END on the device.
-function M.time(...)
-  return part "measure".time(...)
-end
 
 --- commands.run(file, ...) -> what the file returns
 --- Runs a Lua file, or an installed script, with arguments: its globals stay
 --- in the session, and os.exit ends the file alone.
-function M.run(...)
-  return part "files".run(...)
-end
 
 --- commands.reload(module) -> module
 --- Runs the file of a module again. A module that is a table stays the same
 --- table, with the new content: whoever has it sees the change. If that
 --- fails, the module stays as it was.
-function M.reload(name)
-  return part "files".reload(name)
-end
 
 --- commands.edit([what])
 --- Opens the editor ($VISUAL, $EDITOR, else vi) on a file, on the file that
 --- defines a function, or on the newest input or the one that defined it:
 --- an edited input comes back as the next one to type.
-function M.edit(what)
-  return part "files".edit(what)
-end
 
 --- commands.cd([folder]) -> string
 --- Changes the working folder, to the home folder without an argument; the
 --- path it leads to.
-function M.cd(folder)
-  return part "files".cd(folder)
-end
 
 --- commands.shell(command)
 --- Runs a command of the system's shell; says how it ended unless well.
-function M.shell(command)
-  local ok, how, code = part "files".shell(command)
-  if not ok then
-    session.note(("%s: %s %d"):format(command, how == "signal"
-      and "ended by signal" or "exit code", code))
-  end
-end
 
 --- commands.save(file [, replace])
 --- Writes the session's inputs as a script that runs; those that failed are
@@ -174,9 +142,6 @@ end
 --- commands.set([name, value])
 --- Changes a setting of the prompt; without a value it prints one, without a
 --- name all.
-function M.set(name, value)
-  return part "settings".set(name, value)
-end
 
 --- commands.tb()
 --- Prints all that is known of the newest error.
@@ -193,9 +158,6 @@ end
 --- commands.device([sel])
 --- Prints the devices, that of the session marked; with `sel` (see cl.use)
 --- it takes another one.
-function M.device(sel)
-  return part "devices".command(sel)
-end
 
 -- The one argument of a command: quoted, or all of the line.
 local function word(rest)
@@ -287,12 +249,10 @@ end, "[name|gpu|cpu|index]\nlists the devices, or takes another one",
     return rest ~= "" and ("cl.use(%q)"):format(rest) or nil
   end})
 
-define("commands", function()
-  M.help()
-end, "\nthis list")
+define("commands", function() M.help() end, "\nthis list")
 
 define("help", function(rest)
-  M.help(rest ~= "" and rest or nil)
+  M.help(word(rest))
 end, "[command]\nthis list, or more on one command")
 
 define("watch", function(rest)

@@ -56,9 +56,8 @@ function M.choice(device, rule, sel)
   return ("%s (%s)"):format(M.words(device), reason)
 end
 
---- devices.command([sel])
---- %device: lists the devices and marks the session's, or takes another.
-function M.command(sel)
+-- Documented as commands.device.
+function M.device(sel)
   if sel then
     print(M.words(cl.use(sel)))
     return

@@ -244,7 +244,11 @@ function M.shell(command)
       {hint = "%cd changes that of this session"})
   end
   io.stdout:flush()
-  return os.execute(command)
+  local ok, how, code = os.execute(command)
+  if not ok then
+    session.note(("%s: %s %d"):format(command, how == "signal"
+      and "ended by signal" or "exit code", code))
+  end
 end
 
 return M

@@ -8,12 +8,9 @@ local cl = require "cl"
 local excerpt = require "clshell.diagnose.excerpt"
 local system = require "clshell.system"
 
--- Local copies: a session may change all of these.
-local concat, pack = table.concat, table.pack
+-- Not as methods of strings, which a session may change.
 local find, match = string.find, string.match
-local load, pcall, rawget, require = load, pcall, rawget, require
-local select, type = select, type
-local stderr, stdout = io.stderr, io.stdout
+local concat, stderr, stdout = table.concat, io.stderr, io.stdout
 
 local M = require "clshell.prompt.session"
 
@@ -37,7 +34,7 @@ function M.complete(text)
   local first = match(text, "^%s*([%%?!]?)")
   if first == "%" then
     local name, rest = require "clshell.prompt.dispatch".command(text)
-    local command = commands().find(name)
+    local command = commands() and M.commands[name]
     if not (command and command.code) or rest == "" then
       return true
     end
@@ -173,7 +170,7 @@ end
 -- Tells the tutorial, where it runs.
 local function tell(input, ok, ...)
   if M.after then
-    pcall(M.after, input.text, ok, pack(...))
+    pcall(M.after, input.text, ok, table.pack(...))
   end
 end
 
@@ -218,7 +215,7 @@ function M.failed(err)
     return
   end
   stderr:write(require "clshell.prompt.errors".report(err), "\n")
-  if type(err) == "table" and rawget(err, "name") == "INTERRUPTED" then
+  if type(err) == "table" and require "clshell.base.interrupt".is(err) then
     asked = require "clshell.prompt.after_interrupt".note()
   end
   tell(input, false, err)
@@ -245,10 +242,8 @@ end
 
 -- The start-up file, if there is one.
 local function init_file()
-  local config, home = os.getenv "XDG_CONFIG_HOME", os.getenv "HOME"
-  local dir = config and find(config, "^/") and config
-    or home and home ~= "" and home .. "/.config"
-  local path = dir and dir .. "/clshell/init.lua"
+  local folder = require "clshell.base.folder".of "CONFIG"
+  local path = folder and folder .. "/init.lua"
   local file = path and io.open(path)
   if file then
     file:close()

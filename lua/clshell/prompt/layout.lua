@@ -3,6 +3,7 @@
 -- Access is raw, and the work has a bound for any table.
 -- SPDX-License-Identifier: MIT
 
+local interrupt = require "clshell.base.interrupt"
 local lexer = require "clshell.prompt.lexer"
 local printable = require "clshell.prompt.printable"
 local style = require "clshell.base.style"
@@ -53,9 +54,8 @@ local function keys_of(t, most)
   return n, keys, others, walked <= COUNTED
 end
 
---- layout.where(f) -> string
---- A function in a few words: the place of its definition.
-function M.where(f)
+-- A function in a few words: the place of its definition.
+local function where(f)
   local info = debug.getinfo(f, "S")
   if info.what == "C" then
     return "function (C)"
@@ -68,23 +68,14 @@ function M.where(f)
     info.linedefined)
 end
 
---- layout.interrupted(err) -> boolean
---- Whether an error is Ctrl-C's, which every caller passes on.
-function M.interrupted(err)
-  return type(err) == "table" and (rawget(err, "name") == "INTERRUPTED"
-    or rawget(err, "message") == "interrupted!")
-end
-
 -- The text that a value's __tostring gives, or nil and the error in it.
 local function told(value, mt)
   if type(mt) ~= "table" or rawget(mt, "__tostring") == nil then
     return nil
   end
-  local fine, text = pcall(tostring, value)
+  local fine, text = interrupt.pcall(tostring, value)
   if fine then
     return ("%s"):format(text)
-  elseif M.interrupted(text) then
-    error(text, 0)
   end
   fine, text = pcall(tostring, text)
   return nil, ("error in __tostring: %s"):format(fine
@@ -101,57 +92,52 @@ end
 local Builder = {}
 Builder.__index = Builder
 
+-- The first line of a text, cut.
+local function line_of(text, room)
+  return printable.cut(printable.clean((text:gsub("\n.*", ""))), room)
+end
+
 local function leaf(text, colour, kind)
   return {text = text, width = printable.width(text), colour = colour,
     kind = kind}
 end
 
--- A value other than a table, on one line.
-function Builder:scalar(value, room)
+--- layout.scalar(value, room) -> {text=, width=, colour=, kind=}
+--- A value other than a table, on one line. Strings, functions and objects
+--- take at most `room` columns.
+function M.scalar(value, room)
   local kind = type(value)
   if kind == "string" then
-    return leaf(printable.quote(value, math.min(room, self.text_room)),
-      "green")
+    return leaf(printable.quote(value, room), "green")
   elseif kind == "number" then
     return leaf(printable.number(value), "cyan", "number")
   elseif kind == "nil" or kind == "boolean" then
     return leaf(tostring(value), "yellow")
   elseif kind == "function" then
-    return leaf(M.where(value), "dim")
+    return leaf(printable.cut(where(value), math.max(room, 8)), "dim")
   elseif kind == "thread" then
     return leaf("thread (" .. coroutine.status(value) .. ")", "dim")
   end
   local text, wrong = told(value, debug.getmetatable(value))
-  text = text or wrong or tostring(value)
-  return leaf(printable.cut(printable.clean((text:gsub("\n.*", ""))),
-    math.max(math.min(room, self.text_room), 8)))
+  return leaf(line_of(text or wrong or tostring(value), math.max(room, 8)))
 end
 
 local function step_path(path, key)
-  if type(key) == "string" and is_name(key) then
+  local kind = type(key)
+  if kind == "string" and is_name(key) then
     return path .. "." .. key
-  elseif type(key) == "string" then
-    return ("%s[%s]"):format(path, (printable.quote(key, 24)))
-  elseif type(key) == "number" or type(key) == "boolean" then
-    return ("%s[%s]"):format(path, type(key) == "number"
-      and printable.number(key) or tostring(key))
   end
-  return path .. "[" .. type(key) .. "]"
+  local plain = kind == "string" or kind == "number" or kind == "boolean"
+  return ("%s[%s]"):format(path, plain and M.scalar(key, 24).text or kind)
 end
 
 -- The text before a value: "key = ".
 function Builder:key(key)
-  local text
   if type(key) == "string" and is_name(key) then
-    text = printable.cut(key, self.width)
-  elseif type(key) == "string" then
-    text = "[" .. printable.quote(key, self.width // 2) .. "]"
-  elseif type(key) == "table" then
-    text = "[table]"
-  else
-    text = "[" .. self:scalar(key, 24).text .. "]"
+    return printable.cut(key, self.width)
   end
-  return text
+  return "[" .. (type(key) == "table" and "table" or M.scalar(key,
+    type(key) == "string" and self.width // 2 or 24).text) .. "]"
 end
 
 -- A leaf for a table with a __tostring, a table met before, or one too deep.
@@ -162,8 +148,7 @@ function Builder:short(t, path, depth, mt)
   local text, wrong = told(t, mt)
   if text then
     self.met[t] = path
-    return leaf(printable.cut(printable.clean((text:gsub("\n.*", ""))),
-      self.text_room))
+    return leaf(line_of(text, self.text_room))
   elseif depth > self.depth and next(t) ~= nil then
     self.cut = true
     return leaf((name_of(mt) and name_of(mt) .. " " or "") .. "{"
@@ -208,7 +193,8 @@ function Builder:fill(node, t, path, depth)
     if not item then
       break
     end
-    put(node, setmetatable({key = label}, {__index = item}))
+    item.key = label
+    put(node, item)
   end
   node.left = node.total - taken
 end
@@ -216,7 +202,8 @@ end
 -- The tree of a value, each node with its width on one line.
 function Builder:node(value, path, depth)
   if type(value) ~= "table" then
-    return self:scalar(value, self.width - INDENT * depth - self.lead)
+    return M.scalar(value, math.min(self.text_room,
+      self.width - INDENT * depth - self.lead))
   end
   local mt = debug.getmetatable(value)
   local short, wrong = self:short(value, path, depth, mt)
@@ -245,18 +232,14 @@ end
 
 -- A node on one line.
 function Printer:flat(node)
-  local text
-  if not node.items then
-    text = self:paint(node.text, node.colour)
-  else
+  local text = node.text and self:paint(node.text, node.colour)
+  if not text then
     local parts = {}
     for i, item in ipairs(node.items) do
       parts[i] = self:flat(item)
     end
-    text = node.open .. table.concat(parts, ", ") .. "}"
-    if node.note then
-      text = text .. self:paint(" -- " .. node.note, "red")
-    end
+    text = node.open .. table.concat(parts, ", ") .. "}" .. (node.note
+      and self:paint(" -- " .. node.note, "red") or "")
   end
   return node.key and node.key .. " = " .. text or text
 end
@@ -320,9 +303,8 @@ end
 -- Lays a node out from column `indent`; false where the lines ran out.
 function Printer:node(node, indent, comma)
   local key = node.key and printable.width(node.key) + 3 or 0
-  if not node.items then
-    return self:line(indent, self:flat(node) .. comma)
-  elseif indent + node.width + key + #comma <= self.width then
+  if not node.items
+      or indent + node.width + key + #comma <= self.width then
     return self:line(indent, self:flat(node) .. comma)
   end
   if not self:line(indent, (node.key and node.key .. " = " or "")

@@ -12,10 +12,12 @@ local M = {}
 
 local clean = printable.clean
 
--- A title, then rows of a name and its values in columns, without nil values.
+-- A title, as text or lines, then rows of a name and its values in columns,
+-- without nil values.
 local function sheet(title, rows, o)
-  local lines = {style.paint(printable.cut(clean(title), o.width), "bold",
-    o.color)}
+  local lines = type(title) == "table" and title
+    or {printable.cut(clean(title), o.width)}
+  lines[1] = style.paint(lines[1], "bold", o.color)
   local widest = 0
   for _, row in ipairs(rows) do
     widest = row[2] ~= nil and math.max(widest, #row[1]) or widest
@@ -46,25 +48,14 @@ local function seconds(ns)
   return quantity.format(ns / 1e9, "s")
 end
 
--- The rates of a command that took so many ns.
+-- The rates of a command that took so many ns; nil where they are unknown.
 local function rates(ev, ns)
-  local flop, moved = ev.flop, ev.bytes
-  if ns <= 0 or not (flop or moved) then
-    return nil
-  end
-  return {
-    flop and ("%s GFLOPS"):format(quantity.number(flop / ns)),
-    moved and ("%s GB/s"):format(quantity.number(moved / ns)),
-  }
-end
-
--- The words of a list without the nils among the first n.
-local function words_of(list, n)
   local words = {}
-  for i = 1, n do
-    words[#words + 1] = list and list[i] or nil
+  for _, rate in ipairs{{"flop", " GFLOPS"}, {"bytes", " GB/s"}} do
+    local work = ns > 0 and ev[rate[1]]
+    words[#words + 1] = work and quantity.number(work / ns) .. rate[2] or nil
   end
-  return #words > 0 and words or nil
+  return words[1] and words
 end
 
 local function arrow()
@@ -79,7 +70,7 @@ local function times(ev, s)
   local to = arrow()
   return {
     {"time", seconds(s.stop - s.start)},
-    {"rate", words_of(rates(ev, s.stop - s.start), 2)},
+    {"rate", rates(ev, s.stop - s.start)},
     {"before", {"queued" .. to .. "submit " .. seconds(s.submit - s.queued),
       "submit" .. to .. "start " .. seconds(s.start - s.submit)}},
   }
@@ -125,7 +116,7 @@ M["Event span"] = function(span, o)
     local ns = span.ms * 1e6
     table.insert(rows, 1, {"time", {seconds(ns), "from first START to last "
       .. "STOP " .. seconds(last.stop - first.start)}})
-    table.insert(rows, 2, {"rate", words_of(rates(span, ns), 2)})
+    table.insert(rows, 2, {"rate", rates(span, ns)})
   end
   return sheet(title, rows, o)
 end
@@ -206,38 +197,21 @@ local function signature_lines(k, width)
   return lines
 end
 
-local function kernel_rows(k)
+function M.Kernel(k, o)
   local private = k.private_mem_size
-  return {
+  return sheet(signature_lines(k, o.width), {
     {"work-group", {("%d work-items at most"):format(k.work_group_size),
       ("multiple of %d preferred"):format(k.preferred_multiple)}},
     {"required", k.required_work_group_size
       and text.shape(k.required_work_group_size)},
     {"local memory", k.local_mem_size > 0 and bytes(k.local_mem_size) or nil},
     {"private", private > 0 and bytes(private) .. " a work-item" or nil},
-  }
-end
-
--- The lines of a sheet below those of a signature.
-local function below(lines, rows, o)
-  local more = sheet("", rows, o)
-  table.move(more, 2, #more, #lines + 1, lines)
-  return lines
-end
-
-function M.Kernel(k, o)
-  local lines = signature_lines(k, o.width)
-  lines[1] = style.paint(lines[1], "bold", o.color)
-  local rows = kernel_rows(k)
-  rows[#rows + 1] = {"run it",
-    ("k:range(global, local)(%s)"):format(#k.args > 0 and "arguments ..."
-      or "")}
-  return below(lines, rows, o)
+    {"run it", ("k:range(global, local)(%s)"):format(#k.args > 0
+      and "arguments ..." or "")},
+  }, o)
 end
 
 function M.Launch(l, o)
-  local lines = signature_lines(l.kernel, o.width)
-  lines[1] = style.paint(lines[1], "bold", o.color)
   local global, size = l.global, l.localsize
   local groups = {}
   for d = 1, size and #size or 0 do
@@ -247,7 +221,7 @@ function M.Launch(l, o)
   for _, x in ipairs(l.offset) do
     offset = offset or x ~= 0
   end
-  return below(lines, {
+  return sheet(signature_lines(l.kernel, o.width), {
     {"global", text.shape(global)},
     {"local", size and {text.shape(size), ("%s groups"):format(
       text.shape(groups))} or "the driver's choice"},

@@ -4,11 +4,9 @@
 
 local system = require "clshell.system"
 
--- Local copies: a session may change all of these.
-local concat = table.concat
-local find, gsub = string.find, string.gsub
-local match, sub = string.match, string.sub
-local load, stderr, stdout = load, io.stderr, io.stdout
+-- Not as methods of strings, which a session may change.
+local find, gsub, match, sub = string.find, string.gsub, string.match,
+  string.sub
 
 local M = {}
 
@@ -81,9 +79,9 @@ end
 --- Writes words to standard error, as wide as the window.
 function M.remark(text)
   local report = require "clshell.report"
-  stdout:flush()
-  stderr:write(concat(report.wrap(text, (system.winsize(2) or 80) - 1), "\n"),
-    "\n")
+  io.stdout:flush()
+  io.stderr:write(table.concat(report.wrap(text, (system.winsize(2) or 80)
+    - 1), "\n"), "\n")
 end
 
 function M.note(text)

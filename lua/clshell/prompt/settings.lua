@@ -34,12 +34,7 @@ end
 --- The names of all settings, sorted.
 function M.names()
   defaults()
-  local list = {}
-  for name in pairs(session.settinglist) do
-    list[#list + 1] = name
-  end
-  table.sort(list)
-  return list
+  return text.keys(session.settinglist)
 end
 
 local function line(name)

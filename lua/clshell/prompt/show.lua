@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local interrupt = require "clshell.base.interrupt"
 local layout = require "clshell.prompt.layout"
 local later = package.loaded["clshell.base.lazy"] -- loaded at first use
 local printable = require "clshell.prompt.printable"
@@ -68,28 +69,6 @@ local function text_lines(s, o, clean)
   return lines, #s > room and in_all or nil
 end
 
--- A string on its own is text: unsafe bytes become escapes.
-local function string_lines(s, o)
-  if s == "" then
-    return {'""'}
-  end
-  return text_lines(s, o, printable.clean)
-end
-
-local function scalar_lines(value, o)
-  local kind = type(value)
-  if kind == "string" then
-    return string_lines(value, o)
-  elseif kind == "number" then
-    return {printable.number(value)}
-  elseif kind == "function" then
-    return {printable.cut(layout.where(value), o.width)}
-  elseif kind == "thread" then
-    return {("thread (%s)"):format(coroutine.status(value))}
-  end
-  return {tostring(value)}
-end
-
 -- The module that describes an object, by its class or its metatable's
 -- __name.
 local SPECIAL = {Buffer = "arrays", Array = "arrays",
@@ -123,8 +102,10 @@ end
 
 local function lay(value, o)
   local kind = type(value)
-  if kind ~= "table" and kind ~= "userdata" then
-    return scalar_lines(value, o)
+  if kind == "string" and value ~= "" then -- text: unsafe bytes as escapes
+    return text_lines(value, o, printable.clean)
+  elseif kind ~= "table" and kind ~= "userdata" then
+    return {layout.scalar(value, o.width).text}
   end
   if later then
     later.load(value)
@@ -171,11 +152,8 @@ end
 ---   name    its global name      how the text calls the value
 function M.text(value, opts)
   local o = settings(value, opts)
-  local fine, lines, rest = pcall(lay, value, o)
+  local fine, lines, rest = interrupt.pcall(lay, value, o)
   if not fine then
-    if layout.interrupted(lines) then
-      error(lines, 0)
-    end
     lines, rest = {printable.clean(tostring(lines))}, nil
   end
   if rest and not o.all then

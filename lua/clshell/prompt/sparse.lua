@@ -12,20 +12,6 @@ local M = {}
 
 local DIAGONALS = 64 -- whose elements are looked at one by one
 
--- The description that DIA and CSR matrices share.
-local function sparse(m, name, o, words)
-  local src = {shape = {m.rows, m.cols}, rows = m.rows, cols = m.cols,
-    slices = 1, lanes = 1, scalar = m.type, words = words}
-  local info = m:info()
-  table.insert(words, 1, o.name ~= "_" and name .. " " .. o.name or name)
-  table.insert(words, 2, ("%s %d%s%d"):format(m.type, m.rows, arrays.times(),
-    m.cols))
-  table.insert(words, ("%d entries"):format(m.nnz))
-  table.insert(words, quantity.format(info.bytes, "B"))
-  table.insert(words, arrays.on(m.values.context.device.name))
-  return src
-end
-
 local function empty_rows(r1, r2, c1, c2)
   local list = {}
   for i = r1, r2 do
@@ -96,24 +82,6 @@ local function offsets_words(m)
   return ("%d diagonals (%s)"):format(m.ndiags, table.concat(words, " "))
 end
 
-local function released(m)
-  return m.values.closed and {tostring(m) .. " (closed)"}
-end
-
-M["DIA matrix"] = function(m, o)
-  if released(m) then
-    return released(m)
-  end
-  local src = sparse(m, "DIA matrix", o, {offsets_words(m)})
-  function src.stats()
-    return dia_stats(m)
-  end
-  function src.fetch(_, ...)
-    return read_dia(m, ...)
-  end
-  return arrays.compose(m, src, o)
-end
-
 -- The first entry of a row from column c (from 0) on, of entries first..last.
 local function seek(col, first, last, c)
   while first < last do
@@ -144,19 +112,33 @@ local function read_csr(m, r1, r2, c1, c2)
   return list
 end
 
-M["CSR matrix"] = function(m, o)
-  if released(m) then
-    return released(m)
-  end
-  local src = sparse(m, "CSR matrix", o, {})
-  src.silent = m.nnz == 0
-  function src.stats()
-    return m.nnz > 0 and summary.of(m.values) or nil
-  end
-  function src.fetch(_, ...)
-    return read_csr(m, ...)
-  end
-  return arrays.compose(m, src, o)
+local function csr_stats(m)
+  return m.nnz > 0 and summary.of(m.values) or nil
 end
+
+-- Defines the description of a class; words(m): those of this class alone.
+local function define(class, words, stats, fetch)
+  M[class] = function(m, o)
+    if m.values.closed then
+      return {tostring(m) .. " (closed)"}
+    end
+    local list = {arrays.title(class, o), ("%s %d%s%d"):format(m.type, m.rows,
+      arrays.times(), m.cols), words and words(m)}
+    table.move({("%d entries"):format(m.nnz),
+      quantity.format(m:info().bytes, "B"),
+      arrays.on(m.values.context.device.name)}, 1, 3, #list + 1, list)
+    return arrays.compose(m, {shape = {m.rows, m.cols}, rows = m.rows,
+      cols = m.cols, slices = 1, lanes = 1, scalar = m.type, words = list,
+      stats = function()
+        return stats(m)
+      end,
+      fetch = function(_, ...)
+        return fetch(m, ...)
+      end}, o)
+  end
+end
+
+define("DIA matrix", offsets_words, dia_stats, read_dia)
+define("CSR matrix", nil, csr_stats, read_csr)
 
 return M

@@ -4,6 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local base_folder = require "clshell.base.folder"
 local lexer = require "clshell.prompt.lexer"
 local names = require "clshell.help.names"
 local layout = require "clshell.help.layout"
@@ -29,40 +30,27 @@ local function session()
   return type(found) == "table" and found or {}
 end
 
--- The folder and the file that the step is kept in; nil without a home.
-local function place()
-  local state = os.getenv "XDG_STATE_HOME"
-  if not state or state:sub(1, 1) ~= "/" then
-    local home = os.getenv "HOME"
-    state = home and home ~= "" and home .. "/.local/state"
+-- Opens the file that the step is kept in; nil where there is none.
+local function open(mode)
+  local folder = base_folder.of "STATE"
+  if folder and mode == "w" then
+    os.execute("umask 077; mkdir -p -- " .. text.quote(folder)
+      .. " 2>/dev/null")
   end
-  if state then
-    return state .. "/clshell", state .. "/clshell/tutorial"
-  end
+  return folder and io.open(folder .. "/tutorial", mode) or nil
 end
 
 -- Keeps the step for the next session, where the folder can be written.
 local function save(n)
-  local folder, path = place()
-  if not path then
-    return
-  end
-  local file = io.open(path, "w")
-  if not file then
-    os.execute("umask 077; mkdir -p -- " .. text.quote(folder)
-      .. " 2>/dev/null")
-    file = io.open(path, "w")
-  end
+  local file <close> = open "w"
   if file then
     file:write(("%d\n"):format(n))
-    file:close()
   end
 end
 
 -- The step of the last session, else 1.
 local function saved()
-  local _, path = place()
-  local file <close> = path and io.open(path) or nil
+  local file <close> = open "r"
   local n = file and math.tointeger(tonumber(file:read("l") or ""))
   return n and steps[n] and n or 1
 end

@@ -1,6 +1,7 @@
 -- prompt/variables.lua - %who: the variables of the session
 -- SPDX-License-Identifier: MIT
 
+local layout = require "clshell.prompt.layout"
 local printable = require "clshell.prompt.printable"
 
 local M = {}
@@ -24,33 +25,22 @@ local function given()
   return set
 end
 
-local function entries(t)
-  local n = 0
-  for _ in next, t do
-    n = n + 1
-  end
-  return ("%d entr%s"):format(n, n == 1 and "y" or "ies")
-end
-
--- A value in a few words; no user code runs.
-local function words(value)
+-- A value in a few words, of at most `room` columns; no user code runs.
+local function words(value, room)
   local kind = type(value)
-  if kind == "string" then
-    return ("%q"):format(#value > 200 and value:sub(1, 200) or value)
-      :gsub("\\\n", "\\n")
-  elseif kind == "table" then
-    return entries(value)
-  elseif kind == "function" then
-    local info = debug.getinfo(value, "S")
-    return info.what == "C" and "C function"
-      or ("%s:%d"):format(info.short_src, info.linedefined)
+  if kind == "table" then
+    local n = 0
+    for _ in next, value do
+      n = n + 1
+    end
+    return ("%d entr%s"):format(n, n == 1 and "y" or "ies")
   elseif kind == "userdata" then
     local meta = debug.getmetatable(value)
     local name = type(meta) == "table" and rawget(meta, "__name")
     return require "cl".members(value) and tostring(value):match("^[^\n]*")
       or name or "userdata"
   end
-  return tostring(value)
+  return layout.scalar(value, room).text
 end
 
 --- variables.text([width]) -> string
@@ -61,7 +51,7 @@ function M.text(width)
   for name, value in next, _G do
     if type(name) == "string" and not rawequal(old[name], value)
         and not name:find("^_%d?$") then
-      rows[#rows + 1] = {name, type(value), words(value)}
+      rows[#rows + 1] = {name, type(value), words(value, width)}
       widest = math.max(widest, #name)
     end
   end

@@ -4,7 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local layout = require "clshell.prompt.layout"
+local interrupt = require "clshell.base.interrupt"
 local quantity = require "clshell.base.quantity"
 
 local M = {}
@@ -44,10 +44,8 @@ function M.refresh()
       state = {name = name, programs = 0}
       files[name], files[#files + 1] = state, state
     end
-    local ok, err = pcall(program.rebuild, program)
-    if layout.interrupted(err) then
-      error(err, 0)
-    elseif ok then
+    local ok, err = interrupt.pcall(program.rebuild, program)
+    if ok then
       state.programs = state.programs + 1
     else
       state.err = state.err or err
@@ -154,10 +152,8 @@ end
 
 -- Measures and prints a line; returns the round to compare the next one with.
 local function measure(run, round, before)
-  local ok, r = pcall(run)
-  if layout.interrupted(r) then
-    error(r, 0)
-  elseif not ok then
+  local ok, r = interrupt.pcall(run)
+  if not ok then
     io.stderr:write(report(r), "\n")
     return before
   end

@@ -9,6 +9,7 @@
 
 local cl = require "cl"
 local database = require "clshell.store.database"
+local folder = require "clshell.base.folder"
 local json = require "clshell.base.json"
 local options = require "clshell.base.options"
 local record_fields = require "clshell.measure.record_fields"
@@ -113,15 +114,11 @@ function M.location()
   elseif path and path ~= "" then
     return path
   end
-  local base = os.getenv("XDG_DATA_HOME")
-  if not base or base:sub(1, 1) ~= "/" then
-    local home = os.getenv("HOME")
-    if not home or home == "" then
-      return nil, "no run store: neither XDG_DATA_HOME nor HOME is set"
-    end
-    base = home .. "/.local/share"
+  local data = folder.of "DATA"
+  if not data then
+    return nil, "no run store: neither XDG_DATA_HOME nor HOME is set"
   end
-  return base .. "/clshell/runs.db"
+  return data .. "/runs.db"
 end
 
 --- store.open(path [, opts]) -> store, or nil and a reason
