@@ -18,7 +18,7 @@ local passed, failed, skipped = 0, 0, 0
 -- the rest is run: objects and launches, families, data, reports, store,
 -- plots, editing, help, and the words of the prompt.
 local LONG = {"gemm/gemm", "scripts/scripts", "shell/interrupt", "gemm/nvptx",
-  "cl/memfail", "prompt/tutorial", "measure/peers", "help/examples",
+  "cl/memfail", "prompt/tutorial", "measure/other_programs", "help/examples",
   "explain/claims", "gemm/blas", "spmv/spmv", "transpose/transpose",
   "measure/bench", "cl/rebuild", "cli/cli", "prompt/show_device",
   "cl/badinput"}

@@ -272,7 +272,8 @@ t.test("operands that do not go together", function()
   t.raises(function() gemm.check("naive", nil, {m = 1, n = 1, k = 0}) end,
     "k must be an integer >= 1; got 0")
   refused({}, B, nil, "A must be a Buffer, an Array or a nested table")
-  t.raises(function() cl.buffer("float", {0, 3}) end, "positive")
+  t.raises(function() cl.buffer("float", {0, 3}) end,
+    "must be a whole number >= 1")
   t.raises(function() gemm.choice{m = 1, n = 1, k = 1, batch = 0} end,
     "batch must be an integer >= 1; got 0")
   local M = cl.buffer("float", {8, 8}, 1)

@@ -4,7 +4,7 @@
 local t = require "t"
 local cl = require "cl"
 local json = require "clshell.base.json"
-local peers = require "clshell.measure.peers"
+local peers = require "clshell.measure.other_programs"
 
 local device = t.device()
 t.keeps("Program", "Kernel")

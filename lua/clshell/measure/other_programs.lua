@@ -1,6 +1,6 @@
--- measure/peers.lua - races of rungs against other programs and libraries, for
--- scripts/bench_peers.lua: the programs as subjects of the protocol, figures
--- that they print, and the table of the races
+-- measure/other_programs.lua - races of rungs against other programs and
+-- libraries, for scripts/bench_peers.lua: the programs as subjects of the
+-- protocol, figures that they print, and the table of the races
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
