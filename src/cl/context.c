@@ -175,9 +175,9 @@ static Context *pushdevicecontext(lua_State *L, int device) {
 ** Pushes the context that the option at `optarg` gives, or the session's
 ** where that is nil (0: there is no option).
 */
-Context *clsh_context_push(lua_State *L, int optarg) {
-  if (optarg != 0 && !lua_isnoneornil(L, optarg)) {
-    lua_pushvalue(L, optarg);
+Context *clsh_context_push(lua_State *L, int ctxarg) {
+  if (ctxarg != 0 && !lua_isnoneornil(L, ctxarg)) {
+    lua_pushvalue(L, ctxarg);
     return clsh_class_option(L, -1, &class, "context");
   }
   clsh_devicechoice_push(L);

@@ -19,7 +19,7 @@ typedef struct Limits {
 } Limits;
 Context *clsh_context_check(lua_State *L, int arg);
 Context *clsh_context_any(lua_State *L, int arg);     /* closed ones too */
-Context *clsh_context_push(lua_State *L, int optarg); /* or the session's */
+Context *clsh_context_push(lua_State *L, int ctxarg); /* or the session's */
 cl_context clsh_context_handle(lua_State *L, Context *c);
 cl_device_id clsh_context_device(const Context *c);
 const Limits *clsh_context_limits(const Context *c);

@@ -99,4 +99,4 @@ require "clshell.prompt.commands".tb() -- at the prompt: %tb
 require "clshell.prompt.commands".device() -- at the prompt: %device
 
 --- cl.nearest
-print(cl.nearest("flaot", {"float", "half", "int"})) --> float
+print(cl.nearest("doubles", {"float", "double", "int"})) --> double
