@@ -22,6 +22,12 @@ function M.unknown(what, word, names)
     or ".", table.concat(names, ", "))
 end
 
+-- The class of a value, as its metatable names it, or nil. No code runs.
+function M.class(value)
+  local meta = debug.getmetatable(value)
+  return type(meta) == "table" and rawget(meta, "__name") or nil
+end
+
 -- The keys of a table, sorted.
 function M.keys(t)
   local list = {}
@@ -57,6 +63,11 @@ function M.columns(code)
     return 1
   end
   return M.within(code, NARROW) and 0 or M.within(code, WIDE) and 2 or 1
+end
+
+-- "1 kernel", "2 kernels"
+function M.count(n, noun)
+  return string.format("%d %s%s", n, noun, n == 1 and "" or "s")
 end
 
 -- "16x16" from {16, 16}

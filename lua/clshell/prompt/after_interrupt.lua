@@ -5,6 +5,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local count = require "clshell.base.text".count
 local devices = require "clshell.prompt.devices"
 
 local M = {}
@@ -16,10 +17,6 @@ local format, lower, match = string.format, string.lower, string.match
 function M.label(device)
   return format("%s:%d", lower(match(devices.platform(device), "^%w+")
     or "device"), device.index)
-end
-
-local function count(n, noun)
-  return format("%d %s%s", n, noun, n == 1 and "" or "s")
 end
 
 --- after_interrupt.text() -> string, or nil

@@ -62,20 +62,14 @@ local function stats_words(s)
   return words
 end
 
--- A failure in one line.
-local function reason(err)
-  local text = type(err) == "table" and rawget(err, "message")
-    or tostring(err)
-  return printable.clean((tostring(text):gsub("\n.*", "")))
-end
-
--- Calls fn; a failure gives nil and its reason, Ctrl-C goes on.
+-- Calls fn; a failure gives nil and its first line, Ctrl-C goes on.
 local function try(fn, ...)
   local fine, result = interrupt.pcall(fn, ...)
   if fine then
     return result
   end
-  return nil, reason(result)
+  local text = type(result) == "table" and rawget(result, "message") or result
+  return nil, printable.clean((tostring(text):gsub("\n.*", "")))
 end
 
 -- The rectangle of an Array, of one `slice` of it where it has more than two
@@ -98,22 +92,14 @@ local function read_buffer(b, src, slice, r1, r2, c1, c2)
   return read_array(h, {rows = rows, cols = cols}, 1, 1, rows, 1, cols)
 end
 
--- Elements first..last of a vector.
-local function read_part(value, first, last)
-  local n = last - first + 1
-  local h <close> = value.context and value:read{first = first, count = n}
-    or nil
-  return table.move(h or value, h and 1 or first, h and n or last, 1, {})
-end
-
 -- Lines of a vector: all of it, or its beginning and its end.
-local function vector_lines(value, n, f, lanes, o, room)
-  local width = matrix_text.width(f, lanes)
+local function vector_lines(src, f, o, room)
+  local n, width = src.count, matrix_text.width(f, src.lanes)
   local per_line = math.min(n, math.max(1, o.width // (width + 2)))
   local count = (n + per_line - 1) // per_line
   local lines = {}
   local function add(first, last)
-    local list = read_part(value, first, last)
+    local list = src.fetch(1, 1, 1, first, last)[1]
     for i = 1, #list, per_line do
       local texts = {}
       for k = i, math.min(i + per_line - 1, #list) do
@@ -181,17 +167,17 @@ local function block_lines(src, f, o, room)
 end
 
 -- Lines of the elements, by the number of dimensions.
-local function element_lines(value, src, f, o, room)
+local function element_lines(src, f, o, room)
   if src.slices > 1 then
     return block_lines(src, f, o, room)
   elseif #src.shape == 1 then
-    return vector_lines(value, src.count, f, src.lanes, o, room)
+    return vector_lines(src, f, o, room)
   end
   return matrix_lines(src, 1, f, o, room)
 end
 
 -- The summary, then the elements, or the reason why none are shown.
-local function compose(value, src, o)
+local function compose(src, o)
   local lines = join(src.words, o.width, "  ")
   lines[1] = style.paint(lines[1], "bold", o.color)
   local stats, why = try(src.stats)
@@ -204,7 +190,7 @@ local function compose(value, src, o)
   local shown, cut = {}, nil
   local f = matrix_text.format(src.scalar, stats)
   local fine, wrong = try(function()
-    shown, cut = element_lines(value, src, f, o, room)
+    shown, cut = element_lines(src, f, o, room)
     return true
   end)
   if not fine then
@@ -276,7 +262,7 @@ function M.Buffer(b, o)
   function src.fetch(...)
     return (h and read_array or read_buffer)(h or b, src, ...)
   end
-  return compose(h or b, src, o)
+  return compose(src, o)
 end
 
 --- arrays.Array(h, o) -> lines
@@ -290,7 +276,7 @@ function M.Array(h, o)
   function src.fetch(...)
     return read_array(h, src, ...)
   end
-  return compose(h, src, o)
+  return compose(src, o)
 end
 
 M.compose, M.join, M.on, M.times, M.title = compose, join, on, times, title

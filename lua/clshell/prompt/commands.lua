@@ -128,9 +128,9 @@ function M.save(path, replace)
   if not ok then
     cl.error("%save: " .. (message or "cannot write " .. path))
   end
-  print(("wrote %d input%s to %s%s"):format(count - failed,
-    count - failed == 1 and "" or "s", path, failed == 0 and ""
-    or (" (%d that failed left as comments)"):format(failed)))
+  print(("wrote %s to %s%s"):format(text.count(count - failed, "input"), path,
+    failed == 0 and "" or (" (%d that failed left as comments)"):format(
+    failed)))
 end
 
 --- commands.who()

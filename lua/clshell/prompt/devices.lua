@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -24,10 +25,9 @@ end
 --- devices.words(device) -> string
 --- A device in a line: "device 1: pocl, AMD EPYC, 2 units, 7.7 GiB".
 function M.words(device)
-  return ("device %d: %s, %s, %d unit%s, %.1f GiB"):format(device.index,
-    M.platform(device), name_of(device), device.max_compute_units,
-    device.max_compute_units == 1 and "" or "s",
-    device.global_mem_size / 2^30)
+  return ("device %d: %s, %s, %s, %.1f GiB"):format(device.index,
+    M.platform(device), name_of(device), text.count(device.max_compute_units,
+    "unit"), device.global_mem_size / 2^30)
 end
 
 -- Why the first of all devices was taken.

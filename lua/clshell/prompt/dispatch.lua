@@ -13,11 +13,6 @@ local function words(text)
   return text:match("^%s*(.-)%s*$")
 end
 
--- Prints a text, through the pager where it is longer than the window.
-local function say(text)
-  require "clshell.prompt.pager".print(text)
-end
-
 --- dispatch.command(text) -> name, rest
 --- The parts of `%name rest`; nil for another text.
 function M.command(text)
@@ -34,6 +29,7 @@ local function question(text)
   topic = words(topic or search or text:match("^%s*%?(.*)$"))
   commands() -- have help, too
   local help = require "clshell.help"
+  local say = require "clshell.prompt.pager".print
   return function()
     if topic:find("^%%") then
       commands().help(topic:sub(2))

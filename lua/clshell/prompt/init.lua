@@ -46,11 +46,6 @@ function M.complete(text)
   return input ~= nil or not more
 end
 
--- Writes lines of text to standard output.
-local function say(text)
-  stdout:write(text, "\n")
-end
-
 -- Makes top-level locals globals, with a note the first time.
 local function keep_locals(input, chunk)
   if input.kind ~= "statement" or M.settings.locals ~= "keep"
@@ -182,7 +177,7 @@ local function print_values(...)
     parts[i] = show.text((select(i, ...)), opts)
     long = long or find(parts[i], "\n", 1, true) ~= nil
   end
-  say(concat(parts, long and "\n" or "\t"))
+  stdout:write(concat(parts, long and "\n" or "\t"), "\n")
 end
 
 --- session.shown(...)

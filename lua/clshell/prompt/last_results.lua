@@ -5,6 +5,7 @@
 -- SPDX-License-Identifier: MIT
 
 local find, sub = string.find, string.sub
+local class = require "clshell.base.text".class
 local getmetatable, getupvalue = debug.getmetatable, debug.getupvalue
 
 local M = {}
@@ -19,11 +20,6 @@ local put = {}   -- from 0: what was put into the global of that slot
 
 local function name(i)
   return i == 0 and "_" or "_" .. i
-end
-
-local function class(value)
-  local meta = type(value) == "userdata" and getmetatable(value)
-  return type(meta) == "table" and rawget(meta, "__name") or nil
 end
 
 local Search = {} -- for objects that hold device memory
@@ -77,15 +73,10 @@ local function search()
   return setmetatable({seen = seen, left = MOST}, Search)
 end
 
--- The word for a result in messages.
-local function describe(value)
-  return class(value) or type(value)
-end
-
 local function slot(value)
   if search():holds(value) then
     return {weak = setmetatable({value}, {__mode = "v"}),
-      what = describe(value)}
+      what = type(value) == "userdata" and class(value) or type(value)}
   end
   return {value = value}
 end

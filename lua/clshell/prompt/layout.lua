@@ -3,6 +3,7 @@
 -- Access is raw, and the work has a bound for any table.
 -- SPDX-License-Identifier: MIT
 
+local base_text = require "clshell.base.text"
 local interrupt = require "clshell.base.interrupt"
 local lexer = require "clshell.prompt.lexer"
 local printable = require "clshell.prompt.printable"
@@ -69,7 +70,8 @@ local function where(f)
 end
 
 -- The text that a value's __tostring gives, or nil and the error in it.
-local function told(value, mt)
+local function told(value)
+  local mt = debug.getmetatable(value)
   if type(mt) ~= "table" or rawget(mt, "__tostring") == nil then
     return nil
   end
@@ -83,14 +85,12 @@ local function told(value, mt)
 end
 M.told = told
 
-local function name_of(mt)
-  local name = type(mt) == "table" and rawget(mt, "__name")
+-- The class of a table and a space, or nothing.
+local function class_of(t)
+  local name = base_text.class(t)
   return type(name) == "string" and printable.cut(printable.clean(name), 40)
-    or nil
+    .. " " or ""
 end
-
-local Builder = {}
-Builder.__index = Builder
 
 -- The first line of a text, cut.
 local function line_of(text, room)
@@ -118,9 +118,12 @@ function M.scalar(value, room)
   elseif kind == "thread" then
     return leaf("thread (" .. coroutine.status(value) .. ")", "dim")
   end
-  local text, wrong = told(value, debug.getmetatable(value))
+  local text, wrong = told(value)
   return leaf(line_of(text or wrong or tostring(value), math.max(room, 8)))
 end
+
+local Builder = {}
+Builder.__index = Builder
 
 local function step_path(path, key)
   local kind = type(key)
@@ -141,62 +144,51 @@ function Builder:key(key)
 end
 
 -- A leaf for a table with a __tostring, a table met before, or one too deep.
-function Builder:short(t, path, depth, mt)
+function Builder:short(t, path, depth)
   if self.met[t] then
     return leaf("<" .. self.met[t] .. ">", "dim")
   end
-  local text, wrong = told(t, mt)
+  local text, wrong = told(t)
   if text then
     self.met[t] = path
     return leaf(line_of(text, self.text_room))
   elseif depth > self.depth and next(t) ~= nil then
     self.cut = true
-    return leaf((name_of(mt) and name_of(mt) .. " " or "") .. "{"
-      .. printable.ellipsis() .. "}", "dim")
+    return leaf(class_of(t) .. "{" .. printable.ellipsis() .. "}", "dim")
   end
   return nil, wrong
 end
 
--- Adds an item, and its width on one line, to a table's node.
-local function put(node, item)
-  local items = node.items
-  items[#items + 1] = item
-  local room = item.width + (item.key and printable.width(item.key) + 3 or 0)
-  node.width = node.width + room + (#items > 1 and 2 or 0)
-  node.plain = node.plain and not item.items and not item.key
-end
-
--- The items of an array part, then those of the keys.
+-- The items of the list, then those of the keys.
 function Builder:fill(node, t, path, depth)
   local most = depth == 1 and self.most or self.nested
   local n, keys, others, counted = keys_of(t, most)
   node.total, node.counted = n + others, counted
-  local taken = 0
-  local function take(value, key, label)
-    if taken >= most or self.budget <= 0 then
+  local items = node.items
+  local function put(key, label)
+    if #items >= most or self.budget <= 0 then
       return false
     end
-    taken, self.budget = taken + 1, self.budget - 1
-    self.lead = label and printable.width(label) + 3 or 0
-    return self:node(value, step_path(path, key), depth + 1)
+    self.budget = self.budget - 1
+    local lead = label and printable.width(label) + 3 or 0
+    self.lead = lead
+    local item = self:node(rawget(t, key), step_path(path, key), depth + 1)
+    item.key, items[#items + 1] = label, item
+    node.width = node.width + lead + item.width + (#items > 1 and 2 or 0)
+    node.plain = node.plain and not item.items and not label
+    return true
   end
   for i = 1, n do
-    local item = take(rawget(t, i), i)
-    if not item then
+    if not put(i) then
       break
     end
-    put(node, item)
   end
   for _, key in ipairs(keys) do
-    local label = self:key(key)
-    local item = take(rawget(t, key), key, label)
-    if not item then
+    if not put(key, self:key(key)) then
       break
     end
-    item.key = label
-    put(node, item)
   end
-  node.left = node.total - taken
+  node.left = node.total - #items
 end
 
 -- The tree of a value, each node with its width on one line.
@@ -205,15 +197,13 @@ function Builder:node(value, path, depth)
     return M.scalar(value, math.min(self.text_room,
       self.width - INDENT * depth - self.lead))
   end
-  local mt = debug.getmetatable(value)
-  local short, wrong = self:short(value, path, depth, mt)
+  local short, wrong = self:short(value, path, depth)
   if short then
     return short
   end
   self.met[value] = path
-  local name = name_of(mt)
-  local node = {open = (name and name .. " " or "") .. "{", items = {},
-    width = 0, plain = true, note = wrong}
+  local node = {open = class_of(value) .. "{", items = {}, width = 0,
+    plain = true, note = wrong}
   self:fill(node, value, path, depth)
   node.width = node.width + printable.width(node.open) + 1
     + (wrong and printable.width(wrong) + 4 or 0)

@@ -4,6 +4,7 @@
 local cl = require "cl"
 local lexer = require "clshell.prompt.lexer"
 local quantity = require "clshell.base.quantity"
+local base_text = require "clshell.base.text"
 
 local M = {}
 
@@ -12,19 +13,15 @@ local DEEPER = {["("] = 1, ["{"] = 1, ["["] = 1, [")"] = -1, ["}"] = -1,
   ["end"] = -1, ["until"] = -1}
 local SAME = {flops = "flop"} -- what people call an option
 
-local function class(value)
-  local meta = debug.getmetatable(value)
-  return type(meta) == "table" and rawget(meta, "__name")
-end
-
 -- The events among the results, those of a span one by one.
 local function events_of(values)
   local list = {}
   for i = 1, values.n do
     local value = values[i]
-    if class(value) == "Event" then
+    local class = base_text.class(value)
+    if class == "Event" then
       list[#list + 1] = value
-    elseif class(value) == "Event span" then
+    elseif class == "Event span" then
       table.move(value.events, 1, #value.events, #list + 1, list)
     end
   end
@@ -55,8 +52,8 @@ function M.time(f, ...)
   local text = ("wall %s   processor %s"):format(quantity.format(wall, "s"),
     quantity.format(cpu, "s"))
   if device then
-    text = ("%s   device %s (%d event%s)"):format(text,
-      quantity.format(device, "s"), count, count == 1 and "" or "s")
+    text = ("%s   device %s (%s)"):format(text, quantity.format(device, "s"),
+      base_text.count(count, "event"))
   end
   print(text)
   return table.unpack(values, 1, values.n)

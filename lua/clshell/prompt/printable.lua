@@ -25,23 +25,10 @@ local UNSAFE = {0x80, 0x9f, 0x2028, 0x202e, 0x2066, 0x2069, 0xd800, 0xdfff,
 -- The character at `at`: its code and the place behind it; nil where the
 -- bytes are no UTF-8.
 local function decode(s, at)
-  local lead = byte(s, at)
-  local n = lead < 0x80 and 1 or lead >= 0xc2 and lead < 0xe0 and 2
-    or lead >= 0xe0 and lead < 0xf0 and 3 or lead >= 0xf0 and lead < 0xf5
-    and 4
-  if not n or at + n - 1 > #s
-      or not find(sub(s, at + 1, at + n - 1), "^[\x80-\xbf]*$") then
-    return nil
+  local code = utf8.len(s, at, at, true) and utf8.codepoint(s, at, at, true)
+  if code and code <= 0x10ffff then
+    return code, at + #utf8.char(code)
   end
-  local code = n == 1 and lead or lead & (0x7f >> n)
-  for k = 1, n - 1 do
-    code = code << 6 | byte(s, at + k) & 0x3f
-  end
-  local least = n == 3 and 0x800 or n == 4 and 0x10000 or 0
-  if code < least or code > 0x10ffff then
-    return nil
-  end
-  return code, at + n
 end
 
 -- The next character as sent, its width, and the place behind it.

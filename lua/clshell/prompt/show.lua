@@ -114,7 +114,7 @@ local function lay(value, o)
   if view and not (kind == "userdata" and value.closed) then
     return fitted(view(value, o), o)
   end
-  local text, wrong = layout.told(value, debug.getmetatable(value))
+  local text, wrong = layout.told(value)
   if text and not text:find("\n", 1, true) and not text:find("  ", 1, true)
   then -- a sentence
     return fitted(require "clshell.report".wrap(printable.coloured(text),

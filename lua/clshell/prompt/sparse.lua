@@ -127,7 +127,7 @@ local function define(class, words, stats, fetch)
     table.move({("%d entries"):format(m.nnz),
       quantity.format(m:info().bytes, "B"),
       arrays.on(m.values.context.device.name)}, 1, 3, #list + 1, list)
-    return arrays.compose(m, {shape = {m.rows, m.cols}, rows = m.rows,
+    return arrays.compose({shape = {m.rows, m.cols}, rows = m.rows,
       cols = m.cols, slices = 1, lanes = 1, scalar = m.type, words = list,
       stats = function()
         return stats(m)

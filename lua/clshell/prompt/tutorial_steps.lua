@@ -104,28 +104,21 @@ local function product(s)
     .. "variables as well, so that the product can be checked." or nil
 end
 
--- How many values a parameter has had in the runs of a rung of gemm.
-local function values(s, kernel, param)
-  local seen, n = {}, 0
-  for _, r in ipairs(s.measured()) do
-    local value = r.family == "gemm" and r.kernel == kernel and r.ok
-      and r.params and r.params[param]
-    if value and not seen[value] then
-      seen[value], n = true, n + 1
+-- Done when a rung of gemm has run with two values of a parameter; the hint
+-- comes after the first.
+local function two_values(kernel, param, hint)
+  return function(s)
+    local one
+    for _, r in ipairs(s.measured()) do
+      local value = r.family == "gemm" and r.kernel == kernel and r.ok
+        and r.params and r.params[param]
+      if value and one and value ~= one then
+        return true
+      end
+      one = value or one
     end
+    return nil, one and hint or nil
   end
-  return n
-end
-
-local function mappings(s)
-  local n = values(s, "naive", "map")
-  return n >= 2, n == 1 and "One mapping is measured; now the other." or nil
-end
-
-local function tiles(s)
-  local n = values(s, "tiled", "tile")
-  return n >= 2, n == 1 and "One tile size is measured; now another: "
-    .. "4, 8, 16 or 32." or nil
 end
 
 -- lesson measures peaks where they are not known: only after the user did.
@@ -240,7 +233,8 @@ both: bench verifies first, then takes samples until the median is sure. On a
 GPU expect several times; on a CPU caches decide.]],
     code = 'bench("gemm.naive", {256, 256, 256}, {map = "col"})\n'
       .. 'bench("gemm.naive", {256, 256, 256}, {map = "row"})',
-    done = mappings},
+    done = two_values("naive", "map",
+      "One mapping is measured; now the other.")},
 
   {title = "Tiles", text = [[
 In naive each element of A and B is read from global memory again and again.
@@ -249,7 +243,8 @@ local memory, wait for each other at a barrier, and use each element as often
 as the tile is wide. Measure two tile sizes; ?gemm.tiled has the picture.]],
     code = 'bench("gemm.tiled", {256, 256, 256}, {tile = 8})\n'
       .. 'bench("gemm.tiled", {256, 256, 256}, {tile = 16})',
-    done = tiles},
+    done = two_values("tiled", "tile",
+      "One tile size is measured; now another: 4, 8, 16 or 32.")},
 
   {title = "What is possible, and what limits", text = [[
 A rate means something beside what the device can do. The roofline has two

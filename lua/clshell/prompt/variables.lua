@@ -3,6 +3,7 @@
 
 local layout = require "clshell.prompt.layout"
 local printable = require "clshell.prompt.printable"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -35,10 +36,8 @@ local function words(value, room)
     end
     return ("%d entr%s"):format(n, n == 1 and "y" or "ies")
   elseif kind == "userdata" then
-    local meta = debug.getmetatable(value)
-    local name = type(meta) == "table" and rawget(meta, "__name")
     return require "cl".members(value) and tostring(value):match("^[^\n]*")
-      or name or "userdata"
+      or text.class(value) or "userdata"
   end
   return layout.scalar(value, room).text
 end
