@@ -121,16 +121,6 @@ local function vector_lines(src, f, o, room)
   return lines, true
 end
 
--- Lines of a matrix; whether elements are left out.
-local function matrix_lines(src, slice, f, o, room)
-  local r, c = matrix_text.corners(src.rows, src.cols,
-    matrix_text.width(f, src.lanes), o, room)
-  local lines = matrix_text.lines(src.rows, src.cols, r, c, function(...)
-    return src.fetch(slice, ...)
-  end, f, src.lanes)
-  return lines, #r + #c > 2 or r[1][2] < src.rows or c[1][2] < src.cols
-end
-
 -- "[2, 3]" for the number of a slice.
 local function slice_name(slice, shape)
   local at, rest = {}, slice - 1
@@ -154,7 +144,7 @@ local function block_lines(src, f, o, room)
   end
   for slice = 1, shown do
     lines[#lines + 1] = slice_name(slice, src.shape)
-    local more, less = matrix_lines(src, slice, f, o,
+    local more, less = matrix_text.lines(src, slice, f, o,
       math.max(1, room // shown - 1))
     table.move(more, 1, #more, #lines + 1, lines)
     cut = cut or less
@@ -173,7 +163,7 @@ local function element_lines(src, f, o, room)
   elseif #src.shape == 1 then
     return vector_lines(src, f, o, room)
   end
-  return matrix_lines(src, 1, f, o, room)
+  return matrix_text.lines(src, 1, f, o, room)
 end
 
 -- The summary, then the elements, or the reason why none are shown.

@@ -30,19 +30,16 @@ function M.define(name, run, help, opts)
       :gsub(" +$", "")}
 end
 
-local function unknown(name)
-  local near = text.nearest(name, text.keys(list))
-  return ("no command %%%s; %s"):format(name, near
-    and ("did you mean %%%s? %%commands lists them"):format(near)
-    or "%commands lists them")
+-- The command of a name; an unknown name raises.
+local function find(name)
+  local near = not list[name] and text.nearest(name, text.keys(list))
+  return list[name] or cl.error(("no command %%%s; %s%%commands lists them")
+    :format(name, near and ("did you mean %%%s? "):format(near) or ""))
 end
 
 -- What the prompt does for `%name rest`; `%` alone is %commands.
 function M.call(name, rest)
-  local command = list[name == "" and "commands" or name]
-  if not command then
-    cl.error(unknown(name))
-  end
+  local command = find(name == "" and "commands" or name)
   local input = session.input
   if input and command.script then
     input.script = command.script(rest)
@@ -54,11 +51,9 @@ end
 --- Prints what a command does, or what commands there are.
 function M.help(name)
   name = name and name:match("^%%?([%w_]+)")
-  if name and not list[name] then
-    cl.error(unknown(name))
-  end
   if name then
-    print(list[name].usage .. "\n  " .. list[name].help:gsub("\n", "\n  "))
+    local command = find(name)
+    print(command.usage .. "\n  " .. command.help:gsub("\n", "\n  "))
     return
   end
   local width = 0
@@ -117,9 +112,8 @@ function M.save(path, replace)
     inputs[#inputs] = nil -- the one that saves
   end
   local script, count, failed = part "save".text(inputs)
-  local old = not replace and io.open(path)
+  local old <close> = not replace and io.open(path) or nil
   if old then
-    old:close()
     cl.error(("%s is there already"):format(path),
       {hint = ("%%save -f %s replaces it"):format(path)})
   end

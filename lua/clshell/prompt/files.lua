@@ -14,10 +14,7 @@ local GOES = {vi = true, vim = true, nvim = true, nano = true, emacs = true,
   emacsclient = true, micro = true, kak = true, joe = true, ne = true}
 
 local function exists(path)
-  local file = io.open(path)
-  if file then
-    file:close()
-  end
+  local file <close> = io.open(path)
   return file ~= nil
 end
 

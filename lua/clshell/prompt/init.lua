@@ -23,10 +23,6 @@ local function is_blank(text)
   return not find(text, "%S")
 end
 
-local function commands()
-  return require "clshell.prompt.commands"
-end
-
 --- session.complete(text) -> boolean
 --- Whether Enter submits a text: a complete chunk, an error that further lines
 --- cannot mend, a command, a question, or an empty text.
@@ -34,7 +30,8 @@ function M.complete(text)
   local first = match(text, "^%s*([%%?!]?)")
   if first == "%" then
     local name, rest = require "clshell.prompt.dispatch".command(text)
-    local command = commands() and M.commands[name]
+    require "clshell.prompt.commands" -- defines them
+    local command = M.commands[name]
     if not (command and command.code) or rest == "" then
       return true
     end
@@ -78,10 +75,6 @@ local function refresh()
   end
 end
 
-local function results()
-  return require "clshell.prompt.last_results"
-end
-
 -- A new entry of the list of inputs, and its chunk's name.
 local function enter(text)
   local input = {text = text, ok = false, kind = "command"}
@@ -95,7 +88,7 @@ end
 -- Sets the results that an input names.
 local function enter_results(text)
   if find(text, "_", 1, true) then
-    for _, line in ipairs(results().enter(text)) do
+    for _, line in ipairs(require "clshell.prompt.last_results".enter(text)) do
       note(line)
     end
   end
@@ -156,8 +149,9 @@ local function finish(ok)
   local input = M.input or {}
   M.input = nil
   input.ok = ok
-  if package.loaded["clshell.prompt.last_results"] then
-    results().leave(input.spare)
+  local results = package.loaded["clshell.prompt.last_results"]
+  if results then
+    results.leave(input.spare)
   end
   return input
 end
@@ -188,7 +182,7 @@ function M.shown(...)
   local input = finish(true)
   input.values = select("#", ...)
   if input.values > 0 then
-    results().keep((...))
+    require "clshell.prompt.last_results".keep((...))
     if not input.silent then
       print_values(...)
     end
@@ -219,7 +213,7 @@ end
 --- session.command(name, run, help [, opts])
 --- Adds `%name`; see prompt/commands.lua.
 function M.command(...)
-  commands().define(...)
+  require "clshell.prompt.commands".define(...)
 end
 
 --- session.setting(name, opts)
@@ -239,11 +233,8 @@ end
 local function init_file()
   local folder = require "clshell.base.folder".of "CONFIG"
   local path = folder and folder .. "/init.lua"
-  local file = path and io.open(path)
-  if file then
-    file:close()
-    return path
-  end
+  local file <close> = path and io.open(path) or nil
+  return file and path
 end
 
 -- The note below the banner where no driver is installed.

@@ -4,8 +4,8 @@
 -- memory. All other results are plain globals.
 -- SPDX-License-Identifier: MIT
 
-local find, sub = string.find, string.sub
 local class = require "clshell.base.text".class
+local find = string.find
 local getmetatable, getupvalue = debug.getmetatable, debug.getupvalue
 
 local M = {}
@@ -93,18 +93,7 @@ local function set(i, value)
 end
 
 local function mentions(text, i)
-  local word = name(i)
-  local at = 1
-  while true do
-    local first, last = find(text, word, at, true)
-    if not first then
-      return false
-    elseif not find(text, "^[%w_]", last + 1)
-        and not find(sub(text, first - 1, first - 1), "[%w_]") then
-      return true
-    end
-    at = last + 1
-  end
+  return find(text, "%f[%w_]" .. name(i) .. "%f[^%w_]") ~= nil
 end
 
 --- last_results.enter(text) -> list of notes

@@ -244,11 +244,6 @@ function Printer:line(indent, text)
   return true
 end
 
-local function pad(text, width, room, right)
-  local fill = (" "):rep(room - width)
-  return right and fill .. text or text .. fill
-end
-
 -- The items of an array of short values, in columns.
 function Printer:columns(node, indent)
   local items, widest, right = node.items, 1, true
@@ -260,10 +255,10 @@ function Printer:columns(node, indent)
   for first = 1, #items, a_line do
     local parts = {}
     for i = first, math.min(first + a_line - 1, #items) do
-      local item = items[i]
-      local last = i == #items and node.left == 0
-      parts[#parts + 1] = pad(self:flat(item) .. (last and "" or ","),
-        item.width + (last and 0 or 1), widest + (last and 0 or 1), right)
+      local space = (" "):rep(widest - items[i].width)
+      local text = self:flat(items[i])
+        .. (i == #items and node.left == 0 and "" or ",")
+      parts[#parts + 1] = right and space .. text or text .. space
     end
     if not self:line(indent, (table.concat(parts, " "):gsub(" +$", ""))) then
       return first - 1
@@ -285,9 +280,8 @@ end
 
 -- "12 more" where a table has more items than are shown.
 local function rest(node, shown)
-  local left = node.total - shown
   return ("%s %s%d more"):format(printable.ellipsis(),
-    node.counted and "" or "at least ", left)
+    node.counted and "" or "at least ", node.total - shown)
 end
 
 -- Lays a node out from column `indent`; false where the lines ran out.

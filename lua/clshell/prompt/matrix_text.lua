@@ -104,48 +104,43 @@ local function ends(n, shown)
     or {{1, head}, {n - (shown - head) + 1, n}}
 end
 
---- matrix_text.corners(rows, cols, width, o, lines) -> row parts, column parts
---- The rows and columns to show, each as a list of one or two {first, last};
---- an element takes `width` columns, and `lines` lines are left.
-function M.corners(rows, cols, width, o, lines)
+-- The numbers of rows and of columns that fit; an element takes `width`
+-- columns, and `lines` lines are left.
+local function fitting(src, width, o, lines)
   if o.all then
-    return ends(rows, math.max(2, M.ALL // math.min(cols, M.ALL))),
-      ends(cols, M.ALL)
+    return math.max(2, M.ALL // math.min(src.cols, M.ALL)), M.ALL
   end
   local room = o.width - INDENT + GAP
   local wide = room // (width + GAP)
-  if cols > wide then -- the points take some
+  if src.cols > wide then -- the points take some
     wide = (room - printable.width(printable.ellipsis()) - GAP)
       // (width + GAP)
   end
-  local high = rows <= lines and rows or math.min(lines, MOST) - 1
-  return ends(rows, math.max(high, 1)), ends(cols, math.max(wide, 1))
+  local high = src.rows <= lines and src.rows or math.min(lines, MOST) - 1
+  return math.max(high, 1), math.max(wide, 1)
 end
 
-local function points(parts, n)
-  return #parts == 2 or parts[1][2] < n
-end
-
---- matrix_text.lines(rows, cols, row_parts, col_parts, fetch, format, lanes)
---- -> lines
---- The rows as text. fetch(first row, last row, first column, last column)
---- gives the elements of a corner as a list of rows.
-function M.lines(rows, cols, row_parts, col_parts, fetch, f, lanes)
+--- matrix_text.lines(src, slice, format, o, room) -> lines, cut
+--- The rows as text, and whether elements are left out. src has the numbers
+--- of rows, cols and lanes; src.fetch(slice, first row, last row, first
+--- column, last column) gives the elements of a corner as a list of rows.
+function M.lines(src, slice, f, o, room)
   local lines, mark = {}, printable.ellipsis()
   local gap, indent = (" "):rep(GAP), (" "):rep(INDENT)
-  local width = M.width(f, lanes)
-  for i, r in ipairs(row_parts) do
+  local width = M.width(f, src.lanes)
+  local high, wide = fitting(src, width, o, room)
+  for i, r in ipairs(ends(src.rows, high)) do
     local texts = {}
     for k = r[1], r[2] do
       texts[k] = {}
     end
-    for j, c in ipairs(col_parts) do
-      local corner = fetch(r[1], r[2], c[1], c[2])
+    for j, c in ipairs(ends(src.cols, wide)) do
+      local corner = src.fetch(slice, r[1], r[2], c[1], c[2])
       for k = r[1], r[2] do
         for _, x in ipairs(corner[k - r[1] + 1]) do
           table.insert(texts[k], M.text(x, f))
         end
-        if j == 1 and points(col_parts, cols) then
+        if j == 1 and wide < src.cols then
           table.insert(texts[k], mark)
         end
       end
@@ -153,11 +148,11 @@ function M.lines(rows, cols, row_parts, col_parts, fetch, f, lanes)
     for k = r[1], r[2] do
       lines[#lines + 1] = indent .. table.concat(texts[k], gap)
     end
-    if i == 1 and points(row_parts, rows) then
+    if i == 1 and high < src.rows then
       lines[#lines + 1] = indent .. right(mark, math.min(width, 8))
     end
   end
-  return lines
+  return lines, high < src.rows or wide < src.cols
 end
 
 return M

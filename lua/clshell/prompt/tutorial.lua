@@ -10,6 +10,7 @@ local names = require "clshell.help.names"
 local layout = require "clshell.help.layout"
 local report = require "clshell.report"
 local roofline = require "clshell.measure.roofline"
+local session = require "clshell.prompt.session"
 local style = require "clshell.base.style"
 local steps = require "clshell.prompt.tutorial_steps"
 local text = require "clshell.base.text"
@@ -23,11 +24,6 @@ local hinted -- the hint that was given last
 local own = {}
 for name in next, _G do
   own[name] = true
-end
-
-local function session()
-  local found = package.loaded["clshell.prompt"]
-  return type(found) == "table" and found or {}
 end
 
 -- Opens the file that the step is kept in; nil where there is none.
@@ -133,31 +129,27 @@ end
 local function go(n)
   at, hinted = n, nil
   save(n)
-  session().after = M.watch
+  session.after = M.watch
   show()
 end
 
 local function stop(words)
   at = nil
-  session().after = nil
+  session.after = nil
   say(words)
-end
-
-local function finish()
-  save(1)
-  stop("That was the last step: a tiled kernel of your own, checked and "
-    .. "measured. What next: other tile sizes and registers "
-    .. "(?gemm.register), compare(a, b) for two kernels, %save file.lua to "
-    .. "keep what you typed.")
 end
 
 -- Goes to the next step, or ends.
 local function advance()
   if at < #steps then
     go(at + 1)
-  else
-    finish()
+    return
   end
+  save(1)
+  stop("That was the last step: a tiled kernel of your own, checked and "
+    .. "measured. What next: other tile sizes and registers "
+    .. "(?gemm.register), compare(a, b) for two kernels, %save file.lua to "
+    .. "keep what you typed.")
 end
 
 --- tutorial.start()

@@ -72,7 +72,8 @@ local function names(path, full)
   return full == path or full:sub(-#path - 1) == "/" .. path
 end
 
--- The files of all open programs, or the files that `path` names.
+-- The files of all open programs, or the files that `path` names: a list and
+-- a set.
 local function watched(path)
   local list, seen = {}, {}
   for _, program in ipairs(cl.programs()) do
@@ -84,7 +85,7 @@ local function watched(path)
     end
   end
   table.sort(list)
-  return list
+  return list, seen
 end
 
 local function content(path)
@@ -92,26 +93,17 @@ local function content(path)
   return f and f:read "a" or ""
 end
 
--- The contents of the files; nil while one is empty or absent, as it is while
--- an editor writes it.
+-- The contents of the files as one text; nil while one is empty or absent, as
+-- it is while an editor writes it.
 local function look(files)
   local now = {}
-  for _, file in ipairs(files) do
-    now[file] = content(file)
-    if now[file] == "" then
+  for i, file in ipairs(files) do
+    now[i] = content(file)
+    if now[i] == "" then
       return nil
     end
   end
-  return now
-end
-
-local function same(files, a, b)
-  for _, file in ipairs(files) do
-    if a[file] ~= b[file] then
-      return false
-    end
-  end
-  return true
+  return table.concat(now, "\0")
 end
 
 -- Waits until a file's content differs from the noted one, and no content
@@ -121,8 +113,7 @@ local function await(files, noted)
   while true do
     cl.sleep(POLL)
     local now = look(files)
-    if now and last and same(files, now, last)
-        and not same(files, now, noted) then
+    if now and now == last and now ~= noted then
       return now
     end
     last = now
@@ -178,14 +169,14 @@ end
 --- result, runs again: a line a round, with the ratio to the last good round.
 --- Ends at Ctrl-C, or after `rounds` rounds.
 function M.watch(path, bench, rounds)
-  local files = watched(path)
+  local files, known = watched(path)
   if #files == 0 then
     nothing_to_watch(path)
   end
   local run = type(bench) == "table" and bench.run or bench
   io.stderr:write("watching ", table.concat(files, ", "),
     run and "" or ", without a %bench to run again", "; Ctrl-C ends\n")
-  local noted = look(files) or {}
+  local noted = look(files) or ""
   local state = run and measure(run, 0)
   for round = 1, rounds or math.huge do
     noted = await(files, noted)
@@ -193,8 +184,9 @@ function M.watch(path, bench, rounds)
       state = measure(run, round, state)
     end
     for _, file in ipairs(watched(path)) do
-      if not noted[file] then
-        files[#files + 1], noted[file] = file, content(file)
+      if not known[file] then
+        known[file], files[#files + 1] = true, file
+        noted = noted .. "\0" .. content(file)
       end
     end
   end
