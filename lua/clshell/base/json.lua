@@ -27,24 +27,15 @@ local function quoted(s)
   return '"' .. text.utf8(s:gsub('[%c"\\\127]', escape), surrogate) .. '"'
 end
 
--- The shortest of three forms that reads back as the same float. Infinity
--- becomes a number too large for a double, which reads back as infinity; JSON
--- has no number for NaN.
+-- A float that reads back as the same. Infinity becomes a number too large for
+-- a double, which reads back as infinity; JSON has no number for NaN.
 local function real(x)
   if x ~= x then
     return '{"$number":"nan"}'
   elseif x == math.huge or x == -math.huge then
     return x > 0 and "1e999" or "-1e999"
   end
-  local s
-  for digits = 15, 17 do
-    s = ("%." .. digits .. "g"):format(x)
-    if tonumber(s) == x then
-      break
-    end
-  end
-  s = s:gsub(",", ".")
-  return s:find("[.e]") and s or s .. ".0"
+  return text.shortest(x)
 end
 
 -- The metatables of values with a form of their own.

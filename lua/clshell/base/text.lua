@@ -143,6 +143,21 @@ function M.exact(x)
     or (("%.17g"):format(x):gsub(",", "."))
 end
 
+-- text.shortest(x) -> string
+-- A finite float with the fewest of 15 to 17 digits that read back as it, and
+-- with a point in every locale.
+function M.shortest(x)
+  local s
+  for digits = 15, 17 do
+    s = string.format("%." .. digits .. "g", x)
+    if tonumber(s) == x then
+      break
+    end
+  end
+  s = string.gsub(s, ",", ".")
+  return string.find(s, "[.e]") and s or s .. ".0"
+end
+
 local function replacement()
   return "\u{FFFD}"
 end

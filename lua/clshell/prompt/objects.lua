@@ -58,16 +58,12 @@ local function rates(ev, ns)
   return words[1] and words
 end
 
-local function arrow()
-  return style.glyphs() and " → " or " -> "
-end
-
 -- The rows about the time stamps of a command that has ended.
 local function times(ev, s)
   if s.stop < s.start then
     return {{"time", "the driver's timer runs backwards"}}
   end
-  local to = arrow()
+  local to = style.glyphs() and " → " or " -> "
   return {
     {"time", seconds(s.stop - s.start)},
     {"rate", rates(ev, s.stop - s.start)},
@@ -163,9 +159,8 @@ function M.Queue(q, o)
   }, o)
 end
 
---- objects.signature(kernel) -> string
---- "kernel mm(A: global const float*, n: int)"
-function M.signature(k)
+-- "kernel mm(A: global const float*, n: int)"
+local function signature(k)
   local parts = {}
   for i, a in ipairs(k.args) do
     local known = a.type ~= "?"
@@ -180,7 +175,7 @@ end
 
 -- A signature, wrapped.
 local function signature_lines(k, width)
-  local whole = clean(M.signature(k))
+  local whole = clean(signature(k))
   if printable.width(whole) <= width then
     return {whole}
   end

@@ -163,14 +163,7 @@ function M.number(x)
   elseif x == math.huge or x == -math.huge then
     return x > 0 and "inf" or "-inf"
   end
-  local text
-  for digits = 15, 17 do
-    text = format("%." .. digits .. "g", x)
-    if tonumber(text) == x then
-      break
-    end
-  end
-  return find(text, "[.e]") and text or text .. ".0"
+  return base_text.shortest(x)
 end
 
 return M
