@@ -32,6 +32,13 @@ t.here = os.getenv "PWD"
 t.build = os.getenv "CLSHELL_BUILD" or "build"
 t.build = t.build:find "^/" and t.build or t.here .. "/" .. t.build
 
+--- t.briefly, t.brief
+-- Lua code that makes measurements short, and the options of clshell that run
+-- it: for tests that assert no rate.
+t.briefly = [[for _, e in pairs(require("clshell.measure.protocol").efforts) do
+  e.warmup, e.busy, e.seconds = 0, 0, 0.02 end]]
+t.brief = ("-e '%s'"):format(t.briefly)
+
 local function fail(fmt, ...)
   error(string.format(fmt, ...), 3)
 end

@@ -26,6 +26,11 @@ local function script(name)
   return ("%s/scripts/%s.lua"):format(here, name)
 end
 
+-- The words of a script's name for clshell, with short measurements.
+local function briefly(name)
+  return t.brief .. " " .. script(name)
+end
+
 -- A small run of each, and words that its output has.
 local small = {
   hello = {"", "y[1] = 7", "GFLOPS", "GB/s"},
@@ -59,7 +64,7 @@ end
 for name, case in pairs(small) do
   t.test(name .. ": a small run", function()
     local path = name ~= "hello" and name ~= "devices" and t.tmp("o.json")
-    local out, err, code = run(("%s %s %s %s"):format(script(name), case[1],
+    local out, err, code = run(("%s %s %s %s"):format(briefly(name), case[1],
       own_file(name), path and "--tag here -o " .. path or ""))
     t.eq(code, 0, err)
     for i = 2, #case do
@@ -86,8 +91,8 @@ for name, case in pairs(small) do
   end
 end
 
--- A run that takes a second.
-local brief = script "bench_gemm" .. " 33 -t float -k naive -k tiled "
+-- A run that takes part of a second.
+local brief = briefly "bench_gemm" .. " 33 -t float -k naive -k tiled "
 
 t.test("results for a program are all that is printed", function()
   local command = brief .. "--format "
