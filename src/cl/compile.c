@@ -45,9 +45,18 @@ static void releasejob(Job *j) {
   }
 }
 
+/*
+** LLVM gives the thread that it first runs on an alternate signal stack, anew
+** after each signal that its handlers saw. The thread takes its own back, as a
+** sanitizer frees the one that it finds at the end.
+*/
 static void *work(void *arg) {
   Job *j = arg;
+  stack_t own;
+  bool known = sigaltstack(NULL, &own) == 0;
   j->err = clBuildProgram(j->program, 1, &j->device, j->options, NULL, NULL);
+  if (known)
+    sigaltstack(&own, NULL);
   j->done = true;
   releasejob(j);
   running--;

@@ -8,7 +8,7 @@ local build = os.getenv "CLSHELL_BUILD" or "build"
 local sanitized = build:find("asan", 1, true) ~= nil
 
 t.test("every allocation of a script fails in turn", function()
-  local stride = sanitized and 11 or 1
+  local stride = sanitized and 4 or 1
   local p <close> = assert(io.popen(("OPENCL_LAYERS=%s/tests/faultlayer.so "
     .. "%s/tests/memfail %s/tests/cl/memfail_scenario.lua %d %d 2>&1")
     :format(build, build, cl.home, stride, t.seed)))
