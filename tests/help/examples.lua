@@ -19,7 +19,8 @@ local quote = require("clshell.base.text").quote
 
 -- What runs the examples in a process of its own: each prints a line with its
 -- name, then what it prints itself.
-local RUNNER = [[
+local RUNNER = t.briefly .. [[
+
 local index = require "clshell.help.index"
 local wanted = {}
 for _, name in ipairs(arg) do
