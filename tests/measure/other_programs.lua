@@ -118,7 +118,7 @@ end
 
 t.test("bench_peers.lua: a small run", function()
   local path = t.tmp("o.json")
-  local out, code = run("--scale 64 -r 8 --only transpose --only spmv "
+  local out, code = run("--scale 64 -r 2 --only transpose --only spmv "
     .. "--only gemm --only pyopencl -o " .. path)
   t.eq(code, 0, out)
   local f <close> = assert(io.open(path))

@@ -145,7 +145,8 @@ local function lines_of(step)
 end
 
 t.test("a newcomer types the ten steps at a terminal", function()
-  local s <close> = screen.open{width = 80, height = 90}
+  local s <close> = screen.open{width = 80, height = 90,
+    options = "-qi " .. t.brief}
   s:wait "cl>"
   s:send "?tutorial\r"
   for n, step in ipairs(steps) do

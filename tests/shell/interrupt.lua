@@ -198,7 +198,7 @@ t.test("Ctrl-C while a kernel runs", function()
     expect cl>
     send for i = 1, 50 do ms = math.min(ms, l(b, 1):wait().ms) end\r
     expect cl>
-    send n = 8000 // ms + 1; e = l(b, n); print("go")\r
+    send n = 2500 // ms + 1; e = l(b, n); print("go")\r
     expect go
     expect cl>
     send print("wait" .. 1) e:wait()\r
@@ -261,7 +261,7 @@ t.test("Ctrl-C in a bench gives what was measured", function()
     expect cl>
     send l, b, n = k:range(1), cl.buffer("int", 1, 0), math.huge\r
     expect cl>
-    send function f() local now = cl.now() n = math.min(n, now + 4)\r
+    send function f() local now = cl.now() n = math.min(n, now + 1.5)\r
     expect ..>
     send if now > n then n = now + 4 print("mid" .. "dle") end\r
     expect ..>
@@ -443,7 +443,7 @@ t.test("the prompt offers to wait, to go on or to quit", function()
     expect cl>
     send for i = 1, 50 do ms = math.min(ms, l(b, 1):wait().ms) end\r
     expect cl>
-    send n = 12000 // ms + 1 e = l(b, n) print("go")\r
+    send n = 3000 // ms + 1 e = l(b, n) print("go")\r
     expect go
     expect cl>
     send print("wait" .. 1) e:wait()\r

@@ -36,10 +36,12 @@ set -g default-terminal screen
 set -s escape-time 0
 ]]
 
--- The environment that makes a run like any other; `env` comes after it.
+-- The environment that makes a run like any other; `env` comes after it. The
+-- caches of kernels and peaks stay, though HOME is another.
 local PLAIN = "env -u NO_COLOR -u FORCE_COLOR -u CLICOLOR_FORCE -u TMUX " ..
   "-u TMUX_PANE -u COLUMNS -u LINES LC_ALL=C.UTF-8 INPUTRC=/dev/null " ..
-  "CLSHELL_STORE=none "
+  "CLSHELL_STORE=none " ..
+  'XDG_CACHE_HOME="${XDG_CACHE_HOME:-$HOME/.cache}" '
 
 function Screen:tmux(command)
   local text, fine = capture(("tmux -u -S %s/socket -f %s/conf %s"):format(
