@@ -29,8 +29,7 @@ cl.explain_build(function(e)
   require "clshell.diagnose.build_error".explain(e)
 end)
 
--- What a session seldom needs is loaded when it does: the run store, charts
--- and exports.
+-- The run store, charts and exports are loaded when they are first needed.
 for _, name in ipairs{"history", "best", "prune"} do
   names[name] = function(...)
     return require "clshell.store.runs"[name](...)

@@ -22,7 +22,7 @@ typedef struct Buffer {
   size_t bytes;  /* gaps included */
   size_t offset; /* bytes, of a view in its root */
   size_t shift;  /* bytes, from the handle's beginning to the first element */
-  size_t reach;  /* bytes, from there on, that matrices in it may take */
+  size_t reach;  /* bytes that its matrices may use, from the first element */
   bool view;
 } Buffer;
 Buffer *clsh_buffer_check(lua_State *L, int arg);

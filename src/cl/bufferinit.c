@@ -12,7 +12,7 @@
 #include "type.h"
 
 /*
-** Refuses what the device cannot hold. Drivers promise more memory than
+** Refuses sizes that the device cannot hold. Drivers promise more memory than
 ** there is and fail later, or not at all, so the sum is kept here.
 */
 static void checkbudget(lua_State *L, Context *c, size_t bytes) {

@@ -126,7 +126,7 @@ bool clsh_number_fits(const Type *t, int64_t v, bool big) {
   return !big && (v >> (bits - 1) == 0 || v >> (bits - 1) == -1);
 }
 
-/* How many of `n` numbers, from the first on, integer type `t` can hold. */
+/* The number of leading numbers, of `n`, that integer type `t` can hold. */
 size_t clsh_number_whole(const Type *t, const double *x, size_t n,
                          int64_t *v) {
   for (size_t i = 0; i < n; i++) {

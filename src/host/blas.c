@@ -145,7 +145,7 @@ static void multiply(const Gemm *g, Array *c) {
  * Options:
  *   alpha    1      factor of the product
  *   beta     0      factor of C0
- *   C0       -      what is added: an Array of C's shape
+ *   C0       -      the added matrix: an Array of C's shape
  *   trans_a  false  true: A is handed over transposed
  *   trans_b  false  true: B is handed over transposed
  *   threads  -      so many; without it as OpenBLAS likes

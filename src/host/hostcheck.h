@@ -1,5 +1,5 @@
 /*
-** hostcheck.h - what the files of cl.host share.
+** hostcheck.h - the checks of arguments that the files of cl.host share.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef hostcheck_h

@@ -80,7 +80,7 @@ static void narrow(lua_State *L, const Type *t) {
  * Options:
  *   alpha  1  factor of the product
  *   beta   0  factor of C0
- *   C0     -  what is added: an Array of C's shape
+ *   C0     -  the added matrix: an Array of C's shape
  */
 static int host_gemm_loop(lua_State *L) {
   static const char *const names[] = {"alpha", "beta", "C0", NULL};

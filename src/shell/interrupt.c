@@ -57,7 +57,7 @@ static void arm(lua_State *L) {
   lua_sethook(L, stop, LUA_MASKCOUNT, count);
 }
 
-/* The same for a thread that may be armed: its count goes on. */
+/* Arms a thread, unless it is armed: its count goes on. */
 static void join(lua_State *L) {
   if (pending && lua_gethook(L) != stop)
     arm(L);

@@ -1,4 +1,4 @@
--- gemm_blas.lua - what a BLAS's xGEMM covers beyond the plain product, by
+-- blas.lua - what a BLAS's xGEMM covers beyond the plain product, by
 -- every rung: transposed operands, sub-matrices, leading dimensions, batches
 -- SPDX-License-Identifier: MIT
 

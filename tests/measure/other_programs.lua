@@ -1,5 +1,5 @@
--- peers.lua - races against other libraries: programs that are asked line by
--- line, ratios of times that are known, and the script's table
+-- other_programs.lua - races against other libraries: programs that answer
+-- line by line, ratios of known times, and the script's table
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 local cl = require "cl"

@@ -1,5 +1,5 @@
--- options.lua - the options that each function takes, declared once for the
--- check of a table of options and for completion at the prompt
+-- base/options.lua - the options that each function takes, declared once for
+-- the check of a table of options and for completion at the prompt
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"

@@ -1,5 +1,5 @@
--- check.lua - clshell --check: compiles a script, the modules beside it and
--- the kernels that it names, and runs nothing
+-- cli/check.lua - clshell --check: compiles a script, the modules beside it
+-- and the kernels that it names, and runs nothing
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"

@@ -1,4 +1,4 @@
--- completion.lua - completion after `clshell` in bash, zsh and fish: their
+-- cli/completion.lua - completion after `clshell` in bash, zsh and fish: their
 -- files, made from the declared options, and the words that these ask for
 -- SPDX-License-Identifier: MIT
 

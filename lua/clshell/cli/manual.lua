@@ -1,4 +1,4 @@
--- manual.lua - the manual page, from the table of options, the facts of
+-- cli/manual.lua - the manual page, from the table of options, the facts of
 -- --help-all and the options that commands and scripts declare
 -- SPDX-License-Identifier: MIT
 

@@ -102,7 +102,7 @@ local function stored(head, i, j)
     or i == j and head.symmetry == "symmetric"
 end
 
--- What is wrong with one line of data, nil if nothing is.
+-- The fault of one line of data as text; nil if it has none.
 local function fault(head, text)
   local words, want = {}, {}
   for word in text:gmatch("%S+") do

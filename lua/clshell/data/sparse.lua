@@ -194,7 +194,7 @@ function csr:save(path, opts)
 end
 
 --- Csr:to_dia([opts]) -> DIA matrix
---- The same matrix by diagonals, refused like dia.from_csr. Options as for
+--- The matrix by diagonals, refused like dia.from_csr. Options as for
 --- dia.from_csr.
 function csr:to_dia(opts)
   return M.dia_from_csr(self, opts)
@@ -232,8 +232,8 @@ function csr_meta:__tostring()
 end
 
 --- Dia:to_csr([opts]) -> CSR matrix
---- The same matrix in compressed sparse row format (see csr.from_coo); stored
---- zeros are dropped.
+--- The matrix in compressed sparse row format (see csr.from_coo); stored zeros
+--- are dropped.
 --- Options:
 ---   context  that of M  the Context of another device
 function dia:to_csr(opts)

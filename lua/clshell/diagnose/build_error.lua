@@ -267,7 +267,7 @@ local function short_options(options)
   return options
 end
 
--- What the source is called, and where a text stands.
+-- The name of the source, and the place of a text in a Lua file.
 local function title(build)
   local place = build.literal
   if not place then

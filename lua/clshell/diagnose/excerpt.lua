@@ -51,7 +51,8 @@ function M.source(chunkname)
 end
 
 --- excerpt.name(chunkname, short) -> string
---- What messages call a chunk: the full path of a file, else Lua's short name.
+--- The name of a chunk in messages: the full path of a file, else Lua's short
+--- name.
 function M.name(chunkname, short)
   return chunkname:sub(1, 1) == "@" and chunkname:sub(2) or short
 end

@@ -138,8 +138,8 @@ function List:pair(a, b, opts)
 end
 
 --- list:launches(what, a, b) -> outcome
---- The same for two launches, each {launch, argument, ...}, unverified: of
---- kernels that do the same work in other places.
+--- Compares two launches as list:pair does, each {launch, argument, ...},
+--- unverified: for kernels that do the same work in other places.
 function List:launches(what, a, b)
   local function call(s)
     return function() return s[1](table.unpack(s, 2)) end

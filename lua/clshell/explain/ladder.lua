@@ -293,7 +293,7 @@ function M.text(rows, opts)
   if not best then
     return "Nothing to read: no rung has a time."
   end
-  local lines = {"What the steps brought here:"}
+  local lines = {"Gains of the steps here:"}
   for _, kind in ipairs{"paid", "level", "lost"} do
     for _, words in ipairs(said[kind]) do
       put(lines, kind, words, width)

@@ -54,7 +54,7 @@ function M.buffer(what, name, x, context, like)
     {arg = name})
 end
 
--- The same for an operand that has to be a matrix.
+-- M.buffer for an operand that has to be a matrix.
 function M.matrix(what, name, x, context, like)
   local b = M.buffer(what, name, x, context, like)
   if not b.rows then

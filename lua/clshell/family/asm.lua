@@ -40,10 +40,10 @@ local function disassemble(elf)
 end
 
 --- Program:asm() -> string
---- What the device's compiler made of the program, as text: PTX on NVIDIA's
---- driver; on PoCL the machine code of each kernel, disassembled by objdump
---- (package binutils), in the form for any local size. Elsewhere an error
---- says what the driver keeps: `prog:binary()` has it.
+--- The output of the device's compiler, as text: PTX on NVIDIA's driver; on
+--- PoCL the machine code of each kernel, disassembled by objdump (package
+--- binutils), in the form for any local size. Elsewhere an error names the
+--- form that the driver keeps: `prog:binary()` has it.
 function M.asm(prog)
   local binary = prog:binary()
   local text = binary:gsub("%z+$", "")

@@ -22,7 +22,7 @@ local function part(value)
   end
 end
 
--- The same text for the same operands and options; nil: not to be kept.
+-- The key of a call: equal for equal operands and options; nil: not to keep.
 local function key_of(names, operands, opts)
   local key = {}
   for i, name in ipairs(names) do

@@ -88,7 +88,7 @@ local function packed(s, lines, depth)
   }
 end
 
--- Packs operand "a" or "b", whose lines are the rows of what is stored.
+-- Packs operand "a" or "b", whose lines are the stored rows.
 local function pack_rows(s, run, to, X, name, lines, refused)
   local lx = s.k <= 1024 and 32 or 256
   local ly = 256 // lx
@@ -97,7 +97,7 @@ local function pack_rows(s, run, to, X, name, lines, refused)
     lines, s.k, X, X.ld, to.top, to.data, refused)
 end
 
--- Packs an operand whose lines are the columns of what is stored.
+-- Packs an operand whose lines are the stored columns.
 local function pack_columns(s, run, to, X, lines, refused)
   run(PACK, "top_columns", {LX = 32, LY = 8, DEPTH = DEPTH},
     {roundup(lines, 32), groups(s.k, DEPTH) * 8}, {32, 8},

@@ -204,7 +204,7 @@ function M.vector(wide, length, s, name)
   return sum == 0 and wide or 1
 end
 
--- The same for A and B, stored as they are.
+-- M.vector for A and B, stored as they are.
 function M.vector_a(wide, s)
   return M.vector(wide, s.trans_a and s.m or s.k, s, "a")
 end
@@ -213,7 +213,7 @@ function M.vector_b(wide, s)
   return M.vector(wide, s.trans_b and s.k or s.n, s, "b")
 end
 
--- The same for C, or for what several splits have in its place.
+-- M.vector for C, or for the sums that several splits write in its place.
 function M.vector_c(wide, s, splits)
   if splits > 1 then
     return s.n % wide == 0 and wide or 1

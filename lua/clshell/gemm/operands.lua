@@ -242,8 +242,8 @@ function M.at(o, s, name, i)
     s["ld" .. letter])
 end
 
---- The same as host memory, operands as they are multiplied: turned back if
---- they are transposed, unless `stored`.
+--- The matrix of M.at as host memory, as it is multiplied: turned back if it
+--- is transposed, unless `stored`.
 function M.read(o, s, name, i, stored)
   local h = M.at(o, s, name, i):read()
   if s["trans_" .. name:lower()] and not stored then

@@ -131,8 +131,8 @@ end
 -- Steps along a panel that one work-item of pack.cl takes.
 local PACK_STEPS = 256
 
--- Panels of `side` rows of A, or columns of B: of which pack_a takes the
--- rows of what is stored, pack_b the columns.
+-- Packs operands in panels of rows of A, or columns of B: pack_a takes stored
+-- rows, pack_b stored columns.
 local function pack_operands(s, p, o, run)
   local nr = p.nv * tiling.vector_width(s, p)
   local function pack(X, lines, side, by_rows)
@@ -185,9 +185,9 @@ local function row_of_b(s, p)
   end
 end
 
--- The same of square tiles. `turned`: B lies transposed in local memory, `bt`:
--- in global memory, `along`: its rows are read along; `swizzle`: where a
--- column goes.
+-- The traffic of a rung with square tiles. `turned`: B lies transposed in
+-- local memory, `bt`: in global memory, `along`: its rows are read along;
+-- `swizzle`: the place of a column.
 local function traffic_of_tiles(how)
   return function(s, p)
     local e, t = s.esize, p.tile

@@ -93,7 +93,8 @@ local function by_full_name(topic, view)
     or nil
 end
 
--- The same, also for a name without its owner: "tiled", "map", "read".
+-- The page of a topic, also of a name without its owner: "tiled", "map",
+-- "read".
 local function by_name(topic, view)
   local page, name = by_full_name(topic, view), nil
   if not page and topic:find("^[%a_][%w_]*$") then

@@ -158,7 +158,7 @@ local LIBRARIES = {coroutine = "6.2", package = "6.3", string = "6.4",
   utf8 = "6.5", table = "6.6", math = "6.7", io = "6.8", os = "6.9",
   debug = "6.10"}
 
--- The same for the language of kernels.
+-- The words of OpenCL C, in the form of the sections above.
 local OPENCL = [[
 get_global_id(d)  place of this work-item in dimension d of the NDRange, from
   0
@@ -225,7 +225,7 @@ end
 M.lua = {}
 
 --- reference.opencl
---- The same for words of OpenCL C, without sections.
+--- A list of {name, signature, text} of the words of OpenCL C, and by name.
 M.opencl = {}
 
 for _, section in ipairs(SECTIONS) do

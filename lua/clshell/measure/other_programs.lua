@@ -176,8 +176,8 @@ M.columns = {
   {key = "note", title = "note", wrap = true}}
 
 --- peers.inside(subject) -> subject
---- The same subject timed by the time inside its commands: for kernels so
---- short that enqueueing, not the device, sets the pace of a batch.
+--- A subject timed by the time inside its commands: for kernels so short that
+--- enqueueing, not the device, sets the pace of a batch.
 function M.inside(subject)
   local sample = subject.sample
   function subject.sample(n)

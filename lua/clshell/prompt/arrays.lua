@@ -83,7 +83,7 @@ local function read_array(h, src, slice, r1, r2, c1, c2)
   return list
 end
 
--- The same of a Buffer.
+-- The rectangle of a Buffer, or of one `slice` of it.
 local function read_buffer(b, src, slice, r1, r2, c1, c2)
   local view <close> = not b.rows and b:matrix((slice - 1) * src.rows
     * src.cols + 1, src.rows, src.cols) or nil

@@ -63,7 +63,8 @@ M.arguments = {
 }
 
 --- chain.of_rung
---- The same for calls whose first argument names a rung: "gemm.tiled".
+--- The kinds of arguments of calls whose first argument names a rung:
+--- "gemm.tiled".
 M.of_rung = {bench = {"target", "shape", "params", "options"}}
 
 -- By class of module cl: the calls and the fields ("Class.name") that give an

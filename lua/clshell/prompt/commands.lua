@@ -37,7 +37,7 @@ local function find(name)
     :format(name, near and ("did you mean %%%s? "):format(near) or ""))
 end
 
--- What the prompt does for `%name rest`; `%` alone is %commands.
+-- Runs `%name rest` of the prompt; `%` alone is %commands.
 function M.call(name, rest)
   local command = find(name == "" and "commands" or name)
   local input = session.input
@@ -82,7 +82,7 @@ end
 --- it enqueued has ended, processor time of all threads, and, where it
 --- returns events, the time between START and END on the device.
 
---- commands.run(file, ...) -> what the file returns
+--- commands.run(file, ...) -> results of the file
 --- Runs a Lua file, or an installed script, with arguments: its globals stay
 --- in the session, and os.exit ends the file alone.
 
@@ -163,7 +163,7 @@ local function required(rest, what)
   return word(rest) or cl.error(("which %s?"):format(what))
 end
 
--- What %save writes: a call of this module.
+-- The line that %save writes for a command: a call of this module.
 local function plain(name)
   return function(rest)
     local words = name == "run" and part "files".arguments(rest)

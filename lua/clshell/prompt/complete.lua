@@ -1,8 +1,8 @@
--- complete.lua - completion at the prompt: the candidates for the place of the
--- cursor, and their order
+-- prompt/complete.lua - completion at the prompt: the candidates for the place
+-- of the cursor, and their order
 -- The session's code never runs (guard.lua): tables are read raw, objects by
 -- their declared names. The work is bounded: see KEYS and GATHERED, chain.lua
--- and folder.c.
+-- and src/shell/system.c.
 -- SPDX-License-Identifier: MIT
 
 local chain = require "clshell.prompt.chain"
@@ -278,7 +278,7 @@ local function of_kind(c, kind, call)
   return true
 end
 
--- The same for the value of a field of a call's table.
+-- Offers the values of a field of a call's table; whether there are any.
 local function value(c, call)
   local key, kind = call.key, call.kind or "options"
   local family, rung = family_and_rung(call)

@@ -1,4 +1,4 @@
--- edit.lua - the answers to the editor of the prompt (src/edit/lineedit.h)
+-- prompt/edit.lua - the answers to the editor of the prompt (src/edit/edit.h)
 -- The editor asks while a line is typed: guard.lua keeps the session's code
 -- from running meanwhile.
 -- SPDX-License-Identifier: MIT

@@ -1,6 +1,6 @@
--- guard.lua - runs clshell's code while the user edits a line, and keeps the
--- session's code from running: clshell's files have globals of their own
--- (base/lazy.lua), and this file holds back the session's metatables of
+-- prompt/guard.lua - runs clshell's code while the user edits a line, and
+-- keeps the session's code from running: clshell's files have globals of their
+-- own (base/lazy.lua), and this file holds back the session's metatables of
 -- strings and numbers, its debug hook and its finalizers
 -- SPDX-License-Identifier: MIT
 

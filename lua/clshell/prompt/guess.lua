@@ -1,5 +1,5 @@
--- guess.lua - "did you mean": the nearest name to an unknown name or to a
--- misspelt keyword
+-- prompt/guess.lua - "did you mean": the nearest name to an unknown name or to
+-- a misspelt keyword
 -- Raw access only: no metamethod runs.
 -- SPDX-License-Identifier: MIT
 

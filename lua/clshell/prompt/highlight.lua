@@ -1,4 +1,4 @@
--- highlight.lua - the colours of an input while the user types it
+-- prompt/highlight.lua - the colours of an input while the user types it
 -- SPDX-License-Identifier: MIT
 
 local lexer = require "clshell.prompt.lexer"

@@ -16,7 +16,7 @@ local HOLDS = {Buffer = true, Context = true, Event = true, Kernel = true,
   Launch = true, Program = true, Queue = true} -- classes of module cl
 
 local slots = {} -- from 0, the newest: {value=} or {weak=, what=}
-local put = {}   -- from 0: what was put into the global of that slot
+local put = {}   -- from 0: the value put into the global of that slot
 
 local function name(i)
   return i == 0 and "_" or "_" .. i

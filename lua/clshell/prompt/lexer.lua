@@ -1,4 +1,4 @@
--- lexer.lua - the tokens of a piece of Lua, finished or not
+-- prompt/lexer.lua - the tokens of a piece of Lua, finished or not
 -- SPDX-License-Identifier: MIT
 
 local find, sub = string.find, string.sub

@@ -1,5 +1,5 @@
--- locals.lua - makes globals of the prompt's top-level locals: they outlive
--- their input
+-- prompt/locals.lua - makes globals of the prompt's top-level locals: they
+-- outlive their input
 -- `local x = 1` becomes `x = 1`, at block depth 0 and in the prompt only:
 -- scripts are plain Lua. Lines and columns stay where they are.
 -- SPDX-License-Identifier: MIT

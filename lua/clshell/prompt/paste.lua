@@ -1,4 +1,5 @@
--- paste.lua - the inputs of a pasted transcript, without prompts and output
+-- prompt/paste.lua - the inputs of a pasted transcript, without prompts and
+-- output
 -- SPDX-License-Identifier: MIT
 
 local M = {}

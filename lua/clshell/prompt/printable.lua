@@ -103,7 +103,7 @@ function M.clean(s)
 end
 
 --- printable.coloured(s) -> string
---- The same for a program's own text: colours and weights stay.
+--- printable.clean(s) for a program's own text: colours and weights stay too.
 function M.coloured(s)
   local parts, at = {}, 1
   for first, code, next_at in s:gmatch "()(\27%[[%d;]*m)()" do

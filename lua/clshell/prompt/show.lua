@@ -40,7 +40,7 @@ local function settings(value, opts)
   return {
     width = width, height = math.max(5, (opts.height or rows or 24) - 2),
     color = opts.color, all = opts.all, name = name,
-    below = width < #name + 40 and 2 or 1, -- lines that tell what is cut
+    below = width < #name + 40 and 2 or 1, -- lines that name the cut
   }
 end
 

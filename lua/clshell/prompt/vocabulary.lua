@@ -1,6 +1,6 @@
--- vocabulary.lua - the words besides names that completion offers: element
--- types, devices, rungs, modules, files, and the words of %commands, ?topics
--- and !commands of the system's shell
+-- prompt/vocabulary.lua - the words besides names that completion offers:
+-- element types, devices, rungs, modules, files, and the words of %commands,
+-- ?topics and !commands of the system's shell
 -- Each function offers words to candidates `c`: c:add, c:name and c:field of
 -- complete.lua.
 -- SPDX-License-Identifier: MIT

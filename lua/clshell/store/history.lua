@@ -104,7 +104,7 @@ local function summary(runs)
 end
 
 --- s:history([opts]) -> list
---- What history(opts) gives, of this store.
+--- The list of history(opts), of this store.
 function M.history(s, opts)
   options.check(opts, "history")
   local list = {}
@@ -191,7 +191,7 @@ local BEST = {
 }
 
 --- s:best([opts]) -> list
---- What best(opts) gives, of this store.
+--- The list of best(opts), of this store.
 function M.best(s, opts)
   options.check(opts, "best")
   local list = {}
@@ -210,7 +210,7 @@ function M.best(s, opts)
 end
 
 --- s:prune(opts) -> count
---- What prune(opts) does, in this store.
+--- Forgets runs as prune(opts) does, in this store.
 function M.prune(s, opts)
   options.check(opts, "prune")
   if opts == nil or next(opts) == nil then

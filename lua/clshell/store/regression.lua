@@ -201,8 +201,8 @@ local function label(what)
 end
 
 --- s:compare(a, b [, opts]) -> list
---- What runs.compare(a, b, opts) gives, of this store. A row has the fields of
---- regression.judge.
+--- The list of runs.compare(a, b, opts), of this store. A row has the fields
+--- of regression.judge.
 function M.compare(s, a, b, opts)
   options.check(opts, "runs.compare", "compare")
   local threshold = opts and opts.threshold

@@ -1,4 +1,5 @@
--- machine.lua - facts about the machine for the doctor, without OpenCL
+-- cli/doctor/machine.lua - facts about the machine for the doctor,
+-- without OpenCL
 -- SPDX-License-Identifier: MIT
 
 local host = require "cl.host"

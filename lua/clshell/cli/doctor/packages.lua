@@ -1,5 +1,5 @@
--- packages.lua - the packages of each program, and how each system installs
--- them
+-- cli/doctor/packages.lua - the packages of each program, and how each system
+-- installs them
 -- SPDX-License-Identifier: MIT
 
 local machine = require "clshell.cli.doctor.machine"
