@@ -303,6 +303,13 @@ t.test("a kernel that does not compile", function()
   t.eq(gemm(A, B):read():table(), AB)
 end)
 
+t.test("operands are checked", function()
+  t.raises(function() gemm.bench("tiled", {64}) end,
+    "gemm: operands must be a table with A and B; got nothing")
+  t.raises(function() gemm.verify("tiled", nil, 64) end,
+    "gemm: operands must be a table with A and B; got a number")
+end)
+
 t.test("definitions are checked", function()
   local function define(changes)
     local def = {name = "odd", source = source(1), range = each_element}

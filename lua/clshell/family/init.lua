@@ -304,9 +304,18 @@ function methods.verify(family, name, params, operands)
   return verify.run(plan, plan.output, truth, before)
 end
 
+local function check_operands(family, operands)
+  if type(operands) ~= "table" then
+    cl.error(("%s: operands must be a table with %s; got %s"):format(
+      family.name, table.concat(family.spec.inputs, " and "),
+      operands == nil and "nothing" or "a " .. type(operands)))
+  end
+end
+
 -- A plan from tables of parameters and of operands, or nil and the reason
 -- why the device cannot run it.
 function methods.plan_for(family, name, params, operands)
+  check_operands(family, operands)
   return try_plan(family, operands, prepared_call.merged(params,
     {kernel = name, queue = operands.queue}))
 end
@@ -314,20 +323,20 @@ end
 --- family.bench(name, params, operands [, opts]) -> result
 --- Verifies and times a rung, or one of the host's routines (openblas,
 --- plain_c), on operands such as {A = A, B = B}. `params` are the rung's (nil:
---- defaults). Besides the
---- fields of bench, the result has name ("gemm.tiled"), family and kernel
---- ("gemm", "tiled"; of the host's routines as well), params, config (the same
---- as text), type, shape, title (the shape as text), local (the local size as
---- text), defines, options, source_hash; err, the largest error, and
---- err_bound, what it may be, as fractions of |A||B|, verify (how it was
---- compared) and ok; main, the seconds of the rung's own kernel where helpers
---- ran as well. A wrong result, a refused configuration and a failing launch
---- have status "wrong", "refused" or "failed", the reason as `error` and in
---- `note`, and no rate. Options as for bench.
+--- defaults). Besides the fields of bench, the result has name ("gemm.tiled"),
+--- family and kernel ("gemm", "tiled"; of the host's routines as well),
+--- params, config (the same as text), type, shape, title (the shape as text),
+--- local (the local size as text), defines, options, source_hash; err, the
+--- largest error, and err_bound, its limit, as fractions of |A||B|, verify
+--- (the kind of comparison) and ok; main, the seconds of the rung's own kernel
+--- where helpers ran as well. A wrong result, a refused configuration and a
+--- failing launch have status "wrong", "refused" or "failed", the reason as
+--- `error` and in `note`, and no rate. Options as for bench.
 --- Options:
 ---   effort  quick  "final" measures for longer
-function methods.bench(family, ...)
-  return bench.rung(family, ...)
+function methods.bench(family, name, params, operands, opts)
+  check_operands(family, operands)
+  return bench.rung(family, name, params, operands, opts)
 end
 
 -- The host routine of that name, or nil.
