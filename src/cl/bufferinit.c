@@ -4,7 +4,6 @@
 */
 #include <stdint.h>
 
-#include "array.h"
 #include "buffer.h"
 #include "cl.h"
 #include "context.h"

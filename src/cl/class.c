@@ -7,14 +7,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "array.h"
-#include "buffer.h"
 #include "cl.h"
-#include "context.h"
-#include "kernel.h"
 #include "object.h"
-#include "program.h"
-#include "queue.h"
 
 #define MAXCLASSES 24
 #define STEPBYTES (64 * 1024) /* foreign memory between two GC steps */

@@ -12,7 +12,6 @@
 #include "kernel.h"
 #include "object.h"
 #include "process.h"
-#include "program.h"
 #include "type.h"
 
 static void kernel_release(Object *o) {

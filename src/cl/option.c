@@ -5,7 +5,6 @@
 */
 #include <string.h>
 
-#include "buffer.h"
 #include "cl.h"
 #include "object.h"
 

@@ -3,7 +3,6 @@
 ** build.c makes Programs, and adds the methods about their files.
 ** SPDX-License-Identifier: MIT
 */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cl.h"

@@ -2,7 +2,6 @@
 ** view.c - the methods of class Buffer that look at parts of its memory.
 ** SPDX-License-Identifier: MIT
 */
-#include <stdint.h>
 
 #include "buffer.h"
 #include "cl.h"
