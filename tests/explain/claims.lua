@@ -12,8 +12,8 @@ local device = t.device()
 local function run(arguments)
   local errors = t.tmp("stderr")
   local pipe <close> = assert(io.popen(("COLUMNS=80 %s %s "
-    .. "%s/scripts/claims.lua %s 2>%s </dev/null; echo $?"):format(t.exe, t.brief,
-    cl.home, arguments, errors)))
+    .. "%s/scripts/claims.lua %s 2>%s </dev/null; echo $?"):format(t.exe,
+    t.brief, cl.home, arguments, errors)))
   local out, code = pipe:read("a"):match("^(.*)(%f[%d]%d+)\n$")
   local f <close> = assert(io.open(errors))
   return out, f:read("a"), tonumber(code)
