@@ -17,8 +17,8 @@ local passed, failed, skipped = 0, 0, 0
 -- Files that take longer than some seconds, the longest first. With --quick
 -- the rest is run: objects and launches, families, data, reports, store,
 -- plots, editing, help, and the words of the prompt.
-local LONG = {"gemm/gemm", "scripts/scripts", "shell/interrupt", "gemm/nvptx",
-  "cl/memfail", "prompt/tutorial", "measure/other_programs", "help/examples",
+local LONG = {"gemm/gemm", "gemm/nvptx", "shell/interrupt", "cl/memfail",
+  "scripts/scripts", "measure/other_programs", "help/examples",
   "explain/claims", "gemm/blas", "spmv/spmv", "transpose/transpose",
   "measure/bench", "cl/rebuild", "cli/cli", "prompt/show_device",
   "cl/badinput"}

@@ -292,6 +292,11 @@ end
 ---   cache    hot   or "cold", see bench
 ---   args     -     the arguments of a Launch, as a list
 function M.compare(a, b, opts)
+  if a == nil or b == nil then
+    cl.error(("compare: %s must be a workload or a kept run; got nothing")
+      :format(a == nil and "a" or "b"),
+      {hint = 'compare({"gemm.tiled", {512}}, {"gemm.register", {512}})'})
+  end
   if is_kept(a) or is_kept(b) then
     return compare_kept(a, b, opts)
   end
