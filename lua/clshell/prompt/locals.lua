@@ -15,8 +15,9 @@ local BRACKETS = lexer.BRACKETS
 local VALUES = {["end"] = true, ["nil"] = true, ["true"] = true,
   ["false"] = true} -- keywords that end an expression
 
--- The tokens without comments, and an end.
-local function code(text)
+--- locals.code(text) -> list of tokens
+--- The tokens of a text without comments, and an end.
+function M.code(text)
   local list = {}
   for _, token in ipairs(lexer.tokens(text)) do
     if token.kind ~= "comment" then
@@ -28,8 +29,9 @@ local function code(text)
   return list
 end
 
--- By how much a token changes the depth of blocks.
-local function step(token)
+--- locals.step(token) -> integer
+--- By how much a token changes the depth of blocks.
+function M.step(token)
   if token.kind ~= "keyword" then
     return 0
   end
@@ -76,9 +78,10 @@ local function goes_on(tokens, i)
   return token.kind == "string" or token.text == "and" or token.text == "or"
 end
 
--- Reads the expressions from token i on: the token after them, and whether
--- a function among them uses one of `names`.
-local function expressions(tokens, i, names)
+--- locals.expressions(tokens, i, names) -> integer, boolean
+--- Reads the expressions from token i on: the token after them, and whether
+--- a function among them uses one of `names`.
+function M.expressions(tokens, i, names)
   local blocks, brackets, uses = 0, 0, false
   local start = i
   while tokens[i].kind ~= "end" do
@@ -87,7 +90,7 @@ local function expressions(tokens, i, names)
         and not goes_on(tokens, i) then
       break
     end
-    blocks = blocks + step(token)
+    blocks = blocks + M.step(token)
     brackets = brackets + (token.kind == "op" and BRACKETS[token.text] or 0)
     local owner = tokens[i - 1].text
     if blocks > 0 and token.kind == "name" and names[token.text]
@@ -153,7 +156,7 @@ local function statement(state, i)
   end
   local stop, uses = after, false
   if tokens[after].text == "=" then
-    stop, uses = expressions(tokens, after + 1, list.set)
+    stop, uses = M.expressions(tokens, after + 1, list.set)
   end
   table.move(list.names, 1, #list.names, #state.names + 1, state.names)
   if uses then
@@ -175,7 +178,7 @@ end
 --- of the globals, `kept` (or nil) those that stay local: variables with
 --- <close>, _ENV, and names declared twice in a statement.
 function M.rewrite(text)
-  local state = {text = text, tokens = code(text), edits = {}, names = {},
+  local state = {text = text, tokens = M.code(text), edits = {}, names = {},
     kept = {}}
   local depth = 0
   for i, token in ipairs(state.tokens) do
@@ -183,7 +186,7 @@ function M.rewrite(text)
         and not state.over then
       statement(state, i)
     end
-    depth = depth + step(token)
+    depth = depth + M.step(token)
   end
   local kept = {}
   for name in pairs(state.kept) do
