@@ -15,32 +15,29 @@ local OK, NODEVICE = 0, 3 -- exit codes
 local PATIENCE = 60       -- seconds for a driver
 local MARKS = {ok = {"ok", "green"}, bad = {"!!", "red"}, note = {"--", "dim"}}
 
--- The report of a run; `advice` lists the steps to take.
-local Findings = {}
-Findings.__index = Findings
+local steps -- to take, in order
 
-function Findings.title(_, words)
-  local on = style.color(1)
-  io.write("\n", style.paint(words, "bold", on), "\n")
+local function title(words)
+  io.write("\n", style.paint(words, "bold", style.color(1)), "\n")
 end
 
--- A line beginning with "ok", "!!" or "--", wrapped.
-function Findings.say(_, mark, format, ...)
-  local word, color = table.unpack(MARKS[mark])
-  local lines = report.wrap(format:format(...), report.width() - 6)
-  io.write("  ", style.paint(word, color, style.color(1)), "  ",
-    table.concat(lines, "\n      "), "\n")
+-- Writes a mark and words, wrapped behind it.
+local function entry(mark, words)
+  io.write("  ", mark, "  ", table.concat(report.wrap(words,
+    report.width() - 6), "\n      "), "\n")
   io.stdout:flush()
 end
 
-function Findings:advise(format, ...)
+-- A finding that is "ok", "bad" or to "note".
+local function say(mark, format, ...)
+  local word, color = table.unpack(MARKS[mark])
+  entry(style.paint(word, color, style.color(1)), format:format(...))
+end
+
+local function advise(format, ...)
   local words = format:format(...)
-  for _, known in ipairs(self.advice) do
-    if known == words then
-      return
-    end
-  end
-  self.advice[#self.advice + 1] = words
+  steps[#steps + 1] = not steps[words] and words or nil
+  steps[words] = true
 end
 
 -- Runs Lua code in a child that no crash and no hang gets out of. Returns
@@ -61,70 +58,67 @@ local function child(code, options, environment)
   return out
 end
 
-local function loader(f)
-  f:title "OpenCL loader"
+local function loader()
+  title "OpenCL loader"
   local path = machine.library("OpenCL")
-  if path then
-    f:say("ok", "%s", path)
-  else
-    f:say("note", "cannot tell which library is loaded here")
-  end
+  say(path and "ok" or "note", "%s", path
+    or "cannot tell which library is loaded here")
   for _, name in ipairs{"OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"} do
     local value = os.getenv(name)
     if value and value ~= "" then
-      f:say("note", "%s is %s", name, value)
+      say("note", "%s is %s", name, value)
     end
   end
 end
 
 -- Whether a driver's library loads, told on a line.
-local function driver(f, icd)
+local function driver(icd)
   local code = ("local f, e = package.loadlib(%q, '*') "
     .. "print(f and 'LOADED' or e)"):format(icd.library)
   local out, failure = child(code)
   local name = icd.file and ("%s: %s"):format(icd.file, icd.library)
     or icd.library
   if out:find("LOADED\n", 1, true) then
-    f:say("ok", "%s", name)
+    say("ok", "%s", name)
     return true
   end
-  f:say("bad", "%s: %s", name, failure and "its library " .. failure
+  say("bad", "%s: %s", name, failure and "its library " .. failure
     or out:match("[^\n]*"))
   if failure then
-    f:advise("Take %s away (move it elsewhere): its library %s", icd.file
+    advise("Take %s away (move it elsewhere): its library %s", icd.file
       or icd.library, failure)
   elseif icd.file then
-    f:advise("Install the package of %s again, or remove %s if the driver "
+    advise("Install the package of %s again, or remove %s if the driver "
       .. "is gone", icd.library, icd.file)
   end
 end
 
-local function drivers(f)
-  f:title "Drivers"
+local function drivers()
+  title "Drivers"
   if machine.macos() then
-    return f:say("ok", "the OpenCL framework of macOS")
+    return say("ok", "the OpenCL framework of macOS")
   end
   local list, where = machine.drivers()
   for _, icd in ipairs(list) do
     if icd.library == "" then
-      f:say("bad", "%s: empty, or cannot be read", icd.file)
+      say("bad", "%s: empty, or cannot be read", icd.file)
     else
-      driver(f, icd)
+      driver(icd)
     end
   end
   if #list == 0 then
-    f:say("bad", "no driver is registered: there is no .icd file in %s",
+    say("bad", "no driver is registered: there is no .icd file in %s",
       where)
     if os.getenv "OCL_ICD_VENDORS" then
-      f:advise("Unset OCL_ICD_VENDORS: it hides the drivers of %s",
+      advise("Unset OCL_ICD_VENDORS: it hides the drivers of %s",
         machine.VENDORS)
     end
   end
   for _, name in ipairs(machine.forgotten(list)) do
-    f:say("note", "%s is installed, but no .icd file of %s names it", name,
+    say("note", "%s is installed, but no .icd file of %s names it", name,
       where)
     if where == machine.VENDORS then
-      f:advise("echo %s | sudo tee %s/%s.icd", name, where, name:match(
+      advise("echo %s | sudo tee %s/%s.icd", name, where, name:match(
         "^lib(%a+)"))
     end
   end
@@ -147,132 +141,107 @@ k:range(4)(b)
 print("ANSWER", b:read()[4])]=]
 
 -- Finds the driver that crashes, where each can be loaded alone.
-local function culprit(f, list)
+local function culprit(list)
   for _, icd in ipairs(list or {}) do
     local _, failure = child(LIST, "", icd.file and "OCL_ICD_VENDORS="
-      .. text.quote(icd.file) or "")
-    if failure and failure:find("crashed", 1, true) and icd.file then
-      f:say("bad", "%s alone: %s", icd.library, failure)
-      f:advise("Take %s away (move it elsewhere): its driver crashes",
-        icd.file)
+      .. text.quote(icd.file))
+    if icd.file and failure and failure:find("crashed", 1, true) then
+      say("bad", "%s alone: %s", icd.library, failure)
+      advise("Take %s away (move it elsewhere): its driver crashes", icd.file)
     end
   end
 end
 
 -- Lists platforms and devices; runs a kernel on each. Returns the vendors of
--- those that work, and whether there is one.
-local function devices(f, list)
-  f:title "Platforms and devices"
+-- the devices that work, or nil.
+local function devices(list)
+  title "Platforms and devices"
   local out, failure = child(LIST)
   if failure then
-    f:say("bad", "listing the devices %s", failure)
-    culprit(f, list)
+    say("bad", "listing the devices %s", failure)
+    culprit(list)
   end
   for count, name, version in out:gmatch(
     "PLATFORM\t(%d+)\t([^\t\n]*)\t([^\n]*)\n") do
-    f:say(count ~= "0" and "ok" or "bad", "%s, %s: %s device%s", name,
+    say(count ~= "0" and "ok" or "bad", "%s, %s: %s device%s", name,
       version, count, count == "1" and "" or "s")
   end
-  local vendors, usable = {}, false
+  local vendors
   for i, type, vendor, name in out:gmatch(
     "DEVICE\t(%d+)\t([^\t]*)\t([^\t]*)\t([^\n]*)\n") do
     local said, wrong = child(KERNEL, "-d " .. i)
     local fine = said:find("ANSWER\t42\n", 1, true)
-    f:say(fine and "ok" or "bad", "device %s: %s (%s) %s", i, name, type,
+    say(fine and "ok" or "bad", "device %s: %s (%s) %s", i, name, type,
       fine and "runs a kernel" or "does not run a kernel: " .. (wrong
         or said:match("[^\n]*")))
-    usable = usable or fine ~= nil
-    if fine then
-      vendors[#vendors + 1] = vendor:lower()
-    end
+    vendors = fine and (vendors or "")
+      .. vendor:lower():gsub("advanced micro", "amd") or vendors
   end
-  if not usable and not out:find("PLATFORM", 1, true) then
-    f:say("bad", "the loader finds no OpenCL platform "
+  if not vendors and not out:find("PLATFORM", 1, true) then
+    say("bad", "the loader finds no OpenCL platform "
       .. "(clGetPlatformIDs: CL_PLATFORM_NOT_FOUND_KHR, -1001)")
   end
-  return vendors, usable
+  return vendors
 end
 
--- Whether a working device is of the vendor of a GPU.
-local function served(vendors, gpu)
-  for _, name in ipairs(vendors) do
-    for _, word in ipairs(gpu.words) do
-      if name:find(word, 1, true) then
-        return true
-      end
-    end
-  end
-end
-
-local function permissions(f, vendors)
-  f:title "GPUs and permissions"
+local function permissions(vendors)
+  title "GPUs and permissions"
   local gpus, nodes = machine.gpus(), machine.nodes()
   for _, gpu in ipairs(gpus) do
-    local fine = served(vendors, gpu)
-    f:say(fine and "ok" or "bad", "a GPU of %s at %s%s", gpu.name, gpu.slot,
+    local fine = vendors and vendors:find(gpu.driver, 1, true)
+    say(fine and "ok" or "bad", "a GPU of %s at %s%s", gpu.name, gpu.slot,
       fine and "" or ": no OpenCL device is of this vendor")
     if not fine and #nodes == 0 then
-      f:advise("The GPU of %s has no device file in /dev: its kernel module "
+      advise("The GPU of %s has no device file in /dev: its kernel module "
         .. "is not loaded, or this container was started without the GPU",
         gpu.name)
     elseif not fine then
-      f:advise("%s", packages.advice(gpu.driver))
+      advise("%s", packages.advice(gpu.driver))
     end
   end
   for _, node in ipairs(nodes) do
-    f:say(node.usable and "ok" or "bad", "%s  %s %s %s%s", node.path,
+    say(node.usable and "ok" or "bad", "%s  %s %s %s%s", node.path,
       node.mode, node.owner, node.group, node.usable and ""
         or ": you may not read and write it")
     if not node.usable then
-      f:advise("sudo usermod -aG %s \"$USER\", then log in again: it gives "
+      advise("sudo usermod -aG %s \"$USER\", then log in again: it gives "
         .. "you %s", node.group, node.path)
     end
   end
   if #gpus == 0 and #nodes == 0 then
-    f:say("note", "no GPU: there is neither /dev/dri/render*, /dev/nvidia* "
+    say("note", "no GPU: there is neither /dev/dri/render*, /dev/nvidia* "
       .. "nor /dev/kfd")
   end
-  f:say("note", "your groups: %s", machine.groups())
+  say("note", "your groups: %s", machine.groups())
 end
 
-local function cache(f, list)
-  local pocl
+local function cache(list)
+  local libraries = ""
   for _, icd in ipairs(list or {}) do
-    pocl = pocl or icd.library:find("pocl", 1, true)
+    libraries = libraries .. icd.library
   end
-  if not pocl then
+  if not libraries:find("pocl", 1, true) then
     return
   end
-  f:title "PoCL's cache"
+  title "PoCL's cache"
   local path = machine.pocl_cache()
   if machine.writable(path) then
-    f:say("ok", "%s", path)
+    say("ok", "%s", path)
   else
-    f:say("bad", "%s cannot be written", path)
-    f:advise("Make %s writable, or set POCL_CACHE_DIR to a folder that is",
+    say("bad", "%s cannot be written", path)
+    advise("Make %s writable, or set POCL_CACHE_DIR to a folder that is",
       path)
   end
 end
 
-local function programs(f)
-  f:title "Programs and libraries"
+local function programs()
+  title "Programs and libraries"
   for _, what in ipairs(machine.programs()) do
-    f:say(what.found and "ok" or "note", "%s: %s", what.name, what.found
+    say(what.found and "ok" or "note", "%s: %s", what.name, what.found
       or "missing; it is for " .. what.use)
     if not what.found then
-      f:advise("%s", packages.advice(what.package))
+      advise("%s", packages.advice(what.package))
     end
-  end
-end
-
-local function advise(f, usable)
-  f:title(usable and "A device is usable" or "No device is usable")
-  if #f.advice == 0 then
-    io.write("  nothing is left to do\n")
-  end
-  for i, words in ipairs(f.advice) do
-    local lines = report.wrap(words, report.width() - 6)
-    io.write(("  %d.  %s\n"):format(i, table.concat(lines, "\n      ")))
   end
 end
 
@@ -280,20 +249,26 @@ end
 --- Prints the findings and the steps to take. 0 when a device runs a kernel,
 --- else 3.
 function M.run()
-  local f = setmetatable({advice = {}}, Findings)
+  steps = {}
   io.write(("clshell %s, %s, %s\n"):format(cl.version, _VERSION,
     machine.system()))
-  loader(f)
-  local list = drivers(f)
-  local vendors, usable = devices(f, list)
-  permissions(f, vendors)
-  if not usable and not machine.macos() and not machine.registered "pocl" then
-    f:advise("%s", packages.advice "pocl")
+  loader()
+  local list = drivers()
+  local vendors = devices(list)
+  permissions(vendors)
+  if not vendors and not machine.macos() and not machine.registered "pocl" then
+    advise("%s", packages.advice "pocl")
   end
-  cache(f, list)
-  programs(f)
-  advise(f, usable)
-  return usable and OK or NODEVICE
+  cache(list)
+  programs()
+  title(vendors and "A device is usable" or "No device is usable")
+  if #steps == 0 then
+    io.write("  nothing is left to do\n")
+  end
+  for i, words in ipairs(steps) do
+    entry(i .. ".", words)
+  end
+  return vendors and OK or NODEVICE
 end
 
 return M

@@ -14,13 +14,8 @@ M.VENDORS = "/etc/OpenCL/vendors"
 local NODES = "/dev/dri/render* /dev/nvidia[0-9]* /dev/nvidiactl "
   .. "/dev/nvidia-uvm /dev/kfd"
 
--- By PCI vendor: the name, words of its OpenCL name, and its package.
-local GPUS = {
-  ["0x10de"] = {name = "NVIDIA", words = {"nvidia"}, driver = "nvidia"},
-  ["0x1002"] = {name = "AMD", words = {"advanced micro", "amd"},
-    driver = "amd"},
-  ["0x8086"] = {name = "Intel", words = {"intel"}, driver = "intel"},
-}
+-- The names of vendors by their PCI numbers.
+local GPUS = {["0x10de"] = "NVIDIA", ["0x1002"] = "AMD", ["0x8086"] = "Intel"}
 
 --- machine.capture(command) -> output, how it ended ("exit", "signal"), code
 function M.capture(command)
@@ -39,13 +34,13 @@ local function lines(command)
 end
 
 local function contents(path)
-  local f = io.open(path)
-  if not f then
-    return nil
-  end
-  local s = f:read("a")
-  f:close()
-  return s
+  local f <close> = io.open(path)
+  return f and f:read("a")
+end
+
+local function variable(name)
+  local value = os.getenv(name)
+  return value ~= "" and value or nil
 end
 
 local kernel
@@ -55,31 +50,17 @@ function M.macos()
   return kernel == "Darwin"
 end
 
-local function release(name)
-  local s = contents("/etc/os-release") or ""
-  return ("\n" .. s):match("\n" .. name .. '="?([^"\n]*)')
+--- machine.release(name) -> string or nil
+--- A value of /etc/os-release.
+function M.release(name)
+  return ("\n" .. (contents "/etc/os-release" or "")):match("\n" .. name
+    .. '="?([^"\n]*)')
 end
 
 --- machine.system() -> string
 --- The name of the operating system.
 function M.system()
-  return release "PRETTY_NAME" or M.capture("uname -sr"):match("[^\n]*")
-end
-
---- machine.family() -> "debian", "fedora", "arch", "macos" or nil
---- Whose packages the system takes.
-function M.family()
-  if M.macos() then
-    return "macos"
-  end
-  local names = (" %s %s "):format(release "ID" or "", release "ID_LIKE"
-    or "")
-  for _, pair in ipairs{{"debian", "debian"}, {"ubuntu", "debian"},
-    {"fedora", "fedora"}, {"rhel", "fedora"}, {"arch", "arch"}} do
-    if names:find(" " .. pair[1] .. " ", 1, true) then
-      return pair[2]
-    end
-  end
+  return M.release "PRETTY_NAME" or M.capture("uname -sr"):match("[^\n]*")
 end
 
 --- machine.library(part) -> path or nil
@@ -100,22 +81,25 @@ local function icd(file)
   return {file = file, library = (contents(file) or ""):match("%S+") or ""}
 end
 
+local function icds(folder)
+  local list = lines(("ls -d %s/*.icd 2>/dev/null"):format(
+    text.quote(folder)))
+  for i, file in ipairs(list) do
+    list[i] = icd(file)
+  end
+  return list
+end
+
 --- machine.drivers() -> list of {file, library}, where
 --- The drivers that the loader loads: by the .icd files of a folder, and by
 --- OCL_ICD_VENDORS and OCL_ICD_FILENAMES, which also name libraries.
 function M.drivers()
-  local where = os.getenv "OCL_ICD_VENDORS"
-  where = where ~= "" and where or M.VENDORS
-  local list = {}
+  local where = variable "OCL_ICD_VENDORS" or M.VENDORS
+  local list
   if where:find("%.icd$") then
-    list[1] = contents(where) and icd(where) or nil
-  elseif where:find("%.so") then
-    list[1] = {library = where}
+    list = {contents(where) and icd(where) or nil}
   else
-    for _, file in ipairs(lines(("ls -d %s/*.icd 2>/dev/null"):format(
-      text.quote(where)))) do
-      list[#list + 1] = icd(file)
-    end
+    list = where:find("%.so") and {{library = where}} or icds(where)
   end
   for path in (os.getenv "OCL_ICD_FILENAMES" or ""):gmatch("[^:]+") do
     list[#list + 1] = path:find("%.icd$") and icd(path) or {library = path}
@@ -150,41 +134,36 @@ end
 --- machine.registered(word) -> boolean
 --- Whether a driver is registered whose library has this in its name.
 function M.registered(word)
-  for _, file in ipairs(lines("ls -d " .. M.VENDORS .. "/*.icd 2>/dev/null"))
-  do
-    if icd(file).library:find(word, 1, true) then
+  for _, driver in ipairs(icds(M.VENDORS)) do
+    if driver.library:find(word, 1, true) then
       return true
     end
   end
   return false
 end
 
---- machine.gpus() -> list of {name, slot, words, driver}
+--- machine.gpus() -> list of {name, slot, driver}
 --- The display controllers and accelerators on the PCI bus, of vendors that
---- have OpenCL drivers.
+--- have OpenCL drivers. driver: part of its OpenCL name, and the package.
 function M.gpus()
   local list = {}
   for _, folder in ipairs(lines "ls -d /sys/bus/pci/devices/* 2>/dev/null")
   do
     local class = contents(folder .. "/class") or ""
-    local vendor = (contents(folder .. "/vendor") or ""):match("%S+")
-    local known = GPUS[vendor]
-    local display = class:find("^0x03")
-      or class:find("^0x12") and vendor ~= "0x8086"
-    if known and display then
-      list[#list + 1] = {name = known.name, words = known.words,
-        driver = known.driver, slot = folder:match("[^/]*$")}
+    local name = GPUS[(contents(folder .. "/vendor") or ""):match("%S+")]
+    if name and (class:find("^0x03") or class:find("^0x12")
+        and name ~= "Intel") then
+      list[#list + 1] = {name = name, driver = name:lower(),
+        slot = folder:match("[^/]*$")}
     end
   end
   return list
 end
 
-local function test(flags, path)
-  local words = {}
-  for i, flag in ipairs(flags) do
-    words[i] = ("[ %s %s ]"):format(flag, text.quote(path))
-  end
-  return select(3, M.capture(table.concat(words, " && "))) == 0
+-- Whether a command of the shell about the path $1 succeeds.
+local function holds(command, path)
+  return select(3, M.capture(("set -- %s; %s"):format(text.quote(path),
+    command))) == 0
 end
 
 --- machine.nodes() -> list of {path, mode, owner, group, usable}
@@ -196,7 +175,7 @@ function M.nodes()
     local path = line:match("(/dev/%S+)")
     if mode and path then
       list[#list + 1] = {path = path, mode = mode, owner = owner,
-        group = group, usable = test({"-r", "-w"}, path)}
+        group = group, usable = holds('[ -r "$1" ] && [ -w "$1" ]', path)}
     end
   end
   return list
@@ -210,36 +189,20 @@ end
 --- machine.pocl_cache() -> path
 --- The folder of PoCL's compiled kernels.
 function M.pocl_cache()
-  local given = os.getenv "POCL_CACHE_DIR"
-  if given and given ~= "" then
-    return given
-  end
-  local base = os.getenv "XDG_CACHE_HOME"
-  if not base or base == "" then
-    base = (os.getenv "HOME" or "") .. "/.cache"
-  end
-  return base .. "/pocl/kcache"
+  return variable "POCL_CACHE_DIR" or (variable "XDG_CACHE_HOME"
+    or (os.getenv "HOME" or "") .. "/.cache") .. "/pocl/kcache"
 end
 
 --- machine.writable(path) -> boolean
 --- Whether a folder can be written, or made if it is missing: tried with a
 --- file, as permissions tell root nothing.
 function M.writable(path)
-  while path ~= "" and not test({"-e"}, path) do
-    path = path:match("^(.*)/[^/]*$") or ""
-  end
-  return select(3, M.capture(("f=$(mktemp %s/clshell.XXXXXX 2>/dev/null) && "
-    .. 'rm -f "$f"'):format(text.quote(path)))) == 0
+  return holds('while [ ! -e "$1" ]; do set -- "$(dirname -- "$1")"; done; '
+    .. 'f=$(mktemp "$1/clshell.XXXXXX" 2>/dev/null) && rm -f "$f"', path)
 end
 
-local function module(...)
-  for _, name in ipairs{...} do
-    local ok = pcall(require, name)
-    if not ok then
-      return nil
-    end
-  end
-  return "found"
+local function module(name)
+  return pcall(require, name) and "found" or nil
 end
 
 --- machine.programs() -> list of {name, found, use, package}
@@ -250,8 +213,8 @@ function M.programs()
   return {
     {name = "argparse", package = "argparse", found = module "argparse",
       use = "the options of scripts and commands"},
-    {name = "SQLite through DBI", package = "dbi",
-      found = module("DBI", "dbd.sqlite3"), use = "the store of runs"},
+    {name = "SQLite through DBI", package = "dbi", use = "the store of runs",
+      found = module "DBI" and module "dbd.sqlite3"},
     {name = "OpenBLAS", package = "openblas", found = blas
       and ("%s %s"):format(blas.name, blas.core or ""),
       use = "comparisons with the CPU's own products"},

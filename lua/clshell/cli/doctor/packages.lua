@@ -6,52 +6,57 @@ local machine = require "clshell.cli.doctor.machine"
 
 local M = {}
 
-local COMMANDS = {debian = "sudo apt install ", fedora = "sudo dnf install ",
-  arch = "sudo pacman -S ", macos = "brew install "}
-local ORDER = {"debian", "fedora", "arch", "macos"}
-
--- The use of each, then its packages by system.
-local PACKAGES = {
-  pocl = {"An OpenCL driver for the CPU", debian = "pocl-opencl-icd",
-    fedora = "pocl", arch = "pocl"},
-  nvidia = {"NVIDIA's OpenCL driver", debian = "nvidia-opencl-icd",
-    fedora = "xorg-x11-drv-nvidia-cuda", arch = "opencl-nvidia"},
-  amd = {"AMD's OpenCL driver", debian = "mesa-opencl-icd",
-    fedora = "rocm-opencl", arch = "rocm-opencl-runtime"},
-  intel = {"Intel's OpenCL driver", debian = "intel-opencl-icd",
-    fedora = "intel-compute-runtime", arch = "intel-compute-runtime"},
-  rsvg = {"Charts as PNG", debian = "librsvg2-bin",
-    fedora = "librsvg2-tools", arch = "librsvg", macos = "librsvg"},
-  argparse = {"Scripts and their options", debian = "lua-argparse",
-    fedora = "lua-argparse", arch = "lua54-argparse"},
-  dbi = {"The store of runs", debian = "lua-dbi-sqlite3", fedora = "lua-dbi",
-    arch = "lua54-dbi"},
-  openblas = {"The CPU's own products", debian = "libopenblas0",
-    fedora = "openblas", arch = "openblas", macos = "openblas"},
+-- The command that installs a package, and names in /etc/os-release.
+local SYSTEMS = {
+  {"sudo apt install ", "debian", "ubuntu"},
+  {"sudo dnf install ", "fedora", "rhel"}, {"sudo pacman -S ", "arch"},
+  {"brew install ", "macos"},
 }
 
-local ROCKS = {argparse = "argparse", dbi = "luadbi-sqlite3"}
+-- The use of each, then its package in each of the systems, or a command.
+local PACKAGES = {
+  pocl = {"An OpenCL driver for the CPU", "pocl-opencl-icd", "pocl", "pocl"},
+  nvidia = {"NVIDIA's OpenCL driver", "nvidia-opencl-icd",
+    "xorg-x11-drv-nvidia-cuda", "opencl-nvidia"},
+  amd = {"AMD's OpenCL driver", "mesa-opencl-icd", "rocm-opencl",
+    "rocm-opencl-runtime"},
+  intel = {"Intel's OpenCL driver", "intel-opencl-icd",
+    "intel-compute-runtime", "intel-compute-runtime"},
+  rsvg = {"Charts as PNG", "librsvg2-bin", "librsvg2-tools", "librsvg",
+    "librsvg"},
+  argparse = {"Scripts and their options", "lua-argparse", "lua-argparse",
+    "lua54-argparse", "luarocks install argparse"},
+  dbi = {"The store of runs", "lua-dbi-sqlite3", "lua-dbi", "lua54-dbi",
+    "luarocks install luadbi-sqlite3"},
+  openblas = {"The CPU's own products", "libopenblas0", "openblas",
+    "openblas", "openblas"},
+}
+
+-- The place of this system in SYSTEMS, or nil.
+local function place()
+  local names = (" %s %s "):format(machine.macos() and "macos"
+    or machine.release "ID" or "", machine.release "ID_LIKE" or "")
+  for i, system in ipairs(SYSTEMS) do
+    for k = 2, #system do
+      if names:find(" " .. system[k] .. " ", 1, true) then
+        return i
+      end
+    end
+  end
+end
 
 --- packages.advice(name) -> string
 --- The command that installs a program: on this system, or, where that is not
 --- known, on each.
 function M.advice(name)
-  local what = PACKAGES[name]
-  local system = machine.family()
-  local rock = ROCKS[name] and "luarocks install " .. ROCKS[name]
-  local words
-  if what[system] then
-    words = COMMANDS[system] .. what[system]
-  elseif system == "macos" and rock then
-    words = rock
-  else
-    local all = {}
-    for _, s in ipairs(ORDER) do
-      all[#all + 1] = what[s] and COMMANDS[s] .. what[s]
+  local packages, own, words = PACKAGES[name], place(), {}
+  for i, system in ipairs(SYSTEMS) do
+    local package = packages[i + 1]
+    if package and (i == own or not (own and packages[own + 1])) then
+      words[#words + 1] = (package:find(" ") and "" or system[1]) .. package
     end
-    words = table.concat(all, ", or ")
   end
-  return ("%s: %s"):format(what[1], words)
+  return ("%s: %s"):format(packages[1], table.concat(words, ", or "))
 end
 
 return M
