@@ -17,6 +17,9 @@ function M.device(ints, rung, p, s, dev)
     return "the device has no double (cl_khr_fp64)"
   elseif s.type == "half" and not dev:has("cl_khr_fp16") then
     return "the device has no half (cl_khr_fp16)"
+  elseif rung.format and rung.format ~= s.format then
+    return ("takes a %s matrix, this one is %s"):format(rung.format:upper(),
+      tostring(s.format):upper())
   end
   for _, name in ipairs(ints) do
     if s[name] and s[name] > INT_MAX then

@@ -1,5 +1,5 @@
--- family/tiling.lua - common parts of rungs: the arithmetic of ranges and
--- tiles and of their traffic, defines and refusals
+-- family/tiling.lua - common parts of rungs: their parameters, defines and
+-- refusals, the arithmetic of ranges and tiles and of their traffic
 -- SPDX-License-Identifier: MIT
 
 local M = {}
@@ -14,6 +14,18 @@ function M.roundup(n, size)
   return M.groups(n, size) * size
 end
 
+-- A parameter of a rung.
+function M.param(name, values, default, help)
+  return {name = name, values = values, default = default, help = help}
+end
+
+-- The NDRange of work-groups that take `width` x `height` elements each with
+-- lx x ly work-items (nil: one for each element).
+function M.range(cols, rows, width, height, lx, ly)
+  lx, ly = lx or width, ly or height
+  return {M.groups(cols, width) * lx, M.groups(rows, height) * ly}, {lx, ly}
+end
+
 -- For rungs whose parameters their kernels need not know.
 function M.no_defines()
   return {}
@@ -25,15 +37,37 @@ function M.cpu_only(dev)
     and "for CPU devices: it uses 1 work-item per work-group" or nil
 end
 
+-- The parameter of rungs with explicit vectors.
+M.vector = M.param("vector", {16, 32, 64}, 64,
+  "bytes in a vector: 16 for SSE or NEON, 32 for AVX2, 64 for AVX-512")
+
 -- Elements in a vector of p.vector bytes.
 function M.vector_width(s, p)
   return p.vector // s.esize
 end
 
+-- Why a device cannot run a rung for CPUs with vectors of `least` to 16
+-- elements, nil if it can.
+function M.cpu_vectors(dev, s, p, least)
+  local width = M.vector_width(s, p)
+  local reason = M.cpu_only(dev)
+  if not reason and (width < least or width > 16) then
+    reason = ("vector = %d bytes is %d elements of %s, the kernel takes %d "
+      .. "to 16"):format(p.vector, width, s.type, least)
+  end
+  return reason
+end
+
 -- An access: how often a work-item makes it, its bytes, and the address of
 -- work-item (x, y) of a work-group.
-function M.access(n, bytes, at)
+function M.access_at(n, bytes, at)
   return {n = n, bytes = bytes, at = at}
+end
+
+-- The same where neighbours in x and in y are so many bytes apart (nil: 0).
+function M.access(n, bytes, dx, dy)
+  dx, dy = dx or 0, dy or 0
+  return M.access_at(n, bytes, function(x, y) return x * dx + y * dy end)
 end
 
 -- Bytes that a matrix product fetches in tiles of bm x bn, C included.

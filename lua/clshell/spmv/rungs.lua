@@ -7,7 +7,8 @@
 local cl = require "cl"
 local tiling = require "clshell.family.tiling"
 
-local access, groups, roundup = tiling.access, tiling.groups, tiling.roundup
+local access, groups, param = tiling.access, tiling.groups, tiling.param
+local roundup = tiling.roundup
 
 local ALIGNMENT = 32     -- elements: the pitch that suits every DIA kernel
 local MAX_COMPILED = 128 -- diagonals that `specialised` unrolls
@@ -25,17 +26,6 @@ local function offsets_bytes(_, p)
   return 4 * p.chunk
 end
 
-local function wants(format)
-  return function(_, s)
-    if s.format ~= format then
-      return ("takes a %s matrix, this one is %s"):format(format:upper(),
-        tostring(s.format):upper())
-    end
-  end
-end
-
-local takes_dia, takes_csr = wants("dia"), wants("csr")
-
 -- The operands with the diagonals copied to another pitch, every other field
 -- of the matrix as it was.
 local function repitched(s, o, run, pitch)
@@ -50,43 +40,40 @@ local function repitched(s, o, run, pitch)
   return {M = copy}
 end
 
--- prepare for a kernel whose pitch has to be a multiple of what `step` says;
--- a matrix that fits already is used as it is.
+-- prepare for a kernel whose pitch has to be a multiple of step(p); a matrix
+-- that fits already is used as it is.
 local function aligned_to(step)
   return function(s, p, o, run)
-    if o.M.pitch % step(p) == 0 or s.ndiags == 0 then
-      return {}
+    if o.M.pitch % step(p) ~= 0 and s.ndiags > 0 then
+      return repitched(s, o, run, roundup(s.rows, ALIGNMENT))
     end
-    return repitched(s, o, run, roundup(s.rows, ALIGNMENT))
   end
 end
 
 local function packed(s, _, o, run)
-  if o.M.pitch == s.rows or s.ndiags == 0 then
-    return {}
+  if o.M.pitch ~= s.rows and s.ndiags > 0 then
+    return repitched(s, o, run, s.rows)
   end
-  return repitched(s, o, run, s.rows)
 end
 
 -- Traffic of DIA: values, x and y by neighbours, `width` rows a work-item;
 -- offsets from global memory, or `from_local`.
 local function traffic_of(width, from_local)
   return function(s)
-    local e, n = s.esize, s.ndiags
-    local function next_to(x) return width * x * e end
-    local offsets = access(n, 4, function() return 0 end)
+    local e, n = width * s.esize, s.ndiags
+    local offsets = access(n, 4)
     return {
-      global = {access(n, width * e, next_to), access(n, width * e, next_to),
-        access(1, width * e, next_to), not from_local and offsets or nil},
+      global = {access(n, e, e), access(n, e, e), access(1, e, e),
+        not from_local and offsets or nil},
       locals = from_local and {offsets},
     }
   end
 end
 
-local wg = {name = "wg", values = {32, 64, 128, 256, 512, 1024},
-  default = 128, help = "work-items in a work-group"}
-local chunk = {name = "chunk", values = {16, 64, 256, 1024}, default = 256,
-  help = "offsets held in local memory at a time"}
+local wg = param("wg", {32, 64, 128, 256, 512, 1024}, 128,
+  "work-items in a work-group")
+local chunk = param("chunk", {16, 64, 256, 1024}, 256,
+  "offsets held in local memory at a time")
 
 return {
   {
@@ -96,7 +83,6 @@ return {
     params = {wg},
     defines = tiling.no_defines,
     range = one_row_range,
-    accepts = takes_dia,
     prepare = packed,
     traffic = traffic_of(1),
   },
@@ -106,7 +92,6 @@ return {
     params = {wg},
     defines = tiling.no_defines,
     range = one_row_range,
-    accepts = takes_dia,
     prepare = aligned_to(function() return ALIGNMENT end),
     traffic = traffic_of(1),
   },
@@ -116,7 +101,6 @@ return {
     params = {wg, chunk},
     range = one_row_range,
     local_bytes = offsets_bytes,
-    accepts = takes_dia,
     prepare = aligned_to(function() return ALIGNMENT end),
     traffic = traffic_of(1, true),
   },
@@ -126,7 +110,6 @@ return {
     params = {wg, chunk},
     range = function(s, p) return linear(s, p.wg, 4) end,
     local_bytes = offsets_bytes,
-    accepts = takes_dia,
     prepare = aligned_to(function() return 4 end),
     traffic = traffic_of(4, true),
   },
@@ -135,18 +118,15 @@ return {
     lesson = "offsets compiled in, loop unrolled, interior rows not tested",
     params = {
       wg,
-      {name = "width", values = {1, 2, 4, 8}, default = 2,
-        help = "rows per work-item; on an H100 8 bytes of values are best"},
+      param("width", {1, 2, 4, 8}, 2,
+        "rows per work-item; on an H100 8 bytes of values are best"),
     },
     defines = function(p, s)
       return {WIDTH = p.width, OFFSETS = table.concat(s.offsets, ",")}
     end,
     range = function(s, p) return linear(s, p.wg, p.width) end,
-    accepts = function(dev, s, p)
-      local reason = takes_dia(dev, s, p)
-      if reason then
-        return reason
-      elseif s.ndiags < 1 or s.ndiags > MAX_COMPILED then
+    accepts = function(_, s)
+      if s.ndiags < 1 or s.ndiags > MAX_COMPILED then
         return ("compiles 1 to %d diagonals in, the matrix has %d"):format(
           MAX_COMPILED, s.ndiags)
       end
@@ -158,21 +138,17 @@ return {
     lesson = "for CPU devices: a block of rows per work-item, sums of long "
       .. "vectors in registers",
     params = {
-      {name = "width", values = {2, 4, 8, 16}, default = 16,
-        help = "elements per vector"},
-      {name = "vectors", values = {1, 4, 8}, default = 4,
-        help = "vectors whose sums are in registers"},
-      {name = "block", values = {256, 1024, 2048, 4096, 16384},
-        default = 4096, help = "rows per work-item"},
-      {name = "ahead", values = {0, 256, 1024}, default = 256,
-        help = "rows from the use of a value to what is asked for"},
-      {name = "stream", values = {0, 1}, default = 1,
-        help = "1: y is written past the cache, 0: it may stay there"},
+      param("width", {2, 4, 8, 16}, 16, "elements per vector"),
+      param("vectors", {1, 4, 8}, 4, "vectors whose sums are in registers"),
+      param("block", {256, 1024, 2048, 4096, 16384}, 4096,
+        "rows per work-item"),
+      param("ahead", {0, 256, 1024}, 256,
+        "rows from the use of a value to what is asked for"),
+      param("stream", {0, 1}, 1,
+        "1: y is written past the cache, 0: it may stay there"),
     },
     range = function(s, p) return {groups(s.rows, p.block)}, {1} end,
-    accepts = function(dev, s)
-      return takes_dia(dev, s) or tiling.cpu_only(dev)
-    end,
+    accepts = tiling.cpu_only,
     traffic = function(s) -- vectors of values and of x meet in registers
       return {moved = (2 * s.ndiags + 1) * s.rows * s.esize}
     end,
@@ -183,7 +159,6 @@ return {
     params = {wg},
     defines = tiling.no_defines,
     range = one_row_range,
-    accepts = takes_csr,
   },
   {
     name = "csr_vector", file = "csr_vector.cl", format = "csr",
@@ -191,13 +166,12 @@ return {
       .. "memory",
     params = {
       wg,
-      {name = "lanes", values = {2, 4, 8, 16, 32}, default = 8,
-        help = "work-items per row, about the usual number of its elements"},
+      param("lanes", {2, 4, 8, 16, 32}, 8,
+        "work-items per row, about the usual number of its elements"),
     },
     range = function(s, p)
       return {groups(s.rows, p.wg // p.lanes) * p.wg}, {p.wg}
     end,
     local_bytes = function(s, p) return p.wg * s.esize end,
-    accepts = takes_csr,
   },
 }

@@ -5,185 +5,139 @@
 
 local tiling = require "clshell.family.tiling"
 
-local access, groups, roundup = tiling.access, tiling.groups, tiling.roundup
+local access, param = tiling.access, tiling.param
 
-local lx = {name = "lx", values = {4, 8, 16, 32, 64}, default = 32,
-  help = "local size along dimension 0, which walks contiguous memory on "
-    .. "the coalesced side"}
-local ly = {name = "ly", values = {1, 2, 4, 8, 16}, default = 8,
-  help = "local size along dimension 1"}
+local lx = param("lx", {4, 8, 16, 32, 64}, 32, "local size along dimension "
+  .. "0, which walks contiguous memory on the coalesced side")
+local ly = param("ly", {1, 2, 4, 8, 16}, 8, "local size along dimension 1")
 
-local tile = {name = "tile", values = {8, 16, 32, 64}, default = 32,
-  help = "side of the square tile in local memory"}
-local rows_per_item = {name = "rows_per_item", values = {1, 2, 4, 8},
-  default = 4,
-  help = "tile rows that each work-item moves; "
-    .. "the local size is {tile, tile / rows_per_item}"}
-local pad = {name = "pad", values = {0, 1, 2, 4}, default = 1,
-  help = "elements added to each row of the tile"}
+local tile = param("tile", {8, 16, 32, 64}, 32,
+  "side of the square tile in local memory")
+local rows_per_item = param("rows_per_item", {1, 2, 4, 8}, 4,
+  "tile rows that each work-item moves; the local size is {tile, tile / "
+  .. "rows_per_item}")
 
-local function tiled_range(s, p)
-  local height = p.tile // p.rows_per_item
-  return {roundup(s.cols, p.tile), groups(s.rows, p.tile) * height},
-    {p.tile, height}
+local function tile_bytes(s, p)
+  return p.tile * (p.tile + (p.pad or 0)) * s.esize
 end
 
-local function square_tile_bytes(s, p)
-  return p.tile * p.tile * s.esize
+-- A rung of square tiles; its own parameter comes after the common ones.
+-- `swizzled`: the columns of a row of the tile are permuted.
+local function tiled(rung, swizzled)
+  rung.params = {tile, rows_per_item, rung.params}
+  function rung.range(s, p)
+    return tiling.range(s.cols, s.rows, p.tile, p.tile, p.tile,
+      p.tile // p.rows_per_item)
+  end
+  rung.local_bytes = tile_bytes
+  function rung.traffic(s, p)
+    local e, n = s.esize, p.rows_per_item
+    local row = (p.tile + (p.pad or 0)) * e
+    local columns = swizzled and tiling.access_at(n, e, function(x, y)
+      return x * row + (x ~ y) * e
+    end) or access(n, e, row, e)
+    return {
+      global = {access(n, e, e, s.cols * e), access(n, e, e, s.rows * e)},
+      locals = {access(n, e, e, row), columns},
+      fetch = 2 * s.rows * s.cols * e,
+    }
+  end
+  return rung
+end
+
+-- A rung without local memory, whose work-items walk the rows of A, or with
+-- `columns` its columns, side by side.
+local function plain(rung, columns)
+  rung.params, rung.defines = {lx, ly}, tiling.no_defines
+  function rung.range(s, p)
+    local across, down = s.cols, s.rows
+    if columns then
+      across, down = down, across
+    end
+    return tiling.range(across, down, p.lx, p.ly)
+  end
+  function rung.traffic(s)
+    local e = s.esize
+    local a, b = columns and {s.cols * e, e} or {e, s.cols * e},
+      columns and {e, s.rows * e} or {s.rows * e, e}
+    return {
+      global = {access(1, e, a[1], a[2]), access(1, e, b[1], b[2])},
+      fetch = 2 * s.rows * s.cols * e,
+    }
+  end
+  return rung
 end
 
 local LINE = 64 -- bytes that simd.cl leaves free after each row of its tile
 
-local function simd_accepts(dev, s, p)
-  local width = tiling.vector_width(s, p)
-  local reason = tiling.cpu_only(dev)
-  if reason then
-    return reason
-  elseif width < 4 or width > 16 then
-    return ("vector = %d bytes is %d elements of %s, the kernel takes 4 to 16")
-      :format(p.vector, width, s.type)
-  end
-end
-
--- Traffic: `reads` and `writes` give the address of work-item (x, y), each
--- `times` (a parameter; nil: once).
-local function traffic_of(reads, writes, times)
-  return function(s, p)
-    local e, n = s.esize, times and p[times] or 1
-    local row = p.tile and p.tile + (p.pad or 0)
-    return {
-      global = {access(n, e, reads(e, s.cols)), access(n, e,
-        writes(e, s.rows))},
-      locals = row and {
-        access(n, e, function(x, y) return (y * row + x) * e end),
-        access(n, e, function(x, y) return (x * row + y) * e end),
-      },
-      fetch = 2 * s.rows * s.cols * e,
-    }
-  end
-end
-
-local function along_rows(e, ld)
-  return function(x, y) return (y * ld + x) * e end
-end
-
-local function along_columns(e, ld)
-  return function(x, y) return (x * ld + y) * e end
-end
-
-local traffic_of_tiles = traffic_of(along_rows, along_rows, "rows_per_item")
-
-local function traffic_of_swizzled(s, p)
-  local model = traffic_of_tiles(s, p)
-  model.locals[2].at = function(x, y)
-    return (x * p.tile + (x ~ y)) * s.esize
-  end
-  return model
-end
-
-local function traffic_of_float4(s)
-  local e = s.esize
-  local function vectors(ld)
-    return function(x, y) return (4 * y * ld + 4 * x) * e end
-  end
-  return {
-    global = {access(4, 4 * e, vectors(s.cols)),
-      access(4, 4 * e, vectors(s.rows))},
-    fetch = 2 * s.rows * s.cols * e,
-  }
-end
-
 return {
-  {
+  plain{
     name = "naive_read", file = "naive_read.cl",
     lesson = "reads along rows are coalesced, writes stride by ldb",
-    params = {lx, ly},
-    defines = tiling.no_defines,
-    range = function(s, p)
-      return {roundup(s.cols, p.lx), roundup(s.rows, p.ly)}, {p.lx, p.ly}
-    end,
-    traffic = traffic_of(along_rows, along_columns),
   },
-  {
+  plain({
     name = "naive_write", file = "naive_write.cl",
     lesson = "writes along rows are coalesced, reads stride by lda",
-    params = {lx, ly},
-    defines = tiling.no_defines,
-    range = function(s, p)
-      return {roundup(s.rows, p.lx), roundup(s.cols, p.ly)}, {p.lx, p.ly}
-    end,
-    traffic = traffic_of(along_columns, along_rows),
-  },
-  {
+  }, true),
+  tiled{
     name = "tiled", file = "tiled.cl",
     lesson = "a tile in local memory: both sides coalesced, but its columns "
       .. "lie in one bank",
-    params = {tile, rows_per_item},
-    range = tiled_range,
-    local_bytes = square_tile_bytes,
-    traffic = traffic_of_tiles,
   },
-  {
+  tiled{
     name = "tiled_padded", file = "tiled_padded.cl",
     lesson = "tile rows one element longer: no bank conflicts",
-    params = {tile, rows_per_item, pad},
-    range = tiled_range,
-    local_bytes = function(s, p)
-      return p.tile * (p.tile + p.pad) * s.esize
-    end,
-    traffic = traffic_of_tiles,
+    params = param("pad", {0, 1, 2, 4}, 1,
+      "elements added to each row of the tile"),
   },
-  {
+  tiled({
     name = "tiled_swizzled", file = "tiled_swizzled.cl",
     lesson = "columns permuted inside tile rows: no conflicts, no padding",
-    params = {tile, rows_per_item},
-    range = tiled_range,
-    local_bytes = square_tile_bytes,
-    traffic = traffic_of_swizzled,
-  },
+  }, true),
   {
     name = "float4", file = "float4.cl",
     lesson = "float4 loads and stores, 4x4 blocks transposed in registers",
-    params = {
-      {name = "tile", values = {8, 16, 32, 64}, default = 64,
-        help = "side of the square tile; the local size is "
-          .. "{tile / 4, tile / 4}"},
-    },
+    params = {param("tile", {8, 16, 32, 64}, 64,
+      "side of the square tile; the local size is {tile / 4, tile / 4}")},
     range = function(s, p)
       local side = p.tile // 4
-      return {groups(s.cols, p.tile) * side, groups(s.rows, p.tile) * side},
-        {side, side}
+      return tiling.range(s.cols, s.rows, p.tile, p.tile, side, side)
     end,
-    local_bytes = square_tile_bytes,
-    traffic = traffic_of_float4,
+    local_bytes = tile_bytes,
+    traffic = function(s)
+      local e = s.esize
+      return {
+        global = {access(4, 4 * e, 4 * e, 4 * s.cols * e),
+          access(4, 4 * e, 4 * e, 4 * s.rows * e)},
+        fetch = 2 * s.rows * s.cols * e,
+      }
+    end,
   },
   {
     name = "simd", file = "simd.cl",
     lesson = "for CPU devices: turned in vector registers, whole cache lines "
       .. "written past the cache",
     params = {
-      {name = "vector", values = {16, 32, 64}, default = 64,
-        help = "bytes in a vector: 16 for SSE or NEON, 32 for AVX2, 64 for "
-          .. "AVX-512"},
-      {name = "tile_rows", values = {32, 64, 128, 256}, default = 128,
-        help = "rows of A per work-item"},
-      {name = "tile_cols", values = {64, 256, 512, 1024}, default = 1024,
-        help = "columns of A per work-item: how far it reads on"},
-      {name = "stream", values = {0, 1}, default = 1,
-        help = "1: B is written past the cache, 0: it may stay there"},
+      tiling.vector,
+      param("tile_rows", {32, 64, 128, 256}, 128, "rows of A per work-item"),
+      param("tile_cols", {64, 256, 512, 1024}, 1024,
+        "columns of A per work-item: how far it reads on"),
+      param("stream", {0, 1}, 1,
+        "1: B is written past the cache, 0: it may stay there"),
     },
     defines = function(p, s)
       return {WIDTH = tiling.vector_width(s, p), TILE_ROWS = p.tile_rows,
         TILE_COLS = p.tile_cols, STREAM = p.stream}
     end,
     range = function(s, p)
-      return {groups(s.cols, p.tile_cols), groups(s.rows, p.tile_rows)},
-        {1, 1}
+      return tiling.range(s.cols, s.rows, p.tile_cols, p.tile_rows, 1, 1)
     end,
     local_bytes = function(s, p)
       return p.tile_cols * (p.tile_rows * s.esize + LINE)
     end,
-    accepts = simd_accepts,
+    accepts = function(dev, s, p)
+      return tiling.cpu_vectors(dev, s, p, 4)
+    end,
     traffic = function(s) -- work-items move vectors, each element once
       return {moved = 2 * s.rows * s.cols * s.esize}
     end,
