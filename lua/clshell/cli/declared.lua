@@ -8,62 +8,72 @@ local store_commands = require "clshell.cli.store_commands"
 
 local M = {}
 
--- A parser that only keeps the declarations, made as those of argparse are.
-local Entry, Recorder = {}, {}
-Entry.__index, Recorder.__index = Entry, Recorder
+-- A parser that only keeps the declarations, made as those of argparse are;
+-- an entry of its lists answers the same calls.
+local Recorder = {}
+Recorder.__index = Recorder
 
-local KINDS = {FILE = "file"}
+local KINDS = {FILE = "file", DEVICE = "device"}
 
-local function recorder(name, description)
-  return setmetatable({name = name, description = description, options = {},
+local function recorder(_, description)
+  return setmetatable({description = description, options = {},
     arguments = {}}, Recorder)
 end
 
-function Recorder:option(names, description, default)
-  local entry = setmetatable({names = {}, description = description,
-    default = default}, Entry)
-  for name in names:gmatch("%S+") do
-    entry.names[#entry.names + 1] = name
-  end
-  self.options[#self.options + 1] = entry
-  return entry:argname(names:match("%-%-?([%w-]+)$"):upper())
-end
-
-function Recorder:argument(name, description)
-  local entry = setmetatable({arg = name:upper(), description = description},
-    Entry)
-  self.arguments[#self.arguments + 1] = entry
+local function add(list, entry)
+  list[#list + 1] = setmetatable(entry, Recorder)
   return entry
 end
 
-function Entry:argname(name)
-  self.arg = name
-  self.kind = KINDS[name] or name == "DEVICE" and "device" or nil
+function Recorder:option(names, description)
+  local list = {}
+  for name in names:gmatch("%S+") do
+    list[#list + 1] = name
+  end
+  return add(self.options, {names = list, description = description})
+    :argname(list[#list]:match("^%-+(.*)"):upper())
+end
+
+function Recorder:argument(name, description)
+  return add(self.arguments, {arg = name, description = description})
+end
+
+function Recorder:argname(name)
+  self.arg, self.kind = name:upper(), KINDS[name]
   return self
 end
 
-function Entry:choices(list)
+function Recorder:choices(list)
   self.values = list
   return self
 end
 
-function Entry:convert()
+function Recorder:convert()
   return self
+end
+
+--- declared.all() -> list of options
+--- The options of clshell itself, each also with its `group`, nil for those
+--- for programs, and the sentences of the manual page, `more`.
+function M.all()
+  local t, list = require "clshell.optiontable", {}
+  local values = {format = t.formats, when = t.whens}
+  for i, o in ipairs(t.options) do
+    local names = {o.letter and "-" .. o.letter}
+    names[#names + 1] = o.name and "--" .. o.name
+    list[i] = {names = names, arg = o.arg, group = o.group, more = o.more,
+      description = o.help and o.help:gsub("%s+", " "), kind = o.kind,
+      values = values[o.kind]}
+  end
+  return list
 end
 
 --- declared.own() -> list of options
 --- The options of clshell itself, without those for programs.
 function M.own()
-  local t, list = require "clshell.optiontable", {}
-  for _, o in ipairs(t.options) do
-    if o.group then
-      local names = {o.letter and "-" .. o.letter}
-      names[#names + 1] = o.name and "--" .. o.name
-      list[#list + 1] = {names = names, arg = o.arg,
-        description = o.help:gsub("%s+", " "), kind = o.kind,
-        values = o.kind == "format" and t.formats or o.kind == "when"
-          and t.whens or nil}
-    end
+  local list = {}
+  for _, o in ipairs(M.all()) do
+    list[#list + 1] = o.group and o or nil
   end
   return list
 end
@@ -82,7 +92,7 @@ end
 --- declared.shared() -> list of options
 --- The options that all scripts share which measure.
 function M.shared()
-  local r = recorder("")
+  local r = recorder()
   require("clshell.report.output").options(r)
   return r.options
 end

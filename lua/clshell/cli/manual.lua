@@ -66,9 +66,9 @@ local function synopsis(lines)
   end
 end
 
-local function options(lines, list)
+local function options(lines)
   local group
-  for _, o in ipairs(list) do
+  for _, o in ipairs(declared.all()) do
     local title = o.group or "For programs"
     if title ~= group then
       if group then
@@ -77,9 +77,7 @@ local function options(lines, list)
       say(lines, ".Ss " .. title, ".Bl -tag -width Ds")
       group = title
     end
-    local names = {o.letter and "-" .. o.letter}
-    names[#names + 1] = o.name and "--" .. o.name
-    item(lines, names, o.arg, o.more)
+    item(lines, o.names, o.arg, o.more)
   end
   say(lines, ".El")
 end
@@ -142,7 +140,7 @@ function M.page()
     "runs standard input, as it does for the script", ".Sq - .",
     "In the shell", ".Ic ?tutorial", "is the place to start, and",
     ".Ic ?name", "tells of any function.")
-  options(lines, require "clshell.optiontable".options)
+  options(lines)
   commands(lines)
   facts(lines, "ENVIRONMENT", "Ev", usage.ENVIRONMENT)
   facts(lines, "FILES", "Pa", usage.FILES)

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local file = require "clshell.base.file"
 local script = require "clshell.base.script"
 local store = require "clshell.store"
 
@@ -36,44 +37,43 @@ local function moment(s)
   return at and s, message
 end
 
-local make = script.parser -- makes a parser, or a recorder for M.declared
+-- The options of a command: name, description, and if there are any, the name
+-- of the value and a converter.
+local STORE = {"--store", "file of the run store", "FILE"}
+local FILTERS = {
+  {"--name", "of this bench, kernel or family only"},
+  {"--device", "of devices with this in their name only"},
+  {"--tag", "with this tag only"},
+  {"--since", "not older than 12h, 7d, 4w or a date", "TIME", moment},
+  {"--limit", "so many of the newest runs", "N", count},
+}
 
-local function parser_of(name, description)
-  local parser = make("clshell " .. name, description, EPILOG)
-  parser:option("--store", "file of the run store"):argname("FILE")
-  return parser
+-- The value of an option of clshell itself, such as --format.
+local function said(name)
+  return cl.commandline and cl.commandline[name]
 end
 
-local function filters(parser)
-  parser:option("--name", "of this bench, kernel or family only")
-  parser:option("--device", "of devices with this in their name only")
-  parser:option("--tag", "with this tag only")
-  parser:option("--since", "not older than 12h, 7d, 4w or a date")
-    :argname("TIME"):convert(moment)
-  return parser
-end
-
-local function limited(parser)
-  parser:option("--limit", "so many of the newest runs"):argname("N")
-    :convert(count)
-  return parser
-end
-
--- The value of clshell's own --format, if it is among the choices.
-local function said(choices)
-  for _, format in ipairs(choices) do
-    if cl.commandline and cl.commandline.format == format then
-      return format
+-- Declares options, or arguments: `method` of the parser.
+local function declare(parser, method, list)
+  for _, row in ipairs(list or {}) do
+    local entry = parser[method](parser, row[1], row[2])
+    if row[3] then
+      entry:argname(row[3])
+    end
+    if row[4] then
+      entry:convert(row[4])
     end
   end
 end
 
-local function formatted(parser, default)
+-- --format, whose value is that of clshell itself if it is among the choices.
+local function declare_format(parser, default)
   local choices = {default ~= "table" and "runs" or "table",
     table.unpack(require("clshell.report.export").formats)}
-  parser:option("--format", "how to print", said(choices) or default)
-    :choices(choices)
-  return parser
+  for _, format in ipairs(choices) do
+    default = said "format" == format and format or default
+  end
+  parser:option("--format", "how to print", default):choices(choices)
 end
 
 local function filter_of(o)
@@ -105,76 +105,81 @@ end
 
 -- Prints the outcome of a command, unless -q was given.
 local function note(format, ...)
-  if not (cl.commandline and cl.commandline.quiet) then
+  if not said "quiet" then
     io.stderr:write(format:format(...))
   end
 end
 
 local function opened(path, mode)
-  local file, message = io.open(path, mode)
-  return file or cl.error("cannot open " .. message)
+  local f, message = io.open(path, mode)
+  return f or cl.error("cannot open " .. message)
 end
 
--- Prints a list as a table, or its records in another format, to
--- the file of clshell's own -o if there is one.
-local function show(list, format, runs)
-  local path = cl.commandline and cl.commandline.output
-  local out <close> = path and opened(path, "wb")
+-- Prints a list as a table, or its records in another format, to the file of
+-- a path or of clshell's own -o if there is one.
+local function show(list, format, runs, path)
+  local out = path or said "output" or io.stdout
   if format == "table" then
-    (out or io.stdout):write(tostring(list), "\n")
+    file.write(out, tostring(list) .. "\n", "the results")
   else
-    require("clshell.report.export").write(runs(), format, out or io.stdout)
+    require("clshell.report.export").write(runs, format, out)
   end
   return OK
 end
-
-local commands, declare = {}, {} -- by name: its work; its options
 
 --- store_commands.names
 --- The names of the commands.
 M.names = {"history", "best", "compare", "export", "import", "prune"}
 
-function declare.history()
-  return formatted(limited(filters(parser_of("history",
-    "What became of each bench: its runs, the newest median, and all medians "
-    .. "as a line of bars, oldest first."))), "table")
-end
-
-function commands.history(o)
-  local s <close> = open(o)
-  return show(s:history(filter_of(o)), o.format, function()
-    return records(s, filter_of(o))
-  end)
-end
-
-function declare.best()
-  return formatted(limited(filters(parser_of("best",
-    "The fastest run of each bench, problem and device that was right, and "
-    .. "whether source or driver changed since."))), "table")
-end
-
-function commands.best(o)
-  local s <close> = open(o)
-  local list = s:best(filter_of(o))
-  return show(list, o.format, function()
-    return list
-  end)
-end
-
-function declare.compare()
-  local parser = parser_of("compare", "What became of runs A in runs B: "
+-- By name: a description, the default format, the options and arguments, and
+-- the function `run`.
+local COMMANDS = {
+  history = {"What became of each bench: its runs, the newest median, and all "
+    .. "medians as a line of bars, oldest first.", format = "table",
+    options = FILTERS},
+  best = {"The fastest run of each bench, problem and device that was right, "
+    .. "and whether source or driver changed since.", format = "table",
+    options = FILTERS},
+  compare = {"What became of runs A in runs B: "
     .. "FASTER, SLOWER, SAME or UNCLEAR. A and B are the number of a run, "
     .. "'last' ('last~1' is the one before), or a tag: then runs of the same "
-    .. "bench, problem and device are compared.")
-  parser:argument("a", "runs to compare with"):argname("A")
-  parser:argument("b", "runs to judge"):argname("B")
-  parser:option("--fail-on-regression", "exit with 4 where B is slower by "
-    .. "more than this, such as 3%, or fails where A did not")
-    :argname("PERCENT"):convert(percent)
-  return parser
+    .. "bench, problem and device are compared.",
+    arguments = {{"a", "runs to compare with", "A"},
+      {"b", "runs to judge", "B"}},
+    options = {{"--fail-on-regression", "exit with 4 where B is slower by "
+      .. "more than this, such as 3%, or fails where A did not", "PERCENT",
+      percent}}},
+  export = {"Writes runs with their samples. The format runs, one JSON object "
+    .. "a line, has all that the store knows, for clshell import; the others "
+    .. "are for other programs.", format = "runs", options = FILTERS,
+    last = {{"-o --output", "file to write; otherwise standard output",
+      "FILE"}}},
+  import = {"Takes runs into the store that clshell export has written, all "
+    .. "or none; those it has already stay single.",
+    arguments = {{"file", "what to read; - is standard input"}}},
+  prune = {"Forgets runs: those that all of the "
+    .. "options given fit, but never the newest --keep of a bench, problem "
+    .. "and device. --keep alone forgets all others.",
+    options = {{"--name", "of this bench, kernel or family"},
+      {"--device", "of devices with this in their name"},
+      {"--tag", "with this tag"},
+      {"--older-than", "older than 12h, 7d, 4w or a date", "TIME", moment},
+      {"--keep", "so many to keep of each", "N", count}}},
+}
+
+function COMMANDS.history.run(o)
+  local s <close> = open(o)
+  return show(s:history(filter_of(o)), o.format, o.format ~= "table"
+    and records(s, filter_of(o)))
 end
 
-function commands.compare(o)
+function COMMANDS.best.run(o)
+  local s <close> = open(o)
+  local list = s:best(filter_of(o))
+  return show(list, o.format, list)
+end
+
+function COMMANDS.compare.run(o)
   local s <close> = open(o)
   local limit = o.fail_on_regression
   local threshold = require("clshell.store.regression").THRESHOLD
@@ -190,23 +195,11 @@ function commands.compare(o)
   return OK
 end
 
-declare["export"] = function()
-  local parser = formatted(limited(filters(parser_of("export",
-    "Writes runs with their samples. The format runs, one JSON object a line, "
-    .. "has all that the store knows, for clshell import; the others are for "
-    .. "other programs."))), "runs")
-  parser:option("-o --output", "file to write; otherwise standard output")
-    :argname("FILE")
-  return parser
-end
-
-commands["export"] = function(o)
-  o.output = o.output or cl.commandline and cl.commandline.output
+function COMMANDS.export.run(o)
+  o.output = o.output or said "output"
   local s <close> = open(o)
   if o.format ~= "runs" then
-    require("clshell.report.export").write(records(s, filter_of(o)), o.format,
-      o.output)
-    return OK
+    return show(nil, o.format, records(s, filter_of(o)), o.output)
   end
   local out = o.output and opened(o.output, "wb") or io.stdout
   s:export(out, filter_of(o))
@@ -214,68 +207,51 @@ commands["export"] = function(o)
   return ok and OK or cl.error("cannot write the runs: " .. message)
 end
 
-declare["import"] = function()
-  local parser = parser_of("import", "Takes runs into the store that clshell "
-    .. "export has written, all or none; those it has already stay single.")
-  parser:argument("file", "what to read; - is standard input")
-  return parser
-end
-
-commands["import"] = function(o)
-  local file = o.file == "-" and io.stdin or opened(o.file, "rb")
+function COMMANDS.import.run(o)
+  local f = o.file == "-" and io.stdin or opened(o.file, "rb")
   local s <close> = open(o, true)
-  local added, known = s:import(file)
-  note("%d runs added, %d were there already\n", added, known)
+  note("%d runs added, %d were there already\n", s:import(f))
   return OK
 end
 
-function declare.prune()
-  local parser = parser_of("prune", "Forgets runs: those that all of the "
-    .. "options given fit, but never the newest --keep of a bench, problem "
-    .. "and device. --keep alone forgets all others.")
-  parser:option("--name", "of this bench, kernel or family")
-  parser:option("--device", "of devices with this in their name")
-  parser:option("--tag", "with this tag")
-  parser:option("--older-than", "older than 12h, 7d, 4w or a date")
-    :argname("TIME"):convert(moment)
-  parser:option("--keep", "so many to keep of each"):argname("N")
-    :convert(count)
-  return parser
-end
-
-function commands.prune(o, parser)
-  local what = {name = o.name, device = o.device, tag = o.tag,
+function COMMANDS.prune.run(o, parser)
+  local filter = {name = o.name, device = o.device, tag = o.tag,
     older_than = o.older_than, keep = o.keep}
-  if next(what) == nil then
+  if next(filter) == nil then
     parser:error("say which runs to forget")
   end
   local s <close> = open(o)
-  note("%d runs forgotten\n", s:prune(what))
+  note("%d runs forgotten\n", s:prune(filter))
   return OK
 end
 
---- store_commands.declared(name, maker) -> parser
---- The options of a command, declared to the result of maker(name,
---- description) in place of a parser of argparse.
-function M.declared(name, maker)
-  make = maker
-  local ok, parser = pcall(declare[name])
-  make = script.parser
-  return ok and parser or error(parser, 0)
+--- store_commands.declared(name, make) -> parser
+--- The options of a command, declared to the result of make(name,
+--- description, epilog), a parser of argparse or another with its methods.
+function M.declared(name, make)
+  local command = COMMANDS[name]
+  local parser = make("clshell " .. name, command[1], EPILOG)
+  declare(parser, "option", {STORE})
+  declare(parser, "argument", command.arguments)
+  declare(parser, "option", command.options)
+  if command.format then
+    declare_format(parser, command.format)
+  end
+  declare(parser, "option", command.last)
+  return parser
 end
 
 --- store_commands.run(name, args) -> exit code, or nil
 --- Runs a command with its arguments; nil for other names.
 --- A mistake in the arguments prints the usage and exits with 2.
 function M.run(name, args)
-  local command = commands[name]
-  if not command then
+  if not COMMANDS[name] then
     return nil
   end
-  local parser = declare[name]()
+  local parser = M.declared(name, script.parser)
   local o = parser:parse{[0] = name, table.unpack(args)}
-  local ok, result = xpcall(command, require "clshell.failure".keep, o,
-    parser)
+  local ok, result = xpcall(COMMANDS[name].run,
+    require "clshell.failure".keep, o, parser)
   if ok then
     return result
   elseif type(result) == "table" and result.message and not result.code
