@@ -23,6 +23,16 @@ local function names_of(options, valued)
   return names
 end
 
+-- Calls f(name, options, files) for clshell itself, whose name is "", for each
+-- command and for scripts: may files follow?
+local function each_scope(f)
+  f("", declared.own(), false)
+  for _, c in ipairs(declared.commands()) do
+    f(c.name, c.options, c.name == "import")
+  end
+  f("script", declared.shared(), true)
+end
+
 -- Places $NAME$ in a template are replaced by the texts of a table.
 local function filled(template, parts)
   return (template:gsub("%$(%u+)%$", parts))
@@ -69,16 +79,19 @@ _clshell() {
   script=${script##*/}
   [[ $script == *.lua ]] && script=script
   _clshell_value "$prev" "$script" && return
+  local options='' files=yes
   case $script in
-    '') if [[ $cur == -* ]]; then
-        COMPREPLY=($(compgen -W '$OPTIONS$' -- "$cur"))
-      else
-        _clshell_words < <("$program" --complete command 2>/dev/null
-          "$program" --complete script 2>/dev/null)
-        _clshell_files -f -X '!*.lua'
-        _clshell_files -d
-      fi ;;
-$COMMANDS$  esac
+$OPTIONS$  esac
+  if [[ $options && $cur == -* ]]; then
+    COMPREPLY=($(compgen -W "$options" -- "$cur"))
+  elif [[ ! $script ]]; then
+    _clshell_words < <("$program" --complete command 2>/dev/null
+      "$program" --complete script 2>/dev/null)
+    _clshell_files -f -X '!*.lua'
+    _clshell_files -d
+  elif [[ $files ]]; then
+    _clshell_files -f
+  fi
 }
 complete -F _clshell clshell
 ]==]
@@ -90,47 +103,32 @@ local BASH_KINDS = {
   store = "_clshell_files -f",
 }
 
-local function bash_values(lines, options, script)
-  for _, o in ipairs(options) do
-    if o.arg then
-      local patterns = {}
-      for i, name in ipairs(o.names) do
-        patterns[i] = script .. ":" .. name
-      end
-      lines[#lines + 1] = ("  %s) %s ;;\n"):format(table.concat(patterns,
-        " | "), o.values and ("COMPREPLY=($(compgen -W '%s' -- \"$cur\"))")
-        :format(table.concat(o.values, " ")) or BASH_KINDS[o.kind] or ":")
-    end
+local function bash_value(scope, o)
+  local patterns = {}
+  for i, name in ipairs(o.names) do
+    patterns[i] = scope .. ":" .. name
   end
-end
-
--- One arm of the case over scripts and commands.
-local function bash_arm(name, options, files)
-  return ([==[
-    %s) if [[ $cur == -* ]]; then
-        COMPREPLY=($(compgen -W '%s' -- "$cur"))
-      else
-        %s
-      fi ;;
-]==]):format(name, table.concat(names_of(options), " ") .. " --help",
-    files and "_clshell_files -f" or ":")
+  local action = BASH_KINDS[o.kind] or ":"
+  if o.values then
+    action = ("COMPREPLY=($(compgen -W '%s' -- \"$cur\"))"):format(
+      table.concat(o.values, " "))
+  end
+  return ("  %s) %s ;;\n"):format(table.concat(patterns, " | "), action)
 end
 
 function M.files.bash()
-  local values, arms, options = {}, {}, declared.own()
-  bash_values(values, options, "")
-  bash_values(values, declared.shared(), "script")
-  for _, c in ipairs(declared.commands()) do
-    bash_values(values, c.options, c.name)
-    arms[#arms + 1] = bash_arm(c.name, c.options, c.name == "import")
-  end
-  arms[#arms + 1] = bash_arm("script", declared.shared(), true)
-  arms[#arms + 1] = "    *) _clshell_files -f ;;\n"
-  return filled(BASH, {
-    VALUES = table.concat(values), OPTIONS = table.concat(names_of(options),
-      " "), VALUED = table.concat(names_of(options, true), " | "),
-    COMMANDS = table.concat(arms),
-  })
+  local values, scopes = {}, {}
+  each_scope(function(scope, options, files)
+    for _, o in ipairs(options) do
+      values[#values + 1] = o.arg and bash_value(scope, o) or nil
+    end
+    scopes[#scopes + 1] = ("    '%s') options='%s%s'%s ;;\n"):format(scope,
+      table.concat(names_of(options), " "), scope == "" and "" or " --help",
+      files and "" or " files=")
+  end)
+  return filled(BASH, {VALUES = table.concat(values),
+    VALUED = table.concat(names_of(declared.own(), true), " | "),
+    OPTIONS = table.concat(scopes)})
 end
 
 -- zsh ------------------------------------------------------------------------
@@ -183,21 +181,20 @@ local function zsh_options(options, indent)
   return table.concat(lines)
 end
 
-local function zsh_arm(name, options, files)
-  return ("    %s) _arguments -s -S \\\n%s      '--help[its options]'%s ;;\n")
-    :format(name, zsh_options(options, "      "),
-      files and " '*:file:_files'" or "")
-end
-
 function M.files.zsh()
-  local arms = {}
-  for _, c in ipairs(declared.commands()) do
-    arms[#arms + 1] = zsh_arm(c.name, c.options, c.name == "import")
-  end
-  arms[#arms + 1] = zsh_arm("*.lua", declared.shared(), true)
-  arms[#arms + 1] = "    *) _files ;;\n"
-  return filled(ZSH, {OPTIONS = zsh_options(declared.own(), "    "),
-    COMMANDS = table.concat(arms)})
+  local own, arms = nil, {}
+  each_scope(function(scope, options, files)
+    if scope == "" then
+      own = zsh_options(options, "    ")
+      return
+    end
+    arms[#arms + 1] = ("    %s) _arguments -s -S \\\n%s      "
+      .. "'--help[its options]'%s ;;\n"):format(scope == "script" and "*.lua"
+      or scope, zsh_options(options, "      "), files and " '*:file:_files'"
+      or "")
+  end)
+  return filled(ZSH, {OPTIONS = own,
+    COMMANDS = table.concat(arms) .. "    *) _files ;;\n"})
 end
 
 -- fish -----------------------------------------------------------------------
@@ -258,18 +255,17 @@ local function fish_options(lines, options, condition)
 end
 
 function M.files.fish()
-  local lines, options = {}, declared.own()
-  fish_options(lines, options, "__clshell_first")
-  fish_options(lines, declared.shared(), "'__clshell_in script'")
-  for _, c in ipairs(declared.commands()) do
-    fish_options(lines, c.options, ("'__clshell_in %s'"):format(c.name))
-    if c.name ~= "import" then
-      lines[#lines + 1] = ("complete -c clshell -n '__clshell_in %s' -f\n")
-        :format(c.name)
+  local lines = {}
+  each_scope(function(scope, options, files)
+    local condition = scope == "" and "__clshell_first"
+      or ("'__clshell_in %s'"):format(scope)
+    fish_options(lines, options, condition)
+    if scope ~= "" and not files then
+      lines[#lines + 1] = ("complete -c clshell -n %s -f\n"):format(condition)
     end
-  end
-  return filled(FISH, {VALUED = table.concat(names_of(options, true), " ")})
-    .. table.concat(lines)
+  end)
+  return filled(FISH, {VALUED = table.concat(names_of(declared.own(), true),
+    " ")}) .. table.concat(lines)
 end
 
 -- words ----------------------------------------------------------------------
@@ -312,11 +308,7 @@ function M.words.format()
 end
 
 function M.words.option()
-  local list = {}
-  for _, o in ipairs(declared.own()) do
-    table.move(o.names, 1, #o.names, #list + 1, list)
-  end
-  return list
+  return names_of(declared.own())
 end
 
 return M

@@ -35,11 +35,11 @@ function Recorder:option(names, description)
 end
 
 function Recorder:argument(name, description)
-  return add(self.arguments, {arg = name, description = description})
+  return add(self.arguments, {arg = name:upper(), description = description})
 end
 
 function Recorder:argname(name)
-  self.arg, self.kind = name:upper(), KINDS[name]
+  self.arg, self.kind = name, KINDS[name]
   return self
 end
 

@@ -67,19 +67,13 @@ local function synopsis(lines)
 end
 
 local function options(lines)
-  local group
-  for _, o in ipairs(declared.all()) do
-    local title = o.group or "For programs"
-    if title ~= group then
-      if group then
-        say(lines, ".El")
-      end
-      say(lines, ".Ss " .. title, ".Bl -tag -width Ds")
-      group = title
+  usage.each_group(declared.all(), function(group, list)
+    say(lines, ".Ss " .. (group or "For programs"), ".Bl -tag -width Ds")
+    for _, o in ipairs(list) do
+      item(lines, o.names, o.arg, o.more)
     end
-    item(lines, o.names, o.arg, o.more)
-  end
-  say(lines, ".El")
+    say(lines, ".El")
+  end)
 end
 
 local function described(o)

@@ -2,6 +2,7 @@
 -- page tells as well: lists of {name, text}
 -- SPDX-License-Identifier: MIT
 
+local optiontable = require "clshell.optiontable"
 local report = require "clshell.report"
 
 local M = {}
@@ -75,18 +76,17 @@ local function names(o)
     .. (o.arg and " " .. o.arg or "")
 end
 
--- Calls f(group, options) for each group of the options, in order.
-local function each_group(f)
-  local group, list
-  for _, o in ipairs(require "clshell.optiontable".options) do
-    if list and o.group ~= group then
-      f(group, list)
-      list = nil
-    end
-    group, list = o.group, list or {}
+--- usage.each_group(options, f)
+--- Calls f(group, list) for each group of the options, in order.
+function M.each_group(options, f)
+  local list = {}
+  for i, o in ipairs(options) do
     list[#list + 1] = o
+    if not options[i + 1] or options[i + 1].group ~= o.group then
+      f(o.group, list)
+      list = {}
+    end
   end
-  f(group, list)
 end
 
 local function purpose()
@@ -102,7 +102,7 @@ end
 --- --help: a screen of the most needed.
 function M.short()
   local parts, exits = {purpose()}, {}
-  each_group(function(group, options)
+  M.each_group(optiontable.options, function(group, options)
     local list = {}
     for i, o in ipairs(group and options or {}) do
       list[i] = {names(o), o.help}
@@ -129,7 +129,7 @@ function M.long()
   local parts = {purpose(), "A script is looked up by its path, then among "
     .. "the installed scripts. Without a\nterminal, clshell runs standard "
     .. "input.\n"}
-  each_group(function(group, options)
+  M.each_group(optiontable.options, function(group, options)
     parts[#parts + 1] = ("\n%s\n"):format(group or "For programs")
     for _, o in ipairs(options) do
       parts[#parts + 1] = ("  %s\n      %s\n"):format(names(o):match("%S.*"),
