@@ -11,12 +11,8 @@ local build, capture = t.build, t.capture
 local clshell = build .. "/clshell"
 local dir = capture("mktemp -d"):match("[^\n]+")
 
-local function has(program)
-  return capture("command -v " .. program) ~= ""
-end
-
 local function need(program)
-  if not has(program) then
+  if capture("command -v " .. program) == "" then
     t.skip(program .. " is not installed")
   end
 end
@@ -38,16 +34,7 @@ local function contains(text, part)
   t.ok(text:find(part, 1, true), ("no '%s' in: %s"):format(part, text))
 end
 
-local options = require("clshell.cli.declared").commands
-local table_of_options = {}
-for line in capture(clshell .. [[ -e '
-  for _, o in ipairs(require("clshell.optiontable").options) do
-    print(o.letter or "", o.name or "", o.group or "")
-  end']]):gmatch("[^\n]+") do
-  local letter, name, group = line:match("^(.-)\t(.-)\t(.-)$")
-  table.insert(table_of_options, {letter = letter, name = name,
-    group = group})
-end
+local declared = require "clshell.cli.declared"
 
 t.test("the manual page is clean mdoc", function()
   local path = manual "man"
@@ -56,45 +43,32 @@ t.test("the manual page is clean mdoc", function()
 end)
 
 t.test("every option is in the page and in all completions", function()
-  t.ok(#table_of_options > 15)
   local _, man = manual "man"
   local _, bash = manual "bash"
   local _, zsh = manual "zsh"
   local _, fish = manual "fish"
-  for _, o in ipairs(table_of_options) do
-    if o.letter ~= "" then
-      contains(man, "Fl " .. o.letter)
-      contains(bash, "-" .. o.letter)
-      contains(zsh, "'*-" .. o.letter)
-      contains(fish, "-s " .. o.letter .. " ")
-    end
-    if o.name ~= "" then
-      contains(man, "Fl -" .. o.name)
-      if o.group ~= "" then
-        contains(bash, "--" .. o.name)
-        contains(zsh, "'*--" .. o.name)
-        contains(fish, "-l " .. o.name .. " ")
+  local function listed(options, scope)
+    t.ok(#options > 0)
+    for _, o in ipairs(options) do
+      for _, name in ipairs(o.names) do
+        contains(man, "Fl " .. name:sub(2))
+        contains(bash, o.arg and scope .. ":" .. name or name)
+        contains(zsh, "'*" .. name)
+        contains(fish, (name:gsub("^%-%-", "-l ")
+          :gsub("^%-(%a)$", "-s %1")) .. " ")
       end
     end
   end
-end)
-
-t.test("every option of the commands is in all of them", function()
-  local _, man = manual "man"
-  local _, bash = manual "bash"
-  local _, zsh = manual "zsh"
-  local _, fish = manual "fish"
-  for _, c in ipairs(options()) do
+  local own = declared.own()
+  t.ok(#own > 15)
+  listed(own, "")
+  for _, o in ipairs(declared.all()) do
+    contains(man, "Fl " .. o.names[#o.names]:sub(2))
+  end
+  for _, c in ipairs(declared.commands()) do
     contains(man, ".It Cm " .. c.name)
-    t.ok(#c.options > 0)
-    for _, o in ipairs(c.options) do
-      local long = o.names[#o.names]
-      contains(man, "Fl " .. long:sub(2))
-      contains(bash, c.name .. ":" .. long)
-      contains(zsh, "'*" .. long)
-      contains(fish, ("'__clshell_in %s'"):format(c.name))
-      contains(fish, "-l " .. long:sub(3))
-    end
+    contains(fish, ("'__clshell_in %s'"):format(c.name))
+    listed(c.options, c.name)
   end
 end)
 
@@ -181,10 +155,16 @@ printf '%%s\n' "${COMPREPLY[@]}"
   t.ok(not out:find("own", 1, true), out)
 end)
 
+-- Types steps of tests/pty at the prompt of a shell.
+local function at_prompt(shell, steps)
+  local out = capture(("%s PS1='ready ' %s/tests/pty -t 60 %s <%s 2>&1 && "
+    .. "echo fine"):format(place(), build, shell, create("steps", steps)))
+  t.ok(out:match("fine\n$"), out)
+end
+
 t.test("bash, at its prompt", function()
   need "bash"
-  local path = manual "bash"
-  local script = create("steps", ([[
+  at_prompt("bash --norc --noprofile -i", ([[
 expect ready
 send source %s\r
 expect ready
@@ -193,10 +173,7 @@ expect clshell --help
 send clshell histo\t\x01echo \x05\r
 expect clshell history
 send exit\r
-exit 0]]):format(path))
-  local out = capture(("%s PS1='ready ' %s/tests/pty -t 60 bash --norc " ..
-    "--noprofile -i <%s 2>&1 && echo fine"):format(place(), build, script))
-  t.ok(out:match("fine\n$"), out)
+exit 0]]):format(manual "bash"))
 end)
 
 t.test("zsh completes", function()
@@ -204,7 +181,7 @@ t.test("zsh completes", function()
   manual "zsh"
   os.execute(("mkdir -p %s/functions && mv %s/zsh %s/functions/_clshell")
     :format(dir, dir, dir))
-  local script = create("steps", [[
+  at_prompt("zsh -f -i", [[
 expect ready
 send fpath=($PWD/functions $fpath); autoload -Uz compinit\r
 expect ready
@@ -224,9 +201,6 @@ send \x15clshell ow\t
 expect own.lua
 send \x15exit\r
 exit 0]])
-  local out = capture(("%s PS1='ready ' %s/tests/pty -t 60 zsh -f -i <%s " ..
-    "2>&1 && echo fine"):format(place(), build, script))
-  t.ok(out:match("fine\n$"), out)
 end)
 
 t.test("fish completes", function()

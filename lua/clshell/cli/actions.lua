@@ -34,7 +34,7 @@ local function opened()
 end
 
 -- The row of a device for programs: columns, fields, and factors to base
--- units.
+-- units; then `double`.
 local DEVICE = {
   {"index", "index"}, {"name", "name"}, {"type", "type"},
   {"platform", "platform"}, {"vendor", "vendor"}, {"version", "version"},
@@ -44,14 +44,16 @@ local DEVICE = {
   {"max_work_group_size", "max_work_group_size"},
 }
 
+-- The row of a device, and its columns in order.
 local function listed(d)
-  local row = {}
-  for _, entry in ipairs(DEVICE) do
+  local row, order = {double = d:has "cl_khr_fp64"}, {}
+  for i, entry in ipairs(DEVICE) do
     local value = d[entry[2]]
+    order[i] = entry[1]
     row[entry[1]] = value and entry[3] and value * entry[3] or value
   end
-  row.double = d:has "cl_khr_fp64"
-  return row
+  order[#order + 1] = "double"
+  return row, order
 end
 
 --- actions.devices() -> exit code
@@ -71,12 +73,8 @@ function M.devices()
   else
     local rows, order = {}, {}
     for i, d in ipairs(devices) do
-      rows[i] = listed(d)
+      rows[i], order = listed(d)
     end
-    for i, entry in ipairs(DEVICE) do
-      order[i] = entry[1]
-    end
-    order[#order + 1] = "double"
     out:write(require("clshell.report.export_values").rows(rows, format,
       order))
   end
@@ -109,18 +107,17 @@ end
 -- The message for a script that does not exist, nor a command of that name.
 local function missing(name)
   local words = require "clshell.cli.completion".words
-  local names, commands = words.script(), {}
-  for _, command in ipairs(words.command()) do
-    names[#names + 1], commands[command] = command, true
-  end
-  local bare = name:match("[^/]*$")
+  local names, bare = words.script(), name:match("[^/]*$")
+  local first = #names + 1 -- of the commands
+  table.move(words.command(), 1, #words.command(), first, names)
   local near = text.nearest(bare, names) or text.nearest(bare .. ".lua", names)
-  for _, known in ipairs(names) do
+  local kind = ""
+  for i, known in ipairs(names) do
     near = known == bare .. ".lua" and known or near
+    kind = i >= first and known == near and "the command " or kind
   end
   return ("cannot open %s: not there, nor in %s/scripts%s"):format(name,
-    cl.home, near and ("; did you mean %s%s?"):format(commands[near]
-      and "the command " or "", near) or "")
+    cl.home, near and ("; did you mean %s%s?"):format(kind, near) or "")
 end
 
 --- actions.command(name, args) -> exit code or message
@@ -154,40 +151,31 @@ function M.help_all()
   return OK
 end
 
--- Says which kinds there are. Returns the exit code.
-local function unknown(what, kind, kinds)
-  io.stderr:write("clshell: ", text.unknown(what, kind, kinds), "\n")
-  return USAGE
+-- Writes the text of a kind, by functions that return it. Returns the exit
+-- code.
+local function write_kind(noun, kind, texts)
+  if not texts[kind] then
+    io.stderr:write("clshell: ", text.unknown(noun, kind, text.keys(texts)),
+      "\n")
+    return USAGE
+  end
+  local out = texts[kind]()
+  io.write(type(out) == "table" and table.concat(out, "\n") .. "\n" or out)
+  return OK
 end
 
 --- actions.manual(kind) -> exit code
 --- --manual: prints a file that make install installs, "man" or the
 --- completion for "bash", "zsh" or "fish".
 function M.manual(kind)
-  local shells = require "clshell.cli.completion".files
-  if kind == "man" then
-    io.write(require "clshell.cli.manual".page())
-  elseif shells[kind] then
-    io.write(shells[kind]())
-  else
-    return unknown("manual", kind, {"man", "bash", "zsh", "fish"})
-  end
-  return OK
+  return write_kind("manual", kind, require "clshell.cli.completion".files)
 end
 
 --- actions.complete(kind) -> exit code
 --- --complete: prints the words of a kind, one a line, for the completions of
 --- shells.
 function M.complete(kind)
-  local words = require "clshell.cli.completion".words
-  if not words[kind] then
-    return unknown("words", kind, {"command", "device", "format", "option",
-      "script"})
-  end
-  for _, word in ipairs(words[kind]()) do
-    io.write(word, "\n")
-  end
-  return OK
+  return write_kind("words", kind, require "clshell.cli.completion".words)
 end
 
 return M

@@ -9,8 +9,13 @@ local text = require "clshell.base.text"
 local M = {}
 
 --- completion.files
---- The completion of each shell, by functions that return its text.
+--- The files that make install makes, by functions that return their texts:
+--- the completion of each shell and the manual page.
 M.files = {}
+
+function M.files.man()
+  return require "clshell.cli.manual".page()
+end
 
 -- The names of options, those that take a value, or all.
 local function names_of(options, valued)
