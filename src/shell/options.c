@@ -47,20 +47,17 @@ static void addnames(Getopt *g, char names[][24]) {
 /* The option for an unknown letter: the other case, or its first letter. */
 static const char *nearletter(int letter) {
   static char words[32];
-  for (int pass = 0; pass < 2; pass++)
-    for (const Option *o = clsh_optiontable; o->code != 0; o++) {
-      bool other = o->code < OPT_LONG && isalpha(letter) &&
-                   tolower(o->code) == tolower(letter);
-      bool first = o->name != NULL && o->name[0] == tolower(letter);
-      if (pass == 0 && other)
-        snprintf(words, sizeof words, "-%c", o->code);
-      else if (pass == 1 && first && o->group != NULL)
-        snprintf(words, sizeof words, "--%s", o->name);
-      else
-        continue;
-      return words;
+  for (const Option *o = clsh_optiontable; o->code != 0; o++) {
+    if (o->code < OPT_LONG && isalpha(letter) &&
+        tolower(o->code) == tolower(letter)) {
+      snprintf(words, sizeof words, "-%c", o->code);
+      break;
     }
-  return NULL;
+    if (*words == '\0' && o->name != NULL && o->group != NULL &&
+        o->name[0] == tolower(letter))
+      snprintf(words, sizeof words, "--%s", o->name);
+  }
+  return *words != '\0' ? words : NULL;
 }
 
 static int usage(const char *format, const char *word, const char *near) {

@@ -91,30 +91,31 @@ const char *const clsh_optiontable_formats[] = {
     "table", "csv", "json", "ndjson", "md", "t4", NULL};
 const char *const clsh_optiontable_whens[] = {"auto", "always", "never", NULL};
 
-static void pushwords(lua_State *L, const char *const words[]) {
+static void setwords(lua_State *L, const char *key,
+                     const char *const words[]) {
   lua_newtable(L);
   for (lua_Integer i = 0; words[i] != NULL; i++) {
     lua_pushstring(L, words[i]);
     lua_rawseti(L, -2, i + 1);
   }
+  lua_setfield(L, -2, key);
+}
+
+static void setword(lua_State *L, const char *key, const char *word) {
+  lua_pushstring(L, word);
+  lua_setfield(L, -2, key);
 }
 
 static void pushoption(lua_State *L, const Option *o) {
   const char letter[2] = {(char)(o->code < OPT_LONG ? o->code : 0), '\0'};
-  const char *const keys[] = {"letter", "name", "arg", "kind",
-                              "group",  "help", "more"};
-  const char *const values[] = {*letter != '\0' ? letter : NULL,
-                                o->name,
-                                o->arg,
-                                o->kind,
-                                o->group,
-                                o->help,
-                                o->more};
   lua_createtable(L, 0, 7);
-  for (int i = 0; i < 7; i++) {
-    lua_pushstring(L, values[i]);
-    lua_setfield(L, -2, keys[i]);
-  }
+  setword(L, "letter", *letter != '\0' ? letter : NULL);
+  setword(L, "name", o->name);
+  setword(L, "arg", o->arg);
+  setword(L, "kind", o->kind);
+  setword(L, "group", o->group);
+  setword(L, "help", o->help);
+  setword(L, "more", o->more);
 }
 
 /* require "clshell.optiontable": the lists `options`, `formats`, `whens`. */
@@ -126,9 +127,7 @@ int luaopen_clshell_optiontable(lua_State *L) {
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "options");
-  pushwords(L, clsh_optiontable_formats);
-  lua_setfield(L, -2, "formats");
-  pushwords(L, clsh_optiontable_whens);
-  lua_setfield(L, -2, "whens");
+  setwords(L, "formats", clsh_optiontable_formats);
+  setwords(L, "whens", clsh_optiontable_whens);
   return 1;
 }
