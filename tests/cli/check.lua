@@ -5,30 +5,19 @@ local t = require "t"
 local cl = require "cl"
 local constant_calls = require "clshell.cli.constant_calls"
 local quote = require("clshell.base.text").quote
+local scratch = require "scratch"
 
 t.keeps("Device")
 
 local build, capture = t.build, t.capture
-local dir = capture("mktemp -d"):match("[^\n]+")
-
-local function create(name, text)
-  local f <close> = assert(io.open(dir .. "/" .. name, "wb"))
-  f:write(text)
-end
+local create, dir, has = scratch.create, scratch.dir, scratch.has
 
 -- Output, what standard error has, and the exit code of --check in `dir`.
 local function check(arguments, before)
   local out = capture(("cd %s; %s %s/clshell --check %s 2>err </dev/null; " ..
     "echo $?"):format(quote(dir), before or "", build, arguments))
-  local f <close> = assert(io.open(dir .. "/err"))
   local text, code = out:match("^(.*)(%f[%d]%d+)\n$")
-  return text, f:read("a"), tonumber(code)
-end
-
-local function has(text, ...)
-  for _, part in ipairs{...} do
-    t.ok(text:find(part, 1, true), ("no '%s' in: %s"):format(part, text))
-  end
+  return text, scratch.read "err", tonumber(code)
 end
 
 local function need_device()
@@ -190,5 +179,4 @@ t.test("kernels and no device: Lua is checked, and exit 3", function()
   t.eq(select(3, check("plain.lua", none)), 0)
 end)
 
-os.execute("rm -rf " .. quote(dir))
-t.done()
+scratch.done()

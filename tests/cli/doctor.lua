@@ -5,12 +5,12 @@ local t = require "t"
 local cl = require "cl"
 local machine = require "clshell.cli.doctor.machine"
 local packages = require "clshell.cli.doctor.packages"
-local quote = require("clshell.base.text").quote
+local scratch = require "scratch"
 
 t.keeps("Device")
 
 local build = t.build
-local dir = machine.capture("mktemp -d"):match("[^\n]+")
+local create, dir, has = scratch.create, scratch.dir, scratch.has
 
 -- The report, its lines unwrapped, and the exit code.
 local function doctor(environment)
@@ -20,19 +20,12 @@ local function doctor(environment)
   return out, code
 end
 
-local function has(out, ...)
-  for _, part in ipairs{...} do
-    t.ok(out:find(part, 1, true), ("no '%s' in: %s"):format(part, out))
-  end
-end
-
 -- A folder of .icd files, each a line.
 local function vendors(name, files)
   local folder = dir .. "/" .. name
   assert(os.execute("mkdir -p " .. folder))
   for file, line in pairs(files) do
-    local f <close> = assert(io.open(folder .. "/" .. file, "w"))
-    f:write(line)
+    create(name .. "/" .. file, line)
   end
   return "OCL_ICD_VENDORS=" .. folder .. " OCL_ICD_FILENAMES="
 end
@@ -72,9 +65,7 @@ end)
 
 t.test("drivers that are not what they should be", function()
   t.nodevices()
-  local f <close> = assert(io.open(dir .. "/text.so", "w"))
-  f:write("not a library\n")
-  f:flush()
+  create("text.so", "not a library\n")
   local out, code = doctor(vendors("broken", {["a.icd"] = "libnone.so.7\n",
     ["b.icd"] = "", ["c.icd"] = dir .. "/text.so"}))
   t.eq(code, 3, out)
@@ -150,5 +141,4 @@ t.test("packages for every system", function()
   end
 end)
 
-os.execute("rm -rf " .. quote(dir))
-t.done()
+scratch.done()

@@ -4,12 +4,13 @@
 local t = require "t"
 local cl = require "cl"
 local quote = require("clshell.base.text").quote
+local scratch = require "scratch"
 
 t.keeps("Device")
 
 local build, capture = t.build, t.capture
 local clshell = build .. "/clshell"
-local dir = capture("mktemp -d"):match("[^\n]+")
+local contains, create, dir = scratch.has, scratch.create, scratch.dir
 
 local function need(program)
   if capture("command -v " .. program) == "" then
@@ -17,21 +18,10 @@ local function need(program)
   end
 end
 
-local function create(name, text)
-  local path = dir .. "/" .. name
-  local f <close> = assert(io.open(path, "wb"))
-  f:write(text)
-  return path
-end
-
 local function manual(kind)
   local out = capture(clshell .. " --manual " .. kind)
   t.ok(#out > 1000, out)
   return create(kind, out), out
-end
-
-local function contains(text, part)
-  t.ok(text:find(part, 1, true), ("no '%s' in: %s"):format(part, text))
 end
 
 local declared = require "clshell.cli.declared"
@@ -232,5 +222,4 @@ t.test("installed with the program, and removed", function()
   t.eq(capture(("find %s/stage -type f"):format(quote(dir))), "")
 end)
 
-os.execute("rm -rf " .. quote(dir))
-t.done()
+scratch.done()

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local integer = require "clshell.base.integer"
 local options = require "clshell.base.options"
 local record_fields = require "clshell.measure.record_fields"
 local report = require "clshell.report"
@@ -124,32 +125,25 @@ local function present_source(r)
   end
 end
 
--- The driver versions of the present devices of a name, as a set; nil without
--- such a device.
-local function present_drivers(name)
-  local ok, devices = pcall(cl.devices)
-  local set
-  for _, dev in ipairs(ok and devices or {}) do
-    if dev.name == name then
-      set = set or {}
-      set[dev.driver_version] = true
-    end
-  end
-  return set
-end
-
 -- The changes since run r: against the present source and driver, else against
 -- the newest run `last` of its group.
 local function staleness(r, last)
+  local source, drivers = present_source(r) or last.source_hash, {}
+  local name, driver = record_fields.device(r)
+  local known, devices = pcall(cl.devices)
+  for _, dev in ipairs(known and devices or {}) do
+    if dev.name == name then
+      drivers[dev.driver_version] = true
+    end
+  end
+  if last.driver and next(drivers) == nil then
+    drivers[last.driver] = true
+  end
   local stale = {}
-  local source = present_source(r) or last.source_hash
   if r.source_hash and source and source ~= r.source_hash then
     stale[1] = "source changed since"
   end
-  local name, driver = record_fields.device(r)
-  local drivers = name and present_drivers(name)
-    or last.driver and {[last.driver] = true}
-  if driver and drivers and not drivers[driver] then
+  if driver and next(drivers) and not drivers[driver] then
     stale[#stale + 1] = "driver changed since"
   end
   return #stale > 0 and table.concat(stale, "; ") or nil
@@ -217,11 +211,7 @@ function M.prune(s, opts)
     cl.error("prune: opts must name the runs to forget: older_than, keep, "
       .. "tag, name or device")
   end
-  local keep = opts.keep or 0
-  if math.type(keep) ~= "integer" or keep < 0 then
-    cl.error(("prune: keep must be a whole number >= 0; got %s"):format(
-      tostring(keep)))
-  end
+  local keep = integer.check("prune", "keep", opts.keep or 0, 0)
   local filter = {tag = opts.tag, name = opts.name, device = opts.device}
   local all, doomed = s:list(filter), {}
   filter.before = opts.older_than

@@ -10,6 +10,7 @@
 local cl = require "cl"
 local database = require "clshell.store.database"
 local folder = require "clshell.base.folder"
+local integer = require "clshell.base.integer"
 local json = require "clshell.base.json"
 local options = require "clshell.base.options"
 local record_fields = require "clshell.measure.record_fields"
@@ -247,11 +248,8 @@ end
 function Store:list(filter)
   options.check(filter, "runs")
   filter = filter or {}
-  local limit = filter.limit or -1
-  if math.type(limit) ~= "integer" then
-    cl.error(("runs: limit must be a whole number; got %s"):format(
-      tostring(limit)))
-  end
+  local limit = filter.limit
+    and integer.check("runs", "limit", filter.limit, 0) or -1
   local where, params = condition(filter)
   params[#params + 1] = limit
   return self:query(("SELECT * FROM (SELECT %s FROM run WHERE %s ORDER BY "

@@ -1,0 +1,40 @@
+-- scratch.lua - a folder for the files of one test file, removed at its end
+-- SPDX-License-Identifier: MIT
+local t = require "t"
+
+local scratch = {}
+
+--- scratch.dir
+scratch.dir = t.capture("mktemp -d"):match "[^\n]+"
+
+--- scratch.create(name, text) -> path
+-- Writes a file in the folder.
+function scratch.create(name, text)
+  local path = scratch.dir .. "/" .. name
+  local f <close> = assert(io.open(path, "wb"))
+  f:write(text)
+  return path
+end
+
+--- scratch.read(name) -> string
+function scratch.read(name)
+  local f <close> = assert(io.open(scratch.dir .. "/" .. name, "rb"))
+  return f:read("a")
+end
+
+--- scratch.has(text, ...)
+-- Fails unless the text contains each of the parts.
+function scratch.has(text, ...)
+  for _, part in ipairs{...} do
+    t.ok(text:find(part, 1, true), ("no '%s' in: %s"):format(part, text))
+  end
+end
+
+--- scratch.done()
+-- Removes the folder and ends the test file.
+function scratch.done()
+  os.execute("rm -rf " .. scratch.dir)
+  t.done()
+end
+
+return scratch
