@@ -22,6 +22,17 @@ function scratch.read(name)
   return f:read("a")
 end
 
+--- scratch.sh(command) -> standard output, standard error, exit code
+-- Runs a command of the shell in the folder; $clshell is the program.
+function scratch.sh(command)
+  local script = scratch.create("command.sh", ("clshell='%s/clshell'\n%s\n")
+    :format(t.build, command))
+  local all = t.capture(("cd %s; sh %s 2>stderr </dev/null; echo $?"):format(
+    scratch.dir, script))
+  local out, code = all:match("^(.*)(%f[%d]%d+)\n$")
+  return out, scratch.read "stderr", tonumber(code)
+end
+
 --- scratch.has(text, ...)
 -- Fails unless the text contains each of the parts.
 function scratch.has(text, ...)

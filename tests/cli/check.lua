@@ -14,10 +14,7 @@ local create, dir, has = scratch.create, scratch.dir, scratch.has
 
 -- Output, what standard error has, and the exit code of --check in `dir`.
 local function check(arguments, before)
-  local out = capture(("cd %s; %s %s/clshell --check %s 2>err </dev/null; " ..
-    "echo $?"):format(quote(dir), before or "", build, arguments))
-  local text, code = out:match("^(.*)(%f[%d]%d+)\n$")
-  return text, scratch.read "err", tonumber(code)
+  return scratch.sh(("%s $clshell --check %s"):format(before or "", arguments))
 end
 
 local function need_device()

@@ -10,20 +10,7 @@ local build, here = t.build, t.here
 local sanitized = build:find("asan", 1, true) ~= nil
 
 local clshell = build .. "/clshell"
-local create, dir = scratch.create, scratch.dir
-
--- Runs a shell command in which $clshell is the program. Returns standard
--- output, standard error and the exit code.
-local function sh(command)
-  local script = create("command.sh", ("clshell='%s'\n%s\n"):format(clshell,
-    command))
-  local p = assert(io.popen(("cd %s; sh %s 2>stderr </dev/null; echo $?")
-    :format(dir, script)))
-  local all = p:read("a")
-  p:close()
-  local out, code = all:match("^(.*)(%f[%d]%d+)\n$")
-  return out, scratch.read "stderr", tonumber(code)
-end
+local create, dir, sh = scratch.create, scratch.dir, scratch.sh
 
 local function expect(command, out, code)
   local o, e, c = sh(command)
@@ -35,10 +22,7 @@ end
 local function fails(command, code, ...)
   local _, e, c = sh(command)
   t.eq(c, code, command .. "\n" .. e)
-  for _, part in ipairs {...} do
-    t.ok(e:find(part, 1, true), ("%s: no '%s' in: %s")
-      :format(command, part, e))
-  end
+  scratch.has(e, ...)
   return e
 end
 

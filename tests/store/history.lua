@@ -10,7 +10,7 @@ local store = require "clshell.store"
 
 t.keeps("Device")
 
-local probe, reason = store.open(os.tmpname() .. "-probe.db")
+local probe, reason = store.open(t.tmp "probe.db")
 if not probe then
   t.test("the store", function()
     t.skip(reason)
@@ -18,10 +18,6 @@ if not probe then
   t.done()
 end
 probe:close()
-for _, ending in ipairs{"", "-wal", "-shm"} do
-  os.remove(probe.path .. ending)
-end
-os.remove((probe.path:gsub("%-probe%.db$", "")))
 
 local function fresh()
   local path = t.tmp "runs.db"

@@ -118,13 +118,13 @@ local DRIVERS = {"libnvidia-opencl.so.1", "libamdocl64.so", "libigdrcl.so",
 function M.forgotten(list)
   local cached = M.capture("PATH=$PATH:/sbin:/usr/sbin ldconfig -p "
     .. "2>/dev/null")
-  local names = {}
+  local names, libraries = {}, ""
+  for _, driver in ipairs(list) do
+    libraries = libraries .. driver.library .. "\n"
+  end
   for _, name in ipairs(DRIVERS) do
-    local stem, known = name:match("^[%w-]+"), false
-    for _, driver in ipairs(list) do
-      known = known or driver.library:find(stem, 1, true) ~= nil
-    end
-    if not known and cached:find("\t" .. name .. " ", 1, true) then
+    if not libraries:find(name:match("^[%w-]+"), 1, true)
+        and cached:find("\t" .. name .. " ", 1, true) then
       names[#names + 1] = name
     end
   end
