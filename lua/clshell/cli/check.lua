@@ -195,11 +195,8 @@ function Check:file(path)
   if path:find("%.cl$") then
     return self:compile(file, 1, "it", cl.build, path, {})
   end
-  local f, message = io.open(path, "rb")
+  local f <close>, message = io.open(path, "rb")
   local text = f and f:read("a")
-  if f then
-    f:close()
-  end
   if not text then
     return self:fail("clshell: cannot open " .. (message or path))
   end
