@@ -79,10 +79,7 @@ end
 
 -- The first n elements as an array of their own.
 local function head(h, n)
-  local short = cl.array(h.type, n)
-  for k = 1, n do
-    short[k] = h[k]
-  end
+  local short = cl.array(h.type, n, function(k) return h[k] end)
   h:close()
   return short
 end

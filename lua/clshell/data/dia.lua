@@ -4,7 +4,6 @@
 local cl = require "cl"
 local csr = require "clshell.data.csr"
 local integer = require "clshell.base.integer"
-local mtx = require "clshell.data.mtx"
 local options = require "clshell.base.options"
 local sparse = require "clshell.data.sparse"
 
@@ -76,22 +75,21 @@ end
 -- `start` is the place before the diagonal's first element.
 local function cut(values, start, rows, stride, length, at)
   local period = stride * length
-  local runs = rows // period
-  if stride <= runs then -- few long strides rather than many short runs
+  if stride <= rows // period then -- rather long strides than many short runs
     for k = 1, stride do
       values:fill(0, start + at * stride + k, start + rows, period)
     end
-  else
-    for r = 0, runs - 1 do
-      local first = start + r * period + at * stride
-      values:fill(0, first + 1, first + stride)
-    end
+    return
+  end
+  for first = start + at * stride, start + rows - 1, period do
+    values:fill(0, first + 1, first + stride)
   end
 end
 
 -- The Laplacian of a grid: 2 * dims on the diagonal and -1 for each of the
 -- two neighbours along every axis. Along an axis of length 1 there are none.
 local function laplacian(what, dims, sizes, opts)
+  opts = options.check(opts, what)
   local rows, axes = 1, {}
   for k = 1, dims do
     local length = sizes[k]
@@ -137,8 +135,7 @@ end
 --- Options:
 ---   type  float  element type: float, double or half
 function M.poisson2d(nx, ny, opts)
-  local what = "dia.poisson2d"
-  return laplacian(what, 2, {nx, ny}, options.check(opts, what))
+  return laplacian("dia.poisson2d", 2, {nx, ny}, opts)
 end
 
 --- dia.poisson3d(nx, ny, nz [, opts]) -> matrix
@@ -146,8 +143,7 @@ end
 --- diagonal, -1 for each neighbour; point (x, y, z), from 0, is row
 --- (z*ny + y)*nx + x. Options as for dia.poisson2d.
 function M.poisson3d(nx, ny, nz, opts)
-  local what = "dia.poisson3d"
-  return laplacian(what, 3, {nx, ny, nz}, options.check(opts, what))
+  return laplacian("dia.poisson3d", 3, {nx, ny, nz}, opts)
 end
 
 --- dia.from_csr(M [, opts]) -> matrix
@@ -169,12 +165,11 @@ M.from_csr = sparse.dia_from_csr
 ---   type  float  element type: float, double or half
 function M.load(path, opts)
   opts = options.check(opts, "dia.load")
-  local m, message = mtx.read(path)
-  if m == nil then
+  local c <close>, message = csr.load(path,
+    {type = opts.type, context = opts.context})
+  if c == nil then
     return nil, message
   end
-  local c <close> = csr.from_coo(m.rows, m.cols, m.i, m.j, m.v,
-    {type = opts.type, context = opts.context})
   return M.from_csr(c, opts)
 end
 

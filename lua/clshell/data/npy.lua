@@ -149,20 +149,18 @@ local function reversed(a)
     return b
   end
   local dims, stride, step = {}, {}, 1
-  local at, place = 1, {}
   for d = 1, n do -- the result's dimension d is the source's n + 1 - d
-    dims[d], stride[d], place[d] = shape[n + 1 - d], step, 0
+    dims[d], stride[d] = shape[n + 1 - d], step
     step = step * dims[d]
   end
   local b = cl.array(a.type, dims)
   for k = 1, #a do
-    b[k] = a[at]
-    local d = n
-    place[d], at = place[d] + 1, at + stride[d]
-    while d > 1 and place[d] == dims[d] do
-      at, place[d], d = at - stride[d] * dims[d], 0, d - 1
-      place[d], at = place[d] + 1, at + stride[d]
+    local at, rest = 1, k - 1
+    for d = n, 1, -1 do
+      at = at + rest % dims[d] * stride[d]
+      rest = rest // dims[d]
     end
+    b[k] = a[at]
   end
   a:close()
   return b

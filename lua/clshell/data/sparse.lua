@@ -67,22 +67,28 @@ function M.upload_dia(m, context)
   return setmetatable(m, dia_meta)
 end
 
--- The offsets that occur, ascending; the main diagonal for an empty matrix.
-local function occupied(c)
-  local ptr, col = c.host.row_ptr, c.host.col_ind
-  local seen, offsets = {}, {}
+-- Calls visit(i, j, value) for each entry of a CSR matrix, from (1, 1).
+local function each(c, visit)
+  local ptr, col, val = c.host.row_ptr, c.host.col_ind, c.host.values
   local first = 1
   for i = 1, c.rows do
     local last = ptr[i + 1]
     for k = first, last do
-      local o = col[k] + 1 - i
-      if not seen[o] then
-        seen[o] = true
-        offsets[#offsets + 1] = o
-      end
+      visit(i, col[k] + 1, val[k])
     end
     first = last + 1
   end
+end
+
+-- The offsets that occur, ascending; the main diagonal for an empty matrix.
+local function occupied(c)
+  local seen, offsets = {}, {}
+  each(c, function(i, j)
+    if not seen[j - i] then
+      seen[j - i] = true
+      offsets[#offsets + 1] = j - i
+    end
+  end)
   table.sort(offsets)
   return #offsets > 0 and offsets or {0}
 end
@@ -105,15 +111,10 @@ function M.dia_from_csr(c, opts)
   for d, o in ipairs(offsets) do
     start[o] = (d - 1) * m.pitch
   end
-  local ptr, col, val = c.host.row_ptr, c.host.col_ind, c.host.values
-  local values, first = m.host.values, 1
-  for i = 1, c.rows do
-    local last = ptr[i + 1]
-    for k = first, last do
-      values[start[col[k] + 1 - i] + i] = val[k]
-    end
-    first = last + 1
-  end
+  local values = m.host.values
+  each(c, function(i, j, v)
+    values[start[j - i] + i] = v
+  end)
   m.nnz = c.nnz
   return M.upload_dia(m, opts.context)
 end
@@ -127,14 +128,15 @@ local function release(matrix, ...)
 end
 
 -- The value at (i, j), nil where nothing is stored.
-local function find(ptr, col, val, i, j)
+local function find(c, i, j)
+  local ptr, col, val = c.host.row_ptr, c.host.col_ind, c.host.values
   local low, high = ptr[i] + 1, ptr[i + 1]
   while low <= high do
     local middle = (low + high) // 2
-    local c = col[middle] + 1
-    if c == j then
+    local found = col[middle] + 1
+    if found == j then
       return val[middle]
-    elseif c < j then
+    elseif found < j then
       low = middle + 1
     else
       high = middle - 1
@@ -148,20 +150,15 @@ local function lower(self, path)
     cl.error(("%s: a %d x %d matrix is not symmetric"):format(path, self.rows,
       self.cols))
   end
-  local ptr, col, val =
-    self.host.row_ptr, self.host.col_ind, self.host.values
   local n = 0
-  for i = 1, self.rows do
-    for k = ptr[i] + 1, ptr[i + 1] do
-      local j = col[k] + 1
-      local other = find(ptr, col, val, j, i)
-      if other ~= val[k] then
-        cl.error(("%s: the matrix is not symmetric: (%d, %d) is %s, (%d, %d) "
-          .. "is %s"):format(path, i, j, val[k], j, i, other or "missing"))
-      end
-      n = j <= i and n + 1 or n
+  each(self, function(i, j, v)
+    local other = find(self, j, i)
+    if other ~= v then
+      cl.error(("%s: the matrix is not symmetric: (%d, %d) is %s, (%d, %d) "
+        .. "is %s"):format(path, i, j, v, j, i, other or "missing"))
     end
-  end
+    n = j <= i and n + 1 or n
+  end)
   return n
 end
 
@@ -174,22 +171,17 @@ end
 function csr:save(path, opts)
   opts = options.check(opts, "Csr:save")
   local half = opts.symmetric
-  local ptr, col, val =
-    self.host.row_ptr, self.host.col_ind, self.host.values
   local banner = {
     rows = self.rows, cols = self.cols, type = self.type,
     nnz = half and lower(self, path) or self.nnz,
     symmetry = half and "symmetric" or "general",
   }
   mtx.write(path, banner, function(emit)
-    for i = 1, self.rows do
-      for k = ptr[i] + 1, ptr[i + 1] do
-        local j = col[k] + 1
-        if not half or j <= i then
-          emit(i, j, val[k])
-        end
+    each(self, function(i, j, v)
+      if not half or j <= i then
+        emit(i, j, v)
       end
-    end
+    end)
   end)
 end
 

@@ -66,18 +66,23 @@ local function unsafe(row, rung)
   end
 end
 
+-- The reasons against rungs, each after "\n  " and a word.
+local function reasons(passed, word)
+  local lines = {}
+  for i, other in ipairs(passed) do
+    lines[i] = ("\n  %s%s: %s"):format(word, other.rung, other.reason)
+  end
+  return table.concat(lines)
+end
+
 local choice_meta = {
   __tostring = function(c)
-    local row, words = c.row, {("%s %s"):format(c.rung,
-      rungs.tostring(c.definition, c.params))}
-    local class = row.device or row.class or "any device"
-    words[#words + 1] = ("  row %d: %s%s%s"):format(c.number, class,
-      row.type and ", " .. row.type or "", row.note and ": " .. row.note
-      or "")
-    for _, other in ipairs(c.passed) do
-      words[#words + 1] = ("  not %s: %s"):format(other.rung, other.reason)
-    end
-    return (table.concat(words, "\n"):gsub(" +\n", "\n"))
+    local row = c.row
+    return ("%s %s"):format(c.rung, rungs.tostring(c.definition, c.params))
+      :gsub(" +$", "") .. ("\n  row %d: %s%s%s"):format(c.number,
+      row.device or row.class or "any device",
+      row.type and ", " .. row.type or "",
+      row.note and ": " .. row.note or "") .. reasons(c.passed, "not ")
   end,
 }
 
@@ -102,12 +107,8 @@ function M.pick(family, s, dev, try)
       passed[#passed + 1] = {rung = row.rung, reason = reason}
     end
   end
-  local reasons = {}
-  for i, other in ipairs(passed) do
-    reasons[i] = ("%s: %s"):format(other.rung, other.reason)
-  end
   cl.error(("%s: no kernel takes these operands"):format(family.name),
-    {hint = table.concat(reasons, "\n  ")})
+    {hint = reasons(passed, ""):sub(4)})
 end
 
 local function check_table(what, conditions)

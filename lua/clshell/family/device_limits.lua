@@ -10,6 +10,15 @@ local RESERVE = 1024 -- bytes, see NVRESERVE in context.c
 
 local M = {}
 
+-- The work-items of a group of `size` (nil: the driver chooses).
+local function items(size)
+  local group = 1
+  for _, n in ipairs(size or {}) do
+    group = group * n
+  end
+  return group
+end
+
 -- The reason why the device cannot run the rung with parameters p on shape s;
 -- nil where it can. Builds nothing.
 function M.device(ints, rung, p, s, dev)
@@ -31,17 +40,15 @@ function M.device(ints, rung, p, s, dev)
     return reason
   end
   local _, size = rung.range(s, p)
-  local group = 1
   for i, n in ipairs(size or {}) do
-    group = group * n
     if n > dev.max_work_item_sizes[i] then
       return ("local %s: dimension %d allows %d on this device"):format(
         text.shape(size), i, dev.max_work_item_sizes[i])
     end
   end
-  if group > dev.max_work_group_size then
+  if items(size) > dev.max_work_group_size then
     return ("local %s = %d work-items, device allows %d"):format(
-      text.shape(size), group, dev.max_work_group_size)
+      text.shape(size), items(size), dev.max_work_group_size)
   end
   local bytes = rung.local_bytes and rung.local_bytes(s, p) or 0
   if bytes > dev.local_mem_size then
@@ -52,13 +59,9 @@ end
 
 -- The reason by the limits of the built kernel.
 function M.kernel(kernel, size, dev)
-  local group = 1
-  for _, n in ipairs(size or {}) do
-    group = group * n
-  end
-  if group > kernel.work_group_size then
+  if items(size) > kernel.work_group_size then
     return ("local %s = %d work-items, this kernel allows %d on the device")
-      :format(text.shape(size), group, kernel.work_group_size)
+      :format(text.shape(size), items(size), kernel.work_group_size)
   end
   local excess = kernel.local_mem_size - dev.local_mem_size
   if excess > 0

@@ -207,6 +207,20 @@ local function try_plan(family, given, opts)
   return plan
 end
 
+local function check_operands(family, operands)
+  if type(operands) ~= "table" then
+    cl.error(("%s: operands must be a table with %s; got %s"):format(
+      family.name, table.concat(family.spec.inputs, " and "),
+      operands == nil and "nothing" or "a " .. type(operands)))
+  end
+end
+
+-- The options of a call of a rung from tables of parameters and operands.
+local function named(family, name, params, operands)
+  check_operands(family, operands)
+  return prepared_call.merged(params, {kernel = name, queue = operands.queue})
+end
+
 -- The plan of a call, or an error with the reason.
 local function new_plan(family, given, opts)
   local plan, reason = try_plan(family, given, opts)
@@ -296,28 +310,15 @@ end
 --- err, bound, mode, row, col, event}; err and bound are fractions of the sum
 --- of absolute values, such as |A||B|.
 function methods.verify(family, name, params, operands)
-  local plan, reason = methods.plan_for(family, name, params, operands)
-  if not plan then
-    cl.error(("%s: %s refused: %s"):format(family.name, name, reason))
-  end
-  local truth, before = methods.truth(family, plan)
-  return verify.run(plan, plan.output, truth, before)
-end
-
-local function check_operands(family, operands)
-  if type(operands) ~= "table" then
-    cl.error(("%s: operands must be a table with %s; got %s"):format(
-      family.name, table.concat(family.spec.inputs, " and "),
-      operands == nil and "nothing" or "a " .. type(operands)))
-  end
+  local plan = new_plan(family, operands,
+    named(family, name, params, operands))
+  return verify.run(plan, plan.output, methods.truth(family, plan))
 end
 
 -- A plan from tables of parameters and of operands, or nil and the reason
 -- why the device cannot run it.
 function methods.plan_for(family, name, params, operands)
-  check_operands(family, operands)
-  return try_plan(family, operands, prepared_call.merged(params,
-    {kernel = name, queue = operands.queue}))
+  return try_plan(family, operands, named(family, name, params, operands))
 end
 
 --- family.bench(name, params, operands [, opts]) -> result
@@ -376,10 +377,9 @@ function M.new(spec, family)
   family = family or {}
   family.name, family.spec, family.list = spec.name, spec, {}
   family.folder = ("%s/kernels/%s/"):format(cl.home, spec.name)
-  family.reserved = {"kernel", "queue", "after"}
-  table.move(spec.extras, 1, #spec.extras, 4, family.reserved)
-  family.operands = {table.unpack(spec.inputs)}
-  table.move(spec.extras, 1, #spec.extras, #spec.inputs + 1, family.operands)
+  family.reserved = {"kernel", "queue", "after", table.unpack(spec.extras)}
+  family.operands = table.move(spec.extras, 1, #spec.extras,
+    #spec.inputs + 1, {table.unpack(spec.inputs)})
   for name, method in pairs(methods) do
     family[name] = function(...)
       return method(family, ...)

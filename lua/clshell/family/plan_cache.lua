@@ -42,17 +42,13 @@ local function key_of(names, operands, opts)
   return table.concat(key, " ")
 end
 
--- The distinct programs of a plan's commands.
+-- The programs of a plan's commands, by themselves.
 local function programs_of(plan)
-  local list, seen = {}, {}
+  local programs = {}
   for _, command in ipairs(plan.commands) do
-    local prog = command.launch.kernel.program
-    if not seen[prog] then
-      seen[prog] = true
-      list[#list + 1] = prog
-    end
+    programs[command.launch.kernel.program] = true
   end
-  return list
+  return programs
 end
 
 -- Where the output stands among the arguments: {command, index} pairs.
@@ -79,7 +75,7 @@ end
 
 -- Whether all programs are made of what their files hold now.
 local function all_current(programs)
-  for _, prog in ipairs(programs) do
+  for prog in pairs(programs) do
     if not program.current(prog) then
       return false
     end

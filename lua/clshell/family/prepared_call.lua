@@ -50,11 +50,8 @@ Plan.__call = Plan.run
 
 -- A new kernel object of a rung's configuration, or nil and why there is none.
 local function build(rung, p, s, context)
-  local options = rung.options and rung.options(p, s)
-  local from = {path = rung.path, source = rung.source, name = rung.name,
-    ptx = rung.ptx}
-  local prog, reason = program.get(context, from, rungs.defines(rung, p, s),
-    options)
+  local prog, reason = program.get(context, rung, rungs.defines(rung, p, s),
+    rung.options and rung.options(p, s))
   if prog == nil then
     return nil, reason
   end
@@ -70,21 +67,16 @@ end
 function M.kernel(family, rung, p, s)
   local dev = s.context.device
   s = M.shape(family, rung, s)
-  local reason = device_limits.device(family.spec.ints, rung, p, s, dev)
-  if reason then
-    return nil, reason
-  end
   local kernel
-  kernel, reason = build(rung, p, s, s.context)
-  if kernel == nil then
-    return nil, reason
+  local reason = device_limits.device(family.spec.ints, rung, p, s, dev)
+  if not reason then
+    kernel, reason = build(rung, p, s, s.context)
   end
-  local _, size = rung.range(s, p)
-  reason = device_limits.kernel(kernel, size, dev)
-  if reason then
-    return nil, reason
+  if kernel then
+    local _, size = rung.range(s, p)
+    reason = device_limits.kernel(kernel, size, dev)
   end
-  return kernel
+  return not reason and kernel or nil, reason
 end
 
 -- The fields of two tables (nil: none) in one; `changes` win.

@@ -138,12 +138,7 @@ function M.configurations(rung)
     local function walk(i)
       local param = rung.params[i]
       if param == nil then
-        local copy = {}
-        for k, v in pairs(p) do
-          copy[k] = v
-        end
-        coroutine.yield(copy)
-        return
+        return coroutine.yield(M.parameters(rung, p))
       end
       for _, value in ipairs(param.values) do
         p[param.name] = value

@@ -7,11 +7,8 @@ local cl = require "cl"
 local tiles = require "clshell.gemm.nv_tiles"
 local tiling = require "clshell.family.tiling"
 
-local choose, tiled = tiles.choose, tiles.tiled
+local tiled = tiles.tiled
 local groups, roundup = tiling.groups, tiling.roundup
-local RASTER, vector = tiles.RASTER, tiles.vector
-local vector_a, vector_b = tiles.vector_a, tiles.vector_b
-local vector_c = tiles.vector_c
 
 -- Tilings. A work-group computes bm x bn elements of C, each of its warps
 -- wm x wn; `resident` work-groups share a multiprocessor; `rate` is the
@@ -91,14 +88,14 @@ end
 -- Packs operand "a" or "b", whose lines are the stored rows.
 local function pack_rows(s, run, to, X, name, lines, refused)
   local lx = s.k <= 1024 and 32 or 256
-  local ly = 256 // lx
-  run(PACK, "pack_rows", {LX = lx, LY = ly, VX = vector(4, s.k, s, name)},
+  local ly, v = 256 // lx, tiles.vector(4, s.k, s, name)
+  run(PACK, "pack_rows", {LX = lx, LY = ly, VX = v},
     {lx, to.height}, {lx, ly},
     lines, s.k, X, X.ld, to.top, to.data, refused)
 end
 
 -- Packs an operand whose lines are the stored columns.
-local function pack_columns(s, run, to, X, lines, refused)
+local function pack_columns(s, run, to, X, _, lines, refused)
   run(PACK, "top_columns", {LX = 32, LY = 8, DEPTH = DEPTH},
     {roundup(lines, 32), groups(s.k, DEPTH) * 8}, {32, 8},
     s.k, lines, X, X.ld, to.top)
@@ -118,38 +115,35 @@ local function pack_operands(s, _, o, run)
     run(PACK, "clear", {}, {roundup(to.height, 256)}, {256}, to.height,
       to.top, refused)
   end
-  if s.trans_a then
-    pack_columns(s, run, a, o.A, s.m, refused)
-  else
-    pack_rows(s, run, a, o.A, "a", s.m, refused)
-  end
-  if s.trans_b then
-    pack_rows(s, run, b, o.B, "b", s.n, refused)
-  else
-    pack_columns(s, run, b, o.B, s.n, refused)
-  end
+  local pack_a = s.trans_a and pack_columns or pack_rows
+  local pack_b = s.trans_b and pack_rows or pack_columns
+  pack_a(s, run, a, o.A, "a", s.m, refused)
+  pack_b(s, run, b, o.B, "b", s.n, refused)
   return s.packed
 end
 
-local function ffma_defines(p, s)
-  local t, splits = choose(FFMA[s.type], s, p)
+-- Adds whether A and B are handed over transposed.
+local function with_trans(defines, s)
+  defines.TRANS_A = s.trans_a and 1 or 0
+  defines.TRANS_B = s.trans_b and 1 or 0
+  return defines
+end
+
+-- Operands that nv_ffma.cl turns are copied element by element.
+local function ffma_defines(t, splits, s)
   local v = 16 // s.esize
-  return {
-    V = v, BM = t.bm, BN = t.bn, BK = t.bk, WM = t.wm, WN = t.wn,
-    LM = t.lm, STAGES = t.stages, SPREAD = t.spread,
-    RASTER = t.raster or RASTER,
-    TRANS_A = s.trans_a and 1 or 0, TRANS_B = s.trans_b and 1 or 0,
-    VA = s.trans_a and vector_a(v, s) or 1,
-    VB = s.trans_b and 1 or vector_b(v, s), VC = vector_c(v, s, splits),
-  }
+  local defines = tiles.defines(t, splits, s,
+    "bm bn bk wm wn lm stages spread",
+    {s.trans_a and v or 1, s.trans_b and 1 or v, v})
+  defines.V = v
+  return with_trans(defines, s)
 end
 
 -- nv_ffma after nv_fp16x3, for operands that the latter has refused.
 local function stand_by(s, _, o, run)
-  local p = {tile = "auto", split = 1}
-  local t = choose(FFMA[s.type], s, p)
+  local t = tiles.choose(FFMA[s.type], s, {tile = "auto", split = 1})
   local size = 32 * tiles.warps(t)
-  local defines = ffma_defines(p, s)
+  local defines = ffma_defines(t, 1, s)
   defines.REAL, defines.STANDBY = s.type, 1
   run("nv_ffma.cl", "gemm", defines,
     {groups(s.m, t.bm) * groups(s.n, t.bn) * size, 1}, {size, 1},
@@ -171,13 +165,8 @@ local nv_wgmma = tiled({
   name = "nv_wgmma", file = "nv_wgmma.cl", ptx = true,
   lesson = "the same by warp groups: the tensor cores at their own pace",
   input_roundoff = 2^-10,
-  defines = function(p, s)
-    local t, splits = choose(WGMMA[s.type], s, p)
-    return {
-      BM = t.bm, BN = t.bn, BK = t.bk, STAGES = t.stages, SETS = t.sets,
-      RASTER = t.raster or RASTER, VA = vector_a(4, s), VB = vector_b(2, s),
-      VC = vector_c(2, s, splits),
-    }
+  defines = function(t, splits, s)
+    return tiles.defines(t, splits, s, "bm bn bk stages sets", {4, 2, 2})
   end,
 }, WGMMA, 90, true)
 local untyped = nv_wgmma.args
@@ -195,14 +184,9 @@ return {
     name = "nv_dmma", file = "nv_dmma.cl",
     lesson = "double on the tensor cores: twice the rate, the same rounding",
     trans = {a = "any", b = "any"},
-    defines = function(p, s)
-      local t, splits = choose(DMMA[s.type], s, p)
-      return {
-        BM = t.bm, BN = t.bn, WM = t.wm, WN = t.wn, STAGES = t.stages,
-        RASTER = t.raster or RASTER, VA = vector_a(2, s),
-        VB = vector_b(2, s), VC = vector_c(2, s, splits),
-        TRANS_A = s.trans_a and 1 or 0, TRANS_B = s.trans_b and 1 or 0,
-      }
+    defines = function(t, splits, s)
+      return with_trans(tiles.defines(t, splits, s, "bm bn wm wn stages",
+        {2, 2, 2}), s)
     end,
   }, DMMA, 90),
   {
@@ -210,7 +194,7 @@ return {
     trans = {a = "any", b = "any"}, guarded = true,
     lesson = "float as two halves each: three products on the tensor cores",
     defines = function()
-      return {STAGES = 2, RASTER = RASTER}
+      return {STAGES = 2, RASTER = tiles.RASTER}
     end,
     accepts = function(dev, s)
       return tiles.other_type({float = true}, s) or tiles.lacks(dev, 80)
@@ -233,13 +217,8 @@ return {
     name = "nv_tf32", file = "nv_tf32.cl",
     lesson = "elements cut to 11 bits: fast, three digits, not for float",
     input_roundoff = 2^-10,
-    defines = function(p, s)
-      local t, splits = choose(TF32[s.type], s, p)
-      return {
-        BM = t.bm, BN = t.bn, WM = t.wm, WN = t.wn, STAGES = t.stages,
-        RASTER = t.raster or RASTER, VA = vector_a(4, s),
-        VB = vector_b(4, s), VC = vector_c(2, s, splits),
-      }
+    defines = function(t, splits, s)
+      return tiles.defines(t, splits, s, "bm bn wm wn stages", {4, 4, 2})
     end,
   }, TF32, 80),
   nv_wgmma,

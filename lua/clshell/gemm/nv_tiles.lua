@@ -112,14 +112,10 @@ local function params(tilings)
     end
   end
   return {
-    {
-      name = "tile", values = names, default = "auto",
-      help = "rows x columns of C per work-group; auto: by the shape",
-    },
-    {
-      name = "split", values = {0, table.unpack(SPLITS)}, default = 0,
-      help = "parts of each sum, computed side by side; 0: by the shape",
-    },
+    tiling.param("tile", names, "auto",
+      "rows x columns of C per work-group; auto: by the shape"),
+    tiling.param("split", {0, table.unpack(SPLITS)}, 0,
+      "parts of each sum, computed side by side; 0: by the shape"),
   }
 end
 
@@ -136,28 +132,54 @@ function M.other_type(entries, s)
   end
 end
 
-local function refusal(tilings, least, only)
-  return function(dev, s, p)
-    local reason = M.other_type(tilings, s) or M.lacks(dev, least, only)
-    if reason then
-      return reason
-    end
-    if not M.choose(tilings[s.type], s, p) then
-      return ("tile = %s and split = %d do not go with %s and k = %d"):format(
-        p.tile, p.split, s.type, s.k)
-    end
+-- Elements that a copy or store of operand "a", "b" or "c" may move at once:
+-- `wide` where rows of that length, their distance and where the matrices
+-- begin keep to 16 bytes, else 1. Buffers begin at multiples of more.
+function M.vector(wide, length, s, name)
+  local sum = length % wide + s["ld" .. name] % wide
+    + s["start_" .. name] % wide + s["stride_" .. name] % wide
+  return sum == 0 and wide or 1
+end
+
+-- The defines of a tiling: `names` of its fields, and the elements that
+-- copies of A and B, as they are stored, and stores of C, or of the parts of
+-- several splits in its place, move at once, `wide` at most.
+function M.defines(t, splits, s, names, wide)
+  local a, b, c = table.unpack(wide)
+  local defines = {
+    RASTER = t.raster or M.RASTER,
+    VA = M.vector(a, s.trans_a and s.m or s.k, s, "a"),
+    VB = M.vector(b, s.trans_b and s.k or s.n, s, "b"),
+    VC = splits > 1 and (s.n % c == 0 and c or 1) or M.vector(c, s.n, s, "c"),
+  }
+  for name in names:gmatch "%S+" do
+    defines[name:upper()] = t[name]
   end
+  return defines
 end
 
 -- The fields that rungs of tilings have in common, for a compute capability
--- of `least` or more, or `only` that one. Sums in parts go to a scratch
--- matrix, which nv_split.cl adds up.
+-- of `least` or more, or `only` that one. rung.defines gets the tiling, the
+-- splits and the shape here. Sums in parts go to a scratch matrix, which
+-- nv_split.cl adds up.
 function M.tiled(rung, tilings, least, only)
   local function choice(s, p)
     return M.choose(tilings[s.type], s, p)
   end
   rung.params, rung.places = params(tilings), "batch"
-  rung.accepts = refusal(tilings, least, only)
+  function rung.accepts(dev, s, p)
+    local reason = M.other_type(tilings, s) or M.lacks(dev, least, only)
+    if not reason and not choice(s, p) then
+      reason = ("tile = %s and split = %d do not go with %s and k = %d")
+        :format(p.tile, p.split, s.type, s.k)
+    end
+    return reason
+  end
+  local define = rung.defines
+  function rung.defines(p, s)
+    local t, splits = choice(s, p)
+    return define(t, splits, s)
+  end
   function rung.traffic(s, _, defines)
     if defines and defines.BM and defines.BN then
       return {fetch = tiling.product(s, defines.BM, defines.BN)}
@@ -193,32 +215,6 @@ function M.tiled(rung, tilings, least, only)
     end
   end
   return rung
-end
-
--- Elements that a copy or store of operand "a", "b" or "c" may move at once:
--- `wide` where rows of that length, their distance and where the matrices
--- begin keep to 16 bytes, else 1. Buffers begin at multiples of more.
-function M.vector(wide, length, s, name)
-  local sum = length % wide + s["ld" .. name] % wide
-    + s["start_" .. name] % wide + s["stride_" .. name] % wide
-  return sum == 0 and wide or 1
-end
-
--- M.vector for A and B, stored as they are.
-function M.vector_a(wide, s)
-  return M.vector(wide, s.trans_a and s.m or s.k, s, "a")
-end
-
-function M.vector_b(wide, s)
-  return M.vector(wide, s.trans_b and s.k or s.n, s, "b")
-end
-
--- M.vector for C, or for the sums that several splits write in its place.
-function M.vector_c(wide, s, splits)
-  if splits > 1 then
-    return s.n % wide == 0 and wide or 1
-  end
-  return M.vector(wide, s.n, s, "c")
 end
 
 return M

@@ -6,6 +6,7 @@ local cl = require "cl"
 local arguments = require "clshell.family.arguments"
 local integer = require "clshell.base.integer"
 local host = require "cl.host"
+local submatrix = require "clshell.gemm.submatrix"
 
 local M = {}
 
@@ -234,11 +235,8 @@ function M.at(o, s, name, i)
   if b.rows and i == 0 then
     return b
   end
-  local rows = {A = s.trans_a and s.k or s.m, B = s.trans_b and s.n or s.k,
-    C = s.m}
-  local cols = {A = s.trans_a and s.m or s.k, B = s.trans_b and s.k or s.n,
-    C = s.n}
-  return b:matrix(i * s["stride_" .. letter] + 1, rows[name], cols[name],
+  local rows, cols = submatrix.extent(s, name)
+  return b:matrix(i * s["stride_" .. letter] + 1, rows, cols,
     s["ld" .. letter])
 end
 

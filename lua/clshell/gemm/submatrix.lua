@@ -77,21 +77,32 @@ local OPERANDS = {
     rows = "m", cols = "k"},
   B = {ld = "ldb", start = "start_b", stride = "stride_b", trans = "trans_b",
     rows = "k", cols = "n"},
+  C = {ld = "ldc", start = "start_c", stride = "stride_c", trans = "trans_c",
+    rows = "m", cols = "n"}, -- there is no s.trans_c: C is as it is
 }
+
+-- The rows and columns of an operand as it is stored.
+function M.extent(s, name)
+  local x = OPERANDS[name]
+  local rows, cols = s[x.rows], s[x.cols]
+  if s[x.trans] then
+    rows, cols = cols, rows
+  end
+  return rows, cols
+end
 
 -- Whether a rung wants the operand turned that the shape has.
 local function wants_turn(rung, s, name)
-  local trans = OPERANDS[name].trans
   local wanted = rung.trans and rung.trans[name:lower()] or false
-  return wanted ~= "any" and wanted ~= s[trans]
+  return wanted ~= "any" and wanted ~= (s[OPERANDS[name].trans] or false)
 end
 
 -- The shape with an operand stored afresh, without gaps.
 local function stored(t, name, trans)
   local x = OPERANDS[name]
-  local rows, cols = t[x.rows], t[x.cols]
   t[x.trans], t[x.start] = trans, 0
-  t[x.ld] = trans and rows or cols
+  local rows, cols = M.extent(t, name)
+  t[x.ld] = cols
   t[x.stride] = t[x.stride] == 0 and 0 or rows * cols
 end
 
@@ -115,18 +126,14 @@ function M.adapt(rung, s)
       stored(t, name, t[x.trans])
       t[x.stride] = 0
     end
-    t.placed, t.batch, t.ldc, t.start_c, t.stride_c = false, 1, t.n, 0, 0
+    t.placed, t.batch = false, 1
   end
   return t
 end
 
 -- Operand X of a shape, stored the other way round.
 local function turned(s, run, name, X)
-  local x = OPERANDS[name]
-  local rows, cols = s[x.rows], s[x.cols]
-  if s[x.trans] then
-    rows, cols = cols, rows
-  end
+  local rows, cols = M.extent(s, name)
   local small = s.context.device.max_work_group_size < 256
   local tile, ly = small and 8 or 32, 8
   local Y = M.scratch(s, cols, rows, X)
@@ -137,7 +144,7 @@ local function turned(s, run, name, X)
 end
 
 -- Copies a matrix of rows x cols.
-local function copy(s, run, rows, cols, X, Y)
+function M.copy(s, run, rows, cols, X, Y)
   run("pad.cl", "unpad", {REAL = s.type},
     {roundup(cols, 16), roundup(rows, 4)}, {16, 4},
     rows, cols, X, X.ld, Y, Y.ld)
@@ -147,11 +154,8 @@ end
 -- are copied there and back, one product after another.
 local function one_by_one(s, t, o, run, launch)
   local own = {alpha = o.alpha, beta = o.beta}
-  local rows = {A = t.trans_a and t.k or t.m, B = t.trans_b and t.n or t.k,
-    C = t.m}
-  local cols = {A = t.lda, B = t.ldb, C = t.n}
-  for name in pairs(rows) do
-    own[name] = cl.buffer(s.type, {rows[name], cols[name]}, nil,
+  for name in pairs(OPERANDS) do
+    own[name] = cl.buffer(s.type, {M.extent(t, name)}, nil,
       {context = s.context})
   end
   local function move(name, i, back)
@@ -159,16 +163,15 @@ local function one_by_one(s, t, o, run, launch)
     if back then
       X, Y = Y, X
     end
-    copy(s, run, rows[name], cols[name], X, Y)
+    local rows, cols = M.extent(t, name)
+    M.copy(s, run, rows, cols, X, Y)
   end
   for i = 0, s.batch - 1 do
     for name in pairs(OPERANDS) do
-      if i == 0 or o[name].stride ~= 0 then
+      if name == "C" and s.beta ~= 0
+          or name ~= "C" and (i == 0 or o[name].stride ~= 0) then
         move(name, i)
       end
-    end
-    if s.beta ~= 0 then
-      move("C", i)
     end
     local reason = launch(t, own)
     if reason then
@@ -183,14 +186,11 @@ end
 -- the shape by M.adapt. Returns nil or the reason of a refusal.
 function M.stage(rung, s, t, o, run, launch)
   local own = {alpha = o.alpha, beta = o.beta}
-  for name in pairs(OPERANDS) do
-    local X = o[name]
-    if s.placed then
-      X = submatrix_of(X, s[OPERANDS[name].stride], s.batch)
-    end
+  for name, x in pairs(OPERANDS) do
+    local X = s.placed and submatrix_of(o[name], s[x.stride], s.batch)
+      or o[name]
     own[name] = wants_turn(rung, s, name) and turned(s, run, name, X) or X
   end
-  own.C = s.placed and submatrix_of(o.C, s.stride_c, s.batch) or o.C
   if not s.placed then
     return launch(t, own)
   elseif not rung.places then
@@ -200,7 +200,7 @@ function M.stage(rung, s, t, o, run, launch)
   for first = 0, s.batch - 1, step do
     local last = math.min(first + step, s.batch) - 1
     local part = {alpha = o.alpha, beta = o.beta}
-    for _, name in ipairs{"A", "B", "C"} do
+    for name in pairs(OPERANDS) do
       part[name] = slice(own[name], first, last)
     end
     local reason = launch(t, part)
