@@ -84,8 +84,7 @@ local INTERNAL = {"csr.wrap", "family.bind", "family.bytes", "family.flop",
   "roofline.roofline", "lesson.lesson", "calibrate.canary",
   "calibrate.device", "runs.best", "runs.history", "runs.prune",
   "results.new", "target.copy", "target.footprint", "target.local_text",
-  "timer.host", "verify.judge", "verify.poison", "verify.sample_rows",
-  "verify.spmv", "verify.transpose"}
+  "timer.host", "verify.judge", "verify.sample_rows", "verify.transpose"}
 local MODULES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose",
   "bench", "peaks", "compare", "roofline", "lesson", "calibrate", "runs",
   "results", "plot", "export", "html", "stats", "report", "script", "help",

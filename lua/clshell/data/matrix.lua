@@ -160,13 +160,11 @@ function M.load(path, opts)
   opts = options.check(opts, "matrix.load")
   local read = extension("matrix.load", path) == "npy" and load_npy
     or load_mtx
-  local h, rows, cols = read(path, opts)
+  local h <close>, rows, cols = read(path, opts)
   if h == nil then
     return nil, rows -- the message
   end
-  local A = upload(h, rows, cols, opts)
-  h:close()
-  return A
+  return upload(h, rows, cols, opts)
 end
 
 local methods = {}

@@ -19,10 +19,6 @@ local function lanes_of(name)
   return scalar, lanes, lanes == 3 and 4 or lanes
 end
 
-local function kind_of(scalar)
-  return KINDS[scalar] or scalar:sub(1, 1) == "u" and 1 or 0
-end
-
 -- The kernels for a type, and how they are launched. A vector's lanes are
 -- passed as such where the buffer begins with its memory: no device needs to
 -- know the vector then.
@@ -40,7 +36,7 @@ local function kernels(context, name, inside, gaps)
   while group * 2 <= math.min(cpu and 16 or 256, dev.max_work_group_size) do
     group = group * 2
   end
-  local kind = kind_of(scalar)
+  local kind = KINDS[scalar] or scalar:sub(1, 1) == "u" and 1 or 0
   local double = M.double ~= false and dev:has "cl_khr_fp64"
   local prog = cl.build(cl.home .. "/kernels/show/summary.cl", {
     context = context, defines = {TYPE = inside and name or scalar,

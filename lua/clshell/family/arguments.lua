@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local integer = require "clshell.base.integer"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -62,6 +63,24 @@ function M.matrix(what, name, x, context, like)
       M.describe(b)), {arg = name})
   end
   return b
+end
+
+-- Raises unless an operand can take the result.
+function M.check_output(what, name, x)
+  if not M.is_buffer(x) then
+    cl.error(("%s: %s must be a Buffer: the result is written there"):format(
+      what, name), {arg = name})
+  end
+end
+
+-- The element type of a shape given by hand, float by default, and its size
+-- in bytes; raises unless the fields of these names are >= 1.
+function M.shape(what, s, ...)
+  for _, name in ipairs{...} do
+    integer.check(what, "the shape's " .. name, s[name], 1)
+  end
+  local type = s.type or "float"
+  return type, cl.typesize(type)
 end
 
 -- The first open buffer of a list decides the context, else the queue does,

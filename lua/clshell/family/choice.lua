@@ -6,6 +6,7 @@
 local choices = require "clshell.family.choices"
 local cl = require "cl"
 local rungs = require "clshell.family.rung"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -111,43 +112,35 @@ function M.pick(family, s, dev, try)
     {hint = reasons(passed, ""):sub(4)})
 end
 
-local function check_table(what, conditions)
-  if conditions ~= nil and type(conditions) ~= "table" then
-    cl.error(("%s must be a table; got a %s"):format(what, type(conditions)))
+local function check_table(what, value)
+  if value ~= nil and type(value) ~= "table" then
+    cl.error(("%s must be a table; got a %s"):format(what, type(value)))
   end
-end
-
-local function check_conditions(what, conditions)
-  check_table(what, conditions)
-  for name, condition in pairs(conditions or {}) do
-    if type(condition) == "table" then
-      cl.options(condition, {"min", "max"}, ("%s.%s"):format(what, name))
-    end
-  end
+  return value or {}
 end
 
 -- Raises unless each row is one of the family: known fields, a rung of its
 -- ladder with legal parameters, a known class.
 local function check(family, rows)
-  local classes = {}
-  for name in pairs(choices.classes) do
-    classes[#classes + 1] = name
-  end
-  table.sort(classes)
   check_table(family.name .. ".choices: the list of rows", rows)
   for i, row in ipairs(rows) do
     local what = ("%s.choices: row %d"):format(family.name, i)
     check_table(what, row)
     cl.options(row, FIELDS, what)
     local rung = family.rung(row.rung)
-    check_table(what .. ": params", row.params)
-    cl.options(row.params, rungs.names(rung), ("%s, kernel %s"):format(what,
+    local params = check_table(what .. ": params", row.params)
+    cl.options(params, rungs.names(rung), ("%s, kernel %s"):format(what,
       rung.name))
-    rungs.parameters(rung, row.params or {}, what)
-    check_conditions(what .. ": where", row.where)
+    rungs.parameters(rung, params, what)
+    for name, condition in pairs(check_table(what .. ": where", row.where)) do
+      if type(condition) == "table" then
+        cl.options(condition, {"min", "max"}, ("%s: where.%s"):format(what,
+          name))
+      end
+    end
     if row.class ~= nil and not choices.classes[row.class] then
       cl.error(("%s: class must be one of %s; got '%s'"):format(what,
-        table.concat(classes, ", "), tostring(row.class)))
+        text.values(text.keys(choices.classes)), tostring(row.class)))
     end
   end
 end

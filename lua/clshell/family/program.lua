@@ -13,13 +13,8 @@ local built = setmetatable({}, {__mode = "k"}) -- context -> key -> program
 local before_edit = setmetatable({}, {__mode = "k"})
 
 local function read(path)
-  local f = io.open(path, "rb")
-  if f == nil then
-    return nil
-  end
-  local content = f:read("a")
-  f:close()
-  return content -- nil for a folder
+  local f <close> = io.open(path, "rb")
+  return f and f:read("a") -- nil for a folder
 end
 
 -- The folder part of a path, with its last slash; "" where there is none.

@@ -8,16 +8,12 @@ local text = require "clshell.base.text"
 
 local M = {}
 
--- The fields of a definition and their types.
-local FIELDS = {
+-- The types of the fields of a definition that are no functions.
+local TYPES = {
   name = "string", file = "string", source = "string", lesson = "string",
   format = "string", kernel = "string", params = "table",
-  defines = "function", options = "function", range = "function",
-  local_bytes = "function", accepts = "function", args = "function",
-  prepare = "function", finish = "function", flop = "function",
-  bytes = "function", input_roundoff = "number", guarded = "boolean",
-  places = "string", trans = "table", traffic = "function",
-  ptx = "boolean",
+  input_roundoff = "number", guarded = "boolean", places = "string",
+  trans = "table", ptx = "boolean",
 }
 
 local function index_of(list, value)
@@ -31,9 +27,10 @@ end
 local function check_fields(def, what)
   options.check(def, "family.define", what)
   for name, value in pairs(def) do
-    if type(value) ~= FIELDS[name] then
+    local wanted = TYPES[name] or "function"
+    if type(value) ~= wanted then
       cl.error(("%s: %s must be a %s; got a %s"):format(
-        what, name, FIELDS[name], type(value)))
+        what, name, wanted, type(value)))
     end
   end
   for _, name in ipairs{"name", "range"} do
@@ -161,17 +158,10 @@ end
 -- The defines of a configuration: those of the rung, else each parameter
 -- under its upper-case name; REAL is the element type.
 function M.defines(rung, p, s)
-  local defines = {}
-  if rung.defines then
-    for name, value in pairs(rung.defines(p, s)) do
-      defines[name] = value
-    end
-  else
-    for name, value in pairs(p) do
-      defines[name:upper()] = value
-    end
+  local defines = {REAL = s.type}
+  for name, value in pairs(rung.defines and rung.defines(p, s) or p) do
+    defines[rung.defines and name or name:upper()] = value
   end
-  defines.REAL = defines.REAL or s.type
   defines.PLACED = s.placed and 1 or nil
   return defines
 end

@@ -53,11 +53,6 @@ function M.sample_rows(m, n, k)
   return rows
 end
 
--- Fills a buffer with NaN, which no result may leave there.
-function M.poison(b)
-  b:fill(0 / 0)
-end
-
 -- The Buffers that the result of an plan consists of.
 local function pieces(plan, output)
   return plan.pieces and plan:pieces() or {output}
@@ -83,7 +78,7 @@ end
 function M.run(plan, output, truth, before)
   local list, results = pieces(plan, output), {}
   for _, piece in ipairs(list) do
-    M.poison(piece)
+    piece:fill(0 / 0)
   end
   if before then
     M.restore(plan, output, before)
@@ -130,45 +125,24 @@ end
 --- is the relative error of operands that a kernel rounds before it
 --- multiplies, as in TF32.
 function M.gemm(A, B, s, C0, cut)
-  local scalars = {alpha = s.alpha, beta = s.beta, C0 = C0}
-  local function options(more)
-    for key, value in pairs(scalars) do
-      more[key] = value
-    end
-    return more
-  end
   local bound = M.bound(s.type, s.k)
   if cut then -- each factor is off by up to `cut`
     bound = bound + 2 * cut + cut^2
   end
   local rows = s.m * s.n * s.k > M.FULL and M.sample_rows(s.m, s.n, s.k)
+    or nil
   return function(C)
+    local err, row, col = host.gemm_error(C, A, B,
+      {alpha = s.alpha, beta = s.beta, C0 = C0, rows = rows})
     if not rows then
-      local err, row, col = host.gemm_error(C, A, B, options{})
       return err, bound, "all elements", row, col
     end
-    local err, row, col = host.gemm_error(C, A, B, options{rows = rows})
-    local whole = host.gemm_freivalds(C, A, B, options{seed = 1})
+    local whole = host.gemm_freivalds(C, A, B,
+      {alpha = s.alpha, beta = s.beta, C0 = C0, seed = 1})
     if whole > err then
       err, row, col = whole, nil, nil
     end
     return err, bound, ("Freivalds and %d rows"):format(#rows), row, col
-  end
-end
-
--- The truth of a sparse product, from the host arrays of the matrix.
-function M.spmv(matrix, x, s)
-  local h, bound = matrix.host, M.bound(s.type, s.terms)
-  return function(y)
-    local err, row
-    if s.format == "csr" then
-      err, row = host.csr_error(y, h.row_ptr, h.col_ind, h.values, x,
-        {rows = s.rows, cols = s.cols})
-    else
-      err, row = host.dia_error(y, h.values, h.offsets, x,
-        {rows = s.rows, cols = s.cols, pitch = s.pitch})
-    end
-    return err, bound, "all rows", row
   end
 end
 

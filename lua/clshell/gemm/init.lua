@@ -62,15 +62,16 @@ local function truth(o, s, input_roundoff)
   return verify.all(checks), before
 end
 
--- A host routine on the operands: results, seconds; or nil, reason. `trans`:
--- it takes transposed operands as they lie there.
+-- The host routine of that name on the operands: results, seconds; or nil,
+-- reason. `trans`: it takes transposed operands as they lie there.
 local function on_host(routine, trans)
   return function(o, s)
     local read, results, seconds = reader(o, s, trans), {}, 0
     for i = 1, s.batch do
       local A, B, C0 = read(i)
-      local C, time = routine(A, B, {alpha = s.alpha, beta = s.beta, C0 = C0,
-        trans_a = trans and s.trans_a, trans_b = trans and s.trans_b})
+      local C, time = host[routine](A, B, {alpha = s.alpha, beta = s.beta,
+        C0 = C0, trans_a = trans and s.trans_a,
+        trans_b = trans and s.trans_b})
       if C == nil then
         return nil, time
       end
@@ -164,12 +165,8 @@ local gemm = family.new({
   end,
   -- on the CPU without OpenCL; gflops: what to expect, to refuse long runs
   hosts = {
-    {name = "openblas", gflops = 100, run = on_host(function(...)
-      return host.gemm_blas(...)
-    end, true)},
-    {name = "plain_c", gflops = 5, run = on_host(function(...)
-      return host.gemm_loop(...)
-    end)},
+    {name = "openblas", gflops = 100, run = on_host("gemm_blas", true)},
+    {name = "plain_c", gflops = 5, run = on_host "gemm_loop"},
   },
   title = title,
 }, require "clshell.base.lazy".table(...))

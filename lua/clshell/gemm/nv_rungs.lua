@@ -10,60 +10,56 @@ local tiling = require "clshell.family.tiling"
 local tiled = tiles.tiled
 local groups, roundup = tiling.groups, tiling.roundup
 
--- Tilings. A work-group computes bm x bn elements of C, each of its warps
--- wm x wn; `resident` work-groups share a multiprocessor; `rate` is the
--- measured speed on a large product, in TFLOPS of one H100: only the
--- proportions matter, for the choice among them.
+-- Tilings by columns and a row for each. A work-group computes bm x bn
+-- elements of C, each of its warps wm x wn; `resident` work-groups share a
+-- multiprocessor; `rate` is the measured speed on a large product, in TFLOPS
+-- of one H100: only the proportions matter, for the choice among them.
+local function tilings(columns, rows)
+  for _, t in ipairs(rows) do
+    local i = 0
+    for column in columns:gmatch "%S+" do
+      i = i + 1
+      t[column] = t[i]
+    end
+    t.name = ("%dx%d"):format(t.bm, t.bn)
+  end
+  return rows
+end
+
 local FFMA = {
-  float = {
-    {name = "128x256", bm = 128, bn = 256, bk = 8, wm = 64, wn = 64, lm = 4,
-      stages = 3, spread = 1, resident = 1, rate = 52.3},
-    {name = "128x128", bm = 128, bn = 128, bk = 8, wm = 64, wn = 64, lm = 4,
-      stages = 3, spread = 3, resident = 2, rate = 51.8},
-    {name = "64x128", bm = 64, bn = 128, bk = 16, wm = 32, wn = 64, lm = 4,
-      stages = 2, spread = 1, resident = 3, rate = 48.5},
-    {name = "128x64", bm = 128, bn = 64, bk = 16, wm = 64, wn = 32, lm = 8,
-      stages = 2, spread = 1, resident = 3, rate = 46.5},
-    {name = "64x64", bm = 64, bn = 64, bk = 16, wm = 32, wn = 32, lm = 4,
-      stages = 3, spread = 1, resident = 5, rate = 42.0},
-    {name = "32x32", bm = 32, bn = 32, bk = 16, wm = 16, wn = 32, lm = 4,
-      stages = 3, spread = 1, resident = 12, rate = 33.0},
-  },
-  double = {
-    {name = "128x128", bm = 128, bn = 128, bk = 8, wm = 64, wn = 32, lm = 8,
-      stages = 2, spread = 1, resident = 1, rate = 26.1},
-    {name = "128x64", bm = 128, bn = 64, bk = 8, wm = 64, wn = 32, lm = 8,
-      stages = 3, spread = 1, resident = 2, rate = 25.2},
-    {name = "64x64", bm = 64, bn = 64, bk = 16, wm = 32, wn = 32, lm = 8,
-      stages = 2, spread = 1, resident = 3, rate = 23.4},
-  },
+  float = tilings("bm bn bk wm wn lm stages spread resident rate", {
+    {128, 256, 8, 64, 64, 4, 3, 1, 1, 52.3},
+    {128, 128, 8, 64, 64, 4, 3, 3, 2, 51.8},
+    {64, 128, 16, 32, 64, 4, 2, 1, 3, 48.5},
+    {128, 64, 16, 64, 32, 8, 2, 1, 3, 46.5},
+    {64, 64, 16, 32, 32, 4, 3, 1, 5, 42.0},
+    {32, 32, 16, 16, 32, 4, 3, 1, 12, 33.0},
+  }),
+  double = tilings("bm bn bk wm wn lm stages spread resident rate", {
+    {128, 128, 8, 64, 32, 8, 2, 1, 1, 26.1},
+    {128, 64, 8, 64, 32, 8, 3, 1, 2, 25.2},
+    {64, 64, 16, 32, 32, 8, 2, 1, 3, 23.4},
+  }),
 }
 local DMMA = {
-  double = {
-    {name = "128x64", bm = 128, bn = 64, bk = 8, wm = 64, wn = 32,
-      stages = 3, resident = 2, raster = 16, rate = 56.4},
-    {name = "64x128", bm = 64, bn = 128, bk = 8, wm = 32, wn = 64,
-      stages = 3, resident = 2, rate = 55.0},
-    {name = "64x64", bm = 64, bn = 64, bk = 8, wm = 32, wn = 32,
-      stages = 3, resident = 4, rate = 52.4},
-  },
+  double = tilings("bm bn bk wm wn stages resident rate", {
+    {128, 64, 8, 64, 32, 3, 2, 56.4, raster = 16},
+    {64, 128, 8, 32, 64, 3, 2, 55.0},
+    {64, 64, 8, 32, 32, 3, 4, 52.4},
+  }),
 }
 local TF32 = {
-  float = {
-    {name = "128x128", bm = 128, bn = 128, bk = 16, wm = 64, wn = 64,
-      stages = 3, resident = 2, rate = 192},
-    {name = "96x128", bm = 96, bn = 128, bk = 16, wm = 48, wn = 64,
-      stages = 3, resident = 2, rate = 178},
-  },
+  float = tilings("bm bn bk wm wn stages resident rate", {
+    {128, 128, 16, 64, 64, 3, 2, 192},
+    {96, 128, 16, 48, 64, 3, 2, 178},
+  }),
 }
 -- A warp takes 16 columns of a work-group's tile, and all its rows.
 local WGMMA = {
-  float = {
-    {name = "192x192", bm = 192, bn = 192, bk = 16, wm = 192, wn = 16,
-      stages = 4, sets = 4, resident = 1, direct = true, rate = 258},
-    {name = "128x128", bm = 128, bn = 128, bk = 16, wm = 128, wn = 16,
-      stages = 6, sets = 3, resident = 2, direct = true, rate = 214},
-  },
+  float = tilings("bm bn bk wm wn stages sets direct resident rate", {
+    {192, 192, 16, 192, 16, 4, 4, true, 1, 258},
+    {128, 128, 16, 128, 16, 6, 3, true, 2, 214},
+  }),
 }
 
 local PACK = "nv_fp16x3_pack.cl"

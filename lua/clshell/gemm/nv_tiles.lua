@@ -4,6 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local submatrix = require "clshell.gemm.submatrix"
+local text = require "clshell.base.text"
 local tiling = require "clshell.family.tiling"
 
 local M = {}
@@ -122,13 +123,8 @@ end
 -- Why a rung with entries for some types only does not take this one.
 function M.other_type(entries, s)
   if not entries[s.type] then
-    local types = {}
-    for type in pairs(entries) do
-      types[#types + 1] = type
-    end
-    table.sort(types)
     return ("computes in %s, the matrices are %s"):format(
-      table.concat(types, " and "), s.type)
+      table.concat(text.keys(entries), " and "), s.type)
   end
 end
 

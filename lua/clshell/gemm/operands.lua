@@ -17,16 +17,15 @@ local TYPES = {"float", "double", "half"}
 local TRANS = {n = false, t = true, c = true}
 
 local function transposed(name, value)
-  local word = value
+  local word = value or false
   if type(value) == "string" then
     word = TRANS[value:lower()]
   end
-  if word ~= nil and type(word) ~= "boolean" or word == nil and value ~= nil
-  then
+  if type(word) ~= "boolean" then
     cl.error(("gemm: %s must be true, false, \"N\" or \"T\"; got %s"):format(
       name, tostring(value)), {arg = name})
   end
-  return word or false
+  return word
 end
 
 -- A number of elements or of matrices, or nil.
@@ -37,12 +36,9 @@ end
 --- The shape of a product with defaults filled in, from one given by hand
 --- such as {m = 5, n = 6, k = 7}.
 function M.shape(s)
-  for _, name in ipairs{"m", "n", "k"} do
-    integer.check("gemm", "the shape's " .. name, s[name], 1)
-  end
-  local type = s.type or "float"
+  local type, esize = arguments.shape("gemm", s, "m", "n", "k")
   local t = {
-    m = s.m, n = s.n, k = s.k, type = type, esize = cl.typesize(type),
+    m = s.m, n = s.n, k = s.k, type = type, esize = esize,
     alpha = s.alpha or 1, beta = s.beta or 0,
     trans_a = transposed("trans_a", s.trans_a),
     trans_b = transposed("trans_b", s.trans_b),
@@ -170,7 +166,6 @@ local function check_alias(c, x, batch)
 end
 
 local function bind_output(o, a, b, m, n, context)
-  local c
   if o.C == nil then
     if o.beta ~= 0 then
       cl.error(("gemm: beta = %s needs C, the matrix to add to"):format(
@@ -183,11 +178,9 @@ local function bind_output(o, a, b, m, n, context)
     o.C = cl.buffer(a.buffer.type, several and {batch, m, n} or {m, n}, nil,
       {context = context})
     return matrix("C", o.C), batch
-  elseif not arguments.is_buffer(o.C) then
-    cl.error("gemm: C must be a Buffer: the result is written there",
-      {arg = "C"})
   end
-  c = matrix("C", o.C)
+  arguments.check_output("gemm", "C", o.C)
+  local c = matrix("C", o.C)
   arguments.same_type("gemm", "A", a.buffer, "C", o.C)
   if c.rows ~= m or c.cols ~= n then
     cl.error(("gemm: C is %dx%d, but A B is %dx%d"):format(c.rows, c.cols,

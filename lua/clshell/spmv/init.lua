@@ -5,7 +5,6 @@
 local cl = require "cl"
 local host = require "cl.host"
 local family = require "clshell.family"
-local integer = require "clshell.base.integer"
 local arguments = require "clshell.family.arguments"
 local verify = require "clshell.family.verify"
 
@@ -37,14 +36,11 @@ end
 
 -- Fills in what a shape given by hand leaves out.
 local function shape(s)
-  for _, name in ipairs{"rows", "cols"} do
-    integer.check("spmv", "the shape's " .. name, s[name], 1)
-  end
-  local t = s.type or "float"
+  local type, esize = arguments.shape("spmv", s, "rows", "cols")
   local offsets = s.offsets or {}
   local ndiags = s.ndiags or #offsets
   return {
-    rows = s.rows, cols = s.cols, type = t, esize = cl.typesize(t),
+    rows = s.rows, cols = s.cols, type = type, esize = esize,
     format = s.format or "dia", ndiags = ndiags, offsets = offsets,
     pitch = s.pitch or s.rows, nnz = s.nnz or ndiags * s.rows,
     terms = s.terms or ndiags,
@@ -100,14 +96,28 @@ local function bytes(s)
   return (s.nnz + s.cols + s.rows) * s.esize + index
 end
 
-local function on_host(o, s)
-  local h, x = o.M.host, o.x:read()
+-- The matrix and x as the host's routines for its format take them.
+local function host_args(h, x, s)
   if s.format == "csr" then
-    return host.csr_loop(h.row_ptr, h.col_ind, h.values, x,
-      {rows = s.rows, cols = s.cols})
+    return h.row_ptr, h.col_ind, h.values, x, {rows = s.rows, cols = s.cols}
   end
-  return host.dia_loop(h.values, h.offsets, x,
-    {rows = s.rows, cols = s.cols, pitch = s.pitch})
+  return h.values, h.offsets, x,
+    {rows = s.rows, cols = s.cols, pitch = s.pitch}
+end
+
+local function on_host(o, s)
+  local product = s.format == "csr" and host.csr_loop or host.dia_loop
+  return product(host_args(o.M.host, o.x:read(), s))
+end
+
+-- What a result is compared with.
+local function truth(o, s)
+  local h, x, bound = o.M.host, o.x:read(), verify.bound(s.type, s.terms)
+  local error_of = s.format == "csr" and host.csr_error or host.dia_error
+  return function(y)
+    local err, row = error_of(y, host_args(h, x, s))
+    return err, bound, "all rows", row
+  end
 end
 
 --- spmv(M, x [, opts]) -> y, event
@@ -139,9 +149,7 @@ local spmv = family.new({
   measures = function(s) -- what choices.lua may ask besides
     return {row = s.nnz / s.rows, bytes = s.nnz * s.esize}
   end,
-  truth = function(o, s)
-    return verify.spmv(o.M, o.x:read(), s)
-  end,
+  truth = truth,
   flop = function(s)
     return 2 * s.nnz
   end,

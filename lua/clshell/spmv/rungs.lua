@@ -40,11 +40,11 @@ local function repitched(s, o, run, pitch)
   return {M = copy}
 end
 
--- prepare for a kernel whose pitch has to be a multiple of step(p); a matrix
--- that fits already is used as it is.
+-- prepare for a kernel whose pitch has to be a multiple of `step`, a number
+-- or a parameter; a matrix that fits already is used as it is.
 local function aligned_to(step)
   return function(s, p, o, run)
-    if o.M.pitch % step(p) ~= 0 and s.ndiags > 0 then
+    if o.M.pitch % (p[step] or step) ~= 0 and s.ndiags > 0 then
       return repitched(s, o, run, roundup(s.rows, ALIGNMENT))
     end
   end
@@ -92,7 +92,7 @@ return {
     params = {wg},
     defines = tiling.no_defines,
     range = one_row_range,
-    prepare = aligned_to(function() return ALIGNMENT end),
+    prepare = aligned_to(ALIGNMENT),
     traffic = traffic_of(1),
   },
   {
@@ -101,7 +101,7 @@ return {
     params = {wg, chunk},
     range = one_row_range,
     local_bytes = offsets_bytes,
-    prepare = aligned_to(function() return ALIGNMENT end),
+    prepare = aligned_to(ALIGNMENT),
     traffic = traffic_of(1, true),
   },
   {
@@ -110,7 +110,7 @@ return {
     params = {wg, chunk},
     range = function(s, p) return linear(s, p.wg, 4) end,
     local_bytes = offsets_bytes,
-    prepare = aligned_to(function() return 4 end),
+    prepare = aligned_to(4),
     traffic = traffic_of(4, true),
   },
   {
@@ -131,7 +131,7 @@ return {
           MAX_COMPILED, s.ndiags)
       end
     end,
-    prepare = aligned_to(function(p) return p.width end),
+    prepare = aligned_to("width"),
   },
   {
     name = "simd", file = "simd.cl", format = "dia",

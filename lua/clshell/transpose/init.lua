@@ -4,7 +4,6 @@
 local cl = require "cl"
 local host = require "cl.host"
 local family = require "clshell.family"
-local integer = require "clshell.base.integer"
 local arguments = require "clshell.family.arguments"
 local verify = require "clshell.family.verify"
 
@@ -12,21 +11,15 @@ local TYPES = {"float", "double", "half"}
 
 -- Fills in what a shape given by hand leaves out.
 local function shape(s)
-  for _, name in ipairs{"rows", "cols"} do
-    integer.check("transpose", "the shape's " .. name, s[name], 1)
-  end
-  local type = s.type or "float"
+  local type, esize = arguments.shape("transpose", s, "rows", "cols")
   return {
-    rows = s.rows, cols = s.cols, type = type, esize = cl.typesize(type),
+    rows = s.rows, cols = s.cols, type = type, esize = esize,
     lda = s.lda or s.cols, ldb = s.ldb or s.rows,
   }
 end
 
 local function check_output(A, B)
-  if not arguments.is_buffer(B) then
-    cl.error("transpose: B must be a Buffer: the result is written there",
-      {arg = "B"})
-  end
+  arguments.check_output("transpose", "B", B)
   arguments.matrix("transpose", "B", B)
   arguments.same_type("transpose", "A", A, "B", B)
   if B.rows ~= A.cols or B.cols ~= A.rows then
