@@ -7,11 +7,7 @@
 #include <string.h>
 
 #include "buffer.h"
-#include "cl.h"
-#include "context.h"
 #include "kernel.h"
-#include "object.h"
-#include "type.h"
 
 #define MAXVALUE 1024 /* bytes of one argument by value */
 #define SLACK 128     /* zeros behind it: drivers may read on */
@@ -70,15 +66,13 @@ static const Class value_class = {"Value",    sizeof(Value), NULL, NULL,
 static const Class local_class = {"Local",    sizeof(Local), NULL, NULL,
                                   local_meta, NULL,          NULL};
 
-/* cl.float(x), cl.int(x), cl.float4(a, b, c, d) ...: upvalue 1 is the name.
+/* cl.float(x), cl.int(x), cl.float4(a, b, c, d) ...: upvalue 1 is the Type.
 ** Their help text stands at cl.bytes. */
 static int cl_typed(lua_State *L) {
-  size_t len;
-  const char *name = lua_tolstring(L, lua_upvalueindex(1), &len);
-  const Type *t = clsh_type_find(name, len);
+  const Type *t = lua_touserdata(L, lua_upvalueindex(1));
   int n = lua_gettop(L);
   if (n != 1 && n != t->width)
-    return clsh_error(L, "cl.%s takes %d number%s; got %d", name,
+    return clsh_error(L, "cl.%s takes %d number%s; got %d", t->name,
                       (int)t->width, t->width == 1 ? "" : "s", n);
   if (n > 1) { /* components, as a table */
     lua_createtable(L, n, 0);
@@ -210,7 +204,7 @@ static Buffer *tobuffer(lua_State *L, const Args *a, int i, int idx,
 }
 
 static void checkconstant(lua_State *L, Args *a, int i, size_t bytes) {
-  const Limits *l = clsh_context_limits(a->kernel->context);
+  const Limits *l = &a->kernel->context->limits;
   if (bytes > l->constant_mem)
     badarg(L, a, i, "%I bytes; the device's constant memory takes %I",
            (LUAI_UACINT)bytes, (LUAI_UACINT)l->constant_mem);
@@ -249,8 +243,7 @@ static void setlocal(lua_State *L, Args *a, int i, const Param *p,
   cl_ulong own = clsh_kernel_local(a->kernel);
   if (a->local + own > clsh_context_localroom(c, own))
     badarg(L, a, i, "%I bytes of local memory in all; the device has %I",
-           (LUAI_UACINT)(a->local + own),
-           (LUAI_UACINT)clsh_context_limits(c)->local_mem);
+           (LUAI_UACINT)(a->local + own), (LUAI_UACINT)c->limits.local_mem);
   setarg(L, a, i, l->bytes, NULL);
 }
 
@@ -342,18 +335,11 @@ void clsh_arg_set(lua_State *L, const Kernel *k, int first, int n) {
 
 /* Adds cl.char ... cl.double16 to the module table at the top. */
 static void addtyped(lua_State *L) {
-  static const char *const scalars[] = {"char", "uchar", "short",  "ushort",
-                                        "int",  "uint",  "long",   "ulong",
-                                        "half", "float", "double", NULL};
-  static const char *const widths[] = {"", "2", "3", "4", "8", "16", NULL};
-  for (int i = 0; scalars[i] != NULL; i++)
-    for (int j = 0; widths[j] != NULL; j++) {
-      const char *name = lua_pushfstring(L, "%s%s", scalars[i], widths[j]);
-      lua_pushvalue(L, -1);
-      lua_pushcclosure(L, cl_typed, 1);
-      lua_setfield(L, -3, name);
-      lua_pop(L, 1);
-    }
+  for (const Type *t = clsh_type_all; t->name != NULL; t++) {
+    lua_pushlightuserdata(L, (void *)t);
+    lua_pushcclosure(L, cl_typed, 1);
+    lua_setfield(L, -2, t->name);
+  }
 }
 
 void clsh_arg_open(lua_State *L) {

@@ -1,22 +1,53 @@
 /*
 ** array.c - class Array: typed host memory, checked at every access. Other
-** files add methods: arrayinit.c, arrayops.c, convert.c.
+** files add methods: arrayinit.c, arrayops.c.
 ** The memory is a Block, shared by reshaped arrays and by transfers under
 ** way: closing an array never pulls it from under the driver.
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "array.h"
-#include "cl.h"
-#include "object.h"
-#include "type.h"
+
+#define PAGE 4096 /* alignment of all but small blocks: good for DMA */
+
+static void freeblock(Block *b) {
+  free(b->data);
+}
+
+/* Gives up one reference; the last one frees the memory. */
+void clsh_array_unref(Block *b) {
+  assert(b->refs > 0);
+  if (--b->refs > 0)
+    return;
+  if (b->free != NULL)
+    b->free(b);
+  free(b);
+}
+
+/* A zeroed block; NULL when there is no memory for it. */
+static Block *newblock(size_t bytes) {
+  Block *b = calloc(1, sizeof *b);
+  if (b == NULL)
+    return NULL;
+  if (posix_memalign(&b->data, bytes < PAGE ? 64 : PAGE, bytes) != 0) {
+    free(b);
+    return NULL;
+  }
+  memset(b->data, 0, bytes);
+  b->bytes = bytes;
+  b->refs = 1;
+  b->free = freeblock;
+  return b;
+}
 
 static void array_release(Object *o) {
   Array *a = (Array *)o;
   if (a->block != NULL)
-    clsh_block_release(a->block);
+    clsh_array_unref(a->block);
   a->block = NULL;
 }
 
@@ -29,7 +60,11 @@ static size_t physicalmemory(void) {
 
 static const Class class;
 
-static Array *newbox(lua_State *L, const Type *t, const Shape *s) {
+/*
+** Pushes an array without memory. To take an array's memory away early
+** (unmap), set the data of its block to NULL: from then on each access raises.
+*/
+Array *clsh_array_box(lua_State *L, const Type *t, const Shape *s) {
   Array *a = clsh_class_new(L, &class, 0);
   a->type = t;
   a->shape = *s;
@@ -38,7 +73,7 @@ static Array *newbox(lua_State *L, const Type *t, const Shape *s) {
 
 /* A zeroed array, on the stack. */
 Array *clsh_array_new(lua_State *L, const Type *t, const Shape *s) {
-  Array *a = newbox(L, t, s);
+  Array *a = clsh_array_box(L, t, s);
   size_t bytes = s->count * t->size;
   size_t memory = physicalmemory();
   if (bytes > memory)
@@ -47,28 +82,15 @@ Array *clsh_array_new(lua_State *L, const Type *t, const Shape *s) {
                "memory",
                (lua_Integer)bytes, t->name, clsh_shape_string(L, s),
                (lua_Integer)memory);
-  a->block = clsh_block_new(bytes);
+  a->block = newblock(bytes);
   if (a->block == NULL) {
     lua_gc(L, LUA_GCCOLLECT);
-    a->block = clsh_block_new(bytes);
+    a->block = newblock(bytes);
   }
   if (a->block == NULL)
     clsh_error(L, "no host memory for an array of %I bytes (%s%s)",
                (lua_Integer)bytes, t->name, clsh_shape_string(L, s));
   clsh_class_pressure(L, bytes);
-  return a;
-}
-
-/*
-** Pushes an array over the memory of a block, or NULL, and counts its
-** reference. To take the memory away early (unmap), set b->data to NULL: from
-** then on each access raises.
-*/
-Array *clsh_array_wrap(lua_State *L, const Type *t, const Shape *s, Block *b) {
-  Array *a = newbox(L, t, s);
-  if (b != NULL)
-    b->refs++;
-  a->block = b;
   return a;
 }
 
@@ -119,10 +141,7 @@ static size_t checkindex(lua_State *L, const Array *a, int arg, size_t limit) {
     i = lua_tointegerx(L, arg, &whole);
   if (whole && i >= 1 && (lua_Unsigned)i <= limit)
     return (size_t)(i - 1);
-  const char *key = lua_type(L, arg) == LUA_TNUMBER
-                        ? luaL_tolstring(L, arg, NULL)
-                        : luaL_typename(L, arg);
-  clsh_error(L, "index %s of an Array %s: %s 1..%I", key,
+  clsh_error(L, "index %s of an Array %s: %s 1..%I", clsh_option_got(L, arg),
              clsh_array_name(L, a), whole ? "outside" : "no whole number in",
              (lua_Integer)limit);
   return 0;
@@ -217,7 +236,7 @@ static int array_reshape(lua_State *L) {
     return clsh_error_arg(L, 2, "an Array %s has %I elements, %s has %I",
                           clsh_array_name(L, a), (lua_Integer)a->shape.count,
                           clsh_shape_string(L, &s), (lua_Integer)s.count);
-  Array *b = newbox(L, a->type, &s);
+  Array *b = clsh_array_box(L, a->type, &s);
   clsh_array_data(L, a);
   b->block = a->block;
   b->block->refs++;
@@ -249,12 +268,9 @@ static int array_bytes(lua_State *L) {
   return 1;
 }
 
-static int array_rows(lua_State *L) {
-  return clsh_shape_pushextent(L, &self(L)->shape, 0);
-}
-
-static int array_cols(lua_State *L) {
-  return clsh_shape_pushextent(L, &self(L)->shape, 1);
+/* h.rows, h.cols */
+static int array_extent(lua_State *L) {
+  return clsh_shape_pushextent(L, &self(L)->shape, clsh_class_field(L));
 }
 
 static const luaL_Reg meta[] = {{"__len", array_len},
@@ -267,8 +283,8 @@ static const luaL_Reg methods[] = {{"at", array_at},
                                    {"set", array_set},
                                    {NULL, NULL}};
 static const luaL_Reg fields[] = {
-    {"bytes", array_bytes}, {"cols", array_cols}, {"rows", array_rows},
-    {"shape", array_shape}, {"type", array_type}, {NULL, NULL}};
+    {"bytes", array_bytes}, {"cols", array_extent}, {"rows", array_extent},
+    {"shape", array_shape}, {"type", array_type},   {NULL, NULL}};
 
 static const Class class = {"Array", sizeof(Array), methods,      fields,
                             meta,    array_index,   array_release};

@@ -6,14 +6,12 @@
 #ifndef array_h
 #define array_h
 
-#include <stdint.h>
-
 #include "object.h"
 #include "type.h"
 
 #define RUN 256 /* components converted in one go */
 
-/* block.c: memory that an Array and its transfers share */
+/* Memory that an Array and its transfers share; the last of them frees it. */
 typedef struct Block {
   void *data;
   size_t bytes;
@@ -21,10 +19,9 @@ typedef struct Block {
   void (*free)(struct Block *b);
   void *cookie[3]; /* for free() */
 } Block;
-Block *clsh_block_new(size_t bytes);
-void clsh_block_release(Block *b);
 
 /* array.c */
+void clsh_array_unref(Block *b);
 typedef struct Array {
   Object head;
   const Type *type;
@@ -32,7 +29,7 @@ typedef struct Array {
   Block *block; /* shared; its data is NULL once unmapped */
 } Array;
 Array *clsh_array_new(lua_State *L, const Type *t, const Shape *s);
-Array *clsh_array_wrap(lua_State *L, const Type *t, const Shape *s, Block *b);
+Array *clsh_array_box(lua_State *L, const Type *t, const Shape *s);
 Array *clsh_array_test(lua_State *L, int arg);
 Array *clsh_array_check(lua_State *L, int arg);
 void *clsh_array_data(lua_State *L, const Array *a); /* raises if closed */
@@ -46,16 +43,7 @@ void clsh_arrayinit_open(lua_State *L);
 
 /* arrayops.c */
 uint64_t clsh_arrayops_splitmix64(uint64_t seed, uint64_t i);
+void clsh_arrayops_convert(lua_State *L, Array *to, Array *from);
 void clsh_arrayops_open(lua_State *L);
-
-/* convert.c: components by the run. A vector of 3 has a gap in each. */
-typedef struct Run {
-  size_t first;  /* number of its first component, gaps not counted */
-  size_t n;      /* components, at most RUN */
-  size_t offset; /* bytes from the array's first element */
-} Run;
-bool clsh_convert_nextrun(lua_State *L, const Array *a, Run *r);
-void clsh_convert_array(lua_State *L, Array *to, Array *from);
-void clsh_convert_open(lua_State *L);
 
 #endif

@@ -7,10 +7,7 @@
 #include <string.h>
 
 #include "array.h"
-#include "cl.h"
-#include "object.h"
 #include "process.h"
-#include "type.h"
 
 /* A place in an array: an index for each dimension, from 0. */
 typedef struct Place {
@@ -142,7 +139,7 @@ void clsh_arrayinit_set(lua_State *L, Array *a, int arg) {
   luaL_checkstack(L, 2 * MAXDIMS + LUA_MINSTACK, NULL);
   clsh_array_data(L, a);
   if (from != NULL) {
-    clsh_convert_array(L, a, from);
+    clsh_arrayops_convert(L, a, from);
     return;
   }
   switch (lua_type(L, arg)) {
@@ -172,16 +169,13 @@ void clsh_arrayinit_set(lua_State *L, Array *a, int arg) {
 /* A whole number from `min` to `max` at `arg`, or `def`. */
 static size_t optindex(lua_State *L, int arg, const char *name, size_t def,
                        size_t min, size_t max) {
-  int whole = 0;
   if (lua_isnil(L, arg))
     return def;
-  lua_Integer i = lua_tointegerx(L, arg, &whole);
-  if (lua_type(L, arg) != LUA_TNUMBER || !whole || i < (lua_Integer)min ||
-      (lua_Unsigned)i > max)
+  if (!clsh_option_whole(L, arg, (lua_Integer)min, &def) || def > max)
     clsh_error_arg(L, arg, "%s must be a whole number in %I..%I; got %s", name,
                    (lua_Integer)min, (lua_Integer)max,
                    luaL_tolstring(L, arg, NULL));
-  return (size_t)i;
+  return def;
 }
 
 /** Array:fill(value [, first [, last [, step]]]) -> array

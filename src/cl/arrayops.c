@@ -1,18 +1,16 @@
 /*
-** arrayops.c - class Array: methods over all elements (random numbers,
-** comparison, byte order) and raw bytes to and from files.
+** arrayops.c - class Array: methods over all elements (conversion, random
+** numbers, comparison, byte order) and raw bytes to and from files.
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "array.h"
-#include "cl.h"
-#include "object.h"
 #include "process.h"
-#include "type.h"
 
 #define IOBYTES ((size_t)16 << 20) /* read or written between two polls */
 
@@ -27,6 +25,107 @@ uint64_t clsh_arrayops_splitmix64(uint64_t seed, uint64_t i) {
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
   z = (z ^ z >> 27) * 0x94d049bb133111ebu;
   return z ^ z >> 31;
+}
+
+/* Components by the run. A vector of 3 has a gap in each. */
+typedef struct Run {
+  size_t first;  /* number of its first component, gaps not counted */
+  size_t n;      /* components, at most RUN */
+  size_t offset; /* bytes from the array's first element */
+} Run;
+
+/*
+** Steps `r` (zeroed at first) to the next run of array `a`, false after the
+** last. Vectors of 3 come one by one, as a gap follows each.
+*/
+static bool nextrun(lua_State *L, const Array *a, Run *r) {
+  const Type *t = a->type;
+  size_t total = a->shape.count * t->width;
+  r->first += r->n;
+  if (r->first >= total)
+    return false;
+  clsh_poll(L);
+  r->n = t->width == 3 ? 3 : total - r->first < RUN ? total - r->first : RUN;
+  r->offset = t->width == 3 ? r->first / 3 * t->size : r->first * t->unit;
+  return true;
+}
+
+/* Converts a run; the number of components done, `n` if all went well. */
+static size_t convertrun(const Type *t, void *to, const Type *f,
+                         const void *from, size_t n) {
+  double x[RUN];
+  int64_t v[RUN];
+  size_t done = n;
+  if (t->kind == 'f') {
+    clsh_number_loadreals(f, from, n, x);
+    clsh_number_storereals(t, x, n, to);
+    return n;
+  }
+  if (f->kind == 'f') {
+    clsh_number_loadreals(f, from, n, x);
+    done = clsh_number_whole(t, x, n, v);
+  } else {
+    bool unsigned64 = f->kind == 'u' && f->unit == 8;
+    clsh_number_loadintegers(f, from, n, v);
+    for (size_t i = 0; i < n && done == n; i++)
+      if (!clsh_number_fits(t, v[i], unsigned64 && v[i] < 0))
+        done = i;
+  }
+  clsh_number_storeintegers(t, v, done, to);
+  return done;
+}
+
+/* Raises what clsh_type_convert says of element `i` of array `from`. */
+static void refuse(lua_State *L, const Type *t, Array *from, size_t i) {
+  char element[128];
+  const char *p = clsh_array_data(L, from);
+  clsh_type_push(L, from->type, p + i * from->type->size);
+  const char *wrong = clsh_type_convert(L, -1, t, element);
+  clsh_error(L, "element %I of an Array %s: %s", (lua_Integer)i + 1,
+             clsh_array_name(L, from),
+             wrong != NULL ? wrong : "no such value");
+}
+
+/*
+** Fills array `to` with the converted elements of `from`, which must have
+** as many.
+*/
+void clsh_arrayops_convert(lua_State *L, Array *to, Array *from) {
+  const Type *t = to->type;
+  const Type *f = from->type;
+  if (to->shape.count != from->shape.count)
+    clsh_error(L, "%s takes %I elements, an Array %s has %I",
+               clsh_array_name(L, to), (lua_Integer)to->shape.count,
+               clsh_array_name(L, from), (lua_Integer)from->shape.count);
+  if (t->width != f->width)
+    clsh_error(L, "%s cannot become %s: vectors of another width", f->name,
+               t->name);
+  char *p = clsh_array_data(L, to);
+  const char *q = clsh_array_data(L, from);
+  if (t == f) {
+    memmove(p, q, clsh_array_bytes(to));
+    return;
+  }
+  Run r = {0}, s = {0};
+  assert(clsh_array_bytes(to) <= to->block->bytes &&
+         clsh_array_bytes(from) <= from->block->bytes);
+  while (nextrun(L, to, &r) && nextrun(L, from, &s)) {
+    size_t done = convertrun(t, p + r.offset, f, q + s.offset, r.n);
+    if (done < r.n)
+      refuse(L, t, from, (r.first + done) / t->width);
+  }
+}
+
+/** Array:convert(type) -> array
+ * A new array of the same shape with another element type. Integer types
+ * take whole numbers in their range only; anything else raises, with its
+ * index.
+ */
+static int array_convert(lua_State *L) {
+  Array *a = clsh_array_check(L, 1);
+  const Type *t = clsh_type_check(L, 2);
+  clsh_arrayops_convert(L, clsh_array_new(L, t, &a->shape), a);
+  return 1;
 }
 
 /* The number at `arg`, or `def`, as the array's type has it. */
@@ -57,7 +156,7 @@ static void randomintegers(lua_State *L, Array *a, uint64_t seed) {
     clsh_error_arg(L, 4, "upper bound below the lower one");
   uint64_t n = (uint64_t)hi - (uint64_t)lo + 1; /* 0 stands for 2^64 */
   char *p = clsh_array_data(L, a);
-  for (Run r = {0}; clsh_convert_nextrun(L, a, &r);) {
+  for (Run r = {0}; nextrun(L, a, &r);) {
     for (size_t i = 0; i < r.n; i++) {
       uint64_t u = clsh_arrayops_splitmix64(seed, r.first + i);
       if (n != 0)
@@ -84,7 +183,7 @@ static void randomreals(lua_State *L, Array *a, uint64_t seed) {
   if (!isfinite(width) || width <= 0)
     clsh_error_arg(L, 4, "must be finite and above the lower bound");
   char *p = clsh_array_data(L, a);
-  for (Run r = {0}; clsh_convert_nextrun(L, a, &r);) {
+  for (Run r = {0}; nextrun(L, a, &r);) {
     for (size_t i = 0; i < r.n; i++) {
       uint64_t k = clsh_arrayops_splitmix64(seed, r.first + i) >> (64 - bits);
       double step = (double)k * unit * width; /* apart: never fused */
@@ -130,7 +229,7 @@ static size_t differing(lua_State *L, const Array *a, const Array *b) {
   const char *p = clsh_array_data(L, a);
   const char *q = clsh_array_data(L, b);
   size_t used = (size_t)t->unit * t->width; /* the gap may hold anything */
-  for (Run r = {0}; clsh_convert_nextrun(L, a, &r);) {
+  for (Run r = {0}; nextrun(L, a, &r);) {
     if (memcmp(p + r.offset, q + r.offset, r.n * t->unit) == 0)
       continue;
     size_t i = r.first / t->width;
@@ -202,7 +301,7 @@ static int array_max_diff(lua_State *L) {
   const char *p = clsh_array_data(L, a);
   const char *q = clsh_array_data(L, b);
   Run r = {0}, s = {0};
-  while (clsh_convert_nextrun(L, a, &r) && clsh_convert_nextrun(L, b, &s)) {
+  while (nextrun(L, a, &r) && nextrun(L, b, &s)) {
     distances(a->type, p + r.offset, b->type, q + s.offset, r.n, d);
     for (size_t i = 0; i < r.n; i++)
       if (d[i] > worst) {
@@ -302,7 +401,7 @@ static int array_summary(lua_State *L) {
   const Type *t = a->type;
   const char *p = clsh_array_data(L, a);
   Summary s = {.whole = true};
-  for (Run r = {0}; clsh_convert_nextrun(L, a, &r);) {
+  for (Run r = {0}; nextrun(L, a, &r);) {
     double x[RUN];
     int64_t i[RUN];
     if (t->kind == 'f') {
@@ -389,14 +488,11 @@ static int array_writefile(lua_State *L) {
 }
 
 void clsh_arrayops_open(lua_State *L) {
-  static const luaL_Reg methods[] = {{"equal", array_equal},
-                                     {"max_diff", array_max_diff},
-                                     {"random", array_random},
-                                     {"readfile", array_readfile},
-                                     {"summary", array_summary},
-                                     {"swap", array_swap},
-                                     {"tostring", array_bytestring},
-                                     {"writefile", array_writefile},
-                                     {NULL, NULL}};
+  static const luaL_Reg methods[] = {
+      {"convert", array_convert},     {"equal", array_equal},
+      {"max_diff", array_max_diff},   {"random", array_random},
+      {"readfile", array_readfile},   {"summary", array_summary},
+      {"swap", array_swap},           {"tostring", array_bytestring},
+      {"writefile", array_writefile}, {NULL, NULL}};
   clsh_class_add(L, "Array", methods, NULL);
 }

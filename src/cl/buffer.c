@@ -1,25 +1,26 @@
 /*
-** buffer.c - class Buffer: typed device memory. Other files add methods:
-** transfer.c, view.c.
+** buffer.c - class Buffer: typed device memory, its first content, and views
+*of it.
+** transfer.c adds the methods that move data.
 ** SPDX-License-Identifier: MIT
 */
 #include "buffer.h"
-#include "context.h"
-#include "object.h"
+#include "array.h"
 #include "process.h"
-#include "type.h"
+#include <assert.h>
 
 static void buffer_release(Object *o) {
   Buffer *b = (Buffer *)o;
   if (b->handle == NULL)
     return;
-  if (!clsh_fork_handsoff()) {
+  if (!clsh_process_handsoff()) {
     if (b->part != NULL)
       clReleaseMemObject(b->part);
     clReleaseMemObject(b->handle);
   }
+  assert(b->view || b->bytes <= b->context->used);
   if (!b->view)
-    clsh_context_freebytes(b->context, b->bytes);
+    b->context->used -= b->bytes;
   b->handle = b->part = NULL;
 }
 
@@ -41,7 +42,7 @@ cl_mem clsh_buffer_handle(lua_State *L, Buffer *b) {
   cl_int err;
   if (b->shift == 0 || b->part != NULL)
     return b->part != NULL ? b->part : b->handle;
-  if (b->offset % clsh_context_limits(b->context)->align != 0)
+  if (b->offset % b->context->limits.align != 0)
     return NULL;
   cl_buffer_region region = {b->offset, b->bytes};
   b->part = clCreateSubBuffer(b->root, 0, CL_BUFFER_CREATE_TYPE_REGION,
@@ -56,7 +57,7 @@ size_t clsh_buffer_start(const Buffer *b) {
 }
 
 /* Pushes a buffer without memory of the context at `ctx`. */
-Buffer *clsh_buffer_new(lua_State *L, int ctx) {
+static Buffer *newbuffer(lua_State *L, int ctx) {
   Context *c = clsh_context_check(L, ctx);
   Buffer *b = clsh_class_new(L, &class, 2);
   b->context = c;
@@ -69,7 +70,7 @@ Buffer *clsh_buffer_new(lua_State *L, int ctx) {
 ** Pushes a view of the buffer at `of`, a copy of it but for the handles, which
 ** the caller sets when no more script code can run.
 */
-Buffer *clsh_buffer_newview(lua_State *L, int of) {
+static Buffer *newview(lua_State *L, int of) {
   const Buffer *b = clsh_buffer_check(L, of);
   Buffer *v = clsh_class_new(L, &class, 2);
   Object head = v->head;
@@ -86,6 +87,137 @@ Buffer *clsh_buffer_newview(lua_State *L, int of) {
   return v;
 }
 
+/* The distance of elements at which views may begin. */
+static size_t viewstep(const Buffer *b) {
+  size_t align = b->context->limits.align;
+  size_t step = align;
+  while (step % b->type->size != 0)
+    step += align;
+  return step / b->type->size;
+}
+
+/** Buffer:view(first, last) -> Buffer
+ * Elements `first` to `last` (from 1, in memory order) as a one-dimensional
+ * buffer that shares memory. The device sets where a view may begin: a
+ * wrong start is refused with the nearest starts that work. The view keeps
+ * the buffer's memory alive.
+ */
+static int buffer_view(lua_State *L) {
+  Buffer *b = clsh_buffer_check(L, 1);
+  size_t n = b->bytes / b->type->size;
+  size_t first = clsh_shape_count(L, 2, "first");
+  size_t last = clsh_shape_count(L, 3, "last");
+  if (last < first || last > n)
+    return clsh_error(L, "view: %I..%I leaves the elements 1..%I",
+                      (LUAI_UACINT)first, (LUAI_UACINT)last, (LUAI_UACINT)n);
+  size_t step = viewstep(b);
+  if (((first - 1) * b->type->size + b->offset) % b->context->limits.align !=
+      0)
+    return clsh_error(L,
+                      "view: a view must start at element 1, %I, %I, ... "
+                      "(%I bytes apart), not at %I; nearest: %I or %I",
+                      (LUAI_UACINT)(1 + step), (LUAI_UACINT)(1 + 2 * step),
+                      (LUAI_UACINT)(step * b->type->size), (LUAI_UACINT)first,
+                      (LUAI_UACINT)((first - 1) / step * step + 1),
+                      (LUAI_UACINT)(((first - 1) / step + 1) * step + 1));
+  clsh_context_alive(L, b->context);
+  Buffer *v = newview(L, 1);
+  size_t count = last - first + 1, bytes = count * b->type->size;
+  cl_buffer_region region = {b->offset + (first - 1) * b->type->size, bytes};
+  v->shape = (Shape){1, {count}, count};
+  v->ld = count;
+  v->bytes = v->reach = bytes;
+  v->offset = region.origin;
+  v->shift = 0;
+  cl_int err;
+  v->handle = clCreateSubBuffer(b->root, 0, CL_BUFFER_CREATE_TYPE_REGION,
+                                &region, &err);
+  clsh_error_check(L, err, "clCreateSubBuffer");
+  return 1;
+}
+
+/** Buffer:matrix(first, rows, cols [, ld]) -> Buffer
+ * A matrix in the memory of a buffer: its rows begin at elements first,
+ * first + ld, ... (from 1, in memory order; ld is cols by default). It shares
+ * memory and may begin at any element. A matrix that begins between the
+ * device's alignments serves reads, writes, fills, copies and gemm; kernels
+ * take it by way of cl.base. A matrix of a view may reach beyond the view, to
+ * the end of the buffer. See also A:sub.
+ */
+static int buffer_matrix(lua_State *L) {
+  Buffer *b = clsh_buffer_check(L, 1);
+  size_t first = clsh_shape_count(L, 2, "first");
+  size_t rows = clsh_shape_count(L, 3, "rows");
+  size_t cols = clsh_shape_count(L, 4, "cols");
+  size_t ld = lua_isnoneornil(L, 5) ? cols : clsh_shape_count(L, 5, "ld");
+  size_t size = b->type->size, n = b->reach / size;
+  if (ld < cols)
+    return clsh_error(L, "matrix: ld = %I is less than the %I columns",
+                      (LUAI_UACINT)ld, (LUAI_UACINT)cols);
+  if (first > n || cols > n - first + 1 ||
+      rows - 1 > (n - first + 1 - cols) / ld)
+    return clsh_error(L,
+                      "matrix: %I rows of %I elements, %I apart, from element "
+                      "%I on leave the buffer's 1..%I",
+                      (LUAI_UACINT)rows, (LUAI_UACINT)cols, (LUAI_UACINT)ld,
+                      (LUAI_UACINT)first, (LUAI_UACINT)n);
+  clsh_context_alive(L, b->context);
+  Buffer *v = newview(L, 1);
+  v->shape = (Shape){2, {rows, cols}, rows * cols};
+  v->ld = ld;
+  v->bytes = ((rows - 1) * ld + cols) * size;
+  v->offset += (first - 1) * size;
+  v->shift += (first - 1) * size;
+  v->reach -= (first - 1) * size;
+  clRetainMemObject(b->handle);
+  v->handle = b->handle;
+  return 1;
+}
+
+/* Rows, columns and distance of rows, in bytes; a vector is one row. */
+typedef struct Extent {
+  size_t rows, width, pitch;
+} Extent;
+
+static Extent extent(const Buffer *b) {
+  if (b->shape.ndims != 2 || b->ld == b->shape.dim[1])
+    return (Extent){1, b->bytes, b->bytes};
+  size_t size = b->type->size;
+  return (Extent){b->shape.dim[0], b->shape.dim[1] * size, b->ld * size};
+}
+
+/*
+** Whether `d`, which begins `ahead` bytes behind `b` and has rows as far
+** apart, has an element in common with it. Its rows may run past the end of
+** a row of `b` and on at the beginning of the next one.
+*/
+static bool interleave(const Extent *b, const Extent *d, size_t ahead) {
+  size_t row = ahead / b->pitch, col = ahead % b->pitch;
+  return (row < b->rows && col < b->width) ||
+         (row + 1 < b->rows && col + d->width > b->pitch);
+}
+
+/** Buffer:overlaps(other) -> boolean
+ * Whether two buffers have elements in common: the same one, or views that
+ * meet. Matrices of one leading dimension may lie side by side; of others
+ * the gaps between rows count as theirs.
+ */
+static int buffer_overlaps(lua_State *L) {
+  const Buffer *b = clsh_buffer_check(L, 1);
+  const Buffer *d = clsh_buffer_check(L, 2);
+  if (b->offset > d->offset) {
+    const Buffer *swap = b;
+    b = d;
+    d = swap;
+  }
+  bool meet = b->root == d->root && d->offset < b->offset + b->bytes;
+  Extent eb = extent(b), ed = extent(d);
+  if (meet && eb.pitch == ed.pitch)
+    meet = interleave(&eb, &ed, d->offset - b->offset);
+  lua_pushboolean(L, meet);
+  return 1;
+}
+
 static int buffer_type(lua_State *L) {
   lua_pushstring(L, clsh_buffer_check(L, 1)->type->name);
   return 1;
@@ -96,31 +228,21 @@ static int buffer_shape(lua_State *L) {
   return 1;
 }
 
-static int buffer_rows(lua_State *L) {
-  return clsh_shape_pushextent(L, &clsh_buffer_check(L, 1)->shape, 0);
+/* b.rows, b.cols */
+static int buffer_extent(lua_State *L) {
+  const Shape *s = &clsh_buffer_check(L, 1)->shape;
+  return clsh_shape_pushextent(L, s, clsh_class_field(L));
 }
 
-static int buffer_cols(lua_State *L) {
-  return clsh_shape_pushextent(L, &clsh_buffer_check(L, 1)->shape, 1);
-}
-
-static int buffer_ld(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)clsh_buffer_check(L, 1)->ld);
-  return 1;
-}
-
-static int buffer_bytes(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)clsh_buffer_check(L, 1)->bytes);
-  return 1;
-}
-
-static int buffer_offset(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)clsh_buffer_check(L, 1)->offset);
-  return 1;
-}
-
-static int buffer_start(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)clsh_buffer_start(clsh_buffer_check(L, 1)));
+/* b.bytes, b.ld, b.offset, b.start */
+static int buffer_size(lua_State *L) {
+  const Buffer *b = clsh_buffer_check(L, 1);
+  const char *name = clsh_class_field(L);
+  size_t n = *name == 'b'   ? b->bytes
+             : *name == 'l' ? b->ld
+             : *name == 'o' ? b->offset
+                            : clsh_buffer_start(b);
+  lua_pushinteger(L, (lua_Integer)n);
   return 1;
 }
 
@@ -145,11 +267,7 @@ static int buffer_info(lua_State *L) {
                                       "offset", "start", NULL};
   Buffer *b = clsh_buffer_check(L, 1);
   lua_settop(L, 1);
-  lua_newtable(L);
-  for (int i = 0; names[i] != NULL; i++) {
-    lua_getfield(L, 1, names[i]);
-    lua_setfield(L, 2, names[i]);
-  }
+  clsh_class_pushfields(L, names);
   lua_pushboolean(L, b->view);
   lua_setfield(L, 2, "view");
   clsh_context_setdevice(L);
@@ -164,12 +282,135 @@ static int buffer_tostring(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg methods[] = {{"info", buffer_info}, {NULL, NULL}};
+/*
+** Refuses sizes that the device cannot hold. Drivers promise more memory than
+** there is and fail later, or not at all, so the sum is kept here.
+*/
+static void checkbudget(lua_State *L, Context *c, size_t bytes) {
+  const Limits *l = &c->limits;
+  if (bytes > l->max_alloc)
+    clsh_error_call(L, CL_INVALID_BUFFER_SIZE, "clCreateBuffer",
+                    "asked for %I bytes in one buffer, the device allows %I",
+                    (LUAI_UACINT)bytes, (LUAI_UACINT)l->max_alloc);
+  if (c->used + bytes > l->global_mem)
+    lua_gc(L, LUA_GCCOLLECT);
+  if (c->used + bytes > l->global_mem)
+    clsh_error_call(L, CL_MEM_OBJECT_ALLOCATION_FAILURE, "clCreateBuffer",
+                    "asked for %I bytes, %I of the device's %I are in buffers "
+                    "already; close some with b:close()",
+                    (LUAI_UACINT)bytes, (LUAI_UACINT)c->used,
+                    (LUAI_UACINT)l->global_mem);
+}
+
+/* The leading dimension {ld = n} of options at `arg`: cols by default. */
+static size_t checkld(lua_State *L, int arg, const Shape *s) {
+  size_t cols = s->dim[s->ndims - 1];
+  if (clsh_option_push(L, arg, "ld") == LUA_TNIL)
+    return cols;
+  if (s->ndims != 2)
+    clsh_error(L, "ld: a leading dimension needs two dimensions, not %d",
+               s->ndims);
+  size_t ld = clsh_option_count(L, -1, "ld");
+  if (ld < cols)
+    clsh_error(L, "ld: %I is less than the %I columns", (LUAI_UACINT)ld,
+               (LUAI_UACINT)cols);
+  return ld;
+}
+
+static cl_mem_flags checkaccess(lua_State *L, int arg) {
+  static const char *const names[] = {"read_write", "read_only", "write_only",
+                                      NULL};
+  static const cl_mem_flags flags[] = {CL_MEM_READ_WRITE, CL_MEM_READ_ONLY,
+                                       CL_MEM_WRITE_ONLY};
+  clsh_option_push(L, arg, "access");
+  int i = clsh_option_word(L, -1, names, "access");
+  bool host = clsh_option_flag(L, arg, "host", false);
+  return flags[i] | (host ? CL_MEM_ALLOC_HOST_PTR : 0);
+}
+
+/* Makes the memory of a buffer whose other fields are set. */
+static void allocate(lua_State *L, Buffer *b, cl_mem_flags flags) {
+  int tries = 0;
+  cl_int err;
+  checkbudget(L, b->context, b->bytes);
+  clsh_class_pressure(L, b->bytes);
+  do
+    b->handle = clCreateBuffer(clsh_context_handle(L, b->context), flags,
+                               b->bytes, NULL, &err);
+  while (clsh_error_retry(L, err, &tries));
+  if (err != CL_SUCCESS)
+    clsh_error_call(L, err, "clCreateBuffer", "asked for %I bytes",
+                    (LUAI_UACINT)b->bytes);
+  b->root = b->handle;
+  b->context->used += b->bytes;
+}
+
+/*
+** Sets all of the new buffer at `buf` to the value at `init`, by the method
+** fill or write.
+*/
+static void writeinit(lua_State *L, int buf, int init) {
+  bool number = lua_type(L, init) == LUA_TNUMBER;
+  lua_getfield(L, buf, number ? "fill" : "write");
+  lua_pushvalue(L, buf);
+  lua_pushvalue(L, init);
+  lua_call(L, 2, 0);
+}
+
+static const char *const buffer_options[] = {"ld", "access", "host", "context",
+                                             NULL};
+
+/** cl.buffer(type, shape [, init [, opts]]) -> Buffer
+ * Typed memory on the device. `type` is an OpenCL C name ("float", "int",
+ * "float4"), `shape` a number of elements or a list of 1 to 4 dimensions,
+ * row-major. `init`: a number (fills), an Array, a nested table, or a
+ * function of the indexes; without it the content is undefined. `b.type`,
+ * `b.shape`, `b.rows`, `b.cols`, `b.ld`, `b.bytes`, `#b` (elements).
+ * Larger than the device allows, or than what is left of its memory: an
+ * error with the numbers.
+ * Options:
+ *   ld       columns     elements from row to row of two dimensions
+ *   access   read_write  "read_only" or "write_only": what kernels do
+ *   host     false       true: memory that maps fast
+ *   context  session's   the Context of another device
+ */
+static int cl_buffer(lua_State *L) {
+  lua_settop(L, 4);
+  const Type *t = clsh_type_check(L, 1);
+  Shape s;
+  clsh_shape_check(L, 2, t, &s);
+  clsh_option_check(L, 4, buffer_options, "cl.buffer");
+  size_t ld = checkld(L, 4, &s);
+  size_t rows = s.count / s.dim[s.ndims - 1];
+  if (ld > SIZE_MAX / 2 / t->size / rows)
+    clsh_error(L, "ld: %I elements in %I rows are too many", (LUAI_UACINT)ld,
+               (LUAI_UACINT)rows);
+  cl_mem_flags flags = checkaccess(L, 4);
+  lua_settop(L, 4);
+  clsh_option_push(L, 4, "context");
+  clsh_context_push(L, 5);
+  Buffer *b = newbuffer(L, 6);
+  b->type = t;
+  b->shape = s;
+  b->ld = ld;
+  b->bytes = b->reach = rows * ld * t->size;
+  allocate(L, b, flags);
+  if (!lua_isnil(L, 3))
+    writeinit(L, 7, 3);
+  lua_settop(L, 7);
+  return 1;
+}
+
+static const luaL_Reg methods[] = {{"info", buffer_info},
+                                   {"matrix", buffer_matrix},
+                                   {"overlaps", buffer_overlaps},
+                                   {"view", buffer_view},
+                                   {NULL, NULL}};
 static const luaL_Reg fields[] = {
-    {"bytes", buffer_bytes},     {"cols", buffer_cols},
-    {"context", buffer_context}, {"ld", buffer_ld},
-    {"offset", buffer_offset},   {"rows", buffer_rows},
-    {"shape", buffer_shape},     {"start", buffer_start},
+    {"bytes", buffer_size},      {"cols", buffer_extent},
+    {"context", buffer_context}, {"ld", buffer_size},
+    {"offset", buffer_size},     {"rows", buffer_extent},
+    {"shape", buffer_shape},     {"start", buffer_size},
     {"type", buffer_type},       {NULL, NULL}};
 static const luaL_Reg meta[] = {
     {"__len", buffer_len}, {"__tostring", buffer_tostring}, {NULL, NULL}};
@@ -177,5 +418,8 @@ static const Class class = {"Buffer", sizeof(Buffer), methods,       fields,
                             meta,     NULL,           buffer_release};
 
 void clsh_buffer_open(lua_State *L) {
+  static const luaL_Reg functions[] = {{"buffer", cl_buffer}, {NULL, NULL}};
   clsh_class_define(L, &class);
+  clsh_option_declare(L, "cl.buffer", buffer_options);
+  luaL_setfuncs(L, functions, 0);
 }

@@ -6,7 +6,6 @@
 #define buffer_h
 
 #include "context.h"
-#include "object.h"
 #include "type.h"
 
 /* buffer.c */
@@ -27,31 +26,11 @@ typedef struct Buffer {
 } Buffer;
 Buffer *clsh_buffer_check(lua_State *L, int arg);
 Buffer *clsh_buffer_test(lua_State *L, int arg);
-Buffer *clsh_buffer_new(lua_State *L, int ctx);
-Buffer *clsh_buffer_newview(lua_State *L, int of);
 cl_mem clsh_buffer_handle(lua_State *L, Buffer *b);
 size_t clsh_buffer_start(const Buffer *b);
 void clsh_buffer_open(lua_State *L);
 
-/* bufferinit.c, transfer.c, view.c: what makes, moves and views buffers */
-void clsh_bufferinit_open(lua_State *L);
+/* transfer.c */
 void clsh_transfer_open(lua_State *L);
-void clsh_view_open(lua_State *L);
-
-/*
-** bufferpart.c: a part of a buffer, in bytes: `rows` pieces of `width`
-** bytes, `pitch` apart. One piece stands for any contiguous part.
-*/
-typedef struct Region {
-  size_t offset, width, rows, pitch; /* offset from the handle's beginning */
-  Shape shape;                       /* the same in elements */
-} Region;
-bool clsh_bufferpart_elements(lua_State *L, const Buffer *b, int opts,
-                              Region *r);
-void clsh_bufferpart_check(lua_State *L, const Buffer *b, int opts, Region *r);
-void clsh_bufferpart_target(lua_State *L, const Buffer *d, int opts,
-                            const Region *r, Region *to);
-bool clsh_bufferpart_meet(const Buffer *b, const Region *r, const Buffer *d,
-                          const Region *to);
 
 #endif

@@ -4,23 +4,18 @@
 */
 #include <unistd.h>
 
-#include "array.h"
 #include "buffer.h"
-#include "cl.h"
-#include "context.h"
 #include "device.h"
 #include "kernel.h"
-#include "object.h"
 #include "process.h"
 #include "program.h"
 #include "queue.h"
-#include "type.h"
 
 /** cl.now() -> number
  * Seconds on the host's monotonic clock, as a float.
  */
 static int cl_now(lua_State *L) {
-  lua_pushnumber(L, clsh_wait_now());
+  lua_pushnumber(L, clsh_poll_now());
   return 1;
 }
 
@@ -38,15 +33,14 @@ int luaopen_cl(lua_State *L) {
       {"isatty", cl_isatty}, {"now", cl_now}, {NULL, NULL}};
   /* each may add to classes before it */
   static void (*const open[])(lua_State * L) = {
-      clsh_error_open,     clsh_class_open,        clsh_nearest_open,
-      clsh_option_open,    clsh_type_open,         clsh_array_open,
-      clsh_arrayinit_open, clsh_arrayops_open,     clsh_convert_open,
-      clsh_device_open,    clsh_devicechoice_open, clsh_context_open,
-      clsh_queue_open,     clsh_pending_open,      clsh_poll_open,
-      clsh_wait_open,      clsh_event_open,        clsh_buffer_open,
-      clsh_view_open,      clsh_transfer_open,     clsh_bufferinit_open,
-      clsh_kernel_open,    clsh_arg_open,          clsh_launch_open,
-      clsh_program_open,   clsh_compile_open,      clsh_build_open};
+      clsh_error_open,        clsh_class_open,    clsh_nearest_open,
+      clsh_option_open,       clsh_type_open,     clsh_array_open,
+      clsh_arrayinit_open,    clsh_arrayops_open, clsh_device_open,
+      clsh_devicechoice_open, clsh_context_open,  clsh_queue_open,
+      clsh_pending_open,      clsh_poll_open,     clsh_event_open,
+      clsh_buffer_open,       clsh_transfer_open, clsh_kernel_open,
+      clsh_arg_open,          clsh_launch_open,   clsh_program_open,
+      clsh_build_open};
   luaL_checkversion(L);
   lua_newtable(L);
   luaL_setfuncs(L, functions, 0);

@@ -40,15 +40,13 @@ extern volatile sig_atomic_t clsh_poll_interrupt; /* set by a signal handler */
 extern int (*clsh_poll_swap)(lua_State *L, int state);
 void clsh_poll_raise(lua_State *L, const char *hint);
 unsigned clsh_poll_interrupts(void);
+double clsh_poll_now(void); /* seconds, monotonic */
 
-/* wait.c */
-double clsh_wait_now(void); /* seconds, monotonic */
-
-/* pending.c, fork.c: the end of the program while commands run. Work that
+/* pending.c, process.c: the end of the program while commands run. Work that
    was launched before the last Ctrl-C is abandoned. */
 int clsh_pending_count(lua_State *L, double seconds, bool abandoned);
 bool clsh_pending_finish(lua_State *L);
 bool clsh_pending_finished(void);
-void clsh_fork_abandon(void);
+void clsh_process_abandon(void);
 
 #endif

@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "cl.h"
 #include "object.h"
 
 #define MAXCLASSES 24
@@ -133,6 +132,11 @@ static int object_tostring(lua_State *L) {
   return 1;
 }
 
+/* The name of the field that the running function is asked for. */
+const char *clsh_class_field(lua_State *L) {
+  return lua_tostring(L, lua_upvalueindex(2));
+}
+
 /* o.key: a method, else a field, else the answer of class->index. */
 static int object_index(lua_State *L) {
   const Class *class = lua_touserdata(L, lua_upvalueindex(1));
@@ -159,7 +163,8 @@ static void setfunctions(lua_State *L, int table, const luaL_Reg *list,
                          const Class *class) {
   for (; list != NULL && list->name != NULL; list++) {
     lua_pushlightuserdata(L, (void *)class);
-    lua_pushcclosure(L, list->func, 1);
+    lua_pushstring(L, list->name);
+    lua_pushcclosure(L, list->func, 2); /* class, name */
     lua_setfield(L, table, list->name);
   }
 }
@@ -209,6 +214,15 @@ void clsh_class_define(lua_State *L, const Class *class) {
   lua_setfield(L, meta, "__index");
   assert(lua_gettop(L) == meta);
   lua_pop(L, 1);
+}
+
+/* Pushes a table of the fields `names` of the object at 1. */
+void clsh_class_pushfields(lua_State *L, const char *const names[]) {
+  lua_newtable(L);
+  for (; *names != NULL; names++) {
+    lua_getfield(L, 1, *names);
+    lua_setfield(L, -2, *names);
+  }
 }
 
 static const Class *findclass(const char *name) {

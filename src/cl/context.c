@@ -8,10 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cl.h"
 #include "context.h"
 #include "device.h"
-#include "object.h"
 #include "process.h"
 
 #define CONTEXTS "cl.contexts" /* registry: device index -> Context */
@@ -25,16 +23,6 @@ typedef struct Notice {
   pthread_mutex_t lock;
   char text[256];
 } Notice;
-
-struct Context {
-  Object head;
-  cl_context handle;
-  cl_device_id device;
-  Limits limits;
-  cl_ulong used; /* bytes in buffers */
-  cl_int lost;   /* the error that ended it, or CL_SUCCESS */
-  const char *lostcall;
-};
 
 static Notice notice = {PTHREAD_MUTEX_INITIALIZER, ""};
 static void CL_CALLBACK onnotice(const char *text, const void *data,
@@ -57,7 +45,7 @@ void clsh_context_pushnotice(lua_State *L) {
 
 static void context_release(Object *o) {
   Context *c = (Context *)o;
-  if (c->handle != NULL && !clsh_fork_handsoff())
+  if (c->handle != NULL && !clsh_process_handsoff())
     clReleaseContext(c->handle);
   c->handle = NULL;
 }
@@ -120,7 +108,7 @@ static Context *newcontext(lua_State *L, int arg) {
   cl_int err;
   arg = lua_absindex(L, arg);
   cl_device_id device = clsh_device_check(L, arg);
-  if (clsh_fork_child())
+  if (clsh_process_child())
     clsh_error(L, "OpenCL was used before fork(); start a new process "
                   "(io.popen, os.execute) instead");
   Context *c = clsh_class_new(L, &class, 2);
@@ -132,9 +120,9 @@ static Context *newcontext(lua_State *L, int arg) {
   derivelimits(device, luaL_optstring(L, -1, ""), &c->limits);
   lua_pop(L, 1);
   do {
-    clsh_signals_block();
+    clsh_process_block();
     c->handle = clCreateContext(NULL, 1, &device, onnotice, NULL, &err);
-    clsh_signals_unblock();
+    clsh_process_unblock();
   } while (clsh_error_retry(L, err, &tries));
   clsh_error_check(L, err, "clCreateContext");
   return c;
@@ -188,15 +176,15 @@ Context *clsh_context_push(lua_State *L, int ctxarg) {
 
 /* Whether anything can be done in this context. */
 bool clsh_context_usable(const Context *c) {
-  return !clsh_fork_handsoff() && !c->head.closed && c->lost == CL_SUCCESS;
+  return !clsh_process_handsoff() && !c->head.closed && c->lost == CL_SUCCESS;
 }
 
 /* Raises if nothing can be done in this context any more. */
 void clsh_context_alive(lua_State *L, Context *c) {
-  if (clsh_fork_child())
+  if (clsh_process_child())
     clsh_error(L, "OpenCL was used before fork(): drivers do not survive "
                   "it; start a new process instead");
-  if (clsh_fork_abandoned())
+  if (clsh_process_abandoned())
     clsh_error(L, "the program ends while the device is at work");
   if (c->head.closed)
     clsh_error(L, "its Context is closed");
@@ -232,14 +220,6 @@ cl_context clsh_context_handle(lua_State *L, Context *c) {
   return c->handle;
 }
 
-cl_device_id clsh_context_device(const Context *c) {
-  return c->device;
-}
-
-const Limits *clsh_context_limits(const Context *c) {
-  return &c->limits;
-}
-
 /*
 ** The local memory that a kernel and its arguments may take together. `own` is
 ** the kernel's part, as the driver says. NVIDIA's driver adds its reserve to
@@ -249,19 +229,6 @@ const Limits *clsh_context_limits(const Context *c) {
 cl_ulong clsh_context_localroom(const Context *c, cl_ulong own) {
   const Limits *l = &c->limits;
   return l->local_mem + (own < l->reserve ? own : l->reserve);
-}
-
-void clsh_context_usebytes(Context *c, size_t bytes) {
-  c->used += bytes;
-}
-
-void clsh_context_freebytes(Context *c, size_t bytes) {
-  assert(bytes <= c->used);
-  c->used -= bytes;
-}
-
-cl_ulong clsh_context_usedbytes(const Context *c) {
-  return c->used;
 }
 
 static int context_device(lua_State *L) {

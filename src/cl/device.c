@@ -41,27 +41,16 @@ static const Info platforminfo[] = {
     {"extensions", CL_PLATFORM_EXTENSIONS, 's', NULL},
     {NULL, 0, 0, NULL}};
 
-/* Whether the space-separated list at the top has the word; pops it. */
-static bool popsword(lua_State *L, const char *word) {
-  const char *list = lua_tostring(L, -1);
-  size_t n = strlen(word);
-  bool found = false;
-  for (const char *p = n > 0 ? list : NULL; p != NULL && !found;) {
-    p = strstr(p, word);
-    if (p == NULL)
-      break;
-    found = (p == list || p[-1] == ' ') && (p[n] == ' ' || p[n] == '\0');
-    p += n;
-  }
-  lua_pop(L, 1);
-  return found;
-}
-
-/* Whether the device offers an extension. */
+/* Whether the device offers an extension: a word of its list. */
 static bool hasextension(lua_State *L, cl_device_id id, const char *name) {
   const Info i = {"extensions", CL_DEVICE_EXTENSIONS, 's', NULL};
   clsh_info_push(L, getdevice, id, &i);
-  return popsword(L, name);
+  lua_pushfstring(L, " %s ", luaL_optstring(L, -1, ""));
+  lua_pushfstring(L, " %s ", name);
+  bool found =
+      *name != '\0' && strstr(lua_tostring(L, -2), lua_tostring(L, -1));
+  lua_pop(L, 3);
+  return found;
 }
 
 static const Class class;
@@ -93,7 +82,7 @@ static int device_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING && strcmp(key, "compute_units") == 0)
     key = "max_compute_units";
   const Info *i = lua_type(L, 2) == LUA_TSTRING
-                      ? clsh_info_find(clsh_deviceinfo, key)
+                      ? clsh_info_find(clsh_info_device, key)
                       : NULL;
   if (i == NULL)
     lua_pushnil(L);
@@ -112,7 +101,7 @@ static int device_index(lua_State *L) {
 static int device_info(lua_State *L) {
   Device *d = checkdevice(L, 1);
   lua_newtable(L);
-  for (const Info *i = clsh_deviceinfo; i->name != NULL; i++) {
+  for (const Info *i = clsh_info_device; i->name != NULL; i++) {
     pushdeviceinfo(L, d, i);
     lua_setfield(L, -2, i->name);
   }
@@ -125,7 +114,7 @@ static int device_names(lua_State *L) {
   lua_newtable(L);
   lua_pushliteral(L, "compute_units");
   lua_rawseti(L, -2, 1);
-  for (const Info *i = clsh_deviceinfo; i->name != NULL; i++)
+  for (const Info *i = clsh_info_device; i->name != NULL; i++)
     if (i->extension == NULL || hasextension(L, d->id, i->extension)) {
       lua_pushstring(L, i->name);
       lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
@@ -202,9 +191,9 @@ static void adddevices(lua_State *L, cl_platform_id p, int rank) {
       CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_CPU};
   cl_device_id ids[MAXDEVICES];
   cl_uint n = 0;
-  clsh_signals_block(); /* it may start its threads */
+  clsh_process_block(); /* it may start its threads */
   cl_int err = clGetDeviceIDs(p, CL_DEVICE_TYPE_ALL, MAXDEVICES, ids, &n);
-  clsh_signals_unblock();
+  clsh_process_unblock();
   if (err != CL_SUCCESS)
     return;
   for (cl_uint i = 0; i < n && i < MAXDEVICES; i++) {
@@ -225,10 +214,10 @@ static void adddevices(lua_State *L, cl_platform_id p, int rank) {
 
 static cl_uint getplatforms(lua_State *L, cl_platform_id *list) {
   cl_uint n = 0;
-  clsh_fork_touch();
-  clsh_signals_block();
+  clsh_process_touch();
+  clsh_process_block();
   cl_int err = clGetPlatformIDs(MAXPLATFORMS, list, &n);
-  clsh_signals_unblock();
+  clsh_process_unblock();
   if (err == NOPLATFORM)
     return 0;
   clsh_error_check(L, err, "clGetPlatformIDs");

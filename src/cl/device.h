@@ -16,13 +16,9 @@ typedef struct Info {
 } Info;
 typedef cl_int (*Getter)(void *handle, cl_uint query, size_t size, void *p,
                          size_t *sizeret);
-const char *clsh_info_command(cl_command_type type);
-int clsh_info_pushamount(lua_State *L, lua_Number x);
 bool clsh_info_push(lua_State *L, Getter get, void *handle, const Info *i);
+extern const Info clsh_info_device[]; /* ends with NULL */
 const Info *clsh_info_find(const Info *list, const char *name);
-
-/* deviceinfo.c */
-extern const Info clsh_deviceinfo[]; /* ends with NULL */
 
 /* device.c */
 cl_device_id clsh_device_check(lua_State *L, int arg);

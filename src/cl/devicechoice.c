@@ -3,11 +3,9 @@
 ** a name.
 ** SPDX-License-Identifier: MIT
 */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cl.h"
 #include "device.h"
 #include "object.h"
 
@@ -19,21 +17,14 @@
 /* Raises: the loader found no driver. Advice is the program's. */
 static int nodriver(lua_State *L) {
   const char *vendors = getenv("OCL_ICD_VENDORS");
-  luaL_Buffer b;
   lua_getfield(L, LUA_REGISTRYINDEX, NODRIVER);
   const char *advice = lua_tostring(L, -1);
-  luaL_buffinit(L, &b);
-  luaL_addstring(&b, "no OpenCL device: the loader found no driver");
-  if (vendors != NULL) {
-    luaL_addstring(&b, " (OCL_ICD_VENDORS is ");
-    luaL_addstring(&b, vendors);
-    luaL_addstring(&b, ")");
-  }
-  if (advice != NULL) {
-    luaL_addstring(&b, "; ");
-    luaL_addstring(&b, advice);
-  }
-  luaL_pushresult(&b);
+  lua_pushliteral(L, "no OpenCL device: the loader found no driver");
+  if (vendors != NULL)
+    lua_pushfstring(L, "%s (OCL_ICD_VENDORS is %s)", lua_tostring(L, -1),
+                    vendors);
+  if (advice != NULL)
+    lua_pushfstring(L, "%s; %s", lua_tostring(L, -1), advice);
   clsh_error_push(L, CL_DEVICE_NOT_FOUND, "cl.use", lua_tostring(L, -1));
   return lua_error(L);
 }
@@ -42,64 +33,44 @@ static int nodriver(lua_State *L) {
 static int nodevice(lua_State *L, const char *what, const char *asked) {
   int list = lua_gettop(L);
   lua_Integer n = (lua_Integer)lua_rawlen(L, list);
-  luaL_Buffer b;
-  luaL_buffinit(L, &b);
   lua_pushfstring(L, "%s '%s'; there are:", what, asked);
-  luaL_addvalue(&b);
   for (lua_Integer i = 1; i <= n; i++) {
-    luaL_addstring(&b, "\n  ");
     lua_rawgeti(L, list, i);
-    luaL_tolstring(L, -1, NULL);
-    lua_remove(L, -2);
-    luaL_addvalue(&b);
+    lua_pushfstring(L, "%s\n  %s", lua_tostring(L, list + 1),
+                    luaL_tolstring(L, -1, NULL));
+    lua_replace(L, list + 1);
+    lua_settop(L, list + 1);
   }
-  luaL_pushresult(&b);
   clsh_error_push(L, CL_DEVICE_NOT_FOUND, "cl.use", lua_tostring(L, -1));
   return lua_error(L);
 }
 
-/* Whether `part` occurs in `text`, letter case aside. */
-static bool contains(const char *text, const char *part) {
-  for (; *text != '\0'; text++) {
-    size_t i = 0;
-    while (part[i] != '\0' &&
-           tolower((unsigned char)text[i]) == tolower((unsigned char)part[i]))
-      i++;
-    if (part[i] == '\0')
-      return true;
-  }
-  return *part == '\0';
+/* Whether the device at the top has the type, or `sel` in one of its names. */
+static bool matches(lua_State *L, const char *sel, bool type) {
+  lua_getfield(L, -1, type ? "type" : "name");
+  lua_getfield(L, -2, "platform");
+  const char *text = luaL_optstring(L, -2, "");
+  bool hit = type ? strcmp(text, sel) == 0
+                  : strcasestr(text, sel) != NULL ||
+                        strcasestr(luaL_optstring(L, -1, ""), sel) != NULL;
+  lua_pop(L, 2);
+  return hit;
 }
 
-/* The number of the first device of a type in the list at the top, or 0. */
-static lua_Integer findtype(lua_State *L, const char *type) {
+/*
+** The number of a device in the list at the top, or 0: the first one of a
+** type, or the only one with `sel` in a name.
+*/
+static lua_Integer finddevice(lua_State *L, const char *sel, bool type) {
   lua_Integer found = 0;
   lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
-  for (lua_Integer i = 1; i <= n && found == 0; i++) {
+  for (lua_Integer i = 1; i <= n && !(type && found != 0); i++) {
     lua_rawgeti(L, -1, i);
-    lua_getfield(L, -1, "type");
-    if (strcmp(luaL_optstring(L, -1, ""), type) == 0)
-      found = i;
-    lua_pop(L, 2);
-  }
-  return found;
-}
-
-/* The number of the one device whose name or platform contains `part`. */
-static lua_Integer findname(lua_State *L, const char *part) {
-  lua_Integer found = 0;
-  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
-  for (lua_Integer i = 1; i <= n; i++) {
-    lua_rawgeti(L, -1, i);
-    lua_getfield(L, -1, "name");
-    lua_getfield(L, -2, "platform");
-    bool hit = contains(luaL_optstring(L, -2, ""), part) ||
-               contains(luaL_optstring(L, -1, ""), part);
-    lua_pop(L, 3);
+    bool hit = matches(L, sel, type);
+    lua_pop(L, 1);
     if (hit && found != 0)
-      nodevice(L, "more than one device matches", part);
-    if (hit)
-      found = i;
+      nodevice(L, "more than one device matches", sel);
+    found = hit ? i : found;
   }
   return found;
 }
@@ -117,11 +88,10 @@ static void selectdevice(lua_State *L, const char *sel) {
   long number = strtol(sel, &end, 10);
   if (*sel != '\0' && *end == '\0')
     i = number >= 1 && number <= n ? number : 0;
-  else if (strcmp(sel, "gpu") == 0 || strcmp(sel, "cpu") == 0 ||
-           strcmp(sel, "accelerator") == 0)
-    i = findtype(L, sel);
   else if (*sel != '\0')
-    i = findname(L, sel);
+    i = finddevice(L, sel,
+                   strcmp(sel, "gpu") == 0 || strcmp(sel, "cpu") == 0 ||
+                       strcmp(sel, "accelerator") == 0);
   if (i == 0)
     nodevice(L, "no device matches", sel);
   lua_rawgeti(L, -1, i);

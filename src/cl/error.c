@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "cl.h"
 #include "object.h"
 
 #define TNAME "Error"

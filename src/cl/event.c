@@ -4,33 +4,18 @@
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "array.h"
-#include "cl.h"
-#include "context.h"
 #include "device.h"
 #include "kernel.h"
-#include "object.h"
 #include "process.h"
 #include "queue.h"
 
 #define EVENTBYTES 1024 /* a driver's memory for an event, roughly */
 
-struct Event {
-  Object head;
-  cl_event handle;  /* NULL once the command is done and read out */
-  Queue *queue;     /* user value 1 keeps it */
-  Context *context; /* kept by the queue */
-  Block *pin;       /* host memory the command uses */
-  cl_int status;
-  cl_command_type command;
-  cl_ulong stamp[4]; /* queued, submit, start, end; ns */
-  bool stamped;
-  lua_Number flop, bytes; /* of the command; 0: not known */
-  Event *next, **link;    /* in `pending`; NULL, NULL when it is not there */
-};
-
+static const char *const stamps[] = {"queued", "submit", "start", "stop"};
 static Event *pending; /* made and not yet read out, the newest first */
 
 static void unlinkevent(Event *e) {
@@ -53,13 +38,63 @@ int clsh_event_count(const Queue *q, int most, int *kernels) {
   for (Event *e = pending; e != NULL && n < most; e = e->next) {
     cl_command_type type = 0;
     if (e->queue != q || e->handle == NULL ||
-        clsh_wait_status(e->handle) <= CL_COMPLETE)
+        clsh_poll_status(e->handle) <= CL_COMPLETE)
       continue;
     clGetEventInfo(e->handle, CL_EVENT_COMMAND_TYPE, sizeof type, &type, NULL);
     n += type != CL_COMMAND_MARKER && type != CL_COMMAND_BARRIER;
     *kernels += type == CL_COMMAND_NDRANGE_KERNEL;
   }
   return n;
+}
+
+/* Host memory of a command whose Event was dropped before it ended. */
+typedef struct Orphan {
+  struct Orphan *next;
+  cl_event handle;
+  Block *pin;
+} Orphan;
+
+static Orphan *orphans;
+
+/* Lets go of the memory of dropped commands that have ended meanwhile. */
+static void sweeporphans(void) {
+  for (Orphan **p = &orphans; *p != NULL && !clsh_process_handsoff();) {
+    Orphan *o = *p;
+    if (clsh_poll_status(o->handle) > CL_COMPLETE) {
+      p = &o->next;
+      continue;
+    }
+    *p = o->next;
+    clReleaseEvent(o->handle);
+    clsh_array_unref(o->pin);
+    free(o);
+  }
+}
+
+/* Gives the last dropped commands a moment to end before the process does. */
+static void atend(void) {
+  const struct timespec nap = {0, 1000 * 1000};
+  double limit = clsh_poll_now() + 0.1;
+  while (orphans != NULL && !clsh_process_handsoff() &&
+         clsh_poll_now() < limit) {
+    sweeporphans();
+    nanosleep(&nap, NULL);
+  }
+}
+
+/*
+** Notes host memory that a dropped command still uses, and its event. If
+** there is no memory for the note, both stay allocated.
+*/
+static void addorphan(cl_event handle, Block *pin) {
+  Orphan *o = malloc(sizeof *o);
+  if (o == NULL)
+    return;
+  static bool registered;
+  if (!registered)
+    registered = atexit(atend) == 0;
+  *o = (Orphan){orphans, handle, pin};
+  orphans = o;
 }
 
 /*
@@ -69,18 +104,18 @@ int clsh_event_count(const Queue *q, int most, int *kernels) {
 static void event_release(Object *o) {
   Event *e = (Event *)o;
   unlinkevent(e);
-  if (clsh_fork_abandoned())
+  if (clsh_process_abandoned())
     return;
-  if (e->handle != NULL && !clsh_fork_handsoff()) {
-    *clsh_queue_dropped(e->queue) = true;
-    if (e->pin != NULL && clsh_wait_status(e->handle) > CL_COMPLETE) {
-      clsh_orphan_add(e->handle, e->pin);
+  if (e->handle != NULL && !clsh_process_handsoff()) {
+    e->queue->dropped = true;
+    if (e->pin != NULL && clsh_poll_status(e->handle) > CL_COMPLETE) {
+      addorphan(e->handle, e->pin);
       return;
     }
     clReleaseEvent(e->handle);
   }
   if (e->pin != NULL)
-    clsh_block_release(e->pin);
+    clsh_array_unref(e->pin);
 }
 
 static const Class class;
@@ -91,19 +126,19 @@ static Event *checkevent(lua_State *L, int arg) {
 
 /*
 ** Pushes an event for a command on the queue at `queuearg`. The caller then
-** looks its objects' handles up and enqueues with clsh_event_slot(). Between
+** looks its objects' handles up and enqueues with its handle. Between
 ** the two nothing may allocate in Lua: a finalizer could run and close the
 ** objects of the command.
 */
 Event *clsh_event_new(lua_State *L, int queuearg) {
   queuearg = lua_absindex(L, queuearg);
   Queue *q = clsh_queue_any(L, queuearg);
-  clsh_queue_note(q);
-  clsh_orphan_sweep();
+  q->interrupts = clsh_poll_interrupts();
+  sweeporphans();
   clsh_class_pressure(L, EVENTBYTES);
   Event *e = clsh_class_new(L, &class, 1);
   e->queue = q;
-  e->context = clsh_queue_context(q);
+  e->context = q->context;
   e->status = CL_QUEUED;
   lua_pushvalue(L, queuearg);
   lua_setiuservalue(L, -2, 1);
@@ -113,16 +148,6 @@ Event *clsh_event_new(lua_State *L, int queuearg) {
     pending->link = &e->next;
   pending = e;
   return e;
-}
-
-cl_event *clsh_event_slot(Event *e) {
-  return &e->handle;
-}
-
-/* Sets the operations and bytes of the command; 0: not known. */
-void clsh_event_setwork(Event *e, lua_Number flop, lua_Number bytes) {
-  e->flop = flop;
-  e->bytes = bytes;
 }
 
 /* Keeps host memory allocated until the command has ended. */
@@ -157,7 +182,7 @@ static void settle(Event *e) {
       CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END};
   clGetEventInfo(e->handle, CL_EVENT_COMMAND_TYPE, sizeof e->command,
                  &e->command, NULL);
-  e->stamped = clsh_queue_profiled(e->queue) && e->status == CL_COMPLETE;
+  e->stamped = e->queue->profiled && e->status == CL_COMPLETE;
   for (int i = 0; i < 4 && e->stamped; i++)
     e->stamped =
         clGetEventProfilingInfo(e->handle, what[i], sizeof e->stamp[i],
@@ -167,7 +192,7 @@ static void settle(Event *e) {
   assert(e->link != NULL);
   unlinkevent(e);
   if (e->pin != NULL)
-    clsh_block_release(e->pin);
+    clsh_array_unref(e->pin);
   e->pin = NULL;
 }
 
@@ -182,7 +207,7 @@ void clsh_event_wait(lua_State *L, int arg) {
     clsh_context_alive(L, e->context);
     clsh_context_checkcommand(L, e->context, clsh_queue_flush(e->queue),
                               "clFlush");
-    e->status = clsh_wait_event(L, e->handle);
+    e->status = clsh_poll_event(L, e->handle);
     if (e->status == CL_COMPLETE)
       clWaitForEvents(1, &e->handle);
     settle(e);
@@ -209,12 +234,14 @@ static void addafter(lua_State *L, int arg, Context *c, After *a) {
                MAXEVENTS);
   clsh_context_alive(L, c);
   clsh_queue_flush(e->queue); /* else the wait may never end */
-  a->list[a->n++] = e->handle;
+  a->events[a->n++] = e->handle;
+  a->list = a->events;
 }
 
 /* Gathers the `after` value at `arg`: nil, an Event or a list of them. */
 void clsh_event_after(lua_State *L, int arg, Context *c, After *a) {
   a->n = 0;
+  a->list = NULL;
   arg = lua_absindex(L, arg);
   if (lua_isnoneornil(L, arg))
     return;
@@ -263,23 +290,14 @@ static int event_ms(lua_State *L) {
   return 1;
 }
 
-static int event_queued(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)checkstamped(L)->stamp[0]);
-  return 1;
-}
-
-static int event_submit(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)checkstamped(L)->stamp[1]);
-  return 1;
-}
-
-static int event_start(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)checkstamped(L)->stamp[2]);
-  return 1;
-}
-
-static int event_stop(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)checkstamped(L)->stamp[3]);
+/* ev.queued, ev.submit, ev.start, ev.stop */
+static int event_stamp(lua_State *L) {
+  const Event *e = checkstamped(L);
+  const char *name = clsh_class_field(L);
+  int i = 0;
+  while (i < 3 && strcmp(name, stamps[i]) != 0)
+    i++;
+  lua_pushinteger(L, (lua_Integer)e->stamp[i]);
   return 1;
 }
 
@@ -319,12 +337,18 @@ static int event_gbs(lua_State *L) {
   return pushrate(L, amount(L, e->bytes, "bytes"));
 }
 
-static int event_flop(lua_State *L) {
-  return clsh_info_pushamount(L, checkevent(L, 1)->flop);
-}
-
-static int event_bytes(lua_State *L) {
-  return clsh_info_pushamount(L, checkevent(L, 1)->bytes);
+/* ev.flop, ev.bytes: an integer where it is one; nil for 0. */
+static int event_amount(lua_State *L) {
+  const Event *e = checkevent(L, 1);
+  lua_Number x = *clsh_class_field(L) == 'f' ? e->flop : e->bytes;
+  lua_Integer n;
+  if (!(x > 0))
+    lua_pushnil(L);
+  else if (lua_numbertointeger(x, &n) && (lua_Number)n == x)
+    lua_pushinteger(L, n);
+  else
+    lua_pushnumber(L, x);
+  return 1;
 }
 
 static const char *statusname(cl_int status) {
@@ -339,9 +363,32 @@ static int event_status(lua_State *L) {
     clsh_context_alive(L, e->context);
     clsh_queue_flush(e->queue); /* or the status may never change */
   }
-  lua_pushstring(L, statusname(e->handle != NULL ? clsh_wait_status(e->handle)
+  lua_pushstring(L, statusname(e->handle != NULL ? clsh_poll_status(e->handle)
                                                  : e->status));
   return 1;
+}
+
+/* A command of this module in a word or two, for people. */
+static const char *commandname(cl_command_type type) {
+  static const struct {
+    cl_command_type type;
+    const char *name;
+  } names[] = {{CL_COMMAND_NDRANGE_KERNEL, "kernel"},
+               {CL_COMMAND_READ_BUFFER, "read"},
+               {CL_COMMAND_WRITE_BUFFER, "write"},
+               {CL_COMMAND_COPY_BUFFER, "copy"},
+               {CL_COMMAND_MAP_BUFFER, "map"},
+               {CL_COMMAND_UNMAP_MEM_OBJECT, "unmap"},
+               {CL_COMMAND_MARKER, "marker"},
+               {CL_COMMAND_READ_BUFFER_RECT, "read rect"},
+               {CL_COMMAND_WRITE_BUFFER_RECT, "write rect"},
+               {CL_COMMAND_COPY_BUFFER_RECT, "copy rect"},
+               {CL_COMMAND_BARRIER, "barrier"},
+               {CL_COMMAND_FILL_BUFFER, "fill"}};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (names[i].type == type)
+      return names[i].name;
+  return "command";
 }
 
 static int event_command(lua_State *L) {
@@ -351,7 +398,7 @@ static int event_command(lua_State *L) {
     clGetEventInfo(e->handle, CL_EVENT_COMMAND_TYPE, sizeof e->command,
                    &e->command, NULL);
   }
-  lua_pushstring(L, clsh_info_command(e->command));
+  lua_pushstring(L, commandname(e->command));
   return 1;
 }
 
@@ -363,7 +410,6 @@ static int event_command(lua_State *L) {
  * `ev.flop`, `ev.bytes` where the launch knows them.
  */
 static int event_info(lua_State *L) {
-  static const char *const names[] = {"queued", "submit", "start", "stop"};
   Event *e = checkevent(L, 1);
   lua_newtable(L);
   event_command(L);
@@ -372,7 +418,7 @@ static int event_info(lua_State *L) {
   lua_setfield(L, 2, "status");
   for (int i = 0; i < 4 && e->stamped; i++) {
     lua_pushinteger(L, (lua_Integer)e->stamp[i]);
-    lua_setfield(L, 2, names[i]);
+    lua_setfield(L, 2, stamps[i]);
   }
   return 1;
 }
@@ -382,12 +428,12 @@ static int event_tostring(lua_State *L) {
   if (e->head.closed)
     lua_pushliteral(L, "Event (closed)");
   else if (e->stamped && e->stamp[3] >= e->stamp[2])
-    lua_pushfstring(L, "Event %s %f ms", clsh_info_command(e->command),
+    lua_pushfstring(L, "Event %s %f ms", commandname(e->command),
                     (lua_Number)(e->stamp[3] - e->stamp[2]) * 1e-6);
   else
     lua_pushfstring(L, "Event %s",
-                    statusname(e->handle != NULL && !clsh_fork_handsoff()
-                                   ? clsh_wait_status(e->handle)
+                    statusname(e->handle != NULL && !clsh_process_handsoff()
+                                   ? clsh_poll_status(e->handle)
                                    : e->status));
   return 1;
 }
@@ -398,7 +444,7 @@ static const char *const mark_options[] = {"after", NULL};
 static int enqueuemark(lua_State *L, bool barrier) {
   After after;
   Queue *q = clsh_queue_check(L, 1);
-  Context *c = clsh_queue_context(q);
+  Context *c = q->context;
   clsh_context_alive(L, c);
   clsh_option_check(L, 2, mark_options, barrier ? "q:barrier" : "q:marker");
   lua_settop(L, 2);
@@ -406,11 +452,10 @@ static int enqueuemark(lua_State *L, bool barrier) {
   Event *e = clsh_event_new(L, 1);
   cl_command_queue handle = clsh_queue_handle(L, q);
   clsh_event_after(L, 3, c, &after);
-  const cl_event *list = after.n > 0 ? after.list : NULL;
-  cl_int err = barrier ? clEnqueueBarrierWithWaitList(handle, after.n, list,
-                                                      clsh_event_slot(e))
-                       : clEnqueueMarkerWithWaitList(handle, after.n, list,
-                                                     clsh_event_slot(e));
+  cl_int err = barrier ? clEnqueueBarrierWithWaitList(handle, after.n,
+                                                      after.list, &e->handle)
+                       : clEnqueueMarkerWithWaitList(handle, after.n,
+                                                     after.list, &e->handle);
   clsh_context_checkcommand(L, c, err,
                             barrier ? "clEnqueueBarrierWithWaitList"
                                     : "clEnqueueMarkerWithWaitList");
@@ -456,11 +501,11 @@ static const luaL_Reg methods[] = {{"gbs", event_gbs},
                                    {"wait", event_wait},
                                    {NULL, NULL}};
 static const luaL_Reg fields[] = {
-    {"bytes", event_bytes},   {"command", event_command},
-    {"flop", event_flop},     {"ms", event_ms},
-    {"queued", event_queued}, {"start", event_start},
-    {"status", event_status}, {"stop", event_stop},
-    {"submit", event_submit}, {NULL, NULL}};
+    {"bytes", event_amount},  {"command", event_command},
+    {"flop", event_amount},   {"ms", event_ms},
+    {"queued", event_stamp},  {"start", event_stamp},
+    {"status", event_status}, {"stop", event_stamp},
+    {"submit", event_stamp},  {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__tostring", event_tostring}, {NULL, NULL}};
 static const Class class = {"Event", sizeof(Event), methods,      fields,
                             meta,    NULL,          event_release};

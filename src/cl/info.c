@@ -49,6 +49,164 @@ static const Flag cache_types[] = {
     {1, "read_only"}, {2, "read_write"}, {0, "none"}};
 static const Flag local_types[] = {{1, "local"}, {2, "global"}, {0, "none"}};
 
+#define NV "cl_nv_device_attribute_query"
+#define AMD "cl_amd_device_attribute_query"
+#define OF(name, NAME, kind)                                                  \
+  { #name, CL_DEVICE_##NAME, kind, NULL }
+
+const Info clsh_info_device[] = {
+    OF(name, NAME, 's'),
+    OF(vendor, VENDOR, 's'),
+    OF(vendor_id, VENDOR_ID, 'i'),
+    OF(type, TYPE, 'T'),
+    OF(version, VERSION, 's'),
+    {"driver_version", CL_DRIVER_VERSION, 's', NULL},
+    OF(opencl_c_version, OPENCL_C_VERSION, 's'),
+    OF(profile, PROFILE, 's'),
+    OF(extensions, EXTENSIONS, 's'),
+    OF(built_in_kernels, BUILT_IN_KERNELS, 's'),
+    OF(available, AVAILABLE, 'b'),
+    OF(compiler_available, COMPILER_AVAILABLE, 'b'),
+    OF(linker_available, LINKER_AVAILABLE, 'b'),
+    OF(endian_little, ENDIAN_LITTLE, 'b'),
+    OF(error_correction_support, ERROR_CORRECTION_SUPPORT, 'b'),
+    OF(address_bits, ADDRESS_BITS, 'i'),
+    OF(execution_capabilities, EXECUTION_CAPABILITIES, 'E'),
+    OF(queue_properties, QUEUE_PROPERTIES, 'Q'),
+    OF(profiling_timer_resolution, PROFILING_TIMER_RESOLUTION, 'z'),
+    /* compute */
+    OF(max_compute_units, MAX_COMPUTE_UNITS, 'i'),
+    OF(max_clock_frequency, MAX_CLOCK_FREQUENCY, 'i'),
+    OF(max_work_group_size, MAX_WORK_GROUP_SIZE, 'z'),
+    OF(max_work_item_dimensions, MAX_WORK_ITEM_DIMENSIONS, 'i'),
+    OF(max_work_item_sizes, MAX_WORK_ITEM_SIZES, 'Z'),
+    OF(max_parameter_size, MAX_PARAMETER_SIZE, 'z'),
+    {"half_fp_config", 0x1033, 'F', "cl_khr_fp16"},
+    OF(single_fp_config, SINGLE_FP_CONFIG, 'F'),
+    OF(double_fp_config, DOUBLE_FP_CONFIG, 'F'),
+    OF(native_vector_width_char, NATIVE_VECTOR_WIDTH_CHAR, 'i'),
+    OF(native_vector_width_short, NATIVE_VECTOR_WIDTH_SHORT, 'i'),
+    OF(native_vector_width_int, NATIVE_VECTOR_WIDTH_INT, 'i'),
+    OF(native_vector_width_long, NATIVE_VECTOR_WIDTH_LONG, 'i'),
+    OF(native_vector_width_half, NATIVE_VECTOR_WIDTH_HALF, 'i'),
+    OF(native_vector_width_float, NATIVE_VECTOR_WIDTH_FLOAT, 'i'),
+    OF(native_vector_width_double, NATIVE_VECTOR_WIDTH_DOUBLE, 'i'),
+    OF(preferred_vector_width_char, PREFERRED_VECTOR_WIDTH_CHAR, 'i'),
+    OF(preferred_vector_width_short, PREFERRED_VECTOR_WIDTH_SHORT, 'i'),
+    OF(preferred_vector_width_int, PREFERRED_VECTOR_WIDTH_INT, 'i'),
+    OF(preferred_vector_width_long, PREFERRED_VECTOR_WIDTH_LONG, 'i'),
+    OF(preferred_vector_width_half, PREFERRED_VECTOR_WIDTH_HALF, 'i'),
+    OF(preferred_vector_width_float, PREFERRED_VECTOR_WIDTH_FLOAT, 'i'),
+    OF(preferred_vector_width_double, PREFERRED_VECTOR_WIDTH_DOUBLE, 'i'),
+    /* memory */
+    OF(global_mem_size, GLOBAL_MEM_SIZE, 'l'),
+    OF(max_mem_alloc_size, MAX_MEM_ALLOC_SIZE, 'l'),
+    OF(global_mem_cache_size, GLOBAL_MEM_CACHE_SIZE, 'l'),
+    OF(global_mem_cache_type, GLOBAL_MEM_CACHE_TYPE, 'C'),
+    OF(global_mem_cacheline_size, GLOBAL_MEM_CACHELINE_SIZE, 'i'),
+    OF(host_unified_memory, HOST_UNIFIED_MEMORY, 'b'),
+    OF(local_mem_size, LOCAL_MEM_SIZE, 'l'),
+    OF(local_mem_type, LOCAL_MEM_TYPE, 'M'),
+    OF(max_constant_buffer_size, MAX_CONSTANT_BUFFER_SIZE, 'l'),
+    OF(max_constant_args, MAX_CONSTANT_ARGS, 'i'),
+    OF(mem_base_addr_align, MEM_BASE_ADDR_ALIGN, 'i'),
+    OF(min_data_type_align_size, MIN_DATA_TYPE_ALIGN_SIZE, 'i'),
+    OF(printf_buffer_size, PRINTF_BUFFER_SIZE, 'z'),
+    /* images */
+    OF(image_support, IMAGE_SUPPORT, 'b'),
+    OF(max_samplers, MAX_SAMPLERS, 'i'),
+    OF(max_read_image_args, MAX_READ_IMAGE_ARGS, 'i'),
+    OF(max_write_image_args, MAX_WRITE_IMAGE_ARGS, 'i'),
+    OF(image2d_max_width, IMAGE2D_MAX_WIDTH, 'z'),
+    OF(image2d_max_height, IMAGE2D_MAX_HEIGHT, 'z'),
+    OF(image3d_max_width, IMAGE3D_MAX_WIDTH, 'z'),
+    OF(image3d_max_height, IMAGE3D_MAX_HEIGHT, 'z'),
+    OF(image3d_max_depth, IMAGE3D_MAX_DEPTH, 'z'),
+    OF(image_max_buffer_size, IMAGE_MAX_BUFFER_SIZE, 'z'),
+    OF(image_max_array_size, IMAGE_MAX_ARRAY_SIZE, 'z'),
+    /* partitioning */
+    OF(partition_max_sub_devices, PARTITION_MAX_SUB_DEVICES, 'i'),
+    OF(partition_properties, PARTITION_PROPERTIES, 'Z'),
+    OF(partition_affinity_domain, PARTITION_AFFINITY_DOMAIN, 'A'),
+    OF(partition_type, PARTITION_TYPE, 'Z'),
+    OF(preferred_interop_user_sync, PREFERRED_INTEROP_USER_SYNC, 'b'),
+    OF(reference_count, REFERENCE_COUNT, 'i'),
+    /* OpenCL 2.0 and 2.1 */
+    {"image_pitch_alignment", 0x104A, 'i', NULL},
+    {"image_base_address_alignment", 0x104B, 'i', NULL},
+    {"max_read_write_image_args", 0x104C, 'i', NULL},
+    {"max_global_variable_size", 0x104D, 'z', NULL},
+    {"queue_on_device_properties", 0x104E, 'Q', NULL},
+    {"queue_on_device_preferred_size", 0x104F, 'i', NULL},
+    {"queue_on_device_max_size", 0x1050, 'i', NULL},
+    {"max_on_device_queues", 0x1051, 'i', NULL},
+    {"max_on_device_events", 0x1052, 'i', NULL},
+    {"svm_capabilities", 0x1053, 'S', NULL},
+    {"global_variable_preferred_total_size", 0x1054, 'z', NULL},
+    {"max_pipe_args", 0x1055, 'i', NULL},
+    {"pipe_max_active_reservations", 0x1056, 'i', NULL},
+    {"pipe_max_packet_size", 0x1057, 'i', NULL},
+    {"preferred_platform_atomic_alignment", 0x1058, 'i', NULL},
+    {"preferred_global_atomic_alignment", 0x1059, 'i', NULL},
+    {"preferred_local_atomic_alignment", 0x105A, 'i', NULL},
+    {"il_version", 0x105B, 's', NULL},
+    {"max_num_sub_groups", 0x105C, 'i', NULL},
+    {"sub_group_independent_forward_progress", 0x105D, 'b', NULL},
+    /* OpenCL 3.0 */
+    {"numeric_version", 0x105E, 'v', NULL},
+    {"extensions_with_version", 0x1060, 'V', NULL},
+    {"ils_with_version", 0x1061, 'V', NULL},
+    {"built_in_kernels_with_version", 0x1062, 'V', NULL},
+    {"atomic_memory_capabilities", 0x1063, 'l', NULL},
+    {"atomic_fence_capabilities", 0x1064, 'l', NULL},
+    {"non_uniform_work_group_support", 0x1065, 'b', NULL},
+    {"opencl_c_all_versions", 0x1066, 'V', NULL},
+    {"preferred_work_group_size_multiple", 0x1067, 'z', NULL},
+    {"work_group_collective_functions_support", 0x1068, 'b', NULL},
+    {"generic_address_space_support", 0x1069, 'b', NULL},
+    {"opencl_c_features", 0x106F, 'V', NULL},
+    {"device_enqueue_capabilities", 0x1070, 'l', NULL},
+    {"pipe_support", 0x1071, 'b', NULL},
+    {"latest_conformance_version_passed", 0x1072, 's', NULL},
+    /* cl_khr_device_uuid, cl_khr_pci_bus_info */
+    {"uuid", 0x106A, 'x', "cl_khr_device_uuid"},
+    {"driver_uuid", 0x106B, 'x', "cl_khr_device_uuid"},
+    /* NVIDIA */
+    {"nv_compute_capability_major", 0x4000, 'i', NV},
+    {"nv_compute_capability_minor", 0x4001, 'i', NV},
+    {"nv_registers_per_block", 0x4002, 'i', NV},
+    {"nv_warp_size", 0x4003, 'i', NV},
+    {"nv_gpu_overlap", 0x4004, 'b', NV},
+    {"nv_kernel_exec_timeout", 0x4005, 'b', NV},
+    {"nv_integrated_memory", 0x4006, 'b', NV},
+    {"nv_attribute_async_engine_count", 0x4007, 'i', NV},
+    {"nv_pci_bus_id", 0x4008, 'i', NV},
+    {"nv_pci_slot_id", 0x4009, 'i', NV},
+    {"nv_pci_domain_id", 0x400A, 'i', NV},
+    /* AMD */
+    {"amd_profiling_timer_offset", 0x4036, 'l', AMD},
+    {"amd_board_name", 0x4038, 's', AMD},
+    {"amd_global_free_memory", 0x4039, 'Z', AMD},
+    {"amd_simd_per_compute_unit", 0x4040, 'i', AMD},
+    {"amd_simd_width", 0x4041, 'i', AMD},
+    {"amd_simd_instruction_width", 0x4042, 'i', AMD},
+    {"amd_wavefront_width", 0x4043, 'i', AMD},
+    {"amd_global_mem_channels", 0x4044, 'i', AMD},
+    {"amd_global_mem_channel_banks", 0x4045, 'i', AMD},
+    {"amd_global_mem_channel_bank_width", 0x4046, 'i', AMD},
+    {"amd_local_mem_size_per_compute_unit", 0x4047, 'i', AMD},
+    {"amd_local_mem_banks", 0x4048, 'i', AMD},
+    {"amd_thread_trace_supported", 0x4049, 'b', AMD},
+    {"amd_gfxip_major", 0x404A, 'i', AMD},
+    {"amd_gfxip_minor", 0x404B, 'i', AMD},
+    {"amd_available_async_queues", 0x404C, 'i', AMD},
+    {"amd_preferred_work_group_size", 0x4030, 'z', AMD},
+    {"amd_max_work_group_size", 0x4031, 'z', AMD},
+    {"amd_preferred_constant_buffer_size", 0x4033, 'z', AMD},
+    {"amd_pcie_id", 0x4034, 'i', AMD},
+    {NULL, 0, 0, NULL},
+};
+
 static void pushflags(lua_State *L, cl_ulong bits, const Flag *list) {
   lua_newtable(L);
   for (int n = 1; list->name != NULL; list++)
@@ -56,12 +214,6 @@ static void pushflags(lua_State *L, cl_ulong bits, const Flag *list) {
       lua_pushstring(L, list->name);
       lua_rawseti(L, -2, n++);
     }
-}
-
-static void pushname(lua_State *L, cl_ulong value, const Flag *list) {
-  while (list->mask != 0 && list->mask != value)
-    list++;
-  lua_pushstring(L, list->name);
 }
 
 /* The first name with a bit that is set. */
@@ -130,7 +282,7 @@ static void pushvalue(lua_State *L, char kind, const void *p, size_t size) {
   } flags[] = {{'T', pushtype, device_types}, {'F', pushflags, fp_config},
                {'Q', pushflags, queue_flags}, {'E', pushflags, exec_flags},
                {'S', pushflags, svm_flags},   {'A', pushflags, affinity_flags},
-               {'C', pushname, cache_types},  {'M', pushname, local_types}};
+               {'C', pushtype, cache_types},  {'M', pushtype, local_types}};
   cl_uint word = 0;
   cl_ulong n = 0;
   if (size == sizeof word) {
@@ -182,46 +334,4 @@ const Info *clsh_info_find(const Info *list, const char *name) {
     if (strcmp(list->name, name) == 0)
       return list;
   return NULL;
-}
-
-/* A command in a word or two, for people. */
-const char *clsh_info_command(cl_command_type type) {
-  static const char *const names[] = {"kernel",
-                                      "task",
-                                      "native kernel",
-                                      "read",
-                                      "write",
-                                      "copy",
-                                      "read image",
-                                      "write image",
-                                      "copy image",
-                                      "image to buffer",
-                                      "buffer to image",
-                                      "map",
-                                      "map image",
-                                      "unmap",
-                                      "marker",
-                                      "acquire GL",
-                                      "release GL",
-                                      "read rect",
-                                      "write rect",
-                                      "copy rect",
-                                      "user",
-                                      "barrier",
-                                      "migrate",
-                                      "fill"};
-  cl_uint i = type - CL_COMMAND_NDRANGE_KERNEL;
-  return i < sizeof names / sizeof names[0] ? names[i] : "command";
-}
-
-/* A number of operations or bytes: an integer where it is one; nil for 0. */
-int clsh_info_pushamount(lua_State *L, lua_Number x) {
-  lua_Integer n;
-  if (!(x > 0))
-    lua_pushnil(L);
-  else if (lua_numbertointeger(x, &n) && (lua_Number)n == x)
-    lua_pushinteger(L, n);
-  else
-    lua_pushnumber(L, x);
-  return 1;
 }

@@ -7,16 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cl.h"
-#include "context.h"
 #include "kernel.h"
-#include "object.h"
 #include "process.h"
-#include "type.h"
 
 static void kernel_release(Object *o) {
   Kernel *k = (Kernel *)o;
-  if (k->handle != NULL && !clsh_fork_handsoff())
+  if (k->handle != NULL && !clsh_process_handsoff())
     clReleaseKernel(k->handle);
   k->handle = NULL;
 }
@@ -43,8 +39,8 @@ static size_t grouplimit(const Kernel *k) {
 
 static void groupinfo(const Kernel *k, cl_kernel_work_group_info what,
                       size_t size, void *p) {
-  clGetKernelWorkGroupInfo(k->handle, clsh_context_device(k->context), what,
-                           size, p, NULL); /* p keeps its default */
+  clGetKernelWorkGroupInfo(k->handle, k->context->device, what, size, p,
+                           NULL); /* p keeps its default */
 }
 
 cl_ulong clsh_kernel_local(const Kernel *k) {
@@ -163,7 +159,7 @@ Kernel *clsh_kernel_new(lua_State *L, int program, cl_program handle,
   for (cl_uint i = 0; i < n; i++)
     getparam(k, i, &k->params[i]);
   k->nparams = (int)n;
-  k->group = clsh_context_limits(k->context)->group;
+  k->group = k->context->limits.group;
   groupinfo(k, CL_KERNEL_WORK_GROUP_SIZE, sizeof k->group, &k->group);
   groupinfo(k, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof k->required,
             k->required);
@@ -258,20 +254,11 @@ static int kernel_privatemem(lua_State *L) {
   return 1;
 }
 
-/* Pushes the sizes as a list. */
-void clsh_kernel_pushsizes(lua_State *L, const size_t *s, cl_uint n) {
-  lua_createtable(L, (int)n, 0);
-  for (cl_uint i = 0; i < n; i++) {
-    lua_pushinteger(L, (lua_Integer)s[i]);
-    lua_rawseti(L, -2, i + 1);
-  }
-}
-
 static int kernel_required(lua_State *L) {
   Kernel *k = clsh_kernel_check(L, 1);
   if (k->required[0] == 0)
     return 0;
-  clsh_kernel_pushsizes(L, k->required, 3);
+  clsh_shape_pushsizes(L, k->required, 3);
   return 1;
 }
 

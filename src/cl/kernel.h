@@ -1,5 +1,5 @@
 /*
-** kernel.h - what kernel.c, arg.c, ndrange.c and launch.c share, each using
+** kernel.h - what kernel.c, arg.c and launch.c share, each using
 ** only the files before it.
 ** SPDX-License-Identifier: MIT
 */
@@ -7,7 +7,6 @@
 #define kernel_h
 
 #include "context.h"
-#include "object.h"
 #include "type.h"
 
 typedef struct Param {
@@ -36,16 +35,6 @@ typedef struct Kernel {
   char name[128];
 } Kernel;
 
-typedef struct Launch {
-  Object head;
-  Kernel *kernel;
-  cl_uint dims;
-  size_t global[3], local[3], offset[3];
-  bool haslocal, hasoffset, hasafter;
-  lua_Number flop, bytes; /* the work of the launch; 0: not known */
-  int revision;           /* of the kernel that the sizes were checked for */
-} Launch;
-
 /* kernel.c */
 Kernel *clsh_kernel_new(lua_State *L, int program, cl_program handle,
                         const char *name);
@@ -53,18 +42,11 @@ void clsh_kernel_renew(lua_State *L, int old, int new);
 Kernel *clsh_kernel_check(lua_State *L, int arg);
 cl_ulong clsh_kernel_local(const Kernel *k); /* bytes, without arguments */
 const char *clsh_kernel_spacename(char space);
-void clsh_kernel_pushsizes(lua_State *L, const size_t *s, cl_uint n);
 void clsh_kernel_open(lua_State *L);
 
 /* arg.c */
 void clsh_arg_set(lua_State *L, const Kernel *k, int first, int n);
 void clsh_arg_open(lua_State *L);
-
-/* ndrange.c */
-const char *clsh_ndrange_push(lua_State *L, const size_t *s, cl_uint n);
-cl_uint clsh_ndrange_sizes(lua_State *L, int arg, const char *name,
-                           lua_Integer least, size_t *s);
-void clsh_ndrange_check(lua_State *L, Launch *l);
 
 /* launch.c */
 void clsh_launch_open(lua_State *L);

@@ -1,14 +1,120 @@
 /*
-** launch.c - class Launch: a kernel over an NDRange, ready to be called.
+** launch.c - class Launch: a kernel over an NDRange, ready to be called. Its
+** sizes are checked here, as the errors of drivers name no numbers.
 ** A call sets every argument and enqueues, in one step: no state is left
 ** for a later call to trip over.
 ** SPDX-License-Identifier: MIT
 */
-#include "cl.h"
-#include "context.h"
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "kernel.h"
-#include "object.h"
 #include "queue.h"
+
+#define ITEMBITS 48 /* 2^48 work-items at 10^12 a second take 5 minutes */
+#define MAXITEMS ((cl_ulong)1 << ITEMBITS)
+
+typedef struct Launch {
+  Object head;
+  Kernel *kernel;
+  cl_uint dims;
+  size_t global[3], local[3], offset[3];
+  bool haslocal, hasoffset, hasafter;
+  lua_Number flop, bytes; /* the work of the launch; 0: not known */
+  int revision;           /* of the kernel that the sizes were checked for */
+} Launch;
+
+/* "64x16" */
+static const char *pushrange(lua_State *L, const size_t *s, cl_uint n) {
+  static const char *const formats[] = {"%zu", "%zux%zu", "%zux%zux%zu"};
+  char text[80];
+  assert(n >= 1 && n <= 3);
+  snprintf(text, sizeof text, formats[n - 1], s[0], s[1], s[2]);
+  return lua_pushstring(L, text);
+}
+
+/* Raises CL_INVALID_WORK_GROUP_SIZE with all the numbers. */
+static void badgroup(lua_State *L, const Launch *l, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  const char *text = lua_pushvfstring(L, fmt, args);
+  va_end(args);
+  clsh_error_call(L, CL_INVALID_WORK_GROUP_SIZE, "clEnqueueNDRangeKernel",
+                  "%s: local %s over global %s: %s", l->kernel->name,
+                  pushrange(L, l->local, l->dims),
+                  pushrange(L, l->global, l->dims), text);
+}
+
+static void checkrequired(lua_State *L, const Launch *l) {
+  const size_t *required = l->kernel->required;
+  for (cl_uint i = 0; required[0] != 0 && i < 3; i++)
+    if (required[i] != (i < l->dims ? l->local[i] : 1))
+      badgroup(L, l, "the kernel requires %s", pushrange(L, required, 3));
+}
+
+/* Checks that the local size divides the global size. */
+static void checkmultiple(lua_State *L, const Launch *l) {
+  for (cl_uint i = 0; i < l->dims; i++) {
+    size_t local = l->local[i], rest = l->global[i] % local;
+    if (rest != 0)
+      badgroup(L, l,
+               "global size %I must be a multiple of local size %I; round it "
+               "up to %I and test the index in the kernel",
+               (LUAI_UACINT)l->global[i], (LUAI_UACINT)local,
+               (LUAI_UACINT)(l->global[i] - rest + local));
+  }
+}
+
+/* Checks the local size against the device, the kernel and the range. */
+static void checklocal(lua_State *L, const Launch *l) {
+  const Kernel *k = l->kernel;
+  const Limits *limits = &k->context->limits;
+  size_t items = 1;
+  for (cl_uint i = 0; i < l->dims; i++) {
+    if (l->local[i] > limits->item[i])
+      badgroup(L, l, "the device allows %I in dimension %d",
+               (LUAI_UACINT)limits->item[i], (int)i + 1);
+    items = items > SIZE_MAX / l->local[i] ? SIZE_MAX : items * l->local[i];
+  }
+  if (items > limits->group)
+    badgroup(L, l, "%I work-items, the device allows %I", (LUAI_UACINT)items,
+             (LUAI_UACINT)limits->group);
+  if (items > k->group)
+    badgroup(
+        L, l,
+        "%I work-items, this kernel allows %I on the device, which allows %I",
+        (LUAI_UACINT)items, (LUAI_UACINT)k->group, (LUAI_UACINT)limits->group);
+  if (!limits->nonuniform || !k->nonuniform)
+    checkmultiple(L, l);
+  checkrequired(L, l);
+}
+
+/* Checks the global size, with its offset, and the kernel's own needs. */
+static void checkglobal(lua_State *L, const Launch *l) {
+  const Kernel *k = l->kernel;
+  cl_ulong own = clsh_kernel_local(k), items = 1;
+  for (cl_uint i = 0; i < l->dims; i++) {
+    if (l->offset[i] > SIZE_MAX - l->global[i])
+      clsh_error_arg(L, 4, "offset and global size overflow");
+    if (l->global[i] > MAXITEMS / items)
+      clsh_error_arg(L, 2, "global %s: more than 2^%d work-items",
+                     pushrange(L, l->global, l->dims), ITEMBITS);
+    items *= l->global[i];
+  }
+  if (own > clsh_context_localroom(k->context, own))
+    clsh_error(L, "%s: the kernel has %I bytes of local memory, the device %I",
+               k->name, (LUAI_UACINT)own,
+               (LUAI_UACINT)k->context->limits.local_mem);
+}
+
+/* Checks the sizes against the kernel as it is now. */
+static void checkrange(lua_State *L, Launch *l) {
+  checkglobal(L, l);
+  if (l->haslocal)
+    checklocal(L, l);
+  l->revision = l->kernel->revision;
+}
 
 enum { KERNEL = 1, QUEUE, AFTER, USERVALUES = 3 };
 
@@ -18,11 +124,13 @@ static Launch *checklaunch(lua_State *L, int arg) {
   return clsh_class_check(L, arg, &class);
 }
 
+/* Reads the sizes at `arg`: as many as the global size has. */
 static void checkdims(lua_State *L, const Launch *l, int arg, const char *name,
-                      cl_uint dims) {
-  if (dims != l->dims)
+                      lua_Integer least, size_t *sizes) {
+  int dims = clsh_shape_sizes(L, arg, name, 3, least, sizes);
+  if (dims != (int)l->dims)
     clsh_error_arg(L, arg, "%s must have %d dimensions, as global; got %d",
-                   name, (int)l->dims, (int)dims);
+                   name, (int)l->dims, dims);
 }
 
 /** Kernel:range(global [, local [, offset]]) -> Launch
@@ -42,19 +150,17 @@ static int kernel_range(lua_State *L) {
   l->kernel = k;
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, 5, KERNEL);
-  l->dims = clsh_ndrange_sizes(L, 2, "global", 1, l->global);
+  l->dims = (cl_uint)clsh_shape_sizes(L, 2, "global", 3, 1, l->global);
   l->haslocal = !lua_isnil(L, 3);
   l->hasoffset = !lua_isnil(L, 4);
-  if (l->dims > clsh_context_limits(k->context)->dims)
+  if (l->dims > k->context->limits.dims)
     return clsh_error_arg(L, 2, "the device has %d dimensions",
-                          (int)clsh_context_limits(k->context)->dims);
+                          (int)k->context->limits.dims);
   if (l->haslocal)
-    checkdims(L, l, 3, "local",
-              clsh_ndrange_sizes(L, 3, "local", 1, l->local));
+    checkdims(L, l, 3, "local", 1, l->local);
   if (l->hasoffset)
-    checkdims(L, l, 4, "offset",
-              clsh_ndrange_sizes(L, 4, "offset", 0, l->offset));
-  clsh_ndrange_check(L, l);
+    checkdims(L, l, 4, "offset", 0, l->offset);
+  checkrange(L, l);
   return 1;
 }
 
@@ -86,7 +192,7 @@ static int launch_on(lua_State *L) {
   Queue *q = lua_isnoneornil(L, 2) ? NULL : clsh_queue_check(L, 2);
   lua_settop(L, 3);
   clsh_option_check(L, 3, on_options, "l:on");
-  if (q != NULL && clsh_queue_context(q) != l->kernel->context)
+  if (q != NULL && q->context != l->kernel->context)
     return clsh_error_arg(L, 2, "the Queue is of another context (device)");
   Launch *n = clone(L);
   lua_pushvalue(L, 2);
@@ -137,7 +243,7 @@ static Queue *pushqueue(lua_State *L, int launch) {
 }
 
 static const char *pushlocal(lua_State *L, const Launch *l) {
-  return l->haslocal ? clsh_ndrange_push(L, l->local, l->dims)
+  return l->haslocal ? pushrange(L, l->local, l->dims)
                      : lua_pushliteral(L, "left to the driver");
 }
 
@@ -151,8 +257,8 @@ static void launchfailed(lua_State *L, const Launch *l, cl_int err) {
       L, err, "clEnqueueNDRangeKernel",
       "%s: global %s, local %s; this kernel allows %I work-items in a "
       "group%s%s",
-      l->kernel->name, clsh_ndrange_push(L, l->global, l->dims),
-      pushlocal(L, l), (LUAI_UACINT)l->kernel->group,
+      l->kernel->name, pushrange(L, l->global, l->dims), pushlocal(L, l),
+      (LUAI_UACINT)l->kernel->group,
       *notice != '\0' ? "; the driver says: " : "", notice);
 }
 
@@ -170,7 +276,7 @@ static int launch_call(lua_State *L) {
     lua_getiuservalue(L, 1, KERNEL);
     clsh_kernel_check(L, -1);
     lua_pop(L, 1);
-    clsh_ndrange_check(L, l);
+    checkrange(L, l);
   }
   cl_command_queue handle = clsh_queue_handle(L, q);
   if (l->hasafter) {
@@ -181,31 +287,25 @@ static int launch_call(lua_State *L) {
   clsh_arg_set(L, k, 2, nargs);
   cl_int err = clEnqueueNDRangeKernel(
       handle, k->handle, l->dims, l->hasoffset ? l->offset : NULL, l->global,
-      l->haslocal ? l->local : NULL, after.n, after.n > 0 ? after.list : NULL,
-      clsh_event_slot(e));
+      l->haslocal ? l->local : NULL, after.n, after.list, &e->handle);
   if (err != CL_SUCCESS)
     launchfailed(L, l, err);
-  clsh_event_setwork(e, l->flop, l->bytes);
+  e->flop = l->flop;
+  e->bytes = l->bytes;
   return 1;
 }
 
-static int launch_global(lua_State *L) {
-  Launch *l = checklaunch(L, 1);
-  clsh_kernel_pushsizes(L, l->global, l->dims);
-  return 1;
-}
-
-static int launch_local(lua_State *L) {
-  Launch *l = checklaunch(L, 1);
-  if (!l->haslocal)
+/* l.global, l.localsize, l.offset */
+static int launch_sizes(lua_State *L) {
+  const Launch *l = checklaunch(L, 1);
+  const char *name = clsh_class_field(L);
+  if (*name == 'l' && !l->haslocal)
     return 0;
-  clsh_kernel_pushsizes(L, l->local, l->dims);
-  return 1;
-}
-
-static int launch_offset(lua_State *L) {
-  Launch *l = checklaunch(L, 1);
-  clsh_kernel_pushsizes(L, l->offset, l->dims);
+  clsh_shape_pushsizes(L,
+                       *name == 'g'   ? l->global
+                       : *name == 'l' ? l->local
+                                      : l->offset,
+                       (int)l->dims);
   return 1;
 }
 
@@ -223,11 +323,7 @@ static int launch_info(lua_State *L) {
   static const char *const names[] = {"global", "localsize", "offset", NULL};
   Launch *l = checklaunch(L, 1);
   lua_settop(L, 1);
-  lua_newtable(L);
-  for (int i = 0; names[i] != NULL; i++) {
-    lua_getfield(L, 1, names[i]);
-    lua_setfield(L, 2, names[i]);
-  }
+  clsh_class_pushfields(L, names);
   lua_pushstring(L, l->kernel->name);
   lua_setfield(L, 2, "kernel");
   return 1;
@@ -238,7 +334,7 @@ static int launch_tostring(lua_State *L) {
   if (l->kernel == NULL)
     return lua_pushliteral(L, "Launch"), 1;
   lua_pushfstring(L, "Launch %s over %s, local %s%s", l->kernel->name,
-                  clsh_ndrange_push(L, l->global, l->dims), pushlocal(L, l),
+                  pushrange(L, l->global, l->dims), pushlocal(L, l),
                   l->head.closed ? " (closed)" : "");
   return 1;
 }
@@ -247,10 +343,10 @@ static const luaL_Reg methods[] = {{"info", launch_info},
                                    {"on", launch_on},
                                    {"work", launch_work},
                                    {NULL, NULL}};
-static const luaL_Reg fields[] = {{"global", launch_global},
+static const luaL_Reg fields[] = {{"global", launch_sizes},
                                   {"kernel", launch_kernel},
-                                  {"localsize", launch_local},
-                                  {"offset", launch_offset},
+                                  {"localsize", launch_sizes},
+                                  {"offset", launch_sizes},
                                   {NULL, NULL}};
 static const luaL_Reg meta[] = {
     {"__call", launch_call}, {"__tostring", launch_tostring}, {NULL, NULL}};

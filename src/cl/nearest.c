@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "cl.h"
 #include "object.h"
 
 #define MAXWORD 62

@@ -1,5 +1,6 @@
 /*
-** number.c - components of any element type to and from double and int64_t.
+** number.c - components of any element type to and from double and int64_t;
+** a half is IEEE 754 binary16.
 ** The memory of components must be aligned.
 ** SPDX-License-Identifier: MIT
 */
@@ -7,6 +8,57 @@
 #include <string.h>
 
 #include "type.h"
+
+/* Exact: every half is a float. A NaN keeps its payload. */
+static float decodehalf(unsigned short h) {
+  uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
+  uint32_t exponent = (h >> 10) & 0x1fu;
+  uint32_t mantissa = h & 0x3ffu;
+  uint32_t bits;
+  float x;
+  if (exponent == 0) { /* zero and subnormals: mantissa * 2^-24 */
+    x = (float)mantissa * 0x1p-24f;
+    return sign != 0 ? -x : x;
+  }
+  if (exponent == 31)
+    bits = sign | 0x7f800000u | mantissa << 13;
+  else
+    bits = sign | (exponent + 112) << 23 | mantissa << 13;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+/*
+** Rounds to the nearest half, ties to even, in one step from double: going
+** through float would round twice. A NaN stays one.
+*/
+static unsigned short encodehalf(double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  unsigned sign = (unsigned)(bits >> 48) & 0x8000u;
+  int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
+  uint64_t mantissa = bits & 0xfffffffffffffu;
+  if (exponent == 1024)
+    return (unsigned short)(sign | (mantissa != 0 ? 0x7e00u : 0x7c00u));
+  if (exponent > 15)
+    return (unsigned short)(sign | 0x7c00u);
+  if (exponent < -25)
+    return (unsigned short)sign;
+  int drop = 42; /* mantissa bits that a half has no room for */
+  unsigned h = 0;
+  if (exponent >= -14) {
+    h = (unsigned)(exponent + 15) << 10;
+  } else { /* subnormal: the leading 1 is written out */
+    mantissa |= (uint64_t)1 << 52;
+    drop += -14 - exponent;
+  }
+  h += (unsigned)(mantissa >> drop);
+  uint64_t rest = mantissa & (((uint64_t)1 << drop) - 1);
+  uint64_t tie = (uint64_t)1 << (drop - 1);
+  if (rest > tie || (rest == tie && (h & 1) != 0))
+    h++; /* the carry runs into the exponent, up to infinity, as it must */
+  return (unsigned short)(sign | h);
+}
 
 #define CODE(kind, unit) ((kind) << 4 | (unit)) /* for switches */
 #define EACH(T, value)                                                        \
@@ -22,7 +74,7 @@ void clsh_number_loadreals(const Type *t, const void *p, size_t n,
                            double *restrict x) {
   switch (CODE(t->kind, t->unit)) {
   case CODE('f', 2):
-    EACH(unsigned short, (double)clsh_half_decode(s[i]))
+    EACH(unsigned short, (double)decodehalf(s[i]))
   case CODE('f', 4):
     EACH(float, (double)s[i])
   case CODE('f', 8):
@@ -76,7 +128,7 @@ void clsh_number_storereals(const Type *t, const double *restrict x, size_t n,
   switch (t->unit) {
   case 2:
     for (size_t i = 0; i < n; i++)
-      h[i] = clsh_half_encode(x[i]);
+      h[i] = encodehalf(x[i]);
     break;
   case 4:
     for (size_t i = 0; i < n; i++)
@@ -89,7 +141,7 @@ void clsh_number_storereals(const Type *t, const double *restrict x, size_t n,
 
 /* `x` as a variable of the real type holds it. */
 double clsh_number_round(const Type *t, double x) {
-  return t->unit == 2   ? (double)clsh_half_decode(clsh_half_encode(x))
+  return t->unit == 2   ? (double)decodehalf(encodehalf(x))
          : t->unit == 4 ? (double)(float)x
                         : x;
 }

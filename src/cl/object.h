@@ -33,6 +33,8 @@ const char *clsh_class_name(lua_State *L, int arg); /* "Buffer", "nil" ... */
 void *clsh_class_option(lua_State *L, int idx, const Class *class,
                         const char *name);
 void clsh_class_close(Object *o);
+const char *clsh_class_field(lua_State *L);
+void clsh_class_pushfields(lua_State *L, const char *const names[]);
 void clsh_class_pressure(lua_State *L, size_t bytes);
 void clsh_class_pushweak(lua_State *L, const char *name);
 void clsh_class_noteweak(lua_State *L, const char *name);
@@ -44,7 +46,11 @@ int clsh_option_word(lua_State *L, int idx, const char *const names[],
 void clsh_option_check(lua_State *L, int arg, const char *const names[],
                        const char *what);
 int clsh_option_push(lua_State *L, int opts, const char *name);
+bool clsh_option_whole(lua_State *L, int idx, lua_Integer least, size_t *n);
+const char *clsh_option_got(lua_State *L, int idx);
 size_t clsh_option_count(lua_State *L, int idx, const char *name);
+size_t clsh_option_size(lua_State *L, int opts, const char *name, size_t def);
+bool clsh_option_flag(lua_State *L, int opts, const char *name, bool def);
 void clsh_option_declare(lua_State *L, const char *function,
                          const char *const names[]); /* for cl.option_names */
 void clsh_option_open(lua_State *L);

@@ -5,7 +5,6 @@
 */
 #include <string.h>
 
-#include "cl.h"
 #include "object.h"
 
 #define DECLARED "cl.declared" /* registry: function -> its options */
@@ -85,16 +84,48 @@ int clsh_option_push(lua_State *L, int opts, const char *name) {
   return lua_getfield(L, opts, name);
 }
 
+/* Whether the value at `idx` is a whole number >= `least`: sets `*n` to it. */
+bool clsh_option_whole(lua_State *L, int idx, lua_Integer least, size_t *n) {
+  int whole = 0;
+  lua_Integer i = 0;
+  if (lua_type(L, idx) == LUA_TNUMBER)
+    i = lua_tointegerx(L, idx, &whole);
+  if (!whole || i < least)
+    return false;
+  *n = (size_t)i;
+  return true;
+}
+
+/* Pushes a number as text; of another value the name of its type. */
+const char *clsh_option_got(lua_State *L, int idx) {
+  if (lua_type(L, idx) == LUA_TNUMBER)
+    return luaL_tolstring(L, idx, NULL);
+  return lua_pushstring(L, clsh_class_name(L, idx));
+}
+
 /* The number >= 1 that option `name` gives, at stack index `idx`. */
 size_t clsh_option_count(lua_State *L, int idx, const char *name) {
-  int whole = 0;
-  lua_Integer n = 0;
-  if (lua_type(L, idx) == LUA_TNUMBER)
-    n = lua_tointegerx(L, idx, &whole);
-  if (!whole || n < 1)
+  size_t n = 0;
+  if (!clsh_option_whole(L, idx, 1, &n))
     clsh_error(L, "%s: must be a whole number >= 1; got %s", name,
-               luaL_tolstring(L, idx, NULL));
-  return (size_t)n;
+               clsh_option_got(L, idx));
+  return n;
+}
+
+/* The number >= 1 in options[name], or `def`. */
+size_t clsh_option_size(lua_State *L, int opts, const char *name, size_t def) {
+  if (clsh_option_push(L, opts, name) != LUA_TNIL)
+    def = clsh_option_count(L, -1, name);
+  lua_pop(L, 1);
+  return def;
+}
+
+/* The boolean options[name], or `def`. */
+bool clsh_option_flag(lua_State *L, int opts, const char *name, bool def) {
+  if (clsh_option_push(L, opts, name) != LUA_TNIL)
+    def = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return def;
 }
 
 /** cl.options(t, names, what)

@@ -3,13 +3,10 @@
 ** account of them: they are counted after a Ctrl-C and at the program's end.
 ** SPDX-License-Identifier: MIT
 */
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "cl.h"
 #include "process.h"
 #include "program.h"
 #include "queue.h"
@@ -24,10 +21,10 @@ static bool markerpends(cl_command_queue queue, double seconds) {
   if (clEnqueueMarkerWithWaitList(queue, 0, NULL, &marker) != CL_SUCCESS)
     return false;
   clFlush(queue);
-  double end = clsh_wait_now() + seconds;
+  double end = clsh_poll_now() + seconds;
   bool pends;
-  while ((pends = clsh_wait_status(marker) > CL_COMPLETE) &&
-         clsh_wait_now() < end)
+  while ((pends = clsh_poll_status(marker) > CL_COMPLETE) &&
+         clsh_poll_now() < end)
     nanosleep(&nap, NULL);
   clReleaseEvent(marker);
   return pends;
@@ -38,9 +35,8 @@ static bool markerpends(cl_command_queue queue, double seconds) {
 ** finds commands whose Event is gone. `*kernels` counts known kernels.
 */
 static int unfinished(lua_State *L, Queue *q, double seconds, int *kernels) {
-  bool *dropped = clsh_queue_dropped(q);
   int n = clsh_event_count(q, MOST, kernels);
-  if (n == 0 && !*dropped)
+  if (n == 0 && !q->dropped)
     return 0;
   if (n > 0 && seconds <= 0)
     return n;
@@ -49,7 +45,7 @@ static int unfinished(lua_State *L, Queue *q, double seconds, int *kernels) {
     n = clsh_event_count(q, MOST, kernels);
     return n > 0 ? n : 1;
   }
-  *dropped = false;
+  q->dropped = false;
   return 0;
 }
 
@@ -58,14 +54,14 @@ static int unfinished(lua_State *L, Queue *q, double seconds, int *kernels) {
 ** abandoned, with the compilations that were given up, or the others.
 */
 int clsh_pending_count(lua_State *L, double seconds, bool abandoned) {
-  int sum = abandoned ? clsh_compile_running() : 0, kernels;
-  double end = clsh_wait_now() + seconds;
+  int sum = abandoned ? clsh_build_running() : 0, kernels;
+  double end = clsh_poll_now() + seconds;
   int n = clsh_queue_pushall(L);
   for (int i = 1; i <= n; i++) {
     lua_rawgeti(L, -1, i);
     Queue *q = clsh_queue_live(L, -1);
     if (q != NULL && clsh_queue_abandoned(q) == abandoned)
-      sum += unfinished(L, q, end - clsh_wait_now(), &kernels);
+      sum += unfinished(L, q, end - clsh_poll_now(), &kernels);
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
@@ -102,8 +98,6 @@ bool clsh_pending_finished(void) {
 ** the thread did not start.
 */
 bool clsh_pending_finish(lua_State *L) {
-  pthread_t thread;
-  sigset_t all, before;
   int n = clsh_queue_pushall(L);
   Finish *f = malloc(sizeof *f + (size_t)n * sizeof f->list[0]);
   if (f == NULL)
@@ -119,13 +113,7 @@ bool clsh_pending_finish(lua_State *L) {
     clRetainCommandQueue(f->list[f->n++]);
   }
   lua_pop(L, 1);
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  bool started = pthread_create(&thread, NULL, finish, f) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  if (started)
-    pthread_detach(thread);
-  return started;
+  return clsh_process_thread(finish, f, 0);
 }
 
 /** cl.unfinished() -> list

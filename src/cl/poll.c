@@ -1,8 +1,10 @@
 /*
-** poll.c - Ctrl-C in C code: waits and long loops ask here whether it came.
+** poll.c - Ctrl-C in C code: waits and long loops ask here whether it came. No
+** wait for commands or for time to pass sits in the driver.
 ** SPDX-License-Identifier: MIT
 */
-#include "cl.h"
+#include <time.h>
+
 #include "object.h"
 #include "process.h"
 
@@ -47,7 +49,7 @@ static int cl_undisturbed(lua_State *L) {
 ** Raises if Ctrl-C came: clshell's handler sets the flag, that of the stock
 ** interpreter sets a hook, which then has done its work.
 */
-void clsh_poll_check(lua_State *L, lua_Hook before, const char *hint) {
+static void check(lua_State *L, lua_Hook before, const char *hint) {
   if (!clsh_poll_interrupt && lua_gethook(L) == before)
     return;
   if (!clsh_poll_interrupt)
@@ -61,8 +63,74 @@ void clsh_poll(lua_State *L) {
     clsh_poll_raise(L, NULL);
 }
 
+double clsh_poll_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The execution status of a command; a failed query counts as failure. */
+cl_int clsh_poll_status(cl_event e) {
+  cl_int status = CL_COMPLETE;
+  cl_int err = clGetEventInfo(e, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                              sizeof status, &status, NULL);
+  return err != CL_SUCCESS ? err : status;
+}
+
+/*
+** Waits until done(what): spins for 20 us, then sleeps a 32nd of the time
+** passed, 1 ms at most. Ctrl-C raises, with the hint.
+*/
+void clsh_poll_until(lua_State *L, bool (*done)(void *), void *what,
+                     const char *hint) {
+  lua_Hook before = lua_gethook(L);
+  double start = clsh_poll_now();
+  while (!done(what)) {
+    double passed = clsh_poll_now() - start;
+    check(L, before, hint);
+    if (passed < 20e-6)
+      continue;
+    double nap = passed / 32 < 1e-3 ? passed / 32 : 1e-3;
+    struct timespec t = {0, (long)(nap * 1e9)};
+    nanosleep(&t, NULL);
+  }
+}
+
+/* A command, and its status when last asked for. */
+typedef struct Command {
+  cl_event handle;
+  cl_int status;
+} Command;
+
+static bool hasended(void *arg) {
+  Command *c = arg;
+  c->status = clsh_poll_status(c->handle);
+  return c->status <= CL_COMPLETE;
+}
+
+/* Waits for a handle to end and returns its status. */
+cl_int clsh_poll_event(lua_State *L, cl_event handle) {
+  Command c = {handle, CL_QUEUED};
+  clsh_poll_until(L, hasended, &c,
+                  "OpenCL cannot cancel a command: it goes on");
+  return c.status;
+}
+
+static bool istime(void *arg) {
+  return clsh_poll_now() >= *(double *)arg;
+}
+
+/** cl.sleep(seconds)
+ * Waits; the processor is idle meanwhile. Ctrl-C ends the wait.
+ */
+static int cl_sleep(lua_State *L) {
+  double end = clsh_poll_now() + luaL_checknumber(L, 1);
+  clsh_poll_until(L, istime, &end, NULL);
+  return 0;
+}
+
 void clsh_poll_open(lua_State *L) {
-  static const luaL_Reg functions[] = {{"undisturbed", cl_undisturbed},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"sleep", cl_sleep}, {"undisturbed", cl_undisturbed}, {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
 }

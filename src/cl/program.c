@@ -5,16 +5,13 @@
 */
 #include <string.h>
 
-#include "cl.h"
-#include "context.h"
 #include "kernel.h"
-#include "object.h"
 #include "process.h"
 #include "program.h"
 
 static void program_release(Object *o) {
   Program *p = (Program *)o;
-  if (p->handle != NULL && !clsh_fork_handsoff())
+  if (p->handle != NULL && !clsh_process_handsoff())
     clReleaseProgram(p->handle);
   p->handle = NULL;
 }
@@ -152,22 +149,15 @@ static int program_binary(lua_State *L) {
   return 1;
 }
 
-static int pushuservalue(lua_State *L, int field) {
+/* prog.context, prog.log, prog.options */
+static int program_value(lua_State *L) {
+  const char *name = clsh_class_field(L);
   clsh_class_check(L, 1, &class);
-  lua_getiuservalue(L, 1, field);
+  lua_getiuservalue(L, 1,
+                    *name == 'c'   ? PROGRAM_CONTEXT
+                    : *name == 'l' ? PROGRAM_LOG
+                                   : PROGRAM_OPTIONS);
   return 1;
-}
-
-static int program_log(lua_State *L) {
-  return pushuservalue(L, PROGRAM_LOG);
-}
-
-static int program_options(lua_State *L) {
-  return pushuservalue(L, PROGRAM_OPTIONS);
-}
-
-static int program_context(lua_State *L) {
-  return pushuservalue(L, PROGRAM_CONTEXT);
 }
 
 /* Pushes the list of the paths of the files of the program at 1. */
@@ -222,9 +212,9 @@ static const luaL_Reg methods[] = {{"binary", program_binary},
                                    {"kernel", program_kernel},
                                    {"kernels", program_kernels},
                                    {NULL, NULL}};
-static const luaL_Reg fields[] = {{"context", program_context},
-                                  {"log", program_log},
-                                  {"options", program_options},
+static const luaL_Reg fields[] = {{"context", program_value},
+                                  {"log", program_value},
+                                  {"options", program_value},
                                   {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__names", program_kernels},
                                 {"__tostring", program_tostring},

@@ -1,13 +1,12 @@
 /*
-** program.h - what program.c (the class), source.c (texts, options, files),
-** compile.c and build.c share, each using only the files before it.
+** program.h - what program.c (the class), source.c (texts, options, files)
+** and build.c share, each using only the files before it.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef program_h
 #define program_h
 
 #include "context.h"
-#include "object.h"
 
 #define CLSHELL_ARGINFO "-cl-kernel-arg-info" /* first of all options */
 #define CLSHELL_KERNELS "cl.kernels" /* registry: see cl.kernel_folder */
@@ -45,13 +44,8 @@ const char *clsh_source_pushfiles(lua_State *L, int text, const char *path,
                                   const char *options);
 bool clsh_source_changed(lua_State *L, int files);
 
-/* compile.c */
-void clsh_compile_program(lua_State *L, int program, const char *source,
-                          bool istext);
-int clsh_compile_running(void);
-void clsh_compile_open(lua_State *L);
-
 /* build.c */
+int clsh_build_running(void);
 void clsh_build_open(lua_State *L);
 
 #endif

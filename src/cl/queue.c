@@ -4,27 +4,14 @@
 */
 #include <assert.h>
 
-#include "cl.h"
-#include "context.h"
-#include "object.h"
 #include "process.h"
 #include "queue.h"
 
 #define QUEUES "cl.queues" /* registry: Queue -> true, weak */
 
-struct Queue {
-  Object head;
-  cl_command_queue handle;
-  Context *context; /* user value 1 keeps it */
-  bool profiled;
-  bool out_of_order;
-  bool dropped;        /* an Event of a command that may still run is gone */
-  unsigned interrupts; /* before its newest command */
-};
-
 static void queue_release(Object *o) {
   Queue *q = (Queue *)o;
-  if (q->handle != NULL && !clsh_fork_handsoff())
+  if (q->handle != NULL && !clsh_process_handsoff())
     clReleaseCommandQueue(q->handle);
   q->handle = NULL;
 }
@@ -57,14 +44,6 @@ cl_command_queue clsh_queue_handle(lua_State *L, Queue *q) {
   return q->handle;
 }
 
-Context *clsh_queue_context(const Queue *q) {
-  return q->context;
-}
-
-bool clsh_queue_profiled(const Queue *q) {
-  return q->profiled;
-}
-
 /* Pushes a new queue of the context at `arg`. */
 static Queue *newqueue(lua_State *L, int arg, bool profiled,
                        bool out_of_order) {
@@ -84,10 +63,9 @@ static Queue *newqueue(lua_State *L, int arg, bool profiled,
   clsh_class_noteweak(L, QUEUES);
   do {
     cl_context handle = clsh_context_handle(L, c);
-    clsh_signals_block();
-    q->handle =
-        clCreateCommandQueue(handle, clsh_context_device(c), flags, &err);
-    clsh_signals_unblock();
+    clsh_process_block();
+    q->handle = clCreateCommandQueue(handle, c->device, flags, &err);
+    clsh_process_unblock();
   } while (clsh_error_retry(L, err, &tries));
   if (err == CL_INVALID_QUEUE_PROPERTIES)
     clsh_error_call(
@@ -146,14 +124,6 @@ int clsh_queue_pushall(lua_State *L) {
   return n;
 }
 
-bool *clsh_queue_dropped(Queue *q) {
-  return &q->dropped;
-}
-
-void clsh_queue_note(Queue *q) {
-  q->interrupts = clsh_poll_interrupts();
-}
-
 /* Whether a Ctrl-C came after the newest command. */
 bool clsh_queue_abandoned(const Queue *q) {
   return q->interrupts != clsh_poll_interrupts();
@@ -165,14 +135,6 @@ Queue *clsh_queue_live(lua_State *L, int arg) {
   bool live =
       q != NULL && q->handle != NULL && clsh_context_usable(q->context);
   return live ? q : NULL;
-}
-
-/* The boolean option `name` of the options at 1. */
-static bool flag(lua_State *L, const char *name, bool def) {
-  if (clsh_option_push(L, 1, name) != LUA_TNIL)
-    def = lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return def;
 }
 
 static const char *const queue_options[] = {"out_of_order", "profiling",
@@ -192,7 +154,8 @@ static int cl_queue(lua_State *L) {
   lua_settop(L, 1);
   clsh_option_push(L, 1, "context");
   clsh_context_push(L, 2);
-  newqueue(L, 3, flag(L, "profiling", true), flag(L, "out_of_order", false));
+  newqueue(L, 3, clsh_option_flag(L, 1, "profiling", true),
+           clsh_option_flag(L, 1, "out_of_order", false));
   return 1;
 }
 
@@ -213,13 +176,11 @@ static int queue_context(lua_State *L) {
   return 1;
 }
 
-static int queue_profiling(lua_State *L) {
-  lua_pushboolean(L, clsh_queue_check(L, 1)->profiled);
-  return 1;
-}
-
-static int queue_outoforder(lua_State *L) {
-  lua_pushboolean(L, clsh_queue_check(L, 1)->out_of_order);
+/* q.out_of_order, q.profiling */
+static int queue_flag(lua_State *L) {
+  const Queue *q = clsh_queue_check(L, 1);
+  bool order = *clsh_class_field(L) == 'o';
+  lua_pushboolean(L, order ? q->out_of_order : q->profiled);
   return 1;
 }
 
@@ -227,13 +188,10 @@ static int queue_outoforder(lua_State *L) {
  * device (its name), profiling, out_of_order.
  */
 static int queue_info(lua_State *L) {
-  Queue *q = clsh_queue_check(L, 1);
-  lua_newtable(L);
+  static const char *const names[] = {"profiling", "out_of_order", NULL};
+  clsh_queue_check(L, 1);
+  clsh_class_pushfields(L, names);
   clsh_context_setdevice(L);
-  lua_pushboolean(L, q->profiled);
-  lua_setfield(L, -2, "profiling");
-  lua_pushboolean(L, q->out_of_order);
-  lua_setfield(L, -2, "out_of_order");
   return 1;
 }
 
@@ -255,8 +213,8 @@ static int context_queue(lua_State *L) {
 static const luaL_Reg methods[] = {
     {"flush", queue_flush}, {"info", queue_info}, {NULL, NULL}};
 static const luaL_Reg fields[] = {{"context", queue_context},
-                                  {"out_of_order", queue_outoforder},
-                                  {"profiling", queue_profiling},
+                                  {"out_of_order", queue_flag},
+                                  {"profiling", queue_flag},
                                   {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__tostring", queue_tostring}, {NULL, NULL}};
 static const Class class = {"Queue", sizeof(Queue), methods,      fields,

@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cl.h"
 #include "program.h"
 
 #define MAXDEPTH 32 /* of files that include files */

@@ -6,21 +6,148 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
 #include "buffer.h"
-#include "cl.h"
-#include "context.h"
-#include "object.h"
 #include "process.h"
 #include "queue.h"
-#include "type.h"
+
+/*
+** A part of a buffer, in bytes: `rows` pieces of `width` bytes, `pitch` apart.
+** One piece stands for any contiguous part. Every size is checked here,
+** overflow-safe, before the driver sees it.
+*/
+typedef struct Region {
+  size_t offset, width, rows, pitch; /* offset from the handle's beginning */
+  Shape shape;                       /* the same in elements */
+} Region;
+
+/* Two numbers {a, b} of option `name`, each at least 1. */
+static bool checkpair(lua_State *L, int opts, const char *name, size_t *a,
+                      size_t *b) {
+  if (clsh_option_push(L, opts, name) == LUA_TNIL) {
+    lua_pop(L, 1);
+    return false;
+  }
+  if (lua_type(L, -1) != LUA_TTABLE || lua_rawlen(L, -1) != 2)
+    clsh_error(L, "%s: must be a list of two numbers", name);
+  lua_rawgeti(L, -1, 1);
+  *a = clsh_option_count(L, -1, name);
+  lua_rawgeti(L, -2, 2);
+  *b = clsh_option_count(L, -1, name);
+  lua_pop(L, 3);
+  return true;
+}
+
+/* A rectangle of a two-dimensional buffer from {row, col}, {rows, cols}. */
+static void rectangle(lua_State *L, const Buffer *b, size_t row, size_t col,
+                      size_t rows, size_t cols, Region *r) {
+  const Shape *s = &b->shape;
+  if (row > s->dim[0] || col > s->dim[1] || rows > s->dim[0] - row + 1 ||
+      cols > s->dim[1] - col + 1)
+    clsh_error(L, "rectangle %Ix%I at (%I, %I) leaves the buffer of %Ix%I",
+               (LUAI_UACINT)rows, (LUAI_UACINT)cols, (LUAI_UACINT)row,
+               (LUAI_UACINT)col, (LUAI_UACINT)s->dim[0],
+               (LUAI_UACINT)s->dim[1]);
+  size_t size = b->type->size;
+  r->offset = b->shift + ((row - 1) * b->ld + (col - 1)) * size;
+  r->width = cols * size;
+  r->rows = rows;
+  r->pitch = b->ld * size;
+  r->shape = (Shape){2, {rows, cols}, rows * cols};
+  if (rows > 1 && r->width == r->pitch) { /* whole rows without gaps */
+    r->width *= rows;
+    r->rows = 1;
+  }
+}
+
+/* Elements first .. first + count - 1 in memory order. */
+static void linear(lua_State *L, const Buffer *b, size_t first, size_t count,
+                   Region *r) {
+  size_t n = b->bytes / b->type->size;
+  if (first > n || count > n - first + 1)
+    clsh_error(L, "%I elements from %I on leave the buffer's 1..%I",
+               (LUAI_UACINT)count, (LUAI_UACINT)first, (LUAI_UACINT)n);
+  *r = (Region){.offset = b->shift + (first - 1) * b->type->size,
+                .width = count * b->type->size,
+                .rows = 1,
+                .pitch = count * b->type->size,
+                .shape = {1, {count}, count}};
+}
+
+/* The elements that first and count name; false if neither is given. */
+static bool checkelements(lua_State *L, const Buffer *b, int opts, Region *r) {
+  size_t n = b->bytes / b->type->size;
+  size_t first = clsh_option_size(L, opts, "first", 0);
+  size_t count = clsh_option_size(L, opts, "count", 0);
+  size_t from = first != 0 ? first : 1;
+  size_t rest = from <= n ? n - from + 1 : 1;
+  linear(L, b, from, count != 0 ? count : rest, r);
+  return first != 0 || count != 0;
+}
+
+/* The part that first/count or from/size name; the whole buffer if none. */
+static void checkregion(lua_State *L, const Buffer *b, int opts, Region *r) {
+  const Shape *s = &b->shape;
+  size_t row = 1, col = 1, rows = 1, cols = 1;
+  bool from = checkpair(L, opts, "from", &row, &col);
+  bool size = checkpair(L, opts, "size", &rows, &cols);
+  bool elements = checkelements(L, b, opts, r);
+  if (elements && (from || size))
+    clsh_error(L, "first/count and from/size name two different parts");
+  if (elements)
+    return;
+  if ((from || size) && s->ndims != 2)
+    clsh_error(L, "from, size: a rectangle needs two dimensions, not %d",
+               s->ndims);
+  if (s->ndims != 2) {
+    r->shape = *s;
+    return;
+  }
+  if (!size) {
+    rows = row <= s->dim[0] ? s->dim[0] - row + 1 : 1;
+    cols = col <= s->dim[1] ? s->dim[1] - col + 1 : 1;
+  }
+  rectangle(L, b, row, col, rows, cols, r);
+}
+
+/* The part of `d` that takes a copy of region `r`: option `to`. */
+static void checktarget(lua_State *L, const Buffer *d, int opts,
+                        const Region *r, Region *to) {
+  size_t row = 1, col = 1;
+  int type = clsh_option_push(L, opts, "to");
+  if (type == LUA_TNUMBER) {
+    linear(L, d, clsh_option_count(L, -1, "to"), r->shape.count, to);
+    lua_pop(L, 1);
+    return;
+  }
+  lua_pop(L, 1);
+  checkpair(L, opts, "to", &row, &col);
+  if (d->shape.ndims == 2 && r->shape.ndims == 2)
+    rectangle(L, d, row, col, r->shape.dim[0], r->shape.dim[1], to);
+  else if (type != LUA_TNIL)
+    clsh_error(L, "to: {row, column} needs a rectangle of a Buffer with two "
+                  "dimensions in one with two");
+  else if (d->ld == d->shape.dim[d->shape.ndims - 1])
+    linear(L, d, 1, r->shape.count, to);
+  else
+    clsh_error(L, "to: a matrix with gaps takes rectangles, not a list");
+}
+
+/* Whether two regions of one piece of memory meet (bounding ranges). */
+static bool meet(const Buffer *b, const Region *r, const Buffer *d,
+                 const Region *to) {
+  size_t a1 = b->offset - b->shift + r->offset;
+  size_t b1 = d->offset - d->shift + to->offset;
+  size_t a2 = a1 + (r->rows - 1) * r->pitch + r->width;
+  size_t b2 = b1 + (to->rows - 1) * to->pitch + to->width;
+  return b->root == d->root && a1 < b2 && b1 < a2;
+}
 
 /* How a transfer is enqueued. */
 typedef struct Mode {
   int queue, after; /* stack indexes */
   bool async;
-  cl_command_queue handle; /* from begin() on, as is the list */
-  After list;
+  cl_command_queue handle; /* from begin() on, as are the events */
+  After waits;
 } Mode;
 
 /*
@@ -38,11 +165,9 @@ static void checkmode(lua_State *L, const Buffer *b, int opts,
     lua_remove(L, -2);
   }
   m->queue = lua_gettop(L);
-  if (clsh_queue_context(clsh_queue_option(L, m->queue)) != b->context)
+  if (clsh_queue_option(L, m->queue)->context != b->context)
     clsh_error(L, "the Buffer and the Queue are of different contexts");
-  clsh_option_push(L, opts, "async");
-  m->async = lua_toboolean(L, -1);
-  lua_pop(L, 1);
+  m->async = clsh_option_flag(L, opts, "async", false);
   clsh_option_push(L, opts, "after");
   m->after = lua_gettop(L);
 }
@@ -57,12 +182,8 @@ static Event *begin(lua_State *L, const Buffer *b, Mode *m) {
   if (b->head.closed)
     clsh_error(L, "this Buffer is closed");
   m->handle = clsh_queue_handle(L, clsh_queue_any(L, m->queue));
-  clsh_event_after(L, m->after, b->context, &m->list);
+  clsh_event_after(L, m->after, b->context, &m->waits);
   return e;
-}
-
-static const cl_event *waitlist(const Mode *m) {
-  return m->list.n > 0 ? m->list.list : NULL;
 }
 
 /* Ends a transfer whose Event is at the top: waits unless it is async. */
@@ -78,21 +199,21 @@ static void endtransfer(lua_State *L, const Buffer *b, const Mode *m,
 /* Enqueues a read or a write between a region and dense host memory. */
 static cl_int enqueue(bool write, const Mode *m, cl_mem mem, const Region *r,
                       void *host, cl_event *slot) {
-  const cl_event *list = waitlist(m);
+  const cl_event *list = m->waits.list;
   size_t b[3] = {r->offset % r->pitch, r->offset / r->pitch, 0};
   size_t h[3] = {0, 0, 0};
   size_t region[3] = {r->width, r->rows, 1};
   if (r->rows == 1)
     return write ? clEnqueueWriteBuffer(m->handle, mem, CL_FALSE, r->offset,
-                                        r->width, host, m->list.n, list, slot)
+                                        r->width, host, m->waits.n, list, slot)
                  : clEnqueueReadBuffer(m->handle, mem, CL_FALSE, r->offset,
-                                       r->width, host, m->list.n, list, slot);
+                                       r->width, host, m->waits.n, list, slot);
   return write ? clEnqueueWriteBufferRect(m->handle, mem, CL_FALSE, b, h,
                                           region, r->pitch, 0, r->width, 0,
-                                          host, m->list.n, list, slot)
+                                          host, m->waits.n, list, slot)
                : clEnqueueReadBufferRect(m->handle, mem, CL_FALSE, b, h,
                                          region, r->pitch, 0, r->width, 0,
-                                         host, m->list.n, list, slot);
+                                         host, m->waits.n, list, slot);
 }
 
 /* Raises unless the array can take or give exactly the region. */
@@ -117,12 +238,11 @@ static void transfer(lua_State *L, bool write, Buffer *b, const Region *r,
     clsh_error(L, "the memory of this Array is no longer mapped");
   assert(block->bytes >= r->width * r->rows);
   clsh_event_pin(e, block);
-  endtransfer(L, b, m,
-              enqueue(write, m, b->handle, r, block->data, clsh_event_slot(e)),
-              write         ? r->rows > 1 ? "clEnqueueWriteBufferRect"
-                                          : "clEnqueueWriteBuffer"
-              : r->rows > 1 ? "clEnqueueReadBufferRect"
-                            : "clEnqueueReadBuffer");
+  endtransfer(
+      L, b, m, enqueue(write, m, b->handle, r, block->data, &e->handle),
+      write ? r->rows > 1 ? "clEnqueueWriteBufferRect" : "clEnqueueWriteBuffer"
+      : r->rows > 1 ? "clEnqueueReadBufferRect"
+                    : "clEnqueueReadBuffer");
 }
 
 static const char *const moveoptions[] = {"queue", "async", "after", "first",
@@ -133,6 +253,16 @@ static const char *const copyoptions[] = {
     "queue", "async", "after", "first", "count", "from", "size", "to", NULL};
 static const char *const mapoptions[] = {"queue", "after", "first", "count",
                                          NULL};
+
+/* The optional argument at 2 was left out before a table of options. */
+static void shiftoptions(lua_State *L) {
+  if (lua_istable(L, 2)) {
+    lua_settop(L, 2);
+    lua_pushnil(L);
+    lua_insert(L, 2);
+  }
+  lua_settop(L, 3);
+}
 
 /** Buffer:read([dst] [, opts]) -> Array, Event
  * Copies the buffer, or a part of it, to host memory: into Array `dst`, or
@@ -147,14 +277,9 @@ static int buffer_read(lua_State *L) {
   Region r;
   Mode m;
   Buffer *b = clsh_buffer_check(L, 1);
-  if (clsh_array_test(L, 2) == NULL && lua_istable(L, 2)) {
-    lua_settop(L, 2);
-    lua_pushnil(L); /* b:read(opts) */
-    lua_insert(L, 2);
-  }
-  lua_settop(L, 3);
+  shiftoptions(L);
   checkmode(L, b, 3, moveoptions, &m);
-  clsh_bufferpart_check(L, b, 3, &r);
+  checkregion(L, b, 3, &r);
   if (lua_isnil(L, 2)) {
     clsh_array_new(L, b->type, &r.shape);
     lua_replace(L, 2);
@@ -187,7 +312,7 @@ static int buffer_write(lua_State *L) {
   Buffer *b = clsh_buffer_check(L, 1);
   lua_settop(L, 3);
   checkmode(L, b, 3, moveoptions, &m);
-  clsh_bufferpart_check(L, b, 3, &r);
+  checkregion(L, b, 3, &r);
   toarray(L, b, &r, 2);
   checkfit(L, b, &r, clsh_array_check(L, 2));
   transfer(L, true, b, &r, 2, &m);
@@ -203,8 +328,8 @@ static cl_int fillrows(const Mode *m, const Buffer *b, const char *pattern,
   cl_int err = CL_SUCCESS;
   for (size_t i = 0; i < r->rows && err == CL_SUCCESS; i++)
     err = clEnqueueFillBuffer(m->handle, b->handle, pattern, b->type->size,
-                              r->offset + i * r->pitch, r->width, m->list.n,
-                              waitlist(m), r->rows == 1 ? slot : NULL);
+                              r->offset + i * r->pitch, r->width, m->waits.n,
+                              m->waits.list, r->rows == 1 ? slot : NULL);
   if (r->rows > 1 && err == CL_SUCCESS)
     err = clEnqueueMarkerWithWaitList(m->handle, 0, NULL, slot);
   return err;
@@ -225,11 +350,11 @@ static int buffer_fill(lua_State *L) {
     return clsh_error_arg(L, 2, "%s", wrong);
   checkmode(L, b, 3, filloptions, &m);
   if (b->view)
-    clsh_bufferpart_check(L, b, 3, &r);
+    checkregion(L, b, 3, &r);
   else
-    clsh_bufferpart_elements(L, b, 3, &r);
+    checkelements(L, b, 3, &r);
   Event *e = begin(L, b, &m);
-  cl_int err = fillrows(&m, b, pattern, &r, clsh_event_slot(e));
+  cl_int err = fillrows(&m, b, pattern, &r, &e->handle);
   endtransfer(L, b, &m, err, "clEnqueueFillBuffer");
   return 1;
 }
@@ -238,7 +363,7 @@ static cl_int enqueuecopy(const Mode *m, const Buffer *b, const Region *r,
                           const Buffer *d, const Region *to, cl_event *slot) {
   if (r->rows == 1 && to->rows == 1)
     return clEnqueueCopyBuffer(m->handle, b->handle, d->handle, r->offset,
-                               to->offset, r->width, m->list.n, waitlist(m),
+                               to->offset, r->width, m->waits.n, m->waits.list,
                                slot);
   size_t rows = r->rows > to->rows ? r->rows : to->rows;
   size_t width = r->rows > 1 ? r->width : to->width;
@@ -248,8 +373,8 @@ static cl_int enqueuecopy(const Mode *m, const Buffer *b, const Region *r,
   size_t dest[3] = {to->offset % dp, to->offset / dp, 0};
   size_t region[3] = {width, rows, 1};
   return clEnqueueCopyBufferRect(m->handle, b->handle, d->handle, from, dest,
-                                 region, sp, 0, dp, 0, m->list.n, waitlist(m),
-                                 slot);
+                                 region, sp, 0, dp, 0, m->waits.n,
+                                 m->waits.list, slot);
 }
 
 /** Buffer:copy(dst [, opts]) -> Event
@@ -270,15 +395,15 @@ static int buffer_copy(lua_State *L) {
     return clsh_error(L, "copy: Buffers of different contexts; go through "
                          "the host with dst:write(src:read())");
   checkmode(L, b, 3, copyoptions, &m);
-  clsh_bufferpart_check(L, b, 3, &r);
-  clsh_bufferpart_target(L, d, 3, &r, &to);
-  if (clsh_bufferpart_meet(b, &r, d, &to))
+  checkregion(L, b, 3, &r);
+  checktarget(L, d, 3, &r, &to);
+  if (meet(b, &r, d, &to))
     return clsh_error_call(L, CL_MEM_COPY_OVERLAP, "clEnqueueCopyBuffer",
                            "source and target share memory");
   Event *e = begin(L, b, &m);
   if (d->head.closed)
     return clsh_error(L, "the target Buffer is closed");
-  cl_int err = enqueuecopy(&m, b, &r, d, &to, clsh_event_slot(e));
+  cl_int err = enqueuecopy(&m, b, &r, d, &to, &e->handle);
   endtransfer(L, b, &m, err,
               r.rows > 1 || to.rows > 1 ? "clEnqueueCopyBufferRect"
                                         : "clEnqueueCopyBuffer");
@@ -296,7 +421,7 @@ static void unmapblock(Block *k) {
   cl_mem mem = k->cookie[0];
   cl_command_queue queue = k->cookie[1];
   Unmap *u = k->cookie[2];
-  if (clsh_fork_handsoff())
+  if (clsh_process_handsoff())
     return;
   if (k->data != NULL) {
     cl_int err = clEnqueueUnmapMemObject(queue, mem, k->data, 0, NULL,
@@ -334,28 +459,23 @@ static int buffer_map(lua_State *L) {
   Region r;
   Mode m;
   Buffer *b = clsh_buffer_check(L, 1);
-  if (lua_istable(L, 2)) {
-    lua_settop(L, 2);
-    lua_pushnil(L); /* b:map(opts) */
-    lua_insert(L, 2);
-  }
-  lua_settop(L, 3);
+  shiftoptions(L);
   cl_map_flags flag = flags[clsh_option_word(L, 2, modes, "mode")];
   checkmode(L, b, 3, mapoptions, &m);
   m.async = false;
-  clsh_bufferpart_elements(L, b, 3, &r);
+  checkelements(L, b, 3, &r);
   if (r.width == b->bytes && b->shape.ndims == 2 && !b->view)
     r.shape = (Shape){2, {b->shape.dim[0], b->ld}, r.shape.count};
   else if (r.width == b->shape.count * b->type->size)
     r.shape = b->shape;
-  Array *a = clsh_array_wrap(L, b->type, &r.shape, NULL);
+  Array *a = clsh_array_box(L, b->type, &r.shape);
   Event *e = begin(L, b, &m);
   Block *k = newmapping(L, b, &m, r.width);
   a->block = k;
   cl_int err;
-  k->data = clEnqueueMapBuffer(m.handle, b->handle, CL_FALSE, flag, r.offset,
-                               r.width, m.list.n, waitlist(&m),
-                               clsh_event_slot(e), &err);
+  k->data =
+      clEnqueueMapBuffer(m.handle, b->handle, CL_FALSE, flag, r.offset,
+                         r.width, m.waits.n, m.waits.list, &e->handle, &err);
   endtransfer(L, b, &m, err, "clEnqueueMapBuffer");
   lua_pop(L, 1);
   return 1;
@@ -381,7 +501,7 @@ static int buffer_unmap(lua_State *L) {
     return clsh_error_arg(L, 2,
                           "the mapping is still in use, by an Array of "
                           "another shape or by a transfer");
-  u.slot = clsh_event_slot(e);
+  u.slot = &e->handle;
   k->cookie[2] = &u;
   clsh_class_close((Object *)a);
   clsh_context_checkcommand(L, b->context, u.err, "clEnqueueUnmapMemObject");

@@ -6,14 +6,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "cl.h"
 #include "object.h"
 #include "type.h"
 
-#define NTYPES (sizeof types / sizeof types[0])
+#define NTYPES (sizeof clsh_type_all / sizeof *clsh_type_all - 1)
 
 /* A vector of 3 takes the room of 4. */
-static const Type types[] = {
+const Type clsh_type_all[] = {
 #define ROWS(name, kind, unit)                                                \
   {name, kind, unit, 1, unit}, {name "2", kind, unit, 2, 2 * unit},           \
       {name "3", kind, unit, 3, 4 * unit},                                    \
@@ -24,15 +23,16 @@ static const Type types[] = {
     ROWS("float", 'f', 4),  ROWS("double", 'f', 8), ROWS("half", 'f', 2),
     ROWS("char", 'i', 1),   ROWS("uchar", 'u', 1),  ROWS("short", 'i', 2),
     ROWS("ushort", 'u', 2), ROWS("int", 'i', 4),    ROWS("uint", 'u', 4),
-    ROWS("long", 'i', 8),   ROWS("ulong", 'u', 8),
+    ROWS("long", 'i', 8),   ROWS("ulong", 'u', 8),  {NULL, 0, 0, 0, 0},
 #undef ROWS
 };
 
 /* The one Type of that name; NULL if there is none. */
 const Type *clsh_type_find(const char *name, size_t len) {
   for (size_t i = 0; i < NTYPES; i++)
-    if (strlen(types[i].name) == len && memcmp(types[i].name, name, len) == 0)
-      return &types[i];
+    if (strlen(clsh_type_all[i].name) == len &&
+        memcmp(clsh_type_all[i].name, name, len) == 0)
+      return &clsh_type_all[i];
   return NULL;
 }
 
@@ -47,7 +47,7 @@ const Type *clsh_type_check(lua_State *L, int arg) {
     return t;
   const char *names[NTYPES + 1];
   for (size_t i = 0; i < NTYPES; i++)
-    names[i] = types[i].name;
+    names[i] = clsh_type_all[i].name;
   names[NTYPES] = NULL;
   const char *near = clsh_nearest(name, names);
   if (near != NULL)
@@ -119,17 +119,14 @@ static const char *scalarname(const Type *t) {
   return t->name;
 }
 
-static const char *misfit(lua_State *L, int idx, const Type *t) {
+/* The number `x` at `idx` is none of the integers of the type. */
+static const char *misfit(lua_State *L, int idx, const Type *t, double x) {
   lua_pushvalue(L, idx);
   const char *number = lua_tostring(L, -1);
+  if (!isfinite(x) || x != floor(x))
+    return lua_pushfstring(L, "must be a whole number; got %s", number);
   return lua_pushfstring(L, "%s does not fit %s %s", number, scalarname(t),
                          range(L, t));
-}
-
-static const char *nointeger(lua_State *L, int idx) {
-  lua_pushvalue(L, idx);
-  return lua_pushfstring(L, "must be a whole number; got %s",
-                         lua_tostring(L, -1));
 }
 
 static const char *tocomponent(lua_State *L, int idx, const Type *t, void *p) {
@@ -145,8 +142,7 @@ static const char *tocomponent(lua_State *L, int idx, const Type *t, void *p) {
     v = lua_tointeger(L, idx);
     if (lua_isinteger(L, idx) ? !clsh_number_fits(t, v, false)
                               : clsh_number_whole(t, &x, 1, &v) == 0)
-      return isfinite(x) && x == floor(x) ? misfit(L, idx, t)
-                                          : nointeger(L, idx);
+      return misfit(L, idx, t, x);
     clsh_number_storeintegers(t, &v, 1, &c);
   }
   memcpy(p, c.bytes, t->unit);
@@ -154,15 +150,24 @@ static const char *tocomponent(lua_State *L, int idx, const Type *t, void *p) {
 }
 
 static const char *tovector(lua_State *L, int idx, const Type *t, char *p) {
-  lua_Integer n = (lua_Integer)lua_rawlen(L, idx);
+  bool table = lua_type(L, idx) == LUA_TTABLE;
+  lua_Integer n = table ? (lua_Integer)lua_rawlen(L, idx) : t->width;
+  if (!table && lua_type(L, idx) != LUA_TNUMBER)
+    return lua_pushfstring(L, "%s takes a number or a table of %d; got %s",
+                           t->name, (int)t->width, luaL_typename(L, idx));
   if (n != t->width)
     return lua_pushfstring(L, "%s takes %d numbers; got %I", t->name,
                            (int)t->width, n);
   for (int i = 0; i < t->width; i++) {
-    lua_rawgeti(L, idx, i + 1);
+    if (table)
+      lua_rawgeti(L, idx, i + 1);
+    else
+      lua_pushvalue(L, idx);
     const char *wrong = tocomponent(L, lua_gettop(L), t, p + i * t->unit);
-    if (wrong != NULL)
+    if (wrong != NULL && table)
       return lua_pushfstring(L, "component %d: %s", i + 1, wrong);
+    if (wrong != NULL)
+      return wrong;
     lua_pop(L, 1);
   }
   return NULL;
@@ -180,17 +185,7 @@ const char *clsh_type_convert(lua_State *L, int idx, const Type *t, void *p) {
   if (t->width == 1)
     return tocomponent(L, idx, t, p);
   memset(p, 0, t->size);
-  if (lua_type(L, idx) == LUA_TTABLE)
-    return tovector(L, idx, t, p);
-  if (lua_type(L, idx) != LUA_TNUMBER)
-    return lua_pushfstring(L, "%s takes a number or a table of %d; got %s",
-                           t->name, (int)t->width, luaL_typename(L, idx));
-  for (int i = 0; i < t->width; i++) {
-    const char *wrong = tocomponent(L, idx, t, (char *)p + i * t->unit);
-    if (wrong != NULL)
-      return wrong;
-  }
-  return NULL;
+  return tovector(L, idx, t, p);
 }
 
 /** cl.typesize(type) -> bytes
@@ -208,7 +203,7 @@ static int cl_typesize(lua_State *L) {
 static int cl_types(lua_State *L) {
   lua_createtable(L, NTYPES, 0);
   for (size_t i = 0; i < NTYPES; i++) {
-    lua_pushstring(L, types[i].name);
+    lua_pushstring(L, clsh_type_all[i].name);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   return 1;

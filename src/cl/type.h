@@ -19,6 +19,7 @@ typedef struct Type {
   unsigned char width; /* components: 1 2 3 4 8 16 */
   unsigned char size;  /* bytes of an element; a vector of 3 takes 4 */
 } Type;
+extern const Type clsh_type_all[]; /* ends with NULL */
 const Type *clsh_type_find(const char *name, size_t len);
 const Type *clsh_type_check(lua_State *L, int arg);
 void clsh_type_push(lua_State *L, const Type *t, const void *p);
@@ -36,19 +37,18 @@ double clsh_number_round(const Type *t, double x);
 bool clsh_number_fits(const Type *t, int64_t v, bool big);
 size_t clsh_number_whole(const Type *t, const double *x, size_t n, int64_t *v);
 
-/* half.c */
-float clsh_half_decode(unsigned short h);
-unsigned short clsh_half_encode(double x);
-
 /* shape.c */
 typedef struct Shape {
   int ndims;
   size_t dim[MAXDIMS];
   size_t count; /* product of dim */
 } Shape;
+int clsh_shape_sizes(lua_State *L, int arg, const char *name, int most,
+                     lua_Integer least, size_t *sizes);
 void clsh_shape_check(lua_State *L, int arg, const Type *t, Shape *s);
+void clsh_shape_pushsizes(lua_State *L, const size_t *sizes, int n);
 void clsh_shape_push(lua_State *L, const Shape *s);
-int clsh_shape_pushextent(lua_State *L, const Shape *s, int d);
+int clsh_shape_pushextent(lua_State *L, const Shape *s, const char *name);
 const char *clsh_shape_string(lua_State *L, const Shape *s);
 size_t clsh_shape_count(lua_State *L, int arg, const char *what);
 

@@ -7,9 +7,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "cl/array.h"
-#include "cl/cl.h"
-#include "hostcheck.h"
+#include "host.h"
 
 #define ROWMAJOR 101 /* CblasRowMajor */
 #define NOTRANS 111  /* CblasNoTrans */
@@ -111,20 +109,6 @@ static int host_blas(lua_State *L) {
   return 1;
 }
 
-/* The number of threads in option `threads`; 0: the library's own. */
-static int checkthreads(lua_State *L, int arg) {
-  int whole = 0;
-  lua_Integer n = 0;
-  if (clsh_hostcheck_option(L, arg, "threads") != LUA_TNIL) {
-    n = lua_tointegerx(L, -1, &whole);
-    if (!whole || n < 1 || n > 4096)
-      clsh_error(L, "option threads must be in 1..4096; got %s",
-                 luaL_tolstring(L, -1, NULL));
-  }
-  lua_pop(L, 1);
-  return (int)n;
-}
-
 static void multiply(const Gemm *g, Array *c) {
   const void *a = g->a->block->data, *b = g->b->block->data;
   int m = (int)g->m, n = (int)g->n, k = (int)g->k;
@@ -159,7 +143,10 @@ static int host_gemm_blas(lua_State *L) {
   clsh_hostcheck_same(L, g.a, g.b);
   if (g.c0 != NULL)
     clsh_hostcheck_same(L, g.a, g.c0);
-  int threads = checkthreads(L, 3);
+  size_t threads = clsh_option_size(L, 3, "threads", 0);
+  if (threads > 4096)
+    return clsh_error(L, "option threads must be in 1..4096; got %I",
+                      (lua_Integer)threads);
   if (!load())
     return missing(L);
   if (g.a->type->unit == 2 || g.m > INT_MAX || g.n > INT_MAX ||
@@ -173,10 +160,10 @@ static int host_gemm_blas(lua_State *L) {
   bool change = threads != 0 && blas.setthreads != NULL;
   int before = blas.getthreads != NULL ? blas.getthreads() : 1;
   if (change)
-    blas.setthreads(threads);
-  double start = clsh_wait_now();
+    blas.setthreads((int)threads);
+  double start = clsh_poll_now();
   multiply(&g, c);
-  double seconds = clsh_wait_now() - start;
+  double seconds = clsh_poll_now() - start;
   if (change)
     blas.setthreads(before);
   lua_pushnumber(L, seconds);

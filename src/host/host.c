@@ -4,13 +4,10 @@
 */
 #include "host.h"
 
-#include "hostcheck.h"
-
 int luaopen_cl_host(lua_State *L) {
   lua_newtable(L);
   clsh_blas_open(L);
   clsh_hostgemm_open(L);
-  clsh_hostloop_open(L);
   clsh_hostsparse_open(L);
   clsh_hosttranspose_open(L);
   return 1;

@@ -1,13 +1,49 @@
 /*
-** host.h - what folder host/ offers: module cl.host.
+** host.h - what folder host/ offers, module cl.host, and the checks of
+*arguments that
+** its files share.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef host_h
 #define host_h
 
-#include <lua.h>
+#include "cl/array.h"
 
-/* require "cl.host"; stock Lua finds cl.so by the root of the name */
+/* Operands of C = alpha A B + beta C0, all of real types, dense. */
+typedef struct Gemm {
+  const Array *a, *b, *c0; /* c0: NULL where beta is 0 */
+  size_t m, n, k;
+  double alpha, beta;
+  bool trans_a, trans_b; /* of gemm_blas only */
+} Gemm;
+
+/* The greatest error so far and its place, from 0. */
+typedef struct Worst {
+  double err;
+  size_t row, col;
+} Worst;
+
+/* host.c. Stock Lua finds cl.so by the root of the name cl.host. */
 int luaopen_cl_host(lua_State *L);
+
+/* hostcheck.c */
+double clsh_hostcheck_number(lua_State *L, int arg, const char *name,
+                             double def);
+double clsh_hostcheck_scaled(double got, double expected, double scale);
+void clsh_hostcheck_worse(Worst *w, double err, size_t row, size_t col);
+const Array *clsh_hostcheck_reals(lua_State *L, int arg, bool matrix);
+const Array *clsh_hostcheck_matrix(lua_State *L, int arg);
+void clsh_hostcheck_gemm(lua_State *L, int a, const char *const names[],
+                         const char *what, Gemm *g);
+void clsh_hostcheck_extent(lua_State *L, const Array *c, const char *name,
+                           const Gemm *g);
+void clsh_hostcheck_same(lua_State *L, const Array *a, const Array *b);
+Array *clsh_hostcheck_newproduct(lua_State *L, const Gemm *g);
+
+/* the other files: their functions go to the table at the stack's top */
+void clsh_blas_open(lua_State *L);
+void clsh_hostgemm_open(lua_State *L);
+void clsh_hostsparse_open(lua_State *L);
+void clsh_hosttranspose_open(lua_State *L);
 
 #endif

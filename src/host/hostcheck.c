@@ -5,22 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cl/array.h"
-#include "cl/cl.h"
-#include "cl/object.h"
-#include "cl/type.h"
-#include "hostcheck.h"
-
-/* Pushes option `name` of the table at `arg`, or nil. */
-int clsh_hostcheck_option(lua_State *L, int arg, const char *name) {
-  if (lua_type(L, arg) != LUA_TTABLE) {
-    lua_pushnil(L);
-    return LUA_TNIL;
-  }
-  arg = lua_absindex(L, arg);
-  lua_pushstring(L, name);
-  return lua_rawget(L, arg);
-}
+#include "host.h"
 
 /* The error of `got` in units of `scale`: 0/0 is 0; NaN is infinite. */
 double clsh_hostcheck_scaled(double got, double expected, double scale) {
@@ -38,15 +23,23 @@ void clsh_hostcheck_worse(Worst *w, double err, size_t row, size_t col) {
   w->col = col;
 }
 
+/* The array at `arg`, a matrix of any type. */
+const Array *clsh_hostcheck_matrix(lua_State *L, int arg) {
+  const Array *a = clsh_array_check(L, arg);
+  if (a->shape.ndims != 2)
+    clsh_error_arg(L, arg, "must be a matrix; got an Array %s",
+                   clsh_array_name(L, a));
+  return a;
+}
+
 /* The array at `arg`, of numbers half, float or double. */
-const Array *clsh_hostcheck_reals(lua_State *L, int arg, int ndims) {
+const Array *clsh_hostcheck_reals(lua_State *L, int arg, bool matrix) {
   const Array *a = clsh_array_check(L, arg);
   if (a->type->kind != 'f' || a->type->width != 1)
     clsh_error_arg(L, arg, "must be an Array of half, float or double; got %s",
                    a->type->name);
-  if (ndims != 0 && a->shape.ndims != ndims)
-    clsh_error_arg(L, arg, "must be a matrix; got an Array %s",
-                   clsh_array_name(L, a));
+  if (matrix)
+    clsh_hostcheck_matrix(L, arg);
   return a;
 }
 
@@ -58,7 +51,7 @@ void clsh_hostcheck_same(lua_State *L, const Array *a, const Array *b) {
 
 double clsh_hostcheck_number(lua_State *L, int arg, const char *name,
                              double def) {
-  if (clsh_hostcheck_option(L, arg, name) != LUA_TNIL) {
+  if (clsh_option_push(L, arg, name) != LUA_TNIL) {
     if (lua_type(L, -1) != LUA_TNUMBER)
       clsh_error(L, "option %s must be a number; got %s", name,
                  luaL_typename(L, -1));
@@ -66,13 +59,6 @@ double clsh_hostcheck_number(lua_State *L, int arg, const char *name,
   }
   lua_pop(L, 1);
   return def;
-}
-
-static bool flagoption(lua_State *L, int arg, const char *name) {
-  clsh_hostcheck_option(L, arg, name);
-  bool set = lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return set;
 }
 
 /* Raises unless `c`, named `name`, is of m x n. */
@@ -91,11 +77,11 @@ void clsh_hostcheck_extent(lua_State *L, const Array *c, const char *name,
 void clsh_hostcheck_gemm(lua_State *L, int a, const char *const names[],
                          const char *what, Gemm *g) {
   int opts = a + 2;
-  g->a = clsh_hostcheck_reals(L, a, 2);
-  g->b = clsh_hostcheck_reals(L, a + 1, 2);
+  g->a = clsh_hostcheck_reals(L, a, true);
+  g->b = clsh_hostcheck_reals(L, a + 1, true);
   clsh_option_check(L, opts, names, what);
-  g->trans_a = flagoption(L, opts, "trans_a");
-  g->trans_b = flagoption(L, opts, "trans_b");
+  g->trans_a = clsh_option_flag(L, opts, "trans_a", false);
+  g->trans_b = clsh_option_flag(L, opts, "trans_b", false);
   g->m = g->a->shape.dim[g->trans_a ? 1 : 0];
   g->k = g->a->shape.dim[g->trans_a ? 0 : 1];
   g->n = g->b->shape.dim[g->trans_b ? 0 : 1];
@@ -106,11 +92,11 @@ void clsh_hostcheck_gemm(lua_State *L, int a, const char *const names[],
   g->alpha = clsh_hostcheck_number(L, opts, "alpha", 1);
   g->beta = clsh_hostcheck_number(L, opts, "beta", 0);
   g->c0 = NULL;
-  if (clsh_hostcheck_option(L, opts, "C0") != LUA_TNIL && g->beta != 0) {
+  if (clsh_option_push(L, opts, "C0") != LUA_TNIL && g->beta != 0) {
     if (clsh_array_test(L, -1) == NULL)
       clsh_error(L, "option C0 must be an open Array; got %s",
                  luaL_typename(L, -1));
-    g->c0 = clsh_hostcheck_reals(L, lua_gettop(L), 2);
+    g->c0 = clsh_hostcheck_reals(L, lua_gettop(L), true);
     clsh_hostcheck_extent(L, g->c0, "C0", g);
   }
   if (g->beta != 0 && g->c0 == NULL)

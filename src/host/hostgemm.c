@@ -1,15 +1,13 @@
 /*
 ** hostgemm.c - cl.host: the error of a matrix product against float64, in
-** full and by Freivalds' check.
+** full and by Freivalds' check; and the product by plain C loops, the floor
+** that a device is measured from.
 ** SPDX-License-Identifier: MIT
 */
 #include <math.h>
 
-#include "cl/array.h"
-#include "cl/cl.h"
 #include "cl/process.h"
-#include "cl/type.h"
-#include "hostcheck.h"
+#include "host.h"
 
 #define ROWS 4   /* rows of C computed together: B is converted once */
 #define COLS 256 /* columns computed together: they stay in the cache */
@@ -65,20 +63,19 @@ static void comparetile(const Gemm *g, const Array *c, const size_t *rows,
 /* Pushes the row numbers in option `rows`, from 0; NULL: all `m` of them. */
 static const size_t *checkrows(lua_State *L, int arg, size_t m, size_t *n) {
   *n = m;
-  if (clsh_hostcheck_option(L, arg, "rows") == LUA_TNIL)
+  if (clsh_option_push(L, arg, "rows") == LUA_TNIL)
     return NULL;
   if (lua_type(L, -1) != LUA_TTABLE)
     clsh_error(L, "option rows must be a table; got %s", luaL_typename(L, -1));
   *n = lua_rawlen(L, -1);
   size_t *rows = lua_newuserdatauv(L, (*n + 1) * sizeof *rows, 0);
   for (size_t i = 0; i < *n; i++) {
-    int whole = 0;
+    size_t row;
     lua_rawgeti(L, -2, (lua_Integer)i + 1);
-    lua_Integer row = lua_tointegerx(L, -1, &whole);
-    if (!whole || row < 1 || (lua_Unsigned)row > m)
+    if (!clsh_option_whole(L, -1, 1, &row) || row > m)
       clsh_error(L, "option rows: row %s of %I", luaL_tolstring(L, -1, NULL),
                  (lua_Integer)m);
-    rows[i] = (size_t)row - 1;
+    rows[i] = row - 1;
     lua_pop(L, 1);
   }
   return rows;
@@ -100,7 +97,7 @@ static void checkopen(lua_State *L, const Gemm *g, const Array *c) {
 static const Array *checkresult(lua_State *L, const char *const names[],
                                 const char *what, Gemm *g) {
   lua_settop(L, 4);
-  const Array *c = clsh_hostcheck_reals(L, 1, 2);
+  const Array *c = clsh_hostcheck_reals(L, 1, true);
   clsh_hostcheck_gemm(L, 2, names, what, g);
   clsh_hostcheck_extent(L, c, "C", g);
   g->alpha = clsh_number_round(c->type, g->alpha);
@@ -241,9 +238,107 @@ static int host_gemm_freivalds(lua_State *L) {
   return 2;
 }
 
+/* Replaces a half array at `arg` by a float copy. */
+static void widen(lua_State *L, int arg) {
+  Array *a = clsh_array_test(L, arg);
+  if (a == NULL || a->type->unit != 2 || a->type->kind != 'f')
+    return;
+  const Type *t = clsh_type_find("float", 5);
+  clsh_arrayops_convert(L, clsh_array_new(L, t, &a->shape), a);
+  lua_replace(L, arg);
+}
+
+static void axpyfloat(size_t n, float a, const float *restrict x,
+                      float *restrict y) {
+  size_t i = 0;
+  for (; i + LANES <= n; i += LANES)
+    for (size_t u = 0; u < LANES; u++)
+      y[i + u] += a * x[i + u];
+  for (; i < n; i++)
+    y[i] += a * x[i];
+}
+
+static void axpydouble(size_t n, double a, const double *restrict x,
+                       double *restrict y) {
+  size_t i = 0;
+  for (; i + LANES <= n; i += LANES)
+    for (size_t u = 0; u < LANES; u++)
+      y[i + u] += a * x[i + u];
+  for (; i < n; i++)
+    y[i] += a * x[i];
+}
+
+static void gemmfloat(lua_State *L, const Gemm *g, float *c) {
+  const float *a = g->a->block->data;
+  const float *b = g->b->block->data;
+  float alpha = (float)g->alpha, beta = (float)g->beta;
+  for (size_t i = 0; i < g->m; i++, c += g->n) {
+    clsh_poll(L);
+    for (size_t j = 0; g->c0 != NULL && j < g->n; j++)
+      c[j] *= beta;
+    for (size_t k = 0; k < g->k; k++)
+      axpyfloat(g->n, alpha * a[i * g->k + k], b + k * g->n, c);
+  }
+}
+
+static void gemmdouble(lua_State *L, const Gemm *g, double *c) {
+  const double *a = g->a->block->data;
+  const double *b = g->b->block->data;
+  for (size_t i = 0; i < g->m; i++, c += g->n) {
+    clsh_poll(L);
+    for (size_t j = 0; g->c0 != NULL && j < g->n; j++)
+      c[j] *= g->beta;
+    for (size_t k = 0; k < g->k; k++)
+      axpydouble(g->n, g->alpha * a[i * g->k + k], b + k * g->n, c);
+  }
+}
+
+/* Narrows a float array at the stack's top to the type of the operands. */
+static void narrow(lua_State *L, const Type *t) {
+  Array *c = clsh_array_check(L, lua_gettop(L));
+  if (c->type != t)
+    clsh_arrayops_convert(L, clsh_array_new(L, t, &c->shape), c);
+}
+
+/** cl.host.gemm_loop(A, B [, opts]) -> C, seconds
+ * alpha*A*B + beta*C0 by three plain loops in C (row, inner, column), one
+ * thread, in the element type; half is computed in float. The time is the
+ * loops' alone.
+ * Options:
+ *   alpha  1  factor of the product
+ *   beta   0  factor of C0
+ *   C0     -  the added matrix: an Array of C's shape
+ */
+static int host_gemm_loop(lua_State *L) {
+  static const char *const names[] = {"alpha", "beta", "C0", NULL};
+  Gemm g;
+  lua_settop(L, 3);
+  clsh_hostcheck_gemm(L, 1, names, "gemm_loop", &g); /* C0 at 4 */
+  const Type *t = g.a->type;
+  clsh_hostcheck_same(L, g.a, g.b);
+  if (g.c0 != NULL)
+    clsh_hostcheck_same(L, g.a, g.c0);
+  for (int i = 1; i <= 4; i++)
+    widen(L, i);
+  g.a = clsh_array_check(L, 1);
+  g.b = clsh_array_check(L, 2);
+  g.c0 = g.c0 != NULL ? clsh_array_check(L, 4) : NULL;
+  Array *c = clsh_hostcheck_newproduct(L, &g);
+  double start = clsh_poll_now();
+  if (g.a->type->unit == 4)
+    gemmfloat(L, &g, c->block->data);
+  else
+    gemmdouble(L, &g, c->block->data);
+  double seconds = clsh_poll_now() - start;
+  narrow(L, t);
+  lua_pushnumber(L, seconds);
+  return 2;
+}
+
 void clsh_hostgemm_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"gemm_error", host_gemm_error},
                                        {"gemm_freivalds", host_gemm_freivalds},
+                                       {"gemm_loop", host_gemm_loop},
                                        {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
 }

@@ -8,12 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "cl/array.h"
-#include "cl/cl.h"
-#include "cl/object.h"
 #include "cl/process.h"
-#include "cl/type.h"
-#include "hostcheck.h"
+#include "host.h"
 
 /* A sparse matrix: its arrays and extents. DIA has offsets and a pitch. */
 typedef struct Sparse {
@@ -24,20 +20,6 @@ typedef struct Sparse {
 } Sparse;
 
 static const char *const names[] = {"rows", "cols", "pitch", NULL};
-
-/* The size in option `name`, or `def`. */
-static size_t sizeoption(lua_State *L, int arg, const char *name, size_t def) {
-  int whole = 0;
-  if (clsh_hostcheck_option(L, arg, name) != LUA_TNIL) {
-    lua_Integer n = lua_tointegerx(L, -1, &whole);
-    if (!whole || n < 1)
-      clsh_error(L, "option %s must be a whole number >= 1; got %s", name,
-                 luaL_tolstring(L, -1, NULL));
-    def = (size_t)n;
-  }
-  lua_pop(L, 1);
-  return def;
-}
 
 static void checklength(lua_State *L, const Array *a, const char *name,
                         size_t n) {
@@ -64,8 +46,8 @@ static void checkdia(lua_State *L, int arg, int opts, size_t rows, Sparse *m) {
   clsh_option_check(L, opts, names, "dia");
   m->ndiags = offsets->shape.count;
   size_t pitch = m->values->shape.count / m->ndiags;
-  m->pitch = sizeoption(L, opts, "pitch", pitch > 0 ? pitch : 1);
-  m->rows = sizeoption(L, opts, "rows", rows != 0 ? rows : m->pitch);
+  m->pitch = clsh_option_size(L, opts, "pitch", pitch > 0 ? pitch : 1);
+  m->rows = clsh_option_size(L, opts, "rows", rows != 0 ? rows : m->pitch);
   if (m->pitch < m->rows)
     clsh_error(L, "a pitch of %I is too small for %I rows",
                (lua_Integer)m->pitch, (lua_Integer)m->rows);
@@ -81,10 +63,10 @@ static void checkdia(lua_State *L, int arg, int opts, size_t rows, Sparse *m) {
 
 /* values, offsets, x and options of a product, from `arg` on. */
 static void checkproduct(lua_State *L, int arg, size_t rows, Sparse *m) {
-  m->values = clsh_hostcheck_reals(L, arg, 0);
-  m->x = clsh_hostcheck_reals(L, arg + 2, 0);
+  m->values = clsh_hostcheck_reals(L, arg, false);
+  m->x = clsh_hostcheck_reals(L, arg + 2, false);
   checkdia(L, arg, arg + 3, rows, m);
-  m->cols = sizeoption(L, arg + 3, "cols", m->x->shape.count);
+  m->cols = clsh_option_size(L, arg + 3, "cols", m->x->shape.count);
   checklength(L, m->x, "x", m->cols);
 }
 
@@ -148,7 +130,7 @@ static int host_dia_error(lua_State *L) {
   Sparse m = {0};
   Worst w = {-1, 0, 0};
   lua_settop(L, 5);
-  const Array *y = clsh_hostcheck_reals(L, 1, 0);
+  const Array *y = clsh_hostcheck_reals(L, 1, false);
   checkproduct(L, 2, y->shape.count, &m);
   checklength(L, y, "y", m.rows);
   clsh_array_data(L, y);
@@ -192,12 +174,12 @@ static void checkentries(lua_State *L, const Sparse *m) {
 static void checkcsr(lua_State *L, int arg, size_t rows, Sparse *m) {
   m->row_ptr = checkintegers(L, arg);
   m->col_ind = checkintegers(L, arg + 1);
-  m->values = clsh_hostcheck_reals(L, arg + 2, 0);
-  m->x = clsh_hostcheck_reals(L, arg + 3, 0);
+  m->values = clsh_hostcheck_reals(L, arg + 2, false);
+  m->x = clsh_hostcheck_reals(L, arg + 3, false);
   clsh_option_check(L, arg + 4, names, "csr");
-  m->rows = sizeoption(L, arg + 4, "rows",
-                       rows != 0 ? rows : m->row_ptr->shape.count - 1);
-  m->cols = sizeoption(L, arg + 4, "cols", m->x->shape.count);
+  m->rows = clsh_option_size(L, arg + 4, "rows",
+                             rows != 0 ? rows : m->row_ptr->shape.count - 1);
+  m->cols = clsh_option_size(L, arg + 4, "cols", m->x->shape.count);
   m->nnz = m->values->shape.count < m->col_ind->shape.count
                ? m->values->shape.count
                : m->col_ind->shape.count;
@@ -248,7 +230,7 @@ static int host_csr_error(lua_State *L) {
   Sparse m = {0};
   Worst w = {-1, 0, 0};
   lua_settop(L, 6);
-  const Array *y = clsh_hostcheck_reals(L, 1, 0);
+  const Array *y = clsh_hostcheck_reals(L, 1, false);
   checkcsr(L, 2, y->shape.count, &m);
   checklength(L, y, "y", m.rows);
   clsh_array_data(L, y);
@@ -302,7 +284,7 @@ static int host_dia_loop(lua_State *L) {
   Array *y = newresult(L, &m);
   clsh_array_data(L, m.values);
   clsh_array_data(L, m.x);
-  double start = clsh_wait_now();
+  double start = clsh_poll_now();
   for (size_t d = 0; d < m.ndiags; d++) {
     clsh_poll(L);
     if (y->type->unit == 4)
@@ -310,7 +292,7 @@ static int host_dia_loop(lua_State *L) {
     else
       diadouble(&m, d, y->block->data);
   }
-  lua_pushnumber(L, clsh_wait_now() - start);
+  lua_pushnumber(L, clsh_poll_now() - start);
   return 2;
 }
 
@@ -351,7 +333,7 @@ static int host_csr_loop(lua_State *L) {
                             clsh_array_check(L, i)->type->name);
   Array *y = newresult(L, &m);
   checkopen(L, &m);
-  double start = clsh_wait_now();
+  double start = clsh_poll_now();
   for (size_t i = 0; i < m.rows; i++) {
     clsh_poll(L);
     if (y->type->unit == 4)
@@ -359,7 +341,7 @@ static int host_csr_loop(lua_State *L) {
     else
       csrdouble(&m, i, y->block->data);
   }
-  lua_pushnumber(L, clsh_wait_now() - start);
+  lua_pushnumber(L, clsh_poll_now() - start);
   return 2;
 }
 
@@ -442,7 +424,7 @@ static int host_dia_to_csr(lua_State *L) {
   if (m.values->type->width != 1)
     return clsh_error_arg(L, 1, "must be an Array of scalars; got %s",
                           m.values->type->name);
-  m.cols = sizeoption(L, 3, "cols", 0);
+  m.cols = clsh_option_size(L, 3, "cols", 0);
   checkdia(L, 1, 3, 0, &m);
   if (m.cols < 1 || m.cols > INT_MAX || m.rows > INT_MAX)
     return clsh_error(L,

@@ -5,39 +5,17 @@
 */
 #include <string.h>
 
-#include "cl/array.h"
-#include "cl/cl.h"
-#include "cl/object.h"
 #include "cl/process.h"
-#include "cl/type.h"
-#include "hostcheck.h"
+#include "host.h"
 
 #define TILE 32 /* rows and columns compared together */
 
-/* A matrix of any type. */
-static const Array *checkmatrix(lua_State *L, int arg) {
-  const Array *a = clsh_array_check(L, arg);
-  if (a->shape.ndims != 2)
-    clsh_error_arg(L, arg, "must be a matrix; got an Array %s",
-                   clsh_array_name(L, a));
-  return a;
-}
-
+/* A comparison of a constant number of bytes takes no call. */
 static bool same(const char *p, const char *q, size_t n) {
-  uint32_t a, b;
-  uint64_t c, d;
-  switch (n) {
-  case 4:
-    memcpy(&a, p, 4);
-    memcpy(&b, q, 4);
-    return a == b;
-  case 8:
-    memcpy(&c, p, 8);
-    memcpy(&d, q, 8);
-    return c == d;
-  default:
-    return memcmp(p, q, n) == 0;
-  }
+  int differ = n == 4   ? memcmp(p, q, 4)
+               : n == 8 ? memcmp(p, q, 8)
+                        : memcmp(p, q, n);
+  return differ == 0;
 }
 
 /* Counts wrong elements in a tile of B; `*first` is the least flat index. */
@@ -64,8 +42,8 @@ static size_t differing(const Array *a, const Array *b, size_t i0, size_t j0,
  * and the place in B of the first one; just 0 if all are right.
  */
 static int host_transpose_error(lua_State *L) {
-  const Array *b = checkmatrix(L, 1);
-  const Array *a = checkmatrix(L, 2);
+  const Array *b = clsh_hostcheck_matrix(L, 1);
+  const Array *a = clsh_hostcheck_matrix(L, 2);
   size_t wrong = 0, first = SIZE_MAX;
   const size_t *d = b->shape.dim;
   clsh_hostcheck_same(L, a, b);
@@ -115,17 +93,17 @@ static void scatter(const Array *a, size_t i, char *to) {
  * The transpose of a matrix of any type by two plain loops in C.
  */
 static int host_transpose_loop(lua_State *L) {
-  const Array *a = checkmatrix(L, 1);
+  const Array *a = clsh_hostcheck_matrix(L, 1);
   Shape s = {2, {a->shape.dim[1], a->shape.dim[0]}, a->shape.count};
   Array *b = clsh_array_new(L, a->type, &s);
   clsh_array_data(L, a);
-  double start = clsh_wait_now();
+  double start = clsh_poll_now();
   for (size_t i = 0; i < s.dim[1]; i++) {
     if (i % TILE == 0)
       clsh_poll(L);
     scatter(a, i, b->block->data);
   }
-  lua_pushnumber(L, clsh_wait_now() - start);
+  lua_pushnumber(L, clsh_poll_now() - start);
   return 2;
 }
 

@@ -56,10 +56,10 @@ static void await(lua_State *L) {
   lua_pushcfunction(L, startfinish);
   bool started = lua_pcall(L, 0, 1, 0) == LUA_OK && lua_toboolean(L, -1);
   lua_pop(L, 1);
-  double start = clsh_wait_now();
+  double start = clsh_poll_now();
   bool told = !isatty(STDERR_FILENO);
   while (started && !clsh_pending_finished() && !clsh_timeout_expired()) {
-    if (!told && clsh_wait_now() > start + SILENCE) {
+    if (!told && clsh_poll_now() > start + SILENCE) {
       told = true;
       fprintf(stderr,
               PROGRAM ": waiting for %lld command%s on the device; Ctrl-C "
@@ -86,7 +86,7 @@ void clsh_exit_leave(lua_State *L) {
   if (n == 0)
     return;
   left = true;
-  clsh_fork_abandon();
+  clsh_process_abandon();
   fprintf(stderr,
           PROGRAM ": %lld command%s still running on the device, "
                   "given up\n",

@@ -21,7 +21,7 @@
 #define FINISH 20.0 /* seconds to print and keep the results */
 
 static atomic_bool expired;
-static double limit; /* by clsh_wait_now() */
+static double limit; /* by clsh_poll_now() */
 static pthread_t mainthread;
 
 /* Whether the time of --timeout is over. */
@@ -66,12 +66,12 @@ static void rest(double seconds) {
 
 static void *watch(void *unused) {
   (void)unused;
-  rest(limit - clsh_wait_now());
+  rest(limit - clsh_poll_now());
   for (;;) {
     pthread_kill(mainthread, SIGALRM);
     rest(1);
     bool deaf = !expired || clsh_poll_interrupt;
-    if (clsh_wait_now() > limit + (deaf ? DEAF : FINISH))
+    if (clsh_poll_now() > limit + (deaf ? DEAF : FINISH))
       quit();
   }
   return NULL;
@@ -86,7 +86,7 @@ void clsh_timeout_start(lua_State *L, double seconds) {
   action.sa_handler = onalarm;
   sigaction(SIGALRM, &action, NULL);
   mainthread = pthread_self();
-  limit = clsh_wait_now() + seconds;
+  limit = clsh_poll_now() + seconds;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int error = pthread_create(&thread, NULL, watch, NULL);

@@ -1,0 +1,94 @@
+/*
+** process.c - whether drivers may be called: neither in a child of fork(), nor
+** once the program ends while commands run. Signals are kept away from them:
+** the threads that a driver starts, and the compilers and linkers that these
+** start in turn, inherit the blocked ones. Ctrl-C is sent to all of them, and
+** is the shell's alone.
+** SPDX-License-Identifier: MIT
+*/
+#include <assert.h>
+#include <pthread.h>
+
+#include "process.h"
+
+static bool touched;   /* OpenCL has been called in this process */
+static bool child;     /* ... and this process was forked after that */
+static bool abandoned; /* the program ends while commands run */
+
+static void inchild(void) {
+  child = touched;
+}
+
+/* To be called before the first OpenCL call. */
+void clsh_process_touch(void) {
+  if (!touched)
+    pthread_atfork(NULL, NULL, inchild);
+  touched = true;
+}
+
+/* Whether this process was forked from another that had used OpenCL. */
+bool clsh_process_child(void) {
+  return child;
+}
+
+/* Whether drivers must be left alone, objects of theirs included. */
+bool clsh_process_handsoff(void) {
+  return child || abandoned;
+}
+
+/*
+** Signals that stay open: those that tell of a fault in their thread, and
+** those that end the program where a driver hangs as it starts (--timeout).
+*/
+static const int others[] = {SIGABRT, SIGBUS, SIGFPE,  SIGILL,  SIGSEGV,
+                             SIGTRAP, SIGSYS, SIGALRM, SIGQUIT, SIGTERM};
+
+static sigset_t before;
+static int depth;
+
+/* Blocks all signals but those, until clsh_process_unblock() is called. */
+void clsh_process_block(void) {
+  sigset_t all;
+  if (depth++ > 0)
+    return;
+  sigfillset(&all);
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    sigdelset(&all, others[i]);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+}
+
+void clsh_process_unblock(void) {
+  assert(depth > 0);
+  if (--depth == 0)
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* From now on nothing is released: a driver might wait for what runs. */
+void clsh_process_abandon(void) {
+  abandoned = true;
+}
+
+bool clsh_process_abandoned(void) {
+  return abandoned;
+}
+
+/*
+** Starts a thread with a stack of at least `stack` bytes, which gets no
+** signals and is waited for by nobody; false where that fails.
+*/
+bool clsh_process_thread(void *(*work)(void *), void *arg, size_t stack) {
+  pthread_t thread;
+  pthread_attr_t attr;
+  sigset_t all, own;
+  size_t size = 0;
+  sigfillset(&all);
+  pthread_attr_init(&attr);
+  if (pthread_attr_getstacksize(&attr, &size) != 0 || size < stack)
+    pthread_attr_setstacksize(&attr, stack);
+  pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+  pthread_sigmask(SIG_SETMASK, &all, &own);
+  bool started = pthread_create(&thread, &attr, work, arg) == 0;
+  pthread_sigmask(SIG_SETMASK, &own, NULL);
+  pthread_attr_destroy(&attr);
+  return started;
+}
