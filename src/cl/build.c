@@ -15,10 +15,8 @@
 #include "process.h"
 #include "program.h"
 
-#define PROGRAMS                                                              \
-  "cl.programs" /* registry: Program of a file -> true, weak                  \
-                 */
-
+/* registry: Program of a file -> true, weak */
+#define PROGRAMS "cl.programs"
 #define STACKSIZE ((size_t)8 << 20) /* bytes, as the main thread has */
 #define EXPLAIN "cl.explain_build"  /* registry: see cl.explain_build */
 
@@ -34,9 +32,9 @@ typedef struct Job {
 
 static atomic_int running; /* threads at work */
 
+/* The threads at work; after a fork they are the parent's. */
 int clsh_build_running(void) {
-  return clsh_process_handsoff() ? 0
-                                 : running; /* the threads are the parent's */
+  return clsh_process_handsoff() ? 0 : running;
 }
 
 static void releasejob(Job *j) {
