@@ -1,6 +1,5 @@
 /*
-** home.c - finds clshell's files, and sets where modules and scripts are
-** searched.
+** home.c - finds clshell's files, and the script that a name means.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdint.h>
@@ -65,7 +64,9 @@ static void nohome(lua_State *L, const char *where, const char *dir) {
 void clsh_home_push(lua_State *L) {
   const char *env = getenv("CLSHELL_HOME");
   if (env != NULL && *env != '\0') {
-    lua_pushstring(L, env);
+    char *real = realpath(env, NULL); /* stays where the session moves */
+    lua_pushstring(L, real != NULL ? real : env);
+    free(real);
     if (!ishome(L))
       nohome(L, "in CLSHELL_HOME,", env);
     return;
@@ -91,43 +92,23 @@ void clsh_home_push(lua_State *L) {
   lua_remove(L, base + 1);
 }
 
-/* Puts templates, which are popped, in front of package[field]. */
-static void prepend(lua_State *L, const char *field) {
+/* Lets `require` find clshell's modules first: search.lua does the rest. */
+void clsh_home_setpath(lua_State *L, const char *home) {
   lua_getglobal(L, LUA_LOADLIBNAME);
-  lua_insert(L, -2);
-  lua_getfield(L, -2, field);
-  lua_concat(L, 2);
-  lua_setfield(L, -2, field);
-  lua_pop(L, 1);
+  lua_getfield(L, -1, "path");
+  lua_pushfstring(L, "%s/lua/?.lua;%s/lua/?/init.lua;%s", home, home,
+                  lua_tostring(L, -1));
+  lua_setfield(L, -3, "path");
+  lua_pop(L, 2);
 }
 
-static void addluafolder(lua_State *L, const char *dir) {
-  lua_pushfstring(L, "%s/?.lua;%s/?/init.lua;", dir, dir);
-  prepend(L, "path");
-}
-
-/*
-** Puts folders in front of package.path: the script's own (links resolved),
-** those of -I, which go to package.cpath as well, and clshell's.
-*/
-void clsh_home_setpath(lua_State *L, const Options *o, const char *script,
-                       const char *home) {
-  int base = lua_gettop(L);
-  addluafolder(L, lua_pushfstring(L, "%s/lua", home));
-  for (int i = o->nactions - 1; i >= 0; i--)
-    if (o->actions[i].kind == 'I') {
-      addluafolder(L, o->actions[i].text);
-      lua_pushfstring(L, "%s/?.so;", o->actions[i].text);
-      prepend(L, "cpath");
-    }
-  if (script != NULL) {
-    char *real = realpath(script, NULL);
-    lua_pushstring(L, real != NULL ? real : script);
-    free(real);
-    pushfolder(L, lua_tostring(L, -1));
-    addluafolder(L, lua_tostring(L, -1));
-  }
-  lua_settop(L, base);
+/* Pushes the folder of a script, links resolved. */
+void clsh_home_pushfolder(lua_State *L, const char *script) {
+  char *real = realpath(script, NULL);
+  lua_pushstring(L, real != NULL ? real : script);
+  free(real);
+  pushfolder(L, lua_tostring(L, -1));
+  lua_remove(L, -2);
 }
 
 /*

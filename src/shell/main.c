@@ -171,12 +171,32 @@ static int doaction(lua_State *L, const Options *o, const Action *a) {
   return report(L, status);
 }
 
-/* Sets cl.commandline, the options for Lua. cl is at index 1. */
-static void setcommandline(lua_State *L, const Options *o) {
+/* Sets `include` of the table at the top: the folders of -I. */
+static void setinclude(lua_State *L, const Options *o) {
+  lua_newtable(L);
+  for (int i = 0, n = 0; i < o->nactions; i++)
+    if (o->actions[i].kind == 'I') {
+      lua_pushstring(L, o->actions[i].text);
+      lua_rawseti(L, -2, ++n);
+    }
+  lua_setfield(L, -2, "include");
+}
+
+/*
+** Sets cl.commandline, the options for Lua, and the folder of the script if
+** that is a file. cl is at index 1.
+*/
+static void setcommandline(lua_State *L, const Options *o,
+                           const char *script) {
   const struct {
     const char *name, *value;
   } texts[] = {{"format", o->format}, {"output", o->output}};
-  lua_createtable(L, 0, 7);
+  lua_createtable(L, 0, 9);
+  setinclude(L, o);
+  if (script != NULL && strcmp(script, "-") != 0) {
+    clsh_home_pushfolder(L, script);
+    lua_setfield(L, -2, "folder");
+  }
   lua_pushboolean(L, o->quiet);
   lua_setfield(L, -2, "quiet");
   lua_pushboolean(L, o->noinit);
@@ -240,7 +260,6 @@ static const char *openstate(lua_State *L, const Options *o) {
   clsh_exit_open(L);
   deepenstacks();
   luaL_requiref(L, "cl", luaopen_cl, 1);
-  setcommandline(L, o);
   preload(L);
   clsh_home_push(L);
   lua_pushvalue(L, -1);
@@ -249,8 +268,8 @@ static const char *openstate(lua_State *L, const Options *o) {
   const char *script = NULL;
   if (o->script < o->argc)
     script = clsh_home_pushscript(L, o->argv[o->script], home);
-  bool isfile = script != NULL && strcmp(script, "-") != 0;
-  clsh_home_setpath(L, o, isfile ? script : NULL, home);
+  setcommandline(L, o, script);
+  clsh_home_setpath(L, home);
   createargtable(L, o, script);
   if (o->device != NULL)
     clsh_devicechoice_set(L, o->device);

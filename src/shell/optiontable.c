@@ -32,8 +32,8 @@ const Option clsh_optiontable[] = {
      "Calls require MOD and puts the result into the global MOD; -l G=MOD "
      "into the global G."},
     {'I', NULL, "DIR", "dir", NULL, "Running", "search DIR for modules too",
-     "Adds a folder to those that require searches, after that of the "
-     "script. May be repeated."},
+     "Adds a folder to those that require searches, before all others. May "
+     "be repeated."},
     {'i', "interactive", NULL, NULL, NULL, "Running",
      "open the shell afterwards, failed or not",
      "Opens the interactive shell after the script or code, also when that "

@@ -70,8 +70,8 @@ void clsh_home_pushprogram(lua_State *L);
 void clsh_home_push(lua_State *L);
 const char *clsh_home_pushscript(lua_State *L, const char *name,
                                  const char *home);
-void clsh_home_setpath(lua_State *L, const Options *o, const char *script,
-                       const char *home);
+void clsh_home_pushfolder(lua_State *L, const char *script);
+void clsh_home_setpath(lua_State *L, const char *home);
 
 /* system.c */
 int luaopen_clshell_system(lua_State *L);

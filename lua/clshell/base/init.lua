@@ -1,5 +1,5 @@
 -- base/init.lua - the tools of every room: require "clshell.base"
--- lazy loads modules at their first use; options declares the options of each
+-- search finds modules, lazy loads them at their first use; options declares the options of each
 -- function, integer checks an argument; interrupt knows Ctrl-C. text, quantity
 -- and style make words, numbers and colours for messages; json and file write
 -- for programs, folder has the user's folders. script has the command lines
@@ -8,4 +8,4 @@
 
 return require "clshell.base.lazy".room("clshell.base", {"file", "folder",
   "integer", "interrupt", "json", "lazy", "options", "progress", "quantity",
-  "script", "style", "text"})
+  "script", "search", "style", "text"})

@@ -42,19 +42,14 @@ local names = setmetatable({}, {__mode = "k"}) -- by table: the module's name
 
 local fill = {} -- the metatable of a table to fill
 
-local PATH = package.path -- which a script may change before it needs them
-local searchpath = package.searchpath
-
--- The file of a module of clshell's, whatever package.path says.
-local function find(name)
-  if string.find(name, "^clshell%f[.\0]") then
-    return searchpath(name, package.path) or searchpath(name, PATH)
-  end
-end
+local find = require "clshell.base.search".own
 
 local public -- the searcher loads this module as well
 
 table.insert(package.searchers, 2, function(name)
+  if not string.find(name, "^clshell%f[.\0]") then
+    return
+  end
   local full = public and public.module(name)
   if full and full ~= name then
     return function()

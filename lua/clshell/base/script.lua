@@ -3,6 +3,7 @@
 
 local cl = require "cl"
 local quantity = require "clshell.base.quantity"
+local search = require "clshell.base.search"
 local base_text = require "clshell.base.text"
 
 local M = {}
@@ -25,8 +26,8 @@ end
 --- An argparse parser for a script: parser:argument(...), parser:option(...),
 --- parser:flag(...), then script.parse(parser).
 function M.parser(name, description, epilog)
-  local ok, argparse = pcall(require, "argparse")
-  if not ok then
+  local argparse = search.library "argparse"
+  if not argparse then
     cl.error("scripts read their options with argparse, which is missing",
       {hint = "Debian, Ubuntu: apt-get install lua-argparse; elsewhere: "
         .. "luarocks install argparse"})

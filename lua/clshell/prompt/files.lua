@@ -4,6 +4,7 @@
 local cl = require "cl"
 local public = require "clshell.public"
 local quote = require "clshell.base.text".quote
+local search = require "clshell.base.search"
 local session = require "clshell.prompt.session"
 local system = require "clshell.system"
 
@@ -27,18 +28,17 @@ local function find_script(path)
   return path
 end
 
--- Calls f(...) with `arg` as a script has it, its own folder first on
--- package.path, and os.exit ending the script alone.
+-- Calls f(...) with `arg` as a script has it, the modules beside it found, and
+-- os.exit ending the script alone.
 local function as_script(path, f, left, ...)
   local os = package.loaded.os -- the session's
-  local args, search, exit = rawget(_G, "arg"), package.path, os.exit
+  local args, exit = rawget(_G, "arg"), os.exit
   local _ <close> = setmetatable({}, {__close = function()
-    _G.arg, package.path = args, search
-    os.exit = exit
+    _G.arg, os.exit = args, exit
   end})
   _G.arg = {[0] = path, ...}
-  local folder = path:match("^(.*)/[^/]*$") or "."
-  package.path = ("%s/?.lua;%s/?/init.lua;%s"):format(folder, folder, search)
+  local folder = path:match("^(.*)/[^/]*$")
+  local _ <close> = search.beside(folder == "" and "/" or folder or ".")
   os.exit = function(code)
     left(code)
     error("os.exit ends the script", 0)

@@ -2,6 +2,7 @@
 -- shared with other processes, a file of anything else is left untouched
 -- SPDX-License-Identifier: MIT
 
+local search = require "clshell.base.search"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -189,8 +190,7 @@ Database.__gc = Database.close
 
 -- A connection in which every statement is a transaction unless one is begun.
 local function connect(driver, path, flags)
-  local ok, connection, message = pcall(driver.Connect, "SQLite3", path,
-    flags)
+  local ok, connection, message = pcall(driver.New, path, flags)
   if not ok or not connection then
     return nil, short(ok and message or connection)
   end
@@ -233,7 +233,7 @@ end
 
 -- Opens a file on a read-only disk as one that nobody changes: SQLite cannot
 -- keep its shared memory beside the file there.
-local function open_fixed(driver, flags, path)
+local function open_fixed(driver, path)
   if size_of(path .. "-wal") > 0 then
     return nil, "the disk is read-only, and the last runs are not yet in the "
       .. "main file"
@@ -242,7 +242,7 @@ local function open_fixed(driver, flags, path)
     return ("%%%02x"):format(c:byte())
   end) .. "?immutable=1"
   local db, reason = connect(driver, uri,
-    flags.SQLITE_OPEN_READONLY | flags.SQLITE_OPEN_URI)
+    driver.SQLITE_OPEN_READONLY | driver.SQLITE_OPEN_URI)
   reason = db and damage(db, size_of(path)) or reason
   if reason then
     return nil, reason
@@ -260,9 +260,9 @@ local function is_empty(db)
 end
 
 -- Opens a file for writing; `create` allows a new or empty file.
-local function open_shared(driver, flags, path, create)
-  local db, reason = connect(driver, path, flags.SQLITE_OPEN_READWRITE
-    | (create and flags.SQLITE_OPEN_CREATE or 0))
+local function open_shared(driver, path, create)
+  local db, reason = connect(driver, path, driver.SQLITE_OPEN_READWRITE
+    | (create and driver.SQLITE_OPEN_CREATE or 0))
   if not db then
     return nil, reason
   end
@@ -291,9 +291,8 @@ end
 --- as it is, byte for byte. On a read-only disk db.readonly gives the reason,
 --- and reading works.
 function M.open(path, opts)
-  local found, driver = pcall(require, "DBI")
-  local has_flags, flags = pcall(require, "dbd.sqlite3")
-  if not (found and has_flags) then
+  local driver = search.library "dbd.sqlite3"
+  if not driver then
     return nil, "SQLite for Lua is missing (Debian, Ubuntu: apt-get install "
       .. "lua-dbi-sqlite3; else: luarocks install luadbi-sqlite3)"
   end
@@ -312,10 +311,10 @@ function M.open(path, opts)
     end
   end
   local db
-  db, reason = open_shared(driver, flags, path, create)
+  db, reason = open_shared(driver, path, create)
   if not db and state == "store" and (reason:find("readonly")
       or reason:find("unable to open")) then
-    return open_fixed(driver, flags, path)
+    return open_fixed(driver, path)
   end
   return db, reason
 end

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local host = require "cl.host"
+local search = require "clshell.base.search"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -202,7 +203,7 @@ function M.writable(path)
 end
 
 local function module(name)
-  return pcall(require, name) and "found" or nil
+  return search.library(name) and "found"
 end
 
 --- machine.programs() -> list of {name, found, use, package}
@@ -214,7 +215,7 @@ function M.programs()
     {name = "argparse", package = "argparse", found = module "argparse",
       use = "the options of scripts and commands"},
     {name = "SQLite through DBI", package = "dbi", use = "the store of runs",
-      found = module "DBI" and module "dbd.sqlite3"},
+      found = module "dbd.sqlite3"},
     {name = "OpenBLAS", package = "openblas", found = blas
       and ("%s %s"):format(blas.name, blas.core or ""),
       use = "comparisons with the CPU's own products"},
