@@ -84,19 +84,25 @@ static int runtool(lua_State *L, const Options *o, const char *what) {
 }
 
 /*
-** Runs a command such as history, as there is no script of that name. The
-** result is an exit code, or a message if there is no such command either.
+** Runs a command such as history, or reports that there is none. False:
+** nothing was done, as there is none and the name is that of a file.
 */
-static int runcommand(lua_State *L, const char *name) {
+static bool runcommand(lua_State *L, const char *name, bool isfile,
+                       int *status) {
   lua_pushstring(L, name);
   lua_getglobal(L, "arg");
-  int status = calltool(L, "command", 2);
-  if (status == LUA_OK && lua_type(L, -1) == LUA_TSTRING)
-    status = LUA_ERRFILE;
-  if (report(L, status) != LUA_OK)
-    return status;
-  exitcode = (int)lua_tointeger(L, -1);
-  return exitcode == EXIT_OK ? LUA_OK : LUA_ERRRUN;
+  *status = calltool(L, "command", 2);
+  bool known = *status != LUA_OK || lua_type(L, -1) != LUA_TSTRING;
+  if (!known && isfile) {
+    lua_pop(L, 1);
+    return false;
+  }
+  *status = report(L, known ? *status : LUA_ERRFILE);
+  if (*status == LUA_OK) {
+    exitcode = (int)lua_tointeger(L, -1);
+    *status = exitcode == EXIT_OK ? LUA_OK : LUA_ERRRUN;
+  }
+  return true;
 }
 
 /*
@@ -120,9 +126,12 @@ static void checktaken(lua_State *L, const Options *o, const char *script) {
 
 static int runscript(lua_State *L, const Options *o, const char *script) {
   bool isstdin = script == NULL || strcmp(script, "-") == 0;
-  if (!isstdin && access(script, F_OK) != 0)
-    return runcommand(L, script);
-  int status = luaL_loadfile(L, isstdin ? NULL : script);
+  bool isfile = isstdin || access(script, F_OK) == 0;
+  bool isword = !isstdin && strpbrk(script, "/.") == NULL;
+  int status = LUA_OK;
+  if ((!isfile || isword) && runcommand(L, script, isfile, &status))
+    return status;
+  status = luaL_loadfile(L, isstdin ? NULL : script);
   if (status != LUA_OK)
     return report(L, status);
   int n = o->script < o->argc ? o->argc - o->script - 1 : 0;

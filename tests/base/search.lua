@@ -47,6 +47,7 @@ t.test("commands do not run the working folder's files", function()
     t.skip "SQLite for Lua is missing"
   end
   safe(go .. "import ../runs.jsonl")
+  create("bad/history", "io.stderr:write('HOSTILE\n')")
   safe(go .. "history", "gemm.mine")
   safe(go .. "best", "gemm.mine")
   safe(go .. "compare 1 1", "gemm.mine")
@@ -58,7 +59,7 @@ t.test("commands do not run the working folder's files", function()
 end)
 
 t.test("--doctor, -e, -l, -I and the prompt do not either", function()
-  for _, options in ipairs{"", "-I . ", "-I '' ", "-I \"$PWD\" "} do
+  for _, options in ipairs{"", "-I . ", "-I '' ", '-I "$PWD" '} do
     local go = "cd bad; $clshell " .. options
     safe(go .. "-e 'require \"clshell.gemm\" gemm.kernels()'")
     safe(go .. "-l clshell.gemm -p 'require\"clshell.stats\".median ~= nil'",
@@ -118,6 +119,8 @@ t.test("a user's module beside the script is found", function()
     expected .. "only here", "/?/init.lua;./?.lua;./?/init.lua")
   safe("cd away; $clshell -p '(require \"mine\")'", "here")
   safe("cd away; $clshell -I ../app -p '(require \"mine\")'", "beside")
+  create("away/tool", "print 'their tool'")
+  safe("cd away; $clshell tool", "their tool")
   safe("$clshell -I app -I away -l mine -l only -p mine -p only",
     "beside\nonly here")
 end)
@@ -134,9 +137,8 @@ t.test("an installed C module comes before a Lua file here", function()
 end)
 
 t.test("stock Lua looks where its own paths say", function()
-  local out, err = sh(("cd bad; LUA_PATH_5_4=/no/?.lua LUA_CPATH='%s/?.so' %s -e "
-    .. "'print("
-    .. "require \"cl\".version, type(require \"cl.host\".gemm_loop))'"):format(
+  local out, err = sh(("cd bad; LUA_PATH_5_4=/no/?.lua "
+    .. "LUA_CPATH='%s/?.so' %s -e 'print(require \"cl\".version, type(require \"cl.host\".gemm_loop))'"):format(
     t.build, lua))
   t.ok(out:find("^%d+%.%d+%.%d+\tfunction") ~= nil, out .. err)
 end)

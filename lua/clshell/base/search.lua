@@ -59,10 +59,9 @@ local libraries = {} -- by name, those that are loaded
 --- give the user another one.
 function M.library(name)
   if libraries[name] == nil then
-    local path, load = searchpath(name, LUA_LIBRARIES), nil
-    if path then
-      load = loadfile(path)
-    else
+    local path = searchpath(name, LUA_LIBRARIES)
+    local load = path and loadfile(path)
+    if not path then
       path = searchpath(name, SO_LIBRARIES)
       load = path and loadlib(path, "luaopen_" .. name:gsub("%.", "_"))
     end
