@@ -265,6 +265,13 @@ static bool istorn(int fd) {
   return size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n';
 }
 
+/* Lets its owner alone read an older file that others could read. */
+static void makeprivate(int fd) {
+  struct stat st;
+  if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 077) != 0)
+    (void)fchmod(fd, st.st_mode & 07700);
+}
+
 /* Appends an entry to the file, all of it in one write. */
 static bool append(const char *text) {
   size_t len;
@@ -272,6 +279,7 @@ static bool append(const char *text) {
   int fd = openlocked(O_RDWR | O_APPEND | O_CREAT, false);
   if (fd < 0)
     return false;
+  makeprivate(fd);
   char *s = format(text, istorn(fd), &len);
   bool done = s != NULL && writeall(fd, s, len);
   int error = errno;

@@ -5,6 +5,7 @@
 */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -164,6 +165,88 @@ static int system_drivers(lua_State *L) {
   return 1;
 }
 
+/* Makes the folders of a path that ends in "/"; false: errno says why not. */
+static bool makefolders(char *path) {
+  struct stat st;
+  for (char *p = path; (p = strchr(p + 1, '/')) != NULL;) {
+    *p = '\0';
+    int error = mkdir(path, 0700) == 0 ? 0 : errno;
+    bool there = error == 0 || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+    *p = '/';
+    errno = error == EEXIST ? ENOTDIR : error;
+    if (!there)
+      return false;
+  }
+  return true;
+}
+
+/* Makes an empty file unless there is one. */
+static bool makefile(const char *path) {
+  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  return fd >= 0 ? close(fd) == 0 : errno == EEXIST;
+}
+
+/** system.kind(path) -> string, or nil and a message
+ * What a path leads to: "file", "folder", "pipe", "socket" or "device".
+ */
+static int system_kind(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  struct stat st;
+  if (stat(path, &st) != 0)
+    return luaL_fileresult(L, 0, path);
+  lua_pushstring(L, S_ISREG(st.st_mode)    ? "file"
+                    : S_ISDIR(st.st_mode)  ? "folder"
+                    : S_ISFIFO(st.st_mode) ? "pipe"
+                    : S_ISSOCK(st.st_mode) ? "socket"
+                                           : "device");
+  return 1;
+}
+
+/** system.private(path) -> true, or nil and a message
+ * Makes an empty file that this user alone may read and write, or, where the
+ * path ends in "/", a folder and those above it. A file or folder of this
+ * user that is there already keeps its content and becomes private; those of
+ * others stay as they are.
+ */
+static int system_private(lua_State *L) {
+  size_t n;
+  const char *path = luaL_checklstring(L, 1, &n);
+  struct stat st;
+  bool made;
+  if (n > 0 && path[n - 1] == '/')
+    made = makefolders(memcpy(lua_newuserdatauv(L, n + 1, 0), path, n + 1));
+  else
+    made = makefile(path);
+  if (!made || stat(path, &st) != 0)
+    return luaL_fileresult(L, 0, path);
+  if ((S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) && st.st_uid == geteuid() &&
+      (st.st_mode & 077) != 0)
+    (void)chmod(path, st.st_mode & 07700); /* else it stays as it is */
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+/** system.temporary([suffix]) -> path, or nil and a message
+ * Makes a file that this user alone may read and write, in the folder TMPDIR
+ * or /tmp. Its name, which no other program can know, ends in `suffix`.
+ */
+static int system_temporary(lua_State *L) {
+  size_t n;
+  const char *suffix = luaL_optlstring(L, 1, "", &n);
+  const char *folder = getenv("TMPDIR");
+  if (folder == NULL || *folder != '/')
+    folder = "/tmp";
+  const char *name = lua_pushfstring(L, "%s/clshell-XXXXXX%s", folder, suffix);
+  size_t size = lua_rawlen(L, -1) + 1;
+  char *path = memcpy(lua_newuserdatauv(L, size, 0), name, size);
+  int fd = mkstemps(path, (int)n);
+  if (fd < 0)
+    return luaL_fileresult(L, 0, folder);
+  close(fd);
+  lua_pushstring(L, path);
+  return 1;
+}
+
 /** system.winsize(fd) -> columns, rows
  * The size of the terminal window behind a file descriptor; nil if it is
  * no terminal or does not tell.
@@ -180,10 +263,15 @@ static int system_winsize(lua_State *L) {
 }
 
 int luaopen_clshell_system(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"chdir", system_chdir},     {"cwd", system_cwd},
-      {"drivers", system_drivers}, {"folder", system_folder},
-      {"winsize", system_winsize}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"chdir", system_chdir},
+                                       {"cwd", system_cwd},
+                                       {"drivers", system_drivers},
+                                       {"folder", system_folder},
+                                       {"kind", system_kind},
+                                       {"private", system_private},
+                                       {"temporary", system_temporary},
+                                       {"winsize", system_winsize},
+                                       {NULL, NULL}};
   luaL_newlib(L, functions);
   return 1;
 }

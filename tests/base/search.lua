@@ -137,9 +137,9 @@ t.test("an installed C module comes before a Lua file here", function()
 end)
 
 t.test("stock Lua looks where its own paths say", function()
-  local out, err = sh(("cd bad; LUA_PATH_5_4=/no/?.lua "
-    .. "LUA_CPATH='%s/?.so' %s -e 'print(require \"cl\".version, type(require \"cl.host\".gemm_loop))'"):format(
-    t.build, lua))
+  local out, err = sh(([[cd bad; LUA_PATH_5_4=/no/?.lua LUA_CPATH='%s/?.so' \
+    %s -e 'print(require "cl".version, type(require "cl.host".gemm_loop))'
+    ]]):format(t.build, lua))
   t.ok(out:find("^%d+%.%d+%.%d+\tfunction") ~= nil, out .. err)
 end)
 

@@ -54,6 +54,15 @@ t.test("a statement is one entry, also after a restart", function()
   s:wait "n2\ncl>"
 end)
 
+t.test("a history that others could read becomes private", function()
+  local h <close> = home()
+  write(h.file, "print(1)\n")
+  os.execute("chmod 644 " .. h.file)
+  local s <close> = screen.open{dir = h.dir}
+  s:run("print(7)", "\n7\n")
+  t.eq(capture("ls -l " .. h.file):sub(1, 10), "-rw-------")
+end)
+
 t.test("Up-arrow never loses or mutates what was typed", function()
   local h <close> = home()
   local s <close> = screen.open{dir = h.dir}

@@ -100,6 +100,29 @@ t.test("results stand on the roofline, and none far above it", function()
   t.eq({honest.flags, roofline{median = 1}}, {})
 end)
 
+t.test("measurements are private; without a home none are kept", function()
+  local scratch = require "scratch"
+  local _ <close> = setmetatable({}, {__close = function()
+    os.execute("rm -rf " .. scratch.dir)
+  end})
+  local code = [[ $clshell -e '
+    local cachefile = require "clshell.measure.cachefile"
+    local dev = {name = "none", platform = "p", version = "v",
+      driver_version = "1", compute_units = 1, global_mem_size = 1}
+    print(cachefile.save(dev, {a = 1}))
+    print((cachefile.load(dev) or {}).a)']]
+  local out, err = scratch.sh("mkdir -p clshell; chmod 755 clshell; umask 022;"
+    .. " export XDG_CACHE_HOME=$PWD;" .. code .. "; ls -l -d clshell "
+    .. "clshell/*")
+  t.ok(out:find "^true\n1.0\ndrwx%-%-%-%-%-%- [^\n]+\n%-rw%-%-%-%-%-%-",
+    out .. err)
+  for _, home in ipairs{"-u HOME", "HOME=", "HOME=relative"} do
+    out, err = scratch.sh(("env %s XDG_CACHE_HOME="):format(home) .. code)
+    t.eq({out, err}, {"nil\tmeasurements are not kept: neither "
+      .. "XDG_CACHE_HOME nor HOME is set to a full path\nnil\n", ""})
+  end
+end)
+
 t.test("what is kept of a device survives, and damage is seen", function()
   local dev = {name = "test of " .. t.tmp(), platform = "p", version = "v",
     driver_version = "1", compute_units = 1, global_mem_size = 1}

@@ -151,6 +151,19 @@ t.test("%tb tells all of the newest error", function()
     "nothing has failed", "traceback", "input:2:1, in f")
 end)
 
+t.test("%edit writes its text to a file that nobody else can make", function()
+  local editor = terminal.file("editor.sh", "#!/bin/sh\nls -l \"$1\"\n")
+  os.execute("chmod +x " .. editor)
+  local folder = terminal.folder()
+  local env = ("VISUAL=%s TMPDIR=%s"):format(editor, folder)
+  local path = session("'one'\n%edit", "", env):match(
+    "\n%-rw%-%-%-%-%-%-[^\n]* (%S+%.lua)\n")
+  t.ok(path and path:sub(1, #folder) == folder, path)
+  t.eq(io.open(path), nil)
+  has(session("%edit", "", "TMPDIR=/nonexistent"),
+    "cannot make a temporary file: /nonexistent")
+end)
+
 t.test("%edit: the newest input, a function, a file", function()
   local editor = terminal.file("editor.sh", "#!/bin/sh\n"
     .. "sed -i 's/one/two/' \"$1\"\necho \"edited $1\"\n")

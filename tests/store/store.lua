@@ -323,6 +323,41 @@ t.test("places where no store can be", function()
   t.raises(function() store.open("x", {creat = true}) end, "did you mean")
 end)
 
+t.test("a store in place of which there is a pipe or a device", function()
+  sh(("mkfifo '%s/pipe.db'"):format(folder))
+  for path, kind in pairs{[folder .. "/pipe.db"] = "pipe", [folder] = "folder",
+    ["/dev/null"] = "device"} do
+    local _, err, code = scratch.sh(("CLSHELL_STORE='%s' timeout 60 $clshell "
+      .. "history"):format(path))
+    t.eq(code, 1, err)
+    scratch.has(err, ("run store %s: the store must be a file; this is a %s")
+      :format(path, kind))
+  end
+end)
+
+-- The permissions of a path, as ls shows them.
+local function mode(path)
+  return sh(("ls -ld '%s/%s'"):format(folder, path)):sub(1, 10)
+end
+
+t.test("only this user may read a store, an older one from now on", function()
+  local keep = " $clshell -e 'require [[clshell.store]].keep{name = [[x]]}'"
+  local state = ("umask 022; unset CLSHELL_STORE; export XDG_DATA_HOME='%s/"
+    .. "data';"):format(folder)
+  for _, before in ipairs{"", "chmod 644 data/clshell/runs.db; "
+      .. "chmod 755 data/clshell; "} do
+    local _, err = scratch.sh(state .. before .. keep)
+    t.eq({mode "data/clshell", mode "data/clshell/runs.db"},
+      {"drwx------", "-rw-------"}, err)
+  end
+  scratch.sh(("umask 022; mkdir open; CLSHELL_STORE='%s/open/a.db'"):format(
+    folder) .. keep)
+  t.eq({mode "open", mode "open/a.db"}, {"drwxr-xr-x", "-rw-------"})
+  scratch.create("photo", "no store")
+  scratch.sh("chmod 644 photo; CLSHELL_STORE=photo" .. keep)
+  t.eq(mode "photo", "-rw-r--r--")
+end)
+
 t.test("the folder is made for this user only", function()
   sh(("rm -rf '%s/new'"):format(folder))
   local s <close> = assert(store.open(folder .. "/new/deep/runs.db"))
@@ -404,7 +439,7 @@ t.test("a session without a store says why, once", function()
   local twice = [[local s = require "clshell.store"
     s.keep{name = "a"} print(s.keep{name = "b"}) print "on"]]
   local cases = {
-    {"CLSHELL_STORE=/dev/full", "not an SQLite file"},
+    {"CLSHELL_STORE=/dev/full", "the store must be a file"},
     {"-u CLSHELL_STORE -u XDG_DATA_HOME -u HOME", "neither"},
     {"LUA_CPATH_5_4=/no/?.so CLSHELL_STORE=" .. folder .. "/d.db",
       "lua%-dbi%-sqlite3"},

@@ -1,7 +1,8 @@
--- base/file.lua - writes a whole file or raises
+-- base/file.lua - writes a whole file, or makes a temporary one, or raises
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local system = require "clshell.system"
 
 local M = {}
 
@@ -23,6 +24,20 @@ function M.write(file, text, what)
     cl.error(("cannot write %s%s: %s"):format(what,
       named and " to " .. file or "", reason or late))
   end
+end
+
+-- file.temporary([suffix]) -> path, value to close
+-- A new, empty file that this user alone may read and write. It is removed
+-- when the value is closed.
+function M.temporary(suffix)
+  local path, message = system.temporary(suffix)
+  if not path then
+    cl.error("cannot make a temporary file: " .. message,
+      {hint = "TMPDIR names a folder that can be written"})
+  end
+  return path, setmetatable({}, {__close = function()
+    os.remove(path)
+  end})
 end
 
 return M

@@ -124,6 +124,22 @@ local system = require "clshell.system"
 local names, partial = system.folder(cl.home .. "/kernels", "ge")
 print(names[1], partial) --> gemm/ false
 
+--- system.kind
+local system = require "clshell.system"
+print(system.kind(cl.home), system.kind "/dev/null") --> folder device
+
+--- system.private
+local system = require "clshell.system"
+local path = os.tmpname()
+print(system.private(path)) --> true
+os.remove(path)
+
+--- system.temporary
+local system = require "clshell.system"
+local path = system.temporary ".lua"
+print(path:match "%.%w+$") --> .lua
+os.remove(path)
+
 --- cl.live
 local b <close> = cl.buffer("int", 3)
 print(cl.live().Buffer >= 1) --> true

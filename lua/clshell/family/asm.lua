@@ -1,7 +1,9 @@
 -- family/asm.lua - prog:asm(): the machine code of a program, as text
 -- SPDX-License-Identifier: MIT
 
+local base_text = require "clshell.base.text"
 local cl = require "cl"
+local file = require "clshell.base.file"
 
 local M = {}
 
@@ -27,15 +29,12 @@ end
 
 -- The disassembly of an ELF file by objdump, or nil where there is none.
 local function disassemble(elf)
-  local name = os.tmpname()
-  local file <close> = assert(io.open(name, "wb"))
-  file:write(elf)
-  file:close()
-  local pipe <close> = io.popen("objdump -d --no-show-raw-insn -j .text "
-    .. name .. " 2>/dev/null")
+  local name, _ <close> = file.temporary()
+  file.write(name, elf, "the binary")
+  local pipe <close> = assert(io.popen("objdump -d --no-show-raw-insn "
+    .. "-j .text " .. base_text.quote(name) .. " 2>/dev/null"))
   local text = pipe:read("a")
   local ok = pipe:close()
-  os.remove(name)
   return ok and text ~= "" and text:gsub("^.-\n(Disassembly)", "%1") or nil
 end
 

@@ -4,6 +4,7 @@
 
 local file = require "clshell.base.file"
 local folder = require "clshell.base.folder"
+local system = require "clshell.system"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -29,12 +30,12 @@ function M.hash(s)
   return ("%016x"):format(h)
 end
 
---- cachefile.path(dev) -> string
+--- cachefile.path(dev) -> string, or nil without a home
 --- The file of a device, in $XDG_CACHE_HOME/clshell (~/.cache/clshell).
 function M.path(dev)
   local words = dev.name:lower():gsub("%W+", "-"):sub(1, 40)
-  return ("%s/%s-%s"):format(folder.of "CACHE" or "/.cache/clshell", words,
-    M.hash(M.identity(dev)))
+  local dir = folder.of "CACHE"
+  return dir and ("%s/%s-%s"):format(dir, words, M.hash(M.identity(dev)))
 end
 
 --- cachefile.load(dev) -> table; nil, reason
@@ -42,7 +43,7 @@ end
 --- off, damaged or of another version is not used, and the reason says so.
 function M.load(dev)
   local path = M.path(dev)
-  local f = io.open(path, "r")
+  local f = path and io.open(path, "r")
   if not f then
     return nil
   end
@@ -71,6 +72,10 @@ end
 --- Keeps numbers of a device, beside the other numbers of its file. The file
 --- is replaced whole, so a reader never sees half a file.
 function M.save(dev, values)
+  local ok, reason = folder.make "CACHE"
+  if not ok then
+    return nil, "measurements are not kept: " .. reason
+  end
   local path = M.path(dev)
   local all = M.load(dev) or {}
   for name, value in pairs(values) do
@@ -84,10 +89,8 @@ function M.save(dev, values)
   local own = ("%s.%s"):format(path, M.hash(tostring(lines)
     .. tostring(os.time()) .. tostring(os.clock())))
   local content = table.concat(lines, "\n")
-  local ok, reason = pcall(file.write, own, content, "measurements")
-  if not ok then
-    os.execute(("mkdir -p %s 2>/dev/null"):format(text.quote(
-      path:match "^(.*)/")))
+  ok, reason = system.private(own)
+  if ok then
     ok, reason = pcall(file.write, own, content, "measurements")
   end
   if ok then

@@ -10,6 +10,7 @@ local record_fields = require "clshell.measure.record_fields"
 local file = require "clshell.base.file"
 local options = require "clshell.base.options"
 local quantity = require "clshell.base.quantity"
+local quote = require "clshell.base.text".quote
 local svg = require "clshell.plot.svg"
 local text = require "clshell.plot.text"
 
@@ -328,15 +329,13 @@ function Chart:svg(opts)
   return svg.render(self, opts or {})
 end
 
--- An SVG text as PNG. The names of temporary files need no quotes.
+-- An SVG text as PNG.
 local function png(svg_text)
-  local input, log = os.tmpname(), os.tmpname()
-  local _ <close> = setmetatable({}, {__close = function()
-    os.remove(input)
-    os.remove(log)
-  end})
+  local input, _ <close> = file.temporary()
+  local log, _ <close> = file.temporary()
   file.write(input, svg_text, "the chart")
-  local command = ("{ rsvg-convert --zoom 2 %s; } 2>%s"):format(input, log)
+  local command = ("{ rsvg-convert --zoom 2 %s; } 2>%s"):format(
+    quote(input), quote(log))
   local pipe = assert(io.popen(command))
   local image = pipe:read("a")
   local ok, _, code = pipe:close()

@@ -2,6 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local file = require "clshell.base.file"
 local public = require "clshell.public"
 local quote = require "clshell.base.text".quote
 local search = require "clshell.base.search"
@@ -15,8 +16,8 @@ local GOES = {vi = true, vim = true, nvim = true, nano = true, emacs = true,
   emacsclient = true, micro = true, kak = true, joe = true, ne = true}
 
 local function exists(path)
-  local file <close> = io.open(path)
-  return file ~= nil
+  local f <close> = io.open(path)
+  return f ~= nil
 end
 
 -- The path as given, or the path of an installed script.
@@ -159,19 +160,11 @@ local function open_editor(path, line)
 end
 
 local function edit_text(text)
-  local base = os.tmpname()
-  local path = base .. ".lua"
-  local _ <close> = setmetatable({}, {__close = function()
-    os.remove(base)
-    os.remove(path)
-  end})
-  do
-    local file <close> = assert(io.open(path, "w"))
-    file:write(text, "\n")
-  end
+  local path, _ <close> = file.temporary(".lua")
+  file.write(path, text .. "\n", "the text to edit")
   open_editor(path)
-  local file <close> = assert(io.open(path))
-  return (file:read("a"):gsub("%s+$", ""))
+  local edited <close> = assert(io.open(path))
+  return (edited:read("a"):gsub("%s+$", ""))
 end
 
 -- The newest input that is Lua.

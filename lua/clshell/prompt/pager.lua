@@ -2,6 +2,9 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local file = require "clshell.base.file"
+local interrupt = require "clshell.base.interrupt"
+local quote = require "clshell.base.text".quote
 local system = require "clshell.system"
 
 local M = {}
@@ -11,18 +14,15 @@ local M = {}
 local function page(text)
   local pager = os.getenv "PAGER"
   pager = pager and pager ~= "" and pager or "less"
-  local path = os.tmpname()
-  local _ <close> = setmetatable({}, {__close = function()
-    os.remove(path)
-  end})
-  local f = io.open(path, "w")
-  if not f then
+  local fine, path, temporary = interrupt.pcall(file.temporary)
+  if not fine then
     return false
   end
-  f:write(text, "\n")
-  f:close()
+  local _ <close> = temporary
+  file.write(path, text .. "\n", "the text")
   io.stdout:flush()
-  return (os.execute(("LESS=${LESS-FRSX} %s <%s"):format(pager, path)))
+  return (os.execute(("LESS=${LESS-FRSX} %s <%s"):format(pager,
+    quote(path))))
 end
 
 --- pager.print(text)

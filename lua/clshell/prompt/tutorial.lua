@@ -13,7 +13,6 @@ local roofline = require "clshell.measure.roofline"
 local session = require "clshell.prompt.session"
 local style = require "clshell.base.style"
 local steps = require "clshell.prompt.tutorial_steps"
-local text = require "clshell.base.text"
 
 local M = {}
 
@@ -29,9 +28,8 @@ end
 -- Opens the file that the step is kept in; nil where there is none.
 local function open(mode)
   local folder = base_folder.of "STATE"
-  if folder and mode == "w" then
-    os.execute("umask 077; mkdir -p -- " .. text.quote(folder)
-      .. " 2>/dev/null")
+  if mode == "w" then
+    base_folder.make "STATE"
   end
   return folder and io.open(folder .. "/tutorial", mode) or nil
 end

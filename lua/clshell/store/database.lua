@@ -2,8 +2,9 @@
 -- shared with other processes, a file of anything else is left untouched
 -- SPDX-License-Identifier: MIT
 
+local folder = require "clshell.base.folder"
 local search = require "clshell.base.search"
-local text = require "clshell.base.text"
+local system = require "clshell.system"
 
 local M = {}
 local Database = {}
@@ -37,15 +38,18 @@ CREATE TABLE run (
   ("PRAGMA user_version = %d"):format(VERSION),
 }
 
--- Makes a folder and its parents, for this user only.
-local function make_folder(path)
-  local p <close> = assert(io.popen(("umask 077; mkdir -p -- %s 2>&1")
-    :format(text.quote(path))))
-  local said = p:read("a")
-  if p:close() then
-    return true
+-- Makes the file, its folder if that is missing, and both private. A folder of
+-- another name than clshell's own stays as it is.
+local function make_private(path)
+  local dir = path:match("^(.+)/[^/]*$")
+  if dir and (dir == folder.of "DATA" or not system.kind(dir)) then
+    local made, reason = system.private(dir .. "/")
+    if not made then
+      return nil, "folder " .. reason
+    end
   end
-  return nil, (said:match("([^:\n]+)\n*$") or "cannot make it"):gsub("^ +", "")
+  local made, reason = system.private(path)
+  return made, reason and reason:gsub("^.*: ", "")
 end
 
 local function size_of(path)
@@ -56,6 +60,10 @@ end
 -- The state of the file at a path, from its first bytes and without SQLite,
 -- which would change the file: "new", "store", or nil and the fault.
 local function state_of(path)
+  local kind = system.kind(path)
+  if kind and kind ~= "file" then
+    return nil, ("the store must be a file; this is a %s"):format(kind)
+  end
   local file, message, code = io.open(path, "rb")
   if not file then
     if code == 2 then -- ENOENT
@@ -286,10 +294,10 @@ local function open_shared(driver, path, create)
 end
 
 --- database.open(path [, opts]) -> db, or nil and a reason
---- Opens a run store. A missing file is made, in a folder for this user only;
---- {create = false} refuses instead. A damaged, foreign or newer file stays
---- as it is, byte for byte. On a read-only disk db.readonly gives the reason,
---- and reading works.
+--- Opens a run store, which this user alone may read from then on. A missing
+--- file is made, with its folder; {create = false} refuses instead. A damaged,
+--- foreign or newer file stays as it is, byte for byte. On a read-only disk
+--- db.readonly gives the reason, and reading works.
 function M.open(path, opts)
   local driver = search.library "dbd.sqlite3"
   if not driver then
@@ -302,13 +310,10 @@ function M.open(path, opts)
   if not state or state == "new" and not create then
     return nil, reason or NONE
   end
-  local folder = state == "new" and path:match("^(.+)/[^/]*$")
-  if folder then
-    local ok
-    ok, reason = make_folder(folder)
-    if not ok then
-      return nil, ("folder %s: %s"):format(folder, reason)
-    end
+  local made
+  made, reason = make_private(path)
+  if not made and state == "new" then
+    return nil, reason
   end
   local db
   db, reason = open_shared(driver, path, create)

@@ -190,8 +190,9 @@ end
 --- machine.pocl_cache() -> path
 --- The folder of PoCL's compiled kernels.
 function M.pocl_cache()
-  return variable "POCL_CACHE_DIR" or (variable "XDG_CACHE_HOME"
-    or (os.getenv "HOME" or "") .. "/.cache") .. "/pocl/kcache"
+  local home = variable "HOME"
+  local base = variable "XDG_CACHE_HOME" or home and home .. "/.cache"
+  return variable "POCL_CACHE_DIR" or (base or "/tmp") .. "/pocl/kcache"
 end
 
 --- machine.writable(path) -> boolean
