@@ -51,6 +51,7 @@ static int report(lua_State *L, int status) {
 /* Calls clshell.cli.actions[name](...), the arguments at the top. */
 static int calltool(lua_State *L, const char *name, int narg) {
   int base = lua_gettop(L) - narg;
+  luaL_checkstack(L, LUA_MINSTACK, "too many values");
   lua_getglobal(L, "require");
   lua_pushliteral(L, PROGRAM ".cli.actions");
   int status = clsh_run_call(L, 1, 1);
@@ -161,7 +162,7 @@ static int dolibrary(lua_State *L, const char *text) {
   return report(L, status);
 }
 
-static int doaction(lua_State *L, const Options *o, const Action *a) {
+static int doaction(lua_State *L, const Action *a) {
   if (a->kind == 'l')
     return dolibrary(L, a->text);
   if (a->kind == 'I') /* is in the path by now */
@@ -174,9 +175,7 @@ static int doaction(lua_State *L, const Options *o, const Action *a) {
   if (status == LUA_OK)
     status = clsh_run_call(L, 0, a->kind == 'p' ? LUA_MULTRET : 0);
   if (status == LUA_OK && a->kind == 'p')
-    status = o->format != NULL || o->output != NULL
-                 ? calltool(L, "print", lua_gettop(L) - base)
-                 : clsh_repl_print(L, base + 1);
+    status = calltool(L, "print", lua_gettop(L) - base);
   return report(L, status);
 }
 
@@ -293,7 +292,7 @@ static int runoptions(lua_State *L, const Options *o, const char *script) {
   if (o->tool != NULL)
     return runtool(L, o, o->what != NULL ? o->what : script);
   for (int i = 0; i < o->nactions && status == LUA_OK; i++)
-    status = doaction(L, o, &o->actions[i]);
+    status = doaction(L, &o->actions[i]);
   bool input = !o->code && !o->interactive && !isatty(STDIN_FILENO);
   if (status == LUA_OK && (script != NULL || input))
     status = runscript(L, o, script);

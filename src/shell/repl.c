@@ -24,17 +24,6 @@ int clsh_repl_load(lua_State *L, const char *code, const char *name) {
   return status;
 }
 
-/* Prints the values from stack index `first` up, by the global print. */
-int clsh_repl_print(lua_State *L, int first) {
-  int n = lua_gettop(L) - first + 1;
-  if (n == 0)
-    return LUA_OK;
-  luaL_checkstack(L, LUA_MINSTACK, "too many results to print");
-  lua_getglobal(L, "print");
-  lua_insert(L, first);
-  return clsh_run_call(L, n, 0);
-}
-
 /* Puts the session's function `name` below the narg values on the top. */
 static void pushfunction(lua_State *L, const char *name, int narg) {
   luaL_checkstack(L, LUA_MINSTACK, "too many results");

@@ -111,6 +111,5 @@ void clsh_exit_open(lua_State *L);
 /* repl.c */
 void clsh_repl_run(lua_State *L, bool quiet);
 int clsh_repl_load(lua_State *L, const char *code, const char *name);
-int clsh_repl_print(lua_State *L, int first);
 
 #endif

@@ -136,6 +136,20 @@ t.test("shebang", function()
   expect(('PATH="%s:$PATH" %s 1 2'):format(build, s), "tool\t1\t2\n")
 end)
 
+t.test("-p prints as the prompt does, uncut in a pipe", function()
+  expect([[$clshell -p '{1, {2}, s = "a b", t = {}}' -p '1/3' -p '"x y"']],
+    '{1, {2}, s = "a b", t = {}}\n0.3333333333333333\nx y\n')
+  expect([[$clshell -p 'nil, 2' -p '"\27[1m"' -p '""' -e '']],
+    "nil\t2\n\27[1m\n\n")
+  local out = sh [[$clshell -p '(function() local t = {} for i = 1, 2000 do
+    t[i] = i end return t end)()']]
+  t.ok(out:find "%f[%d]2000\n?}" and not out:find "more", out)
+  expect([[$clshell -p '(function() local t = {} t.t = t return t end)()']],
+    "{t = <_>}\n")
+  expect([[$clshell -f json -p '(function() local t = {1} t.t = t
+    return #require "clshell.json".encode(t) < 50 end)()']], "true\n")
+end)
+
 t.test("standard input as a script", function()
   expect([[echo 'print("in", ...)' | $clshell]], "in\n")
   expect([[echo 'print("in", ...)' | $clshell - x]], "in\tx\n")
@@ -263,6 +277,12 @@ t.test("-p and --devices in formats for programs", function()
   end
   t.eq(sh "$clshell -f csv --devices":match("^[^,]*,[^,]*"), "index,name")
   expect([[$clshell -f json -p 'cl.buffer("int", 3, 7)']], "[7,7,7]\n")
+  expect([[$clshell -f json -p 'cl.buffer("int", {2, 3}, 7)']],
+    "[[7,7,7],[7,7,7]]\n")
+  expect([[$clshell -f json -p 'cl.array("int", {2, 1, 2})']],
+    "[[[0,0]],[[0,0]]]\n")
+  expect([[$clshell -f csv -p 'matrix.from{{1, 2}, {3, 4}}']],
+    "1,2\r\n1,2\r\n3,4\r\n")
   out = sh [[$clshell -f json -p 'cl.device()']]
   t.eq(require("clshell.base.json").decode(out).name, cl.device().name)
 end)

@@ -149,6 +149,10 @@ t.test("mistakes in the arguments are errors", function()
   t.raises(function() bench(function() return nil + 1 end, QUICK) end,
     "arithmetic")
   t.raises(function() bench(5) end, "bench", "number")
+  local tag = {}
+  tag.t = tag
+  t.raises(function() bench(print, {tag = tag}) end,
+    "bench: tag must be a string; got a table")
   t.raises(function() bench(print, {sample = 3}) end, "did you mean")
   for _, name in ipairs{"seconds", "samples", "warmup", "flop", "bytes"} do
     for _, value in ipairs{-1, 0 / 0, 1 / 0, "x"} do

@@ -138,4 +138,14 @@ t.test("Mann-Whitney is wrong as often as it says", function()
   t.ok(found >= 45)
 end)
 
+t.test("what is no list of samples says so", function()
+  local verdict = require "clshell.compare".verdict
+  t.raises(verdict, "must be a list of numbers; got nothing")
+  for _, case in ipairs{{1, nil, "got a number"}, {{"x"}, nil, "sample 1"},
+    {{}, nil, "got none"}, {{1, 1, 1, 1, 1, 1, 1}, {}, "coverage"},
+    {{1, 1, 1, 1, 1, 1, 1}, 2, "coverage must be a number between 0 and 1"}} do
+    t.raises(function() verdict(case[1], case[2]) end, case[3])
+  end
+end)
+
 t.done()

@@ -22,7 +22,7 @@ GOLDEN.csv = {
     .. "24,row,hot,event,0.5,0.4990234375,0.5009765625,0.37"
     .. "5,0.4990234375,0.5009765625,0.75,3,2147483648,12582"
     .. "912,4294967296,25165824,170.66666666666666,true,,,,"
-    .. "\"Card \"\"X\"\" <2>\",Some|CL,1.2,OpenCL 3.0,-cl-mad-ena"
+    .. "\"Card \"\"X\"\" <2>\",Some|CL,1.2,OpenCL 3.0,'-cl-mad-ena"
     .. "ble,00ff,2026-01-02T03:04:05Z,1,0.1.0\r",
   "gemm.tiled_constant,gemm,tiled_constant,,float,refu"
     .. "sed,1024,1024,1024,,hot,,,,,,,,,,,,,,,false,,error="
@@ -309,6 +309,46 @@ t.test("to a file, or a clear error", function()
     t.raises(function() export.write(two(), "csv", "/dev/full") end,
       "No space")
   end
+end)
+
+t.test("text of CSV that a spreadsheet would run is marked as text",
+  function()
+    local values = require "clshell.report.export_values"
+    for text, cell in pairs{["=1+1"] = "'=1+1", ["+x"] = "'+x",
+      ["-cl-mad-enable"] = "'-cl-mad-enable", ["@SUM(A1)"] = "'@SUM(A1)",
+      ["\t=1"] = "\"'\t=1\"", ["-1.5"] = "-1.5", ["+7"] = "+7",
+      ["a=1"] = "a=1", ['=a","b'] = "\"'=a\"\",\"\"b\""} do
+      t.eq(values.rows({{v = text}}, "csv"), ("v\r\n%s\r\n"):format(cell))
+    end
+    t.eq(values.rows({{v = -1.5, ["=x"] = -2}}, "csv"), "'=x,v\r\n-2,-1.5\r\n")
+    t.eq(values.rows({{v = "=1"}}, "md"), "| v |\n| --- |\n| =1 |\n")
+  end)
+
+t.test("garbage in place of results says what is wrong", function()
+  local plot = require "clshell.plot"
+  for fault, list in pairs{["result 1 must be a table; got a number"] = {1},
+    ["result 2 must be a table; got a string"] = {{}, "x"},
+    ["result 1: median must be a number; got a string"] =
+      {{name = "a", median = "x"}},
+    ["result 1: flags must be a table; got a string"] =
+      {{name = "a", flags = "x"}},
+    ["result 1: device[name] must be a string; got a table"] =
+      {{name = "a", device = {name = {}}}}} do
+    for _, f in ipairs{results, plot.bar, plot.ladder, export.text} do
+      t.raises(function() f(list, "csv") end, fault)
+    end
+  end
+  t.raises(function() results(3) end, "results: ", "list of results")
+  local list = results{}
+  list[1] = 5
+  t.raises(function() list:table() end, "result 1 must be a table")
+  local report = require "clshell.report"
+  t.raises(function() report.format({1}, {"name"}) end,
+    "report.format: row 1 must be a table; got a number")
+  t.raises(function() report.format({}, "name") end, "columns must be a list")
+  t.raises(function() report.format({{}}, {{}}) end, "a column must be a name")
+  t.raises(function() report.format({{}}, {"nme"}) end, "got nme")
+  t.eq(report.format({{a = 1}}, {{key = function(r) return r.a end}}), "\n1")
 end)
 
 t.test("no results are an empty table", function()

@@ -236,6 +236,12 @@ t.test("commands", function()
   says("history --tag none", 0, "no runs kept that fit")
   says("best", 0, "mine.k", "old")
   says("best --format csv", 0, "name,")
+  for _, format in ipairs{"csv", "json", "ndjson", "md"} do
+    local out = says("history -f " .. format, 0, "mine.k")
+    t.eq(says(("-f %s history"):format(format), 0), out)
+    says("best -f " .. format, 0, "mine.k")
+    says("export -f " .. format, 0, "mine.k")
+  end
   says("compare old new", 0, "1 SLOWER")
   says("compare old new --fail-on-regression 3%", 4, "1 of 1 regressed")
   says("compare old new --fail-on-regression 50%", 0, "SLOWER")

@@ -84,6 +84,14 @@ t.test("JSON keeps every value of Lua that it has a word for", function()
   end
 end)
 
+t.test("JSON leaves a table inside itself out, however often", function()
+  local wide = {}
+  for i = 1, 9 do
+    wide["k" .. i] = wide
+  end
+  t.eq(json.encode{a = wide, b = {1}, c = {1}}, '{"a":{},"b":[1],"c":[1]}')
+end)
+
 local probe, reason = store.open(path_of "probe.db")
 if not probe then
   t.test("the store", function()
@@ -110,6 +118,61 @@ t.test("a record comes back as it was", function()
   local bare = s:get(2)
   t.ok(bare.time:find "^%d+%-%d%d%-%d%dT%d%d:%d%d:%d%dZ$")
   t.eq(bare.samples, nil)
+end)
+
+-- Records whose fields have types of their own, and the fault in words.
+local WRONG = {
+  {'"median":"x"', "median must be a number; got a string"},
+  {'"tag":{}', "tag must be a string; got a table"},
+  {'"name":true', "name must be a string; got a boolean"},
+  {'"samples":["x"]', "samples[1] must be a number; got a string"},
+  {'"flags":[{}]', "flags[1] must be a string; got a table"},
+  {'"device":{"name":[]}', "device[name] must be a string; got a table"},
+  {'"shape":3', "shape must be a table; got a number"},
+  {'"lo":{}', "lo must be a number; got a table"},
+}
+
+t.test("import and keep refuse records with wrong types", function()
+  local s <close> = fresh()
+  for _, case in ipairs(WRONG) do
+    local line = '{"kernel":"k",' .. case[1] .. "}"
+    scratch.create("wrong.jsonl", '{"name":"fine"}\n' .. line .. "\n")
+    local file <close> = assert(io.open(folder .. "/wrong.jsonl"))
+    t.raises(function() s:import(file) end, "line 2: " .. case[2])
+    local id, why = s:keep(json.decode(line))
+    t.ok(id == nil and why:find(case[2], 1, true), why)
+  end
+  local tag = {}
+  tag.t = tag
+  t.ok(select(2, s:keep{name = "x", tag = tag}):find "tag must be a string")
+  t.eq(#s:list(), 0)
+end)
+
+t.test("damaged runs in the store are left out, with a note", function()
+  local path
+  do
+    local s <close>, file = fresh()
+    path = file
+    for i = 1, 3 do
+      s:keep{name = "fine", median = i, samples = {i}, tag = "v"}
+    end
+    s.db:run "UPDATE run SET median = 'x' WHERE id = 1"
+    s.db:run([[UPDATE run SET record = '{"name":"fine","lo":"x"}'
+      WHERE id = 3]])
+    t.raises(function() s:get(3) end, "run 3 is damaged: lo must be a number")
+  end
+  for command, shown in pairs{history = "fine", best = "fine",
+      ["history --format csv"] = "fine", ["export"] = "fine",
+      ["compare 2 2"] = "SAME", ["compare v v"] = "SAME"} do
+    local out, err, code = scratch.sh(("$clshell %s --store '%s'"):format(
+      command, path))
+    t.eq(code, 0, err)
+    scratch.has(out, shown)
+    if command ~= "compare 2 2" then
+      scratch.has(err, "damaged runs are left out; run 1: median must be a "
+        .. "number; got a string")
+    end
+  end
 end)
 
 t.test("filters", function()

@@ -6,7 +6,7 @@ local text = require "clshell.base.text"
 
 local M = {}
 
-local DEEPEST = 32 -- levels of tables; a cycle ends there
+local DEEPEST = 32 -- levels of tables
 
 local NAMES = {['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n",
   ["\r"] = "\\r", ["\t"] = "\\t", ["\b"] = "\\b", ["\f"] = "\\f"}
@@ -90,6 +90,7 @@ local function is_list(t)
 end
 
 local encode
+local open -- the tables that are being written: a cycle ends at them
 
 local function encode_list(t, depth, indented)
   local parts = {}
@@ -119,7 +120,7 @@ function encode(v, depth, indented)
     return math.type(v) == "integer" and ("%d"):format(v) or real(v)
   elseif kind == "boolean" then
     return tostring(v)
-  elseif kind ~= "table" or depth >= DEEPEST then
+  elseif kind ~= "table" or depth >= DEEPEST or open[v] then
     return nil
   end
   local form = getmetatable(v)
@@ -127,15 +128,21 @@ function encode(v, depth, indented)
     return v[1]
   end
   local is_a_list = form == List or form ~= Object and is_list(v)
-  return (is_a_list and encode_list or encode_object)(v, depth + 1, indented)
+  open[v] = true
+  local s = (is_a_list and encode_list or encode_object)(v, depth + 1,
+    indented)
+  open[v] = nil
+  return s
 end
 
 --- json.encode(value [, indented]) -> string
 --- A value as JSON, object keys in order, each member of an object on a line
 --- of its own where `indented` is true. A table is a list if its keys are
 --- 1 to n, else an object (the empty table is an object). Values that JSON
---- cannot hold, such as functions and objects of C, are left out. nil is null.
+--- cannot hold, such as functions, objects of C and a table inside itself, are
+--- left out. nil is null.
 function M.encode(v, indented)
+  open = {}
   return encode(v, 0, indented) or "null"
 end
 

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local style = require "clshell.base.style"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -85,21 +86,18 @@ end
 local printed -- the file of -o, which further -p go to
 
 --- actions.print(...)
---- -p: the values of an expression, in the format of --format.
+--- -p: the values of an expression, in the format of --format; without one as
+--- the prompt shows them, uncut where they do not go to a terminal.
 function M.print(...)
-  local format = said "format"
+  local format, values = said "format", table.pack(...)
   printed = printed or opened()
-  if human(format) then
-    local words = table.pack(...)
-    for i = 1, words.n do
-      words[i] = tostring(words[i])
-    end
-    if words.n > 0 then
-      printed:write(table.concat(words, "\t"), "\n")
-    end
-  else
-    printed:write(require("clshell.report.export_values").text(
-      table.pack(...), format))
+  if not human(format) then
+    printed:write(require("clshell.report.export_values").text(values, format))
+  elseif values.n > 0 then
+    local terminal = printed == io.stdout and cl.isatty(1)
+    printed:write(require("clshell.prompt.show").values(values, {
+      color = terminal and style.color(1), all = not terminal,
+      raw = not terminal}), "\n")
   end
   printed:flush()
 end

@@ -73,7 +73,7 @@ local function declare_format(parser, default)
   for _, format in ipairs(choices) do
     default = said "format" == format and format or default
   end
-  parser:option("--format", "how to print", default):choices(choices)
+  parser:option("-f --format", "how to print", default):choices(choices)
 end
 
 local function filter_of(o)

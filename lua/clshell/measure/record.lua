@@ -109,6 +109,11 @@ end
 
 -- A new result; context is nil for routines of the host.
 function M.new(name, context, opts)
+  local fault = record_fields.fault{name = name, tag = opts.tag,
+    type = opts.type, flop = opts.flop, bytes = opts.bytes}
+  if fault then
+    cl.error("bench: " .. fault)
+  end
   return setmetatable({
     name = name, flags = {}, ok = true, status = "ok",
     device = context and M.device(context) or nil,

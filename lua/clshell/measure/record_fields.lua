@@ -1,8 +1,93 @@
--- measure/record_fields.lua - the fields of results: units, intervals, noise,
--- labels, and the best of several results
+-- measure/record_fields.lua - the fields of results: types, units, intervals,
+-- noise, labels, and the best of several results
 -- SPDX-License-Identifier: MIT
 
+local cl = require "cl"
+
 local M = {}
+
+-- The type of each field, where it is there. Other fields may hold anything.
+local TYPES = {}
+for kind, names in pairs{
+  string = "uid time tag name family kernel config title type mode cache "
+    .. "status error note reason timer bound verify options source_hash "
+    .. "version label stale local",
+  number = "median ms lo hi min max q1 q3 wall wall_ms gap floor sum span "
+    .. "main n batch discarded outliers flop bytes gflops gbs ai roof err "
+    .. "err_bound tick_ns seed protocol id percent speedup",
+  list = "samples flags", parts = "params shape device defines",
+} do
+  for name in names:gmatch "%S+" do
+    TYPES[name] = kind
+  end
+end
+
+local OF_LIST = {samples = "number", flags = "string"}
+local OF_DEVICE = {name = "string", platform = "string", type = "string",
+  driver = "string", version = "string"}
+
+-- "median must be a number; got a string" where a value has another type. A
+-- number may stand for a string.
+local function wrong(name, value, wanted)
+  local kind = type(value)
+  if value ~= nil and kind ~= wanted
+      and not (kind == "number" and wanted == "string") then
+    return ("%s must be a %s; got a %s"):format(name, wanted, kind)
+  end
+end
+
+-- The fault of a table, by the type of each part or a function of its name.
+local function wrong_part(name, part, type_of)
+  for key, value in pairs(part) do
+    local wanted = type_of(key)
+    local fault = wanted and wrong(("%s[%s]"):format(name, tostring(key)),
+      value, wanted)
+    if fault then
+      return fault
+    end
+  end
+end
+
+--- record_fields.fault(result) -> string, or nil
+--- The first rule that a table breaks as a result: its known fields have their
+--- types. Parts such as the shape may also be text.
+function M.fault(r)
+  for name, value in pairs(r) do
+    local wanted, fault = TYPES[name], nil
+    if wanted == "list" then
+      fault = wrong(name, value, "table") or wrong_part(name, value,
+        function() return OF_LIST[name] end)
+    elseif wanted == "parts" and type(value) ~= "string" then
+      fault = wrong(name, value, "table") or name == "device"
+        and wrong_part(name, value, function(key) return OF_DEVICE[key] end)
+    elseif wanted and wanted ~= "parts" then
+      fault = wrong(name, value, wanted)
+    end
+    if fault then
+      return fault
+    end
+  end
+end
+
+--- record_fields.list(value, what) -> list of results
+--- A list of results, also of a single result; other values raise, with the
+--- name of the function.
+function M.list(value, what)
+  if type(value) ~= "table" then
+    cl.error(("%s: the first argument must be a list of results; got a %s")
+      :format(what, type(value)))
+  end
+  local list = (value.name ~= nil or value.median ~= nil) and {value} or value
+  for i, r in ipairs(list) do
+    local fault = type(r) == "table" and M.fault(r)
+    if fault then
+      cl.error(("%s: result %d: %s"):format(what, i, fault))
+    elseif fault == false then
+      cl.error(("%s: %s"):format(what, wrong("result " .. i, r, "table")))
+    end
+  end
+  return list
+end
 
 -- Known fields: the name on an axis, the base unit, and the scale to it.
 local KNOWN = {

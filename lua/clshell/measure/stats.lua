@@ -13,6 +13,10 @@ local EXACT = 40 -- the most samples in all that mann_whitney enumerates
 
 -- A sorted copy. A NaN has no place in an order: sorting would do anything.
 local function sorted(list, what)
+  if type(list) ~= "table" then
+    cl.error(("%s: the samples must be a list of numbers; got %s"):format(
+      what, list == nil and "nothing" or "a " .. type(list)))
+  end
   local copy = {}
   for i, x in ipairs(list) do
     if math.type(x) == nil or x ~= x then
@@ -80,6 +84,11 @@ end
 --- the ranks follow from the binomial distribution alone (David and Nagaraja,
 --- Order Statistics, 3rd edition, 7.1).
 function M.ranks(n, coverage)
+  if coverage ~= nil and (math.type(coverage) == nil
+      or not (coverage > 0 and coverage < 1)) then
+    cl.error(("stats.ranks: coverage must be a number between 0 and 1; got %s")
+      :format(tostring(coverage)))
+  end
   local r = rank(n, coverage or M.COVERAGE)
   if r > 0 then
     return r, n + 1 - r

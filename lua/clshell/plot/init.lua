@@ -25,6 +25,7 @@ local function checked(results, opts, name)
       :format(name, type(results) == "table" and "an empty list"
         or "a " .. type(results)))
   end
+  record_fields.list(results, name)
   options.check(opts, name)
   return opts or {}
 end

@@ -164,14 +164,8 @@ local function tell(input, ok, ...)
 end
 
 local function print_values(...)
-  local show = require "clshell.prompt.show"
-  local n, parts, long = select("#", ...), {}, false
-  local opts = {color = require "clshell.base.style".color(1)}
-  for i = 1, n do
-    parts[i] = show.text((select(i, ...)), opts)
-    long = long or find(parts[i], "\n", 1, true) ~= nil
-  end
-  stdout:write(concat(parts, long and "\n" or "\t"), "\n")
+  stdout:write(require "clshell.prompt.show".values(table.pack(...),
+    {color = require "clshell.base.style".color(1)}), "\n")
 end
 
 --- session.shown(...)

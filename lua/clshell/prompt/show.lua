@@ -39,7 +39,7 @@ local function settings(value, opts)
   local width = math.max(LEAST, opts.width or columns or 80)
   return {
     width = width, height = math.max(5, (opts.height or rows or 24) - 2),
-    color = opts.color, all = opts.all, name = name,
+    color = opts.color, all = opts.all, raw = opts.raw, name = name,
     below = width < #name + 40 and 2 or 1, -- lines that name the cut
   }
 end
@@ -102,7 +102,9 @@ end
 
 local function lay(value, o)
   local kind = type(value)
-  if kind == "string" and value ~= "" then -- text: unsafe bytes as escapes
+  if kind == "string" and o.raw then
+    return {value}
+  elseif kind == "string" and value ~= "" then -- text: unsafe bytes as escapes
     return text_lines(value, o, printable.clean)
   elseif kind ~= "table" and kind ~= "userdata" then
     return {layout.scalar(value, o.width).text}
@@ -149,6 +151,7 @@ end
 ---   height  that of the window   rows; two are left for prompt and input
 ---   color   false                16 colours and weights
 ---   all     false                everything, up to 100000 entries
+---   raw     false                strings as they are
 ---   name    its global name      how the text calls the value
 function M.text(value, opts)
   local o = settings(value, opts)
@@ -162,6 +165,18 @@ function M.text(value, opts)
     lines[#lines + 1] = rest
   end
   return table.concat(lines, "\n")
+end
+
+--- show.values(values [, opts]) -> string
+--- The texts of several values, with their number `n`: in one line, or one
+--- below the other where a text has lines. Options as for show.text.
+function M.values(values, opts)
+  local parts, gap = {}, "\t"
+  for i = 1, values.n do
+    parts[i] = M.text(values[i], opts)
+    gap = parts[i]:find("\n", 1, true) and "\n" or gap
+  end
+  return table.concat(parts, gap)
 end
 
 local function print_value(value, how_much)

@@ -119,8 +119,9 @@ end
 -- A column by its name, or as report.format takes it, with the texts of its
 -- cells, its title, and whether it is empty and stands right.
 function M.filled(column, rows)
-  if type(column) == "string" then
-    column = M.named[column] or cl.error("no column '" .. column .. "'",
+  if type(column) ~= "table" or column.key == nil then
+    column = M.named[column] or cl.error(("report.format: a column must be "
+      .. "a name or a table with a key; got %s"):format(tostring(column)),
       {hint = "report.columns has the names"})
   end
   column = column.unit and with_prefix(column, rows) or column
@@ -132,7 +133,9 @@ function M.filled(column, rows)
   if numeric and column.align ~= "right" then
     M.align(cells)
   end
-  return setmetatable({cells = cells, title = column.title or column.key,
+  return setmetatable({cells = cells,
+    title = column.title or type(column.key) ~= "function"
+      and tostring(column.key) or "",
     empty = empty, right = numeric or column.align == "right"},
     {__index = column})
 end

@@ -37,17 +37,28 @@ local function quoted(s)
   return s
 end
 
+-- The text of a cell. A spreadsheet takes text that begins with = + - @ for a
+-- formula: an apostrophe before it says that it is none. Numbers need none.
+local function cell(value)
+  local s = M.plain(value)
+  if type(value) == "string" and s:find("^[=+%-@\t\r]")
+      and not tonumber(s) then
+    s = "'" .. s
+  end
+  return quoted(s)
+end
+
 -- csv.text(columns, records) -> string
 -- A head line and a line for each record. columns: a list of {title, from}.
 function M.text(columns, records)
   local lines, cells = {}, {}
   for i, column in ipairs(columns) do
-    cells[i] = quoted(column[1])
+    cells[i] = cell(column[1])
   end
   lines[1] = table.concat(cells, ",")
   for _, record in ipairs(records) do
     for i, column in ipairs(columns) do
-      cells[i] = quoted(M.plain(M.value(record, column[2])))
+      cells[i] = cell(M.value(record, column[2]))
     end
     lines[#lines + 1] = table.concat(cells, ",")
   end

@@ -65,14 +65,15 @@ M.formats = {"csv", "json", "ndjson", "md", "t4"}
 --- Markdown. Device, driver, build options, source hash, date and version are
 --- columns of CSV and of each NDJSON line, `meta` in JSON, a list below the
 --- table in Markdown. JSON has all samples. Numbers that are not finite are
---- null, or empty, and named in the flags.
+--- null, or empty, and named in the flags. A text of CSV that begins with
+--- = + - @ has an apostrophe in front, as a spreadsheet would compute it.
 function M.text(results, format)
   local write = FORMATS[format]
   if not write then
     cl.error(text.unknown("format", format, M.formats))
   end
   local list = {}
-  for i, r in ipairs(export_fields.results(results, "export")) do
+  for i, r in ipairs(record_fields.list(results, "export")) do
     list[i] = export_fields.flagged(r)
   end
   return write(list)

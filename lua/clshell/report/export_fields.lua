@@ -68,17 +68,6 @@ M.list = {
   {"date", "time"}, {"protocol", "protocol"}, {"clshell_version", version},
 }
 
--- export_fields.results(value, name) -> list of results
--- A list of results, also of a single result; other values raise with the
--- name of the function.
-function M.results(value, name)
-  if type(value) ~= "table" then
-    cl.error(("%s: the first argument must be a list of results; got a %s")
-      :format(name, type(value)))
-  end
-  return (value.name ~= nil or value.median ~= nil) and {value} or value
-end
-
 -- export_fields.plain_keys(parts) -> list of strings, sorted
 -- The keys of several tables whose values are numbers, strings or booleans:
 -- a shape may also hold tables.

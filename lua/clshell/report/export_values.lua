@@ -27,12 +27,24 @@ local function is_results(v)
   return true
 end
 
+-- The elements of memory: a list, in which each is a list for a further
+-- dimension of the shape.
 local function elements(v, class)
-  local list, host = {}, class == "Buffer" and v:read() or v
-  for i = 1, #host do
-    list[i] = host[i]
+  local host, at = class == "Buffer" and v:read() or v, 0
+  local shape = v.shape
+  local function part(dimension)
+    local list = {}
+    for i = 1, shape[dimension] do
+      if dimension < #shape then
+        list[i] = part(dimension + 1)
+      else
+        at = at + 1
+        list[i] = host[at]
+      end
+    end
+    return list
   end
-  return list
+  return part(1)
 end
 
 -- An object of module cl as a value: the info of a device, the elements of
@@ -48,8 +60,9 @@ local function opened(v)
   return ok and value or tostring(v)
 end
 
--- A value in types that JSON has; numbers that are not finite are null.
-local function plain(v, depth)
+-- A value in types that JSON has; numbers that are not finite are null. `open`
+-- has the tables around it: a table inside itself is its name.
+local function plain(v, depth, open)
   local kind = type(v)
   if kind == "number" then
     return text.finite(v) and v or json.null
@@ -57,14 +70,16 @@ local function plain(v, depth)
       or v == json.null then
     return v
   elseif kind == "userdata" then
-    return plain(opened(v), depth + 1)
-  elseif kind ~= "table" or depth > DEEPEST then
+    return plain(opened(v), depth + 1, open)
+  elseif kind ~= "table" or depth > DEEPEST or open[v] then
     return tostring(v)
   end
   local copy = {}
+  open[v] = true
   for key, value in next, v do
-    copy[key] = plain(value, depth + 1)
+    copy[key] = plain(value, depth + 1, open)
   end
+  open[v] = nil
   return copy
 end
 
@@ -125,7 +140,7 @@ end
 function M.rows(rows, format, order)
   local clean = {}
   for i, row in ipairs(rows) do
-    clean[i] = plain(row, 0)
+    clean[i] = plain(row, 0, {})
   end
   local write = WRITE[format] or cl.error(format == "t4"
     and "t4 is a format of bench results only"
@@ -155,7 +170,7 @@ function M.text(values, format)
   end
   local clean = json.list{}
   for i = 1, values.n do
-    clean[i] = plain(values[i], 0)
+    clean[i] = plain(values[i], 0, {})
     if clean[i] == nil and format == "json" then
       clean[i] = json.null
     end

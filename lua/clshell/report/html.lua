@@ -265,7 +265,7 @@ end
 function M.text(results, opts)
   options.check(opts, "html")
   opts = opts or {}
-  results = export_fields.results(results, "html")
+  results = record_fields.list(results, "html")
   if #results == 0 then
     cl.error("html: a report needs at least one result")
   end

@@ -7,6 +7,7 @@
 -- and markdown write the tables of both.
 -- SPDX-License-Identifier: MIT
 
+local cl = require "cl"
 local columns = require "clshell.report.columns"
 local record_fields = require "clshell.measure.record_fields"
 local options = require "clshell.base.options"
@@ -171,6 +172,22 @@ local function mark(column, best)
   column.title, column.width = "  " .. column.title, column.width + 2
 end
 
+-- Raises unless there are a list of tables and a list of columns.
+local function check_rows(rows, wanted)
+  for name, list in pairs{rows = rows or false, columns = wanted or false} do
+    if type(list) ~= "table" then
+      cl.error(("report.format: %s must be a list; got %s"):format(name,
+        list and "a " .. type(list) or "nothing"))
+    end
+  end
+  for i, row in ipairs(rows) do
+    if type(row) ~= "table" then
+      cl.error(("report.format: row %d must be a table; got a %s"):format(i,
+        type(row)))
+    end
+  end
+end
+
 --- report.format(rows, columns [, opts]) -> string
 --- A table of rows (tables) as text. A column is a name from report.columns
 --- or {key = field or function(row), title =, format = "%.2f" or a function,
@@ -187,6 +204,7 @@ end
 function M.format(rows, wanted, opts)
   options.check(opts, "report.format")
   opts = opts or {}
+  check_rows(rows, wanted)
   local width = opts.width or M.width()
   local best = opts.best and record_fields.best(rows, opts.best)
   local shown = {}

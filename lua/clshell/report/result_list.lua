@@ -2,7 +2,6 @@
 -- itself
 -- SPDX-License-Identifier: MIT
 
-local cl = require "cl"
 local export = require "clshell.report.export"
 local record_fields = require "clshell.measure.record_fields"
 local html = require "clshell.report.html"
@@ -22,11 +21,7 @@ local COLUMNS = {"name", "config", "title", "mode", "time", "spread",
 --- as text, as print shows it; plot{x =, y =, by =}, bar(), ladder() and
 --- roofline{peaks =} are charts; html(file) writes the report.
 function M.new(list)
-  if type(list) ~= "table" then
-    cl.error("results: the argument must be a list of results; got a "
-      .. type(list))
-  end
-  return setmetatable(list, Results)
+  return setmetatable(record_fields.list(list, "results"), Results)
 end
 
 for _, format in ipairs(export.formats) do
@@ -61,6 +56,7 @@ end
 --- The results as a table with the best result marked, below a line of the
 --- cells that all results share. Options as for report.format.
 function Results:table(opts)
+  record_fields.list(self, "results")
   local all = {best = record_fields.rate(self)}
   for name, value in pairs(opts or {}) do
     all[name] = value

@@ -198,7 +198,10 @@ function Store:keep(r)
   if self.readonly then
     return nil, failure(self, self.readonly)
   end
-  local id, reason = insert(self.db, r)
+  local id, reason = nil, record_fields.fault(r)
+  if not reason then
+    id, reason = insert(self.db, r)
+  end
   if not id then
     return nil, failure(self, reason or "this record is in it already")
   end
@@ -229,7 +232,11 @@ local function condition(filter)
   local parts, params = {"1"}, {}
   for name, sql in pairs(WHERE) do
     local value = filter[name]
-    if value then
+    if value ~= nil then
+      if type(value) ~= "string" and math.type(value) == nil then
+        cl.error(("runs: %s must be a string; got a %s"):format(name,
+          type(value)))
+      end
       parts[#parts + 1] = sql
       params[#params + 1] = (name == "since" or name == "before")
         and moment(value) or value
@@ -238,13 +245,24 @@ local function condition(filter)
   return table.concat(parts, " AND "), params
 end
 
+-- The run, or nil and a note on stderr where it has a fault: once for a store.
+local function sound(s, id, r, fault)
+  if fault and not s.noted then
+    s.noted = true
+    io.stderr:write(("clshell: %s: damaged runs are left out; run %d: %s\n")
+      :format(s, id, fault))
+  end
+  return not fault and r or nil
+end
+
 --- s:list(filter) -> list
 --- The runs of a filter, oldest first, without samples and details: tables
 --- with id, time, tag, name, family, kernel, config, title, type, mode,
 --- status, shape (as text), device, driver (as text), source_hash, options and
---- median. Filter: name (of a bench, a kernel or a family), device (part of
---- its name), tag, since and before (see store.moment), id, and limit (only
---- the newest runs, at most so many).
+--- median. Damaged runs are left out, with a note on stderr. Filter: name (of
+--- a bench, a kernel or a family), device (part of its name), tag, since and
+--- before (see store.moment), id, and limit (only the newest runs, at most so
+--- many).
 function Store:list(filter)
   options.check(filter, "runs")
   filter = filter or {}
@@ -252,27 +270,46 @@ function Store:list(filter)
     and integer.check("runs", "limit", filter.limit, 0) or -1
   local where, params = condition(filter)
   params[#params + 1] = limit
-  return self:query(("SELECT * FROM (SELECT %s FROM run WHERE %s ORDER BY "
-    .. "time DESC, id DESC LIMIT ?) ORDER BY time, id"):format(LIGHT, where),
-    table.unpack(params))
+  local list = {}
+  for _, row in ipairs(self:query(("SELECT * FROM (SELECT %s FROM run WHERE "
+      .. "%s ORDER BY time DESC, id DESC LIMIT ?) ORDER BY time, id"):format(
+      LIGHT, where), table.unpack(params))) do
+    list[#list + 1] = sound(self, row.id, row, record_fields.fault(row))
+  end
+  return list
+end
+
+-- The record of a number, or nil; nil and the fault of a damaged one.
+local function read(s, id)
+  local row = s:query("SELECT id, uid, record, samples FROM run "
+    .. "WHERE id = ?", id)[1]
+  if not row then
+    return nil
+  end
+  local r, reason = json.decode(tostring(row.record))
+  if type(r) ~= "table" then
+    return nil, reason or "no record"
+  end
+  r.id, r.uid = row.id, row.uid
+  r.samples = row.samples and json.decode(tostring(row.samples))
+  local fault = record_fields.fault(r)
+  return not fault and r or nil, fault
 end
 
 --- s:get(id) -> record, or nil
 --- The record of a number, as it was kept, with its id and uid.
 function Store:get(id)
-  local row = self:query("SELECT id, uid, record, samples FROM run "
-    .. "WHERE id = ?", id)[1]
-  if not row then
-    return nil
+  local r, fault = read(self, id)
+  if fault then
+    cl.error(failure(self, ("run %d is damaged: %s"):format(id, fault)))
   end
-  local r, reason = json.decode(row.record)
-  if type(r) ~= "table" then
-    cl.error(failure(self, ("run %d is damaged: %s"):format(row.id,
-      reason or "no record")))
-  end
-  r.id, r.uid = row.id, row.uid
-  r.samples = row.samples and json.decode(row.samples)
   return r
+end
+
+--- s:usable(id) -> record, or nil
+--- The same, but a damaged run is nil, with a note on stderr.
+function Store:usable(id)
+  return sound(self, id, read(self, id))
 end
 
 --- s:runs(filter) -> iterator
@@ -284,7 +321,7 @@ function Store:runs(filter)
     local r
     repeat -- another process may have pruned a run meanwhile
       i = i + 1
-      r = rows[i] and self:get(rows[i].id)
+      r = rows[i] and self:usable(rows[i].id)
     until r or i > #rows
     return r
   end
@@ -323,7 +360,7 @@ function Store:export(file, filter)
 end
 
 --- s:import(file) -> count of new runs, count of runs known before
---- Takes in a file of s:export, all of it or nothing: a line without a record
+--- Takes in a file of s:export, all of it or nothing: a line that is no record
 --- raises.
 function Store:import(file)
   if self.readonly then
@@ -337,6 +374,10 @@ function Store:import(file)
       if type(r) ~= "table" or next(r) == nil or r[1] ~= nil then
         cl.error(("line %d must be a run; got %s"):format(number,
           message or "no object"))
+      end
+      local fault = record_fields.fault(r)
+      if fault then
+        cl.error(("line %d: %s"):format(number, fault))
       end
       local id, why = insert(self.db, r)
       if id == nil then

@@ -105,7 +105,13 @@ end
 local function tagged(s, tag)
   local list = {}
   for _, runs in ipairs(history.groups(s:list{tag = tag})) do
-    table.insert(list, 1, s:get(runs[#runs].id))
+    for i = #runs, 1, -1 do
+      local r = s:usable(runs[i].id)
+      if r then
+        table.insert(list, 1, r)
+        break
+      end
+    end
   end
   if #list == 0 then
     local tags = {}
@@ -126,7 +132,7 @@ end
 function M.select(s, what)
   if type(what) == "table" then
     local single = what.name ~= nil or what.samples ~= nil
-    return single and {what} or what, single
+    return record_fields.list(single and {what} or what, "compare"), single
   end
   what = tostring(what)
   local back = what == "last" and 0
