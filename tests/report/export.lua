@@ -316,7 +316,7 @@ t.test("text of CSV that a spreadsheet would run is marked as text",
     local values = require "clshell.report.export_values"
     for text, cell in pairs{["=1+1"] = "'=1+1", ["+x"] = "'+x",
       ["-cl-mad-enable"] = "'-cl-mad-enable", ["@SUM(A1)"] = "'@SUM(A1)",
-      ["\t=1"] = "\"'\t=1\"", ["-1.5"] = "-1.5", ["+7"] = "+7",
+      ["\t=1"] = "'\t=1", ["-1.5"] = "-1.5", ["+7"] = "+7",
       ["a=1"] = "a=1", ['=a","b'] = "\"'=a\"\",\"\"b\""} do
       t.eq(values.rows({{v = text}}, "csv"), ("v\r\n%s\r\n"):format(cell))
     end

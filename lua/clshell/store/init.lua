@@ -306,8 +306,8 @@ function Store:get(id)
   return r
 end
 
---- s:usable(id) -> record, or nil
---- The same, but a damaged run is nil, with a note on stderr.
+-- s:usable(id) -> record, or nil
+-- The same, but a damaged run is nil, with a note on stderr.
 function Store:usable(id)
   return sound(self, id, read(self, id))
 end
