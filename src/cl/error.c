@@ -9,6 +9,7 @@
 #include "object.h"
 
 #define TNAME "Error"
+#define LONGEST 2000         /* bytes in a line of a message */
 #define LIBRARY "cl.library" /* registry: how its chunks' names begin */
 
 static const struct {
@@ -110,6 +111,37 @@ static void pushwhere(lua_State *L) {
   lua_pushliteral(L, "");
 }
 
+/* The place in s near i at which no character of UTF-8 is cut. */
+static size_t cutat(const char *s, size_t i) {
+  while (i > 0 && ((unsigned char)s[i] & 0xc0) == 0x80)
+    i--;
+  return i;
+}
+
+/*
+** Pushes a message. A line of it that quotes a very long text is cut in the
+** middle: the rule is at its beginning, the remedy at its end.
+*/
+static void pushmessage(lua_State *L, const char *message) {
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (const char *s = message; *s != '\0';) {
+    size_t n = strcspn(s, "\n");
+    n += s[n] == '\n';
+    if (n <= LONGEST)
+      luaL_addlstring(&b, s, n);
+    else {
+      size_t from = cutat(s, n - LONGEST / 4);
+      luaL_addlstring(&b, s, cutat(s, LONGEST / 2));
+      lua_pushfstring(L, " ... (%I bytes) ... ", (LUAI_UACINT)n);
+      luaL_addvalue(&b);
+      luaL_addlstring(&b, s + from, n - from);
+    }
+    s += n;
+  }
+  luaL_pushresult(&b);
+}
+
 /*
 ** Pushes the error value: {message=, where=, code=, name=, call=}. The
 ** caller may add fields (kernel, arg, hint, log) before lua_error.
@@ -118,7 +150,7 @@ void clsh_error_push(lua_State *L, cl_int code, const char *call,
                      const char *message) {
   lua_createtable(L, 0, 6);
   luaL_setmetatable(L, TNAME);
-  lua_pushstring(L, message);
+  pushmessage(L, message);
   lua_setfield(L, -2, "message");
   pushwhere(L);
   lua_setfield(L, -2, "where");

@@ -3,6 +3,7 @@
 ** kind of value.
 ** SPDX-License-Identifier: MIT
 */
+#include <ctype.h>
 #include <string.h>
 
 #include "device.h"
@@ -261,12 +262,19 @@ static void pushhex(lua_State *L, const unsigned char *p, size_t size) {
   luaL_pushresult(&b);
 }
 
-/* Drivers end strings with none, one or several zeros, or with spaces. */
+/*
+** Drivers end strings with none, one or several zeros, or with spaces. A
+** control character in one, which would steer a terminal, becomes a space.
+*/
 static void pushtext(lua_State *L, const char *p, size_t size) {
   size_t n = strnlen(p, size);
   while (n > 0 && (p[n - 1] == ' ' || p[n - 1] == '\n'))
     n--;
-  lua_pushlstring(L, p, n);
+  luaL_Buffer b;
+  char *s = luaL_buffinitsize(L, &b, n);
+  for (size_t i = 0; i < n; i++)
+    s[i] = iscntrl((unsigned char)p[i]) ? ' ' : p[i];
+  luaL_pushresultsize(&b, n);
 }
 
 /*

@@ -122,7 +122,7 @@ static void checktaken(lua_State *L, const Options *o, const char *script) {
   if (lua_istable(L, -1) && lua_getfield(L, -1, "taken") == LUA_TNIL)
     fprintf(stderr,
             PROGRAM ": note: %s has no results that -f and -o apply to\n",
-            script != NULL ? script : "stdin");
+            script != NULL ? clsh_options_shown(script) : "stdin");
 }
 
 static int runscript(lua_State *L, const Options *o, const char *script) {

@@ -14,6 +14,7 @@
 
 #define MAXOPTIONS 64
 #define MAXTIMEOUT 1e9 /* seconds */
+#define SHOWN 100      /* bytes of a word in a message */
 
 /* The tables of getopt_long. */
 typedef struct Getopt {
@@ -60,9 +61,26 @@ static const char *nearletter(int letter) {
   return *words != '\0' ? words : NULL;
 }
 
+/*
+** A word of the command line for a message: cut where it is long, with marks
+** in place of characters that would steer a terminal. Valid until the next
+** call.
+*/
+const char *clsh_options_shown(const char *word) {
+  static char s[SHOWN + 4];
+  size_t n = 0;
+  for (; n < SHOWN && word[n] != '\0'; n++)
+    s[n] = iscntrl((unsigned char)word[n]) ? '?' : word[n];
+  bool cut = word[n] != '\0';
+  while (cut && n > 0 && ((unsigned char)word[n] & 0xc0) == 0x80)
+    n--;
+  strcpy(s + n, cut ? "..." : "");
+  return s;
+}
+
 static int usage(const char *format, const char *word, const char *near) {
   fprintf(stderr, PROGRAM ": ");
-  fprintf(stderr, format, word);
+  fprintf(stderr, format, clsh_options_shown(word));
   if (near != NULL)
     fprintf(stderr, "; did you mean %s?", near);
   fprintf(stderr, " (try '" PROGRAM " --help')\n");

@@ -64,6 +64,7 @@ typedef struct Options {
   bool interactive, noinit, quiet;
 } Options;
 int clsh_options_parse(Options *o);
+const char *clsh_options_shown(const char *word);
 
 /* home.c */
 void clsh_home_pushprogram(lua_State *L);

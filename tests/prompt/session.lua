@@ -207,7 +207,7 @@ t.test("slow to start: nothing is loaded before the prompt", function()
       end
     end]]
   local allowed = {clshell = true, ["clshell.base.lazy"] = true,
-    ["clshell.base.folder"] = true,
+    ["clshell.base.folder"] = true, ["clshell.base.search"] = true,
     ["clshell.diagnose.excerpt"] = true, ["clshell.prompt"] = true,
     ["clshell.prompt.edit"] = true, ["clshell.prompt.guard"] = true,
     ["clshell.prompt.session"] = true, ["clshell.public"] = true,

@@ -3,12 +3,14 @@
 
 local cl = require "cl"
 local system = require "clshell.system"
+local visible = require "clshell.base.text".visible
 
 local M = {}
 
 -- file.write(file, text, what)
 -- Writes text to an open file, or to the file of a name. A failure raises
--- "cannot write the results", where `what` is "the results".
+-- "cannot write the results", where `what` is "the results". On a terminal
+-- control characters are shown as escapes.
 function M.write(file, text, what)
   local named, out = type(file) == "string", file
   if named then
@@ -17,6 +19,8 @@ function M.write(file, text, what)
     if not out then
       cl.error(("cannot write %s: %s"):format(what, message))
     end
+  elseif out == io.stdout and cl.isatty(1) then
+    text = visible(text)
   end
   local written, reason = out:write(text)
   local ended, late = out[named and "close" or "flush"](out)

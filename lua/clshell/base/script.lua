@@ -34,8 +34,8 @@ function M.parser(name, description, epilog)
   end
   local parser = argparse(name, description, epilog)
   parser.error = function(self, message)
-    io.stderr:write(("%s: %s\n%s\n"):format(name,
-      negative(message) or message, self:get_usage()))
+    io.stderr:write(base_text.message(("%s: %s\n%s\n"):format(name,
+      negative(message) or message, self:get_usage())))
     package.loaded.os.exit(2, true) -- the session's: %run replaces it
   end
   return parser

@@ -178,4 +178,59 @@ function M.utf8(s, replace)
   return table.concat(parts)
 end
 
+-- Ranges that steer a terminal or turn the direction of text.
+local UNSAFE = {0x80, 0x9f, 0x2028, 0x202e, 0x2066, 0x2069, 0xd800, 0xdfff,
+  0xe000, 0xf8ff, 0x10fffe, 0x7fffffff}
+
+-- text.unsafe(code) -> boolean
+-- Whether a character above ASCII can steer a terminal.
+function M.unsafe(code)
+  return M.within(code, UNSAFE)
+end
+
+local function decimal(c, digit)
+  return (digit == "" and "\\%d" or "\\%03d"):format(c:byte()) .. digit
+end
+
+local function hexadecimal(byte)
+  return ("\\x%02x"):format(byte)
+end
+
+local function named(c)
+  local code = utf8.codepoint(c)
+  return M.unsafe(code) and ("\\u{%x}"):format(code) or nil
+end
+
+--- text.visible(s) -> string
+--- Text that cannot steer a terminal: line ends and tabs stay; other control
+--- characters, bytes outside UTF-8 and marks that turn the direction of text
+--- become escapes. All that clshell writes to a terminal and did not make
+--- itself goes through this function.
+function M.visible(s)
+  if not s:find "[^\n\t\x20-\x7e]" then
+    return s
+  end
+  s = s:gsub("\r\n", "\n"):gsub("([^\n\t\x20-\x7e\x80-\xff])(%d?)",
+    decimal)
+  return (M.utf8(s, hexadecimal):gsub("[\xc2-\xf4][\x80-\xbf]+", named))
+end
+
+local function nothing()
+  return ""
+end
+
+local LONGEST = 2000 -- bytes in a line of a message
+
+-- text.message(s) -> string
+-- A message for people: visible, its long lines cut in the middle.
+function M.message(s)
+  return (M.visible(s):gsub("[^\n]+", function(line)
+    if #line > LONGEST then
+      return ("%s ... (%d bytes) ... %s"):format(M.utf8(line:sub(1,
+        LONGEST // 2), nothing), #line, M.utf8(line:sub(-LONGEST // 4),
+        nothing))
+    end
+  end))
+end
+
 return M

@@ -27,8 +27,8 @@ local function opened()
   end
   local file, message = io.open(path, "wb")
   if not file then
-    io.stderr:write(("clshell: cannot write the results: %s\n"):format(
-      message))
+    io.stderr:write(text.message(("clshell: cannot write the results: %s\n")
+      :format(message)))
     os.exit(USAGE, true)
   end
   return file
@@ -114,8 +114,9 @@ local function missing(name)
     near = known == bare .. ".lua" and known or near
     kind = i >= first and known == near and "the command " or kind
   end
-  return ("cannot open %s: not there, nor in %s/scripts%s"):format(name,
-    cl.home, near and ("; did you mean %s%s?"):format(kind, near) or "")
+  return text.message(("cannot open %s: not there, nor in %s/scripts%s")
+    :format(name, cl.home, near and ("; did you mean %s%s?"):format(kind, near)
+      or ""))
 end
 
 --- actions.command(name, args) -> exit code or message
@@ -153,8 +154,8 @@ end
 -- code.
 local function write_kind(noun, kind, texts)
   if not texts[kind] then
-    io.stderr:write("clshell: ", text.unknown(noun, kind, text.keys(texts)),
-      "\n")
+    io.stderr:write("clshell: ", text.message(text.unknown(noun, kind,
+      text.keys(texts))), "\n")
     return USAGE
   end
   local out = texts[kind]()

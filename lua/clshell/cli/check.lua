@@ -2,6 +2,7 @@
 -- and the kernels that it names, and runs nothing
 -- SPDX-License-Identifier: MIT
 
+local base_text = require "clshell.base.text"
 local cl = require "cl"
 local constant_calls = require "clshell.cli.constant_calls"
 local program = require "clshell.family.program"
@@ -19,13 +20,13 @@ Check.__index = Check
 
 function Check:say(format, ...)
   if not self.quiet then
-    print(format:format(...))
+    print(base_text.visible(format:format(...)))
   end
 end
 
 function Check:fail(message)
   io.stdout:flush()
-  io.stderr:write(message, "\n")
+  io.stderr:write(base_text.message(message), "\n")
   self.failed = true
 end
 

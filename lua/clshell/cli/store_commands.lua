@@ -6,6 +6,7 @@ local cl = require "cl"
 local file = require "clshell.base.file"
 local script = require "clshell.base.script"
 local store = require "clshell.store"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -256,7 +257,8 @@ function M.run(name, args)
     return result
   elseif type(result) == "table" and result.message and not result.code
       and not require "clshell.base.interrupt".is(result) then
-    io.stderr:write(("clshell %s: %s\n"):format(name, result.message))
+    io.stderr:write(text.message(("clshell %s: %s\n"):format(name,
+      result.message)))
     return FAILED
   end
   error(result, 0)

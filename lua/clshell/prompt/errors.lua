@@ -3,6 +3,7 @@
 -- error; src/shell/traceback.c has recorded the stack by then.
 -- SPDX-License-Identifier: MIT
 
+local base_text = require "clshell.base.text"
 local caret = require "clshell.prompt.caret"
 local excerpt = require "clshell.diagnose.excerpt"
 local frames = require "clshell.prompt.frames"
@@ -310,6 +311,8 @@ end
 
 local function finish(lines, opts)
   for i, line in ipairs(lines) do
+    line = base_text.visible(line)
+    lines[i] = line
     if i == 1 and opts.color then
       local head, rest = line:match("^(.-:%d+: )(.*)$")
       lines[i] = style.paint(head or "", "bold", true)

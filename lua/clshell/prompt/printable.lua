@@ -7,7 +7,7 @@ local base_text = require "clshell.base.text"
 
 local M = {}
 
-local columns, within = base_text.columns, base_text.within
+local columns, unsafe = base_text.columns, base_text.unsafe
 
 local byte, find, format, sub = string.byte, string.find, string.format,
   string.sub
@@ -17,10 +17,6 @@ local TEXT = "[\n\t\x20-\x7e]" -- and outside
 
 local NAMED = {["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r",
   ['"'] = '\\"', ["\\"] = "\\\\"}
-
--- Ranges that steer a terminal or turn the direction of text.
-local UNSAFE = {0x80, 0x9f, 0x2028, 0x202e, 0x2066, 0x2069, 0xd800, 0xdfff,
-  0xe000, 0xf8ff, 0x10fffe, 0x7fffffff}
 
 -- The character at `at`: its code and the place behind it; nil where the
 -- bytes are no UTF-8.
@@ -46,7 +42,7 @@ local function step(s, at, keep, utf8_ok)
   local code, next_at = decode(s, at)
   if not code then
     return format("\\x%02x", byte(c)), 4, at + 1
-  elseif utf8_ok and not within(code, UNSAFE) then
+  elseif utf8_ok and not unsafe(code) then
     return sub(s, at, next_at - 1), columns(code), next_at
   end
   local text = format("\\u{%x}", code)

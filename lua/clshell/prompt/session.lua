@@ -78,10 +78,11 @@ end
 --- session.remark(text)
 --- Writes words to standard error, as wide as the window.
 function M.remark(text)
-  local report = require "clshell.report"
+  local report, base_text = require "clshell.report",
+    require "clshell.base.text"
   io.stdout:flush()
-  io.stderr:write(table.concat(report.wrap(text, (system.winsize(2) or 80)
-    - 1), "\n"), "\n")
+  io.stderr:write(table.concat(report.wrap(base_text.message(text),
+    (system.winsize(2) or 80) - 1), "\n"), "\n")
 end
 
 function M.note(text)

@@ -167,9 +167,9 @@ function M.text(value, opts)
   return table.concat(lines, "\n")
 end
 
---- show.values(values [, opts]) -> string
---- The texts of several values, with their number `n`: in one line, or one
---- below the other where a text has lines. Options as for show.text.
+-- show.values(values [, opts]) -> string
+-- The texts of several values, with their number `n`: in one line, or one
+-- below the other where a text has lines. Options as for show.text.
 function M.values(values, opts)
   local parts, gap = {}, "\t"
   for i = 1, values.n do

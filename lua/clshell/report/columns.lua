@@ -71,7 +71,7 @@ local function cell(column, row)
   if value == nil then
     return ""
   elseif type(value) ~= "number" or not format then
-    return (tostring(value):gsub("%s+", " "))
+    return text.visible((tostring(value):gsub("%s+", " ")))
   end
   return type(format) == "function" and format(value, row)
     or format:format(value)

@@ -13,6 +13,7 @@ local report = require "clshell.report"
 local script = require "clshell.base.script"
 local store = require "clshell.store"
 local style = require "clshell.base.style"
+local text = require "clshell.base.text"
 
 local KEEP = 1 -- seconds between two writes of the results so far
 
@@ -104,18 +105,18 @@ function M.open(parser, args)
     size = size, people = not format or args.output ~= nil}, Output)
 end
 
---- out:say(text)
---- Prints a text for people: nothing where standard output is for a program.
-function Output:say(text)
+--- out:say(words)
+--- Prints words for people: nothing where standard output is for a program.
+function Output:say(words)
   if self.people then
-    print(text)
+    print(words)
   end
 end
 
---- out:heading(text)
+--- out:heading(title)
 --- Prints a title, and the device on a line of its own.
-function Output:heading(text)
-  self:say(("%s\non %s\n"):format(text, cl.device().name))
+function Output:heading(title)
+  self:say(("%s\non %s\n"):format(title, cl.device().name))
 end
 
 --- out:lesson(rows)
@@ -186,7 +187,7 @@ local function finish(e, f, ...)
   end
   local ok, message = cl.undisturbed(pcall, f, ...)
   if not ok then
-    io.stderr:write("clshell: ", tostring(message), "\n")
+    io.stderr:write("clshell: ", text.message(tostring(message)), "\n")
   end
 end
 
@@ -222,7 +223,8 @@ local function write_none(out)
     state = moved and (" of an earlier run is %s.old now"):format(file)
       or " is of an earlier run: " .. reason
   end
-  io.stderr:write(("clshell: no results; %s%s\n"):format(file, state))
+  io.stderr:write(text.message(("clshell: no results; %s%s\n"):format(file,
+    state)))
 end
 
 -- The results for a program: to the file, else to standard output.

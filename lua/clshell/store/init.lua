@@ -14,6 +14,7 @@ local integer = require "clshell.base.integer"
 local json = require "clshell.base.json"
 local options = require "clshell.base.options"
 local record_fields = require "clshell.measure.record_fields"
+local text = require "clshell.base.text"
 
 local M = {}
 local Store = {}
@@ -186,7 +187,8 @@ function M.keep(r)
     return id
   elseif reason ~= OFF and not noted then
     noted = true
-    io.stderr:write("clshell: results are not kept: ", reason, "\n")
+    io.stderr:write(text.message(("clshell: results are not kept: %s\n")
+      :format(reason)))
   end
   return nil, reason
 end
@@ -249,8 +251,8 @@ end
 local function sound(s, id, r, fault)
   if fault and not s.noted then
     s.noted = true
-    io.stderr:write(("clshell: %s: damaged runs are left out; run %d: %s\n")
-      :format(s, id, fault))
+    io.stderr:write(text.message(("clshell: %s: damaged runs are left out; "
+      .. "run %d: %s\n"):format(s, id, fault)))
   end
   return not fault and r or nil
 end

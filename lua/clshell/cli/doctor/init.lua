@@ -31,11 +31,12 @@ end
 -- A finding that is "ok", "bad" or to "note".
 local function say(mark, format, ...)
   local word, color = table.unpack(MARKS[mark])
-  entry(style.paint(word, color, style.color(1)), format:format(...))
+  entry(style.paint(word, color, style.color(1)), text.visible(
+    format:format(...)))
 end
 
 local function advise(format, ...)
-  local words = format:format(...)
+  local words = text.visible(format:format(...))
   steps[#steps + 1] = not steps[words] and words or nil
   steps[words] = true
 end
