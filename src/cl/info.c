@@ -242,12 +242,18 @@ static void pushnameversions(lua_State *L, const char *p, size_t size) {
   }
 }
 
+/* A count that Lua cannot hold, such as all bits set, is the largest it can.
+ */
+static void pushcount(lua_State *L, cl_ulong n) {
+  lua_pushinteger(L, n < LUA_MAXINTEGER ? (lua_Integer)n : LUA_MAXINTEGER);
+}
+
 static void pushsizes(lua_State *L, const char *p, size_t size) {
   lua_newtable(L);
   for (size_t i = 0; (i + 1) * sizeof(size_t) <= size; i++) {
     size_t z;
     memcpy(&z, p + i * sizeof z, sizeof z);
-    lua_pushinteger(L, (lua_Integer)z);
+    pushcount(L, z);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
 }
@@ -317,7 +323,7 @@ static void pushvalue(lua_State *L, char kind, const void *p, size_t size) {
   else if (kind == 'V')
     pushnameversions(L, p, size);
   else
-    lua_pushinteger(L, (lua_Integer)n);
+    pushcount(L, n);
 }
 
 /* Pushes the answer to a query, or nil where the driver has none. */

@@ -90,11 +90,12 @@ function M.bytes(n)
     for _, unit in ipairs{"GiB", "MiB", "KiB"} do
       local size = unit == "GiB" and 2^30 or unit == "MiB" and 2^20 or 1024
       if n % size == 0 then
-        return ("%d %s"):format(n // size, unit)
+        return ("%.15g %s"):format(n // size, unit)
       end
     end
   end
-  return ("%d bytes"):format(n)
+  return (math.type(n) == "integer" and "%d bytes" or n < 2^63 and "%.0f bytes"
+    or "%g bytes"):format(n)
 end
 
 --- text.quote(s) -> string

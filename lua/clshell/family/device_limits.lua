@@ -3,12 +3,44 @@
 -- SPDX-License-Identifier: MIT
 
 local arguments = require "clshell.family.arguments"
+local cl = require "cl"
 local text = require "clshell.base.text"
 
 local INT_MAX = 2^31 - 1
 local RESERVE = 1024 -- bytes, see NVRESERVE in context.c
 
 local M = {}
+
+-- Whether a number is above a limit. A limit that the device does not tell is
+-- none.
+local function above(n, limit)
+  return math.type(limit) ~= nil and n > limit
+end
+
+-- The local size of a launch, nil where the driver chooses.
+local function local_size(rung, s, p)
+  local _, size = rung.range(s, p)
+  for i = 1, type(size) == "table" and math.max(#size, 1) or 0 do
+    if math.type(size[i]) == nil then
+      size = "a list with a " .. type(size[i])
+    end
+  end
+  if size ~= nil and type(size) ~= "table" then
+    cl.error(("%s: the local size of `range` must be a list of numbers; got "
+      .. "%s"):format(rung.name, tostring(size)))
+  end
+  return size
+end
+
+-- The local memory of a launch, in bytes.
+local function local_bytes(rung, s, p)
+  local bytes = rung.local_bytes and rung.local_bytes(s, p) or 0
+  if math.type(bytes) == nil or bytes ~= bytes then
+    cl.error(("%s: `local_bytes` must be a number; got %s"):format(rung.name,
+      tostring(bytes)))
+  end
+  return bytes
+end
 
 -- The work-items of a group of `size` (nil: the driver chooses).
 local function items(size)
@@ -32,26 +64,27 @@ function M.device(ints, rung, p, s, dev)
   end
   for _, name in ipairs(ints) do
     if s[name] and s[name] > INT_MAX then
-      return ("%s = %d, kernels count to %d"):format(name, s[name], INT_MAX)
+      return ("%s = %.0f, kernels count to %d"):format(name, s[name], INT_MAX)
     end
   end
   local reason = rung.accepts and rung.accepts(dev, s, p)
   if reason then
     return reason
   end
-  local _, size = rung.range(s, p)
+  local size, most = local_size(rung, s, p), dev.max_work_item_sizes
   for i, n in ipairs(size or {}) do
-    if n > dev.max_work_item_sizes[i] then
+    local limit = most and most[1] and (most[i] or 1) -- has no such dimension
+    if above(n, limit) then
       return ("local %s: dimension %d allows %d on this device"):format(
-        text.shape(size), i, dev.max_work_item_sizes[i])
+        text.shape(size), i, limit)
     end
   end
-  if items(size) > dev.max_work_group_size then
-    return ("local %s = %d work-items, device allows %d"):format(
+  if above(items(size), dev.max_work_group_size) then
+    return ("local %s = %.0f work-items, device allows %d"):format(
       text.shape(size), items(size), dev.max_work_group_size)
   end
-  local bytes = rung.local_bytes and rung.local_bytes(s, p) or 0
-  if bytes > dev.local_mem_size then
+  local bytes = local_bytes(rung, s, p)
+  if above(bytes, dev.local_mem_size) then
     return ("local memory: needs %s, device has %s"):format(
       text.bytes(bytes), text.bytes(dev.local_mem_size))
   end
@@ -59,13 +92,12 @@ end
 
 -- The reason by the limits of the built kernel.
 function M.kernel(kernel, size, dev)
-  if items(size) > kernel.work_group_size then
-    return ("local %s = %d work-items, this kernel allows %d on the device")
+  if above(items(size), kernel.work_group_size) then
+    return ("local %s = %.0f work-items, this kernel allows %d on the device")
       :format(text.shape(size), items(size), kernel.work_group_size)
   end
-  local excess = kernel.local_mem_size - dev.local_mem_size
-  if excess > 0
-      and excess > (dev.nv_compute_capability_major and RESERVE or 0) then
+  local reserve = dev.nv_compute_capability_major and RESERVE or 0
+  if above(kernel.local_mem_size - reserve, dev.local_mem_size) then
     return ("local memory: the kernel takes %s, device has %s"):format(
       text.bytes(kernel.local_mem_size), text.bytes(dev.local_mem_size))
   end
@@ -76,7 +108,7 @@ function M.constants(kernel, args, dev)
   for i, param in ipairs(kernel.args) do
     local b = args[i]
     if param.space == "constant" and arguments.is_buffer(b)
-        and b.bytes > dev.max_constant_buffer_size then
+        and above(b.bytes, dev.max_constant_buffer_size) then
       return ("%s is %s, the device's constant buffer %s"):format(param.name,
         text.bytes(b.bytes), text.bytes(dev.max_constant_buffer_size))
     end
