@@ -79,17 +79,25 @@ for name, case in pairs(small) do
       t.ok(#list >= 1 and list[1].name and list[1].tag == "here", name)
     end
   end)
-  if name ~= "hello" then
-    t.test(name .. ": --help, and an option that is not there", function()
-      local out, _, code = run(script(name) .. " --help")
-      t.eq(code, 0)
-      t.ok(out:find("Usage: " .. name, 1, true), out)
-      local _, err, usage = run(script(name) .. " --nonesuch")
-      t.eq(usage, 2)
-      t.ok(err:find("nonesuch", 1, true), err)
-    end)
-  end
 end
+
+for file in t.capture(("ls %s/scripts/*.lua"):format(here)):gmatch "[^\n]+" do
+  local name = file:match "([^/]+)%.lua$"
+  t.test(name .. ": --help, and an option that is not there", function()
+    local out, _, code = run(file .. " --help")
+    t.eq(code, 0)
+    t.ok(out:find("Usage: " .. name, 1, true), out)
+    local _, err, usage = run(file .. " --nonesuch")
+    t.eq(usage, 2)
+    t.ok(err:find("nonesuch", 1, true), err)
+  end)
+end
+
+t.test("hello.lua has a new kernel in ten lines", function()
+  local f <close> = assert(io.open(script "hello"))
+  local lines = f:read("a"):match "\n%-%- the ten lines\n(.-)\n\n"
+  t.eq(select(2, (lines .. "\n"):gsub("\n", "")), 10)
+end)
 
 -- A run that takes part of a second.
 local brief = briefly "bench_gemm" .. " 33 -t float -k naive -k tiled "

@@ -103,7 +103,7 @@ function Progress:step(label)
     self.times[(self.count - 1) % RECENT + 1] = now - self.last
   end
   self.count, self.last = self.count + 1, now
-  label = (label or ""):gsub("%c", " ")
+  label = text.visible(((label or ""):gsub("%c", " ")))
   if self.quiet or self.count < 2 then
     return
   elseif not self.tty then
