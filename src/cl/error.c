@@ -9,7 +9,7 @@
 #include "object.h"
 
 #define TNAME "Error"
-#define LONGEST 2000         /* bytes in a line of a message */
+#define LONGEST 640          /* bytes in a line of a message */
 #define LIBRARY "cl.library" /* registry: how its chunks' names begin */
 
 static const struct {

@@ -44,9 +44,10 @@ static int distance(const char *a, const char *b) {
   return rows[(i + 2) % 3][n];
 }
 
-/* How many edits away a name still counts as near. */
+/* How many edits away a name still counts as near: none of a long word. */
 static int most(const char *word) {
-  return (int)strlen(word) / 3 + 1;
+  size_t n = strlen(word);
+  return n > MAXWORD ? 0 : (int)n / 3 + 1;
 }
 
 /* The name of the NULL-ended list nearest to `word`; NULL if none is near. */
@@ -70,7 +71,8 @@ const char *clsh_nearest(const char *word, const char *const names[]) {
 static int cl_nearest(lua_State *L) {
   const char *word = luaL_checkstring(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
-  int limit = (int)luaL_optinteger(L, 3, most(word));
+  lua_Integer limit = luaL_optinteger(L, 3, most(word));
+  limit = limit > MAXWORD ? MAXWORD : limit;
   lua_settop(L, 2);
   lua_pushnil(L); /* the best at 3 */
   for (lua_Integer i = 1; lua_rawgeti(L, 2, i) == LUA_TSTRING; i++) {

@@ -220,7 +220,7 @@ local function nothing()
   return ""
 end
 
-local LONGEST = 2000 -- bytes in a line of a message
+local LONGEST = 640 -- bytes in a line of a message
 
 -- text.message(s) -> string
 -- A message for people: visible, its long lines cut in the middle.
