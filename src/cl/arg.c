@@ -43,7 +43,10 @@ static const Class any_class = {"Any", sizeof(Any), NULL, NULL,
 static int value_tostring(lua_State *L) {
   Value *v = clsh_class_check(L, 1, &value_class);
   if (v->type != NULL) {
-    clsh_type_push(L, v->type, v->data);
+    if (v->type->width == 1)
+      clsh_type_pushtext(L, v->type, v->data);
+    else
+      clsh_type_push(L, v->type, v->data);
     lua_pushfstring(L, "%s %s", v->type->name, luaL_tolstring(L, -1, NULL));
   } else {
     lua_pushfstring(L, "%I bytes", (LUAI_UACINT)v->size);

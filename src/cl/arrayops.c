@@ -75,15 +75,21 @@ static size_t convertrun(const Type *t, void *to, const Type *f,
   return done;
 }
 
-/* Raises what clsh_type_convert says of element `i` of array `from`. */
+/* Raises: type `t` has no number such as component `i` of array `from`. */
 static void refuse(lua_State *L, const Type *t, Array *from, size_t i) {
-  char element[128];
+  const Type *f = from->type;
+  size_t at = i / f->width, component = i % f->width;
   const char *p = clsh_array_data(L, from);
-  clsh_type_push(L, from->type, p + i * from->type->size);
-  const char *wrong = clsh_type_convert(L, -1, t, element);
-  clsh_error(L, "element %I of an Array %s: %s", (lua_Integer)i + 1,
-             clsh_array_name(L, from),
-             wrong != NULL ? wrong : "no such value");
+  double x;
+  p += at * f->size + component * f->unit;
+  clsh_number_loadreals(f, p, 1, &x);
+  clsh_type_pushtext(L, f, p);
+  const char *wrong = clsh_type_misfit(L, -1, t, x);
+  if (f->width > 1)
+    wrong = lua_pushfstring(L, "component %I: %s", (lua_Integer)component + 1,
+                            wrong);
+  clsh_error(L, "element %I of an Array %s: %s", (lua_Integer)at + 1,
+             clsh_array_name(L, from), wrong);
 }
 
 /*
@@ -112,14 +118,14 @@ void clsh_arrayops_convert(lua_State *L, Array *to, Array *from) {
   while (nextrun(L, to, &r) && nextrun(L, from, &s)) {
     size_t done = convertrun(t, p + r.offset, f, q + s.offset, r.n);
     if (done < r.n)
-      refuse(L, t, from, (r.first + done) / t->width);
+      refuse(L, t, from, r.first + done);
   }
 }
 
 /** Array:convert(type) -> array
  * A new array of the same shape with another element type. Integer types
  * take whole numbers in their range only; anything else raises, with its
- * index.
+ * index. A ulong counts from 0 to 2^64 - 1 here.
  */
 static int array_convert(lua_State *L) {
   Array *a = clsh_array_check(L, 1);
@@ -380,8 +386,8 @@ static void addintegers(Summary *s, const int64_t *x, size_t n, bool sign) {
 
 static void setbound(lua_State *L, const Type *t, double x, int64_t i,
                      const char *name) {
-  if (t->kind == 'f' || (t->kind == 'u' && i < 0))
-    lua_pushnumber(L, t->kind == 'f' ? x : (lua_Number)(uint64_t)i);
+  if (t->kind == 'f')
+    lua_pushnumber(L, x);
   else
     lua_pushinteger(L, i);
   lua_setfield(L, -2, name);
@@ -394,7 +400,8 @@ static void setcount(lua_State *L, size_t n, const char *name) {
 
 /** Array:summary() -> {count, min, max, mean, nan, inf, whole}
  * min, max and mean of the finite components, nil where there are none; how
- * many are nan and inf; whether all finite ones are whole numbers.
+ * many are nan and inf; whether all finite ones are whole numbers. min and
+ * max of a ulong are integers with its 64 bits, as its elements are.
  */
 static int array_summary(lua_State *L) {
   const Array *a = clsh_array_check(L, 1);

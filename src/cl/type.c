@@ -3,7 +3,9 @@
 ** Lua value into one.
 ** SPDX-License-Identifier: MIT
 */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "object.h"
@@ -79,16 +81,27 @@ static void pushcomponent(lua_State *L, const Type *t, const void *p) {
     return;
   }
   clsh_number_loadintegers(t, &c, 1, &v);
-  if (t->kind == 'u' && v < 0)
-    lua_pushnumber(L, (lua_Number)(uint64_t)v);
-  else
-    lua_pushinteger(L, v);
+  lua_pushinteger(L, v);
+}
+
+/* Pushes a component as text: a ulong as what it is, from 0 to 2^64 - 1. */
+void clsh_type_pushtext(lua_State *L, const Type *t, const void *p) {
+  char text[24];
+  uint64_t v;
+  if (t->kind == 'u' && t->unit == 8) {
+    memcpy(&v, p, sizeof v);
+    snprintf(text, sizeof text, "%" PRIu64, v);
+    lua_pushstring(L, text);
+  } else {
+    pushcomponent(L, t, p);
+    lua_tostring(L, -1);
+  }
 }
 
 /*
 ** Pushes the element at `p`, which need not be aligned: an integer or a
-** float, for a vector a table of them. A ulong from 2^63 up comes as the
-** nearest float: Lua integers end there, and wrapping would lie.
+** float, for a vector a table of them. A ulong comes as the Lua integer with
+** its 64 bits, so from 2^63 up as a negative one: no digit is lost.
 */
 void clsh_type_push(lua_State *L, const Type *t, const void *p) {
   if (t->width == 1) {
@@ -119,8 +132,8 @@ static const char *scalarname(const Type *t) {
   return t->name;
 }
 
-/* The number `x` at `idx` is none of the integers of the type. */
-static const char *misfit(lua_State *L, int idx, const Type *t, double x) {
+/* The number `x` at `idx`, or its text, is no integer of the type. */
+const char *clsh_type_misfit(lua_State *L, int idx, const Type *t, double x) {
   lua_pushvalue(L, idx);
   const char *number = lua_tostring(L, -1);
   if (!isfinite(x) || x != floor(x))
@@ -140,9 +153,9 @@ static const char *tocomponent(lua_State *L, int idx, const Type *t, void *p) {
     clsh_number_storereals(t, &x, 1, &c);
   } else {
     v = lua_tointeger(L, idx);
-    if (lua_isinteger(L, idx) ? !clsh_number_fits(t, v, false)
+    if (lua_isinteger(L, idx) ? t->unit < 8 && !clsh_number_fits(t, v, false)
                               : clsh_number_whole(t, &x, 1, &v) == 0)
-      return misfit(L, idx, t, x);
+      return clsh_type_misfit(L, idx, t, x);
     clsh_number_storeintegers(t, &v, 1, &c);
   }
   memcpy(p, c.bytes, t->unit);
@@ -178,6 +191,7 @@ static const char *tovector(lua_State *L, int idx, const Type *t, char *p) {
 ** be aligned). NULL, or what is wrong with the value: that text then lies
 ** on the stack. Integer types take whole numbers in their range, reals any
 ** number, vectors a table of their width or one number for all components.
+** long and ulong take every Lua integer by its 64 bits, as Lua's wrap.
 */
 const char *clsh_type_convert(lua_State *L, int idx, const Type *t, void *p) {
   luaL_checkstack(L, 6, NULL);

@@ -23,6 +23,8 @@ extern const Type clsh_type_all[]; /* ends with NULL */
 const Type *clsh_type_find(const char *name, size_t len);
 const Type *clsh_type_check(lua_State *L, int arg);
 void clsh_type_push(lua_State *L, const Type *t, const void *p);
+void clsh_type_pushtext(lua_State *L, const Type *t, const void *p);
+const char *clsh_type_misfit(lua_State *L, int idx, const Type *t, double x);
 const char *clsh_type_convert(lua_State *L, int idx, const Type *t, void *p);
 void clsh_type_open(lua_State *L);
 

@@ -304,7 +304,7 @@ t.test("copy and convert", function()
   local big = cl.array("ulong", 1, 0x1p63)
   t.raises(function() big:convert "long" end, "does not fit long")
   t.eq(big:convert("double")[1], 0x1p63)
-  t.eq(big:convert("double"):convert("ulong")[1], 0x1p63)
+  t.eq(big:convert("double"):convert("ulong")[1], math.mininteger)
 end)
 
 t.test("convert between all scalar types", function()

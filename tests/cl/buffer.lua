@@ -34,6 +34,28 @@ t.test("types, shapes and init values", function()
   t.eq(m:info().ld, 2)
 end)
 
+t.test("a ulong reaches the device and comes back bit by bit", function()
+  local bits = {-1, math.mininteger, math.maxinteger, 0xfedcba9876543211}
+  local b <close> = cl.buffer("ulong", 4, bits)
+  t.eq(b:read():table(), bits)
+  b:fill(-2)
+  t.eq(b:read()[4], -2)
+  b:write(bits)
+  t.eq(b:read{first = 4}[1], bits[4])
+  b:fill(2.0^63)
+  t.eq(b:read()[1], math.mininteger)
+  local k = cl.kernel [[kernel void add(ulong v, global ulong *x) {
+    x[get_global_id(0)] += v;
+  }]]
+  b:write(bits)
+  k:range(4)(-1, b)
+  for i, v in ipairs(bits) do
+    t.eq(b:read()[i], v - 1)
+  end
+  k.program:close()
+  k:close()
+end)
+
 t.test("a leading dimension leaves gaps alone", function()
   local b <close> = cl.buffer("float", {3, 5}, nil, {ld = 8})
   b:fill(-1)

@@ -79,14 +79,52 @@ t.test("long and ulong at their ends", function()
   t.raises(function() a[1] = 0x1p63 end, "does not fit long (-2^63..2^63-1)")
   b[1] = math.maxinteger
   t.eq(b[1], math.maxinteger)
-  t.raises(function() b[1] = -1 end, "-1 does not fit ulong (0..2^64-1)")
   b[1] = 0x1p63
-  t.eq(b[1], 0x1p63)
-  t.eq(math.type(b[1]), "float")
+  t.eq(b[1], math.mininteger)
+  t.eq(math.type(b[1]), "integer")
   b[1] = 0x1.fffffffffffffp63
-  t.eq(b[1], 0x1.fffffffffffffp63)
-  t.raises(function() b[1] = 0x1p64 end, "does not fit ulong")
+  t.eq(b[1], -2048)
+  t.raises(function() b[1] = 0x1p64 end,
+    "does not fit ulong (0..2^64-1)")
   t.raises(function() b[1] = -1.0 end, "does not fit ulong")
+end)
+
+t.test("no bit of a ulong is lost", function()
+  local bits = {0, 1, math.maxinteger, math.mininteger, -1, -2,
+    math.mininteger | 1, 0x123456789abcdef1, 0xfedcba9876543211}
+  local a = cl.array("ulong", #bits, bits)
+  t.eq(a:table(), bits)
+  t.eq(a:tostring(), string.pack(("j"):rep(#bits), table.unpack(bits)))
+  t.eq(a:fill(-1)[3], -1)
+  a:random(t.seed, 0, -1)
+  local least, most = a[1], a[1]
+  for i = 1, #a do
+    least = math.ult(a[i], least) and a[i] or least
+    most = math.ult(most, a[i]) and a[i] or most
+  end
+  local s = a:summary()
+  t.eq({s.min, s.max}, {least, most})
+  t.raises(function() a:random(1, -1, 0) end, "below the lower one")
+  t.eq(tostring(cl.ulong(-1)), "ulong 18446744073709551615")
+  t.eq(cl.array("ulong2", 1, {{-1, 5}})[1], {-1, 5})
+  local far = cl.array("ulong", 2, {math.mininteger, 0})
+  t.eq({far:max_diff(cl.array("ulong", 2, {math.maxinteger, 0}))}, {1, 1})
+end)
+
+t.test("a conversion to or from ulong keeps the value", function()
+  local big = cl.array("ulong", 2, {1, -1})
+  for _, name in ipairs{"long", "int", "uchar"} do
+    t.raises(function() big:convert(name) end, "element 2 of an Array "
+      .. "ulong[2]: 18446744073709551615 does not fit " .. name)
+  end
+  t.eq(big:convert("double"):table(), {1, 0x1p64})
+  for _, name in ipairs{"long", "int", "char"} do
+    local below = cl.array(name, 2, {1, -1})
+    t.raises(function() below:convert "ulong" end,
+      "element 2", "-1 does not fit ulong (0..2^64-1)")
+  end
+  t.raises(function() cl.array("ulong2", 1, {{1, -1}}):convert "long2" end,
+    "component 2: 18446744073709551615 does not fit long")
 end)
 
 t.test("reals round", function()

@@ -118,8 +118,12 @@ t.test("vectors of OpenCL C, half, integers to their ends", function()
   has(text(h), "\n   1.000   0.500  -2.000\n", "min -2")
   local l <close> = cl.buffer("long", 2, {math.mininteger, math.maxinteger})
   has(text(l), "-9223372036854775808", "9223372036854775807", "mean -0.5")
-  local u <close> = cl.buffer("ulong", 2, {2.0 ^ 63, 1})
-  has(text(u), "9223372036854775808")
+  local u <close> = cl.buffer("ulong", 3, {-1, math.mininteger | 1, 1})
+  has(text(u), "  18446744073709551615   9223372036854775809", "min 1",
+    "max 18446744073709551615")
+  local pairs_of <close> = cl.array("ulong2", 200, -2)
+  has(text(pairs_of), "(18446744073709551614, 18446744073709551614)",
+    "min 18446744073709551614")
 end)
 
 t.test("NaN and infinity are counted, small numbers are not zero", function()

@@ -28,6 +28,13 @@ function M.class(value)
   return type(meta) == "table" and rawget(meta, "__name") or nil
 end
 
+--- text.unsigned(i) -> string
+--- The 64 bits of an integer as a number from 0 to 2^64 - 1.
+function M.unsigned(i)
+  local tens = (i >> 1) // 5
+  return i < 0 and ("%d%d"):format(tens, i - tens * 10) or ("%d"):format(i)
+end
+
 -- The keys of a table, sorted.
 function M.keys(t)
   local list = {}

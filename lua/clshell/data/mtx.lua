@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 local cl = require "cl"
 local new_file = require "clshell.data.new_file"
+local unsigned = require "clshell.base.text".unsigned
 
 local M = {}
 
@@ -279,9 +280,17 @@ local function create(path, body)
   end)
 end
 
--- How values of an element type are written, and the header's word for them.
+local function same(v)
+  return v
+end
+
+-- How values of an element type are written, the header's word for them, and
+-- the function that makes a value what is written.
 local function style(type)
-  return DIGITS[type] or "%d", DIGITS[type] and "real" or "integer"
+  if type == "ulong" then
+    return "%s", "integer", unsigned
+  end
+  return DIGITS[type] or "%d", DIGITS[type] and "real" or "integer", same
 end
 
 local function finite(path, i, j, v)
@@ -299,7 +308,7 @@ end
 --- matrix gives its lower triangle. Values that are not finite and files that
 --- cannot be written are errors; they leave an unfinished file behind.
 function M.write(path, m, each)
-  local digits, field = style(m.type)
+  local digits, field, written = style(m.type)
   local line = "%d %d " .. digits .. "\n"
   create(path, function(write)
     write("%%%%MatrixMarket matrix coordinate %s %s\n", field,
@@ -307,7 +316,7 @@ function M.write(path, m, each)
     write("%d %d %d\n", m.rows, m.cols, m.nnz)
     each(function(i, j, v)
       finite(path, i, j, v)
-      write(line, i, j, v)
+      write(line, i, j, written(v))
     end)
   end)
 end
@@ -316,7 +325,7 @@ end
 --- Writes the two-dimensional host array h as an array file (column by
 --- column, general). Errors as mtx.write.
 function M.write_dense(path, h)
-  local digits, field = style(h.type)
+  local digits, field, written = style(h.type)
   local line = digits .. "\n"
   local rows, cols = h.rows, h.cols
   create(path, function(write)
@@ -326,7 +335,7 @@ function M.write_dense(path, h)
       for i = 1, rows do
         local v = h[(i - 1) * cols + j]
         finite(path, i, j, v)
-        write(line, v)
+        write(line, written(v))
       end
     end
   end)

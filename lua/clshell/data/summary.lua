@@ -48,15 +48,11 @@ local function kernels(context, name, inside, gaps)
     summary = prog:kernel "summary", join = prog:kernel "join",
     group = group, most = dev.compute_units * (cpu and 4 or 16),
     kind = kind, lanes = lanes,
-    number = kind == 1 and "I8" or kind == 0 and "i8"
+    number = kind < 2 and "i8"
       or double and "d" or "f",
   }
   built[context][key] = k
   return k
-end
-
-local function from_unsigned(n)
-  return n >= 0 and n or n + 2.0 ^ 64
 end
 
 -- The result from the bytes of one Part.
@@ -67,9 +63,6 @@ local function decode(bytes, k, count)
   if k.kind < 2 then
     sum = sum + (rest >> 32)
     rest = rest & 0xffffffff
-    if k.kind == 1 then
-      lo, hi = from_unsigned(lo), from_unsigned(hi)
-    end
     sum = sum * 2.0 ^ 32
   end
   return {

@@ -39,19 +39,19 @@ local function join(words, width, indent)
 end
 
 -- A real in few digits, an integer in all of its digits.
-local function brief(x)
+local function brief(x, f)
   if math.type(x) == "integer" then
-    return ("%d"):format(x)
+    return matrix_text.number(x, f)
   end
   return x == math.floor(x) and math.abs(x) < 1e7 and ("%d"):format(x)
     or ("%.4g"):format(x)
 end
 
-local function stats_words(s)
+local function stats_words(s, f)
   local words = {}
   if s.min then
-    words = {"min " .. brief(s.min), "mean " .. brief(s.mean),
-      "max " .. brief(s.max)}
+    words = {"min " .. brief(s.min, f), "mean " .. brief(s.mean, f),
+      "max " .. brief(s.max, f)}
   end
   for _, name in ipairs{"nan", "inf"} do
     if s[name] > 0 then
@@ -171,14 +171,14 @@ local function compose(src, o)
   local lines = join(src.words, o.width, "  ")
   lines[1] = style.paint(lines[1], "bold", o.color)
   local stats, why = try(src.stats)
-  local about = stats and stats_words(stats) or {}
+  local f = matrix_text.format(src.scalar, stats)
+  local about = stats and stats_words(stats, f) or {}
   if why then
     about[#about + 1] = "min, mean, max: " .. why
   end
   local footer = #about > 0 and join(about, o.width - 2, "") or {}
   local room = math.max(2, o.height - #lines - #footer - 2)
   local shown, cut = {}, nil
-  local f = matrix_text.format(src.scalar, stats)
   local fine, wrong = try(function()
     shown, cut = element_lines(src, f, o, room)
     return true

@@ -4,6 +4,7 @@
 
 local printable = require "clshell.prompt.printable"
 local style = require "clshell.base.style"
+local unsigned = require "clshell.base.text".unsigned
 
 local M = {}
 
@@ -13,9 +14,10 @@ M.ALL = 100000 -- elements that "all" shows, roughly
 local INDENT, GAP = 2, 2
 
 -- The format of whole numbers from lo to hi.
-local function whole(lo, hi)
-  local width = math.max(#("%.0f"):format(lo), #("%.0f"):format(hi))
-  return {form = "%.0f", width = width}
+local function whole(lo, hi, kind)
+  local f = {form = "%.0f", unsigned = kind == "ulong"}
+  f.width = math.max(#M.number(lo, f), #M.number(hi, f))
+  return f
 end
 
 -- The format of reals: fixed, with four digits of the largest, or scientific.
@@ -40,12 +42,12 @@ function M.format(kind, stats)
   local is_real = kind == "float" or kind == "double" or kind == "half"
   local f
   if not stats then
-    f = is_real and {form = "%.3e", width = 10} or {form = "%.0f", width = 11}
+    f = is_real and {form = "%.3e", width = 10} or whole(0, 10^10, kind)
   elseif not stats.min then
     f = {form = "%.0f", width = 3}
   elseif not is_real or stats.whole and math.max(-stats.min, stats.max)
       < 1e7 then
-    f = whole(stats.min, stats.max)
+    f = whole(stats.min, stats.max, kind)
   else
     f = real(stats.min, stats.max)
   end
@@ -55,13 +57,15 @@ function M.format(kind, stats)
   return f
 end
 
-local function number(x, f)
+--- matrix_text.number(x, format) -> string
+--- A number, or a component of a vector.
+function M.number(x, f)
   if x ~= x then
     return "nan"
   elseif x == math.huge or x == -math.huge then
     return x > 0 and "inf" or "-inf"
   elseif math.type(x) == "integer" then
-    return ("%d"):format(x)
+    return f.unsigned and unsigned(x) or ("%d"):format(x)
   elseif f.least and x ~= 0 and math.abs(x) < f.least then
     return ("%.0e"):format(x) -- not zero, whatever the others are
   end
@@ -79,11 +83,11 @@ function M.text(x, f)
   if not x then
     return right(style.glyphs() and "·" or ".", f.width)
   elseif type(x) ~= "table" then
-    return right(number(x, f), f.width)
+    return right(M.number(x, f), f.width)
   end
   local lanes = {}
   for k, lane in ipairs(x) do
-    lanes[k] = right(number(lane, f), f.width)
+    lanes[k] = right(M.number(lane, f), f.width)
   end
   return "(" .. table.concat(lanes, ", ") .. ")"
 end
