@@ -47,18 +47,34 @@ int clsh_option_word(lua_State *L, int idx, const char *const names[],
                     pushlist(L, names), word);
 }
 
+/* Whether the value at `arg` is an Event, or the span of several. */
+static bool isevent(lua_State *L, int arg) {
+  bool named = luaL_getmetafield(L, arg, "__name") == LUA_TSTRING;
+  bool event = named && strncmp(lua_tostring(L, -1), "Event", 5) == 0;
+  lua_pop(L, named ? 1 : 0);
+  return event;
+}
+
 /*
 ** Checks that the optional table at `arg` holds only options in `names`.
-** An unknown option raises with the nearest name.
+** An unknown option raises with the nearest name. An Event there is the
+** second result of the call that gave the argument before, as in
+** gemm(A, gemm(B, C)): it becomes nil. Where `after` is the first option, an
+** Event may be meant to be waited for, and raises.
 */
 void clsh_option_check(lua_State *L, int arg, const char *const names[],
                        const char *what) {
   if (lua_isnoneornil(L, arg))
     return;
+  arg = lua_absindex(L, arg);
+  if (isevent(L, arg) && strcmp(names[0], "after") != 0) {
+    lua_pushnil(L);
+    lua_replace(L, arg);
+    return;
+  }
   if (lua_type(L, arg) != LUA_TTABLE)
     clsh_error_arg(L, arg, "must be a table of options; got %s",
-                   luaL_typename(L, arg));
-  arg = lua_absindex(L, arg);
+                   clsh_class_name(L, arg));
   for (lua_pushnil(L); lua_next(L, arg) != 0; lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING)
       clsh_error(L, "%s: names of options must be strings; got a %s key", what,
@@ -129,8 +145,8 @@ bool clsh_option_flag(lua_State *L, int opts, const char *name, bool def) {
 }
 
 /** cl.options(t, names, what)
- * Raises if table `t` (or nil) holds a key that is not in the list of
- * strings `names`; the message names `what` and the nearest option.
+ * Raises if table `t` (or nil, or an Event) holds a key that is not in the
+ * list of strings `names`; the message names `what` and the nearest option.
  */
 static int cl_options(lua_State *L) {
   const char *names[64];

@@ -264,9 +264,10 @@ static void shiftoptions(lua_State *L) {
   lua_settop(L, 3);
 }
 
-/** Buffer:read([dst] [, opts]) -> Array, Event
+/** Buffer:read([dst] [, opts]) -> Array
  * Copies the buffer, or a part of it, to host memory: into Array `dst`, or
- * a new one. Gaps between rows stay behind. It waits for the data.
+ * a new one. Gaps between rows stay behind. It waits for the data; with
+ * {async = true} it does not, and returns an Event as well.
  * Options:
  *   first, count  all    elements in memory order
  *   from, size    all    a rectangle: {row, col}, {rows, cols}
@@ -288,7 +289,7 @@ static int buffer_read(lua_State *L) {
   transfer(L, false, b, &r, 2, &m);
   lua_pushvalue(L, 2);
   lua_insert(L, -2);
-  return 2;
+  return m.async ? 2 : (lua_pop(L, 1), 1);
 }
 
 /* Makes the value at `src` an Array of the region's type and shape. */

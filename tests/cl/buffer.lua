@@ -196,6 +196,33 @@ t.test("asynchronous transfers keep their memory", function()
   t.eq(h[1], -20)
 end)
 
+t.test("a read is one value, and an event is never taken for options",
+  function()
+    local b <close> = numbers(4)
+    local c <close> = cl.buffer("int", 4, b:read())
+    t.eq(select("#", b:read()), 1)
+    t.eq(select("#", b:read{async = true}), 2)
+    local list = {}
+    table.insert(list, b:read())
+    t.eq(list[1]:table(), {1, 2, 3, 4})
+    c:fill(0)
+    c:write(b:read())
+    t.eq(c:read():table(), {1, 2, 3, 4})
+    c:write({4, 3, 2, 1}, b:fill(9))
+    b:copy(c, b:fill(8))
+    t.eq(c:read():table(), {8, 8, 8, 8})
+    c:write(b:read{async = true})
+    local queue <close> = cl.queue()
+    local k = cl.kernel "kernel void f(global int *x) { x[0] = 1; }"
+    local l = k:range(1)
+    t.raises(function() l:on(nil, b:fill(0)) end,
+      "must be a table of options; got Event")
+    t.raises(function() queue:marker(b:fill(0)) end, "got Event")
+    t.raises(function() c:write(b:read(), 5) end, "got number")
+    k.program:close()
+    k:close()
+  end)
+
 t.test("what does not fit", function()
   local b <close> = cl.buffer("float", 10, 0)
   t.raises(function() b:write(cl.array("float", 11)) end,

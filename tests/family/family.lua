@@ -4,7 +4,12 @@
 
 local t = require "t"
 local cl = require "cl"
+local dia = require "clshell.data.dia"
 local gemm = require "clshell.gemm"
+local host = require "cl.host"
+local matrix = require "clshell.data.matrix"
+local spmv = require "clshell.spmv"
+local transpose = require "clshell.transpose"
 
 t.keeps("Program", "Kernel")
 local device = t.device()
@@ -61,6 +66,26 @@ t.test("gemm takes buffers, arrays and tables", function()
   t.eq(C.type, "double")
   t.eq(C:read():table(), {{3}, {7}})
 end)
+
+t.test("calls compose: a trailing event is never taken for options",
+  function()
+    local AB_A = {{24, 33, 42}, {54, 75, 96}}
+    t.eq(gemm(gemm(A, B), A):read():table(), AB_A)
+    t.eq(gemm(B, gemm(A, B)):read():table(), {{4, 5}, {10, 11}, {14, 16}})
+    t.eq(gemm(A, transpose(A)):read():table(), {{14, 32}, {32, 77}})
+    t.eq(transpose(transpose(A)):read():table(), A:read():table())
+    -- of several commands: the event is a table
+    local turned = {kernel = "transposed_b"}
+    t.eq(gemm(B, gemm(A, B, turned)):read():table(),
+      {{4, 5}, {10, 11}, {14, 16}})
+    t.eq(gemm.plan(B, gemm(A, B, turned)).output.shape, {3, 2})
+    local P = dia.poisson2d(2, 2)
+    t.eq(spmv(P, spmv(P, {1, 0, 0, 0})):read():table(), {18, -8, -8, 2})
+    t.eq(matrix.from(gemm(A, B):read(), select(2, gemm(A, B))):read():table(),
+      AB)
+    local h = gemm(A, B):read()
+    t.eq(host.gemm_loop(h, h, select(2, gemm(A, B)))[1], 66)
+  end)
 
 t.test("alpha, beta and C", function()
   local C = cl.buffer("float", {2, 2}, 1)

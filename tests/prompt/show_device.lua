@@ -48,6 +48,16 @@ t.test("a small matrix is there as a whole", function()
   has(text(I), "\n  1  0  0\n  0  1  0\n  0  0  1\n")
 end)
 
+t.test("the event of a call is shown with no value", function()
+  local p <close> = io.popen(t.exe .. [[ -e '
+    local A = matrix.identity(2)
+    show(gemm(A, A)) show(A:read()) show(A:read{async = true})']])
+  local s = p:read "a"
+  t.eq(select(2, s:gsub("\n  1  0\n  0  1\n", "")), 3, s)
+  local A <close> = matrix.identity(2)
+  t.raises(function() show(A, "whole") end, 'must be "all"')
+end)
+
 t.test("a large one by its corners", function()
   local A <close> = cl.buffer("float", {300, 200}, function(i, j)
     return i + j / 1000
@@ -242,8 +252,8 @@ t.test("events: times, and rates where the work is known", function()
   t.raises(function() l:work{flop = "many"} end, "flop", "number")
   t.raises(function() l:work{flops = 1} end, "did you mean 'flop'")
   t.eq(l:work{flop = 5}:on(nil)(x):wait().flop, 5)
-  local h, read = x:read()
-  has(text(read), "Event read", "complete")
+  local h, read = x:read{async = true}
+  has(text(read:wait()), "Event read", "complete")
   h:close()
   k.program:close()
   k:close()

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local class_of = require "clshell.base.text".class
 
 local option_names = cl.option_names
 
@@ -93,13 +94,29 @@ function M.functions()
   return list
 end
 
+--- options.is_event(x) -> boolean
+--- Whether x is an Event, or the span of several. In the place of options it
+--- is the second result of the call that gave the argument before, as in
+--- gemm(A, gemm(B, C)), and says nothing.
+function M.is_event(x)
+  local class = class_of(x)
+  return class == "Event" or class == "Event span"
+end
+
+--- options.given(opts) -> opts, or an empty table
+--- The options of a call; none for nil or an Event.
+function M.given(opts)
+  return (opts == nil or M.is_event(opts)) and {} or opts
+end
+
 --- options.check(opts, name [, shown]) -> opts, or an empty table
 --- Raises if the table `opts` (or nil) holds an option that the function of
 --- that name does not take; the message has the name (or `shown`) and the
---- nearest option.
+--- nearest option. An Event counts as no options.
 function M.check(opts, name, shown)
+  opts = M.given(opts)
   cl.options(opts, NAMES[name], shown or name)
-  return opts or {}
+  return opts
 end
 
 return M

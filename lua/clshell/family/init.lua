@@ -5,6 +5,7 @@
 local bench = require "clshell.measure.bench"
 local choice = require "clshell.family.choice"
 local cl = require "cl"
+local options = require "clshell.base.options"
 local plan_cache = require "clshell.family.plan_cache"
 local prepared_call = require "clshell.family.prepared_call"
 local program = require "clshell.family.program"
@@ -128,8 +129,8 @@ end
 local function gather(family, ...)
   local spec = family.spec
   local n = #spec.inputs
-  local opts = select(n + 1, ...)
-  if opts ~= nil and type(opts) ~= "table" then
+  local opts = options.given((select(n + 1, ...)))
+  if type(opts) ~= "table" then
     cl.error(("%s: options must be a table; got a %s"):format(family.name,
       type(opts)))
   end
@@ -137,7 +138,6 @@ local function gather(family, ...)
     cl.error(("%s: takes %s and a table of options"):format(family.name,
       table.concat(spec.inputs, ", ")))
   end
-  opts = opts or {}
   local o = {}
   for i, name in ipairs(spec.inputs) do
     o[name] = select(i, ...)

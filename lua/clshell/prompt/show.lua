@@ -5,6 +5,7 @@
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
 local layout = require "clshell.prompt.layout"
+local options = require "clshell.base.options"
 local later = package.loaded["clshell.base.lazy"] -- loaded at first use
 local printable = require "clshell.prompt.printable"
 local style = require "clshell.base.style"
@@ -180,7 +181,8 @@ function M.values(values, opts)
 end
 
 local function print_value(value, how_much)
-  if how_much ~= nil and how_much ~= "all" then
+  if how_much ~= nil and how_much ~= "all"
+      and not options.is_event(how_much) then
     cl.error(('show: the second argument must be "all" or absent; got %s')
       :format(tostring(how_much)))
   end
