@@ -161,12 +161,38 @@ static void store(lua_State *L, const Array *a, void *p, int value) {
   memcpy(p, element, a->type->size);
 }
 
+/* The place behind the last element is nil: `ipairs` ends there. */
 static int array_index(lua_State *L) {
   const Array *a = self(L);
   if (lua_type(L, 2) == LUA_TSTRING)
-    return 0; /* neither method nor field: nil, as for a table */
-  clsh_type_push(L, a->type, slot(L, a, 2));
+    return 0; /* neither method nor field */
+  if (lua_isinteger(L, 2) &&
+      (lua_Unsigned)lua_tointeger(L, 2) == a->shape.count + 1)
+    lua_pushnil(L);
+  else
+    clsh_type_push(L, a->type, slot(L, a, 2));
   return 1;
+}
+
+/* The step of `pairs`: the index after the one at 2, and its element. */
+static int nextelement(lua_State *L) {
+  const Array *a = clsh_array_check(L, 1);
+  lua_Integer i = luaL_optinteger(L, 2, 0);
+  if (i < 0 || (lua_Unsigned)i >= a->shape.count)
+    return 0;
+  lua_pushinteger(L, i + 1);
+  lua_replace(L, 2);
+  lua_settop(L, 2);
+  clsh_type_push(L, a->type, slot(L, a, 2));
+  return 2;
+}
+
+static int array_pairs(lua_State *L) {
+  self(L);
+  lua_pushcfunction(L, nextelement);
+  lua_pushvalue(L, 1);
+  lua_pushnil(L);
+  return 3;
 }
 
 static int array_newindex(lua_State *L) {
@@ -275,6 +301,7 @@ static int array_extent(lua_State *L) {
 
 static const luaL_Reg meta[] = {{"__len", array_len},
                                 {"__newindex", array_newindex},
+                                {"__pairs", array_pairs},
                                 {"__tostring", array_tostring},
                                 {NULL, NULL}};
 static const luaL_Reg methods[] = {{"at", array_at},

@@ -227,7 +227,8 @@ static int array_table(lua_State *L) {
  * The elements begin at zero, or as `init` says: a number for all of them,
  * an Array of as many elements (converted), a nested table of rows, a
  * function(i, j) that returns each, or a string with the raw bytes.
- * h[i] reads and writes the i-th element, counted from 1 through all rows.
+ * h[i] reads and writes the i-th element, counted from 1 through all rows;
+ * `ipairs` and `pairs` go through them in that order.
  * Of a ulong Lua has the 64 bits: 2^64 - 1 reads as -1, is written as -1 or
  * 0xffffffffffffffff, and math.ult compares. `show` prints it unsigned. A
  * float counts by its value: 2.0^63 is 2^63.

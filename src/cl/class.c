@@ -10,6 +10,7 @@
 #include "object.h"
 
 #define MAXCLASSES 24
+#define MAXNAMES 127 /* methods and fields that a misspelt one may mean */
 #define STEPBYTES (64 * 1024) /* foreign memory between two GC steps */
 
 /* Registry keys of a class: no other module's can be the same. */
@@ -137,7 +138,39 @@ const char *clsh_class_field(lua_State *L) {
   return lua_tostring(L, lua_upvalueindex(2));
 }
 
-/* o.key: a method, else a field, else the answer of class->index. */
+/* Adds the keys of the table at `t` to a list of n names; the new n. */
+static int listkeys(lua_State *L, int t, const char **names, int n) {
+  for (lua_pushnil(L); lua_next(L, t) != 0; lua_pop(L, 1))
+    if (n < MAXNAMES && lua_type(L, -2) == LUA_TSTRING)
+      names[n++] = lua_tostring(L, -2);
+  return n;
+}
+
+/* Raises: the object at 1 has no key such as the one at 2. */
+static int nokey(lua_State *L, const Class *class) {
+  const char *names[MAXNAMES + 1];
+  if (lua_type(L, 2) == LUA_TNUMBER && strcmp(class->name, "Buffer") == 0)
+    return clsh_error(L,
+                      "the elements of a Buffer are on the device; read them "
+                      "first: b:read()[%s]",
+                      luaL_tolstring(L, 2, NULL));
+  if (lua_type(L, 2) != LUA_TSTRING)
+    return clsh_error(L, "%s %s takes the name of a field; got %s",
+                      article(class), class->name, luaL_typename(L, 2));
+  int n = listkeys(L, lua_upvalueindex(2), names, 0);
+  names[listkeys(L, lua_upvalueindex(3), names, n)] = NULL;
+  const char *key = lua_tostring(L, 2);
+  const char *near = clsh_nearest(key, names);
+  return clsh_error(L, "%s %s has no field or method '%s'%s%s%s",
+                    article(class), class->name, key,
+                    near != NULL ? "; did you mean '" : "",
+                    near != NULL ? near : "", near != NULL ? "'?" : "");
+}
+
+/*
+** o.key: a method, else a field, else the answer of class->index. A key that
+** is none of them raises.
+*/
 static int object_index(lua_State *L) {
   const Class *class = lua_touserdata(L, lua_upvalueindex(1));
   const Object *o = clsh_class_any(L, 1, class);
@@ -156,7 +189,8 @@ static int object_index(lua_State *L) {
     }
     lua_settop(L, 2);
   }
-  return class->index != NULL ? class->index(L) : (lua_pushnil(L), 1);
+  int n = class->index != NULL ? class->index(L) : 0;
+  return n > 0 ? n : nokey(L, class);
 }
 
 static void setfunctions(lua_State *L, int table, const luaL_Reg *list,

@@ -143,6 +143,15 @@ cl_device_id clsh_devicechoice_push(lua_State *L) {
   return clsh_device_check(L, -1);
 }
 
+/* Pushes the Device that the value at 1, the only one, names or is. */
+static void pushnamed(lua_State *L) {
+  if (clsh_device_is(L, 1))
+    return;
+  const char *sel = luaL_checkstring(L, 1);
+  clsh_device_pushall(L);
+  selectdevice(L, sel);
+}
+
 /** cl.use(sel) -> Device
  * Chooses the session's device: "gpu", "cpu" or "accelerator" (the first
  * of that type), part of a device's or platform's name in any letter case,
@@ -151,23 +160,24 @@ cl_device_id clsh_devicechoice_push(lua_State *L) {
  */
 static int cl_use(lua_State *L) {
   lua_settop(L, 1);
-  if (!clsh_device_is(L, 1)) {
-    const char *sel = luaL_checkstring(L, 1);
-    clsh_device_pushall(L);
-    selectdevice(L, sel);
-  }
+  pushnamed(L);
   lua_pushvalue(L, -1);
   lua_setfield(L, LUA_REGISTRYINDEX, CHOSEN);
   return 1;
 }
 
-/** cl.device() -> Device
+/** cl.device([sel]) -> Device
  * The session's device, opened at the first need: the choice of `cl.use` or
  * `--device`, else of the variable CLSHELL_DEVICE, else the first of
- * `cl.devices()`: a GPU, an accelerator or a CPU, in this order.
+ * `cl.devices()`: a GPU, an accelerator or a CPU, in this order. With `sel`,
+ * the device that `cl.use(sel)` would choose; the session keeps its own.
  */
 static int cl_device(lua_State *L) {
-  clsh_devicechoice_push(L);
+  lua_settop(L, 1);
+  if (lua_isnil(L, 1))
+    clsh_devicechoice_push(L);
+  else
+    pushnamed(L);
   return 1;
 }
 

@@ -19,7 +19,7 @@ typedef struct Class {
   const luaL_Reg *methods;
   const luaL_Reg *fields;     /* o.name calls the function with o */
   const luaL_Reg *meta;       /* metamethods besides the common ones */
-  lua_CFunction index;        /* for keys that are neither; may be NULL */
+  lua_CFunction index;        /* for other keys, 0: none; may be NULL */
   void (*release)(Object *o); /* called once; must not raise; may be NULL */
 } Class;
 void clsh_class_define(lua_State *L, const Class *class);

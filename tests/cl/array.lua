@@ -15,8 +15,10 @@ t.test("create, fields, length", function()
   t.eq(a.closed, false)
   t.eq(tostring(a), "Array float[4][5]")
   t.eq(a[1], 0.0)
-  t.eq(a.nothing, nil)
-  t.eq(a.__gc, nil)
+  t.raises(function() return a.nothing end, "no field or method 'nothing'")
+  t.raises(function() return a.__gc end, "no field or method '__gc'")
+  t.raises(function() return a.colz end, "did you mean 'cols'?")
+  t.raises(function() a:rehsape(20) end, "did you mean 'reshape'?")
   t.eq(getmetatable(a), false)
   local shape = a.shape
   shape[1] = 100 -- a fresh table: the array is not touched
@@ -58,15 +60,41 @@ t.test("elements by flat index", function()
   t.eq(a[1], 10)
   t.eq(a[6], 60)
   t.eq(a[2.0], 20)
-  for _, i in ipairs {0, -1, 7, math.maxinteger, math.mininteger} do
+  for _, i in ipairs {0, -1, 8, math.maxinteger, math.mininteger} do
     t.raises(function() return a[i] end, "index " .. i, "int[2][3]", "1..6")
     t.raises(function() a[i] = 1 end, "outside 1..6")
   end
+  t.eq(a[7], nil)
+  t.raises(function() a[7] = 1 end, "outside 1..6")
   t.raises(function() return a[1.5] end, "index 1.5", "no whole number")
   t.raises(function() return a[{}] end, "index table")
   t.raises(function() a.foo = 1 end, "no field 'foo'")
   t.raises(function() a[1] = 3.5 end,
     "int[2][3]", "must be a whole number; got 3.5")
+end)
+
+t.test("ipairs and pairs go through the elements in order", function()
+  local v = cl.array("float2", {2, 2}, {{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}})
+  for _, through in ipairs{ipairs, pairs} do
+    local indexes, first = {}, {}
+    for i, x in through(v) do
+      indexes[#indexes + 1], first[#first + 1] = i, x[1]
+    end
+    t.eq(indexes, {1, 2, 3, 4})
+    t.eq(first, {1, 3, 5, 7})
+  end
+  local a = cl.array("int", 3, {7, 8, 9})
+  local step, state = pairs(a)
+  t.eq({step(state, 2)}, {3, 9})
+  t.eq({step(state, 3)}, {})
+  t.eq({step(state, -1)}, {})
+  t.eq({step(state, math.maxinteger)}, {})
+  t.raises(function()
+    for _ in pairs(a) do
+      a:close()
+    end
+  end, "this Array is closed")
+  t.raises(function() pairs(a) end, "this Array is closed")
 end)
 
 t.test("at and set", function()

@@ -56,6 +56,23 @@ t.test("a ulong reaches the device and comes back bit by bit", function()
   k:close()
 end)
 
+t.test("a key that is none names the nearest, or where elements are",
+  function()
+    local b <close> = numbers(4)
+    local read = "read them first: b:read()[1]"
+    t.raises(function() return b[1] end, read)
+    t.raises(function()
+      for _ in ipairs(b) do end
+    end, read)
+    t.raises(function() return b.colz end,
+      "a Buffer has no field or method 'colz'; did you mean 'cols'?")
+    t.raises(function() b:raed() end, "did you mean 'read'?")
+    t.raises(function() return b[b] end, "takes the name of a field")
+    t.raises(function() return b:fill(1).duration end,
+      "an Event has no field or method 'duration'")
+    t.raises(function() return b:fill(1)[1] end, "got number")
+  end)
+
 t.test("a leading dimension leaves gaps alone", function()
   local b <close> = cl.buffer("float", {3, 5}, nil, {ld = 8})
   b:fill(-1)

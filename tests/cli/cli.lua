@@ -32,6 +32,8 @@ t.test("-e, -p and -l run in order", function()
   expect([[$clshell -e'print(7)']], "7\n")
   expect([[$clshell -p '']], "")
   create("mod_a.lua", "return {n = 5}")
+  expect([[$clshell -f csv -p 'cl.array("ulong", 2, {-1, 5})']],
+    "value\r\n18446744073709551615\r\n5\r\n")
   expect([[$clshell -l mod_a -p mod_a.n]], "5\n")
   expect([[$clshell -l m=mod_a -p m.n]], "5\n")
   fails([[$clshell -l no_such_module -e 'print(1)']], 1, "no_such_module")

@@ -127,9 +127,9 @@ t.test("nearest names", function()
     "     1 | ('x'):uppr()",
     "       |       ^~~~")
   says("local b = cl.array('int', 3) b:rehsape(3)",
-    "attempt to call a nil value (method 'rehsape')",
+    "an Array has no field or method 'rehsape'; did you mean 'reshape'?",
     "     1 | local b = cl.array('int', 3) b:rehsape(3)",
-    "       |                                ^~~~~~~ did you mean 'reshape'?")
+    "       |                                ^~~~~~~")
   says("gemm(1, 2, {kernl = 1})",
     "gemm: unknown option 'kernl'; did you mean 'kernel'?",
     "     1 | gemm(1, 2, {kernl = 1})",

@@ -7,6 +7,7 @@ local integer = require "clshell.base.integer"
 local mtx = require "clshell.data.mtx"
 local npy = require "clshell.data.npy"
 local options = require "clshell.base.options"
+local text = require "clshell.base.text"
 
 local M = require "clshell.base.lazy".table(...)
 
@@ -169,9 +170,9 @@ end
 
 local methods = {}
 
--- Raises unless A is a two-dimensional Buffer (no other object can unmap).
+-- Raises unless A is a two-dimensional Buffer.
 local function check_matrix(what, A)
-  if type(A) ~= "userdata" or A.unmap == nil or not A.rows then
+  if text.class(A) ~= "Buffer" or not A.rows then
     cl.error(("%s: must be a two-dimensional Buffer; got %s"):format(what,
       tostring(A)))
   end

@@ -8,13 +8,9 @@ local text = require "clshell.base.text"
 
 local M = {}
 
--- Whether x is a Buffer, open or closed: no other object can be unmapped.
+-- Whether x is a Buffer, open or closed.
 function M.is_buffer(x)
-  return type(x) == "userdata" and x.unmap ~= nil
-end
-
-local function is_array(x)
-  return type(x) == "userdata" and x.max_diff ~= nil and x.unmap == nil
+  return type(x) == "userdata" and text.class(x) == "Buffer"
 end
 
 -- "a 3x4 matrix of float", "a vector of 12 float", "a 2x3x4 block of float"
@@ -44,7 +40,7 @@ function M.buffer(what, name, x, context, like)
       cl.error(("%s: %s is closed"):format(what, name), {arg = name})
     end
     return x
-  elseif is_array(x) then
+  elseif text.class(x) == "Array" then
     return cl.buffer(x.type, x.shape, x, {context = context})
   elseif type(x) == "table" and x[1] ~= nil and getmetatable(x) == nil then
     return cl.buffer(like or "float", nested_shape(x), x,

@@ -21,10 +21,8 @@ local COPIES = 16 -- of the operands, for rotation, at most
 local function gather(events, n, ...)
   for i = 1, n do
     local x = select(i, ...)
-    if type(x) == "userdata" then
-      if x.wait then
-        events[#events + 1] = x
-      end
+    if text.class(x) == "Event" then
+      events[#events + 1] = x
     elseif type(x) == "table" then
       local meta = getmetatable(x)
       if x.events then

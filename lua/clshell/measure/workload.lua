@@ -126,8 +126,7 @@ local function callable(what)
 end
 
 local function is_launch(what)
-  return type(what) == "userdata"
-    and (what.localsize ~= nil or what.global ~= nil)
+  return text.class(what) == "Launch"
 end
 
 local function of_launch(launch, opts)
@@ -177,7 +176,7 @@ function M.of(who, what, ...)
 end
 
 local function is_buffer(x)
-  return type(x) == "userdata" and x.unmap ~= nil
+  return text.class(x) == "Buffer"
 end
 
 -- Bytes of all Buffers among operands, and inside their tables (matrices).

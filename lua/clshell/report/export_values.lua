@@ -28,10 +28,11 @@ local function is_results(v)
 end
 
 -- The elements of memory: a list, in which each is a list for a further
--- dimension of the shape.
+-- dimension of the shape. A ulong beyond Lua's integers comes as the text of
+-- its digits.
 local function elements(v, class)
   local host, at = class == "Buffer" and v:read() or v, 0
-  local shape = v.shape
+  local shape, unsigned = v.shape, v.type == "ulong"
   local function part(dimension)
     local list = {}
     for i = 1, shape[dimension] do
@@ -39,7 +40,8 @@ local function elements(v, class)
         list[i] = part(dimension + 1)
       else
         at = at + 1
-        list[i] = host[at]
+        local x = host[at]
+        list[i] = unsigned and x < 0 and text.unsigned(x) or x
       end
     end
     return list
