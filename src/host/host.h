@@ -12,7 +12,7 @@
 /* Operands of C = alpha A B + beta C0, all of real types, dense. */
 typedef struct Gemm {
   const Array *a, *b, *c0; /* c0: NULL where beta is 0 */
-  size_t m, n, k;
+  size_t m, n, k;          /* k: 0 where A and B are not read, as alpha is 0 */
   double alpha, beta;
   bool trans_a, trans_b; /* of gemm_blas only */
 } Gemm;

@@ -13,6 +13,20 @@
 #define COLS 256 /* columns computed together: they stay in the cache */
 #define LANES 8  /* constant trip counts are what compilers vectorise */
 
+/*
+** Rounds alpha and beta to type `t`, as kernels have them. A factor of 0 says
+** what BLAS has it say: with alpha 0 A and B are not read, with beta 0 C0 is
+** not, and a NaN there is none of the result.
+*/
+static void setfactors(Gemm *g, const Type *t) {
+  g->alpha = clsh_number_round(t, g->alpha);
+  g->beta = clsh_number_round(t, g->beta);
+  if (g->alpha == 0)
+    g->k = 0;
+  if (g->beta == 0)
+    g->c0 = NULL;
+}
+
 /* Row `i` of a matrix, `n` elements from column `j` on, as doubles. */
 static void loadrow(const Array *a, size_t i, size_t j, size_t n, double *x) {
   const char *p = a->block->data;
@@ -90,18 +104,14 @@ static void checkopen(lua_State *L, const Gemm *g, const Array *c) {
     clsh_array_data(L, g->c0);
 }
 
-/*
-** Matrix C at 1, A and B after it. alpha and beta are rounded to C's type, as
-** in a kernel.
-*/
+/* Matrix C at 1, A and B after it. */
 static const Array *checkresult(lua_State *L, const char *const names[],
                                 const char *what, Gemm *g) {
   lua_settop(L, 4);
   const Array *c = clsh_hostcheck_reals(L, 1, true);
   clsh_hostcheck_gemm(L, 2, names, what, g);
   clsh_hostcheck_extent(L, c, "C", g);
-  g->alpha = clsh_number_round(c->type, g->alpha);
-  g->beta = clsh_number_round(c->type, g->beta);
+  setfactors(g, c->type);
   return c;
 }
 
@@ -323,6 +333,7 @@ static int host_gemm_loop(lua_State *L) {
   g.a = clsh_array_check(L, 1);
   g.b = clsh_array_check(L, 2);
   g.c0 = g.c0 != NULL ? clsh_array_check(L, 4) : NULL;
+  setfactors(&g, g.a->type);
   Array *c = clsh_hostcheck_newproduct(L, &g);
   double start = clsh_poll_now();
   if (g.a->type->unit == 4)

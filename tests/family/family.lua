@@ -96,6 +96,39 @@ t.test("alpha, beta and C", function()
   t.raises(function() gemm(A, B, {beta = 2}) end, "beta = 2.0 needs C")
 end)
 
+t.test("alpha = 0 and beta = 0 are as in BLAS: a NaN is not read", function()
+  local N = cl.buffer("float", {2, 3}, 0 / 0)
+  local I = cl.buffer("float", {3, 2}, math.huge)
+  local C = cl.buffer("float", {2, 2})
+  for _, kernel in ipairs{false, "naive_global", "transposed_b", "simd"} do
+    local opts = {kernel = kernel or nil, C = C, alpha = 0, beta = 2}
+    C:fill(3)
+    local _, event = gemm(N, I, opts)
+    t.eq(C:read():table(), {{6, 6}, {6, 6}})
+    t.eq(event.flop, 4)
+    C:fill(0 / 0)
+    opts.beta = 0
+    gemm(N, I, opts)
+    t.eq(C:read():table(), {{0, 0}, {0, 0}})
+    C:fill(0 / 0)
+    opts.alpha = 1
+    gemm(A, B, opts)
+    t.eq(C:read():table(), AB)
+  end
+  t.eq(gemm(N, N, {trans_b = true, alpha = 0}):read():table(),
+    {{0, 0}, {0, 0}})
+  t.eq(gemm.verify("naive", nil, {A = N, B = I, C = C, alpha = 0}).ok, true)
+  -- a batch, a shared operand, a view with neighbours
+  local D = cl.buffer("float", {5, 2, 2}, 1)
+  gemm(N, I, {batch = 5, C = D, stride_a = 0, stride_b = 0, alpha = 0,
+    beta = 4})
+  t.eq(D:read()[20], 4)
+  local E = cl.buffer("float", {4, 4}, 1)
+  gemm(N, I, {C = E:sub(2, 2, 2, 2), alpha = 0, beta = 9})
+  t.eq(E:read():table(), {{1, 1, 1, 1}, {1, 9, 9, 1}, {1, 9, 9, 1},
+    {1, 1, 1, 1}})
+end)
+
 t.test("an event over several commands", function()
   local _, event = gemm(A, B, {kernel = "transposed_b"})
   event:wait()

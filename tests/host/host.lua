@@ -76,6 +76,24 @@ t.test("gemm_error: where and how much", function()
   t.eq({host.gemm_error(C, A, B)}, {math.huge, 3, 3})
 end)
 
+t.test("gemm: with alpha 0, A and B are not read", function()
+  local A = cl.array("float", {3, 2}, 0 / 0)
+  local B = cl.array("float", {2, 4}, math.huge)
+  local C0 = cl.array("float", {3, 4}, 3)
+  local C = cl.array("float", {3, 4}, 6)
+  local blas = host.blas()
+  for _, alpha in ipairs{0, 1e-60} do -- the kernel's alpha is 0 for both
+    local o = {alpha = alpha, beta = 2, C0 = C0}
+    t.eq(host.gemm_error(C, A, B, o), 0)
+    t.eq(host.gemm_freivalds(C, A, B, o), 0)
+    t.ok(host.gemm_loop(A, B, o):equal(C))
+    t.ok(not blas or host.gemm_blas(A, B, o):equal(C))
+    t.eq(host.gemm_loop(A, B, {alpha = alpha})[12], 0)
+    t.eq(host.gemm_error(C0, A, B, {alpha = 0, beta = 1e-60,
+      C0 = cl.array("float", {3, 4}, 0 / 0)}), math.huge)
+  end
+end)
+
 t.test("gemm: alpha as the kernel has it, C0 unread for beta 0", function()
   local A, B = cl.array("float", {1, 1}, 1), cl.array("float", {1, 1}, 1)
   local C = cl.array("float", {1, 1}, 0.1)

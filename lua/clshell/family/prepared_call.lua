@@ -154,6 +154,7 @@ function M.new(family, rung, p, o, s, kernel, opts)
   else
     reason = add(s, o)
   end
+  plan.main = plan.main or 1
   return not reason and plan or nil, reason
 end
 

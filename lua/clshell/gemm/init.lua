@@ -116,7 +116,7 @@ end
 ---   kernel    the best known  a rung's name, see gemm.kernels; with it the
 ---             rung's own parameters. Without it: see gemm.choice
 ---   C         a new one  the Buffer or view to write
----   alpha     1      factor of the product
+---   alpha     1      factor of the product; with 0, A and B are not read
 ---   beta      0      factor of C as it was; with 0, C is not read
 ---   trans_a   false  true or "T": op(A) is A transposed, so A is k x m
 ---   trans_b   false  true or "T": B is n x k
@@ -152,7 +152,7 @@ local gemm = family.new({
   pieces = pieces,                 -- the matrices of the result
   truth = truth,                   -- what a result is compared with
   flop = function(s)
-    return 2 * s.m * s.n * s.k * s.batch
+    return (s.alpha == 0 and 1 or 2 * s.k) * s.m * s.n * s.batch
   end,
   -- what must move if every element is touched once
   bytes = function(s)
@@ -160,6 +160,9 @@ local gemm = family.new({
       return stride == 0 and 1 or s.batch
     end
     local c = (s.beta ~= 0 and 2 or 1) * s.batch * s.m * s.n
+    if s.alpha == 0 then
+      return c * s.esize
+    end
     return (s.m * s.k * count(s.stride_a) + s.k * s.n * count(s.stride_b)
       + c) * s.esize
   end,

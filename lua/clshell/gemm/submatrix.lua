@@ -181,10 +181,23 @@ local function one_by_one(s, t, o, run, launch)
   end
 end
 
+-- C = beta C, in the place of a rung.
+local function scale(s, run, C)
+  run("scale.cl", "scale", {REAL = s.type},
+    {roundup(s.n, 16), roundup(s.m, 4)}, {16, 4}, s.m, s.n, s.beta, C, C.ld)
+end
+
 -- Turns and copies operands `o` of a product of shape `s` as a rung wants
 -- them, and launches it by `launch(t, operands)` as often as needed; `t` is
--- the shape by M.adapt. Returns nil or the reason of a refusal.
+-- the shape by M.adapt. Returns nil or the reason of a refusal. With alpha = 0
+-- no rung runs: A and B must not be read.
 function M.stage(rung, s, t, o, run, launch)
+  if s.alpha == 0 then
+    rung = {places = "batch", trans = {a = "any", b = "any"}}
+    function launch(_, own)
+      scale(s, run, own.C)
+    end
+  end
   local own = {alpha = o.alpha, beta = o.beta}
   for name, x in pairs(OPERANDS) do
     local X = s.placed and submatrix_of(o[name], s[x.stride], s.batch)

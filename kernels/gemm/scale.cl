@@ -1,0 +1,34 @@
+/* scale.cl - the product with alpha = 0: C = beta C
+** SPDX-License-Identifier: MIT
+**
+** scale:  C[i][j] = beta C[i][j], or 0 where beta is 0: C is not read then
+**
+**   rows, cols  shape of C
+**   beta        factor
+**   C           in and out, row-major, ldc >= cols
+**
+** NDRange: global = columns x rows of C or more, local = any
+** Defines: REAL; PLACED, see submatrix.cl
+**
+** Lesson: BLAS defines alpha = 0 as "A and B are not read", so that neither
+** a NaN nor an infinity in them gets into C. 0 A B would let it. */
+#ifndef REAL
+#define REAL float /* element type: half, float or double */
+#endif
+
+#include "submatrix.cl"
+
+#ifdef cl_khr_fp16
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#endif
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+
+kernel void scale(int rows, int cols, REAL beta, global REAL *C, int ldc AT_C)
+{
+  MOVE(C, at_c);
+  const size_t col = get_global_id(0), row = get_global_id(1);
+  if (row < (size_t)rows && col < (size_t)cols)
+    C[row * ldc + col] = beta != 0 ? beta * C[row * ldc + col] : (REAL)0;
+}
