@@ -12,11 +12,14 @@
 **
 ** Arguments:
 **   rows     rows of A
+**   cols     columns of A, as many as x has elements
+**   nnz      elements of values and of col_ind
 **   row_ptr  in:  rows + 1 ints, where each row begins; the last is nnz
 **   col_ind  in:  nnz ints, the column of each element
 **   values   in:  nnz elements
 **   x        in:  vector, one element per column of A
-**   y        out: vector of rows elements; 0 for an empty row
+**   y        out: vector of rows elements; 0 for an empty row, NaN for one
+**                with an index outside: scripts can write to col_ind
 ** NDRange: one dimension, global = rows rounded up to the local size, any
 **   local size.
 ** Defines: REAL.
@@ -38,7 +41,8 @@
 #define REAL float /* element type: float, double or half */
 #endif
 
-kernel void spmv(int rows, global const int *restrict row_ptr,
+kernel void spmv(int rows, int cols, int nnz,
+                 global const int *restrict row_ptr,
                  global const int *restrict col_ind,
                  global const REAL *restrict values,
                  global const REAL *restrict x, global REAL *restrict y)
@@ -46,8 +50,15 @@ kernel void spmv(int rows, global const int *restrict row_ptr,
   const size_t i = get_global_id(0);
   if (i >= rows)
     return;
-  REAL sum = 0;
-  for (int k = row_ptr[i]; k < row_ptr[i + 1]; k++)
-    sum += values[k] * x[col_ind[k]];
+  const int begin = row_ptr[i], end = row_ptr[i + 1];
+  REAL sum = begin < 0 || end > nnz ? NAN : 0;
+  for (int k = max(begin, 0); k < min(end, nnz); k++) {
+    const uint j = col_ind[k]; /* negative becomes huge */
+    if (j >= (uint)cols) {
+      sum = NAN;
+      break;
+    }
+    sum += values[k] * x[j];
+  }
   y[i] = sum;
 }

@@ -15,11 +15,14 @@
 **
 ** Arguments:
 **   rows     rows of A
+**   cols     columns of A, as many as x has elements
+**   nnz      elements of values and of col_ind
 **   row_ptr  in:  rows + 1 ints, where each row begins; the last is nnz
 **   col_ind  in:  nnz ints, the column of each element
 **   values   in:  nnz elements
 **   x        in:  vector, one element per column of A
-**   y        out: vector of rows elements; 0 for an empty row
+**   y        out: vector of rows elements; 0 for an empty row, NaN for one
+**                with an index outside: scripts can write to col_ind
 ** NDRange: one dimension, global = ceil(rows / (WG / LANES)) * WG, local = WG.
 ** Local memory: WG elements.
 ** Defines: REAL, WG, LANES.
@@ -49,7 +52,7 @@
 #endif
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
-void spmv(int rows, global const int *restrict row_ptr,
+void spmv(int rows, int cols, int nnz, global const int *restrict row_ptr,
           global const int *restrict col_ind,
           global const REAL *restrict values,
           global const REAL *restrict x, global REAL *restrict y)
@@ -60,9 +63,16 @@ void spmv(int rows, global const int *restrict row_ptr,
   const size_t i = get_global_id(0) / LANES;
   REAL sum = 0;
   if (i < rows) {
-    const int end = row_ptr[i + 1];
-    for (long k = (long)row_ptr[i] + lane; k < end; k += LANES)
-      sum += values[k] * x[col_ind[k]];
+    const int begin = row_ptr[i], end = row_ptr[i + 1];
+    sum = begin < 0 || end > nnz ? NAN : 0;
+    for (long k = (long)max(begin, 0) + lane; k < min(end, nnz); k += LANES) {
+      const uint j = col_ind[k]; /* negative becomes huge */
+      if (j >= (uint)cols) {
+        sum = NAN;
+        break;
+      }
+      sum += values[k] * x[j];
+    }
   }
   partial[id] = sum;
   for (int step = LANES / 2; step > 0; step /= 2) {

@@ -6,30 +6,76 @@ local cl = require "cl"
 local host = require "cl.host"
 local family = require "clshell.family"
 local arguments = require "clshell.family.arguments"
+local integer = require "clshell.base.integer"
+local text = require "clshell.base.text"
 local verify = require "clshell.family.verify"
 
 local TYPES = {"float", "double", "half"}
+local INT_MAX = 0x7fffffff -- the kernels index with int
 
+-- Raises unless field `name` of a matrix is a Buffer of n elements or more, of
+-- `type` if that is given.
+local function check_part(A, name, n, type)
+  local b, what = A[name], "M." .. name
+  if not arguments.is_buffer(b) then
+    cl.error(("spmv: %s must be a Buffer; got %s"):format(what,
+      b == nil and "nothing" or "a " .. (text.class(b) or type(b))), {arg = "M"})
+  end
+  arguments.buffer("spmv", what, b)
+  if #b < n or b.type ~= (type or b.type) then
+    cl.error(("spmv: %s must have %d elements%s; it is %s"):format(what, n,
+      type and " of " .. type or "", arguments.describe(b)), {arg = "M"})
+  end
+end
+
+-- Raises unless the parts of M are as large as its sizes say: scripts can
+-- change both.
 local function check_matrix(A)
   if type(A) ~= "table" or not (A.offsets or A.row_ptr) then
     cl.error("spmv: M must be a sparse matrix such as dia.poisson2d(64, 64) "
       .. "or csr.load 'm.mtx'", {arg = "M"})
   end
-  for _, name in ipairs{"offsets", "row_ptr", "col_ind", "values"} do
-    if A[name] then
-      arguments.buffer("spmv", "M." .. name, A[name])
-    end
+  local function size(name, low)
+    return integer.check("spmv", "M." .. name, A[name], low, INT_MAX)
+  end
+  local rows = size("rows", 1)
+  size("cols", 1)
+  if A.offsets then
+    local ndiags, pitch = size("ndiags", 1), size("pitch", rows)
+    check_part(A, "offsets", ndiags, "int")
+    check_part(A, "values", ndiags * pitch)
+  else
+    local nnz = size("nnz", 0)
+    check_part(A, "row_ptr", rows + 1, "int")
+    check_part(A, "col_ind", nnz, "int")
+    check_part(A, "values", nnz)
   end
 end
 
--- The most products in one sum.
-local function longest_row(A)
-  if A.offsets then
-    return math.min(A.ndiags, A.cols)
+-- The offsets of a matrix as they are compiled in: as many as its diagonals,
+-- ascending.
+local function offsets_of(A)
+  local offsets = A.host.offsets:table()
+  for d = 2, #offsets do
+    if offsets[d] <= offsets[d - 1] then
+      cl.error("spmv: M.host.offsets must ascend", {arg = "M"})
+    end
   end
-  local ptr, longest = A.host.row_ptr, 0
-  for i = 1, A.rows do
-    longest = math.max(longest, ptr[i + 1] - ptr[i])
+  if #offsets ~= A.ndiags then
+    cl.error(("spmv: M.host.offsets must have %d elements; got %d"):format(
+      A.ndiags, #offsets), {arg = "M"})
+  end
+  return offsets
+end
+
+-- The most products in one sum.
+local function longest_row(A, s)
+  if s.format == "dia" then
+    return math.min(s.ndiags, s.cols)
+  end
+  local longest, first = 0, 0
+  for _, last in ipairs(A.host.row_ptr) do
+    longest, first = math.max(longest, last - first), last
   end
   return longest
 end
@@ -43,7 +89,6 @@ local function shape(s)
     rows = s.rows, cols = s.cols, type = type, esize = esize,
     format = s.format or "dia", ndiags = ndiags, offsets = offsets,
     pitch = s.pitch or s.rows, nnz = s.nnz or ndiags * s.rows,
-    terms = s.terms or ndiags,
   }
 end
 
@@ -75,8 +120,7 @@ local function bind(o, context)
   return shape{
     rows = A.rows, cols = A.cols, type = x.type, nnz = A.nnz,
     format = A.offsets and "dia" or "csr", ndiags = A.ndiags,
-    pitch = A.pitch, terms = longest_row(A),
-    offsets = A.offsets and A.host.offsets:table(),
+    pitch = A.pitch, offsets = A.offsets and offsets_of(A),
   }
 end
 
@@ -112,7 +156,8 @@ end
 
 -- What a result is compared with.
 local function truth(o, s)
-  local h, x, bound = o.M.host, o.x:read(), verify.bound(s.type, s.terms)
+  local h, x = o.M.host, o.x:read()
+  local bound = verify.bound(s.type, longest_row(o.M, s))
   local error_of = s.format == "csr" and host.csr_error or host.dia_error
   return function(y)
     local err, row = error_of(y, host_args(h, x, s))
@@ -123,7 +168,7 @@ end
 --- spmv(M, x [, opts]) -> y, event
 --- The sparse matrix-vector product y = M x on the device. M is a matrix of
 --- module dia or csr, x a Buffer of M.cols elements (an Array or a table is
---- copied there). A rung that wants the diagonals at another pitch makes that
+--- copied there). A row whose indexes, written to since, leave M is NaN. A rung that wants the diagonals at another pitch makes that
 --- copy in the first run, which the event then covers too.
 --- Options:
 ---   kernel  the best known  a rung's name, see spmv.kernels; with it the

@@ -22,6 +22,12 @@ local function one_row_range(s, p)
   return linear(s, p.wg, 1)
 end
 
+-- CSR kernels get the sizes by which they test each index.
+local function csr_args(s, _, o)
+  local M = o.M
+  return {s.rows, s.cols, s.nnz, M.row_ptr, M.col_ind, M.values, o.x, o.y}
+end
+
 local function offsets_bytes(_, p)
   return 4 * p.chunk
 end
@@ -157,6 +163,7 @@ return {
     name = "csr_scalar", file = "csr_scalar.cl", format = "csr",
     lesson = "CSR, one work-item per row: neighbours read a row apart",
     params = {wg},
+    args = csr_args,
     defines = tiling.no_defines,
     range = one_row_range,
   },
@@ -169,6 +176,7 @@ return {
       param("lanes", {2, 4, 8, 16, 32}, 8,
         "work-items per row, about the usual number of its elements"),
     },
+    args = csr_args,
     range = function(s, p)
       return {groups(s.rows, p.wg // p.lanes) * p.wg}, {p.wg}
     end,
