@@ -263,6 +263,19 @@ t.test("operands that do not go together", function()
     "stride_a must be an integer >= 0; got -1")
   refused(A, B, {batch = 2, stride_a = 6}, "A: 2 matrices, 6 elements apart",
     "leave")
+  -- 256 << 56 and 4 << 62 are 0 in 64 bits
+  local S = cl.buffer("float", {2, 2}, 1)
+  local far = {batch = 257, stride_a = 1 << 56, stride_b = 1 << 56,
+    stride_c = 1 << 56, C = cl.buffer("float", {2, 2})}
+  refused(S, S, far, "A: 257 matrices, 72057594037927936 elements apart",
+    "leave its buffer: no address")
+  far.stride_a, far.stride_b = 0, 0
+  refused(S, S, far, "C: 257 matrices")
+  refused(S, S, {batch = 5, stride_a = 1 << 62, stride_b = 0}, "A: 5 matrices")
+  refused(S, S, {batch = 2, stride_a = math.maxinteger, stride_b = 0},
+    "A: 2 matrices")
+  t.eq(gemm.choice{m = 1 << 21, n = 1 << 21, k = 1 << 22}.rung,
+    gemm.choice{m = 1 << 14, n = 1 << 14, k = 1 << 14}.rung)
   refused(A, B, {batch = 2, stride_c = 8}, "stride_c needs C")
   refused(A, B, {batch = 2, stride_c = 7, C = cl.buffer("float", {2, 2, 4})},
     "share elements", "7 apart")

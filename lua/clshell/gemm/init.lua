@@ -147,7 +147,7 @@ local gemm = family.new({
   pass = submatrix.pass,               -- arguments as its kernel takes them
   args = args,                     -- of the kernel: the ladder's signature
   measures = function(s)           -- what choices.lua may ask besides
-    return {work = s.m * s.n * s.k}
+    return {work = 1.0 * s.m * s.n * s.k} -- beyond 2^63 for some shapes
   end,
   pieces = pieces,                 -- the matrices of the result
   truth = truth,                   -- what a result is compared with

@@ -112,9 +112,12 @@ local function set_stride(x, batch, stride)
     x.stride = stride or x.stride
   end
   if x.stride > 0 then
-    local at = (batch - 1) * x.stride
-    local inside, reason = pcall(x.buffer.matrix, x.buffer, at + 1, x.rows,
-      x.cols, x.ld)
+    local inside = x.stride < math.maxinteger // math.max(batch - 1, 1)
+    local reason = "no address is so large"
+    if inside then -- no product wraps
+      inside, reason = pcall(x.buffer.matrix, x.buffer, (batch - 1) * x.stride
+        + 1, x.rows, x.cols, x.ld)
+    end
     if not inside then
       cl.error(("gemm: %s: %d matrices, %d elements apart, leave its buffer: "
         .. "%s"):format(x.name, batch, x.stride, reason), {arg = x.name})

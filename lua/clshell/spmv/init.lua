@@ -14,17 +14,18 @@ local TYPES = {"float", "double", "half"}
 local INT_MAX = 0x7fffffff -- the kernels index with int
 
 -- Raises unless field `name` of a matrix is a Buffer of n elements or more, of
--- `type` if that is given.
-local function check_part(A, name, n, type)
+-- type `kind` if that is given.
+local function check_part(A, name, n, kind)
   local b, what = A[name], "M." .. name
   if not arguments.is_buffer(b) then
     cl.error(("spmv: %s must be a Buffer; got %s"):format(what,
-      b == nil and "nothing" or "a " .. (text.class(b) or type(b))), {arg = "M"})
+      b == nil and "nothing" or text.class(b) or "a " .. type(b)),
+      {arg = "M"})
   end
   arguments.buffer("spmv", what, b)
-  if #b < n or b.type ~= (type or b.type) then
+  if #b < n or b.type ~= (kind or b.type) then
     cl.error(("spmv: %s must have %d elements%s; it is %s"):format(what, n,
-      type and " of " .. type or "", arguments.describe(b)), {arg = "M"})
+      kind and " of " .. kind or "", arguments.describe(b)), {arg = "M"})
   end
 end
 
@@ -168,8 +169,9 @@ end
 --- spmv(M, x [, opts]) -> y, event
 --- The sparse matrix-vector product y = M x on the device. M is a matrix of
 --- module dia or csr, x a Buffer of M.cols elements (an Array or a table is
---- copied there). A row whose indexes, written to since, leave M is NaN. A rung that wants the diagonals at another pitch makes that
---- copy in the first run, which the event then covers too.
+--- copied there). A rung that wants the diagonals at another pitch makes that
+--- copy in the first run, which the event then covers too. A row of a CSR
+--- matrix with an index outside M is NaN.
 --- Options:
 ---   kernel  the best known  a rung's name, see spmv.kernels; with it the
 ---           rung's own parameters
