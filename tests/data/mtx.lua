@@ -158,6 +158,30 @@ test("bad entries", function()
   t.ok(message:find("none.mtx", 1, true))
 end)
 
+test("misuse names the function and the argument", function()
+  t.raises(function() mtx.read() end, "mtx.read: the path must be a string",
+    "got nothing")
+  t.raises(function() mtx.dense() end, "mtx.dense: the triplets", "nothing")
+  t.raises(function() mtx.dense{} end, "mtx.dense: m.i", "got nothing")
+  local function entry(i, j, v, rows)
+    return function()
+      mtx.dense{rows = rows or 2, cols = 3, i = {i}, j = {j}, v = {v}}
+    end
+  end
+  t.raises(entry(1, 1, 1, -1), "m.rows must be", "got -1")
+  t.raises(entry(1, 4, 1), "mtx.dense: entry 1, (1, 4, 1)", "from 1 to 3")
+  t.raises(entry("x", 1, 1), "entry 1, (x, 1, 1)")
+  t.raises(entry(1, 1, "x"), "entry 1, (1, 1, x)")
+  local m = {rows = 1, cols = 1, nnz = 0}
+  t.raises(function() mtx.write() end, "mtx.write: the path")
+  t.raises(function() mtx.write(path) end, "mtx.write: the matrix", "nothing")
+  t.raises(function() mtx.write(path, {}) end, "m.rows", "got nothing")
+  t.raises(function() mtx.write(path, m) end, "third argument", "function")
+  t.raises(function() mtx.write_dense(path) end, "mtx.write_dense", "Array")
+  t.raises(function() mtx.write_dense(path, cl.array("int", 2)) end,
+    "two dimensions; got Array int[2]")
+end)
+
 test("written files", function()
   local h <close> = cl.array("double", {2, 2}, {{0.1, 2}, {-1e300, 4}})
   mtx.write_dense(path, h)
@@ -244,7 +268,22 @@ test("wrong triplets", function()
   t.raises(from(2, 2, {1, 3}, {1, 1}, {1, 1}),
     "entry 2 is at (3, 1), outside 2 x 2")
   t.raises(from(2, 2, {1}, {0}, {1}), "entry 1 is at (1, 0)")
+  t.raises(from(4, 4, {"x"}, {1}, {1}),
+    "csr.from_coo: the indexes of entry 1 must be integers; got (x, 1)")
+  t.raises(from(4, 4, {1}, {1.5}, {1}), "got (1, 1.5)")
+  t.raises(from(4, 4, {"1"}, {1}, {1}), "must be integers")
+  t.raises(from(4, 4, {1}, {1}, {"x"}), "value of entry 1 must be a number")
+  t.raises(from(4, 4), "csr.from_coo: i must be a table or an Array",
+    "got nothing")
   t.raises(from(2, 2, {1}, {1}, {1}, {types = "float"}), "type")
+  local most = cl.device().max_mem_alloc_size // 4
+  if most < 0x7fffffff then
+    t.raises(from(most, 1, {}, {}, {}), ("row_ptr of %d rows takes %d bytes")
+      :format(most, 4 * most + 4))
+    create("%%MatrixMarket matrix coordinate real general\n"
+      .. most .. " 1 0\n")
+    t.raises(function() csr.load(path) end, "row_ptr of " .. most)
+  end
   t.raises(from(2, 2, {1}, {1}, {1.5}, {type = "int"}), "1.5")
 end)
 

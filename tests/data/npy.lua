@@ -121,6 +121,17 @@ test("versions and shapes", function()
   t.eq(list(h), "1 2")
 end)
 
+test("the order of a file is True or False", function()
+  for _, word in ipairs{"Maybe", "true", "1", "None", "'True'", "(True)"} do
+    create(file(("{'descr': '|u1', 'fortran_order': %s, 'shape': (2,)}")
+      :format(word), "\1\2"))
+    t.raises(function() npy.load(path) end, path,
+      "no fortran_order; needed is True or False")
+  end
+  t.raises(function() npy.save(path, {1}) end,
+    "npy.save: the second argument must be an Array; got table")
+end)
+
 test("Fortran order", function()
   local m <close> = load("|u1", true, "(2, 3)", "\1\2\3\4\5\6")
   t.eq(table.concat(m.shape, " "), "2 3")

@@ -6,15 +6,30 @@ local integer = require "clshell.base.integer"
 local mtx = require "clshell.data.mtx"
 local options = require "clshell.base.options"
 local sparse = require "clshell.data.sparse"
+local text = require "clshell.base.text"
 
 local M = require "clshell.base.lazy".table(...)
 
 local INT_MAX = 0x7fffffff -- row_ptr and col_ind are int
 
--- Raises unless the triplets make a matrix that int can index.
-local function check(rows, cols, is, js, vs)
+-- Raises unless the triplets make a matrix that int can index, and a buffer
+-- of the device can hold its row_ptr.
+local function check(rows, cols, is, js, vs, context)
   integer.check("csr.from_coo", "rows", rows, 1, INT_MAX)
   integer.check("csr.from_coo", "cols", cols, 1, INT_MAX)
+  for k, list in ipairs{is or false, js or false, vs or false} do
+    if type(list) ~= "table" and text.class(list) ~= "Array" then
+      cl.error(("csr.from_coo: %s must be a table or an Array; got %s"):format(
+        ("ijv"):sub(k, k), list and (text.class(list) or type(list))
+        or "nothing"))
+    end
+  end
+  local device = (context or cl.context()).device
+  if 4 * (rows + 1) > device.max_mem_alloc_size then
+    cl.error(("csr.from_coo: row_ptr of %d rows takes %d bytes, a buffer on "
+      .. "%s has at most %d"):format(rows, 4 * (rows + 1), device.name,
+      device.max_mem_alloc_size))
+  end
   if #is ~= #js or #is ~= #vs then
     cl.error(("csr.from_coo: %d row indices, %d column indices and %d values")
       :format(#is, #js, #vs))
@@ -24,16 +39,27 @@ local function check(rows, cols, is, js, vs)
   end
 end
 
+-- A number as an integer; nil for other values.
+local function whole(x)
+  return math.type(x) and math.tointeger(x)
+end
+
 -- The places of the entries sorted by row, as a Lua table, and row_ptr:
 -- a counting sort, stable.
-local function by_row(rows, cols, is, js)
+local function by_row(rows, cols, is, js, vs)
   local n = #is
   local ptr = cl.array("int", rows + 1)
   for k = 1, n do
-    local i, j = is[k], js[k]
-    if i < 1 or i > rows or j < 1 or j > cols then
+    local i, j = whole(is[k]), whole(js[k])
+    if not (i and j) then
+      cl.error(("csr.from_coo: the indexes of entry %d must be integers; got "
+        .. "(%s, %s)"):format(k, is[k], js[k]))
+    elseif i < 1 or i > rows or j < 1 or j > cols then
       cl.error(("csr.from_coo: entry %d is at (%s, %s), outside %d x %d")
         :format(k, i, j, rows, cols))
+    elseif not math.type(vs[k]) then
+      cl.error(("csr.from_coo: the value of entry %d must be a number; got %s")
+        :format(k, type(vs[k])))
     end
     ptr[i + 1] = ptr[i + 1] + 1
   end
@@ -97,9 +123,9 @@ end
 ---   context  session's  the Context of another device
 function M.from_coo(rows, cols, is, js, vs, opts)
   opts = options.check(opts, "csr.from_coo")
-  check(rows, cols, is, js, vs)
+  check(rows, cols, is, js, vs, opts.context)
   local kind = opts.type or "float"
-  local order, ptr = by_row(rows, cols, is, js)
+  local order, ptr = by_row(rows, cols, is, js, vs)
   local room = math.max(#order, 1)
   local col, val = cl.array("int", room), cl.array(kind, room)
   local n, first = 0, 1

@@ -2,11 +2,13 @@
 -- pattern; general, symmetric and skew-symmetric), read into triplets.
 -- SPDX-License-Identifier: MIT
 local cl = require "cl"
+local base_text = require "clshell.base.text"
+local integer = require "clshell.base.integer"
 local new_file = require "clshell.data.new_file"
-local unsigned = require "clshell.base.text".unsigned
 
 local M = {}
 
+local class_of = base_text.class
 local INT_MAX = 0x7fffffff -- the kernels index with int
 local FORMATS = {coordinate = true, array = true}
 local FIELDS = {real = true, integer = true, pattern = true}
@@ -19,6 +21,16 @@ local DIGITS = {double = "%.17g", float = "%.9g", half = "%.5g"}
 
 local function fail(path, line, ...)
   cl.error(("%s:%d: "):format(path, line) .. string.format(...))
+end
+
+-- Raises unless a value is of the Lua type or class; returns it.
+local function expect(what, name, value, kind, hint)
+  if type(value) ~= kind and class_of(value) ~= kind then
+    cl.error(("%s: %s must be %s %s%s; got %s"):format(what, name,
+      kind == "Array" and "an" or "a", kind, hint and " " .. hint or "",
+      value == nil and "nothing" or class_of(value) or type(value)))
+  end
+  return value
 end
 
 -- The banner's four words, checked.
@@ -227,6 +239,7 @@ end
 --- Entries given twice stay twice (from_coo and mtx.dense add them up). Any
 --- fault of the file is an error that names file and line.
 function M.read(path)
+  expect("mtx.read", "the path", path, "string")
   local f <close>, message = io.open(path, "rb")
   if f == nil then
     return nil, message
@@ -254,11 +267,25 @@ end
 --- The triplets of mtx.read as a dense matrix of element type `type`
 --- ("float"); entries given twice add up.
 function M.dense(m, type)
-  local h = cl.array(type or "float", {m.rows, m.cols})
-  local is, js, vs, cols = m.i, m.j, m.v, m.cols
+  local what = "mtx.dense"
+  expect(what, "the triplets", m, "table", 'as mtx.read "m.mtx" gives them')
+  for _, name in ipairs{"i", "j", "v"} do
+    expect(what, "m." .. name, m[name], "table", "with a number an entry")
+  end
+  local rows = integer.check(what, "m.rows", m.rows, 1, INT_MAX)
+  local cols = integer.check(what, "m.cols", m.cols, 1, INT_MAX)
+  local h = cl.array(type or "float", {rows, cols})
+  local is, js, vs = m.i, m.j, m.v
   for k = 1, #is do
-    local at = (is[k] - 1) * cols + js[k]
-    h[at] = h[at] + vs[k]
+    local i, j, v = is[k], js[k], vs[k]
+    if math.type(i) ~= "integer" or math.type(j) ~= "integer" or i < 1
+        or i > rows or j < 1 or j > cols or not math.type(v) then
+      cl.error(("%s: entry %d, (%s, %s, %s), must be a row from 1 to %d, a "
+        .. "column from 1 to %d and a number"):format(what, k, i, j, v, rows,
+        cols))
+    end
+    local at = (i - 1) * cols + j
+    h[at] = h[at] + v
   end
   return h
 end
@@ -288,7 +315,7 @@ end
 -- the function that makes a value what is written.
 local function style(type)
   if type == "ulong" then
-    return "%s", "integer", unsigned
+    return "%s", "integer", base_text.unsigned
   end
   return DIGITS[type] or "%d", DIGITS[type] and "real" or "integer", same
 end
@@ -308,6 +335,13 @@ end
 --- matrix gives its lower triangle. Values that are not finite and files that
 --- cannot be written are errors; they leave an unfinished file behind.
 function M.write(path, m, each)
+  local what = "mtx.write"
+  expect(what, "the path", path, "string")
+  expect(what, "the matrix", m, "table", "with rows, cols, nnz and type")
+  for _, name in ipairs{"rows", "cols", "nnz"} do
+    integer.check(what, "m." .. name, m[name], 0, INT_MAX)
+  end
+  expect(what, "the third argument", each, "function")
   local digits, field, written = style(m.type)
   local line = "%d %d " .. digits .. "\n"
   create(path, function(write)
@@ -325,6 +359,13 @@ end
 --- Writes the two-dimensional host array h as an array file (column by
 --- column, general). Errors as mtx.write.
 function M.write_dense(path, h)
+  local what = "mtx.write_dense"
+  expect(what, "the path", path, "string")
+  expect(what, "the matrix", h, "Array")
+  if not h.rows then
+    cl.error(("%s: the Array must have two dimensions; got %s"):format(what,
+      tostring(h)))
+  end
   local digits, field, written = style(h.type)
   local line = digits .. "\n"
   local rows, cols = h.rows, h.cols

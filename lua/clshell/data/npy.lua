@@ -2,6 +2,7 @@
 -- arrays of up to four dimensions.
 -- SPDX-License-Identifier: MIT
 local cl = require "cl"
+local class_of = require "clshell.base.text".class
 local host = require "cl.host"
 local new_file = require "clshell.data.new_file"
 
@@ -26,9 +27,11 @@ local function fail(path, found, needed)
   cl.error(("%s: %s; %s"):format(path, found, needed))
 end
 
+local BOOLEANS = {True = true, False = false}
+
 -- One literal of the header at position p: a string or a boolean as itself,
--- a tuple or list as {text}; other words count as False. Returns it and the
--- position after it.
+-- a tuple or list as {text}; other words are nil. Returns it and the position
+-- after it.
 local function literal(s, p)
   local text, q = s:match("^'([^']*)'()", p)
   if text == nil then
@@ -39,7 +42,7 @@ local function literal(s, p)
   end
   text, q = s:match("^([%w.+-]+)()", p)
   if text ~= nil then
-    return text == "True", q
+    return BOOLEANS[text], q
   end
   text, q = s:match("^(%b())()", p)
   if text == nil then
@@ -131,7 +134,7 @@ local function header(f, path, size)
     fail(path, "the header is not a Python dictionary",
       "needed are the keys descr, fortran_order and shape")
   elseif type(dict.fortran_order) ~= "boolean" then
-    fail(path, "the header has no fortran_order", "needed is True or False")
+    fail(path, "the header says no fortran_order", "needed is True or False")
   end
   return dict, 8 + width + length
 end
@@ -207,6 +210,10 @@ end
 --- does. Errors: an element type that .npy has not (vectors), a file that
 --- cannot be written.
 function M.save(path, h)
+  if class_of(h) ~= "Array" then
+    cl.error(("npy.save: the second argument must be an Array; got %s"):format(
+      class_of(h) or type(h)))
+  end
   local code = CODES[h.type]
   if code == nil then
     cl.error(("%s: .npy has no element type like %s"):format(path, h.type),

@@ -7,6 +7,7 @@ local cl = require "cl"
 local integer = require "clshell.base.integer"
 local mtx = require "clshell.data.mtx"
 local options = require "clshell.base.options"
+local class_of = require "clshell.base.text".class
 
 local M = {}
 
@@ -97,6 +98,11 @@ end
 function M.dia_from_csr(c, opts)
   local what = "dia.from_csr"
   opts = options.check(opts, what)
+  if class_of(c) ~= "CSR matrix" then
+    cl.error(("%s: the matrix must be one in CSR, such as csr.load 'm.mtx'; "
+      .. "got %s"):format(what, c == nil and "nothing" or class_of(c)
+      or type(c)))
+  end
   local offsets = occupied(c)
   local stored = #offsets * c.rows
   if stored > SMALL and stored > WASTE * c.nnz and not opts.force then
