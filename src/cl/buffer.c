@@ -252,6 +252,14 @@ static int buffer_context(lua_State *L) {
   return 1;
 }
 
+/* b[i], pairs(b) */
+static int buffer_index(lua_State *L) {
+  if (lua_type(L, 2) == LUA_TSTRING)
+    return 0;
+  return clsh_error(L, "the elements of a Buffer are on the device; read them "
+                       "first: b:read()[1], ipairs(b:read())");
+}
+
 static int buffer_len(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)clsh_buffer_check(L, 1)->shape.count);
   return 1;
@@ -412,10 +420,12 @@ static const luaL_Reg fields[] = {
     {"offset", buffer_size},     {"rows", buffer_extent},
     {"shape", buffer_shape},     {"start", buffer_size},
     {"type", buffer_type},       {NULL, NULL}};
-static const luaL_Reg meta[] = {
-    {"__len", buffer_len}, {"__tostring", buffer_tostring}, {NULL, NULL}};
+static const luaL_Reg meta[] = {{"__len", buffer_len},
+                                {"__pairs", buffer_index},
+                                {"__tostring", buffer_tostring},
+                                {NULL, NULL}};
 static const Class class = {"Buffer", sizeof(Buffer), methods,       fields,
-                            meta,     NULL,           buffer_release};
+                            meta,     buffer_index,   buffer_release};
 
 void clsh_buffer_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"buffer", cl_buffer}, {NULL, NULL}};

@@ -149,11 +149,6 @@ static int listkeys(lua_State *L, int t, const char **names, int n) {
 /* Raises: the object at 1 has no key such as the one at 2. */
 static int nokey(lua_State *L, const Class *class) {
   const char *names[MAXNAMES + 1];
-  if (lua_type(L, 2) == LUA_TNUMBER && strcmp(class->name, "Buffer") == 0)
-    return clsh_error(L,
-                      "the elements of a Buffer are on the device; read them "
-                      "first: b:read()[%s]",
-                      luaL_tolstring(L, 2, NULL));
   if (lua_type(L, 2) != LUA_TSTRING)
     return clsh_error(L, "%s %s takes the name of a field; got %s",
                       article(class), class->name, luaL_typename(L, 2));

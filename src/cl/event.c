@@ -290,6 +290,14 @@ static int event_ms(lua_State *L) {
   return 1;
 }
 
+/* ev.events: the list of one, as a span of several has it */
+static int event_events(lua_State *L) {
+  lua_createtable(L, 1, 0);
+  lua_pushvalue(L, 1);
+  lua_rawseti(L, -2, 1);
+  return 1;
+}
+
 /* ev.queued, ev.submit, ev.start, ev.stop */
 static int event_stamp(lua_State *L) {
   const Event *e = checkstamped(L);
@@ -502,8 +510,9 @@ static const luaL_Reg methods[] = {{"gbs", event_gbs},
                                    {NULL, NULL}};
 static const luaL_Reg fields[] = {
     {"bytes", event_amount},  {"command", event_command},
-    {"flop", event_amount},   {"ms", event_ms},
-    {"queued", event_stamp},  {"start", event_stamp},
+    {"events", event_events}, {"flop", event_amount},
+    {"ms", event_ms},         {"queued", event_stamp},
+    {"span_ms", event_ms},    {"start", event_stamp},
     {"status", event_status}, {"stop", event_stamp},
     {"submit", event_stamp},  {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__tostring", event_tostring}, {NULL, NULL}};

@@ -64,13 +64,15 @@ t.test("a key that is none names the nearest, or where elements are",
     t.raises(function()
       for _ in ipairs(b) do end
     end, read)
+    t.raises(function() return pairs(b) end, read)
+    t.raises(function() return b[b] end, read)
     t.raises(function() return b.colz end,
       "a Buffer has no field or method 'colz'; did you mean 'cols'?")
     t.raises(function() b:raed() end, "did you mean 'read'?")
-    t.raises(function() return b[b] end, "takes the name of a field")
     t.raises(function() return b:fill(1).duration end,
       "an Event has no field or method 'duration'")
-    t.raises(function() return b:fill(1)[1] end, "got number")
+    t.raises(function() return b:fill(1)[1] end,
+      "an Event takes the name of a field; got number")
   end)
 
 t.test("a leading dimension leaves gaps alone", function()

@@ -137,12 +137,17 @@ t.test("an event over several commands", function()
   t.eq(event.stop, event.events[2].stop)
   t.near(event.span_ms, (event.stop - event.start) / 1e6)
   t.near(event.ms, event.events[1].ms + event.events[2].ms)
+  t.raises(function() return event.duration end, "an Event span: no field",
+    "'duration'")
+  local one = event.events[1] -- has the fields of a span
+  t.ok(one.events[1] == one and one.span_ms == one.ms)
   t.ok(event.ms <= event.span_ms)
   t.eq(event.status, "complete")
   t.near(event:gflops(1e6), 1 / event.ms)
   t.near(event:gbs(1e6), 1 / event.ms)
   t.ok(event.queued <= event.submit and event.submit <= event.start)
   t.ok(tostring(event):find("2 commands"))
+  t.eq(gemm(A, B, {after = event}):read():table(), AB)
   local C = gemm(A, B, {after = {event}}) -- spans wait like events
   t.eq(C:read():table(), AB)
 end)

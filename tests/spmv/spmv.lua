@@ -150,7 +150,7 @@ t.test("a matrix at another pitch is copied in the first run only", function()
   local plan = spmv.plan(c.dia, c.x, {kernel = "naive"})
   t.eq(#plan().events, 2)
   local again = plan()
-  t.eq(type(again), "userdata") -- one command
+  t.eq(#again.events, 1)
   again:wait()
   t.ok(plan.output:read():equal(c.exact))
 end)

@@ -2,6 +2,10 @@
 -- launch of a rung with the helper kernels before and after it
 -- SPDX-License-Identifier: MIT
 
+local cl = require "cl"
+local options = require "clshell.base.options"
+local text = require "clshell.base.text"
+
 local M = {}
 
 -- Fields of a span that are those of its first event, of its last one, or
@@ -37,6 +41,9 @@ function METHODS.gbs(span, bytes)
   return (bytes or span.bytes) / span.ms / 1e6
 end
 
+local NAMES = {"bytes", "command", "events", "flop", "gbs", "gflops", "ms",
+  "queued", "span_ms", "start", "status", "stop", "submit", "wait"}
+
 local function index(span, key)
   if FIRST[key] then
     return span.events[1][key]
@@ -49,7 +56,12 @@ local function index(span, key)
   elseif key == "command" then
     return ("%d commands"):format(#span.events)
   end
-  return METHODS[key]
+  local method = METHODS[key]
+  if not method then
+    cl.error("an Event span: " .. text.unknown("field or method",
+      tostring(key), NAMES))
+  end
+  return method
 end
 
 local meta = {
@@ -69,11 +81,11 @@ function M.new(events)
   return setmetatable({events = events}, meta)
 end
 
--- The Events of an `after` list, spans taken apart.
+-- The Events of `after`, an event or a list of them, spans taken apart.
 function M.flatten(after)
   local list = {}
-  for _, event in ipairs(after) do
-    local parts = type(event) == "table" and event.events or {event}
+  for _, event in ipairs(options.is_event(after) and {after} or after) do
+    local parts = text.class(event) == "Event span" and event.events or {event}
     table.move(parts, 1, #parts, #list + 1, list)
   end
   return list
