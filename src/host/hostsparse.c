@@ -143,31 +143,31 @@ static int host_dia_error(lua_State *L) {
   return pushworst(L, &w);
 }
 
-static int64_t integer(const Array *a, size_t i) {
-  int64_t v;
+/*
+** Loads n indexes from number i on; raises unless they lie in 0..most. A
+** transfer may change the array meanwhile: the copies are used, not the array.
+*/
+static void loadindexes(lua_State *L, const Array *a, const char *name,
+                        size_t i, size_t n, size_t most, int64_t *v) {
   const char *p = a->block->data;
-  clsh_number_loadintegers(a->type, p + i * a->type->unit, 1, &v);
-  return v;
+  clsh_number_loadintegers(a->type, p + i * a->type->unit, n, v);
+  for (size_t j = 0; j < n; j++)
+    if (v[j] < 0 || v[j] > (int64_t)most)
+      clsh_error(L, "%s[%I] is %I: outside 0..%I", name,
+                 (lua_Integer)(i + j) + 1, (lua_Integer)v[j],
+                 (lua_Integer)most);
 }
 
-/* Raises if an entry lies outside the arrays or the matrix. */
-static void checkentries(lua_State *L, const Sparse *m) {
-  int64_t last = integer(m->row_ptr, 0);
-  for (size_t i = 0; i <= m->rows; i++) {
-    int64_t v = integer(m->row_ptr, i);
-    if (v < last || v < 0 || v > (int64_t)m->nnz)
-      clsh_error(L, "row_ptr[%I] is %I: it must not fall nor leave 0..%I",
-                 (lua_Integer)i + 1, (lua_Integer)v, (lua_Integer)m->nnz);
-    last = v;
-  }
-  for (size_t e = 0; e < (size_t)last; e++) {
-    int64_t v = integer(m->col_ind, e);
-    if (e % RUN == 0)
-      clsh_poll(L);
-    if (v < 0 || v >= (int64_t)m->cols)
-      clsh_error(L, "col_ind[%I] is %I: outside 0..%I", (lua_Integer)e + 1,
-                 (lua_Integer)v, (lua_Integer)m->cols - 1);
-  }
+static void falls(lua_State *L, size_t i, int64_t v) {
+  clsh_error(L, "row_ptr[%I] is %I: it must not fall", (lua_Integer)i + 1,
+             (lua_Integer)v);
+}
+
+/* The entries of row `i`: from v[0] below v[1]. */
+static void loadrow(lua_State *L, const Sparse *m, size_t i, int64_t v[2]) {
+  loadindexes(L, m->row_ptr, "row_ptr", i, 2, m->nnz, v);
+  if (v[1] < v[0])
+    falls(L, i + 1, v[1]);
 }
 
 /* row_ptr, col_ind, values, x and options from `arg` on. */
@@ -189,27 +189,26 @@ static void checkcsr(lua_State *L, int arg, size_t rows, Sparse *m) {
   checklength(L, m->x, "x", m->cols);
 }
 
-/*
-** Raises if an array is closed or an entry lies outside. To be called after
-** the last allocation.
-*/
+/* Raises if an array is closed. To be called after the last allocation. */
 static void checkopen(lua_State *L, const Sparse *m) {
   clsh_array_data(L, m->row_ptr);
   clsh_array_data(L, m->col_ind);
   clsh_array_data(L, m->values);
   clsh_array_data(L, m->x);
-  checkentries(L, m);
 }
 
 /* The error of row `i` of y. */
-static double comparerow(const Sparse *m, const Array *y, size_t i) {
+static double comparerow(lua_State *L, const Sparse *m, const Array *y,
+                         size_t i) {
   double ref = 0, sum = 0, got, x, a[RUN];
-  size_t end = (size_t)integer(m->row_ptr, i + 1);
-  for (size_t e = (size_t)integer(m->row_ptr, i), n; e < end; e += n) {
+  int64_t row[2], col[RUN];
+  loadrow(L, m, i, row);
+  for (size_t e = (size_t)row[0], end = (size_t)row[1], n; e < end; e += n) {
     n = end - e < RUN ? end - e : RUN;
     load(m->values, e, n, a);
+    loadindexes(L, m->col_ind, "col_ind", e, n, m->cols - 1, col);
     for (size_t j = 0; j < n; j++) {
-      load(m->x, (size_t)integer(m->col_ind, e + j), 1, &x);
+      load(m->x, (size_t)col[j], 1, &x);
       ref += a[j] * x;
       sum += fabs(a[j] * x);
     }
@@ -237,7 +236,7 @@ static int host_csr_error(lua_State *L) {
   checkopen(L, &m);
   for (size_t i = 0; i < m.rows; i++) {
     clsh_poll(L);
-    clsh_hostcheck_worse(&w, comparerow(&m, y, i), i, 0);
+    clsh_hostcheck_worse(&w, comparerow(L, &m, y, i), i, 0);
   }
   return pushworst(L, &w);
 }
@@ -296,9 +295,8 @@ static int host_dia_loop(lua_State *L) {
   return 2;
 }
 
-static void csrfloat(const Sparse *m, size_t i, float *y) {
-  const int *row_ptr = m->row_ptr->block->data;
-  const int *col_ind = m->col_ind->block->data;
+static void csrfloat(const Sparse *m, const int *row_ptr, const int *col_ind,
+                     size_t i, float *y) {
   const float *a = m->values->block->data, *x = m->x->block->data;
   float sum = 0;
   for (int e = row_ptr[i]; e < row_ptr[i + 1]; e++)
@@ -306,14 +304,37 @@ static void csrfloat(const Sparse *m, size_t i, float *y) {
   y[i] = sum;
 }
 
-static void csrdouble(const Sparse *m, size_t i, double *y) {
-  const int *row_ptr = m->row_ptr->block->data;
-  const int *col_ind = m->col_ind->block->data;
+static void csrdouble(const Sparse *m, const int *row_ptr, const int *col_ind,
+                      size_t i, double *y) {
   const double *a = m->values->block->data, *x = m->x->block->data;
   double sum = 0;
   for (int e = row_ptr[i]; e < row_ptr[i + 1]; e++)
     sum += a[e] * x[col_ind[e]];
   y[i] = sum;
+}
+
+/* Copies n indexes that lie in 0..most, for loops that trust them. */
+static void copyindexes(lua_State *L, const Array *a, const char *name,
+                        size_t n, size_t most, int *to) {
+  int64_t v[RUN];
+  for (size_t i = 0; i < n; i += RUN) {
+    size_t run = n - i < RUN ? n - i : RUN;
+    clsh_poll(L);
+    loadindexes(L, a, name, i, run, most, v);
+    for (size_t j = 0; j < run; j++)
+      to[i + j] = (int)v[j];
+  }
+}
+
+/* Copies all indexes of a matrix. */
+static void copyall(lua_State *L, const Sparse *m, int *row_ptr,
+                    int *col_ind) {
+  copyindexes(L, m->row_ptr, "row_ptr", m->rows + 1, m->nnz, row_ptr);
+  for (size_t i = 1; i <= m->rows; i++)
+    if (row_ptr[i] < row_ptr[i - 1])
+      falls(L, i, row_ptr[i]);
+  copyindexes(L, m->col_ind, "col_ind", (size_t)row_ptr[m->rows], m->cols - 1,
+              col_ind);
 }
 
 /** cl.host.csr_loop(row_ptr, col_ind, values, x [, opts]) -> y, seconds
@@ -332,29 +353,40 @@ static int host_csr_loop(lua_State *L) {
       return clsh_error_arg(L, i, "must be an Array of int; got %s",
                             clsh_array_check(L, i)->type->name);
   Array *y = newresult(L, &m);
+  int *row_ptr = lua_newuserdatauv(L, (m.rows + 1) * sizeof *row_ptr, 0);
+  int *col_ind = lua_newuserdatauv(L, m.nnz * sizeof *col_ind, 0);
   checkopen(L, &m);
+  copyall(L, &m, row_ptr, col_ind);
   double start = clsh_poll_now();
   for (size_t i = 0; i < m.rows; i++) {
     clsh_poll(L);
     if (y->type->unit == 4)
-      csrfloat(&m, i, y->block->data);
+      csrfloat(&m, row_ptr, col_ind, i, y->block->data);
     else
-      csrdouble(&m, i, y->block->data);
+      csrdouble(&m, row_ptr, col_ind, i, y->block->data);
   }
   lua_pushnumber(L, clsh_poll_now() - start);
+  lua_replace(L, -3);
+  lua_pop(L, 1);
   return 2;
 }
 
 /* A matrix in the making: row_ptr, and NULL or where the entries go. */
 typedef struct Csr {
   int *row_ptr, *col_ind;
+  int *next; /* of each row: the number of its next entry */
   char *values;
 } Csr;
+
+static void changed(lua_State *L) {
+  clsh_error(L, "dia_to_csr: the values changed meanwhile");
+}
 
 /*
 ** Goes through n entries of diagonal d from row `first`, which lie inside
 ** the matrix. Counts those that are not zero in row_ptr[i + 1], or puts them
-** at row_ptr[i], which moves on.
+** at next[i], which moves on. A finalizer or a transfer may have changed the
+** values since they were counted.
 */
 static void visit(lua_State *L, const Sparse *m, size_t d, size_t first,
                   size_t n, const Csr *c) {
@@ -371,7 +403,9 @@ static void visit(lua_State *L, const Sparse *m, size_t d, size_t first,
       c->row_ptr[i + 1]++;
       continue;
     }
-    size_t at = (size_t)c->row_ptr[i]++;
+    if (c->next[i] == c->row_ptr[i + 1])
+      changed(L);
+    size_t at = (size_t)c->next[i]++;
     c->col_ind[at] = (int)((int64_t)i + m->offsets[d]);
     memcpy(c->values + at * t->size, p + k * t->size, t->size);
   }
@@ -435,16 +469,19 @@ static int host_dia_to_csr(lua_State *L) {
     if (m.offsets[d] <= m.offsets[d - 1])
       return clsh_error(L, "dia_to_csr: the offsets must ascend");
   Array *row_ptr = newvector(L, integer, m.rows + 1);
-  Csr c = {clsh_array_data(L, row_ptr), NULL, NULL};
+  Csr c = {clsh_array_data(L, row_ptr), NULL, NULL, NULL};
   visitall(L, &m, &c);
   size_t nnz = accumulate(L, c.row_ptr, m.rows);
   Array *col_ind = newvector(L, integer, nnz > 0 ? nnz : 1);
   Array *values = newvector(L, m.values->type, nnz > 0 ? nnz : 1);
-  c = (Csr){clsh_array_data(L, row_ptr), clsh_array_data(L, col_ind),
-            clsh_array_data(L, values)};
+  c.next = lua_newuserdatauv(L, m.rows * sizeof *c.next, 0);
+  c.col_ind = clsh_array_data(L, col_ind);
+  c.values = clsh_array_data(L, values);
+  memcpy(c.next, c.row_ptr, m.rows * sizeof *c.next);
   visitall(L, &m, &c);
-  memmove(c.row_ptr + 1, c.row_ptr, m.rows * sizeof *c.row_ptr);
-  c.row_ptr[0] = 0; /* the visit left each row's end in its place */
+  if (memcmp(c.next, c.row_ptr + 1, m.rows * sizeof *c.next) != 0)
+    changed(L);
+  lua_pop(L, 1);
   return 3;
 }
 

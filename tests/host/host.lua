@@ -5,6 +5,8 @@ local t = require "t"
 local cl = require "cl"
 local host = require "cl.host"
 
+t.keeps("Context", "Device", "Queue")
+
 local function rand(name, m, n, seed)
   return cl.array(name, {m, n}):random(seed, -1, 1)
 end
@@ -278,14 +280,73 @@ t.test("sparse: misuse", function()
   t.raises(csr(), "col_ind[2] is -1")
   col_ind[2] = 1
   row_ptr[4] = 4
-  t.raises(csr(), "row_ptr[4] is 4: it must not fall nor leave 0..3")
-  row_ptr[3] = 0
-  t.raises(csr(), "row_ptr[3] is 0")
+  t.raises(csr(), "row_ptr[4] is 4: outside 0..3")
+  row_ptr[3], row_ptr[4] = 0, 3
+  t.raises(csr(), "row_ptr[3] is 0: it must not fall")
+  t.raises(function()
+    host.csr_error(x, row_ptr, col_ind, y, x)
+  end, "row_ptr[3] is 0: it must not fall")
   row_ptr[1] = -1
   t.raises(csr(), "row_ptr[1] is -1")
   t.raises(function()
     host.csr_loop(cl.array("long", 4), col_ind, y, x)
   end, "must be an Array of int; got long")
+end)
+
+t.test("dia_to_csr: a finalizer changes the values", function()
+  local offsets = cl.array("int", 1, 0)
+  for n = 1, 20 do
+    local values = cl.array("float", 64)
+    values[1] = 1
+    local count = 0
+    local function arm()
+      setmetatable({}, {__gc = function()
+        count = count + 1
+        if count == n then
+          values:fill(1)
+        elseif count < n then
+          arm()
+        end
+      end})
+    end
+    arm()
+    collectgarbage("incremental", 100, 1000, 22)
+    collectgarbage("setpause", 0)
+    collectgarbage("step", 0) -- from this cycle on the new pause holds
+    local ok, row_ptr, col_ind = pcall(host.dia_to_csr, values, offsets,
+      {cols = 64})
+    collectgarbage("incremental", 200, 100, 13)
+    if ok then
+      t.eq(#col_ind, row_ptr[65])
+    else
+      t.ok(tostring(row_ptr):find("the values changed", 1, true), row_ptr)
+    end
+    if count < n then
+      break
+    end
+  end
+end)
+
+t.test("CSR: indexes that a transfer changes", function()
+  if #cl.devices() == 0 then
+    t.skip "no OpenCL device"
+  end
+  local n = 1 << 18
+  local wild <close> = cl.buffer("int", n, 1 << 30)
+  local values, x = cl.array("float", n, 1), cl.array("float", n, 1)
+  local row_ptr = cl.array("int", n + 1, function(i) return i - 1 end)
+  local good = cl.array("int", n, function(i) return i - 1 end)
+  for _ = 1, 20 do
+    for _, call in ipairs{
+        function(c) return host.csr_loop(row_ptr, c, values, x) end,
+        function(c) return host.csr_error(x, row_ptr, c, values, x) end} do
+      local col_ind = good:copy()
+      local _, ev = wild:read(col_ind, {async = true})
+      local ok, e = pcall(call, col_ind)
+      t.ok(ok or tostring(e):find("outside 0..", 1, true), e)
+      ev:wait()
+    end
+  end
 end)
 
 t.test("transpose", function()
