@@ -41,22 +41,25 @@ static const Class any_class = {"Any", sizeof(Any), NULL, NULL,
                                 NULL,  NULL,        NULL};
 
 static int value_tostring(lua_State *L) {
-  Value *v = clsh_class_check(L, 1, &value_class);
+  Value *v = clsh_class_any(L, 1, &value_class);
+  const char *end = v->head.closed ? " (closed)" : "";
   if (v->type != NULL) {
     if (v->type->width == 1)
       clsh_type_pushtext(L, v->type, v->data);
     else
       clsh_type_push(L, v->type, v->data);
-    lua_pushfstring(L, "%s %s", v->type->name, luaL_tolstring(L, -1, NULL));
+    lua_pushfstring(L, "%s %s%s", v->type->name, luaL_tolstring(L, -1, NULL),
+                    end);
   } else {
-    lua_pushfstring(L, "%I bytes", (LUAI_UACINT)v->size);
+    lua_pushfstring(L, "%I bytes%s", (LUAI_UACINT)v->size, end);
   }
   return 1;
 }
 
 static int local_tostring(lua_State *L) {
-  Local *l = clsh_class_check(L, 1, &local_class);
-  lua_pushfstring(L, "local %s[%I]", l->type->name, (LUAI_UACINT)l->count);
+  Local *l = clsh_class_any(L, 1, &local_class);
+  lua_pushfstring(L, "local %s[%I]%s", l->type->name, (LUAI_UACINT)l->count,
+                  l->head.closed ? " (closed)" : "");
   return 1;
 }
 

@@ -7,6 +7,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include <lualib.h>
+
 #include "object.h"
 
 #define MAXCLASSES 24
@@ -342,8 +344,27 @@ static int method_announced(lua_State *L) {
   return lua_gettop(L);
 }
 
+/* Whether objects of a class have a field `name`, the string at index 4. */
+static bool hasfield(lua_State *L, const Class *class) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, FIELDKEY(class));
+  lua_pushvalue(L, 4);
+  bool found = lua_rawget(L, -2) != LUA_TNIL;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, METAKEY(class));
+  lua_pushliteral(L, "__named");
+  if (!found && lua_rawget(L, -2) == LUA_TFUNCTION) {
+    lua_pushvalue(L, 4);
+    lua_call(L, 1, 1);
+    found = lua_toboolean(L, -1);
+  }
+  lua_pop(L, 4);
+  return found;
+}
+
 /* Sets method `name`, at index 4, to the function on the top, and pops it. */
 static void addmethod(lua_State *L, const Class *class) {
+  if (hasfield(L, class))
+    clsh_error_arg(L, 2, "%s has a field '%s' already", class->name,
+                   lua_tostring(L, 4));
   lua_rawgetp(L, LUA_REGISTRYINDEX, METHODKEY(class));
   lua_pushvalue(L, 4);
   bool there = lua_rawget(L, -2) != LUA_TNIL;
@@ -361,10 +382,10 @@ static void addmethod(lua_State *L, const Class *class) {
 /** cl.extend(class, methods)
  * Adds the functions of table `methods` to a class of the module, such as
  * "Buffer" or "Array": `cl.extend("Buffer", {sum = function(b) ... end})`
- * makes `b:sum()` work on every buffer. A name that the class has already
- * raises. `cl.extend(class, names, load)` announces the methods in the list
- * `names`: the first call of such a method calls `load`, which adds them by
- * `cl.extend(class, methods, true)`.
+ * makes `b:sum()` work on every buffer. The name of a method or field that
+ * the class has already raises. `cl.extend(class, names, load)` announces the
+ * methods in the list `names`: the first call of such a method calls `load`,
+ * which adds them by `cl.extend(class, methods, true)`.
  */
 static int cl_extend(lua_State *L) {
   const Class *class = checkclass(L, 1);
@@ -388,6 +409,43 @@ static int cl_extend(lua_State *L) {
     lua_remove(L, 4);
   }
   return 0;
+}
+
+/*
+** Replaces a function of library debug that would take from an object what it
+** stands on: without its user values or its finalizer, C would use objects
+** that were collected.
+*/
+static int debug_guard(lua_State *L) {
+  const Class *class = NULL;
+  for (int i = 0; i < nclasses && class == NULL; i++)
+    if (toobject(L, 1, classes[i]) != NULL)
+      class = classes[i];
+  if (class != NULL)
+    return clsh_error(L, "debug.%s: scripts must not change %s %s",
+                      lua_tostring(L, lua_upvalueindex(2)), article(class),
+                      class->name);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
+static void guarddebug(lua_State *L) {
+  static const char *const names[] = {"setmetatable", "setuservalue"};
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  bool loaded = lua_getfield(L, -1, LUA_DBLIBNAME) == LUA_TTABLE;
+  for (int i = 0; i < 2 && loaded; i++) {
+    lua_getfield(L, -1, names[i]);
+    bool guarded = lua_tocfunction(L, -1) == debug_guard;
+    lua_pushstring(L, names[i]);
+    lua_pushcclosure(L, debug_guard, 2);
+    if (guarded)
+      lua_pop(L, 1);
+    else
+      lua_setfield(L, -2, names[i]);
+  }
+  lua_pop(L, 2);
 }
 
 static void addnames(lua_State *L, const void *key, int list) {
@@ -461,5 +519,6 @@ void clsh_class_open(lua_State *L) {
                                        {"live", cl_live},
                                        {"members", cl_members},
                                        {NULL, NULL}};
+  guarddebug(L);
   luaL_setfuncs(L, functions, 0);
 }

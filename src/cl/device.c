@@ -91,6 +91,14 @@ static int device_index(lua_State *L) {
   return 1;
 }
 
+/* Whether a name is that of a value, for cl.extend. */
+static int device_named(lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  lua_pushboolean(L, strcmp(name, "compute_units") == 0 ||
+                         clsh_info_find(clsh_info_device, name) != NULL);
+  return 1;
+}
+
 /** Device:info() -> table
  * Every value of clGetDeviceInfo that the device answers, by lower-case
  * name without the CL_DEVICE_ prefix: sizes in bytes, clocks in MHz, flags
@@ -174,11 +182,10 @@ static const luaL_Reg methods[] = {{"close", device_close},
                                    {NULL, NULL}};
 static const luaL_Reg fields[] = {
     {"index", device_number}, {"platform", device_platform}, {NULL, NULL}};
-static const luaL_Reg meta[] = {{"__close", device_close},
-                                {"__eq", device_eq},
-                                {"__names", device_names},
-                                {"__tostring", device_tostring},
-                                {NULL, NULL}};
+static const luaL_Reg meta[] = {
+    {"__close", device_close},       {"__eq", device_eq},
+    {"__named", device_named},       {"__names", device_names},
+    {"__tostring", device_tostring}, {NULL, NULL}};
 static const Class class = {"Device", sizeof(Device), methods,       fields,
                             meta,     device_index,   device_release};
 

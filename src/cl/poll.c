@@ -3,6 +3,7 @@
 ** wait for commands or for time to pass sits in the driver.
 ** SPDX-License-Identifier: MIT
 */
+#include <math.h>
 #include <time.h>
 
 #include "object.h"
@@ -124,7 +125,11 @@ static bool istime(void *arg) {
  * Waits; the processor is idle meanwhile. Ctrl-C ends the wait.
  */
 static int cl_sleep(lua_State *L) {
-  double end = clsh_poll_now() + luaL_checknumber(L, 1);
+  lua_Number seconds = luaL_checknumber(L, 1);
+  if (!(seconds >= 0 && seconds < HUGE_VAL))
+    return clsh_error_arg(L, 1, "seconds must be >= 0 and finite; got %s",
+                          clsh_option_got(L, 1));
+  double end = clsh_poll_now() + seconds;
   clsh_poll_until(L, istime, &end, NULL);
   return 0;
 }

@@ -240,6 +240,12 @@ t.test("metamethods and identity are out of a script's reach", function()
   t.raises(function() return b.__index end, "no field or method '__index'")
   t.raises(function() setmetatable(b, {}) end, "table expected, got Buffer")
   t.raises(function() cl.extend("Buffer", {read = print}) end, "already")
+  for class, field in pairs{Buffer = "context", Event = "closed",
+      Device = "name"} do
+    t.raises(function() cl.extend(class, {[field] = print}) end,
+      ("%s has a field '%s' already"):format(class, field))
+    t.raises(function() cl.extend(class, {field}, print) end, "already")
+  end
   t.raises(function() cl.extend("Bufer", {}) end, "Buffer")
   -- a file that pretends to be a buffer, by the debug library
   local f <close> = assert(io.tmpfile())
@@ -252,6 +258,42 @@ t.test("metamethods and identity are out of a script's reach", function()
     t.raises(function() b.read(fake) end, "must be a Buffer")
     t.raises(function() b.close(fake) end, "must be a Buffer")
   end
+end)
+
+t.test("the debug library takes nothing from under an object", function()
+  local b = cl.buffer("float", 64, 0)
+  local k = cl.kernel "kernel void f(global float *x) { x[0] += 1; }"
+  for _, o in ipairs{b, b:view(1, 8), k, k:range(1), cl.queue(),
+      b:fill(1, {async = true}), cl.context()} do
+    for i = 1, 3 do
+      t.raises(function() debug.setuservalue(o, nil, i) end,
+        "debug.setuservalue: scripts must not change")
+    end
+    t.raises(function() debug.setmetatable(o, {}) end,
+      "debug.setmetatable: scripts must not change")
+  end
+  local f <close> = assert(io.tmpfile())
+  t.eq(debug.setuservalue(f, 1, 1), nil)
+  local meta = debug.getmetatable(f)
+  t.eq(debug.setmetatable(f, meta), f)
+end)
+
+t.test("closed values have a text", function()
+  local b <close> = cl.buffer("int", 4)
+  for text, v in pairs{["int 3 (closed)"] = cl.int(3),
+      ["2 bytes (closed)"] = cl.bytes "ab", ["Any (closed)"] = cl.any(b),
+      ["local float[3] (closed)"] = cl.localmem("float", 3)} do
+    v:close()
+    t.eq(tostring(v), text)
+  end
+end)
+
+t.test("cl.sleep takes a finite time", function()
+  for _, seconds in ipairs{0 / 0, -1, -0.5, math.huge, -math.huge} do
+    t.raises(function() cl.sleep(seconds) end,
+      "seconds must be >= 0 and finite; got")
+  end
+  cl.sleep(0)
 end)
 
 t.test("tables that lie", function()
