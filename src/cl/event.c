@@ -199,17 +199,20 @@ static void settle(Event *e) {
 /*
 ** Waits for the command of the event at `arg`; a failed command raises. A
 ** status alone does not make memory visible. clWaitForEvents does, and then
-** returns at once.
+** returns at once. Where OpenCL fails to tell that the command has ended, the
+** event keeps its memory, and the next wait asks again.
 */
 void clsh_event_wait(lua_State *L, int arg) {
   Event *e = checkevent(L, arg);
   if (e->handle != NULL) {
-    clsh_context_alive(L, e->context);
-    clsh_context_checkcommand(L, e->context, clsh_queue_flush(e->queue),
-                              "clFlush");
-    e->status = clsh_poll_event(L, e->handle);
+    Context *c = e->context;
+    clsh_context_alive(L, c);
+    clsh_context_checkcommand(L, c, clsh_queue_flush(e->queue), "clFlush");
+    clsh_context_checkcommand(L, c, clsh_poll_event(L, e->handle, &e->status),
+                              "clGetEventInfo");
     if (e->status == CL_COMPLETE)
-      clWaitForEvents(1, &e->handle);
+      clsh_context_checkcommand(L, c, clWaitForEvents(1, &e->handle),
+                                "clWaitForEvents");
     settle(e);
   }
   if (e->status < 0)
@@ -361,8 +364,8 @@ static int event_amount(lua_State *L) {
 
 static const char *statusname(cl_int status) {
   static const char *const names[] = {"complete", "running", "submitted",
-                                      "queued"};
-  return status < 0 || status > 3 ? "failed" : names[status];
+                                      "queued", "unknown"};
+  return status < 0 || status > STATUS_UNKNOWN ? "failed" : names[status];
 }
 
 static int event_status(lua_State *L) {

@@ -70,12 +70,15 @@ double clsh_poll_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The execution status of a command; a failed query counts as failure. */
+static cl_int query(cl_event e, cl_int *status) {
+  return clGetEventInfo(e, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof *status,
+                        status, NULL);
+}
+
+/* The execution status of a command, or STATUS_UNKNOWN. */
 cl_int clsh_poll_status(cl_event e) {
-  cl_int status = CL_COMPLETE;
-  cl_int err = clGetEventInfo(e, CL_EVENT_COMMAND_EXECUTION_STATUS,
-                              sizeof status, &status, NULL);
-  return err != CL_SUCCESS ? err : status;
+  cl_int status = CL_QUEUED;
+  return query(e, &status) == CL_SUCCESS ? status : STATUS_UNKNOWN;
 }
 
 /*
@@ -97,24 +100,25 @@ void clsh_poll_until(lua_State *L, bool (*done)(void *), void *what,
   }
 }
 
-/* A command, and its status when last asked for. */
+/* A command, its status when last asked for, and whether that failed. */
 typedef struct Command {
   cl_event handle;
-  cl_int status;
+  cl_int status, err;
 } Command;
 
 static bool hasended(void *arg) {
   Command *c = arg;
-  c->status = clsh_poll_status(c->handle);
-  return c->status <= CL_COMPLETE;
+  c->err = query(c->handle, &c->status);
+  return c->err != CL_SUCCESS || c->status <= CL_COMPLETE;
 }
 
-/* Waits for a handle to end and returns its status. */
-cl_int clsh_poll_event(lua_State *L, cl_event handle) {
-  Command c = {handle, CL_QUEUED};
+/* Waits for a handle to end; an error of OpenCL: its status is not known. */
+cl_int clsh_poll_event(lua_State *L, cl_event handle, cl_int *status) {
+  Command c = {handle, CL_QUEUED, CL_SUCCESS};
   clsh_poll_until(L, hasended, &c,
                   "OpenCL cannot cancel a command: it goes on");
-  return c.status;
+  *status = c.status;
+  return c.err;
 }
 
 static bool istime(void *arg) {

@@ -18,10 +18,12 @@ bool clsh_process_thread(void *(*work)(void *), void *arg, size_t stack);
 
 /* poll.c */
 void clsh_poll(lua_State *L);
+/* of a command whose query failed: it may not have ended */
+#define STATUS_UNKNOWN (CL_QUEUED + 1)
 cl_int clsh_poll_status(cl_event e);
 void clsh_poll_until(lua_State *L, bool (*done)(void *), void *what,
                      const char *hint);
-cl_int clsh_poll_event(lua_State *L, cl_event e);
+cl_int clsh_poll_event(lua_State *L, cl_event e, cl_int *status);
 void clsh_poll_open(lua_State *L);
 
 #endif

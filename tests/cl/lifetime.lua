@@ -174,6 +174,50 @@ layer_test("a command that fails on the device loses it, said so", function()
   balanced(out)
 end)
 
+layer_test("a query that fails does not end a command", function()
+  local out, code = run([[
+    local b = cl.buffer("int", 64)
+    local h = cl.array("int", 64)
+    b:fill(7, {async = true})
+    local _, ev = b:read(h, {async = true})
+    local ok, e = pcall(ev.wait, ev)
+    assert(not ok and e.call == "clGetEventInfo" and e.code == -5, e)
+    print(ev:wait().status, h[64])
+  ]], "clGetEventInfo:1:-5")
+  t.ok(out:find("complete\t7\n", 1, true), out)
+  t.eq(code, 0, out)
+  balanced(out)
+  out, code = run([[
+    local ev = cl.buffer("int", 64):fill(7, {async = true})
+    print(pcall(ev.wait, ev))
+    print(ev:wait().status)
+  ]], "clWaitForEvents:1:-14")
+  t.ok(out:find("false\t[^\n]*clWaitForEvents[^\n]*\ncomplete\n"), out)
+  t.eq(code, 0, out)
+end)
+
+layer_test("memory of a command that cannot be asked stays", function()
+  local out, code = run([[
+    local n = 1 << 24
+    local b = cl.buffer("int", n)
+    local k = cl.kernel("kernel void f(global int *x) {"
+      .. " for (int i = 0; i < 100000000; i++) x[0] += i ^ x[1]; }")
+    k:range(1)(b)
+    do
+      local h = cl.array("int", n)
+      local _, ev = b:read(h, {async = true})
+      print(ev, pcall(ev.wait, ev))
+      ev:close()
+      h:close()
+    end
+    collectgarbage()
+    print(#cl.unfinished())
+  ]], "clGetEventInfo:1:-5:sticky")
+  t.ok(out:find("Event unknown\tfalse\t[^\n]*clGetEventInfo"), out)
+  t.ok(out:find("\n1\n", 1, true), out)
+  t.eq(code, 0, out)
+end)
+
 layer_test("a timer that runs backwards gives no time", function()
   local out, code = run([[
     local b = cl.buffer("float", 64)
