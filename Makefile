@@ -65,7 +65,7 @@ OBJ    = $(LIBOBJ) $(PROGRAM:src/%.c=$(BUILD)/%.o)
 TOOLS  = $(wildcard tests/tools/*.c)
 TESTS  = $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(filter-out %layer.c, \
          $(TOOLS))) $(BUILD)/tests/faultlayer.so $(BUILD)/clshell-none \
-         $(BUILD)/tests/crashlayer.so
+         $(BUILD)/tests/crashlayer.so $(BUILD)/tests/memlayer.so
 CFILES = $(wildcard src/*/*.[ch] tests/tools/*.[ch] tests/peers/*.c)
 
 all: $(BUILD)/clshell build/doc/cl.txt ## build build/clshell

@@ -8,13 +8,14 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "array.h"
+#include "process.h"
 
 #define PAGE 4096 /* alignment of all but small blocks: good for DMA */
 
 static void freeblock(Block *b) {
+  clsh_memory_give(b->bytes);
   free(b->data);
 }
 
@@ -30,7 +31,7 @@ void clsh_array_unref(Block *b) {
 
 /* A zeroed block; NULL when there is no memory for it. */
 static Block *newblock(size_t bytes) {
-  Block *b = calloc(1, sizeof *b);
+  Block *b = clsh_memory_fits(bytes) ? calloc(1, sizeof *b) : NULL;
   if (b == NULL)
     return NULL;
   if (posix_memalign(&b->data, bytes < PAGE ? 64 : PAGE, bytes) != 0) {
@@ -38,6 +39,7 @@ static Block *newblock(size_t bytes) {
     return NULL;
   }
   memset(b->data, 0, bytes);
+  clsh_memory_take(bytes);
   b->bytes = bytes;
   b->refs = 1;
   b->free = freeblock;
@@ -49,13 +51,6 @@ static void array_release(Object *o) {
   if (a->block != NULL)
     clsh_array_unref(a->block);
   a->block = NULL;
-}
-
-/* Larger arrays than this would end the process when they are zeroed. */
-static size_t physicalmemory(void) {
-  long pages = sysconf(_SC_PHYS_PAGES);
-  long size = sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0 ? (size_t)pages * (size_t)size : PTRDIFF_MAX;
 }
 
 static const Class class;
@@ -75,21 +70,17 @@ Array *clsh_array_box(lua_State *L, const Type *t, const Shape *s) {
 Array *clsh_array_new(lua_State *L, const Type *t, const Shape *s) {
   Array *a = clsh_array_box(L, t, s);
   size_t bytes = s->count * t->size;
-  size_t memory = physicalmemory();
-  if (bytes > memory)
-    clsh_error(L,
-               "an array of %I bytes (%s%s): this machine has %I bytes of "
-               "memory",
-               (lua_Integer)bytes, t->name, clsh_shape_string(L, s),
-               (lua_Integer)memory);
   a->block = newblock(bytes);
   if (a->block == NULL) {
     lua_gc(L, LUA_GCCOLLECT);
     a->block = newblock(bytes);
   }
   if (a->block == NULL)
-    clsh_error(L, "no host memory for an array of %I bytes (%s%s)",
-               (lua_Integer)bytes, t->name, clsh_shape_string(L, s));
+    clsh_error(L,
+               "no host memory for an array of %I bytes (%s%s): %I are left; "
+               "close others with h:close()",
+               (lua_Integer)bytes, t->name, clsh_shape_string(L, s),
+               (lua_Integer)clsh_memory_left());
   clsh_class_pressure(L, bytes);
   return a;
 }

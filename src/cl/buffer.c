@@ -9,6 +9,14 @@
 #include "process.h"
 #include <assert.h>
 
+/* Counts the memory of a buffer as used, or as free again. */
+static void count(Buffer *b, bool used) {
+  Context *c = b->context;
+  c->used = used ? c->used + b->bytes : c->used - b->bytes;
+  if (c->limits.shared)
+    (used ? clsh_memory_take : clsh_memory_give)(b->bytes);
+}
+
 static void buffer_release(Object *o) {
   Buffer *b = (Buffer *)o;
   if (b->handle == NULL)
@@ -20,7 +28,7 @@ static void buffer_release(Object *o) {
   }
   assert(b->view || b->bytes <= b->context->used);
   if (!b->view)
-    b->context->used -= b->bytes;
+    count(b, false);
   b->handle = b->part = NULL;
 }
 
@@ -308,6 +316,14 @@ static void checkbudget(lua_State *L, Context *c, size_t bytes) {
                     "already; close some with b:close()",
                     (LUAI_UACINT)bytes, (LUAI_UACINT)c->used,
                     (LUAI_UACINT)l->global_mem);
+  if (!l->shared || clsh_memory_fits(bytes))
+    return;
+  lua_gc(L, LUA_GCCOLLECT);
+  if (!clsh_memory_fits(bytes))
+    clsh_error_call(L, CL_MEM_OBJECT_ALLOCATION_FAILURE, "clCreateBuffer",
+                    "asked for %I bytes; the device works in host memory, of "
+                    "which %I are left; close some with b:close()",
+                    (LUAI_UACINT)bytes, (LUAI_UACINT)clsh_memory_left());
 }
 
 /* The leading dimension {ld = n} of options at `arg`: cols by default. */
@@ -350,7 +366,7 @@ static void allocate(lua_State *L, Buffer *b, cl_mem_flags flags) {
     clsh_error_call(L, err, "clCreateBuffer", "asked for %I bytes",
                     (LUAI_UACINT)b->bytes);
   b->root = b->handle;
-  b->context->used += b->bytes;
+  count(b, true);
 }
 
 /*

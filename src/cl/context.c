@@ -86,7 +86,7 @@ static cl_int getlimits(cl_device_id d, Limits *l) {
 static void derivelimits(cl_device_id d, const char *version, Limits *l) {
   int major, minor;
   cl_uint align = 0, capability;
-  cl_bool nonuniform = CL_FALSE;
+  cl_bool nonuniform = CL_FALSE, shared = CL_FALSE;
   if (sscanf(version, "OpenCL %d.%d", &major, &minor) != 2)
     major = 1, minor = 2;
   l->version = major * 100 + minor * 10;
@@ -99,6 +99,9 @@ static void derivelimits(cl_device_id d, const char *version, Limits *l) {
   l->align = align >= 8 ? align / 8 : 1;
   if (l->version >= 300)
     clGetDeviceInfo(d, NONUNIFORM, sizeof nonuniform, &nonuniform, NULL);
+  clGetDeviceInfo(d, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof shared, &shared,
+                  NULL);
+  l->shared = shared != CL_FALSE;
   l->nonuniform = l->version >= 300 ? nonuniform : l->version >= 200;
 }
 

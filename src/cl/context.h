@@ -15,6 +15,7 @@ typedef struct Limits {
   cl_uint constant_args, dims;
   int version;     /* 120 for OpenCL 1.2 */
   bool nonuniform; /* work-groups may be cut at the edge */
+  bool shared;     /* its memory is the host's */
 } Limits;
 typedef struct Context {
   Object head;

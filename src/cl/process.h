@@ -1,5 +1,6 @@
 /*
-** process.h - drivers in a process that forks, gets signals and waits.
+** process.h - drivers in a process that forks, gets signals and waits, and the
+** memory that is left to it.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef process_h
@@ -15,6 +16,12 @@ bool clsh_process_abandoned(void);
 void clsh_process_block(void); /* signals, while a driver may start threads */
 void clsh_process_unblock(void);
 bool clsh_process_thread(void *(*work)(void *), void *arg, size_t stack);
+
+/* memory.c: host memory; taken is that of arrays and of shared buffers */
+size_t clsh_memory_left(void);
+bool clsh_memory_fits(size_t bytes);
+void clsh_memory_take(size_t bytes);
+void clsh_memory_give(size_t bytes);
 
 /* poll.c */
 void clsh_poll(lua_State *L);

@@ -20,6 +20,7 @@
 #include "shell.h"
 
 #define STACKSIZE ((size_t)64 << 20) /* of a driver's threads, bytes */
+#define NOMEMORY PROGRAM ": not enough memory\n"
 #define OVER PROGRAM ": stopped, as --timeout is over\n"
 
 static int exitcode = EXIT_OK;
@@ -321,12 +322,12 @@ static int pmain(lua_State *L) {
 static int run(Options *o) {
   lua_State *L = luaL_newstate();
   if (L == NULL) {
-    fprintf(stderr, PROGRAM ": cannot create a Lua state: no memory\n");
+    fputs(NOMEMORY, stderr);
     return EXIT_SCRIPT;
   }
   lua_pushcfunction(L, pmain);
   lua_pushlightuserdata(L, o);
-  report(L, clsh_run_call(L, 1, 0));
+  report(L, lua_pcall(L, 1, 0, 0));
   clsh_exit_leave(L);
   lua_close(L);
   return clsh_timeout_expired() ? EXIT_TIMEOUT : exitcode;
@@ -336,8 +337,10 @@ int main(int argc, char *argv[]) {
   Options o = {.argc = argc, .argv = argv};
   clsh_exit_begin();
   o.actions = calloc((size_t)argc + 1, sizeof *o.actions);
-  if (o.actions == NULL)
+  if (o.actions == NULL) {
+    fputs(NOMEMORY, stderr);
     return EXIT_SCRIPT;
+  }
   int code = clsh_options_parse(&o);
   if (code < 0)
     code = run(&o);

@@ -36,7 +36,10 @@ static int msghandler(lua_State *L) {
   return 1;
 }
 
-/* Calls the function below narg arguments: the only door to running code. */
+/*
+** Calls the function below narg arguments: the only door to running code.
+** Outside the call nothing raises, for lack of memory either.
+*/
 int clsh_run_call(lua_State *L, int narg, int nres) {
   int base = lua_gettop(L) - narg;
   clsh_traceback_drop(L);
@@ -70,23 +73,43 @@ static int totext(lua_State *L) {
   return 1;
 }
 
-/* Prints and pops the error value of a failure; returns its exit code. */
-int clsh_run_report(lua_State *L, const char *progname) {
+/* (value, progname) -> the exit code for an error value, which is printed. */
+static int printreport(lua_State *L) {
   static const lua_CFunction ways[] = {inwords, totext};
+  const char *progname = lua_touserdata(L, 2);
+  lua_settop(L, 1);
   int code = errorcode(L);
-  int value = lua_gettop(L);
-  fflush(stdout);
-  for (int i = 0; i < 2; i++) {
-    lua_settop(L, value);
+  bool worded = false;
+  for (int i = 0; i < 2 && !worded; i++) {
+    lua_settop(L, 1);
     lua_pushcfunction(L, ways[i]);
-    lua_pushvalue(L, value);
+    lua_pushvalue(L, 1);
     lua_pushstring(L, progname);
-    if (lua_pcall(L, 2, 1, 0) == LUA_OK && lua_isstring(L, -1))
-      break;
+    worded = lua_pcall(L, 2, 1, 0) == LUA_OK && lua_isstring(L, -1);
   }
   const char *text = lua_tostring(L, -1);
+  if (!worded && progname != NULL)
+    fprintf(stderr, "%s: ", progname);
   fprintf(stderr, "%s\n", text != NULL ? text : "(error without a message)");
+  lua_pushinteger(L, code);
+  return 1;
+}
+
+/*
+** Prints and pops the error value of a failure; returns its exit code. Never
+** raises: where there is no memory for the report, it says so.
+*/
+int clsh_run_report(lua_State *L, const char *progname) {
+  int code = EXIT_SCRIPT;
+  fflush(stdout);
+  lua_pushcfunction(L, printreport);
+  lua_insert(L, -2);
+  lua_pushlightuserdata(L, (void *)progname);
+  if (lua_pcall(L, 2, 1, 0) == LUA_OK)
+    code = (int)lua_tointeger(L, -1);
+  else
+    fputs(PROGRAM ": not enough memory\n", stderr);
   fflush(stderr);
-  lua_settop(L, value - 1);
+  lua_pop(L, 1);
   return code;
 }

@@ -154,7 +154,7 @@ static void pushrecord(lua_State *L, int idx, lua_State *from, int level,
     lua_setfield(L, -2, "inner");
   else
     lua_pop(L, 1);
-  lua_pushnil(L);
+  lua_pushboolean(L, false);
   lua_setfield(L, LUA_REGISTRYINDEX, INNER);
   lua_newtable(L);
   int skip = n - level - HEAD - TAIL;
@@ -176,8 +176,10 @@ static void pushrecord(lua_State *L, int idx, lua_State *from, int level,
 void clsh_traceback_keep(lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
   pushrecord(L, idx, L, 1, false);
-  lua_getfield(L, LUA_REGISTRYINDEX, FAILURE);
-  lua_setfield(L, -2, "before");
+  if (lua_getfield(L, LUA_REGISTRYINDEX, FAILURE) == LUA_TTABLE)
+    lua_setfield(L, -2, "before");
+  else
+    lua_pop(L, 1);
   lua_setfield(L, LUA_REGISTRYINDEX, FAILURE);
 }
 
@@ -215,17 +217,21 @@ static int failure_load(lua_State *L) {
 
 /* Offers module clshell.failure, which only the program has. */
 void clsh_traceback_open(lua_State *L) {
+  clsh_traceback_drop(L);
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
   lua_pushcfunction(L, failure_load);
   lua_setfield(L, -2, PROGRAM ".failure");
   lua_pop(L, 1);
 }
 
-/* Forgets the last failures. */
+/*
+** Forgets the last failures. The keys stay, so that this allocates nothing
+** but the first time.
+*/
 void clsh_traceback_drop(lua_State *L) {
-  lua_pushnil(L);
+  lua_pushboolean(L, false);
   lua_setfield(L, LUA_REGISTRYINDEX, FAILURE);
-  lua_pushnil(L);
+  lua_pushboolean(L, false);
   lua_setfield(L, LUA_REGISTRYINDEX, INNER);
 }
 
