@@ -45,6 +45,7 @@ double clsh_poll_now(void); /* seconds, monotonic */
 /* pending.c, process.c: the end of the program while commands run. Work that
    was launched before the last Ctrl-C is abandoned. */
 int clsh_pending_count(lua_State *L, double seconds, bool abandoned);
+void clsh_pending_pushkernel(lua_State *L);
 bool clsh_pending_finish(lua_State *L);
 bool clsh_pending_finished(void);
 void clsh_process_abandon(void);

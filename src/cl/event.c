@@ -47,6 +47,19 @@ int clsh_event_count(const Queue *q, int most, int *kernels) {
   return n;
 }
 
+/*
+** The name of the oldest kernel of a queue that has not ended. Without one:
+** that of a kernel whose Event was dropped, or NULL.
+*/
+const char *clsh_event_kernel(const Queue *q) {
+  const char *name = q->dropped && q->kernel[0] != '\0' ? q->kernel : NULL;
+  for (Event *e = pending; e != NULL; e = e->next)
+    if (e->queue == q && e->handle != NULL && e->kernel[0] != '\0' &&
+        clsh_poll_status(e->handle) > CL_COMPLETE)
+      name = e->kernel;
+  return name;
+}
+
 /* Host memory of a command whose Event was dropped before it ended. */
 typedef struct Orphan {
   struct Orphan *next;
@@ -97,6 +110,13 @@ static void addorphan(cl_event handle, Block *pin) {
   orphans = o;
 }
 
+static void notedropped(const Event *e) {
+  Queue *q = e->queue;
+  q->dropped = true;
+  if (e->kernel[0] != '\0')
+    memcpy(q->kernel, e->kernel, sizeof q->kernel);
+}
+
 /*
 ** Dropping an Event never waits: memory still in use becomes an orphan, and
 ** stays allocated where the program ends while commands run.
@@ -107,8 +127,10 @@ static void event_release(Object *o) {
   if (clsh_process_abandoned())
     return;
   if (e->handle != NULL && !clsh_process_handsoff()) {
-    e->queue->dropped = true;
-    if (e->pin != NULL && clsh_poll_status(e->handle) > CL_COMPLETE) {
+    bool runs = clsh_poll_status(e->handle) > CL_COMPLETE;
+    if (runs)
+      notedropped(e);
+    if (runs && e->pin != NULL) {
       addorphan(e->handle, e->pin);
       return;
     }
@@ -155,6 +177,11 @@ void clsh_event_pin(Event *e, Block *b) {
   assert(b->refs > 0 && e->pin == NULL);
   b->refs++;
   e->pin = b;
+}
+
+/* Notes that the command is a kernel. */
+void clsh_event_setkernel(Event *e, const char *name) {
+  memccpy(e->kernel, name, '\0', sizeof e->kernel - 1);
 }
 
 /* Raises for a command that ended with an error. */

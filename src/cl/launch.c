@@ -290,6 +290,7 @@ static int launch_call(lua_State *L) {
       l->haslocal ? l->local : NULL, after.n, after.list, &e->handle);
   if (err != CL_SUCCESS)
     launchfailed(L, l, err);
+  clsh_event_setkernel(e, k->name);
   e->flop = l->flop;
   e->bytes = l->bytes;
   return 1;

@@ -68,6 +68,21 @@ int clsh_pending_count(lua_State *L, double seconds, bool abandoned) {
   return sum;
 }
 
+/* Pushes the name of a kernel that was not abandoned and runs, or nil. */
+void clsh_pending_pushkernel(lua_State *L) {
+  const char *name = NULL;
+  int n = clsh_queue_pushall(L);
+  for (int i = 1; i <= n && name == NULL; i++) {
+    lua_rawgeti(L, -1, i);
+    Queue *q = clsh_queue_live(L, -1);
+    if (q != NULL && !clsh_queue_abandoned(q))
+      name = clsh_event_kernel(q);
+    lua_pop(L, 1);
+  }
+  lua_pushstring(L, name);
+  lua_remove(L, -2);
+}
+
 /* The queues of a thread that waits for them in the driver. */
 typedef struct Finish {
   int n;

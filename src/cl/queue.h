@@ -9,6 +9,7 @@
 #include "context.h"
 
 #define MAXEVENTS 64 /* events in one `after` list */
+#define MAXNAME 48   /* of a kernel's name, for messages; the rest is cut */
 
 /* queue.c */
 typedef struct Queue {
@@ -17,8 +18,9 @@ typedef struct Queue {
   Context *context; /* user value 1 keeps it */
   bool profiled;
   bool out_of_order;
-  bool dropped;        /* an Event of a command that may still run is gone */
-  unsigned interrupts; /* before its newest command */
+  bool dropped;         /* an Event of a command that may still run is gone */
+  char kernel[MAXNAME]; /* of such a command, the last; "": not known */
+  unsigned interrupts;  /* before its newest command */
 } Queue;
 Queue *clsh_queue_check(lua_State *L, int arg);
 Queue *clsh_queue_any(lua_State *L, int arg); /* closed ones too */
@@ -47,11 +49,14 @@ typedef struct Event {
   cl_command_type command;
   cl_ulong stamp[4]; /* queued, submit, start, end; ns */
   bool stamped;
+  char kernel[MAXNAME];       /* the name; "": another command */
   lua_Number flop, bytes;     /* of the command; 0: not known */
   struct Event *next, **link; /* in `pending`, or NULL, NULL */
 } Event;
 Event *clsh_event_new(lua_State *L, int queuearg); /* pending, empty */
 void clsh_event_pin(Event *e, Block *b);
+void clsh_event_setkernel(Event *e, const char *name);
+const char *clsh_event_kernel(const Queue *q); /* under way, or NULL */
 void clsh_event_wait(lua_State *L, int arg);
 void clsh_event_after(lua_State *L, int arg, Context *c, After *a);
 int clsh_event_count(const Queue *q, int most, int *kernels);

@@ -47,24 +47,45 @@ static int startfinish(lua_State *L) {
   return 1;
 }
 
+/* Protected: the name of a kernel under way, or nil. */
+static int kernelname(lua_State *L) {
+  clsh_pending_pushkernel(L);
+  return 1;
+}
+
+/* Says what the end of the program waits for, and how to end that. */
+static void tell(lua_State *L) {
+  lua_Integer n = unfinished(L, false);
+  if (n == 0)
+    return;
+  lua_pushcfunction(L, kernelname);
+  bool named = lua_pcall(L, 0, 1, 0) == LUA_OK && lua_isstring(L, -1);
+  fputs(PROGRAM ": waiting for ", stderr);
+  if (named && n == 1)
+    fprintf(stderr, "kernel '%s'", lua_tostring(L, -1));
+  else
+    fprintf(stderr, "%lld command%s", (long long)n, n == 1 ? "" : "s");
+  fputs(" on the device", stderr);
+  if (named && n > 1)
+    fprintf(stderr, ", kernel '%s' among them", lua_tostring(L, -1));
+  fprintf(stderr, "; Ctrl-C or kill %ld ends it\n", (long)getpid());
+  lua_pop(L, 1);
+}
+
 /* Waits for the commands not abandoned, as long as --timeout lets it. */
 static void await(lua_State *L) {
   const struct timespec nap = {0, 1000 * 1000};
-  lua_Integer n = unfinished(L, false);
-  if (n == 0)
+  if (unfinished(L, false) == 0)
     return;
   lua_pushcfunction(L, startfinish);
   bool started = lua_pcall(L, 0, 1, 0) == LUA_OK && lua_toboolean(L, -1);
   lua_pop(L, 1);
   double start = clsh_poll_now();
-  bool told = !isatty(STDERR_FILENO);
+  bool told = false;
   while (started && !clsh_pending_finished() && !clsh_timeout_expired()) {
     if (!told && clsh_poll_now() > start + SILENCE) {
       told = true;
-      fprintf(stderr,
-              PROGRAM ": waiting for %lld command%s on the device; Ctrl-C "
-                      "leaves\n",
-              (long long)n, n == 1 ? "" : "s");
+      tell(L);
     }
     nanosleep(&nap, NULL);
   }

@@ -345,7 +345,7 @@ t.test("work launched after a Ctrl-C is waited for, not given up", function()
       count:range(1)(b, cl.int(n))
     end)
     print "done"]])
-  t.eq(terminal.capture(("%s/clshell %s 2>&1; echo code $?"):format(
+  t.eq(terminal.capture(("%s/clshell %s 2>/dev/null; echo code $?"):format(
     terminal.build, path)), "done\ncode 0\n")
 end)
 
@@ -364,11 +364,36 @@ t.test("the end of a program waits for what was launched", function()
       terminal.build, path)), "done\ncode 0\n")
   end
   terminal.run([[
-    expect waiting for 1 command on the device; Ctrl-C leaves
+    expect waiting for kernel 'spin' on the device; Ctrl-C or kill
     send \x03
     exit 130]], "-e 'k = " .. SPIN:gsub("%s+", " ")
     .. " b = cl.buffer(\"int\", 2, 0) k:range(1)(b)'")
 end)
+
+t.test("the end of a program says what it waits for, in a file too",
+  function()
+    terminal.device()
+    local begin = "local k = " .. SPIN .. [[
+      local b = cl.buffer("int", 2, 0)
+      k:range(1)(b)
+      ]]
+    for last, text in pairs{[""] = "kernel 'spin' on the device",
+        ["os.exit(3)"] = "kernel 'spin' on the device",
+        ["collectgarbage() error 'x'"] = "kernel 'spin' on the device",
+        ["b:fill(1, {async = true})"] =
+          "2 commands on the device, kernel 'spin' among them"} do
+      local p <close> = assert(io.popen(("%s/clshell %s 2>&1"):format(
+        terminal.build, terminal.file("waits.lua", begin .. last))))
+      local line
+      repeat
+        line = p:read "l"
+      until line == nil or line:find("waiting", 1, true)
+      local said, pid = tostring(line):match("^clshell: waiting for (.*); "
+        .. "Ctrl%-C or kill (%d+) ends it$")
+      t.eq(said, text, line)
+      os.execute("kill " .. pid)
+    end
+  end)
 
 t.test("a kernel that never ends keeps nobody: prompt, end, three Ctrl-C",
   function()
