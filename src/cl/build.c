@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device.h"
 #include "kernel.h"
 #include "process.h"
 #include "program.h"
@@ -115,6 +116,7 @@ static void pushlog(lua_State *L, const Program *p) {
   cl_device_id d = p->context->device;
   size_t size = 0;
   clGetProgramBuildInfo(p->handle, d, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
+  size = clsh_info_size(size);
   char *text = lua_newuserdatauv(L, size + 1, 0);
   memset(text, 0, size + 1);
   clGetProgramBuildInfo(p->handle, d, CL_PROGRAM_BUILD_LOG, size, text, NULL);

@@ -29,7 +29,8 @@ static void CL_CALLBACK onnotice(const char *text, const void *data,
                                  size_t size, void *user) {
   (void)data, (void)size, (void)user;
   pthread_mutex_lock(&notice.lock);
-  snprintf(notice.text, sizeof notice.text, "%s", text);
+  snprintf(notice.text, sizeof notice.text, "%.*s",
+           (int)sizeof notice.text - 1, text != NULL ? text : "");
   pthread_mutex_unlock(&notice.lock);
 }
 
@@ -87,7 +88,7 @@ static void derivelimits(cl_device_id d, const char *version, Limits *l) {
   int major, minor;
   cl_uint align = 0, capability;
   cl_bool nonuniform = CL_FALSE, shared = CL_FALSE;
-  if (sscanf(version, "OpenCL %d.%d", &major, &minor) != 2)
+  if (sscanf(version, "OpenCL %1d.%1d", &major, &minor) != 2)
     major = 1, minor = 2;
   l->version = major * 100 + minor * 10;
   if (clGetDeviceInfo(d, NVCAPABILITY, sizeof capability, &capability, NULL) ==

@@ -189,6 +189,19 @@ static const luaL_Reg meta[] = {
 static const Class class = {"Device", sizeof(Device), methods,       fields,
                             meta,     device_index,   device_release};
 
+/* The number of devices that a platform gives, not the one it tells of. */
+static cl_uint getdevices(cl_platform_id p, cl_device_id ids[MAXDEVICES]) {
+  cl_uint n = 0, given = 0;
+  memset(ids, 0, MAXDEVICES * sizeof *ids);
+  clsh_process_block(); /* it may start its threads */
+  cl_int err = clGetDeviceIDs(p, CL_DEVICE_TYPE_ALL, MAXDEVICES, ids, &n);
+  clsh_process_unblock();
+  while (err == CL_SUCCESS && given < n && given < MAXDEVICES &&
+         ids[given] != NULL)
+    given++;
+  return given;
+}
+
 /*
 ** Appends the devices of one platform that have the type at `rank` to the
 ** list at the top: GPUs first, then accelerators, CPUs, and all others.
@@ -197,13 +210,8 @@ static void adddevices(lua_State *L, cl_platform_id p, int rank) {
   static const cl_device_type order[] = {
       CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_CPU};
   cl_device_id ids[MAXDEVICES];
-  cl_uint n = 0;
-  clsh_process_block(); /* it may start its threads */
-  cl_int err = clGetDeviceIDs(p, CL_DEVICE_TYPE_ALL, MAXDEVICES, ids, &n);
-  clsh_process_unblock();
-  if (err != CL_SUCCESS)
-    return;
-  for (cl_uint i = 0; i < n && i < MAXDEVICES; i++) {
+  cl_uint n = getdevices(p, ids);
+  for (cl_uint i = 0; i < n; i++) {
     cl_device_type type = 0;
     clGetDeviceInfo(ids[i], CL_DEVICE_TYPE, sizeof type, &type, NULL);
     int r = 0;
@@ -219,8 +227,10 @@ static void adddevices(lua_State *L, cl_platform_id p, int rank) {
   }
 }
 
-static cl_uint getplatforms(lua_State *L, cl_platform_id *list) {
-  cl_uint n = 0;
+/* The number of platforms that the loader gives. */
+static cl_uint getplatforms(lua_State *L, cl_platform_id list[MAXPLATFORMS]) {
+  cl_uint n = 0, given = 0;
+  memset(list, 0, MAXPLATFORMS * sizeof *list);
   clsh_process_touch();
   clsh_process_block();
   cl_int err = clGetPlatformIDs(MAXPLATFORMS, list, &n);
@@ -228,7 +238,9 @@ static cl_uint getplatforms(lua_State *L, cl_platform_id *list) {
   if (err == NOPLATFORM)
     return 0;
   clsh_error_check(L, err, "clGetPlatformIDs");
-  return n < MAXPLATFORMS ? n : MAXPLATFORMS;
+  while (given < n && given < MAXPLATFORMS && list[given] != NULL)
+    given++;
+  return given;
 }
 
 /* Pushes the list of all devices, made at the first call. */
@@ -277,9 +289,8 @@ static int cl_platforms(lua_State *L) {
       clsh_info_push(L, getplatform, platforms[i], f);
       lua_setfield(L, -2, f->name);
     }
-    cl_uint count = 0;
-    clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 0, NULL, &count);
-    lua_pushinteger(L, count);
+    cl_device_id ids[MAXDEVICES];
+    lua_pushinteger(L, getdevices(platforms[i], ids));
     lua_setfield(L, -2, "devices");
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }

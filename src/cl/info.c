@@ -8,7 +8,7 @@
 
 #include "device.h"
 
-#define MAXVALUE (1 << 20) /* bytes of one answer; more is a broken driver */
+#define MAXVALUE (16 << 20) /* bytes of an answer; a driver with more errs */
 
 typedef struct Flag {
   cl_ulong mask;
@@ -326,10 +326,15 @@ static void pushvalue(lua_State *L, char kind, const void *p, size_t size) {
     pushcount(L, n);
 }
 
+size_t clsh_info_size(size_t size) {
+  return size <= MAXVALUE ? size : 0;
+}
+
 /* Pushes the answer to a query, or nil where the driver has none. */
 bool clsh_info_push(lua_State *L, Getter get, void *handle, const Info *i) {
   size_t size = 0;
-  if (get(handle, i->query, 0, NULL, &size) != CL_SUCCESS || size > MAXVALUE) {
+  if (get(handle, i->query, 0, NULL, &size) != CL_SUCCESS ||
+      clsh_info_size(size) != size) {
     lua_pushnil(L);
     return false;
   }

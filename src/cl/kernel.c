@@ -10,6 +10,8 @@
 #include "kernel.h"
 #include "process.h"
 
+#define MAXPARAMS 65536 /* a driver that tells of more is wrong */
+
 static void kernel_release(Object *o) {
   Kernel *k = (Kernel *)o;
   if (k->handle != NULL && !clsh_process_handsoff())
@@ -105,6 +107,7 @@ static void getparam(const Kernel *k, cl_uint i, Param *p) {
   if (clGetKernelArgInfo(k->handle, i, CL_KERNEL_ARG_NAME, sizeof p->name,
                          p->name, NULL) != CL_SUCCESS)
     p->name[0] = '\0';
+  p->type[sizeof p->type - 1] = p->name[sizeof p->name - 1] = '\0';
   if (clGetKernelArgInfo(k->handle, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER,
                          sizeof space, &space, NULL) != CL_SUCCESS)
     p->known = false;
@@ -153,6 +156,11 @@ Kernel *clsh_kernel_new(lua_State *L, int program, cl_program handle,
   clsh_error_check(L, err, "clCreateKernel");
   err = clGetKernelInfo(k->handle, CL_KERNEL_NUM_ARGS, sizeof n, &n, NULL);
   clsh_error_check(L, err, "clGetKernelInfo");
+  if (n > MAXPARAMS)
+    clsh_error(L,
+               "%s: the driver tells of %I arguments; a kernel has at most "
+               "%d",
+               name, (LUAI_UACINT)n, MAXPARAMS);
   k->params = lua_newuserdatauv(L, (n + 1) * sizeof *k->params, 0);
   memset(k->params, 0, (n + 1) * sizeof *k->params);
   lua_setiuservalue(L, -2, KERNEL_PARAMS);

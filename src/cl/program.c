@@ -5,6 +5,7 @@
 */
 #include <string.h>
 
+#include "device.h"
 #include "kernel.h"
 #include "process.h"
 #include "program.h"
@@ -45,6 +46,7 @@ void clsh_program_pushkernelnames(lua_State *L, const Program *p) {
                    NULL);
   if (count > 0) /* NVIDIA's driver crashes over the names of none */
     clGetProgramInfo(p->handle, CL_PROGRAM_KERNEL_NAMES, 0, NULL, &size);
+  size = clsh_info_size(size);
   char *text = lua_newuserdatauv(L, size + 1, 0);
   memset(text, 0, size + 1);
   if (size > 0)

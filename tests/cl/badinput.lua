@@ -393,4 +393,36 @@ layer_test("questions that the driver does not answer", function()
   end
 end)
 
+layer_test("sizes, counts and texts that a driver gets wrong", function()
+  local scenario = [[
+    local b = cl.buffer("int", 64, 1)
+    local p = cl.build("kernel void f(global int *x, int n) { x[0] = n; }")
+    p.f:range(64, 16)(b, 5)
+    print(b:read()[1], #p:binary(), #p:kernels(), p.f:info(), #p.log)
+    b:view(1, 16):read()
+    print(cl.device(), #cl.platforms(), cl.device().max_work_item_sizes)
+    print(pcall(cl.build, "kernel void f("))]]
+  local out, code = faulty(scenario, "")
+  t.eq(code, 0, out)
+  local questions = tonumber(out:match "(%d+) questions")
+  t.ok(questions > 40, out)
+  local seed = t.seed
+  local function wrong(n, way, more)
+    local case = ("lie:%d:%d%s"):format(n, way, more or "")
+    local text, ended = faulty(scenario, case)
+    t.ok(ended == 0 or ended == 1 or ended == 3, ("%s ends with %s: %s")
+      :format(case, ended, text))
+    t.ok(text:find("questions", 1, true), text)
+  end
+  for way = 1, 6 do
+    for i = 1, 4 do -- a question by the seed in each quarter of them
+      seed = seed * 6364136223846793005 + 1442695040888963407
+      wrong((i - 1) * questions // 4 + 1 + (seed >> 33) % (questions // 4),
+        way)
+    end
+    wrong(1, way)
+    wrong(2, way, ":sticky")
+  end
+end)
+
 t.done()

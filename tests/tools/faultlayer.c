@@ -7,17 +7,22 @@
 ** CODE, "pending" never ends it, "backwards" has it end before it starts.
 ** CLNAME is the name of every device, for tests with a long name; with CLNAME
 ** and no CLFAULT the layer prints nothing.
+** "lie" has the N-th question about a size, a count or a text answered
+*wrongly,
+** in way CODE: 1 a huge size or count, 2 none at all, 3 a size beyond the
+** answer's, 4 all bits set, 5 a text without an end, 6 all bits zero.
 ** "version" has the device tell OpenCL 3.0 in CODE bytes, and that it cuts
 ** work-groups at the edge.
 ** At the end it prints, to standard error, how many objects of each kind
-** were made but not released, how many faults there were, and how many bytes
-** of buffers were read back.
+** were made but not released, how many faults and questions there were, and
+** how many bytes of buffers were read back.
 ** SPDX-License-Identifier: MIT
 */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl_layer.h>
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +51,7 @@ static cl_icd_dispatch own;
 static Fault faults[MAXFAULTS];
 static int nfaults, nmarked;
 static Marked marked[MAXMARKED];
-static long fired, made[KINDS], released[KINDS];
+static long fired, questions, made[KINDS], released[KINDS];
 static size_t bytesread;
 
 long clfault_open(void);
@@ -102,6 +107,42 @@ static const Fault *faultof(cl_event event, const char *name) {
   return NULL;
 }
 
+/* The way in which this question is to be answered wrongly, or 0. */
+static cl_int lie(void) {
+  questions++;
+  for (int i = 0; i < nfaults; i++) {
+    const Fault *f = &faults[i];
+    if (strcmp(f->name, "lie") == 0 &&
+        (questions == f->at || (f->sticky && questions > f->at))) {
+      fired++;
+      return f->code;
+    }
+  }
+  return 0;
+}
+
+/* The result `code` of a question whose answer is at p, perhaps made a lie. */
+static cl_int lieabout(cl_int code, size_t n, void *p, size_t *r) {
+  static const int fill[] = {[4] = 0xff, [5] = 'A', [6] = 0};
+  cl_int way = code == CL_SUCCESS ? lie() : 0;
+  if (r != NULL && (way == 1 || way == 2))
+    *r = way == 1 ? SIZE_MAX >> 1 : 0;
+  else if (r != NULL && (way == 3 || way == 4))
+    *r = way == 3 ? *r + (1 << 19) : SIZE_MAX;
+  if (p != NULL && (way == 2 || way >= 4))
+    memset(p, way == 2 ? 0 : fill[way], n);
+  return code;
+}
+
+static cl_int liecount(cl_int code, cl_uint *r) {
+  static const cl_uint counts[] = {[1] = 1u << 30, 0,   1000,
+                                   UINT32_MAX,     'A', 0};
+  cl_int way = code == CL_SUCCESS && r != NULL ? lie() : 0;
+  if (way != 0)
+    *r = counts[way];
+  return code;
+}
+
 /* PARAMS and ARGS are in parentheses. */
 #define CALL(name, PARAMS, ARGS)                                              \
   static cl_int CL_API_CALL my_##name PARAMS {                                \
@@ -109,6 +150,20 @@ static const Fault *faultof(cl_event event, const char *name) {
     if (fails(#name, &code))                                                  \
       return code;                                                            \
     return next->name ARGS;                                                   \
+  }
+#define QUESTION(name, PARAMS, ARGS)                                          \
+  static cl_int CL_API_CALL my_##name PARAMS {                                \
+    cl_int code;                                                              \
+    if (fails(#name, &code))                                                  \
+      return code;                                                            \
+    return lieabout(next->name ARGS, n, p, r);                                \
+  }
+#define COUNTED(name, PARAMS, ARGS)                                           \
+  static cl_int CL_API_CALL my_##name PARAMS {                                \
+    cl_int code;                                                              \
+    if (fails(#name, &code))                                                  \
+      return code;                                                            \
+    return liecount(next->name ARGS, r);                                      \
   }
 #define NEW(type, kind, name, PARAMS, ARGS)                                   \
   static type CL_API_CALL my_##name PARAMS {                                  \
@@ -139,14 +194,15 @@ static const Fault *faultof(cl_event event, const char *name) {
   }
 #define WAIT cl_uint n, const cl_event *list, cl_event *event
 
-CALL(clGetPlatformIDs, (cl_uint n, cl_platform_id *p, cl_uint *r), (n, p, r))
-CALL(clGetPlatformInfo,
-     (cl_platform_id o, cl_platform_info q, size_t n, void *p, size_t *r),
-     (o, q, n, p, r))
-CALL(clGetDeviceIDs,
-     (cl_platform_id o, cl_device_type t, cl_uint n, cl_device_id *p,
-      cl_uint *r),
-     (o, t, n, p, r))
+COUNTED(clGetPlatformIDs, (cl_uint n, cl_platform_id *p, cl_uint *r),
+        (n, p, r))
+QUESTION(clGetPlatformInfo,
+         (cl_platform_id o, cl_platform_info q, size_t n, void *p, size_t *r),
+         (o, q, n, p, r))
+COUNTED(clGetDeviceIDs,
+        (cl_platform_id o, cl_device_type t, cl_uint n, cl_device_id *p,
+         cl_uint *r),
+        (o, t, n, p, r))
 
 /* The answer to a query: `bytes` bytes at `value`. */
 static cl_int answer(const void *value, size_t bytes, size_t n, void *p,
@@ -182,33 +238,39 @@ static cl_int CL_API_CALL my_clGetDeviceInfo(cl_device_id o, cl_device_info q,
       return answer(version, strlen(version) + 1, n, p, r);
     }
   }
-  return next->clGetDeviceInfo(o, q, n, p, r);
+  return lieabout(next->clGetDeviceInfo(o, q, n, p, r), n, p, r);
 }
 
 CALL(clBuildProgram,
      (cl_program o, cl_uint n, const cl_device_id *d, const char *options,
       void(CL_CALLBACK *f)(cl_program, void *), void *p),
      (o, n, d, options, f, p))
-CALL(clGetProgramInfo,
-     (cl_program o, cl_program_info q, size_t n, void *p, size_t *r),
-     (o, q, n, p, r))
-CALL(clGetProgramBuildInfo,
-     (cl_program o, cl_device_id d, cl_program_build_info q, size_t n, void *p,
-      size_t *r),
-     (o, d, q, n, p, r))
+static cl_int CL_API_CALL my_clGetProgramInfo(cl_program o, cl_program_info q,
+                                              size_t n, void *p, size_t *r) {
+  cl_int code;
+  if (fails("clGetProgramInfo", &code))
+    return code;
+  code = next->clGetProgramInfo(o, q, n, p, r);
+  return q == CL_PROGRAM_BINARIES ? code : lieabout(code, n, p, r);
+}
+
+QUESTION(clGetProgramBuildInfo,
+         (cl_program o, cl_device_id d, cl_program_build_info q, size_t n,
+          void *p, size_t *r),
+         (o, d, q, n, p, r))
 CALL(clSetKernelArg, (cl_kernel o, cl_uint i, size_t n, const void *p),
      (o, i, n, p))
-CALL(clGetKernelInfo,
-     (cl_kernel o, cl_kernel_info q, size_t n, void *p, size_t *r),
-     (o, q, n, p, r))
-CALL(clGetKernelArgInfo,
-     (cl_kernel o, cl_uint i, cl_kernel_arg_info q, size_t n, void *p,
-      size_t *r),
-     (o, i, q, n, p, r))
-CALL(clGetKernelWorkGroupInfo,
-     (cl_kernel o, cl_device_id d, cl_kernel_work_group_info q, size_t n,
-      void *p, size_t *r),
-     (o, d, q, n, p, r))
+QUESTION(clGetKernelInfo,
+         (cl_kernel o, cl_kernel_info q, size_t n, void *p, size_t *r),
+         (o, q, n, p, r))
+QUESTION(clGetKernelArgInfo,
+         (cl_kernel o, cl_uint i, cl_kernel_arg_info q, size_t n, void *p,
+          size_t *r),
+         (o, i, q, n, p, r))
+QUESTION(clGetKernelWorkGroupInfo,
+         (cl_kernel o, cl_device_id d, cl_kernel_work_group_info q, size_t n,
+          void *p, size_t *r),
+         (o, d, q, n, p, r))
 CALL(clFlush, (cl_command_queue o), (o))
 CALL(clFinish, (cl_command_queue o), (o))
 
@@ -390,7 +452,8 @@ static __attribute__((destructor)) void report(void) {
   fprintf(stderr, "faultlayer: %ld faults; open:", fired);
   for (int i = 0; i < KINDS; i++)
     fprintf(stderr, " %s %ld", names[i], made[i] - released[i]);
-  fprintf(stderr, "\nfaultlayer: %zu bytes read\n", bytesread);
+  fprintf(stderr, "\nfaultlayer: %zu bytes read, %ld questions\n", bytesread,
+          questions);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info q, size_t n,
