@@ -9,12 +9,18 @@
 #include "process.h"
 #include <assert.h>
 
-/* Counts the memory of a buffer as used, or as free again. */
-static void count(Buffer *b, bool used) {
-  Context *c = b->context;
-  c->used = used ? c->used + b->bytes : c->used - b->bytes;
-  if (c->limits.shared)
-    (used ? clsh_memory_take : clsh_memory_give)(b->bytes);
+/* Counts the memory of a new buffer, or of one that ends. */
+static void addused(const Buffer *b) {
+  b->context->used += b->bytes;
+  if (b->context->limits.shared)
+    clsh_memory_take(b->bytes);
+}
+
+static void subused(const Buffer *b) {
+  assert(b->bytes <= b->context->used);
+  b->context->used -= b->bytes;
+  if (b->context->limits.shared)
+    clsh_memory_give(b->bytes);
 }
 
 static void buffer_release(Object *o) {
@@ -26,9 +32,8 @@ static void buffer_release(Object *o) {
       clReleaseMemObject(b->part);
     clReleaseMemObject(b->handle);
   }
-  assert(b->view || b->bytes <= b->context->used);
   if (!b->view)
-    count(b, false);
+    subused(b);
   b->handle = b->part = NULL;
 }
 
@@ -366,7 +371,7 @@ static void allocate(lua_State *L, Buffer *b, cl_mem_flags flags) {
     clsh_error_call(L, err, "clCreateBuffer", "asked for %I bytes",
                     (LUAI_UACINT)b->bytes);
   b->root = b->handle;
-  count(b, true);
+  addused(b);
 }
 
 /*
