@@ -260,6 +260,21 @@ static int array_reshape(lua_State *L) {
   return 1;
 }
 
+/** Array:as(type) -> array
+ * The same memory as elements of another type, `a:as "float4"`: see Buffer:as.
+ */
+static int array_as(lua_State *L) {
+  Array *a = clsh_array_check(L, 1);
+  const Type *t = clsh_type_check(L, 2);
+  Shape s = a->shape;
+  clsh_shape_retype(L, &s, a->type, t);
+  Array *b = clsh_array_box(L, t, &s);
+  clsh_array_data(L, a);
+  b->block = a->block;
+  b->block->refs++;
+  return 1;
+}
+
 /** Array:copy() -> array
  * A new array of the same type and shape with the same elements.
  */
@@ -295,11 +310,9 @@ static const luaL_Reg meta[] = {{"__len", array_len},
                                 {"__pairs", array_pairs},
                                 {"__tostring", array_tostring},
                                 {NULL, NULL}};
-static const luaL_Reg methods[] = {{"at", array_at},
-                                   {"copy", array_copy},
-                                   {"reshape", array_reshape},
-                                   {"set", array_set},
-                                   {NULL, NULL}};
+static const luaL_Reg methods[] = {
+    {"as", array_as},           {"at", array_at},   {"copy", array_copy},
+    {"reshape", array_reshape}, {"set", array_set}, {NULL, NULL}};
 static const luaL_Reg fields[] = {
     {"bytes", array_bytes}, {"cols", array_extent}, {"rows", array_extent},
     {"shape", array_shape}, {"type", array_type},   {NULL, NULL}};

@@ -187,6 +187,32 @@ static int buffer_matrix(lua_State *L) {
   return 1;
 }
 
+/** Buffer:as(type) -> Buffer
+ * The same memory as elements of another type, `b:as "float4"`: a view, and
+ * writing one of the two shows in the other. The last dimension changes: 8 x
+ * 16 float are 8 x 4 float4. The bytes of a row, of `b.ld` and in front of a
+ * view must be a whole number of elements.
+ */
+static int buffer_as(lua_State *L) {
+  Buffer *b = clsh_buffer_check(L, 1);
+  const Type *t = clsh_type_check(L, 2);
+  Shape s = b->shape;
+  clsh_shape_retype(L, &s, b->type, t);
+  if (b->ld * b->type->size % t->size != 0 || b->shift % t->size != 0)
+    return clsh_error_arg(L, 2,
+                          "this view, or a row of it, begins between "
+                          "elements of %s",
+                          t->name);
+  clsh_context_alive(L, b->context);
+  Buffer *v = newview(L, 1);
+  v->type = t;
+  v->shape = s;
+  v->ld = b->ld * b->type->size / t->size;
+  clRetainMemObject(b->handle);
+  v->handle = b->handle;
+  return 1;
+}
+
 /* Rows, columns and distance of rows, in bytes; a vector is one row. */
 typedef struct Extent {
   size_t rows, width, pitch;
@@ -430,11 +456,10 @@ static int cl_buffer(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg methods[] = {{"info", buffer_info},
-                                   {"matrix", buffer_matrix},
-                                   {"overlaps", buffer_overlaps},
-                                   {"view", buffer_view},
-                                   {NULL, NULL}};
+static const luaL_Reg methods[] = {
+    {"as", buffer_as},         {"info", buffer_info},
+    {"matrix", buffer_matrix}, {"overlaps", buffer_overlaps},
+    {"view", buffer_view},     {NULL, NULL}};
 static const luaL_Reg fields[] = {
     {"bytes", buffer_size},      {"cols", buffer_extent},
     {"context", buffer_context}, {"ld", buffer_size},

@@ -12,6 +12,9 @@
 int clsh_shape_sizes(lua_State *L, int arg, const char *name, int most,
                      lua_Integer least, size_t *sizes) {
   bool list = lua_istable(L, arg);
+  if (!list && lua_type(L, arg) != LUA_TNUMBER)
+    clsh_error_arg(L, arg, "%s must be a number or a list of 1 to %d; got %s",
+                   name, most, clsh_class_name(L, arg));
   lua_Integer n = list ? (lua_Integer)lua_rawlen(L, arg) : 1;
   if (n < 1 || n > most)
     clsh_error_arg(L, arg, "%s must have 1 to %d dimensions; got %I", name,
@@ -45,6 +48,21 @@ void clsh_shape_check(lua_State *L, int arg, const Type *t, Shape *s) {
       clsh_error_arg(L, arg, "shape too large: its bytes would overflow");
     s->count *= s->dim[i];
   }
+}
+
+/*
+** The shape of the same memory as elements of another type: the last
+** dimension changes, and its bytes must be a whole number of elements.
+*/
+void clsh_shape_retype(lua_State *L, Shape *s, const Type *from,
+                       const Type *to) {
+  size_t *last = &s->dim[s->ndims - 1];
+  if (*last * from->size % to->size != 0)
+    clsh_error_arg(L, 2, "%I elements of %s are no whole number of %s",
+                   (LUAI_UACINT)*last, from->name, to->name);
+  s->count /= *last;
+  *last = *last * from->size / to->size;
+  s->count *= *last;
 }
 
 /* Pushes the sizes as a list. */

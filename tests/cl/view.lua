@@ -141,4 +141,38 @@ t.test("views meet where they have elements in common", function()
   t.eq(b:overlaps(cl.buffer("char", 4)), false)
 end)
 
+t.test("the same memory as elements of another type", function()
+  local b <close> = cl.buffer("float", {3, 8},
+    function(i, j) return 10 * i + j end, {ld = 12})
+  local v = b:as "float4"
+  t.eq({v.type, v.shape[1], v.shape[2], v.ld, #v, v.bytes},
+    {"float4", 3, 2, 3, 6, b.bytes})
+  t.eq(v:read():table()[2][1], {21, 22, 23, 24})
+  v:fill(1):wait()
+  t.eq(b:read():at(3, 8), 1)
+  t.eq(v:as("float").shape, b.shape)
+  t.eq(b:as("uint"):read()[1], 0x3f800000)
+  t.ok(b:overlaps(v))
+  cl.kernel("kernel void f(global float4 *x) { x[0] = (float4)(7); }")
+    :range(1)(v)
+  t.eq(b:read()[1], 7)
+  local m = b:matrix(6, 2, 4, 12)
+  t.eq(m:as("int").start, 5)
+  t.raises(function() m:as "float4" end, "begins between elements of float4")
+  local odd <close> = cl.buffer("float", 6)
+  t.raises(function() odd:as "float4" end,
+    "6 elements of float are no whole number of float4")
+  t.raises(function() odd:as "flat" end, "no element type 'flat'")
+  b:close()
+  t.eq(v:read()[1][1], 7, "a view keeps the memory")
+  local h = cl.array("double", {2, 2}, 1)
+  local u = h:as "uint"
+  t.eq({u.shape, u[2]}, {{2, 4}, 0x3ff00000})
+  u[2] = 0
+  t.eq(h[1], 0)
+  h:close()
+  t.eq(u[4], 0x3ff00000)
+  t.raises(function() cl.array("char", 7):as "int" end, "no whole number")
+end)
+
 t.done()

@@ -129,6 +129,16 @@ local front = b:view(1, 1024)
 front:fill(2)
 print(b:read()[1024], b:read()[1025]) --> 2.0 1.0
 
+--- Buffer:as
+local b = cl.buffer("float", {2, 8}, 1)
+local quads = b:as "float4" -- 2 x 4 becomes 2 x 2 vectors, the same memory
+quads:fill(3)
+print(quads.shape[2], b:read():at(2, 8)) --> 2 3.0
+
+--- Array:as
+local a = cl.array("float", 2, 1)
+print(("%08x"):format(a:as "uint"[1])) --> 3f800000
+
 --- Buffer:matrix
 local b = cl.buffer("float", 100, function(i) return i end)
 local m = b:matrix(1, 3, 4, 10) -- 3 x 4, rows 10 elements apart

@@ -73,7 +73,7 @@ local GIVEN = {
   Array = "cl.array Buffer:read",
   Buffer = "cl.buffer matrix.from matrix.identity matrix.load matrix.ones "
     .. "matrix.random matrix.zeros family Buffer:matrix Buffer:pad "
-    .. "Buffer:sub Buffer:transposed Buffer:view",
+    .. "Buffer:sub Buffer:transposed Buffer:view Buffer:as",
   Context = "cl.context Buffer.context Program.context Queue.context",
   Device = "cl.device cl.use Context.device",
   Event = "Event:wait Launch()",
