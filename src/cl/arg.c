@@ -97,10 +97,10 @@ static int cl_typed(lua_State *L) {
 
 /** cl.bytes(string) -> Value
  * A kernel argument by value of a struct or typedef, as its bytes
- * (string.pack makes them). For numbers of a definite type there are functions
- * with the names of the types: cl.int(3), cl.float(2), cl.float4(1, 2, 3, 4).
- * Only a kernel with an unknown signature (programs from binaries on some
- * drivers) or with a typedef needs them.
+ * (string.pack makes them): as many as the struct has. For numbers of a
+ * definite type there are functions with the names of the types: cl.int(3),
+ * cl.float(2), cl.float4(1, 2, 3, 4). Only a kernel with an unknown signature
+ * (programs from binaries on some drivers) needs those.
  */
 static int cl_bytes(lua_State *L) {
   size_t len;
@@ -144,7 +144,9 @@ static int wrap(lua_State *L, bool base) {
 }
 
 /** cl.any(buffer) -> Any
- * Hands a buffer to a pointer parameter of another element type.
+ * Hands a buffer to a pointer parameter of another element type, a struct say.
+ * A pointer to void takes any buffer, and one to a vector a buffer of its
+ * components, without it. See also Buffer:as.
  */
 static int cl_any(lua_State *L) {
   return wrap(L, false);
@@ -219,13 +221,29 @@ static void checkconstant(lua_State *L, Args *a, int i, size_t bytes) {
            (int)l->constant_args);
 }
 
+/*
+** Raises where a pointer cannot be one to `bytes` bytes of elements `t`: a
+** vector and its components are the same memory, if they come out even.
+*/
+static void checkelements(lua_State *L, const Args *a, int i, const Param *p,
+                          const Type *t, size_t bytes, const char *what) {
+  const Type *v = p->value;
+  if (!p->known || p->anything || v == t)
+    return;
+  if (v == NULL || v->kind != t->kind || v->unit != t->unit || v->width == 3 ||
+      t->width == 3)
+    badarg(L, a, i, "got %s of %s%s", what, t->name,
+           p->space != 'l' ? "; to pass it anyway, write cl.any(b)" : "");
+  if (bytes % v->size != 0)
+    badarg(L, a, i, "got %s of %I %s, which are no whole number of %s", what,
+           (LUAI_UACINT)(bytes / t->size), t->name, v->name);
+}
+
 static void setmem(lua_State *L, Args *a, int i, const Param *p, Buffer *b,
                    const Any *how) {
-  const Type *t = b->type;
   bool base = how != NULL && how->base;
-  if (p->known && (how == NULL || base) && p->value != t)
-    badarg(L, a, i, "got a Buffer of %s; to pass it anyway, write cl.any(b)",
-           t->name);
+  if (how == NULL || base)
+    checkelements(L, a, i, p, b->type, b->bytes, "a Buffer");
   if (b->context != a->kernel->context)
     badarg(L, a, i, "the Buffer is of another context (device)");
   if (p->space == 'c')
@@ -242,8 +260,8 @@ static void setmem(lua_State *L, Args *a, int i, const Param *p, Buffer *b,
 
 static void setlocal(lua_State *L, Args *a, int i, const Param *p,
                      const Local *l) {
-  if (p->known && p->value != NULL && p->value != l->type)
-    badarg(L, a, i, "got local memory of %s", l->type->name);
+  if (p->value != NULL)
+    checkelements(L, a, i, p, l->type, l->bytes, "local memory");
   a->local += l->bytes;
   const Context *c = a->kernel->context;
   cl_ulong own = clsh_kernel_local(a->kernel);
@@ -282,12 +300,16 @@ static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
     if (!p->known && ispointer(a, i, v->size))
       badarg(L, a, i,
              "must be a Buffer or local memory: the parameter is a pointer");
-    if (p->value != NULL && v->size != p->value->size)
-      badarg(L, a, i, "must have %d bytes; got %I", (int)p->value->size,
+    size_t size = p->value != NULL ? p->value->size : p->size;
+    if (size != 0 && v->size != size)
+      badarg(L, a, i, "must have %I bytes; got %I", (LUAI_UACINT)size,
              (LUAI_UACINT)v->size);
     setarg(L, a, i, v->size, v->data);
     return;
   }
+  if (p->size != 0 && p->value == NULL)
+    badarg(L, a, i, "must be cl.bytes(s), a struct of %I bytes; got %s",
+           (LUAI_UACINT)p->size, clsh_class_name(L, idx));
   if (p->value == NULL)
     badarg(L, a, i,
            "the type is unknown: pass cl.int(x), cl.float(x) ... or "

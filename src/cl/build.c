@@ -80,7 +80,7 @@ static int waitjob(lua_State *L) {
 ** The result of clBuildProgram. Ctrl-C raises at once and takes the program's
 ** handle away: to release it, a driver may wait for its compiler.
 */
-static cl_int run(lua_State *L, Program *p, const char *options) {
+cl_int clsh_build_run(lua_State *L, Program *p, const char *options) {
   cl_device_id d = p->context->device;
   Job *j = malloc(sizeof *j + strlen(options) + 1);
   if (j == NULL)
@@ -133,7 +133,7 @@ static cl_int compile(lua_State *L, int program, const char *options) {
   int tries = 0;
   cl_int err;
   do
-    err = run(L, p, options);
+    err = clsh_build_run(L, p, options);
   while (clsh_error_retry(L, err, &tries));
   lua_pushstring(L, options);
   lua_setiuservalue(L, program, PROGRAM_OPTIONS);
@@ -219,24 +219,37 @@ static int cl_explainbuild(lua_State *L) {
 static void build(lua_State *L, int program, int text, const char *path) {
   cl_int err;
   Program *p = clsh_program_check(L, program);
-  const char *source[2] = {NULL, ""};
-  size_t len[2];
+  const char *parts[3]; /* the defines, the text, the comment */
+  size_t len[3];
+  cl_uint n = 0;
   assert(lua_gettop(L) == program + 1);
-  source[0] = lua_tolstring(L, text, &len[0]);
-  if (path != NULL) {
+  lua_getiuservalue(L, program, PROGRAM_DEFINES);
+  parts[n] = lua_tolstring(L, -1, &len[n]);
+  n += len[n] > 0; /* a part without bytes needs a zero at its end */
+  lua_pop(L, 1);
+  const char *source = parts[n] = lua_tolstring(L, text, &len[n]);
+  n++;
+  if (path == NULL) {
+    lua_getiuservalue(L, program, PROGRAM_NAME);
+    clsh_source_check(L, text, lua_tostring(L, -1));
+    lua_pop(L, 1);
+  } else {
     lua_pushvalue(L, program);
     clsh_class_noteweak(L, PROGRAMS);
-    source[1] =
+    parts[n] =
         clsh_source_pushfiles(L, text, path, lua_tostring(L, program + 1));
+    len[n] = strlen(parts[n]);
+    n += len[n] > 0;
     lua_pushvalue(L, -2);
     lua_setiuservalue(L, program, PROGRAM_FILES);
   }
-  len[1] = strlen(source[1]);
-  p->handle = clCreateProgramWithSource(clsh_context_handle(L, p->context),
-                                        len[1] > 0 ? 2 : 1, source, len, &err);
+  p->handle = clCreateProgramWithSource(clsh_context_handle(L, p->context), n,
+                                        parts, len, &err);
   clsh_error_check(L, err, "clCreateProgramWithSource");
+  lua_pushvalue(L, text);
+  lua_setiuservalue(L, program, PROGRAM_SOURCE);
   lua_settop(L, program + 1);
-  compileprogram(L, program, source[0], path == NULL);
+  compileprogram(L, program, source, path == NULL);
 }
 
 static const char *const build_options[] = {"defines", "options", "include",
@@ -253,7 +266,8 @@ static bool issource(const char *s) {
  * text. A failed build raises with the compiler's log, the source lines
  * and a caret; `e.log` is the whole log.
  * Options:
- *   defines  none       {TILE = 16}: sorted -D options; true: a bare -D
+ *   defines  none       {TILE = 16, ["F(x)"] = "(x) * 2"}: macros of any
+ *                       text of one line; true: the value 1
  *   options  none       for the compiler, such as "-cl-mad-enable"
  *   include  none       a folder or a list; a file's own is always there
  *   name     (source)   of source text, in messages
@@ -285,6 +299,7 @@ static int cl_build(lua_State *L) {
   clsh_context_push(L, 4);
   clsh_program_new(L, 5, name); /* at 6 */
   clsh_source_pushoptions(L, 2, lua_tostring(L, 3), name);
+  lua_setiuservalue(L, 6, PROGRAM_DEFINES);
   build(L, 6, 3, isfile ? name : NULL);
   return 1;
 }
@@ -346,6 +361,7 @@ static int cl_buildbinary(lua_State *L) {
         "%I bytes are no program for this device and driver",
         (LUAI_UACINT)len);
   clsh_source_pushoptions(L, 2, "", "");
+  lua_pop(L, 1);
   compileprogram(L, 6, "", true);
   return 1;
 }
@@ -400,6 +416,8 @@ static Program *pushnew(lua_State *L) {
   lua_getiuservalue(L, 1, PROGRAM_NAME);
   lua_getiuservalue(L, 1, PROGRAM_CONTEXT);
   Program *n = clsh_program_new(L, 5, lua_tostring(L, 4)); /* at 6 */
+  lua_getiuservalue(L, 1, PROGRAM_DEFINES);
+  lua_setiuservalue(L, 6, PROGRAM_DEFINES);
   lua_pushcfunction(L, buildfile);
   clsh_source_push(L, lua_tostring(L, 3));
   lua_pushvalue(L, 6);
@@ -443,6 +461,7 @@ static void pushkernels(lua_State *L, int new, cl_program handle) {
  * that the file no longer has raises when it is used.
  */
 static int program_rebuild(lua_State *L) {
+  static const int ours[] = {PROGRAM_LOG, PROGRAM_OPTIONS, PROGRAM_SOURCE};
   Program *p = clsh_program_check(L, 1);
   lua_settop(L, 1);
   Program *n = pushnew(L);      /* at 6 */
@@ -451,10 +470,10 @@ static int program_rebuild(lua_State *L) {
   p->handle = n->handle;
   n->handle = handle;
   p->builds++;
-  lua_getiuservalue(L, 6, PROGRAM_LOG);
-  lua_setiuservalue(L, 1, PROGRAM_LOG);
-  lua_getiuservalue(L, 6, PROGRAM_OPTIONS);
-  lua_setiuservalue(L, 1, PROGRAM_OPTIONS);
+  for (int i = 0; i < 3; i++) {
+    lua_getiuservalue(L, 6, ours[i]);
+    lua_setiuservalue(L, 1, ours[i]);
+  }
   for (lua_Integer i = 1; i < (lua_Integer)lua_rawlen(L, 7); i += 2) {
     lua_rawgeti(L, 7, i);
     lua_rawgeti(L, 7, i + 1);

@@ -70,19 +70,27 @@ static bool dropword(char *type, const char *word) {
   return found;
 }
 
+/* Pushes a declared type without its qualifiers: "T *" for "const T *". */
+const char *clsh_kernel_pushtype(lua_State *L, const Param *p) {
+  static const char *const noise[] = {"const",    "volatile",   "restrict",
+                                      "__global", "__constant", "__local",
+                                      "global",   "constant",   "local"};
+  char text[sizeof p->type];
+  snprintf(text, sizeof text, "%s", p->type);
+  for (size_t i = 0; i < sizeof noise / sizeof noise[0]; i++)
+    dropword(text, noise[i]);
+  return lua_pushstring(L, text);
+}
+
 /*
 ** Finds the element type in a declared type: drivers write "float*",
 ** "const float *", "unsigned int" or "uint" for the same things.
 */
-static void parsetype(Param *p) {
-  static const char *const noise[] = {"const",    "volatile",   "restrict",
-                                      "__global", "__constant", "__local",
-                                      "global",   "constant",   "local"};
+static void parsetype(lua_State *L, Param *p) {
   char text[sizeof p->type], word[sizeof p->type];
   size_t n = 0;
-  snprintf(text, sizeof text, "%s", p->type);
-  for (size_t i = 0; i < sizeof noise / sizeof noise[0]; i++)
-    dropword(text, noise[i]);
+  strcpy(text, clsh_kernel_pushtype(L, p));
+  lua_pop(L, 1);
   if (dropword(text, "unsigned")) /* longer than the 'u' for it */
     word[n++] = 'u';
   dropword(text, "signed");
@@ -97,9 +105,10 @@ static void parsetype(Param *p) {
   if (strcmp(word, "u") == 0)
     strcpy(word, "uint");
   p->value = clsh_type_find(word, strlen(word));
+  p->anything = p->pointer && strcmp(word, "void") == 0;
 }
 
-static void getparam(const Kernel *k, cl_uint i, Param *p) {
+static void getparam(lua_State *L, const Kernel *k, cl_uint i, Param *p) {
   cl_kernel_arg_address_qualifier space = 0;
   p->known = clGetKernelArgInfo(k->handle, i, CL_KERNEL_ARG_TYPE_NAME,
                                 sizeof p->type, p->type, NULL) == CL_SUCCESS &&
@@ -120,7 +129,7 @@ static void getparam(const Kernel *k, cl_uint i, Param *p) {
              : space == CL_KERNEL_ARG_ADDRESS_LOCAL    ? 'l'
                                                        : 'p';
   if (p->known)
-    parsetype(p);
+    parsetype(L, p);
   p->pointer = p->pointer || p->space != 'p'; /* a typedef hides the star */
 }
 
@@ -154,6 +163,9 @@ Kernel *clsh_kernel_new(lua_State *L, int program, cl_program handle,
     return NULL;
   }
   clsh_error_check(L, err, "clCreateKernel");
+  if (strlen(name) > MAXKERNELNAME)
+    clsh_error(L, "a kernel's name may have %d letters; got %d in '%s'",
+               MAXKERNELNAME, (int)strlen(name), name);
   err = clGetKernelInfo(k->handle, CL_KERNEL_NUM_ARGS, sizeof n, &n, NULL);
   clsh_error_check(L, err, "clGetKernelInfo");
   if (n > MAXPARAMS)
@@ -165,7 +177,7 @@ Kernel *clsh_kernel_new(lua_State *L, int program, cl_program handle,
   memset(k->params, 0, (n + 1) * sizeof *k->params);
   lua_setiuservalue(L, -2, KERNEL_PARAMS);
   for (cl_uint i = 0; i < n; i++)
-    getparam(k, i, &k->params[i]);
+    getparam(L, k, i, &k->params[i]);
   k->nparams = (int)n;
   k->group = k->context->limits.group;
   groupinfo(k, CL_KERNEL_WORK_GROUP_SIZE, sizeof k->group, &k->group);
@@ -331,7 +343,17 @@ static int kernel_tostring(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {{"info", kernel_info}, {NULL, NULL}};
-static const luaL_Reg meta[] = {{"__tostring", kernel_tostring}, {NULL, NULL}};
+/* k(x, y): the range is missing. */
+static int kernel_call(lua_State *L) {
+  const Kernel *k = clsh_kernel_check(L, 1);
+  return clsh_error(L,
+                    "%s: a Kernel is called over a range of work-items: "
+                    "k:range(n)(%s)",
+                    k->name, k->nparams > 0 ? "..." : "");
+}
+
+static const luaL_Reg meta[] = {
+    {"__call", kernel_call}, {"__tostring", kernel_tostring}, {NULL, NULL}};
 static const Class class = {"Kernel", sizeof(Kernel), methods,       fields,
                             meta,     NULL,           kernel_release};
 

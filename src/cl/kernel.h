@@ -1,5 +1,5 @@
 /*
-** kernel.h - what kernel.c, arg.c and launch.c share, each using
+** kernel.h - what kernel.c, typedef.c, arg.c and launch.c share, each using
 ** only the files before it.
 ** SPDX-License-Identifier: MIT
 */
@@ -9,6 +9,8 @@
 #include "context.h"
 #include "type.h"
 
+#define MAXKERNELNAME 240 /* drivers name files after a kernel */
+
 typedef struct Param {
   char name[64]; /* "" where the driver does not tell */
   char type[64]; /* as declared: "float*" */
@@ -16,7 +18,9 @@ typedef struct Param {
   bool known;    /* the driver told the type */
   bool pointer;
   bool constant;     /* a pointer to const */
-  const Type *value; /* of the element or value; NULL: not a known name */
+  bool anything;     /* a pointer to void */
+  const Type *value; /* of the element or value; NULL: see typedef.c */
+  size_t size;       /* bytes of a struct by value; 0: not known */
 } Param;
 
 /* User values of a Kernel. */
@@ -31,8 +35,9 @@ typedef struct Kernel {
   size_t group;       /* work-items in a group, at most */
   size_t required[3]; /* reqd_work_group_size; 0 0 0: none */
   bool nonuniform;    /* built as OpenCL C 2.0 or later */
+  bool asked;         /* the compiler, for the types without a known name */
   int revision;       /* rebuilds of the program since */
-  char name[128];
+  char name[MAXKERNELNAME + 1];
 } Kernel;
 
 /* kernel.c */
@@ -42,7 +47,11 @@ void clsh_kernel_renew(lua_State *L, int old, int new);
 Kernel *clsh_kernel_check(lua_State *L, int arg);
 cl_ulong clsh_kernel_local(const Kernel *k); /* bytes, without arguments */
 const char *clsh_kernel_spacename(char space);
+const char *clsh_kernel_pushtype(lua_State *L, const Param *p);
 void clsh_kernel_open(lua_State *L);
+
+/* typedef.c */
+void clsh_typedef_resolve(lua_State *L, int kernel);
 
 /* arg.c */
 void clsh_arg_set(lua_State *L, const Kernel *k, int first, int n);

@@ -14,6 +14,7 @@
 
 #define ITEMBITS 48 /* 2^48 work-items at 10^12 a second take 5 minutes */
 #define MAXITEMS ((cl_ulong)1 << ITEMBITS)
+#define MAXGROUPS UINT32_MAX /* of a launch: drivers count them in 32 bits */
 
 typedef struct Launch {
   Object head;
@@ -90,6 +91,28 @@ static void checklocal(lua_State *L, const Launch *l) {
   checkrequired(L, l);
 }
 
+/*
+** Checks the number of work-groups. Of a launch without a local size it is
+** the number of work-items: a driver may choose 1.
+*/
+static void checkgroups(lua_State *L, const Launch *l) {
+  cl_ulong groups = 1;
+  for (cl_uint i = 0; i < l->dims; i++) {
+    size_t local = l->haslocal ? l->local[i] : 1;
+    groups *= l->global[i] / local + (l->global[i] % local != 0);
+  }
+  if (groups > MAXGROUPS)
+    clsh_error_arg(L, 2,
+                   "global %s: a launch may have %I work-groups; got %I "
+                   "with the local size %s; %s",
+                   pushrange(L, l->global, l->dims), (LUAI_UACINT)MAXGROUPS,
+                   (LUAI_UACINT)groups,
+                   l->haslocal ? pushrange(L, l->local, l->dims) : "1",
+                   l->haslocal ? "take a larger one, or several launches with "
+                                 "an offset"
+                               : "pass one");
+}
+
 /* Checks the global size, with its offset, and the kernel's own needs. */
 static void checkglobal(lua_State *L, const Launch *l) {
   const Kernel *k = l->kernel;
@@ -102,6 +125,7 @@ static void checkglobal(lua_State *L, const Launch *l) {
                      pushrange(L, l->global, l->dims), ITEMBITS);
     items *= l->global[i];
   }
+  checkgroups(L, l);
   if (own > clsh_context_localroom(k->context, own))
     clsh_error(L, "%s: the kernel has %I bytes of local memory, the device %I",
                k->name, (LUAI_UACINT)own,
@@ -268,10 +292,16 @@ static int launch_call(lua_State *L) {
   int nargs = lua_gettop(L) - 1;
   After after = {.n = 0};
   Kernel *k = l->kernel;
+  if (!k->asked && !k->head.closed) {
+    lua_getiuservalue(L, 1, KERNEL);
+    clsh_typedef_resolve(L, lua_gettop(L));
+    lua_pop(L, 1);
+  }
   Queue *q = pushqueue(L, 1);
   Event *e = clsh_event_new(L, -1); /* first: what follows runs no script */
   if (k->head.closed)
     return clsh_error(L, "%s: this Kernel is closed", k->name);
+  fflush(stdout); /* before the kernel's own printf */
   if (l->revision != k->revision) {
     lua_getiuservalue(L, 1, KERNEL);
     clsh_kernel_check(L, -1);

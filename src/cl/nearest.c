@@ -3,6 +3,7 @@
 ** SPDX-License-Identifier: MIT
 */
 #include <ctype.h>
+#include <limits.h>
 #include <string.h>
 
 #include "object.h"
@@ -25,7 +26,7 @@ static int distance(const char *a, const char *b) {
   int rows[3][MAXWORD + 1];
   int n = (int)strlen(b);
   if (n > MAXWORD || strlen(a) > MAXWORD)
-    return MAXWORD + 1;
+    return INT_MAX;
   for (int j = 0; j <= n; j++)
     rows[0][j] = j;
   int i = 1;

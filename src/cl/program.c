@@ -36,6 +36,8 @@ Program *clsh_program_new(lua_State *L, int ctx, const char *name) {
   lua_setiuservalue(L, program, PROGRAM_KERNELS);
   lua_pushstring(L, name);
   lua_setiuservalue(L, program, PROGRAM_NAME);
+  lua_pushliteral(L, "");
+  lua_setiuservalue(L, program, PROGRAM_DEFINES);
   return p;
 }
 
@@ -69,21 +71,29 @@ static int program_kernels(lua_State *L) {
   return 1;
 }
 
-/* Raises: no such kernel; lists the names. */
+/* Raises: no such kernel; gives the nearest name and lists all. */
 static int nokernel(lua_State *L, const Program *p, const char *name) {
   luaL_Buffer b;
   clsh_program_pushkernelnames(L, p);
   int list = lua_gettop(L);
+  size_t n = lua_rawlen(L, list);
+  const char **names = lua_newuserdatauv(L, (n + 1) * sizeof *names, 0);
   luaL_buffinit(L, &b);
-  for (lua_Integer i = 1; i <= (lua_Integer)lua_rawlen(L, list); i++) {
-    luaL_addstring(&b, i > 1 ? ", " : "");
-    lua_rawgeti(L, list, i);
+  for (size_t i = 0; i < n; i++) {
+    luaL_addstring(&b, i > 0 ? ", " : "");
+    lua_rawgeti(L, list, (lua_Integer)i + 1);
+    names[i] = lua_tostring(L, -1);
     luaL_addvalue(&b);
   }
+  names[n] = NULL;
   luaL_pushresult(&b);
+  const char *near = clsh_nearest(name, names);
+  if (near != NULL)
+    lua_pushfstring(L, "did you mean '%s'? The", near);
   return clsh_error_call(L, CL_INVALID_KERNEL_NAME, "clCreateKernel",
-                         "no kernel '%s'; the program has: %s", name,
-                         lua_tostring(L, -1));
+                         "no kernel '%s'; %s program has: %s", name,
+                         near != NULL ? lua_tostring(L, -1) : "the",
+                         lua_tostring(L, near != NULL ? -2 : -1));
 }
 
 /*
@@ -151,12 +161,13 @@ static int program_binary(lua_State *L) {
   return 1;
 }
 
-/* prog.context, prog.log, prog.options */
+/* prog.context, prog.defines, prog.log, prog.options */
 static int program_value(lua_State *L) {
   const char *name = clsh_class_field(L);
   clsh_class_check(L, 1, &class);
   lua_getiuservalue(L, 1,
                     *name == 'c'   ? PROGRAM_CONTEXT
+                    : *name == 'd' ? PROGRAM_DEFINES
                     : *name == 'l' ? PROGRAM_LOG
                                    : PROGRAM_OPTIONS);
   return 1;
@@ -177,19 +188,21 @@ static void pushfiles(lua_State *L) {
 }
 
 /** Program:info() -> table
- * name (file or name of the source), options, log, kernels (names), device,
+ * name (file or name of the source), options, defines (the lines in front of
+ * the source, for values that no option takes), log, kernels (names), device,
  * files (full paths: its own and the included ones; none of source text).
  * `prog.log` and `prog.options` alone; kernels by `prog.name`. A program from
  * a file has its path in `prog.file` and the number of its builds in
  * `prog.builds`.
  */
 static int program_info(lua_State *L) {
-  static const char *const names[] = {"log", "options", "name"};
-  static const int field[] = {PROGRAM_LOG, PROGRAM_OPTIONS, PROGRAM_NAME};
+  static const char *const names[] = {"defines", "log", "options", "name"};
+  static const int field[] = {PROGRAM_DEFINES, PROGRAM_LOG, PROGRAM_OPTIONS,
+                              PROGRAM_NAME};
   Program *p = clsh_program_check(L, 1);
   lua_settop(L, 1);
   lua_newtable(L);
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 4; i++) {
     lua_getiuservalue(L, 1, field[i]);
     lua_setfield(L, 2, names[i]);
   }
@@ -215,10 +228,20 @@ static const luaL_Reg methods[] = {{"binary", program_binary},
                                    {"kernels", program_kernels},
                                    {NULL, NULL}};
 static const luaL_Reg fields[] = {{"context", program_value},
+                                  {"defines", program_value},
                                   {"log", program_value},
                                   {"options", program_value},
                                   {NULL, NULL}};
-static const luaL_Reg meta[] = {{"__names", program_kernels},
+/* prog(x, y): a kernel and its range are missing. */
+static int program_call(lua_State *L) {
+  clsh_program_pushkernelnames(L, clsh_program_check(L, 1));
+  lua_rawgeti(L, -1, 1);
+  return clsh_error(L, "a Program has kernels to call: prog.%s:range(n)(...)",
+                    luaL_optstring(L, -1, "name"));
+}
+
+static const luaL_Reg meta[] = {{"__call", program_call},
+                                {"__names", program_kernels},
                                 {"__tostring", program_tostring},
                                 {NULL, NULL}};
 static const Class class = {"Program", sizeof(Program), methods,        fields,

@@ -17,8 +17,10 @@ enum {
   PROGRAM_KERNELS, /* name -> Kernel */
   PROGRAM_LOG,
   PROGRAM_OPTIONS,
-  PROGRAM_NAME, /* the path of the file, or the name of a text */
-  PROGRAM_FILES /* see source.c; nil: not built from a file */
+  PROGRAM_DEFINES, /* the lines in front of its source */
+  PROGRAM_NAME,    /* the path of the file, or the name of a text */
+  PROGRAM_SOURCE,  /* the text that was built; nil: a binary */
+  PROGRAM_FILES    /* see source.c; nil: not built from a file */
 };
 
 typedef struct Program {
@@ -38,6 +40,7 @@ void clsh_program_open(lua_State *L);
 /* source.c */
 void clsh_source_append(lua_State *L, int list);
 void clsh_source_push(lua_State *L, const char *path);
+void clsh_source_check(lua_State *L, int idx, const char *name);
 void clsh_source_pushoptions(lua_State *L, int opts, const char *source,
                              const char *path);
 const char *clsh_source_pushfiles(lua_State *L, int text, const char *path,
@@ -46,6 +49,7 @@ bool clsh_source_changed(lua_State *L, int files);
 
 /* build.c */
 int clsh_build_running(void);
+cl_int clsh_build_run(lua_State *L, Program *p, const char *options);
 void clsh_build_open(lua_State *L);
 
 #endif

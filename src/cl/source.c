@@ -4,6 +4,7 @@
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>
+#include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "program.h"
 
 #define MAXDEPTH 32 /* of files that include files */
+#define WORD "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789"
 
 /* Moves the value at the top to the end of the list at `list`. */
 void clsh_source_append(lua_State *L, int list) {
@@ -93,6 +95,36 @@ static const char *checkzeros(lua_State *L, const char *name) {
   return text;
 }
 
+/* Raises where the compiler would drop the rest of the text at `idx`. */
+void clsh_source_check(lua_State *L, int idx, const char *name) {
+  size_t len;
+  const char *text = lua_tolstring(L, idx, &len);
+  const char *zero = text + strlen(text);
+  int line = 1;
+  if (zero == text + len)
+    return;
+  for (const char *s = text; (s = strchr(s, '\n')) != NULL; s++)
+    line++;
+  clsh_error(L,
+             "%s:%d: the source has a zero byte, at byte %I; OpenCL C is "
+             "plain text",
+             name, line, (LUAI_UACINT)(zero - text + 1));
+}
+
+/* Raises where options end in one that lacks its value: drivers crash. */
+static void checklast(lua_State *L, const char *options) {
+  size_t n = strlen(options);
+  while (n > 0 && isspace((unsigned char)options[n - 1]))
+    n--;
+  size_t first = n;
+  while (first > 0 && !isspace((unsigned char)options[first - 1]))
+    first--;
+  if (n - first == 2 && (strncmp(options + first, "-D", 2) == 0 ||
+                         strncmp(options + first, "-I", 2) == 0))
+    clsh_error(L, "options: the last one, %s, must have a value; got '%s'",
+               lua_pushlstring(L, options + first, 2), options);
+}
+
 /* Moves the string at the top to the end of the options at `options`. */
 static void addoption(lua_State *L, int options) {
   lua_pushfstring(L, "%s %s", lua_tostring(L, options), lua_tostring(L, -1));
@@ -152,7 +184,18 @@ static void addincludes(lua_State *L, int options, int opts) {
   lua_pop(L, 1);
 }
 
-/* Pushes "-D NAME=value" for the key and value at the top two places. */
+/* Whether a name is that of a macro: `N`, or `F(x)` with parameters. */
+static bool ismacro(const char *name) {
+  size_t n = strspn(name, WORD), len = strlen(name);
+  return n > 0 && !isdigit((unsigned char)name[0]) &&
+         (n == len || (name[n] == '(' && name[len - 1] == ')'));
+}
+
+/*
+** Pushes the definition of the key and value at the top two places, an option
+** or a line of the source: drivers split options at blanks, and quote them
+** each in a way of its own. False: nothing is to be defined.
+*/
 static bool pushdefine(lua_State *L) {
   int type = lua_type(L, -1);
   if (lua_type(L, -2) != LUA_TSTRING)
@@ -161,6 +204,8 @@ static bool pushdefine(lua_State *L) {
   lua_pushvalue(L, -2);
   const char *name = checkzeros(L, "defines");
   lua_pop(L, 1);
+  if (!ismacro(name))
+    clsh_error(L, "defines: '%s' must be a name, such as N or F(x)", name);
   if (type == LUA_TBOOLEAN) {
     lua_pushfstring(L, "-D %s", name);
     return lua_toboolean(L, -2);
@@ -170,12 +215,14 @@ static bool pushdefine(lua_State *L) {
                name, luaL_typename(L, -1));
   luaL_tolstring(L, -1, NULL);
   const char *value = checkzeros(L, name);
-  if (strpbrk(value, " \t\n\"") != NULL || strpbrk(name, " \t\n\"=") != NULL)
-    clsh_error(L,
-               "defines: %s=%s must hold no white space and no quotes: "
-               "drivers split their options there",
-               name, value);
-  lua_pushfstring(L, "-D %s=%s", name, value);
+  size_t n = strlen(value);
+  if (strpbrk(value, "\r\n") != NULL)
+    clsh_error(L, "defines: %s must be one line; got '%s'", name, value);
+  bool plain = n > 0 && strspn(value, WORD "+-.") == n &&
+               strspn(name, WORD) == strlen(name);
+  bool joins = n > 0 && value[n - 1] == '\\'; /* the next line to it */
+  lua_pushfstring(L, plain ? "-D %s=%s" : "#define %s %s%s\n", name, value,
+                  joins ? "/**/" : "");
   lua_remove(L, -2);
   return true;
 }
@@ -184,7 +231,10 @@ static int less(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Adds {defines = {...}}, sorted: the same options give the same text. */
+/*
+** Adds {defines = {...}} to the options and to the lines of the source that
+** lie behind them, sorted: the same defines give the same text.
+*/
 static void adddefines(lua_State *L, int options, int opts) {
   int type = lua_getfield(L, opts, "defines"), top = lua_gettop(L);
   if (type != LUA_TTABLE && type != LUA_TNIL)
@@ -207,16 +257,27 @@ static void adddefines(lua_State *L, int options, int opts) {
   qsort(sorted, n, sizeof *sorted, less);
   for (size_t i = 0; i < n; i++) {
     lua_pushstring(L, sorted[i]);
-    addoption(L, options);
+    if (sorted[i][0] == '-') {
+      addoption(L, options);
+    } else {
+      lua_pushvalue(L, options + 1);
+      lua_insert(L, -2);
+      lua_concat(L, 2);
+      lua_replace(L, options + 1);
+    }
   }
   lua_settop(L, top - 1);
 }
 
-/* Pushes the build options as one string. `opts`: a table or nil. */
+/*
+** Pushes the build options as one string, and the lines to put in front of
+** the source, "" for none. `opts`: a table or nil.
+*/
 void clsh_source_pushoptions(lua_State *L, int opts, const char *source,
                              const char *path) {
   lua_pushliteral(L, CLSHELL_ARGINFO);
   int options = lua_gettop(L);
+  lua_pushliteral(L, "");
   addownfolder(L, options, source, path);
   if (lua_isnil(L, opts))
     return;
@@ -226,10 +287,15 @@ void clsh_source_pushoptions(lua_State *L, int opts, const char *source,
   if (type != LUA_TNIL && type != LUA_TSTRING)
     clsh_error(L, "options must be a string; got a %s", luaL_typename(L, -1));
   if (type == LUA_TSTRING) {
-    checkzeros(L, "options");
+    checklast(L, checkzeros(L, "options"));
     addoption(L, options);
   }
-  lua_settop(L, options);
+  lua_settop(L, options + 1);
+  if (lua_rawlen(L, -1) > 0) { /* lines and names as the user knows them */
+    lua_pushfstring(L, "#line 1 \"<defines>\"\n%s#line 1 \"<kernel>\"\n",
+                    lua_tostring(L, -1));
+    lua_replace(L, options + 1);
+  }
 }
 
 /* FNV-1a of some bytes, going on from `h`. */
@@ -265,6 +331,7 @@ static bool addfile(lua_State *L, int files, const char *path) {
   lua_pop(L, 1);
   if (known)
     return false;
+  clsh_source_check(L, -1, path);
   lua_pushinteger(L, (lua_Integer)hashtext(L, -1));
   lua_setfield(L, files, path);
   lua_pushstring(L, path);

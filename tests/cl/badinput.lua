@@ -213,6 +213,14 @@ end)
 t.test("kernels and ranges that no device can run", function()
   local k = cl.kernel(SCALE)
   t.raises(function() k:range(1 << 62) end, "more than 2^48 work-items")
+  t.raises(function() k:range(1 << 32, 1) end,
+    "a launch may have 4294967295 work-groups; got 4294967296")
+  t.raises(function() k:range({1 << 20, 1 << 20}, {1, 16}) end, "68719476736")
+  t.raises(function() k:range(1 << 32) end, "local size 1; pass one")
+  for _, wrong in ipairs{"8", k, print, true} do
+    t.raises(function() k:range(wrong) end,
+      "global must be a number or a list of 1 to 3; got")
+  end
   t.raises(function() k:range{1 << 40, 1 << 40} end, "2^48")
   t.raises(function() k:range(1, nil, math.mininteger) end,
     ">= 0; got -9223372036854775808")
@@ -238,6 +246,14 @@ t.test("more local memory than there is", function()
   works()
 end)
 
+t.test("options that end before their value", function()
+  for _, options in ipairs{"-D", "-I", "-cl-mad-enable -I ", "-D A=1 -D\t"} do
+    t.raises(function() cl.build(SCALE, {options = options}) end,
+      "options: the last one", "must have a value")
+  end
+  works()
+end)
+
 t.test("strings with zeros, long lists", function()
   t.raises(function() cl.build "a.cl\0b" end, "must hold no zero byte")
   for name, value in pairs{options = "-DA\0-DB", include = "/tmp\0x",
@@ -247,6 +263,15 @@ t.test("strings with zeros, long lists", function()
   t.raises(function() cl.build(SCALE, {include = {"a\0"}}) end, "zero byte")
   t.raises(function() cl.build(SCALE, {defines = {["A\0B"] = 1}}) end,
     "zero byte")
+  t.raises(function() cl.build(SCALE .. "\n\n\0 }", {name = "zero.cl"}) end,
+    "zero.cl:3: the source has a zero byte, at byte")
+  local path = t.tmp("zero.cl")
+  for i = 1, 2 do
+    local f <close> = assert(io.open(path .. (i == 1 and "" or ".h"), "w"))
+    f:write(i == 1 and ('#include "%s.h"\n'):format(path) .. SCALE or "\n#define A\0\n")
+  end
+  t.raises(function() cl.build(path) end, path .. ".h:2: the source has a zero")
+  os.remove(path .. ".h")
   local p <close> = cl.build(SCALE)
   t.raises(function() return p["f\0g"] end, "no kernel")
   t.raises(function() p:kernel(("f"):rep(100000)) end, "no kernel")

@@ -34,6 +34,10 @@ t.test("programs from source, with defines", function()
   t.eq(p:info().name, "test.cl")
   t.eq(tostring(p), "Program test.cl")
   local e = t.raises(function() return p.h end, "no kernel 'h'", ": f, g")
+  t.raises(function() p:ff(x) end, "no kernel 'ff'; did you mean 'f'?")
+  t.raises(function() p(x) end, "a Program has kernels", ":range(n)(...)")
+  t.raises(function() local kernel = p.f; kernel(x) end,
+    "f: a Kernel is called over a range", "k:range(n)(...)")
   t.eq(e.name, "CL_INVALID_KERNEL_NAME")
   p.f:close()
   t.eq(p.f.closed, false, "a closed kernel is made anew")
@@ -41,6 +45,32 @@ t.test("programs from source, with defines", function()
   p:close()
   t.raises(function() return p.f end, "closed")
   t.raises(function() p:kernels() end, "closed")
+end)
+
+t.test("defines take any text of one line", function()
+  local x <close> = cl.buffer("int", 6, 0)
+  local p <close> = cl.build([[
+    kernel void f(global int *x) {
+      x[0] = SUM(1, 2) EMPTY;
+      x[1] = sizeof(TEXT);
+      x[2] = EXPRESSION;
+      x[3] = sizeof(TYPE);
+      x[4] = BACK[0];
+      x[5] = __LINE__;
+    }]], {name = "any.cl", defines = {["SUM(a, b)"] = "((a) + (b))",
+      EMPTY = "", TEXT = [["a, 'b' (c)"]], EXPRESSION = "40 + 2",
+      TYPE = "float (*)[2]", BACK = [["\\"]], LAST = "x\\"}})
+  p.f:range(1)(x)
+  t.eq(x:read():table(), {3, 11, 42, p.context.device:info().address_bits // 8,
+    92, 7})
+  t.ok(p.defines:find("#define EXPRESSION 40 + 2\n", 1, true), p.defines)
+  t.eq(p:info().defines, p.defines)
+  local e = t.raises(function()
+    cl.build("kernel void f(global int *x) {\n  x[0] = BAD;\n}",
+      {name = "line.cl", defines = {BAD = "nothing + 1"}})
+  end, ":2:10: error", "2 |   x[0] = BAD;", "<defines>:1:")
+  t.eq(e.diagnostics[1].line, 2)
+  t.eq(cl.build("kernel void f() {}", {defines = {N = 1}}).defines, "")
 end)
 
 t.test("programs from files, with includes", function()
@@ -90,8 +120,11 @@ t.test("a build that fails shows the line and a caret", function()
   t.raises(function() cl.build("kernel void f() {}", {define = {}}) end,
     "did you mean 'defines'?")
   t.raises(function()
-    cl.build("kernel void f() {}", {defines = {A = "a b"}})
-  end, "white space")
+    cl.build("kernel void f() {}", {defines = {A = "a\nb"}})
+  end, "defines: A must be one line")
+  t.raises(function()
+    cl.build("kernel void f() {}", {defines = {["A B"] = 1}})
+  end, "defines: 'A B' must be a name")
   t.raises(function() cl.build("kernel void f() {}", {defines = {A = {}}})
   end, "a number, string or boolean")
   t.raises(function() cl.build("kernel void f() {}",
@@ -130,6 +163,19 @@ t.test("local memory that a kernel declares", function()
   end
   t.ok(scratch.local_mem_size >= 64 * 4, scratch.local_mem_size)
   t.ok(plain.local_mem_size < scratch.local_mem_size, plain.local_mem_size)
+end)
+
+t.test("long names of kernels", function()
+  local name = ("k"):rep(240)
+  local k <close> = cl.kernel("kernel void " .. name
+    .. "(global int *x) { x[0] = 7; }")
+  local x <close> = cl.buffer("int", 1, 0)
+  t.eq(k.name, name)
+  k:range(1)(x)
+  t.eq(x:read()[1], 7)
+  t.raises(function()
+    cl.kernel(("kernel void %s(global int *x) {}"):format(("k"):rep(300)))
+  end, "a kernel's name may have 240 letters; got 300")
 end)
 
 t.test("what a kernel tells of itself", function()
@@ -241,6 +287,90 @@ t.test("vectors, local memory, explicit and typedef'd values", function()
   t.raises(function() cl.int(3.5) end, "3.5")
 end)
 
+t.test("typedefs are resolved, structs have a size", function()
+  local p <close> = cl.build([[
+    typedef FLOAT real;
+    typedef real alias;
+    typedef global real *reals;
+    typedef float4 quad;
+    typedef enum { NO, YES } answer;
+    typedef struct { int a; float b; } pair;
+    struct odd { char text[11]; };
+    kernel void f(alias a, global alias *x, reals y, quad q, unsigned long u,
+                  answer yes, local real *s, constant real *c) {
+      x[0] = a + y[1] + q.w + u + yes + c[0];
+    }
+    kernel void g(pair p, struct odd o, global float *x, global pair *v) {
+      x[0] = p.a + p.b + o.text[10];
+    }]], {defines = {FLOAT = "float"}})
+  local x <close> = cl.buffer("float", 4, {0, 1, 0, 0})
+  local n <close> = cl.buffer("int", 4, 0)
+  local s = cl.localmem("float", 2)
+  local l = p.f:range(1)
+  l(2.5, x, x, {1, 2, 3, 4}, 8, 1, s, x)
+  t.eq(x:read()[1], 2.5 + 1 + 4 + 8 + 1)
+  t.raises(function() l(cl.double(2.5), x, x, 0, 8, 1, s, x) end,
+    "argument 1 'a' (alias)", "got a double")
+  t.raises(function() l(2.5, n, x, 0, 8, 1, s, x) end, "argument 2",
+    "got a Buffer of int")
+  t.raises(function() l(2.5, x, n, 0, 8, 1, s, x) end, "argument 3")
+  t.raises(function() l(2.5, x, x, 0, -1, 1, s, x) end, "argument 5",
+    "does not fit")
+  t.raises(function() l(2.5, x, x, 0, 8, 1, cl.localmem("int", 2), x) end,
+    "argument 7", "local memory of int")
+  local pair, odd = cl.bytes(string.pack("if", 3, 0.5)), cl.bytes(("a"):rep(11))
+  l = p.g:range(1)
+  l(pair, odd, x, cl.any(x))
+  t.eq(x:read()[1], 100.5)
+  t.raises(function() l(cl.bytes(("a"):rep(7)), odd, x, cl.any(x)) end,
+    "argument 1 'p' (pair): must have 8 bytes; got 7")
+  t.raises(function() l(pair, cl.bytes(("a"):rep(12)), x, cl.any(x)) end,
+    "argument 2", "must have 11 bytes; got 12")
+  t.raises(function() l({3, 0.5}, odd, x, cl.any(x)) end,
+    "must be cl.bytes(s), a struct of 8 bytes; got table")
+  t.raises(function() l(pair, odd, x, x) end, "argument 4", "cl.any")
+end)
+
+t.test("typedefs of a file that is built again", function()
+  local path = t.tmp("typedef.cl")
+  local function write(type)
+    local f <close> = assert(io.open(path, "w"))
+    f:write(("typedef %s T;\nkernel void f(T a, global T *x) { *x = a; }\n")
+      :format(type))
+  end
+  write "float"
+  local p <close> = cl.build(path)
+  local l = p.f:range(1)
+  local x <close> = cl.buffer("float", 1, 0)
+  local n <close> = cl.buffer("int", 1, 0)
+  l(1.5, x)
+  write "int"
+  p:rebuild()
+  t.raises(function() l(1.5, n) end, "whole number")
+  l(3, n)
+  t.eq({x:read()[1], n:read()[1]}, {1.5, 3})
+end)
+
+t.test("pointers to void and to vectors take buffers that fit", function()
+  local l = cl.kernel [[
+    kernel void f(global void *v, global float4 *q, global float *x) {
+      ((global float *)v)[0] = 1;
+      q[1] = (float4)(2);
+      x[2] = 3;
+    }]]:range(1)
+  local x <close> = cl.buffer("float", 8, 0)
+  local q <close> = cl.buffer("float4", 2, 0)
+  local odd <close> = cl.buffer("float", 7, 0)
+  local n <close> = cl.buffer("int", 8, 0)
+  l(x, x, q)
+  t.eq(x:read():table(), {1, 0, 0, 0, 2, 2, 2, 2})
+  t.eq(q:read():table()[1], {0, 0, 3, 0})
+  l(n, q, x)
+  t.raises(function() l(x, odd, x) end, "argument 2",
+    "got a Buffer of 7 float, which are no whole number of float4")
+  t.raises(function() l(x, n, x) end, "got a Buffer of int")
+end)
+
 t.test("buffers as arguments", function()
   local l = cl.kernel(AXPY):range(8)
   local x <close> = cl.buffer("float", 8, 1)
@@ -296,7 +426,7 @@ t.test("NDRanges", function()
       {0, nil, nil, ">= 1; got 0"}, {-1, nil, nil, ">= 1; got -1"},
       {8, 0, nil, "must be a whole number >= 1; got 0"},
       {8.5, nil, nil, "must be a whole number >= 1; got 8.5"},
-      {"8", nil, nil, "must be a whole number"}, {{}, nil, nil, "1 to 3"},
+      {"8", nil, nil, "must be a number"}, {{}, nil, nil, "1 to 3"},
       {{1, 1, 1, 1}, nil, nil, "1 to 3"}, {nil, nil, nil, "global"},
       {{8, 8}, 4, nil, "2 dimensions"}, {8, nil, -1, ">= 0; got -1"},
       {math.maxinteger, nil, math.maxinteger, ""}} do
