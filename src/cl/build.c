@@ -334,23 +334,35 @@ static int cl_kernel_(lua_State *L) {
   return clsh_program_pushkernel(L, program, lua_gettop(L));
 }
 
+static const char *const binary_options[] = {"raw", "options", "name",
+                                             "context", NULL};
+
 /** cl.build_binary(bytes [, opts]) -> Program
  * A Program from the result of `prog:binary()` on the same kind of device
- * with the same driver. Options as for cl.build. Parameter types may be
- * unknown then: see `cl.int`.
+ * with the same driver; other and damaged ones are refused. Parameter types
+ * may be unknown then: see `cl.int`.
+ * Options:
+ *   raw      false      true: `bytes` are a driver's own, which nothing checks
+ *   options  none       for the driver's compiler
+ *   name     (binary)   in messages
+ *   context  session's  the Context of another device
  */
 static int cl_buildbinary(lua_State *L) {
   lua_settop(L, 2);
   size_t len;
   const char *bytes = luaL_checklstring(L, 1, &len);
-  if (len == 0)
-    return clsh_error_arg(L, 1, "an empty string is no program binary");
-  clsh_option_check(L, 2, build_options, "cl.build_binary");
+  clsh_option_check(L, 2, binary_options, "cl.build_binary");
+  bool raw = clsh_option_flag(L, 2, "raw", false);
   clsh_option_push(L, 2, "name");
   const char *name = luaL_optstring(L, 3, "(binary)");
   clsh_option_push(L, 2, "context");
   cl_device_id d = clsh_context_push(L, 4)->device;
   Program *p = clsh_program_new(L, 5, name); /* at 6 */
+  if (!raw)
+    bytes = clsh_binary_check(L, 1, d, &len);
+  lua_settop(L, 6);
+  if (len == 0)
+    return clsh_error_arg(L, 1, "an empty string is no program binary");
   cl_int err, status = CL_SUCCESS;
   p->handle = clCreateProgramWithBinary(
       clsh_context_handle(L, p->context), 1, &d, &len,
@@ -535,7 +547,7 @@ void clsh_build_open(lua_State *L) {
   static const luaL_Reg fields[] = {
       {"builds", program_builds}, {"file", program_file}, {NULL, NULL}};
   clsh_option_declare(L, "cl.build", build_options);
-  clsh_option_declare(L, "cl.build_binary", build_options);
+  clsh_option_declare(L, "cl.build_binary", binary_options);
   clsh_option_declare(L, "cl.kernel", build_options);
   clsh_class_add(L, "Program", methods, fields);
   luaL_setfuncs(L, functions, 0);

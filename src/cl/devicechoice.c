@@ -47,13 +47,18 @@ static int nodevice(lua_State *L, const char *what, const char *asked) {
 
 /* Whether the device at the top has the type, or `sel` in one of its names. */
 static bool matches(lua_State *L, const char *sel, bool type) {
-  lua_getfield(L, -1, type ? "type" : "name");
-  lua_getfield(L, -2, "platform");
-  const char *text = luaL_optstring(L, -2, "");
-  bool hit = type ? strcmp(text, sel) == 0
-                  : strcasestr(text, sel) != NULL ||
-                        strcasestr(luaL_optstring(L, -1, ""), sel) != NULL;
-  lua_pop(L, 2);
+  static const char *const names[] = {"name", "platform", "version", NULL};
+  bool hit = false;
+  if (type) {
+    lua_getfield(L, -1, "type");
+    hit = strcmp(luaL_optstring(L, -1, ""), sel) == 0;
+    lua_pop(L, 1);
+  }
+  for (int i = 0; !type && !hit && names[i] != NULL; i++) {
+    lua_getfield(L, -1, names[i]);
+    hit = strcasestr(luaL_optstring(L, -1, ""), sel) != NULL;
+    lua_pop(L, 1);
+  }
   return hit;
 }
 
@@ -154,9 +159,10 @@ static void pushnamed(lua_State *L) {
 
 /** cl.use(sel) -> Device
  * Chooses the session's device: "gpu", "cpu" or "accelerator" (the first
- * of that type), part of a device's or platform's name in any letter case,
- * an index of `cl.devices()`, or a Device. New objects are made there from
- * now on. No match, or part of several names: an error with the candidates.
+ * of that type), part of a device's or platform's name or of its version
+ * ("pocl") in any letter case, an index of `cl.devices()`, or a Device. New
+ * objects are made there from now on. No match, or part of several names: an
+ * error with the candidates.
  */
 static int cl_use(lua_State *L) {
   lua_settop(L, 1);

@@ -139,28 +139,6 @@ static int program_index(lua_State *L) {
   return clsh_program_pushkernel(L, 1, 2);
 }
 
-/** Program:binary() -> string
- * The driver's binary of the program, for cl.build_binary. On NVIDIA's
- * driver it is PTX text.
- */
-static int program_binary(lua_State *L) {
-  Program *p = clsh_program_check(L, 1);
-  size_t size = 0;
-  clsh_error_check(L,
-                   clGetProgramInfo(p->handle, CL_PROGRAM_BINARY_SIZES,
-                                    sizeof size, &size, NULL),
-                   "clGetProgramInfo");
-  if (size == 0)
-    return clsh_error(L, "the driver keeps no binary of this program");
-  unsigned char *bytes = lua_newuserdatauv(L, size, 0);
-  clsh_error_check(L,
-                   clGetProgramInfo(p->handle, CL_PROGRAM_BINARIES,
-                                    sizeof bytes, &bytes, NULL),
-                   "clGetProgramInfo");
-  lua_pushlstring(L, (char *)bytes, size);
-  return 1;
-}
-
 /* prog.context, prog.defines, prog.log, prog.options */
 static int program_value(lua_State *L) {
   const char *name = clsh_class_field(L);
@@ -222,8 +200,7 @@ static int program_tostring(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg methods[] = {{"binary", program_binary},
-                                   {"info", program_info},
+static const luaL_Reg methods[] = {{"info", program_info},
                                    {"kernel", program_kernel},
                                    {"kernels", program_kernels},
                                    {NULL, NULL}};

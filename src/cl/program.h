@@ -1,10 +1,12 @@
 /*
-** program.h - what program.c (the class), source.c (texts, options, files)
-** and build.c share, each using only the files before it.
+** program.h - what program.c (the class), source.c (texts, options, files),
+** binary.c and build.c share, each using only the files before it.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef program_h
 #define program_h
+
+#include <stdint.h>
 
 #include "context.h"
 
@@ -39,6 +41,7 @@ void clsh_program_open(lua_State *L);
 
 /* source.c */
 void clsh_source_append(lua_State *L, int list);
+uint64_t clsh_source_hash(uint64_t h, const void *data, size_t n);
 void clsh_source_push(lua_State *L, const char *path);
 void clsh_source_check(lua_State *L, int idx, const char *name);
 void clsh_source_pushoptions(lua_State *L, int opts, const char *source,
@@ -46,6 +49,11 @@ void clsh_source_pushoptions(lua_State *L, int opts, const char *source,
 const char *clsh_source_pushfiles(lua_State *L, int text, const char *path,
                                   const char *options);
 bool clsh_source_changed(lua_State *L, int files);
+
+/* binary.c */
+const char *clsh_binary_check(lua_State *L, int arg, cl_device_id d,
+                              size_t *len);
+void clsh_binary_open(lua_State *L);
 
 /* build.c */
 int clsh_build_running(void);

@@ -299,7 +299,7 @@ void clsh_source_pushoptions(lua_State *L, int opts, const char *source,
 }
 
 /* FNV-1a of some bytes, going on from `h`. */
-static uint64_t hash(uint64_t h, const void *data, size_t n) {
+uint64_t clsh_source_hash(uint64_t h, const void *data, size_t n) {
   const unsigned char *p = data;
   for (size_t i = 0; i < n; i++)
     h = (h ^ p[i]) * 0x100000001b3;
@@ -309,7 +309,7 @@ static uint64_t hash(uint64_t h, const void *data, size_t n) {
 static uint64_t hashtext(lua_State *L, int idx) {
   size_t n;
   const char *s = lua_tolstring(L, idx, &n);
-  return hash(0xcbf29ce484222325, s, n);
+  return clsh_source_hash(0xcbf29ce484222325, s, n);
 }
 
 /*
@@ -439,7 +439,7 @@ const char *clsh_source_pushfiles(lua_State *L, int text, const char *path,
   for (lua_Integer i = 2; i <= n; i++) {
     pushentry(L, files, i);
     lua_Integer one = lua_tointeger(L, -1);
-    h = hash(h, &one, sizeof one);
+    h = clsh_source_hash(h, &one, sizeof one);
     lua_pop(L, 2);
   }
   char comment[48] = "";

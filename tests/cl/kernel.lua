@@ -143,10 +143,31 @@ t.test("binaries", function()
   local y <close> = cl.buffer("float", 8, 1)
   q.axpy:range(8)(cl.float(2), x, y, cl.int(8))
   t.eq(y:read()[8], 3)
-  local e = t.raises(function() cl.build_binary("no binary at all") end,
-    "CL_INVALID_BINARY")
+  local raw = p:binary{raw = true}
+  t.eq(bytes:sub(-#raw), raw)
+  local same <close> = cl.build_binary(raw, {raw = true})
+  t.eq(same:kernels(), {"axpy"})
+  local e = t.raises(function()
+    cl.build_binary("no binary at all", {raw = true})
+  end, "CL_INVALID_BINARY")
   t.eq(e.code, -42)
-  t.raises(function() cl.build_binary("") end, "empty")
+  t.raises(function() cl.build_binary("", {raw = true}) end, "empty")
+  for _, text in ipairs{"", raw} do
+    t.raises(function() cl.build_binary(text) end,
+      "must be the result of prog:binary()", "{raw = true}")
+  end
+  for _, n in ipairs{17, 40, #bytes // 2, #bytes - 1} do
+    t.raises(function() cl.build_binary(bytes:sub(1, n)) end,
+      "the binary is damaged", "build the program from its source again")
+  end
+  local at = #bytes // 2
+  local other = bytes:byte(at) == 0 and "x" or "\0"
+  t.raises(function()
+    cl.build_binary(bytes:sub(1, at - 1) .. other .. bytes:sub(at + 1))
+  end, "damaged")
+  t.raises(function() cl.build_binary(bytes .. "x") end, "damaged")
+  t.raises(function() cl.build_binary((bytes:gsub("\n", "\nx", 1))) end,
+    "of another device or driver")
 end)
 
 t.test("local memory that a kernel declares", function()

@@ -122,6 +122,11 @@ t.test("%device lists the devices, and takes one", function()
   has(session "%device", "* device ", "GiB")
   has(session "%device 1\ncl.device().index", "device 1: ", "\n1\n")
   has(session "%device no such one", "no device matches 'no such one'")
+  local line = "%* device %d+: (.-), (.-), %d+ unit" -- --device takes both
+  for _, name in ipairs{session("%device"):match(line)} do
+    t.ok(not session("%device " .. name):find("no device matches", 1, true),
+      name)
+  end
 end)
 
 t.test("%set, %commands and an unknown command", function()

@@ -42,9 +42,9 @@ end
 --- The output of the device's compiler, as text: PTX on NVIDIA's driver; on
 --- PoCL the machine code of each kernel, disassembled by objdump (package
 --- binutils), in the form for any local size. Elsewhere an error names the
---- form that the driver keeps: `prog:binary()` has it.
+--- form that the driver keeps: `prog:binary{raw = true}` has it.
 function M.asm(prog)
-  local binary = prog:binary()
+  local binary = prog:binary{raw = true}
   local text = binary:gsub("%z+$", "")
   if not text:find("[^%g%s]") then
     return text
@@ -52,7 +52,7 @@ function M.asm(prog)
   local files = elf_files(binary)
   if #files == 0 then
     cl.error(("Program:asm: the driver keeps neither text nor ELF code (%d "
-      .. "bytes)"):format(#binary), {hint = "prog:binary() has the bytes"})
+      .. "bytes)"):format(#binary), {hint = "prog:binary{raw = true} has them"})
   end
   local parts = {}
   for i, elf in ipairs(files) do

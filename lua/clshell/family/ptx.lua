@@ -34,11 +34,12 @@ end
 --- The program of a program built from such source; opts as for
 --- cl.build_binary. A driver that refuses it raises.
 function M.rebuild(program, opts)
-  local edited, reason = M.edit(program:binary())
+  local edited, reason = M.edit(program:binary{raw = true})
   if edited == nil then
     return nil, reason
   end
-  return cl.build_binary(edited, opts)
+  return cl.build_binary(edited, {raw = true, options = opts.options,
+    name = opts.name, context = opts.context})
 end
 
 return M

@@ -9,10 +9,10 @@ local M = {}
 
 local TYPES = {gpu = "GPU", cpu = "CPU", accelerator = "accelerator"}
 
--- A device's name without the marks and prefixes that drivers add.
+-- A device's name without the prefixes that drivers add: the rest is still a
+-- part of the name, as --device and cl.use take it.
 local function name_of(device)
-  return (device.name:gsub("%((%a+)%)", {R = "", r = "", TM = "", tm = ""})
-    :gsub("^[%w_]+%-[%w_%-]+%-(%u)", "%1"):gsub("  +", " "))
+  return (device.name:gsub("^[%w_]+%-[%w_%-]+%-(%u)", "%1"))
 end
 
 --- devices.platform(device) -> string
