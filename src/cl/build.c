@@ -91,15 +91,18 @@ cl_int clsh_build_run(lua_State *L, Program *p, const char *options) {
   lua_pushlightuserdata(L, j);
   clRetainProgram(p->handle);
   running++;
+  clsh_hush_begin();
   if (!clsh_process_thread(work, j, STACKSIZE)) {
     running--;
     lua_pop(L, 2);
     j->refs = 1;
     cl_int err = clBuildProgram(p->handle, 1, &d, options, NULL, NULL);
+    clsh_hush_end();
     releasejob(j);
     return err;
   }
   int status = lua_pcall(L, 1, 0, 0);
+  clsh_hush_end();
   cl_int err = status == LUA_OK ? j->err : CL_SUCCESS;
   if (status != LUA_OK) {
     j->abandoned = true;

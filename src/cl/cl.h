@@ -42,6 +42,9 @@ void clsh_poll_raise(lua_State *L, const char *hint);
 unsigned clsh_poll_interrupts(void);
 double clsh_poll_now(void); /* seconds, monotonic */
 
+/* hush.c: the user's standard error, which a compiler does not get */
+extern volatile int clsh_hush_stderr;
+
 /* pending.c, process.c: the end of the program while commands run. Work that
    was launched before the last Ctrl-C is abandoned. */
 int clsh_pending_count(lua_State *L, double seconds, bool abandoned);

@@ -9,6 +9,7 @@
 
 #include "kernel.h"
 #include "process.h"
+#include "program.h"
 
 #define MAXPARAMS 65536 /* a driver that tells of more is wrong */
 
@@ -141,6 +142,15 @@ static bool built2(lua_State *L, int program) {
   return s != NULL && s[10] >= '2';
 }
 
+/* Whether the program's own source calls printf. */
+static bool prints(lua_State *L, int program) {
+  lua_getiuservalue(L, program, PROGRAM_SOURCE);
+  const char *s = lua_tostring(L, -1);
+  bool found = s != NULL && strstr(s, "printf") != NULL;
+  lua_pop(L, 1);
+  return found;
+}
+
 /*
 ** Pushes the kernel `name` of the Program at `program`, whose handle is
 ** `handle`; NULL, with nothing pushed, if it has no kernel of that name.
@@ -185,6 +195,7 @@ Kernel *clsh_kernel_new(lua_State *L, int program, cl_program handle,
             k->required);
   k->group = grouplimit(k);
   k->nonuniform = built2(L, program);
+  k->prints = prints(L, program);
   return k;
 }
 

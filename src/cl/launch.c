@@ -165,7 +165,8 @@ static void checkdims(lua_State *L, const Launch *l, int arg, const char *name,
  * device and the kernel must allow the local size, and it must divide the
  * global size where the device requires that; else an error gives the
  * numbers. Calling the result sets every argument and enqueues:
- * `local ev = k:range({n, m}, {16, 16})(2.0, x, y)`.
+ * `local ev = k:range({n, m}, {16, 16})(2.0, x, y)`. It does not wait, unless
+ * the source calls printf: its output then comes before the script's next.
  */
 static int kernel_range(lua_State *L) {
   Kernel *k = clsh_kernel_check(L, 1);
@@ -323,6 +324,8 @@ static int launch_call(lua_State *L) {
   clsh_event_setkernel(e, k->name);
   e->flop = l->flop;
   e->bytes = l->bytes;
+  if (k->prints)
+    clsh_event_wait(L, -1);
   return 1;
 }
 

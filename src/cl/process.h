@@ -23,6 +23,10 @@ bool clsh_memory_fits(size_t bytes);
 void clsh_memory_take(size_t bytes);
 void clsh_memory_give(size_t bytes);
 
+/* hush.c */
+void clsh_hush_begin(void);
+void clsh_hush_end(void);
+
 /* poll.c */
 void clsh_poll(lua_State *L);
 /* of a command whose query failed: it may not have ended */

@@ -45,6 +45,30 @@ local function layer_test(name, fn)
   end)
 end
 
+layer_test("what a driver prints while it compiles", function()
+  local function said(text)
+    local out, code = faulty("cl.build 'kernel void f(global int *x) {}' "
+      .. "print 'end'", "none:1:0", ("CLSAY='%s'"):format(text))
+    return out, code
+  end
+  for _, text in ipairs{"1 error generated.", "2 warnings generated.",
+    "3 warnings and 1 error generated."} do
+    t.ok(not said(text):find("generated", 1, true), text)
+  end
+  local out = said "a word of 2 errors"
+  t.ok(out:find("a word of 2 errors\n", 1, true), out)
+  out = said "abort"
+  t.ok(out:find("abort\n", 1, true) and not out:find("end", 1, true), out)
+end)
+
+layer_test("a driver that tells of too many arguments", function()
+  for _, n in ipairs{-1, 65537} do
+    local out = faulty("print(select(2, pcall(cl.kernel, "
+      .. "'kernel void f(global int *x) {}')))", "arguments:1:" .. n)
+    t.ok(out:find("f: the driver tells of", 1, true), out)
+  end
+end)
+
 -- The session still computes.
 local function works()
   local b <close> = cl.buffer("int", 4, 21)

@@ -199,6 +199,24 @@ t.test("long names of kernels", function()
   end, "a kernel's name may have 240 letters; got 300")
 end)
 
+t.test("a kernel prints in order with the script", function()
+  local path = t.tmp("prints.lua")
+  do
+    local f <close> = assert(io.open(path, "w"))
+    f:write([[
+      local x = cl.buffer("int", 1, 0)
+      local l = cl.kernel('kernel void f(global int *x) '
+        .. '{ printf("kernel\\n"); }'):range(1)
+      io.write "a\n"
+      l(x)
+      io.write "b\n"
+      l(x)
+      print "c"]])
+  end
+  local p <close> = assert(io.popen(("%s %s"):format(t.exe, path)))
+  t.eq(p:read("a"), "a\nkernel\nb\nkernel\nc\n")
+end)
+
 t.test("what a kernel tells of itself", function()
   local k = cl.kernel(AXPY)
   t.eq(tostring(k), "kernel axpy(float a, global float* x, "

@@ -8,9 +8,11 @@
 ** CLNAME is the name of every device, for tests with a long name; with CLNAME
 ** and no CLFAULT the layer prints nothing.
 ** "lie" has the N-th question about a size, a count or a text answered
-*wrongly,
-** in way CODE: 1 a huge size or count, 2 none at all, 3 a size beyond the
+** wrongly, in way CODE: 1 a huge size or count, 2 none at all, 3 a size beyond the
 ** answer's, 4 all bits set, 5 a text without an end, 6 all bits zero.
+** "arguments" has each kernel tell of CODE arguments.
+** CLSAY is a line that clBuildProgram prints to standard error; after "abort"
+** it ends the process.
 ** "version" has the device tell OpenCL 3.0 in CODE bytes, and that it cuts
 ** work-groups at the edge.
 ** At the end it prints, to standard error, how many objects of each kind
@@ -241,10 +243,19 @@ static cl_int CL_API_CALL my_clGetDeviceInfo(cl_device_id o, cl_device_info q,
   return lieabout(next->clGetDeviceInfo(o, q, n, p, r), n, p, r);
 }
 
-CALL(clBuildProgram,
-     (cl_program o, cl_uint n, const cl_device_id *d, const char *options,
-      void(CL_CALLBACK *f)(cl_program, void *), void *p),
-     (o, n, d, options, f, p))
+static cl_int CL_API_CALL my_clBuildProgram(
+    cl_program o, cl_uint n, const cl_device_id *d, const char *options,
+    void(CL_CALLBACK *f)(cl_program, void *), void *p) {
+  const char *text = getenv("CLSAY");
+  cl_int code;
+  if (text != NULL)
+    fprintf(stderr, "%s\n", text);
+  if (text != NULL && strcmp(text, "abort") == 0)
+    abort();
+  if (fails("clBuildProgram", &code))
+    return code;
+  return next->clBuildProgram(o, n, d, options, f, p);
+}
 static cl_int CL_API_CALL my_clGetProgramInfo(cl_program o, cl_program_info q,
                                               size_t n, void *p, size_t *r) {
   cl_int code;
@@ -260,9 +271,16 @@ QUESTION(clGetProgramBuildInfo,
          (o, d, q, n, p, r))
 CALL(clSetKernelArg, (cl_kernel o, cl_uint i, size_t n, const void *p),
      (o, i, n, p))
-QUESTION(clGetKernelInfo,
-         (cl_kernel o, cl_kernel_info q, size_t n, void *p, size_t *r),
-         (o, q, n, p, r))
+static cl_int CL_API_CALL my_clGetKernelInfo(cl_kernel o, cl_kernel_info q,
+                                             size_t n, void *p, size_t *r) {
+  cl_int code;
+  if (fails("clGetKernelInfo", &code))
+    return code;
+  for (int i = 0; i < nfaults; i++)
+    if (q == CL_KERNEL_NUM_ARGS && strcmp(faults[i].name, "arguments") == 0)
+      return answer(&faults[i].code, sizeof faults[i].code, n, p, r);
+  return lieabout(next->clGetKernelInfo(o, q, n, p, r), n, p, r);
+}
 QUESTION(clGetKernelArgInfo,
          (cl_kernel o, cl_uint i, cl_kernel_arg_info q, size_t n, void *p,
           size_t *r),
