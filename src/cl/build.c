@@ -87,6 +87,7 @@ cl_int clsh_build_run(lua_State *L, Program *p, const char *options) {
     return CL_OUT_OF_HOST_MEMORY;
   *j = (Job){.refs = 2, .program = p->handle, .device = d};
   strcpy(j->options, options);
+  clsh_source_dropquoted(j->options);
   lua_pushcfunction(L, waitjob);
   lua_pushlightuserdata(L, j);
   clRetainProgram(p->handle);
@@ -96,7 +97,7 @@ cl_int clsh_build_run(lua_State *L, Program *p, const char *options) {
     running--;
     lua_pop(L, 2);
     j->refs = 1;
-    cl_int err = clBuildProgram(p->handle, 1, &d, options, NULL, NULL);
+    cl_int err = clBuildProgram(p->handle, 1, &d, j->options, NULL, NULL);
     clsh_hush_end();
     releasejob(j);
     return err;
@@ -225,34 +226,35 @@ static void build(lua_State *L, int program, int text, const char *path) {
   const char *parts[3]; /* the defines, the text, the comment */
   size_t len[3];
   cl_uint n = 0;
+  const char *options = lua_tostring(L, program + 1);
   assert(lua_gettop(L) == program + 1);
-  lua_getiuservalue(L, program, PROGRAM_DEFINES);
-  parts[n] = lua_tolstring(L, -1, &len[n]);
-  n += len[n] > 0; /* a part without bytes needs a zero at its end */
-  lua_pop(L, 1);
-  const char *source = parts[n] = lua_tolstring(L, text, &len[n]);
-  n++;
+  const char *comment = "";
   if (path == NULL) {
     lua_getiuservalue(L, program, PROGRAM_NAME);
     clsh_source_check(L, text, lua_tostring(L, -1));
-    lua_pop(L, 1);
   } else {
     lua_pushvalue(L, program);
     clsh_class_noteweak(L, PROGRAMS);
-    parts[n] =
-        clsh_source_pushfiles(L, text, path, lua_tostring(L, program + 1));
-    len[n] = strlen(parts[n]);
-    n += len[n] > 0;
+    comment = clsh_source_pushfiles(L, text, path, options);
     lua_pushvalue(L, -2);
     lua_setiuservalue(L, program, PROGRAM_FILES);
   }
+  clsh_source_pushexpanded(L, text, path, options);
+  lua_pushvalue(L, -1);
+  lua_setiuservalue(L, program, PROGRAM_SOURCE);
+  lua_getiuservalue(L, program, PROGRAM_DEFINES);
+  parts[n] = lua_tolstring(L, -1, &len[n]);
+  n += len[n] > 0; /* a part without bytes needs a zero at its end */
+  parts[n] = lua_tolstring(L, -2, &len[n]);
+  n++;
+  parts[n] = comment;
+  len[n] = strlen(comment);
+  n += len[n] > 0;
   p->handle = clCreateProgramWithSource(clsh_context_handle(L, p->context), n,
                                         parts, len, &err);
   clsh_error_check(L, err, "clCreateProgramWithSource");
-  lua_pushvalue(L, text);
-  lua_setiuservalue(L, program, PROGRAM_SOURCE);
   lua_settop(L, program + 1);
-  compileprogram(L, program, source, path == NULL);
+  compileprogram(L, program, lua_tostring(L, text), path == NULL);
 }
 
 static const char *const build_options[] = {"defines", "options", "include",

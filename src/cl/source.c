@@ -15,7 +15,10 @@
 
 #include "program.h"
 
-#define MAXDEPTH 32 /* of files that include files */
+#define MAXDEPTH 32    /* of files that include files */
+#define QUOTED "-I \"" /* an option for a folder with a blank */
+#define ONCE "#pragma once"
+#define BLANKS " \t\"" /* in a path, drivers stumble over them */
 #define WORD "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789"
 
 /* Moves the value at the top to the end of the list at `list`. */
@@ -144,8 +147,8 @@ static const char *pushfull(lua_State *L, const char *path) {
 
 static void addinclude(lua_State *L, int options, const char *dir) {
   dir = pushfull(L, dir);
-  bool plain = strpbrk(dir, " \t\"") == NULL;
-  lua_pushfstring(L, plain ? "-I %s" : "-I \"%s\"", dir);
+  bool plain = strpbrk(dir, BLANKS) == NULL;
+  lua_pushfstring(L, plain ? "-I %s" : QUOTED "%s\"", dir);
   lua_remove(L, -2);
   addoption(L, options);
 }
@@ -372,50 +375,143 @@ static bool pushincluded(lua_State *L, const char *line, bool *quoted) {
   return true;
 }
 
-static void addincluded(lua_State *L, int files, const char *path, int depth);
-
 /*
-** Adds the file whose name is at the top, from the first folder that has it;
-** the list of the folders lies behind the files.
+** Pushes the path and the text of the file whose name is at the top, from the
+** first folder of a list that has it; NULL, with nothing pushed: none has.
 */
-static void addnamed(lua_State *L, int files, const char *from, bool quoted,
-                     int depth) {
+static const char *pushnamed(lua_State *L, int folders, const char *from,
+                             bool quoted) {
   const char *name = lua_tostring(L, -1);
   int top = lua_gettop(L);
-  lua_Integer n = (lua_Integer)lua_rawlen(L, files + 1);
-  for (lua_Integer i = quoted ? 0 : 1; i <= n; i++) {
-    lua_settop(L, top);
-    if (i == 0) { /* beside the file that includes it */
-      const char *slash = strrchr(from, '/');
-      lua_pushlstring(L, from, slash != NULL ? (size_t)(slash - from) : 0);
-    } else {
-      lua_rawgeti(L, files + 1, i);
-    }
+  lua_Integer n = (lua_Integer)lua_rawlen(L, folders);
+  const char *slash = quoted ? strrchr(from, '/') : NULL;
+  for (lua_Integer i = slash != NULL ? 0 : 1; i <= n; i++) {
+    if (i == 0) /* beside the file that includes it */
+      lua_pushlstring(L, from, (size_t)(slash - from));
+    else
+      lua_rawgeti(L, folders, i);
     const char *path =
-        *name == '/' ? name
-                     : lua_pushfstring(L, "%s/%s", lua_tostring(L, -1), name);
-    if (!pushfile(L, path))
-      continue;
-    if (addfile(L, files, path))
-      addincluded(L, files, path, depth + 1);
-    break;
+        lua_pushfstring(L, *name == '/' ? "%s%s" : "%s/%s",
+                        *name == '/' ? "" : lua_tostring(L, -1), name);
+    lua_replace(L, top + 1);
+    if (pushfile(L, path))
+      return path;
+    lua_settop(L, top);
   }
-  lua_settop(L, top);
+  return NULL;
 }
 
-/* Adds the files that the text at the top, of file `path`, includes. */
+/*
+** Adds the files that the text at the top, of file `path`, includes; the list
+** of the folders lies behind the files.
+*/
 static void addincluded(lua_State *L, int files, const char *path, int depth) {
   bool quoted;
   luaL_checkstack(L, LUA_MINSTACK, "#include");
   if (depth > MAXDEPTH)
     return;
   for (const char *s = lua_tostring(L, -1); *s != '\0';) {
-    if (pushincluded(L, s, &quoted)) {
-      addnamed(L, files, path, quoted, depth);
-      lua_pop(L, 1);
-    }
+    int top = lua_gettop(L);
+    const char *other = pushincluded(L, s, &quoted)
+                            ? pushnamed(L, files + 1, path, quoted)
+                            : NULL;
+    if (other != NULL && addfile(L, files, other))
+      addincluded(L, files, other, depth + 1);
+    lua_settop(L, top);
     s += strcspn(s, "\n");
     s += *s == '\n';
+  }
+}
+
+static void expand(lua_State *L, int pieces, const char *path,
+                   const char *name, int depth);
+
+/* Adds file `path` with the text at the top; a guard stands for its pragma. */
+static void expandfile(lua_State *L, int pieces, const char *path, int depth) {
+  char guard[40];
+  bool once = strstr(lua_tostring(L, -1), ONCE) != NULL;
+  snprintf(guard, sizeof guard, "CLSH_ONCE_%016llx",
+           (unsigned long long)hashtext(L, lua_gettop(L)));
+  const char *name = luaL_gsub(L, path, "\\", "\\\\");
+  name = luaL_gsub(L, name, "\"", "\\\"");
+  lua_pushfstring(L, once ? "#ifndef %s\n#define %s\n" : "", guard, guard);
+  clsh_source_append(L, pieces);
+  lua_pushfstring(L, "#line 1 \"%s\"\n", name);
+  clsh_source_append(L, pieces);
+  lua_pushvalue(L, -3);
+  expand(L, pieces, path, name, depth + 1);
+  lua_pushstring(L, once ? "\n#endif\n" : "\n");
+  clsh_source_append(L, pieces);
+}
+
+/*
+** Adds the lines of the text at the top, of file `path`, to the pieces. `name`
+** is that of the file in messages. The folders lie behind the pieces.
+*/
+static void expand(lua_State *L, int pieces, const char *path,
+                   const char *name, int depth) {
+  const char *end;
+  int line = 1;
+  luaL_checkstack(L, LUA_MINSTACK, "#include");
+  for (const char *s = lua_tostring(L, -1); *s != '\0'; s = end, line++) {
+    int top = lua_gettop(L);
+    const char *file = NULL;
+    bool quoted;
+    end = s + strcspn(s, "\n");
+    end += *end == '\n';
+    if (depth < MAXDEPTH && pushincluded(L, s, &quoted))
+      file = pushnamed(L, pieces + 1, path, quoted);
+    if (file != NULL && strpbrk(file, BLANKS) != NULL) {
+      expandfile(L, pieces, file, depth);
+      lua_pushfstring(L, "#line %d \"%s\"\n", line + 1, name);
+    } else if (depth > 0 && strncmp(s, ONCE, strlen(ONCE)) == 0) {
+      lua_pushliteral(L, "\n");
+    } else {
+      lua_pushlstring(L, s, (size_t)(end - s));
+    }
+    clsh_source_append(L, pieces);
+    lua_settop(L, top);
+  }
+}
+
+/*
+** Pushes the text at `text` as the compiler gets it: the files that it
+** includes from folders with a blank in their path stand in it, as drivers
+** split -I there. `path`: of its file, or NULL. The compiler gets the options
+** without those folders.
+*/
+void clsh_source_pushexpanded(lua_State *L, int text, const char *path,
+                              const char *options) {
+  if (strstr(options, QUOTED) == NULL) {
+    lua_pushvalue(L, text);
+    return;
+  }
+  lua_newtable(L);
+  int pieces = lua_gettop(L);
+  pushfolders(L, options);
+  path = path != NULL ? pushfull(L, path) : lua_pushliteral(L, "");
+  lua_pushvalue(L, text);
+  expand(L, pieces, path, "<kernel>", 0);
+  lua_settop(L, pieces);
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, pieces);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, pieces, i);
+    luaL_addvalue(&b);
+  }
+  luaL_pushresult(&b);
+  lua_remove(L, pieces);
+}
+
+/* Removes the folders from options that stand in the expanded text. */
+void clsh_source_dropquoted(char *options) {
+  char *s = options;
+  while ((s = strstr(s, QUOTED)) != NULL) {
+    char *end = strchr(s + strlen(QUOTED), '"');
+    if (end == NULL)
+      return;
+    memmove(s, end + 1, strlen(end + 1) + 1);
   }
 }
 

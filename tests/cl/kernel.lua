@@ -108,6 +108,46 @@ t.test("programs from files, with includes", function()
   os.remove(folder .. "deep.h")
 end)
 
+t.test("folders with a blank in their name", function()
+  local folder = t.tmp("folder") .. " with 'two blanks"
+  local quoted = "'" .. folder:gsub("'", "'\\''") .. "'"
+  os.execute("mkdir -p " .. quoted .. "/deep")
+  local function write(name, text)
+    local f <close> = assert(io.open(folder .. "/" .. name, "w"))
+    f:write(text)
+  end
+  write("a.cl", '#include "one.h"\n#include <deep/two.h>\n#include "one.h"\n'
+    .. "kernel void f(global int *x) { x[0] = ONE + TWO; x[1] = __LINE__; }\n")
+  write("one.h", "#pragma once\nint one(void) { return 1; }\n"
+    .. "#define ONE one()")
+  write("deep/two.h", '#include "../one.h"\n#include "three.h"\n'
+    .. "#define TWO (THREE - 1)\n")
+  write("deep/three.h", "#define THREE 3\n")
+  local x <close> = cl.buffer("int", 2, 0)
+  local p <close> = cl.build(folder .. "/a.cl", {include = folder})
+  p.f:range(1)(x)
+  t.eq(x:read():table(), {3, 4})
+  t.ok(#p:info().files >= 4)
+  write("deep/three.h", "#define THREE 13\n")
+  t.eq(p:changed(), true)
+  p:rebuild().f:range(1)(x)
+  t.eq(x:read()[1], 13)
+  local text <close> = cl.build([[
+    #include "deep/two.h"
+    typedef int whole;
+    kernel void f(whole a, global int *x) { x[0] = TWO + a; }]],
+    {include = {folder}})
+  text.f:range(1)(5, x)
+  t.eq(x:read()[1], 17)
+  write("one.h", "\nint one(void) { return nothing; }\n#define ONE 1\n")
+  t.raises(function() p:rebuild() end, folder .. "/one.h:2:24: error",
+    "2 | int one(void) { return nothing; }")
+  write("one.h", "#define ONE 1\n")
+  write("a.cl", '#include "one.h"\n\nkernel void f(global int *x) { bad; }\n')
+  t.raises(function() p:rebuild() end, folder .. "/a.cl:3:32: error")
+  os.execute("rm -r " .. quoted)
+end)
+
 t.test("a build that fails shows the line and a caret", function()
   local e = t.raises(function()
     cl.build("kernel void f(global float *a) {\n  a[0] = nothere;\n}")
