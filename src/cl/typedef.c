@@ -22,7 +22,8 @@
   "#endif\n"                                                                  \
   "#define CLSH_IS __builtin_types_compatible_p\n"                            \
   "#define CLSH_TELL(name, n) __kernel __attribute__((reqd_work_group_size("  \
-  "(n) % 16 + 1, (n) / 16 % 16 + 1, 1))) void name(__global int *x) {}\n"
+  "(n) % 16 + 1, (n) / 16 % 16 + 1, 1))) void name(__global int *clsh_x) "    \
+  "{}\n"
 
 enum { KIND, LOW, HIGH, NUMBERS }; /* of a type; the bytes of its size */
 
@@ -150,7 +151,7 @@ void clsh_typedef_resolve(lua_State *L, int kernel) {
     lua_getiuservalue(L, kernel, KERNEL_CONTEXT);
     Program *p = clsh_program_new(L, top + 2, "(types)");
     lua_getiuservalue(L, top + 1, PROGRAM_OPTIONS);
-    const char *options = lua_tostring(L, -1);
+    const char *options = lua_pushfstring(L, "%s -w", lua_tostring(L, -1));
     if (strstr(options, CLSHELL_ARGINFO) == options)
       options += strlen(CLSHELL_ARGINFO);
     lua_getiuservalue(L, top + 1, PROGRAM_DEFINES);

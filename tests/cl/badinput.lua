@@ -292,9 +292,11 @@ t.test("strings with zeros, long lists", function()
   local path = t.tmp("zero.cl")
   for i = 1, 2 do
     local f <close> = assert(io.open(path .. (i == 1 and "" or ".h"), "w"))
-    f:write(i == 1 and ('#include "%s.h"\n'):format(path) .. SCALE or "\n#define A\0\n")
+    f:write(i == 1 and ('#include "%s.h"\n'):format(path) .. SCALE
+      or "\n#define A\0\n")
   end
-  t.raises(function() cl.build(path) end, path .. ".h:2: the source has a zero")
+  t.raises(function() cl.build(path) end,
+    path .. ".h:2: the source has a zero")
   os.remove(path .. ".h")
   local p <close> = cl.build(SCALE)
   t.raises(function() return p["f\0g"] end, "no kernel")

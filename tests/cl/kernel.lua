@@ -381,7 +381,7 @@ t.test("typedefs are resolved, structs have a size", function()
     }
     kernel void g(pair p, struct odd o, global float *x, global pair *v) {
       x[0] = p.a + p.b + o.text[10];
-    }]], {defines = {FLOAT = "float"}})
+    }]], {defines = {FLOAT = "float"}, options = "-Werror"})
   local x <close> = cl.buffer("float", 4, {0, 1, 0, 0})
   local n <close> = cl.buffer("int", 4, 0)
   local s = cl.localmem("float", 2)
@@ -397,7 +397,8 @@ t.test("typedefs are resolved, structs have a size", function()
     "does not fit")
   t.raises(function() l(2.5, x, x, 0, 8, 1, cl.localmem("int", 2), x) end,
     "argument 7", "local memory of int")
-  local pair, odd = cl.bytes(string.pack("if", 3, 0.5)), cl.bytes(("a"):rep(11))
+  local pair = cl.bytes(string.pack("if", 3, 0.5))
+  local odd = cl.bytes(("a"):rep(11))
   l = p.g:range(1)
   l(pair, odd, x, cl.any(x))
   t.eq(x:read()[1], 100.5)

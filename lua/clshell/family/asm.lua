@@ -52,7 +52,8 @@ function M.asm(prog)
   local files = elf_files(binary)
   if #files == 0 then
     cl.error(("Program:asm: the driver keeps neither text nor ELF code (%d "
-      .. "bytes)"):format(#binary), {hint = "prog:binary{raw = true} has them"})
+      .. "bytes)"):format(#binary),
+      {hint = "prog:binary{raw = true} has them"})
   end
   local parts = {}
   for i, elf in ipairs(files) do
