@@ -232,7 +232,8 @@ static void checkelements(lua_State *L, const Args *a, int i, const Param *p,
     return;
   if (v == NULL || v->kind != t->kind || v->unit != t->unit || v->width == 3 ||
       t->width == 3)
-    badarg(L, a, i, "got %s of %s%s", what, t->name,
+    badarg(L, a, i, "%s%s%sgot %s of %s%s", v != NULL ? "must hold " : "",
+           v != NULL ? v->name : "", v != NULL ? "; " : "", what, t->name,
            p->space != 'l' ? "; to pass it anyway, write cl.any(b)" : "");
   if (bytes % v->size != 0)
     badarg(L, a, i, "got %s of %I %s, which are no whole number of %s", what,
@@ -296,7 +297,7 @@ static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
   const Value *v = clsh_class_test(L, idx, &value_class);
   if (v != NULL) {
     if (p->value != NULL && v->type != NULL && p->value != v->type)
-      badarg(L, a, i, "got a %s", v->type->name);
+      badarg(L, a, i, "must be %s; got cl.%s", p->value->name, v->type->name);
     if (!p->known && ispointer(a, i, v->size))
       badarg(L, a, i,
              "must be a Buffer or local memory: the parameter is a pointer");

@@ -389,9 +389,9 @@ t.test("typedefs are resolved, structs have a size", function()
   l(2.5, x, x, {1, 2, 3, 4}, 8, 1, s, x)
   t.eq(x:read()[1], 2.5 + 1 + 4 + 8 + 1)
   t.raises(function() l(cl.double(2.5), x, x, 0, 8, 1, s, x) end,
-    "argument 1 'a' (alias)", "got a double")
+    "argument 1 'a' (alias): must be float; got cl.double")
   t.raises(function() l(2.5, n, x, 0, 8, 1, s, x) end, "argument 2",
-    "got a Buffer of int")
+    "must hold float; got a Buffer of int")
   t.raises(function() l(2.5, x, n, 0, 8, 1, s, x) end, "argument 3")
   t.raises(function() l(2.5, x, x, 0, -1, 1, s, x) end, "argument 5",
     "does not fit")
