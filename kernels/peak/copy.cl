@@ -9,9 +9,11 @@
 **    |01230123 ...     |01230123 ...     |...
 **
 ** On a GPU this is coalesced; on a CPU device, with local size 1, every core
-** reads straight on. With ITEMS a work-item takes just so many vectors, in a
-** loop without end tests, and there are as many groups as that needs: more
-** accesses in flight, and groups that end and begin in the order of memory.
+** reads straight on, in STREAMS parts of its piece side by side: a core
+** prefetches each of them by itself, and waits less than with one. With ITEMS
+** a work-item takes just so many vectors, in a loop without end tests, and
+** there are as many groups as that needs: more accesses in flight, and groups
+** that end and begin in the order of memory.
 **
 ** Arguments:
 **   n    vectors of WIDTH elements to copy
@@ -20,7 +22,7 @@
 ** NDRange: one dimension, any global and local size; some 8 to 32 work-groups
 **   of 256 per compute unit on a GPU, local size 1 on a CPU device. With ITEMS
 **   at least n / ITEMS work-items.
-** Defines: REAL, WIDTH, ITEMS.
+** Defines: REAL, WIDTH, ITEMS, STREAMS.
 ** Assumes: both buffers begin at a multiple of the vector.
 **
 ** Lesson: the ceiling of every memory-bound kernel that reads as much as it
@@ -42,6 +44,10 @@
 
 #ifndef ITEMS
 #define ITEMS 0 /* vectors per work-item; 0: as many as there are */
+#endif
+
+#ifndef STREAMS
+#define STREAMS 1 /* parts of a group's piece, walked side by side */
 #endif
 
 #define JOIN_(a, b) a##b
@@ -73,9 +79,16 @@ kernel void copy_vectors(ulong n, global const VECTOR *restrict in,
   }
 #else
   const ulong chunk = (n + get_num_groups(0) - 1) / get_num_groups(0);
-  const ulong begin = get_group_id(0) * chunk;
+  const ulong begin = min(get_group_id(0) * chunk, n);
   const ulong end = min(begin + chunk, n);
-  for (ulong i = begin + get_local_id(0); i < end; i += get_local_size(0))
+  const ulong part = (end - begin) / STREAMS;
+  for (ulong i = get_local_id(0); i < part; i += get_local_size(0)) {
+    #pragma unroll
+    for (int s = 0; s < STREAMS; s++)
+      out[begin + s * part + i] = in[begin + s * part + i];
+  }
+  for (ulong i = begin + STREAMS * part + get_local_id(0); i < end;
+       i += get_local_size(0))
     out[i] = in[i];
 #endif
 }

@@ -134,6 +134,34 @@ t.test("a CPU: no registers are told, and it says so", function()
   t.eq({reading.limit, reading.one_lane}, {"compute"})
 end)
 
+t.test("above a roof: no sentence that is false", function()
+  local r = product("register", 4096, 83.1, {params = {bm = 128, bn = 128,
+    rm = 8, rn = 8}})
+  local reading = on_h100(r)
+  t.eq(reading.limit, "unknown")
+  has(reading.text, "83.1 TFLOP/s is 130 % of the 64.0 TFLOP/s",
+    "peak is too low", "peaks{again = true}")
+  local bytes = 2^30
+  r = {name = "spmv.simd", family = "spmv", ok = true, type = "float",
+    mode = "cold", cache = "flush 128 MiB", flop = 0, device = {},
+    bytes = bytes, median = bytes / 4e12}
+  has(on_h100(r).text, "4.00 TB/s", "133 %", "of memory")
+  r.cache = "flush 128 MiB of 480 MiB cache" -- it may come from the cache
+  has(on_h100(r).text, "Limited by memory", "67 %", "of the caches")
+end)
+
+t.test("a roof tells its age and its tries", function()
+  local known = {tries = {fma_float = {time = os.time() - 7300, tries = 3,
+    low = 48e12}}}
+  for key, value in pairs(PEAKS) do
+    known[key] = value
+  end
+  local r = product("register", 4096, 48, {params = {bm = 128, bn = 128,
+    rm = 8, rn = 8}})
+  has(lesson(r, {device = H100, peaks = known}),
+    "reach (measured 2 h ago, 3 tries, 25 % apart).")
+end)
+
 t.test("nothing to read, and nothing to believe", function()
   has(on_h100(records.ladder()[3]).text, "Nothing to read: refused")
   t.eq(on_h100(records.ladder()[3]).limit, nil)
@@ -265,6 +293,30 @@ t.test("a ladder: what paid, what did not, and why", function()
     "Limited by compute"} do
     t.ok(("\n" .. text):find(words, 1, true), words .. " not in:\n" .. text)
   end
+end)
+
+t.test("a step within the noise is neither paid nor lost", function()
+  local function ran(kernel, tflops, spread)
+    local r = product(kernel, 1024, tflops, {params = {map = "col"}})
+    r.q1, r.q3 = r.median * (1 - spread), r.median * (1 + spread)
+    return r
+  end
+  local function told(tflops, spread)
+    return lesson.ladder({ran("naive", 1, spread), ran("tiled", tflops,
+      spread)}, {device = H100, peaks = PEAKS, width = 80})
+  end
+  t.ok(told(1.35, 0.01):find("\npaid  tiled over naive: x1.35;", 1, true))
+  local words = told(1.35, 0.2) -- three runs gave "paid" and then "level"
+  t.narrow(words)
+  t.ok(words:gsub("\n +", " "):find("\nnoisy tiled over naive: x1.35; the "
+    .. "samples leave x0%.90 to x2%.02 open,"), words)
+  t.ok(told(1, 0.01):find("\nlevel tiled over naive", 1, true))
+  t.ok(told(0.5, 0.2):find("\nlost  tiled over naive", 1, true))
+  local few = ran("tiled", 1.35, 0)
+  few.n, few.lo, few.hi = 1, nil, nil
+  words = lesson.ladder({ran("naive", 1, 0), few}, {device = H100,
+    peaks = PEAKS, width = 80})
+  t.ok(words:find("noisy tiled over naive: x1.35, of too few", 1, true), words)
 end)
 
 t.test("ladders without an answer", function()

@@ -1,6 +1,6 @@
 -- aa.lua - a manual benchmark of compare: the same launch against itself,
 -- many times over. Of 200 comparisons at most 5 may see a difference.
--- Usage: build/clshell tests/aa.lua [TRIALS]
+-- Usage: build/clshell tests/measure/aa.lua [TRIALS]
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -18,8 +18,9 @@ for i = 1, trials do
   local r = compare(plan, plan)
   counts[r.verdict] = counts[r.verdict] + 1
   if r.verdict == "FASTER" or r.verdict == "SLOWER" then
-    print(("trial %d: %s %.4f [%.4f, %.4f] after %d rounds"):format(i,
-      r.verdict, r.ratio, r.lo, r.hi, r.rounds))
+    print(("trial %d: %s %.4f [%.4f, %.4f] after %d rounds, batches %d, %d")
+      :format(i, r.verdict, r.ratio, r.lo, r.hi, r.rounds, r.batch_a,
+        r.batch_b))
   end
 end
 local wrong = counts.FASTER + counts.SLOWER

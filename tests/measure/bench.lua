@@ -170,7 +170,7 @@ end)
 
 t.test("a rung with a shape is verified, then timed", function()
   local r = bench("gemm.tiled", {40, 20, 30}, {tile = 4}, QUICK)
-  t.ok(r.ok and r.err <= r.err_bound and not r.note, r.note)
+  t.ok(r.ok and r.err <= r.err_bound, r.note)
   t.eq({r.name, r.family, r.kernel}, {"gemm.tiled", "gemm", "tiled"})
   t.eq({r["local"], r.config, r.params.edge}, {"4x4", "tile=4 edge=guard",
     "guard"})
@@ -264,7 +264,8 @@ t.test("comparisons of launches", function()
   local r = compare(one, function() return {l(x), l(x), l(x)} end)
   t.eq(r.verdict, "SLOWER")
   t.ok(r.ratio > 1.5 and r.lo <= r.ratio and r.ratio <= r.hi)
-  t.ok(tostring(r):find("B is SLOWER than A: A is [%d.]+ times as fast as B"))
+  t.ok(tostring(r):find("^A is [%d.]+ %[[%d., ]+%] times as fast as B\n"))
+  t.ok(tostring(r):find("\n  b: SLOWER by ", 1, true))
   local spin = cl.kernel [[kernel void spin(global float *x, int n) {
     for (int i = 0; i < n; i++) x[get_global_id(0)] += i;
   }]]:range(1024)
@@ -272,12 +273,72 @@ t.test("comparisons of launches", function()
     function() return spin(x, 20000) end, {rounds = 8})
   t.eq({r.verdict, r.rounds, #r.ratios}, {"SLOWER", 8, 8})
   r = compare({"gemm.naive", {32}}, {"gemm.naive", {48}}, {rounds = 8})
-  t.eq({r.rounds, r.name_b, r.a[1] > 0}, {8, "gemm.naive", true})
+  t.eq({r.rounds, r.name_b, r.a[1] > 0}, {8, "gemm.naive 48x48x48", true})
+  t.eq({r.name_a, select(2, tostring(r):match("[^\n]*"):gsub("gemm.naive",
+    ""))}, {"gemm.naive 32x32x32", 2}, "both names, once")
   t.raises(function() compare(one, one, {rounds = 7}) end, ">= 8; got 7")
   t.raises(function() compare(one, one, {samples = 2}) end, ">= 3; got 2")
   t.raises(function() compare(one, one, {round = 9}) end, "did you mean")
   t.raises(function() compare(one) end, "b must be a workload", "got nothing")
   t.raises(function() compare("gemm.tiled") end, "b must be a workload")
+end)
+
+t.test("comparisons name what differs", function()
+  local opts = {rounds = 8, seconds = 0.1}
+  local r = compare({"gemm.tiled", {32}, {tile = 4}},
+    {"gemm.tiled", {32}, {tile = 8}}, opts)
+  t.eq({r.name_a, r.name_b}, {"gemm.tiled tile=4", "gemm.tiled tile=8"})
+  r = compare({"gemm.naive", {32}}, {"gemm.tiled", {32}}, opts)
+  t.eq({r.name_a, r.name_b}, {"gemm.naive", "gemm.tiled"})
+  r = compare({"gemm.naive", {32}}, {"gemm.naive", {32}}, opts)
+  t.eq({r.name_a, r.name_b}, {"gemm.naive (a)", "gemm.naive (b)"})
+  t.narrow(tostring(r))
+  r.ratio, r.lo, r.hi, r.verdict = 0.5, 0.498, 0.502, "FASTER"
+  t.ok(tostring(r):find("^gemm.naive %(b%) is 2.000 %[1.992, 2.008%] times"))
+  r.ratio, r.lo, r.hi, r.verdict = 1.001, 0.995, 1.004, "SAME"
+  t.ok(tostring(r):find("gemm.naive (b) takes the SAME time as gemm.naive (a): "
+    .. "1.001 [0.9950, 1.004]", 1,
+    true), tostring(r))
+end)
+
+t.test("a function that enqueues nothing is host code", function()
+  local calls = 0
+  local r = bench(function() calls = calls + 1 end, QUICK)
+  t.eq({r.timer, flagged(r, "no event timer"), r.device, r.status},
+    {"wall", false, nil, "ok"})
+  t.ok(r.batch > 100 and r.median < 1e-5 and calls > r.batch, r.batch)
+  t.ok(tostring(r):find(" ns ", 1, true) or r.median >= 1e-6, tostring(r))
+  r = bench(function() end, {seconds = 0.02, check = function()
+    return false, "nothing was done"
+  end})
+  t.eq({r.status, r.error}, {"wrong", "nothing was done"})
+  local l, x = increment(1000)
+  t.ok(timer.enqueues(function() l(x) end))
+  t.ok(timer.enqueues(function() return l(x) end))
+  t.ok(not timer.enqueues(function() return {1, "x"}, 2 end))
+  x:read()
+end)
+
+t.test("without a device, host code is still timed", function()
+  t.nodevices()
+  local out = t.capture(("OCL_ICD_VENDORS=/nonexistent %s -e '%s' 2>&1")
+    :format(t.exe, "print(bench(function() end, {seconds = 0.02}).status)"))
+  t.eq(out, "ok\n")
+end)
+
+t.test("the wall time is a factor where it is far off", function()
+  local function told(gap)
+    local now = 1e9 // 1 | 0
+    local r = bench(function()
+      now = now + 10000000
+      spend(0.2)
+      return event(now, now + 100000)
+    end, QUICK)
+    r.timer, r.gap = "event", gap
+    return tostring(r)
+  end
+  t.ok(told(0.123):find("wall +12.3%", 1, true))
+  t.ok(told(128.89):find("wall 130x", 1, true))
 end)
 
 t.test("comparisons of results that were kept", function()

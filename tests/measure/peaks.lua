@@ -24,9 +24,10 @@ local function flagged(r, name)
 end
 
 -- A stream kernel for so many vectors of that width; the work-items it needs.
-local function stream(name, n, width, items, size)
+local function stream(name, n, width, items, size, streams)
   local prog = program.get(cl.context(), {path = ("%s/kernels/peak/%s.cl")
-    :format(cl.home, name)}, {REAL = "float", WIDTH = width, ITEMS = items})
+    :format(cl.home, name)}, {REAL = "float", WIDTH = width, ITEMS = items,
+    STREAMS = streams})
   local count = items > 0 and (n + items * size - 1) // (items * size) or 3
   return program.kernel(prog, name .. "_vectors"):range(count * size, size),
     count * size
@@ -43,8 +44,9 @@ end
 t.test("the kernels of the streams touch every element, once", function()
   local size = math.min(8, device.max_work_group_size)
   for _, n in ipairs{1, 7, 64, 65, 1003} do
-    for _, way in ipairs{{1, 0}, {4, 0}, {1, 4}, {2, 16}, {16, 4}} do
-      local width, items = way[1], way[2]
+    for _, way in ipairs{{1, 0, 1}, {4, 0, 2}, {2, 0, 8}, {1, 4}, {2, 16},
+        {16, 4}} do
+      local width, items, streams = table.unpack(way)
       local what = ("n = %d, width %d, items %d"):format(n, width, items)
       local data = cl.array("float", n * width)
       for i = 1, #data do
@@ -52,7 +54,7 @@ t.test("the kernels of the streams touch every element, once", function()
       end
       local from = cl.buffer("float", n * width, data)
       local to = cl.buffer("float", n * width + 1, -1)
-      stream("copy", n, width, items, size)(n, cl.any(from), cl.any(to))
+      stream("copy", n, width, items, size, streams)(n, cl.any(from), cl.any(to))
       local back = to:read()
       t.eq(back[n * width + 1], -1, what)
       for i = 1, #data do
@@ -61,7 +63,7 @@ t.test("the kernels of the streams touch every element, once", function()
       stream("write", n, width, items, size)(n, 3, cl.any(to))
       back = to:read()
       t.eq({sum(back), back[n * width + 1]}, {3 * n * width - 1, -1}, what)
-      local launch, count = stream("read", n, width, items, size)
+      local launch, count = stream("read", n, width, items, size, streams)
       local sums = cl.buffer("float", count, -1)
       launch(n, cl.any(from), sums)
       t.eq(sum(sums:read()), sum(data), what)

@@ -108,6 +108,8 @@ t.test("quick is quick, and says what it could not do", function()
   t.ok(r.n >= 1 and s.now() < 3)
   t.eq(r.lo, nil)
   t.ok(flagged(r, "unconverged"))
+  t.eq(r.few, ("n=%d, as the 0.5 s were over"):format(r.n))
+  t.eq(run{time = 0.01, noise = 0.001}.few, nil)
 end)
 
 t.test("a coarse timer is overcome by batches", function()
@@ -259,7 +261,7 @@ t.test("the step of a timer is found", function()
   t.near(calibrate.tick{7, 7, 7}, 7e-9, 1e-15)
 end)
 
-local OPTS = {looks = {11, 22, 44}, samples = 3, seconds = 20, least = 0.01,
+local OPTS = {looks = {11, 22, 44, 88}, samples = 3, seconds = 20, least = 0.01,
   timer = "event"}
 
 -- The verdict on two launches that differ by a factor on one device, whose
@@ -296,18 +298,51 @@ end)
 -- 5 of 200 as a rate, with trials enough that chance does not decide.
 t.test("of 1000 comparisons of the same at most 25 see a difference",
     function()
-  for _, kind in ipairs{{0.003, 0}, {0.05, 0}, {0.02, 0.02}, {0.3, 0.05}} do
-    for _, looks in ipairs{{11, 22, 44}, {8}} do
+  for _, kind in ipairs{{0.003, 0}, {0.05, 0}, {0.02, 0.02}, {0.3, 0.05},
+      {0.3, 0.05, 0.25}} do
+    for _, looks in ipairs{OPTS.looks, {8}} do
       local wrong = 0
       for _ = 1, 1000 do
         local v = verdict(1, kind[1], kind[2], {looks = looks, samples = 3,
-          seconds = 1e3, least = 0.01, timer = "event"}).verdict
+          seconds = 1e3, least = 0.01, timer = "event",
+          quantile = kind[3]}).verdict
         wrong = wrong + ((v == "FASTER" or v == "SLOWER") and 1 or 0)
       end
       t.ok(wrong <= 25, ("noise %g, drift %g, %d looks: %d"):format(kind[1],
         kind[2], #looks, wrong))
     end
   end
+end)
+
+t.test("the lower quartile sees through other programs", function()
+  local function busy(quantile)
+    local clock = 0
+    local function side()
+      local s = simulated{time = 0.01}
+      function s.sample(n)
+        local took = n * 0.01 * (1 + 0.003 * math.abs(normal()))
+        if math.random() < 0.6 then -- a slice of another program
+          took = took * (1 + math.random())
+        end
+        clock = clock + took
+        return {event = took, wall = took}
+      end
+      function s.now()
+        return clock
+      end
+      return s
+    end
+    local same = 0
+    for _ = 1, 100 do
+      local r = compare.measure(side(), side(), {looks = OPTS.looks,
+        samples = 12, seconds = 1e3, least = 0.01, timer = "event",
+        quantile = quantile})
+      same = same + (r.verdict == "SAME" and 1 or 0)
+    end
+    return same
+  end
+  local quartile, median = busy(0.25), busy(0.5)
+  t.ok(quartile >= 90 and median <= 10, quartile .. ", " .. median)
 end)
 
 t.test("verdicts follow the rule", function()

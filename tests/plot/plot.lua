@@ -155,10 +155,19 @@ t.test("quantities are rounded before their prefix is chosen", function()
     quantity.digits(0.2)}, {4, 4, 3, 2})
 end)
 
-t.test("the noise is half the interval, else half the quartiles", function()
+t.test("the noise is half the interval, else half the range", function()
   t.eq(fields.noise{median = 1, lo = 0.75, hi = 1.25, q1 = 0, q3 = 9}, 0.25)
-  t.eq(fields.noise{median = 2, q1 = 1.5, q3 = 2.5}, 0.25)
+  t.eq(fields.noise{median = 2, min = 1.5, max = 2.5, n = 3}, 0.25)
+  t.eq(fields.noise{median = 2, min = 2, max = 2, n = 1}, nil)
   t.eq(fields.noise{ms = 5}, nil)
+end)
+
+t.test("few samples deserve few digits", function()
+  local one = {n = 1, median = 11716.4, min = 11716.4, max = 11716.4}
+  t.eq({fields.digits(one), fields.number(one.median, one)}, {2, "12000"})
+  local three = {n = 3, median = 2, min = 2, max = 2}
+  t.eq({fields.digits(three), fields.digits{ms = 5}}, {3, 4})
+  t.eq(fields.digits{n = 9, median = 1, lo = 0.999, hi = 1.001}, 4)
 end)
 
 t.test("the best result is one to believe", function()
@@ -170,6 +179,26 @@ t.test("the best result is one to believe", function()
   t.eq(fields.best(list, "gflops"), 1)
   list[1].status = "failed"
   t.eq(fields.best(list, "gflops"), nil)
+  list = records.ladder()
+  list[4].n, list[4].lo, list[4].hi = 1, nil, nil
+  t.eq(fields.best(list, "gflops"), 2, "no interval, no star")
+end)
+
+t.test("n is the size of the problem, not the count of samples", function()
+  local list = {}
+  for i, n in ipairs{256, 512, 1024} do
+    list[i] = records.result("tiled", 0.5 * i, {shape = {m = 64, n = n,
+      k = 64}, n = 17})
+  end
+  list[3].shape = '{"k":64,"m":64,"n":1024}' -- a row of the run store
+  t.eq({fields.value(list[1], "n"), fields.value(list[3], "n")}, {256, 1024})
+  local xs = {}
+  for i, p in ipairs(plot.line(list, {x = "n"}).series[1].points) do
+    xs[i] = p.x
+  end
+  t.eq(xs, {256, 512, 1024})
+  t.eq({fields.value({shape = {rows = 5}, n = 17}, "n"),
+    fields.value({n = 17}, "n")}, {nil, 17})
 end)
 
 t.test("labels say what differs", function()

@@ -191,14 +191,16 @@ GOLDEN.t4 = [[
 ]]
 
 GOLDEN.md = {
-  "| name | config | type | cache_mode | time_s | time"
-    .. "_lo_s | time_hi_s | n | throughput_FLOP_per_s | ban"
-    .. "dwidth_B_per_s | error | flags | note |",
-  "| :--- | :--- | :--- | :--- | ---: | ---: | ---: | "
-    .. "---: | ---: | ---: | ---: | :--- | :--- |",
-  "| gemm.naive | map=row | float | hot | 0.5 | 0.499 "
-    .. "| 0.501 | 3 | 4.295e+09 | 2.517e+07 |  |  |  |",
-  "| gemm.tiled\\_constant |  | float | hot |  |  |  | "
+  "| name | config | size | type | cache_mode | time_s "
+    .. "| time_lo_s | time_hi_s | n | throughput_FLOP_per_s"
+    .. " | bandwidth_B_per_s | error | flags | note |",
+  "| :--- | :--- | :--- | :--- | :--- | ---: | ---: | "
+    .. "---: | ---: | ---: | ---: | ---: | :--- | :--- |",
+  "| gemm.naive | map=row | 1024x1024x1024 float | floa"
+    .. "t | hot | 0.5 | 0.499 | 0.501 | 3 | 4.295e+09 | 2.5"
+    .. "17e+07 |  |  |  |",
+  "| gemm.tiled\\_constant |  | 1024x1024x1024 float | f"
+    .. "loat | hot |  |  |  | "
     .. " |  |  |  | error=nan | refused: A has 4194304 byte"
     .. "s, constant memory 65536 |",
   "",

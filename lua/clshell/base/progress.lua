@@ -8,14 +8,33 @@ local system = require "clshell.system"
 local text = require "clshell.base.text"
 
 local M = {}
-local Progress = {}
-Progress.__index = Progress
+local Progress, Notice = {}, {}
+Progress.__index, Notice.__index = Progress, Notice
 
 local BAR = 20     -- characters
 local DELAY = 0.5  -- seconds before anything is drawn
 local REDRAW = 0.1 -- seconds between two drawings
 local PLAIN = 10   -- seconds between two plain lines, and per cent
 local RECENT = 16  -- steps that predict the time to go
+
+-- The fields that progress and notices share, some of them given for tests.
+local function base(opts)
+  local function given(name, default)
+    if opts[name] ~= nil then
+      return opts[name]
+    end
+    return default
+  end
+  local now = opts.now or cl.now
+  return {
+    now = now, begin = now(), shown = false, tty = given("tty", cl.isatty(2)),
+    width = opts.width or system.winsize(2) or 80,
+    quiet = given("quiet", cl.commandline and cl.commandline.quiet),
+    write = opts.write or function(s)
+      io.stderr:write(s)
+    end,
+  }
+end
 
 --- progress.new{total =, ...} -> progress
 --- Progress of `total` steps. Nothing is shown in the first half second and
@@ -25,24 +44,14 @@ local RECENT = 16  -- steps that predict the time to go
 function M.new(opts)
   cl.options(opts, {"total", "now", "write", "tty", "glyphs", "width",
     "quiet"}, "progress.new")
-  local function given(name, default)
-    if opts[name] ~= nil then
-      return opts[name]
-    end
-    return default
+  local p = base(opts)
+  p.total, p.count, p.tenth, p.times = math.max(1, opts.total or 1), 0, 0, {}
+  p.drawn, p.said = -math.huge, p.begin
+  p.glyphs = opts.glyphs
+  if p.glyphs == nil then
+    p.glyphs = style.glyphs()
   end
-  local now = opts.now or cl.now
-  return setmetatable({
-    total = math.max(1, opts.total or 1), count = 0, now = now,
-    begin = now(), drawn = -math.huge, said = now(), tenth = 0, times = {},
-    shown = false, tty = given("tty", cl.isatty(2)),
-    glyphs = given("glyphs", style.glyphs()),
-    width = opts.width or system.winsize(2) or 80,
-    quiet = given("quiet", cl.commandline and cl.commandline.quiet),
-    write = opts.write or function(s)
-      io.stderr:write(s)
-    end,
-  }, Progress)
+  return setmetatable(p, Progress)
 end
 
 local function bar(p)
@@ -78,8 +87,12 @@ local function draw(p, label)
   if room < 6 then
     tail, room = eta(p), p.width - 1 - text.width(head) - #eta(p)
   end
-  p.write("\r\27[K" .. text.cut(head .. text.cut("  " .. label, room)
-    .. tail, p.width - 1))
+  draw_line(p, head .. text.cut("  " .. label, room) .. tail)
+end
+
+-- Draws a line of a terminal anew.
+local function draw_line(p, line)
+  p.write("\r\27[K" .. text.cut(line, p.width - 1))
   p.shown = true
 end
 
@@ -130,5 +143,48 @@ function Progress:done()
 end
 
 Progress.__close = Progress.done
+
+local notices = {} -- by their titles
+
+--- progress.notice(title, ...) -> notice
+--- A line for work that is done once and takes seconds, such as the
+--- calibration of a device. The title says the work and its reason. From half
+--- a second on a terminal shows it with the label of the step under way;
+--- elsewhere the title is one line, once a session; -q shows nothing. Parts of
+--- the work that follow each other at once share a notice. Closes itself, as
+--- progress does. A second argument is for tests, see progress.new.
+function M.notice(title, opts)
+  local n = notices[title]
+  if not n then
+    n = setmetatable(base(opts or {}), Notice)
+    n.title, n.open, n.ended = title, 0, n.begin
+    notices[title] = n
+  end
+  if n.open == 0 and n.now() - n.ended > DELAY then
+    n.begin = n.now()
+  end
+  n.open = n.open + 1
+  return n
+end
+
+--- notice:step(label)
+--- Names the step under way.
+function Notice:step(label)
+  if self.quiet or self.now() - self.begin < DELAY then
+    return
+  elseif self.tty then
+    draw_line(self, ("%s: %s"):format(self.title, label))
+  elseif not self.said then
+    self.said = true
+    self.write(self.title .. "\n")
+  end
+end
+
+function Notice:__close()
+  self.open, self.ended = self.open - 1, self.now()
+  if self.open == 0 then
+    Progress.done(self)
+  end
+end
 
 return M

@@ -14,8 +14,9 @@ local List = {}
 List.__index = List
 
 local SAME = 1.05 -- smaller gains do not count
-local QUICK = {rounds = 12, seconds = 1, least = 0.002}
-local AGAIN = {rounds = 24, seconds = 2, least = 0.004} -- after "UNCLEAR"
+local QUICK = {rounds = 12, samples = 6, seconds = 1, least = 0.002}
+local AGAIN = {rounds = 24, samples = 6, seconds = 2,
+  least = 0.004} -- after "UNCLEAR"
 
 M.HOLDS, M.NOT = "holds here", "does not hold here"
 M.CANNOT, M.UNCLEAR = "cannot be tried here", "unclear here"

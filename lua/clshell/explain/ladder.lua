@@ -103,14 +103,28 @@ local function pair(g, a)
   return a.best, b, ""
 end
 
--- "paid", "level" or "lost", and the factor of b over a.
+-- The times that a result may have: from its lower to its upper quartile, as
+-- the interval of its median knows nothing of the next run. nil where the
+-- samples are too few.
+local function range(r)
+  if r.lo then
+    return math.min(r.lo, r.q1 or r.lo), math.max(r.hi, r.q3 or r.hi)
+  end
+end
+
+-- "paid", "level" or "lost", the factor of b over a, and its range; "noisy"
+-- where the range holds several of these.
 local function verdict(a, b)
   local factor = a.median / b.median
-  local apart = not (a.lo and b.lo) or b.hi < a.lo or a.hi < b.lo
-  if not apart or factor < PAID and factor > 1 / PAID then
-    return "level", factor
+  local from_a, to_a = range(a)
+  local from_b, to_b = range(b)
+  if not (from_a and from_b) then
+    return "noisy", factor
   end
-  return factor > 1 and "paid" or "lost", factor
+  local lo, hi = from_a / to_b, to_a / from_b
+  local kind = lo >= PAID and "paid" or hi <= 1 / PAID and "lost"
+    or lo > 1 / PAID and hi < PAID and "level" or "noisy"
+  return kind, factor, lo, hi
 end
 
 local function times(x)
@@ -198,7 +212,7 @@ function M.why(a, b, paid, opts)
     local device = opts and opts.device or cl.device()
     local top = ra.roofs[1]
     return top and top.share >= ALMOST and ("%s is at %.0f %% of its roof "
-      .. "(%s)"):format(a.kernel or a.name, 100 * math.min(1, top.share),
+      .. "(%s)"):format(a.kernel or a.name, 100 * top.share,
       top.limit) or why_not(b, ra, rb, list, device)
   end
   if ra.one_lane and not rb.one_lane then
@@ -219,13 +233,18 @@ end
 -- One step in words.
 local function step(g, a, opts)
   local old, new, at = pair(g, a)
-  local kind, factor = verdict(old, new)
+  local kind, factor, lo, hi = verdict(old, new)
+  local head = ("%s over %s%s: x%.2f"):format(g.name, a.name, at, factor)
+  if kind == "noisy" then
+    return kind, head .. (lo and ("; the samples leave x%.2f to x%.2f open, "
+      .. "compare measures in turns"):format(lo, hi)
+      or ", of too few samples for an interval")
+  end
   local reason = M.why(old, new, kind == "paid", opts)
   local meant = not reason and g.kernel ~= a.kernel and purpose(new)
   reason = reason or meant and ("the model sees no cause; the step is: %s")
     :format(meant) or "the model sees no cause"
-  return kind, ("%s over %s%s: x%.2f; %s"):format(g.name, a.name, at,
-    factor, reason)
+  return kind, ("%s; %s"):format(head, reason)
 end
 
 -- The best row of a rung over its slowest, of several rows.
@@ -278,7 +297,7 @@ function M.text(rows, opts)
   local width = own.width or report.width()
   own.width = nil
   local list = groups_of(rows)
-  local said = {paid = {}, level = {}, lost = {}}
+  local said = {paid = {}, level = {}, lost = {}, noisy = {}}
   local best
   for i, g in ipairs(list) do
     if g.best then
@@ -294,7 +313,7 @@ function M.text(rows, opts)
     return "Nothing to read: no rung has a time."
   end
   local lines = {"Gains of the steps here:"}
-  for _, kind in ipairs{"paid", "level", "lost"} do
+  for _, kind in ipairs{"paid", "level", "lost", "noisy"} do
     for _, words in ipairs(said[kind]) do
       put(lines, kind, words, width)
     end

@@ -42,9 +42,10 @@ end
 
 --- lesson.ladder(rows [, opts]) -> string
 --- A reading of a ladder's results, in lines as wide as the window: which step
---- paid (its factor over the rung it builds on), which did not on this device,
---- and why, as far as the traffic model and the readings tell; then the limit
---- of the best. Of several rows of a rung (its tile sizes, say) the fastest
+--- paid (its factor over the rung it builds on, 5 % at least), which did not
+--- on this device, and why, as far as the traffic model and the readings tell;
+--- then the limit of the best. A step whose quartiles leave the answer open is
+--- "noisy". Of several rows of a rung (its tile sizes, say) the fastest
 --- counts, beside the other rung's with the same tile. Options as for lesson.
 --- Options:
 ---   width  window  columns

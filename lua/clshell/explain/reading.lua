@@ -8,6 +8,7 @@ local options = require "clshell.base.options"
 local peaks = require "clshell.measure.peaks"
 local quantity = require "clshell.base.quantity"
 local record_fields = require "clshell.measure.record_fields"
+local roofline = require "clshell.measure.roofline"
 local rungs = require "clshell.family.rung"
 local traffic = require "clshell.family.traffic"
 
@@ -18,11 +19,12 @@ local LAUNCH = 0.2  -- the share of the time that makes the launch the limit
 local LOW = 0.25    -- occupancy that may leave latency open
 local OVER = 1.1    -- of a roof: the model counts more than was moved
 local FAMILIES = {gemm = true, spmv = true, transpose = true}
-local MEMORY = {"read", "write", "copy"}
+local ABOVE = 1.05  -- of a measured roof: it is too low
 
 -- The peaks of a context, each measured at its first use.
 local function peaks_of(context)
-  return setmetatable({}, {__index = function(_, name)
+  return setmetatable({tries = peaks.tries(context)}, {__index = function(_,
+      name)
     return (peaks.get(name, context))
   end})
 end
@@ -79,14 +81,16 @@ local function percent(x)
   return ("%.0f %%"):format(100 * x)
 end
 
--- Adds a roof: the least seconds for `amount` at a peak's rate. `words` is a
--- format of the rate reached, the share and the peak.
-local function add(roofs, t, limit, amount, top, unit, words, model)
+-- Adds a roof: the least seconds for `amount` at the rate of the peak `name`.
+-- `words` is a format of the rate reached, the share and the peak.
+local function add(roofs, t, known, limit, amount, name, unit, words, model)
+  local top = name and known[name]
   if amount and amount > 0 and top and top > 0 then
     local share = amount / top / t
     roofs[#roofs + 1] = {limit = limit, share = share, model = model,
       least = amount / top, words = words:format(rate(amount / t, unit),
-        percent(math.min(share, 1)), rate(top, unit))}
+        percent(share), rate(top, unit)),
+      tried = peaks.words((known.tries or {})[name], top)}
   end
 end
 
@@ -114,19 +118,18 @@ local function traffic_roofs(roofs, t, f)
     return
   end
   if moves.warps then
-    add(roofs, t, "memory", moves.fetch, known.cache, "B/s", "its "
+    add(roofs, t, known, "memory", moves.fetch, "cache", "B/s", "its "
       .. "work-groups fetch %s from the last cache, %s of the %s read there",
       true)
   end
-  local top = not moves.warps and known.cache
-    or one_path(dev) and known["local"] or nil
-  add(roofs, t, "memory", moves.global, top, "B/s", "its work-items move %s "
-    .. "through the caches, %s of the %s measured"
+  local name = not moves.warps and "cache" or one_path(dev) and "local" or nil
+  add(roofs, t, known, "memory", moves.global, name, "B/s", "its work-items "
+    .. "move %s through the caches, %s of the %s measured"
     .. (moves.warps and " on that path" or " there"), true)
   if moves.locals then
     local conflict = moves.ways >= 1.5 and (", bank conflicts of %.0f ways "
       .. "counted"):format(moves.ways) or ""
-    add(roofs, t, "local memory", moves.locals, known["local"], "B/s",
+    add(roofs, t, known, "local memory", moves.locals, "local", "B/s",
       "local memory moves %s, %s of the %s measured" .. conflict, true)
   end
 end
@@ -137,15 +140,17 @@ local function roofs_of(r, f)
   local roofs, t, known = {}, r.median, f.peaks
   local type = r.type or "float"
   if r.unit ~= "matrix" then
-    add(roofs, t, "compute", r.flop, known["fma_" .. type], "FLOP/s",
+    add(roofs, t, known, "compute", r.flop, "fma_" .. type, "FLOP/s",
       "%s is %s of the %s that multiply-adds in " .. type .. " reach")
   end
-  local hot = r.mode ~= "cold"
-  local names = hot and {"cache", table.unpack(MEMORY)} or MEMORY
-  local top, name = highest(known, names)
-  add(roofs, t, "memory", r.bytes, top, "B/s", "%s, each element moved "
-    .. "once, is %s of the %s of "
-    .. (name == "cache" and "the caches" or "memory"))
+  if r.bytes then
+    local _, name = highest(known, roofline.memory(r, function(names)
+      return (highest(known, names))
+    end))
+    add(roofs, t, known, "memory", r.bytes, name, "B/s", "%s, each element "
+      .. "moved once, is %s of the %s of "
+      .. (name == "cache" and "the caches" or "memory"))
+  end
   traffic_roofs(roofs, t, f)
   if r.floor and r.floor > 0 then
     roofs[#roofs + 1] = {limit = "launch overhead", share = r.floor / t,
@@ -238,9 +243,19 @@ end
 local function judge(r, f, reading)
   local roof = reading.roofs[1]
   local launch = r.floor and r.floor / r.median or 0
-  if roof and roof.share >= SURE then
+  local tried = roof and roof.tried and (" (measured %s)"):format(roof.tried)
+    or ""
+  if roof and roof.share > ABOVE and not roof.model
+      and roof.limit ~= "launch overhead" then
+    reading.limit = "unknown"
+    reading.text = ("The limit is unknown: %s%s, so the measured peak is too "
+      .. "low, or the result is wrong; peaks{again = true} measures anew.")
+      :format(roof.words, tried)
+    return
+  elseif roof and roof.share >= SURE then
     reading.limit, reading.share = roof.limit, roof.share
-    reading.text = ("Limited by %s: %s."):format(roof.limit, roof.words)
+    reading.text = ("Limited by %s: %s%s."):format(roof.limit, roof.words,
+      tried)
     return
   elseif launch >= LAUNCH then
     reading.limit, reading.share = "launch overhead", launch

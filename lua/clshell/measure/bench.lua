@@ -124,9 +124,9 @@ local function measure(r, subject, limits)
   record.explain(r)
 end
 
-local function place(r, opts, context)
+local function place(r, opts, context, verified)
   if opts.roof ~= false and r.median then
-    roofline.place(r, context)
+    roofline.place(r, context, verified)
   end
 end
 
@@ -144,17 +144,25 @@ local function chill(r, subject, footprint, copies)
   end
 end
 
-local function bench_call(r, call, opts, limits, set)
-  local context = cl.context()
-  local subject = set(timer.new(context, {call}))
-  subject.sample(1) -- the first launch is not timed
+-- Whether the check of a function passes.
+local function passes(r, opts)
   local ok, message = true, nil
   if opts.check then
     ok, message = opts.check()
   end
   if not ok then
     message = message or "check() returned false"
-    return record.fail(r, "wrong", message, "WRONG " .. message)
+    record.fail(r, "wrong", message, "WRONG " .. message)
+  end
+  return ok
+end
+
+local function bench_call(r, call, opts, limits, set)
+  local context = cl.context()
+  local subject = set(timer.new(context, {call}))
+  subject.sample(1) -- the first launch is not timed
+  if not passes(r, opts) then
+    return
   end
   r.mode = opts.cache or "hot"
   local _ <close> = r.mode == "cold" and chill(r, subject) or nil
@@ -214,11 +222,26 @@ local function bench_rung(r, job, opts, limits, set)
     workload.footprint(plan.operands), not before and rotation(family,
       job.rung, job.params, job.operands, calls)) or nil
   measure(r, subject, limits)
-  place(r, opts, s.context)
+  place(r, opts, s.context, rung.builtin)
+end
+
+-- Times a function that enqueues nothing, by the host's clock.
+local function bench_function(r, call, opts, limits, set)
+  if not passes(r, opts) then
+    return
+  end
+  r.mode, r.flop, r.bytes = "hot", opts.flop, opts.bytes
+  measure(r, set(timer.host(function(n)
+    local begin = cl.now()
+    for _ = 1, n do
+      call()
+    end
+    return cl.now() - begin
+  end)), limits)
 end
 
 -- Times a routine of the host by its own clock; verified like a rung.
-local function bench_host(r, job, host, limits, set)
+local function bench_host(r, job, host, opts, limits, set)
   local family = job.family
   local o, s = family.bind(job.operands)
   local flop = family.flop(nil, s)
@@ -236,9 +259,16 @@ local function bench_host(r, job, host, limits, set)
     return record.fail(r, "refused", reason, "not run: " .. reason)
   elseif record.judge(r, verify.judge(result, family.spec.truth(o, s))) then
     r.flop, r.bytes = flop, family.bytes(nil, s)
-    measure(r, set(timer.host(function()
-      return select(2, host.run(o, s))
+    measure(r, set(timer.host(function(n)
+      local seconds = 0
+      for _ = 1, n do
+        seconds = seconds + select(2, host.run(o, s))
+      end
+      return seconds
     end)), limits)
+    if opts.roof ~= false then
+      roofline.host(r)
+    end
   end
 end
 
@@ -256,7 +286,7 @@ local function run_family(job, opts, limits)
   end
   return guarded(r, function(_, set)
     if host then
-      bench_host(r, job, host, limits, set)
+      bench_host(r, job, host, opts, limits, set)
     else
       bench_rung(r, job, opts, limits, set)
     end
@@ -276,11 +306,13 @@ end
 --- The time of several commands is the span from the first START to the last
 --- END; `sum` is the time inside them. Without trusted event timers, or for a
 --- function that returns no event, the host's clock serves: from the call
---- until all enqueued commands have ended.
+--- until all enqueued commands have ended. A function that enqueues nothing is
+--- timed as code of the host, many calls in a sample if need be.
 --- Options:
 ---   effort   final  "quick": half a second, as for a row of a table
 ---   seconds  5 (quick: 0.5)   of sampling at most
----   samples  10               so many at least
+---   samples  10               so many at least, unless the seconds are over
+---            or a launch takes more than 1 s: the note says so
 ---   busy     0.5 (quick: 0.1)  seconds of timed work at least
 ---   warmup   0.3 (quick: 0.1)  seconds of ramp at most
 ---   cache    hot (spmv, transpose: cold)  "cold": the caches hold other data
@@ -317,6 +349,9 @@ function M.run(what, ...)
     r.options = job.kernel.program.options
   end
   return guarded(r, function(_, set)
+    if not (job.plan or job.kernel) and not timer.enqueues(job.call) then
+      return bench_function(r, job.call, opts, limits, set)
+    end
     r.device = record.device(cl.context())
     bench_call(r, job.call, opts, limits, set)
   end)

@@ -12,11 +12,12 @@ local M = {}
 local FIRST = "clshell measurements 1"
 local LAST = "end"
 
--- The identity of a device: a change of any of these makes another file.
+-- The identity of a device: a change of any of these makes another file. A CPU
+-- device's memory is left out: PoCL reports another size each hour.
 function M.identity(dev)
-  return ("%s | %s | %s | %s | %d units | %d bytes"):format(dev.name,
-    tostring(dev.platform), dev.version,
-    dev.driver_version, dev.compute_units, dev.global_mem_size)
+  return ("%s | %s | %s | %s | %d units"):format(dev.name,
+    tostring(dev.platform), dev.version, dev.driver_version,
+    dev.compute_units)
 end
 
 --- cachefile.hash(s) -> string

@@ -6,6 +6,7 @@ local cachefile = require "clshell.measure.cachefile"
 local cl = require "cl"
 local options = require "clshell.base.options"
 local peak_kernels = require "clshell.measure.peak_kernels"
+local progress = require "clshell.base.progress"
 local stats = require "clshell.measure.stats"
 
 local M = require "clshell.base.lazy".table(...)
@@ -46,6 +47,12 @@ function M.tick(durations)
     least = sorted[1] -- all durations are equal: an upper bound of the step
   end
   return least and least * 1e-9
+end
+
+-- The notice of measurements that are kept for later sessions.
+function M.notice(dev)
+  return progress.notice(("measuring %s, once: the figures are kept")
+    :format(dev.name))
 end
 
 -- START and END of an event, or nil without time stamps.
@@ -168,15 +175,17 @@ local function best_ratio(f)
 end
 
 -- Compares event timers with the host's clock: a launch, and several on end.
-local function measure_ratios(context, c)
+local function measure_ratios(context, c, notice)
   local run, out = burner(context)
   local long = iterations_for(run, LONG)
   c.iterations = math.max(1, math.floor(long * CANARY / LONG))
   c.ratio = best_ratio(function(times)
+    notice:step "its timers against the clock"
     return {run(long * times)}
   end)
   c.ratio_batch = best_ratio(function(times)
     local events = {}
+    notice:step "its timers across several launches"
     for i = 1, 8 do
       events[i] = run(math.max(1, long * times // 8))
     end
@@ -266,8 +275,10 @@ function M.device(opts)
   end
   if not (c and judge(c, dev).batch) then
     c = {}
+    local notice <close> = M.notice(dev)
+    notice:step "its timers"
     measure_empty(context, c)
-    measure_ratios(context, c)
+    measure_ratios(context, c, notice)
     if judge(c, dev).batch then -- doubts may come of a busy host
       local ok, reason = to_cache(dev, c)
       note = note or not ok and reason or nil

@@ -6,6 +6,8 @@ local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local options = require "clshell.base.options"
 local protocol = require "clshell.measure.protocol"
+local quantity = require "clshell.base.quantity"
+local rungs = require "clshell.family.rung"
 local runs = require "clshell.store.runs"
 local stats = require "clshell.measure.stats"
 local timer = require "clshell.measure.timer"
@@ -17,17 +19,21 @@ local M = require "clshell.base.lazy".table(...)
 local LEAST_ROUNDS, LEAST_SAMPLES = 8, 3
 M.MARGIN = 0.01 -- smaller differences do not count
 
--- Rounds after which to look for a verdict, unless opts.rounds is given. Three
--- looks have three chances to be wrong, so each is stricter about a
--- difference: of pairs of equal launches fewer than 1.2 % get another verdict
--- than "SAME".
-local LOOKS = {11, 22, 44}
-local STRICT = 0.996 -- coverage of several looks; of one: stats.COVERAGE
+-- Rounds after which to look for a verdict, unless opts.rounds is given. Four
+-- looks have four chances to be wrong, so each is stricter about a
+-- difference: of pairs of equal launches fewer than 1.2 % are told to differ.
+local LOOKS = {11, 22, 44, 88}
+local STRICT = 0.997 -- coverage of several looks; of one: stats.COVERAGE
 
+-- On a CPU device other programs take the processor away in slices of some
+-- milliseconds, and can only make a sample longer: many samples that are
+-- shorter than a slice, of which the lower quartile counts, see little of
+-- them. See compare.
 local defaults = {
-  rounds = LOOKS[#LOOKS], samples = LEAST_SAMPLES,
-  seconds = 20, -- in all; fewer samples a round where that is not enough
-  least = 0.01, -- seconds of a sample: time slices of the host average out
+  cpu = {rounds = LOOKS[#LOOKS], samples = 12, least = 0.001, quantile = 0.25,
+    seconds = 20},
+  other = {rounds = LOOKS[#LOOKS], samples = LEAST_SAMPLES, least = 0.01,
+    quantile = 0.5, seconds = 20},
 }
 
 --- compare.verdict(ratios [, coverage]) -> text, median, lo, hi
@@ -62,8 +68,8 @@ local function turns(round, samples)
   return list
 end
 
--- One round. Returns the median seconds of a launch of both; nil where the
--- timer has failed.
+-- One round. Returns the seconds of a launch of both, the median or another
+-- quantile of the samples; nil where the timer has failed.
 local function take_round(subjects, state, round)
   local times = {{}, {}}
   for _, i in ipairs(turns(round, state.samples)) do
@@ -74,15 +80,16 @@ local function take_round(subjects, state, round)
     end
     table.insert(times[i], t / state.batches[i])
   end
-  return stats.median(times[1]), stats.median(times[2])
+  return stats.quantile(times[1], state.quantile),
+    stats.quantile(times[2], state.quantile)
 end
 
--- Makes the launches per sample the same for two that are about as fast: the
--- gaps between launches are part of the time.
+-- Makes the launches per sample the same for two of the same order: the gaps
+-- between launches are part of the time.
 local function even(batches)
   local low, high = math.min(batches[1], batches[2]),
     math.max(batches[1], batches[2])
-  if low > 1 and high <= 2 * low then
+  if high <= 8 * low then
     batches[1], batches[2] = high, high
   end
 end
@@ -113,6 +120,25 @@ local function rounds(subjects, state, r, opts)
   return r
 end
 
+-- The seconds of a launch, the least of several where it is short: after a
+-- first one, which a driver may still compile, and a ramp.
+local function estimate(subject, opts)
+  local s = protocol.take(subject, 1)
+  if s.wall >= 1 then
+    return s[opts.timer] or s.wall
+  end
+  local t = protocol.ramp(subject, {warmup = 0.1}, s.wall)
+  for _ = 1, 5 do
+    s = protocol.take(subject, 1)
+    local own = s[opts.timer]
+    t = math.min(t, own and own > 0 and own or s.wall)
+    if t > opts.least then
+      break
+    end
+  end
+  return t
+end
+
 --- compare.measure(a, b, opts) -> table
 --- The comparison of two subjects of the protocol: ramp of both, then rounds.
 --- Options:
@@ -121,17 +147,14 @@ end
 ---   samples  needed  of each in a round
 ---   seconds  needed  in all
 ---   least    needed  seconds of a sample: short launches are batched
+---   quantile 0.5     the score of the samples of a round: their median
 function M.measure(a, b, opts)
   local subjects, state = {a, b}, {timer = opts.timer, batches = {},
-    samples = opts.samples}
+    samples = opts.samples, quantile = opts.quantile or 0.5}
   local round_time = 0
   for i, subject in ipairs(subjects) do
     subject.least = opts.least
-    local s = protocol.take(subject, 1)
-    local t = s[opts.timer] and s[opts.timer] > 0 and s[opts.timer] or s.wall
-    if t < opts.least then
-      t = protocol.ramp(subject, {warmup = 0.1}, s.wall)
-    end
+    local t = estimate(subject, opts)
     state.batches[i] = protocol.batch(subject, opts.timer, t)
     round_time = round_time + state.batches[i] * t
   end
@@ -141,31 +164,48 @@ function M.measure(a, b, opts)
   state.samples = math.max(1, math.min(opts.samples, math.floor(most)))
   local r = {ratios = {}, a = {}, b = {}, timer = opts.timer,
     samples = state.samples, batch_a = state.batches[1],
-    batch_b = state.batches[2]}
+    batch_b = state.batches[2], quantile = state.quantile}
   take_round(subjects, state, 0)
   return rounds(subjects, state, r, opts)
 end
 
-local WORDS = {FASTER = "%s is FASTER than %s",
-  SLOWER = "%s is SLOWER than %s", SAME = "%s is the SAME as %s",
-  UNCLEAR = "UNCLEAR whether %s is faster than %s"}
+-- The first line: a factor with the digits that its interval leaves sure.
+local function sentence(r, noise)
+  local factor, lo, hi, fast, slow = r.ratio, r.lo, r.hi, r.name_a, r.name_b
+  if r.verdict == "FASTER" then
+    fast, slow, factor, lo, hi = slow, fast, 1 / factor, 1 / hi, 1 / lo
+  end
+  local function number(x)
+    return quantity.number(x, quantity.digits(noise))
+  end
+  local value = number(factor) .. (lo and (" [%s, %s]"):format(number(lo),
+    number(hi)) or "")
+  if r.verdict == "FASTER" or r.verdict == "SLOWER" then
+    return ("%s is %s times as fast as %s"):format(fast, value, slow)
+  elseif r.verdict == "SAME" then
+    return ("%s takes the SAME time as %s: %s"):format(slow, fast, value)
+  end
+  return ("UNCLEAR: %s takes %s times as long as %s"):format(slow, value, fast)
+end
 
 local printing = {
   __tostring = function(r)
-    local fast, slow = r.name_b, r.name_a
-    local factor, lo, hi = 1 / r.ratio, r.hi and 1 / r.hi, r.lo and 1 / r.lo
-    if r.verdict == "SLOWER" then
-      fast, slow, factor, lo, hi = slow, fast, r.ratio, r.lo, r.hi
+    local width = math.max(#r.name_a, #r.name_b)
+    local noise = r.lo and (r.hi - r.lo) / 2 / r.ratio
+    local lines = {sentence(r, noise)}
+    for i, side in ipairs{"a", "b"} do
+      lines[i + 1] = ("  %s: %s%s  %s ms"):format(side, r["name_" .. side],
+        (" "):rep(width - #r["name_" .. side]), quantity.number(
+        stats.median(r[side]) * 1e3, quantity.digits(noise)))
     end
-    local batches = (r.batch_a > 1 or r.batch_b > 1)
-      and (", batches of %d and %d"):format(r.batch_a, r.batch_b) or ""
-    return ("%s: %s is %.4f times as fast as %s%s\n  %s  %.4g ms\n"
-      .. "  %s  %.4g ms\n  %d rounds of %d, %s, %s timer%s%s"):format(
-      WORDS[r.verdict]:format(r.name_b, r.name_a), fast, factor, slow,
-      lo and (" [%.4f, %.4f]"):format(lo, hi) or "",
-      r.name_a, stats.median(r.a) * 1e3, r.name_b, stats.median(r.b) * 1e3,
-      r.rounds, r.samples, r.mode, r.timer, batches,
-      r.note and "; " .. r.note or "")
+    lines[4] = ("  b: %s by %d rounds of %d%s, %s, %s timer"):format(r.verdict,
+      r.rounds, r.samples, r.quantile < 0.5 and " (lower quartiles)" or "",
+      r.mode, r.timer)
+    if r.batch_a > 1 or r.batch_b > 1 then
+      lines[5] = ("  batches of %d and %d"):format(r.batch_a, r.batch_b)
+    end
+    lines[#lines + 1] = r.note and "  " .. r.note
+    return table.concat(lines, "\n")
   end,
 }
 
@@ -203,11 +243,10 @@ local function operands_of(job, other)
   return operands
 end
 
--- Names a side, and verifies it if it is a rung.
-local function prepare(job, name, other)
+-- Verifies a side if it is a rung, and makes its plan.
+local function prepare(job, other)
   local family = job.family
   if not family then
-    job.name = job.name == "compare" and name or job.name
     return
   end
   job.name = ("%s.%s"):format(family.name, job.rung)
@@ -223,6 +262,44 @@ local function prepare(job, name, other)
       verdict.err, verdict.bound))
   end
   job.plan, job.call = plan, plan
+end
+
+-- The words on a side besides its name: parameters, shape, local size.
+local function words_of(job)
+  local plan = job.plan
+  if plan and plan.rung then
+    local spec = job.family and job.family.spec
+    return rungs.tostring(plan.rung, plan.params) .. " "
+      .. (spec and spec.title(plan.shape) or "")
+  end
+  return job.size and "local=" .. workload.local_text(job.size) or ""
+end
+
+-- The words of the text x that y lacks, after a blank each.
+local function lacking(x, y)
+  local has, list = {}, {}
+  for word in y:gmatch "%S+" do
+    has[word] = true
+  end
+  for word in x:gmatch "%S+" do
+    list[#list + 1] = not has[word] and " " .. word or nil
+  end
+  return table.concat(list)
+end
+
+-- The names of two sides: of two of the same name, the words that differ.
+local function names_of(ta, tb)
+  if ta.name ~= tb.name then
+    return ta.name, tb.name
+  elseif ta.name == "compare" then
+    return "A", "B"
+  end
+  local wa, wb = words_of(ta), words_of(tb)
+  local a, b = ta.name .. lacking(wa, wb), tb.name .. lacking(wb, wa)
+  if a == b then
+    return a .. " (a)", b .. " (b)"
+  end
+  return a, b
 end
 
 -- Whether a side was measured before: a result, the number of a kept run,
@@ -248,15 +325,13 @@ end
 
 local LEAST = {rounds = LEAST_ROUNDS, samples = LEAST_SAMPLES}
 
-local function limits(opts)
-  options.check(opts, "compare")
-  opts = opts or {}
+local function limits(opts, dev)
   if opts.cache ~= nil and opts.cache ~= "hot" and opts.cache ~= "cold" then
     cl.error(("compare: cache must be \"hot\" or \"cold\"; got %s"):format(
       tostring(opts.cache)))
   end
   local full = {looks = opts.rounds and {opts.rounds} or LOOKS}
-  for name, default in pairs(defaults) do
+  for name, default in pairs(defaults[dev.type] or defaults.other) do
     local value, least = opts[name] or default, LEAST[name]
     if math.type(value) == nil or not (value > 0 and value < math.huge)
         or least and (value < least or value % 1 ~= 0) then
@@ -275,20 +350,25 @@ end
 --- rungs of the same shape run on the same operands. After a ramp both run in
 --- turns, A B B A A B in one round and the other way round in the next, so
 --- that drift hits both; each round gives a ratio of medians, b's time over
---- a's. The result prints as text and has verdict ("FASTER", "SLOWER", "SAME"
---- or "UNCLEAR", of b; see compare.verdict), ratio, lo and hi (its 95 %
---- order-statistic interval over the rounds), ratios, a and b (the medians of
---- the rounds), timer and the launches per sample.
+--- a's. On a CPU device, where other programs only ever lengthen a sample, the
+--- samples are short and the lower quartile stands for the median (Chen and
+--- Revels, Robust benchmarking in noisy environments, arXiv 1608.04295, take
+--- the minimum for that reason). The result prints as text and has verdict
+--- ("FASTER", "SLOWER", "SAME" or "UNCLEAR", of b; see compare.verdict), ratio,
+--- lo and hi (its 95 % order-statistic interval over the rounds), ratios, a
+--- and b (the times of the rounds), name_a and name_b (of two of the same name
+--- with the words that differ), timer, quantile and the launches per sample.
 ---
 --- A side may also be a result of bench, the number of a kept run, "last", or
 --- a tag: then nothing can run in turns. The other side is measured if need
 --- be, and runs.compare judges, by options.threshold (0.03).
 --- Options:
----   rounds   11, 22, 44  at least 8; more rounds where fewer are unclear
----   samples  3     of each in a round
+---   rounds   11, 22, 44, 88  at least 8; more where fewer are unclear
+---   samples  3 (CPU: 12)  of each in a round
 ---   seconds  20    in all: long kernels get fewer samples a round, and the
 ---            result says so
----   least    0.01  seconds of a sample: short launches are batched
+---   least    0.01 (CPU: 0.001)  seconds of a sample: short launches are
+---            batched
 ---   cache    hot   or "cold", see bench
 ---   args     -     the arguments of a Launch, as a list
 function M.compare(a, b, opts)
@@ -300,13 +380,13 @@ function M.compare(a, b, opts)
   if is_kept(a) or is_kept(b) then
     return compare_kept(a, b, opts)
   end
-  local full = limits(opts)
-  opts = opts or {}
+  opts = options.check(opts, "compare")
   local ta, tb = side(a, opts.args), side(b, opts.args)
-  prepare(ta, "A")
-  prepare(tb, "B", ta)
   local context = ta.plan and ta.plan.shape and ta.plan.shape.context
     or cl.context()
+  local full = limits(opts, context.device)
+  prepare(ta)
+  prepare(tb, ta)
   local one, other = timer.new(context, {ta.call}), timer.new(context,
     {tb.call})
   local mode, scratch = "hot", {}
@@ -325,7 +405,8 @@ function M.compare(a, b, opts)
   for _, buffer in ipairs(scratch) do
     buffer:close()
   end
-  r.name_a, r.name_b, r.mode = ta.name, tb.name, mode
+  r.name_a, r.name_b = names_of(ta, tb)
+  r.mode = mode
   if r.samples < full.samples then
     r.note = ("only %d samples of each in a round, as they are long"):format(
       r.samples)

@@ -97,6 +97,10 @@ end
 
 local WIDTHS = {1, 2, 4, 8, 16}
 local ITEMS = {0, 4, 16} -- vectors per work-item; 0: groups fill the device
+-- Width and streams on a CPU device, see read.cl: the prefetchers of a core
+-- follow several streams.
+local ON_CPU = {{1, 1}, {4, 1}, {8, 1}, {16, 1}, {4, 4}, {8, 4}, {16, 2},
+  {16, 4}, {16, 8}}
 
 -- Streams through global memory. `moved`: bytes moved over the bytes of a
 -- buffer; args(n, from, to): the arguments of the kernel.
@@ -108,18 +112,21 @@ local function stream(file, moved, args)
     local from = random(context, bytes // 4, 1)
     local to = random(context, bytes // 4, 2)
     local list = {}
-    for _, items in ipairs(is_cpu(dev) and {0} or ITEMS) do
+    for _, way in ipairs(is_cpu(dev) and ON_CPU or {}) do
+      list[#list + 1] = {way[1], 0, way[2]}
+    end
+    for _, items in ipairs(is_cpu(dev) and {} or ITEMS) do
       for _, width in ipairs(WIDTHS) do
         list[#list + 1] = {width, items}
       end
     end
     return list, function(way)
-      local width, items = way[1], way[2]
+      local width, items, streams = table.unpack(way)
       local n = bytes // (4 * width)
       local count = items > 0 and (n + items * size - 1) // (items * size)
         or groups
       local launch = M.kernel(context, file, {REAL = "float", WIDTH = width,
-        ITEMS = items}):range({count * size}, {size})
+        ITEMS = items, STREAMS = streams}):range({count * size}, {size})
       return function()
         return launch(args(n, cl.any(from), cl.any(to)))
       end, moved * bytes, {}

@@ -8,16 +8,22 @@ local cl = require "cl"
 local options = require "clshell.base.options"
 local peak_kernels = require "clshell.measure.peak_kernels"
 local protocol = require "clshell.measure.protocol"
+local quantity = require "clshell.base.quantity"
 local text = require "clshell.base.text"
 local timer = require "clshell.measure.timer"
 
 local M = require "clshell.base.lazy".table(...)
 
 local LIMITS = {warmup = 0.03, samples = 10, busy = 0.05, seconds = 0.25}
-local SCREEN = 3 -- launches of each way, before the best is measured
+local SCREEN = 3  -- launches of each way, before the best are measured
+local FINAL = 3   -- ways that are measured
+local TRIES = 6   -- sessions that try a peak again
+local PAUSE = 600 -- seconds between two tries
 
 M.names = {"fma_float", "fma_double", "fma_half", "copy", "read", "write",
   "cache", "local", "upload", "download"}
+
+local KEPT = {"low", "time", "tries", "way"} -- in `tries`, besides the rates
 
 local known = setmetatable({}, {__mode = "k"}) -- context -> peaks
 
@@ -28,14 +34,20 @@ local printing
 local function table_of(context)
   local p = known[context]
   if not p then
-    p = setmetatable({device = context.device.name, best = {}}, printing)
+    p = setmetatable({device = context.device.name, best = {}, tries = {}},
+      printing)
     local kept, note = cachefile.load(context.device)
     p.note = note
     for _, name in ipairs(M.names) do
       local value = kept and kept["peak." .. name]
       local best = kept and kept["best." .. name]
       if value and best then
+        local tries = {}
+        for _, key in ipairs(KEPT) do
+          tries[key] = kept[key .. "." .. name]
+        end
         p[name], p.best[name] = value > 0 and value or nil, best
+        p.tries[name] = tries.time and tries.tries and tries.low and tries
       end
     end
     known[context] = p
@@ -61,43 +73,88 @@ local function screen(subject)
   return least
 end
 
--- Tries all ways to a peak. Returns the rate of the best way by the median of
--- its samples, and the rate of the fastest launch; 0 where there is no way.
-local function find_best(context, name)
-  local list, make, shared = peak_kernels.ways[name](context)
-  local chosen, most = nil, 0
-  for _, way in ipairs(list) do
+-- Ways by their rough rates, the best first.
+local function ranked(context, list, make, step)
+  local ranks = {}
+  for i, way in ipairs(list) do
+    step(("way %d of %d"):format(i, #list))
     local launch, amount, own = make(way)
-    local rate = amount / screen(timer.new(context, {launch}))
+    ranks[i] = {index = i, rate = amount / screen(timer.new(context,
+      {launch}))}
     close(own)
-    if rate > most then
-      chosen, most = way, rate
-    end
   end
-  local median = 0
-  if chosen ~= nil then
-    local launch, amount, own = make(chosen)
+  table.sort(ranks, function(a, b)
+    return a.rate > b.rate
+  end)
+  return ranks
+end
+
+-- The score of samples: their median, and on a CPU device, which other
+-- programs share, their lower quartile.
+local function score(context, r)
+  return context.device.type == "cpu" and r.q1 or r.median
+end
+
+-- Tries the ways to a peak, or one of them by its index. Returns the best
+-- rate by the score of its samples, the rate of the fastest launch, and the
+-- index of the way; 0 where there is no way.
+local function find_best(context, name, only, step)
+  local list, make, shared = peak_kernels.ways[name](context)
+  local ranks = list[only] and {{index = only, rate = 0}}
+    or ranked(context, list, make, step)
+  local rate, most, way = 0, ranks[1] and ranks[1].rate or 0, 0
+  for i = 1, math.min(FINAL, #ranks) do
+    step("the best ways")
+    local launch, amount, own = make(list[ranks[i].index])
     local r = {}
     protocol.measure(timer.new(context, {launch}), r, LIMITS)
     close(own)
-    median, most = amount / r.median, math.max(most, amount / r.min)
+    most = math.max(most, amount / r.min)
+    if amount / score(context, r) > rate then
+      rate, way = amount / score(context, r), ranks[i].index
+    end
   end
   close(shared)
-  return median, most
+  return rate, most, way
 end
 
--- Measures one peak and keeps it.
-local function measure(context, p, name)
-  local median, best = find_best(context, name)
-  p[name], p.best[name] = median > 0 and median or nil, best
-  local ok, reason = cachefile.save(context.device,
-    {["peak." .. name] = median, ["best." .. name] = best})
+-- Keeps a peak, in the session and in the file.
+local function keep(context, p, name, rate, best, tries)
+  p[name], p.best[name] = rate > 0 and rate or nil, best
+  p.tries[name] = tries
+  local values = {["peak." .. name] = rate, ["best." .. name] = best}
+  for key, value in pairs(tries) do
+    values[key .. "." .. name] = value
+  end
+  local ok, reason = cachefile.save(context.device, values)
   p.note = not ok and reason or p.note
+end
+
+-- Measures one peak, by a single way if `only` is given. The better figures
+-- stay: a busy host only ever lowers a rate.
+local function measure(context, p, name, only)
+  local notice <close> = calibrate.notice(context.device)
+  local rate, best, way = find_best(context, name, only, function(words)
+    notice:step(("peak of %s, %s"):format(name, words))
+  end)
+  local before, old = p[name], p.tries[name] or {}
+  if before and before > rate then
+    way = old.way or way
+  end
+  keep(context, p, name, math.max(rate, before or 0), math.max(best,
+    p.best[name] or 0), {low = math.min(rate, old.low or rate),
+    time = os.time(), tries = (old.tries or 0) + 1, way = way})
+end
+
+-- Whether a peak of an earlier session is to be tried again.
+local function due(tries)
+  return tries and tries.way and tries.way > 0 and tries.tries < TRIES
+    and math.abs(os.time() - tries.time) >= PAUSE
 end
 
 --- peaks.get(name [, context [, again]]) -> rate, best
 --- One peak of a device, measured if it is unknown (again: in any case): the
---- median rate of the best way, which is the roof, and the rate of the fastest
+--- rate of the best way, which is the roof, and the rate of the fastest
 --- launch, the limit of possible rates. nil where the device lacks the type.
 --- Names: see peaks.
 function M.get(name, context, again)
@@ -106,23 +163,55 @@ function M.get(name, context, again)
     cl.error("peaks: " .. text.unknown("peak", name, M.names))
   end
   local p = table_of(context)
-  if again or p.best[name] == nil then
+  if again then
+    p[name], p.best[name], p.tries[name] = nil, nil, nil
+  end
+  if p.best[name] == nil then
     measure(context, p, name)
+  elseif p[name] and due(p.tries[name]) then
+    measure(context, p, name, p.tries[name].way)
   end
   return p[name], p[name] and p.best[name]
 end
 
 -- Measures a peak once more. The better figures stay.
 function M.better(name, context)
+  measure(context, table_of(context), name)
+end
+
+-- Raises a peak to the rate of a verified result: the kernels of the ladders
+-- are ways to a peak, too.
+function M.raise(name, rate, context)
   local p = table_of(context)
-  local median, best = p[name], p.best[name]
-  measure(context, p, name)
-  if best and p.best[name] < best then
-    local most = math.max(p[name] or 0, median or 0)
-    p[name], p.best[name] = most > 0 and most or nil, best
-    cachefile.save(context.device, {["peak." .. name] = most,
-      ["best." .. name] = best})
+  if p[name] and rate > p[name] then
+    local tries = p.tries[name] or {}
+    keep(context, p, name, rate, math.max(rate, p.best[name]), {
+      low = tries.low or p[name], time = os.time(),
+      tries = (tries.tries or 0) + 1, way = tries.way})
   end
+end
+
+-- The tries of all peaks of a context, by their names, as peaks().tries.
+function M.tries(context)
+  return table_of(context).tries
+end
+
+local AGES = {{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}}
+
+-- Words on the tries of a peak: "3 h ago, 4 tries, 12 % apart"; nil for
+-- unknown tries.
+function M.words(tries, rate)
+  if not (tries and rate) then
+    return nil
+  end
+  local age = math.max(0, os.time() - tries.time)
+  local unit = AGES[#AGES]
+  for i = #AGES, 1, -1 do
+    unit = age >= AGES[i][1] and AGES[i] or unit
+  end
+  return ("%d %s ago, %s"):format(age // unit[1], unit[2],
+    tries.tries == 1 and "1 try" or ("%d tries, %.0f %% apart"):format(
+      tries.tries, 100 * (1 - tries.low / rate)))
 end
 
 local LINES = {
@@ -139,16 +228,18 @@ local LINES = {
 
 printing = {
   __tostring = function(p)
-    local words = {}
+    local lines = {p.device}
     for _, line in ipairs(LINES) do
       local name, title, scale, unit = table.unpack(line)
+      local words = M.words(p.tries[name], p[name])
       if p[name] then
-        words[#words + 1] = ("%s %.4g %s"):format(title, p[name] / scale,
-          unit)
+        lines[#lines + 1] = ("  %-16s %s %-6s  %s"):format(title, text.fill(
+          quantity.number(p[name] / scale), 6, true), unit, words or "")
+          :gsub(" +$", "")
       end
     end
-    return ("%s: %s%s"):format(p.device, table.concat(words, ", "),
-      p.note and "; " .. p.note or "")
+    lines[#lines + 1] = p.note
+    return table.concat(lines, "\n")
   end,
 }
 
@@ -160,11 +251,16 @@ printing = {
 --- local memory), upload and download (between host and device), latency (an
 --- empty kernel from launch to end). nil: the device lacks the type. Each peak
 --- is measured under the protocol of bench, with random data and vectors of 1
---- to 16 elements, and the best way counts. That takes some seconds, once for
---- each device and driver: the numbers are kept in $XDG_CACHE_HOME/clshell.
---- `best` has the rates of the fastest launches. Prints as text.
+--- to 16 elements, and the best way counts, by the median of its samples (on
+--- a CPU device, whose rates other programs lower, by their lower quartile).
+--- That takes some seconds, once for each device and driver: the numbers are
+--- kept in $XDG_CACHE_HOME/clshell. Five later sessions try each peak again;
+--- so does a result of bench above a peak, and a verified one raises it: the
+--- better figures stay. `best` has the rates of the fastest launches, `tries`
+--- the number of tries of each peak, the lowest rate, and the time (seconds
+--- since 1970) of the last. Prints as text.
 --- Options:
----   again    false      true: measures anew
+---   again    false      true: forgets the kept peaks and measures anew
 ---   context  session's  the Context of another device
 function M.peaks(opts)
   options.check(opts, "peaks")

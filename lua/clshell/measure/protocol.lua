@@ -296,6 +296,10 @@ function M.measure(subject, r, limits)
     M.flag(r, "no event timer")
   end
   if ended == "time" then
+    if #r.samples < limits.samples then
+      r.few = ("n=%d, as the %g s were over"):format(#r.samples,
+        limits.seconds)
+    end
     r.half = stats.half_width(r.samples)
     if not (#r.samples >= 6 and r.half and r.half <= HALF_WIDTH) then
       M.flag(r, "unconverged")

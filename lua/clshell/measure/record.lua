@@ -5,6 +5,7 @@
 local cachefile = require "clshell.measure.cachefile"
 local cl = require "cl"
 local protocol = require "clshell.measure.protocol"
+local quantity = require "clshell.base.quantity"
 local record_fields = require "clshell.measure.record_fields"
 local rungs = require "clshell.family.rung"
 local workload = require "clshell.measure.workload"
@@ -29,13 +30,24 @@ local function words_of(f)
   return words
 end
 
+-- A function that writes numbers with the digits that a result deserves.
+local function digits_of(r)
+  return function(x)
+    return x and record_fields.number(x, r)
+  end
+end
+
 local function time_words(r)
+  local number, factor, unit = digits_of(r), 1e-3, "ms"
+  if r.median < 1e-6 then
+    factor, unit = quantity.prefix(r.median, "s")
+  end
   return words_of(function(add)
-    add(r.ms, r.lo and "%.4g ms [%.4g, %.4g] 95%%" or "%.4g ms",
-      r.lo and r.lo * 1e3, r.hi and r.hi * 1e3)
+    add(number(r.median / factor), r.lo and "%s %s [%s, %s] 95%%" or "%s %s",
+      unit, r.lo and number(r.lo / factor), r.hi and number(r.hi / factor))
     add(r.n, (r.discarded or 0) > 0 and "n=%d (%d dropped)" or "n=%d",
       r.discarded)
-    add(r.min * 1e3, "min %.4g")
+    add(r.n ~= 1 and number(r.min / factor), "min %s")
   end)
 end
 
@@ -49,15 +61,21 @@ local function how_words(r)
       add(r.timer, "%s")
     end
     add(r.batch and r.batch > 1 and r.batch, "batch %d")
-    add(event and r.gap and 100 * r.gap, "wall %+.1f%%")
+    local gap = event and r.gap
+    if gap and gap >= 1 then
+      add(quantity.number(gap + 1, 2), "wall %sx")
+    else
+      add(gap and 100 * gap, "wall %+.1f%%")
+    end
     add(r.sum and r.span and r.sum * 1e3, "inside the commands %.4g ms")
   end)
 end
 
 local function rate_words(r)
+  local number = digits_of(r)
   return words_of(function(add)
-    add(r.gflops, "%.4g GFLOPS")
-    add(r.gbs, "%.4g GB/s")
+    add(number(r.gflops), "%s GFLOPS")
+    add(number(r.gbs), "%s GB/s")
     add(r.ai, "AI %.3g")
     add(r.roof and 100 * r.roof, "%.3g%% of the measured roof (%s)", r.bound)
     add(r.err, "error %.1e")

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local quantity = require "clshell.base.quantity"
 
 local M = {}
 
@@ -112,21 +113,30 @@ function M.about(key)
     scale = 1}
 end
 
+-- A size of the shape of a result, which is text in a row of the run store.
+local function size(r, key)
+  if type(r.shape) == "table" then
+    return r.shape[key]
+  elseif type(r.shape) == "string" and tostring(key):find("^[%w_]+$") then
+    return tonumber(r.shape:match(('"%s":(%%d+)'):format(key)))
+  end
+end
+
 --- record_fields.value(result, key) -> value
---- A field of a result, or a parameter, or a size of its shape; a function is
---- called with the result.
+--- A size of the shape of a result, or a field, or a parameter; a function is
+--- called with the result. "n" is a size, where there is a shape, and not the
+--- number of samples.
 function M.value(r, key)
   if type(key) == "function" then
     return key(r)
+  end
+  local x = size(r, key)
+  if x ~= nil or key == "n" and r.shape then
+    return x
   elseif r[key] ~= nil then
     return r[key]
   end
-  for _, part in ipairs{"params", "shape"} do
-    local inner = r[part]
-    if type(inner) == "table" and inner[key] ~= nil then
-      return inner[key]
-    end
-  end
+  return type(r.params) == "table" and r.params[key] or nil
 end
 
 --- record_fields.base(result, key) -> number or nil
@@ -158,15 +168,38 @@ end
 
 --- record_fields.noise(result) -> number or nil
 --- The uncertainty of the median, as a fraction: half the width of its
---- interval, or, without an interval, half the interquartile range.
+--- interval, or, without an interval, half the range of the samples; nil for
+--- a single sample.
 function M.noise(r)
   if not (r.median and r.median > 0) then
     return nil
   elseif r.lo and r.hi then
     return (r.hi - r.lo) / 2 / r.median
-  elseif r.q1 and r.q3 then
-    return (r.q3 - r.q1) / 2 / r.median
+  elseif r.n ~= 1 and r.min and r.max then
+    return (r.max - r.min) / 2 / r.median
   end
+end
+
+-- Whether samples were taken, but too few for an interval.
+local function few(r)
+  return r.n ~= nil and r.lo == nil
+end
+
+--- record_fields.digits(result) -> integer
+--- The significant digits that the times and rates of a result deserve: see
+--- quantity.digits; at most 3 without an interval, and 2 for a single sample.
+function M.digits(r)
+  local noise = M.noise(r)
+  local most = few(r) and (noise and 3 or 2) or 4
+  return math.min(most, quantity.digits(noise))
+end
+
+--- record_fields.number(x, result) -> string
+--- A time or a rate of a result, rounded to record_fields.digits.
+function M.number(x, r)
+  local digits = M.digits(r)
+  return quantity.number(tonumber(("%%.%de"):format(digits - 1):format(x))
+    or x, digits)
 end
 
 --- record_fields.flagged(result, flag) -> boolean
@@ -198,13 +231,14 @@ end
 
 --- record_fields.best(results, key) -> index or nil
 --- The best of the results: the least time, the greatest value of other
---- fields. Failed results do not count.
+--- fields. Results that failed, or whose samples are too few for an interval,
+--- do not count.
 function M.best(results, key)
   local sign = M.about(key).unit == "s" and -1 or 1
   local best, most
   for i, r in ipairs(results) do
     local x = M.base(r, key)
-    if x and not M.fails(r) and (not most or sign * x > most) then
+    if x and not M.fails(r) and not few(r) and (not most or sign * x > most) then
       best, most = i, sign * x
     end
   end

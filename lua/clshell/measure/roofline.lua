@@ -13,7 +13,8 @@ local COMPUTE = {float = true, double = true, half = true}
 local MEMORY = {"copy", "read", "write"}
 
 local results = {} -- of the session
-local again = {}   -- peaks that doubt() measured again
+local again = {}   -- peaks that doubt() measured again, and when
+local AGAIN = 60   -- seconds between two doubts of a peak
 
 -- Keeps a result for roofline().
 function M.add(r)
@@ -35,28 +36,43 @@ local function highest(names, context)
   return median, best
 end
 
--- The names of the peaks that bound a result: of compute (nil: unknown), of
--- memory for its share, and of memory for possible times. The cache bounds
--- operands that may lie in it.
-local function peaks_of(r)
-  local compute, memory, ceiling
+-- Whether a result's operands came from memory for sure, and not from a cache
+-- that a flush could not fill.
+local function sure(r)
+  return r.mode == "cold" and not (r.cache or ""):find(" of ", 1, true)
+end
+
+-- The names of the peaks of which the highest bounds the memory traffic of a
+-- result; highest(names) is the rate. The cache bounds operands that may lie
+-- in it: hot ones, and cold ones that were moved faster than memory moves.
+function M.memory(r, highest)
+  if sure(r) or r.mode == "cold" and r.bytes / r.median
+      <= IMPOSSIBLE * highest(MEMORY) then
+    return MEMORY
+  end
+  return {"cache", table.unpack(MEMORY)}
+end
+
+-- The names of the peaks that bound a result: of compute (nil: unknown), and
+-- of memory.
+local function peaks_of(r, context)
+  local compute, memory
   if r.flop and r.flop > 0 and COMPUTE[r.type or "float"]
       and (r.unit or "fma") == "fma" then
     compute = {"fma_" .. (r.type or "float")}
   end
   if r.bytes and r.bytes > 0 then
-    local cold = r.mode == "cold"
-    local sure = cold and not (r.cache or ""):find(" of ", 1, true)
-    ceiling = sure and MEMORY or {"cache", table.unpack(MEMORY)}
-    memory = cold and MEMORY or ceiling
+    memory = M.memory(r, function(names)
+      return (highest(names, context))
+    end)
   end
-  return compute, memory, ceiling
+  return compute, memory
 end
 
 -- The least seconds for the work by both roofs; the name of the lower roof;
 -- and the least seconds by the fastest launches.
 local function least_times(r, context)
-  local compute, memory, ceiling = peaks_of(r)
+  local compute, memory = peaks_of(r, context)
   local by_compute, by_memory, limit = 0, 0, 0
   if compute then
     local rate, best = highest(compute, context)
@@ -65,8 +81,7 @@ local function least_times(r, context)
     end
   end
   if memory then
-    local rate = highest(memory, context)
-    local _, best = highest(ceiling, context)
+    local rate, best = highest(memory, context)
     if rate > 0 then
       by_memory, limit = r.bytes / rate, math.max(limit, r.bytes / best)
     end
@@ -75,31 +90,46 @@ local function least_times(r, context)
   return math.max(by_compute, by_memory), bound, limit
 end
 
--- Measures the peaks of an impossible result once more: the device may have
+-- Measures the peaks of a result above them once more: the device may have
 -- been busy before. The better figures stay.
 local function doubt(r, context)
-  local compute, _, ceiling = peaks_of(r)
-  for _, names in ipairs{compute or {}, ceiling or {}} do
+  local compute, memory = peaks_of(r, context)
+  for _, names in ipairs{compute or {}, memory or {}} do
     for _, name in ipairs(names) do
-      if not again[name] then
-        again[name] = true
+      if cl.now() >= (again[name] or -math.huge) + AGAIN then
         peaks.better(name, context)
+        again[name] = cl.now()
       end
     end
   end
 end
 
---- roofline.place(r [, context]) -> fraction, bound
+-- Raises the peaks below a result that was verified, of a kernel of clshell's
+-- own, whose FLOP and bytes are counted right.
+local function raise(r, context)
+  local compute, memory = peaks_of(r, context)
+  if compute then
+    peaks.raise(compute[1], r.flop / r.median, context)
+  end
+  if memory and r.bytes / r.median > highest(memory, context) then
+    peaks.raise(memory[1] == "cache" and "cache" or r.family == "transpose"
+      and "copy" or "read", r.bytes / r.median, context)
+  end
+end
+
+--- roofline.place(r [, context [, verified]]) -> fraction, bound
 --- Places a result, a table with median (seconds), flop and bytes, type and
 --- mode, on the measured roofline: r.ai, r.roof (the share of the device's
 --- reach: the time that its arithmetic or its memory would need, whichever is
 --- longer, over the median) and r.bound, "memory" or "compute", the longer of
 --- the two. The memory of a result on hot operands is the cache. A result
---- above 105 % of the fastest known launches gets the flag "IMPOSSIBLE?": dead
---- code, a wrong count of FLOP, or a timer that stopped too early. nil without
---- flop and bytes. (Williams, Waterman and Patterson, Communications of the
---- ACM 52, 2009.)
-function M.place(r, context)
+--- above 105 % of a peak has the peak measured again; a result that is
+--- `verified` (with counts of FLOP and bytes that are right) and still above
+--- it raises the peak; others above 105 % of the fastest known launches get
+--- the flag "IMPOSSIBLE?": dead code, a wrong count of FLOP, or a timer that
+--- stopped too early. nil without flop and bytes. (Williams, Waterman and
+--- Patterson, Communications of the ACM 52, 2009.)
+function M.place(r, context, verified)
   local t = r.median
   if not t or t <= 0 or not (r.flop or r.bytes) then
     return nil
@@ -111,6 +141,10 @@ function M.place(r, context)
   local least, bound, limit = least_times(r, context)
   if least > IMPOSSIBLE * t then -- the least by medians: at least `limit`
     doubt(r, context)
+    least, bound, limit = least_times(r, context)
+  end
+  if least > t and verified then
+    raise(r, context)
     least, bound, limit = least_times(r, context)
   end
   if least <= 0 then
@@ -125,6 +159,30 @@ function M.place(r, context)
     r.note = r.note and r.note .. "; " .. words or words
   end
   return r.roof, r.bound
+end
+
+-- Doubts the compute peak below a result of a routine of the host, which runs
+-- on the same processor as a CPU device, and says so where the peak stays.
+function M.host(r)
+  local context = r.median and r.flop and cl.context()
+  local type = r.type or "float"
+  if not context or context.device.type ~= "cpu" or not COMPUTE[type] then
+    return
+  end
+  local rate = r.flop / r.median
+  local function above()
+    local top = peaks.get("fma_" .. type, context)
+    return top and rate > IMPOSSIBLE * top and rate / top
+  end
+  if above() then
+    doubt({median = r.median, flop = r.flop, type = type}, context)
+  end
+  local share = above()
+  if share then
+    local words = ("%.0f %% of the FMA peak that kernels of %s reach"):format(
+      100 * share, context.device.name)
+    r.note = r.note and r.note .. "; " .. words or words
+  end
 end
 
 local function line(r)

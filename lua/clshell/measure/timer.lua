@@ -128,17 +128,24 @@ function M.new(context, calls, main)
   return subject
 end
 
--- The subject of a routine of the host: run() -> seconds.
+-- Calls a function. Returns whether it enqueued commands: by the Events that
+-- it returned, that were made, or that its queues have not finished.
+function M.enqueues(call)
+  collectgarbage()
+  local before, events, results = cl.live().Event or 0, {}, nil
+  results = table.pack(call())
+  gather(events, results.n, table.unpack(results, 1, results.n))
+  return #events > 0 or (cl.live().Event or 0) > before
+    or #cl.unfinished() > 0
+end
+
+-- The subject of a routine of the host: run(n) -> seconds of n runs.
 function M.host(run)
   return {
     host = true, now = cl.now, sleep = cl.sleep,
     calibration = {event = false, wall_tick = 1e-6},
     sample = function(n)
-      local wall = 0
-      for _ = 1, n do
-        wall = wall + run()
-      end
-      return {wall = wall}
+      return {wall = run(n)}
     end,
   }
 end

@@ -156,7 +156,7 @@ local function bar_chart(kind, rows, opts)
     local lo, hi = record_fields.interval(r, y)
     chart.bars[i] = {
       label = labels[i], value = value, lo = lo, hi = hi, best = i == best,
-      digits = quantity.digits(record_fields.noise(r)),
+      digits = record_fields.digits(r),
       note = not value and (r.note or r.error or r.status or "no result"):
         gsub("%s+", " ") or nil,
     }

@@ -6,6 +6,7 @@
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
 local quantity = require "clshell.base.quantity"
+local record_fields = require "clshell.measure.record_fields"
 
 local M = {}
 
@@ -120,23 +121,36 @@ local function await(files, noted)
   end
 end
 
+-- "1.23x as fast as round 0 [1.20, 1.26]", from the intervals of both times.
+local function ratio(r, best)
+  local words = ("%sx as fast as round %d"):format(quantity.number(
+    best.median / r.median, 3), best.round)
+  if not (r.lo and best.lo) then
+    return words .. ", of too few samples for an interval"
+  end
+  local lo, hi = best.lo / r.hi, best.hi / r.lo
+  return ("%s [%s, %s]%s"):format(words, quantity.number(lo, 3),
+    quantity.number(hi, 3), lo <= 1 and hi >= 1 and ": no difference shown"
+      or "")
+end
+
 -- One line on a round: "round 2  412.3 µs  5.21 GFLOPS  1.23x as fast ...".
 local function line(round, r, best)
   if type(r) ~= "table" or not rawget(r, "median") then
     local reason = type(r) == "table" and rawget(r, "error")
     return ("round %d  %s"):format(round, reason or tostring(r))
   end
-  local words = {"round " .. round, quantity.format(r.median, "s")}
+  local words = {"round " .. round, quantity.format(r.median, "s",
+    record_fields.digits(r))}
   if r.status ~= nil and r.status ~= "ok" then
     words[#words + 1] = r.status .. (r.error and ": " .. r.error or "")
   elseif r.gflops then
-    words[#words + 1] = ("%.4g GFLOPS"):format(r.gflops)
+    words[#words + 1] = record_fields.number(r.gflops, r) .. " GFLOPS"
   elseif r.gbs then
-    words[#words + 1] = ("%.4g GB/s"):format(r.gbs)
+    words[#words + 1] = record_fields.number(r.gbs, r) .. " GB/s"
   end
   if best then
-    words[#words + 1] = ("%.3gx as fast as round %d"):format(
-      best.median / r.median, best.round)
+    words[#words + 1] = ratio(r, best)
   end
   return table.concat(words, "  ")
 end
@@ -151,7 +165,8 @@ local function measure(run, round, before)
   print(line(round, r, before))
   local good = type(r) == "table" and rawget(r, "median")
     and (r.status == nil or r.status == "ok")
-  return good and {median = r.median, round = round} or before
+  return good and {median = r.median, lo = r.lo, hi = r.hi, round = round}
+    or before
 end
 
 local function nothing_to_watch(path)
@@ -166,7 +181,8 @@ end
 --- Waits for changes of the files of all programs in use, or of the file that
 --- `path` names (an included file as well). After each change the programs
 --- are rebuilt in place, and `bench`, a function that returns a measured
---- result, runs again: a line a round, with the ratio to the last good round.
+--- result, runs again: a line a round, with the ratio to the last good round
+--- and its interval.
 --- Ends at Ctrl-C, or after `rounds` rounds.
 function M.watch(path, bench, rounds)
   local files, known = watched(path)

@@ -11,17 +11,15 @@ local text = require "clshell.base.text"
 local M = {}
 
 -- A measured number has as many digits as its result's noise leaves sure.
-local function measured(x, row)
-  return quantity.number(x, quantity.digits(record_fields.noise(row)))
-end
+local measured = record_fields.number
 
 local function percent(x, row)
   return measured(100 * x, row)
 end
 
+-- Half the width of the interval of the median, in per cent.
 local function spread(row)
-  local noise = record_fields.noise(row)
-  return noise and 100 * noise
+  return row.lo and 100 * record_fields.noise(row) or nil
 end
 
 local function flags(row)

@@ -8,7 +8,6 @@ local export_fields = require "clshell.report.export_fields"
 local file = require "clshell.base.file"
 local json = require "clshell.report.export_json"
 local markdown = require "clshell.report.markdown"
-local quantity = require "clshell.base.quantity"
 local record_fields = require "clshell.measure.record_fields"
 local text = require "clshell.base.text"
 
@@ -17,21 +16,29 @@ local M = {}
 -- Floats in Markdown have the digits that the noise of their result leaves.
 local function rounded(value, r)
   if math.type(value) == "float" and text.finite(value) then
-    local digits = quantity.digits(record_fields.noise(r))
+    local digits = record_fields.digits(r)
     return (("%." .. digits .. "g"):format(value):gsub(",", "."))
   end
 end
 
 -- The columns of Markdown: those that people compare.
-local MARKDOWN = {"name", "config", "type", "cache_mode", "time_s",
+local MARKDOWN = {"name", "config", "size", "type", "cache_mode", "time_s",
   "time_lo_s", "time_hi_s", "n", "throughput_FLOP_per_s",
   "bandwidth_B_per_s", "roof_fraction", "error", "flags", "note"}
 local LEFT, RIGHT = ":---", "---:"
-local TEXTS = {name = true, config = true, type = true, cache_mode = true,
-  flags = true, note = true}
+local TEXTS = {name = true, config = true, size = true, type = true,
+  cache_mode = true, flags = true, note = true}
+
+-- The size of the problem as people write it: "512x512x512".
+local function size(r)
+  return r.title or type(r.shape) == "string" and r.shape or nil
+end
 
 local function write_markdown(results)
   local from, columns = {}, {}
+  for _, r in ipairs(results) do
+    from.size = from.size or size(r) and size
+  end
   for _, column in ipairs(export_fields.columns(results)) do
     from[column[1]] = column[2]
   end

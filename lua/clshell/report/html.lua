@@ -195,7 +195,7 @@ local function detail(r, label)
       list[#list + 1] = {name = name, value = tostring(value)}
     end
   end
-  local digits = quantity.digits(record_fields.noise(r))
+  local digits = record_fields.digits(r)
   local function seconds(x)
     return quantity.format(x, "s", digits)
   end
