@@ -36,7 +36,8 @@ local function ladder(m, n, type)
   end
   names[#names + 1] = "plain_c"
   local part <close> = out:part{steps = #names, by = "gbs",
-    peak = peaks().copy, title = ("\ntranspose %dx%d %s"):format(m, n, type),
+    peak = function() return peaks().copy end,
+    title = ("\ntranspose %dx%d %s"):format(m, n, type),
     columns = {"kernel", "config", "local", "ms", "gbs",
       {key = "percent", title = "% copy", format = "%.1f"}, "speedup",
       "note"}}

@@ -79,9 +79,11 @@ end)
 -- What the modules share among themselves: no `---` comment, no help.
 local INTERNAL = {"csr.wrap", "family.bind", "family.bytes", "family.flop",
   "family.host", "family.plan_for", "family.truth", "bench.median",
-  "bench.run", "bench.rung", "peaks.better", "peaks.peaks", "compare.compare",
-  "roofline.add", "roofline.recent",
-  "roofline.roofline", "lesson.lesson", "calibrate.canary",
+  "bench.run", "bench.rung", "peaks.better", "peaks.forget", "peaks.peaks",
+  "peaks.raise", "peaks.tries", "peaks.words", "compare.compare",
+  "roofline.add", "roofline.host", "roofline.memory", "roofline.recent",
+  "roofline.roofline", "calibrate.notice", "timer.enqueues",
+  "lesson.lesson", "calibrate.canary",
   "calibrate.device", "runs.best", "runs.history", "runs.prune",
   "results.new", "target.copy", "target.footprint", "target.local_text",
   "timer.host", "verify.judge", "verify.sample_rows", "verify.transpose"}

@@ -294,10 +294,11 @@ t.test("comparisons name what differs", function()
   t.eq({r.name_a, r.name_b}, {"gemm.naive (a)", "gemm.naive (b)"})
   t.narrow(tostring(r))
   r.ratio, r.lo, r.hi, r.verdict = 0.5, 0.498, 0.502, "FASTER"
-  t.ok(tostring(r):find("^gemm.naive %(b%) is 2.000 %[1.992, 2.008%] times"))
+  t.ok(tostring(r):find("^gemm.naive %(b%) is 2.000 %[1.992, 2.008%] "
+    .. "times as fast as gemm.naive %(a%)\n"))
   r.ratio, r.lo, r.hi, r.verdict = 1.001, 0.995, 1.004, "SAME"
-  t.ok(tostring(r):find("gemm.naive (b) takes the SAME time as gemm.naive (a): "
-    .. "1.001 [0.9950, 1.004]", 1,
+  t.ok(tostring(r):find("gemm.naive (b) takes the SAME time,\n  1.001 "
+    .. "[0.9950, 1.004] times that of gemm.naive (a)\n", 1,
     true), tostring(r))
 end)
 

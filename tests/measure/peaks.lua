@@ -54,7 +54,8 @@ t.test("the kernels of the streams touch every element, once", function()
       end
       local from = cl.buffer("float", n * width, data)
       local to = cl.buffer("float", n * width + 1, -1)
-      stream("copy", n, width, items, size, streams)(n, cl.any(from), cl.any(to))
+      stream("copy", n, width, items, size, streams)(n, cl.any(from),
+        cl.any(to))
       local back = to:read()
       t.eq(back[n * width + 1], -1, what)
       for i = 1, #data do
@@ -158,18 +159,25 @@ t.test("what is kept of a device survives, and damage is seen", function()
   t.eq(cachefile.hash("a"), "af63dc4c8601ec8c")
 end)
 
--- The peaks {name = rate} of a device whose launches take so many seconds, by
--- the timer's account; the fastest half as many. The session keeps them.
-local function by_clock(seconds, names)
+-- Calls f(kept) with launches that take `is.seconds` each by the timer's
+-- account, the fastest half as many; `kept` is the file of the device.
+local function stubbed(is, f)
   local stubs = {
     {timer, "new", function()
-      return {sample = function() return {event = seconds} end}
+      return {sample = function() return {event = is.seconds} end}
     end},
     {protocol, "measure", function(_, r)
-      r.median, r.min = seconds, seconds / 2
+      is.count = (is.count or 0) + 1
+      r.median, r.q1, r.min = is.seconds, is.seconds, is.seconds / 2
     end},
-    {cachefile, "load", function() end},
-    {cachefile, "save", function() return true end},
+    {cachefile, "load", function() return is.kept end},
+    {cachefile, "save", function(_, values)
+      is.kept = is.kept or {}
+      for key, value in pairs(values) do
+        is.kept[key] = value
+      end
+      return true
+    end},
   }
   local function swap()
     for _, stub in ipairs(stubs) do
@@ -178,14 +186,128 @@ local function by_clock(seconds, names)
   end
   swap()
   local _ <close> = setmetatable({}, {__close = swap})
-  local rates = {}
-  for _, name in ipairs(names) do
-    local best
-    rates[name], best = peaks.get(name, nil, true)
-    t.near(best, 2 * rates[name], 1e-9, name)
-  end
-  return rates
+  return f()
 end
+
+-- The peaks {name = rate} of a device whose launches take so many seconds. The
+-- session keeps them.
+local function by_clock(seconds, names)
+  return stubbed({seconds = seconds}, function()
+    local rates = {}
+    for _, name in ipairs(names) do
+      local best
+      rates[name], best = peaks.get(name, nil, true)
+      t.near(best, 2 * rates[name], 1e-9, name)
+    end
+    return rates
+  end)
+end
+
+t.test("the best of spaced tries stays, with its age and its spread",
+    function()
+  local is = {seconds = 1}
+  stubbed(is, function()
+    local context = cl.context()
+    local rate = peaks.get("upload", nil, true)
+    is.seconds = 4 -- a busy moment
+    peaks.better("upload", context)
+    t.eq({peaks.get "upload"}, {rate, 2 * rate})
+    t.eq(peaks.words(peaks.tries(context).upload, rate):gsub("%d+ s ago", ""),
+      ", 2 tries, 75 % apart")
+    is.seconds = 0.5 -- a quiet one
+    peaks.better("upload", context)
+    t.near(peaks.get "upload", 2 * rate, 1e-9)
+    t.eq(peaks.tries(context).upload.tries, 3)
+    t.ok(tostring(peaks()):find("to the device +[%d.]+ GB/s +%d+ s ago, 3 "
+      .. "tries, 88 %% apart"), tostring(peaks()))
+    t.narrow(tostring(peaks()))
+  end)
+end)
+
+t.test("a later session tries a kept peak again, and may raise it", function()
+  local is = {seconds = 1}
+  stubbed(is, function()
+    local context = cl.context()
+    local rate = peaks.get("download", nil, true)
+    is.kept["time.download"] = is.kept["time.download"] - 3600
+    is.seconds, is.count = 0.5, 0
+    peaks.forget(context)
+    t.near(peaks.get "download", 2 * rate, 1e-9)
+    t.eq(is.count, 1, "one way alone")
+    peaks.forget(context)
+    peaks.get "download"
+    t.eq(is.count, 1, "not so soon")
+    is.kept["time.download"], is.kept["tries.download"] = 0, 6
+    peaks.forget(context)
+    peaks.get "download"
+    t.eq(is.count, 1, "tries enough")
+  end)
+end)
+
+t.test("a verified result above a roof raises it; others are impossible",
+    function()
+  local context = cl.context()
+  stubbed({seconds = 1}, function()
+    for _, name in ipairs{"copy", "read", "write", "cache", "fma_float"} do
+      peaks.get(name, nil, true)
+    end
+    local top = peaks.get "read"
+    local function result(more)
+      local r = {median = 1, bytes = 4 * top, mode = "cold", cache = "flush",
+        flags = {}, family = "spmv"}
+      for key, value in pairs(more or {}) do
+        r[key] = value
+      end
+      return r
+    end
+    local r = result{bytes = 8 * top}
+    roofline.place(r, context)
+    t.ok(flagged(r, "IMPOSSIBLE?") and r.roof > 3.9, r.roof)
+    r = result{bytes = 0.75 * peaks.get "copy"}
+    roofline.place(r, context, true)
+    t.eq({flagged(r, "IMPOSSIBLE?"), r.roof}, {false, 0.75})
+    r = result()
+    roofline.place(r, context, true)
+    t.eq({r.roof, r.bound, r.flags}, {1.0, "memory", {}})
+    t.near(peaks.get "read", 4 * top, 1e-9)
+    local fma = peaks.get "fma_float"
+    r = {median = 1, flop = 3 * fma, type = "float", flags = {}}
+    roofline.place(r, context, true)
+    t.eq({r.roof, r.bound, peaks.get "fma_float" / fma}, {1.0, "compute", 3.0})
+    -- a flush that is smaller than the cache: the cache may have held it
+    r = result{bytes = peaks.get "cache", cache = "flush 1 MiB of 9 MiB cache",
+      median = 2}
+    roofline.place(r, context)
+    t.ok(r.roof <= 1, r.roof)
+  end)
+  for _, name in ipairs{"copy", "read", "write", "cache", "fma_float"} do
+    peaks.get(name, nil, true)
+  end
+end)
+
+t.test("a CPU device that reports other memory is the same device", function()
+  local dev = {name = "d", platform = "p", version = "v", compute_units = 1,
+    driver_version = "1", global_mem_size = 2^30}
+  local path = cachefile.path(dev)
+  dev.global_mem_size = 2^30 + 4096
+  t.eq(cachefile.path(dev), path)
+end)
+
+t.test("the first measurement says what it does, once", function()
+  local folder = t.tmp "cache"
+  local _ <close> = setmetatable({}, {__close = function()
+    os.execute("rm -rf " .. folder)
+  end})
+  local command = ("XDG_CACHE_HOME=%s %s %%s -e '%s' 2>&1"):format(folder,
+    t.exe, [[require("clshell.measure.peaks").get "read"
+      require("clshell.measure.peaks").get "write"
+      require("clshell.measure.calibrate")()]])
+  t.eq(t.capture(command:format "-q"), "")
+  os.execute("rm -rf " .. folder)
+  t.eq(t.capture(command:format ""), ("measuring %s, once: the figures are "
+    .. "kept\n"):format(device.name))
+  t.eq(t.capture(command:format ""), "")
+end)
 
 t.test("a peak is the work of a launch over its time", function()
   local r = by_clock(1, {"copy", "read", "write", "upload",

@@ -261,8 +261,8 @@ t.test("the step of a timer is found", function()
   t.near(calibrate.tick{7, 7, 7}, 7e-9, 1e-15)
 end)
 
-local OPTS = {looks = {11, 22, 44, 88}, samples = 3, seconds = 20, least = 0.01,
-  timer = "event"}
+local OPTS = {looks = {11, 22, 44, 88}, samples = 3, seconds = 20,
+  least = 0.01, timer = "event"}
 
 -- The verdict on two launches that differ by a factor on one device, whose
 -- clock wanders.

@@ -80,6 +80,12 @@ local function eta(p)
   return ("  eta %d:%02d"):format(seconds // 60, seconds % 60)
 end
 
+-- Draws a line of a terminal anew.
+local function draw_line(p, line)
+  p.write("\r\27[K" .. text.cut(line, p.width - 1))
+  p.shown = true
+end
+
 local function draw(p, label)
   local head = ("%s %d/%d"):format(bar(p), p.count, p.total)
   local tail = (p.best and "  " .. p.best or "") .. eta(p)
@@ -88,12 +94,6 @@ local function draw(p, label)
     tail, room = eta(p), p.width - 1 - text.width(head) - #eta(p)
   end
   draw_line(p, head .. text.cut("  " .. label, room) .. tail)
-end
-
--- Draws a line of a terminal anew.
-local function draw_line(p, line)
-  p.write("\r\27[K" .. text.cut(line, p.width - 1))
-  p.shown = true
 end
 
 -- A line for a log: no escapes, no carriage return.
@@ -167,8 +167,7 @@ function M.notice(title, opts)
   return n
 end
 
---- notice:step(label)
---- Names the step under way.
+-- notice:step(label): names the step under way.
 function Notice:step(label)
   if self.quiet or self.now() - self.begin < DELAY then
     return

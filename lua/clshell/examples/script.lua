@@ -47,6 +47,10 @@ print(script.readable "missing.npy" == nil) --> true
 local script = require "clshell.script"
 script.fits(script.parser("mine", ""), "matrices of 64x64", 3 * 64 * 64 * 4)
 
+--- progress.notice
+local notice <close> = require("clshell.progress").notice "building, once"
+notice:step "the first program"
+
 --- script.progress
 local script = require "clshell.script"
 local progress <close> = script.progress(3)

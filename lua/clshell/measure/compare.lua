@@ -169,7 +169,9 @@ function M.measure(a, b, opts)
   return rounds(subjects, state, r, opts)
 end
 
--- The first line: a factor with the digits that its interval leaves sure.
+local WIDTH = 79
+
+-- The first words: a factor with the digits that its interval leaves sure.
 local function sentence(r, noise)
   local factor, lo, hi, fast, slow = r.ratio, r.lo, r.hi, r.name_a, r.name_b
   if r.verdict == "FASTER" then
@@ -180,12 +182,14 @@ local function sentence(r, noise)
   end
   local value = number(factor) .. (lo and (" [%s, %s]"):format(number(lo),
     number(hi)) or "")
-  if r.verdict == "FASTER" or r.verdict == "SLOWER" then
-    return ("%s is %s times as fast as %s"):format(fast, value, slow)
-  elseif r.verdict == "SAME" then
-    return ("%s takes the SAME time as %s: %s"):format(slow, fast, value)
+  local head, tail = "UNCLEAR: %s takes", "%s times as long as %s"
+  if r.verdict == "SAME" then
+    head, tail = "%s takes the SAME time,", "%s times that of %s"
+  elseif r.verdict ~= "UNCLEAR" then
+    head, tail, slow, fast = "%s is", "%s times as fast as %s", fast, slow
   end
-  return ("UNCLEAR: %s takes %s times as long as %s"):format(slow, value, fast)
+  head, tail = head:format(slow), tail:format(value, fast)
+  return head .. (#head + #tail < WIDTH and " " or "\n  ") .. tail
 end
 
 local printing = {
@@ -354,10 +358,11 @@ end
 --- samples are short and the lower quartile stands for the median (Chen and
 --- Revels, Robust benchmarking in noisy environments, arXiv 1608.04295, take
 --- the minimum for that reason). The result prints as text and has verdict
---- ("FASTER", "SLOWER", "SAME" or "UNCLEAR", of b; see compare.verdict), ratio,
---- lo and hi (its 95 % order-statistic interval over the rounds), ratios, a
---- and b (the times of the rounds), name_a and name_b (of two of the same name
---- with the words that differ), timer, quantile and the launches per sample.
+--- ("FASTER", "SLOWER", "SAME" or "UNCLEAR", of b: see compare.verdict), its
+--- ratio, lo and hi (its 95 % order-statistic interval over the rounds),
+--- ratios, a and b (the times of the rounds), name_a and name_b (of two of the
+--- same name with the words that differ), timer, quantile and the launches per
+--- sample.
 ---
 --- A side may also be a result of bench, the number of a kept run, "last", or
 --- a tag: then nothing can run in turns. The other side is measured if need

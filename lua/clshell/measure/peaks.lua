@@ -191,6 +191,11 @@ function M.raise(name, rate, context)
   end
 end
 
+-- Makes a context read its kept peaks again, as a later session does.
+function M.forget(context)
+  known[context] = nil
+end
+
 -- The tries of all peaks of a context, by their names, as peaks().tries.
 function M.tries(context)
   return table_of(context).tries

@@ -238,7 +238,8 @@ function M.best(results, key)
   local best, most
   for i, r in ipairs(results) do
     local x = M.base(r, key)
-    if x and not M.fails(r) and not few(r) and (not most or sign * x > most) then
+    if x and not M.fails(r) and not few(r)
+        and (not most or sign * x > most) then
       best, most = i, sign * x
     end
   end

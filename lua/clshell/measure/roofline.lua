@@ -43,11 +43,11 @@ local function sure(r)
 end
 
 -- The names of the peaks of which the highest bounds the memory traffic of a
--- result; highest(names) is the rate. The cache bounds operands that may lie
--- in it: hot ones, and cold ones that were moved faster than memory moves.
-function M.memory(r, highest)
+-- result; top(names) is the rate. The cache bounds operands that may lie in
+-- it: hot ones, and cold ones that were moved faster than memory moves.
+function M.memory(r, top)
   if sure(r) or r.mode == "cold" and r.bytes / r.median
-      <= IMPOSSIBLE * highest(MEMORY) then
+      <= IMPOSSIBLE * top(MEMORY) then
     return MEMORY
   end
   return {"cache", table.unpack(MEMORY)}

@@ -132,8 +132,8 @@ end
 -- it returned, that were made, or that its queues have not finished.
 function M.enqueues(call)
   collectgarbage()
-  local before, events, results = cl.live().Event or 0, {}, nil
-  results = table.pack(call())
+  local before, events = cl.live().Event or 0, {}
+  local results = table.pack(call())
   gather(events, results.n, table.unpack(results, 1, results.n))
   return #events > 0 or (cl.live().Event or 0) > before
     or #cl.unfinished() > 0

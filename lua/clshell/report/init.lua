@@ -38,14 +38,18 @@ M.align = columns.align
 --- Compares bench results: sets `percent` of the peak and `speedup` over the
 --- result `base`. Results without a rate get neither.
 --- Options:
----   peak  -       FLOP/s, or B/s where `by` is "gbs"
+---   peak  -       FLOP/s, or B/s where `by` is "gbs"; or a function that
+---                 returns it, as a result may raise the measured peak
 ---   by    gflops  the field that is compared with the peak
 ---   base  -       a result
 function M.relate(rows, opts)
-  local by = opts.by or "gflops"
+  local by, peak = opts.by or "gflops", opts.peak
+  if type(peak) == "function" then
+    peak = peak()
+  end
   for _, r in ipairs(rows) do
-    if r[by] and opts.peak then
-      r.percent = 100 * r[by] * 1e9 / opts.peak
+    if r[by] and peak then
+      r.percent = 100 * r[by] * 1e9 / peak
     end
     if (r.gflops or r.gbs) and opts.base and opts.base.ms then
       r.speedup = opts.base.ms / r.ms
