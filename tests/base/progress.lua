@@ -43,6 +43,27 @@ t.test("no progress garbage in logs: plain lines, now and then", function()
   t.eq(run(10, 60, {tty = true, quiet = true}), {})
 end)
 
+t.test("a notice of work done once: from half a second on", function()
+  local function told(title, opts)
+    local out, time = {}, 0
+    opts.now = function() return time end
+    opts.width, opts.quiet = 40, opts.quiet or false
+    opts.write = function(s) out[#out + 1] = s end
+    for _, parts in ipairs{2, 3} do -- parts that follow each other share it
+      local notice <close> = progress.notice(title, "now: ", opts)
+      for i = 1, parts do
+        notice:step("step " .. parts .. i)
+        time = time + 0.2
+      end
+    end
+    return out
+  end
+  t.eq(told("A", {tty = false}), {"A\n"})
+  t.eq(told("B", {tty = true}), {"\r\27[Know: step 32", "\r\27[Know: step 33",
+    "\r\27[K"})
+  t.eq(told("C", {tty = true, quiet = true}), {})
+end)
+
 t.test("on a terminal: one line, drawn again, erased at the end", function()
   local out = run(4, 1, {tty = true, note = 2})
   t.eq(out, {"\r\27[K[#####---------------] 2/4  step 2",

@@ -146,18 +146,18 @@ Progress.__close = Progress.done
 
 local notices = {} -- by their titles
 
---- progress.notice(title, ...) -> notice
+--- progress.notice(title, short) -> notice
 --- A line for work that is done once and takes seconds, such as the
---- calibration of a device. The title says the work and its reason. From half
---- a second on a terminal shows it with the label of the step under way;
---- elsewhere the title is one line, once a session; -q shows nothing. Parts of
+--- calibration of a device. The title says the work and its reason: one plain
+--- line, once a session. A terminal shows `short` with the label of the step
+--- under way. Nothing is shown in the first half second and with -q. Parts of
 --- the work that follow each other at once share a notice. Closes itself, as
---- progress does. A second argument is for tests, see progress.new.
-function M.notice(title, opts)
+--- progress does. A third argument is for tests, see progress.new.
+function M.notice(title, short, opts)
   local n = notices[title]
   if not n then
     n = setmetatable(base(opts or {}), Notice)
-    n.title, n.open, n.ended = title, 0, n.begin
+    n.title, n.short, n.open, n.ended = title, short, 0, n.begin
     notices[title] = n
   end
   if n.open == 0 and n.now() - n.ended > DELAY then
@@ -172,7 +172,7 @@ function Notice:step(label)
   if self.quiet or self.now() - self.begin < DELAY then
     return
   elseif self.tty then
-    draw_line(self, ("%s: %s"):format(self.title, label))
+    draw_line(self, self.short .. label)
   elseif not self.said then
     self.said = true
     self.write(self.title .. "\n")

@@ -48,7 +48,8 @@ local script = require "clshell.script"
 script.fits(script.parser("mine", ""), "matrices of 64x64", 3 * 64 * 64 * 4)
 
 --- progress.notice
-local notice <close> = require("clshell.progress").notice "building, once"
+local notice <close> = require("clshell.progress").notice("building, once",
+  "building: ")
 notice:step "the first program"
 
 --- script.progress

@@ -52,7 +52,7 @@ end
 -- The notice of measurements that are kept for later sessions.
 function M.notice(dev)
   return progress.notice(("measuring %s, once: the figures are kept")
-    :format(dev.name))
+    :format(dev.name), "measuring once, for all sessions: ")
 end
 
 -- START and END of an event, or nil without time stamps.
