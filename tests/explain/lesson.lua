@@ -316,7 +316,10 @@ t.test("a step within the noise is neither paid nor lost", function()
   few.n, few.lo, few.hi = 1, nil, nil
   words = lesson.ladder({ran("naive", 1, 0), few}, {device = H100,
     peaks = PEAKS, width = 80})
-  t.ok(words:find("noisy tiled over naive: x1.35, of too few", 1, true), words)
+  few.n, few.min, few.max = 3, few.median, few.median
+  t.ok(lesson.ladder({ran("naive", 1, 0), few}, {device = H100, peaks = PEAKS,
+    width = 80}):find("\npaid  tiled over naive", 1, true))
+  t.ok(words:find("noisy tiled over naive: x1.35, of a single", 1, true), words)
 end)
 
 t.test("ladders without an answer", function()
@@ -355,6 +358,8 @@ t.test("a real result has its sentence, and help has lesson", function()
     end
   end
   t.ok(lesson.ladder(rows, {peaks = peaks}):find("tiled over naive"))
+  has(lesson(require "clshell.measure.bench"(function() end, {seconds = 0.01,
+    flop = 1e3})), "It ran on the host")
   t.ok(help.text("lesson"):find("One sentence", 1, true))
   t.ok(help.text(lesson.ladder):find("which%s+step%s+paid"))
   t.ok(help.text("lesson.ladder"):find("which%s+step%s+paid"))

@@ -104,11 +104,13 @@ local function pair(g, a)
 end
 
 -- The times that a result may have: from its lower to its upper quartile, as
--- the interval of its median knows nothing of the next run. nil where the
--- samples are too few.
+-- the interval of its median knows nothing of the next run; of few samples
+-- from the least to the greatest, and of a single one nil.
 local function range(r)
   if r.lo then
     return math.min(r.lo, r.q1 or r.lo), math.max(r.hi, r.q3 or r.hi)
+  elseif r.n ~= 1 then
+    return r.min, r.max
   end
 end
 
@@ -238,7 +240,7 @@ local function step(g, a, opts)
   if kind == "noisy" then
     return kind, head .. (lo and ("; the samples leave x%.2f to x%.2f open, "
       .. "compare measures in turns"):format(lo, hi)
-      or ", of too few samples for an interval")
+      or ", of a single sample")
   end
   local reason = M.why(old, new, kind == "paid", opts)
   local meant = not reason and g.kernel ~= a.kernel and purpose(new)

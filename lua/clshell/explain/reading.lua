@@ -295,7 +295,7 @@ local function unread(r, device)
   elseif record_fields.flagged(r, "IMPOSSIBLE?") then
     return ("This time is not credible: %s."):format(r.note and
       r.note:match("IMPOSSIBLE%?[^;]*") or "it is above the roofline")
-  elseif r.family and not r.device then
+  elseif not r.device and (r.family or r.timer == "wall") then
     return "It ran on the host, whose roofs are not measured."
   end
   local name = record_fields.device(r)
