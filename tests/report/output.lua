@@ -177,7 +177,7 @@ t.test("a rung that is wrong is a row with a reason, and no more", function()
     t.ok(unbroken(out):find(("wrong_%s WRONG err=%%S+, bound %%S+ at row 1, "
       .. "column 1"):format(words)), out)
   end
-  t.ok(out:find("\n..naive +%S") and out:find("\n..tiled +%S"), out)
+  t.ok(out:find("\n[* ]*naive +%S") and out:find("\n[* ]*tiled +%S"), out)
   local list = json.decode(contents(path)).results
   for i, status in ipairs{"ok", "wrong", "wrong", "wrong", "ok"} do
     local r = list[i]
@@ -230,7 +230,7 @@ t.test("launches: there is a C program", function()
   launches("echo a warning of the driver; echo 1.5", function(command, path)
     local out, err, code = run(command .. " -n 20 -r 3")
     t.eq(code, 0, err)
-    t.ok(out:find("\nfrom C +%S+ +0[.]0 +3\n"), out)
+    t.ok(out:find("\nfrom C +%S+ +3\n"), out)
     t.ok(unbroken(out):find("%d [mnµu]*s %a%a%a%a than from C from C"), out)
     t.ok(not out:find(path, 1, true), out)
   end)
@@ -257,8 +257,8 @@ t.test("launches: it fails in the third round", function()
   launches(program, function(command, path)
     local out, err, code = run(command .. " -n 20 -r 5")
     t.eq(code, 0, err)
-    t.ok(out:find("\nfrom Lua +%S+ +%S+ +5 ")
-      and out:find("\nfrom C +%S+ +0[.]0 +2\n"), out)
+    t.ok(out:find("\nfrom Lua +%S+ +5 ")
+      and out:find("\nfrom C +%S+ +2\n"), out)
     out = unbroken(out)
     t.ok(out:find("than from C in 2 of 5 rounds; from C: " .. path
       .. " failed: exit code 7", 1, true), out)
