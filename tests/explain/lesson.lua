@@ -319,7 +319,8 @@ t.test("a step within the noise is neither paid nor lost", function()
   few.n, few.min, few.max = 3, few.median, few.median
   t.ok(lesson.ladder({ran("naive", 1, 0), few}, {device = H100, peaks = PEAKS,
     width = 80}):find("\npaid  tiled over naive", 1, true))
-  t.ok(words:find("noisy tiled over naive: x1.35, of a single", 1, true), words)
+  t.ok(words:find("noisy tiled over naive: x1.35, of a single", 1, true),
+    words)
 end)
 
 t.test("ladders without an answer", function()
