@@ -12,8 +12,8 @@ local M = {}
 local FIRST = "clshell measurements 1"
 local LAST = "end"
 
--- The identity of a device: a change of any of these makes another file. A CPU
--- device's memory is left out: PoCL reports another size each hour.
+-- The identity of a device: a change of any of these makes another file. Its
+-- memory is left out: a CPU device's size changes with the host's free memory.
 function M.identity(dev)
   return ("%s | %s | %s | %s | %d units"):format(dev.name,
     tostring(dev.platform), dev.version, dev.driver_version,

@@ -49,8 +49,13 @@ function M.tick(durations)
   return least and least * 1e-9
 end
 
--- The notice of measurements that are kept for later sessions.
-function M.notice(dev)
+-- The notice of measurements that are kept for later sessions, or `again` of
+-- kept ones that are tried again.
+function M.notice(dev, again)
+  if again then
+    return progress.notice(("measuring peaks of %s again: the better figures "
+      .. "are kept"):format(dev.name), "measuring again: ")
+  end
   return progress.notice(("measuring %s, once: the figures are kept")
     :format(dev.name), "measuring once, for all sessions: ")
 end

@@ -133,7 +133,7 @@ end
 -- Measures one peak, by a single way if `only` is given. The better figures
 -- stay: a busy host only ever lowers a rate.
 local function measure(context, p, name, only)
-  local notice <close> = calibrate.notice(context.device)
+  local notice <close> = calibrate.notice(context.device, p.best[name])
   local rate, best, way = find_best(context, name, only, function(words)
     notice:step(("peak of %s, %s"):format(name, words))
   end)

@@ -90,17 +90,30 @@ local function least_times(r, context)
   return math.max(by_compute, by_memory), bound, limit
 end
 
--- Measures the peaks of a result above them once more: the device may have
--- been busy before. The better figures stay.
-local function doubt(r, context)
-  local compute, memory = peaks_of(r, context)
-  for _, names in ipairs{compute or {}, memory or {}} do
-    for _, name in ipairs(names) do
-      if cl.now() >= (again[name] or -math.huge) + AGAIN then
-        peaks.better(name, context)
-        again[name] = cl.now()
-      end
+-- Measures known peaks once more that are below 1/1.05 of this rate: the
+-- device may have been busy before. The better figures stay.
+local function check(names, rate, context)
+  local top = highest(names, context)
+  for _, name in ipairs(top > 0 and rate > IMPOSSIBLE * top and names or {}) do
+    if cl.now() >= (again[name] or -math.huge) + AGAIN then
+      peaks.better(name, context)
+      again[name] = cl.now()
     end
+  end
+end
+
+-- Doubts the peaks that a result exceeds. Whether the operands of a cold one
+-- came from a cache is asked only after the peaks of memory.
+local function doubt(r, context)
+  if r.mode == "cold" and r.bytes then
+    check(MEMORY, r.bytes / r.median, context)
+  end
+  local compute, memory = peaks_of(r, context)
+  if compute then
+    check(compute, r.flop / r.median, context)
+  end
+  if memory then
+    check(memory, r.bytes / r.median, context)
   end
 end
 
@@ -138,11 +151,8 @@ function M.place(r, context, verified)
   if r.flop and r.bytes and r.flop > 0 and r.bytes > 0 then
     r.ai = r.flop / r.bytes
   end
+  doubt(r, context)
   local least, bound, limit = least_times(r, context)
-  if least > IMPOSSIBLE * t then -- the least by medians: at least `limit`
-    doubt(r, context)
-    least, bound, limit = least_times(r, context)
-  end
   if least > t and verified then
     raise(r, context)
     least, bound, limit = least_times(r, context)
