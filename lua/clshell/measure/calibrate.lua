@@ -71,7 +71,7 @@ local function stamps(event)
 end
 
 -- The steps of the timer and the cost of an empty launch.
-local function measure_empty(context, c)
+local function measure_empty(context, c, notice)
   local launch = peak_kernels.kernel(context, "empty.cl", {}):range({1}, {1})
   for _ = 1, 20 do
     launch(0):wait()
@@ -86,6 +86,9 @@ local function measure_empty(context, c)
       durations[#durations + 1] = stop - start
     else
       bad = bad + 1
+    end
+    if i % 50 == 0 then
+      notice:step "the cost of a launch"
     end
   end
   c.floor_wall = stats.median(walls)
@@ -182,7 +185,10 @@ end
 -- Compares event timers with the host's clock: a launch, and several on end.
 local function measure_ratios(context, c, notice)
   local run, out = burner(context)
-  local long = iterations_for(run, LONG)
+  local long = iterations_for(function(n)
+    notice:step "its timers against the clock"
+    return run(n)
+  end, LONG)
   c.iterations = math.max(1, math.floor(long * CANARY / LONG))
   c.ratio = best_ratio(function(times)
     notice:step "its timers against the clock"
@@ -281,8 +287,7 @@ function M.device(opts)
   if not (c and judge(c, dev).batch) then
     c = {}
     local notice <close> = M.notice(dev)
-    notice:step "its timers"
-    measure_empty(context, c)
+    measure_empty(context, c, notice)
     measure_ratios(context, c, notice)
     if judge(c, dev).batch then -- doubts may come of a busy host
       local ok, reason = to_cache(dev, c)
