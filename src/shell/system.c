@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -262,10 +263,43 @@ static int system_winsize(lua_State *L) {
   return 2;
 }
 
+/* Pushes the path behind a file descriptor, "?" where it is not known. */
+static void pushpath(lua_State *L, int fd) {
+  char path[PATH_MAX];
+#ifdef F_GETPATH
+  lua_pushstring(L, fcntl(fd, F_GETPATH, path) == 0 ? path : "?");
+#else
+  char link[40];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  ssize_t n = readlink(link, path, sizeof path);
+  if (n > 0)
+    lua_pushlstring(L, path, (size_t)n);
+  else
+    lua_pushliteral(L, "?");
+#endif
+}
+
+/** system.file(file) -> path, direction
+ * The path of an open file of Lua's io library ("?" where the system does
+ * not tell) and "reading", "writing" or "reading and writing".
+ */
+static int system_file(lua_State *L) {
+  luaL_Stream *s = luaL_checkudata(L, 1, LUA_FILEHANDLE);
+  luaL_argcheck(L, s->closef != NULL, 1, "the file is closed");
+  int fd = fileno(s->f);
+  pushpath(L, fd);
+  int way = fcntl(fd, F_GETFL) & O_ACCMODE;
+  lua_pushstring(L, way == O_RDWR     ? "reading and writing"
+                    : way == O_WRONLY ? "writing"
+                                      : "reading");
+  return 2;
+}
+
 int luaopen_clshell_system(lua_State *L) {
   static const luaL_Reg functions[] = {{"chdir", system_chdir},
                                        {"cwd", system_cwd},
                                        {"drivers", system_drivers},
+                                       {"file", system_file},
                                        {"folder", system_folder},
                                        {"kind", system_kind},
                                        {"private", system_private},

@@ -38,7 +38,7 @@ t.test("%bench measures an expression, with options", function()
     %bench l(b) flops=2*10 bytes=4, name="mine" seconds=0.01 roof=false
     _.name, _.flop, _.bytes, _.n > 0
     %bench l(b) secs=1]])
-  has(out, "mine", "mine\t20\t4\ttrue", "unknown option 'secs'")
+  has(out, "mine", "\"mine\"\t20\t4\ttrue", "unknown option 'secs'")
 end)
 
 t.test("%run: globals stay, arguments, os.exit ends the file", function()
@@ -59,7 +59,7 @@ t.test("%run: globals stay, arguments, os.exit ends the file", function()
     package.path:find(%q, 1, true)
     %%run nothing.lua
     %%run]]):format(path, path, path, terminal.folder()))
-  has(out, "2\na b\ta b\ttrue\tfound\tnil\tkept\n", "run me.lua ended with "
+  has(out, "2\n\"a b\"\t\"a b\"\ttrue\t\"found\"\tnil\t\"kept\"\n", "run me.lua ended with "
     .. "exit code 7\nnil\n", "cannot open nothing.lua", "which file?")
 end)
 
@@ -85,8 +85,7 @@ end)
 t.test("%cd, !command and what !cd does not", function()
   local path = terminal.folder()
   has(session(("%%cd %s\nrequire 'clshell.system'.cwd()\n!pwd\n"
-    .. "%%cd nowhere\n!exit 3\n!cd /"):format(path)), path .. "\n" .. path
-    .. "\n" .. path, "nowhere", "exit code 3", "%cd changes")
+    .. "%%cd nowhere\n!exit 3\n!cd /"):format(path)), ("%q\n%q\n%s"):format(path, path, path), "nowhere", "exit code 3", "%cd changes")
 end)
 
 t.test("%edit puts its text at the prompt, to be changed or entered",
@@ -174,9 +173,9 @@ t.test("%edit: the newest input, a function, a file", function()
     .. "sed -i 's/one/two/' \"$1\"\necho \"edited $1\"\n")
   os.execute("chmod +x " .. editor)
   local env = "VISUAL=" .. editor
-  has(session("'one'\n%edit", "", env), "one\n", "edited ", "two\n")
+  has(session("'one'\n%edit", "", env), "one", "edited ", "two")
   has(session("function f() return 'one' end\nx = 1\n%edit f\nf()", "", env),
-    "two\n")
+    "two")
   local path = terminal.file("edited.lua", "-- one")
   session("%edit " .. path, "", env)
   t.eq(slurp(path), "-- two")

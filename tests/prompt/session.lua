@@ -21,7 +21,7 @@ t.test("banner, expressions, statements, leaving", function()
     send x = 5\r
     expect cl>
     send =x + 1, nil, "s"\r
-    expect 6	nil	s
+    expect 6	nil	"s"
     expect cl>
     send \r
     expect cl>
@@ -45,7 +45,7 @@ t.test("exit, quit and help do nothing in Lua: here they work", function()
 end)
 
 t.test("an expression prints itself, ; silences", function()
-  t.eq(session "1 + 1;\n2 + 2 ; -- said\n'a;'\n3", "a;\n3\n")
+  t.eq(session "1 + 1;\n2 + 2 ; -- said\n'a;'\n3", '"a;"\n3\n')
   t.eq(session "f = function() return 5, 6 end\nf()\nf();\nx = 7;\nx",
     "5\t6\n7\n")
   t.eq(session "=1 + 1\n=(nil == nil);\nreturn 8", "2\n8\n")
@@ -66,12 +66,19 @@ t.test("_ and _1 to _9 are the newest results", function()
     .. "8\n9\n10\n1\t10\n")
   t.eq(session "5;\n_", "5\n", "silent ones as well")
   t.eq(session "1\nnil\n_", "1\nnil\n1\n", "nil is no result")
-  t.eq(session "1\n_ = 'mine'\n2\n_", "1\n2\nmine\n", "the user may assign _")
+  t.eq(session "1\n_ = 'mine'\n2\n_", "1\n2\n\"mine\"\n", "the user may assign _")
   t.eq(session "1\n_ = 'mine'\n_ = nil\n2\n_", "1\n2\n2\n")
   t.eq(session "1\nfor _, v in ipairs{3} do print(_, v) end\n_",
     "1\n1\t3\n1\n")
   t.eq(session "7\nlocal _, b = 8, 9\nb + _", "7\n16\n",
     "a local _ is thrown away")
+end)
+
+t.test("an event beside a result is one line", function()
+  terminal.device()
+  local out = session("A = matrix.ones(2)\ngemm(A, A)\nselect(2, gemm(A, A))")
+  t.ok(out:find "\nEvent %S+  complete  [%d.]+ %S+  [%d.e-]+ GFLOPS.-\n", out)
+  has(out, "Buffer", "  before")
 end)
 
 t.test("results do not pin device memory", function()
@@ -88,7 +95,7 @@ t.test("results do not pin device memory", function()
   out = session("local b = cl.buffer('float', 1000, 1)\nf = function() "
     .. "return b end\nf;\nf, b = nil\n" .. used)
   t.eq(out, "0\n")
-  has(session "{'here'};\ncollectgarbage();\n_1[1]", "here\n")
+  has(session "{'here'};\ncollectgarbage();\n_1[1]", "\"here\"\n")
 end)
 
 t.test("local vanishes between lines: here top-level locals stay", function()
@@ -170,7 +177,7 @@ t.test("names of Lua's library can be the user's", function()
     %tb
     %who
     %time 3
-    type]], "{1}\tnil\n", "field 'y'", "traceback", "wall ", "float\n")
+    type]], "{1}\tnil\n", "field 'y'", "traceback", "wall ", "\"float\"\n")
 end)
 
 t.test("-i after a script that failed: its globals, err and %tb", function()
@@ -227,9 +234,9 @@ t.test("init.lua runs at the prompt only; -n and errors", function()
   os.execute("mkdir -p " .. terminal.folder() .. "/config/clshell")
   local path = terminal.file("config/clshell/init.lua",
     "mine = 'from init'\nlocal x = 5\n")
-  t.eq(session "mine, x", "from init\tnil\n")
+  t.eq(session "mine, x", "\"from init\"\tnil\n")
   t.eq(session("mine", "-n"), "nil\n")
-  t.eq(session("mine", "-e 'print(mine)'"), "nil\nfrom init\n")
+  t.eq(session("mine", "-e 'print(mine)'"), "nil\n\"from init\"\n")
   local env = ("XDG_CONFIG_HOME=%s/config "):format(terminal.folder())
   t.eq(terminal.capture(env .. terminal.build .. "/clshell -e 'print(mine)'"),
     "nil\n", "not in scripts")

@@ -49,11 +49,14 @@ t.test("numbers with all their digits", function()
   end
 end)
 
-t.test("strings: text alone, quoted in tables", function()
-  t.eq(text "it's \"so\"", "it's \"so\"")
+t.test("strings are quoted; a text of several lines is its lines", function()
+  t.eq(text "abc", '"abc"')
+  t.eq(text "1", '"1"')
+  t.eq(text "it's \"so\"", [["it's \"so\""]])
   t.eq(text "two\nlines\n", "two\nlines")
   t.eq(text "", '""')
-  t.eq(text "\27[2Ja\0b\xffc", "\\27[2Ja\\0b\\xffc")
+  t.eq(text "\27[2Ja\0b\xffc", '"\\27[2Ja\\0b\\xffc"')
+  t.eq(text "\27[2Ja\nb\xffc", "\\27[2Ja\nb\\xffc")
   t.eq(text {"a\n\"b\"\\", "\0001\27"}, '{"a\\n\\"b\\"\\\\", "\\0001\\27"}')
   t.eq(text {"日本é"}, '{"日本é"}')
   t.eq(text {"\u{202e}\u{9b}"}, '{"\\u{202e}\\u{9b}"}')
@@ -170,10 +173,22 @@ t.test("no other metamethod runs", function()
 end)
 
 t.test("functions, threads, files", function()
-  t.eq(text(print), "function (C)")
-  t.ok(text(text):find "^function %(.*show%.lua:%d+%)$", text(text))
+  t.eq(text(print), "print(...)\n  writes the arguments as text to standard "
+    .. "output")
+  t.ok(text(require "clshell.gemm".define):find "^gemm%.define%(rung%).*\n  %u")
+  t.ok(text(text):find "^function %(value, opts%)\n  defined at .*show%.lua:%d")
+  t.eq(text(coroutine.wrap(print)),
+    "function (...)\n  C code without a help page")
+  t.eq(text {print}, "{function (C)}")
   t.eq(text(coroutine.create(print)), "thread (suspended)")
-  t.ok(text(io.stdout):find "^file %(0x", text(io.stdout))
+  local path = t.tmp "file"
+  local file = assert(io.open(path, "w"))
+  file:write "four"
+  t.eq(text(file, {width = 200}), ("file %s  open for writing  at byte 4")
+    :format(path))
+  file:close()
+  t.eq(text(file), "file  closed")
+  t.ok(text(io.stdout):find "^file .*  open for ", text(io.stdout))
   t.ok(text{f = load("return 1", "=\27x")}:find "\\27", "escaped")
 end)
 
@@ -249,6 +264,47 @@ t.test("any value fits any window", function()
     local list = lines(text(value, {width = width, height = height}),
       type(value) == "table" and width or math.huge) -- others wrap
     t.ok(#list <= height)
+  end
+end)
+
+-- A random value that Lua source can tell, and tables of such values.
+local function plain(depth)
+  local kind, value = math.random(depth > 0 and 8 or 6), {}
+  if kind == 1 then
+    return math.random(-1000, 1000)
+  elseif kind == 2 then
+    return math.random() * 10.0 ^ math.random(-9, 9)
+  elseif kind == 3 then
+    return math.random(2) == 1
+  elseif kind <= 6 then
+    return ("wörd \"x\n"):rep(math.random(0, 9)) .. math.random(20)
+  end
+  for _ = 1, math.random(0, 2) do
+    local first = math.random(-2, 5)
+    for k = first, first + math.random(0, 9) do
+      value[math.random(8) == 1 and plain(0) or k] = plain(depth - 1)
+    end
+    value[first] = nil
+  end
+  return value
+end
+
+t.test("all of a table reads back as the same table", function()
+  local function same(a, b)
+    if type(a) ~= "table" or type(b) ~= "table" then
+      return t.eq(b, a)
+    end
+    for _, pair in ipairs{{a, b}, {b, a}} do
+      for key, x in next, pair[1] do
+        same(x, pair[2][key])
+      end
+    end
+  end
+  print("seed " .. t.seed)
+  math.randomseed(t.seed)
+  for _ = 1, 2000 do
+    local value = {plain(4), x = plain(3)}
+    same(value, assert(load("return " .. text(value, {all = true})))())
   end
 end)
 

@@ -390,7 +390,7 @@ t.test("complaint: one value floods the screen: at the prompt its input "
     has(s:run("A", "max 1"), "cl> A\n", "float 300", "min ")
     s:run "many = {}; for i = 1, 9999 do many[i] = i end"
     has(s:run("many", 'show(many, "all")'), "cl> many\n", " more", "  1,")
-    has(s:run("('x'):rep(99999)", "in all"), "cl> ('x')", "99999 bytes")
+    has(s:run("('x'):rep(99999)", "bytes"), "cl> ('x')", "99999 bytes")
   end
 end)
 

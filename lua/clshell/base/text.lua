@@ -112,8 +112,10 @@ function M.quote(s)
 end
 
 -- text.width(s) -> columns
--- The characters of a text, or its bytes where it is not UTF-8.
+-- The characters of a text, or its bytes where it is not UTF-8; the escape
+-- sequences of colours take none.
 function M.width(s)
+  s = s:find("\27", 1, true) and s:gsub("\27%[[%d;]*m", "") or s
   return utf8.len(s) or #s
 end
 
@@ -129,6 +131,36 @@ function M.cut(s, width, ending)
   local after = width - M.width(ending) + 1
   return s:sub(1, (utf8.len(s) and utf8.offset(s, after) or after) - 1)
     .. ending
+end
+
+-- text.wrap(s, width) -> list of lines
+-- See report.wrap.
+function M.wrap(s, width)
+  local lines, line = {}, ""
+  for word in s:gmatch("%S+") do
+    if line == "" then
+      line = word
+    elseif M.width(line) + 1 + M.width(word) <= width then
+      line = line .. " " .. word
+    else
+      lines[#lines + 1], line = line, word
+    end
+  end
+  lines[#lines + 1] = line
+  return lines
+end
+
+-- text.fold(s, width) -> string
+-- A text of several lines, each too long one broken at spaces and gone on
+-- with below its beginning, two columns further in. Other lines stay.
+function M.fold(s, width)
+  return (s:gsub("[^\n]+", function(line)
+    if M.width(line) > width then
+      local indent, words = line:match "^(%s*)(.*)$"
+      local more = "\n" .. indent .. "  "
+      return indent .. table.concat(M.wrap(words, width - #more + 1), more)
+    end
+  end))
 end
 
 -- text.fill(s, width [, right]) -> string

@@ -107,6 +107,11 @@ end)
 local system = require "clshell.system"
 print(system.drivers() == 0 and "no driver is installed" or "there may be one")
 
+--- system.file
+local system = require "clshell.system"
+local file <close> = io.tmpfile()
+print(select(2, system.file(file))) --> reading and writing
+
 --- system.cwd
 local system = require "clshell.system"
 print(system.cwd() ~= nil) --> true

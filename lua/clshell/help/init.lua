@@ -32,7 +32,7 @@ local function of_family(family, member, view)
       return room.pages.rung(family, item.rung, view)
     end
   end
-  local entry = room.index.entries()["family." .. member]
+  local entry = room.names.entry(family.name .. "." .. member)
   return entry and room.layout.entry(entry, view, "family.",
     family.name .. ".")
 end

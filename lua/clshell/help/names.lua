@@ -44,6 +44,14 @@ local function value_of(name)
   return home
 end
 
+--- names.entry(name) -> entry or nil
+--- The entry of a documented name; that of family.define for gemm.define.
+function M.entry(name)
+  local group, member = name:match "^(%w+)%.([%w_]+)$"
+  return index.entries()[name] or group and M.family(group)
+    and index.entries()["family." .. member] or nil
+end
+
 --- names.commands() -> table
 --- The prompt's %commands by name: {usage =, help =}; none without a prompt.
 function M.commands()

@@ -195,7 +195,9 @@ local function leading(lines, at)
   return table.concat(words, "\n")
 end
 
-local function parameters(f, info)
+--- pages.parameters(f, info) -> string
+--- The names of a Lua function's parameters; info is debug.getinfo(f, "u").
+function M.parameters(f, info)
   local found = {}
   for i = 1, info.nparams do
     found[i] = debug.getlocal(f, i)
@@ -215,7 +217,7 @@ local function own_function(f, name, view)
     lines[#lines + 1] = line
   end
   local parts = {("%s   %s:%d"):format(layout.heading(("%s(%s)"):format(name,
-    parameters(f, info)), view), info.short_src, info.linedefined)}
+    M.parameters(f, info)), view), info.short_src, info.linedefined)}
   local comment = leading(lines, info.linedefined)
   if comment ~= "" then
     parts[2] = layout.prose(comment, view, "  ")

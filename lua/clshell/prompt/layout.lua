@@ -104,7 +104,7 @@ end
 
 --- layout.scalar(value, room) -> {text=, width=, colour=, kind=}
 --- A value other than a table, on one line. Strings, functions and objects
---- take at most `room` columns.
+--- take at most `room` columns (math.huge: all of them).
 function M.scalar(value, room)
   local kind = type(value)
   if kind == "string" then
@@ -137,10 +137,11 @@ end
 -- The text before a value: "key = ".
 function Builder:key(key)
   if type(key) == "string" and is_name(key) then
-    return printable.cut(key, self.width)
+    return printable.cut(key, self.whole and math.huge or self.width)
   end
   return "[" .. (type(key) == "table" and "table" or M.scalar(key,
-    type(key) == "string" and self.width // 2 or 24).text) .. "]"
+    self.whole and math.huge or type(key) == "string" and self.width // 2
+    or 24).text) .. "]"
 end
 
 -- A leaf for a table with a __tostring, a table met before, or one too deep.
@@ -194,8 +195,8 @@ end
 -- The tree of a value, each node with its width on one line.
 function Builder:node(value, path, depth)
   if type(value) ~= "table" then
-    return M.scalar(value, math.min(self.text_room,
-      self.width - INDENT * depth - self.lead))
+    return M.scalar(value, self.whole and math.huge or math.min(
+      self.text_room, self.width - INDENT * depth - self.lead))
   end
   local short, wrong = self:short(value, path, depth)
   if short then
@@ -240,7 +241,7 @@ function Printer:line(indent, text)
     return false
   end
   self.lines[#self.lines + 1] = (" "):rep(indent)
-    .. printable.cut(text, self.width - indent)
+    .. (self.whole and text or printable.cut(text, self.width - indent))
   return true
 end
 
@@ -322,7 +323,7 @@ end
 function M.text(t, opts)
   local height = opts.all and math.huge or math.max(opts.height, 3)
   local builder = setmetatable({
-    met = {}, lead = 0, width = opts.width, depth = opts.all and 30 or 4,
+    met = {}, lead = 0, whole = opts.all, width = opts.width, depth = opts.all and 30 or 4,
     text_room = opts.all and 4096 or math.max(opts.width - 4, 12),
     most = opts.all and 100000 or height * opts.width // 3 + 1,
     nested = opts.all and 100000 or 200,
@@ -331,7 +332,7 @@ function M.text(t, opts)
   local name = opts.name or "_"
   local node = builder:node(t, name, 1)
   local printer = setmetatable({lines = {}, width = opts.width,
-    height = height, color = opts.color}, Printer)
+    height = height, color = opts.color, whole = opts.all}, Printer)
   if printer:node(node, 0, "") and not builder.cut then
     return printer.lines
   end

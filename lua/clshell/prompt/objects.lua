@@ -1,16 +1,30 @@
--- prompt/objects.lua - events, devices, programs, kernels and launches at the
--- prompt, described on several lines
+-- prompt/objects.lua - events, devices, programs, kernels, launches, functions
+-- and files at the prompt, described on a few lines
 -- SPDX-License-Identifier: MIT
 
 local arrays = require "clshell.prompt.arrays"
+local layout = require "clshell.prompt.layout"
 local printable = require "clshell.prompt.printable"
 local quantity = require "clshell.base.quantity"
 local style = require "clshell.base.style"
+local system = require "clshell.system"
 local text = require "clshell.base.text"
 
 local M = {}
 
 local clean = printable.clean
+
+-- An event on one line: its title, time and rates.
+local function brief(title, rows, o)
+  local words = {title}
+  for _, row in ipairs(rows) do
+    local value = row[1] ~= "before" and row[2] or {}
+    for _, word in ipairs(type(value) == "table" and value or {value}) do
+      words[#words + 1] = clean(word)
+    end
+  end
+  return arrays.join(words, o.width, "  ")
+end
 
 -- A title, as text or lines, then rows of a name and its values in columns,
 -- without nil values.
@@ -74,22 +88,23 @@ end
 
 --- objects.Event(ev, o) -> lines
 --- An event: command and status; times, and rates where the launch knows its
---- work, once the command has ended. No wait.
+--- work, once the command has ended; on one line if o.brief. No wait.
 function M.Event(ev, o)
+  local about = o.brief and brief or sheet
   local status = ev.status
   local title = ("Event %s  %s"):format(ev.command, status)
   if status == "failed" then
     local _, err = pcall(ev.wait, ev)
-    return sheet(title, {{"error", (tostring(err):gsub("\n.*", ""))}}, o)
+    return about(title, {{"error", (tostring(err):gsub("\n.*", ""))}}, o)
   elseif status ~= "complete" then
-    return sheet(title, {{"times", "ev:wait() waits for them"}}, o)
+    return about(title, {{"times", "ev:wait() waits for them"}}, o)
   end
   ev:wait() -- does not take long now
   local s = ev:info()
   if not s.stop then
-    return sheet(title, {{"times", "none: its queue is not profiled"}}, o)
+    return about(title, {{"times", "none: its queue is not profiled"}}, o)
   end
-  return sheet(title, times(ev, s), o)
+  return about(title, times(ev, s), o)
 end
 
 M["Event span"] = function(span, o)
@@ -114,7 +129,8 @@ M["Event span"] = function(span, o)
       .. "STOP " .. seconds(last.stop - first.start)}})
     table.insert(rows, 2, {"rate", rates(span, ns)})
   end
-  return sheet(title, rows, o)
+  return (o.brief and brief or sheet)(title, o.brief
+    and table.move(rows, 1, 2, 1, {}) or rows, o)
 end
 
 local function present(dev, extension)
@@ -242,6 +258,45 @@ function M.Program(prog, o)
       .. "prog.log"):format(breaks + 1), o.width)
   end
   return lines
+end
+
+-- The signature and the text of a documented function, or nil.
+local function documented(f)
+  local names = require "clshell.help.names"
+  local name = names.of(f)
+  local entry = name and (names.entry(name)
+    or require "clshell.help.reference".lua[name])
+  if entry then
+    return entry.signature:gsub("^family%.", name:match "^%w+%." or ""),
+      entry.text
+  end
+end
+
+M["function"] = function(f, o)
+  local signature, about = documented(f)
+  local info = debug.getinfo(f, "Su")
+  if not signature then
+    signature = ("function (%s)"):format(
+      require "clshell.help.pages".parameters(f, info))
+    about = info.what == "C" and "C code without a help page"
+      or "defined at " .. layout.scalar(f, math.huge).text:match "%((.*)%)$"
+  end
+  local lines = text.wrap(clean(signature), o.width)
+  lines[1] = style.paint(lines[1], "bold", o.color)
+  lines[#lines + 1] = "  " .. require "clshell.help.layout".summary(
+    clean(about), o.width - 2)
+  return lines
+end
+
+-- A file of Lua's io library: path, direction, and place.
+function M.userdata(file, o)
+  if io.type(file) == "closed file" then
+    return {"file  closed"}
+  end
+  local path, direction = system.file(file)
+  local at = file:seek()
+  return arrays.join({"file " .. clean(path), "open for " .. direction,
+    at and ("at byte %d"):format(at)}, o.width, "  ")
 end
 
 return M

@@ -71,15 +71,16 @@ local function take(s, room, keep)
   return table.concat(parts), used
 end
 
---- printable.quote(s [, room]) -> text, columns
+--- printable.quote(s [, room]) -> text, columns, cut
 --- A string as Lua source in double quotes, every byte visible: control
 --- characters and bytes outside UTF-8 are escapes. A string wider than `room`
---- (80) is cut, with its length behind it: "abc…" (4096 bytes).
+--- (80) is cut, with its length behind it: "abc…" (4096 bytes); cut is true
+--- then.
 function M.quote(s, room)
   room = math.max(room or 80, 4)
   local text, used, cut = take(s, room - 2, QUOTED)
   if not cut then
-    return '"' .. text .. '"', used + 2
+    return '"' .. text .. '"', used + 2, false
   end
   local mark, note = M.ellipsis(), (" (%d bytes)"):format(#s)
   if room < 2 * #note then
@@ -87,7 +88,7 @@ function M.quote(s, room)
   end
   text = take(s, math.max(room - 2 - #note - M.width(mark), 1), QUOTED)
   text = '"' .. text .. mark .. '"' .. note
-  return text, M.width(text)
+  return text, M.width(text), true
 end
 
 --- printable.clean(s) -> string

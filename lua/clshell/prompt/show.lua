@@ -40,7 +40,8 @@ local function settings(value, opts)
   local width = math.max(LEAST, opts.width or columns or 80)
   return {
     width = width, height = math.max(5, (opts.height or rows or 24) - 2),
-    color = opts.color, all = opts.all, raw = opts.raw, name = name,
+    color = opts.color, all = opts.all, brief = opts.brief, raw = opts.raw,
+    name = name,
     below = width < #name + 40 and 2 or 1, -- lines that name the cut
   }
 end
@@ -68,6 +69,17 @@ local function text_lines(s, o, clean)
     lines[#lines + 1], at = line, stop + 1
   end
   return lines, #s > room and in_all or nil
+end
+
+-- A string as Lua source, in quotes; one of several lines, such as a build
+-- log, as its lines.
+local function string_lines(s, o)
+  if s:find("\n", 1, true) then
+    return text_lines(s, o, printable.clean)
+  end
+  local room = o.all and MOST or o.width * (o.height - o.below)
+  local text, _, cut = printable.quote(s, room)
+  return {text}, cut and printable.ellipsis() .. " more" or nil
 end
 
 -- The module that describes an object, by its class or its metatable's
@@ -105,8 +117,10 @@ local function lay(value, o)
   local kind = type(value)
   if kind == "string" and o.raw then
     return {value}
-  elseif kind == "string" and value ~= "" then -- text: unsafe bytes as escapes
-    return text_lines(value, o, printable.clean)
+  elseif kind == "string" then
+    return string_lines(value, o)
+  elseif kind == "function" or io.type(value) then
+    return require("clshell.prompt.objects")[kind](value, o)
   elseif kind ~= "table" and kind ~= "userdata" then
     return {layout.scalar(value, o.width).text}
   end
@@ -142,8 +156,8 @@ end
 
 --- show.text(value [, opts]) -> string
 --- A value as text for the prompt, without a line end behind it: numbers with
---- all their digits, strings as they are (unsafe bytes as escapes), tables
---- laid out on lines, buffers and matrices as a summary and their corners,
+--- all their digits, strings in quotes (those of several lines as their lines,
+--- with unsafe bytes as escapes), tables laid out on lines, buffers and matrices as a summary and their corners,
 --- objects with a description. The text fits the window; its last line tells
 --- of omissions. Access is raw: of user code only __tostring runs. Nothing
 --- but Ctrl-C raises.
@@ -153,6 +167,7 @@ end
 ---   color   false                16 colours and weights
 ---   all     false                everything, up to 100000 entries
 ---   raw     false                strings as they are
+---   brief   false                events on one line
 ---   name    its global name      how the text calls the value
 function M.text(value, opts)
   local o = settings(value, opts)
@@ -170,10 +185,12 @@ end
 
 -- show.values(values [, opts]) -> string
 -- The texts of several values, with their number `n`: in one line, or one
--- below the other where a text has lines. Options as for show.text.
+-- below the other where a text has lines, the event beside a result on one.
+-- Options as for show.text.
 function M.values(values, opts)
   local parts, gap = {}, "\t"
   for i = 1, values.n do
+    opts.brief = i > 1
     parts[i] = M.text(values[i], opts)
     gap = parts[i]:find("\n", 1, true) and "\n" or gap
   end

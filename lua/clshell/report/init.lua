@@ -119,20 +119,7 @@ end
 
 --- report.wrap(s, width) -> list of lines
 --- A text broken at spaces; a word longer than a line stays whole.
-function M.wrap(s, width)
-  local lines, line = {}, ""
-  for word in s:gmatch("%S+") do
-    if line == "" then
-      line = word
-    elseif width_of(line) + 1 + width_of(word) <= width then
-      line = line .. " " .. word
-    else
-      lines[#lines + 1], line = line, word
-    end
-  end
-  lines[#lines + 1] = line
-  return lines
-end
+M.wrap = text.wrap
 
 -- The lines of one row of the table.
 local function row_lines(beside, below, i, width, gap)
