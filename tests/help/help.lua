@@ -76,6 +76,32 @@ t.test("a rung of the user's has help as well", function()
     "the head", "formula")
 end)
 
+t.test("no page breaks a word, in windows of any width", function()
+  local topics = {"", "if", "nosuchtopic with several words in it"}
+  for _, entry in ipairs(index.entries()) do
+    topics[#topics + 1] = not entry.minor and entry.name or nil
+  end
+  for _, concept in ipairs(require "clshell.help.concepts".list) do
+    topics[#topics + 1] = concept.name
+  end
+  for _, topic in ipairs(topics) do
+    local words = {}
+    for word in help.text(topic, {width = 96}):gmatch "%S+" do
+      words[word] = true
+    end
+    for _, width in ipairs{40, 80} do
+      local page = help.text(topic, {width = width})
+      for line in page:gmatch "[^\n]+" do
+        t.ok(utf8.len(line) <= width or not line:find "%S%s+%S",
+          ("%s in %d columns: %s"):format(topic, width, line))
+      end
+      for word in page:gmatch "%S+" do
+        t.ok(words[word] or word == "...", word)
+      end
+    end
+  end
+end)
+
 -- What the modules share among themselves: no `---` comment, no help.
 local INTERNAL = {"csr.wrap", "family.bind", "family.bytes", "family.flop",
   "family.host", "family.plan_for", "family.truth", "bench.median",

@@ -116,6 +116,19 @@ t.test("%who lists the session's own variables", function()
   lacks(out, "gemm")
 end)
 
+t.test("%who shows any name and value, cut to the window", function()
+  local out = session([[
+    _G["a\27[31m\nb"] = "v\27[2J"
+    _G[("w"):rep(200)] = 1
+    _G["日本"] = 2
+    %who]], "", "LC_ALL=C.UTF-8")
+  has(out, "a\\27[31m\\nb  ", '"v\\27[2J"', "日本  ", "w…  number    1")
+  lacks(out, "\27")
+  for line in out:gmatch "[^\n]+" do
+    t.ok(utf8.len(line) <= 80, line)
+  end
+end)
+
 t.test("%device lists the devices, and takes one", function()
   terminal.device()
   has(session "%device", "* device ", "GiB")

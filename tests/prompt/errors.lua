@@ -433,7 +433,7 @@ t.test("a window cuts long messages, %tb does not", function()
     io.stderr:write(#text < 2000 and "short" or "long", "\n")
     io.stderr:write(text:match("[^\n]*$"), "\n")
     io.stderr:write(#errors.traceback(record, {width = 40}), "\n")]]
-  t.ok(text:find("^short\n%.%.%. 141 more lines; %%tb shows them\n7%d%d%d\n"),
+  t.ok(text:find("^short\n%.%.%. 149 more lines; %%tb shows them\n7%d%d%d\n"),
     text)
 end)
 

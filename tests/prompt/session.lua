@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
+local screen = require "screen"
 local terminal = require "converse"
 
 local session, has = terminal.session, terminal.has
@@ -72,6 +73,27 @@ t.test("_ and _1 to _9 are the newest results", function()
     "1\n1\t3\n1\n")
   t.eq(session "7\nlocal _, b = 8, 9\nb + _", "7\n16\n",
     "a local _ is thrown away")
+end)
+
+t.test("messages and commands break lines between words", function()
+  local words = "a message of several reasonably long words that goes on and "
+    .. "on beyond every window"
+  for _, width in ipairs{40, 80, 120} do
+    local s <close> = screen.open{width = width, height = 100,
+      options = ""}
+    s:wait "cl>"
+    s:run(("error(%q)"):format(words), "input:1:1: a")
+    s:run("%commands", "?%name a")
+    s:run("%set", "top-level")
+    s:run("?gemm.tiled", "Example")
+    s:run "local x = 1"
+    local seen = s:text(true):gsub("\n *", " ")
+    local _, n = seen:gsub(words, "")
+    t.ok(n >= 1, s:text(true))
+    has(seen, "top-level locals: kept until you quit",
+      "runs one of the system.", "test each load and read zero, or pad the",
+      "is kept until you quit")
+  end
 end)
 
 t.test("an event beside a result is one line", function()

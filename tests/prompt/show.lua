@@ -175,7 +175,8 @@ end)
 t.test("functions, threads, files", function()
   t.eq(text(print), "print(...)\n  writes the arguments as text to standard "
     .. "output")
-  t.ok(text(require "clshell.gemm".define):find "^gemm%.define%(rung%).*\n  %u")
+  local define = text(require "clshell.gemm".define)
+  t.ok(define:find "^gemm%.define%(rung%).*\n  %u", define)
   t.ok(text(text):find "^function %(value, opts%)\n  defined at .*show%.lua:%d")
   t.eq(text(coroutine.wrap(print)),
     "function (...)\n  C code without a help page")

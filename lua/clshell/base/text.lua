@@ -112,11 +112,18 @@ function M.quote(s)
 end
 
 -- text.width(s) -> columns
--- The characters of a text, or its bytes where it is not UTF-8; the escape
--- sequences of colours take none.
+-- The columns of a text on a terminal, or its bytes where it is not UTF-8;
+-- colours take none.
 function M.width(s)
   s = s:find("\27", 1, true) and s:gsub("\27%[[%d;]*m", "") or s
-  return utf8.len(s) or #s
+  if not s:find "[\x80-\xff]" or not utf8.len(s) then
+    return #s
+  end
+  local width = 0
+  for _, code in utf8.codes(s) do
+    width = width + M.columns(code)
+  end
+  return width
 end
 
 -- text.cut(s, width [, ending]) -> string
@@ -151,15 +158,25 @@ function M.wrap(s, width)
 end
 
 -- text.fold(s, width) -> string
--- A text of several lines, each too long one broken at spaces and gone on
--- with below its beginning, two columns further in. Other lines stay.
+-- A text of several lines; one that is too long is broken at spaces and goes
+-- on two columns right of its beginning. Other lines stay.
 function M.fold(s, width)
   return (s:gsub("[^\n]+", function(line)
-    if M.width(line) > width then
-      local indent, words = line:match "^(%s*)(.*)$"
-      local more = "\n" .. indent .. "  "
-      return indent .. table.concat(M.wrap(words, width - #more + 1), more)
+    if M.width(line) <= width then
+      return nil
     end
+    local indent, rest = line:match "^(%s*)(.*)$"
+    local more = #indent < width // 2 and indent .. "  " or "  "
+    local lines, last = {}, indent
+    for space, word in rest:gmatch "(%s*)(%S+)" do
+      if last:find "%S" and M.width(last .. space .. word) > width then
+        lines[#lines + 1], last = last, more .. word
+      else
+        last = last .. space .. word
+      end
+    end
+    lines[#lines + 1] = last
+    return table.concat(lines, "\n")
   end))
 end
 

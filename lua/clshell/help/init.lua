@@ -103,6 +103,11 @@ local function by_name(topic, view)
   return page or name and documented(name, view)
 end
 
+-- Breaks lines that are wider than the window, as those of code may be.
+local function fold(page, view)
+  return require "clshell.base.text".fold(page, view.width)
+end
+
 --- help.text([topic [, opts]]) -> string
 --- The page on a topic by its name, or on a value; without a topic the list of
 --- topics.
@@ -112,9 +117,9 @@ end
 function M.text(topic, opts)
   local view = room.layout.view(opts)
   if topic == nil or topic == "" then
-    return room.pages.overview(view)
+    return fold(room.pages.overview(view), view)
   elseif type(topic) == "string" then
-    return by_name(topic, view) or unknown(topic)
+    return fold(by_name(topic, view) or unknown(topic), view)
   end
   return M.of(topic, opts)
 end
@@ -125,8 +130,8 @@ end
 function M.of(value, opts)
   local view = room.layout.view(opts)
   local name = room.names.of(value)
-  return name and by_name(name, view)
-    or room.pages.value(value, "This", view)
+  return fold(name and by_name(name, view)
+    or room.pages.value(value, "This", view), view)
 end
 
 -- Width, height and colour of standard output.
@@ -154,7 +159,8 @@ function M.search(words, opts)
   for key, value in pairs(opts or {}) do
     view[key] = value
   end
-  return room.search.page(words, room.layout.view(view))
+  view = room.layout.view(view)
+  return fold(room.search.page(words, view), view)
 end
 
 --- help.at(text, cursor) -> string or nil
@@ -167,7 +173,7 @@ function M.at(text, cursor)
     for _, topic in ipairs(topics) do
       local found = find(topic, view)
       if found then
-        return found
+        return fold(found, view)
       end
     end
   end

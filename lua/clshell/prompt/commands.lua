@@ -53,19 +53,18 @@ function M.help(name)
   name = name and name:match("^%%?([%w_]+)")
   if name then
     local command = find(name)
-    print(command.usage .. "\n  " .. command.help:gsub("\n", "\n  "))
+    session.say(command.usage .. "\n  " .. command.help:gsub("\n", "\n  "))
     return
   end
-  local width = 0
-  for _, command in pairs(list) do
-    width = math.max(width, #command.usage)
+  local rows = {}
+  for i, known in ipairs(text.keys(list)) do
+    rows[i] = {list[known].usage, list[known].help:match("^[^\n]*")}
   end
-  for _, known in ipairs(text.keys(list)) do
-    print(("%-" .. width .. "s  %s"):format(list[known].usage,
-      list[known].help:match("^[^\n]*")))
-  end
-  print "?name or name? explains a function, ??word searches, ?%name a \z
-    command; !command runs one\nof the system."
+  local layout = require "clshell.help.layout"
+  local view = layout.view{width = require "clshell.report".width()}
+  session.say(layout.rows(rows, view, view.width < 60 and 12 or 34))
+  session.say "?name or name? explains a function, ??word searches, ?%name a \z
+    command; !command runs one of the system."
 end
 
 -- The functions of other files, documented below.
@@ -122,7 +121,7 @@ function M.save(path, replace)
   if not ok then
     cl.error("%save: " .. (message or "cannot write " .. path))
   end
-  print(("wrote %s to %s%s"):format(text.count(count - failed, "input"), path,
+  session.say(("wrote %s to %s%s"):format(text.count(count - failed, "input"), path,
     failed == 0 and "" or (" (%d that failed left as comments)"):format(
     failed)))
 end
@@ -130,7 +129,7 @@ end
 --- commands.who()
 --- Prints the session's own variables: name, type and value.
 function M.who()
-  print(part "variables".text())
+  session.say(part "variables".text())
 end
 
 --- commands.set([name, value])
@@ -142,7 +141,7 @@ end
 function M.tb()
   local errors = part "errors"
   if not errors.last then
-    print("nothing has failed so far")
+    session.say "nothing has failed so far"
     return
   end
   print(errors.traceback(errors.last, {width = system.winsize(1),

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local session = require "clshell.prompt.session"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -59,13 +60,13 @@ end
 -- Documented as commands.device.
 function M.device(sel)
   if sel then
-    print(M.words(cl.use(sel)))
+    session.say(M.words(cl.use(sel)))
     return
   end
   local list = cl.devices()
   local ours = #list > 0 and cl.device()
   for _, device in ipairs(list) do
-    print((device == ours and "* " or "  ") .. M.words(device))
+    session.say((device == ours and "* " or "  ") .. M.words(device))
   end
   if #list == 0 then
     cl.device() -- raises, and says what to install

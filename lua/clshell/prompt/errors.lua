@@ -10,6 +10,7 @@ local frames = require "clshell.prompt.frames"
 local guess = require "clshell.prompt.guess"
 local style = require "clshell.base.style"
 local system = require "clshell.system"
+local base_text = require "clshell.base.text"
 
 local M = {}
 
@@ -244,6 +245,20 @@ local function fold_places(message)
   end)) .. (n > 2 and ("\n\tnor in %d more places"):format(n - 2) or "")
 end
 
+-- A line of a message as lines of a window; an excerpt of a source stays one.
+local function folded(line, width, all)
+  if line:find "^[ >]+%d* | " then
+    return {line}
+  elseif #line > 8 * width and not all then
+    line = line:sub(1, 8 * width) .. "..."
+  end
+  local lines = {}
+  for part in (base_text.fold(line, width) .. "\n"):gmatch "(.-)\n" do
+    lines[#lines + 1] = part
+  end
+  return lines
+end
+
 -- A message as lines, LINES of them at most in a window.
 local function message_lines(record, width, all)
   local message = record.message
@@ -256,11 +271,12 @@ local function message_lines(record, width, all)
   end
   local lines, more = {}, 0
   for line in (message .. "\n"):gmatch("(.-)\r?\n") do
-    if width and #lines == LINES then
+    if not width then
+      lines[#lines + 1] = line
+    elseif #lines >= LINES and not all then
       more = more + 1
     else
-      local long = width and #line > 8 * width
-      lines[#lines + 1] = long and line:sub(1, 8 * width) .. "..." or line
+      append(lines, folded(line, width, all))
     end
   end
   if more > 0 then
@@ -350,7 +366,7 @@ end
 --- clshell's own included, with its source line and the user's variables.
 function M.traceback(record, opts)
   opts = opts or {}
-  local lines = message_lines(record, nil, true)
+  local lines = message_lines(record, opts.width, true)
   append(lines, source_lines(record, opts.width))
   append(lines, object_lines(record, opts.width))
   append(lines, frames.all(record.frames, opts.width))

@@ -296,7 +296,7 @@ function Printer:node(node, indent, comma)
       .. node.open) then
     return false
   end
-  for _, words in ipairs(node.note and require "clshell.report".wrap(
+  for _, words in ipairs(node.note and base_text.wrap(
       node.note, self.width - indent - INDENT - 3) or {}) do
     self:line(indent + INDENT, self:paint("-- " .. words, "red"))
   end

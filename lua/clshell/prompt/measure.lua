@@ -55,7 +55,7 @@ function M.time(f, ...)
     text = ("%s   device %s (%s)"):format(text, quantity.format(device, "s"),
       base_text.count(count, "event"))
   end
-  print(text)
+  require "clshell.prompt.session".say(text)
   return table.unpack(values, 1, values.n)
 end
 

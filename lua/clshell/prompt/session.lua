@@ -85,6 +85,14 @@ function M.remark(text)
     (system.winsize(2) or 80) - 1), "\n"), "\n")
 end
 
+--- session.say(text)
+--- Prints lines to standard output; those wider than its window are broken at
+--- spaces.
+function M.say(text)
+  local width = system.winsize(1)
+  print(width and require "clshell.base.text".fold(text, width) or text)
+end
+
 function M.note(text)
   M.remark("note: " .. text)
 end

@@ -64,13 +64,13 @@ function M.set(name, value)
   local known = M.names()
   if name == nil or name == "" then
     for _, each in ipairs(known) do
-      print(line(each))
+      session.say(line(each))
     end
     return
   elseif not session.settinglist[name] then
     cl.error("%set: " .. text.unknown("setting", name, known))
   elseif value == nil or value == "" then
-    print(line(name))
+    session.say(line(name))
     return
   end
   change(name, value)

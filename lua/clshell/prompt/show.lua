@@ -2,6 +2,7 @@
 -- prompt; show(value, "all") for the whole
 -- SPDX-License-Identifier: MIT
 
+local base_text = require "clshell.base.text"
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
 local layout = require "clshell.prompt.layout"
@@ -134,10 +135,10 @@ local function lay(value, o)
   local text, wrong = layout.told(value)
   if text and not text:find("\n", 1, true) and not text:find("  ", 1, true)
   then -- a sentence
-    return fitted(require "clshell.report".wrap(printable.coloured(text),
-      o.width), o)
+    return fitted(base_text.wrap(printable.coloured(text), o.width), o)
   elseif text then
-    return text_lines(text, o, printable.coloured)
+    return text_lines(o.all and text or base_text.fold(text, o.width), o,
+      printable.coloured)
   elseif kind == "table" then
     return layout.text(value, o)
   end

@@ -14,6 +14,8 @@ local LUA = {"_G", "_VERSION", "arg", "assert", "collectgarbage", "coroutine",
   "setmetatable", "string", "table", "tonumber", "tostring", "type", "utf8",
   "warn", "xpcall"}
 
+local NAME = 30 -- columns of a name
+
 -- The names that the user did not make: Lua's and clshell's.
 local function given()
   local set = {}
@@ -50,18 +52,20 @@ function M.text(width)
   for name, value in next, _G do
     if type(name) == "string" and not rawequal(old[name], value)
         and not name:find("^_%d?$") then
-      rows[#rows + 1] = {name, type(value), words(value, width)}
-      widest = math.max(widest, #name)
+      local shown = printable.cut(printable.clean(name:gsub("[\n\t]", {
+        ["\n"] = "\\n", ["\t"] = "\\t"})), NAME)
+      rows[#rows + 1] = {shown, type(value), words(value, width), name}
+      widest = math.max(widest, printable.width(shown))
     end
   end
   if #rows == 0 then
     return "no variables so far"
   end
   table.sort(rows, function(a, b)
-    return a[1] < b[1]
+    return a[4] < b[4]
   end)
   for i, row in ipairs(rows) do
-    rows[i] = printable.cut(("%-" .. widest .. "s  %-8s  %s"):format(row[1],
+    rows[i] = printable.cut(("%s  %-8s  %s"):format(text.fill(row[1], widest),
       row[2], (printable.clean(row[3]))), width)
   end
   return table.concat(rows, "\n")
