@@ -31,6 +31,7 @@ typedef struct Shell {
 **     nil for no colours
 **   help(text, cursor) -> the text that F1 shows, or nil
 **   clean(text) -> a pasted text without prompts
+**   keymap() -> "emacs" or "vi", asked before each statement; nil: as it is
 **   idle() called once, after the first prompt was shown
 ** Its field `history` is false where no history is to be read or written.
 ** Returns whether input comes from a terminal, with prompts.

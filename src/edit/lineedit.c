@@ -92,6 +92,18 @@ static void passsignals(void) {
   }
 }
 
+/* Takes the keys that the session has set. */
+static void setkeymap(void) {
+  lua_State *L = clsh_editor.L;
+  if (!clsh_editor_ask("keymap", 0, 1))
+    return;
+  bool vi = rl_editing_mode == 0;
+  const char *name = lua_tostring(L, -1);
+  if (name != NULL && vi != (strcmp(name, "vi") == 0))
+    rl_variable_bind("editing-mode", name);
+  lua_pop(L, 1);
+}
+
 static void begin(void) {
   clsh_editor.stale = true;
   clsh_draw_fresh();
@@ -196,6 +208,7 @@ static Input editline(const char *draft) {
       sigaction(promptsignals[i], &before[i], NULL);
   }
   clsh_draw_size();
+  setkeymap();
   begin();
   if (draft != NULL)
     rl_insert_text(draft);

@@ -112,7 +112,8 @@ local INTERNAL = {"csr.wrap", "family.bind", "family.bytes", "family.flop",
   "lesson.lesson", "calibrate.canary",
   "calibrate.device", "runs.best", "runs.history", "runs.prune",
   "results.new", "target.copy", "target.footprint", "target.local_text",
-  "timer.host", "verify.judge", "verify.sample_rows", "verify.transpose"}
+  "timer.calls", "timer.host", "timer.launch", "verify.judge",
+  "verify.sample_rows", "verify.transpose"}
 local MODULES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose",
   "bench", "peaks", "compare", "roofline", "lesson", "calibrate", "runs",
   "results", "plot", "export", "html", "stats", "report", "script", "help",

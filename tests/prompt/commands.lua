@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
+local screen = require "screen"
 local terminal = require "converse"
 
 local session, has = terminal.session, terminal.has
@@ -41,6 +42,87 @@ t.test("%bench measures an expression, with options", function()
   has(out, "mine", "\"mine\"\t20\t4\ttrue", "unknown option 'secs'")
 end)
 
+t.test("host code is timed as such, with and without a device", function()
+  for _, env in ipairs{"", "OCL_ICD_VENDORS=/nonexistent"} do
+    for _, command in ipairs{"%bench 1 + 1", "%timeit math.sin(2) seconds=0.1",
+        "%timeit (function()\nreturn 1\nend)() busy=0"} do
+      local out = session(command, "", env)
+      has(out, "  hot  wall  batch ", " ns ")
+      lacks(out, "no event timer")
+    end
+  end
+  has(session "%timeit", "%timeit needs an expression")
+end)
+
+t.test("%history lists inputs by number, newest last", function()
+  local inputs = "1\nfor i = 1, 2 do\n  x = i\nend\nx + 1\n"
+  has(session(inputs .. "%history"), "   1  1\n   2  for i = 1, 2 do\n        "
+    .. "x = i\n      end\n   3  x + 1\n")
+  t.eq(session(inputs .. "%history 1"), "1\n3\n   3  x + 1\n")
+  t.eq(session(inputs .. "%history x ="), "1\n3\n   2  for i = 1, 2 do\n"
+    .. "        x = i\n      end\n")
+  has(session "%history", "no inputs so far")
+  has(session "1\n%history 5 y(", "no input has 'y('")
+end)
+
+t.test("%paste runs lines as one input", function()
+  t.eq(session("%paste\nlocal q = 4\n\nlocal function f() return q end\n"
+    .. "--\nf(), _"), "4\tnil\n")
+  t.eq(session "%paste\n6 * 7\n--\n_ + 1", "42\n43\n")
+  t.eq(session "%paste\ncl> x = 7\ncl> x + 1\n8\n  -- \nx", "8\n7\n")
+  t.eq(session "%paste\n\n--\n1", "1\n")
+  has(session "%paste\ny = 1\nx = = 2\n--\n3", "input:2:2: ",
+    "near '='", "\n3\n")
+  t.eq(session "%paste\n5", "5\n", "the end of the input ends it")
+  local s <close> = screen.open{options = ""}
+  s:wait "cl>"
+  s:send "%paste\r"
+  s:wait "ends them."
+  s:send "local function f(x)\r\r  return x + 1\rend\rprint(f(41))\r"
+  s:keys "C-d"
+  s:wait "\n42\n"
+  s:wait_end "\ncl>"
+  s:run("f(1)", "\n2\n")
+  s:send "%paste\rerror 'never'\r"
+  s:keys "C-c"
+  s:wait_end "\ncl>"
+  s:run("1 + 5", "\n6\n")
+end)
+
+t.test("%set precision, pager and keymap", function()
+  t.eq(session("%set precision=3\n1/3, 2.0, 1e100, 5\n{2/3}\n"
+    .. "cl.array('float', 2, 1/3)\n%set precision auto\n2/3"),
+    "0.333\t2.0\t1e+100\t5\n{0.667}\nArray  float 2  8 B  on the host\n"
+    .. "  0.333  0.333\n  min 0.333  mean 0.333  max 0.333\n"
+    .. "0.6666666666666666\n")
+  for _, bad in ipairs{"0", "18", "x", "1.5"} do
+    has(session("%set precision " .. bad), "no value of precision '" .. bad,
+      "1 to 17")
+  end
+  has(session "%set keymap=v", "no value of keymap 'v'", "emacs, vi")
+  local s <close> = screen.open{height = 14,
+    env = "PAGER='sed s/^/one:/'"}
+  s:wait "cl>"
+  s:run("?cl.buffer", "one:")
+  s:run "%set pager sed s/^/two:/"
+  s:run("?cl.buffer", "two:")
+  s:run "%set pager=off"
+  s:keys "C-l"
+  s:run("?cl.buffer", "Example")
+  t.ok(not s:text():find(":cl.buffer", 1, true))
+  s:run "%set keymap=vi"
+  s:send "xyz"
+  s:keys("Escape", "0", "x", "i")
+  s:send "print(70 .. 07) --\r"
+  s:wait "\n707\n"
+  s:wait_end "\ncl>"
+  s:run "%set keymap=emacs"
+  s:send "print(80 .. 0"
+  s:keys("C-e")
+  s:send "8)\r"
+  s:wait "\n808\n"
+end)
+
 t.test("%run: globals stay, arguments, os.exit ends the file", function()
   local path = terminal.file("run me.lua", [[
     local here = 1
@@ -59,7 +141,8 @@ t.test("%run: globals stay, arguments, os.exit ends the file", function()
     package.path:find(%q, 1, true)
     %%run nothing.lua
     %%run]]):format(path, path, path, terminal.folder()))
-  has(out, "2\n\"a b\"\t\"a b\"\ttrue\t\"found\"\tnil\t\"kept\"\n", "run me.lua ended with "
+  has(out, "2\n\"a b\"\t\"a b\"\ttrue\t\"found\"\tnil\t\"kept\"\n",
+    "run me.lua ended with "
     .. "exit code 7\nnil\n", "cannot open nothing.lua", "which file?")
 end)
 
@@ -85,7 +168,9 @@ end)
 t.test("%cd, !command and what !cd does not", function()
   local path = terminal.folder()
   has(session(("%%cd %s\nrequire 'clshell.system'.cwd()\n!pwd\n"
-    .. "%%cd nowhere\n!exit 3\n!cd /"):format(path)), ("%q\n%q\n%s"):format(path, path, path), "nowhere", "exit code 3", "%cd changes")
+    .. "%%cd nowhere\n!exit 3\n!cd /"):format(path)),
+    ("%q\n%q\n%s"):format(path, path, path), "nowhere",
+    "exit code 3", "%cd changes")
 end)
 
 t.test("%edit puts its text at the prompt, to be changed or entered",

@@ -67,7 +67,8 @@ t.test("_ and _1 to _9 are the newest results", function()
     .. "8\n9\n10\n1\t10\n")
   t.eq(session "5;\n_", "5\n", "silent ones as well")
   t.eq(session "1\nnil\n_", "1\nnil\n1\n", "nil is no result")
-  t.eq(session "1\n_ = 'mine'\n2\n_", "1\n2\n\"mine\"\n", "the user may assign _")
+  t.eq(session "1\n_ = 'mine'\n2\n_", "1\n2\n\"mine\"\n",
+    "the user may assign _")
   t.eq(session "1\n_ = 'mine'\n_ = nil\n2\n_", "1\n2\n2\n")
   t.eq(session "1\nfor _, v in ipairs{3} do print(_, v) end\n_",
     "1\n1\t3\n1\n")

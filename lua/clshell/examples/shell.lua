@@ -88,6 +88,12 @@ _G.x = 5
 require "clshell.prompt.commands".who() -- at the prompt: %who
 _G.x = nil
 
+--- commands.history
+require "clshell.prompt.commands".history(5) -- at the prompt: %history 5
+
+--- commands.paste
+-- at the prompt: %paste, the lines, and then -- on a line of its own
+
 --- commands.set
 -- at the prompt: %set color=off, %set locals=lua, or %set for what there is
 require "clshell.prompt.commands".set()

@@ -44,7 +44,7 @@ local function brief(x, f)
     return matrix_text.number(x, f)
   end
   return x == math.floor(x) and math.abs(x) < 1e7 and ("%d"):format(x)
-    or ("%.4g"):format(x)
+    or ("%%.%dg"):format(printable.digits or 4):format(x)
 end
 
 local function stats_words(s, f)

@@ -70,7 +70,7 @@ end
 -- The functions of other files, documented below.
 for name, file in pairs{time = "measure", run = "files", reload = "files",
     edit = "files", cd = "files", shell = "files", set = "settings",
-    device = "devices"} do
+    device = "devices", history = "inputs", paste = "inputs"} do
   M[name] = function(...)
     return part(file)[name](...)
   end
@@ -121,8 +121,8 @@ function M.save(path, replace)
   if not ok then
     cl.error("%save: " .. (message or "cannot write " .. path))
   end
-  session.say(("wrote %s to %s%s"):format(text.count(count - failed, "input"), path,
-    failed == 0 and "" or (" (%d that failed left as comments)"):format(
+  session.say(("wrote %s to %s%s"):format(text.count(count - failed, "input"),
+    path, failed == 0 and "" or (" (%d that failed left as comments)"):format(
     failed)))
 end
 
@@ -131,6 +131,14 @@ end
 function M.who()
   session.say(part "variables".text())
 end
+
+--- commands.history([n [, words]])
+--- Prints the session's inputs, each with its number, as errors name it
+--- ("input:3"): the newest n, of those that contain `words`.
+
+--- commands.paste() -> what the text returns
+--- Reads lines up to `--` on a line of its own, or to the end of the input
+--- (Ctrl-D), and runs them as one input. Prompts of a transcript are dropped.
 
 --- commands.set([name, value])
 --- Changes a setting of the prompt; without a value it prints one, without a
@@ -186,20 +194,28 @@ end, "expr\nruns it once and says how long it took", {code = true,
       load("return " .. rest) and "return " or "", rest)
   end})
 
+local function bench_script(rest)
+  local expression, options = part "measure".split(rest)
+  for i, option in ipairs(options) do
+    options[i] = option[1] .. " = " .. option[2]
+  end
+  return ("bench(function() return %s end, {%s})"):format(
+    expression, table.concat(options, ", "))
+end
+
 define("bench", function(rest)
   local run = part "measure".bench(rest, session.compile)
   session.last_bench = {text = rest, run = run}
   return run()
 end, "expr [flop=, bytes=, name= ...]\nmeasures it many times, as bench does"
   .. "\nflop=2*n^3 and bytes= of one run give rates; see ?bench for more.",
-  {code = true, script = function(rest)
-    local expression, options = part "measure".split(rest)
-    for i, option in ipairs(options) do
-      options[i] = option[1] .. " = " .. option[2]
-    end
-    return ("bench(function() return %s end, {%s})"):format(
-      expression, table.concat(options, ", "))
-  end})
+  {code = true, script = bench_script})
+
+define("timeit", function(rest)
+  return part "measure".bench(rest, session.compile, "quick")()
+end, "expr\ntimes it within a second, as %bench does: for code of the host\n"
+  .. "The time is of one call; many run on end. Options as for %bench.",
+  {code = true, script = bench_script})
 
 define("run", function(rest)
   local words = part "files".arguments(rest)
@@ -224,6 +240,14 @@ define("save", function(rest)
 end, "[-f] file\nwrites the inputs as a script; -f replaces a file")
 
 define("who", M.who, "\nthe session's own variables")
+
+define("history", function(rest)
+  local n, words = rest:match "^(%d*)%s*(.-)$"
+  M.history(tonumber(n), words ~= "" and words or nil)
+end, "[n] [words]\nthe inputs of this session: the newest n, those with words")
+
+define("paste", M.paste, "\nruns the lines that follow, up to `--`, as one "
+  .. "input")
 
 define("set", function(rest)
   M.set(rest:match("^([%w_]*)%s*=?%s*(.-)$"))

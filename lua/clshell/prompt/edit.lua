@@ -11,6 +11,12 @@ local M = {}
 --- false: the editor neither reads nor writes the history (option -n).
 M.history = not (require "cl".commandline or {}).noinit
 
+-- "emacs" or "vi", where the user has set the keys of the editor.
+function M.keymap()
+  local name = require "clshell.prompt.session".settings.keymap
+  return name ~= "inputrc" and name or nil
+end
+
 -- Loaded after the first prompt is shown and before a key comes, in the order
 -- of their need: neither the prompt nor a key waits for them.
 local MODULES = {

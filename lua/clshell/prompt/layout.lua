@@ -323,7 +323,8 @@ end
 function M.text(t, opts)
   local height = opts.all and math.huge or math.max(opts.height, 3)
   local builder = setmetatable({
-    met = {}, lead = 0, whole = opts.all, width = opts.width, depth = opts.all and 30 or 4,
+    met = {}, lead = 0, whole = opts.all, width = opts.width,
+    depth = opts.all and 30 or 4,
     text_room = opts.all and 4096 or math.max(opts.width - 4, 12),
     most = opts.all and 100000 or height * opts.width // 3 + 1,
     nested = opts.all and 100000 or 200,

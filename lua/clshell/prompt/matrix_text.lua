@@ -20,16 +20,18 @@ local function whole(lo, hi, kind)
   return f
 end
 
--- The format of reals: fixed, with four digits of the largest, or scientific.
+-- The format of reals: fixed, with the digits of the largest that the setting
+-- precision wants, or scientific.
 local function real(lo, hi)
+  local digits = printable.digits or 4
   local most = math.max(math.abs(lo), math.abs(hi))
   local sign = lo < 0 and 1 or 0
   local exponent = most > 0 and math.floor(math.log(most, 10)) or 0
   if exponent > 5 or exponent < -4 then
-    return {form = "%.3e", width = 9 + sign
+    return {form = "%." .. digits - 1 .. "e", width = digits + 5 + sign
       + ((most >= 1e100 or most < 1e-99) and 1 or 0)}
   end
-  local decimals = math.max(1, 3 - exponent)
+  local decimals = math.max(1, digits - 1 - exponent)
   return {form = "%." .. decimals .. "f", decimals = decimals,
     width = math.max(exponent, 0) + 2 + decimals + sign,
     least = 0.5 * 10.0 ^ -decimals}

@@ -100,15 +100,17 @@ local function label(expression)
   return (#name > 40 and name:sub(1, 37) .. "..." or name):gsub("%s+", " ")
 end
 
---- measure.bench(text, compile) -> function
+--- measure.bench(text, compile [, effort]) -> function
 --- The function that takes one measurement for `%bench text`. The options are
---- evaluated here. `compile` makes a function of the text of an expression.
-function M.bench(text, compile)
+--- evaluated here. `compile` makes a function of the text of an expression;
+--- `effort` is that of bench, unless the text names one.
+function M.bench(text, compile, effort)
   local expression, list = M.split(text)
   if expression == "" then
-    cl.error("%bench needs an expression: %bench mm(A, B, C) flop=2*n^3")
+    cl.error(effort and "%timeit needs an expression: %timeit math.sin(1)"
+      or "%bench needs an expression: %bench mm(A, B, C) flop=2*n^3")
   end
-  local opts = {name = label(expression)}
+  local opts = {name = label(expression), effort = effort}
   for _, option in ipairs(list) do
     if option[2] == "" then
       cl.error(("%%bench: option %s has no value"):format(option[1]))

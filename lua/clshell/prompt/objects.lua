@@ -273,15 +273,15 @@ local function documented(f)
 end
 
 M["function"] = function(f, o)
-  local signature, about = documented(f)
+  local head, about = documented(f)
   local info = debug.getinfo(f, "Su")
-  if not signature then
-    signature = ("function (%s)"):format(
+  if not head then
+    head = ("function (%s)"):format(
       require "clshell.help.pages".parameters(f, info))
     about = info.what == "C" and "C code without a help page"
       or "defined at " .. layout.scalar(f, math.huge).text:match "%((.*)%)$"
   end
-  local lines = text.wrap(clean(signature), o.width)
+  local lines = text.wrap(clean(head), o.width)
   lines[1] = style.paint(lines[1], "bold", o.color)
   lines[#lines + 1] = "  " .. require "clshell.help.layout".summary(
     clean(about), o.width - 2)

@@ -150,8 +150,14 @@ function M.cut(s, room)
     or "")
 end
 
+--- printable.digits
+--- The digits of printed floats that `%set precision` wants; nil: as many as
+--- it takes.
+M.digits = nil
+
 --- printable.number(x) -> string
---- An integer, or a float with the fewest digits that tell it from all others.
+--- An integer, or a float with the fewest digits that tell it from all others,
+--- or with printable.digits.
 function M.number(x)
   if math.type(x) == "integer" then
     return format("%d", x)
@@ -160,7 +166,8 @@ function M.number(x)
   elseif x == math.huge or x == -math.huge then
     return x > 0 and "inf" or "-inf"
   end
-  return base_text.shortest(x)
+  local s = M.digits and format("%." .. M.digits .. "g", x):gsub(",", ".")
+  return s and (find(s, "[.e]") and s or s .. ".0") or base_text.shortest(x)
 end
 
 return M

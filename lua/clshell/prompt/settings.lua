@@ -2,6 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local printable = require "clshell.prompt.printable"
 local session = require "clshell.prompt.session"
 local text = require "clshell.base.text"
 
@@ -9,7 +10,8 @@ local M = {}
 
 --- settings.define(name, opts)
 --- Adds a setting. opts: values (a list of words), default, help, also
---- (synonyms: {off = "never"}), apply(value), called after a change.
+--- (synonyms: {off = "never"}), other(value) -> whether a further value is
+--- legal, apply(value), called after a change.
 function M.define(name, opts)
   session.settinglist[name] = opts
   if session.settings[name] == nil then
@@ -28,6 +30,22 @@ local function defaults()
     apply = require "clshell.base.style".use})
   M.define("locals", {values = {"keep", "lua"}, default = "keep",
     help = "top-level locals: kept until you quit, or as in Lua"})
+  M.define("precision", {values = {"auto", "1 to 17"}, default = "auto",
+    help = "digits of printed floats",
+    other = function(value)
+      local n = math.tointeger(tonumber(value))
+      return n and n >= 1 and n <= 17
+    end,
+    apply = function(value)
+      printable.digits = math.tointeger(tonumber(value))
+    end})
+  M.define("pager", {values = {"auto", "off", "a command"}, default = "auto",
+    help = "for texts longer than the window; auto: $PAGER, or less",
+    other = function(value)
+      return value ~= "a command"
+    end})
+  M.define("keymap", {values = {"inputrc", "emacs", "vi"},
+    default = "inputrc", help = "keys of the editor"})
 end
 
 --- settings.names() -> list
@@ -46,16 +64,18 @@ end
 local function change(name, value)
   local opts = session.settinglist[name]
   value = opts.also and opts.also[value] or value
+  local legal = opts.other and opts.other(value)
   for _, word in ipairs(opts.values) do
-    if word == value then
-      session.settings[name] = value
-      if opts.apply then
-        opts.apply(value)
-      end
-      return
-    end
+    legal = legal or word == value and not word:find " "
   end
-  cl.error("%set: " .. text.unknown("value of " .. name, value, opts.values))
+  if not legal then
+    cl.error("%set: " .. text.unknown("value of " .. name, value,
+      opts.values))
+  end
+  session.settings[name] = value
+  if opts.apply then
+    opts.apply(value)
+  end
 end
 
 --- settings.set([name, value])

@@ -158,10 +158,10 @@ end
 --- show.text(value [, opts]) -> string
 --- A value as text for the prompt, without a line end behind it: numbers with
 --- all their digits, strings in quotes (those of several lines as their lines,
---- with unsafe bytes as escapes), tables laid out on lines, buffers and matrices as a summary and their corners,
---- objects with a description. The text fits the window; its last line tells
---- of omissions. Access is raw: of user code only __tostring runs. Nothing
---- but Ctrl-C raises.
+--- with unsafe bytes as escapes), tables laid out on lines, buffers and
+--- matrices as a summary and their corners, objects with a description. The
+--- text fits the window; its last line tells of omissions. Access is raw: of
+--- user code only __tostring runs. Nothing but Ctrl-C raises.
 --- Options:
 ---   width   that of the window   columns
 ---   height  that of the window   rows; two are left for prompt and input

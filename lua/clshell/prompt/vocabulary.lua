@@ -316,7 +316,8 @@ end
 local OPERANDS = {
   cd = folders, commands = false, device = M.devices, edit = M.paths,
   help = commands, reload = M.modules, run = scripts, save = M.paths,
-  set = settings, watch = M.paths, tb = false, tutorial = false, who = false,
+  set = settings, watch = M.paths, history = false, paste = false,
+  tb = false, tutorial = false, who = false,
 }
 
 -- After the expression of %bench: flop= and the like.
@@ -356,7 +357,8 @@ local function percent(text, cursor)
   end
   local offer = OPERANDS[name]
   if offer == nil then
-    return {skip = last, more = name == "bench" and bench_options}
+    return {skip = last, more = (name == "bench" or name == "timeit")
+      and bench_options}
   elseif not offer or cursor < last then
     return nil
   end
