@@ -102,6 +102,98 @@ t.test("no page breaks a word, in windows of any width", function()
   end
 end)
 
+-- Asks for a page, and fails where there is none.
+local function page(topic)
+  local text = help.text(topic)
+  t.ok(not text:find("^no help on"), text)
+  return (text:gsub("%s+", " "))
+end
+
+t.test("every word that a result prints has a page", function()
+  local record = require "clshell.measure.record"
+  local r = record.new("f", nil, {})
+  for key, value in pairs{ms = 1, median = 1e-3, lo = 1e-3, hi = 1e-3, n = 9,
+      discarded = 2, min = 1e-3, mode = "cold", cache = "rotation",
+      timer = "event", tick_ns = 1, batch = 3, gap = 0.1, sum = 1e-3,
+      span = 1e-3, gflops = 1, gbs = 1, ai = 1, roof = 0.5, bound = "memory"}
+  do
+    r[key] = value
+  end
+  for word in tostring(r):gsub("f  ", "", 1):gmatch "[%a/]+" do
+    local known = {ms = true, of = true, the = true, measured = true,
+      inside = true, commands = true}
+    t.ok(known[word] or page(word))
+  end
+  for _, word in ipairs{"±", "AI", "hot", "clock!", "unconverged",
+      "overhead-bound", "no event timer", "IMPOSSIBLE?", "refused", "wrong",
+      "failed", "interrupted", "flush", "queued", "ld",
+      "inside the commands"} do
+    page(word)
+  end
+end)
+
+t.test("what users of other languages ask for is answered", function()
+  for word in ("and break do else elseif end false for function goto if in "
+      .. "local nil not or repeat return then true until while")
+      :gmatch "%a+" do
+    t.ok(page(word):find("manual, section 3.3", 1, true), word)
+  end
+  t.ok(page "local":find("address space of a work-group", 1, true))
+  has("image", "not bound")
+  has("svm", "not bound")
+  has("threadIdx", "get_local_id(0)")
+  has("threadIdx.x", "get_local_id(0)")
+  has("__syncthreads", "barrier(")
+  has("exit", "Ctrl-D")
+  has("json", 'local json = require "clshell.json"')
+  has("A.rows", "Field 'rows'", "?cl.buffer")
+  has("ev.ms", "?Event:info")
+  t.eq(help.text "A.nosuchfield":match "^no help", "no help")
+  t.ok(not help.text "gemm.spec":find("did you mean", 1, true))
+  t.ok(not help.text "hop":find("plot", 1, true))
+end)
+
+t.test("help names what there is, and nothing of clshell's own", function()
+  require "clshell"
+  local list = help.text(nil, {width = 96})
+  for name in list:match "Modules and functions\n(.-)\n\n":gmatch "%S+" do
+    t.ok(rawget(_G, name) ~= nil, name .. " is no global")
+  end
+  for name in list:match "Modules for require[^\n]*\n(.-)\n\n":gmatch "%S+" do
+    t.eq(type(require("clshell." .. name)), "table", name)
+  end
+  for name in list:match "Objects\n(.-)\n\n":gmatch "%S+" do
+    page(name)
+  end
+  for _, word in ipairs{"target", "timer", "traffic", "spec"} do
+    t.ok(not list:find("%f[%S]" .. word .. "%f[%s]"), word)
+    t.ok(not help.search(word, {height = 99}):find("%f[%S]" .. word
+      .. "[.:]%w"), word)
+  end
+  local texts = {}
+  for _, entry in ipairs(index.entries()) do
+    texts[#texts + 1] = not entry.minor and entry.text or nil
+  end
+  for _, concept in ipairs(require "clshell.help.concepts".list) do
+    texts[#texts + 1] = concept.text
+    texts[#texts + 1] = " " .. concept.try
+  end
+  local text = table.concat(texts, "\n")
+  for topic in text:gmatch "%s%?([%a_][%w_.:]*%w)" do
+    t.ok(topic == "topic" or page(topic))
+  end
+  for span in text:gmatch "`([^`\n]+)`" do
+    local root, sign, member = span:match
+      "^([%a_]%w*)([.:])([%a_][%w_]*)"
+    if root and #root > 1 and type(rawget(_G, root)) == "table" then
+      t.ok(help.text(root .. "." .. member):find "^no help" == nil
+        or rawget(_G, root)[member] ~= nil, span)
+    elseif root and span ~= "b:sum()" then -- an example of cl.extend
+      page(root .. sign .. member)
+    end
+  end
+end)
+
 -- What the modules share among themselves: no `---` comment, no help.
 local INTERNAL = {"csr.wrap", "family.bind", "family.bytes", "family.flop",
   "family.host", "family.plan_for", "family.truth", "bench.median",

@@ -127,24 +127,24 @@ A compute unit runs other work-items while some wait for memory. It takes many
 work-items at once (occupancy), or several independent loads in each.
 Try: ?occupancy
 
-arithmetic intensity, flop per byte
+arithmetic intensity, ai, flop per byte
 Floating-point operations for each byte that moves to or from memory. A sum of
 two vectors has 1/12, a large matrix product hundreds. It bounds the rate of a
 kernel: see roofline.
 Try: print(bench("gemm.tiled", {256, 256, 256}).ai)
 
-roofline
+roofline, roof
 The bound on a kernel: the smaller of the device's peak arithmetic rate and of
 its memory bandwidth times the kernel's arithmetic intensity. Left of the ridge
 memory limits, right of it arithmetic. Here both are measured on the device.
 Try: ?peaks, ?lesson and %bench
 
-memory bound, compute bound, bound
+memory bound, compute bound, bound, memory, compute
 A kernel is memory bound if the bytes it moves take longer than its arithmetic
 would, compute bound if it is the other way round.
 Try: ?lesson
 
-bandwidth
+bandwidth, gb/s
 Bytes to or from memory per second, in GB/s (10^9). A kernel's bandwidth counts
 the bytes it has to move, each once.
 Try: peaks.get "copy"
@@ -154,10 +154,11 @@ Floating-point operations per second; GFLOPS are 10^9 of them. Useful ones are
 counted: 2*M*N*K for a matrix product, two for each entry of a sparse one.
 Try: ?Event:gflops
 
-event, event timer, profiling
+event, event timer, profiling, queued, submit, before
 The object that a launch or a transfer returns. The device notes when the
 command was queued, submitted, started and stopped, in nanoseconds. STOP -
-START is the time on the device; the host's time is longer by the launch.
+START is the time on the device; the host's time is longer by the launch. The
+line `before` of a printed event has the waits from queued to submit to start.
 Try: ?Event:info
 
 queue, command queue
@@ -208,11 +209,90 @@ it in float, 1e-16 in double. Sums of n products gather it, so that two right
 results differ in their last digits.
 Try: ?verify.bound
 
-median, noise
-Other work on the machine skews times. The median of many samples, with its
-95 % interval, tells the time of a kernel; the mean or a single run does
-not.
+median, noise, ±, ±%, 95%, interval, n, dropped
+Other work on the machine skews times. The median of n samples, with its 95 %
+interval in brackets, tells the time of a kernel; the mean or a single run does
+not. In a table ±% is half the interval as a share of the median. `min` is the
+least sample, `dropped` the number of samples before the clock was steady.
 Try: ?stats.interval
+
+hot, cold, rotation, flush
+Of a result: what the caches held before each launch. hot: the same operands as
+the launch before; cold: other data, because copies of the operands take turns
+(rotation), a buffer is overwritten (flush), or the operands exceed the caches.
+gemm is measured hot, spmv and transpose cold; cache = "cold" chooses.
+Try: ?bench
+
+tick, timer step
+The step of a device's event timer, as measured: durations are multiples of it.
+A launch that is short against it runs several times in a sample.
+Try: calibrate(), and ?batch
+
+batch, wall, inside the commands
+batch 10 in a result: ten launches on end are one sample, because one is short
+against the timer. The time is still that of one launch. wall +5% says how much
+longer a launch takes by the host's clock than by its events, and "inside the
+commands" is the time between START and END alone, without the gaps between.
+Try: ?bench
+
+unconverged
+Flag of a result: the time for sampling was over before the 95 % interval of
+the median was within 0.5 % of it. The interval is as printed; more seconds, or
+a quiet machine, narrow it.
+Try: ?bench
+
+clock!
+Flag of a result: a small fixed kernel ran slower during the samples than at
+calibration, so that the device's clock was lower or others used the device.
+Compare such a result with care, or measure again.
+Try: ?calibrate
+
+overhead-bound
+Flag of a result: it took less than five times as long as a launch of an empty
+kernel. The time tells more about the launch than about the kernel.
+Try: calibrate()
+
+no event timer
+Flag of a result: the host's clock timed it, from the call until all commands
+had ended, because no event was returned or the device's stamps cannot be.
+Try: ?calibrate
+
+IMPOSSIBLE?
+Flag of a result: its rate is above 105 % of the measured roofline. Either the
+roofline was measured at a bad moment, the flop or bytes given are too many, or
+the kernel does less than they say.
+Try: ?peaks and ?roofline
+
+refused, wrong, failed, interrupted
+What a result has in place of a rate. refused: the kernel does not take this
+shape, device or parameter, with the reason; wrong: it was run, and differs
+from the reference by more than roundoff; failed: the driver or the compiler
+raised an error; interrupted: Ctrl-C, with the samples so far.
+Try: ?verification
+
+image, texture, sampler, image2d_t
+OpenCL's images (CUDA: textures) are not bound here: a kernel takes buffers.
+Two-dimensional data is a buffer of shape {rows, cols}; index it in the kernel.
+Try: ?cl.buffer
+
+svm, shared virtual memory, unified memory, usm
+One address for host and device: not bound here. A buffer made with host = true
+maps into the host's memory without a copy where the device shares it.
+Try: ?cl.buffer and ?Buffer:map
+
+cuda, threadidx, threadidx.x, blockidx, blockdim, griddim, __global__, \
+__shared__, __syncthreads, nvcc, cudamalloc, cudamemcpy
+OpenCL C has other words for CUDA's: threadIdx.x get_local_id(0), blockIdx.x
+get_group_id(0), blockDim.x get_local_size(0), gridDim.x get_num_groups(0),
+__global__ kernel, __shared__ local, __syncthreads() barrier(
+CLK_LOCAL_MEM_FENCE); cudaMalloc is cl.buffer, cudaMemcpy is read and write of
+a Buffer. The NDRange counts work-items, CUDA's grid counts blocks.
+Try: ?get_global_id and ?ndrange
+
+exit, quit, leave
+exit or quit on a line of its own, or Ctrl-D, ends the session. In a script,
+os.exit(code) ends the program.
+Try: ?os.exit
 
 keys, key, editing, shortcut, prompt
 Enter submits a statement that is complete and begins a line in one that is
@@ -235,7 +315,7 @@ end
 --- names.
 M.list = {}
 
-for block in (TEXT .. "\n"):gmatch "(.-)\n\n" do
+for block in (TEXT:gsub("\\\n", "") .. "\n"):gmatch "(.-)\n\n" do
   local names, text, try = block:match "^([^\n]*)\n(.*)\nTry: ([^\n]*)$"
   local title = names:match "^[^,]+"
   local entry = {name = key(title), title = title, names = names, text = text,

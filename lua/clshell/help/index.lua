@@ -11,6 +11,9 @@ local M = {}
 local OTHERS = {"clshell", "clshell.data.sparse", "clshell.prompt.show",
   "clshell.prompt.commands", "clshell.prompt.tutorial"}
 
+-- Modules of the tests and of clshell itself: helped, but in no list.
+local INTERNAL = {target = true, timer = true, traffic = true}
+
 --- index.read(path) -> string or nil
 function M.read(path)
   local f = io.open(path, "rb")
@@ -131,9 +134,15 @@ local function add_types()
   end
 end
 
+local function hide_internal()
+  for _, entry in ipairs(entries) do
+    entry.minor = entry.minor or INTERNAL[entry.name:match "^%w+"]
+  end
+end
+
 --- index.entries() -> list
---- All documented functions: {name, signature, text, options, as, but}, in
---- order and by name.
+--- All documented functions: {name, signature, text, options, as, but, minor},
+--- in order and by name. Lists and searches leave the minor ones out.
 function M.entries()
   if entries then
     return entries
@@ -149,6 +158,7 @@ function M.entries()
     scan_lua(module)
   end
   add_types()
+  hide_internal()
   return entries
 end
 

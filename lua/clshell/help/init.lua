@@ -19,7 +19,9 @@ local function unknown(topic)
   for _, item in ipairs(room.names.rungs()) do
     all[#all + 1] = item.name
   end
-  local near = require "clshell.base.text".nearest(topic, all)
+  local base_text = require "clshell.base.text"
+  local near = base_text.nearest(topic, all,
+    base_text.misspellings(topic:match "[^.:]*$"))
   return ("no help on '%s'%s"):format(topic, near
     and ("; did you mean '%s'?"):format(near)
     or "; help() lists the topics, ??word searches")
@@ -83,12 +85,14 @@ local function by_full_name(topic, view)
   local text = documented(topic, view)
   local concept = room.concepts.find(topic)
   concept = concept and room.pages.concept(concept, view)
-  if text and concept then
-    return room.index.entries()[topic] and text .. "\n\n" .. concept
-      or concept .. "\n\n" .. text
+  local found = {concept, text}
+  if not concept or room.index.entries()[topic] then
+    found = {text, concept}
   end
-  return text or concept or room.pages.opencl(topic, view)
+  found[#found + 1] = room.pages.opencl(topic, view)
+  return found[1] and table.concat(found, "\n\n")
     or command("%" .. topic, view)
+    or room.pages.field(topic, view)
     or topic:find(":") and room.pages.method(topic:match(":([%w_]+)$"), view)
     or nil
 end

@@ -6,6 +6,7 @@ local concepts = require "clshell.help.concepts"
 local index = require "clshell.help.index"
 local layout = require "clshell.help.layout"
 local names = require "clshell.help.names"
+local public = require "clshell.public"
 local reference = require "clshell.help.reference"
 local text = require "clshell.base.text"
 
@@ -85,6 +86,10 @@ function M.group(name, view)
     return page
   end
   members = layout.heading(entry and "Functions" or name, view, members)
+  if public.module(name) and not require "clshell"[name] then
+    members = ("%s\n\n  local %s = require \"clshell.%s\""):format(members,
+      name, name)
+  end
   return page and page .. "\n\n" .. members or members
 end
 
@@ -102,6 +107,32 @@ function M.opencl(name, view)
   local entry = reference.opencl[name]
   return entry and layout.page(entry.signature,
     ("In kernels, OpenCL C: %s."):format(entry.text), view)
+end
+
+-- The sentence of a text around the place `at`, as one line.
+local function sentence(s, at)
+  s = s:gsub("\n", " ")
+  local first = 1
+  for stop in s:sub(1, at):gmatch "()[%.:;] " do
+    first = stop + 2
+  end
+  return s:sub(first, (s:find("[%.;]%f[%s\0]", at) or #s))
+end
+
+--- pages.field(topic, view) -> string or nil
+--- The sentences on a field of an object, such as "A.rows", in the pages of
+--- functions.
+function M.field(topic, view)
+  local field = topic:match "^[%a_]%w*%.([%a_][%w_]*)$"
+  local rows = {}
+  for _, entry in ipairs(field and index.entries() or {}) do
+    local at = entry.text:find("`%w+%." .. field .. "%f[^%w_]")
+    if at and #rows < 3 then
+      rows[#rows + 1] = {"?" .. entry.name, sentence(entry.text, at)}
+    end
+  end
+  return rows[1] and layout.heading(("Field '%s'"):format(field), view,
+    layout.listing(rows, view))
 end
 
 --- pages.method(name, view) -> string or nil
@@ -123,7 +154,8 @@ function M.lua(name, view)
   if entry then
     return layout.page(entry.signature,
       ("%s. (Lua 5.4 reference manual, section %s.)"):format(
-      entry.text:gsub("^%l", string.upper), entry.section), view)
+      entry.section == "3.3" and entry.text -- begins with code
+      or entry.text:gsub("^%l", string.upper), entry.section), view)
   end
   local section, rows = reference.section(name), {}
   for _, other in ipairs(section and reference.lua or {}) do
@@ -164,7 +196,7 @@ function M.alone(name, view)
     end
   end
   for _, entry in ipairs(index.entries()) do
-    if entry.name:match("[.:]([%w_]+)$") == name then
+    if not entry.minor and entry.name:match("[.:]([%w_]+)$") == name then
       found[#found + 1] = {entry.name, layout.summary(entry.text, 60)}
     end
     for _, option in ipairs(entry.options) do
@@ -263,13 +295,18 @@ end
 --- pages.overview(view) -> string
 --- The list of the topics.
 function M.overview(view)
+  local names_of_session, further = require "clshell", {}
   local modules, classes, words, commands = {}, {}, {}, {}
   local lists = {} -- by group
   for _, entry in ipairs(index.entries()) do
     local group, mark = entry.name:match("^(.-)([%.:])")
-    lists[group or entry.name] = mark == ":" and classes or modules
+    group = group or entry.name
+    if not entry.minor and (mark ~= ":" or group:find "^%u") then
+      lists[group] = mark == ":" and classes
+        or names_of_session[group] and modules
+        or public.module(group) and further or nil
+    end
   end
-  lists.family = nil
   for group, list_ in pairs(lists) do
     list_[#list_ + 1] = group
   end
@@ -284,6 +321,7 @@ function M.overview(view)
     .. "all of help, F1 tells about the call at the cursor, ?tutorial teaches "
     .. "the shell in ten steps.", view, "")}
   for _, part in ipairs{{"Modules and functions", modules},
+      {"Modules for require: local json = require \"clshell.json\"", further},
       {"Objects", classes}, {"Concepts", words}, {"Commands", commands}} do
     table.sort(part[2])
     parts[#parts + 1] = part[2][1] and layout.heading(part[1], view,

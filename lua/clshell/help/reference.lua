@@ -7,6 +7,30 @@ local M = {}
 -- By the section of the Lua 5.4 reference manual, a line for each function:
 -- its signature, two spaces, and a text.
 local SECTIONS = {
+{"3.3", [=[
+and  a and b: a if it is false or nil, else b; b is not evaluated otherwise
+break  leaves the innermost loop: while true do if done() then break end end
+do  a block with locals of its own: do local x = 1 print(x) end
+else  the block for all other cases: if c then f() else g() end
+elseif  a further case: if n < 0 then f() elseif n == 0 then g() end
+end  closes function, if, do, for and while
+false  one of the two values, with nil, that count as not true
+for  for i = 1, 10, 2 do print(i) end; for k, v in pairs(t) do print(k, v) end
+function  function add(a, b) return a + b end; also f = function(x) end
+goto  goto done jumps to the label ::done:: of the same function
+if  if x > 0 then print "more" elseif x < 0 then print "less" else f() end
+in  belongs to for: for i, v in ipairs{5, 6} do print(i, v) end
+local  local x <const>, y = 1, 2: variables of a block; kept at the prompt
+nil  no value; t.x = nil takes a key out of a table
+not  not a: true if a is false or nil, else false
+or  a or b: a unless it is false or nil, else b; t.x or 0 gives a default
+repeat  repeat x = x + 1 until x > 10 runs the block at least once
+return  ends a function, with values: return a, b
+then  belongs to if: if c then f() end
+true  a value that counts as true, as all but false and nil do
+until  ends repeat, and may use its locals: repeat x = f() until x
+while  while x < 10 do x = x + 1 end
+]=]},
 {"6.1", [=[
 assert(v [, message])  raises message if v is false or nil, else returns all
 collectgarbage([what])  "collect" runs a full collection, "count" gives KiB
