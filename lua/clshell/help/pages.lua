@@ -319,7 +319,7 @@ function M.overview(view)
   local parts = {layout.prose("help \"topic\" or help(value), at the prompt "
     .. "?topic or topic?: its meaning and how to call it. ??word searches "
     .. "all of help, F1 tells about the call at the cursor, ?tutorial teaches "
-    .. "the shell in ten steps.", view, "")}
+    .. "the shell in lessons.", view, "")}
   for _, part in ipairs{{"Modules and functions", modules},
       {"Modules for require: local json = require \"clshell.json\"", further},
       {"Objects", classes}, {"Concepts", words}, {"Commands", commands}} do

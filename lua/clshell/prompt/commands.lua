@@ -279,8 +279,8 @@ end, "[kernel.cl]\nrebuilds a kernel when its file is saved, and benches again"
 
 define("tutorial", function(rest)
   return part "tutorial".command(rest)
-end, "[next|back|stop|N]\nten steps from a device list to a tiled kernel"
-  .. "\nWithout a word it shows the step again; N is the number of a step."
-  .. "\nThe step is remembered for the next session.")
+end, "[N|next|back|again|stop]\nlessons, from a device list to kernels of "
+  .. "your own\nWithout a word it lists the lessons; N begins one, `step N` "
+  .. "goes to one of its\nsteps. The step is remembered for the next session.")
 
 return M

@@ -108,8 +108,8 @@ local function may_command(text)
 end
 
 --- session.prepare(text) -> function, or nil or false
---- The function to call for a text; nil: the text is empty; false: the session
---- ends. A syntax error raises. The text does not run here.
+--- The function to call for a text; nil: there is nothing to do; false: the
+--- session ends. A syntax error raises. The text does not run here.
 function M.prepare(text)
   M.draft = nil
   if asked then
@@ -120,7 +120,7 @@ function M.prepare(text)
     end
   end
   if is_blank(text) then
-    return nil
+    return M.blank
   end
   refresh()
   local run

@@ -30,6 +30,10 @@ M.commands = {}
 --- whether it ran to its end, and its values or error, as from table.pack.
 M.after = nil
 
+--- session.blank()
+--- An optional function that Enter alone calls.
+M.blank = nil
+
 -- The text without a `;` at its end, and whether there was one.
 local function silenced(text)
   if not find(text, ";", 1, true) then

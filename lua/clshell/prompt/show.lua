@@ -72,15 +72,17 @@ local function text_lines(s, o, clean)
   return lines, #s > room and in_all or nil
 end
 
--- A string as Lua source, in quotes; one of several lines, such as a build
--- log, as its lines.
+-- A string as Lua source, in quotes, broken between words; one of several
+-- lines, such as a build log, as its lines.
 local function string_lines(s, o)
   if s:find("\n", 1, true) then
     return text_lines(s, o, printable.clean)
   end
   local room = o.all and MOST or o.width * (o.height - o.below)
-  local text, _, cut = printable.quote(s, room)
-  return {text}, cut and printable.ellipsis() .. " more" or nil
+  local quoted, _, cut = printable.quote(s, room)
+  local lines, rest = text_lines(base_text.fold(quoted, o.width), o,
+    printable.coloured)
+  return lines, rest or cut and printable.ellipsis() .. " more" or nil
 end
 
 -- The module that describes an object, by its class or its metatable's

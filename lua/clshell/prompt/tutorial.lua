@@ -1,6 +1,7 @@
--- prompt/tutorial.lua - ?tutorial: ten steps from the list of devices to a
--- tiled kernel of the user's own, each typed and run by the user. A step is
--- done when its effect is seen, whatever was typed.
+-- prompt/tutorial.lua - ?tutorial: lessons in steps, from the list of devices
+-- to a tiled kernel of the user's own and beyond, each typed and run by the
+-- user. A step is done when its effect is seen, whatever was typed; its result
+-- stays on the screen until Enter goes on.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -12,11 +13,15 @@ local report = require "clshell.report"
 local roofline = require "clshell.measure.roofline"
 local session = require "clshell.prompt.session"
 local style = require "clshell.base.style"
-local steps = require "clshell.prompt.tutorial_steps"
+local lessons = require "clshell.prompt.tutorial_lessons"
+local system = require "clshell.system"
+local text = require "clshell.base.text"
 
 local M = {}
 
+local lesson = 1 -- its number
 local at -- the step, from 1; nil: the tutorial is not running
+local waits -- for Enter, after the step is done
 local hinted -- the hint that was given last
 
 -- The globals that come with the shell are not the user's.
@@ -34,19 +39,23 @@ local function open(mode)
   return folder and io.open(folder .. "/tutorial", mode) or nil
 end
 
--- Keeps the step for the next session, where the folder can be written.
-local function save(n)
+-- Keeps the place for the next session, where the folder can be written.
+local function save(l, n)
   local file <close> = open "w"
   if file then
-    file:write(("%d\n"):format(n))
+    file:write(("%d %d\n"):format(l, n))
   end
 end
 
--- The step of the last session, else 1.
+-- The lesson and the step of the last session, else 1 and 1.
 local function saved()
   local file <close> = open "r"
-  local n = file and math.tointeger(tonumber(file:read("l") or ""))
-  return n and steps[n] and n or 1
+  local l, n = (file and file:read "l" or ""):match "^(%d+) (%d+)$"
+  l, n = math.tointeger(tonumber(l)), math.tointeger(tonumber(n))
+  if lessons[l] and lessons[l][n] then
+    return l, n
+  end
+  return 1, 1
 end
 
 -- The objects of a class among some results and the user's globals.
@@ -104,11 +113,14 @@ local function say(words)
   print(layout.prose(words, look(), "  "))
 end
 
--- Prints a step: its subject, the input to type, and its number.
+-- Prints a step: its subject, the input to type, and its number. Without its
+-- empty lines where they would not fit the window.
 local function show()
-  local step, how = steps[at], look()
-  local lines = {"", layout.heading(("Step %d of %d: %s"):format(at, #steps,
-    step.title), how), "", layout.prose(step.text, how, "  "), ""}
+  local step, how = lessons[lesson][at], look()
+  local about = type(step.text) == "function" and step.text() or step.text
+  local lines = {layout.heading(("Step %d of %d: %s"):format(at,
+    #lessons[lesson], step.title), how), "", layout.prose(about, how, "  "),
+    ""}
   if step.again and step.need(view("", {})) then
     lines[#lines + 1] = "  In a new session, first:"
     lines[#lines + 1] = "    " .. step.again:gsub("\n", "\n    ")
@@ -119,94 +131,140 @@ local function show()
     lines[#lines + 1] = "    " .. style.paint(line, "cyan", how.color)
   end
   lines[#lines + 1] = ""
-  lines[#lines + 1] = style.paint("  (%tutorial shows this again, %tutorial "
-    .. "next or back moves, stop ends)", "dim", how.color)
-  print(table.concat(lines, "\n"))
+  lines[#lines + 1] = style.paint("  (%tutorial again shows this again, next "
+    .. "or back moves, stop ends)", "dim", how.color)
+  local page = table.concat(lines, "\n")
+  local _, rows = system.winsize(1)
+  local _, breaks = page:gsub("\n", "")
+  print(rows and breaks + 2 >= rows and page:gsub("\n\n", "\n") or page)
 end
 
-local function go(n)
-  at, hinted = n, nil
-  save(n)
-  session.after = M.watch
+local go_on -- to the next step
+
+local function go(l, n)
+  lesson, at, hinted, waits = l, n, nil, false
+  save(l, n)
+  session.after, session.blank = M.watch, go_on
   show()
 end
 
 local function stop(words)
-  at = nil
-  session.after = nil
+  at, waits = nil, false
+  session.after, session.blank = nil, nil
   say(words)
 end
 
--- Goes to the next step, or ends.
+-- Goes to the next step, or ends the lesson.
 local function advance()
-  if at < #steps then
-    go(at + 1)
+  if lessons[lesson][at + 1] then
+    go(lesson, at + 1)
     return
   end
-  save(1)
-  stop("That was the last step: a tiled kernel of your own, checked and "
-    .. "measured. What next: other tile sizes and registers "
-    .. "(?gemm.register), compare(a, b) for two kernels, %save file.lua to "
-    .. "keep what you typed.")
+  local more = lesson % #lessons + 1
+  save(more, 1)
+  stop(("That was the last step of lesson %d. %%tutorial %d is on %s; "
+    .. "%%tutorial lists all lessons, %%save file.lua keeps what you typed.")
+    :format(lesson, more, lessons[more].title))
+end
+
+function go_on()
+  if waits then
+    advance()
+  end
+end
+
+-- Whether there is a device; says so where there is none.
+local function ready()
+  local ok, err = pcall(cl.device)
+  if not ok then
+    say("The tutorial needs an OpenCL device. " .. tostring(err))
+  end
+  return ok
 end
 
 --- tutorial.start()
 --- Begins the tutorial, or goes on where the last session stopped.
 function M.start()
-  local ok, err = pcall(cl.device)
-  if not ok then
-    say("The tutorial needs an OpenCL device. " .. tostring(err))
+  if not ready() then
     return
   end
-  local n = saved()
-  say(n == 1 and ("Ten steps from the list of devices to a tiled kernel of "
-    .. "your own. You type, the tutorial watches; anything else that you "
-    .. "want to try is welcome in between.")
-    or ("Going on at step %d; %%tutorial 1 begins anew."):format(n))
-  go(n)
+  local l, n = saved()
+  say(l == 1 and n == 1 and ("Lesson 1 of %d: %s. You type, the tutorial "
+    .. "watches; whatever else you want to try is welcome in between.")
+    :format(#lessons, lessons[1].title)
+    or ("Going on at step %d of lesson %d; %%tutorial lists the lessons.")
+    :format(n, l))
+  go(l, n)
+end
+
+-- Prints the lessons, the one under way marked.
+local function list()
+  for i, each in ipairs(lessons) do
+    print(("%s %d  %s"):format(i == lesson and at and "*" or " ", i,
+      each.title))
+  end
+  session.say(("%%tutorial 1 to %d begins a lesson, %%tutorial alone lists "
+    .. "them, ?tutorial goes on%s."):format(#lessons, at
+    and (" (step %d)"):format(at) or ""))
 end
 
 -- The session's report after each input: its text, whether it ran, and its
 -- values.
 function M.watch(input, ok, results)
-  if at == nil or not ok or input:find("^%s*[%%?!]") then
+  if at == nil or waits or not ok or not input or input:find("^%s*[%%?!]") then
     return
   end
-  local fine, done, hint = pcall(steps[at].done, view(input, results))
+  local step, seen = lessons[lesson][at], view(input, results)
+  local fine, done, hint = pcall(step.done, seen)
   if fine and done then
-    print(style.paint(("  Step %d is done."):format(at), "green",
-      style.color(1)))
-    advance()
+    waits = true
+    local told, after = pcall(step.after or tostring, seen)
+    if step.after and told and after then
+      say(after)
+    end
+    print(style.paint(("  Step %d is done. Enter goes on."):format(at),
+      "green", style.color(1)))
   elseif fine and hint and hint ~= hinted then
     hinted = hint
     say(hint)
   end
 end
 
--- %tutorial: repeats the step; "next", "back" or a number goes to another,
--- "stop" ends the tutorial.
+-- A step of the lesson under way, by its number.
+local function step_number(words)
+  local n = math.tointeger(tonumber(words:match "^step%s+(%d+)$"))
+  if n and not lessons[lesson][n] then
+    cl.error(("%%tutorial: the step must be 1 to %d; got %d"):format(
+      #lessons[lesson], n))
+  end
+  return n
+end
+
+-- %tutorial: lists the lessons; a number begins one; "again", "next", "back"
+-- and "step N" move in it, "stop" ends the tutorial.
 function M.command(words)
   words = (words or ""):match("^%s*(.-)%s*$")
-  local n = math.tointeger(tonumber(words))
-  if n then
-    if not steps[n] then
-      cl.error(("%%tutorial: the step must be 1 to %d; got %d"):format(#steps,
-        n))
-    end
-    go(n)
+  local l, n = math.tointeger(tonumber(words)), step_number(words)
+  if l and not lessons[l] then
+    cl.error(("%%tutorial: the lesson must be 1 to %d; got %d"):format(
+      #lessons, l))
+  elseif words == "" then
+    list()
   elseif words == "stop" then
     stop "The tutorial has stopped; ?tutorial goes on with this step."
-  elseif words ~= "" and words ~= "next" and words ~= "back" then
-    cl.error(("%%tutorial: the word must be next, back, stop or the number of "
-      .. "a step; got '%s'"):format(words))
+  elseif l or n then
+    if ready() then
+      go(l or lesson, n or 1)
+    end
+  elseif words ~= "again" and words ~= "next" and words ~= "back" then
+    cl.error(("%%tutorial: the word must be next, back, again, stop, step N "
+      .. "or the number of a lesson; got '%s'"):format(words))
   elseif at == nil then
     M.start()
   elseif words == "next" then
     advance()
-  elseif words == "back" then
-    go(math.max(1, at - 1))
   else
-    show()
+    go(lesson, words == "back" and math.max(1, at - 1) or at)
   end
 end
 

@@ -1,13 +1,14 @@
--- prompt/tutorial_steps.lua - the ten steps of ?tutorial: what to type, why,
--- and by which effect a step is seen to be done
+-- prompt/tutorial_steps.lua - the first lesson of ?tutorial: the lines to
+-- type, the reasons, and the effect by which a step is seen to be done
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 
--- A step has a title, a text, the lines to type, done(s) -> true, or nil and
--- a hint, and `again`: what a new session needs first, while need(s) says so.
--- s is the session as tutorial.lua sees it: s.of(class), the objects among
--- results and globals; s.results, s.input, s.measured (results of bench).
+-- A step has a title, a text (or text(): it depends on the device), the lines
+-- to type, done(s) -> true, or nil and a hint, after(s) -> what was seen, and
+-- `again`: what a new session needs first, while need(s) says so. s is the
+-- session as tutorial.lua sees it: s.of(class), the objects among results and
+-- globals; s.results, s.input, s.measured() (results of bench).
 
 local function first(list, wanted)
   for _, value in ipairs(list) do
@@ -34,6 +35,36 @@ kernel void axpy(float a, global const float *x, global float *y) {
 }]]]=]
 local MATRICES = [[
 A = matrix.random(256, 256); B = matrix.random(256, 256)]]
+
+local TILES = [[
+In naive each element of A and B is read from global memory again and again.
+A work-group can share: its work-items load a square tile of A and of B into
+local memory, wait for each other at a barrier, and use each element as often
+as the tile is wide. Measure two tile sizes; ?gemm.tiled has the picture.]]
+local TILES_ON_CPU = [[
+
+On this device, a CPU, local memory is ordinary memory behind the same caches:
+a tile saves no way to a slower memory, and copies and barriers come on top.
+So tiles need not win here; what pays on a CPU is ?gemm.simd.]]
+local SOURCE = [=[
+mine = [[
+kernel void mine(int M, int N, int K, REAL alpha,
+    global const REAL *A, int lda, global const REAL *B, int ldb,
+    REAL beta, global REAL *C, int ldc) {
+  local REAL a[T][T], b[T][T];
+  int x = get_local_id(0), y = get_local_id(1);
+  int j = get_global_id(0), i = get_global_id(1);
+  REAL sum = 0;
+  for (int k = 0; k < K; k += T) {
+    a[y][x] = i < M && k + x < K ? A[i * lda + k + x] : 0;
+    b[y][x] = k + y < K && j < N ? B[(k + y) * ldb + j] : 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int q = 0; q < T; q++) sum += a[y][q] * b[q][x];
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  if (i < M && j < N)
+    C[i * ldc + j] = alpha * sum + (beta == 0 ? 0 : beta * C[i * ldc + j]);
+}]]]=]
 
 local function devices(s)
   return first(s.results, function(value)
@@ -121,6 +152,27 @@ local function two_values(kernel, param, hint)
   end
 end
 
+-- Says the least times of two measurements, to be printed beside a claim.
+local function times(family, ...)
+  local wanted = {...} -- each {kernel, parameter, value} or {kernel}
+  return function(s)
+    local words = {}
+    for _, want in ipairs(wanted) do
+      local least
+      for _, r in ipairs(s.measured()) do
+        if r.family == family and r.kernel == want[1] and r.ok and r.min
+            and (not want[2] or r.params[want[2]] == want[3]) then
+          least = math.min(least or r.min, r.min)
+        end
+      end
+      words[#words + 1] = least and ("%s%s %.3g ms"):format(want[1], want[2]
+        and (" with %s = %s"):format(want[2], want[3]) or "", least * 1e3)
+    end
+    return #words > 1 and "Here, the least times: "
+      .. table.concat(words, ", ") .. "." or nil
+  end
+end
+
 -- lesson measures peaks where they are not known: only after the user did.
 local function explained(s)
   local lesson = s.input:find("lesson", 1, true)
@@ -148,6 +200,20 @@ local function text_of(rung)
   return rung.source or require "clshell.help.index".read(rung.path) or ""
 end
 
+-- A text with a kernel and a barrier, among results and globals.
+local function own_source(s)
+  local function fits(value)
+    return type(value) == "string" and value:find("kernel", 1, true)
+      and value:find("barrier", 1, true)
+  end
+  for _, value in next, _G do
+    if fits(value) then
+      return true
+    end
+  end
+  return first(s.results, fits) ~= nil
+end
+
 local function own_rung(s)
   local rungs, hint = own_rungs(), nil
   for _, rung in ipairs(rungs) do
@@ -169,7 +235,8 @@ local function own_rung(s)
   return nil, hint
 end
 
-return {
+return {title = "from the list of devices to a tiled kernel of your own",
+  times = times,
   {title = "Devices", text = [[
 OpenCL runs kernels on devices: GPUs, and the CPU itself where a driver for
 it is installed. The list has GPUs first. The session uses one of them, the
@@ -182,7 +249,8 @@ Kernels work on memory of the device: buffers. A buffer has an element type,
 by its OpenCL C name, and a shape. Make two of a million floats, one full of
 1, one full of 5. A semicolon at the end keeps a value from being printed;
 without it you see a summary. ?cl.buffer tells more, and Tab completes
-names.]],     code = BUFFERS, done = function(s)
+names.]],
+    code = BUFFERS, done = function(s)
       local n = #s.of "Buffer"
       return n >= 2, n == 1 and "One buffer is there; make another." or nil
     end},
@@ -233,16 +301,17 @@ both: bench verifies first, then takes samples until the median is sure. On a
 GPU expect several times; on a CPU caches decide.]],
     code = 'bench("gemm.naive", {256, 256, 256}, {map = "col"})\n'
       .. 'bench("gemm.naive", {256, 256, 256}, {map = "row"})',
+    after = times("gemm", {"naive", "map", "row"}, {"naive", "map", "col"}),
     done = two_values("naive", "map",
       "One mapping is measured; now the other.")},
 
-  {title = "Tiles", text = [[
-In naive each element of A and B is read from global memory again and again.
-A work-group can share: its work-items load a square tile of A and of B into
-local memory, wait for each other at a barrier, and use each element as often
-as the tile is wide. Measure two tile sizes; ?gemm.tiled has the picture.]],
+  {title = "Tiles", text = function()
+      return TILES .. (cl.device().type == "cpu" and TILES_ON_CPU or "")
+    end,
     code = 'bench("gemm.tiled", {256, 256, 256}, {tile = 8})\n'
       .. 'bench("gemm.tiled", {256, 256, 256}, {tile = 16})',
+    after = times("gemm", {"naive", "map", "row"}, {"naive", "map", "col"},
+      {"tiled", "tile", 8}, {"tiled", "tile", 16}),
     done = two_values("tiled", "tile",
       "One tile size is measured; now another: 4, 8, 16 or 32.")},
 
@@ -254,37 +323,28 @@ where a result lies, lesson(r) in a sentence what holds it back.]],
     code = 'r = bench("gemm.tiled", {256, 256, 256}, {tile = 16})\nlesson(r)',
     done = explained},
 
-  {title = "A tiled kernel of your own", text = [[
-Now yours. gemm.define makes a kernel a rung: checked against a float64
-reference, measured and listed like the others. Its arguments are those
-of every rung; the parameter t reaches the kernel as T. Type it (or better:
-change it, there is much to win), then measure it.]],
+  {title = "A tiled kernel of your own: the kernel", text = [[
+Tiles of A and B in local memory. The arguments are those of every rung of
+gemm; T, the side of a tile, and REAL, the type, come with the next step.]],
+    code = SOURCE, done = own_source},
+
+  {title = "A tiled kernel of your own: the rung", text = [[
+gemm.define makes a kernel a rung: checked against a float64 reference,
+measured and listed like the others. The parameter t reaches the kernel as T,
+range gives the global and the local size. Change the kernel: there is much to
+win.]],
+    need = function()
+      return rawget(_G, "mine") == nil
+    end,
+    again = "%tutorial back",
     code = [=[
 gemm.define{
-  name = "mine", lesson = "my first tiled kernel",
+  name = "mine", lesson = "my first tiled kernel", source = mine,
   params = {{name = "t", values = {8, 16}, help = "side of a tile"}},
   range = function(s, p)
     local function up(n) return (n + p.t - 1) // p.t * p.t end
     return {up(s.n), up(s.m)}, {p.t, p.t}
-  end,
-  source = [[
-kernel void mine(int M, int N, int K, REAL alpha,
-    global const REAL *A, int lda, global const REAL *B, int ldb,
-    REAL beta, global REAL *C, int ldc) {
-  local REAL a[T][T], b[T][T];
-  int x = get_local_id(0), y = get_local_id(1);
-  int j = get_global_id(0), i = get_global_id(1);
-  REAL sum = 0;
-  for (int k = 0; k < K; k += T) {
-    a[y][x] = i < M && k + x < K ? A[i * lda + k + x] : 0;
-    b[y][x] = k + y < K && j < N ? B[(k + y) * ldb + j] : 0;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int q = 0; q < T; q++) sum += a[y][q] * b[q][x];
-    barrier(CLK_LOCAL_MEM_FENCE);
-  }
-  if (i < M && j < N)
-    C[i * ldc + j] = alpha * sum + (beta == 0 ? 0 : beta * C[i * ldc + j]);
-}]]};
+  end};
 bench("gemm.mine", {256, 256, 256}, {t = 8})]=],
     done = own_rung},
 }
