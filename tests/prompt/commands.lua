@@ -248,6 +248,22 @@ t.test("?name, name? and ??word", function()
   t.eq(session "?", session "help")
 end)
 
+t.test("an object that is called itself has a remedy, and ?name its own line",
+  function()
+    terminal.device()
+    local out = session([[
+      k = cl.kernel "kernel void k(global int *x) { x[0] = 1; }"
+      k(1)
+      t = {k}
+      t[1](1)
+      p = cl.build "kernel void k(global int *x) { x[0] = 1; }"
+      p(1)
+      ?k]])
+    has(out, "a kernel runs over an NDRange: k:range(global, local)(...)",
+      "k:range(global, local)", "a program has kernels: p:kernels()",
+      "k: kernel k(", "Kernel:range(")
+  end)
+
 t.test("%tb tells all of the newest error", function()
   has(session "%tb\nfunction f() error 'deep' end\nf()\n%tb",
     "nothing has failed", "traceback", "input:2:1, in f")

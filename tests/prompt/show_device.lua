@@ -378,7 +378,7 @@ text(ev)
 print "not waited"
 io.stdout:flush()
 os.execute "kill -KILL $PPID" -- the end of a session may wait for it
-]], "pending:1:0:sticky"), "Event kernel  ", "ev:wait() waits", "not waited")
+]], "pending:1:0:sticky"), "Event kernel  ", ":wait() waits", "not waited")
 end)
 
 t.test("complaint: one value floods the screen: at the prompt its input "

@@ -177,7 +177,7 @@ Elements of a row lie next to each other: A(i, j) is element i * ld + j, from
 0. C, NumPy and clshell do so; Fortran and BLAS are column-major.
 Try: ?leading_dimension
 
-gemm, matrix product
+gemm, matrix product, matmul, matrix multiplication
 C = alpha A B + beta C: M x K times K x N. 2*M*N*K operations on (M*K + K*N +
 M*N) elements, so that it can be compute bound if each element is used often.
 Try: gemm.kernels()

@@ -68,8 +68,12 @@ local function own(topic, view)
   if name == topic then
     return nil
   end
-  return name and documented(name, view)
-    or value ~= nil and room.pages.value(value, topic, view)
+  local page = name and documented(name, view)
+  if page and type(value) == "userdata" then
+    return ("%s: %s\n\n%s"):format(topic, tostring(value):match "^[^\n]*",
+      page)
+  end
+  return page or value ~= nil and room.pages.value(value, topic, view)
 end
 
 -- The page on a topic given by its name, or nil.

@@ -97,7 +97,7 @@ function M.Event(ev, o)
     local _, err = pcall(ev.wait, ev)
     return about(title, {{"error", (tostring(err):gsub("\n.*", ""))}}, o)
   elseif status ~= "complete" then
-    return about(title, {{"times", "ev:wait() waits for them"}}, o)
+    return about(title, {{"times", o.name .. ":wait() waits for them"}}, o)
   end
   ev:wait() -- does not take long now
   local s = ev:info()

@@ -59,6 +59,10 @@ end
 -- The part of a string that fits `room` columns, and the place of the cut
 -- (nil: none). Bytes beyond the room are not looked at.
 local function take(s, room, keep)
+  local head = #s > room and sub(s, 1, room) or s
+  if find(head, "^" .. keep .. "*$") then -- as it is, and quickly
+    return head, #head, #s > room and room + 1 or nil
+  end
   local utf8_ok, parts, used, at = style.utf8(), {}, 0, 1
   while at <= #s do
     local text, width, next_at = step(s, at, keep, utf8_ok)

@@ -80,8 +80,8 @@ local function string_lines(s, o)
   end
   local room = o.all and MOST or o.width * (o.height - o.below)
   local quoted, _, cut = printable.quote(s, room)
-  local lines, rest = text_lines(base_text.fold(quoted, o.width), o,
-    printable.coloured)
+  local lines, rest = text_lines(o.all and quoted
+    or base_text.fold(quoted, o.width), o, printable.coloured)
   return lines, rest or cut and printable.ellipsis() .. " more" or nil
 end
 
