@@ -47,6 +47,11 @@ function M.rung(family, rung, view)
   return table.concat(parts, "\n\n")
 end
 
+-- The names that the prompt and scripts have.
+local function globals()
+  return package.loaded.clshell or {}
+end
+
 -- The signatures of a group's entries, with their summaries, and how many;
 -- `to` is the name to show for the group.
 local function list(group, view, to)
@@ -86,7 +91,7 @@ function M.group(name, view)
     return page
   end
   members = layout.heading(entry and "Functions" or name, view, members)
-  if public.module(name) and not require "clshell"[name] then
+  if public.module(name) and not globals()[name] then
     members = ("%s\n\n  local %s = require \"clshell.%s\""):format(members,
       name, name)
   end
@@ -295,7 +300,7 @@ end
 --- pages.overview(view) -> string
 --- The list of the topics.
 function M.overview(view)
-  local names_of_session, further = require "clshell", {}
+  local session, further = globals(), {}
   local modules, classes, words, commands = {}, {}, {}, {}
   local lists = {} -- by group
   for _, entry in ipairs(index.entries()) do
@@ -303,7 +308,7 @@ function M.overview(view)
     group = group or entry.name
     if not entry.minor and (mark ~= ":" or group:find "^%u") then
       lists[group] = mark == ":" and classes
-        or names_of_session[group] and modules
+        or session[group] and modules
         or public.module(group) and further or nil
     end
   end
