@@ -140,9 +140,9 @@ vector. Inside the grid each row sums to 0: 4 - 1 - 1 - 1 - 1.]],
 
   {title = "Memory decides", text = [[
 Each entry is read once and takes part in two operations: far fewer for a byte
-than a matrix product has, so memory limits. Rates of spmv are GB/s before
-GFLOPS, and the caches are cold. specialised has the offsets compiled in and
-tests no index inside. Measure both.]],
+than a matrix product has, so memory limits and the rate to look at is GB/s.
+The caches are cold. specialised has the offsets compiled in and tests no index
+inside. Measure both.]],
     need = no_matrix, again = SPARSE,
     code = 'bench("spmv.naive", {M = M, x = x})\n'
       .. 'bench("spmv.specialised", {M = M, x = x})',

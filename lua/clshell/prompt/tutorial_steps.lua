@@ -152,15 +152,20 @@ local function two_values(kernel, param, hint)
   end
 end
 
--- Says the least times of two measurements, to be printed beside a claim.
+-- Says the least times of some rungs for the newest shape, to be printed beside
+-- a claim.
 local function times(family, ...)
   local wanted = {...} -- each {kernel, parameter, value} or {kernel}
   return function(s)
-    local words = {}
+    local words, title = {}, nil
+    for _, r in ipairs(s.measured()) do
+      title = r.family == family and r.ok and r.title or title
+    end
     for _, want in ipairs(wanted) do
       local least
       for _, r in ipairs(s.measured()) do
-        if r.family == family and r.kernel == want[1] and r.ok and r.min
+        if r.family == family and r.kernel == want[1] and r.title == title
+            and r.ok and r.min
             and (not want[2] or r.params[want[2]] == want[3]) then
           least = math.min(least or r.min, r.min)
         end
