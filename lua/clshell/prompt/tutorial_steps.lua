@@ -152,8 +152,7 @@ local function two_values(kernel, param, hint)
   end
 end
 
--- Says the least times of some rungs for the newest shape, to be printed beside
--- a claim.
+-- Says the least times of some rungs for the newest shape, beside a claim.
 local function times(family, ...)
   local wanted = {...} -- each {kernel, parameter, value} or {kernel}
   return function(s)
