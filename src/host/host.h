@@ -42,6 +42,7 @@ Array *clsh_hostcheck_newproduct(lua_State *L, const Gemm *g);
 
 /* the other files: their functions go to the table at the stack's top */
 void clsh_blas_open(lua_State *L);
+void clsh_gaussian_open(lua_State *L);
 void clsh_hostgemm_open(lua_State *L);
 void clsh_hostsparse_open(lua_State *L);
 void clsh_hosttranspose_open(lua_State *L);

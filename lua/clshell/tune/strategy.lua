@@ -1,0 +1,262 @@
+-- tune/strategy.lua - the order in which a search measures the points of a
+-- space, as pairs of functions: ask() -> number of a point, or nil at the end,
+-- and tell(number, value); value is nil where the point failed, and lower is
+-- better.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local surrogate = require "clshell.tune.surrogate"
+local text = require "clshell.base.text"
+
+local M = {}
+
+local START = 12    -- random points before a search by neighbours begins
+local STRIKES = 50  -- moves that did not help, before a fresh start
+local POPULATION = 20
+local COOLING = 0.95
+
+-- A strategy from a function that calls measure(number) -> value.
+local function sequential(body)
+  local walk = coroutine.wrap(function()
+    body(coroutine.yield)
+  end)
+  local value
+  return function()
+    local id = walk(value)
+    value = nil
+    return id
+  end, function(_, v)
+    value = v
+  end
+end
+
+-- A value that can be compared: failures are the worst.
+local function cost(value)
+  return value or math.huge
+end
+
+local function shuffle(list, random)
+  for i = #list, 2, -1 do
+    local k = random(i)
+    list[i], list[k] = list[k], list[i]
+  end
+  return list
+end
+
+-- The best of `count` points by chance: number, cost.
+local function best_of(space, random, measure, count)
+  local best, least
+  for _ = 1, math.min(count, #space) do
+    local id = random(#space)
+    local c = cost(measure(id))
+    if not least or c < least then
+      best, least = id, c
+    end
+  end
+  return best, least
+end
+
+function M.exhaustive(space)
+  local id = 0
+  return function()
+    id = id + 1
+    return id <= #space and id or nil
+  end, function() end
+end
+
+-- Every point once, in an order by chance: a Fisher-Yates shuffle that stores
+-- only the places it has touched.
+function M.random(space, random)
+  local moved, left = {}, #space
+  return function()
+    if left == 0 then
+      return nil
+    end
+    local k = random(left)
+    local id = moved[k] or k
+    moved[k] = moved[left] or left
+    moved[left] = nil
+    left = left - 1
+    return id
+  end, function() end
+end
+
+-- One parameter at a time over all of its values, the best value kept, until
+-- no parameter helps; then from elsewhere.
+function M.one_factor(space, random)
+  return sequential(function(measure)
+    while true do
+      local at, least = best_of(space, random, measure, START)
+      local better
+      repeat
+        better = false
+        local order = shuffle({table.unpack(space.params)}, random)
+        for _, param in ipairs(order) do
+          local p = space:point(at)
+          for _, v in ipairs(param.values) do
+            p[param.name] = v
+            local id = space:number(p)
+            local c = id and cost(measure(id)) or math.huge
+            if c < least then
+              at, least, better = id, c, true
+            end
+          end
+        end
+      until not better
+    end
+  end)
+end
+
+-- A point some moves away.
+local function moved(space, random, at, moves)
+  for _ = 1, moves do
+    local near = space:neighbours(at)
+    at = #near > 0 and near[random(#near)] or at
+  end
+  return at
+end
+
+-- Iterated local search: the first neighbour that is better, until there is
+-- none; then two steps away from the best, and from elsewhere after a while.
+-- Lourenco, Martin and Stutzle, Iterated Local Search (2003).
+M["local"] = function(space, random)
+  return sequential(function(measure)
+    while true do
+      local best, least = best_of(space, random, measure, START)
+      local at, c, strikes = best, least, 0
+      while strikes < STRIKES do
+        local better
+        repeat
+          better = false
+          for _, id in ipairs(shuffle(space:neighbours(at), random)) do
+            local other = cost(measure(id))
+            if other < c then
+              at, c, better = id, other, true
+              break
+            end
+            strikes = strikes + 1
+          end
+        until not better
+        if c < least then
+          best, least, strikes = at, c, 0
+        end
+        at = moved(space, random, best, 2)
+        c = cost(measure(at))
+      end
+    end
+  end)
+end
+
+-- Simulated annealing on the logarithm of the value (Kirkpatrick, Gelatt and
+-- Vecchi 1983), cooled anew from the best point.
+function M.anneal(space, random)
+  return sequential(function(measure)
+    local best, least = best_of(space, random, measure, START)
+    while true do
+      local at, c, heat = best, least, 0.5
+      while heat > 0.005 do
+        local id = moved(space, random, at, 1)
+        local other = cost(measure(id))
+        if other < c or other > 0 and c > 0 and random()
+            < math.exp((math.log(c) - math.log(other)) / heat) then
+          at, c = id, other
+        end
+        if c < least then
+          best, least = at, c
+        end
+        heat = heat * COOLING
+      end
+      if least == math.huge then
+        best, least = best_of(space, random, measure, START)
+      end
+    end
+  end)
+end
+
+-- A genetic search: parents by tournament, each parameter from one of them,
+-- now and then a change; the better half lives on.
+function M.genetic(space, random)
+  return sequential(function(measure)
+    local crowd = {}
+    local function add(id)
+      for _, one in ipairs(crowd) do
+        if one.id == id then
+          return
+        end
+      end
+      crowd[#crowd + 1] = {id = id, cost = cost(measure(id))}
+    end
+    for _ = 1, POPULATION do
+      add(random(#space))
+    end
+    local function parent()
+      local a, b = crowd[random(#crowd)], crowd[random(#crowd)]
+      return space:point((a.cost <= b.cost and a or b).id)
+    end
+    while true do
+      for _ = 1, POPULATION do
+        local a, b = parent(), parent()
+        for _, param in ipairs(space.params) do
+          if random(2) == 1 then
+            a[param.name] = b[param.name]
+          end
+          if random() < 0.1 then
+            a[param.name] = param.values[random(#param.values)]
+          end
+        end
+        add(space:number(a) or random(#space))
+      end
+      table.sort(crowd, function(a, b)
+        return a.cost < b.cost or a.cost == b.cost and a.id < b.id
+      end)
+      for i = #crowd, POPULATION + 1, -1 do
+        crowd[i] = nil
+      end
+    end
+  end)
+end
+
+M.surrogate = surrogate.new
+
+M.names = {"exhaustive", "random", "one_factor", "local", "anneal", "genetic",
+  "surrogate"}
+
+--- strategy.choose(space, budget) -> name, reason
+--- The strategy of a search that names none. `budget` is the number of
+--- evaluations, nil where only time limits them.
+function M.choose(space, budget)
+  if budget and #space <= budget or #space <= 64 then
+    return "exhaustive", ("the space has %d points"):format(#space)
+  elseif (budget or 0) <= surrogate.MOST then
+    return "surrogate", "a model of the points measured picks the next: the "
+      .. "most for few evaluations"
+  end
+  return "local", ("%d evaluations are more than a model is worth"):format(
+    budget)
+end
+
+--- strategy.new(name, space, random) -> ask, tell
+--- The functions of a strategy, by name or a function of the user's with the
+--- same arguments and results.
+function M.new(name, space, random)
+  local make = name
+  if type(name) ~= "function" then
+    local known = false
+    for _, n in ipairs(M.names) do
+      known = known or n == name
+    end
+    if not known then
+      cl.error("tune: " .. text.unknown("strategy", tostring(name), M.names))
+    end
+    make = M[name]
+  end
+  local ask, tell = make(space, random)
+  if type(ask) ~= "function" then
+    cl.error("tune: a strategy must return ask, and tell where it learns; "
+      .. "got " .. type(ask), {hint = "strategy = function(space, random) "
+      .. "return function() return random(#space) end end"})
+  end
+  return ask, tell or function() end
+end
+
+return M

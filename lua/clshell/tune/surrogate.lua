@@ -1,0 +1,234 @@
+-- tune/surrogate.lua - the search by a model: a Gaussian process learns the
+-- logarithm of the time from the points measured and picks the next one
+-- SPDX-License-Identifier: MIT
+--
+-- Bayesian optimisation (Jones, Schonlau and Welch 1998), with the choices
+-- that recorded spaces of GPU kernels asked for: numbers enter by their
+-- logarithm and, where the lists are not powers of 2 anyway, also by the power
+-- of 2 that divides them (alignment matters to memory); times beyond the third
+-- quartile count as that, so that the model spends itself on good points; the
+-- confidence bound is daring and careful in turns; and every second point is
+-- the best of a part of the space, a value by chance of a parameter by chance,
+-- as the good points of one memory layout say little of those of another.
+
+local host = require "cl.host"
+
+local M = {}
+
+M.MOST = 300        -- observations: the model costs their number squared
+local FIRST = 15    -- points by chance
+local POOL = 3000   -- candidates by chance
+local TOP = 3       -- best points whose neighbours are candidates
+local KAPPA = {0.5, 1, 1.5, 2.5}
+local DARING = 2    -- kappa of the candidates of a part
+local POWERS = 7    -- 2^7 aligns anything
+
+-- How often 2 divides a whole number.
+local function powers(v)
+  local n = 0
+  v = math.tointeger(v)
+  while v and v ~= 0 and v % 2 == 0 and n < POWERS do
+    v, n = v // 2, n + 1
+  end
+  return n
+end
+
+local function numbers(values)
+  local positive = true
+  for _, v in ipairs(values) do
+    if math.type(v) == nil then
+      return false
+    end
+    positive = positive and v > 0
+  end
+  return true, positive
+end
+
+-- A feature from 0 to 1 of each value of a list; nil where all are the same.
+local function scaled(values, f)
+  local lo, hi, list = math.huge, -math.huge, {}
+  for i, v in ipairs(values) do
+    list[i] = f(v, i)
+    lo, hi = math.min(lo, list[i]), math.max(hi, list[i])
+  end
+  if hi == lo then
+    return nil
+  end
+  for i, x in ipairs(list) do
+    list[i] = (x - lo) / (hi - lo)
+  end
+  return list
+end
+
+-- Whether the alignment of the values says more than their size.
+local function aligned(values)
+  for i = 2, #values do
+    if values[i] > values[i - 1]
+        and powers(values[i]) <= powers(values[i - 1]) then
+      return true
+    end
+  end
+  return false
+end
+
+-- The features of the space: {name, list by the place of the value}.
+local function features(space)
+  local list = {}
+  local function add(param, f)
+    local column = scaled(param.values, f)
+    if column and #list < 64 then
+      list[#list + 1] = {param = param, column = column}
+    end
+  end
+  for _, param in ipairs(space.params) do
+    local values = param.values
+    local number, positive = numbers(values)
+    if #values == 2 or number and not positive then
+      add(param, function(v, i) return number and v or i end)
+    elseif number then
+      add(param, function(v) return math.log(v) end)
+      if #values > 5 and aligned(values) then
+        add(param, powers)
+      end
+    else
+      for k = 1, math.min(#values, 8) do -- one feature for each word
+        add(param, function(_, i) return i == k and 1 or 0 end)
+      end
+    end
+  end
+  return list
+end
+
+-- The targets of values (nil: failed): logarithms where all are positive,
+-- failures as the worst, cut at the third quartile, mean 0, deviation 1.
+local function targets(values, n)
+  local known, positive = {}, true
+  for i = 1, n do
+    if values[i] then
+      known[#known + 1] = values[i]
+      positive = positive and values[i] > 0
+    end
+  end
+  table.sort(known)
+  local function scale(v)
+    return positive and math.log(v) or v
+  end
+  local cut = #known > 0 and scale(known[math.max(1, #known * 3 // 4)]) or 0
+  local list, mean, square = {}, 0, 0
+  for i = 1, n do
+    list[i] = values[i] and math.min(scale(values[i]), cut) or cut
+    mean = mean + list[i] / n
+  end
+  for i = 1, n do
+    list[i] = list[i] - mean
+    square = square + list[i]^2 / n
+  end
+  local deviation = square > 0 and math.sqrt(square) or 1
+  for i = 1, n do
+    list[i] = list[i] / deviation
+  end
+  return list
+end
+
+-- Whether the length scales are fitted anew at so many observations.
+local function relearn(n)
+  return n < 30 and n % 5 == 0 or n < 100 and n % 10 == 0 or n % 50 == 0
+end
+
+--- surrogate.new(space, random) -> ask, tell
+--- The search by a Gaussian process, for up to surrogate.MOST observations;
+--- after that points by chance near the best.
+function M.new(space, random)
+  local columns = features(space)
+  local model = #columns > 0 and host.gaussian(#columns, M.MOST)
+  local rows, ids = {}, {}   -- of the model, by number and back
+  local values, order, n = {}, {}, 0
+  local asked = {}
+  local function row(id)
+    if not rows[id] then
+      local p, x = space:point(id), {}
+      for i, c in ipairs(columns) do
+        x[i] = c.column[c.param.index[p[c.param.name]]]
+      end
+      rows[id] = model:point(x)
+      ids[rows[id]] = id
+    end
+    return rows[id]
+  end
+  local function fresh()
+    for _ = 1, 1000 do
+      local id = random(#space)
+      if not asked[id] then
+        return id
+      end
+    end
+    for id = 1, #space do
+      if not asked[id] then
+        return id
+      end
+    end
+  end
+  local function candidates()
+    if n == FIRST or not next(rows) then
+      if #space <= POOL then
+        for id = 1, #space do
+          row(id)
+        end
+      else
+        for _ = 1, POOL do
+          row(random(#space))
+        end
+      end
+    end
+    for i = 1, math.min(TOP, #order) do
+      local one = order[i]
+      if not one.near then
+        one.near = true
+        for _, id in ipairs(space:neighbours(one.id)) do
+          row(id)
+        end
+      end
+    end
+  end
+  local function ask()
+    if not model or n < FIRST then
+      return fresh()
+    elseif n >= M.MOST then
+      local near = space:neighbours(order[1] and order[1].id or 1)
+      local id = near[random(math.max(1, #near))]
+      return id and not asked[id] and id or fresh()
+    end
+    candidates()
+    model:fit(targets(values, n), relearn(n) or n == FIRST)
+    local best
+    if n % 2 == 0 then
+      local f = random(#columns)
+      local column = columns[f].column
+      best = model:lowest(DARING, f, column[random(#column)])
+    end
+    best = best or model:lowest(KAPPA[n % #KAPPA + 1])
+    return best and ids[best] or fresh()
+  end
+  return function()
+    local id = ask()
+    if id then
+      asked[id] = true
+    end
+    return id
+  end, function(id, value)
+    n = n + 1
+    values[n] = value or false
+    if model and n <= M.MOST then
+      model:observe(row(id))
+    end
+    if value then
+      local at = #order + 1
+      while at > 1 and order[at - 1].value > value do
+        at = at - 1
+      end
+      table.insert(order, at, {id = id, value = value})
+    end
+  end
+end
+
+return M
