@@ -30,12 +30,12 @@ local MODULES = {
   {"verify", "family.verify"},
   {"npy", "data.npy"},
   {"mtx", "data.mtx"},
-  {"traffic", "family.traffic"},
+  {"traffic", "family.traffic", "inner"},
   {"occupancy", "explain.occupancy"},
   {"claims", "explain.claims"},
   {"output", "report.output"},
-  {"target", "measure.workload"},
-  {"timer", "measure.timer"},
+  {"target", "measure.workload", "inner"},
+  {"timer", "measure.timer", "inner"},
   {"progress", "base.progress"},
   {"json", "base.json"},
   {"store", "store"},
@@ -44,12 +44,15 @@ local MODULES = {
   {"system", "system"}, -- src/shell/system.c
 }
 
-local M = {list = {}}
+-- inner: by short name, whether only authors of ladders and of measurements
+-- need the module; Tab does not offer it.
+local M = {list = {}, inner = {}}
 
 local by_name = {}
 
 for i, pair in ipairs(MODULES) do
   M.list[i] = pair[1]
+  M.inner[pair[1]] = pair[3] ~= nil
   by_name[pair[1]] = "clshell." .. pair[2]
 end
 

@@ -450,9 +450,23 @@ t.test("F1 tells about the name or the call at the cursor", function()
   t.eq(at "local x = string.form|at('%d', 3)", "string.format")
   t.eq(at "cl.build [[ ker|nel", "kernel")
   t.eq(at "gemm(A, B, {alph|a = 2})", "gemm")
-  t.eq(at "|", nil)
-  t.eq(at "x = 3 |", nil)
-  t.eq(at ")) } \"|", nil)
+  for _, text in ipairs{"", "x = 3 ", ")) } \""} do
+    t.eq(help.at(text, #text), "no name and no call at the cursor; help() "
+      .. "lists the topics")
+  end
+  t.eq(help.at("no_such(", 8), "no help on 'no_such'; help() lists the "
+    .. "topics, ??word searches")
+end)
+
+t.test("F1 shows the parameters of the kernel that is called", function()
+  if #cl.devices() == 0 then
+    t.skip "no OpenCL device"
+  end
+  local p <close> = cl.build "kernel void one(global int *x, int n) {}"
+  rawset(_G, "prog_of_test", p)
+  local text = "prog_of_test.one:range(4)(x, "
+  t.eq(help.at(text, #text), "one(\n  global int* x,\n  int n)")
+  rawset(_G, "prog_of_test", nil)
 end)
 
 t.test("a page fits its window and has no colour unless asked", function()

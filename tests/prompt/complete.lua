@@ -224,12 +224,74 @@ t.test("objects: methods, fields, kernels of a program", function()
   t.eq(words("p:kernel 'tw|", {p = p}), "two_k'")
   t.eq(words("p.two_k:rang|", {p = p}), "range")
   t.eq(words("k:range(1):o|", {k = k}), "on")
-  local _, _, hint = at("l(|", {l = l})
-  t.eq(hint, "one_k([global int* x], int n)")
-  _, _, hint = at("l(b, |", {l = l})
-  t.eq(hint, "one_k(global int* x, [int n])")
+  local own = {k = k, l = l, p = p, b = b}
+  for text, argument in pairs{["l(|"] = 1, ["l(b, |"] = 2, ["k(b, |"] = 2,
+      ["k:range(1)(|"] = 1, ["k:range(1):on(q)(b, |"] = 2,
+      ["p.one_k:range(1)(b, |"] = 2} do
+    local _, _, hint = at(text, own)
+    t.eq(hint, "one_k(global int* x, int n)\n" .. (argument == 1
+      and "      ^^^^^^^^^^^^^" or "                     ^^^^^"), text)
+  end
   p:close()
   t.ok(has("p.|", "kernels", {p = p}))
+end)
+
+t.test("the parameters of a function, where an argument begins", function()
+  local own = {mine = function(alpha, beta, ...) return alpha, beta, ... end,
+    object = {run = function(self, way) return self, way end},
+    callable = setmetatable({}, {__call = function(self, x)
+      return self, x
+    end})}
+  for text, shown in pairs{
+    ["gemm(A, |"] = "gemm(A, B, [opts]) -> C, event\n        ^",
+    ["gemm.rung(|"] = "gemm.rung(name) -> rung\n          ^^^^",
+    ["cl.queue(|"] = "cl.queue([opts]) -> Queue\n         ^^^^^^",
+    ["string.rep(x, y, |"] = "string.rep(s, n, [sep])\n"
+      .. "                 ^^^^^",
+    ["('x'):rep(|"] = "string.rep(s, n, [sep])\n              ^",
+    ["mine(|"] = "mine(alpha, beta, ...)\n     ^^^^^",
+    ["mine(1, 2, 3, 4, |"] = "mine(alpha, beta, ...)\n                  ^^^",
+    ["object:run(|"] = "run(self, way)\n          ^^^",
+    ["callable(|"] = "callable(self, x)\n               ^",
+    ["%time mine(|"] = "mine(alpha, beta, ...)\n     ^^^^^",
+    ["no_such(|"] = "nothing is known of no_such's parameters",
+    ["local mine; mine(|"] = "nothing is known of mine's parameters",
+    ["f()(|"] = "nothing is known of this function's parameters",
+  } do
+    local _, _, hint = at(text, own)
+    t.eq(hint, shown, text)
+  end
+  t.eq(select(3, at("mine(x|", own)), nil)
+  t.eq(select(3, at("mine|", own)), nil)
+end)
+
+t.test("the parameters fit the window, with that of the cursor", function()
+  local signature = require "clshell.prompt.signature"
+  rawset(_G, "wide", load [[return function(first_one, second_one, third_one,
+    fourth_one, fifth_one) return first_one, second_one, third_one,
+    fourth_one, fifth_one end]]())
+  local call = {callee = {{base = "wide"}}}
+  for width = 1, 80 do
+    for i, name in ipairs{"first_one", "second_one", "third_one",
+        "fourth_one", "fifth_one"} do
+      call.argument = i
+      local tip = signature.tip(call, {}, width)
+      local text, mark = tip:match "^([^\n]*)\n?(.*)$"
+      t.ok(#text <= width and #mark <= width, text)
+      t.ok(width < 30 or text:sub(#mark:match "^ *" + 1, #mark) == name, text)
+      t.ok(width < 62 or not text:find("...", 1, true), text)
+    end
+  end
+  rawset(_G, "wide", nil)
+end)
+
+t.test("Tab offers what is documented, and no internals", function()
+  t.eq(words "gemm.|", "bench check choice choices define kernels plan rung "
+    .. "verify")
+  t.eq(words "gemm.spe|", "")
+  t.eq(words "require 'clshell.ti|", "")
+  t.eq(words "require 'clshell.ge|", "clshell.gemm'")
+  t.eq(words "require 'clshell.plo|", "clshell.plot'")
 end)
 
 local function run(command)

@@ -15,10 +15,12 @@ local texts = {"evil|", "evil.fi|", "evil.field.x|", "evil:|", "evil['fi|",
   "gemm(A, B, {kernel = 'ti|", "bench(f, {eff|", "cl.use '|", "x = '/|",
   "cl.array('fl|", "require 'cls|", "?ge|", "%cd /|", "!ls /|", "|",
   "('x'):up|", "io.stdout:wr|", "(1).x|", "local a = evil; a|", "made.x|",
-  "evil .. ev|", "for i in evil do ev|", "buffer:re|", "buffer.sh|", "l(|"}
+  "evil .. ev|", "for i in evil do ev|", "buffer:re|", "buffer.sh|", "l(|",
+  "l:on(q)(|", "evil:m(|", "evil.field(|", "prog.f:range(1)(|", "print(|"}
 if #cl.devices() > 0 then
   buffer = cl.buffer("int", 1)
-  l = cl.kernel("kernel void f(global int *x) {}"):range(1)
+  prog = cl.build "kernel void f(global int *x) {}"
+  l = prog.f:range(1)
 end
 local cursors = {}
 for i, text in ipairs(texts) do

@@ -171,10 +171,14 @@ function M.search(words, opts)
   return fold(room.search.page(words, view), view)
 end
 
---- help.at(text, cursor) -> string or nil
+--- help.at(text, cursor) -> string
 --- The text of F1: the page on the name at the cursor, or on the call around
---- it. `cursor` is the number of bytes before it.
+--- it, or that there is none. `cursor` is the number of bytes before it.
 function M.at(text, cursor)
+  local kernel = require "clshell.prompt.signature".kernel(text, cursor)
+  if kernel then
+    return kernel
+  end
   local view = room.layout.view(window())
   local topics = room.cursor.topics(text, cursor)
   for _, find in ipairs{by_full_name, by_name} do
@@ -185,6 +189,8 @@ function M.at(text, cursor)
       end
     end
   end
+  return topics[1] and topics[1]:find "^[%a_]" and unknown(topics[1])
+    or "no name and no call at the cursor; help() lists the topics"
 end
 
 --- help.options(name) -> list

@@ -105,6 +105,17 @@ function M.of(value)
   return value == cl and "cl" or M.class(value) or reference.name(value)
 end
 
+--- names.parameters(f) -> list of strings
+--- The parameters of a function written in Lua.
+function M.parameters(f)
+  local info, list = debug.getinfo(f, "u"), {}
+  for i = 1, info.nparams do
+    list[i] = debug.getlocal(f, i)
+  end
+  list[#list + 1] = info.isvararg and "..." or nil
+  return list
+end
+
 --- names.value(path) -> value, name; or nil
 --- The value of a name such as "t.x.f" in the session, by raw access, and the
 --- documented name of it: "Buffer:read" for the method "A:read".

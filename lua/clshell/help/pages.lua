@@ -232,17 +232,6 @@ local function leading(lines, at)
   return table.concat(words, "\n")
 end
 
---- pages.parameters(f, info) -> string
---- The names of a Lua function's parameters; info is debug.getinfo(f, "u").
-function M.parameters(f, info)
-  local found = {}
-  for i = 1, info.nparams do
-    found[i] = debug.getlocal(f, i)
-  end
-  found[#found + 1] = info.isvararg and "..." or nil
-  return table.concat(found, ", ")
-end
-
 local function own_function(f, name, view)
   local info = debug.getinfo(f, "Su")
   if info.what == "C" then
@@ -254,7 +243,8 @@ local function own_function(f, name, view)
     lines[#lines + 1] = line
   end
   local parts = {("%s   %s:%d"):format(layout.heading(("%s(%s)"):format(name,
-    M.parameters(f, info)), view), info.short_src, info.linedefined)}
+    table.concat(names.parameters(f), ", ")), view), info.short_src,
+    info.linedefined)}
   local comment = leading(lines, info.linedefined)
   if comment ~= "" then
     parts[2] = layout.prose(comment, view, "  ")

@@ -95,11 +95,14 @@ end
 local TABLES = {["CSR matrix"] = "Csr", ["DIA matrix"] = "Dia",
   ["clshell.results"] = "results"}
 
--- A field of a value's metatable, raw.
-local function meta(value, name)
+--- chain.meta(value, name) -> value or nil
+--- A field of a value's metatable, raw.
+function M.meta(value, name)
   local mt = guard.metatable(value)
   return type(mt) == "table" and rawget(mt, name) or nil
 end
+
+local meta = M.meta
 
 -- Calls f(table) for a value and the tables its __index leads to, until it
 -- gives something. Modules of clshell are loaded for that.
@@ -216,6 +219,31 @@ function M.name(thing)
   return thing.value ~= nil and public_name(thing.value) or nil
 end
 
+-- A field of an object of module cl, if its metatable is still its own: that
+-- has a C function of which the first upvalue is the class.
+local function index(object, key)
+  local f = meta(object, "__index")
+  if type(f) == "function" and debug.getinfo(f, "S").what == "C" then
+    local _, class = debug.getupvalue(f, 1)
+    local _, methods = debug.getupvalue(f, 2)
+    if type(class) == "userdata" and type(methods) == "table" then
+      local fine, value = pcall(f, object, key)
+      return fine and value or nil
+    end
+  end
+end
+
+-- The Kernel object that a thing is or launches, or nil.
+local function kernel_of(thing)
+  local class = class_of(thing)
+  if class == "Launch" then
+    return thing.kernel or thing.value and index(thing.value, "kernel")
+  elseif class == "Kernel" then
+    return thing.value or thing.owner and thing.owner.value
+      and index(thing.owner.value, thing.key)
+  end
+end
+
 -- A member of an object of module cl.
 local function member(thing, class, key)
   local given = gives[class .. "." .. key]
@@ -226,7 +254,7 @@ local function member(thing, class, key)
   if methods and has(methods, key) then
     return {method = class .. ":" .. key, owner = thing}
   elseif class == "Program" and names and has(names, key) then
-    return {class = "Kernel"}
+    return {class = "Kernel", owner = thing, key = key}
   end
 end
 
@@ -243,7 +271,8 @@ end
 local function step(thing, s)
   if s.call then
     local class = gives[M.name(thing) or ""]
-    return class and {class = class}
+    return class and {class = class,
+      kernel = class == "Launch" and kernel_of(thing.owner) or nil}
   end
   local class = class_of(thing)
   if class then
@@ -321,8 +350,18 @@ end
 --- chain.members(thing, methods, budget, offer)
 --- Calls offer(name) for the names of a thing's members, with `methods` only
 --- for those that can be called, until it gives true. At most budget.left
---- keys are looked at; budget.over tells that there were more.
+--- keys are looked at; budget.over tells that there were more. Of a kernel
+--- family, only the documented functions are members.
 function M.members(thing, methods, budget, offer)
+  if M.family(thing) then
+    for _, entry in ipairs(require "clshell.help.index".entries()) do
+      local key = entry.name:match "^family%.(.*)$"
+      if key then
+        offer(key)
+      end
+    end
+    return
+  end
   local object = thing.class or thing.value
   local devices = rawget(registry, "cl.devices")
   if object == "Device" and thing.class and type(devices) == "table" then
@@ -346,20 +385,6 @@ function M.members(thing, methods, budget, offer)
   end)
 end
 
--- A field of an object of module cl, if its metatable is still its own: that
--- has a C function of which the first upvalue is the class.
-local function index(object, key)
-  local f = meta(object, "__index")
-  if type(f) == "function" and debug.getinfo(f, "S").what == "C" then
-    local _, class = debug.getupvalue(f, 1)
-    local _, methods = debug.getupvalue(f, 2)
-    if type(class) == "userdata" and type(methods) == "table" then
-      local fine, value = pcall(f, object, key)
-      return fine and value or nil
-    end
-  end
-end
-
 --- chain.devices() -> list of names, or nil while no driver is open
 function M.devices()
   local list = rawget(registry, "cl.devices")
@@ -373,29 +398,13 @@ function M.devices()
   return names
 end
 
---- chain.signature(thing, argument) -> string or nil
---- The parameters of a kernel or of a launch, as declared, that of the
---- argument in brackets.
-function M.signature(thing, argument)
-  local object = thing.value
-  local class = type(object) == "userdata" and class_of(thing)
-  if class == "Launch" then
-    object = index(object, "kernel")
-  elseif class ~= "Kernel" then
-    return nil
-  end
-  local args = object and index(object, "args")
-  if type(args) ~= "table" then
-    return nil
-  end
-  local parts = {}
-  for i, a in ipairs(args) do
-    local space = a.space and a.space ~= "private" and a.space .. " " or ""
-    local part = space .. (a.type or "?") .. " " .. (a.name or "")
-    parts[i] = i == argument and "[" .. part .. "]" or part
-  end
-  return (index(object, "name") or "") .. "(" .. table.concat(parts, ", ")
-    .. ")"
+--- chain.kernel(thing) -> {name =, args =}, or nil
+--- The kernel that a call of the thing, a Kernel or a Launch, runs.
+function M.kernel(thing)
+  local kernel = kernel_of(thing)
+  local args = kernel and index(kernel, "args")
+  return type(args) == "table" and {name = index(kernel, "name") or "kernel",
+    args = args} or nil
 end
 
 return M

@@ -339,6 +339,14 @@ local function complete_string(c, place)
   end
 end
 
+-- Where an argument of a call begins, tells the function's parameters.
+local function tip(c, place)
+  if c.word == "" and place.call and place.call.whole then
+    c.hint = c.hint or require "clshell.prompt.signature".tip(place.call,
+      place.locals)
+  end
+end
+
 local function complete_name(c, place)
   local call = place.call
   if place.owner then
@@ -352,7 +360,7 @@ local function complete_name(c, place)
   end
   c.plain = not call
   if call and in_call(c, call) and c.count > 0 then
-    return
+    return tip(c, place)
   end
   c.wrap = nil
   for _, names in ipairs{place.locals, c.word ~= "" and lexer.KEYWORDS
@@ -364,9 +372,7 @@ local function complete_name(c, place)
   chain.members({value = _G}, false, c.budget, function(name)
     return c:name(name)
   end)
-  if c.word == "" and call and call.whole and call.thing then
-    c.hint = chain.signature(call.thing, call.argument)
-  end
+  tip(c, place)
 end
 
 -- Completes Lua, which begins after `skip` bytes of the text.

@@ -54,7 +54,7 @@ local function step(tokens, i)
     return nil
   elseif token.kind == "name" then
     if is(tokens, i - 1, ".") or is(tokens, i - 1, ":") then
-      return {key = token.text}, i - 2
+      return {key = token.text, colon = is(tokens, i - 1, ":")}, i - 2
     end
     return {base = token.text}
   elseif token.kind == "string" and prefix_end(tokens, i - 1) then

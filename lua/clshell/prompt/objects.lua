@@ -277,7 +277,7 @@ M["function"] = function(f, o)
   local info = debug.getinfo(f, "Su")
   if not head then
     head = ("function (%s)"):format(
-      require "clshell.help.pages".parameters(f, info))
+      table.concat(require "clshell.help.names".parameters(f), ", "))
     about = info.what == "C" and "C code without a help page"
       or "defined at " .. layout.scalar(f, math.huge).text:match "%((.*)%)$"
   end

@@ -8,6 +8,7 @@
 local chain = require "clshell.prompt.chain"
 local cl = require "cl"
 local options = require "clshell.base.options"
+local public = require "clshell.public"
 
 local folder = require "clshell.system".folder
 local loaded, types = package.loaded, cl.types
@@ -174,9 +175,19 @@ end
 
 --- vocabulary.modules(c)
 --- The argument of require: loaded modules, and files of package.path and
---- package.cpath.
+--- package.cpath; of clshell, the public modules until a room is named.
 function M.modules(c)
   local inner, base = c.word:match "^(.*%.)([^.]*)$"
+  if inner == "clshell." then
+    for _, name in ipairs(public.list) do
+      if not public.inner[name] then
+        c:add(inner .. name)
+      end
+    end
+    if c.count > 0 then
+      return
+    end
+  end
   for _, list in ipairs{loaded, rawget(package, "preload")} do
     for name in next, type(list) == "table" and list or {} do
       if type(name) == "string" and (inner or not name:find(".", 1, true))
