@@ -22,7 +22,8 @@ typedef struct Shell {
 /*
 ** Opens the editor and pops a table of functions that it calls. Each may be
 ** missing, and none may run code of the user:
-**   complete(text) -> true: Enter submits; false: more lines have to come
+**   complete(text) -> true: Enter submits; false: more lines have to come;
+**     and, of several inputs, the bytes of the first, which it submits
 **   candidates(text, cursor) -> first, list, hint, common, shown: texts that
 **     may replace the bytes first..cursor, where cursor is the number of
 **     bytes before it; `common` replaces them at once, and the list is shown
@@ -44,5 +45,9 @@ bool clsh_lineedit_open(lua_State *L, const Shell *shell);
 ** NULL, is the text to begin with; without an editor it is the statement.
 */
 Input clsh_lineedit_read(lua_State *L, const char *draft);
+
+/* Drops the inputs of a transcript that were to come; whether there are any.
+ */
+bool clsh_lineedit_drop(void);
 
 #endif

@@ -17,6 +17,7 @@ typedef struct Editor {
   lua_State *L;       /* of the statement that is read */
   bool stale;         /* the window does not show the text */
   char *below;        /* lines below the text, until the next key */
+  char *later;        /* inputs of a transcript, after the current one */
   int mark[2];        /* bytes that a search found */
   char *masked;       /* the text that `mask` is for */
   char *mask;         /* its classes; NULL: no colours */
@@ -36,6 +37,7 @@ void clsh_editor_forget(void);
 /* input.c */
 bool clsh_input_wait(const struct timespec *limit);
 int clsh_input_key(void);
+void clsh_input_type(char c);
 int clsh_input_paste(int count, int key);
 void clsh_input_terminal(void);
 

@@ -154,9 +154,11 @@ static void puttext(Frame *f, const View *v, int columns) {
     size_t cells = f->ncells;
     n = 1;
     if (v->text[i] == '\n') {
+      bool input = strncmp(v->text + i + 1, PROMPT, strlen(PROMPT)) == 0;
       addrow(f);
-      putprompt(f, PROMPT2, v->mask != NULL, columns);
-      tab = 0;
+      if (!input) /* the text has the prompt of a later input */
+        putprompt(f, PROMPT2, v->mask != NULL, columns);
+      tab = input ? -(int)strlen(PROMPT) : 0;
       continue;
     }
     if (v->text[i] == '\t')

@@ -49,6 +49,18 @@ int clsh_input_key(void) {
   return n == 1 ? c : EOF;
 }
 
+/* Puts a byte in front of those that are queued, as if it was typed. */
+void clsh_input_type(char c) {
+  if (first == 0 && last == sizeof queue)
+    return;
+  if (first == 0) {
+    memmove(queue + 1, queue, last);
+    first++;
+    last++;
+  }
+  queue[--first] = c;
+}
+
 /* Appends the bytes that have come to the paste; false: no more come. */
 static bool readmore(char **text, size_t *len) {
   static const struct timespec patience = {10, 0};

@@ -3,6 +3,7 @@
 ** keys of readline's functions for one line, those of the user's inputrc too.
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,14 +115,26 @@ static int newline(int count, int key) {
   return 0;
 }
 
+/* Keeps the first input of a transcript; the others come after it. */
+static void keepfirst(size_t first) {
+  assert(first + strlen("\n" PROMPT) <= (size_t)rl_end);
+  free(clsh_editor.later);
+  clsh_editor.later = strdup(rl_line_buffer + first + strlen("\n" PROMPT));
+  rl_delete_text((int)first, rl_end);
+  rl_point = rl_end;
+}
+
 /* Submits a complete text; otherwise more lines have to come. */
 static int enter(int count, int key) {
+  size_t first = (size_t)rl_end;
   clsh_editor_push();
   lua_State *L = clsh_editor.L;
-  bool complete = clsh_statement_complete(L);
+  bool complete = clsh_statement_complete(L, &first);
   lua_pop(L, 1);
   if (!complete)
     return newline(count, key);
+  if (first < (size_t)rl_end)
+    keepfirst(first);
   clsh_editor_end("");
   rl_point = rl_end;
   return rl_newline(1, key);

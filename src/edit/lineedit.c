@@ -121,6 +121,7 @@ static void dropline(void) {
   clsh_editor_end(cancels == 2 ? "^C\r\nCtrl-D or exit leaves the shell"
                                : "^C");
   clsh_recall_end();
+  clsh_lineedit_drop();
   clsh_editor_below(NULL, 0);
   rl_callback_sigcleanup();
   rl_free_line_state();
@@ -189,6 +190,15 @@ static Input waitline(void) {
   return line != NULL ? INPUT_TEXT : INPUT_END;
 }
 
+/* Enters the next inputs of a transcript. */
+static void typelater(void) {
+  if (clsh_editor.later == NULL)
+    return;
+  rl_insert_text(clsh_editor.later);
+  clsh_lineedit_drop();
+  clsh_input_type('\r');
+}
+
 /* Reads a statement, with signals blocked except during the waits. */
 static Input editline(const char *draft) {
   struct sigaction action, before[NSIGNALS];
@@ -212,6 +222,8 @@ static Input editline(const char *draft) {
   begin();
   if (draft != NULL)
     rl_insert_text(draft);
+  else
+    typelater();
   Input input = waitline();
   clsh_recall_end();
   clsh_editor_forget();
@@ -238,6 +250,13 @@ Input clsh_lineedit_read(lua_State *L, const char *draft) {
   free(line);
   line = NULL;
   return input;
+}
+
+bool clsh_lineedit_drop(void) {
+  bool any = clsh_editor.later != NULL;
+  free(clsh_editor.later);
+  clsh_editor.later = NULL;
+  return any;
 }
 
 /* readline's redisplay: waitline draws when no more keys wait. */

@@ -12,3 +12,7 @@ bool clsh_lineedit_open(lua_State *L, const Shell *shell) {
 Input clsh_lineedit_read(lua_State *L, const char *draft) {
   return clsh_statement_read(L, draft);
 }
+
+bool clsh_lineedit_drop(void) {
+  return false;
+}

@@ -50,13 +50,18 @@ bool clsh_statement_ask(lua_State *L, const char *name, int narg, int nres) {
   return done;
 }
 
-/* Whether the text on the top is complete, as far as the session knows. */
-bool clsh_statement_complete(lua_State *L) {
+/*
+** Whether the text on the top is complete, as far as the session knows; sets
+** *first, unless it is NULL, to the bytes of the first of several inputs.
+*/
+bool clsh_statement_complete(lua_State *L, size_t *first) {
   lua_pushvalue(L, -1);
-  if (!clsh_statement_ask(L, "complete", 1, 1))
+  if (!clsh_statement_ask(L, "complete", 1, 2))
     return true;
-  bool yes = lua_toboolean(L, -1);
-  lua_pop(L, 1);
+  bool yes = lua_toboolean(L, -2);
+  if (first != NULL && lua_isinteger(L, -1))
+    *first = (size_t)lua_tointeger(L, -1);
+  lua_pop(L, 2);
   return yes;
 }
 
@@ -89,7 +94,7 @@ Input clsh_statement_read(lua_State *L, const char *draft) {
   Input input = pushline(L, terminal ? PROMPT : "");
   if (input != INPUT_TEXT)
     return input;
-  while (!clsh_statement_complete(L)) {
+  while (!clsh_statement_complete(L, NULL)) {
     input = pushline(L, terminal ? PROMPT2 : "");
     if (input == INPUT_END)
       break; /* the message says what is missing */

@@ -36,11 +36,16 @@ static int call(lua_State *L, const char *name, int narg, int nres) {
   return clsh_run_call(L, narg, nres);
 }
 
-/* Reports the error on the top; clsh_run_call would forget its traceback. */
+/*
+** Reports the error on the top; clsh_run_call would forget its traceback. A
+** Ctrl-C ends a transcript that was pasted, any other error does not.
+*/
 static void failed(lua_State *L) {
   pushfunction(L, "failed", 1);
-  if (lua_pcall(L, 1, 0, 0) != LUA_OK)
+  if (lua_pcall(L, 1, 1, 0) != LUA_OK)
     clsh_run_report(L, NULL);
+  else if (lua_toboolean(L, -1) && clsh_lineedit_drop())
+    fputs("note: the later inputs of the paste did not run\n", stderr);
   clsh_interrupt_end(L);
 }
 

@@ -34,15 +34,60 @@ t.test("a paste is undone at once", function()
   s:run("print(x)", "\n3\n")
 end)
 
-t.test("prompts and output are stripped from a pasted transcript", function()
+t.test("the inputs of a pasted transcript run one after another", function()
+  local s <close> = screen.open{height = 40}
+  s:wait "cl>"
+  s:paste("note: some output\n    cl> a = 4\n    cl> a + 1\n    5\n" ..
+    "    cl> error 'no'\n    cl> %who\n    cl> for i = 1, 2 do\n" ..
+    "    ..>   print(i)\n    ..> end\n    1\n    2\n    cl> \n")
+  s:wait_screen("cl> a = 4\ncl> a + 1\ncl> error 'no'\ncl> %who\n" ..
+    "cl> for i = 1, 2 do\n..>   print(i)\n..> end")
+  s:send "\r"
+  s:wait_end "cl> for i = 1, 2 do\n..>   print(i)\n..> end\n1\n2\ncl>"
+  local text = s:text()
+  for _, part in ipairs{"cl> a = 4\ncl> a + 1\n5\ncl> error 'no'\n",
+      "\ncl> %who\na"} do
+    t.ok(text:find(part, 1, true), text)
+  end
+  s:keys("Up", "Up") -- each is an entry of its own
+  s:wait_end "\n2\ncl> %who"
+end)
+
+t.test("Ctrl-C ends a pasted transcript", function()
   local s <close> = screen.open()
   s:wait "cl>"
-  s:paste("cl> a = 4\ncl> a + 1\n5\ncl> for i = 1, 2 do\n..>   print(i)\n" ..
-    "..> end\n1\n2\ncl> \n")
-  s:wait_screen("cl> a = 4\n..> print(a + 1)\n..> for i = 1, 2 do\n" ..
-    "..>   print(i)\n..> end")
+  s:paste("cl> x = 'ju' .. 'st'\ncl> print('go' .. 'ing') while true do end" ..
+    "\ncl> x = 'no'")
+  s:wait "cl> x = 'no'"
   s:send "\r"
-  s:wait_end "\n5\n1\n2\ncl>"
+  s:wait "\ngoing"
+  s:keys "C-c"
+  s:wait "note: the later inputs of the paste did not run"
+  s:run("print(x)", "\njust\n")
+end)
+
+t.test("the last input of a transcript may be unfinished", function()
+  local s <close> = screen.open()
+  s:wait "cl>"
+  s:paste "cl> x = {'[[', 1}\ncl> y = {2,"
+  s:wait_screen "cl> x = {'[[', 1}\ncl> y = {2,"
+  s:send "\r3}\r"
+  s:wait_end "cl> x = {'[[', 1}\ncl> y = {2,\n..> 3}\ncl>"
+  s:run("print(#x + #y)", "\n4\n")
+end)
+
+t.test("Tab and the colours belong to the input at the cursor", function()
+  local edit = require "clshell.prompt.edit"
+  local text = "a = '1\ncl> %who\ncl> collectg"
+  local first, list = edit.candidates(text, #text)
+  t.eq({first, list}, {#text - 7, {"collectgarbage"}})
+  t.eq(edit.candidates(text, 9), nil) -- in a prompt
+  t.ok(edit.help(text, #text):find("collectg", 1, true))
+  t.eq({edit.complete "x = 1\ncl> y = {"}, {false, 5})
+  t.eq({edit.complete "x = [[\ncl> y = ]]"}, {true})
+  require "clshell.base.style".use "always"
+  t.eq(edit.mask "x\ncl> %who", "  >>>>pppp")
+  require "clshell.base.style".use "auto"
 end)
 
 t.test("a large paste", function()
@@ -74,12 +119,20 @@ t.test("what is typed", function()
     ["cl> x"] = "x",
     ["cl> %time f()\n3 ms"] = "%time f()",
     ["cl> %time f()\n3 ms\ncl> A;\ncl> =b\ncl> c, d"] =
-      "-- %time f()\nlocal _ = A\nprint(b)\nprint(c, d)",
-    ["x = 1\ncl> y = 2"] = "x = 1\ny = 2",
+      "%time f()\ncl> A;\ncl> =b\ncl> c, d",
+    ["x = 1\ncl> y = 2"] = "x = 1\ncl> y = 2",
+    ["x = 1\n1\n2\ncl> y = 2"] = "x = 1\ncl> y = 2",
+    ["clshell 0.1 (Lua)   ?help\ndevice 0  pocl\ncl> y = 2"] = "y = 2",
+    ["note: it is\n\n```\ncl> y = 2\n```"] = "y = 2",
+    ["12\nfor i = 1, 2 do\n..> end"] = "for i = 1, 2 do\nend",
+    ["    cl> a\n    1\n\n    cl> f(\n    ..>   1)"] =
+      "a\ncl> f(\n  1)",
+    ["t = [[\ncl> x\n]]"] = "t = [[\ncl> x\n]]",
+    ["cl> t = [[\n..> cl> x\n..> ]]"] = "t = [[\ncl> x\n]]",
     ["17 things\ncl> y = 2"] = "y = 2",
-    ["f(1,\n..> 2)\n12\ncl> g()"] = "f(1,\n2)\ng()",
-    ["1\n2\ncl> y = 2"] = "1\n2\ncl> y = 2",
-    ["cl> f()\nerror: x\n  called from y\ncl> g()"] = "f()\ng()",
+    ["f(1,\n..> 2)\n12\ncl> g()"] = "f(1,\n2)\ncl> g()",
+    ["1\n2\ncl> y = 2"] = "y = 2",
+    ["cl> f()\nerror: x\n  called from y\ncl> g()"] = "f()\ncl> g()",
     ["cl>\ncl> x = [[\n..>   a\n..>\n..> ]]\n"] = "x = [[\n  a\n\n]]",
     ["> a = 1\n>> b"] = "a = 1\nb",
     ["> a = 1\n5"] = "> a = 1\n5",

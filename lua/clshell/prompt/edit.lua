@@ -7,6 +7,8 @@ local guard = require "clshell.prompt.guard"
 
 local M = {}
 
+local PROMPT = "\ncl> " -- before each input but the first
+
 --- edit.history
 --- false: the editor neither reads nor writes the history (option -n).
 M.history = not (require "cl".commandline or {}).noinit
@@ -37,15 +39,63 @@ local function answer(module, name)
   end
 end
 
-M.complete = answer("prompt", "complete")
-M.candidates = answer("prompt.complete", "at")
-M.help = answer("help", "at")
-M.clean = answer("prompt.paste", "clean")
-
+local complete = answer("prompt", "complete")
+local candidates = answer("prompt.complete", "at")
+local help = answer("help", "at")
 local mask = answer("prompt.highlight", "mask")
 
+M.clean = answer("prompt.paste", "clean")
+
+-- The inputs of a text: several where a transcript was pasted.
+local function split(text)
+  if not string.find(text, PROMPT, 1, true) then
+    return {text}
+  end
+  return guard.run(require "clshell.prompt.paste".split, text, complete)
+end
+
+-- The input around the cursor, and the bytes before it; nil in a prompt.
+local function around(text, cursor)
+  local at = 0
+  for _, input in ipairs(split(text)) do
+    if cursor <= at + #input then
+      return cursor >= at and input or nil, at
+    end
+    at = at + #input + #PROMPT
+  end
+end
+
+--- edit.complete(text) -> whether Enter submits it, and the bytes of its first
+--- input, if there are several
+function M.complete(text)
+  local inputs = split(text)
+  return complete(inputs[#inputs]), inputs[2] and #inputs[1]
+end
+
+function M.candidates(text, cursor)
+  local input, at = around(text, cursor)
+  if not input then
+    return nil
+  end
+  local found = table.pack(candidates(input, cursor - at))
+  found[1] = found[1] and found[1] + at
+  return table.unpack(found, 1, 5)
+end
+
+function M.help(text, cursor)
+  local input, at = around(text, cursor)
+  return help(input or "", input and cursor - at or 0)
+end
+
 function M.mask(text)
-  return require "clshell.base.style".color(1) and mask(text) or nil
+  if not require "clshell.base.style".color(1) then
+    return nil
+  end
+  local masks = split(text)
+  for i, input in ipairs(masks) do
+    masks[i] = mask(input)
+  end
+  return table.concat(masks, " >>>>")
 end
 
 return M

@@ -184,7 +184,7 @@ function M.shown(...)
   tell(input, true, ...)
 end
 
---- session.failed(err)
+--- session.failed(err) -> whether it was a Ctrl-C
 --- The end of an input that failed: prints the error; %tb tells more.
 function M.failed(err)
   local left = M.leaving -- a script of %run called os.exit
@@ -198,10 +198,13 @@ function M.failed(err)
     return
   end
   stderr:write(require "clshell.prompt.errors".report(err), "\n")
-  if type(err) == "table" and require "clshell.base.interrupt".is(err) then
+  local stopped = type(err) == "table"
+    and require "clshell.base.interrupt".is(err)
+  if stopped then
     asked = require "clshell.prompt.after_interrupt".note()
   end
   tell(input, false, err)
+  return stopped
 end
 
 --- session.command(name, run, help [, opts])

@@ -4,6 +4,8 @@
 
 local M = {}
 
+local PROMPT = "\ncl> " -- before each input but the first
+
 local function lines(text)
   local list = {}
   for line in (text .. "\n"):gmatch "([^\n]*)\n" do
@@ -12,14 +14,13 @@ local function lines(text)
   return list
 end
 
--- The rest of a line after its prompt, and the prompt: "cl" or "..".
+-- The rest of a line after its prompt, the prompt, "cl" or "..", and the
+-- blanks before it.
 local function prompted(line)
-  local prompt, rest = line:match "^(%l%l)> ?(.*)$"
-  if prompt == "cl" then
-    return rest, prompt
+  local indent, prompt, rest = line:match "^(%s*)([%l.][%l.])> ?(.*)$"
+  if prompt == "cl" or prompt == ".." then
+    return rest, prompt, indent
   end
-  prompt, rest = line:match "^(%.%.)> ?(.*)$"
-  return rest, prompt
 end
 
 -- The lines of a session of Lua's own. Its prompts do not tell input from
@@ -37,57 +38,46 @@ local function lua_session(list)
   return seen and kept
 end
 
--- An input as a statement, for several in one text: the prompt would print an
--- expression, and a command is a comment there.
-local function statement(input)
-  if input:find "^%s*[%%?!]" or input:find "^%s*[%w_.:]+%?+%s*$" then
-    return "-- " .. input:gsub("\n", "\n-- ")
-  elseif load(input, "=input", "t") then
-    return input
-  end
-  local expression, silent = input:gsub(";%s*$", "")
-  expression = expression:gsub("^%s*=", "")
-  if load("return " .. expression, "=input", "t") then
-    return (silent > 0 and "local _ = " or "print(")
-      .. expression .. (silent > 0 and "" or ")")
-  end
-  return input
+-- The input in front of the first prompt, or nil: a selection may have begun
+-- after its own prompt. `first` is the first line, `last` the one before the
+-- prompt; others are output.
+local function in_front(first, last, prompt)
+  local head = prompt == ".." and last or first
+  return head and (prompt == ".." or load(head, "=input", "t"))
+    and head:match "^%s*(.*)$" or nil
 end
 
--- The inputs of a transcript, where one of the first two lines has a prompt;
--- nil for any other text. A selection may have begun after the first prompt: a
--- line in front that goes on, or is a statement, is an input as well.
+-- The inputs of a transcript, whose prompts are in one column; nil for a text
+-- without prompts.
 local function inputs(list)
-  local found, head = {}, nil
+  local found, margin, first, last = {}, nil, nil, nil
   for _, line in ipairs(list) do
-    local rest, prompt = prompted(line)
-    if prompt and #found == 0 and head
-        and (prompt == ".." or load(head, "=input", "t")) then
-      found[1] = head
+    local rest, prompt, indent = prompted(line)
+    local is_input = prompt and indent == (margin or indent)
+    if is_input and not margin then
+      margin = indent
+      found[1] = in_front(first, last, prompt)
     end
-    if prompt == "cl" or prompt and #found == 0 then
+    if is_input and (prompt == "cl" or #found == 0) then
       found[#found + 1] = rest
-    elseif prompt then
+    elseif is_input then
       found[#found] = found[#found] .. "\n" .. rest
-    elseif #found == 0 and line:find "%S" then
-      if head then
-        return nil
-      end
-      head = line
+    elseif not margin and line:find "%S" then
+      first, last = first or line, line
     end
   end
-  return #found > 0 and found or nil
+  return margin and found
 end
 
 --- paste.clean(text) -> string
 --- A pasted text as it was typed: of a transcript of this prompt ("cl> " and
---- "..> ") the inputs, without prompts and output; of a transcript of Lua's
---- own prompt (every line begins with "> " or ">> ") the lines; any other text
---- as it is. Several inputs become one text that runs: it prints expressions,
---- and commands become comments.
+--- "..> ", indented or not) the inputs, without output, the later ones after
+--- a prompt; of a transcript of Lua's own prompt (every line begins with "> "
+--- or ">> ") the lines; any other text as it is.
 function M.clean(text)
   local list = lines(text)
-  local found = inputs(list)
+  local found = (prompted(text) or not load(text, "=input", "t"))
+    and inputs(list)
   if not found then
     local plain = lua_session(list)
     return plain and table.concat(plain, "\n") or text
@@ -98,10 +88,25 @@ function M.clean(text)
       kept[#kept + 1] = input
     end
   end
-  for i = 1, #kept > 1 and #kept or 0 do
-    kept[i] = statement(kept[i])
+  return table.concat(kept, PROMPT)
+end
+
+--- paste.split(text, complete) -> list of strings
+--- The inputs of a text in which the later ones have prompts. An input for
+--- which not complete(input) takes all that follows: its string or block may
+--- hold the prompt.
+function M.split(text, complete)
+  local list, at = {}, 1
+  while true do
+    local first, last = text:find(PROMPT, at, true)
+    local input = first and text:sub(at, first - 1)
+    if not input or not complete(input .. "\n") then
+      list[#list + 1] = text:sub(at)
+      return list
+    end
+    list[#list + 1] = input
+    at = last + 1
   end
-  return table.concat(kept, "\n")
 end
 
 return M
