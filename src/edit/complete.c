@@ -29,10 +29,13 @@ static const char *item(lua_State *L, int t, lua_Integer i) {
   return s;
 }
 
-/* Writes a list in columns, top to bottom; counts items without room. */
-static void writelist(FILE *out, lua_State *L, int t) {
+static int shownto; /* items of the list that were shown; 0: all */
+static int shownat; /* the cursor then */
+
+/* Writes a list in columns, top to bottom, from item `first` + 1 on. */
+static void writelist(FILE *out, lua_State *L, int t, int first) {
   int widest = 1, n = (int)lua_rawlen(L, t);
-  for (int i = 1; i <= n; i++) {
+  for (int i = first + 1; i <= n; i++) {
     const char *s = item(L, t, i);
     int width = clsh_frame_columns(s, strlen(s));
     widest = width > widest ? width : widest;
@@ -40,22 +43,24 @@ static void writelist(FILE *out, lua_State *L, int t) {
   int most = clsh_draw_rows() / 2 > 1 ? clsh_draw_rows() / 2 - 1 : 1;
   int across = clsh_draw_columns() / (widest + 2);
   across = across < 1 ? 1 : across;
-  int rows = (n + across - 1) / across;
+  int rows = (n - first + across - 1) / across;
   int shown = rows > most ? most : rows;
+  int last = n - first > shown * across ? first + shown * across : n;
   for (int r = 0; r < shown; r++) {
-    for (int i = r + 1; i <= n && i <= shown * across; i += shown) {
+    for (int i = first + r + 1; i <= last; i += shown) {
       const char *s = item(L, t, i);
       fprintf(out, "%s%*s", s, widest + 2 - clsh_frame_columns(s, strlen(s)),
               "");
     }
     putc('\n', out);
   }
-  if (n > shown * across)
-    fprintf(out, "and %d more\n", n - shown * across);
+  if (last < n)
+    fprintf(out, "and %d more: Tab shows them\n", n - last);
+  shownto = last < n ? last : 0;
 }
 
-/* Shows the candidates, and the hint, below the text. */
-static void showlist(lua_State *L, int base) {
+/* Shows candidates from one on, and the hint, below the text. */
+static void showlist(lua_State *L, int base, int first) {
   char *text = NULL;
   size_t len;
   FILE *out = open_memstream(&text, &len);
@@ -63,7 +68,7 @@ static void showlist(lua_State *L, int base) {
     return;
   bool shown = lua_istable(L, base + SHOWN);
   if (lua_istable(L, base + LIST) && lua_rawlen(L, base + LIST) > 1)
-    writelist(out, L, base + (shown ? SHOWN : LIST));
+    writelist(out, L, base + (shown ? SHOWN : LIST), first);
   if (lua_type(L, base + HINT) == LUA_TSTRING)
     fputs(lua_tostring(L, base + HINT), out);
   fclose(out);
@@ -89,6 +94,11 @@ static void replace(int first, const char *s) {
 static void offer(bool complete) {
   lua_State *L = clsh_editor.L;
   int base = lua_gettop(L);
+  bool again = (rl_last_func == clsh_complete_tab ||
+                rl_last_func == clsh_complete_list) &&
+               rl_point == shownat;
+  int first = again ? shownto : 0;
+  shownto = 0;
   clsh_editor_push();
   lua_pushinteger(L, rl_point);
   if (!clsh_editor_ask("candidates", 2, 5))
@@ -102,7 +112,10 @@ static void offer(bool complete) {
     if (s != NULL)
       replace((int)lua_tointeger(L, base + FIRST) - 1, s);
   }
-  showlist(L, base);
+  if (first >= (int)lua_rawlen(L, base + LIST))
+    first = 0;
+  showlist(L, base, first);
+  shownat = rl_point;
   lua_settop(L, base);
 }
 

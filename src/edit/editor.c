@@ -78,6 +78,28 @@ static size_t findpair(const Editor *e, size_t at) {
   return NOWHERE;
 }
 
+/* Adds a suggestion to what is shown, behind the text, in the grey of c. */
+static void suggest(const Editor *e, View *v) {
+  static char *text, *mask;
+  const char *s = e->mask != NULL ? clsh_recall_suggestion() : NULL;
+  if (s == NULL)
+    return;
+  size_t n = strlen(s);
+  free(text);
+  free(mask);
+  text = malloc(v->len + n + 1);
+  mask = malloc(v->len + n);
+  if (text == NULL || mask == NULL)
+    return;
+  memcpy(text, v->text, v->len);
+  memcpy(text + v->len, s, n + 1);
+  memcpy(mask, v->mask, v->len);
+  memset(mask + v->len, 'c', n);
+  v->text = text;
+  v->mask = mask;
+  v->len += n;
+}
+
 static View viewtext(Editor *e) {
   updatemask(e);
   View v = {
@@ -96,6 +118,7 @@ static View viewtext(Editor *e) {
 
 void clsh_editor_draw(void) {
   View v = viewtext(&clsh_editor);
+  suggest(&clsh_editor, &v);
   clsh_draw_view(&v);
   clsh_editor.stale = false;
 }

@@ -54,6 +54,9 @@ void clsh_recall_end(void);
 int clsh_recall_prefixback(int count, int key);
 int clsh_recall_prefixforward(int count, int key);
 int clsh_recall_search(int count, int key);
+int clsh_recall_argument(int count, int key);
+const char *clsh_recall_suggestion(void);
+bool clsh_recall_accept(void);
 
 /* complete.c: functions of keys */
 int clsh_complete_tab(int count, int key);
@@ -62,5 +65,6 @@ int clsh_complete_help(int count, int key);
 
 /* keys.c */
 void clsh_keys_bind(void);
+void clsh_keys_undosteps(const void *before);
 
 #endif

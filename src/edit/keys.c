@@ -4,6 +4,7 @@
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,8 +76,13 @@ static int linestart(int count, int key) {
 
 static int lineend(int count, int key) {
   (void)count, (void)key;
-  rl_point = endof(rl_point);
+  if (!clsh_recall_accept())
+    rl_point = endof(rl_point);
   return 0;
+}
+
+static int forward(int count, int key) {
+  return clsh_recall_accept() ? 0 : rl_forward_char(count, key);
 }
 
 static int textstart(int count, int key) {
@@ -109,9 +115,45 @@ static int killstart(int count, int key) {
   return 0;
 }
 
+/* Has the line of the cursor begin with these blanks. */
+static void indentline(const char *blanks) {
+  int start = startof(rl_point), point = rl_point;
+  int n = (int)strspn(rl_line_buffer + start, " \t");
+  rl_delete_text(start, start + n);
+  rl_point = start;
+  rl_insert_text(blanks);
+  rl_point += point > start + n ? point - start - n : 0;
+}
+
+/*
+** Pushes the blanks for the line of the cursor and for the line after it, as
+** the session says; NULL: none. The caller pops two values.
+*/
+static void askindent(const char **here, const char **after) {
+  lua_State *L = clsh_editor.L;
+  clsh_editor_push();
+  lua_pushinteger(L, rl_point);
+  if (!clsh_editor_ask("indent", 2, 2)) {
+    lua_pushnil(L);
+    lua_pushnil(L);
+  }
+  *here = lua_tostring(L, -2);
+  *after = lua_tostring(L, -1);
+}
+
+/* Begins a line, as deep as the blocks that are open. */
 static int newline(int count, int key) {
+  const char *here, *after;
   (void)count, (void)key;
+  askindent(&here, &after);
+  rl_begin_undo_group();
+  if (here != NULL)
+    indentline(here);
   rl_insert_text("\n");
+  if (after != NULL)
+    rl_insert_text(after);
+  rl_end_undo_group();
+  lua_pop(clsh_editor.L, 2);
   return 0;
 }
 
@@ -135,8 +177,13 @@ static int enter(int count, int key) {
     return newline(count, key);
   if (first < (size_t)rl_end)
     keepfirst(first);
-  clsh_editor_end("");
   rl_point = rl_end;
+  const char *here, *after;
+  askindent(&here, &after);
+  if (here != NULL)
+    indentline(here); /* of the `end` that was typed */
+  lua_pop(L, 2);
+  clsh_editor_end("");
   return rl_newline(1, key);
 }
 
@@ -150,6 +197,42 @@ static int clear(int count, int key) {
 static int nothing(int count, int key) {
   (void)count, (void)key;
   return 0;
+}
+
+static bool isword(char c) {
+  return isalnum((unsigned char)c) || c == '_' || (c & 0x80) != 0;
+}
+
+/* Whether a word or a line of the text begins at `at`. */
+static bool begins(int at) {
+  const char *s = rl_line_buffer + at;
+  return at == 0 || s[-1] == '\n' || (isword(s[0]) && !isword(s[-1]));
+}
+
+/*
+** Has undo take back what was typed since the list was `before` in steps of a
+** word, with the signs and blanks after it. readline makes them of up to 20
+** characters.
+*/
+void clsh_keys_undosteps(const void *before) {
+  UNDO_LIST *u = rl_undo_list;
+  if (rl_editing_mode == 0 || rl_last_func != rl_insert || u == NULL ||
+      u->what != UNDO_INSERT || u->end > rl_end)
+    return;
+  int end = u->end;
+  while (u != before && u->next != NULL && u->next->what == UNDO_INSERT &&
+         u->next->end == u->start &&
+         !(u->next == before && begins(u->start))) {
+    rl_undo_list = u->next;
+    free(u);
+    u = rl_undo_list;
+  }
+  u->end = end;
+  for (int at = u->start + 1; at < end; at++)
+    if (begins(at)) {
+      rl_undo_list->end = at;
+      rl_add_undo(UNDO_INSERT, at, end, NULL);
+    }
 }
 
 /* The keymaps that text is edited in. */
@@ -178,6 +261,8 @@ static const struct {
     {rl_get_next_history, down},
     {rl_beg_of_line, linestart},
     {rl_end_of_line, lineend},
+    {rl_forward_char, forward},
+    {rl_yank_last_arg, clsh_recall_argument},
     {rl_beginning_of_history, textstart},
     {rl_end_of_history, textend},
     {rl_kill_line, killend},
@@ -221,6 +306,9 @@ static const struct {
     {"\\e[[A", clsh_complete_help},
 };
 
+/* How sequences of keys begin; those without a function insert nothing. */
+static const char *const beginnings[] = {"\\e[", "\\e[[", "\\eO"};
+
 void clsh_keys_bind(void) {
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
     replacekey(functions[i].theirs, functions[i].mine);
@@ -229,4 +317,8 @@ void clsh_keys_bind(void) {
       rl_bind_keyseq_if_unbound_in_map(sequences[i].sequence,
                                        sequences[i].mine,
                                        rl_get_keymap_by_name(keymaps[k]));
+  for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+    for (int k = 0; k < NKEYMAPS; k++)
+      rl_bind_keyseq_in_map(beginnings[i], rl_skip_csi_sequence,
+                            rl_get_keymap_by_name(keymaps[k]));
 }

@@ -159,7 +159,9 @@ static bool signalled(void) {
 static void onkey(void) {
   clsh_editor_below(NULL, 0);
   clsh_editor_mark(0, 0);
+  const void *before = rl_undo_list;
   rl_callback_read_char();
+  clsh_keys_undosteps(before);
 }
 
 static void show(void) {

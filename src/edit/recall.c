@@ -127,6 +127,62 @@ int clsh_recall_prefixforward(int count, int key) {
   return 0;
 }
 
+/*
+** The rest of the newest entry that begins as the text does, with the cursor
+** at its end, where the session wants such suggestions; NULL: none.
+*/
+const char *clsh_recall_suggestion(void) {
+  if (rl_end == 0 || rl_point < rl_end || before != NULL ||
+      !clsh_editor_ask("suggests", 0, 1))
+    return NULL;
+  bool wanted = lua_toboolean(clsh_editor.L, -1);
+  lua_pop(clsh_editor.L, 1);
+  for (int i = wanted ? clsh_history_size() - 1 : -1; i >= 0; i--) {
+    const char *s = clsh_history_at(i);
+    if (strncmp(s, rl_line_buffer, (size_t)rl_end) == 0 && s[rl_end] != '\0')
+      return s + rl_end;
+  }
+  return NULL;
+}
+
+/* Puts the suggestion into the text; false: there is none. */
+bool clsh_recall_accept(void) {
+  const char *s = clsh_recall_suggestion();
+  if (s != NULL)
+    rl_insert_text(s);
+  return s != NULL;
+}
+
+/* Pushes the last argument of entry i; false: none. */
+static bool pushargument(lua_State *L, int i) {
+  lua_pushstring(L, clsh_history_at(i));
+  if (!clsh_editor_ask("argument", 1, 1))
+    return false;
+  if (lua_type(L, -1) == LUA_TSTRING && lua_rawlen(L, -1) > 0)
+    return true;
+  lua_pop(L, 1);
+  return false;
+}
+
+/* Inserts the last argument of the entry before; again, of an older one. */
+int clsh_recall_argument(int count, int key) {
+  static int at;
+  (void)count, (void)key;
+  lua_State *L = clsh_editor.L;
+  bool again = rl_last_func == clsh_recall_argument;
+  int i = (again ? at : clsh_history_size()) - 1;
+  while (i >= 0 && !pushargument(L, i))
+    i--;
+  if (i < 0)
+    return rl_ding();
+  if (again)
+    rl_do_undo();
+  rl_insert_text(lua_tostring(L, -1));
+  lua_pop(L, 1);
+  at = i;
+  return 0;
+}
+
 /* Finds the query in a text; case counts only if the query has capitals. */
 static const char *findquery(const char *text) {
   for (const char *s = query; *s != '\0'; s++)

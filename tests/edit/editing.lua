@@ -29,13 +29,13 @@ t.test("Enter submits a complete statement only", function()
   local s <close> = screen.open()
   s:wait "cl>"
   s:send "for i = 1, 2 do\rprint('n', i)\r"
-  s:wait_screen "cl> for i = 1, 2 do\n..> print('n', i)\n..>"
+  s:wait_screen "cl> for i = 1, 2 do\n..>   print('n', i)\n..>"
   s:send "end"
   s:keys("Up", "Up", "End", "BSpace", "BSpace", "BSpace")
   s:wait "cl> for i = 1, 2\n"
   s:send " do"
   s:keys "Enter" -- from the first line
-  s:wait_screen("cl> for i = 1, 2 do\n..> print('n', i)\n..> end\n" ..
+  s:wait_screen("cl> for i = 1, 2 do\n..>   print('n', i)\n..> end\n" ..
     "n       1\nn       2\ncl>")
   s:send "x = = 1\r" -- more lines cannot mend it
   s:wait "near '='"
@@ -58,33 +58,33 @@ t.test("Up and Down keep the column", function()
   local s <close> = screen.open()
   s:wait "cl>"
   s:send "x = {1234567,\r2,\r'日本語',\r1234567"
-  s:wait "..> 1234567"
-  s:keys("Left") -- column 6, in the middle of a wide character
+  s:wait "..>   1234567"
+  s:keys("Left") -- column 8, in the middle of a wide character
   s:keys("Up")
   s:until_true("between wide characters", function()
-    return select(2, s:cursor()) == 2 and s:cursor() == 4 + 5
+    return select(2, s:cursor()) == 2 and s:cursor() == 4 + 7
   end)
   s:keys("Up", "Up", "X")
-  s:wait "cl> x = {1X234567"
+  s:wait "cl> x = {123X4567"
   s:keys("Down", "Down", "Down", "Y")
-  s:wait "..> 1234567Y"
+  s:wait "..>   1234567Y"
 end)
 
 t.test("Home, End, C-a, C-e, C-k and C-u act on a line", function()
   local s <close> = screen.open()
   s:wait "cl>"
   s:send "f(1,\r22,\r333"
-  s:wait "..> 333"
+  s:wait "..>   333"
   s:keys("Up", "Home", "A", "End", "B", "C-a", "C", "C-e", "D")
-  s:wait_screen "cl> f(1,\n..> CA22,BD\n..> 333"
+  s:wait_screen "cl> f(1,\n..> CA  22,BD\n..>   333"
   s:keys("Left", "Left", "C-k")
-  s:wait_screen "cl> f(1,\n..> CA22,\n..> 333"
+  s:wait_screen "cl> f(1,\n..> CA  22,\n..>   333"
   s:keys "C-u"
-  s:wait_screen "cl> f(1,\n..>\n..> 333"
+  s:wait_screen "cl> f(1,\n..>\n..>   333"
   s:keys "C-k" -- the line break
-  s:wait_screen "cl> f(1,\n..> 333"
+  s:wait_screen "cl> f(1,\n..>   333"
   s:keys("C-y", "C-_", "C-u", "M-<", "x", "M->", "y")
-  s:wait_screen "cl> xf(1,333y"
+  s:wait_screen "cl> xf(1,  333y"
 end)
 
 t.test("long lines wrap", function()
@@ -139,15 +139,15 @@ t.test("a text taller than the window scrolls, and is written once at the end",
     s:wait "12001,\n..>"
     t.eq(count(s:text(), "001,"), 5)
     s:keys("Up", "Up", "Up", "Up", "Up", "Up", "Up", "Up")
-    s:wait "..> 5001"
+    s:wait "..>   5001"
     s:keys("M-<")
-    s:wait "cl> x = {\n..> 1001"
+    s:wait "cl> x = {\n..>   1001"
     s:keys("M->")
     s:wait_end "12001,\n..>"
     s:send "}\r"
     s:wait_end "}\ncl>"
     local all = s:text(true)
-    t.eq(count(all, "cl> x = {\n..> 1001,\n..> 2001,"), 1, all)
+    t.eq(count(all, "cl> x = {\n..>   1001,\n..>   2001,"), 1, all)
     t.eq(count(all, "before\ncl> x = {\n"), 1, all)
     for i = 1, 12 do
       t.eq(count(all, " " .. i .. "001,"), 1, all)
@@ -163,12 +163,12 @@ t.test("resizing the window", function()
   s:wait "'bbbb'"
   s:resize(30, 10)
   s:wait_end("above\ncl> x = {'aaaaaaaaaaaaaaaaaaaa\naaaaaaaaaaaaaaaaaaaa'," ..
-    "\n..> 'bbbb'")
+    "\n..>   'bbbb'")
   s:resize(80, 12)
   s:wait_end("above\ncl> x = {'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'," ..
-    "\n..> 'bbbb'")
+    "\n..>   'bbbb'")
   s:send "}\r"
-  s:wait_end "..> 'bbbb'}\ncl>"
+  s:wait_end "..>   'bbbb'}\ncl>"
   t.eq(count(s:text(true), "cl> x = {"), 1, s:text(true))
 end)
 
@@ -177,7 +177,7 @@ t.test("frames neither scroll nor clear the window", function()
   s:wait "cl>"
   s:record()
   s:send "local function f(a)\rreturn (a)\r"
-  s:keys("Up", "Left", "Left")
+  s:keys("Up", "C-a", "Left", "Left")
   s:send "x"
   s:wait "f(ax)" -- Ctrl-C drops what the terminal has not read yet
   s:keys "C-c"
@@ -238,7 +238,7 @@ t.test("Ctrl-C clears the whole statement; twice it tells how to leave",
     s:send "for i = 1, 2 do\rprint(i)"
     s:wait "print(i)"
     s:keys("Up", "C-c")
-    s:wait_screen "cl> for i = 1, 2 do\n..> print(i)^C\ncl>"
+    s:wait_screen "cl> for i = 1, 2 do\n..>   print(i)^C\ncl>"
     s:keys("C-c")
     s:wait_end "\ncl> ^C\ncl>"
     s:keys("C-c")
@@ -268,6 +268,56 @@ t.test("Ctrl-L clears the window, not the text", function()
   s:send "half"
   s:keys "C-l"
   s:wait_screen "cl> half"
+end)
+
+t.test("a line begins as deep as the blocks that are open", function()
+  local s <close> = screen.open()
+  s:wait "cl>"
+  s:send "for i = 1, 2 do\rif i == 1 then\rprint {\r1,\r}\relse\rx = [[\ra"
+  s:wait "..> a"
+  s:send "]]\rend\rend\r"
+  s:wait("cl> for i = 1, 2 do\n..>   if i == 1 then\n..>     print {\n" ..
+    "..>       1,\n..>     }\n..>   else\n..>     x = [[\n..> a]]\n" ..
+    "..>   end\n..> end\n")
+  s:send "f(1, 2)"
+  s:keys("Left", "Left", "M-Enter") -- in front of a text
+  s:wait_end "cl> f(1,\n..>   2)"
+end)
+
+t.test("undo takes back a word, and the signs after it", function()
+  local s <close> = screen.open()
+  s:wait "cl>"
+  s:send "local näme = fun(alpha_1 + 22222, 'a string of many words')"
+  for _, left in ipairs{"local näme = fun(alpha_1 + 22222, 'a string of many",
+      "local näme = fun(alpha_1 + 22222, 'a string of",
+      "local näme = fun(alpha_1 + 22222, 'a string",
+      "local näme = fun(alpha_1 + 22222, 'a",
+      "local näme = fun(alpha_1 + 22222, '",
+      "local näme = fun(alpha_1 +", "local näme = fun(", "local näme =",
+      "local"} do
+    s:keys "C-_"
+    s:wait_screen("cl> " .. left)
+  end
+  s:send "x"
+  s:wait_screen "cl> local x"
+  s:keys("C-_", "C-_")
+  s:wait_screen "cl>"
+end)
+
+t.test("keys without a function insert nothing", function()
+  local s <close> = screen.open()
+  s:wait "cl>"
+  s:send "x"
+  s:keys("S-Up", "S-Left", "S-Right", "S-Down", "C-PPage", "C-NPage", "F2",
+    "F5", "F6", "F7", "F8", "F9", "F10", "F11", "F12", "S-F5", "M-S-Up",
+    "C-S-Left")
+  for _, sequence in ipairs{"\27[[E", "\27[200;5~", "\27OQ", "\27O2P",
+      "\27[?62;c", "\27[1;10Q"} do
+    s:send(sequence)
+  end
+  s:send "y"
+  s:wait "y"
+  t.eq(s:text(), "cl> xy")
 end)
 
 t.done()

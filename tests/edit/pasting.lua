@@ -72,7 +72,7 @@ t.test("the last input of a transcript may be unfinished", function()
   s:paste "cl> x = {'[[', 1}\ncl> y = {2,"
   s:wait_screen "cl> x = {'[[', 1}\ncl> y = {2,"
   s:send "\r3}\r"
-  s:wait_end "cl> x = {'[[', 1}\ncl> y = {2,\n..> 3}\ncl>"
+  s:wait_end "cl> x = {'[[', 1}\ncl> y = {2,\n..>   3}\ncl>"
   s:run("print(#x + #y)", "\n4\n")
 end)
 

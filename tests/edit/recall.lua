@@ -34,7 +34,7 @@ t.test("a statement is one entry, also after a restart", function()
   do
     local s <close> = screen.open{dir = h.dir}
     s:wait "cl>"
-    s:send "for i = 1, 2 do\r  print('n' .. i)\rend\r"
+    s:send "for i = 1, 2 do\rprint('n' .. i)\rend\r"
     s:wait "n2\ncl>"
     s:run("print(7)", "\n7\n")
     s:run("print(7)")
@@ -70,7 +70,7 @@ t.test("Up-arrow never loses or mutates what was typed", function()
   s:run("first = 1")
   s:run("second = 2")
   s:send "f(draft,\rtwo"
-  s:wait "..> two"
+  s:wait "..>   two"
   s:keys("Up", "Up")
   s:wait_end "\ncl> second = 2"
   s:send " + 20"
@@ -78,11 +78,11 @@ t.test("Up-arrow never loses or mutates what was typed", function()
   s:wait_end "\ncl> first = 1"
   s:keys("Down")
   s:wait_end "\ncl> second = 2 + 20"
-  s:keys("C-_") -- its own undo list
+  s:keys("C-_", "C-_") -- its own undo list
   s:wait_end "\ncl> second = 2"
   s:send "00"
   s:keys("Down")
-  s:wait_end "\ncl> f(draft,\n..> two"
+  s:wait_end "\ncl> f(draft,\n..>   two"
   s:keys("Up", "Up")
   s:wait_end "\ncl> second = 200"
   s:keys("Enter")
@@ -118,7 +118,7 @@ t.test("Ctrl-R searches, also in statements of several lines", function()
   local s <close> = screen.open()
   s:wait "cl>"
   s:run("needle = 1")
-  s:send "function f()\r  return 'needle'\rend\r"
+  s:send "function f()\rreturn 'needle'\rend\r"
   s:wait "end\ncl>"
   s:run("other = 2")
   s:send "typed"
@@ -277,6 +277,74 @@ t.test("an entry that begins with an empty line is read back", function()
   s:wait_end "cl> y = 6"
   s:keys "Up"
   s:wait_end "\n..> x = 5"
+end)
+
+t.test("Alt-. inserts the last argument of the entry before", function()
+  local s <close> = screen.open()
+  s:wait "cl>"
+  s:run("a = math.max(1, (2 + 3))")
+  s:run("--", "cl>")
+  s:run("b = {kernel = 'x', 7}")
+  s:send "c = "
+  s:keys "M-."
+  s:wait_end "cl> c = {kernel = 'x', 7}"
+  s:keys "M-." -- again: of an older entry
+  s:wait_end "cl> c = (2 + 3)"
+  s:keys "M-." -- there is none
+  s:send " + 1\r"
+  s:run("print(c)", "\n6\n")
+  local last = require "clshell.prompt.cursor".last_argument
+  for text, argument in pairs{
+    ["gemm(A, B)"] = "B", ["f(x)(y, z.w[1]) -- note"] = "z.w[1]",
+    ["f(1, g(2, 3));"] = "g(2, 3)", ["x = 5"] = "5", ["x = a.b:c()"] =
+    "a.b:c()", ["bench 'gemm.tiled'"] = "'gemm.tiled'", ["f{1, 2}"] =
+    "{1, 2}", ["for i = 1, 2 do print(i, 2 * i) end"] = "2 * i",
+    ["f(function(a, b) return a, b end)"] = "function(a, b) return a, b end",
+    ["%run a.lua 2048"] = "2048", ["?gemm.tiled"] = "gemm.tiled",
+  } do
+    t.eq(last(text), argument, text)
+  end
+  for _, text in ipairs{"", "x =", ")", "end", "-- note", "!"} do
+    t.eq(last(text), nil, text)
+  end
+end)
+
+t.test("an entry of the history is suggested where that is set", function()
+  local s <close> = screen.open()
+  s:wait "cl>"
+  s:run("value = 6 * 7")
+  s:run("print('other')", "\nother\n")
+  s:send "val"
+  s:wait_end "cl> val"
+  t.eq(s:cursor(), 7)
+  s:keys("C-c")
+  s:wait_end "^C\ncl>"
+  s:run("%set suggest on")
+  s:send "val"
+  s:wait_end "cl> value = 6 * 7"
+  t.eq(s:cursor(), 7)
+  t.ok(s:colors():find("cl> .-val\27%[2mue = 6 %* 7"), s:colors())
+  s:keys "Left"
+  s:wait_end "cl> val"
+  s:keys("Right", "Right")
+  s:wait_end "cl> value = 6 * 7"
+  s:until_true("the end", function() return s:cursor() == 17 end)
+  s:keys("C-u")
+  s:send "pr"
+  s:wait_end "cl> print('other')"
+  s:keys "Enter" -- the suggestion is not entered
+  s:wait_end "cl> pr\nnil\ncl>"
+  s:send "val"
+  s:wait_end "cl> value = 6 * 7"
+  s:keys "End"
+  s:send " + 1\r"
+  s:run("print(value)", "\n43\n")
+  local plain <close> = screen.open{env = "NO_COLOR=1"}
+  plain:wait "cl>"
+  plain:run("%set suggest on")
+  plain:run("value = 1")
+  plain:send "val"
+  plain:wait_end "cl> val"
 end)
 
 t.done()

@@ -94,4 +94,29 @@ t.test("Tab opens no driver", function()
   s:wait "no driver is open yet"
 end)
 
+t.test("Tab again shows the rest of a long list", function()
+  local s <close> = screen.open{height = 8, width = 40}
+  s:wait_screen "cl>"
+  s:run "many = {}; for i = 1, 20 do many['a_long_name_' .. i + 10] = i end"
+  s:send "many.a"
+  s:keys "Tab"
+  local seen = s:wait "more: Tab shows them"
+  t.ok(seen:find "a_long_name_11" and not seen:find "a_long_name_30", seen)
+  local shown, pages = {}, 0
+  repeat
+    local before = seen
+    for name in seen:gmatch "a_long_name_%d%d" do
+      shown[name] = true
+    end
+    s:keys "Tab"
+    seen = s:until_true("another page", function(text)
+      return text ~= before and text:find "a_long_name_%d%d" and text
+    end)
+    pages = pages + 1
+  until seen:find "a_long_name_11" or pages > 10
+  for i = 11, 30 do
+    t.ok(shown["a_long_name_" .. i], i)
+  end
+end)
+
 t.done()

@@ -30,14 +30,14 @@ t.test("stopped by Ctrl-Z and brought back", function()
   s:send(program .. "\r")
   s:wait_end "\ncl>"
   s:send "for i = 1, 2 do\rprint('n' .. i)"
-  s:wait "..> print('n' .. i)"
+  s:wait "..>   print('n' .. i)"
   s:keys "C-z"
   s:wait_end "\n$"
   s:send "echo in between\r"
   s:wait "\nin between\n$"
   s:resize(50, 20)
   s:send "fg\r"
-  s:wait_end "\ncl> for i = 1, 2 do\n..> print('n' .. i)"
+  s:wait_end "\ncl> for i = 1, 2 do\n..>   print('n' .. i)"
   s:send "\rend\r"
   s:wait_end "\nn1\nn2\ncl>"
   s:keys "C-d"
@@ -167,11 +167,11 @@ t.test("the user's inputrc, and keys as in vi", function()
   s:run "first = 1"
   s:run "second = 2"
   s:send "x = {1,\r2"
-  s:wait "..> 2"
+  s:wait "..>   2"
   s:keys("Escape", "k", "0", "x", "k", "k")
   s:wait_end "\ncl> first = 1"
   s:keys("j", "j")
-  s:wait_end "\ncl>  = {1,\n..> 2"
+  s:wait_end "\ncl>  = {1,\n..>   2"
   s:keys "C-c"
   s:wait "^C"
   s:send "fi"
@@ -200,7 +200,7 @@ t.test("Tab lists below the text, until the next key", function()
   s:wait_end "\n1\ncl>"
   s:send "for i = 1, 2 do\r"
   s:keys("Tab", "y")
-  s:wait_end "\n..>   y" -- indents where a line begins
+  s:wait_end "\n..>     y" -- indents where a line begins
 end)
 
 t.test("Tab: more candidates than have room are counted", function()
@@ -219,14 +219,14 @@ t.test("F1 explains what is at the cursor, above the text", function()
   local s <close> = screen.open{height = 40}
   s:wait "cl>"
   s:send "x = {1,\rbench("
-  s:wait "..> bench("
+  s:wait "..>   bench("
   s:keys "F1"
   local seen = s:until_true("help and the text", function(text)
-    return text:match "^(.*)\ncl> x = {1,\n%.%.> bench%($"
+    return text:match "^(.*)\ncl> x = {1,\n%.%.>   bench%($"
   end)
   t.ok(seen:find "bench", seen)
   s:keys "BSpace"
-  s:wait_end "\ncl> x = {1,\n..> bench"
+  s:wait_end "\ncl> x = {1,\n..>   bench"
 end)
 
 t.test("slow first key: nothing is loaded once a key has come", function()

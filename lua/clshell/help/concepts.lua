@@ -300,8 +300,9 @@ not; Alt-Enter and Ctrl-O always begin one. Up and Down move by line, then
 through the history; PgUp finds inputs that begin as the text before the
 cursor, Ctrl-R inputs that contain the word typed next. Home, End, Ctrl-K and
 Ctrl-U act on a line, Alt-< and Alt-> move to the ends of the text. Ctrl-_
-takes back, a paste in one step. Tab completes, F1 explains, Ctrl-C drops the
-text, Ctrl-D leaves.
+takes back a word, or a paste in one step. Alt-. inserts the last argument of
+the entry before. Tab completes, and again shows more; F1 explains; Ctrl-C
+drops the text, Ctrl-D leaves.
 The other keys are readline's; ~/.inputrc binds them as elsewhere.
 Try: {1, and Enter
 ]]

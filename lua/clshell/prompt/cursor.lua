@@ -3,6 +3,7 @@
 -- local names in view
 -- SPDX-License-Identifier: MIT
 
+local block_step = require "clshell.prompt.locals".step
 local lexer = require "clshell.prompt.lexer"
 
 local M = {}
@@ -243,6 +244,71 @@ local function locals(tokens)
     end
   end
   return all
+end
+
+-- The first token of the operand that ends with token `i`: a.b["c"], f(x), or
+-- the string or table that is the only argument of a call.
+local function operand(tokens, i)
+  local first = i
+  while first do
+    local token = tokens[first]
+    if token.kind == "op" and BRACKETS[token.text] == -1 then
+      first = open_before(tokens, first - 1)
+      if not first or token.text == "}"
+          or not prefix_end(tokens, first - 1) then
+        return first
+      end
+      first = first - 1
+    elseif token.kind == "name" and (is(tokens, first - 1, ".")
+        or is(tokens, first - 1, ":")) and first > 2 then
+      first = first - 2
+    else
+      return first
+    end
+  end
+end
+
+-- The last argument of the call that ends with token `i`: its first token.
+local function argument(tokens, i)
+  local open = is(tokens, i, ")") and open_before(tokens, i - 1)
+  if not open or open == i - 1 or not prefix_end(tokens, open - 1) then
+    return nil
+  end
+  local first, depth = open + 1, 0
+  for j = open + 1, i - 1 do
+    depth = depth + block_step(tokens[j])
+      + (tokens[j].kind == "op" and BRACKETS[tokens[j].text] or 0)
+    first = depth == 0 and is(tokens, j, ",") and j + 1 or first
+  end
+  return first
+end
+
+local ENDS = {name = true, number = true, string = true}
+
+--- cursor.last_argument(text) -> string or nil
+--- The last argument of an input, for Alt-.: of the call at its end, or the
+--- operand there; of a command, its last word.
+function M.last_argument(text)
+  local command = text:match "^%s*[%%?!]+(.*)$"
+  if command then
+    return command:match "(%S+)%s*$"
+  end
+  local tokens = {}
+  for _, token in ipairs(lexer.tokens(text)) do
+    tokens[#tokens + 1] = token.kind ~= "comment" and token or nil
+  end
+  local i = #tokens
+  while is(tokens, i, ";") or kind(tokens, i) == "keyword"
+      and tokens[i].text == "end" do
+    i = i - 1
+  end
+  local first = argument(tokens, i)
+  local last = first and i - 1 or i
+  if not first and (ENDS[kind(tokens, i)] or is(tokens, i, ")")
+      or is(tokens, i, "]") or is(tokens, i, "}")) then
+    first = operand(tokens, i)
+  end
+  return first and text:sub(tokens[first].first, tokens[last].last) or nil
 end
 
 --- cursor.find(text, cursor, skip) -> place or nil

@@ -44,7 +44,10 @@ local candidates = answer("prompt.complete", "at")
 local help = answer("help", "at")
 local mask = answer("prompt.highlight", "mask")
 
+local indent = answer("prompt.indent", "at")
+
 M.clean = answer("prompt.paste", "clean")
+M.argument = answer("prompt.cursor", "last_argument")
 
 -- The inputs of a text: several where a transcript was pasted.
 local function split(text)
@@ -85,6 +88,20 @@ end
 function M.help(text, cursor)
   local input, at = around(text, cursor)
   return help(input or "", input and cursor - at or 0)
+end
+
+function M.indent(text, cursor)
+  local input, at = around(text, cursor)
+  if input then
+    return indent(input, cursor - at)
+  end
+end
+
+--- edit.suggests() -> whether the editor suggests entries of the history: they
+--- are grey, so not without colours
+function M.suggests()
+  return require "clshell.prompt".settings.suggest == "on"
+    and require "clshell.base.style".color(1)
 end
 
 function M.mask(text)
