@@ -32,8 +32,50 @@ t.test("a page has the device, the table, charts and every result", function()
     t.ok(text:find(words, 1, true), words)
   end
   t.eq(count(text, "<svg "), 5)
-  t.eq(count(text, "<details>"), 4)
-  t.eq(count(text, '<tr class="best">'), 2)
+  t.eq(count(text, "<details>"), 5) -- the results, and the refused
+  t.eq(count(text, '<tr class="best">'), 1)
+end)
+
+t.test("the best and the picture come first, the refused are folded",
+  function()
+    local text = page()
+    local last = 0
+    for _, part in ipairs{"<h1>", '<b>68.72 GFLOP/s</b> gemm.register',
+        "16.0 times as fast as gemm.naive", "<svg ", "<table>", "GFLOP/s</th>",
+        "time ms</th>", "</table>", "<summary>1 refused, and why</summary>",
+        "refused: A has 4194304 bytes", "</details>", "<h2>Roofline</h2>",
+        "What they say", "Every result", "Device and versions"} do
+      local at = text:find(part, last + 1, true)
+      t.ok(at, ("%s is not behind the part before it"):format(part))
+      last = at or last
+    end
+    local rows = text:match "<tbody>(.-)</tbody>"
+    t.ok(not rows:find("refused", 1, true), rows)
+    t.ok(not page(nil, {}):find("<h2>Roofline", 1, true))
+  end)
+
+t.test("results of several problems are a part each", function()
+  local list = records.ladder()
+  for _, r in ipairs(records.ladder()) do
+    r.title = r.status == "ok" and "64x64x64 double" or nil
+    list[#list + 1] = r
+  end
+  local text = page(list)
+  t.eq(count(text, "<table>"), 2)
+  t.eq(count(text, "1 refused, and why"), 2)
+  t.ok(text:find("<h2>1024x1024x1024 float</h2>", 1, true))
+  t.ok(text:find("<h2>64x64x64 double</h2>", 1, true))
+  t.ok(text:find("<h1>gemm on Card &quot;X&quot; &lt;2&gt;</h1>", 1, true))
+  local bars = text:match "<svg(.-)</svg>"
+  t.ok(bars:find(">register<", 1, true), bars)
+  t.ok(not bars:find("…", 1, true), bars)
+  local _, points = text:match("<h2>Roofline.-</svg>"):gsub("<g ", "")
+  t.eq(points, 2 * 2) -- the best of each, in the chart and in its legend
+  list = {}
+  for i = 1, 4 do
+    list[i] = records.result("tiled", 2^-i, {title = i .. "x1 float"})
+  end
+  t.eq(count(page(list), "<table>"), 1) -- one result of each: one table
 end)
 
 t.test("nothing is fetched from anywhere", function()
@@ -136,6 +178,7 @@ const out = all("main > figure text").filter(e => {
 one("#probe").textContent = JSON.stringify({
   face: css(document.body).backgroundColor, ink: css(document.body).color,
   text: css(one(".plot text")).fill, bar: css(one(".plot .s1")).fill,
+  scrolls: all(".scroll").some(e => e.scrollWidth > e.clientWidth),
   rows: all("tbody tr").length, plots: all("svg").length,
   wide: box("svg").width, high: box("svg").height, out,
   page: document.documentElement.scrollWidth <= innerWidth,
@@ -165,7 +208,7 @@ t.test("light and dark are told apart, and nothing overflows", function()
     t.eq(console, "")
     local probe = json.decode((dom:match('id="probe">(.-)</pre>')))
     t.eq({probe.rows, probe.plots, probe.results, probe.fetched},
-      {6, 5, 4, 0})
+      {3, 5, 4, 0})
     t.ok(probe.wide > 300 and probe.high > 100)
     t.eq(probe.page, true, "the page is wider than its window")
     t.eq(probe.out, "", "text leaves its chart")
@@ -176,6 +219,12 @@ t.test("light and dark are told apart, and nothing overflows", function()
   for _, part in ipairs{"ink", "text", "bar"} do
     t.ok(seen[0][part] ~= seen[1][part], part)
   end
+  local list = records.ladder()
+  list[4].config = "bm=128 bn=128 bk=16 rm=8 rn=8 vector=64 ahead=32"
+  list[4].note = "the kernel alone 0.2945 ms"
+  local dom = browse(probed(page(list)), "--window-size=1400,900")
+  local probe = json.decode((dom:match('id="probe">(.-)</pre>')))
+  t.eq(probe.scrolls, false, "a table scrolls in a wide window")
 end)
 
 t.done()

@@ -241,15 +241,17 @@ local function descending(roofs)
   return list
 end
 
--- The lines of the roofs: each memory roof rises to the highest compute roof,
--- each compute roof begins at the fastest memory.
-local function roof_lines(compute, memory, lo, hi)
+-- The lines of the roofs: each memory roof rises from the left or the bottom
+-- of the chart to the highest compute roof, each compute roof begins at the
+-- fastest memory.
+local function roof_lines(compute, memory, lo, hi, bottom)
   local lines = {}
   local top, wide = compute[1].value, memory[1].value
   for _, m in ipairs(memory) do
+    local x = math.max(lo, bottom / m.value)
     lines[#lines + 1] = {roof = true, slope = true,
       name = ("%s %s"):format(m.name, quantity.format(m.value, "B/s", 3)),
-      points = {{x = lo, y = lo * m.value},
+      points = {{x = x, y = x * m.value},
         {x = top / m.value, y = top}}}
   end
   for _, c in ipairs(compute) do
@@ -306,7 +308,7 @@ function M.roofline(rows, opts)
   chart.x.base = 10
   chart.y = axis.new({bottom, top}, {label = "throughput", unit = "FLOP/s",
     log = true, lo = bottom, hi = top * 1.6})
-  chart.roofs = roof_lines(compute, memory, lo, hi)
+  chart.roofs = roof_lines(compute, memory, lo, hi, bottom)
   settle(chart, lost)
   return finished(chart, opts)
 end

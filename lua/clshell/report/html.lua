@@ -1,5 +1,6 @@
 -- report/html.lua - the report of a run as one HTML file, which fetches
--- nothing: device, tables, charts, all samples, and the results as JSON
+-- nothing: for each problem the best kernel, a chart and a table; then the
+-- roofline, all samples, the device, and the results as JSON
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -39,12 +40,13 @@ td.num, th.num { text-align: right; white-space: pre;
   font-family: ui-monospace, "DejaVu Sans Mono", monospace;
   font-size: .9em }
 td.name { white-space: nowrap }
-td.above { border-bottom: 0 }
-td.remark { padding-top: 0; color: var(--soft); font-weight: 400 }
-tr.best td.remark { box-shadow: inset 3px 0 var(--mark) }
+td.words, tr.best td.words { color: var(--soft); font-weight: 400;
+  font-size: .87em; min-width: 9rem }
 tr.best td { font-weight: 700; background: var(--band) }
 tr.best td:first-child { box-shadow: inset 3px 0 var(--mark) }
-tr.bad td { color: var(--alarm) }
+.winner { font-size: 1.05rem; margin: .2rem 0 .6rem }
+.winner b { font-size: 1.5rem; color: var(--mark) }
+.winner .soft { display: block; font-size: .95rem }
 dl { display: grid; grid-template-columns: max-content 1fr;
   gap: .15rem 1.2rem; margin: .5rem 0 }
 dt { color: var(--soft) }
@@ -80,22 +82,30 @@ local function rate(key)
 end
 
 -- Columns of the class "once" stand above the table where all cells agree.
-local COLUMNS = {
-  {key = "name", title = "kernel", class = "name"},
-  {key = "config", title = "parameters", class = "name"},
-  {key = "title", title = "shape", class = "once"},
-  {key = "mode", title = "cache", class = "once"},
-  {key = "median", title = "time", unit = "s", class = "num"},
-  {key = columns.named.spread.key, title = "± %", class = "num",
-    format = function(x)
-      return quantity.number(x, 2)
-    end},
-  {key = "n", title = "n", format = "%d", class = "num"},
-  rate "gflops", rate "gbs",
-  {key = "roof", title = "% roof", class = "num",
-    format = columns.named.roof.format},
-  {key = "err", title = "error", class = "num", format = "%.1e"},
-}
+-- The rate by which results are compared is the second column.
+local function columns_of(key)
+  local list = {
+    {key = "name", title = "kernel", class = "name"},
+    {key = "title", title = "shape", class = "once"},
+    {key = "mode", title = "cache", class = "once"},
+    {key = "median", title = "time", unit = "s", class = "num"},
+    {key = columns.named.spread.key, title = "± %", class = "num",
+      format = function(x)
+        return quantity.number(x, 2)
+      end},
+    {key = "roof", title = "% roof", class = "num",
+      format = columns.named.roof.format},
+    {key = "err", title = "error", class = "num", format = "%.1e"},
+    {key = "config", title = "parameters", class = "words"},
+    {key = remarks_of, title = "remarks", class = "words"},
+  }
+  local other = key == "gbs" and "gflops" or "gbs"
+  table.insert(list, 6, rate(other))
+  if key ~= "median" then
+    table.insert(list, 2, rate(key))
+  end
+  return list
+end
 
 -- Whether all of several cells are the same.
 local function constant(cells)
@@ -108,9 +118,9 @@ local function constant(cells)
 end
 
 -- The columns that are not empty, and the terms above the table.
-local function filled(results)
+local function filled(results, key)
   local kept, once = {}, {}
-  for _, column in ipairs(COLUMNS) do
+  for _, column in ipairs(columns_of(key)) do
     local c = columns.filled(column, results)
     if c.class == "once" and not c.empty and constant(c.cells) then
       once[#once + 1] = {name = c.title, value = c.cells[1]}
@@ -132,44 +142,51 @@ local function terms(list)
   return table.concat(out, "\n")
 end
 
--- A row of the table, and its remarks under it.
-local function row_of(shown, i, r, class, star)
-  local out, remarks = {}, remarks_of(r)
-  out[1] = ("<tr%s>"):format(class)
+local function row_of(shown, i, best)
+  local out = {best and '<tr class="best">' or "<tr>"}
   for j, c in ipairs(shown) do
-    out[#out + 1] = ('<td class="%s%s">%s%s</td>'):format(c.class,
-      remarks ~= "" and " above" or "", escape(c.cells[i]),
-      star and j == 1 and " ★" or "")
+    out[#out + 1] = ('<td class="%s">%s%s</td>'):format(c.class,
+      escape(c.cells[i]), best and j == 1 and " ★" or "")
   end
-  out[#out + 1] = "</tr>"
-  if remarks ~= "" then
-    out[#out + 1] = ('<tr%s><td class="remark" colspan="%d">%s</td></tr>')
-      :format(class, #shown, escape(remarks))
-  end
-  return table.concat(out)
+  return table.concat(out) .. "</tr>"
 end
 
-local function table_of(results)
-  local shown, once = filled(results)
-  local key = record_fields.rate(results)
-  local best = #results > 1 and record_fields.best(results, key)
-  local out = {once[1] and terms(once) or "",
+-- The table of results that did not fail.
+local function table_of(results, key, best, alone)
+  local shown, once = filled(results, key)
+  local out = {alone and once[1] and terms(once) or "",
     '<div class="scroll"><table><thead><tr>'}
   for _, c in ipairs(shown) do
     out[#out + 1] = ('<th scope="col" class="%s">%s</th>'):format(c.class,
       escape(c.title))
   end
   out[#out + 1] = "</tr></thead><tbody>"
-  for i, r in ipairs(results) do
-    out[#out + 1] = row_of(shown, i, r, i == best and ' class="best"'
-      or record_fields.fails(r) and ' class="bad"' or "", i == best)
+  for i in ipairs(results) do
+    out[#out + 1] = row_of(shown, i, i == best and #results > 1)
   end
   out[#out + 1] = "</tbody></table></div>"
-  out[#out + 1] = ('<p class="soft">%sTimes are medians; ± is half of their '
-    .. "95 %% interval, or with fewer than 6 samples half of the distance of "
-    .. "the quartiles.</p>"):format(best and ("★ best %s. "):format(
-    record_fields.about(key).title) or "")
   return table.concat(out, "\n")
+end
+
+-- The results that failed, folded, with their reasons.
+local function failures(results)
+  if #results == 0 then
+    return ""
+  end
+  local list, states, words = {}, {}, {}
+  for i, r in ipairs(results) do
+    local state = r.status ~= "ok" and r.status or "wrong"
+    if not states[state] then
+      words[#words + 1] = state
+    end
+    states[state] = (states[state] or 0) + 1
+    list[i] = {name = r.name or "?", value = remarks_of(r)}
+  end
+  for i, state in ipairs(words) do
+    words[i] = ("%d %s"):format(states[state], state)
+  end
+  return ("<details><summary>%s, and why</summary>\n%s\n</details>"):format(
+    escape(table.concat(words, ", ")), terms(list))
 end
 
 local function figure(chart)
@@ -222,18 +239,118 @@ local function detail(r, label)
     and figure(samples_chart(r)) or "")
 end
 
--- The charts that suit the results: a ladder, and the roofline.
-local function own_charts(results, peaks)
-  local charts, rates, placed = {}, 0, false
-  local key = record_fields.rate(results)
+-- The problems that the results belong to: lists with a title; one list where
+-- most problems have a single result. A refused result, which has no title,
+-- belongs to the problem of its neighbour.
+local function problems(results)
+  local list, by_title, last = {}, {}, nil
   for _, r in ipairs(results) do
-    rates = rates + (record_fields.base(r, key) and 1 or 0)
-    placed = placed or r.gflops and r.ai
+    last = last or r.title and r
   end
-  charts[1] = rates > 1 and plot.ladder(results, {}) or nil
-  charts[#charts + 1] = peaks and placed
-    and plot.roofline(results, {peaks = peaks}) or nil
-  return charts
+  for _, r in ipairs(results) do
+    last = r.title and r or last or r
+    local title = ("%s, %s"):format(last.title, last.mode)
+    local problem = by_title[title]
+    if not problem then
+      problem = {title = last.title, mode = last.mode}
+      by_title[title] = problem
+      list[#list + 1] = problem
+    end
+    problem[#problem + 1] = r
+  end
+  if 2 * #list > #results then
+    return {results}
+  end
+  for i, problem in ipairs(list) do -- of one title, by the cache
+    for k, other in ipairs(list) do
+      if i ~= k and problem.title == other.title and problem.mode then
+        problem.cache = ", %s cache"
+      end
+    end
+  end
+  return list
+end
+
+-- Results under the names of their kernels, where these tell them apart.
+local function by_kernel(results)
+  local list, seen = {}, {}
+  for i, r in ipairs(results) do
+    if seen[r.name or i] then
+      return results
+    end
+    seen[r.name or i] = true
+    list[i] = setmetatable({config = false}, {__index = r})
+  end
+  return list
+end
+
+-- The best result in words, in comparison with the first.
+local function winner(results, key, best)
+  local r = best and results[best]
+  if not r then
+    return ""
+  end
+  local digits = quantity.digits(record_fields.noise(r))
+  local about, words = record_fields.about(key), {}
+  if key ~= "median" and r.median then
+    words[1] = quantity.format(r.median, "s", digits)
+  end
+  if r.roof then
+    words[#words + 1] = ("%.0f %% of the measured roofline"):format(
+      100 * r.roof)
+  end
+  local first, value = record_fields.base(results[1], key),
+    record_fields.base(r, key)
+  if best > 1 and first and first > 0 and value > 0 then
+    words[#words + 1] = ("%s times as fast as %s"):format(quantity.number(
+      about.unit == "s" and first / value or value / first, 3),
+      results[1].name or "the first")
+  end
+  return ('<p class="winner"><b>%s</b> %s<span class="soft">%s</span></p>')
+    :format(escape(quantity.format(value, about.unit or "", digits)),
+    escape(r.name or ""), escape(table.concat(words, "; ")))
+end
+
+-- A problem: its best result, a chart of its results, the table, and those
+-- that failed.
+local function problem_of(problem, alone, charts)
+  local good, bad = {}, {}
+  for _, r in ipairs(problem) do
+    table.insert(record_fields.fails(r) and bad or good, r)
+  end
+  local key = record_fields.rate(problem)
+  local best = record_fields.best(good, key)
+  local title = alone and "Results" or (problem.title or "Other results")
+    .. (problem.cache and problem.cache:format(problem.mode) or "")
+  local out = {"<h2>" .. escape(title) .. "</h2>",
+    winner(good, key, best)}
+  if #good > 1 and best and not charts then
+    out[#out + 1] = figure(plot.ladder(by_kernel(good), {title = ""}))
+  end
+  for _, chart in ipairs(charts or {}) do
+    out[#out + 1] = figure(chart)
+  end
+  out[#out + 1] = #good > 0 and table_of(good, key, best, alone) or ""
+  out[#out + 1] = failures(bad)
+  return table.concat(out, "\n")
+end
+
+-- The results on the roofline; of several problems, the best of each.
+local function roofline_of(list, peaks)
+  local placed = {}
+  for _, problem in ipairs(peaks and list or {}) do
+    local found = {}
+    for _, r in ipairs(problem) do
+      found[#found + 1] = r.gflops and r.ai and not record_fields.fails(r)
+        and r or nil
+    end
+    local best = #list > 1 and found[record_fields.best(found, "gflops")]
+    table.move(best and {best} or found, 1, best and 1 or #found,
+      #placed + 1, placed)
+  end
+  return placed[1] and "<h2>Roofline</h2>\n" .. figure(plot.roofline(
+    #list == 1 and by_kernel(placed) or placed, {peaks = peaks,
+    title = ""})) or ""
 end
 
 local function head(title, results)
@@ -258,9 +375,39 @@ local function head(title, results)
 ]]):format(escape(cl.version), escape(title), CSS, svg.css(), data)
 end
 
+local NOTE = '<p class="soft">★ best. Every rate is of a result that was '
+  .. "checked. Times are medians; ± is half of their 95 % interval, or with "
+  .. "fewer than 6 samples half of the distance of the quartiles.</p>"
+
+-- The device and the date, in one line, as far as the title has them not.
+local function lead(meta, title)
+  local named, words = {}, {}
+  for _, entry in ipairs(meta) do
+    named[entry.name] = entry.value
+  end
+  for _, name in ipairs{"device", "driver", "date"} do
+    local value = named[name]
+    words[#words + 1] = value and not title:find(value, 1, true) and value
+      or nil
+  end
+  return '<p class="lead">' .. escape(table.concat(words, " · ")) .. "</p>"
+end
+
+-- The title of results that share no words: their family and device.
+local function title_of(results)
+  local family = results[1].family
+  for _, r in ipairs(results) do
+    family = r.family == family and family or nil
+  end
+  return family and ("%s on %s"):format(family,
+    record_fields.device(results[1]) or "a device")
+    or ("%d results"):format(#results)
+end
+
 --- html.text(results [, opts]) -> string
---- The report of results as a page that needs no other file: the device, the
---- table, charts, every sample, and the results as JSON in a script element.
+--- The report of results as a page that needs no other file: for each problem
+--- the best kernel, a chart and a table; the roofline, every sample, the
+--- device, and the results as JSON in a script element.
 --- Options as for html.
 function M.text(results, opts)
   options.check(opts, "html")
@@ -270,30 +417,33 @@ function M.text(results, opts)
     cl.error("html: a report needs at least one result")
   end
   local labels, common = record_fields.labels(results)
+  local list = problems(results)
   local title = opts.title or common ~= "" and common
-    or #results == 1 and labels[1] or ("%d results"):format(#results)
+    or #results == 1 and labels[1] or title_of(results)
   local meta = export_fields.meta(results)
   if opts.command then
     meta[#meta + 1] = {name = "command", value = opts.command}
   end
   local out = {head(title, results), "<body>", "<header>",
-    "<h1>" .. escape(title) .. "</h1>", terms(meta) .. "\n</header>\n<main>",
-    "<h2>Results</h2>\n" .. table_of(results)}
-  local function section(heading, list, element)
-    for i, x in ipairs(list) do
-      out[#out + 1] = (i == 1 and "<h2>" .. heading .. "</h2>\n" or "")
-        .. element(x)
-    end
+    "<h1>" .. escape(title) .. "</h1>", lead(meta, title)
+    .. "\n</header>\n<main>"}
+  for i, problem in ipairs(list) do
+    out[#out + 1] = problem_of(problem, #list == 1,
+      i == 1 and opts.charts or nil)
   end
-  section("What they say", type(opts.reading) == "table" and opts.reading
-    or {opts.reading}, function(paragraph)
-      return "<p>" .. escape(paragraph) .. "</p>"
-    end)
-  section("Charts", opts.charts or own_charts(results, opts.peaks), figure)
+  out[#out + 1] = NOTE
+  out[#out + 1] = not opts.charts and roofline_of(list, opts.peaks) or ""
+  local reading = type(opts.reading) == "table" and opts.reading
+    or {opts.reading}
+  for i, paragraph in ipairs(reading) do
+    out[#out + 1] = (i == 1 and "<h2>What they say</h2>\n" or "")
+      .. "<p>" .. escape(paragraph) .. "</p>"
+  end
   out[#out + 1] = "<h2>Every result</h2>"
   for i, r in ipairs(results) do
     out[#out + 1] = detail(r, labels[i])
   end
+  out[#out + 1] = "<h2>Device and versions</h2>\n" .. terms(meta)
   out[#out + 1] = "</main>\n</body>\n</html>\n"
   return table.concat(out, "\n")
 end
@@ -313,7 +463,7 @@ return setmetatable(M, {
   ---   command  -     the command line of the run
   ---   reading  -     a text, or paragraphs, that explains the numbers
   ---   peaks    -     of peaks(), for the roofline
-  ---   charts   ladder and roofline  a list of charts of plot
+  ---   charts   ladder and roofline  a list of charts of plot, instead
   __call = function(_, ...)
     return M.write(...)
   end,
