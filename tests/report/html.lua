@@ -38,6 +38,7 @@ end)
 
 t.test("the best and the picture come first, the refused are folded",
   function()
+    t.keeps("Device") -- the results are not of it, and get no roofline
     local text = page()
     local last = 0
     for _, part in ipairs{"<h1>", '<b>68.72 GFLOP/s</b> gemm.register',
@@ -76,6 +77,8 @@ t.test("results of several problems are a part each", function()
     list[i] = records.result("tiled", 2^-i, {title = i .. "x1 float"})
   end
   t.eq(count(page(list), "<table>"), 1) -- one result of each: one table
+  t.ok(page():find("×4.00", 1, true), "the steps of a ladder")
+  t.ok(not page(records.tiles()):find("×", 1, true), "no steps in a sweep")
 end)
 
 t.test("nothing is fetched from anywhere", function()

@@ -10,6 +10,7 @@ local export_fields = require "clshell.report.export_fields"
 local record_fields = require "clshell.measure.record_fields"
 local file = require "clshell.base.file"
 local options = require "clshell.base.options"
+local peaks = require "clshell.measure.peaks"
 local plot = require "clshell.plot"
 local svg = require "clshell.plot.svg"
 local quantity = require "clshell.base.quantity"
@@ -81,7 +82,8 @@ local function rate(key)
   end, title = "", unit = record_fields.about(key).unit, class = "num"}
 end
 
--- Columns of the class "once" stand above the table where all cells agree.
+-- Columns of the class "once" tell the problem: they stand above the table
+-- where all cells agree, and are left out where a heading tells it.
 -- The rate by which results are compared is the second column.
 local function columns_of(key)
   local list = {
@@ -118,13 +120,13 @@ local function constant(cells)
 end
 
 -- The columns that are not empty, and the terms above the table.
-local function filled(results, key)
+local function filled(results, key, alone)
   local kept, once = {}, {}
   for _, column in ipairs(columns_of(key)) do
     local c = columns.filled(column, results)
     if c.class == "once" and not c.empty and constant(c.cells) then
       once[#once + 1] = {name = c.title, value = c.cells[1]}
-    elseif not c.empty then
+    elseif not c.empty and (alone or c.class ~= "once") then
       kept[#kept + 1] = c
     end
   end
@@ -153,7 +155,7 @@ end
 
 -- The table of results that did not fail.
 local function table_of(results, key, best, alone)
-  local shown, once = filled(results, key)
+  local shown, once = filled(results, key, alone)
   local out = {alone and once[1] and terms(once) or "",
     '<div class="scroll"><table><thead><tr>'}
   for _, c in ipairs(shown) do
@@ -271,17 +273,18 @@ local function problems(results)
   return list
 end
 
--- Results under the names of their kernels, where these tell them apart.
+-- Results under the names of their kernels, where these tell them apart; and
+-- whether they do.
 local function by_kernel(results)
   local list, seen = {}, {}
   for i, r in ipairs(results) do
     if seen[r.name or i] then
-      return results
+      return results, false
     end
     seen[r.name or i] = true
     list[i] = setmetatable({config = false}, {__index = r})
   end
-  return list
+  return list, true
 end
 
 -- The best result in words, in comparison with the first.
@@ -325,7 +328,9 @@ local function problem_of(problem, alone, charts)
   local out = {"<h2>" .. escape(title) .. "</h2>",
     winner(good, key, best)}
   if #good > 1 and best and not charts then
-    out[#out + 1] = figure(plot.ladder(by_kernel(good), {title = ""}))
+    local bars, steps = by_kernel(good)
+    out[#out + 1] = figure(plot[steps and "ladder" or "bar"](bars,
+      {title = ""}))
   end
   for _, chart in ipairs(charts or {}) do
     out[#out + 1] = figure(chart)
@@ -335,10 +340,34 @@ local function problem_of(problem, alone, charts)
   return table.concat(out, "\n")
 end
 
+local COMPUTE = {float = "fma_float", double = "fma_double",
+  half = "fma_half"}
+
+-- The peaks that results of the session's device were compared with: they are
+-- known, so that nothing is measured here. nil for other results.
+local function known_peaks(results)
+  local known
+  for _, r in ipairs(results) do
+    local found, device = false, nil
+    if r.roof then
+      found, device = pcall(cl.device)
+    end
+    if found and device.name == record_fields.device(r) then
+      known = known or {}
+      local cache = r.mode ~= "cold" and "cache" or "copy"
+      for _, name in ipairs{"copy", "read", "write", cache,
+          COMPUTE[r.type or "float"]} do
+        known[name] = known[name] or peaks.get(name)
+      end
+    end
+  end
+  return known
+end
+
 -- The results on the roofline; of several problems, the best of each.
-local function roofline_of(list, peaks)
+local function roofline_of(list, roofs)
   local placed = {}
-  for _, problem in ipairs(peaks and list or {}) do
+  for _, problem in ipairs(roofs and list or {}) do
     local found = {}
     for _, r in ipairs(problem) do
       found[#found + 1] = r.gflops and r.ai and not record_fields.fails(r)
@@ -349,7 +378,7 @@ local function roofline_of(list, peaks)
       #placed + 1, placed)
   end
   return placed[1] and "<h2>Roofline</h2>\n" .. figure(plot.roofline(
-    #list == 1 and by_kernel(placed) or placed, {peaks = peaks,
+    #list == 1 and (by_kernel(placed)) or placed, {peaks = roofs,
     title = ""})) or ""
 end
 
@@ -432,7 +461,8 @@ function M.text(results, opts)
       i == 1 and opts.charts or nil)
   end
   out[#out + 1] = NOTE
-  out[#out + 1] = not opts.charts and roofline_of(list, opts.peaks) or ""
+  out[#out + 1] = not opts.charts and roofline_of(list,
+    opts.peaks or known_peaks(results)) or ""
   local reading = type(opts.reading) == "table" and opts.reading
     or {opts.reading}
   for i, paragraph in ipairs(reading) do

@@ -8,7 +8,6 @@ local export = require "clshell.report.export"
 local record_fields = require "clshell.measure.record_fields"
 local quantity = require "clshell.base.quantity"
 local options = require "clshell.base.options"
-local peaks = require "clshell.measure.peaks"
 local record = require "clshell.measure.record"
 local report = require "clshell.report"
 local script = require "clshell.base.script"
@@ -228,26 +227,6 @@ local function write_none(out)
     state)))
 end
 
-local COMPUTE = {float = "fma_float", double = "fma_double",
-  half = "fma_half"}
-
--- The peaks that the results were compared with; nil where none was. They are
--- known, so that nothing is measured here.
-local function known_peaks(results)
-  local known
-  for _, r in ipairs(results) do
-    if r.roof then
-      known = known or {}
-      local cache = r.mode ~= "cold" and "cache" or "copy"
-      for _, name in ipairs{"copy", "read", "write", cache,
-          COMPUTE[r.type or "float"]} do
-        known[name] = known[name] or peaks.get(name)
-      end
-    end
-  end
-  return known
-end
-
 -- The results for a program: to the file, else to standard output.
 local function write(out)
   if #out.results == 0 then
@@ -255,8 +234,7 @@ local function write(out)
   elseif not out.format then
     return
   elseif out.format == "html" then
-    require("clshell.report.html").write(out.results, out.file,
-      {peaks = known_peaks(out.results)})
+    require("clshell.report.html").write(out.results, out.file)
   else
     export.write(out.results, out.format, out.file)
   end
