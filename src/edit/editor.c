@@ -79,10 +79,9 @@ static size_t findpair(const Editor *e, size_t at) {
 }
 
 /* Adds a suggestion to what is shown, behind the text, in the grey of c. */
-static void suggest(const Editor *e, View *v) {
+static void suggest(View *v, const char *s) {
   static char *text, *mask;
-  const char *s = e->mask != NULL ? clsh_recall_suggestion() : NULL;
-  if (s == NULL)
+  if (s == NULL || v->mask == NULL)
     return;
   size_t n = strlen(s);
   free(text);
@@ -116,9 +115,10 @@ static View viewtext(Editor *e) {
   return v;
 }
 
-void clsh_editor_draw(void) {
+/* Shows the text, and behind it a suggestion; NULL: none. */
+void clsh_editor_draw(const char *suggestion) {
   View v = viewtext(&clsh_editor);
-  suggest(&clsh_editor, &v);
+  suggest(&v, suggestion);
   clsh_draw_view(&v);
   clsh_editor.stale = false;
 }

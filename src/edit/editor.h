@@ -30,7 +30,7 @@ void clsh_editor_push(void);
 bool clsh_editor_ask(const char *name, int narg, int nres);
 void clsh_editor_below(const char *text, size_t len);
 void clsh_editor_mark(int first, int end);
-void clsh_editor_draw(void);
+void clsh_editor_draw(const char *suggestion);
 void clsh_editor_end(const char *tail);
 void clsh_editor_forget(void);
 

@@ -165,7 +165,7 @@ static void onkey(void) {
 }
 
 static void show(void) {
-  clsh_editor_draw();
+  clsh_editor_draw(clsh_recall_suggestion());
   if (!idled)
     clsh_editor_ask("idle", 0, 0);
   idled = true;
