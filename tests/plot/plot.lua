@@ -378,4 +378,23 @@ print(select(2, pcall(chart.save, chart, "%s")))
   t.eq(io.open(png), nil)
 end)
 
+t.test("a loop on the host is no step of a ladder", function()
+  local list = records.ladder()
+  table.insert(list, records.result("plain_c", 2, {timer = "wall"}))
+  table.insert(list, records.result("last", 2^-6))
+  local steps = {}
+  for i, bar in ipairs(plot.ladder(list, {}).bars) do
+    steps[i] = bar.step or false
+  end
+  t.eq(steps, {false, 4.0, false, 4.0, false, 2.0})
+end)
+
+t.test("the roofs begin inside their chart", function()
+  local chart = plot.roofline({records.ladder()[4]}, {peaks = PEAKS})
+  for _, roof in ipairs(chart.roofs) do
+    local p = roof.points[1]
+    t.ok(chart.x:at(p.x) >= 0 and chart.y:at(p.y) >= 0, roof.name)
+  end
+end)
+
 t.done()

@@ -191,14 +191,16 @@ end
 
 --- plot.ladder(results [, opts]) -> chart
 --- The rungs of a family in their order: a bar for each, and beside it the
---- factor that its step brought over the last rung that has a result.
+--- factor that its step brought over the last rung that has a result. Results
+--- of another timer than the first, such as loops on the host, are no steps.
 --- Options as for plot.bar.
 function M.ladder(results, opts)
   local chart
   chart, opts = bar_chart("ladder", results, opts)
-  local before
-  for _, bar in ipairs(chart.bars) do
-    if bar.value and bar.value > 0 then
+  local before, timer
+  for i, bar in ipairs(chart.bars) do
+    timer = timer or bar.value and results[i].timer
+    if bar.value and bar.value > 0 and results[i].timer == timer then
       bar.step = before and (chart.falling and before / bar.value
         or bar.value / before)
       before = bar.value
