@@ -116,7 +116,7 @@ t.test("history", function()
     expect cl>
     send os.exit(5)\r
     exit 5]], "-q")
-  local loop = 'for i = 1, 2 do\nprint("run" .. i) end\n'
+  local loop = 'for i = 1, 2 do\n  print("run" .. i) end\n'
   local kept = "first = 1\n" .. loop .. "first = 1\nos.exit(5)\n"
   t.eq(slurp(history):gsub("#%d+\n", ""), kept)
   t.eq(capture("ls -l " .. history):sub(1, 10), "-rw-------")
