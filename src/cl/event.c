@@ -450,6 +450,7 @@ static int event_command(lua_State *L) {
  */
 static int event_info(lua_State *L) {
   Event *e = checkevent(L, 1);
+  lua_settop(L, 1);
   lua_newtable(L);
   event_command(L);
   lua_setfield(L, 2, "command");

@@ -172,7 +172,7 @@ t.test("nothing to read, and nothing to believe", function()
   r.device = nil
   has(on_h100(r).text, "on the host")
   has(lesson(product("tiled", 512, 1)), 'measured on Card "X" <2>')
-  t.raises(function() lesson(7) end, "must be a result of bench; got a n")
+  t.raises(function() lesson(7) end, "lesson: r must be a table; got 7")
   t.raises(function() lesson({}, {nonesuch = 1}) end, "nonesuch")
 end)
 
@@ -325,7 +325,8 @@ end)
 
 t.test("ladders without an answer", function()
   t.ok(lesson.ladder({}):find("Nothing to read"))
-  t.raises(function() lesson.ladder("x") end, "must be a list of results; got")
+  t.raises(function() lesson.ladder("x") end, "the list of results",
+    'must be a table; got "x"')
 end)
 
 t.test("rows of the run store have words for a device and a shape", function()

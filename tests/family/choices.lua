@@ -157,7 +157,7 @@ t.test("rows that are wrong are refused, the old ones stay", function()
     {{rung = "tiled", where = {m = {mim = 3}}}, "did you mean 'min'"},
     {{rung = "tiled", where = 5}, "where must be a table; got a number"},
     {"tiled", "row 1 must be a table; got a string"},
-    {{}, "no kernel"},
+    {{}, "row 1: rung must be a string; got nothing"},
   } do
     t.raises(function() gemm.choices{case[1]} end, table.unpack(case, 2))
   end

@@ -173,7 +173,11 @@ t.test("shapes, types and buffers that do not fit", function()
   t.raises(function() gemm(cl.buffer("float", 6), B) end,
     "A must be a matrix; got a vector of 6 float")
   t.raises(function() gemm(A, nil) end, "B must be", "got nothing")
-  t.raises(function() gemm(A, "x") end, "got a string")
+  t.raises(function() gemm(A, "x") end, 'got "x"')
+  t.raises(function() gemm(A, B, {after = 1}) end,
+    "gemm: after must be a table; got 1")
+  t.raises(function() gemm(A, B, {queue = 1}) end,
+    "gemm: queue must be a Queue; got 1")
   t.raises(function() gemm(A, B, {C = cl.buffer("float", {3, 3})}) end,
     "C is 3x3, but A B is 2x2")
   t.raises(function() gemm(A, B, {C = {{1, 2}, {3, 4}}}) end,
@@ -367,10 +371,66 @@ t.test("a kernel that does not compile", function()
 end)
 
 t.test("operands are checked", function()
-  t.raises(function() gemm.bench("tiled", {64}) end,
-    "gemm: operands must be a table with A and B; got nothing")
-  t.raises(function() gemm.verify("tiled", nil, 64) end,
-    "gemm: operands must be a table with A and B; got a number")
+  local such = "such as 512, {512, 512, 512} or {A = A, B = B}"
+  for name, call in pairs{bench = gemm.bench, verify = gemm.verify,
+      check = gemm.check} do
+    t.raises(function() call("tiled") end, "gemm." .. name
+      .. ": operands or sizes must be a table; got nothing", such)
+    t.raises(function() call() end,
+      "gemm." .. name .. ": the kernel must be a string; got nothing")
+    t.raises(function() call("tiled", 64, 64) end,
+      "gemm." .. name .. ": the parameters must be a table; got 64")
+    t.raises(function() call("tild", 64) end, "did you mean 'tiled'")
+  end
+  t.raises(function() gemm.choice() end, "got nothing", such)
+  t.raises(function() gemm.bench("tiled", {8, 1.5, 8}) end,
+    "gemm.bench: n of the shape must be a whole number >= 1; got 1.5")
+end)
+
+t.test("sizes stand for random operands", function()
+  local event <close> = gemm.plan(A, B)()
+  t.eq(gemm(A, B, {after = event}):read():table(), AB)
+  for _, target in ipairs{8, {8}, {8, 8, 8}, {m = 8, n = 8, k = 8}} do
+    for _, args in ipairs{{nil, target}, {{}, target}, {{tile = 4}, target}} do
+      t.ok(gemm.verify("tiled", args[1], args[2]).ok)
+      t.ok(gemm.check("tiled", args[1], args[2]))
+    end
+    t.ok(gemm.choice(target).rung)
+  end
+  t.ok(gemm.verify("tiled", 8).ok and gemm.verify("tiled", {8, 9, 10}).ok)
+  t.ok(gemm.check("tiled", 8) and transpose.check("tiled", {8, 9}))
+  t.ok(gemm.verify("tiled", {A = A, B = B}).ok)
+  t.eq(spmv.verify("naive", {4, 5}).ok, true)
+  local brief = {seconds = 0.01}
+  local r = gemm.bench("tiled", 8, brief)
+  t.eq({r.status, r.title, r.seed}, {"ok", "8x8x8 float", 1})
+  r = gemm.bench("plain_c", {}, {8, 9, 10}, brief)
+  t.eq({r.status, r.title}, {"ok", "8x9x10 float"})
+  t.eq(bench("gemm.tiled", 8, {tile = 4}, brief).title, "8x8x8 float")
+end)
+
+t.test("what a rung's functions return is checked", function()
+  local wrong = {flop = -1, bytes = 0 / 0, local_bytes = "x", accepts = true,
+    args = 1, prepare = 1, defines = "x", options = {}}
+  for name, value in pairs(wrong) do
+    gemm.define{name = "returns", source = source(1), range = each_element,
+      [name] = function() return value end}
+    t.raises(function() gemm(A, B, {kernel = "returns"}) end,
+      ("gemm.returns: %s must return "):format(name))
+  end
+  for _, result in ipairs{{}, {0}, {"x"}, {{}}, {{8, -1}}, {8, "x"},
+      {{1, 1, 1, 1}}} do
+    gemm.define{name = "returns", source = source(1), range = function()
+      return table.unpack(result)
+    end}
+    t.raises(function() gemm(A, B, {kernel = "returns"}) end,
+      "gemm.returns: range must return the global size", "the shape s has",
+      "m, n,")
+  end
+  gemm.define{name = "returns", source = source(1), range = function(s)
+    return s.m * s.n * 1.0, 1
+  end}
+  gemm.plan(A, B, {kernel = "returns"})() -- numbers are lists of one
 end)
 
 t.test("definitions are checked", function()
@@ -382,9 +442,13 @@ t.test("definitions are checked", function()
     return function() gemm.define(def) end
   end
   t.raises(function() gemm.define("x") end,
-    "the rung must be a table; got a string")
+    'gemm.define: the rung must be a table; got "x"',
+    'help "gemm.define" has an example')
+  t.raises(define{params = {tile = 4}}, "params must be a list",
+    'such as {{name = "tile", values = {8, 16}}}')
   t.raises(define{rang = each_element}, "did you mean 'range'")
-  t.raises(define{range = false}, "field 'range' is missing")
+  t.raises(define{range = false}, "field 'range' is missing",
+    'help "gemm.define" has an example')
   t.raises(define{name = false}, "field 'name' is missing")
   t.raises(define{name = "a b"}, "got 'a b'")
   t.raises(define{name = "tiled"}, "take another name")

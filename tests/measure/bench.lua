@@ -163,7 +163,8 @@ t.test("mistakes in the arguments are errors", function()
   t.raises(function() bench(print, {effort = "some"}) end, '"quick"')
   t.raises(function() bench("gemm.tild", {8}) end, "did you mean")
   t.raises(function() bench("gamm.tiled", {8}) end, "no rung")
-  t.raises(function() bench("gemm.tiled") end, "needs a shape")
+  t.raises(function() bench("gemm.tiled") end,
+    "bench: operands or sizes must be a table; got nothing", "such as 512")
   t.raises(function() bench("gemm.tiled", {0, 1, 1}) end, ">= 1; got 0")
   t.raises(function() bench("gemm.tiled", {8}, {tile = 3}) end, "4, 8, 16")
 end)
@@ -402,6 +403,32 @@ t.test("numbers keep four digits", function()
     t.eq(report.number(pair[1]), pair[2])
   end
   t.eq(report.number(12.345, 2), "12")
+end)
+
+t.test("wrong arguments are told by name", function()
+  local launch = cl.kernel("kernel void f(global float *x) { x[0] = 1; }")
+    :range(1)
+  local called = {}
+  called[1] = called
+  for message, call in pairs{
+      ["bench: options must be a table; got 5"] = function()
+        bench(launch, 5)
+      end,
+      ["bench: name must be a string; got a table"] = function()
+        bench("gemm.naive", 8, {}, {name = called})
+      end,
+      ["bench.of: name must be a string; got a table"] = function()
+        bench.of(called, {1})
+      end,
+      ["bench.of: sample 1 must be a number of seconds >= 0; got nothing"]
+        = function() bench.of("a", {}) end,
+      ["bench.of: sample 2 must be a number of seconds >= 0; got -1"]
+        = function() bench.of("a", {1, -1}) end,
+      ["bench.calibration: context must be a Context; got 1"] = function()
+        bench.calibration(1)
+      end} do
+    t.raises(call, message)
+  end
 end)
 
 t.done()

@@ -303,7 +303,11 @@ end)
 
 t.test("mistakes are told", function()
   t.raises(function() plot.line({}, {x = "tile"}) end, "empty")
-  t.raises(function() plot.line(5, {x = "tile"}) end, "number")
+  t.raises(function() plot.line(5, {x = "tile"}) end,
+    "plot.line: the first argument must be a list of results; got a number")
+  t.raises(function() plot.bar{1, 2} end, "plot.bar: result 1")
+  t.raises(function() line().text() end, "self must be a chart; got nothing",
+    "call it as x:text(...)")
   t.raises(function() plot.line(records.tiles(), {}) end,
     "must name the field")
   t.raises(function() plot.bar(records.tiles(), {limt = 1}) end,

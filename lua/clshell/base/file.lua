@@ -3,7 +3,7 @@
 
 local cl = require "cl"
 local system = require "clshell.system"
-local visible = require "clshell.base.text".visible
+local words = require "clshell.base.text"
 
 local M = {}
 
@@ -13,6 +13,10 @@ local M = {}
 -- control characters are shown as escapes.
 function M.write(file, text, what)
   local named, out = type(file) == "string", file
+  if not named and io.type(file) ~= "file" then
+    cl.error(("cannot write %s: the file must be a name or an open file; got "
+      .. "%s"):format(what, words.got(file)))
+  end
   if named then
     local message
     out, message = io.open(file, "wb")
@@ -20,7 +24,7 @@ function M.write(file, text, what)
       cl.error(("cannot write %s: %s"):format(what, message))
     end
   elseif out == io.stdout and cl.isatty(1) then
-    text = visible(text)
+    text = words.visible(text)
   end
   local written, reason = out:write(text)
   local ended, late = out[named and "close" or "flush"](out)

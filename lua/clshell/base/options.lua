@@ -2,6 +2,7 @@
 -- the check of a table of options and for completion at the prompt
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local class_of = require "clshell.base.text".class
 
@@ -27,6 +28,8 @@ local NAMES = {
   best = RUNS,
   calibrate = {"context", "again"},
   ["claims.new"] = {"n", "final"},
+  ["chart:svg"] = {"style"},
+  ["chart:text"] = {"width", "height", "ascii", "color"},
   compare = {"rounds", "samples", "seconds", "least", "cache", "args"},
   ["compare.runs"] = {"threshold", "cache", "args"},
   ["csr.from_coo"] = TRIPLETS,
@@ -65,6 +68,16 @@ local NAMES = {
   runs = {"id", "name", "device", "tag", "since", "before", "limit"},
   ["runs.compare"] = {"threshold"},
   ["store.open"] = {"create"},
+}
+
+-- The kind of an option's value, by the names of options that have one kind
+-- everywhere. A function that has a narrower rule checks that itself.
+local KINDS = {
+  charts = "table", check = "function", command = "string",
+  context = "Context", file = "string", height = "number",
+  limit_label = "string", name = "string", peaks = "table", tag = "string",
+  title = "string", type = "string", use = "table", width = "number",
+  x_label = "string", y_label = "string",
 }
 
 --- options.values
@@ -111,11 +124,16 @@ end
 
 --- options.check(opts, name [, shown]) -> opts, or an empty table
 --- Raises if the table `opts` (or nil) holds an option that the function of
---- that name does not take; the message has the name (or `shown`) and the
---- nearest option. An Event counts as no options.
+--- that name does not take, or a value of another kind; the message has the
+--- name (or `shown`) and the nearest option. An Event counts as no options.
 function M.check(opts, name, shown)
-  opts = M.given(opts)
-  cl.options(opts, NAMES[name], shown or name)
+  opts, shown = M.given(opts), shown or name
+  cl.options(opts, NAMES[name], shown)
+  for option, value in pairs(opts) do
+    if KINDS[option] then
+      argument.check(shown, option, value, KINDS[option])
+    end
+  end
   return opts
 end
 

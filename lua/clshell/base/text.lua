@@ -35,6 +35,24 @@ function M.unsigned(i)
   return i < 0 and ("%d%d"):format(tens, i - tens * 10) or ("%d"):format(i)
 end
 
+-- "a Queue", "an Event"
+function M.article(noun)
+  return (noun:find("^[AEIOUaeiou]") and "an " or "a ") .. noun
+end
+
+-- A value as messages tell what they got: nothing, 12, "x", a table, an Event.
+function M.got(value)
+  local class = M.class(value) or type(value)
+  if value == nil then
+    return "nothing"
+  elseif class == "string" then
+    return ('"%s"'):format(M.cut(value, 40, "..."))
+  elseif class == "number" or class == "boolean" then
+    return tostring(value)
+  end
+  return M.article(class)
+end
+
 -- The keys of a table, sorted.
 function M.keys(t)
   local list = {}

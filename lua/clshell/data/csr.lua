@@ -1,6 +1,7 @@
 -- data/csr.lua - sparse matrices in compressed sparse row format, made of
 -- triplets and of files; sparse.lua has their methods
 -- SPDX-License-Identifier: MIT
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local integer = require "clshell.base.integer"
 local mtx = require "clshell.data.mtx"
@@ -158,6 +159,7 @@ end
 --- Reads a Matrix Market file (see mtx.read) into a CSR matrix. Entries given
 --- twice add up. Options as for csr.from_coo.
 function M.load(path, opts)
+  argument.check("csr.load", "path", path, "string")
   local m, message = mtx.read(path)
   if m == nil then
     return nil, message

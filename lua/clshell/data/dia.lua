@@ -1,6 +1,7 @@
 -- data/dia.lua - sparse matrices stored by diagonals: generators, of CSR and
 -- of files; sparse.lua has their methods
 -- SPDX-License-Identifier: MIT
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local csr = require "clshell.data.csr"
 local integer = require "clshell.base.integer"
@@ -164,6 +165,7 @@ M.from_csr = sparse.dia_from_csr
 --- Options:
 ---   type  float  element type: float, double or half
 function M.load(path, opts)
+  argument.check("dia.load", "path", path, "string")
   opts = options.check(opts, "dia.load")
   local c <close>, message = csr.load(path,
     {type = opts.type, context = opts.context})

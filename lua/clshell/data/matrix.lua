@@ -1,6 +1,7 @@
 -- data/matrix.lua - dense matrices: two-dimensional buffers, row-major, with a
 -- leading dimension; constructors, files, and methods added to Buffer.
 -- SPDX-License-Identifier: MIT
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local host = require "cl.host"
 local integer = require "clshell.base.integer"
@@ -260,6 +261,6 @@ function methods:max_diff(B)
   return difference, (at - 1) // self.cols + 1, (at - 1) % self.cols + 1
 end
 
-cl.extend("Buffer", methods, true)
+cl.extend("Buffer", argument.methods("Buffer", methods, "Buffer"), true)
 
 return M

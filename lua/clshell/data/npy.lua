@@ -1,6 +1,7 @@
 -- data/npy.lua - NumPy's .npy files (versions 1.0, 2.0, 3.0) to and from host
 -- arrays of up to four dimensions.
 -- SPDX-License-Identifier: MIT
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local class_of = require "clshell.base.text".class
 local host = require "cl.host"
@@ -175,6 +176,7 @@ end
 --- scalar becomes an array of one element. Anything else, and a file whose
 --- size is not what its header says, is an error.
 function M.load(path)
+  argument.check("npy.load", "path", path, "string")
   local f <close>, message = io.open(path, "rb")
   if f == nil then
     return nil, message

@@ -3,6 +3,7 @@
 -- their methods, and the conversions between the formats
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local integer = require "clshell.base.integer"
 local mtx = require "clshell.data.mtx"
@@ -97,6 +98,7 @@ end
 -- dia.from_csr: a CSR matrix by diagonals.
 function M.dia_from_csr(c, opts)
   local what = "dia.from_csr"
+  argument.check(what, "M", c, csr_meta.__name)
   opts = options.check(opts, what)
   if class_of(c) ~= "CSR matrix" then
     cl.error(("%s: the matrix must be one in CSR, such as csr.load 'm.mtx'; "
@@ -222,8 +224,6 @@ function csr:close()
   release(self, "row_ptr", "col_ind", "values")
 end
 
-csr_meta.__close = csr.close
-
 function csr_meta:__tostring()
   return ("CSR matrix %d x %d of %s, %d entries"):format(self.rows,
     self.cols, self.type, self.nnz)
@@ -272,11 +272,13 @@ function dia:close()
   release(self, "offsets", "values")
 end
 
-dia_meta.__close = dia.close
-
 function dia_meta:__tostring()
   return ("DIA matrix %d x %d of %s, %d diagonals, %d entries"):format(
     self.rows, self.cols, self.type, self.ndiags, self.nnz)
 end
+
+argument.methods("Csr", csr, csr_meta.__name)
+argument.methods("Dia", dia, dia_meta.__name)
+csr_meta.__close, dia_meta.__close = csr.close, dia.close
 
 return M

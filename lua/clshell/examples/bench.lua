@@ -138,6 +138,20 @@ local target = require "clshell.target"
 local t, opts = target.of("bench", "gemm.tiled", {64, 64, 64}, {tile = 8})
 print(t.rung, t.params.tile) --> tiled 8
 
+--- target.operands
+local target = require "clshell.target"
+local o, made = target.operands(gemm, {4, 5, 6}, "float", "mine")
+print(o.A.rows, o.A.cols, o.B.cols, made) --> 4 6 5 true
+
+--- target.shape
+local target = require "clshell.target"
+local s = target.shape({512}, {"m", "n", "k"}, "mine")
+print(s.m, s.n, s.k) --> 512 512 512
+
+--- target.example
+local target = require "clshell.target"
+print(target.example(transpose)) --> such as 512, {512, 512} or {A = A}
+
 --- timer.new
 local protocol = require "clshell.measure.protocol"
 local timer = require "clshell.timer"

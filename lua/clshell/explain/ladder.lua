@@ -2,6 +2,7 @@
 -- it builds on, whether its step paid here, and why
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local reading = require "clshell.explain.reading"
 local report = require "clshell.report"
@@ -288,12 +289,10 @@ end
 
 -- See lesson.ladder.
 function M.text(rows, opts)
-  if type(rows) ~= "table" then
-    cl.error("lesson.ladder: rows must be a list of results; got a "
-      .. type(rows))
-  end
+  argument.list("lesson.ladder", "the list of results", rows, "table")
   local own = {}
-  for key, value in pairs(opts or {}) do
+  opts = argument.check("lesson.ladder", "options", opts or {}, "table")
+  for key, value in pairs(opts) do
     own[key] = value
   end
   local width = own.width or report.width()

@@ -2,6 +2,7 @@
 -- measured roofs, the traffic model, the launch, and the occupancy if known
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local occupancy = require "clshell.explain.occupancy"
 local options = require "clshell.base.options"
@@ -307,11 +308,11 @@ end
 
 -- See lesson.read.
 function M.read(r, opts)
-  if type(r) ~= "table" then
-    cl.error("lesson: r must be a result of bench; got a " .. type(r))
+  argument.check("lesson", "r", r, "table")
+  opts = options.check(opts, "lesson")
+  if type(opts.device or {}) ~= "table" then
+    argument.check("lesson", "device", opts.device, "Device")
   end
-  options.check(opts, "lesson")
-  opts = opts or {}
   local reading = setmetatable({roofs = {}}, meta)
   local context = not opts.device and (opts.context or cl.context()) or nil
   reading.text = unread(r, context and context.device)

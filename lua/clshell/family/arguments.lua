@@ -23,9 +23,13 @@ function M.describe(b)
   return ("a vector of %d %s"):format(#b, b.type)
 end
 
-local function nested_shape(t)
-  if type(t[1]) == "table" then
-    local inner = nested_shape(t[1])
+-- Nested tables of more dimensions are no operands, but may be in a circle.
+local MOST_DIMENSIONS = 8
+
+local function nested_shape(t, depth)
+  depth = depth or 1
+  if type(t[1]) == "table" and depth < MOST_DIMENSIONS then
+    local inner = nested_shape(t[1], depth + 1)
     return type(inner) == "table" and {#t, table.unpack(inner)}
       or {#t, inner}
   end
@@ -47,7 +51,7 @@ function M.buffer(what, name, x, context, like)
       {context = context})
   end
   cl.error(("%s: %s must be a Buffer, an Array or a nested table; got %s")
-    :format(what, name, x == nil and "nothing" or "a " .. type(x)),
+    :format(what, name, text.got(x)),
     {arg = name})
 end
 

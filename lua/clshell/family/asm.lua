@@ -2,6 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local base_text = require "clshell.base.text"
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local file = require "clshell.base.file"
 
@@ -64,6 +65,7 @@ function M.asm(prog)
   return table.concat(parts, "\n")
 end
 
-cl.extend("Program", {asm = M.asm}, true)
+cl.extend("Program",
+  argument.methods("Program", {asm = M.asm}, "Program"), true)
 
 return M

@@ -3,6 +3,7 @@
 -- others
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local choices = require "clshell.family.choices"
 local cl = require "cl"
 local rungs = require "clshell.family.rung"
@@ -127,6 +128,7 @@ local function check(family, rows)
     local what = ("%s.choices: row %d"):format(family.name, i)
     check_table(what, row)
     cl.options(row, FIELDS, what)
+    argument.check(what, "rung", row.rung, "string")
     local rung = family.rung(row.rung)
     local params = check_table(what .. ": params", row.params)
     cl.options(params, rungs.names(rung), ("%s, kernel %s"):format(what,

@@ -2,6 +2,7 @@
 -- checks before a launch and the launch itself, for any kernel family
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local bench = require "clshell.measure.bench"
 local choice = require "clshell.family.choice"
 local cl = require "cl"
@@ -13,6 +14,7 @@ local report = require "clshell.report"
 local rungs = require "clshell.family.rung"
 local text = require "clshell.base.text"
 local verify = require "clshell.family.verify"
+local workload = require "clshell.measure.workload"
 
 local M = {}
 local methods = {} -- of a family; each takes the family first
@@ -26,17 +28,24 @@ local function rung_names(family)
   return names
 end
 
---- family.rung(name) -> rung
---- The rung of that name: the table it was defined with, parameters checked
---- and defaults filled in. An unknown name raises, with the nearest one.
-function methods.rung(family, name)
+-- The rung of that name, for function `who` of the family.
+local function find(family, name, who)
+  argument.check(who, "the kernel", name, "string",
+    ('the name of a rung, such as "%s"'):format(family.list[1].name))
   for _, rung in ipairs(family.list) do
     if rung.name == name then
       return rung
     end
   end
-  cl.error(("%s: %s"):format(family.name,
+  cl.error(("%s: %s"):format(who,
     text.unknown("kernel", name, rung_names(family))))
+end
+
+--- family.rung(name) -> rung
+--- The rung of that name: the table it was defined with, parameters checked
+--- and defaults filled in. An unknown name raises, with the nearest one.
+function methods.rung(family, name)
+  return find(family, name, family.name)
 end
 
 local listing = {
@@ -86,14 +95,21 @@ end
 
 --- family.define(rung) -> rung
 --- Makes a kernel of your own a rung, checked, measured and documented like
---- the others. Here s is the shape, p the parameters, o the operands.
+--- the others. Here s is the shape, p the parameters, o the operands. s has
+--- m, n, k, lda, ldb, ldc (gemm), rows, cols, lda, ldb (transpose) or rows,
+--- cols, nnz, ndiags, pitch, format (spmv), and the element type as `type`,
+--- which the source sees as REAL. The arguments of the kernel are, unless
+--- `args` lists others: m, n, k, alpha, A, lda, B, ldb, beta, C, ldc (gemm);
+--- rows, cols, A, lda, B, ldb (transpose); rows, cols, ndiags, pitch, offsets,
+--- values, x, y (spmv), for CSR rows, row_ptr, col_ind, values, x, y.
 --- Options:
 ---   name     needed  how it is called
 ---   file     -       a .cl, beside the script or in the working folder
 ---   source   -       its text, instead of file
----   range    needed  range(s, p) -> global, local
+---   range    needed  range(s, p) -> global, local: numbers or lists
 ---   lesson   none    what it teaches, in a line
----   params   none    a list of {name, values, default, help}
+---   params   none    a list such as {{name = "tile", values = {8, 16},
+---            default = 16, help = "side of a tile"}}
 ---   defines  every parameter in upper case  defines(p, s) -> table
 ---   options  none    options(p, s) -> string, for the compiler
 ---   kernel   the only one  its name, where the file has several
@@ -130,13 +146,13 @@ local function gather(family, ...)
   local spec = family.spec
   local n = #spec.inputs
   local opts = options.given((select(n + 1, ...)))
-  if type(opts) ~= "table" then
-    cl.error(("%s: options must be a table; got a %s"):format(family.name,
-      type(opts)))
-  end
+  argument.check(family.name, "options", opts, "table")
   if select("#", ...) > n + 1 then
     cl.error(("%s: takes %s and a table of options"):format(family.name,
       table.concat(spec.inputs, ", ")))
+  end
+  if opts.queue ~= nil then
+    argument.check(family.name, "queue", opts.queue, "Queue")
   end
   local o = {}
   for i, name in ipairs(spec.inputs) do
@@ -180,7 +196,7 @@ end
 
 -- The plan of a call, or nil and why the device cannot run it.
 local function try_plan(family, given, opts)
-  local rung = opts.kernel and methods.rung(family, opts.kernel)
+  local rung = opts.kernel and find(family, opts.kernel, family.name)
   check_options(family, opts, rung)
   local o, s = bind(family, given, opts.queue)
   local p, kernel, reason, chosen
@@ -207,17 +223,29 @@ local function try_plan(family, given, opts)
   return plan
 end
 
-local function check_operands(family, operands)
-  if type(operands) ~= "table" then
-    cl.error(("%s: operands must be a table with %s; got %s"):format(
-      family.name, table.concat(family.spec.inputs, " and "),
-      operands == nil and "nothing" or "a " .. type(operands)))
+-- Whether x tells the operands of a rung: sizes such as 512 or {512, 512},
+-- or operands by name.
+local function is_target(family, x)
+  return math.type(x) ~= nil or type(x) == "table"
+    and (x[1] ~= nil or x[family.spec.inputs[1]] ~= nil)
+end
+
+-- The arguments behind the name of a rung: parameters, which may be left out,
+-- operands or sizes, options.
+local function behind_name(family, who, params, target, opts)
+  if target == nil or not is_target(family, target) then
+    if is_target(family, params) then
+      params, target, opts = nil, params, target or opts
+    end
   end
+  if params ~= nil then
+    argument.check(who, "the parameters", params, "table")
+  end
+  return params, target, opts
 end
 
 -- The options of a call of a rung from tables of parameters and operands.
-local function named(family, name, params, operands)
-  check_operands(family, operands)
+local function named(name, params, operands)
   return prepared_call.merged(params, {kernel = name, queue = operands.queue})
 end
 
@@ -253,7 +281,17 @@ local function call(family, ...)
 end
 
 -- The shape of operands such as {A = A, B = B}, or one given by hand.
-local function shape_of(family, target)
+local function shape_of(family, target, who)
+  if math.type(target) ~= nil then
+    target = {target}
+  end
+  argument.check(who, "operands or sizes", target, "table",
+    workload.example(family))
+  if target[1] ~= nil then
+    local dims = family.spec.dims
+    target = dims and workload.shape(target, dims, who)
+      or workload.operands(family, target, nil, who)
+  end
   if target[family.spec.inputs[1]] ~= nil then
     return (select(2, bind(family, target)))
   end
@@ -264,12 +302,13 @@ end
 
 --- family.choice(target) -> choice
 --- The rung of a call that names no kernel, for operands such as
---- {A = A, B = B} or a shape such as {m =, n =, k =, type =}: {rung, params,
---- row, number, passed}, which prints as text. `row` is the row of
---- family.choices that decides, `passed` lists the rungs before it with the
---- reasons against them.
+--- {A = A, B = B} or a shape such as {m =, n =, k =, type =} or {512, 512,
+--- 512}: {rung, params, row, number, passed}, which prints as text. `row` is
+--- the row of family.choices that decides, `passed` lists the rungs before it
+--- with the reasons against them.
 function methods.choice(family, target)
-  return (choose(family, shape_of(family, target)))
+  local s = shape_of(family, target, family.name .. ".choice")
+  return (choose(family, s))
 end
 
 --- family.choices([rows]) -> rows
@@ -290,13 +329,15 @@ end
 --- family.check(name, params, target) -> true or nil, reason
 --- Whether the device can run a rung with these parameters (nil: defaults),
 --- for operands such as {A = A, B = B} or a shape such as {m =, n =, k =,
---- type =}. The reason has the numbers. Names and values that are wrong
---- raise.
+--- type =} or {512, 512, 512}. The reason has the numbers. Names and values
+--- that are wrong raise.
 function methods.check(family, name, params, target)
-  local rung = methods.rung(family, name)
+  local who = family.name .. ".check"
+  local rung = find(family, name, who)
+  params, target = behind_name(family, who, params, target)
   cl.options(params, rungs.names(rung), family.name .. ", kernel " .. name)
   local p = rungs.parameters(rung, params or {}, family.name)
-  local s = shape_of(family, target or {})
+  local s = shape_of(family, target, who)
   local kernel, reason = prepared_call.kernel(family, rung, p, s)
   if kernel then
     return true
@@ -305,25 +346,30 @@ function methods.check(family, name, params, target)
 end
 
 --- family.verify(name, params, operands) -> result
---- Runs a rung once on operands such as {A = A, B = B} and compares with the
---- float64 reference. The output is filled with NaN first. The result: {ok,
---- err, bound, mode, row, col, event}; err and bound are fractions of the sum
---- of absolute values, such as |A||B|.
+--- Runs a rung once on operands such as {A = A, B = B}, or random ones of a
+--- size such as 512 or {512, 512, 512}, and compares with the float64
+--- reference. `params` may be left out. The output is filled with NaN first.
+--- The result: {ok, err, bound, mode, row, col, event}; err and bound are
+--- fractions of the sum of absolute values, such as |A||B|.
 function methods.verify(family, name, params, operands)
-  local plan = new_plan(family, operands,
-    named(family, name, params, operands))
+  local who = family.name .. ".verify"
+  find(family, name, who)
+  params, operands = behind_name(family, who, params, operands)
+  operands = workload.operands(family, operands, nil, who)
+  local plan = new_plan(family, operands, named(name, params, operands))
   return verify.run(plan, plan.output, methods.truth(family, plan))
 end
 
 -- A plan from tables of parameters and of operands, or nil and the reason
 -- why the device cannot run it.
 function methods.plan_for(family, name, params, operands)
-  return try_plan(family, operands, named(family, name, params, operands))
+  return try_plan(family, operands, named(name, params, operands))
 end
 
 --- family.bench(name, params, operands [, opts]) -> result
 --- Verifies and times a rung, or one of the host's routines (openblas,
---- plain_c), on operands such as {A = A, B = B}. `params` are the rung's (nil:
+--- plain_c), on operands such as {A = A, B = B}, or random ones of a size such
+--- as 512 or {512, 512, 512}. `params` are the rung's (nil, or left out:
 --- defaults). Besides the fields of bench, the result has name ("gemm.tiled"),
 --- family and kernel ("gemm", "tiled"; of the host's routines as well),
 --- params, config (the same as text), type, shape, title (the shape as text),
@@ -336,7 +382,11 @@ end
 --- Options:
 ---   effort  quick  "final" measures for longer
 function methods.bench(family, name, params, operands, opts)
-  check_operands(family, operands)
+  local who = family.name .. ".bench"
+  if not methods.host(family, name) then
+    find(family, name, who)
+  end
+  params, operands, opts = behind_name(family, who, params, operands, opts)
   return bench.rung(family, name, params, operands, opts)
 end
 

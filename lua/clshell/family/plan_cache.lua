@@ -16,8 +16,8 @@ local M = {}
 local function part(value)
   if arguments.is_buffer(value) then
     return not value.closed and ("%p"):format(value) or nil
-  elseif type(value) ~= "table" and type(value) ~= "userdata"
-      and type(value) ~= "function" then
+  elseif math.type(value) or type(value) == "string"
+      or type(value) == "boolean" then
     return ("%q"):format(value)
   end
 end

@@ -143,7 +143,7 @@ end
 function M.new(family, rung, p, o, s, kernel, opts)
   local spec = family.spec
   local plan = setmetatable({queue = opts.queue, commands = {}, ran = false,
-    after = opts.after and span.flatten(opts.after)}, Plan)
+    after = opts.after and span.flatten(family.name, opts.after)}, Plan)
   local run = helper(family, plan, s, spec.prepare_once)
   local function add(own_shape, own)
     return launch(family, plan, rung, p, kernel, run, own_shape, own)

@@ -2,8 +2,10 @@
 -- the parameters of a run
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local options = require "clshell.base.options"
+local returned = require "clshell.family.returned"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -25,7 +27,7 @@ local function index_of(list, value)
 end
 
 local function check_fields(def, what)
-  options.check(def, "family.define", what)
+  cl.options(def, options.names "family.define", what)
   for name, value in pairs(def) do
     local wanted = TYPES[name] or "function"
     if type(value) ~= wanted then
@@ -35,12 +37,14 @@ local function check_fields(def, what)
   end
   for _, name in ipairs{"name", "range"} do
     if def[name] == nil then
-      cl.error(("%s: field '%s' is missing"):format(what, name))
+      cl.error(("%s: field '%s' is missing"):format(what, name),
+        {hint = ('help "%s" has an example'):format(what)})
     end
   end
   if (def.file == nil) == (def.source == nil) then
     cl.error(what .. ": give either 'file', the path of a .cl file, or "
-      .. "'source', its text")
+      .. "'source', its text",
+      {hint = ('help "%s" has an example'):format(what)})
   end
   if not def.name:find("^[%a_][%w_]*$") then
     cl.error(("%s: name must be of letters, digits and _; got '%s'"):format(
@@ -76,23 +80,27 @@ end
 -- A rung from its definition. `reserved` are option names of the family,
 -- which no parameter may have.
 function M.new(family, def, reserved)
-  if type(def) ~= "table" then
-    cl.error(("%s.define: the rung must be a table; got a %s"):format(family,
-      type(def)))
-  end
   local what = family .. ".define"
+  argument.check(what, "the rung", def, "table",
+    ('help "%s" has an example'):format(what))
   check_fields(def, what)
   what = ("%s.define: %s"):format(family, def.name)
   local rung, taken = {}, {}
   for key, value in pairs(def) do
-    rung[key] = value
+    rung[key] = type(value) == "function" and returned.checked(
+      ("%s.%s"):format(family, def.name), key, value) or value
   end
   for _, name in ipairs(reserved) do
     taken[name] = true
   end
   rung.lesson = def.lesson or ""
   rung.params = {}
-  for i, param in ipairs(def.params or {}) do
+  local params = def.params or {}
+  if #params == 0 and next(params) ~= nil then
+    cl.error(what .. ": params must be a list; got a table with names",
+      {hint = 'such as {{name = "tile", values = {8, 16}}}'})
+  end
+  for i, param in ipairs(params) do
     rung.params[i] = check_param(param, taken, what)
     taken[param.name] = true
   end

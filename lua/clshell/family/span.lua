@@ -2,6 +2,7 @@
 -- launch of a rung with the helper kernels before and after it
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
@@ -82,9 +83,11 @@ function M.new(events)
 end
 
 -- The Events of `after`, an event or a list of them, spans taken apart.
-function M.flatten(after)
+function M.flatten(what, after)
   local list = {}
-  for _, event in ipairs(options.is_event(after) and {after} or after) do
+  after = options.is_event(after) and {after} or after
+  argument.check(what, "after", after, "table", "such as {event}")
+  for _, event in ipairs(after) do
     local parts = text.class(event) == "Event span" and event.events or {event}
     table.move(parts, 1, #parts, #list + 1, list)
   end

@@ -2,6 +2,7 @@
 -- kernel may have, and the run that compares a rung with the float64 reference
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local host = require "cl.host"
 
 local M = {}
@@ -114,6 +115,8 @@ end
 -- The verdict of `truth` on a host result.
 function M.judge(result, truth)
   local err, bound, mode, row, col = truth(result)
+  argument.check("verify", "the error that truth returns", err, "number")
+  argument.check("verify", "the bound that truth returns", bound, "number")
   return {ok = err <= bound, err = err, bound = bound, mode = mode,
     row = row, col = col}
 end

@@ -133,6 +133,7 @@ local gemm = family.new({
   inputs = {"A", "B"},             -- arguments of a call, in order
   extras = {"C", "alpha", "beta", "trans_a", "trans_b", "batch", "stride_a",
     "stride_b", "stride_c"},       -- operands among the options
+  dims = {"m", "n", "k"},          -- the sizes of a shape, in order
   output = "C",                    -- the operand that is the result
   ints = {"m", "n", "k", "lda", "ldb", "ldc"}, -- int in the kernels
   keeps_plans = true,              -- the operands are Buffers, sizes fixed

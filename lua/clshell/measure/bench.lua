@@ -2,6 +2,7 @@
 -- protocol.lua takes the samples; a rung is verified first.
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local calibrate = require "clshell.measure.calibrate"
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
@@ -11,6 +12,7 @@ local record = require "clshell.measure.record"
 local roofline = require "clshell.measure.roofline"
 local rungs = require "clshell.family.rung"
 local stats = require "clshell.measure.stats"
+local text = require "clshell.base.text"
 local timer = require "clshell.measure.timer"
 local verify = require "clshell.family.verify"
 local workload = require "clshell.measure.workload"
@@ -22,11 +24,9 @@ local PATIENCE = 20 -- seconds that a routine of the host may take
 
 M.median = stats.median
 
--- Checks the options of a measurement. Returns the limits of the protocol.
-local function check(opts, effort, who)
-  options.check(opts, "bench", who)
-  for _, name in ipairs{"flop", "bytes", "samples", "seconds", "warmup",
-      "busy"} do
+-- Raises unless the options of these names are amounts, or left out.
+local function check_amounts(opts, who, ...)
+  for _, name in ipairs{...} do
     local x = opts[name]
     if x ~= nil and (math.type(x) == nil or not (x >= 0
         and x < math.huge)) then
@@ -34,6 +34,13 @@ local function check(opts, effort, who)
         tostring(x)))
     end
   end
+end
+
+-- Checks the options of a measurement. Returns the limits of the protocol.
+local function check(opts, effort, who)
+  options.check(opts, "bench", who)
+  check_amounts(opts, who, "flop", "bytes", "samples", "seconds", "warmup",
+    "busy")
   if opts.cache ~= nil and opts.cache ~= "hot" and opts.cache ~= "cold" then
     cl.error(("%s: cache must be \"hot\" or \"cold\"; got %s"):format(who,
       tostring(opts.cache)))
@@ -358,10 +365,13 @@ function M.run(what, ...)
 end
 
 -- family.bench, see family/init.lua: a result for a rung or a host routine.
-function M.rung(family, name, params, operands, opts)
+function M.rung(family, name, params, target, opts)
+  local who = family.name .. ".bench"
   opts = opts or {}
+  local limits = check(opts, "quick", who)
+  local operands, made = workload.operands(family, target, opts.type, who)
   return run_family({family = family, rung = name, params = params,
-    operands = operands}, opts, check(opts, "quick", family.name .. ".bench"))
+    operands = operands, seed = made and workload.SEED or nil}, opts, limits)
 end
 
 --- bench.of(name, samples [, opts]) -> result
@@ -371,8 +381,17 @@ end
 ---   flop, bytes, type  -  of one run, for the rates
 ---   tag                -  of the result, in the run store
 function M.of(name, samples, opts)
-  opts = opts or {}
-  options.check(opts, "bench.of")
+  opts = options.check(opts, "bench.of")
+  check_amounts(opts, "bench.of", "flop", "bytes")
+  argument.check("bench.of", "name", name, "string")
+  argument.check("bench.of", "samples", samples, "table")
+  for i = 1, math.max(#samples, 1) do
+    local x = samples[i]
+    if math.type(x) == nil or not (x >= 0 and x < math.huge) then
+      cl.error(("bench.of: sample %d must be a number of seconds >= 0; got %s")
+        :format(i, text.got(x)))
+    end
+  end
   local r = record.new(name, cl.context(), opts)
   r.timer, r.batch, r.mode, r.type = "wall", 1, "hot", opts.type
   r.samples, r.walls, r.discarded = samples, samples, 0
@@ -387,6 +406,9 @@ end
 --- bench.calibration([context]) -> table
 --- The calibration of a device's timers; see calibrate.
 function M.calibration(context)
+  if context ~= nil then
+    argument.check("bench.calibration", "context", context, "Context")
+  end
   return calibrate.device{context = context}
 end
 

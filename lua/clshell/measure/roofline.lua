@@ -2,6 +2,7 @@
 -- at its arithmetic intensity, and the detection of impossible results
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local peaks = require "clshell.measure.peaks"
 local protocol = require "clshell.measure.protocol"
@@ -143,6 +144,10 @@ end
 --- stopped too early. nil without flop and bytes. (Williams, Waterman and
 --- Patterson, Communications of the ACM 52, 2009.)
 function M.place(r, context, verified)
+  argument.check("roofline.place", "r", r, "table")
+  if context ~= nil then
+    argument.check("roofline.place", "context", context, "Context")
+  end
   local t = r.median
   if not t or t <= 0 or not (r.flop or r.bytes) then
     return nil
@@ -222,9 +227,7 @@ local listing = {
 --- prints as a table. plot.roofline draws them.
 function M.roofline(r)
   if r ~= nil then
-    if type(r) ~= "table" then
-      cl.error("roofline: r must be a result of bench; got a " .. type(r))
-    end
+    argument.check("roofline", "r", r, "table")
     if r.roof then
       return r.roof, r.bound
     end

@@ -2,6 +2,7 @@
 -- a plan, or a rung on operands, which are made for a shape
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local text = require "clshell.base.text"
 
@@ -51,19 +52,23 @@ local function find_rung(what, who)
   end
 end
 
--- The sizes of a shape such as {512} or {m = 1, n = 2, k = 3}; a single number
--- stands for all sizes.
-local function sizes(shape, names, what)
-  local list = {}
+--- target.shape(shape, names, who) -> table
+--- The sizes of a shape such as {512} or {m = 1, n = 2, k = 3} by name, with
+--- its other fields; a single number stands for all sizes.
+function M.shape(shape, names, what)
+  local named = {}
+  for key, value in pairs(shape) do
+    named[key] = type(key) == "string" and value or nil
+  end
   for i, name in ipairs(names) do
-    local n = shape[name] or shape[i] or #shape == 1 and shape[1]
+    local n = shape[name] or shape[i] or #shape == 1 and shape[1] or nil
     if math.type(n) ~= "integer" or n < 1 then
       cl.error(("%s: %s of the shape must be a whole number >= 1; got %s")
-        :format(what, name, tostring(n)))
+        :format(what, name, text.got(n)))
     end
-    list[i] = n
+    named[name] = n
   end
-  return table.unpack(list)
+  return named
 end
 
 local function vector(n, type, seed)
@@ -74,24 +79,23 @@ end
 
 local MAKE = {}
 
-function MAKE.gemm(shape, type)
+function MAKE.gemm(s, type)
   local matrix = require "clshell.data.matrix"
-  local m, n, k = sizes(shape, {"m", "n", "k"}, "gemm")
-  return {A = matrix.random(m, k, {type = type, seed = M.SEED}),
-    B = matrix.random(k, n, {type = type, seed = M.SEED + 1})}
+  return {A = matrix.random(s.m, s.k, {type = type, seed = M.SEED}),
+    B = matrix.random(s.k, s.n, {type = type, seed = M.SEED + 1})}
 end
 
-function MAKE.transpose(shape, type)
+function MAKE.transpose(s, type)
   local matrix = require "clshell.data.matrix"
-  local rows, cols = sizes(shape, {"rows", "cols"}, "transpose")
-  return {A = matrix.random(rows, cols, {type = type, seed = M.SEED})}
+  return {A = matrix.random(s.rows, s.cols, {type = type, seed = M.SEED})}
 end
 
-function MAKE.spmv(shape, type)
+function MAKE.spmv(shape, type, who)
   local dia = require "clshell.data.dia"
   local offsets, n = shape.offsets, shape.rows or shape[1]
   if not offsets then
-    local nx, ny = sizes(shape, {"nx", "ny"}, "spmv")
+    local s = M.shape(shape, {"nx", "ny"}, who)
+    local nx, ny = s.nx, s.ny
     local nz = shape.nz or shape[3] or 1
     n, offsets = nx * ny * nz, {-nx, -1, 0, 1, nx}
     if nz > 1 then
@@ -103,12 +107,29 @@ function MAKE.spmv(shape, type)
   return {M = matrix, x = vector(matrix.cols, type, M.SEED + 1)}
 end
 
--- The operands of a shape. Operands, and a sparse matrix, stay as they are.
-local function operands(family, shape, type, who)
-  if _G.type(shape) ~= "table" then
-    cl.error(("%s: a rung needs a shape, such as {512, 512, 512}; got %s")
-      :format(who, _G.type(shape)))
-  elseif shape[family.spec.inputs[1]] ~= nil then
+--- target.example(family) -> string
+--- The operands of a family as a message shows them.
+function M.example(family)
+  local words = {}
+  for i, name in ipairs(family.spec.inputs) do
+    words[i] = name .. " = " .. name
+  end
+  local n = family.spec.dims and #family.spec.dims or MAKE[family.name] and 2
+  return ("such as %s{%s}"):format(n and ("512, {%s} or "):format(
+    ("512, "):rep(n):sub(1, -3)) or "", table.concat(words, ", "))
+end
+
+--- target.operands(family, shape, type, who) -> operands, true if made here
+--- The operands of a shape such as 512, {512, 512, 512} or {m =, n =, k =},
+--- random ones of that type (nil: float). Operands, and a sparse matrix, stay
+--- as they are.
+function M.operands(family, shape, type, who)
+  if math.type(shape) ~= nil then
+    shape = {shape}
+  end
+  argument.check(who, "operands or sizes", shape, "table",
+    M.example(family))
+  if shape[family.spec.inputs[1]] ~= nil then
     return shape
   elseif family.name == "spmv" and (shape.values or shape.row_ptr) then
     return {M = shape, x = vector(shape.cols, shape.values.type, M.SEED)}
@@ -116,7 +137,11 @@ local function operands(family, shape, type, who)
     cl.error(("%s: %s: give the operands, {%s = ...}"):format(who,
       family.name, family.spec.inputs[1]))
   end
-  return MAKE[family.name](shape, type or shape.type or "float"), true
+  type = type or shape.type or "float"
+  if family.spec.dims then
+    shape = M.shape(shape, family.spec.dims, who)
+  end
+  return MAKE[family.name](shape, type, who), true
 end
 
 local function callable(what)
@@ -127,6 +152,11 @@ end
 
 local function is_launch(what)
   return text.class(what) == "Launch"
+end
+
+-- The options behind a workload.
+local function options(who, opts)
+  return argument.check(who, "options", opts == nil and {} or opts, "table")
 end
 
 local function of_launch(launch, opts)
@@ -152,19 +182,19 @@ end
 --- by a shape (or operands), parameters and options.
 function M.of(who, what, ...)
   if is_launch(what) then
-    local opts = ... or {}
+    local opts = options(who, ...)
     return of_launch(what, opts), opts
   elseif type(what) == "table" and what.commands then
     local name = what.rung and what.rung.name or "plan"
-    return {call = what, plan = what, name = name}, (... or {})
+    return {call = what, plan = what, name = name}, options(who, ...)
   elseif callable(what) then
-    return {call = what, name = who}, (... or {})
+    return {call = what, name = who}, options(who, ...)
   elseif type(what) == "string" or type(what) == "table" then
     local family, name = find_rung(what, who)
     if family then
-      local shape, params, opts = ...
-      opts = opts or {}
-      local o, made = operands(family, shape, opts.type, who)
+      local shape, params = ...
+      local opts = options(who, select(3, ...))
+      local o, made = M.operands(family, shape, opts.type, who)
       return {family = family, rung = name, params = params, operands = o,
         seed = made and M.SEED or nil}, opts
     end

@@ -4,6 +4,7 @@
 -- svg.lua are its two renderers.
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local axis = require "clshell.plot.axis"
 local cl = require "cl"
 local record_fields = require "clshell.measure.record_fields"
@@ -15,19 +16,17 @@ local svg = require "clshell.plot.svg"
 local text = require "clshell.plot.text"
 
 local M = {}
-local Chart = {}
+local Chart = {__name = "chart"}
 Chart.__index = Chart
 
 -- Checks the arguments of the function `name`; returns the options.
 local function checked(results, opts, name)
-  if type(results) ~= "table" or #results == 0 then
-    cl.error(("%s: the first argument must be a list of results; got %s")
-      :format(name, type(results) == "table" and "an empty list"
-        or "a " .. type(results)))
-  end
   record_fields.list(results, name)
-  options.check(opts, name)
-  return opts or {}
+  if #results == 0 then
+    cl.error(("%s: the list of results must hold one; got an empty list")
+      :format(name))
+  end
+  return options.check(opts, name)
 end
 
 -- A finished chart, written to the option `file`.
@@ -163,6 +162,9 @@ local function bar_chart(kind, rows, opts)
     values[#values + 1] = value
   end
   local most = math.max(table.unpack(values))
+  if opts.limit ~= nil then
+    argument.check("plot." .. kind, "limit", opts.limit, "number")
+  end
   if opts.limit and opts.limit <= 4 * most then
     values[#values + 1] = opts.limit
     chart.limit = {value = opts.limit, label = opts.limit_label or "limit"}
@@ -323,7 +325,7 @@ end
 ---   ascii   auto    true: no braille
 ---   color   auto    true or false
 function Chart:text(opts)
-  return text.render(self, opts or {})
+  return text.render(self, options.check(opts, "chart:text"))
 end
 
 --- chart:svg([opts]) -> string
@@ -331,7 +333,7 @@ end
 --- Options:
 ---   style  true  false: without the style sheet
 function Chart:svg(opts)
-  return svg.render(self, opts or {})
+  return svg.render(self, options.check(opts, "chart:svg"))
 end
 
 -- An SVG text as PNG.
@@ -380,5 +382,6 @@ function Chart:save(path)
 end
 
 Chart.__tostring = Chart.text
+argument.methods("chart", Chart, Chart.__name)
 
 return M

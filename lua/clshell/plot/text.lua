@@ -17,6 +17,7 @@ local EIGHTHS = {"▏", "▎", "▍", "▌", "▋", "▊", "▉"}
 local LETTERS = "abcdefghijklmnopqrstuvwxyz"
   .. "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 local HEIGHT = 16
+local WIDEST = 10000 -- columns of a chart
 local WIDEST_LABEL = 34
 
 local length = text.width
@@ -257,8 +258,8 @@ end
 -- The text that chart:text returns.
 function M.render(chart, opts)
   local how = {
-    width = math.max(30, opts.width or chart.width
-      or math.min(report.width(), 100)),
+    width = math.max(30, math.min(opts.width or chart.width
+      or math.min(report.width(), 100), WIDEST)),
     height = opts.height, ascii = opts.ascii, color = opts.color,
   }
   if how.ascii == nil then

@@ -44,6 +44,11 @@ end
 
 -- The global time, documented in prompt/commands.lua.
 function M.time(f, ...)
+  local meta = debug.getmetatable(f)
+  if type(f) ~= "function" and not (type(meta) == "table" and meta.__call) then
+    cl.error(("time: f must be a function, such as in time(gemm, A, B); got "
+      .. "%s"):format(base_text.got(f)))
+  end
   local cpu, start = os.clock(), cl.now()
   local values = table.pack(f(...))
   local device, count = wait(values)

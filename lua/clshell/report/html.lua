@@ -3,6 +3,7 @@
 -- roofline, all samples, the device, and the results as JSON
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local columns = require "clshell.report.columns"
 local export = require "clshell.report.export"
@@ -456,6 +457,9 @@ function M.text(results, opts)
   local out = {head(title, results), "<body>", "<header>",
     "<h1>" .. escape(title) .. "</h1>", lead(meta, title)
     .. "\n</header>\n<main>"}
+  if opts.charts then
+    argument.list("html", "charts", opts.charts, "chart")
+  end
   for i, problem in ipairs(list) do
     out[#out + 1] = problem_of(problem, #list == 1,
       i == 1 and opts.charts or nil)

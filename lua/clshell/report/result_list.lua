@@ -2,14 +2,16 @@
 -- itself
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local export = require "clshell.report.export"
 local record_fields = require "clshell.measure.record_fields"
 local html = require "clshell.report.html"
+local options = require "clshell.base.options"
 local plot = require "clshell.plot"
 local report = require "clshell.report"
 
 local M = {}
-local Results = {}
+local Results = {__name = "clshell.results"}
 Results.__index = Results
 
 local COLUMNS = {"name", "config", "title", "mode", "time", "spread",
@@ -21,7 +23,12 @@ local COLUMNS = {"name", "config", "title", "mode", "time", "spread",
 --- as text, as print shows it; plot{x =, y =, by =}, bar(), ladder() and
 --- roofline{peaks =} are charts; html(file) writes the report.
 function M.new(list)
-  return setmetatable(record_fields.list(list, "results"), Results)
+  list = record_fields.list(list, "results")
+  local meta = getmetatable(list)
+  if meta ~= nil and meta ~= Results then -- what a list is already, it stays
+    list = table.move(list, 1, #list, 1, {})
+  end
+  return setmetatable(list, Results)
 end
 
 for _, format in ipairs(export.formats) do
@@ -58,7 +65,7 @@ end
 function Results:table(opts)
   record_fields.list(self, "results")
   local all = {best = record_fields.rate(self)}
-  for name, value in pairs(opts or {}) do
+  for name, value in pairs(options.check(opts, "report.format")) do
     all[name] = value
   end
   local columns, common = columns_of(self)
@@ -87,6 +94,7 @@ Results.roofline = plot.roofline
 Results.html = html.write
 
 Results.__tostring = Results.table
+argument.methods("results", Results, Results.__name)
 
 return setmetatable(M, {__call = function(_, list)
   return M.new(list)

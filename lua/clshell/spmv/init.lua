@@ -111,7 +111,8 @@ local function bind(o, context)
   if o.y == nil then
     o.y = cl.buffer(x.type, A.rows, nil, {context = context})
   else
-    arguments.buffer("spmv", "y", o.y, context)
+    arguments.check_output("spmv", "y", o.y)
+    arguments.buffer("spmv", "y", o.y)
     arguments.same_type("spmv", "M", A.values, "y", o.y)
     check_vector("y", o.y, A.rows, "rows")
     arguments.check_alias("spmv", "y", o.y, "x", x)

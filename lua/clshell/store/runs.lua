@@ -2,6 +2,7 @@
 -- session, for the prompt and scripts
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local regression = require "clshell.store.regression"
 
@@ -61,6 +62,11 @@ end
 --- Options:
 ---   threshold  0.03  the least difference of medians, as a part
 function M.compare(a, b, opts)
+  for name, side in pairs{a = a, b = b} do
+    if type(side) == "table" then
+      argument.list("runs.compare", name, side, "table")
+    end
+  end
   local measured = type(a) == "table" and type(b) == "table"
   return regression.compare(not measured and session(), a, b, opts)
 end

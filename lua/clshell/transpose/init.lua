@@ -57,6 +57,7 @@ local transpose = family.new({
   rungs = require "clshell.transpose.rungs",
   inputs = {"A"},
   extras = {"B"},
+  dims = {"rows", "cols"},
   output = "B",
   ints = {"rows", "cols", "lda", "ldb"},
   keeps_plans = true,
