@@ -98,7 +98,6 @@ end
 -- dia.from_csr: a CSR matrix by diagonals.
 function M.dia_from_csr(c, opts)
   local what = "dia.from_csr"
-  argument.check(what, "M", c, csr_meta.__name)
   opts = options.check(opts, what)
   if class_of(c) ~= "CSR matrix" then
     cl.error(("%s: the matrix must be one in CSR, such as csr.load 'm.mtx'; "
