@@ -38,7 +38,7 @@ for _, group in ipairs{
     {"^Array:", "^Buffer:"},
     {"^Context:", "^Device:", "^Event:", "^Kernel:", "^Launch:", "^Program:",
       "^Queue:"},
-    {"^bench", "^compare$", "^compare%.verdict$", "^time$", "^lesson",
+    {"^bench%.", "^compare%.verdict$", "^time$", "^lesson",
       "^roofline", "^history$", "^best$", "^prune$", "^runs%."},
     {"^show$", "^plot", "^results", "^chart", "^export", "^html"}} do
   t.test("wrong calls of " .. table.concat(group, " "):gsub("[%^$%%]", ""),
