@@ -8,7 +8,8 @@
 ** CLNAME is the name of every device, for tests with a long name; with CLNAME
 ** and no CLFAULT the layer prints nothing.
 ** "lie" has the N-th question about a size, a count or a text answered
-** wrongly, in way CODE: 1 a huge size or count, 2 none at all, 3 a size beyond the
+** wrongly, in way CODE: 1 a huge size or count, 2 none at all, 3 a size beyond
+*the
 ** answer's, 4 all bits set, 5 a text without an end, 6 all bits zero.
 ** "arguments" has each kernel tell of CODE arguments.
 ** CLSAY is a line that clBuildProgram prints to standard error; after "abort"

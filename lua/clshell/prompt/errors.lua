@@ -10,7 +10,6 @@ local frames = require "clshell.prompt.frames"
 local guess = require "clshell.prompt.guess"
 local style = require "clshell.base.style"
 local system = require "clshell.system"
-local base_text = require "clshell.base.text"
 
 local M = {}
 

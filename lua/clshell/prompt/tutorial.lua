@@ -15,7 +15,6 @@ local session = require "clshell.prompt.session"
 local style = require "clshell.base.style"
 local lessons = require "clshell.prompt.tutorial_lessons"
 local system = require "clshell.system"
-local text = require "clshell.base.text"
 
 local M = {}
 

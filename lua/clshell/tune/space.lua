@@ -295,7 +295,8 @@ local function holds(c, p)
   elseif answer == UNSET then
     return nil
   end
-  fail("%s raises: %s", c.code and c.text or ("where '%s'"):format(c.text), tostring(answer))
+  fail("%s raises: %s", c.code and c.text
+    or ("where '%s'"):format(c.text), tostring(answer))
 end
 
 -- The names that a function reads, at points by chance.
