@@ -66,7 +66,13 @@ static size_t whole(lua_State *L, int arg, size_t least, size_t most) {
 
 /** cl.host.gaussian(features, observations) -> Gaussian
  * A Gaussian process on points of so many features, 1 to 64, for at most so
- * many observations, up to 1024. Features go from 0 to 1.
+ * many observations, up to 1024. g:point{x, ...} adds a candidate by its
+ * features, from 0 to 1, and returns its number; g:observe(number) says that it
+ * is measured; g:fit(targets [, learn]) takes the targets of all observations,
+ * in their order and with mean 0, and with `learn` fits the length scales;
+ * g:predict(number) -> mean, deviation; g:lowest(kappa [, feature, value ...])
+ * -> number of the candidate with the least mean - kappa * deviation, among
+ * those with these values.
  */
 static int host_gaussian(lua_State *L) {
   size_t features = whole(L, 1, 1, MAXFEATURES);
@@ -111,7 +117,7 @@ static void grow(lua_State *L, Gaussian *g) {
   g->room = room;
 }
 
-/** Gaussian:point(features) -> number
+/* Gaussian:point(features) -> number
  * Adds a point, a list of its features, as a candidate. Returns its number,
  * from 1.
  */
@@ -133,7 +139,7 @@ static int gaussian_point(lua_State *L) {
   return 1;
 }
 
-/** Gaussian:observe(point)
+/* Gaussian:observe(point)
  * The point is measured: no candidate any longer. Its target comes with fit.
  */
 static int gaussian_observe(lua_State *L) {
@@ -233,7 +239,7 @@ static void learn(Gaussian *g) {
     g->done[i] = 0;
 }
 
-/** Gaussian:fit(targets [, learn])
+/* Gaussian:fit(targets [, learn])
  * Takes the targets of all observations, a list in the order of observe, with
  * mean 0. With `learn` the length scales are fitted to them first.
  */
@@ -282,7 +288,7 @@ static double deviation(const Gaussian *g, size_t i) {
   return g->scale * sqrt(fmax(g->variance[i], 1e-9));
 }
 
-/** Gaussian:predict(point) -> mean, deviation
+/* Gaussian:predict(point) -> mean, deviation
  * The guess at a point's target and its standard deviation, after fit.
  */
 static int gaussian_predict(lua_State *L) {
@@ -304,7 +310,7 @@ static bool fits(lua_State *L, const Gaussian *g, size_t i) {
   return true;
 }
 
-/** Gaussian:lowest(kappa [, feature, value ...]) -> number or nil
+/* Gaussian:lowest(kappa [, feature, value ...]) -> number or nil
  * The candidate with the least mean - kappa * deviation, the lower confidence
  * bound (Cox and John 1992): kappa 0 takes the best guess, 3 looks where
  * little is known. With features (from 1) and values, the candidates that have

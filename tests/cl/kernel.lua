@@ -375,7 +375,7 @@ t.test("typedefs are resolved, structs have a size", function()
     typedef enum { NO, YES } answer;
     typedef struct { int a; float b; } pair;
     struct odd { char text[11]; };
-    kernel void f(alias a, global alias *x, reals y, quad q, unsigned long u,
+    kernel void f(alias a, global alias *x, reals y, quad q, unsigned int u,
                   answer yes, local real *s, constant real *c) {
       x[0] = a + y[1] + q.w + u + yes + c[0];
     }

@@ -98,8 +98,8 @@ t.test("larger than the address space", function()
   elseif output "ulimit -v 1000000 && echo fine" ~= "fine\n" then
     t.skip "no ulimit -v"
   end
-  local out = output(("ulimit -v 1000000; %s -p 'pcall(cl.array, "
-    .. "\"char\", 1 << 30)'"):format(t.exe))
+  local out = output(("ulimit -v 1000000; %s -e 'print(pcall(cl.array, "
+    .. "\"char\", 1 << 30))'"):format(t.exe))
   t.ok(out:find("no host memory for an array of 1073741824 bytes[^\n]*: "
     .. "%d+ are left"), out)
 end)

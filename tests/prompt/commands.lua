@@ -259,9 +259,9 @@ t.test("an object that is called itself has a remedy, and ?name its own line",
       p = cl.build "kernel void k(global int *x) { x[0] = 1; }"
       p(1)
       ?k]])
-    has(out, "a kernel runs over an NDRange: k:range(global, local)(...)",
-      "k:range(global, local)", "a program has kernels: p:kernels()",
-      "k: kernel k(", "Kernel:range(")
+    has(out, "k: a Kernel is called over a range of work-items: k:range(n)(",
+      "a Program has kernels to call: prog.k:range(n)(", "k: kernel k(",
+      "Kernel:range(")
   end)
 
 t.test("%tb tells all of the newest error", function()

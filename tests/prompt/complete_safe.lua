@@ -53,10 +53,6 @@ for _, name in ipairs{"string", "table", "math", "os", "io", "debug", "utf8",
     end
   end
 end
-if buffer then
-  metatable(buffer, meta)
-  metatable(l, {__index = nil, __name = "Launch"})
-end
 ]=]
 
 t.test("Tab runs no code of the session's", function()

@@ -402,7 +402,7 @@ gemm(half)
   end
   t.eq(stderr(quote(clshell) .. " -p 'gemm(1, 2)'"):match "[^\n]*",
     "clshell: (command line):1: gemm: A must be a Buffer, an Array or a "
-    .. "nested table; got a number")
+    .. "nested table; got 1")
 end)
 
 t.test("at the prompt: a kernel's text is shown at the input's line",

@@ -9,6 +9,15 @@ local host = require "cl.host"
 local blas, why = host.blas()
 print(blas and blas.name or why)
 
+--- cl.host.gaussian
+local host = require "cl.host"
+local g = host.gaussian(1, 10)        -- points of one feature
+for i = 0, 20 do g:point{i / 20} end
+for _, i in ipairs{1, 11, 21} do g:observe(i) end
+g:fit({-1, 2, -1}, true)
+print(g:predict(6))                   -- a guess, and how sure it is
+print(g:lowest(1))                    -- the point to measure next
+
 --- cl.host.gemm_blas
 local host = require "cl.host"
 local A = cl.array("float", {64, 64}):random(1)

@@ -2,7 +2,6 @@
 -- turns, so that drift of the device hits both
 -- SPDX-License-Identifier: MIT
 
-local argument = require "clshell.base.argument"
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local options = require "clshell.base.options"
@@ -43,10 +42,6 @@ local defaults = {
 --- excludes 1 and the median is 1 % or more away; "SAME" if the 95 % interval
 --- lies within 1 % of 1; else "UNCLEAR". lo and hi are the 95 % interval.
 function M.verdict(ratios, coverage)
-  argument.list("compare.verdict", "ratios", ratios, "number")
-  if coverage ~= nil then
-    argument.check("compare.verdict", "coverage", coverage, "number")
-  end
   local median = stats.median(ratios)
   local lo, hi = stats.interval(ratios)
   local low, high = stats.interval(ratios, coverage)

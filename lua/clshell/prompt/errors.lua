@@ -189,7 +189,6 @@ end
 -- The source line with a caret, and the name that was meant.
 local function source_lines(record, width)
   local note = record.near and ("did you mean '%s'?"):format(record.near)
-    or guess.remedy(record.rest)
   local text = record.line and excerpt.source(record.place.source)
   local lines = text and excerpt.show(text, record.line, {
     column = record.column, width = width, note = note,

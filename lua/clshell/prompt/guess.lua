@@ -66,21 +66,6 @@ local function keyword(token)
   return nearest(token.text, names)
 end
 
---- guess.remedy(message) -> string or nil
---- The call that was meant where an object of clshell's was called itself.
-function M.remedy(message)
-  local class, rest = message:match "^attempt to call an? (%a+) value(.*)$"
-  local object = rest and (rest:match "^ %(global '([%w_]+)'%)$"
-    or rest:match "^ %(local '([%w_]+)'%)$")
-  if class == "Kernel" then
-    return ("a kernel runs over an NDRange: %s:range(global, local)(...)")
-      :format(object or "k")
-  elseif class == "Program" then
-    return ("a program has kernels: %s:kernels() lists them"):format(
-      object or "prog")
-  end
-end
-
 --- guess.name(message, frame, tokens, i) -> string or nil
 --- The name nearest to the unknown name of an error message. `frame` is the
 --- user's frame, `i` the place of the name in the list of tokens; either may

@@ -46,10 +46,18 @@ function M.paste()
     lines[#lines + 1] = line
   end
   local command = session.input
-  local run = session.prepare(require "clshell.prompt.paste".clean(
-    table.concat(lines, "\n")))
+  local paste = require "clshell.prompt.paste"
+  local texts = paste.split(paste.clean(table.concat(lines, "\n")),
+    session.complete)
+  local run = session.prepare(texts[1])
   if command then
     command.ok = true -- the text is an input of its own
+  end
+  for i = 2, #texts do -- a transcript has several
+    if run then
+      session.shown(run())
+    end
+    run = session.prepare(texts[i])
   end
   if run then
     return run()

@@ -283,7 +283,7 @@ local function by_kernel(results)
       return results, false
     end
     seen[r.name or i] = true
-    list[i] = setmetatable({config = false}, {__index = r})
+    list[i] = setmetatable({config = ""}, {__index = r})
   end
   return list, true
 end
