@@ -68,12 +68,11 @@ static size_t whole(lua_State *L, int arg, size_t least, size_t most) {
  * A Gaussian process on points of so many features, 1 to 64, for at most so
  * many observations, up to 1024. g:point{x, ...} adds a candidate by its
  * features, from 0 to 1, and returns its number; g:observe(number) says that
- * it is measured; g:fit(targets [, learn]) takes the targets of all
- * observations, in their order and with mean 0, and with `learn` fits the
- * length scales; g:predict(number) -> mean, deviation; g:lowest(kappa [,
- * feature, value ...])
- * -> number of the candidate with the least mean - kappa * deviation, among
- * those with these values.
+ * it is measured. g:fit(targets [, learn]) takes the targets of all
+ * observations, in their order and with mean 0; with `learn` it fits the
+ * length scales. g:predict(number) returns mean and deviation, and
+ * g:lowest(kappa [, feature, value ...]) the number of the candidate with the
+ * least mean - kappa * deviation, among those with these values.
  */
 static int host_gaussian(lua_State *L) {
   size_t features = whole(L, 1, 1, MAXFEATURES);
