@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "program.h"
 
 #define MAXDEPTH 32    /* of files that include files */
@@ -98,20 +99,33 @@ static const char *checkzeros(lua_State *L, const char *name) {
   return text;
 }
 
-/* Raises where the compiler would drop the rest of the text at `idx`. */
+static int lineof(const char *text, const char *place) {
+  int line = 1;
+  for (const char *s = text; s < place; s++)
+    line += *s == '\n';
+  return line;
+}
+
+/* Raises where the compiler would drop the rest of the text at `idx`, and
+** where it defines a name that drivers overrun their memory with. */
 void clsh_source_check(lua_State *L, int idx, const char *name) {
   size_t len;
   const char *text = lua_tolstring(L, idx, &len);
   const char *zero = text + strlen(text);
-  int line = 1;
-  if (zero == text + len)
-    return;
-  for (const char *s = text; (s = strchr(s, '\n')) != NULL; s++)
-    line++;
-  clsh_error(L,
-             "%s:%d: the source has a zero byte, at byte %I; OpenCL C is "
-             "plain text",
-             name, line, (LUAI_UACINT)(zero - text + 1));
+  if (zero != text + len)
+    clsh_error(L,
+               "%s:%d: the source has a zero byte, at byte %I; OpenCL C is "
+               "plain text",
+               name, lineof(text, zero), (LUAI_UACINT)(zero - text + 1));
+  for (const char *s = text; *s != '\0';) {
+    size_t n = 0;
+    while (isalnum((unsigned char)s[n]) || s[n] == '_')
+      n++;
+    if (n > MAXKERNELNAME && s[n + strspn(s + n, " \t\r\n")] == '(')
+      clsh_error(L, "%s:%d: a kernel's name may have %d letters; got %d", name,
+                 lineof(text, s), MAXKERNELNAME, (int)n);
+    s += n > 0 ? n : 1;
+  }
 }
 
 /* Raises where options end in one that lacks its value: drivers crash. */
