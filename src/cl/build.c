@@ -170,6 +170,13 @@ static void failed(lua_State *L, int program, const char *source, bool istext,
   lua_setfield(L, e, "device");
   lua_pushstring(L, source);
   lua_setfield(L, e, "source");
+  lua_getiuservalue(L, program, PROGRAM_DEFINES);
+  lua_getiuservalue(L, program, PROGRAM_SOURCE);
+  if (lua_isstring(L, -2) && lua_isstring(L, -1)) {
+    lua_concat(L, 2);
+    lua_setfield(L, e, "given");
+  }
+  lua_settop(L, e);
   lua_pushboolean(L, istext);
   lua_setfield(L, e, "is_text");
   if (lua_getfield(L, LUA_REGISTRYINDEX, EXPLAIN) == LUA_TFUNCTION) {
@@ -205,7 +212,9 @@ static void compileprogram(lua_State *L, int program, const char *source,
  * is raised: f(e) may set e.message and add fields. Without such a function
  * the message is the compiler's log. Fields of `e` besides those of every
  * error: log, options, device (its name), program (the path of the file or
- * the name of the text), source (the text), is_text (not from a file).
+ * the name of the text), source (the text), given (the text as the compiler
+ * got it, with lines of defines and #line directives), is_text (not from a
+ * file).
  */
 static int cl_explainbuild(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);

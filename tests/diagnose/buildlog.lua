@@ -429,6 +429,35 @@ t.test("a file, and a file that it includes", function()
   t.ok(e.log:find("missing_one", 1, true))
 end)
 
+-- NVIDIA's compiler (580) has __LINE__ follow #line, but not its log.
+t.test("a log that counts the lines of the defines", function()
+  local source = "kernel void f(global int *x) {\n  x[0] = BAD;\n}\n"
+  local header = t.tmp "counted.h"
+  write(header, "int g;\nint h = nothing;\n")
+  local given = '#line 1 "<defines>"\n#define BAD nothing + 1\n'
+    .. '#line 1 "<kernel>"\n' .. source .. '#line 1 "' .. header
+    .. '"\nint g;\nint h = nothing;\n'
+  local e = {name = "CL_BUILD_PROGRAM_FAILURE", code = -11, device = "d",
+    options = "", program = "line.cl", is_text = true, source = source,
+    given = given, log = [[
+<kernel>:5:10: error: use of undeclared identifier 'nothing'
+  x[0] = BAD;
+         ^
+<kernel>:2:13: note: expanded from macro 'BAD'
+#define BAD nothing + 1
+            ^
+<kernel>:9:9: error: use of undeclared identifier 'nothing'
+int h = nothing;
+        ^
+]]}
+  build_error.explain(e)
+  for _, part in ipairs{"line.cl:2:10: error: ", "\n >   2 |   x[0] = BAD;\n",
+      "<defines>:1:13: note: ", header .. ":2:9"} do
+    t.ok(e.message:find(part, 1, true), part .. " in " .. e.message)
+  end
+  t.eq(e.diagnostics[1].line, 2)
+end)
+
 t.test("options: clshell's own left out, long ones cut", function()
   local defines = {}
   for i = 1, 100 do

@@ -282,6 +282,7 @@ end
 --- (see buildlog.parse). Its fields are those of cl.explain_build.
 function M.explain(e)
   local list = buildlog.parse(e.log)
+  user_source.renumber(list, e.source, e.given)
   local build = {log = e.log, source = e.source, program = e.program,
     is_text = e.is_text, width = system.winsize(2),
     literal = e.is_text and user_source.literal(e.source) or nil}

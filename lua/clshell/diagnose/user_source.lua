@@ -171,6 +171,60 @@ local function directed(build, d)
   end
 end
 
+-- The file and the line of each line that the compiler got, by the directives
+-- that clshell put there: before the source, and around included files.
+local function origins(given)
+  local list, file, line = {}, "<kernel>", 1
+  for text in given:gmatch("([^\n]*)\n?") do
+    list[#list + 1] = {file = file, line = line}
+    local n, name = text:match('^#line (%d+) "(.*)"$')
+    if n and (name:find "^<" or excerpt.read(name)) then
+      file, line = name, math.tointeger(n)
+    else
+      line = line + 1
+    end
+  end
+  return list
+end
+
+local function alike(text, n, quoted)
+  local line = excerpt.line(text, n)
+  return line and line:gsub("%s+", "") == quoted:gsub("%s+", "")
+end
+
+-- Calls fn for all places of diagnostics, those of notes as well.
+local function each_place(list, fn)
+  for _, d in ipairs(list) do
+    fn(d)
+    each_place(d.also or {}, fn)
+    each_place(d.included or {}, fn)
+    each_place(d.notes or {}, fn)
+  end
+end
+
+--- user_source.renumber(list, source, given)
+--- Gives diagnostics the lines of the user's files where the compiler counts
+--- those of the text it got and ignores #line directives (NVIDIA's does): its
+--- quotes of source lines show that.
+function M.renumber(list, source, given)
+  if not given or given == source then
+    return
+  end
+  local ignores = false
+  each_place(list, function(d)
+    ignores = ignores or d.line and d.quoted and names_source(d.file)
+      and alike(given, d.line, d.quoted)
+      and not alike(source, d.line, d.quoted)
+  end)
+  local places = ignores and origins(given)
+  each_place(ignores and list or {}, function(d)
+    local place = d.line and names_source(d.file) and places[d.line]
+    if place then
+      d.file, d.line = place.file, place.line
+    end
+  end)
+end
+
 -- A place in the source itself.
 local function own_place(build, line, column)
   local place = {name = build.program, line = line, column = column,
