@@ -59,7 +59,7 @@ end
 local function peaks_of(r, context)
   local compute, memory
   if r.flop and r.flop > 0 and COMPUTE[r.type or "float"]
-      and (r.unit or "fma") == "fma" then
+      and r.unit ~= "matrix" then
     compute = {"fma_" .. (r.type or "float")}
   end
   if r.bytes and r.bytes > 0 then
@@ -162,8 +162,8 @@ function M.place(r, context, verified)
     raise(r, context)
     least, bound, limit = least_times(r, context)
   end
-  if least <= 0 then
-    return nil
+  if least <= 0 or r.flop and r.unit == "matrix" then
+    return nil -- the peak of the tensor cores is not measured
   end
   r.roof, r.bound = least / t, bound
   if limit > IMPOSSIBLE * t then
