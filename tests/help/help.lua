@@ -127,7 +127,8 @@ t.test("every word that a result prints has a page", function()
   for _, word in ipairs{"±", "AI", "hot", "clock!", "unconverged",
       "overhead-bound", "no event timer", "IMPOSSIBLE?", "refused", "wrong",
       "failed", "interrupted", "flush", "queued", "ld",
-      "inside the commands"} do
+      "inside the commands", "FASTER", "SLOWER", "SAME", "UNCLEAR", "rounds",
+      "ms"} do
     page(word)
   end
 end)
@@ -456,6 +457,26 @@ t.test("F1 tells about the name or the call at the cursor", function()
   end
   t.eq(help.at("no_such(", 8), "no help on 'no_such'; help() lists the "
     .. "topics, ??word searches")
+end)
+
+t.test("F1 shows as much as fits above the input", function()
+  for _, text in ipairs{"gemm(", "gemm(A,\n  B,\n", "cl.buffer("} do
+    local window = {width = 80, height = 24}
+    local page = help.at(text, #text, window)
+    local _, lines = (page .. "\n" .. text):gsub("\n", "")
+    t.ok(lines < window.height, page)
+    local topic = text:match "^[^(]*"
+    local more = page:match("\n%.%.%. (%d+) more lines: %?" .. topic .. "$")
+    local whole = help.text(topic)
+    local _, all = whole:gsub("\n", "")
+    if more then
+      t.eq(whole:sub(1, 40), page:sub(1, 40))
+      t.eq(select(2, page:gsub("\n", "")) + tonumber(more), all + 1)
+    end
+    t.eq(more ~= nil, topic == "gemm")
+    window.height = 1000
+    t.eq(help.at(text, #text, window), whole)
+  end
 end)
 
 t.test("F1 shows the parameters of the kernel that is called", function()

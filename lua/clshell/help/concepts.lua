@@ -216,6 +216,17 @@ not. In a table ±% is half the interval as a share of the median. `min` is the
 least sample, `dropped` the number of samples before the clock was steady.
 Try: ?stats.interval
 
+FASTER, SLOWER, SAME, UNCLEAR, verdict, rounds
+The verdict of compare on b, from rounds that run both in turns. FASTER or
+SLOWER: the 95 % interval of the ratio lies beyond 1; SAME: it lies within 1 %
+of 1; UNCLEAR: it does neither, and more time or a quiet machine is needed.
+Try: ?compare
+
+ms, us, ns
+The time of a launch, a rung or a call: ms are thousandths of a second, us
+millionths, ns billionths. Of a result: the median of its samples.
+Try: ?median and ?event
+
 hot, cold, rotation, flush
 Of a result: what the caches held before each launch. hot: the same operands as
 the launch before; cold: other data, because copies of the operands take turns

@@ -149,6 +149,15 @@ local function window()
     color = require "clshell.base.style".color(1)}
 end
 
+-- The view of the window, with what the options change.
+local function chosen(opts)
+  local view = window()
+  for key, value in pairs(opts or {}) do
+    view[key] = value
+  end
+  return room.layout.view(view)
+end
+
 --- help.page([topic]) -> string
 --- The text of ?topic: help.text as wide and as coloured as the window.
 function M.page(topic)
@@ -163,29 +172,46 @@ end
 ---   height  window  lines
 ---   color   window  16 colours of a terminal
 function M.search(words, opts)
-  local view = window()
-  for key, value in pairs(opts or {}) do
-    view[key] = value
-  end
-  view = room.layout.view(view)
+  local view = chosen(opts)
   return fold(room.search.page(words, view), view)
 end
 
---- help.at(text, cursor) -> string
+-- A page above the input: as many lines as the window has left, the last of
+-- which names the whole page.
+local function above(page, topic, text, view)
+  local lines = {}
+  for line in (page .. "\n"):gmatch "(.-)\n" do
+    lines[#lines + 1] = line
+  end
+  local _, breaks = text:gsub("\n", "")
+  local most = math.max(3, (view.height or #lines) - breaks - 2)
+  if #lines <= most then
+    return page
+  end
+  return ("%s\n... %d more lines%s"):format(table.concat(lines, "\n", 1,
+    most - 1), #lines - most + 1, topic and ": ?" .. topic or "")
+end
+
+--- help.at(text, cursor [, opts]) -> string
 --- The text of F1: the page on the name at the cursor, or on the call around
---- it, or that there is none. `cursor` is the number of bytes before it.
-function M.at(text, cursor)
+--- it, or that there is none. `cursor` is the number of bytes before it. As
+--- many lines as fit above the input; the last one names the whole page.
+--- Options:
+---   width   window  columns
+---   height  window  lines
+---   color   window  16 colours of a terminal
+function M.at(text, cursor, opts)
+  local view = chosen(opts)
   local kernel = require "clshell.prompt.signature".kernel(text, cursor)
   if kernel then
-    return kernel
+    return above(kernel, nil, text, view)
   end
-  local view = room.layout.view(window())
   local topics = room.cursor.topics(text, cursor)
   for _, find in ipairs{by_full_name, by_name} do
     for _, topic in ipairs(topics) do
       local found = find(topic, view)
       if found then
-        return fold(found, view)
+        return above(fold(found, view), topic, text, view)
       end
     end
   end
