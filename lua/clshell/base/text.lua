@@ -211,13 +211,6 @@ function M.finite(x)
   return x == x and x ~= math.huge and x ~= -math.huge
 end
 
--- text.exact(x) -> string
--- A finite number with all its digits and a point in every locale.
-function M.exact(x)
-  return math.type(x) == "integer" and ("%d"):format(x)
-    or (("%.17g"):format(x):gsub(",", "."))
-end
-
 -- text.shortest(x) -> string
 -- A finite float with the fewest of 15 to 17 digits that read back as it, and
 -- with a point in every locale.
@@ -231,6 +224,13 @@ function M.shortest(x)
   end
   s = string.gsub(s, ",", ".")
   return string.find(s, "[.e]") and s or s .. ".0"
+end
+
+-- text.exact(x) -> string
+-- A finite number with the digits that read back as it, and no more.
+function M.exact(x)
+  return math.type(x) == "integer" and ("%d"):format(x)
+    or (M.shortest(x):gsub("%.0$", ""))
 end
 
 local function replacement()
