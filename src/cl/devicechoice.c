@@ -45,19 +45,37 @@ static int nodevice(lua_State *L, const char *what, const char *asked) {
   return lua_error(L);
 }
 
-/* Whether the device at the top has the type, or `sel` in one of its names. */
-static bool matches(lua_State *L, const char *sel, bool type) {
+/* Whether the device at the top has `sel` in one of its names. */
+static bool named(lua_State *L, const char *sel) {
   static const char *const names[] = {"name", "platform", "version", NULL};
+  bool hit = false;
+  for (int i = 0; !hit && names[i] != NULL; i++) {
+    lua_getfield(L, -1, names[i]);
+    hit = strcasestr(luaL_optstring(L, -1, ""), sel) != NULL;
+    lua_pop(L, 1);
+  }
+  return hit;
+}
+
+/*
+** Whether the device at the top is of the type `sel`, or named by it: by a
+** part of a name, or by two with a comma between, as the prompt prints them
+** ("pocl, AMD EPYC").
+*/
+static bool matches(lua_State *L, const char *sel, bool type) {
+  const char *comma = strstr(sel, ", ");
   bool hit = false;
   if (type) {
     lua_getfield(L, -1, "type");
     hit = strcmp(luaL_optstring(L, -1, ""), sel) == 0;
     lua_pop(L, 1);
-  }
-  for (int i = 0; !type && !hit && names[i] != NULL; i++) {
-    lua_getfield(L, -1, names[i]);
-    hit = strcasestr(luaL_optstring(L, -1, ""), sel) != NULL;
-    lua_pop(L, 1);
+  } else if (named(L, sel)) {
+    hit = true;
+  } else if (comma != NULL && named(L, comma + 2)) {
+    const char *first = lua_pushlstring(L, sel, (size_t)(comma - sel));
+    lua_insert(L, -2);
+    hit = named(L, first);
+    lua_remove(L, -2);
   }
   return hit;
 }
@@ -160,9 +178,9 @@ static void pushnamed(lua_State *L) {
 /** cl.use(sel) -> Device
  * Chooses the session's device: "gpu", "cpu" or "accelerator" (the first
  * of that type), part of a device's or platform's name or of its version
- * ("pocl") in any letter case, an index of `cl.devices()`, or a Device. New
- * objects are made there from now on. No match, or part of several names: an
- * error with the candidates.
+ * ("pocl") in any letter case, two parts ("pocl, EPYC"), an index of
+ * `cl.devices()`, or a Device. New objects are made there from now on. No
+ * match, or part of several names: an error with the candidates.
  */
 static int cl_use(lua_State *L) {
   lua_settop(L, 1);

@@ -122,8 +122,21 @@ static void checktaken(lua_State *L, const Options *o, const char *script) {
   lua_getfield(L, -1, "commandline");
   if (lua_istable(L, -1) && lua_getfield(L, -1, "taken") == LUA_TNIL)
     fprintf(stderr,
-            PROGRAM ": note: %s has no results that -f and -o apply to\n",
+            PROGRAM ": note: %s has no results that -f and -o apply to; in a "
+                    "script of\nyour own, results{r1, r2}:html(\"FILE.html\") "
+                    "writes the report (?results)\n",
             script != NULL ? clsh_options_shown(script) : "stdin");
+}
+
+/* Tells what to do with a file of OpenCL C, which is no script. */
+static void notescript(const char *script) {
+  const char *dot = script != NULL ? strrchr(script, '.') : NULL;
+  if (dot != NULL && strcmp(dot, ".cl") == 0)
+    fprintf(stderr,
+            PROGRAM ": note: a .cl file holds kernels; clshell --check %s "
+                    "compiles it, and\ncl.build \"%s\" in a script builds "
+                    "it\n",
+            clsh_options_shown(script), clsh_options_shown(script));
 }
 
 static int runscript(lua_State *L, const Options *o, const char *script) {
@@ -134,8 +147,11 @@ static int runscript(lua_State *L, const Options *o, const char *script) {
   if ((!isfile || isword) && runcommand(L, script, isfile, &status))
     return status;
   status = luaL_loadfile(L, isstdin ? NULL : script);
-  if (status != LUA_OK)
-    return report(L, status);
+  if (status != LUA_OK) {
+    report(L, status);
+    notescript(script);
+    return status;
+  }
   int n = o->script < o->argc ? o->argc - o->script - 1 : 0;
   luaL_checkstack(L, n + 3, "too many arguments to the script");
   for (int i = 0; i < n; i++)

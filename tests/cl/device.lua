@@ -59,6 +59,22 @@ t.test("choosing a device", function()
   t.ok(cl.device() == device)
 end)
 
+t.test("a device by the words that the prompt prints", function()
+  local words = require "clshell.prompt.devices".words(device)
+  local name = words:match "^device %d+: (.*), [^,]*, [^,]*$"
+  local alike = 0
+  for _, other in ipairs(cl.devices()) do
+    alike = alike + (other.name == device.name and 1 or 0)
+  end
+  if alike > 1 then
+    t.skip "several devices have this name"
+  end
+  t.ok(cl.use(name) == device, name)
+  t.raises(function() cl.use(name .. " and more") end, "no device matches")
+  t.raises(function() cl.use("no such, " .. device.name) end,
+    "no device matches")
+end)
+
 t.test("contexts", function()
   local c = cl.context()
   t.ok(rawequal(c, cl.context()), "one for each device")

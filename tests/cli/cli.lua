@@ -217,6 +217,12 @@ outer()]])
   expect([[$clshell -e 'os.exit(true, true)']], "")
 end)
 
+t.test("a .cl file is no script, and the note says what to do", function()
+  local path = create("typedef.cl", "typedef float REAL;\n")
+  fails("$clshell " .. path, 1, "syntax error near 'float'",
+    "a .cl file holds kernels; clshell --check " .. path, "cl.build")
+end)
+
 t.test("exit 3: no matching device", function()
   local none = "OCL_ICD_VENDORS=/nonexistent OCL_ICD_FILENAMES= "
   fails(none .. "$clshell --devices", 3, "no OpenCL device", "install")
