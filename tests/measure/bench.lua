@@ -148,7 +148,7 @@ end)
 t.test("mistakes in the arguments are errors", function()
   t.raises(function() bench(function() return nil + 1 end, QUICK) end,
     "arithmetic")
-  t.raises(function() bench(5) end, "bench", "number")
+  t.raises(function() bench(5) end, "bench", "got 5")
   local tag = {}
   tag.t = tag
   t.raises(function() bench(print, {tag = tag}) end,
@@ -280,6 +280,12 @@ t.test("comparisons of launches", function()
   t.raises(function() compare(one, one, {rounds = 7}) end, ">= 8; got 7")
   t.raises(function() compare(one, one, {samples = 2}) end, ">= 3; got 2")
   t.raises(function() compare(one, one, {round = 9}) end, "did you mean")
+  local launch = cl.kernel "kernel void one(global int *x) {}":range(1)
+  local x <close> = cl.buffer("int", 1)
+  t.raises(function() compare(launch(x), one) end, "got an Event",
+    "{k:range(n), {args = {A, n}}}")
+  t.raises(function() compare({launch, x}, one) end, "got a Buffer",
+    "{k:range(n), {args = {A, n}}}")
   t.raises(function() compare(one) end, "b must be a workload", "got nothing")
   t.raises(function() compare("gemm.tiled") end, "b must be a workload")
 end)

@@ -103,6 +103,21 @@ t.test("best passes over what is wrong and says what changed", function()
   t.ok(tostring(best):find "driver changed")
 end)
 
+t.test("the table of best keeps to the width of the window", function()
+  local s <close> = fresh()
+  s:keep(run(3e-3, {config = "vector=64 mr=14 nv=2 mt=8 nt=4 ahead=32 bk=16",
+    title = "256x256x256 float", name = "gemm.register", gflops = 15.75}))
+  local report = require "clshell.report"
+  local width = report.width
+  report.width = function() return 60 end
+  local text <const> = tostring(s:best())
+  report.width = width
+  for line in text:gmatch "[^\n]+" do
+    t.ok(utf8.len(line) <= 60, text)
+  end
+  t.ok(text:find "mr=14" and text:find "ahead=32", text)
+end)
+
 t.test("best knows the source and the driver that are here", function()
   local s <close> = fresh()
   s:keep(run(1e-3, {name = "gemm.tiled", family = "gemm", kernel = "tiled",
@@ -174,6 +189,8 @@ t.test("tags, numbers and 'last' are compared", function()
   t.eq(s:compare({s:get(2), s:get(4)}, "new")[2].verdict, "SLOWER")
   t.raises(function() s:compare("odl", "new") end, "did you mean 'old'")
   t.raises(function() s:compare("old", 99) end, "no run 99")
+  t.raises(function() s:compare("old", "gemm.tiled") end,
+    '{"gemm.tiled", {512}}')
   t.raises(function() s:compare("last~50", 1) end, "9 are kept")
   t.raises(function() s:compare("old", "last") end, "no run of 'last'")
 end)

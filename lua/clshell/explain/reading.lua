@@ -79,7 +79,7 @@ local function rate(x, unit)
 end
 
 local function percent(x)
-  return ("%.0f %%"):format(100 * x)
+  return (x < 0.01 and "%.1g %%" or "%.0f %%"):format(100 * x)
 end
 
 -- Adds a roof: the least seconds for `amount` at the rate of the peak `name`.

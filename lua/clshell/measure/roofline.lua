@@ -6,6 +6,7 @@ local argument = require "clshell.base.argument"
 local cl = require "cl"
 local peaks = require "clshell.measure.peaks"
 local protocol = require "clshell.measure.protocol"
+local text = require "clshell.base.text"
 
 local M = require "clshell.base.lazy".table(...)
 
@@ -200,21 +201,32 @@ function M.host(r)
   end
 end
 
-local function line(r)
-  local rate = r.gflops and ("%.4g GFLOPS"):format(r.gflops)
-    or r.gbs and ("%.4g GB/s"):format(r.gbs) or ""
-  local ai = r.ai and ("AI %.3g"):format(r.ai) or ""
-  local doubtful = r.note and r.note:match("IMPOSSIBLE%?[^;]*") or ""
-  return (("%-32s %16s  %10s  %5.1f %% of the %s roof  %s"):format(
-    ("%s %s"):format(r.name or "?", r.title or ""), rate, ai, 100 * r.roof,
-    r.bound, doubtful):gsub(" +$", ""))
+-- The words of a result, in the columns of the list.
+local function words(r)
+  return {("%s %s"):format(r.name or "?", r.title or ""),
+    r.gflops and ("%.4g GFLOPS"):format(r.gflops)
+      or r.gbs and ("%.4g GB/s"):format(r.gbs) or "",
+    r.ai and ("AI %.3g"):format(r.ai) or "",
+    ("%5.1f %% of the %s roof"):format(100 * r.roof, r.bound),
+    r.note and r.note:match("IMPOSSIBLE%?[^;]*") or ""}
 end
 
 local listing = {
   __tostring = function(list)
-    local lines = {}
+    local rows, widths, lines = {}, {}, {}
     for i, r in ipairs(list) do
-      lines[i] = line(r)
+      rows[i] = words(r)
+      for j, word in ipairs(rows[i]) do
+        widths[j] = math.max(widths[j] or 0, text.width(word))
+      end
+    end
+    for i, row in ipairs(rows) do
+      local cells = {}
+      for j, word in ipairs(row) do
+        cells[#cells + 1] = widths[j] > 0
+          and text.fill(word, widths[j], j == 2) or nil
+      end
+      lines[i] = table.concat(cells, "  "):gsub(" +$", "")
     end
     return #lines > 0 and table.concat(lines, "\n")
       or "no result with flop or bytes in this session"

@@ -154,9 +154,13 @@ local function is_launch(what)
   return text.class(what) == "Launch"
 end
 
+local LAUNCH = "%s, with its arguments, is {k:range(n), {args = {A, n}}} in "
+  .. "compare, and k:range(n), {args = {A, n}} in bench"
+
 -- The options behind a workload.
-local function options(who, opts)
-  return argument.check(who, "options", opts == nil and {} or opts, "table")
+local function options(who, opts, what)
+  return argument.check(who, "options", opts == nil and {} or opts, "table",
+    is_launch(what) and LAUNCH:format "a launch" or nil)
 end
 
 local function of_launch(launch, opts)
@@ -182,7 +186,7 @@ end
 --- by a shape (or operands), parameters and options.
 function M.of(who, what, ...)
   if is_launch(what) then
-    local opts = options(who, ...)
+    local opts = options(who, (...), what)
     return of_launch(what, opts), opts
   elseif type(what) == "table" and what.commands then
     local name = what.rung and what.rung.name or "plan"
@@ -200,9 +204,10 @@ function M.of(who, what, ...)
     end
   end
   cl.error(("%s: the workload must be a launch, a function that returns "
-    .. "events, or a rung with a shape; got %s"):format(who, type(what)),
-    {hint = ("%s(\"gemm.tiled\", {512, 512, 512}, {tile = 16})"):format(
-      who)})
+    .. "events, or a rung with a shape; got %s"):format(who, text.got(what)),
+    {hint = text.class(what) == "Event"
+      and LAUNCH:format "a launch that can be repeated"
+      or ("%s(\"gemm.tiled\", {512, 512, 512}, {tile = 16})"):format(who)})
 end
 
 local function is_buffer(x)

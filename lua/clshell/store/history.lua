@@ -170,7 +170,7 @@ end
 
 local BEST = {
   {key = "name", title = "name"},
-  {key = "config", title = "parameters"},
+  {key = "config", title = "parameters", wrap = true},
   {key = "title", title = "problem"},
   {key = "mode", title = "cache", drop = 3},
   {key = function(r)

@@ -120,7 +120,9 @@ local function tagged(s, tag)
       tags[i] = row.tag
     end
     cl.error(#tags > 0 and text.unknown("tag", tag, tags)
-      or ("no tag '%s': no kept run has a tag"):format(tag))
+      or ("no tag '%s': no kept run has a tag"):format(tag),
+      {hint = tag:find "^%a[%w_]*%.[%a_][%w_]*$"
+        and ('a rung has a shape: {"%s", {512}}'):format(tag) or nil})
   end
   return list
 end
