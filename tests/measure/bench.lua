@@ -281,10 +281,10 @@ t.test("comparisons of launches", function()
   t.raises(function() compare(one, one, {samples = 2}) end, ">= 3; got 2")
   t.raises(function() compare(one, one, {round = 9}) end, "did you mean")
   local launch = cl.kernel "kernel void one(global int *x) {}":range(1)
-  local x <close> = cl.buffer("int", 1)
-  t.raises(function() compare(launch(x), one) end, "got an Event",
+  local int <close> = cl.buffer("int", 1)
+  t.raises(function() compare(launch(int), one) end, "got an Event",
     "{k:range(n), {args = {A, n}}}")
-  t.raises(function() compare({launch, x}, one) end, "got a Buffer",
+  t.raises(function() compare({launch, int}, one) end, "got a Buffer",
     "{k:range(n), {args = {A, n}}}")
   t.raises(function() compare(one) end, "b must be a workload", "got nothing")
   t.raises(function() compare("gemm.tiled") end, "b must be a workload")

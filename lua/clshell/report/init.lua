@@ -218,8 +218,11 @@ function M.format(rows, wanted, opts)
     end
   end
   if #out > 0 then
-    lines[#lines + 1] = ("(left out at %d columns: %s; COLUMNS=%d makes "
-      .. "room)"):format(width, table.concat(out, ", "), enough)
+    local note = ("(left out at %d columns: %s; COLUMNS=%d makes room)")
+      :format(width, table.concat(out, ", "), enough)
+    for _, line in ipairs(M.wrap(note, width)) do
+      lines[#lines + 1] = line
+    end
   end
   return table.concat(lines, "\n")
 end
