@@ -50,11 +50,14 @@ t.test("a notice of work done once: from half a second on", function()
     opts.width, opts.quiet = 40, opts.quiet or false
     opts.write = function(s) out[#out + 1] = s end
     for _, parts in ipairs{2, 3} do -- parts that follow each other share it
-      local notice <close> = progress.notice(title, "now: ", opts)
-      for i = 1, parts do
-        notice:step("step " .. parts .. i)
-        time = time + 0.2
+      do
+        local notice <close> = progress.notice(title, "now: ", opts)
+        for i = 1, parts do
+          notice:step("step " .. parts .. i)
+          time = time + 0.2
+        end
       end
+      time = time + (opts.between or 0)
     end
     return out
   end
@@ -62,6 +65,9 @@ t.test("a notice of work done once: from half a second on", function()
   t.eq(told("B", {tty = true}), {"\r\27[Know: step 32", "\r\27[Know: step 33",
     "\r\27[K"})
   t.eq(told("C", {tty = true, quiet = true}), {})
+  t.eq(told("D", {tty = true, between = 1})[1], "\r\27[Know: step 31",
+    "the time between the parts counts")
+  t.eq(told("E", {tty = true, between = 3}), {})
 end)
 
 t.test("on a terminal: one line, drawn again, erased at the end", function()

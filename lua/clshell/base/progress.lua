@@ -13,6 +13,7 @@ Progress.__index, Notice.__index = Progress, Notice
 
 local BAR = 20     -- characters
 local DELAY = 0.5  -- seconds before anything is drawn
+local JOINED = 2   -- seconds between parts of one work, such as a calibration
 local REDRAW = 0.1 -- seconds between two drawings
 local PLAIN = 10   -- seconds between two plain lines, and per cent
 local RECENT = 16  -- steps that predict the time to go
@@ -151,8 +152,8 @@ local notices = {} -- by their titles
 --- calibration of a device. The title says the work and its reason: one plain
 --- line, once a session. A terminal shows `short` with the label of the step
 --- under way. Nothing is shown in the first half second and with -q. Parts of
---- the work that follow each other at once share a notice. Closes itself, as
---- progress does. A third argument is for tests, see progress.new.
+--- the work that follow each other within two seconds share a notice. Closes
+--- itself, as progress does. A third argument is for tests, see progress.new.
 function M.notice(title, short, opts)
   local n = notices[title]
   if not n then
@@ -160,7 +161,7 @@ function M.notice(title, short, opts)
     n.title, n.short, n.open, n.ended = title, short, 0, n.begin
     notices[title] = n
   end
-  if n.open == 0 and n.now() - n.ended > DELAY then
+  if n.open == 0 and n.now() - n.ended > JOINED then
     n.begin = n.now()
   end
   n.open = n.open + 1

@@ -53,8 +53,9 @@ dl { display: grid; grid-template-columns: max-content 1fr;
   gap: .15rem 1.2rem; margin: .5rem 0 }
 dt { color: var(--soft) }
 dd { margin: 0; overflow-wrap: anywhere }
-figure { margin: 1rem 0 1.5rem }
-.plot { width: 100%; max-width: 720px; height: auto; display: block }
+figure { margin: 1rem 0 1.5rem; overflow-x: auto }
+.plot { width: 100%; min-width: 420px; max-width: 720px; height: auto;
+  display: block }
 details { border-top: 1px solid var(--line); padding: .4rem 0 }
 summary { cursor: pointer }
 @page { margin: 15mm }
@@ -407,7 +408,8 @@ end
 
 local NOTE = '<p class="soft">★ best. Every rate is of a result that was '
   .. "checked. Times are medians; ± is half of their 95 % interval, or with "
-  .. "fewer than 6 samples half of the distance of the quartiles.</p>"
+  .. "fewer than 6 samples half of the distance of the quartiles. A factor "
+  .. "at a bar compares it with the bar above.</p>"
 
 -- The device and the date, in one line, as far as the title has them not.
 local function lead(meta, title)
