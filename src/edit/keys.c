@@ -321,4 +321,9 @@ void clsh_keys_bind(void) {
     for (int k = 0; k < NKEYMAPS; k++)
       rl_bind_keyseq_in_map(beginnings[i], rl_skip_csi_sequence,
                             rl_get_keymap_by_name(keymaps[k]));
+  for (int k = 0; k < NKEYMAPS; k++) { /* readline quotes the key after it */
+    Keymap map = rl_get_keymap_by_name(keymaps[k]);
+    if (rl_function_of_keyseq("\033[2~", map, NULL) == rl_quoted_insert)
+      rl_bind_keyseq_in_map("\\e[2~", nothing, map); /* Insert */
+  }
 }

@@ -318,6 +318,10 @@ t.test("keys without a function insert nothing", function()
   s:send "y"
   s:wait "y"
   t.eq(s:text(), "cl> xy")
+  s:keys("IC", "C-u") -- Insert does not quote the next key
+  s:send "z"
+  s:wait "z"
+  t.eq(s:text(), "cl> z")
 end)
 
 t.done()
