@@ -462,16 +462,16 @@ end)
 t.test("F1 shows as much as fits above the input", function()
   for _, text in ipairs{"gemm(", "gemm(A,\n  B,\n", "cl.buffer("} do
     local window = {width = 80, height = 24}
-    local page = help.at(text, #text, window)
-    local _, lines = (page .. "\n" .. text):gsub("\n", "")
-    t.ok(lines < window.height, page)
+    local found = help.at(text, #text, window)
+    local _, lines = (found .. "\n" .. text):gsub("\n", "")
+    t.ok(lines < window.height, found)
     local topic = text:match "^[^(]*"
-    local more = page:match("\n%.%.%. (%d+) more lines: %?" .. topic .. "$")
+    local more = found:match("\n%.%.%. (%d+) more lines: %?" .. topic .. "$")
     local whole = help.text(topic)
     local _, all = whole:gsub("\n", "")
     if more then
-      t.eq(whole:sub(1, 40), page:sub(1, 40))
-      t.eq(select(2, page:gsub("\n", "")) + tonumber(more), all + 1)
+      t.eq(whole:sub(1, 40), found:sub(1, 40))
+      t.eq(select(2, found:gsub("\n", "")) + tonumber(more), all + 1)
     end
     t.eq(more ~= nil, topic == "gemm")
     window.height = 1000
