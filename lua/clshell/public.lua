@@ -13,6 +13,7 @@ local MODULES = {
   {"bench", "measure.bench"},
   {"peaks", "measure.peaks"},
   {"compare", "measure.compare"},
+  {"tune", "tune"},
   {"roofline", "measure.roofline"},
   {"lesson", "explain.lesson"},
   {"calibrate", "measure.calibrate"},

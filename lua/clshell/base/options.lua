@@ -17,6 +17,8 @@ local TRIPLETS = {"type", "context"}
 local RUNS = {"name", "device", "tag", "since", "limit"}
 local BARS = {"y", "y_label", "limit", "limit_label", "title", "file",
   "width", "height"}
+local TUNE = {"seconds", "evaluations", "strategy", "seed", "objective",
+  "samples", "cache", "type", "tag", "fresh", "quiet"}
 
 -- By the name of a function in messages and help: Class:method for methods.
 -- Module cl has lists of its own (cl.options of a name); those of a kernel
@@ -68,6 +70,11 @@ local NAMES = {
   runs = {"id", "name", "device", "tag", "since", "before", "limit"},
   ["runs.compare"] = {"threshold"},
   ["store.open"] = {"create"},
+  tune = {"kernel", "params", "where", "range", "args", "check", "output",
+    "tolerance", "reset", "flop", "bytes", "defines", "options",
+    "local_bytes", "entry", "start", "name", "title", "context", "replay",
+    table.unpack(TUNE)},
+  ["tune.rung"] = {"where", table.unpack(TUNE)},
 }
 
 -- The kind of an option's value, by the names of options that have one kind

@@ -6,6 +6,7 @@ local argument = require "clshell.base.argument"
 local bench = require "clshell.measure.bench"
 local choice = require "clshell.family.choice"
 local cl = require "cl"
+local device_limits = require "clshell.family.device_limits"
 local options = require "clshell.base.options"
 local plan_cache = require "clshell.family.plan_cache"
 local prepared_call = require "clshell.family.prepared_call"
@@ -343,6 +344,14 @@ function methods.check(family, name, params, target)
     return true
   end
   return nil, reason
+end
+
+-- The reason of the device against a configuration on a bound shape, before
+-- anything is built; nil: there is none.
+function methods.refusal(family, name, p, s)
+  local rung = methods.rung(family, name)
+  return device_limits.device(family.spec.ints, rung, p,
+    prepared_call.shape(family, rung, s), s.context.device)
 end
 
 --- family.verify(name, params, operands) -> result

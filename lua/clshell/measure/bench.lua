@@ -124,9 +124,11 @@ local function guarded(r, f)
   return r
 end
 
--- Measures a subject and works out the rates and the note of the result.
+-- Measures a subject, by limits.measure in place of the protocol where that
+-- is given, and works out the rates and the note of the result.
 local function measure(r, subject, limits)
-  protocol.measure(subject, r, limits)
+  local take = limits.measure or protocol.measure
+  take(subject, r, limits)
   record.rate(r)
   record.explain(r)
 end
@@ -164,9 +166,10 @@ local function passes(r, opts)
   return ok
 end
 
-local function bench_call(r, call, opts, limits, set)
-  local context = cl.context()
-  local subject = set(timer.new(context, {call}))
+local function bench_call(r, job, opts, limits, set)
+  local context = job.context or cl.context()
+  local subject = set(timer.new(context, {job.call}))
+  subject.before = job.before
   subject.sample(1) -- the first launch is not timed
   if not passes(r, opts) then
     return
@@ -203,6 +206,12 @@ local function rotation(family, name, params, operands, calls)
   end
 end
 
+-- bench.mode(family) -> "hot" or "cold"
+-- The caches that the rungs of a family find, unless the options say.
+function M.mode(family)
+  return family.spec.cache or COLD[family.name] and "cold" or "hot"
+end
+
 local function bench_rung(r, job, opts, limits, set)
   local family, rung = job.family, job.family.rung(job.rung)
   local plan, reason = family.plan_for(job.rung, job.params, job.operands)
@@ -223,8 +232,7 @@ local function bench_rung(r, job, opts, limits, set)
       verify.restore(plan, plan.output, before)
     end
   end
-  r.mode = opts.cache or family.spec.cache or COLD[family.name] and "cold"
-    or "hot"
+  r.mode = opts.cache or M.mode(family)
   local _ <close> = r.mode == "cold" and chill(r, subject,
     workload.footprint(plan.operands), not before and rotation(family,
       job.rung, job.params, job.operands, calls)) or nil
@@ -285,7 +293,7 @@ local function run_family(job, opts, limits)
   local host = family.host(job.rung)
   local r = record.new(opts.name or ("%s.%s"):format(family.name, job.rung),
     not host and cl.context(), opts)
-  r.params, r.seed = job.params or {}, job.seed
+  r.params, r.seed, r.setting = job.params or {}, job.seed, job.setting
   if not host then
     local rung = family.rung(job.rung)
     record.describe_rung(r, family, rung,
@@ -297,6 +305,32 @@ local function run_family(job, opts, limits)
     else
       bench_rung(r, job, opts, limits, set)
     end
+  end)
+end
+
+-- Measures a workload.
+local function run_job(job, opts, limits)
+  if job.family then
+    return run_family(job, opts, limits)
+  end
+  local r = record.new(opts.name or job.name, nil, opts)
+  r.type = opts.type
+  if job.plan and job.plan.rung then
+    r.kernel, r.params = job.plan.rung.name, job.plan.params
+    r.config = rungs.tostring(job.plan.rung, job.plan.params)
+  elseif job.kernel then
+    r.kernel, r["local"] = job.kernel.name, workload.local_text(job.size)
+    r.options = job.kernel.program.options
+  end
+  if job.describe then
+    job.describe(r)
+  end
+  return guarded(r, function(_, set)
+    if not (job.plan or job.kernel) and not timer.enqueues(job.call) then
+      return bench_function(r, job.call, opts, limits, set)
+    end
+    r.device = record.device(job.context or cl.context())
+    bench_call(r, job, opts, limits, set)
   end)
 end
 
@@ -342,26 +376,18 @@ end
 --- with the result so far as `record`.
 function M.run(what, ...)
   local job, opts = workload.of("bench", what, ...)
-  local limits = check(opts, "final", "bench")
-  if job.family then
-    return run_family(job, opts, limits)
-  end
-  local r = record.new(opts.name or job.name, nil, opts)
-  r.type = opts.type
-  if job.plan and job.plan.rung then
-    r.kernel, r.params = job.plan.rung.name, job.plan.params
-    r.config = rungs.tostring(job.plan.rung, job.plan.params)
-  elseif job.kernel then
-    r.kernel, r["local"] = job.kernel.name, workload.local_text(job.size)
-    r.options = job.kernel.program.options
-  end
-  return guarded(r, function(_, set)
-    if not (job.plan or job.kernel) and not timer.enqueues(job.call) then
-      return bench_function(r, job.call, opts, limits, set)
-    end
-    r.device = record.device(cl.context())
-    bench_call(r, job.call, opts, limits, set)
-  end)
+  return run_job(job, opts, check(opts, "final", "bench"))
+end
+
+-- bench.job(job, opts, measure) -> result
+-- A measurement of a workload for `who`, quick, its samples taken by measure(
+-- subject, r, limits) in place of protocol.measure. Fields of the workload
+-- besides those of target.of: setting, which tells equal ones in the store;
+-- of a launch also context, before(), and describe(r) for its result.
+function M.job(job, opts, measure, who)
+  local limits = check(opts, "quick", who)
+  limits.measure = measure
+  return run_job(job, opts, limits)
 end
 
 -- family.bench, see family/init.lua: a result for a rung or a host routine.

@@ -262,6 +262,29 @@ local function measure_by(subject, r, timer, limits, t)
   return collect_steady(subject, r, timer, batch, limits)
 end
 
+--- protocol.look(subject, r, stop)
+--- A first look at a subject: samples into the result r, one after the other
+--- and without a ramp, until stop(r.samples).
+function M.look(subject, r, stop)
+  r.flags, r.discarded = r.flags or {}, 0
+  local c, first = subject.calibration, M.take(subject, 1)
+  local timer = c.event and first.event and first.event > 0 and "event"
+    or "wall"
+  local batch = M.batch(subject, timer, first[timer])
+  if batch > 1 and timer == "event" and not c.batch then
+    timer, batch = "wall", M.batch(subject, "wall", first.wall)
+  end
+  new_set(r, timer, batch)
+  if batch == 1 then
+    add(r, first)
+  end
+  while not stop(r.samples) do
+    if not add(r, M.take(subject, batch)) then
+      new_set(r, "wall", batch)
+    end
+  end
+end
+
 --- protocol.measure(subject, r, limits)
 --- Takes samples of a subject into the result r: timer, batch, samples,
 --- discarded, flags and the fields of protocol.summarise. The steps: a ramp

@@ -30,13 +30,16 @@ local function families()
   return list
 end
 
--- The family and the name of a rung given as "gemm.tiled" or as a table.
-local function find_rung(what, who)
+-- The family and the name of a rung given as "gemm.tiled" or as a table; of a
+-- family ("gemm", or its table) no name, where `whole` ones are taken.
+local function find_rung(what, who, whole)
   local list = families()
   if type(what) == "string" then
     local first, name = what:match("^([%a_][%w_]*)%.([%a_][%w_]*)$")
     for _, family in ipairs(list) do
-      if family.name == first then
+      if whole and family.name == what then
+        return family
+      elseif family.name == first then
         return family, name
       end
     end
@@ -44,6 +47,9 @@ local function find_rung(what, who)
       what), {hint = "families: " .. table.concat(FAMILIES, ", ")})
   end
   for _, family in ipairs(list) do
+    if whole and family == what then
+      return family
+    end
     for _, entry in ipairs(family.kernels()) do
       if entry.rung == what then
         return family, what.name
@@ -208,6 +214,18 @@ function M.of(who, what, ...)
     {hint = text.class(what) == "Event"
       and LAUNCH:format "a launch that can be repeated"
       or ("%s(\"gemm.tiled\", {512, 512, 512}, {tile = 16})"):format(who)})
+end
+
+--- target.ladder(who, what, shape [, type]) -> workload, or nil
+--- A rung or a whole family ("gemm", rung nil) on operands; nil where `what`
+--- is neither.
+function M.ladder(who, what, shape, type)
+  local family, name = find_rung(what, who, true)
+  if family then
+    local o, made = operands(family, shape, type, who)
+    return {family = family, rung = name, operands = o,
+      seed = made and M.SEED or nil}
+  end
 end
 
 local function is_buffer(x)

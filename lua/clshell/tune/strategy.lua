@@ -225,8 +225,9 @@ M.names = {"exhaustive", "random", "one_factor", "local", "anneal", "genetic",
 --- The strategy of a search that names none. `budget` is the number of
 --- evaluations, nil where only time limits them.
 function M.choose(space, budget)
-  if budget and #space <= budget or #space <= 64 then
-    return "exhaustive", ("the space has %d points"):format(#space)
+  if #space <= (budget or 64) then
+    return "exhaustive", ("the space has %s"):format(text.count(#space,
+      "point"))
   elseif (budget or 0) <= surrogate.MOST then
     return "surrogate", "a model of the points measured picks the next: the "
       .. "most for few evaluations"

@@ -143,7 +143,7 @@ function M.new(space, random)
   local model = #columns > 0 and host.gaussian(#columns, M.MOST)
   local rows, ids = {}, {}   -- of the model, by number and back
   local values, order, n = {}, {}, 0
-  local asked = {}
+  local asked, pooled = {}, false
   local function row(id)
     if not rows[id] then
       local p, x = space:point(id), {}
@@ -169,7 +169,8 @@ function M.new(space, random)
     end
   end
   local function candidates()
-    if n == FIRST or not next(rows) then
+    if not pooled then
+      pooled = true
       if #space <= POOL then
         for id = 1, #space do
           row(id)
@@ -216,7 +217,7 @@ function M.new(space, random)
     end
     return id
   end, function(id, value)
-    n = n + 1
+    n, asked[id] = n + 1, true
     values[n] = value or false
     if model and n <= M.MOST then
       model:observe(row(id))

@@ -1,0 +1,135 @@
+-- tune/race.lua - how many samples a configuration deserves: few where it is
+-- far from the best, and turns with the others where it is near
+-- SPDX-License-Identifier: MIT
+
+local compare = require "clshell.measure.compare"
+local protocol = require "clshell.measure.protocol"
+local stats = require "clshell.measure.stats"
+
+local M = {}
+local Race = {}
+Race.__index = Race
+
+local FAR = 1.5   -- times the best: the lesser of two samples says slow
+local BEHIND = 1.2 -- times the best: the median of three says slow
+local ROUNDS, LEAST_ROUNDS = 11, 8
+local SAMPLES = 3 -- of each in a round
+
+--- race.new() -> race
+--- A race of configurations; race.best is the least median so far.
+function M.new()
+  return setmetatable({}, Race)
+end
+
+--- race:measure(subject, r, limits)
+--- Measures a subject into the result r, as protocol.measure does, unless a
+--- first look says that it is slow: r.status is "slow" then. Two samples say
+--- so above 1.5 times the best, three above 1.2 times.
+function Race:measure(subject, r, limits)
+  local best = self.best
+  if best then
+    local slow
+    protocol.look(subject, r, function(samples)
+      local n = #samples
+      if n == 2 then
+        slow = math.min(samples[1], samples[2]) > FAR * best
+      elseif n == 3 then
+        slow = stats.median(samples) > BEHIND * best
+      end
+      return slow or n == 3
+    end)
+    if slow then
+      r.status = "slow"
+      return protocol.summarise(subject, r)
+    end
+  end
+  protocol.measure(subject, r, limits)
+  self:finished(r)
+end
+
+--- race:finished(r)
+--- Notes a result that was measured in full.
+function Race:finished(r)
+  if r.median and r.median > 0
+      and r.median < (self.best or math.huge) then
+    self.best = r.median
+  end
+end
+
+-- One round: the median of each subject's samples; nil where the timer fails.
+local function round(subjects, batches, timer, number)
+  local scores = {}
+  for k = 1, #subjects do
+    local i = number % 2 == 0 and k or #subjects + 1 - k
+    local times = {}
+    for n = 1, SAMPLES do
+      local t = protocol.take(subjects[i], batches[i])[timer]
+      if not t or t <= 0 then
+        return nil
+      end
+      times[n] = t / batches[i]
+    end
+    scores[i] = stats.median(times)
+  end
+  return scores
+end
+
+--- race.turns(subjects, seconds) -> list of lists, or nil
+--- Seconds of a launch of each subject in each round: the subjects run one
+--- after the other, in the next round the other way round, 11 times, fewer
+--- where the seconds are over; nil where they do not suffice for 8 rounds.
+function M.turns(subjects, seconds)
+  local c = subjects[1].calibration
+  local timer, batches, each = c.event and c.batch and "event" or "wall", {}, 0
+  for i, subject in ipairs(subjects) do
+    local s = protocol.take(subject, 1)
+    batches[i] = protocol.batch(subject, timer, s[timer] or s.wall)
+    each = each + SAMPLES * batches[i] * s.wall
+  end
+  if each * LEAST_ROUNDS > seconds then
+    return nil
+  end
+  local now = subjects[1].now
+  local lists, begin, number = {}, now(), 0
+  while number < ROUNDS and (number < LEAST_ROUNDS
+      or now() - begin < seconds) do
+    number = number + 1
+    local scores = round(subjects, batches, timer, number)
+    if not scores then -- an event timer that fails: the clock, from the start
+      if timer == "wall" then
+        return nil
+      end
+      timer, lists, number = "wall", {}, 0
+    else
+      for i, score in ipairs(scores) do
+        lists[i] = lists[i] or {}
+        lists[i][number] = score
+      end
+    end
+  end
+  return lists
+end
+
+--- race.judge(lists) -> list of {median, verdict, ratio, lo, hi}, best
+--- The verdicts of race.turns on each against the best of them, as compare
+--- gives them: "SLOWER" where it is, by 1 % and beyond doubt. The ratio is its
+--- time over that of the best, with the 95 % interval.
+function M.judge(lists)
+  local verdicts, best = {}, 1
+  for i, list in ipairs(lists) do
+    verdicts[i] = {median = stats.median(list)}
+    if verdicts[i].median < verdicts[best].median then
+      best = i
+    end
+  end
+  for i, list in ipairs(lists) do
+    local ratios, v = {}, verdicts[i]
+    for k, t in ipairs(list) do
+      ratios[k] = t / lists[best][k]
+    end
+    v.verdict, v.ratio, v.lo, v.hi = compare.verdict(ratios)
+  end
+  return verdicts, best
+end
+
+return M

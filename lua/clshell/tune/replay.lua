@@ -1,0 +1,346 @@
+-- tune/replay.lua - spaces that were measured before, as files: CSV, Kernel
+-- Tuner's cache files, and T4 (its results files); reading and writing
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local csv = require "clshell.report.csv"
+local file = require "clshell.base.file"
+local json = require "clshell.base.json"
+local space = require "clshell.tune.space"
+local text = require "clshell.base.text"
+
+local M = {}
+
+local TIME = {ms = 1, ["time"] = 1, time_ms = 1, runtime = 1}
+local OTHER = {status = true, reason = true, rung = false}
+
+local function fail(path, message, ...)
+  cl.error(("tune: %s: %s"):format(path, message:format(...)))
+end
+
+-- The cells of a line of CSV.
+local function cells(line)
+  local list, at = {}, 1
+  while at <= #line + 1 do
+    if line:sub(at, at) == '"' then
+      local from, cell = at + 1, ""
+      while true do
+        local stop = line:find('"', from, true) or #line + 1
+        cell = cell .. line:sub(from, stop - 1)
+        at = stop + 1
+        if line:sub(at, at) ~= '"' then
+          break
+        end
+        cell, from = cell .. '"', at + 1
+      end
+      list[#list + 1] = cell
+      at = (line:find(",", at, true) or #line + 1) + 1
+    else
+      local stop = line:find(",", at, true) or #line + 1
+      list[#list + 1] = line:sub(at, stop - 1)
+      at = stop + 1
+    end
+  end
+  return list
+end
+
+-- A value of a parameter from text.
+local function value(s)
+  if s == "true" or s == "false" then
+    return s == "true"
+  end
+  return math.tointeger(tonumber(s)) or tonumber(s) or s
+end
+
+local function from_csv(content, path)
+  local names, time, rows, number = nil, nil, {}, 0
+  for line in content:gmatch "[^\r\n]+" do
+    local list = cells(line)
+    number = number + 1
+    if not names then
+      names = list
+      for i, name in ipairs(list) do
+        time = time or TIME[name:lower()] and i
+      end
+      if not time then
+        fail(path, "no column is called ms or time; there are: %s",
+          table.concat(list, ", "))
+      end
+    elseif #list ~= #names then
+      fail(path, "line %d has %d cells, the head %d", number, #list, #names)
+    else
+      local row = {point = {}}
+      for i, name in ipairs(names) do
+        if i == time then
+          row.ms = tonumber(list[i])
+        elseif OTHER[name] then
+          row[name] = list[i] ~= "" and list[i] or nil
+        else
+          row.point[name] = value(list[i])
+        end
+      end
+      rows[#rows + 1] = row
+    end
+  end
+  local order = {}
+  for i, name in ipairs(names or {}) do
+    if i ~= time and not OTHER[name] then
+      order[#order + 1] = name
+    end
+  end
+  return rows, order
+end
+
+-- The cache of Kernel Tuner: a table by the text of the values.
+local function from_cache(data, path)
+  local names = data.tune_params_keys
+  if type(names) ~= "table" then
+    fail(path, "tune_params_keys is missing")
+  end
+  local rows = {}
+  for _, key in ipairs(text.keys(data.cache)) do
+    local entry, row = data.cache[key], {point = {}}
+    for _, name in ipairs(names) do
+      row.point[name] = entry[name]
+    end
+    row.ms = type(entry.time) == "number" and entry.time or nil
+    row.reason = type(entry.time) == "string" and entry.time or nil
+    rows[#rows + 1] = row
+  end
+  return rows, names
+end
+
+local STATUS = {correct = "ok", constraints = "refused", compile = "build",
+  correctness = "wrong"}
+
+local function from_t4(data)
+  local rows, order, known = {}, {}, {}
+  for i, result in ipairs(data.results) do
+    local row = {point = {}}
+    for _, name in ipairs(text.keys(result.configuration)) do
+      row.point[name] = result.configuration[name]
+      if not known[name] then
+        known[name] = true
+        order[#order + 1] = name
+      end
+    end
+    for _, m in ipairs(result.measurements or {}) do
+      if m.name == "time" and type(m.value) == "number" then
+        row.ms = m.unit == "s" and m.value * 1e3 or m.value
+      end
+    end
+    row.status = STATUS[result.invalidity] or result.invalidity and "failed"
+    rows[i] = row
+  end
+  return rows, order
+end
+
+--- replay.read(path) -> rows, names
+--- The rows of a file, {point, ms, status, reason}, and the names of its
+--- parameters: CSV with a column of each parameter and a column "ms" (or
+--- "time", in ms; an empty cell or a word: the configuration failed), a cache
+--- file of Kernel Tuner, or a T4 file.
+function M.read(path)
+  if type(path) ~= "string" then
+    cl.error(("tune: replay must be the path of a file; got a %s"):format(
+      type(path)))
+  end
+  local f, message = io.open(path, "rb")
+  local content = f and f:read "a"
+  if not content then
+    cl.error("tune: cannot read " .. (message or path))
+  end
+  f:close()
+  local rows, names
+  if content:find "^%s*{" then
+    local data, why = json.decode(content)
+    if type(data) == "table" and type(data.cache) == "table" then
+      rows, names = from_cache(data, path)
+    elseif type(data) == "table" and type(data.results) == "table" then
+      rows, names = from_t4(data)
+    else
+      fail(path, "%s", why or "neither a cache nor results of Kernel Tuner")
+    end
+  else
+    rows, names = from_csv(content, path)
+  end
+  if #rows == 0 then
+    fail(path, "no configuration is in it")
+  elseif #names == 0 then
+    fail(path, "no parameter is in it")
+  end
+  for i, row in ipairs(rows) do
+    if row.ms and not (row.ms > 0 and row.ms < math.huge) then
+      row.ms, row.reason = nil, row.reason or "time " .. row.ms
+    end
+    row.status = row.status or row.ms and "ok" or "failed"
+    for _, name in ipairs(names) do
+      if type(row.point[name]) == "table" or row.point[name] == nil then
+        fail(path, "configuration %d has no value of %s", i, name)
+      end
+    end
+  end
+  return rows, names
+end
+
+-- Numbers by their size before other values.
+local function before(a, b)
+  local x, y = math.type(a), math.type(b)
+  if x and y then
+    return a < b
+  elseif x or y then
+    return x ~= nil
+  end
+  return tostring(a) < tostring(b)
+end
+
+--- replay.source(path) -> source
+--- The configurations of a file; each measurement answers its row.
+function M.source(path)
+  local rows, names = M.read(path)
+  local values, tree, seen = {}, {}, {}
+  for i, name in ipairs(names) do
+    values[i], seen[i] = {name, {}}, {}
+  end
+  for _, row in ipairs(rows) do
+    local node = tree
+    for i, name in ipairs(names) do
+      local v = row.point[name]
+      if not seen[i][v] then
+        seen[i][v] = true
+        table.insert(values[i][2], v)
+      end
+      node[v] = node[v] or {}
+      node = node[v]
+    end
+    node.row = row
+  end
+  for _, entry in ipairs(values) do
+    table.sort(entry[2], before)
+  end
+  local function find(p)
+    local node = tree
+    for _, name in ipairs(names) do
+      node = node[p[name]]
+      if not node then
+        return nil
+      end
+    end
+    return node.row
+  end
+  local src = {space = space.new(values, function(p)
+    return find(p) ~= nil
+  end), name = path:match "([^/]*)$", title = "recorded", out = {},
+    recorded = true, first = {}}
+  function src.split(p)
+    return p
+  end
+  function src.refusal() end
+  function src.note() end
+  function src.measure(p)
+    local row = find(p)
+    return {status = row.status, reason = row.reason, ms = row.ms, n = 1}
+  end
+  return src
+end
+
+local INVALIDITY = {ok = "correct", slow = "correct", refused = "constraints",
+  build = "compile", wrong = "correctness", failed = "runtime"}
+
+-- The points of rows with all parameters that any of them has.
+local function names_of(result)
+  local names = {}
+  if result.spaces then
+    names[1] = "rung"
+  end
+  for _, param in ipairs(result.space.params) do
+    if param.name ~= "rung" then
+      names[#names + 1] = param.name
+    end
+  end
+  return names
+end
+
+local function cell(row, name)
+  if name == "rung" then
+    return row.rung
+  end
+  return row.point[name]
+end
+
+function M.csv(result)
+  local columns = {}
+  for i, name in ipairs(names_of(result)) do
+    columns[i] = {name, function(row)
+      return cell(row, name)
+    end}
+  end
+  for _, name in ipairs{"ms", "status", "reason"} do
+    columns[#columns + 1] = {name, name}
+  end
+  return csv.text(columns, result.rows)
+end
+
+function M.cache(result)
+  local names, entries, lists = names_of(result), {}, {}
+  local seen = {}
+  for i, name in ipairs(names) do
+    seen[i], lists[i] = {}, {name, json.list{}}
+  end
+  for i, row in ipairs(result.rows) do
+    local members, key = {}, {}
+    for k, name in ipairs(names) do
+      local v = cell(row, name)
+      v = v == nil and "" or v
+      if not seen[k][v] then
+        seen[k][v] = true
+        table.insert(lists[k][2], v)
+      end
+      members[k], key[k] = {name, v}, tostring(v)
+    end
+    members[#members + 1] = {"time", row.ms or "InvalidConfig"}
+    entries[i] = {table.concat(key, ","), json.object(members)}
+  end
+  return json.encode(json.object{{"kernel_name", result.name},
+    {"tune_params_keys", json.list(names)},
+    {"tune_params", json.object(lists)},
+    {"cache", json.object(entries)}}, true) .. "\n"
+end
+
+function M.t4(result)
+  local list = json.list{}
+  for i, row in ipairs(result.rows) do
+    local members, configuration = {}, {}
+    for _, name in ipairs(names_of(result)) do
+      configuration[#configuration + 1] = {name, cell(row, name)}
+    end
+    local measured = json.list{}
+    if row.ms then
+      measured[1] = json.object{{"name", "time"}, {"value", row.ms},
+        {"unit", "ms"}}
+    end
+    members[1] = {"configuration", json.object(configuration)}
+    members[2] = {"invalidity", INVALIDITY[row.status] or "runtime"}
+    members[3] = {"correctness", row.ms and 1 or 0}
+    members[4] = {"objectives", json.list{"time"}}
+    members[5] = {"measurements", measured}
+    list[i] = json.object(members)
+  end
+  return json.encode(json.object{{"schema_version", "1.0.0"},
+    {"results", list}}, true) .. "\n"
+end
+
+--- replay.save(result, path)
+--- Writes the rows of a result: CSV; a name that ends in .cache.json: a cache
+--- file of Kernel Tuner; another .json: T4.
+function M.save(result, path)
+  if type(path) ~= "string" then
+    cl.error(("tune: save needs the path of a file; got a %s"):format(
+      type(path)))
+  end
+  local write = path:find "%.cache%.json$" and M.cache
+    or path:find "%.json$" and M.t4 or M.csv
+  file.write(path, write(result), "the configurations")
+end
+
+return M
