@@ -197,18 +197,19 @@ end)
 
 -- What the modules share among themselves: no `---` comment, no help.
 local INTERNAL = {"csr.wrap", "family.bind", "family.bytes", "family.flop",
-  "family.host", "family.plan_for", "family.truth", "bench.median",
-  "bench.run", "bench.rung", "peaks.better", "peaks.forget", "peaks.peaks",
+  "family.host", "family.plan_for", "family.refusal", "family.truth",
+  "bench.job", "bench.median", "bench.mode", "bench.run", "bench.rung", "peaks.better", "peaks.forget", "peaks.peaks",
   "peaks.raise", "peaks.tries", "peaks.words", "compare.compare",
-  "roofline.add", "roofline.host", "roofline.memory", "roofline.recent",
+  "tune.tune", "roofline.add", "roofline.host", "roofline.memory", "roofline.recent",
   "roofline.roofline", "calibrate.notice", "timer.enqueues",
   "lesson.lesson", "calibrate.canary",
   "calibrate.device", "runs.best", "runs.history", "runs.prune",
-  "results.new", "target.copy", "target.footprint", "target.local_text",
+  "results.new", "target.copy", "target.footprint", "target.ladder",
+  "target.local_text",
   "timer.calls", "timer.host", "timer.launch", "verify.judge",
   "verify.sample_rows", "verify.transpose"}
 local MODULES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose",
-  "bench", "peaks", "compare", "roofline", "lesson", "calibrate", "runs",
+  "bench", "peaks", "compare", "tune", "roofline", "lesson", "calibrate", "runs",
   "results", "plot", "export", "html", "stats", "report", "script", "help",
   "verify", "npy", "mtx", "traffic", "occupancy", "claims", "output",
   "target", "timer", "progress", "json", "store", "quantity", "style",
@@ -296,7 +297,7 @@ t.test("pages name no file of clshell's Lua", function()
 end)
 
 -- Lists that are checked inside other functions, which have their own help.
-local SHARED = {["compare.runs"] = true, runs = true}
+local SHARED = {["compare.runs"] = true, ["tune.rung"] = true, runs = true}
 
 t.test("options are documented as they are checked", function()
   local names = options.functions()

@@ -128,6 +128,12 @@ function Progress:step(label)
   end
 end
 
+--- progress:expect(total)
+--- Sets the number of steps, where it is known only now.
+function Progress:expect(total)
+  self.total = math.max(1, total, self.count)
+end
+
 --- progress:note(text)
 --- Sets the text beside the progress, such as "best 61.2 GFLOP/s".
 function Progress:note(note)

@@ -119,3 +119,41 @@ local function near(array)
 end
 local truth = verify.all{near, near}
 print(truth{cl.array("float", 1, 1), cl.array("float", 1, 1.25)})
+
+--- cl.host.gaussian
+local g = require "cl.host".gaussian(1, 8) -- a feature, 8 observations
+for i = 0, 4 do
+  g:point{i / 4}
+end
+g:observe(1)
+g:observe(5)
+g:fit{-1, 1} -- the targets of points 1 and 5
+print(g:lowest(0)) -- the best guess among the others --> 2
+
+--- Gaussian:point
+local g = require "cl.host".gaussian(2, 8)
+print(g:point{0, 1}, g:point{0.5, 0}) --> 1 2
+
+--- Gaussian:observe
+local g = require "cl.host".gaussian(1, 8)
+g:observe(g:point{0.5}) -- its target comes with fit
+
+--- Gaussian:fit
+local g = require "cl.host".gaussian(1, 8)
+g:observe(g:point{0})
+g:observe(g:point{1})
+g:fit({-1, 1}, true) -- true: learns the length scales first
+
+--- Gaussian:predict
+local g = require "cl.host".gaussian(1, 8)
+g:observe(g:point{0})
+g:observe(g:point{1})
+g:fit{-1, 1}
+print((g:predict(1))) -- near -1; the second is the standard deviation
+
+--- Gaussian:lowest
+local g = require "cl.host".gaussian(1, 8)
+g:observe(g:point{0})
+g:point{1}
+g:fit{0}
+print(g:lowest(2)) -- the point of the lowest confidence bound --> 2

@@ -4,4 +4,4 @@
 -- SPDX-License-Identifier: MIT
 
 return {"device", "memory", "matrix", "sparse", "launch", "event", "family",
-  "bench", "stats", "chart", "script", "host", "shell", "store"}
+  "bench", "tune", "stats", "chart", "script", "host", "shell", "store"}

@@ -216,9 +216,9 @@ function M.of(who, what, ...)
       or ("%s(\"gemm.tiled\", {512, 512, 512}, {tile = 16})"):format(who)})
 end
 
---- target.ladder(who, what, shape [, type]) -> workload, or nil
---- A rung or a whole family ("gemm", rung nil) on operands; nil where `what`
---- is neither.
+-- target.ladder(who, what, shape [, type]) -> workload, or nil
+-- A rung or a whole family ("gemm", rung nil) on operands; nil where `what` is
+-- neither.
 function M.ladder(who, what, shape, type)
   local family, name = find_rung(what, who, true)
   if family then

@@ -371,6 +371,22 @@ local function macro(v)
   return v
 end
 
+-- The default configuration: the values that `start` gives, else the first
+-- ones; the first point where these are none.
+local function start_of(points, start)
+  local p = {}
+  for _, param in ipairs(points.params) do
+    p[param.name] = param.values[1]
+  end
+  for name, v in pairs(start or {}) do
+    p[name] = v
+  end
+  if start and not points:number(p) then
+    cl.error("tune: start is no point: " .. points:why(p))
+  end
+  return points:number(p) and p or points:point(1)
+end
+
 --- evaluate.kernel(t) -> source
 --- The configurations of a kernel of the user's: the table of tune.
 function M.kernel(t)
@@ -391,16 +407,7 @@ function M.kernel(t)
     context = context, mode = t.cache or "hot"}
   src.name = t.name or from.path and from.path:match "([^/]*)%.%w*$"
     or source:match "kernel%s+void%s+([%w_]+)" or "kernel"
-  if #src.space > 0 then
-    src.first = {t.start or {}}
-    for _, param in ipairs(src.space.params) do
-      local p = src.first[1]
-      p[param.name] = p[param.name] == nil and param.values[1]
-        or p[param.name]
-    end
-  end
-  local first = src.first and (src.space:number(src.first[1])
-    and src.first[1] or src.space:point(1))
+  local first = #src.space > 0 and start_of(src.space, t.start) or nil
   src.first = {first}
   local output, reference, own_reference
   local last = {} -- the configuration built last
@@ -547,7 +554,8 @@ function M.kernel(t)
       local got = output:read()
       local sum = got:summary()
       if sum.nan > 0 then
-        return false, ("%s in the result"):format(text.count(sum.nan, "NaN"))
+        return false, ("%s in the result; a kernel that reads its output "
+          .. "needs reset"):format(text.count(sum.nan, "NaN"))
       end
       reference, own_reference = got, true
       note = "compared with the first configuration, as check is not given"

@@ -27,6 +27,7 @@ local SEARCH = 0.8   -- part of the seconds; the rest is for turns
 local NEAR = 0.03    -- of the best: finalists
 local TIE = 0.01     -- of the best: winners, where turns tell nothing
 local FINALISTS = 8
+local FAR = 10       -- times the best: a default that is not run in turns
 local IDLE = 10000   -- proposals in a row that are known: the strategy is done
 local WIDTH = 79
 
@@ -126,6 +127,10 @@ function Result.__tostring(result)
     if #others > 0 then
       lines[#lines + 1] = "  not told apart from it: "
         .. table.concat(others, "; ")
+    end
+    if result.objective then
+      lines[#lines + 1] = ("  objective %s"):format(quantity.number(
+        best.value))
     end
     local more = improvement(result)
     lines[#lines + 1] = more and "  " .. more
@@ -289,6 +294,7 @@ function Search:run()
   if chosen == nil then
     chosen, self.why = strategy.choose(src.space, affordable(self))
   end
+  self.bar:expect(math.min(#src.space, affordable(self)))
   local ask, tell = strategy.new(chosen, src.space,
     spaces.random(self.limits.seed))
   self.strategy = type(chosen) == "function" and "of your own" or chosen
@@ -415,7 +421,7 @@ function Search:finish()
   local verdicts, lists
   if src.subject and best and not self.opts.objective then
     local ran = {table.unpack(list)}
-    if default and default.status == "ok" then
+    if default and timed(default) and default.ms < FAR * best.ms then
       local there = false
       for _, row in ipairs(list) do
         there = there or row == default
@@ -446,12 +452,8 @@ function Search:finish()
     return x < y or x == y and (a.turns or a.value) < (b.turns or b.value)
   end)
   local first = winners[1]
-  if not first or not default then
-    self.gain = nil
-  elseif default.rounds and first.rounds and default ~= first then
+  if first and default and default.rounds and first.rounds and default ~= first then
     self.gain = ratio(default.rounds, first.rounds)
-  elseif timed(default) and default ~= first then
-    self.gain = {ratio = default.ms / first.ms}
   end
   for _, row in ipairs(self.rows) do
     row.rounds, row.proved = nil, nil
@@ -461,12 +463,15 @@ end
 
 -- The result of a search that ended for a reason.
 local function result_of(search, ended, winners)
-  local src, best = search.source, winners[1]
+  local src, best, default = search.source, winners[1], search.default
+  if best and default and default ~= best and timed(default) then
+    search.gain = search.gain or {ratio = default.ms / best.ms}
+  end
   return setmetatable({
     ms = best and (best.turns and best.turns * 1e3 or best.ms),
     value = best and best.value, params = best and best.point,
     rung = best and best.rung, winners = winners, rows = search.rows,
-    default = search.default,
+    default = default, objective = search.opts.objective,
     evaluations = search.evaluations, stored = search.stored,
     space = src.space, spaces = src.spaces, out = src.out, name = src.name,
     title = src.title, family = src.family, shape = src.shape,
@@ -501,7 +506,8 @@ local function run(source, opts)
   if opts.objective then -- the time says nothing about the objective
     search.take = nil
   end
-  if opts.strategy ~= nil then -- an unknown name raises before the search
+  if opts.strategy ~= nil and type(opts.strategy) ~= "function" then
+    -- an unknown name raises before the search
     strategy.new(opts.strategy, src_space, spaces.random(limits.seed))
   end
   if not source.recorded and not opts.fresh then
@@ -532,67 +538,66 @@ local function run(source, opts)
   error(answer, 0)
 end
 
---- tune(what, shape [, opts]) -> result
---- tune{kernel =, params =, ...} -> result
+--- tune(what [, shape [, opts]]) -> result
 --- Searches the fastest setting of a kernel. `what` is a rung, as in
 --- tune("gemm.tiled_padded", {512}), or a whole family, tune("gemm", {A = A, B
 --- = B}), on a shape or operands as bench takes them: every rung that the
 --- device and the shape accept, and all of their parameters.
 ---
---- Every configuration is checked before it is timed, and the finalists on
---- shapes that fit no tile as well. A configuration that is far from the best
+--- A kernel of your own is a table of the options below: the path of a .cl
+--- file or its text, and the values of its parameters, which are macros in
+--- upper case there. tune{kernel = "conv.cl", params = {bx = {8, 16, 32}, tx =
+--- "1..8"}, where = "tx * bx <= 128", range = function(p) return {n, m},
+--- {p.bx, 4} end, args = {A, B, n}, check = reference}.
+---
+--- Every configuration is checked before it is timed, the finalists of a rung
+--- also on shapes that fit no tile. A configuration that is far from the best
 --- gets two or three samples; those within 3 % are measured in turns, and the
---- winners are the ones not told apart by 1 %, the simplest first. What fails
---- to build, to run or to be right is a row with its reason; what the device
---- refuses costs no evaluation. The default configuration comes first.
----
---- A kernel of your own is a table: the path of a .cl file or its text, and
---- lists of values for its parameters, which are macros in upper case:
---- tune{kernel = "conv.cl", params = {bx = {8, 16, 32}, tx = "1..8"}, where =
---- "tx * bx <= 128", range = function(p) return {n, m}, {p.bx, 4} end, args =
---- {A, B, n}, check = reference}. tune{replay = "space.csv"} searches in
---- times measured before (see best:save), by another strategy or seed.
----
+--- winners are the ones not told apart by 1 %, the simplest first. A
+--- configuration that fails to build, to run or to be right is a row with its
+--- reason; one that the device refuses costs no evaluation. The default
+--- configuration comes first.
 --- Options:
----   seconds      60     in all, a fifth of them for the finals; no limit
----                where evaluations are given
----   evaluations  all    configurations to measure at most
----   strategy     by the space and the budget  exhaustive, random, one_factor,
----                local, anneal, genetic, surrogate; or a function(space,
----                random) -> ask, tell: ask() gives the number of a point,
----                tell(number, value) the result, nil for a failure
----   seed         1      of the strategy
----   where        none   a constraint or a list: "bx * by <= 256", or a
----                function of the parameters
----   objective    time   function(record of bench) -> number; lower is better
+---   kernel   -      of a table: the path of a .cl file, or its text
+---   params   -      {name = list or "1..8", ...}; "8..64:8" in steps of 8,
+---            "1..64*2" powers of 2
+---   range    -      the global size, or function(p) -> global, local
+---   args     none   the arguments, or function(p) -> list
+---   check    the first configuration's result  a reference (Array, Buffer), or
+---            function(p) -> ok, message
+---   output   the only Buffer argument that is not const  the result, filled
+---            with NaN before each check
+---   tolerance  float 1e-4, double 1e-10, half 1e-2  of the largest value
+---   reset    -      reset() before each launch that is checked or timed
+---   flop, bytes  -  of a run: numbers, or functions of p
+---   defines, options, local_bytes  -  values, or functions of p
+---   entry    the only one  the kernel's name in the file
+---   start    the first values  the default configuration
+---   name, title, context  -  of the results; the Context of the launches
+---   replay   -      a table with only it searches in times measured before: a
+---            file of best:save, CSV with a column "ms", a cache file of Kernel
+---            Tuner
+---   seconds  60     in all, a fifth of them for the finals; no limit where
+---            evaluations are given
+---   evaluations  all  configurations to measure at most
+---   strategy  by the space and the budget  exhaustive, random, one_factor,
+---            local, anneal, genetic, surrogate, or function(space, random) ->
+---            ask, tell: ask() gives the number of a point, tell(number,
+---            value) takes the result, nil for a failure
+---   seed     1      of the strategy
+---   where    none   a constraint or a list: "bx * by <= 256", or a function of
+---            the parameters
+---   objective  time  function(record of bench) -> number; lower is better
 ---   samples, cache, type, tag  -  as for bench
----   fresh        false  true: measures configurations anew that the run store
----                has from the same source, driver, device, shape and options
----   quiet        false  true: shows no progress
---- Of a table:
----   kernel, params, range  needed  range: global, or function(p) -> global,
----                local
----   args         {}     the arguments, or function(p) -> list
----   check        the first configuration's result  a reference (Array,
----                Buffer), or function(p) -> ok, message
----   output       the only Buffer argument that is not const  the result; it
----                is filled with NaN before each check
----   tolerance    float 1e-4, double 1e-10, half 1e-2  of the largest value
----   reset        -      reset() before each launch that is checked or timed
----   flop, bytes  -      of a run: numbers, or functions of p
----   defines, options, local_bytes  -  values or functions of p, as for
----                family.define
----   entry        the only one  the kernel's name in the file
----   start        the first values  the default configuration
----   name, title, context  -  of the results; the Context
----   replay       -      a file of best:save, or CSV with a column "ms", or a
----                cache file of Kernel Tuner
+---   fresh    false  true: measures anew what the run store has from the same
+---            source, driver, device, shape and options
+---   quiet    false  true: shows no progress
 ---
 --- The result prints as text and has ms, params and rung of the best, winners,
 --- rows (all configurations in order: point, rung, config, status, reason, ms,
---- n, rel, value, record), evaluations, stored, gain (over the default:
---- ratio, lo, hi), space, strategy, why, seed, seconds and ended ("budget",
---- "space", "time"). Ctrl-C is raised with the result so far as `record`.
+--- n, rel, value, record), evaluations, stored, gain (over the default: ratio,
+--- lo, hi), space, strategy, why, seed, seconds and ended ("budget", "space",
+--- "time"). Ctrl-C is raised with the result so far as `record`.
 function M.tune(what, shape, opts)
   if type(what) == "table" and (what.kernel ~= nil or what.replay ~= nil
       or what.params ~= nil) and not what.lesson then
