@@ -179,12 +179,13 @@ function M.genetic(space, random)
   return sequential(function(measure)
     local crowd = {}
     local function add(id)
+      local c = cost(measure(id)) -- known points too: that may end the search
       for _, one in ipairs(crowd) do
         if one.id == id then
           return
         end
       end
-      crowd[#crowd + 1] = {id = id, cost = cost(measure(id))}
+      crowd[#crowd + 1] = {id = id, cost = c}
     end
     for _ = 1, POPULATION do
       add(random(#space))

@@ -1,0 +1,122 @@
+-- strategy.lua - the strategies of a search on spaces with known optima
+-- SPDX-License-Identifier: MIT
+
+local t = require "t"
+local space = require "clshell.tune.space"
+local strategy = require "clshell.tune.strategy"
+
+-- A space with one valley: every parameter has a best value; a quarter of the
+-- points fail.
+local function valley()
+  local s = space.new({{"bx", {8, 16, 32, 64}}, {"by", {1, 2, 4, 8}},
+    {"tx", "1..8"}, {"pad", {0, 1}}}, "bx * by <= 256")
+  local function value(id)
+    local p = s:point(id)
+    if (p.bx * 7 + p.by * 3 + p.tx) % 4 == 3 then
+      return nil
+    end
+    return 1 + math.abs(math.log(p.bx / 32, 2)) + math.abs(math.log(
+      p.by / 4, 2)) + (p.tx - 5)^2 / 8 + (p.pad == 0 and 0.3 or 0)
+  end
+  local least = math.huge
+  for id = 1, #s do
+    least = math.min(least, value(id) or math.huge)
+  end
+  return s, value, least
+end
+
+-- The best value and the points of a search of so many measurements.
+local function search(name, s, value, count, seed)
+  local ask, tell = strategy.new(name, s, space.random(seed))
+  local known, order, best, n, idle = {}, {}, math.huge, 0, 0
+  while n < count and idle < 10000 do
+    local id = ask()
+    if not id then
+      break
+    end
+    t.ok(math.type(id) == "integer" and id >= 1 and id <= #s)
+    idle = known[id] == nil and 0 or idle + 1
+    if known[id] == nil then
+      known[id] = value(id) or false
+      n, order[n + 1] = n + 1, id
+    end
+    best = math.min(best, known[id] or math.huge)
+    tell(id, known[id] or nil)
+  end
+  return best, order
+end
+
+for _, name in ipairs(strategy.names) do
+  t.test(name .. " finds the optimum of a valley, and its seed repeats it",
+    function()
+      local s, value, least = valley()
+      local best, order = search(name, s, value, #s, t.seed)
+      t.near(best, least)
+      local _, again = search(name, s, value, #s, t.seed)
+      t.eq(order, again)
+    end)
+end
+
+t.test("strategies that learn find it in a part of the space", function()
+  local s, value, least = valley()
+  for _, name in ipairs{"one_factor", "local", "genetic", "surrogate"} do
+    local found = 0
+    for seed = 1, 9 do
+      local best = search(name, s, value, #s // 2, seed)
+      found = found + (best <= least * 1.1 and 1 or 0)
+    end
+    t.ok(found >= 5, ("%s: %d of 9"):format(name, found))
+  end
+end)
+
+t.test("all strategies stand a space of one point, and one of failures",
+  function()
+    local one = space.new{x = {3}}
+    local several = space.new{x = "1..4", y = {"a", "b"}}
+    for _, name in ipairs(strategy.names) do
+      t.eq(search(name, one, function() return 2 end, 5, 1), 2, name)
+      t.eq(search(name, several, function() end, 8, 1), math.huge, name)
+    end
+  end)
+
+t.test("a measurement told before the first question is no question later",
+  function()
+    local s, value = valley()
+    local ask, tell = strategy.new("surrogate", s, space.random(t.seed))
+    for id = 1, 30 do
+      tell(id, value(id))
+    end
+    for _ = 1, 40 do
+      local id = ask()
+      t.ok(id > 30)
+      tell(id, value(id))
+    end
+  end)
+
+t.test("the choice looks at the space and the budget", function()
+  local small, large = space.new{x = "1..20"}, space.new{x = "1..100",
+    y = "1..100"}
+  t.eq(strategy.choose(small), "exhaustive")
+  t.eq(strategy.choose(small, 20), "exhaustive")
+  t.eq(strategy.choose(small, 5), "surrogate")
+  t.eq(strategy.choose(large, 100), "surrogate")
+  t.eq(strategy.choose(large, 5000), "local")
+end)
+
+t.test("a strategy of one's own, and names that there are not", function()
+  local s = space.new{x = "1..5"}
+  local ask = strategy.new(function(given)
+    local id = #given + 1
+    return function()
+      id = id - 1
+      return id > 0 and id or nil
+    end
+  end, s, space.random(1))
+  t.eq({ask(), ask()}, {5, 4})
+  t.raises(function() strategy.new("locl", s) end, "no strategy 'locl'",
+    "did you mean 'local'")
+  t.raises(function() strategy.new(function() end, s) end,
+    "a strategy must return ask", "got nil")
+end)
+
+t.done()
