@@ -178,7 +178,8 @@ local function checked(opts)
   o.evaluations = opts.evaluations
     and integer.check("tune", "evaluations", opts.evaluations, 1)
   o.seconds = opts.seconds or not o.evaluations and SECONDS or math.huge
-  o.seed = opts.seed and integer.check("tune", "seed", opts.seed) or 1
+  o.seed = opts.seed and integer.check("tune", "seed",
+    opts.seed, math.mininteger) or 1
   return o
 end
 

@@ -1,0 +1,54 @@
+#!/usr/bin/env clshell
+-- bench_tune.lua - the strategies of tune on spaces that were measured before:
+-- how near each comes to the best setting after so many evaluations, and its
+-- own time for one.
+-- SPDX-License-Identifier: MIT
+
+local quantity = require "clshell.quantity"
+local script = require "clshell.script"
+local stats = require "clshell.stats"
+local strategy = require "clshell.tune.strategy"
+
+local parser = script.parser("bench_tune.lua",
+  "Strategies on recorded spaces: the best time of all over the best found.",
+  "A file is one of best:save, CSV with a column ms, or Kernel Tuner's cache.")
+parser:argument("file", "a recorded space"):args("+")
+  :convert(script.readable)
+parser:option("--seeds", "searches of each, of which the median counts",
+  "9"):convert(script.size)
+parser:option("--evaluations", "numbers of evaluations", {25, 50, 100})
+  :args("+"):convert(script.size)
+parser:option("--strategy", "only these", strategy.names):args("+")
+local args = script.parse(parser)
+
+-- The best over the best found, and the ms that each evaluation costs.
+local function search(file, name, count, seed, least)
+  local begin = cl.now()
+  local r = tune{replay = file, strategy = name, evaluations = count,
+    seed = seed, quiet = true}
+  return r.ms and least / r.ms or 0, (cl.now() - begin) / r.evaluations * 1e3
+end
+
+for _, file in ipairs(args.file) do
+  local all = tune{replay = file, strategy = "exhaustive", quiet = true}
+  print(("%s: %d points, the best %s ms"):format(file, #all.space,
+    quantity.number(all.ms or 0 / 0)))
+  local line = ("%-12s"):format "strategy"
+  for _, count in ipairs(args.evaluations) do
+    line = line .. (" %8d"):format(count)
+  end
+  print(line .. "  ms per evaluation")
+  for _, name in ipairs(args.strategy) do
+    local cells, cost = {}, {}
+    for i, count in ipairs(args.evaluations) do
+      local reached = {}
+      for seed = 1, args.seeds do
+        reached[seed], cost[#cost + 1] = search(file, name, count, seed,
+          all.ms)
+      end
+      cells[i] = (" %8.3f"):format(stats.median(reached))
+    end
+    print(("%-12s%s  %.3g"):format(name, table.concat(cells),
+      stats.median(cost)))
+  end
+end
