@@ -18,15 +18,15 @@ parser:option("--seeds", "searches of each, of which the median counts",
   "9"):convert(script.size)
 parser:option("--evaluations", "numbers of evaluations", {25, 50, 100})
   :args("+"):convert(script.size)
-parser:option("--strategy", "only these", strategy.names):args("+")
+parser:option("--strategy", "only these",
+  {table.unpack(strategy.names, 2)}):args("+")
 local args = script.parse(parser)
 
 -- The best over the best found, and the ms that each evaluation costs.
 local function search(file, name, count, seed, least)
-  local begin = cl.now()
   local r = tune{replay = file, strategy = name, evaluations = count,
     seed = seed, quiet = true}
-  return r.ms and least / r.ms or 0, (cl.now() - begin) / r.evaluations * 1e3
+  return r.ms and least / r.ms or 0, r.seconds / r.evaluations * 1e3
 end
 
 for _, file in ipairs(args.file) do

@@ -47,11 +47,22 @@ local small = {
   bench_transfer = {"1", "write", "read", "map", "GB/s", "N ="},
   bench_launch = {"-n 50 -r 3", "launch", "from Lua", "from C"},
   register_blocking = {"65", "column_block", "r=8", "naive"},
+  bench_tune = {"--seeds 2 --evaluations 3 6 --", "9 points, the best 1.0",
+    "ms per evaluation", "\nsurrogate "},
 }
+local PLAIN = {hello = true, devices = true, bench_tune = true} -- no results
 
 -- A file that a script measures as well, "" where it takes none.
 local function own_file(name)
-  if name ~= "bench_spmv" then
+  if name == "bench_tune" then
+    local path = t.tmp("space.csv")
+    local f <close> = assert(io.open(path, "w"))
+    f:write("x,y,ms\n")
+    for i = 0, 8 do
+      f:write(("%d,%d,%d\n"):format(i // 3, i % 3, 1 + i))
+    end
+    return path
+  elseif name ~= "bench_spmv" then
     return ""
   end
   local path = t.tmp("small.mtx")
@@ -63,7 +74,7 @@ end
 
 for name, case in pairs(small) do
   t.test(name .. ": a small run", function()
-    local path = name ~= "hello" and name ~= "devices" and t.tmp("o.json")
+    local path = not PLAIN[name] and t.tmp("o.json")
     local out, err, code = run(("%s %s %s %s"):format(briefly(name), case[1],
       own_file(name), path and "--tag here -o " .. path or ""))
     t.eq(code, 0, err)

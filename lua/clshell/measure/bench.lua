@@ -379,14 +379,14 @@ function M.run(what, ...)
   return run_job(job, opts, check(opts, "final", "bench"))
 end
 
--- bench.job(job, opts, measure) -> result
--- A measurement of a workload for `who`, quick, its samples taken by measure(
+-- bench.job(job, opts, take, who) -> result
+-- A measurement of a workload for `who`, quick, its samples taken by take(
 -- subject, r, limits) in place of protocol.measure. Fields of the workload
 -- besides those of target.of: setting, which tells equal ones in the store;
 -- of a launch also context, before(), and describe(r) for its result.
-function M.job(job, opts, measure, who)
+function M.job(job, opts, take, who)
   local limits = check(opts, "quick", who)
-  limits.measure = measure
+  limits.measure = take
   return run_job(job, opts, limits)
 end
 

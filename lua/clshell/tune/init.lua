@@ -164,7 +164,7 @@ local function checked(opts)
   local o = {}
   for _, name in ipairs{"seconds", "tolerance"} do
     local x = opts[name]
-    if x ~= nil and (math.type(x) == nil or not (x > 0)) then
+    if x ~= nil and (math.type(x) == nil or x <= 0 or x ~= x) then
       cl.error(("tune: %s must be a number > 0; got %s"):format(name,
         tostring(x)))
     end
@@ -401,7 +401,7 @@ end
 -- Finds the winners among the rows near the best: right on all shapes, and
 -- not told apart from the best in turns.
 function Search:finish()
-  local src, list = self.source, nil
+  local src, list = self.source
   repeat
     list = finalists(self.rows)
     local all_right = true
@@ -453,7 +453,8 @@ function Search:finish()
     return x < y or x == y and (a.turns or a.value) < (b.turns or b.value)
   end)
   local first = winners[1]
-  if first and default and default.rounds and first.rounds and default ~= first then
+  if first and default and default ~= first and default.rounds
+      and first.rounds then
     self.gain = ratio(default.rounds, first.rounds)
   end
   for _, row in ipairs(self.rows) do
@@ -564,8 +565,8 @@ end
 ---            "1..64*2" powers of 2
 ---   range    -      the global size, or function(p) -> global, local
 ---   args     none   the arguments, or function(p) -> list
----   check    the first configuration's result  a reference (Array, Buffer), or
----            function(p) -> ok, message
+---   check    the first configuration's result  a reference (Array, Buffer),
+---            or function(p) -> ok, message
 ---   output   the only Buffer argument that is not const  the result, filled
 ---            with NaN before each check
 ---   tolerance  float 1e-4, double 1e-10, half 1e-2  of the largest value
@@ -576,8 +577,8 @@ end
 ---   start    the first values  the default configuration
 ---   name, title, context  -  of the results; the Context of the launches
 ---   replay   -      a table with only it searches in times measured before: a
----            file of best:save, CSV with a column "ms", a cache file of Kernel
----            Tuner
+---            file of best:save, CSV with a column "ms", a cache file of
+---            Kernel Tuner
 ---   seconds  60     in all, a fifth of them for the finals; no limit where
 ---            evaluations are given
 ---   evaluations  all  configurations to measure at most
@@ -586,8 +587,8 @@ end
 ---            ask, tell: ask() gives the number of a point, tell(number,
 ---            value) takes the result, nil for a failure
 ---   seed     1      of the strategy
----   where    none   a constraint or a list: "bx * by <= 256", or a function of
----            the parameters
+---   where    none   a constraint or a list: "bx * by <= 256", or a function
+---            of the parameters
 ---   objective  time  function(record of bench) -> number; lower is better
 ---   samples, cache, type, tag  -  as for bench
 ---   fresh    false  true: measures anew what the run store has from the same
