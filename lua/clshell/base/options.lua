@@ -80,9 +80,9 @@ local NAMES = {
 -- The kind of an option's value, by the names of options that have one kind
 -- everywhere. A function that has a narrower rule checks that itself.
 local KINDS = {
-  charts = "table", check = "function", command = "string",
-  context = "Context", file = "string", height = "number",
-  limit_label = "string", name = "string", peaks = "table", tag = "string",
+  charts = "table", command = "string", context = "Context",
+  file = "string", height = "number", limit_label = "string",
+  name = "string", peaks = "table", tag = "string",
   title = "string", type = "string", use = "table", width = "number",
   x_label = "string", y_label = "string",
 }

@@ -41,6 +41,9 @@ local function check(opts, effort, who)
   options.check(opts, "bench", who)
   check_amounts(opts, who, "flop", "bytes", "samples", "seconds", "warmup",
     "busy")
+  if opts.check ~= nil then
+    argument.check(who, "check", opts.check, "function")
+  end
   if opts.cache ~= nil and opts.cache ~= "hot" and opts.cache ~= "cold" then
     cl.error(("%s: cache must be \"hot\" or \"cold\"; got %s"):format(who,
       tostring(opts.cache)))

@@ -222,7 +222,7 @@ end
 function M.ladder(who, what, shape, type)
   local family, name = find_rung(what, who, true)
   if family then
-    local o, made = operands(family, shape, type, who)
+    local o, made = M.operands(family, shape, type, who)
     return {family = family, rung = name, operands = o,
       seed = made and M.SEED or nil}
   end
