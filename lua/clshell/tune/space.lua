@@ -669,19 +669,23 @@ function Space.__tostring(space)
   return table.concat(lines, "\n")
 end
 
+local function mixed(z)
+  z = (z ~ z >> 30) * 0xbf58476d1ce4e5b9
+  z = (z ~ z >> 27) * 0x94d049bb133111eb
+  return z ~ z >> 31
+end
+
 --- space.random(seed) -> function(n)
 --- A generator of whole numbers from 1 to n, or of fractions without n; the
 --- same seed gives the same numbers. Steele, Lea and Flood, Fast splittable
---- pseudorandom number generators (2014).
+--- pseudorandom number generators (2014). The seed is mixed as well: else the
+--- numbers of two seeds in a row were the same but for the first.
 function M.random(seed)
-  local state = seed * 0x9e3779b97f4a7c15
+  local state = mixed(seed)
   return function(n)
     state = state + 0x9e3779b97f4a7c15
-    local z = state
-    z = (z ~ z >> 30) * 0xbf58476d1ce4e5b9
-    z = (z ~ z >> 27) * 0x94d049bb133111eb
-    z = (z ~ z >> 31) >> 11
-    return n and z % n + 1 or z * 2.0^-53
+    local x = mixed(state) >> 11
+    return n and x % n + 1 or x * 2.0^-53
   end
 end
 

@@ -8,8 +8,9 @@
 -- of 2 that divides them (alignment matters to memory); times beyond the third
 -- quartile count as that, so that the model spends itself on good points; the
 -- confidence bound is daring and careful in turns; and every second point is
--- the best of a part of the space, a value by chance of a parameter by chance,
--- as the good points of one memory layout say little of those of another.
+-- the best of a part of the space, a variant that the parameters of two values
+-- choose or a value by chance of a parameter by chance, as the good points of
+-- one memory layout say little of those of another.
 
 local host = require "cl.host"
 
@@ -21,6 +22,7 @@ local POOL = 3000   -- candidates by chance
 local TOP = 3       -- best points whose neighbours are candidates
 local KAPPA = {0.5, 1, 1.5, 2.5}
 local DARING = 2    -- kappa of the candidates of a part
+local TRIES = 8     -- parts, as constraints may leave one empty
 local POWERS = 7    -- 2^7 aligns anything
 
 -- How often 2 divides a whole number.
@@ -168,6 +170,28 @@ function M.new(space, random)
       end
     end
   end
+  -- Switches: the parameters of two values, as they choose between variants.
+  local switches, turn = {}, 0
+  for f, c in ipairs(columns) do
+    if #c.param.values == 2 then
+      switches[#switches + 1] = f
+    end
+  end
+  -- A variant, in turns, or a value by chance of a feature by chance: features
+  -- and values for model:lowest.
+  local function part(variant)
+    local args = {}
+    if variant and #switches > 0 then
+      turn = turn + 1
+      for i, f in ipairs(switches) do
+        args[2 * i - 1], args[2 * i] = f, turn >> i - 1 & 1
+      end
+    else
+      local f = random(#columns)
+      args[1], args[2] = f, columns[f].column[random(#columns[f].column)]
+    end
+    return table.unpack(args)
+  end
   local function candidates()
     if not pooled then
       pooled = true
@@ -202,12 +226,10 @@ function M.new(space, random)
     candidates()
     model:fit(targets(values, n), relearn(n) or n == FIRST)
     local best
-    if n % 2 == 0 then
-      local f = random(#columns)
-      local column = columns[f].column
-      best = model:lowest(DARING, f, column[random(#column)])
+    for _ = 1, n % 2 == 0 and TRIES or 0 do
+      best = best or model:lowest(DARING, part(n % 4 == 0))
     end
-    best = best or model:lowest(KAPPA[n % #KAPPA + 1])
+    best = best or model:lowest(KAPPA[n // 2 % #KAPPA + 1])
     return best and ids[best] or fresh()
   end
   return function()
