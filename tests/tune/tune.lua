@@ -102,6 +102,29 @@ t.test("a family: the rungs that the device and the shape accept", function()
   t.narrow(tostring(best))
 end)
 
+t.test("a winner has to be right on shapes that fit no tile, too", function()
+  gemm.define{name = "brittle", params = {{name = "width", values = {1, 2}}},
+    source = [[kernel void brittle(int m, int n, int k, REAL alpha,
+      global const REAL *A, int lda, global const REAL *B, int ldb, REAL beta,
+      global REAL *C, int ldc) {
+      int i = get_global_id(0), j = get_global_id(1);
+      REAL sum = 0;
+      for (int l = 0; l < k; l++)
+        sum += A[i * lda + l] * B[l * ldb + j];
+      if (WIDTH == 1 || n % 2 == 0)
+        C[i * ldc + j] = alpha * sum + (beta == 0 ? 0 : beta * C[i * ldc + j]);
+    }]], range = function(s) return {s.m, s.n} end}
+  local best = tune("gemm.brittle", {16}, brief(2))
+  t.eq(best.params, {width = 1})
+  for _, row in ipairs(best.rows) do
+    if row.point.width == 2 and row.status ~= "slow" then
+      t.eq({row.status, row.value}, {"wrong", nil})
+      t.ok(row.reason:find("at 1x1x1 float, rows 3 longer: err=", 1, true),
+        row.reason)
+    end
+  end
+end)
+
 local SCALE = [[
 kernel void scale(global const float *x, global float *y, float factor) {
   int i = get_global_id(0) * PER;
@@ -284,6 +307,18 @@ t.test("what is saved is read again: CSV, Kernel Tuner's cache, T4",
       t.eq(statuses(again).ok, statuses(all).ok, ending)
     end
   end)
+
+t.test("a cache that Kernel Tuner has not closed", function()
+  local path = t.tmp "open.json"
+  local f <close> = assert(io.open(path, "w"))
+  f:write('{"kernel_name": "f", "tune_params_keys": ["x"], "cache": {\n',
+    '"1": {"x": 1, "time": 3.5},\n"2": {"x": 2, "time": "InvalidConfig"},\n',
+    '"4": {"x": 4, "time": 2.5},\n')
+  f:close()
+  local r = tune{replay = path}
+  t.eq({r.params, r.ms, #r.space}, {{x = 4}, 2.5, 3})
+  t.eq(statuses(r).failed, 1)
+end)
 
 t.test("files that are no recorded space", function()
   local path = t.tmp "bad"

@@ -57,6 +57,7 @@ M.arguments = {
   ["Program:kernel"] = {"kernel"},
   help = {"topic"},
   lesson = {"target", "options"},
+  tune = {"target", "none", "options"},
   ["matrix.from"] = {"none", "options"},
   require = {"module"},
   results = {"none"},
