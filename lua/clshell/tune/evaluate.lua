@@ -409,7 +409,7 @@ function M.kernel(t)
     or source:match "kernel%s+void%s+([%w_]+)" or "kernel"
   local first = #src.space > 0 and start_of(src.space, t.start) or nil
   src.first = {first}
-  local output, reference, own_reference
+  local output, reference
   local last = {} -- the configuration built last
 
   local function args_of(p)
@@ -557,7 +557,7 @@ function M.kernel(t)
         return false, ("%s in the result; a kernel that reads its output "
           .. "needs reset"):format(text.count(sum.nan, "NaN"))
       end
-      reference, own_reference = got, true
+      reference = got
       note = "compared with the first configuration, as check is not given"
     else
       note = "not checked: neither check nor output is given"
@@ -641,10 +641,6 @@ function M.kernel(t)
   end
 
   function src.awkward() end
-
-  function src.checked()
-    return not own_reference and (reference or t.check) ~= nil
-  end
 
   return src
 end

@@ -348,7 +348,7 @@ local function finalists(rows)
 end
 
 -- How far a configuration is from the simplest: parameters that are not the
--- default, then local memory.
+-- default; another rung than the default's is further away than all of them.
 local function plainness(search, row)
   local count, default = 0, search.default
   if not default or default.rung ~= row.rung then
