@@ -31,7 +31,7 @@ end
 
 local TILE = {[4] = 8, [8] = 2, [16] = 1, [32] = 4}
 
-t.test("a space without interactions: the factors that it is made of", function()
+t.test("a space without interactions: the factors it is made of", function()
   local space = spaces.new{tile = {4, 8, 16, 32}, pad = {0, 1},
     unroll = {1, 2}, type = {"float"}}
   local e = effects.new(space, rows_of(space, function(p)
@@ -46,7 +46,7 @@ t.test("a space without interactions: the factors that it is made of", function(
   t.eq({tile.flat, pad.flat, unroll.flat}, {false, false, true})
   for _, v in ipairs(tile.values) do
     t.eq({v.ratio, v.median, v.n, v.failed}, {TILE[v.value],
-      TILE[v.value] * 1.25, 4, 0})
+      TILE[v.value] * 3.75, 4, 0})
   end
   t.eq(e.pairs, {})
   t.eq({tile.edge, pad.edge}, {}, "the best is inside, or one of two")

@@ -25,7 +25,7 @@ local VALUES = 6    -- values of a parameter in the text
 
 -- A function from values, where lower is better, to positive costs of which
 -- ratios say how much better; nil where values of both signs are there.
-local function costs(rows)
+local function cost_of(rows)
   local positive, negative = true, true
   for _, row in ipairs(rows) do
     positive = positive and row.value > 0
@@ -39,7 +39,7 @@ end
 
 -- The rows at one value, or at one pair of values.
 local function cell(list, key)
-  list[key] = list[key] or {n = 0, failed = 0, costs = {}}
+  list[key] = list[key] or {n = 0, failed = 0, costs = {}, values = {}}
   return list[key]
 end
 
@@ -50,7 +50,7 @@ local function count(c, row, cost)
   end
   c.n = c.n + 1
   local x = cost(row.value)
-  c.costs[c.n] = x
+  c.costs[c.n], c.values[c.n] = x, row.value
   if not c.cost or x < c.cost then
     c.cost, c.row = x, row
   end
@@ -137,7 +137,7 @@ local function effect(param, cells, all, winners, worse)
     if c.n > 0 then
       measured = measured + 1
       entry.best, entry.ratio = c.row.value, c.cost / all.cost
-      entry.median = median(c.costs) / all.cost
+      entry.median = median(c.values)
       entry.unsure = differ(c, all) and not worse(c) or nil
       e.worth = entry.unsure and e.worth or math.max(e.worth, entry.ratio)
       e.flat = e.flat and not differ(c, all)
@@ -224,8 +224,8 @@ end
 --     worth           the factor between the worst value and the best
 --     flat            every value reaches the best within the noise
 --     edge            {side, value, next, ratio} where the list ends too early
---     values          {value, n, failed, best, ratio, median, unsure}: ratio
---                     and median over the best of all; unsure: maybe chance
+--     values          {value, n, failed, best, median, ratio, unsure}: ratio of
+--                     the best over that of all; unsure: maybe by chance
 --   pairs             {a, b, worth, value, at, better}: with b = at, keeping
 --                     a = value costs the factor worth; `better` is a's best
 function M.new(space, rows, complete)
@@ -238,7 +238,7 @@ function M.new(space, rows, complete)
   if #valued == 0 then
     return e
   end
-  local cost = costs(valued)
+  local cost = cost_of(valued)
   if not cost then
     cl.error("effects: the objective must have one sign: factors between "
       .. "positive and negative values, or 0, say nothing", {hint =

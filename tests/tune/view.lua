@@ -1,0 +1,104 @@
+-- view.lua - the progress of a search, on a terminal and in a log, and the
+-- charts of its rows
+-- SPDX-License-Identifier: MIT
+
+local t = require "t"
+local spaces = require "clshell.tune.space"
+local view = require "clshell.tune.view"
+
+local TIMES = {8, 4, false, 6, 2, 3, 2, 5, 4, 1, 7, 6}
+
+local function rows_of(times)
+  local space, rows = spaces.new{x = {1, 2, 3, 4}, y = {1, 2, 3}}, {}
+  for i, ms in ipairs(times) do
+    rows[i] = {point = space:point(i), config = space:tostring(space:point(i)),
+      status = ms and "ok" or "failed", value = ms or nil, ms = ms or nil}
+  end
+  return space, rows
+end
+
+-- All that a search of these times writes, at so many seconds a row.
+local function run(times, seconds, opts)
+  local out, time = {}, 0
+  opts.now = function() return time end
+  opts.write = function(s) out[#out + 1] = s end
+  opts.quiet, opts.glyphs, opts.width = opts.quiet or false, false, 80
+  opts.total = opts.total or #times
+  local _, rows = rows_of(times)
+  do
+    local v <close> = view.new(opts)
+    for _, row in ipairs(rows) do
+      v:step(row.config)
+      time = time + seconds
+      v:add(row)
+    end
+  end
+  return out
+end
+
+t.test("a terminal: the best, its gain, failures; at the end a chart",
+  function()
+    local out = run(TIMES, 1, {tty = true})
+    t.eq(out[1], "\r\27[K[#-------------------] 2/12  x=1 y=2  best 8.000 ms")
+    t.eq(out[4], "\r\27[K[######--------------] 5/12  x=2 y=2  "
+      .. "best 4.000 ms, 2.00x, 1 failed  eta 0:08")
+    t.eq(out[#out - 1], "\r\27[K", "the line is erased")
+    t.ok(out[#out]:find("^best time, ms\n") and out[#out]:find("evaluations"))
+    for line in out[#out]:gmatch "[^\n]+" do
+      t.ok(utf8.len(line) <= 80, line)
+    end
+    t.eq(run(TIMES, 0.01, {tty = true}), {}, "nothing of a short search")
+    t.eq(run(TIMES, 1, {tty = true, quiet = true}), {})
+    local few = run({3, 2}, 1, {tty = true})
+    t.eq(few[#few], "\r\27[K", "two evaluations are no chart")
+    local bad = run({false, false, false}, 1, {tty = true})
+    t.ok(bad[2]:find("no result yet, 2 failed", 1, true), bad[2])
+  end)
+
+t.test("a log: plain lines and no chart", function()
+  local text = table.concat(run(TIMES, 20, {tty = false}))
+  t.ok(text:find("4.000 ms, 2.00x", 1, true), text)
+  t.ok(not text:find("[\r\27]") and not text:find("evaluations"), text)
+end)
+
+t.test("a search that time ends: the evaluations that it allows", function()
+  local out = run(TIMES, 1, {tty = true, seconds = 20, total = 1000})
+  t.ok(out[6]:find(" 7/20 ", 1, true), out[6])
+  out = run(TIMES, 1, {tty = true, seconds = 20, total = 12})
+  t.ok(out[6]:find(" 7/12 ", 1, true), out[6])
+  out = run(TIMES, 1, {tty = true, seconds = 4, total = 1000})
+  t.ok(out[11]:find(" 12/12 ", 1, true), "time is up: " .. out[11])
+end)
+
+local function points(chart, i)
+  local list = {}
+  for k, p in ipairs(chart.series[i].points) do
+    list[k] = {p.x, p.y}
+  end
+  return list
+end
+
+t.test("charts: the best over the evaluations, and a parameter", function()
+  local space, rows = rows_of(TIMES)
+  local best = {space = space, rows = rows, name = "search"}
+  local chart = view.plot(best)
+  t.eq(chart.title, "search")
+  t.eq(points(chart, 1), {{1, 0.008}, {2, 0.004}, {4, 0.004}, {5, 0.002},
+    {9, 0.002}, {10, 0.001}, {12, 0.001}})
+  chart = view.plot(best, "x", {title = "mine"})
+  t.eq(chart.title, "mine")
+  t.eq({chart.series[1].name, chart.series[2].name}, {"best", "median"})
+  t.eq(points(chart, 1), {{1, 0.004}, {2, 0.002}, {3, 0.002}, {4, 0.001}})
+  t.eq(points(chart, 2), {{1, 0.006}, {2, 0.003}, {3, 0.004}, {4, 0.006}})
+  t.ok(chart:svg():find("<svg", 1, true))
+  t.ok(view.plot(best, {title = "other"}).title == "other")
+  t.raises(function() view.plot(best, "tile") end, "no parameter 'tile'")
+  t.raises(function() view.plot{space = space, rows = {}} end, "no evaluation")
+  for _, row in ipairs(rows) do
+    row.value = row.value and -row.value
+  end
+  t.eq(view.plot(best).y.label, "best objective")
+  t.eq(points(view.plot(best), 1)[1], {1, -8})
+end)
+
+t.done()
