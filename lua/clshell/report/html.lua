@@ -135,8 +135,9 @@ local function filled(results, key, alone)
   return kept, once
 end
 
+-- html.terms(list) -> string
 -- A list of {name =, value =} as terms.
-local function terms(list)
+function M.terms(list)
   local out = {"<dl>"}
   for _, entry in ipairs(list) do
     out[#out + 1] = ("<dt>%s</dt><dd>%s</dd>"):format(
@@ -145,6 +146,8 @@ local function terms(list)
   out[#out + 1] = "</dl>"
   return table.concat(out, "\n")
 end
+
+local terms = M.terms
 
 local function row_of(shown, i, best)
   local out = {best and '<tr class="best">' or "<tr>"}
@@ -384,9 +387,13 @@ local function roofline_of(list, roofs)
     title = ""})) or ""
 end
 
-local function head(title, results)
+-- html.frame(title, data, body [, css]) -> string
+-- A page in the style of reports, which fetches nothing and runs no script:
+-- its title, JSON that it keeps in the element "results", the HTML of its
+-- body, and further rules of style.
+function M.frame(title, data, body, css)
   -- without "<", no text can end the script element
-  local data = export.text(results, "json"):gsub("<", "\\u003c")
+  data = data:gsub("<", "\\u003c")
   return ([[
 <!DOCTYPE html>
 <html lang="en">
@@ -399,11 +406,16 @@ local function head(title, results)
 <link rel="icon" href="data:,">
 <title>%s</title>
 <style>
-%s%s</style>
+%s%s%s</style>
 <script type="application/json" id="results">
 %s</script>
 </head>
-]]):format(escape(cl.version), escape(title), CSS, svg.css(), data)
+<body>
+%s
+</body>
+</html>
+]]):format(escape(cl.version), escape(title), CSS, svg.css(), css or "", data,
+    body)
 end
 
 local NOTE = '<p class="soft">★ best. Every rate is of a result that was '
@@ -456,8 +468,7 @@ function M.text(results, opts)
   if opts.command then
     meta[#meta + 1] = {name = "command", value = opts.command}
   end
-  local out = {head(title, results), "<body>", "<header>",
-    "<h1>" .. escape(title) .. "</h1>", lead(meta, title)
+  local out = {"<header>\n<h1>" .. escape(title) .. "</h1>", lead(meta, title)
     .. "\n</header>\n<main>"}
   if opts.charts then
     argument.list("html", "charts", opts.charts, "chart")
@@ -480,8 +491,8 @@ function M.text(results, opts)
     out[#out + 1] = detail(r, labels[i])
   end
   out[#out + 1] = "<h2>Device and versions</h2>\n" .. terms(meta)
-  out[#out + 1] = "</main>\n</body>\n</html>\n"
-  return table.concat(out, "\n")
+  out[#out + 1] = "</main>"
+  return M.frame(title, export.text(results, "json"), table.concat(out, "\n"))
 end
 
 --- html.write(results, file [, opts]) -> file

@@ -23,6 +23,8 @@ local CHANCE = 0.05 -- the most probability of a claim by chance
 local PAIRS = 3     -- pairs in the text
 local VALUES = 6    -- values of a parameter in the text
 
+M.title = "best row of each value, over the best of all"
+
 -- A function from values, where lower is better, to positive costs of which
 -- ratios say how much better; nil where values of both signs are there.
 local function cost_of(rows)
@@ -224,8 +226,8 @@ end
 --     worth           the factor between the worst value and the best
 --     flat            every value reaches the best within the noise
 --     edge            {side, value, next, ratio} where the list ends too early
---     values          {value, n, failed, best, median, ratio, unsure}: ratio of
---                     the best over that of all; unsure: maybe by chance
+--     values          {value, n, failed, best, median, ratio, unsure}: ratio
+--                     of the best over that of all; unsure: maybe by chance
 --   pairs             {a, b, worth, value, at, better}: with b = at, keeping
 --                     a = value costs the factor worth; `better` is a's best
 function M.new(space, rows, complete)
@@ -366,8 +368,20 @@ local function unsure(param)
   return false
 end
 
--- The sentences below the table.
-local function remarks(e)
+-- effects:lines() -> list of {name, worth, values}
+-- The table of the parameters, as texts.
+function Effects:lines()
+  local list = {}
+  for i, p in ipairs(self.params) do
+    list[i] = {name = p.name, worth = p.worth == 1 and unsure(p) and "?"
+      or factor(p.worth), values = values_text(p)}
+  end
+  return list
+end
+
+-- effects:remarks() -> list of sentences
+function Effects:remarks()
+  local e = self
   local list, flat, doubt = {}, {}, false
   local better = e.best.value == e.best.ms and "faster" or "better"
   for _, p in ipairs(e.params) do
@@ -412,15 +426,12 @@ function Effects.__tostring(e)
   elseif #e.params == 0 then
     return lines[1] .. "; no parameter has two values"
   end
-  lines[2] = report.format(e.params, {
+  lines[2] = report.format(e:lines(), {
     {key = "name", title = "parameter"},
-    {key = function(p)
-      return p.worth == 1 and unsure(p) and "?" or factor(p.worth)
-    end, title = "worth", align = "right"},
-    {key = values_text, title = "best row of each value, over the best of all",
-      wrap = true},
+    {key = "worth", title = "worth", align = "right"},
+    {key = "values", title = M.title, wrap = true},
   }, {width = width})
-  for _, remark in ipairs(remarks(e)) do
+  for _, remark in ipairs(e:remarks()) do
     lines[#lines + 1] = text.fold(remark, width)
   end
   return table.concat(lines, "\n")

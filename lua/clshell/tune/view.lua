@@ -24,8 +24,9 @@ local function value_text(row)
   return quantity.number(row.value)
 end
 
+-- view.measured(rows) -> "ms" or "value"
 -- The field of rows that charts show.
-local function measured(rows)
+function M.measured(rows)
   for _, row in ipairs(rows) do
     if row.value and row.value ~= row.ms then
       return "value"
@@ -116,7 +117,7 @@ end
 -- The best value so far over the number of evaluations: a corner for each row
 -- that was better than all before. Options as for best:plot.
 function M.frontier(rows, opts)
-  local key, list, best = measured(rows), {}, nil
+  local key, list, best = M.measured(rows), {}, nil
   local function corner(i, value)
     if not list[1] or list[#list].evaluations < i then
       list[#list + 1] = {evaluations = i, [key] = value}
@@ -151,7 +152,7 @@ local function parameter_chart(best, name, opts)
   if not entry then
     cl.error("plot: " .. text.unknown("parameter", tostring(name), names))
   end
-  local key, list = measured(e.best and {e.best} or {}), {}
+  local key, list = M.measured(e.best and {e.best} or {}), {}
   for _, v in ipairs(entry.values) do
     if v.n > 0 then
       list[#list + 1] = {[name] = v.value, [key] = v.best, line = "best"}
