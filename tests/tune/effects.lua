@@ -182,10 +182,15 @@ t.test("the result of a search over several rungs", function()
   end
   local best = {rung = "tiled", spaces = {naive = naive, tiled = tiled},
     rows = rows, ended = "space", name = "gemm"}
-  t.eq(effects.of(best).params[1].worth, 8)
+  local e = effects.of(best)
+  t.eq({e.params[1].name, e.params[1].worth}, {"rung", 8})
+  t.eq(e.inside.params[1].worth, 8)
   t.eq(effects.of(best, "naive").params[1].worth, 2)
-  t.ok(tostring(effects.of(best)):find("^tiled: 4 of 4 points"))
+  t.ok(tostring(e):find("gemm: 6 of 6 points", 1, true), tostring(e))
+  t.ok(tostring(e):find("\ntiled: 4 of 4 points", 1, true), tostring(e))
   t.raises(function() effects.of(best, "tild") end, "did you mean 'tiled'")
+  best.spaces.tiled = nil -- a rung without parameters has no space
+  t.eq(effects.of(best).inside, nil)
   t.raises(function()
     effects.of({space = naive, rows = {}, ended = "time"}, "tiled")
   end, "leave the rung out")

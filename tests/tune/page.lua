@@ -67,6 +67,9 @@ t.test("searches of other kinds: all failed, rungs, many rows", function()
   t.ok(text:find("refused", 1, true))
   best.rows = {}
   t.raises(function() page.text(best) end, "at least one evaluation")
+  best = search()
+  best.rows[1].value = -1
+  t.ok(not page.text(best):find("<h2>Effects", 1, true), "signs that differ")
 
   local naive, tiled = search{order = {"row", "column"}, tile = {4}},
     search{tile = {4, 8}}
@@ -98,10 +101,12 @@ end)
 local function probed(text)
   local bare, n = text:gsub("<meta http%-equiv[^>]*>", "")
   t.eq(n, 1)
-  return (bare:gsub("</body>", function() return [==[
+  return (bare:gsub("</body>", function()
+    return [==[
 <pre id="probe"></pre><script>
-const all = s => [...document.querySelectorAll(s)],
-  shown = s => all(s).filter(e => getComputedStyle(e).display != "none").length;
+const all = s => [...document.querySelectorAll(s)];
+const shown = s => all(s).filter(
+  e => getComputedStyle(e).display != "none").length;
 const state = () => [shown(".rows tbody tr"), shown("circle.point"),
   shown("path.way")];
 const out = all("main .plot text").filter(e => {
@@ -124,7 +129,8 @@ for (const name of [["tile", "8"], ["tile", "16"], ["pad", "1"]]) {
 document.querySelector("button[type=reset]").click();
 result.states.push(state());
 document.querySelector("#probe").textContent = JSON.stringify(result);
-</script></body>]==] end))
+</script></body>]==]
+  end))
 end
 
 t.test("a browser: clicks leave the rows with the values, nothing overflows",

@@ -287,31 +287,55 @@ end
 local function rows_of(best, rung)
   local list = {}
   for _, row in ipairs(best.rows) do
-    if row.rung == rung then
-      list[#list + 1] = row
-    end
+    list[#list + 1] = row.rung == rung and row or nil
   end
   return list
 end
 
--- effects.of(best [, rung]) -> effects
--- The effects of a result of tune; of several rungs those of the best one,
--- or of the rung named.
-function M.of(best, rung)
-  local space, rows = best.space, best.rows
-  if best.spaces then
-    rung = rung or best.rung or next(best.spaces)
-    space = best.spaces[rung]
-    if not space then
-      cl.error("effects: " .. text.unknown("rung", tostring(rung),
-        text.keys(best.spaces)))
-    end
-    rows = rows_of(best, rung)
-  elseif rung ~= nil and rung ~= best.rung then
-    cl.error("effects: the search had one kernel; leave the rung out")
+-- effects.rungs(best) -> list of strings
+-- The rungs of a search over several, those without a parameter too.
+function M.rungs(best)
+  local joined = best.space and best.space.by_name.rung
+  return joined and joined.values or text.keys(best.spaces)
+end
+
+-- The effect of the choice among several rungs.
+local function of_rungs(best, complete)
+  local rows = {}
+  for i, row in ipairs(best.rows) do
+    rows[i] = {point = {rung = row.rung}, value = row.value, ms = row.ms,
+      rel = row.rel}
   end
-  local e = M.new(space, rows, best.ended == "space")
-  e.name = best.spaces and rung or best.name
+  local points = best.space and #best.space or #rows
+  local param = {name = "rung", values = M.rungs(best), place = 1}
+  return M.new(setmetatable({params = {param}, by_name = {rung = param}},
+    {__len = function() return points end}), rows, complete)
+end
+
+-- effects.of(best [, rung]) -> effects
+-- The effects of a result of tune. Of several rungs: the effect of the rung,
+-- with those of the best one as `inside`; or those of the rung named.
+function M.of(best, rung)
+  local complete = best.ended == "space"
+  if not best.spaces then
+    if rung ~= nil and rung ~= best.rung then
+      cl.error("effects: the search had one kernel; leave the rung out")
+    end
+    local e = M.new(best.space, best.rows, complete)
+    e.name = best.name
+    return e
+  elseif rung ~= nil then
+    if not best.spaces[rung] then
+      cl.error("effects: " .. text.unknown("rung with parameters",
+        tostring(rung), text.keys(best.spaces)))
+    end
+    local e = M.new(best.spaces[rung], rows_of(best, rung), complete)
+    e.name = rung
+    return e
+  end
+  local e = of_rungs(best, complete)
+  e.name = best.name
+  e.inside = best.spaces[best.rung] and M.of(best, best.rung)
   return e
 end
 
@@ -434,6 +458,7 @@ function Effects.__tostring(e)
   for _, remark in ipairs(e:remarks()) do
     lines[#lines + 1] = text.fold(remark, width)
   end
+  lines[#lines + 1] = e.inside and tostring(e.inside)
   return table.concat(lines, "\n")
 end
 

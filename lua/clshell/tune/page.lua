@@ -9,6 +9,7 @@ local cl = require "cl"
 local effects = require "clshell.tune.effects"
 local file = require "clshell.base.file"
 local html = require "clshell.report.html"
+local interrupt = require "clshell.base.interrupt"
 local json = require "clshell.base.json"
 local quantity = require "clshell.base.quantity"
 local svg = require "clshell.plot.svg"
@@ -64,10 +65,11 @@ local function columns_of(best)
   if not best.spaces then
     return best.space.params
   end
-  local rungs = text.keys(best.spaces)
+  local rungs = effects.rungs(best)
   local list, by_name = {{name = "rung", values = rungs}}, {}
   for _, rung in ipairs(rungs) do
-    for _, param in ipairs(best.spaces[rung].params) do
+    local space = best.spaces[rung] or {params = {}}
+    for _, param in ipairs(space.params) do
       local mine = by_name[param.name]
       if not mine then
         mine = {name = param.name, values = {}, index = {}}
@@ -371,22 +373,23 @@ local function data_of(best)
     rows = json.list(rows)}
 end
 
-local function effects_section(best)
-  local ok, e = pcall(effects.of, best)
-  if not ok or e.n == 0 or #e.params == 0 then
+-- The effects, a table and its remarks; of several rungs both levels.
+local function effects_section(e)
+  if not e or not e.params[1] then
     return ""
   end
   local rows = {}
   for i, line in ipairs(e:lines()) do
     rows[i] = {line.name, line.worth, line.values}
   end
-  local out = {"<h2>Effects</h2>", '<div class="scroll">',
+  local out = {('<h2>Effects%s</h2>'):format(e.name and " in "
+    .. escape(e.name) or ""), '<div class="scroll">',
     table_of({"parameter", "worth", effects.title}, rows,
     {"name", "num", ""}), "</div>", "<ul>"}
   for _, remark in ipairs(e:remarks()) do
     add(out, "<li>%s</li>", escape(remark))
   end
-  out[#out + 1] = "</ul>"
+  out[#out + 1] = "</ul>" .. effects_section(e.inside)
   return table.concat(out, "\n")
 end
 
@@ -413,8 +416,11 @@ function M.text(best)
   local y = value_axis(best.rows, key)
   local title = ("tune %s"):format(best.name or "a space")
   local form, css = buttons(params)
+  -- an objective of both signs has no effects
+  local ok, e = interrupt.pcall(effects.of, best)
   local out = {"<header>", "<h1>" .. escape(title) .. "</h1>", terms(best),
-    "</header>\n<main>", effects_section(best), "<h2>Rows by value</h2>",
+    "</header>\n<main>", effects_section(ok and e or nil),
+    "<h2>Rows by value</h2>",
     '<p class="soft">' .. guide(#points, #best.rows) .. "</p>", form}
   if points[1].value then
     out[#out + 1] = '<div class="small">'

@@ -143,11 +143,12 @@ end
 
 -- The values of a parameter: two points for each, its best row and its median.
 local function parameter_chart(best, name, opts)
-  local e = effects.of(best)
-  local entry, names = nil, {}
-  for _, p in ipairs(e.params) do
-    names[#names + 1] = p.name
-    entry = p.name == name and p or entry
+  local e, entry, names = effects.of(best), nil, {}
+  for _, level in ipairs{e, e.inside} do
+    for _, p in ipairs(level.params) do
+      names[#names + 1] = p.name
+      entry = p.name == name and p or entry
+    end
   end
   if not entry then
     cl.error("plot: " .. text.unknown("parameter", tostring(name), names))
