@@ -51,6 +51,8 @@ t.test("a terminal: the best, its gain, failures; at the end a chart",
     t.eq(run(TIMES, 1, {tty = true, quiet = true}), {})
     local few = run({3, 2}, 1, {tty = true})
     t.eq(few[#few], "\r\27[K", "two evaluations are no chart")
+    local same = run({1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, 1, {tty = true})
+    t.eq(same[#same], "\r\27[K", "the first was the best")
     local bad = run({false, false, false}, 1, {tty = true})
     t.ok(bad[2]:find("no result yet, 2 failed", 1, true), bad[2])
   end)
@@ -99,6 +101,28 @@ t.test("charts: the best over the evaluations, and a parameter", function()
   end
   t.eq(view.plot(best).y.label, "best objective")
   t.eq(points(view.plot(best), 1)[1], {1, -8})
+end)
+
+t.test("a result of tune judges, draws and saves itself", function()
+  local path, lines = t.tmp("space.csv"), {"tile,pad,ms"}
+  for _, tile in ipairs{4, 8, 16} do
+    for pad = 0, 1 do
+      lines[#lines + 1] = ("%d,%d,%d"):format(tile, pad, 64 // tile + pad)
+    end
+  end
+  local file <close> = assert(io.open(path, "w"))
+  file:write(table.concat(lines, "\n"), "\n")
+  file:close()
+  local best = require "clshell.tune"{replay = path}
+  t.ok(tostring(best:effects()):find("tile=16 is the largest tried and 2.00x "
+    .. "faster than 8", 1, true), tostring(best:effects()))
+  t.eq(points(best:plot("tile"), 1), {{4, 0.016}, {8, 0.008}, {16, 0.004}})
+  t.eq(best:plot().y.label, "best time")
+  local html = t.tmp("space.html")
+  best:save(html)
+  local page <close> = assert(io.open(html))
+  t.ok(page:read("a"):find("^<!DOCTYPE html>"))
+  t.raises(function() best:effects("tiled") end, "leave the rung out")
 end)
 
 t.done()

@@ -23,6 +23,16 @@ local best = tune("gemm.tiled_padded", {64}, {evaluations = 2, seconds = 20})
 best:save "space.csv"
 print(tune{replay = "space.csv"}.evaluations) --> 2
 
+--- best:effects
+local best = tune("gemm.tiled_padded", {64}, {evaluations = 2, seconds = 20})
+print(best:effects()) -- worth, pairs, lists that end too early
+print(#best:effects().params) --> 2
+
+--- best:plot
+local best = tune("gemm.tiled_padded", {64}, {evaluations = 2, seconds = 20})
+print(best:plot()) -- the best time over the evaluations
+best:plot("tile", {file = "tile.svg"})
+
 --- progress:expect
 local progress = require "clshell.progress"
 local p <close> = progress.new{}

@@ -140,9 +140,10 @@ local function effect(param, cells, all, winners, worse)
       measured = measured + 1
       entry.best, entry.ratio = c.row.value, c.cost / all.cost
       entry.median = median(c.values)
-      entry.unsure = differ(c, all) and not worse(c) or nil
-      e.worth = entry.unsure and e.worth or math.max(e.worth, entry.ratio)
-      e.flat = e.flat and not differ(c, all)
+      if differ(c, all) then
+        e.flat, entry.unsure = false, not worse(c) or nil
+        e.worth = entry.unsure and e.worth or math.max(e.worth, entry.ratio)
+      end
     else
       e.flat = e.flat and c.failed == 0
     end
@@ -223,7 +224,7 @@ end
 --   n, tried, points  rows with a value, all rows, points of the space
 --   best              the best row
 --   params            by falling worth: {name, worth, flat, edge, values}
---     worth           the factor between the worst value and the best
+--     worth           the cost of the worst value, 1 where none is worse
 --     flat            every value reaches the best within the noise
 --     edge            {side, value, next, ratio} where the list ends too early
 --     values          {value, n, failed, best, median, ratio, unsure}: ratio

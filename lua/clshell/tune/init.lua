@@ -1,15 +1,16 @@
 -- tune/init.lua - tune: the search for the best setting of a kernel. space.lua
 -- has the points, strategy.lua and surrogate.lua their order, evaluate.lua
 -- builds, checks and measures one, race.lua says how often, replay.lua answers
--- from a file and recall.lua from the run store.
+-- from a file and recall.lua from the run store. effects.lua judges the
+-- parameters, view.lua and page.lua show a search.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local effects = require "clshell.tune.effects"
 local evaluate = require "clshell.tune.evaluate"
 local integer = require "clshell.base.integer"
 local interrupt = require "clshell.base.interrupt"
 local options = require "clshell.base.options"
-local progress = require "clshell.base.progress"
 local quantity = require "clshell.base.quantity"
 local race = require "clshell.tune.race"
 local replay = require "clshell.tune.replay"
@@ -18,6 +19,7 @@ local stats = require "clshell.measure.stats"
 local strategy = require "clshell.tune.strategy"
 local text = require "clshell.base.text"
 local timer = require "clshell.measure.timer"
+local view = require "clshell.tune.view"
 local workload = require "clshell.measure.workload"
 
 local M = require "clshell.base.lazy".table(...)
@@ -154,9 +156,34 @@ end
 --- best:save(path)
 --- Writes the evaluations of a search to a file that tune{replay = path}
 --- reads: CSV; a name that ends in .cache.json: a cache file of Kernel Tuner;
---- another .json: T4, its results file.
+--- another .json: T4, its results file. A name that ends in .html: a page for
+--- the browser with the effects, a chart of each parameter and all rows, of
+--- which a click on values leaves those that have them.
 function Result:save(path)
-  replay.save(self, path)
+  if type(path) == "string" and path:find "%.html?$" then
+    require("clshell.tune.page").write(self, path)
+  else
+    replay.save(self, path)
+  end
+end
+
+--- best:effects([rung]) -> effects
+--- The worth of each parameter: the best row of each of its values over the
+--- best of all; pairs whose best values depend on one another; lists that end
+--- too early; parameters without an effect. Of several rungs the effect of the
+--- rung, and those of the parameters of the best one, or of the one named. It
+--- prints as text; `params` and `pairs` have the figures. Where the search
+--- left points out, a value counts only if its rows are not late by chance.
+function Result:effects(rung)
+  return effects.of(self, rung)
+end
+
+--- best:plot([parameter [, opts]]) -> chart
+--- The best time over the evaluations, or, for each value of a parameter, its
+--- best and its median row. Options as for plot.line: title, file, width,
+--- height, log_x, log_y, zero, x_label, y_label.
+function Result:plot(parameter, opts)
+  return view.plot(self, parameter, opts)
 end
 
 -- Raises unless the common options are right. Returns them with defaults.
@@ -230,7 +257,7 @@ function Search:visit(id)
   if rung and not src.spaces[rung] then
     row.config = ""
   end
-  self.bar:step(named(row))
+  self.view:step(named(row))
   local reason = src.refusal(p)
   if reason then
     row.status, row.reason = "refused", reason
@@ -253,8 +280,8 @@ function Search:visit(id)
   if row.value and row.status == "ok"
       and (not self.best or row.value < self.best.value) then
     self.best = row
-    self.bar:note(("best %s ms"):format(quantity.number(row.ms)))
   end
+  self.view:add(row)
   return row
 end
 
@@ -295,7 +322,6 @@ function Search:run()
   if chosen == nil then
     chosen, self.why = strategy.choose(src.space, affordable(self))
   end
-  self.bar:expect(math.min(#src.space, affordable(self)))
   local ask, tell = strategy.new(chosen, src.space,
     spaces.random(self.limits.seed))
   self.strategy = type(chosen) == "function" and "of your own" or chosen
@@ -407,7 +433,7 @@ function Search:finish()
     local all_right = true
     for _, row in ipairs(src.awkward and list or {}) do
       if not row.proved then
-        self.bar:step("shapes that fit no tile: " .. named(row))
+        self.view:step("shapes that fit no tile: " .. named(row))
         local reason = src.awkward(src.space:point(row.id))
         row.proved = true
         if reason then
@@ -430,7 +456,7 @@ function Search:finish()
       ran[#ran + 1] = not there and default or nil
     end
     if #ran > 1 then
-      self.bar:step "the best in turns"
+      self.view:step "the best in turns"
       verdicts, lists = self:turns(ran, math.max(2, math.min(20,
         (1 - SEARCH) * self.limits.seconds)))
     end
@@ -516,9 +542,10 @@ local function run(source, opts)
     search.recall = require "clshell.tune.recall".new(source.family
       and source.family.name or source.name, source.context.device.name)
   end
-  local bar <close> = progress.new{quiet = opts.quiet or source.recorded,
+  local shown <close> = view.new{quiet = opts.quiet or source.recorded,
+    seconds = limits.seconds < math.huge and SEARCH * limits.seconds or nil,
     total = math.min(#src_space, limits.evaluations or #src_space)}
-  search.bar = bar
+  search.view = shown
   local ok, answer = xpcall(function()
     local ended = search:run()
     return result_of(search, ended, search:finish())

@@ -21,7 +21,7 @@ local M = {}
 local escape = svg.escape
 
 local MOST = 600    -- rows drawn: half of them the best, the rest spread
-local TOP = 20      -- the best rows, in colour
+local TOP = 20      -- the best rows, in colour: at most a fifth
 local BUTTONS = 32  -- values of a parameter that can be clicked
 local STEEP = 8     -- the range of values from which the axis is logarithmic
 local SMALL = {width = 340, height = 220, left = 52, right = 328, top = 26,
@@ -138,10 +138,14 @@ local function ranked(rows)
   return list
 end
 
+local function coloured(rows)
+  return math.max(1, math.min(TOP, rows // 5))
+end
+
 -- Makes of each row drawn: its classes, by which clicks find it, and the words
 -- under the pointer.
 local function prepared(rows, params, key)
-  local list = {}
+  local list, top = {}, coloured(#rows)
   for i, row in ipairs(rows) do
     local classes = {}
     for k, c in ipairs(params) do
@@ -150,7 +154,7 @@ local function prepared(rows, params, key)
     local value = row.value and (key == "ms"
       and quantity.format(row.ms / 1e3, "s") or quantity.number(row.value))
     list[i] = {row = row, class = table.concat(classes, " "), value = value,
-      top = row.value and i <= TOP and " top" or "",
+      top = row.value and i <= top and " top" or "",
       words = escape(("%s: %s"):format(value or row.status, row.config or ""))}
   end
   return list
@@ -200,7 +204,12 @@ local function scatter(points, column, y, key)
       .. 'y="%.1f" text-anchor="end">%s</text>', b.left, at, b.right,
       b.left - 6, at + 4, escape(tick.text))
   end
-  for _, tick in ipairs(column.axis:ticks(8)) do
+  local widest = 1
+  for _, name in ipairs(column.names) do
+    widest = math.max(widest, math.min(8, text.width(name)))
+  end
+  for _, tick in ipairs(column.axis:ticks((b.right - b.left)
+      // (8 * widest + 8))) do
     add(out, '<text class="soft" x="%.1f" y="%d" text-anchor="middle">%s'
       .. "</text>", b.left + tick.at * (b.right - b.left), b.bottom + 17,
       escape(text.cut(tick.text, 8, "…")))
@@ -397,7 +406,7 @@ end
 local function guide(drawn, all)
   local words = ("A click on values leaves the rows that have them, below and "
     .. "in the charts; the pointer shows a row. Blue: the best %d."):format(
-    math.min(TOP, drawn))
+    coloured(drawn))
   if drawn < all then
     words = words .. (" Drawn are the best %d of %d rows, and %d spread over "
       .. "the others."):format(MOST // 2, all, drawn - MOST // 2)

@@ -13,8 +13,9 @@ local M = {}
 local View = {}
 View.__index = View
 
-local ENOUGH = 10 -- evaluations that are worth a chart at the end
-local HEIGHT = 6  -- lines of that chart
+local ENOUGH = 10  -- evaluations that are worth a chart at the end
+local HEIGHT = 6   -- lines of that chart
+local NARROW = 40  -- columns below which there is none
 
 -- "1.234 ms", or the objective as a number.
 local function value_text(row)
@@ -47,9 +48,9 @@ end
 -- view.new{total =, seconds =, ...} -> view
 -- The progress of a search on standard error, with the best so far and its
 -- gain over the first evaluation. `total` is the most evaluations, `seconds`
--- the time that ends the search before. On a terminal a chart of the best over
--- the evaluations follows at the end. Closes itself. Other options as for
--- progress.new, for tests.
+-- (or nil) the time that ends the search before. On a terminal a chart of the
+-- best over the evaluations follows at the end, where it fell. Closes itself.
+-- Other options as for progress.new, for tests.
 function M.new(opts)
   local line = {}
   for key, value in pairs(opts) do
@@ -62,15 +63,17 @@ function M.new(opts)
 end
 
 -- view:step(words)
--- Announces an evaluation. Where time ends the search, the number of
--- evaluations is what the time left allows at the present pace.
+-- Announces an evaluation, or other work at the end. Where time ends the
+-- search, the number of evaluations is what the time left allows at the
+-- present pace.
 function View:step(words)
-  local p = self.progress
+  local p, n = self.progress, self.most
   local passed = p.now() - p.begin
   if self.seconds and #self.rows > 0 and passed > 0 then
-    local n = math.ceil(#self.rows * math.max(1, self.seconds / passed))
-    p.total = math.max(#self.rows + 1, math.min(self.most or n, n))
+    n = math.min(n, math.ceil(#self.rows * math.max(1,
+      self.seconds / passed)))
   end
+  p:expect(math.max(n, p.count + 1))
   p:step(words)
 end
 
@@ -97,7 +100,8 @@ end
 function View:done()
   local p, shown = self.progress, self.progress.shown
   p:done()
-  if shown and #self.rows >= ENOUGH and self.best then
+  if shown and p.width >= NARROW and #self.rows >= ENOUGH
+      and self.best ~= self.first then
     p.write(M.frontier(self.rows):text{width = math.min(p.width, 80),
       height = HEIGHT, color = false, ascii = not p.glyphs} .. "\n")
   end
