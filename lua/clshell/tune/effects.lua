@@ -179,27 +179,31 @@ local function kept(a, b, cells, best, worse)
   return most
 end
 
--- The rows by the values of two parameters: [value of b][value of a].
-local function table_of(a, b, rows, cost)
-  local cells = {}
+-- The rows by the values of two parameters: [value of b][value of a], and the
+-- same cells the other way round.
+local function tables_of(a, b, rows, cost)
+  local by_b, by_a = {}, {}
   for _, row in ipairs(rows) do
-    local y = row.point[b.name]
-    cells[y] = cells[y] or {}
-    count(cell(cells[y], row.point[a.name]), row, cost)
+    local x, y = row.point[a.name], row.point[b.name]
+    by_a[x], by_b[y] = by_a[x] or {}, by_b[y] or {}
+    by_a[x][y] = cell(by_b[y], x)
+    count(by_a[x][y], row, cost)
   end
-  return cells
+  return by_b, by_a
 end
 
--- The pairs of parameters where the best value of one depends on the other.
+-- The pairs of parameters where the best value of one depends on the other,
+-- each in the order that costs more.
 local function pairs_of(params, rows, cost, best, worse)
   local list = {}
   for i, a in ipairs(params) do
-    for j, b in ipairs(params) do
-      local found = i ~= j and kept(a, b, table_of(a, b, rows, cost), best,
-        worse)
-      if found then
-        list[#list + 1] = found
-      end
+    for j = i + 1, #params do
+      local b = params[j]
+      local by_b, by_a = tables_of(a, b, rows, cost)
+      local one = kept(a, b, by_b, best, worse)
+      local other = kept(b, a, by_a, best, worse)
+      list[#list + 1] = one and (not other or one.worth >= other.worth)
+        and one or other
     end
   end
   table.sort(list, function(x, y)
@@ -208,14 +212,7 @@ local function pairs_of(params, rows, cost, best, worse)
     end
     return x[1] .. " " .. x[2] < y[1] .. " " .. y[2]
   end)
-  local seen, once = {}, {}
-  for _, p in ipairs(list) do -- each pair in the order that costs more
-    local key = p[1] < p[2] and p[1] .. " " .. p[2] or p[2] .. " " .. p[1]
-    if not seen[key] then
-      seen[key], once[#once + 1] = true, p
-    end
-  end
-  return once
+  return list
 end
 
 -- effects.new(space, rows [, complete]) -> effects
@@ -435,8 +432,8 @@ function Effects:remarks()
     list[#list + 1] = "? may be chance: too few rows to count"
   end
   if not e.complete then
-    list[#list + 1] = "the search left points out: a value may do better "
-      .. "than its rows"
+    list[#list + 1] = "the search left points out: with more rows of a value "
+      .. "its factor may fall"
   end
   return list
 end
