@@ -30,6 +30,7 @@ local TALL, GAP = 300, 96 -- parallel coordinates: height, between the axes
 
 local CSS = [[
 body { max-width: 80rem }
+tr.bad td { color: var(--alarm) }
 .small { display: grid; gap: .5rem 1.5rem;
   grid-template-columns: repeat(auto-fill, minmax(min(100%, 18rem), 1fr)) }
 .small .plot { max-width: 26rem }
