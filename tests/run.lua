@@ -114,7 +114,8 @@ local timeout = capture "command -v timeout" ~= "" and
 local function command(job)
   local device = job.device and job.device.selector
   return string.format(
-    "exec env CLSHELL_STORE=none LUA_PATH_5_4=%s " ..
+    "exec env CLSHELL_STORE=none XDG_CONFIG_HOME=/dev/null/none " ..
+      "LUA_PATH_5_4=%s " ..
       "CLSHELL_SEED=%s CLSHELL=%s %s %s%s %s",
     quote(path), quote(seed), quote(exe),
     device and "CLSHELL_DEVICE=" .. quote(device) or "", timeout, quote(exe),

@@ -1,4 +1,4 @@
--- base/file.lua - writes a whole file, or makes a temporary one, or raises
+-- base/file.lua - writes a whole file, replaces one, or makes a temporary one
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -32,6 +32,26 @@ function M.write(file, text, what)
     cl.error(("cannot write %s%s: %s"):format(what,
       named and " to " .. file or "", reason or late))
   end
+end
+
+-- file.replace(path, text, what) -> true, or nil and a message
+-- Writes a file that this user alone may read, in place of an older one. The
+-- text is written under another name first, so a reader never sees half of it.
+function M.replace(path, text, what)
+  local unique = {}
+  local own = ("%s.%p.%x"):format(path, unique, os.time())
+  local ok, reason = system.private(own)
+  if ok then
+    ok, reason = pcall(M.write, own, text, what)
+  end
+  if ok then
+    ok, reason = os.rename(own, path)
+  end
+  if not ok then
+    os.remove(own)
+    return nil, tostring(reason)
+  end
+  return true
 end
 
 -- file.temporary([suffix]) -> path, value to close

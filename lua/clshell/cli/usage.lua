@@ -27,7 +27,7 @@ M.ENVIRONMENT = {
   {"COLUMNS", "the width of tables, otherwise the window's"},
   {"TERM", "dumb: no colour, no line editing"},
   {"LUA_PATH_5_4", "where require searches besides"},
-  {"XDG_CONFIG_HOME", "holds clshell/init.lua (~/.config)"},
+  {"XDG_CONFIG_HOME", "holds clshell/init.lua and choices (~/.config)"},
   {"XDG_STATE_HOME", "holds clshell/history (~/.local/state)"},
   {"XDG_DATA_HOME", "holds clshell/runs.db (~/.local/share)"},
   {"XDG_CACHE_HOME", "holds what was measured once (~/.cache)"},
@@ -36,6 +36,7 @@ M.ENVIRONMENT = {
 
 M.FILES = {
   {"~/.config/clshell/init.lua", "run before the first prompt"},
+  {"~/.config/clshell/choices/", "kernels that you keep for your devices"},
   {"~/.local/state/clshell/history", "what was typed at the prompt"},
   {"~/.local/share/clshell/runs.db", "benches, with their samples"},
   {"/etc/OpenCL/vendors/*.icd", "the drivers that the loader offers"},

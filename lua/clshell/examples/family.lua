@@ -55,6 +55,18 @@ print(choice.rung.name, choice)
 --- family.choices
 print(#gemm.choices() > 1) --> true
 
+--- family.keep
+local r = bench("transpose.tiled", {64}, {tile = 8}, {effort = "quick"})
+local row = transpose.keep(r, "an example")
+print(transpose.choice{rows = 64, cols = 64}.rung) --> tiled
+transpose.forget()
+
+--- family.kept
+print(#spmv.kept()) --> 0
+
+--- family.forget
+print(spmv.forget()) --> 0
+
 --- family.check
 local ok, why = gemm.check("tiled_constant", nil,
   {m = 4096, n = 4096, k = 4096, type = "float"})

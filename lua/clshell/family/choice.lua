@@ -1,11 +1,12 @@
--- family/choice.lua - the rung of a call that names none, by choices.lua: the
--- rows that fit a device and a shape, the row taken, the reasons against the
--- others
+-- family/choice.lua - the rung of a call that names none, by the rows that the
+-- user keeps and those of choices.lua: the rows that fit a device and a shape,
+-- the row taken, the reasons against the others
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
 local choices = require "clshell.family.choices"
 local cl = require "cl"
+local kept = require "clshell.family.kept"
 local rungs = require "clshell.family.rung"
 local text = require "clshell.base.text"
 
@@ -72,42 +73,71 @@ end
 local function reasons(passed, word)
   local lines = {}
   for i, other in ipairs(passed) do
-    lines[i] = ("\n  %s%s: %s"):format(word, other.rung, other.reason)
+    lines[i] = ("\n  %s%s%s: %s"):format(word, other.rung,
+      other.kept and ", which you kept" or "", other.reason)
   end
   return table.concat(lines)
 end
 
+-- Where the row of a choice stands.
+local function origin(c)
+  local row = c.row
+  if c.kept then
+    return ("kept by you on %s for %s%s"):format(row.time:sub(1, 10),
+      row.title, row.note and ": " .. row.note or "")
+  end
+  return ("row %d: %s%s%s"):format(c.number,
+    row.device or row.class or "any device",
+    row.type and ", " .. row.type or "",
+    row.note and ": " .. row.note or "")
+end
+
 local choice_meta = {
   __tostring = function(c)
-    local row = c.row
     return ("%s %s"):format(c.rung, rungs.tostring(c.definition, c.params))
-      :gsub(" +$", "") .. ("\n  row %d: %s%s%s"):format(c.number,
-      row.device or row.class or "any device",
-      row.type and ", " .. row.type or "",
-      row.note and ": " .. row.note or "") .. reasons(c.passed, "not ")
+      :gsub(" +$", "") .. "\n  " .. origin(c) .. reasons(c.passed, "not ")
   end,
 }
 
--- The first row that fits and whose rung `try(rung, params)` takes: a table
--- {rung, definition, params, row, number, passed}, and what `try` returned.
--- Raises with all reasons where there is none.
-function M.pick(family, s, dev, try)
-  local passed, sizes = {}, measured(family, s)
-  for number, row in ipairs(family.rows) do
-    if fits(row, dev, sizes) then
-      local rung = family.rung(row.rung)
-      local params = rungs.parameters(rung, row.params or {}, family.name)
-      local kernel, reason = nil, unsafe(row, rung)
-      if not reason then
-        kernel, reason = try(rung, params)
-      end
-      if kernel then
-        return setmetatable({rung = row.rung, definition = rung,
-          params = params, row = row, number = number, passed = passed},
-          choice_meta), kernel
-      end
-      passed[#passed + 1] = {rung = row.rung, reason = reason}
+-- The rows that fit, first those that the user keeps, unless other rows are
+-- in place: a list of {row, number}, without a number of kept ones.
+local function offered(family, s, dev)
+  local list, sizes = {}, measured(family, s)
+  if family.rows == choices[family.name] then
+    for i, row in ipairs(kept.near(family, s, dev)) do
+      list[i] = {row = row}
     end
+  end
+  for number, row in ipairs(family.rows) do
+    list[#list + 1] = fits(row, dev, sizes) and {row = row, number = number}
+      or nil
+  end
+  return list
+end
+
+-- The first row that fits and whose rung `try(rung, params)` takes: a table
+-- {rung, definition, params, row, number, kept, passed}, and the first result
+-- of `try`. Raises with all reasons where there is none.
+function M.pick(family, s, dev, try)
+  local passed = {}
+  for _, offer in ipairs(offered(family, s, dev)) do
+    local row, own = offer.row, not offer.number
+    local reason, kernel = own and kept.against(family, row, dev) or nil, nil
+    local rung, params
+    if not reason then
+      rung = family.rung(row.rung)
+      params = rungs.parameters(rung, row.params or {}, family.name)
+      reason = unsafe(row, rung)
+    end
+    if not reason then
+      kernel, reason = try(rung, params)
+    end
+    if kernel then
+      return setmetatable({rung = row.rung, definition = rung,
+        params = params, row = row, number = offer.number, kept = own,
+        passed = passed}, choice_meta), kernel
+    end
+    passed[#passed + 1] = {rung = row.rung, reason = reason, kept = own}
   end
   cl.error(("%s: no kernel takes these operands"):format(family.name),
     {hint = reasons(passed, ""):sub(4)})

@@ -7,6 +7,7 @@ local bench = require "clshell.measure.bench"
 local choice = require "clshell.family.choice"
 local cl = require "cl"
 local device_limits = require "clshell.family.device_limits"
+local kept = require "clshell.family.kept"
 local options = require "clshell.base.options"
 local plan_cache = require "clshell.family.plan_cache"
 local prepared_call = require "clshell.family.prepared_call"
@@ -304,9 +305,10 @@ end
 --- family.choice(target) -> choice
 --- The rung of a call that names no kernel, for operands such as
 --- {A = A, B = B} or a shape such as {m =, n =, k =, type =} or {512, 512,
---- 512}: {rung, params, row, number, passed}, which prints as text. `row` is
---- the row of family.choices that decides, `passed` lists the rungs before it
---- with the reasons against them.
+--- 512}: {rung, params, row, number, kept, passed}, which prints as text.
+--- `row` is the row of family.choices that decides, or of family.kept where
+--- `kept` is true; `passed` lists the rungs before it with the reasons against
+--- them.
 function methods.choice(family, target)
   local s = shape_of(family, target, family.name .. ".choice")
   return (choose(family, s))
@@ -325,6 +327,40 @@ function methods.choices(family, rows)
     forget_plans(family)
   end
   return choice.rows(family, rows)
+end
+
+--- family.keep(result [, note]) -> row
+--- Keeps the configuration of a bench result, such as that of
+--- bench("gemm.tiled", {512}, {tile = 8}), for calls that name no kernel: from
+--- now on and in later sessions they take it on this device for this element
+--- type and for shapes whose sizes are each within a factor of 2, before the
+--- rows of family.choices, until family.forget. The driver and the kernel file
+--- have to be those of the measurement; see family.choice. `note` is for
+--- people. The rows are files in ~/.config/clshell/choices.
+function methods.keep(family, result, note)
+  local row = kept.keep(family, result, note)
+  forget_plans(family)
+  return row
+end
+
+--- family.kept() -> rows
+--- The rows that family.keep and tune have kept, on all devices, as a list
+--- that prints as a table.
+function methods.kept(family)
+  return kept.list(family)
+end
+
+--- family.forget([target]) -> number
+--- Forgets the kept rows that a call with these operands, such as
+--- {A = A, B = B}, or of this shape finds; without a target all rows of the
+--- family. Returns how many.
+function methods.forget(family, target)
+  forget_plans(family)
+  if target == nil then
+    return kept.forget(kept.list(family))
+  end
+  local s = shape_of(family, target, family.name .. ".forget")
+  return kept.forget(kept.near(family, s, s.context.device))
 end
 
 --- family.check(name, params, target) -> true or nil, reason

@@ -4,7 +4,6 @@
 
 local file = require "clshell.base.file"
 local folder = require "clshell.base.folder"
-local system = require "clshell.system"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -87,21 +86,7 @@ function M.save(dev, values)
     lines[#lines + 1] = ("%s %.17g"):format(name, all[name])
   end
   lines[#lines + 1] = LAST .. "\n"
-  local own = ("%s.%s"):format(path, M.hash(tostring(lines)
-    .. tostring(os.time()) .. tostring(os.clock())))
-  local content = table.concat(lines, "\n")
-  ok, reason = system.private(own)
-  if ok then
-    ok, reason = pcall(file.write, own, content, "measurements")
-  end
-  if ok then
-    ok, reason = os.rename(own, path)
-  end
-  if not ok then
-    os.remove(own)
-    return nil, tostring(reason)
-  end
-  return true
+  return file.replace(path, table.concat(lines, "\n"), "measurements")
 end
 
 return M

@@ -185,9 +185,13 @@ function M.describe_rung(r, family, rung, p)
   end
 end
 
+-- The sizes that tell one shape of a family from another.
+function M.sizes(family, s)
+  return (family.spec.sizes or sizes)(s)
+end
+
 function M.describe_shape(r, family, s)
-  local spec = family.spec
-  r.shape, r.type, r.title = (spec.sizes or sizes)(s), s.type, spec.title(s)
+  r.shape, r.type, r.title = M.sizes(family, s), s.type, family.spec.title(s)
 end
 
 -- Describes a plan in its result: local size, defines, build options.
