@@ -67,7 +67,7 @@ t.test("--complete", function()
     return capture(clshell .. " --complete " .. kind)
   end
   contains(words "script", "bench_tiles.lua\n")
-  contains(words "command", "history\nbest\ncompare\n")
+  contains(words "command", "tune\nhistory\nbest\ncompare\n")
   contains(words "format", "ndjson\n")
   contains(words "option", "-d\n--device\n")
   local devices = words "device"
@@ -92,6 +92,8 @@ local ASKED = {
   {"clshell history --format nd", "ndjson", "csv"},
   {"clshell compare --fail", "--fail-on-regression", "--since"},
   {"clshell bench_tiles.lua --for", "--format", "--since"},
+  {"clshell tune --ev", "--evaluations", "--since"},
+  {"clshell tune tr", "transpose", "gemm"},
   {"clshell prune --older", "--older-than", "--device"},
 }
 

@@ -83,7 +83,8 @@ local function run(names)
   local exe = t.exe:find("^/") and t.exe or os.getenv "PWD" .. "/" .. t.exe
   local pipe = assert(io.popen(("mkdir -p %s && cd %s && env CLSHELL_HOME=%s "
     .. "CLSHELL_STORE=$PWD/runs.db XDG_STATE_HOME=$PWD "
-    .. "XDG_CONFIG_HOME=$PWD COLUMNS=80 %s %s %s 2>&1; code=$?; rm -rf %s; exit $code"):format(quote(folder),
+    .. "XDG_CONFIG_HOME=$PWD COLUMNS=80 %s %s %s 2>&1; code=$?; "
+    .. "rm -rf %s; exit $code"):format(quote(folder),
     quote(folder), quote(cl.home), quote(exe), quote(script),
     table.concat(words, " "), quote(folder))))
   local rest = pipe:read("a")

@@ -125,7 +125,7 @@ function M.command(name, args)
   if name:find("/", 1, true) then
     return missing(name)
   end
-  return require("clshell.cli.store_commands").run(name, args) or missing(name)
+  return require("clshell.cli.commands").run(name, args) or missing(name)
 end
 
 --- actions.doctor() -> exit code

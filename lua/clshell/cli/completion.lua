@@ -28,14 +28,14 @@ local function names_of(options, valued)
   return names
 end
 
--- Calls f(name, options, files) for clshell itself, whose name is "", for each
--- command and for scripts: may files follow?
+-- Calls f(name, options, files, words) for clshell itself, whose name is "",
+-- for each command and for scripts: may files follow, or which words?
 local function each_scope(f)
-  f("", declared.own(), false)
+  f("", declared.own(), false, "")
   for _, c in ipairs(declared.commands()) do
-    f(c.name, c.options, c.name == "import")
+    f(c.name, c.options, c.name == "import", table.concat(c.words, " "))
   end
-  f("script", declared.shared(), true)
+  f("script", declared.shared(), true, "")
 end
 
 -- Places $NAME$ in a template are replaced by the texts of a table.
@@ -84,7 +84,7 @@ _clshell() {
   script=${script##*/}
   [[ $script == *.lua ]] && script=script
   _clshell_value "$prev" "$script" && return
-  local options='' files=yes
+  local options='' files=yes words=''
   case $script in
 $OPTIONS$  esac
   if [[ $options && $cur == -* ]]; then
@@ -94,6 +94,8 @@ $OPTIONS$  esac
       "$program" --complete script 2>/dev/null)
     _clshell_files -f -X '!*.lua'
     _clshell_files -d
+  elif [[ $words ]]; then
+    COMPREPLY=($(compgen -W "$words" -- "$cur"))
   elif [[ $files ]]; then
     _clshell_files -f
   fi
@@ -123,13 +125,14 @@ end
 
 function M.files.bash()
   local values, scopes = {}, {}
-  each_scope(function(scope, options, files)
+  each_scope(function(scope, options, files, words)
     for _, o in ipairs(options) do
       values[#values + 1] = o.arg and bash_value(scope, o) or nil
     end
-    scopes[#scopes + 1] = ("    '%s') options='%s%s'%s ;;\n"):format(scope,
+    scopes[#scopes + 1] = ("    '%s') options='%s%s'%s%s ;;\n"):format(scope,
       table.concat(names_of(options), " "), scope == "" and "" or " --help",
-      files and "" or " files=")
+      files and "" or " files=", words ~= "" and (" words='%s'"):format(words)
+      or "")
   end)
   return filled(BASH, {VALUES = table.concat(values),
     VALUED = table.concat(names_of(declared.own(), true), " | "),
@@ -188,7 +191,7 @@ end
 
 function M.files.zsh()
   local own, arms = nil, {}
-  each_scope(function(scope, options, files)
+  each_scope(function(scope, options, files, words)
     if scope == "" then
       own = zsh_options(options, "    ")
       return
@@ -196,7 +199,7 @@ function M.files.zsh()
     arms[#arms + 1] = ("    %s) _arguments -s -S \\\n%s      "
       .. "'--help[its options]'%s ;;\n"):format(scope == "script" and "*.lua"
       or scope, zsh_options(options, "      "), files and " '*:file:_files'"
-      or "")
+      or words ~= "" and (" '*:word:(%s)'"):format(words) or "")
   end)
   return filled(ZSH, {OPTIONS = own,
     COMMANDS = table.concat(arms) .. "    *) _files ;;\n"})
@@ -235,7 +238,7 @@ function __clshell_in
   test (__clshell_script; or echo) = $argv[1]
 end
 complete -c clshell -n __clshell_first -a '(clshell --complete command)' \
-  -d 'runs kept'
+  -d command
 complete -c clshell -n __clshell_first -a '(clshell --complete script)' \
   -d script
 ]==]
@@ -261,12 +264,16 @@ end
 
 function M.files.fish()
   local lines = {}
-  each_scope(function(scope, options, files)
+  each_scope(function(scope, options, files, words)
     local condition = scope == "" and "__clshell_first"
       or ("'__clshell_in %s'"):format(scope)
     fish_options(lines, options, condition)
     if scope ~= "" and not files then
       lines[#lines + 1] = ("complete -c clshell -n %s -f\n"):format(condition)
+    end
+    if words ~= "" then
+      lines[#lines + 1] = ("complete -c clshell -n %s -a '%s'\n"):format(
+        condition, words)
     end
   end)
   return filled(FISH, {VALUED = table.concat(names_of(declared.own(), true),
@@ -305,7 +312,7 @@ function M.words.script()
 end
 
 function M.words.command()
-  return require "clshell.cli.store_commands".names
+  return require "clshell.cli.commands".names
 end
 
 function M.words.format()

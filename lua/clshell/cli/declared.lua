@@ -4,7 +4,7 @@
 -- how its value is completed.
 -- SPDX-License-Identifier: MIT
 
-local store_commands = require "clshell.cli.store_commands"
+local commands = require "clshell.cli.commands"
 
 local M = {}
 
@@ -34,6 +34,12 @@ function Recorder:option(names, description)
     :argname(list[#list]:match("^%-+(.*)"):upper())
 end
 
+function Recorder:flag(names, description)
+  local entry = self:option(names, description)
+  entry.arg = nil
+  return entry
+end
+
 function Recorder:argument(name, description)
   return add(self.arguments, {arg = name:upper(), description = description})
 end
@@ -51,6 +57,8 @@ end
 function Recorder:convert()
   return self
 end
+
+Recorder.args = Recorder.convert
 
 --- declared.all() -> list of options
 --- The options of clshell itself, each also with its `group`, nil for those
@@ -79,12 +87,12 @@ function M.own()
 end
 
 --- declared.commands() -> list of {name, description, options, arguments}
---- The commands such as history.
+--- The commands such as history; `words` are those that its arguments may be.
 function M.commands()
   local list = {}
-  for i, name in ipairs(store_commands.names) do
-    list[i] = store_commands.declared(name, recorder)
-    list[i].name = name
+  for i, name in ipairs(commands.names) do
+    list[i] = commands.declared(name, recorder)
+    list[i].name, list[i].words = name, commands.words(name)
   end
   return list
 end

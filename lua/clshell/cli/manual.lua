@@ -86,7 +86,8 @@ end
 
 local function commands(lines)
   say(lines, ".Ss Commands", "Benches are kept with their samples.",
-    "These commands read what is kept; each has", ".Fl -help .")
+    "All commands but", ".Cm tune", "read what is kept; each has",
+    ".Fl -help .")
   for _, c in ipairs(declared.commands()) do
     local line = ".It Cm " .. c.name
     say(lines, ".Bl -tag -width Ds", line .. " Oo Ar options Oc"

@@ -1,16 +1,13 @@
 -- cli/store_commands.lua - the commands `clshell history`, best, compare,
--- export, import and prune: the run store from the command line
+-- export, import and prune, as commands.lua takes them: the run store from the
+-- command line
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local file = require "clshell.base.file"
-local script = require "clshell.base.script"
 local store = require "clshell.store"
-local text = require "clshell.base.text"
 
-local M = {}
-
-local OK, FAILED, REGRESSION = 0, 1, 4 -- exit codes
+local OK, REGRESSION = 0, 4 -- exit codes
 local MOST = 1000 -- per cent that a limit may say
 
 local EPILOG = "The run store is clshell/runs.db in $XDG_DATA_HOME "
@@ -54,27 +51,24 @@ local function said(name)
   return cl.commandline and cl.commandline[name]
 end
 
--- Declares options, or arguments: `method` of the parser.
-local function declare(parser, method, list)
-  for _, row in ipairs(list or {}) do
-    local entry = parser[method](parser, row[1], row[2])
-    if row[3] then
-      entry:argname(row[3])
+-- Declares --format, whose value is that of clshell itself if it is among the
+-- choices.
+local function format_option(default)
+  return function(parser)
+    local choices = {default ~= "table" and "runs" or "table",
+      table.unpack(require("clshell.report.export").formats)}
+    local value = default
+    for _, format in ipairs(choices) do
+      value = said "format" == format and format or value
     end
-    if row[4] then
-      entry:convert(row[4])
-    end
+    parser:option("-f --format", "how to print", value):choices(choices)
   end
 end
 
--- --format, whose value is that of clshell itself if it is among the choices.
-local function declare_format(parser, default)
-  local choices = {default ~= "table" and "runs" or "table",
-    table.unpack(require("clshell.report.export").formats)}
-  for _, format in ipairs(choices) do
-    default = said "format" == format and format or default
-  end
-  parser:option("-f --format", "how to print", default):choices(choices)
+-- --store, the filters of runs, and further options.
+local function options(filters, ...)
+  return {STORE, table.unpack(table.move({...}, 1, select("#", ...),
+    #filters + 1, {table.unpack(filters)}))}
 end
 
 local function filter_of(o)
@@ -128,40 +122,34 @@ local function show(list, format, runs, path)
   return OK
 end
 
---- store_commands.names
---- The names of the commands.
-M.names = {"history", "best", "compare", "export", "import", "prune"}
-
--- By name: a description, the default format, the options and arguments, and
--- the function `run`.
 local COMMANDS = {
   history = {"What became of each bench: its runs, the newest median, and all "
-    .. "medians as a line of bars, oldest first.", format = "table",
-    options = FILTERS},
+    .. "medians as a line of bars, oldest first.",
+    options = options(FILTERS, format_option "table")},
   best = {"The fastest run of each bench, problem and device that was right, "
-    .. "and whether source or driver changed since.", format = "table",
-    options = FILTERS},
+    .. "and whether source or driver changed since.",
+    options = options(FILTERS, format_option "table")},
   compare = {"What became of runs A in runs B: "
     .. "FASTER, SLOWER, SAME or UNCLEAR. A and B are the number of a run, "
     .. "'last' ('last~1' is the one before), or a tag: then runs of the same "
     .. "bench, problem and device are compared.",
     arguments = {{"a", "runs to compare with", "A"},
       {"b", "runs to judge", "B"}},
-    options = {{"--fail-on-regression", "exit with 4 where B is slower by "
-      .. "more than this, such as 3%, or fails where A did not", "PERCENT",
+    options = {STORE, {"--fail-on-regression", "exit with 4 where B is slower "
+      .. "by more than this, such as 3%, or fails where A did not", "PERCENT",
       percent}}},
   export = {"Writes runs with their samples. The format runs, one JSON object "
     .. "a line, has all that the store knows, for clshell import; the others "
-    .. "are for other programs.", format = "runs", options = FILTERS,
-    last = {{"-o --output", "file to write; otherwise standard output",
-      "FILE"}}},
+    .. "are for other programs.",
+    options = options(FILTERS, format_option "runs", {"-o --output",
+      "file to write; otherwise standard output", "FILE"})},
   import = {"Takes runs into the store that clshell export has written, all "
-    .. "or none; those it has already stay single.",
+    .. "or none; those it has already stay single.", options = {STORE},
     arguments = {{"file", "what to read; - is standard input"}}},
   prune = {"Forgets runs: those that all of the "
     .. "options given fit, but never the newest --keep of a bench, problem "
     .. "and device. --keep alone forgets all others.",
-    options = {{"--name", "of this bench, kernel or family"},
+    options = {STORE, {"--name", "of this bench, kernel or family"},
       {"--device", "of devices with this in their name"},
       {"--tag", "with this tag"},
       {"--older-than", "older than 12h, 7d, 4w or a date", "TIME", moment},
@@ -226,42 +214,8 @@ function COMMANDS.prune.run(o, parser)
   return OK
 end
 
---- store_commands.declared(name, make) -> parser
---- The options of a command, declared to the result of make(name,
---- description, epilog), a parser of argparse or another with its methods.
-function M.declared(name, make)
-  local command = COMMANDS[name]
-  local parser = make("clshell " .. name, command[1], EPILOG)
-  declare(parser, "option", {STORE})
-  declare(parser, "argument", command.arguments)
-  declare(parser, "option", command.options)
-  if command.format then
-    declare_format(parser, command.format)
-  end
-  declare(parser, "option", command.last)
-  return parser
+for _, command in pairs(COMMANDS) do
+  command.epilog = EPILOG
 end
 
---- store_commands.run(name, args) -> exit code, or nil
---- Runs a command with its arguments; nil for other names.
---- A mistake in the arguments prints the usage and exits with 2.
-function M.run(name, args)
-  if not COMMANDS[name] then
-    return nil
-  end
-  local parser = M.declared(name, script.parser)
-  local o = parser:parse{[0] = name, table.unpack(args)}
-  local ok, result = xpcall(COMMANDS[name].run,
-    require "clshell.failure".keep, o, parser)
-  if ok then
-    return result
-  elseif type(result) == "table" and result.message and not result.code
-      and not require "clshell.base.interrupt".is(result) then
-    io.stderr:write(text.message(("clshell %s: %s\n"):format(name,
-      result.message)))
-    return FAILED
-  end
-  error(result, 0)
-end
-
-return M
+return COMMANDS

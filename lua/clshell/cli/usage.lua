@@ -14,6 +14,7 @@ local USES = {
   {"clshell script.lua [args]", "run a script (args in `arg` and `...`)"},
   {"clshell -e 'code'   -p 'expr'", "run code / print values"},
   {"clshell -", "run standard input"},
+  {"clshell tune gemm [options]", "search this device's fastest kernels"},
   {"clshell history [options]", "runs kept of earlier benches; as well: best,"
     .. "\ncompare, export, import, prune"},
 }
@@ -36,7 +37,7 @@ M.ENVIRONMENT = {
 
 M.FILES = {
   {"~/.config/clshell/init.lua", "run before the first prompt"},
-  {"~/.config/clshell/choices/", "kernels that you keep for your devices"},
+  {"~/.config/clshell/choices/", "kernels kept for your devices"},
   {"~/.local/state/clshell/history", "what was typed at the prompt"},
   {"~/.local/share/clshell/runs.db", "benches, with their samples"},
   {"/etc/OpenCL/vendors/*.icd", "the drivers that the loader offers"},

@@ -215,8 +215,9 @@ local listing = {
       {key = "title", title = "shape"}, {key = "rung", title = "kernel"},
       {key = "config", title = "parameters", wrap = true},
       {key = function(row) return row.time:sub(1, 10) end, title = "kept"},
-      {key = "note", title = "note", wrap = true},
-      {key = "device", below = true},
+      {key = function(row)
+        return (row.note and row.note .. "; on " or "on ") .. row.device
+      end, below = true},
     })
   end,
 }

@@ -186,6 +186,21 @@ function Result:plot(parameter, opts)
   return view.plot(self, parameter, opts)
 end
 
+--- best:keep() -> row
+--- Keeps the best configuration of a rung or a family for calls that name no
+--- kernel, in later sessions too: see gemm.keep, gemm.kept, gemm.forget.
+function Result:keep()
+  local best, gain = self.winners[1], self.gain
+  if not self.family then
+    cl.error("best:keep: only configurations of a family can be kept",
+      {hint = "write those of your own kernel into its script"})
+  elseif not best then
+    cl.error("best:keep: no configuration ran")
+  end
+  return self.family.keep(best.record, gain and ("%sx the default"):format(
+    quantity.number(gain.ratio, 3)))
+end
+
 -- Raises unless the common options are right. Returns them with defaults.
 local function checked(opts)
   local o = {}

@@ -1,0 +1,278 @@
+-- cli/tune_command.lua - the command `clshell tune`: searches the fastest
+-- kernels of the ladders on this device, compares each in turns with the one
+-- that calls take today, and keeps it where it is better
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local compare = require "clshell.measure.compare"
+local dia = require "clshell.data.dia"
+local matrix = require "clshell.data.matrix"
+local output = require "clshell.report.output"
+local quantity = require "clshell.base.quantity"
+local rungs = require "clshell.family.rung"
+local script = require "clshell.base.script"
+local text = require "clshell.base.text"
+
+local SECONDS = 60 -- of the search for a size
+local WORTH = 1.02 -- times as fast as today's choice, to be kept
+local FAMILIES = {"gemm", "spmv", "transpose"}
+
+local function random(rows, cols, type, seed)
+  return matrix.random(rows, cols, {type = type, seed = seed})
+end
+
+-- By family: sizes where none are given, on a CPU and on other devices; the
+-- sizes of a word of the command line; the elements in memory; and the
+-- operands of some sizes, by functions.
+local LADDERS = {
+  gemm = {cpu = {"256", "512"}, other = {"1024", "2048", "4096", "8192"},
+    sizes = script.gemm_shape,
+    elements = function(s)
+      return 1.0 * s[1] * s[3] + 1.0 * s[3] * s[2] + 1.0 * s[1] * s[2]
+    end,
+    operands = function(s, type)
+      return {function()
+        return {A = random(s[1], s[3], type, 1), B = random(s[3], s[2], type,
+          2)}
+      end}
+    end},
+  transpose = {cpu = {"2048"}, other = {"8192"}, sizes = script.matrix_shape,
+    elements = function(s)
+      return 2.0 * s[1] * s[2]
+    end,
+    operands = function(s, type)
+      return {function()
+        return {A = random(s[1], s[2], type, 1)}
+      end}
+    end},
+  spmv = {cpu = {"1m"}, other = {"16m"},
+    sizes = function(word)
+      local rows, message = script.size(word)
+      return rows and {rows}, message
+    end,
+    elements = function(s)
+      return 11.0 * s[1] -- nine diagonals, two vectors
+    end,
+    operands = function(s, type)
+      local opts = {type = type}
+      local side2, side3 = math.ceil(s[1]^(1 / 2)), math.ceil(s[1]^(1 / 3))
+      local function with_vector(make, ...)
+        local args = table.pack(...)
+        return function()
+          local M = make(table.unpack(args, 1, args.n))
+          local x = random(M.cols, 1, type, 3)
+          return {M = M, x = cl.buffer(type, M.cols,
+            x:read():reshape(M.cols))}
+        end
+      end
+      return {with_vector(dia.poisson2d, side2, side2, opts),
+        with_vector(dia.poisson3d, side3, side3, side3, opts),
+        with_vector(dia.banded, s[1], {-4, -3, -2, -1, 0, 1, 2, 3, 4}, opts)}
+    end},
+}
+
+-- Converters of argparse: the value, or nil and a message.
+
+local function family_name(word)
+  if LADDERS[word] then
+    return word
+  end
+  return nil, text.unknown("family", word, FAMILIES)
+end
+
+local function positive(word)
+  local x = tonumber(word)
+  if not x or not (x > 0 and x < math.huge) then
+    return nil, ("must be a number > 0; got '%s'"):format(word)
+  end
+  return x
+end
+
+local function count(word)
+  local n = math.tointeger(tonumber(word))
+  if not n or n < 1 then
+    return nil, ("must be a whole number >= 1; got '%s'"):format(word)
+  end
+  return n
+end
+
+-- The sizes for a family, each a list of numbers. A mistake ends the command.
+local function sizes_of(name, o, parser)
+  local ladder, list = LADDERS[name], {}
+  local words = ladder[cl.device().type] or ladder.other
+  if o.sizes then
+    words = {}
+    for word in (o.sizes .. ","):gmatch "(.-)," do
+      words[#words + 1] = word
+    end
+  end
+  for i, word in ipairs(words) do
+    local sizes, message = ladder.sizes(word)
+    if not sizes then
+      parser:error(("--sizes for %s: %s"):format(name, message))
+    end
+    script.fits(parser, ("the operands of %s %s"):format(name, word),
+      ladder.elements(sizes) * (o.type == "float" and 4 or 8))
+    list[i] = sizes
+  end
+  return list
+end
+
+-- "simd mr=6 nt=12": a rung with the parameters that are not its defaults.
+local function words_of(rung, params)
+  local list = {rung.name}
+  for _, param in ipairs(rung.params) do
+    local v = params[param.name]
+    list[#list + 1] = v ~= param.default and ("%s=%s"):format(param.name,
+      tostring(v)) or nil
+  end
+  return table.concat(list, " ")
+end
+
+-- Judges the best of a search against today's choice, and keeps it if it is
+-- worth it. The result of the search's bench gets the cells of its row.
+local function judge(family, today, r, operands, keep)
+  local name = family.name .. "."
+  local rung = family.rung(r.kernel)
+  r.today, r.found = words_of(today.definition, today.params),
+    words_of(rung, r.params)
+  if rungs.tostring(today.definition, today.params) == r.config
+      and today.rung == r.kernel then
+    r.found, r.outcome = "the same", ""
+    return
+  end
+  local c = compare({name .. today.rung, operands, today.params},
+    {name .. r.kernel, operands, r.params}, {cache = r.mode})
+  r.gain = ("%sx"):format(quantity.number(1 / c.ratio, 3))
+  if c.verdict ~= "FASTER" then
+    r.outcome = c.verdict
+  elseif 1 / c.ratio < WORTH then
+    r.outcome = "not worth it"
+  elseif keep then
+    family.keep(r, r.gain .. " the choice before")
+    r.outcome = "kept"
+  else
+    r.outcome = "better"
+  end
+end
+
+-- The columns of the table: sizes, today's choice, the best found, the gain.
+local COLUMNS = {
+  {key = "title", title = "size", wrap = true},
+  {key = "today", title = "today's choice", wrap = true},
+  {key = "found", title = "best found", wrap = true},
+  "ms",
+  {key = "gain", title = "gain", align = "right"},
+  {key = "outcome", title = "outcome"},
+}
+
+-- Tunes a family on the operands of some functions into a table of `out`.
+local function tune_family(out, family, makers, o)
+  local part <close> = out:part{title = "\n" .. family.name, best = "none",
+    columns = COLUMNS}
+  for _, make in ipairs(makers) do
+    local operands = make()
+    local today = family.choice(operands)
+    local found = require("clshell.tune")(family.name, operands, {
+      seconds = o.seconds, evaluations = o.evaluations, fresh = o.fresh})
+    local best = found.winners[1]
+    if best then
+      judge(family, today, best.record, operands, not o.no_keep)
+      part:add(best.record)
+    else
+      out:say(tostring(found))
+    end
+    collectgarbage()
+  end
+end
+
+-- The element types, without those that the device lacks.
+local function types_of(o, out)
+  local types = o.type == "both" and {"float", "double"} or {o.type}
+  if o.type ~= "float" and not cl.device():has "cl_khr_fp64" then
+    out:say(("double: %s has no cl_khr_fp64"):format(cl.device().name))
+    types[#types] = nil
+  end
+  return types
+end
+
+local function families_of(o)
+  local list = {}
+  for i, name in ipairs(#o.family > 0 and o.family or FAMILIES) do
+    list[i] = require("clshell." .. name)
+  end
+  return list
+end
+
+-- Prints or forgets the rows kept. Returns the exit code.
+local function kept(families, forget)
+  for _, family in ipairs(families) do
+    if forget then
+      print(("%s: %d forgotten"):format(family.name, family.forget()))
+    elseif #family.kept() > 0 then
+      print(("%s\n%s"):format(family.name, tostring(family.kept())))
+    else
+      print(family.name .. ": no kept choices")
+    end
+  end
+  return 0
+end
+
+local function run(o, parser)
+  local families = families_of(o)
+  if o.kept or o.forget then
+    return kept(families, o.forget)
+  end
+  local sizes, makers, count_of = {}, {}, 0
+  o.seconds = o.seconds or SECONDS
+  for i, family in ipairs(families) do
+    sizes[i] = sizes_of(family.name, o, parser)
+  end
+  local out <close> = output.open(parser, o)
+  local types = types_of(o, out)
+  for i, family in ipairs(families) do
+    makers[i] = {}
+    for _, type in ipairs(types) do
+      for _, s in ipairs(sizes[i]) do
+        for _, make in ipairs(LADDERS[family.name].operands(s, type)) do
+          table.insert(makers[i], make)
+        end
+      end
+    end
+    count_of = count_of + #makers[i]
+  end
+  out:heading(("The fastest kernels: %s, %g s each at most, then turns")
+    :format(text.count(count_of, "size"), o.seconds))
+  for i, family in ipairs(families) do
+    tune_family(out, family, makers[i], o)
+  end
+  return 0
+end
+
+return {"Searches the fastest kernel of each family and size on this device, "
+  .. "compares it in turns with the kernel that calls take today, and keeps "
+  .. "it for calls where it is better by more than 2 %.",
+  epilog = "What is kept lies in clshell/choices of $XDG_CONFIG_HOME "
+    .. "(~/.config); help gemm.keep says more. Ctrl-C ends the search; what "
+    .. "was kept before stays.",
+  arguments = {{"family", "gemm, spmv, transpose; all if left out", nil,
+    family_name, args = "*", values = FAMILIES}},
+  options = {
+    {"--sizes", "sizes with commas between them: 512,1kx64x32 for gemm, 2k,"
+      .. "512x2k for transpose, rows for spmv; otherwise those of the bench "
+      .. "scripts", "SIZES"},
+    function(parser)
+      parser:option("--type", "float, double or both", "float")
+        :choices{"float", "double", "both"}
+    end,
+    {"--seconds", "of the search for a size, 60 if left out", "SECONDS",
+      positive},
+    {"--evaluations", "configurations measured for a size at most", "N",
+      count},
+    {"--fresh", "measure anew what the run store has", flag = true},
+    {"--no-keep", "keep nothing", flag = true},
+    {"--kept", "print what is kept, and end", flag = true},
+    {"--forget", "forget what is kept, and end", flag = true},
+    output.options,
+  },
+  run = run}
