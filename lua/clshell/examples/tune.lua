@@ -18,6 +18,12 @@ kernel void scale(global const float *x, global float *y) {
   check = cl.array("float", n, 6), bytes = 8 * n, seconds = 20}
 print(#scale.space) --> 8
 
+--- best:keep
+local best = tune("transpose.tiled", {64}, {evaluations = 2, seconds = 20})
+best:keep()
+print(transpose.choice{rows = 64, cols = 64}.kept) --> true
+transpose.forget()
+
 --- best:save
 local best = tune("gemm.tiled_padded", {64}, {evaluations = 2, seconds = 20})
 best:save "space.csv"

@@ -459,16 +459,16 @@ function Search:finish()
     end
   until all_right
   local default = self.default
-  local winners, best = {}, list[1]
+  local winners, best, ran = {}, list[1], {table.unpack(list)}
   local verdicts, lists
   if src.subject and best and not self.opts.objective then
-    local ran = {table.unpack(list)}
     if default and timed(default) and default.ms < FAR * best.ms then
       local there = false
       for _, row in ipairs(list) do
         there = there or row == default
       end
-      ran[#ran + 1] = not there and default or nil
+      ran[#ran + 1] = not there
+        and not src.awkward(src.space:point(default.id)) and default or nil
     end
     if #ran > 1 then
       self.view:step "the best in turns"
@@ -480,7 +480,7 @@ function Search:finish()
       row.rounds = lists[i]
     end
   end
-  for _, row in ipairs(list) do
+  for _, row in ipairs(verdicts and ran or list) do
     local tied = row.verdict and row.verdict ~= "SLOWER"
       or not verdicts and row.value <= best.value + TIE * math.abs(best.value)
     winners[#winners + 1] = tied and row or nil
