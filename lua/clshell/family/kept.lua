@@ -168,18 +168,23 @@ local function row_of(family, r, note)
   end
   local rung = family.rung(r.kernel)
   local device, driver = record_fields.device(r)
-  if record_fields.fails(r) or not (r.median and r.shape and device) then
+  if record_fields.fails(r) or not r.median then
     cl.error(("%s: only a result that is right can be kept; this is %s%s")
       :format(what, r.status or "none", r.error and ": " .. r.error or ""))
   elseif rung.input_roundoff then
     cl.error(("%s: %s cuts its operands: calls take it by its name alone")
       :format(what, rung.name))
   end
-  return {format = FORMAT, family = family.name, rung = rung.name,
+  local row = {format = FORMAT, family = family.name, rung = rung.name,
     params = r.params, config = r.config, device = device, driver = driver,
     type = r.type, shape = r.shape, title = r.title, ms = r.median * 1e3,
     source_hash = r.source_hash, note = note,
     time = os.date("!%Y-%m-%dT%H:%M:%SZ"), version = cl.version}
+  local reason = fault(row)
+  if reason then
+    cl.error(("%s: the result cannot be kept: %s"):format(what, reason))
+  end
+  return row
 end
 
 -- Keeps a bench result as a row, in place of an older one of the same device,
