@@ -165,6 +165,7 @@ local r = bench("gemm.tiled", {64})
 r.status, r.ok, r.error = "wrong", false, "err=1"
 try(gemm.keep, r)
 r = bench("gemm.tiled", {64})
+try(gemm.keep, r, {})
 r.shape = "64x64"
 try(gemm.keep, r)
 r = bench("gemm.tiled", {64})
@@ -175,6 +176,7 @@ print(#gemm.kept())]])
   has(out, "a bench of a kernel of gemm; got nil", "got a table",
     "got one of transpose.tiled", "no kernel 'plain_c'",
     "only a result that is right can be kept; this is wrong: err=1",
+    "note must be a string; got a table",
     "cannot be kept: shape must be a table; got a string",
     "nv_tf32 cuts its operands", "\n0\n")
   for _, env in ipairs{"unset HOME XDG_CONFIG_HOME\n",

@@ -58,7 +58,10 @@ function Recorder:convert()
   return self
 end
 
-Recorder.args = Recorder.convert
+function Recorder:args()
+  self.arg = self.arg .. " ..."
+  return self
+end
 
 --- declared.all() -> list of options
 --- The options of clshell itself, each also with its `group`, nil for those

@@ -46,6 +46,9 @@ local function fault(row)
       return ("%s must be a %s; got a %s"):format(name, kind, type(row[name]))
     end
   end
+  if row.note ~= nil and type(row.note) ~= "string" then
+    return "note must be a string; got a " .. type(row.note)
+  end
   for name, size in pairs(row.shape) do
     if type(name) ~= "string" or math.type(size) == nil then
       return "the sizes of its shape must be numbers"
