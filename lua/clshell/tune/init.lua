@@ -188,7 +188,9 @@ end
 
 --- best:keep() -> row
 --- Keeps the best configuration of a rung or a family for calls that name no
---- kernel, in later sessions too: see gemm.keep, gemm.kept, gemm.forget.
+--- kernel, in later sessions too: see gemm.keep, gemm.kept, gemm.forget. The
+--- best of one rung may be slower than another rung: tune("gemm", ...) tries
+--- all.
 function Result:keep()
   local best, gain = self.winners[1], self.gain
   if not self.family then
