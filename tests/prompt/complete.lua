@@ -286,8 +286,8 @@ t.test("the parameters fit the window, with that of the cursor", function()
 end)
 
 t.test("Tab offers what is documented, and no internals", function()
-  t.eq(words "gemm.|", "bench check choice choices define kernels plan rung "
-    .. "verify")
+  t.eq(words "gemm.|", "bench check choice choices define forget keep kept "
+    .. "kernels plan rung verify")
   t.eq(words "gemm.spe|", "")
   t.eq(words "require 'clshell.ti|", "")
   t.eq(words "require 'clshell.ge|", "clshell.gemm'")
