@@ -44,12 +44,16 @@ static int value_tostring(lua_State *L) {
   Value *v = clsh_class_any(L, 1, &value_class);
   const char *end = v->head.closed ? " (closed)" : "";
   if (v->type != NULL) {
-    if (v->type->width == 1)
-      clsh_type_pushtext(L, v->type, v->data);
-    else
-      clsh_type_push(L, v->type, v->data);
-    lua_pushfstring(L, "%s %s%s", v->type->name, luaL_tolstring(L, -1, NULL),
-                    end);
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    for (int i = 0; i < v->type->width; i++) {
+      luaL_addstring(&b, i > 0 ? ", " : "");
+      clsh_type_pushtext(L, v->type, v->data + i * v->type->unit);
+      luaL_addvalue(&b);
+    }
+    luaL_pushresult(&b);
+    lua_pushfstring(L, v->type->width > 1 ? "%s (%s)%s" : "%s %s%s",
+                    v->type->name, lua_tostring(L, -1), end);
   } else {
     lua_pushfstring(L, "%I bytes%s", (LUAI_UACINT)v->size, end);
   }

@@ -299,6 +299,16 @@ static int buffer_index(lua_State *L) {
                        "first: b:read()[1], ipairs(b:read())");
 }
 
+/* b[i] = x */
+static int buffer_newindex(lua_State *L) {
+  if (lua_type(L, 2) == LUA_TSTRING)
+    return clsh_error(L, "a Buffer has no field '%s' to set",
+                      lua_tostring(L, 2));
+  return clsh_error(L,
+                    "the elements of a Buffer are on the device; change them "
+                    "there: b:write(list), b:fill(x)");
+}
+
 static int buffer_len(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)clsh_buffer_check(L, 1)->shape.count);
   return 1;
@@ -467,6 +477,7 @@ static const luaL_Reg fields[] = {
     {"shape", buffer_shape},     {"start", buffer_size},
     {"type", buffer_type},       {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__len", buffer_len},
+                                {"__newindex", buffer_newindex},
                                 {"__pairs", buffer_index},
                                 {"__tostring", buffer_tostring},
                                 {NULL, NULL}};

@@ -190,6 +190,13 @@ static int object_index(lua_State *L) {
   return n > 0 ? n : nokey(L, class);
 }
 
+/* o.key = value: no class but Array has anything to set. */
+static int object_newindex(lua_State *L) {
+  const Class *class = self(L)->class;
+  return clsh_error(L, "%s %s has no field '%s' to set", article(class),
+                    class->name, luaL_tolstring(L, 2, NULL));
+}
+
 static void setfunctions(lua_State *L, int table, const luaL_Reg *list,
                          const Class *class) {
   for (; list != NULL && list->name != NULL; list++) {
@@ -207,6 +214,7 @@ static void setfunctions(lua_State *L, int table, const luaL_Reg *list,
 void clsh_class_define(lua_State *L, const Class *class) {
   static const luaL_Reg common_meta[] = {{"__gc", object_close},
                                          {"__close", object_close},
+                                         {"__newindex", object_newindex},
                                          {"__tostring", object_tostring},
                                          {NULL, NULL}};
   static const luaL_Reg common_methods[] = {{"close", object_close},
@@ -414,17 +422,28 @@ static int cl_extend(lua_State *L) {
 /*
 ** Replaces a function of library debug that would take from an object what it
 ** stands on: without its user values or its finalizer, C would use objects
-** that were collected.
+** that were collected. debug.getmetatable gives a copy.
 */
 static int debug_guard(lua_State *L) {
+  const char *name = lua_tostring(L, lua_upvalueindex(2));
   const Class *class = NULL;
   for (int i = 0; i < nclasses && class == NULL; i++)
     if (toobject(L, 1, classes[i]) != NULL)
       class = classes[i];
+  if (class != NULL && strcmp(name, "getmetatable") == 0) {
+    lua_newtable(L);
+    lua_getmetatable(L, 1);
+    for (lua_pushnil(L); lua_next(L, -2) != 0;) {
+      lua_pushvalue(L, -2);
+      lua_insert(L, -2);
+      lua_rawset(L, -5);
+    }
+    lua_pop(L, 1);
+    return 1;
+  }
   if (class != NULL)
-    return clsh_error(L, "debug.%s: scripts must not change %s %s",
-                      lua_tostring(L, lua_upvalueindex(2)), article(class),
-                      class->name);
+    return clsh_error(L, "debug.%s: scripts must not change %s %s", name,
+                      article(class), class->name);
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);
   lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
@@ -432,10 +451,11 @@ static int debug_guard(lua_State *L) {
 }
 
 static void guarddebug(lua_State *L) {
-  static const char *const names[] = {"setmetatable", "setuservalue"};
+  static const char *const names[] = {"getmetatable", "setmetatable",
+                                      "setuservalue"};
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   bool loaded = lua_getfield(L, -1, LUA_DBLIBNAME) == LUA_TTABLE;
-  for (int i = 0; i < 2 && loaded; i++) {
+  for (int i = 0; i < 3 && loaded; i++) {
     lua_getfield(L, -1, names[i]);
     bool guarded = lua_tocfunction(L, -1) == debug_guard;
     lua_pushstring(L, names[i]);

@@ -45,10 +45,13 @@ static int distance(const char *a, const char *b) {
   return rows[(i + 2) % 3][n];
 }
 
-/* How many edits away a name still counts as near: none of a long word. */
+/*
+** How many edits away a name still counts as near: none of a long word, nor
+** of one or two letters, which most short names would be near to.
+*/
 static int most(const char *word) {
   size_t n = strlen(word);
-  return n > MAXWORD ? 0 : (int)n / 3 + 1;
+  return n > MAXWORD || n < 3 ? 0 : (int)n / 3 + 1;
 }
 
 /* The name of the NULL-ended list nearest to `word`; NULL if none is near. */
@@ -67,7 +70,8 @@ const char *clsh_nearest(const char *word, const char *const names[]) {
 
 /** cl.nearest(word, names [, most]) -> string or nil
  * The name of the list nearest to `word`; nil where none is near: within
- * `most` edits, by default a third of the word's letters and one.
+ * `most` edits, by default a third of the word's letters and one, and none of
+ * a word of one or two letters.
  */
 static int cl_nearest(lua_State *L) {
   const char *word = luaL_checkstring(L, 1);

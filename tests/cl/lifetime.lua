@@ -316,10 +316,17 @@ t.test("the debug library takes nothing from under an object", function()
     t.raises(function() debug.setmetatable(o, {}) end,
       "debug.setmetatable: scripts must not change")
   end
+  debug.getmetatable(b).__gc = nil -- of a copy
+  t.eq(type(debug.getmetatable(b).__gc), "function")
   local f <close> = assert(io.tmpfile())
   t.eq(debug.setuservalue(f, 1, 1), nil)
   local meta = debug.getmetatable(f)
   t.eq(debug.setmetatable(f, meta), f)
+end)
+
+t.test("vectors have a text", function()
+  t.eq(tostring(cl.float4(1, 2, 3, 4)), "float4 (1.0, 2.0, 3.0, 4.0)")
+  t.eq(tostring(cl.ulong2(-1, 1)), "ulong2 (18446744073709551615, 1)")
 end)
 
 t.test("closed values have a text", function()

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
+local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local dia = require "clshell.data.dia"
 local gemm = require "clshell.gemm"
@@ -464,6 +465,31 @@ t.test("definitions are checked", function()
     "the default", "must be one of 1; got 2")
   t.raises(define{lesson = function() end}, "lesson must be a string")
 end)
+
+t.test("the steps of a call name a wrong argument", function()
+  for what, message in pairs{flop = "the shape must be that of a plan",
+      bytes = "the shape must be that of a plan",
+      truth = "the plan must be a table",
+      plan_for = "the operands must be a table",
+      bind = "the operands must be a table"} do
+    for _, f in ipairs{gemm, spmv} do
+      t.raises(function() f[what]() end, f.name .. "." .. what .. ": "
+        .. message .. "; got nothing")
+    end
+  end
+  t.raises(function() gemm.bytes(nil, {}) end, "gemm.plan(A, B).shape is one")
+  local s = gemm.plan(A, B).shape
+  t.eq(gemm.flop(nil, s), 2 * s.m * s.n * s.k)
+end)
+
+t.test("a measurement refuses the names of parameters that are none",
+  function()
+    local wrong = {samples = 3}
+    t.raises(function() gemm.bench("naive", wrong, 16) end,
+      "unknown option 'samples'")
+    t.raises(function() bench("gemm.naive", 16, wrong) end,
+      "unknown option 'samples'")
+  end)
 
 t.test("a plan runs as often as wanted", function()
   local plan = gemm.plan(A, B, {kernel = "tiled", edge = "pad", tile = 4})

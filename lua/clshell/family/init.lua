@@ -186,20 +186,10 @@ local function choose(family, s)
   end)
 end
 
--- Raises unless the options are the family's or the rung's parameters.
-local function check_options(family, opts, rung)
-  local names = {table.unpack(family.reserved)}
-  for _, name in ipairs(rung and rungs.names(rung) or {}) do
-    names[#names + 1] = name
-  end
-  local what = family.name .. (rung and ", kernel " .. rung.name or "")
-  cl.options(opts, names, what)
-end
-
 -- The plan of a call, or nil and why the device cannot run it.
 local function try_plan(family, given, opts)
   local rung = opts.kernel and find(family, opts.kernel, family.name)
-  check_options(family, opts, rung)
+  rungs.check_options(family, opts, rung)
   local o, s = bind(family, given, opts.queue)
   local p, kernel, reason, chosen
   if rung then
@@ -408,6 +398,7 @@ end
 -- A plan from tables of parameters and of operands, or nil and the reason
 -- why the device cannot run it.
 function methods.plan_for(family, name, params, operands)
+  argument.check(family.name .. ".plan_for", "the operands", operands, "table")
   return try_plan(family, operands, named(name, params, operands))
 end
 
@@ -446,22 +437,36 @@ end
 
 -- Operands as a call would bind them, and their shape.
 function methods.bind(family, operands)
+  argument.check(family.name .. ".bind", "the operands", operands, "table")
   return bind(family, operands, operands.queue)
+end
+
+-- Raises unless s is a whole shape, as a plan has one.
+local function check_shape(family, what, s)
+  if type(s) ~= "table" or not s.esize then
+    cl.error(("%s.%s: the shape must be that of a plan; got %s"):format(
+      family.name, what, text.got(s)), {hint = ("%s.plan(%s).shape is one")
+      :format(family.name, table.concat(family.spec.inputs, ", "))})
+  end
 end
 
 -- Useful floating-point operations and bytes of a rung (nil: of the family)
 -- on a shape.
 function methods.flop(family, rung, s)
+  check_shape(family, "flop", s)
   return (rung and rung.flop or family.spec.flop)(s)
 end
 
 function methods.bytes(family, rung, s, p)
+  check_shape(family, "bytes", s)
   return (rung and rung.bytes or family.spec.bytes)(s, p)
 end
 
 -- The truth function of a plan's operands, and the output's content before
 -- the run where the operation reads it.
 function methods.truth(family, plan)
+  argument.check(family.name .. ".truth", "the plan", plan, "table")
+  check_shape(family, "truth", plan.shape)
   return family.spec.truth(plan.operands, plan.shape,
     plan.rung.input_roundoff)
 end

@@ -135,6 +135,17 @@ function M.names(rung)
   return names
 end
 
+-- Raises where `opts` has a name that no call of the family, nor of the rung
+-- if one is given, takes.
+function M.check_options(family, opts, rung)
+  local names = {table.unpack(family.reserved)}
+  for _, name in ipairs(rung and M.names(rung) or {}) do
+    names[#names + 1] = name
+  end
+  local what = family.name .. (rung and ", kernel " .. rung.name or "")
+  cl.options(opts, names, what)
+end
+
 -- Iterates over all configurations: a table of parameters at a time, the
 -- last parameter changing fastest.
 function M.configurations(rung)

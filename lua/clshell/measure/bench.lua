@@ -299,6 +299,7 @@ local function run_family(job, opts, limits)
   r.params, r.seed, r.setting = job.params or {}, job.seed, job.setting
   if not host then
     local rung = family.rung(job.rung)
+    rungs.check_options(family, r.params, rung)
     record.describe_rung(r, family, rung,
       rungs.parameters(rung, r.params, family.name))
   end

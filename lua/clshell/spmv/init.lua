@@ -4,6 +4,7 @@
 
 local cl = require "cl"
 local host = require "cl.host"
+local argument = require "clshell.base.argument"
 local family = require "clshell.family"
 local arguments = require "clshell.family.arguments"
 local integer = require "clshell.base.integer"
@@ -39,14 +40,15 @@ local function check_matrix(A)
   local function size(name, low)
     return integer.check("spmv", "M." .. name, A[name], low, INT_MAX)
   end
-  local rows = size("rows", 1)
+  local rows, nnz = size("rows", 1), size("nnz", 0)
   size("cols", 1)
   if A.offsets then
+    argument.check("spmv", "M.host", A.host, "table")
+    argument.check("spmv", "M.host.offsets", A.host.offsets, "Array")
     local ndiags, pitch = size("ndiags", 1), size("pitch", rows)
     check_part(A, "offsets", ndiags, "int")
     check_part(A, "values", ndiags * pitch)
   else
-    local nnz = size("nnz", 0)
     check_part(A, "row_ptr", rows + 1, "int")
     check_part(A, "col_ind", nnz, "int")
     check_part(A, "values", nnz)
