@@ -295,6 +295,8 @@ t.test("modules that are not there, or do not compile", function()
   t.ok(text:find("module 'qwertz.uiop' not found:\n", 1, true), text)
   t.ok(text:find("\n\tnor in %d+ more places\n"), text)
   t.ok(select(2, text:gsub("\n", "")) < 8, text)
+  text = run "require(('x'):rep(100000))"
+  t.ok(#text < 4000 and text:find "\n\tnor in %d+ more places\n", text)
   local path = write(t.tmp "module.lua", "local x = = 2\n")
   local folder, name = path:match "^(.*)/(.*)%.lua$"
   text = stderr(("%s -I %s -e 'require \"%s\"'"):format(quote(clshell),

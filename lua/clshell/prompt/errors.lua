@@ -266,7 +266,7 @@ local function message_lines(record, width, all)
     message = position(place) .. record.rest
   end
   if not all and message:find("module '.-' not found:") then
-    message = fold_places(message)
+    message = base_text.message(fold_places(message))
   end
   local lines, more = {}, 0
   for line in (message .. "\n"):gmatch("(.-)\r?\n") do
