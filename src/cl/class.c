@@ -5,6 +5,7 @@
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <lualib.h>
@@ -13,6 +14,7 @@
 
 #define MAXCLASSES 24
 #define MAXNAMES 127 /* methods and fields that a misspelt one may mean */
+#define FEWNAMES 24  /* names that a message lists */
 #define STEPBYTES (64 * 1024) /* foreign memory between two GC steps */
 
 /* Registry keys of a class: no other module's can be the same. */
@@ -148,6 +150,29 @@ static int listkeys(lua_State *L, int t, const char **names, int n) {
   return n;
 }
 
+static int byname(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Pushes the rest of a message: the near name, else a short list of all. */
+static const char *pushremedy(lua_State *L, const char *key,
+                              const char *names[], int n) {
+  const char *near = clsh_nearest(key, names);
+  if (near != NULL)
+    return lua_pushfstring(L, "; did you mean '%s'?", near);
+  if (n > FEWNAMES)
+    return lua_pushliteral(L, "");
+  qsort(names, (size_t)n, sizeof names[0], byname);
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (int i = 0; i < n; i++) {
+    luaL_addstring(&b, i == 0 ? "; there are: " : ", ");
+    luaL_addstring(&b, names[i]);
+  }
+  luaL_pushresult(&b);
+  return lua_tostring(L, -1);
+}
+
 /* Raises: the object at 1 has no key such as the one at 2. */
 static int nokey(lua_State *L, const Class *class) {
   const char *names[MAXNAMES + 1];
@@ -155,13 +180,11 @@ static int nokey(lua_State *L, const Class *class) {
     return clsh_error(L, "%s %s takes the name of a field; got %s",
                       article(class), class->name, luaL_typename(L, 2));
   int n = listkeys(L, lua_upvalueindex(2), names, 0);
-  names[listkeys(L, lua_upvalueindex(3), names, n)] = NULL;
+  n = listkeys(L, lua_upvalueindex(3), names, n);
+  names[n] = NULL;
   const char *key = lua_tostring(L, 2);
-  const char *near = clsh_nearest(key, names);
-  return clsh_error(L, "%s %s has no field or method '%s'%s%s%s",
-                    article(class), class->name, key,
-                    near != NULL ? "; did you mean '" : "",
-                    near != NULL ? near : "", near != NULL ? "'?" : "");
+  return clsh_error(L, "%s %s has no field or method '%s'%s", article(class),
+                    class->name, key, pushremedy(L, key, names, n));
 }
 
 /*

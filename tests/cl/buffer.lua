@@ -75,7 +75,7 @@ t.test("a key that is none names the nearest, or where elements are",
     t.raises(function() cl.queue().name = "q" end,
       "a Queue has no field 'name' to set")
     t.raises(function() return b:fill(1).duration end,
-      "an Event has no field or method 'duration'")
+      "an Event has no field or method 'duration'; there are: bytes,", " ms,")
     t.raises(function() return b:fill(1)[1] end,
       "an Event takes the name of a field; got number")
   end)

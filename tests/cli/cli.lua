@@ -152,6 +152,11 @@ t.test("-p prints as the prompt does, uncut in a pipe", function()
     return #require "clshell.json".encode(t) < 50 end)()']], "true\n")
 end)
 
+t.test("json.decode of no text", function()
+  t.raises(function() require "clshell.base.json".decode() end,
+    "json.decode: the text must be a string; got nothing")
+end)
+
 t.test("standard input as a script", function()
   expect([[echo 'print("in", ...)' | $clshell]], "in\n")
   expect([[echo 'print("in", ...)' | $clshell - x]], "in\tx\n")

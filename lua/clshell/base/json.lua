@@ -2,6 +2,7 @@
 -- keep their 64 bits, floats their last digit, strings any byte
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -278,6 +279,7 @@ end
 --- The value of a JSON text. Objects and lists are tables, null is nil;
 --- numbers without point and exponent are integers where they fit.
 function M.decode(s)
+  argument.check("json.decode", "the text", s, "string")
   local ok, v, at = pcall(function()
     local v, at = value(s, blank(s, 1), 0)
     at = blank(s, at)

@@ -116,7 +116,8 @@ end
 ---   kernel    the best known  a rung's name, see gemm.kernels; with it the
 ---             rung's own parameters. Without it: see gemm.choice
 ---   C         a new one  the Buffer or view to write
----   alpha     1      factor of the product; with 0, A and B are not read
+---   alpha     1      factor of the product; with 0, A and B are not read:
+---             C = beta C, as for k = 0, which no Buffer can have
 ---   beta      0      factor of C as it was; with 0, C is not read
 ---   trans_a   false  true or "T": op(A) is A transposed, so A is k x m
 ---   trans_b   false  true or "T": B is n x k

@@ -231,19 +231,18 @@ end
 
 --- record_fields.best(results, key) -> index or nil
 --- The best of the results: the least time, the greatest value of other
---- fields. Results that failed, or whose samples are too few for an interval,
---- do not count.
+--- fields. Results that failed do not count; where the best has too few samples
+--- for an interval, none is.
 function M.best(results, key)
   local sign = M.about(key).unit == "s" and -1 or 1
   local best, most
   for i, r in ipairs(results) do
     local x = M.base(r, key)
-    if x and not M.fails(r) and not few(r)
-        and (not most or sign * x > most) then
+    if x and not M.fails(r) and (not most or sign * x > most) then
       best, most = i, sign * x
     end
   end
-  return best
+  return best and not few(results[best]) and best or nil
 end
 
 --- record_fields.rate(results) -> key
