@@ -231,8 +231,8 @@ end
 
 --- record_fields.best(results, key) -> index or nil
 --- The best of the results: the least time, the greatest value of other
---- fields. Results that failed do not count; where the best has too few samples
---- for an interval, none is.
+--- fields. Results that failed do not count; where the best has too few
+--- samples for an interval, none is.
 function M.best(results, key)
   local sign = M.about(key).unit == "s" and -1 or 1
   local best, most
