@@ -46,12 +46,19 @@ static int distance(const char *a, const char *b) {
 }
 
 /*
-** How many edits away a name still counts as near: none of a long word, nor
-** of one or two letters, which most short names would be near to.
+** The distance of a name that may be meant. One letter for another leaves
+** nothing of a word as short as `at`: `as` is not near.
 */
+static int away(const char *word, const char *name) {
+  int d = distance(word, name);
+  size_t n = strlen(word);
+  return d > 0 && n < 3 && strlen(name) == n ? INT_MAX : d;
+}
+
+/* How many edits away a name still counts as near: none of a long word. */
 static int most(const char *word) {
   size_t n = strlen(word);
-  return n > MAXWORD || n < 3 ? 0 : (int)n / 3 + 1;
+  return n > MAXWORD ? 0 : (int)n / 3 + 1;
 }
 
 /* The name of the NULL-ended list nearest to `word`; NULL if none is near. */
@@ -59,7 +66,7 @@ const char *clsh_nearest(const char *word, const char *const names[]) {
   const char *best = NULL;
   int limit = most(word);
   for (; *names != NULL; names++) {
-    int d = distance(word, *names);
+    int d = away(word, *names);
     if (d <= limit) {
       limit = d - 1;
       best = *names;
@@ -70,8 +77,8 @@ const char *clsh_nearest(const char *word, const char *const names[]) {
 
 /** cl.nearest(word, names [, most]) -> string or nil
  * The name of the list nearest to `word`; nil where none is near: within
- * `most` edits, by default a third of the word's letters and one, and none of
- * a word of one or two letters.
+ * `most` edits, by default a third of the word's letters and one. In a word of
+ * one or two letters, other letters are not near, more or fewer are.
  */
 static int cl_nearest(lua_State *L) {
   const char *word = luaL_checkstring(L, 1);
@@ -81,7 +88,7 @@ static int cl_nearest(lua_State *L) {
   lua_settop(L, 2);
   lua_pushnil(L); /* the best at 3 */
   for (lua_Integer i = 1; lua_rawgeti(L, 2, i) == LUA_TSTRING; i++) {
-    int d = distance(word, lua_tostring(L, -1));
+    int d = away(word, lua_tostring(L, -1));
     if (d <= limit) {
       limit = d - 1;
       lua_replace(L, 3);
