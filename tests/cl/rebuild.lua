@@ -300,6 +300,18 @@ local function save_later(name, text)
     folder, path))
 end
 
+t.test("names of files steer no terminal", function()
+  local watch = require "clshell.prompt.watch"
+  put("e\27[31m.cl", ONE:format(1))
+  local prog <close> = cl.build(folder .. "/e\27[31m.cl")
+  local told = streams(function() watch.watch("e\27[31m.cl", nil, 0) end)
+  t.ok(told:find("watching [^\n]*e\\27%[31m%.cl"), told)
+  put("e\27[31m.cl", ONE:format(2))
+  told = streams(watch.refresh)
+  t.ok(told:find("rebuilt [^\n]*e\\27%[31m%.cl\n"), told)
+  clean()
+end)
+
 t.test("%watch: a round for every save, with the ratio to the last", function()
   local watch = require "clshell.prompt.watch".watch
   put("a.cl", ONE:format(1))

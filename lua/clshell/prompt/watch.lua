@@ -7,6 +7,7 @@ local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
 local quantity = require "clshell.base.quantity"
 local record_fields = require "clshell.measure.record_fields"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -39,7 +40,7 @@ end
 function M.refresh()
   local files, fine = {}, true
   for _, program in ipairs(stale()) do
-    local name = program:info().name
+    local name = text.visible(program:info().name)
     local state = files[name]
     if not state then
       state = {name = name, programs = 0}
@@ -190,7 +191,7 @@ function M.watch(path, bench, rounds)
     nothing_to_watch(path)
   end
   local run = type(bench) == "table" and bench.run or bench
-  io.stderr:write("watching ", table.concat(files, ", "),
+  io.stderr:write("watching ", text.visible(table.concat(files, ", ")),
     run and "" or ", without a %bench to run again", "; Ctrl-C ends\n")
   local noted = look(files) or ""
   local state = run and measure(run, 0)
