@@ -303,7 +303,7 @@ end
 t.test("names of files steer no terminal", function()
   local watch = require "clshell.prompt.watch"
   put("e\27[31m.cl", ONE:format(1))
-  local prog <close> = cl.build(folder .. "/e\27[31m.cl")
+  local _ <close> = cl.build(folder .. "/e\27[31m.cl")
   local told = streams(function() watch.watch("e\27[31m.cl", nil, 0) end)
   t.ok(told:find("watching [^\n]*e\\27%[31m%.cl"), told)
   put("e\27[31m.cl", ONE:format(2))
