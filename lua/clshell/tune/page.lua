@@ -33,7 +33,7 @@ body { max-width: 80rem }
 tr.bad td { color: var(--alarm) }
 .small { display: grid; gap: .5rem 1.5rem;
   grid-template-columns: repeat(auto-fill, minmax(min(100%, 18rem), 1fr)) }
-.small .plot { max-width: 26rem }
+.small .plot { min-width: 0; max-width: 26rem }
 .small figure, .values figure { margin: 0 }
 .parallel .plot { max-width: none }
 .point { opacity: .75 }
@@ -280,8 +280,9 @@ local function parallel(points, params, y, key)
   end
   upright(out, x_of(#params + 1), y:ticks(8), y:title(), TALL)
   out[#out + 1] = "</svg>"
-  return ('<div class="scroll parallel"><div style="min-width:%dpx">%s</div>'
-    .. "</div>"):format(width * 3 // 4, table.concat(out, "\n"))
+  return ('<div class="scroll parallel"><div style="min-width:%dpx;'
+    .. 'max-width:%dpx">%s</div></div>'):format(width * 3 // 4, width * 5 // 4,
+    table.concat(out, "\n"))
 end
 
 -- The values to click, and the rules that hide the rows without them.
