@@ -557,8 +557,24 @@ static int cl_live(lua_State *L) {
   return 1;
 }
 
+/** cl.class(value) -> string or nil
+ * The class of an object of module cl, open or closed, such as "Buffer" or
+ * "Event"; nil for other values.
+ */
+static int cl_class(lua_State *L) {
+  luaL_checkany(L, 1);
+  for (int i = 0; i < nclasses; i++)
+    if (toobject(L, 1, classes[i]) != NULL) {
+      lua_pushstring(L, classes[i]->name);
+      return 1;
+    }
+  lua_pushnil(L);
+  return 1;
+}
+
 void clsh_class_open(lua_State *L) {
-  static const luaL_Reg functions[] = {{"extend", cl_extend},
+  static const luaL_Reg functions[] = {{"class", cl_class},
+                                       {"extend", cl_extend},
                                        {"live", cl_live},
                                        {"members", cl_members},
                                        {NULL, NULL}};

@@ -24,6 +24,10 @@ end
 
 -- The class of a value, as its metatable names it, or nil. No code runs.
 function M.class(value)
+  local class = type(value) == "userdata" and cl.class(value)
+  if class then
+    return class
+  end
   local meta = debug.getmetatable(value)
   return type(meta) == "table" and rawget(meta, "__name") or nil
 end

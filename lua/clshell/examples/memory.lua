@@ -1,6 +1,9 @@
 -- examples/memory.lua - examples that help shows: arrays and buffers
 -- SPDX-License-Identifier: MIT
 
+--- cl.class
+print(cl.class(cl.array("int", 4)), cl.class(5)) --> Array nil
+
 --- cl.array
 local h = cl.array("float", {2, 3}, function(i, j) return 10 * i + j end)
 print(h:at(2, 3), h[1], #h) --> 23.0 11.0 6
