@@ -115,7 +115,8 @@ cl_int clsh_build_run(lua_State *L, Program *p, const char *options) {
   return err;
 }
 
-/* Pushes the driver's build log, without white space at its end. */
+/* Pushes the driver's build log and what it wrote to the standard error,
+** without white space at the end. */
 static void pushlog(lua_State *L, const Program *p) {
   cl_device_id d = p->context->device;
   size_t size = 0;
@@ -124,11 +125,15 @@ static void pushlog(lua_State *L, const Program *p) {
   char *text = lua_newuserdatauv(L, size + 1, 0);
   memset(text, 0, size + 1);
   clGetProgramBuildInfo(p->handle, d, CL_PROGRAM_BUILD_LOG, size, text, NULL);
-  size_t n = strlen(text);
-  while (n > 0 && isspace((unsigned char)text[n - 1]))
+  lua_pushfstring(L, "%s%s%s", text, *text != '\0' ? "\n" : "",
+                  clsh_hush_told());
+  size_t n = lua_rawlen(L, -1);
+  const char *log = lua_tostring(L, -1);
+  while (n > 0 && isspace((unsigned char)log[n - 1]))
     n--;
-  lua_pushlstring(L, text, n);
-  lua_remove(L, -2);
+  lua_pushlstring(L, log, n);
+  lua_replace(L, -3);
+  lua_pop(L, 1);
 }
 
 /* Compiles once; keeps the options, and the log, which stays at the top. */

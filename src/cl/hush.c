@@ -1,7 +1,7 @@
 /*
 ** hush.c - the standard error while a driver compiles. Lines that count errors
-** and warnings are dropped: the build log has these. Others follow when the
-** driver is done, and at once where it aborts.
+** and warnings are dropped: the build log has these. Others join the log, and
+** are printed where the driver aborts.
 ** SPDX-License-Identifier: MIT
 */
 #include <fcntl.h>
@@ -14,7 +14,8 @@
 
 volatile int clsh_hush_stderr = STDERR_FILENO;
 
-static FILE *said; /* NULL: the standard error is as it was */
+static FILE *said;      /* NULL: the standard error is as it was */
+static char told[8192]; /* the lines of the last build; the rest is dropped */
 static struct sigaction onabort;
 
 /* The signal handler of abort(), which goes on with the action of before. */
@@ -31,6 +32,7 @@ static void spill(int sig) {
 /* From now on a file takes the standard error; not where there is none. */
 void clsh_hush_begin(void) {
   struct sigaction action = {.sa_handler = spill};
+  told[0] = '\0';
   int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
   FILE *f = fd >= 0 ? tmpfile() : NULL;
   if (f == NULL || dup2(fileno(f), STDERR_FILENO) < 0) {
@@ -55,9 +57,10 @@ static bool counts(const char *line) {
          strstr(line, " generated") != NULL;
 }
 
-/* Gives the standard error back, with the lines that do not count. */
+/* Gives the standard error back. */
 void clsh_hush_end(void) {
   char line[512];
+  size_t used = 0;
   if (said == NULL)
     return;
   dup2(clsh_hush_stderr, STDERR_FILENO);
@@ -66,8 +69,15 @@ void clsh_hush_end(void) {
   sigaction(SIGABRT, &onabort, NULL);
   rewind(said);
   while (fgets(line, sizeof line, said) != NULL)
-    if (!counts(line))
-      fputs(line, stderr);
+    if (!counts(line) && used + strlen(line) < sizeof told) {
+      strcpy(told + used, line);
+      used += strlen(line);
+    }
   fclose(said);
   said = NULL;
+}
+
+/* The lines that the driver wrote to the standard error in the last build. */
+const char *clsh_hush_told(void) {
+  return told;
 }

@@ -26,6 +26,7 @@ void clsh_memory_give(size_t bytes);
 /* hush.c */
 void clsh_hush_begin(void);
 void clsh_hush_end(void);
+const char *clsh_hush_told(void);
 
 /* poll.c */
 void clsh_poll(lua_State *L);

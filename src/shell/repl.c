@@ -38,7 +38,7 @@ static int call(lua_State *L, const char *name, int narg, int nres) {
 
 /*
 ** Reports the error on the top; clsh_run_call would forget its traceback. A
-** Ctrl-C ends a transcript that was pasted, any other error does not.
+** Ctrl-C ends a transcript that was pasted, any other error with %set paste.
 */
 static void failed(lua_State *L) {
   pushfunction(L, "failed", 1);

@@ -47,8 +47,9 @@ end
 
 layer_test("what a driver prints while it compiles", function()
   local function said(text)
-    local out, code = faulty("cl.build 'kernel void f(global int *x) {}' "
-      .. "print 'end'", "none:1:0", ("CLSAY='%s'"):format(text))
+    local out, code = faulty("local p = cl.build 'kernel void f(global int "
+      .. "*x) {}' print('log: ' .. p.log .. ' end')", "none:1:0",
+      ("CLSAY='%s'"):format(text))
     return out, code
   end
   for _, text in ipairs{"1 error generated.", "2 warnings generated.",
@@ -56,7 +57,8 @@ layer_test("what a driver prints while it compiles", function()
     t.ok(not said(text):find("generated", 1, true), text)
   end
   local out = said "a word of 2 errors"
-  t.ok(out:find("a word of 2 errors\n", 1, true), out)
+  t.ok(out:find("log: a word of 2 errors end\n", 1, true)
+    and select(2, out:gsub("a word", "")) == 1, out)
   out = said "abort"
   t.ok(out:find("abort\n", 1, true) and not out:find("end", 1, true), out)
 end)

@@ -66,6 +66,18 @@ t.test("Ctrl-C ends a pasted transcript", function()
   s:run("print(x)", "\njust\n")
 end)
 
+t.test("an error ends a pasted transcript where %set paste asks", function()
+  local s <close> = screen.open{options = ""}
+  s:wait "cl>"
+  s:send "%set paste stop\r"
+  s:wait "paste"
+  s:paste "cl> a = 4\ncl> error 'no'\ncl> a = 5\n"
+  s:send "\r"
+  s:wait "the later inputs of the paste did not run"
+  s:send "a\r"
+  s:wait "\n4\n"
+end)
+
 t.test("the last input of a transcript may be unfinished", function()
   local s <close> = screen.open()
   s:wait "cl>"

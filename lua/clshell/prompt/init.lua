@@ -184,7 +184,7 @@ function M.shown(...)
   tell(input, true, ...)
 end
 
---- session.failed(err) -> whether it was a Ctrl-C
+--- session.failed(err) -> whether the later inputs of a paste are dropped
 --- The end of an input that failed: prints the error; %tb tells more.
 function M.failed(err)
   local left = M.leaving -- a script of %run called os.exit
@@ -204,7 +204,7 @@ function M.failed(err)
     asked = require "clshell.prompt.after_interrupt".note()
   end
   tell(input, false, err)
-  return stopped
+  return stopped or M.settings.paste == "stop"
 end
 
 --- session.command(name, run, help [, opts])

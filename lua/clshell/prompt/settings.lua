@@ -46,6 +46,8 @@ local function defaults()
     end})
   M.define("keymap", {values = {"inputrc", "emacs", "vi"},
     default = "inputrc", help = "keys of the editor"})
+  M.define("paste", {values = {"run", "stop"}, default = "run",
+    help = "after an error in a pasted transcript: the later inputs"})
   M.define("suggest", {values = {"on", "off"}, default = "off",
     help = "an entry of the history in grey; Right or End takes it"})
 end
