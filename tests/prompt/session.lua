@@ -99,7 +99,8 @@ end)
 
 t.test("an event beside a result is one line", function()
   terminal.device()
-  local out = session("A = matrix.ones(2)\ngemm(A, A)\nselect(2, gemm(A, A)):wait()")
+  local out = session("A = matrix.ones(2)\ngemm(A, A)\n"
+    .. "select(2, gemm(A, A)):wait()")
   t.ok(out:find "\nEvent %S+  complete  [%d.]+ %S+  [%d.e-]+ GFLOPS.-\n", out)
   has(out, "Buffer", "  before")
 end)
