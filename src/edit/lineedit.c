@@ -156,6 +156,17 @@ static bool signalled(void) {
   return came;
 }
 
+/*
+** Whether readline may take a further key before the last one is done. A
+** function that inserts text would: it takes all keys that have come, with the
+** key of another function at their end, and undo would find one step.
+*/
+static int available(void) {
+  int us = rl_set_keyboard_input_timeout(-1); /* as it is */
+  struct timespec limit = {us / 1000000, us % 1000000 * 1000};
+  return !RL_ISSTATE(RL_STATE_DISPATCHING) && clsh_input_wait(&limit);
+}
+
 static void onkey(void) {
   clsh_editor_below(NULL, 0);
   clsh_editor_mark(0, 0);
@@ -295,6 +306,7 @@ bool clsh_lineedit_open(lua_State *L, const Shell *shell) {
   rl_initialize(); /* before ours is set, or readline gives up pasting */
   rl_redisplay_function = redisplay;
   rl_getc_function = getkey;
+  rl_input_available_hook = available;
   clsh_input_terminal();
   rl_variable_bind("bind-tty-special-chars", "off");
   rl_variable_bind("input-meta", "on"); /* in locale C as well */

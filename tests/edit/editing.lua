@@ -302,6 +302,8 @@ t.test("undo takes back a word, and the signs after it", function()
   s:wait_screen "cl> local x"
   s:keys("C-_", "C-_")
   s:wait_screen "cl>"
+  s:send "one two three\31four\23five\31\31" -- keys that come at once
+  s:wait_screen "cl> one two four"
 end)
 
 t.test("keys without a function insert nothing", function()

@@ -24,8 +24,8 @@ t.test("no memory from some point on", function()
   if build:find("asan", 1, true) then
     t.skip "the sanitizer has an allocator of its own"
   end
-  local out = run(0, 0)
-  local n = tonumber(out:match "memlayer: (%d+)")
+  local report, n = run(0, 0):match "^(.*)memlayer: (%d+)\n$"
+  n = tonumber(n)
   if n == nil or n < 100 then
     t.skip("liblua does not call the realloc of LD_PRELOAD")
   end
@@ -39,7 +39,8 @@ t.test("no memory from some point on", function()
       local case = ("allocation %d of %d: "):format(at, n) .. text
       t.eq(how, "exit", case)
       t.eq(code, 1, case)
-      t.ok(text:find("not enough memory", 1, true)
+      -- an allocation after the report, as the state closes, changes nothing
+      t.ok(text:find("not enough memory", 1, true) or text == report
         or length == 2 and text:find("my words", 1, true), case)
       t.ok(text:find("^clshell: "), case)
     end
