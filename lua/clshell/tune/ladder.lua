@@ -1,0 +1,247 @@
+-- tune/ladder.lua - the configurations of a rung, or of all rungs of a family,
+-- as a source; see evaluate.lua
+-- SPDX-License-Identifier: MIT
+
+local arguments = require "clshell.family.arguments"
+local bench = require "clshell.measure.bench"
+local cl = require "cl"
+local evaluate = require "clshell.tune.evaluate"
+local record = require "clshell.measure.record"
+local rungs = require "clshell.family.rung"
+local space = require "clshell.tune.space"
+local timer = require "clshell.measure.timer"
+local workload = require "clshell.measure.workload"
+
+local M = {}
+
+-- Shapes that fit no tile, for winners.
+local AWKWARD = {{1}, {7}, {17}, {100}, {33, 65, 129}}
+local MARGIN = 3 -- elements of a row beyond its columns
+
+-- The parameters of a rung as lists for a space.
+local function lists(rung)
+  local params = {}
+  for i, param in ipairs(rung.params) do
+    params[i] = {param.name, param.values}
+  end
+  return params
+end
+
+-- The space of several rungs: a parameter `rung`, and the parameters of all;
+-- a parameter that is not the rung's has its first value.
+local function joined(family, names, where)
+  local params, by_name, legal, seen = {{"rung", names}}, {}, {}, {}
+  for _, name in ipairs(names) do
+    legal[name] = {}
+    for _, param in ipairs(family.rung(name).params) do
+      local list = by_name[param.name]
+      if not list then
+        list = {}
+        by_name[param.name], seen[list] = list, {}
+        params[#params + 1] = {param.name, list}
+      end
+      legal[name][param.name] = {}
+      for _, v in ipairs(param.values) do
+        legal[name][param.name][v] = true
+        if not seen[list][v] then
+          seen[list][v] = true
+          list[#list + 1] = v
+        end
+      end
+    end
+  end
+  local constraints = {}
+  for i = 2, #params do
+    local name = params[i][1]
+    constraints[i - 1] = function(p)
+      local set, v = legal[p.rung][name], p[name]
+      return set and set[v] or not set and v == params[i][2][1]
+    end
+  end
+  for _, w in ipairs(type(where) == "table" and where or {where}) do
+    constraints[#constraints + 1] = w
+  end
+  return space.new(params, constraints)
+end
+
+-- The rungs of a family that the device may run at all on a shape, and the
+-- reasons against the others. A rung that cuts its operands is not taken
+-- unless it is named.
+local function usable(family, s)
+  local names, out = {}, {}
+  for _, entry in ipairs(family.kernels()) do
+    local rung = entry.rung
+    local reason = rung.input_roundoff
+      and "cuts its operands; name it to tune it"
+    if not reason and #rung.params == 0 then
+      reason = family.refusal(rung.name, {}, s)
+    elseif not reason then
+      local own, random = space.new(lists(rung)), space.random(1)
+      reason = family.refusal(rung.name, rungs.parameters(rung, {}), s)
+      for _ = 1, reason and 30 or 0 do
+        local p = own:point(random(#own))
+        reason = reason and family.refusal(rung.name, p, s)
+      end
+    end
+    if reason then
+      out[#out + 1] = {rung = rung.name, reason = reason}
+    else
+      names[#names + 1] = rung.name
+    end
+  end
+  return names, out
+end
+
+-- An operand with rows that are longer in memory than they need to be.
+local function longer(b)
+  if not (arguments.is_buffer(b) and b.rows) then
+    return b
+  end
+  local wide = cl.buffer(b.type, {b.rows, b.cols}, nil,
+    {context = b.context, ld = b.cols + MARGIN})
+  wide:write(b:read())
+  return wide
+end
+
+--- ladder.source(job, opts) -> source
+--- The configurations of a rung, or of all rungs of a family, on operands:
+--- job is that of target.ladder.
+function M.source(job, opts)
+  local family = job.family
+  local _, s = family.bind(job.operands)
+  local src = {name = job.rung and ("%s.%s"):format(family.name, job.rung)
+    or family.name, title = family.spec.title(s), family = family, shape = s,
+    context = s.context, out = {}, mode = opts.cache or bench.mode(family)}
+  if job.rung then
+    local rung = family.rung(job.rung)
+    if #rung.params == 0 then
+      cl.error(("tune: %s has no parameter to tune"):format(src.name),
+        {hint = ("bench(\"%s\", ...) measures it"):format(src.name)})
+    end
+    src.space = space.new(lists(rung), opts.where)
+    src.first = {rungs.parameters(rung, {})}
+  else
+    local names
+    names, src.out = usable(family, s)
+    if #names == 0 then
+      cl.error(("tune: the device accepts no rung of %s on %s"):format(
+        family.name, src.title), {hint = src.out[1].reason})
+    end
+    src.space, src.spaces, src.first = joined(family, names, opts.where), {},
+      {}
+    local choice = family.choice(job.operands)
+    local function start(name, params)
+      local p = {rung = name}
+      for _, param in ipairs(src.space.params) do
+        local v = params[param.name]
+        p[param.name] = p[param.name] or v == nil and param.values[1] or v
+      end
+      src.first[#src.first + 1] = p
+    end
+    start(choice.rung, choice.params)
+    for _, name in ipairs(names) do
+      local rung = family.rung(name)
+      src.spaces[name] = #rung.params > 0 and space.new(lists(rung)) or nil
+      start(name, rungs.parameters(rung, {}))
+    end
+  end
+
+  function src.split(p)
+    local own, name = {}, job.rung or p.rung
+    for _, param in ipairs(family.rung(name).params) do
+      own[param.name] = p[param.name]
+    end
+    return own, not job.rung and name or nil
+  end
+
+  local function of(p)
+    local own = src.split(p)
+    return job.rung or p.rung, own
+  end
+
+  function src.refusal(p)
+    local name, own = of(p)
+    return family.refusal(name, own, s)
+  end
+
+  local sizes = family.spec.sizes and family.spec.sizes(s) or s
+  local shape = {}
+  for key, value in pairs(sizes) do
+    shape[key] = type(value) ~= "table" and type(value) ~= "userdata"
+      and value or nil
+  end
+
+  function src.setting(p)
+    local name, own = of(p)
+    local rung = family.rung(name)
+    local seen = family.spec.adapt and family.spec.adapt(rung, s) or s
+    local global, size = rung.range(seen, own)
+    return evaluate.setting(s.context, select(2, record.source(rung)),
+      rungs.defines(rung, own, seen), rung.options
+      and rung.options(own, seen), evaluate.sizes(global),
+      evaluate.sizes(size), shape, s.type, src.mode, job.seed)
+  end
+
+  function src.measure(p, race)
+    local name, own = of(p)
+    local ok, usable_kernel, reason = pcall(family.check, name, own,
+      job.operands)
+    if not ok then
+      return {status = "build", reason = evaluate.reason(usable_kernel)}
+    elseif not usable_kernel then
+      return {status = "refused", reason = reason}
+    end
+    return evaluate.ended(bench.job({family = family, rung = name,
+      params = own, operands = job.operands, seed = job.seed,
+      setting = src.setting(p)},
+      evaluate.options(opts), race, "tune"))
+  end
+
+  function src.subject(p)
+    local name, own = of(p)
+    local plan = family.plan_for(name, own, job.operands)
+    return plan and timer.new(plan.shape.context, {plan})
+  end
+
+  local shapes
+  local function awkward_operands()
+    shapes = {}
+    for i, sizes_of in ipairs(AWKWARD) do
+      local made, o = pcall(workload.ladder, "tune", family, sizes_of, s.type)
+      if not made then -- operands of this family come from the user alone
+        evaluate.reason(o)
+        return
+      end
+      shapes[i] = {}
+      for key, value in pairs(o.operands) do
+        shapes[i][key] = longer(value)
+      end
+    end
+  end
+
+  function src.awkward(p)
+    local name, own = of(p)
+    if not shapes then
+      awkward_operands()
+    end
+    for _, operands in ipairs(shapes) do
+      local ok, plan = pcall(family.plan_for, name, own, operands)
+      if ok and plan then
+        local good, result = pcall(family.verify, name, own, operands)
+        local at = "at " .. family.spec.title(plan.shape)
+        if not good then
+          return ("%s: %s"):format(at, evaluate.reason(result))
+        elseif not result.ok then
+          return ("%s, rows %d longer: err=%.1e, bound %.1e"):format(at,
+            MARGIN, result.err, result.bound)
+        end
+      elseif not ok then
+        evaluate.reason(plan)
+      end
+    end
+  end
+
+  return src
+end
+
+return M

@@ -1,0 +1,194 @@
+-- tune/result.lua - the end of a search: the winners, the gain and the counts
+-- as text, and the methods of the result
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local effects = require "clshell.tune.effects"
+local quantity = require "clshell.base.quantity"
+local replay = require "clshell.tune.replay"
+local text = require "clshell.base.text"
+local view = require "clshell.tune.view"
+
+local M = {}
+
+local WIDTH = 79
+
+local Result = {}
+Result.__index = Result
+
+-- "12.3 ms, 45.6 GFLOPS"
+local function speed(row, number)
+  local r = row.record
+  local words = {row.turns and number(row.turns * 1e3) .. " ms"
+    or number(row.ms) .. " ms"}
+  local scale = row.turns and row.ms / (row.turns * 1e3) or 1
+  if r and r.gflops then
+    words[#words + 1] = number(r.gflops * scale) .. " GFLOPS"
+  end
+  if r and r.gbs then
+    words[#words + 1] = number(r.gbs * scale) .. " GB/s"
+  end
+  return table.concat(words, ", ")
+end
+
+--- result.named(row) -> string
+--- A configuration in words: its rung, where several run, and parameters.
+function M.named(row)
+  return (row.rung and row.rung .. " " or "") .. row.config
+end
+
+local ENDED = {
+  budget = "the evaluations were used up", time = "the time was over",
+  space = "no point was left", interrupted = "Ctrl-C",
+}
+
+-- The first reason of each status that is a failure, with its count.
+local function failures(result, lines)
+  for _, status in ipairs{"refused", "build", "failed", "wrong"} do
+    local count, example = 0, nil
+    for _, row in ipairs(result.rows) do
+      if row.status == status then
+        count, example = count + 1, example or row
+      end
+    end
+    if count > 0 then
+      lines[#lines + 1] = ("  %s: %s: %s"):format(status == "build"
+        and text.count(count, "failed build") or ("%d %s"):format(count,
+        status), M.named(example), example.reason or "no reason given")
+    end
+  end
+end
+
+-- How the default configuration relates to the winner.
+local function improvement(result)
+  local gain, default = result.gain, result.default
+  if default and default == result.winners[1] then
+    return "the default configuration is the best"
+  elseif not gain then
+    return nil
+  end
+  local digits = gain.lo and quantity.digits((gain.hi - gain.lo) / 2
+    / gain.ratio) or 3
+  local function number(x)
+    return quantity.number(x, digits)
+  end
+  return ("%s%s times as fast as the default, %s"):format(
+    number(gain.ratio), gain.lo and (" [%s, %s]"):format(number(gain.lo),
+    number(gain.hi)) or "", M.named(default))
+end
+
+-- "40 evaluations: 31 ok, 5 slow, 4 wrong"
+local function counts(result)
+  local by, words = {}, {}
+  for _, row in ipairs(result.rows) do
+    by[row.status] = (by[row.status] or 0) + 1
+  end
+  for _, status in ipairs{"ok", "slow", "failed", "wrong", "build"} do
+    if by[status] then
+      words[#words + 1] = ("%d %s"):format(by[status], status)
+    end
+  end
+  return ("%s of %d points: %s%s"):format(text.count(result.evaluations,
+    "evaluation"), #result.space, #words > 0 and table.concat(words, ", ")
+    or "none", result.stored > 0 and ("; %d from the run store"):format(
+    result.stored) or "")
+end
+
+function Result.__tostring(result)
+  local best = result.winners[1]
+  local function number(x)
+    return quantity.number(x, best.rel and quantity.digits(best.rel) or 4)
+  end
+  local lines = {("%s %s"):format(result.name, result.title or "")
+    :gsub(" $", "")}
+  if best then
+    lines[1] = lines[1] .. ": " .. speed(best, number)
+    lines[2] = "  " .. M.named(best)
+    local others = {}
+    for i = 2, #result.winners do
+      others[#others + 1] = M.named(result.winners[i])
+    end
+    if #others > 0 then
+      lines[#lines + 1] = "  not told apart from it: "
+        .. table.concat(others, "; ")
+    end
+    if result.objective then
+      lines[#lines + 1] = ("  objective %s"):format(quantity.number(
+        best.value))
+    end
+    local more = improvement(result)
+    lines[#lines + 1] = more and "  " .. more
+  else
+    lines[1] = lines[1] .. ": no configuration ran"
+  end
+  lines[#lines + 1] = "  " .. counts(result)
+  failures(result, lines)
+  for _, out in ipairs(result.out) do
+    lines[#lines + 1] = ("  not %s: %s"):format(out.rung, out.reason)
+  end
+  lines[#lines + 1] = ("  strategy %s: %s; seed %d, %.0f s; %s"):format(
+    result.strategy, result.why, result.seed, result.seconds,
+    ENDED[result.ended])
+  for _, note in ipairs(result.notes) do
+    lines[#lines + 1] = "  " .. note
+  end
+  return text.fold(table.concat(lines, "\n"), WIDTH)
+end
+
+--- best:save(path)
+--- Writes the evaluations of a search to a file that tune{replay = path}
+--- reads: CSV; a name that ends in .cache.json: a cache file of Kernel Tuner;
+--- another .json: T4, its results file. A name that ends in .html: a page for
+--- the browser with the effects, a chart of each parameter and all rows, of
+--- which a click on values leaves those that have them.
+function Result:save(path)
+  if type(path) == "string" and path:find "%.html?$" then
+    require("clshell.tune.page").write(self, path)
+  else
+    replay.save(self, path)
+  end
+end
+
+--- best:effects([rung]) -> effects
+--- The worth of each parameter: the best row of each of its values over the
+--- best of all; pairs whose best values depend on one another; lists that end
+--- too early; parameters without an effect. Of several rungs the effect of the
+--- rung, and those of the parameters of the best one, or of the one named. It
+--- prints as text; `params` and `pairs` have the figures. Where the search
+--- left points out, a value counts only if its rows are not late by chance.
+function Result:effects(rung)
+  return effects.of(self, rung)
+end
+
+--- best:plot([parameter [, opts]]) -> chart
+--- The best time over the evaluations, or, for each value of a parameter, its
+--- best and its median row. Options as for plot.line: title, file, width,
+--- height, log_x, log_y, zero, x_label, y_label.
+function Result:plot(parameter, opts)
+  return view.plot(self, parameter, opts)
+end
+
+--- best:keep() -> row
+--- Keeps the best configuration of a rung or a family for calls that name no
+--- kernel, in later sessions too: see gemm.keep, gemm.kept, gemm.forget. The
+--- best of one rung may be slower than another rung: tune("gemm", ...) tries
+--- all.
+function Result:keep()
+  local best, gain = self.winners[1], self.gain
+  if not self.family then
+    cl.error("best:keep: only configurations of a family can be kept",
+      {hint = "write those of your own kernel into its script"})
+  elseif not best then
+    cl.error("best:keep: no configuration ran")
+  end
+  return self.family.keep(best.record, gain and ("%sx the default"):format(
+    quantity.number(gain.ratio, 3)))
+end
+
+--- result.new(fields) -> result
+--- Makes a table of fields, those that tune documents, a result.
+function M.new(fields)
+  return setmetatable(fields, Result)
+end
+
+return M

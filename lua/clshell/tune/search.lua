@@ -1,0 +1,383 @@
+-- tune/search.lua - one search: points in the order of a strategy until the
+-- budget ends, then the finalists in turns
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local interrupt = require "clshell.base.interrupt"
+local race = require "clshell.tune.race"
+local results = require "clshell.tune.result"
+local spaces = require "clshell.tune.space"
+local stats = require "clshell.measure.stats"
+local strategy = require "clshell.tune.strategy"
+local timer = require "clshell.measure.timer"
+local view = require "clshell.tune.view"
+
+local M = {}
+
+local SEARCH = 0.8   -- part of the seconds; the rest is for turns
+local NEAR = 0.03    -- of the best: finalists
+local TIE = 0.01     -- of the best: winners, where turns tell nothing
+local FINALISTS = 8
+local FAR = 10       -- times the best: a default that is not run in turns
+local IDLE = 10000   -- proposals in a row that are known: the strategy is done
+
+-- Whether a row has a time.
+local function timed(row)
+  return row.ms ~= nil and (row.status == "ok" or row.status == "slow")
+end
+
+local Search = {}
+Search.__index = Search
+
+-- The number that the search makes small.
+local function objective(search, row)
+  if not timed(row) then
+    return nil
+  elseif not search.opts.objective then
+    return row.ms
+  end
+  local value = search.opts.objective(row.record or row)
+  if math.type(value) == nil or value ~= value then
+    cl.error("tune: objective must return a number; got "
+      .. tostring(value), {hint = "lower is better: objective = function(r) "
+      .. "return -r.gflops end"})
+  end
+  return value
+end
+
+-- Fills a row by the record of a measurement.
+local function fill(row, found)
+  local r = found.record
+  row.status, row.reason, row.record = found.status, found.reason, r
+  row.ms, row.n = found.ms or r and r.ms, found.n or r and r.n
+  row.rel = r and r.lo and r.median > 0 and (r.hi - r.lo) / 2 / r.median
+    or nil
+end
+
+-- The row of a point, measured unless that was done before.
+function Search:visit(id)
+  local known = self.seen[id]
+  if known then
+    return known
+  end
+  local src = self.source
+  local p = src.space:point(id)
+  local own, rung = src.split(p)
+  local row = {point = own, rung = rung, id = id}
+  row.config = (rung and src.spaces[rung] or src.space):tostring(own)
+  if rung and not src.spaces[rung] then
+    row.config = ""
+  end
+  self.view:step(results.named(row))
+  local reason = src.refusal(p)
+  if reason then
+    row.status, row.reason = "refused", reason
+  else
+    local kept = self.recall and self.recall(row.config, src.setting(p))
+    if kept then
+      fill(row, {status = kept.status, record = kept})
+      row.stored, self.stored = true, self.stored + 1
+      self.race:finished(kept)
+    else
+      fill(row, src.measure(p, self.take))
+    end
+    if row.status ~= "refused" then
+      self.evaluations = self.evaluations + 1
+    end
+  end
+  row.value = objective(self, row)
+  self.seen[id], self.count = row, self.count + 1
+  self.rows[#self.rows + 1] = row
+  if row.value and row.status == "ok"
+      and (not self.best or row.value < self.best.value) then
+    self.best = row
+  end
+  self.view:add(row)
+  return row
+end
+
+-- Why the search ends now, or nil.
+function Search:over()
+  local o = self.limits
+  return self.count >= #self.source.space and "space"
+    or o.evaluations and self.evaluations >= o.evaluations and "budget"
+    or cl.now() - self.begin >= SEARCH * o.seconds and "time" or nil
+end
+
+-- The evaluations that the budget leaves, by the time of those done.
+local function affordable(search)
+  local o = search.limits
+  local passed = cl.now() - search.begin
+  if o.seconds == math.huge then
+    return o.evaluations
+  end
+  local more = passed > 0 and search.evaluations > 0 and math.floor(
+    (SEARCH * o.seconds - passed) / passed * search.evaluations)
+    or o.evaluations or 100
+  return math.max(1, math.min(o.evaluations or math.huge,
+    math.tointeger(search.evaluations + more) or 1000000))
+end
+
+-- Measures points until the budget ends. Returns why it ended.
+function Search:run()
+  local src = self.source
+  local told = {}
+  for _, p in ipairs(src.first) do
+    local id = src.space:number(p)
+    if id and not self.seen[id] and not self:over() then
+      told[#told + 1] = self:visit(id)
+    end
+  end
+  self.default = told[1]
+  local chosen = self.opts.strategy
+  if chosen == nil then
+    chosen, self.why = strategy.choose(src.space, affordable(self))
+  end
+  local ask, tell = strategy.new(chosen, src.space,
+    spaces.random(self.limits.seed))
+  self.strategy = type(chosen) == "function" and "of your own" or chosen
+  for _, row in ipairs(told) do
+    tell(row.id, row.value)
+  end
+  local idle = 0
+  while not self:over() do
+    local id = ask()
+    if id == nil then
+      return "space"
+    elseif math.type(id) ~= "integer" or id < 1 or id > #src.space then
+      cl.error(("tune: a strategy must ask for the number of a point, 1 to "
+        .. "%d; got %s"):format(#src.space, tostring(id)))
+    end
+    idle = self.seen[id] and idle + 1 or 0
+    if idle > IDLE then
+      return "space"
+    end
+    tell(id, self:visit(id).value)
+  end
+  return self:over()
+end
+
+-- The rows near the best, best first.
+local function finalists(rows)
+  local list, best = {}, nil
+  for _, row in ipairs(rows) do
+    if row.status == "ok" and row.value
+        and (not best or row.value < best.value) then
+      best = row
+    end
+  end
+  for _, row in ipairs(rows) do
+    if row.status == "ok" and row.value then
+      local near = math.max(NEAR, row.rel or 0, best.rel or 0)
+      if row == best or row.value <= best.value + near
+          * math.abs(best.value) then
+        list[#list + 1] = row
+      end
+    end
+  end
+  table.sort(list, function(a, b)
+    return a.value < b.value or a.value == b.value and a.id < b.id
+  end)
+  for i = #list, FINALISTS + 1, -1 do
+    list[i] = nil
+  end
+  return list
+end
+
+-- How far a configuration is from the simplest: parameters that are not the
+-- default; another rung than the default's is further away than all of them.
+local function plainness(search, row)
+  local count, default = 0, search.default
+  if not default or default.rung ~= row.rung then
+    return default and 100 or 0
+  end
+  for name, v in pairs(row.point) do
+    count = count + (default.point[name] ~= v and 1 or 0)
+  end
+  return count
+end
+
+-- Measures rows in turns: their verdicts against the best, or nil.
+function Search:turns(rows, seconds)
+  local src, subjects = self.source, {}
+  local spare
+  for i, row in ipairs(rows) do
+    local subject = src.subject(src.space:point(row.id))
+    if not subject then
+      return nil
+    end
+    if src.mode == "cold" then
+      if not spare then
+        local _, bytes = timer.plan_cold(src.context.device)
+        spare = timer.flush(subject, bytes)
+      else
+        subject.before, subject.single = subjects[1].before, true
+      end
+    end
+    subjects[i] = subject
+  end
+  local lists = race.turns(subjects, seconds)
+  if spare then
+    spare:close()
+  end
+  if lists then
+    return race.judge(lists), lists
+  end
+end
+
+-- The ratio of the times of rows in the same rounds, with its interval.
+local function ratio(above, below)
+  local list = {}
+  for i, t in ipairs(above) do
+    list[i] = t / below[i]
+  end
+  local lo, hi = stats.interval(list)
+  return {ratio = stats.median(list), lo = lo, hi = hi}
+end
+
+-- Finds the winners among the rows near the best: right on all shapes, and
+-- not told apart from the best in turns.
+function Search:finish()
+  local src, list = self.source
+  repeat
+    list = finalists(self.rows)
+    local all_right = true
+    for _, row in ipairs(src.awkward and list or {}) do
+      if not row.proved then
+        self.view:step("shapes that fit no tile: " .. results.named(row))
+        local reason = src.awkward(src.space:point(row.id))
+        row.proved = true
+        if reason then
+          row.status, row.reason, row.value, all_right = "wrong", reason, nil,
+            false
+        end
+      end
+    end
+  until all_right
+  local default = self.default
+  local winners, best, ran = {}, list[1], {table.unpack(list)}
+  local verdicts, lists
+  if src.subject and best and not self.opts.objective then
+    if default and timed(default) and default.ms < FAR * best.ms then
+      local there = false
+      for _, row in ipairs(list) do
+        there = there or row == default
+      end
+      ran[#ran + 1] = not there
+        and not src.awkward(src.space:point(default.id)) and default or nil
+    end
+    if #ran > 1 then
+      self.view:step "the best in turns"
+      verdicts, lists = self:turns(ran, math.max(2, math.min(20,
+        (1 - SEARCH) * self.limits.seconds)))
+    end
+    for i, row in ipairs(verdicts and ran or {}) do
+      row.turns, row.verdict = verdicts[i].median, verdicts[i].verdict
+      row.rounds = lists[i]
+    end
+  end
+  for _, row in ipairs(verdicts and ran or list) do
+    local tied = row.verdict and row.verdict ~= "SLOWER"
+      or not verdicts and row.value <= best.value + TIE * math.abs(best.value)
+    winners[#winners + 1] = tied and row or nil
+  end
+  local plain = {}
+  for _, row in ipairs(winners) do
+    plain[row] = plainness(self, row)
+  end
+  table.sort(winners, function(a, b)
+    local x, y = plain[a], plain[b]
+    return x < y or x == y and (a.turns or a.value) < (b.turns or b.value)
+  end)
+  local first = winners[1]
+  if first and default and default ~= first and default.rounds
+      and first.rounds then
+    self.gain = ratio(default.rounds, first.rounds)
+  end
+  for _, row in ipairs(self.rows) do
+    row.rounds, row.proved = nil, nil
+  end
+  return winners
+end
+
+-- The result of a search that ended for a reason.
+local function result_of(search, ended, winners)
+  local src, best, default = search.source, winners[1], search.default
+  if best and default and default ~= best and timed(default) then
+    search.gain = search.gain or {ratio = default.ms / best.ms}
+  end
+  return results.new{
+    ms = best and (best.turns and best.turns * 1e3 or best.ms),
+    value = best and best.value, params = best and best.point,
+    rung = best and best.rung, winners = winners, rows = search.rows,
+    default = default, objective = search.opts.objective,
+    evaluations = search.evaluations, stored = search.stored,
+    space = src.space, spaces = src.spaces, out = src.out, name = src.name,
+    title = src.title, family = src.family, shape = src.shape,
+    context = src.context, strategy = search.strategy or "none",
+    why = search.why or "as asked", seed = search.limits.seed,
+    seconds = cl.now() - search.begin, ended = ended, gain = search.gain,
+    notes = {src.note and src.note() or nil},
+  }
+end
+
+-- The best row so far, for a search that was interrupted.
+local function so_far(search)
+  local list = finalists(search.rows)
+  return {list[1]}
+end
+
+--- search.run(source, opts, limits) -> result
+--- Searches a source, see evaluate.lua, by the options of tune; limits has
+--- their seconds, evaluations and seed. Ctrl-C is raised with the result so
+--- far as `record`.
+function M.run(source, opts, limits)
+  local src_space = source.space
+  if #src_space == 0 then
+    cl.error("tune: no point meets the constraints",
+      {hint = tostring(src_space)})
+  end
+  local r = race.new()
+  local search = setmetatable({source = source, opts = opts, limits = limits,
+    rows = {}, seen = {}, count = 0, evaluations = 0, stored = 0, race = r,
+    begin = cl.now()}, Search)
+  function search.take(subject, record, bounds)
+    r:measure(subject, record, bounds)
+  end
+  if opts.objective then -- the time says nothing about the objective
+    search.take = nil
+  end
+  if opts.strategy ~= nil and type(opts.strategy) ~= "function" then
+    -- an unknown name raises before the search
+    strategy.new(opts.strategy, src_space, spaces.random(limits.seed))
+  end
+  if not source.recorded and not opts.fresh then
+    search.recall = require "clshell.tune.recall".new(source.family
+      and source.family.name or source.name, source.context.device.name)
+  end
+  local shown <close> = view.new{quiet = opts.quiet or source.recorded,
+    seconds = limits.seconds < math.huge and SEARCH * limits.seconds or nil,
+    total = math.min(#src_space, limits.evaluations or #src_space)}
+  search.view = shown
+  local ok, answer = xpcall(function()
+    local ended = search:run()
+    return result_of(search, ended, search:finish())
+  end, function(e)
+    if interrupt.is(e) then
+      return e
+    end
+    local found, failure = pcall(require, "clshell.failure")
+    return found and failure.keep(e) or e
+  end)
+  if ok then
+    return answer
+  elseif interrupt.is(answer) and type(answer) == "table" then
+    cl.undisturbed(function()
+      answer.record = result_of(search, "interrupted", so_far(search))
+      answer.hint = tostring(answer.record)
+    end)
+  end
+  error(answer, 0)
+end
+
+return M
