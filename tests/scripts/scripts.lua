@@ -155,14 +155,11 @@ t.test("results in a file, beside the tables", function()
   end
 end)
 
-t.test("the run store, the tag and colour", function()
+t.test("the run store, the tag and no colour", function()
   local path = t.tmp("runs.db")
   local command = brief .. "--store "
-  local out, err, code = run(command .. path .. " --tag blue --color always")
+  local out, err, code = run(command .. path .. " --tag blue")
   t.eq(code, 0, err)
-  if out:find("*", 1, true) then -- a best row has an interval, so no load
-    t.ok(out:find("\27[1m*", 1, true), "the best row is marked")
-  end
   out = run("history --tag blue --store " .. path)
   t.ok(out:find("gemm.tiled", 1, true), out)
   out = run(command .. path .. " --color never")
@@ -176,6 +173,29 @@ t.test("the run store, the tag and colour", function()
   t.ok(err:find("not an SQLite file", 1, true), err)
   out, err, code = run(script "bench_tiles" .. " 40 --color some")
   t.eq({out, code}, {"", 2}, err)
+end)
+
+t.test("the best row of a script's table is bold", function()
+  local path = t.tmp("table.lua")
+  do
+    local f <close> = assert(io.open(path, "w"))
+    f:write [[
+local output, script = require "clshell.output", require "clshell.script"
+local parser = script.parser("table.lua", "Samples that are given", "")
+output.options(parser)
+local out <close> = output.open(parser, script.parse(parser))
+local part <close> = out:part{title = "t", columns = {"kernel", "gflops"}}
+for name, ms in pairs{fast = 1, slow = 2} do
+  local samples = {}
+  for i = 1, 12 do
+    samples[i] = ms * 1e-3 * (1 + i * 1e-4)
+  end
+  part:add(bench.of(name, samples, {flop = 1e9}))
+end
+]]
+  end
+  local out, err = run("--color always --store none " .. path)
+  t.ok(out:find("\27%[1m%* fast +999%.%d\27%[0m\n"), out .. err)
 end)
 
 t.test("Ctrl-C prints what was measured, and ends the script", function()
