@@ -41,12 +41,13 @@ function M.locate(file, folders, what)
   if file:sub(1, 1) == "/" then
     folders = {""}
   end
-  local tried = {}
+  local tried, seen = {}, {}
   for _, folder in ipairs(folders) do
     if read(folder .. file) then
       return folder .. file
     end
-    tried[#tried + 1] = folder .. file
+    tried[#tried + 1] = not seen[folder] and folder .. file or nil
+    seen[folder] = true
   end
   cl.error(("%s: no kernel file '%s'"):format(what, file),
     {hint = "looked for " .. table.concat(tried, ", ")})
