@@ -70,6 +70,11 @@ for _, prog in ipairs(cl.programs()) do
   print(prog.file)
 end
 
+--- cl.files
+local files = cl.files(cl.home .. "/kernels/gemm/naive.cl")
+print(#files) --> 2
+print(files[1], files[files[1]]) -- its path, a hash of its content
+
 --- cl.stale
 for _, prog in ipairs(cl.stale() or {}) do -- whose files were edited
   prog:rebuild()

@@ -158,18 +158,25 @@ end
 
 local hashes = {}
 
---- record.source(rung) -> text, hash; or nil
---- The text of a rung's kernel file, and its hash.
-function M.source(rung)
+--- record.source(rung [, opts]) -> text, hash; or nil
+--- The text of a rung's kernel file, and a hash of it and of the files that it
+--- includes, which opts of cl.build may help to find.
+function M.source(rung, opts)
   local source = rung.source
-  if not source then
-    local f <close> = io.open(rung.path, "rb")
-    source = f and f:read("a")
+  if source then
+    hashes[source] = hashes[source] or cachefile.hash(source)
+    return source, hashes[source]
   end
-  if source and not hashes[source] then
-    hashes[source] = cachefile.hash(source)
+  local f <close> = io.open(rung.path, "rb")
+  source = f and f:read("a")
+  if source then
+    local words, files = {}, cl.files(rung.path, opts)
+    for i, path in ipairs(files) do
+      words[i] = ("%016x"):format(files[path])
+    end
+    return source, #words == 1 and words[1]
+      or cachefile.hash(table.concat(words))
   end
-  return source, source and hashes[source]
 end
 
 -- Describes a rung in its result.

@@ -1,10 +1,11 @@
 -- store/init.lua - the run store: every result of bench with its whole record,
 -- in an SQLite file that outlives the session. The room offers store.open,
--- store.default and the methods of a store: keep, list, get, runs, remove,
--- export, import, history, best, prune, compare. database.lua is the file,
--- history.lua reads the past, regression.lua compares runs, runs.lua does both
--- for the session's store. Many processes may write at once, a killed one
--- loses no run that it kept, and a foreign or damaged file is never changed.
+-- store.default and the methods of a store: keep, list, get, runs, settings,
+-- remember, remembered, remove, export, import, history, best, prune, compare.
+-- database.lua is the file, history.lua reads the past, regression.lua
+-- compares runs, runs.lua does both for the session's store. Many processes
+-- may write at once, a killed one loses no run that it kept, and a foreign or
+-- damaged file is never changed.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -30,6 +31,16 @@ local INSERT = ("INSERT OR IGNORE INTO run (%s) VALUES "
   (", ?"):rep(#FIELDS + 3))
 local LIGHT = "id, time, tag, name, family, kernel, config, title, type, "
   .. "mode, status, shape, device, driver, source_hash, options, median"
+
+-- Runs that tell their setting. A damaged record has none.
+local SETTINGS = [[SELECT * FROM (SELECT id, time, name, config, title, status,
+  device, driver, source_hash,
+  CASE WHEN json_valid(record) THEN json_extract(record, '$.setting') END
+    AS setting,
+  CASE WHEN json_valid(record) THEN json_extract(record, '$.final') END
+    AS final
+  FROM run WHERE ? IN (name, family)) WHERE setting IS NOT NULL
+  ORDER BY time, id]]
 
 local UNITS = {m = 60, h = 3600, d = 86400, w = 7 * 86400}
 
@@ -279,6 +290,36 @@ function Store:list(filter)
     list[#list + 1] = sound(self, row.id, row, record_fields.fault(row))
   end
   return list
+end
+
+-- s:settings(name) -> list
+-- The runs of a bench or a family that tell their setting, a hash of all that
+-- they depend on, oldest first: tables with id, time, name, config, title,
+-- status, device, driver, source_hash, setting and final.
+function Store:settings(name)
+  return self:query(SETTINGS, name)
+end
+
+-- s:remember(key, words) -> true, or nil and a reason
+-- Keeps a text under a key, in place of an earlier one.
+function Store:remember(key, words)
+  if self.readonly then
+    return nil, failure(self, self.readonly)
+  end
+  local done, reason = self.db:run("CREATE TABLE IF NOT EXISTS note "
+    .. "(key TEXT PRIMARY KEY, words TEXT NOT NULL)")
+  if done then
+    done, reason = self.db:run("INSERT OR REPLACE INTO note VALUES (?, ?)",
+      key, words)
+  end
+  return done and true, reason and failure(self, reason)
+end
+
+-- s:remembered(key) -> words, or nil
+-- The text that was kept under a key.
+function Store:remembered(key)
+  local rows = self.db:run("SELECT words FROM note WHERE key = ?", key)
+  return rows and rows[1] and rows[1].words
 end
 
 -- The record of a number, or nil; nil and the fault of a damaged one.

@@ -8,7 +8,8 @@
 --   split(p)          the parameters of a point, and its rung or nil
 --   refusal(p)        the reason of the device, before anything is built
 --   measure(p, race)  {status, reason, record}, status as in tune
---   setting(p)        a text that tells equal measurements; nil: never equal
+--   setting(p)        a text that tells equal measurements; nil: never equal;
+--                     and the hash of its source
 --   subject(p)        of the protocol, for turns; after refusal and measure
 --   awkward(p)        a reason against it on shapes that fit no tile
 --   note()            a line about the source, or nil
@@ -58,6 +59,46 @@ function M.setting(context, ...)
     words[#words + 1] = tostring(x)
   end
   return cachefile.hash(table.concat(words, "\0"))
+end
+
+-- The words of evaluate.identity, to a depth.
+local function identify(x, depth, words)
+  local class = text.class(x)
+  if class == "Array" or class == "Buffer" and not x.closed then
+    words[#words + 1] = x.type .. text.shape(x.shape)
+    local sum = class == "Array" and x:summary() or {}
+    for _, name in ipairs(text.keys(sum)) do
+      words[#words + 1] = ("%s=%s"):format(name, tostring(sum[name]))
+    end
+  elseif type(x) == "function" then
+    local dumped, code = pcall(string.dump, x, true)
+    words[#words + 1] = dumped and cachefile.hash(code) or "C function"
+    for i = 1, dumped and depth > 0 and math.huge or 0 do
+      local name, held = debug.getupvalue(x, i)
+      if not name then
+        break
+      end
+      identify(held, depth - 1, words)
+    end
+  elseif type(x) == "table" or class and class ~= "Value"
+      and class ~= "Local" then
+    words[#words + 1] = class or "table"
+  else
+    words[#words + 1] = tostring(x)
+  end
+end
+
+--- evaluate.identity(...) -> string
+--- A text that tells values apart as far as that can be told in little time:
+--- an Array by its type, its shape and its summary, a Buffer by its type and
+--- its shape, a function by its code and the values outside that it uses.
+function M.identity(...)
+  local words = {}
+  for i = 1, select("#", ...) do
+    identify((select(i, ...)), 2, words)
+    words[#words + 1] = ";"
+  end
+  return table.concat(words, " ")
 end
 
 --- evaluate.sizes(x) -> string

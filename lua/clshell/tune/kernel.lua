@@ -4,11 +4,11 @@
 
 local arguments = require "clshell.family.arguments"
 local bench = require "clshell.measure.bench"
-local cachefile = require "clshell.measure.cachefile"
 local cl = require "cl"
 local device_limits = require "clshell.family.device_limits"
 local evaluate = require "clshell.tune.evaluate"
 local program = require "clshell.family.program"
+local record = require "clshell.measure.record"
 local space = require "clshell.tune.space"
 local text = require "clshell.base.text"
 local timer = require "clshell.measure.timer"
@@ -308,16 +308,17 @@ function M.source(t)
     end
   end
 
+  local _, source_hash = record.source(from, first
+    and {options = value(t.options, first)})
+  local fixed = evaluate.identity(t.check, t.tolerance, t.reset, t.output)
+
   function src.setting(p)
     local global, size = range_of(p)
-    local words = {}
-    for i, x in ipairs(args_of(p)) do
-      words[i] = is_open(x) and x.type .. text.shape(x.shape)
-        or math.type(x) and tostring(x) or text.class(x) or type(x)
-    end
-    return evaluate.setting(context, source, defines_of(p),
-      value(t.options, p), evaluate.sizes(global), evaluate.sizes(size), words,
-      src.mode, t.entry)
+    local args = args_of(p)
+    return evaluate.setting(context, source_hash, defines_of(p),
+      value(t.options, p), evaluate.sizes(global), evaluate.sizes(size),
+      evaluate.identity(table.unpack(args, 1, args.n or #args)), src.mode,
+      t.entry, fixed, value(t.flop, p), value(t.bytes, p)), source_hash
   end
 
   function src.measure(p, race)
@@ -336,7 +337,7 @@ function M.source(t)
       size = launch.localsize, name = src.name, context = context,
       before = t.reset, describe = function(r)
         r.params, r.config, r.title = p, src.space:tostring(p), src.title
-        r.source_hash, r.setting = cachefile.hash(source), src.setting(p)
+        r.setting, r.source_hash = src.setting(p)
         r.kernel = launch.kernel.name
       end}, opts, race, "tune")
     program.forget{last.program}

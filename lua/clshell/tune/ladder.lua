@@ -176,10 +176,10 @@ function M.source(job, opts)
     local rung = family.rung(name)
     local seen = family.spec.adapt and family.spec.adapt(rung, s) or s
     local global, size = rung.range(seen, own)
-    return evaluate.setting(s.context, select(2, record.source(rung)),
-      rungs.defines(rung, own, seen), rung.options
-      and rung.options(own, seen), evaluate.sizes(global),
-      evaluate.sizes(size), shape, s.type, src.mode, job.seed)
+    local hash = select(2, record.source(rung))
+    return evaluate.setting(s.context, hash, rungs.defines(rung, own, seen),
+      rung.options and rung.options(own, seen), evaluate.sizes(global),
+      evaluate.sizes(size), shape, s.type, src.mode, job.seed), hash
   end
 
   function src.measure(p, race)

@@ -73,13 +73,22 @@ function Search:visit(id)
   if reason then
     row.status, row.reason = "refused", reason
   else
-    local kept = self.recall and self.recall(row.config, src.setting(p))
+    local recall, kept, change = self.recall, nil, nil
+    if recall then
+      kept, change = recall:find(row, src.setting(p))
+    end
     if kept then
-      fill(row, {status = kept.status, record = kept})
+      fill(row, {status = kept.status, reason = kept.error, record = kept})
       row.stored, self.stored = true, self.stored + 1
       self.race:finished(kept)
     else
+      self.view:say(change)
+      local begin = cl.now()
       fill(row, src.measure(p, self.take))
+      self.spent = self.spent + cl.now() - begin
+      if recall then
+        recall:keep(row)
+      end
     end
     if row.status ~= "refused" then
       self.evaluations = self.evaluations + 1
@@ -104,15 +113,15 @@ function Search:over()
     or cl.now() - self.begin >= SEARCH * o.seconds and "time" or nil
 end
 
--- The evaluations that the budget leaves, by the time of those done.
+-- The evaluations that the budget leaves, by the time of those measured.
 local function affordable(search)
   local o = search.limits
   local passed = cl.now() - search.begin
   if o.seconds == math.huge then
     return o.evaluations
   end
-  local more = passed > 0 and search.evaluations > 0 and math.floor(
-    (SEARCH * o.seconds - passed) / passed * search.evaluations)
+  local more = search.spent > 0 and math.floor((SEARCH * o.seconds - passed)
+    / search.spent * (search.evaluations - search.stored))
     or o.evaluations or 100
   return math.max(1, math.min(o.evaluations or math.huge,
     math.tointeger(search.evaluations + more) or 1000000))
@@ -300,6 +309,30 @@ function Search:finish()
   return winners
 end
 
+-- The winners, from the run store where all rows are from it.
+function Search:finals()
+  if not self.recall then
+    return self:finish()
+  end
+  local winners
+  winners, self.gain = self.recall:finals(self.rows,
+    self.stored == self.evaluations, function()
+      local found = self:finish()
+      return found, self.gain
+    end)
+  return winners
+end
+
+-- The lines below a result.
+local function notes_of(search)
+  local src = search.source
+  local notes = {src.note and src.note() or nil}
+  for _, note in ipairs(search.recall and search.recall:notes() or {}) do
+    notes[#notes + 1] = note
+  end
+  return notes
+end
+
 -- The result of a search that ended for a reason.
 local function result_of(search, ended, winners)
   local src, best, default = search.source, winners[1], search.default
@@ -317,7 +350,7 @@ local function result_of(search, ended, winners)
     context = src.context, strategy = search.strategy or "none",
     why = search.why or "as asked", seed = search.limits.seed,
     seconds = cl.now() - search.begin, ended = ended, gain = search.gain,
-    notes = {src.note and src.note() or nil},
+    notes = notes_of(search),
   }
 end
 
@@ -340,7 +373,7 @@ function M.run(source, opts, limits)
   local r = race.new()
   local search = setmetatable({source = source, opts = opts, limits = limits,
     rows = {}, seen = {}, count = 0, evaluations = 0, stored = 0, race = r,
-    begin = cl.now()}, Search)
+    spent = 0, begin = cl.now()}, Search)
   function search.take(subject, record, bounds)
     r:measure(subject, record, bounds)
   end
@@ -351,9 +384,8 @@ function M.run(source, opts, limits)
     -- an unknown name raises before the search
     strategy.new(opts.strategy, src_space, spaces.random(limits.seed))
   end
-  if not source.recorded and not opts.fresh then
-    search.recall = require "clshell.tune.recall".new(source.family
-      and source.family.name or source.name, source.context.device.name)
+  if not source.recorded then
+    search.recall = require "clshell.tune.recall".new(source, opts)
   end
   local shown <close> = view.new{quiet = opts.quiet or source.recorded,
     seconds = limits.seconds < math.huge and SEARCH * limits.seconds or nil,
@@ -361,7 +393,7 @@ function M.run(source, opts, limits)
   search.view = shown
   local ok, answer = xpcall(function()
     local ended = search:run()
-    return result_of(search, ended, search:finish())
+    return result_of(search, ended, search:finals())
   end, function(e)
     if interrupt.is(e) then
       return e

@@ -77,6 +77,16 @@ function View:step(words)
   p:step(words)
 end
 
+-- view:say(words)
+-- Writes a line above the progress; nil: none.
+function View:say(words)
+  local p = self.progress
+  if words and not p.quiet then
+    p:done()
+    p.write(words .. "\n")
+  end
+end
+
 -- view:add(row)
 -- Takes the row of the evaluation announced.
 function View:add(row)
