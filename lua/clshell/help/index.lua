@@ -9,7 +9,8 @@ local M = {}
 
 -- Besides the public modules, the files that document functions.
 local OTHERS = {"clshell", "clshell.data.sparse", "clshell.prompt.show",
-  "clshell.prompt.commands", "clshell.prompt.tutorial"}
+  "clshell.prompt.commands", "clshell.prompt.tutorial",
+  "clshell.tune.result"}
 
 -- Modules of the tests and of clshell itself: helped, but in no list.
 local INTERNAL = {target = true, timer = true, traffic = true}

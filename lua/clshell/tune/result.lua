@@ -31,8 +31,8 @@ local function speed(row, number)
   return table.concat(words, ", ")
 end
 
---- result.named(row) -> string
---- A configuration in words: its rung, where several run, and parameters.
+-- result.named(row) -> string
+-- A configuration in words: its rung, where several run, and parameters.
 function M.named(row)
   return (row.rung and row.rung .. " " or "") .. row.config
 end
@@ -185,8 +185,8 @@ function Result:keep()
     quantity.number(gain.ratio, 3)))
 end
 
---- result.new(fields) -> result
---- Makes a table of fields, those that tune documents, a result.
+-- result.new(fields) -> result
+-- Makes a table of fields, those that tune documents, a result.
 function M.new(fields)
   return setmetatable(fields, Result)
 end
