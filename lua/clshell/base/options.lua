@@ -73,7 +73,7 @@ local NAMES = {
   tune = {"kernel", "params", "where", "range", "args", "check", "output",
     "tolerance", "reset", "flop", "bytes", "defines", "options",
     "local_bytes", "entry", "start", "name", "title", "context", "replay",
-    table.unpack(TUNE)},
+    "shapes", table.unpack(TUNE)},
   ["tune.rung"] = {"where", table.unpack(TUNE)},
 }
 

@@ -18,6 +18,16 @@ kernel void scale(global const float *x, global float *y) {
   check = cl.array("float", n, 6), bytes = 8 * n, seconds = 20}
 print(#scale.space) --> 8
 
+local shapes = {shapes = {{64}, {shape = {128, 16, 16}, weight = 2}}}
+local several = tune("gemm.tiled_padded", shapes, {evaluations = 2})
+print(several) -- the loss of each shape with one setting, and with two
+
+--- best:choose
+local shapes = {shapes = {{64}, {128}}}
+local best = tune("gemm.tiled_padded", shapes, {evaluations = 2})
+local params, rung = best:choose{100}
+print(params.tile ~= nil, rung) --> true nil
+
 --- best:keep
 local best = tune("transpose.tiled", {64}, {evaluations = 2, seconds = 20})
 best:keep()

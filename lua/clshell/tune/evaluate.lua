@@ -7,19 +7,25 @@
 --   first             points to begin with, the default configuration first
 --   split(p)          the parameters of a point, and its rung or nil
 --   refusal(p)        the reason of the device, before anything is built
---   measure(p, race)  {status, reason, record}, status as in tune
+--   measure(p, race)  {status, reason, record}, status as in tune; or {ms, n,
+--                     rel, at, stored} in place of a record
 --   setting(p)        a text that tells equal measurements; nil: never equal;
 --                     and the hash of its source
 --   subject(p)        of the protocol, for turns; after refusal and measure
 --   awkward(p)        a reason against it on shapes that fit no tile
 --   note()            a line about the source, or nil
+-- One of several shapes, see shapes.lua, measures with a function look(source,
+-- p, row, race), which fills the row of a shape, and has turns(points, seconds)
+-- and decide(rows, winner, seconds, proves) of its own.
 -- SPDX-License-Identifier: MIT
 
 local cachefile = require "clshell.measure.cachefile"
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
 local protocol = require "clshell.measure.protocol"
+local race = require "clshell.tune.race"
 local text = require "clshell.base.text"
+local timer = require "clshell.measure.timer"
 
 local M = {}
 
@@ -39,6 +45,53 @@ end
 function M.ended(r)
   local reason = r.error
   return {status = r.status, reason = reason, record = r}
+end
+
+--- evaluate.row(source, p) -> {point, rung, config}
+--- The row of a point, to be filled.
+function M.row(src, p)
+  local own, rung = src.split(p)
+  local row = {point = own, rung = rung}
+  local points = rung and src.spaces[rung] or not rung and src.space
+  row.config = points and points:tostring(own) or ""
+  return row
+end
+
+--- evaluate.fill(row, found)
+--- The answer of a source as the fields of a row.
+function M.fill(row, found)
+  local r = found.record
+  row.status, row.reason, row.record = found.status, found.reason, r
+  row.ms, row.n = found.ms or r and r.ms, found.n or r and r.n
+  row.rel = found.rel or r and r.lo and r.median > 0
+    and (r.hi - r.lo) / 2 / r.median or nil
+  row.at, row.stored = found.at, found.stored
+end
+
+--- evaluate.turns(source, points, seconds) -> list of lists, or nil
+--- The seconds of points of a source in turns, see race.turns.
+function M.turns(src, points, seconds)
+  local subjects, spare = {}, nil
+  for i, p in ipairs(points) do
+    local subject = src.subject(p)
+    if not subject then
+      return nil
+    end
+    if src.mode == "cold" then
+      if not spare then
+        local _, bytes = timer.plan_cold(src.context.device)
+        spare = timer.flush(subject, bytes)
+      else
+        subject.before, subject.single = subjects[1].before, true
+      end
+    end
+    subjects[i] = subject
+  end
+  local lists = race.turns(subjects, seconds)
+  if spare then
+    spare:close()
+  end
+  return lists
 end
 
 --- evaluate.setting(context, ...) -> string

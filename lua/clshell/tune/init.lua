@@ -1,9 +1,10 @@
 -- tune/init.lua - tune: the search for the best setting of a kernel. space.lua
 -- has the points, strategy.lua and surrogate.lua their order, search.lua goes
 -- through them, race.lua says how often each is measured. ladder.lua and
--- kernel.lua build, check and measure one, replay.lua answers from a file and
--- recall.lua from the run store. result.lua is the end; effects.lua judges the
--- parameters, view.lua and page.lua show a search.
+-- kernel.lua build, check and measure one, shapes.lua does so on several
+-- shapes, replay.lua answers from a file and recall.lua from the run store.
+-- result.lua is the end; effects.lua judges the parameters, view.lua and
+-- page.lua show a search.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -13,7 +14,17 @@ local ladder = require "clshell.tune.ladder"
 local options = require "clshell.base.options"
 local replay = require "clshell.tune.replay"
 local search = require "clshell.tune.search"
+local shapes = require "clshell.tune.shapes"
 local workload = require "clshell.measure.workload"
+
+-- A search of a source, by options and their limits.
+local function found(source, opts, limits)
+  if source.shapes and opts.objective then
+    cl.error("tune: objective and shapes exclude each other: the mean over "
+      .. "shapes is one of times")
+  end
+  return search.run(source, opts, limits)
+end
 
 local M = require "clshell.base.lazy".table(...)
 
@@ -43,6 +54,17 @@ local function checked(opts)
   return o
 end
 
+-- The source of a rung or a family on a shape, or on several; nil where
+-- `what` is neither.
+local function source_of(what, shape, opts)
+  if type(shape) == "table" and shape.shapes ~= nil then
+    cl.options(shape, {"shapes"}, "tune")
+    return shapes.ladder(what, shape.shapes, opts)
+  end
+  local job = workload.ladder("tune", what, shape, opts.type)
+  return job and ladder.source(job, opts)
+end
+
 --- tune(what [, shape [, opts]]) -> result
 --- Searches the fastest setting of a kernel. `what` is a rung, as in
 --- tune("gemm.tiled_padded", {512}), or a whole family, tune("gemm", {A = A, B
@@ -54,6 +76,15 @@ end
 --- upper case there. tune{kernel = "conv.cl", params = {bx = {8, 16, 32}, tx =
 --- "1..8"}, where = "tx * bx <= 128", range = function(p) return {n, m},
 --- {p.bx, 4} end, args = {A, B, n}, check = reference}.
+---
+--- Of several shapes, {shapes = {{512}, {shape = {2048, 64, 64}, weight = 3}}}
+--- in place of one, the best has the least weighted geometric mean of its
+--- times: the order by that mean does not depend on the best time of each
+--- shape, and a large shape has no more say than a small one. A point that is
+--- far behind at the first shapes does not run on the rest, and one that a
+--- shape refuses still serves the others in best.table: the best settings,
+--- one, two, up to four, with the loss of each shape against its best. The
+--- functions of a kernel table take the shape too: range = function(p, shape).
 ---
 --- Every configuration is checked before it is timed, the finalists of a rung
 --- also on shapes that fit no tile. A configuration that is far from the best
@@ -78,6 +109,9 @@ end
 ---   defines, options, local_bytes  -  values, or functions of p
 ---   entry    the only one  the kernel's name in the file
 ---   start    the first values  the default configuration
+---   shapes   -      a list of shapes or {shape =, weight = 1}: the functions
+---            above are called as f(p, shape), reset as reset(shape), and
+---            output may be function(shape) -> Buffer
 ---   name, title, context  -  of the results; the Context of the launches
 ---   replay   -      a table with only it searches in times measured before: a
 ---            file of best:save, CSV with a column "ms", a cache file of
@@ -100,9 +134,11 @@ end
 ---
 --- The result prints as text and has ms, params and rung of the best, winners,
 --- rows (all configurations in order: point, rung, config, status, reason, ms,
---- n, rel, value, record), evaluations, stored, gain (over the default: ratio,
---- lo, hi), space, strategy, why, seed, seconds and ended ("budget", "space",
---- "time"). Ctrl-C is raised with the result so far as `record`.
+--- n, rel, value, record; of several shapes `at`, a row for each), table (of
+--- several shapes, for 1, 2, 3 settings: loss, settings, shapes with row, ms
+--- and loss), evaluations, stored, gain (over the default: ratio, lo, hi),
+--- space, strategy, why, seed, seconds and ended ("budget", "space", "time").
+--- Ctrl-C is raised with the result so far as `record`.
 function M.tune(what, shape, opts)
   if type(what) == "table" and (what.kernel ~= nil or what.replay ~= nil
       or what.params ~= nil) and not what.lesson then
@@ -110,21 +146,25 @@ function M.tune(what, shape, opts)
     if shape ~= nil then
       cl.error("tune: a table takes no second argument")
     end
+    if what.replay ~= nil and what.shapes ~= nil then
+      cl.error("tune: a file of replay has one shape; leave shapes out")
+    end
+    local limits = checked(what)
     local source = what.replay ~= nil and replay.source(what.replay)
-      or kernel.source(what)
-    return search.run(source, what, checked(what))
+      or what.shapes ~= nil and shapes.kernel(what) or kernel.source(what)
+    return found(source, what, limits)
   end
-  local job = (type(what) == "string" or type(what) == "table")
-    and workload.ladder("tune", what, shape, opts and opts.type)
-  if not job then
+  opts = options.check(opts, "tune.rung", "tune")
+  local limits = checked(opts)
+  local source = (type(what) == "string" or type(what) == "table")
+    and source_of(what, shape, opts)
+  if not source then
     cl.error(("tune: the first argument must be a rung, a family or a table; "
       .. "got %s"):format(what == nil and "nothing" or "a " .. type(what)),
       {hint = "tune(\"gemm.tiled_padded\", {512}), or tune{kernel = "
       .. "\"my.cl\", params = {bx = {8, 16}}, range = ..., args = ...}"})
   end
-  opts = options.check(opts, "tune.rung", "tune")
-  local limits = checked(opts)
-  return search.run(ladder.source(job, opts), opts, limits)
+  return found(source, opts, limits)
 end
 
 return setmetatable(M, {__call = function(_, ...)

@@ -64,23 +64,35 @@ local function joined(family, names, where)
   return space.new(params, constraints)
 end
 
--- The rungs of a family that the device may run at all on a shape, and the
--- reasons against the others. A rung that cuts its operands is not taken
--- unless it is named.
-local function usable(family, s)
+-- The reason against a rung on all of the shapes, or nil.
+local function refusal(family, name, p, shapes)
+  local reason
+  for _, s in ipairs(shapes) do
+    reason = family.refusal(name, p, s)
+    if not reason then
+      return nil
+    end
+  end
+  return reason
+end
+
+-- The rungs of a family that the device may run at all on one of the shapes,
+-- and the reasons against the others. A rung that cuts its operands is not
+-- taken unless it is named.
+local function usable(family, shapes)
   local names, out = {}, {}
   for _, entry in ipairs(family.kernels()) do
     local rung = entry.rung
     local reason = rung.input_roundoff
       and "cuts its operands; name it to tune it"
     if not reason and #rung.params == 0 then
-      reason = family.refusal(rung.name, {}, s)
+      reason = refusal(family, rung.name, {}, shapes)
     elseif not reason then
       local own, random = space.new(lists(rung)), space.random(1)
-      reason = family.refusal(rung.name, rungs.parameters(rung, {}), s)
+      reason = refusal(family, rung.name, rungs.parameters(rung, {}), shapes)
       for _ = 1, reason and 30 or 0 do
         local p = own:point(random(#own))
-        reason = reason and family.refusal(rung.name, p, s)
+        reason = reason and refusal(family, rung.name, p, shapes)
       end
     end
     if reason then
@@ -103,10 +115,11 @@ local function longer(b)
   return wide
 end
 
---- ladder.source(job, opts) -> source
+--- ladder.source(job, opts [, shapes]) -> source
 --- The configurations of a rung, or of all rungs of a family, on operands:
---- job is that of target.ladder.
-function M.source(job, opts)
+--- job is that of target.ladder. Of a family the space has the rungs that the
+--- device accepts on one of the shapes, by default that of the job.
+function M.source(job, opts, all)
   local family = job.family
   local _, s = family.bind(job.operands)
   local src = {name = job.rung and ("%s.%s"):format(family.name, job.rung)
@@ -122,7 +135,7 @@ function M.source(job, opts)
     src.first = {rungs.parameters(rung, {})}
   else
     local names
-    names, src.out = usable(family, s)
+    names, src.out = usable(family, all or {s})
     if #names == 0 then
       cl.error(("tune: the device accepts no rung of %s on %s"):format(
         family.name, src.title), {hint = src.out[1].reason})

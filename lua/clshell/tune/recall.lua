@@ -75,18 +75,17 @@ local function change(recall, run, hash)
   return "the last search had other arguments or options"
 end
 
---- recall:find(row, setting, hash) -> record, or nil
---- The newest record of a setting. `hash` is that of the source. A second
---- result is the change since the run of that point which is not used, where
---- it is the first of its kind.
-function Recall:find(row, setting, hash)
+--- recall:find(source, row, setting, hash) -> record, or nil
+--- The newest record of a setting of a source. `hash` is that of its kernel
+--- file. A second result is the change since the run of that point which is
+--- not used, where it is the first of its kind.
+function Recall:find(src, row, setting, hash)
   self.settings[row], self.hashes[row] = setting, hash
   local id = setting and self.ids[setting .. " " .. row.config]
   local kept = id and stores.default():usable(id)
   if kept then
     return kept
   end
-  local src = self.source
   local run = self.newest[key_of(name_of(src, row), row.config, src.title)]
   if run then
     local why = change(self, run, hash)
@@ -98,14 +97,14 @@ function Recall:find(row, setting, hash)
   end
 end
 
---- recall:keep(row)
+--- recall:keep(source, row)
 --- Keeps a row that no record of bench stands for: a failed build, a refusal
 --- after it, a process that ended.
-function Recall:keep(row)
+function Recall:keep(src, row)
   if row.record or not self.settings[row] then
     return
   end
-  local src, name = self.source, name_of(self.source, row)
+  local name = name_of(src, row)
   local r = record.new(name, src.context, {tag = self.tag})
   r.family = src.family and src.family.name
   r.kernel = src.family and name:match "%.(.*)$"
@@ -120,9 +119,13 @@ end
 -- The rows of a search as a hash: what its end depends on.
 local function ending(recall, rows)
   local words = {}
-  for i, row in ipairs(rows) do
-    words[i] = ("%d %s %s %s"):format(row.id, recall.settings[row]
+  for _, row in ipairs(rows) do
+    words[#words + 1] = ("%d %s %s %s"):format(row.id, recall.settings[row]
       or row.status, tostring(row.ms), tostring(row.value))
+    for i, here in ipairs(row.at or {}) do
+      words[#words + 1] = ("%d at %d: %s %s"):format(row.id, i,
+        recall.settings[here] or here.status, tostring(here.ms))
+    end
   end
   table.sort(words)
   return "tune " .. cachefile.hash(table.concat(words, "\n"))

@@ -6,6 +6,8 @@ local cl = require "cl"
 local effects = require "clshell.tune.effects"
 local quantity = require "clshell.base.quantity"
 local replay = require "clshell.tune.replay"
+local report = require "clshell.report"
+local shapes = require "clshell.tune.shapes"
 local text = require "clshell.base.text"
 local view = require "clshell.tune.view"
 
@@ -94,6 +96,52 @@ local function counts(result)
     result.stored) or "")
 end
 
+-- "3.2 %"
+local function percent(loss)
+  return quantity.number(100 * loss, 2) .. " %"
+end
+
+-- The shapes with the loss of the single setting and, where several settings
+-- serve them better, the one of each; then the loss of one setting, of two.
+local function decisions(result, lines)
+  local levels = result.table or {}
+  local one, last = levels[1], levels[#levels]
+  if not one then
+    return
+  end
+  local rows, equal, losses = {}, true, {}
+  for i, shape in ipairs(result.shapes) do
+    local e, own = one.shapes[i], last.shapes[i].row
+    equal = equal and shape.weight == result.shapes[1].weight
+    rows[i] = {title = shape.title, weight = shape.weight,
+      time = e.ms and quantity.format(e.ms / 1e3, "s") or "",
+      loss = e.loss and percent(e.loss) or "",
+      setting = not own and "no configuration runs" or #levels > 1
+        and M.named(own) or ""}
+  end
+  local columns = {
+    {key = "title", title = "shape", wrap = true},
+    {key = "weight", title = "weight", align = "right", drop = 1},
+    {key = "time", title = "time", align = "right"},
+    {key = "loss", title = "loss", align = "right"},
+    {key = "setting", title = #levels > 1 and ("in a table of %d"):format(
+      #levels) or "", wrap = true},
+  }
+  if equal then
+    table.remove(columns, 2)
+  end
+  for line in report.format(rows, columns, {width = WIDTH - 2})
+      :gmatch "[^\n]+" do
+    lines[#lines + 1] = "  " .. line
+  end
+  for k, level in ipairs(levels) do
+    losses[k] = ("%s with %s"):format(percent(level.loss), text.count(k,
+      "setting"))
+  end
+  lines[#lines + 1] = ("  loss against the best known of each shape: %s"):
+    format(table.concat(losses, ", "))
+end
+
 function Result.__tostring(result)
   local best = result.winners[1]
   local function number(x)
@@ -119,8 +167,10 @@ function Result.__tostring(result)
     local more = improvement(result)
     lines[#lines + 1] = more and "  " .. more
   else
-    lines[1] = lines[1] .. ": no configuration ran"
+    lines[1] = lines[1] .. (result.table and #result.table > 0
+      and ": no configuration runs on all shapes" or ": no configuration ran")
   end
+  decisions(result, lines)
   lines[#lines + 1] = "  " .. counts(result)
   failures(result, lines)
   for _, out in ipairs(result.out) do
@@ -168,21 +218,39 @@ function Result:plot(parameter, opts)
   return view.plot(self, parameter, opts)
 end
 
+--- best:choose(shape) -> params, rung
+--- The setting for a shape, of a search over several: that of the table
+--- (best.table) for the tuned shape whose sizes are nearest, by the sum of the
+--- logarithms of their ratios. rung is nil where the search had one.
+function Result:choose(shape)
+  return shapes.choose(self, shape)
+end
+
 --- best:keep() -> row
 --- Keeps the best configuration of a rung or a family for calls that name no
 --- kernel, in later sessions too: see gemm.keep, gemm.kept, gemm.forget. The
 --- best of one rung may be slower than another rung: tune("gemm", ...) tries
---- all.
+--- all. Of several shapes a list of rows: the table's setting for each, except
+--- where the race found it far behind another.
 function Result:keep()
   local best, gain = self.winners[1], self.gain
+  local levels = self.table or {}
   if not self.family then
     cl.error("best:keep: only configurations of a family can be kept",
       {hint = "write those of your own kernel into its script"})
-  elseif not best then
+  elseif not best and #levels == 0 then
     cl.error("best:keep: no configuration ran")
+  elseif #levels == 0 then
+    return self.family.keep(best.record, gain and ("%sx the default"):format(
+      quantity.number(gain.ratio, 3)))
   end
-  return self.family.keep(best.record, gain and ("%sx the default"):format(
-    quantity.number(gain.ratio, 3)))
+  local rows = {}
+  for i, entry in ipairs(levels[#levels].shapes) do
+    local here = entry.row and entry.row.at[i]
+    rows[#rows + 1] = here and here.status == "ok"
+      and self.family.keep(here.record) or nil
+  end
+  return rows
 end
 
 -- result.new(fields) -> result

@@ -3,13 +3,13 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local evaluate = require "clshell.tune.evaluate"
 local interrupt = require "clshell.base.interrupt"
 local race = require "clshell.tune.race"
 local results = require "clshell.tune.result"
 local spaces = require "clshell.tune.space"
 local stats = require "clshell.measure.stats"
 local strategy = require "clshell.tune.strategy"
-local timer = require "clshell.measure.timer"
 local view = require "clshell.tune.view"
 
 local M = {}
@@ -45,13 +45,30 @@ local function objective(search, row)
   return value
 end
 
--- Fills a row by the record of a measurement.
-local function fill(row, found)
-  local r = found.record
-  row.status, row.reason, row.record = found.status, found.reason, r
-  row.ms, row.n = found.ms or r and r.ms, found.n or r and r.n
-  row.rel = r and r.lo and r.median > 0 and (r.hi - r.lo) / 2 / r.median
-    or nil
+-- Fills the row of a point of a source from the run store, or by a measurement
+-- in a race.
+function Search:look(src, p, row, race_of)
+  local recall, kept, change = self.recall, nil, nil
+  if recall then
+    kept, change = recall:find(src, row, src.setting(p))
+  end
+  if kept then
+    evaluate.fill(row, {status = kept.status, reason = kept.error,
+      record = kept, stored = true})
+    race_of:finished(kept)
+    return
+  end
+  self.view:say(change)
+  local begin = cl.now()
+  -- the time says nothing about an objective: no race
+  evaluate.fill(row, src.measure(p, not self.opts.objective
+    and function(...)
+      race_of:measure(...)
+    end or nil))
+  self.spent = self.spent + cl.now() - begin
+  if recall then
+    recall:keep(src, row)
+  end
 end
 
 -- The row of a point, measured unless that was done before.
@@ -62,35 +79,22 @@ function Search:visit(id)
   end
   local src = self.source
   local p = src.space:point(id)
-  local own, rung = src.split(p)
-  local row = {point = own, rung = rung, id = id}
-  row.config = (rung and src.spaces[rung] or src.space):tostring(own)
-  if rung and not src.spaces[rung] then
-    row.config = ""
-  end
+  local row = evaluate.row(src, p)
+  row.id = id
   self.view:step(results.named(row))
   local reason = src.refusal(p)
   if reason then
     row.status, row.reason = "refused", reason
   else
-    local recall, kept, change = self.recall, nil, nil
-    if recall then
-      kept, change = recall:find(row, src.setting(p))
-    end
-    if kept then
-      fill(row, {status = kept.status, reason = kept.error, record = kept})
-      row.stored, self.stored = true, self.stored + 1
-      self.race:finished(kept)
+    if src.shapes then
+      evaluate.fill(row, src.measure(p, function(...)
+        self:look(...)
+      end))
     else
-      self.view:say(change)
-      local begin = cl.now()
-      fill(row, src.measure(p, self.take))
-      self.spent = self.spent + cl.now() - begin
-      if recall then
-        recall:keep(row)
-      end
+      self:look(src, p, row, self.race)
     end
-    if row.status ~= "refused" then
+    self.stored = self.stored + (row.stored and 1 or 0)
+    if row.status ~= "refused" or row.at then
       self.evaluations = self.evaluations + 1
     end
   end
@@ -206,32 +210,36 @@ local function plainness(search, row)
   return count
 end
 
--- Measures rows in turns: their verdicts against the best, or nil.
+-- Measures rows in turns: their verdicts against the best and their rounds,
+-- or nil.
 function Search:turns(rows, seconds)
-  local src, subjects = self.source, {}
-  local spare
+  local src, points = self.source, {}
   for i, row in ipairs(rows) do
-    local subject = src.subject(src.space:point(row.id))
-    if not subject then
-      return nil
-    end
-    if src.mode == "cold" then
-      if not spare then
-        local _, bytes = timer.plan_cold(src.context.device)
-        spare = timer.flush(subject, bytes)
-      else
-        subject.before, subject.single = subjects[1].before, true
-      end
-    end
-    subjects[i] = subject
+    points[i] = src.space:point(row.id)
   end
-  local lists = race.turns(subjects, seconds)
-  if spare then
-    spare:close()
+  local lists
+  if src.turns then
+    lists = src.turns(points, seconds)
+  else
+    lists = evaluate.turns(src, points, seconds)
   end
   if lists then
     return race.judge(lists), lists
   end
+end
+
+-- Whether a row is right on shapes that fit no tile; it is "wrong" otherwise.
+function Search:proves(row)
+  local src = self.source
+  if src.awkward and not row.proved then
+    self.view:step("shapes that fit no tile: " .. results.named(row))
+    local reason = src.awkward(src.space:point(row.id))
+    row.proved = true
+    if reason then
+      row.status, row.reason, row.value = "wrong", reason, nil
+    end
+  end
+  return row.status ~= "wrong"
 end
 
 -- The ratio of the times of rows in the same rounds, with its interval.
@@ -251,20 +259,14 @@ function Search:finish()
   repeat
     list = finalists(self.rows)
     local all_right = true
-    for _, row in ipairs(src.awkward and list or {}) do
-      if not row.proved then
-        self.view:step("shapes that fit no tile: " .. results.named(row))
-        local reason = src.awkward(src.space:point(row.id))
-        row.proved = true
-        if reason then
-          row.status, row.reason, row.value, all_right = "wrong", reason, nil,
-            false
-        end
-      end
+    for _, row in ipairs(list) do
+      all_right = self:proves(row) and all_right
     end
   until all_right
   local default = self.default
   local winners, best, ran = {}, list[1], {table.unpack(list)}
+  local seconds = math.max(2, math.min(20,
+    (1 - SEARCH) * self.limits.seconds))
   local verdicts, lists
   if src.subject and best and not self.opts.objective then
     if default and timed(default) and default.ms < FAR * best.ms then
@@ -272,13 +274,11 @@ function Search:finish()
       for _, row in ipairs(list) do
         there = there or row == default
       end
-      ran[#ran + 1] = not there
-        and not src.awkward(src.space:point(default.id)) and default or nil
+      ran[#ran + 1] = not there and self:proves(default) and default or nil
     end
     if #ran > 1 then
       self.view:step "the best in turns"
-      verdicts, lists = self:turns(ran, math.max(2, math.min(20,
-        (1 - SEARCH) * self.limits.seconds)))
+      verdicts, lists = self:turns(ran, seconds)
     end
     for i, row in ipairs(verdicts and ran or {}) do
       row.turns, row.verdict = verdicts[i].median, verdicts[i].verdict
@@ -302,6 +302,12 @@ function Search:finish()
   if first and default and default ~= first and default.rounds
       and first.rounds then
     self.gain = ratio(default.rounds, first.rounds)
+  end
+  if src.decide then
+    self.view:step "the table of settings"
+    self.table = src.decide(self.rows, first, seconds, function(row)
+      return self:proves(row)
+    end)
   end
   for _, row in ipairs(self.rows) do
     row.rounds, row.proved = nil, nil
@@ -350,7 +356,8 @@ local function result_of(search, ended, winners)
     context = src.context, strategy = search.strategy or "none",
     why = search.why or "as asked", seed = search.limits.seed,
     seconds = cl.now() - search.begin, ended = ended, gain = search.gain,
-    notes = notes_of(search),
+    notes = notes_of(search), shapes = src.shapes,
+    table = search.table or src.decide and src.decide(search.rows, best),
   }
 end
 
@@ -370,16 +377,9 @@ function M.run(source, opts, limits)
     cl.error("tune: no point meets the constraints",
       {hint = tostring(src_space)})
   end
-  local r = race.new()
   local search = setmetatable({source = source, opts = opts, limits = limits,
-    rows = {}, seen = {}, count = 0, evaluations = 0, stored = 0, race = r,
-    spent = 0, begin = cl.now()}, Search)
-  function search.take(subject, record, bounds)
-    r:measure(subject, record, bounds)
-  end
-  if opts.objective then -- the time says nothing about the objective
-    search.take = nil
-  end
+    rows = {}, seen = {}, count = 0, evaluations = 0, stored = 0,
+    race = race.new(), spent = 0, begin = cl.now()}, Search)
   if opts.strategy ~= nil and type(opts.strategy) ~= "function" then
     -- an unknown name raises before the search
     strategy.new(opts.strategy, src_space, spaces.random(limits.seed))
