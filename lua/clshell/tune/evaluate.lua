@@ -15,8 +15,8 @@
 --   awkward(p)        a reason against it on shapes that fit no tile
 --   note()            a line about the source, or nil
 -- One of several shapes, see shapes.lua, measures with a function look(source,
--- p, row, race), which fills the row of a shape, and has turns(points, seconds)
--- and decide(rows, winner, seconds, proves) of its own.
+-- p, row, race), which fills the row of a shape; its turns(points, seconds)
+-- and decide(rows, winner, seconds, proves) are its own.
 -- SPDX-License-Identifier: MIT
 
 local cachefile = require "clshell.measure.cachefile"
