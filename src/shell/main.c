@@ -245,6 +245,7 @@ static void setcommandline(lua_State *L, const Options *o,
 static void preload(lua_State *L) {
   static const luaL_Reg modules[] = {
       {"cl.host", luaopen_cl_host},
+      {PROGRAM ".child", luaopen_clshell_child},
       {PROGRAM ".optiontable", luaopen_clshell_optiontable},
       {PROGRAM ".system", luaopen_clshell_system},
       {NULL, NULL}};

@@ -74,6 +74,9 @@ const char *clsh_home_pushscript(lua_State *L, const char *name,
 void clsh_home_pushfolder(lua_State *L, const char *script);
 void clsh_home_setpath(lua_State *L, const char *home);
 
+/* child.c */
+int luaopen_clshell_child(lua_State *L);
+
 /* system.c */
 int luaopen_clshell_system(lua_State *L);
 
