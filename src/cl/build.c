@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <ctype.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,14 +194,13 @@ static void failed(lua_State *L, int program, const char *source, bool istext,
 }
 
 /*
-** Builds the program at `program` with the options string at the top. With
-** argument info, NVIDIA's driver (580.159) makes PTX that its assembler
-** refuses where a kernel has no parameters: such a program is built again
-** without, and its kernels then take explicit types.
+** Builds the program at `program` with these options. With argument info,
+** NVIDIA's driver (580.159) makes PTX that its assembler refuses where a
+** kernel has no parameters: such a program is built again without, and its
+** kernels then take explicit types.
 */
-static void compileprogram(lua_State *L, int program, const char *source,
-                           bool istext) {
-  const char *options = lua_tostring(L, -1);
+static void compileprogram(lua_State *L, int program, const char *options,
+                           const char *source, bool istext) {
   assert(strncmp(options, CLSHELL_ARGINFO, strlen(CLSHELL_ARGINFO)) == 0);
   cl_int err = compile(L, program, options);
   if (err == CL_BUILD_PROGRAM_FAILURE &&
@@ -209,7 +209,6 @@ static void compileprogram(lua_State *L, int program, const char *source,
   if (err != CL_SUCCESS)
     failed(L, program, source, istext, err);
   clsh_program_check(L, program)->builds = 1;
-  lua_settop(L, program);
 }
 
 /** cl.explain_build(f)
@@ -228,13 +227,49 @@ static int cl_explainbuild(lua_State *L) {
   return 0;
 }
 
+/* Creates the program at `program` of a driver's bytes. */
+static void load(lua_State *L, int program, const char *bytes, size_t len) {
+  Program *p = clsh_program_check(L, program);
+  cl_device_id d = p->context->device;
+  cl_int err, status = CL_SUCCESS;
+  p->handle = clCreateProgramWithBinary(
+      clsh_context_handle(L, p->context), 1, &d, &len,
+      (const unsigned char **)&bytes, &status, &err);
+  if (err != CL_SUCCESS || status != CL_SUCCESS)
+    clsh_error_call(L, err != CL_SUCCESS ? err : status,
+                    "clCreateProgramWithBinary",
+                    "%I bytes are no program for this device and driver",
+                    (LUAI_UACINT)len);
+}
+
+/*
+** Asks the function at the top, the option `binary`, for the binary of a
+** program from these parts, by a hash of them and the options. Pushes the
+** binary and the log of its build; false: there is none.
+*/
+static bool pushkept(lua_State *L, const char *options, const char **parts,
+                     const size_t *len, cl_uint n) {
+  char key[17];
+  if (!lua_isfunction(L, -1))
+    clsh_error(L, "binary must be a function; got a %s", luaL_typename(L, -1));
+  uint64_t h = clsh_source_hash(0, options, strlen(options) + 1);
+  for (cl_uint i = 0; i < n; i++)
+    h = clsh_source_hash(h, parts[i], len[i]);
+  snprintf(key, sizeof key, "%016llx", (unsigned long long)h);
+  lua_pushstring(L, key);
+  lua_call(L, 1, 2);
+  return !lua_isnil(L, -2);
+}
+
 /*
 ** Builds the program at `program`, the last of the stack but for the options
 ** string at the top, from the text at `text`; `path` is that of its file, or
 ** NULL. The text gets a comment with a hash of the included files, for
-** drivers that keep programs by the text alone.
+** drivers that keep programs by the text alone. `opts` are those of cl.build,
+** 0 for none.
 */
-static void build(lua_State *L, int program, int text, const char *path) {
+static void build(lua_State *L, int program, int text, const char *path,
+                  int opts) {
   cl_int err;
   Program *p = clsh_program_check(L, program);
   const char *parts[3]; /* the defines, the text, the comment */
@@ -264,15 +299,29 @@ static void build(lua_State *L, int program, int text, const char *path) {
   parts[n] = comment;
   len[n] = strlen(comment);
   n += len[n] > 0;
-  p->handle = clCreateProgramWithSource(clsh_context_handle(L, p->context), n,
-                                        parts, len, &err);
-  clsh_error_check(L, err, "clCreateProgramWithSource");
-  lua_settop(L, program + 1);
-  compileprogram(L, program, lua_tostring(L, text), path == NULL);
+  bool kept = opts != 0 && clsh_option_push(L, opts, "binary") != LUA_TNIL &&
+              pushkept(L, options, parts, len, n);
+  if (kept) { /* behind the options now: the log */
+    size_t size;
+    lua_replace(L, program + 2);
+    lua_replace(L, opts);
+    const char *bytes = clsh_binary_check(L, opts, p->context->device, &size);
+    load(L, program, bytes, size);
+  } else {
+    p->handle = clCreateProgramWithSource(clsh_context_handle(L, p->context),
+                                          n, parts, len, &err);
+    clsh_error_check(L, err, "clCreateProgramWithSource");
+  }
+  lua_settop(L, program + 2);
+  compileprogram(L, program, options, lua_tostring(L, text), path == NULL);
+  lua_settop(L, program + 2);
+  if (kept && lua_isstring(L, program + 2))
+    lua_setiuservalue(L, program, PROGRAM_LOG);
+  lua_settop(L, program);
 }
 
-static const char *const build_options[] = {"defines", "options", "include",
-                                            "name",    "context", NULL};
+static const char *const build_options[] = {
+    "defines", "options", "include", "name", "context", "binary", NULL};
 
 /* Whether a string is source text rather than a path. */
 static bool issource(const char *s) {
@@ -291,6 +340,10 @@ static bool issource(const char *s) {
  *   include  none       a folder or a list; a file's own is always there
  *   name     (source)   of source text, in messages
  *   context  session's  the Context of another device
+ *   binary   none       function(key) -> bytes, log: instead of compiling,
+ *                       the result of prog:binary() of an earlier build with
+ *                       this key and its log; nil: compiles. The key is a
+ *                       hash of the text, its files, defines and options
  */
 static int cl_build(lua_State *L) {
   lua_settop(L, 2);
@@ -319,7 +372,7 @@ static int cl_build(lua_State *L) {
   clsh_program_new(L, 5, name); /* at 6 */
   clsh_source_pushoptions(L, 2, lua_tostring(L, 3), name);
   lua_setiuservalue(L, 6, PROGRAM_DEFINES);
-  build(L, 6, 3, isfile ? name : NULL);
+  build(L, 6, 3, isfile ? name : NULL, 2);
   return 1;
 }
 
@@ -376,24 +429,17 @@ static int cl_buildbinary(lua_State *L) {
   const char *name = luaL_optstring(L, 3, "(binary)");
   clsh_option_push(L, 2, "context");
   cl_device_id d = clsh_context_push(L, 4)->device;
-  Program *p = clsh_program_new(L, 5, name); /* at 6 */
+  clsh_program_new(L, 5, name); /* at 6 */
   if (!raw)
     bytes = clsh_binary_check(L, 1, d, &len);
   lua_settop(L, 6);
   if (len == 0)
     return clsh_error_arg(L, 1, "an empty string is no program binary");
-  cl_int err, status = CL_SUCCESS;
-  p->handle = clCreateProgramWithBinary(
-      clsh_context_handle(L, p->context), 1, &d, &len,
-      (const unsigned char **)&bytes, &status, &err);
-  if (err != CL_SUCCESS || status != CL_SUCCESS)
-    return clsh_error_call(
-        L, err != CL_SUCCESS ? err : status, "clCreateProgramWithBinary",
-        "%I bytes are no program for this device and driver",
-        (LUAI_UACINT)len);
+  load(L, 6, bytes, len);
   clsh_source_pushoptions(L, 2, "", "");
   lua_pop(L, 1);
-  compileprogram(L, 6, "", true);
+  compileprogram(L, 6, lua_tostring(L, -1), "", true);
+  lua_settop(L, 6);
   return 1;
 }
 
@@ -431,7 +477,7 @@ static int program_builds(lua_State *L) {
 
 /* (text, path, program, options), called in protected mode. */
 static int buildfile(lua_State *L) {
-  build(L, 3, 1, lua_tostring(L, 2));
+  build(L, 3, 1, lua_tostring(L, 2), 0);
   return 0;
 }
 

@@ -210,6 +210,62 @@ t.test("binaries", function()
     "of another device or driver")
 end)
 
+t.test("the binary of an earlier build instead of compiling", function()
+  local folder = t.tmp "kept"
+  os.execute("mkdir -p " .. folder)
+  local function put(name, text)
+    local f <close> = assert(io.open(folder .. "/" .. name, "wb"))
+    f:write(text)
+  end
+  put("part.h", "#define PART 1\n")
+  put("f.cl", "#include \"part.h\"\nkernel void f(global const int *x, \z
+    global int *y) { *y = *x + PART + N; }\n")
+  local path, keys, bytes, log = folder .. "/f.cl", {}, nil, nil
+  local function build(n, options)
+    return cl.build(path, {defines = {N = n}, options = options,
+      binary = function(key)
+        keys[#keys + 1] = key
+        return bytes, log
+      end})
+  end
+  local first <close> = build(2)
+  t.ok(keys[1]:find "^%x+$")
+  bytes, log = first:binary(), "a warning"
+  local again <close> = build(2)
+  t.eq(keys[2], keys[1])
+  t.eq({again.log, again.options, again.file, again.f.args},
+    {"a warning", first.options, first.file, first.f.args})
+  local x <close> = cl.buffer("int", 1, 4)
+  local y <close> = cl.buffer("int", 1)
+  again.f:range(1)(x, y)
+  t.eq(y:read()[1], 7)
+  t.eq(again:changed(), false)
+  put("part.h", "#define PART 2\n")
+  t.eq(again:changed(), true)
+  again:rebuild() -- compiles
+  again.f:range(1)(x, y)
+  t.eq(y:read()[1], 8)
+  t.eq(again.log, "")
+  -- an included file, a define and an option are in the key
+  for _, args in ipairs{{2}, {3}, {3, "-cl-mad-enable"}} do
+    local other <close> = build(table.unpack(args))
+    t.ok(not other.closed)
+  end
+  local seen = {}
+  for i = 2, #keys do
+    t.ok(not seen[keys[i]], "key " .. i)
+    seen[keys[i]] = true
+  end
+  bytes = bytes:sub(1, -2)
+  t.raises(function() build(2) end, "the binary is damaged")
+  t.raises(function() cl.build(path, {binary = "x"}) end,
+    "binary must be a function; got a string")
+  t.raises(function()
+    cl.build(path, {binary = function() error("mine", 0) end})
+  end, "mine")
+  os.execute("rm -rf " .. folder)
+end)
+
 t.test("local memory that a kernel declares", function()
   local plain <close> = cl.kernel(AXPY)
   local scratch = cl.kernel [[

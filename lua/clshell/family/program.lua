@@ -3,6 +3,7 @@
 -- use asks whether the files changed, so an edit takes effect at once.
 -- SPDX-License-Identifier: MIT
 
+local binary_cache = require "clshell.family.binary_cache"
 local cl = require "cl"
 local ptx = require "clshell.family.ptx"
 
@@ -11,6 +12,8 @@ local M = {}
 local built = setmetatable({}, {__mode = "k"}) -- context -> key -> program
 -- program made by ptx.lua -> the program of the file that it was made from
 local before_edit = setmetatable({}, {__mode = "k"})
+
+local build = cl.build
 
 local function read(path)
   local f <close> = io.open(path, "rb")
@@ -69,6 +72,13 @@ function M.current(program)
     and not (before_edit[program] or program):changed()
 end
 
+--- program.keep_binaries(yes)
+--- Whether programs come out of the binary cache and go into it: for searches
+--- on drivers that keep no builds themselves.
+function M.keep_binaries(yes)
+  build = yes and binary_cache.build or cl.build
+end
+
 -- The program of `from`, {path =} or {source =, name =, ptx =}, for a
 -- context. With ptx it is built once more, as ptx.lua says; where that does
 -- not apply: nil and the reason.
@@ -86,7 +96,7 @@ function M.get(context, from, defines, options)
   end
   local name = from.path or from.name
   local folder = M.folder(from.path or "")
-  local program, reason = cl.build(from.path or from.source, {
+  local program, reason = build(from.path or from.source, {
     context = context, defines = defines, options = options, name = name,
     include = folder ~= "" and folder or nil,
   }), nil
