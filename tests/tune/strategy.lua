@@ -57,6 +57,63 @@ for _, name in ipairs(strategy.names) do
     end)
 end
 
+-- As search, with up to k points asked for ahead of their measurement. Returns
+-- the best value, the points and how many of them were known ahead.
+local function search_ahead(name, s, value, count, seed, k)
+  local ask, tell, ahead = strategy.new(name, s, space.random(seed))
+  local known, order, best, idle, built, hits = {}, {}, math.huge, 0, {}, 0
+  while #order < count and idle < 10000 do
+    local id = ask()
+    if not id then
+      break
+    end
+    idle = known[id] == nil and 0 or idle + 1
+    if known[id] == nil then
+      if built[id] then
+        hits = hits + 1
+      else
+        for _, other in ipairs(ahead(k - 1)) do
+          t.ok(math.type(other) == "integer" and other >= 1 and other <= #s)
+          built[other] = true
+        end
+      end
+      known[id] = value(id) or false
+      order[#order + 1] = id
+    end
+    best = math.min(best, known[id] or math.huge)
+    tell(id, known[id] or nil)
+  end
+  return best, order, hits
+end
+
+for _, name in ipairs(strategy.names) do
+  t.test(name .. " tells the points that it will ask for", function()
+    local s, value = valley()
+    local _, plain = search(name, s, value, 60, t.seed)
+    local _, one = search_ahead(name, s, value, 60, t.seed, 1)
+    t.eq(one, plain) -- one at a time is the search without it
+    local order, hits = select(2, search_ahead(name, s, value, 60, t.seed, 8))
+    if name ~= "genetic" and name ~= "surrogate" then
+      t.eq(order, plain) -- looking ahead changes nothing
+    end
+    local seen = {}
+    for _, id in ipairs(order) do
+      t.ok(not seen[id])
+      seen[id] = true
+    end
+    t.eq(#order, 60)
+    t.ok(hits > 0)
+  end)
+end
+
+t.test("a strategy of one's own need not look ahead", function()
+  local s = valley()
+  local ask, tell, ahead = strategy.new(function()
+    return function() return 3 end
+  end, s, space.random(1))
+  t.eq({ask(), tell(3, 1), ahead(5)}, {3, nil, {}})
+end)
+
 t.test("strategies that learn find it in a part of the space", function()
   local s, value, least = valley()
   for _, name in ipairs{"one_factor", "local", "genetic", "surrogate"} do

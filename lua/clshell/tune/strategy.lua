@@ -1,7 +1,10 @@
 -- tune/strategy.lua - the order in which a search measures the points of a
--- space, as pairs of functions: ask() -> number of a point, or nil at the end,
--- and tell(number, value); value is nil where the point failed, and lower is
--- better.
+-- space, as functions: ask() -> number of a point, or nil at the end, and
+-- tell(number, value); value is nil where the point failed, and lower is
+-- better. ahead(k), between the two, lists up to k points that it will ask for
+-- next, as far as it knows them, so that they can be built together. Most
+-- strategies only look ahead; genetic and surrogate then choose these points
+-- before they are told of the ones before.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -15,18 +18,28 @@ local STRIKES = 50  -- moves that did not help, before a fresh start
 local POPULATION = 20
 local COOLING = 0.95
 
--- A strategy from a function that calls measure(number) -> value.
+-- A strategy from a function that calls measure(number, list, at) -> value:
+-- the points behind `at` in the list come next, unless this one changes that.
+-- together() is the number of points that are built together.
 local function sequential(body)
+  local together = 1
   local walk = coroutine.wrap(function()
-    body(coroutine.yield)
+    body(coroutine.yield, function()
+      return together
+    end)
   end)
-  local value
+  local value, list, at
   return function()
-    local id = walk(value)
+    local id
+    id, list, at = walk(value)
     value = nil
     return id
   end, function(_, v)
     value = v
+  end, function(k)
+    together = k + 1
+    return list and table.move(list, at + 1, math.min(at + k, #list), 1, {})
+      or {}
   end
 end
 
@@ -46,9 +59,12 @@ end
 -- The best of `count` points by chance: number, cost.
 local function best_of(space, random, measure, count)
   local best, least
-  for _ = 1, math.min(count, #space) do
-    local id = random(#space)
-    local c = cost(measure(id))
+  local list = {}
+  for i = 1, math.min(count, #space) do
+    list[i] = random(#space)
+  end
+  for i, id in ipairs(list) do
+    local c = cost(measure(id, list, i))
     if not least or c < least then
       best, least = id, c
     end
@@ -61,14 +77,20 @@ function M.exhaustive(space)
   return function()
     id = id + 1
     return id <= #space and id or nil
-  end, function() end
+  end, function() end, function(k)
+    local list = {}
+    for i = id + 1, math.min(id + k, #space) do
+      list[#list + 1] = i
+    end
+    return list
+  end
 end
 
 -- Every point once, in an order by chance: a Fisher-Yates shuffle that stores
 -- only the places it has touched.
 function M.random(space, random)
-  local moved, left = {}, #space
-  return function()
+  local moved, left, drawn = {}, #space, {}
+  local function draw()
     if left == 0 then
       return nil
     end
@@ -78,7 +100,15 @@ function M.random(space, random)
     moved[left] = nil
     left = left - 1
     return id
-  end, function() end
+  end
+  return function()
+    return table.remove(drawn, 1) or draw()
+  end, function() end, function(k)
+    for i = #drawn + 1, k do
+      drawn[i] = draw()
+    end
+    return table.move(drawn, 1, k, 1, {})
+  end
 end
 
 -- One parameter at a time over all of its values, the best value kept, until
@@ -92,11 +122,13 @@ function M.one_factor(space, random)
         better = false
         local order = shuffle({table.unpack(space.params)}, random)
         for _, param in ipairs(order) do
-          local p = space:point(at)
+          local p, list = space:point(at), {}
           for _, v in ipairs(param.values) do
             p[param.name] = v
-            local id = space:number(p)
-            local c = id and cost(measure(id)) or math.huge
+            list[#list + 1] = space:number(p)
+          end
+          for i, id in ipairs(list) do
+            local c = cost(measure(id, list, i))
             if c < least then
               at, least, better = id, c, true
             end
@@ -128,8 +160,9 @@ M["local"] = function(space, random)
         local better
         repeat
           better = false
-          for _, id in ipairs(shuffle(space:neighbours(at), random)) do
-            local other = cost(measure(id))
+          local near = shuffle(space:neighbours(at), random)
+          for i, id in ipairs(near) do
+            local other = cost(measure(id, near, i))
             if other < c then
               at, c, better = id, other, true
               break
@@ -176,10 +209,11 @@ end
 -- A genetic search: parents by tournament, each parameter from one of them,
 -- now and then a change; the better half lives on.
 function M.genetic(space, random)
-  return sequential(function(measure)
+  return sequential(function(measure, together)
     local crowd = {}
-    local function add(id)
-      local c = cost(measure(id)) -- known points too: that may end the search
+    local function add(id, list, at)
+      -- known points too: that may end the search
+      local c = cost(measure(id, list, at))
       for _, one in ipairs(crowd) do
         if one.id == id then
           return
@@ -187,25 +221,45 @@ function M.genetic(space, random)
       end
       crowd[#crowd + 1] = {id = id, cost = c}
     end
-    for _ = 1, POPULATION do
-      add(random(#space))
+    local function add_all(list)
+      for i, id in ipairs(list) do
+        add(id, list, i)
+      end
     end
+    local function anywhere()
+      return random(#space)
+    end
+    -- Points by a function, in a list.
+    local function some(count, new)
+      local list = {}
+      for i = 1, count do
+        list[i] = new()
+      end
+      return list
+    end
+    add_all(some(POPULATION, anywhere))
     local function parent()
       local a, b = crowd[random(#crowd)], crowd[random(#crowd)]
       return space:point((a.cost <= b.cost and a or b).id)
     end
-    while true do
-      for _ = 1, POPULATION do
-        local a, b = parent(), parent()
-        for _, param in ipairs(space.params) do
-          if random(2) == 1 then
-            a[param.name] = b[param.name]
-          end
-          if random() < 0.1 then
-            a[param.name] = param.values[random(#param.values)]
-          end
+    local function child()
+      local a, b = parent(), parent()
+      for _, param in ipairs(space.params) do
+        if random(2) == 1 then
+          a[param.name] = b[param.name]
         end
-        add(space:number(a) or random(#space))
+        if random() < 0.1 then
+          a[param.name] = param.values[random(#param.values)]
+        end
+      end
+      return space:number(a) or anywhere()
+    end
+    while true do
+      local left = POPULATION
+      while left > 0 do
+        local children = some(math.min(left, together()), child)
+        add_all(children)
+        left = left - #children
       end
       table.sort(crowd, function(a, b)
         return a.cost < b.cost or a.cost == b.cost and a.id < b.id
@@ -237,9 +291,9 @@ function M.choose(space, budget)
     budget)
 end
 
---- strategy.new(name, space, random) -> ask, tell
+--- strategy.new(name, space, random) -> ask, tell, ahead
 --- The functions of a strategy, by name or a function of the user's with the
---- same arguments and results.
+--- same arguments and results; tell and ahead may be missing there.
 function M.new(name, space, random)
   local make = name
   if type(name) ~= "function" then
@@ -252,13 +306,15 @@ function M.new(name, space, random)
     end
     make = M[name]
   end
-  local ask, tell = make(space, random)
+  local ask, tell, ahead = make(space, random)
   if type(ask) ~= "function" then
     cl.error("tune: a strategy must return ask, and tell where it learns; "
       .. "got " .. type(ask), {hint = "strategy = function(space, random) "
       .. "return function() return random(#space) end end"})
   end
-  return ask, tell or function() end
+  return ask, tell or function() end, ahead or function()
+    return {}
+  end
 end
 
 return M

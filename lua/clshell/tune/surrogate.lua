@@ -102,7 +102,8 @@ local function features(space)
 end
 
 -- The targets of values (nil: failed): logarithms where all are positive,
--- failures as the worst, cut at the third quartile, mean 0, deviation 1.
+-- failures as the worst, cut at the third quartile, mean 0, deviation 1; and
+-- a function from a target back to a value.
 local function targets(values, n)
   local known, positive = {}, true
   for i = 1, n do
@@ -129,7 +130,10 @@ local function targets(values, n)
   for i = 1, n do
     list[i] = list[i] / deviation
   end
-  return list
+  return list, function(target)
+    local v = target * deviation + mean
+    return positive and math.exp(v) or v
+  end
 end
 
 -- Whether the length scales are fitted anew at so many observations.
@@ -146,6 +150,8 @@ function M.new(space, random)
   local rows, ids = {}, {}   -- of the model, by number and back
   local values, order, n = {}, {}, 0
   local asked, pooled = {}, false
+  local scale            -- from a target of the last fit to a value
+  local believed, waiting, queue = {}, 0, {}
   local function row(id)
     if not rows[id] then
       local p, x = space:point(id), {}
@@ -215,7 +221,7 @@ function M.new(space, random)
       end
     end
   end
-  local function ask()
+  local function choose()
     if not model or n < FIRST then
       return fresh()
     elseif n >= M.MOST then
@@ -224,7 +230,9 @@ function M.new(space, random)
       return id and not asked[id] and id or fresh()
     end
     candidates()
-    model:fit(targets(values, n), relearn(n) or n == FIRST)
+    local list
+    list, scale = targets(values, n)
+    model:fit(list, relearn(n) or n == FIRST)
     local best
     for _ = 1, n % 2 == 0 and TRIES or 0 do
       best = best or model:lowest(DARING, part(n % 4 == 0))
@@ -232,17 +240,29 @@ function M.new(space, random)
     best = best or model:lowest(KAPPA[n // 2 % #KAPPA + 1])
     return best and ids[best] or fresh()
   end
-  return function()
-    local id = ask()
+  local last -- asked and not told
+  local function ask()
+    local id = table.remove(queue, 1) or choose()
     if id then
       asked[id] = true
     end
+    last = id
     return id
-  end, function(id, value)
+  end
+  local function observe(id, value)
     n, asked[id] = n + 1, true
     values[n] = value or false
     if model and n <= M.MOST then
       model:observe(row(id))
+    end
+  end
+  local function tell(id, value)
+    last = nil
+    if believed[id] then
+      values[believed[id]] = value or false
+      believed[id], waiting = nil, waiting - 1
+    else
+      observe(id, value)
     end
     if value then
       local at = #order + 1
@@ -251,6 +271,27 @@ function M.new(space, random)
       end
       table.insert(order, at, {id = id, value = value})
     end
+  end
+  -- Observes a point that is not measured yet at the value that the model
+  -- predicts: a "kriging believer" (Ginsbourger, Le Riche and Carraro 2010).
+  local function believe(id)
+    observe(id, scale and scale((model:predict(row(id)))))
+    believed[id], waiting = n, waiting + 1
+  end
+  return ask, tell, function(k)
+    if last and not believed[last] then
+      believe(last)
+    end
+    -- the first model waits for the points by chance
+    while #queue < k and not (n >= FIRST and n - waiting < FIRST) do
+      local id = choose()
+      if not id then
+        break
+      end
+      believe(id)
+      queue[#queue + 1] = id
+    end
+    return table.move(queue, 1, k, 1, {})
   end
 end
 
