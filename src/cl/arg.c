@@ -36,9 +36,7 @@ typedef struct Any {
   bool base;
 } Any;
 
-static const Class value_class, local_class;
-static const Class any_class = {"Any", sizeof(Any), NULL, NULL,
-                                NULL,  NULL,        NULL};
+static const Class value_class, local_class, any_class;
 
 static int value_tostring(lua_State *L) {
   Value *v = clsh_class_any(L, 1, &value_class);
@@ -67,14 +65,52 @@ static int local_tostring(lua_State *L) {
   return 1;
 }
 
+/* v.type, nil for cl.bytes(); v.data: its bytes as a string */
+static int value_field(lua_State *L) {
+  Value *v = clsh_class_check(L, 1, &value_class);
+  if (strcmp(clsh_class_field(L), "data") == 0)
+    lua_pushlstring(L, v->data, v->size);
+  else
+    lua_pushstring(L, v->type != NULL ? v->type->name : NULL);
+  return 1;
+}
+
+/* l.type, l.count */
+static int local_field(lua_State *L) {
+  Local *l = clsh_class_check(L, 1, &local_class);
+  if (strcmp(clsh_class_field(L), "count") == 0)
+    lua_pushinteger(L, (lua_Integer)l->count);
+  else
+    lua_pushstring(L, l->type->name);
+  return 1;
+}
+
+/* a.buffer; a.base: whether it is cl.base's */
+static int any_field(lua_State *L) {
+  Any *a = clsh_class_check(L, 1, &any_class);
+  if (strcmp(clsh_class_field(L), "base") == 0)
+    lua_pushboolean(L, a->base);
+  else
+    lua_getiuservalue(L, 1, 1);
+  return 1;
+}
+
 static const luaL_Reg value_meta[] = {{"__tostring", value_tostring},
                                       {NULL, NULL}};
+static const luaL_Reg value_fields[] = {
+    {"data", value_field}, {"type", value_field}, {NULL, NULL}};
 static const luaL_Reg local_meta[] = {{"__tostring", local_tostring},
                                       {NULL, NULL}};
-static const Class value_class = {"Value",    sizeof(Value), NULL, NULL,
-                                  value_meta, NULL,          NULL};
-static const Class local_class = {"Local",    sizeof(Local), NULL, NULL,
-                                  local_meta, NULL,          NULL};
+static const luaL_Reg local_fields[] = {
+    {"count", local_field}, {"type", local_field}, {NULL, NULL}};
+static const luaL_Reg any_fields[] = {
+    {"base", any_field}, {"buffer", any_field}, {NULL, NULL}};
+static const Class value_class = {
+    "Value", sizeof(Value), NULL, value_fields, value_meta, NULL, NULL};
+static const Class local_class = {
+    "Local", sizeof(Local), NULL, local_fields, local_meta, NULL, NULL};
+static const Class any_class = {"Any", sizeof(Any), NULL, any_fields,
+                                NULL,  NULL,        NULL};
 
 /* cl.float(x), cl.int(x), cl.float4(a, b, c, d) ...: upvalue 1 is the Type.
 ** Their help text stands at cl.bytes. */

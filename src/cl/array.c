@@ -285,6 +285,16 @@ static int array_copy(lua_State *L) {
   return 1;
 }
 
+/** Array:tobytes() -> string
+ * The bytes of all elements, in memory order. cl.array takes them back:
+ * `cl.array(a.type, a.shape, a:tobytes())`.
+ */
+static int array_tobytes(lua_State *L) {
+  const Array *a = clsh_array_check(L, 1);
+  lua_pushlstring(L, clsh_array_data(L, a), clsh_array_bytes(a));
+  return 1;
+}
+
 static int array_type(lua_State *L) {
   lua_pushstring(L, self(L)->type->name);
   return 1;
@@ -311,8 +321,10 @@ static const luaL_Reg meta[] = {{"__len", array_len},
                                 {"__tostring", array_tostring},
                                 {NULL, NULL}};
 static const luaL_Reg methods[] = {
-    {"as", array_as},           {"at", array_at},   {"copy", array_copy},
-    {"reshape", array_reshape}, {"set", array_set}, {NULL, NULL}};
+    {"as", array_as},     {"at", array_at},
+    {"copy", array_copy}, {"reshape", array_reshape},
+    {"set", array_set},   {"tobytes", array_tobytes},
+    {NULL, NULL}};
 static const luaL_Reg fields[] = {
     {"bytes", array_bytes}, {"cols", array_extent}, {"rows", array_extent},
     {"shape", array_shape}, {"type", array_type},   {NULL, NULL}};

@@ -84,6 +84,8 @@ const Option clsh_optiontable[] = {
     {OPT_MANUAL, "manual", "KIND", "kind", "manual", NULL, NULL,
      "Prints what make install installs: man, the manual page, or the "
      "completion of a shell: bash, zsh or fish."},
+    {OPT_WORKER, "worker", NULL, NULL, "worker", NULL, NULL,
+     "For clshell itself, which starts this process: does its calls."},
     {0, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -30,6 +30,7 @@
 #define OPT_HELPALL 262
 #define OPT_COMPLETE 263
 #define OPT_MANUAL 264
+#define OPT_WORKER 265
 typedef struct Option {
   int code;          /* its letter, or a number above OPT_LONG */
   const char *name;  /* the long name; may be NULL */

@@ -177,4 +177,10 @@ function M.complete(kind)
   return write_kind("words", kind, require "clshell.cli.completion".words)
 end
 
+--- actions.worker() -> exit code
+--- --worker: does the calls of the clshell that has started this process.
+function M.worker()
+  return require "clshell.worker.serve".run()
+end
+
 return M

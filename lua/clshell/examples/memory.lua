@@ -17,6 +17,10 @@ local h = cl.array("int", {2, 2})
 h:set(2, 1, 5)
 print(h:at(2, 1), h[3]) --> 5 5
 
+--- Array:tobytes
+local h = cl.array("ushort", 2, {0x4142, 0x4344})
+print(h:tobytes()) --> BADC
+
 --- Array:reshape
 local h = cl.array("int", 6, function(i) return i end)
 print(h:reshape({2, 3}):at(2, 1)) --> 4

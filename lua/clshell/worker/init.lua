@@ -1,0 +1,119 @@
+-- worker/init.lua - calls that run in a process of their own, which may hang
+-- or crash without harm to this one. serve.lua is the loop there, parcel.lua
+-- carries values both ways, phase.lua tells what a call is at.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local parcel = require "clshell.worker.parcel"
+
+local M = {}
+local Worker = {}
+Worker.__index = Worker
+
+local LIMIT = 30 -- seconds of a phase
+local SIGNALS = {[4] = "SIGILL", [6] = "SIGABRT", [7] = "SIGBUS",
+  [8] = "SIGFPE", [9] = "SIGKILL", [11] = "SIGSEGV", [15] = "SIGTERM"}
+
+-- Starts the process. Returns it, or nil and a reason.
+local function process(opts)
+  local program = cl.commandline and cl.commandline.program
+  if not program then
+    return nil, "only the program clshell has worker processes"
+  end
+  return require "clshell.child".start(program, {"-q", "-n", "--store", "none",
+    "--worker"}, {env = opts.env, output = opts.output})
+end
+
+--- worker.start([opts]) -> worker, or nil and a reason
+--- A process of clshell for calls. It finds modules as this one does, has its
+--- environment, keeps no runs, and has used no driver yet. It ends when the
+--- worker is closed or collected, and with this process.
+--- Options:
+---   limit   30    seconds that each phase of a call may take
+---   device  none  the session's device there, by its index; given where this
+---           process has the same drivers
+---   env     none  changes of the environment: {NAME = "value" or false}
+---   output  ours  an open file for its standard output and error
+function M.start(opts)
+  local w = setmetatable({opts = opts or {}}, Worker)
+  local ok, reason = w:restart()
+  if not ok then
+    return nil, reason
+  end
+  return w
+end
+
+--- w:restart() -> true, or nil and a reason
+--- Ends the process and starts another, which knows nothing of earlier calls.
+function Worker:restart()
+  self:close()
+  local child, reason = process(self.opts)
+  if not child then
+    return nil, reason
+  end
+  self.child = child
+  return self:call("clshell.worker.serve", "prepare", {path = package.path,
+    cpath = package.cpath, device = self.opts.device})
+end
+
+-- Why the process is lost: by the answer of its channel.
+local function loss(phase, limit, word, how, number)
+  local doing = phase and " while it " .. phase or ""
+  if word == "time" then
+    return ("took more than %g s%s"):format(limit, doing)
+  elseif how == "signal" then
+    return ("the process ended by signal %d%s%s"):format(number,
+      SIGNALS[number] and (" (%s)"):format(SIGNALS[number]) or "", doing)
+  end
+  return ("the process ended with exit code %s%s"):format(number, doing)
+end
+
+--- w:call(module, name, ...) -> true and results, or nil and a reason
+--- Calls require(module)[name](...) in the process, on copies of the values.
+--- An error of the function is raised here. A process that ends, or has a
+--- phase of more seconds than the limit, is lost, as is one whose call Ctrl-C
+--- ends: w.lost is true until w:restart(). Values that cannot be sent are a
+--- reason as well, and cost nothing.
+function Worker:call(module, name, ...)
+  if self.lost then
+    return nil, "the process was lost in an earlier call"
+  end
+  local message, reason = parcel.pack(module, name, ...)
+  if not message then
+    return nil, reason
+  end
+  local limit = self.opts.limit or LIMIT
+  self.lost = true
+  local answer = table.pack(self.child:send(message, limit))
+  local left, phase = limit, nil
+  while answer[1] do
+    answer = table.pack(self.child:receive(left))
+    local kind = answer[1] and answer[1]:sub(1, 1)
+    if kind == "R" or kind == "E" then
+      self.lost = false
+      if kind == "R" then
+        return true, parcel.unpack(answer[1]:sub(2))
+      end
+      error((parcel.unpack(answer[1]:sub(2))), 0)
+    elseif kind == "P" then
+      local unlimited
+      phase, unlimited = parcel.unpack(answer[1]:sub(2))
+      left = not unlimited and limit or nil
+    end
+  end
+  self.child:kill()
+  return nil, loss(phase, limit, table.unpack(answer, 2, answer.n))
+end
+
+--- w:close()
+--- Ends the process, whatever it is at; closing twice is fine.
+function Worker:close()
+  if self.child then
+    self.child:kill()
+  end
+  self.child, self.lost = nil, nil
+end
+
+Worker.__close = Worker.close
+
+return M
