@@ -48,6 +48,35 @@ function M.parse(parser)
   return parser:parse(arg)
 end
 
+--- script.find(path) -> path, or nil and a message
+--- The path as given, or the path of an installed script.
+function M.find(path)
+  local found, message = io.open(path)
+  local installed = ("%s/scripts/%s"):format(cl.home, path)
+  if not found and path:sub(1, 1) ~= "/" then
+    path, found = installed, io.open(installed)
+  end
+  if not found then
+    return nil, message
+  end
+  found:close()
+  return path
+end
+
+--- script.call(path, f, ...) -> results of f
+--- Calls f(...) with `arg` as the script of that path has it, and the modules
+--- beside it found.
+function M.call(path, f, ...)
+  local args = rawget(_G, "arg")
+  local _ <close> = setmetatable({}, {__close = function()
+    _G.arg = args
+  end})
+  _G.arg = {[0] = path, ...}
+  local folder = path:match("^(.*)/[^/]*$")
+  local _ <close> = search.beside(folder == "" and "/" or folder or ".")
+  return f(...)
+end
+
 --- script.size(text) -> integer, or nil and a message
 --- A size from the command line, for `convert` of argparse: "512", "4k". At
 --- most 2147483647, as kernels count in 32 bits.

@@ -7,7 +7,8 @@
 -- {names, description, name of the value, converter}, with flag = true where
 -- it takes none, or a function that declares options to the parser; the
 -- arguments are the same, with args = "*" where there may be any number, and
--- values for completion.
+-- for completion values, or files = true. A command that sets o.scripted runs
+-- the user's Lua, whose errors the program reports.
 
 local interrupt = require "clshell.base.interrupt"
 local script = require "clshell.base.script"
@@ -70,6 +71,17 @@ function M.words(name)
   return list
 end
 
+--- commands.files(name) -> boolean
+--- Whether the arguments of a command may be files.
+function M.files(name)
+  for _, argument in ipairs(command_of(name).arguments or {}) do
+    if argument.files then
+      return true
+    end
+  end
+  return false
+end
+
 --- commands.run(name, args) -> exit code, or nil
 --- Runs a command with its arguments; nil for other names.
 --- A mistake in the arguments prints the usage and exits with 2.
@@ -84,7 +96,7 @@ function M.run(name, args)
   if ok then
     return result
   elseif type(result) == "table" and result.message and not result.code
-      and not interrupt.is(result) then
+      and not interrupt.is(result) and not o.scripted then
     io.stderr:write(text.message(("clshell %s: %s\n"):format(name,
       result.message)))
     return FAILED

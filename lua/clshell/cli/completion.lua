@@ -29,11 +29,11 @@ local function names_of(options, valued)
 end
 
 -- Calls f(name, options, files, words) for clshell itself, whose name is "",
--- for each command and for scripts: may files follow, or which words?
+-- for each command and for scripts: may files follow, and which words?
 local function each_scope(f)
   f("", declared.own(), false, "")
   for _, c in ipairs(declared.commands()) do
-    f(c.name, c.options, c.name == "import", table.concat(c.words, " "))
+    f(c.name, c.options, c.files, table.concat(c.words, " "))
   end
   f("script", declared.shared(), true, "")
 end
@@ -94,10 +94,9 @@ $OPTIONS$  esac
       "$program" --complete script 2>/dev/null)
     _clshell_files -f -X '!*.lua'
     _clshell_files -d
-  elif [[ $words ]]; then
+  else
     COMPREPLY=($(compgen -W "$words" -- "$cur"))
-  elif [[ $files ]]; then
-    _clshell_files -f
+    [[ $files ]] && _clshell_files -f
   fi
 }
 complete -F _clshell clshell
@@ -172,6 +171,17 @@ _clshell "$@"
 local ZSH_KINDS = {device = "_clshell_device", dir = "_files -/",
   file = "_files", store = "_files"}
 
+-- The argument of _arguments for files and words that may follow.
+local function zsh_rest(files, words)
+  if files and words ~= "" then
+    return (" '*: :_alternative \"words:word:(%s)\" files:file:_files'")
+      :format(words)
+  elseif words ~= "" then
+    return (" '*:word:(%s)'"):format(words)
+  end
+  return files and " '*:file:_files'" or ""
+end
+
 -- The arguments of _arguments for options, one a line.
 local function zsh_options(options, indent)
   local lines = {}
@@ -198,8 +208,7 @@ function M.files.zsh()
     end
     arms[#arms + 1] = ("    %s) _arguments -s -S \\\n%s      "
       .. "'--help[its options]'%s ;;\n"):format(scope == "script" and "*.lua"
-      or scope, zsh_options(options, "      "), files and " '*:file:_files'"
-      or words ~= "" and (" '*:word:(%s)'"):format(words) or "")
+      or scope, zsh_options(options, "      "), zsh_rest(files, words))
   end)
   return filled(ZSH, {OPTIONS = own,
     COMMANDS = table.concat(arms) .. "    *) _files ;;\n"})

@@ -90,12 +90,14 @@ function M.own()
 end
 
 --- declared.commands() -> list of {name, description, options, arguments}
---- The commands such as history; `words` are those that its arguments may be.
+--- The commands such as history; `words` are those that its arguments may be,
+--- with `files` they may be files.
 function M.commands()
   local list = {}
   for i, name in ipairs(commands.names) do
     list[i] = commands.declared(name, recorder)
     list[i].name, list[i].words = name, commands.words(name)
+    list[i].files = commands.files(name)
   end
   return list
 end

@@ -6,4 +6,4 @@
 
 return require "clshell.base.lazy".room("clshell.cli", {"actions", "check",
   "commands", "completion", "constant_calls", "declared", "doctor", "manual",
-  "store_commands", "tune_command", "usage"})
+  "store_commands", "tune_command", "tune_script", "usage"})

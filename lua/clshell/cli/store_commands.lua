@@ -145,7 +145,8 @@ local COMMANDS = {
       "file to write; otherwise standard output", "FILE"})},
   import = {"Takes runs into the store that clshell export has written, all "
     .. "or none; those it has already stay single.", options = {STORE},
-    arguments = {{"file", "what to read; - is standard input"}}},
+    arguments = {{"file", "what to read; - is standard input",
+      files = true}}},
   prune = {"Forgets runs: those that all of the "
     .. "options given fit, but never the newest --keep of a bench, problem "
     .. "and device. --keep alone forgets all others.",

@@ -1,11 +1,12 @@
 -- cli/tune_command.lua - the command `clshell tune`: searches the fastest
 -- kernels of the ladders on this device, compares each in turns with the one
--- that calls take today, and keeps it where it is better
+-- that calls take today, and keeps it where it is better; or runs a script
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local compare = require "clshell.measure.compare"
 local dia = require "clshell.data.dia"
+local evaluate = require "clshell.tune.evaluate"
 local matrix = require "clshell.data.matrix"
 local output = require "clshell.report.output"
 local quantity = require "clshell.base.quantity"
@@ -73,13 +74,6 @@ local LADDERS = {
 
 -- Converters of argparse: the value, or nil and a message.
 
-local function family_name(word)
-  if LADDERS[word] then
-    return word
-  end
-  return nil, text.unknown("family", word, FAMILIES)
-end
-
 local function positive(word)
   local x = tonumber(word)
   if not x or not (x > 0 and x < math.huge) then
@@ -141,8 +135,12 @@ local function judge(family, today, r, operands, keep)
     r.found, r.outcome = "the same", ""
     return
   end
-  local c = compare({name .. today.rung, operands, today.params},
-    {name .. r.kernel, operands, r.params}, {cache = r.mode})
+  local compared, c = pcall(compare, {name .. today.rung, operands,
+    today.params}, {name .. r.kernel, operands, r.params}, {cache = r.mode})
+  if not compared then
+    r.outcome = "not compared: " .. evaluate.reason(c)
+    return
+  end
   r.gain = ("%sx"):format(quantity.number(1 / c.ratio, 3))
   if c.verdict ~= "FASTER" then
     r.outcome = c.verdict
@@ -163,7 +161,7 @@ local COLUMNS = {
   {key = "found", title = "best found", wrap = true},
   "ms",
   {key = "gain", title = "gain", align = "right"},
-  {key = "outcome", title = "outcome"},
+  {key = "outcome", title = "outcome", wrap = true},
 }
 
 -- Tunes a family on the operands of some functions into a table of `out`.
@@ -174,7 +172,8 @@ local function tune_family(out, family, makers, o)
     local operands = make()
     local today = family.choice(operands)
     local found = require("clshell.tune")(family.name, operands, {
-      seconds = o.seconds, evaluations = o.evaluations, fresh = o.fresh})
+      seconds = o.seconds, evaluations = o.evaluations, fresh = o.fresh,
+      strategy = o.strategy, seed = o.seed})
     local best = found.winners[1]
     if best then
       judge(family, today, best.record, operands, not o.no_keep)
@@ -196,12 +195,27 @@ local function types_of(o, out)
   return types
 end
 
-local function families_of(o)
+local function families_of(o, parser)
   local list = {}
   for i, name in ipairs(#o.family > 0 and o.family or FAMILIES) do
+    if not LADDERS[name] then
+      parser:error(text.unknown("family", name, FAMILIES))
+    end
     list[i] = require("clshell." .. name)
   end
   return list
+end
+
+-- Runs a script; options that only families have are mistakes.
+local function run_script(o, parser)
+  for name, option in pairs{sizes = "--sizes", type = "--type",
+    no_keep = "--no-keep", kept = "--kept", forget = "--forget"} do
+    if o[name] then
+      parser:error(("a script takes no %s"):format(option))
+    end
+  end
+  return require("clshell.cli.tune_script").run(o.family[1],
+    {table.unpack(o.family, 2)}, o, parser)
 end
 
 -- Prints or forgets the rows kept. Returns the exit code.
@@ -219,12 +233,19 @@ local function kept(families, forget)
 end
 
 local function run(o, parser)
-  local families = families_of(o)
+  if o.resume and o.fresh then
+    parser:error("--resume and --fresh exclude each other")
+  end
+  local first = o.family[1] or ""
+  if first:find "%.lua$" or first:find("/", 1, true) then
+    return run_script(o, parser)
+  end
+  local families = families_of(o, parser)
   if o.kept or o.forget then
     return kept(families, o.forget)
   end
   local sizes, makers, count_of = {}, {}, 0
-  o.seconds = o.seconds or SECONDS
+  o.seconds, o.type = o.seconds or SECONDS, o.type or "float"
   for i, family in ipairs(families) do
     sizes[i] = sizes_of(family.name, o, parser)
   end
@@ -251,24 +272,38 @@ end
 
 return {"Searches the fastest kernel of each family and size on this device, "
   .. "compares it in turns with the kernel that calls take today, and keeps "
-  .. "it for calls where it is better by more than 2 %.",
-  epilog = "What is kept lies in clshell/choices of $XDG_CONFIG_HOME "
+  .. "it for calls where it is better by more than 2 %. Or runs a script with "
+  .. "searches of your own: clshell tune script.lua [arguments].",
+  epilog = "Of a script, --seconds, --evaluations, --strategy, --seed and "
+    .. "--fresh stand above the options of its calls of tune; each result "
+    .. "that it does not print is printed, and the exit code is 1 where no "
+    .. "configuration ran. Arguments of its own that begin with - come behind "
+    .. "a --. What is kept lies in clshell/choices of $XDG_CONFIG_HOME "
     .. "(~/.config); help gemm.keep says more. Ctrl-C ends the search; what "
     .. "was kept before stays.",
-  arguments = {{"family", "gemm, spmv, transpose; all if left out", nil,
-    family_name, args = "*", values = FAMILIES}},
+  arguments = {{"family", "gemm, spmv, transpose; all if left out; or a "
+    .. "script and its arguments", args = "*", values = FAMILIES,
+    files = true}},
   options = {
     {"--sizes", "sizes with commas between them: 512,1kx64x32 for gemm, 2k,"
       .. "512x2k for transpose, rows for spmv; otherwise those of the bench "
       .. "scripts", "SIZES"},
     function(parser)
-      parser:option("--type", "float, double or both", "float")
+      parser:option("--type", "float, double or both; float if left out")
         :choices{"float", "double", "both"}
     end,
-    {"--seconds", "of the search for a size, 60 if left out", "SECONDS",
-      positive},
-    {"--evaluations", "configurations measured for a size at most", "N",
+    {"--seconds", "of each search, 60 if left out", "SECONDS", positive},
+    {"--evaluations", "configurations measured in a search at most", "N",
       count},
+    function(parser)
+      local names = require("clshell.tune.strategy").names
+      parser:option("--strategy", ("of each search: %s; by its space and its "
+        .. "budget if left out"):format(table.concat(names, ", ")))
+        :argname("STRATEGY"):choices(names)
+    end,
+    {"--seed", "of the strategy, 1 if left out", "N", script.integer},
+    {"--resume", "go on with what the run store has; that is the default",
+      flag = true},
     {"--fresh", "measure anew what the run store has", flag = true},
     {"--no-keep", "keep nothing", flag = true},
     {"--kept", "print what is kept, and end", flag = true},

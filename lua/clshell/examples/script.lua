@@ -13,6 +13,15 @@ local parser = script.parser("mine", "measures something of mine")
 parser:argument("n", "side"):convert(script.size):default "512"
 print(script.parse(parser).n) -- 512, or what followed the script's name
 
+--- script.find
+local script = require "clshell.script"
+print(script.find "bench_tiles.lua") -- its path
+print(script.find "none.lua") -- nil and a message
+
+--- script.call
+local script = require "clshell.script"
+print(script.call("my.lua", function(n) return arg[0], n end, 512))
+
 --- script.size
 local script = require "clshell.script"
 print(script.size "4k") --> 4096

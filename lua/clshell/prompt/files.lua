@@ -5,7 +5,7 @@ local cl = require "cl"
 local file = require "clshell.base.file"
 local public = require "clshell.public"
 local quote = require "clshell.base.text".quote
-local search = require "clshell.base.search"
+local script = require "clshell.base.script"
 local session = require "clshell.prompt.session"
 local system = require "clshell.system"
 
@@ -20,46 +20,34 @@ local function exists(path)
   return f ~= nil
 end
 
--- The path as given, or the path of an installed script.
-local function find_script(path)
-  local installed = ("%s/scripts/%s"):format(cl.home, path)
-  if not exists(path) and path:sub(1, 1) ~= "/" and exists(installed) then
-    return installed
-  end
-  return path
-end
-
--- Calls f(...) with `arg` as a script has it, the modules beside it found, and
--- os.exit ending the script alone.
+-- Calls f(...) as a script, with os.exit ending the script alone.
 local function as_script(path, f, left, ...)
   local os = package.loaded.os -- the session's
-  local args, exit = rawget(_G, "arg"), os.exit
+  local exit = os.exit
   local _ <close> = setmetatable({}, {__close = function()
-    _G.arg, os.exit = args, exit
+    os.exit = exit
   end})
-  _G.arg = {[0] = path, ...}
-  local folder = path:match("^(.*)/[^/]*$")
-  local _ <close> = search.beside(folder == "" and "/" or folder or ".")
   os.exit = function(code)
     left(code)
     error("os.exit ends the script", 0)
   end
-  return f(...)
+  return script.call(path, f, ...)
 end
 
 -- Documented as commands.run.
 function M.run(path, ...)
-  path = find_script(path)
-  local f, message = loadfile(path)
-  if not f and not exists(path) then
-    cl.error("%run: " .. message)
-  elseif not f then
+  local found, missing = script.find(path)
+  if not found then
+    cl.error("%run: cannot open " .. missing)
+  end
+  local f, message = loadfile(found)
+  if not f then
     error(message, 0)
   end
-  return as_script(path, f, function(code)
+  return as_script(found, f, function(code)
     local fine = code == nil or code == true or code == 0
     session.leaving = fine and "" or ("%s ended with exit code %s"):format(
-      path, code == false and 1 or tostring(code))
+      found, code == false and 1 or tostring(code))
   end, ...)
 end
 

@@ -164,12 +164,18 @@ local function keep(out)
   end
 end
 
+--- out:add(result)
+--- Takes the result of a bench that stands in no table.
+function Output:add(r)
+  self.results[#self.results + 1] = r
+  keep(self)
+end
+
 --- part:add(result) -> result
 --- Takes the result of a bench as the next row.
 function Part:add(r)
   self.rows[#self.rows + 1] = r
-  self.out.results[#self.out.results + 1] = r
-  keep(self.out)
+  self.out:add(r)
   local best = record_fields.best(self.rows, self.best)
   local x = best and record_fields.base(self.rows[best], self.best)
   if x then

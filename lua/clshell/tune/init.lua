@@ -8,6 +8,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local demand = require "clshell.tune.demand"
 local integer = require "clshell.base.integer"
 local kernel = require "clshell.tune.kernel"
 local ladder = require "clshell.tune.ladder"
@@ -142,7 +143,7 @@ end
 function M.tune(what, shape, opts)
   if type(what) == "table" and (what.kernel ~= nil or what.replay ~= nil
       or what.params ~= nil) and not what.lesson then
-    options.check(what, "tune")
+    what = options.check(demand.over(what), "tune")
     if shape ~= nil then
       cl.error("tune: a table takes no second argument")
     end
@@ -152,9 +153,9 @@ function M.tune(what, shape, opts)
     local limits = checked(what)
     local source = what.replay ~= nil and replay.source(what.replay)
       or what.shapes ~= nil and shapes.kernel(what) or kernel.source(what)
-    return found(source, what, limits)
+    return demand.answer(found(source, what, limits))
   end
-  opts = options.check(opts, "tune.rung", "tune")
+  opts = options.check(demand.over(opts), "tune.rung", "tune")
   local limits = checked(opts)
   local source = (type(what) == "string" or type(what) == "table")
     and source_of(what, shape, opts)
@@ -164,7 +165,7 @@ function M.tune(what, shape, opts)
       {hint = "tune(\"gemm.tiled_padded\", {512}), or tune{kernel = "
       .. "\"my.cl\", params = {bx = {8, 16}}, range = ..., args = ...}"})
   end
-  return found(source, opts, limits)
+  return demand.answer(found(source, opts, limits))
 end
 
 return setmetatable(M, {__call = function(_, ...)

@@ -142,7 +142,16 @@ local function decisions(result, lines)
     format(table.concat(losses, ", "))
 end
 
+local shown = setmetatable({}, {__mode = "k"})
+
+--- result.shown(result) -> boolean
+--- Whether the text of a result was asked for.
+function M.shown(result)
+  return shown[result] or false
+end
+
 function Result.__tostring(result)
+  shown[result] = true
   local best = result.winners[1]
   local function number(x)
     return quantity.number(x, best.rel and quantity.digits(best.rel) or 4)
