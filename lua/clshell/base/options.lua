@@ -18,7 +18,7 @@ local RUNS = {"name", "device", "tag", "since", "limit"}
 local BARS = {"y", "y_label", "limit", "limit_label", "title", "file",
   "width", "height"}
 local TUNE = {"seconds", "evaluations", "strategy", "seed", "objective",
-  "samples", "cache", "type", "tag", "fresh", "quiet"}
+  "objectives", "samples", "cache", "type", "tag", "fresh", "quiet"}
 
 -- By the name of a function in messages and help: Class:method for methods.
 -- Module cl has lists of its own (cl.options of a name); those of a kernel
@@ -63,7 +63,7 @@ local NAMES = {
   ["plot.bar"] = BARS,
   ["plot.ladder"] = BARS,
   ["plot.line"] = {"x", "y", "by", "log_x", "log_y", "zero", "x_label",
-    "y_label", "title", "file", "width", "height"},
+    "y_label", "scatter", "title", "file", "width", "height"},
   ["plot.roofline"] = {"peaks", "title", "file", "width", "height"},
   prune = {"older_than", "keep", "tag", "name", "device"},
   ["report.format"] = {"width", "best", "color"},

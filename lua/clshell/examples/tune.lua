@@ -21,6 +21,9 @@ print(#scale.space) --> 8
 local shapes = {shapes = {{64}, {shape = {128, 16, 16}, weight = 2}}}
 local several = tune("gemm.tiled_padded", shapes, {evaluations = 2})
 print(several) -- the loss of each shape with one setting, and with two
+local both = tune("gemm.tiled_padded", {64}, {evaluations = 2,
+  objectives = {"ms", "local_bytes"}})
+print(#both.pareto >= 1) --> true
 
 --- best:choose
 local shapes = {shapes = {{64}, {128}}}

@@ -3,11 +3,11 @@
 -- the worth of its timers, cachefile their numbers between sessions; protocol
 -- takes samples, stats sums them up, record and record_fields hold and read
 -- the result: bench does all of this, compare two in turns. peaks (by
--- peak_kernels) and roofline tell a device's reach; other_programs races
--- rungs against libraries.
+-- peak_kernels) and roofline tell a device's reach, power the energy of a
+-- launch; other_programs races rungs against libraries.
 -- SPDX-License-Identifier: MIT
 
 return require "clshell.base.lazy".room("clshell.measure", {"bench",
   "cachefile", "calibrate", "compare", "other_programs", "peak_kernels",
-  "peaks", "protocol", "record", "record_fields", "roofline", "stats",
+  "peaks", "power", "protocol", "record", "record_fields", "roofline", "stats",
   "timer", "workload"})

@@ -97,6 +97,7 @@ end
 ---   log_x   auto    true or false: a logarithmic axis
 ---   log_y   false   true: a logarithmic axis
 ---   zero    true    false: y need not begin at 0
+---   scatter  false  true: points without lines
 ---   x_label, y_label  the fields  names of the axes
 ---   title   the words that all results share  of the chart
 ---   file    -       writes the chart to a file as well, see chart:save
@@ -110,7 +111,8 @@ function M.line(rows, opts)
   local y = opts.y or record_fields.rate(rows)
   local place, names = places(rows, opts.x)
   local _, common = record_fields.labels(rows)
-  local chart = {kind = "line", series = {}, notes = {}, title = common}
+  local chart = {kind = "line", series = {}, notes = {}, title = common,
+    scatter = opts.scatter}
   local series, xs, ys, lost = {}, {}, {}, 0
   for i, r in ipairs(rows) do
     local px, py = place[i], record_fields.base(r, y)

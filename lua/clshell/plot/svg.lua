@@ -267,8 +267,11 @@ end
 local function lines(drawing, chart, box)
   for i, s in ipairs(chart.series) do
     local class = series_class(i)
-    drawing:polyline("line l" .. class, s.points, box)
-    for _, p in ipairs(#s.points <= MOST_MARKS and s.points or {}) do
+    if not chart.scatter then
+      drawing:polyline("line l" .. class, s.points, box)
+    end
+    local marked = chart.scatter or #s.points <= MOST_MARKS
+    for _, p in ipairs(marked and s.points or {}) do
       local x, y = box.x(p.x), box.y(p.y)
       if p.lo and p.hi and chart.y:shows(p.lo) then
         drawing:segment("whisker l" .. class, x, box.y(p.lo), x,

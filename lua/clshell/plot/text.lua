@@ -83,13 +83,14 @@ local function draw_series(area, chart, how)
     polyline(area, chart, roof.points, "dim")
   end
   for i, s in ipairs(chart.series) do
-    if chart.kind == "line" then
+    if chart.kind == "line" and not chart.scatter then
       polyline(area, chart, s.points, color(i))
     end
   end
   for i, s in ipairs(chart.series) do
     -- marks would hide a line of more points than columns
-    for _, p in ipairs(#s.points <= area.width and s.points or {}) do
+    local marked = chart.scatter or #s.points <= area.width
+    for _, p in ipairs(marked and s.points or {}) do
       local x, y = to_dots(area, chart, p)
       area:mark(x, y, mark(chart, i, how), color(i),
         chart.kind == "roofline")

@@ -7,6 +7,7 @@
 -- page.lua show a search.
 -- SPDX-License-Identifier: MIT
 
+local aims = require "clshell.tune.aims"
 local cl = require "cl"
 local demand = require "clshell.tune.demand"
 local integer = require "clshell.base.integer"
@@ -20,9 +21,13 @@ local workload = require "clshell.measure.workload"
 
 -- A search of a source, by options and their limits.
 local function found(source, opts, limits)
-  if source.shapes and opts.objective then
-    cl.error("tune: objective and shapes exclude each other: the mean over "
-      .. "shapes is one of times")
+  local aim = opts.objectives and "objectives" or opts.objective
+    and "objective"
+  if opts.objective and opts.objectives then
+    cl.error("tune: objective and objectives exclude each other")
+  elseif source.shapes and aim then
+    cl.error(("tune: %s and shapes exclude each other: the mean over shapes "
+      .. "is one of times"):format(aim))
   end
   return search.run(source, opts, limits)
 end
@@ -46,6 +51,9 @@ local function checked(opts)
       cl.error(("tune: %s must be a function; got a %s"):format(name,
         type(opts[name])))
     end
+  end
+  if opts.objectives ~= nil then
+    aims.check(opts.objectives)
   end
   o.evaluations = opts.evaluations
     and integer.check("tune", "evaluations", opts.evaluations, 1)
@@ -87,6 +95,11 @@ end
 --- one, two, up to four, with the loss of each shape against its best. The
 --- functions of a kernel table take the shape too: range = function(p, shape).
 ---
+--- Of several aims, objectives = {"ms", "err"}, the winners are the Pareto
+--- set, best.pareto: the configurations that no other beats in all aims, by
+--- the first one, with the values as row.aims. None is cut short or run in
+--- turns.
+---
 --- Every configuration is checked before it is timed, the finalists of a rung
 --- also on shapes that fit no tile. A configuration that is far from the best
 --- gets two or three samples; those within 3 % are measured in turns, and the
@@ -101,7 +114,7 @@ end
 ---   range    -      the global size, or function(p) -> global, local
 ---   args     none   the arguments, or function(p) -> list
 ---   check    the first configuration's result  a reference (Array, Buffer),
----            or function(p) -> ok, message
+---            or function(p) -> ok, message, err
 ---   output   the only Buffer argument that is not const  the result, filled
 ---            with NaN before each check
 ---   tolerance  float 1e-4, double 1e-10, half 1e-2  of the largest value
@@ -128,6 +141,11 @@ end
 ---   where    none   a constraint or a list: "bx * by <= 256", or a function
 ---            of the parameters
 ---   objective  time  function(record of bench) -> number; lower is better
+---   objectives  -    several aims, {"ms", "err", size = function(record) ...
+---            end}: "ms", "err" (of a rung, or as check finds it), "energy"
+---            (joules of a launch where nvidia-smi tells the power; takes two
+---            seconds for each configuration), "bytes" (of the program's
+---            binary), "local_bytes", "private_bytes", functions by name
 ---   samples, cache, type, tag  -  as for bench
 ---   fresh    false  true: measures anew what the run store has from the same
 ---            source, driver, device, shape and options

@@ -248,17 +248,17 @@ function M.source(t)
     local sum = reference:summary()
     local scale = math.max(math.abs(sum.min or 0), math.abs(sum.max or 0))
     local part = t.tolerance or TOLERANCE[scalar(output.type)] or 0
+    local err = scale > 0 and diff / scale or diff
     if diff <= part * scale then
-      return true
+      return true, nil, err
     end
     return false, ("differs by %.3g at element %d, %.3g allowed"):format(diff,
-      at, part * scale)
+      at, part * scale), err
   end
 
   local function check(p)
     if type(t.check) == "function" then
-      local ok, message = t.check(p)
-      return ok, message
+      return t.check(p)
     elseif reference then
       return compared()
     elseif output then
@@ -329,13 +329,17 @@ function M.source(t)
     local opts = evaluate.options(t)
     opts.name, opts.flop, opts.bytes = src.name, value(t.flop, p),
       value(t.bytes, p)
+    local result
     opts.check = function()
-      return check(p)
+      local ok, message, err = check(p)
+      result.err = tonumber(err)
+      return ok, message
     end
     poison()
     local r = bench.job({call = call_of(launch, args), kernel = launch.kernel,
       size = launch.localsize, name = src.name, context = context,
       before = t.reset, describe = function(r)
+        result = r
         r.params, r.config, r.title = p, src.space:tostring(p), src.title
         r.setting, r.source_hash = src.setting(p)
         r.kernel = launch.kernel.name
@@ -351,6 +355,14 @@ function M.source(t)
       subject.before = t.reset
       return subject
     end
+  end
+
+  function src.resources(p)
+    local launch, _, reason = launch_of(p)
+    if not launch then
+      cl.error("tune: " .. reason)
+    end
+    return evaluate.resources(launch.kernel, value(t.local_bytes, p))
   end
 
   function src.awkward() end

@@ -216,6 +216,14 @@ function M.source(job, opts, all)
     return plan and timer.new(plan.shape.context, {plan})
   end
 
+  function src.resources(p)
+    local name, own = of(p)
+    local plan = family.plan_for(name, own, job.operands)
+    local declared = plan.rung.local_bytes
+    return evaluate.resources(plan.commands[plan.main].launch.kernel,
+      declared and declared(plan.shape, own))
+  end
+
   local shapes
   local function awkward_operands()
     shapes = {}

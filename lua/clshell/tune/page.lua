@@ -404,6 +404,30 @@ local function effects_section(e)
   return table.concat(out, "\n")
 end
 
+-- The rows that no other beats in several aims, and all rows beside them.
+local function front_section(best)
+  local aims = best.aims
+  if not aims or #best.pareto == 0 then
+    return ""
+  end
+  local titles, classes, rows = {}, {}, {}
+  for i, name in ipairs(aims) do
+    titles[i], classes[i] = name, "num"
+  end
+  titles[#titles + 1], classes[#classes + 1] = "configuration", "name"
+  for k, row in ipairs(best.pareto) do
+    local cells = {}
+    for i, x in ipairs(row.aims) do
+      cells[i] = aims:text(i, x)
+    end
+    cells[#cells + 1] = (row.rung and row.rung .. " " or "") .. row.config
+    rows[k] = cells
+  end
+  return ("<h2>Rows that no other beats in %s</h2>\n<figure>%s</figure>\n"
+    .. '<div class="scroll">%s</div>'):format(escape(table.concat(aims, ", ")),
+    view.front(best):svg{style = false}, table_of(titles, rows, classes))
+end
+
 -- The sentences above the buttons.
 local function guide(drawn, all)
   local words = ("A click on values leaves the rows that have them, below and "
@@ -430,7 +454,8 @@ function M.text(best)
   -- an objective of both signs has no effects
   local ok, e = interrupt.pcall(effects.of, best)
   local out = {"<header>", "<h1>" .. escape(title) .. "</h1>", terms(best),
-    "</header>\n<main>", effects_section(ok and e or nil),
+    "</header>\n<main>", front_section(best),
+    effects_section(ok and e or nil),
     "<h2>Rows by value</h2>",
     '<p class="soft">' .. guide(#points, #best.rows) .. "</p>", form}
   if points[1].value then

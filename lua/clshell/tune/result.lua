@@ -14,6 +14,7 @@ local view = require "clshell.tune.view"
 local M = {}
 
 local WIDTH = 79
+local FRONT = 20 -- rows of the Pareto set in the text
 
 local Result = {}
 Result.__index = Result
@@ -150,6 +151,32 @@ function M.shown(result)
   return shown[result] or false
 end
 
+-- The table of the front, its first and last rows where it is long.
+local function front(result, lines)
+  local aims, all, rows, columns = result.aims, result.pareto, {}, {}
+  for i, name in ipairs(aims) do
+    columns[i] = {key = i, title = name, align = "right"}
+  end
+  columns[#columns + 1] = {key = "config", title = "configuration",
+    wrap = true}
+  for i, row in ipairs(all) do
+    if i <= FRONT // 2 or i > #all - FRONT // 2 then
+      local cells = {config = M.named(row)}
+      for k, x in ipairs(row.aims) do
+        cells[k] = aims:text(k, x)
+      end
+      rows[#rows + 1] = cells
+    end
+  end
+  lines[#lines + 1] = ("  %s that no other beats in %s%s:"):format(text.count(
+    #all, "configuration"), table.concat(aims, ", "), #rows < #all
+    and ("; the ends, %d are between them"):format(#all - #rows) or "")
+  for line in report.format(rows, columns, {width = WIDTH - 2})
+      :gmatch "[^\n]+" do
+    lines[#lines + 1] = "  " .. line
+  end
+end
+
 function Result.__tostring(result)
   shown[result] = true
   local best = result.winners[1]
@@ -162,7 +189,7 @@ function Result.__tostring(result)
     lines[1] = lines[1] .. ": " .. speed(best, number)
     lines[2] = "  " .. M.named(best)
     local others = {}
-    for i = 2, #result.winners do
+    for i = 2, result.aims and 0 or #result.winners do
       others[#others + 1] = M.named(result.winners[i])
     end
     if #others > 0 then
@@ -173,8 +200,12 @@ function Result.__tostring(result)
       lines[#lines + 1] = ("  objective %s"):format(quantity.number(
         best.value))
     end
-    local more = improvement(result)
-    lines[#lines + 1] = more and "  " .. more
+    if result.aims then
+      front(result, lines)
+    else
+      local more = improvement(result)
+      lines[#lines + 1] = more and "  " .. more
+    end
   else
     lines[1] = lines[1] .. (result.table and #result.table > 0
       and ": no configuration runs on all shapes" or ": no configuration ran")
@@ -221,8 +252,9 @@ end
 
 --- best:plot([parameter [, opts]]) -> chart
 --- The best time over the evaluations, or, for each value of a parameter, its
---- best and its median row. Options as for plot.line: title, file, width,
---- height, log_x, log_y, zero, x_label, y_label.
+--- best and its median row. Of several aims the rows by the first two.
+--- Options as for plot.line: title, file, width, height, log_x, log_y, zero,
+--- x_label, y_label.
 function Result:plot(parameter, opts)
   return view.plot(self, parameter, opts)
 end

@@ -2,6 +2,7 @@
 -- budget ends, then the finalists in turns
 -- SPDX-License-Identifier: MIT
 
+local aims = require "clshell.tune.aims"
 local cl = require "cl"
 local evaluate = require "clshell.tune.evaluate"
 local interrupt = require "clshell.base.interrupt"
@@ -60,8 +61,8 @@ function Search:look(src, p, row, race_of)
   end
   self.view:say(change)
   local begin = cl.now()
-  -- the time says nothing about an objective: no race
-  evaluate.fill(row, src.measure(p, not self.opts.objective
+  -- the time alone says too little of other aims: no race
+  evaluate.fill(row, src.measure(p, not (self.opts.objective or self.aims)
     and function(...)
       race_of:measure(...)
     end or nil))
@@ -98,7 +99,12 @@ function Search:visit(id)
       self.evaluations = self.evaluations + 1
     end
   end
-  row.value = objective(self, row)
+  if self.aims then
+    row.aims = timed(row) and self.aims:measure(row, p) or nil
+    row.value = row.aims and row.aims[1]
+  else
+    row.value = objective(self, row)
+  end
   self.seen[id], self.count = row, self.count + 1
   self.rows[#self.rows + 1] = row
   if row.value and row.status == "ok"
@@ -144,16 +150,25 @@ function Search:run()
   self.default = told[1]
   local chosen = self.opts.strategy
   if chosen == nil then
-    chosen, self.why = strategy.choose(src.space, affordable(self))
+    chosen, self.why = strategy.choose(src.space, affordable(self),
+      self.aims ~= nil)
   end
-  local ask, tell = strategy.new(chosen, src.space,
-    spaces.random(self.limits.seed))
+  local random = spaces.random(self.limits.seed)
+  local ask, tell, _, again = strategy.new(chosen, src.space, random)
   self.strategy = type(chosen) == "function" and "of your own" or chosen
+  local weights = self.aims and self.aims:mix()
+  local function worth(row) -- one number, of several aims too
+    return weights and self.aims:cost(row, weights) or row.value
+  end
   for _, row in ipairs(told) do
-    tell(row.id, row.value)
+    tell(row.id, worth(row))
   end
   local idle = 0
   while not self:over() do
+    if self.aims and again then
+      weights = self.aims:mix(random)
+      again(function(known) return worth(self.seen[known]) end)
+    end
     local id = ask()
     if id == nil then
       return "space"
@@ -165,7 +180,7 @@ function Search:run()
     if idle > IDLE then
       return "space"
     end
-    tell(id, self:visit(id).value)
+    tell(id, worth(self:visit(id)))
   end
   return self:over()
 end
@@ -242,6 +257,20 @@ function Search:proves(row)
   return row.status ~= "wrong"
 end
 
+-- The winners of several aims: the rows of the front that are right on all
+-- shapes.
+function Search:finish_front()
+  local front
+  repeat
+    front = aims.front(self.rows)
+    local all_right = true
+    for _, row in ipairs(front) do
+      all_right = self:proves(row) and all_right
+    end
+  until all_right
+  return front
+end
+
 -- The ratio of the times of rows in the same rounds, with its interval.
 local function ratio(above, below)
   local list = {}
@@ -255,6 +284,9 @@ end
 -- Finds the winners among the rows near the best: right on all shapes, and
 -- not told apart from the best in turns.
 function Search:finish()
+  if self.aims then
+    return self:finish_front()
+  end
   local src, list = self.source
   repeat
     list = finalists(self.rows)
@@ -357,12 +389,16 @@ local function result_of(search, ended, winners)
     why = search.why or "as asked", seed = search.limits.seed,
     seconds = cl.now() - search.begin, ended = ended, gain = search.gain,
     notes = notes_of(search), shapes = src.shapes,
+    aims = search.aims, pareto = search.aims and winners,
     table = search.table or src.decide and src.decide(search.rows, best),
   }
 end
 
 -- The best row so far, for a search that was interrupted.
 local function so_far(search)
+  if search.aims then
+    return aims.front(search.rows)
+  end
   local list = finalists(search.rows)
   return {list[1]}
 end
@@ -380,6 +416,7 @@ function M.run(source, opts, limits)
   local search = setmetatable({source = source, opts = opts, limits = limits,
     rows = {}, seen = {}, count = 0, evaluations = 0, stored = 0,
     race = race.new(), spent = 0, begin = cl.now()}, Search)
+  search.aims = opts.objectives and aims.new(opts.objectives, source)
   if opts.strategy ~= nil and type(opts.strategy) ~= "function" then
     -- an unknown name raises before the search
     strategy.new(opts.strategy, src_space, spaces.random(limits.seed))

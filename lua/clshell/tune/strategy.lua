@@ -276,13 +276,17 @@ M.surrogate = surrogate.new
 M.names = {"exhaustive", "random", "one_factor", "local", "anneal", "genetic",
   "surrogate"}
 
---- strategy.choose(space, budget) -> name, reason
+--- strategy.choose(space, budget [, several]) -> name, reason
 --- The strategy of a search that names none. `budget` is the number of
---- evaluations, nil where only time limits them.
-function M.choose(space, budget)
+--- evaluations, nil where only time limits them; `several`: there are several
+--- aims.
+function M.choose(space, budget, several)
   if #space <= (budget or 64) then
     return "exhaustive", ("the space has %s"):format(text.count(#space,
       "point"))
+  elseif several then
+    return "surrogate", "a model of the aims, mixed anew for each point, "
+      .. "picks the next (ParEGO)"
   elseif (budget or 0) <= surrogate.MOST then
     return "surrogate", "a model of the points measured picks the next: the "
       .. "most for few evaluations"
@@ -291,9 +295,11 @@ function M.choose(space, budget)
     budget)
 end
 
---- strategy.new(name, space, random) -> ask, tell, ahead
+--- strategy.new(name, space, random) -> ask, tell, ahead, again
 --- The functions of a strategy, by name or a function of the user's with the
---- same arguments and results; tell and ahead may be missing there.
+--- same arguments and results, of which all but ask may be missing. again(f)
+--- is nil unless the strategy can take other values for the points told,
+--- f(number).
 function M.new(name, space, random)
   local make = name
   if type(name) ~= "function" then
@@ -306,7 +312,7 @@ function M.new(name, space, random)
     end
     make = M[name]
   end
-  local ask, tell, ahead = make(space, random)
+  local ask, tell, ahead, again = make(space, random)
   if type(ask) ~= "function" then
     cl.error("tune: a strategy must return ask, and tell where it learns; "
       .. "got " .. type(ask), {hint = "strategy = function(space, random) "
@@ -314,7 +320,7 @@ function M.new(name, space, random)
   end
   return ask, tell or function() end, ahead or function()
     return {}
-  end
+  end, again
 end
 
 return M

@@ -141,14 +141,15 @@ local function relearn(n)
   return n < 30 and n % 5 == 0 or n < 100 and n % 10 == 0 or n % 50 == 0
 end
 
---- surrogate.new(space, random) -> ask, tell
+--- surrogate.new(space, random) -> ask, tell, again
 --- The search by a Gaussian process, for up to surrogate.MOST observations;
---- after that points by chance near the best.
+--- after that points by chance near the best. again(f) replaces the value of
+--- each point told by f(number).
 function M.new(space, random)
   local columns = features(space)
   local model = #columns > 0 and host.gaussian(#columns, M.MOST)
   local rows, ids = {}, {}   -- of the model, by number and back
-  local values, order, n = {}, {}, 0
+  local values, told, order, n = {}, {}, {}, 0
   local asked, pooled = {}, false
   local scale            -- from a target of the last fit to a value
   local believed, waiting, queue = {}, 0, {}
@@ -251,7 +252,7 @@ function M.new(space, random)
   end
   local function observe(id, value)
     n, asked[id] = n + 1, true
-    values[n] = value or false
+    values[n], told[n] = value or false, id
     if model and n <= M.MOST then
       model:observe(row(id))
     end
@@ -271,6 +272,19 @@ function M.new(space, random)
       end
       table.insert(order, at, {id = id, value = value})
     end
+  end
+  local function again(f)
+    for i, id in ipairs(told) do
+      if not believed[id] then
+        values[i] = f(id) or false
+      end
+    end
+    for _, one in ipairs(order) do
+      one.value = f(one.id)
+    end
+    table.sort(order, function(a, b)
+      return a.value < b.value or a.value == b.value and a.id < b.id
+    end)
   end
   -- Observes a point that is not measured yet at the value that the model
   -- predicts: a "kriging believer" (Ginsbourger, Le Riche and Carraro 2010).
@@ -292,7 +306,7 @@ function M.new(space, random)
       queue[#queue + 1] = id
     end
     return table.move(queue, 1, k, 1, {})
-  end
+  end, again
 end
 
 return M

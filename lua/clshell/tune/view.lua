@@ -180,6 +180,29 @@ local function parameter_chart(best, name, opts)
     y_label = key == "ms" and "time" or "objective"}, opts))
 end
 
+-- view.front(best [, opts]) -> chart
+-- The rows in the plane of their first two aims, the front in a colour of its
+-- own. Options as for best:plot.
+function M.front(best, opts)
+  local aims, list, beaten = best.aims, {}, {}
+  for _, row in ipairs(best.pareto) do
+    list[#list + 1] = {row.aims[1], row.aims[2], "not beaten"}
+    beaten[row] = false
+  end
+  for _, row in ipairs(best.rows) do
+    if row.aims and row.status == "ok" and beaten[row] == nil then
+      table.insert(list, 1, {row.aims[1], row.aims[2], "beaten"})
+    end
+  end
+  if #list == 0 then
+    cl.error("plot: no evaluation has a value")
+  end
+  return plot.line(list, merged({x = function(r) return r[1] end,
+    y = function(r) return r[2] end, by = function(r) return r[3] end,
+    title = best.name, scatter = true, zero = false, x_label = aims[1],
+    y_label = aims[2]}, opts))
+end
+
 -- view.plot(best [, parameter [, opts]]) -> chart
 -- The chart that best:plot returns.
 function M.plot(best, name, opts)
@@ -188,6 +211,8 @@ function M.plot(best, name, opts)
   end
   if name ~= nil then
     return parameter_chart(best, name, opts)
+  elseif best.aims then
+    return M.front(best, opts)
   end
   return M.frontier(best.rows, merged({title = best.name}, opts))
 end
