@@ -8,6 +8,8 @@ local gemm = require "clshell.gemm"
 local matrix = require "clshell.data.matrix"
 local protocol = require "clshell.measure.protocol"
 local race = require "clshell.tune.race"
+local search = require "clshell.tune.search"
+local spaces = require "clshell.tune.space"
 local store = require "clshell.store"
 local text = require "clshell.base.text"
 local tune = require "clshell.tune"
@@ -374,6 +376,34 @@ t.test("turns: what is slower by more than 1 % loses, ties stay", function()
   t.near(verdicts[3].ratio, 1.1)
   t.eq(race.turns({subject{5}, subject{5}}, 10), nil, "too long")
 end)
+
+t.test("of equally simple winners the one with less local memory is first",
+  function()
+    local ms, bytes = {2, 1, 1.001, 1.002}, {0, 400, 200, 300}
+    local src = {name = "table", out = {}, first = {{x = 1}}, recorded = true,
+      space = spaces.new{x = "1..4"}, refusal = function() end,
+      split = function(p) return p end}
+    function src.measure(p)
+      return {status = "ok", ms = ms[p.x], n = 1}
+    end
+    local function order()
+      local best = search.run(src, {quiet = true}, {seconds = math.huge,
+        seed = t.seed})
+      local list = {}
+      for i, row in ipairs(best.winners) do
+        list[i] = row.point.x
+      end
+      return list
+    end
+    t.eq(order(), {2, 3, 4})
+    function src.resource(p, name)
+      return name == "local_bytes" and bytes[p.x] or nil
+    end
+    t.eq(order(), {3, 4, 2})
+    ms[1] = 1.003 -- the default is simpler than the others
+    bytes[1] = 500
+    t.eq(order(), {1, 3, 4, 2})
+  end)
 
 t.test("Ctrl-C is raised with the result so far", function()
   local child = t.tmp "interrupted.lua"

@@ -16,7 +16,7 @@ Aims.__index = Aims
 local RHO = 0.05 -- of all aims, beside the one that is furthest behind
 
 -- By name: the value of a row, the reason that there may be none, and how a
--- table prints it. `resource`: of evaluate.resources.
+-- table prints it. `resource`: of evaluate.resource.
 local NAMED = {
   ms = {of = function(row) return row.ms end,
     show = function(x) return quantity.format(x / 1e3, "s") end},
@@ -57,7 +57,7 @@ end
 -- A function of a row and its point for an aim that has a name.
 local function named(name, source)
   local aim = NAMED[name]
-  if (aim.meter or aim.resource) and not source.resources then
+  if (aim.meter or aim.resource) and not source.resource then
     cl.error(("tune: the aim %s needs a device; %s has none"):format(name,
       source.name))
   elseif aim.meter then
@@ -70,7 +70,7 @@ local function named(name, source)
     end
   elseif aim.resource then
     return function(_, p)
-      return source.resources(p)[name]
+      return source.resource(p, name)
     end
   end
   return aim.of

@@ -12,7 +12,7 @@
 --   setting(p)        a text that tells equal measurements; nil: never equal;
 --                     and the hash of its source
 --   subject(p)        of the protocol, for turns; after refusal and measure
---   resources(p)      see evaluate.resources; after measure
+--   resource(p, name) see evaluate.resource; after measure
 --   awkward(p)        a reason against it on shapes that fit no tile
 --   note()            a line about the source, or nil
 -- One of several shapes, see shapes.lua, measures with a function look(source,
@@ -95,16 +95,19 @@ function M.turns(src, points, seconds)
   return lists
 end
 
---- evaluate.resources(kernel, declared) -> {bytes, local_bytes, private_bytes}
---- The length of a kernel's program as the driver keeps it, or nil, and the
---- memory of a group and of a work-item; `declared`: the bytes of local memory
---- that the source of the configurations names itself.
-function M.resources(kernel, declared)
+--- evaluate.resource(name, kernel, declared) -> bytes, or nil
+--- What a kernel takes: "bytes" of its program as the driver keeps it,
+--- "local_bytes" of a group, "private_bytes" of a work-item. `declared`: the
+--- local memory that the source of the configurations names itself.
+function M.resource(name, kernel, declared)
+  if name == "local_bytes" then
+    return math.max(kernel.local_mem_size, declared or 0)
+  elseif name == "private_bytes" then
+    return kernel.private_mem_size
+  end
   local ok, binary = interrupt.pcall(kernel.program.binary, kernel.program,
     {raw = true})
-  return {bytes = ok and #binary or nil,
-    local_bytes = math.max(kernel.local_mem_size, declared or 0),
-    private_bytes = kernel.private_mem_size}
+  return ok and #binary or nil
 end
 
 --- evaluate.setting(context, ...) -> string

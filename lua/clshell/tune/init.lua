@@ -103,10 +103,10 @@ end
 --- Every configuration is checked before it is timed, the finalists of a rung
 --- also on shapes that fit no tile. A configuration that is far from the best
 --- gets two or three samples; those within 3 % are measured in turns, and the
---- winners are the ones not told apart by 1 %, the simplest first. A
---- configuration that fails to build, to run or to be right is a row with its
---- reason; one that the device refuses costs no evaluation. The default
---- configuration comes first.
+--- winners are the ones not told apart by 1 %, the simplest first, then the
+--- one with less local memory. A configuration that fails to build, to run or
+--- to be right is a row with its reason; one that the device refuses costs no
+--- evaluation. The default configuration comes first.
 --- Options:
 ---   kernel   -      of a table: the path of a .cl file, or its text
 ---   params   -      {name = list or "1..8", ...}; "8..64:8" in steps of 8,

@@ -357,12 +357,10 @@ function M.source(t)
     end
   end
 
-  function src.resources(p)
-    local launch, _, reason = launch_of(p)
-    if not launch then
-      cl.error("tune: " .. reason)
-    end
-    return evaluate.resources(launch.kernel, value(t.local_bytes, p))
+  function src.resource(p, name)
+    local launch = launch_of(p)
+    return launch and evaluate.resource(name, launch.kernel,
+      value(t.local_bytes, p))
   end
 
   function src.awkward() end

@@ -216,12 +216,16 @@ function M.source(job, opts, all)
     return plan and timer.new(plan.shape.context, {plan})
   end
 
-  function src.resources(p)
+  function src.resource(p, resource)
     local name, own = of(p)
     local plan = family.plan_for(name, own, job.operands)
+    if not plan then
+      return nil
+    end
     local declared = plan.rung.local_bytes
-    return evaluate.resources(plan.commands[plan.main].launch.kernel,
-      declared and declared(plan.shape, own))
+    return evaluate.resource(resource,
+      plan.commands[plan.main].launch.kernel, declared
+      and declared(plan.shape, own))
   end
 
   local shapes

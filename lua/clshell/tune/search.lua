@@ -282,7 +282,8 @@ local function ratio(above, below)
 end
 
 -- Finds the winners among the rows near the best: right on all shapes, and
--- not told apart from the best in turns.
+-- not told apart from the best in turns. The simplest comes first, of equally
+-- simple ones the one with the least local memory.
 function Search:finish()
   if self.aims then
     return self:finish_front()
@@ -322,13 +323,20 @@ function Search:finish()
       or not verdicts and row.value <= best.value + TIE * math.abs(best.value)
     winners[#winners + 1] = tied and row or nil
   end
-  local plain = {}
+  local ranks = {}
   for _, row in ipairs(winners) do
-    plain[row] = plainness(self, row)
+    ranks[row] = {plainness(self, row), #winners > 1 and src.resource
+      and src.resource(src.space:point(row.id), "local_bytes") or 0,
+      row.turns or row.value, row.id}
   end
   table.sort(winners, function(a, b)
-    local x, y = plain[a], plain[b]
-    return x < y or x == y and (a.turns or a.value) < (b.turns or b.value)
+    local x, y = ranks[a], ranks[b]
+    for i, rank in ipairs(x) do
+      if rank ~= y[i] then
+        return rank < y[i]
+      end
+    end
+    return false
   end)
   local first = winners[1]
   if first and default and default ~= first and default.rounds

@@ -311,6 +311,7 @@ function M.join(parts)
     name = first.name, family = first.family, context = first.context,
     mode = first.mode, recorded = first.recorded, split = first.split,
     note = first.note, awkward = first.awkward, subject = first.subject,
+    resource = first.resource,
     title = text.count(#parts, "shape") .. ", geometric mean",
     first = {}, shapes = {}}
   for i, part in ipairs(parts) do
