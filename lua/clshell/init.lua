@@ -29,6 +29,12 @@ debug.getregistry()["cl.nodriver"] = "for a CPU device install PoCL (Debian: "
 cl.explain_build(function(e)
   require "clshell.diagnose.build_error".explain(e)
 end)
+cl.translate_cuda(function(source, device, options)
+  return require "clshell.cuda".translate(source, {options = options,
+    has = function(name)
+      return device:has(name)
+    end})
+end)
 
 -- The run store, charts and exports are loaded when they are first needed.
 for _, name in ipairs{"history", "best", "prune"} do

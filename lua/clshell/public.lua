@@ -27,6 +27,7 @@ local MODULES = {
   {"script", "base.script"},
   {"help", "help"},
   {"asm", "family.asm"},
+  {"cuda", "cuda"},
   {"family", "family"},
   {"verify", "family.verify"},
   {"npy", "data.npy"},

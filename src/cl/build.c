@@ -19,8 +19,9 @@
 
 /* registry: Program of a file -> true, weak */
 #define PROGRAMS "cl.programs"
-#define STACKSIZE ((size_t)8 << 20) /* bytes, as the main thread has */
-#define EXPLAIN "cl.explain_build"  /* registry: see cl.explain_build */
+#define STACKSIZE ((size_t)8 << 20)   /* bytes, as the main thread has */
+#define EXPLAIN "cl.explain_build"    /* registry: see cl.explain_build */
+#define TRANSLATE "cl.translate_cuda" /* registry: see cl.translate_cuda */
 
 typedef struct Job {
   atomic_int refs; /* of the thread and of the waiting caller */
@@ -183,6 +184,9 @@ static void failed(lua_State *L, int program, const char *source, bool istext,
     lua_setfield(L, e, "given");
   }
   lua_settop(L, e);
+  if (lua_getiuservalue(L, program, PROGRAM_CUDA) == LUA_TTABLE)
+    lua_setfield(L, e, "cuda");
+  lua_settop(L, e);
   lua_pushboolean(L, istext);
   lua_setfield(L, e, "is_text");
   if (lua_getfield(L, LUA_REGISTRYINDEX, EXPLAIN) == LUA_TFUNCTION) {
@@ -218,7 +222,7 @@ static void compileprogram(lua_State *L, int program, const char *options,
  * error: log, options, device (its name), program (the path of the file or
  * the name of the text), source (the text), given (the text as the compiler
  * got it, with lines of defines and #line directives), is_text (not from a
- * file).
+ * file), cuda (of a CUDA text: see cl.translate_cuda).
  */
 static int cl_explainbuild(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
@@ -261,6 +265,49 @@ static bool pushkept(lua_State *L, const char *options, const char **parts,
   return !lua_isnil(L, -2);
 }
 
+/** cl.translate_cuda(f)
+ * Has function `f` translate the texts that cl.build gets with cuda = true:
+ * f(text, device, options) returns a table with the OpenCL C as `opencl`,
+ * which is prog.cuda from then on, or nil and the errors as a compiler's log.
+ * clshell sets one; it keeps the lines of the text.
+ */
+static int cl_translatecuda(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, TRANSLATE);
+  return 0;
+}
+
+/*
+** Pushes the OpenCL C of the CUDA text at `text`. The options of the program
+** at `program` lie above it.
+*/
+static int pushtranslated(lua_State *L, int program, int text, bool istext) {
+  if (lua_getfield(L, LUA_REGISTRYINDEX, TRANSLATE) != LUA_TFUNCTION)
+    clsh_error(L, "cuda: clshell has the translator, and stock Lua none; "
+                  "cl.translate_cuda(f) sets one");
+  lua_pushvalue(L, text);
+  lua_getiuservalue(L, program, PROGRAM_CONTEXT);
+  lua_getfield(L, -1, "device");
+  lua_remove(L, -2);
+  lua_pushvalue(L, program + 1);
+  lua_call(L, 3, 2);
+  if (lua_isnil(L, -2)) {
+    luaL_checkstring(L, -1);
+    lua_pushvalue(L, program + 1);
+    lua_setiuservalue(L, program, PROGRAM_OPTIONS);
+    failed(L, program, lua_tostring(L, text), istext,
+           CL_BUILD_PROGRAM_FAILURE);
+  }
+  lua_pop(L, 1);
+  luaL_checktype(L, -1, LUA_TTABLE);
+  lua_pushvalue(L, -1);
+  lua_setiuservalue(L, program, PROGRAM_CUDA);
+  lua_getfield(L, -1, "opencl");
+  luaL_checkstring(L, -1);
+  return lua_gettop(L);
+}
+
 /*
 ** Builds the program at `program`, the last of the stack but for the options
 ** string at the top, from the text at `text`; `path` is that of its file, or
@@ -288,7 +335,9 @@ static void build(lua_State *L, int program, int text, const char *path,
     lua_pushvalue(L, -2);
     lua_setiuservalue(L, program, PROGRAM_FILES);
   }
-  clsh_source_pushexpanded(L, text, path, options);
+  bool cuda = lua_getiuservalue(L, program, PROGRAM_CUDA) != LUA_TNIL;
+  int given = cuda ? pushtranslated(L, program, text, path == NULL) : text;
+  clsh_source_pushexpanded(L, given, path, options);
   lua_pushvalue(L, -1);
   lua_setiuservalue(L, program, PROGRAM_SOURCE);
   lua_getiuservalue(L, program, PROGRAM_DEFINES);
@@ -320,12 +369,18 @@ static void build(lua_State *L, int program, int text, const char *path,
   lua_settop(L, program);
 }
 
-static const char *const build_options[] = {
-    "defines", "options", "include", "name", "context", "binary", NULL};
+static const char *const build_options[] = {"defines", "options", "include",
+                                            "name",    "context", "binary",
+                                            "cuda",    NULL};
 
 /* Whether a string is source text rather than a path. */
 static bool issource(const char *s) {
   return strpbrk(s, "\n{;") != NULL;
+}
+
+static bool iscuda(const char *path) {
+  const char *dot = strrchr(path, '.');
+  return dot != NULL && strcmp(dot, ".cu") == 0;
 }
 
 /** cl.build(source [, opts]) -> Program
@@ -344,6 +399,8 @@ static bool issource(const char *s) {
  *                       the result of prog:binary() of an earlier build with
  *                       this key and its log; nil: compiles. The key is a
  *                       hash of the text, its files, defines and options
+ *   cuda     false      true: the kernels are CUDA's, see ?cuda; the default
+ *                       for a path that ends in .cu
  */
 static int cl_build(lua_State *L) {
   lua_settop(L, 2);
@@ -370,6 +427,10 @@ static int cl_build(lua_State *L) {
   clsh_option_push(L, 2, "context");
   clsh_context_push(L, 4);
   clsh_program_new(L, 5, name); /* at 6 */
+  if (clsh_option_flag(L, 2, "cuda", isfile && iscuda(name))) {
+    lua_pushboolean(L, 1);
+    lua_setiuservalue(L, 6, PROGRAM_CUDA);
+  }
   clsh_source_pushoptions(L, 2, lua_tostring(L, 3), name);
   lua_setiuservalue(L, 6, PROGRAM_DEFINES);
   build(L, 6, 3, isfile ? name : NULL, 2);
@@ -495,6 +556,8 @@ static Program *pushnew(lua_State *L) {
   Program *n = clsh_program_new(L, 5, lua_tostring(L, 4)); /* at 6 */
   lua_getiuservalue(L, 1, PROGRAM_DEFINES);
   lua_setiuservalue(L, 6, PROGRAM_DEFINES);
+  lua_getiuservalue(L, 1, PROGRAM_CUDA);
+  lua_setiuservalue(L, 6, PROGRAM_CUDA);
   lua_pushcfunction(L, buildfile);
   clsh_source_push(L, lua_tostring(L, 3));
   lua_pushvalue(L, 6);
@@ -538,7 +601,8 @@ static void pushkernels(lua_State *L, int new, cl_program handle) {
  * that the file no longer has raises when it is used.
  */
 static int program_rebuild(lua_State *L) {
-  static const int ours[] = {PROGRAM_LOG, PROGRAM_OPTIONS, PROGRAM_SOURCE};
+  static const int ours[] = {PROGRAM_LOG, PROGRAM_OPTIONS, PROGRAM_SOURCE,
+                             PROGRAM_CUDA};
   Program *p = clsh_program_check(L, 1);
   lua_settop(L, 1);
   Program *n = pushnew(L);      /* at 6 */
@@ -547,7 +611,7 @@ static int program_rebuild(lua_State *L) {
   p->handle = n->handle;
   n->handle = handle;
   p->builds++;
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 4; i++) {
     lua_getiuservalue(L, 6, ours[i]);
     lua_setiuservalue(L, 1, ours[i]);
   }
@@ -624,6 +688,7 @@ void clsh_build_open(lua_State *L) {
                                        {"kernel_folder", cl_kernelfolder},
                                        {"programs", cl_programs},
                                        {"stale", cl_stale},
+                                       {"translate_cuda", cl_translatecuda},
                                        {NULL, NULL}};
   static const luaL_Reg methods[] = {{"changed", program_changed},
                                      {"rebuild", program_rebuild},

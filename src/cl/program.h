@@ -22,6 +22,7 @@ enum {
   PROGRAM_DEFINES, /* the lines in front of its source */
   PROGRAM_NAME,    /* the path of the file, or the name of a text */
   PROGRAM_SOURCE,  /* the text that was built; nil: a binary */
+  PROGRAM_CUDA,    /* see cl.translate_cuda; true: not translated yet */
   PROGRAM_FILES    /* see source.c; nil: not built from a file */
 };
 

@@ -72,6 +72,7 @@ local OBJECT = {
 
 -- These change the session, wait, or end what later calls need.
 local LEFT_OUT = {["cl.explain_build"] = true, ["cl.extend"] = true,
+  ["cl.translate_cuda"] = true,
   ["cl.onchoice"] = true, ["cl.sleep"] = true, ["cl.use"] = true,
   ["cl.kernel"] = true} -- builds as cl.build does
 -- Options that may make a measurement take as long as they say.

@@ -37,6 +37,7 @@ local NAMES = {
   ["csr.from_coo"] = TRIPLETS,
   ["csr.load"] = TRIPLETS,
   ["Csr:save"] = {"symmetric"},
+  ["cuda.translate"] = {"options", "has"},
   ["Csr:to_dia"] = DIA,
   ["dia.banded"] = {"type", "pitch", "context", "force", "cols", "m", "seed",
     "lo", "hi"},

@@ -4,6 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local buildlog = require "clshell.diagnose.buildlog"
+local cuda = require "clshell.cuda.words"
 local excerpt = require "clshell.diagnose.excerpt"
 local system = require "clshell.system"
 local text = require "clshell.base.text"
@@ -47,11 +48,20 @@ local function word_range(d, line, column)
   end
 end
 
--- The text of a diagnostic and the name that was probably meant, or nil.
+local function did_you_mean(name)
+  return name and ("did you mean '%s'?"):format(name)
+end
+
+-- The text of a diagnostic, and a note: the name that was probably meant, or
+-- the word here for one of CUDA's; or nil.
 local function advice(build, d)
   local said, meant = d.text:match("^(.-)[;,] did you mean '([^']+)'%?$")
-  if said then
-    return said, meant
+  local ambiguous = build.cuda
+    and d.text:gsub("_cl_", ""):match("call to '([%w_]+)' is ambiguous")
+  if said or ambiguous then
+    local foreign = (said or ""):match "'([%w_]+)'"
+    return said or d.text, cuda.advice(ambiguous or foreign)
+      or did_you_mean(meant)
   end
   local word = d.text:match("undeclared identifier '([%w_]+)'")
     or d.text:match('identifier "([%w_]+)" is undefined')
@@ -60,6 +70,9 @@ local function advice(build, d)
   if not word then
     return d.text
   end
+  if cuda.advice(word) then
+    return d.text, cuda.advice(word)
+  end
   local names = {}
   for name in build.source:gmatch("%f[%w_][%a_][%w_]*") do
     if name ~= word then
@@ -67,7 +80,8 @@ local function advice(build, d)
     end
   end
   table.move(BUILTINS, 1, #BUILTINS, #names + 1, names)
-  return d.text, text.nearest(word, names, text.misspellings(word))
+  return d.text, did_you_mean(text.nearest(word, names,
+    text.misspellings(word)))
 end
 
 -- The byte of a line that the log's marks point to: the log may have indented
@@ -81,8 +95,7 @@ end
 
 -- The source lines of a diagnostic. The log's own quote stands in for a
 -- source that cannot be had or that disagrees with it (#line).
-local function source_lines(d, place, meant, before, width)
-  local note = meant and ("did you mean '%s'?"):format(meant)
+local function source_lines(d, place, note, before, width)
   local line = place.text and excerpt.line(place.text, place.n)
   local opts = {number = place.line, width = width, note = note}
   if d.quoted and (not line
@@ -165,7 +178,7 @@ end
 
 -- Adds a diagnostic to the lines, `before` source lines in front of its own.
 local function add(build, lines, d, before)
-  local said, meant = advice(build, d)
+  local said, note = advice(build, d)
   local place = user_source.resolve(build,
     d.line and d or function_place(build, d))
   if said:find("^ptxas: ") then
@@ -176,14 +189,14 @@ local function add(build, lines, d, before)
     return
   end
   lines[#lines + 1] = ("%s: %s: %s"):format(place_text(place), d.kind, said)
-  append(lines, source_lines(d, place, meant, before, build.width))
+  append(lines, source_lines(d, place, note, before, build.width))
   for _, from in ipairs(d.included or {}) do
     lines[#lines + 1] = "  included from "
       .. place_text(user_source.resolve(build, from))
   end
-  for i, note in ipairs(d.notes) do
-    if i <= NOTES and not note.text:find("^instantiated from") then
-      add(build, lines, note, 0)
+  for i, more in ipairs(d.notes) do
+    if i <= NOTES and not more.text:find("^instantiated from") then
+      add(build, lines, more, 0)
     end
   end
   if d.also and #d.also > 0 then
@@ -242,7 +255,8 @@ end
 --- build_error.lines(build, list) -> list of strings
 --- The diagnostics of a log, as buildlog.parse gives them, laid out. `build`:
 --- source (the text), program (path, or name of the text), is_text (no file),
---- literal (where the text stands in Lua code), log, width.
+--- literal (where the text stands in Lua code), cuda (see cl.explain_build),
+--- log, width.
 function M.lines(build, list)
   local lines = {}
   local errors, warnings = count(list)
@@ -283,8 +297,11 @@ end
 function M.explain(e)
   local list = buildlog.parse(e.log)
   user_source.renumber(list, e.source, e.given)
+  if e.cuda then
+    user_source.untranslate(list, e.cuda.column)
+  end
   local build = {log = e.log, source = e.source, program = e.program,
-    is_text = e.is_text, width = system.winsize(2),
+    is_text = e.is_text, width = system.winsize(2), cuda = e.cuda,
     literal = e.is_text and user_source.literal(e.source) or nil}
   local counts, options = amounts(count(list)), short_options(e.options)
   local silent = e.log == ""
@@ -297,6 +314,11 @@ function M.explain(e)
   }
   append(lines, silent and {"the compiler gives no reason"}
     or M.lines(build, list))
+  if not e.cuda and e.source:find "%f[%w_]__global__%f[^%w_]"
+      and not e.log:find "error: CUDA: " then
+    lines[#lines + 1] = "the text is CUDA's: cuda = true in the options of "
+      .. "cl.build translates it"
+  end
   e.message, e.diagnostics = table.concat(lines, "\n"), list
 end
 

@@ -225,6 +225,18 @@ function M.renumber(list, source, given)
   end)
 end
 
+--- user_source.untranslate(list, column)
+--- Gives diagnostics of a translated text, whose lines are those of the
+--- user's, the user's columns: column(line, column).
+function M.untranslate(list, column)
+  each_place(list, function(d)
+    if d.line and d.file and names_source(d.file:match "[^/\\]*$") then
+      d.column = d.column and column(d.line, d.column)
+      d.quoted, d.marks = nil, nil
+    end
+  end)
+end
+
 -- A place in the source itself.
 local function own_place(build, line, column)
   local place = {name = build.program, line = line, column = column,

@@ -24,6 +24,20 @@ end)
 local ok, err = pcall(cl.build, "kernel void f() { x; }", {name = "mine"})
 print(err.message:match "[^\n]*") --> mine does not build:
 
+--- cl.translate_cuda
+cl.translate_cuda(function(text)
+  return {opencl = text:gsub("__global__", "kernel")}
+end)
+print(cl.build("__global__ void f() {}", {cuda = true}).f.name) --> f
+
+--- cuda.translate
+local cuda = require "clshell.cuda"
+local info = cuda.translate [[
+__global__ void fill(float *x) { x[threadIdx.x] = 1; }
+int main() { fill<<<2, 64>>>(x); }]]
+print(info.launches[1].text) --> fill:range({2 * 64}, {64})(x)
+print(info.opencl:match "%b()") --> (global float *x)
+
 --- cl.kernel_folder
 cl.kernel_folder(cl.home .. "/kernels/gemm")
 print(cl.build("naive.cl"):info().name)

@@ -1,0 +1,293 @@
+-- translate.lua - CUDA texts as OpenCL C: the words, the spaces of pointers,
+-- the lines; what has no translation, and where messages point
+-- SPDX-License-Identifier: MIT
+local t = require "t"
+local cl = require "cl"
+local cuda = require "clshell.cuda"
+local words = require "clshell.cuda.words"
+
+t.keeps("Device", "Context", "Queue")
+
+local function all()
+  return true
+end
+
+-- The OpenCL C of the body of a kernel with parameters float *a, int n.
+local function body(code, opts)
+  local info, log = cuda.translate("__global__ void k(float *a, int n) {"
+    .. code .. "}", opts)
+  t.ok(info, log)
+  return info.opencl:match "kernel void k%(.-%) {(.*)}$"
+end
+
+-- Fails unless the text has each of the pieces.
+local function has(text, ...)
+  for _, piece in ipairs{...} do
+    t.ok(text:find(piece, 1, true), ("no %q in:\n%s"):format(piece, text))
+  end
+end
+
+-- The log of a text that has no translation.
+local function refused(source, opts)
+  local info, log = cuda.translate(source, opts)
+  t.eq(info, nil, source)
+  return log
+end
+
+local function need_device()
+  if #cl.devices() == 0 then
+    t.skip "no OpenCL device"
+  end
+end
+
+t.test("words", function()
+  t.eq(body "int i = threadIdx.x;", "int i = (uint)get_local_id(0);")
+  t.eq(body "a[gridDim.z] = sqrtf(a[blockIdx.y]);",
+    "a[(uint)get_num_groups(2)] = sqrt(a[(uint)get_group_id(1)]);")
+  t.eq(body "p.threadIdx = sqrtf; /* sqrtf */ // threadIdx.x",
+    "p.threadIdx = sqrt; /* sqrtf */ // threadIdx.x")
+  t.eq(body "__threadfence();", "mem_fence(CLK_GLOBAL_MEM_FENCE);")
+  t.eq(body "float x = __ldg(&a[n]) + float(n) * (float)n;",
+    "float x = (*(&a[n])) + (float)(n) * (float)n;")
+  t.eq(body "unsigned long long x = 3ull; long long int y = 4LL;",
+    "unsigned long x = 3uL; long int y = 4L;")
+  t.eq(body "const int m = n; const int T = 4; float s[T];",
+    "const int m = n; enum { T = 4 }; float s[T];")
+end)
+
+t.test("a macro's words, and lines that go on", function()
+  local info = cuda.translate "#define I (threadIdx.x + \\\n  blockIdx.x)\n\z
+    __global__ void k(float *a) {\n  a[I] = 1;\n}\n"
+  t.eq(info.opencl, "#define I ((uint)get_local_id(0) + \\\n  \z
+    (uint)get_group_id(0))\nkernel void k(global float *a) {\n  a[I] = 1;\n\z
+    }\n")
+end)
+
+t.test("a pointer's space is that of its values", function()
+  has(body "float *p = a + n; *p = 0;", "global float *p = a")
+  has(body "__shared__ float s[8]; float *p, *q = &s[n]; p = s;",
+    "local float *p, *q")
+  has(body "float x; float *p = &x;", "float *p")
+  t.ok(not body "float x; float *p = &x;":find "%a+ float %*p")
+  has(body "const float4 *p = (const float4 *)(a + 4);",
+    "global const float4 *p = (global const float4 *)(a")
+  has(body "float v[2] = {a[0] * n, a[1] * n};", "{a[0] * n, a[1] * n}")
+  local info = cuda.translate [[
+__device__ float *at(float *p, int i) { return p + i; }
+__device__ void swap(int &x);
+__device__ float unused(float *p) { return *p; }
+__device__ void fill(float *p, float *q) { *at(q, 1) = *p; }
+__global__ void k(float *a) { __shared__ float s[4]; fill(s, a); }]]
+  t.eq(info, nil, "a reference")
+  info = cuda.translate [[
+__device__ float *at(float *p, int i) { return p + i; }
+__device__ float unused(float *p) { return *p; }
+__device__ void fill(float *p, float *q) { *at(q, 1) = *p; }
+__global__ void k(float *a) { __shared__ float s[4]; fill(s, a); }]]
+  has(info.opencl, "global float *at(global float *p, int i)",
+    "float unused(global float *p)", "fill(local float *p, global float *q)")
+end)
+
+t.test("a pointer into any memory wants OpenCL C 3.0", function()
+  local source = [[
+__device__ float get(const float *p) { return *p; }
+__global__ void k(float *a) { __shared__ float s[4]; a[0] = get(s) + get(a); }
+]]
+  has(refused(source), "<kernel>:1:22: error: CUDA: a pointer to any memory, "
+    .. "p; here: one to global and one to local memory each, so write it "
+    .. "twice")
+  has(cuda.translate(source, {options = "-cl-std=CL3.0"}).opencl,
+    "float get(const float *p)")
+end)
+
+t.test("functions of sub-groups, where the device has them", function()
+  local code = "float v = a[n]; v += __shfl_down_sync(0xffffffff, v, 16); "
+    .. "__syncwarp();"
+  local text = body(code, {has = all})
+  has(text, "sub_group_shuffle_down( v, 16)",
+    "sub_group_barrier(CLK_LOCAL_MEM_FENCE)")
+  local log = refused("__global__ void k(float *a) {" .. code .. "}")
+  has(log, "CUDA: __shfl_down_sync; here: an array in local memory",
+    "cl_khr_subgroup_shuffle_relative")
+end)
+
+t.test("what is outside names the idiom here", function()
+  local n = 0
+  for _, entry in ipairs(words.list) do
+    if entry.kind == "outside" and entry.word ~= "template"
+        and entry.word ~= "namespace" and entry.word ~= "__managed__" then
+      local log = refused(("__global__ void k(float *a) {\n  a[0] = %s;\n}")
+        :format(entry.word))
+      t.eq(log, ("<kernel>:2:10: error: CUDA: %s; here: %s"):format(
+        entry.word, entry.said))
+      n = n + 1
+    end
+  end
+  t.ok(n > 40)
+  for source, text in pairs{
+    ["template <typename T> __global__ void k(T *a) {}"] = "CUDA: template",
+    ["namespace x { __global__ void k() {} }"] = "CUDA: namespace",
+    ["__managed__ float x[3]; __global__ void k() {}"] = "CUDA: __managed__",
+    ["struct S { __device__ int f() { return 1; } };\n__global__ void k() {}"]
+      = "CUDA: a struct with functions",
+    ["__global__ void k(float **a) {}"] = "CUDA: float **a",
+    ["__device__ void f(int &x) {}"] = "CUDA: a reference, int &x",
+    ["__global__ void k(int *a) { k<<<1, 2>>>(a); }"] =
+      "CUDA: a launch from a kernel",
+    ["__device__ void f() { extern __shared__ int s[]; }"] =
+      "CUDA: extern __shared__ in a __device__",
+    ["__device__ void f() { __shared__ int s[3]; }"] =
+      "CUDA: __shared__ in a __device__",
+    ["#include \"k.cuh\"\n__global__ void k() {}"] = "CUDA: #include",
+    ["kernel void k() {}"] = "CUDA: a text with a __global__ function",
+    [""] = "CUDA: a text with a __global__ function",
+  } do
+    has(refused(source), text, "; here: ")
+  end
+end)
+
+t.test("the host's code is left out, with the Lua for it", function()
+  local info = cuda.translate [[
+#include <iostream>
+#include "helper_cuda.h"
+using namespace std;
+float *global_pointer;
+static void check(cudaError_t e) { if (e) exit(1); }
+__global__ void k(float *a, int n) {}
+int main() {
+  dim3 block(16, 16);
+  dim3 grid((w + 15) / 16, (h + block.y - 1) / block.y);
+  cudaMalloc((void **)&a, n * sizeof(float));
+  cudaMemcpy(a, h, n, cudaMemcpyHostToDevice);
+  k<<<grid, block>>>(a, n);
+  k<<<1, n>>>(a, n / 2);
+  k<<<dim3(2, 3), 8>>>(a, f(n, 1));
+}]]
+  local launches = {}
+  for i, launch in ipairs(info.launches) do
+    launches[i] = launch.line .. " " .. launch.text
+  end
+  t.eq(launches, {
+    "12 k:range({(w + 15) // 16 * 16, (h + block.y - 1) // block.y * 16}, "
+      .. "{16, 16})(a, n)",
+    "13 k:range({n}, {n})(a, n // 2)",
+    "14 k:range({2 * 8, 3}, {8, 1})(a, f(n, 1))"})
+  local text = {}
+  for i, note in ipairs(info.notes) do
+    text[i] = note.line .. " " .. note.text
+  end
+  t.eq(#text, 4)
+  has(text[1], "5 CUDA: cudaError_t; here: nothing")
+  has(text[2], '10 CUDA: cudaMalloc; here: b = cl.buffer("float", n)')
+  has(text[3], "11 CUDA: cudaMemcpy; here: b:write(h)")
+  has(text[4], "12 CUDA: <<<>>>; here: ")
+  t.eq((info.opencl:gsub("%s+", " ")),
+    " kernel void k(global float *a, int n) {} ")
+  local _, lines = info.opencl:gsub("\n", "")
+  t.eq(lines, 14)
+end)
+
+t.test("an error points into the CUDA text", function()
+  need_device()
+  local e = t.raises(function()
+    cl.build([[
+__global__ void add(const float *a, float *b) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x; b[i] = a[i] + Missing;
+  atomicAdd(&b[0], 1.0f);
+}]], {cuda = true})
+  end, "translate.lua:", "b[i] = a[i] + Missing;")
+  local d = e.diagnostics[1]
+  t.eq({d.line, d.column}, {2, 64})
+  t.ok(e.cuda.opencl:find "get_group_id")
+end)
+
+t.test("a refused text fails as a build does", function()
+  need_device()
+  local e = t.raises(function()
+    cl.build("__global__ void k(float *a) {\n  a[0] = warpSize;\n}",
+      {cuda = true, name = "mine.cu"})
+  end, "build error: 1 error", "2:10: error: CUDA: warpSize; here: ",
+    "a[0] = warpSize")
+  t.eq({e.name, e.program}, {"CL_BUILD_PROGRAM_FAILURE", "mine.cu"})
+end)
+
+t.test("without cuda = true, CUDA's words say what is here", function()
+  need_device()
+  t.raises(function()
+    cl.build [[
+__global__ void k(float *a) {
+  __shared__ float s[4];
+  a[threadIdx.x] = s[0];
+  __syncthreads();
+}]]
+  end, "CUDA: __global__; here: kernel", "CUDA: threadIdx; here: "
+    .. "get_local_id(0)", "CUDA: __syncthreads; here: barrier(",
+    "cuda = true in the options of cl.build")
+  local e = t.raises(function()
+    cl.build "kernel void k(global int *a) { a[blockIdx.x] = 1; }"
+  end, "CUDA: blockIdx; here: get_group_id(0)")
+  t.ok(not tostring(e):find "cuda = true")
+end)
+
+t.test("a .cu file is built as CUDA, and again when it changes", function()
+  need_device()
+  local path = t.tmp "add.cu"
+  local function write(text)
+    local file <close> = assert(io.open(path, "w"))
+    file:write(text)
+  end
+  write "__global__ void k(int *a) { a[threadIdx.x] = 1; }"
+  local prog = cl.build(path)
+  local b = cl.buffer("int", 2, 0)
+  prog.k:range(2, 2)(b)
+  t.eq(b:read()[2], 1)
+  write "__global__ void k(int *a) { a[threadIdx.x] = threadIdx.x + 5; }"
+  t.ok(prog:changed())
+  prog:rebuild()
+  prog.k:range(2, 2)(b)
+  t.eq(b:read()[2], 6)
+  write "__global__ void k(int *a) { a[0] = warpSize; }"
+  t.raises(function() prog:rebuild() end, "CUDA: warpSize")
+  prog.k:range(2, 2)(b)
+  t.raises(function() cl.build(path, {cuda = false}) end, "CUDA: __global__")
+  t.eq(cl.build("kernel void f() {}").cuda, nil)
+  t.raises(function() cl.build(path, {cuda = 3}) end, "cuda")
+end)
+
+t.test("stock Lua has no translator", function()
+  local lua = os.getenv "LUA" or "lua5.4"
+  local code = [[cl = require 'cl'
+    local ok, e = pcall(cl.build, '__global__ void f() {}', {cuda = true})
+    print(e)]]
+  if #cl.devices() == 0 then
+    t.skip "no OpenCL device"
+  end
+  has(t.capture(("LUA_CPATH='%s/?.so' %s -e %q 2>&1"):format(t.build, lua,
+    code)), "clshell has the translator")
+end)
+
+t.test("never raises, whatever the text", function()
+  local text = [[
+#define T 4 \
+  + 1
+template <int N> struct P { float x; };
+__constant__ float c[3], d; extern __shared__ float s[];
+__device__ const float *f(const float *p, int (*q)[3]) { return p + c[0]; }
+extern "C" { __global__ void k(float *a, int n = 2) {
+  const int M = 3; __shared__ float t[M]; "a\"b"; 'c'; // x
+  for (int i = 0; i < n; i++) t[i] = *f((float *)a, 0) + __ldg(&a[i]);
+  atomicAdd(&t[0], static_cast<float>(n)); float4 *p = reinterpret_cast<
+    float4*>(s); __shfl_sync(1, 2); } }
+int main() { k<<<dim3(1, 2), {3}, 4>>>(a); dim3 g = dim3(1); k<<<g, g>>>(); }
+]]
+  for i = 0, #text do
+    cuda.translate(text:sub(1, i), {has = all})
+    cuda.translate(text:sub(i))
+    cuda.translate(text:sub(1, i) .. "}])" .. text:sub(i + 2))
+  end
+  t.raises(cuda.translate, "cuda.translate", "source must be a string")
+  t.raises(function() cuda.translate("", {has = 1}) end,
+    "has must be a function; got 1")
+end)
+
+t.done()
