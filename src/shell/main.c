@@ -128,15 +128,15 @@ static void checktaken(lua_State *L, const Options *o, const char *script) {
             script != NULL ? clsh_options_shown(script) : "stdin");
 }
 
-/* Tells what to do with a file of OpenCL C, which is no script. */
+/* Tells what to do with a file of OpenCL C or CUDA, which is no script. */
 static void notescript(const char *script) {
   const char *dot = script != NULL ? strrchr(script, '.') : NULL;
-  if (dot != NULL && strcmp(dot, ".cl") == 0)
+  if (dot != NULL && (strcmp(dot, ".cl") == 0 || strcmp(dot, ".cu") == 0))
     fprintf(stderr,
-            PROGRAM ": note: a .cl file holds kernels; clshell --check %s "
+            PROGRAM ": note: a %s file holds kernels; clshell --check %s "
                     "compiles it, and\ncl.build \"%s\" in a script builds "
                     "it\n",
-            clsh_options_shown(script), clsh_options_shown(script));
+            dot, clsh_options_shown(script), clsh_options_shown(script));
 }
 
 static int runscript(lua_State *L, const Options *o, const char *script) {

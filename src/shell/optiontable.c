@@ -44,6 +44,12 @@ const Option clsh_optiontable[] = {
      "names in calls of cl.build, cl.kernel and define, and runs nothing. "
      "What cannot be known without running is listed. Exit code 1 when "
      "something does not compile."},
+    {OPT_CUDA, "cuda", NULL, NULL, "cuda", "Running",
+     "compile a CUDA file, list its kernels",
+     "Compiles the kernels of a CUDA file for the device, - for standard "
+     "input, and runs nothing. Lists the kernels, how to launch each, and "
+     "what stands here for the host's calls. Exit codes as for --check, "
+     "which does the same to a file that ends in .cu."},
     {'n', "no-init", NULL, NULL, NULL, "Running", "skip init.lua and history",
      "The interactive shell neither runs init.lua nor reads or writes its "
      "history."},

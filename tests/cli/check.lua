@@ -156,6 +156,44 @@ cl.build("kernel void fine() {}")
   has(out, "wrong.lua:7:", "compiles: fine")
 end)
 
+t.test("a CUDA file: its kernels, launches, and the host's calls", function()
+  need_device()
+  create("add.cu", [[
+__global__ void add(float *a, int n) {
+  if (threadIdx.x < n) a[threadIdx.x] += 1;
+}
+int main() {
+  cudaMalloc(&a, 4 * n);
+  add<<<n / 64, 64>>>(a, n);
+}
+]])
+  local out, err, code = check "add.cu"
+  t.eq({err, code}, {"", 0})
+  has(out, "add.cu:1: it compiles: add\n",
+    "add.cu:6: launch: prog.add:range({n // 64 * 64}, {64})(a, n)\n",
+    "add.cu:5: CUDA: cudaMalloc; here: b = cl.buffer(")
+  t.eq(scratch.sh "$clshell --cuda add.cu", out)
+  t.eq((scratch.sh "cp add.cu add.txt; $clshell --cuda add.txt"),
+    (out:gsub("add.cu", "add.txt")))
+  t.eq((scratch.sh "cat add.cu | $clshell --cuda -"),
+    (out:gsub("add.cu", "stdin")))
+  create("bad.cu", "__global__ void k(float *a) {\n  a[0] = warpSize;\n}\n")
+  out, err, code = scratch.sh "$clshell --cuda bad.cu"
+  t.eq({out, code}, {"", 1})
+  has(err, "bad.cu:2:10: error: CUDA: warpSize; here: a define")
+  t.eq(select(3, scratch.sh "$clshell --cuda none.cu"), 1)
+  err, code = select(2, scratch.sh "$clshell --cuda")
+  t.eq({err, code}, {"clshell: --cuda needs a file (try 'clshell --help')\n",
+    2})
+  err = select(2, scratch.sh "$clshell add.cu")
+  has(err, "a .cu file holds kernels; clshell --check add.cu")
+  create("use.lua", "cl.build('add.cu')\ncl.build([[\n__global__ void k() {}\n"
+    .. "]], {cuda = true})")
+  out, err, code = check "use.lua"
+  t.eq({err, code}, {"", 0})
+  has(out, "use.lua:2: cl.build of source text compiles: k")
+end)
+
 t.test("scripts that come along", function()
   local code = capture(("for s in %s/scripts/*.lua; do %s/clshell -q -c $s " ..
     "2>&1 || echo $s: $?; done"):format(quote(t.here), build))

@@ -138,6 +138,11 @@ function M.check(...)
   return require "clshell.cli.check".run(...)
 end
 
+--- actions.cuda(file) -> exit code
+function M.cuda(file)
+  return require "clshell.cli.check".cuda(file)
+end
+
 --- actions.help() -> exit code
 function M.help()
   io.write(require "clshell.cli.usage".short())

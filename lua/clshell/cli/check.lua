@@ -13,7 +13,8 @@ local OK, FAILED, USAGE, NODEVICE = 0, 1, 2, 3 -- exit codes
 local FAMILIES = {gemm = true, spmv = true, transpose = true}
 local CALLS = {"cl.build", "cl.kernel", "gemm.define", "spmv.define",
   "transpose.define", "require"}
-local OPTIONS = {"defines", "options", "include"} -- that compiling depends on
+-- Those that compiling depends on.
+local OPTIONS = {"defines", "options", "include", "cuda"}
 
 local Check = {}
 Check.__index = Check
@@ -75,6 +76,14 @@ function Check:compile(file, line, what, call, source, options)
   local names = call == cl.build and table.concat(built:kernels(), ", ")
     or tostring(built)
   self:say("%s:%d: %s compiles: %s", file.name, line, what, names)
+  local cuda = call == cl.build and built.cuda or {launches = {}, notes = {}}
+  for _, launch in ipairs(cuda.launches) do
+    self:say("%s:%d: launch: prog.%s", file.name, (launch.line or 1) + line
+      - 1, launch.text)
+  end
+  for _, note in ipairs(cuda.notes) do
+    self:say("%s:%d: %s", file.name, note.line + line - 1, note.text)
+  end
   built:close()
 end
 
@@ -193,8 +202,8 @@ function Check:file(path)
   self.seen[path] = true
   local file = {name = path, chunk = "@" .. path,
     folder = program.folder(path)}
-  if path:find("%.cl$") then
-    return self:compile(file, 1, "it", cl.build, path, {})
+  if path:find("%.cl$") or path:find("%.cu$") or self.cuda then
+    return self:compile(file, 1, "it", cl.build, path, {cuda = self.cuda})
   end
   local f <close>, message = io.open(path, "rb")
   local text = f and f:read("a")
@@ -204,20 +213,58 @@ function Check:file(path)
   self:text(text, file)
 end
 
+local function needs(name, what)
+  io.stderr:write(("clshell: %s needs %s (try 'clshell --help')\n"):format(
+    name, what))
+  return USAGE
+end
+
+local function new()
+  local found, reason = pcall(cl.device)
+  return setmetatable({seen = {}, kernels = 0, failed = false,
+    quiet = cl.commandline and cl.commandline.quiet, nodevice = not found,
+    reason = reason}, Check)
+end
+
+-- The exit code.
+function Check:finish()
+  if self.failed then
+    return FAILED
+  elseif self.nodevice and self.kernels > 0 then
+    io.stderr:write(("clshell: %d program%s not compiled: %s\n"):format(
+      self.kernels, self.kernels == 1 and "" or "s", tostring(self.reason)))
+    return NODEVICE
+  end
+  return OK
+end
+
+--- check.cuda(file) -> exit code
+--- Compiles a file of CUDA ("-" is standard input). Exit codes as for
+--- check.run.
+function M.cuda(file)
+  if not file then
+    return needs("--cuda", "a file")
+  end
+  local self = new()
+  self.cuda = true
+  if file == "-" then
+    self:compile({name = "stdin", chunk = "=stdin"}, 1, "it", cl.build,
+      io.read("a") .. "\n", {cuda = true, name = "stdin"})
+  else
+    self:file(file)
+  end
+  return self:finish()
+end
+
 --- check.run([script, ...]) -> exit code
---- Checks a script ("-" is standard input; a .cl file is compiled) and texts
---- of Lua. 0: all compiles; 1: something does not, which standard error
+--- Checks a script ("-" is standard input; a .cl or .cu file is compiled) and
+--- texts of Lua. 0: all compiles; 1: something does not, which standard error
 --- tells; 3: there are kernels, and no device to compile them for.
 function M.run(script, ...)
   if not script and select("#", ...) == 0 and cl.isatty(0) then
-    io.stderr:write("clshell: --check needs a script (try 'clshell "
-      .. "--help')\n")
-    return USAGE
+    return needs("--check", "a script")
   end
-  local self = setmetatable({seen = {}, kernels = 0, failed = false,
-    quiet = cl.commandline and cl.commandline.quiet}, Check)
-  local found, reason = pcall(cl.device)
-  self.nodevice = not found
+  local self = new()
   for _, text in ipairs{...} do
     self:text(text, {name = "(command line)", chunk = "=(command line)",
       folder = ""})
@@ -227,14 +274,7 @@ function M.run(script, ...)
   elseif script then
     self:file(script)
   end
-  if self.failed then
-    return FAILED
-  elseif self.nodevice and self.kernels > 0 then
-    io.stderr:write(("clshell: %d program%s not compiled: %s\n"):format(
-      self.kernels, self.kernels == 1 and "" or "s", tostring(reason)))
-    return NODEVICE
-  end
-  return OK
+  return self:finish()
 end
 
 return M
