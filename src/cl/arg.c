@@ -140,7 +140,7 @@ static int cl_typed(lua_State *L) {
  * (string.pack makes them): as many as the struct has. For numbers of a
  * definite type there are functions with the names of the types: cl.int(3),
  * cl.float(2), cl.float4(1, 2, 3, 4). Only a kernel with an unknown signature
- * (programs from binaries on some drivers) needs those.
+ * (programs from binaries on some drivers) needs those. `v.data`: its bytes.
  */
 static int cl_bytes(lua_State *L) {
   size_t len;
@@ -157,7 +157,7 @@ static int cl_bytes(lua_State *L) {
 /** cl.localmem(type, n) -> Local
  * Local memory for a `local T *` parameter: n elements of a type, for each
  * work-group. Each launch checks that all local memory of the kernel fits
- * the device's local_mem_size.
+ * the device's local_mem_size. `l.type`, `l.count`: what it was made with.
  */
 static int cl_localmem(lua_State *L) {
   const Type *t = clsh_type_check(L, 1);
@@ -186,7 +186,7 @@ static int wrap(lua_State *L, bool base) {
 /** cl.any(buffer) -> Any
  * Hands a buffer to a pointer parameter of another element type, a struct say.
  * A pointer to void takes any buffer, and one to a vector a buffer of its
- * components, without it. See also Buffer:as.
+ * components, without it. See also Buffer:as. `a.buffer`: the Buffer.
  */
 static int cl_any(lua_State *L) {
   return wrap(L, false);

@@ -79,7 +79,8 @@ static int waitjob(lua_State *L) {
 }
 
 /*
-** The result of clBuildProgram. Ctrl-C raises at once and takes the program's
+** The result of clBuildProgram. Oclgrind 21.10 builds on the thread that made
+** the context, else it crashes. Ctrl-C raises at once and takes the program's
 ** handle away: to release it, a driver may wait for its compiler.
 */
 cl_int clsh_build_run(lua_State *L, Program *p, const char *options) {
@@ -95,7 +96,8 @@ cl_int clsh_build_run(lua_State *L, Program *p, const char *options) {
   clRetainProgram(p->handle);
   running++;
   clsh_hush_begin();
-  if (!clsh_process_thread(work, j, STACKSIZE)) {
+  if (p->context->limits.simulated ||
+      !clsh_process_thread(work, j, STACKSIZE)) {
     running--;
     lua_pop(L, 2);
     j->refs = 1;

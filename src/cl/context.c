@@ -91,6 +91,7 @@ static void derivelimits(cl_device_id d, const char *version, Limits *l) {
   if (sscanf(version, "OpenCL %1d.%1d", &major, &minor) != 2)
     major = 1, minor = 2;
   l->version = major * 100 + minor * 10;
+  l->simulated = strstr(version, "Oclgrind") != NULL;
   if (clGetDeviceInfo(d, NVCAPABILITY, sizeof capability, &capability, NULL) ==
       CL_SUCCESS)
     l->reserve = NVRESERVE;

@@ -16,6 +16,7 @@ typedef struct Limits {
   int version;     /* 120 for OpenCL 1.2 */
   bool nonuniform; /* work-groups may be cut at the edge */
   bool shared;     /* its memory is the host's */
+  bool simulated;  /* by Oclgrind */
 } Limits;
 typedef struct Context {
   Object head;

@@ -139,7 +139,8 @@ static int program_index(lua_State *L) {
   return clsh_program_pushkernel(L, 1, 2);
 }
 
-/* prog.context, prog.cuda, prog.defines, prog.log, prog.options */
+/* prog.context, prog.cuda, prog.defines, prog.log, prog.options, prog.source
+ */
 static int program_value(lua_State *L) {
   const char *name = clsh_class_field(L);
   clsh_class_check(L, 1, &class);
@@ -148,6 +149,7 @@ static int program_value(lua_State *L) {
                     : *name == 'c'                 ? PROGRAM_CONTEXT
                     : *name == 'd'                 ? PROGRAM_DEFINES
                     : *name == 'l'                 ? PROGRAM_LOG
+                    : *name == 's'                 ? PROGRAM_SOURCE
                                                    : PROGRAM_OPTIONS);
   return 1;
 }
@@ -170,10 +172,11 @@ static void pushfiles(lua_State *L) {
  * name (file or name of the source), options, defines (the lines in front of
  * the source, for values that no option takes), log, kernels (names), device,
  * files (full paths: its own and the included ones; none of source text).
- * `prog.log` and `prog.options` alone; kernels by `prog.name`. A program from
- * a file has its path in `prog.file` and the number of its builds in
- * `prog.builds`. One of a CUDA text has in `prog.cuda` a table: `opencl`, the
- * OpenCL C, and `launches` and `notes`, lists of {line, text}.
+ * `prog.log` and `prog.options` alone; kernels by `prog.name`. `prog.source`:
+ * the text behind the defines, nil for a binary. A program from a file has
+ * its path in `prog.file` and the number of its builds in `prog.builds`. One
+ * of a CUDA text has in `prog.cuda` a table: `opencl`, the OpenCL C, and
+ * `launches` and `notes`, lists of {line, text}.
  */
 static int program_info(lua_State *L) {
   static const char *const names[] = {"defines", "log", "options", "name"};
@@ -206,10 +209,13 @@ static const luaL_Reg methods[] = {{"info", program_info},
                                    {"kernel", program_kernel},
                                    {"kernels", program_kernels},
                                    {NULL, NULL}};
-static const luaL_Reg fields[] = {
-    {"context", program_value}, {"cuda", program_value},
-    {"defines", program_value}, {"log", program_value},
-    {"options", program_value}, {NULL, NULL}};
+static const luaL_Reg fields[] = {{"context", program_value},
+                                  {"cuda", program_value},
+                                  {"defines", program_value},
+                                  {"log", program_value},
+                                  {"options", program_value},
+                                  {"source", program_value},
+                                  {NULL, NULL}};
 /* prog(x, y): a kernel and its range are missing. */
 static int program_call(lua_State *L) {
   clsh_program_pushkernelnames(L, clsh_program_check(L, 1));

@@ -321,6 +321,28 @@ static int buffer_write(lua_State *L) {
 }
 
 /*
+** Fills `width` bytes. Oclgrind would count them as never written, so that it
+** gets them as a transfer.
+*/
+static cl_int fillrow(const Mode *m, const Buffer *b, const char *pattern,
+                      size_t offset, size_t width, cl_event *slot) {
+  const size_t size = b->type->size;
+  if (!b->context->limits.simulated)
+    return clEnqueueFillBuffer(m->handle, b->handle, pattern, size, offset,
+                               width, m->waits.n, m->waits.list, slot);
+  char *data = malloc(width);
+  if (data == NULL)
+    return CL_OUT_OF_HOST_MEMORY;
+  for (size_t i = 0; i < width; i += size)
+    memcpy(data + i, pattern, size);
+  cl_int err =
+      clEnqueueWriteBuffer(m->handle, b->handle, CL_TRUE, offset, width, data,
+                           m->waits.n, m->waits.list, slot);
+  free(data);
+  return err;
+}
+
+/*
 ** Fills the rows of a view, whose gaps belong to others: a command for each
 ** row, and a marker that ends after all of them.
 */
@@ -328,9 +350,8 @@ static cl_int fillrows(const Mode *m, const Buffer *b, const char *pattern,
                        const Region *r, cl_event *slot) {
   cl_int err = CL_SUCCESS;
   for (size_t i = 0; i < r->rows && err == CL_SUCCESS; i++)
-    err = clEnqueueFillBuffer(m->handle, b->handle, pattern, b->type->size,
-                              r->offset + i * r->pitch, r->width, m->waits.n,
-                              m->waits.list, r->rows == 1 ? slot : NULL);
+    err = fillrow(m, b, pattern, r->offset + i * r->pitch, r->width,
+                  r->rows == 1 ? slot : NULL);
   if (r->rows > 1 && err == CL_SUCCESS)
     err = clEnqueueMarkerWithWaitList(m->handle, 0, NULL, slot);
   return err;

@@ -47,6 +47,18 @@ t.test("programs from source, with defines", function()
   t.raises(function() p:kernels() end, "closed")
 end)
 
+t.test("the parts of arguments, and the text of a program", function()
+  local b <close> = cl.buffer("int", 3, 0)
+  local l <const> = cl.localmem("float4", 7)
+  t.eq({l.type, l.count}, {"float4", 7})
+  t.eq(cl.int(3).data, string.pack("i4", 3))
+  t.eq(cl.bytes("abc").data, "abc")
+  t.ok(rawequal(cl.any(b).buffer, b) and not cl.any(b).base)
+  t.ok(rawequal(cl.base(b).buffer, b) and cl.base(b).base)
+  local p <close> = cl.build "kernel void f(global int *x) { x[0] = 1; }"
+  t.eq(p.source, "kernel void f(global int *x) { x[0] = 1; }")
+end)
+
 t.test("defines take any text of one line", function()
   local x <close> = cl.buffer("int", 6, 0)
   local p <close> = cl.build([[
