@@ -21,7 +21,7 @@ local LONG = {"gemm/gemm", "gemm/nvptx", "shell/interrupt", "cl/memfail",
   "scripts/scripts", "measure/other_programs", "help/examples",
   "explain/claims", "gemm/blas", "spmv/spmv", "transpose/transpose",
   "measure/bench", "cl/rebuild", "cli/cli", "prompt/show_device",
-  "cl/badinput", "base/misuse"}
+  "cl/badinput", "simulate/check", "base/misuse"}
 
 local function quote(s)
   return "'" .. s:gsub("'", "'\\''") .. "'"

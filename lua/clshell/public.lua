@@ -14,6 +14,7 @@ local MODULES = {
   {"peaks", "measure.peaks"},
   {"compare", "measure.compare"},
   {"tune", "tune"},
+  {"check", "simulate.check"},
   {"roofline", "measure.roofline"},
   {"lesson", "explain.lesson"},
   {"calibrate", "measure.calibrate"},

@@ -54,6 +54,23 @@ t.test("host code is timed as such, with and without a device", function()
   has(session "%timeit", "%timeit needs an expression")
 end)
 
+t.test("%check looks at a launch and does not run it", function()
+  terminal.device()
+  local start = [[
+    k = cl.kernel "kernel void f(global int *x) { x[get_global_id(0)] = 1; }"
+    x = cl.buffer("int", 4, 0)
+  ]]
+  has(session(start .. "%check k:range(8)(x)\nx:read()[1]"),
+    "write outside 'x': x[4]", "it has 4 elements", "\n0\n")
+  has(session(start .. "%check k:range(4)(x)"), "no finding in f over 4")
+  has(session(start .. "l = k:range(4)\nev = l(x):wait();\n1 + 1\n%check"),
+    "no finding in f over 4")
+  has(session "%check", "no input has launched a kernel",
+    "%check k:range(n)(x, y)")
+  has(session "%check 1 + 1", "must be a launch with its arguments; got 1 + 1")
+  has(session "%check print(1)", "must be a launch with its arguments")
+end)
+
 t.test("%history lists inputs by number, newest last", function()
   local inputs = "1\nfor i = 1, 2 do\n  x = i\nend\nx + 1\n"
   has(session(inputs .. "%history"), "   1  1\n   2  for i = 1, 2 do\n        "

@@ -32,6 +32,7 @@ local NAMES = {
   ["claims.new"] = {"n", "final"},
   ["chart:svg"] = {"style"},
   ["chart:text"] = {"width", "height", "ascii", "color"},
+  check = {"size", "shrink", "limit", "guard"},
   compare = {"rounds", "samples", "seconds", "least", "cache", "args"},
   ["compare.runs"] = {"threshold", "cache", "args"},
   ["csr.from_coo"] = TRIPLETS,

@@ -195,3 +195,13 @@ print(launch(x)) -- with GFLOPS and GB/s
 --- cl.explain_build
 -- cl.explain_build(function(e) e.message = e.device .. ": " .. e.log end)
 print(type(cl.explain_build)) --> function
+
+--- check
+local k = cl.kernel [[
+kernel void shift(global const float *x, global float *y) {
+  int i = get_global_id(0);
+  y[i] = x[i + 1];
+}]]
+local x, y = cl.buffer("float", 65, 1), cl.buffer("float", 64)
+print(check(k:range(64), x, y).ok) --> true
+print(check(k:range(64), x:view(1, 64), y)) -- "read outside 'x': x[64]"

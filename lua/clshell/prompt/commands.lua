@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local check = require "clshell.base.lazy".module "clshell.simulate.check"
 local session = require "clshell.prompt.session"
 local text = require "clshell.base.text"
 local system = require "clshell.system"
@@ -216,6 +217,15 @@ define("timeit", function(rest)
 end, "expr\ntimes it within a second, as %bench does: for code of the host\n"
   .. "The time is of one call; many run on end. Options as for %bench.",
   {code = true, script = bench_script})
+
+define("check", function(rest)
+  return check(part "launched".call(rest, session.compile))
+end, "[launch(args)]\nfinds the defects of a launch, as check does\n"
+  .. "Without a launch: the newest one of the inputs. The arguments stay as "
+  .. "they are.", {code = true, script = function(rest)
+    local launch, args = part "launched".split(rest)
+    return launch and ("print(check(%s%s))"):format(launch, args)
+  end})
 
 define("run", function(rest)
   local words = part "files".arguments(rest)

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local host = require "cl.host"
+local oclgrind = require "clshell.simulate.oclgrind"
 local search = require "clshell.base.search"
 local text = require "clshell.base.text"
 
@@ -222,6 +223,8 @@ function M.programs()
       use = "comparisons with the CPU's own products"},
     {name = "rsvg-convert", package = "rsvg", found = path,
       use = "charts as PNG"},
+    {name = "Oclgrind", package = "oclgrind", found = oclgrind.driver(),
+      use = "check and --memcheck: defects of kernels"},
   }
 end
 

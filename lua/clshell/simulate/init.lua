@@ -1,0 +1,11 @@
+-- simulate/init.lua - kernels on the simulator Oclgrind, which sees each of
+-- their accesses: require "clshell.simulate"
+-- check finds defects of a launch, and memcheck those of a script's launches.
+-- oclgrind finds the simulator; job is a launch with copies of its arguments,
+-- and replay runs it in a child process. reports reads what the simulator
+-- says, findings words it.
+-- SPDX-License-Identifier: MIT
+
+return require "clshell.base.lazy".room("clshell.simulate",
+  {"check", "findings", "job", "memcheck", "oclgrind", "replay",
+    "reports"})

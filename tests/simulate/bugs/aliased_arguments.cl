@@ -1,0 +1,7 @@
+// finds: race 6
+// range: 16 / 16
+// args: int 17, same 1
+kernel void f(global const int *x, global int *y) {
+  int i = get_global_id(0);
+  y[i] = x[i + 1];
+}

@@ -1,0 +1,8 @@
+// finds: nothing
+// range: 8 / 8
+// args: int 8, constant int 4
+constant int table[4] = {1, 2, 3, 4};
+kernel void f(global int *x, constant int *c) {
+  int i = get_global_id(0);
+  x[i] = table[i & 3] + c[i & 3];
+}

@@ -1,0 +1,9 @@
+// finds: nothing
+// range: 8 / 8
+// args: int 8, local int 8
+kernel void f(global int *x, local int *t) {
+  int i = get_local_id(0);
+  t[i] = x[i];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  x[i] = t[7 - i];
+}

@@ -1,0 +1,6 @@
+// finds: race 5
+// range: 16 / 16
+// args: int 1
+kernel void f(global int *x) {
+  x[0] += 1;
+}
