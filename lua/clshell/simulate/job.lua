@@ -96,7 +96,7 @@ local function add_argument(job, param, value)
   elseif class == "Local" then
     return {kind = "local", type = value.type, count = value.count}
   elseif class == "Value" then
-    return {kind = "value", bytes = value.bytes}
+    return {kind = "value", bytes = value.data}
   elseif type(value) == "number" or type(value) == "table" then
     return {kind = "plain", value = value}
   end
