@@ -3,30 +3,19 @@
 -- measured. Each rung's own model stands with the rung, as its `traffic`.
 -- SPDX-License-Identifier: MIT
 
+local machine = require "clshell.simulate.machine"
+
 local M = {}
 
-local BANKS = 32   -- of local memory, 4 bytes wide: NVIDIA, AMD
-local SECTOR = 32  -- bytes that global memory moves at least
 local PASS = 128   -- bytes that a warp moves at a time
 
--- The different pieces of `unit` bytes that the first work-items touch, and
--- the most of them that lie in one bank.
-local function pieces(a, size, lanes, unit)
-  local width = size[1]
-  local items = math.min(lanes, width * (size[2] or 1))
-  local seen, banks, count, most = {}, {}, 0, 0
-  for id = 0, items - 1 do
-    local first = a.at(id % width, id // width)
-    for piece = first // unit, (first + a.bytes - 1) // unit do
-      if not seen[piece] then
-        local bank = piece % BANKS
-        seen[piece], count = true, count + 1
-        banks[bank] = (banks[bank] or 0) + 1
-        most = math.max(most, banks[bank])
-      end
-    end
+-- The addresses that the first warp accesses.
+local function addresses(a, size, lanes)
+  local list, width = {}, size[1]
+  for id = 0, math.min(lanes, width * (size[2] or 1)) - 1 do
+    list[id + 1] = a.at(id % width, id // width)
   end
-  return count, most
+  return list
 end
 
 -- Bytes that the accesses of all work-items take of a path, and the worst
@@ -42,12 +31,13 @@ local function total(list, items, size, lanes, is_local)
       local group = size[1] * (size[2] or 1)
       local warps = items / group * ((group + lanes - 1) // lanes)
       local passes
+      local at, gpu = addresses(a, size, lanes), machine.of()
       if is_local then
-        local words, most = pieces(a, size, lanes, 4)
-        passes = most
-        ways = math.max(ways, most / math.ceil(words / BANKS))
+        local cost = machine.locals(gpu, at, a.bytes)
+        passes, ways = cost.passes, math.max(ways, cost.passes / cost.ideal)
       else
-        passes = math.ceil(pieces(a, size, lanes, SECTOR) * SECTOR / PASS)
+        local cost = machine.global(gpu, at, a.bytes)
+        passes = math.ceil(cost.sectors * gpu.sector / PASS)
       end
       bytes = bytes + warps * a.n * passes * PASS
     end
