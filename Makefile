@@ -66,9 +66,18 @@ TOOLS  = $(wildcard tests/tools/*.c)
 TESTS  = $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(filter-out %layer.c, \
          $(TOOLS))) $(BUILD)/tests/faultlayer.so $(BUILD)/clshell-none \
          $(BUILD)/tests/crashlayer.so $(BUILD)/tests/memlayer.so
-CFILES = $(wildcard src/*/*.[ch] tests/tools/*.[ch] tests/peers/*.c)
+CFILES = $(wildcard src/*/*.[ch] src/*/*.cpp tests/tools/*.[ch] tests/peers/*.c)
 
-all: $(BUILD)/clshell build/doc/cl.txt ## build build/clshell
+# The simulator's plugin for access, where Oclgrind's headers are (Debian:
+# liboclgrind-dev, and g++). Its name has the version that headers lack.
+OCLGRIND = $(lastword $(sort $(patsubst lib%.so,%,$(notdir $(wildcard \
+           $(addsuffix /liboclgrind-*.so,/usr/lib/*-linux-gnu /usr/lib \
+           /usr/local/lib /usr/lib64))))))
+TRACE = $(if $(and $(OCLGRIND),$(wildcard /usr/include/oclgrind/Plugin.h \
+        /usr/local/include/oclgrind/Plugin.h),$(shell command -v $(CXX))),\
+        build/trace.so)
+
+all: $(BUILD)/clshell build/doc/cl.txt $(TRACE) ## build build/clshell
 lib: $(BUILD)/cl.so ## build build/cl.so, the bindings for stock lua5.4
 objects: $(OBJ) $(TESTS)
 
@@ -86,6 +95,11 @@ $(BUILD)/clshell-none: $(NONE) $(BUILD)/ldflags
 $(BUILD)/cl.so: $(LIBOBJ) $(BUILD)/ldflags
 	$(CC) $(CF) $(LDFLAGS) $(SHARED) -o $@ $(LIBOBJ) $(OPENCL_LIBS) \
 	  $(LIBDL) -lm
+
+build/trace.so: src/sim/trace.cpp
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -fno-rtti -fPIC -O2 -Wall $(OPENCL_CFLAGS) \
+	  -DCL_TARGET_OPENCL_VERSION=120 -shared -o $@ $< -l$(OCLGRIND)
 
 $(BUILD)/tests/%: tests/tools/%.c $(LIBOBJ) $(BUILD)/cflags $(BUILD)/ldflags
 	@mkdir -p $(@D)
@@ -210,6 +224,7 @@ install-files:
 	install -d '$(DESTDIR)$(BINDIR)' $(foreach d,$(sort $(dir $(DATA))),$(TO)/$d)
 	install -m 755 $(BUILD)/clshell '$(DESTDIR)$(BINDIR)/clshell'
 	for f in $(DATA); do install -m 644 $$f $(TO)/$$f || exit 1; done
+	$(if $(TRACE),install -m 755 $(TRACE) $(TO)/trace.so)
 	install -d $(TO)/doc
 	install -m 644 build/doc/cl.txt $(TO)/doc/cl.txt
 	for m in $(MANUALS); do f='$(DESTDIR)$(PREFIX)'/$${m#*:}; \
@@ -217,7 +232,7 @@ install-files:
 	  chmod 644 "$$f" || exit 1; done
 uninstall: ## remove what install wrote
 	rm -f '$(DESTDIR)$(BINDIR)/clshell' $(DATA:%=$(TO)/%) $(TO)/doc/cl.txt \
-	  $(foreach m,$(MANUALS),'$(DESTDIR)$(PREFIX)/$(lastword $(subst :, ,$m))')
+	  $(TO)/trace.so $(foreach m,$(MANUALS),'$(DESTDIR)$(PREFIX)/$(lastword $(subst :, ,$m))')
 	-find $(TO) -depth -type d -exec rmdir {} \; 2>/dev/null
 
 compile_commands.json: FORCE ## for editors, made with bear

@@ -35,6 +35,7 @@ local MODULES = {
   {"mtx", "data.mtx"},
   {"traffic", "family.traffic", "inner"},
   {"occupancy", "explain.occupancy"},
+  {"access", "simulate.access"},
   {"claims", "explain.claims"},
   {"output", "report.output"},
   {"target", "measure.workload", "inner"},

@@ -9,6 +9,9 @@ local index = require "clshell.help.index"
 -- These use the run store, see store.lua.
 local STORED = {history = true, best = true, prune = true,
   ["runs.compare"] = true}
+-- These need the simulator.
+local simulated = require "clshell.simulate.trace".plugin()
+local SIMULATED = {access = true, Access = true}
 local sanitized = (os.getenv "CLSHELL_BUILD" or ""):find("asan", 1, true)
 
 t.device()
@@ -118,6 +121,9 @@ end
 
 for _, group in ipairs(order) do
   t.test("examples of " .. group, function()
+    if SIMULATED[group] and not simulated then
+      t.skip "there is no simulator, or no plugin for it"
+    end
     run(groups[group])
   end)
 end

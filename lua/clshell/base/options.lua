@@ -24,6 +24,7 @@ local TUNE = {"seconds", "evaluations", "strategy", "seed", "objective",
 -- Module cl has lists of its own (cl.options of a name); those of a kernel
 -- family depend on its rungs.
 local NAMES = {
+  access = {"as", "warp", "sector", "line", "banks", "bank_bytes", "groups"},
   bench = {"name", "flop", "bytes", "type", "samples", "seconds", "warmup",
     "busy", "effort", "cache", "args", "check", "roof", "tag"},
   ["bench.of"] = {"flop", "bytes", "type", "tag"},

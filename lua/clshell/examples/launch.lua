@@ -1,6 +1,37 @@
 -- examples/launch.lua - examples that help shows: programs, kernels, launches
 -- SPDX-License-Identifier: MIT
 
+--- access
+local k = cl.kernel [[
+kernel void column(global const float *a, global float *b, int n) {
+  int i = get_global_id(0);
+  b[i] = a[i * n];
+}]]
+local a, b = cl.buffer("float", 4096, 0), cl.buffer("float", 64)
+local result = access(k:range(64, 64), a, b, 64, {as = "H100"})
+print(result)
+local load = result.rows[2]
+print(load.code, load.sectors / load.requests) --> a[i * n] 32.0
+
+--- Access:table
+local k = cl.kernel "kernel void one(global int *x) { *x = 1; }"
+print(access(k:range(1), cl.buffer("int", 1)):table(60))
+
+--- Access:draw
+local k = cl.kernel [[
+kernel void third(global int *x) {
+  x[3 * get_global_id(0)] = 1;
+}]]
+local result = access(k:range(32, 32), cl.buffer("int", 96))
+print(result:draw(2))
+
+--- Access:svg
+local k = cl.kernel [[
+kernel void third(global int *x) {
+  x[3 * get_global_id(0)] = 1;
+}]]
+access(k:range(32, 32), cl.buffer("int", 96)):svg("access.svg")
+
 --- cl.build
 local prog = cl.build([[
 kernel void scale(float a, global float *x) {

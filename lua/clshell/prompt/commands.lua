@@ -227,6 +227,27 @@ end, "[launch(args)]\nfinds the defects of a launch, as check does\n"
     return launch and ("print(check(%s%s))"):format(launch, args)
   end})
 
+-- `%access launch(args) as="M1"` as a call of access.
+local function access_call(rest)
+  local expression, options = part "measure".split(rest)
+  local launch, args = expression:match "^(.*%S)%s*(%b())$"
+  if not launch or launch:find ":%s*[%a_][%w_]*$" then -- k:range(n)
+    cl.error "%access needs a launch and its arguments: %access l(x, y)"
+  end
+  local words = {launch, args:match "^%(%s*(%S.-)%s*%)$"}
+  for i, option in ipairs(options) do
+    options[i] = option[1] .. " = " .. option[2]
+  end
+  words[#words + 1] = options[1] and "{" .. table.concat(options, ", ") .. "}"
+  return "access(" .. table.concat(words, ", ") .. ")"
+end
+
+define("access", function(rest)
+  return session.compile(access_call(rest))()
+end, "launch(args) [as=, warp=, banks= ...]\nwhat a kernel asks of memory, by "
+  .. "source line\nBanks, sectors and lanes of each load and store, on the "
+  .. "simulator; see ?access.", {code = true, script = access_call})
+
 define("run", function(rest)
   local words = part "files".arguments(rest)
   if #words == 0 then
