@@ -154,6 +154,21 @@ static int gaussian_observe(lua_State *L) {
   return 0;
 }
 
+/* A sum of products, as four sums that need not wait for one another. */
+static double dot(const double *a, const double *b, size_t n) {
+  double s[4] = {0, 0, 0, 0};
+  size_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    s[0] += a[i] * b[i];
+    s[1] += a[i + 1] * b[i + 1];
+    s[2] += a[i + 2] * b[i + 2];
+    s[3] += a[i + 3] * b[i + 3];
+  }
+  for (; i < n; i++)
+    s[0] += a[i] * b[i];
+  return s[0] + s[1] + (s[2] + s[3]);
+}
+
 /* The Matern covariance, 5/2, of two points with scaled features. */
 static double covariance(const double *a, const double *b, size_t d) {
   double r2 = 0;
@@ -173,9 +188,7 @@ static void factor(Gaussian *g, size_t i) {
   for (size_t j = 0; j < i; j++) {
     const double *other = g->l + j * g->most;
     double s = covariance(x, g->xs + j * g->features, g->features);
-    for (size_t k = 0; k < j; k++)
-      s -= row[k] * other[k];
-    row[j] = s / other[j];
+    row[j] = (s - dot(row, other, j)) / other[j];
     rest -= row[j] * row[j];
   }
   row[i] = sqrt(fmax(rest, 1e-10));
@@ -189,10 +202,7 @@ static double likelihood(Gaussian *g) {
     factor(g, g->factored);
   for (size_t i = 0; i < g->n; i++) {
     const double *row = g->l + i * g->most;
-    double s = g->y[i];
-    for (size_t k = 0; k < i; k++)
-      s -= row[k] * g->z[k];
-    g->z[i] = s / row[i];
+    g->z[i] = (g->y[i] - dot(row, g->z, i)) / row[i];
     square += g->z[i] * g->z[i];
     logdet += log(row[i]);
   }
@@ -223,20 +233,24 @@ static double climb(Gaussian *g, double *at, double step, double lo, double hi,
   }
 }
 
-/* One round over the length scales and the noise. */
+/* One round over the length scales and the noise. Points keep their columns
+** where it changes nothing. */
 static void learn(Gaussian *g) {
-  double best = likelihood_anew(g);
+  double best = likelihood_anew(g), lengths[MAXFEATURES], noise = g->noise;
+  memcpy(lengths, g->lengths, g->features * sizeof *lengths);
   for (size_t f = 0; f <= g->features; f++) {
-    bool noise = f == g->features;
-    double *at = noise ? &g->noise : &g->lengths[f];
-    double step = noise ? STEP * STEP : STEP;
-    double lo = noise ? SMOOTHEST : SHORTEST, hi = noise ? NOISIEST : LONGEST;
+    bool last = f == g->features; /* the noise */
+    double *at = last ? &g->noise : &g->lengths[f];
+    double step = last ? STEP * STEP : STEP;
+    double lo = last ? SMOOTHEST : SHORTEST, hi = last ? NOISIEST : LONGEST;
     double up = climb(g, at, step, lo, hi, best);
     best = up > best ? up : climb(g, at, 1 / step, lo, hi, best);
   }
   g->factored = 0;
-  for (size_t i = 0; i < g->points; i++)
-    g->done[i] = 0;
+  if (g->noise != noise ||
+      memcmp(lengths, g->lengths, g->features * sizeof *lengths) != 0)
+    for (size_t i = 0; i < g->points; i++)
+      g->done[i] = 0;
 }
 
 /* Gaussian:fit(targets [, learn])
@@ -265,7 +279,7 @@ static int gaussian_fit(lua_State *L) {
 
 /* The mean of a point; its variance is kept. */
 static double predict(Gaussian *g, size_t i) {
-  double *v = g->v + i * g->most, x[MAXFEATURES], mean = 0;
+  double *v = g->v + i * g->most, x[MAXFEATURES];
   if (g->done[i] == 0)
     g->variance[i] = 1;
   for (size_t f = 0; f < g->features && g->done[i] < g->factored; f++)
@@ -274,14 +288,10 @@ static double predict(Gaussian *g, size_t i) {
     size_t q = g->done[i];
     const double *row = g->l + q * g->most;
     double s = covariance(x, g->xs + q * g->features, g->features);
-    for (size_t k = 0; k < q; k++)
-      s -= row[k] * v[k];
-    v[q] = s / row[q];
+    v[q] = (s - dot(row, v, q)) / row[q];
     g->variance[i] -= v[q] * v[q];
   }
-  for (size_t q = 0; q < g->factored; q++)
-    mean += v[q] * g->z[q];
-  return mean;
+  return dot(v, g->z, g->factored);
 }
 
 static double deviation(const Gaussian *g, size_t i) {

@@ -150,6 +150,22 @@ t.test("a measurement told before the first question is no question later",
     end
   end)
 
+t.test("the order of a list changes no choice of the model", function()
+  local up = space.new{{"x", "16..256:16"}, {"y", {1, 3}}}
+  local values = {table.unpack(up.params[1].values)}
+  table.sort(values, function(a, b) return a > b end)
+  local down = space.new{{"x", values}, {"y", {1, 3}}}
+  local function choice(s)
+    local ask, tell = strategy.new("surrogate", s, space.random(1))
+    for id = 1, 15 do -- the model speaks after these
+      local p = up:point(2 * id)
+      tell(s:number(p), (p.x % 64 == 0 and 1 or 2) + p.x / 1000)
+    end
+    return s:point(ask())
+  end
+  t.eq(choice(down), choice(up))
+end)
+
 t.test("the choice looks at the space and the budget", function()
   local small, large = space.new{x = "1..20"}, space.new{x = "1..100",
     y = "1..100"}

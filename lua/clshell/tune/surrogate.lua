@@ -17,9 +17,10 @@ local host = require "cl.host"
 local M = {}
 
 M.MOST = 300        -- observations: the model costs their number squared
-local FIRST = 15    -- points by chance
+local FIRST = 10    -- points by chance
 local POOL = 3000   -- candidates by chance
 local TOP = 3       -- best points whose neighbours are candidates
+local LEARN = 1.3   -- times more observations: fits the length scales anew
 local KAPPA = {0.5, 1, 1.5, 2.5}
 local DARING = 2    -- kappa of the candidates of a part
 local TRIES = 8     -- parts, as constraints may leave one empty
@@ -64,9 +65,10 @@ end
 
 -- Whether the alignment of the values says more than their size.
 local function aligned(values)
-  for i = 2, #values do
-    if values[i] > values[i - 1]
-        and powers(values[i]) <= powers(values[i - 1]) then
+  local list = table.move(values, 1, #values, 1, {})
+  table.sort(list)
+  for i = 2, #list do
+    if powers(list[i]) <= powers(list[i - 1]) then
       return true
     end
   end
@@ -136,26 +138,21 @@ local function targets(values, n)
   end
 end
 
--- Whether the length scales are fitted anew at so many observations.
-local function relearn(n)
-  return n < 30 and n % 5 == 0 or n < 100 and n % 10 == 0 or n % 50 == 0
-end
-
---- surrogate.new(space, random) -> ask, tell, again
+--- surrogate.new(space, random) -> ask, tell, ahead, again
 --- The search by a Gaussian process, for up to surrogate.MOST observations;
 --- after that points by chance near the best. again(f) replaces the value of
 --- each point told by f(number).
 function M.new(space, random)
   local columns = features(space)
   local model = #columns > 0 and host.gaussian(#columns, M.MOST)
-  local rows, ids = {}, {}   -- of the model, by number and back
-  local values, told, order, n = {}, {}, {}, 0
+  local rows, ids, x = {}, {}, {} -- of the model, by number and back
+  local values, told, order, n, learned = {}, {}, {}, 0, 0
   local asked, pooled = {}, false
   local scale            -- from a target of the last fit to a value
   local believed, waiting, queue = {}, 0, {}
   local function row(id)
     if not rows[id] then
-      local p, x = space:point(id), {}
+      local p = space:point(id)
       for i, c in ipairs(columns) do
         x[i] = c.column[c.param.index[p[c.param.name]]]
       end
@@ -231,9 +228,10 @@ function M.new(space, random)
       return id and not asked[id] and id or fresh()
     end
     candidates()
-    local list
+    local learn, list = n >= LEARN * learned, nil
+    learned = learn and n or learned
     list, scale = targets(values, n)
-    model:fit(list, relearn(n) or n == FIRST)
+    model:fit(list, learn)
     local best
     for _ = 1, n % 2 == 0 and TRIES or 0 do
       best = best or model:lowest(DARING, part(n % 4 == 0))
