@@ -157,6 +157,63 @@ t.test("the note on locals comes once, on a terminal", function()
     exit 0]])
 end)
 
+t.test("the text of kernels is built, as prog", function()
+  terminal.device()
+  local cuda = [==[
+#include <stdio.h>
+// one more, for each
+__global__ void add(int *a, int n)
+{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (i < n) a[i] += 1;
+}
+int main() {
+  add<<<4, 2>>>(a, 8);
+}]==]
+  terminal.run(([[
+    expect cl>
+    send \x1b[200~%s\x1b[201~\r
+    expect prog = cl.build of this text
+    expect kernel add(a: global int*
+    expect launch: prog.add:range({4 * 2}, {2})(a, 8)
+    expect cl>
+    send a = cl.buffer("int", 8, 1)\r
+    expect cl>
+    send prog.add:range({4 * 2}, {2})(a, 8)\r
+    expect Event
+    send a:read()[8]\r
+    expect 2
+    expect cl>
+    send kernel void one(global int *x)\r
+    expect ..>
+    send {\r
+    expect ..>
+    send *x = 1; }\r
+    expect kernel one(x: global int*)
+    expect cl>
+    send prog.one.name\r
+    expect "one"
+    expect cl>
+    send \x04
+    exit 0]]):format(cuda:gsub("\n", "\\r")), "-n")
+  local out = session([==[
+__global__ void bad(int *a) {
+  a[threadIdx.x] = nowhere;
+}
+prog
+kernel = cl.kernel [[ kernel void f() {} ]] )
+return kernel __global__
+6 * 7]==])
+  has(out, "input:1:2:20: error: use of undeclared identifier 'nowhere'",
+    "nil\n", "input:3:1: unexpected symbol near ')'",
+    "input:4:1: ", "42")
+  has(session(('kernel void f(global int *a) { local int x; }\n%%save %s\n'
+    .. '%%run %s'):format(terminal.folder() .. "/saved.lua",
+    terminal.folder() .. "/saved.lua")), "kernel f(a: global int*)",
+    "wrote 1 input")
+end)
+
 t.test("pasted script blocks keep their locals", function()
   terminal.run([[
     expect cl>

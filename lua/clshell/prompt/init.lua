@@ -23,6 +23,11 @@ local function is_blank(text)
   return not find(text, "%S")
 end
 
+-- Whether a text may be that of kernels; prompt/kernel_text.lua decides.
+local function may_kernels(text)
+  return find(text, "__global__", 1, true) or find(text, "kernel", 1, true)
+end
+
 --- session.complete(text) -> boolean
 --- Whether Enter submits a text: a complete chunk, an error that further lines
 --- cannot mend, a command, a question, or an empty text.
@@ -40,7 +45,31 @@ function M.complete(text)
     return true
   end
   local input, _, more = parse(text, "=input")
-  return input ~= nil or not more
+  if input then
+    return true
+  end
+  if may_kernels(text) then
+    local done = require "clshell.prompt.kernel_text".complete(text)
+    return done == nil and not more or done
+  end
+  return not more
+end
+
+-- Compiles an input; one that is no Lua may be the text of kernels.
+local function compile(text, chunk)
+  local compiled, message = parse(text, chunk)
+  local code = not compiled and may_kernels(text)
+    and require "clshell.prompt.kernel_text".code(text)
+  if code then
+    compiled = {kind = "kernels", code = code,
+      run = load(code .. " return prog", chunk, "t")}
+    if not M.quiet then
+      note "no Lua, but kernels: prog = cl.build of this text"
+    end
+  elseif not compiled then
+    error(message, 0)
+  end
+  return compiled
 end
 
 -- Makes top-level locals globals, with a note the first time.
@@ -131,11 +160,7 @@ function M.prepare(text)
     end
   end
   local input, chunk = enter(text)
-  local compiled, message = parse(text, chunk)
-  if not compiled then
-    error(message, 0)
-  end
-  for key, value in pairs(compiled) do
+  for key, value in pairs(compile(text, chunk)) do
     input[key] = value
   end
   keep_locals(input, chunk)

@@ -240,6 +240,27 @@ function M.Launch(l, o)
   }, o)
 end
 
+local NOTES = 6 -- of the host's calls in a CUDA text
+
+-- The launches of a CUDA text as Lua, and what stands for the host's calls.
+local function cuda_lines(cuda, o)
+  local lines = {}
+  local function add(s)
+    lines[#lines + 1] = text.fold("  " .. clean(s), o.width)
+  end
+  for _, launch in ipairs(cuda.launches) do
+    add(("launch: %s.%s"):format(o.name, launch.text))
+  end
+  for i = 1, math.min(NOTES, #cuda.notes) do
+    add(("line %d, %s"):format(cuda.notes[i].line, cuda.notes[i].text))
+  end
+  if #cuda.notes > NOTES then
+    add(("%d more: %s.cuda.notes"):format(#cuda.notes - NOTES, o.name))
+  end
+  add(("the OpenCL C: %s.cuda.opencl"):format(o.name))
+  return (table.concat(lines, "\n") .. "\n"):gmatch "(.-)\n"
+end
+
 function M.Program(prog, o)
   local info = prog:info()
   local lines = sheet("Program " .. info.name, {
@@ -249,6 +270,11 @@ function M.Program(prog, o)
   for _, name in ipairs(info.kernels) do
     for _, line in ipairs(signature_lines(prog:kernel(name), o.width - 2)) do
       lines[#lines + 1] = "  " .. line
+    end
+  end
+  if prog.cuda then
+    for line in cuda_lines(prog.cuda, o) do
+      lines[#lines + 1] = line
     end
   end
   local log = (info.log or ""):gsub("%s+$", "")

@@ -12,7 +12,8 @@ local M = {}
 
 --- session.inputs
 --- The submitted inputs: a list of {text=, ok=, kind=, code=}. kind is
---- "expression", "statement" or "command", ok whether it ran to its end.
+--- "expression", "statement", "kernels" or "command", ok whether it ran to its
+--- end.
 M.inputs = {}
 
 --- session.settings
