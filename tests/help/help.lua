@@ -145,6 +145,15 @@ t.test("what users of other languages ask for is answered", function()
   has("threadIdx", "get_local_id(0)")
   has("threadIdx.x", "get_local_id(0)")
   has("__syncthreads", "barrier(")
+  has("tex2D", "(CUDA)", "a buffer of shape {rows, cols}")
+  has("warp divergence", "different sides of an `if`")
+  has("cuda", "cuda = true", "cuda.translate", "cudaMalloc", "b:read()")
+  for words, found in pairs{threadIdx = "threadIdx", dim3 = "dim3",
+      ["warp divergence"] = "divergence", image = "image",
+      __shfl_down_sync = "sub_group", cudamemcpy = "b:write(h)"} do
+    local list = help.search(words, {width = 80, height = 24, color = false})
+    t.ok(list:find(found, 1, true), list)
+  end
   has("exit", "Ctrl-D")
   has("json", 'local json = require "clshell.json"')
   has("A.rows", "Field 'rows'", "?cl.buffer")

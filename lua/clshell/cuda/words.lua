@@ -176,7 +176,7 @@ __ffs  32 - clz(x & -x)
 __saturatef  clamp(x, 0.0f, 1.0f)
 __managed__  a buffer, as an argument of the kernel
 curandState  a hash of the work-item's id, in the kernel
-curand_uniform  a hash of the work-item's id; x:random() fills a buffer
+curand_uniform  a hash of the work-item's id; or h:random() of an array
 curand_init  a hash of the work-item's id, in the kernel
 ]]
 
@@ -273,7 +273,6 @@ end
 
 local by_lower = {}
 for _, entry in ipairs(M.list) do
-  entry.here = entry.kind == "word" and entry.here or entry.here
   entry.said = SAID[entry.word] or entry.here
   by_lower[lower(entry.word)] = by_lower[lower(entry.word)] or entry
 end
@@ -303,6 +302,9 @@ function M.page()
   local lines = {}
   for _, page in ipairs(PAGES) do
     lines[#lines + 1] = ("\n%s:\n"):format(page[1])
+    lines[#lines + 1] = page[2] == "word" and ("  %-20s  %s"):format(
+      "sqrtf, fmaxf ...", "sqrt, fmax ...: C's functions, without the f")
+      or nil
     for _, entry in ipairs(M.list) do
       if entry.kind == page[2] then
         lines[#lines + 1] = ("  %-20s  %s"):format(entry.word, entry.said)

@@ -2,6 +2,8 @@
 -- something to try
 -- SPDX-License-Identifier: MIT
 
+local words = require "clshell.cuda.words"
+
 local M = {}
 
 -- A block each: the names, the text, and after "Try:" a function, a rung or a
@@ -38,6 +40,14 @@ The work-items that a GPU issues one instruction for: 32 on NVIDIA, 32 or 64
 on AMD, 8 to 32 on Intel. Where they branch differently, the branches run one
 after the other. k.preferred_multiple is its size as the driver tells it.
 Try: ?coalescing
+
+divergence, warp divergence, branch divergence
+Work-items of a warp that take different sides of an `if`, or leave a loop at
+different times: the warp runs both sides, and each side leaves some lanes
+idle. A condition that is the same in the whole warp costs nothing. Let whole
+warps take a side (get_local_id(0) < n, not % 2), or choose a value by ?: or
+select.
+Try: ?warp
 
 compute unit, multiprocessor, sm
 The part of a device that runs work-groups: a multiprocessor of a GPU, a core
@@ -291,14 +301,14 @@ One address for host and device: not bound here. A buffer made with host = true
 maps into the host's memory without a copy where the device shares it.
 Try: ?cl.buffer and ?Buffer:map
 
-cuda, threadidx, threadidx.x, blockidx, blockdim, griddim, __global__, \
-__shared__, __syncthreads, nvcc, cudamalloc, cudamemcpy
-OpenCL C has other words for CUDA's: threadIdx.x get_local_id(0), blockIdx.x
-get_group_id(0), blockDim.x get_local_size(0), gridDim.x get_num_groups(0),
-__global__ kernel, __shared__ local, __syncthreads() barrier(
-CLK_LOCAL_MEM_FENCE); cudaMalloc is cl.buffer, cudaMemcpy is read and write of
-a Buffer. The NDRange counts work-items, CUDA's grid counts blocks.
-Try: ?get_global_id and ?ndrange
+cuda, nvcc, cu
+CUDA's kernels build with cl.build(source, {cuda = true}), from a path that
+ends in .cu, or pasted at the prompt; clshell --cuda file.cu compiles them and
+lists the launches. `prog.cuda` has the OpenCL C. Launches and memory are
+Lua's: the NDRange counts work-items, CUDA's grid counts blocks, so <<<grid,
+block>>> is k:range({grid * block}, {block}). Variables that CUDA's host fills
+by name, and the shared memory of <<<>>>, are arguments here, the last ones.
+Try: ?ndrange, ?threadIdx and ?cl.build
 
 exit, quit, leave
 exit or quit on a line of its own, or Ctrl-D, ends the session. In a script,
@@ -324,7 +334,7 @@ end
 
 --- concepts.list
 --- A list of {name, title, names, text, try} of each concept, and by all its
---- names.
+--- names; `more()` is text that its page has besides.
 M.list = {}
 
 for block in (TEXT:gsub("\\\n", "") .. "\n"):gmatch "(.-)\n\n" do
@@ -337,6 +347,8 @@ for block in (TEXT:gsub("\\\n", "") .. "\n"):gmatch "(.-)\n\n" do
     M.list[key(name)] = entry
   end
 end
+
+M.list.cuda.more = words.page
 
 --- concepts.find(word) -> entry or nil
 --- The concept of a name: "local memory", "local_memory", "warps".

@@ -98,7 +98,7 @@ local function by_full_name(topic, view)
     or command("%" .. topic, view)
     or room.pages.field(topic, view)
     or topic:find(":") and room.pages.method(topic:match(":([%w_]+)$"), view)
-    or nil
+    or room.pages.cuda(topic, view)
 end
 
 -- The page of a topic, also of a name without its owner: "tiled", "map",

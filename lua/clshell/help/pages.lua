@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local concepts = require "clshell.help.concepts"
+local cuda = require "clshell.cuda.words"
 local index = require "clshell.help.index"
 local layout = require "clshell.help.layout"
 local names = require "clshell.help.names"
@@ -103,7 +104,16 @@ function M.concept(entry, view)
   local also = entry.names:match("^[^,]+,%s*(.*)$")
   return ("%s\n\n%s\n\n  Try: %s"):format(layout.heading(entry.title, view)
     .. (also and (" (%s)"):format(also) or ""),
-    layout.prose(entry.text, view, "  "), entry.try)
+    layout.prose(entry.text .. (entry.more and "\n" .. entry.more() or ""),
+      view, "  "), entry.try)
+end
+
+--- pages.cuda(word, view) -> string or nil
+--- The page of a word of CUDA's.
+function M.cuda(word, view)
+  local entry = cuda.find(word)
+  return entry and layout.page(entry.word .. " (CUDA)", ("Here: %s. ?cuda "
+    .. "has all words."):format(entry.said), view)
 end
 
 --- pages.opencl(name, view) -> string or nil

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local concepts = require "clshell.help.concepts"
+local cuda = require "clshell.cuda.words"
 local index = require "clshell.help.index"
 local layout = require "clshell.help.layout"
 local names = require "clshell.help.names"
@@ -37,6 +38,9 @@ local function everything()
   end
   for _, entry in ipairs(concepts.list) do
     add(entry.name, "", entry.text, entry.names)
+  end
+  for _, entry in ipairs(cuda.list) do
+    add(entry.word, "", "CUDA's, here " .. entry.said, "", true)
   end
   for name, command in pairs(names.commands()) do
     add("%" .. name, command.usage or "", command.help or "", "")
