@@ -208,6 +208,23 @@ t.test("the error of a kernel: by its reference, or by its check", function()
     "tune: the aim err must be a finite number; got nothing")
 end)
 
+t.test("other aims for rows of the run store have a front of their own",
+  function()
+    local path = t.tmp "runs.db"
+    store.use(path)
+    local what = rough(cl.array("float", 4, 8))
+    local function off(r) return r.params.off end
+    what.objectives = {a = off, b = off}
+    t.eq(#tune(what).pareto, 1)
+    what.objectives = {a = off, b = function(r) return -r.params.off end}
+    local best = tune(what)
+    t.eq({best.stored, #best.pareto}, {3, 3})
+    store.use "none"
+    for _, ending in ipairs{"", "-wal", "-shm"} do
+      os.remove(path .. ending)
+    end
+  end)
+
 t.test("energy where the device tells it, else the reason", function()
   if power.meter(cl.device()) then
     local best = tune("gemm.tiled_padded", {64}, {evaluations = 2,

@@ -355,9 +355,10 @@ function Search:finish()
   return winners
 end
 
--- The winners, from the run store where all rows are from it.
+-- The winners, from the run store where all rows are from it. It knows no
+-- aims; a front is found at once.
 function Search:finals()
-  if not self.recall then
+  if not self.recall or self.aims then
     return self:finish()
   end
   local winners
