@@ -125,7 +125,10 @@ t.test("a point far behind at the first shapes does not run on the rest",
   end)
 
 t.test("a shape that refuses a point leaves it for the others", function()
-  local best = known{{1, 1, {2, 1, 2}}, {2, 1, {1, "too large", "wrong"}}}
+  local best = known({{1, 1, {2, 1, 2}}, {2, 1, {1, "too large", "wrong"}}},
+    function(src)
+      function src.awkward() end -- nothing against any
+    end)
   t.eq(best.params, {x = 1})
   t.eq({best.rows[2].status, best.rows[2].value}, {"refused", nil})
   t.eq(best.rows[2].reason, "at 2: too large")
@@ -260,7 +263,17 @@ t.test("a rung and a family over shapes, again from the run store", function()
   t.eq({best.shapes[1].title, best.shapes[2].title}, {"24x24x24 float",
     "16x8x40 float"})
   t.ok(best:choose{20}.tile and not pcall(best.choose, best, {"a"}))
-  t.eq(tune("gemm.tiled_padded", list, opts).stored, 3)
+  local again = tune("gemm.tiled_padded", list, opts)
+  t.eq({again.stored, again.params, again.ms}, {3, best.params, best.ms})
+  t.eq(#again.table, #best.table, "the table of the turns")
+  for k, level in ipairs(best.table) do
+    t.eq(again.table[k].loss, level.loss)
+    for i, entry in ipairs(level.shapes) do
+      local stored = again.table[k].shapes[i]
+      t.eq({stored.ms, stored.loss, stored.title, stored.row.point}, {entry.ms,
+        entry.loss, entry.title, entry.row.point})
+    end
+  end
   store.use "none"
   for _, ending in ipairs{"", "-wal", "-shm"} do
     os.remove(path .. ending)

@@ -131,7 +131,24 @@ local function ending(recall, rows)
   return "tune " .. cachefile.hash(table.concat(words, "\n"))
 end
 
---- recall:finals(rows, find) -> winners, gain
+-- A table of settings, see shapes.lua, with f(row) in place of its rows.
+local function exchanged(levels, f)
+  local list = {}
+  for k, level in ipairs(levels) do
+    local settings, shapes = {}, {}
+    for i, row in ipairs(level.settings) do
+      settings[i] = f(row)
+    end
+    for i, e in ipairs(level.shapes) do
+      shapes[i] = {title = e.title, ms = e.ms, loss = e.loss,
+        row = e.row and f(e.row)}
+    end
+    list[k] = {loss = level.loss, settings = settings, shapes = shapes}
+  end
+  return list
+end
+
+--- recall:finals(rows, known, find) -> winners, gain, table
 --- The end of a search: that of the search before, where all rows are from the
 --- store (`known`), else that of find(), which is kept.
 function Recall:finals(rows, known, find)
@@ -154,14 +171,16 @@ function Recall:finals(rows, known, find)
     for i, id in ipairs(last.winners) do
       winners[i] = by_id[id]
     end
-    return winners, last.gain
+    return winners, last.gain, last.table
+      and exchanged(last.table, function(id) return by_id[id] end)
   end
   local right = {}
   for _, row in ipairs(rows) do
-    right[row] = row.status == "ok" or nil
+    right[row] = row.status ~= "wrong" or nil
   end
-  local winners, gain = find()
-  last = {rows = {}, winners = {}, gain = gain}
+  local winners, gain, settings = find()
+  last = {rows = {}, winners = {}, gain = gain, table = settings
+    and exchanged(settings, function(row) return row.id end)}
   for _, row in ipairs(rows) do
     local reason = right[row] and row.status == "wrong" and row.reason or nil
     if row.turns or reason then
@@ -175,7 +194,7 @@ function Recall:finals(rows, known, find)
   if key then
     store:remember(key, json.encode(last))
   end
-  return winners, gain
+  return winners, gain, settings
 end
 
 --- recall:notes() -> list

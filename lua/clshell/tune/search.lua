@@ -246,15 +246,15 @@ end
 -- Whether a row is right on shapes that fit no tile; it is "wrong" otherwise.
 function Search:proves(row)
   local src = self.source
-  if src.awkward and not row.proved then
+  if src.awkward and row.proved == nil then
     self.view:step("shapes that fit no tile: " .. results.named(row))
     local reason = src.awkward(src.space:point(row.id))
-    row.proved = true
+    row.proved = not reason
     if reason then
       row.status, row.reason, row.value = "wrong", reason, nil
     end
   end
-  return row.status ~= "wrong"
+  return row.proved ~= false
 end
 
 -- The winners of several aims: the rows of the front that are right on all
@@ -362,10 +362,10 @@ function Search:finals()
     return self:finish()
   end
   local winners
-  winners, self.gain = self.recall:finals(self.rows,
+  winners, self.gain, self.table = self.recall:finals(self.rows,
     self.stored == self.evaluations, function()
       local found = self:finish()
-      return found, self.gain
+      return found, self.gain, self.table
     end)
   return winners
 end

@@ -197,7 +197,8 @@ local function times_of(parts, rows)
   for i in ipairs(parts) do
     times[i] = {}
     for _, row in ipairs(rows) do
-      local here = row.at and row.status ~= "wrong" and row.at[i]
+      local here = row.at and row.status ~= "wrong"
+        and row.proved ~= false and row.at[i]
       times[i][row] = timed(here) and here.ms or nil
     end
   end
@@ -273,7 +274,7 @@ local function level(parts, times, best, settings)
   local l = {settings = settings, shapes = {}}
   local total = mean(parts, function(part, i)
     local _, fastest = least(settings, times[i])
-    local entry = {shape = part.shape, title = part.title}
+    local entry = {title = part.title}
     l.shapes[i] = entry
     for _, row in ipairs(settings) do
       local t = times[i][row]
