@@ -81,6 +81,9 @@ t.test("the best of all is that of the least geometric mean", function()
   t.narrow(tostring(best))
   scratch.has(tostring(best), "2 shapes, geometric mean: 3.953 ms",
     "loss against the best known of each shape: 25 % with 1 setting")
+  local page = require("clshell.tune.page").text(best)
+  scratch.has(page, "<h2>Shapes</h2>", "in a table of 2",
+    "25 % with 1 setting")
 end)
 
 t.test("the rows that help most join the winner in the table",

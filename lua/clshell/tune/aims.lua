@@ -23,7 +23,7 @@ local NAMED = {
   err = {of = function(row) return row.record and row.record.err end,
     hint = "a rung has it, and a kernel with a reference or a function as "
       .. "check that returns ok, message, err",
-    show = function(x) return ("%.1e"):format(x) end},
+    show = function(x) return x == 0 and "0" or ("%.1e"):format(x) end},
   energy = {meter = true,
     show = function(x) return quantity.format(x, "J") end},
   bytes = {resource = true, hint = "the driver keeps no binary"},

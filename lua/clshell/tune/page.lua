@@ -12,6 +12,7 @@ local html = require "clshell.report.html"
 local interrupt = require "clshell.base.interrupt"
 local json = require "clshell.base.json"
 local quantity = require "clshell.base.quantity"
+local shapes = require "clshell.tune.shapes"
 local svg = require "clshell.plot.svg"
 local text = require "clshell.base.text"
 local view = require "clshell.tune.view"
@@ -404,6 +405,27 @@ local function effects_section(e)
   return table.concat(out, "\n")
 end
 
+-- The loss of each of several shapes.
+local function shapes_section(best)
+  local rows, shown, total = shapes.lines(best)
+  if #rows == 0 then
+    return ""
+  end
+  local titles, classes, list = {}, {}, {}
+  for i, column in ipairs(shown) do
+    titles[i] = column.title
+    classes[i] = column.align == "right" and "num" or "name"
+  end
+  for k, row in ipairs(rows) do
+    list[k] = {}
+    for i, column in ipairs(shown) do
+      list[k][i] = row[column.key]
+    end
+  end
+  return ('<h2>Shapes</h2><div class="scroll">%s</div><p>%s</p>'):format(
+    table_of(titles, list, classes), escape(total))
+end
+
 -- The rows that no other beats in several aims, and all rows beside them.
 local function front_section(best)
   local aims = best.aims
@@ -454,7 +476,7 @@ function M.text(best)
   -- an objective of both signs has no effects
   local ok, e = interrupt.pcall(effects.of, best)
   local out = {"<header>", "<h1>" .. escape(title) .. "</h1>", terms(best),
-    "</header>\n<main>", front_section(best),
+    "</header>\n<main>", shapes_section(best), front_section(best),
     effects_section(ok and e or nil),
     "<h2>Rows by value</h2>",
     '<p class="soft">' .. guide(#points, #best.rows) .. "</p>", form}

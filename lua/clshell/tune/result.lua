@@ -97,50 +97,21 @@ local function counts(result)
     result.stored) or "")
 end
 
--- "3.2 %"
-local function percent(loss)
-  return quantity.number(100 * loss, 2) .. " %"
-end
-
--- The shapes with the loss of the single setting and, where several settings
--- serve them better, the one of each; then the loss of one setting, of two.
-local function decisions(result, lines)
-  local levels = result.table or {}
-  local one, last = levels[1], levels[#levels]
-  if not one then
-    return
-  end
-  local rows, equal, losses = {}, true, {}
-  for i, shape in ipairs(result.shapes) do
-    local e, own = one.shapes[i], last.shapes[i].row
-    equal = equal and shape.weight == result.shapes[1].weight
-    rows[i] = {title = shape.title, weight = shape.weight,
-      time = e.ms and quantity.format(e.ms / 1e3, "s") or "",
-      loss = e.loss and percent(e.loss) or "",
-      setting = not own and "no configuration runs" or #levels > 1
-        and M.named(own) or ""}
-  end
-  local columns = {
-    {key = "title", title = "shape", wrap = true},
-    {key = "weight", title = "weight", align = "right", drop = 1},
-    {key = "time", title = "time", align = "right"},
-    {key = "loss", title = "loss", align = "right"},
-    {key = "setting", title = #levels > 1 and ("in a table of %d"):format(
-      #levels) or "", wrap = true},
-  }
-  if equal then
-    table.remove(columns, 2)
-  end
+-- Rows of a table as lines below the title.
+local function indented(lines, rows, columns)
   for line in report.format(rows, columns, {width = WIDTH - 2})
       :gmatch "[^\n]+" do
     lines[#lines + 1] = "  " .. line
   end
-  for k, level in ipairs(levels) do
-    losses[k] = ("%s with %s"):format(percent(level.loss), text.count(k,
-      "setting"))
+end
+
+-- The loss of each of several shapes.
+local function decisions(result, lines)
+  local rows, columns, total = shapes.lines(result)
+  if #rows > 0 then
+    indented(lines, rows, columns)
+    lines[#lines + 1] = "  " .. total
   end
-  lines[#lines + 1] = ("  loss against the best known of each shape: %s"):
-    format(table.concat(losses, ", "))
 end
 
 local shown = setmetatable({}, {__mode = "k"})
@@ -171,10 +142,7 @@ local function front(result, lines)
   lines[#lines + 1] = ("  %s that no other beats in %s%s:"):format(text.count(
     #all, "configuration"), table.concat(aims, ", "), #rows < #all
     and ("; the ends, %d are between them"):format(#all - #rows) or "")
-  for line in report.format(rows, columns, {width = WIDTH - 2})
-      :gmatch "[^\n]+" do
-    lines[#lines + 1] = "  " .. line
-  end
+  indented(lines, rows, columns)
 end
 
 function Result.__tostring(result)

@@ -12,6 +12,7 @@ local cl = require "cl"
 local evaluate = require "clshell.tune.evaluate"
 local kernel = require "clshell.tune.kernel"
 local ladder = require "clshell.tune.ladder"
+local quantity = require "clshell.base.quantity"
 local race = require "clshell.tune.race"
 local record = require "clshell.measure.record"
 local text = require "clshell.base.text"
@@ -216,33 +217,45 @@ local function least(rows, times)
   return best, best and times[best]
 end
 
--- The weight of the shapes that settings do not serve, and the mean of the
--- others where each takes its fastest setting.
-local function cost(parts, times, settings)
+-- The weight of the shapes without a time, and the mean of the others; time(i)
+-- is that of shape i.
+local function cost(parts, time)
   local missing = 0
   local ms = mean(parts, function(part, i)
-    local _, t = least(settings, times[i])
+    local t = time(i)
     missing = missing + (t and 0 or part.weight)
     return t
   end)
   return missing, ms
 end
 
+-- The cost where each shape takes its fastest setting.
+local function cost_of(parts, times, settings)
+  return cost(parts, function(i)
+    return select(2, least(settings, times[i]))
+  end)
+end
+
 -- The row that serves best at place k among settings, put there; true where
 -- that is worth it.
 local function improve(parts, times, rows, settings, k)
-  local before = settings[k]
-  local missing, ms = cost(parts, times, settings)
-  local best
+  local missing, ms = cost_of(parts, times, settings)
+  local others, fastest, best = {table.unpack(settings)}, {}, nil
+  table.remove(others, k)
+  for i in ipairs(parts) do
+    fastest[i] = select(2, least(others, times[i]))
+  end
   for _, row in ipairs(rows) do
-    settings[k] = row
-    local m, t = cost(parts, times, settings)
+    local m, t = cost(parts, function(i)
+      local own, other = times[i][row], fastest[i]
+      return own and other and math.min(own, other) or own or other
+    end)
     if t and (m < missing or m == missing and t < (best and ms
         or ms / (1 + WORTH))) then
       best, missing, ms = row, m, t
     end
   end
-  settings[k] = best or before
+  settings[k] = best or settings[k]
   return best ~= nil
 end
 
@@ -294,7 +307,7 @@ local function levels(parts, times, best, lists)
   for k, settings in ipairs(lists) do
     if #settings > 0 then
       local l = level(parts, times, best, settings)
-      local left = cost(parts, times, settings)
+      local left = cost_of(parts, times, settings)
       if k > 1 and left == missing
           and (1 + list[k - 1].loss) / (1 + l.loss) < 1 + WORTH then
         break
@@ -472,6 +485,47 @@ function M.kernel(t)
     part.source, part.title = kernel.source(own), label(shape)
   end
   return M.join(parts)
+end
+
+-- "3.2 %"
+local function percent(loss)
+  return quantity.number(100 * loss, 2) .. " %"
+end
+
+--- shapes.lines(result) -> rows, columns, sentence
+--- The shapes with the loss of the single setting and, where several settings
+--- serve them better, the one of each, as texts; the columns that have any;
+--- and the loss of one setting, of two.
+function M.lines(result)
+  local list, rows, losses = result.table or {}, {}, {}
+  local one, last = list[1], list[#list]
+  local weights = false
+  for i, shape in ipairs(one and result.shapes or {}) do
+    local e, own = one.shapes[i], last.shapes[i].row
+    weights = weights or shape.weight ~= result.shapes[1].weight
+    rows[i] = {title = shape.title, weight = tostring(shape.weight),
+      time = e.ms and quantity.format(e.ms / 1e3, "s") or "",
+      loss = e.loss and percent(e.loss) or "",
+      setting = not own and "no configuration runs" or #list > 1
+        and (own.rung and own.rung .. " " or "") .. own.config or ""}
+  end
+  local columns = {
+    {key = "title", title = "shape", wrap = true},
+    {key = "time", title = "time", align = "right"},
+    {key = "loss", title = "loss", align = "right"},
+    {key = "setting", title = #list > 1 and ("in a table of %d"):format(
+      #list) or "", wrap = true},
+  }
+  if weights then
+    table.insert(columns, 2, {key = "weight", title = "weight",
+      align = "right", drop = 1})
+  end
+  for k, l in ipairs(list) do
+    losses[k] = ("%s with %s"):format(percent(l.loss), text.count(k,
+      "setting"))
+  end
+  return rows, columns, "loss against the best known of each shape: "
+    .. table.concat(losses, ", ")
 end
 
 --- shapes.choose(result, shape) -> params, rung
