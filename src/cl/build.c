@@ -655,16 +655,19 @@ static int cl_programs(lua_State *L) {
   return 1;
 }
 
+static const char *const files_options[] = {"options", "include", NULL};
+
 /** cl.files(path [, opts]) -> list
  * The full paths of a kernel file and of the files that it includes, the file
  * itself first; list[path] is a hash of the content, an integer.
  * Options:
- *   defines, options, include, name, context  -  as for cl.build
+ *   options  none  for the compiler: the folders of its -I
+ *   include  none  a folder or a list; a file's own is always there
  */
 static int cl_files(lua_State *L) {
   lua_settop(L, 2);
   const char *path = luaL_checkstring(L, 1);
-  clsh_option_check(L, 2, build_options, "cl.files");
+  clsh_option_check(L, 2, files_options, "cl.files");
   clsh_source_push(L, path); /* the text at 3, the path found at 4 */
   path = lua_tostring(L, 4);
   clsh_source_pushoptions(L, 2, lua_tostring(L, 3), path);
@@ -699,7 +702,7 @@ void clsh_build_open(lua_State *L) {
       {"builds", program_builds}, {"file", program_file}, {NULL, NULL}};
   clsh_option_declare(L, "cl.build", build_options);
   clsh_option_declare(L, "cl.build_binary", binary_options);
-  clsh_option_declare(L, "cl.files", build_options);
+  clsh_option_declare(L, "cl.files", files_options);
   clsh_option_declare(L, "cl.kernel", build_options);
   clsh_class_add(L, "Program", methods, fields);
   luaL_setfuncs(L, functions, 0);

@@ -95,6 +95,13 @@ output.options(parser)
 local out <close> = output.open(parser, parser:parse{})
 out:say "only for people: not with --format csv"
 
+--- out:add
+local output, script = require "clshell.output", require "clshell.script"
+local parser = script.parser("mine", "")
+output.options(parser)
+local out <close> = output.open(parser, parser:parse{})
+out:add(bench.of("a", {0.01})) -- in no table; in the file of -o
+
 --- out:heading
 local output, script = require "clshell.output", require "clshell.script"
 local parser = script.parser("mine", "")

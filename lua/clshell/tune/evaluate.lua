@@ -7,7 +7,8 @@
 --   first             points to begin with, the default configuration first
 --   split(p)          the parameters of a point, and its rung or nil
 --   refusal(p)        the reason of the device, before anything is built
---   measure(p, race)  {status, reason, record}, status as in tune; or {ms, n,
+--   measure(p, race)  {status, reason, record}, status as in tune, `log` of a
+--                     failed build; or {ms, n,
 --                     rel, at, stored} in place of a record
 --   setting(p)        a text that tells equal measurements; nil: never equal;
 --                     and the hash of its source
@@ -41,6 +42,22 @@ function M.reason(e)
   return e.message:match "^[^\n]*" .. (why and ": " .. why.text or "")
 end
 
+--- evaluate.lost(context) -> reason, or nil
+--- The failure of the simplest work on a device, where it fails.
+function M.lost(context)
+  local ok, e = interrupt.pcall(function()
+    local b <close> = cl.buffer("int", 1, 0, {context = context})
+    b:read():close()
+  end)
+  return not ok and M.reason(e) or nil
+end
+
+--- evaluate.unbuilt(e) -> {status, reason, log}
+--- A failed build as the answer of a source.
+function M.unbuilt(e)
+  return {status = "build", reason = M.reason(e), log = tostring(e)}
+end
+
 --- evaluate.ended(r) -> {status, reason, record}
 --- The record of a measurement as the answer of a source.
 function M.ended(r)
@@ -67,6 +84,7 @@ function M.fill(row, found)
   row.rel = found.rel or r and r.lo and r.median > 0
     and (r.hi - r.lo) / 2 / r.median or nil
   row.at, row.stored = found.at, found.stored
+  row.log = found.log or r and r.log
 end
 
 --- evaluate.turns(source, points, seconds) -> list of lists, or nil
@@ -133,7 +151,7 @@ end
 -- The words of evaluate.identity, to a depth.
 local function identify(x, depth, words)
   local class = text.class(x)
-  if class == "Array" or class == "Buffer" and not x.closed then
+  if (class == "Array" or class == "Buffer") and not x.closed then
     words[#words + 1] = x.type .. text.shape(x.shape)
     local sum = class == "Array" and x:summary() or {}
     for _, name in ipairs(text.keys(sum)) do

@@ -17,6 +17,7 @@ local options = require "clshell.base.options"
 local replay = require "clshell.tune.replay"
 local search = require "clshell.tune.search"
 local shapes = require "clshell.tune.shapes"
+local text = require "clshell.base.text"
 local workload = require "clshell.measure.workload"
 
 -- A search of a source, by options and their limits.
@@ -43,7 +44,7 @@ local function checked(opts)
     local x = opts[name]
     if x ~= nil and (math.type(x) == nil or x <= 0 or x ~= x) then
       cl.error(("tune: %s must be a number > 0; got %s"):format(name,
-        tostring(x)))
+        text.got(x)))
     end
   end
   for _, name in ipairs{"objective", "reset"} do

@@ -27,6 +27,9 @@ end
 -- A reference as an Array, checked.
 local function reference_array(check, output)
   local ref = check
+  if text.class(check) == "Array" and check.closed then
+    cl.error("tune: check must be an open Array; it is closed")
+  end
   if arguments.is_buffer(check) then
     ref = check:read()
   elseif text.class(check) ~= "Array" then
@@ -82,6 +85,20 @@ local function macro(v)
   return v
 end
 
+-- Raises where two parameters would be one macro.
+local function check_macros(params)
+  local by = {}
+  for _, param in ipairs(params) do
+    local name = param.name:upper()
+    if by[name] then
+      cl.error(("tune: params: %s and %s are both the macro %s"):format(
+        by[name], param.name, name), {hint = "another name, or defines = "
+        .. "function(p) return {...} end"})
+    end
+    by[name] = param.name
+  end
+end
+
 -- The default configuration: the values that `start` gives, else the first
 -- ones; the first point where these are none.
 local function start_of(points, start)
@@ -116,6 +133,9 @@ function M.source(t)
   local context = t.context or cl.context()
   local src = {space = space.new(t.params, t.where), out = {},
     context = context, mode = t.cache or "hot"}
+  if not t.defines then
+    check_macros(src.space.params)
+  end
   src.name = t.name or from.path and from.path:match "([^/]*)%.%w*$"
     or source:match "kernel%s+void%s+([%w_]+)" or "kernel"
   local first = #src.space > 0 and start_of(src.space, t.start) or nil
@@ -141,8 +161,12 @@ function M.source(t)
   end
 
   local function defines_of(p)
-    local defines = {}
-    for name, v in pairs(t.defines and value(t.defines, p) or p) do
+    local defines, given = {}, t.defines and value(t.defines, p) or p
+    if type(given) ~= "table" then
+      cl.error(("tune: defines must be a table of macros; got %s"):format(
+        text.got(given)))
+    end
+    for name, v in pairs(given) do
       defines[t.defines and name or name:upper()] = macro(v)
     end
     return defines
@@ -276,14 +300,14 @@ function M.source(t)
     return true
   end
 
-  -- The launch of a point and its arguments, or nil, a status and a reason.
+  -- The launch of a point and its arguments, or nil and the answer without.
   local function launch_of(p)
     local ok, kernel = pcall(function()
       return program.kernel(program.get(context, from, defines_of(p),
         value(t.options, p)), t.entry)
     end)
     if not ok then
-      return nil, "build", evaluate.reason(kernel)
+      return nil, evaluate.unbuilt(kernel)
     end
     last.program = kernel.program
     local args = args_of(p)
@@ -292,11 +316,12 @@ function M.source(t)
     local reason = device_limits.kernel(kernel, size, context.device)
       or device_limits.constants(kernel, args, context.device)
     if reason then
-      return nil, "refused", reason
+      return nil, {status = "refused", reason = reason}
     end
     local made, launch = pcall(kernel.range, kernel, range_of(p))
-    if not made then
-      return nil, "refused", evaluate.reason(launch)
+    if not made then -- the library calls it "?", as pcall called it
+      return nil, {status = "refused", reason = evaluate.reason(launch)
+        :gsub("^%?: bad argument #%d: ", "range: ")}
     end
     return launch, args
   end
@@ -322,9 +347,9 @@ function M.source(t)
   end
 
   function src.measure(p, race)
-    local launch, args, reason = launch_of(p)
+    local launch, args = launch_of(p)
     if not launch then
-      return {status = args, reason = reason}
+      return args
     end
     local opts = evaluate.options(t)
     opts.name, opts.flop, opts.bytes = src.name, value(t.flop, p),

@@ -200,7 +200,7 @@ function M.source(job, opts, all)
     local ok, usable_kernel, reason = pcall(family.check, name, own,
       job.operands)
     if not ok then
-      return {status = "build", reason = evaluate.reason(usable_kernel)}
+      return evaluate.unbuilt(usable_kernel)
     elseif not usable_kernel then
       return {status = "refused", reason = reason}
     end

@@ -111,7 +111,7 @@ function Recall:keep(src, row)
   r.config, r.params, r.title, r.mode = row.config, row.point, src.title,
     src.mode
   r.setting, r.source_hash = self.settings[row], self.hashes[row]
-  r.final = row.status == "failed" or nil
+  r.final, r.log = row.status == "failed" or nil, row.log
   record.fail(r, row.status, row.reason)
   stores.keep(r)
 end
@@ -121,7 +121,8 @@ local function ending(recall, rows)
   local words = {}
   for _, row in ipairs(rows) do
     words[#words + 1] = ("%d %s %s %s"):format(row.id, recall.settings[row]
-      or row.status, tostring(row.ms), tostring(row.value))
+      or row.status, tostring(row.ms), table.concat(row.aims
+      or {tostring(row.value)}, " "))
     for i, here in ipairs(row.at or {}) do
       words[#words + 1] = ("%d at %d: %s %s"):format(row.id, i,
         recall.settings[here] or here.status, tostring(here.ms))

@@ -14,6 +14,7 @@ local view = require "clshell.tune.view"
 local M = {}
 
 local WIDTH = 79
+local LOG = 12 -- lines of the first failed build, where nothing ran
 local FRONT = 20 -- rows of the Pareto set in the text
 
 local Result = {}
@@ -43,6 +44,7 @@ end
 local ENDED = {
   budget = "the evaluations were used up", time = "the time was over",
   space = "no point was left", interrupted = "Ctrl-C",
+  device = "the device failed",
 }
 
 -- The first reason of each status that is a failure, with its count.
@@ -58,6 +60,11 @@ local function failures(result, lines)
       lines[#lines + 1] = ("  %s: %s: %s"):format(status == "build"
         and text.count(count, "failed build") or ("%d %s"):format(count,
         status), M.named(example), example.reason or "no reason given")
+      local room = #result.winners == 0 and LOG or 0
+      for line in (example.log or ""):gmatch "\n([^\n]+)" do
+        lines[#lines + 1] = room > 0 and "    " .. line or nil
+        room = room - 1
+      end
     end
   end
 end
@@ -116,8 +123,8 @@ end
 
 local shown = setmetatable({}, {__mode = "k"})
 
---- result.shown(result) -> boolean
---- Whether the text of a result was asked for.
+-- result.shown(result) -> boolean
+-- Whether the text of a result was asked for.
 function M.shown(result)
   return shown[result] or false
 end
@@ -151,8 +158,8 @@ function Result.__tostring(result)
   local function number(x)
     return quantity.number(x, best.rel and quantity.digits(best.rel) or 4)
   end
-  local lines = {("%s %s"):format(result.name, result.title or "")
-    :gsub(" $", "")}
+  local lines = {(("%s %s"):format(result.name, result.title or "")
+    :gsub(" $", ""))}
   if best then
     lines[1] = lines[1] .. ": " .. speed(best, number)
     lines[2] = "  " .. M.named(best)

@@ -20,6 +20,8 @@ local NEAR = 0.03    -- of the best: finalists
 local TIE = 0.01     -- of the best: winners, where turns tell nothing
 local FINALISTS = 8
 local FAR = 10       -- times the best: a default that is not run in turns
+-- What a device that is lost gives.
+local FAILURES = {failed = true, build = true, refused = true}
 local IDLE = 10000   -- proposals in a row that are known: the strategy is done
 
 -- Whether a row has a time.
@@ -68,7 +70,10 @@ function Search:look(src, p, row, race_of)
     end or nil))
   self.spent = self.spent + cl.now() - begin
   if recall then
-    recall:keep(src, row)
+    self.lost = FAILURES[row.status] and evaluate.lost(src.context) or nil
+    if not self.lost then
+      recall:keep(src, row)
+    end
   end
 end
 
@@ -118,7 +123,8 @@ end
 -- Why the search ends now, or nil.
 function Search:over()
   local o = self.limits
-  return self.count >= #self.source.space and "space"
+  return self.lost and "device"
+    or self.count >= #self.source.space and "space"
     or o.evaluations and self.evaluations >= o.evaluations and "budget"
     or cl.now() - self.begin >= SEARCH * o.seconds and "time" or nil
 end
@@ -130,8 +136,9 @@ local function affordable(search)
   if o.seconds == math.huge then
     return o.evaluations
   end
-  local more = search.spent > 0 and math.floor((SEARCH * o.seconds - passed)
-    / search.spent * (search.evaluations - search.stored))
+  local measured = search.evaluations - search.stored
+  local more = measured > 0 and search.spent > 0 and math.floor(
+    (SEARCH * o.seconds - passed) / search.spent * measured)
     or o.evaluations or 100
   return math.max(1, math.min(o.evaluations or math.huge,
     math.tointeger(search.evaluations + more) or 1000000))
@@ -370,13 +377,30 @@ function Search:finals()
   return winners
 end
 
+-- A line where all results are wrong in the same way.
+local function doubt(rows)
+  local count, reason = 0, nil
+  for _, row in ipairs(rows) do
+    if timed(row) or row.status == "wrong" and count > 0
+        and row.reason ~= reason then
+      return nil
+    elseif row.status == "wrong" then
+      count, reason = count + 1, row.reason
+    end
+  end
+  return count > 1 and ("all %d results are wrong in the same way: the "
+    .. "reference may be wrong"):format(count) or nil
+end
+
 -- The lines below a result.
 local function notes_of(search)
   local src = search.source
   local notes = {src.note and src.note() or nil}
+  notes[#notes + 1] = doubt(search.rows)
   for _, note in ipairs(search.recall and search.recall:notes() or {}) do
     notes[#notes + 1] = note
   end
+  notes[#notes + 1] = search.lost
   return notes
 end
 
@@ -437,16 +461,27 @@ function M.run(source, opts, limits)
     seconds = limits.seconds < math.huge and SEARCH * limits.seconds or nil,
     total = math.min(#src_space, limits.evaluations or #src_space)}
   search.view = shown
-  local ok, answer = xpcall(function()
-    local ended = search:run()
-    return result_of(search, ended, search:finals())
-  end, function(e)
+  local function with_stack(e)
     if interrupt.is(e) then
       return e
     end
     local found, failure = pcall(require, "clshell.failure")
     return found and failure.keep(e) or e
-  end)
+  end
+  local ok, answer = xpcall(function()
+    local ended, winners = search:run(), nil
+    if not search.lost then
+      local fine
+      fine, winners = xpcall(search.finals, with_stack, search)
+      search.lost = not fine and not interrupt.is(winners)
+        and not source.recorded and evaluate.lost(source.context) or nil
+      if not fine and not search.lost then
+        error(winners, 0)
+      end
+    end
+    return search.lost and result_of(search, "device", so_far(search))
+      or result_of(search, ended, winners)
+  end, with_stack)
   if ok then
     return answer
   elseif interrupt.is(answer) and type(answer) == "table" then

@@ -22,6 +22,9 @@ local LARGE = 100000    -- combinations of a part that are worth early tests
 local WORDS = {["and"] = true, ["or"] = true, ["not"] = true,
   ["true"] = true, ["false"] = true, ["nil"] = true, math = true}
 
+local ESCAPES = {["\n"] = "\\n", ["\t"] = "\\t", ['"'] = '\\"',
+  ["\\"] = "\\\\"} -- in the text of a point
+
 local function fail(message, ...)
   cl.error("tune: " .. message:format(...))
 end
@@ -290,13 +293,16 @@ end
 -- Whether a constraint holds. An error in it ends the enumeration.
 local function holds(c, p)
   local ok, answer = pcall(c.holds, p)
-  if ok then
+  if ok and (answer == nil or type(answer) == "boolean") then
     return answer
-  elseif answer == UNSET then
+  elseif not ok and answer == UNSET then
     return nil
   end
-  fail("%s raises: %s", c.code and c.text
-    or ("where '%s'"):format(c.text), tostring(answer))
+  local name = c.code and c.text or ("where '%s'"):format(c.text)
+  if ok then
+    fail("%s must be true or false; got %s", name, text.got(answer))
+  end
+  fail("%s raises: %s", name, tostring(answer))
 end
 
 -- The names that a function reads, at points by chance.
@@ -646,11 +652,16 @@ function Space:neighbours(id)
 end
 
 --- space:tostring(point) -> text
---- "bx=16 by=4", in the order of the parameters.
+--- "bx=16 by=4", in the order of the parameters; a text of several words is
+--- quoted.
 function Space:tostring(p)
   local words = {}
   for i, param in ipairs(self.params) do
-    words[i] = ("%s=%s"):format(param.name, tostring(p[param.name]))
+    local v = p[param.name]
+    if type(v) == "string" and (v == "" or v:find '[%s%c"]') then
+      v = text.visible(('"%s"'):format(v:gsub('[%c"\\]', ESCAPES)))
+    end
+    words[i] = ("%s=%s"):format(param.name, tostring(v))
   end
   return table.concat(words, " ")
 end
@@ -658,8 +669,9 @@ end
 -- "11,088 of 1,152,000 combinations of 7 parameters; ..." and the constraint
 -- that refuses most.
 function Space.__tostring(space)
-  local lines = {("%d points, of %.0f combinations of %d parameters"):format(
-    space.count, space.product, #space.params)}
+  local lines = {("%s, of %.0f combinations of %s"):format(text.count(
+    space.count, "point"), space.product, text.count(#space.params,
+    "parameter"))}
   for _, c in ipairs(space.constraints) do
     if c.tested and c.tested > 0 then
       lines[#lines + 1] = ("  %s refuses %.0f %% of those it sees"):format(
