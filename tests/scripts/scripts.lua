@@ -49,8 +49,11 @@ local small = {
   register_blocking = {"65", "column_block", "r=8", "naive"},
   bench_tune = {"--seeds 2 --evaluations 3 6 --", "9 points, the best 1.0",
     "ms per evaluation", "\nsurrogate "},
+  tune_convolution = {"33 --evaluations 2", "convolution 37x37, 5x5",
+    "2 evaluations of 1344 points"},
 }
-local PLAIN = {hello = true, devices = true, bench_tune = true} -- no results
+local PLAIN = {hello = true, devices = true, bench_tune = true,
+  tune_convolution = true} -- no results
 
 -- A file that a script measures as well, "" where it takes none.
 local function own_file(name)
@@ -104,10 +107,27 @@ for file in t.capture(("ls %s/scripts/*.lua"):format(here)):gmatch "[^\n]+" do
   end)
 end
 
-t.test("hello.lua has a new kernel in ten lines", function()
-  local f <close> = assert(io.open(script "hello"))
-  local lines = f:read("a"):match "\n%-%- the ten lines\n(.-)\n\n"
-  t.eq(select(2, (lines .. "\n"):gsub("\n", "")), 10)
+t.test("bench_tune.lua runs a search with the race and with all samples",
+  function()
+    local out, err, code = run(briefly "bench_tune"
+      .. " --race transpose.tiled 33 --evaluations 2")
+    t.eq(code, 0, err)
+    t.ok(out:find("race          2 points", 1, true), out)
+    t.ok(out:find("all samples   2 points", 1, true), out)
+    t.ok(out:find("the race saves", 1, true), out)
+    for _, wrong in ipairs{"", "--race transpose.tiled x"} do
+      local _, why, usage = run(script "bench_tune" .. " " .. wrong)
+      t.eq(usage, 2)
+      t.ok(why:find("race", 1, true), why)
+    end
+  end)
+
+t.test("hello.lua has a new kernel in ten lines, tuned in fourteen", function()
+  for name, count in pairs{hello = 10, tune_convolution = 14} do
+    local f <close> = assert(io.open(script(name)))
+    local lines = f:read("a"):match "\n%-%- the %l+ lines\n(.-)\n\n"
+    t.eq(select(2, (lines .. "\n"):gsub("\n", "")), count)
+  end
 end)
 
 -- A run that takes part of a second.

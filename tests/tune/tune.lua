@@ -39,6 +39,13 @@ local function brief(count, more)
   return opts
 end
 
+t.test("without the race every configuration has all samples", function()
+  local best = tune("gemm.tiled_padded", {33}, brief(6, {race = false,
+    fresh = true}))
+  t.eq(statuses(best).slow, nil)
+  t.ok(best.sampled > 0 and best.sampled <= best.seconds)
+end)
+
 t.test("a rung: the default first, every row checked, a winner", function()
   local best = tune("gemm.tiled_padded", {33}, brief(4))
   t.eq(best.evaluations, 4)

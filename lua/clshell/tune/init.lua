@@ -147,6 +147,7 @@ end
 ---            (joules of a launch where nvidia-smi tells the power; takes two
 ---            seconds for each configuration), "bytes" (of the program's
 ---            binary), "local_bytes", "private_bytes", functions by name
+---   race     true   false: takes all samples of slow configurations too
 ---   samples, cache, type, tag  -  as for bench
 ---   fresh    false  true: measures anew what the run store has from the same
 ---            source, driver, device, shape and options
@@ -157,8 +158,9 @@ end
 --- n, rel, value, record; of several shapes `at`, a row for each), table (of
 --- several shapes, for 1, 2, 3 settings: loss, settings, shapes with row, ms
 --- and loss), evaluations, stored, gain (over the default: ratio, lo, hi),
---- space, strategy, why, seed, seconds and ended ("budget", "space", "time").
---- Ctrl-C is raised with the result so far as `record`.
+--- space, strategy, why, seed, seconds, sampled (the seconds of them that went
+--- into samples) and ended ("budget", "space", "time"). Ctrl-C is raised with
+--- the result so far as `record`.
 function M.tune(what, shape, opts)
   if type(what) == "table" and (what.kernel ~= nil or what.replay ~= nil
       or what.params ~= nil) and not what.lesson then

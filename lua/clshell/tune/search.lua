@@ -6,6 +6,7 @@ local aims = require "clshell.tune.aims"
 local cl = require "cl"
 local evaluate = require "clshell.tune.evaluate"
 local interrupt = require "clshell.base.interrupt"
+local protocol = require "clshell.measure.protocol"
 local race = require "clshell.tune.race"
 local results = require "clshell.tune.result"
 local spaces = require "clshell.tune.space"
@@ -63,11 +64,15 @@ function Search:look(src, p, row, race_of)
   end
   self.view:say(change)
   local begin = cl.now()
-  -- the time alone says too little of other aims: no race
-  evaluate.fill(row, src.measure(p, not (self.opts.objective or self.aims)
-    and function(...)
-      race_of:measure(...)
-    end or nil))
+  evaluate.fill(row, src.measure(p, function(subject, record, bounds)
+    local start = cl.now()
+    if self.raced then
+      race_of:measure(subject, record, bounds)
+    else
+      protocol.measure(subject, record, bounds)
+    end
+    self.sampled = self.sampled + cl.now() - start
+  end))
   self.spent = self.spent + cl.now() - begin
   if recall then
     self.lost = FAILURES[row.status] and evaluate.lost(src.context) or nil
@@ -420,9 +425,10 @@ local function result_of(search, ended, winners)
     title = src.title, family = src.family, shape = src.shape,
     context = src.context, strategy = search.strategy or "none",
     why = search.why or "as asked", seed = search.limits.seed,
-    seconds = cl.now() - search.begin, ended = ended, gain = search.gain,
-    notes = notes_of(search), shapes = src.shapes,
-    aims = search.aims, pareto = search.aims and winners,
+    seconds = cl.now() - search.begin, sampled = search.sampled,
+    ended = ended, gain = search.gain, notes = notes_of(search),
+    shapes = src.shapes, aims = search.aims,
+    pareto = search.aims and winners,
     table = search.table or src.decide and src.decide(search.rows, best),
   }
 end
@@ -448,8 +454,10 @@ function M.run(source, opts, limits)
   end
   local search = setmetatable({source = source, opts = opts, limits = limits,
     rows = {}, seen = {}, count = 0, evaluations = 0, stored = 0,
-    race = race.new(), spent = 0, begin = cl.now()}, Search)
+    race = race.new(), spent = 0, sampled = 0, begin = cl.now()}, Search)
   search.aims = opts.objectives and aims.new(opts.objectives, source)
+  -- The time alone says too little of other aims: no race.
+  search.raced = opts.race ~= false and not (opts.objective or search.aims)
   if opts.strategy ~= nil and type(opts.strategy) ~= "function" then
     -- an unknown name raises before the search
     strategy.new(opts.strategy, src_space, spaces.random(limits.seed))
