@@ -228,8 +228,9 @@ function M.new(space, random)
       return id and not asked[id] and id or fresh()
     end
     candidates()
-    local learn, list = n >= LEARN * learned, nil
+    local learn = n >= LEARN * learned
     learned = learn and n or learned
+    local list
     list, scale = targets(values, n)
     model:fit(list, learn)
     local best
