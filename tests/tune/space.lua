@@ -110,6 +110,32 @@ t.test("10^5 points out of 10^8 combinations, without trying each", function()
   t.eq(#s, expected)
 end)
 
+t.test("10^5 points out of 10^9 combinations that one constraint joins",
+  function()
+    local s
+    local count = steps(function()
+      s = space.new({{"a", "1..64"}, {"b", "1..64"}, {"c", "1..64"},
+        {"d", "1..64"}, {"e", "1..60"}}, "a * b * c * d * e <= 600")
+    end)
+    t.eq(#s, 98456)
+    t.ok(count < 220000, count .. " thousand instructions")
+  end)
+
+t.test("halves of lists are excluded as each value would be", function()
+  local lists = {{"a", "-20..20"}, {"b", "1..40*2"}, {"c", "-30..30:3"},
+    {"d", "1..50"}}
+  for _, where in ipairs{"a * b + c * d <= 40", "(a - c) * d >= 7 * b",
+    "a % 3 == 0 and b * d < 60 or c == 0", "d / b < a", "a * c ~= d"} do
+    local s = space.new(lists, where)
+    local points = {}
+    for i, param in ipairs(s.params) do
+      points[i] = {param.name, param.values}
+    end
+    t.eq(#s, brute(points, load("local p = ... return " .. where:gsub(
+      "%f[%w]%a%f[%W]", "p.%0"))), where)
+  end
+end)
+
 t.test("an empty space says which constraint refuses", function()
   local s = space.new({x = {1, 2}, y = {1, 2}}, "x + y > 9")
   t.eq(#s, 0)

@@ -19,6 +19,8 @@ Space.__index = Space
 local LONGEST = 1000000 -- values of a parameter
 local MOST = 20000000   -- points of a part: 8 bytes each
 local LARGE = 100000    -- combinations of a part that are worth early tests
+local WIDE = 4          -- values that are worth a test of all of them
+local PATIENCE = 256    -- such tests, before they have to pay
 local WORDS = {["and"] = true, ["or"] = true, ["not"] = true,
   ["true"] = true, ["false"] = true, ["nil"] = true, math = true}
 
@@ -180,9 +182,19 @@ local function decided(yes, no)
   error(UNSET, 0)
 end
 
-Interval.__add = corners(function(a, b) return a + b end)
-Interval.__sub = corners(function(a, b) return a - b end)
-Interval.__mul = corners(function(a, b) return a * b end)
+function Interval.__add(a, b)
+  return setmetatable({a[1] + b[1], a[2] + b[2]}, Interval)
+end
+function Interval.__sub(a, b)
+  return setmetatable({a[1] - b[2], a[2] - b[1]}, Interval)
+end
+local times = corners(function(a, b) return a * b end)
+function Interval.__mul(a, b)
+  if a[1] >= 0 and b[1] >= 0 then -- most are
+    return setmetatable({a[1] * b[1], a[2] * b[2]}, Interval)
+  end
+  return times(a, b)
+end
 Interval.__div = quotient(function(a, b) return a / b end)
 Interval.__idiv = quotient(function(a, b) return a // b end)
 Interval.__mod = exact(function(a, b) return a % b end)
@@ -221,6 +233,15 @@ local function bounds(param)
     lo, hi = math.min(lo, v), math.max(hi, v)
   end
   return interval(lo, hi)
+end
+
+local function ascending(param)
+  for i = 2, #param.values do
+    if param.values[i] < param.values[i - 1] then
+      return false
+    end
+  end
+  return true
 end
 
 -- A test of an expression on intervals; nil where it does more than compare
@@ -418,6 +439,53 @@ local function arrange(part)
   part.product = unit
 end
 
+-- The innermost loop of a walk as code of its own: last(set, code, codes) adds
+-- the codes of the values that meet all constraints. False, with no code
+-- added: one of them is more than a plain test; nil: one is no expression.
+local function innermost(param, list)
+  local body = {}
+  for i, c in ipairs(list) do
+    if c.code then
+      return nil
+    end
+    body[i] = ("_v = %s\nif _v ~= true then\n  if _v then return end\n"
+      .. "  _no[%d] = _no[%d] + 1\n  goto next\nend\n"):format(c.text, i, i)
+  end
+  local names, seen = {}, {[param.name] = true}
+  for _, c in ipairs(list) do
+    for _, name in ipairs(c.names) do
+      names[#names + 1] = not seen[name] and ("local %s = _p.%s\n"):format(
+        name, name) or nil
+      seen[name] = true
+    end
+  end
+  local chunk = load(("local math, _values, _unit = ...\nreturn function(_p, "
+    .. "_code, _codes, _no)\n%slocal _n, _v = #_codes\nfor _k = 1, #_values "
+    .. "do\nlocal %s = _values[_k]\n%s_n = _n + 1\n_codes[_n] = _code + "
+    .. "(_k - 1) * _unit\n::next::\nend\nreturn true\nend"):format(
+    table.concat(names), param.name, table.concat(body)), "=where", "t", {})
+  local loop = chunk and chunk(math, param.values, param.unit)
+  return loop and function(set, code, codes)
+    local before, no = #codes, {}
+    for i in ipairs(list) do
+      no[i] = 0
+    end
+    local ok, plain = pcall(loop, set, code, codes, no)
+    if not (ok and plain) or #codes > MOST then
+      for i = #codes, before + 1, -1 do
+        codes[i] = nil
+      end
+      return false
+    end
+    local left = #param.values
+    for i, c in ipairs(list) do
+      c.tested, c.refused = c.tested + left, c.refused + no[i]
+      left = left - no[i]
+    end
+    return true
+  end
+end
+
 -- All points of a part as ascending codes. nil and a name: a constraint reads
 -- a parameter that it did not read before.
 local function walk(part, by_name)
@@ -428,10 +496,17 @@ local function walk(part, by_name)
   local params, codes, depth = part.params, {}, #part.params
   local large = part.product > LARGE
   local set, ranges, strange, known = {}, {}, nil, {}
-  for _, p in ipairs(params) do
+  local spans, credit = {}, {} -- of each parameter: tests of many values
+  for i, p in ipairs(params) do
     known[p.name] = true
     ranges[p.name] = large and numeric(p) and bounds(p) or nil
+    spans[i], credit[i] = {}, PATIENCE
+    for _, c in ipairs(i < depth and ranges[p.name] and ascending(p)
+        and part.early[i] or {}) do
+      table.insert(spans[i], c.early and c or nil)
+    end
   end
+  local last = large and innermost(params[depth], part.at[depth])
   local env = environment(set, by_name, function(name)
     strange = strange or not known[name] and name
   end)
@@ -465,24 +540,53 @@ local function walk(part, by_name)
     end
     return true
   end
-  local function go(i, code)
+  local go
+  local function try(i, code, k)
     local p = params[i]
-    local whole = ranges[p.name]
-    for k, v in ipairs(p.values) do
-      set[p.name], ranges[p.name] = v, whole and interval(v)
-      if all_pass(i) and not strange then
-        local here = code + (k - 1) * p.unit
-        if i < depth then
-          go(i + 1, here)
-        elseif #codes < MOST then
-          codes[#codes + 1] = here
-        else
-          fail("more than %d points are joined by constraints", MOST)
+    local v = p.values[k]
+    set[p.name] = v
+    ranges[p.name] = ranges[p.name] and interval(v)
+    if all_pass(i) and not strange then
+      local here = code + (k - 1) * p.unit
+      if i < depth then
+        go(i + 1, here)
+      elseif #codes < MOST then
+        codes[#codes + 1] = here
+      else
+        fail("more than %d points are joined by constraints", MOST)
+      end
+    end
+  end
+  -- Tries the values from first to stop, by halves: an early test of all of
+  -- them may exclude them at once. It is given up where it does not pay.
+  local function some(i, code, first, stop)
+    local p, tests, n = params[i], spans[i], stop - first + 1
+    if #tests == 0 or n < WIDE or credit[i] < 0 then
+      for k = first, stop do
+        try(i, code, k)
+        if strange then
+          return
         end
       end
-      if strange then
+      return
+    end
+    ranges[p.name] = interval(p.values[first], p.values[stop])
+    for _, c in ipairs(tests) do
+      if not passes(c, true) then
+        credit[i] = credit[i] + n // 2
         return
       end
+    end
+    credit[i] = credit[i] - #tests
+    local middle = (first + stop) // 2
+    some(i, code, first, middle)
+    some(i, code, middle + 1, stop)
+  end
+  function go(i, code)
+    local p = params[i]
+    local whole = ranges[p.name]
+    if i < depth or not last or not last(set, code, codes) then
+      some(i, code, 1, #p.values)
     end
     set[p.name], ranges[p.name] = nil, whole
   end
