@@ -204,10 +204,13 @@ __global__ void bad(int *a) {
 prog
 kernel = cl.kernel [[ kernel void f() {} ]] )
 return kernel __global__
+lcal kernel = 5
+lcal k = cl.kernel [[kernel void f() {}]]
 6 * 7]==])
   has(out, "input:1:2:20: error: use of undeclared identifier 'nowhere'",
     "nil\n", "input:3:1: unexpected symbol near ')'",
-    "input:4:1: ", "42")
+    "input:4:1: ", "input:5:1: ", "input:6:1: ", "42")
+  t.eq(select(2, out:gsub("build error", "")), 1)
   has(session(('kernel void f(global int *a) { local int x; }\n%%save %s\n'
     .. '%%run %s'):format(terminal.folder() .. "/saved.lua",
     terminal.folder() .. "/saved.lua")), "kernel f(a: global int*)",

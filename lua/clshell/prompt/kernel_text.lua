@@ -23,14 +23,21 @@ local function declares(tokens)
   end
 end
 
--- The tokens of a text of kernels and its language, or nil.
+-- The tokens of a text of kernels and its language, or nil. The word for a
+-- kernel stands in no bracket, as it does in Lua's [[strings]].
 local function read(text)
   local tokens = lexer.tokens(text)
-  for i = 1, declares(tokens) and #tokens or 0 do
-    local language = tokens[i].kind == "name" and KERNEL[tokens[i].text]
-    if language then
+  local i, last = 1, declares(tokens) and #tokens or 0
+  while i <= last do
+    local token, before = tokens[i], tokens[i - 1].text
+    local language = token.kind == "name" and KERNEL[token.text]
+    if language and tokens[i + 1].kind == "name" and before ~= "."
+        and before ~= ":" then
       return tokens, language
+    elseif token.text == "(" or token.text == "[" then
+      i = token.other or last
     end
+    i = i + 1
   end
 end
 
