@@ -558,6 +558,27 @@ __global__ void count(const int *x) {
   t.eq(counter:read()[1], n)
 end)
 
+t.test("constant memory of two dimensions, macros for qualifiers", function()
+  local prog = build [=[
+#define HD __host__ __device__
+#define KERNEL extern "C" __global__
+enum Op { ADD, MUL };
+__constant__ float M[2][3];
+struct Part { int local, global; };
+HD float apply(Op op, float a, float b) { return op == ADD ? a + b : a * b; }
+KERNEL void rows(float *a) {
+  Part p;
+  p.local = threadIdx.x / 3;
+  p.global = threadIdx.x % 3;
+  a[threadIdx.x] = apply(MUL, M[p.local][p.global], 2);
+}]=]
+  local m, a = numbers(6), zeros(6)
+  prog.rows:range(6, 6)(a, cl.any(floats(m)))
+  holds(a, function(i) return 2 * m[i + 1] end)
+  t.eq(prog.cuda.launches[1].text,
+    "rows:range({grid * block}, {block})(a, cl.any(M))")
+end)
+
 t.test("names that are words of OpenCL C", function()
   local prog = build [=[
 typedef unsigned int uint;

@@ -100,6 +100,17 @@ __global__ void k(float *a) { __shared__ float s[4]; a[0] = get(s) + get(a); }
     "float get(const float *p)")
 end)
 
+t.test("vectors of three, whose size differs, get a note", function()
+  local info = cuda.translate [[
+
+__global__ void k(const float3 *p, half *h) {}]]
+  t.eq(#info.notes, 1)
+  has(info.notes[1].text, "CUDA: float3 p, three numbers each; here: four",
+    "vload3(i, p)")
+  t.eq(info.notes[1].line, 2)
+  has(info.opencl, "global half *h")
+end)
+
 t.test("functions of sub-groups, where the device has them", function()
   local code = "float v = a[n]; v += __shfl_down_sync(0xffffffff, v, 16); "
     .. "__syncwarp();"

@@ -101,7 +101,7 @@ end
 -- The extra argument of a kernel that a launch gives.
 local function extra(host, hidden, bytes)
   if hidden.space ~= "local" then
-    return hidden.name
+    return hidden.rows and ("cl.any(%s)"):format(hidden.name) or hidden.name
   end
   local n = "n"
   if bytes then

@@ -102,8 +102,7 @@ function Translation:record(item)
     end
   end
   local close = tokens[item.body].other
-  if item.name and close and close + 1 == item.last
-      and tokens[item.head].text ~= "enum" then
+  if item.name and close and close + 1 == item.last then
     self:insert(item.head, "typedef ")
     self:append(close, " " .. item.name)
   end
@@ -134,7 +133,7 @@ function Translation:hidden_of(item, space)
   local more = array and tokens[array + 1].text == "["
     and self:text_of(array + 1, (item.init or item.last) - 1)
   return {name = item.name, space = space, type = type, array = array and true,
-    token = tokens[item.at],
+    rows = more and true, token = tokens[item.at],
     parameter = more and ("%s %s %s[]%s"):format(space, type, item.name, more)
       or ("%s %s *%s"):format(space, type, item.name)}
 end
@@ -429,13 +428,16 @@ function Translation:name(tokens, i, fn)
     local blank = new == "" and self.source:find("^ ", last + 1)
     self.out:replace(token.first, blank and last + 1 or last, new)
   end
-  if before.text == "." or before.text == "->" then
+  if TAKEN[text] and (text ~= "half" or fn and fn.symbols
+      and fn.symbols.half) then
+    return put(text .. "_")
+  elseif before.text == "." or before.text == "->" then
     return
   elseif FENCES[text] then
     return self:fence(i, tokens)
   elseif GRID[text] then
     return self:place(i, tokens)
-  elseif TAKEN[text] or BUILTIN[text] and self.functions[text] then
+  elseif BUILTIN[text] and self.functions[text] then
     return put(text .. "_")
   elseif text == "long" and before.text == "long" then
     return put("")
@@ -547,7 +549,9 @@ function Translation:directive(i)
   elseif name == "define" or name == "if" then
     local list = lexer.tokens(self.source, token.first + rest - 1, token.last)
     for j = 1, #list do
-      if list[j].kind == "name" then
+      if list[j].text == "extern" and list[j + 1].kind == "string" then
+        self.out:replace(list[j].first, list[j + 1].last, "")
+      elseif list[j].kind == "name" then
         self:name(list, j, nil)
       end
     end
@@ -556,11 +560,26 @@ end
 
 -- The whole -----------------------------------------------------------------
 
--- Sorts the declarations: functions of the device, what stays, what is left.
+-- The macros of the text that stand for __global__ or __device__.
+function Translation:macros()
+  local macros = {}
+  for i = 1, #self.tokens do
+    local name, rest = self.tokens[i].text:match
+      "^#%s*define%s+([%a_][%w_]*)%s(.*)$"
+    macros[name or ""] = rest and (rest:match "__global__"
+      or rest:match "__device__") or macros[name]
+  end
+  return macros
+end
+
+-- Finds the functions of the device.
 function Translation:collect(items)
-  local tokens = self.tokens
+  local tokens, macros = self.tokens, self:macros()
   for _, item in ipairs(items) do
     local w = item.words or {}
+    for word in pairs(macros) do
+      w[macros[word]] = w[macros[word]] or w[word]
+    end
     local device = w.__global__ or w.__device__
     if item.template and (device or self:text_of(item.first, item.last)
         :find "__device__") then
@@ -655,6 +674,22 @@ function Translation:prelude()
   end
   return #parts > 0 and ("#line 1 \"<cuda>\"\n%s#line 1 \"<kernel>\"\n")
     :format(table.concat(parts)) or ""
+end
+
+-- Notes about kernels that get vectors of three, whose sizes differ.
+function Translation:vector_notes(notes)
+  for _, fn in ipairs(self.functions.list) do
+    for _, p in ipairs(fn.kernel and fn.body and fn.params or {}) do
+      local type = p.pointer and self:text_of(p.first, p.last)
+        :match "%f[%w_]%l+3%f[^%w_]"
+      if type then
+        notes[#notes + 1] = {first = self.tokens[p.first].first,
+          text = ("CUDA: %s %s, three numbers each; here: four, so take a "
+          .. "pointer to %s, and vload3(i, p)"):format(type, p.name or "*",
+          type:sub(1, -2))}
+      end
+    end
+  end
 end
 
 -- Notes about the arguments that a kernel has here and not in CUDA.
@@ -752,6 +787,7 @@ function M.run(source, opts)
   local kernels = self:kernels()
   local notes = self:hidden_notes()
   self:renamed_notes(notes)
+  self:vector_notes(notes)
   for _, note in ipairs(host.calls(self.tokens, self.left)) do
     notes[#notes + 1] = note
   end
