@@ -212,6 +212,17 @@ __global__ void add(const float *a, float *b) {
   t.ok(e.cuda.opencl:find "get_group_id")
 end)
 
+t.test("min of two types names the cast", function()
+  need_device()
+  local ok, e = pcall(cl.build, [[
+__global__ void k(int *a, int n) { a[0] = min(blockDim.x, n); }]],
+    {cuda = true})
+  if ok or not e.log:find "ambiguous" then
+    t.skip "the compiler takes min of two types"
+  end
+  has(tostring(e), "CUDA: min; here: min of two values of one type")
+end)
+
 t.test("a refused text fails as a build does", function()
   need_device()
   local e = t.raises(function()
