@@ -71,6 +71,29 @@ t.test("%check looks at a launch and does not run it", function()
   has(session "%check print(1)", "must be a launch with its arguments")
 end)
 
+t.test("%access tells what a launch asks of memory", function()
+  terminal.device()
+  local plugin, missing = require "clshell.simulate.trace".plugin()
+  if not plugin then
+    t.skip(missing)
+  end
+  local start = [[
+    k = cl.kernel("kernel void f(global int *x, int n) {"
+      .. "x[n * get_global_id(0)] = 1; }")
+    x = cl.buffer("int", 128, 0)
+  ]]
+  has(session(start .. '%access k:range(32, 32)(x, 3) as="MI300", warp=32\n'
+    .. "x:read()[1]"), "f over 32, local 32; warps of 32 lanes, sectors",
+    "store x[n * get_glob", "3 sectors; side by side 1", "\n0\n")
+  has(session(start .. "l = k:range(64, 32)\nl(x, 1):wait();\n%access"),
+    "f over 64, local 32")
+  has(session(start .. "%access k:range(32)"), "f takes 2 values; got 0")
+  has(session(start .. "%access x"), "launch must be a Launch; got a Buffer")
+  has(session(start .. "%access k:range(32)(x, 3) wrap=2"),
+    "unknown option 'wrap'")
+  has(session "%access", "no input has launched a kernel")
+end)
+
 t.test("%history lists inputs by number, newest last", function()
   local inputs = "1\nfor i = 1, 2 do\n  x = i\nend\nx + 1\n"
   has(session(inputs .. "%history"), "   1  1\n   2  for i = 1, 2 do\n        "

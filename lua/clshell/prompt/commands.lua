@@ -195,13 +195,18 @@ end, "expr\nruns it once and says how long it took", {code = true,
       load("return " .. rest) and "return " or "", rest)
   end})
 
-local function bench_script(rest)
-  local expression, options = part "measure".split(rest)
+-- The options of a command as the text of a table.
+local function option_table(options)
   for i, option in ipairs(options) do
     options[i] = option[1] .. " = " .. option[2]
   end
-  return ("bench(function() return %s end, {%s})"):format(
-    expression, table.concat(options, ", "))
+  return "{" .. table.concat(options, ", ") .. "}"
+end
+
+local function bench_script(rest)
+  local expression, options = part "measure".split(rest)
+  return ("bench(function() return %s end, %s)"):format(expression,
+    option_table(options))
 end
 
 define("bench", function(rest)
@@ -227,26 +232,31 @@ end, "[launch(args)]\nfinds the defects of a launch, as check does\n"
     return launch and ("print(check(%s%s))"):format(launch, args)
   end})
 
--- `%access launch(args) as="M1"` as a call of access.
+-- `%access l(x) as="M1"` as a call of access; nil without a launch.
 local function access_call(rest)
   local expression, options = part "measure".split(rest)
-  local launch, args = expression:match "^(.*%S)%s*(%b())$"
-  if not launch or launch:find ":%s*[%a_][%w_]*$" then -- k:range(n)
-    cl.error "%access needs a launch and its arguments: %access l(x, y)"
+  local launch, args = part "launched".split(expression)
+  if not launch or launch:find ":[%a_][%w_]*$" then -- k:range(n)
+    launch, args = expression, ""
   end
-  local words = {launch, args:match "^%(%s*(%S.-)%s*%)$"}
-  for i, option in ipairs(options) do
-    options[i] = option[1] .. " = " .. option[2]
-  end
-  words[#words + 1] = options[1] and "{" .. table.concat(options, ", ") .. "}"
-  return "access(" .. table.concat(words, ", ") .. ")"
+  return expression ~= "" and ("access(%s%s, %s)"):format(launch, args,
+    option_table(options)) or nil
 end
 
 define("access", function(rest)
-  return session.compile(access_call(rest))()
-end, "launch(args) [as=, warp=, banks= ...]\nwhat a kernel asks of memory, by "
-  .. "source line\nBanks, sectors and lanes of each load and store, on the "
-  .. "simulator; see ?access.", {code = true, script = access_call})
+  local call = access_call(rest)
+  if call then
+    return session.compile(call)()
+  end
+  return require "clshell.simulate.access"(part "launched".call("",
+    session.compile))
+end, "[launch(args) [as=, warp=, banks= ...]]\nwhat a kernel asks of memory, "
+  .. "by source line\nBanks, sectors and lanes of each load and store, as "
+  .. "access tells them.\nWithout a launch: the newest one of the inputs.",
+  {code = true, script = function(rest)
+    local call = access_call(rest)
+    return call and "print(" .. call .. ")"
+  end})
 
 define("run", function(rest)
   local words = part "files".arguments(rest)
