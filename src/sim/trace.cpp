@@ -283,7 +283,7 @@ private:
     Lane &l = lane(item);
     if (i == l.current)
       return l;
-    if (i != l.next && length < LONGEST) {
+    if (l.steps.empty() || (i != l.next && length < LONGEST)) {
       length++;
       l.steps.push_back(
           Step{i, i, item->getCallStack().size(), l.accesses.size()});

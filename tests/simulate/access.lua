@@ -296,6 +296,10 @@ t.test("a result prints and draws the worst requests", function()
   end
   local pair = access{before, after}
   t.ok(tostring(pair):find("passes of local memory: 4224 -> 256", 1, true))
+  for _, part in ipairs{"before:\n", "after:\n",
+      "32 passes; without conflicts 1", "1 pass, no conflict"} do
+    t.ok(tostring(pair):find(part, 1, true), part)
+  end
   local svg = pair:svg()
   t.ok(svg:find "^<svg " and svg:find("before", 1, true)
     and svg:find("after", 1, true))

@@ -377,6 +377,8 @@ function Access:__tostring()
   return self:table() .. (drawing ~= "" and "\n\n" .. drawing or "")
 end
 
+local TITLES = {"before", "after"}
+
 -- The rows that an SVG shows: the worst of each space, else the first.
 local function shown(a, line, n)
   if line then
@@ -396,14 +398,35 @@ local function shown(a, line, n)
   return rows
 end
 
+-- The row of a that is what `row` is in another result.
+local function counterpart(a, row)
+  for _, other in ipairs(a.rows) do
+    if other.space == row.space and other.kind == row.kind
+        and (other.code == row.code or other.line == row.line) then
+      return other
+    end
+  end
+end
+
+-- The rows of b that stand beside `rows` of another result.
+local function beside(b, rows)
+  local list = {}
+  for _, row in ipairs(rows) do
+    list[#list + 1] = counterpart(b, row)
+  end
+  return list
+end
+
 --- Access:svg([file [, line [, n]]]) -> string
 --- The drawings of Access:draw as an SVG, also written to a file. Of a pair
 --- (see access) they stand side by side.
 function Access:svg(file, line, n)
-  local panels = {}
+  local panels, first = {}, nil
   for i, a in ipairs(self.pair or {self}) do
-    panels[i] = {title = a.title or a.kernel, machine = a.machine,
-      rows = shown(a, line, n)}
+    local rows = first and beside(a, first) or shown(a, line, n)
+    first = first or rows
+    panels[i] = {title = self.pair and TITLES[i] or a.kernel,
+      machine = a.machine, rows = rows}
   end
   local svg = picture.svg(panels)
   if file then
@@ -422,12 +445,20 @@ local function change(old, new)
 end
 
 function Pair:__tostring()
-  local a, b = self.pair[1], self.pair[2]
-  local before, after = a.total, b.total
-  return table.concat({"before: " .. tostring(a), "after: " .. tostring(b),
-    ("sectors of global memory: %s\npasses of local memory: %s"):format(
-      change(before.global.sectors, after.global.sectors),
-      change(before["local"].passes, after["local"].passes))}, "\n\n")
+  local rows, parts = nil, {}
+  for i, a in ipairs(self.pair) do
+    rows = rows and beside(a, rows) or shown(a)
+    parts[#parts + 1] = TITLES[i] .. ":\n" .. a:table()
+    for _, row in ipairs(rows) do
+      parts[#parts + 1] = picture.text(a.machine, row, style.color(1))
+    end
+  end
+  local before, after = self.pair[1].total, self.pair[2].total
+  parts[#parts + 1] = ("sectors of global memory: %s\npasses of local "
+    .. "memory: %s"):format(change(before.global.sectors,
+      after.global.sectors), change(before["local"].passes,
+      after["local"].passes))
+  return table.concat(parts, "\n\n")
 end
 
 local function pair_of(list)
@@ -441,7 +472,6 @@ local function pair_of(list)
         .. "got %s"):format(i, text.got(a)))
     end
   end
-  list[1].title, list[2].title = "before", "after"
   return setmetatable({pair = {list[1], list[2]}}, Pair)
 end
 

@@ -98,8 +98,9 @@ local function ruler(m, row, color)
       parts[s] = style.paint(table.concat(cells), "green", color
         and sector.touched)
     end
-    out[i] = ("  byte %" .. digits .. "d |%s| lanes %s"):format(rows[i].first,
-      table.concat(parts, "|"), ranges(rows[i].lanes))
+    out[i] = ("  byte %" .. digits .. "d |%s| lane%s %s"):format(
+      rows[i].first, table.concat(parts, "|"), #rows[i].lanes > 1 and "s"
+      or "", ranges(rows[i].lanes))
   end
   if #rows > ROWS then
     out[#out + 1] = ("  ... and %d more lines of %d bytes"):format(
