@@ -161,7 +161,7 @@ LIBONLY = $(filter lib,$(MAKECMDGOALS))
 
 deps: ## install what building and running needs
 	@$(DEPS) run
-check-tools: ## install the simulator that check uses
+check-tools: ## install the simulator that check and access use
 	@$(DEPS) simulate
 run: deps ## install what is missing, build, run bench_tiles.lua [ARGS=]
 	@$(MAKE) all

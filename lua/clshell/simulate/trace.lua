@@ -26,7 +26,7 @@ function M.plugin()
     end
   end
   return nil, "the plugin of the simulator, trace.so, is not built",
-    "Debian, Ubuntu: sudo apt install oclgrind liboclgrind-dev g++; then make"
+    "make check-tools, then make (Debian, Ubuntu: liboclgrind-dev, g++)"
 end
 
 -- "file:line" -> text, for the lines of a source as its #line lines tell.
