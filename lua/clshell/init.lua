@@ -22,6 +22,9 @@ end)
 cl.extend("Program", {"asm"}, function()
   require "clshell.family.asm"
 end)
+if os.getenv "CLSHELL_MEMCHECK" then
+  require "clshell.simulate.memcheck".begin()
+end
 cl.kernel_folder(cl.home .. "/kernels")
 debug.getregistry()["cl.nodriver"] = "for a CPU device install PoCL (Debian: "
   .. "apt install pocl-opencl-icd), for a GPU its vendor's driver; "

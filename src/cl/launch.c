@@ -14,7 +14,8 @@
 
 #define ITEMBITS 48 /* 2^48 work-items at 10^12 a second take 5 minutes */
 #define MAXITEMS ((cl_ulong)1 << ITEMBITS)
-#define MAXGROUPS UINT32_MAX /* of a launch: drivers count them in 32 bits */
+#define LAUNCHED "cl.launched" /* registry: see cl.launched */
+#define MAXGROUPS UINT32_MAX   /* of a launch: drivers count them in 32 bits */
 
 typedef struct Launch {
   Object head;
@@ -287,6 +288,34 @@ static void launchfailed(lua_State *L, const Launch *l, cl_int err) {
       *notice != '\0' ? "; the driver says: " : "", notice);
 }
 
+/** cl.launched(f)
+ * On the simulator Oclgrind, has each launch waited for, and then f(launch,
+ * args...) called; launches of `f` itself are not told. Other devices have no
+ * such call.
+ */
+static int cl_launched(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, LAUNCHED);
+  return 0;
+}
+
+/* Hands the launch at 1 and its arguments to the function of cl.launched. */
+static void tell(lua_State *L, int nargs, int event) {
+  static bool telling;
+  if (telling || lua_getfield(L, LUA_REGISTRYINDEX, LAUNCHED) == LUA_TNIL)
+    return;
+  clsh_event_wait(L, event);
+  luaL_checkstack(L, nargs + 1, "too many arguments");
+  for (int i = 1; i <= nargs + 1; i++)
+    lua_pushvalue(L, i);
+  telling = true;
+  int status = lua_pcall(L, nargs + 1, 0, 0);
+  telling = false;
+  if (status != LUA_OK)
+    lua_error(L);
+}
+
 /* launch(args...) -> Event */
 static int launch_call(lua_State *L) {
   Launch *l = checklaunch(L, 1);
@@ -324,8 +353,12 @@ static int launch_call(lua_State *L) {
   clsh_event_setkernel(e, k->name);
   e->flop = l->flop;
   e->bytes = l->bytes;
+  int event = lua_gettop(L);
   if (k->prints)
-    clsh_event_wait(L, -1);
+    clsh_event_wait(L, event);
+  if (k->context->limits.simulated)
+    tell(L, nargs, event);
+  lua_settop(L, event);
   return 1;
 }
 
@@ -390,7 +423,10 @@ static const Class class = {"Launch", sizeof(Launch), methods, fields,
 void clsh_launch_open(lua_State *L) {
   static const luaL_Reg kernel_methods[] = {{"range", kernel_range},
                                             {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"launched", cl_launched},
+                                       {NULL, NULL}};
   clsh_class_define(L, &class);
+  luaL_setfuncs(L, functions, 0);
   clsh_class_add(L, "Kernel", kernel_methods, NULL);
   clsh_option_declare(L, "Launch:on", on_options);
   clsh_option_declare(L, "Launch:work", work_options);

@@ -50,6 +50,13 @@ const Option clsh_optiontable[] = {
      "input, and runs nothing. Lists the kernels, how to launch each, and "
      "what stands here for the host's calls. Exit codes as for --check, "
      "which does the same to a file that ends in .cu."},
+    {OPT_MEMCHECK, "memcheck", NULL, NULL, "memcheck", "Running",
+     "check every launch on a simulator",
+     "Runs the script with the simulator Oclgrind as its only device, and "
+     "tells the defects of its kernels: accesses outside Buffers and arrays, "
+     "races, barriers in divergent code, values that were never written. It "
+     "executes some million instructions a second: take small problems. "
+     "Exit code 1 where there is a defect."},
     {'n', "no-init", NULL, NULL, NULL, "Running", "skip init.lua and history",
      "The interactive shell neither runs init.lua nor reads or writes its "
      "history."},

@@ -32,6 +32,7 @@
 #define OPT_MANUAL 264
 #define OPT_WORKER 265
 #define OPT_CUDA 266
+#define OPT_MEMCHECK 267
 typedef struct Option {
   int code;          /* its letter, or a number above OPT_LONG */
   const char *name;  /* the long name; may be NULL */

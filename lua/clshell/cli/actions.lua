@@ -143,6 +143,11 @@ function M.cuda(file)
   return require "clshell.cli.check".cuda(file)
 end
 
+--- actions.memcheck() -> exit code
+function M.memcheck()
+  return require "clshell.simulate.memcheck".run(_G.arg)
+end
+
 --- actions.help() -> exit code
 function M.help()
   io.write(require "clshell.cli.usage".short())

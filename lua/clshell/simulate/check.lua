@@ -68,7 +68,8 @@ function Check:__tostring()
   local n = #self.findings
   local head = ("check: %s in %s over %s, local %s"):format(n == 0
     and "no finding" or text.count(n, "finding"), self.kernel,
-    text.shape(self.global), text.shape(self.localsize))
+    text.shape(self.global), self.localsize and text.shape(self.localsize)
+    or "left to the driver")
   local lines = {}
   table.move(text.wrap(head .. self.looked, system.winsize(1) or 80), 1, 9, 1,
     lines)
@@ -101,9 +102,9 @@ local function too_long(job, limit, seconds)
   cl.error(("%s: %s over %s %s on the simulator; the limit is %g s"):format(
     job.what, job.launches[1].kernel, text.shape(job.launches[1].global),
     seconds and "takes about " .. quantity.format(seconds, "s", 2)
-    or "takes longer", limit), {hint = "take fewer work-items with {size = n}, the "
-    .. "first and the last work-group with {shrink = true}, or wait with "
-    .. "{limit = seconds}"})
+    or "takes longer", limit), {hint = "take fewer work-items with {size = n}, "
+    .. "only the first and the last work-group with {shrink = true}, or wait "
+    .. "with {limit = seconds}"})
 end
 
 local function groups_of(launch)
@@ -170,6 +171,14 @@ local function guard(job, device, limit)
   return band_findings(job.launches[1], list[1])
 end
 
+-- The findings `list` of a launch, which prints with them; `added` is the
+-- launch as the job has it, `looked` ends the first line.
+function M.result(launch, added, list, looked)
+  return setmetatable({kernel = added.kernel, global = added.global,
+    localsize = added.localsize, looked = looked, findings = list,
+    ok = #list == 0, build = build_of(launch.kernel.program)}, Check)
+end
+
 -- Checks one launch.
 local function check_launch(launch, args, opts)
   local job = job_of.new "check"
@@ -178,24 +187,20 @@ local function check_launch(launch, args, opts)
     added.global = type(opts.size) == "table" and opts.size or {opts.size}
     added.localsize = job_of.local_size(launch, added.global)
   end
-  local r = setmetatable({kernel = added.kernel, global = added.global,
-    localsize = added.localsize, looked = "",
-    build = build_of(launch.kernel.program)}, Check)
   if opts.guard or not oclgrind.driver() then
-    r.findings = guard(job, launch.kernel.program.context.device,
-      opts.limit or LIMIT)
+    local r = M.result(launch, added, guard(job,
+      launch.kernel.program.context.device, opts.limit or LIMIT), "")
     r.blind = true
-  else
-    local list, part = simulate(job, opts)
-    local result = list[1]
-    if result.error then
-      simulator_error(job, added, result.error)
-    end
-    added.addresses, r.looked = result.addresses, part
-    r.findings = findings.fold(reports.parse(result.log), added)
+    return r
   end
-  r.ok = #r.findings == 0
-  return r
+  local list, part = simulate(job, opts)
+  local result = list[1]
+  if result.error then
+    simulator_error(job, added, result.error)
+  end
+  added.addresses = result.addresses
+  return M.result(launch, added, findings.fold(reports.parse(result.log),
+    added), part)
 end
 
 --- check(launch, args... [, opts]) -> check

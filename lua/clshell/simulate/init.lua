@@ -1,11 +1,13 @@
 -- simulate/init.lua - kernels on the simulator Oclgrind, which sees each of
 -- their accesses: require "clshell.simulate"
--- check finds defects of a launch, and memcheck those of a script's launches.
+-- check finds defects of a launch, and memcheck those of a script's launches;
+-- access tells what loads and stores ask of memory: trace counts their
+-- requests, machine knows their cost, picture draws them.
 -- oclgrind finds the simulator; job is a launch with copies of its arguments,
 -- and replay runs it in a child process. reports reads what the simulator
 -- says, findings words it.
 -- SPDX-License-Identifier: MIT
 
 return require "clshell.base.lazy".room("clshell.simulate",
-  {"check", "findings", "job", "memcheck", "oclgrind", "replay",
-    "reports"})
+  {"access", "check", "findings", "job", "machine", "memcheck",
+    "oclgrind", "picture", "replay", "reports", "trace"})

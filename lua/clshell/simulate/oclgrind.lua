@@ -95,7 +95,7 @@ end
 function M.run(job, limit, opts)
   opts = opts or {}
   local path <const>, _ <close> = file.temporary ".job"
-  local others <close> = setmetatable({}, {__close = function()
+  local _ <close> = setmetatable({}, {__close = function()
     for _, ending in ipairs{".data", ".out", ".log"} do
       os.remove(path .. ending)
     end

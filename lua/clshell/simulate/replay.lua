@@ -4,6 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -92,7 +93,7 @@ end
 function M.address(value)
   M.probe = M.probe or cl.kernel(ADDRESS):range(1)
   local found <close> = cl.buffer("ulong", 1, 0)
-  M.probe(cl.any(value.buffer or value), found):wait()
+  M.probe(text.class(value) == "Any" and value or cl.any(value), found):wait()
   return found:read()[1]
 end
 

@@ -1,0 +1,163 @@
+-- simulate/memcheck.lua - clshell --memcheck: a script whose only device is
+-- the simulator, and the defects of each of its launches
+-- SPDX-License-Identifier: MIT
+
+local check = require "clshell.simulate.check"
+local cl = require "cl"
+local excerpt = require "clshell.diagnose.excerpt"
+local file = require "clshell.base.file"
+local findings = require "clshell.simulate.findings"
+local job_of = require "clshell.simulate.job"
+local oclgrind = require "clshell.simulate.oclgrind"
+local replay = require "clshell.simulate.replay"
+local reports = require "clshell.simulate.reports"
+local text = require "clshell.base.text"
+
+local M = {}
+
+local FAILED, USAGE, NODEVICE = 1, 2, 3 -- exit codes
+local LEVELS = 200 -- callers to look for the user's code in
+
+local known = {}   -- findings by place and words
+local seen = 0     -- bytes of the simulator's log
+
+-- The place in the script that launched: "script.lua:12".
+local function place()
+  for level = 3, LEVELS do
+    local info = debug.getinfo(level, "Sl")
+    if not info then
+      return nil
+    elseif info.currentline > 0 and not excerpt.own(info.source) then
+      return ("%s:%d"):format(excerpt.name(info.source, info.short_src),
+        info.currentline)
+    end
+  end
+end
+
+-- What the simulator has written since the last look.
+local function news(log)
+  local f <close> = io.open(log, "rb")
+  if not f or not f:seek("set", seen) then
+    return ""
+  end
+  local all = f:read "a"
+  seen = seen + #all
+  return all
+end
+
+-- The launch with the addresses of its arguments, as findings wants it;
+-- without them where one cannot be told from its memory (cl.base).
+local function described(launch, args)
+  local ok, added = pcall(job_of.add, job_of.new "memcheck", launch, args)
+  if not ok then
+    added = {kernel = launch.kernel.name, global = launch.global, args = {}}
+  end
+  added.localsize, added.addresses = launch.localsize, {}
+  for i, a in ipairs(added.args) do
+    added.addresses[i] = a.kind == "buffer" and replay.address(args[i]) or nil
+  end
+  return added
+end
+
+-- Adds a line to the file that the parent counts.
+local function count(path, word)
+  local f <close> = assert(io.open(path, "a"))
+  f:write(word, "\n")
+end
+
+-- Looks at the log after a launch and tells what is new.
+local function look(log, counts, launch, ...)
+  count(counts, "launch")
+  local list = reports.parse(news(log))
+  if #list == 0 then
+    return
+  end
+  local added = described(launch, table.pack(...))
+  news(log)
+  local fresh = {}
+  for _, f in ipairs(findings.fold(list, added)) do
+    local key = ("%s|%s|%s|%s|%s"):format(added.kernel, f.kind, f.file,
+      f.line, f.argument and f.argument.name)
+    if not known[key] then
+      known[key], fresh[#fresh + 1] = true, f
+      count(counts, "finding")
+    end
+  end
+  if #fresh > 0 then
+    local at = place()
+    io.stdout:flush()
+    io.stderr:write(tostring(check.result(launch, added, fresh, at
+      and ", launched at " .. at or "")), "\n")
+  end
+end
+
+--- memcheck.begin()
+--- Has the launches of this process, which the simulator runs, looked at.
+--- Measurements then take a moment: neither timers nor peaks of the simulator
+--- are of worth.
+function M.begin()
+  local log, counts = os.getenv "OCLGRIND_LOG", os.getenv "CLSHELL_MEMCHECK"
+  cl.launched(function(...)
+    look(log, counts, ...)
+  end)
+  for _, effort in pairs(require "clshell.measure.protocol".efforts) do
+    effort.warmup, effort.busy, effort.seconds = 0, 0, 0.02
+  end
+  require "clshell.measure.roofline".place = function() end
+  require "clshell.measure.calibrate".device = function()
+    return {floor_wall = 1e-6, canary = 1e-6, iterations = 1, bad = 1}
+  end
+end
+
+-- The words of the command line without --memcheck and the device.
+local function command(arg)
+  local words, first = {}, 0
+  while arg[first - 1] do
+    first = first - 1
+  end
+  local i = first + 1
+  while arg[i] do
+    local word = arg[i]
+    if i < 0 and (word == "-d" or word == "--device") then
+      i = i + 1
+    elseif i >= 0 or not (word:find "^%-%-mem" or word:find "^%-d."
+        or word:find "^%-%-device=") then
+      words[#words + 1] = text.quote(word)
+    end
+    i = i + 1
+  end
+  return table.concat(words, " ")
+end
+
+--- memcheck.run(arg) -> exit code
+--- --memcheck: runs the command line `arg` in a child process, on the
+--- simulator, and sums up. 1: there are findings; else the script's own code.
+function M.run(arg)
+  if not oclgrind.driver() then
+    io.stderr:write("clshell: --memcheck needs the simulator Oclgrind: ",
+      oclgrind.PACKAGES, "\n")
+    return NODEVICE
+  elseif not arg[0] or arg[0] == cl.commandline.program then
+    io.stderr:write("clshell: --memcheck needs a script\n")
+    return USAGE
+  end
+  local log <const>, _ <close> = file.temporary ".log"
+  local counts <const>, _ <close> = file.temporary ".counts"
+  local variables = oclgrind.environment(log)
+  variables.CLSHELL_MEMCHECK = counts
+  local _, how, code = os.execute(("%s %s %s"):format(oclgrind.words(
+    variables), text.quote(cl.commandline.program), command(arg)))
+  local sums = {launch = 0, finding = 0}
+  for line in io.lines(counts) do
+    sums[line] = sums[line] + 1
+  end
+  io.stderr:write(("memcheck: %s in %s\n"):format(sums.finding == 0
+    and "no finding" or text.count(sums.finding, "finding"), text.count(
+    sums.launch, sums.launch == 1 and "launch" or "launche")))
+  if how == "signal" then
+    return 128 + code
+  end
+  return code ~= 0 and code or sums.finding > 0 and FAILED or 0
+end
+
+return M

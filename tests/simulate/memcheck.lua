@@ -1,0 +1,50 @@
+-- memcheck.lua - clshell --memcheck: a script whose launches are looked at
+-- SPDX-License-Identifier: MIT
+local t = require "t"
+local oclgrind = require "clshell.simulate.oclgrind"
+local scratch = require "scratch"
+
+local create, has, sh = scratch.create, scratch.has, scratch.sh
+
+create("edge.lua", [[
+local k = cl.kernel "kernel void f(global int *x) { x[get_global_id(0)] = 1; }"
+local x = cl.buffer("int", 4, 0)
+for i = 1, 3 do
+  k:range(4 + i, 1)(x)
+end
+print("mine", arg[1], arg[2], x:read()[1])
+os.exit(tonumber(arg[3]))]])
+create("fine.lua", [[
+local A = matrix.random(5, 4, {seed = 1})
+print(transpose(A, {kernel = "tiled"}).rows)]])
+
+t.test("each defect once, with the launch's place; exit code 1", function()
+  if not oclgrind.driver() then
+    t.skip("Oclgrind is not installed")
+  end
+  local out, err, code = sh "$clshell -d cpu --memcheck edge.lua 'a b' -d"
+  t.eq(out, "mine\ta b\t-d\t1\n")
+  has(err, "check: 1 finding in f over 5, local 1, launched at edge.lua:4",
+    "write outside 'x': x[4]; it has 4 elements", "by work-item 4",
+    "memcheck: 1 finding in 3 launches")
+  t.eq(code, 1, err)
+  t.eq(select(3, sh "$clshell --memcheck edge.lua a b 7"), 7,
+    "the script's own code")
+  out, err, code = sh "$clshell --memcheck fine.lua"
+  t.eq(out, "4\n")
+  has(err, "memcheck: no finding in ")
+  t.eq(code, 0, err)
+end)
+
+t.test("no script, and no simulator", function()
+  local _, err, code = sh "CLSHELL_OCLGRIND=none $clshell --memcheck fine.lua"
+  has(err, "--memcheck needs the simulator Oclgrind", "apt install oclgrind")
+  t.eq(code, 3)
+  if oclgrind.driver() then
+    _, err, code = sh "$clshell --memcheck"
+    has(err, "--memcheck needs a script")
+    t.eq(code, 2)
+  end
+end)
+
+t.done()
