@@ -17,6 +17,8 @@ kernel void scale(global const float *x, global float *y) {
   range = function(p) return n // p.per, p.group end,
   check = cl.array("float", n, 6), bytes = 8 * n, seconds = 20}
 print(#scale.space) --> 8
+print(scale.space:why{per = 4, group = 64})
+--> where 'per * group <= 128' is false
 
 local shapes = {shapes = {{64}, {shape = {128, 16, 16}, weight = 2}}}
 local several = tune("gemm.tiled_padded", shapes, {evaluations = 2})

@@ -159,7 +159,9 @@ end
 --- several shapes, for 1, 2, 3 settings: loss, settings, shapes with row, ms
 --- and loss), evaluations, stored, gain (over the default: ratio, lo, hi),
 --- space, strategy, why, seed, seconds, sampled (the seconds of them that went
---- into samples) and ended ("budget", "space", "time"). Ctrl-C is raised with
+--- into samples) and ended ("budget", "space", "time", "device"). best.space
+--- prints its size and the constraints; best.space:why{tile = 3} tells why a
+--- point is out, #best.space counts the points. Ctrl-C is raised with
 --- the result so far as `record`.
 function M.tune(what, shape, opts)
   if type(what) == "table" and (what.kernel ~= nil or what.replay ~= nil
