@@ -207,8 +207,8 @@ end)
 -- What the modules share among themselves: no `---` comment, no help.
 local INTERNAL = {"csr.wrap", "family.bind", "family.bytes", "family.flop",
   "family.host", "family.plan_for", "family.refusal", "family.truth",
-  "bench.job", "bench.median", "bench.mode", "bench.run", "bench.rung",
-  "peaks.better", "peaks.forget", "peaks.peaks",
+  "bench.job", "bench.keep", "bench.median", "bench.mode", "bench.run",
+  "bench.rung", "peaks.better", "peaks.forget", "peaks.peaks",
   "peaks.raise", "peaks.tries", "peaks.words", "compare.compare",
   "tune.tune", "roofline.add", "roofline.host", "roofline.memory",
   "roofline.recent",

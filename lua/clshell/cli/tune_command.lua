@@ -173,7 +173,8 @@ local function tune_family(out, family, makers, o)
     local today = family.choice(operands)
     local found = require("clshell.tune")(family.name, operands, {
       seconds = o.seconds, evaluations = o.evaluations, fresh = o.fresh,
-      strategy = o.strategy, seed = o.seed})
+      strategy = o.strategy, seed = o.seed, limit = o.limit,
+      worker = not o.no_worker})
     local best = found.winners[1]
     if best then
       judge(family, today, best.record, operands, not o.no_keep)
@@ -274,8 +275,9 @@ return {"Searches the fastest kernel of each family and size on this device, "
   .. "compares it in turns with the kernel that calls take today, and keeps "
   .. "it for calls where it is better by more than 2 %. Or runs a script with "
   .. "searches of your own: clshell tune script.lua [arguments].",
-  epilog = "Of a script, --seconds, --evaluations, --strategy, --seed and "
-    .. "--fresh stand above the options of its calls of tune; each result "
+  epilog = "Of a script, --seconds, --evaluations, --strategy, --seed, "
+    .. "--limit, --no-worker and --fresh stand above the options of its calls "
+    .. "of tune; each result "
     .. "that it does not print is printed, and the exit code is 1 where no "
     .. "configuration ran. Arguments of its own that begin with - come behind "
     .. "a --. What is kept lies in clshell/choices of $XDG_CONFIG_HOME "
@@ -305,6 +307,10 @@ return {"Searches the fastest kernel of each family and size on this device, "
     {"--resume", "go on with what the run store has; that is the default",
       flag = true},
     {"--fresh", "measure anew what the run store has", flag = true},
+    {"--limit", "that a configuration may take to build, to be checked or to "
+      .. "be measured, 30 if left out", "SECONDS", positive},
+    {"--no-worker", "build and run in this process: a configuration that "
+      .. "crashes ends the search", flag = true},
     {"--no-keep", "keep nothing", flag = true},
     {"--kept", "print what is kept, and end", flag = true},
     {"--forget", "forget what is kept, and end", flag = true},

@@ -12,7 +12,8 @@ local M = {}
 local OK, FAILED = 0, 1 -- exit codes
 
 -- Options of the command line that stand above those of the script's calls.
-local LIMITS = {"seconds", "evaluations", "strategy", "seed", "fresh"}
+local LIMITS = {"seconds", "evaluations", "strategy", "seed", "fresh",
+  "limit"}
 
 -- Takes the results of searches, and prints the text of each that the script
 -- has not asked for, before the next search or at the end of the script.
@@ -54,6 +55,9 @@ function M.run(path, args, o, parser)
   local limits = {}
   for _, name in ipairs(LIMITS) do
     limits[name] = o[name]
+  end
+  if o.no_worker then
+    limits.worker = false
   end
   if o.resume then
     limits.fresh = false

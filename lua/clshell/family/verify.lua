@@ -4,6 +4,7 @@
 
 local argument = require "clshell.base.argument"
 local host = require "cl.host"
+local phase = require "clshell.worker.phase"
 
 local M = {}
 
@@ -78,6 +79,7 @@ end
 --- err, bound, mode, row, col, event}.
 function M.run(plan, output, truth, before)
   local list, results = pieces(plan, output), {}
+  phase.begin "checked"
   for _, piece in ipairs(list) do
     piece:fill(0 / 0)
   end
@@ -88,6 +90,7 @@ function M.run(plan, output, truth, before)
   for i, piece in ipairs(list) do
     results[i] = piece:read()
   end
+  phase.begin("compared", true)
   local result = M.judge(plan.pieces and results or results[1], truth)
   for _, array in ipairs(results) do
     array:close()

@@ -7,6 +7,7 @@ local calibrate = require "clshell.measure.calibrate"
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
 local options = require "clshell.base.options"
+local phase = require "clshell.worker.phase"
 local protocol = require "clshell.measure.protocol"
 local record = require "clshell.measure.record"
 local roofline = require "clshell.measure.roofline"
@@ -66,9 +67,10 @@ end
 --- was under way.
 M.interrupted = interrupt.is
 
+-- bench.keep(r)
 -- Keeps a result: in the session and, where the user wants it, in the run
 -- store.
-local function keep(r)
+function M.keep(r)
   roofline.add(r)
   require("clshell.store").keep(r)
 end
@@ -88,7 +90,7 @@ local function keep_part(r, subject, e)
   r.ok = verified
   if r.median then
     record.rate(r)
-    keep(r)
+    M.keep(r)
   end
   if type(e) == "table" then
     e.record, e.hint = r, r.median and tostring(r) or e.hint
@@ -111,7 +113,7 @@ local function guarded(r, f)
     return s
   end)
   if ok then
-    keep(r)
+    M.keep(r)
     return r
   end
   if M.interrupted(e) then
@@ -123,13 +125,14 @@ local function guarded(r, f)
   local why = e.diagnostics and e.diagnostics[1]
   settle(r, subject, "failed", e.message:match("^[^\n]*")
     .. (why and ": " .. why.text or ""))
-  keep(r)
+  M.keep(r)
   return r
 end
 
 -- Measures a subject, by limits.measure in place of the protocol where that
 -- is given, and works out the rates and the note of the result.
 local function measure(r, subject, limits)
+  phase.begin "measured"
   local take = limits.measure or protocol.measure
   take(subject, r, limits)
   record.rate(r)
@@ -173,6 +176,7 @@ local function bench_call(r, job, opts, limits, set)
   local context = job.context or cl.context()
   local subject = set(timer.new(context, {job.call}))
   subject.before = job.before
+  phase.begin "checked"
   subject.sample(1) -- the first launch is not timed
   if not passes(r, opts) then
     return
@@ -429,7 +433,7 @@ function M.of(name, samples, opts)
   r.flop, r.bytes = opts.flop, opts.bytes
   protocol.summarise({calibration = {}}, r)
   record.rate(r)
-  keep(r)
+  M.keep(r)
   return r
 end
 

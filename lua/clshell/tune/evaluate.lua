@@ -7,23 +7,30 @@
 --   first             points to begin with, the default configuration first
 --   split(p)          the parameters of a point, and its rung or nil
 --   refusal(p)        the reason of the device, before anything is built
---   measure(p, race)  {status, reason, record}, status as in tune, `log` of a
---                     failed build; or {ms, n,
---                     rel, at, stored} in place of a record
+--   measure(p, best)  {status, reason, record}, status as in tune, `log` of a
+--                     failed build, `sampled`, the seconds in samples; or {ms,
+--                     n, rel, at, stored} in place of a record. best: the
+--                     least seconds so far; a time far above is not refined
 --   setting(p)        a text that tells equal measurements; nil: never equal;
 --                     and the hash of its source
 --   subject(p)        of the protocol, for turns; after refusal and measure
 --   resource(p, name) see evaluate.resource; after measure
 --   awkward(p)        a reason against it on shapes that fit no tile
 --   note()            a line about the source, or nil
+--   turns(points, seconds)  in place of subject: see evaluate.turns
+--   again()           values for evaluate.again in another process, see
+--                     remote.lua; nil: it works in this one only
+--   learned           a value that measure has found and that the source made
+--                     again is to know
 -- One of several shapes, see shapes.lua, measures with a function look(source,
--- p, row, race), which fills the row of a shape; its turns(points, seconds)
--- and decide(rows, winner, seconds, proves) are its own.
+-- p, row, race), which fills the row of a shape; its decide(rows, winner,
+-- seconds, proves) is its own.
 -- SPDX-License-Identifier: MIT
 
 local cachefile = require "clshell.measure.cachefile"
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
+local phase = require "clshell.worker.phase"
 local protocol = require "clshell.measure.protocol"
 local race = require "clshell.tune.race"
 local text = require "clshell.base.text"
@@ -58,11 +65,12 @@ function M.unbuilt(e)
   return {status = "build", reason = M.reason(e), log = tostring(e)}
 end
 
---- evaluate.ended(r) -> {status, reason, record}
---- The record of a measurement as the answer of a source.
-function M.ended(r)
+--- evaluate.ended(r, sampled) -> {status, reason, record, sampled}
+--- The record of a measurement, which took so many seconds, as the answer of a
+--- source.
+function M.ended(r, sampled)
   local reason = r.error
-  return {status = r.status, reason = reason, record = r}
+  return {status = r.status, reason = reason, record = r, sampled = sampled}
 end
 
 --- evaluate.row(source, p) -> {point, rung, config}
@@ -88,10 +96,15 @@ function M.fill(row, found)
 end
 
 --- evaluate.turns(source, points, seconds) -> list of lists, or nil
---- The seconds of points of a source in turns, see race.turns.
+--- The seconds of points of a source in turns, see race.turns. After nil the
+--- number of the point that ended the process of the turns, and the reason.
 function M.turns(src, points, seconds)
+  if src.turns then
+    return src.turns(points, seconds)
+  end
   local subjects, spare = {}, nil
   for i, p in ipairs(points) do
+    phase.begin("ran in turns", false, i)
     local subject = src.subject(p)
     if not subject then
       return nil

@@ -2,9 +2,9 @@
 -- has the points, strategy.lua and surrogate.lua their order, search.lua goes
 -- through them, race.lua says how often each is measured. ladder.lua and
 -- kernel.lua build, check and measure one, shapes.lua does so on several
--- shapes, replay.lua answers from a file and recall.lua from the run store.
--- result.lua is the end; effects.lua judges the parameters, view.lua and
--- page.lua show a search.
+-- shapes, remote.lua in a process of its own; replay.lua answers from a file
+-- and recall.lua from the run store. result.lua is the end; effects.lua judges
+-- the parameters, view.lua and page.lua show a search.
 -- SPDX-License-Identifier: MIT
 
 local aims = require "clshell.tune.aims"
@@ -14,6 +14,7 @@ local integer = require "clshell.base.integer"
 local kernel = require "clshell.tune.kernel"
 local ladder = require "clshell.tune.ladder"
 local options = require "clshell.base.options"
+local remote = require "clshell.tune.remote"
 local replay = require "clshell.tune.replay"
 local search = require "clshell.tune.search"
 local shapes = require "clshell.tune.shapes"
@@ -40,7 +41,7 @@ local SECONDS = 60
 -- Raises unless the common options are right. Returns them with defaults.
 local function checked(opts)
   local o = {}
-  for _, name in ipairs{"seconds", "tolerance"} do
+  for _, name in ipairs{"seconds", "tolerance", "limit"} do
     local x = opts[name]
     if x ~= nil and (math.type(x) == nil or x <= 0 or x ~= x) then
       cl.error(("tune: %s must be a number > 0; got %s"):format(name,
@@ -56,6 +57,10 @@ local function checked(opts)
   if opts.objectives ~= nil then
     aims.check(opts.objectives)
   end
+  if opts.worker ~= nil and type(opts.worker) ~= "boolean" then
+    cl.error(("tune: worker must be true or false; got %s"):format(
+      text.got(opts.worker)))
+  end
   o.evaluations = opts.evaluations
     and integer.check("tune", "evaluations", opts.evaluations, 1)
   o.seconds = opts.seconds or not o.evaluations and SECONDS or math.huge
@@ -66,13 +71,13 @@ end
 
 -- The source of a rung or a family on a shape, or on several; nil where
 -- `what` is neither.
-local function source_of(what, shape, opts)
+local function source_of(what, shape, opts, link)
   if type(shape) == "table" and shape.shapes ~= nil then
     cl.options(shape, {"shapes"}, "tune")
-    return shapes.ladder(what, shape.shapes, opts)
+    return shapes.ladder(what, shape.shapes, opts, link)
   end
   local job = workload.ladder("tune", what, shape, opts.type)
-  return job and ladder.source(job, opts)
+  return job and link:wrap(ladder.source(job, opts))
 end
 
 --- tune(what [, shape [, opts]]) -> result
@@ -151,7 +156,16 @@ end
 ---   samples, cache, type, tag  -  as for bench
 ---   fresh    false  true: measures anew what the run store has from the same
 ---            source, driver, device, shape and options
+---   worker   true   false: builds and runs in this process; see below
+---   limit    30     seconds that a point may take to build, to be checked or
+---            to be measured
 ---   quiet    false  true: shows no progress
+---
+--- Points are built and run in a worker process, on copies of the arguments: a
+--- point that crashes it or passes the limit is a row "failed". The functions
+--- run there as well, on copies of what they use; what they change is not seen
+--- here. Where a value cannot be sent, as a Queue, this process serves, which
+--- the result says.
 ---
 --- The result prints as text and has ms, params and rung of the best, winners,
 --- rows (all configurations in order: point, rung, config, status, reason, ms,
@@ -174,14 +188,17 @@ function M.tune(what, shape, opts)
       cl.error("tune: a file of replay has one shape; leave shapes out")
     end
     local limits = checked(what)
+    local link <close> = remote.new(what)
     local source = what.replay ~= nil and replay.source(what.replay)
-      or what.shapes ~= nil and shapes.kernel(what) or kernel.source(what)
+      or what.shapes ~= nil and shapes.kernel(what, link)
+      or link:wrap(kernel.source(what))
     return demand.answer(found(source, what, limits))
   end
   opts = options.check(demand.over(opts), "tune.rung", "tune")
   local limits = checked(opts)
+  local link <close> = remote.new(opts)
   local source = (type(what) == "string" or type(what) == "table")
-    and source_of(what, shape, opts)
+    and source_of(what, shape, opts, link)
   if not source then
     cl.error(("tune: the first argument must be a rung, a family or a table; "
       .. "got %s"):format(what == nil and "nothing" or "a " .. type(what)),

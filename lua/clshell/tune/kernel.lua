@@ -8,12 +8,16 @@ local cl = require "cl"
 local device_limits = require "clshell.family.device_limits"
 local evaluate = require "clshell.tune.evaluate"
 local program = require "clshell.family.program"
+local race = require "clshell.tune.race"
 local record = require "clshell.measure.record"
 local space = require "clshell.tune.space"
+local phase = require "clshell.worker.phase"
 local text = require "clshell.base.text"
 local timer = require "clshell.measure.timer"
 
 local M = {}
+
+local MODULE = ...
 
 -- The largest differences that a check passes, as parts of the largest
 -- reference.
@@ -115,9 +119,14 @@ local function start_of(points, start)
   return points:number(p) and p or points:point(1)
 end
 
---- kernel.source(t) -> source
---- The configurations of a kernel of the user's: the table of tune.
-function M.source(t)
+-- Options of the search, which a source does not look at again.
+local OF_SEARCH = {"params", "where", "start", "strategy", "objective",
+  "objectives", "shapes"}
+
+--- kernel.source(t [, known]) -> source
+--- The configurations of a kernel of the user's: the table of tune. In another
+--- process `known` has what was found out in the first: space, first, title.
+function M.source(t, known)
   if type(t.kernel) ~= "string" then
     cl.error(("tune: kernel must be the path of a .cl file or its text; got "
       .. "%s"):format(t.kernel == nil and "nothing" or type(t.kernel)))
@@ -131,14 +140,15 @@ function M.source(t)
   end
   local from, source = source_of(t.kernel)
   local context = t.context or cl.context()
-  local src = {space = space.new(t.params, t.where), out = {},
-    context = context, mode = t.cache or "hot"}
-  if not t.defines then
+  local src = {space = known and known.space or space.new(t.params, t.where),
+    out = {}, context = context, mode = t.cache or "hot", module = MODULE}
+  if not (known or t.defines) then
     check_macros(src.space.params)
   end
   src.name = t.name or from.path and from.path:match "([^/]*)%.%w*$"
     or source:match "kernel%s+void%s+([%w_]+)" or "kernel"
-  local first = #src.space > 0 and start_of(src.space, t.start) or nil
+  local first = not known and #src.space > 0 and start_of(src.space, t.start)
+    or nil
   src.first = {first}
   local output, reference
   local last = {} -- the configuration built last
@@ -186,6 +196,7 @@ function M.source(t)
     end
     src.title = t.title or table.concat(words, ", ")
   end
+  src.title = known and known.title or src.title
   output = t.output
   if output ~= nil and not is_open(output) then
     cl.error("tune: output must be an open Buffer")
@@ -283,7 +294,8 @@ function M.source(t)
   local function check(p)
     if type(t.check) == "function" then
       return t.check(p)
-    elseif reference then
+    elseif reference or src.learned then
+      reference = reference or src.learned
       return compared()
     elseif output then
       local got = output:read()
@@ -292,7 +304,7 @@ function M.source(t)
         return false, ("%s in the result; a kernel that reads its output "
           .. "needs reset"):format(text.count(sum.nan, "NaN"))
       end
-      reference = got
+      reference, src.learned = got, got
       note = "compared with the first configuration, as check is not given"
     else
       note = "not checked: neither check nor output is given"
@@ -302,6 +314,7 @@ function M.source(t)
 
   -- The launch of a point and its arguments, or nil and the answer without.
   local function launch_of(p)
+    phase.begin "built"
     local ok, kernel = pcall(function()
       return program.kernel(program.get(context, from, defines_of(p),
         value(t.options, p)), t.entry)
@@ -346,11 +359,12 @@ function M.source(t)
       t.entry, fixed, value(t.flop, p), value(t.bytes, p)), source_hash
   end
 
-  function src.measure(p, race)
+  function src.measure(p, best)
     local launch, args = launch_of(p)
     if not launch then
       return args
     end
+    local sampled
     local opts = evaluate.options(t)
     opts.name, opts.flop, opts.bytes = src.name, value(t.flop, p),
       value(t.bytes, p)
@@ -368,9 +382,11 @@ function M.source(t)
         r.params, r.config, r.title = p, src.space:tostring(p), src.title
         r.setting, r.source_hash = src.setting(p)
         r.kernel = launch.kernel.name
-      end}, opts, race, "tune")
+      end}, opts, function(...)
+        sampled = race.measure(best, ...)
+      end, "tune")
     program.forget{last.program}
-    return evaluate.ended(r)
+    return evaluate.ended(r, sampled)
   end
 
   function src.subject(p)
@@ -389,6 +405,21 @@ function M.source(t)
   end
 
   function src.awkward() end
+
+  function src.again()
+    local own, names = {kernel = from.path or t.kernel, context = context}, {}
+    for name, v in pairs(t) do
+      own[name] = own[name] or v
+    end
+    for _, name in ipairs(OF_SEARCH) do
+      own[name] = nil
+    end
+    for i, param in ipairs(src.space.params) do
+      names[i] = {name = param.name}
+    end
+    return own, {title = src.title, space = setmetatable({params = names},
+      getmetatable(src.space))}
+  end
 
   return src
 end

@@ -6,6 +6,8 @@ local arguments = require "clshell.family.arguments"
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local evaluate = require "clshell.tune.evaluate"
+local phase = require "clshell.worker.phase"
+local race = require "clshell.tune.race"
 local record = require "clshell.measure.record"
 local rungs = require "clshell.family.rung"
 local space = require "clshell.tune.space"
@@ -13,6 +15,8 @@ local timer = require "clshell.measure.timer"
 local workload = require "clshell.measure.workload"
 
 local M = {}
+
+local MODULE = ...
 
 -- Shapes that fit no tile, for winners.
 local AWKWARD = {{1}, {7}, {17}, {100}, {33, 65, 129}}
@@ -118,14 +122,23 @@ end
 --- ladder.source(job, opts [, shapes]) -> source
 --- The configurations of a rung, or of all rungs of a family, on operands:
 --- job is that of target.ladder. Of a family the space has the rungs that the
---- device accepts on one of the shapes, by default that of the job.
-function M.source(job, opts, all)
+--- device accepts on one of the shapes, by default that of the job. In
+--- another process `known` has the rungs of the user's own; no space is made.
+function M.source(job, opts, all, known)
   local family = job.family
+  for _, rung in ipairs(known or {}) do
+    if not pcall(family.rung, rung.name) then
+      table.insert(family.list, rung)
+    end
+  end
   local _, s = family.bind(job.operands)
   local src = {name = job.rung and ("%s.%s"):format(family.name, job.rung)
     or family.name, title = family.spec.title(s), family = family, shape = s,
-    context = s.context, out = {}, mode = opts.cache or bench.mode(family)}
-  if job.rung then
+    context = s.context, out = {}, mode = opts.cache or bench.mode(family),
+    module = MODULE}
+  if known then
+    src.first = {}
+  elseif job.rung then
     local rung = family.rung(job.rung)
     if #rung.params == 0 then
       cl.error(("tune: %s has no parameter to tune"):format(src.name),
@@ -195,8 +208,9 @@ function M.source(job, opts, all)
       evaluate.sizes(size), shape, s.type, src.mode, job.seed), hash
   end
 
-  function src.measure(p, race)
+  function src.measure(p, best)
     local name, own = of(p)
+    phase.begin "built"
     local ok, usable_kernel, reason = pcall(family.check, name, own,
       job.operands)
     if not ok then
@@ -204,14 +218,19 @@ function M.source(job, opts, all)
     elseif not usable_kernel then
       return {status = "refused", reason = reason}
     end
-    return evaluate.ended(bench.job({family = family, rung = name,
+    local sampled
+    local r = bench.job({family = family, rung = name,
       params = own, operands = job.operands, seed = job.seed,
       setting = src.setting(p)},
-      evaluate.options(opts), race, "tune"))
+      evaluate.options(opts), function(...)
+        sampled = race.measure(best, ...)
+      end, "tune")
+    return evaluate.ended(r, sampled)
   end
 
   function src.subject(p)
     local name, own = of(p)
+    phase.begin "built"
     local plan = family.plan_for(name, own, job.operands)
     return plan and timer.new(plan.shape.context, {plan})
   end
@@ -246,6 +265,7 @@ function M.source(job, opts, all)
 
   function src.awkward(p)
     local name, own = of(p)
+    phase.begin "built"
     if not shapes then
       awkward_operands()
     end
@@ -264,6 +284,15 @@ function M.source(job, opts, all)
         evaluate.reason(plan)
       end
     end
+  end
+
+  function src.again()
+    local own = {}
+    for _, rung in ipairs(family.list) do
+      own[#own + 1] = not rung.builtin and rung or nil
+    end
+    return {family = family, rung = job.rung, operands = job.operands,
+      seed = job.seed}, evaluate.options(opts), nil, own
   end
 
   return src

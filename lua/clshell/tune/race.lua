@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local compare = require "clshell.measure.compare"
+local phase = require "clshell.worker.phase"
 local protocol = require "clshell.measure.protocol"
 local stats = require "clshell.measure.stats"
 
@@ -21,12 +22,13 @@ function M.new()
   return setmetatable({}, Race)
 end
 
---- race:measure(subject, r, limits)
+--- race.measure(best, subject, r, limits)
 --- Measures a subject into the result r, as protocol.measure does, unless a
 --- first look says that it is slow: r.status is "slow" then. Two samples say
---- so above 1.5 times the best, three above 1.2 times.
-function Race:measure(subject, r, limits)
-  local best = self.best
+--- so above 1.5 times the best, three above 1.2 times. Without a best (nil)
+--- none is slow. Returns the seconds that it took.
+function M.measure(best, subject, r, limits)
+  local begin = subject.now()
   if best then
     local slow
     protocol.look(subject, r, function(samples)
@@ -40,15 +42,16 @@ function Race:measure(subject, r, limits)
     end)
     if slow then
       r.status = "slow"
-      return protocol.summarise(subject, r)
+      protocol.summarise(subject, r)
+      return subject.now() - begin
     end
   end
   protocol.measure(subject, r, limits)
-  self:finished(r)
+  return subject.now() - begin
 end
 
 --- race:finished(r)
---- Notes a result that was measured in full.
+--- Notes the result of a measurement.
 function Race:finished(r)
   if r.median and r.median > 0
       and r.median < (self.best or math.huge) then
@@ -62,6 +65,7 @@ local function round(subjects, batches, timer, number)
   for k = 1, #subjects do
     local i = number % 2 == 0 and k or #subjects + 1 - k
     local times = {}
+    phase.begin("ran in turns", false, i)
     for n = 1, SAMPLES do
       local t = protocol.take(subjects[i], batches[i])[timer]
       if not t or t <= 0 then
@@ -82,6 +86,7 @@ function M.turns(subjects, seconds)
   local c = subjects[1].calibration
   local timer, batches, each = c.event and c.batch and "event" or "wall", {}, 0
   for i, subject in ipairs(subjects) do
+    phase.begin("ran in turns", false, i)
     local s = protocol.take(subject, 1)
     batches[i] = protocol.batch(subject, timer, s[timer] or s.wall)
     each = each + SAMPLES * batches[i] * s.wall

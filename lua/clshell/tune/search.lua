@@ -6,7 +6,6 @@ local aims = require "clshell.tune.aims"
 local cl = require "cl"
 local evaluate = require "clshell.tune.evaluate"
 local interrupt = require "clshell.base.interrupt"
-local protocol = require "clshell.measure.protocol"
 local race = require "clshell.tune.race"
 local results = require "clshell.tune.result"
 local spaces = require "clshell.tune.space"
@@ -64,15 +63,10 @@ function Search:look(src, p, row, race_of)
   end
   self.view:say(change)
   local begin = cl.now()
-  evaluate.fill(row, src.measure(p, function(subject, record, bounds)
-    local start = cl.now()
-    if self.raced then
-      race_of:measure(subject, record, bounds)
-    else
-      protocol.measure(subject, record, bounds)
-    end
-    self.sampled = self.sampled + cl.now() - start
-  end))
+  local found = src.measure(p, self.raced and race_of.best or nil)
+  evaluate.fill(row, found)
+  race_of:finished(row.record or {})
+  self.sampled = self.sampled + (found.sampled or 0)
   self.spent = self.spent + cl.now() - begin
   if recall then
     self.lost = FAILURES[row.status] and evaluate.lost(src.context) or nil
@@ -238,32 +232,31 @@ local function plainness(search, row)
 end
 
 -- Measures rows in turns: their verdicts against the best and their rounds,
--- or nil.
+-- or nil. After nil, true: a row has failed, and does not take part again.
 function Search:turns(rows, seconds)
   local src, points = self.source, {}
   for i, row in ipairs(rows) do
     points[i] = src.space:point(row.id)
   end
-  local lists
-  if src.turns then
-    lists = src.turns(points, seconds)
-  else
-    lists = evaluate.turns(src, points, seconds)
-  end
+  local lists, at, reason = evaluate.turns(src, points, seconds)
   if lists then
     return race.judge(lists), lists
+  elseif at then
+    rows[at].status, rows[at].reason, rows[at].value = "failed", reason, nil
   end
+  return nil, at ~= nil
 end
 
--- Whether a row is right on shapes that fit no tile; it is "wrong" otherwise.
+-- Whether a row is right on shapes that fit no tile; it is "wrong" otherwise,
+-- or "failed".
 function Search:proves(row)
   local src = self.source
   if src.awkward and row.proved == nil then
     self.view:step("shapes that fit no tile: " .. results.named(row))
-    local reason = src.awkward(src.space:point(row.id))
+    local reason, status = src.awkward(src.space:point(row.id))
     row.proved = not reason
     if reason then
-      row.status, row.reason, row.value = "wrong", reason, nil
+      row.status, row.reason, row.value = status or "wrong", reason, nil
     end
   end
   return row.proved ~= false
@@ -324,6 +317,9 @@ function Search:finish()
     if #ran > 1 then
       self.view:step "the best in turns"
       verdicts, lists = self:turns(ran, seconds)
+      if not verdicts and lists then
+        return self:finish()
+      end
     end
     for i, row in ipairs(verdicts and ran or {}) do
       row.turns, row.verdict = verdicts[i].median, verdicts[i].verdict
@@ -402,6 +398,7 @@ local function notes_of(search)
   local src = search.source
   local notes = {src.note and src.note() or nil}
   notes[#notes + 1] = doubt(search.rows)
+  notes[#notes + 1] = src.process and src.process() or nil
   for _, note in ipairs(search.recall and search.recall:notes() or {}) do
     notes[#notes + 1] = note
   end

@@ -324,8 +324,8 @@ function M.join(parts)
   local src = {space = first.space, spaces = first.spaces, out = first.out,
     name = first.name, family = first.family, context = first.context,
     mode = first.mode, recorded = first.recorded, split = first.split,
-    note = first.note, awkward = first.awkward, subject = first.subject,
-    resource = first.resource,
+    note = first.note, process = first.process, awkward = first.awkward,
+    subject = first.subject, resource = first.resource,
     title = text.count(#parts, "shape") .. ", geometric mean",
     first = {}, shapes = {}}
   for i, part in ipairs(parts) do
@@ -441,10 +441,10 @@ function M.join(parts)
   return src
 end
 
---- shapes.ladder(what, list, opts) -> source, or nil
+--- shapes.ladder(what, list, opts, link) -> source, or nil
 --- The source of a rung or a family on a list of shapes; nil where `what` is
---- neither.
-function M.ladder(what, list, opts)
+--- neither. The points run behind a link, see remote.lua.
+function M.ladder(what, list, opts, link)
   local parts, bound_shapes = weighted(list), {}
   for i, part in ipairs(parts) do
     part.job = workload.ladder("tune", what, part.shape, opts and opts.type)
@@ -454,15 +454,15 @@ function M.ladder(what, list, opts)
     bound_shapes[i] = select(2, part.job.family.bind(part.job.operands))
   end
   for _, part in ipairs(parts) do
-    part.source = ladder.source(part.job, opts or {}, bound_shapes)
+    part.source = link:wrap(ladder.source(part.job, opts or {}, bound_shapes))
     part.title = part.source.title
   end
   return M.join(parts)
 end
 
---- shapes.kernel(t) -> source
+--- shapes.kernel(t, link) -> source
 --- The source of a kernel of the user's, the table of tune, on t.shapes.
-function M.kernel(t)
+function M.kernel(t, link)
   local parts = weighted(t.shapes)
   for _, part in ipairs(parts) do
     local own, shape = {}, part.shape
@@ -482,7 +482,7 @@ function M.kernel(t)
       end or f
     end
     own.output = type(own.output) == "function" and own.output() or own.output
-    part.source, part.title = kernel.source(own), label(shape)
+    part.source, part.title = link:wrap(kernel.source(own)), label(shape)
   end
   return M.join(parts)
 end

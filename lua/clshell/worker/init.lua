@@ -73,7 +73,8 @@ end
 --- An error of the function is raised here. A process that ends, or has a
 --- phase of more seconds than the limit, is lost, as is one whose call Ctrl-C
 --- ends: w.lost is true until w:restart(). Values that cannot be sent are a
---- reason as well, and cost nothing.
+--- reason as well, and cost nothing. A third result is the value that its
+--- phases were last about, see phase.lua.
 function Worker:call(module, name, ...)
   if self.lost then
     return nil, "the process was lost in an earlier call"
@@ -85,7 +86,7 @@ function Worker:call(module, name, ...)
   local limit = self.opts.limit or LIMIT
   self.lost = true
   local answer = table.pack(self.child:send(message, limit))
-  local left, phase = limit, nil
+  local left, phase, about = limit, nil, nil
   while answer[1] do
     answer = table.pack(self.child:receive(left))
     local kind = answer[1] and answer[1]:sub(1, 1)
@@ -96,13 +97,14 @@ function Worker:call(module, name, ...)
       end
       error((parcel.unpack(answer[1]:sub(2))), 0)
     elseif kind == "P" then
-      local unlimited
-      phase, unlimited = parcel.unpack(answer[1]:sub(2))
+      local unlimited, of
+      phase, unlimited, of = parcel.unpack(answer[1]:sub(2))
+      about = of or about
       left = not unlimited and limit or nil
     end
   end
   self.child:kill()
-  return nil, loss(phase, limit, table.unpack(answer, 2, answer.n))
+  return nil, loss(phase, limit, table.unpack(answer, 2, answer.n)), about
 end
 
 --- w:close()
