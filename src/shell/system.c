@@ -121,6 +121,15 @@ static int system_cwd(lua_State *L) {
   return 1;
 }
 
+/** system.cores() -> integer
+ * The processor cores that are there.
+ */
+static int system_cores(lua_State *L) {
+  long n = sysconf(_SC_NPROCESSORS_ONLN);
+  lua_pushinteger(L, n > 0 ? n : 1);
+  return 1;
+}
+
 /* How many files of a folder name a driver; -1 if it cannot be read. */
 static int countfiles(const char *folder) {
   DIR *d = opendir(folder);
@@ -296,12 +305,17 @@ static int system_file(lua_State *L) {
 }
 
 int luaopen_clshell_system(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"chdir", system_chdir},     {"cwd", system_cwd},
-      {"drivers", system_drivers}, {"file", system_file},
-      {"folder", system_folder},   {"kind", system_kind},
-      {"private", system_private}, {"temporary", system_temporary},
-      {"winsize", system_winsize}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"chdir", system_chdir},
+                                       {"cores", system_cores},
+                                       {"cwd", system_cwd},
+                                       {"drivers", system_drivers},
+                                       {"file", system_file},
+                                       {"folder", system_folder},
+                                       {"kind", system_kind},
+                                       {"private", system_private},
+                                       {"temporary", system_temporary},
+                                       {"winsize", system_winsize},
+                                       {NULL, NULL}};
   luaL_newlib(L, functions);
   return 1;
 }

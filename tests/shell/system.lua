@@ -64,4 +64,8 @@ t.test("temporary files: private, each another, where TMPDIR says", function()
   scratch.has(made "TMPDIR=/nonexistent", "nil\t/nonexistent: No such file")
 end)
 
+t.test("the cores of the machine", function()
+  t.ok(system.cores() >= 1)
+end)
+
 scratch.done()

@@ -9,6 +9,10 @@ local ptx = require "clshell.family.ptx"
 
 local M = {}
 
+--- program.seconds
+--- The time of all builds of this process that went well.
+M.seconds = 0
+
 local built = setmetatable({}, {__mode = "k"}) -- context -> key -> program
 -- program made by ptx.lua -> the program of the file that it was made from
 local before_edit = setmetatable({}, {__mode = "k"})
@@ -94,7 +98,7 @@ function M.get(context, from, defines, options)
   elseif from.path and not read(from.path) then
     cl.error(("cannot read kernel file '%s'"):format(from.path))
   end
-  local name = from.path or from.name
+  local name, begin = from.path or from.name, cl.now()
   local folder = M.folder(from.path or "")
   local program, reason = build(from.path or from.source, {
     context = context, defines = defines, options = options, name = name,
@@ -109,6 +113,7 @@ function M.get(context, from, defines, options)
     end
   end
   programs[key] = program
+  M.seconds = M.seconds + cl.now() - begin
   return program, reason
 end
 

@@ -8,9 +8,14 @@
 --   split(p)          the parameters of a point, and its rung or nil
 --   refusal(p)        the reason of the device, before anything is built
 --   measure(p, best)  {status, reason, record}, status as in tune, `log` of a
---                     failed build, `sampled`, the seconds in samples; or {ms,
---                     n, rel, at, stored} in place of a record. best: the
---                     least seconds so far; a time far above is not refined
+--                     failed build, the seconds `sampled` in samples and
+--                     `building` in builds; or {ms, n, rel, at, stored} in
+--                     place of a record. best: the least seconds so far; a
+--                     time far above is not refined
+--   programs(p)       what program.get takes for its programs, plain values: a
+--                     list of {from, defines, options}; may be missing
+--   keep_binaries(yes)  program.keep_binaries where it measures; may be
+--                     missing
 --   setting(p)        a text that tells equal measurements; nil: never equal;
 --                     and the hash of its source
 --   subject(p)        of the protocol, for turns; after refusal and measure
@@ -31,6 +36,7 @@ local cachefile = require "clshell.measure.cachefile"
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
 local phase = require "clshell.worker.phase"
+local program = require "clshell.family.program"
 local protocol = require "clshell.measure.protocol"
 local race = require "clshell.tune.race"
 local text = require "clshell.base.text"
@@ -65,12 +71,16 @@ function M.unbuilt(e)
   return {status = "build", reason = M.reason(e), log = tostring(e)}
 end
 
---- evaluate.ended(r, sampled) -> {status, reason, record, sampled}
+local noted = 0 -- seconds of builds that an answer has
+
+--- evaluate.ended(r, sampled) -> {status, reason, record, sampled, building}
 --- The record of a measurement, which took so many seconds, as the answer of a
 --- source.
 function M.ended(r, sampled)
-  local reason = r.error
-  return {status = r.status, reason = reason, record = r, sampled = sampled}
+  local building = program.seconds - noted
+  noted = program.seconds
+  return {status = r.status, reason = r.error, record = r, sampled = sampled,
+    building = building}
 end
 
 --- evaluate.row(source, p) -> {point, rung, config}

@@ -3,8 +3,9 @@
 -- through them, race.lua says how often each is measured. ladder.lua and
 -- kernel.lua build, check and measure one, shapes.lua does so on several
 -- shapes, remote.lua in a process of its own; replay.lua answers from a file
--- and recall.lua from the run store. result.lua is the end; effects.lua judges
--- the parameters, view.lua and page.lua show a search.
+-- and recall.lua from the run store; builders.lua builds the next ones ahead.
+-- result.lua is the end; effects.lua judges the parameters, view.lua and
+-- page.lua show a search.
 -- SPDX-License-Identifier: MIT
 
 local aims = require "clshell.tune.aims"
@@ -64,6 +65,8 @@ local function checked(opts)
   o.evaluations = opts.evaluations
     and integer.check("tune", "evaluations", opts.evaluations, 1)
   o.seconds = opts.seconds or not o.evaluations and SECONDS or math.huge
+  o.builders = opts.builders
+    and integer.check("tune", "builders", opts.builders, 0)
   o.seed = opts.seed and integer.check("tune", "seed",
     opts.seed, math.mininteger) or 1
   return o
@@ -142,7 +145,10 @@ end
 ---   strategy  by the space and the budget  exhaustive, random, one_factor,
 ---            local, anneal, genetic, surrogate, or function(space, random) ->
 ---            ask, tell: ask() gives the number of a point, tell(number,
----            value) takes the result, nil for a failure
+---            value) takes the result, nil for a failure; a third, ahead(k),
+---            may list the next k points, for builders
+---   builders  by the time of the first builds  processes that build the next
+---            configurations while nothing is measured; 0: none
 ---   seed     1      of the strategy
 ---   where    none   a constraint or a list: "bx * by <= 256", or a function
 ---            of the parameters

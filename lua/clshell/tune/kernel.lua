@@ -339,6 +339,11 @@ function M.source(t, known)
     return launch, args
   end
 
+  function src.programs(p)
+    return {{from = from, defines = defines_of(p),
+      options = value(t.options, p)}}
+  end
+
   local function call_of(launch, args)
     local n = args.n or #args
     return function()

@@ -197,15 +197,28 @@ function M.source(job, opts, all, known)
       and value or nil
   end
 
-  function src.setting(p)
+  -- The rung of a point, what program.get takes for it, and its ranges.
+  local function described(p)
     local name, own = of(p)
     local rung = family.rung(name)
     local seen = family.spec.adapt and family.spec.adapt(rung, s) or s
-    local global, size = rung.range(seen, own)
+    local from = {path = rung.path, source = rung.source, name = rung.name,
+      ptx = rung.ptx}
+    return rung, {from = from, defines = rungs.defines(rung, own, seen),
+      options = rung.options and rung.options(own, seen)},
+      rung.range(seen, own)
+  end
+
+  function src.programs(p)
+    return {(select(2, described(p)))}
+  end
+
+  function src.setting(p)
+    local rung, built, global, size = described(p)
     local hash = select(2, record.source(rung))
-    return evaluate.setting(s.context, hash, rungs.defines(rung, own, seen),
-      rung.options and rung.options(own, seen), evaluate.sizes(global),
-      evaluate.sizes(size), shape, s.type, src.mode, job.seed), hash
+    return evaluate.setting(s.context, hash, built.defines, built.options,
+      evaluate.sizes(global), evaluate.sizes(size), shape, s.type, src.mode,
+      job.seed), hash
   end
 
   function src.measure(p, best)

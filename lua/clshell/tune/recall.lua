@@ -75,6 +75,12 @@ local function change(recall, run, hash)
   return "the last search had other arguments or options"
 end
 
+--- recall:knows(row, setting) -> boolean
+--- Whether the store has a record of a setting.
+function Recall:knows(row, setting)
+  return setting ~= nil and self.ids[setting .. " " .. row.config] ~= nil
+end
+
 --- recall:find(source, row, setting, hash) -> record, or nil
 --- The newest record of a setting of a source. `hash` is that of its kernel
 --- file. A second result is the change since the run of that point which is

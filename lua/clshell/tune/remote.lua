@@ -8,6 +8,7 @@ local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local evaluate = require "clshell.tune.evaluate"
 local interrupt = require "clshell.base.interrupt"
+local program = require "clshell.family.program"
 local protocol = require "clshell.measure.protocol"
 local workers = require "clshell.worker"
 
@@ -22,10 +23,11 @@ local CHANCES = 2 -- runs in turns for a point that ends the process
 
 local served = {} -- in the worker process: the sources
 
---- remote.open(list, efforts)
+--- remote.open(list, efforts, keeping)
 --- In the worker: makes sources again, {module, learned, arguments of its
---- source()}, for measurements of these lengths.
-function M.open(list, efforts)
+--- source()}, for measurements of these lengths, with the binary cache or not.
+function M.open(list, efforts, keeping)
+  program.keep_binaries(keeping)
   for name, effort in pairs(efforts) do
     protocol.efforts[name] = effort
   end
@@ -78,7 +80,7 @@ local function recipes(link)
       efforts[name][key] = value
     end
   end
-  return list, efforts
+  return list, efforts, link.keeping
 end
 
 -- Starts the process, with the sources. Returns whether that worked, or nil
@@ -192,6 +194,14 @@ function Link:wrap(src)
       if ended[at] == CHANCES then
         return nil, at, lists
       end
+    end
+  end
+
+  function far.keep_binaries(yes)
+    self.keeping = yes
+    program.keep_binaries(yes)
+    if self.worker and not self.worker.lost then
+      self.worker:call("clshell.family.program", "keep_binaries", yes)
     end
   end
 

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local aims = require "clshell.tune.aims"
+local builders = require "clshell.tune.builders"
 local cl = require "cl"
 local evaluate = require "clshell.tune.evaluate"
 local interrupt = require "clshell.base.interrupt"
@@ -48,6 +49,19 @@ local function objective(search, row)
   return value
 end
 
+-- Builds the program of a row's point, and those of the points that come next
+-- by the function of the visit, where that pays.
+function Search:build_ahead(row)
+  local src, o = self.source, self.limits
+  local left = math.min(#src.space - self.count,
+    (o.evaluations or math.huge) - self.evaluations)
+  self.builders:prepare(row.id, self.ahead, function(id)
+    local p = src.space:point(id)
+    return not self.seen[id] and not src.refusal(p) and not (self.recall
+      and self.recall:knows(evaluate.row(src, p), (src.setting(p))))
+  end, left, SEARCH * o.seconds - (cl.now() - self.begin))
+end
+
 -- Fills the row of a point of a source from the run store, or by a measurement
 -- in a race.
 function Search:look(src, p, row, race_of)
@@ -63,11 +77,18 @@ function Search:look(src, p, row, race_of)
   end
   self.view:say(change)
   local begin = cl.now()
+  if self.builders then
+    self:build_ahead(row)
+  end
+  local ready = cl.now()
   local found = src.measure(p, self.raced and race_of.best or nil)
   evaluate.fill(row, found)
   race_of:finished(row.record or {})
   self.sampled = self.sampled + (found.sampled or 0)
   self.spent = self.spent + cl.now() - begin
+  if self.builders then
+    self.builders:measured(p, cl.now() - ready, found.building or 0)
+  end
   if recall then
     self.lost = FAILURES[row.status] and evaluate.lost(src.context) or nil
     if not self.lost then
@@ -76,12 +97,14 @@ function Search:look(src, p, row, race_of)
   end
 end
 
--- The row of a point, measured unless that was done before.
-function Search:visit(id)
+-- The row of a point, measured unless that was done before. ahead(k) lists
+-- points that come next.
+function Search:visit(id, ahead)
   local known = self.seen[id]
   if known then
     return known
   end
+  self.ahead = ahead
   local src = self.source
   local p = src.space:point(id)
   local row = evaluate.row(src, p)
@@ -146,11 +169,15 @@ end
 -- Measures points until the budget ends. Returns why it ended.
 function Search:run()
   local src = self.source
-  local told = {}
+  local told, first = {}, {}
   for _, p in ipairs(src.first) do
-    local id = src.space:number(p)
-    if id and not self.seen[id] and not self:over() then
-      told[#told + 1] = self:visit(id)
+    first[#first + 1] = src.space:number(p)
+  end
+  for i, id in ipairs(first) do
+    if not self.seen[id] and not self:over() then
+      told[#told + 1] = self:visit(id, function(k)
+        return table.move(first, i + 1, math.min(i + k, #first), 1, {})
+      end)
     end
   end
   self.default = told[1]
@@ -160,7 +187,7 @@ function Search:run()
       self.aims ~= nil)
   end
   local random = spaces.random(self.limits.seed)
-  local ask, tell, _, again = strategy.new(chosen, src.space, random)
+  local ask, tell, ahead, again = strategy.new(chosen, src.space, random)
   self.strategy = type(chosen) == "function" and "of your own" or chosen
   local weights = self.aims and self.aims:mix()
   local function worth(row) -- one number, of several aims too
@@ -186,7 +213,7 @@ function Search:run()
     if idle > IDLE then
       return "space"
     end
-    tell(id, worth(self:visit(id)))
+    tell(id, worth(self:visit(id, ahead)))
   end
   return self:over()
 end
@@ -399,6 +426,7 @@ local function notes_of(search)
   local notes = {src.note and src.note() or nil}
   notes[#notes + 1] = doubt(search.rows)
   notes[#notes + 1] = src.process and src.process() or nil
+  notes[#notes + 1] = search.builders and search.builders:note() or nil
   for _, note in ipairs(search.recall and search.recall:notes() or {}) do
     notes[#notes + 1] = note
   end
@@ -466,6 +494,8 @@ function M.run(source, opts, limits)
     seconds = limits.seconds < math.huge and SEARCH * limits.seconds or nil,
     total = math.min(#src_space, limits.evaluations or #src_space)}
   search.view = shown
+  local running <close> = builders.new(source, limits.builders)
+  search.builders = running
   local function with_stack(e)
     if interrupt.is(e) then
       return e
