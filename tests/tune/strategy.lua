@@ -2,8 +2,11 @@
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
+local cl = require "cl"
 local space = require "clshell.tune.space"
+local stats = require "clshell.measure.stats"
 local strategy = require "clshell.tune.strategy"
+local tune = require "clshell.tune"
 
 -- A space with one valley: every parameter has a best value; a quarter of the
 -- points fail.
@@ -165,6 +168,18 @@ t.test("the order of a list changes no choice of the model", function()
   end
   t.eq(choice(down), choice(up))
 end)
+
+t.test("the default strategy is near the best of a GEMM in 20 evaluations",
+  function()
+    local path = cl.home .. "/tests/tune/spaces/gemm_register.csv"
+    local all = tune{replay = path, strategy = "exhaustive"}
+    local reached = {}
+    for seed = 1, 25 do
+      local best = tune{replay = path, evaluations = 20, seed = seed}
+      reached[seed] = all.ms / best.ms
+    end
+    t.ok(stats.median(reached) >= 0.95, stats.median(reached))
+  end)
 
 t.test("the choice looks at the space and the budget", function()
   local small, large = space.new{x = "1..20"}, space.new{x = "1..100",
