@@ -8,6 +8,7 @@ local job_of = require "clshell.simulate.job"
 local oclgrind = require "clshell.simulate.oclgrind"
 local planted = require "simulate.planted"
 local reports = require "clshell.simulate.reports"
+local scratch = require "scratch"
 
 t.device()
 t.keeps("Context", "Queue")
@@ -211,6 +212,26 @@ t.test("a launch that the simulator cannot run in time", function()
     "{shrink = true}")
   t.raises_match(function() check(k:range(2^30, 1), x, 10, {limit = 5}) end,
     "takes about [%d.]+ %a+ on the simulator; the limit is 5 s")
+end)
+
+t.test("Ctrl-C ends the wait and the child", function()
+  simulator()
+  local script = scratch.create("long.lua", [[
+    local k = cl.kernel [=[kernel void f(global int *x, int n) {
+      for (int i = 0; i < n; i++)
+        x[0] = i;
+    }]=]
+    local x = cl.buffer("int", 1, 0)
+    print(pcall(check, k:range(1), x, 2000000000, {limit = 100}))]])
+  local out = scratch.sh(([[
+    (until program=$(pgrep -P $$ -f long.lua) &&
+        child=$(pgrep -P $program -f simulate.replay); do sleep 0.1; done
+    echo $child >child
+    kill -INT $program) &
+    "$clshell" %s
+    kill -0 $(cat child) 2>&1]]):format(script))
+  t.raises_match(function() error(out, 0) end, "^false\t[^\n]*interrupted!\n"
+    .. "[^\n]*[Nn]o such process")
 end)
 
 t.test("what the simulator cannot build", function()

@@ -70,7 +70,8 @@ function M.call(text, compile)
   end
   if not values then
     cl.error(text:find "%S"
-      and "the text must be a launch with its arguments; got " .. text or "no input has launched a kernel",
+      and "the text must be a launch with its arguments; got " .. text
+      or "no input has launched a kernel",
       {hint = "%check k:range(n)(x, y)"})
   end
   return table.unpack(values, 1, values.n)

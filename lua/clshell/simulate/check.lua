@@ -102,9 +102,9 @@ local function too_long(job, limit, seconds)
   cl.error(("%s: %s over %s %s on the simulator; the limit is %g s"):format(
     job.what, job.launches[1].kernel, text.shape(job.launches[1].global),
     seconds and "takes about " .. quantity.format(seconds, "s", 2)
-    or "takes longer", limit), {hint = "take fewer work-items with {size = n}, "
-    .. "only the first and the last work-group with {shrink = true}, or wait "
-    .. "with {limit = seconds}"})
+    or "takes longer", limit), {hint = "take fewer work-items with {size = "
+    .. "n}, two work-groups with {shrink = true}, or wait with "
+    .. "{limit = seconds}"})
 end
 
 local function groups_of(launch)

@@ -96,7 +96,7 @@ function M.run(job, limit, opts)
   opts = opts or {}
   local path <const>, _ <close> = file.temporary ".job"
   local _ <close> = setmetatable({}, {__close = function()
-    for _, ending in ipairs{".data", ".out", ".log"} do
+    for _, ending in ipairs{".data", ".out", ".log", ".said"} do
       os.remove(path .. ending)
     end
   end})
@@ -106,18 +106,19 @@ function M.run(job, limit, opts)
   for name, value in pairs(opts.environment or {}) do
     variables[name] = value
   end
-  local code = ("require('clshell.simulate.replay').run(%q)"):format(path)
-  local pipe = assert(io.popen(("exec %s %s -q -n --timeout %d -e %s 2>&1 "
-    .. "</dev/null"):format(M.words(variables), text.quote(
-    cl.commandline.program), math.ceil(limit), text.quote(code))))
-  local said = pipe:read "a"
-  local _, how, status = pipe:close()
+  local code = ("local parent <close> = require('clshell.child').parent() "
+    .. "require('clshell.simulate.replay').run(%q)"):format(path)
+  local output <close> = assert(io.open(path .. ".said", "wb"))
+  local child <close> = assert(require "clshell.child".start(
+    cl.commandline.program, {"-q", "-n", "-e", code},
+    {env = variables, output = output}))
+  local _, what, how, status = child:receive(limit)
   local results = contents(path .. ".out")
-  if status == 124 then
+  if what == "time" then
     return nil, "time"
-  elseif not results then
+  elseif not results or how == "signal" then
+    local said = contents(path .. ".said") or ""
     return nil, how == "signal" and ("it ended by signal %d"):format(status)
-      or status > 128 and ("it ended by signal %d"):format(status - 128)
       or said:match "clshell: ([^\n]+)" or said
   end
   local log = contents(path .. ".log") or ""
