@@ -28,7 +28,8 @@ local function search(opts)
   end
   local o = {kernel = SOURCE .. ("// %d %d\n"):format(t.seed, made),
     params = {a = "1..6", b = {1, 2}}, range = 64, args = {x, y}, quiet = true,
-    fresh = true, seed = t.seed, seconds = 60, check = function()
+    fresh = true, seed = t.seed, seconds = 60, worker = false,
+    check = function()
       launches[#launches + 1] = cl.now()
       return true
     end, reset = function()
@@ -131,7 +132,7 @@ end
 local x <close> = cl.buffer("int", 1)
 pcall(tune, {kernel = "kernel void f(global int *x) { *x = A; } // %d",
   params = {a = "1..9"}, range = 1, args = {x}, builders = 2, quiet = true,
-  fresh = true, reset = function()
+  fresh = true, worker = false, reset = function()
     if #b.children == 2 then
       print(b.children[1]:pid(), b.children[2]:pid())
       io.stdout:flush()

@@ -117,16 +117,19 @@ t.test("a winner has to be right on shapes that fit no tile, too", function()
       global const REAL *A, int lda, global const REAL *B, int ldb, REAL beta,
       global REAL *C, int ldc) {
       int i = get_global_id(0), j = get_global_id(1);
-      REAL sum = 0;
-      for (int l = 0; l < k; l++)
-        sum += A[i * lda + l] * B[l * ldb + j];
+      volatile REAL sum = 0;
+      for (int again = 0; again < (WIDTH == 1 ? 40 : 1); again++) {
+        sum = 0;
+        for (int l = 0; l < k; l++)
+          sum += A[i * lda + l] * B[l * ldb + j];
+      }
       if (WIDTH == 1 || n % 2 == 0)
         C[i * ldc + j] = alpha * sum + (beta == 0 ? 0 : beta * C[i * ldc + j]);
     }]], range = function(s) return {s.m, s.n} end}
   local best = tune("gemm.brittle", {16}, brief(2))
   t.eq(best.params, {width = 1})
   for _, row in ipairs(best.rows) do
-    if row.point.width == 2 and row.status ~= "slow" then
+    if row.point.width == 2 then -- much the fastest
       t.eq({row.status, row.value}, {"wrong", nil})
       t.ok(row.reason:find("at 1x1x1 float, rows 3 longer: err=", 1, true),
         row.reason)

@@ -60,9 +60,10 @@ local function rows_of(best)
   return rows
 end
 
--- Numbers of the worker processes that there are, of all programs.
+-- The worker processes of this one, and what a script has left behind.
 local function workers()
-  return t.capture "ps -eo pid=,args= | grep '[-]-worker' | sort"
+  return t.capture("pgrep -P $PPID -f -- '-[-]worker'; "
+    .. "grep -lzsx MARK=" .. scratch.dir .. " /proc/[0-9]*/environ")
 end
 
 -- Kernels that end their process do so only where they run on the host.
@@ -236,11 +237,11 @@ t.test("no process is left: after a search, Ctrl-C, kill -9", function()
   -- the parent of the shell is the worker, and its parent is this program
   local parent = "kill -%s $(ps -o ppid= -p $PPID)"
   scratch.create("endless.lua", (code:gsub("%%s", parent:format "INT")))
-  t.eq((scratch.sh "CLSHELL_STORE=none $clshell endless.lua"),
+  t.eq((scratch.sh "MARK=$PWD CLSHELL_STORE=none $clshell endless.lua"),
     "false\tINTERRUPTED\ttrue\n")
   t.eq(workers(), before)
   scratch.create("endless.lua", (code:gsub("%%s", parent:format "KILL")))
-  scratch.sh "CLSHELL_STORE=none $clshell endless.lua"
+  scratch.sh "MARK=$PWD CLSHELL_STORE=none $clshell endless.lua"
   for _ = 1, 1000 do
     if workers() == before then
       break

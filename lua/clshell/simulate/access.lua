@@ -487,14 +487,14 @@ end
 --- unrolling; private arrays are not counted. `access{a, b}`: two results,
 --- before and after a change.
 --- Options:
----   as         -    a GPU: "H100", "GTX 1080", "MI300" or "M1"
----   warp       32   lanes that run together, or what the driver tells
----   sector     32   bytes that global memory moves at least
----   line       128  bytes of a cache line
----   banks      32   banks of local memory
----   bank_bytes 4    bytes of a bank's word
----   groups     -    work-groups to look at, or "all"; else as many as some
----              four million instructions allow, from first to last
+---   as          -    a GPU: "H100", "GTX 1080", "MI300" or "M1"
+---   warp        32   lanes that run together, or what the driver tells
+---   sector      32   bytes that global memory moves at least
+---   line        128  bytes of a cache line
+---   banks       32   banks of local memory
+---   bank_bytes  4    bytes of a bank's word
+---   groups      -    work-groups to look at, or "all"; else as many as some
+---               four million instructions allow, from first to last
 function M.run(launch, ...)
   if type(launch) == "table" and getmetatable(launch) == nil
       and select("#", ...) == 0 then
