@@ -103,6 +103,10 @@ cl.onchoice(function(device, rule)
   print(device.name, rule == "first" and "by itself" or rule)
 end)
 
+--- system.cores
+local system = require "clshell.system"
+print(system.cores() >= 1) --> true
+
 --- system.drivers
 local system = require "clshell.system"
 print(system.drivers() == 0 and "no driver is installed" or "there may be one")
