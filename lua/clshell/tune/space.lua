@@ -10,6 +10,7 @@
 -- codes in order, a binary search tells whether a code is a point.
 
 local cl = require "cl"
+local interval = require "clshell.tune.interval"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -137,87 +138,6 @@ local function environment(set, by_name, read)
   end})
 end
 
--- Intervals: a constraint of which only some parameters are set may be false
--- already, as 8 * bx <= 256 is for bx = 64, whatever else follows. Arithmetic
--- on {lo, hi} gives bounds; a comparison that both outcomes fit raises UNSET.
-local Interval = {}
-
-local function interval(lo, hi)
-  return setmetatable({lo, hi or lo}, Interval)
-end
-
--- The interval of a function that is monotone in each argument.
-local function corners(f)
-  return function(a, b)
-    local w, x, y, z = f(a[1], b[1]), f(a[1], b[2]), f(a[2], b[1]),
-      f(a[2], b[2])
-    return interval(math.min(w, x, y, z), math.max(w, x, y, z))
-  end
-end
-
--- The same, of a division: the divisor's interval must not hold 0.
-local function quotient(f)
-  local bounds = corners(f)
-  return function(a, b)
-    if b[1] <= 0 and b[2] >= 0 then
-      error(UNSET, 0)
-    end
-    return bounds(a, b)
-  end
-end
-
-local function exact(f)
-  return function(a, b)
-    if a[1] == a[2] and b[1] == b[2] then
-      return interval(f(a[1], b[1]))
-    end
-    error(UNSET, 0)
-  end
-end
-
-local function decided(yes, no)
-  if yes or no then
-    return yes
-  end
-  error(UNSET, 0)
-end
-
-function Interval.__add(a, b)
-  return setmetatable({a[1] + b[1], a[2] + b[2]}, Interval)
-end
-function Interval.__sub(a, b)
-  return setmetatable({a[1] - b[2], a[2] - b[1]}, Interval)
-end
-local times = corners(function(a, b) return a * b end)
-function Interval.__mul(a, b)
-  if a[1] >= 0 and b[1] >= 0 then -- most are
-    return setmetatable({a[1] * b[1], a[2] * b[2]}, Interval)
-  end
-  return times(a, b)
-end
-Interval.__div = quotient(function(a, b) return a / b end)
-Interval.__idiv = quotient(function(a, b) return a // b end)
-Interval.__mod = exact(function(a, b) return a % b end)
-Interval.__pow = exact(function(a, b) return a ^ b end)
-function Interval.__unm(a)
-  return interval(-a[2], -a[1])
-end
-function Interval.__lt(a, b)
-  return decided(a[2] < b[1], a[1] >= b[2])
-end
-function Interval.__le(a, b)
-  return decided(a[2] <= b[1], a[1] > b[2])
-end
-function Interval.__eq(a, b)
-  return decided(a[1] == a[2] and b[1] == b[2] and a[1] == b[1],
-    a[2] < b[1] or a[1] > b[2])
-end
-
--- Numbers of an expression as intervals, so that all operators find one.
-local function lifted(where)
-  return (where:gsub("%f[%w_][%d][%w%.]*", "_i(%0)"))
-end
-
 local function numeric(param)
   for _, v in ipairs(param.values) do
     if math.type(v) == nil then
@@ -232,7 +152,7 @@ local function bounds(param)
   for _, v in ipairs(param.values) do
     lo, hi = math.min(lo, v), math.max(hi, v)
   end
-  return interval(lo, hi)
+  return lo, hi
 end
 
 local function ascending(param)
@@ -244,21 +164,15 @@ local function ascending(param)
   return true
 end
 
--- A test of an expression on intervals; nil where it does more than compare
--- sums and products of numeric parameters.
+-- A test of an expression by the bounds of its parameters, where these are
+-- numbers; nil where there is none.
 local function early_test(where, names, by_name)
-  if where:find "['\"%.|&~<>]['\"%.|&<>]" or where:find "math" then
-    return nil
-  end
   for _, name in ipairs(names) do
     if not numeric(by_name[name]) then
       return nil
     end
   end
-  local chunk = load(("local _i = ...\nreturn function(_p)\nlocal %s = %s\n"
-    .. "return %s\nend"):format(table.concat(names, ", "),
-    "_p." .. table.concat(names, ", _p."), lifted(where)), "=where", "t", {})
-  return chunk and chunk(interval)
+  return interval.test(where, names)
 end
 
 -- A constraint from a Lua expression or a function of the point: {text,
@@ -495,13 +409,15 @@ local function walk(part, by_name)
   end
   local params, codes, depth = part.params, {}, #part.params
   local large = part.product > LARGE
-  local set, ranges, strange, known = {}, {}, nil, {}
+  local set, lo, hi, strange, known = {}, {}, {}, nil, {}
   local spans, credit = {}, {} -- of each parameter: tests of many values
   for i, p in ipairs(params) do
     known[p.name] = true
-    ranges[p.name] = large and numeric(p) and bounds(p) or nil
+    if large and numeric(p) then
+      lo[p.name], hi[p.name] = bounds(p)
+    end
     spans[i], credit[i] = {}, PATIENCE
-    for _, c in ipairs(i < depth and ranges[p.name] and ascending(p)
+    for _, c in ipairs(i < depth and lo[p.name] and ascending(p)
         and part.early[i] or {}) do
       table.insert(spans[i], c.early and c or nil)
     end
@@ -516,7 +432,7 @@ local function walk(part, by_name)
   local function passes(c, early)
     local answer
     if early and c.early then
-      answer = holds({text = c.text, holds = c.early}, ranges)
+      answer = c.early(lo, hi)
     else
       answer = holds(c, c.code and env or set)
     end
@@ -545,7 +461,9 @@ local function walk(part, by_name)
     local p = params[i]
     local v = p.values[k]
     set[p.name] = v
-    ranges[p.name] = ranges[p.name] and interval(v)
+    if lo[p.name] then
+      lo[p.name], hi[p.name] = v, v
+    end
     if all_pass(i) and not strange then
       local here = code + (k - 1) * p.unit
       if i < depth then
@@ -570,7 +488,7 @@ local function walk(part, by_name)
       end
       return
     end
-    ranges[p.name] = interval(p.values[first], p.values[stop])
+    lo[p.name], hi[p.name] = p.values[first], p.values[stop]
     for _, c in ipairs(tests) do
       if not passes(c, true) then
         credit[i] = credit[i] + n // 2
@@ -584,11 +502,11 @@ local function walk(part, by_name)
   end
   function go(i, code)
     local p = params[i]
-    local whole = ranges[p.name]
+    local least, most = lo[p.name], hi[p.name]
     if i < depth or not last or not last(set, code, codes) then
       some(i, code, 1, #p.values)
     end
-    set[p.name], ranges[p.name] = nil, whole
+    set[p.name], lo[p.name], hi[p.name] = nil, least, most
   end
   go(1, 0)
   if strange then
