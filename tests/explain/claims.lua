@@ -6,6 +6,9 @@ local t = require "t"
 local cl = require "cl"
 local claims = require "clshell.explain.claims"
 local json = require "clshell.base.json"
+local trace = require "clshell.simulate.trace"
+
+t.keeps("Program", "Kernel")
 
 local device = t.device()
 
@@ -82,6 +85,75 @@ t.test("what cannot be tried, and mistakes", function()
   t.raises(function()
     list:try{id = "X4", says = "s", try = function() return nil + 1 end}
   end, "arithmetic")
+end)
+
+local function try(list, id)
+  return list:try(list:select{id}[1])
+end
+
+t.test("what the simulator counts is exact", function()
+  local _, missing = trace.plugin()
+  if missing then
+    t.skip(missing)
+  end
+  local list = claims.new{n = 8}
+  for _, c in ipairs{{"B13", 2, "50 % of the lanes active, against 100 %"},
+      {"B16", 32 / 24, "32 warps in place of 24"},
+      {"B17", 4, "8 requests in place of 32, for 128 and 128 sectors"},
+      {"B18", 1, "128 sectors either way; one element further, 160"},
+      {"A8", nil, "race on local memory"}} do
+    local r = try(list, c[1])
+    t.eq({r.verdict, r.factor}, {"holds here", c[2]}, c[1])
+    t.ok(r.reason:find(c[3], 1, true), r.reason)
+    t.ok(r.detail:find "%d+ work%-items" or r.detail:find "%d+ floats",
+      r.detail)
+  end
+end)
+
+t.test("claims that take time, by recorded outcomes", function()
+  local list, said, ran = claims.new{n = 8}, nil, 0
+  function list.launches(_, what, a, b)
+    for _, s in ipairs{a, b} do
+      s[1](table.unpack(s, 2)):wait()
+      ran = ran + 1
+    end
+    return {said = said, factor = said == "FASTER" and 3 or 1, detail = what}
+  end
+  for id, otherwise in pairs{B14 = "one work-item at a time",
+      B15 = "the units share", B19 = "nearest cache", B20 = "no cause"} do
+    said = "FASTER"
+    local before, r = ran, try(list, id)
+    if r.verdict == "cannot be tried here" then
+      t.ok(r.reason:find "memory is the host's"
+        or r.reason:find "one compute unit", r.reason)
+      t.eq(ran, before)
+    else
+      t.eq({r.verdict, r.factor, ran - before}, {"holds here", 3, 2}, id)
+      said = "SAME"
+      r = try(list, id)
+      t.eq(r.verdict, "does not hold here", id)
+      t.ok(r.reason:find(otherwise, 1, true), r.reason)
+    end
+  end
+end)
+
+t.test("mistakes of texts are judged by name", function()
+  local list = claims.new{n = 8}
+  local r = try(list, "E5")
+  t.eq(r.verdict, "does not hold here")
+  for _, words in ipairs{"an undeclared local array: does not compile",
+      "a name declared twice: does not compile",
+      "a store at the wrong base: wrong result",
+      "257 diagonals in room for 256: "} do
+    t.ok(r.reason:find(words, 1, true), r.reason)
+  end
+  if trace.plugin() then
+    t.ok(r.reason:find("index 256 outside an array of 256", 1, true),
+      r.reason)
+  end
+  r = try(list, "A9") -- PoCL 3.1 compiles the sum wrongly
+  t.ok(r.verdict == "holds here" or r.verdict == "does not hold here"
+    and r.reason:find "the sum is .*, not 64", r.reason)
 end)
 
 t.test("--list, --help, an unknown claim", function()

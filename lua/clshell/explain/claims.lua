@@ -81,13 +81,19 @@ local function side(s, samples, how)
   return r
 end
 
--- Words for a side: "gemm.tiled tile=8"
-local function words_of(s)
+-- {"k=64", "m=64", "n=64"}, of parameters or of a shape.
+local function sizes(t)
   local words = {}
-  for name, value in pairs(s.params or {}) do
+  for name, value in pairs(t) do
     words[#words + 1] = ("%s=%s"):format(name, value)
   end
   table.sort(words)
+  return words
+end
+
+-- Words for a side: "gemm.tiled tile=8"
+local function words_of(s)
+  local words = sizes(s.params or {})
   table.insert(words, 1, s[1])
   if s.type and s.type ~= "float" then
     words[#words + 1] = s.type
@@ -133,7 +139,8 @@ function List:pair(a, b, opts)
     return {s[1], opts.operands or s.shape, s.params, {type = s.type}}
   end
   local c = self:compare(given(a), given(b), opts.cache)
-  local o = outcome(c, words_of(b) .. " against " .. words_of(a))
+  local o = outcome(c, ("%s against %s, %s"):format(words_of(b), words_of(a),
+    table.concat(sizes(b.shape), " ")))
   o.a, o.b = side(a, c.a, c), side(b, c.b, c)
   return o
 end

@@ -1,8 +1,9 @@
 -- explain/init.lua - why a result is as it is. lesson says the limit of a
 -- result in a sentence and reads a ladder; reading finds the limit, ladder the
 -- steps that paid, occupancy the work-items that share a compute unit; claims
--- tries the claims of claims_list.
+-- tries the claims of claims_list, some by kernels of their own: trials.
 -- SPDX-License-Identifier: MIT
 
 return require "clshell.base.lazy".room("clshell.explain", {"claims",
-  "claims_list", "ladder", "lesson", "occupancy", "reading"})
+  "claims_list", "ladder", "lesson", "occupancy", "reading",
+  "trials"})

@@ -1,0 +1,339 @@
+-- explain/trials.lua - the trials of claims on kernels that are rungs of no
+-- ladder: those of kernels/course. What a warp does is counted on the
+-- simulator, exactly; what takes time is measured on the device.
+-- SPDX-License-Identifier: MIT
+
+local access = require "clshell.base.lazy".module "clshell.simulate.access"
+local check = require "clshell.base.lazy".module "clshell.simulate.check"
+local cl = require "cl"
+local oclgrind = require "clshell.simulate.oclgrind"
+local program = require "clshell.family.program"
+local text = require "clshell.base.text"
+local trace = require "clshell.simulate.trace"
+
+local M = {}
+
+local function kernel(file, defines)
+  return program.kernel(program.get(cl.context(), {path = ("%s/kernels/%s.cl")
+    :format(cl.home, file)}, defines or {}))
+end
+
+local function floats(n)
+  local h <close> = cl.array("float", n):fill(1)
+  return cl.buffer("float", n, h)
+end
+
+-- What a launch asks of memory on an H100, by the simulator.
+local function counted(list, launch, ...)
+  local plugin, missing = trace.plugin()
+  if not plugin then
+    list:cannot(missing)
+  end
+  return access(launch, ...)
+end
+
+-- A work-group's size that the device takes, a multiple of 64 if possible.
+local function group(most)
+  return math.min(most, cl.device().max_work_group_size)
+end
+
+-- Runs launch(turns) with twice the turns until it takes a millisecond.
+local function turns_of(launch)
+  local turns = 64
+  while turns < 2^20 and launch(turns):wait().ms < 1 do
+    turns = turns * 2
+  end
+  return turns
+end
+
+--- trials.local_reads(one, other) -> trial
+--- Reads of local memory: neighbours `one` cells apart against `other`.
+function M.local_reads(one, other)
+  return function(list)
+    local size = group(256)
+    local k = kernel("peak/local", {WG = size, CELLS = 1024, UNROLL = 8})
+    local items = 8 * cl.device().compute_units * size
+    local out = cl.buffer("float", items)
+    local launch = k:range({items}, {size})
+    local turns = turns_of(function(n) return launch(n, one, out) end)
+    return list:launches(("local reads %d cells apart against %d, %d work-"
+      .. "items"):format(other, one, items), {launch, turns, one, out},
+      {launch, turns, other, out})
+  end
+end
+
+-- Indices that lead through 16 MiB of memory.
+local function chain_of(n)
+  local h <close> = cl.array("int", n)
+  for i = 1, n do
+    h[i] = (i * 40503 + 7) % n
+  end
+  return cl.buffer("int", n, h)
+end
+
+local CHAIN = 2^22 | 0
+
+--- trials.occupancy(list) -> outcome
+--- Work-groups of 64 that wait for memory, with little local memory against
+--- as much as the device has.
+function M.occupancy(list)
+  local dev = cl.device()
+  if dev.type == "cpu" then
+    list:cannot("a core runs one work-group at a time, nothing is shared")
+  end
+  local following, out = chain_of(CHAIN), cl.buffer("int", CHAIN)
+  local function launch(bytes)
+    return kernel("course/chain", {ROOM = bytes // 4})
+      :range({CHAIN // 4}, {64})
+  end
+  return list:launches("256 bytes of local memory against all of it",
+    {launch(dev.local_mem_size - 1024), 64, following, out},
+    {launch(256), 64, following, out})
+end
+
+--- trials.latency(list) -> outcome
+--- As many loads, each of which tells the next, by 16 times the work-items.
+function M.latency(list)
+  local following = chain_of(CHAIN)
+  local k = kernel "course/chain"
+  local few = 64 * cl.device().compute_units
+  local out = cl.buffer("int", 16 * few)
+  return list:launches(("%d work-items of 128 loads against %d of 2048")
+    :format(16 * few, few), {k:range({few}, {64}), 2048, following, out},
+    {k:range({16 * few}, {64}), 128, following, out})
+end
+
+--- trials.units(list) -> outcome
+--- The work of one work-group, spread over a work-group for each unit.
+function M.units(list)
+  local units = cl.device().compute_units
+  if units == 1 then
+    list:cannot("the device has one compute unit")
+  end
+  local x, k = floats(64 * units), kernel "course/branch"
+  local all, one = k:range({64 * units}, {64}), k:range({64}, {64})
+  local turns = turns_of(function(n) return all(n, 64, x) end)
+  return list:launches(("%d work-groups of 64 against one with %d times the "
+    .. "turns"):format(units, units), {one, turns * units, 64, x},
+    {all, turns, 64, x})
+end
+
+--- trials.spills(list) -> outcome
+--- As many updates of 512 private values of a work-item and of 128.
+function M.spills(list)
+  local items = 64 * 8 * cl.device().compute_units
+  local x = floats(items)
+  local few = kernel("course/private", {CELLS = 128})
+  local many = kernel("course/private", {CELLS = 512})
+  local launch = many:range({items}, {64})
+  local turns = turns_of(function(n) return launch(n, x) end)
+  return list:launches(("%d work-items; 128 values of each against 512, for "
+    .. "which the driver tells %d and %d bytes of private memory"):format(
+      items, few.private_mem_size, many.private_mem_size),
+    {launch, turns, x}, {few:range({items}, {64}), 4 * turns, x})
+end
+
+--- trials.host_memory(list) -> outcome
+--- A kernel that reads a Buffer in the host's memory, and one on the device.
+function M.host_memory(list)
+  if cl.device().host_unified_memory then
+    list:cannot("the device's memory is the host's")
+  end
+  local n = 2^22 | 0
+  local h <close> = cl.array("float", n):fill(1)
+  local there, here = cl.buffer("float", n, h), cl.buffer("float", n,
+    {host = true})
+  here:write(h)
+  local y = cl.buffer("float", n)
+  local launch = kernel "course/copy":range({n}, {64})
+  return list:launches("16 MiB in the device's memory against the host's",
+    {launch, 0, 0, here, y}, {launch, 0, 0, there, y})
+end
+
+--- trials.divergence(list) -> outcome
+--- Lanes of a warp that take two sides of a branch against whole warps.
+function M.divergence(list)
+  local x, launch = floats(256), kernel "course/branch":range({256}, {64})
+  local function share(width)
+    local least = 1
+    for _, b in ipairs(counted(list, launch, 4, width, x).branches) do
+      least = math.min(least, b.active)
+    end
+    return least
+  end
+  local parted, whole = share(1), share(64)
+  return {holds = parted == 0.5 and whole == 1, factor = whole / parted,
+    reason = ("%.0f %% of the lanes active, against %.0f %%"):format(
+      100 * parted, 100 * whole),
+    detail = "256 work-items in groups of 64, sides in turns of 1 against 64; "
+      .. "the simulator, as an H100"}
+end
+
+--- trials.odd_groups(list) -> outcome
+--- Warps of work-groups of 48 against those of 64.
+function M.odd_groups(list)
+  local k, x = kernel "course/branch", floats(768)
+  local function warps(size)
+    return counted(list, k:range({768}, {size}), 4, 1024, x).warps
+  end
+  local odd, even = warps(48), warps(64)
+  return {holds = odd > even, factor = odd / even,
+    reason = ("%d warps in place of %d, for as many work-items"):format(odd,
+      even), detail = "768 work-items in groups of 48 against 64; the "
+      .. "simulator, as an H100"}
+end
+
+-- The requests and sectors of the loads of a copy of 1024 floats.
+local function copied(list, width, flip, shift)
+  local n, kind = 1024 // width, width == 1 and "float" or "float" .. width
+  local a = counted(list, kernel("course/copy", {WIDTH = width}):range({n},
+    {64}), flip, shift, cl.buffer(kind, n + 64), cl.buffer(kind, n))
+  for _, row in ipairs(a.rows) do
+    if row.kind == "load" then
+      return row
+    end
+  end
+end
+
+--- trials.width(list) -> outcome
+--- Loads of 16 bytes against loads of 4.
+function M.width(list)
+  local narrow, wide = copied(list, 1, 0, 0), copied(list, 4, 0, 0)
+  return {holds = wide.requests * 4 == narrow.requests
+      and wide.sectors == narrow.sectors,
+    factor = narrow.requests / wide.requests,
+    reason = ("%d requests in place of %d, for %d and %d sectors"):format(
+      wide.requests, narrow.requests, wide.sectors, narrow.sectors),
+    detail = "a copy of 1024 floats by float4 against float; the simulator, "
+      .. "as an H100"}
+end
+
+--- trials.order(list) -> outcome
+--- Lanes in any order within their 128 bytes, and one element further.
+function M.order(list)
+  local straight, turned = copied(list, 1, 0, 0), copied(list, 1, 21, 0)
+  local further = copied(list, 1, 0, 1)
+  return {holds = turned.sectors == straight.sectors,
+    factor = turned.sectors / straight.sectors,
+    reason = ("%d sectors either way; one element further, %d"):format(
+      turned.sectors, further.sectors),
+    detail = "a copy of 1024 floats, lane i reads element i ^ 21 against i; "
+      .. "the simulator, as an H100"}
+end
+
+--- trials.race(list) -> outcome
+--- A sum over a work-group without the barrier between its steps, and with.
+function M.race(list)
+  if not oclgrind.driver() then
+    list:cannot("the simulator Oclgrind is not installed")
+  end
+  local x, out = floats(256), floats(4)
+  local function findings(barrier)
+    return check(kernel("course/reduce", {BARRIER = barrier}):range(
+      {256}, {64}), x, out).findings
+  end
+  local without, with = findings(0), findings(1)
+  local f = without[1]
+  return {holds = f ~= nil and f.kind == "race" and #with == 0,
+    reason = f and f.text or "the simulator finds none",
+    detail = "256 work-items in groups of 64, the barrier left out; the "
+      .. "simulator"}
+end
+
+--- trials.pairs(list) -> outcome
+--- The sum that texts begin with, run on the device.
+function M.pairs()
+  local x, out = floats(256), floats(4)
+  kernel("course/reduce", {PAIRS = 1}):range({256}, {64})(x, out):wait()
+  local sum = out:read()[1]
+  return {holds = sum == 64, reason = sum ~= 64 and ("the sum is %g, not 64: "
+    .. "the driver's compiler is wrong"):format(sum) or nil,
+    detail = "64 ones in each of 4 work-groups, on the device"}
+end
+
+-- The last version of a product of diagonals: offsets in local memory, four
+-- rows for each work-item. The text's mistakes take the places of its parts.
+local PRINTED = [[
+#define X(i) ((i) >= 0 && (i) < n ? x[i] : 0.0f)
+kernel void spmv(int n, int diagonals, global const int *offsets,
+                 global const float *values, global const float *x,
+                 global float *y)
+{
+  DECLARE
+  int row = get_global_id(0) * 4;
+  for (int d = get_local_id(0); d < diagonals; d += get_local_size(0))
+    near[d] = offsets[d];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  float4 sum = 0.0f;
+  for (int d = 0; d < diagonals; d++) {
+    int i = row + near[d];
+    sum += vload4(0, values + d * n + row)
+      * (float4)(X(i), X(i + 1), X(i + 2), X(i + 3));
+  }
+  vstore4(sum, 0, y + BASE);
+}
+]]
+
+local RIGHT = {declare = "local int near[256];", base = "row", diagonals = 3}
+
+local MISTAKES = {
+  {says = "an undeclared local array", declare = "", base = "row",
+    diagonals = 3},
+  {says = "a name declared twice", base = "row", diagonals = 3,
+    declare = "local int near[256]; local float near[256];"},
+  {says = "a store at the wrong base", declare = RIGHT.declare,
+    base = "get_global_id(0)", diagonals = 3},
+  {says = "257 diagonals in room for 256", declare = RIGHT.declare,
+    base = "row", diagonals = 257},
+}
+
+-- The word on a version: "right", "does not compile" or the defect.
+local function judged(version)
+  local n, d = 64, version.diagonals
+  local source = PRINTED:gsub("DECLARE", version.declare):gsub("BASE",
+    version.base)
+  local built, k = pcall(cl.kernel, source)
+  if not built then
+    return "does not compile"
+  end
+  local offsets <close> = cl.array("int", d)
+  for i = 1, d do
+    offsets[i] = (i - 2) % 3 - 1
+  end
+  local buffers = {cl.buffer("int", d, offsets), floats(d * n), floats(n),
+    floats(n)}
+  local launch = k:range({n // 4}, {8})
+  if d > 256 then
+    local r = oclgrind.driver() and check(launch, n, d,
+      table.unpack(buffers))
+    return not r and "not tried: the simulator Oclgrind is not installed"
+      or r.findings[1] and r.findings[1].text or "right"
+  end
+  launch(n, d, table.unpack(buffers)):wait()
+  local y = buffers[4]:read()
+  for i = 1, n do
+    if y[i] ~= ((i == 1 or i == n) and 2 or 3) then
+      return "wrong result"
+    end
+  end
+  return "right"
+end
+
+--- trials.printed(list) -> outcome
+--- The mistakes of a text's last versions, each built, run and judged.
+function M.printed(list)
+  local words, wrong = {}, 0
+  for i, version in ipairs(MISTAKES) do
+    local word = judged(version)
+    wrong = wrong + (word ~= "right" and 1 or 0)
+    words[i] = version.says .. ": " .. word
+  end
+  if judged(RIGHT) ~= "right" then
+    list:cannot("the version without mistakes is wrong here")
+  end
+  return {holds = wrong == 0, reason = table.concat(words, "; "),
+    detail = ("%s of 64 rows by one work-item for four; the version without "
+      .. "mistakes is right"):format(text.count(#MISTAKES, "version"))}
+end
+
+return M
