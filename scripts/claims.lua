@@ -21,9 +21,7 @@ parser:flag("--list", "print the claims and end")
 output.options(parser)
 local args = script.parse(parser)
 
-local cpu = cl.device().type == "cpu"
-local list = claims.new{n = args.size
-  or (cpu and 256 or 2048) * (args.final and 2 or 1), final = args.final}
+local list = claims.new{n = args.size, final = args.final}
 local wanted = list:select(args.claim)
 if #wanted == 0 then
   parser:error("no claim has the name " .. table.concat(args.claim, " "))

@@ -37,6 +37,7 @@ local MODULES = {
   {"occupancy", "explain.occupancy"},
   {"access", "simulate.access"},
   {"claims", "explain.claims"},
+  {"course", "explain.course"},
   {"output", "report.output"},
   {"target", "measure.workload", "inner"},
   {"timer", "measure.timer", "inner"},

@@ -154,6 +154,8 @@ t.test("what users of other languages ask for is answered", function()
     local list = help.search(words, {width = 80, height = 24, color = false})
     t.ok(list:find(found, 1, true), list)
   end
+  has("course", 'course "A2"', "tiles of 8x8", "[GPU]", "[simulator]",
+    'course "E5"', "%exercise 1")
   has("exit", "Ctrl-D")
   has("json", 'local json = require "clshell.json"')
   has("A.rows", "Field 'rows'", "?cl.buffer")
@@ -223,7 +225,8 @@ local MODULES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose",
   "bench", "peaks", "compare", "tune", "roofline", "lesson", "calibrate",
   "runs",
   "results", "plot", "export", "html", "stats", "report", "script", "help",
-  "verify", "npy", "mtx", "traffic", "occupancy", "claims", "output",
+  "verify", "npy", "mtx", "traffic", "occupancy", "claims", "course",
+  "output",
   "target", "timer", "progress", "json", "store", "quantity", "style",
   "system"}
 local FAMILY = {gemm = true, spmv = true, transpose = true}

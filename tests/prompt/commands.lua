@@ -54,6 +54,15 @@ t.test("host code is timed as such, with and without a device", function()
   has(session "%timeit", "%timeit needs an expression")
 end)
 
+t.test("%exercise asks, and checks an answer", function()
+  has(session "%exercise", "  1  Local memory has 4 banks")
+  has(session "%exercise 1", "Type: %exercise 1 answer")
+  has(session "%exercise 1 5x4", "right: rows of 5")
+  has(session "%exercise 1 4 x 4", "not 4 x 4. Bank of an element")
+  has(session "%exercise 99 1", "n must be a number from 1 to 17; got 99")
+  has(session "%exercise one", "n must be a number from 1 to 17; got")
+end)
+
 t.test("%check looks at a launch and does not run it", function()
   terminal.device()
   local start = [[

@@ -190,6 +190,15 @@ local claims = require "clshell.claims"
 local r = bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"})
 print(claims.limit(lesson.read(r)))
 
+--- course
+print(course "C4") -- tiles of 32x32 are beyond the device
+
+--- course.lessons
+print(course.lessons():match "[^\n]+") --> A, a lecture on tiled products:
+
+--- course.exercise
+print(course.exercise(2, 7):match "[^.]+") --> not 7
+
 --- list:try
 local list = require("clshell.claims").new{n = 64}
 local result = list:try(list:select({})[1])

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local bench = require "clshell.measure.bench"
+local cl = require "cl"
 local compare = require "clshell.measure.compare"
 local ladder = require "clshell.explain.ladder"
 local options = require "clshell.base.options"
@@ -34,11 +35,14 @@ end
 --- The claims, for square matrices. list:select(names) -> the claims whose
 --- names begin so ("A2", "D"); list:try(claim) -> result, see claims.text.
 --- Options:
----   n      -      side of the matrices
+---   n      by device  side of the matrices: 256 on a CPU, 2048 on a GPU,
+---                  twice that if final
 ---   final  false  true: measures for longer
 function M.new(opts)
   options.check(opts, "claims.new")
-  return setmetatable({n = opts.n, final = opts.final,
+  local n = opts.n or (cl.device().type == "cpu" and 256 or 2048)
+    * (opts.final and 2 or 1)
+  return setmetatable({n = n, final = opts.final,
     claims = require "clshell.explain.claims_list"}, List)
 end
 

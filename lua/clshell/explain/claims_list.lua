@@ -250,13 +250,14 @@ local T8, EIGHT = {tile = 8}, {lx = 8, ly = 8}
 
 --- Each: id, says, gain (the factor claimed; true: any; 1: no gain; nil: the
 --- trial decides), try(list) -> outcome, see claims.lua; otherwise, the reason
---- where the model knows none.
+--- where the model knows none; needs: without which the trial shows nothing.
 return {
   {id = "A1", says = "a naive product reaches about 1/20 of the arithmetic, "
     .. "as memory limits it", try = naive_share},
   {id = "A2", gain = true, says = "tiles of 8x8 in local memory are faster",
     try = rungs("naive", EIGHT, "tiled", T8)},
-  {id = "A3", says = "in work-groups of one warp the compiler drops barriers",
+  {id = "A3", needs = "machine code",
+    says = "in work-groups of one warp the compiler drops barriers",
     try = cannot("OpenCL gives no machine code of a GPU in which to see it, "
       .. "and a CPU has no warps")},
   {id = "A4", gain = 1, says = "sizes beside the tile: guarded loads or "
@@ -266,33 +267,39 @@ return {
     end},
   {id = "A5", gain = true, says = "reading in larger pieces is faster",
     try = rungs("tiled", {tile = 16}, "tiled_float4", {tile = 16})},
-  {id = "A6", gain = 2, says = "local memory has banks: reads 32 cells "
+  {id = "A6", needs = "GPU", gain = 2,
+    says = "local memory has banks: reads 32 cells "
     .. "apart meet in one and wait", try = trials.local_reads(32, 1),
     otherwise = "local memory is ordinary memory where there are no banks"},
-  {id = "A7", gain = 1, says = "several reads of one local cell count once "
+  {id = "A7", needs = "GPU", gain = 1,
+    says = "several reads of one local cell count once "
     .. "(x: a broadcast over neighbouring cells)",
     try = trials.local_reads(1, 0)},
-  {id = "A8", says = "a barrier left out of a sum over a work-group is a "
+  {id = "A8", needs = "simulator",
+    says = "a barrier left out of a sum over a work-group is a "
     .. "race", try = trials.race},
-  {id = "A9", says = "a sum over a work-group in neighbouring pairs, as texts "
-    .. "print it, is right", try = trials.pairs},
+  {id = "A9", says = "the first sum over a work-group, in neighbouring pairs, "
+    .. "is right", try = trials.pairs},
   {id = "B1", says = "time the device by events: the host's clock counts the "
     .. "launch", try = events_not_host},
   {id = "B2", says = "double is 2 to 3 times slower on large GPUs and CPUs, "
     .. "up to 64 times on small ones", try = double(nil, 1.5, 64)},
-  {id = "B3", gain = true, says = "local memory limits how many work-groups "
+  {id = "B3", needs = "GPU", gain = true,
+    says = "local memory limits how many work-groups "
     .. "share a unit (occupancy)", try = trials.occupancy, otherwise = "a "
     .. "work-group cannot ask for all of a unit, or local memory is no limit"},
   {id = "B4", gain = true, says = "neighbouring work-items should touch "
     .. "neighbouring cells",
     try = rungs("naive", {map = "row"}, "naive", {map = "col"})},
-  {id = "B5", gain = true, says = "one more column in the tile mends bank "
+  {id = "B5", needs = "GPU", gain = true,
+    says = "one more column in the tile mends bank "
     .. "conflicts", try = function(list)
       local tile = widest(list, "tiled_padded")
       return list:gemm("tiled_padded", {tile = tile, pad = 0},
         "tiled_padded", {tile = tile, pad = 1})
     end},
-  {id = "B6", gain = true, says = "so does permuting the elements in a row",
+  {id = "B6", needs = "GPU", gain = true,
+    says = "so does permuting the elements in a row",
     try = function(list)
       local tile = widest(list, "tiled_swizzled")
       return list:gemm("tiled_padded", {tile = tile, pad = 0},
@@ -315,7 +322,8 @@ return {
     try = host_baseline},
   {id = "B12", says = "transfers can cost more than the computation",
     try = transfers},
-  {id = "B13", says = "a branch that parts the lanes of a warp leaves half of "
+  {id = "B13", needs = "simulator",
+    says = "a branch that parts the lanes of a warp leaves half of "
     .. "them idle; one between warps none", try = trials.divergence},
   {id = "B14", gain = true, says = "work-items in flight hide latency: 16 "
     .. "times as many do as many loads in less time", try = trials.latency,
@@ -323,16 +331,20 @@ return {
   {id = "B15", gain = true, says = "a work-group for each compute unit, not "
     .. "one for all", try = trials.units, otherwise = "the units share what "
     .. "limits the kernel, or others use them"},
-  {id = "B16", says = "work-groups of no multiple of the warp leave lanes "
+  {id = "B16", needs = "simulator",
+    says = "work-groups of no multiple of the warp leave lanes "
     .. "idle", try = trials.odd_groups},
-  {id = "B17", says = "wider loads move as many bytes by fewer requests",
+  {id = "B17", needs = "simulator",
+    says = "wider loads move as many bytes by fewer requests",
     try = trials.width},
-  {id = "B18", says = "the order of the lanes within a segment is free",
+  {id = "B18", needs = "simulator",
+    says = "the order of the lanes within a segment is free",
     try = trials.order},
   {id = "B19", gain = true, says = "values beyond the registers spill to "
     .. "memory and cost", try = trials.spills, otherwise = "the nearest "
     .. "cache takes the spills"},
-  {id = "B20", gain = true, says = "a kernel should read the device's memory, "
+  {id = "B20", needs = "GPU", gain = true,
+    says = "a kernel should read the device's memory, "
     .. "not the host's", try = trials.host_memory},
   {id = "C1", says = "double costs 1.3 to 5.2 times as much in a simple "
     .. "kernel", try = double("naive", 1.15, 5.5)},
@@ -352,7 +364,8 @@ return {
       EIGHT), otherwise = "the driver chooses as well"},
   {id = "D4", gain = 0.25 / 0.06, says = "local tiles of 8x8: x4.2 over that",
     try = rungs("naive", EIGHT, "tiled", T8)},
-  {id = "D5", gain = true, says = "operands in constant memory: a little more",
+  {id = "D5", needs = "GPU", gain = true,
+    says = "operands in constant memory: a little more",
     try = constant, otherwise = "these operands lie in a cache either way"},
   {id = "D6", gain = 1, says = "tile rows padded by one: no visible gain",
     try = rungs("tiled_padded", {tile = 8, pad = 0}, "tiled_padded",

@@ -310,6 +310,13 @@ block>>> is k:range({grid * block}, {block}). Variables that CUDA's host fills
 by name, and the shared memory of <<<>>>, are arguments here, the last ones.
 Try: ?ndrange, ?threadIdx and ?cl.build
 
+course, lessons, exercises, course texts
+What five texts on GPU kernels claim, by number, each with an experiment:
+course "A2" tries one on the session's device, %run claims.lua B all of a text.
+[GPU]: only a GPU shows it. [simulator]: counted on Oclgrind, on any machine.
+%exercise lists questions, %exercise 1 answer checks an answer.
+Try: course "B13", and %exercise 1
+
 exit, quit, leave
 exit or quit on a line of its own, or Ctrl-D, ends the session. In a script,
 os.exit(code) ends the program.
@@ -349,6 +356,9 @@ for block in (TEXT:gsub("\\\n", "") .. "\n"):gmatch "(.-)\n\n" do
 end
 
 M.list.cuda.more = words.page
+M.list.course.more = function()
+  return require "clshell.explain.course".lessons()
+end
 
 --- concepts.find(word) -> entry or nil
 --- The concept of a name: "local memory", "local_memory", "warps".

@@ -318,6 +318,14 @@ define("watch", function(rest)
 end, "[kernel.cl]\nrebuilds a kernel when its file is saved, and benches again"
   .. "\nRuns the last %bench after each save, until Ctrl-C.")
 
+define("exercise", function(rest)
+  local n, answer = rest:match "^(%S*)%s*(.-)%s*$"
+  return require "clshell.explain.course".exercise(n ~= ""
+    and (math.tointeger(tonumber(n)) or n) or nil, answer ~= "" and answer
+    or nil)
+end, "[n [answer]]\nquestions on GPU kernels, with checked answers\nWithout "
+  .. "a number it lists them.")
+
 define("tutorial", function(rest)
   return part "tutorial".command(rest)
 end, "[N|next|back|again|stop]\nlessons, from a device list to kernels of "

@@ -1,0 +1,93 @@
+-- explain/course.lua - five course texts on GPU kernels at the prompt: their
+-- lessons, each tried by its claim, and exercises with checked answers
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local cl = require "cl"
+local exercises = require "clshell.explain.exercises"
+local text = require "clshell.base.text"
+
+local M = require "clshell.base.lazy".table(...)
+
+local TEXTS = {
+  {"A", "a lecture on tiled products"}, {"B", "course notes on GPUs"},
+  {"C", "homework: a product, timed"},
+  {"D", "a chapter on optimising OpenCL"},
+  {"E", "an exercise: transpose, products of diagonals"},
+}
+
+local WIDTH = 61 -- columns of a lesson's words
+
+--- course.lessons() -> string
+--- The lessons of each text by number, with what to type to try each. [GPU]: a
+--- CPU cannot show it; [simulator]: counted on Oclgrind, on any machine.
+function M.lessons()
+  local lines = {}
+  for _, of in ipairs(TEXTS) do
+    lines[#lines + 1] = ("\n%s, %s:\n"):format(of[1], of[2])
+    for _, claim in ipairs(require "clshell.explain.claims_list") do
+      local words = claim.says .. (claim.needs and (" [%s]"):format(
+        claim.needs) or "")
+      local call = ("course %q"):format(claim.id)
+      for _, line in ipairs(claim.id:sub(1, 1) == of[1]
+          and text.wrap(words, WIDTH) or {}) do
+        lines[#lines + 1] = ("  %-13s%s"):format(call, line)
+        call = ""
+      end
+    end
+  end
+  return table.concat(lines, "\n")
+end
+
+--- course.exercise([n [, answer]]) -> string
+--- An exercise by its number, or whether the answer to it is right, and why;
+--- without a number, all questions. Answers are numbers or words.
+function M.exercise(n, answer)
+  if n == nil then
+    local lines = {}
+    for i, e in ipairs(exercises) do
+      for k, line in ipairs(text.wrap(e.ask, 72)) do
+        lines[#lines + 1] = (k == 1 and "%3d  %s" or "%3s  %s"):format(
+          k == 1 and i or "", line)
+      end
+    end
+    return table.concat(lines, "\n")
+  end
+  local e = exercises[n]
+  if not e then
+    cl.error(("course.exercise: n must be a number from 1 to %d; got %s")
+      :format(#exercises, text.got(n)), {arg = "n"})
+  elseif answer == nil then
+    return ("%s\nType: %%exercise %d answer"):format(table.concat(
+      text.wrap(e.ask, 78), "\n"), n)
+  end
+  local right = e.answer()
+  local given = tostring(answer):lower():match "^%s*(.-)%s*$"
+  if given == tostring(right):lower()
+      or tonumber(given) and tonumber(given) == tonumber(right) then
+    return table.concat(text.wrap("right: " .. e.why, 78), "\n")
+  end
+  return table.concat(text.wrap(("not %s. %s"):format(given, e.hint), 78),
+    "\n")
+end
+
+--- course(id) -> string
+--- Tries a lesson of a course text on the session's device, `course "B13"`:
+--- what the text claims, whether it holds here, by which factor, and why.
+--- ?course lists the lessons.
+local function try(id)
+  argument.check("course", "id", id, "string", 'course "B13"')
+  local claims = require "clshell.explain.claims"
+  local list = claims.new{}
+  for _, claim in ipairs(list.claims) do
+    if claim.id == id:upper() then
+      return claims.text(list:try(claim))
+    end
+  end
+  cl.error(("course: the lessons are A1 to E5; got %q"):format(id),
+    {arg = "id", hint = "?course lists them"})
+end
+
+return setmetatable(M, {__call = function(_, id)
+  return try(id)
+end})
