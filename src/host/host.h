@@ -35,6 +35,7 @@ const Array *clsh_hostcheck_reals(lua_State *L, int arg, bool matrix);
 const Array *clsh_hostcheck_matrix(lua_State *L, int arg);
 void clsh_hostcheck_gemm(lua_State *L, int a, const char *const names[],
                          const char *what, Gemm *g);
+void clsh_hostcheck_factors(Gemm *g, const Type *t);
 void clsh_hostcheck_extent(lua_State *L, const Array *c, const char *name,
                            const Gemm *g);
 void clsh_hostcheck_same(lua_State *L, const Array *a, const Array *b);
@@ -46,5 +47,6 @@ void clsh_gaussian_open(lua_State *L);
 void clsh_hostgemm_open(lua_State *L);
 void clsh_hostsparse_open(lua_State *L);
 void clsh_hosttranspose_open(lua_State *L);
+void clsh_hosttruth_open(lua_State *L);
 
 #endif

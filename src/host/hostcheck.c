@@ -103,6 +103,20 @@ void clsh_hostcheck_gemm(lua_State *L, int a, const char *const names[],
     clsh_error(L, "%s: beta is %f, so C0 is needed", what, g->beta);
 }
 
+/*
+** Rounds alpha and beta to type `t`, as kernels have them. A factor of 0 says
+** what BLAS has it say: with alpha 0 A and B are not read, with beta 0 C0 is
+** not, and a NaN there is none of the result.
+*/
+void clsh_hostcheck_factors(Gemm *g, const Type *t) {
+  g->alpha = clsh_number_round(t, g->alpha);
+  g->beta = clsh_number_round(t, g->beta);
+  if (g->alpha == 0)
+    g->k = 0;
+  if (g->beta == 0)
+    g->c0 = NULL;
+}
+
 /* C of a product, on the stack: beta C0, or zeros. */
 Array *clsh_hostcheck_newproduct(lua_State *L, const Gemm *g) {
   Shape s = {2, {g->m, g->n}, g->m * g->n};

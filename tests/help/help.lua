@@ -220,7 +220,8 @@ local INTERNAL = {"csr.wrap", "family.bind", "family.bytes", "family.flop",
   "results.new", "target.copy", "target.footprint", "target.ladder",
   "target.local_text",
   "timer.calls", "timer.host", "timer.launch", "verify.judge",
-  "verify.sample_rows", "verify.transpose", "html.frame", "html.terms"}
+  "verify.once", "verify.sample_rows", "verify.transpose", "html.frame",
+  "html.terms"}
 local MODULES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose",
   "bench", "peaks", "compare", "tune", "roofline", "lesson", "calibrate",
   "runs",

@@ -15,7 +15,7 @@ local text = require "clshell.base.text"
 local tune = require "clshell.tune"
 
 t.keeps("Program", "Kernel", "Buffer", "Context", "Queue", "Array", "Launch",
-  "Event")
+  "Event", "Truth")
 t.device()
 for _, effort in pairs(protocol.efforts) do -- no rate is asserted here
   effort.warmup, effort.busy, effort.seconds = 0, 0, 0.02
@@ -133,6 +133,33 @@ t.test("a winner has to be right on shapes that fit no tile, too", function()
       t.eq({row.status, row.value}, {"wrong", nil})
       t.ok(row.reason:find("at 1x1x1 float, rows 3 longer: err=", 1, true),
         row.reason)
+    end
+  end
+end)
+
+t.test("the reference is computed once, also where C is read", function()
+  local truth, count = gemm.spec.truth, 0
+  local _ <close> = setmetatable({}, {__close = function()
+    gemm.spec.truth = truth
+  end})
+  gemm.spec.truth = function(...)
+    count = count + 1
+    return truth(...)
+  end
+  local A, B = matrix.random(30, 20, {seed = t.seed}), matrix.random(20, 25)
+  local C = matrix.random(30, 25, {seed = t.seed + 1})
+  for _, beta in ipairs{0, -0.5} do
+    local before = C:read()
+    local operands = {A = A, B = B, C = C, beta = beta}
+    count = 0
+    local best = tune("gemm.tiled_padded", operands, brief(4, {worker = false,
+      race = false, fresh = true}))
+    t.ok(count >= 1 and count <= 6, count) -- 5 of them of awkward shapes
+    for _, row in ipairs(best.rows) do
+      t.eq(row.status, "ok", row.reason)
+      C:write(before)
+      t.eq(row.record.err, gemm.verify("tiled_padded", row.point,
+        operands).err)
     end
   end
 end)

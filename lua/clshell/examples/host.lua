@@ -44,6 +44,14 @@ local A = cl.array("double", {2, 2}, {{1, 2}, {3, 4}})
 local C = host.gemm_loop(A, A)
 print(C:at(2, 2)) --> 22.0
 
+--- cl.host.gemm_truth
+local host = require "cl.host"
+local A, B = matrix.random(64), matrix.random(64)
+local truth = host.gemm_truth(A:read(), (B:read()))
+for _, name in ipairs{"naive", "tiled"} do
+  print(truth:error((gemm(A, B, {kernel = name}):read())) < 1e-5) --> true
+end
+
 --- cl.host.transpose_error
 local host = require "cl.host"
 local A = matrix.random(20, 30)

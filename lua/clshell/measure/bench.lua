@@ -228,7 +228,7 @@ local function bench_rung(r, job, opts, limits, set)
   local s, calls = plan.shape, {plan}
   record.describe_shape(r, family, s)
   record.describe_plan(r, plan)
-  local truth, before = family.truth(plan)
+  local truth, before = (job.truth or family.truth)(plan)
   if not record.judge(r, verify.run(plan, plan.output, truth, before)) then
     return
   end
@@ -390,8 +390,9 @@ end
 -- bench.job(job, opts, take, who) -> result
 -- A measurement of a workload for `who`, quick, its samples taken by take(
 -- subject, r, limits) in place of protocol.measure. Fields of the workload
--- besides those of target.of: setting, which tells equal ones in the store;
--- of a launch also context, before(), and describe(r) for its result.
+-- besides those of target.of: setting, which tells equal ones in the store; of
+-- a rung also truth(plan), in place of family.truth; of a launch also context,
+-- before(), and describe(r) for its result.
 function M.job(job, opts, take, who)
   local limits = check(opts, "quick", who)
   limits.measure = take

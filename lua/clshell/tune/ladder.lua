@@ -12,6 +12,7 @@ local record = require "clshell.measure.record"
 local rungs = require "clshell.family.rung"
 local space = require "clshell.tune.space"
 local timer = require "clshell.measure.timer"
+local verify = require "clshell.family.verify"
 local workload = require "clshell.measure.workload"
 
 local M = {}
@@ -119,6 +120,10 @@ local function longer(b)
   return wide
 end
 
+local function compare(plan, truth)
+  return verify.run(plan, plan.output, truth(plan))
+end
+
 --- ladder.source(job, opts [, shapes]) -> source
 --- The configurations of a rung, or of all rungs of a family, on operands:
 --- job is that of target.ladder. Of a family the space has the rungs that the
@@ -221,6 +226,8 @@ function M.source(job, opts, all, known)
       job.seed), hash
   end
 
+  local truth = verify.once(family.truth)
+
   function src.measure(p, best)
     local name, own = of(p)
     phase.begin "built"
@@ -234,7 +241,7 @@ function M.source(job, opts, all, known)
     local sampled
     local r = bench.job({family = family, rung = name,
       params = own, operands = job.operands, seed = job.seed,
-      setting = src.setting(p)},
+      setting = src.setting(p), truth = truth},
       evaluate.options(opts), function(...)
         sampled = race.measure(best, ...)
       end, "tune")
@@ -269,10 +276,11 @@ function M.source(job, opts, all, known)
         evaluate.reason(o)
         return
       end
-      shapes[i] = {}
+      local operands = {}
       for key, value in pairs(o.operands) do
-        shapes[i][key] = longer(value)
+        operands[key] = longer(value)
       end
+      shapes[i] = {operands = operands, truth = verify.once(family.truth)}
     end
   end
 
@@ -282,10 +290,10 @@ function M.source(job, opts, all, known)
     if not shapes then
       awkward_operands()
     end
-    for _, operands in ipairs(shapes) do
-      local ok, plan = pcall(family.plan_for, name, own, operands)
+    for _, case in ipairs(shapes) do
+      local ok, plan = pcall(family.plan_for, name, own, case.operands)
       if ok and plan then
-        local good, result = pcall(family.verify, name, own, operands)
+        local good, result = pcall(compare, plan, case.truth)
         local at = "at " .. family.spec.title(plan.shape)
         if not good then
           return ("%s: %s"):format(at, evaluate.reason(result))
