@@ -9,6 +9,7 @@ local help = require "clshell.help"
 local lesson = require "clshell.explain.lesson"
 local occupancy = require "clshell.explain.occupancy"
 local records = require "records"
+local trace = require "clshell.simulate.trace"
 local traffic = require "clshell.family.traffic"
 
 t.keeps("Program", "Kernel")
@@ -42,10 +43,14 @@ local function is_sentence(text)
   t.ok(text:find("^%u") and text:find("%.$") and not text:find("\n"), text)
 end
 
+local function contains(text, words)
+  t.ok(text:find(words, 1, true), ("no '%s' in: %s"):format(words, text))
+end
+
 local function has(text, ...)
   is_sentence(text)
   for _, words in ipairs{...} do
-    t.ok(text:find(words, 1, true), ("no '%s' in: %s"):format(words, text))
+    contains(text, words)
   end
 end
 
@@ -283,7 +288,8 @@ t.test("a ladder: what paid, what did not, and why", function()
     width = 80})
   t.narrow(text)
   text = text:gsub("\n +", " ")
-  for _, words in ipairs{"\npaid  tiled over naive: x1.50; through the caches",
+  for _, words in ipairs{"\npaid  tiled over naive: x1.50 (1.49 to 1.51); "
+    .. "through the caches",
     "memory was the limit",
     "\nlevel tiled_padded over tiled (tile=32): x1.01; there are no bank",
     "\nlost  tiled_swizzled over tiled (tile=32): x0.78",
@@ -305,22 +311,130 @@ t.test("a step within the noise is neither paid nor lost", function()
     return lesson.ladder({ran("naive", 1, spread), ran("tiled", tflops,
       spread)}, {device = H100, peaks = PEAKS, width = 80})
   end
-  t.ok(told(1.35, 0.01):find("\npaid  tiled over naive: x1.35;", 1, true))
+  local function flat(text)
+    return (text:gsub("\n +", " "))
+  end
+  contains(told(1.35, 0.01),
+    "\npaid  tiled over naive: x1.35 (1.32 to 1.38); ")
   local words = told(1.35, 0.2) -- three runs gave "paid" and then "level"
   t.narrow(words)
-  t.ok(words:gsub("\n +", " "):find("\nnoisy tiled over naive: x1.35; the "
-    .. "samples leave x0%.90 to x2%.02 open,"), words)
+  contains(flat(words), "\nnoisy tiled over naive: x1.35 (0.90 to 2.02), "
+    .. "which the noise leaves open; compare measures in turns\n")
+  contains(flat(told(1.02, 0.05)), "\nnoisy tiled over naive: x1.02 (0.92 to "
+    .. "1.13), level within the noise; compare measures in turns\n")
   t.ok(told(1, 0.01):find("\nlevel tiled over naive", 1, true))
   t.ok(told(0.5, 0.2):find("\nlost  tiled over naive", 1, true))
   local few = ran("tiled", 1.35, 0)
   few.n, few.lo, few.hi = 1, nil, nil
   words = lesson.ladder({ran("naive", 1, 0), few}, {device = H100,
     peaks = PEAKS, width = 80})
+  few.n, few.min, few.max = 2, few.median * 0.9, few.median * 1.1
+  contains(lesson.ladder({ran("naive", 1, 0), few}, {device = H100,
+    peaks = PEAKS}), "noisy tiled over naive: x1.35 (1.04 to 1.93), which")
   few.n, few.min, few.max = 3, few.median, few.median
   t.ok(lesson.ladder({ran("naive", 1, 0), few}, {device = H100, peaks = PEAKS,
     width = 80}):find("\npaid  tiled over naive", 1, true))
   t.ok(words:find("noisy tiled over naive: x1.35, of a single", 1, true),
     words)
+end)
+
+t.test("above a roof: a ladder neither clamps nor explains by it", function()
+  local function told(tflops)
+    return lesson.ladder({product("register", 4096, tflops, {params = {}}),
+      product("nv_ffma", 4096, tflops, {params = {}})}, {device = H100,
+      peaks = PEAKS, width = 200, access = false})
+  end
+  contains(told(100.5), "register is at 157 % of its roof (compute), which is "
+    .. "impossible: a peak is too low, or the result wrong\n")
+  contains(told(60), "register is at 94 % of its roof (compute)\n")
+end)
+
+t.test("a roof of the traffic model below the result is told", function()
+  local reading = lesson.read(product("naive", 512, 0.12, {params = {
+    map = "col"}}), {device = CPU, peaks = SLOW})
+  t.eq({reading.limit, reading.over.model}, {"unknown", true})
+  has(reading.text, "the traffic model counts more than was moved: by it its "
+    .. "work-items move 480", "160 % of the 300 GB/s")
+end)
+
+t.test("ordinary local memory: no cause is stated for sure", function()
+  local text = lesson.ladder({product("naive", 512, 0.003),
+    product("tiled", 512, 0.002)}, {device = CPU, peaks = SLOW, width = 200})
+  contains(text, "lost  tiled over naive: x0.67; local memory "
+    .. "is ordinary memory here, copies to it may cost more than they save\n")
+end)
+
+-- The reading of a step from one rung of gemm to another, in one line.
+local function step(a, pa, b, pb, device)
+  local old, new = product(a, 64, 0.002, {params = pa, label = "old"}),
+    product(b, 64, 0.003, {params = pb, label = "new"})
+  local text = lesson.ladder({old, new}, {device = device, peaks = SLOW,
+    width = 80})
+  t.narrow(text)
+  return (text:gsub("\n +", " "))
+end
+
+t.test("no cause in the model: the simulator names a line", function()
+  local plugin, missing = trace.plugin()
+  if not plugin then
+    t.skip(missing)
+  end
+  local text = step("tiled", {edge = "guard"}, "tiled", {edge = "pad"}, CPU)
+  contains(text, "paid  new over old: x1.50 (1.49 to 1.51); the model sees no "
+    .. "cause; simulated at 64x64x64, instructions 1/1.")
+  t.ok(text:find("%(tiled%.cl:%d+, branches at `As%[ty%]%[tx%] = INSIDE.-`: "
+    .. "512, then 0%)"), text)
+  contains(step("tiled", {}, "tiled_padded", {}, CPU), "simulated at "
+    .. "64x64x64, its accesses, branches and instructions are as many")
+end)
+
+t.test("no cause in the model: sectors count on a GPU alone", function()
+  local plugin, missing = trace.plugin()
+  if not plugin then
+    t.skip(missing)
+  end
+  local f <close> = assert(io.open(cl.home .. "/kernels/gemm/submatrix.cl"))
+  local g <close> = assert(io.open(cl.home .. "/kernels/gemm/naive.cl"))
+  local source = g:read("a"):gsub('#include "submatrix.cl"', function()
+    return f:read "a"
+  end)
+  gemm.define{name = "unknown_map", source = source,
+    params = {{name = "map", values = {0, 1}, default = 0}},
+    defines = function(p) return {MAP_ROW = p.map} end,
+    range = function(s, p)
+      return p.map == 1 and {s.m, s.n} or {s.n, s.m}, {32, 2}
+    end}
+  local function told(device)
+    return step("unknown_map", {map = 1}, "unknown_map", {map = 0}, device)
+  end
+  local gpu = told(H100)
+  t.ok(gpu:find("simulated at 64x64x64, sectors of global memory 1/[%d.]+ "
+    .. "%(unknown_map:%d+, load `a%[k%]`: 262144, then 8192%)"), gpu)
+  local words = told(CPU)
+  t.ok(not words:find("sectors", 1, true), words)
+end)
+
+t.test("no cause in the model, and no simulator: how to have it", function()
+  local code = [[
+local records = require "records"
+local lesson = require "clshell.explain.lesson"
+local rows = {records.result("tiled", 2, {label = "old",
+    params = {edge = "guard"}}),
+  records.result("tiled", 1, {label = "new", params = {edge = "pad"}})}
+local opts = {device = {name = "CPU", type = "cpu",
+  local_mem_type = "global"}, peaks = {}}
+print(lesson.ladder(rows, opts))
+opts.access = false
+print(lesson.ladder(rows, opts))]]
+  local path = t.tmp "ladder.lua"
+  local f = assert(io.open(path, "w"))
+  f:write(code):close()
+  local out = t.capture(("COLUMNS=200 CLSHELL_OCLGRIND=none %s %s"):format(
+    t.exe, path))
+  contains(out, "the model sees no cause\n")
+  contains(out, "\nmore  where the model sees no cause, the simulator names "
+    .. "lines: make check-tools")
+  t.eq(select(2, out:gsub("\nmore ", "")), 1)
 end)
 
 t.test("ladders without an answer", function()

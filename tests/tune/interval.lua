@@ -12,7 +12,7 @@ local function number(depth)
   if depth == 0 or random(4) == 1 then
     return random(3) == 1 and tostring(random(5) - 1) or NAMES[random(3)]
   elseif random(9) == 1 then
-    return "-" .. number(depth - 1)
+    return "- " .. number(depth - 1)
   end
   return ("(%s %s %s)"):format(number(depth - 1), ({"+", "-", "*", "*", "/",
     "//", "%", "^"})[random(8)], number(depth - 1))
@@ -61,7 +61,8 @@ t.test("a point is told like a value, and other texts have no test", function()
     test({a = 2, b = 4}, {a = 2, b = 4}),
     test({a = 2, b = 3}, {a = 2, b = 3})}, {nil, false, false, true})
   for _, where in ipairs{"math.max(a, b) < 3", "a == 'x'", "a", "a < b < 3",
-      "a .. b == 3", "#a > 1", "a & 1 == 0", "a <", "(a < b", ""} do
+      "a .. b == 3", "#a > 1", "a & 1 == 0", "a <", "(a < b", "",
+      "a < 3 -- b"} do
     t.eq(interval.test(where, NAMES), nil, where)
   end
 end)

@@ -4,6 +4,7 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
+local lines = require "clshell.explain.lines"
 local reading = require "clshell.explain.reading"
 local report = require "clshell.report"
 
@@ -106,12 +107,14 @@ end
 
 -- The times that a result may have: from its lower to its upper quartile, as
 -- the interval of its median knows nothing of the next run; of few samples
--- from the least to the greatest, and of a single one nil.
+-- from the least to the greatest and their distance beyond both, and of a
+-- single one nil.
 local function range(r)
   if r.lo then
     return math.min(r.lo, r.q1 or r.lo), math.max(r.hi, r.q3 or r.hi)
-  elseif r.n ~= 1 then
-    return r.min, r.max
+  elseif r.n ~= 1 and r.min then
+    local width = r.max - r.min
+    return math.max(r.min - width, r.min / 2), r.max + width
   end
 end
 
@@ -191,7 +194,8 @@ local function why_not(b, ra, rb, list, device)
     end
   end
   if ta and tb and tb.from_local and ordinary and not ta.from_local then
-    return "local memory is ordinary memory here, the copies are extra work"
+    return "local memory is ordinary memory here, copies to it may cost more "
+      .. "than they save"
   end
   local worse = find(list, nil, false)
   if worse then
@@ -199,8 +203,8 @@ local function why_not(b, ra, rb, list, device)
   end
   local less = find(list, nil, true)
   if less and ra.limit ~= less.limit then
-    return ("%s, but %s"):format(less.words, ra.limit == "unknown"
-      and "that was not the limit" or "the limit was " .. ra.limit)
+    return ("%s, but the limit %s"):format(less.words, ra.limit == "unknown"
+      and "is unknown" or "was " .. ra.limit)
   end
 end
 
@@ -214,9 +218,13 @@ function M.why(a, b, paid, opts)
   if not paid then
     local device = opts and opts.device or cl.device()
     local top = ra.roofs[1]
-    return top and top.share >= ALMOST and ("%s is at %.0f %% of its roof "
-      .. "(%s)"):format(a.kernel or a.name, 100 * top.share,
-      top.limit) or why_not(b, ra, rb, list, device)
+    if top and top.share >= ALMOST then
+      return ("%s is at %.0f %% of its roof (%s)%s"):format(a.kernel or a.name,
+        100 * top.share, top.limit, top.share > reading.ABOVE
+        and ", which is impossible: a peak is too low, or the result wrong"
+        or "")
+    end
+    return why_not(b, ra, rb, list, device)
   end
   if ra.one_lane and not rb.one_lane then
     return ("it uses the device's vectors of %d"):format(ra.one_lane)
@@ -233,21 +241,31 @@ local function describe(r)
   return r.config and r.config ~= "" and (" (%s)"):format(r.config) or ""
 end
 
--- One step in words.
-local function step(g, a, opts)
+-- One step in words: its kind, the words, and a remedy where the simulator
+-- was wanted and is missing.
+local function step(g, a, opts, simulate)
   local old, new, at = pair(g, a)
   local kind, factor, lo, hi = verdict(old, new)
-  local head = ("%s over %s%s: x%.2f"):format(g.name, a.name, at, factor)
+  local head = ("%s over %s%s: x%.2f%s"):format(g.name, a.name, at, factor,
+    lo and hi - lo >= 0.01 and (" (%.2f to %.2f)"):format(lo, hi) or "")
   if kind == "noisy" then
-    return kind, head .. (lo and ("; the samples leave x%.2f to x%.2f open, "
-      .. "compare measures in turns"):format(lo, hi)
-      or ", of a single sample")
+    return kind, ("%s, %s; compare measures in turns"):format(head,
+      not lo and "of a single sample"
+      or factor < PAID and factor > 1 / PAID and "level within the noise"
+      or "which the noise leaves open")
   end
   local reason = M.why(old, new, kind == "paid", opts)
-  local meant = not reason and g.kernel ~= a.kernel and purpose(new)
-  reason = reason or meant and ("the model sees no cause; the step is: %s")
-    :format(meant) or "the model sees no cause"
-  return kind, ("%s; %s"):format(head, reason)
+  if reason then
+    return kind, ("%s; %s"):format(head, reason)
+  end
+  local meant = g.kernel ~= a.kernel and purpose(new)
+  local seen, missing
+  if simulate then
+    seen, missing = lines.difference(old, new, opts)
+  end
+  return kind, ("%s; the model sees no cause%s%s"):format(head,
+    seen and "; " .. seen or "", meant and "; the step is: " .. meant or ""),
+    missing
 end
 
 -- The best row of a rung over its slowest, of several rows.
@@ -295,38 +313,43 @@ function M.text(rows, opts)
   for key, value in pairs(opts) do
     own[key] = value
   end
-  local width = own.width or report.width()
-  own.width = nil
+  local width, simulate = own.width or report.width(), own.access ~= false
+  own.width, own.access = nil, nil
   local list = groups_of(rows)
   local said = {paid = {}, level = {}, lost = {}, noisy = {}}
-  local best
+  local best, remedy
   for i, g in ipairs(list) do
     if g.best then
       best = (not best or g.best.median < best.best.median) and g or best
       local a = before(list, i)
       if a then
-        local kind, words = step(g, a, own)
+        local kind, words, missing = step(g, a, own, simulate)
         table.insert(said[kind], words)
+        remedy = remedy or missing
       end
     end
   end
   if not best then
     return "Nothing to read: no rung has a time."
   end
-  local lines = {"Gains of the steps here:"}
+  local out = {"Gains of the steps here:"}
   for _, kind in ipairs{"paid", "level", "lost", "noisy"} do
     for _, words in ipairs(said[kind]) do
-      put(lines, kind, words, width)
+      put(out, kind, words, width)
     end
   end
-  put_refused(lines, list, width)
-  put(lines, "best", ("%s%s. %s"):format(best.name, describe(best.best),
+  put_refused(out, list, width)
+  put(out, "best", ("%s%s. %s"):format(best.name, describe(best.best),
     reading.read(best.best, own).text), width)
   local words = spread(best)
   if words then
-    put(lines, "tiles", words, width)
+    put(out, "tiles", words, width)
   end
-  return table.concat(lines, "\n")
+  if remedy then
+    put(out, "more", "where the model sees no cause, the simulator names "
+      .. "lines: " .. remedy, width)
+  end
+  return table.concat(out, "\n")
 end
 
 return M

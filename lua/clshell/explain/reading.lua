@@ -18,9 +18,9 @@ local M = {}
 local SURE = 0.6    -- the share of a roof that makes it the limit
 local LAUNCH = 0.2  -- the share of the time that makes the launch the limit
 local LOW = 0.25    -- occupancy that may leave latency open
-local OVER = 1.1    -- of a roof: the model counts more than was moved
+M.ABOVE = 1.05      -- of a roof: the measured peak is too low, or the traffic
+                    -- model counts more than was moved
 local FAMILIES = {gemm = true, spmv = true, transpose = true}
-local ABOVE = 1.05  -- of a measured roof: it is too low
 
 -- The peaks of a context, each measured at its first use.
 local function peaks_of(context)
@@ -135,8 +135,8 @@ local function traffic_roofs(roofs, t, f)
   end
 end
 
--- All roofs above a result, the nearest first. A roof of the traffic model
--- below the result is left out: the model counted too much.
+-- All roofs above a result, the nearest first, and a roof of the traffic model
+-- below the result, left out of the list: the model counted too much.
 local function roofs_of(r, f)
   local roofs, t, known = {}, r.median, f.peaks
   local type = r.type or "float"
@@ -158,16 +158,18 @@ local function roofs_of(r, f)
       least = r.floor, words = ("an empty kernel takes %s of its %s"):format(
         rate(r.floor, "s"), rate(t, "s"))}
   end
-  local good = {}
+  local good, over = {}, nil
   for _, roof in ipairs(roofs) do
-    if not (roof.model and roof.share > OVER) then
+    if roof.model and roof.share > M.ABOVE then
+      over = roof
+    else
       good[#good + 1] = roof
     end
   end
   table.sort(good, function(a, b)
     return a.share > b.share
   end)
-  return good
+  return good, over
 end
 
 -- The registers and local memory of the kernel of a result, as the driver
@@ -237,8 +239,11 @@ local function unknown(reading, roof)
     or "its occupancy is unknown: " .. reading.reason
   local slow = reading.one_lane and ("; and it is no faster than one lane of "
     .. "the device's vectors of %d"):format(reading.one_lane) or ""
+  local over = reading.over and ("; the traffic model counts more than was "
+    .. "moved: by it %s"):format(reading.over.words) or ""
   reading.limit = "unknown"
-  reading.text = ("The limit is unknown: %s; %s%s."):format(words, rest, slow)
+  reading.text = ("The limit is unknown: %s; %s%s%s."):format(words, rest,
+    slow, over)
 end
 
 local function judge(r, f, reading)
@@ -246,7 +251,7 @@ local function judge(r, f, reading)
   local launch = r.floor and r.floor / r.median or 0
   local tried = roof and roof.tried and (" (measured %s)"):format(roof.tried)
     or ""
-  if roof and roof.share > ABOVE and not roof.model
+  if roof and roof.share > M.ABOVE and not roof.model
       and roof.limit ~= "launch overhead" then
     reading.limit = "unknown"
     reading.text = ("The limit is unknown: %s%s, so the measured peak is too "
@@ -323,7 +328,7 @@ function M.read(r, opts)
   local f = facts_of(r, {device = opts.device, peaks = opts.peaks,
     use = opts.use, context = context})
   reading.traffic = f.traffic
-  reading.roofs = roofs_of(r, f)
+  reading.roofs, reading.over = roofs_of(r, f)
   local top = reading.roofs[1]
   reading.one_lane = top and top.share < LOW and one_lane(r, f) or nil
   judge(r, f, reading)

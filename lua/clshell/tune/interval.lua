@@ -6,15 +6,19 @@
 
 local M = {}
 
-local HUGE = math.huge
+local NONE = 0 / 0 -- a bound that is not known: no comparison holds
+
+local function finite(x)
+  return x - x == 0
+end
 
 -- The bounds of what a function that is monotone in each argument makes of two
--- intervals; none where a corner is no number.
+-- intervals; none where a corner is not finite.
 local function corners(f)
   return function(al, ah, bl, bh)
     local w, x, y, z = f(al, bl), f(al, bh), f(ah, bl), f(ah, bh)
-    if w ~= w or x ~= x or y ~= y or z ~= z then
-      return -HUGE, HUGE
+    if not (finite(w) and finite(x) and finite(y) and finite(z)) then
+      return NONE, NONE
     end
     return math.min(w, x, y, z), math.max(w, x, y, z)
   end
@@ -25,26 +29,27 @@ local function quotient(f)
   local bounds = corners(f)
   return function(al, ah, bl, bh)
     if not (bl > 0 or bh < 0) then
-      return -HUGE, HUGE
+      return NONE, NONE
     end
     return bounds(al, ah, bl, bh)
   end
 end
 
 local function modulo(al, ah, bl, bh)
-  if al == ah and bl == bh and bl ~= 0 then
+  if not (bl > 0 and finite(al) and finite(ah)) then
+    return NONE, NONE
+  elseif al == ah and bl == bh then
     return al % bl, al % bl
-  elseif bl > 0 then
-    return 0, bh
   end
-  return -HUGE, HUGE
+  return 0, bh
 end
 
 local function power(al, ah, bl, bh)
-  if al == ah and bl == bh then
-    return al ^ bl, al ^ bl
+  local x = al ^ bl
+  if al == ah and bl == bh and finite(x) then
+    return x, x
   end
-  return -HUGE, HUGE
+  return NONE, NONE
 end
 
 -- Operators with two numbers: their rank, and how their bounds follow.
@@ -79,7 +84,7 @@ local function tokens(where)
       or where:match("^%d+%.?%d*[eE][+-]?%d+", at)
       or where:match("^%d[%w]*%.?%w*", at) or where:match("^[<>=~]=", at)
       or where:match("^//", at) or where:match("^[-+*/%%^()<>]", at)
-    if not word then
+    if not word or where:find("^%-%-", at) then
       return nil
     end
     list[#list + 1] = word

@@ -1,0 +1,179 @@
+-- explain/lines.lua - the lines that tell two rungs apart where the traffic
+-- model sees no difference: both run at a small size on the simulator
+-- SPDX-License-Identifier: MIT
+
+local bench = require "clshell.measure.bench"
+local cl = require "cl"
+local access = require "clshell.simulate.access"
+local reading = require "clshell.explain.reading"
+local text = require "clshell.base.text"
+local trace = require "clshell.simulate.trace"
+local workload = require "clshell.measure.workload"
+
+local M = {}
+
+local LEAST = 64     -- a side of the matrices at a small size
+local DIFFERS = 1.05 -- the least factor of a count that is told
+
+-- Each: what is counted, whether it needs warps, the count of the whole result
+-- and those of its source lines, in `rows` or `branches`.
+local function space(name, key)
+  return function(a) return a.total[name][key] end, function(row)
+    return row.space == name and row[key] or 0
+  end
+end
+
+local MEASURES = {
+  {"sectors of global memory", "rows", true, space("global", "sectors")},
+  {"passes of local memory", "rows", true, space("local", "passes")},
+  {"passes of constant memory", "rows", true, space("constant", "passes")},
+  {"bytes of global memory", "rows", false, space("global", "bytes")},
+  {"bytes of local memory", "rows", false, space("local", "bytes")},
+  {"instructions", "branches", false, function(a) return a.instructions end,
+    function(branch) return branch.times end},
+}
+
+-- The operands of a result's family at a small size, its shape in words; or
+-- nil for what has none.
+local function operands(family, a, b)
+  local dims, shape, sizes = family.spec.dims, {}, {}
+  if not dims then
+    return nil
+  end
+  local least = LEAST
+  for _, r in ipairs{a, b} do
+    for _, value in pairs(r.params or {}) do
+      while math.type(value) == "integer" and least < value do
+        least = 2 * least
+      end
+    end
+  end
+  for i, name in ipairs(dims) do
+    if math.type(a.shape[name]) ~= "integer" then
+      return nil
+    end
+    shape[name] = math.min(a.shape[name], least)
+    sizes[i] = shape[name]
+  end
+  return workload.operands(family, shape, a.type, "lesson"), text.shape(sizes)
+end
+
+-- The result of access for a rung's result on these operands.
+local function look(family, r, o, opts)
+  local settings, inputs = {kernel = r.kernel}, {}
+  for name, value in pairs(r.params or {}) do
+    settings[name] = value
+  end
+  for i, name in ipairs(family.spec.inputs) do
+    inputs[i] = o[name]
+  end
+  inputs[#inputs + 1] = settings
+  return access(family.plan(table.unpack(inputs)), opts)
+end
+
+-- The counts of source lines by their place and code, with one of the rows.
+local function by_line(a, part, count)
+  local list = {}
+  for _, row in ipairs(a[part]) do
+    local key = ("%s %s"):format(row.kind or "", row.code)
+    local known = list[key]
+    list[key] = {count = count(row) * a.groups / a.looked
+      + (known and known.count or 0), row = row}
+  end
+  return list
+end
+
+local function precedes(row, other)
+  return row.line < other.line
+    or row.line == other.line and row.column < other.column
+end
+
+-- The line whose count differs most between two results: its row, and the
+-- counts of both.
+local function line_of(a, b, part, count)
+  local old, new = by_line(a, part, count), by_line(b, part, count)
+  local found
+  for _, list in ipairs{old, new} do
+    for key, entry in pairs(list) do
+      local x, y = old[key] and old[key].count or 0,
+        new[key] and new[key].count or 0
+      local far = math.abs(x - y)
+      if entry.row.line > 0 and far > 0 and (not found or far > found.far
+          or far == found.far and precedes(entry.row, found.row)) then
+        found = {row = entry.row, far = far, x = x, y = y}
+      end
+    end
+  end
+  return found
+end
+
+local function name_of(r)
+  local rung = reading.rung(r)
+  return (rung.path or rung.name):match "[^/]*$"
+end
+
+-- The line of a difference in words.
+local function line_words(found, part, a, b)
+  local row, r = found.row, found.x > found.y and a or b
+  local code = text.cut(row.code, 40, "...")
+  return (" (%s:%d, %s `%s`: %.0f, %s %.0f)"):format(name_of(r), row.line,
+    part == "branches" and "branches at" or row.kind, code,
+    found.x, "then", found.y)
+end
+
+-- The count that differs most between the results of access, in words.
+local function words_of(x, y, a, b, warps)
+  local best
+  for _, m in ipairs(MEASURES) do
+    local what, part, wants_warps, whole, count = table.unpack(m)
+    local old, new = whole(x) * x.groups / x.looked,
+      whole(y) * y.groups / y.looked
+    if (warps or not wants_warps) and old > 0 and new > 0 then
+      local far = math.max(old / new, new / old)
+      if far >= DIFFERS and (not best or far > best.far) then
+        local found = line_of(x, y, part, count)
+        best = {far = far, words = ("%s %s%.2f%s"):format(what,
+          new < old and "1/" or "x", far,
+          found and line_words(found, part, a, b) or "")}
+      end
+    end
+  end
+  return best and best.words
+end
+
+--- lines.difference(a, b [, opts]) -> words or nil, remedy or nil
+--- What `access` counts at a small size for the rungs of two results, old and
+--- new: the count that differs most, with the source line where it does. nil
+--- where they cannot run on the simulator, with a remedy where it is missing.
+--- On a device without warps no sectors and banks are told. Options as for
+--- lesson.
+function M.difference(a, b, opts)
+  opts = opts or {}
+  local rung, family = reading.rung(a)
+  if not (rung and reading.rung(b)) or a.family ~= b.family
+      or type(a.shape) ~= "table" then
+    return nil
+  end
+  local plugin, _, remedy = trace.plugin()
+  if not plugin then
+    return nil, remedy
+  end
+  local dev = opts.device or (opts.context or cl.context()).device
+  local warp = dev.nv_warp_size or dev.amd_wavefront_width
+  local ok, x, y, size = pcall(function()
+    local o, words = operands(family, a, b)
+    if o then
+      return look(family, a, o, {warp = warp}), look(family, b, o,
+        {warp = warp}), words
+    end
+  end)
+  if not ok and bench.interrupted(x) then
+    error(x, 0)
+  elseif not (ok and x) then
+    return nil
+  end
+  return ("simulated at %s, %s"):format(size, words_of(x, y, a, b, warp)
+    or "its accesses, branches and instructions are as many")
+end
+
+return M
