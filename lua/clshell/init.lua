@@ -10,7 +10,7 @@ local names = {cl = cl}
 
 for _, name in ipairs{"matrix", "dia", "csr", "gemm", "spmv", "transpose",
     "bench", "peaks", "help", "compare", "roofline", "lesson", "calibrate",
-    "tune", "check", "access", "course"} do
+    "tune", "check", "access", "course", "occupancy"} do
   names[name] = lazy.module(public.module(name))
   package.loaded["clshell." .. name] = names[name]
 end

@@ -62,6 +62,7 @@ local NAMES = {
   ["matrix.ones"] = DEVICE_MATRIX,
   ["matrix.random"] = RANDOM_MATRIX,
   ["matrix.zeros"] = DEVICE_MATRIX,
+  occupancy = {"gpu", "wg", "registers", "local_bytes"},
   ["out:part"] = {"title", "columns", "steps", "by", "best", "peak", "base"},
   peaks = {"again", "context"},
   ["plot.bar"] = BARS,

@@ -217,7 +217,8 @@ cudaStreamSynchronize  q:finish()
 cudaSetDevice  cl.use(1), or clshell -d 1
 cudaGetDeviceCount  #cl.devices()
 cudaGetDeviceProperties  cl.device():info()
-cudaOccupancyMaxActiveBlocksPerMultiprocessor  ?occupancy.of
+cudaOccupancyMaxActiveBlocksPerMultiprocessor  occupancy(k:range(n, 256))
+cudaOccupancyMaxPotentialBlockSize  occupancy(k).best.wg
 nvcc  cl.build("file.cu"), or clshell --cuda file.cu
 ]]
 

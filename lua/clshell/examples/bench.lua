@@ -104,6 +104,20 @@ local r = bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"})
 local traffic = lesson.read(r).traffic -- what traffic.of gave
 print(traffic and traffic.fetch, traffic and traffic.ways)
 
+--- occupancy
+print(occupancy{gpu = "H100", wg = 256, registers = {32, 64, 128}})
+local r = occupancy{gpu = "RTX 4090", wg = 256, registers = 80}
+print(r.best.groups, r.best.by) --> 3 registers
+print(r.best.step) --> 4 groups at 64 registers
+local k = cl.kernel "kernel void one(global int *x) { *x = 1; }"
+print(occupancy(k:range(4096, 256), {gpu = "A100"}))
+
+--- Occupancy:table
+print(occupancy{gpu = "A100", wg = "64..256:64", registers = 48}:table(60))
+
+--- Occupancy:plot
+print(occupancy{gpu = "T4", wg = {128, 256}, registers = 64}:plot "registers")
+
 --- occupancy.limits
 local occupancy = require "clshell.occupancy"
 print(occupancy.limits(cl.device())) -- nil and the reason where not known

@@ -1,93 +1,45 @@
 -- explain/occupancy.lua - occupancy: the work-items of a kernel that share a
--- compute unit, from the registers and local memory that the driver tells
+-- compute unit, from the registers and local memory that the driver tells, or
+-- for any figures on a named GPU
+-- The figures are rows of a table; multiprocessor.lua knows the GPUs.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local integer = require "clshell.base.integer"
+local multiprocessor = require "clshell.explain.multiprocessor"
+local options = require "clshell.base.options"
 local program = require "clshell.family.program"
+local range = require "clshell.base.range"
 local record = require "clshell.measure.record"
+local report = require "clshell.report"
 local text = require "clshell.base.text"
 
-local M = {}
+local M = require "clshell.base.lazy".table(...)
 
--- The limits of a multiprocessor by compute capability: work-items,
--- work-groups, KiB of local memory. All have 65536 registers. CUDA C++
--- Programming Guide, "Technical Specifications per Compute Capability".
-local NVIDIA = {
-  ["5.0"] = {2048, 32, 64}, ["5.2"] = {2048, 32, 96},
-  ["5.3"] = {2048, 32, 64}, ["6.0"] = {2048, 32, 64},
-  ["6.1"] = {2048, 32, 96}, ["6.2"] = {2048, 32, 64},
-  ["7.0"] = {2048, 32, 96}, ["7.2"] = {2048, 32, 96},
-  ["7.5"] = {1024, 16, 64}, ["8.0"] = {2048, 32, 164},
-  ["8.6"] = {1536, 16, 100}, ["8.7"] = {1536, 16, 164},
-  ["8.9"] = {1536, 24, 100}, ["9.0"] = {2048, 32, 228},
-  ["10.0"] = {2048, 32, 228},
-}
-local REGISTERS = 65536
-local PARTITIONS = 4   -- of a multiprocessor: a warp's registers lie in one
-local REGISTER_UNIT = 256 -- registers are given to a warp in such pieces
-local SYSTEM = 1024    -- bytes that the driver adds to a group, from 8.0 on
+local Occupancy = {__name = "occupancy"}
+Occupancy.__index = Occupancy
 
-local function roundup(n, unit)
-  return (n + unit - 1) // unit * unit
-end
+local MOST = 4096 -- rows of a sweep
 
 --- occupancy.limits(dev) -> table; nil, reason
 --- The limits of a compute unit of the device: {items, groups, registers,
 --- local_bytes, warp, unit (local memory comes in pieces of so many bytes),
---- reserve (bytes that each group takes besides), source}. Known for NVIDIA's
---- GPUs, by their compute capability.
-function M.limits(dev)
-  local major = dev.nv_compute_capability_major
-  if not major then
-    return nil, "this driver tells no registers"
-  end
-  local name = ("%d.%d"):format(major, dev.nv_compute_capability_minor or 0)
-  local row = NVIDIA[name]
-  if not row then
-    return nil, ("the limits of compute capability %s are unknown"):format(
-      name)
-  end
-  return {
-    items = row[1], groups = row[2], registers = REGISTERS,
-    local_bytes = row[3] * 1024, warp = dev.nv_warp_size or 32,
-    unit = major >= 8 and 128 or 256, reserve = major >= 8 and SYSTEM or 0,
-    source = ("CUDA C++ Programming Guide, compute capability %s"):format(
-      name),
-  }
-end
+--- reserve (bytes that each group takes besides), partitions (of the register
+--- file: a warp's registers lie in one), register_unit (a warp's registers
+--- come in such pieces), most_registers (of a work-item), most_local (bytes of
+--- a work-group), source}. Known for NVIDIA's GPUs, by their compute
+--- capability.
+M.limits = multiprocessor.limits
 
 --- occupancy.of(use, limits) -> table
 --- The occupancy of a kernel with use.items in a work-group, use.registers of
---- a work-item and use.local_bytes of a group. The result: groups and items
---- that a unit holds at a time; share (items over the unit's limit of items);
---- by (the limit reached first: "registers", "local memory", "work-items" or
---- "work-groups"). The arithmetic is that of NVIDIA's occupancy calculator:
---- registers go to a warp in pieces of 256 from a quarter of the file, local
---- memory to a group in pieces of `unit`.
-function M.of(use, limits)
-  local warps = (use.items + limits.warp - 1) // limits.warp
-  local per_warp = roundup(roundup(use.registers, 8) * limits.warp,
-    REGISTER_UNIT)
-  local fit = limits.registers // PARTITIONS // per_warp * PARTITIONS
-  local bytes = use.local_bytes > 0 and roundup(use.local_bytes
-    + limits.reserve, limits.unit) or limits.reserve
-  local ends = {
-    {"work-groups", limits.groups},
-    {"work-items", limits.items // (warps * limits.warp)},
-    {"registers", fit // warps},
-    {"local memory", bytes > 0 and limits.local_bytes // bytes
-      or math.huge},
-  }
-  local least
-  for _, pair in ipairs(ends) do
-    if not least or pair[2] < least[2] then
-      least = pair
-    end
-  end
-  local groups = math.tointeger(least[2])
-  return {groups = groups, items = groups * use.items, by = least[1],
-    share = groups * warps * limits.warp / limits.items}
-end
+--- a work-item and use.local_bytes of a group. The result: groups, warps and
+--- items that a unit holds at a time; share (warps over the unit's limit of
+--- warps); by (the limit reached first: "registers", "local memory",
+--- "work-items" or "work-groups"). The arithmetic is that of NVIDIA's
+--- occupancy calculator: registers go to a warp in pieces from a partition of
+--- the file, local memory to a group in pieces of `unit`.
+M.of = multiprocessor.of
 
 --- occupancy.registers(log, kernel) -> registers, spilled, local; nil
 --- The figures of NVIDIA's assembler for a kernel in a build log made with
@@ -119,40 +71,23 @@ local function unknown_kernel()
     (os.time() * 1000 + count) % 0x7fffffff)
 end
 
--- Builds the program of a launch anew for its log.
-local function verbose_log(rung, defines, options, context)
-  local source = assert(record.source(rung))
-  local built <close> = cl.build(source .. unknown_kernel(), {
-    context = context, defines = defines, name = rung.path or rung.name,
-    options = (options and options .. " " or "") .. "-cl-nv-verbose",
-    include = rung.path and program.folder(rung.path) or nil,
-  })
-  return built.log
-end
-
---- occupancy.kernel(rung, kernel, defines, options, context) -> table; nil,
---- reason
---- The use of a rung's built kernel, a Kernel: {registers, spilled (bytes),
---- local_bytes, source}. NVIDIA's driver writes registers into the build log
---- of one more build. Other drivers tell none.
-function M.kernel(rung, kernel, defines, options, context)
+-- The figures of the assembler for a kernel, from a build of its source with
+-- `opts` of cl.build for the log; built once for each `key`. nil and the
+-- reason where the driver tells none.
+local function figures(kernel, source, opts, key)
+  local context = opts.context
   if not context.device.nv_compute_capability_major then
     return nil, "this driver tells no registers"
   end
-  local words = {rung.path or rung.source, kernel.name, options}
-  for name, value in pairs(defines) do
-    words[#words + 1] = ("%s=%s"):format(name, value)
-  end
-  table.sort(words)
-  local key = table.concat(words, "\0")
   told[context] = told[context] or {}
   if told[context][key] == nil then
-    local ok, log = pcall(verbose_log, rung, defines, options, context)
-    local registers, spilled, bytes
-    if ok then
-      registers, spilled, bytes = M.registers(log, kernel.name)
-    end
-    told[context][key] = registers and {
+    opts.options = (opts.options and opts.options .. " " or "")
+      .. "-cl-nv-verbose"
+    local ok, registers, spilled, bytes = pcall(function()
+      local built <close> = cl.build(source .. unknown_kernel(), opts)
+      return M.registers(built.log, kernel)
+    end)
+    told[context][key] = ok and registers and {
       registers = registers, spilled = spilled,
       local_bytes = bytes,
       source = "the assembler's figures in the build log",
@@ -164,6 +99,35 @@ function M.kernel(rung, kernel, defines, options, context)
   return told[context][key]
 end
 
+--- occupancy.kernel(rung, kernel, defines, options, context) -> table; nil,
+--- reason
+--- The use of a rung's built kernel, a Kernel: {registers, spilled (bytes),
+--- local_bytes, source}. NVIDIA's driver writes registers into the build log
+--- of one more build. Other drivers tell none.
+function M.kernel(rung, kernel, defines, opts, context)
+  local words = {rung.path or rung.source, kernel.name, opts}
+  for name, value in pairs(defines) do
+    words[#words + 1] = ("%s=%s"):format(name, value)
+  end
+  table.sort(words)
+  return figures(kernel.name, assert(record.source(rung)), {
+    context = context, defines = defines, name = rung.path or rung.name,
+    options = opts, include = rung.path and program.folder(rung.path) or nil,
+  }, table.concat(words, "\0"))
+end
+
+-- The same for any Kernel.
+local function kernel_figures(kernel)
+  local built = kernel.program
+  if not built.source then
+    return nil, "a program from a binary has no source to build again"
+  end
+  local source = built.defines .. built.source
+  return figures(kernel.name, source, {context = built.context,
+    options = built.options:gsub("%-cl%-kernel%-arg%-info%s*", ""),
+  }, table.concat({kernel.name, built.options, source}, "\0"))
+end
+
 --- occupancy.words(use, o, limits) -> string
 --- An occupancy in words, with its grounds.
 function M.words(use, o, limits)
@@ -173,4 +137,359 @@ function M.words(use, o, limits)
       limits.items, 100 * o.share, o.by)
 end
 
-return M
+-- What the driver tells of the kernel, as use {registers, local_bytes,
+-- spilled}, and notes on the rest.
+local function told_of(kernel)
+  local notes = {}
+  local use, reason = kernel_figures(kernel)
+  local bytes = math.max(use and use.local_bytes or 0,
+    kernel.local_mem_size or 0)
+  local hidden = kernel.private_mem_size or 0
+  if use then
+    notes[1] = use.spilled > 0 and ("the assembler tells %s of spill stores "
+      .. "and loads of a work-item"):format(text.bytes(use.spilled))
+      or "the assembler tells no spills"
+  else
+    notes[1] = ("%s, and no spills%s"):format(reason, hidden > 0
+      and ("; %s of private memory of a work-item may be arrays or spills")
+      :format(text.bytes(hidden)) or "")
+  end
+  for _, arg in ipairs(kernel.args) do
+    if arg.space == "local" then
+      notes[#notes + 1] = ("local_bytes leaves out the parameter %s, as its "
+        .. "size comes with the call"):format(arg.name)
+    end
+  end
+  return {registers = use and use.registers, local_bytes = bytes,
+    spilled = use and use.spilled}, notes
+end
+
+local function product(sizes)
+  local n = sizes and 1
+  for _, size in ipairs(sizes or {}) do
+    n = n * size
+  end
+  return n
+end
+
+-- Values where neither the caller nor the driver gives one.
+local USUAL = {wg = {64, 128, 256, 512, 1024}, registers = {32, 64, 128, 255},
+  local_bytes = {0}}
+local LOW = {wg = 1, registers = 1, local_bytes = 0}
+
+-- The values of an option: of a number, a list, or a range.
+local function values_of(name, value)
+  local what = "occupancy: " .. name
+  if type(value) == "string" then
+    value = range.list(value, what, MOST)
+  end
+  local list = type(value) == "table" and value or {value}
+  if not list[1] then
+    cl.error(what .. " must have a value; got none", {arg = name})
+  end
+  for _, v in ipairs(list) do
+    integer.check("occupancy", name, v, LOW[name])
+  end
+  return list
+end
+
+-- "3 groups at 80 registers and 45 KiB", "100 % at wg 512"; nil where no step
+-- leads further.
+local function step_of(row, limits)
+  local use = {items = row.wg, registers = row.registers,
+    local_bytes = row.local_bytes}
+  local groups = row.groups + 1
+  local registers, bytes = multiprocessor.room(use, limits, groups)
+  if registers then
+    local parts = {}
+    if registers < row.registers then
+      parts[1] = text.count(registers, "register")
+    end
+    if bytes < row.local_bytes then
+      parts[#parts + 1] = text.bytes(bytes)
+    end
+    return ("%s at %s"):format(text.count(groups, "group"),
+      table.concat(parts, " and "))
+  end
+  local best
+  for items = limits.warp, multiprocessor.largest, limits.warp do
+    use.items = items
+    local share = not multiprocessor.misfit(use, limits)
+      and multiprocessor.of(use, limits).share or 0
+    if share > (best and best.share or row.share) then
+      best = {items = items, share = share}
+    end
+  end
+  return best and ("%.0f %% at wg %d"):format(100 * best.share, best.items)
+    or nil
+end
+
+-- One row of the result.
+local function row_of(wg, registers, bytes, limits)
+  local use = {items = wg, registers = registers, local_bytes = bytes}
+  local misfit = multiprocessor.misfit(use, limits)
+  local o = misfit and {groups = 0, warps = 0, items = 0, share = 0}
+    or multiprocessor.of(use, limits)
+  return {wg = wg, registers = registers, local_bytes = bytes,
+    groups = o.groups, warps = o.warps, items = o.items, share = o.share,
+    by = o.by, misfit = misfit}
+end
+
+-- Whether a row is better: more occupancy, then more registers and local
+-- memory to use, then the smaller work-group.
+local function better(row, other)
+  if row.share ~= other.share then
+    return row.share > other.share
+  elseif row.registers ~= other.registers then
+    return row.registers > other.registers
+  elseif row.local_bytes ~= other.local_bytes then
+    return row.local_bytes > other.local_bytes
+  end
+  return row.wg < other.wg
+end
+
+local AXES = {"wg", "registers", "local_bytes"}
+
+local COLUMNS = {
+  {key = "wg", title = "wg", align = "right"},
+  {key = "registers", title = "registers", align = "right"},
+  {key = "local_bytes", title = "local bytes", align = "right"},
+  {key = "groups", title = "groups", align = "right", drop = 1},
+  {key = "warps", title = "warps", align = "right", drop = 2},
+  {title = "occupancy", align = "right", key = function(row)
+    return ("%.0f %%"):format(100 * row.share)
+  end},
+  {title = "limit", wrap = true, key = function(row)
+    return row.misfit and "does not fit: " .. row.misfit or row.by
+  end},
+  {title = "next step", wrap = true, key = "step"},
+}
+
+local WORDS = {
+  wg = function(row)
+    return ("work-groups of %d"):format(row.wg)
+  end,
+  registers = function(row)
+    return text.count(row.registers, "register") .. " a work-item"
+  end,
+  local_bytes = function(row)
+    return row.local_bytes > 0 and ("%s of local memory a work-group"):format(
+      text.bytes(row.local_bytes)) or "no local memory"
+  end,
+}
+
+-- A row in words: of the axes that vary, or of those that do not.
+local function words_of(o, row, varied)
+  local parts = {}
+  for _, axis in ipairs(AXES) do
+    if (#o.values[axis] > 1) == varied then
+      parts[#parts + 1] = WORDS[axis](row)
+    end
+  end
+  return table.concat(parts, ", ")
+end
+
+--- Occupancy:table([width]) -> string
+--- The table of an occupancy result, in so many columns (the window's): a row
+--- for each case. groups and warps: those that a compute unit holds at a time;
+--- occupancy: warps over the most that the unit holds; limit: the limit
+--- reached first; next step: the most registers and local memory that give one
+--- group more, else the work-group that gives the most.
+function Occupancy:table(width)
+  width = width or report.width()
+  local limits = self.limits
+  local columns = {}
+  for i, column in ipairs(COLUMNS) do
+    if not AXES[i] or #self.values[AXES[i]] > 1 then
+      columns[#columns + 1] = column
+    end
+  end
+  local lines = {("occupancy: %s; a unit holds %d work-items in warps of %d, "
+    .. "%d work-groups, %d registers, %s of local memory (%s)"):format(
+      self.gpu, limits.items, limits.warp, limits.groups, limits.registers,
+      text.bytes(limits.local_bytes), limits.source)}
+  local same = words_of(self, self.best, false)
+  lines[2] = same ~= "" and same or nil
+  local last = {table.unpack(self.notes)}
+  if #self.rows > 1 and self.best.share > 0 then
+    table.insert(last, 1, ("best: %.0f %% with %s"):format(
+      100 * self.best.share, words_of(self, self.best, true)))
+  end
+  local function put(list)
+    for i, line in ipairs(list) do
+      list[i] = table.concat(text.wrap(line, width), "\n")
+    end
+    return table.concat(list, "\n")
+  end
+  return put(lines) .. "\n" .. report.format(self.rows, columns, {width =
+    width}) .. (last[1] and "\n" .. put(last) or "")
+end
+
+function Occupancy:__tostring()
+  return self:table()
+end
+
+local LABELS = {wg = "work-items of a work-group",
+  registers = "registers of a work-item",
+  local_bytes = "bytes of local memory of a work-group"}
+
+-- All values of an axis, as far as the GPU goes.
+local function whole(axis, limits)
+  local last, step = limits.most_registers, 1
+  if axis == "wg" then
+    last, step = multiprocessor.largest, limits.warp
+  elseif axis == "local_bytes" then
+    last, step = limits.most_local, 1024
+  end
+  local list = {}
+  for value = axis == "local_bytes" and 0 or step, last, step do
+    list[#list + 1] = value
+  end
+  return list
+end
+
+--- Occupancy:plot([axis [, opts]]) -> chart
+--- The occupancy over all values of "wg", "registers" or "local_bytes" (the
+--- first of them that the sweep varies, else "registers"), with a line for
+--- each combination of the other two in the sweep. Options as for plot.line.
+function Occupancy:plot(axis, opts)
+  if axis == nil then
+    axis = "registers"
+    for i = #AXES, 1, -1 do
+      axis = #self.values[AXES[i]] > 1 and AXES[i] or axis
+    end
+  elseif not LABELS[axis] then
+    cl.error("Occupancy:plot: " .. text.unknown("axis", axis, AXES))
+  end
+  local values = {[axis] = whole(axis, self.limits)}
+  local varied = {}
+  for _, name in ipairs(AXES) do
+    if name ~= axis then
+      values[name] = self.values[name]
+      varied[#varied + 1] = #values[name] > 1 and name or nil
+    end
+  end
+  local rows = {}
+  for _, wg in ipairs(values.wg) do
+    for _, registers in ipairs(values.registers) do
+      for _, bytes in ipairs(values.local_bytes) do
+        rows[#rows + 1] = row_of(wg, registers, bytes, self.limits)
+      end
+    end
+  end
+  local all = {x = axis, y = function(row)
+    return 100 * row.share
+  end, x_label = LABELS[axis], y_label = "occupancy, %", log_x = false,
+    title = "occupancy, " .. self.gpu, by = varied[1] and function(row)
+    local words = {}
+    for i, name in ipairs(varied) do
+      words[i] = ("%s=%d"):format(name, row[name])
+    end
+    return table.concat(words, " ")
+  end or nil}
+  for name, value in pairs(options.given(opts)) do
+    all[name] = value
+  end
+  return require "clshell.plot".line(rows, all)
+end
+
+-- The GPU of a call: its name and limits, of the option gpu or of the device.
+local function gpu_of(opts, dev)
+  if opts.gpu ~= nil then
+    return multiprocessor.named(opts.gpu)
+  end
+  local limits, reason = M.limits(dev)
+  if not limits then
+    cl.error(("occupancy: %s: %s"):format(dev.name, reason),
+      {hint = 'name a GPU: {gpu = "H100"}', arg = "gpu"})
+  end
+  return dev.name, limits
+end
+
+-- The kernel, work-items of a work-group and options of a call.
+local function arguments(subject, opts)
+  if type(subject) == "table" and getmetatable(subject) == nil
+      and not subject.commands and opts == nil then
+    return nil, nil, subject
+  elseif type(subject) == "table" and subject.commands then
+    subject = subject.commands[subject.main].launch -- of a plan
+  end
+  local class = text.class(subject)
+  if class == "Launch" then
+    return subject.kernel, product(subject.localsize), opts
+  elseif class == "Kernel" then
+    return subject, product(subject.required_work_group_size), opts
+  end
+  cl.error(("occupancy: launch must be a Launch, a Kernel or a table; got %s")
+    :format(text.got(subject)), {arg = "launch", hint =
+      'occupancy(k:range(n, 256)), or occupancy{gpu = "H100", wg = 256}'})
+end
+
+--- occupancy(launch [, opts]) -> occupancy
+--- How many work-items of a kernel share a compute unit, and what limits
+--- them: of a launch, of a Kernel, or with no kernel at all:
+--- `occupancy{gpu = "H100", wg = 256, registers = 64}`. A list
+--- ({64, 128, 256}) or a range ("32..1024:32") sweeps an option. The result
+--- prints as a table (see Occupancy:table), Occupancy:plot draws it; `rows`
+--- has a table for each case {wg, registers, local_bytes, groups, warps,
+--- items, share, by, step, misfit}, `best` the row with the most occupancy and
+--- then the most registers. NVIDIA's driver tells the registers and spills of
+--- a kernel, others do not: then a few usual values stand for them.
+--- Options:
+---   gpu  the device  a GPU such as "H100", "RTX 4090" or "MI300", or an
+---                    NVIDIA compute capability such as "8.6"
+---   wg   the launch's, or 64 to 1024  work-items of a work-group
+---   registers    the kernel's, or 32 to 255  of a work-item; of MI200 and
+---                    MI300 the vector registers
+---   local_bytes  the kernel's, or 0  local memory of a work-group
+local function occupancy(launch, opts)
+  local kernel, wg
+  kernel, wg, opts = arguments(launch, opts)
+  opts = options.check(opts, "occupancy")
+  local gpu, limits = gpu_of(opts, kernel and kernel.program.context.device
+    or opts.gpu == nil and cl.device())
+  local use, notes = {}, {}
+  if kernel then
+    use, notes = told_of(kernel)
+  end
+  use.wg = wg
+  local values, n = {}, 1
+  for _, axis in ipairs(AXES) do
+    values[axis] = opts[axis] ~= nil and values_of(axis, opts[axis])
+      or use[axis] and {use[axis]} or USUAL[axis]
+    n = n * #values[axis]
+  end
+  if n > MOST then
+    cl.error(("occupancy: a sweep has at most %d cases; got %d"):format(MOST,
+      n))
+  end
+  local o = setmetatable({gpu = gpu, limits = limits, values = values,
+    rows = {}, notes = notes, spilled = use.spilled}, Occupancy)
+  local opencl = limits.opencl_local or math.huge
+  local beyond, odd = false, nil
+  for _, items in ipairs(values.wg) do
+    odd = odd or items % limits.warp > 0 and items or nil
+    for _, registers in ipairs(values.registers) do
+      for _, bytes in ipairs(values.local_bytes) do
+        local row = row_of(items, registers, bytes, limits)
+        row.step = step_of(row, limits)
+        o.rows[#o.rows + 1] = row
+        o.best = (not o.best or better(row, o.best)) and row or o.best
+        beyond = beyond or not row.misfit and bytes > opencl
+      end
+    end
+  end
+  if odd then
+    notes[#notes + 1] = ("a work-group of %d leaves %d of the %d lanes of its "
+      .. "last warp idle"):format(odd, -odd % limits.warp, limits.warp)
+  end
+  if beyond then
+    notes[#notes + 1] = ("NVIDIA's OpenCL gives a work-group at most %s; CUDA "
+      .. "gives more"):format(text.bytes(opencl))
+  end
+  return o
+end
+
+return setmetatable(M, {__call = function(_, ...)
+  return occupancy(...)
+end})

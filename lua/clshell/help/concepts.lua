@@ -125,12 +125,13 @@ Four floats in one load or store, and on CPUs in one instruction. It saves
 instructions and wants addresses that are multiples of 16 bytes.
 Try: ?gemm.tiled_float4
 
-occupancy
+occupancy, registers per thread, spill, spilling
 The number of work-items on a compute unit, as a share of the number that it
 has room for. Registers, local memory and the group's size set it. Enough
 work-items hide memory's latency: while some wait, others run. More than enough
-help nothing.
-Try: ?occupancy.of, and lesson(r) of a bench result
+help nothing. A work-item that needs more registers than it gets spills: the
+rest lies in memory.
+Try: occupancy{gpu = "H100", registers = 64}, and lesson(r) of a result
 
 latency hiding
 A compute unit runs other work-items while some wait for memory. It takes many

@@ -11,6 +11,7 @@
 
 local cl = require "cl"
 local interval = require "clshell.tune.interval"
+local range = require "clshell.base.range"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -32,33 +33,10 @@ local function fail(message, ...)
   cl.error("tune: " .. message:format(...))
 end
 
--- "1..8", "8..64:8" (step 8), "1..1024*2" (powers) as a list.
-local function range(s, name)
-  local first, last, kind, step =
-    s:match "^%s*(%-?%d+)%s*%.%.%s*(%-?%d+)%s*([:*]?)%s*(%d*)%s*$"
-  first, last = math.tointeger(first), math.tointeger(last)
-  step = math.tointeger(step ~= "" and step or 1)
-  if not (first and last and step) or step < 1
-      or (kind == "") ~= (step == 1 and not s:find "[:*]")
-      or kind == "*" and (step < 2 or first < 1) then
-    fail("params.%s: a range must be \"first..last\", \"first..last:step\" "
-      .. "or \"first..last*factor\"; got \"%s\"", name, s)
-  end
-  local list, x = {}, first
-  while x <= last do
-    list[#list + 1] = x
-    if #list > LONGEST then
-      fail("params.%s: a parameter has at most %d values", name, LONGEST)
-    end
-    x = kind == "*" and x * step or x + step
-  end
-  return list
-end
-
 -- The values of a parameter, checked.
 local function values_of(values, name)
   if type(values) == "string" then
-    values = range(values, name)
+    values = range.list(values, "tune: params." .. name, LONGEST)
   end
   if type(values) ~= "table" then
     fail("params.%s must be a list of values or a range such as \"1..8\"; "
