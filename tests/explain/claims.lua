@@ -53,6 +53,25 @@ t.test("a gain holds if half of it shows", function()
     "does not hold here")
 end)
 
+t.test("an experiment finds the reason, where a claim does not hold", function()
+  local tried = 0
+  local function outcome(said, factor)
+    local o = compared(said, factor, factor, factor)
+    o.why = function()
+      tried = tried + 1
+      return "measured"
+    end
+    return o
+  end
+  t.eq({verdict(true, outcome("SLOWER", 0.7))}, {"does not hold here",
+    "measured"})
+  t.eq({verdict(true, outcome("FASTER", 1.5))}, {"holds here"})
+  t.eq(tried, 1)
+  local o = compared("FASTER", 1.5)
+  o.reason = "by 4 turns"
+  t.eq({verdict(true, o)}, {"holds here", "by 4 turns"})
+end)
+
 t.test("noise decides nothing", function()
   local said, reason = verdict(2, compared("UNCLEAR", 1.3, 0.9, 1.8))
   t.eq(said, "unclear here")
@@ -210,6 +229,9 @@ t.test("each claim has a verdict, by its figure, in 80 columns", function()
   t.ok(out:find(("\n%d hold here, %d do not, %d are unclear, %d cannot be "
     .. "tried."):format(count "holds here", count "does not hold here",
     count "unclear here", count "cannot be tried here"), 1, true), out)
+  t.ok(not out:find("the compiler unrolls by itself", 1, true), out)
+  t.ok(verdicts.B9 == "holds here" or verdicts.B9 == "unclear here"
+    or out:gsub("%s+", " "):find("all 16 turns unrolled: x", 1, true), out)
   t.eq(verdicts.B12, factors.B12 >= 1 and "holds here"
     or "does not hold here", out)
   if device.type == "cpu" then

@@ -205,7 +205,9 @@ local function judge_none(o)
 end
 
 -- The verdict on an outcome, and the reason: of the trial itself (holds), or
--- by the gain that the claim says (a factor; true: any; 1: no gain).
+-- by the gain that the claim says (a factor; true: any; 1: no gain). A trial
+-- gives the reason, or `why`, an experiment that finds it where the claim does
+-- not hold.
 local function judge(claim, o)
   if o.holds ~= nil then
     return o.holds and M.HOLDS or M.NOT, o.reason
@@ -214,7 +216,7 @@ local function judge(claim, o)
   end
   local wanted = claim.gain == true and SAME or 1 + (claim.gain - 1) / 2
   if o.said == "FASTER" and o.factor >= wanted then
-    return M.HOLDS
+    return M.HOLDS, o.reason
   elseif o.said == "FASTER" then
     return M.NOT, claim.gain == true and "hardly a gain"
       or ("a gain, but less than half of the claimed x%.3g"):format(
@@ -223,8 +225,8 @@ local function judge(claim, o)
     return M.UNCLEAR, ("between x%.2f and x%.2f, --final takes longer")
       :format(o.lo, o.hi)
   end
-  return M.NOT, reason_of(o, false) or claim.otherwise
-    or "no cause is known"
+  return M.NOT, o.reason or o.why and o.why() or reason_of(o, false)
+    or claim.otherwise or "no cause is known"
 end
 
 -- The result of a trial that had an outcome.
@@ -253,9 +255,11 @@ end
 --- here", or "unclear here" where noise hides the answer), factor, detail and
 --- reason. Ctrl-C is raised.
 function List:try(claim)
-  local ok, o = pcall(claim.try, self, claim)
+  local ok, o = pcall(function()
+    return result(claim, claim.try(self, claim))
+  end)
   if ok then
-    return result(claim, o)
+    return o
   end
   local reason = refused(o)
   if bench.interrupted(o) or not reason and type(o) == "string" then

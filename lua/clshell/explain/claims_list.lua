@@ -20,7 +20,7 @@ end
 local defined
 
 -- Rungs for the claims: `naive` in the driver's own local size, and `tiled`
--- with its loop left rolled.
+-- with its loop left rolled or unrolled by 4 turns.
 local function define_rungs(list)
   if defined then
     return
@@ -29,16 +29,19 @@ local function define_rungs(list)
   gemm.define{name = "claim_driver_local", source = kernel_text("naive.cl"),
     range = function(s) return {s.n, s.m} end}
   local text = kernel_text("tiled.cl")
-  local rolled, count = text:gsub("#pragma unroll\n", "#pragma unroll 1\n")
-  if count == 0 then
-    list:cannot("the kernel unrolls no loop by a pragma")
+  for name, turns in pairs{claim_rolled = 1, claim_unrolled = 4} do
+    local source, count = text:gsub("#pragma unroll\n", ("#pragma unroll %d\n")
+      :format(turns))
+    if count == 0 then
+      list:cannot("the kernel unrolls no loop by a pragma")
+    end
+    gemm.define{name = name, source = source,
+      params = {{name = "tile", values = {4, 8, 16, 32}, default = 16}},
+      range = function(s, p)
+        local function up(n) return (n + p.tile - 1) // p.tile * p.tile end
+        return {up(s.n), up(s.m)}, {p.tile, p.tile}
+      end}
   end
-  gemm.define{name = "claim_rolled", source = rolled,
-    params = {{name = "tile", values = {4, 8, 16, 32}, default = 16}},
-    range = function(s, p)
-      local function up(n) return (n + p.tile - 1) // p.tile * p.tile end
-      return {up(s.n), up(s.m)}, {p.tile, p.tile}
-    end}
 end
 
 -- The shape of a square product.
@@ -246,7 +249,45 @@ local function cannot(reason)
   end
 end
 
-local T8, EIGHT = {tile = 8}, {lx = 8, ly = 8}
+-- The factor of an outcome in words.
+local function factor(o)
+  return o.lo and o.lo < o.hi and ("x%.2f (%.2f to %.2f)"):format(o.factor,
+    o.lo, o.hi) or ("x%.2f"):format(o.factor)
+end
+
+-- Unrolling of the inner loop, whole and, where that does not pay, by 4.
+local function unrolling(list)
+  define_rungs(list)
+  local p = {tile = 16}
+  local whole = list:gemm("claim_rolled", p, "tiled", p)
+  if whole.said == "FASTER" then
+    return whole
+  end
+  local part = list:gemm("claim_rolled", p, "claim_unrolled", p)
+  part.reason = ("all 16 turns unrolled: %s of the rolled loop, 4 turns: %s")
+    :format(factor(whole), factor(part))
+  return part
+end
+
+-- Tiles of a side against `naive` with these parameters; where they do not
+-- pay, the whole unrolling of their loop is tried as the cause.
+local function tiles(naive, tile)
+  return function(list)
+    define_rungs(list)
+    local p = {tile = tile}
+    local o = list:gemm("naive", naive, "tiled", p)
+    o.why = function()
+      local part = list:gemm("tiled", p, "claim_unrolled", p)
+      local other = list:gemm("naive", naive, "claim_unrolled", p)
+      return ("with 4 turns of the loop unrolled, not all %d: %s of these "
+        .. "tiles, %s of the simple kernel"):format(tile, factor(part),
+        factor(other))
+    end
+    return o
+  end
+end
+
+local EIGHT = {lx = 8, ly = 8}
 
 --- Each: id, says, gain (the factor claimed; true: any; 1: no gain; nil: the
 --- trial decides), try(list) -> outcome, see claims.lua; otherwise, the reason
@@ -255,7 +296,7 @@ return {
   {id = "A1", says = "a naive product reaches about 1/20 of the arithmetic, "
     .. "as memory limits it", try = naive_share},
   {id = "A2", gain = true, says = "tiles of 8x8 in local memory are faster",
-    try = rungs("naive", EIGHT, "tiled", T8)},
+    try = tiles(EIGHT, 8)},
   {id = "A3", needs = "machine code",
     says = "in work-groups of one warp the compiler drops barriers",
     try = cannot("OpenCL gives no machine code of a GPU in which to see it, "
@@ -310,8 +351,7 @@ return {
   {id = "B8", gain = true, says = "the best tile is not square",
     try = not_square, otherwise = "a square fetches least for its outputs"},
   {id = "B9", gain = true, says = "unrolling the inner loop pays",
-    try = rungs("claim_rolled", {tile = 16}, "tiled", {tile = 16}),
-    otherwise = "the compiler unrolls by itself, or has nothing to gain"},
+    try = unrolling},
   {id = "B10", gain = true, says = "4-wide loads pay (a transpose)",
     try = function(list)
       local shape = {rows = 4 * list.n, cols = 4 * list.n}
@@ -349,9 +389,9 @@ return {
   {id = "C1", says = "double costs 1.3 to 5.2 times as much in a simple "
     .. "kernel", try = double("naive", 1.15, 5.5)},
   {id = "C2", gain = 36.345 / 23.590, says = "tiles of 8x8: x1.54 over the "
-    .. "simple kernel", try = rungs("naive", {}, "tiled", T8)},
+    .. "simple kernel", try = tiles({}, 8)},
   {id = "C3", gain = 36.345 / 13.234, says = "tiles of 16x16: x2.75 over the "
-    .. "simple kernel", try = rungs("naive", {}, "tiled", {tile = 16})},
+    .. "simple kernel", try = tiles({}, 16)},
   {id = "C4", says = "tiles of 32x32 are beyond the device", try = tile_32},
   {id = "C5", says = "83 TFLOPS on a small GPU: a clock stopped too early, "
     .. "which the roofline notices (planted here)", try = planted},
@@ -363,7 +403,7 @@ return {
     .. "driver's: x3.8", try = rungs("claim_driver_local", {}, "naive",
       EIGHT), otherwise = "the driver chooses as well"},
   {id = "D4", gain = 0.25 / 0.06, says = "local tiles of 8x8: x4.2 over that",
-    try = rungs("naive", EIGHT, "tiled", T8)},
+    try = tiles(EIGHT, 8)},
   {id = "D5", needs = "GPU", gain = true,
     says = "operands in constant memory: a little more",
     try = constant, otherwise = "these operands lie in a cache either way"},

@@ -4,7 +4,7 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local lines = require "clshell.explain.lines"
+local source_lines = require "clshell.explain.lines"
 local reading = require "clshell.explain.reading"
 local report = require "clshell.report"
 
@@ -261,7 +261,7 @@ local function step(g, a, opts, simulate)
   local meant = g.kernel ~= a.kernel and purpose(new)
   local seen, missing
   if simulate then
-    seen, missing = lines.difference(old, new, opts)
+    seen, missing = source_lines.difference(old, new, opts)
   end
   return kind, ("%s; the model sees no cause%s%s"):format(head,
     seen and "; " .. seen or "", meant and "; the step is: " .. meant or ""),
