@@ -38,7 +38,7 @@
 ** slower ones still read. Reads of As are one cell for a whole row of the
 ** group (a broadcast), reads of Bs are neighbouring cells: no conflicts.
 ** It pays wherever local memory is faster than the caches; on a CPU local
-** memory is ordinary memory, and the copies are only extra work. */
+** memory is ordinary memory, and whole unrolling may slow the loop. */
 #ifndef REAL
 #define REAL float /* element type: half, float or double */
 #endif

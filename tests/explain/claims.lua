@@ -53,7 +53,7 @@ t.test("a gain holds if half of it shows", function()
     "does not hold here")
 end)
 
-t.test("an experiment finds the reason, where a claim does not hold", function()
+t.test("an experiment finds the reason if a claim does not hold", function()
   local tried = 0
   local function outcome(said, factor)
     local o = compared(said, factor, factor, factor)
