@@ -118,7 +118,7 @@ t.test("a winner has to be right on shapes that fit no tile, too", function()
       global REAL *C, int ldc) {
       int i = get_global_id(0), j = get_global_id(1);
       volatile REAL sum = 0;
-      for (int again = 0; again < (WIDTH == 1 ? 40 : 1); again++) {
+      for (int again = 0; again < (WIDTH == 1 ? 1000 : 1); again++) {
         sum = 0;
         for (int l = 0; l < k; l++)
           sum += A[i * lda + l] * B[l * ldb + j];
