@@ -42,6 +42,7 @@ t.test("no script, and no simulator", function()
   t.eq(code, 3)
   if oclgrind.driver() then
     _, err, code = sh "$clshell --memcheck"
+    t.ok(not err:find("launch", 1, true), err)
     has(err, "--memcheck needs a script")
     t.eq(code, 2)
   end

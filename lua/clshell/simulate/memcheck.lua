@@ -137,7 +137,7 @@ function M.run(arg)
     io.stderr:write("clshell: --memcheck needs the simulator Oclgrind: ",
       oclgrind.PACKAGES, "\n")
     return NODEVICE
-  elseif not arg[0] or arg[0] == cl.commandline.program then
+  elseif not arg[-1] then -- the program is at 0
     io.stderr:write("clshell: --memcheck needs a script\n")
     return USAGE
   end

@@ -24,15 +24,6 @@ local SERVE = "require('clshell.tune.builders').serve()"
 local Builders = {}
 Builders.__index = Builders
 
--- The place of a device among all, or nil for a part of one.
-local function place(device)
-  for i, d in ipairs(cl.devices()) do
-    if d == device then
-      return i
-    end
-  end
-end
-
 --- builders.new(source, count) -> builders, or nil
 --- The builders for a source, see evaluate.lua. None where the points need no
 --- build. Without a count there are as many as cores, on devices that are no
@@ -42,7 +33,7 @@ function M.new(source, count)
     return nil
   end
   local device = source.context.device
-  if not count and device.type == "cpu" or not place(device) then
+  if not count and device.type == "cpu" then
     return nil
   end
   return setmetatable({source = source, asked = count ~= nil,
@@ -96,7 +87,7 @@ function Builders:start(patience)
     local c = child.start(cl.commandline.program, {"-q", "-n", "--store",
       "none", "-e", SERVE}, {output = silent})
     self.children[#self.children + 1] = c
-    jobs[#self.children] = {device = place(self.source.context.device)}
+    jobs[#self.children] = {device = self.source.context.device.index}
   end
   self:exchange(jobs, patience)
   self.number = #self.children
