@@ -11,12 +11,23 @@
 #define MAGIC "clshell binary 1\n"
 #define HEADLINES 4
 
+#define TEXTSIZE 256
+
+/* A text of a device, of one line in any case, whatever the driver wrote. */
+static void devicetext(cl_device_id d, cl_device_info key,
+                       char text[TEXTSIZE]) {
+  if (clGetDeviceInfo(d, key, TEXTSIZE, text, NULL) != CL_SUCCESS)
+    text[0] = '\0';
+  text[TEXTSIZE - 1] = '\0';
+  text[strcspn(text, "\n")] = '\0';
+}
+
 /* Pushes the head for bytes of a device: magic, device, driver, sum. */
 static const char *pushhead(lua_State *L, cl_device_id d, const char *bytes,
                             size_t n) {
-  char name[256] = "", driver[256] = "", sum[48];
-  clGetDeviceInfo(d, CL_DEVICE_NAME, sizeof name, name, NULL);
-  clGetDeviceInfo(d, CL_DRIVER_VERSION, sizeof driver, driver, NULL);
+  char name[TEXTSIZE] = "", driver[TEXTSIZE] = "", sum[48];
+  devicetext(d, CL_DEVICE_NAME, name);
+  devicetext(d, CL_DRIVER_VERSION, driver);
   snprintf(sum, sizeof sum, "%zu %016llx", n,
            (unsigned long long)clsh_source_hash(0, bytes, n));
   return lua_pushfstring(L, MAGIC "%s\n%s\n%s\n", name, driver, sum);
