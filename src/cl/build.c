@@ -1,123 +1,18 @@
 /*
-** build.c - from source text, a file or a binary to a Program; and the same
-** Program, with its Kernels and their launches, built again from its file.
-** The compiler has a thread of its own, so that Ctrl-C ends the wait: no
-** driver's compiler can be stopped. An abandoned one goes on alone.
+** build.c - from source text, a file or a binary to a Program.
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>
 #include <ctype.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "device.h"
-#include "kernel.h"
 #include "process.h"
 #include "program.h"
 
-/* registry: Program of a file -> true, weak */
-#define PROGRAMS "cl.programs"
-#define STACKSIZE ((size_t)8 << 20)   /* bytes, as the main thread has */
 #define EXPLAIN "cl.explain_build"    /* registry: see cl.explain_build */
 #define TRANSLATE "cl.translate_cuda" /* registry: see cl.translate_cuda */
-
-typedef struct Job {
-  atomic_int refs; /* of the thread and of the waiting caller */
-  atomic_bool done;
-  cl_program program;
-  bool abandoned; /* the caller's reference to the program is the job's too */
-  cl_device_id device;
-  cl_int err;
-  char options[];
-} Job;
-
-static atomic_int running; /* threads at work */
-
-/* The threads at work; after a fork they are the parent's. */
-int clsh_build_running(void) {
-  return clsh_process_handsoff() ? 0 : running;
-}
-
-static void releasejob(Job *j) {
-  if (atomic_fetch_sub(&j->refs, 1) == 1) {
-    clReleaseProgram(j->program);
-    if (j->abandoned)
-      clReleaseProgram(j->program);
-    free(j);
-  }
-}
-
-/*
-** LLVM gives the thread that it first runs on an alternate signal stack, anew
-** after each signal that its handlers saw. The thread takes its own back, as a
-** sanitizer frees the one that it finds at the end.
-*/
-static void *work(void *arg) {
-  Job *j = arg;
-  stack_t own;
-  bool known = sigaltstack(NULL, &own) == 0;
-  j->err = clBuildProgram(j->program, 1, &j->device, j->options, NULL, NULL);
-  if (known)
-    sigaltstack(&own, NULL);
-  j->done = true;
-  releasejob(j);
-  running--;
-  return NULL;
-}
-
-static bool isdone(void *arg) {
-  return ((Job *)arg)->done;
-}
-
-/* Protected, with the job as its argument: waits, or raises at Ctrl-C. */
-static int waitjob(lua_State *L) {
-  clsh_poll_until(L, isdone, lua_touserdata(L, 1),
-                  "the compiler cannot be stopped");
-  return 0;
-}
-
-/*
-** The result of clBuildProgram. Oclgrind 21.10 builds on the thread that made
-** the context, else it crashes. Ctrl-C raises at once and takes the program's
-** handle away: to release it, a driver may wait for its compiler.
-*/
-cl_int clsh_build_run(lua_State *L, Program *p, const char *options) {
-  cl_device_id d = p->context->device;
-  Job *j = malloc(sizeof *j + strlen(options) + 1);
-  if (j == NULL)
-    return CL_OUT_OF_HOST_MEMORY;
-  *j = (Job){.refs = 2, .program = p->handle, .device = d};
-  strcpy(j->options, options);
-  clsh_source_dropquoted(j->options);
-  lua_pushcfunction(L, waitjob);
-  lua_pushlightuserdata(L, j);
-  clRetainProgram(p->handle);
-  running++;
-  clsh_hush_begin();
-  if (p->context->limits.simulated ||
-      !clsh_process_thread(work, j, STACKSIZE)) {
-    running--;
-    lua_pop(L, 2);
-    j->refs = 1;
-    cl_int err = clBuildProgram(p->handle, 1, &d, j->options, NULL, NULL);
-    clsh_hush_end();
-    releasejob(j);
-    return err;
-  }
-  int status = lua_pcall(L, 1, 0, 0);
-  clsh_hush_end();
-  cl_int err = status == LUA_OK ? j->err : CL_SUCCESS;
-  if (status != LUA_OK) {
-    j->abandoned = true;
-    p->handle = NULL;
-  }
-  releasejob(j);
-  if (status != LUA_OK)
-    lua_error(L);
-  return err;
-}
 
 /* Pushes the driver's build log and what it wrote to the standard error,
 ** without white space at the end. */
@@ -146,7 +41,7 @@ static cl_int compile(lua_State *L, int program, const char *options) {
   int tries = 0;
   cl_int err;
   do
-    err = clsh_build_run(L, p, options);
+    err = clsh_compiler_run(L, p, options);
   while (clsh_error_retry(L, err, &tries));
   lua_pushstring(L, options);
   lua_setiuservalue(L, program, PROGRAM_OPTIONS);
@@ -317,8 +212,8 @@ static int pushtranslated(lua_State *L, int program, int text, bool istext) {
 ** drivers that keep programs by the text alone. `opts` are those of cl.build,
 ** 0 for none.
 */
-static void build(lua_State *L, int program, int text, const char *path,
-                  int opts) {
+void clsh_build_text(lua_State *L, int program, int text, const char *path,
+                     int opts) {
   cl_int err;
   Program *p = clsh_program_check(L, program);
   const char *parts[3]; /* the defines, the text, the comment */
@@ -332,7 +227,7 @@ static void build(lua_State *L, int program, int text, const char *path,
     clsh_source_check(L, text, lua_tostring(L, -1));
   } else {
     lua_pushvalue(L, program);
-    clsh_class_noteweak(L, PROGRAMS);
+    clsh_class_noteweak(L, CLSHELL_PROGRAMS);
     comment = clsh_source_pushfiles(L, text, path, options);
     lua_pushvalue(L, -2);
     lua_setiuservalue(L, program, PROGRAM_FILES);
@@ -435,7 +330,7 @@ static int cl_build(lua_State *L) {
   }
   clsh_source_pushoptions(L, 2, lua_tostring(L, 3), name);
   lua_setiuservalue(L, 6, PROGRAM_DEFINES);
-  build(L, 6, 3, isfile ? name : NULL, 2);
+  clsh_build_text(L, 6, 3, isfile ? name : NULL, 2);
   return 1;
 }
 
@@ -505,156 +400,6 @@ static int cl_buildbinary(lua_State *L) {
   lua_settop(L, 6);
   return 1;
 }
-
-static bool changed(lua_State *L, int program) {
-  lua_getiuservalue(L, program, PROGRAM_FILES);
-  bool yes = clsh_source_changed(L, lua_gettop(L));
-  lua_pop(L, 1);
-  return yes;
-}
-
-/** Program:changed() -> boolean
- * Whether the program's file, or one that it includes, has changed since the
- * last build or the last attempt at one. False for a program of source text
- * or of a binary.
- */
-static int program_changed(lua_State *L) {
-  clsh_program_check(L, 1);
-  lua_pushboolean(L, changed(L, 1));
-  return 1;
-}
-
-/* prog.file: the full path, or nil. */
-static int program_file(lua_State *L) {
-  clsh_program_check(L, 1);
-  if (lua_getiuservalue(L, 1, PROGRAM_FILES) != LUA_TTABLE)
-    return 0;
-  lua_rawgeti(L, -1, 1);
-  return 1;
-}
-
-static int program_builds(lua_State *L) {
-  lua_pushinteger(L, clsh_program_check(L, 1)->builds);
-  return 1;
-}
-
-/* (text, path, program, options), called in protected mode. */
-static int buildfile(lua_State *L) {
-  build(L, 3, 1, lua_tostring(L, 2), 0);
-  return 0;
-}
-
-/*
-** Builds the files of the program at 1 into a new Program, which is pushed.
-** The files count as seen even if that raises.
-*/
-static Program *pushnew(lua_State *L) {
-  if (lua_getiuservalue(L, 1, PROGRAM_FILES) != LUA_TTABLE)
-    clsh_error(L, "this program was not built from a file: source texts and "
-                  "binaries do not change");
-  lua_rawgeti(L, 2, 1);
-  lua_getiuservalue(L, 1, PROGRAM_NAME);
-  lua_getiuservalue(L, 1, PROGRAM_CONTEXT);
-  Program *n = clsh_program_new(L, 5, lua_tostring(L, 4)); /* at 6 */
-  lua_getiuservalue(L, 1, PROGRAM_DEFINES);
-  lua_setiuservalue(L, 6, PROGRAM_DEFINES);
-  lua_getiuservalue(L, 1, PROGRAM_CUDA);
-  lua_setiuservalue(L, 6, PROGRAM_CUDA);
-  lua_pushcfunction(L, buildfile);
-  clsh_source_push(L, lua_tostring(L, 3));
-  lua_pushvalue(L, 6);
-  lua_getiuservalue(L, 1, PROGRAM_OPTIONS);
-  const char *options = lua_tostring(L, -1);
-  bool told = strstr(options, CLSHELL_ARGINFO) == options;
-  lua_pushfstring(L, "%s%s", told ? "" : CLSHELL_ARGINFO, options);
-  lua_replace(L, -2);
-  int status = lua_pcall(L, 4, 0, 0);
-  if (lua_getiuservalue(L, 6, PROGRAM_FILES) == LUA_TTABLE)
-    lua_setiuservalue(L, 1, PROGRAM_FILES);
-  else
-    lua_pop(L, 1);
-  if (status != LUA_OK)
-    lua_error(L);
-  return n;
-}
-
-/* Pushes a list: each open Kernel of the program at 1, the new one or false.
- */
-static void pushkernels(lua_State *L, int new, cl_program handle) {
-  lua_getiuservalue(L, 1, PROGRAM_KERNELS);
-  int kernels = lua_gettop(L);
-  lua_newtable(L);
-  for (lua_pushnil(L); lua_next(L, kernels) != 0; lua_pop(L, 1)) {
-    if (((Object *)lua_touserdata(L, -1))->closed)
-      continue;
-    lua_pushvalue(L, -1);
-    clsh_source_append(L, kernels + 1);
-    if (clsh_kernel_new(L, new, handle, lua_tostring(L, -2)) == NULL)
-      lua_pushboolean(L, 0);
-    clsh_source_append(L, kernels + 1);
-  }
-  lua_remove(L, kernels);
-}
-
-/** Program:rebuild() -> Program
- * Builds a program again from its file, in place: its kernels, and launches
- * made of them, are the new ones from then on. A failed build raises and
- * leaves all as it was. Commands already in a queue run as they are. A kernel
- * that the file no longer has raises when it is used.
- */
-static int program_rebuild(lua_State *L) {
-  static const int ours[] = {PROGRAM_LOG, PROGRAM_OPTIONS, PROGRAM_SOURCE,
-                             PROGRAM_CUDA};
-  Program *p = clsh_program_check(L, 1);
-  lua_settop(L, 1);
-  Program *n = pushnew(L);      /* at 6 */
-  pushkernels(L, 6, n->handle); /* at 7 */
-  cl_program handle = p->handle;
-  p->handle = n->handle;
-  n->handle = handle;
-  p->builds++;
-  for (int i = 0; i < 4; i++) {
-    lua_getiuservalue(L, 6, ours[i]);
-    lua_setiuservalue(L, 1, ours[i]);
-  }
-  for (lua_Integer i = 1; i < (lua_Integer)lua_rawlen(L, 7); i += 2) {
-    lua_rawgeti(L, 7, i);
-    lua_rawgeti(L, 7, i + 1);
-    clsh_kernel_renew(L, 8, 9);
-    if (lua_isuserdata(L, 9))
-      clsh_class_close(lua_touserdata(L, 9));
-    lua_settop(L, 7);
-  }
-  clsh_class_close(&n->head);
-  lua_settop(L, 1);
-  return 1;
-}
-
-/* Pushes the list of the programs of files, of all or of the changed ones. */
-static int pushprograms(lua_State *L, bool onlychanged) {
-  lua_settop(L, 0);
-  lua_newtable(L);
-  clsh_class_pushweak(L, PROGRAMS);
-  for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
-    Program *p = lua_touserdata(L, 3);
-    if (p->head.closed || p->builds == 0 || !clsh_context_usable(p->context) ||
-        (onlychanged && !changed(L, 3)))
-      continue;
-    lua_pushvalue(L, 3);
-    clsh_source_append(L, 1);
-  }
-  lua_settop(L, 1);
-  return (int)lua_rawlen(L, 1);
-}
-
-/** cl.programs() -> list
- * The open programs that were built from files, in any order.
- */
-static int cl_programs(lua_State *L) {
-  pushprograms(L, false);
-  return 1;
-}
-
 static const char *const files_options[] = {"options", "include", NULL};
 
 /** cl.files(path [, opts]) -> list
@@ -675,15 +420,6 @@ static int cl_files(lua_State *L) {
   lua_pop(L, 1);
   return 1;
 }
-
-/** cl.stale() -> list, or nil
- * The programs of cl.programs with changed files: see Program:changed. Nil
- * where there are none.
- */
-static int cl_stale(lua_State *L) {
-  return pushprograms(L, true) > 0;
-}
-
 void clsh_build_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"build", cl_build},
                                        {"build_binary", cl_buildbinary},
@@ -691,19 +427,11 @@ void clsh_build_open(lua_State *L) {
                                        {"files", cl_files},
                                        {"kernel", cl_kernel_},
                                        {"kernel_folder", cl_kernelfolder},
-                                       {"programs", cl_programs},
-                                       {"stale", cl_stale},
                                        {"translate_cuda", cl_translatecuda},
                                        {NULL, NULL}};
-  static const luaL_Reg methods[] = {{"changed", program_changed},
-                                     {"rebuild", program_rebuild},
-                                     {NULL, NULL}};
-  static const luaL_Reg fields[] = {
-      {"builds", program_builds}, {"file", program_file}, {NULL, NULL}};
   clsh_option_declare(L, "cl.build", build_options);
   clsh_option_declare(L, "cl.build_binary", binary_options);
   clsh_option_declare(L, "cl.files", files_options);
   clsh_option_declare(L, "cl.kernel", build_options);
-  clsh_class_add(L, "Program", methods, fields);
   luaL_setfuncs(L, functions, 0);
 }

@@ -40,7 +40,7 @@ int luaopen_cl(lua_State *L) {
       clsh_pending_open,      clsh_poll_open,     clsh_event_open,
       clsh_buffer_open,       clsh_transfer_open, clsh_kernel_open,
       clsh_arg_open,          clsh_launch_open,   clsh_program_open,
-      clsh_binary_open,       clsh_build_open};
+      clsh_binary_open,       clsh_build_open,    clsh_rebuild_open};
   luaL_checkversion(L);
   lua_newtable(L);
   luaL_setfuncs(L, functions, 0);

@@ -54,7 +54,7 @@ static int unfinished(lua_State *L, Queue *q, double seconds, int *kernels) {
 ** abandoned, with the compilations that were given up, or the others.
 */
 int clsh_pending_count(lua_State *L, double seconds, bool abandoned) {
-  int sum = abandoned ? clsh_build_running() : 0, kernels;
+  int sum = abandoned ? clsh_compiler_running() : 0, kernels;
   double end = clsh_poll_now() + seconds;
   int n = clsh_queue_pushall(L);
   for (int i = 1; i <= n; i++) {

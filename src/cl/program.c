@@ -1,6 +1,6 @@
 /*
 ** program.c - class Program: OpenCL C built for one device, and its kernels.
-** build.c makes Programs, and adds the methods about their files.
+** build.c makes Programs; rebuild.c adds the methods about their files.
 ** SPDX-License-Identifier: MIT
 */
 #include <string.h>

@@ -1,6 +1,7 @@
 /*
 ** program.h - what program.c (the class), source.c (texts, options, files),
-** binary.c and build.c share, each using only the files before it.
+** binary.c, compiler.c, build.c and rebuild.c share, each using only the files
+** before it.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef program_h
@@ -11,6 +12,8 @@
 #include "context.h"
 
 #define CLSHELL_ARGINFO "-cl-kernel-arg-info" /* first of all options */
+/* registry: Program of a file -> true, weak */
+#define CLSHELL_PROGRAMS "cl.programs"
 #define CLSHELL_KERNELS "cl.kernels" /* registry: see cl.kernel_folder */
 
 /* User values of a Program. */
@@ -59,9 +62,16 @@ const char *clsh_binary_check(lua_State *L, int arg, cl_device_id d,
                               size_t *len);
 void clsh_binary_open(lua_State *L);
 
+/* compiler.c */
+int clsh_compiler_running(void);
+cl_int clsh_compiler_run(lua_State *L, Program *p, const char *options);
+
 /* build.c */
-int clsh_build_running(void);
-cl_int clsh_build_run(lua_State *L, Program *p, const char *options);
+void clsh_build_text(lua_State *L, int program, int text, const char *path,
+                     int opts);
 void clsh_build_open(lua_State *L);
+
+/* rebuild.c */
+void clsh_rebuild_open(lua_State *L);
 
 #endif
