@@ -57,6 +57,15 @@ function M.got(value)
   return M.article(class)
 end
 
+-- The words of a text as the keys of a table.
+function M.set(words)
+  local set = {}
+  for word in words:gmatch "%S+" do
+    set[word] = true
+  end
+  return set
+end
+
 -- The keys of a table, sorted.
 function M.keys(t)
   local list = {}

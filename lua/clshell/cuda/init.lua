@@ -1,7 +1,8 @@
 -- cuda/init.lua - CUDA's kernels, built as OpenCL C: require "clshell.cuda"
 -- words: the table of CUDA's words and those here; translate: the text, by
--- lexer, parse, spaces (of pointers) and edits; host: launches and calls of
--- the host's code as Lua.
+-- lexer, parse and spaces (of pointers), declarations and names, on a
+-- translation with its edits; notes; host: launches and calls of the host's
+-- code as Lua.
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"

@@ -5,16 +5,9 @@
 
 local excerpt = require "clshell.diagnose.excerpt"
 local lexer = require "clshell.prompt.lexer"
+local set = require("clshell.base.text").set
 
 local M = {}
-
-local function set(words)
-  local s = {}
-  for word in words:gmatch("%S+") do
-    s[word] = true
-  end
-  return s
-end
 
 local ARITHMETIC = set "+ - * / // % ^ & | ~ << >>"
 local COMPARISON = set "< <= > >="

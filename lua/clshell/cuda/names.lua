@@ -1,0 +1,247 @@
+-- cuda/names.lua - CUDA's words in bodies and directives, and the functions in
+-- front of the text that some of them need
+-- SPDX-License-Identifier: MIT
+
+local lexer = require "clshell.cuda.lexer"
+local spaces = require "clshell.cuda.spaces"
+local set = require("clshell.base.text").set
+local words = require "clshell.cuda.words"
+
+local M = {}
+
+local AXES = {x = 0, y = 1, z = 2}
+local GRID = set "threadIdx blockIdx blockDim gridDim"
+local CASTS = set "static_cast reinterpret_cast const_cast"
+local SCALARS = set "int unsigned short char long float double size_t bool"
+-- Keywords and types of OpenCL C that are plain names in CUDA.
+local TAKEN = set [[kernel global local constant private generic pipe
+  read_only write_only read_write half event_t sampler_t image2d_t]]
+-- Functions of OpenCL C that CUDA programs define for themselves.
+local BUILTIN = set [[dot cross length distance normalize mix step smoothstep
+  clamp sign select mad degrees radians any all bitselect rotate reflect
+  fast_length isequal shuffle prefetch]]
+
+local FENCES = {
+  __syncthreads = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)",
+  __threadfence = "mem_fence(CLK_GLOBAL_MEM_FENCE)",
+  __threadfence_block = "mem_fence(CLK_LOCAL_MEM_FENCE "
+    .. "| CLK_GLOBAL_MEM_FENCE)",
+}
+
+-- atomicAdd of floats: two functions, for both spaces.
+local ADD = [[
+%s __attribute__((overloadable)) atomic_add_%s(volatile %s %s *p, %s x) {
+  union { %s f; %s i; } old, sum;
+  do {
+    old.f = *p;
+    sum.f = old.f + x;
+  } while (%s((volatile %s %s *)p, old.i, sum.i) != old.i);
+  return old.f;
+}
+]]
+local HELPERS = {
+  float = {"uint", "atomic_cmpxchg", ""},
+  double = {"ulong", "atom_cmpxchg",
+    "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n"},
+}
+
+local function fence(t, i, tokens)
+  if tokens[i + 1].text == "(" and tokens[i + 2].text == ")" then
+    t.out:replace(tokens[i].first, tokens[i + 2].last,
+      FENCES[tokens[i].text])
+  end
+end
+
+local function place(t, i, tokens)
+  local token, axis = tokens[i], tokens[i + 2]
+  local call = words.list[token.text].here
+  axis = tokens[i + 1].text == "." and AXES[axis.text]
+  if axis then
+    t.out:replace(token.first, tokens[i + 2].last,
+      ("(uint)%s(%d)"):format(call, axis))
+  else
+    t.out:replace(token.first, token.last,
+      ("(uint3)(%s(0), %s(1), %s(2))"):format(call, call, call))
+  end
+end
+
+-- The name here of an atomic function whose arguments open at token i.
+local function atomic(t, fn, i, name)
+  local tokens = t.tokens
+  local stop = spaces.expression_end(tokens, i + 1, (tokens[i].other or i)
+    - 1)
+  local s = fn.symbols and spaces.base(t.world, fn, i + 1, stop)
+  local type = s and s.type or ""
+  local float = type:match "%f[%w_](float)" or type:match "%f[%w_](double)"
+  if float and name == "atomic_add" then
+    t.helpers[float] = true
+    return "atomic_add_" .. float
+  elseif type:find "%f[%w_]long" or type:find "int64_t" then
+    t.wide = true
+    return (name:gsub("^atomic", "atom"))
+  end
+  return name
+end
+
+local function subgroup(t, i, entry)
+  local tokens, token = t.tokens, t.tokens[i]
+  local open = tokens[i + 1].text == "(" and i + 1
+  if not t.has(entry.needs) then
+    return t:problem(token, "CUDA: %s; here: an array in local memory, "
+      .. "and a barrier (%s needs %s, which this device lacks)", token.text,
+      entry.here, entry.needs)
+  elseif not open then
+    return
+  end
+  t.extensions[entry.needs] = true
+  if token.text == "__syncwarp" then
+    return t:put(i, entry.here .. "(CLK_LOCAL_MEM_FENCE)",
+      tokens[open].other or open)
+  end
+  local stop = spaces.expression_end(tokens, open + 1, (tokens[open].other
+    or open) - 1)
+  t:put(i, entry.here)
+  if tokens[stop + 1].text == "," then
+    t:put(open + 1, "", stop + 1) -- the mask
+  end
+end
+
+-- Whether token i is a type called like a function: float(x).
+local function conversion(tokens, i)
+  local before, open, more = tokens[i - 1], tokens[i + 1], tokens[i + 2]
+  return SCALARS[tokens[i].text] and open.text == "(" and more.text ~= "*"
+    and (before.kind ~= "name" or before.text == "return")
+end
+
+-- The name here of a kernel: another one for a word of OpenCL C.
+function M.kernel(name)
+  return (TAKEN[name] or BUILTIN[name]) and name .. "_" or name
+end
+
+-- Translates the name at place i of a list of tokens; `fn` is the function
+-- around it, nil in a directive.
+local function rename(t, tokens, i, fn)
+  local token, before = tokens[i], tokens[i - 1]
+  local text, entry = token.text, words.list[token.text]
+  local open = tokens[i + 1].text == "(" and i + 1
+  local function put(new, last)
+    last = (last or token).last
+    local blank = new == "" and t.source:find("^ ", last + 1)
+    t.out:replace(token.first, blank and last + 1 or last, new)
+  end
+  if TAKEN[text] and (text ~= "half" or fn and fn.symbols
+      and fn.symbols.half) then
+    return put(text .. "_")
+  elseif before.text == "." or before.text == "->" then
+    return
+  elseif FENCES[text] then
+    return fence(t, i, tokens)
+  elseif GRID[text] then
+    return place(t, i, tokens)
+  elseif BUILTIN[text] and t.functions[text] then
+    return put(text .. "_")
+  elseif text == "long" and before.text == "long" then
+    return put("")
+  elseif text == "__ldg" and open and tokens[open].other then
+    put("(*")
+    local close = tokens[tokens[open].other]
+    return t.out:replace(close.last + 1, close.last, ")")
+  elseif CASTS[text] and tokens[i + 1].text == "<" then
+    local stop = i + 2
+    while stop < #tokens and tokens[stop].text ~= ">" do
+      stop = stop + 1
+    end
+    local close = tokens[stop + 1].other and tokens[tokens[stop + 1].other]
+    if close then
+      put("((", tokens[i + 1])
+      t.out:replace(tokens[stop].first, tokens[stop].last, ")")
+      t.out:replace(close.last + 1, close.last, ")")
+    end
+    return
+  elseif conversion(tokens, i) then
+    return put("(" .. text .. ")")
+  elseif text == "__launch_bounds__" and open and tokens[open].other then
+    return put("", tokens[tokens[open].other])
+  elseif text == "__align__" and open and tokens[open].other then
+    put("__attribute__((aligned")
+    local close = tokens[tokens[open].other]
+    return t.out:replace(close.last + 1, close.last, "))")
+  elseif not entry or fn and fn.symbols and fn.symbols[text] then
+    return
+  elseif text:find "^atomic" and entry.kind == "word" and open then
+    return put(fn and atomic(t, fn, open, entry.here) or entry.here)
+  elseif entry.kind == "word" or entry.kind == "float" then
+    return put(entry.here)
+  elseif fn and entry.kind == "subgroup" then
+    return subgroup(t, i, entry)
+  elseif fn and entry.kind == "outside" and not t.functions[text] then
+    t:problem(token, "%s", words.advice(text))
+  end
+end
+
+-- The names between tokens first and last.
+function M.translate(t, first, last, fn)
+  local tokens = t.tokens
+  for i = first, last do
+    local token = tokens[i]
+    if token.kind == "name" then
+      rename(t, tokens, i, fn)
+    elseif token.kind == "number" and token.text:find "[lL][lL]" then
+      t:put(i, (token.text:gsub("[lL][lL]", "L", 1)))
+    elseif token.text == "<<<" then
+      t:problem(token, "CUDA: a launch from a kernel; here: another "
+        .. "launch from the host")
+    end
+  end
+end
+
+-- A directive of the preprocessor that begins with token i.
+function M.directive(t, i)
+  local token = t.tokens[i]
+  local name, rest = token.text:match "^#%s*(%a+)()"
+  if name == "include" then
+    local file = token.text:match "^#%s*include%s*\"([^\"]*)\""
+    if file and file:find "%.cuh?$" then
+      t:problem(token, "CUDA: #include \"%s\"; here: one text, so put its "
+        .. "lines in", file)
+    elseif not file or file:find "cuda" or file:find "^helper_" then
+      t:put(i, "")
+    end
+  elseif name == "define" or name == "if" then
+    local list = lexer.tokens(t.source, token.first + rest - 1, token.last)
+    for j = 1, #list do
+      if list[j].text == "extern" and list[j + 1].kind == "string" then
+        t.out:replace(list[j].first, list[j + 1].last, "")
+      elseif list[j].kind == "name" then
+        rename(t, list, j, nil)
+      end
+    end
+  end
+end
+
+-- The functions and pragmas in front of the text.
+function M.prelude(t)
+  local parts = {}
+  for _, name in ipairs{"cl_khr_subgroups", "cl_khr_subgroup_shuffle",
+      "cl_khr_subgroup_shuffle_relative"} do
+    parts[#parts + 1] = t.extensions[name]
+      and ("#pragma OPENCL EXTENSION %s : enable\n"):format(name) or nil
+  end
+  if t.wide then
+    parts[#parts + 1] = HELPERS.double[3]
+      .. HELPERS.double[3]:gsub("base", "extended")
+  end
+  for _, float in ipairs{"float", "double"} do
+    local h = HELPERS[float]
+    parts[#parts + 1] = t.helpers[float] and h[3] or nil
+    for _, space in ipairs(t.helpers[float] and {"global", "local"}
+        or {}) do
+      parts[#parts + 1] = ADD:format(float, float, space, float, float,
+        float, h[1], h[2], space, h[1])
+    end
+  end
+  return #parts > 0 and ("#line 1 \"<cuda>\"\n%s#line 1 \"<kernel>\"\n")
+    :format(table.concat(parts)) or ""
+end
+
+return M
