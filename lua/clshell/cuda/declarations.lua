@@ -10,6 +10,8 @@ local M = {}
 
 local INTEGERS = set "int unsigned short char long size_t uint32_t int32_t"
 
+-- Records -------------------------------------------------------------------
+
 -- struct P {...}; is a type named P in C++, and a typedef here.
 function M.record(t, item)
   local tokens = t.tokens
@@ -29,8 +31,9 @@ function M.record(t, item)
   end
 end
 
+-- Variables of file scope ---------------------------------------------------
 
--- The words of a declaration's type, without those in `dropped`.
+-- The words of a declaration's type, without those in DROPPED.
 local DROPPED = set [[__constant__ __device__ __shared__ extern static const
   constexpr inline]]
 
@@ -130,6 +133,7 @@ function M.variable(t, item)
   t:leave_out(item.first, item.last)
 end
 
+-- Functions -----------------------------------------------------------------
 
 local PARAMETER = {bool = {"int", "uchar"}, size_t = {"ulong", "ulong"}}
 
@@ -265,7 +269,6 @@ function M.head(t, fn)
     end
   end
 end
-
 
 -- The arguments that calls hand on, and variables of file scope by pointer.
 function M.calls(t, fn)
