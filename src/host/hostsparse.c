@@ -197,12 +197,14 @@ static void checkopen(lua_State *L, const Sparse *m) {
   clsh_array_data(L, m->x);
 }
 
-/* The error of row `i` of y. */
+/* The error of row `i` of y; *longest: the most entries of a row so far. */
 static double comparerow(lua_State *L, const Sparse *m, const Array *y,
-                         size_t i) {
+                         size_t i, int64_t *longest) {
   double ref = 0, sum = 0, got, x, a[RUN];
   int64_t row[2], col[RUN];
   loadrow(L, m, i, row);
+  if (row[1] - row[0] > *longest)
+    *longest = row[1] - row[0];
   for (size_t e = (size_t)row[0], end = (size_t)row[1], n; e < end; e += n) {
     n = end - e < RUN ? end - e : RUN;
     load(m->values, e, n, a);
@@ -217,10 +219,10 @@ static double comparerow(lua_State *L, const Sparse *m, const Array *y,
   return clsh_hostcheck_scaled(got, ref, sum);
 }
 
-/** cl.host.csr_error(y, row_ptr, col_ind, values, x [, opts]) -> err, row
+/** cl.host.csr_error(y, row_ptr, col_ind, values, x [, opts]) -> err, row, n
  * How far y is from M x in float64, M by compressed rows (indexes from 0):
- * the greatest |y - ref| / (|M| |x|), and its row. A row without entries
- * must be exactly 0.
+ * the greatest |y - ref| / (|M| |x|), its row, and the entries of the longest
+ * row. A row without entries must be exactly 0.
  * Options:
  *   rows  #y  rows of M
  *   cols  #x  columns of M
@@ -228,6 +230,7 @@ static double comparerow(lua_State *L, const Sparse *m, const Array *y,
 static int host_csr_error(lua_State *L) {
   Sparse m = {0};
   Worst w = {-1, 0, 0};
+  int64_t longest = 0;
   lua_settop(L, 6);
   const Array *y = clsh_hostcheck_reals(L, 1, false);
   checkcsr(L, 2, y->shape.count, &m);
@@ -236,9 +239,11 @@ static int host_csr_error(lua_State *L) {
   checkopen(L, &m);
   for (size_t i = 0; i < m.rows; i++) {
     clsh_poll(L);
-    clsh_hostcheck_worse(&w, comparerow(L, &m, y, i), i, 0);
+    clsh_hostcheck_worse(&w, comparerow(L, &m, y, i, &longest), i, 0);
   }
-  return pushworst(L, &w);
+  pushworst(L, &w);
+  lua_pushinteger(L, longest);
+  return 3;
 }
 
 static void diafloat(const Sparse *m, size_t d, float *restrict y) {
