@@ -11,7 +11,7 @@
 **   out  out: an element for each work-group
 ** NDRange: one dimension, local = WG.
 ** Local memory: WG elements.
-** Defines: WG, PAIRS, BARRIER.
+** Defines: WG, PAIRS, BARRIER, SIZE.
 ** Assumes: WG is a power of two.
 **
 ** Lesson: a work-item reads sums that others wrote in the step before, so
@@ -19,13 +19,16 @@
 ** in pairs each warp parts at the branch until its last lane is alone.
 **
 ** PoCL 3.1 compiles PAIRS = 1 wrongly: the sum is x of work-item 0 alone. With
-** a constant in place of get_local_size(0) it is right.
+** a constant SIZE it is right.
 */
 #ifndef WG
 #define WG 64 /* work-group size, a power of two */
 #endif
 #ifndef PAIRS
 #define PAIRS 0 /* 1: neighbouring pairs first, as texts begin */
+#endif
+#ifndef SIZE
+#define SIZE get_local_size(0) /* or WG: the end of the loop of PAIRS */
 #endif
 #ifndef BARRIER
 #define BARRIER 1 /* 0: no barrier between the steps, a race */
@@ -45,7 +48,7 @@ kernel void reduce(global const float *restrict x,
   s[i] = x[get_global_id(0)];
   barrier(CLK_LOCAL_MEM_FENCE);
 #if PAIRS
-  for (int k = 1; k < get_local_size(0); k *= 2) {
+  for (int k = 1; k < SIZE; k *= 2) {
     if (i % (2 * k) == 0)
       s[i] += s[i + k];
     STEP_ENDS;

@@ -194,20 +194,25 @@ local function reason_of(o, paid)
   end
 end
 
+-- The words of a trial, if it has any, before others.
+local function after(words, others)
+  return words and others and words .. "; " .. others or words or others
+end
+
 -- The verdict on "no gain".
 local function judge_none(o)
   if o.said == "UNCLEAR" and o.lo and o.hi >= SAME then
     return M.UNCLEAR, ("between x%.2f and x%.2f"):format(o.lo, o.hi)
   elseif o.said ~= "FASTER" or o.factor < SAME then
-    return M.HOLDS
+    return M.HOLDS, o.reason
   end
-  return M.NOT, reason_of(o, true) or "there is a gain here"
+  return M.NOT, after(o.reason, reason_of(o, true) or "there is a gain here")
 end
 
 -- The verdict on an outcome, and the reason: of the trial itself (holds), or
 -- by the gain that the claim says (a factor; true: any; 1: no gain). A trial
--- gives the reason, or `why`, an experiment that finds it where the claim does
--- not hold.
+-- gives the reason, and `why`, an experiment that finds one where the claim
+-- does not hold. A cause that no figure shows is open.
 local function judge(claim, o)
   if o.holds ~= nil then
     return o.holds and M.HOLDS or M.NOT, o.reason
@@ -218,15 +223,15 @@ local function judge(claim, o)
   if o.said == "FASTER" and o.factor >= wanted then
     return M.HOLDS, o.reason
   elseif o.said == "FASTER" then
-    return M.NOT, claim.gain == true and "hardly a gain"
+    return M.NOT, after(claim.gain == true and "hardly a gain"
       or ("a gain, but less than half of the claimed x%.3g"):format(
-        claim.gain)
+        claim.gain), o.reason)
   elseif o.said == "UNCLEAR" and o.hi and o.hi >= wanted then
     return M.UNCLEAR, ("between x%.2f and x%.2f, --final takes longer")
       :format(o.lo, o.hi)
   end
-  return M.NOT, o.reason or o.why and o.why() or reason_of(o, false)
-    or claim.otherwise or "no cause is known"
+  return M.NOT, after(o.reason, o.why and o.why() or reason_of(o, false))
+    or "the cause is open"
 end
 
 -- The result of a trial that had an outcome.

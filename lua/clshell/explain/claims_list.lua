@@ -6,6 +6,7 @@ local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local gemm = require "clshell.gemm"
 local peaks = require "clshell.measure.peaks"
+local quantity = require "clshell.base.quantity"
 local reading = require "clshell.explain.reading"
 local record = require "clshell.measure.record"
 local roofline = require "clshell.measure.roofline"
@@ -17,31 +18,61 @@ local function kernel_text(file)
   return (f:read("a"):gsub('#include "([^"\n]+)"', kernel_text))
 end
 
+-- A rung like another of gemm, under a name of its own.
+local function like(rung, name, changes)
+  local copy = {name = name, source = changes.source}
+  for _, field in ipairs{"params", "defines", "accepts", "trans",
+      "local_bytes", "range", "prepare", "finish"} do
+    copy[field] = changes[field] or rung[field]
+  end
+  gemm.define(copy)
+end
+
+-- The rung with its text as courses print it: work-item dimension 0 walks the
+-- rows of C.
+local function by_rows(name, text, new_name)
+  local rung = gemm.rung(name)
+  like(rung, new_name or name .. "_by_rows", {
+    source = text:gsub("(get_%a+_id%()([01])%)", function(call, dim)
+      return call .. (dim == "0" and "1)" or "0)")
+    end),
+    range = function(s, p)
+      return rung.range(setmetatable({m = s.n, n = s.m}, {__index = s}), p)
+    end})
+end
+
+-- The text of tiles with `turns` turns of their loop unrolled.
+local function unrolled(list, turns)
+  local source, count = kernel_text("tiled.cl"):gsub("#pragma unroll\n",
+    ("#pragma unroll %d\n"):format(turns))
+  if count == 0 then
+    list:cannot("the kernel unrolls no loop by a pragma")
+  end
+  return source
+end
+
 local defined
 
--- Rungs for the claims: `naive` in the driver's own local size, and `tiled`
--- with its loop left rolled or unrolled by 4 turns.
+-- Rungs for the claims: those that texts print, by rows; `naive` in the
+-- driver's own local size; `tiled` with its loop left rolled, and unrolled by
+-- 4 turns.
 local function define_rungs(list)
   if defined then
     return
   end
   defined = true
-  gemm.define{name = "claim_driver_local", source = kernel_text("naive.cl"),
-    range = function(s) return {s.n, s.m} end}
-  local text = kernel_text("tiled.cl")
-  for name, turns in pairs{claim_rolled = 1, claim_unrolled = 4} do
-    local source, count = text:gsub("#pragma unroll\n", ("#pragma unroll %d\n")
-      :format(turns))
-    if count == 0 then
-      list:cannot("the kernel unrolls no loop by a pragma")
-    end
-    gemm.define{name = name, source = source,
-      params = {{name = "tile", values = {4, 8, 16, 32}, default = 16}},
-      range = function(s, p)
-        local function up(n) return (n + p.tile - 1) // p.tile * p.tile end
-        return {up(s.n), up(s.m)}, {p.tile, p.tile}
-      end}
+  for _, name in ipairs{"naive_global", "transposed_b", "tiled",
+      "tiled_constant", "tiled_padded"} do
+    by_rows(name, kernel_text(name .. ".cl"))
   end
+  by_rows("tiled", unrolled(list, 4), "tiled_by_rows_unroll_4")
+  for turns, name in pairs{[1] = "tiled_rolled", [4] = "tiled_unroll_4"} do
+    like(gemm.rung "tiled", name, {source = unrolled(list, turns)})
+  end
+  like(gemm.rung "naive", "naive_driver_local", {
+    source = kernel_text("naive.cl"), range = function(s, p)
+      return (gemm.rung "naive".range(s, p))
+    end})
 end
 
 -- The shape of a square product.
@@ -59,14 +90,18 @@ local function widest(list, rung)
   list:cannot("no tile of 8 or more runs here")
 end
 
+-- The simple kernel as texts print it, by rows; in a local size of 8x8.
+local BY_ROWS = {map = "row"}
+local BY_ROWS_8X8 = {map = "row", lx = 8, ly = 8}
+
 local function naive_share(list)
-  local r = gemm.bench("naive", nil, list:square("float"))
+  local r = gemm.bench("naive", BY_ROWS, list:square("float"))
   local top = peaks.get("fma_float")
   local share = r.flop / r.median / top
   local limits = reading.read(r)
   return {holds = share <= 0.1 and limits.limit == "memory", b = r,
     factor = 1 / share, reason = list:limit(limits),
-    detail = "peak over gemm.naive"}
+    detail = ("peak over gemm.naive map=row, N = %d"):format(list.n)}
 end
 
 local function odd(list, a, pa, b, pb)
@@ -85,23 +120,25 @@ local function events_not_host(list)
   local c = bench.calibration()
   local factor = c.floor_wall / c.floor
   return {holds = factor >= 1.5, factor = factor, b = r, detail = "host time "
-    .. "over device time of an empty kernel", reason = ("launching takes "
-    .. "%.3g us of the host, the kernel %.3g us"):format(c.floor_wall * 1e6,
-    c.floor * 1e6)}
+    .. "over device time of an empty kernel of 1 work-item",
+    reason = ("launching takes %.3g us of the host, the kernel %.3g us")
+      :format(c.floor_wall * 1e6, c.floor * 1e6)}
 end
 
--- Double against float, with the rung of that name.
+-- Double against float, with the rung of that name; without one, the fastest
+-- of the device's kind.
 local function double(rung, lo, hi)
   return function(list)
     if not cl.device():has("cl_khr_fp64") then
       list:cannot("the device has no double (cl_khr_fp64)")
     end
     local name = rung or cl.device().type == "cpu" and "simd" or "register"
+    local params = name == "naive" and BY_ROWS or {}
     local shape = square(list.n)
-    local o = list:pair({"gemm." .. name, shape = shape, type = "double"},
-      {"gemm." .. name, shape = shape})
+    local o = list:pair({"gemm." .. name, params = params, shape = shape,
+      type = "double"}, {"gemm." .. name, params = params, shape = shape})
     o.holds = o.factor >= lo and o.factor <= hi
-    o.reason = ("claimed: x%.3g to x%.3g"):format(lo, hi)
+    o.reason = ("x%.3g to x%.3g counts as that"):format(lo, hi)
     return o
   end
 end
@@ -128,8 +165,11 @@ local function fastest(list, configurations)
 end
 
 local function not_square(list)
-  return list:gemm("register", fastest(list, SQUARE), "register",
+  local o = list:gemm("register", fastest(list, SQUARE), "register",
     fastest(list, OBLONG))
+  o.reason = ("the best of %d oblong blocks, the best of %d square ones")
+    :format(#OBLONG, #SQUARE)
+  return o
 end
 
 -- The rung that a call takes, and its parameters.
@@ -148,28 +188,44 @@ local function host_baseline(list)
   end
   return {holds = host.ok and r.ok and r.median < host.median, b = r,
     factor = host.median / r.median, reason = "both agree with float64",
-    detail = "gemm." .. name .. " against plain C on one core"}
+    detail = ("gemm.%s against plain C on one core, N = %d"):format(name,
+      list.n)}
 end
 
-local function transfers(list)
-  local o = list:square("float")
-  local name, params = chosen(list)
-  local r = gemm.bench(name, params, o)
+-- The seconds of the transfers of A, B and C over those of the product, and
+-- its result.
+local function transfer_share(n)
+  local matrix = require "clshell.data.matrix"
+  local o = {A = matrix.random(n, n), B = matrix.random(n, n, {seed = 2})}
+  local c = gemm.choice(o)
+  local r = gemm.bench(c.rung, c.params, o)
   local ha, hb <const> = o.A:read(), o.B:read()
   local moved = bench(function()
     return {o.A:write(ha), o.B:write(hb), (select(2, o.A:read(ha)))}
   end, {name = "A, B there and C back", effort = "quick", roof = false})
-  local factor = moved.median / r.median
-  return {holds = factor > 1, factor = factor, b = r,
-    detail = ("transfers of A, B and C over gemm.%s, N = %d"):format(name,
-      list.n), reason = factor <= 1 and "smaller matrices show it: transfers "
-      .. "grow as N^2, the product as N^3" or nil}
+  return moved.median / r.median, r
+end
+
+-- Transfers beside the product; where they cost less, at smaller sizes too.
+local function transfers(list)
+  local n, seen = list.n, {}
+  local share, r = transfer_share(n)
+  while share <= 1 and n > 32 do
+    seen[#seen + 1] = ("N = %d x%.2g"):format(n, share)
+    n = n // 2
+    share, r = transfer_share(n)
+  end
+  return {holds = share > 1, factor = share, b = r,
+    reason = seen[1] and "larger: " .. table.concat(seen, ", ") or nil,
+    detail = ("transfers of A, B and C over gemm.%s, N = %d"):format(r.kernel,
+      n)}
 end
 
 local function tile_32(list)
   local fits, reason = gemm.check("tiled", {tile = 32}, square(list.n))
   return {holds = not fits, reason = reason or ("this device allows %d "
-    .. "work-items in a work-group"):format(cl.device().max_work_group_size)}
+    .. "work-items in a work-group"):format(cl.device().max_work_group_size),
+    detail = ("gemm.tiled tile=32, N = %d"):format(list.n)}
 end
 
 -- The mistake behind C's figures, made on purpose: the host's clock stops
@@ -205,10 +261,17 @@ local function planted()
 end
 
 local function constant(list)
-  local side = math.floor((cl.device().max_constant_buffer_size / 4)^0.5)
+  define_rungs(list)
+  local dev = cl.device()
+  local side = math.floor((dev.max_constant_buffer_size / 4)^0.5)
   local shape = square(math.min(list.n, side // 8 * 8))
-  return list:pair({"gemm.tiled", params = {tile = 8}, shape = shape},
-    {"gemm.tiled_constant", params = {tile = 8}, shape = shape})
+  local o = list:pair({"gemm.tiled_by_rows", params = {tile = 8},
+    shape = shape}, {"gemm.tiled_constant_by_rows", params = {tile = 8},
+    shape = shape})
+  o.reason = ("A and B have %s, the device's cache %s"):format(
+    quantity.format(8.0 * shape.n^2, "B"), quantity.format(
+    dev.global_mem_cache_size, "B"))
+  return o
 end
 
 local function transpose(list)
@@ -259,26 +322,29 @@ end
 local function unrolling(list)
   define_rungs(list)
   local p = {tile = 16}
-  local whole = list:gemm("claim_rolled", p, "tiled", p)
+  local whole = list:gemm("tiled_rolled", p, "tiled", p)
   if whole.said == "FASTER" then
     return whole
   end
-  local part = list:gemm("claim_rolled", p, "claim_unrolled", p)
+  local part = list:gemm("tiled_rolled", p, "tiled_unroll_4", p)
   part.reason = ("all 16 turns unrolled: %s of the rolled loop, 4 turns: %s")
     :format(factor(whole), factor(part))
   return part
 end
 
--- Tiles of a side against `naive` with these parameters; where they do not
--- pay, the whole unrolling of their loop is tried as the cause.
+-- Tiles of a side against `naive` with these parameters, both by rows as
+-- texts print them, and by columns; where they do not pay, the whole unrolling
+-- of their loop is tried as the cause.
 local function tiles(naive, tile)
   return function(list)
     define_rungs(list)
     local p = {tile = tile}
-    local o = list:gemm("naive", naive, "tiled", p)
+    local o = list:gemm("naive", naive, "tiled_by_rows", p)
+    o.reason = "both by columns: " .. factor(list:gemm("naive",
+      {lx = naive.lx, ly = naive.ly}, "tiled", p))
     o.why = function()
-      local part = list:gemm("tiled", p, "claim_unrolled", p)
-      local other = list:gemm("naive", naive, "claim_unrolled", p)
+      local part = list:gemm("tiled_by_rows", p, "tiled_by_rows_unroll_4", p)
+      local other = list:gemm("naive", naive, "tiled_by_rows_unroll_4", p)
       return ("with 4 turns of the loop unrolled, not all %d: %s of these "
         .. "tiles, %s of the simple kernel"):format(tile, factor(part),
         factor(other))
@@ -287,16 +353,43 @@ local function tiles(naive, tile)
   end
 end
 
-local EIGHT = {lx = 8, ly = 8}
+-- B handed over transposed, by rows as texts print it and by columns.
+local function transposed_b(list)
+  define_rungs(list)
+  local o = list:gemm("naive", BY_ROWS, "transposed_b_by_rows", {})
+  o.reason = "both by columns: " .. factor(list:gemm("naive", {},
+    "transposed_b", {}))
+  return o
+end
+
+-- The local size that the driver takes for the simple kernel, which stores it
+-- here in place of sums.
+local function driver_choice(n)
+  local text, count = kernel_text("naive.cl"):gsub("%*c = value;",
+    "*c = get_local_size(col %% 2);")
+  local C = cl.buffer("float", n * n)
+  cl.kernel(text, {defines = {MAP_ROW = 1}}):range{n, n}(n, n, 1, 1, C, n, C,
+    n, 0, C, n):wait()
+  local h = C:read()
+  return count == 1 and ("%.0fx%.0f"):format(h[1], h[2])
+end
+
+-- A local size of 8x8 against the driver's choice.
+local function local_size(list)
+  define_rungs(list)
+  local o = list:gemm("naive_driver_local", BY_ROWS, "naive", BY_ROWS_8X8)
+  o.reason = "the driver takes " .. driver_choice(list.n)
+  return o
+end
 
 --- Each: id, says, gain (the factor claimed; true: any; 1: no gain; nil: the
---- trial decides), try(list) -> outcome, see claims.lua; otherwise, the reason
---- where the model knows none; needs: without which the trial shows nothing.
+--- trial decides), try(list) -> outcome, see claims.lua; needs: without which
+--- the trial shows nothing.
 return {
   {id = "A1", says = "a naive product reaches about 1/20 of the arithmetic, "
     .. "as memory limits it", try = naive_share},
   {id = "A2", gain = true, says = "tiles of 8x8 in local memory are faster",
-    try = tiles(EIGHT, 8)},
+    try = tiles(BY_ROWS_8X8, 8)},
   {id = "A3", needs = "machine code",
     says = "in work-groups of one warp the compiler drops barriers",
     try = cannot("OpenCL gives no machine code of a GPU in which to see it, "
@@ -310,8 +403,7 @@ return {
     try = rungs("tiled", {tile = 16}, "tiled_float4", {tile = 16})},
   {id = "A6", needs = "GPU", gain = 2,
     says = "local memory has banks: reads 32 cells "
-    .. "apart meet in one and wait", try = trials.local_reads(32, 1),
-    otherwise = "local memory is ordinary memory where there are no banks"},
+    .. "apart meet in one and wait", try = trials.local_reads(32, 1)},
   {id = "A7", needs = "GPU", gain = 1,
     says = "several reads of one local cell count once "
     .. "(x: a broadcast over neighbouring cells)",
@@ -325,10 +417,8 @@ return {
     .. "launch", try = events_not_host},
   {id = "B2", says = "double is 2 to 3 times slower on large GPUs and CPUs, "
     .. "up to 64 times on small ones", try = double(nil, 1.5, 64)},
-  {id = "B3", needs = "GPU", gain = true,
-    says = "local memory limits how many work-groups "
-    .. "share a unit (occupancy)", try = trials.occupancy, otherwise = "a "
-    .. "work-group cannot ask for all of a unit, or local memory is no limit"},
+  {id = "B3", needs = "GPU", says = "local memory limits how many work-groups "
+    .. "share a unit (occupancy)", try = trials.occupancy},
   {id = "B4", gain = true, says = "neighbouring work-items should touch "
     .. "neighbouring cells",
     try = rungs("naive", {map = "row"}, "naive", {map = "col"})},
@@ -349,7 +439,7 @@ return {
   {id = "B7", gain = true, says = "several outputs per work-item pay",
     try = rungs("tiled", {tile = 16}, "register", {})},
   {id = "B8", gain = true, says = "the best tile is not square",
-    try = not_square, otherwise = "a square fetches least for its outputs"},
+    try = not_square},
   {id = "B9", gain = true, says = "unrolling the inner loop pays",
     try = unrolling},
   {id = "B10", gain = true, says = "4-wide loads pay (a transpose)",
@@ -366,11 +456,9 @@ return {
     says = "a branch that parts the lanes of a warp leaves half of "
     .. "them idle; one between warps none", try = trials.divergence},
   {id = "B14", gain = true, says = "work-items in flight hide latency: 16 "
-    .. "times as many do as many loads in less time", try = trials.latency,
-    otherwise = "a core of a CPU runs one work-item at a time"},
+    .. "times as many do as many loads in less time", try = trials.latency},
   {id = "B15", gain = true, says = "a work-group for each compute unit, not "
-    .. "one for all", try = trials.units, otherwise = "the units share what "
-    .. "limits the kernel, or others use them"},
+    .. "one for all", try = trials.units},
   {id = "B16", needs = "simulator",
     says = "work-groups of no multiple of the warp leave lanes "
     .. "idle", try = trials.odd_groups},
@@ -380,36 +468,36 @@ return {
   {id = "B18", needs = "simulator",
     says = "the order of the lanes within a segment is free",
     try = trials.order},
-  {id = "B19", gain = true, says = "values beyond the registers spill to "
-    .. "memory and cost", try = trials.spills, otherwise = "the nearest "
-    .. "cache takes the spills"},
+  {id = "B19", needs = "GPU", gain = true,
+    says = "values beyond the registers spill to memory and cost",
+    try = trials.spills},
   {id = "B20", needs = "GPU", gain = true,
     says = "a kernel should read the device's memory, "
     .. "not the host's", try = trials.host_memory},
   {id = "C1", says = "double costs 1.3 to 5.2 times as much in a simple "
     .. "kernel", try = double("naive", 1.15, 5.5)},
   {id = "C2", gain = 36.345 / 23.590, says = "tiles of 8x8: x1.54 over the "
-    .. "simple kernel", try = tiles({}, 8)},
+    .. "simple kernel", try = tiles(BY_ROWS, 8)},
   {id = "C3", gain = 36.345 / 13.234, says = "tiles of 16x16: x2.75 over the "
-    .. "simple kernel", try = tiles({}, 16)},
+    .. "simple kernel", try = tiles(BY_ROWS, 16)},
   {id = "C4", says = "tiles of 32x32 are beyond the device", try = tile_32},
   {id = "C5", says = "83 TFLOPS on a small GPU: a clock stopped too early, "
     .. "which the roofline notices (planted here)", try = planted},
   {id = "D1", gain = 2 / 0.95, says = "a private sum, not global memory: "
-    .. "x2.1", try = rungs("naive_global", {}, "naive", {})},
+    .. "x2.1", try = rungs("naive_global_by_rows", {}, "naive",
+      BY_ROWS)},
   {id = "D2", gain = 1, says = "B transposed: no gain",
-    try = rungs("naive", {}, "transposed_b", {})},
+    try = transposed_b},
   {id = "D3", gain = 0.95 / 0.25, says = "a local size of 8x8 in place of the "
-    .. "driver's: x3.8", try = rungs("claim_driver_local", {}, "naive",
-      EIGHT), otherwise = "the driver chooses as well"},
+    .. "driver's: x3.8", try = local_size},
   {id = "D4", gain = 0.25 / 0.06, says = "local tiles of 8x8: x4.2 over that",
-    try = tiles(EIGHT, 8)},
+    try = tiles(BY_ROWS_8X8, 8)},
   {id = "D5", needs = "GPU", gain = true,
     says = "operands in constant memory: a little more",
-    try = constant, otherwise = "these operands lie in a cache either way"},
+    try = constant},
   {id = "D6", gain = 1, says = "tile rows padded by one: no visible gain",
-    try = rungs("tiled_padded", {tile = 8, pad = 0}, "tiled_padded",
-      {tile = 8, pad = 1})},
+    try = rungs("tiled_padded_by_rows", {tile = 8, pad = 0},
+      "tiled_padded_by_rows", {tile = 8, pad = 1})},
   {id = "E1", gain = 10, says = "a transpose through local memory: x10 over "
     .. "the direct one", try = transpose},
   {id = "E2", gain = 1.1, says = "DIA SpMV with aligned rows: +10 %",

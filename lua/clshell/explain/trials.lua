@@ -56,10 +56,23 @@ function M.local_reads(one, other)
     local out = cl.buffer("float", items)
     local launch = k:range({items}, {size})
     local turns = turns_of(function(n) return launch(n, one, out) end)
-    return list:launches(("local reads %d cells apart against %d, %d work-"
+    local o = list:launches(("local reads %d cells apart against %d, %d work-"
       .. "items"):format(other, one, items), {launch, turns, one, out},
       {launch, turns, other, out})
+    o.reason = cl.device().local_mem_type == "global" and "the driver tells "
+      .. "that local memory is ordinary memory" or nil
+    return o
   end
+end
+
+-- The most work-groups that were under way at the same time, of `groups` with
+-- 64 work-items and so many bytes of local memory.
+local function at_once(groups, bytes)
+  local zeros <close> = cl.array("int", 2, 0)
+  local state, out = cl.buffer("int", 2, zeros), cl.buffer("int", 64 * groups)
+  kernel("course/resident", {ROOM = bytes // 4}):range({64 * groups}, {64})(
+    20000, state, out):wait()
+  return state:read()[2]
 end
 
 -- Indices that lead through 16 MiB of memory.
@@ -74,21 +87,16 @@ end
 local CHAIN = 2^22 | 0
 
 --- trials.occupancy(list) -> outcome
---- Work-groups of 64 that wait for memory, with little local memory against
---- as much as the device has.
-function M.occupancy(list)
+--- Work-groups under way at the same time, with little local memory against as
+--- much as the device has.
+function M.occupancy()
   local dev = cl.device()
-  if dev.type == "cpu" then
-    list:cannot("a core runs one work-group at a time, nothing is shared")
-  end
-  local following, out = chain_of(CHAIN), cl.buffer("int", CHAIN)
-  local function launch(bytes)
-    return kernel("course/chain", {ROOM = bytes // 4})
-      :range({CHAIN // 4}, {64})
-  end
-  return list:launches("256 bytes of local memory against all of it",
-    {launch(dev.local_mem_size - 1024), 64, following, out},
-    {launch(256), 64, following, out})
+  local groups, bytes = 64 * dev.compute_units, dev.local_mem_size - 1024
+  local few, many = at_once(groups, bytes), at_once(groups, 256)
+  return {holds = many > few, factor = many / few,
+    reason = ("%d work-groups at once with %d bytes of local memory, %d with "
+      .. "256"):format(few, bytes, many), detail = ("%d work-groups of 64 on "
+      .. "%s"):format(groups, text.count(dev.compute_units, "unit"))}
 end
 
 --- trials.latency(list) -> outcome
@@ -96,11 +104,17 @@ end
 function M.latency(list)
   local following = chain_of(CHAIN)
   local k = kernel "course/chain"
-  local few = 64 * cl.device().compute_units
+  local units = cl.device().compute_units
+  local few = 64 * units
   local out = cl.buffer("int", 16 * few)
-  return list:launches(("%d work-items of 128 loads against %d of 2048")
+  local o = list:launches(("%d work-items of 128 loads against %d of 2048")
     :format(16 * few, few), {k:range({few}, {64}), 2048, following, out},
     {k:range({16 * few}, {64}), 128, following, out})
+  o.why = function()
+    return ("of %d work-groups %d run at once, of %d %d"):format(16 * units,
+      at_once(16 * units, 256), units, at_once(units, 256))
+  end
+  return o
 end
 
 --- trials.units(list) -> outcome
@@ -113,19 +127,28 @@ function M.units(list)
   local x, k = floats(64 * units), kernel "course/branch"
   local all, one = k:range({64 * units}, {64}), k:range({64}, {64})
   local turns = turns_of(function(n) return all(n, 64, x) end)
-  return list:launches(("%d work-groups of 64 against one with %d times the "
-    .. "turns"):format(units, units), {one, turns * units, 64, x},
+  local o = list:launches(("%d work-groups of 64 against one with %d times "
+    .. "the turns"):format(units, units), {one, turns * units, 64, x},
     {all, turns, 64, x})
+  o.why = function()
+    return ("of %d work-groups %d run at once"):format(units,
+      at_once(units, 256))
+  end
+  return o
 end
 
 --- trials.spills(list) -> outcome
 --- As many updates of 512 private values of a work-item and of 128.
 function M.spills(list)
-  local items = 64 * 8 * cl.device().compute_units
-  local x = floats(items)
   local few = kernel("course/private", {CELLS = 128})
   local many = kernel("course/private", {CELLS = 512})
-  local launch = many:range({items}, {64})
+  if many.private_mem_size <= few.private_mem_size then
+    list:cannot(("the driver tells %d bytes of private memory for 128 values "
+      .. "of a work-item, %d for 512: it needs one that tells spills"):format(
+        few.private_mem_size, many.private_mem_size))
+  end
+  local items = 64 * 8 * cl.device().compute_units
+  local x, launch = floats(items), many:range({items}, {64})
   local turns = turns_of(function(n) return launch(n, x) end)
   return list:launches(("%d work-items; 128 values of each against 512, for "
     .. "which the driver tells %d and %d bytes of private memory"):format(
@@ -137,7 +160,8 @@ end
 --- A kernel that reads a Buffer in the host's memory, and one on the device.
 function M.host_memory(list)
   if cl.device().host_unified_memory then
-    list:cannot("the device's memory is the host's")
+    list:cannot("the device's memory is the host's; it needs a GPU with its "
+      .. "own")
   end
   local n = 2^22 | 0
   local h <close> = cl.array("float", n):fill(1)
@@ -221,6 +245,13 @@ function M.order(list)
       .. "the simulator, as an H100"}
 end
 
+-- The first sum of 64 ones in each of 4 work-groups, on the device.
+local function sum_of(defines)
+  local x, out = floats(256), floats(4)
+  kernel("course/reduce", defines):range({256}, {64})(x, out):wait()
+  return out:read()[1]
+end
+
 --- trials.race(list) -> outcome
 --- A sum over a work-group without the barrier between its steps, and with.
 function M.race(list)
@@ -234,20 +265,22 @@ function M.race(list)
   end
   local without, with = findings(0), findings(1)
   local f = without[1]
+  local sum = sum_of{BARRIER = 0}
   return {holds = f ~= nil and f.kind == "race" and #with == 0,
-    reason = f and f.text or "the simulator finds none",
+    reason = ("%s; this device's sum of 64 ones was %g"):format(f and f.text
+      or "the simulator finds none", sum),
     detail = "256 work-items in groups of 64, the barrier left out; the "
       .. "simulator"}
 end
 
---- trials.pairs(list) -> outcome
---- The sum that texts begin with, run on the device.
+--- trials.pairs() -> outcome
+--- The sum that texts begin with, run on the device; where it is wrong, also
+--- with the work-group's size as a constant.
 function M.pairs()
-  local x, out = floats(256), floats(4)
-  kernel("course/reduce", {PAIRS = 1}):range({256}, {64})(x, out):wait()
-  local sum = out:read()[1]
-  return {holds = sum == 64, reason = sum ~= 64 and ("the sum is %g, not 64: "
-    .. "the driver's compiler is wrong"):format(sum) or nil,
+  local sum = sum_of{PAIRS = 1}
+  return {holds = sum == 64, reason = sum ~= 64 and ("the sum is %g, not 64; "
+    .. "with the constant 64 in place of get_local_size(0) it is %g"):format(
+      sum, sum_of{PAIRS = 1, SIZE = 64}) or nil,
     detail = "64 ones in each of 4 work-groups, on the device"}
 end
 
