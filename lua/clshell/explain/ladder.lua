@@ -6,6 +6,7 @@ local argument = require "clshell.base.argument"
 local cl = require "cl"
 local source_lines = require "clshell.explain.lines"
 local reading = require "clshell.explain.reading"
+local record_fields = require "clshell.measure.record_fields"
 local report = require "clshell.report"
 
 local M = {}
@@ -13,6 +14,7 @@ local M = {}
 local PAID = 1.05  -- the least factor of a step that counts
 local CHANGE = 1.5 -- the least factor of traffic that is a reason
 local ALMOST = 0.8 -- of a roof: nothing left to gain there
+local STEADY = 1.1 -- the greatest factor between the quartiles of a steady run
 
 -- The rungs that each rung builds on; the first that was measured counts.
 local AFTER = {
@@ -105,17 +107,24 @@ local function pair(g, a)
   return a.best, b, ""
 end
 
--- The times that a result may have: from its lower to its upper quartile, as
--- the interval of its median knows nothing of the next run; of few samples
--- from the least to the greatest and their distance beyond both, and of a
--- single one nil.
+-- The times that another run of a result may have, the least and the greatest:
+-- the quartiles of a steady run, as the interval of its median knows nothing
+-- of the next run; all samples of an unsteady one; twice as far where samples
+-- are few or something slowed the device, which may hit each of them. nil of a
+-- single sample.
 local function range(r)
-  if r.lo then
-    return math.min(r.lo, r.q1 or r.lo), math.max(r.hi, r.q3 or r.hi)
-  elseif r.n ~= 1 and r.min then
-    local width = r.max - r.min
-    return math.max(r.min - width, r.min / 2), r.max + width
+  if r.n == 1 or not (r.lo or r.min) then
+    return nil
   end
+  local least, most = r.min or r.lo, r.max or r.hi
+  if not r.lo or record_fields.flagged(r, "clock!") then
+    return least / 2, 2 * most
+  end
+  local lo, hi = math.min(r.lo, r.q1 or r.lo), math.max(r.hi, r.q3 or r.hi)
+  if hi > STEADY * lo then
+    return least, most
+  end
+  return lo, hi
 end
 
 -- "paid", "level" or "lost", the factor of b over a, and its range; "noisy"
@@ -188,14 +197,15 @@ local function why_not(b, ra, rb, list, device)
   local ordinary = device and device.local_mem_type == "global"
   if MENDS[b.kernel] and ta and tb and ta.from_local then
     if ordinary then
-      return "there are no banks here, local memory is ordinary memory"
+      return "local memory is ordinary memory here"
     elseif ta.warps and ta.ways < CHANGE then
       return "there are no bank conflicts to mend"
     end
   end
   if ta and tb and tb.from_local and ordinary and not ta.from_local then
-    return "local memory is ordinary memory here, copies to it may cost more "
-      .. "than they save"
+    local ratio = (tb.global + tb.locals) / ta.global
+    return ("local memory is ordinary memory here, and with it %s times the "
+      .. "bytes are moved"):format(times(ratio))
   end
   local worse = find(list, nil, false)
   if worse then
@@ -208,33 +218,42 @@ local function why_not(b, ra, rb, list, device)
   end
 end
 
---- ladder.why(a, b, paid, opts) -> string or nil
+-- Why a step paid, and whether that explains less than the factor: bytes that
+-- are a part of what they were save that part of the time at most.
+local function why_paid(ra, rb, list, factor)
+  if ra.one_lane and rb.vectors then
+    return ("it is faster than one lane of the device's vectors of %d can be")
+      :format(rb.vectors)
+  end
+  local c = find(list, ra.limit, true)
+  local limit = c and (", and %s was the limit"):format(ra.limit) or ""
+  c = c or find(list, nil, true)
+  if c and c.ratio * PAID < factor then
+    return ("%s%s, which explains x%s at most"):format(c.words, limit,
+      times(c.ratio)), true
+  end
+  return c and c.words .. limit
+end
+
+--- ladder.why(a, b, paid, opts) -> string or nil, boolean
 --- Why result b is faster than a (paid) or is not, by their readings and the
---- traffic model.
+--- traffic model; and whether that explains less than their factor.
 function M.why(a, b, paid, opts)
   local ra, rb = reading.read(a, opts), reading.read(b, opts)
   local list = ra.traffic and rb.traffic and changes(ra.traffic, rb.traffic)
     or {}
-  if not paid then
-    local device = opts and opts.device or cl.device()
-    local top = ra.roofs[1]
-    if top and top.share >= ALMOST then
-      return ("%s is at %.0f %% of its roof (%s)%s"):format(a.kernel or a.name,
-        100 * top.share, top.limit, top.share > reading.ABOVE
-        and ", which is impossible: a peak is too low, or the result wrong"
-        or "")
-    end
-    return why_not(b, ra, rb, list, device)
+  if paid then
+    return why_paid(ra, rb, list, a.median / b.median)
   end
-  if ra.one_lane and not rb.one_lane then
-    return ("it uses the device's vectors of %d"):format(ra.one_lane)
+  local device = opts and opts.device or cl.device()
+  local top = ra.roofs[1]
+  if top and top.share >= ALMOST then
+    return ("%s is at %.0f %% of its roof (%s)%s"):format(a.kernel or a.name,
+      100 * top.share, top.limit, top.share > reading.ABOVE
+      and ", which is impossible: a peak is too low, or the result wrong"
+      or "")
   end
-  local c = find(list, ra.limit, true)
-  if c then
-    return ("%s, and %s was the limit"):format(c.words, ra.limit)
-  end
-  c = find(list, nil, true)
-  return c and c.words
+  return why_not(b, ra, rb, list, device)
 end
 
 local function describe(r)
@@ -254,8 +273,8 @@ local function step(g, a, opts, simulate)
       or factor < PAID and factor > 1 / PAID and "level within the noise"
       or "which the noise leaves open")
   end
-  local reason = M.why(old, new, kind == "paid", opts)
-  if reason then
+  local reason, short = M.why(old, new, kind == "paid", opts)
+  if reason and not short then
     return kind, ("%s; %s"):format(head, reason)
   end
   local meant = g.kernel ~= a.kernel and purpose(new)
@@ -263,7 +282,7 @@ local function step(g, a, opts, simulate)
   if simulate then
     seen, missing = source_lines.difference(old, new, opts)
   end
-  return kind, ("%s; the model sees no cause%s%s"):format(head,
+  return kind, ("%s; %s%s%s"):format(head, reason or "the model sees no cause",
     seen and "; " .. seen or "", meant and "; the step is: " .. meant or ""),
     missing
 end

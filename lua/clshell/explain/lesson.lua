@@ -15,8 +15,9 @@ local M = require "clshell.base.lazy".table(...)
 --- share, least (seconds), words}, the nearest first), traffic (see
 --- traffic.of), occupancy ({share, groups, items, by, registers, words,
 --- source}) or reason (why it is unknown), one_lane (on a CPU, where one lane
---- of its vectors would be as fast: their length), over (a roof of the traffic
---- model below the result, which the model overcounts). Options as for lesson.
+--- of its vectors would be as fast: their length), vectors (the same where one
+--- lane cannot be), over (a roof of the traffic model below the result, which
+--- the model overcounts). Options as for lesson.
 function M.read(r, opts)
   return reading.read(r, opts)
 end
@@ -45,8 +46,10 @@ end
 --- A reading of a ladder's results, in lines as wide as the window: which step
 --- paid (its factor over the rung it builds on, 5 % at least), which did not
 --- on this device, and why, as far as the traffic model and the readings tell;
---- then the limit of the best. Each factor has the range that the quartiles of
---- the samples leave; a step whose range leaves the answer open is "noisy".
+--- then the limit of the best. Each factor has the range that another run may
+--- show: by the quartiles of the samples where these are within 10 %, else by
+--- all samples; twice as wide below 6 samples or where the device was slowed
+--- ("clock!"). A step whose range leaves the answer open is "noisy".
 --- Where the model sees no cause, both rungs run at a small size on the
 --- simulator (see access), and the source line with the largest difference is
 --- told. Of several rows of a rung (its tile sizes, say) the fastest counts,

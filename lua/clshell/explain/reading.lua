@@ -222,13 +222,16 @@ local function few_groups(f)
   end
 end
 
--- On a CPU: the lanes of its vectors, where one lane could reach this rate.
-local function one_lane(r, f)
+-- On a CPU: the lanes of its vectors, and whether one lane could reach this
+-- rate.
+local function lanes_of(r, f)
   local type = r.type or "float"
   local lanes = f.device["native_vector_width_" .. type]
   local top = f.peaks["fma_" .. type]
-  return f.device.type == "cpu" and lanes and lanes > 1 and top and r.flop
-    and r.flop > 0 and r.flop / r.median * lanes < top and lanes or nil
+  if f.device.type == "cpu" and lanes and lanes > 1 and top and r.flop
+      and r.flop > 0 then
+    return lanes, r.flop / r.median * lanes < top
+  end
 end
 
 local function unknown(reading, roof)
@@ -330,7 +333,9 @@ function M.read(r, opts)
   reading.traffic = f.traffic
   reading.roofs, reading.over = roofs_of(r, f)
   local top = reading.roofs[1]
-  reading.one_lane = top and top.share < LOW and one_lane(r, f) or nil
+  local lanes, one = lanes_of(r, f)
+  reading.one_lane = one and top and top.share < LOW and lanes or nil
+  reading.vectors = not one and lanes or nil
   judge(r, f, reading)
   return reading
 end
