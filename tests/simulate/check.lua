@@ -225,7 +225,7 @@ t.test("Ctrl-C ends the wait and the child", function()
     print(pcall(check, k:range(1), x, 2000000000, {limit = 100}))]])
   local out = scratch.sh(([[
     (until program=$(pgrep -P $$ -f long.lua) &&
-        child=$(pgrep -P $program -f simulate.replay); do sleep 0.1; done
+        child=$(pgrep -P $program -f -- --worker); do sleep 0.1; done
     echo $child >child
     kill -INT $program) &
     "$clshell" %s

@@ -60,7 +60,7 @@ t.test("a process that ends is lost, with the reason, until its restart",
     local w <close> = started()
     local ok, reason = w:call("os", "exit", 3)
     t.eq({ok, reason}, {nil, "the process ended with exit code 3"})
-    t.eq(w.lost, true)
+    t.eq(w.lost, "ended")
     t.eq({w:call("string", "rep", "a", 1)},
       {nil, "the process was lost in an earlier call"})
     t.eq(w:restart(), true)
@@ -81,6 +81,7 @@ t.test("each phase has the time limit, and one may have none", function()
     while true do end
   end)
   t.eq({ok, reason}, {nil, "took more than 1 s while it measured"})
+  t.eq(w.lost, "time")
   w:restart()
   t.eq({run(w, function()
     phase.begin("prepared", true)

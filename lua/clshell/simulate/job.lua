@@ -15,7 +15,7 @@ local GROUP = 64        -- work-items, where the driver would choose
 --- An empty job; `what` names the caller in messages. Its lists are programs,
 --- memories and launches.
 function M.new(what)
-  return {what = what, programs = {}, memories = {}, launches = {}, bytes = 0}
+  return {what = what, programs = {}, memories = {}, launches = {}}
 end
 
 -- The number of the program of a kernel in the job.
@@ -69,36 +69,32 @@ local function add_memory(job, buffer, constant)
   return m
 end
 
-local function too_large(job)
+local function too_large(job, bytes)
   cl.error(("%s: the Buffers must have at most %s together; got %s"):format(
-    job.what, text.bytes(LARGEST), text.bytes(job.bytes)),
+    job.what, text.bytes(LARGEST), text.bytes(bytes)),
     {hint = "take a smaller problem, or parts: x:view(1, n)"})
 end
 
--- An argument for the child: a plain value, or a table with its kind.
+-- An argument for the child: {value}, or the place of a Buffer in a memory and
+-- what findings tells of it.
 local function add_argument(job, param, value)
-  local class, whole = text.class(value), nil
+  local class, b, base = text.class(value), value, false
   if class == "Any" then
-    whole, value = value.base, value.buffer
-    class = "Buffer"
+    class, b, base = "Buffer", value.buffer, value.base
   end
   if class == "Buffer" then
-    if whole and value.start > 0 then
+    if base and b.start > 0 then
       cl.error(("%s: '%s' gets memory in front of a view (cl.base), which is "
         .. "not copied; pass the Buffer of the view"):format(job.what,
         param.name))
     end
-    local _ = value.bytes -- raises for a closed one
-    return {kind = "buffer", buffer = value, bytes = value.bytes,
-      memory = add_memory(job, value, param.space == "constant"),
-      name = param.name, type = value.type, count = #value,
-      size = cl.typesize(value.type)}
-  elseif class == "Local" then
-    return {kind = "local", type = value.type, count = value.count}
-  elseif class == "Value" then
-    return {kind = "value", bytes = value.data}
-  elseif type(value) == "number" or type(value) == "table" then
-    return {kind = "plain", value = value}
+    local _ = b.bytes -- raises for a closed one
+    return {buffer = b, bytes = b.bytes, count = #b, name = param.name,
+      memory = add_memory(job, b, param.space == "constant"),
+      size = cl.typesize(b.type)}
+  elseif class == "Local" or class == "Value" or type(value) == "number"
+      or type(value) == "table" then
+    return {value = value}
   end
   cl.error(("%s: argument '%s' must be a number, a Buffer or local memory; "
     .. "got %s"):format(job.what, param.name, text.got(value)))
@@ -148,18 +144,6 @@ function M.add(job, launch, args)
   return added
 end
 
--- A plain value as Lua source.
-local function literal(value)
-  if type(value) ~= "table" then
-    return ("%q"):format(value)
-  end
-  local parts = {}
-  for key, item in pairs(value) do
-    parts[#parts + 1] = ("[%q]=%s"):format(key, literal(item))
-  end
-  return "{" .. table.concat(parts, ",") .. "}"
-end
-
 --- job.settled(memory) -> table
 --- The memory that an argument lies in, as Buffers that meet share one.
 function M.settled(memory)
@@ -170,57 +154,56 @@ function M.settled(memory)
 end
 
 -- The parts of a launch that the child needs.
-local function plain_launch(launch)
+local function sent_launch(launch)
   local args = {}
   for i, a in ipairs(launch.args) do
-    args[i] = {kind = a.kind, type = a.type, count = a.count, value = a.value,
-      bytes = a.bytes}
-    if a.kind == "buffer" then
-      local m = M.settled(a.memory)
-      args[i].memory, args[i].first = m.index, a.buffer.offset - m.first
-    end
+    local m = a.memory and M.settled(a.memory)
+    args[i] = m and {memory = m.index, first = a.buffer.offset - m.first,
+      bytes = a.bytes} or {value = a.value}
   end
   return {kernel = launch.kernel, program = launch.program, args = args,
     global = launch.global, localsize = launch.localsize,
     offset = launch.offset}
 end
 
---- job.write(job, path)
---- Writes the job for replay.run: `path` gets a Lua table, path.data the
---- content of the memories.
-function M.write(job, path)
+-- A memory with its content.
+local function sent_memory(m)
+  local pieces = {}
+  for i, piece in ipairs(m.pieces) do
+    pieces[i] = {first = piece.at - m.first,
+      content = M.bytes(piece.buffer):read()}
+  end
+  return {bytes = m.last - m.first, constant = m.constant, pieces = pieces}
+end
+
+--- job.bytes(buffer) -> Buffer
+--- The memory that a kernel gets of a Buffer, as chars.
+function M.bytes(buffer)
+  return buffer:as("char"):view(1, buffer.bytes)
+end
+
+--- job.sent(job) -> table
+--- What replay.run gets of a job: plain values, and Arrays.
+function M.sent(job)
   local out = {programs = {}, memories = {}, launches = {},
     guarded = job.guarded}
-  job.bytes = 0
+  local bytes = 0
   for i, m in ipairs(job.memories) do
-    m.index = i
-    job.bytes = job.bytes + m.last - m.first
-    out.memories[i] = {bytes = m.last - m.first, constant = m.constant,
-      pieces = {}}
-    for j, piece in ipairs(m.pieces) do
-      out.memories[i].pieces[j] = {first = piece.at - m.first,
-        bytes = piece.buffer.bytes}
-    end
+    m.index, bytes = i, bytes + m.last - m.first
   end
-  if job.bytes > LARGEST then
-    too_large(job)
+  if bytes > LARGEST then
+    too_large(job, bytes)
+  end
+  for i, m in ipairs(job.memories) do
+    out.memories[i] = sent_memory(m)
   end
   for i, p in ipairs(job.programs) do
     out.programs[i] = {source = p.source, options = p.options, name = p.name}
   end
   for i, launch in ipairs(job.launches) do
-    out.launches[i] = plain_launch(launch)
+    out.launches[i] = sent_launch(launch)
   end
-  local data <close> = assert(io.open(path .. ".data", "wb"))
-  for _, m in ipairs(job.memories) do
-    for _, piece in ipairs(m.pieces) do
-      local bytes <close> = piece.buffer:as("char"):view(1,
-        piece.buffer.bytes)
-      bytes:read():writefile(data)
-    end
-  end
-  local file <close> = assert(io.open(path, "wb"))
-  assert(file:write("return ", literal(out)))
+  return out
 end
 
 return M

@@ -19,7 +19,6 @@ local FAILED, USAGE, NODEVICE = 1, 2, 3 -- exit codes
 local LEVELS = 200 -- callers to look for the user's code in
 
 local known = {}   -- findings by place and words
-local seen = 0     -- bytes of the simulator's log
 
 -- The place in the script that launched: "script.lua:12".
 local function place()
@@ -34,17 +33,6 @@ local function place()
   end
 end
 
--- What the simulator has written since the last look.
-local function news(log)
-  local f <close> = io.open(log, "rb")
-  if not f or not f:seek("set", seen) then
-    return ""
-  end
-  local all = f:read "a"
-  seen = seen + #all
-  return all
-end
-
 -- The launch with the addresses of its arguments, as findings wants it;
 -- without them where one cannot be told from its memory (cl.base).
 local function described(launch, args)
@@ -54,7 +42,7 @@ local function described(launch, args)
   end
   added.localsize, added.addresses = launch.localsize, {}
   for i, a in ipairs(added.args) do
-    added.addresses[i] = a.kind == "buffer" and replay.address(args[i]) or nil
+    added.addresses[i] = a.buffer and replay.address(args[i]) or nil
   end
   return added
 end
@@ -68,12 +56,12 @@ end
 -- Looks at the log after a launch and tells what is new.
 local function look(log, counts, launch, ...)
   count(counts, "launch")
-  local list = reports.parse(news(log))
+  local list = reports.parse(replay.news(log))
   if #list == 0 then
     return
   end
   local added = described(launch, table.pack(...))
-  news(log)
+  replay.news(log)
   local fresh = {}
   for _, f in ipairs(findings.fold(list, added)) do
     local key = ("%s|%s|%s|%s|%s"):format(added.kernel, f.kind, f.file,

@@ -2,10 +2,10 @@
 -- on it in a child process
 -- SPDX-License-Identifier: MIT
 
-local cl = require "cl"
 local file = require "clshell.base.file"
-local job_file = require "clshell.simulate.job"
+local jobs = require "clshell.simulate.job"
 local text = require "clshell.base.text"
+local worker = require "clshell.worker"
 
 local M = {}
 
@@ -70,63 +70,80 @@ function M.words(environment)
   return table.concat(words, " ")
 end
 
-local function contents(path)
-  local f <close> = io.open(path, "rb")
-  return f and f:read "a"
-end
+local Runner = {}
+Runner.__index = Runner
 
--- Variables for a process on a device of this one, by its number.
-local function device_variables(device)
-  for i, known in ipairs(cl.devices()) do
-    if known == device then
-      return {CLSHELL_DEVICE = tostring(i), CLSHELL_STORE = "none"}
-    end
-  end
-  return {CLSHELL_STORE = "none"} -- a part of a device
-end
-
---- oclgrind.run(job, limit [, opts]) -> list; nil, reason
---- Runs a job in a child process, for so many seconds at most. For each launch
---- the list has {seconds, addresses, log, bands}, or {error}; the reason is
---- "time", or what the child said before it ended.
+--- oclgrind.start(limit [, opts]) -> runner
+--- A child process for jobs, with so many seconds for each; it begins with
+--- the first job, and again after one that it did not outlive.
 --- Options:
 ---   environment  none   further variables for the child
 ---   device       none   a Device of this process, in place of the simulator
-function M.run(job, limit, opts)
+function M.start(limit, opts)
   opts = opts or {}
-  local path <const>, _ <close> = file.temporary ".job"
-  local _ <close> = setmetatable({}, {__close = function()
-    for _, ending in ipairs{".data", ".out", ".log", ".said"} do
-      os.remove(path .. ending)
-    end
-  end})
-  job_file.write(job, path)
-  local variables = opts.device and device_variables(opts.device)
-    or M.environment(path .. ".log")
+  local log, said = file.temporary ".log", file.temporary ".said"
+  local variables = opts.device and {} or M.environment(log)
   for name, value in pairs(opts.environment or {}) do
     variables[name] = value
   end
-  local code = ("local parent <close> = require('clshell.child').parent() "
-    .. "require('clshell.simulate.replay').run(%q)"):format(path)
-  local output <close> = assert(io.open(path .. ".said", "wb"))
-  local child <close> = assert(require "clshell.child".start(
-    cl.commandline.program, {"-q", "-n", "-e", code},
-    {env = variables, output = output}))
-  local _, what, how, status = child:receive(limit)
-  local results = contents(path .. ".out")
-  if what == "time" then
+  local index = opts.device and opts.device.index -- 0: a part of a device
+  return setmetatable({log = log, said = said, limit = limit,
+    variables = variables, device = index ~= 0 and index or nil}, Runner)
+end
+
+-- Begins the child process.
+local function begin(runner)
+  runner:stop()
+  local output <close> = assert(io.open(runner.said, "wb"))
+  runner.worker = assert(worker.start{limit = runner.limit, output = output,
+    env = runner.variables, device = runner.device})
+end
+
+local function contents(path)
+  local f <close> = assert(io.open(path, "rb"))
+  return f:read "a"
+end
+
+--- runner:run(job) -> list; nil, reason
+--- Runs a job (see job.lua). The list is that of replay.run; the reason is
+--- "time", or how the child ended and what it said.
+function Runner:run(job)
+  local sent = jobs.sent(job)
+  if not self.worker or self.worker.lost then
+    begin(self)
+  end
+  local ok, list = self.worker:call("clshell.simulate.replay", "run", sent)
+  if ok then
+    return list
+  elseif self.worker.lost == "time" then
     return nil, "time"
-  elseif not results or how == "signal" then
-    local said = contents(path .. ".said") or ""
-    return nil, how == "signal" and ("it ended by signal %d"):format(status)
-      or said:match "clshell: ([^\n]+)" or said
   end
-  local log = contents(path .. ".log") or ""
-  local list = assert(load(results, "=results", "t", {}))()
-  for _, result in ipairs(list) do
-    result.log = log:sub(result.from + 1, result.to)
+  local said = contents(self.said):match "^%s*(.-)%s*$"
+  return nil, said == "" and list or ("%s; it said: %s"):format(list, said)
+end
+
+-- Ends the process.
+function Runner:stop()
+  if self.worker then
+    self.worker:close()
   end
-  return list
+  self.worker = nil
+end
+
+--- runner:close()
+function Runner:close()
+  self:stop()
+  os.remove(self.log)
+  os.remove(self.said)
+end
+
+Runner.__close = Runner.close
+
+--- oclgrind.run(job, limit [, opts]) -> list; nil, reason
+--- Runs one job in a child process of its own: see oclgrind.start.
+function M.run(job, limit, opts)
+  local runner <close> = M.start(limit, opts)
+  return runner:run(job)
 end
 
 return M

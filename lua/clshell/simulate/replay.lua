@@ -1,4 +1,4 @@
--- simulate/replay.lua - the child process: runs the launches of a job (see
+-- simulate/replay.lua - in the child process: runs the launches of a job (see
 -- job.lua) and tells where its arguments lie in the simulator's memory, or, on
 -- another device, which bytes around them were written
 -- SPDX-License-Identifier: MIT
@@ -20,15 +20,15 @@ local function band(seed)
   return cl.array("int", BAND // 4):random(seed):as "char"
 end
 
--- The memory m with its content, the next of the open file; with guard bands
--- before and after it, or without.
-local function fill(m, data, guarded)
+-- The memory m with its content; with guard bands before and after it, or
+-- without.
+local function fill(m, guarded)
   local lead = guarded and BAND or 0
   local whole = cl.buffer("char", m.bytes + 2 * lead, nil,
     {access = m.constant and not guarded and "read_only" or nil})
   for _, piece in ipairs(m.pieces) do
-    local content = cl.array("char", piece.bytes):readfile(data)
-    whole:matrix(lead + piece.first + 1, 1, piece.bytes):write(content)
+    whole:matrix(lead + piece.first + 1, 1, #piece.content):write(
+      piece.content)
   end
   if guarded then
     whole:matrix(1, 1, BAND):write(band(1))
@@ -59,33 +59,24 @@ local function look(memories, launch)
     for seed, at in ipairs(m and {0, BAND + m.bytes} or {}) do
       local first, last = changed(m.buffer, at, seed)
       if first then
-        list[#list + 1] = ("{memory=%d,first=%d,last=%d}"):format(a.memory,
-          at + first - BAND, at + last - BAND)
+        list[#list + 1] = {memory = a.memory, first = at + first - BAND,
+          last = at + last - BAND}
       end
     end
     seen[a.memory or 0] = true
   end
-  return table.concat(list, ",")
+  return list
 end
 
--- A value that a kernel takes for an argument of the job.
+-- What a kernel takes for an argument of the job.
 local function value_of(memories, a)
-  if a.kind == "local" then
-    return cl.localmem(a.type, a.count)
-  elseif a.kind == "value" then
-    return cl.bytes(a.bytes)
-  elseif a.kind == "plain" then
+  local m = memories[a.memory or 0]
+  if not m then
     return a.value
   end
-  local m = memories[a.memory]
   local first = m.lead + a.first
   return cl.any(a.bytes == m.buffer.bytes and m.buffer
     or m.buffer:view(first + 1, first + a.bytes))
-end
-
-local function position(log)
-  local file <close> = log and io.open(log)
-  return file and file:seek "end" or 0
 end
 
 --- replay.address(value) -> integer
@@ -97,55 +88,56 @@ function M.address(value)
   return found:read()[1]
 end
 
--- Runs a launch; the result: seconds, the addresses by number of argument, and
--- what the log got meanwhile.
-local function run(job, launch, programs, memories, log)
-  local program = job.programs[launch.program]
-  if not programs[launch.program] then
-    programs[launch.program] = cl.build(program.source .. "\n",
-      {options = program.options, name = program.name})
+local read = 0 -- bytes of the simulator's log
+
+--- replay.news(log) -> string
+--- What the simulator has written to the file since the last call.
+function M.news(log)
+  local f <close> = log and io.open(log, "rb")
+  if not f or not f:seek("set", read) then
+    return ""
   end
+  local news = f:read "a"
+  read = read + #news
+  return news
+end
+
+local built = {} -- programs by source and options
+
+-- Runs a launch and returns its result.
+local function run(job, launch, memories, log)
+  local program = job.programs[launch.program]
+  local key = program.options .. "\0" .. program.source
+  built[key] = built[key] or cl.build(program.source .. "\n",
+    {options = program.options, name = program.name})
   local values, addresses = {}, {}
   for i, a in ipairs(launch.args) do
     values[i] = value_of(memories, a)
-    addresses[i] = a.kind == "buffer" and not job.guarded
-      and M.address(values[i]) or nil
+    addresses[i] = a.memory and not job.guarded and M.address(values[i]) or nil
   end
-  local from, start = position(log), cl.now()
-  programs[launch.program]:kernel(launch.kernel):range(launch.global,
-    launch.localsize, launch.offset)(table.unpack(values)):wait()
-  return {seconds = cl.now() - start, from = from, to = position(log),
+  M.news(log)
+  local start = cl.now()
+  built[key]:kernel(launch.kernel):range(launch.global, launch.localsize,
+    launch.offset)(table.unpack(values, 1, #launch.args)):wait()
+  return {seconds = cl.now() - start, log = M.news(log),
     addresses = addresses, bands = job.guarded and look(memories, launch)}
 end
 
-local function show(result)
-  local parts = {}
-  for i, address in pairs(result.addresses or {}) do
-    parts[#parts + 1] = ("[%d]=%d"):format(i, address)
-  end
-  return ("{seconds=%g,from=%d,to=%d,error=%q,addresses={%s},bands={%s}},\n")
-    :format(result.seconds or 0, result.from or 0, result.to or 0,
-    result.error, table.concat(parts, ","), result.bands or "")
-end
-
---- replay.run(path)
---- Runs the job of a file and writes path.out, a Lua table with a result for
---- each launch: seconds, addresses, from and to (bytes of the simulator's
---- log), bands (parts of guard bands that were written), or error.
-function M.run(path)
-  local job = assert(loadfile(path, "t", {}))()
+--- replay.run(job) -> list
+--- Runs a job, see job.sent. For each launch the list has {seconds, addresses
+--- (of Buffers, by number of argument), log (what the simulator wrote), bands
+--- (parts of guard bands that were written)}, or {error}.
+function M.run(job)
   local log = os.getenv "OCLGRIND_LOG"
-  local data <close> = assert(io.open(path .. ".data", "rb"))
-  local memories, programs, results = {}, {}, {}
+  local memories, results = {}, {}
   for i, m in ipairs(job.memories) do
-    memories[i] = fill(m, data, job.guarded)
+    memories[i] = fill(m, job.guarded)
   end
   for i, launch in ipairs(job.launches) do
-    local ok, result = pcall(run, job, launch, programs, memories, log)
-    results[i] = show(ok and result or {error = tostring(result)})
+    local ok, result = pcall(run, job, launch, memories, log)
+    results[i] = ok and result or {error = tostring(result)}
   end
-  local out <close> = assert(io.open(path .. ".out", "wb"))
-  assert(out:write("return {", table.concat(results), "}"))
+  return results
 end
 
 return M

@@ -72,9 +72,9 @@ end
 --- Calls require(module)[name](...) in the process, on copies of the values.
 --- An error of the function is raised here. A process that ends, or has a
 --- phase of more seconds than the limit, is lost, as is one whose call Ctrl-C
---- ends: w.lost is true until w:restart(). Values that cannot be sent are a
---- reason as well, and cost nothing. A third result is the value that its
---- phases were last about, see phase.lua.
+--- ends: until w:restart() w.lost is "ended", "time" or true. Values that
+--- cannot be sent are a reason as well, and cost nothing. A third result is
+--- the value that its phases were last about, see phase.lua.
 function Worker:call(module, name, ...)
   if self.lost then
     return nil, "the process was lost in an earlier call"
@@ -103,6 +103,7 @@ function Worker:call(module, name, ...)
       left = not unlimited and limit or nil
     end
   end
+  self.lost = answer[2]
   self.child:kill()
   return nil, loss(phase, limit, table.unpack(answer, 2, answer.n)), about
 end
