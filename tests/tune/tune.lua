@@ -404,6 +404,20 @@ t.test("a race: two samples for the far, three for the near", function()
   t.ok(r.best < 0.010)
 end)
 
+t.test("a race ends a measurement that can tell a row from the best",
+  function()
+    local limits = {warmup = 0.1, samples = 10, busy = 0.1, seconds = 0.5}
+    local function samples(best, ...)
+      local result = {}
+      race.measure(best, subject{...}, result, limits)
+      return result.n
+    end
+    t.eq(samples(0.010, 0.0100, 0.0101), 10, "a narrow interval")
+    t.eq(samples(0.010, 0.0106, 0.0114), 10, "a wide one above the best")
+    t.ok(samples(0.010, 0.0098, 0.0106) > 10, "a wide one about the best")
+    t.ok(samples(nil, 0.0106, 0.0114) > 10, "no race")
+  end)
+
 t.test("turns: what is slower by more than 1 % loses, ties stay", function()
   local lists = race.turns({subject{0.01}, subject{0.01002}, subject{0.011}},
     60)

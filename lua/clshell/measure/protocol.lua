@@ -29,7 +29,9 @@ local M = {}
 -- do not depend on the last per cent; `final` is for a figure that stands
 -- alone. warmup: seconds of ramp at most; samples: at least, unless the
 -- seconds are over; busy: seconds of timed work at least; seconds: of sampling
--- at most.
+-- at most. A caller may add width, half the interval of the median as a part
+-- of it, and above, in seconds: an interval that is as narrow, or above them,
+-- suffices.
 M.efforts = {
   quick = {warmup = 0.1, samples = 10, busy = 0.1, seconds = 0.5},
   final = {warmup = 0.3, samples = 10, busy = 0.5, seconds = 5},
@@ -164,7 +166,8 @@ local function enough(r, limits, busy, checks)
   checks[#checks + 1] = {n, r.half}
   if busy < limits.busy then
     return false
-  elseif r.half and r.half <= HALF_WIDTH then
+  elseif r.half and (r.half <= (limits.width or HALF_WIDTH) or limits.above
+      and (1 - r.half) * stats.median(r.samples) > limits.above) then
     return true
   end
   for i = #checks - 1, 1, -1 do -- whether more samples reduce the noise

@@ -15,21 +15,40 @@ local FAR = 1.5   -- times the best: the lesser of two samples says slow
 local BEHIND = 1.2 -- times the best: the median of three says slow
 local ROUNDS, LEAST_ROUNDS = 11, 8
 local SAMPLES = 3 -- of each in a round
+local NEAR = 0.03 -- of the best: run in turns at the end
+-- The limits of a measurement, as turns at the end decide among the nearest;
+-- the seconds hold so many launches of the best.
+local WARMUP, BUSY, SECONDS, LAUNCHES = 0.05, 0.03, 0.2, 15
+
+--- race.near
+--- The part of the best time within which rows are run in turns at the end.
+M.near = NEAR
 
 --- race.new() -> race
 --- A race of configurations; race.best is the least median so far.
 function M.new()
-  return setmetatable({}, Race)
+  return setmetatable({best = math.huge}, Race)
+end
+
+-- The limits of protocol.measure for a runner: short, and until its interval
+-- is above all that is near the best, or narrow enough to tell that.
+local function short(limits, best)
+  return {samples = limits.samples,
+    warmup = math.min(WARMUP, limits.warmup),
+    busy = math.min(BUSY, limits.busy),
+    seconds = math.min(math.max(SECONDS, LAUNCHES * best), limits.seconds),
+    width = NEAR / 2, above = (1 + NEAR) * best}
 end
 
 --- race.measure(best, subject, r, limits)
 --- Measures a subject into the result r, as protocol.measure does, unless a
 --- first look says that it is slow: r.status is "slow" then. Two samples say
---- so above 1.5 times the best, three above 1.2 times. Without a best (nil)
---- none is slow. Returns the seconds that it took.
+--- so above 1.5 times the best, three above 1.2 times. Without a race (nil)
+--- none is slow and all are measured at length. Returns the seconds that it
+--- took.
 function M.measure(best, subject, r, limits)
   local begin = subject.now()
-  if best then
+  if best and best < math.huge then
     local slow
     protocol.look(subject, r, function(samples)
       local n = #samples
@@ -46,16 +65,15 @@ function M.measure(best, subject, r, limits)
       return subject.now() - begin
     end
   end
-  protocol.measure(subject, r, limits)
+  protocol.measure(subject, r, best and short(limits, best) or limits)
   return subject.now() - begin
 end
 
 --- race:finished(r)
 --- Notes the result of a measurement.
 function Race:finished(r)
-  if r.median and r.median > 0
-      and r.median < (self.best or math.huge) then
-    self.best = r.median
+  if r.median and r.median > 0 then
+    self.best = math.min(self.best, r.median)
   end
 end
 

@@ -17,7 +17,6 @@ local view = require "clshell.tune.view"
 local M = {}
 
 local SEARCH = 0.8   -- part of the seconds; the rest is for turns
-local NEAR = 0.03    -- of the best: finalists
 local TIE = 0.01     -- of the best: winners, where turns tell nothing
 local FINALISTS = 8
 local FAR = 10       -- times the best: a default that is not run in turns
@@ -229,7 +228,7 @@ local function finalists(rows)
   end
   for _, row in ipairs(rows) do
     if row.status == "ok" and row.value then
-      local near = math.max(NEAR, row.rel or 0, best.rel or 0)
+      local near = math.max(race.near, row.rel or 0, best.rel or 0)
       if row == best or row.value <= best.value + near
           * math.abs(best.value) then
         list[#list + 1] = row
