@@ -106,9 +106,9 @@ t.test("builders that die leave the search to itself", function()
     local hand_out = b.hand_out
     b.hand_out = function(self, ...)
       for _, c in ipairs(self.children) do
-        os.execute("kill -9 " .. c:pid())
+        os.execute("kill -9 " .. c.child:pid())
       end
-      lost = lost or self.children
+      lost = lost or {table.unpack(self.children)}
       return hand_out(self, ...)
     end
     return b
@@ -134,7 +134,7 @@ pcall(tune, {kernel = "kernel void f(global int *x) { *x = A; } // %d",
   params = {a = "1..9"}, range = 1, args = {x}, builders = 2, quiet = true,
   fresh = true, worker = false, reset = function()
     if #b.children == 2 then
-      print(b.children[1]:pid(), b.children[2]:pid())
+      print(b.children[1].child:pid(), b.children[2].child:pid())
       io.stdout:flush()
       %s
     end
@@ -164,6 +164,40 @@ t.test("no builders: a replay, 0, and a CPU that nobody asks to", function()
     t.eq(ok, false)
     scratch.has(tostring(bad), "builders", tostring(count))
   end
+end)
+
+t.test("where the first launch compiles, builders launch; a fault is theirs",
+  function()
+    if cl.device().type ~= "cpu" then
+      t.skip "the device is no CPU: its builds end before a launch"
+    end
+    local y = cl.buffer("int", 64)
+    local r, b, _, ok = search{builders = 2, worker = true, args = {y},
+      check = function(p)
+        return y:read()[64] == p.a + p.b
+      end, reset = function() end,
+      params = {a = {1, 2, 3, 4, -1, 6, 7, 8}, b = {1}},
+      kernel = [[kernel void f(global int *y) {
+        y[get_global_id(0)] = A + B;
+        if (A < 0)
+          *(volatile global int *)8 = 1;
+      }]] .. ("// %d\n"):format(t.seed)}
+    t.ok(ok, r)
+    t.eq({r.evaluations, b.launches, #b.children, b.built}, {8, true, 1, 3})
+    for _, row in ipairs(r.rows) do
+      t.eq(row.status == "failed", row.point.a == -1, row.reason)
+    end
+  end)
+
+t.test("builders serve a search over several shapes", function()
+  local x, y = cl.buffer("int", 64, 1), cl.buffer("int", 64)
+  local r, b, _, ok = search{builders = 2, range = function(_, n)
+    return n
+  end, args = function() return {x, y} end, shapes = {64, 32}, output = y}
+  t.ok(ok, r)
+  t.eq(r.evaluations, 12)
+  t.ok(b.built > 0, "nothing was built")
+  t.eq(#b.source.programs{a = 1, b = 2}, 2)
 end)
 
 t.test("builders start by themselves where builds to come take long",

@@ -2,6 +2,7 @@
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 local cl = require "cl"
+local parcel = require "clshell.worker.parcel"
 local phase = require "clshell.worker.phase"
 local scratch = require "scratch"
 local worker = require "clshell.worker"
@@ -29,6 +30,22 @@ t.test("a call works on copies and gives results", function()
   t.eq({b:read()[5], got[3]:read()[5]}, {2, 7})
   got[3]:close()
   t.eq({w:call("string", "rep", "", 3)}, {true, ""}, "nothing else in between")
+end)
+
+t.test("processes work at once: send and answer", function()
+  local a <close> = started{wait = false}
+  local b <close> = started{wait = false}
+  t.eq({a:answer()}, {true})
+  t.eq({b:answer()}, {true})
+  t.eq(a:send(parcel.pack("string", "rep", "a", 2)), true)
+  t.eq(b:send(parcel.pack("os", "exit", 3)), true)
+  t.eq({a:send(parcel.pack("string", "rep", "a", 1))},
+    {nil, "the process was lost in an earlier call"})
+  t.eq({b:answer()}, {nil, "the process ended with exit code 3"})
+  t.eq({a:answer()}, {true, "aa"})
+  local ok, reason = a:send(parcel.pack(coroutine.create(print)))
+  t.eq(ok, nil)
+  scratch.has(reason, "coroutine")
 end)
 
 t.test("errors are raised here as they were there", function()

@@ -2,15 +2,18 @@
 -- together, while nothing is measured. The process that measures builds them
 -- again, in no time: drivers keep builds as files. Where the driver does not,
 -- the binary cache does. A build that fails here fails there too, and only
--- there it counts.
+-- there it counts. As drivers of CPUs compile at the first launch, builders
+-- there have the arguments as well, and run each point once.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
-local json = require "clshell.base.json"
+local parcel = require "clshell.worker.parcel"
 local program = require "clshell.family.program"
+local remote = require "clshell.tune.remote"
 local system = require "clshell.system"
 local text = require "clshell.base.text"
+local workers = require "clshell.worker"
 
 local M = {}
 
@@ -19,24 +22,28 @@ local WORTH = 5     -- seconds of builds to come that builders are for
 local PATIENCE = 60 -- seconds for a build
 local SLOW = 0.1    -- seconds of a build that nobody has kept
 local MEMORY = 1 << 30 -- bytes of the device for a builder and its context
-local SERVE = "require('clshell.tune.builders').serve()"
+local PART = 0.25   -- of that memory, for the arguments of all builders
+local NAME = ...
 
 local Builders = {}
 Builders.__index = Builders
 
 --- builders.new(source, count) -> builders, or nil
 --- The builders for a source, see evaluate.lua. None where the points need no
---- build. Without a count there are as many as cores, on devices that are no
---- CPU, once the first points have shown that building takes most of the time.
+--- build. Without a count there are as many as cores, once the first points
+--- have shown that building takes most of the time; on a CPU only for sources
+--- that another process can run.
 function M.new(source, count)
   if not source.programs or count == 0 or not cl.commandline then
     return nil
   end
   local device = source.context.device
-  if not count and device.type == "cpu" then
+  local launches = device.type == "cpu" and source.number ~= nil
+  if not count and device.type == "cpu" and not launches then
     return nil
   end
   return setmetatable({source = source, asked = count ~= nil,
+    launches = launches,
     most = math.min(#source.space, count or math.min(system.cores(),
       device.global_mem_size // MEMORY)),
     children = {}, number = 0, keep = false, ready = {}, stamps = {},
@@ -44,52 +51,59 @@ function M.new(source, count)
     set_cache = source.keep_binaries or program.keep_binaries}, Builders)
 end
 
--- Sends each child a job, and waits for all. A child that ends or takes too
--- long is not replaced. Returns the answers {ok, begin, stop}, in seconds of
--- cl.now.
-function Builders:exchange(jobs, patience)
-  local stop, answers, left = cl.now() + patience, {}, {}
-  for i, job in ipairs(jobs) do
-    self.children[i]:send(json.encode(job))
+-- Waits for the answers of children. One that ends or takes too long is not
+-- replaced. Returns the answers {ok, begin, stop}, in seconds of cl.now.
+function Builders:gather(children, patience)
+  local stop, answers = cl.now() + patience, {}
+  for _, w in ipairs(children) do
+    w.opts.limit = math.max(0, stop - cl.now())
+    local ran, done, begin, ended, ok = interrupt.pcall(w.answer, w)
+    w.lost = w.lost or not ran
+    answers[#answers + 1] = ran and done and {ok = ok, begin = begin,
+      stop = ended} or nil
   end
-  for i, c in ipairs(self.children) do
-    local message = jobs[i] and c:receive(math.max(0, stop - cl.now())) or nil
-    if message then
-      answers[#answers + 1] = json.decode(message)
-    elseif jobs[i] then
-      c:kill()
-    end
-    if message or not jobs[i] then
-      left[#left + 1] = c
+  for i = #self.children, 1, -1 do
+    if self.children[i].lost then
+      table.remove(self.children, i):close()
     end
   end
-  self.children = left
   return answers
 end
 
 -- Has a child for each of some points build their programs.
 function Builders:hand_out(points, patience)
-  local jobs = {}
+  local src, children = self.source, {}
   for i, p in ipairs(points) do
-    jobs[i] = {keep = self.keep, programs = self.source.programs(p)}
+    children[i] = self.children[i]
+    children[i]:send(parcel.pack(NAME, "build", self.keep,
+      self.launches and src.number, self.launches and p or src.programs(p)))
   end
-  local answers = self:exchange(jobs, patience)
+  local answers = self:gather(children, patience)
   table.move(answers, 1, #answers, #self.stamps + 1, self.stamps)
   return answers
 end
 
--- Starts the processes.
+-- Starts the processes, with the source where they launch.
 function Builders:start(patience)
-  local child = require "clshell.child"
-  local silent <close> = io.open("/dev/null", "w")
-  local jobs = {}
-  for _ = 1, self.most do
-    local c = child.start(cl.commandline.program, {"-q", "-n", "--store",
-      "none", "-e", SERVE}, {output = silent})
-    self.children[#self.children + 1] = c
-    jobs[#self.children] = {device = self.source.context.device.index}
+  local opening, most = nil, self.most
+  if self.launches then
+    local memory = self.source.context.device.global_mem_size
+    opening = parcel.pack(self.source.opening())
+    most = opening and math.min(most, PART * memory // #opening) or 0
   end
-  self:exchange(jobs, patience)
+  local silent <close> = io.open("/dev/null", "w")
+  for _ = 1, most do
+    self.children[#self.children + 1] = workers.start{output = silent,
+      limit = patience, device = self.source.context.device.index,
+      wait = false}
+  end
+  self:gather({table.unpack(self.children)}, patience)
+  if opening then
+    for _, w in ipairs(self.children) do
+      w:send(opening)
+    end
+    self:gather({table.unpack(self.children)}, patience)
+  end
   self.number = #self.children
 end
 
@@ -147,9 +161,11 @@ function Builders:prepare(id, ahead, wanted, left, seconds)
   end
 end
 
---- builders:measured(p, seconds, building)
---- Notes what a point took in all, and its builds.
-function Builders:measured(p, seconds, building)
+--- builders:measured(p, seconds, sampled, building)
+--- Notes what a point took in all, in samples and in builds. Where the first
+--- launch builds, all but the samples counts.
+function Builders:measured(p, seconds, sampled, building)
+  building = self.launches and seconds - sampled or building
   self.points, self.seconds = self.points + 1, self.seconds + seconds
   self.building = self.building + building
   if building > self.slowest.seconds then
@@ -166,39 +182,31 @@ function Builders:note()
 end
 
 function Builders:__close()
-  for _, c in ipairs(self.children) do
-    c:kill()
+  for _, w in ipairs(self.children) do
+    w:close()
   end
   if self.keep then
     self.set_cache(false)
   end
 end
 
---- builders.serve()
---- The loop of a builder.
-function M.serve()
-  local parent = require "clshell.child".parent()
-  local context
-  while true do
-    local message = parent:receive()
-    if not message then
-      return
+--- builders.build(keep, number, x) -> begin, stop, ok
+--- In a builder: builds programs x, of what program.get takes; or launches the
+--- point x of the source of that number.
+function M.build(keep, number, x)
+  local begin = cl.now()
+  program.keep_binaries(keep)
+  local ok = interrupt.pcall(function()
+    if number then
+      return remote.launch(number, x)
     end
-    local job, begin = json.decode(message), cl.now()
-    local ok, e = pcall(function()
-      context = job.device and cl.context(cl.devices()[job.device]) or context
-      program.keep_binaries(job.keep)
-      for _, one in ipairs(job.programs or {}) do
-        program.forget{program.get(context, one.from, one.defines,
-          one.options)}
-      end
-    end)
-    if interrupt.is(e) then
-      return
+    for _, one in ipairs(x) do
+      program.forget{program.get(cl.context(), one.from, one.defines,
+        one.options)}
     end
-    parent:send(json.encode{ok = ok, begin = begin, stop = cl.now()})
-    collectgarbage()
-  end
+  end)
+  collectgarbage()
+  return begin, cl.now(), ok
 end
 
 return M

@@ -14,6 +14,9 @@
 --                     time far above is not refined
 --   programs(p)       what program.get takes for its programs, plain values: a
 --                     list of {from, defines, options}; may be missing
+--   launch(p)         builds it and runs it once, unchecked
+--   number, opening() of a source made again in another process: its number
+--                     there, and the call that makes it; see remote.lua
 --   keep_binaries(yes)  program.keep_binaries where it measures; may be
 --                     missing
 --   setting(p)        a text that tells equal measurements; nil: never equal;
@@ -27,9 +30,9 @@
 --                     remote.lua; nil: it works in this one only
 --   learned           a value that measure has found and that the source made
 --                     again is to know
--- One of several shapes, see shapes.lua, measures with a function look(source,
--- p, row, race), which fills the row of a shape; its decide(rows, winner,
--- seconds, proves) is its own.
+-- One of several shapes, see shapes.lua, has parts, the sources of the shapes,
+-- and measures with a function look(source, p, row, race), which fills the row
+-- of a shape; its decide(rows, winner, seconds, proves) is its own.
 -- SPDX-License-Identifier: MIT
 
 local cachefile = require "clshell.measure.cachefile"

@@ -403,6 +403,15 @@ function M.source(t, known)
     end
   end
 
+  function src.launch(p)
+    local launch, args = launch_of(p)
+    if launch then
+      poison()
+      call_of(launch, args)():wait()
+      program.forget{last.program}
+    end
+  end
+
   function src.resource(p, name)
     local launch = launch_of(p)
     return launch and evaluate.resource(name, launch.kernel,

@@ -255,6 +255,14 @@ function M.source(job, opts, all, known)
     return plan and timer.new(plan.shape.context, {plan})
   end
 
+  function src.launch(p)
+    local name, own = of(p)
+    local plan = family.plan_for(name, own, job.operands)
+    if plan then
+      plan():wait()
+    end
+  end
+
   function src.resource(p, resource)
     local name, own = of(p)
     local plan = family.plan_for(name, own, job.operands)

@@ -4,6 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cachefile = require "clshell.measure.cachefile"
+local evaluate = require "clshell.tune.evaluate"
 local interrupt = require "clshell.base.interrupt"
 local json = require "clshell.base.json"
 local record = require "clshell.measure.record"
@@ -75,10 +76,21 @@ local function change(recall, run, hash)
   return "the last search had other arguments or options"
 end
 
---- recall:knows(row, setting) -> boolean
---- Whether the store has a record of a setting.
-function Recall:knows(row, setting)
-  return setting ~= nil and self.ids[setting .. " " .. row.config] ~= nil
+-- The number of the run of a setting and a configuration, or nil.
+local function run_of(recall, setting, config)
+  return setting and recall.ids[setting .. " " .. config]
+end
+
+--- recall:knows(source, p) -> boolean
+--- Whether the store has a record of a point; of several shapes, at each.
+function Recall:knows(src, p)
+  for _, part in ipairs(src.parts or {src}) do
+    local setting = part.setting(p)
+    if not run_of(self, setting, evaluate.row(part, p).config) then
+      return false
+    end
+  end
+  return true
 end
 
 --- recall:find(source, row, setting, hash) -> record, or nil
@@ -87,7 +99,7 @@ end
 --- not used, where it is the first of its kind.
 function Recall:find(src, row, setting, hash)
   self.settings[row], self.hashes[row] = setting, hash
-  local id = setting and self.ids[setting .. " " .. row.config]
+  local id = run_of(self, setting, row.config)
   local kept = id and stores.default():usable(id)
   if kept then
     return kept

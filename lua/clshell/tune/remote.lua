@@ -49,6 +49,12 @@ function M.measure(number, p, best)
     or nil
 end
 
+--- remote.launch(number, p)
+--- Builds a point of a source and runs it once, unchecked.
+function M.launch(number, p)
+  served[number].launch(p)
+end
+
 --- remote.awkward(number, p) -> reason, or nothing
 function M.awkward(number, p)
   return served[number].awkward(p)
@@ -153,7 +159,12 @@ function Link:wrap(src)
   end
   local number = #self.sources + 1
   self.sources[number] = src
-  local far = setmetatable({}, {__index = src})
+  local far = setmetatable({number = number}, {__index = src})
+
+  -- The call that makes the sources in another process, for parcel.pack.
+  function far.opening()
+    return NAME, "open", recipes(self)
+  end
 
   function far.measure(p, best)
     local done, found, note, learned = self:call("measure", number, p, best)

@@ -48,16 +48,16 @@ local function objective(search, row)
   return value
 end
 
--- Builds the program of a row's point, and those of the points that come next
--- by the function of the visit, where that pays.
-function Search:build_ahead(row)
+-- Builds the program of the point visited, and those of the points that come
+-- next by the function of the visit, where that pays.
+function Search:build_ahead()
   local src, o = self.source, self.limits
   local left = math.min(#src.space - self.count,
     (o.evaluations or math.huge) - self.evaluations)
-  self.builders:prepare(row.id, self.ahead, function(id)
+  self.builders:prepare(self.visited, self.ahead, function(id)
     local p = src.space:point(id)
-    return not self.seen[id] and not src.refusal(p) and not (self.recall
-      and self.recall:knows(evaluate.row(src, p), (src.setting(p))))
+    return not self.seen[id] and not src.refusal(p)
+      and not (self.recall and self.recall:knows(src, p))
   end, left, SEARCH * o.seconds - (cl.now() - self.begin))
 end
 
@@ -77,7 +77,7 @@ function Search:look(src, p, row, race_of)
   self.view:say(change)
   local begin = cl.now()
   if self.builders then
-    self:build_ahead(row)
+    self:build_ahead()
   end
   local ready = cl.now()
   local found = src.measure(p, self.raced and race_of.best or nil)
@@ -86,7 +86,8 @@ function Search:look(src, p, row, race_of)
   self.sampled = self.sampled + (found.sampled or 0)
   self.spent = self.spent + cl.now() - begin
   if self.builders then
-    self.builders:measured(p, cl.now() - ready, found.building or 0)
+    self.builders:measured(p, cl.now() - ready, found.sampled or 0,
+      found.building or 0)
   end
   if recall then
     self.lost = FAILURES[row.status] and evaluate.lost(src.context) or nil
@@ -103,7 +104,7 @@ function Search:visit(id, ahead)
   if known then
     return known
   end
-  self.ahead = ahead
+  self.visited, self.ahead = id, ahead
   local src = self.source
   local p = src.space:point(id)
   local row = evaluate.row(src, p)

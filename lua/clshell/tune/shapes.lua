@@ -327,8 +327,10 @@ function M.join(parts)
     note = first.note, process = first.process, awkward = first.awkward,
     subject = first.subject, resource = first.resource,
     title = text.count(#parts, "shape") .. ", geometric mean",
-    first = {}, shapes = {}}
+    number = first.number, opening = first.opening,
+    keep_binaries = first.keep_binaries, first = {}, shapes = {}, parts = {}}
   for i, part in ipairs(parts) do
+    src.parts[i] = part.source
     src.shapes[i] = {shape = part.shape, weight = part.weight,
       title = part.title}
     table.move(part.source.first, 1, #part.source.first, #src.first + 1,
@@ -347,6 +349,15 @@ function M.join(parts)
       words = words or ("at %s: %s"):format(part.title, reason)
     end
     return words
+  end
+
+  src.programs = first.programs and function(p)
+    local list = {}
+    for _, one in ipairs(src.parts) do
+      table.move(one.refusal(p) and {} or one.programs(p), 1, 1, #list + 1,
+        list)
+    end
+    return list
   end
 
   function src.measure(p, look)

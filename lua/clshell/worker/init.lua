@@ -24,6 +24,19 @@ local function process(opts)
     "--worker"}, {env = opts.env, output = opts.output})
 end
 
+-- Starts the process of a worker anew, with its first call under way. Returns
+-- true, or nil and a reason.
+local function launch(w)
+  w:close()
+  local child, reason = process(w.opts)
+  if not child then
+    return nil, reason
+  end
+  w.child = child
+  return w:send(parcel.pack("clshell.worker.serve", "prepare", {
+    path = package.path, cpath = package.cpath, device = w.opts.device}))
+end
+
 --- worker.start([opts]) -> worker, or nil and a reason
 --- A process of clshell for calls. It finds modules as this one does, has its
 --- environment, keeps no runs, and has used no driver yet. It ends when the
@@ -34,26 +47,24 @@ end
 ---           process has the same drivers
 ---   env     none  changes of the environment: {NAME = "value" or false}
 ---   output  ours  an open file for its standard output and error
+---   wait    true  false: returns at once; w:answer() waits for the start
 function M.start(opts)
   local w = setmetatable({opts = opts or {}}, Worker)
-  local ok, reason = w:restart()
-  if not ok then
-    return nil, reason
+  local ok, reason = launch(w)
+  if ok and w.opts.wait ~= false then
+    ok, reason = w:answer()
   end
-  return w
+  return ok and w or nil, reason
 end
 
 --- w:restart() -> true, or nil and a reason
 --- Ends the process and starts another, which knows nothing of earlier calls.
 function Worker:restart()
-  self:close()
-  local child, reason = process(self.opts)
-  if not child then
+  local ok, reason = launch(self)
+  if not ok then
     return nil, reason
   end
-  self.child = child
-  return self:call("clshell.worker.serve", "prepare", {path = package.path,
-    cpath = package.cpath, device = self.opts.device})
+  return self:answer()
 end
 
 -- Why the process is lost: by the answer of its channel.
@@ -76,16 +87,30 @@ end
 --- cannot be sent are a reason as well, and cost nothing. A third result is
 --- the value that its phases were last about, see phase.lua.
 function Worker:call(module, name, ...)
-  if self.lost then
-    return nil, "the process was lost in an earlier call"
-  end
-  local message, reason = parcel.pack(module, name, ...)
-  if not message then
+  local ok, reason = self:send(parcel.pack(module, name, ...))
+  if not ok then
     return nil, reason
   end
-  local limit = self.opts.limit or LIMIT
+  return self:answer()
+end
+
+--- w:send(message) -> true, or nil and a reason
+--- Begins a call, w:send(parcel.pack(module, name, ...)), so that several
+--- processes work at once. w:answer() waits for the end, and returns the same
+--- as w:call.
+function Worker:send(message, reason)
+  if self.lost then
+    return nil, "the process was lost in an earlier call"
+  elseif not message then
+    return nil, reason
+  end
   self.lost = true
-  local answer = table.pack(self.child:send(message, limit))
+  self.sent = table.pack(self.child:send(message, self.opts.limit or LIMIT))
+  return true
+end
+
+function Worker:answer()
+  local limit, answer = self.opts.limit or LIMIT, self.sent
   local left, phase, about = limit, nil, nil
   while answer[1] do
     answer = table.pack(self.child:receive(left))
