@@ -86,6 +86,7 @@ t.test("a mistake in the arguments ends with 2", function()
     ["gem"] = {"no family 'gem'; did you mean 'gemm'?"},
     ["--seconds 0"] = {"must be a number > 0; got '0'"},
     ["--evaluations 1.5"] = {"must be a whole number >= 1; got '1.5'"},
+    ["--builders two"] = {"must be a whole number >= 0; got 'two'"},
     ["--type half"] = {"--type", "float"},
     ["gemm --sizes 3x4"] = {"--sizes for gemm: ", "got '3x4'"},
     ["spmv --sizes ,"] = {"--sizes for spmv: ", "got ''"},
@@ -140,6 +141,8 @@ t.test("a script: its results, limits, store, arguments", function()
     "1 from the run store", "exhaustive")
   out = sh(run .. "tune own.lua 2 said --strategy random --fresh")
   t.eq(out, "said f\n", "printed by the script alone")
+  has(sh(run .. "tune own.lua --builders 2 --fresh"),
+    "2 builders built 2 configurations ahead")
   out = sh(run .. "-f csv tune own.lua")
   t.eq(select(2, out:gsub("\n", "")), 2, out)
   has(sh(run .. "tune own.lua -o own.json"), "\n1 results in own.json")

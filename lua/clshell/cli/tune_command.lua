@@ -82,12 +82,15 @@ local function positive(word)
   return x
 end
 
-local function count(word)
-  local n = math.tointeger(tonumber(word))
-  if not n or n < 1 then
-    return nil, ("must be a whole number >= 1; got '%s'"):format(word)
+local function at_least(least)
+  return function(word)
+    local n = math.tointeger(tonumber(word))
+    if not n or n < least then
+      return nil, ("must be a whole number >= %d; got '%s'"):format(least,
+        word)
+    end
+    return n
   end
-  return n
 end
 
 -- The sizes for a family, each a list of numbers. A mistake ends the command.
@@ -174,7 +177,7 @@ local function tune_family(out, family, makers, o)
     local found = require("clshell.tune")(family.name, operands, {
       seconds = o.seconds, evaluations = o.evaluations, fresh = o.fresh,
       strategy = o.strategy, seed = o.seed, limit = o.limit,
-      worker = not o.no_worker})
+      builders = o.builders, worker = not o.no_worker})
     local best = found.winners[1]
     if best then
       judge(family, today, best.record, operands, not o.no_keep)
@@ -276,13 +279,12 @@ return {"Searches the fastest kernel of each family and size on this device, "
   .. "it for calls where it is better by more than 2 %. Or runs a script with "
   .. "searches of your own: clshell tune script.lua [arguments].",
   epilog = "Of a script, --seconds, --evaluations, --strategy, --seed, "
-    .. "--limit, --no-worker and --fresh stand above the options of its calls "
-    .. "of tune; each result "
-    .. "that it does not print is printed, and the exit code is 1 where no "
-    .. "configuration ran. Arguments of its own that begin with - come behind "
-    .. "a --. What is kept lies in clshell/choices of $XDG_CONFIG_HOME "
-    .. "(~/.config); help gemm.keep says more. Ctrl-C ends the search; what "
-    .. "was kept before stays.",
+    .. "--limit, --builders, --no-worker and --fresh stand above the options "
+    .. "of its calls of tune; each result that it does not print is printed, "
+    .. "and the exit code is 1 where no configuration ran. Arguments of its "
+    .. "own that begin with - come behind a --. What is kept lies in "
+    .. "clshell/choices of $XDG_CONFIG_HOME (~/.config); help gemm.keep says "
+    .. "more. Ctrl-C ends the search; what was kept before stays.",
   arguments = {{"family", "gemm, spmv, transpose; all if left out; or a "
     .. "script and its arguments", args = "*", values = FAMILIES,
     files = true}},
@@ -296,7 +298,7 @@ return {"Searches the fastest kernel of each family and size on this device, "
     end,
     {"--seconds", "of each search, 60 if left out", "SECONDS", positive},
     {"--evaluations", "configurations measured in a search at most", "N",
-      count},
+      at_least(1)},
     function(parser)
       local names = require("clshell.tune.strategy").names
       parser:option("--strategy", ("of each search: %s; by its space and its "
@@ -309,6 +311,10 @@ return {"Searches the fastest kernel of each family and size on this device, "
     {"--fresh", "measure anew what the run store has", flag = true},
     {"--limit", "that a configuration may take to build, to be checked or to "
       .. "be measured, 30 if left out", "SECONDS", positive},
+    {"--builders", "processes that build the next configurations while "
+      .. "nothing is measured, by the time of the first builds if left out; "
+      .. "0: none",
+      "N", at_least(0)},
     {"--no-worker", "build and run in this process: a configuration that "
       .. "crashes ends the search", flag = true},
     {"--no-keep", "keep nothing", flag = true},

@@ -13,7 +13,7 @@ local OK, FAILED = 0, 1 -- exit codes
 
 -- Options of the command line that stand above those of the script's calls.
 local LIMITS = {"seconds", "evaluations", "strategy", "seed", "fresh",
-  "limit"}
+  "limit", "builders"}
 
 -- Takes the results of searches, and prints the text of each that the script
 -- has not asked for, before the next search or at the end of the script.
