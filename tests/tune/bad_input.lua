@@ -4,7 +4,6 @@
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 local cl = require "cl"
-local protocol = require "clshell.measure.protocol"
 local scratch = require "scratch"
 local store = require "clshell.store"
 local tune = require "clshell.tune"
@@ -12,9 +11,7 @@ local tune = require "clshell.tune"
 t.keeps("Program", "Kernel", "Buffer", "Context", "Queue", "Array", "Launch",
   "Event")
 t.device()
-for _, effort in pairs(protocol.efforts) do -- no rate is asserted here
-  effort.warmup, effort.busy, effort.seconds = 0, 0, 0.02
-end
+load(t.briefly)()
 store.use "none"
 
 local N = 64

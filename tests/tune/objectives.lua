@@ -6,7 +6,6 @@ local t = require "t"
 local aims = require "clshell.tune.aims"
 local cl = require "cl"
 local power = require "clshell.measure.power"
-local protocol = require "clshell.measure.protocol"
 local scratch = require "scratch"
 local space = require "clshell.tune.space"
 local store = require "clshell.store"
@@ -15,9 +14,7 @@ local tune = require "clshell.tune"
 t.keeps("Program", "Kernel", "Buffer", "Context", "Queue", "Array", "Launch",
   "Event")
 t.device()
-for _, effort in pairs(protocol.efforts) do -- no rate is asserted here
-  effort.warmup, effort.busy, effort.seconds = 0, 0, 0.02
-end
+load(t.briefly)()
 store.use "none"
 
 -- A recorded space of x, y from 1 to 12: ms = x + y / 100.

@@ -11,7 +11,6 @@ if (os.getenv "CLSHELL_BUILD" or ""):find("asan", 1, true) then
   return
 end
 local cl = require "cl"
-local protocol = require "clshell.measure.protocol"
 local scratch = require "scratch"
 local store = require "clshell.store"
 local tune = require "clshell.tune"
@@ -19,9 +18,7 @@ local tune = require "clshell.tune"
 t.keeps("Program", "Kernel", "Buffer", "Context", "Queue", "Array", "Launch",
   "Event")
 t.device()
-for _, effort in pairs(protocol.efforts) do -- no rate is asserted here
-  effort.warmup, effort.busy, effort.seconds = 0, 0, 0.02
-end
+load(t.briefly)()
 
 local stores = 0
 

@@ -4,7 +4,6 @@
 
 local t = require "t"
 local cl = require "cl"
-local protocol = require "clshell.measure.protocol"
 local scratch = require "scratch"
 local search = require "clshell.tune.search"
 local shapes = require "clshell.tune.shapes"
@@ -15,9 +14,7 @@ local tune = require "clshell.tune"
 t.keeps("Program", "Kernel", "Buffer", "Context", "Queue", "Array", "Launch",
   "Event", "Device")
 t.device()
-for _, effort in pairs(protocol.efforts) do -- no rate is asserted here
-  effort.warmup, effort.busy, effort.seconds = 0, 0, 0.02
-end
+load(t.briefly)()
 store.use "none"
 
 -- A source that answers the ms of a list by the parameter x; a text is the

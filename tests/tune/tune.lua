@@ -17,9 +17,7 @@ local tune = require "clshell.tune"
 t.keeps("Program", "Kernel", "Buffer", "Context", "Queue", "Array", "Launch",
   "Event", "Truth")
 t.device()
-for _, effort in pairs(protocol.efforts) do -- no rate is asserted here
-  effort.warmup, effort.busy, effort.seconds = 0, 0, 0.02
-end
+load(t.briefly)()
 store.use "none"
 
 local function statuses(result)
