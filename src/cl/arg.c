@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "buffer.h"
+#include "flight.h"
 #include "kernel.h"
 
 #define MAXVALUE 1024 /* bytes of one argument by value */
@@ -297,6 +298,7 @@ static void setmem(lua_State *L, Args *a, int i, const Param *p, Buffer *b,
            "in the kernel",
            (LUAI_UACINT)clsh_buffer_start(b));
   setarg(L, a, i, sizeof handle, &handle);
+  clsh_flight_buffer(p->name, b->type, &b->shape);
 }
 
 static void setlocal(lua_State *L, Args *a, int i, const Param *p,
@@ -310,6 +312,7 @@ static void setlocal(lua_State *L, Args *a, int i, const Param *p,
     badarg(L, a, i, "%I bytes of local memory in all; the device has %I",
            (LUAI_UACINT)(a->local + own), (LUAI_UACINT)c->limits.local_mem);
   setarg(L, a, i, l->bytes, NULL);
+  clsh_flight_local(p->name, l->type, l->count);
 }
 
 static const char *badpointer(lua_State *L, const Param *p, int idx) {
@@ -346,6 +349,7 @@ static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
       badarg(L, a, i, "must have %I bytes; got %I", (LUAI_UACINT)size,
              (LUAI_UACINT)v->size);
     setarg(L, a, i, v->size, v->data);
+    clsh_flight_value(p->name, v->type, v->data);
     return;
   }
   if (p->size != 0 && p->value == NULL)
@@ -360,6 +364,7 @@ static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
   if (wrong != NULL)
     badarg(L, a, i, "%s", wrong);
   setarg(L, a, i, p->value->size, data);
+  clsh_flight_value(p->name, p->value, data);
 }
 
 /* Whether a parameter holds a driver's object that is no buffer. */
@@ -389,8 +394,9 @@ static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
 }
 
 /*
-** Sets all arguments of a kernel from the n values at `first`. The next
-** launch sets all of them anew, so none needs anchoring.
+** Sets all arguments of a kernel from the n values at `first`, and notes them
+** in the launch's flight. The next launch sets all of them anew, so none needs
+** anchoring.
 */
 void clsh_arg_set(lua_State *L, const Kernel *k, int first, int n) {
   Args a = {k, 0, 0};

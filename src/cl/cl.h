@@ -42,6 +42,9 @@ void clsh_poll_raise(lua_State *L, const char *hint);
 unsigned clsh_poll_interrupts(void);
 double clsh_poll_now(void); /* seconds, monotonic */
 
+/* flight.c: the launches that a crash may come from; for signal handlers */
+size_t clsh_flight_tell(char *text, size_t size);
+
 /* hush.c: the user's standard error, which a compiler does not get */
 extern volatile int clsh_hush_stderr;
 

@@ -90,25 +90,30 @@ const char *clsh_error_name(cl_int code) {
 }
 
 /*
-** Pushes "file:line: " of the innermost Lua function outside the library that
-** LIBRARY names: the user's line, however deep the library is below it.
+** Finds the innermost Lua function outside the library that LIBRARY names: the
+** user's line, however deep the library is below it.
 */
-static void pushwhere(lua_State *L) {
-  lua_Debug ar;
+bool clsh_error_where(lua_State *L, lua_Debug *ar) {
   size_t len = 0;
+  bool found = false;
   lua_getfield(L, LUA_REGISTRYINDEX, LIBRARY);
   const char *library = lua_tolstring(L, -1, &len);
-  for (int level = 0; lua_getstack(L, level, &ar); level++) {
-    lua_getinfo(L, "Sl", &ar);
-    if (ar.currentline > 0 &&
-        (library == NULL || strncmp(ar.source, library, len) != 0)) {
-      lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
-      lua_remove(L, -2);
-      return;
-    }
+  for (int level = 0; !found && lua_getstack(L, level, ar); level++) {
+    lua_getinfo(L, "Sl", ar);
+    found = ar->currentline > 0 &&
+            (library == NULL || strncmp(ar->source, library, len) != 0);
   }
   lua_pop(L, 1);
-  lua_pushliteral(L, "");
+  return found;
+}
+
+/* Pushes "file:line: " of that function. */
+static void pushwhere(lua_State *L) {
+  lua_Debug ar;
+  if (clsh_error_where(L, &ar))
+    lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+  else
+    lua_pushliteral(L, "");
 }
 
 /* The place in s near i at which no character of UTF-8 is cut. */

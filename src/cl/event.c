@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "device.h"
+#include "flight.h"
 #include "kernel.h"
 #include "process.h"
 #include "queue.h"
@@ -162,6 +163,7 @@ Event *clsh_event_new(lua_State *L, int queuearg) {
   e->queue = q;
   e->context = q->context;
   e->status = CL_QUEUED;
+  e->flight = clsh_flight_newest();
   lua_pushvalue(L, queuearg);
   lua_setiuservalue(L, -2, 1);
   e->next = pending;
@@ -214,6 +216,10 @@ static void settle(Event *e) {
     e->stamped =
         clGetEventProfilingInfo(e->handle, what[i], sizeof e->stamp[i],
                                 &e->stamp[i], NULL) == CL_SUCCESS;
+  if (!e->queue->out_of_order)
+    clsh_flight_end(e->flight, e->queue);
+  else if (e->kernel[0] != '\0')
+    clsh_flight_end(e->flight, NULL);
   clReleaseEvent(e->handle);
   e->handle = NULL;
   assert(e->link != NULL);

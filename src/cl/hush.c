@@ -18,7 +18,7 @@ static FILE *said;      /* NULL: the standard error is as it was */
 static char told[8192]; /* the lines of the last build; the rest is dropped */
 static struct sigaction onabort;
 
-/* The signal handler of abort(), which goes on with the action of before. */
+/* The signal handler of abort(). The action of before is next. */
 static void spill(int sig) {
   char text[512];
   ssize_t n;
@@ -27,6 +27,7 @@ static void spill(int sig) {
          write(clsh_hush_stderr, text, (size_t)n) == n)
     ;
   sigaction(sig, &onabort, NULL);
+  raise(sig); /* once this handler has returned */
 }
 
 /* From now on a file takes the standard error; not where there is none. */

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "flight.h"
 #include "kernel.h"
 #include "queue.h"
 
@@ -344,12 +345,18 @@ static int launch_call(lua_State *L) {
     clsh_event_after(L, -1, k->context, &after);
     lua_pop(L, 1);
   }
+  const size_t *local = l->haslocal ? l->local : NULL;
+  const size_t *offset = l->hasoffset ? l->offset : NULL;
+  clsh_flight_begin(L, k->name, q->out_of_order ? NULL : q);
   clsh_arg_set(L, k, 2, nargs);
-  cl_int err = clEnqueueNDRangeKernel(
-      handle, k->handle, l->dims, l->hasoffset ? l->offset : NULL, l->global,
-      l->haslocal ? l->local : NULL, after.n, after.list, &e->handle);
-  if (err != CL_SUCCESS)
+  e->flight = clsh_flight_launch(l->dims, l->global, local, offset);
+  cl_int err =
+      clEnqueueNDRangeKernel(handle, k->handle, l->dims, offset, l->global,
+                             local, after.n, after.list, &e->handle);
+  if (err != CL_SUCCESS) {
+    clsh_flight_drop();
     launchfailed(L, l, err);
+  }
   clsh_event_setkernel(e, k->name);
   e->flop = l->flop;
   e->bytes = l->bytes;

@@ -44,9 +44,13 @@ static const int others[] = {SIGABRT, SIGBUS, SIGFPE,  SIGILL,  SIGSEGV,
                              SIGTRAP, SIGSYS, SIGALRM, SIGQUIT, SIGTERM};
 
 static sigset_t before;
+static struct sigaction onabort;
 static int depth;
 
-/* Blocks all signals but those, until clsh_process_unblock() is called. */
+/*
+** Blocks all signals but those, until clsh_process_unblock() is called. That
+** undoes a driver's own action for abort(): LLVM's is the last that runs.
+*/
 void clsh_process_block(void) {
   sigset_t all;
   if (depth++ > 0)
@@ -55,12 +59,15 @@ void clsh_process_block(void) {
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     sigdelset(&all, others[i]);
   pthread_sigmask(SIG_SETMASK, &all, &before);
+  sigaction(SIGABRT, NULL, &onabort);
 }
 
 void clsh_process_unblock(void) {
   assert(depth > 0);
-  if (--depth == 0)
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (--depth > 0)
+    return;
+  sigaction(SIGABRT, &onabort, NULL);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* From now on nothing is released: a driver might wait for what runs. */

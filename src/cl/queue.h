@@ -50,6 +50,7 @@ typedef struct Event {
   cl_ulong stamp[4]; /* queued, submit, start, end; ns */
   bool stamped;
   char kernel[MAXNAME];       /* the name; "": another command */
+  unsigned flight;            /* of the kernel, or of the newest before */
   lua_Number flop, bytes;     /* of the command; 0: not known */
   struct Event *next, **link; /* in `pending`, or NULL, NULL */
 } Event;

@@ -283,6 +283,8 @@ static const char *openstate(lua_State *L, const Options *o) {
   clsh_traceback_open(L);
   if (o->timeout > 0)
     clsh_timeout_start(L, o->timeout);
+  if (o->tool == NULL)
+    clsh_crash_open();
   clsh_exit_open(L);
   deepenstacks();
   luaL_requiref(L, "cl", luaopen_cl, 1);
@@ -292,8 +294,10 @@ static const char *openstate(lua_State *L, const Options *o) {
   lua_setfield(L, 1, "home");
   const char *home = lua_tostring(L, 2);
   const char *script = NULL;
-  if (o->script < o->argc)
+  if (o->script < o->argc) {
     script = clsh_home_pushscript(L, o->argv[o->script], home);
+    clsh_crash_script(script);
+  }
   setcommandline(L, o, script);
   clsh_home_setpath(L, home);
   createargtable(L, o, script);

@@ -87,6 +87,10 @@ int luaopen_clshell_system(lua_State *L);
 void clsh_timeout_start(lua_State *L, double seconds);
 bool clsh_timeout_expired(void);
 
+/* crash.c */
+void clsh_crash_open(void);
+void clsh_crash_script(const char *name);
+
 /* run.c */
 int clsh_run_call(lua_State *L, int narg, int nres);
 int clsh_run_report(lua_State *L, const char *progname);

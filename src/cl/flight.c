@@ -1,0 +1,302 @@
+/*
+** flight.c - notes of the newest launches, in static memory: a signal handler
+** reads them when a kernel has crashed the process. A note costs a launch
+** about as much as setting one argument. The handler's part allocates nothing
+** and calls no function that takes a lock.
+** SPDX-License-Identifier: MIT
+*/
+#include <assert.h>
+#include <string.h>
+
+#include "flight.h"
+#include "object.h"
+
+#define NOTES 16  /* launches that are remembered; a power of two */
+#define SHOWN 4   /* of those, launches that are told */
+#define MAXARGS 8 /* arguments of one that are told */
+
+typedef struct Arg {
+  char name[24];
+  char kind;        /* 'b'uffer, 'l'ocal memory, by 'v'alue */
+  const Type *type; /* NULL: a struct */
+  Shape shape;      /* of a buffer; of local memory its count alone */
+  char value[8];    /* of a scalar */
+} Arg;
+
+typedef struct Flight {
+  unsigned number;
+  const void *queue; /* in order; NULL: another one */
+  bool ended;        /* that is known */
+  char kernel[48];
+  char source[LUA_IDSIZE]; /* of the line that launched; "": not known */
+  int line;
+  cl_uint dims;
+  bool haslocal, hasoffset;
+  size_t global[3], local[3], offset[3];
+  int nargs;
+  Arg args[MAXARGS];
+} Flight;
+
+static Flight notes[NOTES];
+static unsigned newest; /* the number of the newest note */
+
+static Flight *note(unsigned number) {
+  return &notes[number % NOTES];
+}
+
+/* Begins the note of a launch of the running function. */
+void clsh_flight_begin(lua_State *L, const char *kernel, const void *queue) {
+  lua_Debug ar;
+  Flight *f = note(newest + 1);
+  f->number = 0; /* until it is complete */
+  f->queue = queue;
+  f->ended = false;
+  f->nargs = 0;
+  f->source[0] = f->kernel[sizeof f->kernel - 1] = '\0';
+  memccpy(f->kernel, kernel, '\0', sizeof f->kernel - 1);
+  if (clsh_error_where(L, &ar)) {
+    memcpy(f->source, ar.short_src, sizeof f->source);
+    f->line = ar.currentline;
+  }
+}
+
+/* The next argument of the note that was begun; NULL: it is not told. */
+static Arg *newarg(const char *name, char kind, const Type *t) {
+  Flight *f = note(newest + 1);
+  if (f->nargs++ >= MAXARGS)
+    return NULL;
+  Arg *a = &f->args[f->nargs - 1];
+  a->name[sizeof a->name - 1] = '\0';
+  memccpy(a->name, name, '\0', sizeof a->name - 1);
+  a->kind = kind;
+  a->type = t;
+  return a;
+}
+
+void clsh_flight_buffer(const char *name, const Type *t, const Shape *s) {
+  Arg *a = newarg(name, 'b', t);
+  if (a != NULL)
+    a->shape = *s;
+}
+
+void clsh_flight_local(const char *name, const Type *t, size_t count) {
+  Arg *a = newarg(name, 'l', t);
+  if (a != NULL)
+    a->shape = (Shape){.ndims = 1, .dim = {count}};
+}
+
+/* `t` is NULL for a struct. */
+void clsh_flight_value(const char *name, const Type *t, const void *p) {
+  Arg *a = newarg(name, 'v', t);
+  if (a != NULL && t != NULL && t->width == 1)
+    memcpy(a->value, p, t->size);
+}
+
+/* Completes the note; its number. `local` and `offset` may be NULL. */
+unsigned clsh_flight_launch(cl_uint dims, const size_t *global,
+                            const size_t *local, const size_t *offset) {
+  Flight *f = note(newest + 1);
+  assert(dims >= 1 && dims <= 3);
+  f->dims = dims;
+  f->haslocal = local != NULL;
+  f->hasoffset = offset != NULL;
+  for (cl_uint i = 0; i < dims; i++) {
+    f->global[i] = global[i];
+    f->local[i] = local != NULL ? local[i] : 0;
+    f->offset[i] = offset != NULL ? offset[i] : 0;
+  }
+  f->number = ++newest;
+  return newest;
+}
+
+/* Forgets the newest note: the driver has refused its launch. */
+void clsh_flight_drop(void) {
+  note(newest)->number = 0;
+  newest--;
+}
+
+unsigned clsh_flight_newest(void) {
+  return newest;
+}
+
+/* Notes the end of launch `number`, and, in order, of those before it. */
+void clsh_flight_end(unsigned number, const void *queue) {
+  for (int i = 0; i < NOTES; i++) {
+    Flight *f = &notes[i];
+    if (f->number == number ||
+        (queue != NULL && f->queue == queue && f->number < number))
+      f->ended = true;
+  }
+}
+
+/* A text that grows up to `end`; what is beyond is cut. */
+typedef struct Text {
+  char *at, *end;
+} Text;
+
+static void add(Text *t, const char *s) {
+  while (*s != '\0' && t->at < t->end)
+    *t->at++ = *s++;
+}
+
+static void addinteger(Text *t, uint64_t n) {
+  char digits[24], *s = digits + sizeof digits;
+  *--s = '\0';
+  do
+    *--s = (char)('0' + n % 10);
+  while ((n /= 10) != 0);
+  add(t, s);
+}
+
+/* A number to six digits. */
+static void addreal(Text *t, double x) {
+  int exponent = 0;
+  if (x < 0) {
+    add(t, "-");
+    x = -x;
+  }
+  if (!(x <= 1.7976931348623157e308)) {
+    add(t, x > 0 ? "inf" : "nan");
+    return;
+  }
+  for (; x >= 1e6; exponent++)
+    x /= 10;
+  for (; x != 0 && x < 1e5; exponent--)
+    x *= 10;
+  uint64_t n = (uint64_t)(x + 0.5), unit = 1;
+  for (; n != 0 && n % 10 == 0; exponent++)
+    n /= 10;
+  bool plain = exponent >= -6 && exponent <= 9;
+  for (; plain && exponent > 0; exponent--)
+    n *= 10;
+  for (; plain && exponent < 0; exponent++)
+    unit *= 10;
+  addinteger(t, n / unit);
+  if (unit > 1)
+    add(t, ".");
+  for (n %= unit; unit > 1; n %= unit) {
+    unit /= 10;
+    addinteger(t, n / unit);
+  }
+  if (exponent != 0) {
+    add(t, exponent < 0 ? "e-" : "e");
+    addinteger(t, (uint64_t)(exponent < 0 ? -exponent : exponent));
+  }
+}
+
+/* " 64x16", after a word */
+static void addsizes(Text *t, const char *word, const size_t *s, cl_uint n) {
+  add(t, word);
+  for (cl_uint i = 0; i < n; i++) {
+    add(t, i > 0 ? "x" : " ");
+    addinteger(t, s[i]);
+  }
+}
+
+static void addscalar(Text *t, const Arg *a) {
+  int64_t n;
+  double x;
+  if (a->type->kind == 'f') {
+    clsh_number_loadreals(a->type, a->value, 1, &x);
+    addreal(t, x);
+    return;
+  }
+  clsh_number_loadintegers(a->type, a->value, 1, &n);
+  bool negative = a->type->kind == 'i' && n < 0;
+  add(t, negative ? "-" : "");
+  addinteger(t, negative ? -(uint64_t)n : (uint64_t)n);
+}
+
+/* "x = Buffer float[16]", "n = 100" */
+static void addarg(Text *t, const Arg *a) {
+  if (a->name[0] != '\0') {
+    add(t, a->name);
+    add(t, " = ");
+  }
+  if (a->type == NULL) {
+    add(t, "a struct");
+  } else if (a->kind == 'v' && a->type->width == 1) {
+    addscalar(t, a);
+  } else {
+    add(t, a->kind == 'b' ? "Buffer " : a->kind == 'l' ? "local " : "a ");
+    add(t, a->type->name);
+    for (int i = 0; a->kind != 'v' && i < a->shape.ndims; i++) {
+      add(t, "[");
+      addinteger(t, a->shape.dim[i]);
+      add(t, "]");
+    }
+  }
+}
+
+/* A launch and how many of its kind there are, on up to three lines. */
+static void addflight(Text *t, const Flight *f, int count) {
+  add(t, f->kernel);
+  addsizes(t, " over", f->global, f->dims);
+  if (f->haslocal)
+    addsizes(t, ", local", f->local, f->dims);
+  if (f->hasoffset)
+    addsizes(t, ", offset", f->offset, f->dims);
+  if (count > 1) {
+    add(t, ", ");
+    addinteger(t, (uint64_t)count);
+    add(t, " times");
+  }
+  for (int i = 0; i < f->nargs && i < MAXARGS; i++) {
+    add(t, i > 0 ? ", " : "\n    with ");
+    addarg(t, &f->args[i]);
+  }
+  add(t, f->nargs > MAXARGS ? " ..." : "");
+  if (f->source[0] != '\0') {
+    add(t, "\n    launched at ");
+    add(t, f->source);
+    add(t, ":");
+    addinteger(t, (uint64_t)f->line);
+  }
+  add(t, "\n");
+}
+
+static bool same(const Flight *f, const Flight *g) {
+  return f->line == g->line && strcmp(f->kernel, g->kernel) == 0 &&
+         strcmp(f->source, g->source) == 0;
+}
+
+/*
+** Of the launches of one kernel by one line that may not have ended, only the
+** newest is told; 0: this one is not, else their count.
+*/
+static int told(unsigned number) {
+  const Flight *f = note(number);
+  int count = 0;
+  if (f->number != number || f->ended)
+    return 0;
+  for (unsigned i = newest; i > 0 && i + NOTES > newest; i--) {
+    const Flight *g = note(i);
+    bool counts = g->number == i && !g->ended && same(f, g);
+    if (counts && i > number)
+      return 0;
+    count += counts;
+  }
+  return count;
+}
+
+/*
+** Writes the launches that may not have ended into a text, or else the newest;
+** returns its length, which is 0 before the first launch. For signal handlers.
+*/
+size_t clsh_flight_tell(char *text, size_t size) {
+  Text t = {text, text + size};
+  unsigned first = newest < NOTES ? 1 : newest - NOTES + 1;
+  int n = 0;
+  for (unsigned i = first; i <= newest && i != 0 && n < SHOWN; i++) {
+    int count = told(i);
+    if (count == 0)
+      continue;
+    add(&t, n++ == 0 ? "  under way: kernel " : "  then: kernel ");
+    addflight(&t, note(i), count);
+  }
+  if (n == 0 && newest > 0) {
+    add(&t, "  no kernel was under way; the newest was ");
+    addflight(&t, note(newest), 1);
+  }
+  return (size_t)(t.at - text);
+}

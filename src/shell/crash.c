@@ -1,0 +1,115 @@
+/*
+** crash.c - tells which launch crashed the process, before it dies. A driver
+** of the CPU runs kernels in this process: a store outside a buffer ends it.
+** The report is made without memory allocation or locks, and then the signal
+** takes the way that it had without this file: to the sanitizer's report, a
+** core file, and the same exit status.
+** SPDX-License-Identifier: MIT
+*/
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cl/cl.h"
+#include "shell.h"
+
+#define STACK ((size_t)64 << 10) /* of the handler, bytes */
+
+static const struct {
+  int number;
+  const char *name;
+} signals[] = {{SIGABRT, "SIGABRT (abort)"},
+               {SIGBUS, "SIGBUS (a bad address)"},
+               {SIGFPE, "SIGFPE (an arithmetic fault)"},
+               {SIGILL, "SIGILL (an illegal instruction)"},
+               {SIGSEGV, "SIGSEGV (a bad address)"}};
+#define NSIGNALS (sizeof signals / sizeof signals[0])
+
+static struct sigaction before[NSIGNALS];
+static char text[4096]; /* the report */
+static size_t length;
+static const char *script; /* NULL: none */
+
+static void add(const char *s) {
+  size_t n = strlen(s), room = sizeof text - length;
+  n = n < room ? n : room;
+  memcpy(text + length, s, n);
+  length += n;
+}
+
+static void put(int fd, const char *s, size_t n) {
+  while (n > 0) {
+    ssize_t k = write(fd, s, n);
+    if (k <= 0)
+      return;
+    s += k;
+    n -= (size_t)k;
+  }
+}
+
+/* Writes what happened, what was under way, and the next step. */
+static void report(size_t which) {
+  add("\n" PROGRAM ": ended by ");
+  add(signals[which].name);
+  add("\n");
+  size_t told = clsh_flight_tell(text + length, sizeof text - length);
+  length += told;
+  if (told == 0) {
+    add("  no kernel has been launched\n");
+  } else {
+    add("  for stores outside a buffer see ");
+    add(script != NULL ? PROGRAM " --memcheck " : "check(launch, ...)");
+    add(script != NULL ? script : "");
+    add("\n");
+  }
+  put(clsh_hush_stderr, text, length);
+}
+
+/*
+** The first thread that faults reports; others wait for the end. Then the
+** instruction faults again, or the signal is sent again, and meets the action
+** of before.
+*/
+static void onsignal(int sig, siginfo_t *info, void *unused) {
+  static atomic_flag taken = ATOMIC_FLAG_INIT;
+  static pthread_t reporter;
+  size_t which = 0;
+  (void)unused;
+  while (which < NSIGNALS - 1 && signals[which].number != sig)
+    which++;
+  if (!atomic_flag_test_and_set(&taken)) {
+    reporter = pthread_self();
+    signal(SIGPIPE, SIG_IGN); /* it would be the one that ends the process */
+    clsh_interrupt_restoreterminal();
+    report(which);
+  } else if (!pthread_equal(reporter, pthread_self())) {
+    for (;;)
+      pause();
+  }
+  for (size_t i = 0; i < NSIGNALS; i++)
+    sigaction(signals[i].number, &before[i], NULL);
+  if (sig == SIGABRT || info->si_code <= 0)
+    raise(sig);
+}
+
+/* The name of the script that runs, for the report; it must stay. */
+void clsh_crash_script(const char *name) {
+  script = name;
+}
+
+/* Takes over the signals of a crash. */
+void clsh_crash_open(void) {
+  static char stack[STACK];
+  stack_t own = {.ss_sp = stack, .ss_size = sizeof stack}, old;
+  struct sigaction action;
+  if (sigaltstack(NULL, &old) == 0 && (old.ss_flags & SS_DISABLE) != 0)
+    sigaltstack(&own, NULL);
+  memset(&action, 0, sizeof action);
+  action.sa_sigaction = onsignal;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  for (size_t i = 0; i < NSIGNALS; i++)
+    sigaction(signals[i].number, &action, &before[i]);
+}
