@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 local cl = require "cl"
+local protocol = require "clshell.measure.protocol"
 local scratch = require "scratch"
 local store = require "clshell.store"
 local tune = require "clshell.tune"
