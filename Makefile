@@ -10,10 +10,15 @@ LUA     = lua5.4
 SAN     =
 
 # The folders of src, each calling only those before it. cl and host make
-# cl.so; edit and shell make the program around it.
+# cl.so; edit, the worker's side and shell make the program around it. The
+# other files of worker make worker.so, the driver of --worker, on Linux.
 sources = $(sort $(wildcard $(1:%=src/%/*.c)))
 MODULE  = $(call sources,cl host)
-PROGRAM = $(filter-out $(LINEEDIT_not_$(LINEEDIT)),$(call sources,edit shell))
+PROGRAM = $(filter-out $(LINEEDIT_not_$(LINEEDIT)),$(call sources,edit)) \
+          $(SERVE) $(call sources,shell)
+SERVE   = src/worker/serve.c
+DRIVER  = $(filter-out $(SERVE),$(call sources,worker))
+WORKER  = $(BUILD)/worker.so
 # What edits statements at the prompt; none: lines as the terminal has them.
 LINEEDIT              = readline
 LINEEDIT_not_readline = src/edit/lineedit_none.c
@@ -36,6 +41,8 @@ OPENCL_LIBS = -framework OpenCL
 EXPORT     =
 SHARED     = -bundle -undefined dynamic_lookup
 LIBDL      =
+SERVE      =
+WORKER     =
 endif
 pkg = $(shell $(PKG_CONFIG) $(1) 2>/dev/null)
 ifndef LUA_PC
@@ -62,6 +69,7 @@ LIBS = $(LUA_LIBS) $(OPENCL_LIBS) $(LIBDL) -lm
 
 LIBOBJ = $(MODULE:src/%.c=$(BUILD)/%.o)
 OBJ    = $(LIBOBJ) $(PROGRAM:src/%.c=$(BUILD)/%.o)
+DRVOBJ = $(if $(WORKER),$(DRIVER:src/%.c=$(BUILD)/%.o))
 TOOLS  = $(wildcard tests/tools/*.c)
 TESTS  = $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(filter-out %layer.c, \
          $(TOOLS))) $(BUILD)/tests/faultlayer.so $(BUILD)/clshell-none \
@@ -77,9 +85,9 @@ TRACE = $(if $(and $(OCLGRIND),$(wildcard /usr/include/oclgrind/Plugin.h \
         /usr/local/include/oclgrind/Plugin.h),$(shell command -v $(CXX))),\
         build/trace.so)
 
-all: $(BUILD)/clshell build/doc/cl.txt $(TRACE) ## build build/clshell
+all: $(BUILD)/clshell build/doc/cl.txt $(TRACE) $(WORKER) ## build build/clshell
 lib: $(BUILD)/cl.so ## build build/cl.so, the bindings for stock lua5.4
-objects: $(OBJ) $(TESTS)
+objects: $(OBJ) $(DRVOBJ) $(TESTS)
 
 $(BUILD)/clshell: $(OBJ) $(BUILD)/ldflags
 	$(CC) $(CF) $(LDFLAGS) $(EXPORT) -o $@ $(OBJ) $(READLINE_LIBS) $(LIBS)
@@ -95,6 +103,11 @@ $(BUILD)/clshell-none: $(NONE) $(BUILD)/ldflags
 $(BUILD)/cl.so: $(LIBOBJ) $(BUILD)/ldflags
 	$(CC) $(CF) $(LDFLAGS) $(SHARED) -o $@ $(LIBOBJ) $(OPENCL_LIBS) \
 	  $(LIBDL) -lm
+
+# Only the loader calls it, by its one exported name.
+$(DRVOBJ): CPPF += -fvisibility=hidden
+$(BUILD)/worker.so: $(DRVOBJ) $(BUILD)/ldflags
+	$(CC) $(CF) $(LDFLAGS) $(SHARED) -o $@ $(DRVOBJ)
 
 build/trace.so: src/sim/trace.cpp
 	@mkdir -p $(@D)
@@ -225,6 +238,7 @@ install-files:
 	install -m 755 $(BUILD)/clshell '$(DESTDIR)$(BINDIR)/clshell'
 	for f in $(DATA); do install -m 644 $$f $(TO)/$$f || exit 1; done
 	$(if $(TRACE),install -m 755 $(TRACE) $(TO)/trace.so)
+	$(if $(WORKER),install -m 755 $(WORKER) $(TO)/worker.so)
 	install -d $(TO)/doc
 	install -m 644 build/doc/cl.txt $(TO)/doc/cl.txt
 	for m in $(MANUALS); do f='$(DESTDIR)$(PREFIX)'/$${m#*:}; \
@@ -232,7 +246,7 @@ install-files:
 	  chmod 644 "$$f" || exit 1; done
 uninstall: ## remove what install wrote
 	rm -f '$(DESTDIR)$(BINDIR)/clshell' $(DATA:%=$(TO)/%) $(TO)/doc/cl.txt \
-	  $(TO)/trace.so $(foreach m,$(MANUALS),'$(DESTDIR)$(PREFIX)/$(lastword $(subst :, ,$m))')
+	  $(TO)/trace.so $(TO)/worker.so $(foreach m,$(MANUALS),'$(DESTDIR)$(PREFIX)/$(lastword $(subst :, ,$m))')
 	-find $(TO) -depth -type d -exec rmdir {} \; 2>/dev/null
 
 compile_commands.json: FORCE ## for editors, made with bear
@@ -248,4 +262,4 @@ FORCE:
   install install-files uninstall clean help FORCE
 .DELETE_ON_ERROR:
 
--include $(OBJ:.o=.d) $(TESTS:=.d)
+-include $(OBJ:.o=.d) $(DRVOBJ:.o=.d) $(TESTS:=.d)

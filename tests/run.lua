@@ -18,8 +18,8 @@ local passed, failed, skipped = 0, 0, 0
 -- the rest is run: objects and launches, families, data, reports, store,
 -- plots, editing, help, and the words of the prompt.
 local LONG = {"gemm/gemm", "gemm/nvptx", "shell/interrupt", "cl/memfail",
-  "scripts/scripts", "measure/other_programs", "help/examples",
-  "explain/claims", "gemm/blas", "spmv/spmv", "transpose/transpose",
+  "worker/driver", "scripts/scripts", "measure/other_programs",
+  "help/examples", "explain/claims", "gemm/blas", "spmv/spmv", "transpose/transpose",
   "measure/bench", "cl/rebuild", "cli/cli", "prompt/show_device",
   "cl/badinput", "simulate/check", "base/misuse"}
 

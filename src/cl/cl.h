@@ -48,6 +48,9 @@ size_t clsh_flight_tell(char *text, size_t size);
 /* hush.c: the user's standard error, which a compiler does not get */
 extern volatile int clsh_hush_stderr;
 
+/* context.c: what nobody was told of a worker that has ended */
+void clsh_context_pushended(lua_State *L);
+
 /* pending.c, process.c: the end of the program while commands run. Work that
    was launched before the last Ctrl-C is abandoned. */
 int clsh_pending_count(lua_State *L, double seconds, bool abandoned);

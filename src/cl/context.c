@@ -5,12 +5,14 @@
 */
 #include <assert.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "context.h"
 #include "device.h"
 #include "process.h"
+#include "worker.h"
 
 #define CONTEXTS "cl.contexts" /* registry: device index -> Context */
 
@@ -21,16 +23,19 @@
 /* The driver's text of its last error, written from any thread. */
 typedef struct Notice {
   pthread_mutex_t lock;
-  char text[256];
+  char text[1280];
+  atomic_bool ended; /* it tells of a worker: the next call raises */
 } Notice;
 
-static Notice notice = {PTHREAD_MUTEX_INITIALIZER, ""};
+static Notice notice = {PTHREAD_MUTEX_INITIALIZER, "", false};
 static void CL_CALLBACK onnotice(const char *text, const void *data,
                                  size_t size, void *user) {
   (void)data, (void)size, (void)user;
   pthread_mutex_lock(&notice.lock);
   snprintf(notice.text, sizeof notice.text, "%.*s",
            (int)sizeof notice.text - 1, text != NULL ? text : "");
+  notice.ended =
+      strncmp(notice.text, WORKER_NOTICE, strlen(WORKER_NOTICE)) == 0;
   pthread_mutex_unlock(&notice.lock);
 }
 
@@ -40,8 +45,39 @@ void clsh_context_pushnotice(lua_State *L) {
   pthread_mutex_lock(&notice.lock);
   memcpy(text, notice.text, sizeof text);
   notice.text[0] = '\0';
+  notice.ended = false;
   pthread_mutex_unlock(&notice.lock);
   lua_pushstring(L, text);
+}
+
+/* Pushes what is to be told of a worker that has ended, or nil. */
+void clsh_context_pushended(lua_State *L) {
+  if (!notice.ended) {
+    lua_pushnil(L);
+    return;
+  }
+  clsh_context_pushnotice(L);
+  lua_pushstring(L, lua_tostring(L, -1) + strlen(WORKER_NOTICE));
+  lua_remove(L, -2);
+}
+
+/* Raises where a command failed as its worker ended; says why once. */
+void clsh_context_checkworker(lua_State *L, cl_int code, const char *call) {
+  if (code != WORKER_DIED && code != CONTENT_LOST)
+    return;
+  clsh_context_pushnotice(L);
+  const char *text = lua_tostring(L, -1);
+  if (strncmp(text, WORKER_NOTICE, strlen(WORKER_NOTICE)) == 0)
+    text += strlen(WORKER_NOTICE);
+  else
+    text = "the command was given up: its worker had ended";
+  const char *remedy = strchr(text, '\n');
+  lua_pushlstring(L, text,
+                  remedy != NULL ? (size_t)(remedy - text) : strlen(text));
+  clsh_error_push(L, code, call, lua_tostring(L, -1));
+  lua_pushstring(L, remedy != NULL ? remedy + 1 : NULL);
+  lua_setfield(L, -2, "hint");
+  lua_error(L);
 }
 
 static void context_release(Object *o) {
@@ -193,6 +229,8 @@ void clsh_context_alive(lua_State *L, Context *c) {
     clsh_error(L, "the program ends while the device is at work");
   if (c->head.closed)
     clsh_error(L, "its Context is closed");
+  if (notice.ended)
+    clsh_context_checkworker(L, WORKER_DIED, NULL);
   if (c->lost == CL_SUCCESS)
     return;
   lua_pushfstring(L, "the device is lost: %s gave %s (%d) before this call",
@@ -215,6 +253,7 @@ void clsh_context_setlost(Context *c, cl_int code, const char *call) {
 */
 void clsh_context_checkcommand(lua_State *L, Context *c, cl_int err,
                                const char *call) {
+  clsh_context_checkworker(L, err, call);
   if (err == CL_INVALID_COMMAND_QUEUE || err < -1100)
     clsh_context_setlost(c, err, call);
   clsh_error_check(L, err, call);

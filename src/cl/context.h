@@ -36,6 +36,7 @@ void clsh_context_alive(lua_State *L, Context *c);
 void clsh_context_setlost(Context *c, cl_int code, const char *call);
 void clsh_context_checkcommand(lua_State *L, Context *c, cl_int err,
                                const char *call);
+void clsh_context_checkworker(lua_State *L, cl_int code, const char *call);
 void clsh_context_pushnotice(lua_State *L); /* what the driver last said */
 bool clsh_context_usable(const Context *c);
 void clsh_context_setdevice(lua_State *L);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "object.h"
+#include "worker.h"
 
 #define TNAME "Error"
 #define LONGEST 640          /* bytes in a line of a message */
@@ -76,6 +77,8 @@ static const struct {
     ROW(CL_INVALID_COMPILER_OPTIONS),
     ROW(CL_INVALID_LINKER_OPTIONS),
     ROW(CL_INVALID_DEVICE_PARTITION_COUNT),
+    ROW(WORKER_DIED),
+    ROW(CONTENT_LOST),
 #undef ROW
     {-1001, "CL_PLATFORM_NOT_FOUND_KHR"},
     {-9999, "NVIDIA: illegal access in a kernel"},

@@ -189,6 +189,7 @@ void clsh_event_setkernel(Event *e, const char *name) {
 /* Raises for a command that ended with an error. */
 static void commandfailed(lua_State *L, Event *e) {
   cl_int code = e->status;
+  clsh_context_checkworker(L, code, "clWaitForEvents");
   if (code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) {
     clsh_error_call(L, code, "clWaitForEvents",
                     "a command it waits for failed");

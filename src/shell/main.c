@@ -18,6 +18,7 @@
 #include "cl/cl.h"
 #include "host/host.h"
 #include "shell.h"
+#include "worker/serve.h"
 
 #define STACKSIZE ((size_t)64 << 20) /* of a driver's threads, bytes */
 #define NOMEMORY PROGRAM ": not enough memory\n"
@@ -293,6 +294,7 @@ static const char *openstate(lua_State *L, const Options *o) {
   lua_pushvalue(L, -1);
   lua_setfield(L, 1, "home");
   const char *home = lua_tostring(L, 2);
+  clsh_isolate_open(L, o, home);
   const char *script = NULL;
   if (o->script < o->argc) {
     script = clsh_home_pushscript(L, o->argv[o->script], home);
@@ -349,13 +351,20 @@ static int run(Options *o) {
   lua_pushcfunction(L, pmain);
   lua_pushlightuserdata(L, o);
   report(L, lua_pcall(L, 1, 0, 0));
-  clsh_exit_leave(L);
+  if (!clsh_exit_leave(L) && exitcode == EXIT_OK)
+    exitcode = EXIT_SCRIPT;
   lua_close(L);
   return clsh_timeout_expired() ? EXIT_TIMEOUT : exitcode;
 }
 
 int main(int argc, char *argv[]) {
   Options o = {.argc = argc, .argv = argv};
+#ifdef __linux__
+  if (argc == 2 && strcmp(argv[1], "--driver") == 0) {
+    deepenstacks();
+    return clsh_serve_run();
+  }
+#endif
   clsh_exit_begin();
   o.actions = calloc((size_t)argc + 1, sizeof *o.actions);
   if (o.actions == NULL) {

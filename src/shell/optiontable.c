@@ -57,6 +57,14 @@ const Option clsh_optiontable[] = {
      "races, barriers in divergent code, values that were never written. It "
      "executes some million instructions a second: take small problems. "
      "Exit code 1 where there is a defect."},
+    {OPT_WORKER, "worker", NULL, NULL, NULL, "Running",
+     "run OpenCL in a process of its own",
+     "Runs OpenCL in a process of its own. A kernel that crashes, or a GPU "
+     "that faults, ends that process and not the session: an error names the "
+     "kernel, its sizes and its arguments, a new process takes over, programs "
+     "are built again, and Buffers keep their content where the device works "
+     "in the host's memory or the host still has it. CLSHELL_WORKER=1 does "
+     "the same."},
     {'n', "no-init", NULL, NULL, NULL, "Running", "skip init.lua and history",
      "The interactive shell neither runs init.lua nor reads or writes its "
      "history."},
@@ -97,7 +105,7 @@ const Option clsh_optiontable[] = {
     {OPT_MANUAL, "manual", "KIND", "kind", "manual", NULL, NULL,
      "Prints what make install installs: man, the manual page, or the "
      "completion of a shell: bash, zsh or fish."},
-    {OPT_WORKER, "worker", NULL, NULL, "worker", NULL, NULL,
+    {OPT_CALLS, "calls", NULL, NULL, "calls", NULL, NULL,
      "For clshell itself, which starts this process: does its calls."},
     {0, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
 };

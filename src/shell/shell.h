@@ -30,9 +30,10 @@
 #define OPT_HELPALL 262
 #define OPT_COMPLETE 263
 #define OPT_MANUAL 264
-#define OPT_WORKER 265
+#define OPT_CALLS 265
 #define OPT_CUDA 266
 #define OPT_MEMCHECK 267
+#define OPT_WORKER 268
 typedef struct Option {
   int code;          /* its letter, or a number above OPT_LONG */
   const char *name;  /* the long name; may be NULL */
@@ -65,6 +66,7 @@ typedef struct Options {
   double timeout;   /* seconds; 0: none */
   bool code;        /* -e or -p is among the actions */
   bool interactive, noinit, quiet;
+  bool worker; /* OpenCL runs in another process */
 } Options;
 int clsh_options_parse(Options *o);
 const char *clsh_options_shown(const char *word);
@@ -76,6 +78,9 @@ const char *clsh_home_pushscript(lua_State *L, const char *name,
                                  const char *home);
 void clsh_home_pushfolder(lua_State *L, const char *script);
 void clsh_home_setpath(lua_State *L, const char *home);
+
+/* isolate.c */
+void clsh_isolate_open(lua_State *L, const Options *o, const char *home);
 
 /* child.c */
 int luaopen_clshell_child(lua_State *L);
@@ -115,7 +120,7 @@ lua_CFunction clsh_interrupt_replace(lua_State *L, const char *library,
 
 /* exit.c */
 void clsh_exit_begin(void);
-void clsh_exit_leave(lua_State *L);
+bool clsh_exit_leave(lua_State *L);
 void clsh_exit_end(int code);
 void clsh_exit_open(lua_State *L);
 

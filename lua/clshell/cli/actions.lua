@@ -187,9 +187,9 @@ function M.complete(kind)
   return write_kind("words", kind, require "clshell.cli.completion".words)
 end
 
---- actions.worker() -> exit code
---- --worker: does the calls of the clshell that has started this process.
-function M.worker()
+--- actions.calls() -> exit code
+--- --calls: does the calls of the clshell that has started this process.
+function M.calls()
   return require "clshell.worker.serve".run()
 end
 

@@ -21,7 +21,7 @@ local function process(opts)
     return nil, "only the program clshell has worker processes"
   end
   return require "clshell.child".start(program, {"-q", "-n", "--store", "none",
-    "--worker"}, {env = opts.env, output = opts.output})
+    "--calls"}, {env = opts.env, output = opts.output})
 end
 
 -- Starts the process of a worker anew, with its first call under way. Returns

@@ -1,0 +1,72 @@
+/*
+** isolate.c - --worker: has the OpenCL loader take worker.so for its only
+** driver, which hands all work to a process of its own. The user's variables
+** for the loader are as they were when that has been done.
+** SPDX-License-Identifier: MIT
+*/
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cl/cl.h"
+#include "shell.h"
+
+#define DRIVER "worker.so"
+#define KEPT "CLSHELL_" /* before the name: what the user's variable is */
+
+static const char *const names[] = {"OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"};
+static const char *const kept[] = {KEPT "OCL_ICD_VENDORS",
+                                   KEPT "OCL_ICD_FILENAMES"};
+
+/* Loads the OpenCL loader's drivers: the one at `path`. */
+static void load(const char *path) {
+  const char *values[] = {path, ""};
+  cl_uint n;
+  for (int i = 0; i < 2; i++) {
+    const char *value = getenv(names[i]);
+    setenv(kept[i], value != NULL ? value : "", 1);
+    setenv(names[i], values[i], 1);
+  }
+  clGetPlatformIDs(0, NULL, &n);
+  for (int i = 0; i < 2; i++) {
+    const char *value = getenv(kept[i]);
+    if (*value != '\0')
+      setenv(names[i], value, 1);
+    else
+      unsetenv(names[i]);
+    unsetenv(kept[i]);
+  }
+}
+
+/* Pushes the path of the driver: beside the program, or in its home. */
+static const char *pushdriver(lua_State *L, const char *home) {
+  clsh_home_pushprogram(L);
+  clsh_home_pushfolder(L, lua_tostring(L, -1));
+  const char *path = lua_pushfstring(L, "%s/" DRIVER, lua_tostring(L, -1));
+  return access(path, R_OK) == 0 ? path
+                                 : lua_pushfstring(L, "%s/" DRIVER, home);
+}
+
+/* Whether the environment asks for a worker: CLSHELL_WORKER=1. */
+static bool iswished(void) {
+  const char *s = getenv("CLSHELL_WORKER");
+  return s != NULL && *s != '\0' && strcmp(s, "0") != 0;
+}
+
+/*
+** Has OpenCL run in a worker where the user wants that. To be called before
+** the first call of OpenCL.
+*/
+void clsh_isolate_open(lua_State *L, const Options *o, const char *home) {
+  if (!o->worker && (!iswished() || o->tool != NULL))
+    return;
+  int base = lua_gettop(L);
+  const char *path = pushdriver(L, home);
+  if (access(path, R_OK) != 0)
+    clsh_error(L, "--worker: %s is not there; make builds it, on Linux", path);
+  load(path);
+  if (dlopen(path, RTLD_LAZY | RTLD_NOLOAD) == NULL)
+    clsh_error(L, "--worker: the OpenCL loader does not load %s", path);
+  lua_settop(L, base);
+}

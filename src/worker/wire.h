@@ -1,0 +1,179 @@
+/*
+** wire.h - the memory that the program and its worker share: messages, the
+** states of commands, and a heap for what they hand to each other. Only one
+** message is under way at a time. Places in the heap go by their offset.
+** SPDX-License-Identifier: MIT
+*/
+#ifndef wire_h
+#define wire_h
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+
+#include "cl/worker.h"
+
+#define WIRE_MEMORY 3 /* file descriptors of the worker: this memory */
+#define WIRE_LIFE 4   /* ... and a pipe that ends with the program */
+
+#define WIRE_SLOTS (1u << 18) /* commands that have an Event or run */
+#define WIRE_ROOM ((size_t)32 << 20)
+#define WIRE_PENDING 1 /* status of a slot; 0 or an error: it has ended */
+
+enum Op {
+  OP_PLATFORMS, /* all later ones may name an object by its id */
+  OP_INFO,
+  OP_CONTEXT,
+  OP_QUEUE,
+  OP_BUFFER,
+  OP_SUBBUFFER,
+  OP_SOURCE,
+  OP_BINARY,
+  OP_BUILD,
+  OP_GETBINARY,
+  OP_KERNEL,
+  OP_ARG,
+  OP_RELEASE,
+  OP_FLUSH,
+  OP_LAUNCH, /* from here on commands: queue, slot, wait list */
+  OP_READ,
+  OP_WRITE,
+  OP_COPY,
+  OP_FILL,
+  OP_MARKER,
+  OP_BARRIER
+};
+
+/* A message; reading past its end gives zeros, writing is cut. */
+typedef struct Message {
+  uint32_t op;
+  int32_t err;
+  uint64_t size; /* of data in use */
+  uint64_t at;   /* of the reader */
+  char data[];
+} Message;
+
+typedef struct Slot {
+  _Atomic int32_t status;
+  uint64_t stamp[4]; /* the times of a command on a profiled queue */
+} Slot;
+
+typedef struct Wire {
+  uint64_t size;            /* of the whole memory */
+  _Atomic uint32_t request; /* counts messages */
+  _Atomic uint32_t answer;  /* the last one that was answered */
+  _Atomic uint32_t asleep;  /* bits: 1 the worker, 2 the program waits */
+  uint32_t spare;
+  Slot slot[WIRE_SLOTS];
+} Wire;
+
+#define WIRE_OUT ((sizeof(Wire) + 4095) & ~(size_t)4095)
+#define WIRE_IN (WIRE_OUT + WIRE_ROOM)
+#define WIRE_HEAP (WIRE_IN + WIRE_ROOM)
+
+static inline void *wire_at(Wire *w, size_t offset) {
+  return (char *)w + offset;
+}
+
+/* What the program asks, and what the worker answers. */
+static inline Message *wire_out(Wire *w) {
+  return wire_at(w, WIRE_OUT);
+}
+
+static inline Message *wire_in(Wire *w) {
+  return wire_at(w, WIRE_IN);
+}
+
+static inline void wire_begin(Message *m, uint32_t op) {
+  m->op = op;
+  m->err = CL_SUCCESS;
+  m->size = m->at = 0;
+}
+
+static inline void wire_put(Message *m, const void *p, size_t n) {
+  if (n > WIRE_ROOM - sizeof *m - m->size) {
+    m->err = CL_OUT_OF_HOST_MEMORY;
+    return;
+  }
+  memcpy(m->data + m->size, p, n);
+  m->size += n;
+}
+
+static inline void wire_putn(Message *m, uint64_t n) {
+  wire_put(m, &n, sizeof n);
+}
+
+/* The next n bytes; NULL: there are fewer. */
+static inline const void *wire_get(Message *m, size_t n) {
+  if (m->size > WIRE_ROOM - sizeof *m || m->at > m->size ||
+      n > m->size - m->at)
+    return NULL;
+  const void *p = m->data + m->at;
+  m->at += n;
+  return p;
+}
+
+static inline uint64_t wire_getn(Message *m) {
+  uint64_t n = 0;
+  const void *p = wire_get(m, sizeof n);
+  if (p != NULL)
+    memcpy(&n, p, sizeof n);
+  return n;
+}
+
+static inline void wire_sleep(_Atomic uint32_t *a, uint32_t value, long ns) {
+  struct timespec t = {0, ns};
+  syscall(SYS_futex, a, FUTEX_WAIT, value, ns > 0 ? &t : NULL, NULL, 0);
+}
+
+static inline void wire_wake(_Atomic uint32_t *a) {
+  syscall(SYS_futex, a, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* Rounds that a waiting side looks before it sleeps: some 30 us. */
+#define WIRE_SPIN 1000
+
+static inline void wire_pause(void) {
+#if defined __x86_64__ || defined __i386__
+  __builtin_ia32_pause();
+#else
+  atomic_signal_fence(memory_order_seq_cst);
+#endif
+}
+
+/*
+** Waits until *a is no longer `old`, or in rounds of ns nanoseconds (0: for
+** good). `bit` tells the other side that a wake is needed.
+*/
+static inline bool wire_await(Wire *w, _Atomic uint32_t *a, uint32_t old,
+                              uint32_t bit, long ns) {
+  for (int i = 0; i < WIRE_SPIN; i++) {
+    if (atomic_load_explicit(a, memory_order_acquire) != old)
+      return true;
+    wire_pause();
+  }
+  atomic_fetch_or(&w->asleep, bit);
+  if (atomic_load(a) == old)
+    wire_sleep(a, old, ns);
+  atomic_fetch_and(&w->asleep, ~bit);
+  return atomic_load(a) != old;
+}
+
+/* Counts *a on, for the other side. */
+static inline void wire_post(Wire *w, _Atomic uint32_t *a, uint32_t bit) {
+  atomic_fetch_add(a, 1);
+  if (atomic_load(&w->asleep) & bit)
+    wire_wake(a);
+}
+
+#endif

@@ -1,0 +1,281 @@
+-- driver.lua - OpenCL in a process of its own (--worker): results, kernels
+-- that crash, what outlives them, and the end of the processes
+-- SPDX-License-Identifier: MIT
+local t = require "t"
+local converse = require "converse"
+local scratch = require "scratch"
+
+local sh, create, has = scratch.sh, scratch.create, scratch.has
+local device = t.device()
+
+-- What a script prints with --worker, what it says besides, its exit code.
+local function worker(name, text, env)
+  create(name, text)
+  return sh(("%s CLSHELL_DEVICE=%d $clshell --worker %s"):format(env or "",
+    device.index, name))
+end
+
+-- As worker, for a script that has to succeed without a word.
+local function fine(name, text)
+  local out, err, code = worker(name, text)
+  t.eq({err, code}, {"", 0})
+  return out
+end
+
+-- Skips a test whose kernels have to crash where no crash is known.
+local function crashes()
+  if device.type ~= "cpu" then
+    t.skip("kernels of a GPU do not end a process")
+  end
+end
+
+local ok = select(2, sh "$clshell --worker -e ''") == ""
+if not ok then
+  t.test("worker.so", function() t.skip("worker.so is not built") end)
+  t.done()
+end
+
+-- Kernels that end their process when k is 16, and store 7 when it is not.
+local CRASHES = [[
+#define K(name, ...) kernel void name(ulong k, global int *x) { \
+  if (k == 16) { __VA_ARGS__; } x[get_global_id(0)] = 7; }
+K(none, *(volatile global int *)k = 1)
+K(load, x[0] = *(volatile global int *)k)
+K(wild, x[k << 40] = 1)
+K(trap, __builtin_trap())
+K(atom, atomic_add((volatile global int *)k, 3))
+K(vector, vstore16((int16)(1), 0, (global int *)k))
+K(deep, volatile char a[200000000];
+  for (uint i = 200000000; i-- > 0;) a[i] = 1; x[0] = a[k])
+K(behind, x[-(long)(k << 40)] = 1)
+kernel void group(ulong k, global int *x) {
+  local int l[16];
+  l[k == 16 ? k << 38 : get_local_id(0)] = 7;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  x[get_global_id(0)] = l[get_local_id(0)];
+}
+kernel void each(ulong k, global int *x) {
+  for (ulong i = 0; i < k; i++)
+    if (k == 16)
+      *(volatile global int *)(k * i) = 1;
+  x[get_global_id(0)] = 7;
+}
+]]
+
+-- One script, with --worker and without: all kinds of commands.
+local ALL = [=[
+local n = 1000
+local x = cl.buffer("float", n, function(i) return i end)
+local y = cl.buffer("float", n, 2)
+local axpy = cl.kernel [[
+  kernel void axpy(float a, global const float *x, global float *y) {
+    y[get_global_id(0)] += a * x[get_global_id(0)];
+  }]]
+local ev = axpy:range(n)(3, x, y)
+print(ev:wait().status, ev.command, ev.ms > 0, y:read()[n])
+print(x:copy(y):wait().status, y:read()[17])
+local m = cl.buffer("int", {6, 5}, 0, {ld = 8})
+m:write{{1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}, {0, 0, 0, 0, 0},
+  {1, 1, 1, 1, 1}, {2, 2, 2, 2, 2}, {3, 3, 3, 3, 3}}
+print(m:read()[8], m:read{from = {2, 2}, size = {2, 2}}[2])
+local v = x:view(1, 256)
+v:fill(4)
+print(x:read()[256], x:read()[257])
+local a = x:map()
+a[300] = -1
+x:unmap(a)
+print(x:read()[300], x:read()[1])
+local sum = cl.kernel [[
+  kernel void sum(global float *x, local float *l, int2 c) {
+    l[get_local_id(0)] = x[get_global_id(0)] + c.y;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    x[get_global_id(0)] = l[get_local_size(0) - 1 - get_local_id(0)];
+  }]]
+sum:range(16, 16, 32)(y, cl.localmem("float", 16), {1, 100})
+print(y:read()[33], y:read()[48])
+local q = cl.queue{out_of_order = true}
+local first = axpy:range(n):on(q)(1, x, y)
+local second = axpy:range(n):on(q, {after = first})(1, x, y)
+q:barrier()
+q:finish()
+print(first.status, second.status, first.stop <= second.start, y:read()[257])
+local late, done = y:read{async = true}
+done:wait()
+print(late[257])
+print(pcall(cl.build, "kernel void f() { this is wrong; }"))
+print(cl.build("kernel void f(global int *x) { *x = 1; }"):kernels()[1])
+local p = cl.kernel "kernel void p(int n) { printf(\"%d\\n\", n); }"
+print "before"
+p:range(1)(5)
+print "after"
+print(cl.context().used > 0, #cl.devices() > 0, #axpy.args)
+]=]
+
+t.test("a script prints the same with and without it", function()
+  create("all.lua", ALL)
+  local out, err, code = sh(("CLSHELL_DEVICE=%d $clshell all.lua")
+    :format(device.index))
+  t.eq({err, code}, {"", 0})
+  t.eq(fine("all.lua", ALL), out)
+end)
+
+t.test("a crash names kernel, sizes and arguments; the rest goes on",
+  function()
+    crashes()
+    local out = fine("crash.lua", "local CRASHES = [[" .. CRASHES .. "]]" .. [[
+      local x = cl.buffer("int", 64, 5)
+      local y = cl.buffer("float", 100, 2)
+      local prog = cl.build(CRASHES)
+      local ev = prog.none:range({64, 1}, {16, 1})(16, x)
+      local fine, e = pcall(ev.wait, ev)
+      print(fine, e.name, e.code, ev.status)
+      print(e)
+      print(y:read()[100])
+      print(prog.none:range(64)(3, x):wait().status, x:read()[64])
+      prog.trap:range(64)(16, x) -- nobody asks
+      repeat fine, e = pcall(y.read, y) until not fine
+      print(e.message)
+      print(y:read()[1])]])
+    local lines = {}
+    for line in out:gmatch "[^\n]+" do
+      lines[#lines + 1] = line
+    end
+    t.eq(lines[1], "false\tWORKER_DIED\t-2001\tfailed")
+    has(lines[2], "kernel 'none' (global 64x1, local 16x1; k = 16, x = Buffer "
+      .. "of 256 bytes) ended the worker by signal ")
+    t.eq(lines[3], "  a new worker goes on; 2 Buffers keep their content")
+    t.eq({lines[4], lines[5]}, {"2.0", "complete\t7"})
+    has(lines[6], "kernel 'trap' (global 64; k = 16, x = Buffer")
+    t.eq(lines[7], "2.0")
+  end)
+
+t.test("100 kernels crash in one session, and nothing is lost", function()
+  crashes()
+  local out = fine("hundred.lua", "local CRASHES = [[" .. CRASHES .. "]]" .. [[
+    local prog = cl.build(CRASHES)
+    local x, keep = cl.buffer("int", 16, 5), {}
+    for i = 1, 10 do
+      keep[i] = cl.buffer("int", 100 * i, i)
+    end
+    local crashed = 0
+    for round = 1, 10 do
+      for _, name in ipairs(prog:kernels()) do
+        local kernel = prog[name]
+        x:fill(round)
+        local ok, e = pcall(function()
+          kernel:range(16, 16)(16, x):wait()
+        end)
+        assert(not ok and e.name == "WORKER_DIED", name)
+        assert(e.message:find("'" .. name .. "'", 1, true), e.message)
+        crashed = crashed + 1
+        kernel:range(16, 16)(2, x)
+        assert(x:read()[16] == 7, name)
+        local b = keep[round]
+        assert(b:read()[100 * round] == round)
+      end
+    end
+    print(crashed)]])
+  t.eq(out, "100\n")
+end)
+
+t.test("a crash that no call raised is told at the end", function()
+  crashes()
+  local _, err, code = worker("silent.lua", "local CRASHES = [[" .. CRASHES
+    .. "]]" .. [[
+    local x = cl.buffer("int", 64, 5)
+    cl.build(CRASHES).none:range(64)(16, x)]])
+  has(err, "clshell: kernel 'none' (global 64; k = 16,")
+  t.eq(code, 1)
+end)
+
+-- The worker of process `pid`, or nil.
+local FIND = [[
+  local function find(pid)
+    local p <close> = io.popen("grep -las -e --driver /proc/[0-9]*/cmdline")
+    for path in p:lines() do
+      local f <close> = io.open((path:gsub("cmdline$", "stat")))
+      local stat = f and f:read "a" or ""
+      if stat:match "%) %a (%d+)" == pid then
+        return stat:match "^%d+"
+      end
+    end
+  end
+]]
+
+t.test("a worker that is killed from outside", function()
+  local out = fine("killed.lua", FIND .. [[
+    local x = cl.buffer("int", 4, 1)
+    os.execute("kill -9 " .. find(io.popen("echo $PPID"):read()))
+    local ok, e = pcall(x.read, x)
+    print(ok, e.message)
+    print(x:read()[1])]])
+  t.eq(out, "false\tsomething ended the worker by signal 9 (Killed)\n1\n")
+end)
+
+t.test("a program that is killed takes its worker along", function()
+  local out = worker("end.lua", FIND .. [[
+    cl.buffer("int", 4, 1)
+    local p = io.popen "echo $PPID"
+    local own = p:read()
+    p:close()
+    print(find(own))
+    io.stdout:flush()
+    os.execute("kill -9 " .. own)]])
+  local pid = out:match "^%d+"
+  t.ok(pid, out)
+  local alive
+  for _ = 1, 1000 do
+    local f <close> = io.open("/proc/" .. pid .. "/cmdline")
+    alive = f and f:read("a"):find("--driver", 1, true)
+    if not alive then
+      break
+    end
+    cl.sleep(0.01)
+  end
+  t.ok(not alive, "the worker outlives the program")
+end)
+
+t.test("no driver, and a reader that goes", function()
+  t.nodevices()
+  local function without(options)
+    return {sh("OCL_ICD_VENDORS=/nonexistent $clshell " .. options
+      .. " -e 'cl.device()'")}
+  end
+  t.eq(without "--worker", without "")
+  t.eq(sh "$clshell --worker -e 'for i = 1, 1e6 do print(i) end' | head -n 1",
+    "1\n")
+end)
+
+t.test("the tests of module cl pass with it", function()
+  for _, file in ipairs{"buffer", "kernel", "view", "device"} do
+    local out = t.capture(("CLSHELL_WORKER=1 CLSHELL_DEVICE=%d %s "
+      .. "tests/cl/%s.lua 2>&1"):format(device.index, t.exe, file))
+    t.ok(not out:find "\nnot ok" and out:find "ok 1", out)
+  end
+end)
+
+t.test("at the prompt the session goes on", function()
+  crashes()
+  create("boom.cl", CRASHES)
+  converse.run(([[
+    expect cl>
+    send x = cl.buffer("int", 64, 5)\r
+    expect cl>
+    send prog = cl.build "%s/boom.cl"\r
+    expect cl>
+    send prog.none:range(64)(16, x):wait()\r
+    expect kernel 'none' (global 64
+    expect a new worker goes on
+    expect cl>
+    send x:read()[3]\r
+    expect 5
+    expect cl>
+    send prog.none:range(64)(1, x):wait().status, x:read()[64]\r
+    expect complete
+    expect cl>
+    send \x04
+    exit 0]]):format(scratch.dir), "-n --worker", "CLSHELL_DEVICE="
+      .. device.index)
+end)
+
+t.done()
