@@ -104,7 +104,7 @@ $(BUILD)/cl.so: $(LIBOBJ) $(BUILD)/ldflags
 	$(CC) $(CF) $(LDFLAGS) $(SHARED) -o $@ $(LIBOBJ) $(OPENCL_LIBS) \
 	  $(LIBDL) -lm
 
-# Only the loader calls it, by its one exported name.
+# Only the loader and src/shell/isolate.c call it, by its exported names.
 $(DRVOBJ): CPPF += -fvisibility=hidden
 $(BUILD)/worker.so: $(DRVOBJ) $(BUILD)/ldflags
 	$(CC) $(CF) $(LDFLAGS) $(SHARED) -o $@ $(DRVOBJ)

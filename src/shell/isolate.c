@@ -19,6 +19,8 @@ static const char *const names[] = {"OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"};
 static const char *const kept[] = {KEPT "OCL_ICD_VENDORS",
                                    KEPT "OCL_ICD_FILENAMES"};
 
+static void *driver; /* of dlopen; NULL: OpenCL runs in this process */
+
 /* Loads the OpenCL loader's drivers: the one at `path`. */
 static void load(const char *path) {
   const char *values[] = {path, ""};
@@ -66,7 +68,37 @@ void clsh_isolate_open(lua_State *L, const Options *o, const char *home) {
   if (access(path, R_OK) != 0)
     clsh_error(L, "--worker: %s is not there; make builds it, on Linux", path);
   load(path);
-  if (dlopen(path, RTLD_LAZY | RTLD_NOLOAD) == NULL)
+  driver = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+  if (driver == NULL)
     clsh_error(L, "--worker: the OpenCL loader does not load %s", path);
   lua_settop(L, base);
+}
+
+/* isolate.worker() -> whether OpenCL runs in a process of its own */
+static int isolate_worker(lua_State *L) {
+  lua_pushboolean(L, driver != NULL);
+  return 1;
+}
+
+/*
+** isolate.kill() -> string, or nil. Ends that process and with it all that
+*runs
+** on its devices, and tells what that was.
+*/
+static int isolate_kill(lua_State *L) {
+  void *p = driver != NULL ? dlsym(driver, "clsh_remote_kill") : NULL;
+  void (*kill)(void);
+  memcpy(&kill, &p, sizeof kill);
+  if (p != NULL)
+    kill();
+  clsh_context_pushended(L);
+  return 1;
+}
+
+/* require "clshell.isolate" */
+int luaopen_clshell_isolate(lua_State *L) {
+  static const luaL_Reg functions[] = {
+      {"kill", isolate_kill}, {"worker", isolate_worker}, {NULL, NULL}};
+  luaL_newlib(L, functions);
+  return 1;
 }

@@ -247,6 +247,7 @@ static void preload(lua_State *L) {
   static const luaL_Reg modules[] = {
       {"cl.host", luaopen_cl_host},
       {PROGRAM ".child", luaopen_clshell_child},
+      {PROGRAM ".isolate", luaopen_clshell_isolate},
       {PROGRAM ".optiontable", luaopen_clshell_optiontable},
       {PROGRAM ".system", luaopen_clshell_system},
       {NULL, NULL}};

@@ -80,6 +80,7 @@ void clsh_home_pushfolder(lua_State *L, const char *script);
 void clsh_home_setpath(lua_State *L, const char *home);
 
 /* isolate.c */
+int luaopen_clshell_isolate(lua_State *L);
 void clsh_isolate_open(lua_State *L, const Options *o, const char *home);
 
 /* child.c */

@@ -93,7 +93,7 @@ void clsh_channel_look(void) {
   look(OP_LAUNCH);
 }
 
-/* Kills the worker: a device has faulted in it. */
+/* Kills the worker: a device has faulted in it, or the user wants that. */
 void clsh_channel_end(void) {
   int status = 0;
   if (worker == 0)
@@ -101,7 +101,7 @@ void clsh_channel_end(void) {
   kill(worker, SIGKILL);
   while (waitpid(worker, &status, 0) < 0 && errno == EINTR)
     ;
-  ended(0, OP_LAUNCH);
+  ended(CHANNEL_KILLED, OP_LAUNCH);
 }
 
 /* Starts this program again, as a worker on the shared memory. */

@@ -266,6 +266,8 @@ static void addhow(Text *t) {
   int status = clsh_channel.status;
   if (faulty != NULL)
     add(t, "faulted the device (error %d)", (int)fault);
+  else if (status == CHANNEL_KILLED)
+    add(t, "was ended with its worker");
   else if (WIFSIGNALED(status))
     add(t, "ended the worker by signal %d (%s)", WTERMSIG(status),
         strsignal(WTERMSIG(status)));

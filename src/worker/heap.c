@@ -27,6 +27,7 @@ typedef struct Part {
 } Part;
 
 static Part *first;
+static Part *rover; /* where a search begins: at the last one given or taken */
 
 /* Makes the memory: as much as the address space allows. */
 bool clsh_heap_open(void) {
@@ -52,17 +53,26 @@ bool clsh_heap_open(void) {
   clsh_heap_wire = p;
   clsh_heap_wire->size = size;
   *first = (Part){NULL, NULL, WIRE_HEAP, size - WIRE_HEAP, false};
+  rover = first;
   return true;
+}
+
+/* The part behind p, around the end. */
+static Part *following(const Part *p) {
+  return p->next != NULL ? p->next : first;
 }
 
 /* Takes so many bytes; 0: there is no such part. */
 size_t clsh_heap_take(size_t bytes) {
   size_t need = (bytes + PAGE - 1) & ~(PAGE - 1);
   need = need > 0 ? need : PAGE;
-  Part *p = first;
-  while (p != NULL && (p->taken || p->bytes < need))
-    p = p->next;
-  if (p == NULL || need < bytes)
+  Part *p = rover;
+  while (p->taken || p->bytes < need) {
+    p = following(p);
+    if (p == rover)
+      return 0;
+  }
+  if (need < bytes)
     return 0;
   if (p->bytes > need) {
     Part *rest = malloc(sizeof *rest);
@@ -75,12 +85,14 @@ size_t clsh_heap_take(size_t bytes) {
     p->bytes = need;
   }
   p->taken = true;
+  rover = p;
   return p->offset;
 }
 
 /* Joins a free part with a free one behind it. */
 static void join(Part *p) {
   Part *n = p->next;
+  rover = p;
   if (n == NULL || n->taken || p->taken)
     return;
   p->bytes += n->bytes;
@@ -92,11 +104,11 @@ static void join(Part *p) {
 
 /* Gives a part back; 0: there is none. */
 void clsh_heap_give(size_t offset) {
-  Part *p = first;
-  while (offset != 0 && p != NULL && p->offset != offset)
-    p = p->next;
-  if (offset == 0 || p == NULL)
+  Part *p = rover;
+  if (offset == 0)
     return;
+  while (p->offset != offset)
+    p = following(p);
   p->taken = false;
   if (p->bytes >= LARGE)
     madvise(wire_at(clsh_heap_wire, offset), p->bytes, MADV_REMOVE);

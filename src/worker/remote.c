@@ -488,9 +488,9 @@ static bool takesmemory(const Arg *a, size_t size, const void *p) {
   if (p == NULL || size != sizeof m)
     return false;
   memcpy(&m, p, sizeof m);
-  return (space == 0 || space == CL_KERNEL_ARG_ADDRESS_GLOBAL ||
-          space == CL_KERNEL_ARG_ADDRESS_CONSTANT) &&
-         clsh_thing_ismemory(m);
+  return space == CL_KERNEL_ARG_ADDRESS_GLOBAL ||
+         space == CL_KERNEL_ARG_ADDRESS_CONSTANT ||
+         (space == 0 && clsh_thing_ismemory(m));
 }
 
 /* Whether a kernel may write to the memory of an argument. */
@@ -1136,7 +1136,17 @@ static cl_int CL_API_CALL icdplatforms(cl_uint room, cl_platform_id *list,
   return getplatformids(room, list, n);
 }
 
-/* Where the loader finds this driver's functions: the one exported symbol. */
+/* For the program that the driver is loaded in: ends what is under way. */
+__attribute__((visibility("default"))) void clsh_remote_kill(void);
+
+void clsh_remote_kill(void) {
+  clsh_channel_lock();
+  if (clsh_channel_usable())
+    clsh_channel_end();
+  clsh_channel_unlock();
+}
+
+/* Where the loader finds this driver's functions. */
 __attribute__((visibility("default"))) void *CL_API_CALL
 clGetExtensionFunctionAddress(const char *name) {
   if (strcmp(name, "clIcdGetPlatformIDsKHR") == 0)

@@ -25,6 +25,7 @@ void clsh_heap_failslots(cl_int err); /* all that are pending */
 cl_int clsh_heap_status(uint32_t slot);
 
 /* channel.c: the process, and messages to it */
+#define CHANNEL_KILLED (-1) /* the status, where we have ended it */
 typedef struct Channel {
   unsigned generation; /* counts the workers, from 1 */
   int status;          /* of waitpid, of the last one that ended */

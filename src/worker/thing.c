@@ -93,11 +93,7 @@ void clsh_thing_release(void *p) {
     Message *m = clsh_channel_begin(OP_RELEASE);
     wire_putn(m, (uint64_t)t->kind);
     wire_putn(m, t->id);
-    /* the memory of a buffer is used again at once */
-    if (t->kind == 'm')
-      clsh_channel_call();
-    else
-      clsh_channel_post();
+    clsh_channel_post();
   }
   if (t->kind == 'm')
     freememory(p);

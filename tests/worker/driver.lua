@@ -254,6 +254,38 @@ t.test("the tests of module cl pass with it", function()
   end
 end)
 
+t.test("after Ctrl-C an endless kernel can be ended", function()
+  crashes()
+  create("spin.cl", "kernel void spin(volatile global int *x) { "
+    .. "while (x[0] == 5); }")
+  converse.run(([[
+    expect cl>
+    send x = cl.buffer("int", 64, 5)\r
+    expect cl>
+    send spin = cl.build "%s/spin.cl".spin\r
+    expect cl>
+    send e = spin:range(1)(x) print("go")\r
+    expect go
+    send print("wait" .. 1) e:wait()\r
+    expect wait1
+    send \x03
+    expect interrupted!
+    expect 1 kernel still running
+    expect k to end it
+    send k\r
+    expect kernel 'spin' (global 1; x = Buffer of 256 bytes) was ended
+    expect a new worker goes on
+    expect cl>
+    send x:fill(3) spin:range(1)(x):wait()\r
+    expect cl>
+    send x:read()[64]\r
+    expect 3
+    expect cl>
+    send \x04
+    exit 0]]):format(scratch.dir), "-n --worker", "CLSHELL_DEVICE="
+      .. device.index)
+end)
+
 t.test("at the prompt the session goes on", function()
   crashes()
   create("boom.cl", CRASHES)
