@@ -96,10 +96,10 @@ static void pushquestions(lua_State *L, const Kernel *k) {
   luaL_pushresult(&b);
 }
 
-/* The number that a kernel of the built program tells; -1: it does not. */
+/* The number below 256 that a kernel of the built program tells; -1: none. */
 static int told(const Program *p, int param, int number) {
   char name[40];
-  size_t size[3] = {0, 0, 0};
+  size_t size[3] = {0, 0, 0}; /* each 1 to 16; a driver may tell anything */
   cl_int err;
   snprintf(name, sizeof name, "clsh_%d_%d", param, number);
   cl_kernel k = clCreateKernel(p->handle, name, &err);
@@ -109,8 +109,17 @@ static int told(const Program *p, int param, int number) {
                            CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof size,
                            size, NULL);
   clReleaseKernel(k);
-  return size[0] > 0 && size[1] > 0 ? (int)(size[0] - 1 + 16 * (size[1] - 1))
-                                    : -1;
+  return size[0] - 1 < 16 && size[1] - 1 < 16
+             ? (int)(size[0] - 1 + 16 * (size[1] - 1))
+             : -1;
+}
+
+/* The n-th of all types; NULL: there are fewer. */
+static const Type *numbered(int n) {
+  const Type *t = clsh_type_all;
+  while (t->name != NULL && --n > 0)
+    t++;
+  return t->name != NULL ? t : NULL;
 }
 
 static void settypes(const Program *p, Kernel *k) {
@@ -122,7 +131,7 @@ static void settypes(const Program *p, Kernel *k) {
     for (int j = 0; j < NUMBERS; j++)
       n[j] = told(p, i, j);
     if (n[KIND] > 0)
-      param->value = &clsh_type_all[n[KIND] - 1];
+      param->value = numbered(n[KIND]);
     if (n[LOW] >= 0 && n[HIGH] >= 0)
       param->size = (size_t)(n[LOW] + 256 * n[HIGH]);
   }

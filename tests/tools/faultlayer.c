@@ -9,8 +9,11 @@
 ** and no CLFAULT the layer prints nothing.
 ** "lie" has the N-th question about a size, a count or a text answered
 ** wrongly, in way CODE: 1 a huge size or count, 2 none at all, 3 a size beyond
-*the
-** answer's, 4 all bits set, 5 a text without an end, 6 all bits zero.
+** the answer's, 4 all bits set, 5 a text without an end, 6 all bits zero. The
+** status of an Event is no such question: how often it is asked is chance.
+** "lies" is the same in rounds, each begun by a call of clGetPlatformIDs after
+** the N-th: the first round has its first question answered wrongly, the
+** second its second, and so on.
 ** "arguments" has each kernel tell of CODE arguments.
 ** CLSAY is a line that clBuildProgram prints to standard error; after "abort"
 ** it ends the process.
@@ -54,7 +57,7 @@ static cl_icd_dispatch own;
 static Fault faults[MAXFAULTS];
 static int nfaults, nmarked;
 static Marked marked[MAXMARKED];
-static long fired, questions, made[KINDS], released[KINDS];
+static long fired, questions, asked, rounds, made[KINDS], released[KINDS];
 static size_t bytesread;
 
 long clfault_open(void);
@@ -113,10 +116,13 @@ static const Fault *faultof(cl_event event, const char *name) {
 /* The way in which this question is to be answered wrongly, or 0. */
 static cl_int lie(void) {
   questions++;
+  asked++;
   for (int i = 0; i < nfaults; i++) {
     const Fault *f = &faults[i];
-    if (strcmp(f->name, "lie") == 0 &&
-        (questions == f->at || (f->sticky && questions > f->at))) {
+    bool again = strcmp(f->name, "lies") == 0;
+    long n = again ? asked : questions, at = again ? rounds - f->at : f->at;
+    if ((again ? at > 0 : strcmp(f->name, "lie") == 0) &&
+        (n == at || (f->sticky && n > at))) {
       fired++;
       return f->code;
     }
@@ -197,8 +203,17 @@ static cl_int liecount(cl_int code, cl_uint *r) {
   }
 #define WAIT cl_uint n, const cl_event *list, cl_event *event
 
-COUNTED(clGetPlatformIDs, (cl_uint n, cl_platform_id *p, cl_uint *r),
-        (n, p, r))
+static cl_int CL_API_CALL my_clGetPlatformIDs(cl_uint n, cl_platform_id *p,
+                                              cl_uint *r) {
+  cl_int code;
+  if (fails("clGetPlatformIDs", &code))
+    return code;
+  code = next->clGetPlatformIDs(n, p, r);
+  rounds++;
+  asked = 0;
+  return liecount(code, r);
+}
+
 QUESTION(clGetPlatformInfo,
          (cl_platform_id o, cl_platform_info q, size_t n, void *p, size_t *r),
          (o, q, n, p, r))
@@ -417,8 +432,9 @@ static cl_int CL_API_CALL my_clGetEventInfo(cl_event event, cl_event_info q,
   if (fails("clGetEventInfo", &code))
     return code;
   code = next->clGetEventInfo(event, q, n, p, r);
-  if (code != CL_SUCCESS || q != CL_EVENT_COMMAND_EXECUTION_STATUS ||
-      p == NULL || *(cl_int *)p != CL_COMPLETE)
+  if (q != CL_EVENT_COMMAND_EXECUTION_STATUS)
+    return lieabout(code, n, p, r);
+  if (code != CL_SUCCESS || p == NULL || *(cl_int *)p != CL_COMPLETE)
     return code;
   const Fault *f = faultof(event, "status");
   if (f != NULL)
@@ -436,7 +452,7 @@ static cl_int CL_API_CALL my_clGetEventProfilingInfo(cl_event event,
   if (fails("clGetEventProfilingInfo", &code))
     return code;
   if (faultof(event, "backwards") == NULL || q != CL_PROFILING_COMMAND_END)
-    return next->clGetEventProfilingInfo(event, q, n, p, r);
+    return lieabout(next->clGetEventProfilingInfo(event, q, n, p, r), n, p, r);
   code = next->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, n, p,
                                        r);
   *(cl_ulong *)p -= 1000;
