@@ -451,6 +451,53 @@ t.test("no cause in the model: the simulator names a line", function()
     .. "64x64x64, its accesses, branches and instructions are as many")
 end)
 
+-- What the simulator counts for the step from a rung to another, in words.
+local function difference(family, a, b, shape, device)
+  local lines = require "clshell.explain.lines"
+  local rows = {}
+  for i, rung in ipairs{a, b} do
+    rows[i] = {family = family, kernel = rung, name = rung, type = "float",
+      params = {}, shape = shape}
+  end
+  return lines.difference(rows[1], rows[2], {device = device})
+end
+
+t.test("the simulator's line is not one that was only rewritten", function()
+  local plugin, missing = trace.plugin()
+  if not plugin then
+    t.skip(missing)
+  end
+  local square = {rows = 64, cols = 64}
+  local product_of = {m = 64, n = 64, k = 64}
+  local words = difference("gemm", "tiled", "tiled_swizzled", product_of, CPU)
+  t.ok(words:find "^simulated at 64x64x64, instructions x1%.%d+$", words)
+  words = difference("gemm", "tiled", "tiled_padded", product_of, H100)
+  t.ok(words:find("passes of local memory x1%.06 %(tiled_padded%.cl:%d+, "
+    .. "store `Bs%[tx%]%[ty%]`: 0, then 1024%)"), words)
+  words = difference("transpose", "tiled", "tiled_swizzled", square, H100)
+  t.ok(words:find("1/16%.50 %(tiled%.cl:%d+, load `tile%[tx%]%[r%]`: 4096, "
+    .. "then 0%)"), words)
+  words = difference("transpose", "naive_read", "tiled", square, CPU)
+  t.ok(words:find("instructions x[%d.]+ %(tiled%.cl:%d+, branches at `for "),
+    words)
+end)
+
+t.test("products of diagonals have a small size too", function()
+  local plugin, missing = trace.plugin()
+  if not plugin then
+    t.skip(missing)
+  end
+  local shape = {rows = 1000, cols = 1000, ndiags = 5, nnz = 5000}
+  local words = difference("spmv", "pitch", "local_offsets", shape, CPU)
+  t.ok(words:find("^simulated at 256 rows of 5 diagonals side by side, bytes "
+    .. "of global memory 1/1%.45 %(pitch%.cl:%d+, load `offsets%[d%]`: 5120, "
+    .. "then 0%)$"), words)
+  for _, count in ipairs{0, 65, 1000} do
+    shape.ndiags = count
+    t.eq(difference("spmv", "pitch", "local_offsets", shape, CPU), nil)
+  end
+end)
+
 t.test("no cause in the model: sectors count on a GPU alone", function()
   local plugin, missing = trace.plugin()
   if not plugin then

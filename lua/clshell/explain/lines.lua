@@ -13,6 +13,7 @@ local workload = require "clshell.measure.workload"
 local M = {}
 
 local LEAST = 64     -- a side of the matrices at a small size
+local ROWS = 256     -- of a matrix by diagonals
 local DIFFERS = 1.05 -- the least factor of a count that is told
 
 -- Each: what is counted, whether it needs warps, the count of the whole result
@@ -33,13 +34,36 @@ local MEASURES = {
     function(branch) return branch.times end},
 }
 
+-- A small shape like that of a dense result, its sides at most `least`, and
+-- its words; nil where it has none.
+local function dense(dims, shape, least)
+  local small, sizes = {}, {}
+  for i, name in ipairs(dims) do
+    if math.type(shape[name]) ~= "integer" then
+      return nil
+    end
+    small[name] = math.min(shape[name], least)
+    sizes[i] = small[name]
+  end
+  return small, text.shape(sizes)
+end
+
+-- The same of a product of diagonals: as many as there were, side by side.
+local function diagonals(shape)
+  local count, offsets = shape.ndiags, {}
+  if math.type(count) ~= "integer" or count < 1 or count > ROWS // 4 then
+    return nil
+  end
+  for d = 1, count do
+    offsets[d] = d - 1 - count // 2
+  end
+  return {rows = ROWS, offsets = offsets}, ("%d rows of %s side by side")
+    :format(ROWS, text.count(count, "diagonal"))
+end
+
 -- The operands of a result's family at a small size, its shape in words; or
 -- nil for what has none.
 local function operands(family, a, b)
-  local dims, shape, sizes = family.spec.dims, {}, {}
-  if not dims then
-    return nil
-  end
   local least = LEAST
   for _, r in ipairs{a, b} do
     for _, value in pairs(r.params or {}) do
@@ -48,14 +72,15 @@ local function operands(family, a, b)
       end
     end
   end
-  for i, name in ipairs(dims) do
-    if math.type(a.shape[name]) ~= "integer" then
-      return nil
-    end
-    shape[name] = math.min(a.shape[name], least)
-    sizes[i] = shape[name]
+  local shape, words
+  if family.spec.dims then
+    shape, words = dense(family.spec.dims, a.shape, least)
+  else
+    shape, words = diagonals(a.shape)
   end
-  return workload.operands(family, shape, a.type, "lesson"), text.shape(sizes)
+  if shape then
+    return workload.operands(family, shape, a.type, "lesson"), words
+  end
 end
 
 -- The result of access for a rung's result on these operands.
@@ -88,20 +113,65 @@ local function precedes(row, other)
     or row.line == other.line and row.column < other.column
 end
 
--- The line whose count differs most between two results: its row, and the
--- counts of both.
-local function line_of(a, b, part, count)
-  local old, new = by_line(a, part, count), by_line(b, part, count)
-  local found
-  for _, list in ipairs{old, new} do
-    for key, entry in pairs(list) do
-      local x, y = old[key] and old[key].count or 0,
-        new[key] and new[key].count or 0
-      local far = math.abs(x - y)
-      if entry.row.line > 0 and far > 0 and (not found or far > found.far
-          or far == found.far and precedes(entry.row, found.row)) then
-        found = {row = entry.row, far = far, x = x, y = y}
+-- The lines of one list that the other lacks, of each kind, the highest count
+-- first.
+local function lacking(list, other)
+  local kinds = {}
+  for key, entry in pairs(list) do
+    if not other[key] then
+      local kind = entry.row.kind or ""
+      kinds[kind] = kinds[kind] or {}
+      table.insert(kinds[kind], entry)
+    end
+  end
+  for _, entries in pairs(kinds) do
+    table.sort(entries, function(x, y)
+      return x.count > y.count
+        or x.count == y.count and precedes(x.row, y.row)
+    end)
+  end
+  return kinds
+end
+
+-- The changes of the lines between two lists, as entries {row, x, y, change}.
+-- A line that is written otherwise in the other rung is gone from one list and
+-- new in the other: lines of a kind stand for each other, by their counts, and
+-- that with more of them changes.
+local function changes(old, new)
+  local list = {}
+  for key, entry in pairs(old) do
+    if new[key] then
+      local x, y = entry.count, new[key].count
+      list[#list + 1] = {row = entry.row, x = x, y = y, change = y - x}
+    end
+  end
+  local gone, come = lacking(old, new), lacking(new, old)
+  for _, side in ipairs{{gone, come, -1}, {come, gone, 1}} do
+    local mine, theirs, sign = table.unpack(side)
+    for kind, entries in pairs(mine) do
+      for i, entry in ipairs(entries) do
+        local other = theirs[kind] and theirs[kind][i]
+        local n = entry.count
+        list[#list + 1] = {row = entry.row, x = sign < 0 and n or 0,
+          y = sign < 0 and 0 or n,
+          change = sign * math.max(0, n - (other and other.count or 0))}
       end
+    end
+  end
+  return list
+end
+
+-- The line whose count changes most between two results, in the direction of
+-- `sign`, as the whole does.
+local function line_of(a, b, part, count, sign)
+  local found
+  for _, c in ipairs(changes(by_line(a, part, count),
+      by_line(b, part, count))) do
+    c.change = c.change * sign
+    if c.row.line > 0 and c.change > 0 and (not found
+        or c.change > found.change
+        or c.change == found.change and precedes(c.row, found.row)) then
+      found = c
     end
   end
   return found
@@ -131,7 +201,7 @@ local function words_of(x, y, a, b, warps)
     if (warps or not wants_warps) and old > 0 and new > 0 then
       local far = math.max(old / new, new / old)
       if far >= DIFFERS and (not best or far > best.far) then
-        local found = line_of(x, y, part, count)
+        local found = line_of(x, y, part, count, new > old and 1 or -1)
         best = {far = far, words = ("%s %s%.2f%s"):format(what,
           new < old and "1/" or "x", far,
           found and line_words(found, part, a, b) or "")}
