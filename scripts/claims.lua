@@ -35,8 +35,8 @@ end
 script.fits(parser, ("three matrices of %dx%d"):format(list.n, list.n),
   12.0 * list.n * list.n)
 local out <close> = output.open(parser, args)
-out:heading(("%d claims; matrices of %dx%d unless stated otherwise")
-  :format(#wanted, list.n, list.n))
+out:heading(("%d claim%s; matrices of %dx%d unless stated otherwise")
+  :format(#wanted, #wanted == 1 and "" or "s", list.n, list.n))
 peaks()
 local count = {}
 local progress <close> = script.progress(#wanted)

@@ -26,7 +26,9 @@ t.test("the answers of the exercises", function()
   t.eq(#exercises, #answers)
   for i, answer in ipairs(answers) do
     t.eq(exercises[i].answer(), answer, exercises[i].ask)
-    for _, given in ipairs{answer, (" %s "):format(answer):upper()} do
+    for _, given in ipairs{answer, (" %s "):format(answer):upper(),
+        i == 1 and "5 x 4" or ("%g %%"):format(answer),
+        i == 1 and "5X4" or ("%g passes"):format(answer)} do
       t.eq(course.exercise(i, given):match "^%a+", "right", i)
     end
     local wrong = course.exercise(i, "4x4")
@@ -48,6 +50,9 @@ t.test("an exercise that is none, and answers of no kind", function()
   t.eq(course.exercise(2, false):match "^[^.]*", "not false")
   t.eq(course.exercise(2, ("x"):rep(1000)):match "^%a+", "not")
   t.eq(course.exercise(2, 2.0):match "^%a+", "right")
+  for _, given in ipairs{"2x", "x2", "2 2", "-2", "0x", "", "%", "passes"} do
+    t.eq(course.exercise(3, given):match "^%a+", "not", given)
+  end
 end)
 
 t.test("lessons and exercises need no device", function()

@@ -55,9 +55,13 @@ t.test("host code is timed as such, with and without a device", function()
 end)
 
 t.test("%exercise asks, and checks an answer", function()
-  has(session "%exercise", "  1  Local memory has 4 banks")
+  has(session "%exercise", "  1  Local memory has 4 banks",
+    "Type: %exercise 1 answer")
   has(session "%exercise 1", "Type: %exercise 1 answer")
-  has(session "%exercise 1 5x4", "right: rows of 5")
+  local out = session "%exercise 1 5x4"
+  has(out, "right: rows of 5")
+  lacks(out, '"right')
+  has(session "%exercise 15 75 %", "right: a group takes two warps")
   has(session "%exercise 1 4 x 4", "not 4 x 4. Bank of an element")
   has(session "%exercise 99 1", "n must be a number from 1 to 17; got 99")
   has(session "%exercise one", "n must be a number from 1 to 17; got")

@@ -395,7 +395,7 @@ return {
     try = cannot("OpenCL gives no machine code of a GPU in which to see it, "
       .. "and a CPU has no warps")},
   {id = "A4", gain = 1, says = "sizes beside the tile: guarded loads or "
-    .. "padded matrices, both right (x: guarded over padded)",
+    .. "padded matrices, both right (the factor: padded against guarded)",
     try = function(list)
       return odd(list, "tiled", {edge = "guard"}, "tiled", {edge = "pad"})
     end},
@@ -406,7 +406,7 @@ return {
     .. "apart meet in one and wait", try = trials.local_reads(32, 1)},
   {id = "A7", needs = "GPU", gain = 1,
     says = "several reads of one local cell count once "
-    .. "(x: a broadcast over neighbouring cells)",
+    .. "(the factor: a broadcast against neighbouring cells)",
     try = trials.local_reads(1, 0)},
   {id = "A8", needs = "simulator",
     says = "a barrier left out of a sum over a work-group is a "
@@ -430,7 +430,7 @@ return {
         "tiled_padded", {tile = tile, pad = 1})
     end},
   {id = "B6", needs = "GPU", gain = true,
-    says = "so does permuting the elements in a row",
+    says = "permuting the elements in the tile's rows mends them as well",
     try = function(list)
       local tile = widest(list, "tiled_swizzled")
       return list:gemm("tiled_padded", {tile = tile, pad = 0},
@@ -490,7 +490,8 @@ return {
     try = transposed_b},
   {id = "D3", gain = 0.95 / 0.25, says = "a local size of 8x8 in place of the "
     .. "driver's: x3.8", try = local_size},
-  {id = "D4", gain = 0.25 / 0.06, says = "local tiles of 8x8: x4.2 over that",
+  {id = "D4", gain = 0.25 / 0.06, says = "local tiles of 8x8: x4.2 "
+    .. "over groups of 8x8 without",
     try = tiles(BY_ROWS_8X8, 8)},
   {id = "D5", needs = "GPU", gain = true,
     says = "operands in constant memory: a little more",

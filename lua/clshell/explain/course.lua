@@ -39,9 +39,18 @@ function M.lessons()
   return table.concat(lines, "\n")
 end
 
+-- Whether what was typed is the answer: a word, or a number with or without
+-- its unit ("75 %", "4 sectors").
+local function right(answer, typed)
+  typed = typed:lower():gsub("%s", "")
+  return typed == tostring(answer)
+    or math.type(answer) and tonumber(typed:match "^(.-)[%%%a]*$") == answer
+end
+
 --- course.exercise([n [, answer]]) -> string
 --- An exercise by its number, or whether the answer to it is right, and why;
---- without a number, all questions. Answers are numbers or words.
+--- without a number, all questions. Answers are numbers, with or without a
+--- unit, or words.
 function M.exercise(n, answer)
   if n == nil then
     local lines = {}
@@ -51,6 +60,7 @@ function M.exercise(n, answer)
           k == 1 and i or "", line)
       end
     end
+    lines[#lines + 1] = "Type: %exercise 1 answer"
     return table.concat(lines, "\n")
   end
   local e = exercises[n]
@@ -61,14 +71,11 @@ function M.exercise(n, answer)
     return ("%s\nType: %%exercise %d answer"):format(table.concat(
       text.wrap(e.ask, 78), "\n"), n)
   end
-  local right = e.answer()
-  local given = tostring(answer):lower():match "^%s*(.-)%s*$"
-  if given == tostring(right):lower()
-      or tonumber(given) and tonumber(given) == tonumber(right) then
+  if right(e.answer(), tostring(answer)) then
     return table.concat(text.wrap("right: " .. e.why, 78), "\n")
   end
-  return table.concat(text.wrap(("not %s. %s"):format(given, e.hint), 78),
-    "\n")
+  return table.concat(text.wrap(("not %s. %s"):format(tostring(answer),
+    e.hint), 78), "\n")
 end
 
 --- course(id) -> string

@@ -79,7 +79,8 @@ return {
     answer = free_of_conflicts, hint = BANKS, why = "rows of 5 begin in "
       .. "banks 0, 1, 2, 3; rows of 4 all begin in bank 0."},
   {ask = "Lane i of a warp reads s[2 * i], floats in local memory of 32 "
-    .. "banks. How many passes does that take?",
+    .. "banks. How many passes does that take? (A pass serves one element of "
+    .. "each bank.)",
     answer = passes(function(i) return 2 * i end), hint = BANKS,
     why = "lanes i and i + 16 want different elements of one bank."},
   {ask = "Lane i reads s[3 * i]. How many passes?",
@@ -99,7 +100,8 @@ return {
     answer = passes(function(i) return 32 * i + (i ~ 3) end), hint = BANKS,
     why = "i ^ 3 takes each column once, without a pad."},
   {ask = "Lane i of a warp reads x[i], floats in global memory, x aligned. "
-    .. "How many sectors?", answer = sectors(function(i) return i end),
+    .. "How many sectors of 32 bytes?",
+    answer = sectors(function(i) return i end),
     hint = SECTORS, why = "32 floats are 128 bytes, side by side."},
   {ask = "Lane i reads x[i + 1]. How many sectors?",
     answer = sectors(function(i) return i + 1 end), hint = SECTORS,
@@ -116,7 +118,7 @@ return {
     why = "the lanes touch all 384 bytes; three arrays would take a third."},
   {ask = "Lane i reads the float4 v[i]. How many sectors?",
     answer = sectors(function(i) return 4 * i end, 16), hint = SECTORS,
-    why = "512 bytes side by side: four times the bytes of one request."},
+    why = "32 times 16 bytes, side by side: four times as many as of x[i]."},
   {ask = "n = 1000 elements, work-groups of 64, one work-item for each "
     .. "element. What is the least global size?",
     answer = function() return up(1000, 64) end, hint = "The local size must "

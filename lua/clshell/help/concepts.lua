@@ -47,7 +47,7 @@ different times: the warp runs both sides, and each side leaves some lanes
 idle. A condition that is the same in the whole warp costs nothing. Let whole
 warps take a side (get_local_id(0) < n, not % 2), or choose a value by ?: or
 select.
-Try: ?warp
+Try: course "B13", %exercise 16, and ?warp
 
 compute unit, multiprocessor, sm
 The part of a device that runs work-groups: a multiprocessor of a GPU, a core
@@ -92,7 +92,7 @@ barrier
 barrier(CLK_LOCAL_MEM_FENCE): every work-item of a group waits there until all
 have come, and then sees the others' writes to local memory. All work-items of
 a group must reach it: it must not stand in an `if` that some of them skip.
-Try: ?gemm.tiled
+Try: course "A8", and ?gemm.tiled
 
 coalescing, coalesced access
 Neighbouring work-items that read neighbouring addresses share a memory
@@ -106,7 +106,7 @@ Local memory is split into banks (32 on NVIDIA) that each serve one address at
 a time. Work-items of a warp that want different rows of one bank wait for each
 other: reading a column of a 32x32 tile is the usual case. A row one element
 longer, or permuted columns, puts them in different banks.
-Try: ?gemm.tiled_padded and ?gemm.tiled_swizzled
+Try: course "B5", %exercise 4, ?gemm.tiled_padded and ?gemm.tiled_swizzled
 
 tile, tiling, blocking
 A part of the operands small enough for local memory or registers. A tile of
@@ -136,7 +136,7 @@ Try: occupancy{gpu = "H100", registers = 64}, and lesson(r) of a result
 latency hiding
 A compute unit runs other work-items while some wait for memory. It takes many
 work-items at once (occupancy), or several independent loads in each.
-Try: ?occupancy
+Try: course "B14", and ?occupancy
 
 arithmetic intensity, ai, flop per byte
 Floating-point operations for each byte that moves to or from memory. A sum of
@@ -315,7 +315,8 @@ course, lessons, exercises, course texts
 What five texts on GPU kernels claim, by number, each with an experiment:
 course "A2" tries one on the session's device, %run claims.lua B all of a text.
 [GPU]: only a GPU shows it. [simulator]: counted on Oclgrind, on any machine.
-%exercise lists questions, %exercise 1 answer checks an answer.
+[machine code]: no driver hands out what shows it. %exercise lists questions,
+%exercise 1 answer checks an answer.
 Try: course "B13", and %exercise 1
 
 exit, quit, leave

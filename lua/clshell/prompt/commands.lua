@@ -320,11 +320,11 @@ end, "[kernel.cl]\nrebuilds a kernel when its file is saved, and benches again"
 
 define("exercise", function(rest)
   local n, answer = rest:match "^(%S*)%s*(.-)%s*$"
-  return require "clshell.explain.course".exercise(n ~= ""
+  print(require "clshell.explain.course".exercise(n ~= ""
     and (math.tointeger(tonumber(n)) or n) or nil, answer ~= "" and answer
-    or nil)
-end, "[n [answer]]\nquestions on GPU kernels, with checked answers\nWithout "
-  .. "a number it lists them.")
+    or nil))
+end, "[n [answer]]\nall questions on GPU kernels, or one, or whether an "
+  .. "answer is right")
 
 define("tutorial", function(rest)
   return part "tutorial".command(rest)
