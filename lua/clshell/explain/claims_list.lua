@@ -306,12 +306,6 @@ local function rungs(a, pa, b, pb)
   end
 end
 
-local function cannot(reason)
-  return function(list)
-    list:cannot(reason)
-  end
-end
-
 -- The factor of an outcome in words.
 local function factor(o)
   return o.lo and o.lo < o.hi and ("x%.2f (%.2f to %.2f)"):format(o.factor,
@@ -390,10 +384,9 @@ return {
     .. "as memory limits it", try = naive_share},
   {id = "A2", gain = true, says = "tiles of 8x8 in local memory are faster",
     try = tiles(BY_ROWS_8X8, 8)},
-  {id = "A3", needs = "machine code",
-    says = "in work-groups of one warp the compiler drops barriers",
-    try = cannot("OpenCL gives no machine code of a GPU in which to see it, "
-      .. "and a CPU has no warps")},
+  {id = "A3", needs = "GPU", gain = 1, says = "in work-groups of one warp the "
+    .. "compiler drops barriers: they cost nothing (the factor: without them)",
+    try = trials.barriers()},
   {id = "A4", gain = 1, says = "sizes beside the tile: guarded loads or "
     .. "padded matrices, both right (the factor: padded against guarded)",
     try = function(list)

@@ -75,6 +75,29 @@ local function at_once(groups, bytes)
   return state:read()[2]
 end
 
+--- trials.barriers([warp]) -> trial
+--- Work-groups of one warp (nil: the device's), with barriers and without.
+function M.barriers(warp)
+  return function(list)
+    local dev = cl.device()
+    local size = warp or dev.nv_warp_size or dev.amd_wavefront_width
+    if not size then
+      list:cannot "the driver tells no size of a warp; it needs a GPU's"
+    end
+    local items = 8 * size * dev.compute_units
+    local x = floats(items)
+    local function launch(barrier)
+      return kernel("course/barrier", {WG = size, BARRIER = barrier}):range(
+        {items}, {size})
+    end
+    local with = launch(1)
+    local turns = turns_of(function(n) return with(n, x) end)
+    return list:launches(("%d work-items in groups of %d, without barriers "
+      .. "against with"):format(items, size), {with, turns, x},
+      {launch(0), turns, x})
+  end
+end
+
 -- Indices that lead through 16 MiB of memory.
 local function chain_of(n)
   local h <close> = cl.array("int", n)

@@ -315,8 +315,7 @@ course, lessons, exercises, course texts
 What five texts on GPU kernels claim, by number, each with an experiment:
 course "A2" tries one on the session's device, %run claims.lua B all of a text.
 [GPU]: only a GPU shows it. [simulator]: counted on Oclgrind, on any machine.
-[machine code]: no driver hands out what shows it. %exercise lists questions,
-%exercise 1 answer checks an answer.
+%exercise lists questions, %exercise 1 answer checks an answer.
 Try: course "B13", and %exercise 1
 
 exit, quit, leave
