@@ -313,7 +313,8 @@ t.test("pages name no file of clshell's Lua", function()
 end)
 
 -- Lists that are checked inside other functions, which have their own help.
-local SHARED = {["compare.runs"] = true, ["tune.rung"] = true, runs = true}
+local SHARED = {["check.launch"] = true, ["check.rung"] = true,
+  ["compare.runs"] = true, ["tune.rung"] = true, runs = true}
 
 t.test("options are documented as they are checked", function()
   local names = options.functions()

@@ -82,6 +82,12 @@ t.test("%check looks at a launch and does not run it", function()
     "%check k:range(n)(x, y)")
   has(session "%check 1 + 1", "must be a launch with its arguments; got 1 + 1")
   has(session "%check print(1)", "must be a launch with its arguments")
+  for _, rung in ipairs{"transpose tiled", "transpose.tiled"} do
+    has(session(("%%check %s shapes={3, {5, 2}} guard=true"):format(rung)),
+      "check: no finding in transpose.tiled over 3 sizes", "right at 3x3; 5x2")
+  end
+  has(session "%check transpose", "transpose has no rung of your own")
+  has(session "%check transpose til", "no kernel 'til'")
 end)
 
 t.test("%access tells what a launch asks of memory", function()

@@ -168,6 +168,12 @@ t.test("rungs and their parameters", function()
   t.eq(words "gemm.bench('tiled', {}, {A = A}, {eff|", "effort = ")
   t.eq(words "bench('transpose.tiled_p|", "transpose.tiled_padded'")
   t.eq(words "bench('gemm.tiled', {8}, {ed|", "edge = ")
+  t.eq(words "check('gemm.tiled_p|", "gemm.tiled_padded'")
+  t.eq(words "check(gemm, 'tiled_p|", "tiled_padded'")
+  t.eq(words "check(gemm, {sha|", "shapes = ")
+  t.eq(words "check('gemm.tiled', {sha|", "shapes = ")
+  t.eq(words "%check gemm tiled_p|", "tiled_padded")
+  t.eq(words "%check gemm.tiled_p|", "tiled_padded")
   local mine = require "clshell.gemm"
   mine.define{name = "mine_of_test", source = "kernel void f() {}",
     params = {{name = "wide", values = {1, 2.5, true}}},

@@ -166,6 +166,19 @@ print(s.m, s.n, s.k) --> 512 512 512
 local target = require "clshell.target"
 print(target.example(transpose)) --> such as 512, {512, 512} or {A = A}
 
+--- target.family
+local target = require "clshell.target"
+print(target.family "gemm" == gemm, target.family "none") --> true nil
+
+--- target.find
+local target = require "clshell.target"
+local family, name = target.find("gemm.tiled", "mine")
+print(family == gemm, name) --> true tiled
+
+--- target.awkward
+local target = require "clshell.target"
+print(#target.awkward(transpose), target.awkward(transpose)[2][1]) --> 9 7
+
 --- timer.new
 local protocol = require "clshell.measure.protocol"
 local timer = require "clshell.timer"

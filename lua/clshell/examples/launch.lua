@@ -236,6 +236,7 @@ kernel void shift(global const float *x, global float *y) {
 local x, y = cl.buffer("float", 65, 1), cl.buffer("float", 64)
 print(check(k:range(64), x, y).ok) --> true
 print(check(k:range(64), x:view(1, 64), y)) -- "read outside 'x': x[64]"
+print(check("gemm.tiled", {shapes = {{5, 17, 3}}}).ok) --> true
 
 --- cl.launched
 -- cl.launched(function(launch, ...) print(launch, ...) end)

@@ -30,6 +30,16 @@ local function families()
   return list
 end
 
+--- target.family(name) -> family, or nil
+--- The family of that name, of clshell or loaded.
+function M.family(name)
+  for _, family in ipairs(families()) do
+    if family.name == name then
+      return family
+    end
+  end
+end
+
 -- The family and the name of a rung given as "gemm.tiled" or as a table; of a
 -- family ("gemm", or its table) no name, where `whole` ones are taken.
 local function find_rung(what, who, whole)
@@ -56,6 +66,14 @@ local function find_rung(what, who, whole)
       end
     end
   end
+end
+
+--- target.find(what, who) -> family, name
+--- The family and the name of a rung ("gemm.tiled", or the table that
+--- gemm.rung "tiled" gives), or a family alone ("gemm", or its table); nothing
+--- for another table.
+function M.find(what, who)
+  return find_rung(what, who, true)
 end
 
 --- target.shape(shape, names, who) -> table
@@ -110,7 +128,41 @@ function MAKE.spmv(shape, type, who)
     end
   end
   local matrix = dia.banded(n, offsets, {type = type, seed = M.SEED})
+  matrix = shape.format == "csr" and matrix:to_csr() or matrix
   return {M = matrix, x = vector(matrix.cols, type, M.SEED + 1)}
+end
+
+local EQUAL = {1, 7, 16, 17, 33}      -- all sizes of a shape
+local UNEQUAL = {100, 7, 33, 1}       -- in turn, of shapes with several
+local LONG = {100, 1000}              -- of shapes with a single one
+
+-- Those of families whose shapes are not lists of sizes.
+local AWKWARD = {
+  spmv = {{rows = 1, offsets = {0}}, {rows = 7, offsets = {-6, 0, 6}},
+    {rows = 16, offsets = {-1, 0, 1}}, {rows = 17, offsets = {-16, -3, 2, 5}},
+    {rows = 33, offsets = {1, 2, 3, 4, 5, 6, 7, 8, 32}},
+    {rows = 100, offsets = {-10, -1, 0, 1, 10}},
+    {rows = 257, offsets = {-100, -16, 0, 17, 256}}},
+}
+
+--- target.awkward(family) -> list
+--- Shapes that fit no tile, small enough for the simulator, by rising size.
+function M.awkward(family)
+  if AWKWARD[family.name] then
+    return AWKWARD[family.name]
+  end
+  local dims, list = #(family.spec.dims or {1}), {}
+  for i, n in ipairs(EQUAL) do
+    list[i] = {n}
+  end
+  for i, n in ipairs(dims > 1 and UNEQUAL or LONG) do
+    local shape = {n}
+    for j = 2, dims do
+      shape[j] = UNEQUAL[(i + j - 2) % #UNEQUAL + 1]
+    end
+    list[#list + 1] = shape
+  end
+  return list
 end
 
 --- target.example(family) -> string

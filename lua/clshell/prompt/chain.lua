@@ -32,6 +32,7 @@ M.FAMILIES = {"gemm", "spmv", "transpose"}
 --- family.
 M.arguments = {
   bench = {"target"},
+  check = {"target", "rung", "options"},
   ["cl.array"] = {"type", "none"},
   ["cl.buffer"] = {"type", "none", "none", "options"},
   ["cl.build"] = {"source", "options"},
@@ -66,7 +67,8 @@ M.arguments = {
 --- chain.of_rung
 --- The kinds of arguments of calls whose first argument names a rung:
 --- "gemm.tiled".
-M.of_rung = {bench = {"target", "shape", "params", "options"}}
+M.of_rung = {bench = {"target", "shape", "params", "options"},
+  check = {"target", "options"}}
 
 -- By class of module cl: the calls and the fields ("Class.name") that give an
 -- object of it.

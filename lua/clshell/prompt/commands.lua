@@ -223,13 +223,30 @@ end, "expr\ntimes it within a second, as %bench does: for code of the host\n"
   .. "The time is of one call; many run on end. Options as for %bench.",
   {code = true, script = bench_script})
 
+-- `%check gemm mine limit=60` as a call of check; nil without a family.
+local function check_call(rest)
+  local expression, options = part "measure".split(rest)
+  local family, rung = expression:match "^([%a_][%w_]*)[%s.]*([%w_]*)$"
+  local known = family and require "clshell.measure.workload".family(family)
+  return known and ("check(%q, %s)"):format(
+    family .. (rung ~= "" and "." .. rung or ""), option_table(options)) or nil
+end
+
 define("check", function(rest)
+  local call = check_call(rest)
+  if call then
+    return session.compile(call)()
+  end
   return check(part "launched".call(rest, session.compile))
-end, "[launch(args)]\nfinds the defects of a launch, as check does\n"
-  .. "Without a launch: the newest one of the inputs. The arguments stay as "
-  .. "they are.", {code = true, script = function(rest)
+end, "[launch(args) | family [rung] [limit=, shapes= ...]]\nfinds the defects "
+  .. "of a launch, or of a rung over sizes, as check does\nWithout a launch: "
+  .. "the newest one of the inputs. The arguments stay as they are.\n`%check "
+  .. "gemm mine` runs a rung at sizes that fit no tile, `%check gemm` all of "
+  .. "your own.", {code = true, script = function(rest)
+    local call = check_call(rest)
     local launch, args = part "launched".split(rest)
-    return launch and ("print(check(%s%s))"):format(launch, args)
+    return call and "print(" .. call .. ")"
+      or launch and ("print(check(%s%s))"):format(launch, args)
   end})
 
 -- `%access l(x) as="M1"` as a call of access; nil without a launch.

@@ -197,10 +197,14 @@ local function known(call, locals)
     call.thing, call.name = thing, chain.name(thing)
     call.family = chain.family(thing)
       or thing.owner and chain.family(thing.owner)
+      or call.owner and chain.family(chain.thing(call.owner, locals))
   end
   local name = call.name or ""
   local kinds = call.first and chain.of_rung[name] or chain.arguments[name]
   call.kind = kinds and kinds[call.argument]
+  if call.kind == "rung" and call.table then -- without the name of a rung
+    call.kind = "options"
+  end
 end
 
 -- The family and the rung whose parameters a call's table holds.

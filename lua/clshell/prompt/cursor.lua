@@ -113,6 +113,7 @@ local function call_at(tokens, i)
   if open and is(tokens, open, "(") and prefix_end(tokens, open - 1) then
     return {callee = chain(tokens, open - 1), argument = commas + 1,
       first = literal(tokens, open + 1),
+      owner = is(tokens, open + 2, ",") and chain(tokens, open + 1) or nil,
       whole = is(tokens, i, "(") or is(tokens, i, ",")}
   end
 end

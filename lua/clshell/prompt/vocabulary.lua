@@ -367,7 +367,15 @@ local function percent(text, cursor)
       end}
   end
   local offer = OPERANDS[name]
-  if offer == nil then
+  local family, from = text:sub(last + 1, cursor):match(
+    "^([%a_][%w_]*)[%s.]+()[%w_]*$")
+  family = name == "check" and family and M.family(family)
+  if family then
+    return {first = last + from, word = text:sub(last + from, cursor),
+      offer = function(c)
+        M.rungs(c, family)
+      end}
+  elseif offer == nil then
     return {skip = last, more = (name == "bench" or name == "timeit")
       and bench_options}
   elseif not offer or cursor < last then

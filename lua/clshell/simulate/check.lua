@@ -2,100 +2,21 @@
 -- simulator Oclgrind; without it, what guard bands around Buffers tell
 -- SPDX-License-Identifier: MIT
 
-local build_error = require "clshell.diagnose.build_error"
 local cl = require "cl"
-local excerpt = require "clshell.diagnose.excerpt"
 local findings = require "clshell.simulate.findings"
 local job_of = require "clshell.simulate.job"
 local oclgrind = require "clshell.simulate.oclgrind"
 local options = require "clshell.base.options"
 local quantity = require "clshell.base.quantity"
-local reports = require "clshell.simulate.reports"
-local system = require "clshell.system"
+local sizes = require "clshell.simulate.sizes"
 local text = require "clshell.base.text"
-local user_source = require "clshell.diagnose.user_source"
+local verdict = require "clshell.simulate.verdict"
+local workload = require "clshell.measure.workload"
 
 local M = require "clshell.base.lazy".table(...)
 
 local LIMIT = 30     -- seconds for a launch
 local SMALL = 1 << 12 -- work-items that need no estimate of the time
-
-local BLIND = "without the simulator only writes next to Buffers are seen; "
-  .. "reads outside, races, barriers and values that were never written are "
-  .. "not"
-
--- What the simulator lacks, by words of a source that it cannot build.
-local LACKS = {
-  {"%f[%w_]half%d*%f[^%w_]", "half precision (cl_khr_fp16)"},
-  {"sub_group", "sub-groups"},
-  {"%f[%w_]_*asm_*%s", "inline assembly"}, {"%f[%w_]_*asm_*%(",
-    "inline assembly"},
-}
-
-local Check = {__name = "check"}
-Check.__index = Check
-
--- The source of a program as build_error wants it.
-local function build_of(program)
-  local path = program.file
-  local source = path and excerpt.read(path) or program.source
-  return {source = source, program = program:info().name, log = "",
-    is_text = not path, literal = not path and user_source.literal(source)
-    or nil}
-end
-
--- A finding as lines: its message and the source, as of a failed build.
-local function lines_of(f, build)
-  local d = {kind = "error", text = f.text, line = f.line, column = f.column,
-    file = f.file, notes = {}, also = {}}
-  local o = f.other
-  if o and o.line and (o.line ~= f.line or o.column ~= f.column) then
-    d.notes[1] = {kind = "note", text = o.text, line = o.line,
-      column = o.column, file = o.file, notes = {}, also = {}}
-  end
-  local lines = f.line and build_error.lines(build, {d})
-    or {"error: " .. f.text}
-  if f.times and f.times > 1 then
-    lines[#lines + 1] = ("  %s%d times%s"):format(f.times >= oclgrind.ERRORS
-      and "at least " or "", f.times, f.who and ", first by " .. f.who or "")
-  elseif f.who then
-    lines[#lines + 1] = "  by " .. f.who
-  end
-  return lines
-end
-
-function Check:__tostring()
-  local n = #self.findings
-  local head = ("check: %s in %s over %s, local %s"):format(n == 0
-    and "no finding" or text.count(n, "finding"), self.kernel,
-    text.shape(self.global), self.localsize and text.shape(self.localsize)
-    or "left to the driver")
-  local lines = {}
-  table.move(text.wrap(head .. self.looked, system.winsize(1) or 80), 1, 9, 1,
-    lines)
-  self.build.width = system.winsize(1)
-  for _, f in ipairs(self.findings) do
-    table.move(lines_of(f, self.build), 1, 99, #lines + 1, lines)
-  end
-  if self.blind then
-    table.move(text.wrap("note: " .. BLIND .. "; it is a package: "
-      .. oclgrind.PACKAGES, system.winsize(1) or 80), 1, 9, #lines + 1, lines)
-  end
-  return table.concat(lines, "\n")
-end
-
-local function simulator_error(job, launch, message)
-  local source = job.programs[launch.program].source
-  for _, entry in ipairs(message:find("build error", 1, true) and LACKS
-      or {}) do
-    if source:find(entry[1]) then
-      cl.error(("%s: the simulator has no %s, which %s needs"):format(
-        job.what, entry[2], launch.kernel), {hint = "{guard = true} looks at "
-        .. "the memory around Buffers, on the session's device"})
-    end
-  end
-  cl.error(("%s: %s: %s"):format(job.what, launch.kernel, message))
-end
 
 -- Raises: the simulator would take, or has taken, too long.
 local function too_long(job, limit, seconds)
@@ -142,21 +63,6 @@ local function simulate(job, opts)
   return list or {{error = reason}}, ""
 end
 
--- The findings of guard bands, by the results of a child.
-local function band_findings(launch, result)
-  local list = {}
-  for _, band in ipairs(result.bands) do
-    for _, a in ipairs(launch.args) do
-      local m = a.memory and job_of.settled(a.memory)
-      if m and m.index == band.memory then
-        list[#list + 1] = findings.band(a, band.first, band.last)
-        break
-      end
-    end
-  end
-  return list
-end
-
 -- Runs the job's launch on its own device, with guard bands.
 local function guard(job, device, limit)
   job.guarded = true
@@ -168,15 +74,7 @@ local function guard(job, device, limit)
   elseif list[1].error then
     cl.error(("%s: %s"):format(job.what, list[1].error))
   end
-  return band_findings(job.launches[1], list[1])
-end
-
--- The findings `list` of a launch, which prints with them; `added` is the
--- launch as the job has it, `looked` ends the first line.
-function M.result(launch, added, list, looked)
-  return setmetatable({kernel = added.kernel, global = added.global,
-    localsize = added.localsize, looked = looked, findings = list,
-    ok = #list == 0, build = build_of(launch.kernel.program)}, Check)
+  return findings.of(job.launches[1], list[1])
 end
 
 -- Checks one launch.
@@ -188,19 +86,62 @@ local function check_launch(launch, args, opts)
     added.localsize = job_of.local_size(launch, added.global)
   end
   if opts.guard or not oclgrind.driver() then
-    local r = M.result(launch, added, guard(job,
+    local r = verdict.of(launch, added, guard(job,
       launch.kernel.program.context.device, opts.limit or LIMIT), "")
     r.blind = true
     return r
   end
   local list, part = simulate(job, opts)
-  local result = list[1]
-  if result.error then
-    simulator_error(job, added, result.error)
+  if list[1].error then
+    local reason, hint = oclgrind.reason(job, added, list[1].error)
+    cl.error(("check: %s: %s"):format(added.kernel, reason), {hint = hint})
   end
-  added.addresses = result.addresses
-  return M.result(launch, added, findings.fold(reports.parse(result.log),
-    added), part)
+  return verdict.of(launch, added, findings.of(added, list[1]), part)
+end
+
+-- The family and the name of a rung (nil: of none), where `what` tells them.
+local function of_ladder(what)
+  if type(what) == "string" or type(what) == "table" then
+    return workload.find(what, "check")
+  end
+end
+
+local Ladder = {__name = "checks"}
+
+function Ladder:__tostring()
+  local parts = {}
+  for i, r in ipairs(self) do
+    parts[i] = tostring(r)
+  end
+  return table.concat(parts, "\n\n")
+end
+
+-- Checks a rung of a family, or all rungs of the user's own.
+local function check_ladder(family, name, ...)
+  local opts, count = ..., select("#", ...)
+  if not name and type(opts) == "string" then
+    name, opts, count = opts, select(2, ...), count - 1
+  end
+  if count > 1 then
+    cl.error "check: takes a family, the name of a rung, and options"
+  end
+  opts = options.check(opts, "check.rung", "check")
+  if name then
+    return sizes.check(family, name, opts)
+  end
+  local list = setmetatable({ok = true}, Ladder)
+  for _, rung in ipairs(family.list) do
+    if not rung.builtin then
+      list[#list + 1] = sizes.check(family, rung.name, opts)
+      list.ok = list.ok and list[#list].ok
+    end
+  end
+  if #list == 0 then
+    cl.error(("check: %s has no rung of your own"):format(family.name),
+      {hint = ("name one of the ladder: check(%s, %q)"):format(family.name,
+        family.list[1].name)})
+  end
+  return list
 end
 
 --- check(launch, args... [, opts]) -> check
@@ -217,19 +158,37 @@ end
 --- Not found: the content of a Buffer that nothing has written, and races of
 --- writes of one value. The simulator has no half precision, sub-groups or
 --- inline assembly.
+---
+--- `check(gemm, "mine")` or `check "gemm.mine"` runs a rung at sizes that fit
+--- no tile, such as 1, 7, 17 and 33, and with rows that are longer in memory
+--- than their columns, and compares each result with the host's; `check(gemm)`
+--- or `check "gemm"` gives a list with a check of each rung of your own.
+--- `r.sizes` is a list of {title, status, reason, err, bound}, the status
+--- "right", "wrong", "refused", "crashed" or "late"; a finding has `at`, the
+--- sizes at which it was found. `r.ok`: there is none, and each result that
+--- was computed is right.
 --- Options:
----   size    the launch's  global size, in place of the launch's
----   shrink  false         true: only the first and the last work-group
----   limit   30            seconds
----   guard   false         true: guard bands on the session's device
-function M.run(launch, ...)
-  local args, opts = table.pack(...), {}
+---   size      the launch's  global size, in place of the launch's
+---   shrink    false     true: only the first and the last work-group
+---   params    defaults  of a rung, such as {tile = 8}
+---   shapes    -         of a rung: a list of shapes as bench takes them, such
+---             as {16, {33, 1, 7}}
+---   operands  -         of a rung: {A = A, B = B}, or a list of such tables
+---   type      float     of a rung's elements
+---   limit     30        seconds for a launch; for all sizes of a rung 60
+---   guard     false     true: guard bands on the session's device
+function M.run(what, ...)
+  local family, name = of_ladder(what)
+  if family then
+    return check_ladder(family, name, ...)
+  end
+  local launch, args, opts = what, table.pack(...), {}
   local count = text.class(launch) == "Launch" and #launch.kernel.args
   if count and args.n == count + 1 and type(args[args.n]) == "table" then
     opts, args.n = args[args.n], count
     args[count + 1] = nil
   end
-  options.check(opts, "check")
+  options.check(opts, "check.launch", "check")
   return check_launch(launch, args, opts)
 end
 

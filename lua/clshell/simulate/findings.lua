@@ -2,6 +2,8 @@
 -- defect once, in words
 -- SPDX-License-Identifier: MIT
 
+local jobs = require "clshell.simulate.job"
+local reports = require "clshell.simulate.reports"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -207,21 +209,22 @@ end
 --- findings.band(argument, first, last) -> finding
 --- A write to the bytes `first` to `last`, from the beginning of an argument.
 function M.band(argument, first, last)
-  local f = {kind = "outside", access = "write", space = "global", first =
-    first, last = last - last % argument.size, argument = argument}
+  local f = {kind = "outside", access = "write", space = "global", places = {},
+    times = 1, first = first, last = last - last % argument.size,
+    argument = argument}
   f.first = f.first - f.first % argument.size
   f.text = words.outside(f)
   return f
 end
 
---- findings.fold(reports, launch) -> list
+--- findings.fold(list, launch) -> list
 --- The reports of a launch as findings, each once: kind, text, times (how
 --- often), line, column, file, item (the first work-item) and, of a race,
 --- `other` (line, column, item of the second access). `launch`: global (its
 --- size), args ({name, count, size, bytes}) and their addresses.
-function M.fold(reports, launch)
+function M.fold(reported, launch)
   local list, known = {}, {}
-  for _, r in ipairs(reports) do
+  for _, r in ipairs(reported) do
     locate(r, launch)
     local key = key_of(r)
     if known[key] then
@@ -251,6 +254,51 @@ function M.fold(reports, launch)
     return a.text < b.text
   end)
   return out
+end
+
+-- The findings of guard bands.
+local function of_bands(launch, bands)
+  local list = {}
+  for _, band in ipairs(bands) do
+    for _, a in ipairs(launch.args) do
+      if a.memory and jobs.settled(a.memory).index == band.memory then
+        list[#list + 1] = M.band(a, band.first, band.last)
+        break
+      end
+    end
+  end
+  return list
+end
+
+--- findings.merge(list, fresh, at)
+--- Adds the findings of another launch of the same kernels to the list; `at`,
+--- a list, tells where each was found.
+function M.merge(list, fresh, at)
+  for _, f in ipairs(fresh) do
+    local key, known = key_of(f), nil
+    for _, other in ipairs(list) do
+      known = known or key_of(other) == key and other
+    end
+    if not known then
+      f.at = {}
+      list[#list + 1], known = f, f
+    else
+      known.times = known.times + f.times
+    end
+    if known.at[#known.at] ~= at then
+      known.at[#known.at + 1] = at
+    end
+  end
+end
+
+--- findings.of(launch, result) -> list
+--- The findings of a launch of a job, by its result (see replay.run).
+function M.of(launch, result)
+  if result.bands then
+    return of_bands(launch, result.bands)
+  end
+  launch.addresses = result.addresses
+  return M.fold(reports.parse(result.log), launch)
 end
 
 return M

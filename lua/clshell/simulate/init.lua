@@ -1,6 +1,7 @@
 -- simulate/init.lua - kernels on the simulator Oclgrind, which sees each of
 -- their accesses: require "clshell.simulate"
--- check finds defects of a launch, and memcheck those of a script's launches;
+-- check finds defects of a launch, sizes those of a rung over shapes, and
+-- memcheck those of a script's launches; verdict prints them.
 -- access tells what loads and stores ask of memory: trace counts their
 -- requests, machine knows their cost, picture draws them.
 -- oclgrind finds the simulator; job is a launch with copies of its arguments,
@@ -10,4 +11,4 @@
 
 return require "clshell.base.lazy".room("clshell.simulate",
   {"access", "check", "findings", "job", "machine", "memcheck",
-    "oclgrind", "picture", "replay", "reports", "trace"})
+    "oclgrind", "picture", "replay", "reports", "sizes", "trace", "verdict"})

@@ -13,7 +13,8 @@ local GROUP = 64        -- work-items, where the driver would choose
 
 --- job.new(what) -> table
 --- An empty job; `what` names the caller in messages. Its lists are programs,
---- memories and launches.
+--- memories and launches. The caller may set guarded, for guard bands, and
+--- back, to have the Buffers changed as the launches change their copies.
 function M.new(what)
   return {what = what, programs = {}, memories = {}, launches = {}}
 end
@@ -186,7 +187,7 @@ end
 --- What replay.run gets of a job: plain values, and Arrays.
 function M.sent(job)
   local out = {programs = {}, memories = {}, launches = {},
-    guarded = job.guarded}
+    guarded = job.guarded, back = job.back}
   local bytes = 0
   for i, m in ipairs(job.memories) do
     m.index, bytes = i, bytes + m.last - m.first
@@ -204,6 +205,17 @@ function M.sent(job)
     out.launches[i] = sent_launch(launch)
   end
   return out
+end
+
+--- job.take(job, contents)
+--- Writes what the launches have made of the memories, as replay.run returns
+--- it, to the Buffers.
+function M.take(job, contents)
+  for i, pieces in ipairs(contents) do
+    for j, content in ipairs(pieces) do
+      M.bytes(job.memories[i].pieces[j].buffer):write(content)
+    end
+  end
 end
 
 return M

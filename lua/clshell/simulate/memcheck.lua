@@ -2,7 +2,6 @@
 -- the simulator, and the defects of each of its launches
 -- SPDX-License-Identifier: MIT
 
-local check = require "clshell.simulate.check"
 local cl = require "cl"
 local excerpt = require "clshell.diagnose.excerpt"
 local file = require "clshell.base.file"
@@ -12,6 +11,7 @@ local oclgrind = require "clshell.simulate.oclgrind"
 local replay = require "clshell.simulate.replay"
 local reports = require "clshell.simulate.reports"
 local text = require "clshell.base.text"
+local verdict = require "clshell.simulate.verdict"
 
 local M = {}
 
@@ -74,7 +74,7 @@ local function look(log, counts, launch, ...)
   if #fresh > 0 then
     local at = place()
     io.stdout:flush()
-    io.stderr:write(tostring(check.result(launch, added, fresh, at
+    io.stderr:write(tostring(verdict.of(launch, added, fresh, at
       and ", launched at " .. at or "")), "\n")
   end
 end

@@ -70,16 +70,39 @@ function M.words(environment)
   return table.concat(words, " ")
 end
 
+-- What the simulator lacks, by words of a source that it cannot build.
+local LACKS = {
+  {"%f[%w_]half%d*%f[^%w_]", "half precision (cl_khr_fp16)"},
+  {"sub_group", "sub-groups"}, {"__builtin_prefetch", "prefetches"},
+  {"%f[%w_]_*asm_*%s", "inline assembly"}, {"%f[%w_]_*asm_*%(",
+    "inline assembly"},
+}
+
+--- oclgrind.reason(job, launch, message) -> text, hint
+--- Why a launch of a job failed on the simulator, in words.
+function M.reason(job, launch, message)
+  local source = job.programs[launch.program].source
+  for _, entry in ipairs((message:find("build error", 1, true)
+      or message:find("CL_INVALID_KERNEL_NAME", 1, true)) and LACKS or {}) do
+    if source:find(entry[1]) then
+      return ("the simulator has no %s, which %s needs"):format(entry[2],
+        launch.kernel), "{guard = true} looks at the memory around Buffers, "
+        .. "on the session's device"
+    end
+  end
+  return "on the simulator: " .. message
+end
+
 local Runner = {}
 Runner.__index = Runner
 
---- oclgrind.start(limit [, opts]) -> runner
---- A child process for jobs, with so many seconds for each; it begins with
---- the first job, and again after one that it did not outlive.
+--- oclgrind.start([opts]) -> runner
+--- A child process for jobs; it begins with the first, and again after one
+--- that it did not outlive.
 --- Options:
 ---   environment  none   further variables for the child
 ---   device       none   a Device of this process, in place of the simulator
-function M.start(limit, opts)
+function M.start(opts)
   opts = opts or {}
   local log, said = file.temporary ".log", file.temporary ".said"
   local variables = opts.device and {} or M.environment(log)
@@ -87,16 +110,16 @@ function M.start(limit, opts)
     variables[name] = value
   end
   local index = opts.device and opts.device.index -- 0: a part of a device
-  return setmetatable({log = log, said = said, limit = limit,
-    variables = variables, device = index ~= 0 and index or nil}, Runner)
+  return setmetatable({log = log, said = said, opts = {env = variables,
+    device = index ~= 0 and index or nil}}, Runner)
 end
 
 -- Begins the child process.
 local function begin(runner)
   runner:stop()
   local output <close> = assert(io.open(runner.said, "wb"))
-  runner.worker = assert(worker.start{limit = runner.limit, output = output,
-    env = runner.variables, device = runner.device})
+  runner.opts.output = output
+  runner.worker = assert(worker.start(runner.opts))
 end
 
 local function contents(path)
@@ -104,16 +127,19 @@ local function contents(path)
   return f:read "a"
 end
 
---- runner:run(job) -> list; nil, reason
---- Runs a job (see job.lua). The list is that of replay.run; the reason is
---- "time", or how the child ended and what it said.
-function Runner:run(job)
+--- runner:run(job, limit) -> list; nil, reason
+--- Runs a job (see job.lua) for so many seconds at most. The list is that of
+--- replay.run; the reason is "time", or how the child ended and what it said.
+function Runner:run(job, limit)
   local sent = jobs.sent(job)
+  self.opts.limit = limit -- the worker's, from now on
   if not self.worker or self.worker.lost then
     begin(self)
   end
-  local ok, list = self.worker:call("clshell.simulate.replay", "run", sent)
+  local ok, list, back = self.worker:call("clshell.simulate.replay", "run",
+    sent)
   if ok then
+    jobs.take(job, back)
     return list
   elseif self.worker.lost == "time" then
     return nil, "time"
@@ -142,8 +168,8 @@ Runner.__close = Runner.close
 --- oclgrind.run(job, limit [, opts]) -> list; nil, reason
 --- Runs one job in a child process of its own: see oclgrind.start.
 function M.run(job, limit, opts)
-  local runner <close> = M.start(limit, opts)
-  return runner:run(job)
+  local runner <close> = M.start(opts)
+  return runner:run(job, limit)
 end
 
 return M

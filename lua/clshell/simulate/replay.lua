@@ -123,10 +123,24 @@ local function run(job, launch, memories, log)
     addresses = addresses, bands = job.guarded and look(memories, launch)}
 end
 
---- replay.run(job) -> list
+-- What the memories of a job hold, by their pieces.
+local function contents(job, memories)
+  local list = {}
+  for i, m in ipairs(job.back and memories or {}) do
+    list[i] = {}
+    for j, piece in ipairs(job.memories[i].pieces) do
+      list[i][j] = m.buffer:matrix(m.lead + piece.first + 1, 1,
+        #piece.content):read()
+    end
+  end
+  return list
+end
+
+--- replay.run(job) -> list, contents
 --- Runs a job, see job.sent. For each launch the list has {seconds, addresses
 --- (of Buffers, by number of argument), log (what the simulator wrote), bands
---- (parts of guard bands that were written)}, or {error}.
+--- (parts of guard bands that were written)}, or {error}. With job.back the
+--- contents of its memories come back, too.
 function M.run(job)
   local log = os.getenv "OCLGRIND_LOG"
   local memories, results = {}, {}
@@ -137,7 +151,11 @@ function M.run(job)
     local ok, result = pcall(run, job, launch, memories, log)
     results[i] = ok and result or {error = tostring(result)}
   end
-  return results
+  local back = contents(job, memories)
+  for _, m in ipairs(memories) do
+    m.buffer:close()
+  end
+  return results, back
 end
 
 return M

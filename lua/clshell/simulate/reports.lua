@@ -106,7 +106,7 @@ function M.parse(log)
       if list[1] and rest ~= "" then
         add(list[#list], rest)
       end
-    elseif not rest and line:find "%S" then
+    elseif line:find "%S" and not line:find "suppressing further errors" then
       list[#list + 1] = begin(line)
     end
   end
