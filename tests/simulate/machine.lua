@@ -2,7 +2,9 @@
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
+local gpus = require "clshell.simulate.gpus"
 local machine = require "clshell.simulate.machine"
+local occupancy = require "clshell.explain.occupancy"
 
 local H100 = machine.of{as = "H100"}
 
@@ -76,7 +78,30 @@ t.test("machines have names and sizes", function()
   t.eq(machine.of(nil, {amd_wavefront_width = 64}).warp, 64)
   t.raises(function()
     machine.of{as = "H10"}
-  end, "no machine 'H10'; did you mean 'H100'?")
+  end, "access: no GPU 'H10'; did you mean 'H100'?")
+  t.eq({machine.of{as = "8.6"}.name, machine.of().name},
+    {"compute capability 8.6", "H100"})
+  for _, bad in ipairs{3, {}, "none of these", "", "9.9"} do
+    t.raises(function() machine.of{as = bad} end, "access: no GPU", "GTX 1080",
+      "M1", 'such as "8.6"')
+  end
+end)
+
+t.test("access and occupancy know the same GPUs", function()
+  for _, name in ipairs(gpus.names()) do
+    t.eq(machine.of{as = name:lower()}.name, name)
+    if name == "M1" then
+      t.raises(function() occupancy{gpu = name, wg = 64} end,
+        "M1: its registers and work-groups of a unit are not known")
+    else
+      t.eq(occupancy{gpu = name, wg = 64}.gpu, name)
+      t.eq(occupancy{gpu = name, wg = 64}.limits.warp,
+        machine.of{as = name}.warp)
+    end
+  end
+end)
+
+t.test("the sizes of a machine are checked", function()
   for _, bad in ipairs{0, 3, 128, -1, 32.5, "32"} do
     t.raises(function()
       machine.of{warp = bad}

@@ -168,7 +168,7 @@ print(target.example(transpose)) --> such as 512, {512, 512} or {A = A}
 
 --- target.family
 local target = require "clshell.target"
-print(target.family "gemm" == gemm, target.family "none") --> true nil
+print(target.family "gemm" == gemm) --> true
 
 --- target.find
 local target = require "clshell.target"

@@ -1,7 +1,7 @@
 -- explain/init.lua - why a result is as it is. lesson says the limit of a
 -- result in a sentence and reads a ladder; reading finds the limit, ladder the
 -- steps that paid, lines the source lines that tell two rungs apart, occupancy
--- the work-items that share a compute unit, and multiprocessor the GPUs;
+-- and multiprocessor the work-items that share a compute unit;
 -- claims tries the claims of claims_list, some by kernels of their own:
 -- trials; course lists them as lessons, and asks the exercises.
 -- SPDX-License-Identifier: MIT

@@ -1,8 +1,9 @@
--- explain/multiprocessor.lua - what a compute unit of a GPU holds: the limits
--- of known GPUs, and the work-groups that share a unit
+-- explain/multiprocessor.lua - the work-groups that share a compute unit of a
+-- GPU, by its limits
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local gpus = require "clshell.simulate.gpus"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -11,60 +12,10 @@ local M = {}
 --- The most work-items of a work-group, on all of these GPUs.
 M.largest = 1024
 
--- The limits of a multiprocessor by compute capability: work-items,
--- work-groups, KiB of local memory, KiB of it for one work-group. All have
--- 65536 registers. CUDA C++ Programming Guide, "Technical Specifications per
--- Compute Capability".
-local NVIDIA = {
-  ["5.0"] = {2048, 32, 64, 48}, ["5.2"] = {2048, 32, 96, 48},
-  ["5.3"] = {2048, 32, 64, 48}, ["6.0"] = {2048, 32, 64, 48},
-  ["6.1"] = {2048, 32, 96, 48}, ["6.2"] = {2048, 32, 64, 48},
-  ["7.0"] = {2048, 32, 96, 96}, ["7.2"] = {2048, 32, 96, 96},
-  ["7.5"] = {1024, 16, 64, 64}, ["8.0"] = {2048, 32, 164, 163},
-  ["8.6"] = {1536, 16, 100, 99}, ["8.7"] = {1536, 16, 164, 163},
-  ["8.9"] = {1536, 24, 100, 99}, ["9.0"] = {2048, 32, 228, 227},
-  ["10.0"] = {2048, 32, 228, 227}, ["12.0"] = {1536, 24, 100, 99},
-}
-local PARTITIONS = 4   -- of a multiprocessor: a warp's registers lie in one
-local REGISTER_UNIT = 256 -- registers are given to a warp in such pieces
-local SYSTEM = 1024    -- bytes that the driver adds to a group, from 8.0 on
-local OPENCL = 48      -- KiB that NVIDIA's OpenCL gives a work-group
-
--- A compute unit of CDNA 2 and 3: four SIMDs, each with 8 wavefronts of 64 and
--- 512 vector registers a lane. LLVM, "User Guide for AMDGPU Backend" (units of
--- registers and LDS; a group of several wavefronts takes one of 16 barriers).
-local CDNA = {
-  items = 2048, groups = 32, barriers = 16, registers = 131072,
-  register_unit = 512, most_registers = 512, partitions = 4,
-  local_bytes = 65536, most_local = 65536, warp = 64, unit = 512, reserve = 0,
-  source = "LLVM, User Guide for AMDGPU Backend",
-}
-
--- GPUs by name, in the order of messages.
-local GPUS = {
-  {"GTX 1080", "6.1"}, {"P100", "6.0"}, {"V100", "7.0"}, {"T4", "7.5"},
-  {"RTX 2080", "7.5"}, {"A100", "8.0"}, {"RTX 3090", "8.6"},
-  {"RTX 4090", "8.9"}, {"L4", "8.9"}, {"H100", "9.0"}, {"H200", "9.0"},
-  {"B200", "10.0"}, {"RTX 5090", "12.0"}, {"MI200", CDNA}, {"MI300", CDNA},
-}
+local REGISTER_UNIT, PARTITIONS = 256, 4 -- where the limits tell none
 
 local function roundup(n, unit)
   return (n + unit - 1) // unit * unit
-end
-
--- The limits of a compute capability such as "9.0"; nil if it is not known.
-local function nvidia(capability)
-  local row = NVIDIA[capability]
-  local major = tonumber(capability:match "^%d+")
-  return row and {
-    items = row[1], groups = row[2], registers = 65536,
-    register_unit = REGISTER_UNIT, most_registers = 255,
-    partitions = capability == "6.0" and 2 or PARTITIONS,
-    local_bytes = row[3] * 1024, most_local = row[4] * 1024,
-    opencl_local = OPENCL * 1024, warp = 32, unit = major >= 8 and 128 or 256,
-    reserve = major >= 8 and SYSTEM or 0,
-    source = "CUDA C++ Programming Guide, compute capability " .. capability,
-  }
 end
 
 --- multiprocessor.limits(dev) -> table; nil, reason
@@ -75,7 +26,7 @@ function M.limits(dev)
     return nil, "this driver tells no registers"
   end
   local name = ("%d.%d"):format(major, dev.nv_compute_capability_minor or 0)
-  local limits = nvidia(name)
+  local limits = gpus.nvidia(name)
   if not limits then
     return nil, ("the limits of compute capability %s are unknown"):format(
       name)
@@ -85,28 +36,15 @@ function M.limits(dev)
   return limits
 end
 
-local function plain(name)
-  return (tostring(name):upper():gsub("[%s_-]", ""))
-end
-
 --- multiprocessor.named(gpu) -> name, limits
---- The limits of a GPU by its name ("RTX 4090", "rtx4090") or by its compute
---- capability ("8.9"); raises for unknown names.
+--- The limits of a GPU by its name or compute capability, see gpus.named.
 function M.named(gpu)
-  local names = {}
-  for i, known in ipairs(GPUS) do
-    names[i] = known[1]
-    if plain(known[1]) == plain(gpu) then
-      return known[1], type(known[2]) == "table" and known[2]
-        or nvidia(known[2])
-    end
+  local name, known = gpus.named(gpu, "occupancy")
+  if not known.unit then
+    cl.error(("occupancy: %s: its registers and work-groups of a unit are not "
+      .. "known"):format(name), {arg = "gpu"})
   end
-  local limits = type(gpu) == "string" and nvidia(gpu)
-  if limits then
-    return "compute capability " .. gpu, limits
-  end
-  cl.error("occupancy: " .. text.unknown("GPU", gpu, names),
-    {hint = 'or give its compute capability: {gpu = "8.6"}', arg = "gpu"})
+  return name, known.unit
 end
 
 -- The registers that a warp takes, and the warps for which a unit has them.

@@ -254,7 +254,11 @@ local function fields(c, call)
   return list ~= nil
 end
 
-local KINDS = {device = vocabulary.devices, module = vocabulary.modules,
+-- The kinds of values of options, by their names.
+local KIND_OF = {as = "gpu", device = "device", gpu = "gpu", type = "type"}
+
+local KINDS = {device = vocabulary.devices, gpu = vocabulary.gpus,
+  module = vocabulary.modules,
   source = vocabulary.sources, target = vocabulary.targets,
   topic = vocabulary.topics, type = vocabulary.types}
 
@@ -297,7 +301,7 @@ local function value(c, call)
     c:add(word)
   end
   return options.values[key] ~= nil
-    or (key == "type" or key == "device") and of_kind(c, key, call)
+    or KIND_OF[key] and of_kind(c, KIND_OF[key], call)
 end
 
 -- Offers the words of a call at the cursor; whether they are known. In code

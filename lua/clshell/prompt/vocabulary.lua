@@ -64,6 +64,12 @@ function M.types(c)
   all(c, types())
 end
 
+--- vocabulary.gpus(c)
+--- The GPUs that access and occupancy know.
+function M.gpus(c)
+  all(c, require "clshell.simulate.gpus".names())
+end
+
 --- vocabulary.devices(c)
 --- The argument of cl.use. Devices by name only once a driver is open: a
 --- driver takes time to open, and the user decides about that.

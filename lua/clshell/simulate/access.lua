@@ -487,7 +487,7 @@ end
 --- unrolling; private arrays are not counted. `access{a, b}`: two results,
 --- before and after a change.
 --- Options:
----   as          -    a GPU: "H100", "GTX 1080", "MI300" or "M1"
+---   as          -    a GPU, as occupancy takes it: "H100", "MI300", "8.6"
 ---   warp        32   lanes that run together, or what the driver tells
 ---   sector      32   bytes that global memory moves at least
 ---   line        128  bytes of a cache line

@@ -4,40 +4,15 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local gpus = require "clshell.simulate.gpus"
 local text = require "clshell.base.text"
 
 local M = {}
 
--- Of NVIDIA: CUDA C++ Programming Guide, "Compute Capabilities" (banks);
--- Nsight Compute, Kernel Profiling Guide (sectors, lines). Of AMD: "AMD
--- Instinct MI300 Instruction Set Architecture" (LDS), "AMD CDNA 3 white
--- paper" (lines). Apple tells SIMD groups and cache lines, and no banks.
-local KNOWN = {
-  {name = "H100", warp = 32, sector = 32, line = 128, banks = 32,
-    bank_bytes = 4},
-  {name = "GTX 1080", warp = 32, sector = 32, line = 128, banks = 32,
-    bank_bytes = 4},
-  {name = "MI300", warp = 64, sector = 128, line = 128, banks = 32,
-    bank_bytes = 4},
-  {name = "M1", warp = 32, sector = 128, line = 128, banks = 32,
-    bank_bytes = 4, note = "Apple tells no banks; 32 of 4 bytes are assumed"},
-}
-
+local USUAL = "H100" -- where no GPU is named
 local SIZES = {"warp", "sector", "line", "banks", "bank_bytes"}
 local MOST = {warp = 64, sector = 1024, line = 1024, banks = 1024,
   bank_bytes = 16}
-
-local function named(name)
-  local names = {}
-  for i, known in ipairs(KNOWN) do
-    if known.name:lower() == tostring(name):lower() then
-      return known
-    end
-    names[i] = known.name
-  end
-  cl.error("access: " .. text.unknown("machine", name, names),
-    {hint = "or give its sizes: {warp = 32, banks = 32, sector = 32}"})
-end
 
 --- machine.of([opts [, dev]]) -> table
 --- The machine that the options of `access` describe: {name, warp, sector,
@@ -45,11 +20,12 @@ end
 --- of the device `dev` where its driver tells one.
 function M.of(opts, dev)
   opts = opts or {}
-  local m = {}
-  for key, value in pairs(opts.as and named(opts.as) or KNOWN[1]) do
+  local name, gpu = gpus.named(opts.as == nil and USUAL or opts.as, "access")
+  local m = {name = name}
+  for key, value in pairs(gpu.memory) do
     m[key] = value
   end
-  if not opts.as and dev then
+  if opts.as == nil and dev then
     m.warp = dev.nv_warp_size or dev.amd_wavefront_width or m.warp
   end
   for _, key in ipairs(SIZES) do
