@@ -155,9 +155,10 @@ end
 --- million instructions a second; a launch that takes longer than the limit is
 --- refused with the time that it needs. Without Oclgrind (see clshell
 --- --doctor) guard bands around the Buffers tell of writes next to them.
---- Not found: the content of a Buffer that nothing has written, and races of
---- writes of one value. The simulator has no half precision, sub-groups or
---- inline assembly.
+--- Not found: the content of a Buffer that nothing has written, races of
+--- writes of one value, and values that were never written in programs with
+--- strided asynchronous copies. The simulator has no half precision,
+--- sub-groups, prefetches or inline assembly.
 ---
 --- `check(gemm, "mine")` or `check "gemm.mine"` runs a rung at sizes that fit
 --- no tile, such as 1, 7, 17 and 33, and with rows that are longer in memory

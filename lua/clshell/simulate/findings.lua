@@ -39,7 +39,8 @@ local function item(launch, place)
   if place.item then
     return "work-item " .. index(launch, place.item)
   end
-  return place.group and "work-group " .. index(launch, place.group)
+  return place.group and (place.line and "work-group "
+    or "an asynchronous copy of work-group ") .. index(launch, place.group)
     or "a work-item"
 end
 
@@ -99,11 +100,21 @@ function words.index(f)
     text.count(f.count, "element"))
 end
 
+-- What the n-th access of a race does. A copy has no code: it reads where the
+-- other access must be the one that writes.
+local function races(f, n)
+  local other = f.places[3 - n]
+  if f.places[n].code or f.access:find "^Write"
+      or does(other, "writes", "reads") == "reads" then
+    return does(f.places[n], "writes", "reads")
+  end
+  return "reads"
+end
+
 function words.race(f, launch)
-  local a, b = f.places[1], f.places[2]
   return ("race on %s: %s %s, and %s %s"):format(f.argument and span(f)
-    or memory(f), item(launch, a), does(a, "writes", "reads"),
-    item(launch, b), does(b, "writes", "reads"))
+    or memory(f), item(launch, f.places[1]), races(f, 1),
+    item(launch, f.places[2]), races(f, 2))
 end
 
 function words.divergence(f, launch)
@@ -144,6 +155,10 @@ end
 
 words["write-only"] = function()
   return "read of a Buffer that kernels may only write"
+end
+
+function words.wait()
+  return "a wait for an event that no copy has given"
 end
 
 function words.events()
@@ -187,10 +202,15 @@ local function locate(r, launch)
     r.argument, r.first, r.last = a, offset, offset
   end
   r.low, r.high = r.index, r.index
+  local p, q = r.places[1], r.places[2]
+  if q and q.line and not p.line then -- the place in the source comes first
+    r.places = {q, p}
+  end
 end
 
 -- Kinds whose accesses give values that then count as never written.
-local CAUSES = {outside = true, index = true, misaligned = true, race = true}
+local CAUSES = {outside = true, index = true, misaligned = true, race = true,
+  wait = true}
 
 -- Whether a finding only repeats or follows from another: an index outside an
 -- array is an access outside as well; what was read outside, not aligned or
@@ -221,7 +241,9 @@ end
 --- The reports of a launch as findings, each once: kind, text, times (how
 --- often), line, column, file, item (the first work-item) and, of a race,
 --- `other` (line, column, item of the second access). `launch`: global (its
---- size), args ({name, count, size, bytes}) and their addresses.
+--- size), args ({name, count, size, bytes}) and their addresses; strided
+--- (whether there are strided copies, after which the simulator takes values
+--- for never written that are).
 function M.fold(reported, launch)
   local list, known = {}, {}
   for _, r in ipairs(reported) do
@@ -235,12 +257,12 @@ function M.fold(reported, launch)
       r.line, r.column, r.file, r.item = p.line, p.column, p.file, p.item
       r.other = q and {line = q.line, column = q.column, file = q.file,
         item = q.item, text = ("%s %s here"):format(item(launch, q),
-        does(q, "writes", "reads"))}
+        races(r, 2))}
     end
   end
   local out = {}
   for _, f in ipairs(list) do
-    if not follows(f, list) then
+    if not (follows(f, list) or launch.strided and f.kind == "unwritten") then
       f.text = words[f.kind](f, launch)
       f.who = f.kind ~= "race" and f.kind ~= "divergence" and f.places[1]
         and f.places[1].item and item(launch, f.places[1]) or nil

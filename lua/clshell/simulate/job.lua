@@ -138,6 +138,8 @@ function M.add(job, launch, args)
   local added = {kernel = kernel.name, program = add_program(job, kernel),
     global = launch.global, localsize = M.local_size(launch, launch.global),
     offset = launch.offset, args = {}}
+  added.strided = job.programs[added.program].source:find(
+    "async_work_group_strided_copy", 1, true) ~= nil
   for i, param in ipairs(params) do
     added.args[i] = add_argument(job, param, args[i])
   end

@@ -26,6 +26,7 @@ local TITLES = {
     {"access"}},
   {"^Invalid write to read%-only buffer", "constant", {}},
   {"^Invalid read from write%-only buffer", "write-only", {}},
+  {"^Invalid wait event", "wait", {}},
   {"^Work%-item finished without waiting for events", "events", {}},
 }
 
@@ -89,7 +90,8 @@ local function add(r, line)
   elseif n then
     place.line, place.column = tonumber(n), tonumber(column)
     place.file = file
-  elseif not place.line and not place.code then
+  elseif not place.line and not place.code
+      and line ~= "(location unknown)" then
     place.code = line -- of the compiler's intermediate language
   end
 end
