@@ -19,6 +19,18 @@ cl.extend("Buffer", {"max_diff", "pad", "save", "sub", "summary",
   "transposed"}, function()
   lazy.load(names.matrix)
 end)
+local array = require "clshell.array.names"
+local function load_array()
+  require "clshell.array"
+end
+cl.extend("Buffer", array.methods, load_array)
+cl.extend("Array", array.operators, load_array)
+for _, name in ipairs(array.cl) do
+  cl[name] = function(...)
+    load_array()
+    return cl[name](...)
+  end
+end
 cl.extend("Program", {"asm"}, function()
   require "clshell.family.asm"
 end)

@@ -213,6 +213,32 @@ static int buffer_as(lua_State *L) {
   return 1;
 }
 
+/** Buffer:reshape(shape) -> Buffer
+ * The same memory under another shape with as many elements: a view. A matrix
+ * with gaps between its rows has no other shape.
+ */
+static int buffer_reshape(lua_State *L) {
+  Buffer *b = clsh_buffer_check(L, 1);
+  Shape s;
+  clsh_shape_check(L, 2, b->type, &s);
+  if (s.count != b->shape.count)
+    return clsh_error_arg(L, 2, "the Buffer has %I elements, %s has %I",
+                          (LUAI_UACINT)b->shape.count,
+                          clsh_shape_string(L, &s), (LUAI_UACINT)s.count);
+  if (b->ld != b->shape.dim[b->shape.ndims - 1])
+    return clsh_error(L,
+                      "reshape: the rows have gaps (ld = %I); take a "
+                      "b:clone() first",
+                      (LUAI_UACINT)b->ld);
+  clsh_context_alive(L, b->context);
+  Buffer *v = newview(L, 1);
+  v->shape = s;
+  v->ld = s.dim[s.ndims - 1];
+  clRetainMemObject(b->handle);
+  v->handle = b->handle;
+  return 1;
+}
+
 /* Rows, columns and distance of rows, in bytes; a vector is one row. */
 typedef struct Extent {
   size_t rows, width, pitch;
@@ -466,10 +492,13 @@ static int cl_buffer(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg methods[] = {
-    {"as", buffer_as},         {"info", buffer_info},
-    {"matrix", buffer_matrix}, {"overlaps", buffer_overlaps},
-    {"view", buffer_view},     {NULL, NULL}};
+static const luaL_Reg methods[] = {{"as", buffer_as},
+                                   {"info", buffer_info},
+                                   {"matrix", buffer_matrix},
+                                   {"overlaps", buffer_overlaps},
+                                   {"reshape", buffer_reshape},
+                                   {"view", buffer_view},
+                                   {NULL, NULL}};
 static const luaL_Reg fields[] = {
     {"bytes", buffer_size},      {"cols", buffer_extent},
     {"context", buffer_context}, {"ld", buffer_size},

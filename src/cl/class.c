@@ -358,12 +358,31 @@ static const Class *checkclass(lua_State *L, int arg) {
   return NULL;
 }
 
+/* The metamethods that cl.extend sets: those of operators. */
+static bool isoperator(const char *name) {
+  static const char *const names[] = {
+      "__add", "__sub",  "__mul",  "__div", "__mod", "__pow",
+      "__unm", "__idiv", "__band", "__bor", "__shl", "__bxor",
+      "__shr", "__bnot", "__lt",   "__le",
+  };
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (strcmp(name, names[i]) == 0)
+      return true;
+  return false;
+}
+
+/* Pushes the table that holds method or operator `name` of a class. */
+static void pushhome(lua_State *L, const Class *class, const char *name) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX,
+              isoperator(name) ? METAKEY(class) : METHODKEY(class));
+}
+
 /* Stands for an announced method: loads its file, then calls the method. */
 static int method_announced(lua_State *L) {
   const Class *class = lua_touserdata(L, lua_upvalueindex(1));
   lua_pushvalue(L, lua_upvalueindex(3));
   lua_call(L, 0, 0);
-  lua_rawgetp(L, LUA_REGISTRYINDEX, METHODKEY(class));
+  pushhome(L, class, lua_tostring(L, lua_upvalueindex(2)));
   lua_pushvalue(L, lua_upvalueindex(2));
   lua_rawget(L, -2);
   lua_remove(L, -2);
@@ -393,16 +412,18 @@ static bool hasfield(lua_State *L, const Class *class) {
 
 /* Sets method `name`, at index 4, to the function on the top, and pops it. */
 static void addmethod(lua_State *L, const Class *class) {
+  const char *name = lua_tostring(L, 4);
   if (hasfield(L, class))
-    clsh_error_arg(L, 2, "%s has a field '%s' already", class->name,
-                   lua_tostring(L, 4));
-  lua_rawgetp(L, LUA_REGISTRYINDEX, METHODKEY(class));
+    clsh_error_arg(L, 2, "%s has a field '%s' already", class->name, name);
+  if (strncmp(name, "__", 2) == 0 && !isoperator(name))
+    clsh_error_arg(L, 2, "'%s' is no operator; there are __add, __unm ...",
+                   name);
+  pushhome(L, class, name);
   lua_pushvalue(L, 4);
   bool there = lua_rawget(L, -2) != LUA_TNIL;
   bool announced = lua_tocfunction(L, -1) == method_announced;
   if (there && !(announced && lua_isboolean(L, 3) && lua_toboolean(L, 3)))
-    clsh_error_arg(L, 2, "%s has a method '%s' already", class->name,
-                   lua_tostring(L, 4));
+    clsh_error_arg(L, 2, "%s has a method '%s' already", class->name, name);
   lua_pop(L, 1);
   lua_pushvalue(L, 4);
   lua_pushvalue(L, -3);
@@ -413,8 +434,9 @@ static void addmethod(lua_State *L, const Class *class) {
 /** cl.extend(class, methods)
  * Adds the functions of table `methods` to a class of the module, such as
  * "Buffer" or "Array": `cl.extend("Buffer", {sum = function(b) ... end})`
- * makes `b:sum()` work on every buffer. The name of a method or field that
- * the class has already raises. `cl.extend(class, names, load)` announces the
+ * makes `b:sum()` work on every buffer, and the name of a metamethod such as
+ * "__add" gives the class an operator. The name of a method or field that the
+ * class has already raises. `cl.extend(class, names, load)` announces the
  * methods in the list `names`: the first call of such a method calls `load`,
  * which adds them by `cl.extend(class, methods, true)`.
  */

@@ -318,9 +318,26 @@ static void tell(lua_State *L, int nargs, int event) {
     lua_error(L);
 }
 
+/*
+** Puts Buffers in the place of arguments that are tables with a metamethod
+** __buffer: expressions. It waits for them if the launch has its own queue.
+*/
+static void evaluate(lua_State *L) {
+  int top = lua_gettop(L);
+  for (int i = 2; i <= top; i++)
+    if (lua_istable(L, i) && luaL_getmetafield(L, i, "__buffer") != LUA_TNIL) {
+      lua_pushvalue(L, i);
+      lua_pushboolean(L, lua_getiuservalue(L, 1, QUEUE) != LUA_TNIL);
+      lua_remove(L, -2); /* the queue */
+      lua_call(L, 2, 1);
+      lua_replace(L, i);
+    }
+}
+
 /* launch(args...) -> Event */
 static int launch_call(lua_State *L) {
   Launch *l = checklaunch(L, 1);
+  evaluate(L);
   int nargs = lua_gettop(L) - 1;
   After after = {.n = 0};
   Kernel *k = l->kernel;

@@ -291,6 +291,19 @@ t.test("metamethods and identity are out of a script's reach", function()
     t.raises(function() cl.extend(class, {field}, print) end, "already")
   end
   t.raises(function() cl.extend("Bufer", {}) end, "Buffer")
+  for _, name in ipairs{"__gc", "__index", "__metatable", "__mode", "__x"} do
+    t.raises(function() cl.extend("Queue", {[name] = print}) end,
+      ("'%s' is no operator"):format(name))
+  end
+  local q <close> = cl.queue()
+  t.raises(function() return q + 1 end, "arithmetic")
+  cl.extend("Queue", {"__add"}, function()
+    cl.extend("Queue", {__add = function(a, n)
+      return rawequal(a, q) and n
+    end}, true)
+  end)
+  t.eq({q + 7, q + 8}, {7, 8})
+  t.raises(function() cl.extend("Queue", {__add = print}) end, "already")
   -- a file that pretends to be a buffer, by the debug library
   local f <close> = assert(io.tmpfile())
   local meta = debug.getmetatable(f)

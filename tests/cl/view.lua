@@ -175,4 +175,22 @@ t.test("the same memory as elements of another type", function()
   t.raises(function() cl.array("char", 7):as "int" end, "no whole number")
 end)
 
+t.test("the same memory under another shape", function()
+  local b <close> = cl.buffer("int", {2, 6}, function(i, j)
+    return 10 * i + j
+  end)
+  local v = b:reshape{3, 2, 2}
+  t.eq({v.shape, #v, v:read():at(3, 1, 2)}, {{3, 2, 2}, 12, 24})
+  v:fill(7)
+  t.eq(b:read():at(2, 6), 7)
+  t.eq(b:matrix(4, 1, 6):reshape(6).start, 3)
+  t.raises(function() b:reshape{5, 2} end, "12 elements, [5][2] has 10")
+  t.raises(function() b:matrix(1, 2, 3, 6):reshape(6) end,
+    "the rows have gaps (ld = 6)", "b:clone()")
+  t.raises(function() b:reshape "x" end, "must be a shape")
+  b:close()
+  t.eq(v:read()[1], 7, "a view keeps the memory")
+  t.raises(function() b:reshape(12) end, "closed")
+end)
+
 t.done()

@@ -2,13 +2,15 @@
 -- the C files, --- blocks of the Lua files, and the examples
 -- SPDX-License-Identifier: MIT
 
+local array = require "clshell.array.names"
 local cl = require "cl"
 local public = require "clshell.public"
 
 local M = {}
 
 -- Besides the public modules, the files that document functions.
-local OTHERS = {"clshell", "clshell.data.sparse", "clshell.prompt.show",
+local OTHERS = {"clshell", "clshell.array.expression", "clshell.array.map",
+  "clshell.array.sequences", "clshell.data.sparse", "clshell.prompt.show",
   "clshell.prompt.commands", "clshell.prompt.tutorial",
   "clshell.tune.result"}
 
@@ -135,6 +137,31 @@ local function add_types()
   end
 end
 
+-- OpenCL's functions as methods, with the names of their operands besides x.
+local MATH = {"", "y", "y, z"}
+
+local function each_math(visit)
+  for n, list in ipairs(array.math) do
+    for _, name in ipairs(list) do
+      visit(name, MATH[n], "reals; integers become float")
+    end
+  end
+  for _, name in ipairs(array.tests) do
+    visit(name, "", "1 or 0, as int")
+  end
+end
+
+local function add_math()
+  each_math(function(name, operands, result)
+    local full = "Buffer:" .. name
+    add(("%s(%s) -> Expression\nOpenCL's %s(x%s) of each element: %s. "
+      .. "Buffers and Expressions have it; an operand may be a number. See "
+      .. "also ?expression."):format(full, operands, name,
+      operands == "" and "" or ", " .. operands, result))
+    entries[full].minor = true -- in lists: the concept speaks for them
+  end)
+end
+
 local function hide_internal()
   for _, entry in ipairs(entries) do
     entry.minor = entry.minor or INTERNAL[entry.name:match "^%w+"]
@@ -159,6 +186,7 @@ function M.entries()
     scan_lua(module)
   end
   add_types()
+  add_math()
   hide_internal()
   return entries
 end
@@ -191,6 +219,11 @@ function M.examples()
   for name, code in pairs(examples) do
     examples[name] = code:gsub("%s+$", "")
   end
+  each_math(function(name, operands)
+    examples["Buffer:" .. name] = ('local x = cl.linspace(0.25, 1, 4)\n'
+      .. 'local y = x:%s(%s):eval()'):format(name,
+      operands:gsub("%a", {y = "0.5", z = "2"}))
+  end)
   for _, type in ipairs(cl.types()) do
     local values = {}
     for i = 1, tonumber(type:match("%d*$")) or 1 do

@@ -230,13 +230,13 @@ local function small(src, o)
     and src.cols * (width + 2) <= o.width
 end
 
---- arrays.Buffer(b, o) -> lines
+--- arrays.Buffer(b, o [, class]) -> lines
 --- A buffer: type, shape, size, device; then its corners, least, mean and
 --- largest element. Only the rectangles that are shown are read; the device
 --- finds the least, mean and largest element, or the host where all elements
 --- are shown anyway.
-function M.Buffer(b, o)
-  local src = source(b, "Buffer", o)
+function M.Buffer(b, o, class)
+  local src = source(b, class or "Buffer", o)
   local info = b:info()
   if b.rows and b.ld > b.cols then
     table.insert(src.words, 3, ("ld %d"):format(b.ld))
@@ -253,6 +253,13 @@ function M.Buffer(b, o)
     return (h and read_array or read_buffer)(h or b, src, ...)
   end
   return compose(src, o)
+end
+
+--- arrays.Expression(e, o) -> lines
+--- An expression: its elements, which the device calculates for that.
+function M.Expression(e, o)
+  local b <close> = e:eval()
+  return M.Buffer(b, o, "Expression")
 end
 
 --- arrays.Array(h, o) -> lines

@@ -54,6 +54,8 @@ M.arguments = {
   ["family.rung"] = {"rung"},
   ["family.verify"] = {"rung", "params", "operands"},
   ["Array:convert"] = {"type"},
+  ["Buffer:astype"] = {"type"},
+  ["cl.map"] = {"none", "none", "options"},
   ["Device:has"] = {"extension"},
   ["Program:kernel"] = {"kernel"},
   help = {"topic"},
@@ -74,9 +76,11 @@ M.of_rung = {bench = {"target", "shape", "params", "options"},
 -- object of it.
 local GIVEN = {
   Array = "cl.array Buffer:read",
-  Buffer = "cl.buffer matrix.from matrix.identity matrix.load matrix.ones "
+  Buffer = "cl.arange cl.buffer cl.concatenate cl.linspace matrix.from "
+    .. "matrix.identity matrix.load matrix.ones "
     .. "matrix.random matrix.zeros family Buffer:matrix Buffer:pad "
-    .. "Buffer:sub Buffer:transposed Buffer:view Buffer:as",
+    .. "Buffer:sub Buffer:transposed Buffer:view Buffer:as Buffer:clone "
+    .. "Buffer:reshape",
   Context = "cl.context Buffer.context Program.context Queue.context",
   Device = "cl.device cl.use Context.device",
   Event = "Event:wait Launch()",
@@ -96,7 +100,7 @@ end
 
 -- The class of a table, by its metatable's name.
 local TABLES = {["CSR matrix"] = "Csr", ["DIA matrix"] = "Dia",
-  ["clshell.results"] = "results"}
+  Expression = "Expression", ["clshell.results"] = "results"}
 
 --- chain.meta(value, name) -> value or nil
 --- A field of a value's metatable, raw.
@@ -107,8 +111,9 @@ end
 
 local meta = M.meta
 
--- Calls f(table) for a value and the tables its __index leads to, until it
--- gives something. Modules of clshell are loaded for that.
+-- Calls f(table) for a value and the tables its __index leads to, or where
+-- that is a function its __members, until it gives something. Modules of
+-- clshell are loaded for that.
 local function walk(value, f)
   for _ = 1, DEPTH do
     if type(value) == "table" then
@@ -118,7 +123,8 @@ local function walk(value, f)
         return found
       end
     end
-    value = meta(value, "__index")
+    local after = meta(value, "__index")
+    value = type(after) == "table" and after or meta(value, "__members")
     if type(value) ~= "table" then
       return nil
     end

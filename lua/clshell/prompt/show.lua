@@ -87,7 +87,7 @@ end
 
 -- The module that describes an object, by its class or its metatable's
 -- __name.
-local SPECIAL = {Buffer = "arrays", Array = "arrays",
+local SPECIAL = {Buffer = "arrays", Array = "arrays", Expression = "arrays",
   ["DIA matrix"] = "sparse", ["CSR matrix"] = "sparse", Event = "objects",
   ["Event span"] = "objects", Device = "objects", Context = "objects",
   Queue = "objects", Kernel = "objects", Launch = "objects",

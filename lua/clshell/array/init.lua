@@ -1,0 +1,17 @@
+-- array/init.lua - calculations on Buffers: operators and methods that make
+-- expressions, cl.map for those in OpenCL C, and sequences. Loading the room
+-- adds them to module cl and its classes.
+-- expression.lua has operators, methods and evaluation, types.lua the rules of
+-- types, layout.lua those of shapes, fused.lua makes and launches kernels;
+-- names.lua lists the names that a session has before it loads the room.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local sequences = require "clshell.array.sequences"
+
+cl.map = require "clshell.array.map"
+for name, f in pairs(sequences) do
+  cl[name] = f
+end
+
+return {}

@@ -1,0 +1,120 @@
+-- array/sequences.lua - Buffers of numbers in sequence, and Buffers joined
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local cl = require "cl"
+local expression = require "clshell.array.expression"
+local integer = require "clshell.base.integer"
+local options = require "clshell.base.options"
+local text = require "clshell.base.text"
+local types = require "clshell.array.types"
+
+local M = {}
+
+local function check_type(what, type)
+  if not types.known[type] then
+    cl.error(("%s: no scalar type %s; there are: %s"):format(what,
+      text.got(type), text.values(text.keys(types.known))))
+  end
+  return type
+end
+
+local function buffer(e)
+  local b = e:eval()
+  return b
+end
+
+--- cl.arange(first, last [, step [, opts]]) -> Buffer
+--- The numbers from first to last as Lua's `for` counts them: by steps of 1,
+--- or of `step`, with the last one where it is hit.
+--- Options:
+---   type     int    float where one of the three numbers is no integer
+---   context  session's  the Context of a device
+function M.arange(first, last, step, opts)
+  if type(step) == "table" then
+    step, opts = nil, step
+  end
+  local what = "cl.arange"
+  opts, step = options.check(opts, what), step or 1
+  for name, value in pairs{first = first or false, last = last or false,
+      step = step} do
+    argument.check(what, name, value or nil, "number")
+  end
+  local whole = math.type(first) == "integer"
+    and math.type(step) == "integer"
+  if step == 0 or not text.finite((last - first) / step) then
+    cl.error(("%s: from %s to %s by %s is no sequence"):format(what, first,
+      last, step))
+  end
+  local count = math.floor((last - first) / step) + 1
+  if count < 1 then
+    cl.error(("%s: from %s to %s by %s is no number; a Buffer cannot be empty")
+      :format(what, first, last, step))
+  end
+  local kind = check_type(what, opts.type or whole and "int" or "float")
+  local context = opts.context or cl.context()
+  if whole and not types.known[kind].real then
+    for _, value in ipairs{first, first + (count - 1) * step} do
+      types.constant(what, value, kind)
+    end
+    return buffer((expression.index("long", count, context) * step + first)
+      :astype(kind))
+  end
+  return buffer(expression.index(kind, count, context) * step + first)
+end
+
+--- cl.linspace(first, last, n [, opts]) -> Buffer
+--- n numbers at equal distances, first and last among them.
+--- Options:
+---   type     float      a type of reals
+---   context  session's  the Context of a device
+function M.linspace(first, last, n, opts)
+  local what = "cl.linspace"
+  opts = options.check(opts, what)
+  argument.check(what, "first", first, "number")
+  argument.check(what, "last", last, "number")
+  integer.check(what, "n", n, 1)
+  local kind = types.known[check_type(what, opts.type or "float")].real
+    and opts.type or "float"
+  local i = expression.index(kind, n, opts.context or cl.context())
+  local x = i * ((last - first) / math.max(n - 1, 1)) + first
+  return buffer(i:eq(n - 1):where(last, x):astype(kind))
+end
+
+--- cl.concatenate(list [, dim]) -> Buffer
+--- The Buffers of a list, of one type, one behind the other in dimension 1, or
+--- `dim`; the other dimensions are equal.
+function M.concatenate(list, dim)
+  local what = "cl.concatenate"
+  argument.list(what, "list", list, "Buffer")
+  local first = list[1]
+  if not first then
+    cl.error(what .. ": the list is empty")
+  end
+  local shape = first.shape
+  dim = integer.check(what, "dim", dim or 1, 1, math.min(#shape, 2))
+  if dim == 2 and #shape > 2 then
+    cl.error(what .. ": dim 2 takes Buffers of two dimensions")
+  end
+  shape[dim] = 0
+  for k, b in ipairs(list) do
+    local own = b.shape
+    for d = 1, math.max(#own, #shape) do
+      if b.type ~= first.type or d ~= dim and own[d] ~= shape[d] then
+        cl.error(("%s: Buffer %d is %s %s, the first %s %s"):format(what, k,
+          b.type, text.shape(own), first.type, text.shape(first.shape)))
+      end
+    end
+    shape[dim] = shape[dim] + own[dim]
+  end
+  local all = cl.buffer(first.type, shape, nil, {context = first.context})
+  local at = 1
+  for _, b in ipairs(list) do
+    local own = b.shape
+    b:copy(all, {to = #shape ~= 2 and at or dim == 1 and {at, 1} or {1, at}})
+    at = at + (#shape == 2 and own[dim] or #b)
+  end
+  return all
+end
+
+return M

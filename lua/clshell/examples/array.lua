@@ -1,0 +1,94 @@
+-- examples/array.lua - examples that help shows: calculations on Buffers
+-- SPDX-License-Identifier: MIT
+
+--- Expression:eval
+local x = cl.arange(1, 4)
+local y = (2 * x + 1):eval()
+print(y, y:read()[4]) --> Buffer int[4] 9
+
+--- Expression:read
+local x = cl.arange(1, 4)
+print((x * x):read()[3]) --> 9
+
+--- Buffer:set
+local x, y = cl.arange(1, 4), cl.buffer("int", 4, 10)
+y:set(2 * x + y)
+print(y:read()[1]) --> 12
+
+--- Buffer:axpy
+local x, y = cl.arange(1, 4), cl.buffer("int", 4, 10)
+y:axpy(2, x)
+print(y:read()[4]) --> 18
+
+--- Buffer:astype
+local x = cl.linspace(0, 1, 3)
+print((x * 7):astype "int":read()[2]) --> 3
+
+--- Buffer:shift
+local x = cl.arange(1, 4)
+x:set(x:shift(1))
+print(x:read()[1], x:read()[2]) --> 4 1
+
+--- Buffer:clone
+local x = cl.arange(1, 4)
+local y = x:clone()
+x:fill(0)
+print(y:read()[4]) --> 4
+
+--- Buffer:reshape
+local A = cl.arange(1, 6):reshape{2, 3}
+print(A, A:read():at(2, 1)) --> Buffer int[2][3] view 4
+
+--- Buffer:abs
+print((cl.arange(-2, 2)):abs():read()[1]) --> 2
+
+--- Buffer:min
+print(cl.arange(1, 4):min(2):read()[4]) --> 2
+
+--- Buffer:max
+print(cl.arange(1, 4):max(2):read()[1]) --> 2
+
+--- Buffer:clamp
+local x = cl.arange(1, 9):clamp(3, 5)
+print(x:read()[1], x:read()[9]) --> 3 5
+
+--- Buffer:where
+local x = cl.arange(-2, 2)
+print(x:lt(0):where(-x, x):read()[1]) --> 2
+
+--- Buffer:lt
+print(cl.arange(1, 4):lt(3):read()[2]) --> 1
+
+--- Buffer:le
+print(cl.arange(1, 4):le(3):read()[3]) --> 1
+
+--- Buffer:gt
+print(cl.arange(1, 4):gt(3):read()[3]) --> 0
+
+--- Buffer:ge
+print(cl.arange(1, 4):ge(3):read()[3]) --> 1
+
+--- Buffer:eq
+print(cl.arange(1, 4):eq(3):read()[3]) --> 1
+
+--- Buffer:ne
+print(cl.arange(1, 4):ne(3):read()[3]) --> 0
+
+--- cl.map
+local x, y = cl.arange(1, 4), cl.buffer("float", 4, 10)
+cl.map("float y = a * x + y", {a = 2, x = x, y = y}) -- in place
+local z, square = cl.map([[
+  private float half_x = 0.5f * x;
+  float z = half_x + i;
+  int square = x * x]], {x = x}) -- two new Buffers
+print(y:read()[4], z:read()[2], square:read()[4]) --> 18.0 2.0 16
+
+--- cl.arange
+print(cl.arange(10, 1, -3):read()[4]) --> 1
+
+--- cl.linspace
+print(cl.linspace(0, 1, 5):read()[2]) --> 0.25
+
+--- cl.concatenate
+local x = cl.concatenate{cl.arange(1, 3), cl.arange(7, 9)}
+print(x, x:read()[4]) --> Buffer int[6] 7
