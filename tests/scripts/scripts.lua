@@ -49,11 +49,13 @@ local small = {
   register_blocking = {"65", "column_block", "r=8", "naive"},
   bench_tune = {"--seeds 2 --evaluations 3 6 --", "9 points, the best 1.0",
     "ms per evaluation", "\nsurrogate "},
+  stencil = {"33", "naive", "rows", "33x33 float",
+    "4 evaluations of 4 points"},
   tune_convolution = {"33 --evaluations 2", "convolution 37x37, 5x5",
     "2 evaluations of 1344 points"},
 }
 local PLAIN = {hello = true, devices = true, bench_tune = true,
-  tune_convolution = true} -- no results
+  stencil = true, tune_convolution = true} -- no results
 
 -- A file that a script measures as well, "" where it takes none.
 local function own_file(name)

@@ -7,6 +7,7 @@ local cl = require "cl"
 local compare = require "clshell.measure.compare"
 local dia = require "clshell.data.dia"
 local evaluate = require "clshell.tune.evaluate"
+local family_list = require "clshell.family.list"
 local matrix = require "clshell.data.matrix"
 local output = require "clshell.report.output"
 local quantity = require "clshell.base.quantity"
@@ -16,10 +17,16 @@ local text = require "clshell.base.text"
 
 local SECONDS = 60 -- of the search for a size
 local WORTH = 1.02 -- times as fast as today's choice, to be kept
-local FAMILIES = {"gemm", "spmv", "transpose"}
+local FAMILIES = family_list.own()
 
 local function random(rows, cols, type, seed)
   return matrix.random(rows, cols, {type = type, seed = seed})
+end
+
+-- A size of vectors or of sparse matrices, as a list.
+local function one_size(word)
+  local n, message = script.size(word)
+  return n and {n}, message
 end
 
 -- By family: sizes where none are given, on a CPU and on other devices; the
@@ -47,10 +54,7 @@ local LADDERS = {
       end}
     end},
   spmv = {cpu = {"1m"}, other = {"16m"},
-    sizes = function(word)
-      local rows, message = script.size(word)
-      return rows and {rows}, message
-    end,
+    sizes = one_size,
     elements = function(s)
       return 11.0 * s[1] -- nine diagonals, two vectors
     end,
@@ -205,7 +209,7 @@ local function families_of(o, parser)
     if not LADDERS[name] then
       parser:error(text.unknown("family", name, FAMILIES))
     end
-    list[i] = require("clshell." .. name)
+    list[i] = family_list.get(name)
   end
   return list
 end

@@ -11,6 +11,34 @@ gemm(A, B, {kernel = "tiled", tile = 8, C = C, alpha = 2, beta = 1})
 local B, event = transpose(matrix.random(20, 30), {kernel = "tiled"})
 print(B.rows, B.cols) --> 30 20
 
+--- family.new
+local family = require "clshell.family"
+local axpy = family.new{
+  name = "axpy", help = "z = alpha x + y.",
+  arguments = {{"x", "n"}, {"y", "n"}}, output = {"z", "n"},
+  options = {{name = "alpha", default = 1, help = "factor of x"}},
+  terms = function() return 2 end,
+  flop = function(s) return 2 * s.n end,
+  reference = function(h, s)
+    local z = {}
+    for i = 1, s.n do z[i] = s.alpha * h.x[i] + h.y[i] end
+    return z
+  end,
+  rungs = {{
+    name = "plain", lesson = "one work-item for each element",
+    range = function(s) return s.n end,
+    source = [[
+kernel void axpy(int n, global const REAL *x, global const REAL *y,
+                 global REAL *z, REAL alpha) {
+  int i = get_global_id(0);
+  z[i] = alpha * x[i] + y[i];
+}]],
+  }},
+}
+local z = axpy({1, 2}, {10, 20}, {alpha = 3})
+print(z:read()[2], axpy.verify("plain", {1000}).ok) --> 26.0 true
+print(bench("axpy", {100000}).ok) --> true
+
 --- family.rung
 local rung = gemm.rung "tiled"
 print(rung.name, rung.params[1].name, rung.params[1].default) --> tiled tile 16

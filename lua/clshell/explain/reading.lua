@@ -4,6 +4,7 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
+local families = require "clshell.family.list"
 local occupancy = require "clshell.explain.occupancy"
 local options = require "clshell.base.options"
 local peaks = require "clshell.measure.peaks"
@@ -20,7 +21,6 @@ local LAUNCH = 0.2  -- the share of the time that makes the launch the limit
 local LOW = 0.25    -- occupancy that may leave latency open
 M.ABOVE = 1.05      -- of a roof: the measured peak is too low, or the traffic
                     -- model counts more than was moved
-local FAMILIES = {gemm = true, spmv = true, transpose = true}
 
 -- The peaks of a context, each measured at its first use.
 local function peaks_of(context)
@@ -32,8 +32,8 @@ end
 
 -- The rung of a result and its family; nil for results of no rung.
 function M.rung(r)
-  if FAMILIES[r.family] then
-    local family = require("clshell." .. r.family)
+  local family = r.family and families.get(r.family)
+  if family then
     local ok, rung = pcall(family.rung, r.kernel)
     return ok and rung or nil, family
   end

@@ -99,16 +99,30 @@ local choice_meta = {
   end,
 }
 
+-- The rows of a family until the user gives others: those of choices.lua, or
+-- its rungs from the last, the fastest of a ladder, to the first.
+local function default_rows(family)
+  local rows = choices[family.name]
+  if rows then
+    return rows
+  end
+  rows = {}
+  for i, rung in ipairs(family.list) do
+    rows[#family.list + 1 - i] = {rung = rung.name, note = "rung " .. i}
+  end
+  return rows
+end
+
 -- The rows that fit, first those that the user keeps, unless other rows are
 -- in place: a list of {row, number}, without a number of kept ones.
 local function offered(family, s, dev)
   local list, sizes = {}, measured(family, s)
-  if family.rows == choices[family.name] then
+  if not family.rows then
     for i, row in ipairs(kept.near(family, s, dev)) do
       list[i] = {row = row}
     end
   end
-  for number, row in ipairs(family.rows) do
+  for number, row in ipairs(M.rows(family)) do
     list[#list + 1] = fits(row, dev, sizes) and {row = row, number = number}
       or nil
   end
@@ -180,14 +194,12 @@ end
 -- The rows in force of a family; with `rows`, a list or "default", these
 -- from now on.
 function M.rows(family, rows)
-  if rows == "default" then
-    rows = choices[family.name]
-  end
   if rows ~= nil then
-    check(family, rows)
-    family.rows = rows
+    local own = rows ~= "default" and rows ~= choices[family.name]
+    check(family, own and rows or default_rows(family))
+    family.rows = own and rows or nil
   end
-  return family.rows
+  return family.rows or default_rows(family)
 end
 
 return M

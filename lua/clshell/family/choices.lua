@@ -3,8 +3,8 @@
 -- SPDX-License-Identifier: MIT
 --
 -- classes[name] lists conditions on the properties of a device; families
--- (gemm, spmv, transpose) have rows, and the first row that fits and whose
--- rung accepts the operands is taken. A row's fields:
+-- (gemm, spmv, transpose) have rows, and the first row that fits and
+-- whose rung accepts the operands is taken. A row's fields:
 --
 --   rung     the rung's name
 --   params   its parameters; those left out have their defaults

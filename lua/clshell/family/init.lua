@@ -6,7 +6,9 @@ local argument = require "clshell.base.argument"
 local bench = require "clshell.measure.bench"
 local choice = require "clshell.family.choice"
 local cl = require "cl"
+local declaration = require "clshell.family.declaration"
 local device_limits = require "clshell.family.device_limits"
+local families = require "clshell.family.list"
 local kept = require "clshell.family.kept"
 local options = require "clshell.base.options"
 local plan_cache = require "clshell.family.plan_cache"
@@ -97,13 +99,12 @@ end
 
 --- family.define(rung) -> rung
 --- Makes a kernel of your own a rung, checked, measured and documented like
---- the others. Here s is the shape, p the parameters, o the operands. s has
---- m, n, k, lda, ldb, ldc (gemm), rows, cols, lda, ldb (transpose) or rows,
---- cols, nnz, ndiags, pitch, format (spmv), and the element type as `type`,
---- which the source sees as REAL. The arguments of the kernel are, unless
---- `args` lists others: m, n, k, alpha, A, lda, B, ldb, beta, C, ldc (gemm);
---- rows, cols, A, lda, B, ldb (transpose); rows, cols, ndiags, pitch, offsets,
---- values, x, y (spmv), for CSR rows, row_ptr, col_ind, values, x, y.
+--- the others. Here s is the shape, p the parameters, o the operands. s has m,
+--- n, k, lda, ldb, ldc (gemm), rows, cols, lda, ldb (transpose), rows, cols,
+--- nnz, ndiags, pitch, format (spmv) or the sizes that the family declares,
+--- and the element type as `type`, which the source sees as REAL. The
+--- arguments of the kernel are shown below, in help "gemm.define" and the
+--- like; `args` lists others.
 --- Options:
 ---   name     needed  how it is called
 ---   file     -       a .cl, beside the script or in the working folder
@@ -135,8 +136,8 @@ end
 function methods.define(family, def)
   local rung = rungs.new(family.name, def, family.reserved)
   if rung.file then
-    local folder = program.script_folder()
-    rung.path = program.locate(rung.file, {folder, "", family.folder},
+    local folder, own = program.script_folder(def.range)
+    rung.path = program.locate(rung.file, {folder, own, "", family.folder},
       ("%s.define: %s"):format(family.name, rung.name))
   end
   add(family, rung)
@@ -471,12 +472,61 @@ function methods.truth(family, plan)
     plan.rung.input_roundoff)
 end
 
--- A family from its specification; gemm/init.lua shows all of its fields. It
--- is made in table `family`, a new one by default.
-function M.new(spec, family)
+--- family.new(declaration) -> family
+--- Makes a kernel family of your own, a problem with a ladder of kernels,
+--- which then has everything that gemm has: calls with and without the name of
+--- a kernel, define, plan, verify, bench, keep, and its name in bench,
+--- compare, tune, lesson.ladder, check, help and Tab. Operands are lists of a
+--- name and its sizes by name: with {{"A", "rows", "cols"}, {"x", "cols"}} for
+--- the arguments and {"y", "rows"} for the output, calls are checked, copied
+--- to the device and given a new y, and bench makes operands of a shape {512,
+--- 256}. The kernel gets the sizes as int, then the operands, a matrix with
+--- its leading dimension behind it, the output last: rows, cols, A, lda, x, y;
+--- then the options that are numbers. The functions below see the shape s,
+--- with the sizes, lda, options, type and esize (bytes of an element). A call
+--- without the name of a kernel takes the last rung that accepts it, or the
+--- row of family.choices. A vector may be any Buffer without gaps.
+--- Options:
+---   name       needed  how it is called; letters and digits
+---   arguments  needed  the operands of a call in order, such as
+---              {{"A", "rows", "cols"}, {"x", "cols"}}
+---   output     needed  the result likewise; a size may also be a number or
+---              function(s) -> number
+---   rungs      needed  the ladder, from plain to fast: a list of what
+---              family.define takes; a file lies beside the script
+---   reference  needed  reference(h, s) -> result [, scale]: the right result
+---              in double as a number, list or Array, from the operands as
+---              Arrays h.A; errors count as fractions of `scale`, by default
+---              the largest absolute value of the result; integers are exact
+---   terms      1       terms(s) -> the roundings that an element of the
+---              result may have: of a dot product its length. See verify.bound
+---   flop       0       flop(s) -> useful floating-point operations
+---   bytes      each operand once  bytes(s, p) -> bytes that have to move
+---   help       none    what a call computes, in sentences
+---   options    none    a list such as {{name = "op", values = {"sum", "max"},
+---              help = "..."}, {name = "alpha", default = 1}}; words are for
+---              `defines`, numbers go to the kernel
+---   types      float, double  element types; the first is the default
+---   cache      hot     "cold": bench lets the caches hold other data, and
+---              shows bandwidth; for kernels that memory limits
+---   measures   none    measures(s) -> values that rows of choices may ask for
+---   title      sizes and type  title(s) -> the shape in words
+---   make       random numbers  make(s, seed) -> operands of a shape
+---   awkward    sizes that no tile divides  shapes for check, small ones
+---   hosts      none    routines without OpenCL: {{name =, gflops =,
+---              run = function(o, s) -> result, seconds}}
+---   keeps_plans  true  a repeated call reuses its plan
+---   args, bind, context, dims, ints, shape, signature, sizes, truth  -  in
+---              place of declared sizes, as in gemm, whose arguments are names
+---   adapt, pass, pieces, prepare_once, stage  -  sub-matrices, batches and
+---              results of pieces, as in gemm and spmv
+function M.new(given, family)
+  local own = family ~= nil -- a table to fill: of clshell's own
+  local spec = declaration.spec(given, not own)
   family = family or {}
   family.name, family.spec, family.list = spec.name, spec, {}
-  family.folder = ("%s/kernels/%s/"):format(cl.home, spec.name)
+  family.folder = own and ("%s/kernels/%s/"):format(cl.home, spec.name)
+    or select(2, program.script_folder(given.reference or given.truth))
   family.reserved = {"kernel", "queue", "after", table.unpack(spec.extras)}
   family.operands = table.move(spec.extras, 1, #spec.extras,
     #spec.inputs + 1, {table.unpack(spec.inputs)})
@@ -486,12 +536,16 @@ function M.new(spec, family)
     end
   end
   for _, def in ipairs(spec.rungs) do
-    local rung = rungs.new(spec.name, def, family.reserved)
-    rung.path, rung.builtin = family.folder .. rung.file, true
-    add(family, rung)
+    if own then
+      local rung = rungs.new(spec.name, def, family.reserved)
+      rung.path, rung.builtin = family.folder .. rung.file, true
+      add(family, rung)
+    else
+      methods.define(family, def)
+    end
   end
   family.choices "default"
-  return setmetatable(family, {
+  setmetatable(family, {
     __call = call,
     __name = "clshell.family",
     __tostring = function()
@@ -499,6 +553,10 @@ function M.new(spec, family)
         table.concat(rung_names(family), " "))
     end,
   })
+  if not own then
+    families.add(family)
+  end
+  return family
 end
 
 return M

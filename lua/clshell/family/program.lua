@@ -29,15 +29,23 @@ function M.folder(path)
   return path:match("^.*/") or ""
 end
 
--- The folder of the innermost script that is not clshell's own Lua code.
-function M.script_folder()
+-- The folder of a function's file; nil for text and for clshell's own code.
+local function folder_of(info)
+  if info.source:sub(1, 1) == "@"
+      and not info.source:find("lua/clshell/", 1, true) then
+    return M.folder(info.source:sub(2))
+  end
+end
+
+-- The folder of the innermost script that is not clshell's own Lua code, and
+-- that of function f: a script that returns the call is not on the stack.
+function M.script_folder(f)
+  local own = folder_of(debug.getinfo(f, "S"))
   for level = 2, math.huge do
     local info = debug.getinfo(level, "S")
-    if info == nil then
-      return ""
-    elseif info.source:sub(1, 1) == "@"
-        and not info.source:find("lua/clshell/", 1, true) then
-      return M.folder(info.source:sub(2))
+    local folder = info and folder_of(info)
+    if folder or not info then
+      return folder or own or "", own or ""
     end
   end
 end

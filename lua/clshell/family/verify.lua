@@ -8,7 +8,7 @@ local phase = require "clshell.worker.phase"
 
 local M = {}
 
--- Half the distance from 1 to the next number of the type.
+-- Half the distance from 1 to the next number of the type; integers are exact.
 local ROUNDOFF = {half = 2^-11, float = 2^-24, double = 2^-53}
 
 -- The largest m n k for which a product is compared element by element.
@@ -36,6 +36,9 @@ function M.bound(type, terms)
   end
   return gamma(ROUNDOFF[type]) + gamma(ROUNDOFF.double)
 end
+
+-- Fills outputs of integers, which have no NaN.
+local POISON = 0x55
 
 -- Rows to compare in a product that is too large to compare whole: the
 -- first, the last, and others at random between them, in order. The number
@@ -71,17 +74,17 @@ function M.restore(plan, output, before)
 end
 
 --- verify.run(plan, output, truth [, before]) -> result
---- Runs a plan once and compares: `output` is the Buffer that it
---- writes, poisoned with NaN first (or set to the Array `before`, where it is
---- read as well); `truth(array)` returns error, bound, what was compared and
---- the place of the error. Where plan.pieces(plan) is a list of
+--- Runs a plan once and compares: `output` is the Buffer that it writes,
+--- poisoned with NaN (integers: 0x55) first (or set to the Array `before`,
+--- where it is read as well); `truth(array)` returns error, bound, what was
+--- compared and the place of the error. Where plan.pieces(plan) is a list of
 --- Buffers, `before` and what truth gets are lists as well. The result: {ok,
 --- err, bound, mode, row, col, event}.
 function M.run(plan, output, truth, before)
   local list, results = pieces(plan, output), {}
   phase.begin "checked"
   for _, piece in ipairs(list) do
-    piece:fill(0 / 0)
+    piece:fill(ROUNDOFF[piece.type] and 0 / 0 or POISON)
   end
   if before then
     M.restore(plan, output, before)

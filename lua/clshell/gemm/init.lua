@@ -4,6 +4,7 @@
 local host = require "cl.host"
 local family = require "clshell.family"
 local arguments = require "clshell.family.arguments"
+local matrix = require "clshell.data.matrix"
 local operands = require "clshell.gemm.operands"
 local submatrix = require "clshell.gemm.submatrix"
 local verify = require "clshell.family.verify"
@@ -131,15 +132,21 @@ end
 local gemm = family.new({
   name = "gemm",
   rungs = all_rungs(),
-  inputs = {"A", "B"},             -- arguments of a call, in order
-  extras = {"C", "alpha", "beta", "trans_a", "trans_b", "batch", "stride_a",
-    "stride_b", "stride_c"},       -- operands among the options
-  dims = {"m", "n", "k"},          -- the sizes of a shape, in order
+  arguments = {"A", "B"},          -- of a call, in order
   output = "C",                    -- the operand that is the result
+  options = {"alpha", "beta", "trans_a", "trans_b", "batch", "stride_a",
+    "stride_b", "stride_c"},
+  dims = {"m", "n", "k"},          -- the sizes of a shape, in order
   ints = {"m", "n", "k", "lda", "ldb", "ldc"}, -- int in the kernels
   keeps_plans = true,              -- the operands are Buffers, sizes fixed
   context = function(o, queue)
     return arguments.context({n = 3, o.A, o.B, o.C}, queue)
+  end,
+  make = function(s, seed)         -- operands of a shape
+    return {
+      A = matrix.random(s.m, s.k, {type = s.type, seed = seed}),
+      B = matrix.random(s.k, s.n, {type = s.type, seed = seed + 1}),
+    }
   end,
   bind = operands.bind,            -- checks operands, returns their shape
   shape = operands.shape,          -- completes a shape given by hand
@@ -147,7 +154,10 @@ local gemm = family.new({
   adapt = submatrix.adapt,             -- the shape that a rung gets to see
   stage = submatrix.stage,             -- operands as it takes them
   pass = submatrix.pass,               -- arguments as its kernel takes them
-  args = args,                     -- of the kernel: the ladder's signature
+  args = args,                     -- of the kernel
+  signature = "int m, int n, int k, REAL alpha, global const REAL *A, int "
+    .. "lda, global const REAL *B, int ldb, REAL beta, global REAL *C, int "
+    .. "ldc",
   measures = function(s)           -- what choices.lua may ask besides
     return {work = 1.0 * s.m * s.n * s.k} -- beyond 2^63 for some shapes
   end,

@@ -4,6 +4,7 @@
 
 local array = require "clshell.array.names"
 local cl = require "cl"
+local families = require "clshell.family.list"
 local public = require "clshell.public"
 
 local M = {}
@@ -168,11 +169,32 @@ local function hide_internal()
   end
 end
 
+local pages = {} -- of families of scripts, by name
+
+-- The calls of the families that scripts made, as they are now.
+local function add_families()
+  for _, family in ipairs(families.made()) do
+    local name, page = family.name, family.spec.page
+    if pages[name] ~= page then
+      local old = entries[name]
+      entries[name], pages[name] = nil, page
+      add(page)
+      if old then -- its place in the list is the new one's
+        local last = table.remove(entries)
+        for i, entry in ipairs(entries) do
+          entries[i] = entry == old and last or entry
+        end
+      end
+    end
+  end
+end
+
 --- index.entries() -> list
 --- All documented functions: {name, signature, text, options, as, but, minor},
 --- in order and by name. Lists and searches leave the minor ones out.
 function M.entries()
   if entries then
+    add_families()
     return entries
   end
   entries = {}
@@ -188,6 +210,7 @@ function M.entries()
   add_types()
   add_math()
   hide_internal()
+  add_families()
   return entries
 end
 

@@ -35,6 +35,9 @@ local function of_family(family, member, view)
     end
   end
   local entry = room.names.entry(family.name .. "." .. member)
+  if member == "define" then
+    return room.pages.define(family, entry, view)
+  end
   return entry and room.layout.entry(entry, view, "family.",
     family.name .. ".")
 end
@@ -42,7 +45,7 @@ end
 -- The page of a documented name, or nil.
 local function documented(topic, view)
   local group, member = topic:match("^(%w+)[%.:](.+)$")
-  local family = room.names.family(group or topic)
+  local family = require "clshell.family.list".get(group or topic)
   if family and not group then
     return room.pages.family(family, view)
   end

@@ -110,9 +110,10 @@ function M.code(code, view)
   return table.concat(lines, "\n")
 end
 
---- layout.entry(entry, view [, from, to]) -> string
---- The page of an entry; `from` and `to` rename it ("family.", "gemm.").
-function M.entry(entry, view, from, to)
+--- layout.entry(entry, view [, from, to [, example [, part]]]) -> string
+--- The page of an entry; `from` and `to` rename it ("family.", "gemm."). With
+--- an example in place of its own, and a part before that.
+function M.entry(entry, view, from, to, example, part)
   local function renamed(s)
     return from and s:gsub(from:gsub("%p", "%%%0"), to) or s
   end
@@ -129,9 +130,12 @@ function M.entry(entry, view, from, to)
     parts[#parts + 1] = M.heading("Options (default)", view,
       M.rows(rows, view, view.width < 60 and 12 or 24))
   end
-  local example = index.examples()[entry.name]
+  parts[#parts + 1] = part
+  example = example or index.examples()[entry.name]
   if example then
-    parts[#parts + 1] = M.heading("Example", view, M.code(example, view))
+    local other = from and not example:find(to, 1, true)
+    parts[#parts + 1] = M.heading(other and "Example, of another family"
+      or "Example", view, M.code(example, view))
   end
   return table.concat(parts, "\n\n")
 end

@@ -3,27 +3,19 @@
 
 local chain = require "clshell.prompt.chain"
 local cl = require "cl"
+local families = require "clshell.family.list"
 local index = require "clshell.help.index"
 local public = require "clshell.public"
 local reference = require "clshell.help.reference"
 
 local M = {}
 
---- names.family(name) -> family or nil
-function M.family(name)
-  for _, family in ipairs(chain.FAMILIES) do
-    if family == name then
-      return require("clshell." .. name)
-    end
-  end
-end
-
 --- names.rungs() -> list of {name =, short =, family =, rung =}
 --- The rungs of all families, with names such as "gemm.tiled" and "tiled".
 function M.rungs()
   local list = {}
-  for _, name in ipairs(chain.FAMILIES) do
-    local family = M.family(name)
+  for _, name in ipairs(families.names()) do
+    local family = families.get(name)
     for _, item in ipairs(family.kernels()) do
       list[#list + 1] = {name = name .. "." .. item.name, short = item.name,
         family = family, rung = item.rung}
@@ -36,7 +28,8 @@ end
 local function value_of(name)
   local group, member = name:match "^([%w_%.]+)%.([%w_]+)$"
   group = group or name
-  local home = (group == "cl" or group == "cl.host") and package.loaded[group]
+  local home = families.peek(group)
+    or (group == "cl" or group == "cl.host") and package.loaded[group]
     or package.loaded[public.module(group) or "clshell." .. group]
   if member then
     return type(home) == "table" and rawget(home, member) or nil
@@ -48,7 +41,8 @@ end
 --- The entry of a documented name; that of family.define for gemm.define.
 function M.entry(name)
   local group, member = name:match "^(%w+)%.([%w_]+)$"
-  return index.entries()[name] or group and M.family(group)
+  local family = group and families.get(group)
+  return index.entries()[name] or family and family[member]
     and index.entries()["family." .. member] or nil
 end
 
@@ -68,8 +62,8 @@ end
 
 -- The name of a family or of its member by its value: "gemm.define".
 local function of_family(value)
-  for _, name in ipairs(chain.FAMILIES) do
-    local family = package.loaded["clshell." .. name]
+  for _, name in ipairs(families.names()) do
+    local family = families.peek(name)
     if family == value then
       return name
     end

@@ -8,6 +8,7 @@ local index = require "clshell.help.index"
 local layout = require "clshell.help.layout"
 local names = require "clshell.help.names"
 local public = require "clshell.public"
+local report = require "clshell.report"
 local reference = require "clshell.help.reference"
 local text = require "clshell.base.text"
 
@@ -19,10 +20,6 @@ local function head(source)
   return (block:gsub("\n%s*%*%* ?", "\n"):gsub("^ ", "")
     :gsub("SPDX[^\n]*\n", ""):gsub("%s+$", ""):gsub("([^\n]+)", "  %1"))
 end
-
-local CALLS = {gemm = "local C, event = gemm(A, B, ",
-  spmv = "local y, event = spmv(M, x, ",
-  transpose = "local B, event = transpose(A, "}
 
 --- pages.rung(family, rung, view) -> string
 --- The page of a rung: its lesson, its parameters, the head of its file.
@@ -42,10 +39,37 @@ function M.rung(family, rung, view)
     head(rung.source or index.read(rung.path) or ""))
   local param = rung.params[1]
   parts[#parts + 1] = layout.heading("Example", view, layout.code(
-    ('%s{kernel = "%s"%s})'):format(CALLS[family.name], rung.name, param
-    and (", %s = %s"):format(param.name, type(param.default) == "string"
-    and ("%q"):format(param.default) or param.default) or ""), view))
+    ('local %s, event = %s(%s, {kernel = "%s"%s})'):format(
+    family.spec.output, family.name, table.concat(family.spec.inputs, ", "),
+    rung.name, param and (", %s = %s"):format(param.name,
+    type(param.default) == "string" and ("%q"):format(param.default)
+    or param.default) or ""), view))
   return table.concat(parts, "\n\n")
+end
+
+-- The example of `define` of families other than gemm.
+local DEFINE = [[
+NAME.define{
+  name = "mine", lesson = "what it teaches", file = "mine.cl",
+  params = {{name = "wg", values = {64, 128}, help = "work-group size"}},
+  range = function(s, p) return (s.SIZE + p.wg - 1) // p.wg * p.wg, p.wg end,
+}]]
+
+--- pages.define(family, entry, view) -> string
+--- The page of a family's `define`: the entry of family.define, and the
+--- kernel that it takes.
+function M.define(family, entry, view)
+  local name, spec = family.name, family.spec
+  local kernels = {}
+  for line in spec.signature:gmatch "[^\n]+" do
+    kernels[#kernels + 1] = "  " .. table.concat(report.wrap(
+      ("kernel void mine(%s)"):format(line), view.width - 6), "\n      ")
+  end
+  local example = name ~= "gemm" and DEFINE:gsub("NAME", name):gsub("SIZE",
+    (spec.dims or {"rows"})[1]) or nil
+  return layout.entry(entry, view, "family.", name .. ".", example,
+    layout.heading(("A kernel of %s"):format(name), view,
+      table.concat(kernels, "\n")))
 end
 
 -- The names that the prompt and scripts have.
@@ -53,13 +77,16 @@ local function globals()
   return package.loaded.clshell or {}
 end
 
--- The signatures of a group's entries, with their summaries, and how many;
--- `to` is the name to show for the group.
-local function list(group, view, to)
+-- The signatures of a group's entries, with their summaries, and how many; of
+-- a kernel family those of group "family" that it has.
+local function list(group, view, family)
   local rows = {}
   for _, entry in ipairs(index.entries()) do
-    if entry.name:match("^(.*)[%.:]") == group and not entry.minor then
-      rows[#rows + 1] = {to and entry.signature:gsub(group .. "%.", to .. ".")
+    local owner, member = entry.name:match "^(.*)[%.:](.*)$"
+    if owner == group and not entry.minor
+        and not (family and not family[member]) then
+      rows[#rows + 1] = {family
+        and entry.signature:gsub("family%.", family.name .. ".")
         or entry.signature, layout.summary(entry.text, view.width - 8)}
     end
   end
@@ -76,9 +103,10 @@ function M.family(family, view)
       :gsub("%s+$", ""), item.lesson}
   end
   return table.concat({layout.entry(index.entries()[family.name], view),
-    layout.heading(("Kernels: ?%s.naive tells more"):format(family.name),
+    layout.heading(("Kernels: ?%s.%s tells more"):format(family.name,
+      family.list[#family.list].name),
       view, layout.listing(rungs, view)),
-    layout.heading("Functions", view, (list("family", view, family.name)))},
+    layout.heading("Functions", view, (list("family", view, family)))},
     "\n\n")
 end
 

@@ -20,7 +20,6 @@ local workload = require "clshell.measure.workload"
 
 local M = require "clshell.base.lazy".table(...)
 
-local COLD = {spmv = true, transpose = true} -- families measured cold
 local PATIENCE = 20 -- seconds that a routine of the host may take
 
 M.median = stats.median
@@ -216,7 +215,7 @@ end
 -- bench.mode(family) -> "hot" or "cold"
 -- The caches that the rungs of a family find, unless the options say.
 function M.mode(family)
-  return family.spec.cache or COLD[family.name] and "cold" or "hot"
+  return family.spec.cache or "hot"
 end
 
 local function bench_rung(r, job, opts, limits, set)

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local families = require "clshell.family.list"
 local quantity = require "clshell.base.quantity"
 
 local M = {}
@@ -247,11 +248,12 @@ end
 
 --- record_fields.rate(results) -> key
 --- The field to show results by: gflops, gbs or median, the first that any of
---- them has. SpMV and transpose are shown by their bandwidth.
+--- them has. Families that memory limits are shown by their bandwidth.
 function M.rate(results)
   local sparse = false
   for _, r in ipairs(results) do
-    sparse = sparse or r.family == "spmv" or r.family == "transpose"
+    local family = r.family and families.get(r.family)
+    sparse = sparse or family and family.spec.cache == "cold"
   end
   for _, key in ipairs(sparse and {"gbs", "gflops"} or {"gflops", "gbs"}) do
     for _, r in ipairs(results) do

@@ -4,62 +4,29 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
+local families = require "clshell.family.list"
 local text = require "clshell.base.text"
 
 local M = {}
 
-local FAMILIES = {"gemm", "spmv", "transpose"}
 M.SEED = 1 -- of operands made here
 
-local function is_family(x)
-  local meta = type(x) == "table" and getmetatable(x)
-  return meta and meta.__name == "clshell.family"
-end
-
--- The families of clshell, and others that are loaded.
-local function families()
-  local list = {}
-  for _, name in ipairs(FAMILIES) do
-    list[#list + 1] = require("clshell." .. name)
-  end
-  for _, module in pairs(package.loaded) do
-    if is_family(module) then
-      list[#list + 1] = module
-    end
-  end
-  return list
-end
-
---- target.family(name) -> family, or nil
---- The family of that name, of clshell or loaded.
-function M.family(name)
-  for _, family in ipairs(families()) do
-    if family.name == name then
-      return family
-    end
-  end
-end
-
 -- The family and the name of a rung given as "gemm.tiled" or as a table; of a
--- family ("gemm", or its table) no name, where `whole` ones are taken.
-local function find_rung(what, who, whole)
-  local list = families()
+-- family ("gemm", or its table) no name.
+local function find_rung(what, who)
   if type(what) == "string" then
     local first, name = what:match("^([%a_][%w_]*)%.([%a_][%w_]*)$")
-    for _, family in ipairs(list) do
-      if whole and family.name == what then
-        return family
-      elseif family.name == first then
-        return family, name
-      end
+    local family = families.get(first or what)
+    if family then
+      return family, name
     end
     cl.error(("%s: '%s' is no rung, such as \"gemm.tiled\""):format(who,
-      what), {hint = "families: " .. table.concat(FAMILIES, ", ")})
+      what), {hint = "families: " .. table.concat(families.names(), ", ")})
+  elseif families.is(what) then
+    return what
   end
-  for _, family in ipairs(list) do
-    if whole and family == what then
-      return family
-    end
+  for _, name in ipairs(families.names()) do
+    local family = families.get(name)
     for _, entry in ipairs(family.kernels()) do
       if entry.rung == what then
         return family, what.name
@@ -95,61 +62,15 @@ function M.shape(shape, names, what)
   return named
 end
 
-local function vector(n, type, seed)
-  local h <close> = cl.array(type, n)
-  h:random(seed, 0.5, 1.5)
-  return cl.buffer(type, n, h)
-end
-
-local MAKE = {}
-
-function MAKE.gemm(s, type)
-  local matrix = require "clshell.data.matrix"
-  return {A = matrix.random(s.m, s.k, {type = type, seed = M.SEED}),
-    B = matrix.random(s.k, s.n, {type = type, seed = M.SEED + 1})}
-end
-
-function MAKE.transpose(s, type)
-  local matrix = require "clshell.data.matrix"
-  return {A = matrix.random(s.rows, s.cols, {type = type, seed = M.SEED})}
-end
-
-function MAKE.spmv(shape, type, who)
-  local dia = require "clshell.data.dia"
-  local offsets, n = shape.offsets, shape.rows or shape[1]
-  if not offsets then
-    local s = M.shape(shape, {"nx", "ny"}, who)
-    local nx, ny = s.nx, s.ny
-    local nz = shape.nz or shape[3] or 1
-    n, offsets = nx * ny * nz, {-nx, -1, 0, 1, nx}
-    if nz > 1 then
-      table.insert(offsets, 1, -nx * ny)
-      table.insert(offsets, nx * ny)
-    end
-  end
-  local matrix = dia.banded(n, offsets, {type = type, seed = M.SEED})
-  matrix = shape.format == "csr" and matrix:to_csr() or matrix
-  return {M = matrix, x = vector(matrix.cols, type, M.SEED + 1)}
-end
-
 local EQUAL = {1, 7, 16, 17, 33}      -- all sizes of a shape
 local UNEQUAL = {100, 7, 33, 1}       -- in turn, of shapes with several
 local LONG = {100, 1000}              -- of shapes with a single one
 
--- Those of families whose shapes are not lists of sizes.
-local AWKWARD = {
-  spmv = {{rows = 1, offsets = {0}}, {rows = 7, offsets = {-6, 0, 6}},
-    {rows = 16, offsets = {-1, 0, 1}}, {rows = 17, offsets = {-16, -3, 2, 5}},
-    {rows = 33, offsets = {1, 2, 3, 4, 5, 6, 7, 8, 32}},
-    {rows = 100, offsets = {-10, -1, 0, 1, 10}},
-    {rows = 257, offsets = {-100, -16, 0, 17, 256}}},
-}
-
 --- target.awkward(family) -> list
 --- Shapes that fit no tile, small enough for the simulator, by rising size.
 function M.awkward(family)
-  if AWKWARD[family.name] then
-    return AWKWARD[family.name]
+  if family.spec.awkward then
+    return family.spec.awkward
   end
   local dims, list = #(family.spec.dims or {1}), {}
   for i, n in ipairs(EQUAL) do
@@ -172,9 +93,9 @@ function M.example(family)
   for i, name in ipairs(family.spec.inputs) do
     words[i] = name .. " = " .. name
   end
-  local n = family.spec.dims and #family.spec.dims or MAKE[family.name] and 2
-  return ("such as %s{%s}"):format(n and ("512, {%s} or "):format(
-    ("512, "):rep(n):sub(1, -3)) or "", table.concat(words, ", "))
+  local n = family.spec.dims and #family.spec.dims or 2
+  return ("such as 512, {%s} or {%s}"):format(("512, "):rep(n):sub(1, -3),
+    table.concat(words, ", "))
 end
 
 --- target.operands(family, shape, type, who) -> operands, true if made here
@@ -189,27 +110,34 @@ function M.operands(family, shape, type, who)
     M.example(family))
   if shape[family.spec.inputs[1]] ~= nil then
     return shape
-  elseif family.name == "spmv" and (shape.values or shape.row_ptr) then
-    return {M = shape, x = vector(shape.cols, shape.values.type, M.SEED)}
-  elseif not MAKE[family.name] then
-    cl.error(("%s: %s: give the operands, {%s = ...}"):format(who,
-      family.name, family.spec.inputs[1]))
   end
-  type = type or shape.type or "float"
+  type = type or shape.type or (family.spec.types or {"float"})[1]
   if family.spec.dims then
     shape = M.shape(shape, family.spec.dims, who)
+    shape.type = type
   end
-  return MAKE[family.name](shape, type, who), true
+  local o, given = family.spec.make(shape, M.SEED, type)
+  return o, not given
 end
 
 local function callable(what)
   local meta = type(what) == "table" and getmetatable(what)
   return type(what) == "function" or meta and meta.__call and not
-    is_family(what)
+    families.is(what)
 end
 
 local function is_launch(what)
   return text.class(what) == "Launch"
+end
+
+-- The rung that a call without its name takes, and its parameters.
+local function chosen(who, family, o, params)
+  if params ~= nil and next(params) ~= nil then
+    cl.error(("%s: parameters belong to a rung; name one, such as \"%s.%s\"")
+      :format(who, family.name, family.list[1].name))
+  end
+  local choice = family.choice(o)
+  return choice.rung, choice.params
 end
 
 local LAUNCH = "%s, with its arguments, is {k:range(n), {args = {A, n}}} in "
@@ -241,7 +169,8 @@ end
 --- The workload of the arguments of bench or compare: {call, name} of a
 --- function, a Launch (with opts.args) or a plan; {family, rung, params,
 --- operands} of a rung, given as gemm.rung "tiled" or "gemm.tiled", followed
---- by a shape (or operands), parameters and options.
+--- by a shape (or operands), parameters and options; "gemm" alone is the rung
+--- that a call takes.
 function M.of(who, what, ...)
   if is_launch(what) then
     local opts = options(who, (...), what)
@@ -257,6 +186,9 @@ function M.of(who, what, ...)
       local shape, params = ...
       local opts = options(who, select(3, ...))
       local o, made = M.operands(family, shape, opts.type, who)
+      if not name then
+        name, params = chosen(who, family, o, params)
+      end
       return {family = family, rung = name, params = params, operands = o,
         seed = made and M.SEED or nil}, opts
     end
@@ -272,7 +204,7 @@ end
 -- A rung or a whole family ("gemm", rung nil) on operands; nil where `what` is
 -- neither.
 function M.ladder(who, what, shape, type)
-  local family, name = find_rung(what, who, true)
+  local family, name = find_rung(what, who)
   if family then
     local o, made = M.operands(family, shape, type, who)
     return {family = family, rung = name, operands = o,

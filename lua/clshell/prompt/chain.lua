@@ -6,6 +6,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local families = require "clshell.family.list"
 local guard = require "clshell.prompt.guard"
 local lazy = require "clshell.base.lazy"
 local options = require "clshell.base.options"
@@ -18,10 +19,6 @@ local M = {}
 
 local DEPTH = 8   -- of __index chains
 local LONG = 1000 -- elements of a list
-
---- chain.FAMILIES
---- The names of the kernel families.
-M.FAMILIES = {"gemm", "spmv", "transpose"}
 
 --- chain.arguments
 --- By the name of a function, the kind of each argument: "type", "device",
@@ -167,7 +164,7 @@ end
 --- chain.family(thing) -> the table of a kernel family, or nil
 function M.family(thing)
   local value = thing and thing.value
-  for _, name in ipairs(M.FAMILIES) do
+  for _, name in ipairs(families.own()) do
     if rawequal(value, loaded["clshell." .. name]) then
       pcall(lazy.load, value)
     end
@@ -365,7 +362,7 @@ function M.members(thing, methods, budget, offer)
   if M.family(thing) then
     for _, entry in ipairs(require "clshell.help.index".entries()) do
       local key = entry.name:match "^family%.(.*)$"
-      if key then
+      if key and rawget(thing.value, key) then
         offer(key)
       end
     end

@@ -7,6 +7,7 @@
 
 local chain = require "clshell.prompt.chain"
 local cl = require "cl"
+local families = require "clshell.family.list"
 local options = require "clshell.base.options"
 local public = require "clshell.public"
 
@@ -110,13 +111,13 @@ end
 
 --- vocabulary.family(name) -> the table of a kernel family, or nil
 function M.family(name)
-  return chain.family{value = loaded["clshell." .. name]}
+  return chain.family{value = families.peek(name)}
 end
 
 --- vocabulary.targets(c)
 --- The first argument of bench for a rung: "gemm.tiled".
 function M.targets(c)
-  for _, name in ipairs(chain.FAMILIES) do
+  for _, name in ipairs(families.names()) do
     M.rungs(c, M.family(name), name .. ".")
   end
 end
@@ -296,6 +297,9 @@ function M.topics(c)
   end
   for name, value in next, loaded.clshell or {} do
     module_topics(c, name, value)
+  end
+  for _, family in ipairs(families.made()) do
+    module_topics(c, family.name, family)
   end
   for _, name in ipairs(LIBRARIES) do
     module_topics(c, name, loaded[name])

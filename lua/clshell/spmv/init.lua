@@ -5,6 +5,7 @@
 local cl = require "cl"
 local host = require "cl.host"
 local argument = require "clshell.base.argument"
+local dia = require "clshell.data.dia"
 local family = require "clshell.family"
 local arguments = require "clshell.family.arguments"
 local integer = require "clshell.base.integer"
@@ -124,6 +125,34 @@ local function args(s, _, o)
   return {s.rows, s.cols, s.ndiags, A.pitch, A.offsets, A.values, o.x, o.y}
 end
 
+local function vector(M, type, seed)
+  local h <close> = cl.array(type, M.cols)
+  return cl.buffer(type, M.cols, h:random(seed, 0.5, 1.5))
+end
+
+-- The operands of a grid such as {512, 512} or {nx = 64, ny = 64, nz = 64},
+-- with 5 or 7 diagonals, of rows and offsets, or of a matrix, which is no
+-- random one then.
+local function make(s, seed, type)
+  if s.values or s.row_ptr then
+    return {M = s, x = vector(s, s.values.type, seed)}, true
+  end
+  local offsets, n = s.offsets, s.rows or s[1]
+  if not offsets then
+    local nx = integer.check("spmv", "nx of the shape", s.nx or s[1], 1)
+    local ny = integer.check("spmv", "ny of the shape", s.ny or s[2] or nx, 1)
+    local nz = s.nz or s[3] or 1
+    n, offsets = nx * ny * nz, {-nx, -1, 0, 1, nx}
+    if nz > 1 then
+      table.insert(offsets, 1, -nx * ny)
+      table.insert(offsets, nx * ny)
+    end
+  end
+  local M = dia.banded(n, offsets, {type = type, seed = seed})
+  M = s.format == "csr" and M:to_csr() or M
+  return {M = M, x = vector(M, type, seed + 1)}
+end
+
 -- Bytes that move if every element is touched once: the values with their
 -- indices, x and y.
 local function bytes(s)
@@ -173,8 +202,7 @@ end
 local spmv = family.new({
   name = "spmv",
   rungs = require "clshell.spmv.rungs",
-  inputs = {"M", "x"},
-  extras = {"y"},
+  arguments = {"M", "x"},
   output = "y",
   ints = {"rows", "cols", "ndiags", "pitch", "nnz"},
   prepare_once = true, -- a change of storage, used again by later runs
@@ -182,9 +210,21 @@ local spmv = family.new({
     local values = type(o.M) == "table" and o.M.values
     return arguments.context({n = 3, values, o.x, o.y}, queue)
   end,
+  cache = "cold",
+  make = make,
+  awkward = {{rows = 1, offsets = {0}}, {rows = 7, offsets = {-6, 0, 6}},
+    {rows = 16, offsets = {-1, 0, 1}}, {rows = 17, offsets = {-16, -3, 2, 5}},
+    {rows = 33, offsets = {1, 2, 3, 4, 5, 6, 7, 8, 32}},
+    {rows = 100, offsets = {-10, -1, 0, 1, 10}},
+    {rows = 257, offsets = {-100, -16, 0, 17, 256}}},
   bind = bind,
   shape = shape,
   args = args,
+  signature = "int rows, int cols, int ndiags, int pitch, global const int "
+    .. "*offsets, global const REAL *values, global const REAL *x, global "
+    .. "REAL *y\nint rows, global const int *row_ptr, global const int "
+    .. "*col_ind, global const REAL *values, global const REAL *x, global "
+    .. "REAL *y", -- of CSR
   measures = function(s) -- what choices.lua may ask besides
     return {row = s.nnz / s.rows, bytes = s.nnz * s.esize}
   end,

@@ -1,0 +1,330 @@
+-- new.lua - a kernel family that a script makes has all that gemm has: calls,
+-- define, verify, bench, compare, tune, lesson, help, store, Tab
+-- SPDX-License-Identifier: MIT
+
+local t = require "t"
+local asked = require "at"
+local bench = require "clshell.measure.bench"
+local cl = require "cl"
+local compare = require "clshell.measure.compare"
+local family = require "clshell.family"
+local help = require "clshell.help"
+local lesson = require "clshell.explain.lesson"
+local list = require "clshell.family.list"
+local reading = require "clshell.explain.reading"
+local tune = require "clshell.tune"
+local spmv = require "clshell.spmv"
+local verify = require "clshell.family.verify"
+
+t.keeps("Program", "Kernel")
+local device = t.device()
+
+-- y = alpha A x, one work-item for each row.
+local SOURCE = [[
+/* plain.cl - a row for each work-item */
+kernel void gemv(int rows, int cols, global const REAL *A, int lda,
+                 global const REAL *x, global REAL *y, REAL alpha) {
+  int i = get_global_id(0);
+  if (i >= rows) return;
+  REAL sum = 0;
+  for (int j = 0; j < cols; j++) sum += A[i * lda + j] * x[j];
+  y[i] = FACTOR * alpha * sum;
+}]]
+
+local function rung(name, factor)
+  return {name = name, lesson = "the lesson of " .. name,
+    params = {{name = "wg", values = {4, 8}, help = "work-items"}},
+    range = function(s, p)
+      return (s.rows + p.wg - 1) // p.wg * p.wg, p.wg
+    end,
+    source = (SOURCE:gsub("FACTOR", factor or "1"))}
+end
+
+-- The declaration, with some fields of another value; false: without it.
+local function declared(changes)
+  local given = {
+    name = "gemv", help = "y = alpha A x.",
+    arguments = {{"A", "rows", "cols"}, {"x", "cols"}},
+    output = {"y", "rows"},
+    options = {{name = "alpha", default = 1, help = "factor of the product"}},
+    terms = function(s) return s.cols end,
+    flop = function(s) return 2 * s.rows * s.cols end,
+    reference = function(h, s)
+      local y = {}
+      for i = 1, s.rows do
+        y[i] = 0
+        for j = 1, s.cols do
+          y[i] = y[i] + s.alpha * h.A:at(i, j) * h.x[j]
+        end
+      end
+      return y
+    end,
+    rungs = {rung "naive", rung "plain"},
+  }
+  for name, value in pairs(changes or {}) do
+    given[name] = value or nil
+  end
+  return given
+end
+
+local gemv = family.new(declared())
+
+-- t.raises for f(...).
+local function raises(text, f, ...)
+  local args = table.pack(...)
+  return t.raises(function()
+    f(table.unpack(args, 1, args.n))
+  end, text)
+end
+
+local A = cl.buffer("float", {2, 3}, {{1, 2, 3}, {4, 5, 6}})
+
+t.test("calls, with and without the name of a kernel", function()
+  local y, event = gemv(A, {1, 1, 1})
+  t.eq(y:read():table(), {6, 15})
+  t.ok(event:wait())
+  t.eq(gemv(A, {1, 1, 1}, {kernel = "naive", wg = 4, alpha = 2}):read()
+    :table(), {12, 30})
+  local out = cl.buffer("float", 2)
+  t.eq(gemv(A, {1, 0, 0}, {y = out}), out)
+  t.eq(out:read():table(), {1, 4})
+  t.eq(gemv({{1, 2}, {3, 4}}, cl.buffer("double", 2, {1, 1})).type, "double")
+  local wide = cl.buffer("float", {4, 5})
+  wide:fill(1)
+  t.eq(gemv(wide:sub(1, 1, 2, 3), {1, 1, 1}):read():table(), {3, 3})
+  t.eq(gemv.choice{10, 20}.rung, "plain")
+  gemv.choices{{rung = "naive"}}
+  t.eq(gemv.choice{10, 20}.rung, "naive")
+  gemv.choices "default"
+  t.eq(gemv.choice{10, 20}.rung, "plain")
+  t.eq(tostring(gemv), "kernel family gemv: naive plain")
+end)
+
+t.test("wrong operands are told by their names and sizes", function()
+  raises("gemv: x is a vector of 2 float, but cols of A is 3", gemv, A,
+    {1, 2})
+  raises("gemv: A must be a matrix; got a vector of 3 float", gemv,
+    {1, 2, 3}, {1})
+  raises("gemv: x must be a Buffer, an Array or a nested table; got "
+    .. "nothing", gemv, A)
+  raises("gemv: alpha must be a number; got much", gemv, A, {1, 1, 1},
+    {alpha = "much"})
+  raises("gemv: the type must be one of", gemv,
+    cl.buffer("int", {1, 1}, {{1}}), {1})
+  raises("gemv: A is float, but x is double", gemv, A,
+    cl.buffer("double", 3))
+  raises("gemv: y is 3 elements, but the result is 2",
+    gemv, A, {1, 1, 1}, {y = cl.buffer("float", 3)})
+  local square = cl.buffer("float", {3, 3})
+  raises("gemv: y must not share memory with A", gemv, square, {1, 1, 1},
+    {y = square:view(1, 3)})
+  raises("no kernel 'none'", gemv, A, {1, 1, 1}, {kernel = "none"})
+  raises("unknown option 'bta'", gemv, A, {1, 1, 1}, {bta = 1})
+end)
+
+t.test("verify compares with the reference, and finds a wrong result",
+  function()
+    local r
+    for _, type in ipairs{"float", "double"} do
+      if type == "float" or device:has "cl_khr_fp64" then
+        for _, shape in ipairs{{1, 1}, {7, 3}, {100, 33}} do
+          shape.type = type
+          r = gemv.verify("plain", {wg = 8}, shape)
+          t.ok(r.ok and r.err <= r.bound, r.err)
+          t.eq(r.bound, verify.bound(type, shape[2]))
+        end
+      end
+    end
+    gemv.define(rung("off", "(i == 5 ? 1.001f : 1)"))
+    r = gemv.verify("off", nil, {9, 4})
+    t.eq({r.ok, r.row, r.col}, {false, 6, nil})
+    r = bench("gemv.off", {9, 4})
+    t.eq({r.status, r.gflops}, {"wrong", nil})
+    t.ok(r.error:find("at row 6", 1, true), r.error)
+    gemv = family.new(declared())
+  end)
+
+t.test("sizes by numbers and functions, options of words, exact integers",
+  function()
+    local pairs_of = family.new{
+      name = "pairing", arguments = {{"x", "n"}},
+      output = {"y", function(s) return s.n // 2 end},
+      options = {{name = "op", values = {"sum", "max"}}}, types = {"int"},
+      reference = function(h, s)
+        local y = {}
+        for i = 1, s.n // 2 do
+          local a, b = h.x[2 * i - 1], h.x[2 * i]
+          y[i] = s.op == "sum" and a + b or math.max(a, b)
+        end
+        return y
+      end,
+      rungs = {{name = "plain", range = function(s) return s.n // 2 end,
+        defines = function(_, s) return {OP = s.op} end,
+        source = [[
+#define sum(a, b) a + b
+kernel void pairing(int n, global const REAL *x, global REAL *y) {
+  int i = 2 * get_global_id(0);
+  y[i / 2] = OP(x[i], x[i + 1]);
+}]]}},
+    }
+    t.eq(pairs_of({1, 2, 30, 4}):read():table(), {3, 34})
+    t.eq(pairs_of({1, 2, 30, 4}, {op = "max"}):read():table(), {2, 30})
+    raises('pairing: op must be one of sum, max; got "min"', pairs_of,
+      {1, 2}, {op = "min"})
+    local r = pairs_of.verify("plain", nil, {1001, op = "max"})
+    t.eq({r.ok, r.err, r.bound}, {true, 0.0, 0})
+    t.eq(bench("pairing", {10, op = "max"}).title, "10 int op=max")
+    raises("size 1 of y, by its function, must be an integer >= 1; got 0",
+      pairs_of, {1})
+  end)
+
+t.test("bench, compare, tune, lesson and the store take its names", function()
+  local r = bench("gemv.naive", {50, 20}, {wg = 8}, {seconds = 0.02})
+  t.eq({r.name, r.family, r.kernel, r.config, r.title, r.ok},
+    {"gemv.naive", "gemv", "naive", "wg=8", "50x20 float", true})
+  t.eq({r.flop, r.bytes, r.shape.rows, r.shape.lda},
+    {2000, 4 * (50 * 20 + 20 + 50), 50, 20})
+  t.eq(math.type(r.bytes), "integer")
+  t.eq(bench("gemv", {50, 20}, nil, {seconds = 0.02}).name, "gemv.plain")
+  t.eq(bench(gemv.rung "plain", {A = A, x = {1, 2, 3}}, nil,
+    {seconds = 0.02}).ok, true)
+  raises("parameters belong to a rung; name one, such as \"gemv.naive\"",
+    bench, "gemv", {50, 20}, {wg = 8})
+  local c = compare({"gemv.naive", {50, 20}}, {"gemv.plain", {50, 20}},
+    {rounds = 8, seconds = 1})
+  t.ok(tostring(c):find("gemv.plain", 1, true), tostring(c))
+  t.ok(#lesson(r) > 0)
+  t.eq(select(2, reading.rung(r)), gemv)
+  t.ok(lesson.ladder{r, bench("gemv.plain", {50, 20})}:find("plain over naive",
+    1, true))
+  local best = tune("gemv", {50, 20}, {evaluations = 2, quiet = true})
+  t.eq({best.title, #best.rows}, {"50x20 float", 2})
+  t.eq(tune("gemv.naive", {50, 20}, {evaluations = 2}).rung, nil)
+  raises("'gemw.plain' is no rung", bench, "gemw.plain", {1, 1})
+end)
+
+t.test("help: the call, its rungs, the kernel that define takes", function()
+  local page = help.text "gemv"
+  for _, words in ipairs{"gemv(A, x [, opts]) -> y, event", "y = alpha A x.",
+      "(1) factor of the product", "?gemv.", "gemv.define(rung) -> rung",
+      "the lesson of plain"} do
+    t.ok(page:find(words, 1, true), words .. " is not in\n" .. page)
+  end
+  t.eq(help.text(gemv), page)
+  t.ok(not page:find("gemv.new", 1, true))
+  page = help.text "gemv.plain"
+  t.ok(page:find("local y, event = gemv(A, x, {kernel = \"plain\"", 1, true),
+    page)
+  t.ok(page:find("a row for each work-item", 1, true), page)
+  page = help.text "gemv.define":gsub("%s+", " ")
+  t.ok(page:find("kernel void mine(int rows, int cols, global const REAL *A, "
+    .. "int lda, global const REAL *x, global REAL *y, REAL alpha)", 1, true),
+    page)
+  t.ok(page:find("Example gemv.define{", 1, true), page)
+  t.eq(help.text(gemv.define), help.text "gemv.define")
+  t.ok(help.search("alpha gemv"):find("gemv", 1, true))
+  family.new(declared{help = "Said anew."})
+  t.ok(help.text "gemv":find("Said anew.", 1, true))
+  t.ok(not help.text "gemv":find("y = alpha", 1, true))
+  gemv = family.new(declared())
+end)
+
+t.test("help on define of spmv shows kernels of spmv", function()
+  local page = help.text "spmv.define":gsub("%s+", " ")
+  t.ok(page:find("kernel void mine(int rows, int cols, int ndiags, int pitch",
+    1, true), page)
+  t.ok(page:find("kernel void mine(int rows, global const int *row_ptr", 1,
+    true), page)
+  t.ok(not page:find("gemm.define{", 1, true), page)
+  t.ok(help.text "spmv.plan":find("of another family", 1, true))
+  t.eq(help.text(spmv.define), help.text "spmv.define")
+end)
+
+t.test("Tab offers its rungs, parameters, operands and functions", function()
+  _G.gemv = gemv -- as a session has it
+  local cases = {
+    {'bench("gem|', "gemv.naive"}, {'bench("gemv.pl|', "gemv.plain"},
+    {'bench("gemv.naive", {50, 20}, {|', "wg = "},
+    {'gemv(A, x, {kernel = "pl|', "plain"}, {"gemv(A, x, {al|", "alpha = "},
+    {'gemv.verify("plain", {}, {|', "x"}, {"gemv.de|", "define"},
+    {'help "gem|', "gemv"}, {'help "gemv.|', "gemv.naive"},
+  }
+  for _, case in ipairs(cases) do
+    local texts = asked.words(case[1])
+    t.ok(texts:find(case[2], 1, true), ("%s offers %s, not %s"):format(
+      case[1], texts, case[2]))
+  end
+  t.ok(not asked.words "gemv.|":find("new", 1, true))
+  _G.gemv = nil
+end)
+
+t.test("wrong declarations are told by the field", function()
+  local cases = {
+    {{name = false}, "field 'name' is missing"},
+    {{name = "gemm"}, "the name 'gemm' is clshell's own; take another"},
+    {{name = "bench"}, "the name 'bench' is clshell's own"},
+    {{name = "my family"}, "name must be of letters and digits; got 'my fam"},
+    {{arguments = {}}, "arguments must be a list"},
+    {{arguments = {{"A"}, {"x", "cols"}}}, "A has 0"},
+    {{arguments = {{"A", "rows", 3}}}, "a size of A must be a name; got 3"},
+    {{arguments = {{"A", "rows", "cols"}, {"A", "cols"}}},
+      "the name 'A' is there twice"},
+    {{output = {"y", "n"}}, "no argument has the size 'n' of y"},
+    {{output = "y"}, "output must be a list of a name and its sizes"},
+    {{options = {{name = "beta"}}}, "option beta needs values, or a number"},
+    {{options = {{name = "rows", default = 1}}}, "the name 'rows' is there"},
+    {{options = {"beta"}}, "an option must be a table with a name"},
+    {{reference = false}, "field 'reference' is missing: no rate"},
+    {{reference = 3}, "reference must be a function; got 3"},
+    {{rungs = {}}, "rungs must be a list of one rung at least"},
+    {{rungs = {{name = "a"}}}, "gemv.define: field 'range' is missing"},
+    {{cache = "warm"}, "cache must be 'hot' or 'cold'; got 'warm'"},
+    {{types = {"real"}}, "types must be a list of element types"},
+    {{types = {}}, "types must not be empty"},
+    {{flops = 1}, "unknown option 'flops'; did you mean 'flop'?"},
+    {{arguments = {"A", "x"}, output = "y"}, "arguments need sizes"},
+  }
+  for _, case in ipairs(cases) do
+    raises(case[2], family.new, declared(case[1]))
+  end
+  raises("the declaration must be a table; got 1", family.new, 1)
+  t.eq(list.get "gemv", gemv, "a wrong declaration changes nothing")
+end)
+
+t.test("wrong results of its functions are told by the function", function()
+  local function wrong(message, changes)
+    local other = family.new(declared(changes))
+    raises(message, other.verify, "plain", nil, {4, 4})
+  end
+  wrong("gemv: reference must return 4 elements; got 1",
+    {reference = function() return 1 end})
+  wrong("gemv: reference: its result must be a table; got nothing",
+    {reference = function() end})
+  local other = family.new(declared{flop = function() return "many" end})
+  local r = bench("gemv", {4, 4})
+  t.eq(r.status, "failed")
+  t.ok(r.error:find("gemv: flop must return a number >= 0", 1, true), r.error)
+  t.eq(list.get "gemv", other)
+end)
+
+t.test("a family's file lies beside the script", function()
+  local folder = t.tmp "families"
+  os.execute(("mkdir -p '%s'"):format(folder))
+  local function write(name, text)
+    local f <close> = assert(io.open(folder .. "/" .. name, "w"))
+    f:write(text)
+  end
+  write("twice.cl", "kernel void twice(int n, global const REAL *x, "
+    .. "global REAL *y) { y[get_global_id(0)] = 2 * x[get_global_id(0)]; }")
+  write("twice.lua", [[
+return require "clshell.family".new{
+  name = "twice", arguments = {{"x", "n"}}, output = {"y", "n"},
+  reference = function(h) return h.x end,
+  rungs = {{name = "plain", file = "twice.cl",
+    range = function(s) return s.n end}}}]])
+  local twice = dofile(folder .. "/twice.lua")
+  t.eq(twice({1, 2}):read():table(), {2, 4})
+  t.eq(twice.verify("plain", {2}).ok, false)
+end)
+
+t.done()
