@@ -3,7 +3,7 @@
 std = "lua54"
 max_line_length = 79
 read_globals = {
-  "cl", "matrix", "dia", "csr", "gemm", "spmv", "transpose", "bench",
+  "cl", "matrix", "dia", "csr", "gemm", "spmv", "transpose", "reduce", "bench",
   "peaks", "report", "help", "compare", "roofline", "lesson", "tune", "check",
   "access", "course", "occupancy", "calibrate", "history", "best", "prune",
   "results", "time", "show",

@@ -10,6 +10,7 @@ local MODULES = {
   {"gemm", "gemm"},
   {"spmv", "spmv"},
   {"transpose", "transpose"},
+  {"reduce", "reduce"},
   {"bench", "measure.bench"},
   {"peaks", "measure.peaks"},
   {"compare", "measure.compare"},

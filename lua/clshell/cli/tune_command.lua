@@ -53,6 +53,17 @@ local LADDERS = {
         return {A = random(s[1], s[2], type, 1)}
       end}
     end},
+  reduce = {cpu = {"1m"}, other = {"64m"},
+    sizes = one_size,
+    elements = function(s)
+      return 1.0 * s[1]
+    end,
+    operands = function(s, type)
+      return {function()
+        local h <close> = cl.array(type, s[1])
+        return {x = cl.buffer(type, s[1], h:random(1))}
+      end}
+    end},
   spmv = {cpu = {"1m"}, other = {"16m"},
     sizes = one_size,
     elements = function(s)
@@ -289,8 +300,8 @@ return {"Searches the fastest kernel of each family and size on this device, "
     .. "own that begin with - come behind a --. What is kept lies in "
     .. "clshell/choices of $XDG_CONFIG_HOME (~/.config); help gemm.keep says "
     .. "more. Ctrl-C ends the search; what was kept before stays.",
-  arguments = {{"family", "gemm, spmv, transpose; all if left out; or a "
-    .. "script and its arguments", args = "*", values = FAMILIES,
+  arguments = {{"family", "gemm, spmv, transpose, reduce; all if left "
+    .. "out; or a script and its arguments", args = "*", values = FAMILIES,
     files = true}},
   options = {
     {"--sizes", "sizes with commas between them: 512,1kx64x32 for gemm, 2k,"

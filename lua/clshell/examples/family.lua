@@ -11,6 +11,10 @@ gemm(A, B, {kernel = "tiled", tile = 8, C = C, alpha = 2, beta = 1})
 local B, event = transpose(matrix.random(20, 30), {kernel = "tiled"})
 print(B.rows, B.cols) --> 30 20
 
+--- reduce
+local y = reduce({3, 1, 2})
+print(y:read()[1], reduce({3, 1, 2}, {op = "max"}):read()[1]) --> 6.0 3.0
+
 --- family.new
 local family = require "clshell.family"
 local axpy = family.new{

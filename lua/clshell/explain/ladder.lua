@@ -38,10 +38,17 @@ local AFTER = {
     tiled_padded = {"tiled"}, tiled_swizzled = {"tiled"},
     float4 = {"tiled_padded", "tiled"}, simd = {"naive_write"},
   },
+  reduce = {
+    strided = {"modulo"}, sequential = {"strided"},
+    first_add = {"sequential"}, last_steps = {"first_add"},
+    unrolled = {"last_steps"}, grid_stride = {"unrolled", "first_add"},
+    simd = {"grid_stride"},
+  },
 }
 
 -- Rungs whose step is to avoid bank conflicts.
-local MENDS = {tiled_padded = true, tiled_swizzled = true}
+local MENDS = {tiled_padded = true, tiled_swizzled = true,
+  sequential = true}
 
 local function faster(a, b)
   return a.median < b.median

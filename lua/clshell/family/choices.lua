@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- classes[name] lists conditions on the properties of a device; families
--- (gemm, spmv, transpose) have rows, and the first row that fits and
+-- (gemm, spmv, transpose, reduce) have rows, and the first row that fits and
 -- whose rung accepts the operands is taken. A row's fields:
 --
 --   rung     the rung's name
@@ -13,7 +13,8 @@
 --   type     the element type; nil: every type
 --   where    conditions on the shape (for gemm m, n, k, batch, and work =
 --            m n k; for spmv format, rows, cols, ndiags, nnz, row = nnz / rows
---            and bytes of the values; for transpose rows, cols, bytes of A)
+--            and bytes of the values; for transpose rows, cols, bytes of A;
+--            for reduce n, bytes of x)
 --   guarded  true: only where the rung detects operands that it does not
 --            cover and hands them to one that does
 --   note     why, for people
@@ -101,5 +102,14 @@ return {
     {rung = "float4"},
     {rung = "tiled_padded"},
     {rung = "naive_write"},
+  },
+
+  reduce = {
+    {class = "cpu", rung = "simd", where = {bytes = {max = CACHED}},
+      params = {block = 16384}, note = "small enough for few cores"},
+    {class = "cpu", rung = "simd"},
+    {rung = "grid_stride"},
+    {rung = "grid_stride", params = {wg = 64}, note = "small work-groups"},
+    {rung = "sequential", params = {wg = 32}},
   },
 }
