@@ -108,6 +108,12 @@ function M.fill(row, found)
   row.log = found.log or r and r.log
 end
 
+--- evaluate.timed(row) -> boolean
+--- Whether a row has a time.
+function M.timed(row)
+  return row.ms ~= nil and (row.status == "ok" or row.status == "slow")
+end
+
 --- evaluate.turns(source, points, seconds) -> list of lists, or nil
 --- The seconds of points of a source in turns, see race.turns. After nil the
 --- number of the point that ended the process of the turns, and the reason.

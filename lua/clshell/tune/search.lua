@@ -1,40 +1,32 @@
 -- tune/search.lua - one search: points in the order of a strategy until the
--- budget ends, then the finalists in turns
+-- budget ends, then the finals
 -- SPDX-License-Identifier: MIT
 
 local aims = require "clshell.tune.aims"
 local builders = require "clshell.tune.builders"
 local cl = require "cl"
 local evaluate = require "clshell.tune.evaluate"
+local finals = require "clshell.tune.finals"
 local interrupt = require "clshell.base.interrupt"
 local race = require "clshell.tune.race"
 local results = require "clshell.tune.result"
 local spaces = require "clshell.tune.space"
-local stats = require "clshell.measure.stats"
 local strategy = require "clshell.tune.strategy"
 local view = require "clshell.tune.view"
 
 local M = {}
 
 local SEARCH = 0.8   -- part of the seconds; the rest is for turns
-local TIE = 0.01     -- of the best: winners, where turns tell nothing
-local FINALISTS = 8
-local FAR = 10       -- times the best: a default that is not run in turns
 -- What a device that is lost gives.
 local FAILURES = {failed = true, build = true, refused = true}
 local IDLE = 10000   -- proposals in a row that are known: the strategy is done
-
--- Whether a row has a time.
-local function timed(row)
-  return row.ms ~= nil and (row.status == "ok" or row.status == "slow")
-end
 
 local Search = {}
 Search.__index = Search
 
 -- The number that the search makes small.
 local function objective(search, row)
-  if not timed(row) then
+  if not evaluate.timed(row) then
     return nil
   elseif not search.opts.objective then
     return row.ms
@@ -127,7 +119,7 @@ function Search:visit(id, ahead)
     end
   end
   if self.aims then
-    row.aims = timed(row) and self.aims:measure(row, p) or nil
+    row.aims = evaluate.timed(row) and self.aims:measure(row, p) or nil
     row.value = row.aims and row.aims[1]
   else
     row.value = objective(self, row)
@@ -218,190 +210,21 @@ function Search:run()
   return self:over()
 end
 
--- The rows near the best, best first.
-local function finalists(rows)
-  local list, best = {}, nil
-  for _, row in ipairs(rows) do
-    if row.status == "ok" and row.value
-        and (not best or row.value < best.value) then
-      best = row
-    end
-  end
-  for _, row in ipairs(rows) do
-    if row.status == "ok" and row.value then
-      local near = math.max(race.near, row.rel or 0, best.rel or 0)
-      if row == best or row.value <= best.value + near
-          * math.abs(best.value) then
-        list[#list + 1] = row
-      end
-    end
-  end
-  table.sort(list, function(a, b)
-    return a.value < b.value or a.value == b.value and a.id < b.id
-  end)
-  for i = #list, FINALISTS + 1, -1 do
-    list[i] = nil
-  end
-  return list
-end
-
--- How far a configuration is from the simplest: parameters that are not the
--- default; another rung than the default's is further away than all of them.
-local function plainness(search, row)
-  local count, default = 0, search.default
-  if not default or default.rung ~= row.rung then
-    return default and 100 or 0
-  end
-  for name, v in pairs(row.point) do
-    count = count + (default.point[name] ~= v and 1 or 0)
-  end
-  return count
-end
-
--- Measures rows in turns: their verdicts against the best and their rounds,
--- or nil. After nil, true: a row has failed, and does not take part again.
-function Search:turns(rows, seconds)
-  local src, points = self.source, {}
-  for i, row in ipairs(rows) do
-    points[i] = src.space:point(row.id)
-  end
-  local lists, at, reason = evaluate.turns(src, points, seconds)
-  if lists then
-    return race.judge(lists), lists
-  elseif at then
-    rows[at].status, rows[at].reason, rows[at].value = "failed", reason, nil
-  end
-  return nil, at ~= nil
-end
-
--- Whether a row is right on shapes that fit no tile; it is "wrong" otherwise,
--- or "failed".
-function Search:proves(row)
-  local src = self.source
-  if src.awkward and row.proved == nil then
-    self.view:step("shapes that fit no tile: " .. results.named(row))
-    local reason, status = src.awkward(src.space:point(row.id))
-    row.proved = not reason
-    if reason then
-      row.status, row.reason, row.value = status or "wrong", reason, nil
-    end
-  end
-  return row.proved ~= false
-end
-
--- The winners of several aims: the rows of the front that are right on all
--- shapes.
-function Search:finish_front()
-  local front
-  repeat
-    front = aims.front(self.rows)
-    local all_right = true
-    for _, row in ipairs(front) do
-      all_right = self:proves(row) and all_right
-    end
-  until all_right
-  return front
-end
-
--- The ratio of the times of rows in the same rounds, with its interval.
-local function ratio(above, below)
-  local list = {}
-  for i, t in ipairs(above) do
-    list[i] = t / below[i]
-  end
-  local lo, hi = stats.interval(list)
-  return {ratio = stats.median(list), lo = lo, hi = hi}
-end
-
--- Finds the winners among the rows near the best: right on all shapes, and
--- not told apart from the best in turns. The simplest comes first, of equally
--- simple ones the one with the least local memory.
-function Search:finish()
-  if self.aims then
-    return self:finish_front()
-  end
-  local src, list = self.source
-  repeat
-    list = finalists(self.rows)
-    local all_right = true
-    for _, row in ipairs(list) do
-      all_right = self:proves(row) and all_right
-    end
-  until all_right
-  local default = self.default
-  local winners, best, ran = {}, list[1], {table.unpack(list)}
-  local seconds = math.max(2, math.min(20,
-    (1 - SEARCH) * self.limits.seconds))
-  local verdicts, lists
-  if src.subject and best and not self.opts.objective then
-    if default and timed(default) and default.ms < FAR * best.ms then
-      local there = false
-      for _, row in ipairs(list) do
-        there = there or row == default
-      end
-      ran[#ran + 1] = not there and self:proves(default) and default or nil
-    end
-    if #ran > 1 then
-      self.view:step "the best in turns"
-      verdicts, lists = self:turns(ran, seconds)
-      if not verdicts and lists then
-        return self:finish()
-      end
-    end
-    for i, row in ipairs(verdicts and ran or {}) do
-      row.turns, row.verdict = verdicts[i].median, verdicts[i].verdict
-      row.rounds = lists[i]
-    end
-  end
-  for _, row in ipairs(verdicts and ran or list) do
-    local tied = row.verdict and row.verdict ~= "SLOWER"
-      or not verdicts and row.value <= best.value + TIE * math.abs(best.value)
-    winners[#winners + 1] = tied and row or nil
-  end
-  local ranks = {}
-  for _, row in ipairs(winners) do
-    ranks[row] = {plainness(self, row), #winners > 1 and src.resource
-      and src.resource(src.space:point(row.id), "local_bytes") or 0,
-      row.turns or row.value, row.id}
-  end
-  table.sort(winners, function(a, b)
-    local x, y = ranks[a], ranks[b]
-    for i, rank in ipairs(x) do
-      if rank ~= y[i] then
-        return rank < y[i]
-      end
-    end
-    return false
-  end)
-  local first = winners[1]
-  if first and default and default ~= first and default.rounds
-      and first.rounds then
-    self.gain = ratio(default.rounds, first.rounds)
-  end
-  if src.decide then
-    self.view:step "the table of settings"
-    self.table = src.decide(self.rows, first, seconds, function(row)
-      return self:proves(row)
-    end)
-  end
-  for _, row in ipairs(self.rows) do
-    row.rounds, row.proved = nil, nil
-  end
-  return winners
-end
-
 -- The winners, from the run store where all rows are from it. It knows no
 -- aims; a front is found at once.
 function Search:finals()
-  if not self.recall or self.aims then
-    return self:finish()
+  local seconds = math.max(2, math.min(20,
+    (1 - SEARCH) * self.limits.seconds))
+  local function find()
+    return finals.find(self, seconds)
   end
   local winners
-  winners, self.gain, self.table = self.recall:finals(self.rows,
-    self.stored == self.evaluations, function()
-      local found = self:finish()
-      return found, self.gain, self.table
-    end)
+  if self.recall and not self.aims then
+    winners, self.gain, self.table = self.recall:finals(self.rows,
+      self.stored == self.evaluations, find)
+  else
+    winners, self.gain, self.table = find()
+  end
   return winners
 end
 
@@ -409,7 +232,7 @@ end
 local function doubt(rows)
   local count, reason = 0, nil
   for _, row in ipairs(rows) do
-    if timed(row) or row.status == "wrong" and count > 0
+    if evaluate.timed(row) or row.status == "wrong" and count > 0
         and row.reason ~= reason then
       return nil
     elseif row.status == "wrong" then
@@ -437,7 +260,7 @@ end
 -- The result of a search that ended for a reason.
 local function result_of(search, ended, winners)
   local src, best, default = search.source, winners[1], search.default
-  if best and default and default ~= best and timed(default) then
+  if best and default and default ~= best and evaluate.timed(default) then
     search.gain = search.gain or {ratio = default.ms / best.ms}
   end
   return results.new{
@@ -456,15 +279,6 @@ local function result_of(search, ended, winners)
     pareto = search.aims and winners,
     table = search.table or src.decide and src.decide(search.rows, best),
   }
-end
-
--- The best row so far, for a search that was interrupted.
-local function so_far(search)
-  if search.aims then
-    return aims.front(search.rows)
-  end
-  local list = finalists(search.rows)
-  return {list[1]}
 end
 
 --- search.run(source, opts, limits) -> result
@@ -514,14 +328,14 @@ function M.run(source, opts, limits)
         error(winners, 0)
       end
     end
-    return search.lost and result_of(search, "device", so_far(search))
+    return search.lost and result_of(search, "device", finals.so_far(search))
       or result_of(search, ended, winners)
   end, with_stack)
   if ok then
     return answer
   elseif interrupt.is(answer) and type(answer) == "table" then
     cl.undisturbed(function()
-      answer.record = result_of(search, "interrupted", so_far(search))
+      answer.record = result_of(search, "interrupted", finals.so_far(search))
       answer.hint = tostring(answer.record)
     end)
   end

@@ -117,8 +117,7 @@ local function label(shape)
 end
 
 local function timed(here)
-  return here and here.ms
-    and (here.status == "ok" or here.status == "slow")
+  return here and evaluate.timed(here)
 end
 
 -- The weighted geometric mean over parts of f(part, i), which returns nil for
