@@ -109,9 +109,9 @@ function M.fill(row, found)
 end
 
 --- evaluate.timed(row) -> boolean
---- Whether a row has a time.
+--- Whether a row has a time; nil has none.
 function M.timed(row)
-  return row.ms ~= nil and (row.status == "ok" or row.status == "slow")
+  return row and row.ms ~= nil and (row.status == "ok" or row.status == "slow")
 end
 
 --- evaluate.turns(source, points, seconds) -> list of lists, or nil

@@ -1,11 +1,12 @@
 -- tune/init.lua - tune: the search for the best setting of a kernel. space.lua
--- has the points, strategy.lua and surrogate.lua their order, search.lua goes
--- through them, race.lua says how often each is measured, finals.lua tells the
--- winners. ladder.lua and kernel.lua build, check and measure one, shapes.lua
--- does so on several shapes, remote.lua in a process of its own; replay.lua
--- answers from a file and recall.lua from the run store; builders.lua builds
--- the next ones ahead. result.lua is the end; effects.lua judges the
--- parameters, view.lua and page.lua show a search.
+-- has the points (constraint.lua, walk.lua), strategy.lua and surrogate.lua
+-- their order, search.lua goes through them, race.lua says how often each is
+-- measured, finals.lua tells the winners. ladder.lua and kernel.lua build,
+-- check and measure one, shapes.lua does so on several shapes (settings.lua),
+-- remote.lua in a process of its own; replay.lua answers from a file and
+-- recall.lua from the run store; builders.lua builds the next ones ahead.
+-- result.lua is the end; effects.lua judges the parameters, view.lua and
+-- page.lua show a search.
 -- SPDX-License-Identifier: MIT
 
 local aims = require "clshell.tune.aims"

@@ -12,7 +12,7 @@ local html = require "clshell.report.html"
 local interrupt = require "clshell.base.interrupt"
 local json = require "clshell.base.json"
 local quantity = require "clshell.base.quantity"
-local shapes = require "clshell.tune.shapes"
+local settings = require "clshell.tune.settings"
 local svg = require "clshell.plot.svg"
 local text = require "clshell.base.text"
 local view = require "clshell.tune.view"
@@ -407,7 +407,7 @@ end
 
 -- The loss of each of several shapes.
 local function shapes_section(best)
-  local rows, shown, total = shapes.lines(best)
+  local rows, shown, total = settings.lines(best)
   if #rows == 0 then
     return ""
   end

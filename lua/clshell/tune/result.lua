@@ -7,7 +7,7 @@ local effects = require "clshell.tune.effects"
 local quantity = require "clshell.base.quantity"
 local replay = require "clshell.tune.replay"
 local report = require "clshell.report"
-local shapes = require "clshell.tune.shapes"
+local settings = require "clshell.tune.settings"
 local text = require "clshell.base.text"
 local view = require "clshell.tune.view"
 
@@ -114,7 +114,7 @@ end
 
 -- The loss of each of several shapes.
 local function decisions(result, lines)
-  local rows, columns, total = shapes.lines(result)
+  local rows, columns, total = settings.lines(result)
   if #rows > 0 then
     indented(lines, rows, columns)
     lines[#lines + 1] = "  " .. total
@@ -239,7 +239,7 @@ end
 --- (best.table) for the tuned shape whose sizes are nearest, by the sum of the
 --- logarithms of their ratios. rung is nil where the search had one.
 function Result:choose(shape)
-  return shapes.choose(self, shape)
+  return settings.choose(self, shape)
 end
 
 --- best:keep() -> row
