@@ -39,6 +39,7 @@ t.test("constraints that are none", function()
   bad({where = "per % 2"}, "where 'per % 2' must be true or false; got 1")
   bad({where = function(p) return p.per - 1 end}, "constraint 1 (",
     "must be true or false; got ")
+  bad({where = "per > nil"}, "where 'per > nil' raises: attempt to compare")
   bad({where = function() error "mine" end}, "bad_input.lua:", "mine")
   bad({where = function(p) return p.pre > 1 end}, "no parameter 'pre'",
     "did you mean 'per'")
@@ -55,7 +56,8 @@ t.test("lists of ten million values raise at once", function()
   end
   bad({params = {per = list}}, "params.per: a parameter has at most 1000000 "
     .. "values; got 10000000")
-  bad({params = {per = "1..10000000"}}, "at most 1000000 values")
+  bad({params = {per = "1..10000000"}}, "at most 1000000 values; got "
+    .. "\"1..10000000\"")
 end)
 
 t.test("limits that are none", function()

@@ -24,7 +24,8 @@ function M.list(s, what, most)
   while x <= last do
     list[#list + 1] = x
     if #list > most then
-      cl.error(("%s: a parameter has at most %d values"):format(what, most))
+      cl.error(("%s: a parameter has at most %d values; got \"%s\""):format(
+        what, most, s))
     end
     x = kind == "*" and x * step or x + step
   end

@@ -126,7 +126,7 @@ function M.holds(c, p)
   if ok then
     fail("%s must be true or false; got %s", name, text.got(answer))
   end
-  fail("%s raises: %s", name, tostring(answer))
+  fail("%s raises: %s", name, (tostring(answer):gsub("^where:%d+: ", "")))
 end
 
 --- constraint.trace(c, params, by_name, random)
