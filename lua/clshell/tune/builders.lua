@@ -75,8 +75,8 @@ function Builders:hand_out(points, patience)
   local src, children = self.source, {}
   for i, p in ipairs(points) do
     children[i] = self.children[i]
-    children[i]:send(parcel.pack(NAME, "build", self.keep,
-      self.launches and src.number, self.launches and p or src.programs(p)))
+    assert(children[i]:send(parcel.pack(NAME, "build", self.keep,
+      self.launches and src.number, self.launches and p or src.programs(p))))
   end
   local answers = self:gather(children, patience)
   table.move(answers, 1, #answers, #self.stamps + 1, self.stamps)
@@ -100,7 +100,7 @@ function Builders:start(patience)
   self:gather({table.unpack(self.children)}, patience)
   if opening then
     for _, w in ipairs(self.children) do
-      w:send(opening)
+      assert(w:send(opening))
     end
     self:gather({table.unpack(self.children)}, patience)
   end
@@ -134,7 +134,7 @@ function Builders:prepare(id, ahead, wanted, left, seconds)
   if self.ready[id] or not (self.started or self:worth(left, seconds)) then
     return
   end
-  local patience = math.min(PATIENCE, seconds)
+  local patience = math.max(0, math.min(PATIENCE, seconds))
   if not self.started then
     self.started = true
     self:start(patience)
@@ -161,11 +161,11 @@ function Builders:prepare(id, ahead, wanted, left, seconds)
   end
 end
 
---- builders:measured(p, seconds, sampled, building)
---- Notes what a point took in all, in samples and in builds. Where the first
---- launch builds, all but the samples counts.
-function Builders:measured(p, seconds, sampled, building)
-  building = self.launches and seconds - sampled or building
+--- builders:measured(p, seconds, running, building)
+--- Notes what a point took in all, in launches and in builds. Where the first
+--- launch builds, all but the launches counts.
+function Builders:measured(p, seconds, running, building)
+  building = self.launches and math.max(0, seconds - running) or building
   self.points, self.seconds = self.points + 1, self.seconds + seconds
   self.building = self.building + building
   if building > self.slowest.seconds then

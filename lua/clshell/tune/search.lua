@@ -78,7 +78,8 @@ function Search:look(src, p, row, race_of)
   self.sampled = self.sampled + (found.sampled or 0)
   self.spent = self.spent + cl.now() - begin
   if self.builders then
-    self.builders:measured(p, cl.now() - ready, found.sampled or 0,
+    local launch = found.record and found.record.median or 0 -- checked
+    self.builders:measured(p, cl.now() - ready, launch + (found.sampled or 0),
       found.building or 0)
   end
   if recall then
