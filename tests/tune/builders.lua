@@ -212,6 +212,9 @@ t.test("builders start by themselves where builds to come take long",
     t.eq(b:worth(100, 9), false)     -- half of nine seconds
     b.building = 0
     t.eq(b:worth(100, 48), false)
+    b.launches = true                -- builds are what launches are not
+    b:measured({}, 3, 1, 0)
+    t.eq(b.building, 2)
   end)
 
 t.test("where the driver keeps no builds the binary cache hands over",
