@@ -19,8 +19,8 @@ local passed, failed, skipped = 0, 0, 0
 -- plots, editing, help, and the words of the prompt.
 local LONG = {"gemm/gemm", "gemm/nvptx", "shell/interrupt", "cl/memfail",
   "worker/driver", "scripts/scripts", "measure/other_programs",
-  "help/examples", "explain/claims", "gemm/blas", "spmv/spmv", "transpose/transpose",
-  "measure/bench", "cl/rebuild", "cli/cli", "prompt/show_device",
+  "help/examples", "explain/claims", "gemm/blas", "spmv/spmv",
+  "transpose/transpose", "measure/bench", "cl/rebuild", "cli/cli", "prompt/show_device",
   "cl/badinput", "simulate/check", "base/misuse"}
 
 local function quote(s)

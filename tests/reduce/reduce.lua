@@ -125,8 +125,8 @@ t.test("wrong operands are told in words", function()
   raises("reduce: x must be a Buffer, an Array or a nested table; got nothing")
   raises('reduce: op must be one of sum, min, max; got "mean"', {1, 2},
     {op = "mean"})
-  raises("reduce: the type must be one of float, double, int", cl.array("uchar",
-    3))
+  raises("reduce: the type must be one of float, double, int",
+    cl.array("uchar", 3))
   local m = cl.buffer("float", {4, 4})
   raises("reduce: x must be a vector, or elements without gaps; got a 2x2 "
     .. "matrix of float", m:sub(1, 1, 2, 2))

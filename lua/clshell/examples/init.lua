@@ -4,4 +4,5 @@
 -- SPDX-License-Identifier: MIT
 
 return {"device", "memory", "array", "matrix", "sparse", "launch", "event",
-  "family", "bench", "tune", "stats", "chart", "script", "host", "shell", "store"}
+  "family", "bench", "tune", "stats", "chart", "script", "host", "shell",
+  "store"}

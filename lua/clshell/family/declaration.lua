@@ -21,8 +21,8 @@ local TYPES = {
   name = "string", help = "string", signature = "string",
   arguments = "table", options = "table",
   rungs = "table", types = "table", dims = "table", ints = "table",
-  hosts = "table", awkward = "table", cache = "string", keeps_plans = "boolean",
-  prepare_once = "boolean",
+  hosts = "table", awkward = "table", cache = "string",
+  keeps_plans = "boolean", prepare_once = "boolean",
 }
 
 -- The functions that take the place of declared sizes.
