@@ -13,8 +13,8 @@
 
 #define MOST ((size_t)1 << 40)
 #define LEAST ((size_t)1 << 28)
-#define PAGE ((size_t)4096)
 #define LARGE ((size_t)1 << 20)
+#define ALIGN ((size_t)128) /* of the largest type, long16 */
 
 Wire *clsh_heap_wire;
 int clsh_heap_fd = -1;
@@ -64,8 +64,8 @@ static Part *following(const Part *p) {
 
 /* Takes so many bytes; 0: there is no such part. */
 size_t clsh_heap_take(size_t bytes) {
-  size_t need = (bytes + PAGE - 1) & ~(PAGE - 1);
-  need = need > 0 ? need : PAGE;
+  size_t need = (bytes + WIRE_PAGE - 1) & ~(WIRE_PAGE - 1);
+  need = need > 0 ? need : WIRE_PAGE;
   Part *p = rover;
   while (p->taken || p->bytes < need) {
     p = following(p);
@@ -87,6 +87,18 @@ size_t clsh_heap_take(size_t bytes) {
   p->taken = true;
   rover = p;
   return p->offset;
+}
+
+/*
+** Takes a part whose content ends, but for its alignment, at a page that the
+** worker lets nobody touch. Returns the part.
+*/
+size_t clsh_heap_takeguarded(size_t bytes, size_t *content, size_t *guard) {
+  size_t room = ((bytes + WIRE_PAGE - 1) & ~(WIRE_PAGE - 1)) + WIRE_PAGE;
+  size_t part = room > bytes ? clsh_heap_take(room) : 0;
+  *guard = part + room - WIRE_PAGE;
+  *content = (*guard - bytes) & ~(ALIGN - 1);
+  return part;
 }
 
 /* Joins a free part with a free one behind it. */

@@ -196,9 +196,9 @@ static cl_mem CL_API_CALL createbuffer(cl_context context, cl_mem_flags flags,
   m->flags = flags;
   if (m->shared) {
     m->flags &= ~(cl_mem_flags)CL_MEM_ALLOC_HOST_PTR;
-    m->content = clsh_heap_take(size);
+    m->block = clsh_heap_takeguarded(size, &m->content, &m->guard);
   }
-  if (m->shared && m->content == 0) {
+  if (m->shared && m->block == 0) {
     clsh_thing_release(m);
     return leavewith(NULL, CL_MEM_OBJECT_ALLOCATION_FAILURE, errp);
   }

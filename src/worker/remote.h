@@ -19,6 +19,7 @@ extern int clsh_heap_fd;
 bool clsh_heap_open(void);
 size_t clsh_heap_take(size_t bytes);
 void clsh_heap_give(size_t offset);
+size_t clsh_heap_takeguarded(size_t bytes, size_t *content, size_t *guard);
 uint32_t clsh_heap_takeslot(void); /* WIRE_SLOTS: none is left */
 void clsh_heap_giveslot(uint32_t slot);
 void clsh_heap_failslots(cl_int err); /* all that are pending */
@@ -88,7 +89,9 @@ typedef struct Memory {
   struct Memory *next; /* of all roots */
   cl_mem_flags flags;
   size_t size, origin;
-  size_t content;    /* in the heap: the content itself (shared), or a copy */
+  size_t block;      /* of the heap, or 0 */
+  size_t guard;      /* the page behind it, which nobody may touch */
+  size_t content;    /* there: the content (shared), or a copy of it */
   size_t npattern;   /* > 0: it was filled with the pattern */
   char pattern[128]; /* ... */
   char state; /* 'n'ew, the 'h'ost has the content, or the 'd'evice; 'l'ost */

@@ -162,6 +162,12 @@ static void newqueue(void) {
   *o = clCreateCommandQueue(c, d, wire_getn(in), &out->err);
 }
 
+/* Opens or closes the page behind a buffer, in this process; 0: none. */
+static void guard(size_t page, int protection) {
+  if (page != 0 && sysconf(_SC_PAGESIZE) == (long)WIRE_PAGE)
+    mprotect(wire_at(wire, page), WIRE_PAGE, protection);
+}
+
 /* A buffer in the shared heap, with content from there, or neither (0). */
 static void newbuffer(void) {
   void **o = place(wire_getn(in));
@@ -170,6 +176,7 @@ static void newbuffer(void) {
   size_t size = (size_t)wire_getn(in), offset = (size_t)wire_getn(in);
   *o = clCreateBuffer(c, flags, size,
                       offset != 0 ? wire_at(wire, offset) : NULL, &out->err);
+  guard((size_t)wire_getn(in), PROT_NONE);
 }
 
 static void newsubbuffer(void) {
@@ -302,6 +309,7 @@ static cl_int setarg(cl_kernel k) {
 static void release(void) {
   uint64_t kind = wire_getn(in);
   void **o = place(wire_getn(in));
+  guard((size_t)wire_getn(in), PROT_READ | PROT_WRITE);
   if (*o == NULL)
     return;
   switch (kind) {

@@ -75,7 +75,7 @@ static void freememory(Memory *m) {
     p = &(*p)->next;
   *p = m->next;
   if (m->root == m)
-    clsh_heap_give(m->content);
+    clsh_heap_give(m->block);
 }
 
 static void freekernel(Kernel *k) {
@@ -93,6 +93,7 @@ void clsh_thing_release(void *p) {
     Message *m = clsh_channel_begin(OP_RELEASE);
     wire_putn(m, (uint64_t)t->kind);
     wire_putn(m, t->id);
+    wire_putn(m, t->kind == 'm' ? ((Memory *)t)->guard : 0);
     clsh_channel_post();
   }
   if (t->kind == 'm')
@@ -239,6 +240,7 @@ static cl_int makememory(Memory *b) {
   wire_putn(m, b->flags | how);
   wire_putn(m, b->size);
   wire_putn(m, content);
+  wire_putn(m, b->guard);
   cl_int err = clsh_channel_call();
   if (filled)
     clsh_heap_give(content);
@@ -310,8 +312,8 @@ void clsh_thing_keep(Memory *b, size_t content) {
   b->version += content == 0;
   if (b->shared)
     return;
-  clsh_heap_give(b->content);
-  b->content = content;
+  clsh_heap_give(b->block);
+  b->block = b->content = content;
   b->npattern = 0;
   b->state = content != 0 ? 'h' : 'd';
 }

@@ -77,7 +77,8 @@ typedef struct Wire {
   Slot slot[WIRE_SLOTS];
 } Wire;
 
-#define WIRE_OUT ((sizeof(Wire) + 4095) & ~(size_t)4095)
+#define WIRE_PAGE ((size_t)4096)
+#define WIRE_OUT ((sizeof(Wire) + WIRE_PAGE - 1) & ~(WIRE_PAGE - 1))
 #define WIRE_IN (WIRE_OUT + WIRE_ROOM)
 #define WIRE_HEAP (WIRE_IN + WIRE_ROOM)
 
