@@ -156,26 +156,29 @@ bool clsh_channel_start(void) {
   if (!spawn())
     return false;
   clsh_channel.generation++;
-  wire_begin(wire_out(w), OP_PLATFORMS);
+  wire_begin(wire_out(w, 0), OP_PLATFORMS);
   return clsh_channel_call() == CL_SUCCESS;
 }
 
-/* Waits until all messages are answered; false: the worker has ended. */
-static bool await(uint32_t op) {
+/*
+** Waits until at most `left` messages are without an answer; false: the worker
+** has ended.
+*/
+static bool await(uint32_t op, uint32_t left) {
   Wire *w = clsh_heap_wire;
   uint32_t done;
-  while ((done = atomic_load(&w->answer)) != sent) {
+  while (sent - (done = atomic_load(&w->answer)) > left) {
     if (!wire_await(w, &w->answer, done, 2, NAP) && look(op))
       return false;
   }
   return worker != 0;
 }
 
-/* A message, to be filled in. It waits for the last one that was posted. */
+/* A message, to be filled in. It waits for room among those posted. */
 Message *clsh_channel_begin(uint32_t op) {
-  Message *m = wire_out(clsh_heap_wire);
   if (worker != 0)
-    await(OP_LAUNCH);
+    await(OP_LAUNCH, WIRE_RING - 1);
+  Message *m = wire_out(clsh_heap_wire, sent);
   wire_begin(m, op);
   return m;
 }
@@ -187,16 +190,26 @@ static void send(void) {
 
 /* Sends the message. WORKER_DIED: the worker ended before it answered. */
 cl_int clsh_channel_call(void) {
-  Message *m = wire_out(clsh_heap_wire);
+  Message *m = wire_out(clsh_heap_wire, sent);
   if (worker == 0)
     return WORKER_DIED;
   if (m->err != CL_SUCCESS)
     return m->err;
   send();
-  return await(m->op) ? wire_in(clsh_heap_wire)->err : WORKER_DIED;
+  return await(m->op, 0) ? wire_in(clsh_heap_wire)->err : WORKER_DIED;
 }
 
-void clsh_channel_post(void) {
-  if (worker != 0)
-    send();
+/*
+** Sends the message and does not wait. A command that is refused nevertheless
+** has the error in its slot.
+*/
+cl_int clsh_channel_post(void) {
+  Message *m = wire_out(clsh_heap_wire, sent);
+  if (worker == 0)
+    return WORKER_DIED;
+  if (m->err != CL_SUCCESS)
+    return m->err;
+  m->posted = 1;
+  send();
+  return CL_SUCCESS;
 }

@@ -214,12 +214,13 @@ static void addvalue(Text *t, const char *type, const Passed *a) {
 /* "kernel 'k' (global 64, local 16; n = 5, x = Buffer of 4096 bytes)" */
 static void addlaunch(Text *t, const Launch *l) {
   const Kernel *k = l->kernel;
+  const Shape *s = &l->shape;
   add(t, "kernel '%s' (", k->name);
-  addsizes(t, "global ", l->size + 3, l->dims);
-  if (l->haslocal)
-    addsizes(t, ", local ", l->size + 6, l->dims);
-  if (l->hasoffset)
-    addsizes(t, ", offset ", l->size, l->dims);
+  addsizes(t, "global ", s->size + 3, s->dims);
+  if (s->haslocal)
+    addsizes(t, ", local ", s->size + 6, s->dims);
+  if (s->hasoffset)
+    addsizes(t, ", offset ", s->size, s->dims);
   for (cl_uint i = 0; i < k->nargs; i++) {
     const Fact *f = k->args[i].fact;
     const Passed *a = &l->arg[i];

@@ -12,7 +12,7 @@
 #include "remote.h"
 
 #define MOST ((size_t)1 << 40)
-#define LEAST ((size_t)1 << 28)
+#define LEAST ((size_t)1 << 30)
 #define LARGE ((size_t)1 << 20)
 #define ALIGN ((size_t)128) /* of the largest type, long16 */
 

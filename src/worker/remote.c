@@ -552,6 +552,7 @@ static cl_int CL_API_CALL setkernelarg(cl_kernel kernel, cl_uint i,
     memcpy(n.data, p, size);
   cl_int err = CL_SUCCESS;
   if (a->kind != kind || a->size != size) {
+    k->accepted.generation = 0;
     err = WORKER_DIED;
     for (int t = 0; t < 2 && err == WORKER_DIED; t++)
       err = tryarg(k, i, &n);
@@ -587,14 +588,15 @@ static Message *begin(uint32_t op, const Event *e, cl_uint n,
 }
 
 /*
-** Sends the message of a command, whose Event is new. It may end the worker
-** before that answers: then it was under way, and its Event tells.
+** Sends the message of a command, whose Event is new. A command that the
+** driver is known to accept is posted. It may end the worker before that
+** answers: then it was under way, and its Event tells.
 */
-static cl_int send(Event *e, cl_int err, cl_event *result) {
+static cl_int send(Event *e, bool known, cl_int err, cl_event *result) {
   if (err == CL_SUCCESS) {
     clsh_command_add(e);
     e->queue->dirty = true;
-    err = clsh_channel_call();
+    err = known ? clsh_channel_post() : clsh_channel_call();
     if (err == WORKER_DIED)
       err = CL_SUCCESS;
     if (err != CL_SUCCESS)
@@ -625,13 +627,47 @@ static cl_int prepare(Queue *q, Memory *m, bool reads) {
   return err;
 }
 
+static Shape newshape(Queue *q, cl_uint dims, const size_t *offset,
+                      const size_t *global, const size_t *local) {
+  Shape s;
+  memset(&s, 0, sizeof s); /* shapes are compared with their gaps */
+  s.generation = clsh_channel.generation;
+  s.queue = q;
+  s.dims = dims;
+  s.hasoffset = offset != NULL;
+  s.haslocal = local != NULL;
+  for (cl_uint i = 0; i < dims && i < 3; i++) {
+    s.size[i] = offset != NULL ? offset[i] : 0;
+    s.size[3 + i] = global[i];
+    s.size[6 + i] = local != NULL ? local[i] : 0;
+  }
+  return s;
+}
+
+/* Fills in the message of a launch: its sizes and the arguments that are new.
+ */
+static void putlaunch(Message *m, const Kernel *k, const Shape *s) {
+  uint64_t dirty = 0;
+  wire_putn(m, k->head.id);
+  wire_putn(m, s->dims);
+  wire_putn(m, s->hasoffset);
+  wire_putn(m, s->haslocal);
+  for (int i = 0; i < 9; i++)
+    wire_putn(m, s->size[i]);
+  for (cl_uint i = 0; i < k->nargs; i++)
+    dirty += k->args[i].dirty;
+  wire_putn(m, dirty);
+  for (cl_uint i = 0; i < k->nargs; i++)
+    if (k->args[i].dirty)
+      putarg(m, i, &k->args[i]);
+}
+
 static cl_int CL_API_CALL
 enqueuekernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims,
               const size_t *offset, const size_t *global, const size_t *local,
               cl_uint n, const cl_event *list, cl_event *result) {
   Queue *q = (Queue *)queue;
   Kernel *k = (Kernel *)kernel;
-  uint64_t dirty = 0;
   if (!enter())
     return NOWORKER;
   cl_int err = prepare(q, NULL, false);
@@ -649,31 +685,16 @@ enqueuekernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims,
       clsh_command_release(e);
     return leave(CL_OUT_OF_HOST_MEMORY);
   }
-  l->dims = dims;
-  l->hasoffset = offset != NULL;
-  l->haslocal = local != NULL;
-  for (cl_uint i = 0; i < dims && i < 3; i++) {
-    l->size[i] = offset != NULL ? offset[i] : 0;
-    l->size[3 + i] = global[i];
-    l->size[6 + i] = local != NULL ? local[i] : 0;
-  }
-  Message *m = begin(OP_LAUNCH, e, n, list, &err);
-  wire_putn(m, k->head.id);
-  wire_putn(m, dims);
-  wire_putn(m, l->hasoffset);
-  wire_putn(m, l->haslocal);
-  for (int i = 0; i < 9; i++)
-    wire_putn(m, l->size[i]);
+  l->shape = newshape(q, dims, offset, global, local);
+  Shape s = l->shape; /* the event may go as it is sent */
+  bool known = memcmp(&s, &k->accepted, sizeof s) == 0;
+  putlaunch(begin(OP_LAUNCH, e, n, list, &err), k, &s);
   for (cl_uint i = 0; i < k->nargs; i++)
-    dirty += k->args[i].dirty;
-  wire_putn(m, dirty);
-  for (cl_uint i = 0; i < k->nargs; i++) {
-    if (k->args[i].dirty)
-      putarg(m, i, &k->args[i]);
     if (k->args[i].kind == 'm')
       clsh_command_hold(e, k->args[i].memory);
-  }
-  err = send(e, err, result);
+  err = send(e, known, err, result);
+  if (err == CL_SUCCESS)
+    k->accepted = s;
   for (cl_uint i = 0; i < k->nargs && err == CL_SUCCESS; i++) {
     k->args[i].dirty = false;
     if (k->args[i].kind == 'm' && writes(&k->args[i]))
@@ -732,7 +753,7 @@ static cl_int transfer(cl_command_queue queue, cl_mem memory, const Rows *r,
   e->version = b->root->version;
   if (type == CL_COMMAND_MAP_BUFFER) /* the mapping's, until it is unmapped */
     e->staging = 0;
-  return send(e, err, result);
+  return send(e, false, err, result);
 }
 
 static cl_int CL_API_CALL enqueueread(cl_command_queue queue, cl_mem memory,
@@ -825,7 +846,7 @@ static cl_int copy(Queue *q, Memory *from, Memory *to, cl_command_type type,
   for (int i = 0; i < 11; i++)
     wire_putn(m, n[i]);
   clsh_thing_keep(to, 0);
-  return leave(send(e, err, result));
+  return leave(send(e, false, err, result));
 }
 
 static cl_int CL_API_CALL enqueuecopy(cl_command_queue queue, cl_mem from,
@@ -872,7 +893,7 @@ static cl_int CL_API_CALL enqueuefill(cl_command_queue queue, cl_mem memory,
   wire_putn(m, size);
   wire_putn(m, npattern);
   wire_put(m, pattern, npattern);
-  err = send(e, err, result);
+  err = send(e, false, err, result);
   if (err == CL_SUCCESS)
     clsh_thing_keep(b, 0);
   if (err == CL_SUCCESS && whole && npattern <= sizeof b->pattern) {
@@ -929,7 +950,7 @@ static cl_int mark(cl_command_queue queue, uint32_t op, cl_command_type type,
   if (e == NULL)
     return err != CL_SUCCESS ? err : CL_OUT_OF_HOST_MEMORY;
   begin(op, e, n, list, &err);
-  return send(e, err, result);
+  return send(e, true, err, result);
 }
 
 static cl_int CL_API_CALL enqueueunmap(cl_command_queue queue, cl_mem memory,

@@ -42,7 +42,7 @@ void clsh_channel_look(void);          /* whether it has ended */
 void clsh_channel_end(void);           /* kills it */
 Message *clsh_channel_begin(uint32_t); /* a message, to be filled in */
 cl_int clsh_channel_call(void);        /* sends it, waits for the answer */
-void clsh_channel_post(void);          /* sends it; nobody asks for errors */
+cl_int clsh_channel_post(void);        /* sends it; nobody asks for errors */
 
 /* thing.c: objects, and how to make each again */
 typedef struct Thing {
@@ -126,8 +126,18 @@ typedef struct Arg {
   Fact fact[FACTS];
 } Arg;
 
+/* A launch as the driver has accepted it: another one need not be asked. */
+typedef struct Shape {
+  unsigned generation;
+  Queue *queue;
+  cl_uint dims;
+  bool hasoffset, haslocal;
+  size_t size[9]; /* offset, global, local */
+} Shape;
+
 typedef struct Kernel {
   Thing head;
+  Shape accepted; /* with arguments of the kinds and sizes that it has */
   cl_uint nargs;
   Arg *args;
   char name[];
@@ -156,9 +166,7 @@ typedef struct Passed {
 
 typedef struct Launch {
   Kernel *kernel;
-  cl_uint dims;
-  bool hasoffset, haslocal;
-  size_t size[9]; /* offset, global, local */
+  Shape shape;
   Passed arg[];
 } Launch;
 

@@ -419,7 +419,7 @@ static cl_int enqueue(const Command *c) {
   }
 }
 
-/* A command: its slot is settled by onend, or here where it is refused. */
+/* A command. Its slot is settled by onend, or here, if it was posted. */
 static void command(void) {
   static cl_event waits[1024];
   cl_event e = NULL;
@@ -430,8 +430,11 @@ static void command(void) {
   out->err = enqueue(&c);
   for (cl_uint i = 0; i < n; i++)
     clReleaseEvent(waits[i]);
-  if (out->err != CL_SUCCESS)
+  if (out->err != CL_SUCCESS) {
+    if (in->posted != 0)
+      atomic_store(&wire->slot[at].status, out->err);
     return;
+  }
   pthread_mutex_lock(&lock);
   events[at] = e;
   pthread_mutex_unlock(&lock);
@@ -519,12 +522,11 @@ int clsh_serve_run(void) {
   wire = attach();
   if (wire == NULL || pthread_create(&thread, NULL, watch, NULL) != 0)
     return 2;
-  in = wire_out(wire);
   out = wire_in(wire);
-  for (;;) {
-    while (!wire_await(wire, &wire->request, seen, 1, 0))
-      ;
-    seen++;
+  for (;; seen++) {
+    while (atomic_load(&wire->request) == seen)
+      wire_await(wire, &wire->request, seen, 1, 0);
+    in = wire_out(wire, seen);
     wire_begin(out, in->op);
     answer();
     wire_post(wire, &wire->answer, 2);

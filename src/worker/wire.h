@@ -1,7 +1,8 @@
 /*
 ** wire.h - the memory that the program and its worker share: messages, the
-** states of commands, and a heap for what they hand to each other. Only one
-** message is under way at a time. Places in the heap go by their offset.
+** states of commands, and a heap for what they hand to each other. A few
+** messages may be under way, of which the last alone has its answer read.
+** Places in the heap go by their offset.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef wire_h
@@ -27,7 +28,8 @@
 #define WIRE_LIFE 4   /* ... and a pipe that ends with the program */
 
 #define WIRE_SLOTS (1u << 18) /* commands that have an Event or run */
-#define WIRE_ROOM ((size_t)32 << 20)
+#define WIRE_ROOM ((size_t)16 << 20)
+#define WIRE_RING 16   /* messages under way */
 #define WIRE_PENDING 1 /* status of a slot; 0 or an error: it has ended */
 
 enum Op {
@@ -58,8 +60,9 @@ enum Op {
 typedef struct Message {
   uint32_t op;
   int32_t err;
-  uint64_t size; /* of data in use */
-  uint64_t at;   /* of the reader */
+  uint64_t posted; /* nobody waits for the answer */
+  uint64_t size;   /* of data in use */
+  uint64_t at;     /* of the reader */
   char data[];
 } Message;
 
@@ -79,16 +82,16 @@ typedef struct Wire {
 
 #define WIRE_PAGE ((size_t)4096)
 #define WIRE_OUT ((sizeof(Wire) + WIRE_PAGE - 1) & ~(WIRE_PAGE - 1))
-#define WIRE_IN (WIRE_OUT + WIRE_ROOM)
+#define WIRE_IN (WIRE_OUT + WIRE_RING * WIRE_ROOM)
 #define WIRE_HEAP (WIRE_IN + WIRE_ROOM)
 
 static inline void *wire_at(Wire *w, size_t offset) {
   return (char *)w + offset;
 }
 
-/* What the program asks, and what the worker answers. */
-static inline Message *wire_out(Wire *w) {
-  return wire_at(w, WIRE_OUT);
+/* Message n of the program, and what the worker answers. */
+static inline Message *wire_out(Wire *w, uint32_t n) {
+  return wire_at(w, WIRE_OUT + n % WIRE_RING * WIRE_ROOM);
 }
 
 static inline Message *wire_in(Wire *w) {
@@ -98,7 +101,7 @@ static inline Message *wire_in(Wire *w) {
 static inline void wire_begin(Message *m, uint32_t op) {
   m->op = op;
   m->err = CL_SUCCESS;
-  m->size = m->at = 0;
+  m->posted = m->size = m->at = 0;
 }
 
 static inline void wire_put(Message *m, const void *p, size_t n) {
