@@ -49,8 +49,22 @@ static void put(int fd, const char *s, size_t n) {
   }
 }
 
+/* Ends the journal with the report, as comments. */
+static void keep(int journal) {
+  lseek(journal, 0, SEEK_END);
+  for (const char *s = text + 1, *end; s < text + length; s = end + 1) {
+    end = memchr(s, '\n', (size_t)(text + length - s));
+    if (end == NULL)
+      break;
+    put(journal, "-- ", 3);
+    put(journal, s, (size_t)(end + 1 - s));
+  }
+}
+
 /* Writes what happened, what was under way, and the next step. */
 static void report(size_t which) {
+  const char *name;
+  int journal = clsh_journal_file(&name);
   add("\n" PROGRAM ": ended by ");
   add(signals[which].name);
   add("\n");
@@ -62,6 +76,13 @@ static void report(size_t which) {
     add("  for stores outside a buffer see ");
     add(script != NULL ? PROGRAM " --memcheck " : "check(launch, ...)");
     add(script != NULL ? script : "");
+    add("\n");
+  }
+  if (journal >= 0) {
+    keep(journal);
+    add("  the inputs are saved: %restore in a new session runs them, or\n"
+        "    " PROGRAM " ");
+    add(name);
     add("\n");
   }
   put(clsh_hush_stderr, text, length);

@@ -135,11 +135,13 @@ bool clsh_exit_leave(lua_State *L) {
 }
 
 /*
-** At every exit, os.exit included: reports output that could not be written. A
-** reader that closed the pipe needs no message.
+** At every exit, os.exit included: removes the journal, and reports output
+*that
+** could not be written. A reader that closed the pipe needs no message.
 */
 static void closeout(void) {
   clsh_interrupt_close();
+  clsh_journal_remove();
   errno = 0;
   if (fflush(stdout) == 0 && !ferror(stdout))
     return;

@@ -248,6 +248,7 @@ static void preload(lua_State *L) {
       {"cl.host", luaopen_cl_host},
       {PROGRAM ".child", luaopen_clshell_child},
       {PROGRAM ".isolate", luaopen_clshell_isolate},
+      {PROGRAM ".journal", luaopen_clshell_journal},
       {PROGRAM ".optiontable", luaopen_clshell_optiontable},
       {PROGRAM ".system", luaopen_clshell_system},
       {NULL, NULL}};

@@ -93,6 +93,11 @@ int luaopen_clshell_system(lua_State *L);
 void clsh_timeout_start(lua_State *L, double seconds);
 bool clsh_timeout_expired(void);
 
+/* journal.c */
+int clsh_journal_file(const char **name);
+void clsh_journal_remove(void);
+int luaopen_clshell_journal(lua_State *L);
+
 /* crash.c */
 void clsh_crash_open(void);
 void clsh_crash_script(const char *name);

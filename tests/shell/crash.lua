@@ -1,6 +1,7 @@
 -- crash.lua - a process that a kernel or a driver crashes tells which launch
 -- was under way, and ends as it would without the report
 -- SPDX-License-Identifier: MIT
+local converse = require "converse"
 local t = require "t"
 local scratch = require "scratch"
 local has, sh = scratch.has, scratch.sh
@@ -8,11 +9,15 @@ local has, sh = scratch.has, scratch.sh
 local device = t.device()
 local sanitized = t.build:find("asan", 1, true) ~= nil
 
--- Runs a script that must end by a signal; returns its standard error.
-local function crash(code, signal, way)
+local function in_process()
   if device.platform ~= "Portable Computing Language" then
     t.skip "on other platforms a kernel does not crash the process"
   end
+end
+
+-- Runs a script that must end by a signal; returns its standard error.
+local function crash(code, signal, way)
+  in_process()
   scratch.create("crash.lua", code)
   local _, err, status = sh("ulimit -c 0; "
     .. (way or "$clshell crash.lua") .. "; exit $?")
@@ -141,4 +146,43 @@ t.test("a crash without OpenCL; a closed pipe does not change the exit code",
     t.eq(status, 134)
   end)
 
+t.test("a session that crashes is saved, and its script runs", function()
+  in_process()
+  for i, body in ipairs{"x[(size_t)1 << 40] = 1;", "__builtin_trap();",
+    "x[-((size_t)1 << 40)] = 1;"} do
+    converse.run(([[
+    expect cl>
+    send x = cl.buffer("float", 4, %d)\r
+    expect cl>
+    send k = cl.kernel "kernel void bad(global float *x) { %s }"\r
+    expect cl>
+    send k:range(1)(x):wait()\r
+    expect clshell: ended by SIG
+    expect under way: kernel bad over 1
+    expect with x = Buffer float[4]
+    expect launched at input:3:1
+    expect check(launch, ...)
+    expect the inputs are saved: %%restore
+    exit %d]]):format(i, body, sanitized and 1 or i == 2 and 132 or 139))
+    local path = t.capture(("ls %s/state/clshell/sessions/* | tail -1"):format(
+      converse.folder())):gsub("\n", "")
+    t.eq(t.capture(("%s/clshell -i %s </dev/null 2>&1; echo $?"):format(
+      t.build, path)), "0\n")
+    converse.run(([[
+    expect bad;
+    expect cl>
+    send %%restore\r
+    expect k:range(1)(x):wait()
+    expect clshell: ended by SIG
+    expect launched at input:3:1
+    expect cl>
+    send x:read()[4]\r
+    expect %d.0
+    expect cl>
+    send \x04
+    exit 0]]):format(i))
+  end
+end)
+
+converse.clean()
 scratch.done()

@@ -83,6 +83,9 @@ require "clshell.prompt.commands".shell "uname -m" -- at the prompt: !uname -m
 --- commands.save
 -- at the prompt: %save session.lua, and then: clshell session.lua
 
+--- commands.restore
+-- at the prompt of a new session, after a crash: %restore
+
 --- commands.who
 _G.x = 5
 require "clshell.prompt.commands".who() -- at the prompt: %who

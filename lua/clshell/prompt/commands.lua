@@ -127,6 +127,22 @@ function M.save(path, replace)
     failed)))
 end
 
+--- commands.restore()
+--- Runs the inputs of the newest session that ended without its exit: killed
+--- by a kernel, a signal or a closed terminal. Its globals come back. Inputs
+--- that were under way then do not run; they are printed.
+function M.restore()
+  local path, _, rest = part "journal".newest()
+  if not path then
+    cl.error "no session of yours has ended without its exit"
+  end
+  session.say("running " .. path)
+  if rest ~= "" then
+    session.say(rest)
+  end
+  M.run(path)
+end
+
 --- commands.who()
 --- Prints the session's own variables: name, type and value.
 function M.who()
@@ -296,6 +312,11 @@ define("save", function(rest)
   local replace = rest:match("^%-f%s+")
   M.save(required(rest:sub(#(replace or "") + 1), "file"), replace)
 end, "[-f] file\nwrites the inputs as a script; -f replaces a file")
+
+define("restore", M.restore, "\nruns the inputs of a session that crashed or "
+  .. "was killed", {script = function()
+    return select(2, part "journal".newest())
+  end})
 
 define("who", M.who, "\nthe session's own variables")
 

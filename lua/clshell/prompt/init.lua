@@ -17,6 +17,7 @@ local M = require "clshell.prompt.session"
 local note, parse, remark = M.note, M.parse, M.remark
 
 local asked = false -- the user, about a kernel that runs on
+local journalled = false -- the inputs are
 local noted = false -- that locals are kept
 
 local function is_blank(text)
@@ -104,6 +105,13 @@ local function refresh()
   end
 end
 
+-- Puts the inputs into the journal, where there is one.
+local function keep_inputs()
+  if journalled then
+    require "clshell.prompt.journal".update()
+  end
+end
+
 -- A new entry of the list of inputs, and its chunk's name.
 local function enter(text)
   local input = {text = text, ok = false, kind = "command"}
@@ -111,6 +119,7 @@ local function enter(text)
   M.input = input
   local chunk = "=input:" .. #M.inputs
   excerpt.remember(chunk, text)
+  keep_inputs()
   return input, chunk
 end
 
@@ -206,6 +215,7 @@ function M.shown(...)
       print_values(...)
     end
   end
+  keep_inputs()
   tell(input, true, ...)
 end
 
@@ -216,6 +226,7 @@ function M.failed(err)
   M.leaving = nil
   local input = finish(left == "")
   stdout:flush()
+  keep_inputs()
   if left then
     if left ~= "" then
       note(left)
@@ -279,6 +290,11 @@ function M.start(terminal)
   end
   if not M.quiet and system.drivers() == 0 then
     stderr:write(NODRIVER)
+  end
+  journalled = terminal and not line.noinit
+  local left = journalled and require "clshell.prompt.journal".start()
+  if left and not M.quiet then
+    note(left)
   end
   local path = not line.noinit and init_file()
   return path and assert(loadfile(path)) or nil

@@ -33,12 +33,13 @@ local function words(text)
   return set
 end
 
-local function commented(text)
+-- A text as a comment.
+function M.commented(text)
   return "-- " .. text:gsub("\n", "\n-- ")
 end
 
 -- The deepest result (_ is 0, _9 is 9) that an input refers to, or nil.
-local function depth(inputs)
+function M.depth(inputs)
   local most
   for _, input in ipairs(inputs) do
     if input.ok and input.code then
@@ -115,14 +116,14 @@ local function statement(input)
   return code
 end
 
--- An input as a piece of the script, or nil for none.
-local function piece(input, most)
+-- An input as a piece of the script; `most` is the depth of all.
+function M.piece(input, most)
   if input.kind == "command" then
     local script = input.ok and input.script
     return script and input.values > 0 and not input.silent
-      and shown(script, input.values) or script or commented(input.text)
+      and shown(script, input.values) or script or M.commented(input.text)
   elseif not input.ok then
-    return commented(input.text)
+    return M.commented(input.text)
   end
   local code = input.kind == "expression" and expression(input, most)
     or statement(input)
@@ -130,19 +131,22 @@ local function piece(input, most)
   return code:find("^%s*%(") and ";" .. code or code
 end
 
+-- The first lines of a script.
+function M.head()
+  return ("#!/usr/bin/env clshell\n-- saved by clshell %s on %s"):format(
+    cl.version, os.date("%Y-%m-%d %H:%M"))
+end
+
 --- save.text(inputs) -> string, count, failed
 --- The script of a list of inputs (see session.inputs), their number, and the
 --- number of failed inputs, which are comments.
 function M.text(inputs)
-  local parts = {"#!/usr/bin/env clshell",
-    ("-- saved by clshell %s on %s"):format(cl.version,
-      os.date("%Y-%m-%d %H:%M"))}
-  local most, failed = depth(inputs), 0
+  local parts, most, failed = {M.head()}, M.depth(inputs), 0
   for _, input in ipairs(inputs) do
     if not input.ok then
       failed = failed + 1
     end
-    parts[#parts + 1] = piece(input, most)
+    parts[#parts + 1] = M.piece(input, most)
   end
   return table.concat(parts, "\n") .. "\n", #inputs, failed
 end

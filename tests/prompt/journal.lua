@@ -1,0 +1,193 @@
+-- journal.lua - what is left of a session that ends without its exit, and
+-- %restore, on a real pseudo-terminal
+-- SPDX-License-Identifier: MIT
+local converse = require "converse"
+local t = require "t"
+
+local run = converse.run
+
+-- The journals of dead and live sessions, each as its text.
+local function journals()
+  local list = {}
+  local found = t.capture(("ls %s/state/clshell/sessions/* 2>/dev/null")
+    :format(converse.folder()))
+  for path in found:gmatch "[^\n]+" do
+    local f <close> = assert(io.open(path, "rb"))
+    list[#list + 1] = f:read("a"):gsub("^#!/usr/bin/env clshell\n%-%- saved "
+      .. "by clshell [%d.]+ on [%d-]+ [%d:]+\n", "")
+  end
+  return list
+end
+
+local function clear()
+  os.execute(("rm -rf %s/state"):format(converse.folder()))
+end
+
+-- A session that ends by SIGKILL after the inputs.
+local function killed(inputs, options, env)
+  run(inputs:gsub("[^\n]+", "    expect cl>\n    send %0\\r") .. [[
+
+    expect cl>
+    send os.execute "kill -KILL $PPID"\r
+    exit 137]], options, env)
+end
+
+t.test("a session that is killed leaves its inputs as a script", function()
+  clear()
+  killed [[
+x = 20
+local y = x + 1
+nonsense()]]
+  t.eq(journals(), {[[
+x = 20
+y = x + 1
+-- nonsense()
+-- under way when the session ended:
+-- os.execute "kill -KILL $PPID"
+]]})
+  run [[
+    expect clshell
+    expect an earlier session ended without its exit
+    expect %restore runs its inputs again
+    expect cl>
+    send %restore\r
+    expect running
+    expect under way when the session ended:
+    expect os.execute "kill -KILL $PPID"
+    expect cl>
+    send x + y\r
+    expect 41
+    expect cl>
+    send \x04
+    exit 0]]
+  run([[
+    settle
+    refute earlier session
+    expect cl>
+    send \x04
+    exit 0]])
+  t.eq(#journals(), 1)
+end)
+
+t.test("results that later inputs refer to are kept", function()
+  clear()
+  killed [[
+1 + 1
+3;
+_1 * 20 + _]]
+  t.eq(journals(), {[[
+_1, _ = _, 1 + 1
+show(_)
+_1, _ = _, 3
+_1, _ = _, _1 * 20 + _
+show(_)
+-- under way when the session ended:
+-- os.execute "kill -KILL $PPID"
+]]})
+end)
+
+t.test("%save writes the inputs that %restore ran", function()
+  clear()
+  killed "x = 20"
+  local saved = converse.folder() .. "/saved.lua"
+  run(([[
+    expect cl>
+    send %%restore\r
+    expect running
+    expect cl>
+    send print("x is " .. x)\r
+    expect x is 20
+    expect cl>
+    send %%save %s\r
+    expect wrote 2 inputs
+    expect cl>
+    send \x04
+    exit 0]]):format(saved))
+  t.eq(t.capture(converse.build .. "/clshell " .. saved .. " 2>&1"),
+    "x is 20\n")
+end)
+
+t.test("an exit leaves nothing, nor does a session without traces", function()
+  for _, leave in ipairs{"\\x04", "exit\\r", "os.exit(0)\\r"} do
+    clear()
+    run(([[
+    expect cl>
+    send x = 1\r
+    expect cl>
+    send %s
+    exit 0]]):format(leave))
+    t.eq(journals(), {}, leave)
+  end
+  killed("x = 1", "-n")
+  converse.session('x = 1\nos.execute "kill -KILL $PPID"\n', "-q",
+    ("XDG_STATE_HOME=%s/state"):format(converse.folder()))
+  t.eq(journals(), {})
+  run [[
+    expect cl>
+    send %restore\r
+    expect no session of yours has ended without its exit
+    expect cl>
+    send \x04
+    exit 0]]
+end)
+
+t.test("the journal of a session that goes on is not offered", function()
+  clear()
+  run(([[
+    expect cl>
+    send x = 1\r
+    expect cl>
+    send os.execute "%s/clshell"\r
+    expect clshell
+    settle
+    refute earlier session
+    expect cl>
+    send %%restore\r
+    expect no session of yours
+    expect cl>
+    send \x04
+    expect exit
+    expect cl>
+    send x + 1\r
+    expect 2
+    expect cl>
+    send \x04
+    exit 0]]):format(converse.build))
+  t.eq(journals(), {})
+end)
+
+t.test("a folder that cannot be written costs no input", function()
+  killed("x = 1", nil, "XDG_STATE_HOME=/dev/null/x")
+  run([[
+    expect cl>
+    send 40 + 2\r
+    expect 42
+    expect cl>
+    send \x04
+    exit 0]], nil, "XDG_STATE_HOME=/dev/null/x HOME=/nonexistent")
+end)
+
+t.test("an input whose kernel has not ended stays a comment", function()
+  converse.device()
+  if not t.capture(converse.build .. "/clshell --devices"):find "Portable" then
+    t.skip "the endless kernel of this test could stop the display"
+  end
+  clear()
+  killed [[
+k = cl.kernel "kernel void f(volatile global int *x) { while (!x[0]); }"
+b = cl.buffer("int", 1)
+ev = k:range(1)(b)
+x = 1]]
+  t.eq(journals(), {[[
+k = cl.kernel "kernel void f(volatile global int *x) { while (!x[0]); }"
+b = cl.buffer("int", 1)
+-- under way when the session ended:
+-- ev = k:range(1)(b)
+x = 1
+-- under way when the session ended:
+-- os.execute "kill -KILL $PPID"
+]]})
+end)
+
+converse.clean()
+t.done()
