@@ -241,8 +241,11 @@ static void addflight(Text *t, const Flight *f, int count) {
     addinteger(t, (uint64_t)count);
     add(t, " times");
   }
+  const char *line = t->at;
   for (int i = 0; i < f->nargs && i < MAXARGS; i++) {
-    add(t, i > 0 ? ", " : "\n    with ");
+    bool wide = t->at - line > 55;
+    add(t, i == 0 ? "\n    with " : wide ? ",\n      " : ", ");
+    line = i == 0 || wide ? t->at : line;
     addarg(t, &f->args[i]);
   }
   add(t, f->nargs > MAXARGS ? " ..." : "");
