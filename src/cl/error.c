@@ -93,15 +93,15 @@ const char *clsh_error_name(cl_int code) {
 }
 
 /*
-** Finds the innermost Lua function outside the library that LIBRARY names: the
-** user's line, however deep the library is below it.
+** Finds the innermost Lua function, from a level on, outside the library that
+** LIBRARY names: the user's line, however deep the library is below it.
 */
-bool clsh_error_where(lua_State *L, lua_Debug *ar) {
+bool clsh_error_where(lua_State *L, int level, lua_Debug *ar) {
   size_t len = 0;
   bool found = false;
   lua_getfield(L, LUA_REGISTRYINDEX, LIBRARY);
   const char *library = lua_tolstring(L, -1, &len);
-  for (int level = 0; !found && lua_getstack(L, level, ar); level++) {
+  for (; !found && lua_getstack(L, level, ar); level++) {
     lua_getinfo(L, "Sl", ar);
     found = ar->currentline > 0 &&
             (library == NULL || strncmp(ar->source, library, len) != 0);
@@ -113,7 +113,7 @@ bool clsh_error_where(lua_State *L, lua_Debug *ar) {
 /* Pushes "file:line: " of that function. */
 static void pushwhere(lua_State *L) {
   lua_Debug ar;
-  if (clsh_error_where(L, &ar))
+  if (clsh_error_where(L, 0, &ar))
     lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
   else
     lua_pushliteral(L, "");

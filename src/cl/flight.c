@@ -11,7 +11,7 @@
 #include "flight.h"
 #include "object.h"
 
-#define NOTES 16  /* launches that are remembered; a power of two */
+#define NOTES 8   /* launches that are remembered; a power of two */
 #define SHOWN 4   /* of those, launches that are told */
 #define MAXARGS 8 /* arguments of one that are told */
 
@@ -24,9 +24,6 @@ typedef struct Arg {
 } Arg;
 
 typedef struct Flight {
-  unsigned number;
-  const void *queue; /* in order; NULL: another one */
-  bool ended;        /* that is known */
   char kernel[48];
   char source[LUA_IDSIZE]; /* of the line that launched; "": not known */
   int line;
@@ -37,24 +34,34 @@ typedef struct Flight {
   Arg args[MAXARGS];
 } Flight;
 
+/* Apart from the notes, as the end of each command looks at all of them. */
+typedef struct State {
+  unsigned number;   /* 0: the note is not complete */
+  const void *queue; /* in order; NULL: another one */
+  bool ended;        /* that is known */
+} State;
+
 static Flight notes[NOTES];
+static State states[NOTES];
 static unsigned newest; /* the number of the newest note */
 
 static Flight *note(unsigned number) {
   return &notes[number % NOTES];
 }
 
+static State *state(unsigned number) {
+  return &states[number % NOTES];
+}
+
 /* Begins the note of a launch of the running function. */
 void clsh_flight_begin(lua_State *L, const char *kernel, const void *queue) {
   lua_Debug ar;
   Flight *f = note(newest + 1);
-  f->number = 0; /* until it is complete */
-  f->queue = queue;
-  f->ended = false;
+  *state(newest + 1) = (State){.queue = queue};
   f->nargs = 0;
   f->source[0] = f->kernel[sizeof f->kernel - 1] = '\0';
   memccpy(f->kernel, kernel, '\0', sizeof f->kernel - 1);
-  if (clsh_error_where(L, &ar)) {
+  if (clsh_error_where(L, 1, &ar)) {
     memcpy(f->source, ar.short_src, sizeof f->source);
     f->line = ar.currentline;
   }
@@ -105,13 +112,13 @@ unsigned clsh_flight_launch(cl_uint dims, const size_t *global,
     f->local[i] = local != NULL ? local[i] : 0;
     f->offset[i] = offset != NULL ? offset[i] : 0;
   }
-  f->number = ++newest;
-  return newest;
+  newest++;
+  return state(newest)->number = newest;
 }
 
 /* Forgets the newest note: the driver has refused its launch. */
 void clsh_flight_drop(void) {
-  note(newest)->number = 0;
+  state(newest)->number = 0;
   newest--;
 }
 
@@ -122,10 +129,10 @@ unsigned clsh_flight_newest(void) {
 /* Notes the end of launch `number`, and, in order, of those before it. */
 void clsh_flight_end(unsigned number, const void *queue) {
   for (int i = 0; i < NOTES; i++) {
-    Flight *f = &notes[i];
-    if (f->number == number ||
-        (queue != NULL && f->queue == queue && f->number < number))
-      f->ended = true;
+    State *s = &states[i];
+    if (s->number == number ||
+        (queue != NULL && s->queue == queue && s->number < number))
+      s->ended = true;
   }
 }
 
@@ -263,18 +270,22 @@ static bool same(const Flight *f, const Flight *g) {
          strcmp(f->source, g->source) == 0;
 }
 
+/* Whether a launch is noted and may not have ended. */
+static bool isopen(unsigned number) {
+  const State *s = state(number);
+  return s->number == number && !s->ended;
+}
+
 /*
 ** Of the launches of one kernel by one line that may not have ended, only the
 ** newest is told; 0: this one is not, else their count.
 */
 static int told(unsigned number) {
-  const Flight *f = note(number);
   int count = 0;
-  if (f->number != number || f->ended)
+  if (!isopen(number))
     return 0;
   for (unsigned i = newest; i > 0 && i + NOTES > newest; i--) {
-    const Flight *g = note(i);
-    bool counts = g->number == i && !g->ended && same(f, g);
+    bool counts = isopen(i) && same(note(number), note(i));
     if (counts && i > number)
       return 0;
     count += counts;
