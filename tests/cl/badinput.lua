@@ -59,8 +59,11 @@ layer_test("what a driver prints while it compiles", function()
   local out = said "a word of 2 errors"
   t.ok(out:find("log: a word of 2 errors end\n", 1, true)
     and select(2, out:gsub("a word", "")) == 1, out)
-  out = said "abort"
-  t.ok(out:find("abort\n", 1, true) and not out:find("end", 1, true), out)
+  local code
+  out, code = said "abort"
+  t.ok(out:find("^[^\n]*abort\n\nclshell: ended by SIGABRT"), out)
+  t.ok(not out:find("log:", 1, true), out)
+  t.eq(code, 134)
 end)
 
 layer_test("a driver that tells of too many arguments", function()
