@@ -28,7 +28,7 @@ local function search(opts)
   end
   local o = {kernel = SOURCE .. ("// %d %d\n"):format(t.seed, made),
     params = {a = "1..6", b = {1, 2}}, range = 64, args = {x, y}, quiet = true,
-    fresh = true, seed = t.seed, seconds = 60, worker = false,
+    fresh = true, seed = t.seed, seconds = 600, worker = false,
     check = function()
       launches[#launches + 1] = cl.now()
       return true

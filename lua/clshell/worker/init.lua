@@ -10,6 +10,7 @@ local M = {}
 local Worker = {}
 Worker.__index = Worker
 
+local START = 60 -- seconds for a process to start
 local LIMIT = 30 -- seconds of a phase
 local SIGNALS = {[4] = "SIGILL", [6] = "SIGABRT", [7] = "SIGBUS",
   [8] = "SIGFPE", [9] = "SIGKILL", [11] = "SIGSEGV", [15] = "SIGTERM"}
@@ -24,6 +25,19 @@ local function process(opts)
     "--calls"}, {env = opts.env, output = opts.output})
 end
 
+-- Begins a call whose phases may each take so many seconds. Returns true, or
+-- nil and a reason.
+local function send(w, limit, message, reason)
+  if w.lost then
+    return nil, "the process was lost in an earlier call"
+  elseif not message then
+    return nil, reason
+  end
+  w.lost, w.limit = true, limit
+  w.sent = table.pack(w.child:send(message, limit))
+  return true
+end
+
 -- Starts the process of a worker anew, with its first call under way. Returns
 -- true, or nil and a reason.
 local function launch(w)
@@ -33,8 +47,20 @@ local function launch(w)
     return nil, reason
   end
   w.child = child
-  return w:send(parcel.pack("clshell.worker.serve", "prepare", {
+  return send(w, START, parcel.pack("clshell.worker.serve", "prepare", {
     path = package.path, cpath = package.cpath, device = w.opts.device}))
+end
+
+-- Why the process is lost: by the answer of its channel.
+local function loss(phase, limit, word, how, number)
+  local doing = phase and " while it " .. phase or ""
+  if word == "time" then
+    return ("took more than %g s%s"):format(limit, doing)
+  elseif how == "signal" then
+    return ("the process ended by signal %d%s%s"):format(number,
+      SIGNALS[number] and (" (%s)"):format(SIGNALS[number]) or "", doing)
+  end
+  return ("the process ended with exit code %s%s"):format(number, doing)
 end
 
 --- worker.start([opts]) -> worker, or nil and a reason
@@ -67,18 +93,6 @@ function Worker:restart()
   return self:answer()
 end
 
--- Why the process is lost: by the answer of its channel.
-local function loss(phase, limit, word, how, number)
-  local doing = phase and " while it " .. phase or ""
-  if word == "time" then
-    return ("took more than %g s%s"):format(limit, doing)
-  elseif how == "signal" then
-    return ("the process ended by signal %d%s%s"):format(number,
-      SIGNALS[number] and (" (%s)"):format(SIGNALS[number]) or "", doing)
-  end
-  return ("the process ended with exit code %s%s"):format(number, doing)
-end
-
 --- w:call(module, name, ...) -> true and results, or nil and a reason
 --- Calls require(module)[name](...) in the process, on copies of the values.
 --- An error of the function is raised here. A process that ends, or has a
@@ -99,18 +113,11 @@ end
 --- processes work at once. w:answer() waits for the end, and returns the same
 --- as w:call.
 function Worker:send(message, reason)
-  if self.lost then
-    return nil, "the process was lost in an earlier call"
-  elseif not message then
-    return nil, reason
-  end
-  self.lost = true
-  self.sent = table.pack(self.child:send(message, self.opts.limit or LIMIT))
-  return true
+  return send(self, self.opts.limit or LIMIT, message, reason)
 end
 
 function Worker:answer()
-  local limit, answer = self.opts.limit or LIMIT, self.sent
+  local limit, answer = self.limit, self.sent
   local left, phase, about = limit, nil, nil
   while answer[1] do
     answer = table.pack(self.child:receive(left))
