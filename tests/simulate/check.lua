@@ -188,8 +188,31 @@ t.test("without the simulator: guard bands", function()
   local s = tostring(check(k:range(16), x, 5, {guard = true}))
   t.ok(s:find("write outside 'x': x[16] to x[17]; it has 16 elements", 1,
     true), s)
-  t.ok(s:gsub("%s+", " "):find("only writes next to Buffers are seen", 1,
-    true), s)
+  t.ok(s:gsub("%s+", " "):find("only writes next to Buffers are seen, within "
+    .. "64 KiB; reads outside, races, barriers and values", 1, true), s)
+end)
+
+t.test("a session without the simulator", function()
+  local script = scratch.create("none.lua", [[
+    local k = cl.kernel [=[kernel void f(global int *x, long at) {
+      x[at] = 1;
+    }]=]
+    local x = cl.buffer("int", 4, 0)
+    print(check(k:range(1), x, 4))
+    print(check(k:range(1), x, -16384))
+    print(check(k:range(1), x, 3))
+    print(cl.device().type ~= "cpu" -- which would refuse any further work
+      or check(k:range(1), x, 1 << 40).findings[1].text, x:read()[4])
+    print(pcall(access, k:range(1), x, 4))]])
+  for _, driver in ipairs{"none", "/nonexistent/driver.so"} do
+    local out = scratch.sh(("CLSHELL_OCLGRIND=%s $clshell %s"):format(
+      driver, script))
+    scratch.has(out, "write outside 'x': x[4]; it has 4 elements",
+      "write outside 'x': x[-16384]; it has", "check: no finding in f over 1",
+      "apt install oclgrind", "Oclgrind is not installed")
+    t.ok(out:find "\nthe launch crashed its process: [^\n]+\t0\n"
+      or out:find("\ntrue\t0\n", 1, true), out)
+  end
 end)
 
 t.test("wrong calls", function()

@@ -31,12 +31,13 @@ local function exists(path)
 end
 
 --- oclgrind.driver() -> path or nil
---- The simulator's driver: the file that CLSHELL_OCLGRIND names ("none": no
---- driver), or the first in the folders of packages.
+--- The simulator's driver: the file that CLSHELL_OCLGRIND names (no driver
+--- where there is none of that name, such as "none"), or the first in the
+--- folders of packages.
 function M.driver()
   local own = os.getenv "CLSHELL_OCLGRIND"
   if own and own ~= "" then
-    return own ~= "none" and own or nil
+    return exists(own) and own or nil
   end
   for _, folder in ipairs(FOLDERS) do
     for _, name in ipairs(NAMES) do

@@ -8,7 +8,11 @@ local text = require "clshell.base.text"
 
 local M = {}
 
-local BAND = 1 << 16 -- bytes of a guard band: more than devices align to
+--- replay.BAND
+--- The bytes of a guard band: more than devices align to.
+M.BAND = 1 << 16
+
+local BAND <const> = M.BAND
 
 local ADDRESS = [[
 kernel void clshell_address(global char *p, global ulong *address) {

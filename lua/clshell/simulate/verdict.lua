@@ -5,15 +5,16 @@
 local build_error = require "clshell.diagnose.build_error"
 local excerpt = require "clshell.diagnose.excerpt"
 local oclgrind = require "clshell.simulate.oclgrind"
+local replay = require "clshell.simulate.replay"
 local system = require "clshell.system"
 local text = require "clshell.base.text"
 local user_source = require "clshell.diagnose.user_source"
 
 local M = {}
 
-local BLIND = "without the simulator only writes next to Buffers are seen; "
-  .. "reads outside, races, barriers and values that were never written are "
-  .. "not"
+local BLIND = ("without the simulator only writes next to Buffers are seen, "
+  .. "within %s; reads outside, races, barriers and values that were never "
+  .. "written are not"):format(text.bytes(replay.BAND))
 
 local Check = {__name = "check"}
 Check.__index = Check
@@ -61,8 +62,8 @@ function Check:__tostring()
     build.width = width
     table.move(lines_of(f, build), 1, 99, #lines + 1, lines)
   end
-  local notes = self.blind and {"note: " .. BLIND .. "; it is a package: "
-    .. oclgrind.PACKAGES} or {}
+  local notes = self.blind and {"note: " .. BLIND .. (oclgrind.driver() and ""
+    or "; it is a package: " .. oclgrind.PACKAGES)} or {}
   for _, list in ipairs{head, notes} do
     for i, line in ipairs(list) do
       list[i] = text.fold(line, width or 80)

@@ -224,7 +224,7 @@ function M.programs()
     {name = "rsvg-convert", package = "rsvg", found = path,
       use = "charts as PNG"},
     {name = "Oclgrind", package = "oclgrind", found = oclgrind.driver(),
-      use = "check and --memcheck: defects of kernels"},
+      use = "check, access and --memcheck: what kernels do"},
   }
 end
 

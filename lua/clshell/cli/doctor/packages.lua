@@ -28,7 +28,7 @@ local PACKAGES = {
     "lua54-argparse", "luarocks install argparse"},
   dbi = {"The store of runs", "lua-dbi-sqlite3", "lua-dbi", "lua54-dbi",
     "luarocks install luadbi-sqlite3"},
-  oclgrind = {"The simulator of check and --memcheck", "oclgrind", nil, nil,
+  oclgrind = {"The simulator of check and access", "oclgrind", nil, nil,
     "oclgrind"},
   openblas = {"The CPU's own products", "libopenblas0", "openblas",
     "openblas", "openblas"},
