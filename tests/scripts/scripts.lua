@@ -109,6 +109,41 @@ for file in t.capture(("ls %s/scripts/*.lua"):format(here)):gmatch "[^\n]+" do
   end)
 end
 
+-- What Nsight Compute prints: lines of its own, then a table.
+local NCU = [[
+==PROF== Connected to process 4242 (/home/me/a)
+==PROF== Profiling "stride_3" - 0: 0%....50%....100% - 1 pass
+==PROF== Disconnected from process 4242
+"ID","Kernel Name","Block Size","Metric Name","Metric Unit","Metric Value"
+"2","stride_3(const float *, float *)","(32, 32, 1)","l1tex__average_t_]]
+  .. [[sectors_per_request_pipe_lsu_mem_global_op_ld.ratio","","12.50"
+"14","pad_0(const float *, float *)","(32, 32, 1)","l1tex__data_bank_]]
+  .. [[conflicts_pipe_lsu_mem_shared_op_ld.sum","","1,024"
+]]
+
+t.test("bench_access.lua: formulas, a CUDA program, counters", function()
+  local cuda, counters = t.tmp("a.cu"), t.tmp("a.csv")
+  t.eq(select(3, run(("%s --cuda %s"):format(script "bench_access", cuda))), 0)
+  local f <close> = assert(io.open(cuda))
+  local text = f:read "a"
+  t.ok(text:find("__global__ void stride_64(", 1, true)
+    and text:find("swizzle<<<1, dim3(32, 32)>>>(x, y);", 1, true), text)
+  local csv = assert(io.open(counters, "w"))
+  csv:write(NCU):close()
+  local _, err, code = run(("%s --ncu %s"):format(script "bench_access", cuda))
+  t.ok(code == 2 and err:find("has no table of ncu --csv", 1, true), err)
+  if not require "clshell.simulate.trace".plugin() then
+    t.skip("the simulator's plugin is not built")
+  end
+  local out
+  out, err, code = run(("%s --ncu %s"):format(script "bench_access", counters))
+  t.eq(code, 0, err)
+  t.ok(out:find("19 of 19 are as the formula tells", 1, true), out)
+  t.ok(out:find("stride_3 +sectors +12.0 +12 +12.5 +%-4.0 %%"), out)
+  t.ok(out:find("pad_0 +passes +32.0 +32 +33.0 +%-3.0 %%"), out)
+  t.narrow(out)
+end)
+
 t.test("bench_tune.lua runs a search with the race and with all samples",
   function()
     local out, err, code = run(briefly "bench_tune"
