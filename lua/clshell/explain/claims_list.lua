@@ -359,13 +359,13 @@ end
 -- The local size that the driver takes for the simple kernel, which stores it
 -- here in place of sums.
 local function driver_choice(n)
-  local text, count = kernel_text("naive.cl"):gsub("%*c = value;",
+  local text = kernel_text("naive.cl"):gsub("%*c = value;",
     "*c = get_local_size(col %% 2);")
   local C = cl.buffer("float", n * n)
   cl.kernel(text, {defines = {MAP_ROW = 1}}):range{n, n}(n, n, 1, 1, C, n, C,
     n, 0, C, n):wait()
   local h = C:read()
-  return count == 1 and ("%.0fx%.0f"):format(h[1], h[2])
+  return ("%.0fx%.0f"):format(h[1], h[2] or 1)
 end
 
 -- A local size of 8x8 against the driver's choice.
