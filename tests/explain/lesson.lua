@@ -313,9 +313,10 @@ local function sampled(kernel, samples, more)
 end
 
 -- The kind of the step from one set of samples to another, and its line.
-local function step_of(old, new, more)
+local function step_of(old, new, more, device)
   local text = lesson.ladder({sampled("tiled", old), sampled("tiled_swizzled",
-    new, more)}, {device = H100, peaks = PEAKS, width = 80, access = false})
+    new, more)}, {device = device or H100, peaks = PEAKS, width = 80,
+    access = false})
   t.narrow(text)
   text = text:gsub("\n +", " ")
   return text:match "\n(%l+) +(tiled_swizzled over tiled: [^\n]*)"
@@ -359,6 +360,16 @@ t.test("few samples, or a slowed device, decide a factor above 2", function()
   kind, line = step_of(around(1.9, 0), around(1, 0), {flags = {"clock!"}})
   t.eq(kind, "noisy", line)
   t.eq(step_of(around(2.2, 0), around(1, 0), {flags = {"clock!"}}), "paid")
+end)
+
+t.test("on a CPU a factor that others may cause decides nothing", function()
+  t.eq({step_of(around(1.2, 0.01), around(1, 0.01), nil, CPU)}, {"noisy",
+    "tiled_swizzled over tiled: x1.20 (1.18 to 1.22), and a CPU may be slower "
+    .. "by 25 % in one run; compare measures in turns"})
+  t.eq(step_of(around(1, 0.01), around(1.2, 0.01), nil, CPU), "noisy")
+  t.eq(step_of(around(1.35, 0.01), around(1, 0.01), nil, CPU), "paid")
+  t.eq(step_of(around(1, 0.01), around(1.35, 0.01), nil, CPU), "lost")
+  t.eq(step_of(around(1, 0.01), around(1.01, 0.01), nil, CPU), "level")
 end)
 
 t.test("runs that other programs disturb contradict no other", function()

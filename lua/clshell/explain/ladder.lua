@@ -15,6 +15,7 @@ local PAID = 1.05  -- the least factor of a step that counts
 local CHANGE = 1.5 -- the least factor of traffic that is a reason
 local ALMOST = 0.8 -- of a roof: nothing left to gain there
 local STEADY = 1.1 -- the greatest factor between the quartiles of a steady run
+local UNSEEN = 1.25 -- of a CPU slowed down by others, before it is "clock!"
 
 -- The rungs that each rung builds on; the first that was measured counts.
 local AFTER = {
@@ -135,8 +136,9 @@ local function range(r)
 end
 
 -- "paid", "level" or "lost", the factor of b over a, and its range; "noisy"
--- where the range holds several of these.
-local function verdict(a, b)
+-- where the range holds several of these, or where a CPU may have been as much
+-- slower in one of the runs.
+local function verdict(a, b, device)
   local factor = a.median / b.median
   local from_a, to_a = range(a)
   local from_b, to_b = range(b)
@@ -144,7 +146,8 @@ local function verdict(a, b)
     return "noisy", factor
   end
   local lo, hi = from_a / to_b, to_a / from_b
-  local kind = lo >= PAID and "paid" or hi <= 1 / PAID and "lost"
+  local least = device.type == "cpu" and UNSEEN or PAID
+  local kind = lo >= least and "paid" or hi <= 1 / least and "lost"
     or lo > 1 / PAID and hi < PAID and "level" or "noisy"
   return kind, factor, lo, hi
 end
@@ -271,13 +274,16 @@ end
 -- was wanted and is missing.
 local function step(g, a, opts, simulate)
   local old, new, at = pair(g, a)
-  local kind, factor, lo, hi = verdict(old, new)
+  local kind, factor, lo, hi = verdict(old, new, opts.device or new.device
+    or {})
   local head = ("%s over %s%s: x%.2f%s"):format(g.name, a.name, at, factor,
     lo and hi - lo >= 0.01 and (" (%.2f to %.2f)"):format(lo, hi) or "")
   if kind == "noisy" then
     return kind, ("%s, %s; compare measures in turns"):format(head,
       not lo and "of a single sample"
       or factor < PAID and factor > 1 / PAID and "level within the noise"
+      or (lo >= PAID or hi <= 1 / PAID) and "and a CPU may be slower by 25 % "
+      .. "in one run"
       or "which the noise leaves open")
   end
   local reason, short = M.why(old, new, kind == "paid", opts)

@@ -49,7 +49,8 @@ end
 --- then the limit of the best. Each factor has the range that another run may
 --- show: by the quartiles of the samples where these are within 10 %, else by
 --- all samples; twice as wide below 6 samples or where the device was slowed
---- ("clock!"). A step whose range leaves the answer open is "noisy".
+--- ("clock!"). A step whose range leaves the answer open is "noisy", on a CPU
+--- also one below x1.25, as runs on it differ that much unnoticed.
 --- Where the model sees no cause, both rungs run at a small size on the
 --- simulator (see access), and the source line with the largest difference is
 --- told. Of several rows of a rung (its tile sizes, say) the fastest counts,
