@@ -21,7 +21,8 @@ parser:flag("--list", "print the claims and end")
 output.options(parser)
 local args = script.parse(parser)
 
-local list = claims.new{n = args.size, final = args.final}
+local list = claims.new{final = args.final,
+  n = args.size or args.list and 1 or nil} -- a list needs no device
 local wanted = list:select(args.claim)
 if #wanted == 0 then
   parser:error("no claim has the name " .. table.concat(args.claim, " "))

@@ -12,11 +12,11 @@ t.keeps("Program", "Kernel")
 
 local device = t.device()
 
-local function run(arguments)
+local function run(arguments, env)
   local errors = t.tmp("stderr")
-  local pipe <close> = assert(io.popen(("COLUMNS=80 %s %s "
-    .. "%s/scripts/claims.lua %s 2>%s </dev/null; echo $?"):format(t.exe,
-    t.brief, cl.home, arguments, errors)))
+  local pipe <close> = assert(io.popen(("COLUMNS=80 %s %s %s "
+    .. "%s/scripts/claims.lua %s 2>%s </dev/null; echo $?"):format(env or "",
+    t.exe, t.brief, cl.home, arguments, errors)))
   local out, code = pipe:read("a"):match("^(.*)(%f[%d]%d+)\n$")
   local f <close> = assert(io.open(errors))
   return out, f:read("a"), tonumber(code)
@@ -269,6 +269,11 @@ t.test("mistakes of texts are judged by name", function()
   t.ok(r.verdict == "holds here" or r.verdict == "does not hold here"
     and r.reason:find "the sum is .*, not 64; with the constant .* it is 64",
     r.reason)
+end)
+
+t.test("--list needs no device", function()
+  t.nodevices()
+  t.eq({run("--list", "OCL_ICD_VENDORS=/nonexistent")}, {run "--list"})
 end)
 
 t.test("--list, --help, an unknown claim", function()
