@@ -124,6 +124,9 @@ gemm.define{name = "mine", file = "good.cl", lesson = words(),
 for i = 1, 9 do cl.build("good.cl", {defines = {TILE = i}}) end
 cl.build(text())
 pcall(cl.kernel, "x")
+local family = require "clshell.family"
+family.new{name = "f", rungs = {{name = "r", file = "good.cl",
+  params = {{name = "tile", values = {4}}}}, {name = "s", source = text()}}}
 ]==])
   local out, err, code = check "good.lua"
   t.eq(code, 0, out .. err)
@@ -132,7 +135,10 @@ pcall(cl.kernel, "x")
     "good.lua:4: gemm.define 'mine' compiles: a, b",
     "good.lua:7: defines.TILE of cl.build 'good.cl': known only when it runs",
     "good.lua:8: the source of cl.build: known only",
-    "good.lua:9: what cl.kernel is handed on to: known only")
+    "good.lua:9: what cl.kernel is handed on to: known only",
+    "good.lua:11: family.new 'r' compiles: a, b",
+    "good.lua:12: the source of family.new 's': known only")
+  t.ok(not out:find("there is no module", 1, true), out)
   t.eq((check "-q good.lua"), "")
   has((check(dir .. "/good.lua")), "compiles: a, b")
   t.eq(select(3, check "good.cl"), 1, "TILE is not defined")

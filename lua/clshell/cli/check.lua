@@ -5,14 +5,17 @@
 local base_text = require "clshell.base.text"
 local cl = require "cl"
 local constant_calls = require "clshell.cli.constant_calls"
+local families = require "clshell.family.list"
 local program = require "clshell.family.program"
+local public = require "clshell.public"
 
 local M = {}
 
 local OK, FAILED, USAGE, NODEVICE = 0, 1, 2, 3 -- exit codes
-local FAMILIES = {gemm = true, spmv = true, transpose = true}
-local CALLS = {"cl.build", "cl.kernel", "gemm.define", "spmv.define",
-  "transpose.define", "require"}
+local CALLS = {"cl.build", "cl.kernel", "family.new", "require"}
+for _, name in ipairs(families.own()) do
+  CALLS[#CALLS + 1] = name .. ".define"
+end
 -- Those that compiling depends on.
 local OPTIONS = {"defines", "options", "include", "cuda"}
 
@@ -153,6 +156,18 @@ function Check:rung(file, call)
   self:compile(file, call.line, what, cl.build, source, options)
 end
 
+-- family.new{...}: its rungs.
+function Check:family(file, call)
+  local rungs = call.args[1] and call.args[1].fields
+    and call.args[1].fields.rungs
+  if not (rungs and rungs.fields) then
+    return self:unknown(file, call.line, "the rungs of family.new")
+  end
+  for _, rung in ipairs(rungs.fields) do
+    self:rung(file, {name = call.name, line = rung.line, args = {rung}})
+  end
+end
+
 -- Checks a required module that lies beside the script.
 function Check:module(file, call)
   local name = call.args[1]
@@ -163,7 +178,8 @@ function Check:module(file, call)
     file.folder, file.folder))
   if path then
     self:file(path)
-  elseif not package.searchpath(name.value, package.path)
+  elseif not public.module(name.value)
+      and not package.searchpath(name.value, package.path)
       and not package.searchpath(name.value, package.cpath)
       and not package.loaded[name.value] and not package.preload[name.value]
   then
@@ -186,7 +202,9 @@ function Check:text(text, file)
       end
     elseif call.name == "require" then
       self:module(file, call)
-    elseif FAMILIES[call.name:match("^%a+")] then
+    elseif call.name == "family.new" then
+      self:family(file, call)
+    elseif call.name:find "%.define$" then
       self:rung(file, call)
     else
       self:build(file, call)
