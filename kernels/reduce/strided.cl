@@ -19,8 +19,8 @@
 ** Assumes: WG is a power of two.
 **
 ** Lesson, against `modulo`: the same sums, but neighbours add, so whole warps
-** end early. Their cells lie 2 s apart: of s = 1 two of a warp share a bank,
-** of s = 16 all 32 do, and wait for each other.
+** end early. Their cells lie 2 s apart: with s = 1 two of a warp share one of
+** 32 banks, with s = 4 eight do, and wait for each other.
 */
 #include "op.cl"
 #ifndef WG

@@ -241,12 +241,13 @@ t.test("help on define of spmv shows kernels of spmv", function()
 end)
 
 t.test("Tab offers its rungs, parameters, operands and functions", function()
-  _G.gemv = gemv -- as a session has it
+  _G.gemv, _G.pairing = gemv, list.get "pairing" -- as a session has them
   local cases = {
     {'bench("gem|', "gemv.naive"}, {'bench("gemv.pl|', "gemv.plain"},
     {'bench("gemv.naive", {50, 20}, {|', "wg = "},
     {'gemv(A, x, {kernel = "pl|', "plain"}, {"gemv(A, x, {al|", "alpha = "},
     {'gemv.verify("plain", {}, {|', "x"}, {"gemv.de|", "define"},
+    {'pairing(x, {op = "m|', "max"}, {"pairing(x, {op = |", '"sum"'},
     {'help "gem|', "gemv"}, {'help "gemv.|', "gemv.naive"},
   }
   for _, case in ipairs(cases) do
@@ -255,7 +256,7 @@ t.test("Tab offers its rungs, parameters, operands and functions", function()
       case[1], texts, case[2]))
   end
   t.ok(not asked.words "gemv.|":find("new", 1, true))
-  _G.gemv = nil
+  _G.gemv, _G.pairing = nil, nil
 end)
 
 t.test("wrong declarations are told by the field", function()

@@ -166,7 +166,7 @@ t.test("the traffic model sees the bank conflicts of `strided` alone",
       ways[name] = m.ways
       t.ok(m.global == 4096 * 4, name .. ": " .. m.global)
     end
-    t.eq(ways, {modulo = 1, strided = 32, sequential = 1, first_add = 1})
+    t.eq(ways, {modulo = 1, strided = 8, sequential = 1, first_add = 1})
   end)
 
 t.test("help and the words of its page", function()

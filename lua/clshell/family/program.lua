@@ -38,9 +38,10 @@ local function folder_of(info)
 end
 
 -- The folder of the innermost script that is not clshell's own Lua code, and
--- that of function f: a script that returns the call is not on the stack.
+-- that of function f (nil: none): a script that returns the call is not on
+-- the stack.
 function M.script_folder(f)
-  local own = folder_of(debug.getinfo(f, "S"))
+  local own = f and folder_of(debug.getinfo(f, "S"))
   for level = 2, math.huge do
     local info = debug.getinfo(level, "S")
     local folder = info and folder_of(info)

@@ -140,24 +140,32 @@ function M.parameters(c, family, rung, given)
   end
 end
 
---- vocabulary.values(c, family, rung, name) -> whether there are any
---- The values of a rung's parameter: as Lua writes them, or in a string
---- (c.quote) the strings among them.
-function M.values(c, family, rung, name)
-  for _, parameter in ipairs(parameters(family, rung)) do
-    if rawget(parameter, "name") == name then
-      for i, value in ipairs(rawget(parameter, "values")) do
-        if not c.quote then
-          c:add(math.type(value) == "float" and ("%.14g"):format(value)
-            or ("%q"):format(value), {order = i, raw = true})
-        elseif type(value) == "string" then
-          c:add(value)
-        end
+-- The legal values of a rung's parameter or of a family's option, or nil.
+local function values_of(family, rung, name)
+  local options_of = rawget(rawget(family, "spec") or {}, "options") or {}
+  for _, list in ipairs{parameters(family, rung), options_of} do
+    for _, one in ipairs(list) do
+      if type(one) == "table" and rawget(one, "name") == name then
+        return rawget(one, "values")
       end
-      return true
     end
   end
-  return false
+end
+
+--- vocabulary.values(c, family, rung, name) -> whether there are any
+--- The values of a rung's parameter or of a family's option: as Lua writes
+--- them, or in a string (c.quote) the strings among them.
+function M.values(c, family, rung, name)
+  local values = values_of(family, rung, name)
+  for i, value in ipairs(values or {}) do
+    if not c.quote then
+      c:add(math.type(value) == "float" and ("%.14g"):format(value)
+        or ("%q"):format(value), {order = i, raw = true})
+    elseif type(value) == "string" then
+      c:add(value)
+    end
+  end
+  return values ~= nil
 end
 
 -- The modules of a template of package.path, such as "./?.lua".

@@ -24,23 +24,24 @@ local function lanes_of(s)
 end
 
 -- The accesses to local memory of steps in which `wg` work-items add wg cells
--- to one, down to `least` cells. place(id, stride) is the cell of a work-item
--- that adds, nil of an idle one; stride goes up, or with `down` down. Per step
--- two cells are read and one is written, by the warps that have work.
+-- to one, down to `least` cells. place(id, stride, wg) is the cell of a
+-- work-item that adds, nil of an idle one; stride goes up, or with `down`
+-- down. Per step two cells are read and one is written, by the warps that have
+-- work.
 local function steps(s, wg_size, least, down, place)
   local list, lanes, e = {access(1, s.esize, s.esize)}, lanes_of(s), s.esize
   local stride = down and wg_size // 2 or 1
   while stride >= least and stride < wg_size do
-    local first, busy, step = nil, 0, stride
+    local busy, step = 0, stride
     for warp = 0, wg_size - 1, lanes do
       local works = false
       for id = warp, math.min(warp + lanes, wg_size) - 1 do
-        works = works or place(id, step) ~= nil
+        works = works or place(id, step, wg_size) ~= nil
       end
-      first, busy = first or works and warp or nil, busy + (works and 1 or 0)
+      busy = busy + (works and 1 or 0)
     end
     list[#list + 1] = access_at(3 * busy * lanes / wg_size, e, function(id)
-      return (place(id, step) or place(0, step)) * e
+      return (place(id, step, wg_size) or place(0, step, wg_size)) * e
     end)
     stride = down and stride // 2 or stride * 2
   end
@@ -49,6 +50,11 @@ end
 
 local function modulo(id, stride)
   return id % (2 * stride) == 0 and id or nil
+end
+
+local function strided(id, stride, wg_size)
+  local cell = 2 * stride * id
+  return cell < wg_size and cell or nil
 end
 
 local function lower(id, stride)
@@ -122,9 +128,7 @@ return {
     name = "strided", file = "strided.cl",
     lesson = "neighbours add, so whole warps end early; their cells share "
       .. "banks",
-    place = function(id, stride)
-      return 2 * stride * id
-    end,
+    place = strided,
   }),
   in_groups(1, {
     name = "sequential", file = "sequential.cl",
