@@ -476,16 +476,16 @@ end
 --- Makes a kernel family of your own, a problem with a ladder of kernels,
 --- which then has everything that gemm has: calls with and without the name of
 --- a kernel, define, plan, verify, bench, keep, and its name in bench,
---- compare, tune, help and Tab. Operands are lists of a name and its sizes by
---- name: with {{"A", "rows", "cols"}, {"x", "cols"}} for the arguments and
---- {"y", "rows"} for the output, calls are checked, copied to the device and
---- given a new y, and bench makes operands of a shape {512, 256}. The kernel
---- gets the sizes as int, then the operands, a matrix with its leading
---- dimension behind it, the output last: rows, cols, A, lda, x, y; then the
---- options that are numbers. The functions below see the shape s, with the
---- sizes, lda, options, type and esize (bytes of an element). A call without
---- the name of a kernel takes the last rung that accepts it, or the row of
---- family.choices. A vector may be any Buffer without gaps.
+--- compare, tune, check, help and Tab. Operands are lists of a name and its
+--- sizes by name: with {{"A", "rows", "cols"}, {"x", "cols"}} for the
+--- arguments and {"y", "rows"} for the output, calls are checked, copied to
+--- the device and given a new y, and bench makes operands of a shape {512,
+--- 256}. The kernel gets the sizes as int, then the operands, a matrix with
+--- its leading dimension behind it, the output last: rows, cols, A, lda, x, y;
+--- then the options that are numbers. The functions below see the shape s,
+--- with the sizes, lda, options, type and esize (bytes of an element). A call
+--- without the name of a kernel takes the last rung that accepts it, or the
+--- row of family.choices. A vector may be any Buffer without gaps.
 --- Options:
 ---   name       needed  how it is called; letters and digits
 ---   arguments  needed  the operands of a call in order, such as
