@@ -166,10 +166,6 @@ print(s.m, s.n, s.k) --> 512 512 512
 local target = require "clshell.target"
 print(target.example(transpose)) --> such as 512, {512, 512} or {A = A}
 
---- target.family
-local target = require "clshell.target"
-print(target.family "gemm" == gemm) --> true
-
 --- target.find
 local target = require "clshell.target"
 local family, name = target.find("gemm.tiled", "mine")

@@ -11,9 +11,11 @@ local M = {}
 
 M.SEED = 1 -- of operands made here
 
--- The family and the name of a rung given as "gemm.tiled" or as a table; of a
--- family ("gemm", or its table) no name.
-local function find_rung(what, who)
+--- target.find(what, who) -> family, name
+--- The family and the name of a rung ("gemm.tiled", or the table that
+--- gemm.rung "tiled" gives), or a family alone ("gemm", or its table); nothing
+--- for another table.
+function M.find(what, who)
   if type(what) == "string" then
     local first, name = what:match("^([%a_][%w_]*)%.([%a_][%w_]*)$")
     local family = families.get(first or what)
@@ -33,14 +35,6 @@ local function find_rung(what, who)
       end
     end
   end
-end
-
---- target.find(what, who) -> family, name
---- The family and the name of a rung ("gemm.tiled", or the table that
---- gemm.rung "tiled" gives), or a family alone ("gemm", or its table); nothing
---- for another table.
-function M.find(what, who)
-  return find_rung(what, who, true)
 end
 
 --- target.shape(shape, names, who) -> table
@@ -181,7 +175,7 @@ function M.of(who, what, ...)
   elseif callable(what) then
     return {call = what, name = who}, options(who, ...)
   elseif type(what) == "string" or type(what) == "table" then
-    local family, name = find_rung(what, who)
+    local family, name = M.find(what, who)
     if family then
       local shape, params = ...
       local opts = options(who, select(3, ...))
@@ -204,7 +198,7 @@ end
 -- A rung or a whole family ("gemm", rung nil) on operands; nil where `what` is
 -- neither.
 function M.ladder(who, what, shape, type)
-  local family, name = find_rung(what, who)
+  local family, name = M.find(what, who)
   if family then
     local o, made = M.operands(family, shape, type, who)
     return {family = family, rung = name, operands = o,
