@@ -11,6 +11,7 @@ local MODULES = {
   {"spmv", "spmv"},
   {"transpose", "transpose"},
   {"reduce", "reduce"},
+  {"scan", "scan"},
   {"bench", "measure.bench"},
   {"peaks", "measure.peaks"},
   {"compare", "measure.compare"},

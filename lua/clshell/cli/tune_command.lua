@@ -29,6 +29,18 @@ local function one_size(word)
   return n and {n}, message
 end
 
+-- Reductions and scans of a vector.
+local VECTOR = {cpu = {"1m"}, other = {"64m"}, sizes = one_size,
+  elements = function(s)
+    return 2.0 * s[1]
+  end,
+  operands = function(s, type)
+    return {function()
+      local h <close> = cl.array(type, s[1])
+      return {x = cl.buffer(type, s[1], h:random(1))}
+    end}
+  end}
+
 -- By family: sizes where none are given, on a CPU and on other devices; the
 -- sizes of a word of the command line; the elements in memory; and the
 -- operands of some sizes, by functions.
@@ -53,17 +65,7 @@ local LADDERS = {
         return {A = random(s[1], s[2], type, 1)}
       end}
     end},
-  reduce = {cpu = {"1m"}, other = {"64m"},
-    sizes = one_size,
-    elements = function(s)
-      return 1.0 * s[1]
-    end,
-    operands = function(s, type)
-      return {function()
-        local h <close> = cl.array(type, s[1])
-        return {x = cl.buffer(type, s[1], h:random(1))}
-      end}
-    end},
+  reduce = VECTOR, scan = VECTOR,
   spmv = {cpu = {"1m"}, other = {"16m"},
     sizes = one_size,
     elements = function(s)
@@ -300,7 +302,7 @@ return {"Searches the fastest kernel of each family and size on this device, "
     .. "own that begin with - come behind a --. What is kept lies in "
     .. "clshell/choices of $XDG_CONFIG_HOME (~/.config); help gemm.keep says "
     .. "more. Ctrl-C ends the search; what was kept before stays.",
-  arguments = {{"family", "gemm, spmv, transpose, reduce; all if left "
+  arguments = {{"family", "gemm, spmv, transpose, reduce, scan; all if left "
     .. "out; or a script and its arguments", args = "*", values = FAMILIES,
     files = true}},
   options = {

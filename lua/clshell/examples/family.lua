@@ -15,6 +15,10 @@ print(B.rows, B.cols) --> 30 20
 local y = reduce({3, 1, 2})
 print(y:read()[1], reduce({3, 1, 2}, {op = "max"}):read()[1]) --> 6.0 3.0
 
+--- scan
+local y = scan({1, 2, 3, 4}, {kind = "exclusive"})
+print(y:read()[4], scan{1, 2, 3, 4}:read()[4]) --> 6.0 10.0
+
 --- family.new
 local family = require "clshell.family"
 local axpy = family.new{

@@ -45,6 +45,10 @@ local AFTER = {
     unrolled = {"last_steps"}, grid_stride = {"unrolled", "first_add"},
     simd = {"grid_stride"},
   },
+  scan = {
+    tree = {"doubling"}, tree_padded = {"tree"},
+    registers = {"tree_padded", "doubling"}, blocks = {"registers"},
+  },
 }
 
 -- Rungs whose step is to avoid bank conflicts.

@@ -3,8 +3,8 @@
 -- SPDX-License-Identifier: MIT
 --
 -- classes[name] lists conditions on the properties of a device; families
--- (gemm, spmv, transpose, reduce) have rows, and the first row that fits and
--- whose rung accepts the operands is taken. A row's fields:
+-- (gemm, spmv, transpose, reduce, scan) have rows, and the first row that fits
+-- and whose rung accepts the operands is taken. A row's fields:
 --
 --   rung     the rung's name
 --   params   its parameters; those left out have their defaults
@@ -14,7 +14,7 @@
 --   where    conditions on the shape (for gemm m, n, k, batch, and work =
 --            m n k; for spmv format, rows, cols, ndiags, nnz, row = nnz / rows
 --            and bytes of the values; for transpose rows, cols, bytes of A;
---            for reduce n, bytes of x)
+--            for reduce and scan n, bytes of x)
 --   guarded  true: only where the rung detects operands that it does not
 --            cover and hands them to one that does
 --   note     why, for people
@@ -111,5 +111,14 @@ return {
     {rung = "grid_stride"},
     {rung = "grid_stride", params = {wg = 64}, note = "small work-groups"},
     {rung = "sequential", params = {wg = 32}},
+  },
+
+  scan = {
+    {class = "cpu", rung = "blocks", where = {bytes = {max = CACHED}},
+      params = {block = 16384}, note = "small enough for few cores"},
+    {class = "cpu", rung = "blocks"},
+    {rung = "registers"},
+    {rung = "registers", params = {wg = 64}, note = "small work-groups"},
+    {rung = "doubling", params = {wg = 32}},
   },
 }

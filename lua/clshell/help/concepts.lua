@@ -256,7 +256,7 @@ hot, cold, rotation, flush
 Of a result: what the caches held before each launch. hot: the same operands as
 the launch before; cold: other data, because copies of the operands take turns
 (rotation), a buffer is overwritten (flush), or the operands exceed the caches.
-gemm is measured hot, spmv, transpose and reduce cold; cache = "cold" chooses.
+gemm is measured hot, the other families cold; cache = "cold" chooses.
 Try: ?bench
 
 tick, timer step

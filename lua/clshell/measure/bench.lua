@@ -363,7 +363,7 @@ end
 ---            or a launch takes more than 1 s: the note says so
 ---   busy     0.5 (quick: 0.1)  seconds of timed work at least
 ---   warmup   0.3 (quick: 0.1)  seconds of ramp at most
----   cache    hot (spmv, transpose, reduce: cold)  "cold": the caches hold
+---   cache    hot (families that memory limits: cold)  "cold": the caches hold
 ---            other data before each launch
 ---   flop, bytes, type  -  of one run, for the rates and the roofline
 ---   args     -      the arguments of a Launch, as a list
