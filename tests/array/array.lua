@@ -147,18 +147,18 @@ local function try(operation, a, b)
   end
 end
 
--- Each operation on random pairs of types.
+-- Each operation on a random pair of types.
 for _, operation in ipairs(OPERATIONS) do
   t.test("values of " .. operation[1], function()
-    local tried = 0
-    while tried < 2 do
+    local tried = false
+    while not tried do
       local a, b = TYPES[math.random(#TYPES)], TYPES[math.random(#TYPES)]
       local real = REAL[a] or REAL[b]
       local wide = WIDE[a] or WIDE[b]
       local makes_real = operation[1] == "/" or operation[1] == "^"
       if may_meet(a, b) and not (operation.bits and real)
           and not (makes_real and wide) then
-        tried = tried + 1
+        tried = true
         try(operation, a, b)
       end
     end
@@ -252,8 +252,8 @@ t.test("OpenCL's functions of one, two and three operands", function()
   end
   t.eq(list(x:hypot(0)), {0.25, 0.5, 1.0})
   t.eq(list(x:fma(2, 1)), {1.5, 2.0, 3.0})
-  t.raises(function() return x:fma(2) end, "x:fma takes 2 operands besides x",
-    "got 1")
+  t.raises(function() return x:fma(2) end, "fma takes 2 operands besides x",
+    "x:fma(y, z)")
   t.raises(function() return x:exp(1) end, "takes 0 operands")
 end)
 
@@ -390,7 +390,7 @@ t.test("operands that cannot be", function()
   t.raises(function() return h + h end, "got an Array", "make a Buffer")
   t.raises(function() return x + {} end, "got a table")
   t.raises(function() return x .. x end, "concatenate")
-  t.raises(function() return x:max() end, "1 operand besides x; got 0")
+  t.raises(function() return x:max() end, "max takes 1 operand besides x")
   t.raises(function() return x & 1.5 end, "takes integers; got float")
   t.raises(function() return x < x end, "x:lt(y)")
   t.raises(function() return (x + 1) <= x end, "x:le(y)")

@@ -32,7 +32,7 @@ meta.__members = methods -- for completion
 local TEXT = {
   index = "i", pown = "pown((T)a, b)", where = "a != 0 ? (T)b : (T)c",
   add = "a + b", sub = "a - b", mul = "a * b", div = "(T)a / (T)b",
-  pow = "pow((T)a, (T)b)", neg = "-a", bnot = "~a", band = "a & b",
+  pow = "pow((T)a, (T)b)", unm = "-a", bnot = "~a", band = "a & b",
   bor = "a | b", bxor = "a ^ b", shl = "a << b", shr = "a >> b",
 }
 local REAL = {
@@ -66,18 +66,21 @@ end
 
 local kind_of = layout.kind
 
+local ARGUMENTS = {"", "y", "y, z"} -- by the number of operands
+local NEEDS = "%s: an operand must be a Buffer or an Expression; got %s"
+
 local function is_expression(value)
   return type(value) == "table" and debug.getmetatable(value) == meta
 end
 
+local leaves = layout.leaves
+
 -- A value as an operand; a number stays one.
 local function operand(what, value)
-  local leaf = value ~= nil and layout.leaves[value]
-  if leaf then
-    return layout.scalar(what, leaf)
-  elseif is_expression(value) or type(value) == "number" then
+  if type(value) == "number" or is_expression(value) then
     return value
-  elseif text.class(value) == "Buffer" then
+  elseif value ~= nil and leaves[value]
+      or text.class(value) == "Buffer" then
     return layout.scalar(what, layout.leaf(value))
   end
   cl.error(("%s: an operand must be a Buffer, an Expression or a number; "
@@ -86,14 +89,25 @@ local function operand(what, value)
     or nil)
 end
 
+-- The Buffer or Expression of a method.
+local function subject(what, x)
+  x = operand(what, x)
+  if type(x) == "number" then
+    cl.error(NEEDS:format(what, text.got(x)))
+  end
+  return x
+end
+
 local function constant(type, value)
   return {kind = kind_of("constant", type), value = value}
 end
 
--- The type of numbers that stand beside no other operand.
-local function alone(value)
-  return math.type(value) == "float" and "float"
+-- A number as an operand, of the type that stands beside it.
+local function typed(what, value, beside)
+  local type = beside and types.constant(what, value, beside.kind.type)
+    or math.type(value) == "float" and "float"
     or types.fits(value, "int") and "int" or "long"
+  return constant(type, value)
 end
 
 -- Operands of an operation; numbers take the type of the first other one.
@@ -104,11 +118,9 @@ local function operands(what, a, b, c)
     type(c) == "number"
   if na or nb or nc then
     local beside = not na and a or b and not nb and b or c and not nc and c
-    local function typed(value)
-      return constant(beside and types.constant(what, value, beside.kind.type)
-        or alone(value), value)
-    end
-    a, b, c = na and typed(a) or a, nb and typed(b) or b, nc and typed(c) or c
+    a = na and typed(what, a, beside) or a
+    b = nb and typed(what, b, beside) or b
+    c = nc and typed(what, c, beside) or c
   end
   return a, b, c
 end
@@ -126,6 +138,9 @@ local function node(what, op, type, a, b, c)
       end
     end
   end
+  if not dims then
+    cl.error(NEEDS:format(what, "numbers alone"))
+  end
   return setmetatable({kind = kind_of(op, type), dims = dims,
     context = context, a = a, b = b or false, c = c or false, mark = false,
     id = 0}, meta)
@@ -139,11 +154,11 @@ end
 -- b, c) for the types of its operands.
 local function define(list, name, n, rule, what)
   what = what or name
-  list[name] = function(a, b, c, ...)
-    local got = c ~= nil and 3 or b ~= nil and 2 or a ~= nil and 1 or 0
-    if list == methods and (got ~= n or select("#", ...) > 0) then
-      cl.error(("x:%s takes %s besides x; got %d"):format(name,
-        text.count(n - 1, "operand"), got + select("#", ...) - 1))
+  list[name] = function(a, b, c, more)
+    if list == methods and (n < 2 and b ~= nil or n < 3 and c ~= nil
+        or n > 1 and b == nil or n > 2 and c == nil or more ~= nil) then
+      cl.error(("%s takes %s besides x: x:%s(%s)"):format(name,
+        text.count(n - 1, "operand"), name, ARGUMENTS[n]))
     end
     a, b, c = operands(what, a, n > 1 and b or nil, n > 2 and c or nil)
     local type = rule(what, a.kind.type, b and b.kind.type,
@@ -188,7 +203,6 @@ for name, sign in pairs{shl = "<<", shr = ">>"} do
     return types.promoted(a)
   end, ("x %s y"):format(sign))
 end
-TEXT.unm = TEXT.neg
 for _, name in ipairs{"lt", "le"} do
   operators[name] = function()
     cl.error("x < y is one boolean in Lua; for elements write x:lt(y), "
@@ -254,7 +268,7 @@ end
 --- towards zero; beyond the type's range they become its nearest end, and NaN
 --- becomes 0. Integers wrap, as in C.
 function methods.astype(x, type)
-  x = operand("astype", x)
+  x = subject("astype", x)
   if not types.known[type] then
     cl.error(("astype: no scalar type %s; there are: %s"):format(
       text.got(type), text.values(text.keys(types.known))))
@@ -379,9 +393,8 @@ end
 
 local marks = 0
 
--- The calculation of an expression into a Buffer.
-local function calculation(e, b)
-  local out = layout.leaf(b)
+-- The calculation of an expression into the Buffer of a leaf.
+local function calculation(e, out)
   marks = marks + 1
   local c = {name = "expression", context = out.context, dims = out.dims,
     flat = true, args = {out.dims.count, nil, nil, nil}, n = 1, parts = parts,
@@ -397,9 +410,9 @@ end
 --- A new Buffer with the elements, which one launch calculates, and the event
 --- of the launch. It does not wait.
 function methods.eval(x)
-  x = operand("eval", x)
+  x = subject("eval", x)
   local b = cl.buffer(x.kind.type, x.dims, nil, {context = x.context})
-  return b, fused.run(calculation(x, b))
+  return b, fused.run(calculation(x, layout.leaf(b)))
 end
 
 --- Expression:read([dst] [, opts]) -> Array
@@ -413,7 +426,7 @@ end
 --- The elements moved on by k places, those at the end to the beginning:
 --- element i is that of i - k before. One distance for each dimension.
 function methods.shift(x, ...)
-  x = operand("shift", x)
+  x = subject("shift", x)
   local given, by = table.pack(...), {}
   if given.n ~= #x.dims then
     cl.error(("shift: a shape %s takes %s; got %d"):format(x.dims.text,
@@ -442,24 +455,24 @@ local of_buffer = {}
 --- The conversion is C's assignment, but a real into integers and 64 bits into
 --- fewer are errors: say astype.
 function of_buffer.set(b, value)
-  local leaf = layout.scalar("set", layout.leaf(b))
+  local out = layout.scalar("set", layout.leaf(b))
   if type(value) == "number" then
     return b:fill(value)
   end
   local e = operand("set", value)
-  types.check_store("set", e.kind.type, leaf.kind.type)
-  if layout.broadcast("set", e.dims, leaf.dims) ~= leaf.dims then
+  types.check_store("set", e.kind.type, out.kind.type)
+  if layout.broadcast("set", e.dims, out.dims) ~= out.dims then
     cl.error(("set: the shape %s of the expression is not that of the "
-      .. "Buffer, %s"):format(e.dims.text, leaf.dims.text))
-  elseif e.context ~= leaf.context then
+      .. "Buffer, %s"):format(e.dims.text, out.dims.text))
+  elseif e.context ~= out.context then
     cl.error "set: the Buffers are of different contexts (devices)"
   end
-  local c = calculation(e, b)
+  local c = calculation(e, out)
   if not c.aliased then
     return fused.run(c)
   end
   local copy <close> = cl.buffer(b.type, b.shape, nil, {context = b.context})
-  fused.run(calculation(e, copy))
+  fused.run(calculation(e, layout.leaf(copy)))
   return copy:copy(b, {async = true})
 end
 
@@ -542,7 +555,10 @@ end
 for _, name in ipairs{"axpy", "clone", "set"} do
   local method = of_buffer[name]
   of_buffer[name] = function(b, ...)
-    return method(argument.check("Buffer:" .. name, "self", b, "Buffer"), ...)
+    if b == nil or not leaves[b] then
+      argument.check("Buffer:" .. name, "self", b, "Buffer")
+    end
+    return method(b, ...)
   end
 end
 cl.extend("Buffer", of_buffer, true)

@@ -25,8 +25,8 @@ local unpack = table.unpack
 
 local M = {}
 
-local GROUP = 256      -- work-items of a work-group, at most
-local ROWS = 1 << 15   -- work-groups in dimension 1: their items loop
+local GROUP = 256 -- work-items of a work-group, at most
+local NARROW = 64 -- columns: work-groups take more than a row of fewer
 
 local kept = setmetatable({}, {__mode = "k"}) -- context -> text -> kernel
 
@@ -70,29 +70,32 @@ local function places(slot, list)
   end
 end
 
--- The coordinates of an element: the work-item's own one in the innermost
--- dimension; the others are those of row q_, which goes on in steps.
-local function head(dims)
-  local lines = {"  size_t i1_ = get_global_id(0);",
-    "  if (i1_ >= n1_) return;"}
-  if dims == 1 then
-    table.insert(lines, "  { size_t i = i1_, n = n1_; (void)i; (void)n;")
-    return table.concat(lines, "\n")
-  end
-  lines[3] = "  for (size_t q_ = get_global_id(1); q_ < rows_;\n"
-    .. "       q_ += get_global_size(1)) {"
-  lines[4] = "  size_t i = q_ * n1_ + i1_, n = rows_ * n1_, rest_ = q_;"
-    .. " (void)i; (void)n;"
+-- What a work-item does: element i1_ of row q_. A work-group whose items all
+-- have an element asks none of them, which CPUs need for vectors.
+local HEAD = {
+  flat = "size_t first_ = get_group_id(0) * size_, end_ = n1_, q_ = 0,\n"
+    .. "    i_ = first_ + get_local_id(0), c_ = i_;",
+  wide = "size_t groups_ = (n1_ + size_ - 1) / size_, g_ = get_group_id(0),\n"
+    .. "    first_ = g_ % groups_ * size_, end_ = n1_, q_ = g_ / groups_,\n"
+    .. "    i_ = first_ + get_local_id(0), c_ = i_;",
+  narrow = "size_t first_ = get_group_id(0) * size_, end_ = n1_ * rows_,\n"
+    .. "    i_ = first_ + get_local_id(0), q_ = i_ / n1_, c_ = i_ % n1_;",
+}
+
+-- The coordinates behind the innermost one.
+local function coordinates(dims)
+  local lines = {dims > 1 and "  size_t i = q_ * n1_ + i1_, n = n1_ * rows_;"
+    or "  size_t i = i1_, n = n1_;"}
   for d = 2, dims do
-    lines[#lines + 1] = d == dims and ("  size_t i%d_ = rest_;"):format(d)
-      or ("  size_t i%d_ = rest_ %% n%d_; rest_ /= n%d_;"):format(d, d, d)
+    lines[d] = d == dims and ("  size_t i%d_ = q_;"):format(d)
+      or ("  size_t i%d_ = q_ %% n%d_; q_ /= n%d_;"):format(d, d, d)
   end
   return table.concat(lines, "\n")
 end
 
 -- The text of a calculation over so many dimensions, and whether it has
 -- doubles. A half is a float between load and store, which every device has.
-local function source(c, parts, dims)
+local function source(c, parts, dims, way)
   local parameters, loads, stores = {}, {}, {}
   for d = 1, dims do
     parameters[d] = ("ulong n%d_"):format(d)
@@ -115,9 +118,19 @@ local function source(c, parts, dims)
         or ("  b%d_[%s] = %s;"):format(k, at, name)) or nil
     end
   end
-  local text = ("kernel void %s(%s)\n{\n%s\n%s\n%s\n%s\n  }\n}\n"):format(
-    c.name, table.concat(parameters, ",\n    "), head(dims),
-    table.concat(loads, "\n"), c.body(c), table.concat(stores, "\n"))
+  local list = table.concat(parameters, ",\n    ")
+  local call = ("element_(c_, q_, %s)"):format(
+    list:gsub("[^,]-([%w_]+)%f[,\0]", "%1"))
+  local text = table.concat({
+    ("static void element_(size_t i1_, size_t q_,\n    %s)\n{"):format(
+    list),
+    coordinates(dims), table.concat(loads, "\n"), c.body(c),
+    table.concat(stores, "\n"), "}",
+    ("kernel void %s(%s)\n{"):format(c.name, list),
+    "  size_t size_ = get_local_size(0);", "  " .. HEAD[way],
+    ("  if (first_ + size_ <= end_) %s;\n  else if (i_ < end_) %s;\n}\n")
+      :format(call, call),
+  }, "\n")
   local double = text:find "%f[%w]double%d*%f[%W]"
   return (double and "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" or "")
     .. text, double, 8 * #parameters
@@ -136,17 +149,18 @@ local function check_device(c, double, bytes)
   end
 end
 
--- What a calculation launches: {kernel, group, and of the last launch n, rows
--- and launch}; where it is not flat also rows, and its arguments in order,
--- `from` those of the calculation or else `value`.
+-- What a calculation launches: {kernel, group, way, and of the last launch n
+-- and launch}; where it is not flat also `order`: its arguments, `from` those
+-- of the calculation or else `value`, and rows.
 local function new_plan(c)
-  local parts, sizes, order = c.parts(c), nil, nil
+  local parts, sizes, order, way = c.parts(c), nil, nil, "flat"
   if not c.flat then
     local slots = {}
     for _, part in ipairs(parts) do
       slots[#slots + 1] = part.leaf and part
     end
     sizes = layout.lay(c.dims, slots)
+    way = sizes[2] and (sizes[1] < NARROW and "narrow" or "wide") or way
     order = {from = {}, value = table.move(sizes, 1, #sizes, 1, {})}
     order.rows = c.dims.count // sizes[1]
     order.value[#sizes + 1] = sizes[2] and order.rows
@@ -159,7 +173,7 @@ local function new_plan(c)
       end
     end
   end
-  local text, double, bytes = source(c, parts, sizes and #sizes or 1)
+  local text, double, bytes = source(c, parts, sizes and #sizes or 1, way)
   local programs = kept[c.context] or {}
   kept[c.context] = programs
   local k = programs[text]
@@ -172,21 +186,16 @@ local function new_plan(c)
     end
     programs[text] = k
   end
-  return {kernel = k.kernel, group = k.group, order = order}
+  return {kernel = k.kernel, group = k.group, order = order, way = way}
 end
 
 -- The launch over n columns and so many rows; that of the call before stays.
 local function range(plan, n, rows)
   if plan.n ~= n then
-    local x = plan.group
-    while rows > 1 and x // 2 >= n do
-      x = x // 2
-    end
-    local y = plan.group // x
-    local global = (n + x - 1) // x * x
-    plan.launch = rows == 1 and plan.kernel:range(global, x)
-      or plan.kernel:range({global, math.min((rows + y - 1) // y, ROWS) * y},
-      {x, y})
+    local group = plan.group
+    local groups = plan.way == "narrow" and (n * rows + group - 1) // group
+      or (n + group - 1) // group * rows
+    plan.launch = plan.kernel:range(groups * group, group)
     plan.n = n
   end
   return plan.launch

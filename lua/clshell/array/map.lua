@@ -5,6 +5,7 @@ local argument = require "clshell.base.argument"
 local cl = require "cl"
 local expression = require "clshell.array.expression"
 local fused = require "clshell.array.fused"
+local integer = require "clshell.base.integer"
 local layout = require "clshell.array.layout"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
@@ -71,29 +72,8 @@ local function declarations(code)
   return found
 end
 
--- A value as {leaf}, or {type, value}.
-local function part_of(name, value, double)
-  local class = text.class(value)
-  if expression.is(value) then
-    value = value:eval()
-    class = "Buffer"
-  end
-  if class == "Buffer" then
-    return {name = name, leaf = layout.leaf(value)}
-  elseif class == "Value" and value.type then
-    return {name = name, type = value.type, value = value}
-  elseif math.type(value) == "integer" then
-    return {name = name, value = value,
-      type = types.fits(value, "int") and "int" or "long"}
-  elseif type(value) == "number" then
-    return {name = name, value = value, type = double and "double" or "float"}
-  end
-  cl.error(("map: %s must be a Buffer, an Expression or a number; got %s")
-    :format(name, text.got(value)))
-end
-
--- The names that values give, sorted. Raises for names that cannot be.
-local function checked_names(code, values)
+-- The names of values, sorted. Raises for names that cannot be.
+local function names_of(source, code, values)
   local names = {}
   for name in pairs(values) do
     if type(name) ~= "string" or not name:find "^[%a_][%w_]*$"
@@ -101,7 +81,7 @@ local function checked_names(code, values)
       cl.error(("map: %s cannot be the name of a value; i is the number of "
         .. "the element, from 0, and n their count"):format(text.got(name)))
     elseif uses(code, name) == 0 then
-      cl.error(("map: the text does not use %s"):format(name))
+      cl.error(("map: the text does not use %s: %s"):format(name, source))
     end
     names[#names + 1] = name
   end
@@ -109,70 +89,128 @@ local function checked_names(code, values)
   return names
 end
 
--- Raises for a Buffer that is written while another one has its memory.
-local function check_overlaps(parts)
-  for _, out in ipairs(parts) do
-    for _, part in ipairs(out.store and parts or {}) do
-      if part ~= out and part.leaf
-          and out.leaf.buffer:overlaps(part.leaf.buffer) then
-        cl.error(("map: %s is written and has memory of %s; pass a copy, "
-          .. "b:clone()"):format(out.name, part.name))
-      end
+-- What a text does with a value of each type: its parts {name, type, leaf
+-- (whether it is a Buffer), new, load, store, declared}, the numbers of those
+-- that it sets, in the order of its statements, and its lines. The type comes
+-- off the declaration of a variable that the kernel has to declare: one that
+-- is also read, or a half.
+local function analyse(source, code, names, given)
+  local parts, outs, bound = {}, {}, {}
+  for k, name in ipairs(names) do
+    parts[k] = {name = name, type = given[k].type, leaf = given[k].buffer}
+    bound[name] = true
+  end
+  local declared = declarations(code)
+  for _, name in ipairs(text.keys(declared)) do
+    local type = declared[name].type
+    if type and not bound[name] then
+      parts[#parts + 1] = {name = name, type = type, leaf = true, new = true}
     end
   end
-end
-
--- Decides what is written, and takes the type off the declaration of a
--- variable that the kernel has to declare: one that is also read, or a half.
--- Returns the text, and the outputs in the order of their statements.
-local function outputs(source, code, parts, declared)
-  local by_name, list = {}, {}
-  for _, part in ipairs(parts) do
-    by_name[part.name] = part
-  end
-  for name, d in pairs(declared) do
-    if d.type and not by_name[name] then
-      by_name[name] = {name = name, new = d.type}
-      parts[#parts + 1] = by_name[name]
-    end
-  end
-  for _, part in ipairs(parts) do
+  for k, part in ipairs(parts) do
     local count, changed = uses(code, part.name)
     local d = declared[part.name] or {}
-    local own = part.new or part.leaf and part.leaf.kind.type
-    if d.type and not own then
+    local type = types.calculated(part.type)
+    if d.type and not part.leaf then
       cl.error(("map: %s is a number, and the text declares it"):format(
         part.name))
-    elseif d.type and types.calculated(own) ~= types.calculated(d.type) then
+    elseif d.type and type ~= types.calculated(d.type) then
       cl.error(("map: %s is declared %s, but is a Buffer of %s"):format(
-        part.name, d.type, own))
-    elseif changed and own then
-      part.store, part.at = true, changed
-      list[#list + 1] = part
+        part.name, d.type, part.type))
+    elseif part.leaf and part.type:find "^half%d" then
+      cl.error(('map: %s has elements of %s; pass b:as "half"'):format(
+        part.name, part.type))
     end
-    part.load = part.leaf and not (part.store and count == 1
-      and declared[part.name])
+    part.store = part.leaf and changed
+    part.load = part.leaf and not part.new
+      and not (part.store and count == 1 and declared[part.name])
     part.declared = d.type and not part.load and d.type ~= "half"
+    outs[#outs + 1] = part.store and k or nil
     if d.type and not part.declared then
       source = source:sub(1, d.first - 1) .. (" "):rep(#d.type)
         .. source:sub(d.last)
     end
   end
-  if #list == 0 then
+  if #outs == 0 then
     cl.error 'map: the text sets no Buffer; write "float y = ..." or "y = ..."'
   end
-  table.sort(list, function(a, b)
-    return a.at < b.at
+  table.sort(outs, function(a, b)
+    return parts[a].store < parts[b].store
   end)
-  return source, list
+  return {parts = parts, outs = outs, lines = source, alike = {}}
 end
 
--- The shape of all Buffers, and their context.
-local function extent(parts, opts)
-  local dims = opts.shape and layout.shape(opts.shape)
-  local context = opts.context
-  for _, part in ipairs(parts) do
-    local leaf = part.leaf
+-- A value as {type, value} of a number, or {type, value, buffer}.
+local function given_as(name, value, double)
+  local class = text.class(value)
+  if expression.is(value) then
+    value = value:eval()
+    class = "Buffer"
+  end
+  if class == "Buffer" then
+    return {type = value.type, value = value, buffer = true}
+  elseif class == "Value" and value.type then
+    return {type = value.type, value = value}
+  elseif type(value) == "number" then
+    return {value = value, type = math.type(value) == "integer"
+      and (types.fits(value, "int") and "int" or "long")
+      or double and "double" or "float"}
+  end
+  cl.error(("map: %s must be a Buffer, an Expression or a number; got %s")
+    :format(name, text.got(value)))
+end
+
+local texts = {} -- by text: {code, names, known (a set of them), forms}
+
+-- What is known of a text with values of these names.
+local function text_of(source, values)
+  local found, same, count = texts[source], true, 0
+  for name in pairs(values) do
+    same, count = same and found and found.known[name], count + 1
+  end
+  if not (found and same and count == #found.names) then
+    local code = uncommented(source)
+    found = {code = code, names = names_of(source, code, values), known = {},
+      forms = {}, double = code:find "%f[%w]double"}
+    for _, name in ipairs(found.names) do
+      found.known[name] = true
+    end
+    texts[source] = found
+  end
+  return found
+end
+
+-- The values of a text in the order of its names, and what it does with them.
+local function form_of(source, values)
+  local found, given, key = text_of(source, values), {}, ""
+  local double = found.double
+  for _, value in pairs(values) do
+    double = double or text.class(value) == "Buffer"
+      and value.type:find "^double"
+  end
+  for k, name in ipairs(found.names) do
+    given[k] = given_as(name, values[name], double)
+    key = ("%s%s%s "):format(key, given[k].type, given[k].buffer and "*" or "")
+  end
+  local form = found.forms[key]
+    or analyse(source, found.code, found.names, given)
+  found.forms[key] = form
+  return form, given
+end
+
+-- The shape and the context of all Buffers.
+local function extent(given, opts)
+  local shape, context = opts.shape, opts.context
+  if math.type(shape) == "integer" then
+    shape = {shape}
+  end
+  for _, size in ipairs(argument.check("map", "shape", shape or {},
+      "table")) do
+    integer.check("map", "a size", size, 1)
+  end
+  local dims = shape and layout.shape(shape)
+  for _, value in ipairs(given) do
+    local leaf = value.buffer and layout.leaf(value.value)
     if leaf then
       dims = dims and layout.broadcast("map", dims, leaf.dims) or leaf.dims
       context = context or leaf.context
@@ -181,49 +219,27 @@ local function extent(parts, opts)
       end
     end
   end
-  if not dims then
+  if not dims or not dims[1] then
     cl.error("map: without a Buffer the shape must be given: "
       .. "cl.map(text, values, {shape = 16})")
   end
   return dims, context or cl.context()
 end
 
-local function shape_of(shape)
-  if math.type(shape) == "integer" then
-    shape = {shape}
+-- Raises where a Buffer that is set has another shape than the result, or
+-- shares memory.
+local function check_out(form, leaves, k, dims)
+  local out, name = leaves[k], form.parts[k].name
+  if out.dims ~= dims then
+    cl.error(("map: %s has the shape %s, the result %s"):format(name,
+      out.dims.text, dims.text))
   end
-  if shape ~= nil and type(shape) ~= "table" then
-    cl.error(("map: shape must be a number or a list; got %s"):format(
-      text.got(shape)))
-  end
-  for _, n in ipairs(shape or {}) do
-    if math.type(n) ~= "integer" or n < 1 then
-      cl.error(("map: a size must be an integer >= 1; got %s"):format(
-        text.got(n)))
+  for other, leaf in pairs(leaves) do
+    if other ~= k and out.buffer:overlaps(leaf.buffer) then
+      cl.error(("map: %s is written and has memory of %s; pass a copy, "
+        .. "b:clone()"):format(name, form.parts[other].name))
     end
   end
-  return shape
-end
-
-local maps = {} -- text and types -> calculations alike, see fused.lua
-
-local function known(source, parts, dims)
-  local words, plain = {source}, true
-  for _, part in ipairs(parts) do
-    local leaf = part.leaf
-    words[#words + 1] = part.name
-    words[#words + 1] = leaf and leaf.kind.type or part.type
-    if leaf and (leaf.dims ~= dims or not leaf.flat) then
-      plain = false
-    end
-  end
-  for _, part in ipairs(plain and {} or parts) do
-    words[#words + 1] = part.leaf and part.leaf.place or nil
-  end
-  words[#words + 1] = not plain and dims.text or nil
-  local key = table.concat(words, "\0")
-  maps[key] = maps[key] or {}
-  return maps[key], plain
 end
 
 --- cl.map(text, values [, opts]) -> Buffer, ..., Event
@@ -241,51 +257,40 @@ end
 return function(source, values, opts)
   argument.check("cl.map", "text", source, "string",
     'cl.map("float z = a * x", {a = 2, x = x})')
-  argument.check("cl.map", "values", values or {}, "table")
+  values = argument.check("cl.map", "values", values or {}, "table")
   opts = options.check(opts, "cl.map")
-  local code, parts = uncommented(source), {}
-  local double = code:find "%f[%w]double"
-  values = values or {}
-  for _, value in pairs(values) do
-    double = double or text.class(value) == "Buffer"
-      and value.type:find "^double"
-  end
-  for k, name in ipairs(checked_names(code, values)) do
-    parts[k] = part_of(name, values[name], double)
-  end
-  local lines, outs = outputs(source, code, parts, declarations(code))
-  local dims, context = extent(parts, {shape = shape_of(opts.shape),
-    context = opts.context})
-  local args, results = {dims.count}, {}
-  for k, part in ipairs(parts) do
-    if part.new then
-      part.leaf = layout.leaf(cl.buffer(part.new, dims, nil,
-        {context = context}))
+  local form, given = form_of(source, values)
+  local dims, context = extent(given, opts)
+  local args, leaves, flat, places = {dims.count}, {}, true, dims.text
+  for k, part in ipairs(form.parts) do
+    local value = part.new and cl.buffer(part.type, dims, nil,
+      {context = context}) or given[k].value
+    if part.leaf then
+      local leaf = layout.leaf(value)
+      leaves[k], places = leaf, places .. " " .. leaf.place
+      flat = flat and leaf.flat and leaf.dims == dims
+      value = leaf.start > 0 and cl.base(value) or value
     end
-    local leaf = part.leaf
-    if leaf and leaf.kind.type:find "^half%d" then
-      cl.error(('map: %s has elements of %s; pass b:as "half"'):format(
-        part.name, leaf.kind.type))
-    elseif part.store and leaf.dims ~= dims then
-      cl.error(("map: %s has the shape %s, the result %s"):format(part.name,
-        leaf.dims.text, dims.text))
-    end
-    args[k + 1] = not leaf and part.value
-      or leaf.start > 0 and cl.base(leaf.buffer) or leaf.buffer
+    args[k + 1] = value
   end
-  check_overlaps(parts)
-  local alike, flat = known(lines, parts, dims)
-  local event = fused.run{name = "map", known = alike, context = context,
-    dims = dims, flat = flat, args = args, n = #args,
+  local results = {}
+  for i, k in ipairs(form.outs) do
+    check_out(form, leaves, k, dims)
+    results[i] = leaves[k].buffer
+  end
+  local key = flat or places
+  form.alike[key] = form.alike[key] or {}
+  results[#results + 1] = fused.run{name = "map", known = form.alike[key],
+    context = context, dims = dims, flat = flat, args = args, n = #args,
     parts = function()
-      return parts
+      local list = {}
+      for k, part in ipairs(form.parts) do
+        list[k] = setmetatable({leaf = leaves[k] or false}, {__index = part})
+      end
+      return list
     end,
     body = function()
-      return lines .. "\n  ;"
+      return form.lines .. "\n  ;"
     end}
-  for k, out in ipairs(outs) do
-    results[k] = out.leaf.buffer
-  end
-  results[#results + 1] = event
   return table.unpack(results)
 end
