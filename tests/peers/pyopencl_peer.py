@@ -4,15 +4,20 @@
 Takes one line at a time and answers with one, as cuda.c does:
   gemm KERNEL.cl N TILE DEVICE   prepares the rung `tiled` with N x N floats on
                                  the device of that name, and checks it
+  chain N DEVICE                 prepares |sqrt(2 x + y) - x| of pyopencl.array
+                                 on N floats
   run COUNT                      COUNT launches on end: the seconds from the
                                  first START to the last END of their events
 SPDX-License-Identifier: MIT
 """
 import os
 import sys
+import time
 
 import numpy as np
 import pyopencl as cl
+import pyopencl.array as cla
+from pyopencl import clmath
 
 WARMUP = 10
 
@@ -64,6 +69,25 @@ class Gemm:
         return (events[-1].profile.end - events[0].profile.start) * 1e-9
 
 
+class Chain:
+    """A chain of operations on arrays, timed by the host's clock."""
+
+    def __init__(self, n, device):
+        context = cl.Context([find(device)])
+        self.queue = cl.CommandQueue(context)
+        self.x, self.y = (
+            cla.to_device(self.queue, np.full(n, value, np.float32))
+            for value in (0.5, 0.25))
+        self.run(WARMUP)
+
+    def run(self, count):
+        begin = time.perf_counter()
+        for _ in range(count):
+            abs(clmath.sqrt(2 * self.x + self.y) - self.x)
+        self.queue.finish()
+        return time.perf_counter() - begin
+
+
 def main():
     subject = None
     print(f"ok PyOpenCL {cl.VERSION_TEXT}", flush=True)
@@ -74,6 +98,9 @@ def main():
                 subject = Gemm(words[1], int(words[2]), int(words[3]),
                                words[4].strip())
                 print(f"ok error {subject.error:.1e}", flush=True)
+            elif len(words) >= 3 and words[0] == "chain":
+                subject = Chain(int(words[1]), line.split(None, 2)[2].strip())
+                print("ok", flush=True)
             elif len(words) == 2 and words[0] == "run" and subject:
                 print(f"{subject.run(int(words[1])):.9g}", flush=True)
             else:

@@ -44,6 +44,8 @@ local small = {
   bench_spmv = {"-r 1k", "2-D Poisson", "3-D Poisson", "banded",
     "specialised", "csr_vector", "% copy", "small.mtx, float: 4 entries"},
   bench_transpose = {"65x33", "GB/s", "tiled_padded", "float4"},
+  bench_array = {"1000", "copy", "step by step", "expression", "by hand",
+    "us more than a launch", "pyopencl.array"},
   bench_transfer = {"1", "write", "read", "map", "GB/s", "N ="},
   bench_launch = {"-n 50 -r 3", "launch", "from Lua", "from C"},
   register_blocking = {"65", "column_block", "r=8", "naive"},
