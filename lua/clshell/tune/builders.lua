@@ -32,22 +32,22 @@ Builders.__index = Builders
 --- The builders for a source, see evaluate.lua. None where the points need no
 --- build. Without a count there are as many as cores, once the first points
 --- have shown that building takes most of the time; on a CPU only for sources
---- that another process can run.
+--- that another process can run. One alone saves nothing: none then.
 function M.new(source, count)
-  if not source.programs or count == 0 or not cl.commandline then
+  if not source.programs or not cl.commandline then
     return nil
   end
   local device = source.context.device
   local launches = device.type == "cpu" and source.number ~= nil
-  if not count and device.type == "cpu" and not launches then
+  local most = math.min(#source.space, count or math.min(system.cores(),
+    device.global_mem_size // MEMORY))
+  if most < 2 or not count and device.type == "cpu" and not launches then
     return nil
   end
   return setmetatable({source = source, asked = count ~= nil,
-    launches = launches,
-    most = math.min(#source.space, count or math.min(system.cores(),
-      device.global_mem_size // MEMORY)),
-    children = {}, number = 0, keep = false, ready = {}, stamps = {},
-    points = 0, seconds = 0, building = 0, slowest = {seconds = 0}, built = 0,
+    launches = launches, most = most, children = {}, number = 0,
+    keep = false, ready = {}, stamps = {}, points = 0, seconds = 0,
+    building = 0, slowest = {seconds = 0}, built = 0,
     set_cache = source.keep_binaries or program.keep_binaries}, Builders)
 end
 
