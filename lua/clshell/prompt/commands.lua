@@ -243,7 +243,7 @@ end, "expr\ntimes it within a second, as %bench does: for code of the host\n"
 local function check_call(rest)
   local expression, options = part "measure".split(rest)
   local family, rung = expression:match "^([%a_][%w_]*)[%s.]*([%w_]*)$"
-  local known = family and require "clshell.measure.workload".family(family)
+  local known = family and require "clshell.family.list".get(family)
   return known and ("check(%q, %s)"):format(
     family .. (rung ~= "" and "." .. rung or ""), option_table(options)) or nil
 end
