@@ -107,6 +107,7 @@ static void compileprogram(lua_State *L, int program, const char *options,
   if (err == CL_BUILD_PROGRAM_FAILURE &&
       strstr(lua_tostring(L, -1), "ptxas") != NULL)
     err = compile(L, program, options + strlen(CLSHELL_ARGINFO));
+  clsh_context_checkworker(L, err, "clBuildProgram");
   if (err != CL_SUCCESS)
     failed(L, program, source, istext, err);
   clsh_program_check(L, program)->builds = 1;

@@ -7,12 +7,16 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <unistd.h>
 
 #include "cl/cl.h"
 #include "shell.h"
 
 #define DRIVER "worker.so"
+#define SLACK 1000UL    /* ns that a nap of this thread may last longer */
 #define KEPT "CLSHELL_" /* before the name: what the user's variable is */
 
 static const char *const names[] = {"OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"};
@@ -72,6 +76,9 @@ void clsh_isolate_open(lua_State *L, const Options *o, const char *home) {
   if (driver == NULL)
     clsh_error(L, "--worker: the OpenCL loader does not load %s", path);
   lua_settop(L, base);
+#ifdef __linux__
+  prctl(PR_SET_TIMERSLACK, SLACK); /* launches end soon after a first look */
+#endif
 }
 
 /* isolate.worker() -> whether OpenCL runs in a process of its own */
