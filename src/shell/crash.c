@@ -76,7 +76,7 @@ static void report(size_t which) {
     add("  for stores outside a buffer see ");
     add(script != NULL ? PROGRAM " --memcheck " : "check(launch, ...)");
     add(script != NULL ? script : "");
-    add("\n");
+    add("\n  " PROGRAM " --worker goes on after a crash\n");
   }
   if (journal >= 0) {
     keep(journal);
