@@ -509,14 +509,18 @@ static Wire *attach(void) {
 
 /*
 ** Runs the worker; returns an exit code where it cannot begin. Ctrl-C is the
-** program's alone. A kernel's printf comes out at once.
+** program's alone: it is blocked, as a compiler would handle it anew, also in
+** the linkers that compilers start. A kernel's printf comes out at once.
 */
 int clsh_serve_run(void) {
   const struct rlimit none = {0, 0};
   pthread_t thread;
+  sigset_t keys;
   uint32_t seen = 0;
-  signal(SIGINT, SIG_IGN);
-  signal(SIGQUIT, SIG_IGN);
+  sigemptyset(&keys);
+  sigaddset(&keys, SIGINT);
+  sigaddset(&keys, SIGQUIT);
+  pthread_sigmask(SIG_BLOCK, &keys, NULL);
   setrlimit(RLIMIT_CORE, &none);
   setvbuf(stdout, NULL, _IONBF, 0);
   wire = attach();

@@ -239,6 +239,21 @@ t.test("a worker that is killed from outside", function()
   t.eq(out, "false\tsomething ended the worker by signal 9 (Killed)\n1\n")
 end)
 
+t.test("Ctrl-C reaches no thread of a worker, nor its compilers", function()
+  local out = fine("keys.lua", FIND .. [[
+    cl.kernel "kernel void k(global int *x) { x[0] = 1; }":range(1)(
+      cl.buffer("int", 4)):wait()
+    local pid = find(io.popen("echo $PPID"):read())
+    local p <close> = io.popen("cat /proc/" .. pid .. "/task/*/status")
+    local blocked, threads = 0, 0
+    for mask in p:read "a":gmatch "SigBlk:%s*(%x+)" do
+      threads = threads + 1
+      blocked = blocked + (tonumber(mask, 16) >> 1 & 1)
+    end
+    print(threads > 1, blocked == threads)]])
+  t.eq(out, "true\ttrue\n")
+end)
+
 t.test("a program that is killed takes its worker along", function()
   local out = worker("end.lua", FIND .. [[
     cl.buffer("int", 4, 1)
