@@ -262,8 +262,11 @@ t.test("Ctrl-C ends the wait and the child", function()
     local x = cl.buffer("int", 1, 0)
     print(pcall(check, k:range(1), x, 2000000000, {limit = 100}))]])
   local out = scratch.sh(([[
-    (until program=$(pgrep -P $$ -f long.lua) &&
-        child=$(pgrep -P $program -f -- --worker); do sleep 0.1; done
+    (for i in $(seq 600); do
+      program=$(pgrep -P $$ -f long.lua) &&
+        child=$(pgrep -P $program clshell) && break
+      sleep 0.1
+    done
     echo $child >child
     kill -INT $program) &
     "$clshell" %s
