@@ -158,43 +158,27 @@ t.test("the operands stay as they are; parameters and types", function()
   t.ok(r.ok, tostring(r))
 end)
 
-t.test("a family of one's own, on operands", function()
+t.test("a family of one's own, by shapes and on operands", function()
   simulator()
   local doubled <const> = family.new{
-    name = "doubled", inputs = {"x"}, extras = {}, output = "y", ints = {},
-    context = function(o) return o.x.context end,
-    bind = function(o)
-      o.y = cl.buffer("float", #o.x)
-      return {n = #o.x, type = "float", esize = 4}
+    name = "doubled", arguments = {{"x", "n"}}, output = {"y", "n"},
+    reference = function(h)
+      return cl.array("double", #h.x, function(i) return 2 * h.x[i] end)
     end,
-    args = function(_, _, o) return {o.x, o.y} end,
-    truth = function(o)
-      local x = o.x:read()
-      return function(y)
-        local wrong = 0
-        for i = 1, #x do
-          wrong = wrong + (y[i] == 2 * x[i] and 0 or 1)
-        end
-        return wrong, 0, "all elements"
-      end
-    end,
-    flop = function(s) return s.n end, bytes = function(s) return 8 * s.n end,
-    hosts = {}, title = function(s) return ("%d float"):format(s.n) end,
-    rungs = {},
+    rungs = {{name = "by_twos", range = function(s) return s.n // 2 end,
+      source = [[kernel void f(int n, global const REAL *x, global REAL *y) {
+        int i = get_global_id(0);
+        vstore2(2 * vload2(i, x), i, y);
+      }]]}},
   }
-  doubled.define{name = "by_twos", range = function(s) return s.n // 2 end,
-    source = [[kernel void f(global const float2 *x, global float2 *y) {
-      y[get_global_id(0)] = 2.0f * x[get_global_id(0)];
-    }]]}
+  local r = check(doubled, {shapes = {6, 7}})
+  t.eq({#r, r.ok, brief(r[1])}, {1, false, "right: 6\nwrong: 7"})
   local list = {}
-  for i, n in ipairs{6, 7} do
+  for i, n in ipairs{4, 5} do
     list[i] = {x = cl.buffer("float", n, 3)}
   end
-  package.loaded["tests.doubled"] = doubled
-  local r = check(doubled, {operands = list})
-  t.eq(brief(r[1]), "right: 6\nwrong: 7")
-  t.raises(function() check(doubled, "by_twos") end, "give the operands")
-  package.loaded["tests.doubled"] = nil
+  r = check("doubled.by_twos", {operands = list})
+  t.eq(brief(r), "right: 4\nwrong: 5")
 end)
 
 t.test("the rungs of the ladders have no defect", function()
