@@ -380,6 +380,17 @@ t.test("a launch takes an expression, on any queue", function()
   t.raises(function() l(0.5 * x, y) end, "must hold int", "got a Buffer of")
 end)
 
+t.test("a family takes expressions, and their elements of each call",
+  function()
+    local A <close> = cl.buffer("float", {2, 2}, {{1, 2}, {3, 4}})
+    local e, unit = A + A, matrix.identity(2)
+    t.eq(list((gemm(e, unit))), {2.0, 4.0, 6.0, 8.0})
+    A:fill(5)
+    t.eq(list((gemm(e, unit))), {10.0, 10.0, 10.0, 10.0})
+    t.eq(list((transpose(2 * cl.arange(1, 4, {type = "float"})
+      :reshape{2, 2}))), {2.0, 6.0, 4.0, 8.0})
+  end)
+
 t.test("operands that cannot be", function()
   local x <close> = cl.buffer("uchar", 3, 1)
   local h = cl.array("uchar", 3)

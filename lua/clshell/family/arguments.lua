@@ -36,14 +36,17 @@ local function nested_shape(t, depth)
   return #t
 end
 
--- Operand `x` as a Buffer: a buffer itself, or host data (an Array, a nested
--- table) copied into the context. `like` is the type for a nested table.
+-- Operand `x` as a Buffer: a buffer itself, an Expression's, or host data (an
+-- Array, a nested table) copied into the context. `like` is the type for a
+-- nested table.
 function M.buffer(what, name, x, context, like)
   if M.is_buffer(x) then
     if x.closed then
       cl.error(("%s: %s is closed"):format(what, name), {arg = name})
     end
     return x
+  elseif text.class(x) == "Expression" then
+    return (x:eval())
   elseif text.class(x) == "Array" then
     return cl.buffer(x.type, x.shape, x, {context = context})
   elseif type(x) == "table" and x[1] ~= nil and getmetatable(x) == nil then
