@@ -34,6 +34,7 @@ static void spill(int sig) {
 void clsh_hush_begin(void) {
   struct sigaction action = {.sa_handler = spill};
   told[0] = '\0';
+  clsh_process_keepfaults();
   int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
   FILE *f = fd >= 0 ? tmpfile() : NULL;
   if (f == NULL || dup2(fileno(f), STDERR_FILENO) < 0) {
@@ -62,6 +63,7 @@ static bool counts(const char *line) {
 void clsh_hush_end(void) {
   char line[512];
   size_t used = 0;
+  clsh_process_restorefaults();
   if (said == NULL)
     return;
   dup2(clsh_hush_stderr, STDERR_FILENO);

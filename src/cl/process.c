@@ -43,14 +43,33 @@ bool clsh_process_handsoff(void) {
 static const int others[] = {SIGABRT, SIGBUS, SIGFPE,  SIGILL,  SIGSEGV,
                              SIGTRAP, SIGSYS, SIGALRM, SIGQUIT, SIGTERM};
 
-static sigset_t before;
-static struct sigaction onabort;
-static int depth;
+static const int faults[] = {SIGABRT, SIGBUS, SIGILL, SIGSEGV};
+#define NFAULTS (sizeof faults / sizeof faults[0])
+static struct sigaction onfault[NFAULTS];
+
+/* To be called before a driver may set actions for the signals of a crash. */
+void clsh_process_keepfaults(void) {
+  for (size_t i = 0; i < NFAULTS; i++)
+    sigaction(faults[i], NULL, &onfault[i]);
+}
 
 /*
-** Blocks all signals but those, until clsh_process_unblock() is called. That
-** undoes a driver's own action for abort(): LLVM's is the last that runs.
+** Undoes such actions that are for one shot, as those of LLVM, which removes
+** its files. While the first thread that faults is there, a second finds no
+** action at all and ends the process, and after abort() no other action runs.
 */
+void clsh_process_restorefaults(void) {
+  struct sigaction now;
+  for (size_t i = 0; i < NFAULTS; i++)
+    if (sigaction(faults[i], NULL, &now) == 0 &&
+        (now.sa_flags & (int)SA_RESETHAND) != 0)
+      sigaction(faults[i], &onfault[i], NULL);
+}
+
+static sigset_t before;
+static int depth;
+
+/* Blocks all signals but those, until clsh_process_unblock() is called. */
 void clsh_process_block(void) {
   sigset_t all;
   if (depth++ > 0)
@@ -59,14 +78,14 @@ void clsh_process_block(void) {
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     sigdelset(&all, others[i]);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  sigaction(SIGABRT, NULL, &onabort);
+  clsh_process_keepfaults();
 }
 
 void clsh_process_unblock(void) {
   assert(depth > 0);
   if (--depth > 0)
     return;
-  sigaction(SIGABRT, &onabort, NULL);
+  clsh_process_restorefaults();
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 

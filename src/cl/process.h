@@ -13,6 +13,8 @@ void clsh_process_touch(void);
 bool clsh_process_child(void);
 bool clsh_process_handsoff(void);
 bool clsh_process_abandoned(void);
+void clsh_process_keepfaults(void);
+void clsh_process_restorefaults(void);
 void clsh_process_block(void); /* signals, while a driver may start threads */
 void clsh_process_unblock(void);
 bool clsh_process_thread(void *(*work)(void *), void *arg, size_t stack);
