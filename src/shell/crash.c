@@ -115,7 +115,7 @@ static void onsignal(int sig, siginfo_t *info, void *unused) {
     raise(sig);
 }
 
-/* The name of the script that runs, for the report; it must stay. */
+/* The name of the script that runs, or NULL, for the report; it must stay. */
 void clsh_crash_script(const char *name) {
   script = name;
 }

@@ -300,7 +300,7 @@ static const char *openstate(lua_State *L, const Options *o) {
   const char *script = NULL;
   if (o->script < o->argc) {
     script = clsh_home_pushscript(L, o->argv[o->script], home);
-    clsh_crash_script(script);
+    clsh_crash_script(strcmp(script, "-") != 0 ? script : NULL);
   }
   setcommandline(L, o, script);
   clsh_home_setpath(L, home);
@@ -336,6 +336,7 @@ static int pmain(lua_State *L) {
   bool done = o->tool != NULL || clsh_timeout_expired();
   if (done || !(o->interactive || shell))
     return 0;
+  clsh_crash_script(NULL);
   clsh_repl_run(L, o->quiet);
   exitcode = EXIT_OK; /* the failures were shown, the user went on */
   if (clsh_timeout_expired())

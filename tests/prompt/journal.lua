@@ -157,6 +157,7 @@ t.test("the journal of a session that goes on is not offered", function()
 end)
 
 t.test("a folder that cannot be written costs no input", function()
+  clear()
   killed("x = 1", nil, "XDG_STATE_HOME=/dev/null/x")
   run([[
     expect cl>

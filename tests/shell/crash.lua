@@ -117,13 +117,16 @@ t.test("without a kernel under way the newest launch is told", function()
 ]])
 end)
 
-t.test("other faults than stores", function()
+t.test("other faults than stores; a script from the standard input", function()
   local err = crash([[
     cl.kernel "kernel void trap() { __builtin_trap(); }":range(1)():wait()]],
     4)
   has(err, ended "SIGILL (an illegal instruction)",
     "kernel trap over 1\n    launched at crash.lua:1\n"
     .. "  for stores")
+  err = crash('cl.kernel "kernel void trap() { __builtin_trap(); }":range(1)()'
+    .. ":wait()", 4, "$clshell - <crash.lua")
+  has(err, "launched at stdin:1\n", "see check(launch, ...)\n")
 end)
 
 t.test("what was printed before the launch is there", function()

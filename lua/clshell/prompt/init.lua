@@ -105,10 +105,10 @@ local function refresh()
   end
 end
 
--- Puts the inputs into the journal, where there is one.
+-- Puts the inputs into the journal, where there is one; no input fails for it.
 local function keep_inputs()
   if journalled then
-    require "clshell.prompt.journal".update()
+    pcall(require "clshell.prompt.journal".update)
   end
 end
 
