@@ -359,7 +359,8 @@ t.test("options have defaults; a function shows the options it shares",
 t.test("concepts, by any of their names", function()
   for _, word in ipairs{"ndrange", "local_memory", "local memory",
       "coalescing", "occupancy", "roofline", "work-group", "warps",
-      "shared memory", "bank conflict", "barrier", "tiling"} do
+      "shared memory", "bank conflict", "barrier", "tiling",
+      "segfault"} do
     has(word, "Try: ")
   end
   has("roofline", "roofline([r])", "peak arithmetic rate")

@@ -54,6 +54,13 @@ The part of a device that runs work-groups: a multiprocessor of a GPU, a core
 of a CPU. A launch of fewer work-groups than compute units leaves some idle.
 Try: cl.device().compute_units
 
+crash, segfault, segmentation fault
+A driver of the CPU runs kernels in this process, and a kernel that stores far
+outside its buffers ends it. The last words tell the launches under way, their
+arguments and lines; check names the store. A session's inputs are on disk
+until it exits: %restore in a new session runs them.
+Try: ?check
+
 host
 The computer around the device: it runs Lua and has memory of its own. A kernel
 reads only buffers on the device.
