@@ -54,13 +54,6 @@ The part of a device that runs work-groups: a multiprocessor of a GPU, a core
 of a CPU. A launch of fewer work-groups than compute units leaves some idle.
 Try: cl.device().compute_units
 
-crash, segfault, segmentation fault
-A driver of the CPU runs kernels in this process, and a kernel that stores far
-outside its buffers ends it. The last words tell the launches under way, their
-arguments and lines; check names the store. A session's inputs are on disk
-until it exits: %restore in a new session runs them.
-Try: ?check
-
 host
 The computer around the device: it runs Lua and has memory of its own. A kernel
 reads only buffers on the device.
@@ -355,7 +348,8 @@ behind the end of a Buffer ends the process as well. On a GPU those are filled
 again that were written, filled or read as a whole and not changed since; a
 command that needs another one raises CONTENT_LOST. After Ctrl-C the answer k
 ends what runs. A launch takes some microseconds more, a transfer one more
-copy.
+copy. Without a worker the last words name the launches under way, with their
+arguments and lines, and %restore in a new session runs the inputs again.
 Try: ?check
 
 keys, key, editing, shortcut, prompt
