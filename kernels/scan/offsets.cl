@@ -14,8 +14,8 @@
 **   each  elements of a work-group
 **   y     in, out: vector
 **   sums  in:      vector
-** NDRange of add: one dimension, global >= n - each, any local size: the first
-**   work-group has nothing before it.
+** NDRange of add: two dimensions, global = {each, work-groups - 1}, any local
+**   size: the first work-group has nothing before it. No division for i.
 ** Local memory: 2 WG elements.
 ** Defines: REAL, WG.
 ** Assumes nothing.
@@ -52,7 +52,8 @@ void offsets(int n, global REAL *sums)
 kernel void add(int n, int each, global REAL *restrict y,
                 global const REAL *restrict sums)
 {
-  const size_t i = get_global_id(0) + each;
+  const size_t g = get_global_id(1) + 1;
+  const size_t i = g * each + get_global_id(0);
   if (i < (size_t)n)
-    y[i] += sums[i / each];
+    y[i] += sums[g];
 }

@@ -14,6 +14,11 @@ function M.roundup(n, size)
   return M.groups(n, size) * size
 end
 
+-- The largest power of two that is no more than n.
+function M.power_of_two(n)
+  return 1 << math.floor(math.log(n, 2))
+end
+
 -- A parameter of a rung.
 function M.param(name, values, default, help)
   return {name = name, values = values, default = default, help = help}

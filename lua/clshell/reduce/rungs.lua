@@ -61,11 +61,6 @@ local function lower(id, stride)
   return id < stride and id or nil
 end
 
--- The smallest power of two that is no more than n.
-local function power_of_two(n)
-  return 1 << math.floor(math.log(n, 2))
-end
-
 local function defines(p, s)
   local list = {OP = s.op:upper()}
   for name, value in pairs(p) do
@@ -89,7 +84,7 @@ local function rung(def)
   end
   function def.finish(s, p, own, run, o)
     if own.y ~= o.y then
-      local size = power_of_two(math.min(SECOND,
+      local size = tiling.power_of_two(math.min(SECOND,
         s.context.device.max_work_group_size))
       run("grid_stride.cl", "reduce", {REAL = s.type, OP = s.op:upper(),
         WG = size, WIDTH = 1}, {size}, {size}, count(s, p), own.y, o.y)

@@ -7,7 +7,7 @@
 local cl = require "cl"
 local tiling = require "clshell.family.tiling"
 
-local groups, param, roundup = tiling.groups, tiling.param, tiling.roundup
+local groups, param = tiling.groups, tiling.param
 
 local SECOND = 256 -- work-items of a work-group of the later launches
 
@@ -38,11 +38,12 @@ local function rung(def, size, each)
   function def.finish(s, p, own, run)
     local n = groups(s.n, each(p))
     if n > 1 then
-      local most = math.min(SECOND, s.context.device.max_work_group_size)
+      local most = tiling.power_of_two(math.min(SECOND,
+        s.context.device.max_work_group_size))
       local defines = {REAL = s.type, WG = most}
       run("offsets.cl", "offsets", defines, {most}, {most}, n, own.sums)
-      run("offsets.cl", "add", defines, {roundup(s.n - each(p), most)},
-        {most}, s.n, each(p), own.y, own.sums)
+      run("offsets.cl", "add", defines, {each(p), n - 1},
+        {math.min(most, each(p)), 1}, s.n, each(p), own.y, own.sums)
     end
   end
   return def
