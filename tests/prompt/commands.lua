@@ -87,6 +87,7 @@ t.test("%check looks at a launch and does not run it", function()
       "check: no finding in transpose.tiled over 3 sizes", "right at 3x3; 5x2")
   end
   has(session "%check transpose", "transpose has no rung of your own")
+  has(session "check(transpose)", "transpose has no rung of your own")
   has(session "%check transpose til", "no kernel 'til'")
 end)
 

@@ -222,20 +222,24 @@ end)
 
 t.test("wrong calls", function()
   t.raises(function() check "gem.mine" end, "'gem.mine' is no rung")
-  t.raises(function() check(gemm, "mein") end, "no kernel 'mein'",
-    "did you mean 'mine'?")
+  t.raises(function() check(gemm, "tilled") end, "no kernel 'tilled'",
+    "did you mean 'tiled'?")
   t.raises(function() check(spmv) end, "spmv has no rung of your own",
     'check(spmv, "naive")')
-  t.raises(function() check(gemm, "mine", 3) end, "options must be a table")
-  t.raises(function() check(gemm, "mine", {}, 3) end, "takes a family")
-  t.raises(function() check(gemm, "mine", {size = 3}) end,
+  t.raises(function() check(gemm, "tiled", 3) end, "options must be a table")
+  t.raises(function() check(gemm, "tiled", {}, 3) end, "takes a family")
+  t.raises(function() check(gemm, "tiled", {size = 3}) end,
     "unknown option 'size'", "shapes")
-  t.raises(function() check(gemm, "mine", {shapes = 3}) end,
+  t.raises(function() check(gemm, "tiled", {shapes = 3}) end,
     "shapes must be a table; got 3")
-  t.raises(function() check(gemm, "mine", {shapes = {}}) end,
+  t.raises(function() check(gemm, "tiled", {shapes = {}}) end,
     "shapes must have an element; got none")
-  t.raises(function() check(gemm, "mine", {limit = "1"}) end,
+  t.raises(function() check(gemm, "tiled", {limit = "1"}) end,
     "limit must be a number; got \"1\"")
+  for _, limit in ipairs{0, -1, 0 / 0} do
+    t.raises(function() check(gemm, "tiled", {limit = limit}) end,
+      "limit must be > 0; got ")
+  end
   t.raises(function() check(gemm, "tiled", {params = {tyle = 3}}) end, "tyle")
 end)
 

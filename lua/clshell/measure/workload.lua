@@ -5,6 +5,7 @@
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local families = require "clshell.family.list"
+local lazy = require "clshell.base.lazy"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -24,7 +25,7 @@ function M.find(what, who)
     end
     cl.error(("%s: '%s' is no rung, such as \"gemm.tiled\""):format(who,
       what), {hint = "families: " .. table.concat(families.names(), ", ")})
-  elseif families.is(what) then
+  elseif families.is(lazy.load(what)) then
     return what
   end
   for _, name in ipairs(families.names()) do

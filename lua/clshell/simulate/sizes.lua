@@ -168,7 +168,7 @@ local function lines_of(what, sizes, list, limit)
   return lines
 end
 
--- Raises for options that are no lists, or empty ones.
+-- Raises for options that are no lists, or empty ones; returns the limit.
 local function check_options(opts)
   for _, name in ipairs{"params", "shapes", "operands"} do
     local value = opts[name]
@@ -180,7 +180,13 @@ local function check_options(opts)
       end
     end
   end
-  return argument.check("check", "limit", opts.limit or LIMIT, "number")
+  local limit = argument.check("check", "limit", opts.limit or LIMIT,
+    "number")
+  if limit <= 0 or limit ~= limit then
+    cl.error(("check: limit must be > 0; got %s"):format(limit),
+      {arg = "limit"})
+  end
+  return limit
 end
 
 --- sizes.check(family, name, opts) -> check
