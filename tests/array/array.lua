@@ -391,6 +391,20 @@ t.test("a family takes expressions, and their elements of each call",
       :reshape{2, 2}))), {2.0, 6.0, 4.0, 8.0})
   end)
 
+t.test("kernels are kept no longer than their context", function()
+  local seen = setmetatable({}, {__mode = "k"})
+  do
+    local context = cl.context()
+    seen[context] = true
+    t.eq(list(cl.arange(1, 3) + 1), {2, 3, 4})
+    context:close()
+  end
+  t.eq(list(cl.arange(1, 3) + 1), {2, 3, 4}, "in another context")
+  collectgarbage()
+  collectgarbage()
+  t.eq(next(seen), nil)
+end)
+
 t.test("operands that cannot be", function()
   local x <close> = cl.buffer("uchar", 3, 1)
   local h = cl.array("uchar", 3)

@@ -2,8 +2,8 @@
 -- its text, its program, kept by the form of the calculation, and its launch
 -- A calculation has
 --   name     of the kernel
---   known    the table of all calculations with the same text, where not flat
---            also with the same places of elements in memory
+--   known    a table, the same one for all calculations with one text, where
+--            not flat also with the same places of elements in memory
 --   context  of its Buffers
 --   dims     shape of the result, see layout.lua
 --   flat     whether the elements of all Buffers are those of the result, one
@@ -28,7 +28,17 @@ local M = {}
 local GROUP = 256 -- work-items of a work-group, at most
 local NARROW = 64 -- columns: work-groups take more than a row of fewer
 
-local kept = setmetatable({}, {__mode = "k"}) -- context -> text -> kernel
+-- By context: kernels by text, plans by the table `known` of a calculation.
+local kept = setmetatable({}, {__mode = "k"})
+
+local function kept_for(context)
+  local made = kept[context]
+  if not made then
+    made = {kernels = {}, plans = {}}
+    kept[context] = made
+  end
+  return made
+end
 
 -- Adds the parameters of slot k to a list; returns its element's index.
 local function index(slot, k, parameters)
@@ -152,7 +162,7 @@ end
 -- What a calculation launches: {kernel, group, way, and of the last launch n
 -- and launch}; where it is not flat also `order`: its arguments, `from` those
 -- of the calculation or else `value`, and rows.
-local function new_plan(c)
+local function new_plan(c, kernels)
   local parts, sizes, order, way = c.parts(c), nil, nil, "flat"
   if not c.flat then
     local slots = {}
@@ -174,9 +184,7 @@ local function new_plan(c)
     end
   end
   local text, double, bytes = source(c, parts, sizes and #sizes or 1, way)
-  local programs = kept[c.context] or {}
-  kept[c.context] = programs
-  local k = programs[text]
+  local k = kernels[text]
   if not k then
     check_device(c, double, bytes)
     local program = cl.build(text, {context = c.context, name = c.name})
@@ -184,7 +192,7 @@ local function new_plan(c)
     while k.group < GROUP and k.group * 2 <= k.kernel.work_group_size do
       k.group = k.group * 2
     end
-    programs[text] = k
+    kernels[text] = k
   end
   return {kernel = k.kernel, group = k.group, order = order, way = way}
 end
@@ -204,10 +212,11 @@ end
 --- fused.run(c) -> Event
 --- Launches a calculation on the default queue of its context.
 function M.run(c)
-  local plan = c.known[c.context]
+  local made = kept_for(c.context)
+  local plan = made.plans[c.known]
   if not plan then
-    plan = new_plan(c)
-    c.known[c.context] = plan
+    plan = new_plan(c, made.kernels)
+    made.plans[c.known] = plan
   end
   local args, order = c.args, plan.order
   if not order then
