@@ -1,12 +1,14 @@
 -- array/init.lua - calculations on Buffers: operators and methods that make
 -- expressions, cl.map for those in OpenCL C, and sequences. Loading the room
 -- adds them to module cl and its classes.
--- expression.lua has operators, methods and evaluation, types.lua the rules of
--- types, layout.lua those of shapes, fused.lua makes and launches kernels;
--- names.lua lists the names that a session has before it loads the room.
+-- expression.lua has operators and methods, types.lua the rules of types,
+-- layout.lua those of shapes; statement.lua writes and fused.lua makes and
+-- launches kernels, evaluate.lua has them do expressions; names.lua lists the
+-- names that a session has before it loads the room.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+require "clshell.array.evaluate"
 local sequences = require "clshell.array.sequences"
 
 cl.map = require "clshell.array.map"
