@@ -79,21 +79,23 @@ static cl_uint getwaits(cl_event list[], cl_uint room) {
 }
 
 static void platforms(void) {
-  cl_platform_id list[MAXPLATFORMS];
-  cl_uint n = 0;
+  cl_platform_id list[MAXPLATFORMS] = {NULL};
+  cl_uint told = 0, n = 0;
   uint64_t id = 1;
-  if (clGetPlatformIDs(MAXPLATFORMS, list, &n) != CL_SUCCESS)
-    n = 0;
-  n = n < MAXPLATFORMS ? n : MAXPLATFORMS;
+  if (clGetPlatformIDs(MAXPLATFORMS, list, &told) != CL_SUCCESS)
+    told = 0;
+  while (n < told && n < MAXPLATFORMS && list[n] != NULL)
+    n++;
   wire_putn(out, n);
   for (cl_uint i = 0; i < n; i++) {
-    cl_device_id devices[MAXDEVICES];
+    cl_device_id devices[MAXDEVICES] = {NULL};
     cl_uint count = 0;
     *place(id++) = list[i];
     if (clGetDeviceIDs(list[i], CL_DEVICE_TYPE_ALL, MAXDEVICES, devices,
-                       &count) != CL_SUCCESS)
-      count = 0;
-    count = count < MAXDEVICES ? count : MAXDEVICES;
+                       &told) != CL_SUCCESS)
+      told = 0;
+    while (count < told && count < MAXDEVICES && devices[count] != NULL)
+      count++;
     wire_putn(out, count);
     for (cl_uint j = 0; j < count; j++) {
       cl_device_type type = 0;
@@ -272,7 +274,7 @@ static void getbinary(void) {
   cl_program p = getobject();
   out->err =
       clGetProgramInfo(p, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL);
-  unsigned char *bytes = malloc(size + 1);
+  unsigned char *bytes = size > 0 && size < WIRE_ROOM ? malloc(size) : NULL;
   if (bytes == NULL)
     out->err = CL_OUT_OF_HOST_MEMORY;
   if (out->err == CL_SUCCESS)

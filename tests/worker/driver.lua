@@ -352,4 +352,33 @@ t.test("at the prompt the session goes on", function()
       .. device.index)
 end)
 
+t.test("what the driver there tells wrongly", function()
+  create("lied.lua", [[
+    local p = cl.build "kernel void f(global int *x, int n) { x[0] = n; }"
+    local b = cl.buffer("int", 1)
+    p.f:range(1)(b, 5)
+    print(b:read()[1], #p:binary())]])
+  local function under(lie)
+    local _, err, code = sh(("OPENCL_LAYERS=%s/tests/faultlayer.so CLFAULT=%s "
+      .. "$clshell --worker lied.lua"):format(t.build, lie))
+    t.ok(code == 0 or code == 1 or code == 3, lie .. ": " .. err)
+    t.ok(not err:find("Sanitizer: ", 1, true), lie .. ": " .. err)
+    t.ok(not err:find("SIG", 1, true), lie .. ": " .. err)
+    return err
+  end
+  local most = 0
+  for n in under "":gmatch "(%d+) questions" do
+    most = math.max(most, tonumber(n))
+  end
+  if most == 0 then
+    t.skip "the OpenCL loader takes no layers (OPENCL_LAYERS)"
+  end
+  for n = 1, most do
+    under(("lie:%d:4"):format(n))
+  end
+  for n = 1, 10 do -- what the loader asks
+    under(("lie:%d:2"):format(n))
+  end
+end)
+
 t.done()
