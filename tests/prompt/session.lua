@@ -297,7 +297,8 @@ t.test("slow to start: nothing is loaded before the prompt", function()
         io.write(name, " ")
       end
     end]]
-  local allowed = {clshell = true, ["clshell.base.lazy"] = true,
+  local allowed = {clshell = true, ["clshell.array.names"] = true,
+    ["clshell.base.lazy"] = true,
     ["clshell.base.folder"] = true, ["clshell.base.search"] = true,
     ["clshell.diagnose.excerpt"] = true, ["clshell.prompt"] = true,
     ["clshell.prompt.edit"] = true, ["clshell.prompt.guard"] = true,

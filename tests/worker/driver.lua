@@ -381,4 +381,4 @@ t.test("what the driver there tells wrongly", function()
   end
 end)
 
-t.done()
+scratch.done()
