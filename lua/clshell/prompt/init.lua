@@ -105,10 +105,12 @@ local function refresh()
   end
 end
 
--- Puts the inputs into the journal, where there is one; no input fails for it.
+-- Puts the inputs into the journal, where there is one; no input fails for it,
+-- and no code of the session runs.
 local function keep_inputs()
   if journalled then
-    pcall(require "clshell.prompt.journal".update)
+    pcall(require "clshell.prompt.guard".run,
+      require "clshell.prompt.journal".update)
   end
 end
 
