@@ -76,6 +76,10 @@ t.test("%check looks at a launch and does not run it", function()
   has(session(start .. "%check k:range(8)(x)\nx:read()[1]"),
     "write outside 'x': x[4]", "it has 4 elements", "\n0\n")
   has(session(start .. "%check k:range(4)(x)"), "no finding in f over 4")
+  has(session(start .. '%check k:range(4, 2), cl.buffer("int", 4, 0)'),
+    "no finding in f over 4, local 2")
+  has(session(start .. "k:range(4), x;\n%check"),
+    "no input has launched a kernel")
   has(session(start .. "l = k:range(4)\nev = l(x):wait();\n1 + 1\n%check"),
     "no finding in f over 4")
   has(session "%check", "no input has launched a kernel",
@@ -111,7 +115,10 @@ t.test("%access tells what a launch asks of memory", function()
   has(session(start .. "%access x"), "launch must be a Launch; got a Buffer")
   has(session(start .. "%access k:range(32)(x, 3) wrap=2"),
     "unknown option 'wrap'")
-  has(session "%access", "no input has launched a kernel")
+  has(session(start .. '%access k:range(32, 32), cl.buffer("int", 96), 3'),
+    "f over 32, local 32")
+  has(session "%access", "no input has launched a kernel",
+    "%access k:range(n)(x, y)")
 end)
 
 t.test("%history lists inputs by number, newest last", function()

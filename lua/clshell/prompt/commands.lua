@@ -253,7 +253,7 @@ define("check", function(rest)
   if call then
     return session.compile(call)()
   end
-  return check(part "launched".call(rest, session.compile))
+  return check(part "launched".call("check", rest, session.compile))
 end, "[launch(args) | family [rung] [limit=, shapes= ...]]\nfinds the defects "
   .. "of a launch, or of a rung over sizes, as check does\nWithout a launch: "
   .. "the newest one of the inputs. The arguments stay as they are.\n`%check "
@@ -281,7 +281,7 @@ define("access", function(rest)
   if call then
     return session.compile(call)()
   end
-  return require "clshell.simulate.access"(part "launched".call("",
+  return require "clshell.simulate.access"(part "launched".call("access", "",
     session.compile))
 end, "[launch(args) [as=, warp=, banks= ...]]\nwhat a kernel asks of memory, "
   .. "by source line\nBanks, sectors and lanes of each load and store, as "

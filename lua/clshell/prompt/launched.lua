@@ -9,9 +9,8 @@ local session = require "clshell.prompt.session"
 
 local M = {}
 
---- launched.split(text) -> launch, arguments; nil
---- The text in front of the last call of `k:range(n)(x, y)`, and ", x, y".
-function M.split(text)
+-- "k:range(n)" and ", x, y" of `k:range(n)(x, y)`: the last call of a text.
+local function call(text)
   local tokens, depth = lexer.tokens(text), 0
   local last = tokens[#tokens]
   if not last or text:sub(last.first, last.last) ~= ")" then
@@ -29,11 +28,27 @@ function M.split(text)
   end
 end
 
+--- launched.split(text) -> launch, arguments; nil
+--- "k:range(n)" and ", x, y" of `k:range(n)(x, y)`, and of `k:range(n), x, y`,
+--- which is how check takes them.
+function M.split(text)
+  local depth = 0
+  for _, token in ipairs(lexer.tokens(text)) do
+    local op = token.kind == "op" and text:sub(token.first, token.last)
+    depth = depth + (lexer.BRACKETS[op] or 0)
+    if op == "," and depth == 0 then
+      return text:sub(1, token.first - 1):match "^%s*(.-)%s*$",
+        text:sub(token.first)
+    end
+  end
+  return call(text)
+end
+
 -- The launch and the arguments of a text, as from table.pack; nil for another
 -- text. Of an old input only the name of a Launch, and calls of range, on and
 -- work, are evaluated: nothing runs twice.
 local function evaluate(text, compile, old)
-  local launch, args = M.split(text)
+  local launch, args = (old and call or M.split)(text)
   if not launch or old and not (launch:find "^[%a_][%w_%.]*$"
       or launch:find "^[%a_][%w_%.]*:range%b()$"
       or launch:find "^[%a_][%w_%.]*:range%b():%a+%b()$") then
@@ -57,11 +72,11 @@ local function newest(compile)
   end
 end
 
---- launched.call(text, compile) -> launch, arguments
---- The launch of the text of a call, `l(x, y)`, and its arguments; of the
---- newest such input for an empty text. `compile` makes a function of the text
---- of an expression.
-function M.call(text, compile)
+--- launched.call(command, text, compile) -> launch, arguments
+--- The launch of the text of a call, `l(x, y)`, and its arguments, for a
+--- %command of that name; of the newest such input for an empty text.
+--- `compile` makes a function of the text of an expression.
+function M.call(command, text, compile)
   local values
   if text:find "%S" then
     values = evaluate(text, compile)
@@ -72,7 +87,7 @@ function M.call(text, compile)
     cl.error(text:find "%S"
       and "the text must be a launch with its arguments; got " .. text
       or "no input has launched a kernel",
-      {hint = "%check k:range(n)(x, y)"})
+      {hint = "%" .. command .. " k:range(n)(x, y)"})
   end
   return table.unpack(values, 1, values.n)
 end
