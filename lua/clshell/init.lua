@@ -34,7 +34,7 @@ end
 cl.extend("Program", {"asm"}, function()
   require "clshell.family.asm"
 end)
-if os.getenv "CLSHELL_MEMCHECK" then
+if (os.getenv "CLSHELL_MEMCHECK" or "") ~= "" then
   require "clshell.simulate.memcheck".begin()
 end
 cl.kernel_folder(cl.home .. "/kernels")

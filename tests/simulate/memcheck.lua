@@ -36,6 +36,27 @@ t.test("each defect once, with the launch's place; exit code 1", function()
   t.eq(code, 0, err)
 end)
 
+t.test("check and access in a script find what they find without", function()
+  if not oclgrind.driver() then
+    t.skip("Oclgrind is not installed")
+  end
+  create("inner.lua", [[
+local k = cl.kernel "kernel void f(global int *x) { x[get_global_id(0)] = 1; }"
+local r = check(k:range(5, 1), cl.buffer("int", 4, 0))
+print(#r.findings, r.findings[1] and r.findings[1].kind)
+r = check(k:range(5, 1), cl.buffer("int", 4, 0), {guard = true})
+print(#r.findings, r.findings[1] and r.findings[1].kind)
+if require "clshell.simulate.trace".plugin() then
+  print(access(k:range(4, 4), cl.buffer("int", 4, 0)))
+end]])
+  local plain = sh "$clshell inner.lua"
+  has(plain, "1\toutside\n")
+  local out, err, code = sh "$clshell --memcheck inner.lua"
+  t.eq(out, plain)
+  has(err, "memcheck: no finding in 0 launches")
+  t.eq(code, 0, err)
+end)
+
 t.test("no script, and no simulator", function()
   local _, err, code = sh "CLSHELL_OCLGRIND=none $clshell --memcheck fine.lua"
   has(err, "--memcheck needs the simulator Oclgrind", "apt install oclgrind")

@@ -107,6 +107,7 @@ function M.start(opts)
   opts = opts or {}
   local log, said = file.temporary ".log", file.temporary ".said"
   local variables = opts.device and {} or M.environment(log)
+  variables.CLSHELL_MEMCHECK = "" -- a job reads its own log, and no other may
   for name, value in pairs(opts.environment or {}) do
     variables[name] = value
   end
