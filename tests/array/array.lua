@@ -326,6 +326,9 @@ t.test("a target that is read elsewhere is right", function()
   t.eq(list(A), {2, 3, 3, 5, 6, 6})
   t.raises(function() return A:shift(1) end, "2 distances", "got 1")
   t.raises(function() return x:shift(0.5) end, "a distance must be an integer")
+  t.raises(function() return x:shift(nil) end,
+    "a distance must be an integer; got nothing")
+  t.raises(function() return x:shift "1" end, 'an integer; got "1"')
 end)
 
 local function events()

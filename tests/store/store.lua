@@ -200,7 +200,7 @@ t.test("filters", function()
   t.eq(ids{tag = "' OR 1 --"}, {})
   t.raises(function() ids{nam = "x"} end, "did you mean")
   t.raises(function() ids{since = "soon"} end, "a time must be")
-  t.raises(function() ids{limit = "x"} end, "must be an integer >= 0; got x")
+  t.raises(function() ids{limit = "x"} end, '>= 0; got "x"')
   t.raises(function() ids{limit = -1} end, "must be an integer >= 0; got -1")
 end)
 

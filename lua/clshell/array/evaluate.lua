@@ -154,9 +154,8 @@ function methods.shift(x, ...)
     cl.error(("shift: a shape %s takes %s; got %d"):format(x.dims.text,
       text.count(#x.dims, "distance"), given.n))
   end
-  for d, k in ipairs(given) do
-    integer.check("shift", "a distance", k, math.mininteger)
-    by[d] = k % x.dims[d]
+  for d, size in ipairs(x.dims) do
+    by[d] = integer.check("shift", "a distance", given[d]) % size
   end
   if x.kind.op ~= "leaf" or x.by then
     x = layout.leaf((methods.eval(x)))
