@@ -13,7 +13,7 @@ local rungs = require "clshell.reduce.rungs"
 local tune = require "clshell.tune"
 local verify = require "clshell.family.verify"
 
-t.keeps("Program", "Kernel")
+t.keeps("Program", "Kernel", "Launch")
 local device = t.device()
 
 local TYPES = {"float", "int"}
@@ -79,6 +79,17 @@ t.test("a call takes what it is given and returns one element", function()
   t.eq(reduce(long):read()[1], 10000.0) -- a plan that is kept
   t.eq(out:read()[1], 5000.0)
   t.eq(reduce(long, {kernel = "modulo", wg = 32}):read()[1], 10000.0)
+end)
+
+t.test("an expression, of its type", function()
+  local i <close> = cl.buffer("int", 3, {1, 2, 3})
+  local y <close> = reduce(i * i)
+  t.eq({y.type, y:read()[1]}, {"int", 14})
+  t.raises(function() reduce(i:astype "long") end, "must be one of", "long")
+  if cl.device():has "cl_khr_fp64" then
+    local x <close> = cl.buffer("double", 3, {0.1, 0, 0})
+    t.eq(reduce(x * 2):read()[1], 0.2)
+  end
 end)
 
 t.test("signs that differ, and int beyond its range", function()

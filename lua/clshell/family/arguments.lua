@@ -86,12 +86,12 @@ function M.shape(what, s, ...)
   return type, cl.typesize(type)
 end
 
--- The first open buffer of a list decides the context, else the queue does,
--- else it is the session's.
+-- The first open buffer or Expression of a list decides the context, else the
+-- queue does, else it is the session's.
 function M.context(list, queue)
   for i = 1, list.n or #list do
     local x = list[i]
-    if M.is_buffer(x) and not x.closed then
+    if M.is_buffer(x) and not x.closed or text.class(x) == "Expression" then
       return x.context
     end
   end

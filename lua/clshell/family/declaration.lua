@@ -231,7 +231,9 @@ end
 local function type_of(parts, o)
   for _, one in ipairs(parts.inputs) do
     local x = o[one.name]
-    if text.class(x) == "Array" or arguments.is_buffer(x) and not x.closed then
+    local class = text.class(x)
+    if class == "Array" or class == "Expression"
+        or arguments.is_buffer(x) and not x.closed then
       return x.type
     end
   end
