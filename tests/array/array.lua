@@ -304,6 +304,11 @@ t.test("shapes broadcast, with gaps, views and up to four dimensions",
     t.eq(at(x, 1), 1111)
     t.raises(function() return A + cl.buffer("int", 2) end, "2x3", " 2 ",
       "do not broadcast")
+    local vast = cl.buffer("char", {65536, 1, 1, 1})
+      + cl.buffer("char", {65536, 1, 1}) + cl.buffer("char", {65536, 1})
+    t.eq(#vast, 1 << 48)
+    t.raises(function() return vast + cl.buffer("char", 65536) end,
+      "2^63 elements or more")
     t.raises(function() row:set(A) end, "2x3", "not that of the Buffer, 3")
     local tall <close> = cl.buffer("uchar", {100000, 2}, 1)
     local pair <close> = cl.buffer("uchar", 2, {1, 2})

@@ -13,13 +13,16 @@ local M = {}
 local shapes = setmetatable({}, {__mode = "v"})
 
 --- layout.shape(sizes) -> shape
---- The one table of a shape, whose `text` is "4x5".
+--- The one table of a shape, whose `text` is "4x5" and `count` 20.
 function M.shape(sizes)
   local name = text.shape(sizes)
   local shape = shapes[name]
   if not shape then
     shape = table.move(sizes, 1, #sizes, 1, {text = name, count = 1})
     for _, n in ipairs(sizes) do
+      if shape.count > math.maxinteger // n then
+        cl.error(("the shape %s has 2^63 elements or more"):format(name))
+      end
       shape.count = shape.count * n
     end
     shapes[name] = shape
