@@ -68,14 +68,27 @@ local function typed(what, value, beside)
   return constant(type, value)
 end
 
--- Operands of an operation; numbers take the type of the first other one.
-local function operands(what, a, b, c)
-  a, b = operand(what, a), b ~= nil and operand(what, b) or nil
-  c = c ~= nil and operand(what, c) or nil
+-- Of two operands the one that is no number, or that has the higher type.
+local function higher(a, b)
+  if not a or type(a) == "number" then
+    return b and type(b) ~= "number" and b or nil
+  elseif not b or type(b) == "number" then
+    return a
+  end
+  return types.known[a.kind.type].rank < types.known[b.kind.type].rank and b
+    or a
+end
+
+-- The n operands of an operation; numbers take the highest type of those that
+-- they meet, which are not the condition of `where`.
+local function operands(what, n, a, b, c)
+  a, b = operand(what, a), n > 1 and operand(what, b) or nil
+  c = n > 2 and operand(what, c) or nil
   local na, nb, nc = type(a) == "number", type(b) == "number",
     type(c) == "number"
   if na or nb or nc then
-    local beside = not na and a or b and not nb and b or c and not nc and c
+    local beside = higher(b, c)
+    beside = (not beside or what ~= "where") and higher(a, beside) or beside
     a = na and typed(what, a, beside) or a
     b = nb and typed(what, b, beside) or b
     c = nc and typed(what, c, beside) or c
@@ -118,7 +131,7 @@ local function define(list, name, n, rule, what)
       cl.error(("%s takes %s besides x: x:%s(%s)"):format(name,
         text.count(n - 1, "operand"), name, ARGUMENTS[n]))
     end
-    a, b, c = operands(what, a, n > 1 and b or nil, n > 2 and c or nil)
+    a, b, c = operands(what, n, a, b, c)
     local type = rule(what, a.kind.type, b and b.kind.type,
       c and c.kind.type)
     return node(what, name, type, a, b, c)
@@ -231,7 +244,8 @@ function methods.astype(x, type)
     cl.error(("astype: no scalar type %s; there are: %s"):format(
       text.got(type), text.values(text.keys(types.known))))
   end
-  return convert("astype", x, type)
+  return is_expression(x) and convert("astype", x, type)
+    or node("astype", "to", type, x)
 end
 
 -- The numbers 0 .. n - 1, in a type.

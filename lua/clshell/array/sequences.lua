@@ -11,6 +11,8 @@ local types = require "clshell.array.types"
 
 local M = {}
 
+local MOST = 2^53 -- numbers of a sequence
+
 local function check_type(what, type)
   if not types.known[type] then
     cl.error(("%s: no scalar type %s; there are: %s"):format(what,
@@ -42,11 +44,16 @@ function M.arange(first, last, step, opts)
   end
   local whole = math.type(first) == "integer"
     and math.type(step) == "integer"
-  if step == 0 or not text.finite((last - first) / step) then
+  local ratio = (last + 0.0 - first) / step
+  if step == 0 or not text.finite(ratio) then
     cl.error(("%s: from %s to %s by %s is no sequence"):format(what, first,
       last, step))
+  elseif ratio >= MOST then
+    cl.error(("%s: from %s to %s by %s are more than 2^53 numbers"):format(
+      what, first, last, step))
   end
-  local count = math.floor((last - first) / step) + 1
+  local count = math.type(last) == "integer" and whole
+    and (last - first) // step + 1 or math.floor(ratio) + 1
   if count < 1 then
     cl.error(("%s: from %s to %s by %s is no number; a Buffer cannot be empty")
       :format(what, first, last, step))
@@ -55,10 +62,17 @@ function M.arange(first, last, step, opts)
   local context = opts.context or cl.context()
   if whole and not types.known[kind].real then
     for _, value in ipairs{first, first + (count - 1) * step} do
-      types.constant(what, value, kind)
+      if not types.fits(value, kind) then
+        cl.error(('%s: %d does not fit %s; choose a type, such as {type = '
+          .. '"long"}'):format(what, value, kind))
+      end
     end
     return buffer((expression.index("long", count, context) * step + first)
       :astype(kind))
+  end
+  if not types.known[kind].real then
+    cl.error(("%s: the type %s takes integers; from %s by %s gives reals")
+      :format(what, kind, first, step))
   end
   return buffer(expression.index(kind, count, context) * step + first)
 end
@@ -74,11 +88,17 @@ function M.linspace(first, last, n, opts)
   argument.check(what, "first", first, "number")
   argument.check(what, "last", last, "number")
   integer.check(what, "n", n, 1)
-  local kind = types.known[check_type(what, opts.type or "float")].real
-    and opts.type or "float"
+  local kind = check_type(what, opts.type or "float")
+  if not types.known[kind].real then
+    cl.error(("%s: type must be half, float or double; got %s"):format(what,
+      kind))
+  elseif not text.finite(last - first + 0.0) then
+    cl.error(("%s: from %s to %s is no sequence"):format(what, first, last))
+  end
+  first, last = first + 0.0, last + 0.0
   local i = expression.index(kind, n, opts.context or cl.context())
   local x = i * ((last - first) / math.max(n - 1, 1)) + first
-  return buffer(i:eq(n - 1):where(last, x):astype(kind))
+  return buffer(i:eq(n - 1):where(last, x))
 end
 
 --- cl.concatenate(list [, dim]) -> Buffer
