@@ -204,10 +204,10 @@ expression, arithmetic, elementwise, broadcasting, operators, fused
 x:exp() or x:lt(y) on Buffers make an Expression. It reads its Buffers when it
 is needed: by y:set(e), e:eval(), e:read(), printed, or passed to a launch;
 then one kernel calculates all of it, and stays for the next such expression.
-Shapes are compared from the last dimension on, 1 or missing fits all: a row
-of shape {n} or a column {m, 1} serves a matrix. Types are those of OpenCL C:
-char to ushort become int, then the higher type counts; a half calculates as
-float. A number takes the type of the elements, and an integer must fit; a Lua
+Shapes are compared from the last dimension on, 1 or missing fits all: a row of
+shape {n} or a column {m, 1} serves a matrix. Types are those of OpenCL C: char
+to ushort become int, then the higher type counts; a half calculates as float.
+A number takes the highest type that it meets, and an integer must fit; a Lua
 float beside integers makes float. 64-bit integers beside reals are an error:
 astype says what is meant. / gives reals; // and % round as Lua's do, and by 0
 give 0 for integers. x << k and x >> k are C's, k modulo the bits.
