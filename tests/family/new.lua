@@ -282,6 +282,7 @@ t.test("wrong declarations are told by the field", function()
     {{cache = "warm"}, "cache must be 'hot' or 'cold'; got 'warm'"},
     {{types = {"real"}}, "types must be a list of element types"},
     {{types = {}}, "types must not be empty"},
+    {{hosts = {5}}, "host 1 must be a table with a name and a function run"},
     {{flops = 1}, "unknown option 'flops'; did you mean 'flop'?"},
     {{arguments = {"A", "x"}, output = "y"}, "arguments need sizes"},
   }
@@ -301,6 +302,24 @@ t.test("wrong results of its functions are told by the function", function()
     {reference = function() return 1 end})
   wrong("gemv: reference: its result must be a table; got nothing",
     {reference = function() end})
+  for _, scale in ipairs{-1, "a"} do
+    wrong("gemv: the scale of reference must be a number >= 0; got",
+      {reference = function() return {0, 0, 0, 0}, scale end})
+  end
+  for _, scale in ipairs{1 / 0, 0 / 0} do
+    local endless = family.new(declared{reference = function()
+      return {9, 9, 9, 9}, scale
+    end})
+    t.eq(endless.verify("plain", nil, {4, 4}).ok, false)
+  end
+  for _, count in ipairs{0 / 0, 1 / 0, "a"} do
+    wrong("gemv: terms must return a number >= 0; got",
+      {terms = function() return count end})
+  end
+  wrong("gemv: make must return a table of operands; got nothing",
+    {make = function() end})
+  raises("gemv: measures must return a table; got nothing",
+    family.new(declared{measures = function() end}), A, {1, 2, 3})
   local other = family.new(declared{flop = function() return "many" end})
   local r = bench("gemv", {4, 4})
   t.eq(r.status, "failed")

@@ -392,12 +392,14 @@ local function derived(what, given, parts)
       table.unpack(words)}, " ")
   end
 
+  local terms = given.terms and returned.checked(name, "terms", given.terms)
+
   spec.truth = given.reference and function(o, s)
     local h = {}
     for _, one in ipairs(parts.inputs) do
       h[one.name] = o[one.name]:read()
     end
-    return reference.truth(name, s, given.terms and given.terms(s) or 1,
+    return reference.truth(name, s, terms and terms(s) or 1,
       given.reference(h, s))
   end
   return spec
@@ -480,6 +482,18 @@ local function page(spec, given, parts)
   return table.concat(lines, "\n")
 end
 
+-- The routines without OpenCL, checked.
+local function hosts_of(what, hosts)
+  for i, host in ipairs(hosts) do
+    if type(host) ~= "table" or type(host.name) ~= "string"
+        or type(host.run) ~= "function" then
+      fail(what, "host %d must be a table with a name and a function run; got "
+        .. "%s", i, text.got(host))
+    end
+  end
+  return hosts
+end
+
 --- declaration.spec(given, foreign) -> specification
 --- The specification by which the engine runs a family, from the table that
 --- family.new takes; `foreign`: of a script, which takes no name of clshell's.
@@ -507,10 +521,11 @@ function M.spec(given, foreign)
   spec.extras = {spec.output, table.unpack(names_of(parts.options))}
   spec.dims = given.dims or parts.dims
   spec.ints = given.ints or has_sizes and ints_of(parts) or {}
-  spec.hosts = given.hosts or {}
+  spec.hosts = hosts_of(what, given.hosts or {})
   spec.flop = given.flop or function() return 0 end
-  for _, name in ipairs{"flop", "bytes"} do
-    spec[name] = returned.checked(given.name, name, spec[name])
+  for _, name in ipairs{"flop", "bytes", "make", "measures"} do
+    spec[name] = spec[name]
+      and returned.checked(given.name, name, spec[name])
   end
   if has_sizes then
     spec.keeps_plans = given.keeps_plans ~= false

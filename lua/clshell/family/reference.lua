@@ -35,6 +35,10 @@ function M.truth(who, s, terms, result, scale)
   local real = REAL[s.type]
   local bound = real and verify.bound(s.type, terms) or 0
   local right
+  if scale and (not math.type(scale) or scale < 0) then
+    cl.error(("%s: the scale of reference must be a number >= 0; got %s")
+      :format(who, text.got(scale)))
+  end
   return function(y)
     if not right then
       right = as_array(who, result, s.type, y)
@@ -43,7 +47,7 @@ function M.truth(who, s, terms, result, scale)
         math.abs(seen.max or 0))
     end
     local err, at = y:max_diff(right)
-    if real and err > 0 then
+    if real and err > 0 and scale < math.huge then
       err = err / scale
     end
     local rows, cols = y.shape[1], y.shape[2]

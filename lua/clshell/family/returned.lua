@@ -1,5 +1,5 @@
--- family/returned.lua - the checks on what the functions of a rung return, so
--- that a mistake there is told by the rung and the function
+-- family/returned.lua - the checks on what the functions of a family and its
+-- rungs return, so that a mistake there is told by its name and the function
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -39,8 +39,11 @@ local RULES = {
   defines = {"a table of names and values", is_table},
   flop = {"a number >= 0", is_amount},
   local_bytes = {"a number of bytes >= 0", is_amount, true},
+  make = {"a table of operands", is_table},
+  measures = {"a table", is_table},
   options = {"a string", is_words, true},
   prepare = {"a table of operands, or nothing", is_table, true},
+  terms = {"a number >= 0", is_amount},
   traffic = {"a table, or nothing", is_table, true},
 }
 
@@ -63,8 +66,8 @@ local function checked_range(what, range)
 end
 
 --- returned.checked(what, name, f) -> function
---- Function `name` of the rung `what`, such as "gemm.tiled", with a check of
---- its result. A range of numbers becomes one of lists.
+--- Function `name` of the family or rung `what`, such as "gemm.tiled", with a
+--- check of its result. A range of numbers becomes one of lists.
 function M.checked(what, name, f)
   if name == "range" then
     return checked_range(what, f)
