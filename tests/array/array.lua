@@ -384,6 +384,35 @@ t.test("an expression is one launch, and its kernel is kept", function()
   t.eq(cl.live().Program, programs + 1, "an operand twice is another form")
 end)
 
+t.test("an expression that is interrupted anywhere spoils no later one",
+  function()
+    local list_of = {}
+    for _, n in ipairs{5000, 7} do
+      list_of[#list_of + 1] = {x = cl.buffer("float", n, 1),
+        y = cl.buffer("float", n)}
+    end
+    local function stop()
+      debug.sethook()
+      error "stop"
+    end
+    local steps, ended = 0, false
+    while not ended do
+      steps = steps + 1
+      local a, b = list_of[steps % 2 + 1], list_of[2 - steps % 2]
+      b.y:set(2 * b.x + 1)
+      ended = pcall(function()
+        debug.sethook(stop, "", steps)
+        a.y:set(2 * a.x + 1)
+        debug.sethook()
+      end)
+      b.y:fill(0)
+      b.y:set(2 * b.x + 1)
+      local h <close> = b.y:read()
+      t.eq(h:summary().min, 3.0, ("after %d steps"):format(steps))
+    end
+    t.ok(steps > 100, steps)
+  end)
+
 t.test("an expression reads its Buffers when it is needed", function()
   local x <close> = cl.buffer("float", 3, 1)
   local e = x + 1

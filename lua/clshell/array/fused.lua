@@ -203,6 +203,7 @@ local function range(plan, n, rows)
     local group = plan.group
     local groups = plan.way == "narrow" and (n * rows + group - 1) // group
       or (n + group - 1) // group * rows
+    plan.n = nil -- Ctrl-C may come between the two that belong together
     plan.launch = plan.kernel:range(groups * group, group)
     plan.n = n
   end
