@@ -487,8 +487,15 @@ t.test("operands that cannot be", function()
   t.raises(function() x.set(nil, 1) end, "Buffer:set: self")
   local e = x + 1
   x:close()
-  t.raises(function() e:read() end, "closed")
-  t.raises(function() list(x + 1) end, "closed")
+  t.raises(function() e:read() end,
+    "the Buffer uchar[3] of the expression is closed")
+  t.raises(function() list(x + 1) end, "the Buffer uchar[3] of the expr")
+  t.raises(function() x:set(e) end, "the Buffer uchar[3] of the expression")
+  t.raises(function() x:shift(1):read() end, "the Buffer uchar[3] of the")
+  local unseen = cl.buffer("float", 1)
+  unseen:close()
+  t.raises(function() return unseen + 1 end,
+    "the Buffer of an expression is closed")
   local long = cl.buffer("float", 1, 1)
   t.raises(function()
     for _ = 1, 1000 do

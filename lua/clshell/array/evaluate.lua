@@ -66,6 +66,7 @@ local function visit(c, e, at)
   c.id = c.id + 1
   e.mark, e.id = mark, c.id
   if kind.op == "leaf" then
+    layout.check_open(e)
     c.aliased = c.aliased or e ~= c.out and c.out.buffer:overlaps(e.buffer)
     return add_leaf(c, e, at)
   elseif kind.op == "constant" then
@@ -117,6 +118,7 @@ local marks = 0
 
 -- The calculation of an expression into the Buffer of a leaf.
 local function calculation(e, out)
+  layout.check_open(out)
   marks = marks + 1
   local c = {name = "expression", context = out.context, dims = out.dims,
     flat = true, args = {out.dims.count, nil, nil, nil}, n = 1, parts = parts,

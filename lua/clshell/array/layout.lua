@@ -60,6 +60,9 @@ function M.leaf(b)
   if leaf then
     return leaf
   end
+  if b.closed then
+    cl.error "the Buffer of an expression is closed"
+  end
   local dims = M.shape(b.shape)
   leaf = {kind = M.kind("leaf", b.type), buffer = b, dims = dims,
     context = b.context, ld = b.ld, start = b.start}
@@ -67,6 +70,15 @@ function M.leaf(b)
   leaf.place = ("%s,%d,%d"):format(dims.text, leaf.ld, leaf.start)
   M.leaves[b] = leaf
   return leaf
+end
+
+--- layout.check_open(leaf)
+--- Raises for an operand whose Buffer was closed.
+function M.check_open(leaf)
+  if leaf.buffer.closed then
+    cl.error(("the Buffer %s[%s] of the expression is closed"):format(
+      leaf.kind.type, leaf.dims.text))
+  end
 end
 
 --- layout.scalar(what, leaf) -> leaf
