@@ -252,6 +252,13 @@ t.test("half calculates as float, and is rounded once", function()
   local x <close> = cl.buffer("float", 2, {2049, 1e6})
   t.eq(list(x:astype "half":astype "float"), {2048.0, math.huge}, "asked for")
   t.eq(list(x:astype "half" - x), {-1.0, math.huge})
+  if double then
+    local d <close> = cl.buffer("double", 1, 2049 + 2^-30)
+    t.eq(list(d:astype "half"), {2050.0}, "rounded once")
+    local y <close> = cl.buffer("half", 1)
+    y:set(d)
+    t.eq(list(y), {2050.0}, "rounded once")
+  end
 end)
 
 t.test("NaN", function()

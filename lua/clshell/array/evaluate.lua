@@ -184,6 +184,9 @@ function of_buffer.set(b, value)
   end
   local e = operand("set", value)
   types.check_store("set", e.kind.type, out.kind.type)
+  if e.kind.type == "double" and out.kind.type == "half" then
+    e = methods.astype(value, "half") -- a float between would round it twice
+  end
   if layout.broadcast("set", e.dims, out.dims) ~= out.dims then
     cl.error(("set: the shape %s of the expression is not that of the "
       .. "Buffer, %s"):format(e.dims.text, out.dims.text))

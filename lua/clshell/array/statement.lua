@@ -36,8 +36,9 @@ for n, list in ipairs(names.math) do
       n > 2 and ", (T)c" or "")
   end
 end
--- A half is stored where it is asked for, as floats carry it elsewhere.
-local HALF = "0; ushort h; vstore_half((T)a, 0, (half *)&h); "
+-- A half is stored where it is asked for, as floats carry it elsewhere; from a
+-- double it is rounded once.
+local HALF = "0; ushort h; vstore_half(%sa, 0, (half *)&h); "
   .. "r = vload_half(0, (half *)&h)"
 local TESTS = {}
 for _, name in ipairs(names.tests) do
@@ -54,7 +55,8 @@ return function(e)
   local code, inner = TEXT[op] or (is_real and REAL or INTEGER)[op], T
   if op == "to" then
     code = types.known[e.a.kind.type].real and not is_real
-      and ("convert_%s_sat(a)"):format(T) or type == "half" and HALF or "(T)a"
+      and ("convert_%s_sat(a)"):format(T) or type == "half"
+      and HALF:format(e.a.kind.type == "double" and "" or "(T)") or "(T)a"
   elseif TESTS[op] then
     inner = types.calculated(types.real(op, e.a.kind.type))
   end
