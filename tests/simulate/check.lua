@@ -202,7 +202,8 @@ t.test("a session without the simulator", function()
     print(check(k:range(1), x, -16384))
     print(check(k:range(1), x, 3))
     print(cl.device().type ~= "cpu" -- which would refuse any further work
-      or check(k:range(1), x, 1 << 40).findings[1].text, x:read()[4])
+      or check(k:range(1), x, 1 << 40).findings[1].text:match "[^\n]*",
+      x:read()[4])
     print(pcall(access, k:range(1), x, 4))]])
   for _, driver in ipairs{"none", "/nonexistent/driver.so"} do
     local out = scratch.sh(("CLSHELL_OCLGRIND=%s $clshell %s"):format(
