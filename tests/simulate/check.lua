@@ -225,6 +225,15 @@ t.test("wrong calls", function()
   t.raises(function() check(k:range(4), x) end, "takes 2 values; got 1")
   t.raises(function() check(k:range(4), x, 1, {sise = 3}) end, "sise", "size")
   t.raises(function() check(k:range(4), x, print) end, "'n'", "a function")
+  for _, limit in ipairs{0, -1, "1", 0 / 0} do
+    t.raises(function() check(k:range(4), x, 1, {limit = limit}) end,
+      "check: limit must be a number > 0; got ")
+  end
+  for _, size in ipairs{0, -1, "a", {}, {4, 0}, {1, 1, 1, 1}} do
+    local ok, e = pcall(check, k:range(4), x, 1, {size = size})
+    t.ok(not ok)
+    t.ok(tostring(e):find("range: bad argument #1", 1, true), tostring(e))
+  end
   local closed = cl.buffer("float", 16)
   closed:close()
   t.raises(function() check(k:range(4), closed, 1) end, "closed")

@@ -235,10 +235,10 @@ t.test("wrong calls", function()
   t.raises(function() check(gemm, "tiled", {shapes = {}}) end,
     "shapes must have an element; got none")
   t.raises(function() check(gemm, "tiled", {limit = "1"}) end,
-    "limit must be a number; got \"1\"")
+    "limit must be a number > 0; got \"1\"")
   for _, limit in ipairs{0, -1, 0 / 0} do
     t.raises(function() check(gemm, "tiled", {limit = limit}) end,
-      "limit must be > 0; got ")
+      "limit must be a number > 0; got ")
   end
   t.raises(function() check(gemm, "tiled", {params = {tyle = 3}}) end, "tyle")
 end)

@@ -17,6 +17,16 @@ function M.check(what, name, value, kind, hint)
   return value
 end
 
+--- argument.positive(what, name, value) -> value
+--- Raises unless `value`, the argument `name` of `what`, is a number > 0.
+function M.positive(what, name, value)
+  if math.type(value) == nil or value <= 0 or value ~= value then
+    cl.error(("%s: %s must be a number > 0; got %s"):format(what, name,
+      text.got(value)), {arg = name})
+  end
+  return value
+end
+
 --- argument.list(what, name, value, kind) -> value
 --- Raises unless `value` is a list, empty or of elements of that kind.
 function M.list(what, name, value, kind)

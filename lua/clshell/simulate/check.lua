@@ -2,6 +2,7 @@
 -- simulator Oclgrind; without it, what guard bands around Buffers tell
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local findings = require "clshell.simulate.findings"
 local job_of = require "clshell.simulate.job"
@@ -82,7 +83,8 @@ local function check_launch(launch, args, opts)
   local job = job_of.new "check"
   local added = job_of.add(job, launch, args)
   if opts.size then
-    added.global = type(opts.size) == "table" and opts.size or {opts.size}
+    added.global = launch.kernel:range(opts.size, launch.localsize,
+      launch.offset).global
     added.localsize = job_of.local_size(launch, added.global)
   end
   if opts.guard or not oclgrind.driver() then
@@ -190,6 +192,7 @@ function M.run(what, ...)
     args[count + 1] = nil
   end
   options.check(opts, "check.launch", "check")
+  argument.positive("check", "limit", opts.limit or LIMIT)
   return check_launch(launch, args, opts)
 end
 

@@ -180,13 +180,7 @@ local function check_options(opts)
       end
     end
   end
-  local limit = argument.check("check", "limit", opts.limit or LIMIT,
-    "number")
-  if limit <= 0 or limit ~= limit then
-    cl.error(("check: limit must be > 0; got %s"):format(limit),
-      {arg = "limit"})
-  end
-  return limit
+  return argument.positive("check", "limit", opts.limit or LIMIT)
 end
 
 --- sizes.check(family, name, opts) -> check

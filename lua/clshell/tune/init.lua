@@ -10,6 +10,7 @@
 -- SPDX-License-Identifier: MIT
 
 local aims = require "clshell.tune.aims"
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local demand = require "clshell.tune.demand"
 local integer = require "clshell.base.integer"
@@ -44,10 +45,8 @@ local SECONDS = 60
 local function checked(opts)
   local o = {}
   for _, name in ipairs{"seconds", "tolerance", "limit"} do
-    local x = opts[name]
-    if x ~= nil and (math.type(x) == nil or x <= 0 or x ~= x) then
-      cl.error(("tune: %s must be a number > 0; got %s"):format(name,
-        text.got(x)))
+    if opts[name] ~= nil then
+      argument.positive("tune", name, opts[name])
     end
   end
   for _, name in ipairs{"objective", "reset"} do
