@@ -178,7 +178,8 @@ t.test("nothing to read, and nothing to believe", function()
   r.device = nil
   has(on_h100(r).text, "on the host")
   has(lesson(product("tiled", 512, 1)), 'measured on Card "X" <2>')
-  t.raises(function() lesson(7) end, "lesson: r must be a table; got 7")
+  t.raises(function() lesson(7) end, "lesson: r must be a table; got 7",
+    "bench(")
   t.raises(function() lesson({}, {nonesuch = 1}) end, "nonesuch")
 end)
 

@@ -100,6 +100,10 @@ t.test("a caret where a syntax error stopped", function()
   says("retrun 5", "syntax error near '5'",
     "     1 | retrun 5",
     "       |        ^ did you mean 'return'?")
+  says("f<<<1, 2>>>(x)", "syntax error near '<<'",
+    "     1 | f<<<1, 2>>>(x)",
+    "       |  ^~ CUDA: <<<>>>; here: k:range(grid * block, block)(...): "
+      .. "work-items, not blocks")
   local text, path = script("syntax.lua", "x = 1\nif x then\n  print(x)\n\n")
   t.eq(text, ([[
 clshell: %s:5: 'end' expected (to close 'if' at line 2) near <eof>

@@ -190,7 +190,7 @@ pow  pow of two values of one type: pow(x, 2.0f)
 
 -- Words of the host's code, which is left out, and the Lua here.
 local HOST = [[
-<<<>>>  k:range({grid * block}, {block})(...): work-items, not blocks
+<<<>>>  k:range(grid * block, block)(...): work-items, not blocks
 cudaMalloc  b = cl.buffer("float", n)
 cudaMallocManaged  b = cl.buffer("float", n); b:write(h) and b:read()
 cudaMallocHost  h = cl.array("float", n)

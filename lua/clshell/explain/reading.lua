@@ -316,7 +316,8 @@ end
 
 -- See lesson.read.
 function M.read(r, opts)
-  argument.check("lesson", "r", r, "table")
+  argument.check("lesson", "r", r, "table",
+    'a result, such as bench("gemm.tiled", {512})')
   opts = options.check(opts, "lesson")
   if type(opts.device or {}) ~= "table" then
     argument.check("lesson", "device", opts.device, "Device")

@@ -186,10 +186,21 @@ local function examine(record)
     tokens, i)
 end
 
--- The source line with a caret, and the name that was meant.
+-- The name that was meant, or the launch of CUDA that was.
+local function note_of(record, text)
+  if record.near then
+    return ("did you mean '%s'?"):format(record.near)
+  elseif record.rest:find("^syntax error near '<<'")
+      and text and (excerpt.line(text, record.line) or ""):find("<<<", 1, true)
+  then
+    return require "clshell.cuda.words".advice "<<<>>>"
+  end
+end
+
+-- The source line with a caret, and a note.
 local function source_lines(record, width)
-  local note = record.near and ("did you mean '%s'?"):format(record.near)
   local text = record.line and excerpt.source(record.place.source)
+  local note = note_of(record, text)
   local lines = text and excerpt.show(text, record.line, {
     column = record.column, width = width, note = note,
     ranges = record.stop and {{record.column, record.stop}},
