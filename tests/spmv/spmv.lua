@@ -199,7 +199,7 @@ t.test("sizes of M that scripts change are checked at each call", function()
   end
   wrong(D, "pitch", 15, "from 16")
   wrong(D, "ndiags", 0)
-  wrong(D, "nnz", "x", "got x")
+  wrong(D, "nnz", "x", "got \"x\"")
   wrong(D, "host", 5, "must be a table; got 5")
   wrong(D, "host", {}, "must be an Array; got nothing")
   wrong(D, "offsets", cl.buffer("int", 4), "must have 5 elements of int")
