@@ -91,8 +91,8 @@ t.test("os.exit in a finalizer at the prompt, the terminal as it was",
       .. "%s/clshell -q; c=$?; stty -g >$HOME/after; exit $c'"):format(
       build)}
     s:wait "cl>"
-    s:run("collectgarbage 'generational'; "
-      .. "setmetatable({}, {__gc = function() os.exit(5) end}); ok = 1")
+    s:send("collectgarbage 'generational'; "
+      .. "setmetatable({}, {__gc = function() os.exit(5) end}); ok = 1\r")
     for _ = 1, 100 do -- each key asks for colours and makes garbage
       if not pcall(s.send, s, ("x "):rep(50)) then
         break
