@@ -210,8 +210,9 @@ function Screen:run(line, text)
   if text then
     self:wait(text)
   end
-  return self:until_true("a prompt after " .. line, function(seen)
-    return seen:sub(-4) == "\ncl>" and self:text(true) ~= before and seen
+  return self:until_true("a prompt after " .. line, function()
+    local all = self:text(true) -- one picture: the prompt and the change
+    return all ~= before and all:sub(-4) == "\ncl>" and self:text()
   end)
 end
 

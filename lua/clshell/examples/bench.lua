@@ -171,6 +171,10 @@ local target = require "clshell.target"
 local family, name = target.find("gemm.tiled", "mine")
 print(family == gemm, name) --> true tiled
 
+--- target.longer
+local target = require "clshell.target"
+print(target.longer({A = matrix.random(4)}).A.ld) --> 7
+
 --- target.awkward
 local target = require "clshell.target"
 print(#target.awkward(transpose), target.awkward(transpose)[2][1]) --> 9 7

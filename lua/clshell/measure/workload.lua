@@ -224,6 +224,25 @@ function M.footprint(o, inside)
   return bytes
 end
 
+M.MARGIN = 3 -- elements of a row beyond its columns, in longer rows
+
+--- target.longer(operands) -> operands, or nil
+--- The operands with matrices whose rows are longer in memory than their
+--- columns by target.MARGIN elements; nil where none is a matrix.
+function M.longer(operands)
+  local copy, found = {}, nil
+  for name, b in pairs(operands) do
+    copy[name] = b
+    if is_buffer(b) and b.rows then
+      copy[name] = cl.buffer(b.type, {b.rows, b.cols}, nil,
+        {context = b.context, ld = b.cols + M.MARGIN})
+      copy[name]:write(b:read())
+      found = copy
+    end
+  end
+  return found
+end
+
 -- Operands with Buffers of their own; `except` names an operand to leave out.
 function M.copy(o, except, inside)
   local copy = {}

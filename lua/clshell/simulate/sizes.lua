@@ -16,23 +16,6 @@ local workload = require "clshell.measure.workload"
 local M = {}
 
 local LIMIT = 60 -- seconds for all sizes of a rung
-local MARGIN = 3 -- elements of a row beyond its columns
-
--- The operands with rows that are longer in memory than they need to be; nil
--- where none is a matrix.
-local function longer(operands)
-  local copy, found = {}, false
-  for name, b in pairs(operands) do
-    copy[name] = b
-    if text.class(b) == "Buffer" and b.rows then
-      copy[name] = cl.buffer(b.type, {b.rows, b.cols}, nil,
-        {context = b.context, ld = b.cols + MARGIN})
-      copy[name]:write(b:read())
-      found = true
-    end
-  end
-  return found and copy or nil, (", rows %d longer"):format(MARGIN)
-end
 
 -- For each size a function that makes its operands, and words on their rows.
 local function cases(family, rung, opts)
@@ -54,7 +37,8 @@ local function cases(family, rung, opts)
   end
   local middle = list[math.max(1, #list // 2)]
   list[#list + 1] = function()
-    return longer((middle()))
+    return workload.longer((middle())),
+      (", rows %d longer"):format(workload.MARGIN)
   end
   return list
 end

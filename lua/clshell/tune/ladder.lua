@@ -2,7 +2,6 @@
 -- as a source; see evaluate.lua
 -- SPDX-License-Identifier: MIT
 
-local arguments = require "clshell.family.arguments"
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local evaluate = require "clshell.tune.evaluate"
@@ -21,7 +20,6 @@ local MODULE = ...
 
 -- Shapes that fit no tile, for winners.
 local AWKWARD = {{1}, {7}, {17}, {100}, {33, 65, 129}}
-local MARGIN = 3 -- elements of a row beyond its columns
 
 -- The parameters of a rung as lists for a space.
 local function lists(rung)
@@ -107,17 +105,6 @@ local function usable(family, shapes)
     end
   end
   return names, out
-end
-
--- An operand with rows that are longer in memory than they need to be.
-local function longer(b)
-  if not (arguments.is_buffer(b) and b.rows) then
-    return b
-  end
-  local wide = cl.buffer(b.type, {b.rows, b.cols}, nil,
-    {context = b.context, ld = b.cols + MARGIN})
-  wide:write(b:read())
-  return wide
 end
 
 local function compare(plan, truth)
@@ -284,11 +271,8 @@ function M.source(job, opts, all, known)
         evaluate.reason(o)
         return
       end
-      local operands = {}
-      for key, value in pairs(o.operands) do
-        operands[key] = longer(value)
-      end
-      shapes[i] = {operands = operands, truth = verify.once(family.truth)}
+      shapes[i] = {operands = workload.longer(o.operands) or o.operands,
+        truth = verify.once(family.truth)}
     end
   end
 
@@ -307,7 +291,7 @@ function M.source(job, opts, all, known)
           return ("%s: %s"):format(at, evaluate.reason(result))
         elseif not result.ok then
           return ("%s, rows %d longer: err=%.1e, bound %.1e"):format(at,
-            MARGIN, result.err, result.bound)
+            workload.MARGIN, result.err, result.bound)
         end
       elseif not ok then
         evaluate.reason(plan)
