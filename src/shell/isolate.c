@@ -5,6 +5,8 @@
 ** SPDX-License-Identifier: MIT
 */
 #include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef __linux__
@@ -16,8 +18,9 @@
 #include "shell.h"
 
 #define DRIVER "worker.so"
-#define SLACK 1000UL    /* ns that a nap of this thread may last longer */
-#define KEPT "CLSHELL_" /* before the name: what the user's variable is */
+#define ICD "worker.icd" /* names it to the loader */
+#define SLACK 1000UL     /* ns that a nap of this thread may last longer */
+#define KEPT "CLSHELL_"  /* before the name: what the user's variable is */
 
 static const char *const names[] = {"OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"};
 static const char *const kept[] = {KEPT "OCL_ICD_VENDORS",
@@ -25,9 +28,25 @@ static const char *const kept[] = {KEPT "OCL_ICD_VENDORS",
 
 static void *driver; /* of dlopen; NULL: OpenCL runs in this process */
 
-/* Loads the OpenCL loader's drivers: the one at `path`. */
-static void load(const char *path) {
-  const char *values[] = {path, ""};
+/*
+** Makes a folder that names one driver, the file at `path`: all loaders take a
+** folder for OCL_ICD_VENDORS, few a file. NVIDIA's needs the slash at its end.
+*/
+static bool newvendors(lua_State *L, const char *path, char *folder) {
+  const char *tmp = getenv("TMPDIR");
+  int n = snprintf(folder, PATH_MAX, "%s/clshell-XXXXXX",
+                   tmp != NULL && *tmp != '\0' ? tmp : "/tmp");
+  if (n >= PATH_MAX - 1 || mkdtemp(folder) == NULL)
+    return false;
+  strcat(folder, "/");
+  FILE *f = fopen(lua_pushfstring(L, "%s" ICD, folder), "w");
+  bool fine = f != NULL && fprintf(f, "%s\n", path) > 0;
+  return f != NULL && fclose(f) == 0 && fine;
+}
+
+/* Has the OpenCL loader load its drivers: those that `folder` names. */
+static void load(const char *folder) {
+  const char *values[] = {folder, ""};
   cl_uint n;
   for (int i = 0; i < 2; i++) {
     const char *value = getenv(names[i]);
@@ -68,13 +87,21 @@ void clsh_isolate_open(lua_State *L, const Options *o, const char *home) {
   if (!o->worker && (!iswished() || o->tool != NULL))
     return;
   int base = lua_gettop(L);
+  char folder[PATH_MAX] = "";
   const char *path = pushdriver(L, home);
   if (access(path, R_OK) != 0)
     clsh_error(L, "--worker: %s is not there; make builds it, on Linux", path);
-  load(path);
+  if (!newvendors(L, path, folder))
+    clsh_error(L, "--worker: no file can be written in %s", folder);
+  load(folder);
+  unlink(lua_pushfstring(L, "%s" ICD, folder));
+  rmdir(folder);
   driver = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
   if (driver == NULL)
-    clsh_error(L, "--worker: the OpenCL loader does not load %s", path);
+    clsh_error(L,
+               "--worker: the OpenCL loader does not load %s; it must heed "
+               "OCL_ICD_VENDORS, as those of ocl-icd and Khronos do",
+               path);
   lua_settop(L, base);
 #ifdef __linux__
   prctl(PR_SET_TIMERSLACK, SLACK); /* launches end soon after a first look */
@@ -89,8 +116,7 @@ static int isolate_worker(lua_State *L) {
 
 /*
 ** isolate.kill() -> string, or nil. Ends that process and with it all that
-*runs
-** on its devices, and tells what that was.
+** runs on its devices, and tells what that was.
 */
 static int isolate_kill(lua_State *L) {
   void *p = driver != NULL ? dlsym(driver, "clsh_remote_kill") : NULL;

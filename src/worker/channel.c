@@ -147,8 +147,11 @@ bool clsh_channel_start(void) {
   Wire *w = clsh_heap_wire;
   if (worker != 0)
     return true;
-  if (clsh_channel.generation == 0)
+  if (clsh_channel.generation == 0) {
+    if (getenv(KEPT "OCL_ICD_VENDORS") == NULL)
+      return false; /* not loaded by clshell: the worker would load it again */
     pthread_atfork(NULL, NULL, inchild);
+  }
   atomic_store(&w->request, 0);
   atomic_store(&w->answer, 0);
   atomic_store(&w->asleep, 0);

@@ -288,6 +288,14 @@ t.test("no driver, and a reader that goes", function()
     "1\n")
 end)
 
+t.test("it serves --worker alone, as it would start itself", function()
+  local program = assert(t.capture("cd " .. (os.getenv "CLSHELL_BUILD"
+    or "build") .. " && pwd")):gsub("\n", "")
+  local _, err = sh(("OCL_ICD_VENDORS=%s/worker.so OCL_ICD_FILENAMES= "
+    .. "$clshell -e 'cl.device()'"):format(program))
+  has(err, "no OpenCL device")
+end)
+
 t.test("the tests of module cl pass with it", function()
   for _, file in ipairs{"buffer", "kernel", "view", "device"} do
     local out = t.capture(("CLSHELL_WORKER=1 CLSHELL_DEVICE=%d %s "

@@ -57,6 +57,38 @@ local function twice(p)
   return 2 * p.wg
 end
 
+-- One launch for all, after one that clears the words by which work-groups
+-- tell their sums.
+local lookback = {
+  name = "lookback", file = "lookback.cl",
+  params = {wg, param("each", {4, 8, 16, 32}, 16, "elements per work-item")},
+  lesson = "work-groups ask those before them: each element is read and "
+    .. "written once",
+  accepts = function(dev)
+    return not dev:has "cl_khr_int64_base_atomics"
+      and "it needs the extension cl_khr_int64_base_atomics" or nil
+  end,
+  defines = function(p, s)
+    return {INCLUSIVE = s.kind == "inclusive" and 1 or 0, WG = p.wg,
+      EACH = p.each}
+  end,
+  range = function(s, p)
+    return {groups(s.n, p.wg * p.each) * p.wg}, {p.wg}
+  end,
+  local_bytes = function(s, p)
+    return (p.wg * p.each * 33 // 32 + 2 * p.wg + 2) * s.esize
+  end,
+  prepare = function(s, p, _, run)
+    local words = 1 + groups(s.n, p.wg * p.each) * s.esize // 4
+    local state = cl.buffer("ulong", words, nil, {context = s.context})
+    run("clear.cl", "clear", {}, {words}, nil, words, state)
+    return {state = state}
+  end,
+  args = function(s, _, o)
+    return {s.n, o.x, o.y, o.state}
+  end,
+}
+
 return {
   rung({
     name = "doubling", file = "doubling.cl", params = {wg},
@@ -86,6 +118,7 @@ return {
   }, wg_of, function(p)
     return p.wg * p.each
   end),
+  lookback,
   rung({
     name = "blocks", file = "blocks.cl",
     params = {param("block", {4096, 16384, 65536, 262144}, 65536,

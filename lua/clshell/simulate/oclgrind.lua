@@ -52,9 +52,11 @@ end
 --- Variables for a process whose only driver is the simulator, which writes
 --- what it finds to the file `log`. It compiles without optimization: what a
 --- compiler drops or moves it cannot see. It has one thread: its findings come
---- in the same order each time.
+--- in the same order each time. Both variables, as loaders differ: ocl-icd
+--- takes a library in the first, those of Khronos and NVIDIA in the second.
 function M.environment(log)
-  return {OCL_ICD_VENDORS = M.driver(), OCL_ICD_FILENAMES = "",
+  local driver = M.driver()
+  return {OCL_ICD_VENDORS = driver, OCL_ICD_FILENAMES = driver,
     OCLGRIND_LOG = log, OCLGRIND_BUILD_OPTIONS = "-cl-opt-disable",
     OCLGRIND_DATA_RACES = "1", OCLGRIND_UNINITIALIZED = "1",
     OCLGRIND_MAX_ERRORS = tostring(M.ERRORS), OCLGRIND_NUM_THREADS = "1",

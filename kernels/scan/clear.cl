@@ -1,0 +1,14 @@
+/* clear.cl - no work-group has told anything: the state of `lookback` before
+** SPDX-License-Identifier: MIT
+**
+** Arguments:
+**   n      words of state
+**   state  out: vector
+** NDRange: one dimension, global = n, any local size.
+** Assumes nothing.
+*/
+kernel void clear(int n, global ulong *state)
+{
+  if (get_global_id(0) < (size_t)n)
+    state[get_global_id(0)] = 0;
+}

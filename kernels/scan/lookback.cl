@@ -1,0 +1,134 @@
+/* lookback.cl - scan in one launch: each work-group adds up those before it
+** SPDX-License-Identifier: MIT
+**
+**   y[i] = x[0] + ... + x[i],  without x[i] if not INCLUSIVE
+**
+** clear.cl makes `state` ready before.
+**
+** Arguments:
+**   n      elements of x and of y
+**   x      in:  vector
+**   y      out: vector
+**   state  of the work-groups: 1 + WORDS for each; all 0 before
+** NDRange: one dimension, global = n / EACH rounded up to WG, local = WG.
+** Local memory: WG EACH elements and one more for each 32, and 2 WG.
+** Defines: REAL, INCLUSIVE, WG, EACH.
+** Assumes: 64-bit atomics; an aligned load of 64 bits is one access. A
+**   work-group that has begun goes on while others wait for it.
+**
+** Lesson, against `registers`: each element is read once and written once. A
+** work-group tells its sum, then waits for the sums of those before it, back to
+** one that knows its place already: WG of them at a time (decoupled look-back,
+** Merrill and Garland 2016). Numbers are drawn when a work-group begins, so it
+** waits only for those that have begun. A sum and its mark are one word, so no
+** order of two accesses is needed. Which sums are added depends on time, so the
+** rounding of float sums does, too.
+*/
+#include "real.cl"
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#ifndef WG
+#define WG 256 /* work-group size */
+#endif
+#ifndef EACH
+#define EACH 16 /* elements per work-item */
+#endif
+#define CELL(k) ((k) + (k) / 32)
+#define WORDS (sizeof(REAL) / 4) /* of state per work-group */
+#define SUM 1u   /* mark: the sum of a work-group */
+#define PLACE 2u /* mark: with all before it */
+
+typedef union { REAL value; uint half_[sizeof(REAL) / 4]; } Bits;
+
+static void tell(volatile global ulong *state, size_t g, uint mark, REAL value)
+{
+  Bits b;
+  b.value = value;
+  for (uint k = 0; k < WORDS; k++)
+    atom_xchg(state + 1 + g * WORDS + k, (ulong)mark << 32 | b.half_[k]);
+}
+
+/* The value that work-group g has told, once it has. */
+static REAL ask(volatile global ulong *state, size_t g, uint *mark)
+{
+  Bits b;
+  ulong word;
+  do {
+    word = state[1 + g * WORDS];
+    *mark = word >> 32;
+    b.half_[0] = (uint)word;
+    for (uint k = 1; k < WORDS; k++) {
+      word = state[1 + g * WORDS + k];
+      b.half_[k] = (uint)word;
+      if (word >> 32 != *mark)
+        *mark = 0;
+    }
+  } while (*mark == 0);
+  return b.value;
+}
+
+kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
+void scan(int n, global const REAL *restrict x, global REAL *restrict y,
+          volatile global ulong *state)
+{
+  local REAL cells[CELL(WG * EACH)], part[2][WG];
+  local uint turn_, nearest;
+  const uint id = get_local_id(0);
+  REAL own[EACH], sum = 0, before = 0;
+  uint now = 0;
+  if (id == 0)
+    turn_ = (uint)atom_inc(state);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  const size_t turn = turn_, first = turn * (WG * EACH);
+  for (uint k = 0; k < EACH; k++)
+    own[k] = first + k * WG + id < (size_t)n ? x[first + k * WG + id] : 0;
+  for (uint k = 0; k < EACH; k++)
+    cells[CELL(k * WG + id)] = own[k];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint k = 0; k < EACH; k++) {
+    const REAL left = sum;
+    sum += cells[CELL(id * EACH + k)];
+    own[k] = INCLUSIVE ? sum : left;
+  }
+  part[0][id] = sum;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint s = 1; s < WG; s *= 2) {
+    part[1 - now][id] =
+      part[now][id] + (id >= s ? part[now][id - s] : (REAL)0);
+    now = 1 - now;
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  const REAL total = part[now][WG - 1], left = id > 0 ? part[now][id - 1] : 0;
+  if (id == 0)
+    tell(state, turn, turn > 0 ? SUM : PLACE, total);
+  for (size_t end = turn; end > 0; end = end > WG ? end - WG : 0) {
+    uint mark = 0;
+    REAL value = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (id == 0)
+      nearest = WG;
+    if (id < end)
+      value = ask(state, end - 1 - id, &mark);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (mark == PLACE)
+      atomic_min(&nearest, id);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    part[0][id] = id <= nearest ? value : 0;
+    for (uint s = WG / 2; s > 0; s /= 2) {
+      barrier(CLK_LOCAL_MEM_FENCE);
+      if (id < s)
+        part[0][id] += part[0][id + s];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    before += part[0][0];
+    if (nearest < WG)
+      break;
+  }
+  if (id == 0 && turn > 0)
+    tell(state, turn, PLACE, before + total);
+  for (uint k = 0; k < EACH; k++)
+    cells[CELL(id * EACH + k)] = own[k] + (before + left);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint k = 0; k < EACH; k++)
+    if (first + k * WG + id < (size_t)n)
+      y[first + k * WG + id] = cells[CELL(k * WG + id)];
+}
