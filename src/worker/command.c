@@ -15,6 +15,7 @@ static Event *oldest, **newest = &oldest;
 static int reads;           /* under way, whose bytes have to be fetched */
 static const Event *faulty; /* the command that a device failed at */
 static cl_int fault;        /* ... and how */
+static Launch *last;        /* of those that have ended */
 
 /* A new event with room for the memory of its command; NULL: no room. */
 Event *clsh_command_new(Queue *q, cl_command_type type, int nheld) {
@@ -57,15 +58,19 @@ Launch *clsh_command_launch(Event *e, Kernel *k) {
 }
 
 /* Lets go of what a command holds: it has ended, or was refused. */
+static void droplaunch(Launch *l) {
+  if (l != NULL)
+    clsh_thing_release(l->kernel);
+  free(l);
+}
+
 static void drop(Event *e) {
   clsh_heap_give(e->staging);
   e->staging = 0;
   e->target = NULL;
   while (e->nheld > 0)
     clsh_thing_release(e->held[--e->nheld]);
-  if (e->launch != NULL)
-    clsh_thing_release(e->launch->kernel);
-  free(e->launch);
+  droplaunch(e->launch);
   e->launch = NULL;
 }
 
@@ -105,6 +110,11 @@ static void settle(Event *e) {
       !e->held[0]->shared) {
     clsh_thing_keep(e->held[0], e->staging);
     e->staging = 0;
+  }
+  if (e->launch != NULL) {
+    droplaunch(last);
+    last = e->launch;
+    e->launch = NULL;
   }
   drop(e);
 }
@@ -249,6 +259,10 @@ static bool issuspect(const Event *e) {
   return clsh_heap_status(e->slot) == WIRE_PENDING;
 }
 
+static bool islost(int status) {
+  return WIFEXITED(status) && WEXITSTATUS(status) == WIRE_LOST;
+}
+
 /* Names the kernels that may have ended the worker; returns their number. */
 static int addsuspects(Text *t) {
   int n = 0;
@@ -260,12 +274,19 @@ static int addsuspects(Text *t) {
       else
         add(t, "a command");
     }
+  if (n == 0 && last != NULL && islost(clsh_channel.status)) {
+    addlaunch(t, last); /* a driver may end what it could not do */
+    add(t, ", or a launch before it,");
+    n++;
+  }
   return n;
 }
 
 static void addhow(Text *t) {
   int status = clsh_channel.status;
-  if (faulty != NULL)
+  if (islost(status))
+    add(t, "faulted the device");
+  else if (faulty != NULL)
     add(t, "faulted the device (error %d)", (int)fault);
   else if (status == CHANNEL_KILLED)
     add(t, "was ended with its worker");
@@ -290,6 +311,8 @@ static void onended(void) {
   add(&t, " ");
   addhow(&t);
   faulty = NULL;
+  droplaunch(last);
+  last = NULL;
   clsh_heap_failslots(WORKER_DIED);
   clsh_thing_lose(&kept, &lost);
   add(&t, "\na new worker goes on; %u Buffer%s %s content", kept,

@@ -41,6 +41,8 @@ static void *getobject(void) {
   return *place(wire_getn(in));
 }
 
+#define VENDOR (-2000) /* codes below are a vendor's own */
+
 /* The running command of each slot, under the lock. */
 static cl_event events[WIRE_SLOTS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -151,10 +153,33 @@ static void info(void) {
   free(p);
 }
 
+static cl_device_id used[MAXDEVICES]; /* those that have had a context */
+
+/*
+** Ends the worker where an error may tell that a device has failed for good,
+** and none can be had again in this process: NVIDIA's after a wild access.
+*/
+static void examine(cl_int err) {
+  if (err != CL_OUT_OF_RESOURCES && err > VENDOR)
+    return;
+  for (int i = 0; i < MAXDEVICES && used[i] != NULL; i++) {
+    cl_context c = clCreateContext(NULL, 1, &used[i], NULL, NULL, &err);
+    if (c != NULL)
+      clReleaseContext(c);
+    else if (err != CL_OUT_OF_HOST_MEMORY)
+      _exit(WIRE_LOST);
+  }
+}
+
 static void newcontext(void) {
   void **o = place(wire_getn(in));
   cl_device_id d = getobject();
+  int i = 0;
   *o = clCreateContext(NULL, 1, &d, NULL, NULL, &out->err);
+  while (i < MAXDEVICES - 1 && used[i] != NULL && used[i] != d)
+    i++;
+  if (*o != NULL)
+    used[i] = d;
 }
 
 static void newqueue(void) {
@@ -237,6 +262,7 @@ static void *build(void *arg) {
   close(before);
   close(fd);
   pthread_mutex_unlock(&one);
+  examine(err);
   atomic_store(&b->slot->status, err);
   free(b);
   return NULL;
@@ -488,6 +514,7 @@ static void answer(void) {
   default:
     command();
   }
+  examine(out->err);
 }
 
 /* Ends the worker with the program, however that ends. */

@@ -31,6 +31,7 @@
 #define WIRE_ROOM ((size_t)16 << 20)
 #define WIRE_RING 16   /* messages under way */
 #define WIRE_PENDING 1 /* status of a slot; 0 or an error: it has ended */
+#define WIRE_LOST 101  /* exit code: a device has failed for good */
 
 enum Op {
   OP_PLATFORMS, /* all later ones may name an object by its id */

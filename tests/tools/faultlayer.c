@@ -426,6 +426,16 @@ static cl_int CL_API_CALL my_clWaitForEvents(cl_uint n, const cl_event *list) {
   return next->clWaitForEvents(n, list);
 }
 
+/* Only a worker calls it: it hits what runs there, not the program. */
+static cl_int CL_API_CALL my_clSetEventCallback(
+    cl_event event, cl_int type,
+    void(CL_CALLBACK *f)(cl_event, cl_int, void *), void *p) {
+  cl_int code;
+  if (fails("clSetEventCallback", &code))
+    return code;
+  return next->clSetEventCallback(event, type, f, p);
+}
+
 static cl_int CL_API_CALL my_clGetEventInfo(cl_event event, cl_event_info q,
                                             size_t n, void *p, size_t *r) {
   cl_int code;
@@ -534,7 +544,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n,
   OWN(clReleaseMemObject), OWN(clRetainProgram), OWN(clReleaseProgram);
   OWN(clRetainKernel), OWN(clReleaseKernel), OWN(clRetainEvent);
   OWN(clReleaseEvent), OWN(clWaitForEvents), OWN(clGetEventInfo);
-  OWN(clGetEventProfilingInfo);
+  OWN(clGetEventProfilingInfo), OWN(clSetEventCallback);
   readfaults(getenv("CLFAULT"));
   *r = sizeof own / sizeof(void *);
   *layer = &own;

@@ -360,6 +360,26 @@ t.test("at the prompt the session goes on", function()
       .. device.index)
 end)
 
+t.test("a device that has failed for good gets a new worker", function()
+  create("lost.lua", [[
+    local p = cl.build "kernel void wild(global int *x, int n) { x[0] = n; }"
+    local b = cl.buffer("int", 1, 3)
+    local f = p.wild:range(1)
+    f(b, 7):wait()
+    print(pcall(b.read, b))
+    print(pcall(b.read, b))
+    print(f(b, 5):wait().status)]])
+  local out, err = sh(("OPENCL_LAYERS=%s/tests/faultlayer.so CLFAULT="
+    .. "clSetEventCallback:3:-5,clCreateContext:2:-9999:sticky "
+    .. "$clshell --worker lost.lua"):format(t.build))
+  if not err:find("faults", 1, true) then
+    t.skip "the OpenCL loader takes no layers (OPENCL_LAYERS)"
+  end
+  has(out, "false", "kernel 'wild' (global 1; x = Buffer of 4 bytes, n = 7), "
+    .. "or a launch before it, faulted the device", "a new worker goes on",
+    "true", "complete")
+end)
+
 t.test("what the driver there tells wrongly", function()
   create("lied.lua", [[
     local p = cl.build "kernel void f(global int *x, int n) { x[0] = n; }"
