@@ -30,10 +30,11 @@
 #define WG 256 /* work-group size */
 #endif
 #ifndef EACH
-#define EACH 16 /* elements per work-item */
+#define EACH 32 /* elements per work-item */
 #endif
 #define CELL(k) ((k) + (k) / 32)
 #define WORDS (sizeof(REAL) / 4) /* of state per work-group */
+#define UNROLL _Pragma("unroll")
 #define SUM 1u   /* mark: the sum of a work-group */
 #define PLACE 2u /* mark: with all before it */
 
@@ -79,12 +80,19 @@ void scan(int n, global const REAL *restrict x, global REAL *restrict y,
     turn_ = (uint)atom_inc(state);
   barrier(CLK_LOCAL_MEM_FENCE);
   const size_t turn = turn_, first = turn * (WG * EACH);
-  for (uint k = 0; k < EACH; k++)
-    own[k] = first + k * WG + id < (size_t)n ? x[first + k * WG + id] : 0;
-  for (uint k = 0; k < EACH; k++)
-    cells[CELL(k * WG + id)] = own[k];
+  const bool whole = first + WG * EACH <= (size_t)n;
+  if (whole) { /* all loads are under way before the first is needed */
+    UNROLL for (uint k = 0; k < EACH; k++)
+      own[k] = x[first + k * WG + id];
+    UNROLL for (uint k = 0; k < EACH; k++)
+      cells[CELL(k * WG + id)] = own[k];
+  } else
+    for (uint k = 0; k < EACH; k++) {
+      const size_t i = first + k * WG + id;
+      cells[CELL(k * WG + id)] = i < (size_t)n ? x[i] : 0;
+    }
   barrier(CLK_LOCAL_MEM_FENCE);
-  for (uint k = 0; k < EACH; k++) {
+  UNROLL for (uint k = 0; k < EACH; k++) {
     const REAL left = sum;
     sum += cells[CELL(id * EACH + k)];
     own[k] = INCLUSIVE ? sum : left;
@@ -125,10 +133,10 @@ void scan(int n, global const REAL *restrict x, global REAL *restrict y,
   }
   if (id == 0 && turn > 0)
     tell(state, turn, PLACE, before + total);
-  for (uint k = 0; k < EACH; k++)
+  UNROLL for (uint k = 0; k < EACH; k++)
     cells[CELL(id * EACH + k)] = own[k] + (before + left);
   barrier(CLK_LOCAL_MEM_FENCE);
-  for (uint k = 0; k < EACH; k++)
-    if (first + k * WG + id < (size_t)n)
+  UNROLL for (uint k = 0; k < EACH; k++)
+    if (whole || first + k * WG + id < (size_t)n)
       y[first + k * WG + id] = cells[CELL(k * WG + id)];
 }
