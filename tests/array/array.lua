@@ -338,7 +338,7 @@ t.test("shapes broadcast, with gaps, views and up to four dimensions",
     t.eq(#vast, 1 << 48)
     t.raises(function() return vast + cl.buffer("char", 65536) end,
       "2^63 elements or more")
-    t.raises(function() row:set(A) end, "2x3", "not that of the Buffer, 3")
+    t.raises(function() row:set(A) end, "2x3", "not that of the target, 3")
     local tall <close> = cl.buffer("uchar", {100000, 2}, 1)
     local pair <close> = cl.buffer("uchar", 2, {1, 2})
     tall:set(tall + pair)
@@ -555,7 +555,7 @@ t.test("clone, axpy and concatenate", function()
     {1.0, 2.0, 3.0, 6.0, 3.0, 4.0, 9.0, 12.0})
   t.raises(function() cl.concatenate{} end, "the list is empty")
   t.raises(function() cl.concatenate{x, cl.arange(1, 2)} end,
-    "Buffer 2 is int 2, the first float 2x2")
+    "element 2 is int 2, the first float 2x2")
 end)
 
 t.done()

@@ -7,21 +7,22 @@ local argument = require "clshell.base.argument"
 local cl = require "cl"
 local expression = require "clshell.array.expression"
 local fused = require "clshell.array.fused"
-local integer = require "clshell.base.integer"
 local layout = require "clshell.array.layout"
 local statement = require "clshell.array.statement"
-local text = require "clshell.base.text"
 local types = require "clshell.array.types"
+require "clshell.array.views"
 
 local MOST = 256 -- operations of one kernel
+local ID = layout.ID
 
 local leaves, meta = layout.leaves, expression.meta
 local methods, operators = expression.methods, expression.operators
 local operand, subject = expression.operand, expression.subject
+local is_expression, typed = expression.is, expression.typed
 
--- Calculations that begin alike, by what follows: kinds, numbers of operands,
--- and places of elements that are not one by one those of the result. The last
--- table is that of all calculations with one kernel.
+-- Calculations that begin alike, by what follows: operations with the numbers
+-- of their operands, and for Buffers whether their elements are, one by one,
+-- those of the result. The last table is that of all calculations alike.
 local alike = {}
 
 local function next_of(at, key)
@@ -36,44 +37,54 @@ end
 -- Adds a Buffer to the arguments of a calculation.
 local function add_leaf(c, leaf, at)
   local b = leaf.buffer
-  if leaf.dims ~= c.dims or not leaf.flat or leaf.by then
-    c.flat = false
-    at = next_of(at, leaf.place)
+  if leaf.dims ~= c.dims or not leaf.flat then
+    at = next_of(at, "apart")
+    c.places = c.places or {}
+    c.places[#c.places + 1] = leaf.place
     b = leaf.start > 0 and cl.base(b) or b
   end
-  c.n = c.n + 1
-  c.args[c.n] = b
+  local n = c.n + 1
+  c.n, c.args[n] = n, b
   return at
 end
 
 -- Adds an expression to a calculation, its operands first; returns the table
 -- of those that agree so far. An operand of several is calculated once.
 local function visit(c, e, at)
-  c.left = c.left - 1
-  if c.left < 0 then
+  local x, y, z, mark, kind = e.a, e.b, e.c, c.mark, e.kind
+  local key = kind.key
+  if x then
+    at = x.mark ~= mark and visit(c, x, at) or at
+    key = key | x.id
+    if y then
+      at = y.mark ~= mark and visit(c, y, at) or at
+      key = key | y.id << ID
+      if z then
+        at = z.mark ~= mark and visit(c, z, at) or at
+        key = key | z.id << 2 * ID
+      end
+    end
+  end
+  local id = c.id + 1
+  if id > MOST then
     cl.error(("an expression of more than %d operations and operands; "
       .. "evaluate a part first, with e:eval()"):format(MOST))
   end
-  local x, y, z, mark = e.a, e.b, e.c, c.mark
-  at = x and x.mark ~= mark and visit(c, x, at) or at
-  at = y and y.mark ~= mark and visit(c, y, at) or at
-  at = z and z.mark ~= mark and visit(c, z, at) or at
-  local kind = e.kind
-  at = next_of(at, kind)
-  at = x and next_of(at, x.id) or at
-  at = y and next_of(at, y.id) or at
-  at = z and next_of(at, z.id) or at
-  c.id = c.id + 1
-  e.mark, e.id = mark, c.id
+  c.id, e.mark, e.id = id, mark, id
+  local found = at[key]
+  if not found then
+    found = {}
+    at[key] = found
+  end
   if kind.op == "leaf" then
     layout.check_open(e)
-    c.aliased = c.aliased or e ~= c.out and c.out.buffer:overlaps(e.buffer)
-    return add_leaf(c, e, at)
+    c.aliased = c.aliased or e ~= c.out and layout.clash(c.out, e)
+    return add_leaf(c, e, found)
   elseif kind.op == "constant" then
-    c.n = c.n + 1
-    c.args[c.n] = e.value
+    local n = c.n + 1
+    c.n, c.args[n] = n, e.value
   end
-  return at
+  return found
 end
 
 -- The nodes of an expression, each behind its operands.
@@ -120,13 +131,11 @@ local marks = 0
 local function calculation(e, out)
   layout.check_open(out)
   marks = marks + 1
-  local c = {name = "expression", context = out.context, dims = out.dims,
-    flat = true, args = {out.dims.count, nil, nil, nil}, n = 1, parts = parts,
-    body = body, out = out, expression = e, left = MOST, mark = marks,
-    id = 0}
-  local at = add_leaf(c, out, next_of(alike, out.kind))
-  at = visit(c, e, at)
-  c.known = c.flat and at or next_of(at, out.place)
+  local c = {name = "expression", known = false, context = out.context,
+    dims = out.dims, places = false, args = {out.dims.count, nil, nil, nil},
+    n = 1, parts = parts, body = body, out = out, expression = e, mark = marks,
+    id = 0, aliased = false}
+  c.known = visit(c, e, add_leaf(c, out, next_of(alike, out.kind)))
   return c
 end
 
@@ -146,74 +155,80 @@ function methods.read(x, ...)
   return b:read(...)
 end
 
---- Buffer:shift(k, ...) -> Expression
---- The elements moved on by k places, those at the end to the beginning:
---- element i is that of i - k before. One distance for each dimension.
-function methods.shift(x, ...)
-  x = subject("shift", x)
-  local given, by = table.pack(...), {}
-  if given.n ~= #x.dims then
-    cl.error(("shift: a shape %s takes %s; got %d"):format(x.dims.text,
-      text.count(#x.dims, "distance"), given.n))
+-- What can be set: a Buffer, or a view of one.
+local function target(what, x)
+  x = layout.scalar(what, subject(what, x))
+  if x.kind.op ~= "leaf" then
+    cl.error(("%s: a calculation has no elements to set; got %s; a Buffer and "
+      .. "its slices have"):format(what, tostring(x)))
   end
-  for d, size in ipairs(x.dims) do
-    by[d] = integer.check("shift", "a distance", given[d]) % size
-  end
-  if x.kind.op ~= "leaf" or x.by then
-    x = layout.leaf((methods.eval(x)))
-  end
-  return setmetatable({kind = x.kind, buffer = x.buffer, dims = x.dims,
-    context = x.context, ld = x.ld, start = x.start, flat = x.flat,
-    place = x.place .. "," .. text.shape(by), by = by, a = false, b = false,
-    c = false, mark = false, id = 0}, meta)
+  return x
 end
-
--- The methods that Buffers alone have.
-local of_buffer = {}
 
 --- Buffer:set(value) -> Event
 --- Sets the elements to those of an expression or a Buffer, which broadcasts
---- to the shape, or to a number. One launch, which is not waited for; a target
---- that the expression also reads at other places gets a copy of the result.
---- The conversion is C's assignment, but a real into integers and 64 bits into
---- fewer are errors: say astype.
-function of_buffer.set(b, value)
-  local out = layout.scalar("set", layout.leaf(b))
-  if type(value) == "number" then
-    return b:fill(value)
+--- to the shape, or to a number; slices have it too. One launch, which is not
+--- waited for; a target that the expression also reads at other places gets a
+--- copy of the result. The conversion is C's assignment, but a real into
+--- integers and 64 bits into fewer are errors: say astype.
+function methods.set(x, value)
+  local out = target("set", x)
+  if type(value) == "number" and not is_expression(x) then
+    return x:fill(value)
   end
-  local e = operand("set", value)
+  local e = type(value) == "number" and typed("set", value, out)
+    or operand("set", value)
   types.check_store("set", e.kind.type, out.kind.type)
   if e.kind.type == "double" and out.kind.type == "half" then
     e = methods.astype(value, "half") -- a float between would round it twice
   end
-  if layout.broadcast("set", e.dims, out.dims) ~= out.dims then
+  if e.dims and layout.broadcast("set", e.dims, out.dims) ~= out.dims then
     cl.error(("set: the shape %s of the expression is not that of the "
-      .. "Buffer, %s"):format(e.dims.text, out.dims.text))
-  elseif e.context ~= out.context then
+      .. "target, %s"):format(e.dims.text, out.dims.text))
+  elseif e.dims and e.context ~= out.context then
     cl.error "set: the Buffers are of different contexts (devices)"
   end
   local c = calculation(e, out)
   if not c.aliased then
     return fused.run(c)
   end
-  local copy <close> = cl.buffer(b.type, b.shape, nil, {context = b.context})
+  local copy <close> = cl.buffer(out.kind.type, out.dims, nil,
+    {context = out.context})
   fused.run(calculation(e, layout.leaf(copy)))
-  return copy:copy(b, {async = true})
+  return fused.run(calculation(layout.leaf(copy), out))
 end
 
 --- Buffer:axpy(a, x) -> Event
 --- y = a * x + y in one launch, for a number or an operand a.
-function of_buffer.axpy(y, a, x)
-  return of_buffer.set(y, operators.add(operators.mul(a, x), y))
+function methods.axpy(y, a, x)
+  target("axpy", y)
+  return methods.set(y, operators.add(operators.mul(a, x), y))
+end
+
+-- The methods that Buffers have besides, and those that they have not.
+local of_buffer = {}
+local OWN = {clone = true, eval = true, read = true, reshape = true}
+
+--- Expression:reshape(shape) -> Buffer
+--- A new Buffer with the elements under another shape; that of a Buffer, which
+--- is no copy, is Buffer:reshape.
+function methods.reshape(x, shape)
+  local b = methods.eval(x)
+  return b:reshape(shape)
 end
 
 --- Buffer:clone() -> Buffer
---- A new Buffer of the same type and shape with the same elements.
+--- A new Buffer of the same type and shape with the same elements; an
+--- Expression has it too.
 function of_buffer.clone(b)
   local copy = cl.buffer(b.type, b.shape, nil, {context = b.context})
   b:copy(copy)
   return copy
+end
+
+function methods.clone(x)
+  local b = methods.eval(x)
+  return b
 end
 
 -- Fields of an expression besides its own.
@@ -274,7 +289,7 @@ for name, operator in pairs(operators) do
   of_buffer["__" .. name] = operator
 end
 for name, method in pairs(methods) do
-  if name ~= "eval" and name ~= "read" then
+  if not OWN[name] then
     of_buffer[name] = method
   end
 end

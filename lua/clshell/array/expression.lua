@@ -57,7 +57,8 @@ local function subject(what, x)
 end
 
 local function constant(type, value)
-  return {kind = kind_of("constant", type), value = value}
+  return {kind = kind_of("constant", type), value = value, mark = false,
+    id = 0}
 end
 
 -- A number as an operand, of the type that stands beside it.
@@ -255,7 +256,14 @@ function M.index(type, n, context)
     c = false, mark = false, id = 0}, meta), type)
 end
 
+-- expression.adopt(leaf) -> Expression
+-- A view of layout.lua as an Expression of its own.
+function M.adopt(leaf)
+  leaf.a, leaf.b, leaf.c, leaf.mark, leaf.id = false, false, false, false, 0
+  return setmetatable(leaf, meta)
+end
+
 M.is, M.meta, M.methods, M.operators = is_expression, meta, methods, operators
-M.operand, M.subject = operand, subject
+M.node, M.operand, M.subject, M.typed = node, operand, subject, typed
 
 return M

@@ -2,12 +2,13 @@
 -- its text, its program, kept by the form of the calculation, and its launch
 -- A calculation has
 --   name     of the kernel
---   known    a table, the same one for all calculations with one text, where
---            not flat also with the same places of elements in memory
+--   known    a table, the same one for all calculations that differ in no more
+--            than their Buffers and numbers, and in places
 --   context  of its Buffers
 --   dims     shape of the result, see layout.lua
---   flat     whether the elements of all Buffers are those of the result, one
---            by one
+--   places   false where the elements of all Buffers are those of the result,
+--            one by one: it is flat; else a list with `place`, see layout.lua,
+--            of at least those Buffers of which they are not
 --   args     {count, part, ...}: a Buffer, cl.base of it if it begins inside
 --            its memory, or a number for each part; n is their count
 --   parts    function(c) -> list of {leaf, name, load, store}: variable `name`
@@ -28,16 +29,39 @@ local M = {}
 local GROUP = 256 -- work-items of a work-group, at most
 local NARROW = 64 -- columns: work-groups take more than a row of fewer
 
--- By context: kernels by text, plans by the table `known` of a calculation.
+-- By context: kernels by text; `forms`, kernels by `known` and by the form of
+-- places; plans by `known`, or by the table of its places.
 local kept = setmetatable({}, {__mode = "k"})
 
 local function kept_for(context)
   local made = kept[context]
   if not made then
-    made = {kernels = {}, plans = {}}
+    made = {kernels = {}, forms = {}, plans = setmetatable({},
+      {__mode = "k"})}
     kept[context] = made
   end
   return made
+end
+
+-- By `known`: places by their texts. Those of a loop over slices would be
+-- without end, so that they are forgotten now and then, with their plans.
+local PLACES = 4096
+local placed, places = {}, 0
+
+-- The table of all calculations that have the same places.
+local function place(c)
+  if places > PLACES then
+    placed, places = {}, 0
+  end
+  local at = placed
+  for k = -1, #c.places do
+    local key = k < 0 and c.known or k == 0 and c.dims or c.places[k]
+    if not at[key] then
+      at[key], places = {}, places + 1
+    end
+    at = at[key]
+  end
+  return at
 end
 
 -- Adds the parameters of slot k to a list; returns its element's index.
@@ -51,34 +75,53 @@ local function index(slot, k, parameters)
     words[1] = parameter(("o%d_"):format(k))
   end
   for d, stride in ipairs(slot.strides or {1}) do
-    local at = ("i%d_"):format(d)
-    if slot.by and slot.by[d] > 0 then
-      local by = parameter(("r%d_%d_"):format(d, k))
-      at = ("(%s < %s ? %s + (n%d_ - %s) : %s - %s)"):format(at, by, at, d,
-        by, at, by)
+    local function times(at, letter)
+      return ("%s * %s"):format(at, parameter(("%s%d_%d_"):format(letter, d,
+        k)))
     end
-    if stride > 0 then
-      words[#words + 1] = stride == 1 and at
-        or ("%s * %s"):format(at, parameter(("s%d_%d_"):format(d, k)))
+    local at, by = ("i%d_"):format(d), slot.by and slot.by[d]
+    if by and stride ~= 0 then
+      at = ("around_(%s + %s, %s)"):format(
+        by.step == 1 and at or times(at, "p"),
+        parameter(("r%d_%d_"):format(d, k)),
+        parameter(("m%d_%d_"):format(d, k)))
+    end
+    if stride ~= 0 then
+      words[#words + 1] = stride == 1 and at or times(at, "s")
     end
   end
   return words[1] and table.concat(words, " + ") or "0"
 end
 
--- The values of those parameters, in the same order.
-local function places(slot, list)
+-- Adds the values of those parameters, in the same order, to a list; what they
+-- are goes to the words of the form.
+local function add_places(slot, list, form)
+  local function add(word, value)
+    form[#form + 1] = word
+    list[#list + 1] = value
+  end
   if slot.leaf.start > 0 then
-    list[#list + 1] = slot.leaf.start
+    add("o", slot.leaf.start)
   end
   for d, stride in ipairs(slot.strides) do
-    if slot.by and slot.by[d] > 0 then
-      list[#list + 1] = slot.by[d]
+    local by = stride ~= 0 and slot.by[d]
+    if by then
+      add("p", by.step ~= 1 and by.step or nil)
+      add(by.step ~= 1 and "r" or "R", by.first)
+      add("m", by.size)
     end
-    if stride > 1 then
-      list[#list + 1] = stride
-    end
+    local plain = stride == 0 or stride == 1
+    add(plain and stride or "s", not plain and stride or nil)
   end
 end
+
+-- An index that goes on at the beginning behind the last one, or back.
+local AROUND = [[
+static size_t around_(long i_, long n_)
+{
+  return i_ < 0 ? i_ + n_ : i_ < n_ ? i_ : i_ - n_;
+}
+]]
 
 -- What a work-item does: element i1_ of row q_. A work-group whose items all
 -- have an element asks none of them, which CPUs need for vectors.
@@ -132,6 +175,7 @@ local function source(c, parts, dims, way)
   local call = ("element_(c_, q_, %s)"):format(
     list:gsub("[^,]-([%w_]+)%f[,\0]", "%1"))
   local text = table.concat({
+    list:find "%f[%w]m%d+_" and AROUND or "",
     ("static void element_(size_t i1_, size_t q_,\n    %s)\n{"):format(
     list),
     coordinates(dims), table.concat(loads, "\n"), c.body(c),
@@ -159,12 +203,29 @@ local function check_device(c, double, bytes)
   end
 end
 
+-- The kernel of a calculation over so many dimensions: {kernel, group}.
+local function new_kernel(c, made, parts, dims, way)
+  local text, double, bytes = source(c, parts, dims, way)
+  local k = made.kernels[text]
+  if not k then
+    check_device(c, double, bytes)
+    local program = cl.build(text, {context = c.context, name = c.name})
+    k = {kernel = program:kernel(c.name), group = 1}
+    while k.group < GROUP and k.group * 2 <= k.kernel.work_group_size do
+      k.group = k.group * 2
+    end
+    made.kernels[text] = k
+  end
+  return k
+end
+
 -- What a calculation launches: {kernel, group, way, and of the last launch n
 -- and launch}; where it is not flat also `order`: its arguments, `from` those
 -- of the calculation or else `value`, and rows.
-local function new_plan(c, kernels)
+local function new_plan(c, made)
   local parts, sizes, order, way = c.parts(c), nil, nil, "flat"
-  if not c.flat then
+  local form = {}
+  if c.places then
     local slots = {}
     for _, part in ipairs(parts) do
       slots[#slots + 1] = part.leaf and part
@@ -174,26 +235,22 @@ local function new_plan(c, kernels)
     order = {from = {}, value = table.move(sizes, 1, #sizes, 1, {})}
     order.rows = c.dims.count // sizes[1]
     order.value[#sizes + 1] = sizes[2] and order.rows
+    form = {#sizes}
     for k, part in ipairs(parts) do
       local value = order.value
       order.from[#value + 1] = k + 1
       value[#value + 1] = false
       if part.leaf then
-        places(part, value)
+        add_places(part, value, form)
       end
     end
   end
-  local text, double, bytes = source(c, parts, sizes and #sizes or 1, way)
-  local k = kernels[text]
-  if not k then
-    check_device(c, double, bytes)
-    local program = cl.build(text, {context = c.context, name = c.name})
-    k = {kernel = program:kernel(c.name), group = 1}
-    while k.group < GROUP and k.group * 2 <= k.kernel.work_group_size do
-      k.group = k.group * 2
-    end
-    kernels[text] = k
-  end
+  form[#form + 1] = way
+  local forms, key = made.forms[c.known] or {}, table.concat(form)
+  made.forms[c.known] = forms
+  local k = forms[key]
+    or new_kernel(c, made, parts, sizes and #sizes or 1, way)
+  forms[key] = k
   return {kernel = k.kernel, group = k.group, order = order, way = way}
 end
 
@@ -214,10 +271,11 @@ end
 --- Launches a calculation on the default queue of its context.
 function M.run(c)
   local made = kept_for(c.context)
-  local plan = made.plans[c.known]
+  local key = c.places and place(c) or c.known
+  local plan = made.plans[key]
   if not plan then
-    plan = new_plan(c, made.kernels)
-    made.plans[c.known] = plan
+    plan = new_plan(c, made)
+    made.plans[key] = plan
   end
   local args, order = c.args, plan.order
   if not order then

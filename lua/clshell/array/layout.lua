@@ -30,27 +30,36 @@ function M.shape(sizes)
   return shape
 end
 
-local kinds = {}
+--- layout.ID
+--- Bits that tell the number of an operation in an expression.
+M.ID = 9
 
---- layout.kind(op, type) -> {op, type}
---- The one table of an operation that gives a type.
+local kinds, count = {}, 0
+
+--- layout.kind(op, type) -> {op, type, key}
+--- The one table of an operation that gives a type; its key has no bits in
+--- common with the numbers of three operands.
 function M.kind(op, type)
   local of = kinds[op]
   if not of then
     of = {}
     kinds[op] = of
   end
-  if not of[type] then
-    of[type] = {op = op, type = type}
+  local kind = of[type]
+  if not kind then
+    count = count + 1
+    kind = {op = op, type = type, key = count << 3 * M.ID}
+    of[type] = kind
   end
-  return of[type]
+  return kind
 end
 
 --- layout.leaves
 --- Buffers as operands: {kind = {op = "leaf", type}, buffer, dims, context,
---- ld, start, flat, place}. Nothing of that changes in the life of a Buffer.
---- flat: its elements are those of its memory, in order, from the first on;
---- place: the text of where they are.
+--- strides, start, flat, place}. Nothing of that changes in the life of a
+--- Buffer. Element (i, j), from 0, is the one at start + i * strides[1] + j *
+--- strides[2] in memory. flat: its elements are those of its memory, in order,
+--- from the first on; place: the text of where they are.
 M.leaves = setmetatable({}, {__mode = "k"})
 
 --- layout.leaf(b) -> table
@@ -64,12 +73,85 @@ function M.leaf(b)
     cl.error "the Buffer of an expression is closed"
   end
   local dims = M.shape(b.shape)
+  local strides, ahead, ld, start = {}, 1, b.ld, b.start
+  for d = #dims, 1, -1 do
+    strides[d] = ahead
+    ahead = ahead * (d == #dims and ld or dims[d])
+  end
   leaf = {kind = M.kind("leaf", b.type), buffer = b, dims = dims,
-    context = b.context, ld = b.ld, start = b.start}
-  leaf.flat = leaf.start == 0 and leaf.ld == dims[#dims]
-  leaf.place = ("%s,%d,%d"):format(dims.text, leaf.ld, leaf.start)
+    context = b.context, strides = strides, start = start,
+    flat = start == 0 and ld == dims[#dims],
+    place = ("%s,%d,%d"):format(dims.text, ld, start)}
   M.leaves[b] = leaf
   return leaf
+end
+
+--- layout.spread(leaf, shape) -> {sizes, strides, start, by}
+--- Where the elements of an operand lie in the dimensions of a shape: strides
+--- are 0 where its one row or column serves all. by[d] is false, or {first,
+--- step, size}: index i of dimension d is (first + i * step) modulo size.
+function M.spread(leaf, shape)
+  local own, ahead = leaf.dims, #shape - #leaf.dims
+  local at = {sizes = table.move(shape, 1, #shape, 1, {}), strides = {},
+    start = leaf.start, by = {}}
+  for d = 1, #shape do
+    local k = d - ahead
+    at.strides[d] = (own[k] or 1) == 1 and 0 or leaf.strides[k]
+    at.by[d] = leaf.by and leaf.by[k] or false
+  end
+  return at
+end
+
+--- layout.view(leaf, at) -> table
+--- Other elements of the Buffer of an operand, as an operand: `at` is of
+--- layout.spread.
+function M.view(leaf, at)
+  local dims, words, flat, ahead = M.shape(at.sizes), {}, at.start == 0, 1
+  local rotated = false
+  for d = #dims, 1, -1 do
+    local by = at.by[d]
+    flat = flat and not by and (dims[d] == 1 or at.strides[d] == ahead)
+    ahead, rotated = ahead * dims[d], rotated or by
+    words[d] = by and ("%d@%d,%d,%d"):format(at.strides[d], by.first, by.step,
+      by.size) or ("%d"):format(at.strides[d])
+  end
+  return {kind = leaf.kind, buffer = leaf.buffer, dims = dims,
+    context = leaf.context, strides = at.strides, start = at.start,
+    flat = flat, by = rotated and at.by, place = ("%s;%d;%s"):format(dims.text,
+    at.start, table.concat(words, ";"))}
+end
+
+-- The first and the last place of elements in memory, and the greatest number
+-- that divides the distances of all.
+local function reach(leaf)
+  local first, last, step = leaf.start, leaf.start, 0
+  for d, n in ipairs(leaf.dims) do
+    local stride, by = leaf.strides[d], leaf.by and leaf.by[d]
+    local far = ((by and by.size or n) - 1) * stride
+    first, last = first + math.min(far, 0), last + math.max(far, 0)
+    stride = n > 1 and math.abs(stride) or 0
+    while stride > 0 do
+      step, stride = stride, step % stride
+    end
+  end
+  return first, last, step
+end
+
+--- layout.clash(out, leaf) -> boolean
+--- Whether an element stored in `out` may be one that `leaf` has elsewhere.
+function M.clash(out, leaf)
+  if out.buffer ~= leaf.buffer then
+    return out.buffer:overlaps(leaf.buffer)
+  elseif out.place == leaf.place then
+    return false
+  end
+  local first, last, step = reach(out)
+  local from, to, by = reach(leaf)
+  while by > 0 do
+    step, by = by, step % by
+  end
+  return first <= to and from <= last
+    and (step < 2 or (first - from) % step == 0)
 end
 
 --- layout.check_open(leaf)
@@ -112,24 +194,11 @@ function M.broadcast(what, a, b)
   return M.shape(sizes)
 end
 
--- The strides of an operand in the dimensions of a shape, and by how much it
--- is shifted in each; 0 where its one row or column serves all.
-local function strides(leaf, shape)
-  local list, own, ahead = {}, leaf.dims, 1
-  for d = #shape, 1, -1 do
-    local k = d - #shape + #own
-    local n = own[k] or 1
-    list[d] = n == 1 and 0 or ahead
-    ahead = ahead * (k == #own and leaf.ld or n)
-  end
-  return list
-end
-
 -- Whether dimension d goes on where `size` elements of dimension `inner` end,
 -- for every operand.
 local function joins(slots, d, inner, size)
   for _, slot in ipairs(slots) do
-    local s = slot.strides
+    local s = slot.at.strides
     if slot.leaf.by or s[d] ~= s[inner] * size then
       return false
     end
@@ -138,13 +207,14 @@ local function joins(slots, d, inner, size)
 end
 
 --- layout.lay(shape, slots) -> sizes
---- Gives each slot {leaf} its strides over the elements of a shape. Returns
+--- Gives each slot {leaf} its strides, and `by`, over the elements of a shape,
+--- see layout.spread. Returns
 --- the sizes of the dimensions, the innermost first; dimensions that are one
 --- for all operands are joined.
 function M.lay(shape, slots)
   local sizes, kept = {}, {}
   for _, slot in ipairs(slots) do
-    slot.strides = strides(slot.leaf, shape)
+    slot.at = M.spread(slot.leaf, shape)
   end
   for d = #shape, 1, -1 do
     local n = #kept
@@ -155,13 +225,9 @@ function M.lay(shape, slots)
     end
   end
   for _, slot in ipairs(slots) do
-    local all, by = slot.strides, slot.leaf.by
-    slot.strides, slot.by = {}, by and {}
+    slot.strides, slot.by = {}, {}
     for i, d in ipairs(kept) do
-      slot.strides[i] = all[d]
-      if by then
-        slot.by[i] = by[d - #shape + #by] or 0
-      end
+      slot.strides[i], slot.by[i] = slot.at.strides[d], slot.at.by[d]
     end
   end
   return sizes

@@ -137,7 +137,7 @@ local function analyse(source, code, names, given)
   table.sort(outs, function(a, b)
     return parts[a].store < parts[b].store
   end)
-  return {parts = parts, outs = outs, lines = source, alike = {}}
+  return {parts = parts, outs = outs, lines = source}
 end
 
 -- A value as {type, value} of a number, or {type, value, buffer}.
@@ -261,13 +261,13 @@ return function(source, values, opts)
   opts = options.check(opts, "cl.map")
   local form, given = form_of(source, values)
   local dims, context = extent(given, opts)
-  local args, leaves, flat, places = {dims.count}, {}, true, dims.text
+  local args, leaves, places, flat = {dims.count}, {}, {}, true
   for k, part in ipairs(form.parts) do
     local value = part.new and cl.buffer(part.type, dims, nil,
       {context = context}) or given[k].value
     if part.leaf then
       local leaf = layout.leaf(value)
-      leaves[k], places = leaf, places .. " " .. leaf.place
+      leaves[k], places[#places + 1] = leaf, leaf.place
       flat = flat and leaf.flat and leaf.dims == dims
       value = leaf.start > 0 and cl.base(value) or value
     end
@@ -278,10 +278,9 @@ return function(source, values, opts)
     check_out(form, leaves, k, dims)
     results[i] = leaves[k].buffer
   end
-  local key = flat or places
-  form.alike[key] = form.alike[key] or {}
-  results[#results + 1] = fused.run{name = "map", known = form.alike[key],
-    context = context, dims = dims, flat = flat, args = args, n = #args,
+  results[#results + 1] = fused.run{name = "map", known = form,
+    context = context, dims = dims, places = not flat and places, args = args,
+    n = #args,
     parts = function()
       local list = {}
       for k, part in ipairs(form.parts) do

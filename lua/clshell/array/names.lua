@@ -15,7 +15,7 @@ end
 
 --- names.cl
 --- Functions of module cl.
-M.cl = words "arange concatenate linspace map"
+M.cl = words "arange concatenate linspace map stack"
 
 --- names.operators
 --- The metamethods of Buffers and Expressions.
@@ -42,7 +42,8 @@ M.compare = {eq = "==", ne = "!=", lt = "<", le = "<=", gt = ">", ge = ">="}
 
 --- names.methods
 --- All methods and operators of Buffers.
-M.methods = words [[abs astype axpy clamp clone max min set shift where]]
+M.methods = words [[abs astype axpy clamp clone diagonal max min set shift
+  slice tile transpose where]]
 
 for _, list in ipairs{M.operators, M.math[1], M.math[2], M.math[3],
     M.tests} do

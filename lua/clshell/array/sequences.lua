@@ -101,40 +101,81 @@ function M.linspace(first, last, n, opts)
   return buffer(i:eq(n - 1):where(last, x))
 end
 
---- cl.concatenate(list [, dim]) -> Buffer
---- The Buffers of a list, of one type, one behind the other in dimension 1, or
---- `dim`; the other dimensions are equal.
-function M.concatenate(list, dim)
-  local what = "cl.concatenate"
-  argument.list(what, "list", list, "Buffer")
+-- The operands of a list, of one type and one number of dimensions.
+local function joined(what, list)
+  argument.check(what, "list", list, "table")
   local first = list[1]
-  if not first then
+  if first == nil then
     cl.error(what .. ": the list is empty")
   end
-  local shape = first.shape
-  dim = integer.check(what, "dim", dim or 1, 1, math.min(#shape, 2))
-  if dim == 2 and #shape > 2 then
-    cl.error(what .. ": dim 2 takes Buffers of two dimensions")
+  for k, x in ipairs(list) do
+    x = expression.subject(what, x)
+    if k == 1 then
+      first = x
+    elseif x.kind.type ~= first.kind.type or #x.dims ~= #first.dims then
+      cl.error(("%s: element %d is %s %s, the first %s %s"):format(what, k,
+        x.kind.type, x.dims.text, first.kind.type, first.dims.text))
+    end
   end
+  return first
+end
+
+-- A new Buffer like the operand `first` but for its shape, in which set(all,
+-- operand) sets the part of each of a list.
+local function join(first, shape, list, set)
+  local all = cl.buffer(first.kind.type, shape, nil,
+    {context = first.context})
+  for _, x in ipairs(list) do
+    set(all, x)
+  end
+  return all
+end
+
+--- cl.concatenate(list [, dim]) -> Buffer
+--- The Buffers and Expressions of a list, of one type, one behind the other in
+--- dimension 1, or `dim`; the other dimensions are equal.
+function M.concatenate(list, dim)
+  local what = "cl.concatenate"
+  local first = joined(what, list)
+  dim = dim == nil and 1 or integer.check(what, "dim", dim, 1, #first.dims)
+  local ranges, last = {}, 0
+  local shape = table.move(first.dims, 1, #first.dims, 1, {})
   shape[dim] = 0
-  for k, b in ipairs(list) do
-    local own = b.shape
-    for d = 1, math.max(#own, #shape) do
-      if b.type ~= first.type or d ~= dim and own[d] ~= shape[d] then
-        cl.error(("%s: Buffer %d is %s %s, the first %s %s"):format(what, k,
-          b.type, text.shape(own), first.type, text.shape(first.shape)))
+  for k, x in ipairs(list) do
+    local own = x.shape
+    for d, n in ipairs(own) do
+      ranges[d] = {}
+      if d ~= dim and n ~= shape[d] then
+        cl.error(("%s: element %d has the shape %s, the first %s; only "
+          .. "dimension %d may differ"):format(what, k, text.shape(own),
+          first.dims.text, dim))
       end
     end
     shape[dim] = shape[dim] + own[dim]
   end
-  local all = cl.buffer(first.type, shape, nil, {context = first.context})
-  local at = 1
-  for _, b in ipairs(list) do
-    local own = b.shape
-    b:copy(all, {to = #shape ~= 2 and at or dim == 1 and {at, 1} or {1, at}})
-    at = at + (#shape == 2 and own[dim] or #b)
+  return join(first, shape, list, function(all, x)
+    ranges[dim] = {last + 1, last + x.shape[dim]}
+    last = ranges[dim][2]
+    all:slice(table.unpack(ranges)):set(x)
+  end)
+end
+
+--- cl.stack(list) -> Buffer
+--- The Buffers and Expressions of a list, of one type and shape, as the rows
+--- of a matrix: a new dimension 1 counts them.
+function M.stack(list)
+  local what = "cl.stack"
+  local first, last = joined(what, list), 0
+  for k, x in ipairs(list) do
+    if text.shape(x.shape) ~= first.dims.text then
+      cl.error(("%s: element %d has the shape %s, the first %s"):format(what,
+        k, text.shape(x.shape), first.dims.text))
+    end
   end
-  return all
+  return join(first, {#list, table.unpack(first.dims)}, list, function(all, x)
+    last = last + 1
+    all:slice(last, {}):set(x)
+  end)
 end
 
 return M

@@ -29,6 +29,29 @@ local x = cl.arange(1, 4)
 x:set(x:shift(1))
 print(x:read()[1], x:read()[2]) --> 4 1
 
+--- Buffer:slice
+local x = cl.arange(1, 10)
+print((x:slice(2, -1) - x:slice(1, -2)):read()[9]) --> 1
+x:slice(1, -1, 2):set(0) -- every other element
+local A = x:reshape{2, 5}
+print(A:slice({}, 2), A:slice({}, 2):read()[2]) --> Expression int[2] 0
+
+--- Buffer:transpose
+local A = cl.arange(1, 6):reshape{2, 3}
+print(A:transpose(), A:transpose():read():at(3, 1)) --> Expression int[3][2] 3
+
+--- Buffer:diagonal
+local A = cl.buffer("float", {3, 3}, 0)
+A:diagonal():set(1)
+print(A:read():at(2, 2)) --> 1.0
+
+--- Buffer:tile
+print(cl.arange(1, 3):tile(2):read()[4]) --> 1
+
+--- Expression:reshape
+local x = cl.arange(1, 6)
+print((2 * x):reshape{2, 3}:read():at(2, 1)) --> 8
+
 --- Buffer:clone
 local x = cl.arange(1, 4)
 local y = x:clone()
@@ -88,6 +111,10 @@ print(cl.arange(10, 1, -3):read()[4]) --> 1
 
 --- cl.linspace
 print(cl.linspace(0, 1, 5):read()[2]) --> 0.25
+
+--- cl.stack
+local A = cl.stack{cl.arange(1, 3), cl.arange(4, 6)}
+print(A, A:read():at(2, 1)) --> Buffer int[2][3] 4
 
 --- cl.concatenate
 local x = cl.concatenate{cl.arange(1, 3), cl.arange(7, 9)}

@@ -211,7 +211,18 @@ A number takes the highest type that it meets, and an integer must fit; a Lua
 float beside integers makes float. 64-bit integers beside reals are an error:
 astype says what is meant. / gives reals; // and % round as Lua's do, and by 0
 give 0 for integers. x << k and x >> k are C's, k modulo the bits.
-Try: ?Buffer:set, ?cl.map and ?Buffer:where
+x:slice(2, -1), A:transpose(), A:diagonal() and x:shift(1) are views: they
+read, and set, elements where they lie. x:reshape{m, 1} * y is the outer
+product of two vectors.
+Try: ?Buffer:set, ?Buffer:slice, ?cl.map and ?Buffer:where
+
+slice, view, slicing, reverse, flip, roll, strides
+x:slice(from, to, step) is some of the elements of a Buffer or an Expression,
+counted from 1, or from the end where negative: x:slice(-1, 1, -1) is x
+backwards. A:slice({1, 2}, 3) takes a range or an index for each dimension. It
+copies nothing; x:slice(2, 5):set(0) sets those elements. x:shift(k) rolls.
+Buffer:view and A:sub give Buffers that share memory, for kernels and gemm.
+Try: ?Buffer:slice, ?Buffer:shift and ?Buffer:view
 
 dia, diagonals
 A sparse matrix by diagonals: dense rows of values, one for each diagonal, and
