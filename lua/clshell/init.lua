@@ -24,7 +24,11 @@ local function load_array()
   require "clshell.array"
 end
 cl.extend("Buffer", array.methods, load_array)
-cl.extend("Array", array.operators, load_array)
+cl.extend("Array", array.host, load_array)
+debug.getregistry()["cl.setarray"] = function(h, value)
+  load_array()
+  require "clshell.array.expression".methods.set(h, value)
+end
 for _, name in ipairs(array.cl) do
   cl[name] = function(...)
     load_array()

@@ -231,11 +231,22 @@ static int array_at(lua_State *L) {
 }
 
 /** Array:set(i, j, ..., value) -> array
- * Sets the element at these indexes, one for each dimension, from 1.
+ * Sets the element at these indexes, one for each dimension, from 1; without
+ * indexes all elements, to a number or to those of an Array or an Expression,
+ * whose shape broadcasts: see Buffer:set.
  */
 static int array_set(lua_State *L) {
   const Array *a = clsh_array_check(L, 1);
   int top = lua_gettop(L);
+  if (top == 2 &&
+      lua_getfield(L, LUA_REGISTRYINDEX, "cl.setarray") != LUA_TNIL) {
+    lua_insert(L, 1);
+    lua_pushvalue(L, 2);
+    lua_insert(L, 1); /* the Array is the result */
+    lua_call(L, 2, 0);
+    return 1;
+  }
+  lua_settop(L, top);
   store(L, a, place(L, a, 2, top > 2 ? top - 2 : 0), top);
   lua_settop(L, 1);
   return 1;

@@ -23,6 +23,25 @@ typedef struct Worst {
   size_t row, col;
 } Worst;
 
+typedef __int128 Wide; /* any integer of 64 bits, and the sum of some */
+
+/* An operation on elements of reals, or of integers of a type. */
+typedef struct Function {
+  const char *name;
+  char kind;          /* 'f': reals, 'i': integers */
+  unsigned char unit; /* bytes of the reals that it serves; 0: all */
+  struct {
+    double (*one)(double a);
+    double (*two)(double a, double b);
+    double (*three)(double a, double b, double c);
+  } real;
+  struct {
+    int64_t (*one)(const Type *t, int64_t a);
+    int64_t (*two)(const Type *t, int64_t a, int64_t b);
+    int64_t (*three)(const Type *t, int64_t a, int64_t b, int64_t c);
+  } integer;
+} Function;
+
 /* host.c. Stock Lua finds cl.so by the root of the name cl.host. */
 int luaopen_cl_host(lua_State *L);
 
@@ -41,9 +60,13 @@ void clsh_hostcheck_extent(lua_State *L, const Array *c, const char *name,
 void clsh_hostcheck_same(lua_State *L, const Array *a, const Array *b);
 Array *clsh_hostcheck_newproduct(lua_State *L, const Gemm *g);
 
+/* hostfunction.c */
+const Function *clsh_hostfunction_find(const char *name, const Type *t, int n);
+
 /* the other files: their functions go to the table at the stack's top */
 void clsh_blas_open(lua_State *L);
 void clsh_gaussian_open(lua_State *L);
+void clsh_hostelements_open(lua_State *L);
 void clsh_hostgemm_open(lua_State *L);
 void clsh_hostsparse_open(lua_State *L);
 void clsh_hosttranspose_open(lua_State *L);

@@ -17,7 +17,7 @@ t.test("create, fields, length", function()
   t.eq(a[1], 0.0)
   t.raises(function() return a.nothing end, "no field or method 'nothing'")
   t.raises(function() return a.__gc end, "no field or method '__gc'")
-  t.raises(function() return a.colz end, "did you mean 'cols'?")
+  t.raises(function() return a.shapee end, "did you mean 'shape'?")
   t.raises(function() a:rehsape(20) end, "did you mean 'reshape'?")
   t.eq(getmetatable(a), false)
   local shape = a.shape

@@ -215,7 +215,8 @@ local INTERNAL = {"csr.wrap", "family.bind", "family.bytes", "family.flop",
   "tune.tune", "roofline.add", "roofline.host", "roofline.memory",
   "roofline.recent",
   "roofline.roofline", "calibrate.notice", "timer.enqueues",
-  "lesson.lesson", "calibrate.canary",
+  "lesson.lesson", "calibrate.canary", "cl.host.calculate",
+  "cl.host.share",
   "calibrate.device", "runs.best", "runs.history", "runs.prune",
   "results.new", "target.copy", "target.footprint", "target.ladder",
   "target.local_text",
@@ -283,7 +284,7 @@ t.test("every public function and method has help and an example", function()
     local entry = index.entries()[name]
     if not known[name] then
       local lacks = not entry and "help" or entry.text == "" and "a text"
-        or not index.examples()[name] and "an example"
+        or not index.examples()[entry.name] and "an example"
       missing[#missing + 1] = lacks and ("%s lacks %s"):format(name, lacks)
         or nil
     end

@@ -8,7 +8,9 @@ local cl = require "cl"
 local expression = require "clshell.array.expression"
 local fused = require "clshell.array.fused"
 local layout = require "clshell.array.layout"
+local onhost = require "clshell.array.onhost"
 local statement = require "clshell.array.statement"
+local text = require "clshell.base.text"
 local types = require "clshell.array.types"
 require "clshell.array.views"
 
@@ -18,7 +20,7 @@ local ID = layout.ID
 local leaves, meta = layout.leaves, expression.meta
 local methods, operators = expression.methods, expression.operators
 local operand, subject = expression.operand, expression.subject
-local is_expression, typed = expression.is, expression.typed
+local typed = expression.typed
 
 -- Calculations that begin alike, by what follows: operations with the numbers
 -- of their operands, and for Buffers whether their elements are, one by one,
@@ -41,7 +43,7 @@ local function add_leaf(c, leaf, at)
     at = next_of(at, "apart")
     c.places = c.places or {}
     c.places[#c.places + 1] = leaf.place
-    b = leaf.start > 0 and cl.base(b) or b
+    b = leaf.start > 0 and c.context ~= layout.HOST and cl.base(b) or b
   end
   local n = c.n + 1
   c.n, c.args[n] = n, b
@@ -139,18 +141,31 @@ local function calculation(e, out)
   return c
 end
 
+-- Calculates; returns the event, of Arrays none.
+local function run(c)
+  if c.context == layout.HOST then
+    return onhost(c.expression, c.out, nodes(c.expression, {}, {}))
+  end
+  return fused.run(c)
+end
+
 --- Expression:eval() -> Buffer, Event
 --- A new Buffer with the elements, which one launch calculates, and the event
---- of the launch. It does not wait.
+--- of the launch. It does not wait. Of Arrays: a new Array.
 function methods.eval(x)
   x = subject("eval", x)
-  local b = cl.buffer(x.kind.type, x.dims, nil, {context = x.context})
-  return b, fused.run(calculation(x, layout.leaf(b)))
+  local b = layout.new(x.kind.type, x.dims, x.context)
+  return b, run(calculation(x, layout.leaf(b)))
 end
 
 --- Expression:read([dst] [, opts]) -> Array
 --- The elements on the host. Options as for Buffer:read.
 function methods.read(x, ...)
+  if subject("read", x).context == layout.HOST then
+    local h = ... or layout.new(x.kind.type, x.dims, x.context)
+    methods.set(h, x)
+    return h
+  end
   local b <close> = methods.eval(x)
   return b:read(...)
 end
@@ -173,7 +188,7 @@ end
 --- integers and 64 bits into fewer are errors: say astype.
 function methods.set(x, value)
   local out = target("set", x)
-  if type(value) == "number" and not is_expression(x) then
+  if type(value) == "number" and text.class(x) == "Buffer" then
     return x:fill(value)
   end
   local e = type(value) == "number" and typed("set", value, out)
@@ -185,17 +200,16 @@ function methods.set(x, value)
   if e.dims and layout.broadcast("set", e.dims, out.dims) ~= out.dims then
     cl.error(("set: the shape %s of the expression is not that of the "
       .. "target, %s"):format(e.dims.text, out.dims.text))
-  elseif e.dims and e.context ~= out.context then
-    cl.error "set: the Buffers are of different contexts (devices)"
+  elseif e.dims then
+    layout.check_context("set", e, out)
   end
   local c = calculation(e, out)
   if not c.aliased then
-    return fused.run(c)
+    return run(c)
   end
-  local copy <close> = cl.buffer(out.kind.type, out.dims, nil,
-    {context = out.context})
-  fused.run(calculation(e, layout.leaf(copy)))
-  return fused.run(calculation(layout.leaf(copy), out))
+  local copy <close> = layout.new(out.kind.type, out.dims, out.context)
+  run(calculation(e, layout.leaf(copy)))
+  return run(calculation(layout.leaf(copy), out))
 end
 
 --- Buffer:axpy(a, x) -> Event
@@ -274,6 +288,10 @@ end
 -- What a launch takes for the expression: a Buffer, which is ready where the
 -- launch is on another queue.
 function meta.__buffer(e, wait)
+  if e.context == layout.HOST then
+    cl.error(("a launch takes Buffers; got an %s of Arrays"):format(
+      tostring(e)), {hint = "cl.buffer(e.type, e.shape, e:eval())"})
+  end
   local b, event = methods.eval(e)
   if wait then
     event:wait()
@@ -281,16 +299,18 @@ function meta.__buffer(e, wait)
   return b
 end
 
-local of_arrays = {}
+-- Arrays have a `set` of their own, which calls this one for all elements.
+local of_array = {clone = methods.clone}
 
 for name, operator in pairs(operators) do
   meta["__" .. name] = operator
-  of_arrays["__" .. name] = operator
+  of_array["__" .. name] = operator
   of_buffer["__" .. name] = operator
 end
 for name, method in pairs(methods) do
   if not OWN[name] then
     of_buffer[name] = method
+    of_array[name] = name ~= "set" and method or nil
   end
 end
 for _, name in ipairs{"axpy", "clone", "set"} do
@@ -303,4 +323,4 @@ for _, name in ipairs{"axpy", "clone", "set"} do
   end
 end
 cl.extend("Buffer", of_buffer, true)
-cl.extend("Array", of_arrays, true)
+cl.extend("Array", of_array, true)

@@ -24,6 +24,7 @@ meta.__members = methods -- for completion
 
 local kind_of = layout.kind
 
+local CLASSES = {Array = true, Buffer = true}
 local ARGUMENTS = {"", "y", "y, z"} -- by the number of operands
 local NEEDS = "%s: an operand must be a Buffer or an Expression; got %s"
 
@@ -37,14 +38,11 @@ local leaves = layout.leaves
 local function operand(what, value)
   if type(value) == "number" or is_expression(value) then
     return value
-  elseif value ~= nil and leaves[value]
-      or text.class(value) == "Buffer" then
+  elseif value ~= nil and leaves[value] or CLASSES[text.class(value)] then
     return layout.scalar(what, layout.leaf(value))
   end
-  cl.error(("%s: an operand must be a Buffer, an Expression or a number; "
-    .. "got %s"):format(what, text.got(value)), text.class(value) == "Array"
-    and {hint = "make a Buffer of the Array: cl.buffer(h.type, h.shape, h)"}
-    or nil)
+  cl.error(("%s: an operand must be a Buffer, an Array, an Expression or a "
+    .. "number; got %s"):format(what, text.got(value)))
 end
 
 -- The Buffer or Expression of a method.
@@ -106,7 +104,7 @@ local function node(what, op, type, a, b, c)
     elseif x.dims then
       dims = layout.broadcast(what, dims, x.dims)
       if x.context ~= context then
-        cl.error(what .. ": the Buffers are of different contexts (devices)")
+        layout.check_context(what, {context = context}, x)
       end
     end
   end
@@ -192,6 +190,15 @@ end
 for n, list in ipairs(names.math) do
   for _, name in ipairs(list) do
     define(methods, name, n, real)
+  end
+end
+for n, list in ipairs(names.integers) do
+  for _, name in ipairs(list) do
+    define(methods, name, n, function(what, a, b)
+      types.integer(what, a)
+      return (b or a) == a and a
+        or types.common(what, a, types.integer(what, b))
+    end)
   end
 end
 for _, name in ipairs(names.tests) do

@@ -1,9 +1,10 @@
--- array/init.lua - calculations on Buffers: operators and methods that make
--- expressions, cl.map for those in OpenCL C, and sequences. Loading the room
--- adds them to module cl and its classes.
--- expression.lua has operators and methods, types.lua the rules of types,
--- layout.lua those of shapes; statement.lua writes and fused.lua makes and
--- launches kernels, evaluate.lua has them do expressions; names.lua lists the
+-- array/init.lua - calculations on Buffers and Arrays: operators and methods
+-- that make expressions, cl.map for those in OpenCL C, and sequences. Loading
+-- the room adds them to module cl and its classes.
+-- expression.lua has operators and methods, views.lua those that choose
+-- elements, types.lua the rules of types, layout.lua those of shapes;
+-- statement.lua writes and fused.lua makes and launches kernels, onhost.lua
+-- calculates Arrays, evaluate.lua has them do expressions; names.lua lists the
 -- names that a session has before it loads the room.
 -- SPDX-License-Identifier: MIT
 

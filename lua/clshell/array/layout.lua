@@ -4,6 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local host = require "cl.host"
 local text = require "clshell.base.text"
 local types = require "clshell.array.types"
 
@@ -62,8 +63,12 @@ end
 --- from the first on; place: the text of where they are.
 M.leaves = setmetatable({}, {__mode = "k"})
 
+--- layout.HOST
+--- The `context` of Arrays, which calculate on the host.
+M.HOST = "host"
+
 --- layout.leaf(b) -> table
---- A Buffer as an operand.
+--- A Buffer or an Array as an operand.
 function M.leaf(b)
   local leaf = M.leaves[b]
   if leaf then
@@ -72,15 +77,18 @@ function M.leaf(b)
   if b.closed then
     cl.error "the Buffer of an expression is closed"
   end
-  local dims = M.shape(b.shape)
-  local strides, ahead, ld, start = {}, 1, b.ld, b.start
+  local dims, on_host = M.shape(b.shape), text.class(b) == "Array"
+  local strides, ahead, ld, start = {}, 1, dims[#dims], 0
+  if not on_host then
+    ld, start = b.ld, b.start
+  end
   for d = #dims, 1, -1 do
     strides[d] = ahead
     ahead = ahead * (d == #dims and ld or dims[d])
   end
   leaf = {kind = M.kind("leaf", b.type), buffer = b, dims = dims,
-    context = b.context, strides = strides, start = start,
-    flat = start == 0 and ld == dims[#dims],
+    context = on_host and M.HOST or b.context, strides = strides,
+    start = start, flat = start == 0 and ld == dims[#dims],
     place = ("%s,%d,%d"):format(dims.text, ld, start)}
   M.leaves[b] = leaf
   return leaf
@@ -141,7 +149,8 @@ end
 --- Whether an element stored in `out` may be one that `leaf` has elsewhere.
 function M.clash(out, leaf)
   if out.buffer ~= leaf.buffer then
-    return out.buffer:overlaps(leaf.buffer)
+    return out.context == M.HOST and host.share(out.buffer, leaf.buffer)
+      or out.context ~= M.HOST and out.buffer:overlaps(leaf.buffer)
   elseif out.place == leaf.place then
     return false
   end
@@ -158,9 +167,29 @@ end
 --- Raises for an operand whose Buffer was closed.
 function M.check_open(leaf)
   if leaf.buffer.closed then
-    cl.error(("the Buffer %s[%s] of the expression is closed"):format(
-      leaf.kind.type, leaf.dims.text))
+    cl.error(("the %s %s[%s] of the expression is closed"):format(
+      text.class(leaf.buffer), leaf.kind.type, leaf.dims.text))
   end
+end
+
+--- layout.new(type, dims, context) -> Buffer or Array
+function M.new(type, dims, context)
+  if context == M.HOST then
+    return cl.array(type, dims)
+  end
+  return cl.buffer(type, dims, nil, {context = context})
+end
+
+--- layout.check_context(what, a, b)
+--- Raises where one operand is on another device, or on the host.
+function M.check_context(what, a, b)
+  if a.context == b.context then
+    return
+  elseif a.context == M.HOST or b.context == M.HOST then
+    cl.error(("%s: got an Array beside a Buffer"):format(what),
+      {hint = "make a Buffer of the Array: cl.buffer(h.type, h.shape, h)"})
+  end
+  cl.error(what .. ": the Buffers are of different contexts (devices)")
 end
 
 --- layout.scalar(what, leaf) -> leaf

@@ -145,7 +145,7 @@ local function given_as(name, value, double)
   local class = text.class(value)
   if expression.is(value) then
     value = value:eval()
-    class = "Buffer"
+    class = text.class(value)
   end
   if class == "Buffer" then
     return {type = value.type, value = value, buffer = true}

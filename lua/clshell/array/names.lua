@@ -30,27 +30,37 @@ M.math = {
     cosh cospi degrees erf erfc exp exp10 exp2 expm1 floor lgamma log log10
     log1p log2 logb radians rint round rsqrt sign sin sinh sinpi sqrt tan tanh
     tanpi tgamma trunc]],
-  words [[atan2 atan2pi copysign fdim fmod hypot maxmag minmag nextafter powr
-    remainder step]],
+  words [[atan2 atan2pi copysign fdim fmax fmin fmod hypot maxmag minmag
+    nextafter powr remainder step]],
   words "fma mad mix smoothstep",
 }
 M.tests = words "isfinite isinf isnan isnormal signbit"
+
+--- names.integers
+--- OpenCL's functions of integers, by the number of their operands.
+M.integers = {words "clz popcount",
+  words "add_sat hadd mul_hi rhadd rotate sub_sat"}
 
 --- names.compare
 --- The methods that compare elements, and the sign of each in OpenCL C.
 M.compare = {eq = "==", ne = "!=", lt = "<", le = "<=", gt = ">", ge = ">="}
 
 --- names.methods
---- All methods and operators of Buffers.
+--- All methods and operators of Buffers; names.host: those of Arrays.
 M.methods = words [[abs astype axpy clamp clone diagonal max min set shift
   slice tile transpose where]]
 
-for _, list in ipairs{M.operators, M.math[1], M.math[2], M.math[3],
-    M.tests} do
+for _, list in ipairs{M.operators, M.math[1], M.math[2], M.math[3], M.tests,
+    M.integers[1], M.integers[2]} do
   table.move(list, 1, #list, #M.methods + 1, M.methods)
 end
 for name in pairs(M.compare) do
   M.methods[#M.methods + 1] = name
+end
+
+M.host = {}
+for _, name in ipairs(M.methods) do
+  M.host[#M.host + 1] = name ~= "set" and name or nil
 end
 
 return M

@@ -5,6 +5,7 @@ local argument = require "clshell.base.argument"
 local cl = require "cl"
 local expression = require "clshell.array.expression"
 local integer = require "clshell.base.integer"
+local layout = require "clshell.array.layout"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
 local types = require "clshell.array.types"
@@ -123,8 +124,7 @@ end
 -- A new Buffer like the operand `first` but for its shape, in which set(all,
 -- operand) sets the part of each of a list.
 local function join(first, shape, list, set)
-  local all = cl.buffer(first.kind.type, shape, nil,
-    {context = first.context})
+  local all = layout.new(first.kind.type, shape, first.context)
   for _, x in ipairs(list) do
     set(all, x)
   end

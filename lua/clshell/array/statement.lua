@@ -30,10 +30,12 @@ local INTEGER = {
 for name, sign in pairs(names.compare) do
   TEXT[name] = ("a %s b"):format(sign)
 end
-for n, list in ipairs(names.math) do
-  for _, name in ipairs(list) do
-    TEXT[name] = ("%s((T)a%s%s)"):format(name, n > 1 and ", (T)b" or "",
-      n > 2 and ", (T)c" or "")
+for _, lists in ipairs{names.math, names.integers} do
+  for n, list in ipairs(lists) do
+    for _, name in ipairs(list) do
+      TEXT[name] = ("%s((T)a%s%s)"):format(name, n > 1 and ", (T)b" or "",
+        n > 2 and ", (T)c" or "")
+    end
   end
 end
 -- A half is stored where it is asked for, as floats carry it elsewhere; from a

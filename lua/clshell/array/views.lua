@@ -235,7 +235,7 @@ function methods.tile(x, ...)
   for d, n in ipairs(x.dims) do
     shape[d] = integer.check("tile", "a count", given[d], 1) * n
   end
-  local b = cl.buffer(x.kind.type, shape, nil, {context = x.context})
+  local b = layout.new(x.kind.type, shape, x.context)
   local leaf = layout.leaf(b)
   local sizes, strides = {}, {}
   for d, n in ipairs(x.dims) do

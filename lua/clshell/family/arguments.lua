@@ -40,13 +40,14 @@ end
 -- Array, a nested table) copied into the context. `like` is the type for a
 -- nested table.
 function M.buffer(what, name, x, context, like)
+  if text.class(x) == "Expression" then
+    x = x:eval()
+  end
   if M.is_buffer(x) then
     if x.closed then
       cl.error(("%s: %s is closed"):format(what, name), {arg = name})
     end
     return x
-  elseif text.class(x) == "Expression" then
-    return (x:eval())
   elseif text.class(x) == "Array" then
     return cl.buffer(x.type, x.shape, x, {context = context})
   elseif type(x) == "table" and x[1] ~= nil and getmetatable(x) == nil then
@@ -91,7 +92,8 @@ end
 function M.context(list, queue)
   for i = 1, list.n or #list do
     local x = list[i]
-    if M.is_buffer(x) and not x.closed or text.class(x) == "Expression" then
+    if M.is_buffer(x) and not x.closed
+        or text.class(x) == "Expression" and x.context ~= "host" then
       return x.context
     end
   end

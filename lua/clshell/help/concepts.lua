@@ -211,6 +211,8 @@ A number takes the highest type that it meets, and an integer must fit; a Lua
 float beside integers makes float. 64-bit integers beside reals are an error:
 astype says what is meant. / gives reals; // and % round as Lua's do, and by 0
 give 0 for integers. x << k and x >> k are C's, k modulo the bits.
+Arrays of the host have the same operators and methods, and calculate there:
+a:set(2 * a + b), (a + b):eval(), also without a device; a:set(i, x) sets one.
 x:slice(2, -1), A:transpose(), A:diagonal() and x:shift(1) are views: they
 read, and set, elements where they lie. x:reshape{m, 1} * y is the outer
 product of two vectors.

@@ -144,11 +144,18 @@ local MATH = {"", "y", "y, z"}
 local function each_math(visit)
   for n, list in ipairs(array.math) do
     for _, name in ipairs(list) do
-      visit(name, MATH[n], "reals; integers become float")
+      visit(name, MATH[n], "reals; integers become float",
+        "cl.linspace(0.25, 1, 4)")
+    end
+  end
+  for n, list in ipairs(array.integers) do
+    for _, name in ipairs(list) do
+      visit(name, MATH[n], "integers alone, in their own type",
+        "cl.arange(1, 4)")
     end
   end
   for _, name in ipairs(array.tests) do
-    visit(name, "", "1 or 0, as int")
+    visit(name, "", "1 or 0, as int", "cl.linspace(0.25, 1, 4)")
   end
 end
 
@@ -156,8 +163,8 @@ local function add_math()
   each_math(function(name, operands, result)
     local full = "Buffer:" .. name
     add(("%s(%s) -> Expression\nOpenCL's %s(x%s) of each element: %s. "
-      .. "Buffers and Expressions have it; an operand may be a number. See "
-      .. "also ?expression."):format(full, operands, name,
+      .. "Buffers, Arrays and Expressions have it; an operand may be a "
+      .. "number. See also ?expression."):format(full, operands, name,
       operands == "" and "" or ", " .. operands, result))
     entries[full].minor = true -- in lists: the concept speaks for them
   end)
@@ -209,6 +216,10 @@ function M.entries()
   end
   add_types()
   add_math()
+  for _, name in ipairs(array.host) do -- the page of a Buffer's is theirs
+    local own = "Array:" .. name
+    entries[own] = entries[own] or entries["Buffer:" .. name]
+  end
   hide_internal()
   add_families()
   return entries
@@ -242,10 +253,10 @@ function M.examples()
   for name, code in pairs(examples) do
     examples[name] = code:gsub("%s+$", "")
   end
-  each_math(function(name, operands)
-    examples["Buffer:" .. name] = ('local x = cl.linspace(0.25, 1, 4)\n'
-      .. 'local y = x:%s(%s):eval()'):format(name,
-      operands:gsub("%a", {y = "0.5", z = "2"}))
+  each_math(function(name, operands, _, x)
+    examples["Buffer:" .. name] = ('local x = %s\n'
+      .. 'local y = x:%s(%s):eval()'):format(x, name,
+      operands:gsub("%a", {y = x:find "arange" and "3" or "0.5", z = "2"}))
   end)
   for _, type in ipairs(cl.types()) do
     local values = {}

@@ -256,16 +256,16 @@ function M.Buffer(b, o, class)
 end
 
 --- arrays.Expression(e, o) -> lines
---- An expression: its elements, which the device calculates for that.
+--- An expression: its elements, which are calculated for that.
 function M.Expression(e, o)
   local b <close> = e:eval()
-  return M.Buffer(b, o, "Expression")
+  return (e.context == "host" and M.Array or M.Buffer)(b, o, "Expression")
 end
 
 --- arrays.Array(h, o) -> lines
 --- A host array, in the same way.
-function M.Array(h, o)
-  local src = source(h, "Array", o)
+function M.Array(h, o, class)
+  local src = source(h, class or "Array", o)
   src.words[#src.words + 1] = "on the host"
   function src.stats()
     return src.count <= HOST and h:summary() or nil
