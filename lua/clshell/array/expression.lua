@@ -9,6 +9,8 @@ local names = require "clshell.array.names"
 local text = require "clshell.base.text"
 local types = require "clshell.array.types"
 
+local getmetatable, setmetatable = debug.getmetatable, setmetatable
+
 local M = {}
 
 -- An expression: kind ({op, type}), dims (its shape), context, operands a, b
@@ -29,14 +31,15 @@ local ARGUMENTS = {"", "y", "y, z"} -- by the number of operands
 local NEEDS = "%s: an operand must be a Buffer or an Expression; got %s"
 
 local function is_expression(value)
-  return type(value) == "table" and debug.getmetatable(value) == meta
+  return type(value) == "table" and getmetatable(value) == meta
 end
 
 local leaves = layout.leaves
 
 -- A value as an operand; a number stays one.
 local function operand(what, value)
-  if type(value) == "number" or is_expression(value) then
+  local class = type(value)
+  if class == "number" or class == "table" and getmetatable(value) == meta then
     return value
   elseif value ~= nil and leaves[value] or CLASSES[text.class(value)] then
     return layout.scalar(what, layout.leaf(value))
@@ -95,25 +98,31 @@ local function operands(what, n, a, b, c)
   return a, b, c
 end
 
-local function node(what, op, type, a, b, c)
-  local dims, context = a.dims, a.context
-  for k = 1, c and 2 or b and 1 or 0 do
-    local x = k == 1 and b or c
-    if not dims then
-      dims, context = x.dims, x.context
-    elseif x.dims then
-      dims = layout.broadcast(what, dims, x.dims)
-      if x.context ~= context then
-        layout.check_context(what, {context = context}, x)
-      end
-    end
+-- The shape and the context that operands have in common; numbers fit all.
+local function meet(what, a, b)
+  if not a.dims or not b.dims then
+    return a.dims and a or b
+  elseif a.dims ~= b.dims or a.context ~= b.context then
+    local dims = layout.broadcast(what, a.dims, b.dims)
+    layout.check_context(what, a, b)
+    return {dims = dims, context = a.context}
   end
-  if not dims then
+  return a
+end
+
+-- An operation that gives a kind.
+local function apply(what, kind, a, b, c)
+  local like = b and meet(what, a, b) or a
+  like = c and meet(what, like, c) or like
+  if not like.dims then
     cl.error(NEEDS:format(what, "numbers alone"))
   end
-  return setmetatable({kind = kind_of(op, type), dims = dims,
-    context = context, a = a, b = b or false, c = c or false, mark = false,
-    id = 0}, meta)
+  return setmetatable({kind = kind, dims = like.dims, context = like.context,
+    a = a, b = b or false, c = c or false, mark = false, id = 0}, meta)
+end
+
+local function node(what, op, type, a, b, c)
+  return apply(what, kind_of(op, type), a, b, c)
 end
 
 local function convert(what, e, type)
@@ -123,6 +132,7 @@ end
 -- Defines an operation of n operands, whose result has the type rule(what, a,
 -- b, c) for the types of its operands.
 local function define(list, name, n, rule, what)
+  local kinds = {} -- of results, by the types of two operands
   what = what or name
   list[name] = function(a, b, c, more)
     if list == methods and (n < 2 and b ~= nil or n < 3 and c ~= nil
@@ -131,9 +141,15 @@ local function define(list, name, n, rule, what)
         text.count(n - 1, "operand"), name, ARGUMENTS[n]))
     end
     a, b, c = operands(what, n, a, b, c)
-    local type = rule(what, a.kind.type, b and b.kind.type,
-      c and c.kind.type)
-    return node(what, name, type, a, b, c)
+    local x, y = a.kind.type, b and b.kind.type
+    local found = kinds[x]
+    local kind = found and not c and found[y or ""]
+    if not kind then
+      kind = kind_of(name, rule(what, x, y, c and c.kind.type))
+      kinds[x] = found or {}
+      kinds[x][y or ""] = kind
+    end
+    return apply(what, kind, a, b, c)
   end
 end
 
