@@ -87,7 +87,16 @@ t.test("a wrong text points into the text", function()
     cl.map("float z = q * x + 1", {x = x})
   end, "undeclared identifier 'q'", "map.lua:")
   t.ok(tostring(e):find 'float z = q %* x %+ 1[^\n]*\n[ |]*%^', tostring(e))
-  t.raises(function() cl.map("float z = x +", {x = x}) end, "error")
+  e = t.raises(function() cl.map("float z = x +", {x = x}) end, "error")
+  t.ok(tostring(e):find 'float z = x %+[^\n]*\n[ |]*%^', tostring(e))
+  t.eq(list((cl.map("float z = x // one", {x = x}))), {1.0, 1.0, 1.0})
+  t.raises(function() cl.map("float z = sqrt(x + 1", {x = x}) end,
+    "map: the '(' has no ')': float z = sqrt(x + 1")
+  t.raises(function() cl.map("float z = 1;\nz += x)", {x = x}) end,
+    "map: the ')' has no '(': z += x)")
+  t.raises(function() cl.map("if (x > 1) {x = 0)", {x = x}) end,
+    "map: the '{' has no '}'")
+  t.eq(list((cl.map("float z = x /* ( */", {x = x}))), {1.0, 1.0, 1.0})
   t.raises(function() cl.map("float z = x; w = z;", {x = x}) end, "'w'")
 end)
 

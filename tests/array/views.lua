@@ -235,6 +235,7 @@ t.test("a slice is a target", function()
   t.raises(function() x:slice(1, 1):set(x) end, "not that of the target, 1")
   t.raises(function() (x + 1):set(2) end, "a calculation has no elements")
   local s = x:slice(1, 2)
+  t.raises(function() s:fill(1) end, "e:set(x) sets its elements")
   x:close()
   t.raises(function() s:set(1) end, "the Buffer int[2] of the expression is")
 end)
@@ -253,6 +254,21 @@ t.test("many places need no more memory than a few", function()
   local before, programs = round(), cl.live().Program
   t.ok(round() - before < 2000, "KiB")
   t.eq(cl.live().Program, programs)
+end)
+
+t.test("slices behind element 2^31", function()
+  local n = (1 << 31) + 9
+  local fine, x = pcall(cl.buffer, "uchar", n)
+  if not fine then
+    t.skip(tostring(x):match "[^\n]*")
+  end
+  x:slice(n - 9, n):set(cl.arange(1, 10))
+  t.eq(list(x:slice(-1, -10, -3) + 0), {10, 7, 4, 1})
+  x:slice(1, -1, 1 << 31):set(77)
+  t.eq(list(x:slice(1, -1, 1 << 31)), {77, 77})
+  t.eq(list(x:slice(-10, -8)), {1, 77, 3})
+  t.eq(x:shift(-(1 << 31)):slice(1, 1):read()[1], 77)
+  x:close()
 end)
 
 t.test("joined, stacked, tiled and transposed", function()

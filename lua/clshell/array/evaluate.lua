@@ -268,8 +268,13 @@ function meta.__index(e, key)
     cl.error("the elements of an Expression are not calculated yet; read them "
       .. "first: e:read()[1]")
   end
-  cl.error(("an Expression has no field or method '%s'"):format(
-    tostring(key)), {hint = "e:eval() gives a Buffer"})
+  local near = type(key) == "string"
+    and cl.nearest(key, text.keys(methods))
+  cl.error(("an Expression has no field or method '%s'%s"):format(
+    tostring(key), near and ("; did you mean '%s'?"):format(near) or ""),
+    {hint = e.kind.op == "leaf"
+      and "e:set(x) sets its elements; e:eval() gives a Buffer, a copy"
+      or "e:eval() gives a Buffer"})
 end
 
 function meta.__newindex(_, key)

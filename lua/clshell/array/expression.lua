@@ -45,7 +45,8 @@ local function operand(what, value)
     return layout.scalar(what, layout.leaf(value))
   end
   cl.error(("%s: an operand must be a Buffer, an Array, an Expression or a "
-    .. "number; got %s"):format(what, text.got(value)))
+    .. "number; got %s"):format(what, text.got(value)), class == "table"
+    and value[1] and {hint = 'for a list: cl.buffer("float", n, list)'} or nil)
 end
 
 -- The Buffer or Expression of a method.

@@ -36,6 +36,32 @@ local function beginnings(code)
   return list
 end
 
+-- Raises for parentheses, brackets and braces that do not close each other: a
+-- compiler would name a place behind the text.
+local function check_pairs(source, code)
+  local open, closes = {}, {["("] = ")", ["["] = "]", ["{"] = "}"}
+  local function wrong(at, sign, lacks)
+    local before = source:sub(1, at - 1):match "[^\n]*$"
+    cl.error(("map: the '%s' has no '%s': %s"):format(sign, lacks,
+      before .. source:sub(at):match "[^\n]*"))
+  end
+  for at, sign in code:gmatch "()([%(%)%[%]{}])" do
+    if closes[sign] then
+      open[#open + 1] = {at, sign, closes[sign]}
+    else
+      local last = table.remove(open)
+      if not last then
+        wrong(at, sign, ({[")"] = "(", ["]"] = "[", ["}"] = "{"})[sign])
+      elseif last[3] ~= sign then
+        wrong(table.unpack(last))
+      end
+    end
+  end
+  if open[1] then
+    wrong(table.unpack(open[#open]))
+  end
+end
+
 -- The places of a name in a text: how many, and of the first that changes it.
 local function uses(code, name)
   local count, changed = 0, nil
@@ -170,6 +196,7 @@ local function text_of(source, values)
   end
   if not (found and same and count == #found.names) then
     local code = uncommented(source)
+    check_pairs(source, code)
     found = {code = code, names = names_of(source, code, values), known = {},
       forms = {}, double = code:find "%f[%w]double"}
     for _, name in ipairs(found.names) do
@@ -289,7 +316,9 @@ return function(source, values, opts)
       return list
     end,
     body = function()
-      return form.lines .. "\n  ;"
+      local lines = form.lines -- an error at their end shall point there
+      return lines .. ((lines:find "//[^\n]*$" or lines:find "#[^\n]*$")
+        and "\n  ;" or " ;")
     end}
   return table.unpack(results)
 end
