@@ -7,21 +7,6 @@
 #include "buffer.h"
 #include "array.h"
 #include "process.h"
-#include <assert.h>
-
-/* Counts the memory of a new buffer, or of one that ends. */
-static void addused(const Buffer *b) {
-  b->context->used += b->bytes;
-  if (b->context->limits.shared)
-    clsh_memory_take(b->bytes);
-}
-
-static void subused(const Buffer *b) {
-  assert(b->bytes <= b->context->used);
-  b->context->used -= b->bytes;
-  if (b->context->limits.shared)
-    clsh_memory_give(b->bytes);
-}
 
 static void buffer_release(Object *o) {
   Buffer *b = (Buffer *)o;
@@ -33,7 +18,7 @@ static void buffer_release(Object *o) {
     clReleaseMemObject(b->handle);
   }
   if (!b->view)
-    subused(b);
+    clsh_context_give(b->context, b->bytes);
   b->handle = b->part = NULL;
 }
 
@@ -365,34 +350,6 @@ static int buffer_tostring(lua_State *L) {
   return 1;
 }
 
-/*
-** Refuses sizes that the device cannot hold. Drivers promise more memory than
-** there is and fail later, or not at all, so the sum is kept here.
-*/
-static void checkbudget(lua_State *L, Context *c, size_t bytes) {
-  const Limits *l = &c->limits;
-  if (bytes > l->max_alloc)
-    clsh_error_call(L, CL_INVALID_BUFFER_SIZE, "clCreateBuffer",
-                    "asked for %I bytes in one buffer, the device allows %I",
-                    (LUAI_UACINT)bytes, (LUAI_UACINT)l->max_alloc);
-  if (c->used + bytes > l->global_mem)
-    lua_gc(L, LUA_GCCOLLECT);
-  if (c->used + bytes > l->global_mem)
-    clsh_error_call(L, CL_MEM_OBJECT_ALLOCATION_FAILURE, "clCreateBuffer",
-                    "asked for %I bytes, %I of the device's %I are in buffers "
-                    "already; close some with b:close()",
-                    (LUAI_UACINT)bytes, (LUAI_UACINT)c->used,
-                    (LUAI_UACINT)l->global_mem);
-  if (!l->shared || clsh_memory_fits(bytes))
-    return;
-  lua_gc(L, LUA_GCCOLLECT);
-  if (!clsh_memory_fits(bytes))
-    clsh_error_call(L, CL_MEM_OBJECT_ALLOCATION_FAILURE, "clCreateBuffer",
-                    "asked for %I bytes; the device works in host memory, of "
-                    "which %I are left; close some with b:close()",
-                    (LUAI_UACINT)bytes, (LUAI_UACINT)clsh_memory_left());
-}
-
 /* The leading dimension {ld = n} of options at `arg`: cols by default. */
 static size_t checkld(lua_State *L, int arg, const Shape *s) {
   size_t cols = s->dim[s->ndims - 1];
@@ -423,8 +380,7 @@ static cl_mem_flags checkaccess(lua_State *L, int arg) {
 static void allocate(lua_State *L, Buffer *b, cl_mem_flags flags) {
   int tries = 0;
   cl_int err;
-  checkbudget(L, b->context, b->bytes);
-  clsh_class_pressure(L, b->bytes);
+  clsh_context_reserve(L, b->context, b->bytes, "clCreateBuffer", "buffer");
   do
     b->handle = clCreateBuffer(clsh_context_handle(L, b->context), flags,
                                b->bytes, NULL, &err);
@@ -433,7 +389,7 @@ static void allocate(lua_State *L, Buffer *b, cl_mem_flags flags) {
     clsh_error_call(L, err, "clCreateBuffer", "asked for %I bytes",
                     (LUAI_UACINT)b->bytes);
   b->root = b->handle;
-  addused(b);
+  clsh_context_take(b->context, b->bytes);
 }
 
 /*

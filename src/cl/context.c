@@ -275,6 +275,51 @@ cl_ulong clsh_context_localroom(const Context *c, cl_ulong own) {
   return l->local_mem + (own < l->reserve ? own : l->reserve);
 }
 
+/*
+** Refuses memory that the device cannot hold, for `call`, in one `thing`.
+** Drivers promise more memory than there is and fail later, or not at all, so
+** the sum is kept here.
+*/
+void clsh_context_reserve(lua_State *L, Context *c, size_t bytes,
+                          const char *call, const char *thing) {
+  const Limits *l = &c->limits;
+  if (bytes > l->max_alloc)
+    clsh_error_call(L, CL_INVALID_BUFFER_SIZE, call,
+                    "asked for %I bytes in one %s, the device allows %I",
+                    (LUAI_UACINT)bytes, thing, (LUAI_UACINT)l->max_alloc);
+  if (c->used + bytes > l->global_mem)
+    lua_gc(L, LUA_GCCOLLECT);
+  if (c->used + bytes > l->global_mem)
+    clsh_error_call(L, CL_MEM_OBJECT_ALLOCATION_FAILURE, call,
+                    "asked for %I bytes, %I of the device's %I are in buffers "
+                    "already; close some with b:close()",
+                    (LUAI_UACINT)bytes, (LUAI_UACINT)c->used,
+                    (LUAI_UACINT)l->global_mem);
+  if (l->shared && !clsh_memory_fits(bytes)) {
+    lua_gc(L, LUA_GCCOLLECT);
+    if (!clsh_memory_fits(bytes))
+      clsh_error_call(L, CL_MEM_OBJECT_ALLOCATION_FAILURE, call,
+                      "asked for %I bytes; the device works in host memory, "
+                      "of which %I are left; close some with b:close()",
+                      (LUAI_UACINT)bytes, (LUAI_UACINT)clsh_memory_left());
+  }
+  clsh_class_pressure(L, bytes);
+}
+
+/* Counts memory that a buffer or an image has taken, and gives back. */
+void clsh_context_take(Context *c, size_t bytes) {
+  c->used += bytes;
+  if (c->limits.shared)
+    clsh_memory_take(bytes);
+}
+
+void clsh_context_give(Context *c, size_t bytes) {
+  assert(bytes <= c->used);
+  c->used -= bytes;
+  if (c->limits.shared)
+    clsh_memory_give(bytes);
+}
+
 static int context_device(lua_State *L) {
   clsh_context_check(L, 1);
   lua_getiuservalue(L, 1, 1);

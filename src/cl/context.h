@@ -23,7 +23,7 @@ typedef struct Context {
   cl_context handle;
   cl_device_id device;
   Limits limits;
-  cl_ulong used; /* bytes in buffers */
+  cl_ulong used; /* bytes in buffers and images */
   cl_int lost;   /* the error that ended it, or CL_SUCCESS */
   const char *lostcall;
 } Context;
@@ -37,6 +37,10 @@ void clsh_context_setlost(Context *c, cl_int code, const char *call);
 void clsh_context_checkcommand(lua_State *L, Context *c, cl_int err,
                                const char *call);
 void clsh_context_checkworker(lua_State *L, cl_int code, const char *call);
+void clsh_context_reserve(lua_State *L, Context *c, size_t bytes,
+                          const char *call, const char *thing);
+void clsh_context_take(Context *c, size_t bytes);
+void clsh_context_give(Context *c, size_t bytes);
 void clsh_context_pushnotice(lua_State *L); /* what the driver last said */
 bool clsh_context_usable(const Context *c);
 void clsh_context_setdevice(lua_State *L);

@@ -63,6 +63,20 @@ void clsh_event_after(lua_State *L, int arg, Context *c, After *a);
 int clsh_event_count(const Queue *q, int most, int *kernels);
 void clsh_event_open(lua_State *L);
 
+/* move.c: a command that moves data */
+typedef struct Move {
+  Context *context;
+  int queue, after; /* stack indexes */
+  bool async;
+  cl_command_queue handle; /* from begin on, as are the events */
+  After waits;
+} Move;
+void clsh_move_check(lua_State *L, Context *c, int opts,
+                     const char *const names[], Move *m);
+Event *clsh_move_begin(lua_State *L, const Object *o, Move *m);
+void *clsh_move_pin(lua_State *L, Event *e, int arr);
+void clsh_move_end(lua_State *L, const Move *m, cl_int err, const char *call);
+
 /* pending.c */
 void clsh_pending_open(lua_State *L);
 

@@ -142,62 +142,8 @@ static bool meet(const Buffer *b, const Region *r, const Buffer *d,
   return b->root == d->root && a1 < b2 && b1 < a2;
 }
 
-/* How a transfer is enqueued. */
-typedef struct Mode {
-  int queue, after; /* stack indexes */
-  bool async;
-  cl_command_queue handle; /* from begin() on, as are the events */
-  After waits;
-} Mode;
-
-/*
-** Checks the names of the options at `opts`, and reads queue, async and
-** after; leaves the Queue and the events on the stack.
-*/
-static void checkmode(lua_State *L, const Buffer *b, int opts,
-                      const char *const names[], Mode *m) {
-  clsh_option_check(L, opts, names, "transfer");
-  clsh_context_alive(L, b->context);
-  if (clsh_option_push(L, opts, "queue") == LUA_TNIL) {
-    lua_pop(L, 1);
-    lua_getiuservalue(L, 1, 1);
-    clsh_queue_push(L, -1);
-    lua_remove(L, -2);
-  }
-  m->queue = lua_gettop(L);
-  if (clsh_queue_option(L, m->queue)->context != b->context)
-    clsh_error(L, "the Buffer and the Queue are of different contexts");
-  m->async = clsh_option_flag(L, opts, "async", false);
-  clsh_option_push(L, opts, "after");
-  m->after = lua_gettop(L);
-}
-
-/*
-** Pushes the command's Event. Script code (metamethods, finalizers) may have
-** run since the arguments were checked, so their handles are looked up here.
-** No script code runs from here until the command is enqueued.
-*/
-static Event *begin(lua_State *L, const Buffer *b, Mode *m) {
-  Event *e = clsh_event_new(L, m->queue);
-  if (b->head.closed)
-    clsh_error(L, "this Buffer is closed");
-  m->handle = clsh_queue_handle(L, clsh_queue_any(L, m->queue));
-  clsh_event_after(L, m->after, b->context, &m->waits);
-  return e;
-}
-
-/* Ends a transfer whose Event is at the top: waits unless it is async. */
-static void endtransfer(lua_State *L, const Buffer *b, const Mode *m,
-                        cl_int err, const char *call) {
-  clsh_context_checkcommand(L, b->context, err, call);
-  if (!m->async)
-    clsh_event_wait(L, -1);
-  else
-    clFlush(m->handle);
-}
-
 /* Enqueues a read or a write between a region and dense host memory. */
-static cl_int enqueue(bool write, const Mode *m, cl_mem mem, const Region *r,
+static cl_int enqueue(bool write, const Move *m, cl_mem mem, const Region *r,
                       void *host, cl_event *slot) {
   const cl_event *list = m->waits.list;
   size_t b[3] = {r->offset % r->pitch, r->offset / r->pitch, 0};
@@ -231,18 +177,15 @@ static void checkfit(lua_State *L, const Buffer *b, const Region *r,
 
 /* Moves a region from or to the array at `arr`; pushes the Event. */
 static void transfer(lua_State *L, bool write, Buffer *b, const Region *r,
-                     int arr, Mode *m) {
-  Event *e = begin(L, b, m);
-  Block *block = clsh_array_check(L, arr)->block;
-  if (block == NULL || block->data == NULL)
-    clsh_error(L, "the memory of this Array is no longer mapped");
-  assert(block->bytes >= r->width * r->rows);
-  clsh_event_pin(e, block);
-  endtransfer(
-      L, b, m, enqueue(write, m, b->handle, r, block->data, &e->handle),
-      write ? r->rows > 1 ? "clEnqueueWriteBufferRect" : "clEnqueueWriteBuffer"
-      : r->rows > 1 ? "clEnqueueReadBufferRect"
-                    : "clEnqueueReadBuffer");
+                     int arr, Move *m) {
+  Event *e = clsh_move_begin(L, &b->head, m);
+  void *host = clsh_move_pin(L, e, arr);
+  assert(e->pin->bytes >= r->width * r->rows);
+  clsh_move_end(L, m, enqueue(write, m, b->handle, r, host, &e->handle),
+                write         ? r->rows > 1 ? "clEnqueueWriteBufferRect"
+                                            : "clEnqueueWriteBuffer"
+                : r->rows > 1 ? "clEnqueueReadBufferRect"
+                              : "clEnqueueReadBuffer");
 }
 
 static const char *const moveoptions[] = {"queue", "async", "after", "first",
@@ -276,10 +219,10 @@ static void shiftoptions(lua_State *L) {
  */
 static int buffer_read(lua_State *L) {
   Region r;
-  Mode m;
+  Move m;
   Buffer *b = clsh_buffer_check(L, 1);
   shiftoptions(L);
-  checkmode(L, b, 3, moveoptions, &m);
+  clsh_move_check(L, b->context, 3, moveoptions, &m);
   checkregion(L, b, 3, &r);
   if (lua_isnil(L, 2)) {
     clsh_array_new(L, b->type, &r.shape);
@@ -309,10 +252,10 @@ static void toarray(lua_State *L, const Buffer *b, const Region *r, int src) {
  */
 static int buffer_write(lua_State *L) {
   Region r;
-  Mode m;
+  Move m;
   Buffer *b = clsh_buffer_check(L, 1);
   lua_settop(L, 3);
-  checkmode(L, b, 3, moveoptions, &m);
+  clsh_move_check(L, b->context, 3, moveoptions, &m);
   checkregion(L, b, 3, &r);
   toarray(L, b, &r, 2);
   checkfit(L, b, &r, clsh_array_check(L, 2));
@@ -324,7 +267,7 @@ static int buffer_write(lua_State *L) {
 ** Fills `width` bytes. Oclgrind would count them as never written, so that it
 ** gets them as a transfer.
 */
-static cl_int fillrow(const Mode *m, const Buffer *b, const char *pattern,
+static cl_int fillrow(const Move *m, const Buffer *b, const char *pattern,
                       size_t offset, size_t width, cl_event *slot) {
   const size_t size = b->type->size;
   if (!b->context->limits.simulated)
@@ -346,7 +289,7 @@ static cl_int fillrow(const Mode *m, const Buffer *b, const char *pattern,
 ** Fills the rows of a view, whose gaps belong to others: a command for each
 ** row, and a marker that ends after all of them.
 */
-static cl_int fillrows(const Mode *m, const Buffer *b, const char *pattern,
+static cl_int fillrows(const Move *m, const Buffer *b, const char *pattern,
                        const Region *r, cl_event *slot) {
   cl_int err = CL_SUCCESS;
   for (size_t i = 0; i < r->rows && err == CL_SUCCESS; i++)
@@ -364,24 +307,24 @@ static cl_int fillrows(const Mode *m, const Buffer *b, const char *pattern,
 static int buffer_fill(lua_State *L) {
   char pattern[128];
   Region r;
-  Mode m;
+  Move m;
   Buffer *b = clsh_buffer_check(L, 1);
   lua_settop(L, 3);
   const char *wrong = clsh_type_convert(L, 2, b->type, pattern);
   if (wrong != NULL)
     return clsh_error_arg(L, 2, "%s", wrong);
-  checkmode(L, b, 3, filloptions, &m);
+  clsh_move_check(L, b->context, 3, filloptions, &m);
   if (b->view)
     checkregion(L, b, 3, &r);
   else
     checkelements(L, b, 3, &r);
-  Event *e = begin(L, b, &m);
+  Event *e = clsh_move_begin(L, &b->head, &m);
   cl_int err = fillrows(&m, b, pattern, &r, &e->handle);
-  endtransfer(L, b, &m, err, "clEnqueueFillBuffer");
+  clsh_move_end(L, &m, err, "clEnqueueFillBuffer");
   return 1;
 }
 
-static cl_int enqueuecopy(const Mode *m, const Buffer *b, const Region *r,
+static cl_int enqueuecopy(const Move *m, const Buffer *b, const Region *r,
                           const Buffer *d, const Region *to, cl_event *slot) {
   if (r->rows == 1 && to->rows == 1)
     return clEnqueueCopyBuffer(m->handle, b->handle, d->handle, r->offset,
@@ -407,7 +350,7 @@ static cl_int enqueuecopy(const Mode *m, const Buffer *b, const Region *r,
  */
 static int buffer_copy(lua_State *L) {
   Region r, to;
-  Mode m;
+  Move m;
   Buffer *b = clsh_buffer_check(L, 1);
   Buffer *d = clsh_buffer_check(L, 2);
   lua_settop(L, 3);
@@ -416,19 +359,19 @@ static int buffer_copy(lua_State *L) {
   if (b->context != d->context)
     return clsh_error(L, "copy: Buffers of different contexts; go through "
                          "the host with dst:write(src:read())");
-  checkmode(L, b, 3, copyoptions, &m);
+  clsh_move_check(L, b->context, 3, copyoptions, &m);
   checkregion(L, b, 3, &r);
   checktarget(L, d, 3, &r, &to);
   if (meet(b, &r, d, &to))
     return clsh_error_call(L, CL_MEM_COPY_OVERLAP, "clEnqueueCopyBuffer",
                            "source and target share memory");
-  Event *e = begin(L, b, &m);
+  Event *e = clsh_move_begin(L, &b->head, &m);
   if (d->head.closed)
     return clsh_error(L, "the target Buffer is closed");
   cl_int err = enqueuecopy(&m, b, &r, d, &to, &e->handle);
-  endtransfer(L, b, &m, err,
-              r.rows > 1 || to.rows > 1 ? "clEnqueueCopyBufferRect"
-                                        : "clEnqueueCopyBuffer");
+  clsh_move_end(L, &m, err,
+                r.rows > 1 || to.rows > 1 ? "clEnqueueCopyBufferRect"
+                                          : "clEnqueueCopyBuffer");
   return 1;
 }
 
@@ -456,7 +399,7 @@ static void unmapblock(Block *k) {
   clReleaseMemObject(mem);
 }
 
-static Block *newmapping(lua_State *L, const Buffer *b, const Mode *m,
+static Block *newmapping(lua_State *L, const Buffer *b, const Move *m,
                          size_t bytes) {
   Block *k = malloc(sizeof *k);
   if (k == NULL)
@@ -479,11 +422,11 @@ static int buffer_map(lua_State *L) {
   static const cl_map_flags flags[] = {CL_MAP_READ | CL_MAP_WRITE, CL_MAP_READ,
                                        CL_MAP_WRITE_INVALIDATE_REGION};
   Region r;
-  Mode m;
+  Move m;
   Buffer *b = clsh_buffer_check(L, 1);
   shiftoptions(L);
   cl_map_flags flag = flags[clsh_option_word(L, 2, modes, "mode")];
-  checkmode(L, b, 3, mapoptions, &m);
+  clsh_move_check(L, b->context, 3, mapoptions, &m);
   m.async = false;
   checkelements(L, b, 3, &r);
   if (r.width == b->bytes && b->shape.ndims == 2 && !b->view)
@@ -491,14 +434,14 @@ static int buffer_map(lua_State *L) {
   else if (r.width == b->shape.count * b->type->size)
     r.shape = b->shape;
   Array *a = clsh_array_box(L, b->type, &r.shape);
-  Event *e = begin(L, b, &m);
+  Event *e = clsh_move_begin(L, &b->head, &m);
   Block *k = newmapping(L, b, &m, r.width);
   a->block = k;
   cl_int err;
   k->data =
       clEnqueueMapBuffer(m.handle, b->handle, CL_FALSE, flag, r.offset,
                          r.width, m.waits.n, m.waits.list, &e->handle, &err);
-  endtransfer(L, b, &m, err, "clEnqueueMapBuffer");
+  clsh_move_end(L, &m, err, "clEnqueueMapBuffer");
   lua_pop(L, 1);
   return 1;
 }
