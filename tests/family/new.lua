@@ -22,7 +22,7 @@ local device = t.device()
 -- y = alpha A x, one work-item for each row.
 local SOURCE = [[
 /* plain.cl - a row for each work-item */
-kernel void gemv(int rows, int cols, global const REAL *A, int lda,
+kernel void prod(int rows, int cols, global const REAL *A, int lda,
                  global const REAL *x, global REAL *y, REAL alpha) {
   int i = get_global_id(0);
   if (i >= rows) return;
@@ -43,7 +43,7 @@ end
 -- The declaration, with some fields of another value; false: without it.
 local function declared(changes)
   local given = {
-    name = "gemv", help = "y = alpha A x.",
+    name = "prod", help = "y = alpha A x.",
     arguments = {{"A", "rows", "cols"}, {"x", "cols"}},
     output = {"y", "rows"},
     options = {{name = "alpha", default = 1, help = "factor of the product"}},
@@ -67,7 +67,7 @@ local function declared(changes)
   return given
 end
 
-local gemv = family.new(declared())
+local prod = family.new(declared())
 
 -- t.raises for f(...).
 local function raises(text, f, ...)
@@ -80,46 +80,46 @@ end
 local A = cl.buffer("float", {2, 3}, {{1, 2, 3}, {4, 5, 6}})
 
 t.test("calls, with and without the name of a kernel", function()
-  local y, event = gemv(A, {1, 1, 1})
+  local y, event = prod(A, {1, 1, 1})
   t.eq(y:read():table(), {6, 15})
   t.ok(event:wait())
-  t.eq(gemv(A, {1, 1, 1}, {kernel = "naive", wg = 4, alpha = 2}):read()
+  t.eq(prod(A, {1, 1, 1}, {kernel = "naive", wg = 4, alpha = 2}):read()
     :table(), {12, 30})
   local out = cl.buffer("float", 2)
-  t.eq(gemv(A, {1, 0, 0}, {y = out}), out)
+  t.eq(prod(A, {1, 0, 0}, {y = out}), out)
   t.eq(out:read():table(), {1, 4})
-  t.eq(gemv({{1, 2}, {3, 4}}, cl.buffer("double", 2, {1, 1})).type, "double")
+  t.eq(prod({{1, 2}, {3, 4}}, cl.buffer("double", 2, {1, 1})).type, "double")
   local wide = cl.buffer("float", {4, 5})
   wide:fill(1)
-  t.eq(gemv(wide:sub(1, 1, 2, 3), {1, 1, 1}):read():table(), {3, 3})
-  t.eq(gemv.choice{10, 20}.rung, "plain")
-  gemv.choices{{rung = "naive"}}
-  t.eq(gemv.choice{10, 20}.rung, "naive")
-  gemv.choices "default"
-  t.eq(gemv.choice{10, 20}.rung, "plain")
-  t.eq(tostring(gemv), "kernel family gemv: naive plain")
+  t.eq(prod(wide:sub(1, 1, 2, 3), {1, 1, 1}):read():table(), {3, 3})
+  t.eq(prod.choice{10, 20}.rung, "plain")
+  prod.choices{{rung = "naive"}}
+  t.eq(prod.choice{10, 20}.rung, "naive")
+  prod.choices "default"
+  t.eq(prod.choice{10, 20}.rung, "plain")
+  t.eq(tostring(prod), "kernel family prod: naive plain")
 end)
 
 t.test("wrong operands are told by their names and sizes", function()
-  raises("gemv: x is a vector of 2 float, but cols of A is 3", gemv, A,
+  raises("prod: x is a vector of 2 float, but cols of A is 3", prod, A,
     {1, 2})
-  raises("gemv: A must be a matrix; got a vector of 3 float", gemv,
+  raises("prod: A must be a matrix; got a vector of 3 float", prod,
     {1, 2, 3}, {1})
-  raises("gemv: x must be a Buffer, an Array or a nested table; got "
-    .. "nothing", gemv, A)
-  raises("gemv: alpha must be a number; got much", gemv, A, {1, 1, 1},
+  raises("prod: x must be a Buffer, an Array or a nested table; got "
+    .. "nothing", prod, A)
+  raises("prod: alpha must be a number; got much", prod, A, {1, 1, 1},
     {alpha = "much"})
-  raises("gemv: the type must be one of", gemv,
+  raises("prod: the type must be one of", prod,
     cl.buffer("int", {1, 1}, {{1}}), {1})
-  raises("gemv: A is float, but x is double", gemv, A,
+  raises("prod: A is float, but x is double", prod, A,
     cl.buffer("double", 3))
-  raises("gemv: y is 3 elements, but the result is 2",
-    gemv, A, {1, 1, 1}, {y = cl.buffer("float", 3)})
+  raises("prod: y is 3 elements, but the result is 2",
+    prod, A, {1, 1, 1}, {y = cl.buffer("float", 3)})
   local square = cl.buffer("float", {3, 3})
-  raises("gemv: y must not share memory with A", gemv, square, {1, 1, 1},
+  raises("prod: y must not share memory with A", prod, square, {1, 1, 1},
     {y = square:view(1, 3)})
-  raises("no kernel 'none'", gemv, A, {1, 1, 1}, {kernel = "none"})
-  raises("unknown option 'bta'", gemv, A, {1, 1, 1}, {bta = 1})
+  raises("no kernel 'none'", prod, A, {1, 1, 1}, {kernel = "none"})
+  raises("unknown option 'bta'", prod, A, {1, 1, 1}, {bta = 1})
 end)
 
 t.test("verify compares with the reference, and finds a wrong result",
@@ -129,19 +129,19 @@ t.test("verify compares with the reference, and finds a wrong result",
       if type == "float" or device:has "cl_khr_fp64" then
         for _, shape in ipairs{{1, 1}, {7, 3}, {100, 33}} do
           shape.type = type
-          r = gemv.verify("plain", {wg = 8}, shape)
+          r = prod.verify("plain", {wg = 8}, shape)
           t.ok(r.ok and r.err <= r.bound, r.err)
           t.eq(r.bound, verify.bound(type, shape[2]))
         end
       end
     end
-    gemv.define(rung("off", "(i == 5 ? 1.001f : 1)"))
-    r = gemv.verify("off", nil, {9, 4})
+    prod.define(rung("off", "(i == 5 ? 1.001f : 1)"))
+    r = prod.verify("off", nil, {9, 4})
     t.eq({r.ok, r.row, r.col}, {false, 6, nil})
-    r = bench("gemv.off", {9, 4})
+    r = bench("prod.off", {9, 4})
     t.eq({r.status, r.gflops}, {"wrong", nil})
     t.ok(r.error:find("at row 6", 1, true), r.error)
-    gemv = family.new(declared())
+    prod = family.new(declared())
   end)
 
 t.test("sizes by numbers and functions, options of words, exact integers",
@@ -178,55 +178,119 @@ kernel void pairing(int n, global const REAL *x, global REAL *y) {
       pairs_of, {1})
   end)
 
+t.test("sizes that follow from options, and an output that is read as well",
+  function()
+    local function size(along, across)
+      return function(s) return s.turn and s[across] or s[along] end
+    end
+    local update = family.new{
+      name = "update",
+      arguments = {{"A", "rows", "cols"}, {"x", size("cols", "rows")},
+        {"w", 2}},
+      output = {"y", size("rows", "cols")},
+      options = {{name = "turn", values = {false, true}},
+        {name = "beta", default = 0}},
+      updates = function(s) return s.beta ~= 0 end,
+      terms = function(s) return s.rows + s.cols end,
+      reference = function(h, s)
+        local y = {}
+        for i = 1, s.turn and s.cols or s.rows do
+          y[i] = s.beta ~= 0 and s.beta * h.y[i] or 0
+          for j = 1, s.turn and s.rows or s.cols do
+            y[i] = y[i] + h.w[2] * h.x[j]
+              * (s.turn and h.A:at(j, i) or h.A:at(i, j))
+          end
+        end
+        return y
+      end,
+      rungs = {{name = "plain",
+        range = function(s) return s.turn and s.cols or s.rows end,
+        defines = function(_, s) return {TURN = s.turn and 1 or 0} end,
+        source = [[
+kernel void update(int rows, int cols, global const REAL *A, int lda,
+                   global const REAL *x, global const REAL *w,
+                   global REAL *y, REAL beta) {
+  int i = get_global_id(0), n = TURN ? rows : cols;
+  REAL sum = 0;
+  for (int j = 0; j < n; j++)
+    sum += w[1] * x[j] * (TURN ? A[j * lda + i] : A[i * lda + j]);
+  y[i] = sum + (beta == 0 ? 0 : beta * y[i]);
+}]]}},
+    }
+    local w = {0, 2}
+    t.eq(update(A, {1, 1, 1}, w):read():table(), {12, 30})
+    t.eq(update(A, {1, 1}, w, {turn = true}):read():table(), {10, 14, 18})
+    local y = cl.buffer("float", 3, {1, 2, 3})
+    update(A, {1, 1}, w, {turn = true, beta = 10, y = y})
+    t.eq(y:read():table(), {20, 34, 48})
+    raises("update: x is a vector of 3 float, but size 1 of x must be 2",
+      update, A, {1, 1, 1}, w, {turn = true})
+    raises("update: w is a vector of 3 float, but size 1 of w must be 2",
+      update, A, {1, 1, 1}, {1, 2, 3})
+    raises("update: y is missing: the result depends on its content", update,
+      A, {1, 1, 1}, w, {beta = 1})
+    raises('update: turn must be one of false, true; got "T"', update, A,
+      {1, 1, 1}, w, {turn = "T"})
+    for _, turn in ipairs{false, true} do
+      for _, beta in ipairs{0, -1.5} do
+        t.ok(update.verify("plain", nil, {9, 5, turn = turn, beta = beta}).ok)
+      end
+    end
+    local r = bench("update", {9, 5, turn = true, beta = 2}, nil,
+      {seconds = 0.02})
+    t.eq({r.ok, r.title, r.shape.turn, r.bytes},
+      {true, "9x5 float turn=true", 1, 4 * (45 + 9 + 2 + 2 * 5)})
+  end)
+
 t.test("bench, compare, tune, lesson and the store take its names", function()
-  local r = bench("gemv.naive", {50, 20}, {wg = 8}, {seconds = 0.02})
+  local r = bench("prod.naive", {50, 20}, {wg = 8}, {seconds = 0.02})
   t.eq({r.name, r.family, r.kernel, r.config, r.title, r.ok},
-    {"gemv.naive", "gemv", "naive", "wg=8", "50x20 float", true})
+    {"prod.naive", "prod", "naive", "wg=8", "50x20 float", true})
   t.eq({r.flop, r.bytes, r.shape.rows, r.shape.lda},
     {2000, 4 * (50 * 20 + 20 + 50), 50, 20})
   t.eq(math.type(r.bytes), "integer")
-  t.eq(bench("gemv", {50, 20}, nil, {seconds = 0.02}).name, "gemv.plain")
-  t.eq(bench(gemv.rung "plain", {A = A, x = {1, 2, 3}}, nil,
+  t.eq(bench("prod", {50, 20}, nil, {seconds = 0.02}).name, "prod.plain")
+  t.eq(bench(prod.rung "plain", {A = A, x = {1, 2, 3}}, nil,
     {seconds = 0.02}).ok, true)
-  raises("parameters belong to a rung; name one, such as \"gemv.naive\"",
-    bench, "gemv", {50, 20}, {wg = 8})
-  local c = compare({"gemv.naive", {50, 20}}, {"gemv.plain", {50, 20}},
+  raises("parameters belong to a rung; name one, such as \"prod.naive\"",
+    bench, "prod", {50, 20}, {wg = 8})
+  local c = compare({"prod.naive", {50, 20}}, {"prod.plain", {50, 20}},
     {rounds = 8, seconds = 1})
-  t.ok(tostring(c):find("gemv.plain", 1, true), tostring(c))
+  t.ok(tostring(c):find("prod.plain", 1, true), tostring(c))
   t.ok(#lesson(r) > 0)
-  t.eq(select(2, reading.rung(r)), gemv)
-  t.ok(lesson.ladder{r, bench("gemv.plain", {50, 20})}:find("plain over naive",
+  t.eq(select(2, reading.rung(r)), prod)
+  t.ok(lesson.ladder{r, bench("prod.plain", {50, 20})}:find("plain over naive",
     1, true))
-  local best = tune("gemv", {50, 20}, {evaluations = 2, quiet = true})
+  local best = tune("prod", {50, 20}, {evaluations = 2, quiet = true})
   t.eq({best.title, #best.rows}, {"50x20 float", 2})
-  t.eq(tune("gemv.naive", {50, 20}, {evaluations = 2}).rung, nil)
+  t.eq(tune("prod.naive", {50, 20}, {evaluations = 2}).rung, nil)
   raises("'gemw.plain' is no rung", bench, "gemw.plain", {1, 1})
 end)
 
 t.test("help: the call, its rungs, the kernel that define takes", function()
-  local page = help.text "gemv"
-  for _, words in ipairs{"gemv(A, x [, opts]) -> y, event", "y = alpha A x.",
-      "(1) factor of the product", "?gemv.", "gemv.define(rung) -> rung",
+  local page = help.text "prod"
+  for _, words in ipairs{"prod(A, x [, opts]) -> y, event", "y = alpha A x.",
+      "(1) factor of the product", "?prod.", "prod.define(rung) -> rung",
       "the lesson of plain"} do
     t.ok(page:find(words, 1, true), words .. " is not in\n" .. page)
   end
-  t.eq(help.text(gemv), page)
-  t.ok(not page:find("gemv.new", 1, true))
-  page = help.text "gemv.plain"
-  t.ok(page:find("local y, event = gemv(A, x, {kernel = \"plain\"", 1, true),
+  t.eq(help.text(prod), page)
+  t.ok(not page:find("prod.new", 1, true))
+  page = help.text "prod.plain"
+  t.ok(page:find("local y, event = prod(A, x, {kernel = \"plain\"", 1, true),
     page)
   t.ok(page:find("a row for each work-item", 1, true), page)
-  page = help.text "gemv.define":gsub("%s+", " ")
+  page = help.text "prod.define":gsub("%s+", " ")
   t.ok(page:find("kernel void mine(int rows, int cols, global const REAL *A, "
     .. "int lda, global const REAL *x, global REAL *y, REAL alpha)", 1, true),
     page)
-  t.ok(page:find("Example gemv.define{", 1, true), page)
-  t.eq(help.text(gemv.define), help.text "gemv.define")
-  t.ok(help.search("alpha gemv"):find("gemv", 1, true))
+  t.ok(page:find("Example prod.define{", 1, true), page)
+  t.eq(help.text(prod.define), help.text "prod.define")
+  t.ok(help.search("alpha prod"):find("prod", 1, true))
   family.new(declared{help = "Said anew."})
-  t.ok(help.text "gemv":find("Said anew.", 1, true))
-  t.ok(not help.text "gemv":find("y = alpha", 1, true))
-  gemv = family.new(declared())
+  t.ok(help.text "prod":find("Said anew.", 1, true))
+  t.ok(not help.text "prod":find("y = alpha", 1, true))
+  prod = family.new(declared())
 end)
 
 t.test("help on define of spmv shows kernels of spmv", function()
@@ -241,22 +305,22 @@ t.test("help on define of spmv shows kernels of spmv", function()
 end)
 
 t.test("Tab offers its rungs, parameters, operands and functions", function()
-  _G.gemv, _G.pairing = gemv, list.get "pairing" -- as a session has them
+  _G.prod, _G.pairing = prod, list.get "pairing" -- as a session has them
   local cases = {
-    {'bench("gem|', "gemv.naive"}, {'bench("gemv.pl|', "gemv.plain"},
-    {'bench("gemv.naive", {50, 20}, {|', "wg = "},
-    {'gemv(A, x, {kernel = "pl|', "plain"}, {"gemv(A, x, {al|", "alpha = "},
-    {'gemv.verify("plain", {}, {|', "x"}, {"gemv.de|", "define"},
+    {'bench("pro|', "prod.naive"}, {'bench("prod.pl|', "prod.plain"},
+    {'bench("prod.naive", {50, 20}, {|', "wg = "},
+    {'prod(A, x, {kernel = "pl|', "plain"}, {"prod(A, x, {al|", "alpha = "},
+    {'prod.verify("plain", {}, {|', "x"}, {"prod.de|", "define"},
     {'pairing(x, {op = "m|', "max"}, {"pairing(x, {op = |", '"sum"'},
-    {'help "gem|', "gemv"}, {'help "gemv.|', "gemv.naive"},
+    {'help "pro|', "prod"}, {'help "prod.|', "prod.naive"},
   }
   for _, case in ipairs(cases) do
     local texts = asked.words(case[1])
     t.ok(texts:find(case[2], 1, true), ("%s offers %s, not %s"):format(
       case[1], texts, case[2]))
   end
-  t.ok(not asked.words "gemv.|":find("new", 1, true))
-  _G.gemv, _G.pairing = nil, nil
+  t.ok(not asked.words "prod.|":find("new", 1, true))
+  _G.prod, _G.pairing = nil, nil
 end)
 
 t.test("wrong declarations are told by the field", function()
@@ -267,7 +331,8 @@ t.test("wrong declarations are told by the field", function()
     {{name = "my family"}, "name must be of letters and digits; got 'my fam"},
     {{arguments = {}}, "arguments must be a list"},
     {{arguments = {{"A"}, {"x", "cols"}}}, "A has 0"},
-    {{arguments = {{"A", "rows", 3}}}, "a size of A must be a name; got 3"},
+    {{arguments = {{"A", "rows", 0}}}, "a size of A must be a name, a number"},
+    {{arguments = {{"x", 3}}}, "one size of the arguments at least must be"},
     {{arguments = {{"A", "rows", "cols"}, {"A", "cols"}}},
       "the name 'A' is there twice"},
     {{output = {"y", "n"}}, "no argument has the size 'n' of y"},
@@ -278,7 +343,7 @@ t.test("wrong declarations are told by the field", function()
     {{reference = false}, "field 'reference' is missing: no rate"},
     {{reference = 3}, "reference must be a function; got 3"},
     {{rungs = {}}, "rungs must be a list of one rung at least"},
-    {{rungs = {{name = "a"}}}, "gemv.define: field 'range' is missing"},
+    {{rungs = {{name = "a"}}}, "prod.define: field 'range' is missing"},
     {{cache = "warm"}, "cache must be 'hot' or 'cold'; got 'warm'"},
     {{types = {"real"}}, "types must be a list of element types"},
     {{types = {}}, "types must not be empty"},
@@ -290,7 +355,7 @@ t.test("wrong declarations are told by the field", function()
     raises(case[2], family.new, declared(case[1]))
   end
   raises("the declaration must be a table; got 1", family.new, 1)
-  t.eq(list.get "gemv", gemv, "a wrong declaration changes nothing")
+  t.eq(list.get "prod", prod, "a wrong declaration changes nothing")
 end)
 
 t.test("wrong results of its functions are told by the function", function()
@@ -298,12 +363,12 @@ t.test("wrong results of its functions are told by the function", function()
     local other = family.new(declared(changes))
     raises(message, other.verify, "plain", nil, {4, 4})
   end
-  wrong("gemv: reference must return 4 elements; got 1",
+  wrong("prod: reference must return 4 elements; got 1",
     {reference = function() return 1 end})
-  wrong("gemv: reference: its result must be a table; got nothing",
+  wrong("prod: reference: its result must be a table; got nothing",
     {reference = function() end})
   for _, scale in ipairs{-1, "a"} do
-    wrong("gemv: the scale of reference must be a number >= 0; got",
+    wrong("prod: the scale of reference must be a number >= 0; got",
       {reference = function() return {0, 0, 0, 0}, scale end})
   end
   for _, scale in ipairs{1 / 0, 0 / 0} do
@@ -313,18 +378,18 @@ t.test("wrong results of its functions are told by the function", function()
     t.eq(endless.verify("plain", nil, {4, 4}).ok, false)
   end
   for _, count in ipairs{0 / 0, 1 / 0, "a"} do
-    wrong("gemv: terms must return a number >= 0; got",
+    wrong("prod: terms must return a number >= 0; got",
       {terms = function() return count end})
   end
-  wrong("gemv: make must return a table of operands; got nothing",
+  wrong("prod: make must return a table of operands; got nothing",
     {make = function() end})
-  raises("gemv: measures must return a table; got nothing",
+  raises("prod: measures must return a table; got nothing",
     family.new(declared{measures = function() end}), A, {1, 2, 3})
   local other = family.new(declared{flop = function() return "many" end})
-  local r = bench("gemv", {4, 4})
+  local r = bench("prod", {4, 4})
   t.eq(r.status, "failed")
-  t.ok(r.error:find("gemv: flop must return a number >= 0", 1, true), r.error)
-  t.eq(list.get "gemv", other)
+  t.ok(r.error:find("prod: flop must return a number >= 0", 1, true), r.error)
+  t.eq(list.get "prod", other)
 end)
 
 t.test("a family's file lies beside the script", function()

@@ -72,7 +72,7 @@ local function check_name(name)
 end
 
 -- An operand {"A", "rows", "cols"} as {name =, sizes =}.
-local function operand(what, field, given, computed)
+local function operand(what, field, given)
   if type(given) ~= "table" or not is_name(given[1]) then
     fail(what, '%s must be a list of a name and its sizes, such as {"A", '
       .. '"rows", "cols"}; got %s', field, text.got(given))
@@ -83,10 +83,9 @@ local function operand(what, field, given, computed)
   end
   for _, size in ipairs(sizes) do
     local number = math.type(size) == "integer" and size >= 1
-    if not (is_name(size) or computed and (number
-        or type(size) == "function")) then
-      fail(what, "a size of %s must be a name%s; got %s", given[1],
-        computed and ", a number >= 1 or a function" or "", text.got(size))
+    if not (is_name(size) or number or type(size) == "function") then
+      fail(what, "a size of %s must be a name, a number >= 1 or a function; "
+        .. "got %s", given[1], text.got(size))
     end
   end
   return {name = given[1], sizes = sizes}
@@ -108,8 +107,11 @@ local function option(what, given)
     fail(what, "option %s needs values, or a number as default; got %s",
       given.name, text.got(default))
   end
+  if default == nil then
+    default = values[1]
+  end
   return {name = given.name, values = values, help = given.help or "",
-    default = default == nil and values[1] or default}
+    default = default}
 end
 
 -- The operands and options of a declaration: {inputs, output, options, dims,
@@ -130,7 +132,7 @@ local function parts_of(what, given)
     parts.inputs[i] = operand(what, "argument " .. i, one)
     take(parts.inputs[i].name)
   end
-  parts.output = operand(what, "output", given.output, true)
+  parts.output = operand(what, "output", given.output)
   take(parts.output.name)
   parts.all = table.move(parts.inputs, 1, #parts.inputs, 1, {})
   parts.all[#parts.all + 1] = parts.output
@@ -141,11 +143,14 @@ local function parts_of(what, given)
   local known = {}
   for _, one in ipairs(parts.inputs) do
     for _, size in ipairs(one.sizes) do
-      if not known[size] then
+      if type(size) == "string" and not known[size] then
         take(size)
         known[size], parts.dims[#parts.dims + 1] = true, size
       end
     end
+  end
+  if #parts.dims == 0 then
+    fail(what, "one size of the arguments at least must be a name")
   end
   for _, size in ipairs(parts.output.sizes) do
     if type(size) == "string" and not known[size] then
@@ -185,7 +190,7 @@ local function same(a, b)
 end
 
 -- Takes the sizes of an argument into `s`; `from` has the argument that told
--- each.
+-- each. Numbers, and functions of the sizes before, are compared.
 local function take_sizes(what, one, b, s, from)
   local shape, n = b.shape, #one.sizes
   if n == 1 and #shape > 1 and not (b.rows and b.ld ~= b.cols) then
@@ -198,11 +203,20 @@ local function take_sizes(what, one, b, s, from)
       arguments.describe(b)), {arg = one.name})
   end
   for i, name in ipairs(one.sizes) do
-    if s[name] and s[name] ~= shape[i] then
-      cl.error(("%s: %s is %s, but %s of %s is %d"):format(what, one.name,
-        arguments.describe(b), name, from[name], s[name]), {arg = one.name})
+    if type(name) == "string" then
+      if s[name] and s[name] ~= shape[i] then
+        cl.error(("%s: %s is %s, but %s of %s is %d"):format(what, one.name,
+          arguments.describe(b), name, from[name], s[name]), {arg = one.name})
+      end
+      s[name], from[name] = shape[i], from[name] or one.name
     end
-    s[name], from[name] = shape[i], from[name] or one.name
+  end
+  for i, size in ipairs(sizes_in(what, one, s)) do
+    if size ~= shape[i] then
+      cl.error(("%s: %s is %s, but size %d of %s must be %d"):format(what,
+        one.name, arguments.describe(b), i, one.name, size),
+        {arg = one.name})
+    end
   end
   local ld = ld_of(one)
   if ld then
@@ -249,12 +263,17 @@ local function check_type(what, types, type)
     text.values(types), text.got(type)))
 end
 
--- Makes the output, or checks the one given.
-local function bind_output(what, parts, o, s, context)
+-- Makes the output, or checks the one given; `updated`: it is read as well.
+local function bind_output(what, parts, o, s, context, updated)
   local one = parts.output
   local name, sizes = one.name, sizes_in(what, one, s)
   local b = o[name]
   if b == nil then
+    if updated then
+      cl.error(("%s: %s is missing: the result depends on its content")
+        :format(what, name), {arg = name, hint = ("give it as option %s")
+        :format(name)})
+    end
     b = cl.buffer(s.type, sizes, nil, {context = context})
     o[name] = b
   else
@@ -297,9 +316,12 @@ local function derived(what, given, parts)
     return arguments.context(all, queue)
   end
 
-  -- The rest of a shape whose sizes are there.
-  local function completed(s, o)
-    s.esize = cl.typesize(check_type(name, types, s.type))
+  local updates = given.updates or function() return false end
+
+  -- A shape of its type and options; the sizes are missing.
+  local function started(type, o)
+    local s = {type = check_type(name, types, type or types[1])}
+    s.esize = cl.typesize(s.type)
     for _, one in ipairs(parts.options) do
       s[one.name] = option_value(name, one, o[one.name], s.type)
     end
@@ -307,8 +329,7 @@ local function derived(what, given, parts)
   end
 
   function spec.bind(o, context)
-    local s, from, bound = {type = type_of(parts, o)}, {}, {}
-    s.type = s.type or types[1]
+    local s, from, bound = started(type_of(parts, o), o), {}, {}
     for _, one in ipairs(parts.inputs) do
       local b = arguments.buffer(name, one.name, o[one.name], context, s.type)
       o[one.name], bound[one.name] = b, b
@@ -316,19 +337,17 @@ local function derived(what, given, parts)
       local first = parts.inputs[1].name
       arguments.same_type(name, first, o[first], one.name, b)
     end
-    completed(s, o)
-    bind_output(name, parts, o, s, context)
+    bind_output(name, parts, o, s, context, updates(s))
     bound[parts.output.name] = o[parts.output.name]
     arguments.check_context(name, bound, context)
     return s
   end
 
   function spec.shape(given_shape)
-    local s = {type = given_shape.type or types[1]}
+    local s = started(given_shape.type, given_shape)
     for _, dim in ipairs(parts.dims) do
       s[dim] = integer.check(name, "the shape's " .. dim, given_shape[dim], 1)
     end
-    completed(s, given_shape)
     for _, one in ipairs(parts.all) do
       local ld = ld_of(one)
       if ld then
@@ -356,7 +375,8 @@ local function derived(what, given, parts)
   function spec.make(s, seed)
     local o = {}
     s = spec.shape(s)
-    for i, one in ipairs(parts.inputs) do
+    local random = updates(s) and parts.all or parts.inputs
+    for i, one in ipairs(random) do
       local sizes = sizes_in(name, one, s)
       local h <close> = cl.array(s.type, sizes)
       o[one.name] = cl.buffer(s.type, sizes, h:random(seed + i - 1))
@@ -370,7 +390,7 @@ local function derived(what, given, parts)
   function spec.bytes(s)
     local elements = 0
     for _, one in ipairs(parts.all) do
-      local count = 1
+      local count = one == parts.output and updates(s) and 2 or 1
       for _, size in ipairs(sizes_in(name, one, s)) do
         count = count * size
       end
@@ -396,11 +416,11 @@ local function derived(what, given, parts)
 
   spec.truth = given.reference and function(o, s)
     local h = {}
-    for _, one in ipairs(parts.inputs) do
+    for _, one in ipairs(updates(s) and parts.all or parts.inputs) do
       h[one.name] = o[one.name]:read()
     end
     return reference.truth(name, s, terms and terms(s) or 1,
-      given.reference(h, s))
+      given.reference(h, s)), h[parts.output.name]
   end
   return spec
 end

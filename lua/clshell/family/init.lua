@@ -490,14 +490,16 @@ end
 ---   name       needed  how it is called; letters and digits
 ---   arguments  needed  the operands of a call in order, such as
 ---              {{"A", "rows", "cols"}, {"x", "cols"}}
----   output     needed  the result likewise; a size may also be a number or
----              function(s) -> number
+---   output     needed  the result likewise; a size, also of an argument, may
+---              be a number, or function(s) -> number of options and sizes
 ---   rungs      needed  the ladder, from plain to fast: a list of what
 ---              family.define takes; a file lies beside the script
 ---   reference  needed  reference(h, s) -> result [, scale]: the right result
 ---              in double as a number, list or Array, from the operands as
 ---              Arrays h.A; errors count as fractions of `scale`, by default
 ---              the largest absolute value of the result; integers are exact
+---   updates    no      updates(s) -> whether the result depends on what the
+---              output held, as with beta y; the reference has it as h.y
 ---   terms      1       terms(s) -> the roundings that an element of the
 ---              result may have: of a dot product its length. See verify.bound
 ---   flop       0       flop(s) -> useful floating-point operations

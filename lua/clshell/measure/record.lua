@@ -144,13 +144,15 @@ function M.note(r, note)
   r.note = r.note and r.note .. "; " .. note or note
 end
 
--- The sizes of a shape: whole numbers only.
+-- The sizes of a shape: whole numbers, and 1 for an option that is true.
 local function sizes(s)
   local shape = {}
   for name, value in pairs(s) do
     if math.type(value) == "integer" and name ~= "esize"
         and name ~= "terms" then
       shape[name] = value
+    elseif value == true then
+      shape[name] = 1
     end
   end
   return shape
