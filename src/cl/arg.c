@@ -8,6 +8,7 @@
 
 #include "buffer.h"
 #include "flight.h"
+#include "image.h"
 #include "kernel.h"
 
 #define MAXVALUE 1024 /* bytes of one argument by value */
@@ -367,16 +368,54 @@ static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
   clsh_flight_value(p->name, p->value, data);
 }
 
-/* Whether a parameter holds a driver's object that is no buffer. */
-static bool isopaque(const Param *p) {
-  return p->value == NULL && (strstr(p->type, "image") == p->type ||
-                              strcmp(p->type, "sampler_t") == 0);
+static void setimage(lua_State *L, const Args *a, int i, const Param *p,
+                     int idx) {
+  Shape s;
+  const Image *img = clsh_image_test(L, idx);
+  const Kind *kind = clsh_image_kind(p->type);
+  if (p->known && kind == NULL)
+    badarg(L, a, i, "there are no such images here; use a Buffer");
+  if (img == NULL && strcmp(clsh_class_name(L, idx), "Image") == 0)
+    badarg(L, a, i, "this Image is closed");
+  if (img == NULL || (p->known && img->kind != kind))
+    badarg(L, a, i, "must be an Image of kind %s, by cl.image; got %s%s",
+           kind->name, clsh_class_name(L, idx),
+           img != NULL ? lua_pushfstring(L, " %s", img->kind->name) : "");
+  if (img->context != a->kernel->context)
+    badarg(L, a, i, "the Image is of another context (device)");
+  if (p->writes && img->access == CL_MEM_READ_ONLY)
+    badarg(L, a, i, "the Image was made with access = \"read_only\"");
+  if (p->reads && img->access == CL_MEM_WRITE_ONLY)
+    badarg(L, a, i, "the Image was made with access = \"write_only\"");
+  setarg(L, a, i, sizeof img->handle, &img->handle);
+  clsh_image_shape(img, img->size, &s);
+  clsh_flight_image(p->name, img->format.type, &s);
+}
+
+static void setsampler(lua_State *L, const Args *a, int i, const Param *p,
+                       int idx) {
+  const Sampler *s = clsh_sampler_test(L, idx);
+  if (s == NULL && strcmp(clsh_class_name(L, idx), "Sampler") == 0)
+    badarg(L, a, i, "this Sampler is closed");
+  if (s == NULL)
+    badarg(L, a, i, "must be a Sampler, by cl.sampler; got %s",
+           clsh_class_name(L, idx));
+  if (s->context != a->kernel->context)
+    badarg(L, a, i, "the Sampler is of another context (device)");
+  setarg(L, a, i, sizeof s->handle, &s->handle);
+  clsh_flight_sampler(p->name);
 }
 
 static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
   const Any *how;
-  if (isopaque(p))
-    badarg(L, a, i, "images and samplers cannot be passed; use Buffers");
+  if (p->object == 'i' || (!p->known && clsh_image_test(L, idx) != NULL)) {
+    setimage(L, a, i, p, idx);
+    return;
+  }
+  if (p->object == 's' || (!p->known && clsh_sampler_test(L, idx) != NULL)) {
+    setsampler(L, a, i, p, idx);
+    return;
+  }
   if (p->known && !p->pointer) {
     setvalue(L, a, i, p, idx);
     return;

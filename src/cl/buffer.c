@@ -32,6 +32,11 @@ Buffer *clsh_buffer_test(lua_State *L, int arg) {
   return clsh_class_test(L, arg, &class);
 }
 
+/* The open Buffer that option `name` gives, at stack index `idx`. */
+Buffer *clsh_buffer_option(lua_State *L, int idx, const char *name) {
+  return clsh_class_option(L, idx, &class, name);
+}
+
 /*
 ** The memory object that begins with the buffer's first element. NULL where
 ** the device has none, for a view that begins between its alignments.
@@ -365,7 +370,8 @@ static size_t checkld(lua_State *L, int arg, const Shape *s) {
   return ld;
 }
 
-static cl_mem_flags checkaccess(lua_State *L, int arg) {
+/* What options access and host at `arg` ask for. */
+cl_mem_flags clsh_buffer_flags(lua_State *L, int arg) {
   static const char *const names[] = {"read_write", "read_only", "write_only",
                                       NULL};
   static const cl_mem_flags flags[] = {CL_MEM_READ_WRITE, CL_MEM_READ_ONLY,
@@ -432,7 +438,7 @@ static int cl_buffer(lua_State *L) {
   if (ld > SIZE_MAX / 2 / t->size / rows)
     clsh_error(L, "ld: %I elements in %I rows are too many", (LUAI_UACINT)ld,
                (LUAI_UACINT)rows);
-  cl_mem_flags flags = checkaccess(L, 4);
+  cl_mem_flags flags = clsh_buffer_flags(L, 4);
   lua_settop(L, 4);
   clsh_option_push(L, 4, "context");
   clsh_context_push(L, 5);

@@ -26,8 +26,10 @@ typedef struct Buffer {
 } Buffer;
 Buffer *clsh_buffer_check(lua_State *L, int arg);
 Buffer *clsh_buffer_test(lua_State *L, int arg);
+Buffer *clsh_buffer_option(lua_State *L, int idx, const char *name);
 cl_mem clsh_buffer_handle(lua_State *L, Buffer *b);
 size_t clsh_buffer_start(const Buffer *b);
+cl_mem_flags clsh_buffer_flags(lua_State *L, int arg);
 void clsh_buffer_open(lua_State *L);
 
 /* transfer.c */

@@ -63,6 +63,9 @@ void clsh_context_pushended(lua_State *L) {
 
 /* Raises where a command failed as its worker ended; says why once. */
 void clsh_context_checkworker(lua_State *L, cl_int code, const char *call) {
+  if (code == WORKER_LACKS)
+    clsh_error_call(L, code, call,
+                    "not in a worker process; start without --worker");
   if (code != WORKER_DIED && code != CONTENT_LOST)
     return;
   clsh_context_pushnotice(L);
@@ -82,7 +85,11 @@ void clsh_context_checkworker(lua_State *L, cl_int code, const char *call) {
 
 static void context_release(Object *o) {
   Context *c = (Context *)o;
-  if (c->handle != NULL && !clsh_process_handsoff())
+  bool ours = c->handle != NULL && !clsh_process_handsoff();
+  for (int i = 0; ours && i < SAMPLERS; i++)
+    if (c->samplers[i] != NULL)
+      clReleaseSampler(c->samplers[i]);
+  if (ours)
     clReleaseContext(c->handle);
   c->handle = NULL;
 }

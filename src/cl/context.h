@@ -18,13 +18,17 @@ typedef struct Limits {
   bool shared;     /* its memory is the host's */
   bool simulated;  /* by Oclgrind */
 } Limits;
+
+#define SAMPLERS 20 /* settings that a sampler may have */
+
 typedef struct Context {
   Object head;
   cl_context handle;
   cl_device_id device;
   Limits limits;
-  cl_ulong used; /* bytes in buffers and images */
-  cl_int lost;   /* the error that ended it, or CL_SUCCESS */
+  cl_ulong used;                 /* bytes in buffers and images */
+  cl_sampler samplers[SAMPLERS]; /* those in use, by their setting */
+  cl_int lost;                   /* the error that ended it, or CL_SUCCESS */
   const char *lostcall;
 } Context;
 Context *clsh_context_check(lua_State *L, int arg);

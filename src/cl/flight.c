@@ -17,9 +17,9 @@
 
 typedef struct Arg {
   char name[24];
-  char kind;        /* 'b'uffer, 'l'ocal memory, by 'v'alue */
+  char kind;        /* 'b'uffer, 'i'mage, 's'ampler, 'l'ocal, by 'v'alue */
   const Type *type; /* NULL: a struct */
-  Shape shape;      /* of a buffer; of local memory its count alone */
+  Shape shape;      /* of a buffer or image; of local memory its count */
   char value[8];    /* of a scalar */
 } Arg;
 
@@ -84,6 +84,16 @@ void clsh_flight_buffer(const char *name, const Type *t, const Shape *s) {
   Arg *a = newarg(name, 'b', t);
   if (a != NULL)
     a->shape = *s;
+}
+
+void clsh_flight_image(const char *name, const Type *t, const Shape *s) {
+  Arg *a = newarg(name, 'i', t);
+  if (a != NULL)
+    a->shape = *s;
+}
+
+void clsh_flight_sampler(const char *name) {
+  newarg(name, 's', NULL);
 }
 
 void clsh_flight_local(const char *name, const Type *t, size_t count) {
@@ -221,11 +231,14 @@ static void addarg(Text *t, const Arg *a) {
     add(t, " = ");
   }
   if (a->type == NULL) {
-    add(t, "a struct");
+    add(t, a->kind == 's' ? "a Sampler" : "a struct");
   } else if (a->kind == 'v' && a->type->width == 1) {
     addscalar(t, a);
   } else {
-    add(t, a->kind == 'b' ? "Buffer " : a->kind == 'l' ? "local " : "a ");
+    add(t, a->kind == 'b'   ? "Buffer "
+           : a->kind == 'i' ? "Image "
+           : a->kind == 'l' ? "local "
+                            : "a ");
     add(t, a->type->name);
     for (int i = 0; a->kind != 'v' && i < a->shape.ndims; i++) {
       add(t, "[");

@@ -109,6 +109,45 @@ static void parsetype(lua_State *L, Param *p) {
   p->anything = p->pointer && strcmp(word, "void") == 0;
 }
 
+/*
+** Finds images and samplers, which drivers tell of as global or private. The
+** type of an image gets the access to it as its first word.
+*/
+static void parseobject(lua_State *L, const Kernel *k, cl_uint i, Param *p) {
+  static const char *const words[] = {"read_only", "write_only", "read_write"};
+  char text[sizeof p->type], word[sizeof p->type];
+  cl_kernel_arg_access_qualifier access = 0;
+  snprintf(text, sizeof text, "%s", clsh_kernel_pushtype(L, p));
+  lua_pop(L, 1);
+  for (int w = 0; w < 3; w++) {
+    snprintf(word, sizeof word, "__%s", words[w]);
+    dropword(text, word);
+    dropword(text, words[w]);
+  }
+  if (sscanf(text, "%63s", word) != 1 || p->pointer)
+    return;
+  size_t n = strlen(word);
+  if (strcmp(word, "sampler_t") == 0)
+    p->object = 's';
+  else if (strncmp(word, "image", 5) == 0 && n > 8 && word[6] == 'd' &&
+           strcmp(word + n - 2, "_t") == 0)
+    p->object = 'i';
+  else
+    return;
+  p->space = 'p';
+  clGetKernelArgInfo(k->handle, i, CL_KERNEL_ARG_ACCESS_QUALIFIER,
+                     sizeof access, &access, NULL);
+  bool both = access == CL_KERNEL_ARG_ACCESS_READ_WRITE;
+  p->reads = both || access == CL_KERNEL_ARG_ACCESS_READ_ONLY;
+  p->writes = both || access == CL_KERNEL_ARG_ACCESS_WRITE_ONLY;
+  snprintf(p->type, sizeof p->type, "%s%.40s",
+           both        ? "read_write "
+           : p->writes ? "write_only "
+           : p->reads  ? "read_only "
+                       : "",
+           word);
+}
+
 static void getparam(lua_State *L, const Kernel *k, cl_uint i, Param *p) {
   cl_kernel_arg_address_qualifier space = 0;
   p->known = clGetKernelArgInfo(k->handle, i, CL_KERNEL_ARG_TYPE_NAME,
@@ -129,8 +168,10 @@ static void getparam(lua_State *L, const Kernel *k, cl_uint i, Param *p) {
              : space == CL_KERNEL_ARG_ADDRESS_CONSTANT ? 'c'
              : space == CL_KERNEL_ARG_ADDRESS_LOCAL    ? 'l'
                                                        : 'p';
-  if (p->known)
+  if (p->known) {
     parsetype(L, p);
+    parseobject(L, k, i, p);
+  }
   p->pointer = p->pointer || p->space != 'p'; /* a typedef hides the star */
 }
 

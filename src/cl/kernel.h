@@ -13,14 +13,16 @@
 
 typedef struct Param {
   char name[64]; /* "" where the driver does not tell */
-  char type[64]; /* as declared: "float*" */
+  char type[64]; /* as declared: "float*", "read_only image2d_t" */
   char space;    /* 'g'lobal 'c'onstant 'l'ocal 'p'rivate */
+  char object;   /* 'i'mage or 's'ampler; 0: neither */
   bool known;    /* the driver told the type */
   bool pointer;
-  bool constant;     /* a pointer to const */
-  bool anything;     /* a pointer to void */
-  const Type *value; /* of the element or value; NULL: see typedef.c */
-  size_t size;       /* bytes of a struct by value; 0: not known */
+  bool constant;      /* a pointer to const */
+  bool reads, writes; /* an image; as far as the driver tells */
+  bool anything;      /* a pointer to void */
+  const Type *value;  /* of the element or value; NULL: see typedef.c */
+  size_t size;        /* bytes of a struct by value; 0: not known */
 } Param;
 
 /* User values of a Kernel. */

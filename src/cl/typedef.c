@@ -28,7 +28,7 @@
 enum { KIND, LOW, HIGH, NUMBERS }; /* of a type; the bytes of its size */
 
 static bool isasked(const Param *p) {
-  return p->known && p->value == NULL && !p->anything;
+  return p->known && p->value == NULL && !p->anything && p->object == 0;
 }
 
 /* Adds "0 CLSH_IS(T, char) * 1 + ..." of the types of a name's beginning. */

@@ -1104,6 +1104,26 @@ static cl_int CL_API_CALL unsupported(void) {
   return CL_INVALID_OPERATION;
 }
 
+/* Images and samplers: the worker has none. */
+
+static cl_int CL_API_CALL getimageformats(cl_context c, cl_mem_flags flags,
+                                          cl_mem_object_type what,
+                                          cl_uint room, cl_image_format *list,
+                                          cl_uint *n) {
+  (void)c, (void)flags, (void)what, (void)room, (void)list, (void)n;
+  return WORKER_LACKS;
+}
+
+static cl_sampler CL_API_CALL createsampler(cl_context c, cl_bool normalized,
+                                            cl_addressing_mode address,
+                                            cl_filter_mode filter,
+                                            cl_int *errp) {
+  (void)c, (void)normalized, (void)address, (void)filter;
+  if (errp != NULL)
+    *errp = WORKER_LACKS;
+  return NULL;
+}
+
 /* Fills the table of functions; those that module cl never calls say so. */
 static void filldispatch(void) {
   cl_icd_dispatch d = {.clGetPlatformIDs = getplatformids,
@@ -1121,6 +1141,8 @@ static void filldispatch(void) {
                        .clReleaseMemObject = releasememory,
                        .clCreateProgramWithSource = createwithsource,
                        .clCreateProgramWithBinary = createwithbinary,
+                       .clGetSupportedImageFormats = getimageformats,
+                       .clCreateSampler = createsampler,
                        .clRetainProgram = retainprogram,
                        .clReleaseProgram = releaseprogram,
                        .clBuildProgram = buildprogram,

@@ -233,7 +233,8 @@ t.test("arguments that are addresses, or gone", function()
     local image = cl.kernel("kernel void f(read_only image2d_t i, "
       .. "global int *x) { x[0] = get_image_width(i); }")
     for _, arg in ipairs{b, cl.any(b), cl.bytes(("A"):rep(8))} do
-      t.raises(function() image:range(1)(arg, b) end, "images")
+      t.raises(function() image:range(1)(arg, b) end,
+        "must be an Image of kind 2d, by cl.image; got")
     end
   end
   works()
@@ -470,7 +471,9 @@ layer_test("sizes, counts and texts that a driver gets wrong", function()
     local binary, device = nil, cl.device()
     do
       local p <close> = cl.build("kernel void f(global int *x, int n) {"
-        .. "x[get_global_id(0)] = n; }")
+        .. "x[get_global_id(0)] = n; }\n#ifdef __IMAGE_SUPPORT__\n"
+        .. "kernel void g(read_only image2d_t i, sampler_t s, global int *x)"
+        .. "{ x[0] = read_imagef(i, s, (int2)(7, 0)).x; }\n#endif\n")
       binary = p:binary()
       cl.context():close()
     end
@@ -482,6 +485,11 @@ layer_test("sizes, counts and texts that a driver gets wrong", function()
       p.f:range(64)(b, cl.int(5))
       print(ev.ms, ev.start, ev, p.f, p.f:info(), p.log, #p:binary())
       print(#p:kernels(), b:view(1, 16):read(), context, device)
+      if device.image_support then
+        local img = cl.image{width = 8, height = 8, data = 3}
+        p.g:range(1)(img, cl.sampler(), b)
+        print(img:read(), img:info(), context:image_formats{}, p.g)
+      end
       for _, name in ipairs{"max_work_item_sizes", "single_fp_config", "uuid",
           "extensions_with_version", "numeric_version", "version"} do
         print(device[name]) -- a value of each kind

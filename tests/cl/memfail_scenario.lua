@@ -18,5 +18,11 @@ local m = x:map()
 m:fill(3)
 x:unmap(m)
 x:view(1, 4):copy(y, {first = 1, count = 2, to = 4})
+if cl.device().image_support then
+  local img <close> = cl.image{width = 4, height = 4, data = 1}
+  img:copy(x)
+  assert(img:fill(2) and img:info() and tostring(img) and cl.sampler())
+  assert(not pcall(img.write, img, {1, 2}))
+end
 assert(ev:info() and k:info() and y:info() and tostring(ev))
 assert(not pcall(x.read, x, {first = 1000}))

@@ -11,6 +11,7 @@ local STORED = {history = true, best = true, prune = true,
   ["runs.compare"] = true}
 -- These need the simulator.
 local simulated = require "clshell.simulate.trace".plugin()
+local IMAGES = {["cl.image"] = true, ["cl.sampler"] = true}
 local SIMULATED = {access = true, Access = true}
 local sanitized = (os.getenv "CLSHELL_BUILD" or ""):find("asan", 1, true)
 
@@ -104,11 +105,17 @@ local function run(names)
   t.ok(ended, ("%s %s after the examples:%s"):format(how, code, rest))
 end
 
+-- Whether the example of a name can be run here.
+local function runs(name)
+  local image = IMAGES[name] or name:find "^Image:"
+  return not (sanitized and STORED[name])
+    and not (image and not cl.device().image_support)
+end
+
 -- The examples of functions by the name before the dot.
 local groups, order = {}, {}
 for _, entry in ipairs(index.entries()) do
-  if index.examples()[entry.name] and not (sanitized
-      and STORED[entry.name]) then
+  if index.examples()[entry.name] and runs(entry.name) then
     local group = entry.minor and "cl types"
       or entry.name:match("^(.*)[.:]") or entry.name
     if not groups[group] then

@@ -19,6 +19,7 @@
 ** it ends the process.
 ** "version" has the device tell OpenCL 3.0 in CODE bytes, and that it cuts
 ** work-groups at the edge.
+** "images" has each device tell of no images.
 ** At the end it prints, to standard error, how many objects of each kind
 ** were made but not released, how many faults and questions there were, and
 ** how many bytes of buffers were read back.
@@ -36,7 +37,7 @@
 #define MAXFAULTS 8
 #define MAXMARKED 4096
 
-enum { CONTEXT, QUEUE, BUFFER, PROGRAM, KERNEL, EVENT, KINDS };
+enum { CONTEXT, QUEUE, BUFFER, PROGRAM, KERNEL, EVENT, SAMPLER, KINDS };
 
 typedef struct Fault {
   char name[40];
@@ -237,7 +238,7 @@ static cl_int answer(const void *value, size_t bytes, size_t n, void *p,
 
 static cl_int CL_API_CALL my_clGetDeviceInfo(cl_device_id o, cl_device_info q,
                                              size_t n, void *p, size_t *r) {
-  const cl_bool yes = CL_TRUE;
+  const cl_bool yes = CL_TRUE, no = CL_FALSE;
   const char *name = getenv("CLNAME");
   char version[256];
   cl_int code;
@@ -246,6 +247,8 @@ static cl_int CL_API_CALL my_clGetDeviceInfo(cl_device_id o, cl_device_info q,
   if (q == CL_DEVICE_NAME && name != NULL)
     return answer(name, strlen(name) + 1, n, p, r);
   for (int i = 0; i < nfaults; i++) {
+    if (q == CL_DEVICE_IMAGE_SUPPORT && strcmp(faults[i].name, "images") == 0)
+      return answer(&no, sizeof no, n, p, r);
     if (strcmp(faults[i].name, "version") != 0)
       continue;
     if (q == CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT)
@@ -323,6 +326,21 @@ NEW(cl_mem, BUFFER, clCreateSubBuffer,
     (cl_mem b, cl_mem_flags f, cl_buffer_create_type t, const void *p,
      cl_int *err),
     (b, f, t, p, err))
+NEW(cl_mem, BUFFER, clCreateImage,
+    (cl_context c, cl_mem_flags f, const cl_image_format *format,
+     const cl_image_desc *desc, void *p, cl_int *err),
+    (c, f, format, desc, p, err))
+NEW(cl_sampler, SAMPLER, clCreateSampler,
+    (cl_context c, cl_bool normalized, cl_addressing_mode a, cl_filter_mode f,
+     cl_int *err),
+    (c, normalized, a, f, err))
+COUNTED(clGetSupportedImageFormats,
+        (cl_context c, cl_mem_flags f, cl_mem_object_type t, cl_uint n,
+         cl_image_format *p, cl_uint *r),
+        (c, f, t, n, p, r))
+QUESTION(clGetImageInfo,
+         (cl_mem o, cl_image_info q, size_t n, void *p, size_t *r),
+         (o, q, n, p, r))
 NEW(cl_program, PROGRAM, clCreateProgramWithSource,
     (cl_context c, cl_uint n, const char **s, const size_t *l, cl_int *err),
     (c, n, s, l, err))
@@ -375,6 +393,30 @@ ENQUEUE(clEnqueueCopyBufferRect,
          const size_t *to, const size_t *r, size_t bp, size_t bs, size_t dp,
          size_t ds, WAIT),
         (q, b, d, bo, to, r, bp, bs, dp, ds, n, list, event))
+ENQUEUE(clEnqueueReadImage,
+        (cl_command_queue q, cl_mem b, cl_bool wait, const size_t *o,
+         const size_t *r, size_t rp, size_t sp, void *p, WAIT),
+        (q, b, wait, o, r, rp, sp, p, n, list, event))
+ENQUEUE(clEnqueueWriteImage,
+        (cl_command_queue q, cl_mem b, cl_bool wait, const size_t *o,
+         const size_t *r, size_t rp, size_t sp, const void *p, WAIT),
+        (q, b, wait, o, r, rp, sp, p, n, list, event))
+ENQUEUE(clEnqueueFillImage,
+        (cl_command_queue q, cl_mem b, const void *color, const size_t *o,
+         const size_t *r, WAIT),
+        (q, b, color, o, r, n, list, event))
+ENQUEUE(clEnqueueCopyImage,
+        (cl_command_queue q, cl_mem b, cl_mem d, const size_t *o,
+         const size_t *to, const size_t *r, WAIT),
+        (q, b, d, o, to, r, n, list, event))
+ENQUEUE(clEnqueueCopyImageToBuffer,
+        (cl_command_queue q, cl_mem b, cl_mem d, const size_t *o,
+         const size_t *r, size_t to, WAIT),
+        (q, b, d, o, r, to, n, list, event))
+ENQUEUE(clEnqueueCopyBufferToImage,
+        (cl_command_queue q, cl_mem b, cl_mem d, size_t o, const size_t *to,
+         const size_t *r, WAIT),
+        (q, b, d, o, to, r, n, list, event))
 ENQUEUE(clEnqueueUnmapMemObject, (cl_command_queue q, cl_mem b, void *p, WAIT),
         (q, b, p, n, list, event))
 ENQUEUE(clEnqueueNDRangeKernel,
@@ -409,6 +451,7 @@ COUNT(PROGRAM, made, clRetainProgram, cl_program)
 COUNT(PROGRAM, released, clReleaseProgram, cl_program)
 COUNT(KERNEL, made, clRetainKernel, cl_kernel)
 COUNT(KERNEL, released, clReleaseKernel, cl_kernel)
+COUNT(SAMPLER, released, clReleaseSampler, cl_sampler)
 COUNT(EVENT, made, clRetainEvent, cl_event)
 
 static cl_int CL_API_CALL my_clReleaseEvent(cl_event event) {
@@ -490,8 +533,8 @@ static void readfaults(const char *s) {
 }
 
 static __attribute__((destructor)) void report(void) {
-  static const char *const names[] = {"Context", "Queue",  "Buffer",
-                                      "Program", "Kernel", "Event"};
+  static const char *const names[] = {"Context", "Queue", "Buffer", "Program",
+                                      "Kernel",  "Event", "Sampler"};
   if (next == NULL || (getenv("CLNAME") != NULL && nfaults == 0))
     return;
   fprintf(stderr, "faultlayer: %ld faults; open:", fired);
@@ -544,7 +587,11 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n,
   OWN(clReleaseMemObject), OWN(clRetainProgram), OWN(clReleaseProgram);
   OWN(clRetainKernel), OWN(clReleaseKernel), OWN(clRetainEvent);
   OWN(clReleaseEvent), OWN(clWaitForEvents), OWN(clGetEventInfo);
-  OWN(clGetEventProfilingInfo), OWN(clSetEventCallback);
+  OWN(clGetEventProfilingInfo), OWN(clCreateImage), OWN(clCreateSampler);
+  OWN(clReleaseSampler), OWN(clGetSupportedImageFormats), OWN(clGetImageInfo);
+  OWN(clEnqueueReadImage), OWN(clEnqueueWriteImage), OWN(clEnqueueFillImage);
+  OWN(clEnqueueCopyImage), OWN(clEnqueueCopyImageToBuffer);
+  OWN(clEnqueueCopyBufferToImage), OWN(clSetEventCallback);
   readfaults(getenv("CLFAULT"));
   *r = sizeof own / sizeof(void *);
   *layer = &own;

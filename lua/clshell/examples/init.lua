@@ -3,6 +3,6 @@
 -- documented name of its function; `-->` heads a line that the block prints.
 -- SPDX-License-Identifier: MIT
 
-return {"device", "memory", "array", "matrix", "sparse", "launch", "event",
-  "family", "bench", "tune", "stats", "chart", "script", "host", "shell",
-  "store"}
+return {"device", "memory", "image", "array", "matrix", "sparse", "launch",
+  "event", "family", "bench", "tune", "stats", "chart", "script", "host",
+  "shell", "store"}

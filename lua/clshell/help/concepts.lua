@@ -319,10 +319,18 @@ from the reference by more than roundoff; failed: the driver or the compiler
 raised an error; interrupted: Ctrl-C, with the samples so far.
 Try: ?verification
 
-image, texture, sampler, image2d_t
-OpenCL's images (CUDA: textures) are not bound here: a kernel takes buffers.
-Two-dimensional data is a buffer of shape {rows, cols}; index it in the kernel.
-Try: ?cl.buffer
+image, texture, sampler, image2d_t, read_imagef, write_imagef
+Memory of pixels in 1 to 3 dimensions, read through a sampler that repeats or
+clamps beyond the edge and interpolates between pixels (CUDA: a texture):
+  local img = cl.image{format = "r float", width = 64, height = 48, data = h}
+  k:range{64, 48}(img, cl.sampler{filter = "linear"}, y)
+where the kernel has `read_only image2d_t img, sampler_t s` and calls
+read_imagef(img, s, (float2)(x + 0.5f, y + 0.5f)); the middle of pixel 0 is at
+0.5. read_imagef reads the formats float, half_float and norm_, read_imagei
+those of signed_, read_imageui those of unsigned_. GPUs have units and a cache
+for images; a CPU has none. Where dev.image_support is false, a Buffer and
+vload4 do the work. There are no images under --worker.
+Try: ?cl.image, ?cl.sampler, ?Image:read and ?Context:image_formats
 
 svm, shared virtual memory, unified memory, usm
 One address for host and device: not bound here. A buffer made with host = true

@@ -98,7 +98,9 @@ local function add_argument(job, param, value)
     return {value = value}
   end
   cl.error(("%s: argument '%s' must be a number, a Buffer or local memory; "
-    .. "got %s"):format(job.what, param.name, text.got(value)))
+    .. "got %s"):format(job.what, param.name, text.got(value)),
+    {hint = (class == "Image" or class == "Sampler")
+      and "clshell --memcheck simulates launches with images" or nil})
 end
 
 --- job.local_size(launch, global) -> list
