@@ -57,6 +57,26 @@ end]])
   t.eq(code, 0, err)
 end)
 
+t.test("images are simulated, and their pixels count as written", function()
+  if not oclgrind.driver() then
+    t.skip("Oclgrind is not installed")
+  end
+  create("image.lua", [[
+local k = cl.kernel "kernel void f(read_only image2d_t i, sampler_t s, ]]
+    .. [[global float *y) { int g = get_global_id(0); float v = ]]
+    .. [[read_imagef(i, s, (int2)(g, 0)).x; y[g] = v > 1 ? v : 0; }"
+local img = cl.image{width = 4, height = 2, data = 7}
+local y = cl.buffer("float", 5)
+k:range(4)(img, cl.sampler(), y)
+print(y:read()[4], select(2, pcall(check, k:range(4), img, 0, y)))
+k:range(6, 1)(img, cl.sampler(), y)]])
+  local out, err, code = sh "$clshell --memcheck image.lua"
+  has(out, "7.0\t", "argument 'i' must be a number, a Buffer or local memory; "
+    .. "got an Image", "clshell --memcheck simulates launches with images")
+  has(err, "write outside", "memcheck: 1 finding in 2 launches")
+  t.eq(code, 1, err)
+end)
+
 t.test("no script, and no simulator", function()
   local _, err, code = sh "CLSHELL_OCLGRIND=none $clshell --memcheck fine.lua"
   has(err, "--memcheck needs the simulator Oclgrind", "apt install oclgrind")

@@ -159,7 +159,7 @@ end
 --- --doctor) guard bands around the Buffers tell of writes next to them.
 --- Not found: the content of a Buffer that nothing has written, races of
 --- writes of one value, and values that were never written in programs with
---- strided asynchronous copies. The simulator has no half precision,
+--- strided asynchronous copies or images. The simulator has no half precision,
 --- sub-groups, prefetches or inline assembly.
 ---
 --- `check(gemm, "mine")` or `check "gemm.mine"` runs a rung at sizes that fit

@@ -241,9 +241,8 @@ end
 --- The reports of a launch as findings, each once: kind, text, times (how
 --- often), line, column, file, item (the first work-item) and, of a race,
 --- `other` (line, column, item of the second access). `launch`: global (its
---- size), args ({name, count, size, bytes}) and their addresses; strided
---- (whether there are strided copies, after which the simulator takes values
---- for never written that are).
+--- size), args ({name, count, size, bytes}) and their addresses; unsure (see
+--- job.unsure).
 function M.fold(reported, launch)
   local list, known = {}, {}
   for _, r in ipairs(reported) do
@@ -262,7 +261,8 @@ function M.fold(reported, launch)
   end
   local out = {}
   for _, f in ipairs(list) do
-    if not (follows(f, list) or launch.strided and f.kind == "unwritten") then
+    local unsure = launch.unsure and f.kind:find "^unwritten"
+    if not (unsure or follows(f, list)) then
       f.text = words[f.kind](f, launch)
       f.who = f.kind ~= "race" and f.kind ~= "divergence" and f.places[1]
         and f.places[1].item and item(launch, f.places[1]) or nil

@@ -125,6 +125,15 @@ function M.local_size(launch, global)
   return sizes
 end
 
+--- job.unsure(kernel) -> boolean
+--- Whether the simulator takes values for never written that are: those of
+--- strided asynchronous copies and those that are read from images.
+function M.unsure(kernel)
+  local source = kernel.program.source or ""
+  return (source:find("async_work_group_strided_copy", 1, true)
+    or source:find("read_image", 1, true)) ~= nil
+end
+
 --- job.add(job, launch, args) -> table
 --- Adds a launch with its arguments, a packed list. The child runs the
 --- launches in order; what one writes the next one reads.
@@ -140,8 +149,7 @@ function M.add(job, launch, args)
   local added = {kernel = kernel.name, program = add_program(job, kernel),
     global = launch.global, localsize = M.local_size(launch, launch.global),
     offset = launch.offset, args = {}}
-  added.strided = job.programs[added.program].source:find(
-    "async_work_group_strided_copy", 1, true) ~= nil
+  added.unsure = M.unsure(kernel)
   for i, param in ipairs(params) do
     added.args[i] = add_argument(job, param, args[i])
   end

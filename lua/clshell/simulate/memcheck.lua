@@ -38,7 +38,8 @@ end
 local function described(launch, args)
   local ok, added = pcall(job_of.add, job_of.new "memcheck", launch, args)
   if not ok then
-    added = {kernel = launch.kernel.name, global = launch.global, args = {}}
+    added = {kernel = launch.kernel.name, global = launch.global, args = {},
+      unsure = job_of.unsure(launch.kernel)}
   end
   added.localsize, added.addresses = launch.localsize, {}
   for i, a in ipairs(added.args) do
