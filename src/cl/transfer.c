@@ -11,52 +11,101 @@
 #include "queue.h"
 
 /*
-** A part of a buffer, in bytes: `rows` pieces of `width` bytes, `pitch` apart.
+** A part of a buffer, in bytes: `slices` times `rows` pieces of `width` bytes.
 ** One piece stands for any contiguous part. Every size is checked here,
 ** overflow-safe, before the driver sees it.
 */
 typedef struct Region {
-  size_t offset, width, rows, pitch; /* offset from the handle's beginning */
-  Shape shape;                       /* the same in elements */
+  size_t offset; /* from the handle's beginning */
+  size_t width, rows, slices;
+  size_t pitch, slice; /* from row to row, and slice to slice; 0: rows */
+  Shape shape;         /* the same in elements */
 } Region;
 
-/* Two numbers {a, b} of option `name`, each at least 1. */
-static bool checkpair(lua_State *L, int opts, const char *name, size_t *a,
-                      size_t *b) {
-  if (clsh_option_push(L, opts, name) == LUA_TNIL) {
-    lua_pop(L, 1);
-    return false;
+#define MAXBOX 3 /* dimensions of a box */
+
+/* Reads option `name`, a number >= 1 for each of n dimensions. */
+static bool checkindexes(lua_State *L, int opts, const char *name, int n,
+                         size_t v[MAXBOX]) {
+  int type = clsh_option_push(L, opts, name);
+  if (type == LUA_TNUMBER && n == 1) {
+    v[0] = clsh_option_count(L, -1, name);
+  } else if (type != LUA_TNIL) {
+    if (type != LUA_TTABLE || lua_rawlen(L, -1) != (lua_Unsigned)n)
+      clsh_error(L,
+                 "%s: must be a list of %d number%s, as the Buffer has "
+                 "dimensions",
+                 name, n, n == 1 ? "" : "s");
+    for (int i = 0; i < n; i++) {
+      lua_rawgeti(L, -1, i + 1);
+      v[i] = clsh_option_count(L, -1, name);
+      lua_pop(L, 1);
+    }
   }
-  if (lua_type(L, -1) != LUA_TTABLE || lua_rawlen(L, -1) != 2)
-    clsh_error(L, "%s: must be a list of two numbers", name);
-  lua_rawgeti(L, -1, 1);
-  *a = clsh_option_count(L, -1, name);
-  lua_rawgeti(L, -2, 2);
-  *b = clsh_option_count(L, -1, name);
-  lua_pop(L, 3);
-  return true;
+  lua_pop(L, 1);
+  return type != LUA_TNIL;
 }
 
-/* A rectangle of a two-dimensional buffer from {row, col}, {rows, cols}. */
-static void rectangle(lua_State *L, const Buffer *b, size_t row, size_t col,
-                      size_t rows, size_t cols, Region *r) {
-  const Shape *s = &b->shape;
-  if (row > s->dim[0] || col > s->dim[1] || rows > s->dim[0] - row + 1 ||
-      cols > s->dim[1] - col + 1)
-    clsh_error(L, "rectangle %Ix%I at (%I, %I) leaves the buffer of %Ix%I",
-               (LUAI_UACINT)rows, (LUAI_UACINT)cols, (LUAI_UACINT)row,
-               (LUAI_UACINT)col, (LUAI_UACINT)s->dim[0],
-               (LUAI_UACINT)s->dim[1]);
-  size_t size = b->type->size;
-  r->offset = b->shift + ((row - 1) * b->ld + (col - 1)) * size;
-  r->width = cols * size;
-  r->rows = rows;
-  r->pitch = b->ld * size;
-  r->shape = (Shape){2, {rows, cols}, rows * cols};
-  if (rows > 1 && r->width == r->pitch) { /* whole rows without gaps */
-    r->width *= rows;
-    r->rows = 1;
+/* Pushes "4x6". */
+static const char *pushsizes(lua_State *L, const size_t *v, int n) {
+  lua_pushfstring(L, "%I", (LUAI_UACINT)v[0]);
+  for (int i = 1; i < n; i++) {
+    lua_pushfstring(L, "x%I", (LUAI_UACINT)v[i]);
+    lua_concat(L, 2);
   }
+  return lua_tostring(L, -1);
+}
+
+/* The elements from `at` on, `size` of them in each dimension, up to three. */
+static void box(lua_State *L, const Buffer *b, const size_t *at,
+                const size_t *size, Region *r) {
+  const Shape *s = &b->shape;
+  int n = s->ndims, last = n - 1;
+  size_t unit = b->type->size;
+  for (int i = 0; i < n; i++)
+    if (at[i] > s->dim[i] || size[i] > s->dim[i] - at[i] + 1)
+      clsh_error(L, "part %s at %s leaves the buffer of %s",
+                 pushsizes(L, size, n), pushsizes(L, at, n),
+                 pushsizes(L, s->dim, n));
+  r->pitch = b->ld * unit;
+  r->slice = n == 3 ? s->dim[1] * r->pitch : 0;
+  r->width = size[last] * unit;
+  r->rows = n > 1 ? size[last - 1] : 1;
+  r->slices = n > 2 ? size[0] : 1;
+  r->offset = b->shift + (at[last] - 1) * unit;
+  r->offset += n > 1 ? (at[last - 1] - 1) * r->pitch : 0;
+  r->offset += n > 2 ? (at[0] - 1) * r->slice : 0;
+  r->shape = (Shape){.ndims = n, .count = 1};
+  for (int i = 0; i < n; i++) {
+    r->shape.dim[i] = size[i];
+    r->shape.count *= size[i];
+  }
+}
+
+/* The same part in as few pieces as it has. */
+static Region joined(const Region *from) {
+  Region r = *from;
+  for (int i = 0; i < 2; i++) {
+    if (r.rows > 1 && r.width == r.pitch) {
+      r.width *= r.rows;
+      r.rows = 1;
+    }
+    if (r.rows == 1 && r.slices > 1) {
+      r.rows = r.slices;
+      r.pitch = r.slice;
+      r.slices = 1;
+      r.slice = 0;
+    }
+  }
+  return r;
+}
+
+/* The place of a part in buffers of its pitches. */
+static void getorigin(const Region *r, size_t origin[3]) {
+  size_t in = r->slice > 0 ? r->offset % r->slice : r->offset;
+  origin[0] = in % r->pitch;
+  origin[1] = in / r->pitch;
+  origin[2] = r->slice > 0 ? r->offset / r->slice : 0;
 }
 
 /* Elements first .. first + count - 1 in memory order. */
@@ -69,6 +118,7 @@ static void linear(lua_State *L, const Buffer *b, size_t first, size_t count,
   *r = (Region){.offset = b->shift + (first - 1) * b->type->size,
                 .width = count * b->type->size,
                 .rows = 1,
+                .slices = 1,
                 .pitch = count * b->type->size,
                 .shape = {1, {count}, count}};
 }
@@ -87,32 +137,32 @@ static bool checkelements(lua_State *L, const Buffer *b, int opts, Region *r) {
 /* The part that first/count or from/size name; the whole buffer if none. */
 static void checkregion(lua_State *L, const Buffer *b, int opts, Region *r) {
   const Shape *s = &b->shape;
-  size_t row = 1, col = 1, rows = 1, cols = 1;
-  bool from = checkpair(L, opts, "from", &row, &col);
-  bool size = checkpair(L, opts, "size", &rows, &cols);
+  size_t at[MAXDIMS] = {1, 1, 1, 1}, size[MAXDIMS];
+  int n = s->ndims <= MAXBOX ? s->ndims : MAXBOX;
+  bool from = checkindexes(L, opts, "from", n, at);
+  bool sized = checkindexes(L, opts, "size", n, size);
   bool elements = checkelements(L, b, opts, r);
-  if (elements && (from || size))
+  if (elements && (from || sized))
     clsh_error(L, "first/count and from/size name two different parts");
+  if ((from || sized) && s->ndims > MAXBOX)
+    clsh_error(L, "from, size: a part has at most 3 dimensions, the Buffer %d",
+               s->ndims);
+  if (!from && !sized && s->ndims != 2) {
+    r->shape = elements ? r->shape : *s;
+    return;
+  }
   if (elements)
     return;
-  if ((from || size) && s->ndims != 2)
-    clsh_error(L, "from, size: a rectangle needs two dimensions, not %d",
-               s->ndims);
-  if (s->ndims != 2) {
-    r->shape = *s;
-    return;
-  }
-  if (!size) {
-    rows = row <= s->dim[0] ? s->dim[0] - row + 1 : 1;
-    cols = col <= s->dim[1] ? s->dim[1] - col + 1 : 1;
-  }
-  rectangle(L, b, row, col, rows, cols, r);
+  for (int i = 0; i < n && !sized; i++)
+    size[i] = at[i] <= s->dim[i] ? s->dim[i] - at[i] + 1 : 1;
+  box(L, b, at, size, r);
 }
 
 /* The part of `d` that takes a copy of region `r`: option `to`. */
 static void checktarget(lua_State *L, const Buffer *d, int opts,
                         const Region *r, Region *to) {
-  size_t row = 1, col = 1;
+  size_t at[MAXDIMS] = {1, 1, 1, 1};
+  const Shape *s = &d->shape;
   int type = clsh_option_push(L, opts, "to");
   if (type == LUA_TNUMBER) {
     linear(L, d, clsh_option_count(L, -1, "to"), r->shape.count, to);
@@ -120,16 +170,23 @@ static void checktarget(lua_State *L, const Buffer *d, int opts,
     return;
   }
   lua_pop(L, 1);
-  checkpair(L, opts, "to", &row, &col);
-  if (d->shape.ndims == 2 && r->shape.ndims == 2)
-    rectangle(L, d, row, col, r->shape.dim[0], r->shape.dim[1], to);
-  else if (type != LUA_TNIL)
-    clsh_error(L, "to: {row, column} needs a rectangle of a Buffer with two "
-                  "dimensions in one with two");
-  else if (d->ld == d->shape.dim[d->shape.ndims - 1])
+  bool alike = s->ndims == r->shape.ndims && s->ndims <= MAXBOX;
+  if (type != LUA_TNIL && !alike)
+    clsh_error(L, "to: a list needs Buffers and a part of the same number of "
+                  "dimensions, up to 3");
+  if (alike && (type != LUA_TNIL || s->ndims == 2)) {
+    checkindexes(L, opts, "to", s->ndims, at);
+    box(L, d, at, r->shape.dim, to);
+  } else if (d->ld == s->dim[s->ndims - 1]) {
     linear(L, d, 1, r->shape.count, to);
-  else
+  } else {
     clsh_error(L, "to: a matrix with gaps takes rectangles, not a list");
+  }
+}
+
+/* The bytes from a region's beginning to its end. */
+static size_t extent(const Region *r) {
+  return (r->slices - 1) * r->slice + (r->rows - 1) * r->pitch + r->width;
 }
 
 /* Whether two regions of one piece of memory meet (bounding ranges). */
@@ -137,8 +194,7 @@ static bool meet(const Buffer *b, const Region *r, const Buffer *d,
                  const Region *to) {
   size_t a1 = b->offset - b->shift + r->offset;
   size_t b1 = d->offset - d->shift + to->offset;
-  size_t a2 = a1 + (r->rows - 1) * r->pitch + r->width;
-  size_t b2 = b1 + (to->rows - 1) * to->pitch + to->width;
+  size_t a2 = a1 + extent(r), b2 = b1 + extent(to);
   return b->root == d->root && a1 < b2 && b1 < a2;
 }
 
@@ -146,20 +202,21 @@ static bool meet(const Buffer *b, const Region *r, const Buffer *d,
 static cl_int enqueue(bool write, const Move *m, cl_mem mem, const Region *r,
                       void *host, cl_event *slot) {
   const cl_event *list = m->waits.list;
-  size_t b[3] = {r->offset % r->pitch, r->offset / r->pitch, 0};
-  size_t h[3] = {0, 0, 0};
-  size_t region[3] = {r->width, r->rows, 1};
+  const size_t h[3] = {0, 0, 0};
+  const size_t region[3] = {r->width, r->rows, r->slices};
+  size_t b[3];
+  getorigin(r, b);
   if (r->rows == 1)
     return write ? clEnqueueWriteBuffer(m->handle, mem, CL_FALSE, r->offset,
                                         r->width, host, m->waits.n, list, slot)
                  : clEnqueueReadBuffer(m->handle, mem, CL_FALSE, r->offset,
                                        r->width, host, m->waits.n, list, slot);
   return write ? clEnqueueWriteBufferRect(m->handle, mem, CL_FALSE, b, h,
-                                          region, r->pitch, 0, r->width, 0,
-                                          host, m->waits.n, list, slot)
+                                          region, r->pitch, r->slice, r->width,
+                                          0, host, m->waits.n, list, slot)
                : clEnqueueReadBufferRect(m->handle, mem, CL_FALSE, b, h,
-                                         region, r->pitch, 0, r->width, 0,
-                                         host, m->waits.n, list, slot);
+                                         region, r->pitch, r->slice, r->width,
+                                         0, host, m->waits.n, list, slot);
 }
 
 /* Raises unless the array can take or give exactly the region. */
@@ -176,11 +233,12 @@ static void checkfit(lua_State *L, const Buffer *b, const Region *r,
 }
 
 /* Moves a region from or to the array at `arr`; pushes the Event. */
-static void transfer(lua_State *L, bool write, Buffer *b, const Region *r,
+static void transfer(lua_State *L, bool write, Buffer *b, const Region *part,
                      int arr, Move *m) {
+  const Region pieces = joined(part), *r = &pieces;
   Event *e = clsh_move_begin(L, &b->head, m);
   void *host = clsh_move_pin(L, e, arr);
-  assert(e->pin->bytes >= r->width * r->rows);
+  assert(e->pin->bytes >= r->width * r->rows * r->slices);
   clsh_move_end(L, m, enqueue(write, m, b->handle, r, host, &e->handle),
                 write         ? r->rows > 1 ? "clEnqueueWriteBufferRect"
                                             : "clEnqueueWriteBuffer"
@@ -213,7 +271,8 @@ static void shiftoptions(lua_State *L) {
  * {async = true} it does not, and returns an Event as well.
  * Options:
  *   first, count  all    elements in memory order
- *   from, size    all    a rectangle: {row, col}, {rows, cols}
+ *   from, size    all    a box: {row, col}, {rows, cols}; with one to three
+ *                        dimensions, as the buffer has
  *   queue, after  -      the Queue (default queue), a list of events before
  *   async         false  true: does not wait for the data
  */
@@ -290,7 +349,8 @@ static cl_int fillrow(const Move *m, const Buffer *b, const char *pattern,
 ** row, and a marker that ends after all of them.
 */
 static cl_int fillrows(const Move *m, const Buffer *b, const char *pattern,
-                       const Region *r, cl_event *slot) {
+                       const Region *part, cl_event *slot) {
+  const Region pieces = joined(part), *r = &pieces;
   cl_int err = CL_SUCCESS;
   for (size_t i = 0; i < r->rows && err == CL_SUCCESS; i++)
     err = fillrow(m, b, pattern, r->offset + i * r->pitch, r->width,
@@ -324,29 +384,39 @@ static int buffer_fill(lua_State *L) {
   return 1;
 }
 
+/* A part in one piece as rows and slices like those of `other`. */
+static Region laid(const Region *r, const Region *other) {
+  Region like = *other;
+  like.offset = r->offset;
+  like.pitch = like.width;
+  like.slice = like.slices > 1 ? like.rows * like.width : 0;
+  return like;
+}
+
 static cl_int enqueuecopy(const Move *m, const Buffer *b, const Region *r,
                           const Buffer *d, const Region *to, cl_event *slot) {
-  if (r->rows == 1 && to->rows == 1)
+  size_t at[3], toat[3];
+  Region from = joined(r), dest = joined(to);
+  if (from.rows == 1 && dest.rows == 1)
     return clEnqueueCopyBuffer(m->handle, b->handle, d->handle, r->offset,
-                               to->offset, r->width, m->waits.n, m->waits.list,
-                               slot);
-  size_t rows = r->rows > to->rows ? r->rows : to->rows;
-  size_t width = r->rows > 1 ? r->width : to->width;
-  size_t sp = r->rows > 1 ? r->pitch : width;
-  size_t dp = to->rows > 1 ? to->pitch : width;
-  size_t from[3] = {r->offset % sp, r->offset / sp, 0};
-  size_t dest[3] = {to->offset % dp, to->offset / dp, 0};
-  size_t region[3] = {width, rows, 1};
-  return clEnqueueCopyBufferRect(m->handle, b->handle, d->handle, from, dest,
-                                 region, sp, 0, dp, 0, m->waits.n,
-                                 m->waits.list, slot);
+                               to->offset, from.width, m->waits.n,
+                               m->waits.list, slot);
+  from = from.rows > 1 ? *r : laid(r, to);
+  dest = dest.rows > 1 ? *to : laid(to, r);
+  const size_t region[3] = {from.width, from.rows, from.slices};
+  assert(dest.width == from.width && dest.rows == from.rows);
+  getorigin(&from, at);
+  getorigin(&dest, toat);
+  return clEnqueueCopyBufferRect(m->handle, b->handle, d->handle, at, toat,
+                                 region, from.pitch, from.slice, dest.pitch,
+                                 dest.slice, m->waits.n, m->waits.list, slot);
 }
 
 /** Buffer:copy(dst [, opts]) -> Event
  * Copies the buffer, or a part, into Buffer `dst` on the device. Types must
  * agree; parts must not overlap. Options as for Buffer:read.
  * Options:
- *   to  1  where in `dst`: an element, or {row, col} of a rectangle
+ *   to  1  where in `dst`: an element, or {row, col} of a box
  */
 static int buffer_copy(lua_State *L) {
   Region r, to;

@@ -713,9 +713,9 @@ enqueuekernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims,
   return leave(err);
 }
 
-/* A part of a buffer: rows, `pitch` bytes apart; 0: one row. */
+/* A part of a buffer: rows, `pitch` bytes apart, 0: one row; in slices. */
 typedef struct Rows {
-  size_t origin[3], width, rows, pitch;
+  size_t origin[3], region[3], pitch, slice;
 } Rows;
 
 /*
@@ -731,7 +731,7 @@ static cl_int transfer(cl_command_queue queue, cl_mem memory, const Rows *r,
   bool write = type == CL_COMMAND_WRITE_BUFFER ||
                type == CL_COMMAND_WRITE_BUFFER_RECT ||
                type == CL_COMMAND_UNMAP_MEM_OBJECT;
-  size_t bytes = r->width * r->rows;
+  size_t bytes = r->region[0] * r->region[1] * r->region[2];
   bool whole = b->root == b && r->pitch == 0 && bytes == b->size;
   cl_int err = prepare(q, b, !(write && whole));
   if (err != CL_SUCCESS)
@@ -751,9 +751,10 @@ static cl_int transfer(cl_command_queue queue, cl_mem memory, const Rows *r,
   wire_putn(m, b->head.id);
   for (int i = 0; i < 3; i++)
     wire_putn(m, r->origin[i]);
-  wire_putn(m, r->width);
-  wire_putn(m, r->rows);
+  for (int i = 0; i < 3; i++)
+    wire_putn(m, r->region[i]);
   wire_putn(m, r->pitch);
+  wire_putn(m, r->slice);
   wire_putn(m, e->staging);
   e->target = target;
   e->bytes = bytes;
@@ -770,7 +771,7 @@ static cl_int CL_API_CALL enqueueread(cl_command_queue queue, cl_mem memory,
                                       cl_bool blocking, size_t offset,
                                       size_t size, void *p, cl_uint n,
                                       const cl_event *list, cl_event *result) {
-  const Rows r = {{offset, 0, 0}, size, 1, 0};
+  const Rows r = {{offset, 0, 0}, {size, 1, 1}, 0, 0};
   if (blocking)
     return CL_INVALID_OPERATION;
   if (!enter())
@@ -785,7 +786,7 @@ static cl_int CL_API_CALL enqueuewrite(cl_command_queue queue, cl_mem memory,
                                        size_t size, const void *p, cl_uint n,
                                        const cl_event *list,
                                        cl_event *result) {
-  const Rows r = {{offset, 0, 0}, size, 1, 0};
+  const Rows r = {{offset, 0, 0}, {size, 1, 1}, 0, 0};
   (void)blocking;
   if (!enter())
     return NOWORKER;
@@ -793,12 +794,11 @@ static cl_int CL_API_CALL enqueuewrite(cl_command_queue queue, cl_mem memory,
                         n, list, result));
 }
 
-/* Rows of two dimensions that are dense on the host: all that module cl has.
- */
+/* Rows that are dense on the host: all that module cl has. */
 static bool isdense(const size_t *origin, const size_t *region, size_t pitch,
                     size_t slice) {
-  return origin[0] == 0 && origin[1] == 0 && origin[2] == 0 &&
-         region[2] == 1 && slice == 0 && (pitch == 0 || pitch == region[0]);
+  return origin[0] == 0 && origin[1] == 0 && origin[2] == 0 && slice == 0 &&
+         (pitch == 0 || pitch == region[0]);
 }
 
 static cl_int CL_API_CALL enqueuereadrect(
@@ -806,10 +806,11 @@ static cl_int CL_API_CALL enqueuereadrect(
     const size_t *origin, const size_t *hostorigin, const size_t *region,
     size_t pitch, size_t slice, size_t hostpitch, size_t hostslice, void *p,
     cl_uint n, const cl_event *list, cl_event *result) {
-  const Rows r = {
-      {origin[0], origin[1], origin[2]}, region[0], region[1], pitch};
-  if (blocking || slice != 0 ||
-      !isdense(hostorigin, region, hostpitch, hostslice))
+  const Rows r = {{origin[0], origin[1], origin[2]},
+                  {region[0], region[1], region[2]},
+                  pitch,
+                  slice};
+  if (blocking || !isdense(hostorigin, region, hostpitch, hostslice))
     return CL_INVALID_OPERATION;
   if (!enter())
     return NOWORKER;
@@ -822,10 +823,12 @@ static cl_int CL_API_CALL enqueuewriterect(
     const size_t *origin, const size_t *hostorigin, const size_t *region,
     size_t pitch, size_t slice, size_t hostpitch, size_t hostslice,
     const void *p, cl_uint n, const cl_event *list, cl_event *result) {
-  const Rows r = {
-      {origin[0], origin[1], origin[2]}, region[0], region[1], pitch};
+  const Rows r = {{origin[0], origin[1], origin[2]},
+                  {region[0], region[1], region[2]},
+                  pitch,
+                  slice};
   (void)blocking;
-  if (slice != 0 || !isdense(hostorigin, region, hostpitch, hostslice))
+  if (!isdense(hostorigin, region, hostpitch, hostslice))
     return CL_INVALID_OPERATION;
   if (!enter())
     return NOWORKER;
@@ -835,7 +838,7 @@ static cl_int CL_API_CALL enqueuewriterect(
 
 /* Enqueues a copy of `bytes`, or of rows where `region` is more. */
 static cl_int copy(Queue *q, Memory *from, Memory *to, cl_command_type type,
-                   const size_t n[11], cl_uint nwaits, const cl_event *list,
+                   const size_t n[13], cl_uint nwaits, const cl_event *list,
                    cl_event *result) {
   if (!enter())
     return NOWORKER;
@@ -853,7 +856,7 @@ static cl_int copy(Queue *q, Memory *from, Memory *to, cl_command_type type,
   wire_putn(m, from->head.id);
   wire_putn(m, to->head.id);
   wire_putn(m, rows);
-  for (int i = 0; i < 11; i++)
+  for (int i = 0; i < 13; i++)
     wire_putn(m, n[i]);
   clsh_thing_keep(to, 0);
   return leave(send(e, false, err, result));
@@ -863,7 +866,7 @@ static cl_int CL_API_CALL enqueuecopy(cl_command_queue queue, cl_mem from,
                                       cl_mem to, size_t at, size_t toat,
                                       size_t size, cl_uint n,
                                       const cl_event *list, cl_event *result) {
-  const size_t sizes[11] = {at, 0, 0, toat, 0, 0, size};
+  const size_t sizes[13] = {at, 0, 0, toat, 0, 0, size};
   return copy((Queue *)queue, (Memory *)from, (Memory *)to,
               CL_COMMAND_COPY_BUFFER, sizes, n, list, result);
 }
@@ -873,11 +876,9 @@ enqueuecopyrect(cl_command_queue queue, cl_mem from, cl_mem to,
                 const size_t *at, const size_t *toat, const size_t *region,
                 size_t pitch, size_t slice, size_t topitch, size_t toslice,
                 cl_uint n, const cl_event *list, cl_event *result) {
-  const size_t sizes[11] = {at[0],     at[1],   at[2],     toat[0],
-                            toat[1],   toat[2], region[0], region[1],
-                            region[2], pitch,   topitch};
-  if (slice != 0 || toslice != 0)
-    return CL_INVALID_OPERATION;
+  const size_t sizes[13] = {at[0],   at[1],     at[2],     toat[0],   toat[1],
+                            toat[2], region[0], region[1], region[2], pitch,
+                            slice,   topitch,   toslice};
   return copy((Queue *)queue, (Memory *)from, (Memory *)to,
               CL_COMMAND_COPY_BUFFER_RECT, sizes, n, list, result);
 }
@@ -929,7 +930,7 @@ static void *CL_API_CALL enqueuemap(cl_command_queue queue, cl_mem memory,
                                     size_t offset, size_t size, cl_uint n,
                                     const cl_event *list, cl_event *result,
                                     cl_int *errp) {
-  const Rows r = {{offset, 0, 0}, size, 1, 0};
+  const Rows r = {{offset, 0, 0}, {size, 1, 1}, 0, 0};
   if (blocking || !enter()) {
     *errp = blocking ? CL_INVALID_OPERATION : NOWORKER;
     return NULL;
@@ -975,7 +976,7 @@ static cl_int CL_API_CALL enqueueunmap(cl_command_queue queue, cl_mem memory,
   Mapping *p = *at;
   if (p == NULL)
     return leave(CL_INVALID_VALUE);
-  const Rows r = {{p->offset, 0, 0}, p->size, 1, 0};
+  const Rows r = {{p->offset, 0, 0}, {p->size, 1, 1}, 0, 0};
   *at = p->next;
   cl_int err;
   if (p->writes)

@@ -388,12 +388,12 @@ static cl_int launch(const Command *c) {
 /* A read or write of rows between a buffer and the dense heap. */
 static cl_int transfer(const Command *c, bool write) {
   cl_mem m = getobject();
-  size_t origin[3], zero[3] = {0, 0, 0}, region[3] = {1, 1, 1};
+  size_t origin[3], zero[3] = {0, 0, 0}, region[3];
   for (int i = 0; i < 3; i++)
     origin[i] = (size_t)wire_getn(in);
-  for (int i = 0; i < 2; i++)
+  for (int i = 0; i < 3; i++)
     region[i] = (size_t)wire_getn(in);
-  size_t pitch = (size_t)wire_getn(in);
+  size_t pitch = (size_t)wire_getn(in), slice = (size_t)wire_getn(in);
   char *p = wire_at(wire, (size_t)wire_getn(in));
   if (pitch == 0)
     return write ? clEnqueueWriteBuffer(c->queue, m, CL_FALSE, origin[0],
@@ -401,22 +401,22 @@ static cl_int transfer(const Command *c, bool write) {
                  : clEnqueueReadBuffer(c->queue, m, CL_FALSE, origin[0],
                                        region[0], p, c->n, c->waits, c->event);
   return write ? clEnqueueWriteBufferRect(c->queue, m, CL_FALSE, origin, zero,
-                                          region, pitch, 0, region[0], 0, p,
-                                          c->n, c->waits, c->event)
+                                          region, pitch, slice, region[0], 0,
+                                          p, c->n, c->waits, c->event)
                : clEnqueueReadBufferRect(c->queue, m, CL_FALSE, origin, zero,
-                                         region, pitch, 0, region[0], 0, p,
+                                         region, pitch, slice, region[0], 0, p,
                                          c->n, c->waits, c->event);
 }
 
 static cl_int copy(const Command *c) {
-  size_t n[11];
+  size_t n[13];
   cl_mem from = getobject(), to = getobject();
   bool rows = wire_getn(in) != 0;
-  for (int i = 0; i < 11; i++)
+  for (int i = 0; i < 13; i++)
     n[i] = (size_t)wire_getn(in);
   return rows ? clEnqueueCopyBufferRect(c->queue, from, to, n, n + 3, n + 6,
-                                        n[9], 0, n[10], 0, c->n, c->waits,
-                                        c->event)
+                                        n[9], n[10], n[11], n[12], c->n,
+                                        c->waits, c->event)
               : clEnqueueCopyBuffer(c->queue, from, to, n[0], n[3], n[6], c->n,
                                     c->waits, c->event);
 }

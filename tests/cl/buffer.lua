@@ -132,8 +132,79 @@ t.test("rectangles", function()
   t.raises(function()
     b:read{from = {1, 1}, size = {math.maxinteger, math.maxinteger}}
   end, "leaves")
-  t.raises(function() b:read{from = {1}} end, "a list of two numbers")
+  t.raises(function() b:read{from = {1}} end, "a list of 2 numbers")
   t.raises(function() b:read{from = {1, 1}, first = 1} end, "two different")
+end)
+
+t.test("boxes of one and three dimensions", function()
+  local v <close> = numbers(10)
+  t.eq(v:read{from = 3, size = {2}}:table(), {3, 4})
+  t.eq(v:read{from = {9}}:table(), {9, 10})
+  local function place(i, j, k)
+    return 100 * i + 10 * j + k
+  end
+  local b <close> = cl.buffer("int", {3, 4, 5}, place)
+  local h <close> = b:read()
+  -- every box, against the elements of the whole
+  for _ = 1, 100 do
+    local from, size = {}, {}
+    for d, n in ipairs{3, 4, 5} do
+      from[d] = math.random(n)
+      size[d] = math.random(n - from[d] + 1)
+    end
+    local what = table.concat(from, ",") .. " " .. table.concat(size, ",")
+    local part <close> = b:read{from = from, size = size}
+    t.eq(part.shape, size)
+    local function check(a, at)
+      local flat = 0
+      for i = 1, size[1] do
+        for j = 1, size[2] do
+          for k = 1, size[3] do
+            flat = flat + 1
+            t.eq(a[at(i, j, k)], place(from[1] + i - 1, from[2] + j - 1,
+              from[3] + k - 1), what)
+          end
+        end
+      end
+      t.eq(#part, flat)
+    end
+    local function dense(i, j, k)
+      return ((i - 1) * size[2] + j - 1) * size[3] + k
+    end
+    check(part, dense)
+    local line <close> = cl.buffer("int", #part + 7, -1)
+    b:copy(line, {from = from, size = size, to = 8})
+    check(line:read{first = 8}, dense)
+    t.eq(line:read()[7], -1)
+    local other <close> = cl.buffer("int", {4, 4, 7}, 0)
+    b:copy(other, {from = from, size = size, to = {1, 1, 2}})
+    check(other:read(), function(i, j, k)
+      return ((i - 1) * 4 + j - 1) * 7 + k + 1
+    end)
+    local again <close> = cl.buffer("int", {3, 4, 5}, -1)
+    again:write(part, {from = from, size = size})
+    t.eq(again:read{from = from, size = size}:table(), part:table(), what)
+    local rest = 0
+    for _, x in ipairs(again:read()) do
+      rest = rest + (x == -1 and 1 or 0)
+    end
+    t.eq(rest, 60 - #part, what)
+    line:copy(again, {first = 8, to = 1})
+    t.eq(again:read{first = 1, count = #part}:table(),
+      line:read{first = 8}:table())
+  end
+  t.eq(h:at(3, 4, 5), 345)
+  t.raises(function() b:read{from = {1, 1, 4}, size = {1, 1, 3}} end,
+    "part 1x1x3 at 1x1x4 leaves the buffer of 3x4x5")
+  t.raises(function() b:read{from = {1, 1}} end, "a list of 3 numbers")
+  t.raises(function()
+    cl.buffer("int", {2, 2, 2, 2}):read{from = {1, 1, 1}}
+  end, "at most 3 dimensions, the Buffer 4")
+  t.raises(function() b:copy(v, {from = {1, 1, 1}, to = {1}}) end,
+    "the same number of dimensions")
+  t.raises(function()
+    b:copy(b, {size = {2, 4, 5}, to = {2, 1, 1}})
+  end, "CL_MEM_COPY_OVERLAP")
 end)
 
 t.test("copies on the device", function()
