@@ -51,6 +51,9 @@ extern volatile int clsh_hush_stderr;
 /* context.c: what nobody was told of a worker that has ended */
 void clsh_context_pushended(lua_State *L);
 
+/* event.c: the program's end sets the user events that nobody has set */
+void clsh_event_failall(void);
+
 /* pending.c, process.c: the end of the program while commands run. Work that
    was launched before the last Ctrl-C is abandoned. */
 int clsh_pending_count(lua_State *L, double seconds, bool abandoned);

@@ -30,6 +30,7 @@ typedef struct Context {
   cl_sampler samplers[SAMPLERS]; /* those in use, by their setting */
   cl_int lost;                   /* the error that ended it, or CL_SUCCESS */
   const char *lostcall;
+  bool failed; /* a user event has: what waits for it does too */
 } Context;
 Context *clsh_context_check(lua_State *L, int arg);
 Context *clsh_context_any(lua_State *L, int arg);     /* closed ones too */

@@ -15,6 +15,9 @@
 #include "queue.h"
 
 #define EVENTBYTES 1024 /* a driver's memory for an event, roughly */
+/* the status of a user event that nobody has set */
+#define GIVENUP CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST
+#define POCLFAILED (-1) /* PoCL's status of a command that waited for it */
 
 static const char *const stamps[] = {"queued", "submit", "start", "stop"};
 static Event *pending; /* made and not yet read out, the newest first */
@@ -113,17 +116,43 @@ static void addorphan(cl_event handle, Block *pin) {
 
 static void notedropped(const Event *e) {
   Queue *q = e->queue;
+  if (q == NULL)
+    return;
   q->dropped = true;
   if (e->kernel[0] != '\0')
     memcpy(q->kernel, e->kernel, sizeof q->kernel);
 }
 
+/* Sets a user event, once; no command waits for it any more. */
+cl_int clsh_event_set(Event *e, cl_int status) {
+  assert(e->queue == NULL && e->handle != NULL);
+  e->context->failed |= status < 0;
+  cl_int err = clSetUserEventStatus(e->handle, status);
+  e->status = status;
+  clReleaseEvent(e->handle);
+  e->handle = NULL;
+  unlinkevent(e);
+  return err;
+}
+
+/* Fails all user events: at the program's end nobody is left to set one. */
+void clsh_event_failall(void) {
+  for (Event *e = pending, *next; e != NULL; e = next) {
+    next = e->next;
+    if (e->queue == NULL && e->handle != NULL && !clsh_process_handsoff())
+      clsh_event_set(e, GIVENUP);
+  }
+}
+
 /*
 ** Dropping an Event never waits: memory still in use becomes an orphan, and
-** stays allocated where the program ends while commands run.
+** stays allocated where the program ends while commands run. A user event
+** that was not set fails, as the commands that wait for it would never end.
 */
 static void event_release(Object *o) {
   Event *e = (Event *)o;
+  if (e->queue == NULL && e->handle != NULL && !clsh_process_handsoff())
+    clsh_event_set(e, GIVENUP);
   unlinkevent(e);
   if (clsh_process_abandoned())
     return;
@@ -143,8 +172,27 @@ static void event_release(Object *o) {
 
 static const Class class;
 
-static Event *checkevent(lua_State *L, int arg) {
+Event *clsh_event_check(lua_State *L, int arg) {
   return clsh_class_check(L, arg, &class);
+}
+
+/* Pushes a pending event that keeps the object at `owner`. */
+static Event *newevent(lua_State *L, int owner, Context *c, Queue *q) {
+  sweeporphans();
+  clsh_class_pressure(L, EVENTBYTES);
+  Event *e = clsh_class_new(L, &class, 1);
+  e->queue = q;
+  e->context = c;
+  e->status = CL_QUEUED;
+  e->flight = clsh_flight_newest();
+  lua_pushvalue(L, owner);
+  lua_setiuservalue(L, -2, 1);
+  e->next = pending;
+  e->link = &pending;
+  if (pending != NULL)
+    pending->link = &e->next;
+  pending = e;
+  return e;
 }
 
 /*
@@ -157,21 +205,13 @@ Event *clsh_event_new(lua_State *L, int queuearg) {
   queuearg = lua_absindex(L, queuearg);
   Queue *q = clsh_queue_any(L, queuearg);
   q->interrupts = clsh_poll_interrupts();
-  sweeporphans();
-  clsh_class_pressure(L, EVENTBYTES);
-  Event *e = clsh_class_new(L, &class, 1);
-  e->queue = q;
-  e->context = q->context;
-  e->status = CL_QUEUED;
-  e->flight = clsh_flight_newest();
-  lua_pushvalue(L, queuearg);
-  lua_setiuservalue(L, -2, 1);
-  e->next = pending;
-  e->link = &pending;
-  if (pending != NULL)
-    pending->link = &e->next;
-  pending = e;
-  return e;
+  return newevent(L, queuearg, q->context, q);
+}
+
+/* Pushes an event of the context at `ctx` that no command sets. */
+Event *clsh_event_newuser(lua_State *L, int ctx) {
+  ctx = lua_absindex(L, ctx);
+  return newevent(L, ctx, clsh_context_check(L, ctx), NULL);
 }
 
 /* Keeps host memory allocated until the command has ended. */
@@ -186,15 +226,22 @@ void clsh_event_setkernel(Event *e, const char *name) {
   memccpy(e->kernel, name, '\0', sizeof e->kernel - 1);
 }
 
-/* Raises for a command that ended with an error. */
+/*
+** Raises for a command that ended with an error. That of a command that waited
+** for a failed event does not mean that the device is lost.
+*/
 static void commandfailed(lua_State *L, Event *e) {
   cl_int code = e->status;
   clsh_context_checkworker(L, code, "clWaitForEvents");
-  if (code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) {
+  if (e->queue == NULL && code != GIVENUP)
     clsh_error_call(L, code, "clWaitForEvents",
-                    "a command it waits for failed");
-    return;
-  }
+                    "Event:fail has set the Event");
+  if (e->queue == NULL)
+    clsh_error_call(L, code, "clWaitForEvents",
+                    "the Event was closed before it was set");
+  if (code == GIVENUP || (e->context->failed && code == POCLFAILED))
+    clsh_error_call(L, GIVENUP, "clWaitForEvents",
+                    "an event that the command waits for has failed");
   if (code != CL_MEM_OBJECT_ALLOCATION_FAILURE)
     clsh_context_setlost(e->context, code, "a command");
   clsh_context_pushnotice(L);
@@ -237,10 +284,13 @@ static void settle(Event *e) {
 ** event keeps its memory, and the next wait asks again.
 */
 void clsh_event_wait(lua_State *L, int arg) {
-  Event *e = checkevent(L, arg);
+  Event *e = clsh_event_check(L, arg);
   if (e->handle != NULL) {
     Context *c = e->context;
     clsh_context_alive(L, c);
+    if (e->queue == NULL)
+      clsh_error(L, "this wait would never end: Event:complete must set the "
+                    "Event first");
     clsh_context_checkcommand(L, c, clsh_queue_flush(e->queue), "clFlush");
     clsh_context_checkcommand(L, c, clsh_poll_event(L, e->handle, &e->status),
                               "clGetEventInfo");
@@ -253,7 +303,10 @@ void clsh_event_wait(lua_State *L, int arg) {
     commandfailed(L, e);
 }
 
-/* Adds the event at `arg` to a wait list, unless its command has ended. */
+/*
+** Adds the event at `arg` to a wait list, unless its command has ended. Behind
+** an event that has failed a queue of PoCL's would stand still.
+*/
 static void addafter(lua_State *L, int arg, Context *c, After *a) {
   Event *e = clsh_class_test(L, arg, &class);
   if (e == NULL) {
@@ -264,13 +317,18 @@ static void addafter(lua_State *L, int arg, Context *c, After *a) {
   }
   if (e->context != c)
     clsh_error(L, "after: an Event of another context");
+  cl_int status =
+      e->handle != NULL && c->failed ? clsh_poll_status(e->handle) : e->status;
+  if (status < 0)
+    clsh_error(L, "after: this Event has failed, and the command would too");
   if (e->handle == NULL)
     return;
   if (a->n == MAXEVENTS)
     clsh_error(L, "after: more than %d events; join them by a marker",
                MAXEVENTS);
   clsh_context_alive(L, c);
-  clsh_queue_flush(e->queue); /* else the wait may never end */
+  if (e->queue != NULL)
+    clsh_queue_flush(e->queue); /* else the wait may never end */
   a->events[a->n++] = e->handle;
   a->list = a->events;
 }
@@ -294,23 +352,15 @@ void clsh_event_after(lua_State *L, int arg, Context *c, After *a) {
   }
 }
 
-/** Event:wait() -> Event
- * Waits until the command has ended. Ctrl-C ends the wait with an error;
- * the command itself goes on.
- */
-static int event_wait(lua_State *L) {
-  lua_settop(L, 1);
-  clsh_event_wait(L, 1);
-  return 1;
-}
-
 /* The event at 1, ended, with time stamps. */
 static Event *checkstamped(lua_State *L) {
-  Event *e = checkevent(L, 1);
+  Event *e = clsh_event_check(L, 1);
   clsh_event_wait(L, 1);
   if (!e->stamped)
-    clsh_error(L, "no time stamps: the Event's queue is not profiled "
-                  "(cl.queue{profiling = true})");
+    clsh_error(L, e->queue == NULL
+                      ? "no time stamps: no command sets this Event"
+                      : "no time stamps: the Event's queue is not profiled "
+                        "(cl.queue{profiling = true})");
   return e;
 }
 
@@ -369,7 +419,7 @@ static lua_Number amount(lua_State *L, lua_Number own, const char *name) {
  * default the number that the launch has: see Launch:work.
  */
 static int event_gflops(lua_State *L) {
-  const Event *e = checkevent(L, 1);
+  const Event *e = clsh_event_check(L, 1);
   return pushrate(L, amount(L, e->flop, "operations"));
 }
 
@@ -378,13 +428,13 @@ static int event_gflops(lua_State *L) {
  * number that the launch has.
  */
 static int event_gbs(lua_State *L) {
-  const Event *e = checkevent(L, 1);
+  const Event *e = clsh_event_check(L, 1);
   return pushrate(L, amount(L, e->bytes, "bytes"));
 }
 
 /* ev.flop, ev.bytes: an integer where it is one; nil for 0. */
 static int event_amount(lua_State *L) {
-  const Event *e = checkevent(L, 1);
+  const Event *e = clsh_event_check(L, 1);
   lua_Number x = *clsh_class_field(L) == 'f' ? e->flop : e->bytes;
   lua_Integer n;
   if (!(x > 0))
@@ -403,10 +453,11 @@ static const char *statusname(cl_int status) {
 }
 
 static int event_status(lua_State *L) {
-  Event *e = checkevent(L, 1);
+  Event *e = clsh_event_check(L, 1);
   if (e->handle != NULL) {
     clsh_context_alive(L, e->context);
-    clsh_queue_flush(e->queue); /* or the status may never change */
+    if (e->queue != NULL)
+      clsh_queue_flush(e->queue); /* or the status may never change */
   }
   lua_pushstring(L, statusname(e->handle != NULL ? clsh_poll_status(e->handle)
                                                  : e->status));
@@ -429,7 +480,8 @@ static const char *commandname(cl_command_type type) {
                {CL_COMMAND_WRITE_BUFFER_RECT, "write rect"},
                {CL_COMMAND_COPY_BUFFER_RECT, "copy rect"},
                {CL_COMMAND_BARRIER, "barrier"},
-               {CL_COMMAND_FILL_BUFFER, "fill"}};
+               {CL_COMMAND_FILL_BUFFER, "fill"},
+               {CL_COMMAND_USER, "user"}};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (names[i].type == type)
       return names[i].name;
@@ -437,8 +489,10 @@ static const char *commandname(cl_command_type type) {
 }
 
 static int event_command(lua_State *L) {
-  Event *e = checkevent(L, 1);
-  if (e->handle != NULL) {
+  Event *e = clsh_event_check(L, 1);
+  if (e->queue == NULL) {
+    e->command = CL_COMMAND_USER;
+  } else if (e->handle != NULL) {
     clsh_context_alive(L, e->context);
     clGetEventInfo(e->handle, CL_EVENT_COMMAND_TYPE, sizeof e->command,
                    &e->command, NULL);
@@ -456,7 +510,7 @@ static int event_command(lua_State *L) {
  * `ev.command`, and `ev.flop`, `ev.bytes` where the launch knows them.
  */
 static int event_info(lua_State *L) {
-  Event *e = checkevent(L, 1);
+  Event *e = clsh_event_check(L, 1);
   lua_settop(L, 1);
   lua_newtable(L);
   event_command(L);
@@ -527,25 +581,9 @@ static int queue_barrier(lua_State *L) {
   return enqueuemark(L, true);
 }
 
-/** Queue:finish() -> Queue
- * Waits until all commands of the queue have ended. Ctrl-C ends the wait, not
- * the commands.
- */
-static int queue_finish(lua_State *L) {
-  lua_settop(L, 1);
-  enqueuemark(L, false);
-  lua_pushvalue(L, -1);
-  lua_replace(L, 2);
-  lua_settop(L, 2);
-  clsh_event_wait(L, 2);
-  lua_settop(L, 1);
-  return 1;
-}
-
 static const luaL_Reg methods[] = {{"gbs", event_gbs},
                                    {"gflops", event_gflops},
                                    {"info", event_info},
-                                   {"wait", event_wait},
                                    {NULL, NULL}};
 static const luaL_Reg fields[] = {
     {"bytes", event_amount},  {"command", event_command},
@@ -559,10 +597,8 @@ static const Class class = {"Event", sizeof(Event), methods,      fields,
                             meta,    NULL,          event_release};
 
 void clsh_event_open(lua_State *L) {
-  static const luaL_Reg queue[] = {{"barrier", queue_barrier},
-                                   {"finish", queue_finish},
-                                   {"marker", queue_marker},
-                                   {NULL, NULL}};
+  static const luaL_Reg queue[] = {
+      {"barrier", queue_barrier}, {"marker", queue_marker}, {NULL, NULL}};
   clsh_class_define(L, &class);
   clsh_class_add(L, "Queue", queue, NULL);
   clsh_option_declare(L, "Queue:barrier", mark_options);

@@ -121,25 +121,8 @@ cl_int clsh_poll_event(lua_State *L, cl_event handle, cl_int *status) {
   return c.err;
 }
 
-static bool istime(void *arg) {
-  return clsh_poll_now() >= *(double *)arg;
-}
-
-/** cl.sleep(seconds)
- * Waits; the processor is idle meanwhile. Ctrl-C ends the wait.
- */
-static int cl_sleep(lua_State *L) {
-  lua_Number seconds = luaL_checknumber(L, 1);
-  if (!(seconds >= 0 && seconds < HUGE_VAL))
-    return clsh_error_arg(L, 1, "seconds must be >= 0 and finite; got %s",
-                          clsh_option_got(L, 1));
-  double end = clsh_poll_now() + seconds;
-  clsh_poll_until(L, istime, &end, NULL);
-  return 0;
-}
-
 void clsh_poll_open(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"sleep", cl_sleep}, {"undisturbed", cl_undisturbed}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"undisturbed", cl_undisturbed},
+                                       {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
 }

@@ -42,8 +42,8 @@ typedef struct After {
 typedef struct Event {
   Object head;
   cl_event handle;  /* NULL once the command is done and read out */
-  Queue *queue;     /* user value 1 keeps it */
-  Context *context; /* kept by the queue */
+  Queue *queue;     /* user value 1 keeps it; NULL: a user event */
+  Context *context; /* kept by the queue, or user value 1 of a user event */
   Block *pin;       /* host memory the command uses */
   cl_int status;
   cl_command_type command;
@@ -61,6 +61,9 @@ const char *clsh_event_kernel(const Queue *q); /* under way, or NULL */
 void clsh_event_wait(lua_State *L, int arg);
 void clsh_event_after(lua_State *L, int arg, Context *c, After *a);
 int clsh_event_count(const Queue *q, int most, int *kernels);
+Event *clsh_event_newuser(lua_State *L, int ctx);
+cl_int clsh_event_set(Event *e, cl_int status);
+Event *clsh_event_check(lua_State *L, int arg);
 void clsh_event_open(lua_State *L);
 
 /* move.c: a command that moves data */
@@ -76,6 +79,11 @@ void clsh_move_check(lua_State *L, Context *c, int opts,
 Event *clsh_move_begin(lua_State *L, const Object *o, Move *m);
 void *clsh_move_pin(lua_State *L, Event *e, int arr);
 void clsh_move_end(lua_State *L, const Move *m, cl_int err, const char *call);
+/* userevent.c */
+void clsh_userevent_open(lua_State *L);
+
+/* wait.c: the waits of scripts */
+void clsh_wait_open(lua_State *L);
 
 /* pending.c */
 void clsh_pending_open(lua_State *L);

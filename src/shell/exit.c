@@ -117,6 +117,7 @@ static bool tellended(lua_State *L) {
 bool clsh_exit_leave(lua_State *L) {
   fflush(stdout);
   clsh_interrupt_close();
+  clsh_event_failall();
   if (!clsh_timeout_expired())
     await(L);
   bool fine = tellended(L);

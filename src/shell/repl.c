@@ -59,6 +59,13 @@ static void runinput(lua_State *L) {
     failed(L);
 }
 
+/* Between two inputs: calls the functions of Event:on_complete. */
+static void attend(lua_State *L) {
+  lua_settop(L, SESSION);
+  if (call(L, "poll", 0, 0) != LUA_OK)
+    failed(L);
+}
+
 /* Runs the input at the top; false to leave. */
 static bool input(lua_State *L) {
   if (call(L, "prepare", 1, 1) != LUA_OK)
@@ -119,6 +126,7 @@ void clsh_repl_run(lua_State *L, bool quiet) {
       break;
     if (what == INPUT_TEXT)
       going = input(L);
+    attend(L);
   }
   lua_settop(L, 0);
 }

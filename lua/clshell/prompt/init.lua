@@ -221,6 +221,10 @@ function M.shown(...)
   tell(input, true, ...)
 end
 
+--- session.poll()
+--- Calls the functions of Event:on_complete, between two inputs.
+M.poll = cl.poll
+
 --- session.failed(err) -> whether the later inputs of a paste are dropped
 --- The end of an input that failed: prints the error; %tb tells more.
 function M.failed(err)

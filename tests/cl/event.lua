@@ -1,0 +1,147 @@
+-- event.lua - Events that scripts set, and functions called at the end of
+-- commands. Times and wait lists of commands: kernel.lua, lifetime.lua.
+-- SPDX-License-Identifier: MIT
+local t = require "t"
+local cl = require "cl"
+
+t.device()
+t.keeps("Context", "Queue")
+
+-- A user event; skips the test where the driver has none.
+local function user_event()
+  local fine, u = pcall(cl.user_event)
+  if not fine and u.name == "CL_INVALID_OPERATION" then
+    t.skip(u.message)
+  end
+  return fine and u or error(u)
+end
+
+t.test("commands wait for a user event", function()
+  local b <close> = cl.buffer("int", 4, 0)
+  local u <close> = user_event()
+  t.eq({u.status, u.command}, {"submitted", "user"})
+  local e <close> = b:fill(7, {async = true, after = u})
+  t.ok(e.status ~= "complete")
+  t.raises(function() e:complete() end, "must be an Event of cl.user_event")
+  t.ok(rawequal(u:complete(), u))
+  e:wait()
+  t.eq(b:read():table(), {7, 7, 7, 7})
+  t.eq(u:wait().status, "complete")
+  b:fill(8, {after = u})
+  t.eq(b:read()[4], 8)
+  t.raises(function() u:complete() end, "this Event has been set already")
+  t.raises(function() u:fail() end, "this Event has been set already")
+  t.raises(function() return u.ms end, "no command sets this Event")
+  t.raises(function() cl.user_event{contex = 1} end, "did you mean 'context'")
+end)
+
+t.test("a user event that nobody has set is not waited for", function()
+  local u <close> = user_event()
+  t.raises(function() u:wait() end, "this wait would never end")
+  u:on_complete(function() end)
+  local b <close> = cl.buffer("int", 1, 0)
+  local first <close> = b:fill(1, {async = true})
+  first:on_complete(function() u:complete() end)
+  t.eq(u:wait().status, "complete", "a function sets it during the wait")
+end)
+
+t.test("what waits for a failed event fails; the device does not",
+function()
+  local b <close> = cl.buffer("int", 2, 0)
+  local u <close> = user_event()
+  local e <close> = b:fill(7, {async = true, after = u})
+  for _, code in ipairs{0, 1, math.mininteger} do
+    t.raises(function() u:fail(code) end, "an integer below 0")
+  end
+  u:fail(-5)
+  local err = t.raises(function() u:wait() end, "Event:fail has set")
+  t.eq({err.code, err.name}, {-5, "CL_OUT_OF_RESOURCES"})
+  t.raises(function() e:wait() end, "that the command waits for has failed")
+  t.eq({u.status, e.status}, {"failed", "failed"})
+  for _, after in ipairs{u, e} do
+    t.raises(function() b:fill(1, {after = after}) end,
+      "this Event has failed")
+  end
+  b:fill(3)
+  t.eq(b:read():table(), {3, 3})
+end)
+
+t.test("a user event fails at its end, so that nothing hangs", function()
+  local b <close> = cl.buffer("int", 1, 0)
+  user_event():close()
+  local e <close> = b:fill(7, {async = true, after = user_event()})
+  collectgarbage()
+  collectgarbage()
+  t.raises(function() e:wait() end, "that the command waits for has failed")
+  local u = user_event()
+  local f <close> = b:fill(7, {async = true, after = u})
+  u:close()
+  t.raises(function() u:complete() end, "this Event is closed")
+  t.raises(function() f:wait() end, "that the command waits for has failed")
+  t.eq(b:read()[1], 0)
+  local out = t.capture(t.exe .. [[ -e '
+    local b, u = cl.buffer("int", 1, 0), cl.user_event()
+    b:fill(7, {async = true, after = u})
+    print "left"' 2>&1]])
+  t.eq(out, "left\n")
+end)
+
+t.test("functions are called at the end of commands", function()
+  local b <close> = cl.buffer("int", 2, 0)
+  local u <close> = user_event()
+  local e <close> = b:fill(7, {async = true, after = u})
+  local calls = {}
+  local function note(event, status)
+    calls[#calls + 1] = {rawequal(event, e), status, b:read()[2]}
+  end
+  t.ok(rawequal(e:on_complete(note), e))
+  e:on_complete(note)
+  t.eq({cl.poll(), #calls}, {0, 0})
+  u:complete()
+  e:wait()
+  t.eq(calls, {{true, "complete", 7}, {true, "complete", 7}})
+  t.eq(cl.poll(), 0)
+  e:on_complete(note)
+  t.eq({cl.poll(), #calls}, {1, 3}, "of a command that has ended")
+  for i, wait in ipairs{function() cl.sleep(0) end,
+      function() cl.context().queue:finish() end} do
+    b:fill(i, {async = true}):on_complete(function(event, status)
+      calls[#calls + 1] = status
+      event:wait()
+    end):wait()
+    e:on_complete(note)
+    wait()
+    t.eq({#calls, calls[#calls][3]}, {3 + 2 * i, i})
+  end
+end)
+
+t.test("an error in a function is one of the wait; others are called later",
+function()
+  local b <close> = cl.buffer("int", 1, 0)
+  local called = 0
+  local e <close> = b:fill(1, {async = true})
+  e:on_complete(function() error "oops" end)
+  e:on_complete(function() called = called + 1 end)
+  t.raises(function() e:wait() end, "oops")
+  t.eq({cl.poll(), called}, {1, 1})
+  t.raises(function() e:on_complete(1) end, "function expected")
+  local u <close> = user_event()
+  local status
+  u:on_complete(function(_, s) status = s end):fail()
+  cl.poll()
+  t.eq(status, "failed")
+  local closed = b:fill(2, {async = true})
+  closed:on_complete(function() called = called + 1 end):close()
+  t.eq({cl.poll(), called}, {0, 1}, "a closed Event calls nothing")
+end)
+
+t.test("the prompt calls functions between two inputs", function()
+  local out = t.capture(([[printf '%%s\n' 'b = cl.buffer("int", 1, 0)' \
+    'e = b:fill(1, {async = true});' 'e:on_complete(function() io.write(
+      "called\n") error "oops" end);' 'e:wait();' 'print "after"' |
+    %s -i 2>&1]]):format(t.exe))
+  t.ok(out:find("called", 1, true) and out:find("oops", 1, true), out)
+  t.ok(out:find("after", 1, true), out)
+end)
+
+t.done()
