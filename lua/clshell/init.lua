@@ -35,6 +35,9 @@ for _, name in ipairs(array.cl) do
     return cl[name](...)
   end
 end
+function cl.struct(...)
+  return require "clshell.data.struct"(...)
+end
 cl.extend("Program", {"asm"}, function()
   require "clshell.family.asm"
 end)

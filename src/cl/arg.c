@@ -265,12 +265,16 @@ static void checkconstant(lua_State *L, Args *a, int i, size_t bytes) {
 
 /*
 ** Raises where a pointer cannot be one to `bytes` bytes of elements `t`: a
-** vector and its components are the same memory, if they come out even.
+** vector and its components are the same memory, if they come out even, and so
+** are a struct and its bytes.
 */
 static void checkelements(lua_State *L, const Args *a, int i, const Param *p,
                           const Type *t, size_t bytes, const char *what) {
   const Type *v = p->value;
   if (!p->known || p->anything || v == t)
+    return;
+  if (v == NULL && p->size != 0 && t->kind == 'u' && t->size == 1 &&
+      bytes % p->size == 0)
     return;
   if (v == NULL || v->kind != t->kind || v->unit != t->unit || v->width == 3 ||
       t->width == 3)

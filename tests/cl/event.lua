@@ -32,7 +32,7 @@ t.test("commands wait for a user event", function()
   t.raises(function() u:complete() end, "this Event has been set already")
   t.raises(function() u:fail() end, "this Event has been set already")
   t.raises(function() return u.ms end, "no command sets this Event")
-  t.raises(function() cl.user_event{contex = 1} end, "did you mean 'context'")
+  t.raises(function() cl.user_event{kontext = 1} end, "did you mean 'context'")
 end)
 
 t.test("a user event that nobody has set is not waited for", function()

@@ -86,6 +86,8 @@ local NAMES = {
   runs = {"id", "name", "device", "tag", "since", "before", "limit"},
   ["runs.compare"] = {"threshold"},
   ["store.open"] = {"create"},
+  ["Struct:buffer"] = {"context"},
+  ["Struct:check"] = {"context"},
   tune = {"kernel", "params", "where", "range", "args", "check", "output",
     "tolerance", "reset", "flop", "bytes", "defines", "options",
     "local_bytes", "entry", "start", "name", "title", "context", "replay",

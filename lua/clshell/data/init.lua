@@ -2,8 +2,9 @@
 -- matrix makes, loads and saves dense matrices and adds methods to Buffer;
 -- csr and dia make sparse ones, whose methods and conversions are in sparse.
 -- npy and mtx read and write files of NumPy and Matrix Market; summary finds
--- the extremes and the mean of a Buffer on its device.
+-- the extremes and the mean of a Buffer on its device;
+-- struct lays C structs out.
 -- SPDX-License-Identifier: MIT
 
 return require "clshell.base.lazy".room("clshell.data", {"csr", "dia",
-  "matrix", "mtx", "npy", "sparse", "summary"})
+  "matrix", "mtx", "npy", "sparse", "struct", "summary"})

@@ -163,3 +163,33 @@ print(b.closed) --> true
 --- Array:summary
 local s = cl.array("float", 3, {1, 2, 6}):summary()
 print(s.min, s.mean, s.max, s.nan) --> 1.0 3.0 6.0 0
+
+--- cl.struct
+local particle = cl.struct "struct particle {float4 pos; float m;};"
+print(particle.size) --> 32
+local k = cl.kernel(particle.source .. [[
+  kernel void heavier(global struct particle *p, struct particle by) {
+    p[get_global_id(0)].m += by.m;
+  }]])
+local b = particle:buffer{{pos = {1, 2, 3, 4}, m = 5}, {m = 6}}
+k:range(2)(b, particle{m = 10})
+print(particle:read(b)[2].m) --> 16.0
+
+--- Struct:buffer
+local point = cl.struct "typedef struct {int x, y;} point;"
+local b = point:buffer{{x = 1, y = 2}, {x = 3}}
+print(b) --> Buffer uchar[2][8]
+
+--- Struct:read
+local point = cl.struct "typedef struct {int x, y;} point;"
+local list = point:read(point:buffer{{x = 1, y = 2}, {x = 3}})
+print(list[1].y, list[2].y) --> 2	0
+
+--- Struct:write
+local point = cl.struct "typedef struct {int x, y;} point;"
+local b = point:buffer(100)
+point:write(b, {{x = 1}, {x = 2}}, 50)
+print(point:read(b, 51, 1)[1].x) --> 2
+
+--- Struct:check
+print(cl.struct "struct s {char c; double x;};":check())

@@ -12,7 +12,8 @@ local M = {}
 -- Besides the public modules, the files that document functions.
 local OTHERS = {"clshell", "clshell.array.expression",
   "clshell.array.evaluate", "clshell.array.map", "clshell.array.sequences",
-  "clshell.array.views", "clshell.data.sparse", "clshell.prompt.show",
+  "clshell.array.views", "clshell.data.sparse", "clshell.data.struct",
+  "clshell.prompt.show",
   "clshell.prompt.commands", "clshell.prompt.tutorial", "clshell.tune.result"}
 
 -- Modules of the tests and of clshell itself: helped, but in no list.

@@ -40,6 +40,8 @@ M.arguments = {
   ["cl.members"] = {"class"},
   ["cl.option_names"] = {"none"},
   ["cl.queue"] = {"options"},
+  ["Struct:buffer"] = {"none", "options"},
+  ["Struct:check"] = {"options"},
   ["cl.typesize"] = {"type"},
   ["cl.use"] = {"device"},
   ["cl.user_event"] = {"options"},
@@ -98,7 +100,8 @@ end
 
 -- The class of a table, by its metatable's name.
 local TABLES = {["CSR matrix"] = "Csr", ["DIA matrix"] = "Dia",
-  Expression = "Expression", ["clshell.results"] = "results"}
+  Expression = "Expression", Struct = "Struct",
+  ["clshell.results"] = "results"}
 
 --- chain.meta(value, name) -> value or nil
 --- A field of a value's metatable, raw.

@@ -1,0 +1,426 @@
+-- data/struct.lua - C structs: their layout by OpenCL's rules, and values of
+-- them as bytes for kernels
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local cl = require "cl"
+local options = require "clshell.base.options"
+local text = require "clshell.base.text"
+
+local known_types = {}
+for _, name in ipairs(cl.types()) do
+  known_types[name] = true
+end
+
+local struct = {}
+local meta = {__name = "Struct", __metatable = false, __index = struct}
+
+local function fail(fmt, ...)
+  cl.error("cl.struct: " .. fmt:format(...))
+end
+
+-- A reader of the words and signs of a declaration.
+local function reader(source)
+  local code = source:gsub("/%*.-%*/", " "):gsub("//[^\n]*", " ")
+  if code:find("#", 1, true) then
+    fail "a declaration takes no line of the preprocessor; write numbers out"
+  end
+  local list, at = {}, 1
+  for token in code:gsub("[^%w_%s]", " %0 "):gmatch "%S+" do
+    list[#list + 1] = token
+  end
+  local read = {}
+  function read.peek()
+    return list[at]
+  end
+  function read.accept(token)
+    if list[at] == token then
+      at = at + 1
+      return true
+    end
+  end
+  function read.take(pattern, what)
+    local token = list[at]
+    if not (token and token:find("^" .. pattern .. "$")) then
+      fail("%s expected; got %s", what, token and "'" .. token .. "'"
+        or "the end")
+    end
+    at = at + 1
+    return token
+  end
+  function read.name(what)
+    return read.take("[%a_][%w_]*", what)
+  end
+  return read
+end
+
+local function round_up(n, multiple)
+  return (n + multiple - 1) // multiple * multiple
+end
+
+-- Reads the attributes that stand here into `to`: packed, aligned(n).
+local function attributes(read, to)
+  while read.accept "__attribute__" do
+    read.take("%(", "'('")
+    read.take("%(", "'('")
+    local word = read.name("an attribute"):gsub("_", "")
+    if word == "packed" then
+      to.packed = true
+    elseif word == "aligned" then
+      read.take("%(", "'('")
+      to.aligned = math.tointeger(read.take("%d+", "a number"))
+      read.take("%)", "')'")
+    else
+      fail("the attributes are packed and aligned(n); got '%s'", word)
+    end
+    read.take("%)", "')'")
+    read.take("%)", "')'")
+  end
+end
+
+local body
+
+-- Reads a type: a struct, or {name, size, align} of one of OpenCL's.
+local function type_of(read, known)
+  while read.accept "const" or read.accept "volatile" do end
+  if read.accept "struct" then
+    local set = {}
+    attributes(read, set)
+    local name = read.peek() ~= "{" and read.name "the name of a struct"
+    if name and read.peek() ~= "{" then
+      return known["struct " .. name]
+        or fail("struct %s is not declared in the text", name)
+    end
+    return body(read, known, name, set)
+  end
+  local name = read.name "a type"
+  local unsigned = name == "unsigned"
+  if unsigned or name == "signed" then
+    local next_word = read.peek()
+    name = known_types[next_word] and read.name "a type" or "int"
+    name = unsigned and "u" .. name or name
+  end
+  if known_types[name] then
+    return {name = name, size = cl.typesize(name), align = cl.typesize(name)}
+  end
+  return known[name] or fail("'%s' is no type that host and device have in "
+    .. "common; there are OpenCL's, such as int and float4, and structs",
+    name)
+end
+
+-- Reads the names that one type declares, up to a semicolon.
+local function declarators(read, kind, fields, taken)
+  repeat
+    if read.peek() == "*" then
+      fail "a struct in a Buffer holds no pointers; use indexes"
+    end
+    local f = {name = read.name "the name of a field", type = kind}
+    if taken[f.name] then
+      fail("field '%s' is declared twice", f.name)
+    end
+    taken[f.name] = f
+    while read.accept "[" do
+      f.dims = f.dims or {}
+      local n = math.tointeger(read.take("%d+", "a number"))
+      f.dims[#f.dims + 1] = n and n > 0 and n
+        or fail("%s: an array must have elements", f.name)
+      read.take("%]", "']'")
+    end
+    if read.peek() == ":" then
+      fail("%s: a bit-field has no common layout; use a whole type", f.name)
+    end
+    attributes(read, f)
+    fields[#fields + 1] = f
+  until not read.accept ","
+  read.take(";", "';'")
+end
+
+-- Gives the fields their places, and the struct its size.
+local function lay_out(s, set)
+  local size, align = 0, set.aligned or 1
+  for _, f in ipairs(s.fields) do
+    local own = (set.packed or f.packed) and 1 or f.type.align
+    own = math.max(own, f.aligned or 1)
+    f.count = 1
+    for _, n in ipairs(f.dims or {}) do
+      f.count = f.count * n
+    end
+    f.offset = round_up(size, own)
+    f.size = f.count * f.type.size
+    size, align = f.offset + f.size, math.max(align, own)
+  end
+  s.size, s.align = round_up(size, align), align
+end
+
+-- Reads a struct from its brace on.
+function body(read, known, name, set)
+  local s = {name = name and "struct " .. name, fields = {}, by_name = {}}
+  read.take("{", "'{'")
+  while not read.accept "}" do
+    declarators(read, type_of(read, known), s.fields, s.by_name)
+  end
+  if #s.fields == 0 then
+    fail "a struct must have fields"
+  end
+  attributes(read, set)
+  lay_out(s, set)
+  if name then
+    known[s.name] = s
+  end
+  return setmetatable(s, meta)
+end
+
+-- The value of a field, or of an element of it, for a message.
+local function where(path, name)
+  return path == "" and name or path .. "." .. name
+end
+
+local pack
+
+-- The bytes of a field's value: a number, a vector, a struct or a list.
+local function pack_field(f, value, path)
+  if value == nil then
+    return ("\0"):rep(f.size)
+  end
+  if not f.type.fields then
+    local fine, a = pcall(cl.array, f.type.name, f.dims or 1,
+      f.dims and value or {value})
+    return fine and a:tobytes() or cl.error(("%s: %s"):format(path,
+      type(a) == "table" and a.message or tostring(a)))
+  end
+  if not f.dims then
+    return pack(f.type, value, path)
+  end
+  local function part(v, level, at)
+    if level > #f.dims then
+      return pack(f.type, v, at)
+    end
+    argument.check("cl.struct", at, v, "table")
+    local list = {}
+    for i = 1, f.dims[level] do
+      list[i] = part(v[i] or {}, level + 1, ("%s[%d]"):format(at, i))
+    end
+    return table.concat(list)
+  end
+  return part(value, 1, path)
+end
+
+function pack(s, values, path)
+  argument.check("cl.struct", path == "" and "a value" or path, values,
+    "table", "name the fields: {x = 1}")
+  for key in pairs(values) do
+    if not s.by_name[key] then
+      local names = {}
+      for i, f in ipairs(s.fields) do
+        names[i] = f.name
+      end
+      local near = type(key) == "string" and cl.nearest(key, names)
+      cl.error(("%s has no field '%s'; %s"):format(s.name or "the struct",
+        where(path, tostring(key)), near and "did you mean '" .. near .. "'?"
+        or "there are " .. table.concat(names, ", ")))
+    end
+  end
+  local parts, at = {}, 0
+  for _, f in ipairs(s.fields) do
+    parts[#parts + 1] = ("\0"):rep(f.offset - at)
+    parts[#parts + 1] = pack_field(f, values[f.name], where(path, f.name))
+    at = f.offset + f.size
+  end
+  parts[#parts + 1] = ("\0"):rep(s.size - at)
+  return table.concat(parts)
+end
+
+local unpack_struct
+
+-- The value of a field in bytes that begin at `at`, counted from 0.
+local function unpack_field(f, bytes, at)
+  if not f.type.fields then
+    local a = cl.array(f.type.name, f.dims or 1, bytes:sub(at + 1,
+      at + f.size))
+    return f.dims and a:table() or not f.dims and a[1]
+  end
+  local function part(level, from, size)
+    if level > #(f.dims or {}) then
+      return unpack_struct(f.type, bytes, from)
+    end
+    local list = {}
+    size = size // f.dims[level]
+    for i = 1, f.dims[level] do
+      list[i] = part(level + 1, from + (i - 1) * size, size)
+    end
+    return list
+  end
+  return part(1, at, f.size)
+end
+
+function unpack_struct(s, bytes, at)
+  local values = {}
+  for _, f in ipairs(s.fields) do
+    values[f.name] = unpack_field(f, bytes, at + f.offset)
+  end
+  return values
+end
+
+--- cl.struct(text) -> Struct
+--- A C struct from its declaration, `struct p {float4 pos; float m; int
+--- id[3];};` or `typedef struct {...} p;`: the last of a text, whose other
+--- structs it may hold. Its layout is OpenCL's: vectors are aligned to their
+--- size, one of 3 as one of 4; __attribute__ takes packed and aligned(n).
+--- `s.size` and `s.align` in bytes, `s.fields` (a list of {name, offset,
+--- size}), `s.source`: the text, to put before a kernel's. `s{m = 2}` is a
+--- value for a kernel's parameter; fields without a value are 0. On the host
+--- structs are tables by field: see Struct:buffer and Struct:read.
+function cl.struct(declaration)
+  argument.check("cl.struct", "text", declaration, "string",
+    'cl.struct "struct p {float4 pos; float m;};"')
+  local read, known = reader(declaration), {}
+  local s
+  repeat
+    local typedef = read.accept "typedef"
+    if read.peek() ~= "struct" then
+      fail("'struct' expected; got %s", text.quote(read.peek() or "the end"))
+    end
+    s = type_of(read, known)
+    if typedef then
+      s.name = read.name "the name of the type"
+      known[s.name] = s
+    end
+    read.take(";", "';'")
+  until not read.peek()
+  if not s.name then
+    fail "the last struct of a text must have a name"
+  end
+  s.source = declaration .. "\n"
+  s.checked = setmetatable({}, {__mode = "k"})
+  return s
+end
+
+--- Struct:check([opts]) -> Struct
+--- Compares the layout with the device's: a kernel tells its sizeof and the
+--- offsets. Raises where they differ. Struct:buffer, read and write do it
+--- once for each Context.
+--- Options:
+---   context  session's  the Context of another device
+function struct:check(opts)
+  opts = options.check(opts, "Struct:check")
+  local context = opts.context or cl.context()
+  if self.checked[context] then
+    return self
+  end
+  local lines = {}
+  for i, f in ipairs(self.fields) do
+    lines[i] = ("  o[%d] = (uint)((char *)&s.%s - (char *)&s);\n"):format(i,
+      f.name)
+  end
+  local k <close> = cl.kernel(("%skernel void layout_of(global uint *o) {\n"
+    .. "  %s s;\n  o[0] = sizeof s;\n%s}\n"):format(self.source, self.name,
+    table.concat(lines)), {context = context, name = "cl.struct"})
+  local o <close> = cl.buffer("uint", #lines + 1, nil, {context = context})
+  k:range(1)(o)
+  local got = o:read()
+  if got[1] ~= self.size then
+    fail("%s has %d bytes on the device, %d here", self.name, got[1],
+      self.size)
+  end
+  for i, f in ipairs(self.fields) do
+    if got[i + 1] ~= f.offset then
+      fail("%s.%s begins at byte %d on the device, at %d here", self.name,
+        f.name, got[i + 1], f.offset)
+    end
+  end
+  self.checked[context] = true
+  return self
+end
+
+-- The bytes of a list of structs.
+local function pack_list(s, list)
+  local parts = {}
+  for i, values in ipairs(list) do
+    parts[i] = pack(s, values, ("[%d]"):format(i))
+  end
+  return cl.array("uchar", {#parts, s.size}, table.concat(parts))
+end
+
+--- Struct:buffer(values [, opts]) -> Buffer
+--- A Buffer of structs: of a list of tables by field, or a number of zeroes.
+--- It is one of uchar with a row for each struct, and a kernel's parameter
+--- `global struct p *` takes it.
+--- Options:
+---   context  session's  the Context of another device
+function struct:buffer(values, opts)
+  opts = options.check(opts, "Struct:buffer")
+  self:check(opts)
+  if math.type(values) == "integer" then
+    return cl.buffer("uchar", {values, self.size}, 0, opts)
+  end
+  argument.check("Struct:buffer", "values", values, "table",
+    "s:buffer(1000), s:buffer{{m = 1}, {m = 2}}")
+  if #values == 0 then
+    cl.error("Struct:buffer: the list must hold at least one struct")
+  end
+  local bytes = pack_list(self, values)
+  return cl.buffer("uchar", bytes.shape, bytes, opts)
+end
+
+-- Raises unless a Buffer holds structs, `count` of them from `first` on.
+local function check_buffer(s, name, b, first, count)
+  argument.check(name, "buffer", b, "Buffer")
+  s:check{context = b.context}
+  local n = b.bytes // s.size
+  if b.type ~= "uchar" or b.bytes % s.size ~= 0 then
+    cl.error(("%s: the Buffer must be of uchar and hold whole structs of %d "
+      .. "bytes; got %d bytes of %s"):format(name, s.size, b.bytes, b.type))
+  end
+  if math.type(first) ~= "integer" or math.type(count) ~= "integer"
+      or first < 1 or count < 1 or count > n - first + 1 then
+    cl.error(("%s: the structs must be among 1 to %d; got %s from %s on")
+      :format(name, n, text.got(count), text.got(first)))
+  end
+end
+
+--- Struct:read(buffer [, first [, count]]) -> list
+--- The structs of a Buffer, from the first one or `first` on, as tables by
+--- field; a vector or an array is a list.
+function struct:read(b, first, count)
+  first = first or 1
+  count = count or text.class(b) == "Buffer"
+    and b.bytes // self.size - first + 1 or 1
+  check_buffer(self, "Struct:read", b, first, count)
+  local bytes = b:read{first = (first - 1) * self.size + 1,
+    count = count * self.size}:tobytes()
+  local list = {}
+  for i = 1, count do
+    list[i] = unpack_struct(self, bytes, (i - 1) * self.size)
+  end
+  return list
+end
+
+--- Struct:write(buffer, values [, first]) -> Event
+--- Writes a list of tables by field to structs of a Buffer, from the first
+--- one or `first` on.
+function struct:write(b, values, first)
+  first = first or 1
+  argument.check("Struct:write", "values", values, "table")
+  check_buffer(self, "Struct:write", b, first, #values)
+  return b:write(pack_list(self, values):reshape(#values * self.size),
+    {first = (first - 1) * self.size + 1, count = #values * self.size})
+end
+
+function meta.__call(self, values)
+  return cl.bytes(pack(self, values or {}, ""))
+end
+
+function meta.__tostring(self)
+  local lines = {("%s: %d bytes, aligned to %d"):format(self.name, self.size,
+    self.align)}
+  for _, f in ipairs(self.fields) do
+    lines[#lines + 1] = ("%6d  %s %s%s"):format(f.offset, f.type.name
+      or "struct", f.name, f.dims and "[" .. table.concat(f.dims, "][") .. "]"
+      or "")
+  end
+  return table.concat(lines, "\n")
+end
+
+argument.methods("Struct", struct, meta.__name)
+
+return cl.struct
