@@ -186,10 +186,22 @@ Context *clsh_context_any(lua_State *L, int arg) {
 
 /*
 ** Pushes the one context of the device at `device`. A closed or lost context
-** is replaced.
+** is replaced. A part of a device holds its own context itself, and ends with
+** it.
 */
 static Context *pushdevicecontext(lua_State *L, int device) {
   device = lua_absindex(L, device);
+  if (clsh_device_ispart(L, device)) {
+    lua_getiuservalue(L, device, 2);
+    Context *own = clsh_class_test(L, -1, &class);
+    if (own != NULL && own->lost == CL_SUCCESS)
+      return own;
+    lua_pop(L, 1);
+    own = newcontext(L, device);
+    lua_pushvalue(L, -1);
+    lua_setiuservalue(L, device, 2);
+    return own;
+  }
   luaL_getsubtable(L, LUA_REGISTRYINDEX, CONTEXTS);
   lua_getfield(L, device, "index");
   lua_pushvalue(L, -1);

@@ -1,6 +1,7 @@
 /*
-** device.c - class Device: the devices of all platforms and their values.
-** OpenCL does not count root devices, so they are never released.
+** device.c - class Device: the devices of all platforms, their values, and
+** parts of devices. OpenCL does not count whole devices, so they are never
+** released.
 ** SPDX-License-Identifier: MIT
 */
 #include <string.h>
@@ -18,11 +19,15 @@ typedef struct Device {
   Object head;
   cl_device_id id;
   cl_platform_id platform;
-  int index; /* place in cl.devices() */
+  int index; /* place in cl.devices(); of a part: that of the whole */
+  bool part; /* user value 1 is the Device it is a part of */
 } Device;
 
 static void device_release(Object *o) {
-  ((Device *)o)->id = NULL;
+  Device *d = (Device *)o;
+  if (d->part && d->id != NULL && !clsh_process_handsoff())
+    clReleaseDevice(d->id);
+  d->id = NULL;
 }
 
 static cl_int getdevice(void *id, cl_uint q, size_t n, void *p, size_t *r) {
@@ -61,6 +66,10 @@ static Device *checkdevice(lua_State *L, int arg) {
 
 cl_device_id clsh_device_check(lua_State *L, int arg) {
   return checkdevice(L, arg)->id;
+}
+
+bool clsh_device_ispart(lua_State *L, int arg) {
+  return checkdevice(L, arg)->part;
 }
 
 bool clsh_device_is(lua_State *L, int arg) {
@@ -154,8 +163,9 @@ static int device_tostring(lua_State *L) {
   lua_getfield(L, 1, "name");
   lua_getfield(L, 1, "platform");
   lua_getfield(L, 1, "type");
-  lua_pushfstring(L, "Device %d: %s (%s, %s)", d->index, lua_tostring(L, -3),
-                  lua_tostring(L, -1), lua_tostring(L, -2));
+  lua_pushfstring(L, "%sDevice %d: %s (%s, %s)", d->part ? "Part of " : "",
+                  d->index, lua_tostring(L, -3), lua_tostring(L, -1),
+                  lua_tostring(L, -2));
   return 1;
 }
 
@@ -163,6 +173,117 @@ static int device_eq(lua_State *L) {
   Device *a = clsh_class_test(L, 1, &class);
   Device *b = clsh_class_test(L, 2, &class);
   lua_pushboolean(L, a != NULL && b != NULL && a->id == b->id);
+  return 1;
+}
+
+/* dev.whole: nil for a whole device */
+static int device_whole(lua_State *L) {
+  checkdevice(L, 1);
+  lua_getiuservalue(L, 1, 1);
+  return 1;
+}
+
+static const char *const partition_options[] = {"equally", "counts",
+                                                "affinity", NULL};
+
+/* Puts the compute units of each part, a list at the top, into a property. */
+static cl_uint readcounts(lua_State *L, cl_device_partition_property *p,
+                          cl_uint room) {
+  if (lua_type(L, -1) != LUA_TTABLE || lua_rawlen(L, -1) == 0 ||
+      lua_rawlen(L, -1) > room)
+    clsh_error(L, "counts: must be a list of 1 to %d numbers; got %s",
+               (int)room, clsh_option_got(L, -1));
+  cl_uint n = (cl_uint)lua_rawlen(L, -1);
+  for (cl_uint i = 0; i < n; i++) {
+    lua_rawgeti(L, -1, (lua_Integer)i + 1);
+    p[i] = (cl_device_partition_property)clsh_option_count(L, -1, "counts");
+    lua_pop(L, 1);
+  }
+  return n;
+}
+
+/* Writes the partition that the options at 2 describe. */
+static void readpartition(lua_State *L, cl_device_partition_property *p) {
+  static const char *const words[] = {"numa", "l4",   "l3", "l2",
+                                      "l1",   "next", NULL};
+  bool equally = clsh_option_push(L, 2, "equally") != LUA_TNIL;
+  bool counts = clsh_option_push(L, 2, "counts") != LUA_TNIL;
+  bool affinity = clsh_option_push(L, 2, "affinity") != LUA_TNIL;
+  if (equally + counts + affinity != 1)
+    clsh_error_arg(L, 2,
+                   "give one of equally = 2 (compute units each), "
+                   "counts = {1, 3} and affinity = \"numa\"");
+  if (equally) {
+    p[0] = CL_DEVICE_PARTITION_EQUALLY;
+    p[1] = (cl_device_partition_property)clsh_option_count(L, 3, "equally");
+  } else if (affinity) {
+    p[0] = CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN;
+    p[1] = (cl_device_partition_property)1
+           << clsh_option_word(L, 5, words, "affinity");
+  } else {
+    p[0] = CL_DEVICE_PARTITION_BY_COUNTS;
+    lua_pushvalue(L, 4);
+    p[1 + readcounts(L, p + 1, MAXDEVICES)] =
+        CL_DEVICE_PARTITION_BY_COUNTS_LIST_END;
+  }
+  lua_settop(L, 2);
+}
+
+/* Raises for a partition that the driver refused. */
+static void checkpartition(lua_State *L, cl_int err) {
+  if (err != CL_SUCCESS) {
+    lua_getfield(L, 1, "compute_units");
+    clsh_error_call(L, err, "clCreateSubDevices",
+                    "the device, of %s compute units, has no such parts; "
+                    "see dev.partition_properties; a queue on the whole "
+                    "device, and smaller launches, serve everywhere",
+                    luaL_tolstring(L, -1, NULL));
+  }
+}
+
+static const Class class;
+
+/** Device:partition(opts) -> list of Device
+ * Parts of the device's compute units as Devices, each with a Context and
+ * queues of its own: `cl.context(part)`, `cl.use(part)`. Kernels on two parts
+ * run side by side. `part.whole` is the device; a part has its `index`.
+ * Drivers for CPUs have parts, most for GPUs none. One option is given.
+ * Options:
+ *   equally   none  compute units of each part
+ *   counts    none  a list of the compute units of the parts
+ *   affinity  none  what a part shares: "numa", "l4" to "l1" (cache), "next"
+ */
+static int device_partition(lua_State *L) {
+  cl_device_partition_property p[MAXDEVICES + 3] = {0};
+  cl_uint n = 0;
+  Device *whole = checkdevice(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  clsh_option_check(L, 2, partition_options, "Device:partition");
+  readpartition(L, p);
+  checkpartition(L, clCreateSubDevices(whole->id, p, 0, NULL, &n));
+  lua_createtable(L, (int)n, 0);
+  cl_device_id *ids = lua_newuserdatauv(L, (n + 1) * sizeof *ids, 0);
+  for (cl_uint i = 0; i < n; i++) {
+    Device *d = clsh_class_new(L, &class, 2);
+    d->platform = whole->platform;
+    d->index = whole->index;
+    lua_pushvalue(L, 1);
+    lua_setiuservalue(L, -2, 1);
+    lua_rawseti(L, 3, (lua_Integer)i + 1);
+  }
+  clsh_process_block();
+  cl_int err = clCreateSubDevices(whole->id, p, n, ids, NULL);
+  clsh_process_unblock();
+  checkpartition(L, err);
+  for (cl_uint i = 0; i < n; i++) {
+    lua_rawgeti(L, 3, (lua_Integer)i + 1);
+    Device *d = lua_touserdata(L, -1);
+    d->id = ids[i];
+    d->part = true;
+    lua_pop(L, 1);
+  }
+  lua_settop(L, 3);
   return 1;
 }
 
@@ -179,9 +300,12 @@ static int device_close(lua_State *L) {
 static const luaL_Reg methods[] = {{"close", device_close},
                                    {"has", device_has},
                                    {"info", device_info},
+                                   {"partition", device_partition},
                                    {NULL, NULL}};
-static const luaL_Reg fields[] = {
-    {"index", device_number}, {"platform", device_platform}, {NULL, NULL}};
+static const luaL_Reg fields[] = {{"index", device_number},
+                                  {"platform", device_platform},
+                                  {"whole", device_whole},
+                                  {NULL, NULL}};
 static const luaL_Reg meta[] = {
     {"__close", device_close},       {"__eq", device_eq},
     {"__named", device_named},       {"__names", device_names},
@@ -219,7 +343,7 @@ static void adddevices(lua_State *L, cl_platform_id p, int rank) {
       r++;
     if (r != rank)
       continue;
-    Device *d = clsh_class_new(L, &class, 0);
+    Device *d = clsh_class_new(L, &class, 1);
     d->id = ids[i];
     d->platform = p;
     d->index = (int)lua_rawlen(L, -2) + 1;
@@ -301,5 +425,6 @@ void clsh_device_open(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"devices", cl_devices}, {"platforms", cl_platforms}, {NULL, NULL}};
   clsh_class_define(L, &class);
+  clsh_option_declare(L, "Device:partition", partition_options);
   luaL_setfuncs(L, functions, 0);
 }

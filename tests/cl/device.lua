@@ -160,4 +160,45 @@ t.test("events", function()
   t.raises(function() b:fill(1, {after = ev}) end, "closed Event")
 end)
 
+t.test("parts of a device work alone, and end with their last use",
+function()
+  local d = cl.device()
+  t.eq(d.whole, nil)
+  for given, piece in pairs{[{}] = "give one of equally",
+      [{equally = 1, counts = {1}}] = "give one of equally",
+      [{equally = 0}] = "equally: must be a whole number >= 1; got 0",
+      [{counts = 1}] = "counts: must be a list", [{counts = {}}] = "a list of",
+      [{counts = {1, 0.5}}] = "counts: must be a whole number",
+      [{affinity = "nima"}] = "must be one of numa",
+      [{equaly = 1}] = "did you mean 'equally'"} do
+    t.raises(function() d:partition(given) end, piece)
+  end
+  t.raises(function() d:partition() end, "table expected")
+  local err = t.raises(function() d:partition{equally = 1 << 20} end,
+    "has no such parts", "the whole device")
+  t.eq(err.call, "clCreateSubDevices")
+  local fine, parts = pcall(d.partition, d, {equally = 1})
+  if not fine then
+    t.skip(parts.message)
+  end
+  t.ok(#parts >= 1)
+  for i = 1, math.min(#parts, 2) do
+    local part = parts[i]
+    t.eq({part.compute_units, part.index, part.whole == d}, {1, d.index, true})
+    t.ok(tostring(part):find("Part of Device", 1, true))
+    local c = cl.context(part)
+    t.ok(rawequal(c, cl.context(part)) and c ~= cl.context(d))
+    t.ok(rawequal(c.device, part))
+    local p <close> = cl.build("kernel void f(global int *x) "
+      .. "{ x[get_global_id(0)] = get_global_id(0); }", {context = c})
+    local b <close> = cl.buffer("int", 1000, 0, {context = c})
+    p.f:range(1000)(b)
+    t.eq(b:read()[1000], 999)
+  end
+  t.ok(rawequal(cl.use(parts[1]), cl.device()))
+  local b <close> = cl.buffer("int", 1, 3)
+  t.ok(rawequal(b.context.device, parts[1]))
+  cl.use(d)
+end)
+
 t.done()

@@ -23,6 +23,13 @@ print(device.name, device.compute_units, device.local_mem_size // 1024)
 local info = cl.device():info()
 print(info.max_work_group_size, info.max_clock_frequency)
 
+--- Device:partition
+local fine, parts = pcall(cl.device().partition, cl.device(), {equally = 1})
+for i, part in ipairs(fine and parts or {}) do -- drivers for GPUs have none
+  local b = cl.buffer("int", 1000, i, {context = cl.context(part)})
+  print(part.compute_units, b:read()[1]) -- 1 and i
+end
+
 --- Device:has
 if cl.device():has "cl_khr_fp64" then
   print "double works here"

@@ -57,6 +57,7 @@ M.arguments = {
   ["Buffer:astype"] = {"type"},
   ["cl.map"] = {"none", "none", "options"},
   ["Device:has"] = {"extension"},
+  ["Device:partition"] = {"options"},
   ["Program:kernel"] = {"kernel"},
   help = {"topic"},
   lesson = {"target", "options"},
