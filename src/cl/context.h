@@ -51,4 +51,8 @@ bool clsh_context_usable(const Context *c);
 void clsh_context_setdevice(lua_State *L);
 void clsh_context_open(lua_State *L);
 
+/* later.c: `f` points to a pointer to a function */
+void clsh_later_find(lua_State *L, const Context *c, int version,
+                     const char *name, const char *instead, void *f);
+
 #endif

@@ -56,6 +56,9 @@ void clsh_kernel_open(lua_State *L);
 /* typedef.c */
 void clsh_typedef_resolve(lua_State *L, int kernel);
 
+/* subgroup.c */
+void clsh_subgroup_open(lua_State *L);
+
 /* arg.c */
 void clsh_arg_set(lua_State *L, const Kernel *k, int first, int n);
 void clsh_arg_open(lua_State *L);

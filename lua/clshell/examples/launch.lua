@@ -213,6 +213,11 @@ print(A:read():at(2, 2)) --> 9
 --- cl.sleep
 cl.sleep(0.01)
 
+--- Kernel:sub_groups
+local k = cl.kernel "kernel void one(global int *x) { x[0] = 1; }"
+local fine, groups = pcall(k.sub_groups, k, {16, 16})
+print(fine and groups.size or k.preferred_multiple) -- 32, say
+
 --- cl.unfinished
 local list = cl.unfinished() -- of kernels that still run
 print(#list) --> 0
