@@ -19,11 +19,14 @@
 static void pushlog(lua_State *L, const Program *p) {
   cl_device_id d = p->context->device;
   size_t size = 0;
-  clGetProgramBuildInfo(p->handle, d, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
+  if (p->handle != NULL) /* a link may have no result */
+    clGetProgramBuildInfo(p->handle, d, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
   size = clsh_info_size(size);
   char *text = lua_newuserdatauv(L, size + 1, 0);
   memset(text, 0, size + 1);
-  clGetProgramBuildInfo(p->handle, d, CL_PROGRAM_BUILD_LOG, size, text, NULL);
+  if (size > 0)
+    clGetProgramBuildInfo(p->handle, d, CL_PROGRAM_BUILD_LOG, size, text,
+                          NULL);
   lua_pushfstring(L, "%s%s%s", text, *text != '\0' ? "\n" : "",
                   clsh_hush_told());
   size_t n = lua_rawlen(L, -1);
@@ -41,7 +44,7 @@ static cl_int compile(lua_State *L, int program, const char *options) {
   int tries = 0;
   cl_int err;
   do
-    err = clsh_compiler_run(L, p, options);
+    err = clsh_compiler_run(L, program, options);
   while (clsh_error_retry(L, err, &tries));
   lua_pushstring(L, options);
   lua_setiuservalue(L, program, PROGRAM_OPTIONS);
@@ -51,6 +54,13 @@ static cl_int compile(lua_State *L, int program, const char *options) {
   return err;
 }
 
+/* The function of OpenCL that makes a Program. */
+static const char *maker(const Program *p) {
+  return p->making == BUILD     ? "clBuildProgram"
+         : p->making == COMPILE ? "clCompileProgram"
+                                : "clLinkProgram";
+}
+
 /*
 ** Raises for a build that failed, with the compiler's log at the top. See
 ** cl.explain_build for the fields of the error.
@@ -58,9 +68,14 @@ static cl_int compile(lua_State *L, int program, const char *options) {
 static void failed(lua_State *L, int program, const char *source, bool istext,
                    cl_int err) {
   const char *log = lua_tostring(L, -1);
-  lua_pushfstring(L, "clBuildProgram: %s (%d)%s%s", clsh_error_name(err),
+  const Program *p = clsh_program_check(L, program);
+  if (p->making != BUILD && err == CL_INVALID_OPERATION)
+    clsh_error_call(L, err, maker(p),
+                    "the driver does not compile and link apart, as with "
+                    "--worker; cl.build takes all at once");
+  lua_pushfstring(L, "%s: %s (%d)%s%s", maker(p), clsh_error_name(err),
                   (int)err, *log != '\0' ? "\n" : "", log);
-  clsh_error_push(L, err, "clBuildProgram", lua_tostring(L, -1));
+  clsh_error_push(L, err, maker(p), lua_tostring(L, -1));
   int e = lua_gettop(L);
   lua_pushstring(L, log);
   lua_setfield(L, e, "log");
@@ -100,14 +115,13 @@ static void failed(lua_State *L, int program, const char *source, bool istext,
 ** kernel has no parameters: such a program is built again without, and its
 ** kernels then take explicit types.
 */
-static void compileprogram(lua_State *L, int program, const char *options,
-                           const char *source, bool istext) {
-  assert(strncmp(options, CLSHELL_ARGINFO, strlen(CLSHELL_ARGINFO)) == 0);
+void clsh_build_make(lua_State *L, int program, const char *options,
+                     const char *source, bool istext) {
   cl_int err = compile(L, program, options);
   if (err == CL_BUILD_PROGRAM_FAILURE &&
       strstr(lua_tostring(L, -1), "ptxas") != NULL)
     err = compile(L, program, options + strlen(CLSHELL_ARGINFO));
-  clsh_context_checkworker(L, err, "clBuildProgram");
+  clsh_context_checkworker(L, err, maker(clsh_program_check(L, program)));
   if (err != CL_SUCCESS)
     failed(L, program, source, istext, err);
   clsh_program_check(L, program)->builds = 1;
@@ -260,7 +274,7 @@ void clsh_build_text(lua_State *L, int program, int text, const char *path,
     clsh_error_check(L, err, "clCreateProgramWithSource");
   }
   lua_settop(L, program + 2);
-  compileprogram(L, program, options, lua_tostring(L, text), path == NULL);
+  clsh_build_make(L, program, options, lua_tostring(L, text), path == NULL);
   lua_settop(L, program + 2);
   if (kept && lua_isstring(L, program + 2))
     lua_setiuservalue(L, program, PROGRAM_LOG);
@@ -270,6 +284,8 @@ void clsh_build_text(lua_State *L, int program, int text, const char *path,
 static const char *const build_options[] = {"defines", "options", "include",
                                             "name",    "context", "binary",
                                             "cuda",    NULL};
+static const char *const compile_options[] = {
+    "defines", "options", "include", "name", "context", "headers", NULL};
 
 /* Whether a string is source text rather than a path. */
 static bool issource(const char *s) {
@@ -279,6 +295,85 @@ static bool issource(const char *s) {
 static bool iscuda(const char *path) {
   const char *dot = strrchr(path, '.');
   return dot != NULL && strcmp(dot, ".cu") == 0;
+}
+
+/*
+** Gives the program at `program` the headers of the table at the top, by their
+** names, and pops it.
+*/
+static void addheaders(lua_State *L, int program, int ctx) {
+  int headers = lua_gettop(L), type = lua_type(L, headers);
+  cl_int err = CL_SUCCESS;
+  if (type != LUA_TTABLE && type != LUA_TNIL)
+    clsh_error(L,
+               "headers must be a table, such as {[\"name.h\"] = text}; "
+               "got a %s",
+               lua_typename(L, type));
+  lua_newtable(L); /* of Programs */
+  lua_newtable(L); /* of names */
+  lua_pushnil(L);
+  while (type == LUA_TTABLE && lua_next(L, headers) != 0) {
+    if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING)
+      clsh_error(L, "headers: names and texts must be strings; got %s = %s",
+                 clsh_option_got(L, -2), clsh_option_got(L, -1));
+    const char *name = lua_tostring(L, -2), *text = lua_tostring(L, -1);
+    clsh_source_check(L, -1, name);
+    Program *h = clsh_program_new(L, ctx, name);
+    h->handle = clCreateProgramWithSource(clsh_context_handle(L, h->context),
+                                          1, &text, NULL, &err);
+    clsh_error_check(L, err, "clCreateProgramWithSource");
+    clsh_source_append(L, headers + 1);
+    lua_pushvalue(L, -2);
+    clsh_source_append(L, headers + 2);
+    lua_pop(L, 1);
+  }
+  lua_settop(L, headers + 2);
+  lua_setiuservalue(L, program, PROGRAM_NAMES);
+  lua_setiuservalue(L, program, PROGRAM_PARTS);
+  lua_pop(L, 1);
+}
+
+/*
+** Pushes a Program of the source at 1 with the options at 2, which it builds
+** or compiles, as cl.build and cl.compile do.
+*/
+int clsh_build_from(lua_State *L, int making) {
+  lua_settop(L, 2);
+  size_t len;
+  const char *source = luaL_checklstring(L, 1, &len);
+  bool isfile = !issource(source), compiles = making == COMPILE;
+  clsh_option_check(L, 2, compiles ? compile_options : build_options,
+                    compiles ? "cl.compile" : "cl.build");
+  if (!isfile) {
+    lua_pushvalue(L, 1);
+    clsh_option_push(L, 2, "name");
+    if (!lua_isstring(L, -1)) {
+      lua_pop(L, 1);
+      lua_pushliteral(L, "(source)");
+    }
+  } else {
+    if (strlen(source) != len)
+      return clsh_error_arg(L, 1, "a path must hold no zero byte");
+    clsh_source_push(L, source);
+  }
+  lua_replace(L, 1); /* name */
+  lua_insert(L, 3);  /* text at 3 */
+  lua_settop(L, 3);
+  const char *name = lua_tostring(L, 1);
+  clsh_option_push(L, 2, "context");
+  clsh_context_push(L, 4);
+  clsh_program_new(L, 5, name)->making = making; /* at 6 */
+  if (compiles) {
+    clsh_option_push(L, 2, "headers");
+    addheaders(L, 6, 5);
+  } else if (clsh_option_flag(L, 2, "cuda", isfile && iscuda(name))) {
+    lua_pushboolean(L, 1);
+    lua_setiuservalue(L, 6, PROGRAM_CUDA);
+  }
+  clsh_source_pushoptions(L, 2, lua_tostring(L, 3), name);
+  lua_setiuservalue(L, 6, PROGRAM_DEFINES);
+  clsh_build_text(L, 6, 3, isfile ? name : NULL, compiles ? 0 : 2);
+  return 1;
 }
 
 /** cl.build(source [, opts]) -> Program
@@ -301,38 +396,7 @@ static bool iscuda(const char *path) {
  *                       for a path that ends in .cu
  */
 static int cl_build(lua_State *L) {
-  lua_settop(L, 2);
-  size_t len;
-  const char *source = luaL_checklstring(L, 1, &len);
-  bool isfile = !issource(source);
-  clsh_option_check(L, 2, build_options, "cl.build");
-  if (!isfile) {
-    lua_pushvalue(L, 1);
-    clsh_option_push(L, 2, "name");
-    if (!lua_isstring(L, -1)) {
-      lua_pop(L, 1);
-      lua_pushliteral(L, "(source)");
-    }
-  } else {
-    if (strlen(source) != len)
-      return clsh_error_arg(L, 1, "a path must hold no zero byte");
-    clsh_source_push(L, source);
-  }
-  lua_replace(L, 1); /* name */
-  lua_insert(L, 3);  /* text at 3 */
-  lua_settop(L, 3);
-  const char *name = lua_tostring(L, 1);
-  clsh_option_push(L, 2, "context");
-  clsh_context_push(L, 4);
-  clsh_program_new(L, 5, name); /* at 6 */
-  if (clsh_option_flag(L, 2, "cuda", isfile && iscuda(name))) {
-    lua_pushboolean(L, 1);
-    lua_setiuservalue(L, 6, PROGRAM_CUDA);
-  }
-  clsh_source_pushoptions(L, 2, lua_tostring(L, 3), name);
-  lua_setiuservalue(L, 6, PROGRAM_DEFINES);
-  clsh_build_text(L, 6, 3, isfile ? name : NULL, 2);
-  return 1;
+  return clsh_build_from(L, BUILD);
 }
 
 /** cl.kernel_folder(path)
@@ -397,7 +461,7 @@ static int cl_buildbinary(lua_State *L) {
   load(L, 6, bytes, len);
   clsh_source_pushoptions(L, 2, "", "");
   lua_pop(L, 1);
-  compileprogram(L, 6, lua_tostring(L, -1), "", true);
+  clsh_build_make(L, 6, lua_tostring(L, -1), "", true);
   lua_settop(L, 6);
   return 1;
 }
@@ -431,6 +495,7 @@ void clsh_build_open(lua_State *L) {
                                        {"translate_cuda", cl_translatecuda},
                                        {NULL, NULL}};
   clsh_option_declare(L, "cl.build", build_options);
+  clsh_option_declare(L, "cl.compile", compile_options);
   clsh_option_declare(L, "cl.build_binary", binary_options);
   clsh_option_declare(L, "cl.files", files_options);
   clsh_option_declare(L, "cl.kernel", build_options);

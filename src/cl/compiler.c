@@ -1,7 +1,7 @@
 /*
-** compiler.c - the driver's compiler on a thread of its own, so that Ctrl-C
-** ends the wait: no driver's compiler can be stopped. An abandoned one goes on
-** alone.
+** compiler.c - the driver's compiler and linker on a thread of its own, so
+** that Ctrl-C ends the wait: no driver's compiler can be stopped. An abandoned
+** one goes on alone.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdatomic.h>
@@ -16,9 +16,14 @@
 typedef struct Job {
   atomic_int refs; /* of the thread and of the waiting caller */
   atomic_bool done;
-  cl_program program;
+  cl_program program; /* of a link: its result */
   bool abandoned; /* the caller's reference to the program is the job's too */
   cl_device_id device;
+  cl_context context;
+  int making;
+  cl_uint n; /* parts: headers with names, or what is linked */
+  cl_program *parts;
+  char **names;
   cl_int err;
   char options[];
 } Job;
@@ -31,12 +36,62 @@ int clsh_compiler_running(void) {
 }
 
 static void releasejob(Job *j) {
-  if (atomic_fetch_sub(&j->refs, 1) == 1) {
+  if (atomic_fetch_sub(&j->refs, 1) != 1)
+    return;
+  if (j->program != NULL)
     clReleaseProgram(j->program);
-    if (j->abandoned)
-      clReleaseProgram(j->program);
-    free(j);
+  if (j->abandoned && j->making < LINK)
+    clReleaseProgram(j->program);
+  for (cl_uint i = 0; i < j->n; i++) {
+    clReleaseProgram(j->parts[i]);
+    free(j->names[i]);
   }
+  free(j->parts);
+  free(j->names);
+  free(j);
+}
+
+/* Does the job. A driver without linker may give anything as a program. */
+static void make(Job *j) {
+  if (j->making == BUILD) {
+    j->err = clBuildProgram(j->program, 1, &j->device, j->options, NULL, NULL);
+  } else if (j->making == COMPILE) {
+    j->err = clCompileProgram(j->program, 1, &j->device, j->options, j->n,
+                              j->n > 0 ? j->parts : NULL,
+                              j->n > 0 ? (const char **)j->names : NULL, NULL,
+                              NULL);
+  } else {
+    j->err = CL_INVALID_OPERATION;
+    cl_program p = clLinkProgram(j->context, 1, &j->device, j->options, j->n,
+                                 j->parts, NULL, NULL, &j->err);
+    if (j->err == CL_SUCCESS || j->err == CL_LINK_PROGRAM_FAILURE)
+      j->program = p;
+  }
+}
+
+/* Gives the job the parts of the Program at `program`; false: no memory. */
+static bool addparts(lua_State *L, int program, Job *j) {
+  lua_getiuservalue(L, program, PROGRAM_PARTS);
+  lua_getiuservalue(L, program, PROGRAM_NAMES);
+  int names = lua_gettop(L);
+  cl_uint n =
+      lua_istable(L, names - 1) ? (cl_uint)lua_rawlen(L, names - 1) : 0;
+  j->parts = calloc(n + 1, sizeof *j->parts);
+  j->names = calloc(n + 1, sizeof *j->names);
+  for (; j->parts != NULL && j->names != NULL && j->n < n; j->n++) {
+    lua_rawgeti(L, names - 1, (lua_Integer)j->n + 1);
+    const Program *part = lua_touserdata(L, -1);
+    if (lua_istable(L, names)) {
+      lua_rawgeti(L, names, (lua_Integer)j->n + 1);
+      if ((j->names[j->n] = strdup(lua_tostring(L, -1))) == NULL)
+        break;
+    }
+    j->parts[j->n] = part->handle;
+    clRetainProgram(part->handle);
+    lua_settop(L, names);
+  }
+  lua_settop(L, names - 2);
+  return j->names != NULL && j->n == n;
 }
 
 /*
@@ -48,7 +103,7 @@ static void *work(void *arg) {
   Job *j = arg;
   stack_t own;
   bool known = sigaltstack(NULL, &own) == 0;
-  j->err = clBuildProgram(j->program, 1, &j->device, j->options, NULL, NULL);
+  make(j);
   if (known)
     sigaltstack(&own, NULL);
   j->done = true;
@@ -68,22 +123,47 @@ static int waitjob(lua_State *L) {
   return 0;
 }
 
+/* Ends a job that was done; the result of a link is the program's. */
+static cl_int finish(Job *j, Program *p) {
+  cl_int err = j->err;
+  if (j->making >= LINK && j->program != NULL) {
+    if (p->handle != NULL) /* of a first try */
+      clReleaseProgram(p->handle);
+    p->handle = j->program;
+    clRetainProgram(p->handle);
+  }
+  releasejob(j);
+  return err;
+}
+
 /*
-** The result of clBuildProgram. Oclgrind 21.10 builds on the thread that made
-** the context, else it crashes. Ctrl-C raises at once and takes the program's
-** handle away: to release it, a driver may wait for its compiler.
+** The result of the driver's build, compile or link. Oclgrind 21.10 builds on
+** the thread that made the context, else it crashes. Ctrl-C raises at once and
+** takes the program's handle away: to release it, a driver may wait for its
+** compiler.
 */
-cl_int clsh_compiler_run(lua_State *L, Program *p, const char *options) {
-  cl_device_id d = p->context->device;
+cl_int clsh_compiler_run(lua_State *L, int program, const char *options) {
+  Program *p = clsh_program_check(L, program);
   Job *j = malloc(sizeof *j + strlen(options) + 1);
   if (j == NULL)
     return CL_OUT_OF_HOST_MEMORY;
-  *j = (Job){.refs = 2, .program = p->handle, .device = d};
+  *j = (Job){.refs = 1,
+             .device = p->context->device,
+             .context = p->context->handle,
+             .making = p->making};
   strcpy(j->options, options);
   clsh_source_dropquoted(j->options);
+  if (!addparts(L, program, j)) {
+    releasejob(j);
+    return CL_OUT_OF_HOST_MEMORY;
+  }
+  j->refs = 2;
   lua_pushcfunction(L, waitjob);
   lua_pushlightuserdata(L, j);
-  clRetainProgram(p->handle);
+  if (p->making < LINK) {
+    j->program = p->handle;
+    clRetainProgram(p->handle);
+  }
   running++;
   clsh_hush_begin();
   if (p->context->limits.simulated ||
@@ -91,20 +171,17 @@ cl_int clsh_compiler_run(lua_State *L, Program *p, const char *options) {
     running--;
     lua_pop(L, 2);
     j->refs = 1;
-    cl_int err = clBuildProgram(p->handle, 1, &d, j->options, NULL, NULL);
+    make(j);
     clsh_hush_end();
-    releasejob(j);
-    return err;
+    return finish(j, p);
   }
   int status = lua_pcall(L, 1, 0, 0);
   clsh_hush_end();
-  cl_int err = status == LUA_OK ? j->err : CL_SUCCESS;
-  if (status != LUA_OK) {
-    j->abandoned = true;
+  if (status == LUA_OK)
+    return finish(j, p);
+  j->abandoned = true;
+  if (p->making < LINK)
     p->handle = NULL;
-  }
   releasejob(j);
-  if (status != LUA_OK)
-    lua_error(L);
-  return err;
+  return lua_error(L);
 }

@@ -296,7 +296,7 @@ void clsh_event_wait(lua_State *L, int arg) {
                               "clGetEventInfo");
     cl_int err =
         e->status == CL_COMPLETE ? clWaitForEvents(1, &e->handle) : CL_SUCCESS;
-    if (err == GIVENUP) /* Intel's driver tells it here alone */
+    if (err == GIVENUP && c->failed) /* Intel's driver tells it here alone */
       e->status = err;
     else
       clsh_context_checkcommand(L, c, err, "clWaitForEvents");

@@ -27,7 +27,7 @@ Program *clsh_program_check(lua_State *L, int arg) {
 
 /* Pushes a new Program without a handle; the Context is at `ctx`. */
 Program *clsh_program_new(lua_State *L, int ctx, const char *name) {
-  Program *p = clsh_class_new(L, &class, PROGRAM_FILES);
+  Program *p = clsh_class_new(L, &class, PROGRAM_NAMES);
   int program = lua_gettop(L);
   p->context = clsh_context_check(L, ctx);
   lua_pushvalue(L, ctx);
@@ -104,6 +104,11 @@ int clsh_program_pushkernel(lua_State *L, int program, int idx) {
   size_t len;
   const char *name = lua_tolstring(L, idx, &len);
   Program *p = clsh_program_check(L, program);
+  if (p->making == COMPILE || p->making == LIBRARY)
+    clsh_error(L,
+               "no kernel '%s': this Program is compiled, not linked; "
+               "cl.link{p} makes one with kernels",
+               name);
   if (strlen(name) != len)
     return nokernel(L, p, name);
   lua_getiuservalue(L, program, PROGRAM_KERNELS);

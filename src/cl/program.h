@@ -1,6 +1,7 @@
 /*
 ** program.h - what program.c (the class), source.c (texts, options, files),
-** binary.c, compiler.c, build.c and rebuild.c share, each using only the files
+** binary.c, compiler.c, build.c, link.c and rebuild.c share, each using only
+*the files
 ** before it.
 ** SPDX-License-Identifier: MIT
 */
@@ -26,14 +27,20 @@ enum {
   PROGRAM_NAME,    /* the path of the file, or the name of a text */
   PROGRAM_SOURCE,  /* the text that was built; nil: a binary */
   PROGRAM_CUDA,    /* see cl.translate_cuda; true: not translated yet */
-  PROGRAM_FILES    /* see source.c; nil: not built from a file */
+  PROGRAM_FILES,   /* see source.c; nil: not built from a file */
+  PROGRAM_PARTS,   /* Programs that a compile includes or a link joins */
+  PROGRAM_NAMES    /* of the headers among them */
 };
+
+/* How a Program is made of its source or its parts. */
+enum { BUILD, COMPILE, LINK, LIBRARY };
 
 typedef struct Program {
   Object head;
   cl_program handle;
   Context *context;
   int builds; /* 1 and the rebuilds; 0: not built */
+  int making; /* BUILD ... */
 } Program;
 
 /* program.c */
@@ -64,12 +71,18 @@ void clsh_binary_open(lua_State *L);
 
 /* compiler.c */
 int clsh_compiler_running(void);
-cl_int clsh_compiler_run(lua_State *L, Program *p, const char *options);
+cl_int clsh_compiler_run(lua_State *L, int program, const char *options);
 
 /* build.c */
 void clsh_build_text(lua_State *L, int program, int text, const char *path,
                      int opts);
+int clsh_build_from(lua_State *L, int making);
+void clsh_build_make(lua_State *L, int program, const char *options,
+                     const char *source, bool istext);
 void clsh_build_open(lua_State *L);
+
+/* link.c */
+void clsh_link_open(lua_State *L);
 
 /* rebuild.c */
 void clsh_rebuild_open(lua_State *L);

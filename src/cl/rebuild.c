@@ -62,6 +62,11 @@ static Program *pushnew(lua_State *L) {
   lua_setiuservalue(L, 6, PROGRAM_DEFINES);
   lua_getiuservalue(L, 1, PROGRAM_CUDA);
   lua_setiuservalue(L, 6, PROGRAM_CUDA);
+  n->making = clsh_program_check(L, 1)->making;
+  for (int i = PROGRAM_PARTS; i <= PROGRAM_NAMES; i++) {
+    lua_getiuservalue(L, 1, i);
+    lua_setiuservalue(L, 6, i);
+  }
   lua_pushcfunction(L, buildfile);
   clsh_source_push(L, lua_tostring(L, 3));
   lua_pushvalue(L, 6);

@@ -172,7 +172,8 @@ void clsh_typedef_resolve(lua_State *L, int kernel) {
     p->handle = clCreateProgramWithSource(clsh_context_handle(L, p->context),
                                           1, &source, NULL, &err);
     while (err == CL_SUCCESS &&
-           clsh_error_retry(L, err = clsh_compiler_run(L, p, options), &tries))
+           clsh_error_retry(L, err = clsh_compiler_run(L, asker, options),
+                            &tries))
       err = CL_SUCCESS;
     if (err == CL_SUCCESS)
       settypes(p, k);

@@ -306,13 +306,15 @@ function M.explain(e)
   local counts, options = amounts(count(list)), short_options(e.options)
   local silent = e.log == ""
   local lines = {
-    silent and ("clBuildProgram: %s (%d)"):format(e.name, e.code)
+    silent and ("%s: %s (%d)"):format(e.call, e.name, e.code)
       or ("build error%s (%s %d)"):format(counts ~= "" and ": " .. counts
         or "", e.name, e.code),
     ("  %s on %s%s"):format(title(build), e.device, options ~= ""
       and (' with options "%s"'):format(options) or ""),
   }
-  append(lines, silent and {"the compiler gives no reason"}
+  append(lines, silent and {e.name == "CL_LINK_PROGRAM_FAILURE"
+    and "each function must be in exactly one of the Programs"
+    or "the compiler gives no reason"}
     or M.lines(build, list))
   if not e.cuda and e.source:find "%f[%w_]__global__%f[^%w_]"
       and not e.log:find "error: CUDA: " then

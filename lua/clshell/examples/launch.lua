@@ -213,6 +213,22 @@ print(A:read():at(2, 2)) --> 9
 --- cl.sleep
 cl.sleep(0.01)
 
+--- cl.compile
+local pair = cl.compile([[
+  #include "factor.h"
+  int scaled(int x) { return FACTOR * x; }]],
+  {headers = {["factor.h"] = "#define FACTOR 2"}})
+print(#pair:kernels()) --> 0
+
+--- cl.link
+local a = cl.compile "int twice(int x) { return 2 * x; }"
+local b = cl.compile [[
+  int twice(int x);
+  kernel void f(global int *x) { x[0] = twice(x[0]); }]]
+local x = cl.buffer("int", 1, 21)
+cl.link{a, b}.f:range(1)(x)
+print(x:read()[1]) --> 42
+
 --- Kernel:sub_groups
 local k = cl.kernel "kernel void one(global int *x) { x[0] = 1; }"
 local fine, groups = pcall(k.sub_groups, k, {16, 16})

@@ -34,8 +34,10 @@ M.arguments = {
   ["cl.buffer"] = {"type", "none", "none", "options"},
   ["cl.build"] = {"source", "options"},
   ["cl.build_binary"] = {"none", "options"},
+  ["cl.compile"] = {"source", "options"},
   ["cl.extend"] = {"class", "none"},
   ["cl.kernel"] = {"source", "options"},
+  ["cl.link"] = {"none", "options"},
   ["cl.localmem"] = {"type"},
   ["cl.members"] = {"class"},
   ["cl.option_names"] = {"none"},
@@ -87,7 +89,7 @@ local GIVEN = {
   Event = "cl.user_event Event:wait Launch()",
   Kernel = "cl.kernel Launch.kernel Program:kernel",
   Launch = "Kernel:range Launch:on",
-  Program = "cl.build cl.build_binary Kernel.program",
+  Program = "cl.build cl.build_binary cl.compile cl.link Kernel.program",
   Queue = "cl.queue Context.queue",
 }
 
