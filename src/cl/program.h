@@ -81,6 +81,9 @@ void clsh_build_make(lua_State *L, int program, const char *options,
                      const char *source, bool istext);
 void clsh_build_open(lua_State *L);
 
+/* il.c */
+void clsh_il_open(lua_State *L);
+
 /* link.c */
 void clsh_link_open(lua_State *L);
 

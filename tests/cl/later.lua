@@ -1,4 +1,4 @@
--- later.lua - what OpenCL 2.0 and later have: sub-groups. A device without
+-- later.lua - what OpenCL 2.0 and later have: sub-groups, SPIR-V. A device without
 -- them says so in a sentence, which is the reason of the skip.
 -- SPDX-License-Identifier: MIT
 local t = require "t"
@@ -28,6 +28,56 @@ t.test("a work-group falls into sub-groups", function()
   t.eq(s.required, nil)
   t.ok(k:sub_groups{8, 4, 2}.count >= 1)
   t.eq(k:sub_groups(1).count, 1)
+end)
+
+-- SPIR-V of a kernel: f(global uint *x) { *x = C; }, where C is 40 or the
+-- specialisation constant 7. An instruction is {opcode, words}.
+local function module()
+  local words = {0x07230203, 0x00010000, 0, 9, 0}
+  for _, code in ipairs{
+    {17, 4}, {17, 6},                     -- OpCapability Addresses, Kernel
+    {14, 2, 2},                           -- OpMemoryModel Physical64 OpenCL
+    {15, 6, 6, string.byte "f"},          -- OpEntryPoint Kernel %6 "f"
+    {71, 5, 1, 7},                        -- OpDecorate %5 SpecId 7
+    {19, 1}, {21, 2, 32, 0},              -- OpTypeVoid, OpTypeInt
+    {32, 3, 5, 2}, {33, 4, 1, 3},         -- OpTypePointer, OpTypeFunction
+    {50, 2, 5, 40},                       -- OpSpecConstant
+    {54, 1, 6, 0, 4}, {55, 3, 7},         -- OpFunction, its parameter
+    {248, 8}, {62, 7, 5, 2, 4}, {253}, {56}, -- OpLabel, OpStore, the end
+  } do
+    words[#words + 1] = #code << 16 | code[1]
+    table.move(code, 2, #code, #words + 1, words)
+  end
+  return string.pack(("<I4"):rep(#words), table.unpack(words))
+end
+
+t.test("programs from SPIR-V, with constants", function()
+  local x <close> = cl.buffer("uint", 1, 0)
+  local function value(opts, source)
+    local p <close> = offered(cl.build_il, source or module(), opts)
+    p.f:range(1)(x)
+    return x:read()[1]
+  end
+  t.eq(value(), 40)
+  t.eq(value{constants = {}}, 40)
+  t.eq(value{constants = {[7] = 42}}, 42)
+  t.eq(value{constants = {[7] = cl.uint(0xffffffff)}, name = "spec"},
+    0xffffffff)
+  local path = os.tmpname()
+  local f <close> = io.open(path, "wb")
+  f:write(module()):close()
+  t.eq(value(nil, path), 40)
+  os.remove(path)
+  for list, piece in pairs{[3] = "must be a table", [{x = 1}] = "SpecId",
+      [{[7] = "x"}] = "[7] must be", [{[7] = 1 << 40}] = "[7] must be",
+      [{[8] = 1}] = "no constant 8 of 4 bytes"} do
+    t.raises(function() value{constants = list} end, piece)
+  end
+  t.raises(function() cl.build_il(module():sub(1, 40)) end, "CL_")
+  t.raises(function() cl.build_il "a\0b" end, "must be a path or SPIR-V")
+  t.raises(function() cl.build_il "none.spv" end, "no kernel file 'none.spv'")
+  t.raises(function() cl.build_il(module(), {constant = {}}) end,
+    "did you mean 'constants'")
 end)
 
 t.done()

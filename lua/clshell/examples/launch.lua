@@ -213,6 +213,13 @@ print(A:read():at(2, 2)) --> 9
 --- cl.sleep
 cl.sleep(0.01)
 
+--- cl.build_il
+if (cl.device().il_version or "") ~= "" then
+  local f <close> = io.open("kernels.spv", "rb")
+  local p = f and cl.build_il(f:read "a", {constants = {[0] = 16}})
+  print(p and p:kernels())
+end
+
 --- cl.compile
 local pair = cl.compile([[
   #include "factor.h"

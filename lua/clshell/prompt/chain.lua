@@ -34,6 +34,7 @@ M.arguments = {
   ["cl.buffer"] = {"type", "none", "none", "options"},
   ["cl.build"] = {"source", "options"},
   ["cl.build_binary"] = {"none", "options"},
+  ["cl.build_il"] = {"source", "options"},
   ["cl.compile"] = {"source", "options"},
   ["cl.extend"] = {"class", "none"},
   ["cl.kernel"] = {"source", "options"},
@@ -89,7 +90,8 @@ local GIVEN = {
   Event = "cl.user_event Event:wait Launch()",
   Kernel = "cl.kernel Launch.kernel Program:kernel",
   Launch = "Kernel:range Launch:on",
-  Program = "cl.build cl.build_binary cl.compile cl.link Kernel.program",
+  Program = "cl.build cl.build_binary cl.build_il cl.compile cl.link "
+    .. "Kernel.program",
   Queue = "cl.queue Context.queue",
 }
 
