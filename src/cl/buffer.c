@@ -7,6 +7,7 @@
 #include "buffer.h"
 #include "array.h"
 #include "process.h"
+#include "svm.h"
 
 static void buffer_release(Object *o) {
   Buffer *b = (Buffer *)o;
@@ -301,6 +302,16 @@ static int buffer_size(lua_State *L) {
   return 1;
 }
 
+/* b.address: nil but in shared virtual memory */
+static int buffer_address(lua_State *L) {
+  const Buffer *b = clsh_buffer_check(L, 1);
+  if (b->address == NULL)
+    return 0;
+  lua_pushinteger(L,
+                  (lua_Integer)(uintptr_t)b->address + (lua_Integer)b->offset);
+  return 1;
+}
+
 static int buffer_context(lua_State *L) {
   clsh_buffer_check(L, 1);
   lua_getiuservalue(L, 1, 1);
@@ -382,14 +393,44 @@ cl_mem_flags clsh_buffer_flags(lua_State *L, int arg) {
   return flags[i] | (host ? CL_MEM_ALLOC_HOST_PTR : 0);
 }
 
+/* The option svm, at the top: 0 none, 1 coarse-grained, 2 fine-grained. */
+static int checksvm(lua_State *L, cl_mem_flags flags) {
+  static const char *const words[] = {"coarse", "fine", NULL};
+  int type = lua_type(L, -1);
+  if (type == LUA_TNIL || (type == LUA_TBOOLEAN && !lua_toboolean(L, -1)))
+    return 0;
+  if ((flags & CL_MEM_ALLOC_HOST_PTR) != 0)
+    clsh_error(L, "svm and host name two kinds of memory; give one");
+  return type == LUA_TBOOLEAN ? 1 : 1 + clsh_option_word(L, -1, words, "svm");
+}
+
+/* A memory object over shared virtual memory, which ends with it. */
+static cl_mem newshared(lua_State *L, Buffer *b, int svm, cl_mem_flags flags,
+                        cl_int *err) {
+  Svm *s = clsh_svm_new(L, b->context, svm == 2, b->bytes);
+  *err = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+  if (s == NULL)
+    return NULL;
+  b->address = clsh_svm_address(s);
+  cl_mem mem = clCreateBuffer(b->context->handle, flags | CL_MEM_USE_HOST_PTR,
+                              b->bytes, b->address, err);
+  if (*err == CL_SUCCESS && (*err = clsh_svm_give(s, mem)) == CL_SUCCESS)
+    return mem;
+  if (mem != NULL)
+    clReleaseMemObject(mem);
+  clsh_svm_free(s);
+  return NULL;
+}
+
 /* Makes the memory of a buffer whose other fields are set. */
-static void allocate(lua_State *L, Buffer *b, cl_mem_flags flags) {
+static void allocate(lua_State *L, Buffer *b, cl_mem_flags flags, int svm) {
   int tries = 0;
   cl_int err;
   clsh_context_reserve(L, b->context, b->bytes, "clCreateBuffer", "buffer");
   do
-    b->handle = clCreateBuffer(clsh_context_handle(L, b->context), flags,
-                               b->bytes, NULL, &err);
+    b->handle = svm != 0 ? newshared(L, b, svm, flags, &err)
+                         : clCreateBuffer(clsh_context_handle(L, b->context),
+                                          flags, b->bytes, NULL, &err);
   while (clsh_error_retry(L, err, &tries));
   if (err != CL_SUCCESS)
     clsh_error_call(L, err, "clCreateBuffer", "asked for %I bytes",
@@ -410,8 +451,8 @@ static void writeinit(lua_State *L, int buf, int init) {
   lua_call(L, 2, 0);
 }
 
-static const char *const buffer_options[] = {"ld", "access", "host", "context",
-                                             NULL};
+static const char *const buffer_options[] = {"ld",  "access",  "host",
+                                             "svm", "context", NULL};
 
 /** cl.buffer(type, shape [, init [, opts]]) -> Buffer
  * Typed memory on the device. `type` is an OpenCL C name ("float", "int",
@@ -425,6 +466,8 @@ static const char *const buffer_options[] = {"ld", "access", "host", "context",
  *   ld       columns     elements from row to row of two dimensions
  *   access   read_write  "read_only" or "write_only": what kernels do
  *   host     false       true: memory that maps fast
+ *   svm      false       true or "fine": shared virtual memory, with
+ *                        `b.address` for the data of kernels: see ?svm
  *   context  session's   the Context of another device
  */
 static int cl_buffer(lua_State *L) {
@@ -439,6 +482,8 @@ static int cl_buffer(lua_State *L) {
     clsh_error(L, "ld: %I elements in %I rows are too many", (LUAI_UACINT)ld,
                (LUAI_UACINT)rows);
   cl_mem_flags flags = clsh_buffer_flags(L, 4);
+  clsh_option_push(L, 4, "svm");
+  int svm = checksvm(L, flags);
   lua_settop(L, 4);
   clsh_option_push(L, 4, "context");
   clsh_context_push(L, 5);
@@ -447,7 +492,7 @@ static int cl_buffer(lua_State *L) {
   b->shape = s;
   b->ld = ld;
   b->bytes = b->reach = rows * ld * t->size;
-  allocate(L, b, flags);
+  allocate(L, b, flags, svm);
   if (!lua_isnil(L, 3))
     writeinit(L, 7, 3);
   lua_settop(L, 7);
@@ -461,12 +506,17 @@ static const luaL_Reg methods[] = {{"as", buffer_as},
                                    {"reshape", buffer_reshape},
                                    {"view", buffer_view},
                                    {NULL, NULL}};
-static const luaL_Reg fields[] = {
-    {"bytes", buffer_size},      {"cols", buffer_extent},
-    {"context", buffer_context}, {"ld", buffer_size},
-    {"offset", buffer_size},     {"rows", buffer_extent},
-    {"shape", buffer_shape},     {"start", buffer_size},
-    {"type", buffer_type},       {NULL, NULL}};
+static const luaL_Reg fields[] = {{"address", buffer_address},
+                                  {"bytes", buffer_size},
+                                  {"cols", buffer_extent},
+                                  {"context", buffer_context},
+                                  {"ld", buffer_size},
+                                  {"offset", buffer_size},
+                                  {"rows", buffer_extent},
+                                  {"shape", buffer_shape},
+                                  {"start", buffer_size},
+                                  {"type", buffer_type},
+                                  {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__len", buffer_len},
                                 {"__newindex", buffer_newindex},
                                 {"__pairs", buffer_index},

@@ -22,6 +22,7 @@ typedef struct Buffer {
   size_t offset; /* bytes, of a view in its root */
   size_t shift;  /* bytes, from the handle's beginning to the first element */
   size_t reach;  /* bytes that its matrices may use, from the first element */
+  void *address; /* of its root in shared virtual memory, or NULL */
   bool view;
 } Buffer;
 Buffer *clsh_buffer_check(lua_State *L, int arg);

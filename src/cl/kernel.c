@@ -201,7 +201,7 @@ Kernel *clsh_kernel_new(lua_State *L, int program, cl_program handle,
   program = lua_absindex(L, program);
   cl_uint n = 0;
   cl_int err;
-  Kernel *k = clsh_class_new(L, &class, KERNEL_CONTEXT);
+  Kernel *k = clsh_class_new(L, &class, KERNEL_USES);
   lua_pushvalue(L, program);
   lua_setiuservalue(L, -2, KERNEL_PROGRAM);
   lua_getfield(L, program, "context");

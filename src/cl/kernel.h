@@ -26,7 +26,7 @@ typedef struct Param {
 } Param;
 
 /* User values of a Kernel. */
-enum { KERNEL_PROGRAM = 1, KERNEL_PARAMS, KERNEL_CONTEXT };
+enum { KERNEL_PROGRAM = 1, KERNEL_PARAMS, KERNEL_CONTEXT, KERNEL_USES };
 
 typedef struct Kernel {
   Object head;

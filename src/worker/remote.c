@@ -67,6 +67,8 @@ static void *leavewith(void *p, cl_int err, cl_int *errp) {
   return err == CL_SUCCESS ? p : NULL;
 }
 
+#define SVM_CAPABILITIES 0x1053 /* CL_DEVICE_... of OpenCL 2.0 */
+#define IL_VERSION 0x105B       /* and 2.1 */
 #define NOWORKER CL_DEVICE_NOT_AVAILABLE
 
 /* Platforms and devices */
@@ -80,6 +82,18 @@ static cl_int CL_API_CALL getplatformids(cl_uint room, cl_platform_id *list,
   if (n != NULL)
     *n = nplatforms;
   return leave(nplatforms > 0 ? CL_SUCCESS : -1001);
+}
+
+/* Hands out a value of our own. */
+static cl_int give(const void *value, size_t n, size_t size, void *p,
+                   size_t *real) {
+  if (real != NULL)
+    *real = n;
+  if (p != NULL && size < n)
+    return CL_INVALID_VALUE;
+  if (p != NULL)
+    memcpy(p, value, n);
+  return CL_SUCCESS;
 }
 
 /* Asks for a value. A worker that a kernel has ended meanwhile is replaced. */
@@ -132,6 +146,10 @@ static cl_int CL_API_CALL getdeviceinfo(cl_device_id device,
                                         cl_device_info what, size_t size,
                                         void *p, size_t *real) {
   const Device *d = (const Device *)device;
+  if (what == SVM_CAPABILITIES || what == IL_VERSION) { /* it has neither */
+    const cl_bitfield none = 0;                         /* or an empty text */
+    return give(&none, what == IL_VERSION ? 1 : sizeof none, size, p, real);
+  }
   cl_int err = getinfo('d', NULL, d->id, 0, what, size, p, real);
   if (err == CL_SUCCESS && what == CL_DEVICE_PLATFORM && p != NULL)
     memcpy(p, &d->platform, sizeof d->platform);
@@ -1061,18 +1079,6 @@ static cl_int CL_API_CALL finish(cl_command_queue queue) {
   flush(queue);
   waitforevents(1, &marker);
   return releaseevent(marker);
-}
-
-/* Hands out a value of our own. */
-static cl_int give(const void *value, size_t n, size_t size, void *p,
-                   size_t *real) {
-  if (real != NULL)
-    *real = n;
-  if (p != NULL && size < n)
-    return CL_INVALID_VALUE;
-  if (p != NULL)
-    memcpy(p, value, n);
-  return CL_SUCCESS;
 }
 
 static cl_int CL_API_CALL geteventinfo(cl_event event, cl_event_info what,

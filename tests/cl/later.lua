@@ -1,5 +1,6 @@
--- later.lua - what OpenCL 2.0 and later have: sub-groups, SPIR-V. A device without
--- them says so in a sentence, which is the reason of the skip.
+-- later.lua - what OpenCL 2.0 and later have: sub-groups, SPIR-V, shared
+-- virtual memory. A device without them says so in a sentence, which is the
+-- reason of the skip.
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 local cl = require "cl"
@@ -78,6 +79,55 @@ t.test("programs from SPIR-V, with constants", function()
   t.raises(function() cl.build_il "none.spv" end, "no kernel file 'none.spv'")
   t.raises(function() cl.build_il(module(), {constant = {}}) end,
     "did you mean 'constants'")
+end)
+
+-- A list in Buffers: each node holds the address of the next.
+local NODE = "struct node { global struct node *next; int x; };"
+
+t.test("structs hold addresses of shared virtual memory", function()
+  for _, svm in ipairs{true, "coarse", "fine"} do
+    local node = cl.struct(NODE)
+    local b <close> = offered(cl.buffer, "uchar", {3, node.size}, 0,
+      {svm = svm})
+    local alone <close> = cl.buffer("uchar", node.size, 0, {svm = svm})
+    node:write(b, {{next = b.address + 2 * node.size, x = 1}, {x = 2},
+      {next = alone.address, x = 3}})
+    node:write(alone, {{x = 10}})
+    t.eq(node:read(b)[1].next, b.address + 2 * node.size)
+    local p <close> = cl.build(node.source .. [[
+      kernel void sum(global struct node *n, global int *s) {
+        *s = 0;
+        for (; n != 0; n = n->next)
+          *s += n->x++;
+      }]])
+    local s <close> = cl.buffer("int", 1, 0)
+    t.ok(rawequal(p.sum:uses{b, alone}, p.sum))
+    p.sum:range(1)(b, s)
+    t.eq(s:read()[1], 14)
+    t.eq({node:read(alone)[1].x, node:read(b)[2].x}, {11, 2})
+    local mapped = b:map()
+    t.eq(mapped[9], 2, "what the kernel stored")
+    b:unmap(mapped)
+    t.eq(p.sum:uses{}.name, "sum")
+    local plain <close> = cl.buffer("int", 1, 0)
+    t.eq(plain.address, nil)
+    t.raises(function() p.sum:uses{b, plain} end, "element 2 must be")
+    t.raises(function() p.sum:uses(b) end, "table expected")
+    local i = cl.buffer("int", 100, 7, {svm = svm})
+    t.eq(i:reshape{10, 10}.address, i.address)
+    t.eq(i:as("int4").address, i.address)
+    local event = i:fill(8, {async = true})
+    i:close() -- while the command runs
+    event:wait()
+  end
+  for svm, piece in pairs{[1] = "svm: must be a string", big = "one of coarse"}
+  do
+    t.raises(function() cl.buffer("int", 1, 0, {svm = svm}) end, piece)
+  end
+  t.raises(function() cl.buffer("int", 1, 0, {svm = true, host = true}) end,
+    "svm and host")
+  collectgarbage()
+  t.raises(function() cl.buffer("int", 1 << 50, 0, {svm = true}) end, "bytes")
 end)
 
 t.done()

@@ -141,7 +141,13 @@ t.test("what users of other languages ask for is answered", function()
   end
   t.ok(page "local":find("address space of a work-group", 1, true))
   has("image", "?cl.image", "read_imagef", "under --worker")
-  has("svm", "not bound")
+  has("svm", "b.address")
+  for _, word in ipairs{"pipe", "device enqueue", "command buffer"} do
+    has(word, "not bound")
+  end
+  has("callback", "on_complete")
+  has("shared context", "one device")
+  has("spir-v", "cl.build_il")
   has("threadIdx", "get_local_id(0)")
   has("threadIdx.x", "get_local_id(0)")
   has("__syncthreads", "barrier(")

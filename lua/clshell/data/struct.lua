@@ -82,14 +82,14 @@ local body
 
 -- Reads a type: a struct, or {name, size, align} of one of OpenCL's.
 local function type_of(read, known)
-  while read.accept "const" or read.accept "volatile" do end
+  while read.accept "const" or read.accept "volatile"
+      or read.accept "global" or read.accept "__global" do end
   if read.accept "struct" then
     local set = {}
     attributes(read, set)
     local name = read.peek() ~= "{" and read.name "the name of a struct"
     if name and read.peek() ~= "{" then
-      return known["struct " .. name]
-        or fail("struct %s is not declared in the text", name)
+      return known["struct " .. name] or {missing = "struct " .. name}
     end
     return body(read, known, name, set)
   end
@@ -103,18 +103,22 @@ local function type_of(read, known)
   if known_types[name] then
     return {name = name, size = cl.typesize(name), align = cl.typesize(name)}
   end
-  return known[name] or fail("'%s' is no type that host and device have in "
-    .. "common; there are OpenCL's, such as int and float4, and structs",
-    name)
+  return known[name] or {missing = name}
 end
+
+-- A pointer of the device: on the host it is the integer b.address.
+local POINTER = {name = "ulong", size = 8, align = 8}
 
 -- Reads the names that one type declares, up to a semicolon.
 local function declarators(read, kind, fields, taken)
   repeat
-    if read.peek() == "*" then
-      fail "a struct in a Buffer holds no pointers; use indexes"
+    local pointer = read.accept "*"
+    if kind.missing and not pointer then
+      fail("'%s' is no type of the text or of host and device alike; there "
+        .. "are OpenCL's, such as int and float4, and structs", kind.missing)
     end
-    local f = {name = read.name "the name of a field", type = kind}
+    local f = {name = read.name "the name of a field",
+      type = pointer and POINTER or kind}
     if taken[f.name] then
       fail("field '%s' is declared twice", f.name)
     end
@@ -265,7 +269,8 @@ end
 --- A C struct from its declaration, `struct p {float4 pos; float m; int
 --- id[3];};` or `typedef struct {...} p;`: the last of a text, whose other
 --- structs it may hold. Its layout is OpenCL's: vectors are aligned to their
---- size, one of 3 as one of 4; __attribute__ takes packed and aligned(n).
+--- size, one of 3 as one of 4; __attribute__ takes packed and aligned(n). A
+--- pointer is an integer on the host: `b.address` (see ?svm).
 --- `s.size` and `s.align` in bytes, `s.fields` (a list of {name, offset,
 --- size}), `s.source`: the text, to put before a kernel's. `s{m = 2}` is a
 --- value for a kernel's parameter; fields without a value are 0. On the host

@@ -236,6 +236,21 @@ local x = cl.buffer("int", 1, 21)
 cl.link{a, b}.f:range(1)(x)
 print(x:read()[1]) --> 42
 
+--- Kernel:uses
+if cl.device().svm_capabilities then
+  local node = cl.struct "struct node {global struct node *next; int x;};"
+  local b = cl.buffer("uchar", {2, node.size}, 0, {svm = true})
+  node:write(b, {{next = b.address + node.size, x = 1}, {x = 2}})
+  local k = cl.kernel(node.source .. [[
+    kernel void last(global struct node *n, global int *x) {
+      while (n->next != 0) n = n->next;
+      *x = n->x;
+    }]])
+  local x = cl.buffer("int", 1)
+  k:uses{b}:range(1)(b, x)
+  print(x:read()[1]) -- 2
+end
+
 --- Kernel:sub_groups
 local k = cl.kernel "kernel void one(global int *x) { x[0] = 1; }"
 local fine, groups = pcall(k.sub_groups, k, {16, 16})

@@ -333,9 +333,51 @@ vload4 do the work. There are no images under --worker.
 Try: ?cl.image, ?cl.sampler, ?Image:read and ?Context:image_formats
 
 svm, shared virtual memory, unified memory, usm
-One address for host and device: not bound here. A buffer made with host = true
-maps into the host's memory without a copy where the device shares it.
-Try: ?cl.buffer and ?Buffer:map
+One address for host and device, so that data can hold pointers. A Buffer made
+with {svm = true} has it as b.address, an integer for a pointer in a struct of
+cl.struct; its memory is mapped, read and written like any Buffer's. k:uses{b}
+names the Buffers that a kernel reaches by such pointers alone. {svm = "fine"}
+needs no map on a device that has it. A device without: indexes into a Buffer
+in place of pointers; {host = true} maps without a copy where memory is shared.
+Try: cl.device().svm_capabilities, ?Kernel:uses and ?cl.struct
+
+pipe, pipes, read_pipe, write_pipe
+OpenCL 2.0's queues of packets between two kernels: not bound here, as few
+drivers have them. A Buffer with an index that atomic_inc moves serves on every
+device, and two kernels on one queue see each other's data in order.
+Try: ?cl.queue
+
+device enqueue, enqueue_kernel, device-side enqueue, dynamic parallelism
+A kernel that launches kernels: not bound here, as few drivers have it. Launch
+the next kernel from Lua; its event need not be waited for, and an in-order
+queue keeps the order. A kernel may also take its work from a list in a Buffer,
+by atomic_inc, until the list is empty.
+Try: ?Kernel:range and ?Launch:on
+
+command buffer, command graph, cuda graph
+A list of commands recorded once and launched as a whole is not bound here
+(cl_khr_command_buffer). A Launch keeps its sizes, and l:on(queue) its queue; a
+call of it costs a few microseconds, and the kernels on a queue follow each
+other without the host.
+Try: ?Launch:on
+
+several devices, multiple devices, shared context, multi-gpu
+A Context has one device here. cl.context(dev) gives each device its own, with
+a queue, Buffers and programs of {context = c}. Commands on two devices run
+side by side; data goes by dst:write(src:read()). dev:partition makes Devices
+of parts of one.
+Try: ?cl.context and ?Device:partition
+
+il, spir-v, spirv, spir
+Programs as a compiler's intermediate language: cl.build_il takes SPIR-V on
+devices that have it, with values for its specialisation constants.
+Try: cl.device().il_version and ?cl.build_il
+
+callback, user event, clSetEventCallback
+ev:on_complete(f) has f called once a command has ended; Lua has one thread, so
+a wait, cl.poll() or the next prompt makes the call. cl.user_event() is an
+event that the script itself sets: commands wait for it.
+Try: ?Event:on_complete and ?cl.user_event
 
 cuda, nvcc, cu
 CUDA's kernels build with cl.build(source, {cuda = true}), from a path that

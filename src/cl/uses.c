@@ -1,0 +1,54 @@
+/*
+** uses.c - the buffers that a kernel reaches by addresses in its data.
+** SPDX-License-Identifier: MIT
+*/
+#include "buffer.h"
+#include "kernel.h"
+#include "svm.h"
+
+#define SVM_PTRS 0x11B6 /* CL_KERNEL_EXEC_INFO_SVM_PTRS */
+
+typedef cl_int(CL_API_CALL *Setter)(cl_kernel, cl_uint, size_t, const void *);
+
+/** Kernel:uses(list) -> Kernel
+ * Tells the driver which Buffers of shared virtual memory (svm = true) the
+ * kernel reaches by addresses in its data, not by its parameters; {} for none.
+ * The kernel keeps them from being collected. Closed ones must not be reached
+ * any more. After Program:rebuild the kernel needs this call again.
+ */
+static int kernel_uses(lua_State *L) {
+  Setter set;
+  Kernel *k = clsh_kernel_check(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  size_t n = lua_rawlen(L, 2);
+  clsh_later_find(L, k->context, 200, "clSetKernelExecInfo",
+                  "pass the Buffers as arguments", &set);
+  lua_createtable(L, (int)n, 0);
+  const void **list = lua_newuserdatauv(L, (n + 1) * sizeof *list, 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_rawgeti(L, 2, (lua_Integer)i + 1);
+    const Buffer *b = clsh_buffer_test(L, -1);
+    if (b == NULL || b->address == NULL)
+      clsh_error_arg(L, 2, "element %d must be a Buffer made with svm = true",
+                     (int)i + 1);
+    if (b->context != k->context)
+      clsh_error_arg(L, 2, "Buffer %d is of another context (device)",
+                     (int)i + 1);
+    list[i] = b->address;
+    lua_rawseti(L, 3, (lua_Integer)i + 1);
+  }
+  lua_pushvalue(L, 3);
+  lua_setiuservalue(L, 1, KERNEL_USES);
+  clsh_error_check(L,
+                   set(k->handle, SVM_PTRS, n * sizeof *list,
+                       n > 0 ? (const void *)list : NULL),
+                   "clSetKernelExecInfo");
+  lua_settop(L, 1);
+  return 1;
+}
+
+void clsh_uses_open(lua_State *L) {
+  static const luaL_Reg methods[] = {{"uses", kernel_uses}, {NULL, NULL}};
+  clsh_class_add(L, "Kernel", methods, NULL);
+}
