@@ -291,7 +291,7 @@ static void setmem(lua_State *L, Args *a, int i, const Param *p, Buffer *b,
   bool base = how != NULL && how->base;
   if (how == NULL || base)
     checkelements(L, a, i, p, b->type, b->bytes, "a Buffer");
-  if (b->context != a->kernel->context)
+  if (!clsh_context_shares(b->context, a->kernel->context))
     badarg(L, a, i, "the Buffer is of another context (device)");
   if (p->space == 'c')
     checkconstant(L, a, i, base ? b->shift + b->reach : b->bytes);

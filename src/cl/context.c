@@ -1,5 +1,5 @@
 /*
-** context.c - class Context: one device's memory and programs, its limits,
+** context.c - class Context: a device's memory and programs, its limits,
 ** and whether it can still be used (after fork, after a lost device).
 ** SPDX-License-Identifier: MIT
 */
@@ -15,6 +15,8 @@
 #include "worker.h"
 
 #define CONTEXTS "cl.contexts" /* registry: device index -> Context */
+
+#define MAXSHARED 64 /* devices with memory in common */
 
 #define NVCAPABILITY 0x4000 /* CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV */
 #define NONUNIFORM 0x1065   /* CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT */
@@ -150,10 +152,8 @@ static void derivelimits(cl_device_id d, const char *version, Limits *l) {
   l->nonuniform = l->version >= 300 ? nonuniform : l->version >= 200;
 }
 
-/* Pushes a new context for the device at `arg`. */
-static Context *newcontext(lua_State *L, int arg) {
-  int tries = 0;
-  cl_int err;
+/* Pushes a context for the device at `arg` without a handle. */
+static Context *pushbox(lua_State *L, int arg) {
   arg = lua_absindex(L, arg);
   cl_device_id device = clsh_device_check(L, arg);
   if (clsh_process_child())
@@ -167,11 +167,26 @@ static Context *newcontext(lua_State *L, int arg) {
   lua_getfield(L, arg, "version");
   derivelimits(device, luaL_optstring(L, -1, ""), &c->limits);
   lua_pop(L, 1);
+  return c;
+}
+
+static cl_context newhandle(lua_State *L, cl_uint n, const cl_device_id *list,
+                            cl_int *err) {
+  cl_context handle;
+  int tries = 0;
   do {
     clsh_process_block();
-    c->handle = clCreateContext(NULL, 1, &device, onnotice, NULL, &err);
+    handle = clCreateContext(NULL, n, list, onnotice, NULL, err);
     clsh_process_unblock();
-  } while (clsh_error_retry(L, err, &tries));
+  } while (clsh_error_retry(L, *err, &tries));
+  return handle;
+}
+
+/* Pushes a new context for the device at `arg`. */
+static Context *newcontext(lua_State *L, int arg) {
+  cl_int err;
+  Context *c = pushbox(L, arg);
+  c->handle = newhandle(L, 1, &c->device, &err);
   clsh_error_check(L, err, "clCreateContext");
   return c;
 }
@@ -232,6 +247,11 @@ Context *clsh_context_push(lua_State *L, int ctxarg) {
   Context *c = pushdevicecontext(L, -1);
   lua_remove(L, -2);
   return c;
+}
+
+/* Whether two contexts have their memory and their events in common. */
+bool clsh_context_shares(const Context *a, const Context *b) {
+  return a == b || (a->handle != NULL && a->handle == b->handle);
 }
 
 /* Whether anything can be done in this context. */
@@ -410,6 +430,49 @@ static int cl_context_(lua_State *L) {
   return 1;
 }
 
+/** cl.contexts(devices) -> list of Context
+ * A Context for each Device of a list, of one platform or of parts of one
+ * device, with Buffers and Events in common: kernels on all of them take a
+ * Buffer of any of them, and commands on the queue of one wait for events of
+ * another, which alone give their order. Programs are built for each:
+ * `cl.build(source, {context = c})`, with a log of its own.
+ */
+static int cl_contexts(lua_State *L) {
+  cl_device_id ids[MAXSHARED];
+  cl_int err;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  size_t n = lua_rawlen(L, 1);
+  if (n == 0 || n > MAXSHARED)
+    return clsh_error_arg(L, 1, "the list must hold 1 to %d Devices; got %I",
+                          MAXSHARED, (LUAI_UACINT)n);
+  lua_settop(L, 1);
+  lua_createtable(L, (int)n, 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_rawgeti(L, 1, (lua_Integer)i + 1);
+    if (!clsh_device_is(L, -1))
+      return clsh_error_arg(L, 1, "element %d must be a Device; got %s",
+                            (int)i + 1, clsh_class_name(L, -1));
+    ids[i] = pushbox(L, -1)->device;
+    lua_rawseti(L, 2, (lua_Integer)i + 1);
+    lua_settop(L, 2);
+  }
+  cl_context handle = newhandle(L, (cl_uint)n, ids, &err);
+  if (err != CL_SUCCESS)
+    return clsh_error_call(L, err, "clCreateContext",
+                           "the %d devices have no context in common; each "
+                           "has its own, cl.context(device), and data goes by "
+                           "dst:write(src:read())",
+                           (int)n);
+  for (size_t i = 0; i < n; i++) {
+    lua_rawgeti(L, 2, (lua_Integer)i + 1);
+    ((Context *)lua_touserdata(L, -1))->handle = handle;
+    if (i > 0)
+      clRetainContext(handle);
+    lua_pop(L, 1);
+  }
+  return 1;
+}
+
 static const luaL_Reg methods[] = {{"info", context_info}, {NULL, NULL}};
 static const luaL_Reg fields[] = {
     {"device", context_device}, {"used", context_used}, {NULL, NULL}};
@@ -419,7 +482,8 @@ static const Class class = {"Context", sizeof(Context), methods, fields, meta,
                             NULL,      context_release};
 
 void clsh_context_open(lua_State *L) {
-  static const luaL_Reg functions[] = {{"context", cl_context_}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"context", cl_context_}, {"contexts", cl_contexts}, {NULL, NULL}};
   clsh_class_define(L, &class);
   luaL_setfuncs(L, functions, 0);
 }

@@ -30,7 +30,7 @@ typedef struct Context {
   cl_sampler samplers[SAMPLERS]; /* those in use, by their setting */
   cl_int lost;                   /* the error that ended it, or CL_SUCCESS */
   const char *lostcall;
-  bool failed; /* a user event has: what waits for it does too */
+  bool failed; /* a user event has, or may: what waits for it does too */
 } Context;
 Context *clsh_context_check(lua_State *L, int arg);
 Context *clsh_context_any(lua_State *L, int arg);     /* closed ones too */
@@ -47,6 +47,7 @@ void clsh_context_reserve(lua_State *L, Context *c, size_t bytes,
 void clsh_context_take(Context *c, size_t bytes);
 void clsh_context_give(Context *c, size_t bytes);
 void clsh_context_pushnotice(lua_State *L); /* what the driver last said */
+bool clsh_context_shares(const Context *a, const Context *b);
 bool clsh_context_usable(const Context *c);
 void clsh_context_setdevice(lua_State *L);
 void clsh_context_open(lua_State *L);

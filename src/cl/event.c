@@ -318,8 +318,9 @@ static void addafter(lua_State *L, int arg, Context *c, After *a) {
     clsh_error(L, "after: must be an Event or a list of Events; got %s%s",
                closed ? "a closed " : "", name);
   }
-  if (e->context != c)
+  if (!clsh_context_shares(e->context, c))
     clsh_error(L, "after: an Event of another context");
+  c->failed = c->failed || e->context != c; /* which may fail it later */
   cl_int status =
       e->handle != NULL && c->failed ? clsh_poll_status(e->handle) : e->status;
   if (status < 0)

@@ -176,7 +176,7 @@ static size_t checkplace(lua_State *L, const Image *img, const Box *box,
                          const Buffer *b, int opts, const char *name) {
   size_t size = b->type->size, bytes = boxbytes(img, box);
   size_t first = clsh_option_size(L, opts, name, 1);
-  if (b->context != img->context)
+  if (!clsh_context_shares(b->context, img->context))
     clsh_error(L, "the Image and the Buffer are of different contexts; go "
                   "through the host: read, then write");
   if (!isalike(img, b->type) || b->shape.count * size != b->bytes)
@@ -302,7 +302,7 @@ static int image_copy(lua_State *L) {
     return clsh_error_arg(L, 2, "must be an open Image or Buffer; got %s",
                           clsh_class_name(L, 2));
   checkown(L, d, "copy");
-  if (d->context != img->context)
+  if (!clsh_context_shares(d->context, img->context))
     return clsh_error(L, "copy: Images of different contexts; go through the "
                          "host with dst:write(src:read())");
   if (d->format.order != img->format.order ||

@@ -22,7 +22,7 @@ void clsh_move_check(lua_State *L, Context *c, int opts,
   }
   m->context = c;
   m->queue = lua_gettop(L);
-  if (clsh_queue_option(L, m->queue)->context != c)
+  if (!clsh_context_shares(clsh_queue_option(L, m->queue)->context, c))
     clsh_error(L, "the %s and the Queue are of different contexts",
                clsh_class_name(L, 1));
   m->async = clsh_option_flag(L, opts, "async", false);

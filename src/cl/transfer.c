@@ -426,7 +426,7 @@ static int buffer_copy(lua_State *L) {
   lua_settop(L, 3);
   if (b->type != d->type)
     return clsh_error(L, "copy: from %s to %s", b->type->name, d->type->name);
-  if (b->context != d->context)
+  if (!clsh_context_shares(b->context, d->context))
     return clsh_error(L, "copy: Buffers of different contexts; go through "
                          "the host with dst:write(src:read())");
   clsh_move_check(L, b->context, 3, copyoptions, &m);

@@ -32,7 +32,7 @@ static int kernel_uses(lua_State *L) {
     if (b == NULL || b->address == NULL)
       clsh_error_arg(L, 2, "element %d must be a Buffer made with svm = true",
                      (int)i + 1);
-    if (b->context != k->context)
+    if (!clsh_context_shares(b->context, k->context))
       clsh_error_arg(L, 2, "Buffer %d is of another context (device)",
                      (int)i + 1);
     list[i] = b->address;

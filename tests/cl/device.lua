@@ -201,4 +201,47 @@ function()
   cl.use(d)
 end)
 
+t.test("contexts of several devices have their Buffers in common", function()
+  local d = cl.device()
+  for given, piece in pairs{[{}] = "1 to 64 Devices; got 0",
+      [{3}] = "element 1 must be a Device; got number"} do
+    t.raises(function() cl.contexts(given) end, piece)
+  end
+  local fine, parts = pcall(d.partition, d, {equally = 1})
+  local devices = fine and #parts > 1 and {parts[1], parts[2]} or {d, d}
+  local made, list = pcall(cl.contexts, devices)
+  if not made then
+    t.skip(list.message)
+  end
+  local one, two = list[1], list[2]
+  t.eq({#list, one.device == devices[1], two.device == devices[2]},
+    {2, true, true})
+  local b <close> = cl.buffer("int", 100, 1, {context = one})
+  local kernels = {}
+  for i, c in ipairs(list) do
+    kernels[i] = cl.kernel(("kernel void f(global int *x) "
+      .. "{ x[get_global_id(0)] += %d; }"):format(10 ^ i), {context = c})
+  end
+  local first = kernels[1]:range(100)(b)
+  local last = kernels[2]:range(100):on(nil, {after = first})(b)
+  t.eq(b:read{queue = two.queue, after = last}[100], 111)
+  local copy <close> = cl.buffer("int", 100, 0, {context = two})
+  b:copy(copy, {after = last})
+  t.eq(copy:read()[1], 111)
+  t.raises(function() kernels[1]:range(1):on(two.queue) end,
+    "another context (device)")
+  local other <close> = cl.buffer("int", 100, 0)
+  t.raises(function() kernels[1]:range(1)(other) end, "another context")
+  local go <close> = pcall(cl.user_event) and cl.user_event{context = one}
+  if go then
+    local waits <close> = copy:fill(3, {async = true, after = go})
+    go:fail()
+    t.raises(function() waits:wait() end, "waits for has failed")
+    t.eq(copy:read()[1], 111, "the device is not lost")
+  end
+  one:close()
+  t.raises(function() b:read() end, "its Context is closed")
+  t.eq(copy:read()[2], 111, "the other stays open")
+end)
+
 t.done()

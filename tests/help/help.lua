@@ -146,7 +146,7 @@ t.test("what users of other languages ask for is answered", function()
     has(word, "not bound")
   end
   has("callback", "on_complete")
-  has("shared context", "one device")
+  has("shared context", "cl.contexts")
   has("spir-v", "cl.build_il")
   has("threadIdx", "get_local_id(0)")
   has("threadIdx.x", "get_local_id(0)")

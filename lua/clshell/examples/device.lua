@@ -23,6 +23,12 @@ print(device.name, device.compute_units, device.local_mem_size // 1024)
 local info = cl.device():info()
 print(info.max_work_group_size, info.max_clock_frequency)
 
+--- cl.contexts
+local fine, parts = pcall(cl.device().partition, cl.device(), {equally = 1})
+local list = cl.contexts(fine and parts or {cl.device()})
+local b = cl.buffer("int", 1000, 7, {context = list[1]})
+print(b:read{queue = list[#list].queue}[1]) --> 7
+
 --- Device:partition
 local fine, parts = pcall(cl.device().partition, cl.device(), {equally = 1})
 for i, part in ipairs(fine and parts or {}) do -- drivers for GPUs have none

@@ -362,11 +362,11 @@ other without the host.
 Try: ?Launch:on
 
 several devices, multiple devices, shared context, multi-gpu
-A Context has one device here. cl.context(dev) gives each device its own, with
-a queue, Buffers and programs of {context = c}. Commands on two devices run
-side by side; data goes by dst:write(src:read()). dev:partition makes Devices
-of parts of one.
-Try: ?cl.context and ?Device:partition
+cl.context(dev) gives each device a Context, with a queue, Buffers and programs
+of {context = c}. Commands on two devices run side by side; data goes by
+dst:write(src:read()). cl.contexts{a, b} gives devices of one platform Contexts
+with their Buffers and Events in common. dev:partition makes Devices of parts.
+Try: ?cl.contexts and ?Device:partition
 
 il, spir-v, spirv, spir
 Programs as a compiler's intermediate language: cl.build_il takes SPIR-V on
