@@ -385,7 +385,7 @@ static void setimage(lua_State *L, const Args *a, int i, const Param *p,
     badarg(L, a, i, "must be an Image of kind %s, by cl.image; got %s%s",
            kind->name, clsh_class_name(L, idx),
            img != NULL ? lua_pushfstring(L, " %s", img->kind->name) : "");
-  if (img->context != a->kernel->context)
+  if (!clsh_context_shares(img->context, a->kernel->context))
     badarg(L, a, i, "the Image is of another context (device)");
   if (p->writes && img->access == CL_MEM_READ_ONLY)
     badarg(L, a, i, "the Image was made with access = \"read_only\"");
@@ -404,7 +404,7 @@ static void setsampler(lua_State *L, const Args *a, int i, const Param *p,
   if (s == NULL)
     badarg(L, a, i, "must be a Sampler, by cl.sampler; got %s",
            clsh_class_name(L, idx));
-  if (s->context != a->kernel->context)
+  if (!clsh_context_shares(s->context, a->kernel->context))
     badarg(L, a, i, "the Sampler is of another context (device)");
   setarg(L, a, i, sizeof s->handle, &s->handle);
   clsh_flight_sampler(p->name);

@@ -480,6 +480,7 @@ static const char *commandname(cl_command_type type) {
                {CL_COMMAND_MAP_BUFFER, "map"},
                {CL_COMMAND_UNMAP_MEM_OBJECT, "unmap"},
                {CL_COMMAND_MARKER, "marker"},
+               {CL_COMMAND_MIGRATE_MEM_OBJECTS, "migrate"},
                {CL_COMMAND_READ_BUFFER_RECT, "read rect"},
                {CL_COMMAND_WRITE_BUFFER_RECT, "write rect"},
                {CL_COMMAND_COPY_BUFFER_RECT, "copy rect"},

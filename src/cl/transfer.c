@@ -252,8 +252,10 @@ static const char *const filloptions[] = {"queue", "async", "after",
                                           "first", "count", NULL};
 static const char *const copyoptions[] = {
     "queue", "async", "after", "first", "count", "from", "size", "to", NULL};
-static const char *const mapoptions[] = {"queue", "after", "first", "count",
-                                         NULL};
+static const char *const mapoptions[] = {"queue", "async", "after",
+                                         "first", "count", NULL};
+static const char *const migrateoptions[] = {"queue", "async",   "after",
+                                             "host",  "discard", NULL};
 
 /* The optional argument at 2 was left out before a table of options. */
 static void shiftoptions(lua_State *L) {
@@ -485,7 +487,9 @@ static Block *newmapping(lua_State *L, const Buffer *b, const Move *m,
  * device shares memory with the host. `mode`: "read_write", "read" or
  * "write" (the old content is not needed). Until the array is unmapped or
  * closed no kernel may use that part. A matrix with gaps maps as rows of
- * `ld` elements. Options as for Buffer:read but from, size, async.
+ * `ld` elements. With {async = true} it does not wait, and returns an Event as
+ * well: the content is there once that has ended. Options as for Buffer:read
+ * but from, size.
  */
 static int buffer_map(lua_State *L) {
   static const char *const modes[] = {"read_write", "read", "write", NULL};
@@ -497,7 +501,6 @@ static int buffer_map(lua_State *L) {
   shiftoptions(L);
   cl_map_flags flag = flags[clsh_option_word(L, 2, modes, "mode")];
   clsh_move_check(L, b->context, 3, mapoptions, &m);
-  m.async = false;
   checkelements(L, b, 3, &r);
   if (r.width == b->bytes && b->shape.ndims == 2 && !b->view)
     r.shape = (Shape){2, {b->shape.dim[0], b->ld}, r.shape.count};
@@ -511,8 +514,42 @@ static int buffer_map(lua_State *L) {
   k->data =
       clEnqueueMapBuffer(m.handle, b->handle, CL_FALSE, flag, r.offset,
                          r.width, m.waits.n, m.waits.list, &e->handle, &err);
+  if (err == CL_SUCCESS && m.async)
+    clsh_event_pin(e, k); /* an unmapping comes after the mapping */
   clsh_move_end(L, &m, err, "clEnqueueMapBuffer");
-  lua_pop(L, 1);
+  return m.async ? 2 : (lua_pop(L, 1), 1);
+}
+
+/** Buffer:migrate([opts]) -> Event
+ * Moves the buffer's memory to the device of a queue ahead of its use there,
+ * where devices share Buffers (cl.contexts). It does not wait.
+ * Options:
+ *   queue    default  the Queue whose device gets the memory
+ *   after    none     a list of events before
+ *   async    true     false: waits
+ *   host     false    true: to the host
+ *   discard  false    true: the old content is not needed
+ */
+static int buffer_migrate(lua_State *L) {
+  Move m;
+  Buffer *b = clsh_buffer_check(L, 1);
+  lua_settop(L, 2);
+  clsh_move_check(L, b->context, 2, migrateoptions, &m);
+  m.async = clsh_option_flag(L, 2, "async", true);
+  cl_mem_migration_flags flags =
+      (clsh_option_flag(L, 2, "host", false) ? CL_MIGRATE_MEM_OBJECT_HOST
+                                             : 0) |
+      (clsh_option_flag(L, 2, "discard", false)
+           ? CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED
+           : 0);
+  Event *e = clsh_move_begin(L, &b->head, &m);
+  cl_int err = clEnqueueMigrateMemObjects(m.handle, 1, &b->handle, flags,
+                                          m.waits.n, m.waits.list, &e->handle);
+  if (err == CL_INVALID_OPERATION)
+    clsh_error_call(L, err, "clEnqueueMigrateMemObjects",
+                    "the driver moves memory itself, as with --worker; leave "
+                    "the call out");
+  clsh_move_end(L, &m, err, "clEnqueueMigrateMemObjects");
   return 1;
 }
 
@@ -546,13 +583,15 @@ static int buffer_unmap(lua_State *L) {
 
 void clsh_transfer_open(lua_State *L) {
   static const luaL_Reg methods[] = {
-      {"copy", buffer_copy}, {"fill", buffer_fill},   {"map", buffer_map},
-      {"read", buffer_read}, {"unmap", buffer_unmap}, {"write", buffer_write},
-      {NULL, NULL}};
+      {"copy", buffer_copy},   {"fill", buffer_fill},
+      {"map", buffer_map},     {"migrate", buffer_migrate},
+      {"read", buffer_read},   {"unmap", buffer_unmap},
+      {"write", buffer_write}, {NULL, NULL}};
   clsh_class_add(L, "Buffer", methods, NULL);
   clsh_option_declare(L, "Buffer:read", moveoptions);
   clsh_option_declare(L, "Buffer:write", moveoptions);
   clsh_option_declare(L, "Buffer:fill", filloptions);
   clsh_option_declare(L, "Buffer:copy", copyoptions);
   clsh_option_declare(L, "Buffer:map", mapoptions);
+  clsh_option_declare(L, "Buffer:migrate", migrateoptions);
 }

@@ -383,4 +383,28 @@ t.test("use after close", function()
   v:close()
 end)
 
+t.test("a map that does not wait, and memory that moves ahead", function()
+  local b <close> = cl.buffer("int", 1000, 7)
+  local q <close> = cl.queue{out_of_order = true}
+  local h, ev = b:map("read", {async = true, queue = q})
+  t.raises(function() b:unmap(h) end, "still in use")
+  t.eq(ev:wait().command, "map")
+  t.eq(h[1000], 7)
+  b:unmap(h)
+  h, ev = b:map({async = true})
+  h:close() -- before the map has ended, perhaps
+  ev:wait()
+  b:fill(8)
+  t.eq(b:read()[1], 8)
+  local fine, e = pcall(b.migrate, b)
+  if not fine then
+    t.skip(e.message)
+  end
+  t.eq(e:wait().command, "migrate")
+  t.eq(b:migrate{host = true, async = false}.status, "complete")
+  t.eq(b:read()[1000], 8)
+  b:migrate{discard = true, after = e}:wait()
+  t.raises(function() b:migrate{hosts = true} end, "did you mean 'host'")
+end)
+
 t.done()

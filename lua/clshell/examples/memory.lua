@@ -164,6 +164,11 @@ print(b.closed) --> true
 local s = cl.array("float", 3, {1, 2, 6}):summary()
 print(s.min, s.mean, s.max, s.nan) --> 1.0 3.0 6.0 0
 
+--- Buffer:migrate
+local b = cl.buffer("int", 1000, 7)
+local fine, event = pcall(b.migrate, b) -- to the device of the default queue
+print(fine and event:wait().command) -- migrate
+
 --- cl.struct
 local particle = cl.struct "struct particle {float4 pos; float m;};"
 print(particle.size) --> 32
@@ -183,7 +188,7 @@ print(b) --> Buffer uchar[2][8]
 --- Struct:read
 local point = cl.struct "typedef struct {int x, y;} point;"
 local list = point:read(point:buffer{{x = 1, y = 2}, {x = 3}})
-print(list[1].y, list[2].y) --> 2	0
+print(list[1].y, list[2].y) --> 2 0
 
 --- Struct:write
 local point = cl.struct "typedef struct {int x, y;} point;"

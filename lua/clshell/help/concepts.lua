@@ -341,6 +341,18 @@ needs no map on a device that has it. A device without: indexes into a Buffer
 in place of pointers; {host = true} maps without a copy where memory is shared.
 Try: cl.device().svm_capabilities, ?Kernel:uses and ?cl.struct
 
+use_host_ptr, host pointer, pinned memory, zero copy
+A buffer over an Array's own memory is not bound here. cl.buffer(type, n, init,
+{host = true}) has memory that the host maps fast, and b:map() gives it as an
+Array: without a copy where the device shares memory with the host.
+Try: ?Buffer:map
+
+queue priority, priority hint, throttle hint
+Queues of high or low priority (cl_khr_priority_hints) are not bound here, as
+few drivers have them. Kernels that must not wait get a queue of their own, and
+a long kernel is better launched in parts, with an offset.
+Try: ?cl.queue and ?Kernel:range
+
 pipe, pipes, read_pipe, write_pipe
 OpenCL 2.0's queues of packets between two kernels: not bound here, as few
 drivers have them. A Buffer with an index that atomic_inc moves serves on every
