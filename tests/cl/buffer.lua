@@ -66,8 +66,8 @@ t.test("a key that is none names the nearest, or where elements are",
     end, read)
     t.raises(function() return pairs(b) end, read)
     t.raises(function() return b[b] end, read)
-    t.raises(function() return b.colz end,
-      "a Buffer has no field or method 'colz'; did you mean 'cols'?")
+    t.raises(function() return b.rowz end,
+      "a Buffer has no field or method 'rowz'; did you mean 'rows'?")
     t.raises(function() b:raed() end, "did you mean 'read'?")
     t.raises_match(function() b:at(1) end, "no field or method 'at'$")
     t.raises(function() b[1] = 2 end, "change them there: b:write")
