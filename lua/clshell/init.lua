@@ -9,8 +9,9 @@ local require = require
 local names = {cl = cl}
 
 for _, name in ipairs{"matrix", "dia", "csr", "gemm", "spmv", "transpose",
-    "reduce", "scan", "bench", "peaks", "help", "compare", "roofline",
-    "lesson", "calibrate", "tune", "check", "access", "course", "occupancy"} do
+    "reduce", "scan", "gemv", "bench", "peaks", "help", "compare",
+    "roofline", "lesson", "calibrate", "tune", "check", "access", "course",
+    "occupancy"} do
   names[name] = lazy.module(public.module(name))
   package.loaded["clshell." .. name] = names[name]
 end

@@ -12,6 +12,7 @@ local MODULES = {
   {"transpose", "transpose"},
   {"reduce", "reduce"},
   {"scan", "scan"},
+  {"gemv", "gemv"},
   {"bench", "measure.bench"},
   {"peaks", "measure.peaks"},
   {"compare", "measure.compare"},

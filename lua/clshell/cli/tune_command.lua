@@ -43,7 +43,7 @@ local VECTOR = {cpu = {"1m"}, other = {"64m"}, sizes = one_size,
 
 -- By family: sizes where none are given, on a CPU and on other devices; the
 -- sizes of a word of the command line; the elements in memory; and the
--- operands of some sizes, by functions.
+-- operands of some sizes, or their shape, by functions.
 local LADDERS = {
   gemm = {cpu = {"256", "512"}, other = {"1024", "2048", "4096", "8192"},
     sizes = script.gemm_shape,
@@ -66,6 +66,18 @@ local LADDERS = {
       end}
     end},
   reduce = VECTOR, scan = VECTOR,
+  gemv = {cpu = {"2048"}, other = {"8192"}, sizes = script.matrix_shape,
+    elements = function(s)
+      return 1.0 * s[1] * s[2]
+    end,
+    operands = function(s, type)
+      local function shape(trans)
+        return function()
+          return {s[1], s[2], type = type, trans = trans}
+        end
+      end
+      return {shape(false), shape(true)}
+    end},
   spmv = {cpu = {"1m"}, other = {"16m"},
     sizes = one_size,
     elements = function(s)
@@ -302,7 +314,7 @@ return {"Searches the fastest kernel of each family and size on this device, "
     .. "own that begin with - come behind a --. What is kept lies in "
     .. "clshell/choices of $XDG_CONFIG_HOME (~/.config); help gemm.keep says "
     .. "more. Ctrl-C ends the search; what was kept before stays.",
-  arguments = {{"family", "gemm, spmv, transpose, reduce, scan; all if left "
+  arguments = {{"family", table.concat(FAMILIES, ", ") .. "; all if left "
     .. "out; or a script and its arguments", args = "*", values = FAMILIES,
     files = true}},
   options = {

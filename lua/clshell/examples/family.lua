@@ -19,6 +19,11 @@ print(y:read()[1], reduce({3, 1, 2}, {op = "max"}):read()[1]) --> 6.0 3.0
 local y = scan({1, 2, 3, 4}, {kind = "exclusive"})
 print(y:read()[4], scan{1, 2, 3, 4}:read()[4]) --> 6.0 10.0
 
+--- gemv
+local A = cl.buffer("float", {2, 3}, {{1, 2, 3}, {4, 5, 6}})
+print(gemv(A, {1, 1, 1}):read()[2]) --> 15.0
+print(#gemv(A, {1, 1}, {trans = true, alpha = 2})) --> 3
+
 --- family.new
 local family = require "clshell.family"
 local axpy = family.new{

@@ -49,6 +49,10 @@ local AFTER = {
     tree = {"doubling"}, tree_padded = {"tree"},
     registers = {"tree_padded", "doubling"}, blocks = {"registers"},
   },
+  gemv = {
+    group = {"naive"}, lanes = {"group"}, vector = {"lanes", "group"},
+    simd = {"naive"}, split = {"columns"}, simd_split = {"columns"},
+  },
 }
 
 -- Rungs whose step is to avoid bank conflicts.

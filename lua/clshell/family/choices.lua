@@ -3,8 +3,8 @@
 -- SPDX-License-Identifier: MIT
 --
 -- classes[name] lists conditions on the properties of a device; families
--- (gemm, spmv, transpose, reduce, scan) have rows, and the first row that fits
--- and whose rung accepts the operands is taken. A row's fields:
+-- that come with clshell have rows, and the first row that fits and whose rung
+-- accepts the operands is taken. A row's fields:
 --
 --   rung     the rung's name
 --   params   its parameters; those left out have their defaults
@@ -14,7 +14,8 @@
 --   where    conditions on the shape (for gemm m, n, k, batch, and work =
 --            m n k; for spmv format, rows, cols, ndiags, nnz, row = nnz / rows
 --            and bytes of the values; for transpose rows, cols, bytes of A;
---            for reduce and scan n, bytes of x)
+--            for reduce and scan n, bytes of x; for gemv rows, cols, bytes of
+--            A)
 --   guarded  true: only where the rung detects operands that it does not
 --            cover and hands them to one that does
 --   note     why, for people
@@ -27,6 +28,7 @@
 local TINY = 16^3  -- multiply-adds that are not worth packing
 local SMALL = 64^3 -- nor a tile for each work-group of a GPU, if alone
 local LONG = 16    -- elements of a row that are worth several work-items
+local NARROW = 511 -- columns that leave work-items of `gemv.vector` idle
 local CACHED = 2^19 -- bytes that are better kept in the cache of a core
 
 return {
@@ -120,5 +122,17 @@ return {
     {rung = "registers"},
     {rung = "registers", params = {wg = 64}, note = "small work-groups"},
     {rung = "doubling", params = {wg = 32}},
+  },
+
+  gemv = {
+    {class = "cpu", rung = "simd", where = {bytes = {max = CACHED}},
+      params = {block = 16}, note = "small enough for few cores"},
+    {class = "cpu", rung = "simd"},
+    {class = "cpu", rung = "simd_split"},
+    {rung = "lanes", where = {cols = {max = NARROW}}, note = "short rows"},
+    {rung = "vector"},
+    {rung = "split"},
+    {rung = "naive", params = {wg = 32}, note = "small work-groups"},
+    {rung = "columns", params = {wg = 32}, note = "small work-groups"},
   },
 }

@@ -1,0 +1,97 @@
+/* vector.cl - matrix times vector, long loads and several rows at a time
+** SPDX-License-Identifier: MIT
+**
+**   y[i] = alpha * (sum over j of A[i*lda + j] * x[j]) + beta * y[i]
+**
+** A work-group has HEIGHT rows. Work-item k takes WIDTH elements of x, and of
+** each row, at k, k + WG, k + 2 WG ... vectors; the sums of each row meet in
+** local memory as in group.cl. A last work-group with fewer rows computes the
+** last row several times, and stores it once.
+**
+** Arguments:
+**   rows, cols  size of A
+**   A           in:      rows x cols, row-major
+**   lda         elements from one row of A to the next, >= cols
+**   x           in:      vector of cols elements
+**   y           in, out: vector of rows elements; not read if beta is 0
+**   alpha, beta scalars
+** NDRange: one dimension, global = ceil(rows / HEIGHT) * WG, local = WG.
+** Local memory: HEIGHT * WG elements.
+** Defines: REAL, WG, WIDTH, HEIGHT.
+** Assumes: WG is a power of two, at least HEIGHT; WIDTH is 1, 2, 4 or 8; for
+**   speed only, that lda is a multiple of WIDTH and that A and x begin at
+**   multiples of a vector.
+**
+** Lesson, against `lanes`: 16 bytes a load are the most that a GPU moves for a
+** work-item at once, and HEIGHT loads, which do not wait for each other, are
+** under way at a time: memory is kept busy by fewer work-items. An element of
+** x is loaded once for HEIGHT of A.
+*/
+#include "result.cl"
+#ifndef WG
+#define WG 128 /* work-group size */
+#endif
+#ifndef WIDTH
+#define WIDTH 4 /* elements per load */
+#endif
+#ifndef HEIGHT
+#define HEIGHT 4 /* rows of a work-group */
+#endif
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#if WIDTH == 1
+#define VECTOR REAL
+#define STORE(v, p) (p)[0] = v
+#else
+#define VECTOR JOIN(REAL, WIDTH)
+#define STORE(v, p) JOIN(vstore, WIDTH)(v, 0, p)
+#endif
+#define ALIGNED(p) ((uintptr_t)(p) % sizeof(VECTOR) == 0)
+
+kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
+void gemv(int rows, int cols, global const REAL *restrict A, int lda,
+          global const REAL *restrict x, global REAL *restrict y, REAL alpha,
+          REAL beta)
+{
+  local REAL part[HEIGHT][WG];
+  const uint id = get_local_id(0);
+  const size_t i0 = get_group_id(0) * HEIGHT, n = cols;
+  const size_t whole =
+      lda % WIDTH == 0 && ALIGNED(A) && ALIGNED(x) ? n / WIDTH : 0;
+  global const REAL *row[HEIGHT];
+  VECTOR sums[HEIGHT];
+#pragma unroll
+  for (int r = 0; r < HEIGHT; r++) {
+    row[r] = A + min(i0 + r, (size_t)rows - 1) * lda;
+    sums[r] = (VECTOR)(0);
+  }
+  for (size_t j = id; j < whole; j += WG) {
+    const VECTOR v = ((global const VECTOR *)x)[j];
+#pragma unroll
+    for (int r = 0; r < HEIGHT; r++)
+      sums[r] += v * ((global const VECTOR *)row[r])[j];
+  }
+#pragma unroll
+  for (int r = 0; r < HEIGHT; r++) {
+    REAL sum = 0, lanes[WIDTH];
+    for (size_t j = whole * WIDTH + id; j < n; j += WG)
+      sum += row[r][j] * x[j];
+    STORE(sums[r], lanes);
+#pragma unroll
+    for (int k = 0; k < WIDTH; k++)
+      sum += lanes[k];
+    part[r][id] = sum;
+  }
+  for (uint s = WG / 2; s > 0; s /= 2) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (id < s) {
+#pragma unroll
+      for (int r = 0; r < HEIGHT; r++)
+        part[r][id] += part[r][id + s];
+    }
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (id < HEIGHT && i0 + id < (size_t)rows)
+    y[i0 + id] = result(alpha, part[id][0], beta, y + i0 + id);
+}
