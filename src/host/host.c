@@ -13,5 +13,6 @@ int luaopen_cl_host(lua_State *L) {
   clsh_hostsparse_open(L);
   clsh_hosttranspose_open(L);
   clsh_hosttruth_open(L);
+  clsh_hostwindow_open(L);
   return 1;
 }

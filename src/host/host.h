@@ -71,5 +71,6 @@ void clsh_hostgemm_open(lua_State *L);
 void clsh_hostsparse_open(lua_State *L);
 void clsh_hosttranspose_open(lua_State *L);
 void clsh_hosttruth_open(lua_State *L);
+void clsh_hostwindow_open(lua_State *L);
 
 #endif

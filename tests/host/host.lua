@@ -379,4 +379,68 @@ t.test("transpose", function()
            "must be a matrix")
 end)
 
+-- An element of the sums over windows by the definition, and its scale.
+local function window(A, F, i, j, keep)
+  local sum, size, outside = 0.0, 0.0, false
+  for u = 1, F.rows do
+    for v = 1, F.cols do
+      local k = i + u - 1 - (F.rows - 1) // 2
+      local l = j + v - 1 - (F.cols - 1) // 2
+      if k < 1 or k > A.rows or l < 1 or l > A.cols then
+        outside = true
+      else
+        sum = sum + F:at(u, v) * A:at(k, l)
+        size = size + math.abs(F:at(u, v) * A:at(k, l))
+      end
+    end
+  end
+  if outside and keep then
+    return A:at(i, j), math.abs(A:at(i, j))
+  end
+  return sum, size
+end
+
+t.test("sums over windows", function()
+  for _, s in ipairs {{1, 1}, {1, 9}, {9, 1}, {6, 7}} do
+    for _, f in ipairs {{1, 1}, {3, 3}, {2, 5}, {4, 1}, {20, 20}} do
+      local A = cl.array("float", s):random(t.seed)
+      local F = cl.array("double", f):random(t.seed + 1)
+      for _, keep in ipairs {false, true} do
+        local B = cl.array("double", s, function(i, j)
+          return (window(A, F, i, j, keep))
+        end)
+        local at = ("%dx%d, %dx%d, keep = %s: "):format(s[1], s[2], f[1],
+          f[2], keep)
+        local opts = {keep = keep}
+        t.ok(host.window_error(B, A, F, opts) < 1e-14, at)
+        local last = B:at(s[1], s[2])
+        B:set(s[1], s[2], last + 1)
+        local _, size = window(A, F, s[1], s[2], keep)
+        local err, row, col = host.window_error(B, A, F, opts)
+        t.near(err, 1 / size, 1e-6 / size, at)
+        t.eq({row, col}, {s[1], s[2]}, at)
+        t.eq(select(2, host.window_error(B, A, F, {keep = keep, step = 4})),
+          s[1], at)
+      end
+    end
+  end
+end)
+
+t.test("sums over windows: wrong arguments, zero weights", function()
+  local A, F = cl.array("float", {2, 2}, 1), cl.array("float", {1, 3})
+  F:set(1, 2, 1)
+  A:set(2, 1, 5)
+  t.eq((host.window_error(A, A, F)), 0.0)
+  t.eq((host.window_error(cl.array("float", {2, 2}, 0 / 0), A, F)), 1 / 0)
+  t.raises(function() host.window_error(cl.array("float", {2, 3}), A, F) end,
+           "B must have the shape of float[2][2]; got float[2][3]")
+  t.raises(function() host.window_error(A, A, cl.array("int", {1, 1})) end,
+           "half, float or double")
+  t.raises(function() host.window_error(A, A, F, {step = 0}) end, "step")
+  t.raises(function() host.window_error(A, A, F, {steps = 1}) end,
+           "unknown option 'steps'")
+  A:close()
+  t.raises(function() host.window_error(A, A, F) end, "closed")
+end)
+
 t.done()

@@ -62,6 +62,13 @@ local host = require "cl.host"
 local B = host.transpose_loop(cl.array("int", {2, 3}, 1))
 print(B.rows, B.cols) --> 3 2
 
+--- cl.host.window_error
+local host = require "cl.host"
+local A = cl.array("float", {3, 3}, 1)
+local F = cl.array("float", {1, 3}, {{1, 2, 4}})
+local B = cl.array("float", {3, 3}, {{6, 7, 3}, {6, 7, 3}, {6, 7, 3}})
+print(host.window_error(B, A, F)) --> 0.0 1 1
+
 --- cl.host.dia_error
 local host = require "cl.host"
 local M = dia.poisson2d(8, 8)

@@ -13,6 +13,8 @@ local ROUNDOFF = {half = 2^-11, float = 2^-24, double = 2^-53}
 
 -- The largest m n k for which a product is compared element by element.
 M.FULL = 2^27
+-- The most multiply-adds for which all rows of windows are compared.
+local WINDOWS = 2^30
 -- Multiply-adds that the sampled rows of a larger product may cost.
 local SAMPLED = 2^30
 
@@ -170,6 +172,22 @@ function M.gemm(A, B, s, C0, cut)
       err, row, col = whole, nil, nil
     end
     return err, bound, ("Freivalds and %d rows"):format(#rows), row, col
+  end
+end
+
+-- The truth of sums over windows of A with the weights F, host arrays, as
+-- cl.host.window_error has them with option `keep`: all elements up to 2^30
+-- multiply-adds, beyond that rows at equal distances and the last one.
+function M.window(A, F, keep)
+  local work = 1.0 * #A * #F
+  local step = math.max(1, math.ceil(work / WINDOWS))
+  local mode = step == 1 and "all elements"
+    or ("each row of %d"):format(step)
+  return function(B)
+    argument.check("verify.window", "the result", B, "Array")
+    local err, row, col = host.window_error(B, A, F,
+      {step = step, keep = keep})
+    return err, M.bound(B.type, #F), mode, row, col
   end
 end
 
