@@ -204,6 +204,11 @@ t.test("a session without the simulator", function()
     print(cl.device().type ~= "cpu" -- which would refuse any further work
       or check(k:range(1), x, 1 << 40).findings[1].text:match "[^\n]*",
       x:read()[4])
+    transpose.define{name = "far", range = function() return 1 end,
+      args = function(_, _, o) return {o.B} end,
+      source = "kernel void far(global REAL *B) { B[1L << 40] = 1; }"}
+    print(cl.device().type ~= "cpu" -- a crash that no line belongs to
+      or tostring(check "transpose.far"):match "error: the launch crashed")
     print(pcall(access, k:range(1), x, 4))]])
   for _, driver in ipairs{"none", "/nonexistent/driver.so"} do
     local out = scratch.sh(("CLSHELL_OCLGRIND=%s $clshell %s"):format(
@@ -213,6 +218,8 @@ t.test("a session without the simulator", function()
       "apt install oclgrind", "Oclgrind is not installed")
     t.ok(out:find "\nthe launch crashed its process: [^\n]+\t0\n"
       or out:find("\ntrue\t0\n", 1, true), out)
+    t.ok(out:find "\nerror: the launch crashed\n"
+      or out:find "\ntrue\n", out)
   end
 end)
 

@@ -58,7 +58,7 @@ function Check:__tostring()
   local head = table.move(self.head, 1, #self.head, 1, {})
   local lines = {}
   for _, f in ipairs(self.findings) do
-    local build = f.build or self.build
+    local build = f.build or self.build or {} -- a crash may have none
     build.width = width
     table.move(lines_of(f, build), 1, 99, #lines + 1, lines)
   end
