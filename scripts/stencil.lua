@@ -1,10 +1,10 @@
 #!/usr/bin/env clshell
 -- stencil.lua - a kernel family of your own, and all that it then has; after
--- clshell -i stencil.lua also ?stencil, bench("stencil.<Tab>, stencil.define
+-- clshell -i stencil.lua also ?heat, bench("heat.<Tab>, heat.define
 -- SPDX-License-Identifier: MIT
 
 local family, script = require "clshell.family", require "clshell.script"
-local parser = script.parser("stencil.lua", "A 5-point stencil on N x N.")
+local parser = script.parser("stencil.lua", "Steps of heat on an N x N grid.")
 parser:argument("N", "rows and columns", 512):convert(script.size)
 local n = script.parse(parser).N
 
@@ -12,14 +12,14 @@ local function kernel(body)
   return [[
 #define AT(i, j) ((i) < rows && (j) < cols ? A[(i) * lda + (j)] : 0)
 #define STEP(a, l, r, u, d) ((a) + w * ((l) + (r) + (u) + (d) - 4 * (a)))
-kernel void stencil(int rows, int cols, global const REAL *A, int lda,
-                    global REAL *B, int ldb, REAL w) {
+kernel void heat(int rows, int cols, global const REAL *A, int lda,
+                 global REAL *B, int ldb, REAL w) {
   uint i = get_global_id(1), j = get_global_id(0); /* -1 is beyond rows */
 ]] .. body .. "}"
 end
 
-local stencil = family.new{
-  name = "stencil", help = "B = A + w (sum of the 4 neighbours - 4 A).",
+local heat = family.new{
+  name = "heat", help = "B = A + w (sum of the 4 neighbours - 4 A).",
   arguments = {{"A", "rows", "cols"}}, output = {"B", "rows", "cols"},
   options = {{name = "w", default = 0.25, help = "weight of a neighbour"}},
   cache = "cold", terms = function() return 8 end,
@@ -53,8 +53,8 @@ local stencil = family.new{
   }]]}},
 }
 
-print(stencil.kernels())
-print(stencil(matrix.ones(4), {w = 0.1}))
-print(bench("stencil", {n, n})) -- of the rung that a call takes
-print(compare({"stencil.naive", {n, n}}, {"stencil.rows", {n, n}}))
-print(tune("stencil", {n, n}, {evaluations = 4}))
+print(heat.kernels())
+print(heat(matrix.ones(4), {w = 0.1}))
+print(bench("heat", {n, n})) -- of the rung that a call takes
+print(compare({"heat.naive", {n, n}}, {"heat.rows", {n, n}}))
+print(tune("heat", {n, n}, {evaluations = 4}))

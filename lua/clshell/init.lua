@@ -9,7 +9,7 @@ local require = require
 local names = {cl = cl}
 
 for _, name in ipairs{"matrix", "dia", "csr", "gemm", "spmv", "transpose",
-    "reduce", "scan", "gemv", "bench", "peaks", "help", "compare",
+    "reduce", "scan", "gemv", "stencil", "bench", "peaks", "help", "compare",
     "roofline", "lesson", "calibrate", "tune", "check", "access", "course",
     "occupancy"} do
   names[name] = lazy.module(public.module(name))

@@ -13,6 +13,7 @@ local MODULES = {
   {"reduce", "reduce"},
   {"scan", "scan"},
   {"gemv", "gemv"},
+  {"stencil", "stencil"},
   {"bench", "measure.bench"},
   {"peaks", "measure.peaks"},
   {"compare", "measure.compare"},

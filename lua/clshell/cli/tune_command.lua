@@ -78,6 +78,15 @@ local LADDERS = {
       end
       return {shape(false), shape(true)}
     end},
+  stencil = {cpu = {"2048"}, other = {"8192"}, sizes = script.matrix_shape,
+    elements = function(s)
+      return 2.0 * s[1] * s[2]
+    end,
+    operands = function(s, type)
+      return {function()
+        return {s[1], s[2], type = type}
+      end}
+    end},
   spmv = {cpu = {"1m"}, other = {"16m"},
     sizes = one_size,
     elements = function(s)

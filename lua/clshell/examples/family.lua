@@ -24,6 +24,12 @@ local A = cl.buffer("float", {2, 3}, {{1, 2, 3}, {4, 5, 6}})
 print(gemv(A, {1, 1, 1}):read()[2]) --> 15.0
 print(#gemv(A, {1, 1}, {trans = true, alpha = 2})) --> 3
 
+--- stencil
+local A = cl.buffer("float", {3, 3}, {{0, 1, 0}, {2, 9, 3}, {0, 4, 0}})
+print(stencil(A):read():at(2, 2)) --> 2.5
+local laplace = {centre = -4, left = 1, right = 1, up = 1, down = 1}
+print(stencil(A, laplace):read():at(2, 2)) --> -26.0
+
 --- family.new
 local family = require "clshell.family"
 local axpy = family.new{

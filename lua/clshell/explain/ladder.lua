@@ -53,6 +53,9 @@ local AFTER = {
     group = {"naive"}, lanes = {"group"}, vector = {"lanes", "group"},
     simd = {"naive"}, split = {"columns"}, simd_split = {"columns"},
   },
+  stencil = {
+    tiled = {"naive"}, rows = {"naive"}, vector = {"rows"}, simd = {"rows"},
+  },
 }
 
 -- Rungs whose step is to avoid bank conflicts.

@@ -14,8 +14,8 @@
 --   where    conditions on the shape (for gemm m, n, k, batch, and work =
 --            m n k; for spmv format, rows, cols, ndiags, nnz, row = nnz / rows
 --            and bytes of the values; for transpose rows, cols, bytes of A;
---            for reduce and scan n, bytes of x; for gemv rows, cols, bytes of
---            A)
+--            for reduce and scan n, bytes of x; for gemv and
+--            stencil rows, cols, bytes of A)
 --   guarded  true: only where the rung detects operands that it does not
 --            cover and hands them to one that does
 --   note     why, for people
@@ -134,5 +134,14 @@ return {
     {rung = "split"},
     {rung = "naive", params = {wg = 32}, note = "small work-groups"},
     {rung = "columns", params = {wg = 32}, note = "small work-groups"},
+  },
+
+  stencil = {
+    {class = "cpu", rung = "simd", where = {bytes = {max = CACHED}},
+      params = {height = 16, stream = 0},
+      note = "small enough to stay in the cache"},
+    {class = "cpu", rung = "simd"},
+    {rung = "vector"},
+    {rung = "rows", params = {lx = 32}, note = "small work-groups"},
   },
 }

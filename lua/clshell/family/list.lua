@@ -6,7 +6,7 @@ local lazy = require "clshell.base.lazy"
 
 local M = {}
 
-local OWN = {"gemm", "spmv", "transpose", "reduce", "scan", "gemv"}
+local OWN = {"gemm", "spmv", "transpose", "reduce", "scan", "gemv", "stencil"}
 local made, by_name = {}, {} -- those of scripts
 
 --- list.own() -> list of names
