@@ -575,4 +575,34 @@ t.test("clone, axpy and concatenate", function()
     "element 2 is int 2, the first float 2x2")
 end)
 
+t.test("several elements of a work-item, as on GPUs", function()
+  local fused = require "clshell.array.fused"
+  local device = cl.device()
+  local before, ctx <close> = fused.each[device.type], cl.context(device)
+  local restore <close> = setmetatable({}, {__close = function()
+    fused.each[device.type] = before
+  end})
+  fused.each[device.type] = before == 4 and 3 or 4
+  for _, n in ipairs{1, 2, 255, 256, 257, 1023, 1025, 5000} do
+    local x = cl.buffer("float", n, nil, {context = ctx})
+    local y = cl.buffer("float", n, 2, {context = ctx})
+    local h = cl.buffer("half", n, nil, {context = ctx})
+    cl.map("float x = i + 1", {x = x})
+    y:set(2 * x + y)
+    h:set(x)
+    h:set(h % 7 + 1)
+    local odd = (x:slice(1, n, 2) * 2):read()
+    local all, halves = y:read(), h:read()
+    for i = 1, n do
+      t.eq(all[i], 2.0 * i + 2)
+    end
+    for i = 1, math.min(n, 2048) do -- halves are exact so far
+      t.eq(halves[i], i % 7 + 1.0)
+    end
+    for i = 1, #odd do
+      t.eq(odd[i], 4.0 * i - 2)
+    end
+  end
+end)
+
 t.done()
