@@ -579,7 +579,7 @@ t.test("several elements of a work-item, as on GPUs", function()
   local fused = require "clshell.array.fused"
   local device = cl.device()
   local before, ctx <close> = fused.each[device.type], cl.context(device)
-  local restore <close> = setmetatable({}, {__close = function()
+  local _ <close> = setmetatable({}, {__close = function()
     fused.each[device.type] = before
   end})
   fused.each[device.type] = before == 4 and 3 or 4

@@ -158,8 +158,8 @@ local function one(call)
     :format(call, call)
 end
 
--- Where a work-item has `each` elements, the loads of all come before the first
--- store: a store might change what is to be loaded, as far as a compiler knows.
+-- Where a work-item has `each` elements, the loads of all come before the
+-- first store: as far as a compiler knows, a store may change what a load gets.
 local SEVERAL = [[
   size_t size_ = get_local_size(0), end_ = n1_,
     first_ = get_group_id(0) * size_ * EACH + get_local_id(0);
@@ -226,7 +226,7 @@ local function source(c, parts, dims, way, each)
   end
   local list = table.concat(parameters, ",\n    ")
   local given = list:gsub("[^,]-([%w_]+)%f[,\0]", "%1")
-  local loaded, body = "", nil
+  local loaded, body = ""
   if each > 1 then
     for _, v in ipairs(values) do
       loaded = ("%s, %s %s"):format(loaded, v.type, v.name)

@@ -119,6 +119,7 @@ return {
     {class = "cpu", rung = "blocks", where = {bytes = {max = CACHED}},
       params = {block = 16384}, note = "small enough for few cores"},
     {class = "cpu", rung = "blocks"},
+    {class = "nvidia", type = "int", rung = "lookback"},
     {rung = "registers"},
     {rung = "registers", params = {wg = 64}, note = "small work-groups"},
     {rung = "doubling", params = {wg = 32}},
