@@ -159,7 +159,7 @@ local function one(call)
 end
 
 -- Where a work-item has `each` elements, the loads of all come before the
--- first store: as far as a compiler knows, a store may change what a load gets.
+-- first store: as a compiler sees it, a store may change what a load gets.
 local SEVERAL = [[
   size_t size_ = get_local_size(0), end_ = n1_,
     first_ = get_group_id(0) * size_ * EACH + get_local_id(0);
