@@ -117,6 +117,8 @@ t.test("%access tells what a launch asks of memory", function()
     "unknown option 'wrap'")
   has(session(start .. '%access k:range(32, 32), cl.buffer("int", 96), 3'),
     "f over 32, local 32")
+  has(session "%access gemm naive_global as=\"M1\"", "gemm over 64x64", "M1",
+    "load a[k]")
   has(session "%access", "no input has launched a kernel",
     "%access k:range(n)(x, y)")
 end)

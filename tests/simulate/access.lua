@@ -310,6 +310,28 @@ t.test("a result prints and draws the worst requests", function()
   os.remove(name)
 end)
 
+t.test("a rung by its name, on a shape, and on a small one if none", function()
+  local gemm = require "clshell.gemm"
+  local function rates(a)
+    local list = {}
+    for i, row in ipairs(a.rows) do
+      list[i] = ("%s %s %.3f"):format(row.line, row.code,
+        row.sectors / row.requests)
+    end
+    return list
+  end
+  local A = require "clshell.matrix".random(64)
+  local of_plan = access(gemm.plan(A, A, {kernel = "tiled", tile = 8}))
+  t.eq(rates(access("gemm.tiled", 64, {tile = 8})), rates(of_plan))
+  t.eq(rates(access(gemm.rung "tiled", {A = A, B = A}, {tile = 8})),
+    rates(of_plan))
+  t.eq(rates(access("gemm.tiled", nil, nil, {warp = 16})),
+    rates(access(gemm.plan(A, A, {kernel = "tiled"}), {warp = 16})))
+  t.ok(#access("scan.registers").rows > 5)
+  t.raises(function() access("gemm.none", 64) end, "no kernel 'none'")
+  t.raises(function() access("gemm.tiled", 64, {tile = 3}) end, "tile")
+end)
+
 t.test("misuse raises, and the session goes on", function()
   local l = launch("kernel void k(global float *a) { a[0] = 1; }", 1, 1)
   local a <close> = cl.buffer("float", 1)

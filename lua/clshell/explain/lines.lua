@@ -85,15 +85,7 @@ end
 
 -- The result of access for a rung's result on these operands.
 local function look(family, r, o, opts)
-  local settings, inputs = {kernel = r.kernel}, {}
-  for name, value in pairs(r.params or {}) do
-    settings[name] = value
-  end
-  for i, name in ipairs(family.spec.inputs) do
-    inputs[i] = o[name]
-  end
-  inputs[#inputs + 1] = settings
-  return access(family.plan(table.unpack(inputs)), opts)
+  return access(family.rung(r.kernel), o, r.params, opts)
 end
 
 -- The counts of source lines by their place and code, with one of the rows.

@@ -239,13 +239,19 @@ end, "expr\ntimes it within a second, as %bench does: for code of the host\n"
   .. "The time is of one call; many run on end. Options as for %bench.",
   {code = true, script = bench_script})
 
+-- "gemm.mine", quoted, of `gemm mine` or `gemm.mine`; nil without a family.
+local function rung_name(expression)
+  local family, rung = expression:match "^([%a_][%w_]*)[%s.]*([%w_]*)$"
+  local known = family and require "clshell.family.list".get(family)
+  return known and ("%q"):format(family .. (rung ~= "" and "." .. rung or ""))
+    or nil
+end
+
 -- `%check gemm mine limit=60` as a call of check; nil without a family.
 local function check_call(rest)
   local expression, options = part "measure".split(rest)
-  local family, rung = expression:match "^([%a_][%w_]*)[%s.]*([%w_]*)$"
-  local known = family and require "clshell.family.list".get(family)
-  return known and ("check(%q, %s)"):format(
-    family .. (rung ~= "" and "." .. rung or ""), option_table(options)) or nil
+  local name = rung_name(expression)
+  return name and ("check(%s, %s)"):format(name, option_table(options)) or nil
 end
 
 define("check", function(rest)
@@ -265,9 +271,13 @@ end, "[launch(args) | family [rung] [limit=, shapes= ...]]\nfinds the defects "
       or launch and ("print(check(%s%s))"):format(launch, args)
   end})
 
--- `%access l(x) as="M1"` as a call of access; nil without a launch.
+-- `%access l(x) as="M1"` as a call of access; nil without a launch or a rung.
 local function access_call(rest)
   local expression, options = part "measure".split(rest)
+  local name = rung_name(expression)
+  if name then
+    return ("access(%s, nil, nil, %s)"):format(name, option_table(options))
+  end
   local launch, args = part "launched".split(expression)
   if not launch or launch:find ":[%a_][%w_]*$" then -- k:range(n)
     launch, args = expression, ""
@@ -283,8 +293,8 @@ define("access", function(rest)
   end
   return require "clshell.simulate.access"(part "launched".call("access", "",
     session.compile))
-end, "[launch(args) [as=, warp=, banks= ...]]\nwhat a kernel asks of memory, "
-  .. "by source line\nBanks, sectors and lanes of each load and store, as "
+end, "[launch(args) | family [rung] [as=, warp= ...]]\nwhat a kernel asks of "
+  .. "memory, by source line\nBanks, sectors and lanes of each load and store, as "
   .. "access tells them.\nWithout a launch: the newest one of the inputs.",
   {code = true, script = function(rest)
     local call = access_call(rest)

@@ -13,6 +13,7 @@ local report = require "clshell.report"
 local style = require "clshell.base.style"
 local text = require "clshell.base.text"
 local trace = require "clshell.simulate.trace"
+local workload = require "clshell.measure.workload"
 
 local M = require "clshell.base.lazy".table(...)
 
@@ -475,6 +476,30 @@ local function pair_of(list)
   return setmetatable({pair = {list[1], list[2]}}, Pair)
 end
 
+local SMALL = {4096, 64, 64} -- sizes, of shapes with one, two, three
+
+-- The plan of a rung, and the options.
+local function plan_of(rung, shape, ...)
+  local family = workload.find(rung, "access")
+  local dims = family.spec.dims
+  if shape == nil and dims then
+    shape = {}
+    for i = 1, #dims do
+      shape[i] = SMALL[math.min(#dims, #SMALL)]
+    end
+  end
+  local w, opts = workload.of("access", rung, shape, ...)
+  local settings, inputs = {kernel = w.rung}, {}
+  for name, value in pairs(w.params or {}) do
+    settings[name] = value
+  end
+  for i, name in ipairs(family.spec.inputs) do
+    inputs[i] = w.operands[name]
+  end
+  inputs[#inputs + 1] = settings
+  return family.plan(table.unpack(inputs)), opts
+end
+
 --- access(launch, args... [, opts]) -> access
 --- What each load and store of a kernel asks of memory, by source line, as a
 --- GPU would see it: `access(k:range({64, 64}, {16, 16}), a, b)`. The launch
@@ -485,7 +510,9 @@ end
 --- `total` has the sums by memory, `looked` of `groups` work-groups were
 --- simulated. The source is compiled as the simulator compiles it, without
 --- unrolling; private arrays are not counted. `access{a, b}`: two results,
---- before and after a change.
+--- before and after a change. A rung is named as in bench, followed by a shape
+--- (small if left out), parameters and options: access("gemm.tiled", {64, 64,
+--- 64}, {tile = 8}); a plan, gemm.plan(A, B), takes options alone.
 --- Options:
 ---   as          -    a GPU, as occupancy takes it: "H100", "MI300", "8.6"
 ---   warp        32   lanes that run together, or what the driver tells
@@ -499,6 +526,8 @@ function M.run(launch, ...)
   if type(launch) == "table" and getmetatable(launch) == nil
       and select("#", ...) == 0 then
     return pair_of(launch)
+  elseif workload.find(launch, "access") then
+    return M.run(plan_of(launch, ...))
   end
   local args = table.pack(...)
   local opts = {}
