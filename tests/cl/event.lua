@@ -144,4 +144,13 @@ t.test("the prompt calls functions between two inputs", function()
   t.ok(out:find("after", 1, true), out)
 end)
 
+t.test("the prompt tells of a user event", function()
+  user_event():close()
+  local out = t.capture(([[printf '%%s\n' 'u = cl.user_event()' u \
+    'u:complete()' | %s -i 2>&1]]):format(t.exe))
+  t.ok(out:find("Event user  submitted", 1, true)
+    and out:find("start at u:complete()", 1, true), out)
+  t.ok(out:find("Event user  complete", 1, true), out)
+end)
+
 t.done()

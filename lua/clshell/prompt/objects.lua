@@ -96,6 +96,9 @@ function M.Event(ev, o)
   if status == "failed" then
     local _, err = pcall(ev.wait, ev)
     return about(title, {{"error", (tostring(err):gsub("\n.*", ""))}}, o)
+  elseif ev.command == "user" then
+    return about(title, status ~= "complete" and {{"commands",
+      "those that wait for it start at " .. o.name .. ":complete()"}} or {}, o)
   elseif status ~= "complete" then
     return about(title, {{"times", o.name .. ":wait() waits for them"}}, o)
   end
