@@ -126,6 +126,8 @@ static int waitjob(lua_State *L) {
 /* Ends a job that was done; the result of a link is the program's. */
 static cl_int finish(Job *j, Program *p) {
   cl_int err = j->err;
+  if (err == CL_SUCCESS && j->program == NULL)
+    err = CL_LINK_PROGRAM_FAILURE;
   if (j->making >= LINK && j->program != NULL) {
     if (p->handle != NULL) /* of a first try */
       clReleaseProgram(p->handle);

@@ -13,6 +13,7 @@
 #define MAXPLATFORMS 32
 #define NOPLATFORM (-1001) /* CL_PLATFORM_NOT_FOUND_KHR */
 #define MAXDEVICES 64      /* of one platform */
+#define MAXPARTS 4096      /* of one device */
 #define LIST "cl.devices"  /* registry: all devices, in flat order */
 
 typedef struct Device {
@@ -233,6 +234,11 @@ static void readpartition(lua_State *L, cl_device_partition_property *p) {
 static void checkpartition(lua_State *L, cl_int err) {
   if (err != CL_SUCCESS) {
     lua_getfield(L, 1, "compute_units");
+    if (err == CL_INVALID_OPERATION)
+      clsh_error_call(L, err, "clCreateSubDevices",
+                      "the driver makes no parts of devices, as with "
+                      "--worker; a queue on the whole device, and smaller "
+                      "launches, serve everywhere");
     clsh_error_call(L, err, "clCreateSubDevices",
                     "the device, of %s compute units, has no such parts; "
                     "see dev.partition_properties; a queue on the whole "
@@ -262,8 +268,12 @@ static int device_partition(lua_State *L) {
   clsh_option_check(L, 2, partition_options, "Device:partition");
   readpartition(L, p);
   checkpartition(L, clCreateSubDevices(whole->id, p, 0, NULL, &n));
+  if (n > MAXPARTS)
+    clsh_error(L, "the driver tells of %I parts; there may be at most %d",
+               (LUAI_UACINT)n, MAXPARTS);
   lua_createtable(L, (int)n, 0);
   cl_device_id *ids = lua_newuserdatauv(L, (n + 1) * sizeof *ids, 0);
+  memset(ids, 0, (n + 1) * sizeof *ids);
   for (cl_uint i = 0; i < n; i++) {
     Device *d = clsh_class_new(L, &class, 2);
     d->platform = whole->platform;

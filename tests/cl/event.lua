@@ -22,9 +22,13 @@ t.test("commands wait for a user event", function()
   t.eq({u.status, u.command}, {"submitted", "user"})
   local e <close> = b:fill(7, {async = true, after = u})
   t.ok(e.status ~= "complete")
+  local called = false
+  e:on_complete(function() called = true end)
+  t.eq({cl.poll(), called}, {0, false})
   t.raises(function() e:complete() end, "must be an Event of cl.user_event")
   t.ok(rawequal(u:complete(), u))
   e:wait()
+  t.ok(called)
   t.eq(b:read():table(), {7, 7, 7, 7})
   t.eq(u:wait().status, "complete")
   b:fill(8, {after = u})
@@ -58,6 +62,12 @@ function()
   t.eq({err.code, err.name}, {-5, "CL_OUT_OF_RESOURCES"})
   t.raises(function() e:wait() end, "that the command waits for has failed")
   t.eq({u.status, e.status}, {"failed", "failed"})
+  local told = {}
+  for _, event in ipairs{u, e} do
+    event:on_complete(function(_, status) told[#told + 1] = status end)
+  end
+  cl.poll()
+  t.eq(told, {"failed", "failed"})
   for _, after in ipairs{u, e} do
     t.raises(function() b:fill(1, {after = after}) end,
       "this Event has failed")
@@ -88,16 +98,13 @@ end)
 
 t.test("functions are called at the end of commands", function()
   local b <close> = cl.buffer("int", 2, 0)
-  local u <close> = user_event()
-  local e <close> = b:fill(7, {async = true, after = u})
+  local e <close> = b:fill(7, {async = true})
   local calls = {}
   local function note(event, status)
     calls[#calls + 1] = {rawequal(event, e), status, b:read()[2]}
   end
   t.ok(rawequal(e:on_complete(note), e))
   e:on_complete(note)
-  t.eq({cl.poll(), #calls}, {0, 0})
-  u:complete()
   e:wait()
   t.eq(calls, {{true, "complete", 7}, {true, "complete", 7}})
   t.eq(cl.poll(), 0)
@@ -125,11 +132,6 @@ function()
   t.raises(function() e:wait() end, "oops")
   t.eq({cl.poll(), called}, {1, 1})
   t.raises(function() e:on_complete(1) end, "function expected")
-  local u <close> = user_event()
-  local status
-  u:on_complete(function(_, s) status = s end):fail()
-  cl.poll()
-  t.eq(status, "failed")
   local closed = b:fill(2, {async = true})
   closed:on_complete(function() called = called + 1 end):close()
   t.eq({cl.poll(), called}, {0, 1}, "a closed Event calls nothing")
