@@ -159,7 +159,7 @@ static void checkbuffer(lua_State *L, int ctx, Image *img) {
   const Type *t = img->format.type;
   clsh_option_push(L, 1, "buffer");
   const Buffer *b = clsh_buffer_option(L, -1, "buffer");
-  if (b->context != img->context)
+  if (!clsh_context_shares(b->context, img->context))
     clsh_error(L, "buffer: the Buffer is of another context (device)");
   if (b->type->kind != t->kind || b->type->unit != t->unit ||
       b->shape.count * b->type->size != b->bytes || b->bytes % t->size != 0)

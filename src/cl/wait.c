@@ -88,8 +88,12 @@ typedef struct Wait {
   bool due; /* a function is to be called */
 } Wait;
 
+/* A status that the driver does not tell is an error of the wait's own. */
 static bool isover(const Wait *w) {
-  return w->event != NULL ? hasended(w->event) : clsh_poll_now() >= w->end;
+  const Event *e = w->event;
+  if (e == NULL)
+    return clsh_poll_now() >= w->end;
+  return hasended(e) || clsh_poll_status(e->handle) == STATUS_UNKNOWN;
 }
 
 static bool isoverordue(void *arg) {
@@ -117,6 +121,15 @@ static void attend(lua_State *L, Wait *w) {
   lua_pop(L, 1);
 }
 
+/* Hands an Event's command to the device: else it might never end. */
+static void flush(lua_State *L, const Event *e) {
+  if (e->handle == NULL)
+    return;
+  clsh_context_alive(L, e->context);
+  if (e->queue != NULL)
+    clsh_queue_flush(e->queue);
+}
+
 /** Event:wait() -> Event
  * Waits until the command has ended. Ctrl-C ends the wait with an error;
  * the command itself goes on. Functions of Event:on_complete are called
@@ -124,7 +137,9 @@ static void attend(lua_State *L, Wait *w) {
  */
 static int event_wait(lua_State *L) {
   lua_settop(L, 1);
-  Wait w = {.L = L, .event = clsh_event_check(L, 1)};
+  Event *e = clsh_event_check(L, 1);
+  Wait w = {.L = L, .event = e};
+  flush(L, e);
   attend(L, &w);
   clsh_event_wait(L, 1);
   return 1;
@@ -141,8 +156,7 @@ static int event_oncomplete(lua_State *L) {
   Event *e = clsh_event_check(L, 1);
   luaL_checktype(L, 2, LUA_TFUNCTION);
   lua_settop(L, 2);
-  if (e->handle != NULL && e->queue != NULL)
-    clsh_queue_flush(e->queue); /* or the status may never change */
+  flush(L, e);
   pushcallbacks(L);
   lua_Integer n = (lua_Integer)lua_rawlen(L, 3);
   for (int i = 1; i <= 2; i++) {

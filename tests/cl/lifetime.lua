@@ -194,6 +194,14 @@ layer_test("a query that fails does not end a command", function()
   ]], "clWaitForEvents:1:-14")
   t.ok(out:find("false\t[^\n]*clWaitForEvents[^\n]*\ncomplete\n"), out)
   t.eq(code, 0, out)
+  out, code = run([[
+    local ev = cl.buffer("int", 64):fill(7, {async = true})
+    ev:on_complete(print)
+    print(pcall(ev.wait, ev)) -- and not for ever
+    os.exit(0, false)
+  ]], "clGetEventInfo:1:-5:sticky")
+  t.ok(out:find("false\t[^\n]*clGetEventInfo"), out)
+  t.eq(code, 0, out)
 end)
 
 layer_test("memory of a command that cannot be asked stays", function()
