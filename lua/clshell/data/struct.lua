@@ -12,6 +12,10 @@ for _, name in ipairs(cl.types()) do
   known_types[name] = true
 end
 
+-- Struct -> its fields by name; Struct -> the contexts that agree with it.
+local by_name = setmetatable({}, {__mode = "k"})
+local checked = setmetatable({}, {__mode = "k"})
+
 local struct = {}
 local meta = {__name = "Struct", __metatable = false, __index = struct}
 
@@ -158,10 +162,11 @@ end
 
 -- Reads a struct from its brace on.
 function body(read, known, name, set)
-  local s = {name = name and "struct " .. name, fields = {}, by_name = {}}
+  local s = {name = name and "struct " .. name, fields = {}}
+  by_name[s] = {}
   read.take("{", "'{'")
   while not read.accept "}" do
-    declarators(read, type_of(read, known), s.fields, s.by_name)
+    declarators(read, type_of(read, known), s.fields, by_name[s])
   end
   if #s.fields == 0 then
     fail "a struct must have fields"
@@ -213,7 +218,7 @@ function pack(s, values, path)
   argument.check("cl.struct", path == "" and "a value" or path, values,
     "table", "name the fields: {x = 1}")
   for key in pairs(values) do
-    if not s.by_name[key] then
+    if not by_name[s][key] then
       local names = {}
       for i, f in ipairs(s.fields) do
         names[i] = f.name
@@ -296,7 +301,7 @@ function cl.struct(declaration)
     fail "the last struct of a text must have a name"
   end
   s.source = declaration .. "\n"
-  s.checked = setmetatable({}, {__mode = "k"})
+  checked[s] = setmetatable({}, {__mode = "k"})
   return s
 end
 
@@ -309,7 +314,7 @@ end
 function struct:check(opts)
   opts = options.check(opts, "Struct:check")
   local context = opts.context or cl.context()
-  if self.checked[context] then
+  if checked[self][context] then
     return self
   end
   local lines = {}
@@ -333,7 +338,7 @@ function struct:check(opts)
         f.name, got[i + 1], f.offset)
     end
   end
-  self.checked[context] = true
+  checked[self][context] = true
   return self
 end
 

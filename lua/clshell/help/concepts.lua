@@ -347,7 +347,7 @@ A buffer over an Array's own memory is not bound here. cl.buffer(type, n, init,
 Array: without a copy where the device shares memory with the host.
 Try: ?Buffer:map
 
-queue priority, priority hint, throttle hint
+queue priority, priority, priority hint, throttle hint
 Queues of high or low priority (cl_khr_priority_hints) are not bound here, as
 few drivers have them. Kernels that must not wait get a queue of their own, and
 a long kernel is better launched in parts, with an offset.
