@@ -68,6 +68,14 @@ x:unmap(m)
 q:marker():wait()
 q:finish()
 cl.build_binary(p:binary())
+if cl.device().image_support then
+  local img = cl.image{width = 8, height = 8, data = 1}
+  img:copy(cl.image{width = 8, height = 8})
+  img:fill(2, {async = true})
+  img:copy(x)
+  img:write(x)
+  assert(img:read()[64][4] == 2 and cl.sampler())
+end
 ]]
 
 layer_test("exit with everything alive leaves nothing", function()
@@ -90,6 +98,12 @@ layer_test("each OpenCL call that fails is one clear error", function()
       clEnqueueWriteBuffer clEnqueueWriteBufferRect clEnqueueFillBuffer
       clEnqueueCopyBuffer clEnqueueMapBuffer
       clEnqueueMarkerWithWaitList clFlush]]):gmatch("%S+") do
+    calls[#calls + 1] = name
+  end
+  for name in (cl.device().image_support and [[clGetSupportedImageFormats
+      clCreateImage clCreateSampler clEnqueueReadImage clEnqueueWriteImage
+      clEnqueueFillImage clEnqueueCopyImage clEnqueueCopyImageToBuffer
+      clEnqueueCopyBufferToImage]] or ""):gmatch("%S+") do
     calls[#calls + 1] = name
   end
   for _, name in ipairs(calls) do
