@@ -383,7 +383,7 @@ void clsh_context_setdevice(lua_State *L) {
 }
 
 /** Context:info() -> table
- * device (its name), used_bytes (in buffers that are open), max_bytes
+ * device (its name), used_bytes (in open buffers and images), max_bytes
  * (the device's global memory) and lost (the error that ended it, or nil).
  */
 static int context_info(lua_State *L) {
@@ -417,7 +417,8 @@ static int context_tostring(lua_State *L) {
  * The context of a device, or of the session's device. Each device has one
  * context, made at the first need. Buffers, queues and programs are made in
  * that of the session's device, or of {context = c}. `c.device`, `c.queue`
- * (its in-order, profiled default queue), `c.used` (bytes in open buffers).
+ * (its in-order, profiled default queue), `c.used` (bytes in open buffers
+ * and images).
  */
 static int cl_context_(lua_State *L) {
   lua_settop(L, 1);

@@ -6,6 +6,8 @@ local t = require "t"
 local screen = require "screen"
 local terminal = require "converse"
 
+t.keeps("Device")
+
 local session, has = terminal.session, terminal.has
 local lacks = terminal.lacks
 
@@ -119,6 +121,10 @@ t.test("results do not pin device memory", function()
   out = session("local b = cl.buffer('float', 1000, 1)\nf = function() "
     .. "return b end\nf;\nf, b = nil\n" .. used)
   t.eq(out, "0\n")
+  if cl.device().image_support then
+    has(session "cl.image{width = 4};\ncollectgarbage();\n_1",
+      "_1 is gone: it was an Image;")
+  end
   has(session "{'here'};\ncollectgarbage();\n_1[1]", "\"here\"\n")
 end)
 

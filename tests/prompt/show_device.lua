@@ -225,10 +225,35 @@ t.test("kernels, programs, launches with their signatures", function()
   k:close()
 end)
 
+t.test("images", function()
+  if not device.image_support then
+    t.skip("the device has no images")
+  end
+  local function place(...)
+    local sum = 0
+    for _, i in ipairs{...} do
+      sum = 10 * sum + i
+    end
+    return sum
+  end
+  local a <close> = cl.image{format = "r float", width = 4, height = 2,
+    data = place}
+  has(text(a), "Image A  2d r float  float 2×4  32 B  on",
+    "\n  11  12  13  14\n  21  22  23  24\n", "min 11  mean 17.5  max 24")
+  local line <close> = cl.image{format = "r float", width = 3, data = place}
+  has(text(line), "1d r float", "\n  1  2  3\n")
+  local volume <close> = cl.image{format = "r float", width = 3, height = 2,
+    depth = 2, data = place}
+  has(text(volume), "3d r float  float 2×2×3", "[2]\n  211  212  213\n")
+  local large <close> = cl.image{width = 640, height = 480, data = 1}
+  has(text(large), "rgba float  float4 480×640", "…", 'show(A, "all")')
+end)
+
 t.test("devices, contexts, queues", function()
-  has(text(device), "Device " .. device.index, "compute units", "memory")
+  has(text(device), "Device " .. device.index, "compute units", "memory",
+    "images")
   text(device, {width = 20})
-  has(text(cl.context()), "Context on", "buffers")
+  has(text(cl.context()), "Context on", "in use")
   local q <close> = cl.queue{out_of_order = true}
   has(text(q), "Queue on", "out of order")
   has(text(cl.devices()), "Device 1: ")

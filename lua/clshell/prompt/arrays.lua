@@ -12,6 +12,7 @@ local M = {}
 
 local LONGEST = {char = 4, uchar = 3, short = 6, ushort = 5, long = 20,
   ulong = 20} -- columns of a number; 11 of the others
+local PIXELS = 1 << 20 -- of an image that is read as a whole
 local HOST = 1 << 28 -- elements of a host array that are
 
 local function times()
@@ -272,6 +273,33 @@ function M.Array(h, o, class)
   end
   function src.fetch(...)
     return read_array(h, src, ...)
+  end
+  return compose(src, o)
+end
+
+-- The rectangle of an Image, or of one `slice` of it.
+local function read_image(img, src, slice, r1, r2, c1, c2)
+  local n, rows, cols = #src.shape, r2 - r1 + 1, c2 - c1 + 1
+  local h <close> = img:read{
+    origin = {table.unpack({c1 - 1, r1 - 1, slice - 1}, 1, n)},
+    region = {table.unpack({cols, rows, 1}, 1, n)}}
+  return read_array(h, {rows = rows, cols = cols}, 1, 1, rows, 1, cols)
+end
+
+--- arrays.Image(img, o) -> lines
+--- An image: kind, format, shape, size, device; then its corners. Of a large
+--- one no other pixel is read, so that the least, mean and largest lack.
+function M.Image(img, o)
+  local src = source(img, "Image", o)
+  local info = img:info()
+  table.insert(src.words, 2, info.kind .. " " .. info.format)
+  src.words[#src.words + 1] = on(info.device)
+  local h <close> = src.count <= PIXELS and try(img.read, img) or nil
+  function src.stats()
+    return h and h:summary()
+  end
+  function src.fetch(...)
+    return (h and read_array or read_image)(h or img, src, ...)
   end
   return compose(src, o)
 end

@@ -79,20 +79,23 @@ M.of_rung = {bench = {"target", "shape", "params", "options"},
 -- By class of module cl: the calls and the fields ("Class.name") that give an
 -- object of it.
 local GIVEN = {
-  Array = "cl.array Buffer:read",
+  Array = "cl.array Buffer:read Image:read",
   Buffer = "cl.arange cl.buffer cl.concatenate cl.linspace matrix.from "
     .. "matrix.identity matrix.load matrix.ones "
     .. "matrix.random matrix.zeros family Buffer:matrix Buffer:pad "
     .. "Buffer:sub Buffer:transposed Buffer:view Buffer:as Buffer:clone "
-    .. "Buffer:reshape",
-  Context = "cl.context Buffer.context Program.context Queue.context",
+    .. "Buffer:reshape Image.buffer",
+  Context = "cl.context Buffer.context Image.context Program.context "
+    .. "Queue.context",
   Device = "cl.device cl.use Context.device",
   Event = "cl.user_event Event:wait Launch()",
+  Image = "cl.image",
   Kernel = "cl.kernel Launch.kernel Program:kernel",
   Launch = "Kernel:range Launch:on",
   Program = "cl.build cl.build_binary cl.build_il cl.compile cl.link "
     .. "Kernel.program",
   Queue = "cl.queue Context.queue",
+  Sampler = "cl.sampler",
 }
 
 local gives = {} -- the class by the name of the call or field

@@ -4,7 +4,8 @@
 -- memory. All other results are plain globals.
 -- SPDX-License-Identifier: MIT
 
-local class = require "clshell.base.text".class
+local base_text = require "clshell.base.text"
+local class = base_text.class
 local find = string.find
 local getmetatable, getupvalue = debug.getmetatable, debug.getupvalue
 
@@ -12,8 +13,9 @@ local M = {}
 
 local LAST = 9
 local MOST = 50000 -- entries of tables that are looked at
-local HOLDS = {Buffer = true, Context = true, Event = true, Kernel = true,
-  Launch = true, Program = true, Queue = true} -- classes of module cl
+local HOLDS = {Buffer = true, Context = true, Event = true, Image = true,
+  Kernel = true, Launch = true, Program = true,
+  Queue = true} -- classes of module cl
 
 local slots = {} -- from 0, the newest: {value=} or {weak=, what=}
 local put = {}   -- from 0: the value put into the global of that slot
@@ -107,9 +109,10 @@ function M.enter(text)
       local value = s.weak[1]
       set(i, value)
       if value == nil then
-        notes[#notes + 1] = ("%s is gone: it was a %s; a result that holds "
+        notes[#notes + 1] = ("%s is gone: it was %s; a result that holds "
           .. "device memory, or is too large for a search, lasts only as "
-          .. "long as a variable holds it"):format(name(i), s.what)
+          .. "long as a variable holds it"):format(name(i),
+          base_text.article(s.what))
       end
     end
   end

@@ -153,6 +153,10 @@ function M.Device(dev, o)
       .. bytes(dev.max_mem_alloc_size)}},
     {"local memory", bytes(dev.local_mem_size)},
     {"constant", bytes(dev.max_constant_buffer_size)},
+    {"images", dev.image_support and {"2-D "
+      .. text.shape{dev.image2d_max_width, dev.image2d_max_height}, "3-D "
+      .. text.shape{dev.image3d_max_width, dev.image3d_max_height,
+        dev.image3d_max_depth} .. " at most"} or "no"},
     {"work-group", {("%d work-items"):format(dev.max_work_group_size),
       sizes and text.shape(sizes) .. " at most" or nil}},
     {"double, half", {present(dev, "cl_khr_fp64"),
@@ -165,7 +169,7 @@ end
 function M.Context(c, o)
   local info = c:info()
   return sheet("Context on " .. info.device, {
-    {"buffers", {bytes(info.used_bytes), "of " .. bytes(info.max_bytes)}},
+    {"in use", {bytes(info.used_bytes), "of " .. bytes(info.max_bytes)}},
     {"lost", info.lost},
   }, o)
 end

@@ -88,10 +88,10 @@ end
 -- The module that describes an object, by its class or its metatable's
 -- __name.
 local SPECIAL = {Buffer = "arrays", Array = "arrays", Expression = "arrays",
-  ["DIA matrix"] = "sparse", ["CSR matrix"] = "sparse", Event = "objects",
-  ["Event span"] = "objects", Device = "objects", Context = "objects",
-  Queue = "objects", Kernel = "objects", Launch = "objects",
-  Program = "objects"}
+  Image = "arrays", ["DIA matrix"] = "sparse", ["CSR matrix"] = "sparse",
+  Event = "objects", ["Event span"] = "objects", Device = "objects",
+  Context = "objects", Queue = "objects", Kernel = "objects",
+  Launch = "objects", Program = "objects"}
 
 -- The function that describes an object of a known class, or nil. A name alone
 -- is no proof of a class, as any table may claim it.
