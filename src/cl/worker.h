@@ -9,7 +9,7 @@
 
 #define WORKER_DIED (-2001)  /* the worker ended, in or before this command */
 #define CONTENT_LOST (-2002) /* ... and with it the content of a buffer */
-#define WORKER_LACKS (-2003) /* the worker has no such objects */
+#define WORKER_LACKS (-2003) /* the worker has no such call */
 #define WORKER_NOTICE "worker: "
 
 #endif

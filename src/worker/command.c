@@ -48,7 +48,7 @@ Launch *clsh_command_launch(Event *e, Kernel *k) {
     const Arg *a = &k->args[i];
     size_t n =
         a->size < sizeof l->arg[i].data ? a->size : sizeof l->arg[i].data;
-    l->arg[i].kind = a->kind;
+    l->arg[i].kind = a->kind == 'm' && a->memory->image ? 'i' : a->kind;
     l->arg[i].size = a->kind == 'm' ? a->memory->size : a->size;
     if (a->kind == 'v')
       memcpy(l->arg[i].data, a->data, n);
@@ -236,8 +236,11 @@ static void addlaunch(Text *t, const Launch *l) {
     const Passed *a = &l->arg[i];
     add(t, "%s%s", i == 0 ? "; " : ", ",
         f[FACT_NAME].err == CL_SUCCESS ? f[FACT_NAME].value : "?");
-    if (a->kind == 'm')
-      add(t, " = Buffer of %zu bytes", a->size);
+    if (a->kind == 'm' || a->kind == 'i')
+      add(t, " = %s of %zu bytes", a->kind == 'm' ? "Buffer" : "Image",
+          a->size);
+    else if (a->kind == 's')
+      add(t, " = a Sampler");
     else if (a->kind == 'n')
       add(t, " = %zu bytes of local memory", a->size);
     else {

@@ -414,7 +414,8 @@ static cl_int CL_API_CALL getbuildinfo(cl_program program, cl_device_id device,
 static cl_int getfacts(Kernel *k) {
   static const cl_kernel_arg_info what[FACTS] = {
       CL_KERNEL_ARG_NAME, CL_KERNEL_ARG_TYPE_NAME,
-      CL_KERNEL_ARG_ADDRESS_QUALIFIER, CL_KERNEL_ARG_TYPE_QUALIFIER};
+      CL_KERNEL_ARG_ADDRESS_QUALIFIER, CL_KERNEL_ARG_ACCESS_QUALIFIER,
+      CL_KERNEL_ARG_TYPE_QUALIFIER};
   cl_uint n = 0;
   cl_int err = clsh_thing_info('k', k->head.id, 0, CL_KERNEL_NUM_ARGS,
                                sizeof n, &n, NULL);
@@ -465,8 +466,8 @@ static cl_int CL_API_CALL getkernelinfo(cl_kernel kernel, cl_kernel_info what,
 static cl_int CL_API_CALL getarginfo(cl_kernel kernel, cl_uint i,
                                      cl_kernel_arg_info what, size_t size,
                                      void *p, size_t *real) {
-  static const int places[] = {FACT_SPACE, -1, FACT_TYPE, FACT_QUALIFIER,
-                               FACT_NAME};
+  static const int places[] = {FACT_SPACE, FACT_ACCESS, FACT_TYPE,
+                               FACT_QUALIFIER, FACT_NAME};
   const Kernel *k = (const Kernel *)kernel;
   int j = what >= CL_KERNEL_ARG_ADDRESS_QUALIFIER && what <= CL_KERNEL_ARG_NAME
               ? places[what - CL_KERNEL_ARG_ADDRESS_QUALIFIER]
@@ -509,21 +510,35 @@ static cl_ulong factnumber(const Arg *a, int which, cl_ulong unknown) {
   return n;
 }
 
-/* Whether the value of an argument is a memory object. */
-static bool takesmemory(const Arg *a, size_t size, const void *p) {
+/* Whether the type of an argument, as the driver tells it, begins so. */
+static bool hastype(const Arg *a, const char *word) {
+  const Fact *f = &a->fact[FACT_TYPE];
+  return f->err == CL_SUCCESS && strncmp(f->value, word, strlen(word)) == 0;
+}
+
+/* What the value of an argument is: a kind of Arg. */
+static char kindof(const Arg *a, size_t size, const void *p) {
   cl_ulong space = factnumber(a, FACT_SPACE, 0);
   const void *m;
-  if (p == NULL || size != sizeof m)
-    return false;
+  if (p == NULL)
+    return 'n';
+  if (size != sizeof m)
+    return 'v';
   memcpy(&m, p, sizeof m);
+  if (hastype(a, "sampler_t"))
+    return 's';
   return space == CL_KERNEL_ARG_ADDRESS_GLOBAL ||
-         space == CL_KERNEL_ARG_ADDRESS_CONSTANT ||
-         (space == 0 && clsh_thing_ismemory(m));
+                 space == CL_KERNEL_ARG_ADDRESS_CONSTANT ||
+                 ((space == 0 || hastype(a, "image")) &&
+                  clsh_thing_ismemory(m))
+             ? 'm'
+             : 'v';
 }
 
 /* Whether a kernel may write to the memory of an argument. */
 static bool writes(const Arg *a) {
   return factnumber(a, FACT_SPACE, 0) != CL_KERNEL_ARG_ADDRESS_CONSTANT &&
+         factnumber(a, FACT_ACCESS, 0) != CL_KERNEL_ARG_ACCESS_READ_ONLY &&
          (factnumber(a, FACT_QUALIFIER, 0) & CL_KERNEL_ARG_TYPE_CONST) == 0;
 }
 
@@ -533,6 +548,8 @@ static void putarg(Message *m, cl_uint i, const Arg *a) {
   wire_putn(m, (uint64_t)a->kind);
   if (a->kind == 'm')
     wire_putn(m, a->memory->head.id);
+  else if (a->kind == 's')
+    wire_putn(m, a->sampler->head.id);
   else if (a->kind == 'v')
     wire_put(m, a->data, a->size);
 }
@@ -542,6 +559,8 @@ static cl_int tryarg(Kernel *k, cl_uint i, const Arg *a) {
   cl_int err = clsh_thing_ensure(k);
   if (err == CL_SUCCESS && a->kind == 'm')
     err = clsh_thing_ensure(a->memory);
+  if (err == CL_SUCCESS && a->kind == 's')
+    err = clsh_thing_ensure(a->sampler);
   if (err != CL_SUCCESS)
     return err;
   Message *m = clsh_channel_begin(OP_ARG);
@@ -562,7 +581,7 @@ static cl_int CL_API_CALL setkernelarg(cl_kernel kernel, cl_uint i,
   Arg *a = &k->args[i];
   if (!enter())
     return NOWORKER;
-  char kind = p == NULL ? 'n' : takesmemory(a, size, p) ? 'm' : 'v';
+  char kind = kindof(a, size, p);
   Arg n = *a;
   n.kind = kind;
   n.size = size;
@@ -570,6 +589,8 @@ static cl_int CL_API_CALL setkernelarg(cl_kernel kernel, cl_uint i,
             memcmp(a->data, p, size) != 0;
   if (kind == 'm')
     memcpy(&n.memory, p, sizeof n.memory);
+  if (kind == 's')
+    memcpy(&n.sampler, p, sizeof n.sampler);
   if (kind == 'v' && size > n.room) {
     n.data = malloc(size);
     n.room = size;
@@ -646,9 +667,9 @@ static cl_int prepare(Queue *q, Memory *m, bool reads) {
     char text[160];
     snprintf(text, sizeof text,
              WORKER_NOTICE
-             "the content of this Buffer of %zu bytes was lost with a "
+             "the content of this %s of %zu bytes was lost with a "
              "worker\nwrite all of it before it is read",
-             m->root->size);
+             m->root->image ? "Image" : "Buffer", m->root->size);
     clsh_thing_tell(text);
     err = CONTENT_LOST;
   }
@@ -704,6 +725,8 @@ enqueuekernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims,
   for (cl_uint i = 0; i < k->nargs && err == CL_SUCCESS; i++)
     if (k->args[i].kind == 'm')
       err = prepare(NULL, k->args[i].memory, true);
+    else if (k->args[i].kind == 's')
+      err = clsh_thing_ensure(k->args[i].sampler);
   if (err != CL_SUCCESS)
     return leave(err);
   Event *e = clsh_command_new(q, CL_COMMAND_NDRANGE_KERNEL, (int)k->nargs);
@@ -933,6 +956,245 @@ static cl_int CL_API_CALL enqueuefill(cl_command_queue queue, cl_mem memory,
   return leave(err);
 }
 
+/* Images and samplers */
+
+static cl_int CL_API_CALL getimageformats(cl_context context,
+                                          cl_mem_flags flags,
+                                          cl_mem_object_type what,
+                                          cl_uint room, cl_image_format *list,
+                                          cl_uint *n) {
+  Context *c = (Context *)context;
+  size_t bytes = 0;
+  cl_int err = getinfo('f', c, c->head.id, flags, what, room * sizeof *list,
+                       list, &bytes);
+  if (n != NULL)
+    *n = (cl_uint)(bytes / sizeof *list);
+  return err;
+}
+
+static cl_int CL_API_CALL getimageinfo(cl_mem memory, cl_image_info what,
+                                       size_t size, void *p, size_t *real) {
+  Memory *m = (Memory *)memory;
+  return getinfo('i', m, m->head.id, 0, what, size, p, real);
+}
+
+/* The bytes of an image as the host has it; no driver is asked. */
+static size_t imagebytes(const cl_image_desc *d, size_t pixel) {
+  size_t height = d->image_height > 0 ? d->image_height : 1;
+  size_t depth = d->image_depth > 0 ? d->image_depth : 1;
+  size_t count = d->image_array_size > 0 ? d->image_array_size : 1;
+  return d->image_width * height * depth * count * pixel;
+}
+
+static cl_mem CL_API_CALL createimage(cl_context context, cl_mem_flags flags,
+                                      const cl_image_format *format,
+                                      const cl_image_desc *desc, void *host,
+                                      cl_int *errp) {
+  Memory *buffer = (Memory *)desc->buffer;
+  size_t pixel = 0;
+  if (!enter()) {
+    *errp = NOWORKER;
+    return NULL;
+  }
+  Memory *m = host == NULL ? clsh_thing_new('m', sizeof *m,
+                                            buffer != NULL ? (void *)buffer
+                                                           : (void *)context)
+                           : NULL;
+  if (m == NULL)
+    return leavewith(
+        NULL, host != NULL ? CL_INVALID_OPERATION : CL_OUT_OF_HOST_MEMORY,
+        errp);
+  m->root = buffer != NULL ? buffer->root : m;
+  m->shared = m->root->shared;
+  m->flags = flags;
+  m->image = true;
+  m->format = *format;
+  m->desc = *desc;
+  m->desc.buffer = NULL;
+  m = made(m, errp);
+  cl_int err = m != NULL ? getimageinfo((cl_mem)m, CL_IMAGE_ELEMENT_SIZE,
+                                        sizeof pixel, &pixel, NULL)
+                         : CL_SUCCESS;
+  if (err != CL_SUCCESS) {
+    release(m);
+    *errp = err;
+    return NULL;
+  }
+  if (m != NULL)
+    m->size = imagebytes(desc, pixel);
+  return (cl_mem)m;
+}
+
+static cl_sampler CL_API_CALL createsampler(cl_context context,
+                                            cl_bool normalized,
+                                            cl_addressing_mode address,
+                                            cl_filter_mode filter,
+                                            cl_int *errp) {
+  if (!enter()) {
+    *errp = NOWORKER;
+    return NULL;
+  }
+  Sampler *s = clsh_thing_new('s', sizeof *s, context);
+  if (s == NULL)
+    return leavewith(NULL, CL_OUT_OF_HOST_MEMORY, errp);
+  s->normalized = normalized;
+  s->address = address;
+  s->filter = filter;
+  return made(s, errp);
+}
+
+static cl_int CL_API_CALL releasesampler(cl_sampler s) {
+  return release(s);
+}
+
+#define COLOR 16 /* bytes of the one that fills */
+
+/* What moves pixels: between two objects, or one and the host. */
+typedef struct Pixels {
+  cl_command_type type;
+  Memory *from, *to; /* NULL: the host */
+  const size_t *at, *toat, *region;
+  size_t offset;     /* in a buffer */
+  const void *bytes; /* written or filled with */
+  void *target;      /* read into */
+} Pixels;
+
+static cl_int move(cl_command_queue queue, const Pixels *p, cl_uint n,
+                   const cl_event *list, cl_event *result) {
+  Queue *q = (Queue *)queue;
+  Memory *image = p->from != NULL && p->from->image ? p->from : p->to;
+  bool fill = p->type == CL_COMMAND_FILL_IMAGE;
+  size_t pixel = image->size / imagebytes(&image->desc, 1);
+  size_t bytes = p->region[0] * p->region[1] * p->region[2] * pixel;
+  bool whole = p->to != NULL && p->to->image && bytes == p->to->size;
+  if (!enter())
+    return NOWORKER;
+  cl_int err = prepare(q, p->from, p->from != NULL);
+  if (err == CL_SUCCESS)
+    err = prepare(NULL, p->to, p->to != NULL && !whole);
+  Event *e = err == CL_SUCCESS ? clsh_command_new(q, p->type, 2) : NULL;
+  if (e == NULL)
+    return leave(err != CL_SUCCESS ? err : CL_OUT_OF_HOST_MEMORY);
+  if (p->from != NULL)
+    clsh_command_hold(e, p->from);
+  if (p->to != NULL)
+    clsh_command_hold(e, p->to);
+  bool hosted = p->from == NULL || p->to == NULL;
+  size_t room = fill ? COLOR : bytes;
+  if (hosted && (e->staging = clsh_heap_take(room)) == 0) {
+    clsh_command_release(e);
+    return leave(CL_OUT_OF_HOST_MEMORY);
+  }
+  if (p->bytes != NULL)
+    memcpy(wire_at(clsh_heap_wire, e->staging), p->bytes, room);
+  Message *m = begin(OP_PIXELS, e, n, list, &err);
+  wire_putn(m, p->type);
+  wire_putn(m, p->from != NULL ? p->from->head.id : 0);
+  wire_putn(m, p->to != NULL ? p->to->head.id : 0);
+  for (int i = 0; i < 3; i++) {
+    wire_putn(m, p->at[i]);
+    wire_putn(m, p->toat[i]);
+    wire_putn(m, p->region[i]);
+  }
+  wire_putn(m, p->offset);
+  wire_putn(m, e->staging);
+  e->target = p->target;
+  e->bytes = bytes;
+  if (p->to != NULL)
+    clsh_thing_keep(p->to, 0);
+  e->whole = hosted && !fill && image->root == image && bytes == image->size;
+  e->version = image->root->version;
+  return leave(send(e, false, err, result));
+}
+
+static cl_int CL_API_CALL enqueuereadimage(
+    cl_command_queue queue, cl_mem image, cl_bool blocking, const size_t *at,
+    const size_t *region, size_t pitch, size_t slice, void *p, cl_uint n,
+    const cl_event *list, cl_event *result) {
+  const Pixels o = {.type = CL_COMMAND_READ_IMAGE,
+                    .from = (Memory *)image,
+                    .at = at,
+                    .toat = at,
+                    .region = region,
+                    .target = p};
+  if (blocking || pitch != 0 || slice != 0)
+    return CL_INVALID_OPERATION;
+  return move(queue, &o, n, list, result);
+}
+
+static cl_int CL_API_CALL enqueuewriteimage(
+    cl_command_queue queue, cl_mem image, cl_bool blocking, const size_t *at,
+    const size_t *region, size_t pitch, size_t slice, const void *p, cl_uint n,
+    const cl_event *list, cl_event *result) {
+  const Pixels o = {.type = CL_COMMAND_WRITE_IMAGE,
+                    .to = (Memory *)image,
+                    .at = at,
+                    .toat = at,
+                    .region = region,
+                    .bytes = p};
+  if (blocking || pitch != 0 || slice != 0)
+    return CL_INVALID_OPERATION;
+  return move(queue, &o, n, list, result);
+}
+
+static cl_int CL_API_CALL enqueuefillimage(
+    cl_command_queue queue, cl_mem image, const void *color, const size_t *at,
+    const size_t *region, cl_uint n, const cl_event *list, cl_event *result) {
+  const Pixels o = {.type = CL_COMMAND_FILL_IMAGE,
+                    .to = (Memory *)image,
+                    .at = at,
+                    .toat = at,
+                    .region = region,
+                    .bytes = color};
+  return move(queue, &o, n, list, result);
+}
+
+static cl_int CL_API_CALL enqueuecopyimage(cl_command_queue queue, cl_mem from,
+                                           cl_mem to, const size_t *at,
+                                           const size_t *toat,
+                                           const size_t *region, cl_uint n,
+                                           const cl_event *list,
+                                           cl_event *result) {
+  const Pixels o = {.type = CL_COMMAND_COPY_IMAGE,
+                    .from = (Memory *)from,
+                    .to = (Memory *)to,
+                    .at = at,
+                    .toat = toat,
+                    .region = region};
+  return move(queue, &o, n, list, result);
+}
+
+static cl_int CL_API_CALL enqueuetobuffer(cl_command_queue queue, cl_mem from,
+                                          cl_mem to, const size_t *at,
+                                          const size_t *region, size_t offset,
+                                          cl_uint n, const cl_event *list,
+                                          cl_event *result) {
+  const Pixels o = {.type = CL_COMMAND_COPY_IMAGE_TO_BUFFER,
+                    .from = (Memory *)from,
+                    .to = (Memory *)to,
+                    .at = at,
+                    .toat = at,
+                    .region = region,
+                    .offset = offset};
+  return move(queue, &o, n, list, result);
+}
+
+static cl_int CL_API_CALL enqueuefrombuffer(cl_command_queue queue,
+                                            cl_mem from, cl_mem to,
+                                            size_t offset, const size_t *at,
+                                            const size_t *region, cl_uint n,
+                                            const cl_event *list,
+                                            cl_event *result) {
+  const Pixels o = {.type = CL_COMMAND_COPY_BUFFER_TO_IMAGE,
+                    .from = (Memory *)from,
+                    .to = (Memory *)to,
+                    .at = at,
+                    .toat = at,
+                    .region = region,
+                    .offset = offset};
+  return move(queue, &o, n, list, result);
+}
+
 /* A mapping: a copy in the heap, which unmapping writes back. */
 typedef struct Mapping {
   struct Mapping *next;
@@ -1108,27 +1370,7 @@ static cl_int CL_API_CALL getprofilinginfo(cl_event event,
 /* The way into the loader */
 
 static cl_int CL_API_CALL unsupported(void) {
-  return CL_INVALID_OPERATION;
-}
-
-/* Images and samplers: the worker has none. */
-
-static cl_int CL_API_CALL getimageformats(cl_context c, cl_mem_flags flags,
-                                          cl_mem_object_type what,
-                                          cl_uint room, cl_image_format *list,
-                                          cl_uint *n) {
-  (void)c, (void)flags, (void)what, (void)room, (void)list, (void)n;
   return WORKER_LACKS;
-}
-
-static cl_sampler CL_API_CALL createsampler(cl_context c, cl_bool normalized,
-                                            cl_addressing_mode address,
-                                            cl_filter_mode filter,
-                                            cl_int *errp) {
-  (void)c, (void)normalized, (void)address, (void)filter;
-  if (errp != NULL)
-    *errp = WORKER_LACKS;
-  return NULL;
 }
 
 /* Fills the table of functions; those that module cl never calls say so. */
@@ -1149,7 +1391,16 @@ static void filldispatch(void) {
                        .clCreateProgramWithSource = createwithsource,
                        .clCreateProgramWithBinary = createwithbinary,
                        .clGetSupportedImageFormats = getimageformats,
+                       .clGetImageInfo = getimageinfo,
+                       .clCreateImage = createimage,
                        .clCreateSampler = createsampler,
+                       .clReleaseSampler = releasesampler,
+                       .clEnqueueReadImage = enqueuereadimage,
+                       .clEnqueueWriteImage = enqueuewriteimage,
+                       .clEnqueueFillImage = enqueuefillimage,
+                       .clEnqueueCopyImage = enqueuecopyimage,
+                       .clEnqueueCopyImageToBuffer = enqueuetobuffer,
+                       .clEnqueueCopyBufferToImage = enqueuefrombuffer,
                        .clRetainProgram = retainprogram,
                        .clReleaseProgram = releaseprogram,
                        .clBuildProgram = buildprogram,

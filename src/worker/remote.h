@@ -47,8 +47,8 @@ cl_int clsh_channel_post(void);        /* sends it; nobody asks for errors */
 /* thing.c: objects, and how to make each again */
 typedef struct Thing {
   const cl_icd_dispatch *dispatch;
-  char
-      kind; /* 'c': context, 'q'ueue, 'm'emory, 'P'rogram, 'k'ernel, 'e'vent */
+  char kind; /* 'c'ontext 'q'ueue 'm'emory 's'ampler 'P'rogram 'k'ernel 'e'vent
+              */
   int refs;
   uint32_t id;
   unsigned generation;  /* of the worker that has it */
@@ -97,7 +97,17 @@ typedef struct Memory {
   char state; /* 'n'ew, the 'h'ost has the content, or the 'd'evice; 'l'ost */
   unsigned version; /* counts the commands that change it */
   bool shared;
+  bool image; /* of this form; of a buffer where that is its parent */
+  cl_image_format format;
+  cl_image_desc desc;
 } Memory;
+
+typedef struct Sampler {
+  Thing head;
+  cl_bool normalized;
+  cl_addressing_mode address;
+  cl_filter_mode filter;
+} Sampler;
 
 typedef struct Program {
   Thing head;
@@ -115,13 +125,14 @@ typedef struct Fact {
   char value[256];
 } Fact;
 
-enum { FACT_NAME, FACT_TYPE, FACT_SPACE, FACT_QUALIFIER, FACTS };
+enum { FACT_NAME, FACT_TYPE, FACT_SPACE, FACT_ACCESS, FACT_QUALIFIER, FACTS };
 
 typedef struct Arg {
-  char kind;  /* 'm': memory, 'v': a value, 'n': none (local); 0: not set */
+  char kind;  /* 'm'emory, 's'ampler, 'v'alue, 'n'one (local); 0: not set */
   bool dirty; /* the worker does not have it */
   size_t size, room;
   Memory *memory; /* not retained: OpenCL does not either */
+  Sampler *sampler;
   void *data;
   Fact fact[FACTS];
 } Arg;
@@ -159,7 +170,7 @@ void clsh_thing_tell(const char *text);               /* to all contexts */
 
 /* command.c: commands under way, and how their end is seen */
 typedef struct Passed {
-  char kind; /* of an Arg */
+  char kind; /* of an Arg; 'i': memory that is an image */
   size_t size;
   char data[16]; /* the beginning of a value */
 } Passed;

@@ -114,6 +114,18 @@ static void platforms(void) {
   }
 }
 
+/* The formats of images; their list is cut where there is no room. */
+static cl_int getformats(cl_context c, cl_mem_flags flags,
+                         cl_mem_object_type what, size_t size, void *p,
+                         size_t *real) {
+  cl_uint n = 0;
+  cl_uint room = (cl_uint)(size / sizeof(cl_image_format));
+  cl_int err = clGetSupportedImageFormats(c, flags, what, room,
+                                          room > 0 ? p : NULL, &n);
+  *real = n * sizeof(cl_image_format);
+  return err;
+}
+
 /* clGet*Info: kind, object, device or index, parameter, size. */
 static void info(void) {
   uint64_t kind = wire_getn(in);
@@ -144,6 +156,12 @@ static void info(void) {
     break;
   case 'w':
     err = clGetKernelWorkGroupInfo(o, *place(other), what, size, p, &real);
+    break;
+  case 'i':
+    err = clGetImageInfo(o, what, size, p, &real);
+    break;
+  case 'f':
+    err = getformats(o, other, what, size, p, &real);
     break;
   }
   out->err = err;
@@ -214,6 +232,38 @@ static void newsubbuffer(void) {
   r.size = (size_t)wire_getn(in);
   *o = clCreateSubBuffer(root, flags, CL_BUFFER_CREATE_TYPE_REGION, &r,
                          &out->err);
+}
+
+/* An image of its own, with content from the heap or without (0), or of a
+   buffer. */
+static void newimage(void) {
+  cl_image_format format;
+  cl_image_desc desc;
+  void **o = place(wire_getn(in));
+  cl_context c = getobject();
+  cl_mem buffer = getobject();
+  cl_mem_flags flags = wire_getn(in);
+  const void *f = wire_get(in, sizeof format);
+  const void *d = wire_get(in, sizeof desc);
+  size_t offset = (size_t)wire_getn(in);
+  if (f == NULL || d == NULL) {
+    out->err = CL_INVALID_VALUE;
+    return;
+  }
+  memcpy(&format, f, sizeof format);
+  memcpy(&desc, d, sizeof desc);
+  desc.buffer = buffer;
+  *o = clCreateImage(c, flags, &format, &desc,
+                     offset != 0 ? wire_at(wire, offset) : NULL, &out->err);
+}
+
+static void newsampler(void) {
+  void **o = place(wire_getn(in));
+  cl_context c = getobject();
+  cl_bool normalized = (cl_bool)wire_getn(in);
+  cl_addressing_mode address = (cl_addressing_mode)wire_getn(in);
+  cl_filter_mode filter = (cl_filter_mode)wire_getn(in);
+  *o = clCreateSampler(c, normalized, address, filter, &out->err);
 }
 
 static void newprogram(bool source) {
@@ -321,7 +371,7 @@ static void newkernel(void) {
   *o = clCreateKernel(p, name, &out->err);
 }
 
-/* An argument: its index, size and kind: a 'm'emory object, 'n'o value. */
+/* An argument: its index, size and kind: 'm'emory, 's'ampler, 'n'o value. */
 static cl_int setarg(cl_kernel k) {
   cl_uint i = (cl_uint)wire_getn(in);
   size_t size = (size_t)wire_getn(in);
@@ -330,6 +380,10 @@ static cl_int setarg(cl_kernel k) {
   if (kind == 'm') {
     m = getobject();
     return clSetKernelArg(k, i, size, &m);
+  }
+  if (kind == 's') {
+    cl_sampler s = getobject();
+    return clSetKernelArg(k, i, size, &s);
   }
   return clSetKernelArg(k, i, size, kind == 'n' ? NULL : wire_get(in, size));
 }
@@ -349,6 +403,9 @@ static void release(void) {
     break;
   case 'm':
     clReleaseMemObject(*o);
+    break;
+  case 's':
+    clReleaseSampler(*o);
     break;
   case 'P':
     clReleaseProgram(*o);
@@ -421,6 +478,40 @@ static cl_int copy(const Command *c) {
                                     c->waits, c->event);
 }
 
+/* Moves pixels between two objects, or one and the dense heap. */
+static cl_int pixels(const Command *c) {
+  size_t at[3], to[3], region[3];
+  cl_command_type type = (cl_command_type)wire_getn(in);
+  cl_mem a = getobject(), b = getobject();
+  for (int i = 0; i < 3; i++) {
+    at[i] = (size_t)wire_getn(in);
+    to[i] = (size_t)wire_getn(in);
+    region[i] = (size_t)wire_getn(in);
+  }
+  size_t offset = (size_t)wire_getn(in);
+  void *p = wire_at(wire, (size_t)wire_getn(in));
+  switch (type) {
+  case CL_COMMAND_READ_IMAGE:
+    return clEnqueueReadImage(c->queue, a, CL_FALSE, at, region, 0, 0, p, c->n,
+                              c->waits, c->event);
+  case CL_COMMAND_WRITE_IMAGE:
+    return clEnqueueWriteImage(c->queue, b, CL_FALSE, at, region, 0, 0, p,
+                               c->n, c->waits, c->event);
+  case CL_COMMAND_FILL_IMAGE:
+    return clEnqueueFillImage(c->queue, b, p, at, region, c->n, c->waits,
+                              c->event);
+  case CL_COMMAND_COPY_IMAGE:
+    return clEnqueueCopyImage(c->queue, a, b, at, to, region, c->n, c->waits,
+                              c->event);
+  case CL_COMMAND_COPY_IMAGE_TO_BUFFER:
+    return clEnqueueCopyImageToBuffer(c->queue, a, b, at, region, offset, c->n,
+                                      c->waits, c->event);
+  default:
+    return clEnqueueCopyBufferToImage(c->queue, a, b, offset, at, region, c->n,
+                                      c->waits, c->event);
+  }
+}
+
 static cl_int fill(const Command *c) {
   cl_mem m = getobject();
   size_t offset = (size_t)wire_getn(in), size = (size_t)wire_getn(in);
@@ -440,6 +531,8 @@ static cl_int enqueue(const Command *c) {
     return copy(c);
   case OP_FILL:
     return fill(c);
+  case OP_PIXELS:
+    return pixels(c);
   case OP_MARKER:
     return clEnqueueMarkerWithWaitList(c->queue, c->n, c->waits, c->event);
   default:
@@ -488,6 +581,12 @@ static void answer(void) {
     break;
   case OP_SUBBUFFER:
     newsubbuffer();
+    break;
+  case OP_IMAGE:
+    newimage();
+    break;
+  case OP_SAMPLER:
+    newsampler();
     break;
   case OP_SOURCE:
   case OP_BINARY:

@@ -226,7 +226,34 @@ static size_t stagepattern(const Memory *b) {
   return offset;
 }
 
+static cl_int makeimage(Memory *b) {
+  Message *m = clsh_channel_begin(OP_IMAGE);
+  Thing *from = b->head.parent, *context = from;
+  while (context->kind != 'c')
+    context = context->parent;
+  wire_putn(m, b->head.id);
+  wire_putn(m, context->id);
+  wire_putn(m, from != context ? from->id : 0);
+  wire_putn(m, b->flags | (b->content != 0 ? CL_MEM_COPY_HOST_PTR : 0));
+  wire_put(m, &b->format, sizeof b->format);
+  wire_put(m, &b->desc, sizeof b->desc);
+  wire_putn(m, b->content);
+  return clsh_channel_call();
+}
+
+static cl_int makesampler(Sampler *s) {
+  Message *m = clsh_channel_begin(OP_SAMPLER);
+  wire_putn(m, s->head.id);
+  wire_putn(m, s->head.parent->id);
+  wire_putn(m, s->normalized);
+  wire_putn(m, s->address);
+  wire_putn(m, s->filter);
+  return clsh_channel_call();
+}
+
 static cl_int makememory(Memory *b) {
+  if (b->image)
+    return makeimage(b);
   if (b->root != b)
     return makesub(b);
   bool filled = !b->shared && b->state == 'h' && b->npattern > 0;
@@ -281,6 +308,8 @@ static cl_int make(Thing *t) {
     return makequeue((Queue *)t);
   case 'm':
     return makememory((Memory *)t);
+  case 's':
+    return makesampler((Sampler *)t);
   case 'P':
     return makeprogram((Program *)t);
   default:

@@ -40,6 +40,8 @@ enum Op {
   OP_QUEUE,
   OP_BUFFER,
   OP_SUBBUFFER,
+  OP_IMAGE,
+  OP_SAMPLER,
   OP_SOURCE,
   OP_BINARY,
   OP_BUILD,
@@ -53,6 +55,7 @@ enum Op {
   OP_WRITE,
   OP_COPY,
   OP_FILL,
+  OP_PIXELS, /* what an image is read, written, filled or copied by */
   OP_MARKER,
   OP_BARRIER
 };

@@ -630,18 +630,6 @@ t.test("a device without images says what to use instead", function()
   t.ok(out:find("^0\n"), out)
 end)
 
-image_test("a worker has no images", function()
-  local out = said("", "--worker", "print(pcall(cl.image, {width = 4})) "
-    .. "print(pcall(cl.sampler)) print(cl.buffer(\"int\", 4, 7):read()[1])")
-  if out:find("--worker:", 1, true) then
-    t.skip(out)
-  end
-  local _, count = out:gsub("not in a worker process; start without "
-    .. "%-%-worker", "")
-  t.eq(count, 2, out)
-  t.ok(out:find("\n7\n", 1, true), out)
-end)
-
 image_test("two contexts do not mix", function()
   local out = said("POCL_DEVICES='basic basic' CLSHELL_DEVICE=", "", [[
     if #cl.devices() < 2 then

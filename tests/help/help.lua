@@ -140,7 +140,7 @@ t.test("what users of other languages ask for is answered", function()
     t.ok(page(word):find("manual, section 3.3", 1, true), word)
   end
   t.ok(page "local":find("address space of a work-group", 1, true))
-  has("image", "?cl.image", "read_imagef", "under --worker")
+  has("image", "?cl.image", "read_imagef", "vload4")
   has("svm", "b.address")
   for _, word in ipairs{"pipe", "device enqueue", "command buffer"} do
     has(word, "not bound")

@@ -95,6 +95,27 @@ local sum = cl.kernel [[
   }]]
 sum:range(16, 16, 32)(y, cl.localmem("float", 16), {1, 100})
 print(y:read()[33], y:read()[48])
+if cl.device().image_support then
+  local img = cl.image{format = "r float", width = 20, height = 50, data = x}
+  local mix = cl.kernel [[
+    kernel void mix(read_only image2d_t a, write_only image2d_t b,
+                    sampler_t s) {
+      int2 at = (int2)(get_global_id(0), get_global_id(1));
+      write_imagef(b, at, read_imagef(a, s, convert_float2(at) + 1.0f));
+    }]]
+  local out = cl.image{format = "r float", width = 20, height = 50}
+  print(mix, out)
+  mix:range{20, 50}(img, out, cl.sampler{filter = "linear"})
+  print(out:read()[1], out:read{origin = {4, 30}, region = {2, 1}}[2])
+  out:copy(img, {origin = {1, 1}, region = {3, 3}, to = {16, 46}})
+  out:fill(9, {origin = {0, 0}, region = {2, 50}})
+  out:copy(x)
+  print(img:read()[980], x:read()[981], x:read()[983], out.row_pitch)
+  local line = cl.image{format = "r float", buffer = x}
+  print(pcall(line.fill, line, 1))
+  print(line:write(5, {origin = 7, region = 1}):wait().status, x:read()[8])
+  print(#cl.context():image_formats())
+end
 local q = cl.queue{out_of_order = true}
 local first = axpy:range(n):on(q)(1, x, y)
 local second = axpy:range(n):on(q, {after = first})(1, x, y)
@@ -149,6 +170,38 @@ t.test("a crash names kernel, sizes and arguments; the rest goes on",
     t.eq({lines[4], lines[5]}, {"2.0", "complete\t7"})
     has(lines[6], "kernel 'trap' (global 64; k = 16, x = Buffer")
     t.eq(lines[7], "2.0")
+  end)
+
+t.test("images outlive a crash as far as the host has their pixels",
+  function()
+    crashes()
+    if not device.image_support then
+      t.skip("the device has no images")
+    end
+    local out = fine("images.lua", [[
+      local crash = cl.kernel "kernel void crash(global int *x, \
+        read_only image2d_t i, sampler_t s) { x[1L << 44] = 1; }"
+      local first = cl.kernel "kernel void f(read_only image2d_t i, \
+        sampler_t s, global float *y) { \
+        y[0] = read_imagef(i, s, (int2)(1, 1)).x; }"
+      local x, y = cl.buffer("int", 4, 0), cl.buffer("float", 1)
+      local kept = cl.image{width = 4, height = 4, data = 3}
+      local lost = cl.image{width = 4, height = 4, data = 3}
+      local s = cl.sampler()
+      lost:fill(4, {region = {1, 1}})
+      print(pcall(function() crash:range(8)(x, kept, s):wait() end))
+      first:range(1)(kept, s, y)
+      print(y:read()[1], kept:read()[16][4])
+      print(pcall(lost.read, lost))
+      print(pcall(first:range(1), lost, s, y))
+      lost:fill(5)
+      first:range(1)(lost, s, y)
+      print(y:read()[1])]])
+    has(out, "kernel 'crash' (global 8; x = Buffer of 16 bytes, "
+      .. "i = Image of 256 bytes, s = a Sampler) ended the worker",
+      "\n3.0\t3.0\n", "the content of this Image of 256 bytes was lost",
+      "\n5.0\n")
+    t.eq(select(2, out:gsub("was lost with a worker", "")), 2, out)
   end)
 
 t.test("100 kernels crash in one session, and nothing is lost", function()
@@ -297,7 +350,7 @@ t.test("it serves --worker alone, as it would start itself", function()
 end)
 
 t.test("the tests of module cl pass with it", function()
-  for _, file in ipairs{"buffer", "kernel", "view", "device"} do
+  for _, file in ipairs{"buffer", "image", "kernel", "view", "device"} do
     local out = t.capture(("CLSHELL_WORKER=1 CLSHELL_DEVICE=%d %s "
       .. "tests/cl/%s.lua 2>&1"):format(device.index, t.exe, file))
     t.ok(not out:find "\nnot ok" and out:find "ok 1", out)
