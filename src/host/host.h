@@ -25,7 +25,10 @@ typedef struct Worst {
 
 typedef __int128 Wide; /* any integer of 64 bits, and the sum of some */
 
-/* An operation on elements of reals, or of integers of a type. */
+/*
+** An operation on elements of reals, or of integers of a type; `all` does n of
+** them, for those that compilers vectorise.
+*/
 typedef struct Function {
   const char *name;
   char kind;          /* 'f': reals, 'i': integers */
@@ -34,11 +37,13 @@ typedef struct Function {
     double (*one)(double a);
     double (*two)(double a, double b);
     double (*three)(double a, double b, double c);
+    void (*all)(size_t n, const double *a, const double *b, double *r);
   } real;
   struct {
     int64_t (*one)(const Type *t, int64_t a);
     int64_t (*two)(const Type *t, int64_t a, int64_t b);
     int64_t (*three)(const Type *t, int64_t a, int64_t b, int64_t c);
+    void (*all)(size_t n, const int64_t *a, const int64_t *b, int64_t *r);
   } integer;
 } Function;
 

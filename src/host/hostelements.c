@@ -52,12 +52,12 @@ typedef struct Calculation {
 /* Cuts integers to a type. */
 static void cut(const Type *t, Elements *e, size_t n) {
   int spare = 64 - 8 * t->unit;
-  if (spare == 0)
-    return;
-  for (size_t i = 0; i < n; i++) {
-    uint64_t v = (uint64_t)e->v[i] << spare;
-    e->v[i] = t->kind == 'u' ? (int64_t)(v >> spare) : (int64_t)v >> spare;
-  }
+  if (t->kind == 'u')
+    for (size_t i = 0; i < n; i++)
+      e->v[i] = (int64_t)((uint64_t)e->v[i] << spare >> spare);
+  else
+    for (size_t i = 0; i < n; i++)
+      e->v[i] = (int64_t)((uint64_t)e->v[i] << spare) >> spare;
 }
 
 /* Towards zero; the nearest end beyond the type, and 0 for NaN. */
@@ -176,26 +176,45 @@ static void store(lua_State *L, const Calculation *c, const Elements *e,
 static void doreals(const Step *s, const Elements *const *o, size_t n) {
   Elements *r = s->elements;
   const double *a = o[0]->x, *b = o[1]->x, *c = o[2]->x;
-  bool truth = s->type->kind != 'f';
-  for (size_t i = 0; i < n; i++) {
-    double x = s->n == 1   ? s->f->real.one(a[i])
-               : s->n == 2 ? s->f->real.two(a[i], b[i])
-                           : s->f->real.three(a[i], b[i], c[i]);
-    if (truth)
-      r->v[i] = x != 0;
-    else
-      r->x[i] = s->type->unit == 4 ? (double)(float)x : x;
-  }
+  const Function *f = s->f;
+  Elements x;
+  if (f->real.all != NULL)
+    f->real.all(n, a, b, x.x);
+  else if (s->n == 1)
+    for (size_t i = 0; i < n; i++)
+      x.x[i] = f->real.one(a[i]);
+  else if (s->n == 2)
+    for (size_t i = 0; i < n; i++)
+      x.x[i] = f->real.two(a[i], b[i]);
+  else
+    for (size_t i = 0; i < n; i++)
+      x.x[i] = f->real.three(a[i], b[i], c[i]);
+  if (s->type->kind != 'f')
+    for (size_t i = 0; i < n; i++)
+      r->v[i] = x.x[i] != 0;
+  else if (s->type->unit == 4)
+    for (size_t i = 0; i < n; i++)
+      r->x[i] = (double)(float)x.x[i];
+  else
+    memcpy(r->x, x.x, n * sizeof x.x[0]);
 }
 
 static void dointegers(const Step *s, const Elements *const *o, size_t n) {
   const Type *t = s->work;
   const int64_t *a = o[0]->v, *b = o[1]->v, *c = o[2]->v;
+  const Function *f = s->f;
   int64_t *r = s->elements->v;
-  for (size_t i = 0; i < n; i++)
-    r[i] = s->n == 1   ? s->f->integer.one(t, a[i])
-           : s->n == 2 ? s->f->integer.two(t, a[i], b[i])
-                       : s->f->integer.three(t, a[i], b[i], c[i]);
+  if (f->integer.all != NULL)
+    f->integer.all(n, a, b, r);
+  else if (s->n == 1)
+    for (size_t i = 0; i < n; i++)
+      r[i] = f->integer.one(t, a[i]);
+  else if (s->n == 2)
+    for (size_t i = 0; i < n; i++)
+      r[i] = f->integer.two(t, a[i], b[i]);
+  else
+    for (size_t i = 0; i < n; i++)
+      r[i] = f->integer.three(t, a[i], b[i], c[i]);
   cut(s->type, s->elements, n);
 }
 
@@ -313,9 +332,10 @@ static const Type *checktype(lua_State *L, int at, const char *name) {
   return t;
 }
 
-static void checkconstant(lua_State *L, int at, Step *s) {
+static void checkconstant(lua_State *L, int at, const Calculation *c,
+                          Step *s) {
   lua_getfield(L, at, "value");
-  for (size_t i = 0; i < RUN; i++)
+  for (size_t i = 0; i < RUN && i < c->count; i++)
     if (s->type->kind == 'f')
       s->elements->x[i] = clsh_number_round(s->type, lua_tonumber(L, -1));
     else
@@ -353,7 +373,7 @@ static void checkstep(lua_State *L, int at, const Calculation *c, Step *s) {
   if (strcmp(op, "leaf") == 0)
     checkplace(L, at, c, &s->place);
   else if (strcmp(op, "constant") == 0)
-    checkconstant(L, at, s);
+    checkconstant(L, at, c, s);
   else
     checkoperation(L, at, c, s);
   lua_settop(L, at);

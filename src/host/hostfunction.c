@@ -359,6 +359,21 @@ static int64_t iclz(const Type *t, int64_t a) {
   return x == 0 ? bits(t) : __builtin_clzll(x) - (64 - bits(t));
 }
 
+#define ALL(f, T, U, op)                                                      \
+  static void f(size_t n, const T *restrict a, const T *restrict b,           \
+                T *restrict r) {                                              \
+    for (size_t i = 0; i < n; i++)                                            \
+      r[i] = (T)((U)a[i] op(U) b[i]);                                         \
+  }
+
+ALL(add_all, double, double, +)
+ALL(sub_all, double, double, -)
+ALL(mul_all, double, double, *)
+ALL(divide_all, double, double, /)
+ALL(iadd_all, int64_t, uint64_t, +)
+ALL(isub_all, int64_t, uint64_t, -)
+ALL(imul_all, int64_t, uint64_t, *)
+
 #define REAL1(name, f)                                                        \
   { name, 'f', 0, .real.one = f }
 #define REAL2(name, f)                                                        \
@@ -378,7 +393,7 @@ static const Function functions[] = {
     REAL1("acos", acos),
     REAL1("acosh", acosh),
     REAL1("acospi", acospi),
-    REAL2("add", add),
+    {"add", 'f', 0, .real = {.two = add, .all = add_all}},
     REAL1("asin", asin),
     REAL1("asinh", asinh),
     REAL1("asinpi", asinpi),
@@ -395,7 +410,7 @@ static const Function functions[] = {
     REAL1("cosh", cosh),
     REAL1("cospi", cospi),
     REAL1("degrees", degrees),
-    REAL2("div", divide),
+    {"div", 'f', 0, .real = {.two = divide, .all = divide_all}},
     REAL2("eq", equal),
     REAL1("erf", erf),
     REAL1("erfc", erfc),
@@ -435,7 +450,7 @@ static const Function functions[] = {
     REAL2("minmag", minmag),
     REAL3("mix", mix),
     REAL2("mod", modulo),
-    REAL2("mul", mul),
+    {"mul", 'f', 0, .real = {.two = mul, .all = mul_all}},
     REAL2("ne", unequal),
     {"nextafter", 'f', 4, .real.two = nextafter_single},
     REAL2("nextafter", nextafter),
@@ -455,7 +470,7 @@ static const Function functions[] = {
     REAL3("smoothstep", smoothstep),
     REAL1("sqrt", sqrt),
     REAL2("step", step),
-    REAL2("sub", sub),
+    {"sub", 'f', 0, .real = {.two = sub, .all = sub_all}},
     REAL1("tan", tan),
     REAL1("tanh", tanh),
     REAL1("tanpi", tanpi),
@@ -463,7 +478,7 @@ static const Function functions[] = {
     REAL1("trunc", trunc),
     REAL1("unm", negative),
     INTEGER1("abs", iabs),
-    INTEGER2("add", iadd),
+    {"add", 'i', 0, .integer = {.two = iadd, .all = iadd_all}},
     INTEGER2("add_sat", iadd_sat),
     INTEGER2("band", iband),
     INTEGER1("bnot", ibnot),
@@ -481,7 +496,7 @@ static const Function functions[] = {
     INTEGER2("max", imax),
     INTEGER2("min", imin),
     INTEGER2("mod", imodulo),
-    INTEGER2("mul", imul),
+    {"mul", 'i', 0, .integer = {.two = imul, .all = imul_all}},
     INTEGER2("mul_hi", imul_hi),
     INTEGER2("ne", iunequal),
     INTEGER1("popcount", ipopcount),
@@ -489,7 +504,7 @@ static const Function functions[] = {
     INTEGER2("rotate", irotate),
     INTEGER2("shl", ishl),
     INTEGER2("shr", ishr),
-    INTEGER2("sub", isub),
+    {"sub", 'i', 0, .integer = {.two = isub, .all = isub_all}},
     INTEGER2("sub_sat", isub_sat),
     INTEGER1("unm", inegative),
 };
