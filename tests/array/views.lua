@@ -240,6 +240,29 @@ t.test("a slice is a target", function()
   t.raises(function() s:set(1) end, "the Buffer int[2] of the expression is")
 end)
 
+t.test("a large matrix transposed by itself", function()
+  for _, shape in ipairs{{300, 257}, {257, 257}} do
+    local m, n = table.unpack(shape)
+    local A <close> = cl.buffer("float", shape, function(i, j)
+      return i * 1000 + j
+    end)
+    local B = A:transpose():eval()
+    local gaps <close> = cl.buffer("float", {n, m}, 0, {ld = m + 3})
+    gaps:set(A:transpose())
+    if m == n then
+      A:set(A:transpose())
+    end
+    for _, C in ipairs{B, gaps, m == n and A or nil} do
+      local h <close> = C:read()
+      for _ = 1, 100 do
+        local i, j = math.random(n), math.random(m)
+        t.eq(h:at(i, j), j * 1000.0 + i)
+      end
+    end
+    t.eq(list(A:transpose():slice(2, 2)), list(A:slice({}, 2)))
+  end
+end)
+
 t.test("many places need no more memory than a few", function()
   local x <close> = cl.buffer("uchar", 6000, 1)
   local function round()

@@ -141,10 +141,30 @@ local function calculation(e, out)
   return c
 end
 
--- Calculates; returns the event, of Arrays none.
+local MOVED = {float = true, double = true, half = true}
+local TILES = 1 << 16 -- elements from which on tiles pay
+
+-- Whether a calculation is a whole Buffer of rows and columns transposed.
+local function is_transpose(c)
+  local e, out = c.expression, c.out
+  local from = e.kind.op == "leaf" and #e.dims == 2 and leaves[e.buffer]
+  return from and MOVED[e.kind.type] and e.dims.count >= TILES
+    and e.kind == out.kind and leaves[out.buffer] == out and not e.by
+    and #from.dims == 2 and from.start == 0 and e.start == 0
+    and out.start == 0 and e.dims[1] == from.dims[2]
+    and e.dims[2] == from.dims[1] and e.strides[1] == 1
+    and e.strides[2] == from.strides[1]
+end
+
+-- Calculates; returns the event, of Arrays none. Loads with strides would take
+-- many times as long as the tiles of family transpose.
 local function run(c)
   if c.context == layout.HOST then
     return onhost(c.expression, c.out, nodes(c.expression, {}, {}))
+  elseif is_transpose(c) then
+    local _, event = require "clshell.transpose"(c.expression.buffer,
+      {B = c.out.buffer})
+    return event
   end
   return fused.run(c)
 end

@@ -166,8 +166,8 @@ end
 --- Buffer:transpose([dim, ...]) -> Expression
 --- A matrix with its rows as columns, or the dimensions in another order: with
 --- (2, 1, 3) element (j, i, k) is (i, j, k) before. Without an order they are
---- reversed. It reads where the elements lie; `transpose(A)` is the faster
---- kernel for a large matrix.
+--- reversed. `B:set(A:transpose())` and `A:transpose():eval()` of a large
+--- matrix run the family transpose; inside a calculation loads have strides.
 function methods.transpose(x, ...)
   x = subject("transpose", x)
   if #x.dims == 1 then
