@@ -199,7 +199,7 @@ version to the fastest, each teaching one thing. A rung of your own is checked,
 measured and tuned as the built-in ones are.
 Try: gemm.kernels() and ?gemm.define
 
-expression, arithmetic, elementwise, broadcasting, operators, fused
+expression, arithmetic, elementwise, broadcasting, operators, fused, outer
 2 * x + y, -x, x / y, x // y, x % y, x ^ 2, bit operators and methods such as
 x:exp() or x:lt(y) on Buffers make an Expression. It reads its Buffers when it
 is needed: by y:set(e), e:eval(), e:read(), printed, or passed to a launch;
