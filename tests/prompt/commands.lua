@@ -270,6 +270,11 @@ t.test("%who lists the session's own variables", function()
   lacks(out, "gemm")
 end)
 
+t.test("%who tells the type and the shape of an Expression", function()
+  local out = session "h = cl.array('int', 3)\ne = 2 * h\n%who"
+  t.ok(out:find("e  table     Expression int[3]\n", 1, true), out)
+end)
+
 t.test("%who shows any name and value, cut to the window", function()
   local out = session([[
     _G["a\27[31m\nb"] = "v\27[2J"

@@ -31,7 +31,10 @@ end
 -- A value in a few words, of at most `room` columns; no user code runs.
 local function words(value, room)
   local kind = type(value)
-  if kind == "table" then
+  local expression = package.loaded["clshell.array.expression"]
+  if expression and expression.is(value) then
+    return tostring(value)
+  elseif kind == "table" then
     local n = 0
     for _ in next, value do
       n = n + 1
