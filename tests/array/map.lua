@@ -67,6 +67,20 @@ t.test("shapes, views and expressions", function()
     "r has the shape 3, the result 2x3")
 end)
 
+t.test("slices are read and set where they lie", function()
+  local x <close> = cl.arange(1, 6)
+  local odd, even = x:slice(1, -1, 2), x:slice(2, -1, 2)
+  local set = cl.map("y = x * a", {y = odd, x = even, a = 10})
+  t.eq({tostring(set), list(x)}, {"Expression int[3]",
+    {20, 2, 40, 4, 60, 6}})
+  t.eq(list((cl.map("int z = x + i", {x = x:shift(1):slice(1, 2)}))), {6, 21})
+  t.raises(function() cl.map("y = x", {y = x:slice(2, 3), x = x:slice(1, 2)})
+  end, "map: y is written and has memory of x")
+  t.raises(function() cl.map("y = x", {y = odd, x = odd}) end,
+    "map: y is written and has memory of x")
+  t.raises(function() cl.map("y = 1", {y = x + 1, x = x}) end, "not use x")
+end)
+
 t.test("one program for one text", function()
   local x <close> = cl.buffer("int", 3, 1)
   local function run(a, b)

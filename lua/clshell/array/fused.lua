@@ -288,7 +288,7 @@ local function new_plan(c, made)
   if c.places then
     local slots = {}
     for _, part in ipairs(parts) do
-      slots[#slots + 1] = part.leaf and part
+      slots[#slots + 1] = part.leaf and part or nil
     end
     sizes = layout.lay(c.dims, slots)
     way = sizes[2] and (sizes[1] < NARROW and "narrow" or "wide") or way

@@ -237,9 +237,8 @@ end
 
 --- layout.lay(shape, slots) -> sizes
 --- Gives each slot {leaf} its strides, and `by`, over the elements of a shape,
---- see layout.spread. Returns
---- the sizes of the dimensions, the innermost first; dimensions that are one
---- for all operands are joined.
+--- see layout.spread. Returns the sizes of the dimensions, the innermost one
+--- first; dimensions that are one for all operands are joined.
 function M.lay(shape, slots)
   local sizes, kept = {}, {}
   for _, slot in ipairs(slots) do

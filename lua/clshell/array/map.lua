@@ -123,7 +123,8 @@ end
 local function analyse(source, code, names, given)
   local parts, outs, bound = {}, {}, {}
   for k, name in ipairs(names) do
-    parts[k] = {name = name, type = given[k].type, leaf = given[k].buffer}
+    parts[k] = {name = name, type = given[k].type,
+      leaf = given[k].leaf and true}
     bound[name] = true
   end
   local declared = declarations(code)
@@ -166,15 +167,15 @@ local function analyse(source, code, names, given)
   return {parts = parts, outs = outs, lines = source}
 end
 
--- A value as {type, value} of a number, or {type, value, buffer}.
+-- A value as {type, value} of a number, or {type, leaf} of a Buffer, a slice
+-- or another Expression.
 local function given_as(name, value, double)
   local class = text.class(value)
-  if expression.is(value) then
-    value = value:eval()
-    class = text.class(value)
-  end
-  if class == "Buffer" then
-    return {type = value.type, value = value, buffer = true}
+  if expression.is(value) and value.context ~= layout.HOST then
+    value = value.kind.op == "leaf" and value or layout.leaf((value:eval()))
+    return {type = value.kind.type, leaf = value}
+  elseif class == "Buffer" then
+    return {type = value.type, leaf = layout.leaf(value)}
   elseif class == "Value" and value.type then
     return {type = value.type, value = value}
   elseif type(value) == "number" then
@@ -217,7 +218,7 @@ local function form_of(source, values)
   end
   for k, name in ipairs(found.names) do
     given[k] = given_as(name, values[name], double)
-    key = ("%s%s%s "):format(key, given[k].type, given[k].buffer and "*" or "")
+    key = ("%s%s%s "):format(key, given[k].type, given[k].leaf and "*" or "")
   end
   local form = found.forms[key]
     or analyse(source, found.code, found.names, given)
@@ -237,7 +238,7 @@ local function extent(given, opts)
   end
   local dims = shape and layout.shape(shape)
   for _, value in ipairs(given) do
-    local leaf = value.buffer and layout.leaf(value.value)
+    local leaf = value.leaf
     if leaf then
       dims = dims and layout.broadcast("map", dims, leaf.dims) or leaf.dims
       context = context or leaf.context
@@ -262,7 +263,8 @@ local function check_out(form, leaves, k, dims)
       out.dims.text, dims.text))
   end
   for other, leaf in pairs(leaves) do
-    if other ~= k and out.buffer:overlaps(leaf.buffer) then
+    if other ~= k and (layout.clash(out, leaf)
+        or out.buffer == leaf.buffer and out.place == leaf.place) then
       cl.error(("map: %s is written and has memory of %s; pass a copy, "
         .. "b:clone()"):format(name, form.parts[other].name))
     end
@@ -271,11 +273,11 @@ end
 
 --- cl.map(text, values [, opts]) -> Buffer, ..., Event
 --- Runs statements of OpenCL C for every element, in one launch: `values` are
---- the Buffers, Expressions and numbers that the text names. A Buffer that the
---- text sets is written in place. `float z = ...` with a name that is not in
---- `values` makes a new Buffer; `private float t = ...` is a variable of the
---- kernel alone. `i` is the number of the element, from 0, and `n` the count.
---- Returns the Buffers that are set, in the order of the text.
+--- the Buffers, Expressions and numbers that the text names. A Buffer or a
+--- slice that the text sets is written in place. `float z = ...` with a name
+--- that is not in `values` makes a new Buffer; `private float t = ...` is a
+--- variable of the kernel alone. `i` is the number of the element, from 0, and
+--- `n` the count. Returns what is set, in the order of the text.
 --- Whole numbers are int or long, others float, or double beside doubles. A
 --- half is a float in between.
 --- Options:
@@ -290,20 +292,21 @@ return function(source, values, opts)
   local dims, context = extent(given, opts)
   local args, leaves, places, flat = {dims.count}, {}, {}, true
   for k, part in ipairs(form.parts) do
-    local value = part.new and cl.buffer(part.type, dims, nil,
-      {context = context}) or given[k].value
+    local value = not part.leaf and given[k].value
     if part.leaf then
-      local leaf = layout.leaf(value)
+      local leaf = not part.new and given[k].leaf
+        or layout.leaf(layout.new(part.type, dims, context))
+      layout.check_open(leaf)
       leaves[k], places[#places + 1] = leaf, leaf.place
       flat = flat and leaf.flat and leaf.dims == dims
-      value = leaf.start > 0 and cl.base(value) or value
+      value = leaf.start > 0 and cl.base(leaf.buffer) or leaf.buffer
     end
     args[k + 1] = value
   end
   local results = {}
   for i, k in ipairs(form.outs) do
     check_out(form, leaves, k, dims)
-    results[i] = leaves[k].buffer
+    results[i] = expression.is(leaves[k]) and leaves[k] or leaves[k].buffer
   end
   results[#results + 1] = fused.run{name = "map", known = form,
     context = context, dims = dims, places = not flat and places, args = args,
