@@ -14,6 +14,7 @@ local MODULES = {
   {"scan", "scan"},
   {"gemv", "gemv"},
   {"stencil", "stencil"},
+  {"conv2d", "conv2d"},
   {"bench", "measure.bench"},
   {"peaks", "measure.peaks"},
   {"compare", "measure.compare"},

@@ -78,6 +78,18 @@ local LADDERS = {
       end
       return {shape(false), shape(true)}
     end},
+  conv2d = {cpu = {"1024"}, other = {"4096"}, sizes = script.matrix_shape,
+    elements = function(s)
+      return 2.0 * s[1] * s[2]
+    end,
+    operands = function(s, type)
+      local function filter(side)
+        return function()
+          return {s[1], s[2], side, side, type = type}
+        end
+      end
+      return {filter(3), filter(7), filter(15)}
+    end},
   stencil = {cpu = {"2048"}, other = {"8192"}, sizes = script.matrix_shape,
     elements = function(s)
       return 2.0 * s[1] * s[2]

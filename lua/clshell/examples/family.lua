@@ -30,6 +30,11 @@ print(stencil(A):read():at(2, 2)) --> 2.5
 local laplace = {centre = -4, left = 1, right = 1, up = 1, down = 1}
 print(stencil(A, laplace):read():at(2, 2)) --> -26.0
 
+--- conv2d
+local A = matrix.ones(5, 6)
+local B = conv2d(A, {{1, 1, 1}, {1, 1, 1}, {1, 1, 1}})
+print(B:read():at(3, 3), B:read():at(1, 1)) --> 9.0 4.0
+
 --- family.new
 local family = require "clshell.family"
 local axpy = family.new{

@@ -56,6 +56,10 @@ local AFTER = {
   stencil = {
     tiled = {"naive"}, rows = {"naive"}, vector = {"rows"}, simd = {"rows"},
   },
+  conv2d = {
+    constant = {"naive"}, tiled = {"constant"}, register = {"tiled"},
+    unrolled = {"register"}, vector = {"unrolled"}, simd = {"naive"},
+  },
 }
 
 -- Rungs whose step is to avoid bank conflicts.

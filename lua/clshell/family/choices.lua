@@ -14,8 +14,9 @@
 --   where    conditions on the shape (for gemm m, n, k, batch, and work =
 --            m n k; for spmv format, rows, cols, ndiags, nnz, row = nnz / rows
 --            and bytes of the values; for transpose rows, cols, bytes of A;
---            for reduce and scan n, bytes of x; for gemv and
---            stencil rows, cols, bytes of A)
+--            for reduce and scan n, bytes of x; for gemv,
+--            stencil and conv2d rows, cols, bytes of A; for conv2d frows,
+--            fcols)
 --   guarded  true: only where the rung detects operands that it does not
 --            cover and hands them to one that does
 --   note     why, for people
@@ -144,5 +145,15 @@ return {
     {class = "cpu", rung = "simd"},
     {rung = "vector"},
     {rung = "rows", params = {lx = 32}, note = "small work-groups"},
+  },
+
+  conv2d = {
+    {class = "cpu", rung = "simd", where = {bytes = {max = CACHED}},
+      params = {tall = 8}, note = "small enough for few cores"},
+    {class = "cpu", rung = "simd"},
+    {rung = "vector"},
+    {rung = "vector", params = {unroll = 0}, note = "large filters"},
+    {rung = "tiled", params = {lx = 16, ly = 4}, note = "little local memory"},
+    {rung = "naive", params = {lx = 16, ly = 4}},
   },
 }
