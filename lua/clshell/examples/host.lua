@@ -121,6 +121,12 @@ local result = verify.run(operation, out, function(array)
 end)
 print(result.ok) --> true
 
+--- verify.window
+local verify = require "clshell.verify"
+local A, F = cl.array("float", {8, 8}, 1), cl.array("float", {1, 1}, 2)
+local truth = verify.window(A, F)
+print(truth(cl.array("float", {8, 8}, 2)) == 0.0) --> true
+
 --- verify.restore
 local verify = require "clshell.verify"
 local out = cl.buffer("float", 4, 1)

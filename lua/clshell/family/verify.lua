@@ -175,9 +175,11 @@ function M.gemm(A, B, s, C0, cut)
   end
 end
 
--- The truth of sums over windows of A with the weights F, host arrays, as
--- cl.host.window_error has them with option `keep`: all elements up to 2^30
--- multiply-adds, beyond that rows at equal distances and the last one.
+--- verify.window(A, F [, keep]) -> function(B)
+--- The truth of sums over windows of A with the weights F, host arrays, for
+--- convolutions and stencils; `keep` is that of cl.host.window_error. All
+--- elements up to 2^30 multiply-adds, beyond that rows at equal distances and
+--- the last one.
 function M.window(A, F, keep)
   local work = 1.0 * #A * #F
   local step = math.max(1, math.ceil(work / WINDOWS))
