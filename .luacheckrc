@@ -4,9 +4,10 @@ std = "lua54"
 max_line_length = 79
 read_globals = {
   "cl", "matrix", "dia", "csr", "gemm", "spmv", "transpose", "reduce", "scan",
-  "gemv", "stencil", "conv2d", "bench", "peaks", "report", "help", "compare",
-  "roofline", "lesson", "tune", "check", "access", "course", "occupancy", "calibrate", "history",
-  "best", "prune", "results", "time", "show",
+  "sort", "gemv", "stencil", "conv2d", "bench", "peaks", "report", "help",
+  "compare", "roofline", "lesson", "tune", "check", "access", "course",
+  "occupancy", "calibrate", "history", "best", "prune", "results", "time",
+  "show",
 }
 -- Examples are pieces of sessions: names are used again, or not at all.
 files["lua/clshell/examples"] = {ignore = {"211", "212", "213", "411", "421", "431"}}

@@ -9,8 +9,8 @@ local require = require
 local names = {cl = cl}
 
 for _, name in ipairs{"matrix", "dia", "csr", "gemm", "spmv", "transpose",
-    "reduce", "scan", "gemv", "stencil", "conv2d", "bench", "peaks", "help",
-    "compare", "roofline", "lesson", "calibrate", "tune", "check", "access",
+    "reduce", "scan", "sort", "gemv", "stencil", "conv2d", "bench", "peaks",
+    "help", "compare", "roofline", "lesson", "calibrate", "tune", "check", "access",
     "course", "occupancy"} do
   names[name] = lazy.module(public.module(name))
   package.loaded["clshell." .. name] = names[name]

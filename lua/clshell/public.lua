@@ -12,6 +12,7 @@ local MODULES = {
   {"transpose", "transpose"},
   {"reduce", "reduce"},
   {"scan", "scan"},
+  {"sort", "sort"},
   {"gemv", "gemv"},
   {"stencil", "stencil"},
   {"conv2d", "conv2d"},

@@ -10,6 +10,7 @@ int luaopen_cl_host(lua_State *L) {
   clsh_gaussian_open(L);
   clsh_hostelements_open(L);
   clsh_hostgemm_open(L);
+  clsh_hostsort_open(L);
   clsh_hostsparse_open(L);
   clsh_hosttranspose_open(L);
   clsh_hosttruth_open(L);

@@ -73,6 +73,7 @@ void clsh_blas_open(lua_State *L);
 void clsh_gaussian_open(lua_State *L);
 void clsh_hostelements_open(lua_State *L);
 void clsh_hostgemm_open(lua_State *L);
+void clsh_hostsort_open(lua_State *L);
 void clsh_hostsparse_open(lua_State *L);
 void clsh_hosttranspose_open(lua_State *L);
 void clsh_hosttruth_open(lua_State *L);

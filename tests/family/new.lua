@@ -178,6 +178,48 @@ kernel void pairing(int n, global const REAL *x, global REAL *y) {
       pairs_of, {1})
   end)
 
+t.test("an option may be a Buffer for more results", function()
+  local halves = family.new{
+    name = "halving", arguments = {{"x", "n"}}, output = {"y", "n"},
+    options = {{name = "rest", sizes = {"n"}, type = "char",
+      help = "what is left"}}, types = {"int"},
+    reference = function(h, s)
+      local y = {}
+      for i = 1, s.n do
+        y[i] = h.x[i] // 2
+      end
+      return y
+    end,
+    rungs = {{name = "plain", range = function(s) return s.n end,
+      defines = function(_, s) return {REST = s.rest and 1 or 0} end,
+      args = function(_, _, o) return {o.x, o.y, o.rest} end,
+      source = [[
+kernel void halving(global const int *x, global int *y
+#if REST
+                    , global char *rest
+#endif
+) {
+  size_t i = get_global_id(0);
+  y[i] = x[i] >> 1;
+#if REST
+  rest[i] = x[i] & 1;
+#endif
+}]]}},
+  }
+  local rest = cl.buffer("char", 3)
+  t.eq(halves{5, 6, 7}:read():table(), {2, 3, 3})
+  t.eq(halves({5, 6, 7}, {rest = rest}):read():table(), {2, 3, 3})
+  t.eq(rest:read():table(), {1, 0, 1})
+  raises("halving: rest must have 2 elements; got 3", halves, {5, 6},
+    {rest = rest})
+  raises("halving: the type of rest must be one of char", halves, {5, 6, 7},
+    {rest = cl.buffer("int", 3)})
+  raises("halving: rest must be a Buffer", halves, {5}, {rest = true})
+  t.ok(halves.verify("plain", nil, {100, rest = true}).ok)
+  t.eq(bench("halving", {10, rest = true}).title, "10 int rest")
+  t.ok(help.text "halving":find("rest%s+%(none%) what is left"))
+end)
+
 t.test("sizes that follow from options, and an output that is read as well",
   function()
     local function size(along, across)
@@ -340,6 +382,12 @@ t.test("wrong declarations are told by the field", function()
     {{options = {{name = "beta"}}}, "option beta needs values, or a number"},
     {{options = {{name = "rows", default = 1}}}, "the name 'rows' is there"},
     {{options = {"beta"}}, "an option must be a table with a name"},
+    {{options = {{name = "at", sizes = {"n"}}}},
+      "no argument has the size 'n' of at"},
+    {{options = {{name = "at", sizes = {}}}}, "at has 0"},
+    {{options = {{name = "at", sizes = 3}}}, "sizes must be a table; got 3"},
+    {{options = {{name = "at", sizes = {"rows"}, type = "real"}}},
+      'option at: no type "real"'},
     {{reference = false}, "field 'reference' is missing: no rate"},
     {{reference = 3}, "reference must be a function; got 3"},
     {{rungs = {}}, "rungs must be a list of one rung at least"},

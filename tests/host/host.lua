@@ -354,6 +354,52 @@ t.test("CSR: indexes that a transfer changes", function()
   end
 end)
 
+t.test("sort: every type, both ways", function()
+  for _, type in ipairs{"char", "uchar", "short", "ushort", "int", "uint",
+      "long", "ulong", "half", "float", "double"} do
+    local x = cl.array(type, 3000):random(5)
+    for _, descending in ipairs{false, true} do
+      local y, index = host.sort(x, descending)
+      t.eq({y.type, index.type, #y, #index}, {type, "uint", 3000, 3000})
+      local lists, seen = {x = x:table(), y = y:table(), at = index:table()},
+        {}
+      for i, at in ipairs(lists.at) do
+        local this, next = lists.y[i], lists.y[i + 1]
+        t.ok(not seen[at] and lists.x[at] == this, type)
+        seen[at] = true
+        if next then
+          local before, after = descending and next or this,
+            descending and this or next
+          t.ok(type == "ulong" and math.ult(before, after) or before == after
+            or before < after, type)
+          t.ok(this ~= next or at < lists.at[i + 1], "the order of equals")
+        end
+      end
+    end
+  end
+  t.eq((host.sort(cl.array("ulong", 3, {-1, 0, 1 << 63}))):table(),
+    {0, 1 << 63, -1})
+  t.eq((host.sort(cl.array("long", 3, {-1, 0, 1 << 63}))):table(),
+    {1 << 63, -1, 0})
+end)
+
+t.test("sort: zeros, infinities, NaN; what it refuses", function()
+  for _, type in ipairs{"half", "float", "double"} do
+    local x = cl.array(type, 9, {3, -1, 0 / 0, 0.0, -0.0, 1 / 0, -1 / 0,
+      -(0 / 0), 2})
+    local _, up = host.sort(x)
+    t.eq({table.unpack(up:table(), 1, 7)}, {7, 2, 5, 4, 9, 1, 6})
+    local _, down = host.sort(x, true)
+    t.eq({table.unpack(down:table(), 1, 7)}, {6, 1, 9, 4, 5, 2, 7})
+  end
+  t.eq(host.sort(cl.array("int", {2, 2}, {{4, 3}, {2, 1}})).shape, {4})
+  t.raises(function() host.sort(cl.array("int2", 4)) end,
+    "must have scalar elements; got int2")
+  local x = cl.array("int", 4)
+  x:close()
+  t.raises(function() host.sort(x) end, "closed")
+end)
+
 t.test("transpose", function()
   for _, name in ipairs {"uchar", "half", "float", "double", "float3",
                          "float4", "double16"} do

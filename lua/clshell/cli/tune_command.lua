@@ -29,7 +29,7 @@ local function one_size(word)
   return n and {n}, message
 end
 
--- Reductions and scans of a vector.
+-- Reductions, scans and sorts of a vector.
 local VECTOR = {cpu = {"1m"}, other = {"64m"}, sizes = one_size,
   elements = function(s)
     return 2.0 * s[1]
@@ -65,7 +65,7 @@ local LADDERS = {
         return {A = random(s[1], s[2], type, 1)}
       end}
     end},
-  reduce = VECTOR, scan = VECTOR,
+  reduce = VECTOR, scan = VECTOR, sort = VECTOR,
   gemv = {cpu = {"2048"}, other = {"8192"}, sizes = script.matrix_shape,
     elements = function(s)
       return 1.0 * s[1] * s[2]

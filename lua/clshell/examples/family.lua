@@ -19,6 +19,14 @@ print(y:read()[1], reduce({3, 1, 2}, {op = "max"}):read()[1]) --> 6.0 3.0
 local y = scan({1, 2, 3, 4}, {kind = "exclusive"})
 print(y:read()[4], scan{1, 2, 3, 4}:read()[4]) --> 6.0 10.0
 
+--- sort
+local y = sort{3, 1, 2}
+print(y:read()[1], sort({3, 1, 2}, {order = "descending"}):read()[1])
+--> 1.0 3.0
+local index = cl.buffer("uint", 3)
+sort({30, 10, 20}, {index = index})
+print(index:read()[1]) --> 2
+
 --- gemv
 local A = cl.buffer("float", {2, 3}, {{1, 2, 3}, {4, 5, 6}})
 print(gemv(A, {1, 1, 1}):read()[2]) --> 15.0

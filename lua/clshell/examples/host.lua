@@ -52,6 +52,11 @@ for _, name in ipairs{"naive", "tiled"} do
   print(truth:error((gemm(A, B, {kernel = name}):read())) < 1e-5) --> true
 end
 
+--- cl.host.sort
+local host = require "cl.host"
+local y, index = host.sort(cl.array("int", 3, {30, 10, 20}))
+print(y[1], index[1]) --> 10 2
+
 --- cl.host.transpose_error
 local host = require "cl.host"
 local A = matrix.random(20, 30)

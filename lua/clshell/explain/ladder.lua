@@ -49,6 +49,10 @@ local AFTER = {
     tree = {"doubling"}, tree_padded = {"tree"},
     registers = {"tree_padded", "doubling"}, blocks = {"registers"},
   },
+  sort = {
+    bitonic_local = {"bitonic"}, split = {"bitonic_local"},
+    radix = {"split"}, wide = {"radix"}, blocks = {"wide"},
+  },
   gemv = {
     group = {"naive"}, lanes = {"group"}, vector = {"lanes", "group"},
     simd = {"naive"}, split = {"columns"}, simd_split = {"columns"},

@@ -14,9 +14,8 @@
 --   where    conditions on the shape (for gemm m, n, k, batch, and work =
 --            m n k; for spmv format, rows, cols, ndiags, nnz, row = nnz / rows
 --            and bytes of the values; for transpose rows, cols, bytes of A;
---            for reduce and scan n, bytes of x; for gemv,
---            stencil and conv2d rows, cols, bytes of A; for conv2d frows,
---            fcols)
+--            for reduce, scan and sort n, bytes of x; for gemv, stencil and
+--            conv2d rows, cols, bytes of A; for conv2d frows, fcols)
 --   guarded  true: only where the rung detects operands that it does not
 --            cover and hands them to one that does
 --   note     why, for people
@@ -124,6 +123,20 @@ return {
     {rung = "registers"},
     {rung = "registers", params = {wg = 64}, note = "small work-groups"},
     {rung = "doubling", params = {wg = 32}},
+  },
+
+  sort = {
+    {class = "cpu", rung = "blocks", where = {bytes = {max = CACHED}},
+      params = {block = 16384}, note = "small enough for few cores"},
+    {class = "cpu", rung = "blocks"},
+    {rung = "bitonic_local", where = {n = {max = 2048}},
+      note = "few launches"},
+    {rung = "wide", params = {each = 16}},
+    {rung = "wide"},
+    {rung = "wide", params = {each = 4}, note = "little local memory"},
+    {rung = "split", params = {wg = 64, each = 4},
+      note = "small work-groups"},
+    {rung = "bitonic"},
   },
 
   gemv = {

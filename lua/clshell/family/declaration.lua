@@ -2,6 +2,7 @@
 -- what follows from the sizes of the operands is filled in, the rest checked
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local arguments = require "clshell.family.arguments"
 local cl = require "cl"
 local integer = require "clshell.base.integer"
@@ -91,15 +92,25 @@ local function operand(what, field, given)
   return {name = given[1], sizes = sizes}
 end
 
--- An option {name =, default =, values =, help =}.
+-- An option {name =, default =, values =, help =}, or, with sizes and a type,
+-- a Buffer that a call may name for more results.
 local function option(what, given)
   if type(given) ~= "table" or not is_name(given.name) then
     fail(what, 'an option must be a table with a name, such as {name = '
       .. '"alpha", default = 1}; got %s', text.got(given))
   end
-  cl.options(given, {"name", "values", "default", "help"},
+  cl.options(given, {"name", "values", "default", "help", "sizes", "type"},
     ("%s: option %s"):format(what, given.name))
   local values, default = given.values, given.default
+  if given.sizes ~= nil then
+    local one = operand(what, "option " .. given.name, {given.name,
+      table.unpack(argument.check(what, "sizes", given.sizes, "table"))})
+    if given.type ~= nil and not pcall(cl.typesize, given.type) then
+      fail(what, "option %s: no type %s", given.name, text.got(given.type))
+    end
+    one.type, one.help = given.type, given.help or ""
+    return one
+  end
   if values ~= nil and (type(values) ~= "table" or #values == 0) then
     fail(what, "option %s: values must be a list of legal values; got %s",
       given.name, text.got(values))
@@ -152,10 +163,11 @@ local function parts_of(what, given)
   if #parts.dims == 0 then
     fail(what, "one size of the arguments at least must be a name")
   end
-  for _, size in ipairs(parts.output.sizes) do
-    if type(size) == "string" and not known[size] then
-      fail(what, "no argument has the size '%s' of %s", size,
-        parts.output.name)
+  for _, one in ipairs{parts.output, table.unpack(parts.options)} do
+    for _, size in ipairs(one.sizes or {}) do
+      if type(size) == "string" and not known[size] then
+        fail(what, "no argument has the size '%s' of %s", size, one.name)
+      end
     end
   end
   return parts
@@ -296,6 +308,23 @@ local function bind_output(what, parts, o, s, context, updated)
   end
 end
 
+-- Checks a Buffer for more results, and that it shares no memory with others.
+local function bind_more(what, one, o, s, bound)
+  local name, b = one.name, o[one.name]
+  local sizes = sizes_in(what, one, s)
+  arguments.check_output(what, name, b)
+  arguments.buffer(what, name, b)
+  arguments.check_type(what, name, b, {one.type or s.type})
+  if not same(b.shape, sizes) then
+    cl.error(("%s: %s must have %s elements; got %s"):format(what, name,
+      text.shape(sizes), text.shape(b.shape)), {arg = name})
+  end
+  for other, given in pairs(bound) do
+    arguments.check_alias(what, name, b, other, given)
+  end
+  bound[name] = b
+end
+
 -- What a specification takes from declared sizes, by functions.
 local function derived(what, given, parts)
   local name, spec = given.name, {}
@@ -323,7 +352,11 @@ local function derived(what, given, parts)
     local s = {type = check_type(name, types, type or types[1])}
     s.esize = cl.typesize(s.type)
     for _, one in ipairs(parts.options) do
-      s[one.name] = option_value(name, one, o[one.name], s.type)
+      if one.sizes then -- whether there is one
+        s[one.name] = o[one.name] and true or false
+      else
+        s[one.name] = option_value(name, one, o[one.name], s.type)
+      end
     end
     return s
   end
@@ -339,6 +372,13 @@ local function derived(what, given, parts)
     end
     bind_output(name, parts, o, s, context, updates(s))
     bound[parts.output.name] = o[parts.output.name]
+    for _, one in ipairs(parts.options) do
+      if one.sizes and s[one.name] then
+        bind_more(name, one, o, s, bound)
+      elseif one.sizes then
+        o[one.name] = nil -- a shape says `false`
+      end
+    end
     arguments.check_context(name, bound, context)
     return s
   end
@@ -367,7 +407,8 @@ local function derived(what, given, parts)
       args[#args + 1] = ld_of(one) and o[one.name].ld or nil
     end
     for _, one in ipairs(parts.options) do
-      args[#args + 1] = not one.values and s[one.name] or nil
+      args[#args + 1] = not one.values and not one.sizes and s[one.name]
+        or nil
     end
     return args
   end
@@ -383,6 +424,10 @@ local function derived(what, given, parts)
     end
     for _, one in ipairs(parts.options) do
       o[one.name] = s[one.name]
+      if one.sizes then
+        o[one.name] = s[one.name] and cl.buffer(one.type or s.type,
+          sizes_in(name, one, s)) or nil
+      end
     end
     return o
   end
@@ -406,7 +451,8 @@ local function derived(what, given, parts)
     end
     for _, one in ipairs(parts.options) do
       words[#words + 1] = one.values and s[one.name] ~= one.default
-        and ("%s=%s"):format(one.name, s[one.name]) or nil
+        and ("%s=%s"):format(one.name, s[one.name])
+        or one.sizes and s[one.name] and one.name or nil
     end
     return table.concat({table.concat(sizes, "x") .. " " .. s.type,
       table.unpack(words)}, " ")
@@ -473,7 +519,8 @@ local function signature(parts)
     words[#words + 1] = ld_of(one) and "int " .. ld_of(one) or nil
   end
   for _, one in ipairs(parts.options) do
-    words[#words + 1] = not one.values and "REAL " .. one.name or nil
+    words[#words + 1] = not one.values and not one.sizes and "REAL "
+      .. one.name or nil
   end
   return table.concat(words, ", ")
 end
@@ -493,7 +540,8 @@ local function page(spec, given, parts)
     .. "the rung's own parameters"):format(spec.name))
   row(spec.output, "a new one", "the Buffer to write")
   for _, one in ipairs(parts.options) do
-    row(one.name, tostring(one.default), one.values and ("one of %s%s"):format(
+    local default = one.sizes and "none" or tostring(one.default)
+    row(one.name, default, one.values and ("one of %s%s"):format(
       text.values(one.values), one.help ~= "" and ": " .. one.help or "")
       or one.help)
   end

@@ -507,7 +507,8 @@ end
 ---   help       none    what a call computes, in sentences
 ---   options    none    a list such as {{name = "op", values = {"sum", "max"},
 ---              help = "..."}, {name = "alpha", default = 1}}; words are for
----              `defines`, numbers go to the kernel
+---              `defines`, numbers go to the kernel; {name = "index", sizes =
+---              {"n"}, type = "uint"} is a Buffer for more results
 ---   types      float, double  element types; the first is the default
 ---   cache      hot     "cold": bench lets the caches hold other data, and
 ---              shows bandwidth; for kernels that memory limits

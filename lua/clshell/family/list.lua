@@ -6,8 +6,8 @@ local lazy = require "clshell.base.lazy"
 
 local M = {}
 
-local OWN = {"gemm", "spmv", "transpose", "reduce", "scan", "gemv", "stencil",
-  "conv2d"}
+local OWN = {"gemm", "spmv", "transpose", "reduce", "scan", "sort", "gemv",
+  "stencil", "conv2d"}
 local made, by_name = {}, {} -- those of scripts
 
 --- list.own() -> list of names

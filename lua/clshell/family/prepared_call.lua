@@ -108,9 +108,18 @@ local function batched(count, global, size)
     size and {size[1], size[2] or 1, 1}
 end
 
--- The function by which `prepare` and `finish` add helper launches to a plan.
+-- The function by which `prepare` and `finish` add helper launches to a plan:
+-- run(file, kernel, defines, global, local, ...), or run(other), the commands
+-- of another family's plan.
 local function helper(family, plan, s, once)
   return function(file, name, defines, global, size, ...)
+    if type(file) == "table" then
+      for _, command in ipairs(file.commands) do
+        plan:add(command.launch:work{}, once,
+          table.unpack(command, 1, command.n))
+      end
+      return
+    end
     local args, count = pass(family, table.pack(...))
     local path = program.locate(file, {family.folder}, family.name)
     local prog = program.get(s.context, {path = path},
