@@ -5,11 +5,13 @@
 -- elements, types.lua the rules of types, layout.lua those of shapes;
 -- statement.lua writes and fused.lua makes and launches kernels, onhost.lua
 -- calculates Arrays, evaluate.lua has them do expressions; names.lua lists the
--- names that a session has before it loads the room.
+-- names that a session has before it loads the room. sort/methods.lua adds the
+-- methods that sort.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 require "clshell.array.evaluate"
+require "clshell.sort.methods"
 local sequences = require "clshell.array.sequences"
 
 cl.map = require "clshell.array.map"

@@ -47,8 +47,8 @@ M.compare = {eq = "==", ne = "!=", lt = "<", le = "<=", gt = ">", ge = ">="}
 
 --- names.methods
 --- All methods and operators of Buffers; names.host: those of Arrays.
-M.methods = words [[abs astype axpy clamp clone diagonal max min set shift
-  slice tile transpose where]]
+M.methods = words [[abs argsort astype axpy clamp clone diagonal max min
+  set shift slice sort tile transpose where]]
 
 for _, list in ipairs{M.operators, M.math[1], M.math[2], M.math[3], M.tests,
     M.integers[1], M.integers[2]} do
@@ -61,6 +61,9 @@ end
 M.host = {}
 for _, name in ipairs(M.methods) do
   M.host[#M.host + 1] = name ~= "set" and name or nil
+end
+for _, name in ipairs(words "histogram unique") do -- of Buffers alone
+  M.methods[#M.methods + 1] = name
 end
 
 return M

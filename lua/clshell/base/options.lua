@@ -30,6 +30,9 @@ local NAMES = {
     "busy", "effort", "cache", "args", "check", "roof", "tag"},
   ["bench.of"] = {"flop", "bytes", "type", "tag"},
   best = RUNS,
+  ["Buffer:argsort"] = {"order"},
+  ["Buffer:histogram"] = {"from", "to", "bins"},
+  ["Buffer:sort"] = {"order", "values"},
   calibrate = {"context", "again"},
   ["claims.new"] = {"n", "final"},
   ["cl.arange"] = {"type", "context"},
@@ -111,6 +114,7 @@ M.values = {
   access = {"read_write", "read_only", "write_only"},
   cache = {"hot", "cold"},
   effort = {"quick", "final"},
+  order = {"ascending", "descending"},
 }
 
 --- options.names(name) -> list of strings, or nil

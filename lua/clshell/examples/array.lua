@@ -97,6 +97,23 @@ print(cl.arange(1, 4):eq(3):read()[3]) --> 1
 --- Buffer:ne
 print(cl.arange(1, 4):ne(3):read()[3]) --> 0
 
+--- Buffer:sort
+local x, y = cl.buffer("int", 3, {30, 10, 20}), cl.arange(1, 3)
+print(x:sort():read()[1]) --> 10
+local keys, values = x:sort{order = "descending", values = y}
+print(keys:read()[1], values:read()[3]) --> 30 2
+
+--- Buffer:argsort
+print(cl.buffer("int", 3, {30, 10, 20}):argsort():read()[1]) --> 2
+
+--- Buffer:unique
+local values, counts = cl.buffer("int", 4, {7, 5, 7, 7}):unique()
+print(#values, values:read()[2], counts:read()[2]) --> 2 7 3
+
+--- Buffer:histogram
+local x = cl.linspace(0, 1, 5)
+print(x:histogram{bins = 4, from = 0, to = 1}:read()[4]) --> 2
+
 --- cl.map
 local x, y = cl.arange(1, 4), cl.buffer("float", 4, 10)
 cl.map("float y = a * x + y", {a = 2, x = x, y = y}) -- in place

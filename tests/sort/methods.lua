@@ -1,0 +1,191 @@
+-- methods.lua - sort, argsort, unique and histogram of Buffers, Expressions
+-- and Arrays, against Lua
+-- SPDX-License-Identifier: MIT
+
+local t = require "t"
+local cl = require "cl"
+
+t.keeps("Program", "Kernel", "Launch")
+local double = t.device():has "cl_khr_fp64"
+
+local TYPES = {"char", "uchar", "short", "ushort", "int", "uint", "long",
+  "ulong", "float", double and "double" or nil}
+
+local function list(x)
+  local h <close> = x:read()
+  return h:reshape(#h):table()
+end
+
+t.test("sort and argsort, of Buffers, Expressions and Arrays", function()
+  local h <close> = cl.array("int", 3001):random(11, -50, 50)
+  local x <close> = cl.buffer("int", 3001, h)
+  for _, order in ipairs{"ascending", "descending"} do
+    local expected, places = {}, {}
+    for i = 1, #h do
+      expected[i], places[i] = h[i], i
+    end
+    local sign = order == "ascending" and 1 or -1
+    table.sort(expected, function(a, b)
+      return sign * a < sign * b
+    end)
+    table.sort(places, function(i, j)
+      if h[i] ~= h[j] then
+        return sign * h[i] < sign * h[j]
+      end
+      return i < j
+    end)
+    t.eq(list(x:sort{order = order}), expected)
+    t.eq(list(x:argsort{order = order}), places)
+    t.eq(h:sort{order = order}:table(), expected)
+    t.eq(h:argsort{order = order}:table(), places)
+    t.eq(list((x * -sign):argsort{order = order}), list((x * -sign)
+      :argsort{order = order}))
+  end
+  t.eq(list((7 - cl.arange(1, 3)):sort()), {4, 5, 6})
+  t.eq(list(cl.arange(1, 6):slice(-1, 1, -2):sort()), {2, 4, 6})
+  t.eq((3 - cl.array("int", 3, {5, 4, 6})):sort():table(), {-3, -2, -1})
+  t.eq((3 - cl.array("int", 3, {5, 4, 6})):argsort():table(), {3, 1, 2})
+  t.raises(function() h:sort{order = 1} end, "sort: order must be one of")
+  t.raises(function() h:sort{values = x} end, "sort: takes Buffers")
+  t.raises(function() (-h):unique() end, "unique: takes Buffers; got an Array")
+  t.eq(x:argsort().type, "uint")
+  local y, event = x:sort()
+  t.eq({y.type, y.shape, event:wait() ~= nil}, {"int", {3001}, true})
+end)
+
+t.test("values move with their elements", function()
+  local x <close> = cl.buffer("short", 4, {3, 1, 3, 2})
+  local v <close> = cl.buffer("float2", 4, {{1, 1}, {2, 2}, {3, 3}, {4, 4}})
+  local y, w = x:sort{values = v, order = "descending"}
+  t.eq(list(y), {3, 3, 2, 1})
+  t.eq({w.type, list(w:as "float")}, {"float2", {1, 1, 3, 3, 4, 4, 2, 2}})
+  local _, index = x:sort{values = cl.arange(1, 4)}
+  t.eq(list(index), list(x:argsort()))
+  t.raises(function() x:sort{values = cl.arange(1, 3)} end,
+    "sort: values must have 4 elements; got 3")
+  t.raises(function() x:sort{values = 1} end, "values must be a Buffer")
+  t.raises(function() x:sort{value = v} end, "value")
+  t.raises(function() x:sort{order = "up"} end, "order must be one of")
+  t.raises(function() x:sort(1) end, "options")
+end)
+
+t.test("rows with gaps, views and closed Buffers", function()
+  local m <close> = cl.buffer("int", {2, 3}, {{6, 5, 4}, {3, 2, 1}},
+    {ld = 32})
+  t.eq(list(m:sort()), {1, 2, 3, 4, 5, 6})
+  t.eq(list(m:argsort()), {6, 5, 4, 3, 2, 1})
+  local x <close> = cl.buffer("int", 64, function(i) return -i end)
+  t.eq(list(x:view(33, 35):sort()), {-35, -34, -33})
+  local gone = cl.buffer("int", 4)
+  gone:close()
+  t.raises(function() gone:sort() end, "closed")
+  t.raises(function() cl.buffer("int2", 4):sort() end, "no operand")
+  t.raises(function() cl.buffer("half", 4):sort() end, "the type must be one")
+end)
+
+t.test("unique: the different elements and their numbers", function()
+  for _, type in ipairs(TYPES) do
+    for _, n in ipairs{1, 2, 500, 7001} do
+      local h <close> = cl.array(type, n)
+      for i = 1, n do
+        h[i] = i * i % 37
+      end
+      local count, expected, numbers = {}, {}, {}
+      for i = 1, n do
+        count[h[i]] = (count[h[i]] or 0) + 1
+      end
+      for value in pairs(count) do
+        expected[#expected + 1] = value
+      end
+      table.sort(expected)
+      for i, value in ipairs(expected) do
+        numbers[i] = count[value]
+      end
+      local x <close> = cl.buffer(type, n, h)
+      local values, counts = x:unique()
+      t.eq({list(values), list(counts)}, {expected, numbers}, type)
+    end
+  end
+  local values, counts = cl.buffer("float", 6, {0 / 0, 0.0, 1, -0.0,
+    -(0 / 0), 1}):unique()
+  t.eq(list(counts), {2, 2, 2})
+  t.eq({values:read()[1], values:read()[2]}, {0.0, 1.0})
+  t.eq(list((cl.arange(0, 99) // 50):unique()), {0, 1})
+end)
+
+t.test("histogram: bins of integers", function()
+  for _, type in ipairs(TYPES) do
+    local h <close> = cl.array(type, 20001):random(3, 0, 99)
+    if type ~= "float" and type ~= "double" then
+      local x <close> = cl.buffer(type, #h, h)
+      local each, tens = {}, {}
+      for i = 1, 80 do
+        each[i], tens[(i - 1) // 10 + 1] = 0, 0
+      end
+      for _, value in ipairs(h:table()) do
+        if value >= 10 and value < 90 then
+          each[value - 9] = each[value - 9] + 1
+          tens[value // 10] = tens[value // 10] + 1
+        end
+      end
+      t.eq(list(x:histogram{from = 10, to = 89}), each, type)
+      t.eq(list(x:histogram{from = 10, to = 89, bins = 8}), tens, type)
+    end
+  end
+  local x <close> = cl.buffer("char", 3, {-128, 127, 127})
+  local counts = list(x:histogram{})
+  t.eq({#counts, counts[1], counts[128], counts[256]}, {256, 1, 0, 2})
+  local many = cl.arange(0, 99999):histogram{from = 0, to = 99999}
+  t.eq(list(many:unique()), {1})
+  local wide <close> = cl.buffer("long", 3, {math.mininteger, -1, 5})
+  t.eq(list(wide:histogram{from = math.mininteger, to = -1 ~ 0xf, bins = 1}),
+    {1})
+end)
+
+t.test("histogram: bins of reals", function()
+  for _, type in ipairs{"half", "float", double and "double" or nil} do
+    local x <close> = cl.buffer(type, 9, {0, 0.25, 0.5, 0.75, 1, 1.25, -0.25,
+      0 / 0, 1 / 0})
+    t.eq(list(x:histogram{from = 0, to = 1, bins = 4}), {1, 1, 1, 2}, type)
+    t.eq(list(x:histogram{from = -1, to = 3, bins = 2}), {5, 2}, type)
+  end
+  t.eq(list((2 * cl.linspace(0, 1, 5)):histogram{from = 0, to = 2, bins = 2}),
+    {2, 3})
+end)
+
+t.test("histogram: what it refuses", function()
+  local x <close> = cl.buffer("int", 4, 1)
+  local y <close> = cl.buffer("float", 4, 1)
+  for text, f in pairs{
+    ["from must be a number; got nothing"] = function() x:histogram{} end,
+    ["bins must divide the 10 values from 0 to 9; got 3"] = function()
+      x:histogram{from = 0, to = 9, bins = 3}
+    end,
+    ["from must be one of int's values; got 0.5"] = function()
+      x:histogram{from = 0.5, to = 9}
+    end,
+    ["from 9 to 0 are no values"] = function() x:histogram{from = 9, to = 0}
+    end,
+    ["bins must be an integer from 1 to 2147483647; got nothing"] = function()
+      y:histogram{from = 0, to = 1}
+    end,
+    ["bins must be an integer from 1 to 2147483647; got 0"] = function()
+      y:histogram{from = 0, to = 1, bins = 0}
+    end,
+    ["from must be below to; got 1.0 and 1.0"] = function()
+      y:histogram{from = 1, to = 1, bins = 2}
+    end,
+    ["to must be finite; got inf"] = function()
+      y:histogram{from = 0, to = 1 / 0, bins = 2}
+    end,
+    ["from -9223372036854775808 to 9223372036854775807 are no values"] =
+      function()
+        x:astype "long":histogram{from = math.mininteger,
+          to = math.maxinteger}
+      end,
+  } do
+    t.raises(f, text)
+  end
+end)
+
+t.done()
