@@ -6,11 +6,12 @@
 -- statement.lua writes and fused.lua makes and launches kernels, onhost.lua
 -- calculates Arrays, evaluate.lua has them do expressions; names.lua lists the
 -- names that a session has before it loads the room. sort/methods.lua adds the
--- methods that sort.
+-- methods that sort, and random those that make random numbers.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 require "clshell.array.evaluate"
+require "clshell.random"
 require "clshell.sort.methods"
 local sequences = require "clshell.array.sequences"
 

@@ -15,7 +15,7 @@ end
 
 --- names.cl
 --- Functions of module cl.
-M.cl = words "arange concatenate linspace map stack"
+M.cl = words "arange concatenate linspace map random stack"
 
 --- names.operators
 --- The metamethods of Buffers and Expressions.
@@ -62,7 +62,7 @@ M.host = {}
 for _, name in ipairs(M.methods) do
   M.host[#M.host + 1] = name ~= "set" and name or nil
 end
-for _, name in ipairs(words "histogram unique") do -- of Buffers alone
+for _, name in ipairs(words "histogram normal random unique") do
   M.methods[#M.methods + 1] = name
 end
 

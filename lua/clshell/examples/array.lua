@@ -114,6 +114,21 @@ print(#values, values:read()[2], counts:read()[2]) --> 2 7 3
 local x = cl.linspace(0, 1, 5)
 print(x:histogram{bins = 4, from = 0, to = 1}:read()[4]) --> 2
 
+--- Buffer:random
+local x = cl.buffer("float", 1000)
+x:random(7, -1, 1)
+local h = x:read()
+print(h[1] >= -1 and h[1] < 1) --> true
+
+--- Buffer:normal
+local x = cl.buffer("float", 100000)
+x:normal(7, 10, 2)
+print(math.abs(x:read():summary().mean - 10) < 0.1) --> true
+
+--- cl.random
+local dice = cl.random(1000, {type = "int", lo = 1, hi = 6, seed = 7})
+print(#dice:unique()) --> 6
+
 --- cl.map
 local x, y = cl.arange(1, 4), cl.buffer("float", 4, 10)
 cl.map("float y = a * x + y", {a = 2, x = x, y = y}) -- in place

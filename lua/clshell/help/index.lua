@@ -14,7 +14,8 @@ local OTHERS = {"clshell", "clshell.array.expression",
   "clshell.array.evaluate", "clshell.array.map", "clshell.array.sequences",
   "clshell.array.views", "clshell.data.sparse", "clshell.data.struct",
   "clshell.prompt.show", "clshell.prompt.commands",
-  "clshell.prompt.tutorial", "clshell.sort.methods", "clshell.tune.result"}
+  "clshell.prompt.tutorial", "clshell.random", "clshell.sort.methods",
+  "clshell.tune.result"}
 
 -- Modules of the tests and of clshell itself: helped, but in no list.
 local INTERNAL = {target = true, timer = true, traffic = true}
