@@ -46,6 +46,7 @@ local refused = {
   {"bench_spmv", "-r ", {"2047m"}, "global memory"},
   {"bench_spmv", "-r 100 ", {"/no/such.mtx"}, "No such file"},
   {"bench_array", "", SIZES, "a size must be"},
+  {"bench_sort", "", SIZES, "a size must be"},
   {"bench_transfer", "", SIZES, "a size must be"},
   {"bench_transfer", "1 ", {"1m"}, "global memory"},
   {"bench_launch", "-n ", COUNTS, "a size must be"},

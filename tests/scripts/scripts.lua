@@ -49,6 +49,8 @@ local small = {
     "split"},
   bench_array = {"1000", "copy", "step by step", "expression", "by hand",
     "us more than a launch", "pyopencl.array"},
+  bench_sort = {"1000", "Gkeys/s", "% copy", "sort.wide", "as called",
+    "with places", "threefry", "histogram, 256 bins"},
   bench_transfer = {"1", "write", "read", "map", "GB/s", "N ="},
   bench_launch = {"-n 50 -r 3", "launch", "from Lua", "from C"},
   register_blocking = {"65", "column_block", "r=8", "naive"},
