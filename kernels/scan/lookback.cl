@@ -72,14 +72,14 @@ void scan(int n, global const REAL *restrict x, global REAL *restrict y,
           volatile global ulong *state)
 {
   local REAL cells[CELL(WG * EACH)], part[2][WG];
-  local uint turn_, nearest;
+  local uint drawn[1], nearest[1];
   const uint id = get_local_id(0);
   REAL own[EACH], sum = 0, before = 0;
   uint now = 0;
   if (id == 0)
-    turn_ = (uint)atom_inc(state);
+    drawn[0] = (uint)atom_inc(state);
   barrier(CLK_LOCAL_MEM_FENCE);
-  const size_t turn = turn_, first = turn * (WG * EACH);
+  const size_t turn = drawn[0], first = turn * (WG * EACH);
   const bool whole = first + WG * EACH <= (size_t)n;
   if (whole) { /* all loads are under way before the first is needed */
     UNROLL for (uint k = 0; k < EACH; k++)
@@ -113,14 +113,14 @@ void scan(int n, global const REAL *restrict x, global REAL *restrict y,
     REAL value = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
     if (id == 0)
-      nearest = WG;
+      nearest[0] = WG;
     if (id < end)
       value = ask(state, end - 1 - id, &mark);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (mark == PLACE)
-      atomic_min(&nearest, id);
+      atomic_min(nearest, id);
     barrier(CLK_LOCAL_MEM_FENCE);
-    part[0][id] = id <= nearest ? value : 0;
+    part[0][id] = id <= nearest[0] ? value : 0;
     for (uint s = WG / 2; s > 0; s /= 2) {
       barrier(CLK_LOCAL_MEM_FENCE);
       if (id < s)
@@ -128,7 +128,7 @@ void scan(int n, global const REAL *restrict x, global REAL *restrict y,
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     before += part[0][0];
-    if (nearest < WG)
+    if (nearest[0] < WG)
       break;
   }
   if (id == 0 && turn > 0)
