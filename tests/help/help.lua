@@ -151,7 +151,7 @@ t.test("what users of other languages ask for is answered", function()
   has("threadIdx", "get_local_id(0)")
   has("threadIdx.x", "get_local_id(0)")
   has("__syncthreads", "barrier(")
-  has("tex2D", "(CUDA)", "a buffer of shape {rows, cols}")
+  has("tex2D", "(CUDA)", "read_imagef(img, s, (float2)(x, y))")
   has("warp divergence", "different sides of an `if`")
   has("cuda", "cuda = true", "cuda.translate", "cudaMalloc", "b:read()")
   for words, found in pairs{threadIdx = "threadIdx", dim3 = "dim3",

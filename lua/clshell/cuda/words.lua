@@ -154,15 +154,15 @@ atomicInc  atomic_inc(p) and % for the wrap, or a loop with atomic_cmpxchg
 atomicDec  atomic_dec(p), or a loop with atomic_cmpxchg
 atomicAdd_block  atomic_add on local memory, then one atomic_add to global
 atomicAdd_system  atomic_add: one device sees it
-texture  a buffer of shape {rows, cols}, with indexes clamped in the kernel
-tex1D  a buffer, with the index clamped in the kernel
-tex1Dfetch  a buffer: p[i]
-tex2D  a buffer of shape {rows, cols}: p[y * cols + x], clamped
-tex3D  a buffer: p[(z * rows + y) * cols + x], clamped
-surf2Dread  a buffer: p[y * cols + x]
-surf2Dwrite  a buffer: p[y * cols + x] = v
-cudaTextureObject_t  a pointer parameter, and a buffer
-cudaSurfaceObject_t  a pointer parameter, and a buffer
+texture  an Image that is read through a Sampler (?image), or a buffer
+tex1D  read_imagef(img, s, x), or a buffer: p[i], clamped
+tex1Dfetch  a buffer: p[i], or read_imagef(img, i) of an image1d_buffer_t
+tex2D  read_imagef(img, s, (float2)(x, y)), or a buffer: p[y * cols + x]
+tex3D  read_imagef(img, s, (float4)(x, y, z, 0)), or a buffer
+surf2Dread  read_imagef(img, (int2)(x, y)), or a buffer: p[y * cols + x]
+surf2Dwrite  write_imagef(img, (int2)(x, y), v), or a buffer
+cudaTextureObject_t  read_only image2d_t and sampler_t, or a pointer
+cudaSurfaceObject_t  write_only image2d_t, or a pointer
 wmma  a tiled kernel; gemm has rungs with tensor cores (?gemm)
 asm  a function of OpenCL C
 clock  the event of a launch: ev.ms
