@@ -9,6 +9,9 @@ local tiling = require "clshell.family.tiling"
 
 local access, groups, param = tiling.access, tiling.groups, tiling.param
 
+local SECOND = 256 -- work-items of a work-group of the second launch
+local LX = 32      -- of them side by side
+
 local wg = param("wg", {32, 64, 128, 256, 512}, 128,
   "work-items in a work-group")
 local width = param("width", {1, 2, 4, 8}, 4, "elements per load")
@@ -46,7 +49,12 @@ local function parted(def)
       {context = s.context})}
   end
   function def.finish(s, p, own, run)
-    run("add.cl", "add", {REAL = s.type}, {s.cols}, nil, s.cols, parts(s, p),
+    local most = tiling.power_of_two(math.min(SECOND,
+      s.context.device.max_work_group_size))
+    local lx = math.min(LX, most)
+    local ly = most // lx
+    run("add.cl", "add", {REAL = s.type, LX = lx, LY = ly},
+      {tiling.roundup(s.cols, lx), ly}, {lx, ly}, s.cols, parts(s, p),
       own.sums, own.y, s.alpha, s.beta)
   end
   function def.traffic(s, p)
