@@ -95,8 +95,8 @@ local OPERATIONS = {
     return flag(x == y) end},
   {"ne", function(x, y) return x:ne(y) end, function(x, y)
     return flag(x ~= y) end},
-  {"min", function(x, y) return x:min(y) end, math.min},
-  {"max", function(x, y) return x:max(y) end, math.max},
+  {"fmin", function(x, y) return x:fmin(y) end, math.min},
+  {"fmax", function(x, y) return x:fmax(y) end, math.max},
 }
 
 -- Random small numbers of a type, so that no sum or product overflows.
@@ -263,8 +263,8 @@ end)
 
 t.test("NaN", function()
   local x <close> = cl.buffer("float", 3, {0 / 0, 1, -1})
-  t.eq(list(x:min(0)), {0.0, 0.0, -1.0})
-  t.eq(list(x:max(0)), {0.0, 1.0, 0.0})
+  t.eq(list(x:fmin(0)), {0.0, 0.0, -1.0})
+  t.eq(list(x:fmax(0)), {0.0, 1.0, 0.0})
   t.eq(list(x:clamp(-0.5, 0.5)), {-0.5, 0.5, -0.5})
   t.eq(list(x:eq(x)), {0, 1, 1})
   t.eq(list(x:isnan()), {1, 0, 0})
@@ -500,7 +500,7 @@ t.test("operands that cannot be", function()
   t.raises(function() return x + nil end, "x + y", "got nothing")
   t.raises(function() return nil // x end, "x // y", "got nothing")
   t.raises(function() return x .. x end, "concatenate")
-  t.raises(function() return x:max() end, "max takes 1 operand besides x")
+  t.raises(function() return x:fmax() end, "fmax takes 1 operand besides x")
   t.raises(function() return x & 1.5 end, "takes integers; got float")
   t.raises(function() return x < x end, "x:lt(y)")
   t.raises(function() return (x + 1) <= x end, "x:le(y)")

@@ -14,6 +14,8 @@ local text = require "clshell.base.text"
 local types = require "clshell.array.types"
 require "clshell.array.views"
 
+local M = {}
+
 local MOST = 256 -- operations of one kernel
 local ID = layout.ID
 
@@ -80,7 +82,7 @@ local function visit(c, e, at)
   end
   if kind.op == "leaf" then
     layout.check_open(e)
-    c.aliased = c.aliased or e ~= c.out and layout.clash(c.out, e)
+    c.aliased = c.aliased or c.out and e ~= c.out and layout.clash(c.out, e)
     return add_leaf(c, e, found)
   elseif kind.op == "constant" then
     local n = c.n + 1
@@ -103,9 +105,10 @@ local function nodes(e, list, seen)
   return list
 end
 
--- The parts of a calculation's kernel, see fused.lua.
-local function parts(c)
-  local list = {{leaf = c.out, name = "out", store = true}}
+-- evaluate.add_parts(c, list) -> list
+-- Adds what the expression of a calculation reads to the parts of its kernel,
+-- see fused.lua.
+function M.add_parts(c, list)
   for _, e in ipairs(nodes(c.expression, {}, {})) do
     if e.kind.op == "leaf" then
       list[#list + 1] = {leaf = e, name = "t" .. e.id, load = true}
@@ -116,28 +119,47 @@ local function parts(c)
   return list
 end
 
-local function body(c)
+-- evaluate.body(c, result) -> OpenCL C
+-- The statements that calculate the expression, and a last one, `result`, in
+-- which "%s" stands for its value.
+function M.body(c, result)
   local lines = {}
   for _, e in ipairs(nodes(c.expression, {}, {})) do
     local op = e.kind.op
     lines[#lines + 1] = op ~= "leaf" and op ~= "constant" and statement(e)
       or nil
   end
-  lines[#lines + 1] = ("  out = t%d;"):format(c.expression.id)
+  lines[#lines + 1] = result:format("t" .. c.expression.id)
   return table.concat(lines, "\n")
 end
 
 local marks = 0
 
+-- evaluate.collect(c, known) -> table
+-- Adds the Buffers and numbers of the expression of a calculation to its
+-- arguments. Returns the table of all that agree, of those under `known`.
+function M.collect(c, known)
+  marks = marks + 1
+  c.mark, c.id = marks, 0
+  return visit(c, c.expression, known)
+end
+
+local function parts(c)
+  return M.add_parts(c, {{leaf = c.out, name = "out", store = true}})
+end
+
+local function body(c)
+  return M.body(c, "  out = %s;")
+end
+
 -- The calculation of an expression into the Buffer of a leaf.
 local function calculation(e, out)
   layout.check_open(out)
-  marks = marks + 1
   local c = {name = "expression", known = false, context = out.context,
     dims = out.dims, places = false, args = {out.dims.count, nil, nil, nil},
-    n = 1, parts = parts, body = body, out = out, expression = e, mark = marks,
+    n = 1, parts = parts, body = body, out = out, expression = e, mark = 0,
     id = 0, aliased = false}
-  c.known = visit(c, e, add_leaf(c, out, next_of(alike, out.kind)))
+  c.known = M.collect(c, add_leaf(c, out, next_of(alike, out.kind)))
   return c
 end
 
@@ -349,3 +371,5 @@ for _, name in ipairs{"axpy", "clone", "set"} do
 end
 cl.extend("Buffer", of_buffer, true)
 cl.extend("Array", of_array, true)
+
+return M

@@ -227,12 +227,14 @@ end
 --- Buffer:abs() -> Expression
 --- The elements without their sign.
 define(methods, "abs", 1, common)
---- Buffer:min(y) -> Expression
---- The lesser one of each two elements; of a NaN and a number the number.
-define(methods, "min", 2, common)
---- Buffer:max(y) -> Expression
---- The greater one of each two elements; of a NaN and a number the number.
-define(methods, "max", 2, common)
+--- Buffer:fmin(y) -> Expression
+--- The lesser one of each two elements, integers too; of a NaN and a number
+--- the number. x:min() is the least element of all.
+define(methods, "fmin", 2, common)
+--- Buffer:fmax(y) -> Expression
+--- The greater one of each two elements, integers too; of a NaN and a number
+--- the number. x:max() is the greatest element of all.
+define(methods, "fmax", 2, common)
 --- Buffer:clamp(lo, hi) -> Expression
 --- The elements, but not below lo nor above hi; lo for a NaN.
 define(methods, "clamp", 3, common)

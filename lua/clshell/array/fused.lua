@@ -16,6 +16,13 @@
 --            declare it (`declared`); or of {type, name}: a number
 --   body     function(c) -> OpenCL C between the loads and the stores; `i` is
 --            the number of the element, from 0, and `n` the count
+-- One that is not done element by element (reduction.lua) also has
+--   type     of what the body returns for an element
+--   declare  function(c) -> OpenCL C before all else
+--   kernel   function(c, rows, element) -> statements of the kernel; where
+--            element(i) is the call for element i, and with rows, of n1_
+--            elements each, element(k, q) that for element k of row q
+--   range    function(c, group) -> global and local size; at most `group`
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -227,7 +234,12 @@ local function source(c, parts, dims, way, each)
   local list = table.concat(parameters, ",\n    ")
   local given = list:gsub("[^,]-([%w_]+)%f[,\0]", "%1")
   local loaded, body = ""
-  if each > 1 then
+  if c.kernel then
+    body = c.kernel(c, dims > 1, function(i, q)
+      return ("element_(%s, %s, %s)"):format(dims > 1 and not q
+        and i .. " % n1_" or i, q or dims > 1 and i .. " / n1_" or 0, given)
+    end)
+  elseif each > 1 then
     for _, v in ipairs(values) do
       loaded = ("%s, %s %s"):format(loaded, v.type, v.name)
     end
@@ -238,8 +250,9 @@ local function source(c, parts, dims, way, each)
   end
   local text = table.concat({
     list:find "%f[%w]m%d+_" and AROUND or "",
-    ("static void element_(size_t i1_, size_t q_,\n    %s%s)\n{"):format(list,
-      loaded),
+    c.declare and c.declare(c) or "",
+    ("static %s element_(size_t i1_, size_t q_,\n    %s%s)\n{"):format(
+      c.type or "void", list, loaded),
     coordinates(dims), table.concat(loads, "\n"), c.body(c),
     table.concat(stores, "\n"), "}",
     ("kernel void %s(%s)\n{"):format(c.name, list), body, "}\n",
@@ -264,7 +277,8 @@ end
 
 -- The kernel of a calculation over so many dimensions: {kernel, group}.
 local function new_kernel(c, made, parts, dims, way)
-  local each = way == "flat" and M.each[c.context.device.type] or 1
+  local each = way == "flat" and not c.kernel
+    and M.each[c.context.device.type] or 1
   local text, double, bytes = source(c, parts, dims, way, each)
   local k = made.kernels[text]
   if not k then
@@ -316,15 +330,18 @@ local function new_plan(c, made)
 end
 
 -- The launch over n columns and so many rows; that of the call before stays.
-local function range(plan, n, rows)
-  if plan.n ~= n then
-    local group = plan.group
+local function range(c, plan, n, rows)
+  local group, size = plan.group, nil
+  if c.range then
+    size, group = c:range(group)
+  end
+  if plan.n ~= (size or n) then
     local all = group * plan.each
     local groups = plan.way == "narrow" and (n * rows + group - 1) // group
       or (n + all - 1) // all * rows
     plan.n = nil -- Ctrl-C may come between the two that belong together
-    plan.launch = plan.kernel:range(groups * group, group)
-    plan.n = n
+    plan.launch = plan.kernel:range(size or groups * group, group)
+    plan.n = size or n
   end
   return plan.launch
 end
@@ -341,13 +358,13 @@ function M.run(c)
   end
   local args, order = c.args, plan.order
   if not order then
-    return range(plan, args[1], 1)(unpack(args, 1, c.n))
+    return range(c, plan, args[1], 1)(unpack(args, 1, c.n))
   end
   local all, from, value = {}, order.from, order.value
   for k = 1, #value do
     all[k] = from[k] and args[from[k]] or value[k]
   end
-  return range(plan, all[1], order.rows)(unpack(all, 1, #value))
+  return range(c, plan, all[1], order.rows)(unpack(all, 1, #value))
 end
 
 return M

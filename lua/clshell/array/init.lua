@@ -4,15 +4,18 @@
 -- expression.lua has operators and methods, views.lua those that choose
 -- elements, types.lua the rules of types, layout.lua those of shapes;
 -- statement.lua writes and fused.lua makes and launches kernels, onhost.lua
--- calculates Arrays, evaluate.lua has them do expressions; names.lua lists the
--- names that a session has before it loads the room. sort/methods.lua adds the
--- methods that sort, and random those that make random numbers.
+-- calculates Arrays, evaluate.lua has them do expressions; reduction.lua makes
+-- kernels of many elements to one, totals.lua the methods that use them;
+-- names.lua lists the names that a session has before it loads the room.
+-- sort/methods.lua adds the methods that sort, and random those that make
+-- random numbers.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 require "clshell.array.evaluate"
 require "clshell.random"
 require "clshell.sort.methods"
+require "clshell.array.totals"
 local sequences = require "clshell.array.sequences"
 
 cl.map = require "clshell.array.map"

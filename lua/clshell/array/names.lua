@@ -30,8 +30,8 @@ M.math = {
     cosh cospi degrees erf erfc exp exp10 exp2 expm1 floor lgamma log log10
     log1p log2 logb radians rint round rsqrt sign sin sinh sinpi sqrt tan tanh
     tanpi tgamma trunc]],
-  words [[atan2 atan2pi copysign fdim fmax fmin fmod hypot maxmag minmag
-    nextafter powr remainder step]],
+  words [[atan2 atan2pi copysign fdim fmod hypot maxmag minmag nextafter powr
+    remainder step]],
   words "fma mad mix smoothstep",
 }
 M.tests = words "isfinite isinf isnan isnormal signbit"
@@ -47,8 +47,8 @@ M.compare = {eq = "==", ne = "!=", lt = "<", le = "<=", gt = ">", ge = ">="}
 
 --- names.methods
 --- All methods and operators of Buffers; names.host: those of Arrays.
-M.methods = words [[abs argsort astype axpy clamp clone diagonal max min
-  set shift slice sort tile transpose where]]
+M.methods = words [[abs argsort astype axpy clamp clone diagonal fmax fmin set
+  shift slice sort tile transpose where]]
 
 for _, list in ipairs{M.operators, M.math[1], M.math[2], M.math[3], M.tests,
     M.integers[1], M.integers[2]} do
@@ -62,7 +62,8 @@ M.host = {}
 for _, name in ipairs(M.methods) do
   M.host[#M.host + 1] = name ~= "set" and name or nil
 end
-for _, name in ipairs(words "histogram normal random unique") do
+for _, name in ipairs(words [[all any argmax argmin dot histogram max mean min
+    normal nrm2 random reduce sum unique]]) do
   M.methods[#M.methods + 1] = name
 end
 

@@ -14,12 +14,12 @@ local TEXT = {
   bor = "a | b", bxor = "a ^ b", shl = "a << b", shr = "a >> b",
 }
 local REAL = {
-  abs = "fabs(a)", min = "fmin((T)a, (T)b)", max = "fmax((T)a, (T)b)",
+  abs = "fabs(a)", fmin = "fmin((T)a, (T)b)", fmax = "fmax((T)a, (T)b)",
   clamp = "fmin(fmax((T)a, (T)b), (T)c)", idiv = "floor((T)a / (T)b)",
   mod = "fmod((T)a, (T)b); if (r != 0 && (r < 0) != (b < 0)) r += b",
 }
 local INTEGER = {
-  abs = "a < 0 ? -a : a", min = "min((T)a, (T)b)", max = "max((T)a, (T)b)",
+  abs = "a < 0 ? -a : a", fmin = "min((T)a, (T)b)", fmax = "max((T)a, (T)b)",
   clamp = "min(max((T)a, (T)b), (T)c)",
   idiv = "0; T x = a, y = b; if (y == (T)-1 && y < 0) r = 0 - x; "
     .. "else if (y != 0) r = x / y - (x % y != 0 && (x < 0) != (y < 0))",

@@ -34,6 +34,7 @@ local NAMES = {
   ["Buffer:histogram"] = {"from", "to", "bins"},
   ["Buffer:normal"] = {"offset", "generator"},
   ["Buffer:random"] = {"offset", "generator"},
+  ["Buffer:reduce"] = {"op", "identity", "dim"},
   ["Buffer:sort"] = {"order", "values"},
   calibrate = {"context", "again"},
   ["claims.new"] = {"n", "final"},

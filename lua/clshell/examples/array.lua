@@ -65,11 +65,50 @@ print(A, A:read():at(2, 1)) --> Buffer int[2][3] view 4
 --- Buffer:abs
 print((cl.arange(-2, 2)):abs():read()[1]) --> 2
 
+--- Buffer:fmin
+print(cl.arange(1, 4):fmin(2):read()[4]) --> 2
+
+--- Buffer:fmax
+print(cl.arange(1, 4):fmax(2):read()[1]) --> 2
+
+--- Buffer:sum
+local A = cl.arange(1, 6):reshape{2, 3}
+print(A:sum(), A:sum(1):read()[3], (A * A):sum()) --> 21 9 91
+
+--- Buffer:mean
+local A = cl.arange(1, 6):reshape{2, 3}
+print(A:mean(), A:mean(2):read()[2]) --> 3.5 5.0
+
 --- Buffer:min
-print(cl.arange(1, 4):min(2):read()[4]) --> 2
+local A = cl.arange(1, 6):reshape{2, 3}
+print(A:min(), (A - 4):abs():min(), A:min(2):read()[2]) --> 1 0 4
 
 --- Buffer:max
-print(cl.arange(1, 4):max(2):read()[1]) --> 2
+local A = cl.arange(1, 6):reshape{2, 3}
+print(A:max(), A:max(1):read()[2]) --> 6 5
+
+--- Buffer:argmin
+print((cl.arange(1, 9) - 4):abs():argmin()) --> 4
+
+--- Buffer:argmax
+local A = cl.arange(6, 1, -1):reshape{2, 3}
+print(A:argmax(), A:argmax(2):read()[2]) --> 1 1
+
+--- Buffer:any
+print(cl.arange(1, 4):gt(3):any()) --> true
+
+--- Buffer:all
+print(cl.arange(1, 4):gt(3):all()) --> false
+
+--- Buffer:dot
+local x = cl.arange(1, 4)
+print(x:dot(x), x:dot(x, 1):read()[1]) --> 30 30
+
+--- Buffer:nrm2
+print(cl.buffer("float", 2, {3, 4}):nrm2()) --> 5.0
+
+--- Buffer:reduce
+print(cl.arange(1, 5):reduce{op = "a * b", identity = 1}) --> 120
 
 --- Buffer:clamp
 local x = cl.arange(1, 9):clamp(3, 5)

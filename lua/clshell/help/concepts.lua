@@ -215,8 +215,10 @@ Arrays of the host have the same operators and methods, and calculate there:
 a:set(2 * a + b), (a + b):eval(), also without a device; a:set(i, x) sets one.
 x:slice(2, -1), A:transpose(), A:diagonal() and x:shift(1) are views: they
 read, and set, elements where they lie. x:reshape{m, 1} * y is the outer
-product of two vectors.
-Try: ?Buffer:set, ?Buffer:slice, ?cl.map and ?Buffer:where
+product of two vectors. x:sum(), x:max(), x:dot(y) and their like are numbers,
+calculated in the same kernel; x:sum(1) is a Buffer of the sums along the first
+dimension.
+Try: ?Buffer:set, ?Buffer:slice, ?Buffer:sum, ?cl.map and ?Buffer:where
 
 slice, view, slicing, reverse, flip, roll, strides
 x:slice(from, to, step) is some of the elements of a Buffer or an Expression,

@@ -1,0 +1,295 @@
+-- array/totals.lua - methods that reduce the elements of Buffers and
+-- expressions: sums, means, extremes and their places, truths
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local cl = require "cl"
+local expression = require "clshell.array.expression"
+local integer = require "clshell.base.integer"
+local options = require "clshell.base.options"
+local reduction = require "clshell.array.reduction"
+local text = require "clshell.base.text"
+local types = require "clshell.array.types"
+
+local methods, operators = expression.methods, expression.operators
+local subject = expression.subject
+
+-- Sums below these may have lost squares to the smallest numbers of a type.
+local TINY = {float = 2.0^-100, double = 2.0^-900}
+
+-- The type of a sum: integers have 64 bits.
+local function wide(type)
+  local known = types.known[type]
+  return known.real and types.calculated(type)
+    or known.low < 0 and type ~= "ulong" and "long" or "ulong"
+end
+
+-- The names of a type's least and greatest numbers in OpenCL C.
+local BOUNDS = {char = "SCHAR_", uchar = "UCHAR_", short = "SHRT_",
+  ushort = "USHRT_", int = "INT_", uint = "UINT_", long = "LONG_",
+  ulong = "ULONG_"}
+
+-- The number that no other of a type is below, or above, as OpenCL C.
+local function bound(type, least)
+  local name = BOUNDS[type]
+  return not name and (least and "-INFINITY" or "INFINITY")
+    or least and type:find "^u" and "0" or name .. (least and "MIN" or "MAX")
+end
+
+-- The operation of a sum: of elements of a type.
+local function sum(type)
+  local cell = wide(type)
+  return {result = cell, cell = cell, make = "(acc_)(x)",
+    combine = "a + b", identity = "0", last = "s_"}
+end
+
+-- Of two, the lesser or the greater one, and any NaN before all others.
+local function extreme(sign)
+  return function(type)
+    return {result = type, cell = types.calculated(type), make = "x",
+      combine = ("b %s a || b != b ? b : a"):format(sign),
+      identity = bound(type, sign == ">"), last = "s_"}
+  end
+end
+
+-- The place of that, from 1; of equal elements the first one's.
+local function place(sign)
+  return function(type)
+    local cell = types.calculated(type)
+    return {result = "long", wide = true,
+      declare = ("typedef struct {\n  %s x;\n  long k;\n} acc_;"):format(cell),
+      make = "(acc_){x, k}",
+      combine = ("(b.x != b.x) != (a.x != a.x)\n    ? (b.x != b.x ? b : a)\n"
+        .. "    : b.x %s a.x || (!(a.x %s b.x) && b.k < a.k) ? b : a"):format(
+        sign, sign),
+      identity = ("(acc_){%s, LONG_MAX}"):format(bound(type, sign == ">")),
+      last = "s_.k + 1"}
+  end
+end
+
+local function truth(sign, identity)
+  return function()
+    return {result = "int", cell = "int", make = "(x) != 0",
+      combine = ("a %s b"):format(sign), identity = identity, last = "s_"}
+  end
+end
+
+local OPERATIONS = {sum = sum, min = extreme "<", max = extreme ">",
+  argmin = place "<", argmax = place ">", any = truth("|", "0"),
+  all = truth("&", "1")}
+
+local made = {} -- operations by key
+
+local function operation(name, type)
+  local key = name .. " " .. type
+  local op = made[key]
+  if not op then
+    op = OPERATIONS[name](type)
+    op.key = key
+    made[key] = op
+  end
+  return op
+end
+
+-- Reduces along a dimension: a Buffer of the shape that is left.
+local function along(what, op, x, dim)
+  local dims, left = x.dims, {}
+  integer.check(what, "dim", dim, 1, #dims)
+  local g = {outer = 1, many = dims[dim], inner = 1}
+  for d, size in ipairs(dims) do
+    if d ~= dim then
+      left[#left + 1] = size
+      local side = d < dim and "outer" or "inner"
+      g[side] = g[side] * size
+    end
+  end
+  local out = cl.buffer(op.result, left[1] and left or 1, nil,
+    {context = x.context})
+  reduction.run(op, x, g, out)
+  return out
+end
+
+-- Reduces all elements to a number.
+local function whole(op, x)
+  local out <close> = cl.buffer(op.result, 1, nil, {context = x.context})
+  reduction.run(op, x, {outer = 1, many = x.dims.count, inner = 1}, out)
+  local h <close> = out:read()
+  return h[1]
+end
+
+local function apply(name, x, dim)
+  x = subject(name, x)
+  local op = operation(name, x.kind.type)
+  if dim == nil then
+    return whole(op, x)
+  elseif (name == "min" or name == "max") and (math.type(dim) ~= "integer"
+      or dim < 1 or dim > #x.dims) then
+    cl.error(("%s: dim must be an integer from 1 to %d; got %s"):format(name,
+      #x.dims, text.got(dim)), {hint = ("the %s of each two elements is "
+      .. "x:f%s(y)"):format(name == "min" and "lesser" or "greater", name)})
+  end
+  return along(name, op, x, dim)
+end
+
+--- Buffer:sum([dim]) -> number or Buffer
+--- The sum of all elements; with `dim` (1 is the first dimension) the sums
+--- along that dimension, a Buffer of the shape left, which is not waited for.
+--- Of a vector, x:sum(1) has one element and stays on the device. An
+--- expression is calculated in the same launch: (x * y):sum() reads x and y
+--- once. Integers are added in 64 bits and give long or ulong. A sum of n
+--- reals is off by at most 12 log2(n) roundings of the sum of absolute values,
+--- each 2^-24 for float and half, 2^-53 for double.
+function methods.sum(x, dim)
+  return apply("sum", x, dim)
+end
+
+--- Buffer:min([dim]) -> number or Buffer
+--- The least element of all, or the least ones along dimension `dim`. A NaN
+--- among the elements is the result, as in NumPy. x:fmin(y) is the lesser one
+--- of each two elements.
+function methods.min(x, dim)
+  return apply("min", x, dim)
+end
+
+--- Buffer:max([dim]) -> number or Buffer
+--- The greatest element of all, or the greatest ones along dimension `dim`. A
+--- NaN among the elements is the result, as in NumPy. x:fmax(y) is the greater
+--- one of each two elements.
+function methods.max(x, dim)
+  return apply("max", x, dim)
+end
+
+--- Buffer:argmin([dim]) -> integer or Buffer
+--- The number of the least element, from 1, in the order of reading; with
+--- `dim` the indices along that dimension, a Buffer of long. Of equal ones it
+--- is the first, and a NaN comes before all others.
+--- Also: Buffer:argmax
+function methods.argmin(x, dim)
+  return apply("argmin", x, dim)
+end
+
+function methods.argmax(x, dim)
+  return apply("argmax", x, dim)
+end
+
+-- A truth as Lua's.
+local function boolean(value)
+  if math.type(value) then
+    return value ~= 0
+  end
+  return value
+end
+
+--- Buffer:any([dim]) -> boolean or Buffer
+--- Whether any element is not 0: `x:lt(0):any()`. With `dim` 1 or 0 for each
+--- place left, a Buffer of int. A NaN is not 0.
+function methods.any(x, dim)
+  return boolean(apply("any", x, dim))
+end
+
+--- Buffer:all([dim]) -> boolean or Buffer
+--- Whether no element is 0: `x:isfinite():all()`. With `dim` 1 or 0 for each
+--- place left, a Buffer of int. A NaN is not 0.
+function methods.all(x, dim)
+  return boolean(apply("all", x, dim))
+end
+
+--- Buffer:mean([dim]) -> number or Buffer
+--- The sum divided by the number of elements; along `dim` a Buffer of reals.
+--- Integers are added in 64 bits first.
+function methods.mean(x, dim)
+  local e, total = subject("mean", x), apply("sum", x, dim)
+  if dim == nil then
+    return (total + (e.kind.type:find "^u" and total < 0 and 2.0^64 or 0))
+      / e.dims.count
+  end
+  local sums <close> = total
+  local type = types.calculated(types.real("mean", e.kind.type))
+  return (methods.eval(operators.div(methods.astype(sums, type),
+    e.dims[dim])))
+end
+
+--- Buffer:dot(y [, dim]) -> number or Buffer
+--- The sum of the products x y, in one pass, for operands of one shape; with
+--- `dim` the sums along that dimension, so x:dot(y, 1) of vectors stays on the
+--- device as a Buffer of one element. Integers are multiplied and added in 64
+--- bits. Bound of the error: as for Buffer:sum, of the products.
+function methods.dot(x, y, dim)
+  local a, b = subject("dot", x), subject("dot", y)
+  if a.dims ~= b.dims then
+    cl.error(("dot: the operands must have one shape; got %s and %s"):format(
+      a.dims.text, b.dims.text))
+  end
+  local type = wide(types.common("dot", a.kind.type, b.kind.type))
+  if not types.known[type].real then
+    x = methods.astype(x, type) -- a product of two int may need 64 bits
+  end
+  return apply("sum", operators.mul(x, y), dim)
+end
+
+--- Buffer:nrm2([dim]) -> number or Buffer
+--- The square root of the sum of squares. Where the squares of all elements
+--- leave the range of the type, they are scaled and added once more; along
+--- `dim` they are not.
+function methods.nrm2(x, dim)
+  local e = subject("nrm2", x)
+  local type = types.calculated(types.real("nrm2", e.kind.type))
+  x = e.kind.type == type and x or methods.astype(x, type)
+  local squares = apply("sum", operators.mul(x, x), dim)
+  if dim ~= nil then
+    local sums <close> = squares
+    return (methods.eval(methods.sqrt(sums)))
+  elseif squares >= TINY[type] and squares < math.huge
+      or squares ~= squares then
+    return math.sqrt(squares)
+  end
+  local most = methods.max(methods.abs(x))
+  if most == 0 or most == math.huge then
+    return most
+  end
+  local scaled = operators.div(x, most)
+  return most * math.sqrt(apply("sum", operators.mul(scaled, scaled)))
+end
+
+-- A number as OpenCL C.
+local function literal(what, value)
+  if math.type(value) == "integer" then
+    return ("(acc_)0x%xL"):format(value)
+  elseif type(value) == "number" then
+    return value ~= value and "NAN" or value == math.huge and "INFINITY"
+      or value == -math.huge and "-INFINITY" or ("(acc_)%.17g"):format(value)
+  end
+  return argument.check(what, "identity", value, "string", "a number, or "
+    .. "OpenCL C such as INFINITY")
+end
+
+--- Buffer:reduce(opts) -> number or Buffer
+--- Reduces by an operator of one's own: `x:reduce{op = "a * b", identity =
+--- 1}`. It must be associative and commutative, as elements meet in any order.
+--- Small integers become int, a half is a float.
+--- Options:
+---   op        -    OpenCL C of a and b
+---   identity  -    what changes nothing: a number, or OpenCL C ("INFINITY")
+---   dim       all  the dimension to reduce
+function methods.reduce(x, opts)
+  local what = "Buffer:reduce"
+  x = subject("reduce", x)
+  opts = options.check(opts, what)
+  local code = argument.check(what, "op", opts.op, "string",
+    'x:reduce{op = "a * b", identity = 1}')
+  local identity = literal(what, opts.identity)
+  local type = types.calculated(types.promoted(x.kind.type))
+  local key = ("%s\0%s\0%s"):format(type, code, identity)
+  local op = made[key] or {key = key, result = type, cell = type,
+    make = "(acc_)(x)", combine = code, identity = identity, last = "s_"}
+  made[key] = op
+  return opts.dim == nil and whole(op, x) or along(what, op, x, opts.dim)
+end
+
+local of_buffer = {}
+
+for _, name in ipairs{"all", "any", "argmax", "argmin", "dot", "max", "mean",
+    "min", "nrm2", "reduce", "sum"} do
+  of_buffer[name] = methods[name]
+end
+cl.extend("Buffer", of_buffer, true)
