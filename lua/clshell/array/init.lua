@@ -5,10 +5,10 @@
 -- elements, types.lua the rules of types, layout.lua those of shapes;
 -- statement.lua writes and fused.lua makes and launches kernels, onhost.lua
 -- calculates Arrays, evaluate.lua has them do expressions; reduction.lua makes
--- kernels of many elements to one, totals.lua the methods that use them;
--- names.lua lists the names that a session has before it loads the room.
--- sort/methods.lua adds the methods that sort, and random those that make
--- random numbers.
+-- kernels of many elements to one, totals.lua the methods that use them and
+-- hosts.lua those of Arrays; names.lua lists the names that a session has
+-- before it loads the room. sort/methods.lua adds the methods that sort, and
+-- random those that make random numbers.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"

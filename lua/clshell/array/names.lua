@@ -45,6 +45,10 @@ M.integers = {words "clz popcount",
 --- The methods that compare elements, and the sign of each in OpenCL C.
 M.compare = {eq = "==", ne = "!=", lt = "<", le = "<=", gt = ">", ge = ">="}
 
+--- names.totals
+--- The methods that reduce Buffers and Arrays.
+M.totals = words "all any argmax argmin dot max mean min nrm2 sum"
+
 --- names.methods
 --- All methods and operators of Buffers; names.host: those of Arrays.
 M.methods = words [[abs argsort astype axpy clamp clone diagonal fmax fmin set
@@ -62,8 +66,9 @@ M.host = {}
 for _, name in ipairs(M.methods) do
   M.host[#M.host + 1] = name ~= "set" and name or nil
 end
-for _, name in ipairs(words [[all any argmax argmin dot histogram max mean min
-    normal nrm2 random reduce sum unique]]) do
+table.move(M.totals, 1, #M.totals, #M.host + 1, M.host)
+table.move(M.totals, 1, #M.totals, #M.methods + 1, M.methods)
+for _, name in ipairs(words "histogram normal random reduce unique") do
   M.methods[#M.methods + 1] = name
 end
 

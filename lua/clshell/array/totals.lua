@@ -5,7 +5,10 @@
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local expression = require "clshell.array.expression"
+local hosts = require "clshell.array.hosts"
 local integer = require "clshell.base.integer"
+local layout = require "clshell.array.layout"
+local names = require "clshell.array.names"
 local options = require "clshell.base.options"
 local reduction = require "clshell.array.reduction"
 local text = require "clshell.base.text"
@@ -284,6 +287,16 @@ function methods.reduce(x, opts)
     make = "(acc_)(x)", combine = code, identity = identity, last = "s_"}
   made[key] = op
   return opts.dim == nil and whole(op, x) or along(what, op, x, opts.dim)
+end
+
+-- Expressions of Arrays are reduced on the host.
+for _, name in ipairs(names.totals) do
+  local on_device = methods[name]
+  methods[name] = function(x, ...)
+    local f = subject(name, x).context == layout.HOST and hosts[name]
+      or on_device
+    return f(x, ...)
+  end
 end
 
 local of_buffer = {}

@@ -190,3 +190,34 @@ print(A, A:read():at(2, 1)) --> Buffer int[2][3] 4
 --- cl.concatenate
 local x = cl.concatenate{cl.arange(1, 3), cl.arange(7, 9)}
 print(x, x:read()[4]) --> Buffer int[6] 7
+
+--- Array:sum
+print(cl.array("int", {2, 2}, {{1, 2}, {3, 4}}):sum()) --> 10
+
+--- Array:mean
+print(cl.array("int", {2, 2}, {{1, 2}, {3, 4}}):mean()) --> 2.5
+
+--- Array:min
+print(cl.array("float", 3, {2, -1, 4}):min()) --> -1.0
+
+--- Array:max
+print(cl.array("float", 3, {2, -1, 4}):max()) --> 4.0
+
+--- Array:argmin
+print(cl.array("float", 3, {2, -1, 4}):argmin()) --> 2
+
+--- Array:argmax
+print(cl.array("float", 3, {2, -1, 4}):argmax()) --> 3
+
+--- Array:any
+print(cl.array("int", 3, {0, 0, 4}):any()) --> true
+
+--- Array:all
+print(cl.array("int", 3, {0, 0, 4}):all()) --> false
+
+--- Array:dot
+local h = cl.array("int", 3, {1, 2, 3})
+print(h:dot(h)) --> 14
+
+--- Array:nrm2
+print(cl.array("float", 2, {3, 4}):nrm2()) --> 5.0

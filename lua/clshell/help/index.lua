@@ -12,10 +12,10 @@ local M = {}
 -- Besides the public modules, the files that document functions.
 local OTHERS = {"clshell", "clshell.array.expression",
   "clshell.array.evaluate", "clshell.array.map", "clshell.array.sequences",
-  "clshell.array.views", "clshell.array.totals", "clshell.data.sparse",
-  "clshell.data.struct", "clshell.prompt.show", "clshell.prompt.commands",
-  "clshell.prompt.tutorial", "clshell.random", "clshell.sort.methods",
-  "clshell.tune.result"}
+  "clshell.array.views", "clshell.array.totals", "clshell.array.hosts",
+  "clshell.data.sparse", "clshell.data.struct", "clshell.prompt.show",
+  "clshell.prompt.commands", "clshell.prompt.tutorial", "clshell.random",
+  "clshell.sort.methods", "clshell.tune.result"}
 
 -- Modules of the tests and of clshell itself: helped, but in no list.
 local INTERNAL = {target = true, timer = true, traffic = true}
