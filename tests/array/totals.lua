@@ -217,10 +217,16 @@ t.test("an operator of one's own", function()
   t.eq(list(x:reshape{5, 1}:reduce{op = "a | b", identity = 0, dim = 2}),
     {1, 2, 3, 4, 5})
   t.eq((x * 0.5):reduce{op = "fmax(a, b)", identity = "-INFINITY"}, 2.5)
+  t.eq((x * 0.5):reduce{op = "fmax(a, b)", identity = -1}, 2.5)
+  t.raises(function() x:reduce{op = "a * b", identity = 0.5} end,
+    "Buffer:reduce: the identity 0.5 does not fit int")
   t.raises(function() x:reduce{identity = 1} end, "op must be a string")
   t.raises(function() x:reduce{op = "a * b"} end, "identity must be")
   t.raises(function() x:reduce{op = "a * c", identity = 1} end, "a * c")
   t.raises(function() x:reduce{op = "a", identity = 1, axis = 1} end, "axis")
+  t.raises(function()
+    (cl.array("int", 3) + 1):reduce{op = "a * b", identity = 1}
+  end, "Buffer:reduce: takes Buffers; got an Array")
   t.raises(function() x:reduce "a * b" end, "Buffer:reduce")
 end)
 

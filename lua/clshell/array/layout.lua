@@ -192,6 +192,15 @@ function M.check_context(what, a, b)
   cl.error(what .. ": the Buffers are of different contexts (devices)")
 end
 
+--- layout.on_device(what, e)
+--- Raises for operands on the host.
+function M.on_device(what, e)
+  if e.context == M.HOST then
+    cl.error(("%s: takes Buffers; got an Array"):format(what),
+      {hint = "make a Buffer of the Array: cl.buffer(h.type, h.shape, h)"})
+  end
+end
+
 --- layout.scalar(what, leaf) -> leaf
 --- Raises for vectors, which are no operands.
 function M.scalar(what, leaf)

@@ -3,28 +3,18 @@
 -- A first launch calculates the expression and reduces it in pieces, later
 -- ones reduce what the pieces left. No sum has a chain of more than 64
 -- additions: those of a work-item meet those of others in a tree.
--- An operation has
---   key       what tells it from others
---   type      of the elements to reduce, to which a Buffer is converted
---   result    type of what is left
---   cell      C type of a value on the way, acc_ in the kernels
---   declare   OpenCL C that declares acc_, if it is no scalar type
---   make      acc_ of element `x`, the k-th, from 0
---   combine   acc_ of two, `a` and `b`, in any order
---   identity  acc_ that changes nothing
---   last      the result of acc_ `s`
---   wide      whether an acc_ takes 16 bytes
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local evaluate = require "clshell.array.evaluate"
 local fused = require "clshell.array.fused"
+local operation = require "clshell.array.operation"
 local types = require "clshell.array.types"
 
 local M = {}
 
 local CHAIN = 64     -- values that a work-item reduces one after another
-local LANES = 128     -- values that a work-item of a CPU reduces side by side
+local LANES = 64     -- values that a work-item of a CPU reduces side by side
 local GROUP = 256    -- work-items of a work-group of a GPU, at most
 local PIECES = 1024  -- work-groups that keep a GPU busy
 local FEW = 8        -- elements of a work-item that are worth a launch
@@ -36,7 +26,7 @@ local PLACE = [[
   size_t pieces_ = (many_ + span_ - 1) / span_;
   size_t p_ = r_ / INNER_ % pieces_, at_ = r_ % INNER_;
   size_t o_ = r_ / INNER_ / pieces_, first_ = o_ * many_ * INNER_ + at_;
-  size_t begin_ = p_ * span_, end_ = min(begin_ + span_, (size_t)many_);
+  size_t begin_ = p_ * span_, end_ = min((ulong)begin_ + span_, many_);
 ]]
 
 -- By the way: one result of a work-group of a GPU, one of a work-item, one of
@@ -100,7 +90,7 @@ WAYS.columns = [[
   size_t blocks_ = (INNER_ + LANES - 1) / LANES;
   size_t r_ = get_group_id(0) / blocks_ * INNER_
     + get_group_id(0) % blocks_ * LANES;
-PLACE  int n_ = min((size_t)LANES, INNER_ - at_);
+PLACE  int n_ = min((ulong)LANES, (ulong)INNER_ - at_);
   for (int v_ = 0; v_ < LANES; v_++)
     lanes_[v_] = IDENTITY;
   for (size_t k_ = begin_; k_ < end_ && n_ == LANES; k_++)
@@ -150,15 +140,7 @@ local function range(c, group)
 end
 
 local function declare(c)
-  local op = c.op
-  return ([[
-%s
-#define make_(x, k) (%s)
-static acc_ combine_(acc_ a, acc_ b)
-{
-  return %s;
-}]]):format(op.declare or ("typedef %s acc_;"):format(op.cell), op.make,
-    op.combine)
+  return operation.declare(c.op)
 end
 
 -- In ELEMENT(k) k is the number of the element in dimension `many_`, behind a
@@ -212,10 +194,10 @@ local function reduce(op, e, from, g, out)
   local span = span_of(g, way)
   local pieces = ceil(g.many, span)
   local last = pieces == 1
-  local left <close> = not last and cl.buffer(op.wide and "long" or op.cell,
-    g.outer * pieces * g.inner * (op.wide and 2 or 1), nil,
+  local left <close> = not last and cl.buffer(op.declare and "long" or op.cell,
+    g.outer * pieces * g.inner * (op.declare and 2 or 1), nil,
     {context = out.context}) or nil
-  local to = last and out or op.wide and cl.any(left) or left
+  local to = last and out or op.declare and cl.any(left) or left
   local count = g.outer * g.many * g.inner
   local c = {name = "reduction", type = e and nil or "acc_",
     context = out.context, dims = e and e.dims or {count = count},

@@ -2,13 +2,13 @@
 -- expressions: sums, means, extremes and their places, truths
 -- SPDX-License-Identifier: MIT
 
-local argument = require "clshell.base.argument"
 local cl = require "cl"
 local expression = require "clshell.array.expression"
 local hosts = require "clshell.array.hosts"
 local integer = require "clshell.base.integer"
 local layout = require "clshell.array.layout"
 local names = require "clshell.array.names"
+local operation = require "clshell.array.operation"
 local options = require "clshell.base.options"
 local reduction = require "clshell.array.reduction"
 local text = require "clshell.base.text"
@@ -19,80 +19,6 @@ local subject = expression.subject
 
 -- Sums below these may have lost squares to the smallest numbers of a type.
 local TINY = {float = 2.0^-100, double = 2.0^-900}
-
--- The type of a sum: integers have 64 bits.
-local function wide(type)
-  local known = types.known[type]
-  return known.real and types.calculated(type)
-    or known.low < 0 and type ~= "ulong" and "long" or "ulong"
-end
-
--- The names of a type's least and greatest numbers in OpenCL C.
-local BOUNDS = {char = "SCHAR_", uchar = "UCHAR_", short = "SHRT_",
-  ushort = "USHRT_", int = "INT_", uint = "UINT_", long = "LONG_",
-  ulong = "ULONG_"}
-
--- The number that no other of a type is below, or above, as OpenCL C.
-local function bound(type, least)
-  local name = BOUNDS[type]
-  return not name and (least and "-INFINITY" or "INFINITY")
-    or least and type:find "^u" and "0" or name .. (least and "MIN" or "MAX")
-end
-
--- The operation of a sum: of elements of a type.
-local function sum(type)
-  local cell = wide(type)
-  return {result = cell, cell = cell, make = "(acc_)(x)",
-    combine = "a + b", identity = "0", last = "s_"}
-end
-
--- Of two, the lesser or the greater one, and any NaN before all others.
-local function extreme(sign)
-  return function(type)
-    return {result = type, cell = types.calculated(type), make = "x",
-      combine = ("b %s a || b != b ? b : a"):format(sign),
-      identity = bound(type, sign == ">"), last = "s_"}
-  end
-end
-
--- The place of that, from 1; of equal elements the first one's.
-local function place(sign)
-  return function(type)
-    local cell = types.calculated(type)
-    return {result = "long", wide = true,
-      declare = ("typedef struct {\n  %s x;\n  long k;\n} acc_;"):format(cell),
-      make = "(acc_){x, k}",
-      combine = ("(b.x != b.x) != (a.x != a.x)\n    ? (b.x != b.x ? b : a)\n"
-        .. "    : b.x %s a.x || (!(a.x %s b.x) && b.k < a.k) ? b : a"):format(
-        sign, sign),
-      identity = ("(acc_){%s, LONG_MAX}"):format(bound(type, sign == ">")),
-      last = "s_.k + 1"}
-  end
-end
-
-local function truth(sign, identity)
-  return function()
-    return {result = "int", cell = "int", make = "(x) != 0",
-      combine = ("a %s b"):format(sign), identity = identity, last = "s_"}
-  end
-end
-
-local OPERATIONS = {sum = sum, min = extreme "<", max = extreme ">",
-  argmin = place "<", argmax = place ">", any = truth("|", "0"),
-  all = truth("&", "1")}
-
-local made = {} -- operations by key
-
-local function operation(name, type)
-  local key = name .. " " .. type
-  local op = made[key]
-  if not op then
-    op = OPERATIONS[name](type)
-    op.key = key
-    made[key] = op
-  end
-  return op
-end
 
 -- Reduces along a dimension: a Buffer of the shape that is left.
 local function along(what, op, x, dim)
@@ -122,7 +48,7 @@ end
 
 local function apply(name, x, dim)
   x = subject(name, x)
-  local op = operation(name, x.kind.type)
+  local op = operation.of(name, x.kind.type)
   if dim == nil then
     return whole(op, x)
   elseif (name == "min" or name == "max") and (math.type(dim) ~= "integer"
@@ -223,7 +149,7 @@ function methods.dot(x, y, dim)
     cl.error(("dot: the operands must have one shape; got %s and %s"):format(
       a.dims.text, b.dims.text))
   end
-  local type = wide(types.common("dot", a.kind.type, b.kind.type))
+  local type = operation.wide(types.common("dot", a.kind.type, b.kind.type))
   if not types.known[type].real then
     x = methods.astype(x, type) -- a product of two int may need 64 bits
   end
@@ -254,18 +180,6 @@ function methods.nrm2(x, dim)
   return most * math.sqrt(apply("sum", operators.mul(scaled, scaled)))
 end
 
--- A number as OpenCL C.
-local function literal(what, value)
-  if math.type(value) == "integer" then
-    return ("(acc_)0x%xL"):format(value)
-  elseif type(value) == "number" then
-    return value ~= value and "NAN" or value == math.huge and "INFINITY"
-      or value == -math.huge and "-INFINITY" or ("(acc_)%.17g"):format(value)
-  end
-  return argument.check(what, "identity", value, "string", "a number, or "
-    .. "OpenCL C such as INFINITY")
-end
-
 --- Buffer:reduce(opts) -> number or Buffer
 --- Reduces by an operator of one's own: `x:reduce{op = "a * b", identity =
 --- 1}`. It must be associative and commutative, as elements meet in any order.
@@ -277,15 +191,9 @@ end
 function methods.reduce(x, opts)
   local what = "Buffer:reduce"
   x = subject("reduce", x)
+  layout.on_device(what, x)
   opts = options.check(opts, what)
-  local code = argument.check(what, "op", opts.op, "string",
-    'x:reduce{op = "a * b", identity = 1}')
-  local identity = literal(what, opts.identity)
-  local type = types.calculated(types.promoted(x.kind.type))
-  local key = ("%s\0%s\0%s"):format(type, code, identity)
-  local op = made[key] or {key = key, result = type, cell = type,
-    make = "(acc_)(x)", combine = code, identity = identity, last = "s_"}
-  made[key] = op
+  local op = operation.own(what, opts, x.kind.type)
   return opts.dim == nil and whole(op, x) or along(what, op, x, opts.dim)
 end
 

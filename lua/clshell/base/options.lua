@@ -35,6 +35,7 @@ local NAMES = {
   ["Buffer:normal"] = {"offset", "generator"},
   ["Buffer:random"] = {"offset", "generator"},
   ["Buffer:reduce"] = {"op", "identity", "dim"},
+  ["Buffer:scan"] = {"op", "identity", "exclusive"},
   ["Buffer:sort"] = {"order", "values"},
   calibrate = {"context", "again"},
   ["claims.new"] = {"n", "final"},

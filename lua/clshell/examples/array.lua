@@ -191,6 +191,14 @@ print(A, A:read():at(2, 1)) --> Buffer int[2][3] 4
 local x = cl.concatenate{cl.arange(1, 3), cl.arange(7, 9)}
 print(x, x:read()[4]) --> Buffer int[6] 7
 
+--- Buffer:cumsum
+print(cl.arange(1, 4):cumsum():read()[4]) --> 10
+
+--- Buffer:scan
+local x = cl.buffer("int", 4, {2, 5, 3, 7})
+local y = x:scan{op = "max(a, b)", identity = "INT_MIN"}
+print(y:read()[3]) --> 5
+
 --- Array:sum
 print(cl.array("int", {2, 2}, {{1, 2}, {3, 4}}):sum()) --> 10
 

@@ -1,0 +1,120 @@
+-- scans.lua - scans of Buffers and expressions, against loops in Lua
+-- SPDX-License-Identifier: MIT
+
+local t = require "t"
+local cl = require "cl"
+
+t.device()
+t.keeps("Program", "Kernel", "Context", "Queue", "Device", "Launch")
+
+local function list(x)
+  local h <close> = x:read()
+  return h:reshape(#h):table()
+end
+
+-- Compares a scan with that of a list of numbers by a function.
+local function compare(got, values, start, combine, exclusive, what)
+  local s = start
+  t.eq(#got, #values, what)
+  for i, x in ipairs(values) do
+    local before = s
+    s = combine(s, x)
+    local want = exclusive and before or s
+    if got[i] ~= want then
+      t.eq(got[i], want, ("%s: element %d, seed %d"):format(what, i, t.seed))
+    end
+  end
+end
+
+local function add(a, b)
+  return a + b
+end
+
+t.test("sums of any length, inclusive and exclusive", function()
+  for _, n in ipairs{1, 2, 7, 255, 256, 257, 1023, 1025, 5000,
+      math.random(100000, 400000)} do
+    local values = {}
+    for i = 1, n do
+      values[i] = math.random(-9, 9)
+    end
+    local x <close> = cl.buffer("int", n, values)
+    local y <close> = x:cumsum()
+    compare(list(y), values, 0, add, false, "cumsum of " .. n)
+    local z <close> = x:scan{op = "a + b", identity = 0, exclusive = true}
+    compare(list(z), values, 0, add, true, "exclusive scan of " .. n)
+  end
+end)
+
+t.test("types and shapes", function()
+  local x <close> = cl.buffer("uchar", {3, 100}, 255)
+  local y = x:cumsum()
+  t.eq({y.type, y.shape, list(y)[300]}, {"ulong", {3, 100}, 76500})
+  local h <close> = cl.buffer("half", 3, {60000, 60000, 0.5})
+  t.eq({h:cumsum().type, list(h:cumsum())},
+    {"float", {60000.0, 120000.0, 120000.5}})
+  local c <close> = cl.buffer("char", 2, {100, 100})
+  t.eq(list(c:scan{op = "a + b", identity = 0}), {100, 200}, "as int")
+  t.eq(list(x:matrix(2, 2, 2, 100):cumsum()), {255, 510, 765, 1020})
+end)
+
+t.test("an expression is scanned as it is calculated", function()
+  local n = 3000
+  local x <close> = cl.arange(1, n)
+  t.eq(list((2 * x - 1):cumsum())[n], n * n)
+  t.eq(list(x:shift(1):cumsum())[1], n)
+  local row <close> = cl.buffer("int", {1, 60}, 2)
+  t.eq(list((x:reshape{50, 60} * row):cumsum())[n], n * (n + 1))
+  local programs = cl.live().Program
+  t.eq(list((3 * x - 2):cumsum())[2], 5)
+  t.eq(cl.live().Program, programs, "the kernels are kept")
+end)
+
+t.test("an operator that does not commute keeps the order", function()
+  local n, values = 20000, {}
+  for i = 1, n do
+    values[i] = math.random(5) == 1 and math.random(1000) or 0
+  end
+  local x <close> = cl.buffer("int", n, values)
+  local function last(a, b)
+    return b ~= 0 and b or a
+  end
+  for _, exclusive in ipairs{false, true} do
+    local y <close> = x:scan{op = "b != 0 ? b : a", identity = 0,
+      exclusive = exclusive}
+    compare(list(y), values, 0, last, exclusive, "the last one")
+  end
+  local f <close> = cl.buffer("float", 3, {1, 0 / 0, -1})
+  t.eq(list(f:scan{op = "fmax(a, b)", identity = "-INFINITY"}),
+    {1.0, 1.0, 1.0})
+end)
+
+t.test("the error of a sum keeps its bound", function()
+  local n = 200000
+  local h <close> = cl.array("float", n):random(t.seed, 0, 1)
+  local x <close> = cl.buffer("float", n, h)
+  local got, truth = list(x:cumsum()), 0.0
+  for i = 1, n do
+    truth = truth + h[i]
+    if math.abs(got[i] - truth) > 6144 * 2.0^-24 * truth then
+      t.near(got[i], truth, 0, ("element %d, seed %d"):format(i, t.seed))
+    end
+  end
+end)
+
+t.test("what cannot be scanned", function()
+  local x <close> = cl.arange(1, 5)
+  t.raises(function() x:cumsum(1) end, "cumsum takes no operand")
+  t.raises(function() x:scan() end, "op must be a string")
+  t.raises(function() x:scan{op = "a + b"} end, "identity must be")
+  t.raises(function() x:scan{op = "a + c", identity = 0} end, "a + c")
+  t.raises(function() x:scan{op = "a + b", identity = 0, exclusiv = true} end,
+    "exclusiv")
+  t.raises(function() (cl.array("int", 3) + 1):cumsum() end,
+    "cumsum: takes Buffers; got an Array", "make a Buffer")
+  local e = x + 1
+  x:close()
+  t.raises(function() e:cumsum() end, "closed")
+  t.eq(list(cl.arange(1, 3):cumsum()), {1, 3, 6}, "the session goes on")
+end)
+
+t.done()
