@@ -1,8 +1,9 @@
 #!/usr/bin/env clshell
 -- bench_array.lua - arithmetic on Buffers: a chain of five operations as one
 -- kernel, beside the device's copy, a kernel by hand, one kernel for each
--- step, and pyopencl.array where python3 (or $PYTHON) has it; and the time
--- that an expression takes on the host, beside a launch.
+-- step, and pyopencl.array where python3 (or $PYTHON) has it; sums beside the
+-- device's reading; and the time that an expression takes on the host, beside
+-- a launch.
 -- SPDX-License-Identifier: MIT
 
 local output = require "clshell.output"
@@ -59,6 +60,17 @@ do
   part:add(bench(fused, {name = "expression", bytes = 12 * n}))
   part:add(bench(function() return hand(x, y, z, 2) end,
     {name = "kernel by hand", bytes = 12 * n}))
+end
+
+do -- numbers that the host has, so that its clock tells
+  out:say "\nReductions, beside the bandwidth of reading:"
+  local part <close> = out:part{by = "gbs", peak = peaks().read,
+    columns = {"name", "ms", "gbs", {key = "percent", title = "% read",
+      format = "%.1f"}}}
+  part:add(bench(function() x:sum() end, {name = "x:sum()", bytes = 4 * n}))
+  part:add(bench(function() x:dot(y) end, {name = "x:dot(y)", bytes = 8 * n}))
+  part:add(bench(function() (x - y):abs():max() end,
+    {name = "(x - y):abs():max()", bytes = 8 * n}))
 end
 
 -- The median time of a call, in microseconds, without the device's work.

@@ -6,6 +6,8 @@ Takes one line at a time and answers with one, as cuda.c does:
                                  the device of that name, and checks it
   chain N DEVICE                 prepares |sqrt(2 x + y) - x| of pyopencl.array
                                  on N floats
+  cg N DEVICE                    prepares conjugate gradient for the Poisson
+                                 problem on N x N points, by pyopencl.array
   run COUNT                      COUNT launches on end: the seconds from the
                                  first START to the last END of their events
 SPDX-License-Identifier: MIT
@@ -88,6 +90,52 @@ class Chain:
         return time.perf_counter() - begin
 
 
+class Cg:
+    """Conjugate gradient by arrays and a product of diagonals, timed by the
+    host's clock."""
+
+    SOURCE = """kernel void spmv(int n, int edge, global const float *values,
+        global const float *x, global float *y) {
+      const int i = get_global_id(0), at[] = {-edge, -1, 0, 1, edge};
+      float sum = 0;
+      for (int d = 0; d < 5; d++) {
+        const int j = i + at[d];
+        if (j >= 0 && j < n) sum += values[d * n + i] * x[j];
+      }
+      y[i] = sum;
+    }"""
+
+    def __init__(self, edge, device):
+        context = cl.Context([find(device)])
+        self.queue = cl.CommandQueue(context)
+        self.n, self.edge = edge * edge, edge
+        values = np.full((5, edge, edge), -1, np.float32)
+        values[2] = 4
+        values[1, :, 0] = values[3, :, -1] = 0
+        self.values = cla.to_device(self.queue, values)
+        self.kernel = cl.Program(context, self.SOURCE).build().spmv
+        self.b = cla.to_device(
+            self.queue, values.sum(0, dtype=np.float32).reshape(self.n))
+        self.run(WARMUP)
+
+    def run(self, count):
+        b, q = self.b, cla.empty_like(self.b)
+        self.queue.finish()
+        begin = time.perf_counter()
+        x, r, p = cla.zeros_like(b), b.copy(), b.copy()
+        rr = cla.dot(r, r).get()
+        for _ in range(count):
+            self.kernel(self.queue, (self.n,), None, np.int32(self.n),
+                        np.int32(self.edge), self.values.data, p.data, q.data)
+            alpha = rr / cla.dot(p, q).get()
+            x += alpha * p
+            r -= alpha * q
+            before, rr = rr, cla.dot(r, r).get()
+            p = r + rr / before * p
+        self.queue.finish()
+        return time.perf_counter() - begin
+
+
 def main():
     subject = None
     print(f"ok PyOpenCL {cl.VERSION_TEXT}", flush=True)
@@ -101,11 +149,14 @@ def main():
             elif len(words) >= 3 and words[0] == "chain":
                 subject = Chain(int(words[1]), line.split(None, 2)[2].strip())
                 print("ok", flush=True)
+            elif len(words) >= 3 and words[0] == "cg":
+                subject = Cg(int(words[1]), line.split(None, 2)[2].strip())
+                print("ok by pyopencl.array", flush=True)
             elif len(words) == 2 and words[0] == "run" and subject:
                 print(f"{subject.run(int(words[1])):.9g}", flush=True)
             else:
                 print("error what is that?", flush=True)
-        except (RuntimeError, OSError, cl.Error) as e:
+        except (RuntimeError, OSError, ImportError, cl.Error) as e:
             lines = str(e).strip().split("\n")
             told = [x for x in lines if "error:" in x] or lines
             print("error", told[0], flush=True)

@@ -48,9 +48,11 @@ local small = {
     "33x33 float trans=true", "33x33x3x3 float", "% read", "% copy",
     "split"},
   bench_array = {"1000", "copy", "step by step", "expression", "by hand",
-    "us more than a launch", "pyopencl.array"},
+    "% read", "x:sum()", "x:dot(y)", "us more than a launch",
+    "pyopencl.array"},
   bench_sort = {"1000", "Gkeys/s", "% copy", "sort.wide", "as called",
     "with places", "threefry", "histogram, 256 bins"},
+  cg = {"16 --peer", "DIA", "CSR", "ms each, residual", "PyOpenCL"},
   bench_transfer = {"1", "write", "read", "map", "GB/s", "N ="},
   bench_launch = {"-n 50 -r 3", "launch", "from Lua", "from C"},
   register_blocking = {"65", "column_block", "r=8", "naive"},
@@ -62,7 +64,7 @@ local small = {
     "2 evaluations of 1344 points"},
 }
 local PLAIN = {hello = true, devices = true, bench_tune = true,
-  stencil = true, tune_convolution = true} -- no results
+  cg = true, stencil = true, tune_convolution = true} -- no results
 
 -- A file that a script measures as well, "" where it takes none.
 local function own_file(name)
