@@ -17,7 +17,7 @@ local M = {}
 -- and c or false, and from the last calculation that it was in, mark and id.
 -- op is "leaf" (a Buffer, see layout.lua), "constant" (with value), "index"
 -- (the number of an element, from 0), "to" (a conversion), or the name of an
--- operation in statement.lua.
+-- operation in statement.lua: "pair" calculates a as well, and is b.
 local meta = {__name = "Expression", __metatable = false}
 
 -- The operations: methods, and metamethods by their names without "__".

@@ -5,17 +5,18 @@
 -- elements, types.lua the rules of types, layout.lua those of shapes;
 -- statement.lua writes and fused.lua makes and launches kernels, onhost.lua
 -- calculates Arrays, evaluate.lua has them do expressions; reduction.lua makes
--- kernels of many elements to one, totals.lua the methods that use them and
--- hosts.lua those of Arrays, scans.lua those of scans, with the operations of
--- operation.lua; names.lua lists the names that a session has before it loads
--- the room. sort/methods.lua adds the methods that sort, and random those that
--- make random numbers.
+-- kernels of many elements to one, with the operations of operation.lua.
+-- totals.lua has the methods that use them, hosts.lua those of Arrays,
+-- scans.lua scans, places.lua what moves elements; names.lua lists the names
+-- that a session has before it loads the room. sort/methods.lua adds the
+-- methods that sort, and random those that make random numbers.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 require "clshell.array.evaluate"
 require "clshell.random"
 require "clshell.sort.methods"
+require "clshell.array.places"
 require "clshell.array.scans"
 require "clshell.array.totals"
 local sequences = require "clshell.array.sequences"

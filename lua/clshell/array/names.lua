@@ -68,8 +68,8 @@ for _, name in ipairs(M.methods) do
 end
 table.move(M.totals, 1, #M.totals, #M.host + 1, M.host)
 table.move(M.totals, 1, #M.totals, #M.methods + 1, M.methods)
-for _, name in ipairs(words "cumsum histogram normal random reduce scan unique")
-do
+for _, name in ipairs(words [[compact cumsum gather histogram normal random
+    reduce scan scatter unique]]) do
   M.methods[#M.methods + 1] = name
 end
 

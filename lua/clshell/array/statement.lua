@@ -10,7 +10,7 @@ local types = require "clshell.array.types"
 local TEXT = {
   index = "i", pown = "pown((T)a, b)", where = "a != 0 ? (T)b : (T)c",
   add = "a + b", sub = "a - b", mul = "a * b", div = "(T)a / (T)b",
-  pow = "pow((T)a, (T)b)", unm = "-a", bnot = "~a", band = "a & b",
+  pow = "pow((T)a, (T)b)", pair = "b", unm = "-a", bnot = "~a", band = "a & b",
   bor = "a | b", bxor = "a ^ b", shl = "a << b", shr = "a >> b",
 }
 local REAL = {

@@ -199,6 +199,20 @@ local x = cl.buffer("int", 4, {2, 5, 3, 7})
 local y = x:scan{op = "max(a, b)", identity = "INT_MIN"}
 print(y:read()[3]) --> 5
 
+--- Buffer:gather
+local x = cl.arange(10, 40, 10)
+print(x:gather(cl.buffer("int", 2, {4, 1})):read()[1]) --> 40
+
+--- Buffer:scatter
+local x = cl.arange(10, 40, 10)
+x:scatter(cl.buffer("int", 2, {4, 1}), 0)
+print(x:sum()) --> 50
+
+--- Buffer:compact
+local x = cl.arange(-2, 5)
+local y, n = x:compact(x:gt(2))
+print(n, y:read()[1]) --> 3 3
+
 --- Array:sum
 print(cl.array("int", {2, 2}, {{1, 2}, {3, 4}}):sum()) --> 10
 

@@ -13,9 +13,10 @@ local M = {}
 local OTHERS = {"clshell", "clshell.array.expression",
   "clshell.array.evaluate", "clshell.array.map", "clshell.array.sequences",
   "clshell.array.views", "clshell.array.totals", "clshell.array.hosts",
-  "clshell.array.scans", "clshell.data.sparse", "clshell.data.struct",
-  "clshell.prompt.show", "clshell.prompt.commands", "clshell.prompt.tutorial",
-  "clshell.random", "clshell.sort.methods", "clshell.tune.result"}
+  "clshell.array.scans", "clshell.array.places", "clshell.data.sparse",
+  "clshell.data.struct", "clshell.prompt.show", "clshell.prompt.commands",
+  "clshell.prompt.tutorial", "clshell.random", "clshell.sort.methods",
+  "clshell.tune.result"}
 
 -- Modules of the tests and of clshell itself: helped, but in no list.
 local INTERNAL = {target = true, timer = true, traffic = true}

@@ -295,7 +295,8 @@ define("access", function(rest)
     session.compile))
 end, "[launch(args) | family [rung] [as=, warp= ...]]\nwhat a kernel asks of "
   .. "memory, by source line\nBanks, sectors and lanes of each load and "
-  .. "store, as access tells them.\nWithout a launch: the newest one of the inputs.",
+  .. "store, as access tells them.\nWithout a launch: the newest one of the "
+  .. "inputs.",
   {code = true, script = function(rest)
     local call = access_call(rest)
     return call and "print(" .. call .. ")"

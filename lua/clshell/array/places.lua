@@ -1,0 +1,170 @@
+-- array/places.lua - methods that move elements to or from places which other
+-- elements tell: gather, scatter and compact
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local cl = require "cl"
+local evaluate = require "clshell.array.evaluate"
+local expression = require "clshell.array.expression"
+local fused = require "clshell.array.fused"
+local layout = require "clshell.array.layout"
+local options = require "clshell.base.options"
+local types = require "clshell.array.types"
+
+local methods, subject = expression.methods, expression.subject
+
+local alike = {gather = {}, scatter = {}} -- by type, as in evaluate.lua
+
+-- Launches a calculation of an expression with the memory of a leaf, whose
+-- elements lie without gaps: `memory_`, from begin_ on, limit_ elements.
+local function run(c, leaf, e)
+  local b, list, type = leaf.buffer, alike[c.name], leaf.kind.type
+  layout.check_context(c.name, e, leaf)
+  list[type] = list[type] or {}
+  c.expression, c.dims, c.context, c.places = e, e.dims, leaf.context, false
+  c.args = {e.dims.count, leaf.start > 0 and cl.base(b) or b, leaf.start,
+    leaf.dims.count}
+  c.n = 4
+  if c.to then
+    c.n, c.args[5] = 5, c.to.buffer
+  end
+  function c.parts()
+    return evaluate.add_parts(c, {
+      {type = ("global %s *"):format(type), name = "memory_"},
+      {type = "ulong", name = "begin_"}, {type = "ulong", name = "limit_"},
+      c.to and {leaf = c.to, name = "out", store = true}})
+  end
+  c.known = evaluate.collect(c, list[type])
+  return not c.aliased and fused.run(c)
+end
+
+-- Indices as long, each from 1 to n unless they go unchecked.
+local function indices(what, index, n, opts)
+  opts = options.check(opts, "Buffer:" .. what)
+  types.integer(what .. ": an index", subject(what, index).kind.type)
+  index = methods.astype(index, "long")
+  if opts.check ~= false then
+    local wrong = index:lt(1) | index:gt(n)
+    if wrong:any() then
+      local h <close> = index:read()
+      local k = wrong:argmax()
+      cl.error(("%s: index %d of the list must be from 1 to %d; got %d")
+        :format(what, k, n, h:reshape(#h)[k]))
+    end
+  end
+  return index
+end
+
+local function without_gaps(leaf)
+  local ahead = 1
+  for d = #leaf.dims, 1, -1 do
+    if leaf.by or leaf.dims[d] > 1 and leaf.strides[d] ~= ahead then
+      return false
+    end
+    ahead = ahead * leaf.dims[d]
+  end
+  return true
+end
+
+--- Buffer:gather(index [, opts]) -> Buffer
+--- The elements of these numbers, from 1 in the order of reading, as a Buffer
+--- of the shape of `index`: `x:gather(order)`. An index that x does not have
+--- is an error, for which the host waits.
+--- Options:
+---   check  true  false: waits for nothing; 0 for an index x does not have
+function methods.gather(x, index, opts)
+  local e = subject("gather", x)
+  layout.on_device("gather", e)
+  index = indices("gather", index, e.dims.count, opts)
+  if e.kind.op ~= "leaf" or not without_gaps(e) then
+    local copy <close> = methods.eval(x)
+    return methods.gather(copy, index, {check = false})
+  end
+  local type = e.kind.type
+  local out = cl.buffer(type, index.shape, nil, {context = e.context})
+  run({name = "gather", to = layout.leaf(out), body = function(c)
+    return evaluate.body(c, ("  ulong at_ = %%s - 1;\n"
+      .. "  out = at_ < limit_ ? %s : 0;"):format(type == "half"
+      and "vload_half(begin_ + at_, memory_)" or "memory_[begin_ + at_]"))
+  end}, e, index)
+  return out
+end
+
+-- Sets the elements of these numbers; others than there are go nowhere. False
+-- where the expressions read elements of b, which at any time are others.
+local function put(b, index, values)
+  local type, leaf = b.type, layout.leaf(b)
+  local anywhere = setmetatable({place = ""}, {__index = leaf})
+  local e = expression.node("scatter", "pair", subject("scatter",
+    values).kind.type, subject("scatter", index), subject("scatter", values))
+  return run({name = "scatter", out = anywhere, body = function(c)
+    local pair = c.expression
+    return evaluate.body(c, ("  ulong at_ = t%d - 1;\n"
+      .. "  if (at_ < limit_) %s;"):format(pair.a.id, type == "half"
+      and "vstore_half(%s, begin_ + at_, memory_)"
+      or "memory_[begin_ + at_] = %s"))
+  end}, leaf, e)
+end
+
+local function scatter(b, index, values, opts)
+  local leaf = layout.scalar("scatter", layout.leaf(b))
+  index = indices("scatter", index, leaf.dims.count, opts)
+  if type(values) == "number" then
+    values = cl.buffer(b.type, 1, values, {context = b.context})
+  end
+  local e = subject("scatter", values)
+  types.check_store("scatter", e.kind.type, b.type)
+  if e.dims.count ~= 1 and e.dims ~= layout.shape(index.shape) then
+    cl.error(("scatter: the values must have the shape %s of the indices, or "
+      .. "be one; got %s"):format(layout.shape(index.shape).text, e.dims.text))
+  elseif not without_gaps(leaf) then
+    local copy <close> = b:clone()
+    scatter(copy, index, values, {check = false})
+    return b:set(copy)
+  end
+  return put(b, index, values)
+    or put(b, methods.eval(index), (methods.eval(values)))
+end
+
+--- Buffer:scatter(index, values [, opts]) -> Event
+--- Sets the elements of these numbers, from 1 in the order of reading, to the
+--- values, which have the shape of `index` or are one: the reverse of gather.
+--- Of an index that comes several times any value stays. An index that the
+--- Buffer does not have is an error, for which the host waits.
+--- Options:
+---   check  true  false: waits for nothing, and leaves such indices out
+local of_buffer = {scatter = function(b, ...)
+  argument.check("Buffer:scatter", "self", b, "Buffer")
+  return scatter(b, ...)
+end}
+
+--- Buffer:compact(mask) -> Buffer, count
+--- The elements where the mask is not 0, one behind the other in the order of
+--- reading, and their number: `x:compact(x:gt(0))`. nil and 0 where there are
+--- none. The host waits for the number.
+function methods.compact(x, mask)
+  local e = subject("compact", x)
+  local m = subject("compact", mask)
+  layout.on_device("compact", e)
+  if e.dims ~= m.dims then
+    cl.error(("compact: the mask must have the shape %s; got %s"):format(
+      e.dims.text, m.dims.text))
+  end
+  local taken, n = methods.ne(mask, 0), e.dims.count
+  local places <close> = methods.scan(n < 1 << 31 and taken
+    or methods.astype(taken, "long"), {op = "a + b", identity = 0})
+  local last <close> = places:read{first = n, count = 1}
+  if last[1] == 0 then
+    return nil, 0
+  end
+  local out = cl.buffer(e.kind.type, last[1], nil, {context = e.context})
+  put(out, taken:where(places, 0), x)
+  return out, last[1]
+end
+
+for _, name in ipairs{"compact", "gather"} do
+  of_buffer[name] = methods[name]
+end
+cl.extend("Buffer", of_buffer, true)
+
+return {}
