@@ -491,6 +491,13 @@ t.test("a measurement refuses the names of parameters that are none",
       "unknown option 'samples'")
   end)
 
+t.test("a call runs again where its result was closed", function()
+  for _ = 1, 3 do
+    local C <close> = gemm(A, B, {kernel = "naive"})
+    t.eq(C:read():table(), AB)
+  end
+end)
+
 t.test("a plan runs as often as wanted", function()
   local plan = gemm.plan(A, B, {kernel = "tiled", edge = "pad", tile = 4})
   for _ = 1, 3 do

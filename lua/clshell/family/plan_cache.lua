@@ -64,10 +64,11 @@ local function places_of_output(plan)
   return list
 end
 
--- Gives a kept plan a new output, as a call that names none has to have.
+-- Gives a kept plan a new output, as a call that names none has to have; the
+-- old one may be closed.
 local function renew_output(plan)
-  local old = plan.output
-  plan.output = cl.buffer(old.type, old.shape, nil, {context = old.context})
+  local like = plan.output_like
+  plan.output = cl.buffer(like.type, like.shape, nil, {context = like.context})
   for _, place in ipairs(plan.output_places) do
     place[1][place[2]] = plan.output
   end
@@ -100,6 +101,9 @@ function M.get(plans, spec, operands, opts, new)
     plan.programs = programs_of(plan)
     plan.output_places = opts[spec.output] == nil and places_of_output(plan)
       or nil
+    local y = plan.output
+    plan.output_like = y and {type = y.type, shape = y.shape,
+      context = y.context}
     local replaceable = not plan.output_places or #plan.output_places > 0
     plans[key] = replaceable and plan or nil
   end
