@@ -68,6 +68,13 @@ t.test("a key that is none names the nearest, or where elements are",
     t.raises(function() return b[b] end, read)
     t.raises(function() return b.rowz end,
       "a Buffer has no field or method 'rowz'; did you mean 'rows'?")
+    local _, fields = cl.members(b)
+    for _, name in ipairs(fields) do -- none is cut from a long list
+      if #name > 4 then
+        t.raises(function() return b[name .. "z"] end,
+          ("did you mean '%s'?"):format(name))
+      end
+    end
     t.raises(function() b:raed() end, "did you mean 'read'?")
     t.raises_match(function() b:at(1) end, "no field or method 'at'$")
     t.raises(function() b[1] = 2 end, "change them there: b:write")
