@@ -150,7 +150,10 @@ end
 
 --- cl.random(shape [, opts]) -> Buffer
 --- A new Buffer of random numbers, those of Buffer:random, or with a deviation
---- those of Buffer:normal.
+--- those of Buffer:normal. A kernel of your own draws its numbers where it
+--- needs them: with {include = cl.home .. "/kernels/random"} it says `#include
+--- "philox.cl"` and calls philox((uint4)(i, 0, 0, 0), (uint2)(seed, 0)) for
+--- four words; "threefry.cl" likewise, with an uint4 as key.
 --- Options:
 ---   type       float      the element type
 ---   seed       1          of the numbers, an integer
