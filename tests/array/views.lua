@@ -317,6 +317,8 @@ t.test("joined, stacked, tiled and transposed", function()
     "element 2 has the shape 1x4, the first 2x2; only dimension 1 may differ")
   t.raises(function() x:transpose() end, "b:reshape{4, 1} is a column")
   t.raises(function() A:transpose(1, 1) end, "each of the 2 dimensions once")
+  t.raises(function() A:transpose(nil, 1) end,
+    "transpose: a dimension must be an integer from 1 to 2; got nothing")
   t.raises(function() x:tile() end, "takes 1 count; got 0")
   t.raises(function() A:diagonal(2) end, "k must be an integer from -1 to 1")
   t.raises(function() x:diagonal() end, "takes a matrix; got the shape 4")

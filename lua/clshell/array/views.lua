@@ -150,9 +150,9 @@ end
 
 -- The order of dimensions as given: each of them once.
 local function check_order(x, ...)
-  local order, seen, count = {...}, {}, 0
-  for _, d in ipairs(order) do
-    integer.check("transpose", "a dimension", d, 1, #x.dims)
+  local order, seen, count = table.pack(...), {}, 0
+  for k = 1, order.n do
+    local d = integer.check("transpose", "a dimension", order[k], 1, #x.dims)
     count = count + (seen[d] and 0 or 1)
     seen[d] = true
   end
