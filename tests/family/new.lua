@@ -265,9 +265,9 @@ kernel void update(int rows, int cols, global const REAL *A, int lda,
     local y = cl.buffer("float", 3, {1, 2, 3})
     update(A, {1, 1}, w, {turn = true, beta = 10, y = y})
     t.eq(y:read():table(), {20, 34, 48})
-    raises("update: x is a vector of 3 float, but size 1 of x must be 2",
+    raises("update: x is a vector of 3 float, but its size must be 2",
       update, A, {1, 1, 1}, w, {turn = true})
-    raises("update: w is a vector of 3 float, but size 1 of w must be 2",
+    raises("update: w is a vector of 3 float, but its size must be 2",
       update, A, {1, 1, 1}, {1, 2, 3})
     raises("update: y is missing: the result depends on its content", update,
       A, {1, 1, 1}, w, {beta = 1})

@@ -124,9 +124,9 @@ t.test("wrong operands are told in words", function()
   raises("gemv: A must be a matrix; got a vector of 2 float", {1, 2}, {1})
   raises("gemv: x must be a Buffer, an Array or a nested table; got nothing",
     A)
-  raises("gemv: x is a vector of 2 float, but size 1 of x must be 3", A,
+  raises("gemv: x is a vector of 2 float, but its size must be 3", A,
     {1, 2})
-  raises("gemv: x is a vector of 3 float, but size 1 of x must be 2", A,
+  raises("gemv: x is a vector of 3 float, but its size must be 2", A,
     {1, 2, 3}, {trans = true})
   raises("gemv: y is missing: the result depends on its content", A,
     {1, 2, 3}, {beta = 1})

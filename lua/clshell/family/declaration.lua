@@ -225,8 +225,8 @@ local function take_sizes(what, one, b, s, from)
   end
   for i, size in ipairs(sizes_in(what, one, s)) do
     if size ~= shape[i] then
-      cl.error(("%s: %s is %s, but size %d of %s must be %d"):format(what,
-        one.name, arguments.describe(b), i, one.name, size),
+      cl.error(("%s: %s is %s, but %s must be %d"):format(what, one.name,
+        arguments.describe(b), n == 1 and "its size" or "size " .. i, size),
         {arg = one.name})
     end
   end
