@@ -90,7 +90,7 @@ void conv2d(int rows, int cols, int frows, int fcols,
 #pragma unroll
       for (int k = 0; k < HEIGHT; k++) {
         sums[k] += f * now[k];
-        now[k] = now[min(k + 1, HEIGHT - 1)];
+        now[k] = now[k + 1 < HEIGHT ? k + 1 : k];
       }
     }
   }

@@ -114,10 +114,13 @@ void conv2d(int rows, int cols, int frows, int fcols,
 #pragma unroll
   for (int k = 0; k < HEIGHT; k++) {
     global REAL *b = B + (i + k) * ldb + j;
-    if (i + k < rows && j + WIDTH <= cols)
+    if (i + k < rows && j + WIDTH <= cols) {
       JOIN(vstore, WIDTH)(JOIN(vload, WIDTH)(0, sums[k]), 0, b);
-    else if (i + k < rows)
-      for (int x = 0; j + x < cols; x++)
-        b[x] = sums[k][x];
+    } else if (i + k < rows) {
+#pragma unroll
+      for (int x = 0; x < WIDTH; x++)
+        if (j + x < cols)
+          b[x] = sums[k][x];
+    }
   }
 }
