@@ -30,7 +30,7 @@
 #define WG 256 /* work-group size */
 #endif
 #ifndef EACH
-#define EACH 32 /* elements per work-item */
+#define EACH 16 /* elements per work-item */
 #endif
 #define CELL(k) ((k) + (k) / 32)
 #define WORDS (sizeof(REAL) / 4) /* of state per work-group */

@@ -40,10 +40,11 @@ static int kernel_uses(lua_State *L) {
   }
   lua_pushvalue(L, 3);
   lua_setiuservalue(L, 1, KERNEL_USES);
-  clsh_error_check(L,
-                   set(k->handle, SVM_PTRS, n * sizeof *list,
-                       n > 0 ? (const void *)list : NULL),
-                   "clSetKernelExecInfo");
+  cl_int err = set(k->handle, SVM_PTRS, n * sizeof *list,
+                   n > 0 ? (const void *)list : NULL);
+  if (n > 0 ||
+      err != CL_INVALID_VALUE) /* NVIDIA's for no pointers: it keeps */
+    clsh_error_check(L, err, "clSetKernelExecInfo"); /* those of before */
   lua_settop(L, 1);
   return 1;
 }

@@ -44,7 +44,7 @@ end
 -- A random operation on operands of one class: f(x, y, z).
 local UNARY = {"abs", "unm", "isnan", "isfinite", "signbit"}
 local BINARY = {"+", "-", "*", "/", "//", "%", "eq", "ne", "lt", "le", "gt",
-  "ge", "min", "max", "&", "|", "~", "<<", ">>"}
+  "ge", "fmin", "fmax", "&", "|", "~", "<<", ">>"}
 local OPERATORS = {}
 for _, sign in ipairs(BINARY) do
   OPERATORS[sign] = not sign:find "%a" and assert(load(

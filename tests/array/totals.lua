@@ -281,6 +281,33 @@ t.test("Arrays have the same, as a whole", function()
   t.raises(function() cl.array("float4", 2):max() end, 'b:as "float"')
 end)
 
+t.test("work-groups reduce, as on GPUs", function()
+  local reduction = require "clshell.array.reduction"
+  local device = cl.device()
+  local before, ctx <close> = reduction.serial[device.type], cl.context(device)
+  local _ <close> = setmetatable({}, {__close = function()
+    reduction.serial[device.type] = before
+  end})
+  reduction.serial[device.type] = not before
+  for _, n in ipairs{1, 65, 255, 2047, 2048, 2049, 70001, 1 << 20} do
+    local x <close> = cl.buffer("int", n, nil, {context = ctx})
+    cl.map("int x = (int)(i % 1000) - 7", {x = x})
+    local h <close> = x:read()
+    local sum, least, most = 0, math.huge, -math.huge
+    for i = 1, n do
+      sum, least = sum + h[i], math.min(least, h[i])
+      most = math.max(most, h[i])
+    end
+    t.eq({x:sum(), x:min(), x:max(), (x + 1):sum(), x:argmin()},
+      {sum, least, most, sum + n, 1}, n)
+    t.near((x * 0.5):sum(), sum / 2, 1e-6, n)
+    t.eq(x:argmax(), most + 8)
+  end
+  local m <close> = cl.buffer("float", {3, 5000}, 2, {context = ctx})
+  t.eq({list(m:sum(2)), list(m:sum(1))[5000]},
+    {{10000.0, 10000.0, 10000.0}, 6.0})
+end)
+
 t.test("a reduction that is interrupted anywhere spoils no later one",
   function()
     local n = 20000

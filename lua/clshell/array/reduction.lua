@@ -17,7 +17,7 @@ local CHAIN = 64     -- values that a work-item reduces one after another
 local LANES = 64     -- values that a work-item of a CPU reduces side by side
 local GROUP = 256    -- work-items of a work-group of a GPU, at most
 local PIECES = 1024  -- work-groups that keep a GPU busy
-local FEW = 8        -- elements of a work-item that are worth a launch
+local EACH = 8       -- values that it loads at once, to reduce side by side
 local NARROW = 16    -- columns: fewer are reduced by a work-group each
 
 -- Result r_ in the order of elements, its piece, and its first element; piece
@@ -36,17 +36,33 @@ local WAYS = {}
 WAYS.group = [[
   local acc_ part_[GROUP];
   size_t r_ = get_group_id(0), id_ = get_local_id(0);
-PLACE  acc_ s_ = IDENTITY;
-  for (size_t k_ = begin_ + id_; k_ < end_; k_ += get_local_size(0))
-    s_ = combine_(s_, ELEMENT(k_));
-  part_[id_] = s_;
-  for (size_t w_ = get_local_size(0) / 2; w_ > 0; w_ /= 2) {
+  size_t size_ = get_local_size(0);
+PLACE  acc_ few_[EACH], next_[EACH];
+  for (int v_ = 0; v_ < EACH; v_++)
+    few_[v_] = IDENTITY;
+  size_t k_ = begin_ + id_;
+  for (; k_ + (EACH - 1) * size_ < end_; k_ += EACH * size_) {
+    #pragma unroll
+    for (int v_ = 0; v_ < EACH; v_++)
+      next_[v_] = ELEMENT(k_ + v_ * size_);
+    #pragma unroll
+    for (int v_ = 0; v_ < EACH; v_++)
+      few_[v_] = combine_(few_[v_], next_[v_]);
+  }
+  for (; k_ < end_; k_ += size_)
+    few_[0] = combine_(few_[0], ELEMENT(k_));
+  #pragma unroll
+  for (int w_ = EACH / 2; w_ > 0; w_ /= 2)
+    for (int v_ = 0; v_ < w_; v_++)
+      few_[v_] = combine_(few_[v_], few_[v_ + w_]);
+  part_[id_] = few_[0];
+  for (size_t w_ = size_ / 2; w_ > 0; w_ /= 2) {
     barrier(CLK_LOCAL_MEM_FENCE);
     if (id_ < w_)
       part_[id_] = combine_(part_[id_], part_[id_ + w_]);
   }
   if (id_ == 0) {
-    s_ = part_[0];
+    acc_ s_ = part_[0];
     STORE
   }]]
 
@@ -108,6 +124,11 @@ local function ceil(n, m)
   return (n + m - 1) // m
 end
 
+--- reduction.serial
+--- By type of device, true where work-items reduce alone: those of a work-group
+--- run one after another there.
+M.serial = {cpu = true}
+
 local function way_of(g, cpu)
   if g.inner >= NARROW then
     return cpu and "columns" or "item"
@@ -120,7 +141,7 @@ local function span_of(g, way)
   if way == "lanes" then
     return CHAIN * LANES
   elseif way == "group" then
-    return math.max(FEW * GROUP, math.min(CHAIN * GROUP,
+    return math.max(EACH * GROUP, math.min(CHAIN * EACH * GROUP,
       ceil(g.outer * g.inner * g.many, PIECES)))
   end
   return CHAIN
@@ -149,7 +170,8 @@ local function kernel(c, rows, element)
   local op, inner = c.op, c.g.inner == 1 and "1" or "inner_"
   local value = c.last and op.last or "s_"
   local words = {
-    GROUP = GROUP, LANES = LANES, IDENTITY = op.identity, INNER_ = inner,
+    GROUP = GROUP, EACH = EACH, LANES = LANES, IDENTITY = op.identity,
+    INNER_ = inner,
     STORE = c.last and op.result == "half"
       and ("vstore_half(%s, r_, to_);"):format(value)
       or ("to_[r_] = %s;"):format(value),
@@ -190,7 +212,7 @@ local alike = {}
 -- Reduces an expression, or the Buffer that a launch before left, into a
 -- Buffer of results.
 local function reduce(op, e, from, g, out)
-  local way = way_of(g, out.context.device.type == "cpu")
+  local way = way_of(g, M.serial[out.context.device.type])
   local span = span_of(g, way)
   local pieces = ceil(g.many, span)
   local last = pieces == 1

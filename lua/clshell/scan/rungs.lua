@@ -61,7 +61,7 @@ end
 -- tell their sums.
 local lookback = {
   name = "lookback", file = "lookback.cl",
-  params = {wg, param("each", {4, 8, 16, 32}, 32, "elements per work-item")},
+  params = {wg, param("each", {4, 8, 16, 32}, 16, "elements per work-item")},
   lesson = "work-groups ask those before them: each element is read and "
     .. "written once",
   accepts = function(dev)
