@@ -42,9 +42,9 @@ static int kernel_uses(lua_State *L) {
   lua_setiuservalue(L, 1, KERNEL_USES);
   cl_int err = set(k->handle, SVM_PTRS, n * sizeof *list,
                    n > 0 ? (const void *)list : NULL);
-  if (n > 0 ||
-      err != CL_INVALID_VALUE) /* NVIDIA's for no pointers: it keeps */
-    clsh_error_check(L, err, "clSetKernelExecInfo"); /* those of before */
+  if (n == 0 && err == CL_INVALID_VALUE)
+    err = CL_SUCCESS; /* NVIDIA's driver keeps the pointers of before */
+  clsh_error_check(L, err, "clSetKernelExecInfo");
   lua_settop(L, 1);
   return 1;
 }
