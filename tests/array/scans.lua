@@ -88,6 +88,32 @@ t.test("an operator that does not commute keeps the order", function()
     {1.0, 1.0, 1.0})
 end)
 
+t.test("work-groups scan, as on GPUs", function()
+  local fused = require "clshell.array.fused"
+  local device = cl.device()
+  local before, ctx <close> = fused.serial[device.type], cl.context(device)
+  local _ <close> = setmetatable({}, {__close = function()
+    fused.serial[device.type] = before
+  end})
+  fused.serial[device.type] = not before
+  for _, n in ipairs{1, 2, 255, 2047, 2048, 2049, 70001, 1 << 20} do
+    local values = {}
+    for i = 1, n do
+      values[i] = math.random(-9, 9)
+    end
+    local x <close> = cl.buffer("int", n, values, {context = ctx})
+    compare(list(x:cumsum()), values, 0, add, false, n)
+    compare(list(x:scan{op = "a + b", identity = 0, exclusive = true}), values,
+      0, add, true, n)
+    compare(list((x * 1):scan{op = "max(a, b)", identity = -10}), values, -10,
+      math.max, false, n)
+    local last <close> = x:scan{op = "b != 0 ? b : a", identity = 0}
+    compare(list(last), values, 0, function(a, b)
+      return b ~= 0 and b or a -- does not commute
+    end, false, n)
+  end
+end)
+
 t.test("the error of a sum keeps its bound", function()
   local n = 200000
   local h <close> = cl.array("float", n):random(t.seed, 0, 1)

@@ -282,13 +282,13 @@ t.test("Arrays have the same, as a whole", function()
 end)
 
 t.test("work-groups reduce, as on GPUs", function()
-  local reduction = require "clshell.array.reduction"
+  local fused = require "clshell.array.fused"
   local device = cl.device()
-  local before, ctx <close> = reduction.serial[device.type], cl.context(device)
+  local before, ctx <close> = fused.serial[device.type], cl.context(device)
   local _ <close> = setmetatable({}, {__close = function()
-    reduction.serial[device.type] = before
+    fused.serial[device.type] = before
   end})
-  reduction.serial[device.type] = not before
+  fused.serial[device.type] = not before
   for _, n in ipairs{1, 65, 255, 2047, 2048, 2049, 70001, 1 << 20} do
     local x <close> = cl.buffer("int", n, nil, {context = ctx})
     cl.map("int x = (int)(i % 1000) - 7", {x = x})

@@ -34,6 +34,11 @@ local unpack = table.unpack
 local M = {}
 
 local GROUP = 256 -- work-items of a work-group, at most
+--- fused.serial
+--- By type of device, true where the work-items of a work-group run one after
+--- another: those that reduce or scan work alone there.
+M.serial = {cpu = true}
+
 --- fused.each
 --- Elements of a work-item, by type of device, where all are in one row: an
 --- H200 has 3287 GB/s with 1, 4103 with 2, 4238 with 4 and 4180 with 8 (two

@@ -124,11 +124,6 @@ local function ceil(n, m)
   return (n + m - 1) // m
 end
 
---- reduction.serial
---- By type of device, true where work-items reduce alone: those of a work-group
---- run one after another there.
-M.serial = {cpu = true}
-
 local function way_of(g, cpu)
   if g.inner >= NARROW then
     return cpu and "columns" or "item"
@@ -212,7 +207,7 @@ local alike = {}
 -- Reduces an expression, or the Buffer that a launch before left, into a
 -- Buffer of results.
 local function reduce(op, e, from, g, out)
-  local way = way_of(g, M.serial[out.context.device.type])
+  local way = way_of(g, fused.serial[out.context.device.type])
   local span = span_of(g, way)
   local pieces = ceil(g.many, span)
   local last = pieces == 1

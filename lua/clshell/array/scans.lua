@@ -46,16 +46,35 @@ local CPU = [[
     END
   }]]
 
+-- Elements pass through local memory on their way from and to global memory,
+-- so that neighbours read and write neighbours there; CELL leaves one out after
+-- each 32, for a work-item to walk along its own without bank conflicts.
 local GPU = [[
-  local acc_ part_[2][GROUP];
+  local acc_ cells_[PIECE + PIECE / 32], part_[2][GROUP];
   size_t g_ = get_group_id(0), id_ = get_local_id(0);
   size_t size_ = get_local_size(0), each_ = (span_ + size_ - 1) / size_;
-  size_t begin_ = g_ * span_ + id_ * each_;
-  size_t end_ = min(min((ulong)begin_ + each_, (g_ + 1) * span_), count_);
+  size_t first_ = g_ * span_, n_ = min(span_, count_ - first_);
+  if (n_ == PIECE && size_ == GROUP) {
+    acc_ next_[PIECE / GROUP];
+    #pragma unroll
+    for (int v_ = 0; v_ < PIECE / GROUP; v_++) {
+      size_t i_ = first_ + v_ * GROUP + id_;
+      next_[v_] = ELEMENT;
+    }
+    #pragma unroll
+    for (int v_ = 0; v_ < PIECE / GROUP; v_++)
+      CELL(v_ * GROUP + id_) = next_[v_];
+  } else
+    for (size_t k_ = id_; k_ < n_; k_ += size_) {
+      size_t i_ = first_ + k_;
+      CELL(k_) = ELEMENT;
+    }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  size_t begin_ = id_ * each_, end_ = min((ulong)begin_ + each_, (ulong)n_);
   acc_ s_ = IDENTITY;
   int now_ = 0;
-  for (size_t i_ = begin_; i_ < end_; i_++)
-    s_ = combine_(s_, ELEMENT);
+  for (size_t k_ = begin_; k_ < end_; k_++)
+    s_ = combine_(s_, CELL(k_));
   part_[0][id_] = s_;
   for (size_t w_ = 1; w_ < size_; w_ *= 2) {
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -72,18 +91,26 @@ local GPU = [[
   s_ = START(g_);
   if (id_ > 0)
     s_ = combine_(s_, part_[now_][id_ - 1]);
-  for (size_t i_ = begin_; i_ < end_; i_++) {
-    acc_ b_ = s_;
-    s_ = combine_(b_, ELEMENT);
-    STEP
-  }]]
+  STEPS]]
 
--- By the work of a launch: START, STEP and END. `each` scans from what lies
--- before each piece, `alone` the only piece.
+-- What work-items of a GPU do behind that where all elements are wanted.
+local STEPS = [[
+for (size_t k_ = begin_; k_ < end_; k_++) {
+    acc_ b_ = s_;
+    s_ = combine_(b_, CELL(k_));
+    CELL(k_) = RESULT;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (size_t k_ = id_; k_ < n_; k_ += size_)
+    to_[first_ + k_] = CELL(k_);]]
+
+-- By the work of a launch: START, STEP and STEPS, and END. `each` scans from
+-- what lies before each piece, `alone` the only piece.
+local STEP = "to_[i_] = RESULT;"
 local WORK = {
-  total = {START = "IDENTITY", STEP = "", END = "to_[g_] = s_;"},
-  each = {START = "starts_[%s]", STEP = "to_[i_] = %s;", END = ""},
-  alone = {START = "IDENTITY", STEP = "to_[i_] = %s;", END = ""},
+  total = {START = "IDENTITY", STEP = "", STEPS = "", END = "to_[g_] = s_;"},
+  each = {START = "starts_[%s]", STEP = STEP, STEPS = STEPS, END = ""},
+  alone = {START = "IDENTITY", STEP = STEP, STEPS = STEPS, END = ""},
 }
 
 local function declare(c)
@@ -92,11 +119,13 @@ end
 
 local function kernel(c, _, element)
   local work = WORK[c.work]
-  local words = {LANES = LANES, GROUP = GROUP, IDENTITY = c.op.identity,
-    ELEMENT = ("make_(%s, 0)"):format(element "i_"), END = work.END,
-    STEP = work.STEP:format(c.exclusive and "b_" or "s_")}
+  local words = {LANES = LANES, GROUP = GROUP, PIECE = PIECE,
+    IDENTITY = c.op.identity, ELEMENT = ("make_(%s, 0)"):format(element "i_"),
+    RESULT = c.exclusive and "b_" or "s_"}
   local code = (c.cpu and CPU or GPU):gsub("START(%b())", function(place)
     return (work.START:gsub("%%s", place))
+  end):gsub("%u[%u_]+", work):gsub("CELL(%b())", function(place)
+    return ("cells_[%s + %s / 32]"):format(place, place)
   end)
   return (code:gsub("%u[%u_]+", words))
 end
@@ -124,7 +153,7 @@ end
 local alike = {}
 
 local function launch(op, work, exclusive, e, to, starts, span, pieces)
-  local cpu = to.context.device.type == "cpu"
+  local cpu = fused.serial[to.context.device.type] or false
   local key = ("%s %s %s %s"):format(op.key, work, exclusive, cpu)
   alike[key] = alike[key] or {}
   local count = e.dims.count
@@ -140,7 +169,7 @@ end
 -- Scans an expression into a Buffer, which may be the one that it is.
 local function scan(op, exclusive, e, out)
   local count, span = e.dims.count, PIECE
-  if out.context.device.type == "cpu" then
+  if fused.serial[out.context.device.type] then
     span = count <= LONGEST and count or math.max(SHORTEST,
       math.min(LONGEST, (count + MANY - 1) // MANY))
   end
