@@ -30,7 +30,8 @@ typedef struct Context {
   cl_sampler samplers[SAMPLERS]; /* those in use, by their setting */
   cl_int lost;                   /* the error that ended it, or CL_SUCCESS */
   const char *lostcall;
-  bool failed; /* a user event has, or may: what waits for it does too */
+  bool failed;    /* a user event has, or may: what waits for it does too */
+  cl_int failure; /* its status */
 } Context;
 Context *clsh_context_check(lua_State *L, int arg);
 Context *clsh_context_any(lua_State *L, int arg);     /* closed ones too */

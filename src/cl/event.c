@@ -126,7 +126,10 @@ static void notedropped(const Event *e) {
 /* Sets a user event, once; no command waits for it any more. */
 cl_int clsh_event_set(Event *e, cl_int status) {
   assert(e->queue == NULL && e->handle != NULL);
-  e->context->failed |= status < 0;
+  if (status < 0) {
+    e->context->failed = true;
+    e->context->failure = status;
+  }
   cl_int err = clSetUserEventStatus(e->handle, status);
   e->status = status;
   clReleaseEvent(e->handle);
@@ -239,7 +242,9 @@ static void commandfailed(lua_State *L, Event *e) {
   if (e->queue == NULL)
     clsh_error_call(L, code, "clWaitForEvents",
                     "the Event was closed before it was set");
-  if (code == GIVENUP || (e->context->failed && code == POCLFAILED))
+  if (code == GIVENUP ||
+      (e->context->failed && /* NVIDIA's drivers hand the status on */
+       (code == POCLFAILED || code == e->context->failure)))
     clsh_error_call(L, GIVENUP, "clWaitForEvents",
                     "an event that the command waits for has failed");
   if (code != CL_MEM_OBJECT_ALLOCATION_FAILURE)

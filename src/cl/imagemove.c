@@ -191,6 +191,14 @@ static size_t checkplace(lua_State *L, const Image *img, const Box *box,
   return b->shift + (first - 1) * size;
 }
 
+/* All is checked before: what the driver calls invalid, it cannot do. */
+static void checkcopy(lua_State *L, cl_int err, const char *call) {
+  if (err == CL_INVALID_VALUE)
+    clsh_error_call(L, err, call,
+                    "the driver takes no such copy, as NVIDIA's none of 1-D "
+                    "arrays; go through the host: read, then write");
+}
+
 static int copyfrombuffer(lua_State *L, const Image *img, const Box *box,
                           Move *m) {
   const Buffer *b = clsh_buffer_check(L, 2);
@@ -200,6 +208,7 @@ static int copyfrombuffer(lua_State *L, const Image *img, const Box *box,
   cl_int err = clEnqueueCopyBufferToImage(
       m->handle, b->handle, img->handle, offset, box->origin, box->size,
       m->waits.n, m->waits.list, &e->handle);
+  checkcopy(L, err, "clEnqueueCopyBufferToImage");
   clsh_move_end(L, m, err, "clEnqueueCopyBufferToImage");
   return 1;
 }
@@ -268,6 +277,7 @@ static int copytobuffer(lua_State *L, const Image *img, const Box *box,
   cl_int err = clEnqueueCopyImageToBuffer(
       m->handle, img->handle, b->handle, box->origin, box->size, offset,
       m->waits.n, m->waits.list, &e->handle);
+  checkcopy(L, err, "clEnqueueCopyImageToBuffer");
   clsh_move_end(L, m, err, "clEnqueueCopyImageToBuffer");
   return 1;
 }

@@ -189,6 +189,26 @@ image_test("parts", function()
     "did you mean 'origin'?")
 end)
 
+for _, case in ipairs(KINDS) do
+  local kind, sizes = table.unpack(case)
+  image_test(kind .. ": copies to a Buffer and back", function()
+    need("r float", kind)
+    local a <close> = cl.image(with(sizes, {format = "r float",
+      data = place}))
+    local b <close> = cl.image(with(sizes, {format = "r float", data = 0}))
+    local flat <close> = cl.buffer("float", #a + 2, -1)
+    local fine, err = pcall(a.copy, a, flat, {to = 3})
+    if not fine and tostring(err):find("takes no such copy", 1, true) then
+      t.skip(tostring(err))
+    end
+    t.ok(fine, err)
+    t.eq(flat:read{first = 1, count = 2}:table(), {-1, -1})
+    t.eq(flat:read{first = 3}:table(), a:read():reshape(#a):table())
+    b:write(flat, {first = 3})
+    t.ok(b:read():equal(a:read()))
+  end)
+end
+
 image_test("copies", function()
   for _, case in ipairs(KINDS) do
     local kind, sizes, shape = table.unpack(case)
@@ -207,12 +227,6 @@ image_test("copies", function()
     a:copy(b, {origin = origin, region = region, to = to})
     t.eq(b:read{origin = to, region = region}:table(),
       a:read{origin = origin, region = region}:table(), kind)
-    local flat <close> = cl.buffer("float", #a + 2, -1)
-    a:copy(flat, {to = 3})
-    t.eq(flat:read{first = 1, count = 2}:table(), {-1, -1})
-    t.eq(flat:read{first = 3}:table(), a:read():reshape(#a):table(), kind)
-    b:write(flat, {first = 3})
-    t.ok(b:read():equal(a:read()), kind)
   end
   local a <close> = cl.image{width = 8, height = 8, data = 1}
   local b <close> = cl.buffer("float4", 64, 0)

@@ -47,8 +47,8 @@ local CPU = [[
   }]]
 
 -- Elements pass through local memory on their way from and to global memory,
--- so that neighbours read and write neighbours there; CELL leaves one out after
--- each 32, for a work-item to walk along its own without bank conflicts.
+-- so that neighbours read and write neighbours there. CELL leaves out one
+-- after each 32: a work-item walks along its own without bank conflicts.
 local GPU = [[
   local acc_ cells_[PIECE + PIECE / 32], part_[2][GROUP];
   size_t g_ = get_group_id(0), id_ = get_local_id(0);
