@@ -169,17 +169,19 @@ t.test("the order of a list changes no choice of the model", function()
   t.eq(choice(down), choice(up))
 end)
 
-t.test("the default strategy is near the best of a GEMM in 20 evaluations",
-  function()
-    local path = cl.home .. "/tests/tune/spaces/gemm_register.csv"
+for name, count in pairs{gemm_register = 20, convolution_h200 = 25} do
+  t.test(("the default strategy is near the best of %s in %d evaluations")
+    :format(name, count), function()
+    local path = ("%s/tests/tune/spaces/%s.csv"):format(cl.home, name)
     local all = tune{replay = path, strategy = "exhaustive"}
     local reached = {}
     for seed = 1, 25 do
-      local best = tune{replay = path, evaluations = 20, seed = seed}
+      local best = tune{replay = path, evaluations = count, seed = seed}
       reached[seed] = all.ms / best.ms
     end
     t.ok(stats.median(reached) >= 0.95, stats.median(reached))
   end)
+end
 
 t.test("the choice looks at the space and the budget", function()
   local small, large = space.new{x = "1..20"}, space.new{x = "1..100",
