@@ -18,7 +18,7 @@ local device = t.device()
 
 -- Few filters: each is a build of its own for most rungs.
 local SHAPES = {{1, 1, 3, 5}, {1, 90, 3, 5}, {90, 1, 3, 5}, {33, 70, 3, 5},
-  {67, 130, 4, 2}, {5, 6, 9, 12}, {70, 300, 9, 12}}
+  {67, 130, 4, 12}, {5, 6, 9, 7}, {70, 300, 9, 7}}
 
 -- Verifies a rung; one that the device refuses is a skip with the reason.
 local function verified(name, params, shape)
@@ -73,6 +73,8 @@ t.test("the largest filters: written out or not, in constant memory or not",
   function()
     local why = select(2, conv2d.check("vector", nil, {64, 64, 31, 31}))
     t.eq(why, "unroll = 1 takes filters of at most 128 elements; got 961")
+    why = select(2, conv2d.check("slide", nil, {64, 64, 5, 13}))
+    t.eq(why, "slide takes filters of at most 64 elements; got 65")
     local shape = {40, 50, 31, 30}
     if conv2d.check("vector", {unroll = 0}, shape) then
       verified("vector", {unroll = 0}, shape)

@@ -10,15 +10,22 @@ local tiling = require "clshell.family.tiling"
 local access, groups, param = tiling.access, tiling.groups, tiling.param
 
 local LARGE = 128 -- elements of a filter that are too many to write out
+local HELD = 64   -- elements of a filter that registers hold
 
 local function lx(default)
   return param("lx", {8, 16, 32, 64}, default, "local size along rows")
 end
 
-local ly = param("ly", {2, 4, 8, 16}, 8, "local size along columns")
+local function ly(default)
+  return param("ly", {2, 4, 8, 16}, default, "local size along columns")
+end
 
-local function height(help)
-  return param("height", {1, 2, 4, 8}, 4, help)
+local function width(values)
+  return param("width", values, 4, "columns of a work-item")
+end
+
+local function height(help, default)
+  return param("height", {1, 2, 4, 8}, default or 4, help)
 end
 
 -- Why constant memory cannot hold the filter, nil if it can.
@@ -27,6 +34,13 @@ local function constant(dev, s)
   local most = dev.max_constant_buffer_size
   return most and bytes > most and ("F is %s, the device's constant buffer %s")
     :format(text.bytes(bytes), text.bytes(most)) or nil
+end
+
+-- Why `taker` refuses filters of more than `most` elements, nil for others.
+local function at_most(most, s, taker)
+  local n = s.frows * s.fcols
+  return n > most and ("%s takes filters of at most %d elements; got %d")
+    :format(taker, most, n) or nil
 end
 
 -- The parameters and the size of the filter as defines.
@@ -40,7 +54,7 @@ end
 
 -- A rung of one work-item for each element that loads from A for each product.
 local function plain(rung)
-  rung.params = {lx(32), ly}
+  rung.params = {lx(32), ly(8)}
   function rung.range(s, p)
     return tiling.range(s.cols, s.rows, p.lx, p.ly)
   end
@@ -106,7 +120,7 @@ end
 -- A rung of several elements below each other.
 local function below(rung)
   rung.file = "register.cl"
-  rung.params = {lx(32), ly, height "elements of a work-item"}
+  rung.params = {lx(32), ly(8), height "elements of a work-item"}
   return tiled(rung, one, height_of, function(s, p)
     return (p.height + s.frows - 1) * s.fcols
   end)
@@ -124,7 +138,7 @@ return {
     accepts = constant,
   },
   tiled({
-    name = "tiled", file = "tiled.cl", params = {lx(32), ly},
+    name = "tiled", file = "tiled.cl", params = {lx(32), ly(8)},
     lesson = "a tile and its halo in local memory: edges are tested once for "
       .. "each element",
   }, one, one, function(s)
@@ -142,22 +156,44 @@ return {
   },
   tiled({
     name = "vector", file = "vector.cl",
-    params = {lx(16), ly,
-      param("width", {4, 8}, 4, "columns of a work-item"),
-      height "rows of a work-item",
+    params = {lx(16), ly(8), width{4, 8}, height "rows of a work-item",
       param("unroll", {0, 1}, 1, "1: the rows of the filter are written out")},
     lesson = "blocks of elements for each work-item: a row of the tile, "
       .. "loaded in vectors, serves all of them",
     accepts = function(s, p)
-      return p.unroll == 1 and s.frows * s.fcols > LARGE
-        and ("unroll = 1 takes filters of at most %d elements; got %d")
-          :format(LARGE, s.frows * s.fcols) or nil
+      return p.unroll == 1 and at_most(LARGE, s, "unroll = 1") or nil
     end,
   }, function(p)
     return p.width
   end, height_of, function(s, p)
     return (p.height + s.frows - 1) * groups(p.width + s.fcols - 1, p.width)
   end),
+  {
+    name = "slide", file = "slide.cl", defines = sized,
+    lesson = "no local memory: rows go through registers, the caches serve "
+      .. "neighbours",
+    params = {lx(32), ly(4), width{2, 4, 8}, height("rows of a work-item", 8)},
+    range = function(s, p)
+      return tiling.range(s.cols, s.rows, p.lx * p.width, p.ly * p.height,
+        p.lx, p.ly)
+    end,
+    accepts = function(dev, s)
+      return constant(dev, s) or at_most(HELD, s, "slide")
+    end,
+    traffic = function(s, p)
+      local w, h, e = p.width, p.height, s.esize
+      local v, left = w * e, groups((s.fcols - 1) // 2, w)
+      local parts = left + 1 + groups(s.fcols // 2, w)
+      local tall = h + s.frows - 1
+      return {
+        global = {access(tall * parts, v, v, h * s.lda * e),
+          access(h, v, v, h * s.ldb * e)},
+        fetch = (groups(s.cols, p.lx * w) * groups(s.rows, p.ly * h)
+          * (p.lx + parts - 1) * w * (p.ly * h + s.frows - 1)
+          + s.rows * s.cols) * e,
+      }
+    end,
+  },
   {
     name = "simd", file = "simd.cl", defines = sized,
     lesson = "for CPU devices: blocks of long vectors, from a copy without "

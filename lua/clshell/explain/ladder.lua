@@ -62,7 +62,8 @@ local AFTER = {
   },
   conv2d = {
     constant = {"naive"}, tiled = {"constant"}, register = {"tiled"},
-    unrolled = {"register"}, vector = {"unrolled"}, simd = {"naive"},
+    unrolled = {"register"}, vector = {"unrolled"}, slide = {"vector"},
+    simd = {"naive"},
   },
 }
 
