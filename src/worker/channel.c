@@ -10,8 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
-#include "remote.h"
+#include "channel.h"
+#include "wake.h"
 
 #define NAP 20000000 /* ns between two looks whether the worker lives */
 
@@ -171,7 +173,7 @@ static bool await(uint32_t op, uint32_t left) {
   Wire *w = clsh_heap_wire;
   uint32_t done;
   while (sent - (done = atomic_load(&w->answer)) > left) {
-    if (!wire_await(w, &w->answer, done, 2, NAP) && look(op))
+    if (!wake_await(w, &w->answer, done, 2, NAP) && look(op))
       return false;
   }
   return worker != 0;
@@ -188,7 +190,7 @@ Message *clsh_channel_begin(uint32_t op) {
 
 static void send(void) {
   sent++;
-  wire_post(clsh_heap_wire, &clsh_heap_wire->request, 1);
+  wake_post(clsh_heap_wire, &clsh_heap_wire->request, 1);
 }
 
 /* Sends the message. WORKER_DIED: the worker ended before it answered. */

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
-#include "remote.h"
+#include "channel.h"
 
 #define MOST ((size_t)1 << 40)
 #define LEAST ((size_t)1 << 30)

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "wire.h"
+#include "wake.h"
 
 #define MAXPLATFORMS 32
 #define MAXDEVICES 64
@@ -657,10 +657,10 @@ int clsh_serve_run(void) {
   out = wire_in(wire);
   for (;; seen++) {
     while (atomic_load(&wire->request) == seen)
-      wire_await(wire, &wire->request, seen, 1, 0);
+      wake_await(wire, &wire->request, seen, 1, 0);
     in = wire_out(wire, seen);
     wire_begin(out, in->op);
     answer();
-    wire_post(wire, &wire->answer, 2);
+    wake_post(wire, &wire->answer, 2);
   }
 }

@@ -7,8 +7,10 @@
 */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "remote.h"
+#include "thing.h"
 
 #define SAID 8192 /* bytes of a compiler's words on standard error */
 

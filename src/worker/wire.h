@@ -14,11 +14,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
@@ -137,51 +132,6 @@ static inline uint64_t wire_getn(Message *m) {
   if (p != NULL)
     memcpy(&n, p, sizeof n);
   return n;
-}
-
-static inline void wire_sleep(_Atomic uint32_t *a, uint32_t value, long ns) {
-  struct timespec t = {0, ns};
-  syscall(SYS_futex, a, FUTEX_WAIT, value, ns > 0 ? &t : NULL, NULL, 0);
-}
-
-static inline void wire_wake(_Atomic uint32_t *a) {
-  syscall(SYS_futex, a, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
-
-/* Rounds that a waiting side looks before it sleeps: some 30 us. */
-#define WIRE_SPIN 1000
-
-static inline void wire_pause(void) {
-#if defined __x86_64__ || defined __i386__
-  __builtin_ia32_pause();
-#else
-  atomic_signal_fence(memory_order_seq_cst);
-#endif
-}
-
-/*
-** Waits until *a is no longer `old`, or in rounds of ns nanoseconds (0: for
-** good). `bit` tells the other side that a wake is needed.
-*/
-static inline bool wire_await(Wire *w, _Atomic uint32_t *a, uint32_t old,
-                              uint32_t bit, long ns) {
-  for (int i = 0; i < WIRE_SPIN; i++) {
-    if (atomic_load_explicit(a, memory_order_acquire) != old)
-      return true;
-    wire_pause();
-  }
-  atomic_fetch_or(&w->asleep, bit);
-  if (atomic_load(a) == old)
-    wire_sleep(a, old, ns);
-  atomic_fetch_and(&w->asleep, ~bit);
-  return atomic_load(a) != old;
-}
-
-/* Counts *a on, for the other side. */
-static inline void wire_post(Wire *w, _Atomic uint32_t *a, uint32_t bit) {
-  atomic_fetch_add(a, 1);
-  if (atomic_load(&w->asleep) & bit)
-    wire_wake(a);
 }
 
 #endif
