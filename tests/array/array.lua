@@ -347,7 +347,16 @@ t.test("shapes broadcast, with gaps, views and up to four dimensions",
     end
     t.eq(at(x, 1), 1111)
     t.raises(function() return A + cl.buffer("int", 2) end, "2x3", " 2 ",
+      "do not broadcast", "shape 2 fits as y:reshape{2, 1}")
+    t.raises(function()
+      return cl.buffer("int", {2, 4}) - cl.buffer("int", {2, 3, 4})
+    end, "shape 2x4 fits as y:reshape{2, 1, 4}")
+    local err = t.raises(function() return row + cl.buffer("int", 2) end,
       "do not broadcast")
+    t.ok(not tostring(err):find("fits", 1, true))
+    t.raises(function() return row + {1, 2, 3} end,
+      'for a list: cl.buffer("int", 3, list)')
+    t.raises(function() return row + {0.5} end, 'cl.buffer("float", 1, list)')
     local vast = cl.buffer("char", {65536, 1, 1, 1})
       + cl.buffer("char", {65536, 1, 1}) + cl.buffer("char", {65536, 1})
     t.eq(#vast, 1 << 48)
@@ -494,7 +503,7 @@ t.test("operands that cannot be", function()
   t.raises(function() return x - -1 end, "-1 does not fit uchar")
   t.raises(function() return x + h end, "got an Array", "make a Buffer")
   t.raises(function() return x + {} end, "got a table")
-  t.raises(function() return x + {1} end, 'cl.buffer("float", n, list)')
+  t.raises(function() return x + {1} end, 'cl.buffer("int", 1, list)')
   t.raises(function() return (x + 1):transpos() end,
     "did you mean 'transpose'?")
   t.raises(function() return x + nil end, "x + y", "got nothing")
@@ -566,6 +575,8 @@ t.test("clone, axpy and concatenate", function()
   local y <close> = x:clone()
   t.eq({list(y), y.ld}, {{1.0, 2.0, 3.0, 4.0}, 2})
   y:axpy(2, x)
+  t.raises(function() y:axpy(2, 3) end, "axpy: an operand must be a Buffer")
+  t.raises(function() y:axpy(2) end, "axpy: ", "got nothing")
   t.eq(list(y), {3.0, 6.0, 9.0, 12.0})
   t.eq(list(cl.concatenate{x, y}), {1.0, 2.0, 3.0, 4.0, 3.0, 6.0, 9.0, 12.0})
   t.eq(list(cl.concatenate({x, y}, 2)),

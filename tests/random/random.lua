@@ -274,6 +274,8 @@ t.test("what it refuses", function()
     end},
     {"belong to uniform", function() cl.random(4, {mean = 1}) end},
     {"shape", function() cl.random(0) end},
+    {'cl.random: shape must be a table; got "float"', function()
+      cl.random("float", {2, 3}) end},
   } do
     t.raises(case[2], case[1])
   end

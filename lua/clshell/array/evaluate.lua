@@ -258,6 +258,9 @@ end
 --- y = a * x + y in one launch, for a number or an operand a.
 function methods.axpy(y, a, x)
   target("axpy", y)
+  if type(a) == "number" then
+    expression.subject("axpy", x)
+  end
   return methods.set(y, operators.add(operators.mul(a, x), y))
 end
 

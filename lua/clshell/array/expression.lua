@@ -44,9 +44,11 @@ local function operand(what, value)
   elseif value ~= nil and leaves[value] or CLASSES[text.class(value)] then
     return layout.scalar(what, layout.leaf(value))
   end
+  local first = class == "table" and math.type(value[1])
   cl.error(("%s: an operand must be a Buffer, an Array, an Expression or a "
-    .. "number; got %s"):format(what, text.got(value)), class == "table"
-    and value[1] and {hint = 'for a list: cl.buffer("float", n, list)'} or nil)
+    .. "number; got %s"):format(what, text.got(value)), first
+    and {hint = ('for a list: cl.buffer("%s", %d, list)'):format(
+    first == "integer" and "int" or first, #value)} or nil)
 end
 
 -- The Buffer or Expression of a method.
@@ -197,9 +199,10 @@ for _, name in ipairs{"lt", "le"} do
   end
 end
 --- Buffer:lt(y) -> Expression
---- 1 where x < y, 0 elsewhere, as int; eq, ne, lt, le, gt and ge are C's ==,
---- !=, <, <=, > and >=. Lua's own signs give one boolean and cannot serve. A
---- NaN is unequal to all, itself too, and neither less nor greater.
+--- 1 where the comparison holds, 0 elsewhere, as int: eq, ne, lt, le, gt and
+--- ge are C's ==, !=, <, <=, > and >=. Lua's own signs give one boolean and
+--- cannot serve. A NaN is unequal to all, itself too, and neither less nor
+--- greater.
 --- Also: Buffer:eq, Buffer:ne, Buffer:le, Buffer:gt, Buffer:ge
 for name in pairs(names.compare) do
   define(methods, name, 2, truth)

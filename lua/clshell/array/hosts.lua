@@ -78,7 +78,8 @@ local function find(what, h, greatest)
 end
 
 --- Array:min() -> number
---- The least element; a NaN among the elements is the result.
+--- The least element, of max the greatest; a NaN among the elements is the
+--- result.
 --- Also: Array:max
 function M.min(h)
   return select(2, find("min", h, false))
@@ -89,8 +90,8 @@ function M.max(h)
 end
 
 --- Array:argmin() -> integer
---- The number of the least element, from 1, in the order of reading: the first
---- of equal ones, and a NaN before all others.
+--- The number of the least element, of argmax the greatest, from 1 in the
+--- order of reading: the first of equal ones, and a NaN before all others.
 --- Also: Array:argmax
 function M.argmin(h)
   return (find("argmin", h, false))
@@ -161,10 +162,13 @@ local of_arrays = {}
 
 for _, name in ipairs(names.totals) do
   of_arrays[name] = function(h, ...)
-    if select(name == "dot" and 2 or 1, ...) ~= nil then
+    local dim = select(name == "dot" and 2 or 1, ...)
+    if dim ~= nil then
+      local whole = math.type(dim) == "integer"
       cl.error(("%s: an Array is reduced as a whole; along a dimension a "
-        .. "Buffer is: cl.buffer(h.type, h.shape, h):%s"):format(name,
-        name == "dot" and "dot(y, 1)" or name .. "(1)"))
+        .. "Buffer is: cl.buffer(h.type, h.shape, h):%s%s)"):format(name,
+        name == "dot" and "dot(y, " or name .. "(", whole and dim or 1),
+        {hint = not whole and names.PAIRS[name] or nil})
     end
     return M[name](h, ...)
   end

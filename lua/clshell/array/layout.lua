@@ -212,6 +212,20 @@ function M.scalar(what, leaf)
   return leaf
 end
 
+-- The sizes under which sums along a dimension of a shape fit that shape, as
+-- text; nil for any other operand than such sums.
+local function fitting(large, sums)
+  for d = 1, #large do
+    local sizes = table.move(large, 1, #large, 1, {})
+    table.remove(sizes, d)
+    if text.shape(sizes) == sums.text then
+      table.insert(sizes, d, 1)
+      return table.concat(sizes, ", ")
+    end
+  end
+  return nil
+end
+
 --- layout.broadcast(what, a, b) -> shape
 --- The shape of a result: dimensions are compared from the last on, and are
 --- equal, or one of the two is 1 or missing.
@@ -223,9 +237,14 @@ function M.broadcast(what, a, b)
   for d = 1, n do
     local x, y = a[d - n + #a] or 1, b[d - n + #b] or 1
     if x ~= y and x ~= 1 and y ~= 1 then
+      local fits, sums = fitting(a, b), b
+      if not fits then
+        fits, sums = fitting(b, a), a
+      end
       cl.error(("%s: the shapes %s and %s do not broadcast: their sizes, "
         .. "from the last on, must be equal or 1"):format(what, a.text,
-        b.text))
+        b.text), fits and {hint = ("the operand of shape %s fits as "
+        .. "y:reshape{%s}"):format(sums.text, fits)})
     end
     sizes[d] = x == 1 and y or x
   end

@@ -49,6 +49,13 @@ M.compare = {eq = "==", ne = "!=", lt = "<", le = "<=", gt = ">", ge = ">="}
 --- The methods that reduce Buffers and Arrays.
 M.totals = words "all any argmax argmin dot max mean min nrm2 sum"
 
+--- names.PAIRS
+--- Remedies of min and max for two operands.
+M.PAIRS = {
+  max = "the greater of each two elements is x:fmax(y)",
+  min = "the lesser of each two elements is x:fmin(y)",
+}
+
 --- names.methods
 --- All methods and operators of Buffers; names.host: those of Arrays.
 M.methods = words [[abs argsort astype axpy clamp clone diagonal fmax fmin set

@@ -104,7 +104,7 @@ end
 
 -- The operands of a list, of one type and one number of dimensions.
 local function joined(what, list)
-  argument.check(what, "list", list, "table")
+  argument.check(what, "list", list, "table", what .. "{x, y}")
   local first = list[1]
   if first == nil then
     cl.error(what .. ": the list is empty")

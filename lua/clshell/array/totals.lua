@@ -54,8 +54,7 @@ local function apply(name, x, dim)
   elseif (name == "min" or name == "max") and (math.type(dim) ~= "integer"
       or dim < 1 or dim > #x.dims) then
     cl.error(("%s: dim must be an integer from 1 to %d; got %s"):format(name,
-      #x.dims, text.got(dim)), {hint = ("the %s of each two elements is "
-      .. "x:f%s(y)"):format(name == "min" and "lesser" or "greater", name)})
+      #x.dims, text.got(dim)), {hint = names.PAIRS[name]})
   end
   return along(name, op, x, dim)
 end
@@ -65,9 +64,10 @@ end
 --- along that dimension, a Buffer of the shape left, which is not waited for.
 --- Of a vector, x:sum(1) has one element and stays on the device. An
 --- expression is calculated in the same launch: (x * y):sum() reads x and y
---- once. Integers are added in 64 bits and give long or ulong. A sum of n
---- reals is off by at most 12 log2(n) roundings of the sum of absolute values,
---- each 2^-24 for float and half, 2^-53 for double.
+--- once. A / A:sum(2):reshape{m, 1} divides the m rows of A by their sums.
+--- Integers are added in 64 bits and give long or ulong. A sum of n reals is
+--- off by at most 12 log2(n) roundings of the sum of absolute values, each
+--- 2^-24 for float and half, 2^-53 for double.
 function methods.sum(x, dim)
   return apply("sum", x, dim)
 end
@@ -89,9 +89,9 @@ function methods.max(x, dim)
 end
 
 --- Buffer:argmin([dim]) -> integer or Buffer
---- The number of the least element, from 1, in the order of reading; with
---- `dim` the indices along that dimension, a Buffer of long. Of equal ones it
---- is the first, and a NaN comes before all others.
+--- The number of the least element, of argmax the greatest, from 1 in the
+--- order of reading; with `dim` the indices along that dimension, a Buffer of
+--- long. Of equal ones it is the first, and a NaN comes before all others.
 --- Also: Buffer:argmax
 function methods.argmin(x, dim)
   return apply("argmin", x, dim)
@@ -149,6 +149,7 @@ function methods.dot(x, y, dim)
     cl.error(("dot: the operands must have one shape; got %s and %s"):format(
       a.dims.text, b.dims.text))
   end
+  layout.check_context("dot", a, b)
   local type = operation.wide(types.common("dot", a.kind.type, b.kind.type))
   if not types.known[type].real then
     x = methods.astype(x, type) -- a product of two int may need 64 bits

@@ -165,6 +165,10 @@ end
 ---   context    session's  the Context of a device
 function cl.random(shape, opts)
   local what = "cl.random"
+  if math.type(shape) == nil then
+    argument.check(what, "shape", shape, "table",
+      'cl.random({2, 3}, {type = "float"})')
+  end
   opts = options.check(opts, what)
   local type, normal = opts.type or "float", opts.deviation ~= nil
   if not types.known[type] then

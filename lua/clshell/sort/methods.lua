@@ -8,6 +8,7 @@ require "clshell.array.evaluate"
 local expression = require "clshell.array.expression"
 local host = require "cl.host"
 local integer = require "clshell.base.integer"
+local layout = require "clshell.array.layout"
 local options = require "clshell.base.options"
 local program = require "clshell.family.program"
 local scan = require "clshell.scan"
@@ -83,6 +84,7 @@ function methods.sort(x, opts)
   elseif values.rows and values.ld ~= values.cols then
     cl.error "sort: values must have no gaps between rows; pass b:clone()"
   end
+  layout.check_context("sort", x, values)
   local in_context = {context = x.context}
   local index <close> = cl.buffer("uint", #x, nil, in_context)
   local y = sort(x, {order = opts.order, index = index})
