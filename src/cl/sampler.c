@@ -66,7 +66,8 @@ static const char *const sampler_options[] = {"normalized", "address",
  *   address     clamp_to_edge  beyond the edge: "clamp" (the border, 0),
  *                              "repeat" and "mirrored_repeat" (normalized
  *                              alone), "none" (the kernel never goes there)
- *   filter      nearest        "linear" interpolates, for read_imagef alone
+ *   filter      nearest        "linear" interpolates (in 2-D bilinear), for
+ *                              read_imagef alone
  *   context     session's      the Context of another device
  */
 static int cl_sampler_(lua_State *L) {

@@ -146,6 +146,13 @@ t.test("what users of other languages ask for is answered", function()
     has(word, "not bound")
   end
   has("callback", "on_complete")
+  for word, found in pairs{zeros = "numpy", dtype = "numpy", std = "reduction",
+      softmax = "reduction", ["top k"] = "sorted", ["prefix sum"] = "sorted",
+      clip = "Buffer:clamp", bilinear = "cl.sampler",
+      cumsum = "Buffer:cumsum", texture = "image"} do
+    local list = help.search(word, {width = 80, height = 24, color = false})
+    t.ok(list:find(found, 1, true), word)
+  end
   has("shared context", "cl.contexts")
   has("spir-v", "cl.build_il")
   has("threadIdx", "get_local_id(0)")

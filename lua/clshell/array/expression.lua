@@ -239,7 +239,7 @@ define(methods, "fmin", 2, common)
 --- the number. x:max() is the greatest element of all.
 define(methods, "fmax", 2, common)
 --- Buffer:clamp(lo, hi) -> Expression
---- The elements, but not below lo nor above hi; lo for a NaN.
+--- The elements, but not below lo nor above hi (NumPy's clip); lo for a NaN.
 define(methods, "clamp", 3, common)
 --- Buffer:where(a, b) -> Expression
 --- a where the element is not 0, b elsewhere: `x:lt(0):where(-x, x)`. Both are

@@ -220,6 +220,30 @@ calculated in the same kernel; x:sum(1) is a Buffer of the sums along the first
 dimension.
 Try: ?Buffer:set, ?Buffer:slice, ?Buffer:sum, ?cl.map and ?Buffer:where
 
+reduction, axis, keepdims, std, variance, softmax, norm, prod
+x:sum(), x:mean(), x:max(), x:argmin(), x:nrm2() and x:any() are one number, or
+with a dimension a Buffer of the shape left: A:sum(2) is a sum for each row of
+A, and A:sum(2):reshape{m, 1} a column that fits A again. The variance of the
+columns is ((A - A:mean(1)) ^ 2):mean(1). For e = (A - A:max(2):reshape{m,
+1}):exp(), the softmax of the rows is e / e:sum(2):reshape{m, 1}. x:fmax(y) is
+the greater of each two elements. x:reduce{op = "a * b", identity = 1} is the
+product of all.
+Try: ?Buffer:sum, ?Buffer:argmax and ?Buffer:reduce
+
+sorted, top-k, topk, prefix sum, cumulative, cumprod
+x:sort() are the elements in order and x:argsort() their places, from 1; the k
+greatest (top k) are x:sort{order = "descending"}:slice(1, k). x:cumsum() are
+the prefix sums, x:scan{op = "a * b", identity = 1} running products.
+Try: ?Buffer:sort, ?Buffer:gather and ?Buffer:scan
+
+numpy, pyopencl, empty_like, asarray, dtype, tolist
+cl.buffer("float", {2, 3}, 0) is a Buffer of zeros on the device, with 1 one of
+ones; without a number its content is arbitrary, and a list or an Array in its
+place is copied. cl.arange and cl.linspace count, cl.random draws, x:clone() copies. x.type and
+x.shape are the type and the shape, #x the number of elements; x:read() is an
+Array of the host, x:read():table() a table of Lua. All indices begin at 1.
+Try: ?cl.buffer, ?expression, ?slice and ?reduction
+
 slice, view, slicing, reverse, flip, roll, strides
 x:slice(from, to, step) is some of the elements of a Buffer or an Expression,
 counted from 1, or from the end where negative: x:slice(-1, 1, -1) is x
