@@ -47,12 +47,13 @@ static int distance(const char *a, const char *b) {
 
 /*
 ** The distance of a name that may be meant. One letter for another leaves
-** nothing of a word as short as `at`: `as` is not near.
+** nothing of a word as short as `at`: `as` is not near. Of longer ones half of
+** the letters stay: `lt` is not near to `std`.
 */
 static int away(const char *word, const char *name) {
   int d = distance(word, name);
-  size_t n = strlen(word);
-  return d > 0 && n < 3 && strlen(name) == n ? INT_MAX : d;
+  int n = (int)strlen(word), m = (int)strlen(name);
+  return (d > 0 && n < 3 && m == n) || d > (n > m ? n : m) / 2 ? INT_MAX : d;
 }
 
 /* How many edits away a name still counts as near: none of a long word. */
@@ -77,8 +78,9 @@ const char *clsh_nearest(const char *word, const char *const names[]) {
 
 /** cl.nearest(word, names [, most]) -> string or nil
  * The name of the list nearest to `word`; nil where none is near: within
- * `most` edits, by default a third of the word's letters and one. In a word of
- * one or two letters, other letters are not near, more or fewer are.
+ * `most` edits, by default a third of the word's letters and one, and at most
+ * half of the letters of the longer of the two. In a word of one or two
+ * letters, other letters are not near, more or fewer are.
  */
 static int cl_nearest(lua_State *L) {
   const char *word = luaL_checkstring(L, 1);

@@ -43,7 +43,7 @@ t.test("a message shortens the lines that quote much", function()
   end
   t.eq({cl.nearest(long, {"a"}), cl.nearest(long, {"a"}, 1000)}, {})
   t.eq({cl.nearest("at", {"as"}), cl.nearest("ff", {"f"}),
-    cl.nearest("AS", {"as"})}, {nil, "f", "as"})
+    cl.nearest("AS", {"as"}), cl.nearest("std", {"lt"})}, {nil, "f", "as"})
   t.raises(function() cl.buffer(long, 1) end, "no element type")
   t.ok(not tostring(select(2, pcall(cl.buffer, long, 1))):find "did you mean")
   local message = ("line\n"):rep(2000)
