@@ -259,7 +259,7 @@ static int array_set(lua_State *L) {
 static int array_reshape(lua_State *L) {
   Array *a = clsh_array_check(L, 1);
   Shape s;
-  clsh_shape_check(L, 2, a->type, &s);
+  clsh_shape_other(L, a->type, &s);
   if (s.count != a->shape.count)
     return clsh_error_arg(L, 2, "an Array %s has %I elements, %s has %I",
                           clsh_array_name(L, a), (lua_Integer)a->shape.count,

@@ -211,7 +211,7 @@ static int buffer_as(lua_State *L) {
 static int buffer_reshape(lua_State *L) {
   Buffer *b = clsh_buffer_check(L, 1);
   Shape s;
-  clsh_shape_check(L, 2, b->type, &s);
+  clsh_shape_other(L, b->type, &s);
   if (s.count != b->shape.count)
     return clsh_error_arg(L, 2, "the Buffer has %I elements, %s has %I",
                           (LUAI_UACINT)b->shape.count,

@@ -55,7 +55,7 @@ const char *clsh_class_name(lua_State *L, int arg) {
 }
 
 static const char *article(const Class *class) {
-  return strchr("AE", class->name[0]) != NULL ? "an" : "a";
+  return strchr("AEI", class->name[0]) != NULL ? "an" : "a";
 }
 
 /* The object at `arg`, closed or not; anything else raises. */

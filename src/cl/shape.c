@@ -50,6 +50,14 @@ void clsh_shape_check(lua_State *L, int arg, const Type *t, Shape *s) {
   }
 }
 
+/* The one shape at 2 of a reshape, whose sizes do not stand one by one. */
+void clsh_shape_other(lua_State *L, const Type *t, Shape *s) {
+  clsh_shape_check(L, 2, t, s);
+  if (lua_type(L, 3) == LUA_TNUMBER)
+    clsh_error_arg(L, 3, "the sizes must be in one table: {%I, %I}",
+                   lua_tointeger(L, 2), lua_tointeger(L, 3));
+}
+
 /*
 ** The shape of the same memory as elements of another type: the last
 ** dimension changes, and its bytes must be a whole number of elements.

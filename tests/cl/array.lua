@@ -309,6 +309,7 @@ t.test("reshape shares the memory", function()
   t.eq(b[1], 99)
   t.raises(function() b:reshape(5) end, "6 elements", "[5] has 5")
   t.raises(function() b:reshape {} end, "dimensions")
+  t.raises(function() b:reshape(6, 1) end, "in one table: {6, 1}")
 end)
 
 t.test("copy and convert", function()

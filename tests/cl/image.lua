@@ -89,6 +89,7 @@ image_test("kinds, fields and memory", function()
   local img <close> = cl.image{format = "r unorm_int8", width = 6, height = 4}
   t.eq(tostring(img), "Image 2d r unorm_int8 6x4")
   t.raises(function() return img[1] end, "read them first: img:read()[1]")
+  t.raises(function() return img.shap end, "an Image has no field")
   t.raises(function() return img.widht end, "did you mean 'width'?")
   img:close()
   t.eq(tostring(img), "Image 2d r unorm_int8 6x4 (closed)")

@@ -188,6 +188,8 @@ t.test("the same memory under another shape", function()
   t.raises(function() b:matrix(1, 2, 3, 6):reshape(6) end,
     "the rows have gaps (ld = 6)", "b:clone()")
   t.raises(function() b:reshape "x" end, "must be a shape")
+  t.raises(function() b:reshape(3, 4) end,
+    "the sizes must be in one table: {3, 4}")
   b:close()
   t.eq(v:read()[1], 7, "a view keeps the memory")
   t.raises(function() b:reshape(12) end, "closed")

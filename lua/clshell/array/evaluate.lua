@@ -271,9 +271,9 @@ local OWN = {clone = true, eval = true, read = true, reshape = true}
 --- Expression:reshape(shape) -> Buffer
 --- A new Buffer with the elements under another shape; that of a Buffer, which
 --- is no copy, is Buffer:reshape.
-function methods.reshape(x, shape)
+function methods.reshape(x, ...)
   local b = methods.eval(x)
-  return b:reshape(shape)
+  return b:reshape(...)
 end
 
 --- Buffer:clone() -> Buffer
