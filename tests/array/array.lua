@@ -517,6 +517,9 @@ t.test("operands that cannot be", function()
     'b:as "float"')
   t.eq(list(cl.buffer("float4", 1, 2):as "float" * 2), {4.0, 4.0, 4.0, 4.0})
   t.raises(function() x:set("x") end, 'got "x"')
+  t.raises(function() x:set(2, 5) end, "set takes 1 operand besides x",
+    "x:slice(i, j):set(y)")
+  t.eq(list(x), {1, 1, 1}, "one element for another is not all")
   t.raises(function() x.set(nil, 1) end, "Buffer:set: self")
   local e = x + 1
   x:close()

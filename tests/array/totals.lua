@@ -235,6 +235,8 @@ t.test("what cannot be reduced", function()
   t.raises(function() x:sum(3) end,
     "sum: dim must be an integer from 1 to 2; got 3")
   t.raises(function() x:sum(1.5) end, "got 1.5")
+  t.raises(function() x:sum(1, 2) end, "sum takes one dim at a time")
+  t.raises(function() x:dot(x, 1, 2) end, "dot takes one dim at a time")
   t.raises(function() x:max(0) end, "got 0", "x:fmax(y)")
   t.raises(function() x:min(x) end, "got a Buffer", "x:fmin(y)")
   local other <close> = cl.contexts{cl.device()}[1]

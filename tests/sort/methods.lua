@@ -158,6 +158,8 @@ t.test("histogram: what it refuses", function()
   local y <close> = cl.buffer("float", 4, 1)
   for text, f in pairs{
     ["from must be a number; got nothing"] = function() x:histogram{} end,
+    ["x:histogram{from = 0, to = 1, bins = 10}"] = function()
+      x:histogram() end,
     ["bins must divide the 10 values from 0 to 9; got 3"] = function()
       x:histogram{from = 0, to = 9, bins = 3}
     end,

@@ -228,8 +228,12 @@ end
 --- waited for; a target that the expression also reads at other places gets a
 --- copy of the result. The conversion is C's assignment, but a real into
 --- integers and 64 bits into fewer are errors: say astype.
-function methods.set(x, value)
+function methods.set(x, value, more)
   local out = target("set", x)
+  if more ~= nil then -- Array:set(i, x) sets one element
+    cl.error("set takes 1 operand besides x, for all elements: x:set(y)",
+      {hint = "a part is x:slice(i, j):set(y)"})
+  end
   if type(value) == "number" and text.class(x) == "Buffer" then
     return x:fill(value)
   end

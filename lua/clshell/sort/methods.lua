@@ -22,6 +22,8 @@ local EACH = 16     -- elements of a work-item of a histogram, at least
 local BUSY = 8      -- work-groups of a histogram for each compute unit
 local COUNTERS = 4096 -- of a histogram in local memory, at most
 
+local EXAMPLE = "x:histogram{from = 0, to = 1, bins = 10}"
+
 local methods = {}
 
 -- A Buffer, an Array or an Expression as a Buffer without gaps or an Array.
@@ -139,7 +141,7 @@ local function ends(what, type, opts)
     if value == nil and own then
       value = i == 1 and known.low or known.high
     end
-    argument.check(what, name, value, "number")
+    argument.check(what, name, value, "number", EXAMPLE)
     if known.real then
       value = value + 0.0
       if not text.finite(value) then
