@@ -59,8 +59,14 @@ static void badrow(lua_State *L, const Array *a, const Place *w,
   if (lua_type(L, row) != LUA_TTABLE)
     clsh_error(L, "%s must be a table of %I %s; got %s", which, expected, unit,
                luaL_typename(L, row));
-  clsh_error(L, "%s must have %I %s; got %I", which, expected, unit,
-             (lua_Integer)lua_rawlen(L, row));
+  lua_Integer got = (lua_Integer)lua_rawlen(L, row);
+  const char *remedy = "";
+  if (w->depth == 0 && a->shape.ndims > 1 &&
+      got == (lua_Integer)a->shape.count)
+    remedy = lua_pushfstring(
+        L, "; for a list of all: the shape %I, then x:reshape(shape)", got);
+  clsh_error(L, "%s must have %I %s; got %I%s", which, expected, unit, got,
+             remedy);
 }
 
 static void storenext(lua_State *L, Array *a, Place *w) {

@@ -157,6 +157,8 @@ t.test("init: nested tables", function()
   end
   t.raises(init(3, {1, 2}), "the table must have 3 elements; got 2")
   t.raises(init({2, 2}, {{1, 2}}), "the table must have 2 rows; got 1")
+  t.raises(init({2, 2}, {1, 2, 3, 4}), "the table must have 2 rows; got 4; "
+    .. "for a list of all: the shape 4, then x:reshape(shape)")
   t.raises(init({3, 4}, {{1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 4, 5}}),
            "row 3 must have 4 elements; got 5")
   t.raises(init({2, 2}, {{1, 2}, {3}}), "row 2 must have 2 elements; got 1")

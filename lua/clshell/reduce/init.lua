@@ -37,7 +37,9 @@ end
 --- float, double or int without gaps (an Array or a table is copied there). y
 --- is a Buffer of one element, y:read()[1] the number. A sum of n elements is
 --- off by verify.bound(type, n) of the sum of absolute values at most; one of
---- int wraps as int does. NaN among the elements is the result.
+--- int wraps as int does. NaN among the elements is the result. The methods
+--- x:sum(), x:min() and x:max() give numbers, of expressions and along a
+--- dimension too.
 --- Options:
 ---   op      sum            "sum", "min" or "max"
 ---   kernel  the best known  a rung's name, see reduce.kernels; with it the

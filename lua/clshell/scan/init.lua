@@ -10,7 +10,8 @@ local family = require "clshell.family"
 --- Buffer of float, double or int without gaps (an Array or a table is copied
 --- there), y a vector of as many elements. An element of y is off by
 --- verify.bound(type, n) of the sum of absolute values at most; sums of int
---- wrap as int does.
+--- wrap as int does. The method x:cumsum() keeps the shape and adds integers
+--- in 64 bits.
 --- Options:
 ---   kind    inclusive      "inclusive": x[i] belongs to y[i]; "exclusive": it
 ---           does not, and y[1] is 0
