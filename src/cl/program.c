@@ -71,6 +71,17 @@ static int program_kernels(lua_State *L) {
   return 1;
 }
 
+/* What PoCL calls a kernel that has the name of a function of OpenCL C. */
+static const char POCL[] = "_cl_";
+
+static bool isfunction(const char *const names[], const char *name) {
+  size_t n = sizeof POCL - 1;
+  for (; *names != NULL; names++)
+    if (strncmp(*names, POCL, n) == 0 && strcmp(*names + n, name) == 0)
+      return true;
+  return false;
+}
+
 /* Raises: no such kernel; gives the nearest name and lists all. */
 static int nokernel(lua_State *L, const Program *p, const char *name) {
   luaL_Buffer b;
@@ -87,6 +98,11 @@ static int nokernel(lua_State *L, const Program *p, const char *name) {
   }
   names[n] = NULL;
   luaL_pushresult(&b);
+  if (isfunction(names, name))
+    return clsh_error(L,
+                      "no kernel '%s': it has the name of a function of "
+                      "OpenCL C; give it another one",
+                      name);
   const char *near = clsh_nearest(name, names);
   if (near != NULL)
     lua_pushfstring(L, "did you mean '%s'? The", near);

@@ -35,6 +35,12 @@ t.test("programs from source, with defines", function()
   t.eq(tostring(p), "Program test.cl")
   local e = t.raises(function() return p.h end, "no kernel 'h'", ": f, g")
   t.raises(function() p:ff(x) end, "no kernel 'ff'; did you mean 'f'?")
+  local step <close> = cl.build [[
+kernel void step(global int *x) { x[0] = 1; }]]
+  if step:kernels()[1] ~= "step" then -- PoCL's are macros
+    t.raises(function() step:step(x) end, "no kernel 'step'",
+      "has the name of a function of OpenCL C")
+  end
   t.raises(function() p(x) end, "a Program has kernels", ":range(n)(...)")
   t.raises(function() local kernel = p.f; kernel(x) end,
     "f: a Kernel is called over a range", "k:range(n)(...)")
