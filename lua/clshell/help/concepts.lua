@@ -241,8 +241,8 @@ cl.buffer("float", {2, 3}, 0) is a Buffer of zeros on the device, with 1 one of
 ones; without a number its content is arbitrary, and a list or an Array in its
 place is copied. cl.arange and cl.linspace count, cl.random draws, x:clone()
 copies. x.type and x.shape are the type and the shape, #x the number of
-elements; x:read() is an Array of the host, x:read():table() a table of Lua. All
-indices begin at 1.
+elements; x:read() is an Array of the host, x:read():table() a table of Lua.
+All indices begin at 1.
 Try: ?cl.buffer, ?expression, ?slice and ?reduction
 
 slice, view, slicing, reverse, flip, roll, strides
