@@ -247,7 +247,9 @@ function methods.set(x, value, more)
     cl.error(("set: the shape %s of the expression is not that of the "
       .. "target, %s"):format(e.dims.text, out.dims.text))
   elseif e.dims then
-    layout.check_context("set", e, out)
+    layout.check_context("set", e, out, out.context == layout.HOST
+      and "b:read(h) copies a Buffer to an Array"
+      or "b:write(h) copies an Array to a Buffer")
   end
   local c = calculation(e, out)
   if not c.aliased then

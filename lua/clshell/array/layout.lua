@@ -180,14 +180,15 @@ function M.new(type, dims, context)
   return cl.buffer(type, dims, nil, {context = context})
 end
 
---- layout.check_context(what, a, b)
---- Raises where one operand is on another device, or on the host.
-function M.check_context(what, a, b)
+--- layout.check_context(what, a, b [, hint])
+--- Raises where one operand is on another device, or on the host; the hint
+--- tells how to bring both together.
+function M.check_context(what, a, b, hint)
   if a.context == b.context then
     return
   elseif a.context == M.HOST or b.context == M.HOST then
-    cl.error(("%s: got an Array beside a Buffer"):format(what),
-      {hint = "make a Buffer of the Array: cl.buffer(h.type, h.shape, h)"})
+    cl.error(("%s: got an Array beside a Buffer"):format(what), {hint = hint
+      or "make a Buffer of the Array: cl.buffer(h.type, h.shape, h)"})
   end
   cl.error(what .. ": the Buffers are of different contexts (devices)")
 end
