@@ -104,7 +104,8 @@ t.test("an operation gives on the host what it gives on the device",
   function()
     local all = operations()
     t.ok(#all > 90, #all)
-    for _ = 1, tonumber(os.getenv "CLSHELL_TRIES") or 40 do
+    local tries = tonumber(os.getenv "CLSHELL_TRIES") or 40
+    for _ = 1, math.min(tries, #all) do
       local name, f = table.unpack(table.remove(all, math.random(#all)))
       local done
       for _ = 1, 20 do
