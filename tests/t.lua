@@ -198,6 +198,16 @@ function t.tmp(name)
   return path
 end
 
+--- t.swap(list, key, value) -> a variable to be closed
+--- Sets list[key] until the variable is closed.
+function t.swap(list, key, value)
+  local before = list[key]
+  list[key] = value
+  return setmetatable({}, {__close = function()
+    list[key] = before
+  end})
+end
+
 --- t.keeps(class, ...)
 -- Objects of these classes may outlive a test: the library keeps them to
 -- use them again (programs it has built, say).

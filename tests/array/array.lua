@@ -592,11 +592,9 @@ end)
 t.test("several elements of a work-item, as on GPUs", function()
   local fused = require "clshell.array.fused"
   local device = cl.device()
-  local before, ctx <close> = fused.each[device.type], cl.context(device)
-  local _ <close> = setmetatable({}, {__close = function()
-    fused.each[device.type] = before
-  end})
-  fused.each[device.type] = before == 4 and 3 or 4
+  local ctx <close> = cl.context(device)
+  local _ <close> = t.swap(fused.each, device.type,
+    fused.each[device.type] == 4 and 3 or 4)
   for _, n in ipairs{1, 2, 255, 256, 257, 1023, 1025, 5000} do
     local x = cl.buffer("float", n, nil, {context = ctx})
     local y = cl.buffer("float", n, 2, {context = ctx})

@@ -91,11 +91,9 @@ end)
 t.test("work-groups scan, as on GPUs", function()
   local fused = require "clshell.array.fused"
   local device = cl.device()
-  local before, ctx <close> = fused.serial[device.type], cl.context(device)
-  local _ <close> = setmetatable({}, {__close = function()
-    fused.serial[device.type] = before
-  end})
-  fused.serial[device.type] = not before
+  local ctx <close> = cl.context(device)
+  local _ <close> = t.swap(fused.serial, device.type,
+    not fused.serial[device.type])
   for _, n in ipairs{1, 2, 255, 2047, 2048, 2049, 70001, 1 << 20} do
     local values = {}
     for i = 1, n do

@@ -293,11 +293,9 @@ end)
 t.test("work-groups reduce, as on GPUs", function()
   local fused = require "clshell.array.fused"
   local device = cl.device()
-  local before, ctx <close> = fused.serial[device.type], cl.context(device)
-  local _ <close> = setmetatable({}, {__close = function()
-    fused.serial[device.type] = before
-  end})
-  fused.serial[device.type] = not before
+  local ctx <close> = cl.context(device)
+  local _ <close> = t.swap(fused.serial, device.type,
+    not fused.serial[device.type])
   for _, n in ipairs{1, 65, 255, 2047, 2048, 2049, 70001, 1 << 20} do
     local x <close> = cl.buffer("int", n, nil, {context = ctx})
     cl.map("int x = (int)(i % 1000) - 7", {x = x})
