@@ -1,10 +1,19 @@
-/* op.cl - the operation of a reduction; the other files include it
+/* op.cl - what is reduced and how; the other files include it
 ** SPDX-License-Identifier: MIT
 **
-**   COMBINE(a, b)  a + b, the smaller, or the larger; of scalars and vectors
-**   NEUTRAL(x)     changes no result: 0, or an element of x
+**   COMBINE(a, b)      a + b, the smaller, or the larger
+**   NEUTRAL(x)         changes no result: 0, or an element of x
+**   SOURCE             the parameters that elements come from: a vector, x
+**   START(row)         where the elements of a row start; x is one row
+**   ELEMENT(start, i)  element i of the row that starts there
+**   KEEP(y, at, s)     y[at] = s
 **
 ** NaN in either operand is the result, whatever the order.
+**
+** The methods of Buffers, x:sum() and the others, reduce expressions, the rows
+** of one too, with the same kernels: they define all of these words, and
+** LINE(at, n): whether n elements from `at` on are in one row of their Buffers,
+** where LINE_ELEMENT(start, at, i, v) is element i + v without a division.
 **
 ** Defines: REAL (float, double or int), OP (SUM, MIN or MAX).
 */
@@ -22,6 +31,14 @@
 #define OP SUM
 #endif
 
+#ifndef SOURCE
+#define RESULT REAL /* element type of y */
+#define SOURCE global const REAL *restrict x
+#define START(row) 0
+#define ELEMENT(start, i) x[i]
+#define LINE(at, n) 0
+#define LINE_ELEMENT(start, at, i, v) x[i]
+#define KEEP(y, at, s) (y)[at] = s
 #if OP == SUM
 #define COMBINE(a, b) ((a) + (b))
 #define NEUTRAL(x) 0
@@ -31,4 +48,5 @@
 #else
 #define COMBINE(a, b) ((((b) > (a)) | ((b) != (b))) ? (b) : (a))
 #define NEUTRAL(x) (x)[0]
+#endif
 #endif

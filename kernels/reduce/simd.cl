@@ -6,55 +6,53 @@
 ** A second launch, of grid_stride.cl, reduces the elements of y to one.
 **
 ** Arguments:
-**   n  elements of x
 **   x  in:  vector
+**   n  elements of x, or of each row
 **   y  out: one element per work-item
-** NDRange: one dimension, global = ceil(n / BLOCK), local = 1.
-** Defines: REAL, OP, BLOCK, WIDTH, VECTORS.
-** Assumes: WIDTH is 4, 8 or 16.
+** NDRange: one dimension, global = rows * ceil(n / BLOCK), local = 1.
+** Defines: REAL, OP, BLOCK, LANES.
+** Assumes: LANES is a power of two.
 **
 ** Lesson: a core has long vectors and an addition that takes several clocks.
-** VECTORS sums in registers, each of WIDTH elements, keep additions going
-** while earlier ones are under way; the block is read in order, as the core's
-** prefetcher expects. No local memory, no barrier.
+** The compiler makes vectors of LANES sums and keeps them in registers, so
+** additions go on while earlier ones are under way; the block is read in order,
+** as the core's prefetcher expects. No local memory, no barrier.
 */
 #include "op.cl"
 #ifndef BLOCK
-#define BLOCK 65536 /* elements per work-item */
+#define BLOCK 4096 /* elements per work-item */
 #endif
-#ifndef WIDTH
-#define WIDTH 16 /* elements per vector */
+#ifndef LANES
+#define LANES 64 /* sums side by side */
 #endif
-#ifndef VECTORS
-#define VECTORS 4 /* vectors whose sums are in registers */
-#endif
-
-#define CAT_(a, b) a##b
-#define CAT(a, b) CAT_(a, b)
-#define VECTOR CAT(REAL, WIDTH)
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void reduce(int n, global const REAL *restrict x, global REAL *restrict y)
+void reduce(SOURCE, ulong n, global RESULT *restrict y)
 {
-  const size_t begin = get_global_id(0) * BLOCK;
-  const size_t end = min(begin + BLOCK, (size_t)n);
-  size_t i = begin;
-  VECTOR sums[VECTORS];
-  REAL sum = NEUTRAL(x), lanes[WIDTH];
-  for (int v = 0; v < VECTORS; v++)
-    sums[v] = NEUTRAL(x);
-  for (; i + WIDTH * VECTORS <= end; i += WIDTH * VECTORS)
-#pragma unroll
-    for (int v = 0; v < VECTORS; v++) {
-      const VECTOR a = CAT(vload, WIDTH)(0, x + i + v * WIDTH);
-      sums[v] = COMBINE(sums[v], a);
-    }
-  for (; i < end; i++)
-    sum = COMBINE(sum, x[i]);
-  for (int v = 1; v < VECTORS; v++)
-    sums[0] = COMBINE(sums[0], sums[v]);
-  CAT(vstore, WIDTH)(sums[0], 0, lanes);
-  for (int k = 0; k < WIDTH; k++)
-    sum = COMBINE(sum, lanes[k]);
-  y[get_group_id(0)] = sum;
+  const size_t blocks = (n + BLOCK - 1) / BLOCK;
+  const size_t start = START(get_group_id(0) / blocks);
+  size_t i = get_group_id(0) % blocks * BLOCK;
+  const size_t end = min((ulong)i + BLOCK, n);
+  REAL lanes[LANES];
+  for (int v = 0; v < LANES; v++)
+    lanes[v] = NEUTRAL(x);
+  for (; i + LANES <= end; i += LANES)
+    if (LINE(start + i, LANES)) {
+      for (int v = 0; v < LANES; v++) {
+        const REAL one = LINE_ELEMENT(start, start + i, i, v);
+        lanes[v] = COMBINE(lanes[v], one);
+      }
+    } else
+      for (int v = 0; v < LANES; v++) {
+        const REAL one = ELEMENT(start, i + v);
+        lanes[v] = COMBINE(lanes[v], one);
+      }
+  for (int v = 0; i < end; v++, i++) {
+    const REAL one = ELEMENT(start, i);
+    lanes[v] = COMBINE(lanes[v], one);
+  }
+  for (int s = LANES / 2; s > 0; s /= 2)
+    for (int v = 0; v < s; v++)
+      lanes[v] = COMBINE(lanes[v], lanes[v + s]);
+  KEEP(y, get_group_id(0), lanes[0]);
 }

@@ -1,39 +1,51 @@
-/* blocks.cl - scan for CPUs, a loop over a block of elements per work-item
+/* blocks.cl - scan for CPUs, a block of elements per work-item
 ** SPDX-License-Identifier: MIT
 **
-**   y[i] = x[first] + ... + x[i],  first: that of the work-item of i
+**   TOTALS:  y[b] = x[first] + ... + x[last],  those of work-item b
+**   else:    y[i] = before[b] + x[first] + ... + x[i]
 **
-** Without x[i] if not INCLUSIVE. sums[g] is the sum of work-item g; `offsets`
-** scans sums, and `add` adds them to y.
+** Without x[i] if not INCLUSIVE. What lies before each block is a scan of the
+** totals, by this kernel too; ALONE, a single block has nothing before it.
 **
 ** Arguments:
-**   n     elements of x and of y
-**   x     in:  vector
-**   y     out: vector
-**   sums  out: one element per work-item
+**   x       in:  vector
+**   n       elements of x
+**   y       out: vector, with TOTALS one element per work-item; may be x
+**   before  in:  one element per work-item; not read with TOTALS or ALONE
 ** NDRange: one dimension, global = ceil(n / BLOCK), local = 1.
-** Defines: REAL, INCLUSIVE, BLOCK.
+** Defines: REAL, INCLUSIVE, BLOCK, TOTALS, ALONE.
 ** Assumes nothing.
 **
-** Lesson: a core scans fastest as one would by hand, in order; cores need a
-** block each, and no more blocks than that. No local memory, no barrier.
+** Lesson: a core scans fastest as one would by hand, in order. Two blocks side
+** by side, so that additions of one go on while those of the other wait, take
+** twice the time: their elements get into each other's way in the cache. No
+** local memory, no barrier.
 */
 #include "real.cl"
 #ifndef BLOCK
-#define BLOCK 65536 /* elements per work-item */
+#define BLOCK 4096 /* elements per work-item */
+#endif
+#ifndef TOTALS
+#define TOTALS 0
+#endif
+#ifndef ALONE
+#define ALONE 0
 #endif
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void scan(int n, global const REAL *restrict x, global REAL *restrict y,
-          global REAL *restrict sums)
+void scan(SOURCE, ulong n, global REAL *y, global const REAL *before)
 {
-  const size_t begin = get_global_id(0) * BLOCK;
-  const size_t end = min(begin + BLOCK, (size_t)n);
-  REAL sum = 0;
+  const size_t b = get_group_id(0);
+  const size_t begin = b * BLOCK, end = min((ulong)begin + BLOCK, n);
+  REAL sum = IDENTITY;
+  if (!TOTALS && !ALONE)
+    sum = before[b];
   for (size_t i = begin; i < end; i++) {
-    const REAL before = sum;
-    sum += x[i];
-    y[i] = INCLUSIVE ? sum : before;
+    const REAL left = sum, one = ELEMENT(i);
+    sum = COMBINE(left, one);
+    if (!TOTALS)
+      y[i] = INCLUSIVE ? sum : left;
   }
-  sums[get_group_id(0)] = sum;
+  if (TOTALS)
+    y[b] = sum;
 }

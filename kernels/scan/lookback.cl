@@ -6,8 +6,8 @@
 ** clear.cl makes `state` ready before.
 **
 ** Arguments:
-**   n      elements of x and of y
 **   x      in:  vector
+**   n      elements of x and of y
 **   y      out: vector
 **   state  of the work-groups: 1 + WORDS for each; all 0 before
 ** NDRange: one dimension, global = n / EACH rounded up to WG, local = WG.
@@ -68,49 +68,53 @@ static REAL ask(volatile global ulong *state, size_t g, uint *mark)
 }
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
-void scan(int n, global const REAL *restrict x, global REAL *restrict y,
+void scan(SOURCE, ulong n, global REAL *restrict y,
           volatile global ulong *state)
 {
   local REAL cells[CELL(WG * EACH)], part[2][WG];
   local uint drawn[1], nearest[1];
   const uint id = get_local_id(0);
-  REAL own[EACH], sum = 0, before = 0;
+  REAL own[EACH], sum = IDENTITY, before = IDENTITY;
   uint now = 0;
   if (id == 0)
     drawn[0] = (uint)atom_inc(state);
   barrier(CLK_LOCAL_MEM_FENCE);
   const size_t turn = drawn[0], first = turn * (WG * EACH);
-  const bool whole = first + WG * EACH <= (size_t)n;
+  const bool whole = first + WG * EACH <= n;
   if (whole) { /* all loads are under way before the first is needed */
     UNROLL for (uint k = 0; k < EACH; k++)
-      own[k] = x[first + k * WG + id];
+      own[k] = ELEMENT(first + k * WG + id);
     UNROLL for (uint k = 0; k < EACH; k++)
       cells[CELL(k * WG + id)] = own[k];
   } else
-    for (uint k = 0; k < EACH; k++) {
-      const size_t i = first + k * WG + id;
-      cells[CELL(k * WG + id)] = i < (size_t)n ? x[i] : 0;
+    for (uint k = id; k < WG * EACH; k += WG) {
+      cells[CELL(k)] = IDENTITY;
+      if (first + k < n)
+        cells[CELL(k)] = ELEMENT(first + k);
     }
   barrier(CLK_LOCAL_MEM_FENCE);
   UNROLL for (uint k = 0; k < EACH; k++) {
     const REAL left = sum;
-    sum += cells[CELL(id * EACH + k)];
+    sum = COMBINE(sum, cells[CELL(id * EACH + k)]);
     own[k] = INCLUSIVE ? sum : left;
   }
   part[0][id] = sum;
   barrier(CLK_LOCAL_MEM_FENCE);
   for (uint s = 1; s < WG; s *= 2) {
-    part[1 - now][id] =
-      part[now][id] + (id >= s ? part[now][id - s] : (REAL)0);
+    sum = part[now][id];
+    if (id >= s)
+      sum = COMBINE(part[now][id - s], sum);
     now = 1 - now;
+    part[now][id] = sum;
     barrier(CLK_LOCAL_MEM_FENCE);
   }
-  const REAL total = part[now][WG - 1], left = id > 0 ? part[now][id - 1] : 0;
+  const REAL total = part[now][WG - 1];
+  const REAL left = id > 0 ? part[now][id - 1] : (REAL)IDENTITY;
   if (id == 0)
     tell(state, turn, turn > 0 ? SUM : PLACE, total);
   for (size_t end = turn; end > 0; end = end > WG ? end - WG : 0) {
     uint mark = 0;
-    REAL value = 0;
+    REAL value = IDENTITY;
     barrier(CLK_LOCAL_MEM_FENCE);
     if (id == 0)
       nearest[0] = WG;
@@ -120,23 +124,24 @@ void scan(int n, global const REAL *restrict x, global REAL *restrict y,
     if (mark == PLACE)
       atomic_min(nearest, id);
     barrier(CLK_LOCAL_MEM_FENCE);
-    part[0][id] = id <= nearest[0] ? value : 0;
-    for (uint s = WG / 2; s > 0; s /= 2) {
+    part[0][id] = id <= nearest[0] ? value : (REAL)IDENTITY;
+    for (uint s = 1; s < WG; s *= 2) { /* neighbours: the order is kept */
       barrier(CLK_LOCAL_MEM_FENCE);
-      if (id < s)
-        part[0][id] += part[0][id + s];
+      if (id % (2 * s) == 0)
+        part[0][id] = COMBINE(part[0][id + s], part[0][id]);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    before += part[0][0];
+    before = COMBINE(part[0][0], before);
     if (nearest[0] < WG)
       break;
   }
   if (id == 0 && turn > 0)
-    tell(state, turn, PLACE, before + total);
+    tell(state, turn, PLACE, COMBINE(before, total));
+  before = COMBINE(before, left);
   UNROLL for (uint k = 0; k < EACH; k++)
-    cells[CELL(id * EACH + k)] = own[k] + (before + left);
+    cells[CELL(id * EACH + k)] = COMBINE(before, own[k]);
   barrier(CLK_LOCAL_MEM_FENCE);
   UNROLL for (uint k = 0; k < EACH; k++)
-    if (whole || first + k * WG + id < (size_t)n)
+    if (whole || first + k * WG + id < n)
       y[first + k * WG + id] = cells[CELL(k * WG + id)];
 }

@@ -1,5 +1,13 @@
-/* real.cl - the element type of a scan; the other files include it
+/* real.cl - what is scanned and how; the other files include it
 ** SPDX-License-Identifier: MIT
+**
+**   COMBINE(a, b)  a + b; a stands before b
+**   IDENTITY       changes no result: 0
+**   SOURCE         the parameters that elements come from: a vector, x
+**   ELEMENT(i)     element i
+**
+** The methods of Buffers, x:cumsum() and x:scan(), scan expressions with the
+** same kernels: they define all of these words.
 **
 ** Defines: REAL (float, double or int), INCLUSIVE (1, or 0: without the
 **   element itself).
@@ -12,4 +20,11 @@
 #endif
 #ifndef INCLUSIVE
 #define INCLUSIVE 1
+#endif
+
+#ifndef SOURCE
+#define SOURCE global const REAL *restrict x
+#define ELEMENT(i) x[i]
+#define COMBINE(a, b) ((a) + (b))
+#define IDENTITY 0
 #endif

@@ -88,12 +88,13 @@ t.test("an operator that does not commute keeps the order", function()
     {1.0, 1.0, 1.0})
 end)
 
-t.test("work-groups scan, as on GPUs", function()
+-- Scans of ints by work-groups, as GPUs have them.
+local function on_groups(asks)
   local fused = require "clshell.array.fused"
   local device = cl.device()
   local ctx <close> = cl.context(device)
-  local _ <close> = t.swap(fused.serial, device.type,
-    not fused.serial[device.type])
+  local _ <close> = t.swap(fused.serial, device.type, false)
+  local _ <close> = t.swap(fused, "asks", function() return asks end)
   for _, n in ipairs{1, 2, 255, 2047, 2048, 2049, 70001, 1 << 20} do
     local values = {}
     for i = 1, n do
@@ -110,6 +111,17 @@ t.test("work-groups scan, as on GPUs", function()
       return b ~= 0 and b or a -- does not commute
     end, false, n)
   end
+end
+
+t.test("work-groups scan after their totals, as on GPUs", function()
+  on_groups(false)
+end)
+
+t.test("work-groups ask those before them, as on NVIDIA's GPUs", function()
+  if not cl.device():has "cl_khr_int64_base_atomics" then
+    t.skip "the device lacks cl_khr_int64_base_atomics"
+  end
+  on_groups(true)
 end)
 
 t.test("the error of a sum keeps its bound", function()

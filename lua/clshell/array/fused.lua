@@ -16,17 +16,22 @@
 --            declare it (`declared`); or of {type, name}: a number
 --   body     function(c) -> OpenCL C between the loads and the stores; `i` is
 --            the number of the element, from 0, and `n` the count
--- One that is not done element by element (reduction.lua) also has
+-- One that is not done element by element (reduction.lua, scans.lua) also has
+--   file     with the kernel `name`, of folder kernels, whose parameters begin
+--            with SOURCE: those of the Buffers and numbers before `own`
 --   type     of what the body returns for an element
 --   declare  function(c) -> OpenCL C before all else
---   kernel   function(c, rows, element) -> statements of the kernel; where
---            element(i) is the call for element i, and with rows, of n1_
---            elements each, element(k, q) that for element k of row q
+--   words    function(c, rows, element) -> the words that the file expects to
+--            be defined, by name; where element(i) is the call for element i,
+--            and with rows, of n1_ elements each, element(k, q) that for
+--            element k of row q
 --   range    function(c, group) -> global and local size; at most `group`
+-- Its last parts may be {own = true}: parameters that the file declares.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local layout = require "clshell.array.layout"
+local tiling = require "clshell.family.tiling"
 local types = require "clshell.array.types"
 
 local unpack = table.unpack
@@ -34,19 +39,6 @@ local unpack = table.unpack
 local M = {}
 
 local GROUP = 256 -- work-items of a work-group, at most
---- fused.serial
---- By type of device, true where the work-items of a work-group run one after
---- another: those that reduce or scan work alone there.
-M.serial = {cpu = true}
-
---- fused.each
---- Elements of a work-item, by type of device, where all are in one row: an
---- H200 has 3287 GB/s with 1, 4103 with 2, 4238 with 4 and 4180 with 8 (two
---- Buffers of 2^26 floats read, one written).
-M.each = {gpu = 4}
-
-local NARROW = 64 -- columns: work-groups take more than a row of fewer
-
 -- By context: kernels by text; `forms`, kernels by `known` and by the form of
 -- places; plans by `known`, or by the table of its places.
 local kept = setmetatable({}, {__mode = "k"})
@@ -60,6 +52,36 @@ local function kept_for(context)
   end
   return made
 end
+
+--- fused.serial
+--- By type of device, true where the work-items of a work-group run one after
+--- another: those that reduce or scan work alone there.
+M.serial = {cpu = true}
+
+--- fused.group(context) -> integer
+--- Work-items of a work-group: the device's largest power of two up to 256.
+function M.group(context)
+  local made = kept_for(context)
+  made.group = made.group or tiling.power_of_two(math.min(GROUP,
+    context.device.max_work_group_size))
+  return made.group
+end
+
+--- fused.asks(device) -> boolean
+--- Whether work-groups may wait for those that began before them, and have
+--- the atomics to tell them so: NVIDIA's GPUs do.
+function M.asks(device)
+  return device.nv_warp_size ~= nil
+    and device:has "cl_khr_int64_base_atomics"
+end
+
+--- fused.each
+--- Elements of a work-item, by type of device, where all are in one row: an
+--- H200 has 3287 GB/s with 1, 4103 with 2, 4238 with 4 and 4180 with 8 (two
+--- Buffers of 2^26 floats read, one written).
+M.each = {gpu = 4}
+
+local NARROW = 64 -- columns: work-groups take more than a row of fewer
 
 -- By `known`: places by their texts. Those of a loop over slices would be
 -- without end, so that they are forgotten now and then, with their plans.
@@ -206,6 +228,26 @@ local function several(each, call, values)
   return (SEVERAL:gsub("%u%u+", words))
 end
 
+-- Words as lines of #define, in the order of their names.
+local function defines(words)
+  local lines = {}
+  for word, value in pairs(words) do
+    lines[#lines + 1] = ("#define %s %s\n"):format(word, value)
+  end
+  table.sort(lines)
+  return table.concat(lines)
+end
+
+-- A kernel file of clshell with those that it includes in it: PoCL finds none
+-- where the path has a blank.
+local function file_text(name)
+  local path = ("%s/kernels/%s"):format(cl.home, name)
+  local f <close> = assert(io.open(path, "rb"))
+  return (f:read("a"):gsub('#include "(.-)"\n', function(other)
+    return file_text(name:match "^.*/" .. other)
+  end))
+end
+
 -- The text of a calculation over so many dimensions, and whether it has
 -- doubles. A half is a float between load and store, which every device has.
 local function source(c, parts, dims, way, each)
@@ -217,9 +259,10 @@ local function source(c, parts, dims, way, each)
   for k, part in ipairs(parts) do
     local leaf, name = part.leaf, part.name
     local type = leaf and leaf.kind.type or part.type
-    local variable = types.calculated(type) .. " " .. name
+    local variable = type and types.calculated(type) .. " " .. name
     parameters[#parameters + 1] = not leaf and variable
-      or ("global %s%s *b%d_"):format(part.store and "" or "const ", type, k)
+      or leaf and ("global %s%s *b%d_"):format(part.store and "" or "const ",
+        type, k) or nil
     if leaf then
       local at, half = index(part, k, parameters), type == "half"
       local from = half and (" = vload_half(%s, b%d_)"):format(at, k)
@@ -236,14 +279,16 @@ local function source(c, parts, dims, way, each)
         or ("  b%d_[%s] = %s;"):format(k, at, name)) or nil
     end
   end
-  local list = table.concat(parameters, ",\n    ")
+  local list = table.concat(parameters, c.file and ", " or ",\n    ")
   local given = list:gsub("[^,]-([%w_]+)%f[,\0]", "%1")
   local loaded, body = ""
-  if c.kernel then
-    body = c.kernel(c, dims > 1, function(i, q)
+  if c.file then
+    local words = c.words(c, dims > 1, function(i, q)
       return ("element_(%s, %s, %s)"):format(dims > 1 and not q
         and i .. " % n1_" or i, q or dims > 1 and i .. " / n1_" or 0, given)
     end)
+    words.SOURCE = list
+    body = defines(words) .. file_text(c.file)
   elseif each > 1 then
     for _, v in ipairs(values) do
       loaded = ("%s, %s %s"):format(loaded, v.type, v.name)
@@ -260,7 +305,8 @@ local function source(c, parts, dims, way, each)
       c.type or "void", list, loaded),
     coordinates(dims), table.concat(loads, "\n"), c.body(c),
     table.concat(stores, "\n"), "}",
-    ("kernel void %s(%s)\n{"):format(c.name, list), body, "}\n",
+    c.file and body or ("kernel void %s(%s)\n{\n%s\n}\n"):format(c.name, list,
+      body),
   }, "\n")
   local double = text:find "%f[%w]double%d*%f[%W]"
   return (double and "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" or "")
@@ -282,7 +328,7 @@ end
 
 -- The kernel of a calculation over so many dimensions: {kernel, group}.
 local function new_kernel(c, made, parts, dims, way)
-  local each = way == "flat" and not c.kernel
+  local each = way == "flat" and not c.file
     and M.each[c.context.device.type] or 1
   local text, double, bytes = source(c, parts, dims, way, each)
   local k = made.kernels[text]

@@ -116,13 +116,11 @@ return {
   },
 
   scan = {
-    {class = "cpu", rung = "blocks", where = {bytes = {max = CACHED}},
-      params = {block = 16384}, note = "small enough for few cores"},
     {class = "cpu", rung = "blocks"},
     {class = "nvidia", type = "int", rung = "lookback",
       params = {each = 32}, note = "ints: float sums would depend on time"},
-    {rung = "registers"},
-    {rung = "registers", params = {wg = 64}, note = "small work-groups"},
+    {rung = "totals"},
+    {rung = "totals", params = {wg = 64}, note = "small work-groups"},
     {rung = "doubling", params = {wg = 32}},
   },
 

@@ -87,7 +87,7 @@ local function rung(def)
       local size = tiling.power_of_two(math.min(SECOND,
         s.context.device.max_work_group_size))
       run("grid_stride.cl", "reduce", {REAL = s.type, OP = s.op:upper(),
-        WG = size, WIDTH = 1}, {size}, {size}, count(s, p), own.y, o.y)
+        WG = size, WIDTH = 1}, {size}, {size}, own.y, count(s, p), 1, o.y)
     end
   end
   return def
@@ -156,10 +156,13 @@ return {
       wg,
       param("groups", {64, 128, 256, 512, 1024, 2048, 4096}, 1024,
         "work-groups at most"),
-      param("width", {1, 2, 4, 8}, 4, "elements per load"),
+      param("width", {1, 2, 4, 8}, 4, "loads under way"),
     },
     range = function(s, p)
       return {math.min(p.groups, groups(s.n, p.wg * p.width)) * p.wg}, {p.wg}
+    end,
+    args = function(s, p, o)
+      return {o.x, s.n, math.min(p.groups, groups(s.n, p.wg * p.width)), o.y}
     end,
     local_bytes = function(s, p)
       return p.wg * s.esize
@@ -170,16 +173,18 @@ return {
   },
   rung{
     name = "simd", file = "simd.cl",
-    lesson = "for CPU devices: a block per work-item, sums of long vectors in "
-      .. "registers",
+    lesson = "for CPU devices: a block per work-item, many sums side by side "
+      .. "in registers",
     params = {
-      param("width", {4, 8, 16}, 16, "elements per vector"),
-      param("vectors", {1, 2, 4, 8}, 4, "vectors whose sums are in registers"),
-      param("block", {4096, 16384, 65536, 262144}, 65536,
+      param("lanes", {16, 32, 64, 128}, 64, "sums side by side"),
+      param("block", {1024, 4096, 16384, 65536, 262144}, 65536,
         "elements per work-item"),
     },
     range = function(s, p)
       return {groups(s.n, p.block)}, {1}
+    end,
+    args = function(s, _, o)
+      return {o.x, s.n, o.y}
     end,
     accepts = tiling.cpu_only,
     traffic = function(s)

@@ -1,7 +1,7 @@
 -- scan/rungs.lua - the ladder of scans, as data
 -- Each rung names its file in kernels/scan/, its one-line lesson, its
--- parameters and its NDRange. A first launch scans within work-groups; where
--- those are several, a second one scans their sums and a third adds these.
+-- parameters and its NDRange. The first ones scan within work-groups, scan
+-- their sums, and add these; later ones find sums first, or ask for them.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -85,9 +85,58 @@ local lookback = {
     return {state = state}
   end,
   args = function(s, _, o)
-    return {s.n, o.x, o.y, o.state}
+    return {o.x, s.n, o.y, o.state}
   end,
 }
+
+-- A rung that finds the totals of pieces first: a scan of these by the same
+-- kernel is what lies before each. each(p) elements are a piece, that of a
+-- work-group of size(p) work-items.
+local function totals_first(def, size, each)
+  local function range(n, p)
+    return {groups(n, each(p)) * size(p)}, {size(p)}
+  end
+  local function add(run, s, p, work, n, x, y, before)
+    local defines = {REAL = s.type}
+    for _, list in ipairs{p, work} do
+      for name, value in pairs(list) do
+        defines[name:upper()] = value
+      end
+    end
+    local global, group = range(n, p)
+    run(def.file, "scan", defines, global, group, x, n, y, before)
+  end
+  local function prepare(run, s, p, n, x)
+    local count = groups(n, each(p))
+    if count == 1 then
+      return nil
+    end
+    local sums = cl.buffer(s.type, count, nil, {context = s.context})
+    add(run, s, p, {totals = 1}, n, x, sums, sums)
+    local before = prepare(run, s, p, count, sums)
+    add(run, s, p, {inclusive = 0, alone = before and 0 or 1}, count, sums,
+      sums, before or sums)
+    return sums
+  end
+  function def.prepare(s, p, o, run)
+    return {before = prepare(run, s, p, s.n, o.x) or o.y}
+  end
+  function def.defines(p, s)
+    local list = {INCLUSIVE = s.kind == "inclusive" and 1 or 0,
+      ALONE = s.n <= each(p) and 1 or 0}
+    for name, value in pairs(p) do
+      list[name:upper()] = value
+    end
+    return list
+  end
+  function def.range(s, p)
+    return range(s.n, p)
+  end
+  function def.args(s, _, o)
+    return {o.x, s.n, o.y, o.before}
+  end
+  return def
+end
 
 return {
   rung({
@@ -118,10 +167,21 @@ return {
   }, wg_of, function(p)
     return p.wg * p.each
   end),
+  totals_first({
+    name = "totals", file = "totals.cl",
+    params = {wg, param("each", {2, 4, 8, 16}, 8, "elements per work-item")},
+    lesson = "work-groups add up first: elements are read twice, but written "
+      .. "once",
+    local_bytes = function(s, p)
+      return (p.wg * p.each * 33 // 32 + 2 * p.wg) * s.esize
+    end,
+  }, wg_of, function(p)
+    return p.wg * p.each
+  end),
   lookback,
-  rung({
+  totals_first({
     name = "blocks", file = "blocks.cl",
-    params = {param("block", {4096, 16384, 65536, 262144}, 65536,
+    params = {param("block", {256, 1024, 4096, 16384, 65536}, 4096,
       "elements per work-item")},
     lesson = "for CPU devices: a loop over a block per work-item",
     accepts = tiling.cpu_only,
