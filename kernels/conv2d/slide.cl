@@ -54,6 +54,12 @@
 #ifndef HEIGHT
 #define HEIGHT 8 /* rows of a work-item */
 #endif
+#ifndef AHEAD
+#define AHEAD 1 /* rows that are loaded before their turn */
+#endif
+#ifndef UNROLL
+#define UNROLL 1 /* 1: the rows of a work-item are written out */
+#endif
 #ifndef FROWS
 #define FROWS 3 /* rows of F */
 #endif
@@ -72,6 +78,7 @@
 #define AFTER ((FCOLS / 2 + WIDTH - 1) / WIDTH)
 #define PARTS (BEFORE + 1 + AFTER)
 #define SKIP (BEFORE * WIDTH - LEFT) /* elements that no window reaches */
+#define RING (AHEAD + 1)             /* rows of A in registers */
 
 #if WIDTH == 2
 #define VECTOR_AT(a) ((VECTOR)((a)[0], (a)[1]))
@@ -83,74 +90,103 @@
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
-/* PARTS vectors of A from element (i, j) on, 0 outside. whole: all are inside,
-** where vectors of their type may be. */
-INLINE void take(REAL row[PARTS * WIDTH], int rows, int cols,
-                 global const REAL *restrict A, int lda, long i, long j,
-                 bool whole)
+/* A row of A is added to the sums of the FROWS rows of B that need it. sums[0]
+** is then complete; the others move up by one at the next row. */
+INLINE void add(VECTOR sums[FROWS], const REAL *row,
+                const REAL weights[FROWS][FCOLS])
 {
-  const bool exists = i >= 0 && i < rows;
-  global const REAL *a = A + (whole ? i : clamp(i, 0L, rows - 1L)) * lda;
 #pragma unroll
-  for (int part = 0; part < PARTS; part++, j += WIDTH) {
-    if (whole) {
-      JOIN(vstore, WIDTH)(*(global const VECTOR *)(a + j), part, row);
-    } else {
+  for (int k = 0; k < FROWS; k++) {
+    VECTOR sum = k + 1 < FROWS ? sums[k + 1 < FROWS ? k + 1 : 0] : (VECTOR)(0);
 #pragma unroll
-      for (int x = 0; x < WIDTH; x++) {
-        const REAL value = a[clamp(j + x, 0L, cols - 1L)];
-        row[part * WIDTH + x] =
-            exists && j + x >= 0 && j + x < cols ? value : 0;
+    for (int v = 0; v < FCOLS; v++)
+      sum += weights[FROWS - 1 - k][v] * VECTOR_AT(row + SKIP + v);
+    sums[k] = sum;
+  }
+}
+
+/* PARTS vectors of a row of A from a on, 0 for those that are not inside. */
+INLINE void take(REAL row[PARTS * WIDTH], global const REAL *a,
+                 const bool inside[PARTS], bool exists)
+{
+#pragma unroll
+  for (int part = 0; part < PARTS; part++) {
+    VECTOR vector = (VECTOR)(0);
+    if (exists && inside[part])
+      vector = *(global const VECTOR *)(a + part * WIDTH);
+    JOIN(vstore, WIDTH)(vector, part, row);
+  }
+}
+
+/* The block of B at (i, j), in vectors. whole: all that its windows reach is
+** inside A. */
+INLINE void vectors(int rows, int cols, global const REAL *restrict A, int lda,
+                    const REAL weights[FROWS][FCOLS], global REAL *restrict B,
+                    int ldb, long i, long j, bool whole)
+{
+  const long up = i - (FROWS - 1) / 2, left = j - BEFORE * WIDTH;
+  global const REAL *a = A + up * lda + left;
+  global REAL *b = B + (i - (FROWS - 1)) * ldb + j;
+  REAL taken[RING][PARTS * WIDTH];
+  VECTOR sums[FROWS];
+  bool inside[PARTS];
+#pragma unroll
+  for (int part = 0; part < PARTS; part++)
+    inside[part] = whole ||
+                   (left + part * WIDTH >= 0 && left + part * WIDTH < cols);
+#pragma unroll
+  for (int k = 0; k < FROWS; k++)
+    sums[k] = (VECTOR)(0);
+#pragma unroll
+  for (int y = 0; y < AHEAD; y++, a += lda)
+    take(taken[y], a, inside, whole || (up + y >= 0 && up + y < rows));
+#if UNROLL
+#pragma unroll
+#else
+#pragma unroll 1
+#endif
+  for (int first = 0; first < TALL; first += RING) {
+#pragma unroll
+    for (int r = 0; r < RING; r++, a += lda, b += ldb) {
+      const int y = first + r, next = y + AHEAD; /* rows of A */
+      const long done = i + y - (FROWS - 1);     /* row of B */
+      if (next < TALL)
+        take(taken[(r + AHEAD) % RING], a, inside,
+             whole || (up + next >= 0 && up + next < rows));
+      if (y < TALL) {
+        add(sums, taken[r], weights);
+        if (y >= FROWS - 1 && (whole || done < rows))
+          *(global VECTOR *)b = sums[0];
       }
     }
   }
 }
 
-/* The block of B at (i, j). whole: so are the vectors of its windows and its
-** own, inside and where vectors may be. */
-INLINE void block(int rows, int cols, global const REAL *restrict A, int lda,
-                  constant REAL *restrict F, int ldf, global REAL *restrict B,
-                  int ldb, long i, long j, bool whole)
+/* The block of B at (i, j), by elements. */
+INLINE void elements(int rows, int cols, global const REAL *restrict A,
+                     int lda, const REAL weights[FROWS][FCOLS],
+                     global REAL *restrict B, int ldb, long i, long j)
 {
   const long up = i - (FROWS - 1) / 2, left = j - BEFORE * WIDTH;
-  REAL weights[FROWS][FCOLS], taken[TALL][PARTS * WIDTH];
-  VECTOR sums[HEIGHT];
+  VECTOR sums[FROWS];
 #pragma unroll
-  for (int u = 0; u < FROWS; u++)
-#pragma unroll
-    for (int v = 0; v < FCOLS; v++)
-      weights[u][v] = F[u * ldf + v];
-#pragma unroll
-  for (int k = 0; k < HEIGHT; k++)
+  for (int k = 0; k < FROWS; k++)
     sums[k] = (VECTOR)(0);
-  take(taken[0], rows, cols, A, lda, up, left, whole);
-#pragma unroll
+#pragma unroll 1
   for (int y = 0; y < TALL; y++) {
-    const int done = y - (FROWS - 1); /* row of B */
-    if (y + 1 < TALL)
-      take(taken[y + 1], rows, cols, A, lda, up + y + 1, left, whole);
+    const long done = i + y - (FROWS - 1);
+    REAL row[PARTS * WIDTH], sum[WIDTH];
 #pragma unroll
-    for (int k = 0; k < HEIGHT; k++) {
-      const int u = y - k;
-      if (u >= 0 && u < FROWS) {
+    for (int x = 0; x < PARTS * WIDTH; x++)
+      row[x] = x < SKIP || x >= SKIP + WIDTH + FCOLS - 1
+                   ? 0
+                   : pixel(A, rows, cols, lda, up + y, left + x);
+    add(sums, row, weights);
+    JOIN(vstore, WIDTH)(sums[0], 0, sum);
 #pragma unroll
-        for (int v = 0; v < FCOLS; v++)
-          sums[k] += weights[u][v] * VECTOR_AT(taken[y] + SKIP + v);
-      }
-    }
-    if (done >= 0) {
-      global REAL *b = B + (i + done) * ldb + j;
-      if (whole) {
-        *(global VECTOR *)b = sums[done];
-      } else {
-        REAL sum[WIDTH];
-        JOIN(vstore, WIDTH)(sums[done], 0, sum);
-#pragma unroll
-        for (int x = 0; x < WIDTH; x++)
-          if (i + done < rows && j + x < cols)
-            b[x] = sum[x];
-      }
-    }
+    for (int x = 0; x < WIDTH; x++)
+      if (y >= FROWS - 1 && done < rows && j + x < cols)
+        B[done * ldb + j + x] = sum[x];
   }
 }
 
@@ -160,11 +196,22 @@ void conv2d(int rows, int cols, int frows, int fcols,
             constant REAL *restrict F, int ldf, global REAL *restrict B,
             int ldb)
 {
-  const long i = get_global_id(1) * HEIGHT, j = get_global_id(0) * WIDTH;
-  if (i >= (FROWS - 1) / 2 && i + HEIGHT + FROWS / 2 <= rows &&
-      j >= BEFORE * WIDTH && j + (1 + AFTER) * WIDTH <= cols &&
-      ALIGNED(A, lda) && ALIGNED(B, ldb))
-    block(rows, cols, A, lda, F, ldf, B, ldb, i, j, true);
+  const long i0 = get_group_id(1) * (LY * HEIGHT);
+  const long j0 = get_group_id(0) * (LX * WIDTH);
+  const long i = i0 + get_local_id(1) * HEIGHT;
+  const long j = j0 + get_local_id(0) * WIDTH;
+  REAL weights[FROWS][FCOLS];
+#pragma unroll
+  for (int u = 0; u < FROWS; u++)
+#pragma unroll
+    for (int v = 0; v < FCOLS; v++)
+      weights[u][v] = F[u * ldf + v];
+  const bool last = j0 + (LX + AFTER) * WIDTH > cols;
+  if (!(ALIGNED(A, lda) && ALIGNED(B, ldb)) || (last && cols % WIDTH != 0))
+    elements(rows, cols, A, lda, weights, B, ldb, i, j);
+  else if (i0 >= (FROWS - 1) / 2 && i0 + LY * HEIGHT + FROWS / 2 <= rows &&
+           j0 >= BEFORE * WIDTH && !last)
+    vectors(rows, cols, A, lda, weights, B, ldb, i, j, true);
   else if (i < rows && j < cols)
-    block(rows, cols, A, lda, F, ldf, B, ldb, i, j, false);
+    vectors(rows, cols, A, lda, weights, B, ldb, i, j, false);
 }

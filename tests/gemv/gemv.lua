@@ -22,7 +22,8 @@ if device:has "cl_khr_fp64" then
 end
 local SHAPES = {{1, 1}, {1, 300}, {300, 1}, {7, 16}, {64, 64}, {129, 67},
   {67, 1030}, {1030, 67}}
-local TRANSPOSED = {columns = true, split = true, simd_split = true}
+local TRANSPOSED = {columns = true, split = true, strips = true,
+  simd_split = true}
 
 -- Verifies a rung on a shape; one that the device refuses is a skip with the
 -- reason.

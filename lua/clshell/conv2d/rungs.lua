@@ -11,6 +11,7 @@ local access, groups, param = tiling.access, tiling.groups, tiling.param
 
 local LARGE = 128 -- elements of a filter that are too many to write out
 local HELD = 64   -- elements of a filter that registers hold
+local LONG = 4096 -- multiply-adds of a work-item that are worth writing out
 
 local function lx(default)
   return param("lx", {8, 16, 32, 64}, default, "local size along rows")
@@ -41,6 +42,14 @@ local function at_most(most, s, taker)
   local n = s.frows * s.fcols
   return n > most and ("%s takes filters of at most %d elements; got %d")
     :format(taker, most, n) or nil
+end
+
+-- Why the rows of a work-item cannot be written out, false if they can.
+local function written(s, p)
+  local n = p.height * p.width * s.frows * s.fcols
+  return n > LONG and ("unroll = 1 writes out %d multiply-adds at most; height "
+    .. "%d and width %d with this filter are %d"):format(LONG, p.height,
+    p.width, n)
 end
 
 -- The parameters and the size of the filter as defines.
@@ -172,13 +181,21 @@ return {
     name = "slide", file = "slide.cl", defines = sized,
     lesson = "no local memory: rows go through registers, the caches serve "
       .. "neighbours",
-    params = {lx(32), ly(4), width{2, 4, 8}, height("rows of a work-item", 8)},
+    params = {
+      param("lx", {16, 32, 64, 128, 256}, 64, "local size along rows"),
+      param("ly", {1, 2, 4, 8}, 4, "local size along columns"),
+      width{2, 4, 8},
+      param("height", {2, 4, 8, 16, 32, 64}, 8, "rows of a work-item"),
+      param("ahead", {1, 2, 3, 4}, 2, "rows loaded before their turn"),
+      param("unroll", {0, 1}, 1, "1: the rows of a work-item are written out"),
+    },
     range = function(s, p)
       return tiling.range(s.cols, s.rows, p.lx * p.width, p.ly * p.height,
         p.lx, p.ly)
     end,
-    accepts = function(dev, s)
+    accepts = function(dev, s, p)
       return constant(dev, s) or at_most(HELD, s, "slide")
+        or p.unroll == 1 and written(s, p)
     end,
     traffic = function(s, p)
       local w, h, e = p.width, p.height, s.esize

@@ -168,6 +168,31 @@ return {
         groups(s.rows, p.part)}, {p.wg, 1}
     end,
   },
+  rung(true, {
+    name = "strips", file = "strips.cl",
+    params = {param("lx", {4, 8, 16, 32}, 8, "work-items side by side"),
+      param("ly", {16, 32, 64, 128}, 64, "rows side by side"), width,
+      param("height", {4, 8, 16}, 8, "rows of a work-item, loaded together")},
+    lesson = "of A transposed, of many columns: a work-group for each strip "
+      .. "of columns, its sums meet in local memory",
+    range = function(s, p)
+      return tiling.range(s.cols, p.ly, p.lx * p.width, p.ly, p.lx, p.ly)
+    end,
+    local_bytes = function(s, p)
+      return p.lx * p.ly * p.width * s.esize
+    end,
+    traffic = function(s, p)
+      local e, n = s.esize, groups(s.rows, p.ly)
+      local v = p.width * e
+      local function at(x, y)
+        return tiling.access_at(n, e, function(id)
+          return id % p.lx * x + id // p.lx * y
+        end)
+      end
+      return {global = {at(v, s.lda * e), at(0, e)},
+        locals = {access(4, v, v)}}
+    end,
+  }),
   parted{
     name = "simd_split", file = "simd_split.cl",
     params = {param("span", {256, 1024, 4096}, 4096,
