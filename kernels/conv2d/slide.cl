@@ -7,18 +7,20 @@
 **
 ** A work-item computes HEIGHT x WIDTH elements. It goes down the rows of A and
 ** takes of each the vectors that the windows of its columns reach, straight
-** from global memory. A row is added to all sums that need it, at most FROWS
-** rows of them, of which the uppermost is then complete and stored:
+** from global memory, AHEAD rows before their turn. A row is added to the sums
+** of the FROWS rows of B that need it; the first of them is then complete and
+** stored, and the others move up by one, within the first product of each:
 **
 **    A   p q r s | a b c d | t u v w     for FCOLS = 3 and WIDTH = 4
 **
-**    sums[k] += F[u][0] * (s a b c) + F[u][1] * (a b c d)
-**             + F[u][2] * (b c d t)
+**    sums[k] = sums[k + 1] + F[2 - k][0] * (s a b c)
+**            + F[2 - k][1] * (a b c d) + F[2 - k][2] * (b c d t)
 **
-** All is written out, so F, the rows and the sums are in registers; the loads
-** of a row are under way while the row before is added. At the edges of A, and
-** everywhere if lda, ldb or a base address is no multiple of a vector, loads
-** and stores are of elements.
+** With UNROLL all rows are written out, and products for rows of B that are
+** not the work-item's fall away; without it the program is short, and HEIGHT
+** has to be large against FROWS. Work-groups at an edge of A put 0 for vectors
+** outside. Those with a vector that is cut by the last column, and all where
+** lda, ldb or a base address is no multiple of a vector, go by elements.
 **
 ** Arguments:
 **   rows, cols    size of A and of B
@@ -31,15 +33,16 @@
 **   ldb  elements from one row of B to the next, >= cols
 ** NDRange: two dimensions, global = {ceil(cols / WIDTH) rounded up to LX,
 **   ceil(rows / HEIGHT) rounded up to LY}, local = {LX, LY}.
-** Defines: REAL, LX, LY, WIDTH, HEIGHT, FROWS, FCOLS.
+** Defines: REAL, LX, LY, WIDTH, HEIGHT, AHEAD, UNROLL, FROWS, FCOLS.
 ** Assumes: FROWS = frows, FCOLS = fcols; WIDTH is 2, 4 or 8; F with its gaps
-**   fits CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE; for speed only, that lda and ldb
-**   are multiples of WIDTH.
+**   fits CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE; for speed only, that lda, ldb and
+**   cols are multiples of WIDTH.
 **
 ** Lesson, against `vector`: a small filter has few products for each element;
 ** they take less time than the way through local memory and its barrier.
 ** Neighbours load the same vectors, but the cache has them. This holds for as
-** long as F and FROWS rows of sums fit in registers.
+** long as F and FROWS rows of sums fit in registers. The test for an edge is
+** one for each work-group, so that work-items do not go two ways.
 */
 #include "image.cl"
 #ifndef LX

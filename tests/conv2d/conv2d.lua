@@ -32,6 +32,21 @@ local function verified(name, params, shape)
   return r
 end
 
+-- Work-groups inside, at each edge, and with vectors cut by the last column.
+t.test("slide: rows ahead, written out or not, inside and at the edges",
+  function()
+    for _, p in ipairs{{height = 4, ahead = 1}, {height = 16, ahead = 3},
+        {height = 8, ahead = 2, unroll = 0},
+        {height = 4, ahead = 4, unroll = 0, width = 2}} do
+      p.lx, p.ly = 16, 2
+      for _, f in ipairs{{3, 3}, {2, 4}, {7, 7}, {1, 9}} do
+        for _, cols in ipairs{256, 255, 258} do
+          verified("slide", p, {70, cols, f[1], f[2]})
+        end
+      end
+    end
+  end)
+
 for _, rung in ipairs(rungs) do
   t.test(rung.name .. ": every shape", function()
     for _, shape in ipairs(SHAPES) do
@@ -75,6 +90,9 @@ t.test("the largest filters: written out or not, in constant memory or not",
     t.eq(why, "unroll = 1 takes filters of at most 128 elements; got 961")
     why = select(2, conv2d.check("slide", nil, {64, 64, 5, 13}))
     t.eq(why, "slide takes filters of at most 64 elements; got 65")
+    why = select(2, conv2d.check("slide", {height = 64}, {64, 64, 5, 5}))
+    t.eq(why, "unroll = 1 writes out 4096 multiply-adds at most; height 64 "
+      .. "and width 4 with this filter are 6400")
     local shape = {40, 50, 31, 30}
     if conv2d.check("vector", {unroll = 0}, shape) then
       verified("vector", {unroll = 0}, shape)

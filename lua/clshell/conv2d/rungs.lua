@@ -47,9 +47,9 @@ end
 -- Why the rows of a work-item cannot be written out, false if they can.
 local function written(s, p)
   local n = p.height * p.width * s.frows * s.fcols
-  return n > LONG and ("unroll = 1 writes out %d multiply-adds at most; height "
-    .. "%d and width %d with this filter are %d"):format(LONG, p.height,
-    p.width, n)
+  return n > LONG and ("unroll = 1 writes out %d multiply-adds at most; "
+    .. "height %d and width %d with this filter are %d"):format(LONG,
+    p.height, p.width, n)
 end
 
 -- The parameters and the size of the filter as defines.

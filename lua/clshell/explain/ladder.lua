@@ -55,7 +55,8 @@ local AFTER = {
   },
   gemv = {
     group = {"naive"}, lanes = {"group"}, vector = {"lanes", "group"},
-    simd = {"naive"}, split = {"columns"}, simd_split = {"columns"},
+    simd = {"naive"}, split = {"columns"}, strips = {"split"},
+    simd_split = {"columns"},
   },
   stencil = {
     tiled = {"naive"}, rows = {"naive"}, vector = {"rows"}, simd = {"rows"},
