@@ -40,17 +40,34 @@ local M = {}
 
 local GROUP = 256 -- work-items of a work-group, at most
 -- By context: kernels by text; `forms`, kernels by `known` and by the form of
--- places; plans by `known`, or by the table of its places.
+-- places; plans by `known`, or by the table of its places; scratch Buffers.
 local kept = setmetatable({}, {__mode = "k"})
 
 local function kept_for(context)
   local made = kept[context]
   if not made then
     made = {kernels = {}, forms = {}, plans = setmetatable({},
-      {__mode = "k"})}
+      {__mode = "k"}), scratch = setmetatable({}, {__mode = "v"})}
     kept[context] = made
   end
   return made
+end
+
+local SMALL = 1 << 20 -- bytes: larger scratch Buffers are not used again
+
+--- fused.scratch(context, type, n) -> Buffer
+--- A Buffer for results that later commands of the default queue read, or the
+--- host at once: the next one of that type and n is the same, since commands
+--- run in order. A driver may take longer to allocate and free it than for
+--- the launches (an H200: 0.1 ms). A collection drops it.
+function M.scratch(context, type, n)
+  local made, key = kept_for(context).scratch, type .. n
+  local b = made[key]
+  if not b then
+    b = cl.buffer(type, n, nil, {context = context})
+    made[key] = b.bytes <= SMALL and b or nil
+  end
+  return b
 end
 
 --- fused.serial

@@ -173,9 +173,8 @@ local function reduce(op, e, from, g, out)
   local way, group = WAYS[name], fused.group(out.context)
   local pieces = way.pieces(g, group)
   local last = pieces == 1
-  local left <close> = not last and cl.buffer(op.declare and "long" or op.cell,
-    g.outer * pieces * g.inner * (op.declare and 2 or 1), nil,
-    {context = out.context}) or nil
+  local left = not last and fused.scratch(out.context, op.declare and "long"
+    or op.cell, g.outer * pieces * g.inner * (op.declare and 2 or 1))
   local to = last and out or op.declare and cl.any(left) or left
   local count = g.outer * g.many * g.inner
   local c = {name = "reduce", file = way.file, type = e

@@ -83,8 +83,7 @@ local function scan(way, op, exclusive, e, out)
   if pieces == 1 then
     return launch(way, op, "alone", exclusive, e, out, out)
   end
-  local totals <close> = cl.buffer(op.cell, pieces, nil,
-    {context = out.context})
+  local totals = fused.scratch(out.context, op.cell, pieces)
   launch(way, op, "total", false, e, totals, totals)
   scan(way, op, true, layout.leaf(totals), totals)
   return launch(way, op, "each", exclusive, e, out, totals)
@@ -93,8 +92,7 @@ end
 -- Scans in one launch, whose work-groups ask those before them.
 local function scan_ahead(way, op, exclusive, e, out)
   local pieces = (e.dims.count + way.span - 1) // way.span
-  local state <close> = cl.buffer("ulong", 1 + pieces * way.words, nil,
-    {context = out.context})
+  local state = fused.scratch(out.context, "ulong", 1 + pieces * way.words)
   state:fill(0)
   return launch(way, op, "each", exclusive, e, out, state)
 end

@@ -4,6 +4,7 @@
 
 local cl = require "cl"
 local expression = require "clshell.array.expression"
+local fused = require "clshell.array.fused"
 local hosts = require "clshell.array.hosts"
 local integer = require "clshell.base.integer"
 local layout = require "clshell.array.layout"
@@ -40,7 +41,7 @@ end
 
 -- Reduces all elements to a number.
 local function whole(op, x)
-  local out <close> = cl.buffer(op.result, 1, nil, {context = x.context})
+  local out = fused.scratch(x.context, op.result, 1)
   reduction.run(op, x, {outer = 1, many = x.dims.count, inner = 1}, out)
   local h <close> = out:read()
   return h[1]
