@@ -53,7 +53,7 @@ local function kept_for(context)
   return made
 end
 
-local SMALL = 1 << 20 -- bytes: larger scratch Buffers are not used again
+local LARGE = 1 << 26 -- bytes: larger scratch Buffers are not used again
 
 --- fused.scratch(context, type, n) -> Buffer
 --- A Buffer for results that later commands of the default queue read, or the
@@ -65,7 +65,7 @@ function M.scratch(context, type, n)
   local b = made[key]
   if not b then
     b = cl.buffer(type, n, nil, {context = context})
-    made[key] = b.bytes <= SMALL and b or nil
+    made[key] = b.bytes <= LARGE and b or nil
   end
   return b
 end
