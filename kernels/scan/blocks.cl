@@ -9,10 +9,10 @@
 **
 ** Arguments:
 **   x       in:  vector
-**   n       elements of x
+**   n       elements of x, or of each row
 **   y       out: vector, with TOTALS one element per work-item; may be x
 **   before  in:  one element per work-item; not read with TOTALS or ALONE
-** NDRange: one dimension, global = ceil(n / BLOCK), local = 1.
+** NDRange: one dimension, global = rows * ceil(n / BLOCK), local = 1.
 ** Defines: REAL, INCLUSIVE, BLOCK, TOTALS, ALONE.
 ** Assumes nothing.
 **
@@ -35,16 +35,17 @@
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void scan(SOURCE, ulong n, global REAL *y, global const REAL *before)
 {
-  const size_t b = get_group_id(0);
-  const size_t begin = b * BLOCK, end = min((ulong)begin + BLOCK, n);
+  const size_t b = get_group_id(0), blocks = (n + BLOCK - 1) / BLOCK;
+  const size_t start = START(b / blocks), begin = b % blocks * BLOCK;
+  const size_t end = min((ulong)begin + BLOCK, n);
   REAL sum = IDENTITY;
   if (!TOTALS && !ALONE)
     sum = before[b];
   for (size_t i = begin; i < end; i++) {
-    const REAL left = sum, one = ELEMENT(i);
+    const REAL left = sum, one = ELEMENT(start, i);
     sum = COMBINE(left, one);
     if (!TOTALS)
-      y[i] = INCLUSIVE ? sum : left;
+      y[PLACE(start, i)] = INCLUSIVE ? sum : left;
   }
   if (TOTALS)
     y[b] = sum;

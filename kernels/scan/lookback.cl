@@ -35,8 +35,8 @@
 #define CELL(k) ((k) + (k) / 32)
 #define WORDS (sizeof(REAL) / 4) /* of state per work-group */
 #define UNROLL _Pragma("unroll")
-#define SUM 1u   /* mark: the sum of a work-group */
-#define PLACE 2u /* mark: with all before it */
+#define SUM 1u /* mark: the sum of a work-group */
+#define ALL 2u /* mark: with all before it */
 
 typedef union { REAL value; uint half_[sizeof(REAL) / 4]; } Bits;
 
@@ -83,14 +83,14 @@ void scan(SOURCE, ulong n, global REAL *restrict y,
   const bool whole = first + WG * EACH <= n;
   if (whole) { /* all loads are under way before the first is needed */
     UNROLL for (uint k = 0; k < EACH; k++)
-      own[k] = ELEMENT(first + k * WG + id);
+      own[k] = ELEMENT(0, first + k * WG + id);
     UNROLL for (uint k = 0; k < EACH; k++)
       cells[CELL(k * WG + id)] = own[k];
   } else
     for (uint k = id; k < WG * EACH; k += WG) {
       cells[CELL(k)] = IDENTITY;
       if (first + k < n)
-        cells[CELL(k)] = ELEMENT(first + k);
+        cells[CELL(k)] = ELEMENT(0, first + k);
     }
   barrier(CLK_LOCAL_MEM_FENCE);
   UNROLL for (uint k = 0; k < EACH; k++) {
@@ -111,7 +111,7 @@ void scan(SOURCE, ulong n, global REAL *restrict y,
   const REAL total = part[now][WG - 1];
   const REAL left = id > 0 ? part[now][id - 1] : (REAL)IDENTITY;
   if (id == 0)
-    tell(state, turn, turn > 0 ? SUM : PLACE, total);
+    tell(state, turn, turn > 0 ? SUM : ALL, total);
   for (size_t end = turn; end > 0; end = end > WG ? end - WG : 0) {
     uint mark = 0;
     REAL value = IDENTITY;
@@ -121,7 +121,7 @@ void scan(SOURCE, ulong n, global REAL *restrict y,
     if (id < end)
       value = ask(state, end - 1 - id, &mark);
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (mark == PLACE)
+    if (mark == ALL)
       atomic_min(nearest, id);
     barrier(CLK_LOCAL_MEM_FENCE);
     part[0][id] = id <= nearest[0] ? value : (REAL)IDENTITY;
@@ -136,7 +136,7 @@ void scan(SOURCE, ulong n, global REAL *restrict y,
       break;
   }
   if (id == 0 && turn > 0)
-    tell(state, turn, PLACE, COMBINE(before, total));
+    tell(state, turn, ALL, COMBINE(before, total));
   before = COMBINE(before, left);
   UNROLL for (uint k = 0; k < EACH; k++)
     cells[CELL(id * EACH + k)] = COMBINE(before, own[k]);

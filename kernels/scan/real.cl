@@ -1,13 +1,15 @@
 /* real.cl - what is scanned and how; the other files include it
 ** SPDX-License-Identifier: MIT
 **
-**   COMBINE(a, b)  a + b; a stands before b
-**   IDENTITY       changes no result: 0
-**   SOURCE         the parameters that elements come from: a vector, x
-**   ELEMENT(i)     element i
+**   COMBINE(a, b)      a + b; a stands before b
+**   IDENTITY           changes no result: 0
+**   SOURCE             the parameters that elements come from: a vector, x
+**   START(row)         where the elements of a row start; x is one row
+**   ELEMENT(start, i)  element i of the row that starts there
+**   PLACE(start, i)    its index in y
 **
 ** The methods of Buffers, x:cumsum() and x:scan(), scan expressions with the
-** same kernels: they define all of these words.
+** same kernels, the rows of one too: they define all of these words.
 **
 ** Defines: REAL (float, double or int), INCLUSIVE (1, or 0: without the
 **   element itself).
@@ -24,7 +26,9 @@
 
 #ifndef SOURCE
 #define SOURCE global const REAL *restrict x
-#define ELEMENT(i) x[i]
+#define START(row) 0
+#define ELEMENT(start, i) x[i]
+#define PLACE(start, i) (i)
 #define COMBINE(a, b) ((a) + (b))
 #define IDENTITY 0
 #endif

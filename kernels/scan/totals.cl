@@ -9,10 +9,12 @@
 **
 ** Arguments:
 **   x       in:  vector
-**   n       elements of x
+**   n       elements of x, or of each row
+**   groups  work-groups of a row
 **   y       out: vector, with TOTALS one element per work-group; may be x
 **   before  in:  one element per work-group; not read with TOTALS or ALONE
-** NDRange: one dimension, global = n / EACH rounded up to WG, local = WG.
+** NDRange: one dimension, global = n / EACH rounded up to WG, for each row,
+**   local = WG.
 ** Local memory: WG EACH elements and one more for each 32, and 2 WG.
 ** Defines: REAL, INCLUSIVE, WG, EACH, TOTALS, ALONE.
 ** Assumes nothing.
@@ -26,7 +28,7 @@
 #define WG 256 /* work-group size */
 #endif
 #ifndef EACH
-#define EACH 8 /* elements per work-item */
+#define EACH 16 /* elements per work-item */
 #endif
 #ifndef TOTALS
 #define TOTALS 0
@@ -38,24 +40,26 @@
 #define UNROLL _Pragma("unroll")
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
-void scan(SOURCE, ulong n, global REAL *y, global const REAL *before)
+void scan(SOURCE, ulong n, ulong groups, global REAL *y,
+          global const REAL *before)
 {
   local REAL cells[CELL(WG * EACH)], part[2][WG];
   const uint id = get_local_id(0);
-  const size_t first = get_group_id(0) * (WG * EACH);
+  const size_t start = START(get_group_id(0) / groups);
+  const size_t first = get_group_id(0) % groups * (WG * EACH);
   const bool whole = first + WG * EACH <= n;
   REAL own[EACH], sum = IDENTITY;
   uint now = 0;
   if (whole) { /* all loads are under way before the first is needed */
     UNROLL for (uint k = 0; k < EACH; k++)
-      own[k] = ELEMENT(first + k * WG + id);
+      own[k] = ELEMENT(start, first + k * WG + id);
     UNROLL for (uint k = 0; k < EACH; k++)
       cells[CELL(k * WG + id)] = own[k];
   } else
     for (uint k = id; k < WG * EACH; k += WG) {
       cells[CELL(k)] = IDENTITY;
       if (first + k < n)
-        cells[CELL(k)] = ELEMENT(first + k);
+        cells[CELL(k)] = ELEMENT(start, first + k);
     }
   barrier(CLK_LOCAL_MEM_FENCE);
   UNROLL for (uint k = 0; k < EACH; k++) {
@@ -87,6 +91,6 @@ void scan(SOURCE, ulong n, global REAL *y, global const REAL *before)
   barrier(CLK_LOCAL_MEM_FENCE);
   for (uint k = id; k < WG * EACH; k += WG)
     if (whole || first + k < n)
-      y[first + k] = cells[CELL(k)];
+      y[PLACE(start, first + k)] = cells[CELL(k)];
 #endif
 }

@@ -57,6 +57,51 @@ t.test("types and shapes", function()
   t.eq(list(x:matrix(2, 2, 2, 100):cumsum()), {255, 510, 765, 1020})
 end)
 
+-- Compares scans along each dimension of a matrix of ints with sums in Lua.
+local function along_each(shape, context)
+  local n = 1
+  for _, size in ipairs(shape) do
+    n = n * size
+  end
+  local values = {}
+  for i = 1, n do
+    values[i] = math.random(-9, 9)
+  end
+  local flat <close> = cl.buffer("int", n, values, {context = context})
+  local x, behind = flat:reshape(shape), n
+  for dim, size in ipairs(shape) do
+    behind = behind // size
+    local y <close> = x:cumsum(dim)
+    local z <close> = (x + 1):scan{op = "b != 0 ? b : a", identity = 0,
+      exclusive = true, dim = dim}
+    t.eq({y.shape, z.shape}, {shape, shape})
+    local sums, lasts, got, last = {}, {}, list(y), list(z)
+    for i, value in ipairs(values) do
+      local before = (i - 1) // behind % size > 0 and i - behind
+      sums[i] = value + (before and sums[before] or 0)
+      lasts[i] = before and (values[before] ~= -1 and values[before] + 1
+        or lasts[before]) or 0
+      if got[i] ~= sums[i] or last[i] ~= lasts[i] then
+        t.eq({got[i], last[i]}, {sums[i], lasts[i]},
+          ("%s along %d: element %d, seed %d"):format(
+          table.concat(shape, "x"), dim, i, t.seed))
+      end
+    end
+  end
+end
+
+local SHAPES = {{1, 1}, {3, 5}, {70, 3}, {3, 70}, {130, 20}, {2, 3000, 17},
+  {3, 5000}, {5000, 3}, {4, 1, 3}}
+
+t.test("along a dimension", function()
+  for _, shape in ipairs(SHAPES) do
+    along_each(shape)
+  end
+  local f <close> = cl.buffer("float", {2, 3}, {{1, 2, 3}, {4, 5, 6}})
+  t.eq({list(f:cumsum(1)), list(f:cumsum(2))},
+    {{1.0, 2.0, 3.0, 5.0, 7.0, 9.0}, {1.0, 3.0, 6.0, 4.0, 9.0, 15.0}})
+end)
+
 t.test("an expression is scanned as it is calculated", function()
   local n = 3000
   local x <close> = cl.arange(1, n)
@@ -111,6 +156,9 @@ local function on_groups(asks)
       return b ~= 0 and b or a -- does not commute
     end, false, n)
   end
+  for _, shape in ipairs(SHAPES) do
+    along_each(shape, ctx)
+  end
 end
 
 t.test("work-groups scan after their totals, as on GPUs", function()
@@ -139,7 +187,11 @@ end)
 
 t.test("what cannot be scanned", function()
   local x <close> = cl.arange(1, 5)
-  t.raises(function() x:cumsum(1) end, "cumsum takes no operand")
+  t.raises(function() x:cumsum(2) end,
+    "cumsum: dim must be an integer from 1 to 1; got 2")
+  t.raises(function() x:cumsum(1, 2) end, "cumsum takes one dim at a time")
+  t.raises(function() x:scan{op = "a + b", identity = 0, dim = 0} end,
+    "Buffer:scan: dim must be an integer from 1 to 1; got 0")
   t.raises(function() x:scan() end, "op must be a string")
   t.raises(function() x:scan{op = "a + b"} end, "identity must be")
   t.raises(function() x:scan{op = "a + c", identity = 0} end, "a + c")

@@ -11,15 +11,15 @@ local cl = require "cl"
 local evaluate = require "clshell.array.evaluate"
 local fused = require "clshell.array.fused"
 local operation = require "clshell.array.operation"
+local rows = require "clshell.array.rows"
 local types = require "clshell.array.types"
 
 local M = {}
 
-local CHAIN = 64     -- values that a work-item reduces one after another
-local LANES = 64     -- values that a work-item of a CPU reduces side by side
-local PIECES = 1024  -- work-groups that keep a GPU busy
-local WIDTH = 8      -- values that a work-item of a GPU loads at once
-local NARROW = 16    -- columns: fewer are reduced by a work-group each
+local CHAIN = rows.CHAIN
+local LANES = 64    -- values that a work-item of a CPU reduces side by side
+local PIECES = 1024 -- work-groups that keep a GPU busy
+local WIDTH = 8     -- values that a work-item of a GPU loads at once
 
 local function ceil(n, m)
   return (n + m - 1) // m
@@ -96,10 +96,9 @@ local WAYS = {
 }
 
 local function way_of(g, cpu)
-  if g.inner >= NARROW then
-    return cpu and "columns" or "item"
-  end
-  return g.many <= CHAIN and "item" or cpu and "lanes" or "group"
+  local way = rows.way(g)
+  return way == "long" and (cpu and "lanes" or "group")
+    or way == "columns" and cpu and "columns" or "item"
 end
 
 local function declare(c)
@@ -107,22 +106,20 @@ local function declare(c)
 end
 
 -- The words of kernels/reduce/op.cl.
-local function words(c, rows, element)
-  local op, straight = c.op, c.g.inner == 1
+local function words(c, places, element)
+  local op = c.op
+  local start, at = rows.words(c.g)
   local value = (c.last and op.last or "s_"):gsub("s_", "(s)")
   local function made(x, k)
     return c.expression and ("make_(%s, %s)"):format(x, k) or x
   end
-  local lines = rows and straight
+  local lines = places and c.g.inner == 1
   return {
     REAL = "acc_", RESULT = c.last and op.result or "acc_",
     WG = c.group, WIDTH = WIDTH, LANES = LANES, CHAIN = CHAIN,
     BLOCK = CHAIN * LANES,
     ["COMBINE(a, b)"] = "combine_(a, b)", ["NEUTRAL(x)"] = op.identity,
-    ["START(row)"] = straight and "((row) * n)"
-      or "((row) / inner_ * n * inner_ + (row) % inner_)",
-    ["ELEMENT(start, i)"] = made(element(straight and "((start) + (i))"
-      or "((start) + (i) * inner_)"), "(i)"),
+    ["START(row)"] = start, ["ELEMENT(start, i)"] = made(element(at), "(i)"),
     ["LINE(at, n)"] = lines and "((at) + (n) <= ((at) / n1_ + 1) * n1_)"
       or "0",
     ["LINE_ELEMENT(start, at, i, v)"] = lines
@@ -156,16 +153,6 @@ end
 -- What is known of launches that agree in operation, way, and place.
 local alike = {}
 
--- Adds arguments to those of a calculation; returns their number.
-local function add(c, ...)
-  local count = select("#", ...)
-  for k = 1, count do
-    c.args[c.n + k] = (select(k, ...))
-  end
-  c.n = c.n + count
-  return count
-end
-
 -- Reduces an expression, or the Buffer that a launch before left, into a
 -- Buffer of results.
 local function reduce(op, e, from, g, out)
@@ -190,10 +177,10 @@ local function reduce(op, e, from, g, out)
     c.known = evaluate.collect(c, alike[key][1])
   else
     c.known = alike[key][2]
-    add(c, from)
+    fused.add(c, from)
   end
-  add(c, g.inner)
-  c.own = add(c, way.own(g, pieces)) + add(c, to)
+  fused.add(c, g.inner)
+  c.own = fused.add(c, way.own(g, pieces)) + fused.add(c, to)
   local event = fused.run(c)
   if last then
     return event
@@ -202,9 +189,8 @@ local function reduce(op, e, from, g, out)
 end
 
 --- reduction.run(op, e, g, out) -> Event
---- Reduces the elements of an expression by an operation into Buffer `out`,
---- and does not wait. g is {outer, many, inner}: the product of the sizes
---- before the dimension, its own size, and the product of those behind.
+--- Reduces the rows of an expression, of shape g as in rows.lua, by an
+--- operation into Buffer `out`, and does not wait.
 function M.run(op, e, g, out)
   return reduce(op, e, nil, g, out)
 end

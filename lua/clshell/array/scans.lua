@@ -15,13 +15,88 @@ local fused = require "clshell.array.fused"
 local layout = require "clshell.array.layout"
 local operation = require "clshell.array.operation"
 local options = require "clshell.base.options"
+local rows = require "clshell.array.rows"
 local types = require "clshell.array.types"
 
 local methods, subject = expression.methods, expression.subject
 
-local BLOCK = 1024     -- elements of a work-item of a CPU
-local EACH = 8         -- of a GPU, where totals are found first
-local AHEAD = 32       -- words of a work-item of a GPU that asks those before
+local BLOCK = 1024 -- elements of a work-item of a CPU
+local WORDS = 16   -- of 32 bits, of a work-item in a work-group of a GPU
+local AHEAD = 32   -- and of one that asks those before it
+
+local function ceil(n, m)
+  return (n + m - 1) // m
+end
+
+local function words_of(op)
+  local known = types.known[op.cell]
+  return (known.wide or op.cell == "double") and 2 or 1
+end
+
+-- The ways to scan. Each has the kernel's file and span(op, group), elements
+-- of a piece; what stands between n and y in its arguments; groups(g, pieces,
+-- group), work-groups, and `one`: of one work-item each.
+local WAYS = {
+  blocks = {
+    file = "scan/blocks.cl", one = true,
+    span = function()
+      return BLOCK
+    end,
+    own = function(g)
+      return g.many
+    end,
+    groups = function(g, pieces)
+      return g.outer * g.inner * pieces
+    end,
+  },
+  totals = {
+    file = "scan/totals.cl",
+    span = function(op, group)
+      return group * WORDS // words_of(op)
+    end,
+    own = function(g, pieces)
+      return g.many, pieces
+    end,
+    groups = function(g, pieces)
+      return g.outer * g.inner * pieces
+    end,
+  },
+  ahead = {
+    file = "scan/lookback.cl",
+    span = function(op, group)
+      return group * AHEAD // words_of(op)
+    end,
+    own = function(g)
+      return g.many
+    end,
+    groups = function(_, pieces)
+      return pieces
+    end,
+  },
+  item = {
+    file = "scan/rows.cl", columns = true,
+    span = function()
+      return rows.CHAIN
+    end,
+    own = function(g)
+      return g.many, g.outer * g.inner, g.inner
+    end,
+    groups = function(g, pieces, group)
+      return ceil(g.outer * pieces * g.inner, group)
+    end,
+  },
+}
+
+local function way_of(op, g, context)
+  local device = context.device
+  if rows.way(g) ~= "long" then
+    return WAYS.item
+  elseif fused.serial[device.type] then
+    return WAYS.blocks
+  end
+  return g.outer * g.inner == 1 and not types.known[op.cell].real
+    and fused.asks(device) and WAYS.ahead or WAYS.totals
+end
 
 local function declare(c)
   return operation.declare(c.op)
@@ -29,21 +104,25 @@ end
 
 -- The words of kernels/scan/real.cl.
 local function words(c, _, element)
+  local start, at = rows.words(c.g)
   return {
-    REAL = "acc_", WG = c.group, EACH = c.each, BLOCK = BLOCK,
-    INCLUSIVE = c.exclusive and 0 or 1, IDENTITY = c.op.identity,
-    TOTALS = c.work == "total" and 1 or 0, ALONE = c.work == "alone" and 1
-      or 0,
-    ["COMBINE(a, b)"] = "combine_(a, b)",
-    ["ELEMENT(i)"] = ("make_(%s, 0)"):format(element "(i)"),
+    REAL = "acc_", WG = c.group, EACH = c.span // c.group, BLOCK = BLOCK,
+    CHAIN = rows.CHAIN, INCLUSIVE = c.exclusive and 0 or 1,
+    TOTALS = c.work == "total" and 1 or 0,
+    ALONE = c.work == "alone" and 1 or 0,
+    IDENTITY = c.op.identity, ["COMBINE(a, b)"] = "combine_(a, b)",
+    ["START(row)"] = start, ["PLACE(start, i)"] = at,
+    ["ELEMENT(start, i)"] = ("make_(%s, 0)"):format(element(at)),
   }
 end
 
-local OWN = {own = true} -- n, the result, and what lies before, or the state
+-- SOURCE is the expression and inner_.
+local OWN = {own = true}
 
 local function parts(c)
   local list = evaluate.add_parts(c, {})
-  return table.move({OWN, OWN, OWN}, 1, 3, #list + 1, list)
+  list[#list + 1] = {type = "ulong", name = "inner_"}
+  return table.move({OWN, OWN, OWN, OWN, OWN}, 1, c.own, #list + 1, list)
 end
 
 local function body(c)
@@ -54,82 +133,73 @@ local function range(c)
   return c.groups * c.group, c.group
 end
 
--- What is known of launches that agree in operation and work.
+-- What is known of launches that agree in operation, work, and place.
 local alike = {}
 
--- Scans the pieces of an expression that `groups` work-groups take into a
--- Buffer, from what lies before each; `work` is "each", "alone" for an only
--- piece, or "total": the Buffer gets the total of each.
-local function launch(way, op, work, exclusive, e, to, before)
-  local count = e.dims.count
+-- Scans the rows of an expression into Buffer `out`, which may be what it is.
+-- Where rows have several pieces, `before` is what lies before each, or the
+-- state of work-groups that ask; work "total" has `out` get their totals.
+local function launch(way, op, work, exclusive, e, g, out, before)
+  local group = way.one and 1 or fused.group(out.context)
+  local span = way.span(op, group)
+  local pieces = ceil(g.many, span)
   local c = {name = "scan", file = way.file, type =
-    types.calculated(e.kind.type), context = to.context, dims = e.dims,
-    places = false, args = {count}, n = 1, parts = parts, body = body,
+    types.calculated(e.kind.type), context = out.context, dims = e.dims,
+    places = false, args = {e.dims.count}, n = 1, parts = parts, body = body,
     declare = declare, words = words, range = range, expression = e, op = op,
-    work = work, exclusive = exclusive, group = way.group, each = way.each,
-    groups = (count + way.span - 1) // way.span}
-  local key = ("%s %s %s %s"):format(op.key, work, exclusive, way.file)
+    g = g, work = work, exclusive = exclusive, group = group, span = span,
+    groups = way.groups(g, pieces, group)}
+  local key = ("%s %s %s %s %s"):format(op.key, work, exclusive, way.file,
+    g.inner == 1 and "" or "inner")
   alike[key] = alike[key] or {}
   c.known = evaluate.collect(c, alike[key])
-  local n = c.n
-  c.args[n + 1], c.args[n + 2], c.args[n + 3] = count, to, before
-  c.n = n + 3
+  fused.add(c, g.inner)
+  c.own = fused.add(c, way.own(g, pieces)) + fused.add(c, out, before)
   return fused.run(c)
 end
 
--- Scans by totals.
-local function scan(way, op, exclusive, e, out)
-  local pieces = (e.dims.count + way.span - 1) // way.span
-  if pieces == 1 then
-    return launch(way, op, "alone", exclusive, e, out, out)
+local function scan(op, exclusive, e, g, out)
+  local context = out.context
+  local way = way_of(op, g, context)
+  local pieces = ceil(g.many, way.span(op, way.one and 1
+    or fused.group(context)))
+  if way == WAYS.ahead then
+    local state = fused.scratch(context, "ulong", 1 + pieces * words_of(op))
+    state:fill(0)
+    return launch(way, op, "each", exclusive, e, g, out, state)
+  elseif pieces == 1 then
+    return launch(way, op, "alone", exclusive, e, g, out, out)
   end
-  local totals = fused.scratch(out.context, op.cell, pieces)
-  launch(way, op, "total", false, e, totals, totals)
-  scan(way, op, true, layout.leaf(totals), totals)
-  return launch(way, op, "each", exclusive, e, out, totals)
+  local totals = fused.scratch(context, op.cell, g.outer * pieces * g.inner)
+  launch(way, op, "total", false, e, g, totals, totals)
+  scan(op, true, layout.leaf(totals), way.columns
+    and {outer = g.outer, many = pieces, inner = g.inner}
+    or {outer = g.outer * g.inner, many = pieces, inner = 1}, totals)
+  return launch(way, op, "each", exclusive, e, g, out, totals)
 end
 
--- Scans in one launch, whose work-groups ask those before them.
-local function scan_ahead(way, op, exclusive, e, out)
-  local pieces = (e.dims.count + way.span - 1) // way.span
-  local state = fused.scratch(out.context, "ulong", 1 + pieces * way.words)
-  state:fill(0)
-  return launch(way, op, "each", exclusive, e, out, state)
-end
-
-local function scanned(what, op, exclusive, x)
+local function scanned(what, op, exclusive, x, dim)
   layout.on_device(what, x)
+  local g = dim and rows.along(what, x.dims, dim) or rows.all(x.dims)
   local out = cl.buffer(op.cell, x.dims, nil, {context = x.context})
-  local device = x.context.device
-  if fused.serial[device.type] then
-    scan({file = "scan/blocks.cl", group = 1, each = 1, span = BLOCK}, op,
-      exclusive, x, out)
-    return out
-  end
-  local group = fused.group(x.context)
-  if not types.known[op.cell].real and fused.asks(device) then
-    local size = types.known[op.cell].wide and 2 or 1
-    local each = AHEAD // size
-    scan_ahead({file = "scan/lookback.cl", group = group, each = each,
-      span = group * each, words = size}, op, exclusive, x, out)
-  else
-    scan({file = "scan/totals.cl", group = group, each = EACH,
-      span = group * EACH}, op, exclusive, x, out)
-  end
+  scan(op, exclusive, x, g, out)
   return out
 end
 
---- Buffer:cumsum() -> Buffer
---- The sums of all elements up to each one, in the order of reading, in the
---- shape of x; nothing waits. Integers are added in 64 bits and give long or
---- ulong. A sum is off by at most 6144 roundings of the sum of absolute values
---- so far, each 2^-24 for float and half, 2^-53 for double.
-function methods.cumsum(x, more)
+--- Buffer:cumsum([dim]) -> Buffer
+--- The sums of all elements up to each one, in the order of reading, or with
+--- `dim` (1 is the first dimension) along that dimension, in the shape of x;
+--- nothing waits. Integers are added in 64 bits and give long or ulong. A sum
+--- is off by at most 6144 roundings of the sum of absolute values so far, each
+--- 2^-24 for float and half, 2^-53 for double. scan(x, {y = y}) has a given
+--- Buffer for the sums.
+function methods.cumsum(x, dim, more)
   if more ~= nil then
-    cl.error "cumsum takes no operand besides x: x:cumsum()"
+    cl.error("cumsum takes one dim at a time",
+      {hint = "such as x:cumsum(1):cumsum(2)"})
   end
   x = subject("cumsum", x)
-  return scanned("cumsum", operation.of("sum", x.kind.type), false, x)
+  return scanned("cumsum", operation.of("sum", x.kind.type), false, x, dim)
 end
 
 --- Buffer:scan(opts) -> Buffer
@@ -141,12 +211,13 @@ end
 ---   op         -      OpenCL C of a and b
 ---   identity   -      what changes nothing: a number, or OpenCL C: "INFINITY"
 ---   exclusive  false  true: without the element itself; the first is identity
+---   dim        all    the dimension along which to scan; 1 is the first
 function methods.scan(x, opts)
   local what = "Buffer:scan"
   x = subject("scan", x)
   opts = options.check(opts, what)
   return scanned(what, operation.own(what, opts, x.kind.type),
-    opts.exclusive or false, x)
+    opts.exclusive or false, x, opts.dim)
 end
 
 cl.extend("Buffer", {cumsum = methods.cumsum, scan = methods.scan},

@@ -6,12 +6,12 @@ local cl = require "cl"
 local expression = require "clshell.array.expression"
 local fused = require "clshell.array.fused"
 local hosts = require "clshell.array.hosts"
-local integer = require "clshell.base.integer"
 local layout = require "clshell.array.layout"
 local names = require "clshell.array.names"
 local operation = require "clshell.array.operation"
 local options = require "clshell.base.options"
 local reduction = require "clshell.array.reduction"
+local rows = require "clshell.array.rows"
 local text = require "clshell.base.text"
 local types = require "clshell.array.types"
 
@@ -23,16 +23,7 @@ local TINY = {float = 2.0^-100, double = 2.0^-900}
 
 -- Reduces along a dimension: a Buffer of the shape that is left.
 local function along(what, op, x, dim)
-  local dims, left = x.dims, {}
-  integer.check(what, "dim", dim, 1, #dims)
-  local g = {outer = 1, many = dims[dim], inner = 1}
-  for d, size in ipairs(dims) do
-    if d ~= dim then
-      left[#left + 1] = size
-      local side = d < dim and "outer" or "inner"
-      g[side] = g[side] * size
-    end
-  end
+  local g, left = rows.along(what, x.dims, dim)
   local out = cl.buffer(op.result, left[1] and left or 1, nil,
     {context = x.context})
   reduction.run(op, x, g, out)
@@ -42,7 +33,7 @@ end
 -- Reduces all elements to a number.
 local function whole(op, x)
   local out = fused.scratch(x.context, op.result, 1)
-  reduction.run(op, x, {outer = 1, many = x.dims.count, inner = 1}, out)
+  reduction.run(op, x, rows.all(x.dims), out)
   local h <close> = out:read()
   return h[1]
 end

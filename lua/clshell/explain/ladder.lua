@@ -47,7 +47,8 @@ local AFTER = {
   },
   scan = {
     tree = {"doubling"}, tree_padded = {"tree"},
-    registers = {"tree_padded", "doubling"}, blocks = {"registers"},
+    registers = {"tree_padded", "doubling"}, totals = {"registers"},
+    lookback = {"registers"}, blocks = {"totals"},
   },
   sort = {
     bitonic_local = {"bitonic"}, split = {"bitonic_local"},

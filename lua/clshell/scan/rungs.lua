@@ -91,8 +91,9 @@ local lookback = {
 
 -- A rung that finds the totals of pieces first: a scan of these by the same
 -- kernel is what lies before each. each(p) elements are a piece, that of a
--- work-group of size(p) work-items.
-local function totals_first(def, size, each)
+-- work-group of size(p) work-items; args(x, n, groups, y, before) are those
+-- of the kernel.
+local function totals_first(def, size, each, args)
   local function range(n, p)
     return {groups(n, each(p)) * size(p)}, {size(p)}
   end
@@ -104,7 +105,8 @@ local function totals_first(def, size, each)
       end
     end
     local global, group = range(n, p)
-    run(def.file, "scan", defines, global, group, x, n, y, before)
+    run(def.file, "scan", defines, global, group,
+      args(x, n, groups(n, each(p)), y, before))
   end
   local function prepare(run, s, p, n, x)
     local count = groups(n, each(p))
@@ -132,8 +134,8 @@ local function totals_first(def, size, each)
   function def.range(s, p)
     return range(s.n, p)
   end
-  function def.args(s, _, o)
-    return {o.x, s.n, o.y, o.before}
+  function def.args(s, p, o)
+    return {args(o.x, s.n, groups(s.n, each(p)), o.y, o.before)}
   end
   return def
 end
@@ -169,7 +171,7 @@ return {
   end),
   totals_first({
     name = "totals", file = "totals.cl",
-    params = {wg, param("each", {2, 4, 8, 16}, 8, "elements per work-item")},
+    params = {wg, param("each", {4, 8, 16, 32}, 16, "elements per work-item")},
     lesson = "work-groups add up first: elements are read twice, but written "
       .. "once",
     local_bytes = function(s, p)
@@ -177,6 +179,8 @@ return {
     end,
   }, wg_of, function(p)
     return p.wg * p.each
+  end, function(...)
+    return ...
   end),
   lookback,
   totals_first({
@@ -189,5 +193,7 @@ return {
     return 1
   end, function(p)
     return p.block
+  end, function(x, n, _, y, before)
+    return x, n, y, before
   end),
 }

@@ -1,0 +1,58 @@
+-- array/rows.lua - the rows that reductions and scans go along: all elements
+-- are one, or those along a dimension
+-- A shape g is {outer, many, inner}: the product of the sizes before the
+-- dimension, its own size, and the product of those behind. Element i of row r
+-- is number (r // inner * many + i) * inner + r % inner.
+-- SPDX-License-Identifier: MIT
+
+local integer = require "clshell.base.integer"
+
+local M = {}
+
+--- rows.CHAIN
+--- Elements that a work-item of a GPU takes one after another, at most.
+M.CHAIN = 64
+
+local NARROW = 16 -- columns: fewer are taken by a work-group each
+
+--- rows.all(dims) -> g
+function M.all(dims)
+  return {outer = 1, many = dims.count, inner = 1}
+end
+
+--- rows.along(what, dims, dim) -> g, list
+--- The shape along dimension `dim`, and the sizes of the others.
+function M.along(what, dims, dim)
+  local left = {}
+  integer.check(what, "dim", dim, 1, #dims)
+  local g = {outer = 1, many = dims[dim], inner = 1}
+  for d, size in ipairs(dims) do
+    if d ~= dim then
+      left[#left + 1] = size
+      local side = d < dim and "outer" or "inner"
+      g[side] = g[side] * size
+    end
+  end
+  return g, left
+end
+
+--- rows.way(g) -> "columns", "short" or "long"
+--- Whether rows are columns, whose elements have neighbours in other rows, or
+--- else short enough for a work-item each.
+function M.way(g)
+  return g.inner >= NARROW and "columns" or g.many <= M.CHAIN and "short"
+    or "long"
+end
+
+--- rows.words(g) -> start, at
+--- As OpenCL C, for kernels with an argument n and a number inner_: where row
+--- `row` starts, and the number of element `i` of the row from `start` on.
+function M.words(g)
+  if g.inner == 1 then
+    return "((row) * n)", "((start) + (i))"
+  end
+  return "((row) / inner_ * n * inner_ + (row) % inner_)",
+    "((start) + (i) * inner_)"
+end
+
+return M
