@@ -76,6 +76,44 @@ print(gemm.choice{m = 64, n = 64, k = 64}.rung)]]
   t.ok(not double:find("kept", 1, true), double)
 end)
 
+t.test("a row serves calls of the words that it was measured with",
+  function()
+    clear()
+    session(KEEP .. [[
+reduce.keep(bench("reduce.sequential", {n = 4096, op = "max"}, {wg = 32}))
+scan.keep(bench("scan.doubling", {n = 4096}, {wg = 32}))
+sort.keep(bench("sort.bitonic", {n = 4096, order = "descending"}))
+gemv.keep(bench("gemv.columns", {rows = 64, cols = 64, trans = true}))]])
+    local out = session [[
+local x, A = cl.buffer("float", 5000, 1), matrix.ones(64)
+for _, op in ipairs{"sum", "min", "max"} do
+  print("op", op, reduce.plan(x, {op = op}).choice.kept)
+end
+for _, kind in ipairs{"inclusive", "exclusive"} do
+  print("kind", kind, scan.choice{x = x, kind = kind}.kept)
+end
+for _, order in ipairs{"ascending", "descending"} do
+  print("order", order, sort.choice{n = 5000, order = order}.kept)
+end
+for _, trans in ipairs{false, true} do
+  print("trans", trans, gemv.choice{A = A, x = cl.buffer("float", 64, 1),
+    trans = trans}.kept)
+end
+print(reduce.forget{n = 5000}, reduce.forget{n = 5000, op = "max"})]]
+    t.eq(out, [[
+op	sum	false
+op	min	false
+op	max	true
+kind	inclusive	true
+kind	exclusive	false
+order	ascending	false
+order	descending	true
+trans	false	false
+trans	true	true
+0	1
+]])
+  end)
+
 t.test("the nearest of several rows; a second one replaces the first",
   function()
     clear()

@@ -324,10 +324,11 @@ end
 --- Keeps the configuration of a bench result, such as that of
 --- bench("gemm.tiled", {512}, {tile = 8}), for calls that name no kernel: from
 --- now on and in later sessions they take it on this device for this element
---- type and for shapes whose sizes are each within a factor of 2, before the
---- rows of family.choices, until family.forget. The driver and the kernel file
---- have to be those of the measurement; see family.choice. `note` is for
---- people. The rows are files in ~/.config/clshell/choices.
+--- type, the same words of options (the op of reduce) and shapes whose sizes
+--- are each within a factor of 2, before the rows of family.choices, until
+--- family.forget. The driver and the kernel file have to be those of the
+--- measurement; see family.choice. `note` is for people. The rows are files in
+--- ~/.config/clshell/choices.
 function methods.keep(family, result, note)
   local row = kept.keep(family, result, note)
   forget_plans(family)

@@ -50,8 +50,9 @@ local function fault(row)
     return "note must be a string; got a " .. type(row.note)
   end
   for name, size in pairs(row.shape) do
-    if type(name) ~= "string" or math.type(size) == nil then
-      return "the sizes of its shape must be numbers"
+    if type(name) ~= "string" or math.type(size) == nil
+        and type(size) ~= "string" then
+      return "the sizes of its shape must be numbers or words"
     end
   end
 end
@@ -103,15 +104,19 @@ local function all()
 end
 
 -- How far two shapes are apart, 0 for equal sizes; nil where a size is more
--- than a factor of 2 from the other, or only one of them has it.
+-- than a factor of 2 from the other, or only one of them has it, or a word, the
+-- op of reduce, is another: words are compiled in, so the kernel is another.
 local function distance(a, b)
   local sum = 0
   for name, x in pairs(a) do
     local y = b[name]
-    if not y or NEAR * x < y or NEAR * y < x then
-      return nil
+    if x ~= y then
+      if not (math.type(x) and math.type(y)) or NEAR * x < y
+          or NEAR * y < x then
+        return nil
+      end
+      sum = sum + math.abs(math.log(x / y, 2))
     end
-    sum = sum + (x ~= y and math.abs(math.log(x / y, 2)) or 0)
   end
   for name in pairs(b) do
     if a[name] == nil then

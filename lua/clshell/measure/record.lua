@@ -144,12 +144,13 @@ function M.note(r, note)
   r.note = r.note and r.note .. "; " .. note or note
 end
 
--- The sizes of a shape: whole numbers, and 1 for an option that is true.
+-- The sizes of a shape: whole numbers, the words of options, such as op =
+-- "max", and 1 for an option that is true.
 local function sizes(s)
   local shape = {}
   for name, value in pairs(s) do
     if math.type(value) == "integer" and name ~= "esize"
-        and name ~= "terms" then
+        or type(value) == "string" and name ~= "type" then
       shape[name] = value
     elseif value == true then
       shape[name] = 1
@@ -194,7 +195,7 @@ function M.describe_rung(r, family, rung, p)
   end
 end
 
--- The sizes that tell one shape of a family from another.
+-- The sizes and words that tell one shape of a family from another.
 function M.sizes(family, s)
   return (family.spec.sizes or sizes)(s)
 end

@@ -114,18 +114,20 @@ function M.about(key)
     scale = 1}
 end
 
--- A size of the shape of a result, which is text in a row of the run store.
+-- A size or a word of the shape of a result, which is text in a row of the run
+-- store.
 local function size(r, key)
   if type(r.shape) == "table" then
     return r.shape[key]
   elseif type(r.shape) == "string" and tostring(key):find("^[%w_]+$") then
-    return tonumber(r.shape:match(('"%s":(%%d+)'):format(key)))
+    local value = r.shape:match(('"%s":"?([%%w_]+)'):format(key))
+    return tonumber(value) or value
   end
 end
 
 --- record_fields.value(result, key) -> value
---- A size of the shape of a result, or a field, or a parameter; a function is
---- called with the result. "n" is a size, where there is a shape, and not the
+--- A size or a word of the shape of a result, or a field, or a parameter; a
+--- function is called with the result. "n" is a size, where there is a shape, and not the
 --- number of samples.
 function M.value(r, key)
   if type(key) == "function" then
