@@ -104,6 +104,11 @@ static int nokernel(lua_State *L, const Program *p, const char *name) {
                       "OpenCL C; give it another one",
                       name);
   const char *near = clsh_nearest(name, names);
+  if (near != NULL && strcmp(near, name) == 0)
+    return clsh_error_call(L, CL_INVALID_KERNEL_NAME, "clCreateKernel",
+                           "the program has '%s', but the driver cannot make "
+                           "a kernel of it",
+                           name);
   if (near != NULL)
     lua_pushfstring(L, "did you mean '%s'? The", near);
   return clsh_error_call(L, CL_INVALID_KERNEL_NAME, "clCreateKernel",

@@ -93,6 +93,9 @@ t.test("%check looks at a launch and does not run it", function()
   has(session "%check transpose", "transpose has no rung of your own")
   has(session "check(transpose)", "transpose has no rung of your own")
   has(session "%check transpose til", "no kernel 'til'")
+  has(session "%check transpose tiled {5, 2} tile=8 guard=true",
+    "check: no finding in transpose.tiled over 2 sizes", "right at 5x2; 5x2,")
+  has(session "%check transpose tiled 7 tile=7", "tile must be one of 8, 16")
 end)
 
 t.test("%access tells what a launch asks of memory", function()
@@ -117,10 +120,20 @@ t.test("%access tells what a launch asks of memory", function()
     "unknown option 'wrap'")
   has(session(start .. '%access k:range(32, 32), cl.buffer("int", 96), 3'),
     "f over 32, local 32")
-  has(session "%access gemm naive_global as=\"M1\"", "gemm over 64x64", "M1",
-    "load a[k]")
+  has(session "%access gemm naive_global as=\"M1\"", "M1", "load a[k]",
+    "gemm.naive_global for 64x64x64 float, over 64x64")
+  has(session "%access spmv naive", "spmv.naive for DIA 4096x4096")
+  has(session "%access spmv csr_scalar {4, 5}", "spmv.csr_scalar for CSR 20x")
+  has(session "%access gemm.tiled {16, 8, 4} tile=4 warp=16",
+    "for 16x8x4 float, over 8x16, local 4x4; warps of 16 lanes")
+  has(session "%access conv2d", ", which calls take here, for 64x64x5x5 float")
+  has(session "%access gemm.naive 16 tile=4", "unknown option 'tile'")
+  for _, call in ipairs{"transpose(A)", "transpose.plan(A)"} do
+    has(session("A = matrix.ones(12, 20)\n%access " .. call),
+      "access: transpose over", "load ")
+  end
   has(session "%access", "no input has launched a kernel",
-    "%access k:range(n)(x, y)")
+    "%access k:range(n)(x, y), or a rung: %access gemm tiled")
 end)
 
 t.test("%history lists inputs by number, newest last", function()

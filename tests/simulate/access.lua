@@ -328,9 +328,33 @@ t.test("a rung by its name, on a shape, and on a small one if none", function()
   t.eq(rates(access("gemm.tiled", nil, nil, {warp = 16})),
     rates(access(gemm.plan(A, A, {kernel = "tiled"}), {warp = 16})))
   t.ok(#access("scan.registers").rows > 5)
+  t.eq(tostring(access("conv2d.constant")):match "access: [^,]*",
+    "access: conv2d.constant for 64x64x5x5 float")
   t.raises(function() access("gemm.none", 64) end, "no kernel 'none'")
   t.raises(function() access("gemm.tiled", 64, {tile = 3}) end, "tile")
 end)
+
+t.test("launches before a rung's own make what it reads", function()
+  -- a sort's last launch scatters by offsets that those before it add up
+  local a = access("sort.blocks", 500)
+  for code, row in pairs(rows(a)) do
+    t.ok(not code:find "^store .*y" or row.reuse == 1, code)
+  end
+end)
+
+t.test("where the simulator lacks a function, plain code is looked at",
+  function()
+    -- the compiler makes a saturated difference of the condition
+    local l = launch([[kernel void k(global ulong *a) {
+      const ulong i = get_global_id(0), b = a[i];
+      a[i] = b > i ? b - i : 0; }]], 32, 32)
+    local a <close> = cl.buffer("ulong", 32, 1)
+    local found = access(l, a)
+    t.eq(found.rows[1].sectors, 8)
+    t.eq(found.plain, tostring(found):find("compiled without optimization", 1,
+      true) ~= nil)
+    t.ok(found.plain)
+  end)
 
 t.test("misuse raises, and the session goes on", function()
   local l = launch("kernel void k(global float *a) { a[0] = 1; }", 1, 1)

@@ -188,7 +188,7 @@ t.test("the rungs of the ladders have no defect", function()
     for _, entry in ipairs(ladder.kernels()) do
       if entry.rung.builtin then
         local r = check(ladder, entry.name, opts)
-        if r.sizes[1].status == "refused" then
+        if tostring(r):find " refused at %d+ size" then
           refused[#refused + 1] = ladder.name .. "." .. entry.name
           t.ok(#r.sizes[1].reason > 10, entry.name)
         else
@@ -200,19 +200,28 @@ t.test("the rungs of the ladders have no defect", function()
   clean(gemm, {shapes = {{5, 17, 6}}})
   clean(transpose, {shapes = {{17, 33}}})
   clean(spmv)
-  t.ok(#refused < 10, table.concat(refused, " "))
+  clean(reduce, {shapes = {700}})
+  clean(scan, {shapes = {700}})
+  clean(sort, {shapes = {100}})
+  clean(gemv, {shapes = {{9, 40}, {40, 9, trans = true}}})
+  clean(stencil, {shapes = {{9, 70}}})
+  clean(conv2d, {shapes = {{9, 20, 3, 4}}})
+  -- none is refused for the simulator's sake
+  for _, name in ipairs(refused) do
+    t.ok(name:find "%.nv_", table.concat(refused, " "))
+  end
 end)
 
 t.test("what the simulator or the device cannot run, and no time", function()
   simulator()
-  define("__builtin_prefetch(0);\nC[i * ldc + j] = 0;\n", 1)
+  define("C[i * ldc + j] = __builtin_bitreverse32(k);\n", 1)
   local ok, r = pcall(check, gemm, "mine", {shapes = {3}})
   if not ok then -- the device's compiler has no such function
     t.raises(function() error(r, 0) end, "build error")
   else
     t.eq({r.ok, (tostring(r):gsub("%s+", " "))}, {false, "check: gemm.mine "
-      .. "refused at 2 sizes: the simulator has no prefetches, which mine "
-      .. "needs"})
+      .. "refused at 2 sizes: the simulator has no function "
+      .. "llvm.bitreverse.i32, which the compiler made for mine"})
   end
   define("while (k) C[0] = 1;\n", 1)
   r = check(gemm, "mine", {shapes = {1, 2}, limit = 0.5})

@@ -162,6 +162,11 @@ local target = require "clshell.target"
 local s = target.shape({512}, {"m", "n", "k"}, "mine")
 print(s.m, s.n, s.k) --> 512 512 512
 
+--- target.sizes
+local target = require "clshell.target"
+print(table.concat(target.sizes(gemm, 64), " ")) --> 64 64 64
+print(table.concat(target.sizes(conv2d, 64), " ")) --> 64 64 5 5
+
 --- target.example
 local target = require "clshell.target"
 print(target.example(transpose)) --> such as 512, {512, 512} or {A = A}

@@ -392,7 +392,7 @@ function methods.verify(family, name, params, operands)
   local who = family.name .. ".verify"
   find(family, name, who)
   params, operands = behind_name(family, who, params, operands)
-  operands = workload.operands(family, operands, nil, who)
+  operands = workload.operands(family, operands, nil, who, name)
   local plan = new_plan(family, operands, named(name, params, operands))
   return verify.run(plan, plan.output, methods.truth(family, plan))
 end

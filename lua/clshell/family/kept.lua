@@ -104,8 +104,8 @@ local function all()
 end
 
 -- How far two shapes are apart, 0 for equal sizes; nil where a size is more
--- than a factor of 2 from the other, or only one of them has it, or a word, the
--- op of reduce, is another: words are compiled in, so the kernel is another.
+-- than a factor of 2 from the other, or only one of them has it, or a word,
+-- such as the op of reduce, is another: words are compiled into the kernel.
 local function distance(a, b)
   local sum = 0
   for name, x in pairs(a) do

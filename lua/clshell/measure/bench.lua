@@ -403,7 +403,8 @@ function M.rung(family, name, params, target, opts)
   local who = family.name .. ".bench"
   opts = opts or {}
   local limits = check(opts, "quick", who)
-  local operands, made = workload.operands(family, target, opts.type, who)
+  local operands, made = workload.operands(family, target, opts.type, who,
+    name)
   return run_family({family = family, rung = name, params = params,
     operands = operands, seed = made and workload.SEED or nil}, opts, limits)
 end

@@ -127,8 +127,8 @@ end
 
 --- record_fields.value(result, key) -> value
 --- A size or a word of the shape of a result, or a field, or a parameter; a
---- function is called with the result. "n" is a size, where there is a shape, and not the
---- number of samples.
+--- function is called with the result. "n" is a size, where there is a shape,
+--- and not the number of samples.
 function M.value(r, key)
   if type(key) == "function" then
     return key(r)

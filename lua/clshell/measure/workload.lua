@@ -81,23 +81,45 @@ function M.awkward(family)
   return list
 end
 
+local FILTER = 5 -- a size behind the second, of shapes with more than three
+
+--- target.sizes(family, n) -> list
+--- The sizes of a shape of a family with n at each, such as {n, n, n}; with
+--- four sizes, as of conv2d, those of a filter are small: {n, n, 5, 5}.
+function M.sizes(family, n)
+  local sizes, count = {}, #(family.spec.dims or {"nx", "ny"})
+  for i = 1, count do
+    sizes[i] = count > 3 and i > 2 and FILTER or n
+  end
+  return sizes
+end
+
 --- target.example(family) -> string
 --- The operands of a family as a message shows them.
 function M.example(family)
-  local words = {}
+  local words, sizes = {}, M.sizes(family, 512)
   for i, name in ipairs(family.spec.inputs) do
     words[i] = name .. " = " .. name
   end
-  local n = family.spec.dims and #family.spec.dims or 2
-  return ("such as 512, {%s} or {%s}"):format(("512, "):rep(n):sub(1, -3),
-    table.concat(words, ", "))
+  return ("such as %s{%s} or {%s}"):format(#sizes <= 3 and "512, " or "",
+    table.concat(sizes, ", "), table.concat(words, ", "))
 end
 
---- target.operands(family, shape, type, who) -> operands, true if made here
+-- The format of a sparse matrix that the rung of that name takes, or nil.
+local function format_of(family, name)
+  for _, rung in ipairs(family.list) do
+    if rung.name == name then
+      return rung.format
+    end
+  end
+end
+
+--- target.operands(family, shape, type, who [, rung]) -> operands, made
 --- The operands of a shape such as 512, {512, 512, 512} or {m =, n =, k =},
---- random ones of that type (nil: float). Operands, and a sparse matrix, stay
---- as they are.
-function M.operands(family, shape, type, who)
+--- random ones of that type (nil: float), in the format that the rung of that
+--- name takes; `made` is true. Operands, and a sparse matrix, stay as they
+--- are.
+function M.operands(family, shape, type, who, rung)
   if math.type(shape) ~= nil then
     shape = {shape}
   end
@@ -110,6 +132,12 @@ function M.operands(family, shape, type, who)
   if family.spec.dims then
     shape = M.shape(shape, family.spec.dims, who)
     shape.type = type
+  elseif not shape.format and format_of(family, rung) then
+    local copy = {format = format_of(family, rung)}
+    for key, value in pairs(shape) do
+      copy[key] = value
+    end
+    shape = copy
   end
   local o, given = family.spec.make(shape, M.SEED, type)
   return o, not given
@@ -180,7 +208,7 @@ function M.of(who, what, ...)
     if family then
       local shape, params = ...
       local opts = options(who, select(3, ...))
-      local o, made = M.operands(family, shape, opts.type, who)
+      local o, made = M.operands(family, shape, opts.type, who, name)
       if not name then
         name, params = chosen(who, family, o, params)
       end
@@ -201,7 +229,7 @@ end
 function M.ladder(who, what, shape, type)
   local family, name = M.find(what, who)
   if family then
-    local o, made = M.operands(family, shape, type, who)
+    local o, made = M.operands(family, shape, type, who, name)
     return {family = family, rung = name, operands = o,
       seed = made and M.SEED or nil}
   end

@@ -239,19 +239,43 @@ end, "expr\ntimes it within a second, as %bench does: for code of the host\n"
   .. "The time is of one call; many run on end. Options as for %bench.",
   {code = true, script = bench_script})
 
--- "gemm.mine", quoted, of `gemm mine` or `gemm.mine`; nil without a family.
-local function rung_name(expression)
-  local family, rung = expression:match "^([%a_][%w_]*)[%s.]*([%w_]*)$"
-  local known = family and require "clshell.family.list".get(family)
-  return known and ("%q"):format(family .. (rung ~= "" and "." .. rung or ""))
-    or nil
+-- The parts of `gemm mine 64 tile=8 limit=60`, as texts: the name, quoted, the
+-- sizes (nil: none), the rung's parameters and the options, as lists. nil
+-- where there is no family, or one that is called: gemm(A, B).
+local function of_ladder(expression, options)
+  local name, more = expression:match "^([%a_][%w_]*)%s*(.*)$"
+  local family = name and require "clshell.family.list".get(name)
+  if not family then
+    return nil
+  end
+  local rung, sizes = more:match "^%.?%s*([%a_][%w_]*)%s*(.*)$"
+  sizes = rung and sizes or more
+  if sizes:find "^%(" then
+    return nil
+  end
+  local own, params, others = {}, {}, {}
+  for _, known in ipairs(family.list) do
+    for _, param in ipairs(known.name == rung and known.params or {}) do
+      own[param.name] = true
+    end
+  end
+  for _, option in ipairs(options) do
+    table.insert(own[option[1]] and params or others, option)
+  end
+  return ("%q"):format(rung and name .. "." .. rung or name),
+    sizes ~= "" and sizes or nil, params, others
 end
 
 -- `%check gemm mine limit=60` as a call of check; nil without a family.
 local function check_call(rest)
-  local expression, options = part "measure".split(rest)
-  local name = rung_name(expression)
-  return name and ("check(%s, %s)"):format(name, option_table(options)) or nil
+  local name, sizes, params, others = of_ladder(part "measure".split(rest))
+  if name and sizes then
+    table.insert(others, {"shapes", "{" .. sizes .. "}"})
+  end
+  if name and params[1] then
+    table.insert(others, {"params", option_table(params)})
+  end
+  return name and ("check(%s, %s)"):format(name, option_table(others)) or nil
 end
 
 define("check", function(rest)
@@ -260,11 +284,12 @@ define("check", function(rest)
     return session.compile(call)()
   end
   return check(part "launched".call("check", rest, session.compile))
-end, "[launch(args) | family [rung] [limit=, shapes= ...]]\nfinds the defects "
+end, "[launch(args) | family [rung [size]] [limit= ...]]\nfinds the defects "
   .. "of a launch, or of a rung over sizes, as check does\nWithout a launch: "
   .. "the newest one of the inputs. The arguments stay as they are.\n`%check "
-  .. "gemm mine` runs a rung at sizes that fit no tile, `%check gemm` all of "
-  .. "your own.", {code = true, script = function(rest)
+  .. "gemm mine` runs a rung at sizes that fit no tile, `%check gemm mine "
+  .. "{64, 7, 33} tile=8` at one, with a parameter, `%check gemm` all of your "
+  .. "own.", {code = true, script = function(rest)
     local call = check_call(rest)
     local launch, args = part "launched".split(rest)
     return call and "print(" .. call .. ")"
@@ -274,12 +299,17 @@ end, "[launch(args) | family [rung] [limit=, shapes= ...]]\nfinds the defects "
 -- `%access l(x) as="M1"` as a call of access; nil without a launch or a rung.
 local function access_call(rest)
   local expression, options = part "measure".split(rest)
-  local name = rung_name(expression)
+  local name, sizes, params, others = of_ladder(expression, options)
   if name then
-    return ("access(%s, nil, nil, %s)"):format(name, option_table(options))
+    return ("access(%s, %s, %s, %s)"):format(name, sizes or "nil",
+      params[1] and option_table(params) or "nil", option_table(others))
   end
   local launch, args = part "launched".split(expression)
-  if not launch or launch:find ":[%a_][%w_]*$" then -- k:range(n)
+  local called = launch and require "clshell.family.list".get(launch)
+  if called then -- gemm(A, B)
+    launch, args = ("%s.plan(%s)"):format(launch, args:sub(3)), ""
+  elseif not launch or launch:find ":[%a_][%w_]*$" -- k:range(n)
+      or launch:find "%.plan$" then
     launch, args = expression, ""
   end
   return expression ~= "" and ("access(%s%s, %s)"):format(launch, args,
@@ -293,10 +323,12 @@ define("access", function(rest)
   end
   return require "clshell.simulate.access"(part "launched".call("access", "",
     session.compile))
-end, "[launch(args) | family [rung] [as=, warp= ...]]\nwhat a kernel asks of "
+end, "[launch(args) | family [rung [size]] [as= ...]]\nwhat a kernel asks of "
   .. "memory, by source line\nBanks, sectors and lanes of each load and "
   .. "store, as access tells them.\nWithout a launch: the newest one of the "
-  .. "inputs.",
+  .. "inputs. `%access gemm tiled` runs a rung at a small size, `%access gemm "
+  .. "tiled 128 tile=8` at one, with a parameter; `%access gemm(A, B)` what "
+  .. "that call takes.",
   {code = true, script = function(rest)
     local call = access_call(rest)
     return call and "print(" .. call .. ")"

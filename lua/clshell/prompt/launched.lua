@@ -87,7 +87,8 @@ function M.call(command, text, compile)
     cl.error(text:find "%S"
       and "the text must be a launch with its arguments; got " .. text
       or "no input has launched a kernel",
-      {hint = "%" .. command .. " k:range(n)(x, y)"})
+      {hint = ("%%%s k:range(n)(x, y), or a rung: %%%s gemm tiled"):format(
+        command, command)})
   end
   return table.unpack(values, 1, values.n)
 end

@@ -164,6 +164,7 @@ local function result(found, m)
     localsize = {table.unpack(found.localsize, 1, #found.global)},
     machine = m, groups = found.groups,
     looked = found.looked, warps = found.warps, lost = found.lost,
+    plain = found.plain,
     instructions = found.instructions, copied = found.copied, rows = {},
     branches = {}, total = {}}, Access)
   for _, site in ipairs(found.sites) do
@@ -277,7 +278,8 @@ local function worst(a, space)
 end
 
 local function head(a)
-  local lines = {("access: %s over %s, local %s; %s"):format(a.kernel,
+  local what = a.title and a.title .. "," or a.kernel
+  local lines = {("access: %s over %s, local %s; %s"):format(what,
     text.shape(a.global), text.shape(a.localsize), describe(a.machine))}
   lines[#lines + 1] = a.looked == a.groups
     and ("all %s, %s"):format(text.count(a.groups, "work-group"),
@@ -285,6 +287,9 @@ local function head(a)
     or ("looked at %d of %d work-groups, evenly spread from first to last")
       :format(a.looked, a.groups)
   lines[#lines + 1] = a.machine.note
+  lines[#lines + 1] = a.plain and "compiled without optimization, as the "
+    .. "simulator lacks a function that this makes: loads of one element may "
+    .. "repeat" or nil
   return lines
 end
 
@@ -476,28 +481,39 @@ local function pair_of(list)
   return setmetatable({pair = {list[1], list[2]}}, Pair)
 end
 
-local SMALL = {4096, 64, 64} -- sizes, of shapes with one, two, three
+local SMALL, LONG = 64, 4096 -- a size of a shape, the one of a vector
 
--- The plan of a rung, and the options.
+-- The plan of a rung, its words for the head, and the options.
 local function plan_of(rung, shape, ...)
-  local family = workload.find(rung, "access")
-  local dims = family.spec.dims
-  if shape == nil and dims then
-    shape = {}
-    for i = 1, #dims do
-      shape[i] = SMALL[math.min(#dims, #SMALL)]
-    end
+  local family, name = workload.find(rung, "access")
+  if shape == nil then
+    local dims = family.spec.dims
+    shape = workload.sizes(family, dims and #dims == 1 and LONG or SMALL)
   end
   local w, opts = workload.of("access", rung, shape, ...)
   local settings, inputs = {kernel = w.rung}, {}
-  for name, value in pairs(w.params or {}) do
-    settings[name] = value
+  for param, value in pairs(w.params or {}) do
+    settings[param] = value
   end
-  for i, name in ipairs(family.spec.inputs) do
-    inputs[i] = w.operands[name]
+  for i, input in ipairs(family.spec.inputs) do
+    inputs[i] = w.operands[input]
   end
   inputs[#inputs + 1] = settings
-  return family.plan(table.unpack(inputs)), opts
+  local plan = family.plan(table.unpack(inputs))
+  return plan, ("%s.%s%s for %s"):format(family.name, plan.rung.name,
+    name and "" or ", which calls take here,",
+    family.spec.title(plan.shape)), opts
+end
+
+-- The command of a plan's own kernel. What those before it make, such as the
+-- histogram of a sort, is made on the device, for it says where the kernel
+-- reads and writes.
+local function main_of(plan)
+  for i = 1, plan.main - 1 do
+    local command = plan.commands[i]
+    command.launch(table.unpack(command, 1, command.n)):wait()
+  end
+  return plan.commands[plan.main]
 end
 
 --- access(launch, args... [, opts]) -> access
@@ -512,7 +528,9 @@ end
 --- unrolling; private arrays are not counted. `access{a, b}`: two results,
 --- before and after a change. A rung is named as in bench, followed by a shape
 --- (small if left out), parameters and options: access("gemm.tiled", {64, 64,
---- 64}, {tile = 8}); a plan, gemm.plan(A, B), takes options alone.
+--- 64}, {tile = 8}); a plan, gemm.plan(A, B), takes options alone. Of several
+--- launches of a plan it is that of the rung's own kernel; those before it run
+--- on the device.
 --- Options:
 ---   as          -    a GPU, as occupancy takes it: "H100", "MI300", "8.6"
 ---   warp        32   lanes that run together, or what the driver tells
@@ -527,7 +545,10 @@ function M.run(launch, ...)
       and select("#", ...) == 0 then
     return pair_of(launch)
   elseif workload.find(launch, "access") then
-    return M.run(plan_of(launch, ...))
+    local plan, title, opts = plan_of(launch, ...)
+    local a = M.run(plan, opts)
+    a.title = title
+    return a
   end
   local args = table.pack(...)
   local opts = {}
@@ -537,7 +558,7 @@ function M.run(launch, ...)
   end
   options.check(opts, "access")
   if type(launch) == "table" and launch.commands then
-    args = launch.commands[launch.main] -- of a plan, such as gemm.plan(A, B)
+    args = main_of(launch)
     launch = args.launch
   end
   argument.check("access", "launch", launch, "Launch",

@@ -95,7 +95,7 @@ local function check_launch(launch, args, opts)
   end
   local list, part = simulate(job, opts)
   if list[1].error then
-    local reason, hint = oclgrind.reason(job, added, list[1].error)
+    local reason, hint = oclgrind.reason(job, added, list[1])
     cl.error(("check: %s: %s"):format(added.kernel, reason), {hint = hint})
   end
   return verdict.of(launch, added, findings.of(added, list[1]), part)
@@ -160,7 +160,7 @@ end
 --- Not found: the content of a Buffer that nothing has written, races of
 --- writes of one value, and values that were never written in programs with
 --- strided asynchronous copies or images. The simulator has no half precision,
---- sub-groups, prefetches or inline assembly.
+--- sub-groups or inline assembly, and leaves clang's prefetches out.
 ---
 --- `check(gemm, "mine")` or `check "gemm.mine"` runs a rung at sizes that fit
 --- no tile, such as 1, 7, 17 and 33, and with rows that are longer in memory

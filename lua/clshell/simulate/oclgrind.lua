@@ -48,6 +48,15 @@ function M.driver()
   end
 end
 
+--- oclgrind.build_options(optimized) -> string
+--- Options of the simulator's compiler. What it does not know and what changes
+--- no result is left out: clang's prefetches, and, without optimization,
+--- `restrict`, of which inlining makes functions that it has not.
+function M.build_options(optimized)
+  return "-D__builtin_prefetch(...)="
+    .. (optimized and "" or " -Drestrict= -cl-opt-disable")
+end
+
 --- oclgrind.environment(log) -> table
 --- Variables for a process whose only driver is the simulator, which writes
 --- what it finds to the file `log`. It compiles without optimization: what a
@@ -57,7 +66,7 @@ end
 function M.environment(log)
   local driver = M.driver()
   return {OCL_ICD_VENDORS = driver, OCL_ICD_FILENAMES = driver,
-    OCLGRIND_LOG = log, OCLGRIND_BUILD_OPTIONS = "-cl-opt-disable",
+    OCLGRIND_LOG = log, OCLGRIND_BUILD_OPTIONS = M.build_options(),
     OCLGRIND_DATA_RACES = "1", OCLGRIND_UNINITIALIZED = "1",
     OCLGRIND_MAX_ERRORS = tostring(M.ERRORS), OCLGRIND_NUM_THREADS = "1",
     CLSHELL_DEVICE = "", CLSHELL_STORE = "none"}
@@ -76,25 +85,36 @@ end
 -- What the simulator lacks, by words of a source that it cannot build.
 local LACKS = {
   {"%f[%w_]half%d*%f[^%w_]", "half precision (cl_khr_fp16)"},
-  {"sub_group", "sub-groups"}, {"__builtin_prefetch", "prefetches"},
+  {"sub_group", "sub-groups"},
   {"%f[%w_]_*asm_*%s", "inline assembly"}, {"%f[%w_]_*asm_*%(",
     "inline assembly"},
 }
 
---- oclgrind.reason(job, launch, message) -> text, hint
---- Why a launch of a job failed on the simulator, in words.
-function M.reason(job, launch, message)
-  local source = job.programs[launch.program].source
-  for _, entry in ipairs((message:find("build error", 1, true)
-      or message:find("CL_INVALID_KERNEL_NAME", 1, true)) and LACKS or {}) do
+--- oclgrind.reason(job, launch, result) -> text, hint
+--- Why a launch of a job failed on the simulator, in words; `result` is that
+--- of runner:run.
+function M.reason(job, launch, result)
+  local source, message = job.programs[launch.program].source, result.error
+  local missing = result.lacks
+  local named = message:find("build error", 1, true)
+    or message:find("CL_INVALID_KERNEL_NAME", 1, true)
+      and not (missing or ""):find "^llvm%." -- of no name in a source
+  for _, entry in ipairs(named and LACKS or {}) do
     if source:find(entry[1]) then
       return ("the simulator has no %s, which %s needs"):format(entry[2],
         launch.kernel), "{guard = true} looks at the memory around Buffers, "
         .. "on the session's device"
     end
   end
-  return "on the simulator: " .. message
+  return missing and ("the simulator has no function %s, which the compiler "
+    .. "made for %s"):format(missing, launch.kernel)
+    or "on the simulator: " .. message
 end
+
+-- Limits beyond those of devices: the launch was made for one of them, so
+-- those of the simulator, such as 32 KiB of local memory, do not matter.
+local LIMITS = {OCLGRIND_LOCAL_MEM_SIZE = "268435456",
+  OCLGRIND_CONSTANT_MEM_SIZE = "268435456", OCLGRIND_MAX_WGSIZE = "65536"}
 
 local Runner = {}
 Runner.__index = Runner
@@ -110,8 +130,10 @@ function M.start(opts)
   local log, said = file.temporary ".log", file.temporary ".said"
   local variables = opts.device and {} or M.environment(log)
   variables.CLSHELL_MEMCHECK = "" -- a job reads its own log, and no other may
-  for name, value in pairs(opts.environment or {}) do
-    variables[name] = value
+  for _, more in ipairs{LIMITS, opts.environment or {}} do
+    for name, value in pairs(more) do
+      variables[name] = value
+    end
   end
   local index = opts.device and opts.device.index -- 0: a part of a device
   return setmetatable({log = log, said = said, opts = {env = variables,
@@ -133,7 +155,8 @@ end
 
 --- runner:run(job, limit) -> list; nil, reason
 --- Runs a job (see job.lua) for so many seconds at most. The list is that of
---- replay.run; the reason is "time", or how the child ended and what it said.
+--- replay.run, with the name of a function that the simulator has not as
+--- `lacks`; the reason is "time", or how the child ended and what it said.
 function Runner:run(job, limit)
   local sent = jobs.sent(job)
   self.opts.limit = limit -- the worker's, from now on
@@ -144,6 +167,10 @@ function Runner:run(job, limit)
     sent)
   if ok then
     jobs.take(job, back)
+    for _, result in ipairs(list) do
+      result.lacks = result.error and contents(self.said):match
+        "Undefined external function: (%S+)"
+    end
     return list
   elseif self.worker.lost == "time" then
     return nil, "time"

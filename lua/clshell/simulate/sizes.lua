@@ -18,7 +18,7 @@ local M = {}
 local LIMIT = 60 -- seconds for all sizes of a rung
 
 -- For each size a function that makes its operands, and words on their rows.
-local function cases(family, rung, opts)
+local function cases(family, name, opts)
   local list, given = {}, opts.operands
   for i, o in ipairs(given and (given[1] and given or {given}) or {}) do
     list[i] = function()
@@ -28,11 +28,7 @@ local function cases(family, rung, opts)
   for i, shape in ipairs(not given and (opts.shapes
       or workload.awkward(family)) or {}) do
     list[i] = function()
-      local s = {format = rung.format}
-      for key, value in pairs(type(shape) == "table" and shape or {shape}) do
-        s[key] = value
-      end
-      return workload.operands(family, s, opts.type, "check"), ""
+      return workload.operands(family, shape, opts.type, "check", name), ""
     end
   end
   local middle = list[math.max(1, #list // 2)]
@@ -60,7 +56,7 @@ local function replay(plan, run, list)
   for i, result in ipairs(results) do
     local added = job.launches[i]
     if result.error then
-      return "refused", (oclgrind.reason(job, added, result.error))
+      return "refused", (oclgrind.reason(job, added, result))
     end
     local build = verdict.build(plan.commands[i].launch.kernel.program)
     for _, f in ipairs(findings.of(added, result)) do
@@ -171,12 +167,13 @@ end
 --- Checks a rung over sizes, see check. Fields besides those of check: sizes,
 --- a list of {title, status, reason, err, bound, row, col}.
 function M.check(family, name, opts)
-  local rung, limit = family.rung(name), check_options(opts)
+  local limit = check_options(opts)
+  family.rung(name) -- raises for an unknown one
   local guarded = opts.guard or not oclgrind.driver()
   local child <close> = oclgrind.start(guarded and {device = cl.device()}
     or nil)
   local run = {child = child, guarded = guarded, ends = cl.now() + limit}
-  local sizes, makers = {}, cases(family, rung, opts)
+  local sizes, makers = {}, cases(family, name, opts)
   local p <close> = progress.new{total = #makers}
   for _, make in ipairs(makers) do
     local operands, rows = make()

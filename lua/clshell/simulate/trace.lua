@@ -106,11 +106,31 @@ read["end"] = function(found)
   found.whole = true
 end
 
+-- Runs a job as the simulator's compiler optimizes it, or plainly where that
+-- makes functions which the simulator has not. Returns the launch's result,
+-- and whether it is of plain code.
+local function run(job, environment)
+  for _, plain in ipairs{false, true} do
+    environment.OCLGRIND_BUILD_OPTIONS = oclgrind.build_options(not plain)
+    local list, reason = oclgrind.run(job, SECONDS,
+      {environment = environment})
+    if reason == "time" then
+      cl.error(("access: the simulator took more than %d s"):format(SECONDS),
+        {hint = "take a smaller problem"})
+    elseif not list then
+      cl.error("access: the simulator failed: " .. reason)
+    elseif plain or not list[1].lacks then
+      return list[1], plain
+    end
+  end
+end
+
 --- trace.run(launch, args, warp, groups) -> table
 --- Runs a launch with the packed list of its arguments on the simulator. The
 --- result: kernel, global, localsize, groups, looked (at so many of them),
---- warps, instructions, lost, copied, sites (each with its requests),
---- branches, and source(file, line), the text of a line.
+--- warps, instructions, lost, copied, plain (compiled without optimization),
+--- sites (each with its requests), branches, and source(file, line), the text
+--- of a line.
 function M.run(launch, args, warp, groups)
   if groups ~= nil and groups ~= "all"
       and (math.type(groups) ~= "integer" or groups < 1) then
@@ -124,19 +144,18 @@ function M.run(launch, args, warp, groups)
   local job = jobs.new "access"
   local added = jobs.add(job, launch, args)
   local path <const>, _ <close> = file.temporary ".trace"
-  local list, reason = oclgrind.run(job, SECONDS, {environment = {
-    OCLGRIND_PLUGINS = plugin, OCLGRIND_BUILD_OPTIONS = "",
-    OCLGRIND_DATA_RACES = "0", OCLGRIND_UNINITIALIZED = "0",
-    CLSHELL_TRACE = path, CLSHELL_WARP = tostring(warp),
-    CLSHELL_GROUPS = groups == "all" and "4294967295" or tostring(groups or 0),
-  }})
-  reason = reason == "time" and ("it took more than %d s; take a smaller "
-    .. "problem"):format(SECONDS) or list and list[1].error or reason
-  if not list or list[1].error then
-    cl.error("access: the simulator failed: " .. reason)
+  local result, plain = run(job, {
+    OCLGRIND_PLUGINS = plugin, OCLGRIND_DATA_RACES = "0",
+    OCLGRIND_UNINITIALIZED = "0", CLSHELL_TRACE = path,
+    CLSHELL_WARP = tostring(warp), CLSHELL_GROUPS = groups == "all"
+      and "4294967295" or tostring(groups or 0),
+  })
+  if result.error then
+    local reason, hint = oclgrind.reason(job, added, result)
+    cl.error(("access: %s: %s"):format(added.kernel, reason), {hint = hint})
   end
   local found = {kernel = added.kernel, global = added.global, sites = {},
-    branches = {}}
+    branches = {}, plain = plain}
   for line in io.lines(path) do
     local kind, rest = line:match "^([%a]+) ?(.*)$"
     read[kind](found, rest)
