@@ -4,175 +4,167 @@
 
 local cl = require "cl"
 local expression = require "clshell.array.expression"
+local host = require "cl.host"
 local layout = require "clshell.array.layout"
 local names = require "clshell.array.names"
+local operation = require "clshell.array.operation"
 local text = require "clshell.base.text"
 local types = require "clshell.array.types"
 
+local methods = expression.methods
+
 local M = {}
 
--- The elements of an Array in one row, and what is known of their type.
-local function elements(what, h)
+-- hosts.elements(what, h) -> Array, type
+-- An Array of scalars, or the elements of an expression of Arrays, and their
+-- type. A half that is calculated stays a float in between.
+function M.elements(what, h)
   if expression.is(h) and h.context == layout.HOST then
-    h = h:eval()
+    local type = h.kind.type
+    return (methods.eval(methods.astype(h, types.calculated(type)))), type
   elseif text.class(h) ~= "Array" then
     cl.error(("%s: an operand must be an Array; got %s"):format(what,
       text.got(h)))
   end
   layout.scalar(what, {kind = {type = h.type}})
-  return h:reshape(#h), types.known[h.type], h.type
+  return h, h.type
 end
 
--- A sum of reals carries what each addition lost (Neumaier).
-local function add(sum, lost, x)
-  local s = sum + x
-  if s - s ~= 0 then -- no number any more, or infinite
-    return s, 0.0
+-- The total of that name of all elements, or those along a dimension, in a
+-- type, or the one that a Buffer gives.
+local function total(name, h, dim, type, what)
+  what = what or name
+  local list, own = M.elements(what, h)
+  local shape = layout.shape(list.shape)
+  if dim ~= nil then
+    layout.dim(what, shape, dim, math.type(dim) == nil and names.PAIRS[name]
+      or nil)
   end
-  return s, lost + (math.abs(sum) >= math.abs(x) and sum - s + x
-    or x - s + sum)
+  local left, g = layout.part(shape, dim)
+  local out = cl.array(type or operation.of(name, own).result, left)
+  host.total(name, list, out, g.many, g.inner)
+  return dim and out or out[1]
 end
 
---- Array:sum() -> number
---- The sum of all elements: of integers in 64 bits, of reals in double and
+-- The type of the elements of a sum that all digits are wanted of.
+local function summed(type)
+  return types.known[type].real and "double" or operation.wide(type)
+end
+
+-- An Array of doubles as the type that a Buffer gives.
+local function narrow(what, e, type)
+  return (methods.eval(methods.astype(e, types.calculated(types.real(what,
+    type)))))
+end
+
+--- Array:sum([dim]) -> number or Array
+--- The sum of all elements; with `dim` (1 is the first dimension) the sums
+--- along that dimension, an Array of the shape left, in the type that
+--- Buffer:sum gives. Integers are added in 64 bits, reals in double and
 --- compensated.
-function M.sum(h)
-  local list, known = elements("sum", h)
-  local sum, lost = known.real and 0.0 or 0, known.real and 0.0 or 0
-  for _, x in ipairs(list) do
-    if known.real then
-      sum, lost = add(sum, lost, x)
-    else
-      sum = sum + x
-    end
+function M.sum(h, dim)
+  local list, type = M.elements("sum", h)
+  return total("sum", list, dim, dim == nil and summed(type)
+    or operation.wide(type))
+end
+
+--- Array:mean([dim]) -> number or Array
+--- The sum divided by the number of elements; along `dim` an Array of reals.
+function M.mean(h, dim)
+  local list, type = M.elements("mean", h)
+  local sums = total("sum", list, dim, summed(type), "mean")
+  if dim == nil then
+    return (sums + (type:find "^u" and sums < 0 and 2.0^64 or 0)) / #list
   end
-  return sum + lost
+  return narrow("mean", methods.astype(sums, "double") / list.shape[dim], type)
 end
 
---- Array:mean() -> number
---- The sum divided by the number of elements.
-function M.mean(h)
-  local list, _, type = elements("mean", h)
-  local sum = M.sum(list)
-  return (sum + (type:find "^u" and sum < 0 and 2.0^64 or 0)) / #list
-end
-
--- The place and the value of the least or greatest element; the first NaN
--- comes before all others.
-local function find(what, h, greatest)
-  local list, _, type = elements(what, h)
-  local unsigned, at, best = type == "ulong", nil, nil
-  for i, x in ipairs(list) do
-    if x ~= x then
-      return i, x
-    end
-    local a, b = best or x, x
-    if greatest then
-      a, b = b, a
-    end
-    if not at or unsigned and math.ult(b, a) or not unsigned and b < a then
-      at, best = i, x
-    end
-  end
-  return at, best
-end
-
---- Array:min() -> number
+--- Array:min([dim]) -> number or Array
 --- The least element, of max the greatest; a NaN among the elements is the
 --- result.
 --- Also: Array:max
-function M.min(h)
-  return select(2, find("min", h, false))
+function M.min(h, dim)
+  return total("min", h, dim)
 end
 
-function M.max(h)
-  return select(2, find("max", h, true))
+function M.max(h, dim)
+  return total("max", h, dim)
 end
 
---- Array:argmin() -> integer
+--- Array:argmin([dim]) -> integer or Array
 --- The number of the least element, of argmax the greatest, from 1 in the
---- order of reading: the first of equal ones, and a NaN before all others.
+--- order of reading, or along `dim`: the first of equal ones, and a NaN before
+--- all others.
 --- Also: Array:argmax
-function M.argmin(h)
-  return (find("argmin", h, false))
+function M.argmin(h, dim)
+  return total("argmin", h, dim)
 end
 
-function M.argmax(h)
-  return (find("argmax", h, true))
+function M.argmax(h, dim)
+  return total("argmax", h, dim)
 end
 
-local function has(what, h, zero)
-  for _, x in ipairs((elements(what, h))) do
-    if (x == 0) == zero then
-      return true
-    end
+local function truth(name, h, dim)
+  local found = total(name, h, dim)
+  if dim == nil then
+    return found ~= 0
   end
-  return false
+  return found
 end
 
---- Array:any() -> boolean
---- Whether any element is not 0. A NaN is not 0.
-function M.any(h)
-  return has("any", h, false)
+--- Array:any([dim]) -> boolean or Array
+--- Whether any element is not 0; along `dim` 1 or 0, as int. A NaN is not 0.
+function M.any(h, dim)
+  return truth("any", h, dim)
 end
 
---- Array:all() -> boolean
---- Whether no element is 0.
-function M.all(h)
-  return not has("all", h, true)
+--- Array:all([dim]) -> boolean or Array
+--- Whether no element is 0; along `dim` 1 or 0, as int.
+function M.all(h, dim)
+  return truth("all", h, dim)
 end
 
---- Array:dot(y) -> number
+--- Array:dot(y [, dim]) -> number or Array
 --- The sum of the products with the elements of another Array of the same
---- shape: of integers in 64 bits, of reals in double and compensated.
-function M.dot(h, y)
-  local a, _, x_type = elements("dot", h)
-  local b, _, y_type = elements("dot", y)
-  local one, other = layout.shape(h.shape), layout.shape(y.shape)
+--- shape, or of those along `dim`: of integers in 64 bits, of reals in double
+--- and compensated.
+function M.dot(h, y, dim)
+  local a, a_type = M.elements("dot", h)
+  local b, b_type = M.elements("dot", y)
+  local one, other = layout.shape(a.shape), layout.shape(b.shape)
   if one ~= other then
     cl.error(("dot: the operands must have one shape; got %s and %s"):format(
       one.text, other.text))
   end
-  local type = types.common("dot", x_type, y_type)
-  local product = cl.array(types.known[type].real and "double" or "long", #h)
-  for i, x in ipairs(a) do
-    product[i] = x * b[i]
-  end
-  return M.sum(product)
+  local type = types.common("dot", a_type, b_type)
+  local wide = summed(type)
+  return total("sum", methods.astype(a, wide) * methods.astype(b, wide), dim,
+    dim == nil and wide or operation.wide(type), "dot")
 end
 
---- Array:nrm2() -> number
---- The square root of the sum of squares, calculated in double.
-function M.nrm2(h)
-  local most, sum, lost = 0.0, 0.0, 0.0
-  local list = elements("nrm2", h)
-  for _, x in ipairs(list) do
-    most = x ~= x and x or math.max(most, math.abs(x))
+--- Array:nrm2([dim]) -> number or Array
+--- The square root of the sum of squares, calculated in double. Squares of all
+--- elements do not leave its range; along `dim` those of doubles may.
+function M.nrm2(h, dim)
+  local list, type = M.elements("nrm2", h)
+  local x = methods.astype(list, "double")
+  if dim ~= nil then
+    return narrow("nrm2", methods.sqrt(total("sum", x * x, dim, "double",
+      "nrm2")), type)
   end
+  local most = total("max", methods.abs(x))
   if most == 0 or most - most ~= 0 then
     return most
   end
-  for _, x in ipairs(list) do
-    sum, lost = add(sum, lost, (x / most)^2)
-  end
-  return most * math.sqrt(sum + lost)
+  local scaled = x / most
+  return most * math.sqrt(total("sum", scaled * scaled))
 end
 
 local of_arrays = {}
 
 for _, name in ipairs(names.totals) do
-  of_arrays[name] = function(h, ...)
-    local dim = select(name == "dot" and 2 or 1, ...)
-    if dim ~= nil then
-      local whole = math.type(dim) == "integer"
-      cl.error(("%s: an Array is reduced as a whole; along a dimension a "
-        .. "Buffer is: cl.buffer(h.type, h.shape, h):%s%s)"):format(name,
-        name == "dot" and "dot(y, " or name .. "(", whole and dim or 1),
-        {hint = not whole and names.PAIRS[name] or nil})
-    end
-    return M[name](h, ...)
-  end
+  of_arrays[name] = M[name]
 end
 cl.extend("Array", of_arrays, true)
 
-return of_arrays
+return M

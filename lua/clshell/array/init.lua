@@ -7,9 +7,10 @@
 -- calculates Arrays, evaluate.lua has them do expressions; reduction.lua makes
 -- kernels of many elements to one, with the operations of operation.lua.
 -- totals.lua has the methods that use them, hosts.lua those of Arrays,
--- scans.lua scans, places.lua what moves elements; names.lua lists the names
--- that a session has before it loads the room. sort/methods.lua adds the
--- methods that sort, and random those that make random numbers.
+-- scans.lua scans and hostscans.lua those of Arrays, places.lua what moves
+-- elements, variance.lua variances; names.lua lists the names that a session
+-- has before it loads the room. sort/methods.lua adds the methods that sort,
+-- and random those that make random numbers.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -18,7 +19,9 @@ require "clshell.random"
 require "clshell.sort.methods"
 require "clshell.array.places"
 require "clshell.array.scans"
+require "clshell.array.hostscans"
 require "clshell.array.totals"
+require "clshell.array.variance"
 local sequences = require "clshell.array.sequences"
 
 cl.map = require "clshell.array.map"

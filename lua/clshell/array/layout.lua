@@ -227,6 +227,35 @@ local function fitting(large, sums)
   return nil
 end
 
+--- layout.dim(what, shape, dim [, hint]) -> dim
+--- Raises unless `dim` is the number of a dimension of a shape.
+function M.dim(what, shape, dim, hint)
+  if math.type(dim) ~= "integer" or dim < 1 or dim > #shape then
+    cl.error(("%s: dim must be an integer from 1 to %d; got %s"):format(what,
+      #shape, text.got(dim)), {arg = "dim", hint = hint
+      or ("dimensions count from 1; the last one of the shape %s is %d")
+      :format(shape.text, #shape)})
+  end
+  return dim
+end
+
+--- layout.part(shape, dim) -> sizes, {outer, many, inner}
+--- What is left of a shape without a dimension; and the product of the sizes
+--- before it, its own size, and the product of those behind. Without `dim` all
+--- elements are of one dimension.
+function M.part(shape, dim)
+  local left, g = {}, {outer = 1, many = dim and shape[dim] or shape.count,
+    inner = 1}
+  for d = 1, dim and #shape or 0 do
+    if d ~= dim then
+      left[#left + 1] = shape[d]
+      local side = d < dim and "outer" or "inner"
+      g[side] = g[side] * shape[d]
+    end
+  end
+  return left[1] and left or {1}, g
+end
+
 --- layout.broadcast(what, a, b) -> shape
 --- The shape of a result: dimensions are compared from the last on, and are
 --- equal, or one of the two is 1 or missing.

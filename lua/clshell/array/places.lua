@@ -7,8 +7,11 @@ local cl = require "cl"
 local evaluate = require "clshell.array.evaluate"
 local expression = require "clshell.array.expression"
 local fused = require "clshell.array.fused"
+local host = require "cl.host"
+local integer = require "clshell.base.integer"
 local layout = require "clshell.array.layout"
 local options = require "clshell.base.options"
+local text = require "clshell.base.text"
 local types = require "clshell.array.types"
 
 local methods, subject = expression.methods, expression.subject
@@ -38,18 +41,57 @@ local function run(c, leaf, e)
   return not c.aliased and fused.run(c)
 end
 
--- Indices as long, each from 1 to n unless they go unchecked.
-local function indices(what, index, n, opts)
+-- The elements of an Array, or of an expression of Arrays.
+local function array_of(x)
+  return expression.is(x) and methods.eval(x) or x
+end
+
+-- What becomes of an index outside that is not checked.
+local OUTSIDE = {gather = "gives 0 for", scatter = "leaves out"}
+
+-- The indices of a call as an operand: a list is one, too.
+local function listed(what, index, context)
+  if type(index) == "number" or index == nil then
+    cl.error(("%s: the indices must be a list, a Buffer or an Array of "
+      .. "integers; got %s"):format(what, text.got(index)),
+      {hint = index and ("for one element: {%s}"):format(index) or nil})
+  elseif type(index) ~= "table" or expression.is(index) then
+    return index
+  elseif #index == 0 then
+    cl.error(("%s: the list of indices is empty"):format(what))
+  end
+  for k, i in ipairs(index) do
+    integer.check(what, ("index %d of the list"):format(k), i)
+  end
+  if context == layout.HOST then
+    return cl.array("long", #index, index)
+  end
+  return cl.buffer("long", #index, index, {context = context})
+end
+
+-- Indices as an expression of long, each from 1 to n unless they go unchecked.
+local function indices(what, index, x, opts)
   opts = options.check(opts, "Buffer:" .. what)
-  types.integer(what .. ": an index", subject(what, index).kind.type)
+  index = listed(what, index, x.context)
+  local e, n = subject(what, index), x.dims.count
+  types.integer(what .. ": an index", e.kind.type)
+  layout.check_context(what, x, e)
   index = methods.astype(index, "long")
   if opts.check ~= false then
-    local wrong = index:lt(1) | index:gt(n)
-    if wrong:any() then
-      local h <close> = index:read()
-      local k = wrong:argmax()
+    local h, k
+    if x.context == layout.HOST then
+      h = methods.eval(index)
+      k = host.outside(h, n)
+    else
+      local wrong = index:lt(1) | index:gt(n)
+      if wrong:any() then
+        k, h = wrong:argmax(), index:read()
+      end
+    end
+    if k then
       cl.error(("%s: index %d of the list must be from 1 to %d; got %d")
-        :format(what, k, n, h:reshape(#h)[k]))
+        :format(what, k, n, h:reshape(#h)[k]), {hint = ("indices count from "
+        .. "1; {check = false} %s those outside"):format(OUTSIDE[what])})
     end
   end
   return index
@@ -68,15 +110,19 @@ end
 
 --- Buffer:gather(index [, opts]) -> Buffer
 --- The elements of these numbers, from 1 in the order of reading, as a Buffer
---- of the shape of `index`: `x:gather(order)`. An index that x does not have
---- is an error, for which the host waits.
+--- of the shape of `index`: `x:gather(order)`, or a list, `x:gather{3, 1}`.
+--- An index that x does not have is an error, for which the host waits. An
+--- Array, which has it too, gives an Array.
 --- Options:
 ---   check  true  false: waits for nothing; 0 for an index x does not have
 function methods.gather(x, index, opts)
   local e = subject("gather", x)
-  layout.on_device("gather", e)
-  index = indices("gather", index, e.dims.count, opts)
-  if e.kind.op ~= "leaf" or not without_gaps(e) then
+  index = indices("gather", index, e, opts)
+  if e.context == layout.HOST then
+    local out = cl.array(e.kind.type, index.shape)
+    host.gather(array_of(x), methods.eval(index), out)
+    return out
+  elseif e.kind.op ~= "leaf" or not without_gaps(e) then
     local copy <close> = methods.eval(x)
     return methods.gather(copy, index, {check = false})
   end
@@ -106,17 +152,31 @@ local function put(b, index, values)
   end}, leaf, e)
 end
 
+-- The values of a call as an operand that the indices take.
+local function valued(b, index, values)
+  if type(values) == "number" then
+    local one = layout.new(b.type, {1}, layout.leaf(b).context)
+    one:fill(values)
+    values = one
+  end
+  local e, dims = subject("scatter", values), layout.shape(index.shape)
+  types.check_store("scatter", e.kind.type, b.type)
+  if e.dims.count ~= 1 and e.dims ~= dims then
+    cl.error(("scatter: the values must have the shape %s of the indices, or "
+      .. "be one; got %s"):format(dims.text, e.dims.text))
+  end
+  layout.check_context("scatter", layout.leaf(b), e)
+  return values
+end
+
 local function scatter(b, index, values, opts)
   local leaf = layout.scalar("scatter", layout.leaf(b))
-  index = indices("scatter", index, leaf.dims.count, opts)
-  if type(values) == "number" then
-    values = cl.buffer(b.type, 1, values, {context = b.context})
-  end
-  local e = subject("scatter", values)
-  types.check_store("scatter", e.kind.type, b.type)
-  if e.dims.count ~= 1 and e.dims ~= layout.shape(index.shape) then
-    cl.error(("scatter: the values must have the shape %s of the indices, or "
-      .. "be one; got %s"):format(layout.shape(index.shape).text, e.dims.text))
+  index = indices("scatter", index, leaf, opts)
+  values = valued(b, index, values)
+  if leaf.context == layout.HOST then -- the values may be elements of b
+    host.scatter(b, methods.eval(index), (methods.eval(methods.astype(values,
+      b.type))))
+    return b
   elseif not without_gaps(leaf) then
     local copy <close> = b:clone()
     scatter(copy, index, values, {check = false})
@@ -130,27 +190,42 @@ end
 --- Sets the elements of these numbers, from 1 in the order of reading, to the
 --- values, which have the shape of `index` or are one: the reverse of gather.
 --- Of an index that comes several times any value stays. An index that the
---- Buffer does not have is an error, for which the host waits.
+--- Buffer does not have is an error, for which the host waits. An Array, which
+--- has it too, keeps the last value, and is the result.
 --- Options:
 ---   check  true  false: waits for nothing, and leaves such indices out
 local of_buffer = {scatter = function(b, ...)
   argument.check("Buffer:scatter", "self", b, "Buffer")
   return scatter(b, ...)
 end}
+local of_array = {scatter = function(h, ...)
+  argument.check("Array:scatter", "self", h, "Array")
+  return scatter(h, ...)
+end}
 
 --- Buffer:compact(mask) -> Buffer, count
 --- The elements where the mask is not 0, one behind the other in the order of
 --- reading, and their number: `x:compact(x:gt(0))`. nil and 0 where there are
---- none. The host waits for the number.
+--- none. The host waits for the number. An Array, which has it too, gives an
+--- Array.
 function methods.compact(x, mask)
   local e = subject("compact", x)
   local m = subject("compact", mask)
-  layout.on_device("compact", e)
+  layout.check_context("compact", e, m)
   if e.dims ~= m.dims then
     cl.error(("compact: the mask must have the shape %s; got %s"):format(
       e.dims.text, m.dims.text))
   end
   local taken, n = methods.ne(mask, 0), e.dims.count
+  if e.context == layout.HOST then
+    taken = methods.eval(taken)
+    local count = methods.sum(taken)
+    local out = count > 0 and cl.array(e.kind.type, count) or nil
+    if out then
+      host.compact(array_of(x), taken, out)
+    end
+    return out, count
+  end
   local places <close> = methods.scan(n < 1 << 31 and taken
     or methods.astype(taken, "long"), {op = "a + b", identity = 0})
   local last <close> = places:read{first = n, count = 1}
@@ -164,7 +239,9 @@ end
 
 for _, name in ipairs{"compact", "gather"} do
   of_buffer[name] = methods[name]
+  of_array[name] = methods[name]
 end
 cl.extend("Buffer", of_buffer, true)
+cl.extend("Array", of_array, true)
 
 return {}

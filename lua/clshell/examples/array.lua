@@ -107,6 +107,14 @@ print(x:dot(x), x:dot(x, 1):read()[1]) --> 30 30
 --- Buffer:nrm2
 print(cl.buffer("float", 2, {3, 4}):nrm2()) --> 5.0
 
+--- Buffer:var
+local A = cl.arange(1, 6):reshape{2, 3}
+print(A:reshape(6):var(), A:var(1):read()[1]) --> 2.9166666666667 2.25
+
+--- Buffer:std
+local x = cl.buffer("float", 4, {1, 1, 3, 3})
+print(x:std(), (2 * x):std(), x:var{ddof = 1} > 1) --> 1.0 2.0 true
+
 --- Buffer:reduce
 print(cl.arange(1, 5):reduce{op = "a * b", identity = 1}) --> 120
 
@@ -194,6 +202,10 @@ print(x, x:read()[4]) --> Buffer int[6] 7
 --- Buffer:cumsum
 print(cl.arange(1, 4):cumsum():read()[4]) --> 10
 
+--- Array:cumsum
+local h = cl.array("int", {2, 2}, {{1, 2}, {3, 4}})
+print(h:cumsum()[4], h:cumsum(1):at(2, 2)) --> 10 6
+
 --- Buffer:scan
 local x = cl.buffer("int", 4, {2, 5, 3, 7})
 local y = x:scan{op = "max(a, b)", identity = "INT_MIN"}
@@ -201,11 +213,11 @@ print(y:read()[3]) --> 5
 
 --- Buffer:gather
 local x = cl.arange(10, 40, 10)
-print(x:gather(cl.buffer("int", 2, {4, 1})):read()[1]) --> 40
+print(x:gather{4, 1}:read()[1], x:gather(x // 10):read()[2]) --> 40 20
 
 --- Buffer:scatter
 local x = cl.arange(10, 40, 10)
-x:scatter(cl.buffer("int", 2, {4, 1}), 0)
+x:scatter({4, 1}, 0)
 print(x:sum()) --> 50
 
 --- Buffer:compact

@@ -223,12 +223,12 @@ Try: ?Buffer:set, ?Buffer:slice, ?Buffer:sum, ?cl.map and ?Buffer:where
 reduction, axis, keepdims, std, variance, softmax, norm, prod
 x:sum(), x:mean(), x:max(), x:argmin(), x:nrm2() and x:any() are one number, or
 with a dimension a Buffer of the shape left: A:sum(2) is a sum for each row of
-A, and A:sum(2):reshape{m, 1} a column that fits A again. The variance of the
-columns is ((A - A:mean(1)) ^ 2):mean(1). For e = (A - A:max(2):reshape{m,
+A, and A:sum(2):reshape{m, 1} a column that fits A again. A:var(1) is the
+variance of the columns, A:std(1) its root. For e = (A - A:max(2):reshape{m,
 1}):exp(), the softmax of the rows is e / e:sum(2):reshape{m, 1}. x:fmax(y) is
 the greater of each two elements. x:reduce{op = "a * b", identity = 1} is the
 product of all.
-Try: ?Buffer:sum, ?Buffer:argmax and ?Buffer:reduce
+Try: ?Buffer:sum, ?Buffer:argmax, ?Buffer:var and ?Buffer:reduce
 
 sorted, top-k, topk, prefix sum, cumulative, cumprod
 x:sort() are the elements in order and x:argsort() their places, from 1; the k

@@ -13,7 +13,8 @@ local M = {}
 local OTHERS = {"clshell", "clshell.array.expression",
   "clshell.array.evaluate", "clshell.array.map", "clshell.array.sequences",
   "clshell.array.views", "clshell.array.totals", "clshell.array.hosts",
-  "clshell.array.scans", "clshell.array.places", "clshell.data.sparse",
+  "clshell.array.hostscans", "clshell.array.scans", "clshell.array.places",
+  "clshell.array.variance", "clshell.data.sparse",
   "clshell.data.struct", "clshell.prompt.show", "clshell.prompt.commands",
   "clshell.prompt.tutorial", "clshell.random", "clshell.sort.methods",
   "clshell.tune.result"}

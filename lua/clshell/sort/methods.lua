@@ -113,9 +113,13 @@ end
 
 --- Buffer:unique() -> Buffer, Buffer
 --- The different elements in order, and how often there is each, as uint. All
---- NaN are one element, and so are -0.0 and 0.0. It waits for the device.
+--- NaN are one element, and so are -0.0 and 0.0. It waits for the device. An
+--- Array, which has it too, gives Arrays.
 function methods.unique(x)
-  x = buffer_of("unique", x)
+  x = elements("unique", x)
+  if text.class(x) == "Array" then
+    return host.runs((host.sort(x)))
+  end
   local context, n, defines = x.context, #x, {REAL = x.type}
   local in_context = {context = context}
   local y <close> = sort(x)
@@ -177,14 +181,15 @@ local function widths(what, type, from, to, bins)
     cl.error(("%s: bins must divide the %d values from %d to %d; got %d")
       :format(what, values, from, to, bins))
   end
-  return cl.ulong(values // bins), bins
+  return values // bins, bins
 end
 
 --- Buffer:histogram(opts) -> Buffer, Event
 --- How many elements lie in each of several bins of one width, as uint. Those
 --- outside, and NaN, are left out. Bin b + 1 has the reals for which
 --- floor((x - from) * (bins / (to - from))), in their type, is b, and the last
---- one x = to. Of integers, bins have to divide the values from..to.
+--- one x = to. Of integers, bins have to divide the values from..to. An Array,
+--- which has it too, gives an Array.
 --- Options:
 ---   from, to  the range of 8 bits  the ends, both of which belong to it
 ---   bins      one for each integer  how many; of reals to be given
@@ -194,10 +199,16 @@ function methods.histogram(x, opts)
   if expression.subject(what, x).kind.type == "half" then
     x = expression.methods.astype(x, "float")
   end
-  x = buffer_of(what, x)
+  x = elements(what, x)
   local real = types.known[x.type].real
   local from, to = ends(what, x.type, opts)
   local by, bins = widths(what, x.type, from, to, opts.bins)
+  if text.class(x) == "Array" then
+    local counts = cl.array("uint", bins)
+    host.histogram(x, from, to, by, counts)
+    return counts
+  end
+  by = real and by or cl.ulong(by)
   local context, device = x.context, x.context.device
   local counts = cl.buffer("uint", bins, 0, {context = context})
   local counters = math.min(COUNTERS, tiling.power_of_two(
@@ -217,6 +228,6 @@ for name, method in pairs(methods) do
   expression.methods[name] = method
 end
 cl.extend("Buffer", methods, true)
-cl.extend("Array", {argsort = methods.argsort, sort = methods.sort}, true)
+cl.extend("Array", methods, true)
 
 return {}

@@ -1,0 +1,111 @@
+-- array/variance.lua - variances and standard deviations of Buffers, Arrays
+-- and expressions
+-- Squares of elements would cancel against the square of their mean: the mean
+-- comes first, and then the squares of the distances from it are added.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local expression = require "clshell.array.expression"
+local integer = require "clshell.base.integer"
+local layout = require "clshell.array.layout"
+local options = require "clshell.base.options"
+local types = require "clshell.array.types"
+
+local methods = expression.methods
+
+-- A value for each place left without a dimension, to stand beside operands
+-- that have it; a number of all elements is one already.
+local function beside(value, dims, dim)
+  if not dim then
+    return value
+  end
+  local sizes = table.move(dims, 1, #dims, 1, {})
+  sizes[dim] = 1
+  return value:reshape(sizes)
+end
+
+-- The sums of squared distances of reals from their mean.
+local function of_reals(x, e, dim)
+  local far = x - beside(methods.mean(x, dim), e.dims, dim)
+  return methods.sum(far * far, dim)
+end
+
+-- The same of integers: distances from the integer next to the mean, in 64
+-- bits. What that one is off by is known to its last digit, and makes the sum
+-- of squares twice as large at most.
+local function of_integers(x, e, dim, work, n)
+  local sums = methods.sum(x, dim)
+  local near, rest
+  if dim then
+    sums = methods.astype(sums, "long")
+    near = methods.eval((sums + n // 2) // n)
+    rest = methods.astype(sums - near * n, work)
+  else
+    near = (sums + n // 2) // n
+    rest = sums - near * n + 0.0
+  end
+  local far = methods.astype(methods.astype(x, "long")
+    - beside(near, e.dims, dim), work)
+  return methods.sum(far * far, dim) - rest * rest / n
+end
+
+local function variance(what, x, dim, opts)
+  if type(dim) == "table" and opts == nil then
+    dim, opts = nil, dim
+  end
+  opts = options.check(opts, "Buffer:" .. what)
+  local e = expression.subject(what, x)
+  local n = e.dims.count
+  if dim ~= nil then
+    n = e.dims[layout.dim(what, e.dims, dim)]
+  end
+  local less = opts.ddof or 0
+  if integer.check(what, "ddof", less, 0) >= n then
+    cl.error(("%s: ddof must be less than the %d elements of a variance; got "
+      .. "%d"):format(what, n, less), {arg = "ddof"})
+  end
+  local result = types.calculated(types.real(what, e.kind.type))
+  local work = e.context == layout.HOST and "double" or result
+  local squares
+  if types.known[e.kind.type].real then
+    x = e.kind.type == work and x or methods.astype(x, work)
+    squares = of_reals(x, e, dim)
+  else
+    squares = of_integers(x, e, dim, work, n)
+  end
+  if not dim then
+    return squares / (n - less)
+  end
+  return methods.astype(squares / (n - less), result)
+end
+
+--- Buffer:var([dim] [, opts]) -> number or Buffer
+--- The variance of all elements, or of those along dimension `dim`: the sum of
+--- the squares of their distances from the mean, divided by their number, as
+--- in NumPy; {ddof = 1} divides by one less, for a sample. x is read twice. Of
+--- reals it is off by the relative error of Buffer:sum and 4 roundings, and by
+--- the square of the error of the mean; of integers, whose mean is exact, by
+--- twice the former. Integers give reals, `long` and `ulong` as x:astype
+--- "double". An Array, which has it too, is calculated in double.
+--- Options:
+---   ddof  0  what the divisor is less than the number of elements
+function methods.var(x, dim, opts)
+  local found = variance("var", x, dim, opts)
+  return type(found) == "number" and found or (methods.eval(found))
+end
+
+--- Buffer:std([dim] [, opts]) -> number or Buffer
+--- The standard deviation, the square root of Buffer:var.
+--- Options:
+---   ddof  0  what the divisor is less than the number of elements
+function methods.std(x, dim, opts)
+  local found = variance("std", x, dim, opts)
+  return type(found) == "number" and math.sqrt(found)
+    or (methods.eval(methods.sqrt(found)))
+end
+
+for _, class in ipairs{"Array", "Buffer"} do
+  cl.extend(class, {std = methods.std, var = methods.var}, true)
+end
+
+return {}

@@ -1,0 +1,120 @@
+-- variance.lua - variances and standard deviations, against loops in Lua
+-- SPDX-License-Identifier: MIT
+
+local t = require "t"
+local cl = require "cl"
+
+t.device()
+t.keeps("Program", "Kernel", "Context", "Queue", "Device", "Launch")
+
+local double = cl.device():has "cl_khr_fp64"
+local TYPES = {"char", "uchar", "short", "ushort", "int", "uint", "half",
+  "float", double and "double" or nil}
+
+local function list(x)
+  local h = cl.class(x) == "Array" and x or x:read()
+  return h:reshape(#h):table()
+end
+
+-- The variance of a list of numbers.
+local function truth(v, ddof)
+  local mean, sum = 0.0, 0.0
+  for _, x in ipairs(v) do
+    mean = mean + x / #v
+  end
+  for _, x in ipairs(v) do
+    sum = sum + (x - mean)^2
+  end
+  return sum / (#v - (ddof or 0))
+end
+
+-- Of an Array, and of a Buffer with the same elements: f(x).
+local function both(h, f)
+  f(h)
+  local x <close> = cl.buffer(h.type, h.shape, h)
+  f(x)
+end
+
+t.test("whole and along each dimension, of every type", function()
+  for _, type in ipairs{TYPES[math.random(6)],
+      TYPES[math.random(7, #TYPES)]} do
+    local h <close> = cl.array(type, {7, 90}):random(t.seed, 0, 100)
+    local all, rows, columns = list(h), {}, {}
+    for i = 1, 7 do
+      rows[i] = table.move(all, 90 * i - 89, 90 * i, 1, {})
+    end
+    for j = 1, 90 do
+      columns[j] = {}
+      for i = 1, 7 do
+        columns[j][i] = h:at(i, j)
+      end
+    end
+    both(h, function(x)
+      local what = ("%s of %s, seed %d"):format(cl.class(x), type, t.seed)
+      t.near(x:var(), truth(all), 1e-5, what)
+      t.near(x:std{ddof = 1}, truth(all, 1)^0.5, 1e-5, what)
+      local lines, cols = x:var(2), x:std(1, {ddof = 1})
+      t.eq({cl.class(lines), lines.type, lines.shape, cols.shape},
+        {cl.class(x), type == "double" and "double" or "float", {7}, {90}})
+      for i, v in ipairs(list(lines)) do
+        t.near(v, truth(rows[i]), 1e-5, what)
+      end
+      for j, v in ipairs(list(cols)) do
+        t.near(v, truth(columns[j], 1)^0.5, 1e-5, what)
+      end
+      t.near((x * 1):var(), truth(all), 1e-5, "an expression: " .. what)
+    end)
+  end
+end)
+
+t.test("a large mean does not cancel", function()
+  local n = 20000
+  local reals <close> = cl.array("float", n, function(i)
+    return 8192 + i % 3 - 1 -- the squares have more digits than a float
+  end)
+  local ints <close> = cl.array("int", n, function(i)
+    return (1 << 30) + i % 3
+  end)
+  local words <close> = cl.array("uint", n, function(i)
+    return (1 << 32) - 1 - i % 3
+  end)
+  for _, h in ipairs{reals, ints, words} do
+    local far = {} -- from the first element
+    for i = 1, n do
+      far[i] = h[i] - h[1]
+    end
+    local want = truth(far)
+    both(h, function(x)
+      t.near(x:var(), want, 1e-5, h.type)
+      t.near(list(x:var(1))[1], want, 1e-5, h.type)
+    end)
+  end
+  local flat <close> = cl.array("int", {3, 1001}, (1 << 31) - 1)
+  both(flat, function(x)
+    t.eq({x:var(), list(x:std(2)), x:std{ddof = 3002}},
+      {0.0, {0.0, 0.0, 0.0}, 0.0})
+  end)
+  local one <close> = cl.array("uint", 1000, 0)
+  one[1] = 1
+  both(one, function(x)
+    t.near(x:var(), 0.001 * 0.999, 1e-6)
+    t.near(list(x:var(1))[1], 0.001 * 0.999, 1e-6)
+  end)
+end)
+
+t.test("what has no variance", function()
+  local h = cl.array("float", {2, 3}, 1)
+  both(h, function(x)
+    t.raises(function() x:var(3) end,
+      "var: dim must be an integer from 1 to 2; got 3", "2x3 is 2")
+    t.raises(function() x:std(1, {ddof = 2}) end,
+      "std: ddof must be less than the 2 elements of a variance; got 2")
+    t.raises(function() x:var{ddof = -1} end, "ddof must be an integer >= 0")
+    t.raises(function() x:var{dof = 1} end, "dof")
+    t.raises(function() (x:astype "long"):var() end, 'x:astype "double"')
+    t.ok((x * (0 / 0)):std() ~= 0)
+  end)
+  t.eq(cl.array("float", 1, 5):var(), 0.0)
+end)
+
+t.done()
