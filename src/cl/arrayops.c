@@ -204,16 +204,27 @@ static void randomreals(lua_State *L, Array *a, uint64_t seed) {
  * Fills with uniform random numbers, the same for the same seed on every
  * machine: reals lo <= x < hi (0 and 1 by default), for integer types whole
  * numbers lo..hi, both included (0 and 99). Element i is drawn from the
- * i-th output of splitmix64.
+ * i-th output of splitmix64. All three may be given by name:
+ * `h:random{seed = 7, hi = 2}`.
  */
 static int array_random(lua_State *L) {
   Array *a = clsh_array_check(L, 1);
   int whole;
   lua_settop(L, 4);
+  if (lua_type(L, 2) == LUA_TTABLE) {
+    static const char *const names[] = {"seed", "lo", "hi", NULL};
+    clsh_option_check(L, 2, names, "Array:random");
+    for (int i = 0; i < 3; i++)
+      clsh_option_push(L, 2, names[i]);
+    lua_rotate(L, 2, 3);
+    lua_settop(L, 4);
+  }
   lua_Integer seed = lua_tointegerx(L, 2, &whole);
   if (!whole || lua_type(L, 2) != LUA_TNUMBER)
-    return clsh_error_arg(L, 2, "the seed must be a whole number; got %s",
-                          luaL_tolstring(L, 2, NULL));
+    return clsh_error_arg(L, 2,
+                          "the seed must be a whole number; got %s; "
+                          "h:random(7) or h:random{seed = 7, lo = 0, hi = 1}",
+                          clsh_option_got(L, 2));
   if (a->type->kind == 'f')
     randomreals(L, a, (uint64_t)seed);
   else

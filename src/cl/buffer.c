@@ -451,6 +451,16 @@ static void writeinit(lua_State *L, int buf, int init) {
   lua_call(L, 2, 0);
 }
 
+/* A number as init has to fit the type. */
+static void checknumber(lua_State *L, int init, const Type *t) {
+  char element[128];
+  const char *wrong = NULL;
+  if (lua_type(L, init) == LUA_TNUMBER)
+    wrong = clsh_type_convert(L, init, t, element);
+  if (wrong != NULL)
+    clsh_error_arg(L, init, "%s", wrong);
+}
+
 static const char *const buffer_options[] = {"ld",  "access",  "host",
                                              "svm", "context", NULL};
 
@@ -475,6 +485,7 @@ static int cl_buffer(lua_State *L) {
   const Type *t = clsh_type_check(L, 1);
   Shape s;
   clsh_shape_check(L, 2, t, &s);
+  checknumber(L, 3, t);
   clsh_option_check(L, 4, buffer_options, "cl.buffer");
   size_t ld = checkld(L, 4, &s);
   size_t rows = s.count / s.dim[s.ndims - 1];

@@ -324,7 +324,8 @@ void clsh_context_reserve(lua_State *L, Context *c, size_t bytes,
   const Limits *l = &c->limits;
   if (bytes > l->max_alloc)
     clsh_error_call(L, CL_INVALID_BUFFER_SIZE, call,
-                    "asked for %I bytes in one %s, the device allows %I",
+                    "asked for %I bytes in one %s, the device allows %I; "
+                    "keep the parts in several",
                     (LUAI_UACINT)bytes, thing, (LUAI_UACINT)l->max_alloc);
   if (c->used + bytes > l->global_mem)
     lua_gc(L, LUA_GCCOLLECT);

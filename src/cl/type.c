@@ -38,6 +38,19 @@ const Type *clsh_type_find(const char *name, size_t len) {
   return NULL;
 }
 
+/* The type that NumPy's name stands for, or NULL: where it is none here. */
+static const char *ofnumpy(const char *name) {
+  static const char *const names[][2] = {
+      {"bool", "uchar"},   {"float32", "float"}, {"float64", "double"},
+      {"int32", "int"},    {"int64", "long"},    {"uint32", "uint"},
+      {"uint64", "ulong"},
+  };
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (strcmp(names[i][0], name) == 0)
+      return names[i][1];
+  return NULL;
+}
+
 const Type *clsh_type_check(lua_State *L, int arg) {
   size_t len;
   if (lua_type(L, arg) != LUA_TSTRING)
@@ -51,7 +64,8 @@ const Type *clsh_type_check(lua_State *L, int arg) {
   for (size_t i = 0; i < NTYPES; i++)
     names[i] = clsh_type_all[i].name;
   names[NTYPES] = NULL;
-  const char *near = clsh_nearest(name, names);
+  const char *near = ofnumpy(name);
+  near = near != NULL ? near : clsh_nearest(name, names);
   if (near != NULL)
     clsh_error_arg(L, arg, "no element type '%s'; did you mean '%s'?", name,
                    near);

@@ -242,6 +242,7 @@ t.test("astype cuts and saturates reals, and wraps integers", function()
   t.eq(list(i:astype "uchar"), {255, 1})
   t.raises(function() return x:astype "flot" end, "astype", '"flot"')
   t.raises(function() return x:astype "float4" end, "no scalar type")
+  t.raises(function() return x:astype "uint8" end, 'did you mean "uchar"?')
 end)
 
 t.test("half calculates as float, and is rounded once", function()

@@ -118,6 +118,14 @@ t.test("values and texts that cannot be", function()
   local x <close> = cl.buffer("float", 256, 1)
   t.raises(function() cl.map(1) end, "text must be a string")
   t.raises(function() cl.map("x + 1", {x = x}) end, "sets no Buffer")
+  t.raises(function() cl.map("floa z = x", {x = x}) end,
+    "floa is no element type; did you mean float?: floa z = x")
+  t.raises(function() cl.map("private int k = 1;\nz = x ** k", {x = x}) end,
+    'z is none of the values; give it a type for a new Buffer, "float z')
+  t.raises(function() cl.map("float z = x", {x = cl.array("float", 3)}) end,
+    "got an Array", "cl.buffer(h.type, h.shape, h)")
+  t.raises(function() cl.map("float z = x", {x = {1, 2}}) end, "got a table",
+    'for a list: cl.buffer("float", 2, list)')
   t.raises(function() cl.map("float z = x", {x = x, y = 1}) end,
     "does not use y")
   t.raises(function() cl.map("float z = x", {x = {}}) end,

@@ -287,6 +287,11 @@ end)
 t.test("random: misuse", function()
   local a, b = cl.array("float", 3), cl.array("uchar", 3)
   t.raises(function() a:random() end, "seed")
+  t.raises(function() a:random "float" end, "got string; h:random(7)")
+  t.raises(function() a:random{seed = 1, to = 9} end, "unknown option 'to'")
+  t.raises(function() a:random{lo = 1} end, "the seed must be")
+  t.eq(cl.array("int", 99):random{seed = 3, lo = 5, hi = 7}:table(),
+    cl.array("int", 99):random(3, 5, 7):table())
   t.raises(function() a:random(1.5) end,
     "seed must be a whole number; got 1.5")
   t.raises(function() a:random("1") end, "seed")

@@ -23,6 +23,7 @@ t.test("names that are no type", function()
   t.raises(function() cl.typesize "floatt" end, "typesize: bad argument #1",
            "no element type 'floatt'", "did you mean 'float'?")
   t.raises(function() cl.typesize "float5" end, "no element type")
+  t.raises(function() cl.typesize "float32" end, "did you mean 'float'?")
   t.raises(function() cl.typesize "size_t" end, "no element type")
   t.raises(function() cl.typesize "" end, "no element type")
   t.raises(function() cl.typesize "float\0" end, "no element type")

@@ -247,12 +247,36 @@ t.test("Buffers of any shape, rows with gaps, views", function()
   t.eq(list(b:view(1025, 1056)), list(cl.random(32, {seed = 3})))
 end)
 
+t.test("numbers and options are given one by one, or by name", function()
+  local x <close> = cl.buffer("float", 9)
+  local y <close> = cl.buffer("float", 9)
+  for _, pair in ipairs{{{7, -1, 1}, {{seed = 7, lo = -1, hi = 1}}},
+      {{7}, {{seed = 7}}}, {{7, -1}, {7, {lo = -1}}},
+      {{7, nil, 2, {offset = 3}}, {7, {hi = 2, offset = 3}}}} do
+    x:random(table.unpack(pair[1], 1, 4))
+    y:random(table.unpack(pair[2], 1, 4))
+    t.eq(list(x), list(y))
+    x:normal(table.unpack(pair[1], 1, 4))
+    local given = pair[2][2] or pair[2][1]
+    y:normal(given.seed or 7, {mean = given.lo, deviation = given.hi,
+      offset = given.offset})
+    t.eq(list(x), list(y))
+  end
+end)
+
 t.test("what it refuses", function()
   local x <close> = cl.buffer("int", 4, 1)
   local y <close> = cl.buffer("float", 4, 1)
   for _, case in ipairs{
     {"seed must be an integer; got nothing", function() x:random() end},
     {"seed must be an integer; got 1.5", function() x:random(1.5) end},
+    {'seed must be an integer; got "float"', function() x:random "float" end},
+    {"seed must be an integer; got nothing", function() y:normal{} end},
+    {"lo is given twice: 1, and 2 as an option", function()
+      x:random(1, 1, 5, {lo = 2}) end},
+    {"takes seed, lo, hi and a table of options; got 4", function()
+      x:random(1, 0, 9, 7) end},
+    {"unknown option 'mean'", function() x:random{seed = 1, mean = 0} end},
     {"hi must be >= lo; got 5 and 4", function() x:random(1, 5, 4) end},
     {"lo must be one of int's values; got 0.5",
       function() x:random(1, 0.5) end},

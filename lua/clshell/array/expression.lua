@@ -270,10 +270,7 @@ end
 --- becomes 0. Integers wrap, as in C.
 function methods.astype(x, type)
   x = subject("astype", x)
-  if not types.known[type] then
-    cl.error(("astype: no scalar type %s; there are: %s"):format(
-      text.got(type), text.values(text.keys(types.known))))
-  end
+  types.check("astype", type)
   return is_expression(x) and convert("astype", x, type)
     or node("astype", "to", type, x)
 end

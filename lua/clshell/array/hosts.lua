@@ -37,8 +37,7 @@ local function total(name, h, dim, type, what)
   local list, own = M.elements(what, h)
   local shape = layout.shape(list.shape)
   if dim ~= nil then
-    layout.dim(what, shape, dim, math.type(dim) == nil and names.PAIRS[name]
-      or nil)
+    layout.dim(what, shape, dim, names.PAIRS[name])
   end
   local left, g = layout.part(shape, dim)
   local out = cl.array(type or operation.of(name, own).result, left)

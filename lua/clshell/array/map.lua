@@ -115,6 +115,28 @@ local function names_of(source, code, values)
   return names
 end
 
+-- Raises for a text that sets nothing: what it seems to set, and how.
+local function check_sets(source, code, outs)
+  for _, at in ipairs(#outs == 0 and beginnings(code) or {}) do
+    local word, name = code:match("^%s*(%a[%w_]*)%s+([%a_][%w_]*)%s*=[^=]", at)
+    if word and word ~= "private" then
+      local near = cl.nearest(word, text.keys(known_types))
+      cl.error(("map: %s is no element type%s: %s"):format(word, near
+        and ("; did you mean %s?"):format(near) or "", source))
+    end
+    name = code:match("^%s*([%a_][%w_]*)%s*[%+%-%*/%%&|^]?=[^=]", at)
+    if name then
+      cl.error(("map: %s is none of the values; give it a type for a new "
+        .. 'Buffer, "float %s = ...", or pass a Buffer: %s'):format(name, name,
+        source))
+    end
+  end
+  if #outs == 0 then
+    cl.error(('map: the text sets no Buffer; write "float y = ..." or '
+      .. '"y = ...": %s'):format(source))
+  end
+end
+
 -- What a text does with a value of each type: its parts {name, type, leaf
 -- (whether it is a Buffer), new, load, store, declared}, the numbers of those
 -- that it sets, in the order of its statements, and its lines. The type comes
@@ -158,9 +180,7 @@ local function analyse(source, code, names, given)
         .. source:sub(d.last)
     end
   end
-  if #outs == 0 then
-    cl.error 'map: the text sets no Buffer; write "float y = ..." or "y = ..."'
-  end
+  check_sets(source, code, outs)
   table.sort(outs, function(a, b)
     return parts[a].store < parts[b].store
   end)
@@ -184,7 +204,10 @@ local function given_as(name, value, double)
       or double and "double" or "float"}
   end
   cl.error(("map: %s must be a Buffer, an Expression or a number; got %s")
-    :format(name, text.got(value)))
+    :format(name, text.got(value)), {hint = class == "Array"
+      and "make a Buffer of the Array: cl.buffer(h.type, h.shape, h)"
+      or type(value) == "table" and value[1] ~= nil
+      and ('for a list: cl.buffer("float", %d, list)'):format(#value) or nil})
 end
 
 local texts = {} -- by text: {code, names, known (a set of them), forms}

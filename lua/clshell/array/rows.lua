@@ -1,11 +1,8 @@
 -- array/rows.lua - the rows that reductions and scans go along: all elements
 -- are one, or those along a dimension
--- A shape g is {outer, many, inner}: the product of the sizes before the
--- dimension, its own size, and the product of those behind. Element i of row r
--- is number (r // inner * many + i) * inner + r % inner.
+-- A shape g is {outer, many, inner}, see layout.part. Element i of row r is
+-- number (r // inner * many + i) * inner + r % inner.
 -- SPDX-License-Identifier: MIT
-
-local integer = require "clshell.base.integer"
 
 local M = {}
 
@@ -14,27 +11,6 @@ local M = {}
 M.CHAIN = 64
 
 local NARROW = 16 -- columns: fewer are taken by a work-group each
-
---- rows.all(dims) -> g
-function M.all(dims)
-  return {outer = 1, many = dims.count, inner = 1}
-end
-
---- rows.along(what, dims, dim) -> g, list
---- The shape along dimension `dim`, and the sizes of the others.
-function M.along(what, dims, dim)
-  local left = {}
-  integer.check(what, "dim", dim, 1, #dims)
-  local g = {outer = 1, many = dims[dim], inner = 1}
-  for d, size in ipairs(dims) do
-    if d ~= dim then
-      left[#left + 1] = size
-      local side = d < dim and "outer" or "inner"
-      g[side] = g[side] * size
-    end
-  end
-  return g, left
-end
 
 --- rows.way(g) -> "columns", "short" or "long"
 --- Whether rows are columns, whose elements have neighbours in other rows, or

@@ -180,7 +180,8 @@ end
 
 local function scanned(what, op, exclusive, x, dim)
   layout.on_device(what, x)
-  local g = dim and rows.along(what, x.dims, dim) or rows.all(x.dims)
+  local _, g = layout.part(x.dims, dim ~= nil
+    and layout.dim(what, x.dims, dim) or nil)
   local out = cl.buffer(op.cell, x.dims, nil, {context = x.context})
   scan(op, exclusive, x, g, out)
   return out

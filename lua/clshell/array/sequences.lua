@@ -14,14 +14,6 @@ local M = {}
 
 local MOST = 2^53 -- numbers of a sequence
 
-local function check_type(what, type)
-  if not types.known[type] then
-    cl.error(("%s: no scalar type %s; there are: %s"):format(what,
-      text.got(type), text.values(text.keys(types.known))))
-  end
-  return type
-end
-
 local function buffer(e)
   local b = e:eval()
   return b
@@ -41,7 +33,7 @@ function M.arange(first, last, step, opts)
   opts, step = options.check(opts, what), step or 1
   for name, value in pairs{first = first or false, last = last or false,
       step = step} do
-    argument.check(what, name, value or nil, "number")
+    argument.check(what, name, value or nil, "number", "cl.arange(1, 5)")
   end
   local whole = math.type(first) == "integer"
     and math.type(step) == "integer"
@@ -59,7 +51,7 @@ function M.arange(first, last, step, opts)
     cl.error(("%s: from %s to %s by %s is no number; a Buffer cannot be empty")
       :format(what, first, last, step))
   end
-  local kind = check_type(what, opts.type or whole and "int" or "float")
+  local kind = types.check(what, opts.type or whole and "int" or "float")
   local context = opts.context or cl.context()
   if whole and not types.known[kind].real then
     for _, value in ipairs{first, first + (count - 1) * step} do
@@ -86,10 +78,10 @@ end
 function M.linspace(first, last, n, opts)
   local what = "cl.linspace"
   opts = options.check(opts, what)
-  argument.check(what, "first", first, "number")
-  argument.check(what, "last", last, "number")
+  argument.check(what, "first", first, "number", "cl.linspace(0, 1, 5)")
+  argument.check(what, "last", last, "number", "cl.linspace(0, 1, 5)")
   integer.check(what, "n", n, 1)
-  local kind = check_type(what, opts.type or "float")
+  local kind = types.check(what, opts.type or "float")
   if not types.known[kind].real then
     cl.error(("%s: type must be half, float or double; got %s"):format(what,
       kind))
@@ -137,7 +129,7 @@ end
 function M.concatenate(list, dim)
   local what = "cl.concatenate"
   local first = joined(what, list)
-  dim = dim == nil and 1 or integer.check(what, "dim", dim, 1, #first.dims)
+  dim = dim == nil and 1 or layout.dim(what, first.dims, dim)
   local ranges, last = {}, 0
   local shape = table.move(first.dims, 1, #first.dims, 1, {})
   shape[dim] = 0

@@ -11,8 +11,6 @@ local names = require "clshell.array.names"
 local operation = require "clshell.array.operation"
 local options = require "clshell.base.options"
 local reduction = require "clshell.array.reduction"
-local rows = require "clshell.array.rows"
-local text = require "clshell.base.text"
 local types = require "clshell.array.types"
 
 local methods, operators = expression.methods, expression.operators
@@ -22,10 +20,9 @@ local subject = expression.subject
 local TINY = {float = 2.0^-100, double = 2.0^-900}
 
 -- Reduces along a dimension: a Buffer of the shape that is left.
-local function along(what, op, x, dim)
-  local g, left = rows.along(what, x.dims, dim)
-  local out = cl.buffer(op.result, left[1] and left or 1, nil,
-    {context = x.context})
+local function along(what, op, x, dim, hint)
+  local left, g = layout.part(x.dims, layout.dim(what, x.dims, dim, hint))
+  local out = cl.buffer(op.result, left, nil, {context = x.context})
   reduction.run(op, x, g, out)
   return out
 end
@@ -33,22 +30,20 @@ end
 -- Reduces all elements to a number.
 local function whole(op, x)
   local out = fused.scratch(x.context, op.result, 1)
-  reduction.run(op, x, rows.all(x.dims), out)
+  local _, g = layout.part(x.dims)
+  reduction.run(op, x, g, out)
   local h <close> = out:read()
   return h[1]
 end
 
-local function apply(name, x, dim)
-  x = subject(name, x)
+-- That of a name, for a method which may have another one.
+local function apply(name, x, dim, what)
+  x = subject(what or name, x)
   local op = operation.of(name, x.kind.type)
   if dim == nil then
     return whole(op, x)
-  elseif (name == "min" or name == "max") and (math.type(dim) ~= "integer"
-      or dim < 1 or dim > #x.dims) then
-    cl.error(("%s: dim must be an integer from 1 to %d; got %s"):format(name,
-      #x.dims, text.got(dim)), {hint = names.PAIRS[name]})
   end
-  return along(name, op, x, dim)
+  return along(what or name, op, x, dim, names.PAIRS[name])
 end
 
 --- Buffer:sum([dim]) -> number or Buffer
@@ -119,7 +114,7 @@ end
 --- The sum divided by the number of elements; along `dim` a Buffer of reals.
 --- Integers are added in 64 bits first.
 function methods.mean(x, dim)
-  local e, total = subject("mean", x), apply("sum", x, dim)
+  local e, total = subject("mean", x), apply("sum", x, dim, "mean")
   if dim == nil then
     return (total + (e.kind.type:find "^u" and total < 0 and 2.0^64 or 0))
       / e.dims.count
@@ -146,7 +141,7 @@ function methods.dot(x, y, dim)
   if not types.known[type].real then
     x = methods.astype(x, type) -- a product of two int may need 64 bits
   end
-  return apply("sum", operators.mul(x, y), dim)
+  return apply("sum", operators.mul(x, y), dim, "dot")
 end
 
 --- Buffer:nrm2([dim]) -> number or Buffer
@@ -157,7 +152,7 @@ function methods.nrm2(x, dim)
   local e = subject("nrm2", x)
   local type = types.calculated(types.real("nrm2", e.kind.type))
   x = e.kind.type == type and x or methods.astype(x, type)
-  local squares = apply("sum", operators.mul(x, x), dim)
+  local squares = apply("sum", operators.mul(x, x), dim, "nrm2")
   if dim ~= nil then
     local sums <close> = squares
     return (methods.eval(methods.sqrt(sums)))

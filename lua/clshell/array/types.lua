@@ -4,6 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -28,6 +29,26 @@ local TYPES = {
 --- types.known(name) -> table or nil
 --- What is known of a scalar type: rank, real, wide, low, high.
 M.known = TYPES
+
+-- NumPy's names of types that have another one in OpenCL C, where int8 is a
+-- vector of 8.
+local NUMPY = {bool = "uchar", int8 = "char", uint8 = "uchar",
+  int16 = "short", uint16 = "ushort", int32 = "int", uint32 = "uint",
+  int64 = "long", uint64 = "ulong", float16 = "half", float32 = "float",
+  float64 = "double"}
+
+--- types.check(what, name) -> name
+--- Raises unless it is the name of a scalar type.
+function M.check(what, name)
+  if not TYPES[name] then
+    local near = NUMPY[name] or type(name) == "string"
+      and cl.nearest(name, text.keys(TYPES))
+    cl.error(("%s: no scalar type %s; there are: %s"):format(what,
+      text.got(name), text.values(text.keys(TYPES))),
+      {hint = near and ('did you mean "%s"?'):format(near) or nil})
+  end
+  return name
+end
 
 --- types.calculated(name) -> name
 --- The type of the variables of a kernel: float for half, of which devices

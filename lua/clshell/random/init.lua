@@ -112,37 +112,80 @@ end
 
 local methods = {}
 
---- Buffer:random(seed [, lo, hi [, opts]]) -> Event
+-- The three numbers of a call, by their names, and its options: a table behind
+-- the numbers, which has those that are not before it.
+local function arguments(what, names, ...)
+  local given, opts = table.pack(...), {}
+  local n = given.n
+  while n > 0 and given[n] == nil do
+    n = n - 1
+  end
+  if n > 0 and (type(given[n]) == "table" or options.is_event(given[n])) then
+    opts, n = options.check(given[n], what), n - 1
+  end
+  if n > #names then
+    cl.error(("%s: takes %s and a table of options; got %d arguments"):format(
+      what, table.concat(names, ", "), given.n))
+  end
+  local values = {}
+  for k, name in ipairs(names) do
+    if k <= n and given[k] ~= nil and opts[name] ~= nil then
+      cl.error(("%s: %s is given twice: %s, and %s as an option"):format(what,
+        name, text.got(given[k]), text.got(opts[name])))
+    end
+    values[k] = opts[name]
+    if k <= n and given[k] ~= nil then
+      values[k] = given[k]
+    end
+  end
+  local seed = values[1]
+  if math.type(seed) ~= "integer" then
+    cl.error(("%s: seed must be an integer; got %s"):format(what,
+      text.got(seed)), {arg = "seed", hint = ("x:%s(7), x:%s(7, %s, %s) or "
+      .. "x:%s{seed = 7, %s = %s}"):format(what:match "%w+$",
+      what:match "%w+$", 0, 1, what:match "%w+$", names[2], 0)})
+  end
+  return seed, values[2], values[3], opts
+end
+
+--- Buffer:random(seed [, lo, hi] [, opts]) -> Event
 --- Fills with uniform random numbers: reals lo <= x < hi (0 and 1 by default),
 --- for integer types whole numbers lo..hi, both included (0 and 99), all of
 --- them equally often. The same seed gives the same numbers on every device.
 --- They are made by counters, without a state: elements from `offset` on are
---- those of a longer sequence. Array:random makes others.
+--- those of a longer sequence. What is not given before is an option:
+--- `b:random{seed = 7, hi = 2}`. Array:random makes other numbers.
 --- Options:
+---   seed       -       an integer
+---   lo, hi     0, 1    the ends; of integers 0 and 99
 ---   offset     0       the number of the first element in its sequence
 ---   generator  philox  "philox" (Philox 4x32-10) or "threefry" (Threefry
 ---              4x32-20), of Salmon and others (2011)
-function methods.random(b, seed, lo, hi, opts)
+function methods.random(b, ...)
   local what = "Buffer:random"
   argument.check(what, "self", b, "Buffer")
-  opts = options.check(opts, what)
+  local seed, lo, hi, opts = arguments(what, {"seed", "lo", "hi"}, ...)
   layout.scalar(what, layout.leaf(b))
   local low, high = ends(what, b.type, lo, hi)
   return fill(what, b, "UNIFORM", seed, low, high, opts)
 end
 
---- Buffer:normal(seed [, mean, deviation [, opts]]) -> Event
+--- Buffer:normal(seed [, mean, deviation] [, opts]) -> Event
 --- Fills with normal random numbers (0 and 1 by default), by the method of Box
 --- and Muller. The same seed gives the same numbers on every device but for
 --- the errors of its log, sqrt, sinpi and cospi. None is further from the mean
---- than 6.8 deviations (double: 8.6).
+--- than 6.8 deviations (double: 8.6). What is not given before is an option.
 --- Options:
+---   seed       -       an integer
+---   mean       0       of the numbers
+---   deviation  1       the standard deviation
 ---   offset     0       the number of the first element in its sequence
 ---   generator  philox  "philox" or "threefry", see Buffer:random
-function methods.normal(b, seed, mean, deviation, opts)
+function methods.normal(b, ...)
   local what = "Buffer:normal"
   argument.check(what, "self", b, "Buffer")
-  opts = options.check(opts, what)
+  local seed, mean, deviation, opts = arguments(what, {"seed", "mean",
+    "deviation"}, ...)
   layout.scalar(what, layout.leaf(b))
   local low, high = moments(what, b.type, mean, deviation)
   return fill(what, b, "NORMAL", seed, low, high, opts)
@@ -170,21 +213,19 @@ function cl.random(shape, opts)
       'cl.random({2, 3}, {type = "float"})')
   end
   opts = options.check(opts, what)
-  local type, normal = opts.type or "float", opts.deviation ~= nil
-  if not types.known[type] then
-    cl.error(("%s: no scalar type %s; there are: %s"):format(what,
-      text.got(type), text.values(text.keys(types.known))))
-  elseif normal and (opts.lo or opts.hi) or not normal and opts.mean then
+  local kind, normal = opts.type or "float", opts.deviation ~= nil
+  types.check(what, kind)
+  if normal and (opts.lo or opts.hi) or not normal and opts.mean then
     cl.error(("%s: lo and hi belong to uniform numbers, mean and deviation to "
       .. "normal ones"):format(what))
   end
   local low, high
   if normal then
-    low, high = moments(what, type, opts.mean, opts.deviation)
+    low, high = moments(what, kind, opts.mean, opts.deviation)
   else
-    low, high = ends(what, type, opts.lo, opts.hi)
+    low, high = ends(what, kind, opts.lo, opts.hi)
   end
-  local b = cl.buffer(type, shape, nil, {context = opts.context})
+  local b = cl.buffer(kind, shape, nil, {context = opts.context})
   fill(what, b, normal and "NORMAL" or "UNIFORM", opts.seed or 1, low, high,
     opts)
   return b
