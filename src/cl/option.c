@@ -164,8 +164,7 @@ static int cl_options(lua_State *L) {
   if (!lua_isnoneornil(L, 1) && lua_type(L, 1) != LUA_TTABLE)
     return clsh_error(L, "%s: options must be a table%s%s%s; got %s", what,
                       n > 0 ? ", {" : "", n > 0 ? names[0] : "",
-                      n > 0 ? " = ...}" : "",
-                      clsh_option_got(L, 1));
+                      n > 0 ? " = ...}" : "", clsh_option_got(L, 1));
   clsh_option_check(L, 1, names, what);
   return 0;
 }

@@ -118,13 +118,13 @@ end
 -- Raises for a text that sets nothing: what it seems to set, and how.
 local function check_sets(source, code, outs)
   for _, at in ipairs(#outs == 0 and beginnings(code) or {}) do
-    local word, name = code:match("^%s*(%a[%w_]*)%s+([%a_][%w_]*)%s*=[^=]", at)
+    local word = code:match("^%s*(%a[%w_]*)%s+[%a_][%w_]*%s*=[^=]", at)
     if word and word ~= "private" then
       local near = cl.nearest(word, text.keys(known_types))
       cl.error(("map: %s is no element type%s: %s"):format(word, near
         and ("; did you mean %s?"):format(near) or "", source))
     end
-    name = code:match("^%s*([%a_][%w_]*)%s*[%+%-%*/%%&|^]?=[^=]", at)
+    local name = code:match("^%s*([%a_][%w_]*)%s*[%+%-%*/%%&|^]?=[^=]", at)
     if name then
       cl.error(("map: %s is none of the values; give it a type for a new "
         .. 'Buffer, "float %s = ...", or pass a Buffer: %s'):format(name, name,

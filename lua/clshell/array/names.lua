@@ -75,10 +75,10 @@ for _, name in ipairs(M.methods) do
 end
 table.move(M.totals, 1, #M.totals, #M.host + 1, M.host)
 table.move(M.totals, 1, #M.totals, #M.methods + 1, M.methods)
-for _, name in ipairs(words [[compact cumsum gather histogram scatter std
-    unique var]]) do
+for _, name in ipairs(words [[compact cumsum gather histogram reduce scan
+    scatter std unique var]]) do
   M.methods[#M.methods + 1], M.host[#M.host + 1] = name, name
 end
-table.move(words "normal random reduce scan", 1, 4, #M.methods + 1, M.methods)
+table.move(words "normal random", 1, 2, #M.methods + 1, M.methods)
 
 return M

@@ -211,6 +211,15 @@ local x = cl.buffer("int", 4, {2, 5, 3, 7})
 local y = x:scan{op = "max(a, b)", identity = "INT_MIN"}
 print(y:read()[3]) --> 5
 
+--- Array:scan
+local h = cl.array("int", 4, {2, 5, 3, 7})
+print(h:scan{op = "max(a, b)", identity = "INT_MIN"}[3]) --> 5
+
+--- Array:reduce
+local h = cl.array("int", {2, 2}, {{1, 2}, {3, 4}})
+print(h:reduce{op = "a * b", identity = 1}) --> 24
+print(h:reduce{op = "a * b", identity = 1, dim = 1}[2]) --> 8
+
 --- Buffer:gather
 local x = cl.arange(10, 40, 10)
 print(x:gather{4, 1}:read()[1], x:gather(x // 10):read()[2]) --> 40 20
