@@ -182,6 +182,13 @@ t.test("an index that is not there is refused", function()
     t.raises(function() y:scatter({1, 2}, cl.array("float", 3, 0)) end,
       "the shape 2 of the indices, or be one; got 3")
   end
+  t.raises(function() h:clone():astype "uchar":eval():scatter({1}, 300) end,
+    "scatter: 300 does not fit uchar (0..255)")
+  t.raises(function() cl.array("int", 3):scatter({1}, 1.5) end,
+    "scatter: float elements into a Buffer of int")
+  t.raises(function() h:sum(1, 1) end, "sum takes one dim at a time")
+  t.raises(function() h:dot(h, 1, 1) end, "dot takes one dim at a time")
+  t.raises(function() cl.concatenate{h, x} end, "cl.concatenate: got an Array")
   t.raises(function() x:gather(cl.array("int", 1, 1)) end,
     "an Array beside a Buffer")
   t.raises(function() h:compact(x:gt(0)) end, "an Array beside a Buffer")

@@ -159,10 +159,22 @@ function M.nrm2(h, dim)
   return most * math.sqrt(total("sum", scaled * scaled))
 end
 
+-- hosts.check_dims(name, x, ...)
+-- Raises for more arguments than the reduction of that name takes.
+function M.check_dims(name, _, ...)
+  if select(name == "dot" and 3 or 2, ...) ~= nil then
+    cl.error(("%s takes one dim at a time"):format(name),
+      {hint = "such as x:sum(2):sum(1)"})
+  end
+end
+
 local of_arrays = {}
 
 for _, name in ipairs(names.totals) do
-  of_arrays[name] = M[name]
+  of_arrays[name] = function(...)
+    M.check_dims(name, ...)
+    return M[name](...)
+  end
 end
 cl.extend("Array", of_arrays, true)
 

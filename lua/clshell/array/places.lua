@@ -155,6 +155,9 @@ end
 -- The values of a call as an operand that the indices take.
 local function valued(b, index, values)
   if type(values) == "number" then
+    values = not types.known[b.type].real and math.tointeger(values) or values
+    types.check_store("scatter", types.constant("scatter", values, b.type),
+      b.type)
     local one = layout.new(b.type, {1}, layout.leaf(b).context)
     one:fill(values)
     values = one

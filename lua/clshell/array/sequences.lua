@@ -109,6 +109,7 @@ local function joined(what, list)
       cl.error(("%s: element %d is %s %s, the first %s %s"):format(what, k,
         x.kind.type, x.dims.text, first.kind.type, first.dims.text))
     end
+    layout.check_context(what, x, first)
   end
   return first
 end

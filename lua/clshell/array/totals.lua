@@ -187,12 +187,9 @@ end
 
 -- Expressions of Arrays are reduced on the host.
 for _, name in ipairs(names.totals) do
-  local on_device, most = methods[name], name == "dot" and 2 or 1
+  local on_device = methods[name]
   methods[name] = function(x, ...)
-    if select(most + 1, ...) ~= nil then
-      cl.error(("%s takes one dim at a time"):format(name),
-        {hint = "such as x:sum(2):sum(1)"})
-    end
+    hosts.check_dims(name, x, ...)
     local f = subject(name, x).context == layout.HOST and hosts[name]
       or on_device
     return f(x, ...)
