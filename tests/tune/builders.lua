@@ -175,21 +175,32 @@ t.test("where the first launch compiles, builders launch; a fault is theirs",
       t.skip "the device is no CPU: its builds end before a launch"
     end
     local y = cl.buffer("int", 64)
-    local r, b, _, ok = search{builders = 2, worker = true, args = {y},
-      check = function(p)
-        return y:read()[64] == p.a + p.b
-      end, reset = function() end,
-      params = {a = {1, 2, 3, 4, -1, 6, 7, 8}, b = {1}},
-      kernel = [[kernel void f(global int *y) {
-        y[get_global_id(0)] = A + B;
-        if (A < 0)
-          *(volatile global int *)8 = 1;
-      }]] .. ("// %d\n"):format(t.seed)}
-    t.ok(ok, r)
-    t.eq({r.evaluations, b.launches, #b.children, b.built}, {8, true, 1, 3})
-    for _, row in ipairs(r.rows) do
-      t.eq(row.status == "failed", row.point.a == -1, row.reason)
+    local function faulty(list)
+      made = made + 1
+      local r, b, _, ok = search{builders = 2, worker = true, args = {y},
+        check = function(p)
+          return y:read()[64] == p.a + p.b
+        end, reset = function() end, params = {a = list, b = {1}},
+        kernel = [[kernel void f(global int *y) {
+          y[get_global_id(0)] = A + B;
+          if (A < 0)
+            *(volatile global int *)8 = 1;
+        }]] .. ("// %d %d\n"):format(t.seed, made)}
+      t.ok(ok, r)
+      t.eq({r.evaluations, b.launches, b.number}, {8, true, 2})
+      local reason
+      for _, row in ipairs(r.rows) do
+        t.eq(row.status == "failed", row.point.a == -1, row.reason)
+        reason = row.reason or reason
+      end
+      return b, reason
     end
+    local b, reason = faulty{1, 2, 3, 4, -1, 6, 7, 8} -- 3 and -1 by the child
+    t.eq({#b.children, b.built}, {0, 3})
+    scratch.has(reason, "signal 11", "while it checked")
+    b, reason = faulty{1, 2, 3, -1, 5, 6, 7, 8} -- -1 where it is measured
+    t.eq({#b.children, b.built}, {1, 5})
+    scratch.has(reason, "signal 11", "while it ran")
   end)
 
 t.test("builders serve a search over several shapes", function()
@@ -207,16 +218,19 @@ t.test("builders start by themselves where builds to come take long",
   function()
     local _, b = search{builders = 2, evaluations = 1}
     b.asked = false
-    b.points, b.seconds, b.building = 2, 4, 3
+    b.points, b.seconds, b.building = 0, 0, 0
+    b:measured(4, 1, 3)              -- the first one loads the compiler
+    t.eq({b.seconds, b.building}, {0, 0})
     t.eq(b:worth(1000, 1000), false) -- too early to tell
-    b.points, b.seconds, b.building = 3, 6, 3
+    b:measured(2, 1, 1)
+    t.eq({b.seconds, b.building}, {2, 1})
     t.eq(b:worth(100, 48), true)
     t.eq(b:worth(4, 48), false)      -- four builds of a second each
     t.eq(b:worth(100, 9), false)     -- half of nine seconds
     b.building = 0
     t.eq(b:worth(100, 48), false)
     b.launches = true                -- builds are what launches are not
-    b:measured({}, 3, 1, 0)
+    b:measured(3, 1, 0)
     t.eq(b.building, 2)
   end)
 

@@ -1,29 +1,29 @@
 -- tune/builders.lua - processes that build the programs of the next points
--- together, while nothing is measured. The process that measures builds them
--- again, in no time: drivers keep builds as files. Where the driver does not,
--- the binary cache does. A build that fails here fails there too, and only
--- there it counts. As drivers of CPUs compile at the first launch, builders
--- there have the arguments as well, and run each point once.
+-- together, while nothing is measured. The worker process, which measures, is
+-- one of them: it builds the point that it measures next. It builds those of
+-- the others again, in no time: drivers keep builds as files. Where the driver
+-- does not, the binary cache does. A build that fails here fails there too,
+-- and only there it counts. As drivers of CPUs compile at the first launch,
+-- builders there have the arguments as well, and run each point once.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
 local parcel = require "clshell.worker.parcel"
 local program = require "clshell.family.program"
-local remote = require "clshell.tune.remote"
 local system = require "clshell.system"
 local text = require "clshell.base.text"
 local workers = require "clshell.worker"
 
 local M = {}
 
-local FIRST = 3     -- points measured before builders start by themselves
+local FIRST = 2     -- points measured before builders start by themselves
 local WORTH = 5     -- seconds of builds to come that builders are for
 local PATIENCE = 60 -- seconds for a build
 local SLOW = 0.1    -- seconds of a build that nobody has kept
 local MEMORY = 1 << 30 -- bytes of the device for a builder and its context
 local PART = 0.25   -- of that memory, for the arguments of all builders
-local NAME = ...
+local REMOTE = "clshell.tune.remote"
 
 local Builders = {}
 Builders.__index = Builders
@@ -47,45 +47,67 @@ function M.new(source, count)
   return setmetatable({source = source, asked = count ~= nil,
     launches = launches, most = most, children = {}, number = 0,
     keep = false, ready = {}, stamps = {}, points = 0, seconds = 0,
-    building = 0, slowest = {seconds = 0}, built = 0,
+    building = 0, took = {}, rebuilding = 0, built = 0,
     set_cache = source.keep_binaries or program.keep_binaries}, Builders)
 end
 
--- Waits for the answers of children. One that ends or takes too long is not
--- replaced. Returns the answers {ok, begin, stop}, in seconds of cl.now.
-function Builders:gather(children, patience)
-  local stop, answers = cl.now() + patience, {}
-  for _, w in ipairs(children) do
+-- Notes what a builder did for a point.
+function Builders:note_build(id, done)
+  self.stamps[#self.stamps + 1] = done
+  self.built = self.built + (done.ok and 1 or 0)
+  self.took[id] = done.ok and done.seconds or nil
+end
+
+-- Waits for the answers of children, on points of these numbers where they
+-- build. One that ends or takes too long is not replaced.
+function Builders:gather(children, patience, ids)
+  local stop = cl.now() + patience
+  for i, w in ipairs(children) do
     w.opts.limit = math.max(0, stop - cl.now())
-    local ran, done, begin, ended, ok = interrupt.pcall(w.answer, w)
+    local ran, done, built = interrupt.pcall(w.answer, w)
     w.lost = w.lost or not ran
-    answers[#answers + 1] = ran and done and {ok = ok, begin = begin,
-      stop = ended} or nil
+    if ids and ran and done then
+      self:note_build(ids[i], built)
+    end
   end
   for i = #self.children, 1, -1 do
     if self.children[i].lost then
       table.remove(self.children, i):close()
     end
   end
-  return answers
 end
 
--- Has a child for each of some points build their programs.
-function Builders:hand_out(points, patience)
-  local src, children = self.source, {}
-  for i, p in ipairs(points) do
-    children[i] = self.children[i]
-    assert(children[i]:send(parcel.pack(NAME, "build", self.keep,
-      self.launches and src.number, self.launches and p or src.programs(p))))
+-- Has points built together: the first one where it is measured, if that is
+-- another process, each other one by a child. Returns why the process that
+-- measures was lost by it, or nil.
+function Builders:hand_out(ids, patience)
+  local src, children, theirs, lost = self.source, {}, {}, nil
+  local function task(id)
+    local p = src.space:point(id)
+    return self.keep, self.launches and src.number,
+      self.launches and p or src.programs(p)
   end
-  local answers = self:gather(children, patience)
-  table.move(answers, 1, #answers, #self.stamps + 1, self.stamps)
-  return answers
+  for i = src.build and 2 or 1, #ids do
+    local n = #children + 1
+    children[n], theirs[n] = self.children[n], ids[i]
+    assert(children[n]:send(parcel.pack(REMOTE, "build", task(ids[i]))))
+  end
+  if src.build then
+    local done, built = src.build(task(ids[1]))
+    if done then
+      self:note_build(ids[1], built)
+      self.took[ids[1]] = nil
+    elseif done == nil then
+      lost = built
+    end
+  end
+  self:gather(children, patience, theirs)
+  return lost
 end
 
 -- Starts the processes, with the source where they launch.
 function Builders:start(patience)
-  local opening, most = nil, self.most
+  local opening, most = nil, self.most - (self.source.build and 1 or 0)
   if self.launches then
     local memory = self.source.context.device.global_mem_size
     opening = parcel.pack(self.source.opening())
@@ -104,33 +126,52 @@ function Builders:start(patience)
     end
     self:gather({table.unpack(self.children)}, patience)
   end
-  self.number = #self.children
+  self.number = #self.children + (self.source.build and 1 or 0)
 end
 
 -- Whether the driver keeps builds, so that another process has them at once:
--- one builds the program that took longest here, alone. A quick one says
--- nothing: it may have been kept already.
-function Builders:driver_keeps(patience)
-  local p = self.slowest.seconds > SLOW and self.slowest.point
-  local answer = p and self.children[1] and self:hand_out({p}, patience)[1]
-  return not answer
-    or answer.stop - answer.begin < self.slowest.seconds / 2
+-- by the seconds that a builder took for a program, and the process that
+-- measures then. A quick build says nothing: it may have been kept already.
+function Builders.driver_keeps(took, again)
+  if took > SLOW then
+    return again < took / 2
+  end
 end
 
--- Whether builders are worth their start, for so many points and seconds.
+-- Another point is visited. The last one may have told whether the driver
+-- keeps builds; where it does not, the binary cache is to hand them over.
+function Builders:visit(id)
+  local took = self.took[self.visited]
+  if took and self.keeps == nil then
+    self.keeps = self.driver_keeps(took, self.rebuilding)
+    if self.keeps == false then
+      self.keep = true
+      self.set_cache(true)
+    end
+  end
+  self.visited, self.rebuilding = id, 0
+end
+
+-- Whether builders are worth their start, for so many points and seconds. The
+-- first build also loads the compiler: it says little of the others.
 function Builders:worth(left, seconds)
   if self.asked then
     return self.points >= 1
   end
-  return self.points >= FIRST and math.min(left * self.building / self.points,
-    seconds * self.building / self.seconds) > WORTH
+  return self.points >= FIRST and math.min(left * self.building
+    / (self.points - 1), seconds * self.building / self.seconds) > WORTH
 end
 
---- builders:prepare(id, ahead, wanted, left, seconds)
---- Builds the programs of a point, and of those that ahead(k) lists where
---- wanted(id) holds. Does nothing where the point is built already. `left`:
---- the points that the search may still measure, and the seconds for that.
+--- builders:prepare(id, ahead, wanted, left, seconds) -> reason, or nil
+--- Builds the programs of a point, which is measured next, and of those that
+--- ahead(k) lists where wanted(id) holds. Does nothing where the point is
+--- built already. `left`: the points that the search may still measure, and
+--- the seconds for that. The reason is that of a process that the point has
+--- ended, the one that measures.
 function Builders:prepare(id, ahead, wanted, left, seconds)
+  if id ~= self.visited then
+    self:visit(id)
+  end
   if self.ready[id] or not (self.started or self:worth(left, seconds)) then
     return
   end
@@ -138,38 +179,33 @@ function Builders:prepare(id, ahead, wanted, left, seconds)
   if not self.started then
     self.started = true
     self:start(patience)
-    self.keep = not self:driver_keeps(patience)
-    self.set_cache(self.keep)
   end
-  local points, space = {}, self.source.space
-  local function add(other)
-    self.ready[other] = true
-    points[#points + 1] = space:point(other)
-  end
-  if #self.children > 1 then
-    add(id)
-    for _, other in ipairs(ahead(math.min(#self.children, left) - 1)) do
+  local ids = {id}
+  local most = #self.children + (self.source.build and 1 or 0)
+  if most > 1 then
+    for _, other in ipairs(ahead(math.min(most, left) - 1)) do
       if not self.ready[other] and wanted(other) then
-        add(other)
+        ids[#ids + 1] = other
       end
     end
   end
-  if #points > 1 then
-    for _, answer in ipairs(self:hand_out(points, patience)) do
-      self.built = self.built + (answer.ok and 1 or 0)
+  if #ids > 1 then
+    for _, other in ipairs(ids) do
+      self.ready[other] = true
     end
+    return self:hand_out(ids, patience)
   end
 end
 
---- builders:measured(p, seconds, running, building)
+--- builders:measured(seconds, running, building)
 --- Notes what a point took in all, in launches and in builds. Where the first
 --- launch builds, all but the launches counts.
-function Builders:measured(p, seconds, running, building)
-  building = self.launches and math.max(0, seconds - running) or building
-  self.points, self.seconds = self.points + 1, self.seconds + seconds
-  self.building = self.building + building
-  if building > self.slowest.seconds then
-    self.slowest = {point = p, seconds = building}
+function Builders:measured(seconds, running, building)
+  self.points, self.rebuilding = self.points + 1, self.rebuilding + building
+  if self.points > 1 then
+    self.seconds = self.seconds + seconds
+    self.building = self.building + (self.launches
+      and math.max(0, seconds - running) or building)
   end
 end
 
@@ -188,25 +224,6 @@ function Builders:__close()
   if self.keep then
     self.set_cache(false)
   end
-end
-
---- builders.build(keep, number, x) -> begin, stop, ok
---- In a builder: builds programs x, of what program.get takes; or launches the
---- point x of the source of that number.
-function M.build(keep, number, x)
-  local begin = cl.now()
-  program.keep_binaries(keep)
-  local ok = interrupt.pcall(function()
-    if number then
-      return remote.launch(number, x)
-    end
-    for _, one in ipairs(x) do
-      program.forget{program.get(cl.context(), one.from, one.defines,
-        one.options)}
-    end
-  end)
-  collectgarbage()
-  return begin, cl.now(), ok
 end
 
 return M

@@ -14,9 +14,14 @@
 --                     time far above is not refined
 --   programs(p)       what program.get takes for its programs, plain values: a
 --                     list of {from, defines, options}; may be missing
---   launch(p)         builds it and runs it once, unchecked
+--   launch(p)         builds it and runs it once, unchecked; returns programs
+--                     to forget, or nothing
 --   number, opening() of a source made again in another process: its number
 --                     there, and the call that makes it; see remote.lua
+--   build(keep, number, x)  remote.build in the process that measures, where
+--                     that is not this one. Returns true and its result; nil
+--                     and a reason where the process is lost; false where
+--                     this process measures after all
 --   keep_binaries(yes)  program.keep_binaries where it measures; may be
 --                     missing
 --   setting(p)        a text that tells equal measurements; nil: never equal;

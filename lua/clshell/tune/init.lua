@@ -149,7 +149,8 @@ end
 ---            may list the next k points, for builders
 ---   builders  by the time of the first builds  processes that build the next
 ---            configurations while nothing is measured, and on a CPU, whose
----            driver compiles then, launch them once; 0 or 1: none
+---            driver compiles then, launch them once; the worker process is
+---            one of them; 0 or 1: none
 ---   seed     1      of the strategy
 ---   where    none   a constraint or a list: "bx * by <= 256", or a function
 ---            of the parameters

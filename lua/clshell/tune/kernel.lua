@@ -407,8 +407,9 @@ function M.source(t, known)
     local launch, args = launch_of(p)
     if launch then
       poison()
+      phase.begin "ran"
       call_of(launch, args)():wait()
-      program.forget{last.program}
+      return {last.program}
     end
   end
 

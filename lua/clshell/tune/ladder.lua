@@ -244,8 +244,10 @@ function M.source(job, opts, all, known)
 
   function src.launch(p)
     local name, own = of(p)
+    phase.begin "built"
     local plan = family.plan_for(name, own, job.operands)
     if plan then
+      phase.begin "ran"
       plan():wait()
     end
   end

@@ -49,10 +49,26 @@ function M.measure(number, p, best)
     or nil
 end
 
---- remote.launch(number, p)
---- Builds a point of a source and runs it once, unchecked.
-function M.launch(number, p)
-  served[number].launch(p)
+--- remote.build(keep, number, x [, stays]) -> {begin, stop, ok, seconds}
+--- In a builder: builds programs x, of what program.get takes; or runs the
+--- point x of the source of that number once, unchecked. `stays`: the point is
+--- measured here next, so its programs are kept. The seconds are those of the
+--- builds alone.
+function M.build(keep, number, x, stays)
+  local begin, before = cl.now(), program.seconds
+  program.keep_binaries(keep)
+  local ok = interrupt.pcall(function()
+    local made = number and served[number].launch(x) or {}
+    for i, one in ipairs(number and {} or x) do
+      made[i] = program.get(cl.context(), one.from, one.defines, one.options)
+    end
+    if not stays then
+      program.forget(made)
+    end
+  end)
+  collectgarbage()
+  return {begin = begin, stop = cl.now(), ok = ok,
+    seconds = program.seconds - before}
 end
 
 --- remote.awkward(number, p) -> reason, or nothing
@@ -182,6 +198,10 @@ function Link:wrap(src)
       bench.keep(r)
     end
     return found
+  end
+
+  function far.build(keep, of, x)
+    return self:call("build", keep, of, x, true)
   end
 
   function far.awkward(p)

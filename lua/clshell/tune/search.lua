@@ -41,12 +41,13 @@ local function objective(search, row)
 end
 
 -- Builds the program of the point visited, and those of the points that come
--- next by the function of the visit, where that pays.
+-- next by the function of the visit, where that pays. Returns why the point
+-- has ended the process that measures, or nil.
 function Search:build_ahead()
   local src, o = self.source, self.limits
   local left = math.min(#src.space - self.count,
     (o.evaluations or math.huge) - self.evaluations)
-  self.builders:prepare(self.visited, self.ahead, function(id)
+  return self.builders:prepare(self.visited, self.ahead, function(id)
     local p = src.space:point(id)
     return not self.seen[id] and not src.refusal(p)
       and not (self.recall and self.recall:knows(src, p))
@@ -68,18 +69,17 @@ function Search:look(src, p, row, race_of)
   end
   self.view:say(change)
   local begin = cl.now()
-  if self.builders then
-    self:build_ahead()
-  end
+  local fault = self.builders and self:build_ahead()
   local ready = cl.now()
-  local found = src.measure(p, self.raced and race_of.best or nil)
+  local found = fault and {status = "failed", reason = fault}
+    or src.measure(p, self.raced and race_of.best or nil)
   evaluate.fill(row, found)
   race_of:finished(row.record or {})
   self.sampled = self.sampled + (found.sampled or 0)
   self.spent = self.spent + cl.now() - begin
   if self.builders then
     local launch = found.record and found.record.median or 0 -- checked
-    self.builders:measured(p, cl.now() - ready, launch + (found.sampled or 0),
+    self.builders:measured(cl.now() - ready, launch + (found.sampled or 0),
       found.building or 0)
   end
   if recall then
