@@ -18,7 +18,7 @@ local SAMPLES = 3 -- of each in a round
 local NEAR = 0.03 -- of the best: run in turns at the end
 -- The limits of a measurement, as turns at the end decide among the nearest;
 -- the seconds hold so many launches of the best.
-local WARMUP, BUSY, SECONDS, LAUNCHES = 0.05, 0.03, 0.2, 15
+local WARMUP, BUSY, SECONDS, LAUNCHES = 0.05, 0.03, 0.1, 15
 
 --- race.near
 --- The part of the best time within which rows are run in turns at the end.
