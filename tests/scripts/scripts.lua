@@ -112,6 +112,7 @@ for file in t.capture(("ls %s/scripts/*.lua"):format(here)):gmatch "[^\n]+" do
     local out, _, code = run(file .. " --help")
     t.eq(code, 0)
     t.ok(out:find("Usage: " .. name, 1, true), out)
+    t.narrow(out)
     local _, err, usage = run(file .. " --nonesuch")
     t.eq(usage, 2)
     t.ok(err:find("nonesuch", 1, true), err)

@@ -8,6 +8,7 @@ local base_text = require "clshell.base.text"
 
 local M = {}
 
+local WIDTH = 79 -- columns of a script's help
 local LARGEST = 2^31 - 1 | 0
 local FACTORS = {[""] = 1, k = 1024, m = 1024 * 1024}
 
@@ -24,7 +25,7 @@ end
 
 --- script.parser(name, description [, epilog]) -> parser
 --- An argparse parser for a script: parser:argument(...), parser:option(...),
---- parser:flag(...), then script.parse(parser).
+--- parser:flag(...), then script.parse(parser). Its --help fits 79 columns.
 function M.parser(name, description, epilog)
   local argparse = search.library "argparse"
   if not argparse then
@@ -33,6 +34,7 @@ function M.parser(name, description, epilog)
         .. "luarocks install argparse"})
   end
   local parser = argparse(name, description, epilog)
+  parser:help_max_width(WIDTH)
   parser.error = function(self, message)
     io.stderr:write(base_text.message(("%s: %s\n%s\n"):format(name,
       negative(message) or message, self:get_usage())))
