@@ -49,12 +49,14 @@ t.test("what is better is kept, and calls take it", function()
   need_device()
   local out, err, code = sh(SEARCH .. "--no-keep")
   t.eq(code, 0, out .. err)
-  has(out, "1 size", "64x64x64 float", "slow", "gain", "better")
+  has(out, "1 size", "64x64x64 float", "slow", "tried", "2 of ", "gain",
+    "better", "Nothing is kept, as --no-keep asks.")
   t.narrow(out)
   has(sh "$clshell tune --kept gemm", "gemm: no kept choices")
   out, err, code = sh(SEARCH)
   t.eq(code, 0, out .. err)
-  has(out, "kept")
+  has(out, "\n1 kept: calls that name no kernel now take it",
+    "`clshell tune --forget` goes back.")
   t.ok(not out:find("better", 1, true), out)
   has(sh "$clshell tune --kept gemm", "64x64x64 float", "naive",
     "the choice before", cl.device().name)
@@ -75,7 +77,8 @@ t.test("the same configuration, and results for programs", function()
   has(out, "\ntranspose.", "\nspmv.")
   out = sh("$clshell -q " .. t.brief .. " tune transpose --sizes 9x70 "
     .. "--evaluations 1 -o all.json")
-  has(out, "9x70 float", "the same", "1 results in all.json")
+  has(out, "9x70 float", "the same", "1 results in all.json",
+    "Nothing is kept: no kernel found is more than 2 % faster")
   has(scratch.read "all.json", '"transpose.')
   t.eq((sh "ls config 2>/dev/null"), "")
 end)

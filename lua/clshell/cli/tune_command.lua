@@ -207,18 +207,23 @@ local function judge(family, today, r, operands, keep)
   end
 end
 
--- The columns of the table: sizes, today's choice, the best found, the gain.
+-- The columns of the table: sizes, today's choice, the best found, how many
+-- configurations were measured of how many there are, the gain.
 local COLUMNS = {
   {key = "title", title = "size", wrap = true},
   {key = "today", title = "today's choice", wrap = true},
   {key = "found", title = "best found", wrap = true},
+  {key = "tried", title = "tried", wrap = true},
   "ms",
   {key = "gain", title = "gain", align = "right"},
   {key = "outcome", title = "outcome", wrap = true},
 }
 
 -- Tunes a family on the operands of some functions into a table of `out`.
+-- Returns how many choices were kept, and how many searches were ended by
+-- their time.
 local function tune_family(out, family, makers, o)
+  local count, hurried = 0, 0
   local part <close> = out:part{title = "\n" .. family.name, best = "none",
     columns = COLUMNS}
   for _, make in ipairs(makers) do
@@ -230,13 +235,36 @@ local function tune_family(out, family, makers, o)
       builders = o.builders, worker = not o.no_worker})
     local best = found.winners[1]
     if best then
-      judge(family, today, best.record, operands, not o.no_keep)
-      part:add(best.record)
+      local r = best.record
+      judge(family, today, r, operands, not o.no_keep)
+      r.tried = ("%d of %d"):format(found.evaluations, #found.space)
+      part:add(r)
+      count = count + (r.outcome == "kept" and 1 or 0)
+      hurried = hurried + (found.ended == "time" and 1 or 0)
     else
       out:say(tostring(found))
     end
     collectgarbage()
   end
+  return count, hurried
+end
+
+-- What a newcomer asks at the end: what has changed, how to change it back,
+-- and whether more time would help.
+local function closing(count, hurried, o)
+  local words = "\nNothing is kept: no kernel found is more than 2 % faster "
+    .. "than today's choice."
+  if o.no_keep then
+    words = "\nNothing is kept, as --no-keep asks."
+  elseif count > 0 then
+    words = ("\n%d kept: calls that name no kernel now take %s on this device,"
+      .. " at these\nsizes and near them. `clshell tune --kept` lists what is "
+      .. "kept, and\n`clshell tune --forget` goes back."):format(count,
+      count == 1 and "it" or "them")
+  end
+  return hurried == 0 and words or ("%s\nTime ended %s: --seconds %g looks "
+    .. "further."):format(words, hurried == 1 and "a search"
+    or hurried .. " searches", 4 * o.seconds)
 end
 
 -- The element types, without those that the device lacks.
@@ -316,11 +344,15 @@ local function run(o, parser)
     end
     count_of = count_of + #makers[i]
   end
-  out:heading(("The fastest kernels: %s, %g s each at most, then turns")
+  out:heading(("The fastest kernels: %s, a search of %g s at most for each; "
+    .. "what it\nfinds then runs in turns with the kernel that calls take now")
     :format(text.count(count_of, "size"), o.seconds))
+  local count, hurried = 0, 0
   for i, family in ipairs(families) do
-    tune_family(out, family, makers[i], o)
+    local more, late = tune_family(out, family, makers[i], o)
+    count, hurried = count + more, hurried + late
   end
+  out:say(closing(count, hurried, o))
   return 0
 end
 
