@@ -244,9 +244,16 @@ static void commandfailed(lua_State *L, Event *e) {
                     "the Event was closed before it was set");
   if (code == GIVENUP ||
       (e->context->failed && /* NVIDIA's drivers hand the status on */
-       (code == POCLFAILED || code == e->context->failure)))
+       (code == POCLFAILED || code == e->context->failure))) {
+    bool behind = !e->waits && !e->queue->out_of_order;
+    e->queue->halted = e->queue->halted || behind;
     clsh_error_call(L, GIVENUP, "clWaitForEvents",
-                    "an event that the command waits for has failed");
+                    behind ? "an event that a command before it on the Queue "
+                             "waits for has failed, and the driver fails what "
+                             "follows there; take another cl.queue(), or the "
+                             "default one, which is replaced"
+                           : "an event that the command waits for has failed");
+  }
   if (code != CL_MEM_OBJECT_ALLOCATION_FAILURE)
     clsh_context_setlost(e->context, code, "a command");
   clsh_context_pushnotice(L);
@@ -563,6 +570,7 @@ static int enqueuemark(lua_State *L, bool barrier) {
   Event *e = clsh_event_new(L, 1);
   cl_command_queue handle = clsh_queue_handle(L, q);
   clsh_event_after(L, 3, c, &after);
+  e->waits = after.n > 0;
   cl_int err = barrier ? clEnqueueBarrierWithWaitList(handle, after.n,
                                                       after.list, &e->handle)
                        : clEnqueueMarkerWithWaitList(handle, after.n,

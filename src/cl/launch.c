@@ -361,6 +361,7 @@ static int launch_call(lua_State *L) {
   if (l->hasafter) {
     lua_getiuservalue(L, 1, AFTER);
     clsh_event_after(L, -1, k->context, &after);
+    e->waits = after.n > 0;
     lua_pop(L, 1);
   }
   const size_t *local = l->haslocal ? l->local : NULL;

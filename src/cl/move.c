@@ -41,6 +41,7 @@ Event *clsh_move_begin(lua_State *L, const Object *o, Move *m) {
     clsh_error(L, "this %s is closed", o->class->name);
   m->handle = clsh_queue_handle(L, clsh_queue_any(L, m->queue));
   clsh_event_after(L, m->after, m->context, &m->waits);
+  e->waits = m->waits.n > 0;
   return e;
 }
 

@@ -77,13 +77,16 @@ static Queue *newqueue(lua_State *L, int arg, bool profiled,
   return q;
 }
 
-/* Pushes the default queue of the context at `ctxarg`: user value 2. */
+/*
+** Pushes the default queue of the context at `ctxarg`: user value 2. One that
+** takes no more commands is replaced.
+*/
 Queue *clsh_queue_push(lua_State *L, int ctxarg) {
   ctxarg = lua_absindex(L, ctxarg);
   clsh_context_alive(L, clsh_context_any(L, ctxarg));
   lua_getiuservalue(L, ctxarg, 2);
   Queue *q = clsh_class_test(L, -1, &class);
-  if (q == NULL) {
+  if (q == NULL || q->halted) {
     lua_pop(L, 1);
     q = newqueue(L, ctxarg, true, false);
     lua_pushvalue(L, -1);

@@ -19,6 +19,7 @@ typedef struct Queue {
   bool profiled;
   bool out_of_order;
   bool dropped;         /* an Event of a command that may still run is gone */
+  bool halted;          /* the driver fails all commands behind a failed one */
   char kernel[MAXNAME]; /* of such a command, the last; "": not known */
   unsigned interrupts;  /* before its newest command */
 } Queue;
@@ -49,6 +50,7 @@ typedef struct Event {
   cl_command_type command;
   cl_ulong stamp[4]; /* queued, submit, start, end; ns */
   bool stamped;
+  bool waits;                 /* its command has an `after` list */
   char kernel[MAXNAME];       /* the name; "": another command */
   unsigned flight;            /* of the kernel, or of the newest before */
   lua_Number flop, bytes;     /* of the command; 0: not known */

@@ -9,7 +9,8 @@ static const char *const event_options[] = {"context", NULL};
 
 /** cl.user_event([opts]) -> Event
  * An event that the script sets: commands with it in their `after` list start
- * after `e:complete()`, and fail after `e:fail()`. One that is closed or
+ * after `e:complete()`, and fail after `e:fail()`; NVIDIA's driver then fails
+ * what follows on their in-order Queue as well. One that is closed or
  * collected before, or at the program's end, fails: keep it in a variable.
  * Options:
  *   context  session's  the Context of another device

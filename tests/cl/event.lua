@@ -16,6 +16,17 @@ local function user_event()
   return fine and u or error(u)
 end
 
+-- Calls f(...) in the default queue, where a command has failed: a driver may
+-- fail what follows on that queue as well, but no more than once.
+local function behind(f, ...)
+  local fine, result = pcall(f, ...)
+  if fine then
+    return result
+  end
+  t.ok(tostring(result):find("a command before it", 1, true), result)
+  return f(...)
+end
+
 t.test("commands wait for a user event", function()
   local b <close> = cl.buffer("int", 4, 0)
   local u <close> = user_event()
@@ -72,7 +83,7 @@ function()
     t.raises(function() b:fill(1, {after = after}) end,
       "this Event has failed")
   end
-  b:fill(3)
+  behind(b.fill, b, 3)
   t.eq(b:read():table(), {3, 3})
 end)
 
@@ -88,7 +99,7 @@ t.test("a user event fails at its end, so that nothing hangs", function()
   u:close()
   t.raises(function() u:complete() end, "this Event is closed")
   t.raises(function() f:wait() end, "that the command waits for has failed")
-  t.eq(b:read()[1], 0)
+  t.eq(behind(b.read, b)[1], 0)
   local out = t.capture(t.exe .. [[ -e '
     local b, u = cl.buffer("int", 1, 0), cl.user_event()
     b:fill(7, {async = true, after = u})
