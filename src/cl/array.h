@@ -17,7 +17,6 @@ typedef struct Block {
   size_t bytes;
   int refs;
   void (*free)(struct Block *b);
-  void *cookie[3]; /* for free() */
 } Block;
 
 /* array.c */

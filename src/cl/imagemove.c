@@ -125,6 +125,8 @@ static void checkown(lua_State *L, const Image *img, const char *method) {
                method, method);
 }
 
+static const char *const mapoptions[] = {"queue", "after", "origin", "region",
+                                         NULL};
 static const char *const partoptions[] = {"queue",  "async",  "after",
                                           "origin", "region", NULL};
 static const char *const writeoptions[] = {
@@ -337,15 +339,71 @@ static int image_copy(lua_State *L) {
   return 1;
 }
 
+/** Image:map([mode] [, opts]) -> Array
+ * The image's memory, or a part, as a host Array of `img.type`, in the shape
+ * that img:read gives. `mode`: "read_write", "read" or "write" (the old
+ * content is not needed). Without a copy where the device shares memory with
+ * the host and the rows lie without gaps, as those of a whole image mostly do;
+ * else the Array is a copy, which goes back when it is unmapped. Until the
+ * array is unmapped or closed no kernel may use that part. Options as for
+ * Image:read but async.
+ */
+static int image_map(lua_State *L) {
+  Box b;
+  Move m;
+  Shape s;
+  const Image *img = clsh_image_check(L, 1);
+  if (lua_istable(L, 2)) { /* mode was left out */
+    lua_settop(L, 2);
+    lua_pushnil(L);
+    lua_insert(L, 2);
+  }
+  lua_settop(L, 3);
+  cl_map_flags flags = clsh_mapping_flags(L, 2);
+  checkown(L, img, "map");
+  clsh_move_check(L, img->context, 3, mapoptions, &m);
+  checkpart(L, img, 3, &b);
+  clsh_image_shape(img, b.size, &s);
+  Array *a = clsh_array_box(L, img->format.type, &s);
+  Event *e = clsh_move_begin(L, &img->head, &m);
+  Mapping *k = clsh_mapping_new(L, a, img->handle, &m, boxbytes(img, &b));
+  Rows r = {b.size[0] * img->format.type->size, b.size[1], b.size[2], 0, 0};
+  cl_int err = CL_INVALID_OPERATION;
+  void *mapped = clEnqueueMapImage(m.handle, img->handle, CL_FALSE, flags,
+                                   b.origin, b.size, &r.pitch, &r.slice,
+                                   m.waits.n, m.waits.list, &e->handle, &err);
+  if (err == CL_INVALID_OPERATION)
+    return clsh_error_call(L, err, "clEnqueueMapImage",
+                           "the driver maps no images, as with --worker; use "
+                           "img:read and img:write");
+  if (err == CL_SUCCESS)
+    clsh_mapping_set(k, mapped);
+  clsh_move_end(L, &m, err, "clEnqueueMapImage");
+  if (img->kind->what == CL_MEM_OBJECT_IMAGE1D_ARRAY)
+    r.pitch = r.slice; /* of its images, which are rows here */
+  clsh_mapping_setrows(L, k, a, &r, flags);
+  lua_pop(L, 1);
+  return 1;
+}
+
+/** Image:unmap(array) -> Event
+ * Gives the memory of a mapped array back to the device and closes the
+ * array. `array:close()` does the same.
+ */
+static int image_unmap(lua_State *L) {
+  const Image *img = clsh_image_check(L, 1);
+  return clsh_mapping_unmap(L, &img->head, &img->handle);
+}
+
 void clsh_imagemove_open(lua_State *L) {
-  static const luaL_Reg methods[] = {{"copy", image_copy},
-                                     {"fill", image_fill},
-                                     {"read", image_read},
-                                     {"write", image_write},
-                                     {NULL, NULL}};
+  static const luaL_Reg methods[] = {
+      {"copy", image_copy}, {"fill", image_fill},   {"map", image_map},
+      {"read", image_read}, {"unmap", image_unmap}, {"write", image_write},
+      {NULL, NULL}};
   clsh_class_add(L, "Image", methods, NULL);
   clsh_option_declare(L, "Image:copy", copyoptions);
   clsh_option_declare(L, "Image:fill", partoptions);
+  clsh_option_declare(L, "Image:map", mapoptions);
   clsh_option_declare(L, "Image:read", partoptions);
   clsh_option_declare(L, "Image:write", writeoptions);
 }

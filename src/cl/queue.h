@@ -81,6 +81,20 @@ void clsh_move_check(lua_State *L, Context *c, int opts,
 Event *clsh_move_begin(lua_State *L, const Object *o, Move *m);
 void *clsh_move_pin(lua_State *L, Event *e, int arr);
 void clsh_move_end(lua_State *L, const Move *m, cl_int err, const char *call);
+
+/* mapping.c: mapped rows, in bytes from row to row and slice to slice */
+typedef struct Mapping Mapping;
+typedef struct Rows {
+  size_t width, rows, slices, pitch, slice;
+} Rows;
+cl_map_flags clsh_mapping_flags(lua_State *L, int arg);
+Mapping *clsh_mapping_new(lua_State *L, Array *a, cl_mem mem, const Move *m,
+                          size_t bytes);
+void clsh_mapping_set(Mapping *k, void *mapped);
+void clsh_mapping_setrows(lua_State *L, Mapping *k, const Array *a,
+                          const Rows *r, cl_map_flags flags);
+int clsh_mapping_unmap(lua_State *L, const Object *o, const cl_mem *handle);
+
 /* userevent.c */
 void clsh_userevent_open(lua_State *L);
 

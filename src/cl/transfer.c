@@ -447,41 +447,6 @@ static int buffer_copy(lua_State *L) {
   return 1;
 }
 
-/* From buffer_unmap to unmapblock: where the event and the error go. */
-typedef struct Unmap {
-  cl_event *slot;
-  cl_int err;
-} Unmap;
-
-/* Called as a mapped array's block ends: gives the memory back. */
-static void unmapblock(Block *k) {
-  cl_mem mem = k->cookie[0];
-  cl_command_queue queue = k->cookie[1];
-  Unmap *u = k->cookie[2];
-  if (clsh_process_handsoff())
-    return;
-  if (k->data != NULL) {
-    cl_int err = clEnqueueUnmapMemObject(queue, mem, k->data, 0, NULL,
-                                         u != NULL ? u->slot : NULL);
-    if (u != NULL)
-      u->err = err;
-    clFlush(queue);
-  }
-  clReleaseCommandQueue(queue);
-  clReleaseMemObject(mem);
-}
-
-static Block *newmapping(lua_State *L, const Buffer *b, const Move *m,
-                         size_t bytes) {
-  Block *k = malloc(sizeof *k);
-  if (k == NULL)
-    clsh_error(L, "not enough memory");
-  *k = (Block){NULL, bytes, 1, unmapblock, {b->handle, m->handle, NULL}};
-  clRetainMemObject(b->handle);
-  clRetainCommandQueue(m->handle);
-  return k;
-}
-
 /** Buffer:map([mode] [, opts]) -> Array
  * The buffer's memory, or a part, as a host Array, without a copy where the
  * device shares memory with the host. `mode`: "read_write", "read" or
@@ -492,14 +457,11 @@ static Block *newmapping(lua_State *L, const Buffer *b, const Move *m,
  * but from, size.
  */
 static int buffer_map(lua_State *L) {
-  static const char *const modes[] = {"read_write", "read", "write", NULL};
-  static const cl_map_flags flags[] = {CL_MAP_READ | CL_MAP_WRITE, CL_MAP_READ,
-                                       CL_MAP_WRITE_INVALIDATE_REGION};
   Region r;
   Move m;
   Buffer *b = clsh_buffer_check(L, 1);
   shiftoptions(L);
-  cl_map_flags flag = flags[clsh_option_word(L, 2, modes, "mode")];
+  cl_map_flags flags = clsh_mapping_flags(L, 2);
   clsh_move_check(L, b->context, 3, mapoptions, &m);
   checkelements(L, b, 3, &r);
   if (r.width == b->bytes && b->shape.ndims == 2 && !b->view)
@@ -508,14 +470,15 @@ static int buffer_map(lua_State *L) {
     r.shape = b->shape;
   Array *a = clsh_array_box(L, b->type, &r.shape);
   Event *e = clsh_move_begin(L, &b->head, &m);
-  Block *k = newmapping(L, b, &m, r.width);
-  a->block = k;
+  Mapping *k = clsh_mapping_new(L, a, b->handle, &m, r.width);
   cl_int err;
-  k->data =
-      clEnqueueMapBuffer(m.handle, b->handle, CL_FALSE, flag, r.offset,
+  void *mapped =
+      clEnqueueMapBuffer(m.handle, b->handle, CL_FALSE, flags, r.offset,
                          r.width, m.waits.n, m.waits.list, &e->handle, &err);
+  if (err == CL_SUCCESS)
+    clsh_mapping_set(k, mapped);
   if (err == CL_SUCCESS && m.async)
-    clsh_event_pin(e, k); /* an unmapping comes after the mapping */
+    clsh_event_pin(e, a->block); /* an unmapping comes after the mapping */
   clsh_move_end(L, &m, err, "clEnqueueMapBuffer");
   return m.async ? 2 : (lua_pop(L, 1), 1);
 }
@@ -558,27 +521,8 @@ static int buffer_migrate(lua_State *L) {
  * array. `array:close()` does the same.
  */
 static int buffer_unmap(lua_State *L) {
-  Unmap u = {NULL, CL_SUCCESS};
-  Buffer *b = clsh_buffer_check(L, 1);
-  clsh_array_check(L, 2);
-  lua_getiuservalue(L, 1, 1);
-  clsh_queue_push(L, -1);
-  Event *e = clsh_event_new(L, -1);
-  clsh_buffer_check(L, 1); /* again: that may have collected */
-  Array *a = clsh_array_check(L, 2);
-  Block *k = a->block;
-  if (k->free != unmapblock || k->cookie[0] != b->handle)
-    return clsh_error_arg(L, 2, "this Array is no mapping of the Buffer");
-  if (k->refs > 1)
-    return clsh_error_arg(L, 2,
-                          "the mapping is still in use, by an Array of "
-                          "another shape or by a transfer");
-  u.slot = &e->handle;
-  k->cookie[2] = &u;
-  clsh_class_close((Object *)a);
-  clsh_context_checkcommand(L, b->context, u.err, "clEnqueueUnmapMemObject");
-  clsh_event_wait(L, -1);
-  return 1;
+  const Buffer *b = clsh_buffer_check(L, 1);
+  return clsh_mapping_unmap(L, &b->head, &b->handle);
 }
 
 void clsh_transfer_open(lua_State *L) {

@@ -48,6 +48,19 @@ local b = cl.buffer("float", 64)
 img:copy(b)
 print(b:read()[64]) --> 2.0
 
+--- Image:map
+local img = cl.image{format = "r float", width = 4, height = 2, data = 1}
+local h <close> = img:map() -- unmapped where it is closed
+h[8] = 5
+h:close()
+print(img:read():at(2, 4)) --> 5.0
+
+--- Image:unmap
+local img = cl.image{format = "r float", width = 4, height = 2, data = 3}
+local h = img:map "read"
+print(h:at(2, 4)) --> 3.0
+img:unmap(h)
+
 --- Image:close
 local img <close> = cl.image{width = 64, height = 64}
 img:close()
