@@ -6,6 +6,7 @@
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,27 @@ void clsh_array_unref(Block *b) {
   if (b->free != NULL)
     b->free(b);
   free(b);
+}
+
+/* Blocks that were lent, and that no driver uses any more. */
+static _Atomic(Block *) returned;
+
+/* The driver has done with a block, whose reference becomes the list's. */
+void clsh_array_giveback(Block *b) {
+  b->next = returned;
+  while (!atomic_compare_exchange_weak(&returned, &b->next, b))
+    continue;
+}
+
+/* Hands the blocks that were given back to their Arrays. */
+void clsh_array_sweep(void) {
+  Block *b = atomic_exchange(&returned, NULL);
+  while (b != NULL) {
+    Block *next = b->next;
+    b->lent = false;
+    clsh_array_unref(b);
+    b = next;
+  }
 }
 
 /* A zeroed block; NULL when there is no memory for it. */
@@ -70,6 +92,7 @@ Array *clsh_array_box(lua_State *L, const Type *t, const Shape *s) {
 Array *clsh_array_new(lua_State *L, const Type *t, const Shape *s) {
   Array *a = clsh_array_box(L, t, s);
   size_t bytes = s->count * t->size;
+  clsh_array_sweep();
   a->block = newblock(bytes);
   if (a->block == NULL) {
     lua_gc(L, LUA_GCCOLLECT);
@@ -114,7 +137,29 @@ void *clsh_array_data(lua_State *L, const Array *a) {
     clsh_error(L, "this Array is closed");
   if (a->block == NULL || a->block->data == NULL)
     clsh_error(L, "the memory of this Array is no longer mapped");
+  if (a->block->lent)
+    clsh_array_sweep();
+  if (a->block->lent)
+    clsh_error(L,
+               "the memory of this Array is a Buffer's (use_host_ptr) until "
+               "that is closed; b:map() gives it as an Array");
   return a->block->data;
+}
+
+/*
+** The memory of the Array at `arg`, for a Buffer: clsh_array_giveback ends
+** that. Meanwhile the Array raises.
+*/
+Block *clsh_array_lend(lua_State *L, int arg) {
+  const Array *a = clsh_array_check(L, arg);
+  clsh_array_data(L, a);
+  if (a->block->free != freeblock)
+    clsh_error_arg(L, arg,
+                   "this Array is mapped memory, which another Buffer "
+                   "cannot take; pass h:copy()");
+  a->block->lent = true;
+  a->block->refs++;
+  return a->block;
 }
 
 /* The array that a field or a metamethod is asked of. */

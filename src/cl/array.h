@@ -17,10 +17,15 @@ typedef struct Block {
   size_t bytes;
   int refs;
   void (*free)(struct Block *b);
+  bool lent;          /* to a Buffer, whose memory it is meanwhile */
+  struct Block *next; /* of those that are given back */
 } Block;
 
 /* array.c */
 void clsh_array_unref(Block *b);
+Block *clsh_array_lend(lua_State *L, int arg);
+void clsh_array_giveback(Block *b); /* on any thread */
+void clsh_array_sweep(void);
 typedef struct Array {
   Object head;
   const Type *type;

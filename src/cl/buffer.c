@@ -9,6 +9,11 @@
 #include "process.h"
 #include "svm.h"
 
+/* The bytes that it takes of the device's memory. */
+static size_t ownbytes(const Buffer *b) {
+  return b->hosted && b->context->limits.shared ? 0 : b->bytes;
+}
+
 static void buffer_release(Object *o) {
   Buffer *b = (Buffer *)o;
   if (b->handle == NULL)
@@ -19,7 +24,9 @@ static void buffer_release(Object *o) {
     clReleaseMemObject(b->handle);
   }
   if (!b->view)
-    clsh_context_give(b->context, b->bytes);
+    clsh_context_give(b->context, ownbytes(b));
+  if (b->hosted)
+    clsh_array_sweep();
   b->handle = b->part = NULL;
 }
 
@@ -422,21 +429,67 @@ static cl_mem newshared(lua_State *L, Buffer *b, int svm, cl_mem_flags flags,
   return NULL;
 }
 
+/* Refuses what the Buffer at 7 cannot take as its memory: the value at 3. */
+static void checkhosted(lua_State *L, const Buffer *b, cl_mem_flags flags,
+                        int svm) {
+  if ((flags & CL_MEM_ALLOC_HOST_PTR) != 0 || svm != 0)
+    clsh_error(L, "use_host_ptr, host and svm name kinds of memory; give one");
+  const Array *a = clsh_array_test(L, 3);
+  if (a == NULL)
+    clsh_error_arg(L, 3, "use_host_ptr: must be an open Array; got %s",
+                   clsh_class_name(L, 3));
+  else if (a->type != b->type || clsh_array_bytes(a) != b->bytes)
+    clsh_error_arg(L, 3,
+                   "use_host_ptr: the Array is %s; a Buffer %s%s needs %I "
+                   "bytes of that type",
+                   clsh_array_name(L, a), b->type->name,
+                   clsh_shape_string(L, &b->shape), (LUAI_UACINT)b->bytes);
+}
+
+/* On a driver's thread: no command uses the memory any more. */
+static void CL_CALLBACK onend(cl_mem mem, void *block) {
+  (void)mem;
+  clsh_array_giveback(block);
+}
+
+/* A memory object over the memory of the Array at 3. */
+static cl_mem newhosted(lua_State *L, Buffer *b, cl_mem_flags flags,
+                        cl_int *err) {
+  cl_context context = clsh_context_handle(L, b->context);
+  Block *block = clsh_array_lend(L, 3);
+  cl_mem mem = clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, b->bytes,
+                              block->data, err);
+  if (*err == CL_SUCCESS)
+    *err = clSetMemObjectDestructorCallback(mem, onend, block);
+  if (*err == CL_SUCCESS)
+    return mem;
+  if (mem != NULL)
+    clReleaseMemObject(mem);
+  clsh_array_giveback(block);
+  if (*err == CL_INVALID_OPERATION)
+    clsh_error_call(L, *err, "clCreateBuffer",
+                    "the driver takes no memory of an Array, as with "
+                    "--worker; leave use_host_ptr out, which copies it");
+  return NULL;
+}
+
 /* Makes the memory of a buffer whose other fields are set. */
 static void allocate(lua_State *L, Buffer *b, cl_mem_flags flags, int svm) {
   int tries = 0;
   cl_int err;
-  clsh_context_reserve(L, b->context, b->bytes, "clCreateBuffer", "buffer");
+  clsh_context_reserve(L, b->context, ownbytes(b), "clCreateBuffer", "buffer");
   do
     b->handle = svm != 0 ? newshared(L, b, svm, flags, &err)
-                         : clCreateBuffer(clsh_context_handle(L, b->context),
-                                          flags, b->bytes, NULL, &err);
+                : b->hosted
+                    ? newhosted(L, b, flags, &err)
+                    : clCreateBuffer(clsh_context_handle(L, b->context), flags,
+                                     b->bytes, NULL, &err);
   while (clsh_error_retry(L, err, &tries));
   if (err != CL_SUCCESS)
     clsh_error_call(L, err, "clCreateBuffer", "asked for %I bytes",
                     (LUAI_UACINT)b->bytes);
   b->root = b->handle;
-  clsh_context_take(b->context, b->bytes);
+  clsh_context_take(b->context, ownbytes(b));
 }
 
 /*
@@ -461,8 +514,8 @@ static void checknumber(lua_State *L, int init, const Type *t) {
     clsh_error_arg(L, init, "%s", wrong);
 }
 
-static const char *const buffer_options[] = {"ld",  "access",  "host",
-                                             "svm", "context", NULL};
+static const char *const buffer_options[] = {
+    "ld", "access", "host", "use_host_ptr", "svm", "context", NULL};
 
 /** cl.buffer(type, shape [, init [, opts]]) -> Buffer
  * Typed memory on the device. `type` is an OpenCL C name ("float", "int",
@@ -473,12 +526,12 @@ static const char *const buffer_options[] = {"ld",  "access",  "host",
  * Larger than the device allows, or than what is left of its memory: an
  * error with the numbers.
  * Options:
- *   ld       columns     elements from row to row of two dimensions
- *   access   read_write  "read_only" or "write_only": what kernels do
- *   host     false       true: memory that maps fast
- *   svm      false       true or "fine": shared virtual memory, with
- *                        `b.address` for the data of kernels: see ?svm
- *   context  session's   the Context of another device
+ *   ld            columns     elements from row to row of two dimensions
+ *   access        read_write  "read_only" or "write_only": what kernels do
+ *   host          false       true: memory that maps fast
+ *   use_host_ptr  false       true: the memory of `init`, an Array, itself
+ *   svm           false       true or "fine": shared virtual memory: see ?svm
+ *   context       session's   the Context of another device
  */
 static int cl_buffer(lua_State *L) {
   lua_settop(L, 4);
@@ -503,8 +556,11 @@ static int cl_buffer(lua_State *L) {
   b->shape = s;
   b->ld = ld;
   b->bytes = b->reach = rows * ld * t->size;
+  b->hosted = clsh_option_flag(L, 4, "use_host_ptr", false);
+  if (b->hosted)
+    checkhosted(L, b, flags, svm);
   allocate(L, b, flags, svm);
-  if (!lua_isnil(L, 3))
+  if (!lua_isnil(L, 3) && !b->hosted)
     writeinit(L, 7, 3);
   lua_settop(L, 7);
   return 1;

@@ -24,6 +24,7 @@ typedef struct Buffer {
   size_t reach;  /* bytes that its matrices may use, from the first element */
   void *address; /* of its root in shared virtual memory, or NULL */
   bool view;
+  bool hosted; /* its memory is an Array's */
 } Buffer;
 Buffer *clsh_buffer_check(lua_State *L, int arg);
 Buffer *clsh_buffer_test(lua_State *L, int arg);

@@ -47,11 +47,10 @@ Event *clsh_move_begin(lua_State *L, const Object *o, Move *m) {
 
 /* The memory of the Array at `arr`, kept until the command has ended. */
 void *clsh_move_pin(lua_State *L, Event *e, int arr) {
-  Block *block = clsh_array_check(L, arr)->block;
-  if (block == NULL || block->data == NULL)
-    clsh_error(L, "the memory of this Array is no longer mapped");
-  clsh_event_pin(e, block);
-  return block->data;
+  const Array *a = clsh_array_check(L, arr);
+  void *data = clsh_array_data(L, a);
+  clsh_event_pin(e, a->block);
+  return data;
 }
 
 /* Ends a command whose Event is at the top: waits unless it is async. */

@@ -369,10 +369,12 @@ in place of pointers; {host = true} maps without a copy where memory is shared.
 Try: cl.device().svm_capabilities, ?Kernel:uses and ?cl.struct
 
 use_host_ptr, host pointer, pinned memory, zero copy
-A buffer over an Array's own memory is not bound here. cl.buffer(type, n, init,
-{host = true}) has memory that the host maps fast, and b:map() gives it as an
-Array: without a copy where the device shares memory with the host.
-Try: ?Buffer:map
+A Buffer over an Array's own memory: cl.buffer("float", n, h, {use_host_ptr =
+true}). A CPU works in it without a copy; a GPU copies it over before a kernel
+and back for b:map(). The memory is the Buffer's until that is closed, and h
+raises meanwhile; then it holds what the last b:map() showed. {host = true}
+is the other way: memory of the driver that the host maps fast.
+Try: ?Buffer:map and ?cl.buffer
 
 queue priority, priority, priority hint, throttle hint
 Queues of high or low priority (cl_khr_priority_hints) are not bound here, as
