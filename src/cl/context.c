@@ -91,6 +91,8 @@ static void context_release(Object *o) {
   for (int i = 0; ours && i < SAMPLERS; i++)
     if (c->samplers[i] != NULL)
       clReleaseSampler(c->samplers[i]);
+  if (ours && c->ondevice != NULL)
+    clReleaseCommandQueue(c->ondevice);
   if (ours)
     clReleaseContext(c->handle);
   c->handle = NULL;

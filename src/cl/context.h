@@ -28,6 +28,7 @@ typedef struct Context {
   Limits limits;
   cl_ulong used;                 /* bytes in buffers and images */
   cl_sampler samplers[SAMPLERS]; /* those in use, by their setting */
+  cl_command_queue ondevice;     /* of kernels' own launches, or NULL */
   cl_int lost;                   /* the error that ended it, or CL_SUCCESS */
   const char *lostcall;
   bool failed;    /* a user event has, or may: what waits for it does too */
@@ -56,5 +57,8 @@ void clsh_context_open(lua_State *L);
 /* later.c: `f` points to a pointer to a function */
 void clsh_later_find(lua_State *L, const Context *c, int version,
                      const char *name, const char *instead, void *f);
+
+/* devicequeue.c */
+void clsh_devicequeue_need(lua_State *L, Context *c);
 
 #endif

@@ -142,9 +142,13 @@ t.test("what users of other languages ask for is answered", function()
   t.ok(page "local":find("address space of a work-group", 1, true))
   has("image", "?cl.image", "read_imagef", "vload4")
   has("svm", "b.address")
-  for _, word in ipairs{"pipe", "device enqueue", "command buffer"} do
-    has(word, "not bound")
+  for _, word in ipairs{"command buffer", "queue priority"} do
+    has(word, "not bound", "cl_khr_")
   end
+  has("pipe", "dev.pipe_support", "atomic_inc")
+  has("device enqueue", "dev.max_on_device_queues", "?Launch:on")
+  has("host pointer", "use_host_ptr = true", "b:map()")
+  has("fp16", "cl_khr_fp16", "vload_half")
   has("callback", "on_complete")
   for word, found in pairs{zeros = "numpy", dtype = "numpy", std = "reduction",
       softmax = "reduction", ["top k"] = "sorted", ["prefix sum"] = "sorted",

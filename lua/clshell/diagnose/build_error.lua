@@ -28,6 +28,21 @@ local BUILTINS = {
   "convert_float", "convert_int", "as_float", "as_int",
 }
 
+-- What logs say of a part of OpenCL C that the device lacks, or that its
+-- compiler offers by an option alone; and what serves then.
+local LACKS = {
+  {{"type '[^']*%f[%w]half' is not allowed", "half precision"},
+    "the device has no half arithmetic (cl_khr_fp16): pass `global half *`, "
+    .. "and calculate in float by vload_half and vstore_half"},
+  {{"%f[%w_]_*enqueue_kernel", "unknown type name 'queue_t'"},
+    "enqueue_kernel needs a device with dev.max_on_device_queues above 0 and "
+    .. 'options = "-cl-std=CL3.0"; else launch the next kernel from Lua'},
+  {{"the 'pipe' type qualifier", "only be used for pipe and image type"},
+    'pipes need a device with dev.pipe_support and options = '
+    .. '"-cl-std=CL3.0"; else a Buffer serves, with an index that atomic_inc '
+    .. "moves"},
+}
+
 -- The byte ranges that a line of marks underlines, if its caret is at byte
 -- `column` of the line.
 local function marked_ranges(marks, column)
@@ -291,6 +306,19 @@ local function title(build)
   return ("%s at %s:%d"):format(name, place.name, place.line + 1)
 end
 
+-- A line for each part of OpenCL C that the log says the device lacks.
+local function missing(log)
+  local lines = {}
+  for _, part in ipairs(LACKS) do
+    local found = false
+    for _, pattern in ipairs(part[1]) do
+      found = found or log:find("error[^\n]*" .. pattern) ~= nil
+    end
+    lines[#lines + 1] = found and part[2] or nil
+  end
+  return lines
+end
+
 --- build_error.explain(e)
 --- Words the error of a failed build: sets its message, and `diagnostics`
 --- (see buildlog.parse). Its fields are those of cl.explain_build.
@@ -321,6 +349,7 @@ function M.explain(e)
     lines[#lines + 1] = "the text is CUDA's: cuda = true in the options of "
       .. "cl.build translates it"
   end
+  append(lines, missing(e.log))
   e.message, e.diagnostics = table.concat(lines, "\n"), list
 end
 

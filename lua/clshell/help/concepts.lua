@@ -377,30 +377,48 @@ is the other way: memory of the driver that the host maps fast.
 Try: ?Buffer:map and ?cl.buffer
 
 queue priority, priority, priority hint, throttle hint
-Queues of high or low priority (cl_khr_priority_hints) are not bound here, as
-few drivers have them. Kernels that must not wait get a queue of their own, and
-a long kernel is better launched in parts, with an offset.
+Queues of high or low priority (cl_khr_priority_hints, cl_khr_throttle_hints)
+are not bound here: NVIDIA's, PoCL's and Intel's CPU drivers have none. Kernels
+that must not wait get a queue of their own, and a long kernel is better
+launched in parts, with an offset.
 Try: ?cl.queue and ?Kernel:range
 
 pipe, pipes, read_pipe, write_pipe
-OpenCL 2.0's queues of packets between two kernels: not bound here, as few
-drivers have them. A Buffer with an index that atomic_inc moves serves on every
-device, and two kernels on one queue see each other's data in order.
-Try: ?cl.queue
+OpenCL 2.0's queues of packets between kernels, on devices with
+dev.pipe_support: Intel's CPUs, say, and neither NVIDIA's GPUs nor PoCL:
+  local p = cl.pipe("int", 1024) -- for `write_only pipe int p` of a kernel
+The kernel is built with {options = "-cl-std=CL3.0"}. A Buffer with an index
+that atomic_inc moves serves on every device, and two kernels on one queue see
+each other's data in order.
+Try: ?cl.pipe
 
 device enqueue, enqueue_kernel, device-side enqueue, dynamic parallelism
-A kernel that launches kernels: not bound here, as few drivers have it. Launch
-the next kernel from Lua; its event need not be waited for, and an in-order
-queue keeps the order. A kernel may also take its work from a list in a Buffer,
-by atomic_inc, until the list is empty.
+A kernel that launches kernels, on devices with dev.max_on_device_queues above
+0: Intel's CPUs, say, and neither NVIDIA's GPUs nor PoCL. The program is built
+with {options = "-cl-std=CL3.0"}; get_default_queue() then is the one queue of
+its Context, which a parameter queue_t takes as well, by ctx as its argument.
+Elsewhere launch the next kernel from Lua: its event need not be waited for,
+and an in-order queue keeps the order. A kernel may also take its work from a
+list in a Buffer, by atomic_inc, until the list is empty.
 Try: ?Kernel:range and ?Launch:on
 
 command buffer, command graph, cuda graph
 A list of commands recorded once and launched as a whole is not bound here
-(cl_khr_command_buffer). A Launch keeps its sizes, and l:on(queue) its queue; a
+(cl_khr_command_buffer): NVIDIA's driver has none, PoCL's is no faster than a
+loop of launches, and Intel's for CPUs saves some 1 us for each kernel, without
+times of the kernels. A Launch keeps its sizes, and l:on(queue) its queue; a
 call of it costs a few microseconds, and the kernels on a queue follow each
 other without the host.
 Try: ?Launch:on
+
+half, fp16, cl_khr_fp16, half precision
+Buffers of half hold 16-bit floats on every device; a kernel calculates in
+float, by vload_half(i, p) and vstore_half(x, i, p), as arithmetic on Buffers
+and cl.map do: its time is that of the memory, and the sums are more exact.
+Where dev.half_fp_config is there (cl_khr_fp16) a kernel may calculate in half:
+`kernel void f(half a, global half *x)` takes f(0.5, b), and half4, say, needs
+half the registers of float4.
+Try: cl.device().half_fp_config and ?Array:convert
 
 several devices, multiple devices, shared context, multi-gpu
 cl.context(dev) gives each device a Context, with a queue, Buffers and programs

@@ -85,13 +85,14 @@ local GIVEN = {
     .. "matrix.random matrix.zeros family Buffer:matrix Buffer:pad "
     .. "Buffer:sub Buffer:transposed Buffer:view Buffer:as Buffer:clone "
     .. "Buffer:reshape Image.buffer",
-  Context = "cl.context Buffer.context Image.context Program.context "
-    .. "Queue.context",
+  Context = "cl.context Buffer.context Image.context Pipe.context "
+    .. "Program.context Queue.context",
   Device = "cl.device cl.use Context.device",
   Event = "cl.user_event Event:wait Launch()",
   Image = "cl.image",
   Kernel = "cl.kernel Launch.kernel Program:kernel",
   Launch = "Kernel:range Launch:on",
+  Pipe = "cl.pipe",
   Program = "cl.build cl.build_binary cl.build_il cl.compile cl.link "
     .. "Kernel.program",
   Queue = "cl.queue Context.queue",
