@@ -251,8 +251,11 @@ t.test("the binary of an earlier build instead of compiling", function()
   bytes, log = first:binary(), "a warning"
   local again <close> = build(2)
   t.eq(keys[2], keys[1])
-  t.eq({again.log, again.options, again.file, again.f.args},
-    {"a warning", first.options, first.file, first.f.args})
+  t.eq({again.log, again.options, again.file},
+    {"a warning", first.options, first.file})
+  if again.f.args[1].type ~= "?" then -- as with Intel's driver for CPUs
+    t.eq(again.f.args, first.f.args)
+  end
   local x <close> = cl.buffer("int", 1, 4)
   local y <close> = cl.buffer("int", 1)
   again.f:range(1)(x, y)

@@ -357,7 +357,7 @@ read_imagef(img, s, (float2)(x + 0.5f, y + 0.5f)); the middle of pixel 0 is at
 those of signed_, read_imageui those of unsigned_. GPUs have units and a cache
 for images; a CPU has none. Where dev.image_support is false, a Buffer and
 vload4 do the work.
-Try: ?cl.image, ?cl.sampler, ?Image:read and ?Context:image_formats
+Try: ?cl.image, ?cl.sampler, ?Image:map and ?Context:image_formats
 
 svm, shared virtual memory, unified memory, usm
 One address for host and device, so that data can hold pointers. A Buffer made
