@@ -32,7 +32,7 @@ static bool offered(const Context *c) {
 
 /*
 ** Makes the context's queue on the device, where the device has such queues.
-** Without it get_default_queue() in a kernel is no queue: enqueue_kernel fails.
+** Without it get_default_queue() is no queue, and enqueue_kernel fails.
 */
 void clsh_devicequeue_need(lua_State *L, Context *c) {
   static const cl_ulong properties[] = {PROPERTIES, ON_DEVICE_DEFAULT, 0};

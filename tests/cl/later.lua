@@ -210,6 +210,33 @@ t.test("pipes", function()
   t.raises(function() return pipe.type end, "this Pipe is closed")
 end)
 
+t.test("a build says what serves without a part of OpenCL C", function()
+  local words = {half = "vload_half", pipe = "atomic_inc",
+    queue = "launch the next kernel from Lua"}
+  for part, sources in pairs{
+    half = {"kernel void f(half a) {}", "kernel void f(global half *x) { \z
+      *x *= 2; }", "kernel void f() { half x[2]; }",
+      "kernel void f() { half4 x; }"},
+    queue = {"kernel void f(queue_t q) {}", "kernel void f(global int *x) { \z
+      enqueue_kernel(get_default_queue(), 0, ndrange_1D(1), ^{ *x = 1; }); }"},
+    pipe = {"kernel void f(read_only pipe int p) {}"},
+  } do
+    for _, source in ipairs(sources) do
+      local fine, p = pcall(cl.build, source, {options = "-cl-std=CL1.2"})
+      if fine then
+        p:close() -- a device with half arithmetic
+      end
+      t.ok(fine and part == "half" or tostring(p):find(words[part], 1, true),
+        p)
+    end
+  end
+  local e = t.raises(function() cl.build "kernel void f(int x) { y; }" end,
+    "undeclared")
+  for _, word in pairs(words) do
+    t.ok(not tostring(e):find(word, 1, true), e)
+  end
+end)
+
 t.test("half arithmetic in kernels", function()
   local p <close> = built([[
     #ifdef cl_khr_fp16

@@ -31,10 +31,13 @@ local BUILTINS = {
 -- What logs say of a part of OpenCL C that the device lacks, or that its
 -- compiler offers by an option alone; and what serves then.
 local LACKS = {
-  {{"type '[^']*%f[%w]half' is not allowed", "half precision"},
+  {{"of type '[^']*%f[%w]half%f[%W][^']*' is not allowed",
+    "requires cl_khr_fp16", "unknown type name 'half%d",
+    "undeclared identifier 'half%d"},
     "the device has no half arithmetic (cl_khr_fp16): pass `global half *`, "
     .. "and calculate in float by vload_half and vstore_half"},
-  {{"%f[%w_]_*enqueue_kernel", "unknown type name 'queue_t'"},
+  {{"undeclared identifier 'enqueue_kernel'", "symbol '__enqueue_kernel",
+    "unknown type name 'queue_t'"},
     "enqueue_kernel needs a device with dev.max_on_device_queues above 0 and "
     .. 'options = "-cl-std=CL3.0"; else launch the next kernel from Lua'},
   {{"the 'pipe' type qualifier", "only be used for pipe and image type"},

@@ -416,8 +416,7 @@ Buffers of half hold 16-bit floats on every device; a kernel calculates in
 float, by vload_half(i, p) and vstore_half(x, i, p), as arithmetic on Buffers
 and cl.map do: its time is that of the memory, and the sums are more exact.
 Where dev.half_fp_config is there (cl_khr_fp16) a kernel may calculate in half:
-`kernel void f(half a, global half *x)` takes f(0.5, b), and half4, say, needs
-half the registers of float4.
+`kernel void f(half a, global half *x)` then takes f(0.5, b).
 Try: cl.device().half_fp_config and ?Array:convert
 
 several devices, multiple devices, shared context, multi-gpu
