@@ -122,8 +122,6 @@ t.test("values and texts that cannot be", function()
     "floa is no element type; did you mean float?: floa z = x")
   t.raises(function() cl.map("private int k = 1;\nz = x ** k", {x = x}) end,
     'z is none of the values; give it a type for a new Buffer, "float z')
-  t.raises(function() cl.map("float z = x", {x = cl.array("float", 3)}) end,
-    "got an Array", "cl.buffer(h.type, h.shape, h)")
   t.raises(function() cl.map("float z = x", {x = {1, 2}}) end, "got a table",
     'for a list: cl.buffer("float", 2, list)')
   t.raises(function() cl.map("float z = x", {x = x, y = 1}) end,
@@ -143,6 +141,48 @@ t.test("values and texts that cannot be", function()
   local closed = cl.buffer("float", 1)
   closed:close()
   t.raises(function() cl.map("x = 1", {x = closed}) end, "closed")
+end)
+
+t.test("Arrays are calculated on the host", function()
+  local texts = {"float z = a * x + 1",
+    "float z = x > 2 ? i : n; int k = i * 2 - n; k <<= 1",
+    "y = y + x", "private float t = x * 2; y = t > 4 ? y : -y; float w = t",
+    "x = x + 1; y = x * 2; /* reads x as set */ y -= 300",
+    "int k = y / 3 % 4; y = k", "half z = x / 3; float w = z * 3"}
+  for _, source in ipairs(texts) do
+    local x = cl.array("float", 4, {1, 2, 3, 4})
+    local y = source:find "x = x" and cl.array("int", 4, 5)
+      or cl.array("int", {2, 4}, {{1, 2, 3, 4}, {-5, 6, 7, -8}})
+    local X <close> = cl.buffer("float", {4}, x)
+    local Y <close> = cl.buffer("int", y.shape, y)
+    local function given(a, b)
+      return {a = source:find "a" and source:find "a %*" and 2 or nil,
+        x = source:find "x" and a or nil,
+        y = source:find "y" and b or nil}
+    end
+    local got = {cl.map(source, given(x, y))}
+    local want = {cl.map(source, given(X, Y))}
+    t.eq(#got, #want - 1, "no Event")
+    got[#got + 1], got[#got + 2], want[#want] = x, y, X
+    want[#want + 1] = Y
+    for k, h in ipairs(want) do
+      t.eq({got[k].type, got[k].shape, got[k]:reshape(#h):table()},
+        {h.type, h.shape, list(h)}, source)
+    end
+  end
+  local m = cl.array("int", {2, 3}, 1)
+  cl.map("m = v", {m = m:slice({}, 2), v = cl.array("int", 2, {7, 8})})
+  t.eq(m:reshape(6):table(), {1, 7, 1, 1, 8, 1}, "a slice")
+  t.raises(function() cl.map("if (m > 0) m = 2", {m = m}) end,
+    "Arrays take statements such as", "all of OpenCL C runs on Buffers")
+  t.raises(function() cl.map("m <= 0; m = 2", {m = m}) end, "statements")
+  t.raises(function() cl.map("m += q", {m = m}) end,
+    "an operand is missing instead of 'q'; there are: m, n: m + (q)")
+  t.raises(function() cl.map("int z = m; w = z;", {m = m}) end,
+    "w is none of the values")
+  t.raises(function() cl.map("m = b", {m = m, b = cl.buffer("int", 1, 1)}) end,
+    "an Array beside a Buffer")
+  t.eq(m:sum(), 19, "the session goes on")
 end)
 
 t.done()

@@ -47,6 +47,17 @@ local function operand(x)
     and "int" or "long", 1, x)
 end
 
+-- A number beside another operand: one that its type does not hold is an int
+-- or a long of its own, as in C.
+local function beside(x, other)
+  if math.type(x) == "integer" and type(other) ~= "number"
+      and not types.known[other.type].real and not types.fits(x, other.type)
+      then
+    return operand(x)
+  end
+  return x
+end
+
 local function is_real(x)
   if type(x) == "number" then
     return math.type(x) == "float"
@@ -64,7 +75,7 @@ local function divide(a, b)
     return operators.div(a, b)
   end
   local floor = operators.idiv(a, b)
-  local apart = methods.lt(a, 0) ~ methods.lt(operand(b), 0)
+  local apart = methods.lt(operand(a), 0) ~ methods.lt(operand(b), 0)
   return floor + (apart & methods.ne(a - floor * b, 0))
 end
 
@@ -122,7 +133,7 @@ end
 
 --- formula(what, source, known) -> function
 --- The function that calculates a text from a table of the values of names,
---- which are those of `known`; a value is a number or an operand. `what` is
+--- which are the keys of `known`; a value is a number or an operand. `what` is
 --- the call that errors name.
 return function(what, source, known)
   local word, after = token(source, 1)
@@ -209,7 +220,9 @@ return function(what, source, known)
       step()
       local b = expect(f[1])
       left = function(values)
-        return f[2](operand(a(values)), b(values))
+        local x, y = a(values), b(values)
+        x = type(y) == "number" and operand(x) or beside(x, y)
+        return f[2](x, beside(y, x))
       end
     end
     if least == 0 and word == "?" then

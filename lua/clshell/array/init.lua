@@ -8,9 +8,10 @@
 -- kernels of many elements to one, with the operations of operation.lua.
 -- totals.lua has the methods that use them, hosts.lua those of Arrays,
 -- scans.lua scans and hostscans.lua those of Arrays, places.lua what moves
--- elements, variance.lua variances; names.lua lists the names that a session
--- has before it loads the room. sort/methods.lua adds the methods that sort,
--- and random those that make random numbers.
+-- elements, variance.lua variances; map.lua does cl.map, hostmap.lua that of
+-- Arrays, for which formula.lua reads OpenCL C; names.lua lists the names that
+-- a session has before it loads the room. sort/methods.lua adds the methods
+-- that sort, and random those that make random numbers.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"

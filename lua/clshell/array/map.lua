@@ -5,6 +5,7 @@ local argument = require "clshell.base.argument"
 local cl = require "cl"
 local expression = require "clshell.array.expression"
 local fused = require "clshell.array.fused"
+local hostmap = require "clshell.array.hostmap"
 local integer = require "clshell.base.integer"
 local layout = require "clshell.array.layout"
 local options = require "clshell.base.options"
@@ -184,17 +185,17 @@ local function analyse(source, code, names, given)
   table.sort(outs, function(a, b)
     return parts[a].store < parts[b].store
   end)
-  return {parts = parts, outs = outs, lines = source}
+  return {parts = parts, outs = outs, lines = source, code = code}
 end
 
 -- A value as {type, value} of a number, or {type, leaf} of a Buffer, a slice
 -- or another Expression.
 local function given_as(name, value, double)
   local class = text.class(value)
-  if expression.is(value) and value.context ~= layout.HOST then
+  if expression.is(value) then
     value = value.kind.op == "leaf" and value or layout.leaf((value:eval()))
     return {type = value.kind.type, leaf = value}
-  elseif class == "Buffer" then
+  elseif class == "Buffer" or class == "Array" then
     return {type = value.type, leaf = layout.leaf(value)}
   elseif class == "Value" and value.type then
     return {type = value.type, value = value}
@@ -203,10 +204,9 @@ local function given_as(name, value, double)
       and (types.fits(value, "int") and "int" or "long")
       or double and "double" or "float"}
   end
-  cl.error(("map: %s must be a Buffer, an Expression or a number; got %s")
-    :format(name, text.got(value)), {hint = class == "Array"
-      and "make a Buffer of the Array: cl.buffer(h.type, h.shape, h)"
-      or type(value) == "table" and value[1] ~= nil
+  cl.error(("map: %s must be a Buffer, an Array, an Expression or a number; "
+    .. "got %s"):format(name, text.got(value)), {hint = type(value) == "table"
+      and value[1] ~= nil
       and ('for a list: cl.buffer("float", %d, list)'):format(#value) or nil})
 end
 
@@ -265,9 +265,7 @@ local function extent(given, opts)
     if leaf then
       dims = dims and layout.broadcast("map", dims, leaf.dims) or leaf.dims
       context = context or leaf.context
-      if leaf.context ~= context then
-        cl.error "map: the Buffers are of different contexts (devices)"
-      end
+      layout.check_context("map", {context = context}, leaf)
     end
   end
   if not dims or not dims[1] then
@@ -303,6 +301,8 @@ end
 --- `n` the count. Returns what is set, in the order of the text.
 --- Whole numbers are int or long, others float, or double beside doubles. A
 --- half is a float in between.
+--- On Arrays the host calculates, and there is no Event: the text may declare
+--- and set variables, by C's operators and the functions that Arrays have.
 --- Options:
 ---   shape    that of the Buffers  of new Buffers
 ---   context  that of the Buffers  the Context of a device
@@ -322,7 +322,8 @@ return function(source, values, opts)
       layout.check_open(leaf)
       leaves[k], places[#places + 1] = leaf, leaf.place
       flat = flat and leaf.flat and leaf.dims == dims
-      value = leaf.start > 0 and cl.base(leaf.buffer) or leaf.buffer
+      value = leaf.start > 0 and context ~= layout.HOST
+        and cl.base(leaf.buffer) or leaf.buffer
     end
     args[k + 1] = value
   end
@@ -330,6 +331,10 @@ return function(source, values, opts)
   for i, k in ipairs(form.outs) do
     check_out(form, leaves, k, dims)
     results[i] = expression.is(leaves[k]) and leaves[k] or leaves[k].buffer
+  end
+  if context == layout.HOST then
+    hostmap(form, leaves, given, dims)
+    return table.unpack(results)
   end
   results[#results + 1] = fused.run{name = "map", known = form,
     context = context, dims = dims, places = not flat and places, args = args,
