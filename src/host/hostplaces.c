@@ -176,9 +176,11 @@ static int host_runs(lua_State *L) {
 }
 
 /* The bin, from 0, of a real between the ends: as a device calculates it. */
-static uint32_t binofreal(const Type *t, double x, double from, double scale) {
-  return t->unit == 4 ? (uint32_t)(((float)x - (float)from) * (float)scale)
-                      : (uint32_t)((x - from) * scale);
+static uint32_t binofreal(const Type *t, double x, double from, double scale,
+                          uint32_t last) {
+  double b = t->unit == 4 ? (double)(((float)x - (float)from) * (float)scale)
+                          : (x - from) * scale;
+  return b < last ? (uint32_t)b : last;
 }
 
 static void countreals(const Type *t, const char *p, size_t n,
@@ -189,10 +191,8 @@ static void countreals(const Type *t, const char *p, size_t n,
     m = n - i < RUN ? n - i : RUN;
     clsh_number_loadreals(t, p + i * t->size, m, x);
     for (size_t j = 0; j < m; j++)
-      if (ends[0] <= x[j] && x[j] <= ends[1]) {
-        uint32_t b = binofreal(t, x[j], ends[0], scale);
-        count[b < last ? b : last]++;
-      }
+      if (ends[0] <= x[j] && x[j] <= ends[1])
+        count[binofreal(t, x[j], ends[0], scale, last)]++;
   }
 }
 

@@ -31,7 +31,7 @@ typedef struct Walk {
   const Array *x, *out;
   size_t outer, many, inner;
   const Total *total;
-  bool all, exclusive; /* each element is a result; of those before it */
+  bool each; /* a result for each element, of those up to it */
 } Walk;
 
 /* Reals carry what each addition lost (Neumaier). */
@@ -56,9 +56,8 @@ static void extreme(const Type *t, State *s, double x, int64_t v, int64_t k,
                 : t->kind == 'i' ? greatest ? v > s->v : v < s->v
                 : greatest       ? (uint64_t)v > (uint64_t)s->v
                                  : (uint64_t)v < (uint64_t)s->v;
-  if (k == 0 || better || (isnan(x) && !isnan(s->x)))
-    if (k == 0 || !isnan(s->x))
-      *s = (State){.x = x, .v = v, .at = k};
+  if (k == 0 || (!isnan(s->x) && (better || isnan(x))))
+    *s = (State){.x = x, .v = v, .at = k};
 }
 
 static void least(const Type *t, State *s, double x, int64_t v, int64_t k) {
@@ -128,13 +127,11 @@ static void run(lua_State *L, const Walk *w, State *s, size_t first, size_t n,
   load(L, w->x, first, n, x, v);
   for (size_t i = 0; i < n; i++) {
     State *of = &s[one ? 0 : i];
-    if (w->exclusive)
-      each[i] = *of;
     w->total->take(t, of, x[i], v[i], (int64_t)(k + (one ? i : 0)));
-    if (!w->exclusive)
+    if (w->each)
       each[i] = *of;
   }
-  if (w->all)
+  if (w->each)
     store(L, w, each, first, n);
 }
 
@@ -152,7 +149,7 @@ static void walk(lua_State *L, const Walk *w) {
       else
         for (size_t k = 0; k < w->many; k++)
           run(L, w, s, (o * w->many + k) * w->inner + j, n, k, false);
-      if (!w->all)
+      if (!w->each)
         store(L, w, s, o * w->inner + j, n);
     }
 }
@@ -168,7 +165,7 @@ static const Total *checktotal(lua_State *L, int arg) {
 
 /* The Arrays x and out at `arg` and behind it, then many and inner. */
 static Walk checkwalk(lua_State *L, int arg, const Total *total, bool each) {
-  Walk w = {.total = total, .all = each};
+  Walk w = {.total = total, .each = each};
   w.x = clsh_array_check(L, arg);
   w.out = clsh_array_check(L, arg + 1);
   w.many = clsh_shape_count(L, arg + 2, "many");

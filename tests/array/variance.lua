@@ -111,6 +111,14 @@ t.test("what has no variance", function()
       "std: ddof must be less than the 2 elements of a variance; got 2")
     t.raises(function() x:var{ddof = -1} end, "ddof must be an integer >= 0")
     t.raises(function() x:var{dof = 1} end, "dof")
+    for _, y in ipairs{x * 1, x:astype "int"} do
+      local first <close> = y:std(1)
+      local live = cl.live().Buffer or 0
+      local second <close> = y:std(1)
+      t.eq({list(first), (cl.live().Buffer or 0) - live},
+        {list(second), cl.class(x) == "Buffer" and 1 or 0},
+        "Buffers in between are closed")
+    end
     t.raises(function() (x:astype "long"):var() end, 'x:astype "double"')
     t.ok((x * (0 / 0)):std() ~= 0)
   end)

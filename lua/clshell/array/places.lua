@@ -69,7 +69,7 @@ local function listed(what, index, context)
   return cl.buffer("long", #index, index, {context = context})
 end
 
--- Indices as an expression of long, each from 1 to n unless they go unchecked.
+-- Indices as an operand of long, each one of x's unless they go unchecked.
 local function indices(what, index, x, opts)
   opts = options.check(opts, "Buffer:" .. what)
   index = listed(what, index, x.context)
@@ -80,8 +80,8 @@ local function indices(what, index, x, opts)
   if opts.check ~= false then
     local h, k
     if x.context == layout.HOST then
-      h = methods.eval(index)
-      k = host.outside(h, n)
+      index = methods.eval(index)
+      h, k = index, host.outside(index, n)
     else
       local wrong = index:lt(1) | index:gt(n)
       if wrong:any() then

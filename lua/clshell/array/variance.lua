@@ -14,42 +14,52 @@ local types = require "clshell.array.types"
 local methods = expression.methods
 
 -- A value for each place left without a dimension, to stand beside operands
--- that have it; a number of all elements is one already.
+-- that have it; nil for a number of all elements.
 local function beside(value, dims, dim)
   if not dim then
-    return value
+    return nil
   end
   local sizes = table.move(dims, 1, #dims, 1, {})
   sizes[dim] = 1
   return value:reshape(sizes)
 end
 
--- The sums of squared distances of reals from their mean.
-local function of_reals(x, e, dim)
-  local far = x - beside(methods.mean(x, dim), e.dims, dim)
-  return methods.sum(far * far, dim)
+-- The sums of squared distances of reals from their mean, as finish() has them
+-- while the Buffers in between are open.
+local function of_reals(x, dims, dim, finish)
+  local mean = methods.mean(x, dim)
+  local _ <close> = dim and mean or nil
+  local line <close> = beside(mean, dims, dim)
+  local far = x - (line or mean)
+  local squares = methods.sum(far * far, dim)
+  local _ <close> = dim and squares or nil
+  return finish(squares)
 end
 
 -- The same of integers: distances from the integer next to the mean, in 64
 -- bits. What that one is off by is known to its last digit, and makes the sum
 -- of squares twice as large at most.
-local function of_integers(x, e, dim, work, n)
+local function of_integers(x, dims, dim, finish, work, n)
   local sums = methods.sum(x, dim)
+  local _ <close> = dim and sums or nil
   local near, rest
   if dim then
-    sums = methods.astype(sums, "long")
-    near = methods.eval((sums + n // 2) // n)
-    rest = methods.astype(sums - near * n, work)
+    local long = methods.astype(sums, "long")
+    near = methods.eval((long + n // 2) // n)
+    rest = methods.astype(long - near * n, work)
   else
     near = (sums + n // 2) // n
     rest = sums - near * n + 0.0
   end
-  local far = methods.astype(methods.astype(x, "long")
-    - beside(near, e.dims, dim), work)
-  return methods.sum(far * far, dim) - rest * rest / n
+  local _ <close> = dim and near or nil
+  local line <close> = beside(near, dims, dim)
+  local far = methods.astype(methods.astype(x, "long") - (line or near), work)
+  local squares = methods.sum(far * far, dim)
+  local _ <close> = dim and squares or nil
+  return finish(squares - rest * rest / n)
 end
 
-local function variance(what, x, dim, opts)
+local function variance(what, x, dim, opts, root)
   if type(dim) == "table" and opts == nil then
     dim, opts = nil, dim
   end
@@ -59,24 +69,26 @@ local function variance(what, x, dim, opts)
   if dim ~= nil then
     n = e.dims[layout.dim(what, e.dims, dim)]
   end
-  local less = opts.ddof or 0
-  if integer.check(what, "ddof", less, 0) >= n then
+  local less = integer.check(what, "ddof", opts.ddof or 0, 0)
+  if less >= n then
     cl.error(("%s: ddof must be less than the %d elements of a variance; got "
       .. "%d"):format(what, n, less), {arg = "ddof"})
   end
   local result = types.calculated(types.real(what, e.kind.type))
   local work = e.context == layout.HOST and "double" or result
-  local squares
+  local function finish(squares)
+    local found = squares / (n - less)
+    if not dim then
+      return root and math.sqrt(found) or found
+    end
+    found = root and methods.sqrt(found) or found
+    return (methods.eval(methods.astype(found, result)))
+  end
   if types.known[e.kind.type].real then
-    x = e.kind.type == work and x or methods.astype(x, work)
-    squares = of_reals(x, e, dim)
-  else
-    squares = of_integers(x, e, dim, work, n)
+    return of_reals(e.kind.type == work and x or methods.astype(x, work),
+      e.dims, dim, finish)
   end
-  if not dim then
-    return squares / (n - less)
-  end
-  return methods.astype(squares / (n - less), result)
+  return of_integers(x, e.dims, dim, finish, work, n)
 end
 
 --- Buffer:var([dim] [, opts]) -> number or Buffer
@@ -90,8 +102,7 @@ end
 --- Options:
 ---   ddof  0  what the divisor is less than the number of elements
 function methods.var(x, dim, opts)
-  local found = variance("var", x, dim, opts)
-  return type(found) == "number" and found or (methods.eval(found))
+  return variance("var", x, dim, opts, false)
 end
 
 --- Buffer:std([dim] [, opts]) -> number or Buffer
@@ -99,9 +110,7 @@ end
 --- Options:
 ---   ddof  0  what the divisor is less than the number of elements
 function methods.std(x, dim, opts)
-  local found = variance("std", x, dim, opts)
-  return type(found) == "number" and math.sqrt(found)
-    or (methods.eval(methods.sqrt(found)))
+  return variance("std", x, dim, opts, true)
 end
 
 for _, class in ipairs{"Array", "Buffer"} do
