@@ -109,11 +109,15 @@ static int host_blas(lua_State *L) {
   return 1;
 }
 
+/* OpenBLAS 0.3.21 reads small A and B with alpha 0, too, on CPUs with AVX-512:
+** a NaN there would come through. A product of no terms reads nothing. */
 static void multiply(const Gemm *g, Array *c) {
   const void *a = g->a->block->data, *b = g->b->block->data;
   int m = (int)g->m, n = (int)g->n, k = (int)g->k;
   int ta = g->trans_a ? TRANS : NOTRANS, tb = g->trans_b ? TRANS : NOTRANS;
   int lda = g->trans_a ? m : k, ldb = g->trans_b ? k : n;
+  if (g->alpha == 0 || (c->type->unit == 4 && (float)g->alpha == 0))
+    k = 0;
   if (c->type->unit == 4)
     blas.sgemm(ROWMAJOR, ta, tb, m, n, k, (float)g->alpha, a, lda, b, ldb,
                (float)g->beta, c->block->data, n);
