@@ -37,9 +37,9 @@ local function fresh(name)
   return assert(store.open(path)), path
 end
 
-local function writer(path, tag, count)
-  return ("'%s' '%s/store_writer.lua' '%s' %s %d"):format(t.exe, here, path,
-    tag, count)
+local function writer(path, tag, count, often)
+  return ("'%s' '%s/store_writer.lua' '%s' %s %d %s"):format(t.exe, here, path,
+    tag, count, often or "")
 end
 
 local function strange()
@@ -223,11 +223,12 @@ t.test("export and import keep everything, once", function()
   t.eq(#b:list(), 2)
 end)
 
-t.test("many processes write at once and nothing is lost", function()
+-- Several processes write to one store at once.
+local function write_at_once(processes, each, often)
   local path, pipes = path_of "many.db", {}
-  local processes, each = 6, 100
   for i = 1, processes do
-    pipes[i] = assert(io.popen(writer(path, "p" .. i, each) .. " 2>&1"))
+    pipes[i] = assert(io.popen(writer(path, "p" .. i, each, often)
+      .. " 2>&1"))
   end
   local said = {}
   for i, pipe in ipairs(pipes) do
@@ -246,6 +247,14 @@ t.test("many processes write at once and nothing is lost", function()
   end
   t.eq(s.db:run("PRAGMA integrity_check")[1].integrity_check, "ok")
   t.eq(s.db:run("PRAGMA journal_mode")[1].journal_mode, "wal")
+end
+
+t.test("many processes write at once and nothing is lost", function()
+  write_at_once(6, 100)
+end)
+
+t.test("many processes open and close at once and nothing is lost", function()
+  write_at_once(4, 50, "often")
 end)
 
 -- What a killed writer said it had kept is there; what it was at is whole or

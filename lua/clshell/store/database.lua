@@ -52,14 +52,33 @@ local function make_private(path)
   return made, reason and reason:gsub("^.*: ", "")
 end
 
+-- The bytes in a file. Never of one that SQLite has open in this process: to
+-- close a file takes away all locks that the process has on it, and two
+-- processes that hold none damage it.
 local function size_of(path)
   local file <close> = io.open(path, "rb")
   return file and file:seek("end") or 0
 end
 
+local open = setmetatable({}, {__mode = "k"}) -- databases, true each
+
+-- Whether SQLite may have a file open in this process, by whatever name.
+local function is_open(path)
+  for db in pairs(open) do
+    if db.connection and system.same(db.path, path) then
+      return true
+    end
+  end
+  return false
+end
+
 -- The state of the file at a path, from its first bytes and without SQLite,
--- which would change the file: "new", "store", or nil and the fault.
+-- which would change the file: "new", "store" and its bytes, or nil and the
+-- fault. One that is open here is a store, of unknown size.
 local function state_of(path)
+  if is_open(path) then
+    return "store", math.huge
+  end
   local kind = system.kind(path)
   if kind and kind ~= "file" then
     return nil, ("the store must be a file; this is a %s"):format(kind)
@@ -87,12 +106,14 @@ local function state_of(path)
   elseif version > VERSION then
     return nil, ("a newer clshell wrote it (schema %d, this one knows %d)")
       :format(version, VERSION)
-  elseif size_of(path) % (page == 1 and 65536 or math.max(page, 1)) > 0
+  end
+  local size = size_of(path)
+  if size % (page == 1 and 65536 or math.max(page, 1)) > 0
       and size_of(path .. "-wal") == 0 and size_of(path .. "-journal") == 0
   then -- SQLite completes a file only from the log of a process that died
     return nil, "the file is damaged (cut off within a page)"
   end
-  return "store"
+  return "store", size
 end
 
 -- A message of SQLite without the words of lua-dbi.
@@ -204,6 +225,7 @@ local function connect(driver, path, flags)
   end
   connection:autocommit(true)
   local db = setmetatable({path = path, connection = connection}, Database)
+  open[db] = true
   db:run(("PRAGMA busy_timeout = %d"):format(PATIENCE))
   return db
 end
@@ -241,7 +263,7 @@ end
 
 -- Opens a file on a read-only disk as one that nobody changes: SQLite cannot
 -- keep its shared memory beside the file there.
-local function open_fixed(driver, path)
+local function open_fixed(driver, path, size)
   if size_of(path .. "-wal") > 0 then
     return nil, "the disk is read-only, and the last runs are not yet in the "
       .. "main file"
@@ -251,7 +273,7 @@ local function open_fixed(driver, path)
   end) .. "?immutable=1"
   local db, reason = connect(driver, uri,
     driver.SQLITE_OPEN_READONLY | driver.SQLITE_OPEN_URI)
-  reason = db and damage(db, size_of(path)) or reason
+  reason = db and damage(db, size) or reason
   if reason then
     return nil, reason
   end
@@ -267,8 +289,9 @@ local function is_empty(db)
     and db:run("PRAGMA user_version")[1].user_version == 0
 end
 
--- Opens a file for writing; `create` allows a new or empty file.
-local function open_shared(driver, path, create)
+-- Opens a file of so many bytes for writing; `create` allows a new or empty
+-- one.
+local function open_shared(driver, path, size, create)
   local db, reason = connect(driver, path, driver.SQLITE_OPEN_READWRITE
     | (create and driver.SQLITE_OPEN_CREATE or 0))
   if not db then
@@ -281,7 +304,7 @@ local function open_shared(driver, path, create)
       ok, reason = create_tables(db)
     end
   end
-  reason = not ok and reason or damage(db, size_of(path))
+  reason = not ok and reason or damage(db, size)
   if not reason then
     -- On some network disks there can be no WAL: SQLite keeps its journal.
     ok, reason = db:run("PRAGMA journal_mode = WAL")
@@ -306,20 +329,19 @@ function M.open(path, opts)
   end
   local create = not opts or opts.create ~= false
   path = path:find("^:") and "./" .. path or path:gsub("^file:", "./%0")
-  local state, reason = state_of(path)
+  local state, size = state_of(path)
   if not state or state == "new" and not create then
-    return nil, reason or NONE
+    return nil, size or NONE -- or the reason
   end
-  local made
-  made, reason = make_private(path)
+  local made, reason = make_private(path)
   if not made and state == "new" then
     return nil, reason
   end
   local db
-  db, reason = open_shared(driver, path, create)
+  db, reason = open_shared(driver, path, size or 0, create)
   if not db and state == "store" and (reason:find("readonly")
       or reason:find("unable to open")) then
-    return open_fixed(driver, path)
+    return open_fixed(driver, path, size)
   end
   return db, reason
 end
