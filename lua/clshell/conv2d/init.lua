@@ -35,7 +35,7 @@ local conv2d = family.new({
     return verify.window(o.A:read(), o.F:read())
   end,
   measures = function(s) -- what choices.lua may ask besides
-    return {bytes = s.rows * s.cols * s.esize}
+    return {bytes = s.rows * s.cols * s.esize, rest = s.lda % 4}
   end,
   awkward = {{1, 1, 1, 1}, {1, 1, 3, 3}, {7, 7, 3, 3}, {16, 16, 3, 5},
     {17, 33, 5, 5}, {33, 17, 4, 2}, {5, 40, 1, 9}, {9, 7, 11, 12}},

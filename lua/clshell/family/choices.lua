@@ -15,7 +15,8 @@
 --            m n k; for spmv format, rows, cols, ndiags, nnz, row = nnz / rows
 --            and bytes of the values; for transpose rows, cols, bytes of A;
 --            for reduce, scan and sort n, bytes of x; for gemv, stencil and
---            conv2d rows, cols, bytes of A; for conv2d frows, fcols)
+--            conv2d rows, cols, bytes of A; for conv2d frows, fcols, rest =
+--            lda modulo 4)
 --   guarded  true: only where the rung detects operands that it does not
 --            cover and hands them to one that does
 --   note     why, for people
@@ -147,6 +148,9 @@ return {
     {class = "nvidia", type = "float", rung = "vector",
       params = {wg = 32, width = 4, height = 1}, note = "tuned on an H200"},
     {rung = "vector"},
+    {class = "nvidia", type = "float", rung = "strips",
+      where = {cols = {min = 8192}},
+      note = "transposed, strips for all compute units (H200)"},
     {rung = "split"},
     {rung = "naive", params = {wg = 32}, note = "small work-groups"},
     {rung = "columns", params = {wg = 32}, note = "small work-groups"},
@@ -167,6 +171,15 @@ return {
     {class = "cpu", rung = "simd", where = {bytes = {max = CACHED}},
       params = {tall = 8}, note = "small enough for few cores"},
     {class = "cpu", rung = "simd"},
+    {class = "nvidia", type = "float", rung = "slide", params = {height = 4},
+      where = {frows = {max = 3}, fcols = {max = 3}, rest = 0},
+      note = "tuned on an H200"},
+    {class = "nvidia", type = "float", rung = "slide",
+      params = {lx = 128, ly = 2},
+      where = {frows = {max = 5}, fcols = {max = 5}, rest = 0},
+      note = "tuned on an H200"},
+    {class = "nvidia", type = "float", rung = "slide", where = {rest = 0},
+      note = "filters that registers hold (H200)"},
     {rung = "vector"},
     {rung = "vector", params = {unroll = 0}, note = "large filters"},
     {rung = "tiled", params = {lx = 16, ly = 4}, note = "little local memory"},

@@ -156,7 +156,7 @@ return {
       wg,
       param("groups", {64, 128, 256, 512, 1024, 2048, 4096}, 1024,
         "work-groups at most"),
-      param("width", {1, 2, 4, 8}, 4, "loads under way"),
+      param("width", {1, 2, 4, 8}, 8, "loads under way"),
     },
     range = function(s, p)
       return {math.min(p.groups, groups(s.n, p.wg * p.width)) * p.wg}, {p.wg}
