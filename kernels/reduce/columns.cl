@@ -14,6 +14,12 @@
 ** Assumes nothing.
 */
 #include "op.cl"
+#ifndef CHAIN
+#define CHAIN 64 /* elements that a work-item takes one after another */
+#endif
+#ifndef LANES
+#define LANES 64 /* columns side by side */
+#endif
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void reduce(SOURCE, ulong n, ulong columns, global RESULT *restrict y)

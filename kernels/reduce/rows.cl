@@ -14,6 +14,9 @@
 ** Assumes nothing.
 */
 #include "op.cl"
+#ifndef CHAIN
+#define CHAIN 64 /* elements that a work-item takes one after another */
+#endif
 
 kernel void reduce(SOURCE, ulong n, ulong rows, ulong columns,
                    global RESULT *restrict y)

@@ -19,6 +19,9 @@
 ** Assumes nothing.
 */
 #include "real.cl"
+#ifndef CHAIN
+#define CHAIN 64 /* elements that a work-item takes one after another */
+#endif
 
 kernel void scan(SOURCE, ulong n, ulong rows, ulong columns, global REAL *y,
                  global const REAL *before)
