@@ -12,7 +12,8 @@
 #include "array.h"
 #include "process.h"
 
-#define IOBYTES ((size_t)16 << 20) /* read or written between two polls */
+#define TURN 6.28318530717958647693 /* radians */
+#define IOBYTES ((size_t)16 << 20)  /* read or written between two polls */
 
 /*
 ** The i-th output, from 0, of splitmix64 with state `seed`: Steele, Lea,
@@ -200,6 +201,28 @@ static void randomreals(lua_State *L, Array *a, uint64_t seed) {
   }
 }
 
+/* The seed at index 2, and two numbers behind it: all may be in one table, by
+** these names. */
+static uint64_t checkseed(lua_State *L, const char *const names[],
+                          const char *what) {
+  int whole;
+  lua_settop(L, 4);
+  if (lua_type(L, 2) == LUA_TTABLE) {
+    clsh_option_check(L, 2, names, what);
+    for (int i = 0; i < 3; i++)
+      clsh_option_push(L, 2, names[i]);
+    lua_rotate(L, 2, 3);
+    lua_settop(L, 4);
+  }
+  lua_Integer seed = lua_tointegerx(L, 2, &whole);
+  if (!whole || lua_type(L, 2) != LUA_TNUMBER)
+    clsh_error_arg(L, 2,
+                   "the seed must be a whole number; got %s; such as (7, 0, "
+                   "1) or {seed = 7, %s = 0, %s = 1}",
+                   clsh_option_got(L, 2), names[1], names[2]);
+  return (uint64_t)seed;
+}
+
 /** Array:random(seed [, lo, hi]) -> array
  * Fills with uniform random numbers, the same for the same seed on every
  * machine: reals lo <= x < hi (0 and 1 by default), for integer types whole
@@ -208,27 +231,51 @@ static void randomreals(lua_State *L, Array *a, uint64_t seed) {
  * `h:random{seed = 7, hi = 2}`.
  */
 static int array_random(lua_State *L) {
+  static const char *const names[] = {"seed", "lo", "hi", NULL};
   Array *a = clsh_array_check(L, 1);
-  int whole;
-  lua_settop(L, 4);
-  if (lua_type(L, 2) == LUA_TTABLE) {
-    static const char *const names[] = {"seed", "lo", "hi", NULL};
-    clsh_option_check(L, 2, names, "Array:random");
-    for (int i = 0; i < 3; i++)
-      clsh_option_push(L, 2, names[i]);
-    lua_rotate(L, 2, 3);
-    lua_settop(L, 4);
-  }
-  lua_Integer seed = lua_tointegerx(L, 2, &whole);
-  if (!whole || lua_type(L, 2) != LUA_TNUMBER)
-    return clsh_error_arg(L, 2,
-                          "the seed must be a whole number; got %s; "
-                          "h:random(7) or h:random{seed = 7, lo = 0, hi = 1}",
-                          clsh_option_got(L, 2));
+  uint64_t seed = checkseed(L, names, "Array:random");
   if (a->type->kind == 'f')
-    randomreals(L, a, (uint64_t)seed);
+    randomreals(L, a, seed);
   else
-    randomintegers(L, a, (uint64_t)seed);
+    randomintegers(L, a, seed);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/** Array:normal(seed [, mean, deviation]) -> array
+ * Fills with normal random numbers (0 and 1 by default), by the method of Box
+ * and Muller: element i from outputs 2 i and 2 i + 1 of splitmix64. All three
+ * may be given by name: `h:normal{seed = 7, deviation = 2}`. None is further
+ * from the mean than 8.6 deviations. Buffer:normal makes other numbers.
+ */
+static int array_normal(lua_State *L) {
+  static const char *const names[] = {"seed", "mean", "deviation", NULL};
+  Array *a = clsh_array_check(L, 1);
+  const Type *t = a->type;
+  uint64_t seed = checkseed(L, names, "Array:normal");
+  double mean = luaL_optnumber(L, 3, 0), deviation = luaL_optnumber(L, 4, 1);
+  if (t->kind != 'f')
+    return clsh_error(L,
+                      "normal: the type must be half, float or double; "
+                      "got %s; such as h:convert \"float\"",
+                      t->name);
+  if (!isfinite(mean) || !isfinite(deviation) || deviation < 0)
+    return clsh_error(L,
+                      "normal: mean and deviation must be finite, "
+                      "deviation >= 0; got %f and %f",
+                      mean, deviation);
+  char *p = clsh_array_data(L, a);
+  for (Run r = {0}; nextrun(L, a, &r);) {
+    double x[RUN];
+    for (size_t i = 0; i < r.n; i++) {
+      uint64_t at = 2 * (uint64_t)(r.first + i);
+      uint64_t k = clsh_arrayops_splitmix64(seed, at) >> 11;
+      uint64_t m = clsh_arrayops_splitmix64(seed, at + 1) >> 11;
+      double radius = sqrt(-2 * log(ldexp((double)(k + 1), -53)));
+      x[i] = mean + deviation * radius * cos(TURN * ldexp((double)m, -53));
+    }
+    clsh_number_storereals(t, x, r.n, p + r.offset);
+  }
   lua_settop(L, 1);
   return 1;
 }
@@ -506,11 +553,16 @@ static int array_writefile(lua_State *L) {
 }
 
 void clsh_arrayops_open(lua_State *L) {
-  static const luaL_Reg methods[] = {
-      {"convert", array_convert},     {"equal", array_equal},
-      {"max_diff", array_max_diff},   {"random", array_random},
-      {"readfile", array_readfile},   {"summary", array_summary},
-      {"swap", array_swap},           {"tostring", array_bytestring},
-      {"writefile", array_writefile}, {NULL, NULL}};
+  static const luaL_Reg methods[] = {{"convert", array_convert},
+                                     {"equal", array_equal},
+                                     {"max_diff", array_max_diff},
+                                     {"normal", array_normal},
+                                     {"random", array_random},
+                                     {"readfile", array_readfile},
+                                     {"summary", array_summary},
+                                     {"swap", array_swap},
+                                     {"tostring", array_bytestring},
+                                     {"writefile", array_writefile},
+                                     {NULL, NULL}};
   clsh_class_add(L, "Array", methods, NULL);
 }

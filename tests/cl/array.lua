@@ -284,12 +284,40 @@ t.test("random: ranges and repeatability", function()
   t.eq(v[2], {s[4], s[5], s[6]})
 end)
 
+t.test("normal: mean, deviation and tails", function()
+  local n = 100000
+  for _, type in ipairs{"half", "float", "double"} do
+    local h <close> = cl.array(type, n):normal(t.seed, 3, 2)
+    local sum, squares, inside, far = 0.0, 0.0, 0, 0
+    for _, x in ipairs(h:table()) do
+      local z = (x - 3) / 2
+      sum, squares = sum + z, squares + z * z
+      inside = inside + (math.abs(z) < 1 and 1 or 0)
+      far = far + (math.abs(z) > 3 and 1 or 0)
+    end
+    local what = ("%s, seed %d"):format(type, t.seed)
+    t.near(sum / n, 0, 0.02, what) -- six deviations of each
+    t.near(squares / n, 1, 0.027, what)
+    t.near(inside / n, 0.6827, 0.01, what)
+    t.near(far / n, 0.0027, 0.001, what)
+  end
+  local a, b = cl.array("float", 9):normal(7), cl.array("float", 9)
+  t.eq(b:normal{seed = 7, deviation = 1}:table(), a:table())
+  t.eq(cl.array("double", 2):normal(1, 5, 0):table(), {5.0, 5.0})
+  t.ok(a[1] ~= cl.array("float", 9):normal(8)[1])
+end)
+
 t.test("random: misuse", function()
   local a, b = cl.array("float", 3), cl.array("uchar", 3)
   t.raises(function() a:random() end, "seed")
-  t.raises(function() a:random "float" end, "got string; h:random(7)")
+  t.raises(function() a:random "float" end, "got string; such as (7, 0, 1)")
   t.raises(function() a:random{seed = 1, to = 9} end, "unknown option 'to'")
   t.raises(function() a:random{lo = 1} end, "the seed must be")
+  t.raises(function() b:normal(1) end,
+    "normal: the type must be half, float or double; got uchar")
+  t.raises(function() a:normal(1, 0, -1) end, "deviation >= 0; got 0.0 and -1")
+  t.raises(function() a:normal(1, 0 / 0) end, "must be finite")
+  t.raises(function() a:normal{seed = 1, lo = 0} end, "unknown option 'lo'")
   t.eq(cl.array("int", 99):random{seed = 3, lo = 5, hi = 7}:table(),
     cl.array("int", 99):random(3, 5, 7):table())
   t.raises(function() a:random(1.5) end,

@@ -48,6 +48,10 @@ print(rows[2][1]) --> 3
 local h = cl.array("float", 1000):random(1, -1, 1)
 print(h[1] >= -1 and h[1] < 1) --> true
 
+--- Array:normal
+local h = cl.array("float", 1000):normal(1, 10, 0.1)
+print(h:min() > 9 and h:max() < 11) --> true
+
 --- Array:equal
 local a, b = cl.array("int", 3, 1), cl.array("int", 3, 1)
 b[2] = 5
