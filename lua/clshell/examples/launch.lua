@@ -232,6 +232,13 @@ if cl.device().pipe_support then
   print(x:read()[1]) -- 7
 end
 
+--- Pipe:close
+if cl.device().pipe_support then
+  local pipe <close> = cl.pipe("int", 16)
+  pipe:close()
+  print(pipe.closed) -- true
+end
+
 --- cl.compile
 local pair = cl.compile([[
   #include "factor.h"
