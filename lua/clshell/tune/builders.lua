@@ -20,6 +20,8 @@ local M = {}
 local FIRST = 2     -- points measured before builders start by themselves
 local WORTH = 5     -- seconds of builds to come that builders are for
 local PATIENCE = 60 -- seconds for a build
+local DEPTH = 3     -- points ahead for each builder, where one would wait
+local LOOK = 0.002  -- seconds between looks at builders
 local SLOW = 0.1    -- seconds of a build that nobody has kept
 local MEMORY = 1 << 30 -- bytes of the device for a builder and its context
 local PART = 0.25   -- of that memory, for the arguments of all builders
@@ -51,25 +53,15 @@ function M.new(source, count)
     set_cache = source.keep_binaries or program.keep_binaries}, Builders)
 end
 
--- Notes what a builder did for a point.
-function Builders:note_build(id, done)
-  self.stamps[#self.stamps + 1] = done
-  self.built = self.built + (done.ok and 1 or 0)
-  self.took[id] = done.ok and done.seconds or nil
+-- Waits for the start of children, or the call after it.
+local function await(children)
+  for _, w in ipairs(children) do
+    w.lost = not interrupt.pcall(w.answer, w) or w.lost
+  end
 end
 
--- Waits for the answers of children, on points of these numbers where they
--- build. One that ends or takes too long is not replaced.
-function Builders:gather(children, patience, ids)
-  local stop = cl.now() + patience
-  for i, w in ipairs(children) do
-    w.opts.limit = math.max(0, stop - cl.now())
-    local ran, done, built = interrupt.pcall(w.answer, w)
-    w.lost = w.lost or not ran
-    if ids and ran and done then
-      self:note_build(ids[i], built)
-    end
-  end
+-- Closes the children that have ended or took too long. None is replaced.
+function Builders:bury()
   for i = #self.children, 1, -1 do
     if self.children[i].lost then
       table.remove(self.children, i):close()
@@ -77,37 +69,75 @@ function Builders:gather(children, patience, ids)
   end
 end
 
--- Has points built together: the first one where it is measured, if that is
--- another process, each other one by a child. Returns why the process that
--- measures was lost by it, or nil.
-function Builders:hand_out(ids, patience)
-  local src, children, theirs, lost = self.source, {}, {}, nil
-  local function task(id)
-    local p = src.space:point(id)
-    return self.keep, self.launches and src.number,
-      self.launches and p or src.programs(p)
+-- Has a process begin to build the programs of a point. `own`: it measures
+-- the point later.
+function Builders:begin(w, id, own)
+  local src, p = self.source, self.source.space:point(id)
+  assert(w:send(parcel.pack(REMOTE, "build", self.keep,
+    self.launches and src.number, self.launches and p or src.programs(p),
+    own)))
+  self.ready[id] = true
+end
+
+-- Takes the answer of a process on a point. Returns true; or nil, and a reason
+-- where it is lost.
+function Builders:finish(w, id, own)
+  local ran, done, built = interrupt.pcall(w.answer, w)
+  if ran and done then
+    self.stamps[#self.stamps + 1] = built
+    self.built = self.built + (built.ok and 1 or 0)
+    self.took[id] = built.ok and not own and built.seconds or nil
+    return true
   end
-  for i = src.build and 2 or 1, #ids do
-    local n = #children + 1
-    children[n], theirs[n] = self.children[n], ids[i]
-    assert(children[n]:send(parcel.pack(REMOTE, "build", task(ids[i]))))
-  end
-  if src.build then
-    local done, built = src.build(task(ids[1]))
-    if done then
-      self:note_build(ids[1], built)
-      self.took[ids[1]] = nil
-    elseif done == nil then
-      lost = built
+  w.lost = w.lost or not ran and not own
+  return nil, ran and built or nil
+end
+
+-- Has the first `needed` points of a list built together, the first one by the
+-- process that measures, where that is not this one. A process that is done
+-- takes the next point of the list while one of the needed is under way, as it
+-- would only wait for it. Returns why the first point has ended the process
+-- that measures, or nil.
+function Builders:hand_out(ids, needed, patience)
+  local own = self.source.worker and self.source.worker()
+  local team, at = {own or nil}, {} -- the index of the point under way
+  table.move(self.children, 1, #self.children, #team + 1, team)
+  local stop, given, open, fault = cl.now() + patience, 0, 0, nil
+  local function give(w)
+    local left = stop - cl.now()
+    if given < needed or given < #ids and open > 0 and left > 0 then
+      given = given + 1
+      at[w], open = given, open + (given <= needed and 1 or 0)
+      if w ~= own then
+        w.opts.limit = math.max(0, left)
+      end
+      self:begin(w, ids[given], w == own)
     end
   end
-  self:gather(children, patience, theirs)
-  return lost
+  for _, w in ipairs(team) do
+    give(w)
+  end
+  while next(at) do
+    for _, w in ipairs(team) do
+      local i = at[w]
+      if i and w:ready(LOOK) then
+        local ok, reason = self:finish(w, ids[i], w == own)
+        at[w], open = nil, open - (i <= needed and 1 or 0)
+        if ok then
+          give(w)
+        elseif i == 1 and w == own then
+          fault = reason
+        end
+      end
+    end
+  end
+  self:bury()
+  return fault
 end
 
 -- Starts the processes, with the source where they launch.
 function Builders:start(patience)
-  local opening, most = nil, self.most - (self.source.build and 1 or 0)
+  local opening, most = nil, self.most - (self.source.worker and 1 or 0)
   if self.launches then
     local memory = self.source.context.device.global_mem_size
     opening = parcel.pack(self.source.opening())
@@ -119,14 +149,16 @@ function Builders:start(patience)
       limit = patience, device = self.source.context.device.index,
       wait = false}
   end
-  self:gather({table.unpack(self.children)}, patience)
+  await(self.children)
+  self:bury()
   if opening then
     for _, w in ipairs(self.children) do
       assert(w:send(opening))
     end
-    self:gather({table.unpack(self.children)}, patience)
+    await(self.children)
+    self:bury()
   end
-  self.number = #self.children + (self.source.build and 1 or 0)
+  self.number = #self.children + (self.source.worker and 1 or 0)
 end
 
 -- Whether the driver keeps builds, so that another process has them at once:
@@ -180,21 +212,17 @@ function Builders:prepare(id, ahead, wanted, left, seconds)
     self.started = true
     self:start(patience)
   end
-  local ids = {id}
-  local most = #self.children + (self.source.build and 1 or 0)
+  local ids, listed = {id}, {[id] = true}
+  local most = #self.children + (self.source.worker and 1 or 0)
   if most > 1 then
-    for _, other in ipairs(ahead(math.min(most, left) - 1)) do
-      if not self.ready[other] and wanted(other) then
-        ids[#ids + 1] = other
+    for _, other in ipairs(ahead(math.min(DEPTH * most, left) - 1)) do
+      if not (self.ready[other] or listed[other]) and wanted(other) then
+        ids[#ids + 1], listed[other] = other, true
       end
     end
   end
-  if #ids > 1 then
-    for _, other in ipairs(ids) do
-      self.ready[other] = true
-    end
-    return self:hand_out(ids, patience)
-  end
+  return #ids > 1 and self:hand_out(ids, math.min(most, #ids), patience)
+    or nil
 end
 
 --- builders:measured(seconds, running, building)

@@ -18,10 +18,8 @@
 --                     to forget, or nothing
 --   number, opening() of a source made again in another process: its number
 --                     there, and the call that makes it; see remote.lua
---   build(keep, number, x)  remote.build in the process that measures, where
---                     that is not this one. Returns true and its result; nil
---                     and a reason where the process is lost; false where
---                     this process measures after all
+--   worker()          the worker process that measures, for calls; nil where
+--                     this process does. May be missing
 --   keep_binaries(yes)  program.keep_binaries where it measures; may be
 --                     missing
 --   setting(p)        a text that tells equal measurements; nil: never equal;

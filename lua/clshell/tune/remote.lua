@@ -200,8 +200,8 @@ function Link:wrap(src)
     return found
   end
 
-  function far.build(keep, of, x)
-    return self:call("build", keep, of, x, true)
+  function far.worker()
+    return self:ready() and self.worker or nil
   end
 
   function far.awkward(p)

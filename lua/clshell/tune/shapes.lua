@@ -114,7 +114,7 @@ function M.join(parts)
     note = first.note, process = first.process, awkward = first.awkward,
     subject = first.subject, resource = first.resource,
     title = text.count(#parts, "shape") .. ", geometric mean",
-    number = first.number, opening = first.opening, build = first.build,
+    number = first.number, opening = first.opening, worker = first.worker,
     keep_binaries = first.keep_binaries, first = {}, shapes = {}, parts = {}}
   for i, part in ipairs(parts) do
     src.parts[i] = part.source

@@ -34,7 +34,9 @@ local function send(w, limit, message, reason)
     return nil, reason
   end
   w.lost, w.limit = true, limit
-  w.sent = table.pack(w.child:send(message, limit))
+  local sent, word, how, number = w.child:send(message, limit)
+  w.under_way = {over = not sent, failure = {word, how, number},
+    stop = cl.now() + limit}
   return true
 end
 
@@ -110,34 +112,50 @@ end
 
 --- w:send(message) -> true, or nil and a reason
 --- Begins a call, w:send(parcel.pack(module, name, ...)), so that several
---- processes work at once. w:answer() waits for the end, and returns the same
---- as w:call.
+--- processes work at once; the time of its first phase begins. w:answer()
+--- waits for the end, and returns the same as w:call.
 function Worker:send(message, reason)
   return send(self, self.opts.limit or LIMIT, message, reason)
 end
 
-function Worker:answer()
-  local limit, answer = self.limit, self.sent
-  local left, phase, about = limit, nil, nil
-  while answer[1] do
-    answer = table.pack(self.child:receive(left))
-    local kind = answer[1] and answer[1]:sub(1, 1)
-    if kind == "R" or kind == "E" then
-      self.lost = false
-      if kind == "R" then
-        return true, parcel.unpack(answer[1]:sub(2))
-      end
-      error((parcel.unpack(answer[1]:sub(2))), 0)
-    elseif kind == "P" then
-      local unlimited, of
-      phase, unlimited, of = parcel.unpack(answer[1]:sub(2))
-      about = of or about
-      left = not unlimited and limit or nil
+--- w:ready([seconds]) -> boolean
+--- Whether the call under way is over, so that w:answer() returns at once.
+--- Waits for that, so many seconds at most; nil: as long as it takes.
+function Worker:ready(seconds)
+  local call, stop = self.under_way, cl.now() + (seconds or math.huge)
+  while not call.over do
+    local least = math.min(stop, call.stop or math.huge)
+    local message, word, how, number = self.child:receive(least < math.huge
+      and math.max(0, least - cl.now()) or nil)
+    if message and message:sub(1, 1) == "P" then
+      local phase, unlimited, about = parcel.unpack(message:sub(2))
+      call.phase, call.about = phase, about or call.about
+      call.stop = not unlimited and cl.now() + self.limit or nil
+    elseif not message and word == "time" and least ~= call.stop then
+      return false
+    else
+      call.over, call.message = true, message
+      call.failure = {word, how, number}
     end
   end
-  self.lost = answer[2]
+  return true
+end
+
+function Worker:answer()
+  self:ready()
+  local call = self.under_way
+  local message = call.message
+  if message then
+    self.lost = false
+    if message:sub(1, 1) == "R" then
+      return true, parcel.unpack(message:sub(2))
+    end
+    error((parcel.unpack(message:sub(2))), 0)
+  end
+  self.lost = call.failure[1]
   self.child:kill()
-  return nil, loss(phase, limit, table.unpack(answer, 2, answer.n)), about
+  return nil, loss(call.phase, self.limit, table.unpack(call.failure, 1, 3)),
+    call.about
 end
 
 --- w:close()
