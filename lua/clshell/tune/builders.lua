@@ -100,7 +100,7 @@ end
 -- that measures, or nil.
 function Builders:hand_out(ids, needed, patience)
   local own = self.source.worker and self.source.worker()
-  local team, at = {own or nil}, {} -- the index of the point under way
+  local team, at = {own}, {} -- the index of the point under way
   table.move(self.children, 1, #self.children, #team + 1, team)
   local stop, given, open, fault = cl.now() + patience, 0, 0, nil
   local function give(w)
@@ -118,9 +118,12 @@ function Builders:hand_out(ids, needed, patience)
     give(w)
   end
   while next(at) do
+    local wait = LOOK
     for _, w in ipairs(team) do
       local i = at[w]
-      if i and w:ready(LOOK) then
+      local over = i and w:ready(wait)
+      wait = i and 0 or wait
+      if over then
         local ok, reason = self:finish(w, ids[i], w == own)
         at[w], open = nil, open - (i <= needed and 1 or 0)
         if ok then

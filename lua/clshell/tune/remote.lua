@@ -56,11 +56,12 @@ end
 --- builds alone.
 function M.build(keep, number, x, stays)
   local begin, before = cl.now(), program.seconds
+  local context = served[1] and served[1].context or cl.context()
   program.keep_binaries(keep)
   local ok = interrupt.pcall(function()
     local made = number and served[number].launch(x) or {}
     for i, one in ipairs(number and {} or x) do
-      made[i] = program.get(cl.context(), one.from, one.defines, one.options)
+      made[i] = program.get(context, one.from, one.defines, one.options)
     end
     if not stays then
       program.forget(made)
