@@ -235,6 +235,27 @@ t.test("builders start by themselves where builds to come take long",
     t.eq(b.building, 2)
   end)
 
+t.test("what the driver keeps is told by the first point handed over",
+  function()
+    local _, b = search{builders = 2, evaluations = 1}
+    local function handed_over(took, again)
+      local set
+      function b.set_cache(yes)
+        set = yes
+      end
+      b.keeps, b.keep, b.took = nil, false, {[5] = took}
+      b:visit(5)
+      b:measured(1, 0, again)
+      b:visit(6)
+      return b.keep, set
+    end
+    t.eq({handed_over(0.8, 0.1)}, {false})
+    t.eq({handed_over(0.8, 0.7)}, {true, true})
+    t.eq({handed_over(0.01, 0.02)}, {false}) -- too quick to tell
+    t.eq({handed_over(nil, 0.7)}, {false})   -- built where it is measured
+    b.keep = false
+  end)
+
 t.test("where the driver keeps no builds the binary cache hands over",
   function()
     scratch.create("script.lua", ([[
@@ -249,7 +270,7 @@ function builders.new(...)
 end
 local x = cl.buffer("int", 1)
 local r = tune{kernel = "kernel void f(global int *x) { *x = A; } // %d",
-  params = {a = "1..6"}, range = 1, args = {x}, builders = 2, quiet = true,
+  params = {a = "1..12"}, range = 1, args = {x}, builders = 2, quiet = true,
   check = function(p) return x:read()[1] == p.a end}
 for _, row in ipairs(r.rows) do
   print(row.status ~= "wrong" and row.ms ~= nil)
@@ -258,7 +279,7 @@ print(r)]]):format(t.seed))
     local out, err, code = scratch.sh
       "XDG_CACHE_HOME=$PWD/cache $clshell -q script.lua"
     t.eq({err, code}, {"", 0})
-    scratch.has(out, ("true\n"):rep(6), "handed over by the binary cache")
+    scratch.has(out, ("true\n"):rep(12), "handed over by the binary cache")
     t.ok(scratch.sh "ls cache/clshell/programs" ~= "")
   end)
 

@@ -48,6 +48,29 @@ t.test("processes work at once: send and answer", function()
   scratch.has(reason, "coroutine")
 end)
 
+t.test("whether a call is over, without waiting for it", function()
+  scratch.create("go", "")
+  local go = scratch.dir .. "/go"
+  local w <close> = started{limit = 60}
+  local function wait() -- until the file is gone
+    phase.begin "waited"
+    while io.open(go) do
+      cl.sleep(0.01)
+    end
+    return "gone"
+  end
+  t.eq(w:send(parcel.pack("clshell.base.interrupt", "pcall", wait)), true)
+  t.eq({w:ready(0), w:ready(0.1)}, {false, false})
+  os.remove(go)
+  t.eq({w:ready(), w:ready(0)}, {true, true})
+  t.eq({w:answer()}, {true, true, "gone"})
+  scratch.create("go", "")
+  w.opts.limit = 0.2
+  t.eq(w:send(parcel.pack("clshell.base.interrupt", "pcall", wait)), true)
+  t.eq(w:ready(60), true) -- its time is over long before
+  t.eq({w:answer()}, {nil, "took more than 0.2 s while it waited"})
+end)
+
 t.test("errors are raised here as they were there", function()
   local w <close> = started()
   local e = t.raises(function()
