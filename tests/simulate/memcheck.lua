@@ -36,6 +36,31 @@ t.test("each defect once, with the launch's place; exit code 1", function()
   t.eq(code, 0, err)
 end)
 
+t.test("memory that is used again counts as written where it is", function()
+  if not oclgrind.driver() then
+    t.skip("Oclgrind is not installed")
+  end
+  create("again.lua", [[
+local function copy(name)
+  return cl.kernel(("kernel void %s(global const int *x, global int *y) {"
+    .. "size_t i = get_global_id(0); y[i] = x[i]; }"):format(name))
+end
+local x, y = cl.buffer("int", 64, 3), cl.buffer("int", 64, 0)
+for i, n in ipairs{8, 4, 8, 16, 2, 8, 16, 32} do
+  local temporary <close> = cl.buffer("int", n)
+  copy("to" .. i):range(n, 1)(x, temporary):wait()
+  copy("from" .. i):range(n, 1)(temporary, y):wait()
+end
+for _ = 1, 4 do
+  io.write(cl.buffer("float", 1200, 1):sum(), " ")
+end
+local never <close> = cl.buffer("int", 64)
+copy "bad":range(64, 1)(never, y):wait()]])
+  local out, err = sh "$clshell --memcheck again.lua"
+  t.eq(out, "1200 1200 1200 1200 ")
+  has(err, "1 finding in bad over 64", "64 times", "memcheck: 1 finding in ")
+end)
+
 t.test("check and access in a script find what they find without", function()
   if not oclgrind.driver() then
     t.skip("Oclgrind is not installed")

@@ -18,7 +18,11 @@ local M = {}
 local FAILED, USAGE, NODEVICE = 1, 2, 3 -- exit codes
 local LEVELS = 200 -- callers to look for the user's code in
 
+local KEPT = 1 << 25 -- bytes of memory to keep from being used again
+
 local known = {}   -- findings by place and words
+local kept = {bytes = 0} -- views
+local seen = setmetatable({}, {__mode = "k"}) -- Buffers that have one
 
 -- The place in the script that launched: "script.lua:12".
 local function place()
@@ -54,9 +58,28 @@ local function count(path, word)
   f:write(word, "\n")
 end
 
+-- Keeps the memory of Buffers, by views, when they are closed. In memory that
+-- is used again the simulator forgets what was written behind the end of the
+-- smaller Buffer there before, as in x:sum() in a loop.
+local function keep(...)
+  for _, value in ipairs{...} do
+    local b = text.class(value) == "Any" and value.buffer or value
+    if text.class(b) == "Buffer" and not seen[b] then
+      seen[b] = true
+      local ok, view = pcall(b.view, b, 1, 1)
+      if kept.bytes + b.bytes > KEPT then
+        kept = {bytes = 0}
+      end
+      kept[#kept + 1] = ok and view or nil
+      kept.bytes = kept.bytes + b.bytes
+    end
+  end
+end
+
 -- Looks at the log after a launch and tells what is new.
 local function look(log, counts, launch, ...)
   count(counts, "launch")
+  keep(...)
   local list = reports.parse(replay.news(log))
   if #list == 0 then
     return
