@@ -101,8 +101,8 @@ static void context_release(Object *o) {
 static const Class class;
 
 /*
-** Reads what a device allows. The first five have no defaults: their error is
-** returned.
+** Reads what a device allows: where a driver does not know the question, the
+** least that OpenCL demands. Other errors of the first five are returned.
 */
 static cl_int getlimits(cl_device_id d, Limits *l) {
   const struct {
@@ -121,10 +121,15 @@ static cl_int getlimits(cl_device_id d, Limits *l) {
       {CL_DEVICE_MAX_CONSTANT_ARGS, sizeof l->constant_args,
        &l->constant_args}};
   l->dims = 3;
+  l->item[0] = l->item[1] = l->item[2] = 1;
+  l->group = (size_t)clsh_info_least(CL_DEVICE_MAX_WORK_GROUP_SIZE);
+  l->local_mem = clsh_info_least(CL_DEVICE_LOCAL_MEM_SIZE);
+  l->max_alloc = clsh_info_least(CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+  l->global_mem = clsh_info_least(CL_DEVICE_GLOBAL_MEM_SIZE);
   for (int i = 0; i < 8; i++) {
     cl_int err =
         clGetDeviceInfo(d, list[i].query, list[i].size, list[i].value, NULL);
-    if (err != CL_SUCCESS && i < 5)
+    if (err != CL_SUCCESS && err != CL_INVALID_VALUE && i < 5)
       return err;
   }
   return CL_SUCCESS;

@@ -98,6 +98,10 @@ static int device_index(lua_State *L) {
     lua_pushnil(L);
   else
     pushdeviceinfo(L, d, i);
+  if (i != NULL && lua_isnil(L, -1) && i->query == CL_DEVICE_NAME)
+    lua_pushliteral(L, "unnamed");
+  else if (i != NULL && lua_isnil(L, -1) && clsh_info_least(i->query) > 0)
+    lua_pushinteger(L, (lua_Integer)clsh_info_least(i->query));
   return 1;
 }
 
@@ -114,7 +118,9 @@ static int device_named(lua_State *L) {
  * name without the CL_DEVICE_ prefix: sizes in bytes, clocks in MHz, flags
  * as lists of names. NVIDIA's and AMD's own attributes (nv_warp_size,
  * nv_registers_per_block, amd_wavefront_width ...) are there where the
- * driver offers them. One value: `dev.local_mem_size`.
+ * driver offers them. One value: `dev.local_mem_size`; where a driver tells
+ * no name, no size of memory and no limit, that is "unnamed" and the least
+ * that OpenCL demands.
  */
 static int device_info(lua_State *L) {
   Device *d = checkdevice(L, 1);

@@ -17,7 +17,8 @@ typedef struct Info {
 typedef cl_int (*Getter)(void *handle, cl_uint query, size_t size, void *p,
                          size_t *sizeret);
 bool clsh_info_push(lua_State *L, Getter get, void *handle, const Info *i);
-size_t clsh_info_size(size_t size);   /* as a driver tells it; 0: too large */
+size_t clsh_info_size(size_t size); /* as a driver tells it; 0: too large */
+cl_ulong clsh_info_least(cl_uint query);
 extern const Info clsh_info_device[]; /* ends with NULL */
 const Info *clsh_info_find(const Info *list, const char *name);
 

@@ -348,6 +348,28 @@ bool clsh_info_push(lua_State *L, Getter get, void *handle, const Info *i) {
   return !lua_isnil(L, -1);
 }
 
+/*
+** The least that OpenCL demands of a limit of devices, for a driver that does
+** not tell it; 0: nothing.
+*/
+cl_ulong clsh_info_least(cl_uint query) {
+  static const struct {
+    cl_device_info query;
+    cl_ulong least;
+  } list[] = {
+      {CL_DEVICE_MAX_COMPUTE_UNITS, 1},
+      {CL_DEVICE_MAX_WORK_GROUP_SIZE, 1},
+      {CL_DEVICE_LOCAL_MEM_SIZE, 1 << 15},
+      {CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, 1 << 16},
+      {CL_DEVICE_MAX_MEM_ALLOC_SIZE, 1 << 27},
+      {CL_DEVICE_GLOBAL_MEM_SIZE, 1 << 27},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+    if (list[i].query == query)
+      return list[i].least;
+  return 0;
+}
+
 const Info *clsh_info_find(const Info *list, const char *name) {
   for (; list->name != NULL; list++)
     if (strcmp(list->name, name) == 0)

@@ -83,7 +83,8 @@ static bool isfunction(const char *const names[], const char *name) {
 }
 
 /* Raises: no such kernel; gives the nearest name and lists all. */
-static int nokernel(lua_State *L, const Program *p, const char *name) {
+static int nokernel(lua_State *L, const Program *p, const char *name,
+                    size_t len) {
   luaL_Buffer b;
   clsh_program_pushkernelnames(L, p);
   int list = lua_gettop(L);
@@ -104,7 +105,7 @@ static int nokernel(lua_State *L, const Program *p, const char *name) {
                       "OpenCL C; give it another one",
                       name);
   const char *near = clsh_nearest(name, names);
-  if (near != NULL && strcmp(near, name) == 0)
+  if (near != NULL && strlen(name) == len && strcmp(near, name) == 0)
     return clsh_error_call(L, CL_INVALID_KERNEL_NAME, "clCreateKernel",
                            "the program has '%s', but the driver cannot make "
                            "a kernel of it",
@@ -131,19 +132,19 @@ int clsh_program_pushkernel(lua_State *L, int program, int idx) {
                "cl.link{p} makes one with kernels",
                name);
   if (strlen(name) != len)
-    return nokernel(L, p, name);
+    return nokernel(L, p, name, len);
   lua_getiuservalue(L, program, PROGRAM_KERNELS);
   int kernels = lua_gettop(L);
   if (lua_getfield(L, kernels, name) == LUA_TUSERDATA) {
     const Kernel *k = lua_touserdata(L, -1);
     if (!k->head.closed && k->handle == NULL)
-      return nokernel(L, p, name);
+      return nokernel(L, p, name, len);
     if (!k->head.closed)
       return 1;
   }
   lua_pop(L, 1);
   if (clsh_kernel_new(L, program, p->handle, name) == NULL)
-    return nokernel(L, p, name);
+    return nokernel(L, p, name, len);
   lua_pushvalue(L, -1);
   lua_setfield(L, kernels, name);
   return 1;

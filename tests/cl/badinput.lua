@@ -45,6 +45,33 @@ local function layer_test(name, fn)
   end)
 end
 
+layer_test("a driver that tells no name, no memory and no limits", function()
+  local untold = {}
+  for i, query in ipairs{0x102B, 0x101F, 0x1010, 0x1023, 0x1002, 0x1020} do
+    untold[i] = "untold:1:" .. query
+  end
+  local out, code = faulty([[
+local d = cl.device()
+print(d.name, d.global_mem_size, d.max_mem_alloc_size, d.local_mem_size)
+print(d.compute_units, d:info().name)
+print(d)
+print(require "clshell.prompt.devices".words(d))
+print(require "clshell.prompt.show".text(d, {width = 80, height = 24}))
+print(pcall(dia.banded, 1 << 26, {0, 1}))
+local M = dia.poisson2d(4, 4)
+print(spmv(M, cl.buffer("float", 16, 1)):read()[1], M:to_csr().nnz)
+print(cl.buffer("float", 9, 2):sum())
+print(gemm(matrix.ones(4), matrix.ones(4), {kernel = "naive"}))
+]], table.concat(untold, ","))
+  t.eq(code, 0, out)
+  for _, part in ipairs{
+    "unnamed\t134217728\t134217728\t32768\n1\tnil\n",
+    "Device 1: unnamed (", "unnamed, 1 unit, 0.1 GiB",
+    "a buffer on unnamed has at most 134217728"} do
+    t.ok(out:find(part, 1, true), part .. " in\n" .. out)
+  end
+end)
+
 layer_test("what a driver prints while it compiles", function()
   local function said(text)
     local out, code = faulty("local p = cl.build 'kernel void f(global int "

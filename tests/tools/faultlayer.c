@@ -20,6 +20,7 @@
 ** "version" has the device tell OpenCL 3.0 in CODE bytes, and that it cuts
 ** work-groups at the edge.
 ** "images" has each device tell of no images.
+** "untold" has each device refuse question CODE, a CL_DEVICE_... as a number.
 ** At the end it prints, to standard error, how many objects of each kind
 ** were made but not released, how many faults and questions there were, and
 ** how many bytes of buffers were read back.
@@ -249,6 +250,9 @@ static cl_int CL_API_CALL my_clGetDeviceInfo(cl_device_id o, cl_device_info q,
   for (int i = 0; i < nfaults; i++) {
     if (q == CL_DEVICE_IMAGE_SUPPORT && strcmp(faults[i].name, "images") == 0)
       return answer(&no, sizeof no, n, p, r);
+    if (strcmp(faults[i].name, "untold") == 0 &&
+        q == (cl_device_info)faults[i].code)
+      return CL_INVALID_VALUE;
     if (strcmp(faults[i].name, "version") != 0)
       continue;
     if (q == CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT)
