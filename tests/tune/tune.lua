@@ -135,6 +135,44 @@ t.test("a winner has to be right on shapes that fit no tile, too", function()
   end
 end)
 
+t.test("awkward shapes have the words of the one tuned, and those declared",
+  function()
+    local family = require "clshell.family"
+    local seen = {}
+    local double = family.new{
+      name = "double", arguments = {{"x", "n"}}, output = {"y", "n"},
+      options = {{name = "how", values = {"once", "twice"}}},
+      awkward = {{3}, {64}},
+      reference = function(h, s)
+        local y = {}
+        seen[s.n] = s.how
+        for i = 1, s.n do
+          y[i] = (s.how == "twice" and 2 or 1) * h.x[i]
+        end
+        return y
+      end,
+      rungs = {{
+        name = "plain", params = {{name = "width", values = {1, 2}}},
+        -- right for "once", and of even sizes
+        source = [[kernel void plain(int n, global const REAL *x,
+          global REAL *y) {
+          int i = get_global_id(0);
+          for (volatile int k = 0; WIDTH == 1 && k < 2000; k++) {}
+          if (WIDTH == 1 || !TWICE || n % 2 == 0)
+            y[i] = (TWICE ? 2 : 1) * x[i];
+        }]],
+        defines = function(p, s)
+          return {WIDTH = p.width, TWICE = s.how == "twice" and 1 or 0}
+        end,
+        range = function(s) return s.n end,
+      }},
+    }
+    local best = tune(double, {n = 100, how = "twice"},
+      brief(2, {worker = false}))
+    t.eq(best.params, {width = 1})
+    t.eq(seen, {[100] = "twice", [3] = "twice", [64] = "twice"})
+  end)
+
 t.test("the reference is computed once, also where C is read", function()
   local truth, count = gemm.spec.truth, 0
   local _ <close> = setmetatable({}, {__close = function()

@@ -60,21 +60,25 @@ end
 local EQUAL = {1, 7, 16, 17, 33}      -- all sizes of a shape
 local UNEQUAL = {100, 7, 33, 1}       -- in turn, of shapes with several
 local LONG = {100, 1000}              -- of shapes with a single one
+local FEW = {1, 7, 17, 100}           -- in place of EQUAL
+local LARGER = {33, 65, 129}          -- than a tile, in place of UNEQUAL
 
---- target.awkward(family) -> list
---- Shapes that fit no tile, small enough for the simulator, by rising size.
-function M.awkward(family)
+--- target.awkward(family [, few]) -> list
+--- Shapes that fit no tile: those that the family declares; else small ones
+--- for the simulator, or, with `few`, fewer for a device, one of them larger.
+function M.awkward(family, few)
   if family.spec.awkward then
     return family.spec.awkward
   end
   local dims, list = #(family.spec.dims or {1}), {}
-  for i, n in ipairs(EQUAL) do
+  for i, n in ipairs(few and FEW or EQUAL) do
     list[i] = {n}
   end
-  for i, n in ipairs(dims > 1 and UNEQUAL or LONG) do
-    local shape = {n}
-    for j = 2, dims do
-      shape[j] = UNEQUAL[(i + j - 2) % #UNEQUAL + 1]
+  local turn = dims == 1 and LONG or few and LARGER or UNEQUAL
+  for i = few and #turn or 1, #turn do
+    local shape = {}
+    for j = 1, dims do
+      shape[j] = turn[(i + j - 2) % #turn + 1]
     end
     list[#list + 1] = shape
   end

@@ -18,9 +18,6 @@ local M = {}
 
 local MODULE = ...
 
--- Shapes that fit no tile, for winners.
-local AWKWARD = {{1}, {7}, {17}, {100}, {33, 65, 129}}
-
 -- The parameters of a rung as lists for a space.
 local function lists(rung)
   local params = {}
@@ -267,8 +264,15 @@ function M.source(job, opts, all, known)
   local shapes
   local function awkward_operands()
     shapes = {}
-    for i, sizes_of in ipairs(AWKWARD) do
-      local made, o = pcall(workload.ladder, "tune", family, sizes_of, s.type)
+    for i, fits_none in ipairs(workload.awkward(family, true)) do
+      local here = {}
+      for _, name in ipairs{"format", table.unpack(family.spec.extras)} do
+        here[name] = type(s[name]) == "string" and s[name] or nil
+      end
+      for key, value in pairs(fits_none) do
+        here[key] = value
+      end
+      local made, o = pcall(workload.ladder, "tune", family, here, s.type)
       if not made then -- operands of this family come from the user alone
         evaluate.reason(o)
         return
