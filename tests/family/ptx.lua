@@ -48,6 +48,43 @@ t.test("what cannot be edited is refused with the reason", function()
   refused((TEXT:gsub("//PTX [^\n]*", "")), "drops the comments")
 end)
 
+local OPENCL = [[
+.version 9.0
+.target sm_90, texmode_independent
+.entry sum(
+	.param .u32 sum_param_0,
+	.param .u64 .ptr .global .align 4 sum_param_1
+)
+{
+	mov.b32 %r1, %envreg3;
+	mov.b32 %r2, %envreg7;
+	ret;
+}
+.entry sum_all(
+	.param .u64 .ptr .const .align 4 sum_all_param_0
+)
+{
+	ret;
+}
+]]
+
+t.test("a kernel of OpenCL for CUDA's driver", function()
+  local text = assert(ptx.for_cuda(OPENCL, "sum", "first"))
+  for _, line in ipairs{".target sm_90\n", ".entry first(\n",
+      ".param .u64  sum_param_1\n", "mov.b32 %r1, 0;", "%r2, %nctaid.y;",
+      ".entry sum_all("} do
+    t.ok(text:find(line, 1, true), line .. text)
+  end
+  local function refused(reason, ...)
+    local edited, why = ptx.for_cuda(...)
+    t.eq(edited, nil)
+    t.ok(why:find(reason, 1, true), why)
+  end
+  refused("no PTX text", "\127ELF\2\1\1", "sum", "first")
+  refused("pointers to const memory", OPENCL, "sum_all", "second")
+  refused("sets %envreg9", OPENCL:gsub("envreg7", "envreg9"), "sum", "first")
+end)
+
 -- A rung whose source carries such a mark, which this device's compiler
 -- turns into no PTX text or for no Hopper.
 t.test("a rung with ptx says why a device cannot run it", function()
