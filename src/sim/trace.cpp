@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <list>
 #include <map>
 #include <memory>
@@ -53,6 +54,8 @@ unsigned LLVMGetDebugLocLine(Value);
 unsigned LLVMGetDebugLocColumn(Value);
 int LLVMGetNumOperands(Value);
 Value LLVMGetOperand(Value, unsigned);
+Value LLVMIsACallInst(Value);
+const char *LLVMGetValueName2(Value, size_t *);
 Value LLVMTypeOf(Value);
 int LLVMGetTypeKind(Value);
 unsigned LLVMGetPointerAddressSpace(Value);
@@ -216,7 +219,8 @@ public:
 
   // groups GROUPS LOOKED WARPS INSTRUCTIONS LOST COPIED
   // group SIZES
-  // site KIND SPACE SIZE LINE COLUMN ASKED DISTINCT FILE
+  // site KIND SPACE SIZE ELEMENTS LINE COLUMN ASKED DISTINCT FILE
+  //   ELEMENTS: of a vload or vstore; 1 of other accesses
   // request COUNT FIRST LANE:OFFSET ...   (of the site above)
   // branch LINE COLUMN TIMES LANES PATHS PARTED FILE
   void kernelEnd(const KernelInvocation *) override {
@@ -433,10 +437,34 @@ private:
     return name != nullptr ? std::string(name, length) : "";
   }
 
+  // The elements that an instruction, a call of vload4 and its like, moves:
+  // the number at the end of the name, which may be mangled.
+  static unsigned elements(Value instruction) {
+    if (LLVMIsACallInst(instruction) == nullptr)
+      return 1;
+    int last = LLVMGetNumOperands(instruction) - 1;
+    size_t length = 0;
+    const char *text = LLVMGetValueName2(
+        LLVMGetOperand(instruction, unsigned(last)), &length);
+    std::string name(text, length);
+    for (const char *word : {"vload", "vstore"}) {
+      size_t at = name.find(word);
+      if (at == std::string::npos)
+        continue;
+      at += strlen(word);
+      if (name.compare(at, 5, "_half") == 0)
+        at += 5;
+      int n = atoi(name.c_str() + at);
+      return n > 1 ? unsigned(n) : 1;
+    }
+    return 1;
+  }
+
   static void write(FILE *out, const Record &r) {
     const Site &s = r.site;
-    fprintf(out, "site %s %u %zu %u %u %zu %zu %s\n", kinds[s.kind], s.space,
-            s.size, LLVMGetDebugLocLine(s.instruction),
+    fprintf(out, "site %s %u %zu %u %u %u %zu %zu %s\n", kinds[s.kind],
+            s.space, s.size, elements(s.instruction),
+            LLVMGetDebugLocLine(s.instruction),
             LLVMGetDebugLocColumn(s.instruction), r.asked, r.distinct,
             filename(s.instruction).c_str());
     for (const auto &p : r.patterns)

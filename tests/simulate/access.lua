@@ -87,6 +87,37 @@ t.test("strides, widths and misaligned starts in global memory", function()
   end
 end)
 
+t.test("a vload of global memory is as many loads on NVIDIA's GPUs", function()
+  local l = launch([[
+    kernel void k(global float *a, global const float *b, local float *c) {
+      int i = get_global_id(0);
+      float4 v = vload4(i, b);
+      vstore3(v.xyz, i, a + 1);
+      vstore2(v.xy, i, c);
+      v += *(global const float4 *)(b + 4 * i);
+      vstore_half2(v.xy, i, (global half *)a);
+      a[i] = v.x + vload2(i, c).x + vload_half(i, (global half *)a);
+    }]], 64, 64)
+  local a <close> = cl.buffer("float", 256)
+  local b <close> = cl.buffer("float", 256)
+  local function look(as)
+    local r, seen = access(l, a, b, cl.localmem("float", 128), {as = as}), {}
+    for name, row in pairs(rows(r)) do
+      local call = name:match "v%l+_?%l*%d?" or name:match "^%l+"
+      seen[call] = {row.size, row.requests, row.sectors + row.passes}
+    end
+    return seen
+  end
+  -- bytes, requests of both warps, their sectors or passes
+  t.eq(look "H100", {vload4 = {4, 8, 128}, vstore3 = {4, 6, 74},
+    vstore2 = {8, 2, 4}, load = {16, 2, 32}, store = {4, 2, 8},
+    vstore_half2 = {2, 4, 16}, vload2 = {8, 2, 4}, vload_half = {2, 2, 4}})
+  -- AMD's global loads are as wide as the vector; one warp of 64
+  t.eq(look "MI300", {vload4 = {16, 1, 8}, vstore3 = {12, 1, 7},
+    vstore2 = {8, 1, 4}, load = {16, 1, 8}, store = {4, 1, 2},
+    vstore_half2 = {4, 1, 2}, vload2 = {8, 1, 4}, vload_half = {2, 1, 1}})
+end)
+
 t.test("strides, pads and swizzles in local memory", function()
   local x <close> = cl.buffer("int", 1, 0)
   -- The rows of stores to tile[index] for a list of indexes.

@@ -93,6 +93,28 @@ local function cost_of(m, site, r)
   return machine.locals(m, r.at, site.size, r.lanes)
 end
 
+-- Makes a vload or vstore of global memory an access of each element, where
+-- the compiler for machine m does so.
+local function take_apart(m, site)
+  local n = site.elements
+  if not m.aligned or site.space ~= "global" or n == 1 then
+    return
+  end
+  local requests = {}
+  site.size = site.size // n
+  for _, r in ipairs(site.requests) do
+    for i = 0, n - 1 do
+      local at = {}
+      for k, address in ipairs(r.at) do
+        at[k] = address + i * site.size
+      end
+      requests[#requests + 1] = {count = r.count, first = r.first, at = at,
+        lanes = r.lanes}
+    end
+  end
+  site.requests = requests
+end
+
 -- Whether to draw request r rather than `other`: the larger, then the first.
 local function precedes(r, other)
   if #r.at ~= #other.at then
@@ -172,6 +194,7 @@ local function result(found, m)
     site.space = SPACES[site.space]
     site.code = site.line == 0 and "(joined)"
       or expression(line, site.column) or line:match "^%s*(.-)%s*$"
+    take_apart(m, site)
   end
   for i, site in ipairs(joined(found.sites)) do
     a.rows[i] = row_of(m, site)
@@ -525,12 +548,14 @@ end
 --- (Access:draw, Access:svg); its `rows` and `branches` are lists of tables,
 --- `total` has the sums by memory, `looked` of `groups` work-groups were
 --- simulated. The source is compiled as the simulator compiles it, without
---- unrolling; private arrays are not counted. `access{a, b}`: two results,
---- before and after a change. A rung is named as in bench, followed by a shape
---- (small if left out), parameters and options: access("gemm.tiled", {64, 64,
---- 64}, {tile = 8}); a plan, gemm.plan(A, B), takes options alone. Of several
---- launches of a plan it is that of the rung's own kernel; those before it run
---- on the device.
+--- unrolling; private arrays are not counted. On NVIDIA's GPUs a vload4 of
+--- global memory counts as four loads, as their compiler makes them: only a
+--- pointer to float4 tells that one wide load may be; a vstore4 likewise.
+--- `access{a, b}`: two results, before and after a change. A rung is named as
+--- in bench, followed by a shape (small if left out), parameters and options:
+--- access("gemm.tiled", {64, 64, 64}, {tile = 8}); a plan, gemm.plan(A, B),
+--- takes options alone. Of several launches of a plan it is that of the rung's
+--- own kernel; those before it run on the device.
 --- Options:
 ---   as          -    a GPU, as occupancy takes it: "H100", "MI300", "8.6"
 ---   warp        32   lanes that run together, or what the driver tells

@@ -40,8 +40,10 @@ local CDNA = {
 -- (banks); Nsight Compute, Kernel Profiling Guide (sectors, lines). Of AMD:
 -- "AMD Instinct MI300 Instruction Set Architecture" (LDS), "AMD CDNA 2" and
 -- "CDNA 3 white paper" (lines). Apple tells SIMD groups and cache lines, and
--- no banks.
-local WARP32 = {warp = 32, sector = 32, line = 128, banks = 32, bank_bytes = 4}
+-- no banks. aligned: an access must lie at a multiple of its size (PTX ISA,
+-- "Addresses as Operands"), so that a vload4 becomes four.
+local WARP32 = {warp = 32, sector = 32, line = 128, banks = 32, bank_bytes = 4,
+  aligned = true}
 local CDNA2 = {warp = 64, sector = 64, line = 128, banks = 32, bank_bytes = 4}
 local CDNA3 = {warp = 64, sector = 128, line = 128, banks = 32,
   bank_bytes = 4}
@@ -90,8 +92,8 @@ end
 
 --- gpus.named(gpu, who) -> name, {memory, unit}
 --- A GPU by its name ("RTX 4090", "rtx4090") or by NVIDIA's compute capability
---- ("8.9"): memory {warp, sector, line, banks, bank_bytes, note}, and the
---- limits of a unit, nil where they are not known. Other names raise.
+--- ("8.9"): memory {warp, sector, line, banks, bank_bytes, aligned, note},
+--- and the limits of a unit, nil where they are not known. Other names raise.
 function M.named(gpu, who)
   for _, known in ipairs(GPUS) do
     local name, memory, unit = table.unpack(known)

@@ -16,8 +16,8 @@ local MOST = {warp = 64, sector = 1024, line = 1024, banks = 1024,
 
 --- machine.of([opts [, dev]]) -> table
 --- The machine that the options of `access` describe: {name, warp, sector,
---- line, banks, bank_bytes, note}. Without `as` it is an H100, with the warp
---- of the device `dev` where its driver tells one.
+--- line, banks, bank_bytes, aligned, note}. Without `as` it is an H100, with
+--- the warp of the device `dev` where its driver tells one.
 function M.of(opts, dev)
   opts = opts or {}
   local name, gpu = gpus.named(opts.as == nil and USUAL or opts.as, "access")

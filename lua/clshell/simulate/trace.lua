@@ -81,10 +81,11 @@ function read.group(found, rest)
 end
 
 function read.site(found, rest)
-  local kind, space, size, line, column, asked, distinct, name = rest:match(
-    "^(%a+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$")
+  local kind, space, size, elements, line, column, asked, distinct, name =
+    rest:match "^(%a+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$"
   found.sites[#found.sites + 1] = {kind = kind, requests = {},
     space = tonumber(space), size = math.tointeger(tonumber(size)),
+    elements = math.tointeger(tonumber(elements)),
     line = math.tointeger(tonumber(line)), file = name,
     column = math.tointeger(tonumber(column)), asked = tonumber(asked),
     distinct = tonumber(distinct)}
