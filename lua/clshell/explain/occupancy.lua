@@ -142,8 +142,8 @@ end
 local function told_of(kernel)
   local notes = {}
   local use, reason = kernel_figures(kernel)
-  local bytes = math.max(use and use.local_bytes or 0,
-    kernel.local_mem_size or 0)
+  -- where a kernel has none, NVIDIA's driver tells 1 byte
+  local bytes = use and use.local_bytes or kernel.local_mem_size or 0
   local hidden = kernel.private_mem_size or 0
   if use then
     notes[1] = use.spilled > 0 and ("the assembler tells %s of spill stores "
@@ -433,8 +433,9 @@ end
 --- prints as a table (see Occupancy:table), Occupancy:plot draws it; `rows`
 --- has a table for each case {wg, registers, local_bytes, groups, warps,
 --- items, share, by, step, misfit}, `best` the row with the most occupancy and
---- then the most registers. NVIDIA's driver tells the registers and spills of
---- a kernel, others do not: then a few usual values stand for them.
+--- then the most registers, `spilled` the bytes that a work-item spills and
+--- loads again, by the code. NVIDIA's driver tells the registers and spills of
+--- a kernel, others do not: then a few usual values stand for the registers.
 --- Options:
 ---   gpu  the device  a GPU such as "H100", "RTX 4090" or "MI300", or an
 ---                    NVIDIA compute capability such as "8.6"

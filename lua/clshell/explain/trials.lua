@@ -6,6 +6,7 @@
 local access = require "clshell.base.lazy".module "clshell.simulate.access"
 local check = require "clshell.base.lazy".module "clshell.simulate.check"
 local cl = require "cl"
+local occupancy = require "clshell.base.lazy".module "clshell.occupancy"
 local oclgrind = require "clshell.simulate.oclgrind"
 local program = require "clshell.family.program"
 local text = require "clshell.base.text"
@@ -173,9 +174,13 @@ function M.spills(list)
   local items = 64 * 8 * cl.device().compute_units
   local x, launch = floats(items), many:range({items}, {64})
   local turns = turns_of(function(n) return launch(n, x) end)
+  -- the driver tells it, whatever GPU the occupancy is asked for
+  local spilled = occupancy(launch, {gpu = "H100"}).spilled
   return list:launches(("%d work-items; 128 values of each against 512, for "
-    .. "which the driver tells %d and %d bytes of private memory"):format(
-      items, few.private_mem_size, many.private_mem_size),
+    .. "which the driver tells %d and %d bytes of private memory%s"):format(
+      items, few.private_mem_size, many.private_mem_size,
+      spilled and (", the assembler %d of spill stores and loads"):format(
+        spilled) or ""),
     {launch, turns, x}, {few:range({items}, {64}), 4 * turns, x})
 end
 
