@@ -14,8 +14,11 @@ local text = require "clshell.base.text"
 local LANES <const> = 32 -- of a warp
 local GLOBAL <const> = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_"
   .. "global_op_%s.ratio"
-local PASSES <const> = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_%s.sum"
-local SHARED <const> = "smsp__inst_executed_op_shared_%s.sum"
+-- smsp__sass_: of instructions with a lane that takes part; others count those
+-- that all lanes skip.
+local PASSES <const> = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_"
+  .. "op_%s.sum"
+local SHARED <const> = "smsp__sass_inst_executed_op_shared_%s.sum"
 local KINDS <const> = {load = "ld", store = "st"}
 local metrics = {}
 for _, format in ipairs{GLOBAL, PASSES, SHARED} do
@@ -161,7 +164,8 @@ static int launch(const char *name, const char *ptx, long level,
 
 ]]
 
-local PACK <const> = {int = "<i4", uint = "<I4", float = "<f"}
+local PACK <const> = {int = "<i4", uint = "<I4", long = "<i8", ulong = "<I8",
+  float = "<f"}
 local words = {} -- texts of the program: data by content
 
 -- The name of an array with the 32-bit words of a text.
@@ -179,15 +183,19 @@ local function data(content)
 end
 
 -- The launch of a plan's main command as C++; nil and the reason where CUDA
--- cannot. `plain`: without the compiler's optimisations.
+-- cannot. `plain`: without the compiler's optimisations. The result is the
+-- last buffer: not all drivers tell which pointers are to const.
 local function launch_text(name, plan, plain)
   plan():wait()
   local command = plan.commands[plan.main]
-  local run, list = command.launch.kernel, {}
+  local run, list, result = command.launch.kernel, {}, nil
+  for i, param in ipairs(run.args) do
+    result = param.space == "global" and i or result
+  end
   for i, param in ipairs(run.args) do
     local value = command[i]
     local format = PACK[param.type]
-    local kind = format and "NUMBER" or param.const and "INPUT" or "RESULT"
+    local kind = format and "NUMBER" or i == result and "RESULT" or "INPUT"
     local content = format and format:pack(value)
       or value:as("char"):view(1, value.bytes):read():tobytes()
     list[i] = ("{Arg::%s, %d, %s, 0}"):format(kind, #content, data(content))
@@ -307,6 +315,7 @@ for _, row in ipairs(rows) do
   exact = exact + (row.access == row.formula and 1 or 0)
   row.counter = counter(row.name, row.what)
 end
+local alone = {} -- rungs without counters
 each_rung(function(name, plan)
   local numbers
   for _, what in ipairs{"load sectors", "store sectors", "load passes",
@@ -319,7 +328,19 @@ each_rung(function(name, plan)
         counter = found, plain = counter(name .. "_plain", what)}
     end
   end
+  alone[#alone + 1] = not numbers and name or nil
 end)
+-- How many rows have a counter, and of how many access is within 5 % of it.
+local function near(key)
+  local n, good = 0, 0
+  for _, row in ipairs(rows) do
+    local value = row[key]
+    n = n + (value and 1 or 0)
+    good = good + (value and row.access
+      and math.abs(row.access / value - 1) <= 0.05 and 1 or 0)
+  end
+  return good, n
+end
 for _, row in ipairs(rows) do
   row.off = row.counter and row.access
     and ("%.1f %%"):format(100 * (row.access / row.counter - 1))
@@ -331,5 +352,19 @@ for _, key in ipairs{"access", "formula", "counter", "off", "plain"} do
     key ~= "off" and "%.4g" or nil}
 end
 report(rows, columns)
-print(("%d of %d are as the formula tells."):format(exact, #source))
+local function say(...)
+  print(table.concat(text.wrap(string.format(...), 79), "\n"))
+end
+say("%d of %d are as the formula tells.", exact, #source)
+if args.ncu then
+  local good, n = near "counter"
+  say("Of %d counters access is within 5 %% of %d.", n, good)
+  good, n = near "plain"
+  say("plain: built without optimisation; within 5 %% of %d of %d. access "
+    .. "tells the accesses that the source has: what the compiler merges, "
+    .. "splits or drops shows as a counter that differs from plain.", good, n)
+  if alone[1] then
+    say("No counters, as --cuda left them out: %s.", table.concat(alone, ", "))
+  end
+end
 os.exit(exact == #source)
