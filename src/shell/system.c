@@ -316,18 +316,13 @@ static int system_file(lua_State *L) {
 }
 
 int luaopen_clshell_system(lua_State *L) {
-  static const luaL_Reg functions[] = {{"chdir", system_chdir},
-                                       {"cores", system_cores},
-                                       {"cwd", system_cwd},
-                                       {"drivers", system_drivers},
-                                       {"file", system_file},
-                                       {"folder", system_folder},
-                                       {"kind", system_kind},
-                                       {"private", system_private},
-                                       {"same", system_same},
-                                       {"temporary", system_temporary},
-                                       {"winsize", system_winsize},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"chdir", system_chdir},     {"cores", system_cores},
+      {"cwd", system_cwd},         {"drivers", system_drivers},
+      {"file", system_file},       {"folder", system_folder},
+      {"kind", system_kind},       {"private", system_private},
+      {"same", system_same},       {"temporary", system_temporary},
+      {"winsize", system_winsize}, {NULL, NULL}};
   luaL_newlib(L, functions);
   return 1;
 }
