@@ -29,7 +29,8 @@ local BUILTINS = {
 }
 
 -- What logs say of a part of OpenCL C that the device lacks, or that its
--- compiler offers by an option alone; and what serves then.
+-- compiler offers by an option alone; and what serves then. NVIDIA's name a
+-- part in the line of source that they quote.
 local LACKS = {
   {{"of type '[^']*%f[%w]half%f[%W][^']*' is not allowed",
     "requires cl_khr_fp16", "unknown type name 'half%d",
@@ -37,10 +38,12 @@ local LACKS = {
     "the device has no half arithmetic (cl_khr_fp16): pass `global half *`, "
     .. "and calculate in float by vload_half and vstore_half"},
   {{"undeclared identifier 'enqueue_kernel'", "symbol '__enqueue_kernel",
-    "unknown type name 'queue_t'"},
+    "unknown type name 'queue_t'",
+    "pointer arguments to kernel functions[^\n]*\n[^\n]*%f[%w]queue_t%f[%W]"},
     "enqueue_kernel needs a device with dev.max_on_device_queues above 0 and "
     .. 'options = "-cl-std=CL3.0"; else launch the next kernel from Lua'},
-  {{"the 'pipe' type qualifier", "only be used for pipe and image type"},
+  {{"the 'pipe' type qualifier", "only be used for pipe and image type",
+    "expected parameter declarator\n[^\n]*%f[%w]pipe%f[%W]"},
     'pipes need a device with dev.pipe_support and options = '
     .. '"-cl-std=CL3.0"; else a Buffer serves, with an index that atomic_inc '
     .. "moves"},
