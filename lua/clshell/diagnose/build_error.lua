@@ -38,7 +38,7 @@ local LACKS = {
     "the device has no half arithmetic (cl_khr_fp16): pass `global half *`, "
     .. "and calculate in float by vload_half and vstore_half"},
   {{"undeclared identifier 'enqueue_kernel'", "symbol '__enqueue_kernel",
-    "unknown type name 'queue_t'",
+    "unknown type name 'queue_t'", "blocks support disabled",
     "pointer arguments to kernel functions[^\n]*\n[^\n]*%f[%w]queue_t%f[%W]"},
     "enqueue_kernel needs a device with dev.max_on_device_queues above 0 and "
     .. 'options = "-cl-std=CL3.0"; else launch the next kernel from Lua'},

@@ -30,20 +30,19 @@ local function query(names, more)
   return rows
 end
 
--- The place of a device of NVIDIA on its bus as nvidia-smi writes it, or nil.
-local function place(device)
-  local info = device:info()
-  local slot = info.nv_pci_slot_id
-  return slot and ("%08X:%02X:%02X.%d"):format(info.nv_pci_domain_id or 0,
-    info.nv_pci_bus_id, slot >> 3, slot & 7)
+-- The name of a device of NVIDIA as nvidia-smi writes it, or nil.
+local function name_of(device)
+  local id = device.nv_warp_size and device:info().uuid
+  return id and ("GPU-%s-%s-%s-%s-%s"):format(id:sub(1, 8), id:sub(9, 12),
+    id:sub(13, 16), id:sub(17, 20), id:sub(21)) or nil
 end
 
 --- power.meter(device) -> meter, or nil and the reason
 --- What reads the power of a device.
 function M.meter(device)
-  local at = place(device)
-  for _, row in ipairs(at and query "pci.bus_id,power.draw" or {}) do
-    if row[1]:upper() == at and tonumber(row[2]) then
+  local at = name_of(device)
+  for _, row in ipairs(at and query "uuid,power.draw" or {}) do
+    if row[1] == at and tonumber(row[2]) then
       return setmetatable({at = at}, Meter)
     end
   end
