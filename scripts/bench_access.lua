@@ -115,7 +115,8 @@ static bool good(CUresult r, const char *name, const char *call) {
 // Runs a kernel and compares its result with OpenCL's; 1 where that fails.
 static int launch(const char *name, const char *ptx, long level,
                   const unsigned *n, std::vector<Arg> args) {
-#define TRY(call) if (!good(call, name, #call)) return 1
+#define TRY(call) \
+  do { if (!good(call, name, #call)) return 1; } while (0)
   static char log[1 << 16];
   CUjit_option options[] = {CU_JIT_OPTIMIZATION_LEVEL,
       CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};

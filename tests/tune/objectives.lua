@@ -238,23 +238,25 @@ t.test("a launch takes the power that nvidia-smi tells, by its time",
   function()
     scratch.create("nvidia-smi", [[#!/bin/sh
 case "$*" in
-*-lms*) test "$2" = 00000000:3B:01.2 && while echo 100; do sleep 0.05; done ;;
-*) printf '00000000:3A:00.0, 9\n00000000:3B:01.2, 60.5\n' ;;
+*-lms*) test "$2" = GPU-c663400e-6305-ca2a-bb03-947fec416f93 && while echo 100; do sleep 0.05; done ;;
+*) echo 'GPU-00000000-6305-ca2a-bb03-947fec416f93, 9'
+  echo 'GPU-c663400e-6305-ca2a-bb03-947fec416f93, 60.5' ;;
 esac]])
     scratch.create("script.lua", [[
 local power = require "clshell.measure.power"
-local function device(bus)
-  return {name = "a GPU", info = function()
-    return {nv_pci_bus_id = bus, nv_pci_slot_id = 10, nv_pci_domain_id = 0}
+local function device(id)
+  return {name = "a GPU", nv_warp_size = 32, info = function()
+    return {uuid = id}
   end}
 end
 local launches, begin = 0, cl.now()
-local joule = power.meter(device(0x3b)):joule{sample = function(n)
+local meter = power.meter(device "c663400e6305ca2abb03947fec416f93")
+local joule = meter:joule{sample = function(n)
   launches = launches + n
   cl.sleep(0.01 * n)
 end}
 print(joule >= 1 and joule <= 100 * (cl.now() - begin) / launches)
-print(power.meter(device(0x3c)))]])
+print(power.meter(device "d663400e6305ca2abb03947fec416f93"))]])
     local out, errors = scratch.sh "chmod +x nvidia-smi; PATH=$PWD:$PATH\n\z
       $clshell -q script.lua"
     t.eq(out, "true\nnil\tnothing tells the power of a GPU; nvidia-smi does "
