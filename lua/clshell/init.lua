@@ -30,6 +30,9 @@ debug.getregistry()["cl.setarray"] = function(h, value)
   load_array()
   require "clshell.array.expression".methods.set(h, value)
 end
+debug.getregistry()["cl.words"] = function(class, key)
+  return require "clshell.array.words"(class, key)
+end
 for _, name in ipairs(array.cl) do
   cl[name] = function(...)
     load_array()

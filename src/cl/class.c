@@ -154,9 +154,25 @@ static int byname(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Pushes the rest of a message: the near name, else a short list of all. */
-static const char *pushremedy(lua_State *L, const char *key,
-                              const char *names[], int n) {
+/* Pushes what the registry's function cl.words knows for the key of another
+** library, such as NumPy: text, or nil. */
+static const char *pushword(lua_State *L, const Class *class,
+                            const char *key) {
+  if (lua_getfield(L, LUA_REGISTRYINDEX, "cl.words") != LUA_TFUNCTION)
+    return NULL;
+  lua_pushstring(L, class->name);
+  lua_pushstring(L, key);
+  lua_call(L, 2, 1);
+  return lua_tostring(L, -1);
+}
+
+/* Pushes the rest of a message: what is meant or the near name, else a short
+** list of all. */
+static const char *pushremedy(lua_State *L, const Class *class,
+                              const char *key, const char *names[], int n) {
+  const char *word = pushword(L, class, key);
+  if (word != NULL)
+    return lua_pushfstring(L, "; here it is %s", word);
   const char *near = clsh_nearest(key, names);
   if (near != NULL)
     return lua_pushfstring(L, "; did you mean '%s'?", near);
@@ -184,7 +200,7 @@ static int nokey(lua_State *L, const Class *class) {
   names[n] = NULL;
   const char *key = lua_tostring(L, 2);
   return clsh_error(L, "%s %s has no field or method '%s'%s", article(class),
-                    class->name, key, pushremedy(L, key, names, n));
+                    class->name, key, pushremedy(L, class, key, names, n));
 }
 
 /*

@@ -182,6 +182,12 @@ t.test("what Arrays cannot be", function()
   t.raises(function() a:set() end, "takes 1 indexes; got 0")
   t.raises(function() return a + cl.array("float4", 3) end, 'b:as "float"')
   t.raises(function() return a < a end, "x:lt(y)")
+  for x, get in pairs{[a] = "x[i], as", [b] = "x:read()", [b + 1] = "x:read()"}
+  do
+    t.raises(function() return x.T end, "'T'; here it is x:transpose()")
+    t.raises(function() return x.get end, "'get'; here it is " .. get)
+    t.raises(function() return x.summ end, "did you mean 'sum'?")
+  end
   local k = cl.kernel "kernel void f(global int *x) { x[0] = 1; }"
   t.raises(function() k:range(1)(a + 1) end,
     "a launch takes Buffers; got an Expression int[3] of Arrays")

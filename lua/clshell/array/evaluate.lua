@@ -12,6 +12,7 @@ local onhost = require "clshell.array.onhost"
 local statement = require "clshell.array.statement"
 local text = require "clshell.base.text"
 local types = require "clshell.array.types"
+local words = require "clshell.array.words"
 require "clshell.array.views"
 
 local M = {}
@@ -319,10 +320,12 @@ function meta.__index(e, key)
     cl.error("the elements of an Expression are not calculated yet; read them "
       .. "first: e:read()[1]")
   end
-  local near = type(key) == "string"
+  local word = words("Expression", key)
+  local near = not word and type(key) == "string"
     and cl.nearest(key, text.keys(methods))
   cl.error(("an Expression has no field or method '%s'%s"):format(
-    tostring(key), near and ("; did you mean '%s'?"):format(near) or ""),
+    tostring(key), word and "; here it is " .. word
+    or near and ("; did you mean '%s'?"):format(near) or ""),
     {hint = e.kind.op == "leaf"
       and "e:set(x) sets its elements; e:eval() gives a Buffer, a copy"
       or "e:eval() gives a Buffer"})

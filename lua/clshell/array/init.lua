@@ -10,8 +10,9 @@
 -- scans.lua scans and hostscans.lua those of Arrays, places.lua what moves
 -- elements, variance.lua variances; map.lua does cl.map, hostmap.lua that of
 -- Arrays, for which formula.lua reads OpenCL C; names.lua lists the names that
--- a session has before it loads the room. sort/methods.lua adds the methods
--- that sort, and random those that make random numbers.
+-- a session has before it loads the room, words.lua those that NumPy has.
+-- sort/methods.lua adds the methods that sort, and random those that make
+-- random numbers.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
