@@ -102,6 +102,23 @@ t.test("a large mean does not cancel", function()
   end)
 end)
 
+t.test("the error keeps its bound", function()
+  local n = 100000
+  local step = 2.0^-24 * 12 * math.log(n, 2) -- of Buffer:sum
+  for _, shift in ipairs{0, 100} do
+    local h <close> = cl.array("float", n):normal(t.seed, shift, 0.5)
+    local want, size = truth(list(h)), (h:abs()):mean()
+    local x <close> = cl.buffer("float", n, h)
+    for _, got in ipairs{x:var(), list(x:var(1))[1]} do
+      local limit = want * (step + 4 * 2.0^-24)
+        + ((step + 2.0^-23) * size)^2
+      t.ok(math.abs(got - want) <= limit, ("%g off by %g, seed %d"):format(
+        want, got - want, t.seed))
+    end
+    t.ok(math.abs(h:var() - want) <= want * 2.0^-40)
+  end
+end)
+
 t.test("what has no variance", function()
   local h = cl.array("float", {2, 3}, 1)
   both(h, function(x)
