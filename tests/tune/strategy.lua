@@ -60,9 +60,10 @@ for _, name in ipairs(strategy.names) do
     end)
 end
 
--- As search, with up to k points asked for ahead of their measurement. Returns
--- the best value, the points and how many of them were known ahead.
-local function search_ahead(name, s, value, count, seed, k)
+-- As search, with up to k points asked for ahead of their measurement, and
+-- `more`. Returns the best value, the points and how many of them were known
+-- ahead.
+local function search_ahead(name, s, value, count, seed, k, more)
   local ask, tell, ahead = strategy.new(name, s, space.random(seed))
   local known, order, best, idle, built, hits = {}, {}, math.huge, 0, {}, 0
   while #order < count and idle < 10000 do
@@ -75,7 +76,7 @@ local function search_ahead(name, s, value, count, seed, k)
       if built[id] then
         hits = hits + 1
       else
-        for _, other in ipairs(ahead(k - 1)) do
+        for _, other in ipairs(ahead(k - 1, more)) do
           t.ok(math.type(other) == "integer" and other >= 1 and other <= #s)
           built[other] = true
         end
@@ -95,6 +96,9 @@ for _, name in ipairs(strategy.names) do
     local _, plain = search(name, s, value, 60, t.seed)
     local _, one = search_ahead(name, s, value, 60, t.seed, 1)
     t.eq(one, plain) -- one at a time is the search without it
+    local _, same, more = search_ahead(name, s, value, 60, t.seed, 1, 7)
+    t.eq(same, plain) -- and more are told only where nothing is chosen for it
+    t.eq(more > 0, name ~= "surrogate")
     local order, hits = select(2, search_ahead(name, s, value, 60, t.seed, 8))
     if name ~= "genetic" and name ~= "surrogate" then
       t.eq(order, plain) -- looking ahead changes nothing

@@ -199,10 +199,10 @@ end
 
 --- builders:prepare(id, ahead, wanted, left, seconds) -> reason, or nil
 --- Builds the programs of a point, which is measured next, and of those that
---- ahead(k) lists where wanted(id) holds. Does nothing where the point is
---- built already. `left`: the points that the search may still measure, and
---- the seconds for that. The reason is that of a process that the point has
---- ended, the one that measures.
+--- ahead(k, more) of the strategy lists where wanted(id) holds. Does nothing
+--- where the point is built already. `left`: the points that the search may
+--- still measure, and the seconds for that. The reason is that of a process
+--- that the point has ended, the one that measures.
 function Builders:prepare(id, ahead, wanted, left, seconds)
   if id ~= self.visited then
     self:visit(id)
@@ -218,7 +218,8 @@ function Builders:prepare(id, ahead, wanted, left, seconds)
   local ids, listed = {id}, {[id] = true}
   local most = #self.children + (self.source.worker and 1 or 0)
   if most > 1 then
-    for _, other in ipairs(ahead(math.min(DEPTH * most, left) - 1)) do
+    local all, needed = math.min(DEPTH * most, left), math.min(most, left)
+    for _, other in ipairs(ahead(needed - 1, all - needed)) do
       if not (self.ready[other] or listed[other]) and wanted(other) then
         ids[#ids + 1], listed[other] = other, true
       end

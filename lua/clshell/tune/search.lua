@@ -168,8 +168,8 @@ function Search:run()
   end
   for i, id in ipairs(first) do
     if not self.seen[id] and not self:over() then
-      told[#told + 1] = self:visit(id, function(k)
-        return table.move(first, i + 1, math.min(i + k, #first), 1, {})
+      told[#told + 1] = self:visit(id, function(k, more)
+        return table.move(first, i + 1, math.min(i + k + more, #first), 1, {})
       end)
     end
   end

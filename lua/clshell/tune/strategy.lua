@@ -1,10 +1,11 @@
 -- tune/strategy.lua - the order in which a search measures the points of a
 -- space, as functions: ask() -> number of a point, or nil at the end, and
 -- tell(number, value); value is nil where the point failed, and lower is
--- better. ahead(k), between the two, lists up to k points that it will ask for
--- next, as far as it knows them, so that they can be built together. Most
--- strategies only look ahead; genetic and surrogate then choose these points
--- before they are told of the ones before.
+-- better. ahead(k, more), between the two, lists up to k points that it will
+-- ask for next, as far as it knows them, so that they can be built together,
+-- and up to `more` behind them. Most strategies only look ahead; genetic and
+-- surrogate then choose k points before they are told of the ones before, and
+-- no more for the sake of `more`.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -36,10 +37,10 @@ local function sequential(body)
     return id
   end, function(_, v)
     value = v
-  end, function(k)
+  end, function(k, more)
     together = k + 1
-    return list and table.move(list, at + 1, math.min(at + k, #list), 1, {})
-      or {}
+    return list and table.move(list, at + 1, math.min(at + k + (more or 0),
+      #list), 1, {}) or {}
   end
 end
 
@@ -77,9 +78,9 @@ function M.exhaustive(space)
   return function()
     id = id + 1
     return id <= #space and id or nil
-  end, function() end, function(k)
+  end, function() end, function(k, more)
     local list = {}
-    for i = id + 1, math.min(id + k, #space) do
+    for i = id + 1, math.min(id + k + (more or 0), #space) do
       list[#list + 1] = i
     end
     return list
@@ -103,7 +104,8 @@ function M.random(space, random)
   end
   return function()
     return table.remove(drawn, 1) or draw()
-  end, function() end, function(k)
+  end, function() end, function(k, more)
+    k = k + (more or 0)
     for i = #drawn + 1, k do
       drawn[i] = draw()
     end
