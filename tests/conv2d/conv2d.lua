@@ -6,8 +6,7 @@ local t = require "t"
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local conv2d = require "clshell.conv2d"
-local help = require "clshell.help"
-local lesson = require "clshell.explain.lesson"
+local ladder = require "ladder"
 local matrix = require "clshell.data.matrix"
 local rungs = require "clshell.conv2d.rungs"
 local tune = require "clshell.tune"
@@ -20,16 +19,8 @@ local device = t.device()
 local SHAPES = {{1, 1, 3, 5}, {1, 90, 3, 5}, {90, 1, 3, 5}, {33, 70, 3, 5},
   {67, 130, 4, 12}, {5, 6, 9, 7}, {70, 300, 9, 7}}
 
--- Verifies a rung; one that the device refuses is a skip with the reason.
-local function verified(name, params, shape)
-  local fits, why = conv2d.check(name, params, shape)
-  if not fits then
-    t.skip(why)
-  end
-  local r = conv2d.verify(name, params, shape)
-  t.ok(r.ok, ("%s, %s: %s, bound %s, at %s, %s"):format(name,
-    table.concat(shape, "x"), r.err, r.bound, r.row, r.col))
-  return r
+local function verified(...)
+  return ladder.verified(conv2d, ...)
 end
 
 -- Work-groups inside, at each edge, and with vectors cut by the last column.
@@ -59,15 +50,7 @@ for _, rung in ipairs(rungs) do
   end)
 
   t.test(rung.name .. ": the ends of every parameter", function()
-    for _, param in ipairs(rung.params) do
-      local values = param.values
-      for _, value in ipairs{values[1], values[#values]} do
-        local params = {[param.name] = value}
-        if conv2d.check(rung.name, params, {40, 140, 3, 5}) then
-          verified(rung.name, params, {40, 140, 3, 5})
-        end
-      end
-    end
+    ladder.each_value(conv2d, rung, {{40, 140, 3, 5}}, true)
   end)
 
   t.test(rung.name .. ": rows with gaps, in all three", function()
@@ -123,12 +106,7 @@ end)
 
 t.test("wrong operands are told in words", function()
   local A = matrix.ones(4, 4)
-  local function raises(words, ...)
-    local args = table.pack(...)
-    t.raises(function()
-      conv2d(table.unpack(args, 1, args.n))
-    end, words)
-  end
+  local raises = ladder.raises(conv2d)
   raises("conv2d: F must be a Buffer, an Array or a nested table; got nothing",
     A)
   raises("conv2d: F must be a matrix; got a vector of 3 float", A, {1, 2, 3})
@@ -145,23 +123,12 @@ t.test("bench, tune and lesson", function()
     "40x50x3x5 float", true, "cold", 4 * (2 * 2000 + 15), 2 * 2000 * 15})
   t.eq(tune("conv2d.naive", {40, 50, 3, 5}, {evaluations = 2}).title,
     "40x50x3x5 float")
-  local rows = {}
-  for i, name in ipairs{"naive", "constant", "tiled", "register"} do
-    rows[i] = conv2d.bench(name, {lx = 16, ly = 4}, {64, 64, 5, 5},
-      {seconds = 0.02})
-    t.ok(#lesson(rows[i]) > 0)
-  end
-  local words = lesson.ladder(rows, {access = false}):gsub("%s+", " ")
-  t.ok(words:find("constant over naive", 1, true), words)
+  ladder.lessons(conv2d, {"naive", "constant", "tiled", "register"},
+    {lx = 16, ly = 4}, {64, 64, 5, 5}, "constant over naive")
 end)
 
 t.test("help", function()
-  local page = help.text "conv2d"
-  for _, words in ipairs{"conv2d(A, F [, opts]) -> B, event", "zeros",
-      "conv2d.define(rung)"} do
-    t.ok(page:find(words, 1, true), words .. " is not in\n" .. page)
-  end
-  t.ok(help.text "conv2d.vector":find("NDRange", 1, true))
+  ladder.pages(conv2d, "vector", "conv2d(A, F [, opts]) -> B, event", "zeros")
 end)
 
 t.done()

@@ -6,8 +6,7 @@ local t = require "t"
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local gemv = require "clshell.gemv"
-local help = require "clshell.help"
-local lesson = require "clshell.explain.lesson"
+local ladder = require "ladder"
 local matrix = require "clshell.data.matrix"
 local rungs = require "clshell.gemv.rungs"
 local tune = require "clshell.tune"
@@ -25,27 +24,14 @@ local SHAPES = {{1, 1}, {1, 300}, {300, 1}, {7, 16}, {64, 64}, {129, 67},
 local TRANSPOSED = {columns = true, split = true, strips = true,
   simd_split = true}
 
--- Verifies a rung on a shape; one that the device refuses is a skip with the
--- reason.
-local function verified(name, params, shape)
-  local fits, why = gemv.check(name, params, shape)
-  if not fits then
-    t.skip(why)
-  end
-  local r = gemv.verify(name, params, shape)
-  t.ok(r.ok, ("%s, %dx%d %s: %s, bound %s, row %s"):format(name, shape[1],
-    shape[2], shape.type or "", r.err, r.bound, r.row))
-  return r
-end
-
 for _, rung in ipairs(rungs) do
   local trans = TRANSPOSED[rung.name] or false
   t.test(rung.name .. ": every type and shape, with alpha and beta", function()
     for _, type in ipairs(TYPES) do
       for _, shape in ipairs(SHAPES) do
         for _, beta in ipairs{0, -1.5} do
-          local r = verified(rung.name, nil, {shape[1], shape[2], type = type,
-            trans = trans, alpha = 0.5, beta = beta})
+          local r = ladder.verified(gemv, rung.name, nil, {shape[1],
+            shape[2], type = type, trans = trans, alpha = 0.5, beta = beta})
           t.eq(r.bound, verify.bound(type, shape[trans and 1 or 2]))
         end
       end
@@ -53,15 +39,8 @@ for _, rung in ipairs(rungs) do
   end)
 
   t.test(rung.name .. ": every value of every parameter", function()
-    for _, param in ipairs(rung.params) do
-      for _, value in ipairs(param.values) do
-        local params = {[param.name] = value}
-        if gemv.check(rung.name, params, {270, 99, trans = trans}) then
-          verified(rung.name, params, {270, 99, trans = trans})
-          verified(rung.name, params, {5, 1029, trans = trans})
-        end
-      end
-    end
+    ladder.each_value(gemv, rung, {{270, 99, trans = trans},
+      {5, 1029, trans = trans}})
   end)
 
   t.test(rung.name .. ": a view, whose rows have gaps", function()
@@ -116,12 +95,7 @@ t.test("with beta = 0, y is not read: NaN there does not count", function()
 end)
 
 t.test("wrong operands are told in words", function()
-  local function raises(text, ...)
-    local args = table.pack(...)
-    t.raises(function()
-      gemv(table.unpack(args, 1, args.n))
-    end, text)
-  end
+  local raises = ladder.raises(gemv)
   raises("gemv: A must be a matrix; got a vector of 2 float", {1, 2}, {1})
   raises("gemv: x must be a Buffer, an Array or a nested table; got nothing",
     A)
@@ -154,13 +128,8 @@ t.test("bench, tune, lesson and the way of a choice", function()
   t.ok(not TRANSPOSED[gemv.choice{50, 40}.rung])
   t.eq(bench("gemv.plain_c", {50, 40}).ok, true)
   t.eq(tune("gemv.naive", {50, 40}, {evaluations = 2}).title, "50x40 float")
-  local rows = {}
-  for i, name in ipairs{"naive", "group", "lanes", "vector"} do
-    rows[i] = gemv.bench(name, {wg = 32}, {64, 64}, {seconds = 0.02})
-    t.ok(#lesson(rows[i]) > 0)
-  end
-  local text = lesson.ladder(rows, {access = false}):gsub("%s+", " ")
-  t.ok(text:find("group over naive", 1, true), text)
+  ladder.lessons(gemv, {"naive", "group", "lanes", "vector"}, {wg = 32},
+    {64, 64}, "group over naive")
 end)
 
 t.test("the traffic model sees neighbours that read a row apart", function()
@@ -176,12 +145,8 @@ t.test("the traffic model sees neighbours that read a row apart", function()
 end)
 
 t.test("help", function()
-  local page = help.text "gemv"
-  for _, words in ipairs{"gemv(A, x [, opts]) -> y, event", "simd_split",
-      "gemv.define(rung)"} do
-    t.ok(page:find(words, 1, true), words .. " is not in\n" .. page)
-  end
-  t.ok(help.text "gemv.vector":find("NDRange", 1, true))
+  ladder.pages(gemv, "vector", "gemv(A, x [, opts]) -> y, event",
+    "simd_split")
 end)
 
 t.done()

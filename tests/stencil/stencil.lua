@@ -5,8 +5,7 @@
 local t = require "t"
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
-local help = require "clshell.help"
-local lesson = require "clshell.explain.lesson"
+local ladder = require "ladder"
 local matrix = require "clshell.data.matrix"
 local rungs = require "clshell.stencil.rungs"
 local stencil = require "clshell.stencil"
@@ -24,41 +23,26 @@ local SHAPES = {{1, 1}, {1, 70}, {70, 1}, {2, 2}, {3, 3}, {17, 33}, {64, 64},
   {35, 132}, {130, 67}}
 local WEIGHTS = {centre = -3, left = 0.5, right = 2, up = -1, down = 1.25}
 
-local function verified(name, params, shape)
-  local fits, why = stencil.check(name, params, shape)
-  if not fits then
-    t.skip(why)
-  end
-  local s = {table.unpack(shape)}
-  s.type = shape.type
+local function weighted(rows, cols, type)
+  local s = {rows, cols, type = type}
   for key, value in pairs(WEIGHTS) do
     s[key] = value
   end
-  local r = stencil.verify(name, params, s)
-  t.ok(r.ok, ("%s, %dx%d: %s, bound %s, at %s, %s"):format(name, shape[1],
-    shape[2], r.err, r.bound, r.row, r.col))
-  return r
+  return s
 end
 
 for _, rung in ipairs(rungs) do
   t.test(rung.name .. ": every type and shape, five weights", function()
     for _, type in ipairs(TYPES) do
       for _, shape in ipairs(SHAPES) do
-        shape.type = type
-        t.eq(verified(rung.name, nil, shape).bound, verify.bound(type, 9))
+        t.eq(ladder.verified(stencil, rung.name, nil, weighted(shape[1],
+          shape[2], type)).bound, verify.bound(type, 9))
       end
     end
   end)
 
   t.test(rung.name .. ": every value of every parameter", function()
-    for _, param in ipairs(rung.params) do
-      for _, value in ipairs(param.values) do
-        local params = {[param.name] = value}
-        if stencil.check(rung.name, params, {75, 140}) then
-          verified(rung.name, params, {75, 140})
-        end
-      end
-    end
+    ladder.each_value(stencil, rung, {weighted(75, 140)})
   end)
 
   t.test(rung.name .. ": rows with gaps, in A and in B", function()
@@ -107,12 +91,7 @@ end)
 
 t.test("wrong operands are told in words", function()
   local A = matrix.ones(4, 4)
-  local function raises(text, ...)
-    local args = table.pack(...)
-    t.raises(function()
-      stencil(table.unpack(args, 1, args.n))
-    end, text)
-  end
+  local raises = ladder.raises(stencil)
   raises "stencil: A must be a Buffer, an Array or a nested table; got nothing"
   raises("stencil: A must be a matrix; got a vector of 3 float", {1, 2, 3})
   raises("stencil: B must not share memory with A", A, {B = A})
@@ -130,22 +109,13 @@ t.test("bench, tune and lesson", function()
     "40x50 float", true, "cold", 2 * 4 * 2000, 9 * 38 * 48})
   t.eq(bench("stencil", {1, 1}, nil, {seconds = 0.02}).ok, true)
   t.eq(tune("stencil.rows", {40, 50}, {evaluations = 2}).title, "40x50 float")
-  local rows = {}
-  for i, name in ipairs{"naive", "tiled", "rows", "vector"} do
-    rows[i] = stencil.bench(name, {lx = 32}, {64, 64}, {seconds = 0.02})
-    t.ok(#lesson(rows[i]) > 0)
-  end
-  local text = lesson.ladder(rows, {access = false}):gsub("%s+", " ")
-  t.ok(text:find("vector over rows", 1, true), text)
+  ladder.lessons(stencil, {"naive", "tiled", "rows", "vector"}, {lx = 32},
+    {64, 64}, "vector over rows")
 end)
 
 t.test("help", function()
-  local page = help.text "stencil"
-  for _, words in ipairs{"stencil(A [, opts]) -> B, event", "Dirichlet",
-      "stencil.define(rung)"} do
-    t.ok(page:find(words, 1, true), words .. " is not in\n" .. page)
-  end
-  t.ok(help.text "stencil.vector":find("NDRange", 1, true))
+  ladder.pages(stencil, "vector", "stencil(A [, opts]) -> B, event",
+    "Dirichlet")
 end)
 
 t.done()

@@ -1,8 +1,11 @@
 -- ladder.lua - what the tests of the kernel families share: the
--- configurations to try, and data whose results are exact
+-- configurations to try, results that are right, data whose results are
+-- exact, wrong calls, lessons and pages of help
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local help = require "clshell.help"
+local lesson = require "clshell.explain.lesson"
 local rungs = require "clshell.family.rung"
 local t = require "t"
 
@@ -98,6 +101,73 @@ function M.try(rung, seed, try)
   if ran == 0 then
     t.skip(reason)
   end
+end
+
+--- ladder.verified(family, name, params, shape) -> result
+--- Verifies a rung on a shape or operands; the test is skipped with the reason
+--- where the device refuses.
+function M.verified(family, name, params, shape)
+  local fits, why = family.check(name, params, shape)
+  if not fits then
+    t.skip(why)
+  end
+  local r = family.verify(name, params, shape)
+  t.ok(r.ok, ("%s, %s %s: %s, bound %s, at %s, %s"):format(name,
+    table.concat(shape, "x"), shape.type or "", r.err, r.bound, r.row,
+    r.col))
+  return r
+end
+
+--- ladder.each_value(family, rung, shapes [, ends])
+--- Verifies a rung on shapes with each value of each parameter, the others
+--- at their defaults, where the device accepts that; with `ends` the first
+--- and the last value alone.
+function M.each_value(family, rung, shapes, ends)
+  for _, param in ipairs(rung.params) do
+    local values = param.values
+    for i, value in ipairs(values) do
+      local params = {[param.name] = value}
+      if (not ends or i == 1 or i == #values)
+          and family.check(rung.name, params, shapes[1]) then
+        for _, shape in ipairs(shapes) do
+          M.verified(family, rung.name, params, shape)
+        end
+      end
+    end
+  end
+end
+
+--- ladder.raises(f) -> raises(text, ...)
+--- A function that tries f(...), which has to raise an error with that text.
+function M.raises(f)
+  return function(text, ...)
+    local args = table.pack(...)
+    t.raises(function()
+      f(table.unpack(args, 1, args.n))
+    end, text)
+  end
+end
+
+--- ladder.lessons(family, names, params, shape, text)
+--- Measures rungs; each has a lesson, and that of them all has the text.
+function M.lessons(family, names, params, shape, text)
+  local rows = {}
+  for i, name in ipairs(names) do
+    rows[i] = family.bench(name, params, shape, {seconds = 0.02})
+    t.ok(#lesson(rows[i]) > 0)
+  end
+  local found = lesson.ladder(rows, {access = false}):gsub("%s+", " ")
+  t.ok(found:find(text, 1, true), found)
+end
+
+--- ladder.pages(family, rung, ...)
+--- The page of a family has these words, that of the rung its NDRange.
+function M.pages(family, rung, ...)
+  local page = help.text(family.name)
+  for _, words in ipairs{family.name .. ".define(rung)", ...} do
+    t.ok(page:find(words, 1, true), words .. " is not in\n" .. page)
+  end
+  t.ok(help.text(family.name .. "." .. rung):find("NDRange", 1, true))
 end
 
 -- Element types that the device can compute with.
