@@ -6,8 +6,7 @@ local t = require "t"
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local family = require "clshell.family"
-local help = require "clshell.help"
-local lesson = require "clshell.explain.lesson"
+local ladder = require "ladder"
 local reduce = require "clshell.reduce"
 local rungs = require "clshell.reduce.rungs"
 local tune = require "clshell.tune"
@@ -32,14 +31,8 @@ for _, rung in ipairs(rungs) do
     for _, type in ipairs(TYPES) do
       for _, op in ipairs{"sum", "min", "max"} do
         for _, n in ipairs(SIZES) do
-          local shape = {n = n, type = type, op = op}
-          local fits, why = runs(rung.name, nil, shape)
-          if not fits then
-            t.skip(why)
-          end
-          local r = reduce.verify(rung.name, nil, shape)
-          t.ok(r.ok, ("%s of %d %s: %s, bound %s"):format(op, n, type, r.err,
-            r.bound))
+          local r = ladder.verified(reduce, rung.name, nil, {n = n,
+            type = type, op = op})
           t.eq(r.bound, type == "int" and 0 or verify.bound(type,
             op == "sum" and n or 1))
         end
@@ -48,18 +41,7 @@ for _, rung in ipairs(rungs) do
   end)
 
   t.test(rung.name .. ": every value of every parameter", function()
-    for _, param in ipairs(rung.params) do
-      for _, value in ipairs(param.values) do
-        for _, n in ipairs{2, 333, 70001} do
-          local params = {[param.name] = value}
-          if runs(rung.name, params, {n = n}) then
-            local r = reduce.verify(rung.name, params, {n = n})
-            t.ok(r.ok, ("%s=%s, n = %d: %s"):format(param.name, value, n,
-              r.err))
-          end
-        end
-      end
-    end
+    ladder.each_value(reduce, rung, {{n = 2}, {n = 333}, {n = 70001}})
   end)
 end
 
@@ -127,12 +109,7 @@ t.test("NaN is the result, wherever it stands", function()
 end)
 
 t.test("wrong operands are told in words", function()
-  local function raises(text, ...)
-    local args = table.pack(...)
-    t.raises(function()
-      reduce(table.unpack(args, 1, args.n))
-    end, text)
-  end
+  local raises = ladder.raises(reduce)
   raises("reduce: x must be a Buffer, an Array or a nested table; got nothing")
   raises('reduce: op must be one of sum, min, max; got "mean"', {1, 2},
     {op = "mean"})
@@ -154,14 +131,8 @@ t.test("bench, tune and lesson without and with the name of a kernel",
       {reduce.choice{1 << 12}.rung, 4 * 4097, 4095})
     local best = tune("reduce.last_steps", {1 << 12}, {evaluations = 3})
     t.eq(best.title, "4096 float")
-    local rows = {}
-    for i, name in ipairs{"modulo", "strided", "sequential"} do
-      rows[i] = reduce.bench(name, {wg = 32}, {4096}, {seconds = 0.02})
-      t.ok(#lesson(rows[i]) > 0)
-    end
-    local text = lesson.ladder(rows, {access = false}):gsub("%s+", " ")
-    t.ok(text:find("strided over modulo", 1, true), text)
-    t.ok(text:find("sequential over strided", 1, true), text)
+    ladder.lessons(reduce, {"modulo", "strided", "sequential"}, {wg = 32},
+      {4096}, "strided over modulo", "sequential over strided")
   end)
 
 t.test("the traffic model sees the bank conflicts of `strided` alone",
@@ -181,12 +152,8 @@ t.test("the traffic model sees the bank conflicts of `strided` alone",
   end)
 
 t.test("help and the words of its page", function()
-  local page = help.text "reduce"
-  for _, words in ipairs{"reduce(x [, opts]) -> y, event", "grid_stride",
-      "reduce.define(rung)", '"sum", "min" or "max"'} do
-    t.ok(page:find(words, 1, true), words .. " is not in\n" .. page)
-  end
-  t.ok(help.text "reduce.grid_stride":find("NDRange", 1, true))
+  ladder.pages(reduce, "grid_stride", "reduce(x [, opts]) -> y, event",
+    '"sum", "min" or "max"')
   t.eq(require "clshell.family.list".get "reduce", reduce)
   t.raises(function()
     family.new{name = "reduce", arguments = {{"x", "n"}}, output = {"y", 1},

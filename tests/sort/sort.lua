@@ -7,6 +7,7 @@ local t = require "t"
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local help = require "clshell.help"
+local ladder = require "ladder"
 local rungs = require "clshell.sort.rungs"
 local sort = require "clshell.sort"
 local tune = require "clshell.tune"
@@ -21,22 +22,12 @@ if device:has "cl_khr_fp64" then
 end
 local ORDERS = {"ascending", "descending"}
 
-local function verify(name, params, shape)
-  local fits, why = sort.check(name, params, shape)
-  if not fits then
-    t.skip(why)
-  end
-  local r = sort.verify(name, params, shape)
-  t.ok(r.ok, ("%s of %d %s, index %s, wrong at %s"):format(shape.order
-    or "ascending", shape.n, shape.type, shape.index or false, r.row))
-end
-
 for i, rung in ipairs(rungs) do
   t.test(rung.name .. ": types and sizes", function()
     for j, type in ipairs(TYPES) do
       if (i + j) % 2 == 0 or type == "float" then
         for _, n in ipairs{1, 7, 1000, 5001} do
-          verify(rung.name, nil, {n = n, type = type,
+          ladder.verified(sort, rung.name, nil, {n = n, type = type,
             order = ORDERS[(i + j) // 2 % 2 + 1], index = j // 4 % 2 == 0})
         end
       end
@@ -44,16 +35,7 @@ for i, rung in ipairs(rungs) do
   end)
 
   t.test(rung.name .. ": every value of every parameter", function()
-    for _, param in ipairs(rung.params or {}) do
-      for _, value in ipairs(param.values) do
-        local params = {[param.name] = value}
-        local shape = {n = 9001, type = "uchar", index = true}
-        if sort.check(rung.name, params, shape) then
-          local r = sort.verify(rung.name, params, shape)
-          t.ok(r.ok, ("%s=%s: wrong at %s"):format(param.name, value, r.row))
-        end
-      end
-    end
+    ladder.each_value(sort, rung, {{n = 9001, type = "uchar", index = true}})
   end)
 end
 

@@ -103,6 +103,16 @@ function M.try(rung, seed, try)
   end
 end
 
+-- The sizes and options of a shape: "n=1000 type=int".
+local function words_of(shape)
+  local words = {}
+  for key, value in pairs(shape) do
+    words[#words + 1] = ("%s=%s"):format(key, value)
+  end
+  table.sort(words)
+  return table.concat(words, " ")
+end
+
 --- ladder.verified(family, name, params, shape) -> result
 --- Verifies a rung on a shape or operands; the test is skipped with the reason
 --- where the device refuses.
@@ -112,24 +122,23 @@ function M.verified(family, name, params, shape)
     t.skip(why)
   end
   local r = family.verify(name, params, shape)
-  t.ok(r.ok, ("%s, %s %s: %s, bound %s, at %s, %s"):format(name,
-    table.concat(shape, "x"), shape.type or "", r.err, r.bound, r.row,
-    r.col))
+  t.ok(r.ok, ("%s with %s, %s: %s, bound %s, at %s, %s"):format(name,
+    words_of(params or {}), words_of(shape), r.err, r.bound, r.row, r.col))
   return r
 end
 
 --- ladder.each_value(family, rung, shapes [, ends])
---- Verifies a rung on shapes with each value of each parameter, the others
---- at their defaults, where the device accepts that; with `ends` the first
---- and the last value alone.
+--- Verifies a rung with each value of each parameter, the others at their
+--- defaults, on those of the shapes where the device accepts that; with `ends`
+--- with the first and the last value alone.
 function M.each_value(family, rung, shapes, ends)
-  for _, param in ipairs(rung.params) do
+  for _, param in ipairs(rung.params or {}) do
     local values = param.values
     for i, value in ipairs(values) do
-      local params = {[param.name] = value}
-      if (not ends or i == 1 or i == #values)
-          and family.check(rung.name, params, shapes[1]) then
-        for _, shape in ipairs(shapes) do
+      for _, shape in ipairs((not ends or i == 1 or i == #values) and shapes
+          or {}) do
+        local params = {[param.name] = value}
+        if family.check(rung.name, params, shape) then
           M.verified(family, rung.name, params, shape)
         end
       end
@@ -148,16 +157,18 @@ function M.raises(f)
   end
 end
 
---- ladder.lessons(family, names, params, shape, text)
---- Measures rungs; each has a lesson, and that of them all has the text.
-function M.lessons(family, names, params, shape, text)
+--- ladder.lessons(family, names, params, shape, ...)
+--- Measures rungs; each has a lesson, and that of them all has these texts.
+function M.lessons(family, names, params, shape, ...)
   local rows = {}
   for i, name in ipairs(names) do
     rows[i] = family.bench(name, params, shape, {seconds = 0.02})
     t.ok(#lesson(rows[i]) > 0)
   end
   local found = lesson.ladder(rows, {access = false}):gsub("%s+", " ")
-  t.ok(found:find(text, 1, true), found)
+  for _, text in ipairs{...} do
+    t.ok(found:find(text, 1, true), found)
+  end
 end
 
 --- ladder.pages(family, rung, ...)
