@@ -8,6 +8,7 @@ local help = require "clshell.help"
 local lesson = require "clshell.explain.lesson"
 local rungs = require "clshell.family.rung"
 local t = require "t"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -103,16 +104,6 @@ function M.try(rung, seed, try)
   end
 end
 
--- The sizes and options of a shape: "n=1000 type=int".
-local function words_of(shape)
-  local words = {}
-  for key, value in pairs(shape) do
-    words[#words + 1] = ("%s=%s"):format(key, value)
-  end
-  table.sort(words)
-  return table.concat(words, " ")
-end
-
 --- ladder.verified(family, name, params, shape) -> result
 --- Verifies a rung on a shape or operands; the test is skipped with the reason
 --- where the device refuses.
@@ -123,7 +114,8 @@ function M.verified(family, name, params, shape)
   end
   local r = family.verify(name, params, shape)
   t.ok(r.ok, ("%s with %s, %s: %s, bound %s, at %s, %s"):format(name,
-    words_of(params or {}), words_of(shape), r.err, r.bound, r.row, r.col))
+    table.concat(text.fields(params or {}), " "),
+    table.concat(text.fields(shape), " "), r.err, r.bound, r.row, r.col))
   return r
 end
 
@@ -146,19 +138,19 @@ function M.each_value(family, rung, shapes, ends)
   end
 end
 
---- ladder.raises(f) -> raises(text, ...)
---- A function that tries f(...), which has to raise an error with that text.
+--- ladder.raises(f) -> raises(words, ...)
+--- A function that tries f(...), which has to raise an error with these words.
 function M.raises(f)
-  return function(text, ...)
+  return function(words, ...)
     local args = table.pack(...)
     t.raises(function()
       f(table.unpack(args, 1, args.n))
-    end, text)
+    end, words)
   end
 end
 
 --- ladder.lessons(family, names, params, shape, ...)
---- Measures rungs; each has a lesson, and that of them all has these texts.
+--- Measures rungs; each has a lesson, and that of them all has these words.
 function M.lessons(family, names, params, shape, ...)
   local rows = {}
   for i, name in ipairs(names) do
@@ -166,8 +158,8 @@ function M.lessons(family, names, params, shape, ...)
     t.ok(#lesson(rows[i]) > 0)
   end
   local found = lesson.ladder(rows, {access = false}):gsub("%s+", " ")
-  for _, text in ipairs{...} do
-    t.ok(found:find(text, 1, true), found)
+  for _, words in ipairs{...} do
+    t.ok(found:find(words, 1, true), found)
   end
 end
 

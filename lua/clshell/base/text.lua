@@ -76,6 +76,16 @@ function M.keys(t)
   return list
 end
 
+-- The fields of a table as words: {"k=64", "m=64"}, sorted.
+function M.fields(t)
+  local list = {}
+  for name, value in next, t do
+    list[#list + 1] = ("%s=%s"):format(name, tostring(value))
+  end
+  table.sort(list)
+  return list
+end
+
 -- First and last character of the ranges that take two columns of a terminal.
 local WIDE = {0x1100, 0x115f, 0x2e80, 0x303e, 0x3041, 0xa4cf, 0xac00, 0xd7a3,
   0xf900, 0xfaff, 0xfe30, 0xfe6f, 0xff00, 0xff60, 0xffe0, 0xffe6, 0x1f300,

@@ -8,6 +8,7 @@ local compare = require "clshell.measure.compare"
 local ladder = require "clshell.explain.ladder"
 local options = require "clshell.base.options"
 local report = require "clshell.report"
+local text = require "clshell.base.text"
 local workload = require "clshell.measure.workload"
 
 local M = {}
@@ -85,19 +86,9 @@ local function side(s, samples, how)
   return r
 end
 
--- {"k=64", "m=64", "n=64"}, of parameters or of a shape.
-local function sizes(t)
-  local words = {}
-  for name, value in pairs(t) do
-    words[#words + 1] = ("%s=%s"):format(name, value)
-  end
-  table.sort(words)
-  return words
-end
-
 -- Words for a side: "gemm.tiled tile=8"
 local function words_of(s)
-  local words = sizes(s.params or {})
+  local words = text.fields(s.params or {})
   table.insert(words, 1, s[1])
   if s.type and s.type ~= "float" then
     words[#words + 1] = s.type
@@ -144,7 +135,7 @@ function List:pair(a, b, opts)
   end
   local c = self:compare(given(a), given(b), opts.cache)
   local o = outcome(c, ("%s against %s, %s"):format(words_of(b), words_of(a),
-    table.concat(sizes(b.shape), " ")))
+    table.concat(text.fields(b.shape), " ")))
   o.a, o.b = side(a, c.a, c), side(b, c.b, c)
   return o
 end

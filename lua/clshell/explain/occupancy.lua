@@ -105,11 +105,9 @@ end
 --- local_bytes, source}. NVIDIA's driver writes registers into the build log
 --- of one more build. Other drivers tell none.
 function M.kernel(rung, kernel, defines, opts, context)
-  local words = {rung.path or rung.source, kernel.name, opts}
-  for name, value in pairs(defines) do
-    words[#words + 1] = ("%s=%s"):format(name, value)
-  end
-  table.sort(words)
+  local words = text.fields(defines)
+  table.move({rung.path or rung.source, kernel.name, opts}, 1, 3, #words + 1,
+    words)
   return figures(kernel.name, assert(record.source(rung)), {
     context = context, defines = defines, name = rung.path or rung.name,
     options = opts, include = rung.path and program.folder(rung.path) or nil,

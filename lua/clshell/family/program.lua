@@ -6,6 +6,7 @@
 local binary_cache = require "clshell.family.binary_cache"
 local cl = require "cl"
 local ptx = require "clshell.family.ptx"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -69,15 +70,6 @@ function M.locate(file, folders, what)
     {hint = "looked for " .. table.concat(tried, ", ")})
 end
 
-local function define_key(defines)
-  local words = {}
-  for name, value in pairs(defines) do
-    words[#words + 1] = ("%s=%s"):format(name, value)
-  end
-  table.sort(words)
-  return table.concat(words, "\0")
-end
-
 --- program.current(program) -> boolean
 --- Whether a program is open and made of what its files hold now.
 function M.current(program)
@@ -97,7 +89,8 @@ end
 -- not apply: nil and the reason.
 function M.get(context, from, defines, options)
   local key = table.concat({
-    from.path or "", from.source or "", define_key(defines), options or "",
+    from.path or "", from.source or "",
+    table.concat(text.fields(defines), "\0"), options or "",
     from.ptx and "ptx" or "",
   }, "\1")
   local programs = built[context] or {}

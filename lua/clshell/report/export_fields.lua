@@ -28,12 +28,7 @@ local function defines(r)
   if type(r.defines) ~= "table" then
     return r.defines
   end
-  local list = {}
-  for name, value in pairs(r.defines) do
-    list[#list + 1] = ("%s=%s"):format(name, tostring(value))
-  end
-  table.sort(list)
-  return table.concat(list, " ")
+  return table.concat(text.fields(r.defines), " ")
 end
 
 local function version(r)
