@@ -35,9 +35,9 @@
 #define RESULT REAL /* element type of y */
 #define SOURCE global const REAL *restrict x
 #define START(row) 0
-#define ELEMENT(start, i) x[i]
+#define ELEMENT(start, i) x[(start) + (i)]
 #define LINE(at, n) 0
-#define LINE_ELEMENT(start, at, i, v) x[i]
+#define LINE_ELEMENT(start, at, i, v) x[(start) + (i) + (v)]
 #define KEEP(y, at, s) (y)[at] = s
 #if OP == SUM
 #define COMBINE(a, b) ((a) + (b))

@@ -25,12 +25,6 @@
 #ifndef BLOCK
 #define BLOCK 4096 /* elements per work-item */
 #endif
-#ifndef TOTALS
-#define TOTALS 0
-#endif
-#ifndef ALONE
-#define ALONE 0
-#endif
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void scan(SOURCE, ulong n, global REAL *y, global const REAL *before)
@@ -39,7 +33,7 @@ void scan(SOURCE, ulong n, global REAL *y, global const REAL *before)
   const size_t start = START(b / blocks), begin = b % blocks * BLOCK;
   const size_t end = min((ulong)begin + BLOCK, n);
   REAL sum = IDENTITY;
-  if (!TOTALS && !ALONE)
+  if (TOTALS + ALONE == 0)
     sum = before[b];
   for (size_t i = begin; i < end; i++) {
     const REAL left = sum, one = ELEMENT(start, i);

@@ -12,7 +12,8 @@
 ** same kernels, the rows of one too: they define all of these words.
 **
 ** Defines: REAL (float, double or int), INCLUSIVE (1, or 0: without the
-**   element itself).
+**   element itself); of those that find totals first: TOTALS (1: no more than
+**   these), ALONE (1: a single piece, nothing is before it).
 */
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -23,12 +24,18 @@
 #ifndef INCLUSIVE
 #define INCLUSIVE 1
 #endif
+#ifndef TOTALS
+#define TOTALS 0
+#endif
+#ifndef ALONE
+#define ALONE 0
+#endif
 
 #ifndef SOURCE
 #define SOURCE global const REAL *restrict x
 #define START(row) 0
-#define ELEMENT(start, i) x[i]
-#define PLACE(start, i) (i)
+#define ELEMENT(start, i) x[(start) + (i)]
+#define PLACE(start, i) ((start) + (i))
 #define COMBINE(a, b) ((a) + (b))
 #define IDENTITY 0
 #endif

@@ -33,7 +33,7 @@ kernel void scan(SOURCE, ulong n, ulong rows, ulong columns, global REAL *y,
   REAL sum = IDENTITY;
   if (row >= rows)
     return;
-  if (!TOTALS && !ALONE)
+  if (TOTALS + ALONE == 0)
     sum = before[k];
   for (size_t i = begin; i < end; i++) {
     const REAL left = sum, one = ELEMENT(start, i);

@@ -30,12 +30,6 @@
 #ifndef EACH
 #define EACH 16 /* elements per work-item */
 #endif
-#ifndef TOTALS
-#define TOTALS 0
-#endif
-#ifndef ALONE
-#define ALONE 0
-#endif
 #define CELL(k) ((k) + (k) / 32)
 #define UNROLL _Pragma("unroll")
 

@@ -1,7 +1,7 @@
 -- store_writer.lua - a process that keeps runs in a store until it is killed
 -- or has kept them all, and says on stdout what it has kept; for store.lua.
--- Usage: clshell store_writer.lua FILE TAG COUNT [often]; with `often` it opens
--- the store anew, and once more beside that, for each run.
+-- Usage: clshell store_writer.lua FILE TAG COUNT [often]; with `often` it
+-- opens the store anew, and once more beside that, for each run.
 -- SPDX-License-Identifier: MIT
 
 local store = require "clshell.store"

@@ -238,7 +238,8 @@ t.test("a launch takes the power that nvidia-smi tells, by its time",
   function()
     scratch.create("nvidia-smi", [[#!/bin/sh
 case "$*" in
-*-lms*) test "$2" = GPU-c663400e-6305-ca2a-bb03-947fec416f93 && while echo 100; do sleep 0.05; done ;;
+*-lms*) test "$2" = GPU-c663400e-6305-ca2a-bb03-947fec416f93 &&
+  while echo 100; do sleep 0.05; done ;;
 *) echo 'GPU-00000000-6305-ca2a-bb03-947fec416f93, 9'
   echo 'GPU-c663400e-6305-ca2a-bb03-947fec416f93, 60.5' ;;
 esac]])

@@ -156,6 +156,11 @@ local path = os.tmpname()
 print(system.private(path)) --> true
 os.remove(path)
 
+--- system.same
+local system = require "clshell.system"
+print(system.same(cl.home, cl.home .. "/lua/.."), system.same(cl.home, "/"))
+  --> true false
+
 --- system.temporary
 local system = require "clshell.system"
 local path = system.temporary ".lua"
