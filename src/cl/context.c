@@ -63,13 +63,18 @@ void clsh_context_pushended(lua_State *L) {
   lua_remove(L, -2);
 }
 
-/* Raises where a command failed as its worker ended; says why once. */
+/*
+** Raises where a command failed as its worker ended; says why once. A
+** collection takes what is kept to be used again, by weak tables: its content
+** may have gone, too.
+*/
 void clsh_context_checkworker(lua_State *L, cl_int code, const char *call) {
   if (code == WORKER_LACKS)
     clsh_error_call(L, code, call,
                     "not in a worker process; start without --worker");
   if (code != WORKER_DIED && code != CONTENT_LOST)
     return;
+  lua_gc(L, LUA_GCCOLLECT);
   clsh_context_pushnotice(L);
   const char *text = lua_tostring(L, -1);
   if (strncmp(text, WORKER_NOTICE, strlen(WORKER_NOTICE)) == 0)

@@ -433,6 +433,21 @@ t.test("a device that has failed for good gets a new worker", function()
     "true", "complete")
 end)
 
+t.test("what is kept to be used again goes with a worker", function()
+  create("kept.lua", [[
+    local fused = require "clshell.array.fused"
+    local p = cl.build "kernel void none(global int *x) { *(int *)8 = *x; }"
+    local x = cl.buffer("int", 70000, 1)
+    print(x:sum())
+    local kept = setmetatable({fused.scratch(x.context, "long", 1)},
+      {__mode = "v"})
+    local b = cl.buffer("int", 1)
+    print(kept[1] ~= nil, pcall(function() p.none:range(1)(b):wait() end))
+    print(kept[1] == nil, x:sum())]])
+  local out = sh "$clshell --worker kept.lua"
+  has(out, "70000\ntrue\tfalse", "kernel 'none'", "\ntrue\t70000\n")
+end)
+
 t.test("what the driver there tells wrongly", function()
   create("lied.lua", [[
     local p = cl.build "kernel void f(global int *x, int n) { x[0] = n; }"
