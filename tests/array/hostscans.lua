@@ -120,6 +120,7 @@ t.test("what is no text", function()
   local h = cl.array("int", 3, 1)
   for source, message in pairs{["a +"] = "an operand is missing at the end",
     ["a + c"] = "an operand is missing instead of 'c'; there are: a, b",
+    ["a ++ b"] = "unexpected '++'",
     ["a ** b"] = "missing instead of '*'", ["a b"] = "unexpected 'b'",
     ["foo(a)"] = "no function 'foo' for Arrays", ["max(a)"] = "max takes 2",
     ["(a + b"] = "a ')' is missing at the end", ["a + b)"] = "unexpected ')'",

@@ -126,6 +126,7 @@ local function token(source, at)
     end
   end
   local word = source:match("^[%a_][%w_]*", at)
+    or source:match("^%+%+", at) or source:match("^%-%-", at)
     or BINARY[source:sub(at, at + 1)] and source:sub(at, at + 1)
     or source:sub(at, at)
   return word, at + #word

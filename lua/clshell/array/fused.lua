@@ -39,6 +39,7 @@ local unpack = table.unpack
 local M = {}
 
 local GROUP = 256 -- work-items of a work-group, at most
+
 -- By context: kernels by text; `forms`, kernels by `known` and by the form of
 -- places; plans by `known`, or by the table of its places; scratch Buffers.
 local kept = setmetatable({}, {__mode = "k"})

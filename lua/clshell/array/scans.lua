@@ -33,20 +33,19 @@ local function words_of(op)
   return (known.wide or op.cell == "double") and 2 or 1
 end
 
--- The ways to scan. Each has the kernel's file and span(op, group), elements
--- of a piece; what stands between n and y in its arguments; groups(g, pieces,
--- group), work-groups, and `one`: of one work-item each.
+local function many(g)
+  return g.many
+end
+
+-- The ways to scan. Each has the kernel's file; span(op, group), elements of a
+-- piece; own(g, pieces), what stands between SOURCE and y in its arguments;
+-- `one`: work-groups are of one work-item; `columns`: a work-item has a piece,
+-- and neighbours those of neighbouring rows.
 local WAYS = {
   blocks = {
-    file = "scan/blocks.cl", one = true,
+    file = "scan/blocks.cl", one = true, own = many,
     span = function()
       return BLOCK
-    end,
-    own = function(g)
-      return g.many
-    end,
-    groups = function(g, pieces)
-      return g.outer * g.inner * pieces
     end,
   },
   totals = {
@@ -57,20 +56,11 @@ local WAYS = {
     own = function(g, pieces)
       return g.many, pieces
     end,
-    groups = function(g, pieces)
-      return g.outer * g.inner * pieces
-    end,
   },
   ahead = {
-    file = "scan/lookback.cl",
+    file = "scan/lookback.cl", own = many,
     span = function(op, group)
       return group * AHEAD // words_of(op)
-    end,
-    own = function(g)
-      return g.many
-    end,
-    groups = function(_, pieces)
-      return pieces
     end,
   },
   item = {
@@ -80,9 +70,6 @@ local WAYS = {
     end,
     own = function(g)
       return g.many, g.outer * g.inner, g.inner
-    end,
-    groups = function(g, pieces, group)
-      return ceil(g.outer * pieces * g.inner, group)
     end,
   },
 }
@@ -143,12 +130,13 @@ local function launch(way, op, work, exclusive, e, g, out, before)
   local group = way.one and 1 or fused.group(out.context)
   local span = way.span(op, group)
   local pieces = ceil(g.many, span)
+  local all = g.outer * g.inner * pieces
   local c = {name = "scan", file = way.file, type =
     types.calculated(e.kind.type), context = out.context, dims = e.dims,
     places = false, args = {e.dims.count}, n = 1, parts = parts, body = body,
     declare = declare, words = words, range = range, expression = e, op = op,
     g = g, work = work, exclusive = exclusive, group = group, span = span,
-    groups = way.groups(g, pieces, group)}
+    groups = way.columns and ceil(all, group) or all}
   local key = ("%s %s %s %s %s"):format(op.key, work, exclusive, way.file,
     g.inner == 1 and "" or "inner")
   alike[key] = alike[key] or {}

@@ -112,6 +112,11 @@ local function in_groups(each, def)
   return rung(def)
 end
 
+-- The work-groups of grid_stride.
+local function stride_groups(s, p)
+  return math.min(p.groups, groups(s.n, p.wg * p.width))
+end
+
 return {
   in_groups(1, {
     name = "modulo", file = "modulo.cl",
@@ -159,10 +164,10 @@ return {
       param("width", {1, 2, 4, 8}, 8, "loads under way"),
     },
     range = function(s, p)
-      return {math.min(p.groups, groups(s.n, p.wg * p.width)) * p.wg}, {p.wg}
+      return {stride_groups(s, p) * p.wg}, {p.wg}
     end,
     args = function(s, p, o)
-      return {o.x, s.n, math.min(p.groups, groups(s.n, p.wg * p.width)), o.y}
+      return {o.x, s.n, stride_groups(s, p), o.y}
     end,
     local_bytes = function(s, p)
       return p.wg * s.esize
