@@ -69,7 +69,7 @@ local function scaled(n)
 end
 
 local total = 0
-for name, count in pairs{gemm = gpu and 17 or 6, clblast = 3, peaks = 1,
+for name, count in pairs{gemm = gpu and 25 or 6, clblast = 3, peaks = 1,
     spmv = gpu and 9 or 3, transpose = gpu and 4 or 2, pyopencl = 1} do
   total = total + (wanted(name) and count or 0)
 end
@@ -98,11 +98,13 @@ local function unmeasured(row, note)
   return races:row(row)
 end
 
+local TYPES = {dgemm = "double", hgemm = "half"}
+
 -- A product beside a request to the CUDA program.
 local function gemm_cuda(name, kind, m, n, k, goal)
-  local type = kind == "dgemm" and "double" or "float"
-  local row = product(("%s %s"):format(kind == "dgemm" and "DGEMM"
-    or "SGEMM", m == n and n == k and m or ("%dx%dx%d"):format(m, n, k)),
+  local type = TYPES[kind] or "float"
+  local row = product(("%s %s"):format(kind == "tf32" and "SGEMM"
+    or kind:upper(), m == n and n == k and m or ("%dx%dx%d"):format(m, n, k)),
     name, kind == "tf32" and "cuBLAS TF32" or "cuBLAS", goal, m, n, k)
   if not cuda then
     return unmeasured(row, no_cuda)
@@ -127,17 +129,23 @@ local function gemm_cuda(name, kind, m, n, k, goal)
 end
 
 local function gemm_gpu()
-  for _, n in ipairs{127, 512, 1000, 1024, 2048} do
-    gemm_cuda("nv_ffma", "sgemm", scaled(n), scaled(n), scaled(n), 0.8)
+  for _, n in ipairs{127, 512, 1000, 1024, 1536, 2048} do
+    gemm_cuda("nv_ffma", "sgemm", scaled(n), scaled(n), scaled(n), 1)
   end
-  gemm_cuda("nv_ffma", "sgemm", scaled(8192), 64, scaled(8192), 0.8)
-  gemm_cuda("nv_ffma", "sgemm", 64, scaled(8192), scaled(8192), 0.8)
+  gemm_cuda("nv_ffma", "sgemm", scaled(8192), 64, scaled(8192), 1)
+  gemm_cuda("nv_ffma", "sgemm", 64, scaled(8192), scaled(8192), 1)
+  for i, size in ipairs{2048, 4096, 8192} do
+    local n = scaled(size)
+    gemm_cuda("nv_fp16x3", "sgemm", n, n, n, ({2, 2.8, 3.3})[i])
+    gemm_cuda("nv_wgmma", "tf32", n, n, n, ({1, 0.9, 0.95})[i])
+    gemm_cuda("nv_hgemm", "hgemm", n, n, n, 0.95)
+  end
+  for _, n in ipairs{1024, 2048, 4096, 8192} do
+    gemm_cuda("nv_dmma", "dgemm", scaled(n), scaled(n), scaled(n), 1)
+  end
   for _, n in ipairs{scaled(4096), scaled(8192)} do
     gemm_cuda("nv_ffma", "sgemm", n, n, n, 0.95)
-    gemm_cuda("nv_fp16x3", "sgemm", n, n, n, 2)
     gemm_cuda("nv_tf32", "tf32", n, n, n, 0.5)
-    gemm_cuda("nv_wgmma", "tf32", n, n, n, 0.5)
-    gemm_cuda("nv_dmma", "dgemm", n, n, n, 0.4)
   end
 end
 

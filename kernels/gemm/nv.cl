@@ -32,13 +32,19 @@
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
 
-/* (column, row) of this work-group's tile among tiles_n x tiles_m of C */
+/* (column, row) of tile number `index` among tiles_n x tiles_m of C */
+uint2 tile_at(uint index, uint tiles_m, uint tiles_n)
+{
+  const uint band = index / (RASTER * tiles_n);
+  const uint height = min(tiles_m - band * RASTER, (uint)RASTER);
+  const uint place = index % (RASTER * tiles_n);
+  return (uint2)(place / height, band * RASTER + place % height);
+}
+
+/* The tile of this work-group, where each has one */
 uint2 tile_of(uint tiles_m, uint tiles_n)
 {
-  const uint group = get_group_id(0), band = group / (RASTER * tiles_n);
-  const uint height = min(tiles_m - band * RASTER, (uint)RASTER);
-  const uint place = group % (RASTER * tiles_n);
-  return (uint2)(place / height, band * RASTER + place % height);
+  return tile_at(get_group_id(0), tiles_m, tiles_n);
 }
 
 /* Address of a cell of local memory, as the instructions want it */

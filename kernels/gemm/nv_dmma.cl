@@ -65,6 +65,9 @@
 #ifndef WN
 #define WN 32 /* columns of C per warp */
 #endif
+#ifndef BK
+#define BK 8 /* depth of a tile: 8 or 16 */
+#endif
 #ifndef STAGES
 #define STAGES 3 /* tiles in local memory, >= 2 */
 #endif
@@ -88,8 +91,9 @@
 #define REAL double
 #include "nv.cl"
 
-#define BK 8 /* depth of a tile: two steps */
-#define MK 4 /* depth of a step, one instruction */
+#ifndef MK
+#define MK 4 /* depth of a step, one instruction: 4, 8 or 16 */
+#endif
 #define WG (32 * (BM / WM) * (BN / WN))
 #define A_STAGE (BM * BK) /* elements of a stage */
 #define B_STAGE (BK * BN)
@@ -98,6 +102,9 @@
 
 #if BM % WM || BN % WN || WM % 16 || WN % 16
 #error "a warp tile is made of 16 x 16 blocks, a work-group of warp tiles"
+#endif
+#if BK % (2 * MK)
+#error "a tile has an even number of steps"
 #endif
 #if A_STAGE % (2 * WG) || B_STAGE % (2 * WG) || \
   (TRANS_A ? WG * VA % BM : BM * BK % (WG * VA)) || \
@@ -119,11 +126,26 @@
 #endif
 
 /* c += a b for the fragments of a warp */
-#define MULTIPLY(c, a, b)                                          \
-  __asm__("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 "      \
-          "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"    \
-          : "+d"((c)[0]), "+d"((c)[1]), "+d"((c)[2]), "+d"((c)[3]) \
-          : "d"((a)[0]), "d"((a)[1]), "d"(b))
+#define C4(c) "+d"((c)[0]), "+d"((c)[1]), "+d"((c)[2]), "+d"((c)[3])
+#define MMA(k) "mma.sync.aligned.m16n8k" #k ".row.col.f64.f64.f64.f64 "
+#if MK == 4
+#define MULTIPLY(c, a, b)                                                  \
+  __asm__(MMA(4) "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"     \
+          : C4(c) : "d"((a)[0]), "d"((a)[1]), "d"((b)[0]))
+#elif MK == 8
+#define MULTIPLY(c, a, b)                                                  \
+  __asm__(MMA(8) "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "          \
+          "{%0, %1, %2, %3};"                                              \
+          : C4(c) : "d"((a)[0]), "d"((a)[1]), "d"((a)[2]), "d"((a)[3]),    \
+            "d"((b)[0]), "d"((b)[1]))
+#else
+#define MULTIPLY(c, a, b)                                                  \
+  __asm__(MMA(16) "{%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11}, " \
+          "{%12, %13, %14, %15}, {%0, %1, %2, %3};"                        \
+          : C4(c) : "d"((a)[0]), "d"((a)[1]), "d"((a)[2]), "d"((a)[3]),    \
+            "d"((a)[4]), "d"((a)[5]), "d"((a)[6]), "d"((a)[7]),            \
+            "d"((b)[0]), "d"((b)[1]), "d"((b)[2]), "d"((b)[3]))
+#endif
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void gemm(int M, int N, int K, double alpha,
@@ -131,8 +153,15 @@ void gemm(int M, int N, int K, double alpha,
           global const double *restrict B, int ldb, double beta,
           global double *restrict C, int ldc, int depth AT_ABC)
 {
+#if LARGE
+  local double As[2] __attribute__((aligned(128)));
+  local double Bs[2] __attribute__((aligned(128)));
+  __asm__ volatile("//PTX local As, %0;" :: "n"(STAGES * A_STAGE * 8));
+  __asm__ volatile("//PTX local Bs, %0;" :: "n"(STAGES * B_STAGE * 8));
+#else
   local double As[STAGES * A_STAGE] __attribute__((aligned(128)));
   local double Bs[STAGES * B_STAGE] __attribute__((aligned(128)));
+#endif
 
   MOVE(A, at_a);
   MOVE(B, at_b);
@@ -179,7 +208,8 @@ void gemm(int M, int N, int K, double alpha,
 #endif
 
 /* Where element k of a line lies in a stage that runs along k, or across */
-#define ALONG(line, k) ((line) * BK + ((k) ^ ((line) >> 1 & 1) << 2))
+#define ALONG(line, k) \
+  ((line) * BK + ((k) ^ (BK == 8 ? (line) >> 1 & 1 : (line) & 3) << 2))
 #define ACROSS(line, k, size) ((k) * size + ((line) ^ ((k) & 3) << 2))
 
 /* Starts the copies of an operand's stage at `to`; zeros where k is K or
@@ -227,7 +257,7 @@ void gemm(int M, int N, int K, double alpha,
   const uint g = lane / 4, t = lane % 4;
   const uint warp_m = warp / (BN / WN) * WM, warp_n = warp % (BN / WN) * WN;
 
-  double sum[TM][TN][4], a[2][TM][2], b[2][TN];
+  double sum[TM][TN][4], a[2][TM][MK / 2], b[2][TN][MK / 4];
   #pragma unroll
   for (int i = 0; i < TM; i++) {
     #pragma unroll
@@ -259,17 +289,18 @@ void gemm(int M, int N, int K, double alpha,
 #endif
 
   uint slot = 0;
-/* Fragments of step s (0, 1) of the stage at slot into a[s], b[s] */
-#define FRAGMENTS(s)                                      \
-  do {                                                    \
-    _Pragma("unroll")                                     \
-    for (int i_ = 0; i_ < TM; i_++) {                     \
-      a[s][i_][0] = GET_A(i_ * 16, (s) * MK + t);         \
-      a[s][i_][1] = GET_A(i_ * 16 + 8, (s) * MK + t);     \
-    }                                                     \
-    _Pragma("unroll")                                     \
-    for (int j_ = 0; j_ < TN; j_++)                       \
-      b[s][j_] = GET_B(j_ * 8, (s) * MK + t);             \
+/* Fragments of a step of the stage at slot into a[step % 2], b[step % 2] */
+#define FRAGMENTS(step)                                                 \
+  do {                                                                  \
+    _Pragma("unroll")                                                   \
+    for (int i_ = 0; i_ < TM * MK / 2; i_++)                            \
+      a[(step) % 2][i_ / (MK / 2)][i_ % (MK / 2)]                       \
+        = GET_A(i_ / (MK / 2) * 16 + i_ % 2 * 8,                        \
+                (step) * MK + i_ % (MK / 2) / 2 * 4 + t);               \
+    _Pragma("unroll")                                                   \
+    for (int j_ = 0; j_ < TN * MK / 4; j_++)                            \
+      b[(step) % 2][j_ / (MK / 4)][j_ % (MK / 4)]                       \
+        = GET_B(j_ / (MK / 4) * 8, (step) * MK + j_ % (MK / 4) * 4 + t); \
   } while (0)
 
   WAIT(STAGES - 2);
@@ -278,10 +309,12 @@ void gemm(int M, int N, int K, double alpha,
 
   for (int stage = 0; stage < stages; stage++) {
     #pragma unroll
-    for (int s = 0; s < 2; s++) {
-      if (s == 0) {
-        FRAGMENTS(1);
-        COPY_STAGE(); /* where everybody has read the stage before this */
+    for (int step = 0; step < BK / MK; step++) {
+      const int s = step % 2;
+      if (step < BK / MK - 1) {
+        FRAGMENTS(step + 1);
+        if (step == 0) /* everybody has read the stage before this */
+          COPY_STAGE();
       } else {
         slot = slot == STAGES - 1 ? 0 : slot + 1;
         WAIT(STAGES - 2);

@@ -9,33 +9,41 @@
 **                  <-----        0 0 0 0          unpad brings C back
 **                   unpad        0 0 0 0
 **
+** X is `from`, Y is `to`.
 ** pad:   rows, cols    shape of X; X in, row-major, ldx >= cols
 **        prows, pcols  shape of Y; Y out, row-major, ldy >= pcols
 ** unpad: rows, cols    shape of Y; X in, at least rows x cols, row-major,
 **                      ldx >= cols; Y out, row-major, ldy >= cols
 **
 ** NDRange: global = columns x rows of Y or more, local = any
-** Defines: REAL; PLACED, see submatrix.cl
+** Defines: REAL, or HALF: halves, moved as they are on any device; PLACED,
+**          see submatrix.cl
 ** Assumes: X and Y do not overlap
 **
 ** Lesson: two passes over memory buy a kernel without edge tests. It pays
 ** when the product is large beside its operands, and costs their memory. */
-#ifndef REAL
-#define REAL float /* element type: half, float or double */
+#ifdef HALF
+#define ELEMENT half
+#define REAL ushort
+#elif !defined(REAL)
+#define REAL float /* element type: float or double */
+#endif
+#ifndef ELEMENT
+#define ELEMENT REAL
 #endif
 
 #include "submatrix.cl"
 
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
 
-kernel void pad(int rows, int cols, global const REAL *restrict X, int ldx,
-                int prows, int pcols, global REAL *restrict Y, int ldy AT_XY)
+kernel void pad(int rows, int cols, global const ELEMENT *restrict from,
+                int ldx, int prows, int pcols, global ELEMENT *restrict to,
+                int ldy AT_XY)
 {
+  global const REAL *X = (global const REAL *)from;
+  global REAL *Y = (global REAL *)to;
   MOVE(X, at_x);
   MOVE(Y, at_y);
   const size_t col = get_global_id(0), row = get_global_id(1);
@@ -45,9 +53,11 @@ kernel void pad(int rows, int cols, global const REAL *restrict X, int ldx,
   Y[row * ldy + col] = inside ? X[row * ldx + col] : (REAL)0;
 }
 
-kernel void unpad(int rows, int cols, global const REAL *restrict X, int ldx,
-                  global REAL *restrict Y, int ldy AT_XY)
+kernel void unpad(int rows, int cols, global const ELEMENT *restrict from,
+                  int ldx, global ELEMENT *restrict to, int ldy AT_XY)
 {
+  global const REAL *X = (global const REAL *)from;
+  global REAL *Y = (global REAL *)to;
   MOVE(X, at_x);
   MOVE(Y, at_y);
   const size_t col = get_global_id(0), row = get_global_id(1);

@@ -8,27 +8,37 @@
 **   C           in and out, row-major, ldc >= cols
 **
 ** NDRange: global = columns x rows of C or more, local = any
-** Defines: REAL; PLACED, see submatrix.cl
+** Defines: REAL, or HALF: C is of halves, on any device; PLACED, see
+**          submatrix.cl
 **
 ** Lesson: BLAS defines alpha = 0 as "A and B are not read", so that neither
 ** a NaN nor an infinity in them gets into C. 0 A B would let it. */
 #ifndef REAL
-#define REAL float /* element type: half, float or double */
+#define REAL float /* element type: float or double */
 #endif
 
 #include "submatrix.cl"
 
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
 
-kernel void scale(int rows, int cols, REAL beta, global REAL *C, int ldc AT_C)
+#ifdef HALF
+#define ELEMENT ushort
+#define GET(C, i) vload_half(i, (global const half *)(C))
+#define PUT(x, C, i) vstore_half(x, i, (global half *)(C))
+#else
+#define ELEMENT REAL
+#define GET(C, i) ((C)[i])
+#define PUT(x, C, i) ((C)[i] = (x))
+#endif
+
+kernel void scale(int rows, int cols, REAL beta, global ELEMENT *C,
+                  int ldc AT_C)
 {
   MOVE(C, at_c);
   const size_t col = get_global_id(0), row = get_global_id(1);
+  const size_t i = row * ldc + col;
   if (row < (size_t)rows && col < (size_t)cols)
-    C[row * ldc + col] = beta != 0 ? beta * C[row * ldc + col] : (REAL)0;
+    PUT(beta != 0 ? beta * GET(C, i) : 0, C, i);
 }

@@ -314,7 +314,7 @@ static void setlocal(lua_State *L, Args *a, int i, const Param *p,
   a->local += l->bytes;
   const Context *c = a->kernel->context;
   cl_ulong own = clsh_kernel_local(a->kernel);
-  if (a->local + own > clsh_context_localroom(c, own))
+  if (a->local + own > clsh_context_localroom(c, own, 0))
     badarg(L, a, i, "%I bytes of local memory in all; the device has %I",
            (LUAI_UACINT)(a->local + own), (LUAI_UACINT)c->limits.local_mem);
   setarg(L, a, i, l->bytes, NULL);

@@ -429,18 +429,20 @@ static int cl_kernel_(lua_State *L) {
   return clsh_program_pushkernel(L, program, lua_gettop(L));
 }
 
-static const char *const binary_options[] = {"raw", "options", "name",
-                                             "context", NULL};
+static const char *const binary_options[] = {
+    "raw", "options", "name", "context", "local_mem", NULL};
 
 /** cl.build_binary(bytes [, opts]) -> Program
  * A Program from the result of `prog:binary()` on the same kind of device
  * with the same driver; other and damaged ones are refused. Parameter types
  * may be unknown then: see `cl.int`.
  * Options:
- *   raw      false      true: `bytes` are a driver's own, which nothing checks
- *   options  none       for the driver's compiler
- *   name     (binary)   in messages
- *   context  session's  the Context of another device
+ *   raw        false      true: `bytes` are a driver's own, which nothing checks
+ *   options    none       for the driver's compiler
+ *   name       (binary)   in messages
+ *   context    session's  the Context of another device
+ *   local_mem  device's   bytes of local memory that a kernel may have itself,
+ *              where the hardware has more than the driver's OpenCL gives
  */
 static int cl_buildbinary(lua_State *L) {
   lua_settop(L, 2);
@@ -452,7 +454,8 @@ static int cl_buildbinary(lua_State *L) {
   const char *name = luaL_optstring(L, 3, "(binary)");
   clsh_option_push(L, 2, "context");
   cl_device_id d = clsh_context_push(L, 4)->device;
-  clsh_program_new(L, 5, name); /* at 6 */
+  size_t room = clsh_option_size(L, 2, "local_mem", 0);
+  clsh_program_new(L, 5, name)->local_mem = room; /* at 6 */
   if (!raw)
     bytes = clsh_binary_check(L, 1, d, &len);
   lua_settop(L, 6);

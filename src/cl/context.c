@@ -317,13 +317,16 @@ cl_context clsh_context_handle(lua_State *L, Context *c) {
 
 /*
 ** The local memory that a kernel and its arguments may take together. `own` is
-** the kernel's part, as the driver says. NVIDIA's driver adds its reserve to
-** that number, though not to the device's local memory; kernels that really
-** need too much fail when they are built.
+** the kernel's part, as the driver says; `most` is its program's limit, 0: the
+** device's. NVIDIA's driver adds its reserve to `own`, though not to the
+** device's local memory; kernels that really need too much fail when they are
+** built.
 */
-cl_ulong clsh_context_localroom(const Context *c, cl_ulong own) {
+cl_ulong clsh_context_localroom(const Context *c, cl_ulong own,
+                                cl_ulong most) {
   const Limits *l = &c->limits;
-  return l->local_mem + (own < l->reserve ? own : l->reserve);
+  cl_ulong room = most != 0 ? most : l->local_mem;
+  return room + (own < l->reserve ? own : l->reserve);
 }
 
 /*

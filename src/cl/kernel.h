@@ -37,6 +37,7 @@ typedef struct Kernel {
   size_t group;       /* work-items in a group, at most */
   size_t required[3]; /* reqd_work_group_size; 0 0 0: none */
   bool nonuniform;    /* built as OpenCL C 2.0 or later */
+  cl_ulong local_mem; /* its program's limit, see cl.build_binary; 0: none */
   bool prints;        /* launches wait, for the order of the output */
   bool asked;         /* the compiler, for the types without a known name */
   int revision;       /* rebuilds of the program since */

@@ -128,10 +128,12 @@ static void checkglobal(lua_State *L, const Launch *l) {
     items *= l->global[i];
   }
   checkgroups(L, l);
-  if (own > clsh_context_localroom(k->context, own))
+  if (own > clsh_context_localroom(k->context, own, k->local_mem))
     clsh_error(L, "%s: the kernel has %I bytes of local memory, the device %I",
                k->name, (LUAI_UACINT)own,
-               (LUAI_UACINT)k->context->limits.local_mem);
+               (LUAI_UACINT)(k->local_mem != 0
+                                 ? k->local_mem
+                                 : k->context->limits.local_mem));
 }
 
 /* Checks the sizes against the kernel as it is now. */

@@ -143,8 +143,10 @@ int clsh_program_pushkernel(lua_State *L, int program, int idx) {
       return 1;
   }
   lua_pop(L, 1);
-  if (clsh_kernel_new(L, program, p->handle, name) == NULL)
+  Kernel *k = clsh_kernel_new(L, program, p->handle, name);
+  if (k == NULL)
     return nokernel(L, p, name, len);
+  k->local_mem = p->local_mem;
   lua_pushvalue(L, -1);
   lua_setfield(L, kernels, name);
   return 1;

@@ -41,6 +41,7 @@ typedef struct Program {
   Context *context;
   int builds; /* 1 and the rebuilds; 0: not built */
   int making; /* BUILD ... */
+  cl_ulong local_mem; /* see cl.build_binary; 0: the device's limit */
 } Program;
 
 /* program.c */

@@ -35,7 +35,7 @@ local function case(type, m, n, k, gap)
 end
 
 local cases = {}
-for _, type in ipairs(ladder.types(device)) do
+for _, type in ipairs(ladder.types(device, {half = true})) do
   cases[type] = {}
   for _, shape in ipairs(SHAPES) do
     table.insert(cases[type], case(type, shape[1], shape[2], shape[3], 0))
@@ -77,7 +77,7 @@ local function try(rung, p, type)
 end
 
 for _, item in ipairs(gemm.kernels()) do
-  for _, type in ipairs(ladder.types(device)) do
+  for _, type in ipairs(ladder.types(device, item.rung)) do
     t.test(("%s %s, whole numbers"):format(item.name, type), function()
       ladder.try(item.rung, t.seed, function(p)
         return try(item.rung, p, type)
@@ -89,13 +89,15 @@ end
 for _, item in ipairs(gemm.kernels()) do
   t.test(item.name .. ", random numbers within the bound", function()
     local ran, reason = 0, nil
-    for _, type in ipairs(ladder.types(device)) do
-      for _, n in ipairs{64, 150} do
+    for _, type in ipairs(ladder.types(device, item.rung)) do
+      for _, n in ipairs(item.rung.ptx and {64, 150, 2500} or {64, 150}) do
+        local columns = n > 1000 and 2300 or 77 -- more tiles than work-groups
         local function random(rows, cols, seed)
           return cl.buffer(type, {rows, cols},
             cl.array(type, {rows, cols}):random(seed, -1, 1))
         end
-        local o = {A = random(n, 2 * n, t.seed), B = random(2 * n, 77, 5),
+        local depth = math.min(2 * n, 300)
+        local o = {A = random(n, depth, t.seed), B = random(depth, columns, 5),
           alpha = 0.7}
         local fine, why = gemm.check(item.name, nil, o)
         reason = why or reason
@@ -105,7 +107,8 @@ for _, item in ipairs(gemm.kernels()) do
           t.ok(r.ok, ("%s %d: error %g, bound %g"):format(type, n, r.err,
             r.bound))
           t.ok(r.err > 0, "random numbers and no rounding at all?")
-          o.C = cl.buffer(type, {n, 77}, cl.array(type, {n, 77}):random(3))
+          o.C = cl.buffer(type, {n, columns},
+            cl.array(type, {n, columns}):random(3))
           o.beta = -1.3
           r = gemm.verify(item.name, nil, o)
           t.ok(r.ok, ("%s %d beta: error %g, bound %g"):format(type, n,

@@ -95,11 +95,15 @@ local function add_programs(add, rung, p, s)
   add{path = rung.path, words = words(rungs.defines(rung, p, s)), arch = arch,
     mark = rung.ptx, tile = tile}
   local function helper(file, _, defines)
+    local from = type(file) == "table" and file or {file = file}
     defines = prepared.merged(defines, {PLACED = s.placed and 1})
-    add{path = gemm.folder .. file, words = words(defines), arch = arch,
-      tile = tile}
+    add{path = gemm.folder .. from.file, words = words(defines), arch = arch,
+      mark = from.ptx, tile = tile}
   end
-  local o = {A = {ld = s.lda}, B = {ld = s.ldb}, C = {ld = s.ldc}}
+  local o = {}
+  for _, name in ipairs{"A", "B", "C"} do
+    o[name] = {ld = s["ld" .. name:lower()], count = s.batch}
+  end
   local own = prepared.merged(o, rung.prepare
     and rung.prepare(s, p, o, helper))
   if rung.finish then
@@ -116,7 +120,7 @@ local function programs(rung)
     list[#list + 1] = not seen[key] and item or nil
     seen[key] = true
   end
-  for _, type in ipairs{"float", "double"} do
+  for _, type in ipairs{"float", "double", "half"} do
     local sizes = shapes(rung, type)
     local sets = {}
     for p in rungs.configurations(rung) do
@@ -136,7 +140,7 @@ end
 -- PTX text as ptxas takes it for an architecture that clang may not know.
 local function adapted(text, item)
   if item.arch == "sm_90" then
-    text = text:gsub("%.version %S+", ".version 8.0", 1)
+    text = text:gsub("%.version %S+", ".version 8.3", 1)
       :gsub("%.target sm_80", ".target sm_90", 1)
   end
   if item.mark then

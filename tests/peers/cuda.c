@@ -1,7 +1,8 @@
 /*
 ** cuda.c - cuBLAS and cuSPARSE as a peer of scripts/bench_peers.lua, which
 ** sends one line at a time and reads one line back:
-**   sgemm M N K | tf32 M N K | dgemm M N K   a product on random operands
+**   sgemm M N K | tf32 M N K | dgemm M N K | hgemm M N K
+**                       a product on random operands; of halves in float sums
 **   csr POINTS NX NY NZ | sell POINTS NX NY NZ   a stencil's matrix times a
 **                       random vector; csr tries each algorithm
 **   run N               N launches on end: the seconds of all by CUDA events
@@ -10,6 +11,7 @@
 ** Built by `make peers` where nvcc is found.
 ** SPDX-License-Identifier: MIT
 */
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +62,15 @@ static void *device(size_t bytes, const void *host) {
   return p;
 }
 
+/* The bits of the half nearest to x, 0 <= x < 1. */
+static uint16_t tohalf(float x) {
+  int e;
+  float part = frexpf(x, &e);
+  if (x < 0x1p-14f)
+    return (uint16_t)(x * 0x1p24f + 0.5f);
+  return (uint16_t)(((e + 14) << 10) + (int)(part * 2048 + 0.5f) - 1024);
+}
+
 /* Device memory of `count` random numbers of `size` bytes. */
 static void *noise(size_t count, int size) {
   char *host = malloc(count * (size_t)size);
@@ -67,7 +78,9 @@ static void *noise(size_t count, int size) {
     return NULL;
   for (size_t i = 0; i < count; i++) {
     float x = uniform();
-    if (size == 4)
+    if (size == 2)
+      ((uint16_t *)(void *)host)[i] = tohalf(x);
+    else if (size == 4)
       ((float *)(void *)host)[i] = x;
     else
       ((double *)(void *)host)[i] = x;
@@ -99,6 +112,11 @@ static int product(void) {
     return cublasDgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &done,
                        memory[1], n, memory[0], k, &dzero, memory[2],
                        n) != CUBLAS_STATUS_SUCCESS;
+  if (bits == 16)
+    return cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one,
+                        memory[1], CUDA_R_16F, n, memory[0], CUDA_R_16F, k,
+                        &zero, memory[2], CUDA_R_16F, n, CUBLAS_COMPUTE_32F,
+                        CUBLAS_GEMM_DEFAULT) != CUBLAS_STATUS_SUCCESS;
   return cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, memory[1],
                      n, memory[0], k, &zero, memory[2],
                      n) != CUBLAS_STATUS_SUCCESS;
@@ -300,6 +318,8 @@ static const char *prepare(const char *line, const char **what) {
     return prepare_product(4, CUBLAS_TF32_TENSOR_OP_MATH);
   if (sscanf(line, "dgemm %d %d %d", &m, &n, &k) == 3)
     return prepare_product(8, CUBLAS_DEFAULT_MATH);
+  if (sscanf(line, "hgemm %d %d %d", &m, &n, &k) == 3)
+    return prepare_product(2, CUBLAS_DEFAULT_MATH);
   int sell = strncmp(line, "sell", 4) == 0;
   if (sscanf(line, "%*s %d %lld %lld %lld", &points, size, size + 1,
              size + 2) == 4 &&

@@ -173,11 +173,11 @@ function M.pages(family, rung, ...)
   t.ok(help.text(family.name .. "." .. rung):find("NDRange", 1, true))
 end
 
--- Element types that the device can compute with.
-function M.types(device)
+-- Element types that the device can compute with, or a rung without that.
+function M.types(device, rung)
   local types = {"float"}
   for _, pair in ipairs{{"double", "cl_khr_fp64"}, {"half", "cl_khr_fp16"}} do
-    if device:has(pair[2]) then
+    if device:has(pair[2]) or rung and rung[pair[1]] then
       types[#types + 1] = pair[1]
     end
   end

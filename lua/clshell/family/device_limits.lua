@@ -4,6 +4,7 @@
 
 local arguments = require "clshell.family.arguments"
 local cl = require "cl"
+local ptx = require "clshell.family.ptx"
 local text = require "clshell.base.text"
 
 local INT_MAX = 2^31 - 1
@@ -56,7 +57,8 @@ end
 function M.device(ints, rung, p, s, dev)
   if s.type == "double" and not dev:has("cl_khr_fp64") then
     return "the device has no double (cl_khr_fp64)"
-  elseif s.type == "half" and not dev:has("cl_khr_fp16") then
+  elseif s.type == "half" and not rung.half
+      and not dev:has("cl_khr_fp16") then
     return "the device has no half (cl_khr_fp16)"
   elseif rung.format and rung.format ~= s.format then
     return ("takes a %s matrix, this one is %s"):format(rung.format:upper(),
@@ -84,22 +86,24 @@ function M.device(ints, rung, p, s, dev)
       text.shape(size), items(size), dev.max_work_group_size)
   end
   local bytes = local_bytes(rung, s, p)
-  if above(bytes, dev.local_mem_size) then
+  local room = rung.ptx and ptx.local_limit(dev) or dev.local_mem_size
+  if above(bytes, room) then
     return ("local memory: needs %s, device has %s"):format(
-      text.bytes(bytes), text.bytes(dev.local_mem_size))
+      text.bytes(bytes), text.bytes(room))
   end
 end
 
--- The reason by the limits of the built kernel.
-function M.kernel(kernel, size, dev)
+-- The reason by the limits of a rung's built kernel.
+function M.kernel(rung, kernel, size, dev)
   if above(items(size), kernel.work_group_size) then
     return ("local %s = %.0f work-items, this kernel allows %d on the device")
       :format(text.shape(size), items(size), kernel.work_group_size)
   end
   local reserve = dev.nv_compute_capability_major and RESERVE or 0
-  if above(kernel.local_mem_size - reserve, dev.local_mem_size) then
+  local room = rung.ptx and ptx.local_limit(dev) or dev.local_mem_size
+  if above(kernel.local_mem_size - reserve, room) then
     return ("local memory: the kernel takes %s, device has %s"):format(
-      text.bytes(kernel.local_mem_size), text.bytes(dev.local_mem_size))
+      text.bytes(kernel.local_mem_size), text.bytes(room))
   end
 end
 

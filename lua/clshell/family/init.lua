@@ -132,6 +132,8 @@ end
 ---                    wants transposed, "any" if it takes both
 ---   ptx      false   true: comments of the file mark PTX instructions;
 ---            parameter types are unknown then: args gives cl.int(x) etc.
+---   half     false   true: takes halves without arithmetic of them, so on
+---            devices without cl_khr_fp16 too
 ---   traffic  -       traffic(s, p, defines), what lesson reads: traffic.of
 function methods.define(family, def)
   local rung = rungs.new(family.name, def, family.reserved)

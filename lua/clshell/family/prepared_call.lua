@@ -74,7 +74,7 @@ function M.kernel(family, rung, p, s)
   end
   if kernel then
     local _, size = rung.range(s, p)
-    reason = device_limits.kernel(kernel, size, dev)
+    reason = device_limits.kernel(rung, kernel, size, dev)
   end
   return not reason and kernel or nil, reason
 end
@@ -110,10 +110,13 @@ end
 
 -- The function by which `prepare` and `finish` add helper launches to a plan:
 -- run(file, kernel, defines, global, local, ...), or run(other), the commands
--- of another family's plan.
+-- of another family's plan. In place of the file's name {file =, ptx =, once
+-- =} tells that its comments mark instructions, as a rung's ptx does, and that
+-- only the first run of the plan needs it.
 local function helper(family, plan, s, once)
   return function(file, name, defines, global, size, ...)
-    if type(file) == "table" then
+    local from = type(file) == "table" and file or {file = file}
+    if from.commands then
       for _, command in ipairs(file.commands) do
         plan:add(command.launch:work{}, once,
           table.unpack(command, 1, command.n))
@@ -121,11 +124,11 @@ local function helper(family, plan, s, once)
       return
     end
     local args, count = pass(family, table.pack(...))
-    local path = program.locate(file, {family.folder}, family.name)
-    local prog = program.get(s.context, {path = path},
-      M.merged(defines, {PLACED = count and 1}))
+    local path = program.locate(from.file, {family.folder}, family.name)
+    local prog = assert(program.get(s.context, {path = path, ptx = from.ptx},
+      M.merged(defines, {PLACED = count and 1})))
     local kernel = program.kernel(prog, name)
-    plan:add(kernel:range(batched(count, global, size)), once,
+    plan:add(kernel:range(batched(count, global, size)), from.once or once,
       table.unpack(args, 1, args.n))
   end
 end

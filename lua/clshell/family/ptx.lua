@@ -5,11 +5,48 @@
 -- as comments, asm volatile("//PTX wgmma..."), which all stages of the
 -- compiler carry along with their registers filled in; the edit here makes
 -- instructions of them and .target sm_90a of the target.
+-- The compiler also refuses local arrays of more than 48 KiB, which is a limit
+-- of this OpenCL and not of the GPU. So a kernel declares a small array and
+-- marks the bytes that it is to have: asm volatile("//PTX local tiles, %0;" ::
+-- "n"(196608)).
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local gpus = require "clshell.simulate.gpus"
 
 local M = {}
+
+--- ptx.local_limit(dev) -> bytes
+--- The local memory that a work-group of an edited program may have: on NVIDIA
+--- GPUs what the compute capability gives a group that asks for it, elsewhere
+--- what the device tells.
+function M.local_limit(dev)
+  local major = dev.nv_compute_capability_major
+  local unit = major and gpus.nvidia(("%d.%d"):format(major,
+    dev.nv_compute_capability_minor or 0))
+  return unit and math.max(unit.most_local, dev.local_mem_size)
+    or dev.local_mem_size
+end
+
+-- The text with local arrays of the sizes that its marks demand, or nil and
+-- the reason.
+local function enlarge(text)
+  local sizes, reason = {}, nil
+  text = text:gsub("//PTX local ([%w_]+), (%d+);", function(name, bytes)
+    sizes[name] = bytes
+    return ""
+  end)
+  for name, bytes in pairs(sizes) do
+    local n
+    text, n = text:gsub("(%.shared[^\n]-%f[%w]" .. name .. "%[)%d+(%])",
+      "%1" .. bytes .. "%2")
+    if n ~= 1 then
+      reason = ("the driver's compiler has %d local arrays called '%s', the "
+        .. "kernel one"):format(n, name)
+    end
+  end
+  return not reason and text or nil, reason
+end
 
 --- ptx.edit(text) -> text, or nil and the reason
 --- The text of a program with its instructions marked "//PTX " in force.
@@ -23,12 +60,15 @@ function M.edit(text)
       .. "for %s"):format(own)
   end
   text = text:gsub("(%.target%s+)sm_90%f[%W]", "%1sm_90a", 1)
-  local edited, n = text:gsub("//PTX ([^\r\n]*)", "%1")
-  if n == 0 then
+  if not text:find("//PTX ", 1, true) then
     return nil, "the driver's compiler drops the comments that mark the "
       .. "instructions of sm_90a"
   end
-  return edited
+  local edited, reason = enlarge(text)
+  if edited == nil then
+    return nil, reason
+  end
+  return (edited:gsub("//PTX ([^\r\n]*)", "%1"))
 end
 
 --- ptx.rebuild(program, opts) -> Program, or nil and the reason
@@ -40,7 +80,8 @@ function M.rebuild(program, opts)
     return nil, reason
   end
   return cl.build_binary(edited, {raw = true, options = opts.options,
-    name = opts.name, context = opts.context})
+    name = opts.name, context = opts.context,
+    local_mem = M.local_limit(opts.context.device)})
 end
 
 --- ptx.for_cuda(text, kernel, name) -> text, or nil and the reason

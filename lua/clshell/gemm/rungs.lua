@@ -58,7 +58,7 @@ local function padded(s, run, X, rows, cols, multiple, keep)
   end
   local Y = submatrix.scratch(s, prows, pcols, X)
   if keep then
-    run("pad.cl", "pad", {REAL = s.type},
+    run("pad.cl", "pad", submatrix.element(s),
         {roundup(pcols, 16), roundup(prows, 4)}, {16, 4},
         rows, cols, X, X.ld, prows, pcols, Y, Y.ld)
   end

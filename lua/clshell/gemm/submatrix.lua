@@ -55,6 +55,12 @@ function M.scratch(s, rows, cols, like)
   return submatrix_of(b, count > 1 and rows * cols or 0, count)
 end
 
+-- The defines of the element type for pad.cl and scale.cl, which take halves on
+-- devices without cl_khr_fp16 as well.
+function M.element(s)
+  return s.type == "half" and {HALF = 1} or {REAL = s.type}
+end
+
 -- A list of kernel arguments with the buffers of its Submatrices, and behind
 -- all others the start and stride of each, as submatrix.cl has them; and the
 -- number of matrices, nil where there are only Buffers.
@@ -131,9 +137,15 @@ function M.adapt(rung, s)
   return t
 end
 
--- Operand X of a shape, stored the other way round.
+-- Operand X of a shape, stored the other way round: by the ladder of
+-- transpose where its rungs take it.
 local function turned(s, run, name, X)
   local rows, cols = M.extent(s, name)
+  if not is_submatrix(X) and s.type ~= "half" then
+    local Y = M.scratch(s, cols, rows, X)
+    run(require "clshell.transpose".plan(X, {B = Y}))
+    return Y
+  end
   local small = s.context.device.max_work_group_size < 256
   local tile, ly = small and 8 or 32, 8
   local Y = M.scratch(s, cols, rows, X)
@@ -145,7 +157,7 @@ end
 
 -- Copies a matrix of rows x cols.
 function M.copy(s, run, rows, cols, X, Y)
-  run("pad.cl", "unpad", {REAL = s.type},
+  run("pad.cl", "unpad", M.element(s),
     {roundup(cols, 16), roundup(rows, 4)}, {16, 4},
     rows, cols, X, X.ld, Y, Y.ld)
 end
@@ -183,7 +195,7 @@ end
 
 -- C = beta C, in the place of a rung.
 local function scale(s, run, C)
-  run("scale.cl", "scale", {REAL = s.type},
+  run("scale.cl", "scale", M.element(s),
     {roundup(s.n, 16), roundup(s.m, 4)}, {16, 4}, s.m, s.n, s.beta, C, C.ld)
 end
 

@@ -326,7 +326,7 @@ function M.source(t, known)
     local args = args_of(p)
     ready_reference(kernel, args)
     local _, size = range_of(p)
-    local reason = device_limits.kernel(kernel, size, context.device)
+    local reason = device_limits.kernel({}, kernel, size, context.device)
       or device_limits.constants(kernel, args, context.device)
     if reason then
       return nil, {status = "refused", reason = reason}

@@ -1,0 +1,420 @@
+/* nv_hopper.cl - the frame of the products by warp groups and tensor maps
+** SPDX-License-Identifier: MIT
+**
+** nv_hgemm.cl, nv_wgmma.cl and nv_fp16x3.cl include it, for NVIDIA's Hopper.
+** The copy engine brings tiles of A and B into local memory, STAGES of them
+** ahead; groups of four warps multiply 64 rows of A by all columns of B.
+**
+**                    B  +----- BN -----+    local memory: lines of 128 bytes,
+**              128 bytes|   stage      |    element k = 0 first
+**               of each +--------------+      A  row 0     | k = 0 .. |
+**        A +---------+  C  +-----------+         row 1     |
+**          |         |     | 4 warps   |      B  column 0  | k = 0 .. |
+**       BM |  stage  |  BM +-----------+         column 1  |
+**          |         |     | 4 warps   |     or, where B runs along its rows,
+**          +---------+     +-----------+     blocks of 64 columns:
+**                                             B  k = 0     | columns 0 .. 63 |
+**
+** M, N        rows and columns of C; each >= 1
+** blocks      stages of a sum, of DEPTH elements each
+** alpha, beta scalars; beta == 0 means that C is not read
+** maps  in    the tensor maps of A and B, see nv_map.cl: the copy engine
+**             writes zeros for what lies outside the matrices, and turns the
+**             16-byte pieces of a line by its number, modulo 8
+** A, B        the matrices of the maps; only the maps are used
+** result  in, out  C, M x N, row-major, ldc >= N
+**
+** NDRange: global = (min(tiles of C, compute units) * WG), local = (WG),
+**          WG = 2 BM + 32
+** Local memory: STAGES (BM + BN) 128 bytes, more than OpenCL of this driver
+**          gives: see family/ptx.lua
+** Defines: BM, BN, STAGES, VC, ALONG_A, ALONG_B (1: k runs along the rows of
+**          the matrix as it is stored); RASTER, PLACED, see nv.cl
+** Assumes: compute capability 9.0; a rung with ptx = true, whose build makes
+**          instructions of the comments "//PTX"; where VC > 1, base and rows
+**          of C lie at multiples of 16 bytes and N is one of VC
+**
+** What the including file defines: HALVES, TF32 or PAIRS, the elements that
+** the maps show; of PAIRS a line has 32 upper halves and 32 lower ones.
+**
+** Two barriers in local memory go with each stage: `full` when all its bytes
+** have come, `empty` when all warps have used them. A work-item of a warp of
+** its own asks for the stages. It runs ahead over the end of a tile, so that
+** the next one's operands come while this one's results go out. */
+#ifndef BM
+#define BM 128 /* rows of C per work-group, 64 for each warp group */
+#endif
+#ifndef BN
+#define BN 128 /* columns of C per work-group: 128 or 256 */
+#endif
+#ifndef STAGES
+#define STAGES 4 /* stages in local memory, >= 2 */
+#endif
+
+#ifndef HALVES
+#define HALVES 0
+#endif
+#ifndef TF32
+#define TF32 0
+#endif
+#ifndef PAIRS
+#define PAIRS 0
+#endif
+#ifndef ALONG_A
+#define ALONG_A 1
+#endif
+#ifndef ALONG_B
+#define ALONG_B 1
+#endif
+
+#include "nv.cl"
+
+/* The float at C[i], and a float stored there. The device may lack halves
+** but for instructions that convert them. */
+#if HALVES
+float get(global const ushort *from)
+{
+  float x;
+  __asm__("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(*from));
+  return x;
+}
+
+void put(float x, global ushort *to)
+{
+  ushort bits;
+  __asm__("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  *to = bits;
+}
+#define RESULT half
+#define GET(i) get(C + (i))
+#define PUT(x, i) put(x, C + (i))
+#else
+#define RESULT float
+#define GET(i) C[i]
+#define PUT(x, i) (C[i] = (x))
+#endif
+#define FETCHED (TF32 ? 32 : 64) /* elements of a line of a stage */
+
+/* Operands that were packed, with their scales, lie in buffers of their own;
+** others may begin anywhere, and be a batch. */
+#if PAIRS
+#define MORE_ARGUMENTS , global const uint *restrict top_a, \
+  global const uint *restrict top_b, global const int *refused AT_C
+#else
+#define MORE_ARGUMENTS AT_ABC
+#endif
+#if PAIRS || !defined(PLACED)
+#define BATCHED(at) 0
+#else
+#define BATCHED(at) ((at).y != 0 ? (int)get_group_id(2) : 0)
+#endif
+
+#define WG (2 * BM + 32) /* the last warp asks for the operands */
+#define LINE 128 /* bytes of a line of a stage */
+#define A_STAGE (BM * LINE)
+#define STAGE ((BM + BN) * LINE)
+#define BLOCK 8192 /* bytes of 64 lines */
+#define SUMS (BN / 2) /* of a work-item */
+
+#define PTX(...) __asm__ volatile("//PTX " __VA_ARGS__)
+
+/* Waits until the phase of a barrier with this parity is over. */
+#define AWAIT(bar, parity)                                                \
+  do {                                                                    \
+    uint over_;                                                           \
+    do                                                                    \
+      PTX("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, "   \
+          "[%1], %2; selp.u32 %0, 1, 0, p;}"                              \
+          : "=r"(over_) : "r"(bar), "r"(parity) : "memory");              \
+    while (!over_);                                                       \
+  } while (0)
+#define ARRIVE(bar)                                             \
+  PTX("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(bar)    \
+      : "memory")
+
+/* Starts the copy of a box of the matrix behind `map`, from (x, y, z) on. */
+#define FETCH(to, map, x, y, z, bar)                                      \
+  PTX("cp.async.bulk.tensor.3d.shared::cluster.global"                    \
+      ".mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];"     \
+      :: "r"(to), "l"(map), "r"(x), "r"(y), "r"(z), "r"(bar) : "memory")
+
+/* Starts the copies of `lines` lines from `line` on, `depth` deep from k. */
+#define FETCH_ALONG(to, map, line, k, z, lines, bar)  \
+  FETCH(to, map, k, line, z, bar)
+#define FETCH_ACROSS(to, map, line, k, z, lines, bar)                     \
+  _Pragma("unroll")                                                       \
+  for (int i_ = 0; i_ < lines / 64; i_++)                                 \
+    FETCH(to + i_ * BLOCK, map, line + 64 * i_, k, z, bar)
+
+/* What wgmma wants to know of an operand besides its address: lines of 128
+** bytes whose pieces change places, 8 lines further on, and, where k does
+** not run along the lines, 64 columns further on. */
+#define ORDER (1ul << 62 | 64ul << 32)
+#if ALONG_A
+#define FETCH_A FETCH_ALONG
+#define FORM_A (ORDER | 1ul << 16)
+#define STEP_A 2 /* a quarter of a stage, in units of 16 bytes */
+#define ACROSS_A "0"
+#else
+#define FETCH_A FETCH_ACROSS
+#define FORM_A (ORDER | (ulong)(BLOCK / 16) << 16)
+#define STEP_A 128
+#define ACROSS_A "1"
+#endif
+#if ALONG_B
+#define FETCH_B FETCH_ALONG
+#define FORM_B (ORDER | 1ul << 16)
+#define STEP_B 2
+#define ACROSS_B "0"
+#else
+#define FETCH_B FETCH_ACROSS
+#define FORM_B (ORDER | (ulong)(BLOCK / 16) << 16)
+#define STEP_B 128
+#define ACROSS_B "1"
+#endif
+
+/* c = a b, + c where `more`, for 64 rows of A and the BN columns of B: a and
+** b describe where the operands lie. */
+#define F4(c, i) "+f"((c)[i]), "+f"((c)[i + 1]), "+f"((c)[i + 2]), \
+  "+f"((c)[i + 3])
+#define F16(c, i) F4(c, i), F4(c, i + 4), F4(c, i + 8), F4(c, i + 12)
+#define F64(c, i) F16(c, i), F16(c, i + 16), F16(c, i + 32), F16(c, i + 48)
+#define P10(t) "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t \
+  "5, %" #t "6, %" #t "7, %" #t "8, %" #t "9, "
+#define P60 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, " P10(1) P10(2) \
+  P10(3) P10(4) P10(5)
+#define P64 P60 "%60, %61, %62, %63"
+#define P128 P60 P10(6) P10(7) P10(8) P10(9) P10(10) P10(11) "%120, %121, " \
+  "%122, %123, %124, %125, %126, %127"
+#if TF32
+#define TYPES "k8.f32.tf32.tf32"
+#define TURNS ""
+#else
+#define TYPES "k16.f32.f16.f16"
+#define TURNS ", " ACROSS_A ", " ACROSS_B
+#endif
+#if BN == 128
+#define MULTIPLY(c, a, b, more)                                           \
+  PTX("{.reg .pred p; setp.ne.b32 p, %66, 0; "                            \
+      "wgmma.mma_async.sync.aligned.m64n128" TYPES " {" P64 "}, %64, "    \
+      "%65, p, 1, 1" TURNS ";}"                                           \
+      : F64(c, 0) : "l"(a), "l"(b), "r"(more))
+#elif BN == 256
+#define MULTIPLY(c, a, b, more)                                           \
+  PTX("{.reg .pred p; setp.ne.b32 p, %130, 0; "                           \
+      "wgmma.mma_async.sync.aligned.m64n256" TYPES " {" P128 "}, %128, "  \
+      "%129, p, 1, 1" TURNS ";}"                                          \
+      : F64(c, 0), F64(c, 64) : "l"(a), "l"(b), "r"(more))
+#else
+#error "BN is 128 or 256"
+#endif
+#define BEGIN() PTX("wgmma.fence.sync.aligned;" ::: "memory")
+#define END() PTX("wgmma.commit_group.sync.aligned;" ::: "memory")
+#define DONE(n) PTX("wgmma.wait_group.sync.aligned " #n ";" ::: "memory")
+
+/* Of x and y, this lane sends the one that the neighbour `mask` lanes away
+** keeps, and gets that lane's in its place: x stays in lanes without the bit
+** of mask, y in those with it. */
+#define EXCHANGE(x, y, mask)                                              \
+  do {                                                                    \
+    uint got_;                                                            \
+    const int high_ = (lane & (mask)) != 0;                               \
+    __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, -1;"             \
+                     : "=r"(got_) : "r"(high_ ? x : y), "n"(mask));       \
+    if (high_)                                                            \
+      x = got_;                                                           \
+    else                                                                  \
+      y = got_;                                                           \
+  } while (0)
+
+/* Two floats as halves, the first one below */
+#define PACK(to, x, y) \
+  __asm__("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(to) : "f"(x), "f"(y))
+
+kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
+void gemm(int M, int N, int blocks, float alpha,
+          global const void *maps, global const void *A,
+          global const void *B, float beta,
+          global RESULT *restrict result, int ldc MORE_ARGUMENTS)
+{
+  global REAL *restrict C = (global REAL *)result;
+  local uchar stages[16] __attribute__((aligned(1024)));
+  local ulong bars[2 * STAGES];
+
+  PTX("local stages, %0;" :: "n"(STAGES * STAGE));
+#if PAIRS
+  if (*refused)
+    return;
+#endif
+  MOVE(C, at_c);
+  const uint id = get_local_id(0), lane = id % 32, warp = id / 32;
+  const uint base = ADDRESS(stages), full = ADDRESS(bars);
+  const uint empty = full + 8 * STAGES;
+
+  if (id == 0) {
+    for (int s = 0; s < STAGES; s++) {
+      PTX("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(full + 8 * s)
+          : "memory");
+      PTX("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(empty + 8 * s),
+          "r"(BM / 16) : "memory");
+    }
+    PTX("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+
+  const uint tiles_m = (M + BM - 1) / BM, tiles_n = (N + BN - 1) / BN;
+  const uint tiles = tiles_m * tiles_n;
+
+  uint slot = 0, parity = 0;
+#define ADVANCE()           \
+  do {                      \
+    if (++slot == STAGES) { \
+      slot = 0;             \
+      parity ^= 1;          \
+    }                       \
+  } while (0)
+
+  if (warp == BM / 16) {
+    global const uchar *map_a = maps, *map_b = map_a + 128;
+    const int za = BATCHED(at_a), zb = BATCHED(at_b);
+    if (lane != 0)
+      return;
+    PTX("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" :: "l"(map_a)
+        : "memory");
+    PTX("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" :: "l"(map_b)
+        : "memory");
+    for (uint t = get_group_id(0); t < tiles; t += get_num_groups(0)) {
+      const uint2 tile = tile_at(t, tiles_m, tiles_n);
+      const int line_a = tile.y * BM, line_b = tile.x * BN;
+      for (int k = 0; k < blocks; k++) {
+        const uint bar = full + 8 * slot, to = base + slot * STAGE;
+        AWAIT(empty + 8 * slot, parity ^ 1);
+        PTX("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+            :: "r"(bar), "r"(STAGE) : "memory");
+        FETCH_A(to, map_a, line_a, k * FETCHED, za, BM, bar);
+        FETCH_B(to + A_STAGE, map_b, line_b, k * FETCHED, zb, BN, bar);
+        ADVANCE();
+      }
+    }
+    return;
+  }
+
+  for (uint t = get_group_id(0); t < tiles; t += get_num_groups(0)) {
+    const uint2 tile = tile_at(t, tiles_m, tiles_n);
+    const int row0 = tile.y * BM + warp * 16 + lane / 4;
+    const int col0 = tile.x * BN + lane % 4 * 2;
+    const ulong a0 = FORM_A | (base + warp / 4 * BLOCK) >> 4;
+    const ulong b0 = FORM_B | (base + A_STAGE) >> 4;
+    float sum[SUMS];
+#if PAIRS
+    /* The sums of CHUNK stages leave the tensor cores, which cut what they
+    ** add to a sum; the small products go first. */
+    float part[SUMS];
+    #pragma unroll
+    for (int i = 0; i < SUMS; i++)
+      sum[i] = part[i] = 0;
+    for (int k = 0; k < blocks; k++) {
+      AWAIT(full + 8 * slot, parity);
+      const ulong a = a0 + slot * (STAGE / 16), b = b0 + slot * (STAGE / 16);
+      BEGIN();
+      MULTIPLY(part, a + 4, b, k % CHUNK != 0); /* lower a, upper b */
+      MULTIPLY(part, a + 6, b + 2, 1);
+      MULTIPLY(part, a, b + 4, 1); /* upper a, lower b */
+      MULTIPLY(part, a + 2, b + 6, 1);
+      MULTIPLY(part, a, b, 1);
+      MULTIPLY(part, a + 2, b + 2, 1);
+      END();
+      DONE(0);
+      if (lane == 0)
+        ARRIVE(empty + 8 * slot);
+      ADVANCE();
+      if (k % CHUNK == CHUNK - 1 || k == blocks - 1) {
+        #pragma unroll
+        for (int i = 0; i < SUMS; i++)
+          sum[i] += part[i];
+      }
+    }
+#else
+    #pragma unroll
+    for (int i = 0; i < SUMS; i++)
+      sum[i] = 0;
+    uint used = 0; /* the barrier of the stage before */
+    for (int k = 0; k < blocks; k++) {
+      AWAIT(full + 8 * slot, parity);
+      const ulong a = a0 + slot * (STAGE / 16), b = b0 + slot * (STAGE / 16);
+      BEGIN();
+      #pragma unroll
+      for (int s = 0; s < 4; s++)
+        MULTIPLY(sum, a + s * STEP_A, b + s * STEP_B, k + s > 0);
+      END();
+      DONE(1);
+      if (used != 0 && lane == 0)
+        ARRIVE(used);
+      used = empty + 8 * slot;
+      ADVANCE();
+    }
+    DONE(0);
+    if (lane == 0)
+      ARRIVE(used);
+#endif
+
+    /* Lane 4 g + t has columns 2t, 2t + 1 of each 8, in rows g and g + 8. */
+#define ROW_OF(i) (row0 + (i) / 2 % 2 * 8)
+#define COL_OF(i) (col0 + (i) / 4 * 8 + (i) % 2)
+#if PAIRS
+    const int scale_a[2] = {row0 < M ? SCALE(top_a[row0]) : 0,
+                            row0 + 8 < M ? SCALE(top_a[row0 + 8]) : 0};
+#endif
+    #pragma unroll
+    for (int i = 0; i < SUMS; i++) {
+#if PAIRS
+      const int scale = COL_OF(i) < N ? SCALE(top_b[COL_OF(i)]) : 0;
+      sum[i] = ldexp(sum[i], scale_a[i / 2 % 2] + scale);
+#endif
+      sum[i] *= alpha;
+    }
+    if (beta != 0) {
+      #pragma unroll
+      for (int i = 0; i < SUMS; i++) {
+        if (ROW_OF(i) < M && COL_OF(i) < N)
+          sum[i] += beta * GET(ROW_OF(i) * (size_t)ldc + COL_OF(i));
+      }
+    }
+#if VC == 1
+    #pragma unroll
+    for (int i = 0; i < SUMS; i++) {
+      if (ROW_OF(i) < M && COL_OF(i) < N)
+        PUT(sum[i], ROW_OF(i) * (size_t)ldc + COL_OF(i));
+    }
+#else
+    /* Lanes exchange their elements so that each has 16 bytes of one row:
+    ** odd ones of row g + 8, and of halves the upper two of the next 8
+    ** columns. Half-filled sectors of 32 bytes would cost as much as full
+    ** ones. */
+    const int row = row0 + (int)(lane & 1) * 8;
+    const int col = tile.x * BN + (lane & 2) * (VC == 8 ? 4 : 2);
+    global REAL *out = C + row * (size_t)ldc + col;
+    #pragma unroll
+    for (int i = 0; i < SUMS; i += VC) {
+#if VC == 8
+      uint4 v;
+      PACK(v.x, sum[i], sum[i + 1]);
+      PACK(v.y, sum[i + 2], sum[i + 3]);
+      PACK(v.z, sum[i + 4], sum[i + 5]);
+      PACK(v.w, sum[i + 6], sum[i + 7]);
+      EXCHANGE(v.x, v.y, 1);
+      EXCHANGE(v.z, v.w, 1);
+      EXCHANGE(v.x, v.z, 2);
+      EXCHANGE(v.y, v.w, 2);
+#else
+      uint4 v = as_uint4((float4)(sum[i], sum[i + 1], sum[i + 2],
+                                  sum[i + 3]));
+      EXCHANGE(v.x, v.z, 1);
+      EXCHANGE(v.y, v.w, 1);
+#endif
+      if (row < M && col + 2 * i < N)
+        *(global uint4 *)(out + 2 * i) = v;
+    }
+#endif
+  }
+}

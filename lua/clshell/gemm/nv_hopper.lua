@@ -1,0 +1,212 @@
+-- gemm/nv_hopper.lua - rungs of the GEMM ladder for NVIDIA's Hopper: warp
+-- groups, operands fetched by tensor maps, more local memory than OpenCL gives
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local pairs_of = require "clshell.gemm.nv_pairs"
+local ptx = require "clshell.family.ptx"
+local submatrix = require "clshell.gemm.submatrix"
+local tiles = require "clshell.gemm.nv_tiles"
+local tiling = require "clshell.family.tiling"
+
+local groups, roundup = tiling.groups, tiling.roundup
+
+local LINE = 128      -- bytes of a line of a stage
+local MAP_BYTES = 128 -- of a tensor map, which begins at a multiple of that
+local HALF, TF32 = 6, 11 -- element types of tensor maps
+local PAIR_DEPTH = 32    -- elements of a line of pairs
+
+-- Tiles of C, the stages for which local memory has room, and the measured
+-- speed on a large product, in TFLOPS of one H100: its proportions matter.
+local HALVES = {
+  {bm = 128, bn = 256, stages = 4, rate = 740},
+  {bm = 128, bn = 128, stages = 6, rate = 586},
+}
+local FLOATS = {
+  {bm = 128, bn = 256, stages = 4, rate = 420},
+  {bm = 128, bn = 128, stages = 6, rate = 330},
+}
+local PAIRS = {{bm = 128, bn = 128, stages = 6, rate = 220}}
+
+local NAMES = {"auto"}
+for i, t in ipairs(HALVES) do
+  NAMES[i + 1] = ("%dx%d"):format(t.bm, t.bn)
+end
+local tile = tiling.param("tile", NAMES, "auto",
+  "rows x columns of C per work-group; auto: by the shape")
+
+-- The work-groups that run at one time, one on each multiprocessor.
+local function units(s)
+  return s.context and s.context.device.compute_units or 132
+end
+
+local function tiles_of(t, s)
+  return groups(s.m, t.bm) * groups(s.n, t.bn)
+end
+
+-- The tile that the parameters name, or the one with the least time: that of
+-- the multiprocessor with the most of them.
+local function choose(list, s, p)
+  local best, chosen
+  for i, t in ipairs(list) do
+    local time = groups(tiles_of(t, s) * s.batch, units(s)) * t.bm * t.bn
+      / t.rate
+    if p.tile == NAMES[i + 1] or (p.tile or "auto") == "auto"
+        and not (best and best <= time) then
+      best, chosen = time, t
+    end
+  end
+  return chosen
+end
+
+-- What a device lacks, or another type.
+local function accepts(type)
+  return function(dev, s)
+    return tiles.other_type({[type] = true}, s) or tiles.lacks(dev, 90, true)
+  end
+end
+
+-- The fields that these rungs have in common; `list`: their tiles.
+local function rung(r, list)
+  r.ptx = true
+  function r.range(s, p)
+    local t = choose(list, s, p)
+    local size = 2 * t.bm + 32 -- a warp asks for the operands
+    return {math.min(tiles_of(t, s), units(s)) * size}, {size}
+  end
+  function r.local_bytes(s, p)
+    local t = choose(list, s, p)
+    return t.stages * (t.bm + t.bn) * LINE
+  end
+  function r.traffic(s, p)
+    local t = choose(list, s, p)
+    return {fetch = tiling.product(s, t.bm, t.bn)}
+  end
+  local more = r.defines
+  function r.defines(p, s)
+    local t = choose(list, s, p)
+    local defines = more(s)
+    defines.BM, defines.BN, defines.STAGES = t.bm, t.bn, t.stages
+    defines.RASTER = tiles.RASTER
+    defines.VC = tiles.vector(16 // s.esize, s.n, s, "c")
+    return defines
+  end
+  return r
+end
+
+-- Along or across which the operands lie, for nv_hopper.cl.
+local function along(s)
+  return {ALONG_A = s.trans_a and 0 or 1, ALONG_B = s.trans_b and 1 or 0}
+end
+
+-- The stages of nv_fp16x3 whose sums stay in the tensor cores: a short sum is
+-- as exact as one of floats only if these are few.
+local function chunks(s)
+  return {CHUNK = s.k >= 2048 and 2 or 1}
+end
+
+-- Sets map number `place` to X, a matrix of rows x cols or a batch of them, in
+-- boxes of `lines` lines of 128 bytes. Once is enough: the Buffers of a plan
+-- stay.
+local function set_map(run, maps, place, X, type, ld, rows, cols, count, lines)
+  run({file = "nv_map.cl", ptx = true, once = true}, "tensor_map",
+    {TYPE = type, LINE = type == HALF and 64 or 32}, {1}, {1},
+    maps, cl.int(place), cl.int(rows), cl.int(cols), cl.int(count),
+    cl.int(lines), X, cl.int(ld))
+end
+
+local function new_maps(s)
+  return cl.buffer("ulong", 2 * MAP_BYTES // 8, nil, {context = s.context})
+end
+
+-- Operand "A" or "B" where the copy engine can fetch it: itself, or a copy
+-- whose rows begin at multiples of 16 bytes.
+local function fetchable(s, name, X, run)
+  local wide, letter = 16 // s.esize, name:lower()
+  local off = s["ld" .. letter] % wide + s["start_" .. letter] % wide
+    + s["stride_" .. letter] % wide
+  if off == 0 then
+    return X
+  end
+  local rows, cols = submatrix.extent(s, name)
+  local width = roundup(cols, wide)
+  local Y = submatrix.scratch(s, rows, width, X)
+  run("pad.cl", "pad", submatrix.element(s),
+    {roundup(width, 32), roundup(rows, 8)}, {32, 8},
+    rows, cols, X, X.ld, rows, width, Y, Y.ld)
+  return Y
+end
+
+-- The operands as they are stored, and their maps. A box has all lines of a
+-- tile where k runs along the rows of the matrix, else 64 of k.
+local function map_operands(list, type)
+  return function(s, p, o, run)
+    local t, own = choose(list, s, p), {maps = new_maps(s)}
+    local lines = {A = s.trans_a and 64 or t.bm, B = s.trans_b and t.bn or 64}
+    for place, name in ipairs{"A", "B"} do
+      local X = fetchable(s, name, o[name], run)
+      local rows, cols = submatrix.extent(s, name)
+      set_map(run, own.maps, place - 1, X, type, X.ld, rows, cols,
+        s.placed and X.count or 1, lines[name])
+      own[name] = X
+    end
+    return own
+  end
+end
+
+-- The arguments of nv_hopper.cl, each of its type.
+local function args(depth)
+  return function(s, _, o)
+    return {cl.int(s.m), cl.int(s.n), cl.int(groups(s.k, depth)),
+      cl.float(s.alpha), o.maps, o.A, o.B, cl.float(s.beta), o.C,
+      cl.int(o.C.ld)}
+  end
+end
+
+local function pack_operands(s, _, o, run)
+  local own = pairs_of.operands(s, o, run, PAIR_DEPTH)
+  own.maps = new_maps(s)
+  for place, x in ipairs{own.packed_a, own.packed_b} do
+    local cols = x.pieces * 16 -- upper and lower halves
+    set_map(run, own.maps, place - 1, x.data, HALF, cols, x.height, cols, 1,
+      pairs_of.PANEL)
+  end
+  return own
+end
+
+local plain_args = args(PAIR_DEPTH)
+local function pair_args(s, p, o)
+  local a, b = o.packed_a, o.packed_b
+  local list = plain_args(s, p, {maps = o.maps, A = a.data, B = b.data,
+    C = o.C})
+  return table.move({a.top, b.top, o.refused}, 1, 3, #list + 1, list)
+end
+
+--- hopper(stand_by) -> rungs
+--- `stand_by` is what nv_fp16x3 has as `finish`, for operands that it refuses.
+return function(stand_by)
+  return {
+    rung({
+      name = "nv_fp16x3", file = "nv_fp16x3.cl", places = "one",
+      trans = {a = "any", b = "any"}, guarded = true,
+      lesson = "the same by warp groups, fed by the copy engine",
+      accepts = accepts "float", prepare = pack_operands, finish = stand_by,
+      args = pair_args, defines = chunks,
+    }, PAIRS),
+    rung({
+      name = "nv_wgmma", file = "nv_wgmma.cl", places = "batch",
+      params = {tile}, trans = {b = true}, input_roundoff = 2^-11,
+      lesson = "elements rounded to 11 bits: fast, three digits, by warp "
+        .. "groups",
+      accepts = accepts "float", prepare = map_operands(FLOATS, TF32),
+      args = args(32), defines = along,
+    }, FLOATS),
+    rung({
+      name = "nv_hgemm", file = "nv_hgemm.cl", places = "batch",
+      params = {tile}, trans = {a = "any", b = "any"}, half = true,
+      lesson = "halves at the tensor cores' own rate, sums in float",
+      accepts = accepts "half", prepare = map_operands(HALVES, HALF),
+      args = args(64), defines = along,
+    }, HALVES),
+  }
+end
