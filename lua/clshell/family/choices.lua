@@ -28,6 +28,9 @@
 
 local TINY = 16^3  -- multiply-adds that are not worth packing
 local SMALL = 64^3 -- nor a tile for each work-group of a GPU, if alone
+-- products that are worth a kernel for their shape, each small
+local SEVERAL = {batch = {min = 64}, m = {max = 64}, n = {max = 64},
+  k = {max = 64}}
 local LONG = 16    -- elements of a row that are worth several work-items
 local NARROW = 511 -- columns that leave work-items of `gemv.vector` idle
 local CACHED = 2^19 -- bytes that are better kept in the cache of a core
@@ -41,6 +44,15 @@ return {
   },
 
   gemm = {
+    {class = "cpu_16", rung = "small_simd", where = SEVERAL,
+      params = {vector = 16, mr = 6}, note = "a batch, vectors of 16 bytes"},
+    {class = "cpu_32", rung = "small_simd", where = SEVERAL,
+      params = {vector = 32, mr = 6}, note = "a batch, vectors of 32 bytes"},
+    {class = "cpu", type = "half", rung = "small_simd", where = SEVERAL,
+      params = {vector = 32}, note = "a batch of small products"},
+    {class = "cpu", rung = "small_simd", where = SEVERAL,
+      note = "a batch, vectors of 64 bytes"},
+    {rung = "small", where = SEVERAL, note = "a batch of small products"},
     {rung = "naive", where = {work = {max = TINY}},
       note = "too small for tiles"},
     {class = "cpu_16", rung = "simd",

@@ -14,12 +14,15 @@ local function args(s, _, o)
     o.C.ld}
 end
 
--- The portable ladder, and the vendor's rungs above it.
+-- The portable ladder, its rungs for small products, and the vendor's rungs
+-- above it.
 local function all_rungs()
-  local plain = require "clshell.gemm.rungs"
-  local nv = require "clshell.gemm.nv_rungs"
-  local list = table.move(plain, 1, #plain, 1, {})
-  return table.move(nv, 1, #nv, #list + 1, list)
+  local list = {}
+  for _, rungs in ipairs{require "clshell.gemm.rungs",
+    require "clshell.gemm.small_rungs", require "clshell.gemm.nv_rungs"} do
+    table.move(rungs, 1, #rungs, #list + 1, list)
+  end
+  return list
 end
 
 -- The matrices that the result consists of.

@@ -5,8 +5,9 @@
 -- Two fields of a rung say which operands its kernel takes:
 --
 --   places   "batch": it includes submatrix.cl and takes sub-matrices and
---            batches; "one": sub-matrices, but one product in a launch; nil:
---            neither, so matrices are copied for it, one by one
+--            batches; "all": the same by arguments of its own, its NDRange
+--            covers the whole batch; "one": sub-matrices, but one product in a
+--            launch; nil: neither, so matrices are copied for it, one by one
 --   trans    {a =, b =}: true where it wants A or B transposed, "any" where it
 --            looks at s.trans_a or s.trans_b itself; not transposed by default
 
@@ -221,7 +222,8 @@ function M.stage(rung, s, t, o, run, launch)
   elseif not rung.places then
     return one_by_one(s, t, own, run, launch)
   end
-  local step = rung.places == "batch" and MOST or 1
+  local step = rung.places == "all" and s.batch
+    or rung.places == "batch" and MOST or 1
   for first = 0, s.batch - 1, step do
     local last = math.min(first + step, s.batch) - 1
     local part = {alpha = o.alpha, beta = o.beta}
