@@ -73,7 +73,7 @@ local NAMES = {
   ["Dia:to_csr"] = {"context"},
   ["family.define"] = {"name", "file", "source", "lesson", "format", "kernel",
     "params", "defines", "options", "range", "local_bytes", "accepts", "args",
-    "prepare", "finish", "flop", "bytes", "input_roundoff", "guarded",
+    "pack", "prepare", "finish", "flop", "bytes", "input_roundoff", "guarded",
     "places", "trans", "traffic", "ptx", "half"},
   ["family.new"] = {"name", "arguments", "output", "rungs", "reference",
     "updates", "terms", "flop", "bytes", "help", "options", "types", "cache",

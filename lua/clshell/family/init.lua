@@ -11,6 +11,7 @@ local device_limits = require "clshell.family.device_limits"
 local families = require "clshell.family.list"
 local kept = require "clshell.family.kept"
 local options = require "clshell.base.options"
+local packed = require "clshell.family.packed"
 local plan_cache = require "clshell.family.plan_cache"
 local prepared_call = require "clshell.family.prepared_call"
 local program = require "clshell.family.program"
@@ -121,6 +122,10 @@ end
 ---   accepts  all     accepts(dev, s, p) -> nil, or the reason against
 ---   args     the family's  args(s, p, o) -> list of arguments
 ---   prepare  -       prepare(s, p, o, run): helpers before
+---   pack     -       of gemm: pack(s, p, side, X, run) -> table: helpers that
+---            pack operand "a" or "b"; calls hand the table to `prepare`, as
+---            s.ready.a or s.ready.b. A second result check() may give a
+---            reason against what was packed. See gemm.pack
 ---   finish   -       finish(s, p, o, run, original): helpers after
 ---   flop     the family's  flop(s) -> floating-point operations
 ---   bytes    the family's  bytes(s, p) -> bytes that have to move
@@ -191,12 +196,17 @@ end
 
 -- The plan of a call, or nil and why the device cannot run it.
 local function try_plan(family, given, opts)
-  local rung = opts.kernel and find(family, opts.kernel, family.name)
+  local name, fixed, conflict = packed.rung(family, given, opts)
+  name = opts.kernel or name
+  local rung = name and find(family, name, family.name)
   rungs.check_options(family, opts, rung)
+  if conflict then
+    return nil, conflict
+  end
   local o, s = bind(family, given, opts.queue)
   local p, kernel, reason, chosen
   if rung then
-    p = rungs.parameters(rung, opts, family.name)
+    p = fixed or rungs.parameters(rung, opts, family.name)
     kernel, reason = prepared_call.kernel(family, rung, p, s)
   else
     chosen, kernel = choose(family, s)
@@ -248,7 +258,9 @@ end
 local function new_plan(family, given, opts)
   local plan, reason = try_plan(family, given, opts)
   if not plan then
-    cl.error(("%s: %s refused: %s"):format(family.name, opts.kernel, reason))
+    local name = opts.kernel or packed.rung(family, given, {})
+    cl.error(("%s: %s%s"):format(family.name, name and name .. " refused: "
+      or "", reason))
   end
   return plan
 end
@@ -304,6 +316,11 @@ end
 --- them.
 function methods.choice(family, target)
   local s = shape_of(family, target, family.name .. ".choice")
+  local name = type(target) == "table" and packed.rung(family, target, {})
+  if name then
+    cl.error(("%s.choice: an operand is packed for %s, which a call runs")
+      :format(family.name, name))
+  end
   return (choose(family, s))
 end
 
@@ -369,7 +386,15 @@ function methods.check(family, name, params, target)
   cl.options(params, rungs.names(rung), family.name .. ", kernel " .. name)
   local p = rungs.parameters(rung, params or {}, family.name)
   local s = shape_of(family, target, who)
-  local kernel, reason = prepared_call.kernel(family, rung, p, s)
+  local kernel, reason
+  if type(target) == "table" then
+    local _, fixed, conflict = packed.rung(family, target,
+      prepared_call.merged(params, {kernel = name}))
+    p, reason = fixed or p, conflict
+  end
+  if not reason then
+    kernel, reason = prepared_call.kernel(family, rung, p, s)
+  end
   if kernel then
     return true
   end

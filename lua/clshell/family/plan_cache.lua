@@ -7,14 +7,20 @@
 
 local arguments = require "clshell.family.arguments"
 local cl = require "cl"
+local packed = require "clshell.family.packed"
 local program = require "clshell.family.program"
 
 local M = {}
 
+-- Whether a value is an operand that lies on the device.
+local function is_operand(value)
+  return arguments.is_buffer(value) or packed.is(value)
+end
+
 -- A value as a part of a key; nil for host data, queues, lists of events and
--- closed Buffers: calls with such are planned anew.
+-- what is closed: calls with such are planned anew.
 local function part(value)
-  if arguments.is_buffer(value) then
+  if is_operand(value) then
     return not value.closed and ("%p"):format(value) or nil
   elseif math.type(value) or type(value) == "string"
       or type(value) == "boolean" then
@@ -26,7 +32,7 @@ end
 local function key_of(names, operands, opts)
   local key = {}
   for i, name in ipairs(names) do
-    key[i] = arguments.is_buffer(operands[name]) and part(operands[name])
+    key[i] = is_operand(operands[name]) and part(operands[name])
     if not key[i] then
       return nil
     end

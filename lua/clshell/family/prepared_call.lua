@@ -150,6 +150,14 @@ local function launch(family, plan, rung, p, kernel, run, s, o)
   end
 end
 
+-- Enqueues the helper launches that f(run) adds, as a rung's `prepare` does.
+-- Returns the results of f as a list, and the event of the launches.
+function M.helpers(family, s, f)
+  local plan = setmetatable({commands = {}, ran = false}, Plan)
+  local results = table.pack(f(helper(family, plan, s, false)))
+  return results, plan:run()
+end
+
 -- The plan of a configuration on bound operands, or nil and why the device
 -- cannot run it. Without opts.queue it runs on the context's default queue.
 function M.new(family, rung, p, o, s, kernel, opts)

@@ -6,6 +6,7 @@ local family = require "clshell.family"
 local arguments = require "clshell.family.arguments"
 local matrix = require "clshell.data.matrix"
 local operands = require "clshell.gemm.operands"
+local packing = require "clshell.gemm.packing"
 local submatrix = require "clshell.gemm.submatrix"
 local verify = require "clshell.family.verify"
 
@@ -90,6 +91,9 @@ local function sizes(s)
   local shape = {m = s.m, n = s.n, k = s.k, lda = s.lda, ldb = s.ldb,
     ldc = s.ldc, trans_a = s.trans_a and 1 or nil,
     trans_b = s.trans_b and 1 or nil}
+  for side in pairs(s.ready or {}) do
+    shape["packed_" .. side] = 1
+  end
   if s.placed then
     for _, name in ipairs{"batch", "start_a", "start_b", "start_c",
       "stride_a", "stride_b", "stride_c"} do
@@ -102,6 +106,11 @@ end
 local function title(s)
   local words = ("%dx%dx%d %s"):format(s.m, s.n, s.k, s.type)
   words = words .. (s.trans_a and " A^T" or "") .. (s.trans_b and " B^T" or "")
+  for _, side in ipairs{"a", "b"} do
+    if s.ready and s.ready[side] then
+      words = ("%s packed %s"):format(words, side:upper())
+    end
+  end
   return s.batch > 1 and ("%s x %d"):format(words, s.batch) or words
 end
 
@@ -114,8 +123,9 @@ end
 --- everything that ran on the device: where a rung takes several commands,
 --- `event.ms` is the time inside them, `event.span_ms` goes from the first
 --- START to the last STOP, and `event.events` are the commands. To run a
---- product many times, gemm.plan is the fast way: plan() only launches. See
---- also gemm.kernels, gemm.define, gemm.bench.
+--- product many times, gemm.plan is the fast way: plan() only launches; for
+--- an operand of many products see gemm.pack. See also gemm.kernels,
+--- gemm.define, gemm.bench.
 --- Options:
 ---   kernel    the best known  a rung's name, see gemm.kernels; with it the
 ---             rung's own parameters. Without it: see gemm.choice
@@ -143,7 +153,8 @@ local gemm = family.new({
   ints = {"m", "n", "k", "lda", "ldb", "ldc"}, -- int in the kernels
   keeps_plans = true,              -- the operands are Buffers, sizes fixed
   context = function(o, queue)
-    return arguments.context({n = 3, o.A, o.B, o.C}, queue)
+    return arguments.context({n = 3, packing.buffer(o.A),
+      packing.buffer(o.B), o.C}, queue)
   end,
   make = function(s, seed)         -- operands of a shape
     return {
@@ -188,5 +199,29 @@ local gemm = family.new({
   },
   title = title,
 }, require "clshell.base.lazy".table(...))
+
+--- gemm.pack(B [, opts]) -> packed
+--- An operand packed once for calls to come, which take it in the place of the
+--- Buffer and need not pack it: gemm(A, gemm.pack(B)). It pays where a kernel
+--- packs its operands (simd, nv_fp16x3) and one of them stays the same, such
+--- as weights. The result has the same bits as that of the Buffer. A call runs
+--- the kernel and the parameters that the operand was packed for, and refuses
+--- others; sizes and element type are checked as for a Buffer, and all
+--- products of a batch share it. It keeps a copy of the matrix: what is written
+--- to the Buffer later does not change it. Fields: kernel, params, side, trans,
+--- type, bytes (of device memory, the copy included), closed; p:close()
+--- releases the memory. bench, verify and plan take it as well.
+--- Options:
+---   side    b      "a": the operand is the first one, A
+---   trans   false  true or "T": the matrix is stored transposed; calls need
+---           not repeat it
+---   kernel  that of the products to come  a rung's name; with it the rung's
+---           own parameters
+---   m       columns of B  rows of A in the products to come, by which the
+---           kernel is chosen
+---   n       rows of A  the same for side "a": columns of B
+function gemm.pack(B, opts)
+  return packing.pack(gemm, operands, B, opts)
+end
 
 return gemm

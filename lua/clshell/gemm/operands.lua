@@ -6,6 +6,7 @@ local cl = require "cl"
 local arguments = require "clshell.family.arguments"
 local integer = require "clshell.base.integer"
 local host = require "cl.host"
+local packing = require "clshell.gemm.packing"
 local submatrix = require "clshell.gemm.submatrix"
 
 local M = {}
@@ -27,6 +28,8 @@ local function transposed(name, value)
   end
   return word
 end
+
+M.transposed, M.types = transposed, TYPES
 
 -- A number of elements or of matrices, or nil.
 local function count(name, value, least)
@@ -194,6 +197,7 @@ end
 
 --- Operands `o` of a call, moved to the device and checked, and their shape.
 function M.bind(o, context)
+  local ready = packing.unpack(o, transposed)
   o.trans_a = transposed("trans_a", o.trans_a)
   o.trans_b = transposed("trans_b", o.trans_b)
   count("batch", o.batch, 1)
@@ -216,13 +220,15 @@ function M.bind(o, context)
     check_alias(c, a, batch)
     check_alias(c, b, batch)
   end
-  return M.shape{
+  local s = M.shape{
     m = m, n = n, k = k, type = o.A.type, lda = a.ld, ldb = b.ld, ldc = c.ld,
     alpha = o.alpha, beta = o.beta, trans_a = o.trans_a, trans_b = o.trans_b,
     batch = batch, stride_a = a.stride, stride_b = b.stride,
     stride_c = c.stride, start_a = o.A.start, start_b = o.B.start,
     start_c = o.C.start,
   }
+  s.ready = ready
+  return s
 end
 
 --- Matrix i, from 0, of a bound operand "A", "B" or "C", as a Buffer.

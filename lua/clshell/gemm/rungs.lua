@@ -124,23 +124,30 @@ end
 -- Steps along a panel that one work-item of pack.cl takes.
 local PACK_STEPS = 256
 
--- Packs operands in panels of rows of A, or columns of B: pack_a takes stored
--- rows, pack_b stored columns.
-local function pack_operands(s, p, o, run)
-  local nr = p.nv * tiling.vector_width(s, p)
-  local function pack(X, lines, side, by_rows)
-    local panels = groups(lines, side)
-    local P = submatrix.scratch(s, panels, s.k * side, X)
-    run("pack.cl", by_rows and "pack_a" or "pack_b",
-        {REAL = s.type, MR = side, NR = side, KB = PACK_STEPS},
-        {groups(s.k, PACK_STEPS), panels}, {1, 1},
-        by_rows and lines or s.k, by_rows and s.k or lines, X, X.ld, P, P.ld)
-    return P
+-- Packs operand "a" or "b" in panels of rows of A, or columns of B: pack_a
+-- takes stored rows, pack_b stored columns.
+local function pack_panels(s, p, side, X, run)
+  local lines, height, by_rows = s.m, p.mr, not s.trans_a
+  if side == "b" then
+    lines, height = s.n, p.nv * tiling.vector_width(s, p)
+    by_rows = s.trans_b
   end
-  return {
-    A = pack(o.A, s.m, p.mr, not s.trans_a),
-    B = pack(o.B, s.n, nr, s.trans_b),
-  }
+  local panels = groups(lines, height)
+  local P = submatrix.scratch(s, panels, s.k * height, X)
+  run("pack.cl", by_rows and "pack_a" or "pack_b",
+      {REAL = s.type, MR = height, NR = height, KB = PACK_STEPS},
+      {groups(s.k, PACK_STEPS), panels}, {1, 1},
+      by_rows and lines or s.k, by_rows and s.k or lines, X, X.ld, P, P.ld)
+  return P
+end
+
+local function pack_operands(s, p, o, run)
+  local function panels(side, X)
+    local ready = s.ready and s.ready[side]
+    return ready and submatrix.ready(ready.panels, X)
+      or pack_panels(s, p, side, X, run)
+  end
+  return {A = panels("a", o.A), B = panels("b", o.B)}
 end
 
 -- Reads along a row of local memory, `row` bytes long: n elements, which the
@@ -373,6 +380,9 @@ return {
     end,
     accepts = simd_accepts,
     prepare = pack_operands,
+    pack = function(s, p, side, X, run)
+      return {panels = pack_panels(s, p, side, X, run)}
+    end,
     trans = {a = "any", b = "any"},
     traffic = function(s, p) -- elements: the blocks of sums are in registers
       local nr = p.nv * tiling.vector_width(s, p)

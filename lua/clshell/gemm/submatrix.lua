@@ -62,6 +62,11 @@ function M.element(s)
   return s.type == "half" and {HALF = 1} or {REAL = s.type}
 end
 
+-- A Buffer that a rung packed beforehand, as it takes it in place of `like`.
+function M.ready(b, like)
+  return is_submatrix(like) and submatrix_of(b, 0, 1) or b
+end
+
 -- A list of kernel arguments with the buffers of its Submatrices, and behind
 -- all others the start and stride of each, as submatrix.cl has them; and the
 -- number of matrices, nil where there are only Buffers.

@@ -7,6 +7,7 @@ local calibrate = require "clshell.measure.calibrate"
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
 local options = require "clshell.base.options"
+local packed = require "clshell.family.packed"
 local phase = require "clshell.worker.phase"
 local protocol = require "clshell.measure.protocol"
 local record = require "clshell.measure.record"
@@ -303,8 +304,9 @@ local function run_family(job, opts, limits)
   if not host then
     local rung = family.rung(job.rung)
     rungs.check_options(family, r.params, rung)
-    record.describe_rung(r, family, rung,
-      rungs.parameters(rung, r.params, family.name))
+    local _, fixed = packed.rung(family, job.operands, r.params)
+    record.describe_rung(r, family, rung, fixed
+      or rungs.parameters(rung, r.params, family.name))
   end
   return guarded(r, function(_, set)
     if host then

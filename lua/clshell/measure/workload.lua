@@ -6,6 +6,7 @@ local argument = require "clshell.base.argument"
 local cl = require "cl"
 local families = require "clshell.family.list"
 local lazy = require "clshell.base.lazy"
+local packed = require "clshell.family.packed"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -286,6 +287,8 @@ function M.copy(o, except, inside)
       value = cl.buffer(b.type, b.shape, nil, {context = b.context,
         ld = b.rows and b.ld or nil})
       b:copy(value)
+    elseif packed.is(value) then
+      value = packed.copy(value)
     elseif type(value) == "table" and not inside then
       value = M.copy(value, nil, true)
     end
