@@ -69,7 +69,7 @@ local function scaled(n)
 end
 
 local total = 0
-for name, count in pairs{gemm = gpu and 25 or 6, clblast = 3, peaks = 1,
+for name, count in pairs{gemm = gpu and 29 or 6, clblast = 3, peaks = 1,
     spmv = gpu and 9 or 3, transpose = gpu and 4 or 2, pyopencl = 1} do
   total = total + (wanted(name) and count or 0)
 end
@@ -86,10 +86,11 @@ else
   no_cuda = "not measured: it runs on NVIDIA GPUs"
 end
 
--- The row of a product.
-local function product(work, rung, name, goal, m, n, k)
+-- The row of a product, or of a batch of so many.
+local function product(work, rung, name, goal, m, n, k, batch)
+  local flop = 2.0 * m * n * k * (batch or 1)
   return {work = work, rung = rung, peer = name, goal = goal,
-    unit = "GFLOPS", amount = 2.0 * m * n * k, peer_amount = 2.0 * m * n * k}
+    unit = "GFLOPS", amount = flop, peer_amount = flop}
 end
 
 -- Adds a row without a ratio.
@@ -100,28 +101,38 @@ end
 
 local TYPES = {dgemm = "double", hgemm = "half"}
 
--- A product beside a request to the CUDA program.
-local function gemm_cuda(name, kind, m, n, k, goal)
+-- A random matrix, or a batch of so many.
+local function random(type, rows, cols, batch, seed)
+  if not batch then
+    return matrix.random(rows, cols, {type = type, seed = seed})
+  end
+  local h <close> = cl.array(type, {batch, rows, cols})
+  return cl.buffer(type, h.shape, h:random(seed))
+end
+
+-- A product, or a batch of so many, beside a request to the CUDA program.
+local function gemm_cuda(name, kind, m, n, k, goal, batch)
   local type = TYPES[kind] or "float"
-  local row = product(("%s %s"):format(kind == "tf32" and "SGEMM"
-    or kind:upper(), m == n and n == k and m or ("%dx%dx%d"):format(m, n, k)),
-    name, kind == "tf32" and "cuBLAS TF32" or "cuBLAS", goal, m, n, k)
+  local row = product(("%s %s%s"):format(kind == "tf32" and "SGEMM"
+    or kind:upper(), m == n and n == k and m or ("%dx%dx%d"):format(m, n, k),
+    batch and " x " .. batch or ""), name, kind == "tf32" and "cuBLAS TF32"
+    or "cuBLAS", goal, m, n, k, batch)
   if not cuda then
     return unmeasured(row, no_cuda)
   end
   local plan, e = peers.plan(gemm, name, {
-    A = matrix.random(m, k, {type = type, seed = 1}),
-    B = matrix.random(k, n, {type = type, seed = 2})})
+    A = random(type, m, k, batch, 1), B = random(type, k, n, batch, 2)})
   if not plan then
     return unmeasured(row, e)
   end
   row.error = e
-  local other, reason = cuda:subject(("%s %d %d %d"):format(kind, m, n, k))
+  local other, reason = cuda:subject(("%s %d %d %d %d"):format(kind, m, n, k,
+    batch or 1))
   if not other then
     return unmeasured(row, reason)
   end
   local ours = timer.new(cl.context(), {plan})
-  if 2.0 * m * n * k < 1e9 then
+  if row.amount < 1e9 then
     ours = peers.inside(ours)
     row.note = "ours: inside the commands, without the gaps between"
   end
@@ -142,6 +153,9 @@ local function gemm_gpu()
   end
   for _, n in ipairs{1024, 2048, 4096, 8192} do
     gemm_cuda("nv_dmma", "dgemm", scaled(n), scaled(n), scaled(n), 1)
+  end
+  for _, n in ipairs{8, 16, 32, 64} do
+    gemm_cuda("small", "sgemm", n, n, n, 1, scaled(10000))
   end
   for _, n in ipairs{scaled(4096), scaled(8192)} do
     gemm_cuda("nv_ffma", "sgemm", n, n, n, 0.95)

@@ -6,10 +6,10 @@
 ** largest element to 2^14 .. 2^15, where a half and the next 11 bits as
 ** another half both have room: x = 2^e (hi + lo). To be run in this order:
 **
-** clear         sets what the others add to
+** top_columns   B: finds the largest of each column, in parts
 ** pack_rows     A: finds the largest of each row, splits and stores it
-** top_columns   B: finds the largest of each column
 ** pack_columns  B: splits and stores it
+** clear         before all, where there is no top_columns
 **
 ** With DEPTH_OF = 16, for nv_fp16x3_mma.cl:
 **
@@ -27,17 +27,17 @@
 **
 ** rows, cols  shape of the matrix X, each >= 1
 ** X  in       rows x cols, row-major, row i begins at X + i * ldx
-** top         the bits of the largest |x| of each row (column) of X: out of
-**             pack_rows; set to 0 by clear, then in and out of top_columns,
-**             then in of pack_columns
+** top  out    the bits of the largest |x| of each row (column) of X
+** parts       the same of parts of the columns, `count` rows of `pitch`
+**             elements: out of top_columns, in of pack_columns
 ** P  out      panels x blocks x 128 packed rows of 64 bytes, or panels x 128
 **             x blocks of 128 bytes; what has no element of X is set to zero
-** refused     set to 0 by clear, to 1 by the pack kernels where X has
+** refused     set to 0 by clear and top_columns, to 1 by the pack kernels where X has
 **             infinities or NaN, or a piece of 8 neighbours, not all 0, that
 **             lie below 2^-19 of the largest in the row (column), so that
 **             they lose more than 3 bits
 **
-** NDRange: clear:        global = count
+** NDRange: clear:        global = 1
 **          pack_rows:    global = (LX, panels * 128), local = (LX, LY)
 **          top_columns:  global = (columns / VX, rows / DEPTH * LY),
 **                        local = (LX, LY)
@@ -132,14 +132,9 @@ static inline void split(const float *x, uint top,
   *to_lo = lo;
 }
 
-kernel void clear(int count, global uint *restrict top,
-                  global int *restrict refused)
+kernel void clear(global int *restrict refused)
 {
-  const size_t i = get_global_id(0);
-  if (i < (size_t)count)
-    top[i] = 0;
-  if (i == 0)
-    *refused = 0;
+  *refused = 0;
 }
 
 /* The 8 elements of a row from `col` on, zeros beyond its `width` */
@@ -231,7 +226,8 @@ void pack_rows(int rows, int cols, global const float *restrict X, int ldx,
 
 kernel __attribute__((reqd_work_group_size(LX, LY, 1)))
 void top_columns(int rows, int cols, global const float *restrict X, int ldx,
-                 global uint *restrict top AT_X)
+                 global uint *restrict parts, int pitch,
+                 global int *restrict refused AT_X)
 {
   MOVE(X, at_x);
   local uint tops[LY][VX][LX];
@@ -266,15 +262,18 @@ void top_columns(int rows, int cols, global const float *restrict X, int ldx,
     uint all = 0;
     for (uint i = 0; i < LY; i++)
       all = max(all, tops[i][y][lane]);
-    atomic_max(top + col + y, all);
+    parts[get_group_id(1) * pitch + col + y] = all;
   }
+  if (get_group_id(0) == 0 && get_group_id(1) == 0 && y == 0 && lane == 0)
+    *refused = 0;
 }
 
 /* Neighbours have neighbouring columns, as they lie in X; what they make of
 ** them is far apart in P and goes through local memory to be stored whole. */
 kernel __attribute__((reqd_work_group_size(32, 8, 1)))
 void pack_columns(int rows, int cols, global const float *restrict X, int ldx,
-                  global const uint *restrict top, global uint *restrict P,
+                  global const uint *restrict parts, int count,
+                  global uint *restrict top, global uint *restrict P,
                   global int *restrict refused AT_X)
 {
   MOVE(X, at_x);
@@ -289,8 +288,13 @@ void pack_columns(int rows, int cols, global const float *restrict X, int ldx,
     const size_t row = piece * 8 + i;
     v[i] = inside && row < (size_t)rows ? X[row * ldx + col] : 0;
   }
+  uint most = 0;
+  for (int i = 0; inside && i < count; i++)
+    most = max(most, parts[i * get_global_size(0) + col]);
+  if (piece == 0)
+    top[col] = most;
   uint4 hi, lo;
-  split(v, inside ? top[col] : 0, refused, &hi, &lo);
+  split(v, most, refused, &hi, &lo);
   local uint4 *t = tile + (y / PIECES * 32 + lane) * (2 * PIECES);
   t[SPREAD(PLACE(y % PIECES, lane), lane)] = hi;
   t[SPREAD(PLACE(y % PIECES + PIECES, lane), lane)] = lo;

@@ -1,8 +1,10 @@
 /*
 ** cuda.c - cuBLAS and cuSPARSE as a peer of scripts/bench_peers.lua, which
 ** sends one line at a time and reads one line back:
-**   sgemm M N K | tf32 M N K | dgemm M N K | hgemm M N K
-**                       a product on random operands; of halves in float sums
+**   sgemm M N K [B] | tf32 M N K [B] | dgemm M N K [B] | hgemm M N K
+**                       a product on random operands, of halves with sums in
+**                       float; or a batch of B products, one after another in
+**                       memory
 **   csr POINTS NX NY NZ | sell POINTS NX NY NZ   a stencil's matrix times a
 **                       random vector; csr tries each algorithm
 **   run N               N launches on end: the seconds of all by CUDA events
@@ -36,6 +38,7 @@ static void *memory[8]; /* of what is prepared */
 static int blocks;
 static int (*launch)(void); /* of what is prepared; 0 where it went well */
 static int m, n, k, bits;   /* of a product; bits of an element */
+static int batch;           /* products of one launch */
 static cusparseSpMatDescr_t matrix;
 static cusparseDnVecDescr_t vecx, vecy;
 static cusparseSpMVAlg_t algorithm;
@@ -108,6 +111,19 @@ static void forget(void) {
 static int product(void) {
   static const float one = 1, zero = 0;
   static const double done = 1, dzero = 0;
+  if (batch > 1) {
+    long long a = (long long)m * k, b = (long long)k * n;
+    long long c = (long long)m * n;
+    if (bits == 64)
+      return cublasDgemmStridedBatched(blas, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k,
+                                       &done, memory[1], n, b, memory[0], k, a,
+                                       &dzero, memory[2], n, c,
+                                       batch) != CUBLAS_STATUS_SUCCESS;
+    return cublasSgemmStridedBatched(blas, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k,
+                                     &one, memory[1], n, b, memory[0], k, a,
+                                     &zero, memory[2], n, c,
+                                     batch) != CUBLAS_STATUS_SUCCESS;
+  }
   if (bits == 64)
     return cublasDgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &done,
                        memory[1], n, memory[0], k, &dzero, memory[2],
@@ -144,10 +160,13 @@ static double run(int count) {
 }
 
 static const char *prepare_product(int size, cublasMath_t math) {
+  size_t count = (size_t)batch;
   bits = size * 8;
-  if (noise((size_t)m * (size_t)k, size) == NULL ||
-      noise((size_t)k * (size_t)n, size) == NULL ||
-      noise((size_t)m * (size_t)n, size) == NULL)
+  if (batch < 1)
+    return "a batch has one product at least";
+  if (noise(count * (size_t)m * (size_t)k, size) == NULL ||
+      noise(count * (size_t)k * (size_t)n, size) == NULL ||
+      noise(count * (size_t)m * (size_t)n, size) == NULL)
     return "no memory";
   if (cublasSetMathMode(blas, math) != CUBLAS_STATUS_SUCCESS)
     return "cublasSetMathMode fails";
@@ -312,11 +331,12 @@ static const char *prepare(const char *line, const char **what) {
   int points;
   forget();
   *what = "cuBLAS";
-  if (sscanf(line, "sgemm %d %d %d", &m, &n, &k) == 3)
+  batch = 1;
+  if (sscanf(line, "sgemm %d %d %d %d", &m, &n, &k, &batch) >= 3)
     return prepare_product(4, CUBLAS_DEFAULT_MATH);
-  if (sscanf(line, "tf32 %d %d %d", &m, &n, &k) == 3)
+  if (sscanf(line, "tf32 %d %d %d %d", &m, &n, &k, &batch) >= 3)
     return prepare_product(4, CUBLAS_TF32_TENSOR_OP_MATH);
-  if (sscanf(line, "dgemm %d %d %d", &m, &n, &k) == 3)
+  if (sscanf(line, "dgemm %d %d %d %d", &m, &n, &k, &batch) >= 3)
     return prepare_product(8, CUBLAS_DEFAULT_MATH);
   if (sscanf(line, "hgemm %d %d %d", &m, &n, &k) == 3)
     return prepare_product(2, CUBLAS_DEFAULT_MATH);

@@ -201,16 +201,16 @@ local gemm = family.new({
 }, require "clshell.base.lazy".table(...))
 
 --- gemm.pack(B [, opts]) -> packed
---- An operand packed once for calls to come, which take it in the place of the
---- Buffer and need not pack it: gemm(A, gemm.pack(B)). It pays where a kernel
---- packs its operands (simd, nv_fp16x3) and one of them stays the same, such
---- as weights. The result has the same bits as that of the Buffer. A call runs
---- the kernel and the parameters that the operand was packed for, and refuses
---- others; sizes and element type are checked as for a Buffer, and all
---- products of a batch share it. It keeps a copy of the matrix: what is written
---- to the Buffer later does not change it. Fields: kernel, params, side, trans,
---- type, bytes (of device memory, the copy included), closed; p:close()
---- releases the memory. bench, verify and plan take it as well.
+--- An operand packed once for calls to come, which take it in the place of
+--- the Buffer and need not pack it: gemm(A, gemm.pack(B)). It pays where a
+--- kernel packs its operands (simd, nv_fp16x3) and one of them stays the same,
+--- such as weights. The result has the same bits as that of the Buffer. A call
+--- runs the kernel and the parameters that the operand was packed for, and
+--- refuses others; sizes and element type are checked as for a Buffer, and all
+--- products of a batch share it. It keeps a copy of the matrix: what is
+--- written to the Buffer later does not change it. Fields: kernel, params,
+--- side, trans, type, bytes (of device memory, the copy included), closed;
+--- p:close() releases the memory. bench, verify and plan take it as well.
 --- Options:
 ---   side    b      "a": the operand is the first one, A
 ---   trans   false  true or "T": the matrix is stored transposed; calls need

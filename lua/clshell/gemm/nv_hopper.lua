@@ -190,7 +190,8 @@ return function(stand_by)
       name = "nv_fp16x3", file = "nv_fp16x3.cl", places = "one",
       trans = {a = "any", b = "any"}, guarded = true,
       lesson = "the same by warp groups, fed by the copy engine",
-      accepts = accepts "float", prepare = pack_operands, finish = stand_by,
+      accepts = accepts "float", prepare = pack_operands,
+      pack = pairs_of.once(PAIR_DEPTH), finish = stand_by,
       args = pair_args, defines = chunks,
     }, PAIRS),
     rung({

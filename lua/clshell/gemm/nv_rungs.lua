@@ -121,6 +121,7 @@ local rungs = {
     prepare = function(s, _, o, run)
       return pairs_of.operands(s, o, run, BLOCK)
     end,
+    pack = pairs_of.once(BLOCK),
     args = function(s, _, o)
       local a, b = o.packed_a, o.packed_b
       return {s.m, s.n, groups(s.k, BLOCK), s.alpha, a.data, b.data, a.top,

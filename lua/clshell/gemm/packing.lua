@@ -11,7 +11,6 @@ local options = require "clshell.base.options"
 local packed = require "clshell.family.packed"
 local prepared_call = require "clshell.family.prepared_call"
 local rungs = require "clshell.family.rung"
-local submatrix = require "clshell.gemm.submatrix"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -53,22 +52,6 @@ local function rung_of(gemm, s, opts)
         .. packers(gemm)})
   end
   return rung, p
-end
-
--- Launches what f(run) adds and waits for it. Returns the results of f.
-local function run(gemm, s, f)
-  local results, event = prepared_call.helpers(gemm, s, f)
-  event:wait()
-  return table.unpack(results, 1, results.n)
-end
-
--- A copy of a matrix without gaps, which no later write changes.
-local function copy_of(gemm, s, X)
-  local copy = cl.buffer(X.type, {X.rows, X.cols}, nil, {context = s.context})
-  run(gemm, s, function(add)
-    submatrix.copy(s, add, X.rows, X.cols, X, copy)
-  end)
-  return copy
 end
 
 -- The options of gemm.pack, checked: {side, trans, size} and those of the
@@ -127,10 +110,14 @@ function M.pack(gemm, operands, X, opts)
   local s = shape_of(operands, X, set)
   s.context = X.context
   local rung, p = rung_of(gemm, s, of_kernel)
-  local source = copy_of(gemm, s, X)
-  local ready, check = run(gemm, s, function(add)
-    return rung.pack(s, p, set.side, source, add)
+  local source = cl.buffer(X.type, {X.rows, X.cols}, nil,
+    {context = s.context}) -- which no later write changes
+  X:copy(source)
+  local results, event = prepared_call.helpers(gemm, s, function(run)
+    return rung.pack(s, p, set.side, source, run)
   end)
+  event:wait()
+  local ready, check = results[1], results[2]
   local reason = check and check()
   if reason then
     cl.error(("%s: %s refused: %s"):format(WHO, rung.name, reason),
