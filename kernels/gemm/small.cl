@@ -21,8 +21,8 @@
 **
 ** NDRange: global = count / MANY groups, rounded up; local = WG
 ** Local memory: MANY (SA + SB) elements
-** Defines: REAL, M, N, K, MANY, WG, RM, TM, CN, TN, VN, VK, VA, VB, VC,
-**          TRANS_A, TRANS_B, FLAT_A, FLAT_B
+** Defines: REAL, M, N, K, MANY, WG, RM, TM, CN, TN, VN, VK, UNROLL, VA, VB,
+**          VC, TRANS_A, TRANS_B, FLAT_A, FLAT_B
 ** Assumes: WG >= MANY TM TN; TM RM >= M; TN CN VN >= N; VN divides N, VK
 **          divides K; where VA, VB or VC is above 1, base, rows and distance
 **          of that operand are multiples of so many elements; C overlaps
@@ -72,6 +72,9 @@
 #endif
 #ifndef VK
 #define VK 4 /* steps of a sum in a load of A from local memory */
+#endif
+#ifndef UNROLL
+#define UNROLL 1 /* loads of A from local memory in the body of the loop */
 #endif
 #ifndef VA
 #define VA 1 /* elements of A in a load */
@@ -190,7 +193,7 @@ void gemm(int count, REAL alpha, global const REAL *restrict A, int lda,
 
   /* Rows and chunks beyond the last are computed as the last, not stored. */
   local const REAL *a = As + p * SA, *b = Bs + p * SB;
-  #pragma unroll 4
+  #pragma unroll UNROLL
   for (int k = 0; k < K; k += VK) {
     REAL ak[RM][VK] __attribute__((aligned(16)));
     #pragma unroll

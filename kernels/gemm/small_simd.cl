@@ -76,10 +76,11 @@
 #define WIDTH ((N + VW - 1) / VW * VW) /* columns in whole vectors */
 #define COPIED (TRANS_B || N % VW != 0)
 
-/* c[0 .. cols-1] = alpha sum + beta c, at most VW of them */
-static void store(REALV sum, REAL alpha, REAL beta, global REAL *c, int cols)
+/* c[0 .. VW-1] = alpha sum + beta c, or, of the `last` vector of a row, as many
+** elements as there are */
+static void store(REALV sum, REAL alpha, REAL beta, global REAL *c, int last)
 {
-  if (cols >= VW) {
+  if (N % VW == 0 || !last) {
     REALV value = alpha * sum;
     if (beta != (REAL)0)
       value = fma((REALV)(beta), VLOAD(0, c), value);
@@ -87,7 +88,8 @@ static void store(REALV sum, REAL alpha, REAL beta, global REAL *c, int cols)
   } else {
     REAL part[VW];
     VSTORE(sum, 0, part);
-    for (int j = 0; j < cols; j++) {
+    #pragma unroll
+    for (int j = 0; j < N % VW; j++) {
       REAL value = alpha * part[j];
       if (beta != (REAL)0)
         value += beta * c[j];
@@ -137,7 +139,8 @@ static void block(REAL alpha, global const REAL *A, int lda,
     for (int v = 0; v < NV; v++) {
       if (i + r < M)
         store(sum[r][v], alpha, beta,
-              C + (i + r) * (size_t)ldc + j + v * VW, N - j - v * VW);
+              C + (i + r) * (size_t)ldc + j + v * VW,
+              j + v * VW + VW > N);
     }
   }
 }
@@ -157,15 +160,19 @@ void gemm(int count, REAL alpha, global const REAL *restrict A, int lda,
 #if COPIED
     REAL rows[K * WIDTH] __attribute__((aligned(64)));
     for (int k = 0; k < K; k++) {
-      for (int j = 0; j < WIDTH; j++)
-        rows[k * WIDTH + j] = j >= N ? (REAL)0
-          : TRANS_B ? b[j * (size_t)ldb + k] : b[k * (size_t)ldb + j];
+      for (int j = 0; j < N; j++)
+        rows[k * WIDTH + j] = TRANS_B ? b[j * (size_t)ldb + k]
+                                      : b[k * (size_t)ldb + j];
+      for (int j = N; j < WIDTH; j++)
+        rows[k * WIDTH + j] = 0;
     }
 #define ROWS rows, WIDTH
 #else
 #define ROWS b, ldb
 #endif
+    #pragma unroll 1
     for (int i = 0; i < M; i += MR) {
+      #pragma unroll 1
       for (int j = 0; j < WIDTH; j += NV * VW)
         block(alpha, a, lda, ROWS, beta, c, ldc, i, j);
     }

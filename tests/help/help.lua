@@ -262,8 +262,9 @@ local function public()
     names[#names + 1] = "cl.host." .. key
   end
   for _, module in ipairs(MODULES) do
-    local prefix = FAMILY[module] and "family" or module
     for key, value in pairs(require("clshell." .. module)) do
+      local own = index.entries()[module .. "." .. key] -- not of each family
+      local prefix = FAMILY[module] and not own and "family" or module
       names[#names + 1] = type(value) == "function"
         and prefix .. "." .. key or nil
     end

@@ -108,6 +108,12 @@ local plan = gemm.plan(A, B, {kernel = "tiled"})
 plan():wait() -- runs it; as often as wanted
 print(plan.output.rows, plan.rung.name) --> 64 tiled
 
+--- gemm.pack
+local A, B = matrix.random(64, 512), matrix.random(512, 512)
+local on_cpu = cl.device().type == "cpu"
+local P <close> = gemm.pack(B, {kernel = on_cpu and "simd" or "nv_fp16x3"})
+print(gemm(A, P).cols, P.bytes > B.bytes) --> 512 true
+
 --- family.choice
 local choice = gemm.choice{m = 512, n = 512, k = 512, type = "float"}
 print(choice.rung.name, choice)

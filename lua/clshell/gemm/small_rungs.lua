@@ -81,7 +81,8 @@ local function layout(s, p)
   many = math.max(1, math.min(many, limit // 2 // ((sa + sb) * s.esize)))
   return {
     M = s.m, N = s.n, K = s.k, MANY = many, RM = rm, TM = tm, CN = cn,
-    TN = tn, VN = vn, VK = vk, WG = roundup(many * tm * tn, WARP),
+    TN = tn, VN = vn, VK = vk, UNROLL = math.max(1, p.steps // vk),
+    WG = roundup(many * tm * tn, WARP),
   }, many * (sa + sb) * s.esize
 end
 
@@ -129,9 +130,10 @@ local function blocks(s, p)
   while vectors % nv ~= 0 do
     nv = nv - 1
   end
+  local rows = p.mr * (p.nv // nv) -- as many sums with fewer vectors
   return {
     M = s.m, N = s.n, K = s.k, VW = width, NV = nv, EACH = p.each,
-    MR = groups(s.m, groups(s.m, p.mr)), -- even blocks
+    MR = groups(s.m, groups(s.m, rows)), -- even blocks
   }
 end
 
@@ -154,6 +156,8 @@ return {
       param("rm", {0, 1, 2, 4, 8}, 0,
         "rows of C per work-item; 0: by the size of C"),
       param("rn", {1, 2, 4, 8}, 4, "columns of C per work-item"),
+      param("steps", {1, 4, 8, 16}, 4,
+        "terms of a sum between two tests for its end"),
     },
     defines = function(p, s)
       local defines = layout(s, p)
@@ -183,8 +187,9 @@ return {
     trans = {a = "any", b = "any"},
     params = {
       tiling.vector,
-      param("mr", {2, 4, 6, 8, 12, 16}, 12, "rows of C in a block of sums"),
-      param("nv", {1, 2, 4}, 2, "vectors in a row of that block"),
+      param("mr", {2, 4, 6, 8, 12, 16}, 12,
+        "rows of C in a block of sums; more where rows have fewer vectors"),
+      param("nv", {1, 2, 4}, 2, "vectors in a row of that block, at most"),
       param("each", {1, 4, 16, 64}, 16, "products per work-item"),
     },
     defines = function(p, s)
