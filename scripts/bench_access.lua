@@ -196,8 +196,10 @@ local function launch_text(name, plan, plain)
   for i, param in ipairs(run.args) do
     local value = command[i]
     local format = PACK[param.type]
-    local kind = format and "NUMBER" or i == result and "RESULT" or "INPUT"
-    local content = format and format:pack(value)
+    local typed = text.class(value) == "Value" -- such as cl.long2(0, 0)
+    local kind = (format or typed) and "NUMBER" or i == result and "RESULT"
+      or "INPUT"
+    local content = format and format:pack(value) or typed and value.data
       or value:as("char"):view(1, value.bytes):read():tobytes()
     list[i] = ("{Arg::%s, %d, %s, 0}"):format(kind, #content, data(content))
   end

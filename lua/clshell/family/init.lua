@@ -132,7 +132,8 @@ end
 ---   input_roundoff  none  relative error to which it cuts its operands
 ---   guarded  false   true: hands operands it does not cover to another kernel
 ---   places   -       of gemm: "batch" if the kernel takes sub-matrices and
----                    batches, "one" if it takes sub-matrices
+---                    batches, "all" if its range covers s.batch products,
+---                    "one" if it takes sub-matrices
 ---   trans    -       of gemm: {a =, b =}, true for an operand that the kernel
 ---                    wants transposed, "any" if it takes both
 ---   ptx      false   true: comments of the file mark PTX instructions;
