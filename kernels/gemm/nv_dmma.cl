@@ -7,9 +7,9 @@
 ** up in double, rounded as a sum of fma is:
 **
 **                         B  +---- BN ----+     fragments of lane 4 g + t:
-**                         8  |  |         |
+**                        16  |  |         |
 **                            +------------+          a: rows g, g + 8
-**     A  +- 8 --+         C  +------------+             column t
+**     A  +- 16 -+         C  +------------+             column t
 **        |------|            |  warp      |          b: row t
 **    BM  |      |        BM  | WM x WN    |             column g
 **        |      |            |            |          c: rows g, g + 8
@@ -27,13 +27,14 @@
 ** NDRange: global = (tiles of C * WG, splits), local = (WG, 1),
 **          WG = 32 (BM / WM) (BN / WN), tiles = (M / BM) (N / BN), each
 **          rounded up
-** Local memory: STAGES * 8 (BM + BN) doubles
-** Defines: BM, BN, WM, WN, STAGES, VA, VB, VC, TRANS_A,
-**          TRANS_B; RASTER, PLACED, see nv.cl
-** Assumes: NVIDIA, compute capability 9.0 or more; where VA = 2, base and
-**          rows of A lie at multiples of 16 bytes and their length and depth
-**          are even, the same for VB and B, VC and C; C overlaps neither A
-**          nor B
+** Local memory: STAGES * BK (BM + BN) doubles, more than OpenCL of this
+**          driver gives
+** Defines: BM, BN, WM, WN, STAGES, VA, VB, VC, TRANS_A, TRANS_B; RASTER,
+**          PLACED, see nv.cl
+** Assumes: NVIDIA, compute capability 9.0; a rung with ptx = true; where
+**          VA = 2, base and rows of A lie at multiples of 16 bytes and their
+**          length and depth are even, the same for VB and B, VC and C; C
+**          overlaps neither A nor B
 **
 ** Lesson: the tensor cores do twice what the double units do, and an
 ** instruction that multiplies 16 x 4 x 8 needs few loads: a warp tile of
@@ -46,13 +47,15 @@
 ** Two groups on a multiprocessor, for one of them works while the other
 ** waits at its barrier; one group with a tile of 128 x 128 would take a third
 ** less from the cache, and is slower.
+** A tile of 16 instead of 8 in depth halves the barriers: 2 % more at 4096,
+** 25 % at 1024 with tiles of 64 x 64. Instructions that take 8 or 16 of k at
+** once are slower, as their operands need twice the registers (NOTES.md).
 ** Without padding: the blocks of four elements change places within their
-** row (of B: of 16 elements), so that the 16 lanes whose loads go together
-** meet all banks:
+** row, or 16 columns of B, so that the 16 lanes whose loads go together meet
+** all banks:
 **
-**   A   row 0 1    k 0-3 4-7        B   k = 0    n 0-3 4-7 8-11 12-15
-**       row 2 3    k 4-7 0-3            k = 1      4-7 0-3 12-15 8-11
-**       row 4 5    k 0-3 4-7            k = 2     8-11 12-15 0-3 4-7 */
+**   row (k) 0   0-3 4-7 8-11 12-15        2   8-11 12-15 0-3 4-7
+**           1   4-7 0-3 12-15 8-11        3   12-15 8-11 4-7 0-3 */
 #ifndef BM
 #define BM 128 /* rows of C per work-group */
 #endif
@@ -64,9 +67,6 @@
 #endif
 #ifndef WN
 #define WN 32 /* columns of C per warp */
-#endif
-#ifndef BK
-#define BK 8 /* depth of a tile: 8 or 16 */
 #endif
 #ifndef STAGES
 #define STAGES 3 /* tiles in local memory, >= 2 */
@@ -91,9 +91,8 @@
 #define REAL double
 #include "nv.cl"
 
-#ifndef MK
-#define MK 4 /* depth of a step, one instruction: 4, 8 or 16 */
-#endif
+#define BK 16 /* depth of a tile: four steps */
+#define MK 4  /* depth of a step, one instruction */
 #define WG (32 * (BM / WM) * (BN / WN))
 #define A_STAGE (BM * BK) /* elements of a stage */
 #define B_STAGE (BK * BN)
@@ -102,9 +101,6 @@
 
 #if BM % WM || BN % WN || WM % 16 || WN % 16
 #error "a warp tile is made of 16 x 16 blocks, a work-group of warp tiles"
-#endif
-#if BK % (2 * MK)
-#error "a tile has an even number of steps"
 #endif
 #if A_STAGE % (2 * WG) || B_STAGE % (2 * WG) || \
   (TRANS_A ? WG * VA % BM : BM * BK % (WG * VA)) || \
@@ -126,26 +122,11 @@
 #endif
 
 /* c += a b for the fragments of a warp */
-#define C4(c) "+d"((c)[0]), "+d"((c)[1]), "+d"((c)[2]), "+d"((c)[3])
-#define MMA(k) "mma.sync.aligned.m16n8k" #k ".row.col.f64.f64.f64.f64 "
-#if MK == 4
-#define MULTIPLY(c, a, b)                                                  \
-  __asm__(MMA(4) "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"     \
-          : C4(c) : "d"((a)[0]), "d"((a)[1]), "d"((b)[0]))
-#elif MK == 8
-#define MULTIPLY(c, a, b)                                                  \
-  __asm__(MMA(8) "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "          \
-          "{%0, %1, %2, %3};"                                              \
-          : C4(c) : "d"((a)[0]), "d"((a)[1]), "d"((a)[2]), "d"((a)[3]),    \
-            "d"((b)[0]), "d"((b)[1]))
-#else
-#define MULTIPLY(c, a, b)                                                  \
-  __asm__(MMA(16) "{%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11}, " \
-          "{%12, %13, %14, %15}, {%0, %1, %2, %3};"                        \
-          : C4(c) : "d"((a)[0]), "d"((a)[1]), "d"((a)[2]), "d"((a)[3]),    \
-            "d"((a)[4]), "d"((a)[5]), "d"((a)[6]), "d"((a)[7]),            \
-            "d"((b)[0]), "d"((b)[1]), "d"((b)[2]), "d"((b)[3]))
-#endif
+#define MULTIPLY(c, a, b)                                          \
+  __asm__("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 "      \
+          "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"    \
+          : "+d"((c)[0]), "+d"((c)[1]), "+d"((c)[2]), "+d"((c)[3]) \
+          : "d"((a)[0]), "d"((a)[1]), "d"(b))
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void gemm(int M, int N, int K, double alpha,
@@ -153,15 +134,11 @@ void gemm(int M, int N, int K, double alpha,
           global const double *restrict B, int ldb, double beta,
           global double *restrict C, int ldc, int depth AT_ABC)
 {
-#if LARGE
+  /* The marks give them STAGES tiles: see family/ptx.lua. */
   local double As[2] __attribute__((aligned(128)));
   local double Bs[2] __attribute__((aligned(128)));
   __asm__ volatile("//PTX local As, %0;" :: "n"(STAGES * A_STAGE * 8));
   __asm__ volatile("//PTX local Bs, %0;" :: "n"(STAGES * B_STAGE * 8));
-#else
-  local double As[STAGES * A_STAGE] __attribute__((aligned(128)));
-  local double Bs[STAGES * B_STAGE] __attribute__((aligned(128)));
-#endif
 
   MOVE(A, at_a);
   MOVE(B, at_b);
@@ -208,8 +185,7 @@ void gemm(int M, int N, int K, double alpha,
 #endif
 
 /* Where element k of a line lies in a stage that runs along k, or across */
-#define ALONG(line, k) \
-  ((line) * BK + ((k) ^ (BK == 8 ? (line) >> 1 & 1 : (line) & 3) << 2))
+#define ALONG(line, k) ((line) * BK + ((k) ^ ((line) & 3) << 2))
 #define ACROSS(line, k, size) ((k) * size + ((line) ^ ((k) & 3) << 2))
 
 /* Starts the copies of an operand's stage at `to`; zeros where k is K or
@@ -257,7 +233,7 @@ void gemm(int M, int N, int K, double alpha,
   const uint g = lane / 4, t = lane % 4;
   const uint warp_m = warp / (BN / WN) * WM, warp_n = warp % (BN / WN) * WN;
 
-  double sum[TM][TN][4], a[2][TM][MK / 2], b[2][TN][MK / 4];
+  double sum[TM][TN][4], a[2][TM][2], b[2][TN];
   #pragma unroll
   for (int i = 0; i < TM; i++) {
     #pragma unroll
@@ -290,17 +266,16 @@ void gemm(int M, int N, int K, double alpha,
 
   uint slot = 0;
 /* Fragments of a step of the stage at slot into a[step % 2], b[step % 2] */
-#define FRAGMENTS(step)                                                 \
-  do {                                                                  \
-    _Pragma("unroll")                                                   \
-    for (int i_ = 0; i_ < TM * MK / 2; i_++)                            \
-      a[(step) % 2][i_ / (MK / 2)][i_ % (MK / 2)]                       \
-        = GET_A(i_ / (MK / 2) * 16 + i_ % 2 * 8,                        \
-                (step) * MK + i_ % (MK / 2) / 2 * 4 + t);               \
-    _Pragma("unroll")                                                   \
-    for (int j_ = 0; j_ < TN * MK / 4; j_++)                            \
-      b[(step) % 2][j_ / (MK / 4)][j_ % (MK / 4)]                       \
-        = GET_B(j_ / (MK / 4) * 8, (step) * MK + j_ % (MK / 4) * 4 + t); \
+#define FRAGMENTS(step)                                              \
+  do {                                                               \
+    _Pragma("unroll")                                                \
+    for (int i_ = 0; i_ < TM; i_++) {                                \
+      a[(step) % 2][i_][0] = GET_A(i_ * 16, (step) * MK + t);        \
+      a[(step) % 2][i_][1] = GET_A(i_ * 16 + 8, (step) * MK + t);    \
+    }                                                                \
+    _Pragma("unroll")                                                \
+    for (int j_ = 0; j_ < TN; j_++)                                  \
+      b[(step) % 2][j_] = GET_B(j_ * 8, (step) * MK + t);            \
   } while (0)
 
   WAIT(STAGES - 2);

@@ -41,7 +41,8 @@ t.test("gemm: the device's class, the type and the shape decide", function()
   t.eq(pick(gemm, H100, cube(64)), "naive")
   t.eq(pick(gemm, H100, {m = 64, n = 64, k = 64, batch = 9}), "nv_ffma")
   t.eq(pick(gemm, H100, {m = 8, n = 8, k = 8, batch = 9}), "naive")
-  t.eq(pick(gemm, H100, cube(2000)), "nv_ffma")
+  t.eq(pick(gemm, H100, cube(1535)), "nv_ffma")
+  t.eq(pick(gemm, H100, cube(1536)), "nv_fp16x3")
   t.eq(pick(gemm, H100, cube(2048, "double")), "nv_dmma")
   t.eq(pick(gemm, H100, cube(100, "double"), {nv_dmma = true}), "nv_ffma")
   t.eq(pick(gemm, OTHER, cube(2048)), "register")
@@ -54,16 +55,20 @@ t.test("gemm: the device's class, the type and the shape decide", function()
 end)
 
 t.test("a rung is taken only if it tells what it does not cover", function()
-  local rung = gemm.rung "nv_fp16x3"
+  local rung, older = gemm.rung "nv_fp16x3", gemm.rung "nv_fp16x3_mma"
   local before = rung.guarded
   rung.guarded = nil
+  t.eq(pick(gemm, H100, cube(4096)), "nv_fp16x3_mma")
+  older.guarded = nil
   local name, picked = pick(gemm, H100, cube(4096))
+  older.guarded = before
   t.eq(name, "nv_ffma")
   t.eq(picked.passed[1].rung, "nv_fp16x3")
   t.ok(picked.passed[1].reason:find "does not detect", picked.passed[1].reason)
   rung.guarded = true
   t.eq(pick(gemm, H100, cube(4096)), "nv_fp16x3")
   t.eq(pick(gemm, H100, cube(1024)), "nv_ffma")
+  t.eq(pick(gemm, H100, cube(4096), {nv_fp16x3 = true}), "nv_fp16x3_mma")
   t.eq(pick(gemm, H100, {m = 4096, n = 4096, k = 64}), "nv_ffma")
   rung.guarded = before
 end)

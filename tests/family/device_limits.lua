@@ -26,7 +26,7 @@ t.test("a limit that the device does not tell is none", function()
   end
   t.eq(reason({max_work_item_sizes = {}}, {16}), nil)
   local any = setmetatable({local_mem_size = false}, {__index = DEVICE})
-  t.eq(limits.kernel({local_mem_size = 4096}, {16}, any), nil)
+  t.eq(limits.kernel({}, {local_mem_size = 4096}, {16}, any), nil)
 end)
 
 t.test("odd limits are numbers like others", function()

@@ -252,14 +252,20 @@ end)
 
 t.test("local memory that a driver adds to a kernel's is no excess", function()
   local limits = require "clshell.family.device_limits"
-  local function reason(bytes, major)
-    return limits.kernel({work_group_size = 64, local_mem_size = bytes}, {64},
-      {local_mem_size = 49152, nv_compute_capability_major = major})
+  local function reason(bytes, major, rung)
+    return limits.kernel(rung or {}, {work_group_size = 64,
+      local_mem_size = bytes}, {64}, {local_mem_size = 49152,
+      nv_compute_capability_major = major, nv_compute_capability_minor = 0})
   end
   t.eq(reason(49152), nil)
   t.eq(reason(49280, 9), nil) -- NVIDIA: 48 KiB and its own
   t.ok(reason(49280):find("the kernel takes", 1, true))
   t.ok(reason(49152 + 2048, 9):find("the kernel takes", 1, true))
+  -- a program whose PTX text is edited may have what the GPU has, no more
+  local edited = {ptx = true}
+  t.eq(reason(227 << 10, 9, edited), nil)
+  t.ok(reason(229 << 10, 9, edited):find("device has 227 KiB", 1, true))
+  t.ok(reason(51200, nil, edited):find("device has 48 KiB", 1, true))
 end)
 
 t.test("a kernel of one's own, from a file", function()

@@ -3,6 +3,7 @@
 -- its compute capability and refuses where that does not suffice.
 -- SPDX-License-Identifier: MIT
 
+local cl = require "cl"
 local hopper = require "clshell.gemm.nv_hopper"
 local pairs_of = require "clshell.gemm.nv_pairs"
 local tiles = require "clshell.gemm.nv_tiles"
@@ -43,10 +44,10 @@ local FFMA = {
   }),
 }
 local DMMA = {
-  double = tilings("bm bn bk wm wn stages resident rate", {
-    {128, 64, 8, 64, 32, 3, 2, 56.4, raster = 16},
-    {64, 128, 8, 32, 64, 3, 2, 55.0},
-    {64, 64, 8, 32, 32, 3, 4, 52.4},
+  double = tilings("bm bn bk wm wn stages resident rate large", {
+    {128, 64, 16, 64, 32, 3, 2, 57.5, true, raster = 16},
+    {64, 128, 16, 32, 64, 3, 2, 56.3, true},
+    {64, 64, 16, 32, 32, 3, 4, 54.7, true},
   }),
 }
 local TF32 = {
@@ -86,21 +87,37 @@ local function stand_by(s, _, o, run)
     s.k, o.refused)
 end
 
+-- The arguments of a kernel of unknown signature: see ptx.lua.
+local function typed(args, real)
+  local list = {}
+  for i, x in ipairs(args) do
+    local number = (i == 4 or i == 9) and real or cl.int
+    list[i] = type(x) == "number" and number(x) or x
+  end
+  return list
+end
+
+local nv_dmma = tiled({
+  name = "nv_dmma", file = "nv_dmma.cl", ptx = true,
+  lesson = "double on the tensor cores: twice the rate, the same rounding",
+  trans = {a = "any", b = "any"},
+  defines = function(t, splits, s)
+    return with_trans(tiles.defines(t, splits, s, "bm bn wm wn stages",
+      {2, 2, 2}), s)
+  end,
+}, DMMA, 90, true)
+local untyped = nv_dmma.args
+function nv_dmma.args(s, p, o)
+  return typed(untyped(s, p, o), cl.double)
+end
+
 local rungs = {
   tiled({
     name = "nv_ffma", file = "nv_ffma.cl",
     lesson = "copies beside the arithmetic, warp tiles: near the FMA peak",
     trans = {a = "any", b = "any"}, defines = ffma_defines,
   }, FFMA, 80),
-  tiled({
-    name = "nv_dmma", file = "nv_dmma.cl",
-    lesson = "double on the tensor cores: twice the rate, the same rounding",
-    trans = {a = "any", b = "any"},
-    defines = function(t, splits, s)
-      return with_trans(tiles.defines(t, splits, s, "bm bn wm wn stages",
-        {2, 2, 2}), s)
-    end,
-  }, DMMA, 90),
+  nv_dmma,
   {
     name = "nv_fp16x3_mma", file = "nv_fp16x3_mma.cl", places = "one",
     trans = {a = "any", b = "any"}, guarded = true,

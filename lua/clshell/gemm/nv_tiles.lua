@@ -3,6 +3,7 @@
 -- rungs of tilings, and the width of copies
 -- SPDX-License-Identifier: MIT
 
+local ptx = require "clshell.family.ptx"
 local submatrix = require "clshell.gemm.submatrix"
 local text = require "clshell.base.text"
 local tiling = require "clshell.family.tiling"
@@ -50,9 +51,12 @@ local function footprint(t, s)
   return t.stages * t.bk * lines * s.esize
 end
 
--- Whether the device has that much.
+-- Whether the device has that much; `large` tilings are of kernels whose local
+-- memory ptx.lua enlarges.
 local function fits(t, s)
-  local limit = s.context and s.context.device.local_mem_size or 49152
+  local dev = s.context and s.context.device
+  local limit = dev and (t.large and ptx.local_limit(dev)
+    or dev.local_mem_size) or 49152
   return footprint(t, s) <= limit
 end
 
