@@ -169,7 +169,7 @@ void pack_rows(int rows, int cols, global const float *restrict X, int ldx,
                global int *restrict refused AT_X)
 {
   MOVE(X, at_x);
-  const uint lane = get_local_id(0), y = get_local_id(1);
+  const uint lane = get_local_id(0);
   const size_t row = get_global_id(1);
   const size_t blocks = ((size_t)cols + DEPTH_OF - 1) / DEPTH_OF;
   const size_t pieces = PIECES * blocks;
@@ -194,11 +194,11 @@ void pack_rows(int rows, int cols, global const float *restrict X, int ldx,
 #if LX > 32
   local uint tops[LY][LX / 32];
   if (lane % 32 == 0)
-    tops[y][lane / 32] = most;
+    tops[get_local_id(1)][lane / 32] = most;
   barrier(CLK_LOCAL_MEM_FENCE);
   #pragma unroll
   for (int i = 0; i < LX / 32; i++)
-    most = max(most, tops[y][i]);
+    most = max(most, tops[get_local_id(1)][i]);
 #endif
   if (lane == 0)
     top[row] = most;

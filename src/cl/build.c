@@ -429,20 +429,19 @@ static int cl_kernel_(lua_State *L) {
   return clsh_program_pushkernel(L, program, lua_gettop(L));
 }
 
-static const char *const binary_options[] = {
-    "raw", "options", "name", "context", "local_mem", NULL};
+static const char *const binary_options[] = {"raw",     "options",   "name",
+                                             "context", "local_mem", NULL};
 
 /** cl.build_binary(bytes [, opts]) -> Program
  * A Program from the result of `prog:binary()` on the same kind of device
  * with the same driver; other and damaged ones are refused. Parameter types
  * may be unknown then: see `cl.int`.
  * Options:
- *   raw        false      true: `bytes` are a driver's own, which nothing checks
- *   options    none       for the driver's compiler
- *   name       (binary)   in messages
- *   context    session's  the Context of another device
- *   local_mem  device's   bytes of local memory that a kernel may have itself,
- *              where the hardware has more than the driver's OpenCL gives
+ *   raw        false      true: `bytes` are a driver's own, which nothing
+ * checks options    none       for the driver's compiler name       (binary)
+ * in messages context    session's  the Context of another device local_mem
+ * device's   bytes of local memory that a kernel may have itself, where the
+ * hardware has more than the driver's OpenCL gives
  */
 static int cl_buildbinary(lua_State *L) {
   lua_settop(L, 2);

@@ -39,8 +39,8 @@ typedef struct Program {
   Object head;
   cl_program handle;
   Context *context;
-  int builds; /* 1 and the rebuilds; 0: not built */
-  int making; /* BUILD ... */
+  int builds;         /* 1 and the rebuilds; 0: not built */
+  int making;         /* BUILD ... */
   cl_ulong local_mem; /* see cl.build_binary; 0: the device's limit */
 } Program;
 

@@ -4,7 +4,6 @@
 
 local cl = require "cl"
 local pairs_of = require "clshell.gemm.nv_pairs"
-local ptx = require "clshell.family.ptx"
 local submatrix = require "clshell.gemm.submatrix"
 local tiles = require "clshell.gemm.nv_tiles"
 local tiling = require "clshell.family.tiling"

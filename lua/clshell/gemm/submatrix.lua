@@ -56,8 +56,8 @@ function M.scratch(s, rows, cols, like)
   return submatrix_of(b, count > 1 and rows * cols or 0, count)
 end
 
--- The defines of the element type for pad.cl and scale.cl, which take halves on
--- devices without cl_khr_fp16 as well.
+-- The defines of the element type for pad.cl and scale.cl, which take halves
+-- on devices without cl_khr_fp16 as well.
 function M.element(s)
   return s.type == "half" and {HALF = 1} or {REAL = s.type}
 end
