@@ -69,7 +69,7 @@ local function scaled(n)
 end
 
 local total = 0
-for name, count in pairs{gemm = gpu and 29 or 6, clblast = 3, peaks = 1,
+for name, count in pairs{gemm = gpu and 34 or 6, clblast = 3, peaks = 1,
     spmv = gpu and 9 or 3, transpose = gpu and 4 or 2, pyopencl = 1} do
   total = total + (wanted(name) and count or 0)
 end
@@ -110,8 +110,19 @@ local function random(type, rows, cols, batch, seed)
   return cl.buffer(type, h.shape, h:random(seed))
 end
 
--- A product, or a batch of so many, beside a request to the CUDA program.
-local function gemm_cuda(name, kind, m, n, k, goal, batch)
+-- The operands of a product, B packed beforehand where `once`.
+local function operands_of(name, type, m, n, k, batch, once)
+  local A, B = random(type, m, k, batch, 1), random(type, k, n, batch, 2)
+  if once then
+    local ok, packed = pcall(gemm.pack, B, {kernel = name, m = m})
+    return ok and {A = A, B = packed} or nil, tostring(packed)
+  end
+  return {A = A, B = B}
+end
+
+-- A product, or a batch of so many, beside a request to the CUDA program;
+-- `once`: with B packed beforehand.
+local function gemm_cuda(name, kind, m, n, k, goal, batch, once)
   local type = TYPES[kind] or "float"
   local row = product(("%s %s%s"):format(kind == "tf32" and "SGEMM"
     or kind:upper(), m == n and n == k and m or ("%dx%dx%d"):format(m, n, k),
@@ -120,12 +131,15 @@ local function gemm_cuda(name, kind, m, n, k, goal, batch)
   if not cuda then
     return unmeasured(row, no_cuda)
   end
-  local plan, e = peers.plan(gemm, name, {
-    A = random(type, m, k, batch, 1), B = random(type, k, n, batch, 2)})
+  local operands, plan, e
+  operands, e = operands_of(name, type, m, n, k, batch, once)
+  if operands then
+    plan, e = peers.plan(gemm, name, operands)
+  end
   if not plan then
     return unmeasured(row, e)
   end
-  row.error = e
+  row.error, row.note = e, once and "B packed once" or nil
   local other, reason = cuda:subject(("%s %d %d %d %d"):format(kind, m, n, k,
     batch or 1))
   if not other then
@@ -152,7 +166,10 @@ local function gemm_gpu()
     gemm_cuda("nv_wgmma", "tf32", n, n, n, ({1, 0.9, 0.95})[i])
     gemm_cuda("nv_hgemm", "hgemm", n, n, n, 0.95)
   end
+  local n4096 = scaled(4096)
+  gemm_cuda("nv_fp16x3", "sgemm", n4096, n4096, n4096, 3, nil, true)
   for _, n in ipairs{1024, 2048, 4096, 8192} do
+    gemm_cuda("nv_dgemm", "dgemm", scaled(n), scaled(n), scaled(n), 1)
     gemm_cuda("nv_dmma", "dgemm", scaled(n), scaled(n), scaled(n), 1)
   end
   for _, n in ipairs{8, 16, 32, 64} do

@@ -1,22 +1,21 @@
-/* nv_hopper.cl - the frame of the products by warp groups and tensor maps
+/* nv_hopper.cl - the products by warp groups, on tiles of the copy engine
 ** SPDX-License-Identifier: MIT
 **
 ** nv_hgemm.cl, nv_wgmma.cl and nv_fp16x3.cl include it, for NVIDIA's Hopper.
-** The copy engine brings tiles of A and B into local memory, STAGES of them
-** ahead; groups of four warps multiply 64 rows of A by all columns of B.
+** The copy engine brings tiles of A and B into local memory, see nv_engine.cl;
+** groups of four warps multiply 64 rows of A by all columns of B.
 **
-**                    B  +----- BN -----+    local memory: lines of 128 bytes,
-**              128 bytes|   stage      |    element k = 0 first
-**               of each +--------------+      A  row 0     | k = 0 .. |
-**        A +---------+  C  +-----------+         row 1     |
-**          |         |     | 4 warps   |      B  column 0  | k = 0 .. |
-**       BM |  stage  |  BM +-----------+         column 1  |
-**          |         |     | 4 warps   |     or, where B runs along its rows,
-**          +---------+     +-----------+     blocks of 64 columns:
-**                                             B  k = 0     | columns 0 .. 63 |
+**                            B  +----- BN -----+
+**                      128 bytes|    stage     |
+**                       of each +--------------+
+**                A +---------+  C  +-----------+
+**                  |         |     | 4 warps   |
+**               BM |  stage  |  BM +-----------+
+**                  |         |     | 4 warps   |
+**                  +---------+     +-----------+
 **
 ** M, N        rows and columns of C; each >= 1
-** blocks      stages of a sum, of DEPTH elements each
+** blocks      stages of a sum, with zeros beyond its end
 ** alpha, beta scalars; beta == 0 means that C is not read
 ** maps  in    the tensor maps of A and B, see nv_map.cl: the copy engine
 **             writes zeros for what lies outside the matrices, and turns the
@@ -25,7 +24,8 @@
 ** result  in, out  C, M x N, row-major, ldc >= N
 **
 ** NDRange: global = (min(tiles of C, compute units) * WG), local = (WG),
-**          WG = 2 BM + 32
+**          WG = 2 BM + 32, as the last warp asks for the stages; for C^T 2 BN,
+**          as the first work-item does: registers for another warp are not left
 ** Local memory: STAGES (BM + BN) 128 bytes, more than OpenCL of this driver
 **          gives: see family/ptx.lua
 ** Defines: BM, BN, STAGES, VC, ALONG_A, ALONG_B (1: k runs along the rows of
@@ -37,20 +37,16 @@
 ** What the including file defines: HALVES, TF32 or PAIRS, the elements that
 ** the maps show; of PAIRS a line has 32 upper halves and 32 lower ones.
 **
-** Two barriers in local memory go with each stage: `full` when all its bytes
-** have come, `empty` when all warps have used them. A work-item of a warp of
-** its own asks for the stages. It runs ahead over the end of a tile, so that
-** the next one's operands come while this one's results go out. */
+** Of TF32 the tensor cores read operands from local memory only along k.
+** Where B lies across (ALONG_B 0) they compute C^T = B^T A^T instead: their
+** first operand, B^T, may come from registers, and a group of four warps has
+** 64 columns of C and all rows. */
 #ifndef BM
 #define BM 128 /* rows of C per work-group, 64 for each warp group */
 #endif
 #ifndef BN
-#define BN 128 /* columns of C per work-group: 128 or 256 */
+#define BN 128 /* columns of C per work-group: 128 or 256; C^T: as BM */
 #endif
-#ifndef STAGES
-#define STAGES 4 /* stages in local memory, >= 2 */
-#endif
-
 #ifndef HALVES
 #define HALVES 0
 #endif
@@ -60,14 +56,24 @@
 #ifndef PAIRS
 #define PAIRS 0
 #endif
-#ifndef ALONG_A
-#define ALONG_A 1
+#if TF32
+#define ELEMENT_BYTES 4
+#else
+#define ELEMENT_BYTES 2
 #endif
-#ifndef ALONG_B
-#define ALONG_B 1
+#if PAIRS
+#define ONE_PRODUCT 1
 #endif
+#include "nv_engine.cl"
 
-#include "nv.cl"
+#define TURNED (TF32 && !ALONG_B) /* C^T is computed */
+#if TURNED
+#define WIDE BM /* of the operand in local memory, for an instruction */
+#define LONG BN /* of the other operand, 64 for each warp group */
+#else
+#define WIDE BN
+#define LONG BM
+#endif
 
 /* The float at C[i], and a float stored there. The device may lack halves
 ** but for instructions that convert them. */
@@ -93,7 +99,6 @@ void put(float x, global ushort *to)
 #define GET(i) C[i]
 #define PUT(x, i) (C[i] = (x))
 #endif
-#define FETCHED (TF32 ? 32 : 64) /* elements of a line of a stage */
 
 /* Operands that were packed, with their scales, lie in buffers of their own;
 ** others may begin anywhere, and be a batch. */
@@ -103,71 +108,29 @@ void put(float x, global ushort *to)
 #else
 #define MORE_ARGUMENTS AT_ABC
 #endif
-#if PAIRS || !defined(PLACED)
-#define BATCHED(at) 0
-#else
-#define BATCHED(at) ((at).y != 0 ? (int)get_group_id(2) : 0)
-#endif
 
-#define WG (2 * BM + 32) /* the last warp asks for the operands */
-#define LINE 128 /* bytes of a line of a stage */
-#define A_STAGE (BM * LINE)
-#define STAGE ((BM + BN) * LINE)
+#define WG (2 * LONG + (TURNED ? 0 : 32))
 #define BLOCK 8192 /* bytes of 64 lines */
-#define SUMS (BN / 2) /* of a work-item */
-
-#define PTX(...) __asm__ volatile("//PTX " __VA_ARGS__)
-
-/* Waits until the phase of a barrier with this parity is over. */
-#define AWAIT(bar, parity)                                                \
-  do {                                                                    \
-    uint over_;                                                           \
-    do                                                                    \
-      PTX("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, "   \
-          "[%1], %2; selp.u32 %0, 1, 0, p;}"                              \
-          : "=r"(over_) : "r"(bar), "r"(parity) : "memory");              \
-    while (!over_);                                                       \
-  } while (0)
-#define ARRIVE(bar)                                             \
-  PTX("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(bar)    \
-      : "memory")
-
-/* Starts the copy of a box of the matrix behind `map`, from (x, y, z) on. */
-#define FETCH(to, map, x, y, z, bar)                                      \
-  PTX("cp.async.bulk.tensor.3d.shared::cluster.global"                    \
-      ".mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];"     \
-      :: "r"(to), "l"(map), "r"(x), "r"(y), "r"(z), "r"(bar) : "memory")
-
-/* Starts the copies of `lines` lines from `line` on, `depth` deep from k. */
-#define FETCH_ALONG(to, map, line, k, z, lines, bar)  \
-  FETCH(to, map, k, line, z, bar)
-#define FETCH_ACROSS(to, map, line, k, z, lines, bar)                     \
-  _Pragma("unroll")                                                       \
-  for (int i_ = 0; i_ < lines / 64; i_++)                                 \
-    FETCH(to + i_ * BLOCK, map, line + 64 * i_, k, z, bar)
+#define SUMS (WIDE / 2) /* of a work-item */
 
 /* What wgmma wants to know of an operand besides its address: lines of 128
 ** bytes whose pieces change places, 8 lines further on, and, where k does
 ** not run along the lines, 64 columns further on. */
 #define ORDER (1ul << 62 | 64ul << 32)
 #if ALONG_A
-#define FETCH_A FETCH_ALONG
 #define FORM_A (ORDER | 1ul << 16)
 #define STEP_A 2 /* a quarter of a stage, in units of 16 bytes */
 #define ACROSS_A "0"
 #else
-#define FETCH_A FETCH_ACROSS
 #define FORM_A (ORDER | (ulong)(BLOCK / 16) << 16)
 #define STEP_A 128
 #define ACROSS_A "1"
 #endif
 #if ALONG_B
-#define FETCH_B FETCH_ALONG
 #define FORM_B (ORDER | 1ul << 16)
 #define STEP_B 2
 #define ACROSS_B "0"
 #else
-#define FETCH_B FETCH_ACROSS
 #define FORM_B (ORDER | (ulong)(BLOCK / 16) << 16)
 #define STEP_B 128
 #define ACROSS_B "1"
@@ -193,7 +156,27 @@ void put(float x, global ushort *to)
 #define TYPES "k16.f32.f16.f16"
 #define TURNS ", " ACROSS_A ", " ACROSS_B
 #endif
-#if BN == 128
+#if TURNED
+/* The same for C^T: a are the four fragments of 64 columns of B, b tells
+** where the rows of A lie. */
+#if WIDE == 128
+#define OPERANDS "m64n128" TYPES " {" P64 "}, {%64, %65, %66, %67}, %68"
+#define ALL_SUMS(c) F64(c, 0)
+#define MORE "%69"
+#elif WIDE == 256
+#define OPERANDS "m64n256" TYPES " {" P128 "}, {%128, %129, %130, %131}, %132"
+#define ALL_SUMS(c) F64(c, 0), F64(c, 64)
+#define MORE "%133"
+#else
+#error "BM is 128 or 256"
+#endif
+#define MULTIPLY(c, a, b, more)                                           \
+  PTX("{.reg .pred p; setp.ne.b32 p, " MORE ", 0; "                       \
+      "wgmma.mma_async.sync.aligned." OPERANDS ", p, 1, 1;}"              \
+      : ALL_SUMS(c)                                                       \
+      : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "l"(b),       \
+        "r"(more))
+#elif BN == 128
 #define MULTIPLY(c, a, b, more)                                           \
   PTX("{.reg .pred p; setp.ne.b32 p, %66, 0; "                            \
       "wgmma.mma_async.sync.aligned.m64n128" TYPES " {" P64 "}, %64, "    \
@@ -208,6 +191,10 @@ void put(float x, global ushort *to)
 #else
 #error "BN is 128 or 256"
 #endif
+/* Four bytes of local memory, which is larger than its array says */
+#define LOAD4(to, address) \
+  __asm__ volatile("ld.shared.b32 %0, [%1];" : "=r"(to) : "r"(address) \
+                   : "memory")
 #define BEGIN() PTX("wgmma.fence.sync.aligned;" ::: "memory")
 #define END() PTX("wgmma.commit_group.sync.aligned;" ::: "memory")
 #define DONE(n) PTX("wgmma.wait_group.sync.aligned " #n ";" ::: "memory")
@@ -251,60 +238,46 @@ void gemm(int M, int N, int blocks, float alpha,
   const uint base = ADDRESS(stages), full = ADDRESS(bars);
   const uint empty = full + 8 * STAGES;
 
-  if (id == 0) {
-    for (int s = 0; s < STAGES; s++) {
-      PTX("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(full + 8 * s)
-          : "memory");
-      PTX("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(empty + 8 * s),
-          "r"(BM / 16) : "memory");
-    }
-    PTX("fence.mbarrier_init.release.cluster;" ::: "memory");
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
+  open_stages(full, empty, LONG / 16);
 
   const uint tiles_m = (M + BM - 1) / BM, tiles_n = (N + BN - 1) / BN;
   const uint tiles = tiles_m * tiles_n;
 
-  uint slot = 0, parity = 0;
-#define ADVANCE()           \
-  do {                      \
-    if (++slot == STAGES) { \
-      slot = 0;             \
-      parity ^= 1;          \
-    }                       \
-  } while (0)
-
-  if (warp == BM / 16) {
-    global const uchar *map_a = maps, *map_b = map_a + 128;
-    const int za = BATCHED(at_a), zb = BATCHED(at_b);
-    if (lane != 0)
-      return;
-    PTX("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" :: "l"(map_a)
-        : "memory");
-    PTX("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" :: "l"(map_b)
-        : "memory");
-    for (uint t = get_group_id(0); t < tiles; t += get_num_groups(0)) {
-      const uint2 tile = tile_at(t, tiles_m, tiles_n);
-      const int line_a = tile.y * BM, line_b = tile.x * BN;
-      for (int k = 0; k < blocks; k++) {
-        const uint bar = full + 8 * slot, to = base + slot * STAGE;
-        AWAIT(empty + 8 * slot, parity ^ 1);
-        PTX("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
-            :: "r"(bar), "r"(STAGE) : "memory");
-        FETCH_A(to, map_a, line_a, k * FETCHED, za, BM, bar);
-        FETCH_B(to + A_STAGE, map_b, line_b, k * FETCHED, zb, BN, bar);
-        ADVANCE();
-      }
-    }
+  const Source from = {maps, base, full, empty, tiles_m, tiles_n, blocks,
+                       BATCHED(at_a), BATCHED(at_b)};
+#if TURNED
+  Fetch next = first_fetch(&from);
+  if (id == 0) {
+    for (int s = 0; s < STAGES - 2; s++)
+      fetch_stage(&from, &next);
+  }
+#else
+  if (warp == LONG / 16) {
+    Fetch next = first_fetch(&from);
+    while (lane == 0 && next.tile < tiles)
+      fetch_stage(&from, &next);
     return;
   }
+#endif
 
+  uint slot = 0, parity = 0;
   for (uint t = get_group_id(0); t < tiles; t += get_num_groups(0)) {
     const uint2 tile = tile_at(t, tiles_m, tiles_n);
+#if TURNED
+    /* A lane's columns of C, and those 4 further on: with these, the lanes'
+    ** loads of a fragment meet all banks. */
+    const uint col8 = warp / 2 * 32 + warp % 2 * 8;
+    const int row0 = tile.y * BM + lane % 4 * 2;
+    const int col0 = tile.x * BN + col8 + lane / 4 % 4 + lane / 16 * 16;
+    const ulong a0 = FORM_A | base >> 4;
+    const uint b0 = base + A_STAGE + warp / 2 * BOX + lane % 4 * LINE
+      + ((warp % 2 * 2 + lane / 16 * 4) ^ lane % 4) * 16 + lane / 4 % 4 * 4;
+#else
     const int row0 = tile.y * BM + warp * 16 + lane / 4;
     const int col0 = tile.x * BN + lane % 4 * 2;
     const ulong a0 = FORM_A | (base + warp / 4 * BLOCK) >> 4;
     const ulong b0 = FORM_B | (base + A_STAGE) >> 4;
+#endif
     float sum[SUMS];
 #if PAIRS
     /* The sums of CHUNK stages leave the tensor cores, which cut what they
@@ -339,6 +312,37 @@ void gemm(int M, int N, int blocks, float alpha,
     for (int i = 0; i < SUMS; i++)
       sum[i] = 0;
     uint used = 0; /* the barrier of the stage before */
+#if TURNED
+    /* Fragments of B of two half stages: one is loaded while the tensor
+    ** cores use the other. Loads from line t, and t + 4, of each 8. */
+    uint b[2][2][4];
+    for (int k = 0; k < blocks; k++) {
+      AWAIT(full + 8 * slot, parity);
+      #pragma unroll
+      for (int h = 0; h < 2; h++) {
+        const ulong a = a0 + slot * (STAGE / 16) + 2 * h * STEP_A;
+        const uint first = b0 + slot * STAGE + h * (16 * LINE);
+        #pragma unroll
+        for (int s = 0; s < 2; s++) {
+          LOAD4(b[h][s][0], first + s * (8 * LINE));
+          LOAD4(b[h][s][1], (first ^ 16) + s * (8 * LINE));
+          LOAD4(b[h][s][2], (first ^ 64) + s * (8 * LINE) + 4 * LINE);
+          LOAD4(b[h][s][3], (first ^ 80) + s * (8 * LINE) + 4 * LINE);
+        }
+        BEGIN();
+        MULTIPLY(sum, b[h][0], a, k + h > 0);
+        MULTIPLY(sum, b[h][1], a + STEP_A, 1);
+        END();
+        DONE(1);
+        if (h == 0 && used != 0 && lane == 0)
+          ARRIVE(used);
+        if (h == 0 && id == 0)
+          fetch_stage(&from, &next);
+      }
+      used = empty + 8 * slot;
+      ADVANCE();
+    }
+#else
     for (int k = 0; k < blocks; k++) {
       AWAIT(full + 8 * slot, parity);
       const ulong a = a0 + slot * (STAGE / 16), b = b0 + slot * (STAGE / 16);
@@ -353,14 +357,20 @@ void gemm(int M, int N, int blocks, float alpha,
       used = empty + 8 * slot;
       ADVANCE();
     }
+#endif
     DONE(0);
     if (lane == 0)
       ARRIVE(used);
 #endif
 
     /* Lane 4 g + t has columns 2t, 2t + 1 of each 8, in rows g and g + 8. */
+#if TURNED
+#define ROW_OF(i) (row0 + (i) / 4 * 8 + (i) % 2)
+#define COL_OF(i) (col0 + (i) / 2 % 2 * 4)
+#else
 #define ROW_OF(i) (row0 + (i) / 2 % 2 * 8)
 #define COL_OF(i) (col0 + (i) / 4 * 8 + (i) % 2)
+#endif
 #if PAIRS
     const int scale_a[2] = {row0 < M ? SCALE(top_a[row0]) : 0,
                             row0 + 8 < M ? SCALE(top_a[row0 + 8]) : 0};
@@ -385,6 +395,23 @@ void gemm(int M, int N, int blocks, float alpha,
     for (int i = 0; i < SUMS; i++) {
       if (ROW_OF(i) < M && COL_OF(i) < N)
         PUT(sum[i], ROW_OF(i) * (size_t)ldc + COL_OF(i));
+    }
+#elif TURNED
+    /* Four lanes exchange their elements so that each has four columns of
+    ** one row. */
+    const int row = row0 + (int)(lane / 4 % 2);
+    const int col = tile.x * BN + col8 + lane / 16 * 16 + lane / 8 % 2 * 4;
+    global REAL *out = C + row * (size_t)ldc + col;
+    #pragma unroll
+    for (int i = 0; i < SUMS; i += 4) {
+      uint4 v = as_uint4((float4)(sum[i], sum[i + 1], sum[i + 2],
+                                  sum[i + 3]));
+      EXCHANGE(v.x, v.y, 4);
+      EXCHANGE(v.z, v.w, 4);
+      EXCHANGE(v.x, v.z, 8);
+      EXCHANGE(v.y, v.w, 8);
+      if (row + 2 * i < M && col < N)
+        *(global uint4 *)(out + 2 * i * (size_t)ldc) = v;
     }
 #else
     /* Lanes exchange their elements so that each has 16 bytes of one row:

@@ -437,11 +437,12 @@ static const char *const binary_options[] = {"raw",     "options",   "name",
  * with the same driver; other and damaged ones are refused. Parameter types
  * may be unknown then: see `cl.int`.
  * Options:
- *   raw        false      true: `bytes` are a driver's own, which nothing
- * checks options    none       for the driver's compiler name       (binary)
- * in messages context    session's  the Context of another device local_mem
- * device's   bytes of local memory that a kernel may have itself, where the
- * hardware has more than the driver's OpenCL gives
+ *   raw        false      true: nothing checks `bytes`, a driver's own
+ *   options    none       for the driver's compiler
+ *   name       (binary)   in messages
+ *   context    session's  the Context of another device
+ *   local_mem  device's   bytes of local memory that a kernel may have
+ *              itself, where the GPU has more than the driver's OpenCL gives
  */
 static int cl_buildbinary(lua_State *L) {
   lua_settop(L, 2);

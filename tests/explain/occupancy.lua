@@ -104,7 +104,7 @@ t.test("a sweep: rows, the best, the table", function()
     "a work-group of 33 leaves 31 of the 32 lanes of its last warp idle", 1,
     true))
   t.ok(tostring(occupancy{gpu = "H100", wg = 64, registers = 32,
-    local_bytes = 65536}):find("at most 48 KiB; CUDA gives more", 1, true))
+    local_bytes = 65536}):find("at most 48 KiB; CUDA and programs", 1, true))
 end)
 
 t.test("the next step is the least that helps", function()

@@ -32,7 +32,6 @@ function M.limits(dev)
       name)
   end
   limits.warp = dev.nv_warp_size or limits.warp
-  limits.most_local = dev.local_mem_size or limits.most_local
   return limits
 end
 

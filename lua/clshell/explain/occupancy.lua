@@ -9,6 +9,7 @@ local integer = require "clshell.base.integer"
 local multiprocessor = require "clshell.explain.multiprocessor"
 local options = require "clshell.base.options"
 local program = require "clshell.family.program"
+local ptx = require "clshell.family.ptx"
 local range = require "clshell.base.range"
 local record = require "clshell.measure.record"
 local report = require "clshell.report"
@@ -72,9 +73,9 @@ local function unknown_kernel()
 end
 
 -- The figures of the assembler for a kernel, from a build of its source with
--- `opts` of cl.build for the log; built once for each `key`. nil and the
--- reason where the driver tells none.
-local function figures(kernel, source, opts, key)
+-- `opts` of cl.build for the log, and of its edited text for a rung with such;
+-- built once for each `key`. nil and the reason where the driver tells none.
+local function figures(kernel, source, opts, key, edited)
   local context = opts.context
   if not context.device.nv_compute_capability_major then
     return nil, "this driver tells no registers"
@@ -85,7 +86,8 @@ local function figures(kernel, source, opts, key)
       .. "-cl-nv-verbose"
     local ok, registers, spilled, bytes = pcall(function()
       local built <close> = cl.build(source .. unknown_kernel(), opts)
-      return M.registers(built.log, kernel)
+      local last <close> = edited and assert(ptx.rebuild(built, opts)) or nil
+      return M.registers((last or built).log, kernel)
     end)
     told[context][key] = ok and registers and {
       registers = registers, spilled = spilled,
@@ -111,7 +113,7 @@ function M.kernel(rung, kernel, defines, opts, context)
   return figures(kernel.name, assert(record.source(rung)), {
     context = context, defines = defines, name = rung.path or rung.name,
     options = opts, include = rung.path and program.folder(rung.path) or nil,
-  }, table.concat(words, "\0"))
+  }, table.concat(words, "\0"), rung.ptx)
 end
 
 -- The same for any Kernel.
@@ -484,7 +486,7 @@ local function occupancy(launch, opts)
   end
   if beyond then
     notes[#notes + 1] = ("NVIDIA's OpenCL gives a work-group at most %s; CUDA "
-      .. "gives more"):format(text.bytes(opencl))
+      .. "and programs of edited PTX text get more"):format(text.bytes(opencl))
   end
   return o
 end

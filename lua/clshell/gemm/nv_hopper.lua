@@ -1,5 +1,5 @@
--- gemm/nv_hopper.lua - rungs of the GEMM ladder for NVIDIA's Hopper: warp
--- groups, operands fetched by tensor maps, more local memory than OpenCL gives
+-- gemm/nv_hopper.lua - rungs of the GEMM ladder for NVIDIA's Hopper: operands
+-- fetched by tensor maps, more local memory than OpenCL gives, warp groups
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -12,7 +12,8 @@ local groups, roundup = tiling.groups, tiling.roundup
 
 local LINE = 128      -- bytes of a line of a stage
 local MAP_BYTES = 128 -- of a tensor map, which begins at a multiple of that
-local HALF, TF32 = 6, 11 -- element types of tensor maps
+local BITS64, HALF, TF32 = 4, 6, 11 -- element types of tensor maps
+local BYTES = {[BITS64] = 8, [HALF] = 2, [TF32] = 4} -- of an element
 local PAIR_DEPTH = 32    -- elements of a line of pairs
 
 -- Tiles of C, the stages for which local memory has room, and the measured
@@ -25,14 +26,33 @@ local FLOATS = {
   {bm = 128, bn = 256, stages = 4, rate = 420},
   {bm = 128, bn = 128, stages = 6, rate = 330},
 }
+local TURNED = { -- C^T is computed, 64 columns of C by each warp group
+  {bm = 256, bn = 128, stages = 4, rate = 420},
+  {bm = 128, bn = 128, stages = 6, rate = 330},
+}
+local DOUBLES = {
+  {bm = 128, bn = 128, wm = 64, stages = 6, rate = 60},
+  {bm = 128, bn = 64, wm = 32, stages = 8, rate = 57},
+}
 local PAIRS = {{bm = 128, bn = 128, stages = 6, rate = 220}}
 
-local NAMES = {"auto"}
-for i, t in ipairs(HALVES) do
-  NAMES[i + 1] = ("%dx%d"):format(t.bm, t.bn)
+local function name_of(t)
+  return ("%dx%d"):format(t.bm, t.bn)
 end
-local tile = tiling.param("tile", NAMES, "auto",
-  "rows x columns of C per work-group; auto: by the shape")
+
+-- The parameter that chooses among the tiles of some lists.
+local function tile_param(...)
+  local names, seen = {"auto"}, {}
+  for _, list in ipairs{...} do
+    for _, t in ipairs(list) do
+      local name = name_of(t)
+      names[#names + 1] = not seen[name] and name or nil
+      seen[name] = true
+    end
+  end
+  return tiling.param("tile", names, "auto",
+    "rows x columns of C per work-group; auto: by the shape")
+end
 
 -- The work-groups that run at one time, one on each multiprocessor.
 local function units(s)
@@ -44,13 +64,14 @@ local function tiles_of(t, s)
 end
 
 -- The tile that the parameters name, or the one with the least time: that of
--- the multiprocessor with the most of them.
-local function choose(list, s, p)
+-- the multiprocessor with the most of them; nil if there is none. lists(s) are
+-- the tiles of a shape.
+local function choose(lists, s, p)
   local best, chosen
-  for i, t in ipairs(list) do
+  for _, t in ipairs(lists(s)) do
     local time = groups(tiles_of(t, s) * s.batch, units(s)) * t.bm * t.bn
       / t.rate
-    if p.tile == NAMES[i + 1] or (p.tile or "auto") == "auto"
+    if p.tile == name_of(t) or (p.tile or "auto") == "auto"
         and not (best and best <= time) then
       best, chosen = time, t
     end
@@ -58,34 +79,55 @@ local function choose(list, s, p)
   return chosen
 end
 
--- What a device lacks, or another type.
-local function accepts(type)
-  return function(dev, s)
-    return tiles.other_type({[type] = true}, s) or tiles.lacks(dev, 90, true)
+-- The tiles of nv_wgmma, by the way in which B lies.
+local function floats(s)
+  return s.trans_b and FLOATS or TURNED
+end
+
+local function always(x)
+  return function()
+    return x
   end
 end
 
--- The fields that these rungs have in common; `list`: their tiles.
-local function rung(r, list)
+-- Work-items: eight warps compute, and in some rungs one asks for operands.
+local EIGHT, NINE = 256, 288
+
+-- What a device lacks, another type, or a tile that is none of the shape's.
+local function accepts(type, lists)
+  return function(dev, s, p)
+    local reason = tiles.other_type({[type] = true}, s)
+      or tiles.lacks(dev, 90, true)
+    if not reason and not choose(lists, s, p) then
+      reason = ("tile = %s does not go with a B that is%s transposed"):format(
+        p.tile, s.trans_b and "" or " not")
+    end
+    return reason
+  end
+end
+
+-- The fields that these rungs have in common; lists(s): their tiles;
+-- size(s): work-items of a work-group.
+local function rung(r, lists, size)
   r.ptx = true
   function r.range(s, p)
-    local t = choose(list, s, p)
-    local size = 2 * t.bm + 32 -- a warp asks for the operands
-    return {math.min(tiles_of(t, s), units(s)) * size}, {size}
+    local t, items = choose(lists, s, p), size(s)
+    return {math.min(tiles_of(t, s), units(s)) * items}, {items}
   end
   function r.local_bytes(s, p)
-    local t = choose(list, s, p)
+    local t = choose(lists, s, p)
     return t.stages * (t.bm + t.bn) * LINE
   end
   function r.traffic(s, p)
-    local t = choose(list, s, p)
+    local t = choose(lists, s, p)
     return {fetch = tiling.product(s, t.bm, t.bn)}
   end
   local more = r.defines
   function r.defines(p, s)
-    local t = choose(list, s, p)
+    local t = choose(lists, s, p)
     local defines = more(s)
     defines.BM, defines.BN, defines.STAGES = t.bm, t.bn, t.stages
+    defines.WM = t.wm
     defines.RASTER = tiles.RASTER
     defines.VC = tiles.vector(16 // s.esize, s.n, s, "c")
     return defines
@@ -93,7 +135,7 @@ local function rung(r, list)
   return r
 end
 
--- Along or across which the operands lie, for nv_hopper.cl.
+-- Along or across which the operands lie, for nv_engine.cl.
 local function along(s)
   return {ALONG_A = s.trans_a and 0 or 1, ALONG_B = s.trans_b and 1 or 0}
 end
@@ -109,7 +151,7 @@ end
 -- stay.
 local function set_map(run, maps, place, X, type, ld, rows, cols, count, lines)
   run({file = "nv_map.cl", ptx = true, once = true}, "tensor_map",
-    {TYPE = type, LINE = type == HALF and 64 or 32}, {1}, {1},
+    {TYPE = type, LINE = LINE // BYTES[type]}, {1}, {1},
     maps, cl.int(place), cl.int(rows), cl.int(cols), cl.int(count),
     cl.int(lines), X, cl.int(ld))
 end
@@ -137,11 +179,13 @@ local function fetchable(s, name, X, run)
 end
 
 -- The operands as they are stored, and their maps. A box has all lines of a
--- tile where k runs along the rows of the matrix, else 64 of k.
-local function map_operands(list, type)
+-- tile where k runs along the rows of the matrix, else those of a stage.
+local function map_operands(lists, type)
   return function(s, p, o, run)
-    local t, own = choose(list, s, p), {maps = new_maps(s)}
-    local lines = {A = s.trans_a and 64 or t.bm, B = s.trans_b and t.bn or 64}
+    local t, own = choose(lists, s, p), {maps = new_maps(s)}
+    local depth = LINE // s.esize
+    local lines = {A = s.trans_a and depth or t.bm,
+      B = s.trans_b and t.bn or depth}
     for place, name in ipairs{"A", "B"} do
       local X = fetchable(s, name, o[name], run)
       local rows, cols = submatrix.extent(s, name)
@@ -153,11 +197,12 @@ local function map_operands(list, type)
   end
 end
 
--- The arguments of nv_hopper.cl, each of its type.
-local function args(depth)
+-- The arguments of nv_hopper.cl and nv_dgemm.cl, each of its type, for stages
+-- of that depth.
+local function args(depth, real)
   return function(s, _, o)
     return {cl.int(s.m), cl.int(s.n), cl.int(groups(s.k, depth)),
-      cl.float(s.alpha), o.maps, o.A, o.B, cl.float(s.beta), o.C,
+      real(s.alpha), o.maps, o.A, o.B, real(s.beta), o.C,
       cl.int(o.C.ld)}
   end
 end
@@ -173,7 +218,7 @@ local function pack_operands(s, _, o, run)
   return own
 end
 
-local plain_args = args(PAIR_DEPTH)
+local plain_args = args(PAIR_DEPTH, cl.float)
 local function pair_args(s, p, o)
   local a, b = o.packed_a, o.packed_b
   local list = plain_args(s, p, {maps = o.maps, A = a.data, B = b.data,
@@ -184,29 +229,43 @@ end
 --- hopper(stand_by) -> rungs
 --- `stand_by` is what nv_fp16x3 has as `finish`, for operands that it refuses.
 return function(stand_by)
+  local pairs_only, halves, doubles = always(PAIRS), always(HALVES),
+    always(DOUBLES)
   return {
     rung({
       name = "nv_fp16x3", file = "nv_fp16x3.cl", places = "one",
       trans = {a = "any", b = "any"}, guarded = true,
       lesson = "the same by warp groups, fed by the copy engine",
-      accepts = accepts "float", prepare = pack_operands,
+      accepts = accepts("float", pairs_only), prepare = pack_operands,
       pack = pairs_of.once(PAIR_DEPTH), finish = stand_by,
       args = pair_args, defines = chunks,
-    }, PAIRS),
+    }, pairs_only, always(NINE)),
     rung({
       name = "nv_wgmma", file = "nv_wgmma.cl", places = "batch",
-      params = {tile}, trans = {b = true}, input_roundoff = 2^-11,
+      params = {tile_param(FLOATS, TURNED)}, trans = {b = "any"},
+      input_roundoff = 2^-11,
       lesson = "elements rounded to 11 bits: fast, three digits, by warp "
         .. "groups",
-      accepts = accepts "float", prepare = map_operands(FLOATS, TF32),
-      args = args(32), defines = along,
-    }, FLOATS),
+      accepts = accepts("float", floats), prepare = map_operands(floats, TF32),
+      args = args(32, cl.float), defines = along,
+    }, floats, function(s)
+      return s.trans_b and NINE or EIGHT
+    end),
     rung({
       name = "nv_hgemm", file = "nv_hgemm.cl", places = "batch",
-      params = {tile}, trans = {a = "any", b = "any"}, half = true,
+      params = {tile_param(HALVES)}, trans = {a = "any", b = "any"},
+      half = true,
       lesson = "halves at the tensor cores' own rate, sums in float",
-      accepts = accepts "half", prepare = map_operands(HALVES, HALF),
-      args = args(64), defines = along,
-    }, HALVES),
+      accepts = accepts("half", halves), prepare = map_operands(halves, HALF),
+      args = args(64, cl.float), defines = along,
+    }, halves, always(NINE)),
+    rung({
+      name = "nv_dgemm", file = "nv_dgemm.cl", places = "batch",
+      params = {tile_param(DOUBLES)}, trans = {a = "any", b = "any"},
+      lesson = "double by the copy engine: no barrier stops the tensor cores",
+      accepts = accepts("double", doubles),
+      prepare = map_operands(doubles, BITS64),
+      args = args(16, cl.double), defines = along,
+    }, doubles, always(EIGHT)),
   }
 end
