@@ -24,6 +24,15 @@
 **          ONE_PRODUCT: 1 if there are no batches; and those of nv.cl
 ** Assumes: compute capability 9.0; a rung with ptx = true, whose build makes
 **          instructions of the comments "//PTX" */
+#ifndef BM
+#define BM 128 /* rows of a tile of C */
+#endif
+#ifndef BN
+#define BN 128 /* columns of it */
+#endif
+#ifndef ELEMENT_BYTES
+#define ELEMENT_BYTES 4 /* of A and B */
+#endif
 #ifndef STAGES
 #define STAGES 4 /* stages in local memory, >= 2 */
 #endif
