@@ -112,7 +112,7 @@
 
 /* Makes the barriers, which lie at the addresses full and empty, for so many
 ** warps that compute. All work-items call it. */
-static inline void open_stages(uint full, uint empty, uint warps)
+void open_stages(uint full, uint empty, uint warps)
 {
   if (get_local_id(0) == 0) {
     for (int s = 0; s < STAGES; s++) {
@@ -142,7 +142,7 @@ typedef struct {
 } Source;
 
 /* Lets this work-item see the maps, and begins with the first tile. */
-static inline Fetch first_fetch(const Source *from)
+Fetch first_fetch(const Source *from)
 {
   const Fetch next = {get_group_id(0), 0, 0, 0, 0, 0};
   PTX("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;"
@@ -154,7 +154,8 @@ static inline Fetch first_fetch(const Source *from)
 
 /* Asks for a stage, once all warps have used what its place held; nothing
 ** where no tile is left. */
-static inline void fetch_stage(const Source *from, Fetch *next)
+__attribute__((always_inline))
+void fetch_stage(const Source *from, Fetch *next)
 {
   const uint bar = from->full + 8 * next->slot;
   const uint to = from->base + next->slot * STAGE;
