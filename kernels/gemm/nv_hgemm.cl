@@ -1,9 +1,9 @@
 /* nv_hgemm.cl - matrix product of halves on the tensor cores, sums in float
 ** SPDX-License-Identifier: MIT
 **
-** C = alpha A B + beta C, for NVIDIA's Hopper; arguments, NDRange, defines and
-** assumptions: see nv_hopper.cl. A and B may lie either way, as the tensor
-** cores take halves along k and across it.
+** C = alpha A B + beta C, C of halves or, with WIDE_C, of floats, for NVIDIA's
+** Hopper; arguments, NDRange, defines and assumptions: see nv_hopper.cl. A and
+** B may lie either way, as the tensor cores take halves along k and across it.
 **
 ** Lesson: an instruction multiplies 64 x 256 x 16 for four warps and reads
 ** both operands from local memory, 10 KiB in 128 cycles. A tile of 128 x 256
@@ -19,5 +19,9 @@
 ** tenth. */
 #define HALVES 1
 #undef REAL
+#ifdef WIDE_C
+#define REAL float
+#else
 #define REAL ushort /* bits of an element of C */
+#endif
 #include "nv_hopper.cl"

@@ -77,7 +77,7 @@
 
 /* The float at C[i], and a float stored there. The device may lack halves
 ** but for instructions that convert them. */
-#if HALVES
+#if HALVES && !defined(WIDE_C)
 float get(global const ushort *from)
 {
   float x;

@@ -74,7 +74,7 @@ local NAMES = {
   ["family.define"] = {"name", "file", "source", "lesson", "format", "kernel",
     "params", "defines", "options", "range", "local_bytes", "accepts", "args",
     "pack", "prepare", "finish", "flop", "bytes", "input_roundoff", "guarded",
-    "places", "trans", "traffic", "ptx", "half"},
+    "places", "trans", "traffic", "ptx", "half", "wide"},
   ["family.new"] = {"name", "arguments", "output", "rungs", "reference",
     "updates", "terms", "flop", "bytes", "help", "options", "types", "cache",
     "measures", "title", "make", "awkward", "hosts", "keeps_plans", "args",

@@ -60,6 +60,9 @@ function M.device(ints, rung, p, s, dev)
   elseif s.type == "half" and not rung.half
       and not dev:has("cl_khr_fp16") then
     return "the device has no half (cl_khr_fp16)"
+  elseif s.out and s.out ~= s.type and not rung.wide then
+    return ("its result is of its operands' type, %s; C is of %s"):format(
+      s.type, s.out)
   elseif rung.format and rung.format ~= s.format then
     return ("takes a %s matrix, this one is %s"):format(rung.format:upper(),
       tostring(s.format):upper())

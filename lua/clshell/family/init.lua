@@ -138,8 +138,10 @@ end
 ---                    wants transposed, "any" if it takes both
 ---   ptx      false   true: comments of the file mark PTX instructions;
 ---            parameter types are unknown then: args gives cl.int(x) etc.
----   half     false   true: takes halves without arithmetic of them, so on
----            devices without cl_khr_fp16 too
+---   half     false   true: takes halves without arithmetic of them, with
+---            sums in float, so on devices without cl_khr_fp16 too
+---   wide     false   true: of gemm: takes a C of float for halves as well,
+---            s.out is its type
 ---   traffic  -       traffic(s, p, defines), what lesson reads: traffic.of
 function methods.define(family, def)
   local rung = rungs.new(family.name, def, family.reserved)
@@ -498,7 +500,7 @@ function methods.truth(family, plan)
   argument.check(family.name .. ".truth", "the plan", plan, "table")
   check_shape(family, "truth", plan.shape)
   return family.spec.truth(plan.operands, plan.shape,
-    plan.rung.input_roundoff)
+    plan.rung.input_roundoff, plan.rung.half)
 end
 
 --- family.new(declaration) -> family

@@ -15,7 +15,7 @@ local TYPES = {
   name = "string", file = "string", source = "string", lesson = "string",
   format = "string", kernel = "string", params = "table",
   input_roundoff = "number", guarded = "boolean", places = "string",
-  trans = "table", ptx = "boolean", half = "boolean",
+  trans = "table", ptx = "boolean", half = "boolean", wide = "boolean",
 }
 
 local function index_of(list, value)

@@ -39,6 +39,18 @@ function M.bound(type, terms)
   return gamma(ROUNDOFF[type]) + gamma(ROUNDOFF.double)
 end
 
+-- The sums of tensor cores: one cuts what it adds to a sum, for each 16
+-- products by up to 1.5 units of float's roundoff, always downwards.
+local CUT = 1.5 / 16 * ROUNDOFF.float
+
+--- verify.bound_in_float(type, terms) -> number
+--- The same where halves are multiplied exactly, added up in float, by tensor
+--- cores even, and the sum rounded once, to `type`, "half" or "float".
+function M.bound_in_float(type, terms)
+  return M.bound("float", terms) + terms * CUT
+    + (type == "float" and 0 or ROUNDOFF[type])
+end
+
 -- Fills outputs of integers, which have no NaN.
 local POISON = 0x55
 
@@ -110,9 +122,9 @@ end
 function M.once(f)
   local known = {}
   return function(plan)
-    local cut = plan.rung.input_roundoff or 0
-    known[cut] = known[cut] or table.pack(f(plan))
-    return table.unpack(known[cut], 1, known[cut].n)
+    local key = ("%s %s"):format(plan.rung.input_roundoff, plan.rung.half)
+    known[key] = known[key] or table.pack(f(plan))
+    return table.unpack(known[key], 1, known[key].n)
   end
 end
 
@@ -141,15 +153,18 @@ function M.judge(result, truth)
     row = row, col = col}
 end
 
---- verify.gemm(A, B, s [, C0 [, cut]]) -> function(C)
+--- verify.gemm(A, B, s [, C0 [, cut [, in_float]]]) -> function(C)
 --- The truth of a product, from host arrays: all elements up to 2^27
 --- multiply-adds, beyond that Freivalds' check (C v against A (B v) for
 --- random signs v) and whole rows, the first and the last among them. `cut`
 --- is the relative error of operands that a kernel rounds before it
---- multiplies, as in TF32. The first call computes the product, later ones
+--- multiplies, as in TF32; in_float: halves are added up in float. The first
+--- call computes the product, later ones
 --- compare with it.
-function M.gemm(A, B, s, C0, cut)
-  local bound = M.bound(s.type, s.k)
+function M.gemm(A, B, s, C0, cut, in_float)
+  local out = s.out or s.type
+  local bound = s.type == "half" and (in_float or out == "float")
+    and M.bound_in_float(out, s.k) or M.bound(s.type, s.k)
   if cut then -- each factor is off by up to `cut`
     bound = bound + 2 * cut + cut^2
   end

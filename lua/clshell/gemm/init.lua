@@ -54,12 +54,12 @@ local function reader(o, s, stored)
 end
 
 -- The truth of a list of results, and a list of the contents of C before.
-local function truth(o, s, input_roundoff)
+local function truth(o, s, input_roundoff, in_float)
   local read, checks = reader(o, s), {}
   local before = s.beta ~= 0 and {} or nil
   for i = 1, s.batch do
     local A, B, C0 = read(i)
-    checks[i] = verify.gemm(A, B, s, C0, input_roundoff)
+    checks[i] = verify.gemm(A, B, s, C0, input_roundoff, in_float)
     if before then
       before[i] = C0
     end
@@ -94,6 +94,7 @@ local function sizes(s)
   for side in pairs(s.ready or {}) do
     shape["packed_" .. side] = 1
   end
+  shape["out_" .. s.out] = s.out ~= s.type and 1 or nil
   if s.placed then
     for _, name in ipairs{"batch", "start_a", "start_b", "start_c",
       "stride_a", "stride_b", "stride_c"} do
@@ -105,7 +106,8 @@ end
 
 local function title(s)
   local words = ("%dx%dx%d %s"):format(s.m, s.n, s.k, s.type)
-  words = words .. (s.trans_a and " A^T" or "") .. (s.trans_b and " B^T" or "")
+  words = words .. (s.out ~= s.type and " to " .. s.out or "")
+    .. (s.trans_a and " A^T" or "") .. (s.trans_b and " B^T" or "")
   for _, side in ipairs{"a", "b"} do
     if s.ready and s.ready[side] then
       words = ("%s packed %s"):format(words, side:upper())
@@ -116,7 +118,8 @@ end
 
 --- gemm(A, B [, opts]) -> C, event
 --- The matrix product C = alpha op(A) op(B) + beta C on the device; op(A) is
---- m x k, op(B) k x n, in float, double or half. A and B: Buffers with two
+--- m x k, op(B) k x n, in float, double or half; C of halves may be of float,
+--- see the option. A and B: Buffers with two
 --- dimensions, views such as M:sub(2, 3, 64, 64), or Arrays and nested tables,
 --- which are copied there. Matrices are row-major; their leading dimension is
 --- that of the Buffer. C shares no element with A or B. The event covers
@@ -129,7 +132,8 @@ end
 --- Options:
 ---   kernel    the best known  a rung's name, see gemm.kernels; with it the
 ---             rung's own parameters. Without it: see gemm.choice
----   C         a new one  the Buffer or view to write
+---   C         a new one  the Buffer or view to write, of the type of A and B;
+---             for halves a C of float is taken by the rung nv_hgemm
 ---   alpha     1      factor of the product; with 0, A and B are not read:
 ---             C = beta C, as for k = 0, which no Buffer can have
 ---   beta      0      factor of C as it was; with 0, C is not read
@@ -185,12 +189,12 @@ local gemm = family.new({
     local function count(stride)
       return stride == 0 and 1 or s.batch
     end
-    local c = (s.beta ~= 0 and 2 or 1) * s.batch * s.m * s.n
+    local c = (s.beta ~= 0 and 2 or 1) * s.batch * s.m * s.n * s.out_esize
     if s.alpha == 0 then
-      return c * s.esize
+      return c
     end
-    return (s.m * s.k * count(s.stride_a) + s.k * s.n * count(s.stride_b)
-      + c) * s.esize
+    return (s.m * s.k * count(s.stride_a) + s.k * s.n * count(s.stride_b))
+      * s.esize + c
   end,
   -- on the CPU without OpenCL; gflops: what to expect, to refuse long runs
   hosts = {

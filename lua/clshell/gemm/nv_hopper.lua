@@ -127,9 +127,9 @@ local function rung(r, lists, size)
     local t = choose(lists, s, p)
     local defines = more(s)
     defines.BM, defines.BN, defines.STAGES = t.bm, t.bn, t.stages
-    defines.WM = t.wm
+    defines.WM, defines.WIDE_C = t.wm, s.out ~= s.type and 1 or nil
     defines.RASTER = tiles.RASTER
-    defines.VC = tiles.vector(16 // s.esize, s.n, s, "c")
+    defines.VC = tiles.vector(16 // s.out_esize, s.n, s, "c")
     return defines
   end
   return r
@@ -254,7 +254,7 @@ return function(stand_by)
     rung({
       name = "nv_hgemm", file = "nv_hgemm.cl", places = "batch",
       params = {tile_param(HALVES)}, trans = {a = "any", b = "any"},
-      half = true,
+      half = true, wide = true,
       lesson = "halves at the tensor cores' own rate, sums in float",
       accepts = accepts("half", halves), prepare = map_operands(halves, HALF),
       args = args(64, cl.float), defines = along,

@@ -46,7 +46,9 @@ function M.shape(s)
     trans_a = transposed("trans_a", s.trans_a),
     trans_b = transposed("trans_b", s.trans_b),
     batch = count("batch", s.batch, 1) or 1, ldc = s.ldc or s.n,
+    out = s.out or type,
   }
+  t.out_esize = cl.typesize(t.out)
   t.lda = s.lda or t.trans_a and s.m or s.k
   t.ldb = s.ldb or t.trans_b and s.k or s.n
   local sizes = {a = s.m * s.k, b = s.k * s.n, c = s.m * s.n}
@@ -187,7 +189,9 @@ local function bind_output(o, a, b, m, n, context)
   end
   arguments.check_output("gemm", "C", o.C)
   local c = matrix("C", o.C)
-  arguments.same_type("gemm", "A", a.buffer, "C", o.C)
+  if not (a.buffer.type == "half" and o.C.type == "float") then
+    arguments.same_type("gemm", "A", a.buffer, "C", o.C)
+  end
   if c.rows ~= m or c.cols ~= n then
     cl.error(("gemm: C is %dx%d, but A B is %dx%d"):format(c.rows, c.cols,
       m, n), {arg = "C"})
@@ -225,7 +229,7 @@ function M.bind(o, context)
     alpha = o.alpha, beta = o.beta, trans_a = o.trans_a, trans_b = o.trans_b,
     batch = batch, stride_a = a.stride, stride_b = b.stride,
     stride_c = c.stride, start_a = o.A.start, start_b = o.B.start,
-    start_c = o.C.start,
+    start_c = o.C.start, out = o.C.type,
   }
   s.ready = ready
   return s

@@ -56,10 +56,11 @@ function M.scratch(s, rows, cols, like)
   return submatrix_of(b, count > 1 and rows * cols or 0, count)
 end
 
--- The defines of the element type for pad.cl and scale.cl, which take halves
--- on devices without cl_khr_fp16 as well.
-function M.element(s)
-  return s.type == "half" and {HALF = 1} or {REAL = s.type}
+-- The defines of an element type, by default the operands', for pad.cl and
+-- scale.cl, which take halves on devices without cl_khr_fp16 as well.
+function M.element(s, type)
+  type = type or s.type
+  return type == "half" and {HALF = 1} or {REAL = type}
 end
 
 -- A Buffer that a rung packed beforehand, as it takes it in place of `like`.
@@ -201,7 +202,7 @@ end
 
 -- C = beta C, in the place of a rung.
 local function scale(s, run, C)
-  run("scale.cl", "scale", M.element(s),
+  run("scale.cl", "scale", M.element(s, s.out),
     {roundup(s.n, 16), roundup(s.m, 4)}, {16, 4}, s.m, s.n, s.beta, C, C.ld)
 end
 
