@@ -118,6 +118,26 @@
 #define PAIR_B PAIR_ACROSS
 #endif
 
+/* The fragments of half h of the stage at `at`, and what is done with them */
+#define LOAD_B(h, at)                   \
+  do {                                  \
+    _Pragma("unroll")                   \
+    for (int i_ = 0; i_ < TN; i_++)     \
+      PAIR_B(b[h][i_], at, h, 8 * i_);  \
+  } while (0)
+#define LOAD_A(m, h, at)                    \
+  do {                                      \
+    PAIR_A(a[m][0], at, h, 16 * (m));       \
+    PAIR_A(a[m][1], at, h, 16 * (m) + 8);   \
+  } while (0)
+#define MULTIPLY_BLOCK(m, h)                                           \
+  do {                                                                 \
+    _Pragma("unroll")                                                  \
+    for (int i_ = 0; i_ < 2 * TN; i_++)                                \
+      MULTIPLY(sum[m][i_ % TN], a[m][0][i_ / TN], a[m][1][i_ / TN],    \
+               b[h][i_ % TN][i_ / TN]);                                \
+  } while (0)
+
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void gemm(int M, int N, int blocks, double alpha,
           global const void *maps, global const void *A,
@@ -157,34 +177,36 @@ void gemm(int M, int N, int blocks, double alpha,
     for (int i = 0; i < TM * TN * 4; i++)
       sum[i / 4 / TN][i / 4 % TN][i % 4] = 0;
 
+    /* Fragments of half a stage: b[h] and a, of which each block is loaded
+    ** again, for the next half, as soon as it has been used. */
+    double a[TM][2][2], b[2][TN][2];
+    AWAIT(full + 8 * slot, parity);
+    LOAD_B(0, b0 + slot * STAGE);
+    #pragma unroll
+    for (int m = 0; m < TM; m++)
+      LOAD_A(m, 0, a0 + slot * STAGE);
     for (int k = 0; k < blocks; k++) {
-      const uint a_at = a0 + slot * STAGE, b_at = b0 + slot * STAGE;
+      const uint at = slot * STAGE, bar = empty + 8 * slot;
       if (id == 0)
         fetch_stage(&from, &next);
-      AWAIT(full + 8 * slot, parity);
+      LOAD_B(1, b0 + at);
       #pragma unroll
-      for (int h = 0; h < 2; h++) {
-        double a[TM][2][2], b[TN][2];
-        #pragma unroll
-        for (int i = 0; i < TN; i++)
-          PAIR_B(b[i], b_at, h, 8 * i);
-        #pragma unroll
-        for (int i = 0; i < TM; i++) {
-          PAIR_A(a[i][0], a_at, h, 16 * i);
-          PAIR_A(a[i][1], a_at, h, 16 * i + 8);
-        }
-        if (h == 1) {
-          __asm__ volatile("bar.warp.sync -1;" ::: "memory");
-          if (lane == 0)
-            ARRIVE(empty + 8 * slot);
-        }
-        #pragma unroll
-        for (int i = 0; i < 2 * TM * TN; i++) {
-          const int j = i / (TM * TN), m = i / TN % TM, n = i % TN;
-          MULTIPLY(sum[m][n], a[m][0][j], a[m][1][j], b[n][j]);
-        }
+      for (int m = 0; m < TM; m++) {
+        MULTIPLY_BLOCK(m, 0);
+        LOAD_A(m, 1, a0 + at);
       }
       ADVANCE();
+      if (k + 1 < blocks) /* else nobody uses what is loaded here */
+        AWAIT(full + 8 * slot, parity);
+      LOAD_B(0, b0 + slot * STAGE);
+      #pragma unroll
+      for (int m = 0; m < TM; m++) {
+        MULTIPLY_BLOCK(m, 1);
+        LOAD_A(m, 0, a0 + slot * STAGE);
+      }
+      __asm__ volatile("bar.warp.sync -1;" ::: "memory");
+      if (lane == 0)
+        ARRIVE(bar);
     }
 
     #pragma unroll
