@@ -356,6 +356,8 @@ static int run(Options *o) {
   report(L, lua_pcall(L, 1, 0, 0));
   if (!clsh_exit_leave(L) && exitcode == EXIT_OK)
     exitcode = EXIT_SCRIPT;
+  if (clsh_exit_library != NULL)
+    clsh_exit_library(clsh_timeout_expired() ? EXIT_TIMEOUT : exitcode);
   lua_close(L);
   return clsh_timeout_expired() ? EXIT_TIMEOUT : exitcode;
 }
