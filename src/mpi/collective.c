@@ -154,7 +154,7 @@ static void agree(lua_State *L, Call *c) {
     mine[FIELDS + i] = v == OPEN ? OPEN : -v;
   }
   int code = MPI_Iallreduce(mine, mine + 2 * FIELDS, 2 * FIELDS, MPI_INT64_T,
-                            MPI_MAX, c->comm->handle, &t->request);
+                            MPI_MAX, c->comm->handle, &t->request[0]);
   if (code == MPI_SUCCESS)
     clsh_transit_wait(L, t);
   memcpy(most, mine + 2 * FIELDS, sizeof most);
@@ -263,14 +263,14 @@ static int comm_bcast(lua_State *L) {
     clsh_transit_hold(L, t, &x);
     Bulk b = clsh_datatype_bulk(x.type, x.count);
     int code = MPI_Ibcast(clsh_payload_data(L, &x), b.n, b.type, c.root,
-                          c.comm->handle, &t->request);
+                          c.comm->handle, &t->request[0]);
     clsh_datatype_free(&b);
     run(L, t, code, "MPI_Ibcast");
   }
   if (isroot)
     lua_pushvalue(L, c.first);
   else
-    clsh_payload_finish(L, &x);
+    clsh_payload_finish(L, &x, x.buffer ? c.first : x.array);
   return 1;
 }
 
@@ -326,16 +326,16 @@ static void pushbuffer(lua_State *L, int array, int of) {
   lua_call(L, 4, 1);
 }
 
-/* Pushes the result of a call for `x`. */
-static int finish(lua_State *L, const Result *r, const Payload *x) {
+/* Pushes the result of a call for `x`, the value at `of`. */
+static int finish(lua_State *L, const Result *r, const Payload *x, int of) {
   if (r->into != 0) {
     if (r->into != r->p.array)
       clsh_payload_tobuffer(L, r->p.array, r->into);
     lua_pushvalue(L, r->into);
-  } else if (x->buffer != 0)
-    pushbuffer(L, r->p.array, x->buffer);
+  } else if (x->buffer)
+    pushbuffer(L, r->p.array, of);
   else
-    clsh_payload_finish(L, &r->p);
+    clsh_payload_finish(L, &r->p, r->p.array);
   return 1;
 }
 
@@ -373,7 +373,7 @@ static void reduceall(lua_State *L, const Call *c, const Payload *x,
     char *out = to->array != 0 ? place(L, x, to) : NULL;
     int code =
         reducepiece(c, x->type, in + skip, out != NULL ? out + skip : NULL,
-                    n - from < PIECE ? n - from : PIECE, &t->request);
+                    n - from < PIECE ? n - from : PIECE, &t->request[0]);
     run(L, t, code, "MPI_Ireduce");
   }
 }
@@ -419,7 +419,7 @@ static int reduction(lua_State *L, Call *c, int opts) {
       r.p = clsh_payload_new(L, NUMBER, x.type, clsh_payload_shape(L, &x));
   }
   reduceall(L, c, &x, &r.p);
-  return here ? finish(L, &r, &x) : 0;
+  return here ? finish(L, &r, &x, c->first) : 0;
 }
 
 /** mpi.reduce(x [, op [, root [, opts]]]) -> y, or nil
@@ -482,7 +482,7 @@ static void transfer(lua_State *L, const Call *c, const Type *type,
   clsh_transit_hold(L, t, to);
   void *out = to->array != 0 ? place(L, x, to) : NULL;
   int code =
-      moveall(c, type, count, clsh_payload_data(L, x), out, &t->request);
+      moveall(c, type, count, clsh_payload_data(L, x), out, &t->request[0]);
   run(L, t, code, c->name);
 }
 
@@ -515,7 +515,7 @@ static int gathering(lua_State *L, Call *c, int opts) {
       r.p = clsh_payload_new(L, ARRAY, x.type, &s);
   }
   transfer(L, c, x.type, x.count, &x, &r.p);
-  return here ? finish(L, &r, &x) : 0;
+  return here ? finish(L, &r, &x, c->first) : 0;
 }
 
 /** mpi.gather(x [, root [, opts]]) -> y, or nil
@@ -585,7 +585,7 @@ static int comm_scatter(lua_State *L) {
   const Type *type = typeat(c.terms.at[TYPE]);
   Result r = newresult(L, c.first + 2, ARRAY, type, &s);
   transfer(L, &c, type, s.count, isroot ? &x : &none, &r.p);
-  return finish(L, &r, &x);
+  return finish(L, &r, &x, c.first);
 }
 
 /** mpi.alltoall(x [, opts]) -> y
@@ -605,7 +605,7 @@ static int comm_alltoall(lua_State *L) {
       newresult(L, c.first + 1, ARRAY, x.type, clsh_payload_shape(L, &x));
   agree(L, &c);
   transfer(L, &c, x.type, x.count / (size_t)c.comm->size, &x, &r.p);
-  return finish(L, &r, &x);
+  return finish(L, &r, &x, c.first);
 }
 
 void clsh_collective_open(lua_State *L) {

@@ -6,10 +6,14 @@
 
 static const Class class;
 
-/* Pushes a Comm. No finalizer frees the handle: that takes all its ranks. */
+/*
+** Pushes a Comm, which all its ranks do together. No finalizer frees the
+** handles: that takes all ranks as well.
+*/
 Comm *clsh_comm_new(lua_State *L, MPI_Comm handle) {
   Comm *c = clsh_class_new(L, &class, 0);
   c->handle = handle;
+  clsh_fault_check(L, MPI_Comm_dup(handle, &c->elements), "MPI_Comm_dup");
   MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN);
   MPI_Comm_rank(handle, &c->rank);
   MPI_Comm_size(handle, &c->size);

@@ -19,7 +19,7 @@ void clsh_fault_check(lua_State *L, int code, const char *call);
 /* comm.c */
 typedef struct Comm {
   Object head;
-  MPI_Comm handle;
+  MPI_Comm handle, elements; /* the second for the elements of messages */
   int rank, size;
 } Comm;
 Comm *clsh_comm_new(lua_State *L, MPI_Comm handle);
@@ -48,43 +48,54 @@ typedef struct Payload {
   const Type *type;
   size_t count; /* elements */
   int array;    /* of the Lua stack; 0: none */
-  int buffer;   /* the Buffer that the Array stands for, or 0 */
+  bool buffer;  /* the Array stands for a Buffer */
 } Payload;
 Payload clsh_payload_get(lua_State *L, int arg, bool read);
 Payload clsh_payload_new(lua_State *L, Form form, const Type *t,
                          const Shape *s);
 void *clsh_payload_data(lua_State *L, const Payload *p);
 const Shape *clsh_payload_shape(lua_State *L, const Payload *p);
-void clsh_payload_finish(lua_State *L, const Payload *p);
+void clsh_payload_finish(lua_State *L, const Payload *p, int arg);
 void clsh_payload_tobuffer(lua_State *L, int array, int buffer);
 const char *clsh_payload_text(lua_State *L, Form form, const Type *t,
                               size_t count);
 
 /* transit.c: what MPI is at work on, and the memory it uses */
-typedef struct Header { /* in front of each message */
+typedef struct Header { /* goes in front of the elements of a message */
   uint32_t mark;
   uint8_t form, type;
   uint16_t unused;
   uint64_t count;
 } Header;
+typedef struct Peer { /* whom a message goes to or comes from */
+  int rank, tag;      /* MPI_ANY_SOURCE, MPI_ANY_TAG */
+} Peer;
 typedef struct Transit {
-  MPI_Request request;
-  MPI_Status status;
+  MPI_Request request[2]; /* of a message: its header, its elements */
   int error;
   Block *block[2];
-  Header header;
-  bool receives, left; /* left: nobody waits for it any more */
+  bool (*ready)(struct Transit *t); /* whether its last request has begun */
+  bool receives, left;              /* left: nobody waits for it any more */
   struct Transit *next;
+  Header header; /* from here on: of messages */
+  Peer from;
+  MPI_Comm comm, elements;
+  void *data;
+  char *text; /* of a string, which is as long as its header tells */
+  Payload payload;
+  struct Transit *later; /* among those that wait for their header */
   int64_t scratch[];
 } Transit;
 typedef struct Outcome { /* of one that has ended */
-  int error, from;
+  int error, from, tag;
   bool received;
   Header header;
 } Outcome;
+Transit *clsh_transit_try(size_t scratch);
 Transit *clsh_transit_begin(lua_State *L, size_t scratch);
 void clsh_transit_hold(lua_State *L, Transit *t, const Payload *x);
 bool clsh_transit_test(Transit *t);
+void clsh_transit_until(lua_State *L, bool (*done)(void *), void *what);
 void clsh_transit_await(lua_State *L, Transit *t);
 void clsh_transit_wait(lua_State *L, Transit *t);
 Outcome clsh_transit_outcome(Transit *t);
@@ -92,15 +103,12 @@ void clsh_transit_leave(Transit *t);
 void clsh_transit_finalize(void);
 
 /* message.c */
-typedef struct Peer { /* whom a message goes to or comes from */
-  int rank, tag;      /* MPI_ANY_SOURCE, MPI_ANY_TAG */
-} Peer;
 Transit *clsh_message_send(lua_State *L, const Comm *c, const Payload *x,
                            Peer to);
 Transit *clsh_message_receive(lua_State *L, const Comm *c, const Payload *x,
                               Peer from);
-void clsh_message_check(lua_State *L, const Outcome *o, const Payload *x,
-                        const char *call);
+Payload clsh_message_target(lua_State *L, int arg);
+Outcome clsh_message_finish(lua_State *L, Transit *t, Payload x, int arg);
 Peer clsh_message_peer(lua_State *L, const Comm *c, int arg, bool any);
 void clsh_message_open(lua_State *L);
 

@@ -10,7 +10,7 @@
 #include "comm.h"
 
 static Payload of(const Type *t, size_t count, Form form, int array) {
-  return (Payload){form, t, count, array, 0};
+  return (Payload){form, t, count, array, false};
 }
 
 static const Type *type(const char *name) {
@@ -39,7 +39,7 @@ static Payload ofstring(lua_State *L, int arg) {
 static Payload ofbuffer(lua_State *L, int arg, bool read) {
   const Buffer *b = clsh_buffer_check(L, arg);
   Payload p = of(b->type, b->shape.count, ARRAY, 0);
-  p.buffer = arg;
+  p.buffer = true;
   if (read) {
     lua_getfield(L, arg, "read");
     lua_pushvalue(L, arg);
@@ -99,18 +99,18 @@ void clsh_payload_tobuffer(lua_State *L, int array, int buffer) {
   lua_call(L, 2, 0);
 }
 
-/* Pushes the value that has arrived: a Buffer is written by now. */
-void clsh_payload_finish(lua_State *L, const Payload *p) {
+/* Pushes the value that has come, for the one at `arg`. */
+void clsh_payload_finish(lua_State *L, const Payload *p, int arg) {
   const char *data = clsh_payload_data(L, p);
   if (p->form == NUMBER)
     clsh_type_push(L, p->type, data);
   else if (p->form == STRING)
     lua_pushlstring(L, data, p->count);
-  else if (p->buffer != 0) {
-    clsh_payload_tobuffer(L, p->array, p->buffer);
-    lua_pushvalue(L, p->buffer);
-  } else
-    lua_pushvalue(L, p->array);
+  else {
+    if (p->buffer)
+      clsh_payload_tobuffer(L, p->array, arg);
+    lua_pushvalue(L, arg);
+  }
 }
 
 /* Pushes a value in words: "10 x float", "a number". */

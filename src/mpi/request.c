@@ -9,7 +9,7 @@
 typedef struct Request {
   Object head;
   Transit *transit; /* NULL: has ended */
-  Payload x;        /* user value 1: its Array, user value 2: its Buffer */
+  Payload x;        /* user value 1: its Array, user value 2: the value */
   bool failed;
 } Request;
 
@@ -21,10 +21,6 @@ static void request_release(Object *o) {
 }
 
 static const Class class;
-
-static Request *torequest(lua_State *L, int arg) {
-  return clsh_class_check(L, arg, &class);
-}
 
 /* Pushes a Request for `x`, whose value is at `arg`. */
 static Request *new (lua_State *L, const Payload *x, int arg) {
@@ -63,74 +59,49 @@ static int comm_isend(lua_State *L) {
 }
 
 /** mpi.irecv(x [, from [, tag]]) -> Request
- * Begins to receive into an Array, a Buffer or a number, and returns at once:
- * `r:wait()` gives what has come, and raises where it is of another type or
- * count. A Buffer gets it by that wait. For a string, whose length nobody
- * knows yet, use mpi.recv. See mpi.recv. Also: Comm:irecv
+ * Begins to receive, and returns at once: `r:wait()` gives what has come, and
+ * raises where it is of another type or count than `x`. A Buffer gets it by
+ * that wait. See mpi.recv. Also: Comm:irecv
  */
 static int comm_irecv(lua_State *L) {
   int first;
   const Comm *c = clsh_comm_take(L, &first);
   lua_settop(L, first + 2);
   Peer from = clsh_message_peer(L, c, first + 1, true);
-  if (lua_type(L, first) == LUA_TSTRING)
-    return clsh_error_arg(L, first,
-                          "must be an Array, a Buffer or a number; recv "
-                          "receives strings");
   checkmapped(L, first);
-  Payload x = clsh_payload_get(L, first, false);
+  Payload x = clsh_message_target(L, first);
   Request *r = new (L, &x, first);
   r->transit = clsh_message_receive(L, c, &x, from);
   return 1;
 }
 
-/*
-** Notes the end of the message of the Request at `arg`: what has come is
-** checked, and a Buffer written.
-*/
-static void finish(lua_State *L, int arg) {
-  Request *r = torequest(L, arg);
-  if (r->transit == NULL)
+/* Notes the end of the message of a Request, at 1: its value is there. */
+static void finish(lua_State *L, Request *r) {
+  Transit *t = r->transit;
+  if (t == NULL)
     return;
-  Outcome o = clsh_transit_outcome(r->transit);
   r->transit = NULL;
   r->failed = true;
-  if (o.received)
-    clsh_message_check(L, &o, &r->x, "irecv");
-  else
-    clsh_fault_check(L, o.error, "MPI_Isend");
+  if (t->receives) {
+    lua_getiuservalue(L, 1, 2);
+    lua_getiuservalue(L, 1, 1);
+    r->x.array = r->x.array != 0 ? lua_gettop(L) : 0;
+    clsh_message_finish(L, t, r->x, lua_gettop(L) - 1);
+    lua_setiuservalue(L, 1, 2);
+  } else
+    clsh_fault_check(L, clsh_transit_outcome(t).error, "MPI_Isend");
   r->failed = false;
-  if (o.received && r->x.form == NUMBER)
-    r->x.type = &clsh_type_all[o.header.type];
-  if (o.received && r->x.buffer != 0) {
-    lua_getiuservalue(L, arg, 1);
-    lua_getiuservalue(L, arg, 2);
-    int top = lua_gettop(L);
-    clsh_payload_tobuffer(L, top - 1, top);
-    lua_pop(L, 2);
-  }
 }
 
-/* Pushes the value that was sent or received. */
-static void pushvalue(lua_State *L, int arg) {
-  const Request *r = torequest(L, arg);
-  if (r->failed)
-    clsh_error(L, "this Request has failed before");
-  if (r->x.form == ARRAY) {
-    lua_getiuservalue(L, arg, 2);
-    return;
-  }
-  Payload x = r->x;
-  lua_getiuservalue(L, arg, 1);
-  x.array = lua_gettop(L);
-  clsh_payload_finish(L, &x);
-}
-
-static void wait(lua_State *L, int arg) {
-  Request *r = torequest(L, arg);
+/* Waits for the Request at 1; pushes its value. */
+static void wait(lua_State *L) {
+  Request *r = clsh_class_check(L, 1, &class);
   if (r->transit != NULL)
     clsh_transit_await(L, r->transit);
-  finish(L, arg);
+  finish(L, r);
+  if (r->failed)
+    clsh_error(L, "this Request has failed before");
+  lua_getiuservalue(L, 1, 2);
 }
 
 /** Request:wait() -> x
@@ -139,8 +110,7 @@ static void wait(lua_State *L, int arg) {
  */
 static int request_wait(lua_State *L) {
   lua_settop(L, 1);
-  wait(L, 1);
-  pushvalue(L, 1);
+  wait(L);
   return 1;
 }
 
@@ -149,10 +119,11 @@ static int request_wait(lua_State *L) {
  * during such calls.
  */
 static int request_test(lua_State *L) {
-  const Request *r = torequest(L, 1);
+  Request *r = clsh_class_check(L, 1, &class);
+  lua_settop(L, 1);
   bool done = r->transit == NULL || clsh_transit_test(r->transit);
   if (done)
-    finish(L, 1);
+    finish(L, r);
   lua_pushboolean(L, done);
   return 1;
 }
@@ -165,10 +136,10 @@ static int mpi_wait_all(lua_State *L) {
   lua_settop(L, 1);
   lua_newtable(L);
   for (lua_Integer i = 1; lua_geti(L, 1, i) != LUA_TNIL; i++) {
-    wait(L, 3);
-    pushvalue(L, 3);
+    lua_pushcfunction(L, request_wait);
+    lua_insert(L, -2);
+    lua_call(L, 1, 1);
     lua_seti(L, 2, i);
-    lua_settop(L, 2);
   }
   lua_settop(L, 2);
   return 1;
