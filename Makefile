@@ -188,6 +188,9 @@ deps: ## install what building and running needs
 	@$(DEPS) run
 check-tools: ## install the simulator that check and access use
 	@$(DEPS) simulate
+mpi: ## install Open MPI, and build module mpi with it
+	@$(DEPS) mpi
+	@$(MAKE) all
 run: deps ## install what is missing, build, run bench_tiles.lua [ARGS=]
 	@$(MAKE) all
 	$(BUILD)/clshell scripts/bench_tiles.lua $(ARGS)
@@ -270,7 +273,7 @@ help: ## this list
 	@sed -n 's/^\([a-z_.]*\):.*## /make \1	/p' Makefile | expand -t 28
 
 FORCE:
-.PHONY: all lib objects peers deps run check check-tools test quick asan lint lint-format \
+.PHONY: all lib objects peers deps mpi run check check-tools test quick asan lint lint-format \
   lint-gcc lint-clang lint-circles lint-lua lint-cl lint-man lint-words format \
   install install-files uninstall clean help FORCE
 .DELETE_ON_ERROR:

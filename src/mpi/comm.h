@@ -12,6 +12,7 @@
 
 /* mpi.c: require "mpi" */
 int luaopen_mpi(lua_State *L);
+int clsh_mpi_version(lua_State *L);
 
 /* fault.c */
 void clsh_fault_check(lua_State *L, int code, const char *call);

@@ -108,6 +108,11 @@ static int mpi_abort(lua_State *L) {
   return 0;
 }
 
+/* The version alone, without starting MPI: for --doctor and --devices. */
+int clsh_mpi_version(lua_State *L) {
+  return mpi_version(L);
+}
+
 int luaopen_mpi(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"abort", mpi_abort},           {"device_aware", mpi_device_aware},

@@ -146,6 +146,7 @@ static void closeout(void) {
   clsh_interrupt_close();
   clsh_journal_remove();
   errno = 0;
+  clsh_lines_end();
   if (fflush(stdout) == 0 && !ferror(stdout))
     return;
   int error = errno;

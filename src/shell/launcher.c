@@ -50,3 +50,8 @@ bool clsh_launcher_get(Launch *l) {
   }
   return false;
 }
+
+/* Whether this is one of several that a launcher has started. */
+bool clsh_launcher_several(Launch *l) {
+  return clsh_launcher_get(l) && l->size > 1;
+}

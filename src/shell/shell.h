@@ -130,6 +130,11 @@ typedef struct Launch {
   int rank, size, local, localsize; /* from 0; local: on its host */
 } Launch;
 bool clsh_launcher_get(Launch *l);
+bool clsh_launcher_several(Launch *l);
+
+/* lines.c */
+void clsh_lines_open(void);
+void clsh_lines_end(void);
 
 /* exit.c */
 extern void (*clsh_exit_library)(int code); /* what module mpi has to do */

@@ -1,34 +1,49 @@
--- mpi/init.lua - module mpi, for scripts that mpirun starts: loads mpi.so,
--- which is built where mpicc is, or says what is missing
+-- mpi/init.lua - module mpi, for scripts that mpirun starts. The functions are
+-- those of src/mpi, built where mpicc is; the room offers mpi/library.lua
+-- beside, which finds them.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local library = require "clshell.mpi.library"
 
-local loadlib = package.loadlib
+local open, reason = library.open "luaopen_mpi"
+if not open then
+  cl.error(reason)
+end
+local mpi = open()
 
-local INSTALL = "module mpi is not built: install MPI (Debian, Ubuntu: apt "
-  .. "install libopenmpi-dev openmpi-bin; Fedora: openmpi-devel; Arch: "
-  .. "openmpi; macOS: brew install open-mpi) and make clshell again"
+-- The type of this rank's device; nothing where there is none.
+local function kind()
+  local fine, device = pcall(cl.device)
+  return fine and device.type or "no"
+end
 
--- The library, beside the program or where it was installed.
-local function find()
-  for _, folder in ipairs{cl.commandline.program:match "^(.*)/[^/]*$" or ".",
-      cl.home} do
-    local path = folder .. "/mpi.so"
-    local file = io.open(path)
-    if file then
-      file:close()
-      return path
-    end
+-- Rank 0 notes once that devices of several kinds are at work: their times
+-- are no times of one machine.
+local function note_kinds()
+  local own = kind()
+  if mpi.rank() > 0 then
+    mpi.send(own, 0)
+    return
   end
-  cl.error(INSTALL)
+  local counts, names = {[own] = 1}, {own}
+  for rank = 1, mpi.size() - 1 do
+    local other = mpi.recv("string", rank)
+    names[#names + 1] = not counts[other] and other or nil
+    counts[other] = (counts[other] or 0) + 1
+  end
+  for i, name in ipairs(names) do
+    names[i] = ("%d have %s device"):format(counts[name], name == "no"
+      and name or "a " .. name)
+  end
+  if #names > 1 then
+    io.stderr:write(("clshell: note: the ranks differ in their devices: %s\n")
+      :format(table.concat(names, ", ")))
+  end
 end
 
-local path = find()
--- For all to see: Open MPI loads parts of its own that look for it.
-local fine, message = loadlib(path, "*")
-if not fine then
-  cl.error("module mpi does not load: " .. message, {hint = "the MPI that it "
-    .. "was built with must be there: on a cluster its module"})
+if mpi.size() > 1 then
+  note_kinds()
 end
-return assert(loadlib(path, "luaopen_mpi"))()
+
+return mpi
