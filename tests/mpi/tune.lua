@@ -21,7 +21,7 @@ local SOURCE = [==[
 local source = [[kernel void twice(global const float *a, global float *b) {
   int i = get_global_id(0);
 #if WAY == 3
-  ((global int *)(ulong)0xdeadbeef000)[i] = i;
+  *(global int *)8 = i;
 #elif WAY == 4
   no such statement
 #endif
