@@ -82,7 +82,7 @@ local function waiting(act)
 end
 
 t.test("a rank that is killed takes all with it", function()
-  t.eq(waiting "kill -9 $(cat pid1)", 137)
+  t.ok(waiting "kill -9 $(cat pid1)" ~= 0)
 end)
 
 t.test("Ctrl-C ends all", function()
