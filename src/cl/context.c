@@ -11,6 +11,7 @@
 
 #include "context.h"
 #include "device.h"
+#include "pool.h"
 #include "process.h"
 #include "worker.h"
 
@@ -98,6 +99,9 @@ static void context_release(Object *o) {
       clReleaseSampler(c->samplers[i]);
   if (ours && c->ondevice != NULL)
     clReleaseCommandQueue(c->ondevice);
+  if (c->pool != NULL)
+    clsh_pool_free(c->pool, ours);
+  c->pool = NULL;
   if (ours)
     clReleaseContext(c->handle);
   c->handle = NULL;
