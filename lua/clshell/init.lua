@@ -33,6 +33,9 @@ end
 debug.getregistry()["cl.words"] = function(class, key)
   return require "clshell.array.words"(class, key)
 end
+debug.getregistry()["cl.copyway"] = function(...)
+  return require "clshell.measure.ways".between(...)
+end
 for _, name in ipairs(array.cl) do
   cl[name] = function(...)
     load_array()

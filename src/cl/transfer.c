@@ -189,9 +189,9 @@ static const char *const moveoptions[] = {"queue", "async",  "after",
                                           "size",  "pinned", NULL};
 static const char *const filloptions[] = {"queue", "async", "after",
                                           "first", "count", NULL};
-static const char *const copyoptions[] = {"queue", "async", "after", "first",
-                                          "count", "from",  "size",  "to",
-                                          "way",   NULL};
+static const char *const copyoptions[] = {
+    "queue", "async", "after", "first",    "count", "from",
+    "size",  "to",    "way",   "to_queue", NULL};
 static const char *const mapoptions[] = {"queue", "async", "after",
                                          "first", "count", NULL};
 static const char *const migrateoptions[] = {"queue", "async",   "after",
@@ -368,7 +368,8 @@ static const char *const ways[] = {"driver", "piece", "pieces", NULL};
 
 /*
 ** The way of a copy: option `way`, else, between two devices, what the
-** registry's function cl.copyway(context, context, bytes) knows.
+** registry's function cl.copyway(context, context, bytes, whether
+** they share memory) knows.
 */
 static int checkway(lua_State *L, const Buffer *b, const Buffer *d,
                     const Move *m, size_t bytes) {
@@ -381,7 +382,8 @@ static int checkway(lua_State *L, const Buffer *b, const Buffer *d,
     lua_getiuservalue(L, 1, 1);
     lua_getiuservalue(L, 2, 1);
     lua_pushinteger(L, (lua_Integer)bytes);
-    lua_call(L, 3, 1);
+    lua_pushboolean(L, shares);
+    lua_call(L, 4, 1);
   }
   if (!lua_isnil(L, -1) && !lua_isfunction(L, -1))
     way = clsh_option_word(L, -1, ways, "way");
@@ -394,16 +396,29 @@ static int checkway(lua_State *L, const Buffer *b, const Buffer *d,
 }
 
 /*
-** Copies by pinned host memory, with the default queue of the target's
-** context for the writes.
+** The queue of the writes into the Buffer at 2: option `to_queue`, else the
+** default one of its context.
 */
+static cl_command_queue targetqueue(lua_State *L, const Buffer *d) {
+  Queue *q;
+  if (clsh_option_push(L, 3, "to_queue") == LUA_TNIL) {
+    lua_getiuservalue(L, 2, 1);
+    q = clsh_queue_push(L, -1);
+  } else {
+    q = clsh_queue_option(L, -1);
+    if (!clsh_context_shares(q->context, d->context))
+      clsh_error(L, "to_queue: must be a Queue of the target's context");
+  }
+  return clsh_queue_handle(L, q);
+}
+
+/* Copies by pinned host memory. */
 static void copypinned(lua_State *L, Buffer *b, const Region *r, Buffer *d,
                        const Region *to, Move *m, bool both) {
   Region from, dest;
   Move target = {.context = d->context};
   align(&from, &dest, r, to);
-  lua_getiuservalue(L, 2, 1);
-  target.handle = clsh_queue_handle(L, clsh_queue_push(L, -1));
+  target.handle = targetqueue(L, d);
   clsh_pinned_prepare(L, b->context);
   clsh_pinned_prepare(L, d->context);
   clsh_move_begin(L, &b->head, m);
@@ -418,10 +433,12 @@ static void copypinned(lua_State *L, Buffer *b, const Region *r, Buffer *d,
  * waits, and goes the way that was fastest when it was measured, once for each
  * pair. Options as for Buffer:read.
  * Options:
- *   to   1  where in `dst`: an element, or {row, col} of a box
- *   way  -  between devices: "driver" (its own copy, of Buffers that
- *           cl.contexts made), "piece" or "pieces": by pinned host memory of
- *           one device or of both
+ *   to        1  where in `dst`: an element, or {row, col} of a box
+ *   way       -  between devices: "driver" (its own copy, of Buffers that
+ *                cl.contexts made), "piece" or "pieces": by pinned host memory
+ *                of one device or of both
+ *   to_queue  -  between contexts: the Queue of dst's that writes (default
+ *                queue)
  */
 static int buffer_copy(lua_State *L) {
   Region r, to;

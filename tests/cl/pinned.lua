@@ -149,6 +149,11 @@ t.test("what a copy between contexts refuses", function()
   t.raises(function() a:copy(b, {way = "tube"}) end, "tube")
   t.raises(function() a:copy(b, {queue = context.queue}) end,
     "different contexts")
+  t.raises(function() a:copy(b, {to_queue = cl.context().queue}) end,
+    "a Queue of the target's context")
+  local q <close> = cl.queue{context = context}
+  a:copy(b, {to_queue = q})
+  t.eq(b:read()[10], 1)
   local c <close> = cl.buffer("int", 9, 0, {context = context})
   t.raises(function() a:copy(c) end, "leave the buffer")
   a:copy(c, {count = 9})
