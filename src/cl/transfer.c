@@ -155,27 +155,39 @@ static bool meet(const Buffer *b, const Region *r, const Buffer *d,
   return b->root == d->root && a1 < b2 && b1 < a2;
 }
 
-/* Raises unless the array can take or give exactly the region. */
-static void checkfit(lua_State *L, const Buffer *b, const Region *r,
-                     const Array *a) {
+/*
+** Raises unless the array can take or give exactly the region, or has it from
+** option `at` on; the bytes in front of it.
+*/
+static size_t checkfit(lua_State *L, const Buffer *b, const Region *r,
+                       const Array *a) {
+  size_t at = clsh_option_size(L, 3, "at", 0);
   if (a->type != b->type)
     clsh_error(L,
                "the Buffer is of %s, the Array of %s; convert it with "
                "h:convert(\"%s\")",
                b->type->name, a->type->name, b->type->name);
-  if (a->shape.count != r->shape.count)
+  if (at == 0 && a->shape.count != r->shape.count)
     clsh_error(L, "the part of the Buffer has %I elements, the Array %I",
                (LUAI_UACINT)r->shape.count, (LUAI_UACINT)a->shape.count);
+  if (at > a->shape.count || r->shape.count > a->shape.count - at + (at > 0))
+    clsh_error(L, "at: %I elements from %I on leave the Array's 1..%I",
+               (LUAI_UACINT)r->shape.count, (LUAI_UACINT)at,
+               (LUAI_UACINT)a->shape.count);
+  return at > 1 ? (at - 1) * a->type->size : 0;
 }
 
-/* Moves a region from or to the array at 2; pushes the Event. */
+/*
+** Moves a region from or to the array at 2, `skip` bytes into it; pushes the
+** Event.
+*/
 static void transfer(lua_State *L, bool write, Buffer *b, const Region *part,
-                     Move *m) {
+                     size_t skip, Move *m) {
   const Region pieces = clsh_region_joined(part), *r = &pieces;
   bool pinned = clsh_pinned_wanted(L, 3, m, clsh_region_bytes(r));
   Event *e = clsh_move_begin(L, &b->head, m);
-  void *host = clsh_move_pin(L, e, 2);
-  assert(e->pin->bytes >= clsh_region_bytes(r));
+  void *host = (char *)clsh_move_pin(L, e, 2) + skip;
+  assert(e->pin->bytes >= skip + clsh_region_bytes(r));
   if (pinned)
     clsh_pinned_move(L, write, m, b->handle, r, host);
   else
@@ -184,9 +196,9 @@ static void transfer(lua_State *L, bool write, Buffer *b, const Region *part,
                   clsh_region_call(write, r));
 }
 
-static const char *const moveoptions[] = {"queue", "async",  "after",
-                                          "first", "count",  "from",
-                                          "size",  "pinned", NULL};
+static const char *const moveoptions[] = {"queue",  "async", "after", "first",
+                                          "count",  "from",  "size",  "at",
+                                          "pinned", NULL};
 static const char *const filloptions[] = {"queue", "async", "after",
                                           "first", "count", NULL};
 static const char *const copyoptions[] = {
@@ -217,6 +229,8 @@ static void shiftoptions(lua_State *L) {
  *   first, count  all    elements in memory order
  *   from, size    all    a box: {row, col}, {rows, cols}; with one to three
  *                        dimensions, as the buffer has
+ *   at            all    the element of `dst` that the first one goes to;
+ *                        `dst` may be larger then
  *   queue, after  -      the Queue (default queue), a list of events before
  *   async         false  true: does not wait for the data
  *   pinned        -      true or false: by pinned memory always, or never
@@ -232,8 +246,8 @@ static int buffer_read(lua_State *L) {
     clsh_array_new(L, b->type, &r.shape);
     lua_replace(L, 2);
   }
-  checkfit(L, b, &r, clsh_array_check(L, 2));
-  transfer(L, false, b, &r, &m);
+  size_t skip = checkfit(L, b, &r, clsh_array_check(L, 2));
+  transfer(L, false, b, &r, skip, &m);
   lua_pushvalue(L, 2);
   lua_insert(L, -2);
   return m.async ? 2 : (lua_pop(L, 1), 1);
@@ -262,8 +276,8 @@ static int buffer_write(lua_State *L) {
   clsh_move_check(L, b->context, 3, moveoptions, &m);
   checkregion(L, b, 3, &r);
   toarray(L, b, &r, 2);
-  checkfit(L, b, &r, clsh_array_check(L, 2));
-  transfer(L, true, b, &r, &m);
+  size_t skip = checkfit(L, b, &r, clsh_array_check(L, 2));
+  transfer(L, true, b, &r, skip, &m);
   return 1;
 }
 
