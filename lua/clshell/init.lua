@@ -45,6 +45,12 @@ end
 function cl.struct(...)
   return require "clshell.data.struct"(...)
 end
+for _, name in ipairs{"each", "split"} do
+  cl[name] = function(...)
+    require "clshell.split"
+    return cl[name](...)
+  end
+end
 cl.extend("Program", {"asm"}, function()
   require "clshell.family.asm"
 end)
