@@ -15,6 +15,9 @@ local text = require "clshell.base.text"
 local M = {}
 
 local methods = {}
+-- Its parts have `inner`, the product with the part's own elements of x, and
+-- `edges`. What they keep of a call ends with the Buffer of its y.
+local WEAK = {__mode = "k"}
 local meta = {__name = "Split matrix", __metatable = false, __index = methods}
 
 local ALIGN = 1024 -- elements: where an edge may begin in y
@@ -29,7 +32,8 @@ local function edge(make, m, first, row, rows, col, cols, context)
   return {
     matrix = make(m, first + row - 1, rows, col, cols, context),
     row = row, rows = rows, col = col, cols = cols, x = x, last = {},
-    turn = 1,
+    turn = 1, 
+    kept = {setmetatable({}, WEAK), setmetatable({}, WEAK)},
   }
 end
 
@@ -53,7 +57,7 @@ local function dia_part(m, first, rows, context)
   local below = last < m.rows and math.min(high, rows) or 0
   local begin = (rows - below) // ALIGN * ALIGN
   below = below > 0 and rows - begin or 0
-  local part = {edges = {}}
+  local part = {edges = {}, kept = setmetatable({}, WEAK)}
   if m.rows ~= m.cols or 2 * (above + below) > rows then
     add(part.edges, first, last)
     return part
@@ -132,6 +136,24 @@ local function own(m, x, i, ready)
   return b
 end
 
+-- Enqueues `matrix` x into y, or the rows of it that `rows_of_y` gives. What a
+-- call without options has left in `kept` serves the next one with the same
+-- Buffers: it launches alone, until rows of the family's choice change.
+local function launch(spmv, matrix, x, y, opts, kept, rows_of_y)
+  local plain, last = next(opts) == nil, kept[y]
+  if not (plain and last and last.x == x and last.rows == spmv.kept_plans) then
+    local own = {y = rows_of_y and rows_of_y(y) or y}
+    for key, value in pairs(opts) do
+      own[key] = value
+    end
+    last = {x = x, plan = spmv.plan(matrix, x, own), rows = spmv.kept_plans}
+    kept[y] = plain and last or nil
+  end
+  local event = last.plan()
+  y.context.queue:flush()
+  return event
+end
+
 -- Calculates an edge, into its rows of y.
 local function calculate(spmv, e, x, y, opts, ready)
   local to = e.x[e.turn]
@@ -139,11 +161,11 @@ local function calculate(spmv, e, x, y, opts, ready)
     e.last[e.turn]:wait() -- that it has been read
   end
   gather(x, e.col, to, ready)
-  local view <close> = y:view(e.row, e.row + e.rows - 1)
-  opts.y = view
-  local _, event = spmv(e.matrix, to, opts)
-  e.last[e.turn], e.turn = event, 3 - e.turn
-  y.context.queue:flush()
+  e.last[e.turn] = launch(spmv, e.matrix, to, y, opts, e.kept[e.turn],
+    function()
+      return y:view(e.row, e.row + e.rows - 1)
+    end)
+  e.turn = 3 - e.turn
 end
 
 -- The vectors of a call: x as a Split or a Buffer, and y in the rows of m.
@@ -192,6 +214,7 @@ function meta.__family(spmv, m, x, opts)
   end
   local y
   x, y = vectors(m, x, given.y)
+  given.y = nil
   local ready = queues.ready(m.devices)
   for _, b in ipairs(class.is(x) and {} or {x}) do
     ready[b.context] = ready[b.context] or b.context.queue:marker()
@@ -200,9 +223,8 @@ function meta.__family(spmv, m, x, opts)
     if part and not part.inner and #part.edges == 0 then
       y.parts[i]:fill(0, {async = true}) -- no diagonal reaches these rows
     elseif part and part.inner then
-      given.y = y.parts[i]
-      spmv(part.inner, own(m, x, i, ready), given)
-      y.parts[i].context.queue:flush()
+      launch(spmv, part.inner, own(m, x, i, ready), y.parts[i], given,
+        part.kept)
     end
   end
   for i, part in ipairs(m.parts) do
