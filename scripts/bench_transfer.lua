@@ -98,7 +98,8 @@ end
 out:heading "Transfers"
 local up, down
 do
-  local part <close> = out:part{steps = (neighbour and 11 or 8) * #sizes, by = "gbs", columns = {
+  local part <close> = out:part{steps = (neighbour and 11 or 8) * #sizes,
+    by = "gbs", columns = {
     {key = "name", title = "transfer"},
     {key = "title", title = "size", align = "right"},
     {key = "wall_ms", title = "ms", format = number},

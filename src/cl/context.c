@@ -482,7 +482,7 @@ static int cl_contexts(lua_State *L) {
     return clsh_error_call(L, err, "clCreateContext",
                            "the %d devices have no context in common; each "
                            "has its own, cl.context(device), and data goes by "
-                           "dst:write(src:read())",
+                           "src:copy(dst)",
                            (int)n);
   for (size_t i = 0; i < n; i++) {
     lua_rawgeti(L, 2, (lua_Integer)i + 1);

@@ -321,7 +321,7 @@ static cl_int fillrows(const Move *m, const Buffer *b, const char *pattern,
 
 /** Buffer:fill(value [, opts]) -> Event
  * Sets every element, gaps between rows included but for a view, to a value
- * of the buffer's type. Options as for Buffer:read but from, size.
+ * of the buffer's type. Options as for Buffer:read but from, size, at, pinned.
  */
 static int buffer_fill(lua_State *L) {
   char pattern[128];
@@ -445,7 +445,7 @@ static void copypinned(lua_State *L, Buffer *b, const Region *r, Buffer *d,
  * Copies the buffer, or a part, into Buffer `dst` on the device, or on
  * another one. Types must agree; parts must not overlap. Between devices it
  * waits, and goes the way that was fastest when it was measured, once for each
- * pair. Options as for Buffer:read.
+ * pair. Options as for Buffer:read but at, pinned.
  * Options:
  *   to        1  where in `dst`: an element, or {row, col} of a box
  *   way       -  between devices: "driver" (its own copy, of Buffers that
@@ -490,7 +490,7 @@ static int buffer_copy(lua_State *L) {
  * closed no kernel may use that part. A matrix with gaps maps as rows of
  * `ld` elements. With {async = true} it does not wait, and returns an Event as
  * well: the content is there once that has ended. Options as for Buffer:read
- * but from, size.
+ * but from, size, at, pinned.
  */
 static int buffer_map(lua_State *L) {
   Region r;

@@ -2,7 +2,6 @@
 -- right whatever it is
 -- SPDX-License-Identifier: MIT
 local t = require "t"
-local cl = require "cl"
 local scratch = require "scratch"
 
 local device = t.device()

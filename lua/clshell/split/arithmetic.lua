@@ -117,7 +117,7 @@ local function totals(what, values, reduce, name)
   local s = leader(values)
   devices.flush(s.devices)
   local list = {}
-  for i, part in ipairs(some) do
+  for _, part in ipairs(some) do
     if part then
       list[#list + 1] = of_parts[name](part)
       part:close()

@@ -12,6 +12,7 @@ local M = {}
 local methods = {}
 local meta = {__name = "Split", __metatable = false}
 
+meta.__members = methods -- for completion
 M.methods, M.meta = methods, meta
 
 -- The shape of a part with so many rows: that of the whole but for these.
@@ -28,7 +29,7 @@ local function row_count(shape)
   return n
 end
 
---- class.new(fields) -> Split
+-- class.new(fields) -> Split
 --- Of devices, parts (false where a device has no rows), sizes (rows of each),
 --- axis ("rows" or "copies"), type and shape.
 function M.new(s)
@@ -41,7 +42,7 @@ function M.new(s)
   return setmetatable(s, meta)
 end
 
---- class.like(s, parts) -> Split
+-- class.like(s, parts) -> Split
 --- Parts with the rows of another Split, and their own type and columns.
 function M.like(s, parts)
   local any
@@ -52,12 +53,12 @@ function M.like(s, parts)
     axis = s.axis, type = any.type, shape = with_rows(any.shape, s.shape[1])}
 end
 
---- class.is(x) -> boolean
+-- class.is(x) -> boolean
 function M.is(x)
   return type(x) == "table" and debug.getmetatable(x) == meta
 end
 
---- class.live(what, s) -> s
+-- class.live(what, s) -> s
 --- Raises where a part was closed.
 function M.live(what, s)
   for i, part in ipairs(s.parts) do
@@ -68,7 +69,7 @@ function M.live(what, s)
   return s
 end
 
---- class.fits(what, s, other)
+-- class.fits(what, s, other)
 --- Raises unless two Splits have the same rows on the same devices; one of
 --- them may be in copies.
 function M.fits(what, s, other)
@@ -99,7 +100,7 @@ local function bring(A, first, rows, context)
   return part
 end
 
---- class.given(what, A) -> A
+-- class.given(what, A) -> A
 --- A value that can be split as a Buffer or an Array.
 function M.given(what, A)
   local class = text.class(A)
@@ -118,12 +119,12 @@ function M.given(what, A)
   return A
 end
 
---- class.spread(what, A, list, axis, sizes) -> Split
+-- class.spread(what, A, list, axis, sizes) -> Split
 --- The parts of a Buffer or an Array on a list of devices.
 function M.spread(what, A, list, axis, sizes)
   A = M.given(what, A)
   local parts, whole = {}, A.shape[1]
-  for i, device in ipairs(list) do
+  for i = 1, #list do
     sizes[i] = axis == "copies" and whole or sizes[i]
   end
   local s = M.new{devices = list, parts = parts, sizes = sizes, axis = axis,

@@ -147,8 +147,9 @@ function of_family.transpose(transpose, A, opts)
   for i, piece in ipairs(pieces) do
     for j, part in ipairs(piece and parts or {}) do
       if part then
-        piece:copy(part, {from = {B.first[j], 1}, size = {sizes[j], piece.cols},
-          to = {1, A.first[i]}, async = piece.context == part.context})
+        piece:copy(part, {from = {B.first[j], 1},
+          size = {sizes[j], piece.cols}, to = {1, A.first[i]},
+          async = piece.context == part.context}) -- others wait
       end
     end
     if piece then

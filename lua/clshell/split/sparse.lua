@@ -32,7 +32,7 @@ local function edge(make, m, first, row, rows, col, cols, context)
   return {
     matrix = make(m, first + row - 1, rows, col, cols, context),
     row = row, rows = rows, col = col, cols = cols, x = x, last = {},
-    turn = 1, 
+    turn = 1,
     kept = {setmetatable({}, WEAK), setmetatable({}, WEAK)},
   }
 end
@@ -142,11 +142,11 @@ end
 local function launch(spmv, matrix, x, y, opts, kept, rows_of_y)
   local plain, last = next(opts) == nil, kept[y]
   if not (plain and last and last.x == x and last.rows == spmv.kept_plans) then
-    local own = {y = rows_of_y and rows_of_y(y) or y}
+    local given = {y = rows_of_y and rows_of_y(y) or y}
     for key, value in pairs(opts) do
-      own[key] = value
+      given[key] = value
     end
-    last = {x = x, plan = spmv.plan(matrix, x, own), rows = spmv.kept_plans}
+    last = {x = x, plan = spmv.plan(matrix, x, given), rows = spmv.kept_plans}
     kept[y] = plain and last or nil
   end
   local event = last.plan()
