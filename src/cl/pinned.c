@@ -33,20 +33,19 @@ typedef struct Pinned {
   bool dropped;           /* of the queue, before */
 } Pinned;
 
-/* Makes the pool of a context at the first need. */
-static cl_int findpool(Context *c) {
-  cl_int err = CL_SUCCESS;
-  if (c->pool == NULL && !c->nopool)
-    c->pool = clsh_pool_new(c->handle, c->device, &err);
-  c->nopool = c->pool == NULL;
-  return err;
+/* The pool of a context, made at the first need; NULL: no memory. */
+static Pool *findpool(lua_State *L, Context *c) {
+  clsh_context_alive(L, c);
+  if (c->pool == NULL)
+    c->pool = clsh_pool_new(c->handle, c->device);
+  return c->pool;
 }
 
-/* Makes the pinned memory of a context for a copy that needs it. */
+/* Makes the pieces of a context for a copy that needs them. */
 void clsh_pinned_prepare(lua_State *L, Context *c) {
-  clsh_context_alive(L, c);
-  c->nopool = false;
-  clsh_error_check(L, findpool(c), "clEnqueueMapBuffer");
+  if (findpool(L, c) == NULL)
+    clsh_error(L, "copy: no host memory for %I bytes on the way",
+               (LUAI_UACINT)(PIECES * PIECE));
 }
 
 /*
@@ -61,8 +60,10 @@ bool clsh_pinned_wanted(lua_State *L, int opts, const Move *m, size_t bytes) {
   if (wanted && m->async)
     clsh_error(L, "pinned: the host takes part in such a transfer, so that it "
                   "waits; leave async out");
-  clsh_context_alive(L, m->context);
-  return wanted && (findpool(m->context), m->context->pool != NULL);
+  if (!wanted)
+    return false;
+  const Pool *p = findpool(L, m->context);
+  return p != NULL && (p->pinned || !fits);
 }
 
 /* Adds the times of a command that has ended. */

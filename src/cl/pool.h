@@ -21,9 +21,10 @@ typedef struct Piece {
 /* pool.c */
 typedef struct Pool {
   cl_command_queue queue; /* of the mappings */
+  bool pinned;            /* by the driver */
   Piece list[PIECES];
 } Pool;
-Pool *clsh_pool_new(cl_context c, cl_device_id d, cl_int *err);
+Pool *clsh_pool_new(cl_context c, cl_device_id d); /* or NULL */
 void clsh_pool_free(Pool *p, bool ours);
 
 /* hostcopy.c */
