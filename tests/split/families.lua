@@ -128,6 +128,30 @@ t.test("sparse products by compressed rows", function()
   check_spmv(hole, "rows without entries")
 end)
 
+t.test("two devices, each of its own kind", function()
+  if device.platform ~= "Portable Computing Language" then
+    t.skip "PoCL alone makes devices of two kinds"
+  end
+  local code = [[
+    local list = cl.devices()
+    local A, B = matrix.random(40, 30), matrix.random(30, 20, {seed = 2})
+    local S = cl.split(A, list, "rows", {shares = {3, 1}})
+    local R = cl.split(B, list)
+    print(#list, S)
+    print(gemm(S, R):join():max_diff(gemm(A, B)) < 1e-4)
+    print(transpose(S):join():max_diff(transpose(A)))
+    print((S * 2):read():equal((A * 2):read()), #cl.each(print, list))
+    print(pcall(gemm, A, cl.split(B, list, "copies").parts[2]))]]
+  local out = t.capture(("POCL_DEVICES='basic pthread' CLSHELL_DEVICE=1 %s "
+    .. "-e '%s' 2>&1"):format(t.exe, code))
+  if out:find("^1\t") then
+    t.skip "this PoCL makes one device"
+  end
+  t.ok(out:find("^2\tSplit float%[40%]%[30%] in rows 30 %+ 10\ntrue\n"
+    .. "0%.0\t1\t1\n"), out)
+  t.ok(out:find("\ntrue\t0\n") and out:find "B is on another device", out)
+end)
+
 t.test("what products of Splits refuse", function()
   local A <close> = random({6, 4}, 1)
   local S <close> = cl.split(A, list)
