@@ -60,6 +60,19 @@ t.test("products of rows with copies, and with rows", function()
   end
 end)
 
+t.test("many rows of B reach another device in halves", function()
+  local A <close> = random({3, 4101}, 1)
+  local B <close> = random({4101, 3}, 2)
+  local S <close> = cl.split(A, {one, two})
+  local R <close> = cl.split(B, {one, two})
+  equal(gemm(S, R), (gemm(A, B)))
+  equal(gemm(S, R, {alpha = -1}), (gemm(A, B, {alpha = -1})))
+  local D <close> = transpose(A)
+  local few <close> = random({7, 3}, 3)
+  equal(gemm(cl.split(few, {one, two}), cl.split(D, {one, two}),
+    {trans_b = true}), (gemm(few, A)))
+end)
+
 t.test("a transpose is in rows again", function()
   for _, case in ipairs{{1, 1}, {2, 50}, {50, 2}, {67, 45}} do
     local A <close> = random(case, 4)
