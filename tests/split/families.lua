@@ -133,6 +133,28 @@ t.test("sparse products by diagonals, with halos", function()
   end
 end)
 
+t.test("conjugate gradients over Splits", function()
+  local M <close> = dia.poisson2d(48, 80, {type = "double"})
+  local S <close> = cl.split(M, list)
+  local want <close> = random(M.rows, 9, "double")
+  local x <close> = cl.split(cl.buffer("double", M.rows, 0), list)
+  local r <close> = cl.split(spmv(M, want), list)
+  local p <close> = cl.split(r:join(), list)
+  local q <close> = cl.split(r:join(), list)
+  local rho, steps = r:dot(r), 0
+  while rho > 1e-16 and steps < 400 do
+    spmv(S, p, {y = q})
+    local alpha = rho / p:dot(q)
+    x:axpy(alpha, p)
+    r:axpy(-alpha, q)
+    local next_rho = r:dot(r)
+    p:set(r + next_rho / rho * p)
+    rho, steps = next_rho, steps + 1
+  end
+  t.ok(steps < 400, steps)
+  t.near((x - want):abs():max(), 0, 1e-6)
+end)
+
 t.test("sparse products by compressed rows", function()
   local grid <close> = dia.poisson2d(30, 40)
   local C <close> = grid:to_csr()
