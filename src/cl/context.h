@@ -29,6 +29,7 @@ typedef struct Context {
   cl_ulong used;                 /* bytes in buffers and images */
   cl_sampler samplers[SAMPLERS]; /* those in use, by their setting */
   cl_command_queue ondevice;     /* of kernels' own launches, or NULL */
+  struct Pool *pool;             /* pinned host memory; NULL: none yet */
   cl_int lost;                   /* the error that ended it, or CL_SUCCESS */
   const char *lostcall;
   bool failed;    /* a user event has, or may: what waits for it does too */

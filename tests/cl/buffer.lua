@@ -106,6 +106,24 @@ t.test("a leading dimension leaves gaps alone", function()
   end, "ld", "too many")
 end)
 
+t.test("transfers from and to a part of an Array", function()
+  local h <close> = cl.array("int", {4, 5}, function(i, j)
+    return 10 * i + j
+  end)
+  local b <close> = cl.buffer("int", {2, 5}, 0)
+  b:write(h, {at = 6})
+  t.eq(b:read():table(), {{21, 22, 23, 24, 25}, {31, 32, 33, 34, 35}})
+  b:read(h, {at = 11})
+  t.eq(h:table()[4], {31, 32, 33, 34, 35})
+  b:write(h, {at = 20, first = 3, count = 1, pinned = true})
+  t.eq(b:read():table()[1], {21, 22, 35, 24, 25})
+  for _, at in ipairs{12, 20, 21, math.maxinteger} do
+    t.raises(function() b:read(h, {at = at}) end, "leave the Array's 1..20")
+  end
+  t.raises(function() b:read(nil, {at = 2}) end, "leave the Array's 1..10")
+  t.raises(function() b:write(h, {at = 0}) end, "at")
+end)
+
 t.test("parts", function()
   local b <close> = numbers(100)
   t.eq(b:read{first = 11, count = 3}:table(), {11, 12, 13})

@@ -17,6 +17,8 @@ local OTHERS = {"clshell", "clshell.array.expression",
   "clshell.array.variance", "clshell.data.sparse",
   "clshell.data.struct", "clshell.prompt.show", "clshell.prompt.commands",
   "clshell.prompt.tutorial", "clshell.random", "clshell.sort.methods",
+  "clshell.split", "clshell.split.arithmetic", "clshell.split.class",
+  "clshell.split.each",
   "clshell.tune.result"}
 
 -- Modules of the tests and of clshell itself: helped, but in no list.
