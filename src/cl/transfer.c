@@ -219,26 +219,39 @@ static cl_int enqueue(bool write, const Move *m, cl_mem mem, const Region *r,
                                          0, host, m->waits.n, list, slot);
 }
 
-/* Raises unless the array can take or give exactly the region. */
-static void checkfit(lua_State *L, const Buffer *b, const Region *r,
-                     const Array *a) {
+/*
+** Raises unless the array can take or give exactly the region, or, with option
+** host_first, the region from that element on. Returns the bytes before it.
+*/
+static size_t checkfit(lua_State *L, const Buffer *b, const Region *r,
+                       const Array *a, int opts) {
+  size_t first = clsh_option_size(L, opts, "host_first", 0);
   if (a->type != b->type)
     clsh_error(L,
                "the Buffer is of %s, the Array of %s; convert it with "
                "h:convert(\"%s\")",
                b->type->name, a->type->name, b->type->name);
-  if (a->shape.count != r->shape.count)
+  if (first == 0 && a->shape.count != r->shape.count)
     clsh_error(L, "the part of the Buffer has %I elements, the Array %I",
                (LUAI_UACINT)r->shape.count, (LUAI_UACINT)a->shape.count);
+  if (first > 0 &&
+      (first > a->shape.count || r->shape.count > a->shape.count - first + 1))
+    clsh_error(L, "host_first: %I elements from %I on leave the Array's 1..%I",
+               (LUAI_UACINT)r->shape.count, (LUAI_UACINT)first,
+               (LUAI_UACINT)a->shape.count);
+  return first > 0 ? (first - 1) * b->type->size : 0;
 }
 
-/* Moves a region from or to the array at `arr`; pushes the Event. */
+/*
+** Moves a region from or to the array at `arr`, `skip` bytes behind its
+** beginning; pushes the Event.
+*/
 static void transfer(lua_State *L, bool write, Buffer *b, const Region *part,
-                     int arr, Move *m) {
+                     int arr, size_t skip, Move *m) {
   const Region pieces = joined(part), *r = &pieces;
   Event *e = clsh_move_begin(L, &b->head, m);
-  void *host = clsh_move_pin(L, e, arr);
-  assert(e->pin->bytes >= r->width * r->rows * r->slices);
+  char *host = (char *)clsh_move_pin(L, e, arr) + skip;
+  assert(e->pin->bytes >= skip + r->width * r->rows * r->slices);
   clsh_move_end(L, m, enqueue(write, m, b->handle, r, host, &e->handle),
                 write         ? r->rows > 1 ? "clEnqueueWriteBufferRect"
                                             : "clEnqueueWriteBuffer"
@@ -246,8 +259,9 @@ static void transfer(lua_State *L, bool write, Buffer *b, const Region *part,
                               : "clEnqueueReadBuffer");
 }
 
-static const char *const moveoptions[] = {"queue", "async", "after", "first",
-                                          "count", "from",  "size",  NULL};
+static const char *const moveoptions[] = {"queue", "async",      "after",
+                                          "first", "count",      "from",
+                                          "size",  "host_first", NULL};
 static const char *const filloptions[] = {"queue", "async", "after",
                                           "first", "count", NULL};
 static const char *const copyoptions[] = {
@@ -275,6 +289,8 @@ static void shiftoptions(lua_State *L) {
  *   first, count  all    elements in memory order
  *   from, size    all    a box: {row, col}, {rows, cols}; with one to three
  *                        dimensions, as the buffer has
+ *   host_first    -      the element of `dst` where the data begin; `dst` may
+ *                        then be larger than the part
  *   queue, after  -      the Queue (default queue), a list of events before
  *   async         false  true: does not wait for the data
  */
@@ -289,8 +305,8 @@ static int buffer_read(lua_State *L) {
     clsh_array_new(L, b->type, &r.shape);
     lua_replace(L, 2);
   }
-  checkfit(L, b, &r, clsh_array_check(L, 2));
-  transfer(L, false, b, &r, 2, &m);
+  size_t skip = checkfit(L, b, &r, clsh_array_check(L, 2), 3);
+  transfer(L, false, b, &r, 2, skip, &m);
   lua_pushvalue(L, 2);
   lua_insert(L, -2);
   return m.async ? 2 : (lua_pop(L, 1), 1);
@@ -319,8 +335,8 @@ static int buffer_write(lua_State *L) {
   clsh_move_check(L, b->context, 3, moveoptions, &m);
   checkregion(L, b, 3, &r);
   toarray(L, b, &r, 2);
-  checkfit(L, b, &r, clsh_array_check(L, 2));
-  transfer(L, true, b, &r, 2, &m);
+  size_t skip = checkfit(L, b, &r, clsh_array_check(L, 2), 3);
+  transfer(L, true, b, &r, 2, skip, &m);
   return 1;
 }
 
@@ -364,7 +380,7 @@ static cl_int fillrows(const Move *m, const Buffer *b, const char *pattern,
 
 /** Buffer:fill(value [, opts]) -> Event
  * Sets every element, gaps between rows included but for a view, to a value
- * of the buffer's type. Options as for Buffer:read but from, size.
+ * of the buffer's type. Options as for Buffer:read but from, size, host_first.
  */
 static int buffer_fill(lua_State *L) {
   char pattern[128];
@@ -416,7 +432,7 @@ static cl_int enqueuecopy(const Move *m, const Buffer *b, const Region *r,
 
 /** Buffer:copy(dst [, opts]) -> Event
  * Copies the buffer, or a part, into Buffer `dst` on the device. Types must
- * agree; parts must not overlap. Options as for Buffer:read.
+ * agree; parts must not overlap. Options as for Buffer:read but host_first.
  * Options:
  *   to  1  where in `dst`: an element, or {row, col} of a box
  */
@@ -454,7 +470,7 @@ static int buffer_copy(lua_State *L) {
  * closed no kernel may use that part. A matrix with gaps maps as rows of
  * `ld` elements. With {async = true} it does not wait, and returns an Event as
  * well: the content is there once that has ended. Options as for Buffer:read
- * but from, size.
+ * but from, size, host_first.
  */
 static int buffer_map(lua_State *L) {
   Region r;

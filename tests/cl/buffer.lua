@@ -513,4 +513,16 @@ t.test("a map that does not wait, and memory that moves ahead", function()
   t.raises(function() b:migrate{hosts = true} end, "did you mean 'host'")
 end)
 
+t.test("a part of a Buffer from and to a part of an Array", function()
+  local h = cl.array("int", {3, 5}, function(i, j) return 10 * i + j end)
+  local b <close> = cl.buffer("int", {2, 4}, 0)
+  b:write(h, {first = 3, count = 4, host_first = 9})
+  t.eq(table.concat(b:read():reshape(8):table(), " "), "0 0 24 25 31 32 0 0")
+  b:read(h, {from = {1, 3}, size = {2, 2}, host_first = 12})
+  t.eq(table.concat(h:reshape(15):table(), " ", 11), "31 24 25 0 0")
+  t.raises(function() b:read(h, {host_first = 9}) end,
+    "host_first: 8 elements from 9 on leave the Array's 1..15")
+  t.raises(function() b:write(h, {host_first = 99}) end, "host_first")
+end)
+
 t.done()
