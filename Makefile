@@ -19,6 +19,9 @@ PROGRAM = $(filter-out $(LINEEDIT_not_$(LINEEDIT)),$(call sources,edit)) \
 SERVE   = src/worker/serve.c
 DRIVER  = $(filter-out $(SERVE),$(call sources,worker))
 WORKER  = $(BUILD)/worker.so
+# Module mpi, where mpicc is: that of Open MPI, MPICH or a relative of them.
+MPICC   = mpicc
+MPI     = $(if $(shell command -v $(MPICC)),$(BUILD)/mpi.so)
 # What edits statements at the prompt; none: lines as the terminal has them.
 LINEEDIT              = readline
 LINEEDIT_not_readline = src/edit/lineedit_none.c
@@ -69,6 +72,7 @@ LIBS = $(LUA_LIBS) $(OPENCL_LIBS) $(LIBDL) -lm
 
 LIBOBJ = $(MODULE:src/%.c=$(BUILD)/%.o)
 OBJ    = $(LIBOBJ) $(PROGRAM:src/%.c=$(BUILD)/%.o)
+MPIOBJ = $(if $(MPI),$(patsubst src/%.c,$(BUILD)/%.o,$(call sources,mpi)))
 DRVOBJ = $(if $(WORKER),$(DRIVER:src/%.c=$(BUILD)/%.o))
 TOOLS  = $(wildcard tests/tools/*.c)
 TESTS  = $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(filter-out %layer.c, \
@@ -85,9 +89,9 @@ TRACE = $(if $(and $(OCLGRIND),$(wildcard /usr/include/oclgrind/Plugin.h \
         /usr/local/include/oclgrind/Plugin.h),$(shell command -v $(CXX))),\
         build/trace.so)
 
-all: $(BUILD)/clshell build/doc/cl.txt $(TRACE) $(WORKER) ## build build/clshell
+all: $(BUILD)/clshell build/doc/cl.txt $(TRACE) $(WORKER) $(MPI) ## build build/clshell
 lib: $(BUILD)/cl.so ## build build/cl.so, the bindings for stock lua5.4
-objects: $(OBJ) $(DRVOBJ) $(TESTS)
+objects: $(OBJ) $(DRVOBJ) $(MPIOBJ) $(TESTS)
 
 $(BUILD)/clshell: $(OBJ) $(BUILD)/ldflags
 	$(CC) $(CF) $(LDFLAGS) $(EXPORT) -o $@ $(OBJ) $(READLINE_LIBS) $(LIBS)
@@ -108,6 +112,14 @@ $(BUILD)/cl.so: $(LIBOBJ) $(BUILD)/ldflags
 $(DRVOBJ): CPPF += -fvisibility=hidden
 $(BUILD)/worker.so: $(DRVOBJ) $(BUILD)/ldflags
 	$(CC) $(CF) $(LDFLAGS) $(SHARED) -o $@ $(DRVOBJ)
+
+# mpicc knows where MPI is, and calls the compiler that these name.
+WITHMPI = OMPI_CC='$(CC)' MPICH_CC='$(CC)' I_MPI_CC='$(CC)' $(MPICC)
+$(MPIOBJ): $(BUILD)/%.o: src/%.c $(BUILD)/cflags
+	@mkdir -p $(@D)
+	$(WITHMPI) $(CPPF) $(CF) -c -o $@ $<
+$(BUILD)/mpi.so: $(MPIOBJ) $(BUILD)/ldflags
+	$(WITHMPI) $(CF) $(LDFLAGS) $(SHARED) -o $@ $(MPIOBJ)
 
 build/trace.so: src/sim/trace.cpp
 	@mkdir -p $(@D)
@@ -149,7 +161,7 @@ $(BUILD)/shell/home.o: CPPF += -DDATADIR='"$(DATADIR)"'
 $(BUILD)/shell/home.o: $(BUILD)/datadir
 
 # What help knows of the C files: the comments of their public functions.
-DOCUMENTED = $(MODULE) src/shell/system.c
+DOCUMENTED = $(MODULE) src/shell/system.c $(call sources,mpi)
 build/doc/cl.txt: $(DOCUMENTED)
 	@mkdir -p $(@D)
 	sed -n '/^\/\*\* /,/\*\//p' $(DOCUMENTED) >$@
@@ -176,6 +188,9 @@ deps: ## install what building and running needs
 	@$(DEPS) run
 check-tools: ## install the simulator that check and access use
 	@$(DEPS) simulate
+mpi: ## install Open MPI, and build module mpi with it
+	@$(DEPS) mpi
+	@$(MAKE) all
 run: deps ## install what is missing, build, run bench_tiles.lua [ARGS=]
 	@$(MAKE) all
 	$(BUILD)/clshell scripts/bench_tiles.lua $(ARGS)
@@ -239,6 +254,7 @@ install-files:
 	for f in $(DATA); do install -m 644 $$f $(TO)/$$f || exit 1; done
 	$(if $(TRACE),install -m 755 $(TRACE) $(TO)/trace.so)
 	$(if $(WORKER),install -m 755 $(WORKER) $(TO)/worker.so)
+	$(if $(MPI),install -m 755 $(MPI) $(TO)/mpi.so)
 	install -d $(TO)/doc
 	install -m 644 build/doc/cl.txt $(TO)/doc/cl.txt
 	for m in $(MANUALS); do f='$(DESTDIR)$(PREFIX)'/$${m#*:}; \
@@ -246,7 +262,7 @@ install-files:
 	  chmod 644 "$$f" || exit 1; done
 uninstall: ## remove what install wrote
 	rm -f '$(DESTDIR)$(BINDIR)/clshell' $(DATA:%=$(TO)/%) $(TO)/doc/cl.txt \
-	  $(TO)/trace.so $(TO)/worker.so $(foreach m,$(MANUALS),'$(DESTDIR)$(PREFIX)/$(lastword $(subst :, ,$m))')
+	  $(TO)/trace.so $(TO)/worker.so $(TO)/mpi.so $(foreach m,$(MANUALS),'$(DESTDIR)$(PREFIX)/$(lastword $(subst :, ,$m))')
 	-find $(TO) -depth -type d -exec rmdir {} \; 2>/dev/null
 
 compile_commands.json: FORCE ## for editors, made with bear
@@ -257,9 +273,9 @@ help: ## this list
 	@sed -n 's/^\([a-z_.]*\):.*## /make \1	/p' Makefile | expand -t 28
 
 FORCE:
-.PHONY: all lib objects peers deps run check check-tools test quick asan lint lint-format \
+.PHONY: all lib objects peers deps mpi run check check-tools test quick asan lint lint-format \
   lint-gcc lint-clang lint-circles lint-lua lint-cl lint-man lint-words format \
   install install-files uninstall clean help FORCE
 .DELETE_ON_ERROR:
 
--include $(OBJ:.o=.d) $(DRVOBJ:.o=.d) $(TESTS:=.d)
+-include $(OBJ:.o=.d) $(DRVOBJ:.o=.d) $(MPIOBJ:.o=.d) $(TESTS:=.d)

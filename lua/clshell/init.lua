@@ -62,6 +62,11 @@ cl.translate_cuda(function(source, device, options)
     end})
 end)
 
+-- By its short name alone, and none of a package of Lua's of that name.
+package.preload.mpi = function()
+  return require "clshell.mpi"
+end
+
 -- The run store, charts and exports are loaded when they are first needed.
 for _, name in ipairs{"history", "best", "prune"} do
   names[name] = function(...)

@@ -35,6 +35,7 @@ local MODULES = {
   {"help", "help"},
   {"asm", "family.asm"},
   {"cuda", "cuda"},
+  {"mpi", "mpi"}, -- src/mpi, where it is built
   {"family", "family"},
   {"verify", "family.verify"},
   {"npy", "data.npy"},

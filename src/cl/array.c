@@ -162,6 +162,11 @@ Block *clsh_array_lend(lua_State *L, int arg) {
   return a->block;
 }
 
+/* Whether its memory may go before it is closed: that of b:map(). */
+bool clsh_array_mapped(const Array *a) {
+  return a->block != NULL && a->block->free != freeblock;
+}
+
 /* The array that a field or a metamethod is asked of. */
 static Array *self(lua_State *L) {
   Array *a = clsh_class_any(L, 1, &class);

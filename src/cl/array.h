@@ -37,6 +37,7 @@ Array *clsh_array_box(lua_State *L, const Type *t, const Shape *s);
 Array *clsh_array_test(lua_State *L, int arg);
 Array *clsh_array_check(lua_State *L, int arg);
 void *clsh_array_data(lua_State *L, const Array *a); /* raises if closed */
+bool clsh_array_mapped(const Array *a);
 size_t clsh_array_bytes(const Array *a);
 const char *clsh_array_name(lua_State *L, const Array *a);
 void clsh_array_open(lua_State *L);

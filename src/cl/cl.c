@@ -22,12 +22,16 @@ static int cl_now(lua_State *L) {
   return 1;
 }
 
+bool clsh_cl_piped;
+
 /** cl.isatty(fd) -> boolean
- * Whether a file descriptor (0 input, 1 output, 2 errors) is a terminal.
+ * Whether a file descriptor (0 input, 1 output, 2 errors) is a terminal of
+ * the user's: none is in a process that mpirun started among several.
  */
 static int cl_isatty(lua_State *L) {
   lua_Integer fd = luaL_checkinteger(L, 1);
-  lua_pushboolean(L, fd >= 0 && fd < 1024 && isatty((int)fd));
+  lua_pushboolean(L,
+                  !clsh_cl_piped && fd >= 0 && fd < 1024 && isatty((int)fd));
   return 1;
 }
 

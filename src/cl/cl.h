@@ -23,6 +23,7 @@
 
 /* cl.c: require "cl" */
 int luaopen_cl(lua_State *L);
+extern bool clsh_cl_piped; /* no file is the user's terminal */
 
 /* error.c: raises a table with the position of the user's line */
 int clsh_error(lua_State *L, const char *fmt, ...);
@@ -32,6 +33,7 @@ const char *clsh_nearest(const char *word, const char *const names[]);
 
 /* devicechoice.c: the device of the session, taken at the first need */
 void clsh_devicechoice_set(lua_State *L, const char *sel);
+void clsh_devicechoice_spread(int rank, int size);
 
 /* poll.c: Ctrl-C in C code */
 extern volatile sig_atomic_t clsh_poll_interrupt; /* set by a signal handler */

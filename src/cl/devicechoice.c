@@ -3,6 +3,7 @@
 ** a name.
 ** SPDX-License-Identifier: MIT
 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,18 @@
 #define SELECTED "cl.select"   /* registry: what --device asked for */
 #define ONCHOICE "cl.onchoice" /* registry: function to call then */
 #define NODRIVER "cl.nodriver" /* registry: what to do where there is none */
+
+/* This process among those of its host, which share the devices. */
+static struct {
+  int rank, size;
+  bool told;
+} host = {0, 1, false};
+
+/* Has processes of one host take devices in turn, where one name fits them. */
+void clsh_devicechoice_spread(int rank, int size) {
+  host.rank = rank;
+  host.size = size;
+}
 
 /* Raises: the loader found no driver. Advice is the program's. */
 static int nodriver(lua_State *L) {
@@ -80,22 +93,45 @@ static bool matches(lua_State *L, const char *sel, bool type) {
   return hit;
 }
 
+/* Notes once that the processes of this host are more than its devices. */
+static void tellshared(lua_Integer devices) {
+  if (host.told || host.rank != 0 || devices >= host.size)
+    return;
+  host.told = true;
+  fprintf(stderr,
+          "clshell: note: the %d processes of this host share %d device%s\n",
+          host.size, (int)devices, devices == 1 ? "" : "s");
+}
+
 /*
-** The number of a device in the list at the top, or 0: the first one of a
-** type, or the only one with `sel` in a name.
+** The number of the device in the list at the top that serves this process:
+** its turn among those of a type, or with `sel` in a name; 0: there is none.
+** Of a name that fits several a process alone cannot tell which is meant.
 */
 static lua_Integer finddevice(lua_State *L, const char *sel, bool type) {
-  lua_Integer found = 0;
+  lua_Integer found = 0, fit = 0, turn = 0;
   lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
-  for (lua_Integer i = 1; i <= n && !(type && found != 0); i++) {
-    lua_rawgeti(L, -1, i);
-    bool hit = matches(L, sel, type);
-    lua_pop(L, 1);
-    if (hit && found != 0)
-      nodevice(L, "more than one device matches", sel);
-    found = hit ? i : found;
+  for (int pass = 0; pass < 2; pass++) {
+    lua_Integer seen = 0;
+    for (lua_Integer i = 1; i <= n; i++) {
+      lua_rawgeti(L, -1, i);
+      bool hit = matches(L, sel, type);
+      lua_pop(L, 1);
+      if (hit && seen++ == turn)
+        found = i;
+    }
+    fit = seen;
+    turn = fit > 0 ? host.rank % fit : 0;
   }
+  if (fit > 1 && !type && host.size == 1)
+    nodevice(L, "more than one device matches", sel);
+  tellshared(fit);
   return found;
+}
+
+static bool istype(const char *sel) {
+  return strcmp(sel, "gpu") == 0 || strcmp(sel, "cpu") == 0 ||
+         strcmp(sel, "accelerator") == 0;
 }
 
 /*
@@ -109,16 +145,30 @@ static void selectdevice(lua_State *L, const char *sel) {
   if (n == 0)
     nodriver(L);
   long number = strtol(sel, &end, 10);
-  if (*sel != '\0' && *end == '\0')
+  if (*sel != '\0' && *end == '\0') {
     i = number >= 1 && number <= n ? number : 0;
-  else if (*sel != '\0')
-    i = finddevice(L, sel,
-                   strcmp(sel, "gpu") == 0 || strcmp(sel, "cpu") == 0 ||
-                       strcmp(sel, "accelerator") == 0);
+    tellshared(1);
+  } else if (*sel != '\0')
+    i = finddevice(L, sel, istype(sel));
   if (i == 0)
     nodevice(L, "no device matches", sel);
   lua_rawgeti(L, -1, i);
   lua_remove(L, -2);
+}
+
+/*
+** Replaces the list of devices at the top by the one of a session that asks
+** for none: the first, or the turn of this process among those of its type.
+*/
+static void selectfirst(lua_State *L) {
+  char type[16] = "1";
+  if (host.size > 1 && lua_rawlen(L, -1) > 0) {
+    lua_rawgeti(L, -1, 1);
+    lua_getfield(L, -1, "type");
+    snprintf(type, sizeof type, "%s", lua_tostring(L, -1));
+    lua_pop(L, 2);
+  }
+  selectdevice(L, istype(type) ? type : "1");
 }
 
 void clsh_devicechoice_set(lua_State *L, const char *sel) {
@@ -156,7 +206,10 @@ cl_device_id clsh_devicechoice_push(lua_State *L) {
       sel = "1";
     }
     clsh_device_pushall(L);
-    selectdevice(L, sel);
+    if (strcmp(rule, "first") == 0)
+      selectfirst(L);
+    else
+      selectdevice(L, sel);
     lua_pushvalue(L, -1);
     lua_setfield(L, LUA_REGISTRYINDEX, CHOSEN);
     tell(L, rule, sel);
@@ -180,7 +233,9 @@ static void pushnamed(lua_State *L) {
  * of that type), part of a device's or platform's name or of its version
  * ("pocl") in any letter case, two parts ("pocl, EPYC"), an index of
  * `cl.devices()`, or a Device. New objects are made there from now on. No
- * match, or part of several names: an error with the candidates.
+ * match, or part of several names: an error with the candidates. Of the
+ * processes that mpirun starts on a host, each takes the next device of the
+ * type or with that part in a name.
  */
 static int cl_use(lua_State *L) {
   lua_settop(L, 1);
@@ -194,7 +249,8 @@ static int cl_use(lua_State *L) {
  * The session's device, opened at the first need: the choice of `cl.use` or
  * `--device`, else of the variable CLSHELL_DEVICE, else the first of
  * `cl.devices()`: a GPU, an accelerator or a CPU, in this order. With `sel`,
- * the device that `cl.use(sel)` would choose; the session keeps its own.
+ * the device that `cl.use(sel)` would choose; the session keeps its own. Of
+ * the processes that mpirun starts on a host, each takes the next one.
  */
 static int cl_device(lua_State *L) {
   lua_settop(L, 1);

@@ -21,6 +21,8 @@
 #define PATIENCE 0.1 /* seconds for commands that are nearly done */
 #define SILENCE 2.0  /* seconds of waiting without a message */
 
+void (*clsh_exit_library)(int code);
+
 static lua_CFunction exitlua; /* os.exit of Lua's library */
 static bool left;
 
@@ -144,6 +146,7 @@ static void closeout(void) {
   clsh_interrupt_close();
   clsh_journal_remove();
   errno = 0;
+  clsh_lines_end();
   if (fflush(stdout) == 0 && !ferror(stdout))
     return;
   int error = errno;
@@ -173,6 +176,8 @@ static int os_exit(lua_State *L) {
                  ? (lua_toboolean(L, 1) ? EXIT_SUCCESS : EXIT_FAILURE)
                  : (int)luaL_optinteger(L, 1, EXIT_SUCCESS);
   clsh_exit_leave(L); /* from here on nothing raises */
+  if (clsh_exit_library != NULL)
+    clsh_exit_library(code);
   if (left) {
     if (lua_toboolean(L, 2))
       lua_close(L);

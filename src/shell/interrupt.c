@@ -376,7 +376,9 @@ void clsh_interrupt_open(lua_State *L) {
   clsh_poll_swap = swap;
   hasterminal = tcgetattr(STDIN_FILENO, &terminal) == 0;
   const char *term = getenv("TERM");
-  escapes = isatty(STDOUT_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
+  Launch l;
+  escapes = !clsh_launcher_several(&l) && isatty(STDOUT_FILENO) &&
+            term != NULL && strcmp(term, "dumb") != 0;
   clsh_interrupt_end(L);
   struct sigaction action;
   if (sigaction(SIGINT, NULL, &action) != 0 || action.sa_handler == SIG_IGN)

@@ -25,6 +25,9 @@
 #define OVER PROGRAM ": stopped, as --timeout is over\n"
 
 static int exitcode = EXIT_OK;
+static Launch launch; /* of one process among several */
+static bool several;
+static char title[64] = PROGRAM; /* in front of messages */
 
 /* Sets `arg`: the script is at 0, the words before it below 0. */
 static void createargtable(lua_State *L, const Options *o,
@@ -46,7 +49,7 @@ static int report(lua_State *L, int status) {
     exitcode = EXIT_TIMEOUT;
     lua_pop(L, 1);
   } else if (status != LUA_OK)
-    exitcode = clsh_run_report(L, PROGRAM);
+    exitcode = clsh_run_report(L, title);
   return status;
 }
 
@@ -217,7 +220,7 @@ static void setcommandline(lua_State *L, const Options *o,
   const struct {
     const char *name, *value;
   } texts[] = {{"format", o->format}, {"output", o->output}};
-  lua_createtable(L, 0, 9);
+  lua_createtable(L, 0, 11);
   setinclude(L, o);
   if (script != NULL && strcmp(script, "-") != 0) {
     clsh_home_pushfolder(L, script);
@@ -239,6 +242,10 @@ static void setcommandline(lua_State *L, const Options *o,
   }
   clsh_home_pushprogram(L);
   lua_setfield(L, -2, "program");
+  lua_pushinteger(L, several ? launch.rank : 0);
+  lua_setfield(L, -2, "rank");
+  lua_pushinteger(L, several ? launch.size : 1);
+  lua_setfield(L, -2, "ranks");
   lua_setfield(L, 1, "commandline");
 }
 
@@ -327,6 +334,32 @@ static int runoptions(lua_State *L, const Options *o, const char *script) {
   return status;
 }
 
+/*
+** One of several processes: says so in its messages, writes whole lines, and
+** takes its turn among the devices. False: what is to be run is for one.
+*/
+static bool beginrank(const Options *o) {
+  bool isstdin =
+      o->script < o->argc ? strcmp(o->argv[o->script], "-") == 0 : !o->code;
+  several = clsh_launcher_several(&launch);
+  if (!several)
+    return true;
+  if (o->interactive || (o->tool == NULL && isstdin)) {
+    if (launch.rank == 0)
+      fprintf(stderr,
+              PROGRAM ": the prompt, and a script by standard input, are for "
+                      "one process; %s\nhas started %d, of which one alone "
+                      "has that input; give a script's file\n",
+              launch.launcher, launch.size);
+    return false;
+  }
+  snprintf(title, sizeof title, PROGRAM ": rank %d", launch.rank);
+  clsh_cl_piped = true;
+  clsh_lines_open();
+  clsh_devicechoice_spread(launch.local, launch.localsize);
+  return true;
+}
+
 static int pmain(lua_State *L) {
   const Options *o = lua_touserdata(L, 1);
   lua_settop(L, 0);
@@ -356,6 +389,8 @@ static int run(Options *o) {
   report(L, lua_pcall(L, 1, 0, 0));
   if (!clsh_exit_leave(L) && exitcode == EXIT_OK)
     exitcode = EXIT_SCRIPT;
+  if (clsh_exit_library != NULL)
+    clsh_exit_library(clsh_timeout_expired() ? EXIT_TIMEOUT : exitcode);
   lua_close(L);
   return clsh_timeout_expired() ? EXIT_TIMEOUT : exitcode;
 }
@@ -376,7 +411,7 @@ int main(int argc, char *argv[]) {
   }
   int code = clsh_options_parse(&o);
   if (code < 0)
-    code = run(&o);
+    code = beginrank(&o) ? run(&o) : EXIT_USAGE;
   free(o.actions);
   if (code == EXIT_INTERRUPT && fflush(NULL) == 0)
     raise(SIGINT); /* so that a calling shell stops as well */

@@ -124,7 +124,20 @@ bool clsh_interrupt_test(lua_State *L, int idx);
 lua_CFunction clsh_interrupt_replace(lua_State *L, const char *library,
                                      const char *name, lua_CFunction f);
 
+/* launcher.c */
+typedef struct Launch {
+  const char *launcher;             /* in words */
+  int rank, size, local, localsize; /* from 0; local: on its host */
+} Launch;
+bool clsh_launcher_get(Launch *l);
+bool clsh_launcher_several(Launch *l);
+
+/* lines.c */
+void clsh_lines_open(void);
+void clsh_lines_end(void);
+
 /* exit.c */
+extern void (*clsh_exit_library)(int code); /* what module mpi has to do */
 void clsh_exit_begin(void);
 bool clsh_exit_leave(lua_State *L);
 void clsh_exit_end(int code);

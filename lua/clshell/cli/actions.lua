@@ -19,9 +19,13 @@ local function human(format)
   return format == nil or format == "table"
 end
 
--- The file of the output: standard output, or that of -o.
+-- The file of the output: standard output, or that of -o, which of several
+-- processes rank 0 alone writes.
 local function opened()
   local path = said "output"
+  if path and said "rank" > 0 then
+    path = "/dev/null"
+  end
   if not path then
     return io.stdout
   end
@@ -71,6 +75,9 @@ function M.devices()
       out:write(("%d  %s  %s  %s  %d units  %.1f GiB\n"):format(i, d.name,
         d.type, d.platform, d.max_compute_units, d.global_mem_size / 2^30))
     end
+    local version = require "clshell.mpi.library".version()
+    out:write(version and ("MPI for several processes: %s\n"):format(version)
+      or "")
   else
     local rows, order = {}, {}
     for i, d in ipairs(devices) do

@@ -83,12 +83,16 @@ end
 --- that cannot be written ends the script with 2 before any measurement. When
 --- the output is closed, the file has the results of this run, also after
 --- Ctrl-C and errors. A run without results moves an older file to FILE.old,
---- and says so.
+--- and says so. Of several processes that mpirun starts, rank 0 alone writes
+--- the file.
 function M.open(parser, args)
   if args.color then
     style.use(args.color)
   end
   M.said(args)
+  if cl.commandline and cl.commandline.rank > 0 then
+    args.output = nil -- rank 0 alone writes it
+  end
   record.tag = args.tag
   if args.store then
     store.use(args.store)

@@ -115,12 +115,17 @@ local function failure(s, reason)
 end
 
 local OFF = "the run store is switched off"
+local RANK = "rank 0 alone keeps runs" -- many hosts may have one home folder
 
 --- store.location() -> path, or nil and a reason
 --- The path of the session's store: the argument of store.use, else
 --- CLSHELL_STORE, else clshell/runs.db in $XDG_DATA_HOME (~/.local/share).
---- "none" means no store.
+--- "none" means no store. Of several processes that mpirun starts, rank 0
+--- alone has one.
 function M.location()
+  if cl.commandline and cl.commandline.rank > 0 then
+    return nil, RANK
+  end
   local path = M.chosen or os.getenv("CLSHELL_STORE")
   if path == "none" then
     return nil, OFF

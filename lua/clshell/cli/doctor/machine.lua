@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local host = require "cl.host"
+local library = require "clshell.mpi.library"
 local oclgrind = require "clshell.simulate.oclgrind"
 local search = require "clshell.base.search"
 local text = require "clshell.base.text"
@@ -225,6 +226,8 @@ function M.programs()
       use = "charts as PNG"},
     {name = "Oclgrind", package = "oclgrind", found = oclgrind.driver(),
       use = "check, access and --memcheck: what kernels do"},
+    {name = "MPI", package = "mpi", found = library.version(),
+      use = "module mpi: scripts in several processes, on several hosts"},
   }
 end
 

@@ -30,6 +30,8 @@ local PACKAGES = {
     "luarocks install luadbi-sqlite3"},
   oclgrind = {"The simulator of check and access", "oclgrind", nil, nil,
     "oclgrind"},
+  mpi = {"Several processes and hosts, once clshell is built again",
+    "openmpi-bin libopenmpi-dev", "openmpi-devel", "openmpi", "open-mpi"},
   openblas = {"The CPU's own products", "libopenblas0", "openblas",
     "openblas", "openblas"},
 }
@@ -55,7 +57,8 @@ function M.advice(name)
   for i, system in ipairs(SYSTEMS) do
     local package = packages[i + 1]
     if package and (i == own or not (own and packages[own + 1])) then
-      words[#words + 1] = (package:find(" ") and "" or system[1]) .. package
+      words[#words + 1] = (package:find("^luarocks ") and "" or system[1])
+        .. package
     end
   end
   return ("%s: %s"):format(packages[1], table.concat(words, ", or "))

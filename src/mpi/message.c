@@ -1,0 +1,360 @@
+/*
+** message.c - messages from rank to rank. In front of the elements each has a
+** header with their type and count, which the receiver compares with its own.
+** SPDX-License-Identifier: MIT
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm.h"
+
+#define MARK 0x636c6d70 /* begins each header */
+
+static int numberof(const Type *t) {
+  return (int)(t - clsh_type_all);
+}
+
+static const Type *lasttype(void) {
+  const Type *t = clsh_type_all;
+  while (t[1].name != NULL)
+    t++;
+  return t;
+}
+
+/* The rank at `arg`, and the tag behind it: `any` lets both be nil. */
+Peer clsh_message_peer(lua_State *L, const Comm *c, int arg, bool any) {
+  size_t tag = 0;
+  void *bound = NULL;
+  int found = 0;
+  Peer p;
+  p.rank = clsh_comm_torank(L, c, arg, any ? "from" : "to",
+                            any ? MPI_ANY_SOURCE : MPI_UNDEFINED);
+  p.tag = any ? MPI_ANY_TAG : 0;
+  if (lua_isnoneornil(L, arg + 1))
+    return p;
+  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &found);
+  int most = found ? *(int *)bound : 32767;
+  if (!clsh_option_whole(L, arg + 1, 0, &tag) || tag > (size_t)most)
+    clsh_error_arg(L, arg + 1, "tag must be a whole number, 0 to %d; got %s",
+                   most, clsh_option_got(L, arg + 1));
+  p.tag = (int)tag;
+  return p;
+}
+
+/* Those that wait for their header, in the order in which they began. */
+static Transit *waiting;
+
+/* Whether both may take the same message. */
+static bool rivals(const Transit *a, const Transit *b) {
+  const Peer *p = &a->from, *q = &b->from;
+  return a->comm == b->comm &&
+         (p->rank == q->rank || p->rank == MPI_ANY_SOURCE ||
+          q->rank == MPI_ANY_SOURCE) &&
+         (p->tag == q->tag || p->tag == MPI_ANY_TAG || q->tag == MPI_ANY_TAG);
+}
+
+/* Whether what a header tells of is what `x` is. */
+static bool fits(const Header *h, const Payload *x) {
+  return h->mark == MARK && h->form == x->form &&
+         (x->form == NUMBER || h->type == numberof(x->type)) &&
+         (x->form == STRING || h->count == x->count);
+}
+
+/* Starts to receive elements that nobody wants: their sender shall go on. */
+static void drop(const Transit *t) {
+  if (t->header.mark != MARK || t->header.type > numberof(lasttype()))
+    return;
+  const Type *type = &clsh_type_all[t->header.type];
+  Transit *d = clsh_transit_try(t->header.count * type->size);
+  if (d == NULL)
+    return;
+  Bulk b = clsh_datatype_bulk(type, t->header.count);
+  d->receives = true;
+  MPI_Irecv(d->scratch, b.n, b.type, t->from.rank, t->from.tag, t->elements,
+            &d->request[0]);
+  clsh_datatype_free(&b);
+  d->left = true; /* no sweep now: it might end the one that is tested */
+}
+
+/* Starts to receive the elements that follow a header. */
+static void receiveelements(Transit *t) {
+  if (!fits(&t->header, &t->payload)) {
+    drop(t);
+    return;
+  }
+  const Type *type = &clsh_type_all[t->header.type];
+  Bulk b = clsh_datatype_bulk(type, t->header.count);
+  if (t->payload.form == STRING)
+    t->data = t->text = malloc(t->header.count + 1);
+  if (t->data == NULL) {
+    t->error = MPI_ERR_NO_MEM;
+    return;
+  }
+  t->error = MPI_Irecv(t->data, b.n, b.type, t->from.rank, t->from.tag,
+                       t->elements, &t->request[1]);
+  clsh_datatype_free(&b);
+}
+
+/* Whether the header of a message is there: then whose it is. */
+static bool hasheader(Transit *t) {
+  int done = 0;
+  MPI_Status status;
+  int error = MPI_Test(&t->request[0], &done, &status);
+  if (error != MPI_SUCCESS)
+    t->error = error;
+  else if (done)
+    t->from = (Peer){status.MPI_SOURCE, status.MPI_TAG};
+  return done || error != MPI_SUCCESS;
+}
+
+/*
+** Goes on with the messages whose headers are there. MPI hands headers out in
+** the order in which they are waited for, and so must be the elements: where
+** two may take the same message, the later one waits for the earlier one.
+*/
+static void sortmail(void) {
+  Transit *first = waiting;
+  waiting = NULL;
+  for (Transit **end = &waiting, *t = first, *later; t != NULL; t = later) {
+    bool blocked = false;
+    later = t->later;
+    if (t->request[0] != MPI_REQUEST_NULL && !hasheader(t))
+      blocked = true;
+    for (const Transit *o = waiting; o != NULL && !blocked; o = o->later)
+      blocked = rivals(o, t);
+    t->later = NULL;
+    if (!blocked && t->error == MPI_SUCCESS)
+      receiveelements(t);
+    if (blocked) {
+      *end = t;
+      end = &t->later;
+    }
+  }
+}
+
+/* Whether a message is no longer among those that wait for their header. */
+static bool ready(Transit *t) {
+  sortmail();
+  for (const Transit *o = waiting; o != NULL; o = o->later)
+    if (o == t)
+      return false;
+  t->ready = NULL;
+  return true;
+}
+
+static void enqueue(Transit *t) {
+  Transit **end = &waiting;
+  while (*end != NULL)
+    end = &(*end)->later;
+  *end = t;
+  t->ready = ready;
+}
+
+/* Pushes nothing: a transit for `x` on a Comm. */
+static Transit *begin(lua_State *L, const Comm *c, const Payload *x, Peer peer,
+                      bool receives) {
+  Transit *t = clsh_transit_begin(L, 0);
+  t->left = true; /* as long as errors may come */
+  clsh_transit_hold(L, t, x);
+  t->comm = c->handle;
+  t->elements = c->elements;
+  t->data = clsh_payload_data(L, x);
+  t->payload = *x;
+  t->from = peer;
+  t->receives = receives;
+  t->left = false;
+  return t;
+}
+
+/* Starts to send. */
+Transit *clsh_message_send(lua_State *L, const Comm *c, const Payload *x,
+                           Peer to) {
+  Transit *t = begin(L, c, x, to, false);
+  Bulk b = clsh_datatype_bulk(x->type, x->count);
+  t->header = (Header){MARK, (uint8_t)x->form, (uint8_t)numberof(x->type), 0,
+                       x->count};
+  int code = MPI_Isend(&t->header, sizeof t->header, MPI_BYTE, to.rank, to.tag,
+                       c->handle, &t->request[0]);
+  if (code == MPI_SUCCESS)
+    code = MPI_Isend(t->data, b.n, b.type, to.rank, to.tag, c->elements,
+                     &t->request[1]);
+  clsh_datatype_free(&b);
+  if (code != MPI_SUCCESS)
+    clsh_transit_leave(t);
+  clsh_fault_check(L, code, "MPI_Isend");
+  return t;
+}
+
+/* Starts to receive what is as long as `x`. */
+Transit *clsh_message_receive(lua_State *L, const Comm *c, const Payload *x,
+                              Peer from) {
+  Transit *t = begin(L, c, x, from, true);
+  int code = MPI_Irecv(&t->header, sizeof t->header, MPI_BYTE, from.rank,
+                       from.tag, c->handle, &t->request[0]);
+  if (code == MPI_SUCCESS)
+    enqueue(t);
+  else
+    clsh_transit_leave(t);
+  clsh_fault_check(L, code, "MPI_Irecv");
+  return t;
+}
+
+/* Raises: what has come is not what `x` is. */
+static int unfit(lua_State *L, const Outcome *o, const Payload *x) {
+  const Header *h = &o->header;
+  if (h->mark != MARK || h->type > numberof(lasttype()))
+    return clsh_error(L, "rank %d is no clshell of this version", o->from);
+  return clsh_error(
+      L, "recv: rank %d sent %s; this takes %s", o->from,
+      clsh_payload_text(L, (Form)h->form, &clsh_type_all[h->type],
+                        (size_t)h->count),
+      x->form == STRING ? "a string"
+                        : clsh_payload_text(L, x->form, x->type, x->count));
+}
+
+/* The value that recv fills: "string" stands for one of any length. */
+Payload clsh_message_target(lua_State *L, int arg) {
+  Payload p = {STRING, clsh_type_find("char", 4), 0, 0, 0};
+  if (lua_type(L, arg) != LUA_TSTRING)
+    return clsh_payload_get(L, arg, false);
+  const char *word = lua_tostring(L, arg);
+  if (strcmp(word, "string") != 0)
+    clsh_error_arg(L, arg,
+                   "must be an Array, a Buffer, a number or the word "
+                   "\"string\"; got the string '%s'",
+                   word);
+  return p;
+}
+
+/*
+** Pushes what has been received, into `x` and for the value at `arg`, and ends
+** the transit, which is through.
+*/
+Outcome clsh_message_finish(lua_State *L, Transit *t, Payload x, int arg) {
+  bool text = t->text != NULL && t->error == MPI_SUCCESS;
+  if (text)
+    lua_pushlstring(L, t->text, t->header.count);
+  Outcome o = clsh_transit_outcome(t);
+  clsh_fault_check(L, o.error, "MPI_Irecv");
+  if (!fits(&o.header, &x))
+    unfit(L, &o, &x);
+  if (x.form == NUMBER)
+    x.type = &clsh_type_all[o.header.type];
+  if (!text)
+    clsh_payload_finish(L, &x, arg);
+  return o;
+}
+
+/** mpi.send(x, to [, tag])
+ * Sends an Array, a Buffer, a number or a string to a rank, which takes it by
+ * mpi.recv, and waits until `x` may be changed. The elements of a Buffer go
+ * through host memory. `tag`: a whole number that tells messages apart, 0 by
+ * default. Also: Comm:send, to a rank of the Comm.
+ */
+static int comm_send(lua_State *L) {
+  int first;
+  const Comm *c = clsh_comm_take(L, &first);
+  lua_settop(L, first + 2);
+  Peer to = clsh_message_peer(L, c, first + 1, false);
+  Payload x = clsh_payload_get(L, first, true);
+  Transit *t = clsh_message_send(L, c, &x, to);
+  clsh_transit_wait(L, t);
+  clsh_fault_check(L, clsh_transit_outcome(t).error, "MPI_Isend");
+  return 0;
+}
+
+/* Receives for the value at `arg`; pushes it, from, tag. */
+static int receive(lua_State *L, const Comm *c, int arg, Peer from) {
+  Payload x = clsh_message_target(L, arg);
+  Transit *t = clsh_message_receive(L, c, &x, from);
+  clsh_transit_wait(L, t);
+  Outcome o = clsh_message_finish(L, t, x, arg);
+  lua_pushinteger(L, o.from);
+  lua_pushinteger(L, o.tag);
+  return 3;
+}
+
+/** mpi.recv(x [, from [, tag]]) -> x, from, tag
+ * Waits for a message and puts it into `x`, an Array or a Buffer of the type
+ * and the number of elements that were sent. For a number `x` is any number,
+ * for a string the word "string": the first result is what came. Without
+ * `from` the message is of any rank, without `tag` of any tag; the results
+ * tell which. Another type or count raises with both. Also: Comm:recv
+ */
+static int comm_recv(lua_State *L) {
+  int first;
+  const Comm *c = clsh_comm_take(L, &first);
+  lua_settop(L, first + 2);
+  Peer from = clsh_message_peer(L, c, first + 1, true);
+  return receive(L, c, first, from);
+}
+
+/** mpi.sendrecv(x, to, y, from [, tag]) -> y, from, tag
+ * Sends `x` and receives `y` at the same time, so that ranks which exchange
+ * values never wait for each other in a circle. See mpi.send and mpi.recv.
+ * Also: Comm:sendrecv
+ */
+static int comm_sendrecv(lua_State *L) {
+  int first;
+  const Comm *c = clsh_comm_take(L, &first);
+  lua_settop(L, first + 4);
+  lua_pushvalue(L, first + 4); /* the tag, behind `to` too */
+  lua_insert(L, first + 2);
+  Peer to = clsh_message_peer(L, c, first + 1, false);
+  Peer from = clsh_message_peer(L, c, first + 4, true);
+  Payload x = clsh_payload_get(L, first, true);
+  Transit *t = clsh_message_send(L, c, &x, to);
+  int n = receive(L, c, first + 3, from);
+  clsh_transit_wait(L, t);
+  clsh_fault_check(L, clsh_transit_outcome(t).error, "MPI_Isend");
+  return n;
+}
+
+/* A message that has come and is not yet received. */
+typedef struct Found {
+  const Comm *comm;
+  Peer from;
+  int error;
+  MPI_Status header, elements;
+} Found;
+
+static bool hascome(void *arg) {
+  Found *f = arg;
+  int found = 0;
+  f->error = MPI_Iprobe(f->from.rank, f->from.tag, f->comm->handle, &found,
+                        &f->header);
+  if (f->error != MPI_SUCCESS || !found)
+    return f->error != MPI_SUCCESS;
+  sortmail(); /* the elements of messages before are not of this one */
+  f->error = MPI_Iprobe(f->header.MPI_SOURCE, f->header.MPI_TAG,
+                        f->comm->elements, &found, &f->elements);
+  return found || f->error != MPI_SUCCESS;
+}
+
+/** mpi.probe([from [, tag]]) -> from, tag, bytes
+ * Waits for a message without receiving it: of whom it is, its tag, and how
+ * many bytes its elements take. Also: Comm:probe
+ */
+static int comm_probe(lua_State *L) {
+  int first;
+  MPI_Count n = 0;
+  const Comm *c = clsh_comm_take(L, &first);
+  lua_settop(L, first + 1);
+  Found f = {.comm = c, .from = clsh_message_peer(L, c, first, true)};
+  clsh_transit_until(L, hascome, &f);
+  clsh_fault_check(L, f.error, "MPI_Iprobe");
+  MPI_Get_elements_x(&f.elements, MPI_BYTE, &n);
+  lua_pushinteger(L, f.header.MPI_SOURCE);
+  lua_pushinteger(L, f.header.MPI_TAG);
+  lua_pushinteger(L, (lua_Integer)n);
+  return 3;
+}
+
+void clsh_message_open(lua_State *L) {
+  static const luaL_Reg functions[] = {{"probe", comm_probe},
+                                       {"recv", comm_recv},
+                                       {"send", comm_send},
+                                       {"sendrecv", comm_sendrecv},
+                                       {NULL, NULL}};
+  clsh_comm_add(L, functions);
+}

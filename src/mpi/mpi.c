@@ -1,0 +1,130 @@
+/*
+** mpi.c - opens module mpi: starts MPI, and ends it with the program.
+** SPDX-License-Identifier: MIT
+*/
+#include <stdio.h>
+#include <string.h>
+
+#include "comm.h"
+#include "shell/shell.h"
+
+static MPI_Comm host; /* the ranks of this host */
+
+/*
+** The end of the program: a rank that failed ends all, as they may wait for
+** it; else all end together. Called once, before the state is closed.
+*/
+static void atend(int code) {
+  int ended = 0;
+  MPI_Finalized(&ended);
+  if (ended)
+    return;
+  fflush(stdout);
+  if (code != 0)
+    MPI_Abort(MPI_COMM_WORLD, code);
+  clsh_transit_finalize();
+}
+
+/* Raises where a launcher has started more than this MPI knows of. */
+static void checklauncher(lua_State *L) {
+  Launch l;
+  int size = 1, n;
+  char version[MPI_MAX_LIBRARY_VERSION_STRING];
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (!clsh_launcher_get(&l) || l.size == size || size > 1)
+    return;
+  MPI_Get_library_version(version, &n);
+  version[strcspn(version, ",\n")] = '\0';
+  clsh_error(L,
+             "mpi: %s has started %d processes, but %s, which this clshell "
+             "was built with, sees one; start it with the mpirun of that "
+             "MPI, or build clshell where mpicc is that of the launcher",
+             l.launcher, l.size, version);
+}
+
+static void start(lua_State *L) {
+  int started = 0, level;
+  MPI_Initialized(&started);
+  if (started)
+    return;
+  if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
+    clsh_error(L, "mpi: MPI_Init failed");
+  clsh_exit_library = atend;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  checklauncher(L);
+  int code = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0,
+                                 MPI_INFO_NULL, &host);
+  clsh_fault_check(L, code, "MPI_Comm_split_type");
+}
+
+/** mpi.local_rank() -> number
+ * The number of this process among those of its host, from 0.
+ */
+static int mpi_local_rank(lua_State *L) {
+  int n = 0;
+  MPI_Comm_rank(host, &n);
+  lua_pushinteger(L, n);
+  return 1;
+}
+
+/** mpi.local_size() -> number
+ * How many of the processes run on this host.
+ */
+static int mpi_local_size(lua_State *L) {
+  int n = 1;
+  MPI_Comm_size(host, &n);
+  lua_pushinteger(L, n);
+  return 1;
+}
+
+/** mpi.version() -> string
+ * The name and version of the library, as it gives them.
+ */
+static int mpi_version(lua_State *L) {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int n = 0;
+  MPI_Get_library_version(text, &n);
+  lua_pushlstring(L, text, (size_t)n);
+  return 1;
+}
+
+/** mpi.device_aware() -> boolean
+ * Whether MPI takes the memory of Buffers itself: false, as those that take
+ * memory of a device take pointers of CUDA and HIP, and OpenCL has none. The
+ * elements of Buffers go through host memory.
+ */
+static int mpi_device_aware(lua_State *L) {
+  lua_pushboolean(L, 0);
+  return 1;
+}
+
+/** mpi.abort([code])
+ * Ends all processes at once, with an exit code, 1 by default.
+ */
+static int mpi_abort(lua_State *L) {
+  int code = (int)luaL_optinteger(L, 1, EXIT_SCRIPT);
+  fflush(stdout);
+  MPI_Abort(MPI_COMM_WORLD, code);
+  return 0;
+}
+
+/* The version alone, without starting MPI: for --doctor and --devices. */
+int clsh_mpi_version(lua_State *L) {
+  return mpi_version(L);
+}
+
+int luaopen_mpi(lua_State *L) {
+  static const luaL_Reg functions[] = {
+      {"abort", mpi_abort},           {"device_aware", mpi_device_aware},
+      {"local_rank", mpi_local_rank}, {"local_size", mpi_local_size},
+      {"version", mpi_version},       {NULL, NULL}};
+  lua_settop(L, 0);
+  start(L);
+  luaL_newlib(L, functions);
+  clsh_comm_open(L);
+  clsh_message_open(L);
+  clsh_request_open(L);
+  clsh_collective_open(L);
+  lua_settop(L, 1);
+  return 1;
+}

@@ -1,0 +1,126 @@
+/*
+** payload.c - a value that MPI moves, as memory: an Array is that itself, a
+** Buffer goes through host memory, a number and a string through an Array of
+** their own.
+** SPDX-License-Identifier: MIT
+*/
+#include <string.h>
+
+#include "cl/buffer.h"
+#include "comm.h"
+
+static Payload of(const Type *t, size_t count, Form form, int array) {
+  return (Payload){form, t, count, array, false};
+}
+
+static const Type *type(const char *name) {
+  return clsh_type_find(name, strlen(name));
+}
+
+/* The number at `arg` in an Array of one element. */
+static Payload ofnumber(lua_State *L, int arg) {
+  const Type *t = type(lua_isinteger(L, arg) ? "long" : "double");
+  Shape s = {1, {1}, 1};
+  Payload p = clsh_payload_new(L, NUMBER, t, &s);
+  clsh_type_convert(L, arg, t, clsh_payload_data(L, &p));
+  return p;
+}
+
+static Payload ofstring(lua_State *L, int arg) {
+  size_t n;
+  const char *text = lua_tolstring(L, arg, &n);
+  Shape s = {1, {n}, n};
+  Payload p = clsh_payload_new(L, STRING, type("char"), &s);
+  memcpy(clsh_payload_data(L, &p), text, n);
+  return p;
+}
+
+/* The Buffer at `arg`, by an Array of its shape: with its content, or not. */
+static Payload ofbuffer(lua_State *L, int arg, bool read) {
+  const Buffer *b = clsh_buffer_check(L, arg);
+  Payload p = of(b->type, b->shape.count, ARRAY, 0);
+  p.buffer = true;
+  if (read) {
+    lua_getfield(L, arg, "read");
+    lua_pushvalue(L, arg);
+    lua_call(L, 1, 1);
+  } else
+    clsh_array_new(L, b->type, &b->shape);
+  p.array = lua_gettop(L);
+  return p;
+}
+
+/*
+** The value at `arg`; `read`: its content is wanted. May push an Array, which
+** is to stay on the stack.
+*/
+Payload clsh_payload_get(lua_State *L, int arg, bool read) {
+  luaL_checkstack(L, LUA_MINSTACK, NULL);
+  if (lua_type(L, arg) == LUA_TNUMBER)
+    return ofnumber(L, arg);
+  if (lua_type(L, arg) == LUA_TSTRING)
+    return ofstring(L, arg);
+  if (clsh_buffer_test(L, arg) != NULL)
+    return ofbuffer(L, arg, read);
+  const char *name = clsh_class_name(L, arg);
+  if (strcmp(name, "Array") != 0 && strcmp(name, "Buffer") != 0)
+    clsh_error_arg(L, arg,
+                   "must be an Array, a Buffer, a number or a string; got %s",
+                   name);
+  if (strcmp(name, "Buffer") == 0)
+    clsh_buffer_check(L, arg); /* is closed */
+  const Array *a = clsh_array_check(L, arg);
+  clsh_array_data(L, a);
+  return of(a->type, a->shape.count, ARRAY, arg);
+}
+
+/* Pushes an Array for a new value; of an empty string it has one element. */
+Payload clsh_payload_new(lua_State *L, Form form, const Type *t,
+                         const Shape *s) {
+  Shape one = {1, {1}, 1};
+  clsh_array_new(L, t, s->count > 0 ? s : &one);
+  return of(t, s->count, form, lua_gettop(L));
+}
+
+void *clsh_payload_data(lua_State *L, const Payload *p) {
+  return p->array != 0 ? clsh_array_data(L, clsh_array_check(L, p->array))
+                       : NULL;
+}
+
+const Shape *clsh_payload_shape(lua_State *L, const Payload *p) {
+  return &clsh_array_check(L, p->array)->shape;
+}
+
+/* Writes the Array at index `array` to the Buffer at `buffer`. */
+void clsh_payload_tobuffer(lua_State *L, int array, int buffer) {
+  lua_getfield(L, buffer, "write");
+  lua_pushvalue(L, buffer);
+  lua_pushvalue(L, array);
+  lua_call(L, 2, 0);
+}
+
+/* Pushes the value that has come, for the one at `arg`. */
+void clsh_payload_finish(lua_State *L, const Payload *p, int arg) {
+  const char *data = clsh_payload_data(L, p);
+  if (p->form == NUMBER)
+    clsh_type_push(L, p->type, data);
+  else if (p->form == STRING)
+    lua_pushlstring(L, data, p->count);
+  else {
+    if (p->buffer)
+      clsh_payload_tobuffer(L, p->array, arg);
+    lua_pushvalue(L, arg);
+  }
+}
+
+/* Pushes a value in words: "10 x float", "a number". */
+const char *clsh_payload_text(lua_State *L, Form form, const Type *t,
+                              size_t count) {
+  if (form == NUMBER)
+    return lua_pushliteral(L, "a number");
+  if (form == STRING)
+    return lua_pushfstring(L, "a string of %I bytes", (LUAI_UACINT)count);
+  if (form == NONE)
+    return lua_pushliteral(L, "nothing");
+  return lua_pushfstring(L, "%I x %s", (LUAI_UACINT)count, t->name);
+}

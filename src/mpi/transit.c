@@ -1,0 +1,155 @@
+/*
+** transit.c - what MPI is at work on. Each has its memory until MPI has done
+** with it, whether somebody waits for it or an error came in between.
+** SPDX-License-Identifier: MIT
+*/
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cl/process.h"
+#include "comm.h"
+
+#define EAGER 0.1 /* seconds of a wait without naps */
+
+static Transit *all; /* that have not ended */
+static bool over;    /* MPI has ended */
+
+/* One that holds no memory but so many bytes of its own; NULL: none is left.
+** Leaving ends it. */
+Transit *clsh_transit_try(size_t scratch) {
+  Transit *t = calloc(1, sizeof *t + scratch);
+  if (t == NULL)
+    return NULL;
+  t->request[0] = t->request[1] = MPI_REQUEST_NULL;
+  t->next = all;
+  all = t;
+  return t;
+}
+
+Transit *clsh_transit_begin(lua_State *L, size_t scratch) {
+  Transit *t = clsh_transit_try(scratch);
+  if (t == NULL)
+    clsh_error(L, "not enough memory");
+  return t;
+}
+
+/* Keeps the memory of `x` until the end. */
+void clsh_transit_hold(lua_State *L, Transit *t, const Payload *x) {
+  if (x->array == 0)
+    return;
+  const Array *a = clsh_array_check(L, x->array);
+  clsh_array_data(L, a);
+  t->block[t->block[0] != NULL] = a->block;
+  a->block->refs++;
+}
+
+static void end(Transit *t) {
+  Transit **link = &all;
+  while (*link != t)
+    link = &(*link)->next;
+  *link = t->next;
+  for (int i = 0; i < 2; i++)
+    if (t->block[i] != NULL)
+      clsh_array_unref(t->block[i]);
+  free(t->text);
+  free(t);
+}
+
+/* Whether request `i` has ended; its status is kept. */
+static bool hasended(Transit *t, int i) {
+  int done = 0;
+  if (t->request[i] == MPI_REQUEST_NULL)
+    return true;
+  int error = MPI_Test(&t->request[i], &done, MPI_STATUS_IGNORE);
+  if (error == MPI_SUCCESS)
+    return done;
+  t->error = error;
+  t->request[i] = MPI_REQUEST_NULL;
+  return true;
+}
+
+/* Whether all of it has ended; its error is set by then. */
+bool clsh_transit_test(Transit *t) {
+  if (over)
+    return true;
+  if (t->ready != NULL && !t->ready(t))
+    return false;
+  bool first = hasended(t, 0);
+  return hasended(t, 1) && first;
+}
+
+/* Ends those that nobody waits for, as far as MPI has done with them. */
+static void sweep(void) {
+  for (Transit *t = all, *next; t != NULL; t = next) {
+    next = t->next;
+    if (t->left && clsh_transit_test(t))
+      end(t);
+  }
+}
+
+/* Lets the others run: they may be ranks on the same core. */
+static void giveway(double passed) {
+  struct timespec nap = {0, 50 * 1000};
+  if (passed < EAGER)
+    sched_yield();
+  else
+    nanosleep(&nap, NULL);
+}
+
+/*
+** Waits until done(what); Ctrl-C raises. Each look moves messages on, so there
+** are no naps before the wait gets long.
+*/
+void clsh_transit_until(lua_State *L, bool (*done)(void *), void *what) {
+  double start = clsh_poll_now();
+  while (!done(what)) {
+    clsh_poll(L);
+    giveway(clsh_poll_now() - start);
+  }
+}
+
+static bool isthrough(void *t) {
+  return clsh_transit_test(t);
+}
+
+/* Waits for one that somebody keeps. */
+void clsh_transit_await(lua_State *L, Transit *t) {
+  clsh_transit_until(L, isthrough, t);
+}
+
+/* Waits for one that the caller leaves afterwards, or a Ctrl-C at once. */
+void clsh_transit_wait(lua_State *L, Transit *t) {
+  t->left = true;
+  clsh_transit_until(L, isthrough, t);
+  t->left = false;
+}
+
+/* Nobody will ask for it again; its memory is given back when it has ended. */
+void clsh_transit_leave(Transit *t) {
+  t->left = true;
+  sweep();
+}
+
+/* How one has ended, which is gone with this call. */
+Outcome clsh_transit_outcome(Transit *t) {
+  Outcome o = {t->error, t->from.rank, t->from.tag, t->receives, t->header};
+  clsh_transit_leave(t);
+  return o;
+}
+
+/*
+** Ends MPI. Nothing waits for what is under way: what is being received is
+** cancelled, and the memory of what is being sent stays until MPI has ended.
+*/
+void clsh_transit_finalize(void) {
+  for (Transit *t = all; t != NULL; t = t->next)
+    for (int i = 0; i < 2; i++)
+      if (!hasended(t, i) && t->receives) {
+        MPI_Cancel(&t->request[i]);
+        MPI_Wait(&t->request[i], MPI_STATUS_IGNORE);
+      }
+  MPI_Finalize();
+  over = true;
+  sweep();
+}

@@ -1,0 +1,57 @@
+/*
+** launcher.c - what mpirun or srun tells a process it starts, by variables:
+** which of how many it is. No MPI is needed for that.
+** SPDX-License-Identifier: MIT
+*/
+#include <stdlib.h>
+
+#include "cl/cl.h"
+#include "shell.h"
+
+/* The variables of a launcher: rank, size, rank and size on the host. */
+static const struct {
+  const char *name, *rank, *size, *local, *localsize;
+} launchers[] = {
+    {"Open MPI's mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"MVAPICH's mpirun", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE",
+     "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},
+    {"MPICH's mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID",
+     "MPI_LOCALNRANKS"},
+    {"Slurm's srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID",
+     "SLURM_STEP_TASKS_PER_NODE"}, /* "4(x2)": the number in front serves */
+};
+
+/* Reads variable `name`; false where it is no whole number >= 0. */
+static bool number(const char *name, int *n) {
+  const char *text = getenv(name);
+  char *end;
+  if (text == NULL || *text < '0' || *text > '9')
+    return false;
+  *n = (int)strtol(text, &end, 10);
+  return true;
+}
+
+/*
+** Whether a launcher has started this process, as one of several or alone: a
+** rank and a size. Without a rank on its host a rank is taken for that.
+*/
+bool clsh_launcher_get(Launch *l) {
+  for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
+    if (!number(launchers[i].rank, &l->rank) ||
+        !number(launchers[i].size, &l->size))
+      continue;
+    l->launcher = launchers[i].name;
+    if (!number(launchers[i].local, &l->local))
+      l->local = l->rank;
+    if (!number(launchers[i].localsize, &l->localsize))
+      l->localsize = l->size;
+    return true;
+  }
+  return false;
+}
+
+/* Whether this is one of several that a launcher has started. */
+bool clsh_launcher_several(Launch *l) {
+  return clsh_launcher_get(l) && l->size > 1;
+}
