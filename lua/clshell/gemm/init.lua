@@ -230,10 +230,11 @@ end
 --- .npy files, which are read and written by parts. A tile of C stays on the
 --- device while panels of A and B stream past it through pinned pieces, the
 --- next ones during the product of those before. `run` prints as text:
---- seconds, gflops, share (of the time, in products), product_gflops (their rate, as of
---- operands on the device), up_bytes, down_bytes, copied (seconds of copies on
---- the host), tile {m, n, k, rows, cols, steps}, err, err_bound, ok. Elements
---- of each tile are compared with sums in float64; a wrong result has no rate.
+--- seconds, gflops, share (of the time, in products), product_gflops (their
+--- rate, as of operands on the device), up_bytes, down_bytes, copied (seconds
+--- of copies on the host), tile {m, n, k, rows, cols, steps}, err, err_bound,
+--- ok. Elements of each tile are compared with sums in float64; a wrong result
+--- has no rate.
 --- Options:
 ---   C        a new Array  the Array, or the path of the file, to write; the
 ---            file gets its name when it is whole
