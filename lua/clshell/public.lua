@@ -35,6 +35,7 @@ local MODULES = {
   {"help", "help"},
   {"asm", "family.asm"},
   {"cuda", "cuda"},
+  {"ranks", "ranks"},
   {"mpi", "mpi"}, -- src/mpi, where it is built
   {"family", "family"},
   {"verify", "family.verify"},

@@ -1,0 +1,281 @@
+-- ranks/gemm.lua - the product of matrices in blocks, by SUMMA
+-- SPDX-License-Identifier: MIT
+--
+-- k passes by in panels: the ranks that have columns k .. k + d of A hand them
+-- along their rows of the grid, those that have these rows of B along their
+-- columns, and all add the product of the two to their block of C (van de
+-- Geijn and Watts, "SUMMA: scalable universal matrix multiplication
+-- algorithm", 1997). The next panels are under way during a product.
+
+local arguments = require "clshell.family.arguments"
+local cl = require "cl"
+local gemm = require "clshell.gemm"
+local grids = require "clshell.ranks.grid"
+local matrix = require "clshell.ranks.matrix"
+local options = require "clshell.base.options"
+local quantity = require "clshell.base.quantity"
+
+local M = {}
+
+local WHO = "ranks.gemm"
+local DEPTH = 2048 -- of panels, at most
+
+local Job = {}
+Job.__index = Job
+
+-- The panels: k, d, the column of the grid that has them of A, the row that
+-- has them of B.
+local function steps(k, g, depth)
+  local list, at = {}, 1
+  while at <= k do
+    local col, last_a = grids.owner(k, g.cols, at)
+    local row, last_b = grids.owner(k, g.rows, at)
+    local last = math.min(at + depth - 1, last_a, last_b)
+    list[#list + 1] = {k = at, d = last - at + 1, col = col, row = row}
+    at = last + 1
+  end
+  return list
+end
+
+-- One operand's side of the exchange: X, the Comm that its panels go along,
+-- two slots of device memory, Arrays and Requests, and the sizes of a panel.
+local function side(X, comm, lines, depth, name)
+  local s = {X = X, comm = comm, lines = lines, requests = {{}, {}},
+    arrays = {}, name = name}
+  if lines > 0 then
+    for i = 1, 2 do
+      s[i] = cl.buffer(X.type, lines * depth)
+    end
+  end
+  return s
+end
+
+-- Rows and columns of a panel of depth d.
+local function extent(s, d)
+  if s.name == "a" then
+    return s.lines, d
+  end
+  return d, s.lines
+end
+
+-- This rank's panel, out of its block, into the slot.
+function Job:own(s, slot, step)
+  local X, from = s.X, {1, 1}
+  if s.name == "a" then
+    from[2] = step.k - X.first_col + 1
+  else
+    from[1] = step.k - X.first_row + 1
+  end
+  local panel = s[slot]:matrix(1, extent(s, step.d))
+  s.ready[slot] = X.block:copy(panel, {from = from,
+    size = {extent(s, step.d)}, to = {1, 1}, queue = self.pieces.up_queue,
+    async = true})
+  if s.comm:size() > 1 then
+    local h = cl.array(X.type, {extent(s, step.d)})
+    local next_piece = self.pieces:down(panel, {side = h, ld = h.cols}, 1, 1,
+      s.ready[slot])
+    while next_piece() do end
+    for to = 0, s.comm:size() - 1 do
+      if to ~= s.comm:rank() then
+        table.insert(s.requests[slot], s.comm:isend(h, to))
+      end
+    end
+  end
+end
+
+-- Begins to move the panels of a step: sends those of this rank.
+function Job:begin(step, slot)
+  for name, s in pairs(self.sides) do
+    local owner = name == "a" and step.col or step.row
+    if s.lines > 0 and s.comm:rank() ~= owner then
+      s.arrays[slot] = cl.array(s.X.type, {extent(s, step.d)})
+      s.coming[slot] = s.comm:irecv(s.arrays[slot], owner)
+    end
+  end
+  self:free(slot)
+  for name, s in pairs(self.sides) do
+    for _, r in ipairs(s.requests[slot]) do -- of two steps before
+      r:wait()
+    end
+    s.requests[slot] = {}
+    local owner = name == "a" and step.col or step.row
+    if s.lines > 0 and s.comm:rank() == owner then
+      self:own(s, slot, step)
+    end
+  end
+end
+
+-- Waits for the panels of a step and sends them to the device.
+function Job:finish(slot)
+  for _, s in pairs(self.sides) do
+    if s.coming[slot] then
+      s.coming[slot]:wait()
+      s.coming[slot] = nil
+      local h = s.arrays[slot]
+      s.ready[slot] = self.pieces:up({side = h, ld = h.cols}, 1, 1, h.rows,
+        h.cols, s[slot])
+      s.arrays[slot] = nil
+    end
+  end
+end
+
+-- Waits for the product that used a slot last, and counts its time.
+function Job:free(slot)
+  local last = self.running[slot]
+  if last then
+    last:wait()
+    self.busy = self.busy + last.ms / 1e3
+    self.running[slot] = nil
+  end
+end
+
+-- The launch of a product of panels of depth d, planned once.
+function Job:plan(slot, d)
+  local a, b, key = self.sides.a, self.sides.b, slot .. " " .. d
+  self.plans[key] = self.plans[key] or gemm.plan(
+    a[slot]:matrix(1, extent(a, d)), b[slot]:matrix(1, extent(b, d)),
+    {C = self.C.block, alpha = self.alpha, beta = 1, queue = self.queue,
+      kernel = self.kernel})
+  return self.plans[key]
+end
+
+-- Adds the product of the panels of a slot to the block of C.
+function Job:multiply(slot, step)
+  if not self.C.block then
+    return
+  end
+  self.queue:barrier{after = {self.sides.a.ready[slot],
+    self.sides.b.ready[slot]}}
+  self.running[slot] = self:plan(slot, step.d)()
+  self.queue:flush()
+end
+
+-- C = beta C.
+function Job:scale(beta)
+  local C = self.C.block
+  if C and beta == 0 then
+    C:fill(0, {queue = self.queue})
+  elseif C and beta ~= 1 then
+    gemm(self.sides.a[1]:matrix(1, C.rows, 1),
+      self.sides.b[1]:matrix(1, 1, C.cols),
+      {C = C, alpha = 0, beta = beta, queue = self.queue})
+  end
+end
+
+function Job:run(list)
+  self:begin(list[1], 1)
+  self:finish(1)
+  for i, step in ipairs(list) do
+    local slot, next_slot = 2 - i % 2, 1 + i % 2
+    self:multiply(slot, step)
+    if list[i + 1] then
+      self:begin(list[i + 1], next_slot)
+      self:finish(next_slot)
+    end
+  end
+  self:free(1)
+  self:free(2)
+  for _, s in pairs(self.sides) do
+    for slot = 1, 2 do
+      for _, r in ipairs(s.requests[slot]) do
+        r:wait()
+      end
+    end
+  end
+end
+
+function Job:__close()
+  self.queue:finish()
+  self.pieces:close()
+  for _, s in pairs(self.sides) do
+    for slot = 1, 2 do
+      if s[slot] then
+        s[slot]:close()
+      end
+    end
+  end
+end
+
+local run_meta = {__name = "Ranks run"}
+
+function run_meta:__tostring()
+  return ("%dx%dx%d %s on %dx%d ranks: %s, %s, %.0f%% of it communication")
+    :format(self.m, self.n, self.k, self.type, self.grid.rows, self.grid.cols,
+      quantity.format(self.seconds, "s"),
+      quantity.format(self.gflops * 1e9, "FLOPS"), self.share * 100)
+end
+
+-- Raises unless the operands go together.
+local function check(A, B, C)
+  matrix.check(WHO, "A", A)
+  matrix.check(WHO, "B", B)
+  arguments.same_type(WHO, "A", A, "B", B)
+  arguments.check_type(WHO, "A", A, {"float", "double"})
+  if A.cols ~= B.rows then
+    cl.error(("%s: A is %dx%d and B is %dx%d: the columns of A are not the "
+      .. "rows of B"):format(WHO, A.rows, A.cols, B.rows, B.cols))
+  end
+  for name, X in pairs{B = B, C = C} do
+    if X.grid ~= A.grid then
+      cl.error(("%s: A is on a grid of %dx%d, %s on one of %dx%d"):format(WHO,
+        A.grid.rows, A.grid.cols, name, X.grid.rows, X.grid.cols))
+    end
+  end
+  if C then
+    matrix.check(WHO, "C", C)
+    arguments.same_type(WHO, "A", A, "C", C)
+    if C.rows ~= A.rows or C.cols ~= B.cols or C == A or C == B then
+      cl.error(("%s: C must be another matrix of %dx%d; got %dx%d"):format(WHO,
+        A.rows, B.cols, C.rows, C.cols), {arg = "C"})
+    end
+  end
+end
+
+--- ranks.gemm(A, B [, opts]) -> C, run
+--- The product C = alpha A B + beta C of matrices in blocks, by SUMMA: panels
+--- of A go along the rows of the grid of ranks and panels of B along its
+--- columns, the next ones during the product of those before. `run` prints as
+--- text: seconds (of the slowest rank), gflops (of all together), busy (seconds
+--- in products), share (of the time in which no product ran).
+--- Options:
+---   C       a new one  the matrix to write, on the same grid
+---   alpha   1     factor of the product
+---   beta    0     factor of C as it was
+---   depth   2048  columns of A and rows of B in a panel, at most
+---   kernel  the best known  of the products of panels, see gemm.kernels
+function M.gemm(A, B, opts)
+  local mpi = require "mpi"
+  opts = options.check(opts, WHO)
+  check(A, B, opts.C)
+  local g, beta = A.grid, opts.beta or 0
+  if beta ~= 0 and not opts.C then
+    cl.error(("%s: beta = %s needs C, the matrix to add to"):format(WHO, beta))
+  end
+  local C = opts.C or matrix.like(WHO, A.rows, B.cols, A.type, g)
+  local depth = math.min(opts.depth or DEPTH, A.cols)
+  local sides = {a = side(A, g.row_comm, A.height, depth, "a"),
+    b = side(B, g.col_comm, B.width, depth, "b")}
+  for _, s in pairs(sides) do
+    s.ready, s.coming = {}, {}
+  end
+  local longest = math.max(A.height * depth, B.width * depth, depth, B.width)
+  local job <close> = setmetatable({C = C, sides = sides, running = {},
+    plans = {}, busy = 0, alpha = opts.alpha or 1, kernel = opts.kernel,
+    queue = cl.queue(), pieces = grids.pieces(cl.context(), A.type, longest)},
+    Job)
+  job:scale(beta)
+  local list = steps(A.cols, g, depth)
+  if C.block then
+    job:plan(1, list[1].d) -- builds the kernels
+  end
+  mpi.barrier()
+  local begin = cl.now()
+  job:run(list)
+  local seconds = mpi.allreduce(cl.now() - begin, "max")
+  local busy = mpi.allreduce(job.busy) / mpi.size()
+  return C, setmetatable({m = A.rows, n = B.cols, k = A.cols, type = A.type,
+    grid = g, seconds = seconds, busy = busy, share = 1 - busy / seconds,
+    gflops = 2.0 * A.rows * B.cols * A.cols / seconds / 1e9}, run_meta)
+end
+
+return M
