@@ -186,6 +186,16 @@ int clsh_error(lua_State *L, const char *fmt, ...) {
   return lua_error(L);
 }
 
+/* The name that module `module` has for the function at index `f`, or NULL. */
+static const char *nameof(lua_State *L, const char *module, int f) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  if (lua_getfield(L, -1, module) == LUA_TTABLE)
+    for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1))
+      if (lua_rawequal(L, -1, f) && lua_type(L, -2) == LUA_TSTRING)
+        return lua_tostring(L, -2);
+  return NULL;
+}
+
 /*
 ** The name of the running C function: as the caller wrote it, or, under
 ** pcall, as the module table has it.
@@ -194,13 +204,10 @@ static const char *functionname(lua_State *L, lua_Debug *ar) {
   lua_getinfo(L, "nf", ar);
   if (ar->name != NULL)
     return ar->name;
-  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-  if (lua_getfield(L, -1, "cl") != LUA_TTABLE)
-    return "?";
-  for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1))
-    if (lua_rawequal(L, -1, -5) && lua_type(L, -2) == LUA_TSTRING)
-      return lua_tostring(L, -2);
-  return "?";
+  int f = lua_gettop(L);
+  const char *name = nameof(L, "cl", f);
+  name = name != NULL ? name : nameof(L, "mpi", f);
+  return name != NULL ? name : "?";
 }
 
 /*

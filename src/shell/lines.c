@@ -23,8 +23,10 @@
 
 #define MOST 4000     /* bytes of a write of several lines */
 #define ROOM 65536    /* the longest line in one piece */
-#define PATIENCE 0.05 /* seconds for others, and for mpirun at a pipe */
+#define TURN 2.0      /* seconds for others to write */
+#define PATIENCE 0.05 /* seconds for mpirun to empty a pipe */
 #define PAUSE 0.0003  /* seconds for a terminal to pass a write on */
+#define RATE 2e6      /* and bytes that it passes on in a second */
 #define GRAIN 50000L  /* ns between two looks */
 
 #ifdef __GLIBC__
@@ -33,7 +35,7 @@ typedef struct Lines {
   int fd;
   FILE *stream;
   size_t n; /* bytes held */
-  char held[ROOM];
+  char held[ROOM + 1];
 } Lines;
 
 static Lines output = {.fd = STDOUT_FILENO}, errors = {.fd = STDERR_FILENO};
@@ -47,38 +49,40 @@ static void rest(void) {
 
 /* Waits for the turn of this process among those of the host, not for ever. */
 static void begin(void) {
-  double end = clsh_poll_now() + PATIENCE;
+  double end = clsh_poll_now() + TURN;
   while (turn >= 0 && flock(turn, LOCK_EX | LOCK_NB) != 0 &&
          errno == EWOULDBLOCK && clsh_poll_now() < end)
     rest();
 }
 
-/* Waits until what was written is with mpirun, and ends the turn. */
-static void end(int fd) {
+/* Waits until the `n` bytes that were written are with mpirun. */
+static void settle(int fd, size_t n) {
   struct stat s;
   int unread = 1;
   bool terminal = isatty(fd);
-  double last = clsh_poll_now() + (terminal ? PAUSE : PATIENCE);
-  if (terminal || (fstat(fd, &s) == 0 && S_ISFIFO(s.st_mode)))
-    while (clsh_poll_now() < last &&
-           (terminal || (ioctl(fd, FIONREAD, &unread) == 0 && unread > 0)))
-      rest();
-  if (turn >= 0)
-    flock(turn, LOCK_UN);
+  double pause = PAUSE + (double)n / RATE;
+  double last = clsh_poll_now() + (terminal ? pause : PATIENCE);
+  if (!terminal && (fstat(fd, &s) != 0 || !S_ISFIFO(s.st_mode)))
+    return;
+  while (clsh_poll_now() < last &&
+         (terminal || (ioctl(fd, FIONREAD, &unread) == 0 && unread > 0)))
+    rest();
 }
 
-/* Writes `n` bytes as they are; false: that failed. */
+/* Writes `n` bytes, a long line in parts; false: that failed. */
 static bool put(const Lines *l, const char *s, size_t n) {
   ssize_t k = 0;
   begin();
   while (n > 0 && (k >= 0 || errno == EINTR)) {
-    k = write(l->fd, s, n);
+    k = write(l->fd, s, n < MOST ? n : MOST);
     if (k > 0) {
+      settle(l->fd, (size_t)k);
       s += k;
       n -= (size_t)k;
     }
   }
-  end(l->fd);
+  if (turn >= 0)
+    flock(turn, LOCK_UN);
   return n == 0;
 }
 
@@ -100,7 +104,9 @@ static bool emit(Lines *l, bool all) {
   }
   memmove(l->held, l->held + done, l->n - done);
   l->n -= done;
-  if (l->n > 0 && (all || l->n == ROOM)) {
+  if (l->n > 0 && all) /* another process may go on behind it */
+    l->held[l->n++] = '\n';
+  if (l->n > 0 && (all || l->n >= ROOM)) {
     fine = put(l, l->held, l->n) && fine;
     l->n = 0;
   }
@@ -136,7 +142,7 @@ void clsh_lines_open(void) {
   stderr = replace(&errors, stderr);
 }
 
-/* What is held of a line that was not ended goes out, too. */
+/* What is held of a line that was not ended goes out as one. */
 void clsh_lines_end(void) {
   Lines *all[] = {&output, &errors};
   for (int i = 0; i < 2; i++)

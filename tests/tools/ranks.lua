@@ -1,0 +1,55 @@
+-- ranks.lua - runs scripts in several processes of mpirun, for tests: on this
+-- host alone, as a user or root, in a container without a network
+-- SPDX-License-Identifier: MIT
+local scratch = require "scratch"
+local t = require "t"
+
+local ranks = {}
+
+-- More ranks than cores, messages by shared memory that every container
+-- allows, and no look at other hosts. The sanitizer's look for leaks is off:
+-- Open MPI keeps what it has until its processes end.
+local ENVIRONMENT = "env OMPI_ALLOW_RUN_AS_ROOT=1 "
+  .. "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 "
+  .. "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
+  .. "OMPI_MCA_plm=isolated OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader "
+  .. "OMPI_MCA_btl_vader_single_copy_mechanism=none "
+  .. "ASAN_OPTIONS=\"$ASAN_OPTIONS:detect_leaks=0\" "
+
+--- ranks.need()
+-- Skips the test where there is no MPI.
+function ranks.need()
+  if t.capture "command -v mpirun" == "" then
+    t.skip "there is no mpirun"
+  end
+  local so = io.open(t.build .. "/mpi.so")
+  if not so then
+    t.skip "mpi.so is not built: there is no mpicc"
+  end
+  so:close()
+end
+
+--- ranks.command(n, words) -> string
+-- The command that starts clshell with these words n times.
+function ranks.command(n, words)
+  return ("%smpirun -n %d $clshell %s"):format(ENVIRONMENT, n, words)
+end
+
+--- ranks.run(n, code [, words]) -> standard output, standard error, exit code
+-- Runs Lua code in n processes, with `mpi`; `words`: options of clshell.
+function ranks.run(n, code, words)
+  ranks.need()
+  local path = scratch.create("ranks.lua", "local mpi = require 'mpi'\n"
+    .. "local rank, size = mpi.rank(), mpi.size()\n" .. code)
+  return scratch.sh(ranks.command(n, ("%s %s"):format(words or "", path)))
+end
+
+--- ranks.fine(n, code [, words]) -> standard output
+-- The same; fails unless it ends well.
+function ranks.fine(n, code, words)
+  local out, err, status = ranks.run(n, code, words)
+  t.eq(status, 0, ("%d ranks: %s%s"):format(n, out, err))
+  return out
+end
+
+return ranks
