@@ -36,7 +36,6 @@ local MODULES = {
   {"asm", "family.asm"},
   {"cuda", "cuda"},
   {"ranks", "ranks"},
-  {"mpi", "mpi"}, -- src/mpi, where it is built
   {"family", "family"},
   {"verify", "family.verify"},
   {"npy", "data.npy"},

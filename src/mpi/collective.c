@@ -185,7 +185,7 @@ static void setroot(lua_State *L, Call *c, int arg) {
 }
 
 /** mpi.barrier()
- * Waits until all ranks have come here. Also: Comm:barrier
+ * Waits until all ranks have come here.
  */
 static int comm_barrier(lua_State *L) {
   Call c = begin(L, BARRIER, 0);
@@ -196,8 +196,9 @@ static int comm_barrier(lua_State *L) {
 /** mpi.split(color [, key]) -> Comm
  * Parts the ranks: those of one `color`, a whole number from 0, become a Comm,
  * numbered in the order of their keys (of their ranks by default). nil for a
- * color gives nil. All functions of mpi are methods of a Comm. It stays to
- * the end of the program. Also: Comm:split
+ * color gives nil. What mpi.bcast and the other functions do among all ranks,
+ * `mpi.world`, comm:bcast does among those of the Comm, counted from 0. A Comm
+ * stays to the end of the program.
  */
 static int comm_split(lua_State *L) {
   MPI_Comm handle;
@@ -239,7 +240,7 @@ static void offerplace(Call *c, const Payload *x) {
  * Gives the value of rank `root`, 0 by default, to all: an Array or a Buffer
  * of the same type and count on each rank is filled in place. Where the other
  * ranks pass nil they get a new Array, and so numbers and strings: `name =
- * mpi.bcast(name)`. Also: Comm:bcast
+ * mpi.bcast(name)`.
  */
 static int comm_bcast(lua_State *L) {
   Call c = begin(L, BCAST, 2);
@@ -428,7 +429,7 @@ static int reduction(lua_State *L, Call *c, int opts) {
  * default), "min", "max" or "prod". Numbers give a number: an integer where
  * all are integers. Integers wrap as Lua's do; the order of a sum is MPI's, so
  * sums of reals may differ in the last bits with the number of ranks. Buffers
- * give a Buffer, by way of host memory. Also: Comm:reduce
+ * give a Buffer, by way of host memory.
  * Options:
  *   into  nil  an Array or a Buffer for the result, other memory than x
  */
@@ -439,7 +440,7 @@ static int comm_reduce(lua_State *L) {
 }
 
 /** mpi.allreduce(x [, op [, opts]]) -> y
- * As mpi.reduce, and all ranks get the result. Also: Comm:allreduce
+ * As mpi.reduce, and all ranks get the result.
  * Options:
  *   into  nil  an Array or a Buffer for the result, other memory than x
  */
@@ -522,7 +523,7 @@ static int gathering(lua_State *L, Call *c, int opts) {
  * Puts `x` of all ranks, in the order of the ranks, into one value on rank
  * `root`, 0 by default: {m, n} of each of p ranks gives {p * m, n}, a number
  * of each an Array of p. The others get nil. All pass the same type and
- * count. Also: Comm:gather
+ * count.
  * Options:
  *   into  nil  an Array or a Buffer for the result, other memory than x
  */
@@ -533,7 +534,7 @@ static int comm_gather(lua_State *L) {
 }
 
 /** mpi.allgather(x [, opts]) -> y
- * As mpi.gather, and all ranks get the result. Also: Comm:allgather
+ * As mpi.gather, and all ranks get the result.
  * Options:
  *   into  nil  an Array or a Buffer for the result, other memory than x
  */
@@ -563,7 +564,7 @@ static void checkarray(lua_State *L, int arg, const Payload *x) {
 /** mpi.scatter(x [, root [, opts]]) -> y
  * Parts `x` of rank `root`, 0 by default, among all ranks in their order: of
  * {p * m, n} each of p ranks gets {m, n}. The others pass nil, or what the
- * root passes. They get a Buffer if they pass one. Also: Comm:scatter
+ * root passes. They get a Buffer if they pass one.
  * Options:
  *   into  nil  an Array or a Buffer for the result, other memory than x
  */
@@ -591,7 +592,7 @@ static int comm_scatter(lua_State *L) {
 /** mpi.alltoall(x [, opts]) -> y
  * Each rank gives each other one a share of `x`: of {p * m, n} the m rows
  * number i go to rank i, and in the result, of the same shape, the m rows
- * number i are of rank i. Also: Comm:alltoall
+ * number i are of rank i.
  * Options:
  *   into  nil  an Array or a Buffer for the result, other memory than x
  */

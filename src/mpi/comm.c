@@ -48,8 +48,7 @@ int clsh_comm_torank(lua_State *L, const Comm *c, int arg, const char *what,
 }
 
 /** mpi.rank() -> number
- * The number of this process among those that mpirun started, from 0. Also:
- * Comm:rank, among those of the Comm.
+ * The number of this process among those that mpirun started, from 0.
  */
 static int comm_rank(lua_State *L) {
   int first;
@@ -58,7 +57,7 @@ static int comm_rank(lua_State *L) {
 }
 
 /** mpi.size() -> number
- * How many processes there are. Also: Comm:size
+ * How many processes there are.
  */
 static int comm_size(lua_State *L) {
   int first;

@@ -249,7 +249,7 @@ Outcome clsh_message_finish(lua_State *L, Transit *t, Payload x, int arg) {
  * Sends an Array, a Buffer, a number or a string to a rank, which takes it by
  * mpi.recv, and waits until `x` may be changed. The elements of a Buffer go
  * through host memory. `tag`: a whole number that tells messages apart, 0 by
- * default. Also: Comm:send, to a rank of the Comm.
+ * default.
  */
 static int comm_send(lua_State *L) {
   int first;
@@ -279,7 +279,7 @@ static int receive(lua_State *L, const Comm *c, int arg, Peer from) {
  * and the number of elements that were sent. For a number `x` is any number,
  * for a string the word "string": the first result is what came. Without
  * `from` the message is of any rank, without `tag` of any tag; the results
- * tell which. Another type or count raises with both. Also: Comm:recv
+ * tell which. Another type or count raises with both.
  */
 static int comm_recv(lua_State *L) {
   int first;
@@ -292,7 +292,6 @@ static int comm_recv(lua_State *L) {
 /** mpi.sendrecv(x, to, y, from [, tag]) -> y, from, tag
  * Sends `x` and receives `y` at the same time, so that ranks which exchange
  * values never wait for each other in a circle. See mpi.send and mpi.recv.
- * Also: Comm:sendrecv
  */
 static int comm_sendrecv(lua_State *L) {
   int first;
@@ -333,7 +332,7 @@ static bool hascome(void *arg) {
 
 /** mpi.probe([from [, tag]]) -> from, tag, bytes
  * Waits for a message without receiving it: of whom it is, its tag, and how
- * many bytes its elements take. Also: Comm:probe
+ * many bytes its elements take.
  */
 static int comm_probe(lua_State *L) {
   int first;

@@ -15,12 +15,13 @@ static MPI_Comm host; /* the ranks of this host */
 ** it; else all end together. Called once, before the state is closed.
 */
 static void atend(int code) {
-  int ended = 0;
+  int ended = 0, size = 1;
   MPI_Finalized(&ended);
   if (ended)
     return;
   fflush(stdout);
-  if (code != 0)
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (code != 0 && size > 1)
     MPI_Abort(MPI_COMM_WORLD, code);
   clsh_transit_finalize();
 }

@@ -44,7 +44,7 @@ static void checkmapped(lua_State *L, int arg) {
 
 /** mpi.isend(x, to [, tag]) -> Request
  * Begins to send, and returns at once: `r:wait()` waits until `x` may be
- * changed. What a Buffer holds is read before. See mpi.send. Also: Comm:isend
+ * changed. What a Buffer holds is read before. See mpi.send.
  */
 static int comm_isend(lua_State *L) {
   int first;
@@ -61,7 +61,7 @@ static int comm_isend(lua_State *L) {
 /** mpi.irecv(x [, from [, tag]]) -> Request
  * Begins to receive, and returns at once: `r:wait()` gives what has come, and
  * raises where it is of another type or count than `x`. A Buffer gets it by
- * that wait. See mpi.recv. Also: Comm:irecv
+ * that wait. See mpi.recv.
  */
 static int comm_irecv(lua_State *L) {
   int first;

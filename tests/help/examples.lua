@@ -11,6 +11,7 @@ local STORED = {history = true, best = true, prune = true,
   ["runs.compare"] = true}
 -- These need the simulator.
 local simulated = require "clshell.simulate.trace".plugin()
+local built_mpi = io.open(t.build .. "/mpi.so") ~= nil
 local IMAGES = {["cl.image"] = true, ["cl.sampler"] = true}
 local SIMULATED = {access = true, Access = true}
 local sanitized = (os.getenv "CLSHELL_BUILD" or ""):find("asan", 1, true)
@@ -108,7 +109,8 @@ end
 -- Whether the example of a name can be run here.
 local function runs(name)
   local image = IMAGES[name] or name:find "^Image:"
-  return not (sanitized and STORED[name])
+  local mpi = name:find "^mpi%." or name:find "^Request:"
+  return not (mpi and not built_mpi) and not (sanitized and STORED[name])
     and not (image and not cl.device().image_support)
 end
 

@@ -453,6 +453,16 @@ course "A2" tries one on the session's device, %run claims.lua B all of a text.
 %exercise lists questions, %exercise 1 answer checks an answer.
 Try: course "B13", and %exercise 1
 
+mpi, mpirun, rank, ranks, cluster, slurm, processes
+mpirun -n 4 clshell script.lua, or srun in a job of Slurm's, starts the script
+in four processes, on one host or several; local mpi = require "mpi" gives
+each its number, mpi.rank() from 0, and functions that pass numbers, strings,
+Arrays and Buffers. Each process takes the next device of its host; -d gpu
+keeps to GPUs. An error in one ends all, with its rank in front. Lines of
+several come whole. Rank 0 alone keeps runs and writes the file of -o.
+cl.commandline.rank and ranks tell the same without MPI.
+Try: ?mpi.allreduce and ?mpi.send
+
 exit, quit, leave
 exit or quit on a line of its own, or Ctrl-D, ends the session. In a script,
 os.exit(code) ends the program.
