@@ -110,6 +110,7 @@ end
 local function runs(name)
   local image = IMAGES[name] or name:find "^Image:"
   local mpi = name:find "^mpi%." or name:find "^Request:"
+    or name:find "^[rR]anks"
   return not (mpi and not built_mpi) and not (sanitized and STORED[name])
     and not (image and not cl.device().image_support)
 end

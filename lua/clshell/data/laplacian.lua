@@ -10,8 +10,8 @@ local INT_MAX = 0x7fffffff
 
 --- laplacian.new(what, dims, sizes) -> grid
 --- {rows, offsets (ascending), axes, main (the number of the main diagonal),
---- dims} of a grid of sizes[k] points along each axis k. Along an axis of length
---- 1 there are no neighbours.
+--- dims} of a grid of sizes[k] points along axis k. Along an axis of length 1
+--- there are no neighbours.
 function M.new(what, dims, sizes)
   local rows, axes = 1, {}
   for k = 1, dims do

@@ -371,7 +371,7 @@ end
 
 -- All tiles, back and forth, so that neighbours follow one another.
 function Job:run()
-  local t, s, c = self.tile_sizes, self.shape, 1
+  local t, c = self.tile_sizes, 1
   for i = 0, t.rows - 1 do
     for j = 0, t.cols - 1 do
       local at = i % 2 == 0 and j or t.cols - 1 - j

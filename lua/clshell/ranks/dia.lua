@@ -107,8 +107,8 @@ local function split(A, values)
   A.edges[#A.edges + 1] = part(bottom, A.last)
 end
 
--- A matrix of n rows with these diagonals, whose elements of rows first to last
--- fill(values, pitch, first, last) writes.
+-- A matrix of n rows with these diagonals, whose elements of rows `first` to
+-- `last` fill(values, pitch, first, last) writes.
 local function new(n, offsets, type, fill)
   local mpi = require "mpi"
   local first, last = grids.block(n, mpi.size(), mpi.rank())
@@ -131,9 +131,9 @@ local function new(n, offsets, type, fill)
 end
 
 --- ranks.dia(D) -> A
---- A square matrix by diagonals, which each rank has, such as dia.load "m.mtx",
---- in strips of rows, one on the device of each process. Fields: rows, cols,
---- type, offsets, first, last (of this rank's rows). All ranks call it.
+--- A square matrix by diagonals, which each rank has, such as dia.load
+--- "m.mtx", in strips of rows, one on the device of each process. Fields: rows,
+--- cols, type, offsets, first, last (of this rank's rows). All ranks call it.
 function M.dia(D)
   argument.check("ranks.dia", "D", D, "DIA matrix",
     'dia.load "m.mtx" gives one')

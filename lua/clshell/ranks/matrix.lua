@@ -53,15 +53,15 @@ end
 
 --- ranks.matrix(rows, cols [, init [, opts]]) -> A
 --- A matrix in blocks, one on the device of each process that mpirun has
---- started, which form a grid. `init`: a number for all elements, zeros without
---- it, a function(i, j), or an Array with all of them, the same on each rank.
+--- started, which form a grid. `init`: a number for all elements, zeros
+--- without it, a function(i, j), or an Array with all, the same on each rank.
 --- All ranks call it, as they do all functions of `ranks`. Fields: type, rows,
 --- cols, grid {rows, cols, row, col}, first_row, last_row, first_col, last_col
 --- of this rank's block, and block, its Buffer: nil where the matrix has fewer
 --- rows or columns than the grid.
 --- Options:
 ---   type  float    element type; that of an Array
----   grid  squarest {rows, cols} of processes, whose product is their number
+---   grid  squarest  {rows, cols} of processes, whose product is their number
 function M.matrix(rows, cols, init, opts)
   local what = "ranks.matrix"
   opts = options.check(opts, what)
@@ -174,8 +174,7 @@ function M.like(what, rows, cols, type, grid)
   return new(what, rows, cols, {type = type, grid = {grid.rows, grid.cols}})
 end
 
---- matrix.check(what, name, A) -> A
---- Raises unless A is a matrix of `ranks`.
+-- Raises unless A is a matrix of `ranks`.
 function M.check(what, name, A)
   return argument.check(what, name, A, "RanksMatrix",
     "ranks.matrix(rows, cols, init) makes one")

@@ -19,8 +19,7 @@ meta.__index = argument.methods("RanksVector", methods, "RanksVector")
 local TAG = 18   -- of strips on the way to one rank
 local ROOM = 1024 -- elements: views begin at multiples of it
 
---- vector.room(n) -> integer
---- n elements rounded up to where a view may begin on any device.
+-- n elements rounded up to where a view may begin on any device.
 function M.room(n)
   return (n + ROOM - 1) // ROOM * ROOM
 end
@@ -72,10 +71,10 @@ end
 
 --- ranks.vector(n [, init [, opts]]) -> x
 --- A vector in strips, one on the device of each process. `init`: a number for
---- all elements, zeros without it, a function(i), or an Array with all of them,
---- the same on each rank. Of a matrix's size and layout: A:vector(init). All
---- ranks call it. Fields: n, type, first, last (of this rank's strip) and part,
---- its Buffer: nil where there are fewer elements than ranks.
+--- all elements, zeros without it, a function(i), or an Array with all, the
+--- same on each rank. Of a matrix's size and layout: A:vector(init). All ranks
+--- call it. Fields: n, type, first, last (of this rank's strip) and part, its
+--- Buffer: nil where there are fewer elements than ranks.
 --- Options:
 ---   type  float  element type; that of an Array
 function M.vector(n, init, opts)
