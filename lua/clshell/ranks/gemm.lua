@@ -235,8 +235,8 @@ end
 --- The product C = alpha A B + beta C of matrices in blocks, by SUMMA: panels
 --- of A go along the rows of the grid of ranks and panels of B along its
 --- columns, the next ones during the product of those before. `run` prints as
---- text: seconds (of the slowest rank), gflops (of all together), busy (seconds
---- in products), share (of the time without a product).
+--- text: seconds (of the slowest rank), gflops (of all together), busy
+--- (seconds in products), share (of the time without a product).
 --- Options:
 ---   C       a new one  the matrix to write, on the same grid
 ---   alpha   1     factor of the product
