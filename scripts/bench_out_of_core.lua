@@ -36,7 +36,7 @@ local function random(rows, cols, seed)
     local count = math.min(step, rows - row) * cols
     local b <close> = cl.random(count, {type = args.type, seed = seed,
       lo = -1, hi = 1, offset = row * cols})
-    b:read(h, {host_first = row * cols + 1})
+    b:read(h, {at = row * cols + 1})
   end
   return h
 end

@@ -1,7 +1,8 @@
 #!/usr/bin/env clshell
 -- bench_transfer.lua - the way to the device and back: the cost that can
 -- swallow a speed-up. Copies from ordinary memory, into memory that the
--- driver allocated for it (host = true), and mapping in place of a copy.
+-- driver allocated for it (host = true), mapping in place of a copy, and the
+-- way to the next device of the kind.
 -- SPDX-License-Identifier: MIT
 
 local output = require "clshell.output"
@@ -26,6 +27,18 @@ local function number(x)
   return report.number(x)
 end
 
+-- Another device of the kind, or nil.
+local function next_device()
+  for _, other in ipairs(cl.devices()) do
+    if other ~= device and other.type == device.type
+        and other.platform == device.platform then
+      return other
+    end
+  end
+end
+
+local neighbour = next_device()
+
 -- Rows of one size; bytes per second up and down by the host's clock.
 local function measure(part, mib)
   local n, bytes = mib << 18, mib << 20
@@ -47,9 +60,28 @@ local function measure(part, mib)
     return rate
   end
   local up = row("write", function() return plain:write(host) end)
-  local down = row("read", function()
-    return select(2, plain:read(back))
+  local down = row("read", function() plain:read(back) end)
+  row("write, pinned = false", function()
+    return plain:write(host, {pinned = false})
   end)
+  row("read, pinned = false", function()
+    return select(2, plain:read(back, {pinned = false}))
+  end)
+  row("read, a new Array", function()
+    plain:read():close()
+  end)
+  if neighbour then
+    local there <close> = cl.buffer("float", n, 0,
+      {context = cl.context(neighbour)})
+    plain:copy(there) -- finds the way
+    row("copy to the next device", function() return plain:copy(there) end)
+    for _, way in ipairs{"piece", "pieces"} do
+      row(("copy, way = %q"):format(way), function()
+        return plain:copy(there, {way = way})
+      end)
+    end
+    assert(there:read():equal(host), "what was copied is not what went")
+  end
   row("write, host = true", function() return pinned:write(host) end)
   row("read, host = true", function()
     return select(2, pinned:read(back))
@@ -66,7 +98,8 @@ end
 out:heading "Transfers"
 local up, down
 do
-  local part <close> = out:part{steps = 5 * #sizes, by = "gbs", columns = {
+  local part <close> = out:part{steps = (neighbour and 11 or 8) * #sizes,
+    by = "gbs", columns = {
     {key = "name", title = "transfer"},
     {key = "title", title = "size", align = "right"},
     {key = "wall_ms", title = "ms", format = number},

@@ -33,6 +33,9 @@ end
 debug.getregistry()["cl.words"] = function(class, key)
   return require "clshell.array.words"(class, key)
 end
+debug.getregistry()["cl.copyway"] = function(...)
+  return require "clshell.measure.ways".between(...)
+end
 for _, name in ipairs(array.cl) do
   cl[name] = function(...)
     load_array()
@@ -41,6 +44,12 @@ for _, name in ipairs(array.cl) do
 end
 function cl.struct(...)
   return require "clshell.data.struct"(...)
+end
+for _, name in ipairs{"each", "split"} do
+  cl[name] = function(...)
+    require "clshell.split"
+    return cl[name](...)
+  end
 end
 cl.extend("Program", {"asm"}, function()
   require "clshell.family.asm"

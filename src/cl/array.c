@@ -9,15 +9,43 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "array.h"
 #include "process.h"
 
 #define PAGE 4096 /* alignment of all but small blocks: good for DMA */
 
+/*
+** From so many bytes on memory comes from the system, which gives zeros: each
+** page is made when it is first written, by several threads in a transfer.
+*/
+#define FRESH ((size_t)8 << 20)
+
 static void freeblock(Block *b) {
   clsh_memory_give(b->bytes);
-  free(b->data);
+  if (b->bytes >= FRESH)
+    munmap(b->data, b->bytes);
+  else
+    free(b->data);
+}
+
+/* Zeroed memory for an array, or NULL. */
+static void *newdata(size_t bytes) {
+  void *data;
+  if (bytes >= FRESH) {
+    data = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED)
+      return NULL;
+#ifdef MADV_HUGEPAGE
+    madvise(data, bytes, MADV_HUGEPAGE);
+#endif
+    return data;
+  }
+  if (posix_memalign(&data, bytes < PAGE ? 64 : PAGE, bytes) != 0)
+    return NULL;
+  return memset(data, 0, bytes);
 }
 
 /* Gives up one reference; the last one frees the memory. */
@@ -56,11 +84,11 @@ static Block *newblock(size_t bytes) {
   Block *b = clsh_memory_fits(bytes) ? calloc(1, sizeof *b) : NULL;
   if (b == NULL)
     return NULL;
-  if (posix_memalign(&b->data, bytes < PAGE ? 64 : PAGE, bytes) != 0) {
+  b->data = newdata(bytes);
+  if (b->data == NULL) {
     free(b);
     return NULL;
   }
-  memset(b->data, 0, bytes);
   clsh_memory_take(bytes);
   b->bytes = bytes;
   b->refs = 1;

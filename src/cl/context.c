@@ -11,6 +11,7 @@
 
 #include "context.h"
 #include "device.h"
+#include "pool.h"
 #include "process.h"
 #include "worker.h"
 
@@ -98,6 +99,9 @@ static void context_release(Object *o) {
       clReleaseSampler(c->samplers[i]);
   if (ours && c->ondevice != NULL)
     clReleaseCommandQueue(c->ondevice);
+  if (c->pool != NULL)
+    clsh_pool_free(c->pool, ours);
+  c->pool = NULL;
   if (ours)
     clReleaseContext(c->handle);
   c->handle = NULL;
@@ -478,7 +482,7 @@ static int cl_contexts(lua_State *L) {
     return clsh_error_call(L, err, "clCreateContext",
                            "the %d devices have no context in common; each "
                            "has its own, cl.context(device), and data goes by "
-                           "dst:write(src:read())",
+                           "src:copy(dst)",
                            (int)n);
   for (size_t i = 0; i < n; i++) {
     lua_rawgeti(L, 2, (lua_Integer)i + 1);

@@ -29,6 +29,7 @@ typedef struct Context {
   cl_ulong used;                 /* bytes in buffers and images */
   cl_sampler samplers[SAMPLERS]; /* those in use, by their setting */
   cl_command_queue ondevice;     /* of kernels' own launches, or NULL */
+  struct Pool *pool;             /* pinned host memory; NULL: none yet */
   cl_int lost;                   /* the error that ended it, or CL_SUCCESS */
   const char *lostcall;
   bool failed;    /* a user event has, or may: what waits for it does too */
@@ -38,8 +39,7 @@ Context *clsh_context_check(lua_State *L, int arg);
 Context *clsh_context_any(lua_State *L, int arg);     /* closed ones too */
 Context *clsh_context_push(lua_State *L, int ctxarg); /* or the session's */
 cl_context clsh_context_handle(lua_State *L, Context *c);
-cl_ulong clsh_context_localroom(const Context *c, cl_ulong own,
-                                cl_ulong most);
+cl_ulong clsh_context_localroom(const Context *c, cl_ulong own, cl_ulong most);
 void clsh_context_alive(lua_State *L, Context *c);
 void clsh_context_setlost(Context *c, cl_int code, const char *call);
 void clsh_context_checkcommand(lua_State *L, Context *c, cl_int err,

@@ -264,29 +264,55 @@ static void commandfailed(lua_State *L, Event *e) {
       *lua_tostring(L, -1) != '\0' ? ": " : "", lua_tostring(L, -1));
 }
 
-/* Copies the times of an ended command and releases its handle. */
-static void settle(Event *e) {
+/* The four times of an ended command; false where it has none. */
+bool clsh_event_times(cl_event handle, cl_ulong stamp[4]) {
   static const cl_profiling_info what[] = {
       CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT,
       CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END};
-  clGetEventInfo(e->handle, CL_EVENT_COMMAND_TYPE, sizeof e->command,
-                 &e->command, NULL);
-  e->stamped = e->queue->profiled && e->status == CL_COMPLETE;
-  for (int i = 0; i < 4 && e->stamped; i++)
-    e->stamped =
-        clGetEventProfilingInfo(e->handle, what[i], sizeof e->stamp[i],
-                                &e->stamp[i], NULL) == CL_SUCCESS;
+  for (int i = 0; i < 4; i++)
+    if (clGetEventProfilingInfo(handle, what[i], sizeof stamp[i], &stamp[i],
+                                NULL) != CL_SUCCESS)
+      return false;
+  return true;
+}
+
+/* The command has ended: nothing waits for it, and its memory is free. */
+static void end(Event *e) {
   if (!e->queue->out_of_order)
     clsh_flight_end(e->flight, e->queue);
   else if (e->kernel[0] != '\0')
     clsh_flight_end(e->flight, NULL);
-  clReleaseEvent(e->handle);
-  e->handle = NULL;
   assert(e->link != NULL);
   unlinkevent(e);
   if (e->pin != NULL)
     clsh_array_unref(e->pin);
   e->pin = NULL;
+}
+
+/* Copies the times of an ended command and releases its handle. */
+static void settle(Event *e) {
+  clGetEventInfo(e->handle, CL_EVENT_COMMAND_TYPE, sizeof e->command,
+                 &e->command, NULL);
+  e->stamped = e->queue->profiled && e->status == CL_COMPLETE &&
+               clsh_event_times(e->handle, e->stamp);
+  clReleaseEvent(e->handle);
+  e->handle = NULL;
+  end(e);
+}
+
+/*
+** Ends an event that stands for several commands, all of which have ended.
+** `stamp`: the times of the whole, or NULL.
+*/
+void clsh_event_join(Event *e, cl_command_type command, cl_int status,
+                     const cl_ulong *stamp) {
+  assert(e->handle == NULL);
+  e->command = command;
+  e->status = status;
+  e->stamped = e->queue->profiled && status == CL_COMPLETE && stamp != NULL;
+  if (e->stamped)
+    memcpy(e->stamp, stamp, sizeof e->stamp);
+  end(e);
 }
 
 /*

@@ -60,6 +60,9 @@ Event *clsh_event_new(lua_State *L, int queuearg); /* pending, empty */
 void clsh_event_pin(Event *e, Block *b);
 void clsh_event_setkernel(Event *e, const char *name);
 const char *clsh_event_kernel(const Queue *q); /* under way, or NULL */
+bool clsh_event_times(cl_event handle, cl_ulong stamp[4]);
+void clsh_event_join(Event *e, cl_command_type command, cl_int status,
+                     const cl_ulong *stamp);
 void clsh_event_wait(lua_State *L, int arg);
 void clsh_event_after(lua_State *L, int arg, Context *c, After *a);
 int clsh_event_count(const Queue *q, int most, int *kernels);

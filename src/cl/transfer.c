@@ -8,19 +8,7 @@
 
 #include "buffer.h"
 #include "process.h"
-#include "queue.h"
-
-/*
-** A part of a buffer, in bytes: `slices` times `rows` pieces of `width` bytes.
-** One piece stands for any contiguous part. Every size is checked here,
-** overflow-safe, before the driver sees it.
-*/
-typedef struct Region {
-  size_t offset; /* from the handle's beginning */
-  size_t width, rows, slices;
-  size_t pitch, slice; /* from row to row, and slice to slice; 0: rows */
-  Shape shape;         /* the same in elements */
-} Region;
+#include "region.h"
 
 #define MAXBOX 3 /* dimensions of a box */
 
@@ -80,32 +68,6 @@ static void box(lua_State *L, const Buffer *b, const size_t *at,
     r->shape.dim[i] = size[i];
     r->shape.count *= size[i];
   }
-}
-
-/* The same part in as few pieces as it has. */
-static Region joined(const Region *from) {
-  Region r = *from;
-  for (int i = 0; i < 2; i++) {
-    if (r.rows > 1 && r.width == r.pitch) {
-      r.width *= r.rows;
-      r.rows = 1;
-    }
-    if (r.rows == 1 && r.slices > 1) {
-      r.rows = r.slices;
-      r.pitch = r.slice;
-      r.slices = 1;
-      r.slice = 0;
-    }
-  }
-  return r;
-}
-
-/* The place of a part in buffers of its pitches. */
-static void getorigin(const Region *r, size_t origin[3]) {
-  size_t in = r->slice > 0 ? r->offset % r->slice : r->offset;
-  origin[0] = in % r->pitch;
-  origin[1] = in / r->pitch;
-  origin[2] = r->slice > 0 ? r->offset / r->slice : 0;
 }
 
 /* Elements first .. first + count - 1 in memory order. */
@@ -184,88 +146,64 @@ static void checktarget(lua_State *L, const Buffer *d, int opts,
   }
 }
 
-/* The bytes from a region's beginning to its end. */
-static size_t extent(const Region *r) {
-  return (r->slices - 1) * r->slice + (r->rows - 1) * r->pitch + r->width;
-}
-
 /* Whether two regions of one piece of memory meet (bounding ranges). */
 static bool meet(const Buffer *b, const Region *r, const Buffer *d,
                  const Region *to) {
   size_t a1 = b->offset - b->shift + r->offset;
   size_t b1 = d->offset - d->shift + to->offset;
-  size_t a2 = a1 + extent(r), b2 = b1 + extent(to);
+  size_t a2 = a1 + clsh_region_extent(r), b2 = b1 + clsh_region_extent(to);
   return b->root == d->root && a1 < b2 && b1 < a2;
 }
 
-/* Enqueues a read or a write between a region and dense host memory. */
-static cl_int enqueue(bool write, const Move *m, cl_mem mem, const Region *r,
-                      void *host, cl_event *slot) {
-  const cl_event *list = m->waits.list;
-  const size_t h[3] = {0, 0, 0};
-  const size_t region[3] = {r->width, r->rows, r->slices};
-  size_t b[3];
-  getorigin(r, b);
-  if (r->rows == 1)
-    return write ? clEnqueueWriteBuffer(m->handle, mem, CL_FALSE, r->offset,
-                                        r->width, host, m->waits.n, list, slot)
-                 : clEnqueueReadBuffer(m->handle, mem, CL_FALSE, r->offset,
-                                       r->width, host, m->waits.n, list, slot);
-  return write ? clEnqueueWriteBufferRect(m->handle, mem, CL_FALSE, b, h,
-                                          region, r->pitch, r->slice, r->width,
-                                          0, host, m->waits.n, list, slot)
-               : clEnqueueReadBufferRect(m->handle, mem, CL_FALSE, b, h,
-                                         region, r->pitch, r->slice, r->width,
-                                         0, host, m->waits.n, list, slot);
-}
-
 /*
-** Raises unless the array can take or give exactly the region, or, with option
-** host_first, the region from that element on. Returns the bytes before it.
+** Raises unless the array can take or give exactly the region, or has it from
+** option `at` on; the bytes in front of it.
 */
 static size_t checkfit(lua_State *L, const Buffer *b, const Region *r,
-                       const Array *a, int opts) {
-  size_t first = clsh_option_size(L, opts, "host_first", 0);
+                       const Array *a) {
+  size_t at = clsh_option_size(L, 3, "at", 0);
   if (a->type != b->type)
     clsh_error(L,
                "the Buffer is of %s, the Array of %s; convert it with "
                "h:convert(\"%s\")",
                b->type->name, a->type->name, b->type->name);
-  if (first == 0 && a->shape.count != r->shape.count)
+  if (at == 0 && a->shape.count != r->shape.count)
     clsh_error(L, "the part of the Buffer has %I elements, the Array %I",
                (LUAI_UACINT)r->shape.count, (LUAI_UACINT)a->shape.count);
-  if (first > 0 &&
-      (first > a->shape.count || r->shape.count > a->shape.count - first + 1))
-    clsh_error(L, "host_first: %I elements from %I on leave the Array's 1..%I",
-               (LUAI_UACINT)r->shape.count, (LUAI_UACINT)first,
+  if (at > a->shape.count || r->shape.count > a->shape.count - at + (at > 0))
+    clsh_error(L, "at: %I elements from %I on leave the Array's 1..%I",
+               (LUAI_UACINT)r->shape.count, (LUAI_UACINT)at,
                (LUAI_UACINT)a->shape.count);
-  return first > 0 ? (first - 1) * b->type->size : 0;
+  return at > 1 ? (at - 1) * a->type->size : 0;
 }
 
 /*
-** Moves a region from or to the array at `arr`, `skip` bytes behind its
-** beginning; pushes the Event.
+** Moves a region from or to the array at 2, `skip` bytes into it; pushes the
+** Event.
 */
 static void transfer(lua_State *L, bool write, Buffer *b, const Region *part,
-                     int arr, size_t skip, Move *m) {
-  const Region pieces = joined(part), *r = &pieces;
+                     size_t skip, Move *m) {
+  const Region pieces = clsh_region_joined(part), *r = &pieces;
+  bool pinned = clsh_pinned_wanted(L, 3, m, clsh_region_bytes(r));
   Event *e = clsh_move_begin(L, &b->head, m);
-  char *host = (char *)clsh_move_pin(L, e, arr) + skip;
-  assert(e->pin->bytes >= skip + r->width * r->rows * r->slices);
-  clsh_move_end(L, m, enqueue(write, m, b->handle, r, host, &e->handle),
-                write         ? r->rows > 1 ? "clEnqueueWriteBufferRect"
-                                            : "clEnqueueWriteBuffer"
-                : r->rows > 1 ? "clEnqueueReadBufferRect"
-                              : "clEnqueueReadBuffer");
+  void *host = (char *)clsh_move_pin(L, e, 2) + skip;
+  assert(e->pin->bytes >= skip + clsh_region_bytes(r));
+  if (pinned)
+    clsh_pinned_move(L, write, m, b->handle, r, host);
+  else
+    clsh_move_end(L, m,
+                  clsh_region_move(write, m, b->handle, r, host, &e->handle),
+                  clsh_region_call(write, r));
 }
 
-static const char *const moveoptions[] = {"queue", "async",      "after",
-                                          "first", "count",      "from",
-                                          "size",  "host_first", NULL};
+static const char *const moveoptions[] = {"queue",  "async", "after", "first",
+                                          "count",  "from",  "size",  "at",
+                                          "pinned", NULL};
 static const char *const filloptions[] = {"queue", "async", "after",
                                           "first", "count", NULL};
 static const char *const copyoptions[] = {
-    "queue", "async", "after", "first", "count", "from", "size", "to", NULL};
+    "queue", "async", "after", "first",    "count", "from",
+    "size",  "to",    "way",   "to_queue", NULL};
 static const char *const mapoptions[] = {"queue", "async", "after",
                                          "first", "count", NULL};
 static const char *const migrateoptions[] = {"queue", "async",   "after",
@@ -284,15 +222,18 @@ static void shiftoptions(lua_State *L) {
 /** Buffer:read([dst] [, opts]) -> Array
  * Copies the buffer, or a part of it, to host memory: into Array `dst`, or
  * a new one. Gaps between rows stay behind. It waits for the data; with
- * {async = true} it does not, and returns an Event as well.
+ * {async = true} it does not, and returns an Event as well. From 4 MiB on data
+ * from a device with memory of its own goes by way of pinned host memory,
+ * several times as fast.
  * Options:
  *   first, count  all    elements in memory order
  *   from, size    all    a box: {row, col}, {rows, cols}; with one to three
  *                        dimensions, as the buffer has
- *   host_first    -      the element of `dst` where the data begin; `dst` may
- *                        then be larger than the part
+ *   at            all    the element of `dst` that the first one goes to;
+ *                        `dst` may be larger then
  *   queue, after  -      the Queue (default queue), a list of events before
  *   async         false  true: does not wait for the data
+ *   pinned        -      true or false: by pinned memory always, or never
  */
 static int buffer_read(lua_State *L) {
   Region r;
@@ -305,8 +246,8 @@ static int buffer_read(lua_State *L) {
     clsh_array_new(L, b->type, &r.shape);
     lua_replace(L, 2);
   }
-  size_t skip = checkfit(L, b, &r, clsh_array_check(L, 2), 3);
-  transfer(L, false, b, &r, 2, skip, &m);
+  size_t skip = checkfit(L, b, &r, clsh_array_check(L, 2));
+  transfer(L, false, b, &r, skip, &m);
   lua_pushvalue(L, 2);
   lua_insert(L, -2);
   return m.async ? 2 : (lua_pop(L, 1), 1);
@@ -335,8 +276,8 @@ static int buffer_write(lua_State *L) {
   clsh_move_check(L, b->context, 3, moveoptions, &m);
   checkregion(L, b, 3, &r);
   toarray(L, b, &r, 2);
-  size_t skip = checkfit(L, b, &r, clsh_array_check(L, 2), 3);
-  transfer(L, true, b, &r, 2, skip, &m);
+  size_t skip = checkfit(L, b, &r, clsh_array_check(L, 2));
+  transfer(L, true, b, &r, skip, &m);
   return 1;
 }
 
@@ -368,7 +309,7 @@ static cl_int fillrow(const Move *m, const Buffer *b, const char *pattern,
 */
 static cl_int fillrows(const Move *m, const Buffer *b, const char *pattern,
                        const Region *part, cl_event *slot) {
-  const Region pieces = joined(part), *r = &pieces;
+  const Region pieces = clsh_region_joined(part), *r = &pieces;
   cl_int err = CL_SUCCESS;
   for (size_t i = 0; i < r->rows && err == CL_SUCCESS; i++)
     err = fillrow(m, b, pattern, r->offset + i * r->pitch, r->width,
@@ -380,7 +321,7 @@ static cl_int fillrows(const Move *m, const Buffer *b, const char *pattern,
 
 /** Buffer:fill(value [, opts]) -> Event
  * Sets every element, gaps between rows included but for a view, to a value
- * of the buffer's type. Options as for Buffer:read but from, size, host_first.
+ * of the buffer's type. Options as for Buffer:read but from, size, at, pinned.
  */
 static int buffer_fill(lua_State *L) {
   char pattern[128];
@@ -402,39 +343,116 @@ static int buffer_fill(lua_State *L) {
   return 1;
 }
 
-/* A part in one piece as rows and slices like those of `other`. */
-static Region laid(const Region *r, const Region *other) {
-  Region like = *other;
-  like.offset = r->offset;
-  like.pitch = like.width;
-  like.slice = like.slices > 1 ? like.rows * like.width : 0;
-  return like;
+/*
+** Parts of two buffers as rows and slices that are alike; false: both are in
+** one piece.
+*/
+static bool align(Region *from, Region *dest, const Region *r,
+                  const Region *to) {
+  *from = clsh_region_joined(r);
+  *dest = clsh_region_joined(to);
+  if (from->rows == 1 && dest->rows == 1)
+    return false;
+  *from = from->rows > 1 ? *r : clsh_region_laid(r, to);
+  *dest = dest->rows > 1 ? *to : clsh_region_laid(to, r);
+  assert(dest->width == from->width && dest->rows == from->rows);
+  return true;
 }
 
+/* Copies as the driver does, on a device or within a context. */
 static cl_int enqueuecopy(const Move *m, const Buffer *b, const Region *r,
                           const Buffer *d, const Region *to, cl_event *slot) {
   size_t at[3], toat[3];
-  Region from = joined(r), dest = joined(to);
-  if (from.rows == 1 && dest.rows == 1)
+  Region from, dest;
+  if (!align(&from, &dest, r, to))
     return clEnqueueCopyBuffer(m->handle, b->handle, d->handle, r->offset,
                                to->offset, from.width, m->waits.n,
                                m->waits.list, slot);
-  from = from.rows > 1 ? *r : laid(r, to);
-  dest = dest.rows > 1 ? *to : laid(to, r);
   const size_t region[3] = {from.width, from.rows, from.slices};
-  assert(dest.width == from.width && dest.rows == from.rows);
-  getorigin(&from, at);
-  getorigin(&dest, toat);
+  clsh_region_origin(&from, at);
+  clsh_region_origin(&dest, toat);
   return clEnqueueCopyBufferRect(m->handle, b->handle, d->handle, at, toat,
                                  region, from.pitch, from.slice, dest.pitch,
                                  dest.slice, m->waits.n, m->waits.list, slot);
 }
 
+/* Ways from one device to another. */
+enum { DRIVER, ONEPIECE, BOTH };
+static const char *const ways[] = {"driver", "piece", "pieces", NULL};
+
+/*
+** The way of a copy: option `way`, else, between two devices, what the
+** registry's function cl.copyway(context, context, bytes, whether
+** they share memory) knows.
+*/
+static int checkway(lua_State *L, const Buffer *b, const Buffer *d,
+                    const Move *m, size_t bytes) {
+  bool shares = clsh_context_shares(b->context, d->context);
+  int way = shares ? DRIVER : ONEPIECE;
+  clsh_option_push(L, 3, "way");
+  if (lua_isnil(L, -1) && b->context->device != d->context->device &&
+      !m->async &&
+      lua_getfield(L, LUA_REGISTRYINDEX, "cl.copyway") == LUA_TFUNCTION) {
+    lua_getiuservalue(L, 1, 1);
+    lua_getiuservalue(L, 2, 1);
+    lua_pushinteger(L, (lua_Integer)bytes);
+    lua_pushboolean(L, shares);
+    lua_call(L, 4, 1);
+  }
+  if (!lua_isnil(L, -1) && !lua_isfunction(L, -1))
+    way = clsh_option_word(L, -1, ways, "way");
+  if (way == DRIVER && !shares)
+    clsh_error(L, "copy: no driver copies between contexts; leave way out");
+  if (way != DRIVER && m->async)
+    clsh_error(L, "copy: between contexts, and by pinned memory, the host "
+                  "takes part in it, so that it waits; leave async out");
+  return way;
+}
+
+/*
+** The queue of the writes into the Buffer at 2: option `to_queue`, else the
+** default one of its context.
+*/
+static cl_command_queue targetqueue(lua_State *L, const Buffer *d) {
+  Queue *q;
+  if (clsh_option_push(L, 3, "to_queue") == LUA_TNIL) {
+    lua_getiuservalue(L, 2, 1);
+    q = clsh_queue_push(L, -1);
+  } else {
+    q = clsh_queue_option(L, -1);
+    if (!clsh_context_shares(q->context, d->context))
+      clsh_error(L, "to_queue: must be a Queue of the target's context");
+  }
+  return clsh_queue_handle(L, q);
+}
+
+/* Copies by pinned host memory. */
+static void copypinned(lua_State *L, Buffer *b, const Region *r, Buffer *d,
+                       const Region *to, Move *m, bool both) {
+  Region from, dest;
+  Move target = {.context = d->context};
+  align(&from, &dest, r, to);
+  target.handle = targetqueue(L, d);
+  clsh_pinned_prepare(L, b->context);
+  clsh_pinned_prepare(L, d->context);
+  clsh_move_begin(L, &b->head, m);
+  if (d->head.closed)
+    clsh_error(L, "the target Buffer is closed");
+  clsh_pinned_copy(L, m, b->handle, &from, &target, d->handle, &dest, both);
+}
+
 /** Buffer:copy(dst [, opts]) -> Event
- * Copies the buffer, or a part, into Buffer `dst` on the device. Types must
- * agree; parts must not overlap. Options as for Buffer:read but host_first.
+ * Copies the buffer, or a part, into Buffer `dst` on the device, or on
+ * another one. Types must agree; parts must not overlap. Between devices it
+ * waits, and goes the way that was fastest when it was measured, once for each
+ * pair. Options as for Buffer:read but at, pinned.
  * Options:
- *   to  1  where in `dst`: an element, or {row, col} of a box
+ *   to        1  where in `dst`: an element, or {row, col} of a box
+ *   way       -  between devices: "driver" (its own copy, of Buffers that
+ *                cl.contexts made), "piece" or "pieces": by pinned host memory
+ *                of one device or of both
+ *   to_queue  -  between contexts: the Queue of dst's that writes (default
+ *                queue)
  */
 static int buffer_copy(lua_State *L) {
   Region r, to;
@@ -444,15 +462,17 @@ static int buffer_copy(lua_State *L) {
   lua_settop(L, 3);
   if (b->type != d->type)
     return clsh_error(L, "copy: from %s to %s", b->type->name, d->type->name);
-  if (!clsh_context_shares(b->context, d->context))
-    return clsh_error(L, "copy: Buffers of different contexts; go through "
-                         "the host with dst:write(src:read())");
   clsh_move_check(L, b->context, 3, copyoptions, &m);
   checkregion(L, b, 3, &r);
   checktarget(L, d, 3, &r, &to);
   if (meet(b, &r, d, &to))
     return clsh_error_call(L, CL_MEM_COPY_OVERLAP, "clEnqueueCopyBuffer",
                            "source and target share memory");
+  int way = checkway(L, b, d, &m, clsh_region_bytes(&r));
+  if (way != DRIVER) {
+    copypinned(L, b, &r, d, &to, &m, way == BOTH);
+    return 1;
+  }
   Event *e = clsh_move_begin(L, &b->head, &m);
   if (d->head.closed)
     return clsh_error(L, "the target Buffer is closed");
@@ -470,7 +490,7 @@ static int buffer_copy(lua_State *L) {
  * closed no kernel may use that part. A matrix with gaps maps as rows of
  * `ld` elements. With {async = true} it does not wait, and returns an Event as
  * well: the content is there once that has ended. Options as for Buffer:read
- * but from, size, host_first.
+ * but from, size, at, pinned.
  */
 static int buffer_map(lua_State *L) {
   Region r;

@@ -106,6 +106,24 @@ t.test("a leading dimension leaves gaps alone", function()
   end, "ld", "too many")
 end)
 
+t.test("transfers from and to a part of an Array", function()
+  local h <close> = cl.array("int", {4, 5}, function(i, j)
+    return 10 * i + j
+  end)
+  local b <close> = cl.buffer("int", {2, 5}, 0)
+  b:write(h, {at = 6})
+  t.eq(b:read():table(), {{21, 22, 23, 24, 25}, {31, 32, 33, 34, 35}})
+  b:read(h, {at = 11})
+  t.eq(h:table()[4], {31, 32, 33, 34, 35})
+  b:write(h, {at = 20, first = 3, count = 1, pinned = true})
+  t.eq(b:read():table()[1], {21, 22, 35, 24, 25})
+  for _, at in ipairs{12, 20, 21, math.maxinteger} do
+    t.raises(function() b:read(h, {at = at}) end, "leave the Array's 1..20")
+  end
+  t.raises(function() b:read(nil, {at = 2}) end, "leave the Array's 1..10")
+  t.raises(function() b:write(h, {at = 0}) end, "at")
+end)
+
 t.test("parts", function()
   local b <close> = numbers(100)
   t.eq(b:read{first = 11, count = 3}:table(), {11, 12, 13})
@@ -511,18 +529,6 @@ t.test("a map that does not wait, and memory that moves ahead", function()
   t.eq(b:read()[1000], 8)
   b:migrate{discard = true, after = e}:wait()
   t.raises(function() b:migrate{hosts = true} end, "did you mean 'host'")
-end)
-
-t.test("a part of a Buffer from and to a part of an Array", function()
-  local h = cl.array("int", {3, 5}, function(i, j) return 10 * i + j end)
-  local b <close> = cl.buffer("int", {2, 4}, 0)
-  b:write(h, {first = 3, count = 4, host_first = 9})
-  t.eq(table.concat(b:read():reshape(8):table(), " "), "0 0 24 25 31 32 0 0")
-  b:read(h, {from = {1, 3}, size = {2, 2}, host_first = 12})
-  t.eq(table.concat(h:reshape(15):table(), " ", 11), "31 24 25 0 0")
-  t.raises(function() b:read(h, {host_first = 9}) end,
-    "host_first: 8 elements from 9 on leave the Array's 1..15")
-  t.raises(function() b:write(h, {host_first = 99}) end, "host_first")
 end)
 
 t.done()

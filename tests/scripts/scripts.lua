@@ -53,6 +53,8 @@ local small = {
   bench_sort = {"1000", "Gkeys/s", "% copy", "sort.wide", "as called",
     "with places", "threefry", "histogram, 256 bins"},
   cg = {"16 --peer", "DIA", "CSR", "ms each, residual", "PyOpenCL"},
+  bench_split = {"-n 33 -g 9", "one device", "A in rows, B in copies",
+    "A and B in rows", "M, x and y in rows", "gain", "GFLOPS"},
   bench_transfer = {"1", "write", "read", "map", "GB/s", "N ="},
   bench_launch = {"-n 50 -r 3", "launch", "from Lua", "from C"},
   register_blocking = {"65", "column_block", "r=8", "naive"},

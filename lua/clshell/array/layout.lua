@@ -190,7 +190,8 @@ function M.check_context(what, a, b, hint)
     cl.error(("%s: got an Array beside a Buffer"):format(what), {hint = hint
       or "make a Buffer of the Array: cl.buffer(h.type, h.shape, h)"})
   end
-  cl.error(what .. ": the Buffers are of different contexts (devices)")
+  cl.error(what .. ": the Buffers are of different contexts (devices)",
+    {hint = "b:copy(c) copies to a Buffer c of another one"})
 end
 
 --- layout.on_device(what, e)

@@ -12,6 +12,12 @@ local options = require "clshell.base.options"
 local text = require "clshell.base.text"
 local types = require "clshell.array.types"
 
+-- What an object in parts, such as a Split, has in the place of map.
+local function in_parts(value)
+  local meta = debug.getmetatable(value)
+  return type(meta) == "table" and rawget(meta, "__map")
+end
+
 local known_types = {}
 for _, name in ipairs(cl.types()) do
   known_types[name] = true
@@ -306,10 +312,16 @@ end
 --- Options:
 ---   shape    that of the Buffers  of new Buffers
 ---   context  that of the Buffers  the Context of a device
-return function(source, values, opts)
+local function map(source, values, opts)
   argument.check("cl.map", "text", source, "string",
     'cl.map("float z = a * x", {a = 2, x = x})')
   values = argument.check("cl.map", "values", values or {}, "table")
+  for _, value in pairs(values) do
+    local over = type(value) == "table" and in_parts(value)
+    if over then
+      return over(map, source, values, opts)
+    end
+  end
   opts = options.check(opts, "cl.map")
   local form, given = form_of(source, values)
   local dims, context = extent(given, opts)
@@ -353,3 +365,5 @@ return function(source, values, opts)
     end}
   return table.unpack(results)
 end
+
+return map

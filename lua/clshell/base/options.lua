@@ -49,6 +49,7 @@ local NAMES = {
   ["cl.arange"] = {"type", "context"},
   ["cl.linspace"] = {"type", "context"},
   ["cl.map"] = {"shape", "context"},
+  ["cl.split"] = {"shares"},
   ["cl.random"] = {"type", "seed", "lo", "hi", "mean", "deviation", "offset",
     "generator", "context"},
   ["chart:svg"] = {"style"},

@@ -69,6 +69,60 @@ function M.upload_dia(m, context)
   return setmetatable(m, dia_meta)
 end
 
+-- Rows first .. first + rows - 1 of a DIA matrix and its columns from `col`
+-- on, as a matrix in a context: entries of other columns fall away. The host
+-- reads the values when it needs them.
+function M.dia_rows(m, first, rows, col, cols, context)
+  local offsets, from = {}, {}
+  for d = 1, m.ndiags do
+    local offset = m.host.offsets[d] + first - col
+    if offset > -rows and offset < cols then
+      offsets[#offsets + 1], from[#from + 1] = offset, d
+    end
+  end
+  offsets[1] = offsets[1] or 0
+  local pitch, nnz = (rows + ALIGN - 1) // ALIGN * ALIGN, 0
+  local values = cl.buffer(m.type, {#offsets, pitch}, 0, {context = context})
+  for k, d in ipairs(from) do
+    m.values:copy(values, {from = {d, first}, size = {1, rows}, to = {k, 1}})
+    nnz = nnz + math.min(rows, cols - offsets[k])
+      - math.max(1, 1 - offsets[k]) + 1
+  end
+  local host = setmetatable({offsets = cl.array("int", #offsets, offsets)},
+    {__index = function(h, key)
+      if key == "values" then
+        h.values = values:read()
+        return h.values
+      end
+    end})
+  return setmetatable({
+    format = "dia", rows = rows, cols = cols, ndiags = #offsets,
+    pitch = pitch, type = m.type, nnz = nnz, host = host, values = values,
+    offsets = cl.buffer("int", #offsets, host.offsets, {context = context}),
+  }, dia_meta)
+end
+
+-- Rows of a CSR matrix in the same way; its columns are those from `col` on,
+-- which hold all entries of the rows. It has no host copy.
+function M.csr_rows(m, first, rows, col, cols, context)
+  local ptr = m.row_ptr:read{first = first, count = rows + 1}
+  local base, nnz = ptr[1], ptr[rows + 1] - ptr[1]
+  local function bring(b, at, count, less)
+    local part = (b:slice(at, at + count - 1) - less):eval()
+    local out = cl.buffer(b.type, count, nil, {context = context})
+    part:copy(out)
+    return out
+  end
+  local entries = math.max(1, nnz)
+  local at = math.min(base + 1, #m.values - entries + 1)
+  return setmetatable({
+    format = "csr", rows = rows, cols = cols, nnz = nnz, type = m.type,
+    host = {}, row_ptr = bring(m.row_ptr, first, rows + 1, base),
+    col_ind = bring(m.col_ind, at, entries, col - 1),
+    values = bring(m.values, at, entries, 0),
+  }, csr_meta)
+end
+
 -- Calls visit(i, j, value) for each entry of a CSR matrix, from (1, 1).
 local function each(c, visit)
   local ptr, col, val = c.host.row_ptr, c.host.col_ind, c.host.values
@@ -130,7 +184,10 @@ end
 local function release(matrix, ...)
   for _, name in ipairs{...} do
     matrix[name]:close()
-    matrix.host[name]:close()
+    local copy = rawget(matrix.host, name)
+    if copy then
+      copy:close()
+    end
   end
 end
 

@@ -5,4 +5,4 @@
 
 return {"device", "memory", "image", "array", "matrix", "sparse", "launch",
   "event", "family", "bench", "tune", "stats", "chart", "script", "host",
-  "shell", "store", "mpi", "ranks"}
+  "shell", "split", "store", "mpi", "ranks"}

@@ -279,7 +279,18 @@ function methods.plan(family, ...)
   return new_plan(family, gather(family, ...))
 end
 
+-- What an operand in parts on several devices has in the place of the call.
+local function in_parts(x)
+  local meta = type(x) == "table" and debug.getmetatable(x)
+  return type(meta) == "table" and rawget(meta, "__family")
+end
+
 local function call(family, ...)
+  local a, b = ...
+  local over = in_parts(a) or in_parts(b)
+  if over then
+    return over(family, ...)
+  end
   local given, opts = gather(family, ...)
   local plan = plan_cache.get(family.kept_plans, family.spec, given, opts,
     function()

@@ -15,13 +15,16 @@ Staging.__index = Staging
 
 local M = {}
 
--- Pinned pieces, mapped for good, in a ring.
+-- Pinned pieces, mapped for good, in a ring; ordinary memory where a driver
+-- maps none, as that of --worker.
 local function ring(context, type, elements, count)
   local slots = {next = 0}
   for i = 1, count do
     local buffer = cl.buffer(type, elements, nil,
       {context = context, host = true})
-    slots[i] = {buffer = buffer, array = buffer:map()}
+    local mapped, array = pcall(buffer.map, buffer)
+    slots[i] = {buffer = buffer,
+      array = mapped and array or cl.array(type, elements)}
   end
   return slots
 end
@@ -71,7 +74,7 @@ function Staging:up(store, row, col, rows, cols, buffer)
       from_first = (row + r - 1) * store.ld + col, from_ld = store.ld,
       from_skip = store.skip})
     event = buffer:write(slot.array, {first = r * cols + 1, count = n * cols,
-      host_first = 1, queue = self.up_queue, async = true})
+      at = 1, queue = self.up_queue, async = true})
     slot.event = event
   end
   self.up_bytes = self.up_bytes + rows * cols * self.esize
@@ -100,7 +103,7 @@ function Staging:down(buffer, store, row, col, after)
       local n = math.min(step, rows - r)
       pending = {slot = take(self.down_slots), r = r, n = n}
       pending.slot.event = select(2, buffer:read(pending.slot.array,
-        {first = r * cols + 1, count = n * cols, host_first = 1,
+        {first = r * cols + 1, count = n * cols, at = 1,
           queue = self.down_queue, async = true, after = {after}}))
       r = r + n
     end

@@ -420,11 +420,13 @@ Where dev.half_fp_config is there (cl_khr_fp16) a kernel may calculate in half:
 Try: cl.device().half_fp_config and ?Array:convert
 
 several devices, multiple devices, shared context, multi-gpu
-cl.context(dev) gives each device a Context, with a queue, Buffers and programs
-of {context = c}. Commands on two devices run side by side; data goes by
-dst:write(src:read()). cl.contexts{a, b} gives devices of one platform Contexts
-with their Buffers and Events in common. dev:partition makes Devices of parts.
-Try: ?cl.contexts and ?Device:partition
+cl.each(function(device, i) ... end) runs for each GPU, cl.split(A) spreads a
+matrix over them: gemm, spmv, transpose and arithmetic take it. cl.context(dev)
+gives each device a Context, with a queue, Buffers and programs of {context =
+c}. Commands on two devices run side by side; src:copy(dst) takes data from one
+to another. cl.contexts{a, b} gives devices of one platform Contexts with their
+Buffers and Events in common. dev:partition makes Devices of parts.
+Try: ?cl.each, ?cl.split, ?cl.contexts and ?Device:partition
 
 il, spir-v, spirv, spir
 Programs as a compiler's intermediate language: cl.build_il takes SPIR-V on

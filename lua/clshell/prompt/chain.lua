@@ -109,7 +109,7 @@ end
 
 -- The class of a table, by its metatable's name.
 local TABLES = {["CSR matrix"] = "Csr", ["DIA matrix"] = "Dia",
-  Expression = "Expression", Struct = "Struct",
+  Expression = "Expression", Split = "Split", Struct = "Struct",
   ["clshell.results"] = "results"}
 
 --- chain.meta(value, name) -> value or nil

@@ -1,0 +1,261 @@
+-- split/arithmetic.lua - calculations on Splits: operators and methods of
+-- elements, part by part on the device of each, sums, and cl.map
+-- SPDX-License-Identifier: MIT
+
+require "clshell.array"
+local class = require "clshell.split.class"
+local cl = require "cl"
+local devices = require "clshell.split.devices"
+local expression = require "clshell.array.expression"
+local names = require "clshell.array.names"
+local text = require "clshell.base.text"
+
+local methods, meta = class.methods, class.meta
+local of_parts = expression.methods
+
+-- The Split among values whose rows the result has; those in copies come last.
+local function leader(values)
+  local found
+  for i = 1, values.n do
+    local x = values[i]
+    if class.is(x) and (not found or found.axis == "copies") then
+      found = x
+    end
+  end
+  return found
+end
+
+local SPREAD = {Buffer = true, Array = true, Expression = true}
+
+-- A value of a calculation as a Split like `s`, or itself: what has as many
+-- rows is cut into the same ones, other shapes are copied to each device.
+local function align(what, s, x)
+  if class.is(x) then
+    class.fits(what, s, x)
+    return class.live(what, x)
+  elseif not SPREAD[text.class(x)] then
+    return x
+  end
+  local axis = s.axis == "rows" and #x.shape == #s.shape
+    and x.shape[1] == s.shape[1] and "rows" or "copies"
+  return class.spread(what, x, s.devices, axis, table.move(s.sizes, 1,
+    #s.sizes, 1, {}))
+end
+
+-- For each part of a Split that has rows, f(part, i) with the parts of the
+-- values; false for the others.
+local function for_parts(what, values, f)
+  local s, list, results = leader(values), {n = values.n}, {}
+  for k = 1, values.n do
+    list[k] = align(what, s, values[k])
+  end
+  for i, rows in ipairs(s.sizes) do
+    local own = {}
+    for k = 1, list.n do
+      own[k] = list[k]
+      if class.is(list[k]) then
+        own[k] = list[k].parts[i]
+      end
+    end
+    results[i] = rows > 0 and f(own, i)
+  end
+  return results, s
+end
+
+-- A Split of what f gives for the parts.
+local function lift(what, f)
+  return function(...)
+    local values = table.pack(...)
+    local parts, s = for_parts(what, values, function(own)
+      return f(table.unpack(own, 1, values.n))
+    end)
+    return class.like(s, parts)
+  end
+end
+
+for name, operator in pairs(expression.operators) do
+  meta["__" .. name] = lift("x " .. name .. " y", operator)
+end
+
+local elementwise = {"abs", "astype", "clamp", "fmax", "fmin", "where"}
+for _, list in ipairs{names.math[1], names.math[2], names.math[3],
+    names.tests, names.integers[1], names.integers[2],
+    text.keys(names.compare)} do
+  table.move(list, 1, #list, #elementwise + 1, elementwise)
+end
+for _, name in ipairs(elementwise) do
+  methods[name] = lift(name, of_parts[name])
+end
+
+--- Split:set(x) -> Split
+--- Sets the elements to those of a Split, a Buffer, an Expression or to a
+--- number, part by part: s:set(2 * s + r).
+function methods.set(s, x)
+  s:eval()
+  for_parts("set", {n = 2, s, x}, function(own)
+    own[1]:set(own[2])
+  end)
+  return s
+end
+
+--- Split:fill(x) -> Split
+--- Sets all elements to a number.
+function methods.fill(s, x)
+  class.live("fill", s):eval()
+  for _, part in ipairs(s.parts) do
+    if part then
+      part:fill(x, {async = true})
+    end
+  end
+  return s
+end
+
+-- One value of each part, found on all devices at once: reduced along the
+-- first dimension there, then to a number.
+local function totals(what, values, reduce, name)
+  local some = for_parts(what, values, reduce)
+  local s = leader(values)
+  devices.flush(s.devices)
+  local list = {}
+  for _, part in ipairs(some) do
+    if part then
+      list[#list + 1] = of_parts[name](part)
+      part:close()
+    end
+    if part and s.axis == "copies" then
+      break
+    end
+  end
+  return list
+end
+
+-- Refuses a dimension: those behind the first go part by part.
+local function check_dim(what, dim)
+  if dim ~= nil then
+    cl.error(("%s: of a Split it takes no dimension"):format(what),
+      {hint = ("s:join():%s(%s)"):format(what, text.got(dim))})
+  end
+end
+
+local JOIN = {
+  sum = function(a, b)
+    return a + b
+  end,
+  min = function(a, b)
+    return (a ~= a or a < b) and a or b
+  end,
+  max = function(a, b)
+    return (a ~= a or a > b) and a or b
+  end,
+  any = function(a, b)
+    return a or b
+  end,
+  all = function(a, b)
+    return a and b
+  end,
+}
+
+--- Split:sum() -> number
+--- The sum of all elements, min, max, any and all as of a Buffer, found on all
+--- devices at once.
+--- Also: Split:min, Split:max, Split:any, Split:all
+for name, join in pairs(JOIN) do
+  methods[name] = function(s, dim)
+    check_dim(name, dim)
+    local result
+    for _, x in ipairs(totals(name, {n = 1, s}, function(own)
+      return of_parts[name](own[1], 1)
+    end, name)) do
+      result = result == nil and x or join(result, x)
+    end
+    return result
+  end
+end
+
+--- Split:mean() -> number
+--- The sum divided by the number of elements.
+function methods.mean(s, dim)
+  check_dim("mean", dim)
+  return s:sum() / #s
+end
+
+--- Split:dot(t) -> number
+--- The sum of the products of the elements of two Splits, or of a Split and a
+--- Buffer.
+function methods.dot(s, t, dim)
+  check_dim("dot", dim)
+  local sum
+  for _, x in ipairs(totals("dot", {n = 2, s, t}, function(own)
+    return of_parts.dot(own[1], own[2], 1)
+  end, "sum")) do
+    sum = sum and sum + x or x
+  end
+  return sum
+end
+
+--- Split:nrm2() -> number
+--- The square root of the sum of squares.
+function methods.nrm2(s, dim)
+  check_dim("nrm2", dim)
+  local most, list = 0.0, {}
+  for _, part in ipairs(class.live("nrm2", s).parts) do
+    if part then
+      list[#list + 1] = of_parts.nrm2(part)
+      most = math.max(most, list[#list])
+    end
+    if part and s.axis == "copies" then
+      break
+    end
+  end
+  local sum = 0.0
+  for _, x in ipairs(list) do
+    if x ~= x then
+      return x
+    end
+    sum = sum + (x / most) ^ 2
+  end
+  return (most == 0 or most == math.huge) and most or most * math.sqrt(sum)
+end
+
+--- Split:axpy(a, x) -> Split
+--- Adds a x, part by part: s = s + a x.
+function methods.axpy(s, a, x)
+  return s:set(s + a * x)
+end
+
+-- cl.map for values with Splits among them: on each device for its parts.
+function meta.__map(map, source, values, opts)
+  local keys, list = text.keys(values), {}
+  for k, key in ipairs(keys) do
+    list[k] = values[key]
+  end
+  list.n = #keys
+  if source:find "%f[%w_][in]%f[^%w_]" then
+    cl.error("map: i and n count the elements of one part; take a Split of "
+      .. "numbers in their place, cl.split(cl.arange(0, n - 1))")
+  end
+  local rows, s = for_parts("map", list, function(own)
+    local part = {}
+    for k, key in ipairs(keys) do
+      part[key] = own[k]
+    end
+    return table.pack(map(source, part, opts))
+  end)
+  local results, n = {}, 0
+  for i, row in ipairs(rows) do
+    n = row and row.n - 1 or n
+    for k = 1, n do
+      results[k] = results[k] or {}
+      results[k][i] = row and row[k]
+    end
+  end
+  for k = 1, n do
+    for i = 1, #rows do
+      results[k][i] = results[k][i] or false
+    end
+    results[k] = class.like(s, results[k])
+  end
+  return table.unpack(results, 1, n)
+end
+
+return {}
