@@ -99,6 +99,24 @@ t.test("matrices by numbers, functions, files and seeds", function()
     end]]):format(path, path))
 end)
 
+t.test("some of the ranks work, the others wait", function()
+  on(4, [[
+    local A, B = whole("float", 9, 20, 1), whole("float", 20, 8, 2)
+    local want = gemm(A, B):read()
+    for n = 1, 4 do
+      local sum, grid = ranks.among(n, function(a)
+        local C = ranks.gemm(ranks.matrix(9, 20, a), ranks.matrix(20, 8, B))
+        local got = C:gather()
+        check(not got or got:equal(want), n)
+        local x = ranks.vector(7, 1)
+        return x:dot(x), C.grid.rows * C.grid.cols
+      end, A)
+      check(rank >= n or sum == 7.0 and grid == n, n)
+      check(rank < n or sum == nil, n)
+    end
+    check(not pcall(ranks.among, 5, print))]])
+end)
+
 t.test("what does not go together is refused, on all ranks", function()
   on(2, [[
     local A = ranks.matrix(4, 5, 1)

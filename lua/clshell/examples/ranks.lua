@@ -7,6 +7,13 @@ local ranks = require "clshell.ranks"
 local A = ranks.matrix(100, 80, function(i, j) return i + j end)
 print(A.first_row, A.last_row, A)
 
+--- ranks.among
+local ranks = require "clshell.ranks"
+local length = ranks.among(1, function() return ranks.vector(5, 1):norm() end)
+if length then -- rank 0
+  print(length^2)
+end
+
 --- ranks.random
 local ranks = require "clshell.ranks"
 local A = ranks.random(100, 80, {type = "double", seed = 7, lo = -1, hi = 1})

@@ -64,8 +64,8 @@ end
 
 -- What goes to others and comes from them before a product.
 local function halo(A)
-  local mpi = require "mpi"
-  local size, me = mpi.size(), mpi.rank()
+  local world = grids.world()
+  local size, me = world:size(), world:rank()
   local function reach(first, last)
     return math.max(1, first - A.below), math.min(A.n, last + A.above)
   end
@@ -110,8 +110,8 @@ end
 -- A matrix of n rows with these diagonals, whose elements of rows `first` to
 -- `last` fill(values, pitch, first, last) writes.
 local function new(n, offsets, type, fill)
-  local mpi = require "mpi"
-  local first, last = grids.block(n, mpi.size(), mpi.rank())
+  local world = grids.world()
+  local first, last = grids.block(n, world:size(), world:rank())
   local A = {n = n, rows = n, cols = n, type = type, offsets = offsets,
     first = first, last = last, count = last - first + 1,
     below = math.max(0, -offsets[1]), above = math.max(0, offsets[#offsets])}
@@ -200,12 +200,12 @@ end
 
 -- Begins to read the elements that others need, after the commands so far.
 local function read_halo(A, x)
-  local mpi = require "mpi"
+  local world = grids.world()
   local list, after = {}, {cl.context().queue:marker()}
   for i, piece in ipairs(A.coming) do
     local h = cl.array(x.type, piece.last - piece.first + 1)
     list[i] = {array = h, piece = piece,
-      request = mpi.irecv(h, piece.rank, TAG)}
+      request = world:irecv(h, piece.rank, TAG)}
   end
   local going = {}
   for i, piece in ipairs(A.going) do
@@ -219,11 +219,11 @@ end
 
 -- Sends and receives the halo; the event after which it is in place, or nil.
 local function move_halo(A, x, coming, going)
-  local mpi = require "mpi"
+  local world = grids.world()
   local requests, event = {}, nil
   for i, part in ipairs(going) do
     part.event:wait()
-    requests[i] = mpi.isend(part.array, part.rank, TAG)
+    requests[i] = world:isend(part.array, part.rank, TAG)
   end
   for _, part in ipairs(coming) do
     part.request:wait()
@@ -231,7 +231,7 @@ local function move_halo(A, x, coming, going)
       first = part.piece.first - A.first + x.room + 1, count = #part.array,
       queue = A.queue, async = true})
   end
-  mpi.wait_all(requests)
+  require "mpi".wait_all(requests)
   return event
 end
 
@@ -277,7 +277,7 @@ end
 
 function meta:__tostring()
   return ("%dx%d matrix by %d diagonals of %s in %d strips"):format(self.n,
-    self.n, #self.offsets, self.type, require "mpi".size())
+    self.n, #self.offsets, self.type, grids.world():size())
 end
 
 return M

@@ -58,6 +58,32 @@ local function extent(s, d)
   return d, s.lines
 end
 
+-- The rank that hands a panel of `owner` to this one, and those that this one
+-- hands it to: a binomial tree, so that no rank sends more than log2 of them.
+local function tree(comm, owner)
+  local size = comm:size()
+  local me, step, children = (comm:rank() - owner) % size, 1, {}
+  while me & step == 0 and step < size do
+    step = step << 1
+  end
+  local parent = (me - step + owner) % size -- of the owner: none
+  step = step >> 1
+  while step > 0 do
+    if me + step < size then
+      children[#children + 1] = (me + step + owner) % size
+    end
+    step = step >> 1
+  end
+  return parent, children
+end
+
+local function hand_on(s, slot, h, owner)
+  local _, children = tree(s.comm, owner)
+  for _, to in ipairs(children) do
+    table.insert(s.requests[slot], s.comm:isend(h, to))
+  end
+end
+
 -- This rank's panel, out of its block, into the slot.
 function Job:own(s, slot, step)
   local X, from = s.X, {1, 1}
@@ -75,11 +101,7 @@ function Job:own(s, slot, step)
     local next_piece = self.pieces:down(panel, {side = h, ld = h.cols}, 1, 1,
       s.ready[slot])
     while next_piece() do end
-    for to = 0, s.comm:size() - 1 do
-      if to ~= s.comm:rank() then
-        table.insert(s.requests[slot], s.comm:isend(h, to))
-      end
-    end
+    hand_on(s, slot, h, s.comm:rank())
   end
 end
 
@@ -89,7 +111,8 @@ function Job:begin(step, slot)
     local owner = name == "a" and step.col or step.row
     if s.lines > 0 and s.comm:rank() ~= owner then
       s.arrays[slot] = cl.array(s.X.type, {extent(s, step.d)})
-      s.coming[slot] = s.comm:irecv(s.arrays[slot], owner)
+      s.coming[slot] = s.comm:irecv(s.arrays[slot], (tree(s.comm, owner)))
+      s.owner = owner
     end
   end
   self:free(slot)
@@ -112,6 +135,7 @@ function Job:finish(slot)
       s.coming[slot]:wait()
       s.coming[slot] = nil
       local h = s.arrays[slot]
+      hand_on(s, slot, h, s.owner)
       s.ready[slot] = self.pieces:up({side = h, ld = h.cols}, 1, 1, h.rows,
         h.cols, s[slot])
       s.arrays[slot] = nil
@@ -244,7 +268,7 @@ end
 ---   depth   2048  columns of A and rows of B in a panel, at most
 ---   kernel  the best known  of the products of panels, see gemm.kernels
 function M.gemm(A, B, opts)
-  local mpi = require "mpi"
+  local world = grids.world()
   opts = options.check(opts, WHO)
   check(A, B, opts.C)
   local g, beta = A.grid, opts.beta or 0
@@ -268,11 +292,11 @@ function M.gemm(A, B, opts)
   if C.block then
     job:plan(1, list[1].d) -- builds the kernels
   end
-  mpi.barrier()
+  world:barrier()
   local begin = cl.now()
   job:run(list)
-  local seconds = mpi.allreduce(cl.now() - begin, "max")
-  local busy = mpi.allreduce(job.busy) / mpi.size()
+  local seconds = world:allreduce(cl.now() - begin, "max")
+  local busy = world:allreduce(job.busy) / world:size()
   return C, setmetatable({m = A.rows, n = B.cols, k = A.cols, type = A.type,
     grid = g, seconds = seconds, busy = busy, share = 1 - busy / seconds,
     gflops = 2.0 * A.rows * B.cols * A.cols / seconds / 1e9}, run_meta)

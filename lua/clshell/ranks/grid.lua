@@ -7,7 +7,36 @@ local staging = require "clshell.gemm.staging"
 
 local M = {}
 
-local grids = {} -- by sizes; a Comm stays to the end of the program
+-- By Comm, by sizes: a Comm stays to the end of the program.
+local grids = {}
+
+local among -- the Comm of ranks.among, where that runs
+
+--- grid.world() -> Comm
+--- The ranks that functions of `ranks` are for: all, or those of ranks.among.
+function M.world()
+  return among or require "mpi".world
+end
+
+local parts = {} -- the Comms of ranks.among, by number
+
+--- grid.among: ranks.among, see ranks/matrix.lua.
+function M.among(n, f, ...)
+  local all = M.world()
+  integer.check("ranks.among", "n", n, 1, all:size())
+  parts[n] = parts[n] or {all:split(all:rank() < n and 0 or 1)}
+  local inside = all:rank() < n
+  local results = {n = 0}
+  if inside then
+    local before <close> = setmetatable({among}, {__close = function(t)
+      among = t[1]
+    end})
+    among = parts[n][1]
+    results = table.pack(f(...))
+  end
+  all:barrier()
+  return table.unpack(results, 1, results.n)
+end
 
 --- grid.block(extent, parts, i) -> first, last
 --- Part i, from 0, of the numbers from 1 to `extent` in so many parts that
@@ -47,8 +76,8 @@ end
 --- from 0), row_comm, col_comm (the ranks of its row, by columns, and those of
 --- its column). All ranks call it.
 function M.new(sizes)
-  local mpi = require "mpi"
-  local n = mpi.size()
+  local world = M.world()
+  local n = world:size()
   local rows = sizes and sizes[1] or divisor(n)
   local cols = sizes and sizes[2] or n // rows
   integer.check("ranks", "grid: the rows", rows, 1)
@@ -58,12 +87,14 @@ function M.new(sizes)
       cols, rows * cols, n))
   end
   local name = rows .. "x" .. cols
-  if not grids[name] then
-    local row, col = mpi.rank() // cols, mpi.rank() % cols
-    grids[name] = {rows = rows, cols = cols, row = row, col = col,
-      row_comm = mpi.split(row, col), col_comm = mpi.split(col, row)}
+  local known = grids[world] or {}
+  grids[world] = known
+  if not known[name] then
+    local row, col = world:rank() // cols, world:rank() % cols
+    known[name] = {rows = rows, cols = cols, row = row, col = col,
+      row_comm = world:split(row, col), col_comm = world:split(col, row)}
   end
-  return grids[name]
+  return known[name]
 end
 
 --- grid.pieces(context, type, elements) -> staging

@@ -7,7 +7,7 @@
 
 local M = require "clshell.base.lazy".table(...)
 
-for name, functions in pairs{matrix = {"matrix", "random", "load"},
+for name, functions in pairs{matrix = {"among", "matrix", "random", "load"},
     gemm = {"gemm"}, transpose = {"transpose"}, vector = {"vector"},
     dia = {"dia", "poisson2d", "poisson3d", "spmv"}} do
   local module = require("clshell.ranks." .. name)

@@ -90,6 +90,12 @@ function M.matrix(rows, cols, init, opts)
   end)
 end
 
+--- ranks.among(n, f, ...) -> what f returns
+--- Calls f(...) on the first n ranks, for which there are no others meanwhile:
+--- what `ranks` makes and calculates there is in n parts. The others return
+--- nothing, once those are done. All ranks call it.
+M.among = grids.among
+
 local random -- the kernel, of each type
 
 --- ranks.random(rows, cols [, opts]) -> A
@@ -142,21 +148,21 @@ end
 --- RanksMatrix:gather([root]) -> Array, or nil
 --- All elements as an Array on rank `root`, 0 by default; the others get nil.
 function methods.gather(A, root)
-  local mpi = require "mpi"
+  local world = grids.world()
   root = root or 0
-  if mpi.rank() ~= root then
+  if world:rank() ~= root then
     if A.block then
-      mpi.send(A.block:read(), root, TAG)
+      world:send(A.block:read(), root, TAG)
     end
     return nil
   end
   local whole, g = cl.array(A.type, {A.rows, A.cols}), A.grid
-  for rank = 0, mpi.size() - 1 do
+  for rank = 0, world:size() - 1 do
     local r1, r2 = grids.block(A.rows, g.rows, rank // g.cols)
     local c1, c2 = grids.block(A.cols, g.cols, rank % g.cols)
     if r2 >= r1 and c2 >= c1 then
       local h = rank == root and A.block:read()
-        or mpi.recv(cl.array(A.type, {r2 - r1 + 1, c2 - c1 + 1}), rank, TAG)
+        or world:recv(cl.array(A.type, {r2 - r1 + 1, c2 - c1 + 1}), rank, TAG)
       host.copy_box(whole, h, {rows = r2 - r1 + 1, cols = c2 - c1 + 1,
         to_first = (r1 - 1) * A.cols + c1, to_ld = A.cols})
     end

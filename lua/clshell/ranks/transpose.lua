@@ -45,24 +45,24 @@ end
 --- ranks.transpose(A) -> B
 --- The transpose of a matrix in blocks, on the same grid of ranks.
 function M.transpose(A)
-  local mpi = require "mpi"
+  local world = grids.world()
   matrix.check(WHO, "A", A)
-  local g, me = A.grid, mpi.rank()
+  local g, me = A.grid, world:rank()
   local B = matrix.like(WHO, A.cols, A.rows, A.type, g)
   local mine = A.block and transpose(A.block):read()
   local result = B.block and cl.array(B.type, {B.height, B.width})
   local coming, requests = {}, {}
-  for rank = 0, mpi.size() - 1 do
+  for rank = 0, world:size() - 1 do
     -- of B, what this rank has from another, whose block of A is turned
     local c1, c2, r1, r2 = block_of(A.rows, A.cols, g, rank)
     local box = result and common(B.first_row, B.last_row, B.first_col,
       B.last_col, r1, r2, c1, c2)
     if box and rank ~= me then
       local h = cl.array(B.type, {box.rows, box.cols})
-      coming[#coming + 1] = {box = box, request = mpi.irecv(h, rank, TAG)}
+      coming[#coming + 1] = {box = box, request = world:irecv(h, rank, TAG)}
     end
   end
-  for rank = 0, mpi.size() - 1 do
+  for rank = 0, world:size() - 1 do
     local r1, r2, c1, c2 = block_of(B.rows, B.cols, g, rank)
     local box = mine and common(A.first_col, A.last_col, A.first_row,
       A.last_row, r1, r2, c1, c2)
@@ -70,14 +70,14 @@ function M.transpose(A)
       paste(result, box, B.first_row, B.first_col,
         cut(mine, box, A.first_col, A.first_row))
     elseif box then
-      requests[#requests + 1] = mpi.isend(cut(mine, box, A.first_col,
+      requests[#requests + 1] = world:isend(cut(mine, box, A.first_col,
         A.first_row), rank, TAG)
     end
   end
   for _, part in ipairs(coming) do
     paste(result, part.box, B.first_row, B.first_col, part.request:wait())
   end
-  mpi.wait_all(requests)
+  require "mpi".wait_all(requests)
   if result then
     B.block:write(result)
   end

@@ -26,8 +26,8 @@ end
 
 -- A vector of zeros with `left` and `right` elements beside the strip.
 local function new(n, type, left, right)
-  local mpi = require "mpi"
-  local first, last = grids.block(n, mpi.size(), mpi.rank())
+  local world = grids.world()
+  local first, last = grids.block(n, world:size(), world:rank())
   local x = {n = n, type = type, first = first, last = last,
     count = last - first + 1, room = M.room(left), right = right}
   if x.count > 0 then
@@ -95,7 +95,7 @@ end
 --- The inner product, on all ranks.
 function methods.dot(x, y)
   check("RanksVector:dot", x, y)
-  return require "mpi".allreduce(x.part and x.part:dot(y.part) or 0.0)
+  return grids.world():allreduce(x.part and x.part:dot(y.part) or 0.0)
 end
 
 --- RanksVector:norm() -> number
@@ -137,20 +137,20 @@ end
 --- RanksVector:gather([root]) -> Array, or nil
 --- All elements as an Array on rank `root`, 0 by default; the others get nil.
 function methods.gather(x, root)
-  local mpi = require "mpi"
+  local world = grids.world()
   root = root or 0
-  if mpi.rank() ~= root then
+  if world:rank() ~= root then
     if x.part then
-      mpi.send(x.part:read(), root, TAG)
+      world:send(x.part:read(), root, TAG)
     end
     return nil
   end
   local whole = cl.array(x.type, x.n)
-  for rank = 0, mpi.size() - 1 do
-    local first, last = grids.block(x.n, mpi.size(), rank)
+  for rank = 0, world:size() - 1 do
+    local first, last = grids.block(x.n, world:size(), rank)
     if last >= first then
       local h = rank == root and x.part:read()
-        or mpi.recv(cl.array(x.type, last - first + 1), rank, TAG)
+        or world:recv(cl.array(x.type, last - first + 1), rank, TAG)
       host.copy_box(whole, h, {rows = 1, cols = #h, to_first = first})
     end
   end
@@ -159,7 +159,7 @@ end
 
 function meta:__tostring()
   return ("vector of %d %s in %d strips"):format(self.n, self.type,
-    require "mpi".size())
+    grids.world():size())
 end
 
 return M
