@@ -3,7 +3,6 @@
 -- processes of mpirun, each with a strip of the grid: cg.lua on a cluster.
 -- SPDX-License-Identifier: MIT
 
-local mpi = require "mpi"
 local ranks = require "clshell.ranks"
 local script = require "clshell.script"
 
@@ -15,6 +14,7 @@ parser:argument("N", "points in a direction; 512 if left out"):args "?"
 parser:option("--tolerance", "the residual to reach, relative to b", 1e-4)
   :convert(tonumber)
 local args = script.parse(parser)
+local mpi = require "mpi"
 local N = args.N or 512
 
 local function cg(A, b, tolerance)

@@ -5,6 +5,7 @@
 local t = require "t"
 local ladder = require "ladder"
 local ranks = require "ranks"
+local scratch = require "scratch"
 
 local device = t.device()
 local types = table.concat(ladder.types(device), " ")
@@ -117,6 +118,13 @@ t.test("conjugate gradient finds the solution", function()
     end
     check(steps > 10 and steps < 500, steps)
     check(x:axpy(-1, ones):norm() < 1e-2, x:norm())]])
+end)
+
+t.test("cg_ranks.lua: a small run", function()
+  ranks.need()
+  local out, err, code = scratch.sh(ranks.command(2, "cg_ranks.lua 24"))
+  t.eq(code, 0, err)
+  t.ok(out:find "Poisson, 576 unknowns on 2 ranks: %d+ steps", out)
 end)
 
 t.test("what does not go together is refused", function()

@@ -9,6 +9,7 @@ local grids = require "clshell.ranks.grid"
 local host = require "cl.host"
 local laplacian = require "clshell.data.laplacian"
 local options = require "clshell.base.options"
+local span = require "clshell.family.span"
 local sparse = require "clshell.data.sparse"
 local spmv = require "clshell.spmv"
 local vectors = require "clshell.ranks.vector"
@@ -235,11 +236,12 @@ local function move_halo(A, x, coming, going)
   return event
 end
 
---- ranks.spmv(A, x [, y]) -> y
+--- ranks.spmv(A, x [, y]) -> y, event
 --- The product of a matrix in strips with a vector of A:vector(): rows that
 --- need no elements of other ranks are multiplied while the others' halo is on
 --- the way. Without `y` the result is a new vector. All ranks call it. It does
---- not wait for the device.
+--- not wait for the device; the event covers this rank's launches, nil where it
+--- has no rows.
 function M.spmv(A, x, y)
   local what = "ranks.spmv"
   argument.check(what, "A", A, "RanksDia",
@@ -261,18 +263,16 @@ function M.spmv(A, x, y)
   local launches = plan(A, x, y)
   local queue = cl.context().queue
   local coming, going = read_halo(A, x)
-  if launches.inner then
-    launches.inner()
-    queue:flush()
-  end
+  local events = {launches.inner and launches.inner()}
+  queue:flush()
   local there = move_halo(A, x, coming, going)
   if there then
     queue:barrier{after = {there}}
   end
   for _, launch in ipairs(launches.edges) do
-    launch()
+    events[#events + 1] = launch()
   end
-  return y
+  return y, span.new(span.flatten(what, events))
 end
 
 function meta:__tostring()

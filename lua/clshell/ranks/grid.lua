@@ -70,6 +70,13 @@ local function divisor(n)
   return d
 end
 
+--- grid.squarest(n) -> rows, cols
+--- The grid of n ranks that is nearest to a square.
+function M.squarest(n)
+  local rows = divisor(n)
+  return rows, n // rows
+end
+
 --- grid.new([sizes]) -> grid
 --- The ranks in rows and columns, row by row: {rows, cols}, or as near to a
 --- square as their number allows. Fields: rows, cols, row, col (of this rank,
