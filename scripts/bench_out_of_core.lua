@@ -95,6 +95,6 @@ local r = in_core(args.in_core or largest(math.max(m, n, k)))
 if not r.gflops then
   cl.error(("the product on the device: %s"):format(r.note))
 end
-print(("on the device, %s: %s, error %.1e; out of core %.2f of it"):format(
+print(("on the device, %s: %s, error %.1e\nout of core %.2f of it"):format(
   r.title, quantity.format(r.gflops * 1e9, "FLOPS"), r.err,
   run.gflops / r.gflops))

@@ -15,8 +15,8 @@ local parser = script.parser("bench_scale.lua",
   "Strong and weak scaling over the ranks of mpirun: mpirun -n 4 clshell "
   .. "bench_scale.lua.",
   "bench_split.lua is for several devices in one process. Efficiency is the "
-  .. "rate of p ranks by p times the rate of one; communication is the time in "
-  .. "which a device has no product to work at.")
+  .. "rate of p ranks by p times the rate of one; communication is the time "
+  .. "in which a device has no product to work at.")
 parser:option("-n --gemm", "rows of the matrices; 512 on a CPU, 16384 on a "
   .. "GPU"):convert(script.size)
 parser:option("-g --grid", "side of the grid whose Laplacian is the sparse "
@@ -52,7 +52,7 @@ local function check_product(A, B, C)
   if left then
     local scale = left:nrm2() / math.sqrt(#left)
     local off = left:max_diff(right) / scale
-    if not (off < (esize == 4 and 1e-3 or 1e-10)) then
+    if off ~= off or off > (esize == 4 and 1e-3 or 1e-10) then
       cl.error(("the product is off by %g"):format(off))
     end
   end
@@ -93,7 +93,8 @@ local function spmv_case(nx, ny, world)
     return world:allreduce(cl.now() - begin, "max") / times, ms / times
   end
   local first = run(3)
-  local right, got = 2 * (nx + ny), y:dot(ranks.vector(A.n, 1, {type = args.type}))
+  local ones = ranks.vector(A.n, 1, {type = args.type})
+  local right, got = 2 * (nx + ny), y:dot(ones)
   if math.abs(got - right) > 1e-3 * right then
     cl.error(("the product by diagonals is off: %g, not %g"):format(got,
       right))
@@ -126,8 +127,8 @@ end
 
 local results = {}
 
--- A table: run(count, world) for each number of ranks, and predict(count, base)
--- -> seconds for those and for more.
+-- A table: run(count) for each number of ranks, and predict(count, base,
+-- sharing) -> seconds, share, flop for those and for more.
 local function ladder(title, key, run, predict)
   say("\n" .. title)
   say(HEAD, "ranks", "time", "GFLOPS", "gain", "efficiency", "communication",

@@ -133,8 +133,9 @@ end
 
 --- ranks.dia(D) -> A
 --- A square matrix by diagonals, which each rank has, such as dia.load
---- "m.mtx", in strips of rows, one on the device of each process. Fields: rows,
---- cols, type, offsets, first, last (of this rank's rows). All ranks call.
+--- "m.mtx", in strips of rows, one on the device of each process. Fields:
+--- rows, cols, type, offsets, first, last (of this rank's rows). All ranks call
+--- it.
 function M.dia(D)
   argument.check("ranks.dia", "D", D, "DIA matrix",
     'dia.load "m.mtx" gives one')
@@ -240,8 +241,8 @@ end
 --- The product of a matrix in strips with a vector of A:vector(): rows that
 --- need no elements of other ranks are multiplied while the others' halo is on
 --- the way. Without `y` the result is a new vector. All ranks call it. It does
---- not wait for the device; the event covers this rank's launches, nil where it
---- has no rows.
+--- not wait for the device; the event covers this rank's launches, nil where
+--- it has no rows.
 function M.spmv(A, x, y)
   local what = "ranks.spmv"
   argument.check(what, "A", A, "RanksDia",

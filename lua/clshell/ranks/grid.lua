@@ -18,20 +18,21 @@ function M.world()
   return among or require "mpi".world
 end
 
-local parts = {} -- the Comms of ranks.among, by number
+local first_ranks = {} -- the Comms of ranks.among, by number
 
 --- grid.among: ranks.among, see ranks/matrix.lua.
 function M.among(n, f, ...)
   local all = M.world()
   integer.check("ranks.among", "n", n, 1, all:size())
-  parts[n] = parts[n] or {all:split(all:rank() < n and 0 or 1)}
+  first_ranks[n] = first_ranks[n] or all:split(all:rank() < n and 0 or 1)
   local inside = all:rank() < n
   local results = {n = 0}
   if inside then
-    local before <close> = setmetatable({among}, {__close = function(t)
-      among = t[1]
+    local before = among
+    local _ <close> = setmetatable({}, {__close = function()
+      among = before
     end})
-    among = parts[n][1]
+    among = first_ranks[n]
     results = table.pack(f(...))
   end
   all:barrier()

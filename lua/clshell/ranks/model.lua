@@ -48,9 +48,9 @@ local function seconds(times, f)
 end
 
 --- model.measure() -> constants
---- {latency (seconds), bandwidth (bytes a second) of messages, nil for a single
---- rank; up, down (bytes a second to and from the device), touch (seconds of a
---- small transfer)}, the same on all ranks, which all call it.
+--- {latency (seconds), bandwidth (bytes a second) of messages, nil for a
+--- single rank; up, down (bytes a second to and from the device), touch
+--- (seconds of a small transfer)}, the same on all ranks, which all call it.
 function M.measure()
   local world, c = grids.world(), {}
   local b <close> = cl.buffer("float", TRANSFER // 4, 0)
@@ -99,8 +99,8 @@ function M.gemm(c, s, p)
 end
 
 --- model.spmv(c, s, p) -> seconds, share
---- The time of ranks.spmv with p ranks; s: rows, halo (elements at each side of
---- a strip), esize, and rate, the rows a second of one rank.
+--- The time of ranks.spmv with p ranks; s: rows, halo (elements at each side
+--- of a strip), esize, and rate, the rows a second of one rank.
 function M.spmv(c, s, p)
   local all = s.rows / p / s.rate
   if p == 1 then
