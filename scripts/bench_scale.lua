@@ -33,7 +33,7 @@ local device, here = cl.device(), mpi.size()
 local cpu = device.type == "cpu"
 local n, side = args.gemm or cpu and 512 or 16384,
   args.grid or cpu and 512 or 8192
-local esize, depth = cl.typesize(args.type), 2048
+local esize = cl.typesize(args.type)
 local opts = {type = args.type, lo = -1, hi = 1}
 -- Ranks of a host that share a device share its rate.
 local devices = #cl.each(function(d) return d end)
@@ -183,8 +183,7 @@ local function predict_gemm(size)
   return function(count, base, shared)
     local rows = size(count)
     local seconds, share = model.gemm(constants, {m = rows, n = rows, k = rows,
-      esize = esize, depth = depth, rate = base.flop / base.busy / shared},
-      count)
+      esize = esize, rate = base.flop / base.busy / shared}, count)
     return seconds, share, 2.0 * rows^3
   end
 end

@@ -134,8 +134,8 @@ end
 --- ranks.dia(D) -> A
 --- A square matrix by diagonals, which each rank has, such as dia.load
 --- "m.mtx", in strips of rows, one on the device of each process. Fields:
---- rows, cols, type, offsets, first, last (of this rank's rows). All ranks call
---- it.
+--- rows, cols, type, offsets, first, last (of this rank's rows). All ranks
+--- call it.
 function M.dia(D)
   argument.check("ranks.dia", "D", D, "DIA matrix",
     'dia.load "m.mtx" gives one')

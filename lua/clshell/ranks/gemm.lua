@@ -18,7 +18,14 @@ local quantity = require "clshell.base.quantity"
 local M = {}
 
 local WHO = "ranks.gemm"
-local DEPTH = 2048 -- of panels, at most
+local LEAST, MOST = 256, 4096 -- depth of panels
+
+-- The depth of panels for a product on a grid: an eighth of a block, so that
+-- reading and writing C at each product costs little.
+function M.depth(m, n, k, g)
+  local block = math.min(m // g.rows, n // g.cols)
+  return math.min(k, math.max(LEAST, math.min(MOST, block // 8)))
+end
 
 local Job = {}
 Job.__index = Job
@@ -255,28 +262,21 @@ local function check(A, B, C)
   end
 end
 
---- ranks.gemm(A, B [, opts]) -> C, run
---- The product C = alpha A B + beta C of matrices in blocks, by SUMMA: panels
---- of A go along the rows of the grid of ranks and panels of B along its
---- columns, the next ones during the product of those before. `run` prints as
---- text: seconds (of the slowest rank), gflops (of all together), busy
---- (seconds in products), share (of the time without a product).
---- Options:
----   C       a new one  the matrix to write, on the same grid
----   alpha   1     factor of the product
----   beta    0     factor of C as it was
----   depth   2048  columns of A and rows of B in a panel, at most
----   kernel  the best known  of the products of panels, see gemm.kernels
-function M.gemm(A, B, opts)
-  local world = grids.world()
-  opts = options.check(opts, WHO)
-  check(A, B, opts.C)
-  local g, beta = A.grid, opts.beta or 0
-  if beta ~= 0 and not opts.C then
-    cl.error(("%s: beta = %s needs C, the matrix to add to"):format(WHO, beta))
-  end
-  local C = opts.C or matrix.like(WHO, A.rows, B.cols, A.type, g)
-  local depth = math.min(opts.depth or DEPTH, A.cols)
+-- The product on a grid of one rank: seconds, seconds in products.
+local function alone(A, B, C, opts)
+  local plan = gemm.plan(A.block, B.block, {C = C.block, alpha = opts.alpha,
+    beta = opts.beta, kernel = opts.kernel}) -- builds the kernels
+  local begin = cl.now()
+  local event = plan():wait()
+  return cl.now() - begin, event.ms / 1e3
+end
+
+-- The product on any grid: seconds of the slowest rank, and seconds in
+-- products of all on average.
+local function summa(A, B, C, opts)
+  local g, world = A.grid, grids.world()
+  local depth = math.min(A.cols, opts.depth
+    or M.depth(A.rows, B.cols, A.cols, g))
   local sides = {a = side(A, g.row_comm, A.height, depth, "a"),
     b = side(B, g.col_comm, B.width, depth, "b")}
   for _, s in pairs(sides) do
@@ -287,16 +287,46 @@ function M.gemm(A, B, opts)
     plans = {}, busy = 0, alpha = opts.alpha or 1, kernel = opts.kernel,
     queue = cl.queue(), pieces = grids.pieces(cl.context(), A.type, longest)},
     Job)
-  job:scale(beta)
+  job:scale(opts.beta or 0)
+  job.queue:finish()
   local list = steps(A.cols, g, depth)
-  if C.block then
-    job:plan(1, list[1].d) -- builds the kernels
+  for i, step in ipairs(C.block and list or {}) do
+    job:plan(2 - i % 2, step.d) -- builds the kernels
   end
   world:barrier()
   local begin = cl.now()
   job:run(list)
   local seconds = world:allreduce(cl.now() - begin, "max")
-  local busy = world:allreduce(job.busy) / world:size()
+  return seconds, world:allreduce(job.busy) / world:size()
+end
+
+--- ranks.gemm(A, B [, opts]) -> C, run
+--- The product C = alpha A B + beta C of matrices in blocks, by SUMMA: panels
+--- of A go along the rows of the grid of ranks and panels of B along its
+--- columns, the next ones during the product of those before. `run` prints as
+--- text: seconds (of the slowest rank), gflops (of all together), busy
+--- (seconds in products), share (of the time without a product).
+--- Options:
+---   C       a new one  the matrix to write, on the same grid
+---   alpha   1     factor of the product
+---   beta    0     factor of C as it was
+---   depth   256 to 4096  columns of A and rows of B in a panel, at most; an
+---           eighth of a block if left out
+---   kernel  the best known  of the products of panels, see gemm.kernels
+function M.gemm(A, B, opts)
+  opts = options.check(opts, WHO)
+  check(A, B, opts.C)
+  local g, beta = A.grid, opts.beta or 0
+  if beta ~= 0 and not opts.C then
+    cl.error(("%s: beta = %s needs C, the matrix to add to"):format(WHO, beta))
+  end
+  local C = opts.C or matrix.like(WHO, A.rows, B.cols, A.type, g)
+  local seconds, busy
+  if g.rows * g.cols == 1 then
+    seconds, busy = alone(A, B, C, opts)
+  else
+    seconds, busy = summa(A, B, C, opts)
+  end
   return C, setmetatable({m = A.rows, n = B.cols, k = A.cols, type = A.type,
     grid = g, seconds = seconds, busy = busy, share = 1 - busy / seconds,
     gflops = 2.0 * A.rows * B.cols * A.cols / seconds / 1e9}, run_meta)

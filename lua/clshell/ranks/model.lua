@@ -5,6 +5,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local gemm = require "clshell.ranks.gemm"
 local grids = require "clshell.ranks.grid"
 
 local M = {}
@@ -78,11 +79,13 @@ end
 
 --- model.gemm(c, s, p) -> seconds, share
 --- The time of ranks.gemm with p ranks, and the share of it without a product;
---- s: m, n, k, esize, depth, and rate, the operations a second of one rank.
+--- s: m, n, k, esize, rate, the operations a second of one rank, and depth, by
+--- default that of ranks.gemm.
 function M.gemm(c, s, p)
   local rows, cols = grids.squarest(p)
   local height, width = s.m / rows, s.n / cols
-  local depth = math.min(s.depth, s.k / cols, s.k / rows)
+  local depth = math.min(s.k / cols, s.k / rows, s.depth
+    or gemm.depth(s.m, s.n, s.k, {rows = rows, cols = cols}))
   local steps = math.ceil(s.k / depth)
   local product = 2 * height * width * depth / s.rate
   local function along(size, bytes) -- of one operand's panel
