@@ -20,6 +20,8 @@ local M = {}
 local WHO = "ranks.gemm"
 local LEAST, MOST = 256, 4096 -- depth of panels
 
+M.message = 16 << 20 -- bytes of a message, about
+
 -- The depth of panels for a product on a grid: an eighth of a block, so that
 -- reading and writing C at each product costs little.
 function M.depth(m, n, k, g)
@@ -45,10 +47,11 @@ local function steps(k, g, depth)
 end
 
 -- One operand's side of the exchange: X, the Comm that its panels go along,
--- two slots of device memory, Arrays and Requests, and the sizes of a panel.
+-- the rows of A or columns of B of this rank, two slots of device memory, and
+-- what is under way for each slot: Requests of sends, messages that come.
 local function side(X, comm, lines, depth, name)
-  local s = {X = X, comm = comm, lines = lines, requests = {{}, {}},
-    arrays = {}, name = name}
+  local s = {X = X, comm = comm, lines = lines, name = name, ready = {},
+    sent = {{}, {}}, coming = {{}, {}}, used = {{}, {}}, free = {}}
   if lines > 0 then
     for i = 1, 2 do
       s[i] = cl.buffer(X.type, lines * depth)
@@ -63,6 +66,40 @@ local function extent(s, d)
     return s.lines, d
   end
   return d, s.lines
+end
+
+-- The messages of a panel, strips of its rows: {first (element), rows, cols}
+-- each, so that one is on its way while the next is made or the last stored.
+local function strips(s, d)
+  local rows, cols = extent(s, d)
+  local step = math.max(1, M.message // (cols * cl.typesize(s.X.type)))
+  local list = {}
+  for row = 0, rows - 1, step do
+    list[#list + 1] = {first = row * cols + 1,
+      rows = math.min(step, rows - row), cols = cols}
+  end
+  return list
+end
+
+-- An Array for a strip, of those that a panel before has done with.
+local function array(s, slot, strip)
+  local size = strip.rows .. "x" .. strip.cols
+  s.free[size] = s.free[size] or {}
+  local h = table.remove(s.free[size])
+    or cl.array(s.X.type, {strip.rows, strip.cols})
+  table.insert(s.used[slot], h)
+  return h
+end
+
+-- Waits for what was sent out of a slot, and frees its Arrays.
+local function clear(s, slot)
+  for _, request in ipairs(s.sent[slot]) do
+    request:wait()
+  end
+  for _, h in ipairs(s.used[slot]) do
+    table.insert(s.free[h.rows .. "x" .. h.cols], h)
+  end
+  s.sent[slot], s.used[slot] = {}, {}
 end
 
 -- The rank that hands a panel of `owner` to this one, and those that this one
@@ -84,14 +121,15 @@ local function tree(comm, owner)
   return parent, children
 end
 
+-- Hands a strip on along the tree.
 local function hand_on(s, slot, h, owner)
   local _, children = tree(s.comm, owner)
   for _, to in ipairs(children) do
-    table.insert(s.requests[slot], s.comm:isend(h, to))
+    table.insert(s.sent[slot], s.comm:isend(h, to))
   end
 end
 
--- This rank's panel, out of its block, into the slot.
+-- This rank's panel, out of its block, into the slot and to the others.
 function Job:own(s, slot, step)
   local X, from = s.X, {1, 1}
   if s.name == "a" then
@@ -99,14 +137,14 @@ function Job:own(s, slot, step)
   else
     from[1] = step.k - X.first_row + 1
   end
-  local panel = s[slot]:matrix(1, extent(s, step.d))
-  s.ready[slot] = X.block:copy(panel, {from = from,
-    size = {extent(s, step.d)}, to = {1, 1}, queue = self.pieces.up_queue,
-    async = true})
-  if s.comm:size() > 1 then
-    local h = cl.array(X.type, {extent(s, step.d)})
-    local next_piece = self.pieces:down(panel, {side = h, ld = h.cols}, 1, 1,
-      s.ready[slot])
+  s.ready[slot] = X.block:copy(s[slot]:matrix(1, extent(s, step.d)), {
+    from = from, size = {extent(s, step.d)}, to = {1, 1},
+    queue = self.pieces.up_queue, async = true})
+  for _, strip in ipairs(s.comm:size() > 1 and strips(s, step.d) or {}) do
+    local h = array(s, slot, strip)
+    local next_piece = self.pieces:down(
+      s[slot]:matrix(strip.first, strip.rows, strip.cols),
+      {side = h, ld = strip.cols}, 1, 1, s.ready[slot])
     while next_piece() do end
     hand_on(s, slot, h, s.comm:rank())
   end
@@ -114,39 +152,38 @@ end
 
 -- Begins to move the panels of a step: sends those of this rank.
 function Job:begin(step, slot)
-  for name, s in pairs(self.sides) do
-    local owner = name == "a" and step.col or step.row
-    if s.lines > 0 and s.comm:rank() ~= owner then
-      s.arrays[slot] = cl.array(s.X.type, {extent(s, step.d)})
-      s.coming[slot] = s.comm:irecv(s.arrays[slot], (tree(s.comm, owner)))
-      s.owner = owner
+  local function owner(s)
+    return s.name == "a" and step.col or step.row
+  end
+  for _, s in ipairs(self.sides) do
+    clear(s, slot)
+    if s.lines > 0 and s.comm:rank() ~= owner(s) then
+      local parent = tree(s.comm, owner(s))
+      for i, strip in ipairs(strips(s, step.d)) do
+        s.coming[slot][i] = {strip = strip, owner = owner(s),
+          request = s.comm:irecv(array(s, slot, strip), parent)}
+      end
     end
   end
   self:free(slot)
-  for name, s in pairs(self.sides) do
-    for _, r in ipairs(s.requests[slot]) do -- of two steps before
-      r:wait()
-    end
-    s.requests[slot] = {}
-    local owner = name == "a" and step.col or step.row
-    if s.lines > 0 and s.comm:rank() == owner then
+  for _, s in ipairs(self.sides) do
+    if s.lines > 0 and s.comm:rank() == owner(s) then
       self:own(s, slot, step)
     end
   end
 end
 
--- Waits for the panels of a step and sends them to the device.
+-- Waits for the panels of a step, hands them on and sends them to the device.
 function Job:finish(slot)
-  for _, s in pairs(self.sides) do
-    if s.coming[slot] then
-      s.coming[slot]:wait()
-      s.coming[slot] = nil
-      local h = s.arrays[slot]
-      hand_on(s, slot, h, s.owner)
-      s.ready[slot] = self.pieces:up({side = h, ld = h.cols}, 1, 1, h.rows,
-        h.cols, s[slot])
-      s.arrays[slot] = nil
+  for _, s in ipairs(self.sides) do
+    for _, message in ipairs(s.coming[slot]) do
+      local h, strip = message.request:wait(), message.strip
+      hand_on(s, slot, h, message.owner)
+      s.ready[slot] = self.pieces:up({side = h, ld = strip.cols}, 1, 1,
+        strip.rows, strip.cols,
+        s[slot]:matrix(strip.first, strip.rows, strip.cols))
     end
+    s.coming[slot] = {}
   end
 end
 
@@ -162,7 +199,7 @@ end
 
 -- The launch of a product of panels of depth d, planned once.
 function Job:plan(slot, d)
-  local a, b, key = self.sides.a, self.sides.b, slot .. " " .. d
+  local a, b, key = self.sides[1], self.sides[2], slot .. " " .. d
   self.plans[key] = self.plans[key] or gemm.plan(
     a[slot]:matrix(1, extent(a, d)), b[slot]:matrix(1, extent(b, d)),
     {C = self.C.block, alpha = self.alpha, beta = 1, queue = self.queue,
@@ -175,8 +212,8 @@ function Job:multiply(slot, step)
   if not self.C.block then
     return
   end
-  self.queue:barrier{after = {self.sides.a.ready[slot],
-    self.sides.b.ready[slot]}}
+  self.queue:barrier{after = {self.sides[1].ready[slot],
+    self.sides[2].ready[slot]}}
   self.running[slot] = self:plan(slot, step.d)()
   self.queue:flush()
 end
@@ -187,8 +224,8 @@ function Job:scale(beta)
   if C and beta == 0 then
     C:fill(0, {queue = self.queue})
   elseif C and beta ~= 1 then
-    gemm(self.sides.a[1]:matrix(1, C.rows, 1),
-      self.sides.b[1]:matrix(1, 1, C.cols),
+    gemm(self.sides[1][1]:matrix(1, C.rows, 1),
+      self.sides[2][1]:matrix(1, 1, C.cols),
       {C = C, alpha = 0, beta = beta, queue = self.queue})
   end
 end
@@ -206,19 +243,16 @@ function Job:run(list)
   end
   self:free(1)
   self:free(2)
-  for _, s in pairs(self.sides) do
-    for slot = 1, 2 do
-      for _, r in ipairs(s.requests[slot]) do
-        r:wait()
-      end
-    end
+  for _, s in ipairs(self.sides) do
+    clear(s, 1)
+    clear(s, 2)
   end
 end
 
 function Job:__close()
   self.queue:finish()
   self.pieces:close()
-  for _, s in pairs(self.sides) do
+  for _, s in ipairs(self.sides) do
     for slot = 1, 2 do
       if s[slot] then
         s[slot]:close()
@@ -277,11 +311,8 @@ local function summa(A, B, C, opts)
   local g, world = A.grid, grids.world()
   local depth = math.min(A.cols, opts.depth
     or M.depth(A.rows, B.cols, A.cols, g))
-  local sides = {a = side(A, g.row_comm, A.height, depth, "a"),
-    b = side(B, g.col_comm, B.width, depth, "b")}
-  for _, s in pairs(sides) do
-    s.ready, s.coming = {}, {}
-  end
+  local sides = {side(A, g.row_comm, A.height, depth, "a"),
+    side(B, g.col_comm, B.width, depth, "b")}
   local longest = math.max(A.height * depth, B.width * depth, depth, B.width)
   local job <close> = setmetatable({C = C, sides = sides, running = {},
     plans = {}, busy = 0, alpha = opts.alpha or 1, kernel = opts.kernel,
