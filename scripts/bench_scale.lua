@@ -36,7 +36,10 @@ local n, side = args.gemm or cpu and 512 or 16384,
 local esize = cl.typesize(args.type)
 local opts = {type = args.type, lo = -1, hi = 1}
 -- Ranks of a host that share a device share its rate.
-local devices = #cl.each(function(d) return d end)
+local devices = 0
+for _, d in ipairs(cl.devices()) do
+  devices = devices + (d.type == device.type and 1 or 0)
+end
 
 local function say(...)
   if mpi.rank() == 0 then
@@ -120,8 +123,8 @@ end
 local HEAD = "%6s %11s %11s %9s %10s %13s %11s"
 local function row(r)
   say("%6d %11s %11s %9.2f %9.0f%% %12.0f%% %11s", r.ranks,
-    quantity.format(r.seconds, "s"), quantity.number(r.gflops), r.gain,
-    r.efficiency * 100, r.share * 100,
+    r.ranks > here and "-" or quantity.format(r.seconds, "s"),
+    quantity.number(r.gflops), r.gain, r.efficiency * 100, r.share * 100,
     quantity.format(r.predicted, "s"))
 end
 
