@@ -18,7 +18,8 @@ local passed, failed, skipped = 0, 0, 0
 -- the rest is run: objects and launches, families, data, reports, store,
 -- plots, editing, help, and the words of the prompt.
 local LONG = {"gemm/gemm", "gemm/nvptx", "shell/interrupt", "cl/memfail",
-  "worker/driver", "scripts/scripts", "measure/other_programs",
+  "worker/driver", "ranks/sparse", "ranks/dense", "scripts/scripts",
+  "measure/other_programs",
   "help/examples", "explain/claims", "gemm/blas", "spmv/spmv",
   "transpose/transpose", "scan/scan", "reduce/reduce", "gemv/gemv",
   "stencil/stencil", "conv2d/conv2d", "sort/sort", "measure/bench",

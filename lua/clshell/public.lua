@@ -35,6 +35,7 @@ local MODULES = {
   {"help", "help"},
   {"asm", "family.asm"},
   {"cuda", "cuda"},
+  {"ranks", "ranks"},
   {"family", "family"},
   {"verify", "family.verify"},
   {"npy", "data.npy"},

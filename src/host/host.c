@@ -8,6 +8,7 @@ int luaopen_cl_host(lua_State *L) {
   lua_newtable(L);
   clsh_blas_open(L);
   clsh_gaussian_open(L);
+  clsh_hostbox_open(L);
   clsh_hostelements_open(L);
   clsh_hostgemm_open(L);
   clsh_hostplaces_open(L);

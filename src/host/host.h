@@ -71,6 +71,7 @@ const Function *clsh_hostfunction_find(const char *name, const Type *t, int n);
 /* the other files: their functions go to the table at the stack's top */
 void clsh_blas_open(lua_State *L);
 void clsh_gaussian_open(lua_State *L);
+void clsh_hostbox_open(lua_State *L);
 void clsh_hostelements_open(lua_State *L);
 void clsh_hostgemm_open(lua_State *L);
 void clsh_hostplaces_open(lua_State *L);

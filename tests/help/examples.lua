@@ -15,6 +15,7 @@ local built_mpi = io.open(t.build .. "/mpi.so") ~= nil
 
 local function of_mpi(name)
   return name:find "^mpi%." or name:find "^Request:"
+    or name:find "^[rR]anks"
 end
 
 local IMAGES = {["cl.image"] = true, ["cl.sampler"] = true}

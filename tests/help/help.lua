@@ -405,7 +405,7 @@ t.test("a name alone leads to rungs, parameters, options of that name",
     has("swizzle", "Parameter 'swizzle' of", "gemm.tiled_swizzled", "xor")
     has("map", "Buffer:map", "gemm.naive", "(col, row)")
     has("out_of_order", "Option", "cl.queue", "(false)")
-    has("poisson2d", "dia.poisson2d(nx, ny")
+    has("banded", "dia.banded(n, offsets")
   end)
 
 -- Of earlier versions, where Lua was built with them.

@@ -489,4 +489,48 @@ t.test("sums over windows: wrong arguments, zero weights", function()
   t.raises(function() host.window_error(A, A, F) end, "closed")
 end)
 
+t.test("copy_box: between Arrays and files, by threads", function()
+  local a = cl.array("int", {700, 900}):random(t.seed)
+  local path = t.tmp "box"
+  local f <close> = io.open(path, "w+b")
+  f:write "head"
+  for _, threads in ipairs{1, 3, 100} do
+    local b, c = cl.array("int", {650, 850}), cl.array("int", {650, 850})
+    local box = {rows = 640, cols = 830, to_first = 855, to_ld = 850,
+      from_first = 1810, from_ld = 900, threads = threads}
+    host.copy_box(b, a, box)
+    host.copy_box(f, a, {rows = 640, cols = 830, to_skip = 4,
+      from_first = 1810, from_ld = 900, threads = threads})
+    host.copy_box(c, f, {rows = 640, cols = 830, to_first = 855, to_ld = 850,
+      from_skip = 4, threads = threads})
+    t.ok(b:equal(c))
+    t.eq(b:at(2, 5), a:at(3, 10))
+    t.eq(b:at(641, 834), a:at(642, 839))
+    t.eq(b:at(641, 835), 0)
+    t.eq(b:at(1, 850), 0)
+  end
+  f:close()
+  local g <close> = io.open(path, "rb")
+  t.eq(g:read(4), "head")
+  t.eq(g:seek "end", 4 + 4 * 640 * 830)
+  local one, other = cl.array("int", 9), cl.array("float", 9)
+  local function refused(message, ...)
+    local args = table.pack(...)
+    t.raises(function() host.copy_box(table.unpack(args, 1, 3)) end, message)
+  end
+  local unit = {rows = 1, cols = 1}
+  refused("file ends", one, g, {rows = 1, cols = 9, from_first = 640 * 830})
+  refused("Bad file", g, one, unit)
+  refused("rows and cols", one, one, {})
+  refused("leave the elements 1..9", one, one, {rows = 2, cols = 5})
+  refused("leave the elements", one, one, {rows = 2, cols = 1,
+    to_ld = math.maxinteger})
+  refused("must be >= the 3", one, one, {rows = 1, cols = 3, to_ld = 2})
+  refused("Array of int", one, other, unit)
+  refused("must be an Array", g, g, unit)
+  refused("Array or a file", {}, one, unit)
+  refused("for a file", one, one, {rows = 1, cols = 1, to_skip = 4})
+  refused("closed", one, f, unit)
+end)
+
 t.done()

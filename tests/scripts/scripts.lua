@@ -55,6 +55,8 @@ local small = {
   cg = {"16 --peer", "DIA", "CSR", "ms each, residual", "PyOpenCL"},
   bench_split = {"-n 33 -g 9", "one device", "A in rows, B in copies",
     "A and B in rows", "M, x and y in rows", "gain", "GFLOPS"},
+  bench_out_of_core = {"100x60x80 -m 1", "tiles of", "in products",
+    "on the device, 100x100x100 float", "out of core"},
   bench_transfer = {"1", "write", "read", "map", "GB/s", "N ="},
   bench_launch = {"-n 50 -r 3", "launch", "from Lua", "from C"},
   register_blocking = {"65", "column_block", "r=8", "naive"},
@@ -66,7 +68,8 @@ local small = {
     "2 evaluations of 1344 points"},
 }
 local PLAIN = {hello = true, devices = true, bench_tune = true,
-  cg = true, stencil = true, tune_convolution = true} -- no results
+  cg = true, stencil = true, tune_convolution = true,
+  bench_out_of_core = true} -- no results
 
 -- A file that a script measures as well, "" where it takes none.
 local function own_file(name)

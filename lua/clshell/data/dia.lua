@@ -5,6 +5,7 @@ local argument = require "clshell.base.argument"
 local cl = require "cl"
 local csr = require "clshell.data.csr"
 local integer = require "clshell.base.integer"
+local laplacian = require "clshell.data.laplacian"
 local options = require "clshell.base.options"
 local sparse = require "clshell.data.sparse"
 
@@ -71,59 +72,17 @@ function M.banded(n, offsets, opts)
   return sparse.upload_dia(m, opts.context)
 end
 
--- Zeroes the diagonal's entries that would wrap around the end of an axis:
--- of the coordinate (i // stride) % extent, the first (at = 0) or the last.
--- `start` is the place before the diagonal's first element.
-local function cut(values, start, rows, stride, length, at)
-  local period = stride * length
-  if stride <= rows // period then -- rather long strides than many short runs
-    for k = 1, stride do
-      values:fill(0, start + at * stride + k, start + rows, period)
-    end
-    return
-  end
-  for first = start + at * stride, start + rows - 1, period do
-    values:fill(0, first + 1, first + stride)
-  end
-end
-
 -- The Laplacian of a grid: 2 * dims on the diagonal and -1 for each of the
--- two neighbours along every axis. Along an axis of length 1 there are none.
-local function laplacian(what, dims, sizes, opts)
+-- two neighbours along every axis.
+local function laplacian_of(what, dims, sizes, opts)
   opts = options.check(opts, what)
-  local rows, axes = 1, {}
-  for k = 1, dims do
-    local length = sizes[k]
-    integer.check(what, "n" .. ("xyz"):sub(k, k), length, 1, INT_MAX)
-    if length > 1 then
-      axes[#axes + 1] = {stride = rows, length = length}
-    end
-    rows = rows * length
-    integer.check(what, "the number of grid points", rows, 1, INT_MAX)
-  end
-  local offsets = {}
-  for k = #axes, 1, -1 do
-    offsets[#offsets + 1] = -axes[k].stride
-  end
-  offsets[#offsets + 1] = 0
-  for k = 1, #axes do
-    offsets[#offsets + 1] = axes[k].stride
-  end
-  local m = sparse.new_dia(what, rows, rows, offsets, opts)
-  local values = m.host.values
-  local function fill(d, v)
-    local start = (d - 1) * m.pitch
-    values:fill(v, start + 1, start + rows)
-    return start
-  end
-  local main = #axes + 1
-  fill(main, 2 * dims)
+  local grid = laplacian.new(what, dims, sizes)
+  local rows = grid.rows
+  local m = sparse.new_dia(what, rows, rows, grid.offsets, opts)
+  laplacian.fill(grid, m.host.values, m.pitch, 1, rows)
   m.nnz = rows
-  for k, axis in ipairs(axes) do
-    local stride, length = axis.stride, axis.length
-    cut(values, fill(main - k, -1), rows, stride, length, 0)
-    cut(values, fill(main + k, -1), rows, stride, length, length - 1)
-    m.nnz = m.nnz + 2 * (rows - rows // length)
+  for _, axis in ipairs(grid.axes) do
+    m.nnz = m.nnz + 2 * (rows - rows // axis.length)
   end
   return sparse.upload_dia(m, opts.context)
 end
@@ -136,7 +95,7 @@ end
 --- Options:
 ---   type  float  element type: float, double or half
 function M.poisson2d(nx, ny, opts)
-  return laplacian("dia.poisson2d", 2, {nx, ny}, opts)
+  return laplacian_of("dia.poisson2d", 2, {nx, ny}, opts)
 end
 
 --- dia.poisson3d(nx, ny, nz [, opts]) -> matrix
@@ -144,7 +103,7 @@ end
 --- diagonal, -1 for each neighbour; point (x, y, z), from 0, is row
 --- (z*ny + y)*nx + x. Options as for dia.poisson2d.
 function M.poisson3d(nx, ny, nz, opts)
-  return laplacian("dia.poisson3d", 3, {nx, ny, nz}, opts)
+  return laplacian_of("dia.poisson3d", 3, {nx, ny, nz}, opts)
 end
 
 --- dia.from_csr(M [, opts]) -> matrix

@@ -1,11 +1,15 @@
 -- data/npy.lua - NumPy's .npy files (versions 1.0, 2.0, 3.0) to and from host
--- arrays of up to four dimensions.
+-- arrays of up to four dimensions, whole, and matrices by parts.
 -- SPDX-License-Identifier: MIT
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local class_of = require "clshell.base.text".class
 local host = require "cl.host"
+local integer = require "clshell.base.integer"
 local new_file = require "clshell.data.new_file"
+local options = require "clshell.base.options"
+local text_of = require "clshell.base.text"
+
+local class_of, text_got = text_of.class, text_of.got
 
 local M = {}
 
@@ -170,41 +174,65 @@ local function reversed(a)
   return b
 end
 
+-- What a file's beginning says: {type, swap, fortran, dims, skip},
+-- checked against its size.
+local function described(f, path)
+  local size = f:seek("end")
+  f:seek("set")
+  local dict, skip = header(f, path, size)
+  local kind, swap = element(path, dict.descr)
+  local dims, count = extents(path, dict.shape)
+  local bytes = count * cl.typesize(kind)
+  if size - skip ~= bytes then
+    fail(path, ("%d bytes of data follow the header"):format(size - skip),
+      ("shape %s of %s takes %d"):format(dict.shape[1], kind, bytes))
+  end
+  return {type = kind, swap = swap, fortran = dict.fortran_order, dims = dims,
+    skip = skip}
+end
+
 --- npy.load(path) -> host array; nil, message if the file cannot be opened
 --- Reads a .npy file: real, integer and boolean elements (booleans become
 --- uchar), either byte order, C or Fortran order, up to four dimensions. A
 --- scalar becomes an array of one element. Anything else, and a file whose
---- size is not what its header says, is an error.
+--- size is not what its header says, is an error. npy.open reads parts.
 function M.load(path)
   argument.check("npy.load", "path", path, "string")
   local f <close>, message = io.open(path, "rb")
   if f == nil then
     return nil, message
   end
-  local size = f:seek("end")
-  f:seek("set")
-  local dict, offset = header(f, path, size)
-  local kind, swap = element(path, dict.descr)
-  local dims, count = extents(path, dict.shape)
-  local bytes = count * cl.typesize(kind)
-  if size - offset ~= bytes then
-    fail(path, ("%d bytes of data follow the header"):format(size - offset),
-      ("shape %s of %s takes %d"):format(dict.shape[1], kind, bytes))
-  end
-  local fortran = dict.fortran_order
+  local d = described(f, path)
+  local dims = d.dims
   if #dims == 0 then
     dims[1] = 1
-  elseif fortran then
-    for d = 1, #dims // 2 do
-      dims[d], dims[#dims + 1 - d] = dims[#dims + 1 - d], dims[d]
+  elseif d.fortran then
+    for i = 1, #dims // 2 do
+      dims[i], dims[#dims + 1 - i] = dims[#dims + 1 - i], dims[i]
     end
   end
-  local h = cl.array(kind, dims)
+  local h = cl.array(d.type, dims)
   h:readfile(f)
-  if swap then
+  if d.swap then
     h:swap()
   end
-  return fortran and reversed(h) or h
+  return d.fortran and reversed(h) or h
+end
+
+-- The header of a file with such elements.
+local function header_text(path, kind, shape)
+  local code = CODES[kind]
+  if code == nil then
+    cl.error(("%s: .npy has no element type like %s"):format(path, kind),
+      {hint = "reshape to an array of its component type"})
+  end
+  local order = cl.typesize(kind) == 1 and "|" or LITTLE and "<" or ">"
+  local dims = table.concat(shape, ", ") .. (#shape == 1 and "," or "")
+  local text = ("{'descr': '%s%s', 'fortran_order': False, 'shape': (%s), }")
+    :format(order, code, dims)
+    .. (" "):rep(GROWTH - #tostring(shape[1]))
+  text = text .. (" "):rep(64 - (#MAGIC + 4 + #text + 1) % 64) .. "\n"
+  return MAGIC .. "\1\0" .. string.pack("<s2", text)
 end
 
 --- npy.save(path, h)
@@ -216,23 +244,169 @@ function M.save(path, h)
     cl.error(("npy.save: the second argument must be an Array; got %s"):format(
       class_of(h) or type(h)))
   end
-  local code = CODES[h.type]
-  if code == nil then
-    cl.error(("%s: .npy has no element type like %s"):format(path, h.type),
-      {hint = "reshape to an array of its component type"})
-  end
-  local order = cl.typesize(h.type) == 1 and "|" or LITTLE and "<" or ">"
-  local shape = h.shape
-  local dims = table.concat(shape, ", ") .. (#shape == 1 and "," or "")
-  local text = ("{'descr': '%s%s', 'fortran_order': False, 'shape': (%s), }")
-    :format(order, code, dims)
-    .. (" "):rep(GROWTH - #tostring(shape[1]))
-  text = text .. (" "):rep(64 - (#MAGIC + 4 + #text + 1) % 64) .. "\n"
+  local text = header_text(path, h.type, h.shape)
   new_file(path, function(f, check)
-    check(f:write(MAGIC, "\1\0", string.pack("<s2", text)))
+    check(f:write(text))
     local ok, problem = pcall(h.writefile, h, f)
     check(ok, type(problem) == "table" and problem.message or problem)
   end)
+end
+
+local File = {}
+
+-- Raises unless the file is open; the box of a call, in elements as they lie
+-- in the file: first, rows, cols.
+local function box(self, what, opts)
+  if self.closed then
+    cl.error(("%s: this file, %s, is closed"):format(what, self.path))
+  end
+  opts = options.check(opts, what)
+  local from, size = opts.from or {1, 1}, opts.size or {}
+  argument.check(what, "from", from, "table")
+  argument.check(what, "size", size, "table")
+  local row, col = from[1], from[2] or 1
+  integer.check(what, "from: the row", row, 1, self.rows)
+  integer.check(what, "from: the column", col, 1, self.cols)
+  local rows = size[1] or self.rows - row + 1
+  local cols = size[2] or self.cols - col + 1
+  integer.check(what, "size: the rows", rows, 1, self.rows - row + 1)
+  integer.check(what, "size: the columns", cols, 1, self.cols - col + 1)
+  if self.fortran then
+    row, col, rows, cols = col, row, cols, rows
+  end
+  return (row - 1) * self.ld + col, rows, cols
+end
+
+--- NpyFile:read([dst] [, opts]) -> Array
+--- Reads a part of an open .npy file as a matrix: into the Array `dst`, of its
+--- size, or a new one.
+--- Options:
+---   from  {1, 1}  row and column of its first element
+---   size  to the end  rows and columns
+function File:read(dst, opts)
+  if type(dst) == "table" then
+    dst, opts = nil, dst
+  end
+  local first, rows, cols = box(self, "NpyFile:read", opts)
+  local h = not self.fortran and dst or cl.array(self.type, {rows, cols})
+  if dst and (class_of(dst) ~= "Array" or #dst ~= rows * cols) then
+    cl.error(("NpyFile:read: the first argument must be an Array of %d "
+      .. "elements; got %s"):format(rows * cols, text_got(dst)))
+  end
+  host.copy_box(h, self.file, {rows = rows, cols = cols, from_first = first,
+    from_ld = self.ld, from_skip = self.skip})
+  if self.swap then
+    h:swap()
+  end
+  if self.fortran then
+    local turned = reversed(h)
+    return dst and dst:set(turned:reshape(dst.shape)) or turned
+  end
+  return h
+end
+
+--- NpyFile:write(h [, opts]) -> file
+--- Writes the Array h to a part of a .npy file made by npy.create. Options as
+--- for NpyFile:read, which have to name as many elements as h has.
+function File:write(h, opts)
+  local first, rows, cols = box(self, "NpyFile:write", opts)
+  if not self.writable then
+    cl.error(("NpyFile:write: %s is open for reading; npy.create makes one to "
+      .. "write"):format(self.path))
+  elseif class_of(h) ~= "Array" or #h ~= rows * cols then
+    cl.error(("NpyFile:write: the first argument must be an Array of %d "
+      .. "elements; got %s"):format(rows * cols, text_got(h)))
+  end
+  host.copy_box(self.file, h, {rows = rows, cols = cols, to_first = first,
+    to_ld = self.ld, to_skip = self.skip})
+  return self
+end
+
+--- NpyFile:close()
+--- Closes the file; closing twice is fine.
+function File:close()
+  if not self.closed then
+    self.closed = true
+    self.file:close()
+  end
+end
+
+local file_meta = {__name = "NpyFile", __index = argument.methods(
+  "NpyFile", File, "NpyFile"), __metatable = false}
+
+function file_meta:__close()
+  File.close(self)
+end
+
+function file_meta:__tostring()
+  return ("NpyFile %s %dx%d %s%s"):format(self.path, self.rows, self.cols,
+    self.type, self.closed and " (closed)" or "")
+end
+
+local function matrix_file(f, path, d, writable)
+  local rows, cols = d.dims[1] or 1, d.dims[2] or 1
+  return setmetatable({path = path, file = f, type = d.type, rows = rows,
+    cols = cols, ld = d.fortran and rows or cols, fortran = d.fortran,
+    swap = d.swap, skip = d.skip, writable = writable, closed = false},
+    file_meta)
+end
+
+--- npy.open(path) -> file; nil, message if the file cannot be opened
+--- Opens a .npy file of a matrix or a vector, which is a column, to read parts
+--- of it: file:read{from = {row, col}, size = {rows, cols}}. It may be larger
+--- than the memory. Fields: path, type, rows, cols, fortran (whether its
+--- columns lie in one piece), swap (whether its bytes have the other order).
+function M.open(path)
+  argument.check("npy.open", "path", path, "string")
+  local f, message = io.open(path, "rb")
+  if f == nil then
+    return nil, message
+  end
+  local done
+  local _ <close> = setmetatable({}, {__close = function()
+    if not done then
+      f:close()
+    end
+  end})
+  local d = described(f, path)
+  if #d.dims > 2 then
+    fail(path, ("the shape has %d dimensions"):format(#d.dims),
+      "a matrix has 2")
+  end
+  done = true
+  return matrix_file(f, path, d, false)
+end
+
+--- npy.create(path, type, {rows, cols}) -> file
+--- Makes a .npy file of a matrix, to be written by parts: file:write(h,
+--- {from = {row, col}, size = {rows, cols}}). What is not written is 0. A file
+--- of this name is replaced. Errors: one that cannot be written.
+function M.create(path, kind, shape)
+  argument.check("npy.create", "path", path, "string")
+  argument.check("npy.create", "the type", kind, "string")
+  argument.check("npy.create", "the shape", shape, "table")
+  for i = 1, 2 do
+    integer.check("npy.create", "a size", shape[i], 1)
+  end
+  local text = header_text(path, kind, shape)
+  local f, message = io.open(path, "w+b")
+  if f == nil then
+    cl.error("cannot write " .. message)
+  end
+  local ok, reason = f:write(text)
+  ok = ok and f:seek("set", #text + shape[1] * shape[2] * cl.typesize(kind)
+    - 1)
+  if ok then
+    ok, reason = f:write "\0"
+  end
+  if ok then
+    ok, reason = f:flush()
+  end
+  if not ok then
+    f:close()
+    cl.error(("cannot write %s: %s"):format(path, reason))
+  end
+  return matrix_file(f, path, {type = kind, dims = shape, skip = #text}, true)
 end
 
 return M

@@ -114,6 +114,14 @@ local on_cpu = cl.device().type == "cpu"
 local P <close> = gemm.pack(B, {kernel = on_cpu and "simd" or "nv_fp16x3"})
 print(gemm(A, P).cols, P.bytes > B.bytes) --> 512 true
 
+--- gemm.out_of_core
+local npy = require "clshell.npy"
+npy.save("a.npy", cl.array("float", {300, 200}):random(1))
+local B = cl.array("float", {200, 100}):random(2)
+local path, run = gemm.out_of_core("a.npy", B, {C = "c.npy", memory = 2 << 20})
+print(npy.load(path).rows, run.ok) --> 300 true
+print(run)
+
 --- family.choice
 local choice = gemm.choice{m = 512, n = 512, k = 512, type = "float"}
 print(choice.rung.name, choice)

@@ -9,6 +9,13 @@ local host = require "cl.host"
 local blas, why = host.blas()
 print(blas and blas.name or why)
 
+--- cl.host.copy_box
+local host = require "cl.host"
+local A = cl.array("float", {4, 5}, function(i, j) return 10 * i + j end)
+local B = cl.array("float", {2, 2})
+host.copy_box(B, A, {rows = 2, cols = 2, from_first = 8, from_ld = 5})
+print(B[1], B[4]) --> 23.0 34.0
+
 --- cl.host.gaussian
 local host = require "cl.host"
 local g = host.gaussian(1, 10)        -- points of one feature

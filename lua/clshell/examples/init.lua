@@ -5,4 +5,4 @@
 
 return {"device", "memory", "image", "array", "matrix", "sparse", "launch",
   "event", "family", "bench", "tune", "stats", "chart", "script", "host",
-  "shell", "split", "store", "mpi"}
+  "shell", "split", "store", "mpi", "ranks"}

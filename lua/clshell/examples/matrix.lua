@@ -62,6 +62,35 @@ print(npy.load "missing.npy" == nil) --> true
 local npy = require "clshell.npy"
 npy.save("m.npy", cl.array("float", {2, 3}, 1))
 
+--- npy.open
+local npy = require "clshell.npy"
+npy.save("w.npy", cl.array("float", {9, 9}, function(i, j) return i * j end))
+local f <close> = npy.open "w.npy"
+print(f.rows, f:read{from = {3, 4}, size = {2, 2}}[1]) --> 9 12.0
+
+--- npy.create
+local npy = require "clshell.npy"
+local f <close> = npy.create("x.npy", "float", {1000, 4})
+f:write(cl.array("float", {10, 4}, 1), {from = {500, 1}, size = {10, 4}})
+
+--- NpyFile:read
+local npy = require "clshell.npy"
+npy.save("w.npy", cl.array("float", {2, 3}, {{1, 2, 3}, {4, 5, 6}}))
+local f <close> = npy.open "w.npy"
+print(f:read{from = {2, 1}, size = {1, 3}}[3]) --> 6.0
+
+--- NpyFile:write
+local npy = require "clshell.npy"
+local f <close> = npy.create("y.npy", "double", {4, 4})
+f:write(cl.array("double", {1, 2}, 7), {from = {4, 3}})
+print(f:read{from = {4, 1}}[4]) --> 7.0
+
+--- NpyFile:close
+local npy = require "clshell.npy"
+local f = npy.create("z.npy", "float", {2, 2})
+f:close()
+print(f.closed) --> true
+
 --- mtx.read
 local mtx = require "clshell.mtx"
 mtx.write_dense("d.mtx", cl.array("float", {2, 2}, {{1, 0}, {0, 5}}))

@@ -464,7 +464,9 @@ keeps to GPUs; Open MPI ties one or two processes to a core each, which a CPU's
 device then has alone: mpirun --bind-to none. An error in one ends all, with its rank in front. Lines of
 several come whole. Rank 0 alone keeps runs and writes the file of -o.
 cl.commandline.rank and ranks tell the same without MPI.
-Try: ?mpi.allreduce and ?mpi.send
+local ranks = require "clshell.ranks" has matrices and vectors in parts, one on
+each process, and multiplies and transposes them.
+Try: ?ranks.gemm and ?mpi.allreduce
 
 exit, quit, leave
 exit or quit on a line of its own, or Ctrl-D, ends the session. In a script,

@@ -16,9 +16,10 @@ local OTHERS = {"clshell", "clshell.array.expression",
   "clshell.array.hostscans", "clshell.array.scans", "clshell.array.places",
   "clshell.array.variance", "clshell.data.sparse",
   "clshell.data.struct", "clshell.prompt.show", "clshell.prompt.commands",
-  "clshell.prompt.tutorial", "clshell.random", "clshell.sort.methods",
-  "clshell.split", "clshell.split.arithmetic", "clshell.split.class",
-  "clshell.split.each",
+  "clshell.prompt.tutorial", "clshell.random", "clshell.ranks.dia",
+  "clshell.ranks.gemm", "clshell.ranks.matrix", "clshell.ranks.transpose",
+  "clshell.ranks.vector", "clshell.sort.methods", "clshell.split",
+  "clshell.split.arithmetic", "clshell.split.class", "clshell.split.each",
   "clshell.tune.result"}
 
 -- Modules of the tests and of clshell itself: helped, but in no list.

@@ -1,0 +1,221 @@
+/*
+** hostbox.c - cl.host: boxes of matrices copied between Arrays and files, by
+** several threads: one alone has not the bandwidth of a link to a device.
+** SPDX-License-Identifier: MIT
+*/
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <lauxlib.h>
+
+#include "cl/process.h"
+#include "host.h"
+
+#define PIECE                                                                 \
+  ((size_t)1 << 20) /* bytes of a row that a thread takes at once */
+#define ROUND 256   /* pieces between two looks at Ctrl-C */
+#define MOSTTHREADS 16
+
+/* One side of a copy: memory, or a file where data is NULL. */
+typedef struct Side {
+  const Array *array;
+  char *data;
+  int file;
+  size_t first, pitch; /* bytes: of the box's beginning, from row to row */
+} Side;
+
+/* What the threads share, and what one of them reports. */
+typedef struct Copy {
+  Side to, from;
+  size_t width, perrow; /* bytes of a row, and its pieces */
+} Copy;
+
+typedef struct Share {
+  const Copy *copy;
+  size_t begin, end; /* pieces */
+  int problem;       /* errno; -1: the file ends */
+} Share;
+
+/* Moves all bytes of a piece from or to a file; 0, or the problem. */
+static int movefile(const Side *s, bool write, char *p, size_t n,
+                    size_t offset) {
+  while (n > 0) {
+    ssize_t done = write ? pwrite(s->file, p, n, (off_t)offset)
+                         : pread(s->file, p, n, (off_t)offset);
+    if (done < 0 && errno == EINTR)
+      continue;
+    if (done <= 0)
+      return done < 0 ? errno : -1;
+    p += done;
+    offset += (size_t)done;
+    n -= (size_t)done;
+  }
+  return 0;
+}
+
+static int movepiece(const Copy *c, size_t piece) {
+  size_t row = piece / c->perrow, at = piece % c->perrow * PIECE;
+  size_t n = c->width - at < PIECE ? c->width - at : PIECE;
+  size_t to = c->to.first + row * c->to.pitch + at;
+  size_t from = c->from.first + row * c->from.pitch + at;
+  if (c->to.data == NULL)
+    return movefile(&c->to, true, c->from.data + from, n, to);
+  if (c->from.data == NULL)
+    return movefile(&c->from, false, c->to.data + to, n, from);
+  memmove(c->to.data + to, c->from.data + from, n);
+  return 0;
+}
+
+static void *movepieces(void *arg) {
+  Share *s = arg;
+  for (size_t i = s->begin; i < s->end && s->problem == 0; i++)
+    s->problem = movepiece(s->copy, i);
+  return NULL;
+}
+
+/* The pieces begin .. end - 1 by so many threads, this one among them. */
+static int moveround(const Copy *c, size_t begin, size_t end, size_t threads) {
+  Share shares[MOSTTHREADS];
+  pthread_t others[MOSTTHREADS];
+  bool started[MOSTTHREADS];
+  sigset_t all, own;
+  int problem = 0;
+  size_t n = end - begin;
+  threads = threads < n ? threads : n;
+  for (size_t i = 0; i < threads; i++)
+    shares[i] =
+        (Share){c, begin + n * i / threads, begin + n * (i + 1) / threads, 0};
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &own);
+  for (size_t i = 1; i < threads; i++)
+    started[i] = pthread_create(&others[i], NULL, movepieces, &shares[i]) == 0;
+  pthread_sigmask(SIG_SETMASK, &own, NULL);
+  movepieces(&shares[0]);
+  for (size_t i = 0; i < threads; i++) {
+    if (i > 0 && started[i])
+      pthread_join(others[i], NULL);
+    else if (i > 0)
+      movepieces(&shares[i]);
+    problem = problem != 0 ? problem : shares[i].problem;
+  }
+  return problem;
+}
+
+/* The Array or the file at `arg`. */
+static void checkside(lua_State *L, int arg, Side *s) {
+  s->array = clsh_array_test(L, arg);
+  if (s->array != NULL) {
+    s->data = clsh_array_data(L, s->array);
+    return;
+  }
+  luaL_Stream *f = luaL_testudata(L, arg, LUA_FILEHANDLE);
+  if (f == NULL || lua_rawlen(L, arg) < sizeof *f)
+    clsh_error_arg(L, arg, "must be an Array or a file; got %s",
+                   clsh_class_name(L, arg));
+  if (f->closef == NULL)
+    clsh_error_arg(L, arg, "this file is closed");
+  fflush(f->f);
+  s->file = fileno(f->f);
+}
+
+/* Where the box lies on that side; raises where it leaves an Array. */
+static void place(lua_State *L, const char *const names[3], size_t rows,
+                  size_t cols, size_t unit, Side *s) {
+  size_t first = clsh_option_size(L, 3, names[0], 1);
+  size_t ld = clsh_option_size(L, 3, names[1], cols);
+  size_t skip = clsh_option_size(L, 3, names[2], 0);
+  size_t most = s->array != NULL ? s->array->shape.count
+                                 : ((size_t)PTRDIFF_MAX - skip) / unit;
+  if (ld < cols)
+    clsh_error(L, "copy_box: %s must be >= the %I columns; got %I", names[1],
+               (LUAI_UACINT)cols, (LUAI_UACINT)ld);
+  if (s->array != NULL && skip > 0)
+    clsh_error(L, "copy_box: %s is for a file", names[2]);
+  if (first > most || cols > most - first + 1 ||
+      rows - 1 > (most - first + 1 - cols) / ld)
+    clsh_error(L,
+               "copy_box: %I rows of %I elements, %I apart, from element "
+               "%I on leave the elements 1..%I",
+               (LUAI_UACINT)rows, (LUAI_UACINT)cols, (LUAI_UACINT)ld,
+               (LUAI_UACINT)first, (LUAI_UACINT)most);
+  s->first = skip + (first - 1) * unit;
+  s->pitch = ld * unit;
+}
+
+static size_t defaultthreads(void) {
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  return cores < 1 ? 1 : cores > 8 ? 8 : (size_t)cores;
+}
+
+static const char *const boxoptions[] = {
+    "rows",       "cols",    "to_first",  "to_ld",   "to_skip",
+    "from_first", "from_ld", "from_skip", "threads", NULL};
+
+/** cl.host.copy_box(to, from, opts) -> to
+ * Copies a box of a matrix, rows x cols elements, between Arrays of one
+ * element type and open files, in either direction, by several threads. The
+ * boxes must not overlap. A file's position does not count and stays. Raises
+ * where a file ends inside the box, or cannot be written.
+ * Options:
+ *   rows, cols             needed  sizes of the box
+ *   to_first, from_first   1     the element, in memory order, where it begins
+ *   to_ld, from_ld         cols  elements from row to row
+ *   to_skip, from_skip     0     bytes of a file before its first element
+ *   threads                cores, up to 8  threads, up to 16
+ */
+static int host_copy_box(lua_State *L) {
+  static const char *const tonames[] = {"to_first", "to_ld", "to_skip"};
+  static const char *const fromnames[] = {"from_first", "from_ld",
+                                          "from_skip"};
+  Copy c = {0};
+  clsh_option_check(L, 3, boxoptions, "copy_box");
+  checkside(L, 1, &c.to);
+  checkside(L, 2, &c.from);
+  const Array *a = c.to.array != NULL ? c.to.array : c.from.array;
+  if (a == NULL)
+    return clsh_error_arg(L, 2, "one of the two must be an Array");
+  if (c.to.array != NULL && c.from.array != NULL &&
+      c.to.array->type != c.from.array->type)
+    return clsh_error_arg(L, 2, "must be an Array of %s; got %s",
+                          a->type->name, clsh_array_name(L, c.from.array));
+  size_t rows = clsh_option_size(L, 3, "rows", 0);
+  size_t cols = clsh_option_size(L, 3, "cols", 0);
+  size_t threads = clsh_option_size(L, 3, "threads", defaultthreads());
+  if (rows == 0 || cols == 0)
+    return clsh_error(L, "copy_box: rows and cols are needed");
+  place(L, tonames, rows, cols, a->type->size, &c.to);
+  place(L, fromnames, rows, cols, a->type->size, &c.from);
+  c.width = cols * a->type->size;
+  if (c.to.pitch == c.width && c.from.pitch == c.width) { /* one long row */
+    c.width *= rows;
+    rows = 1;
+  }
+  c.perrow = (c.width + PIECE - 1) / PIECE;
+  threads = threads < MOSTTHREADS ? threads : MOSTTHREADS;
+  if (rows * c.width < PIECE) /* a thread costs more than it saves */
+    threads = 1;
+  size_t pieces = rows * c.perrow;
+  /* short rows: as many pieces as make a round of long ones */
+  size_t round = ROUND * (1 + PIECE / (c.width + 1));
+  for (size_t i = 0; i < pieces; i += round) {
+    clsh_poll(L);
+    size_t end = pieces - i < round ? pieces : i + round;
+    int problem = moveround(&c, i, end, threads);
+    if (problem != 0)
+      return clsh_error(L, "copy_box: %s",
+                        problem > 0 ? strerror(problem)
+                                    : "the file ends inside the box");
+  }
+  lua_settop(L, 1);
+  return 1;
+}
+
+void clsh_hostbox_open(lua_State *L) {
+  static const luaL_Reg functions[] = {{"copy_box", host_copy_box},
+                                       {NULL, NULL}};
+  luaL_setfuncs(L, functions, 0);
+  clsh_option_declare(L, "cl.host.copy_box", boxoptions);
+}
