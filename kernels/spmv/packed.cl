@@ -1,0 +1,246 @@
+/* packed.cl - DIA sparse matrix times vector, values from few patterns of rows
+** SPDX-License-Identifier: MIT
+**
+**   y[i] = sum over d of value(d, i) * x[i + OFFSETS[d]],
+**          for those d with 0 <= i + OFFSETS[d] < cols
+**
+**   value(d, i) = patterns[codes[i]][d]              if PLACES[d] < 0,
+**                 stored[PLACES[d] * pitch + i]      else
+**
+** In most matrices from a grid few rows differ: a Poisson matrix has one kind
+** of row inside the grid and one at each side, edge and corner. Such rows are
+** kept once, as patterns, and a row of the matrix has a code of one byte:
+**
+**    row     codes      patterns                 -1   0  +1
+**     0        1          0: inside             | -1   2  -1 |
+**     1        0          1: begin of a line    |  0   2  -1 |
+**     2        0          2: end of a line      | -1   2   0 |
+**     3        2
+**
+** Pattern 0 is the most frequent one. Its values are compiled in (MAIN), and
+** every row is computed with them; the rows of other patterns are then
+** computed again, element by element, and overwritten. If all rows are alike,
+** nothing of the matrix is read at all. Diagonals of too many different values
+** are stored as in specialised.cl, as NARROW: the least type in which each of
+** their values is exact.
+**
+** Arguments:
+**   rows, cols  size of A; x has cols elements, y has rows
+**   pitch       elements from one stored diagonal to the next, >= rows, a
+**               multiple of 16; codes has as many elements
+**   codes       in:  the pattern of each row; not read if PATTERNS is 1
+**   patterns    in:  PATTERNS x diagonals values, 0 for stored diagonals
+**   stored      in:  stored diagonals x pitch elements of type NARROW
+**   x           in:  vector of cols elements
+**   y           out: vector of rows elements
+** NDRange: one dimension, local size L any, global = L for each STEPS * L *
+**   WIDTH rows.
+** Defines: REAL, BITS (the unsigned type of REAL's size), NARROW, FROM_HALF (1
+**   if NARROW is half and REAL is not), WIDTH, STEPS, BLOCKS, STREAM,
+**   PATTERNS, and the lists OFFSETS (ascending, at least one), MAIN (pattern 0
+**   by its bits) and PLACES, each with an element for each diagonal.
+** Assumes: for speed only, that x and y are aligned to WIDTH elements.
+**
+** Lesson, against `specialised`: at the rate of memory only fewer bytes are
+** faster. A row of a 7-point matrix of floats takes 28 bytes of values there
+** and 1 here, beside 8 of x and y; the sums are the same, bit for bit. With so
+** few bytes other limits come near: x is read from the first cache once for
+** each diagonal, by work-items of several rows in aligned blocks (BLOCKS) that
+** neighbouring diagonals share, and a row of a rare pattern costs its loads
+** of values, from the cache as well.
+*/
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+#ifdef cl_khr_fp16
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#endif
+#ifndef REAL
+#define REAL float /* element type: float, double or half */
+#define BITS uint  /* unsigned integer of as many bytes */
+#endif
+#ifndef NARROW
+#define NARROW REAL /* type of the stored diagonals */
+#endif
+#ifndef FROM_HALF
+#define FROM_HALF 0 /* 1: they are halves, REAL is another type */
+#endif
+#ifndef WIDTH
+#define WIDTH 4 /* consecutive rows of a work-item: 1, 2, 4, 8 or 16 */
+#endif
+#ifndef STEPS
+#define STEPS 1 /* times that it takes as many, a work-group further on */
+#endif
+#ifndef BLOCKS
+#define BLOCKS 0 /* 1: x is loaded in aligned vectors, two for an offset */
+#endif
+#ifndef STREAM
+#define STREAM 0 /* 1: y goes past the cache */
+#endif
+#ifndef OFFSETS
+#define OFFSETS -1, 0, 1 /* column minus row of each diagonal, ascending */
+#define PATTERNS 1
+#define MAIN 0xbf800000, 0x40000000, 0xbf800000 /* -1, 2, -1 */
+#define PLACES -1, -1, -1
+#endif
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#if WIDTH == 1
+#define VECTOR REAL
+#define STORED NARROW
+#define VLOAD(p) (*(p))
+#define HALVES(p) vload_half(0, p)
+#else
+#define VECTOR JOIN(REAL, WIDTH)
+#define STORED JOIN(NARROW, WIDTH)
+#define VLOAD(p) JOIN(vload, WIDTH)(0, p)
+#define HALVES(p) JOIN(vload_half, WIDTH)(0, p)
+#endif
+#define AS_REAL(bits) JOIN(as_, REAL)((BITS)(bits))
+#define TO_VECTOR(v) JOIN(convert_, VECTOR)(v)
+#define ALIGNED(p) ((uintptr_t)(p) % sizeof(VECTOR) == 0)
+#define NDIAGS ((int)(sizeof(offset) / sizeof(offset[0])))
+
+/* the codes of WIDTH rows, and whether one is not 0 */
+#if WIDTH == 1
+#define CODES uchar
+#elif WIDTH == 2
+#define CODES ushort
+#elif WIDTH == 4
+#define CODES uint
+#elif WIDTH == 8
+#define CODES ulong
+#else
+#define CODES ulong2
+#endif
+#if WIDTH == 16
+#define ANY(codes) (((codes).x | (codes).y) != 0)
+#else
+#define ANY(codes) ((codes) != 0)
+#endif
+
+#ifdef __has_builtin
+#if STREAM && __has_builtin(__builtin_nontemporal_store)
+#define PASS(v, p) __builtin_nontemporal_store(v, p)
+#endif
+#endif
+#ifndef PASS
+#define PASS(v, p) (*(p) = (v))
+#endif
+
+constant int offset[] = {OFFSETS};
+constant int place[] = {PLACES};
+constant BITS main_bits[] = {MAIN};
+
+/* the offset below `o` at which x is aligned to vectors */
+#define BELOW(o) ((o) - (((o) % WIDTH) + WIDTH) % WIDTH)
+
+/* columns from row i on that must exist for a whole vector of the last
+** diagonal */
+#if BLOCKS
+#define REACH (BELOW(offset[NDIAGS - 1] + WIDTH - 1) + WIDTH)
+#else
+#define REACH (offset[NDIAGS - 1] + WIDTH)
+#endif
+
+/* element p of the stored diagonals */
+static REAL element(global const NARROW *p)
+{
+#if FROM_HALF
+  return (REAL)vload_half(0, p);
+#else
+  return (REAL)*p;
+#endif
+}
+
+/* WIDTH of them */
+static VECTOR elements(global const NARROW *p)
+{
+#if FROM_HALF
+  return TO_VECTOR(HALVES(p));
+#else
+  return TO_VECTOR(*(global const STORED *)p);
+#endif
+}
+
+/* WIDTH elements of x from p + o on; p is aligned */
+static VECTOR part(global const REAL *p, int o)
+{
+#if BLOCKS
+  const int over = o - BELOW(o);
+  global const VECTOR *block = (global const VECTOR *)(p + BELOW(o));
+  if (over == 0)
+    return block[0];
+  REAL both[2 * WIDTH];
+  *(VECTOR *)both = block[0];
+  *(VECTOR *)(both + WIDTH) = block[1];
+  return VLOAD(both + over);
+#else
+  return o % WIDTH == 0 ? *(global const VECTOR *)(p + o) : VLOAD(p + o);
+#endif
+}
+
+/* one row, by its own pattern, every element tested; x[0] is read in place of
+** what is outside, so that no load has to wait for a test */
+static REAL single(long i, int cols, int pitch, global const uchar *codes,
+                   global const REAL *patterns, global const NARROW *stored,
+                   global const REAL *x)
+{
+  REAL sum = 0;
+#if PATTERNS > 1
+  const uint code = min((uint)codes[i], (uint)PATTERNS - 1);
+  patterns += code * NDIAGS;
+#endif
+#pragma unroll 8
+  for (int d = 0; d < NDIAGS; d++) {
+    const long j = i + offset[d];
+    const bool inside = j >= 0 && j < cols;
+    const REAL xj = x[inside ? j : 0];
+    const REAL v =
+        place[d] >= 0 ? element(stored + (size_t)place[d] * pitch + i)
+                      : (PATTERNS > 1 ? patterns[d] : AS_REAL(main_bits[d]));
+    sum = inside ? sum + v * xj : sum;
+  }
+  return sum;
+}
+
+/* WIDTH rows from i on, by pattern 0 */
+static VECTOR several(long i, int pitch, global const NARROW *stored,
+                      global const REAL *x)
+{
+  VECTOR sum = (VECTOR)(0);
+#pragma unroll
+  for (int d = 0; d < NDIAGS; d++) {
+    const VECTOR v =
+        place[d] >= 0 ? elements(stored + (size_t)place[d] * pitch + i)
+                      : (VECTOR)(AS_REAL(main_bits[d]));
+    sum += v * part(x + i, offset[d]);
+  }
+  return sum;
+}
+
+kernel void spmv(int rows, int cols, int pitch,
+                 global const uchar *restrict codes,
+                 global const REAL *restrict patterns,
+                 global const NARROW *restrict stored,
+                 global const REAL *restrict x, global REAL *restrict y)
+{
+  const long items = get_local_size(0);
+  const long first = -(long)offset[0];
+  const bool aligned = ALIGNED(x) && ALIGNED(y);
+  long i = ((long)get_group_id(0) * STEPS * items + get_local_id(0)) * WIDTH;
+  for (int s = 0; s < STEPS; s++, i += items * WIDTH) {
+    bool again = true; /* row by row */
+    bool all = true;   /* all of them, or those of other patterns */
+    if (aligned && i >= first && i + WIDTH <= rows && i + REACH <= cols) {
+      PASS(several(i, pitch, stored, x), (global VECTOR *)(y + i));
+      all = false;
+      again = PATTERNS > 1 && ANY(*(global const CODES *)(codes + i));
+    }
+    if (again)
+      for (long k = i; k < min(i + WIDTH, (long)rows); k++)
+        if (all || codes[k] != 0)
+          y[k] = single(k, cols, pitch, codes, patterns, stored, x);
+  }
+}
