@@ -18,9 +18,10 @@
 **     3        2
 **
 ** Pattern 0 is the most frequent one. Its values are compiled in (MAIN), and
-** every row is computed with them; the rows of other patterns are then
-** computed again, element by element, and overwritten. If all rows are alike,
-** nothing of the matrix is read at all. Diagonals of too many different values
+** WIDTH rows at a time are computed with them. If other patterns are among
+** their codes, those rows are computed again: one by one (SINGLE), or all WIDTH
+** with each such pattern, of which the rows concerned take the result. If all
+** rows are alike, nothing of the matrix is read at all. Diagonals of too many different values
 ** are stored as in specialised.cl, as NARROW: the least type in which each of
 ** their values is exact.
 **
@@ -35,10 +36,10 @@
 **   y           out: vector of rows elements
 ** NDRange: one dimension, local size L any, global = L for each STEPS * L *
 **   WIDTH rows.
-** Defines: REAL, BITS (the unsigned type of REAL's size), NARROW, FROM_HALF (1
-**   if NARROW is half and REAL is not), WIDTH, STEPS, BLOCKS, STREAM,
-**   PATTERNS, and the lists OFFSETS (ascending, at least one), MAIN (pattern 0
-**   by its bits) and PLACES, each with an element for each diagonal.
+** Defines: REAL, BITS and SIGNED (integers of REAL's size), NARROW, FROM_HALF
+**   (1 if NARROW is half and REAL is not), WIDTH, STEPS, BLOCKS, SINGLE,
+**   STREAM, PATTERNS, and the lists OFFSETS (ascending, at least one), MAIN
+**   (pattern 0 by its bits) and PLACES, each with an element for each diagonal.
 ** Assumes: for speed only, that x and y are aligned to WIDTH elements.
 **
 ** Lesson, against `specialised`: at the rate of memory only fewer bytes are
@@ -58,6 +59,7 @@
 #ifndef REAL
 #define REAL float /* element type: float, double or half */
 #define BITS uint  /* unsigned integer of as many bytes */
+#define SIGNED int /* signed one */
 #endif
 #ifndef NARROW
 #define NARROW REAL /* type of the stored diagonals */
@@ -73,6 +75,9 @@
 #endif
 #ifndef BLOCKS
 #define BLOCKS 0 /* 1: x is loaded in aligned vectors, two for an offset */
+#endif
+#ifndef SINGLE
+#define SINGLE 1 /* 1: rows of other patterns are computed one by one */
 #endif
 #ifndef STREAM
 #define STREAM 0 /* 1: y goes past the cache */
@@ -96,6 +101,14 @@
 #define STORED JOIN(NARROW, WIDTH)
 #define VLOAD(p) JOIN(vload, WIDTH)(0, p)
 #define HALVES(p) JOIN(vload_half, WIDTH)(0, p)
+#endif
+#if WIDTH == 1
+#define CHOOSE(a, b, codes, code) (b)
+#else
+#define LANES JOIN(SIGNED, WIDTH) /* integers of REAL's size */
+#define CHOOSE(a, b, codes, code)                                             \
+  select(a, b, JOIN(convert_, LANES)(JOIN(vload, WIDTH)(0, codes)) ==         \
+                   (LANES)(code))
 #endif
 #define AS_REAL(bits) JOIN(as_, REAL)((BITS)(bits))
 #define TO_VECTOR(v) JOIN(convert_, VECTOR)(v)
@@ -136,13 +149,24 @@ constant BITS main_bits[] = {MAIN};
 /* the offset below `o` at which x is aligned to vectors */
 #define BELOW(o) ((o) - (((o) % WIDTH) + WIDTH) % WIDTH)
 
-/* columns from row i on that must exist for a whole vector of the last
-** diagonal */
+/* the end of what is loaded for WIDTH elements from `o` on */
 #if BLOCKS
-#define REACH (BELOW(offset[NDIAGS - 1] + WIDTH - 1) + WIDTH)
+#define END(o) (BELOW((o) + WIDTH - 1) + WIDTH)
 #else
-#define REACH (offset[NDIAGS - 1] + WIDTH)
+#define END(o) ((o) + WIDTH)
 #endif
+
+/* the place of diagonal d in row i among the stored elements */
+static size_t at(int d, int pitch, long i)
+{
+  return (size_t)place[d] * pitch + i;
+}
+
+/* the pattern of row i */
+static int code_of(global const uchar *codes, long i)
+{
+  return PATTERNS > 1 ? min((int)codes[i], PATTERNS - 1) : 0;
+}
 
 /* element p of the stored diagonals */
 static REAL element(global const NARROW *p)
@@ -181,43 +205,94 @@ static VECTOR part(global const REAL *p, int o)
 #endif
 }
 
-/* one row, by its own pattern, every element tested; x[0] is read in place of
-** what is outside, so that no load has to wait for a test */
+/* one row, every element tested; x[0] is loaded in place of what is outside, so
+** that no load waits for a test */
 static REAL single(long i, int cols, int pitch, global const uchar *codes,
                    global const REAL *patterns, global const NARROW *stored,
                    global const REAL *x)
 {
   REAL sum = 0;
-#if PATTERNS > 1
-  const uint code = min((uint)codes[i], (uint)PATTERNS - 1);
-  patterns += code * NDIAGS;
-#endif
+  patterns += code_of(codes, i) * NDIAGS;
 #pragma unroll 8
   for (int d = 0; d < NDIAGS; d++) {
     const long j = i + offset[d];
     const bool inside = j >= 0 && j < cols;
-    const REAL xj = x[inside ? j : 0];
     const REAL v =
-        place[d] >= 0 ? element(stored + (size_t)place[d] * pitch + i)
-                      : (PATTERNS > 1 ? patterns[d] : AS_REAL(main_bits[d]));
+        place[d] < 0 ? patterns[d] : element(stored + at(d, pitch, i));
+    const REAL xj = x[inside ? j : 0];
     sum = inside ? sum + v * xj : sum;
   }
   return sum;
 }
 
-/* WIDTH rows from i on, by pattern 0 */
-static VECTOR several(long i, int pitch, global const NARROW *stored,
+/* whether a diagonal has elements in some of WIDTH rows, but not in all, or not
+** in all that is loaded for them */
+static bool is_cut(long i, int cols)
+{
+  bool cut = false;
+  for (int d = 0; d < NDIAGS; d++) {
+    const long j = i + offset[d];
+    cut |= (j < 0 && j > -WIDTH) || (j < cols && END(j) > cols);
+  }
+  return cut;
+}
+
+/* WIDTH rows by pattern 0, all diagonals inside the matrix */
+static VECTOR by_main(long i, int pitch, global const NARROW *stored,
                       global const REAL *x)
 {
   VECTOR sum = (VECTOR)(0);
 #pragma unroll
   for (int d = 0; d < NDIAGS; d++) {
-    const VECTOR v =
-        place[d] >= 0 ? elements(stored + (size_t)place[d] * pitch + i)
-                      : (VECTOR)(AS_REAL(main_bits[d]));
+    const VECTOR v = place[d] < 0 ? (VECTOR)(AS_REAL(main_bits[d]))
+                                  : elements(stored + at(d, pitch, i));
     sum += v * part(x + i, offset[d]);
   }
   return sum;
+}
+
+/* WIDTH rows by another pattern, each diagonal inside the matrix or outside,
+** or, if the rows are `inner` ones, all inside */
+static VECTOR by_pattern(bool inner, long i, int cols, int pitch,
+                         global const REAL *pattern,
+                         global const NARROW *stored, global const REAL *x)
+{
+  VECTOR sum = (VECTOR)(0);
+#pragma unroll
+  for (int d = 0; d < NDIAGS; d++) {
+    const long j = i + offset[d];
+    if (inner || (j >= 0 && j < cols)) {
+      const VECTOR v = place[d] < 0 ? (VECTOR)(pattern[d])
+                                    : elements(stored + at(d, pitch, i));
+      sum += v * part(x + i, offset[d]);
+    }
+  }
+  return sum;
+}
+
+/* sum, of WIDTH rows, with those of pattern `known` as they are (0, of inner
+** rows, or -1: of none) and the others computed, once for each run of equal
+** codes */
+static VECTOR others(VECTOR sum, int known, long i, int cols, int pitch,
+                     global const uchar *codes, global const REAL *patterns,
+                     global const NARROW *stored, global const REAL *x)
+{
+#if PATTERNS > 1
+  int last = known;
+  for (int k = 0; k < WIDTH; k++) {
+    const int code = code_of(codes, i + k);
+    if (code != known && code != last) {
+      const VECTOR other =
+          by_pattern(known == 0, i, cols, pitch, patterns + code * NDIAGS,
+                     stored, x);
+      sum = CHOOSE(sum, other, codes + i, code);
+    }
+    last = code;
+  }
+  return sum;
+#else
+  return by_pattern(false, i, cols, pitch, patterns, stored, x);
+#endif
 }
 
 kernel void spmv(int rows, int cols, int pitch,
@@ -231,16 +306,27 @@ kernel void spmv(int rows, int cols, int pitch,
   const bool aligned = ALIGNED(x) && ALIGNED(y);
   long i = ((long)get_group_id(0) * STEPS * items + get_local_id(0)) * WIDTH;
   for (int s = 0; s < STEPS; s++, i += items * WIDTH) {
-    bool again = true; /* row by row */
-    bool all = true;   /* all of them, or those of other patterns */
-    if (aligned && i >= first && i + WIDTH <= rows && i + REACH <= cols) {
-      PASS(several(i, pitch, stored, x), (global VECTOR *)(y + i));
-      all = false;
-      again = PATTERNS > 1 && ANY(*(global const CODES *)(codes + i));
+    int known = -1; /* the pattern whose rows are done */
+    if (aligned && i + WIDTH <= rows) {
+      global VECTOR *out = (global VECTOR *)(y + i);
+      if (i >= first && i + END(offset[NDIAGS - 1]) <= cols) {
+        VECTOR sum = by_main(i, pitch, stored, x);
+        const bool more =
+            PATTERNS > 1 && ANY(*(global const CODES *)(codes + i));
+        if (more && !SINGLE)
+          sum = others(sum, 0, i, cols, pitch, codes, patterns, stored, x);
+        PASS(sum, out);
+        if (!more || !SINGLE)
+          continue;
+        known = 0;
+      } else if (!SINGLE && !is_cut(i, cols)) {
+        PASS(others((VECTOR)(0), -1, i, cols, pitch, codes, patterns, stored,
+                    x), out);
+        continue;
+      }
     }
-    if (again)
-      for (long k = i; k < min(i + WIDTH, (long)rows); k++)
-        if (all || codes[k] != 0)
-          y[k] = single(k, cols, pitch, codes, patterns, stored, x);
+    for (long k = i; k < min(i + WIDTH, (long)rows); k++)
+      if (code_of(codes, k) != known)
+        y[k] = single(k, cols, pitch, codes, patterns, stored, x);
   }
 }

@@ -139,7 +139,8 @@ local function args(s, _, o)
   if s.format == "csr" then
     return {s.rows, A.row_ptr, A.col_ind, A.values, o.x, o.y}
   elseif s.format == "packed" then
-    return {s.rows, s.cols, #A.codes, A.codes, A.patterns, A.stored, o.x, o.y}
+    return {s.rows, s.cols, packing.stride(s.rows), A.codes, A.patterns,
+      A.stored, o.x, o.y}
   end
   return {s.rows, s.cols, s.ndiags, A.pitch, A.offsets, A.values, o.x, o.y}
 end

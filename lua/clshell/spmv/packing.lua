@@ -4,29 +4,35 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
+local tiling = require "clshell.family.tiling"
 
 local M = {}
 
--- The unsigned integers with the bits of a type.
-M.bits = {half = "ushort", float = "uint", double = "ulong"}
+-- The integers of as many bytes as a type.
+M.unsigned = {half = "ushort", float = "uint", double = "ulong"}
+M.signed = {half = "short", float = "int", double = "long"}
+
+--- packing.stride(rows) -> number
+--- The elements from one stored diagonal to the next, and of the codes.
+function M.stride(rows)
+  return tiling.roundup(rows, 32)
+end
 
 -- Raises unless the parts of a packed matrix are as large as its sizes say;
 -- check_part(A, name, n, type) looks at one of them.
 function M.check(A, rows, ndiags, check_part)
-  argument.check("spmv", "M.host.patterns", A.host.patterns, "Array")
+  local patterns = argument.check("spmv", "M.host.patterns", A.host.patterns,
+    "Array")
   argument.list("spmv", "M.places", A.places, "number")
-  local stored = 0
-  for d = 1, ndiags do
-    stored = math.max(stored, (A.places[d] or ndiags) + 1)
-  end
-  check_part(A, "codes", rows, "uchar")
+  check_part(A, "codes", M.stride(rows), "uchar")
   check_part(A, "patterns", ndiags)
-  check_part(A, "stored", stored * #A.codes, A.stored_type)
-  if #A.host.patterns ~= #A.patterns or #A.places ~= ndiags then
-    cl.error(("spmv: M.host.patterns must have %d elements, M.places %d; got "
-      .. "%d and %d"):format(#A.patterns, ndiags, #A.host.patterns,
-      #A.places), {arg = "M"})
+  if #A.places ~= ndiags or #patterns ~= #A.patterns then
+    cl.error(("spmv: M.ndiags is %d, M.places has %d elements, M.patterns %d, "
+      .. "M.host.patterns %d"):format(ndiags, #A.places, #A.patterns,
+      #patterns), {arg = "M"})
   end
+  local stored = math.max(-1, table.unpack(A.places)) + 1
+  check_part(A, "stored", stored * M.stride(rows), A.stored_type)
 end
 
 -- packing.of(A) -> {patterns, main, places, narrow, bytes}
@@ -35,7 +41,7 @@ end
 -- a product reads of the values.
 function M.of(A)
   local main = {}
-  local bits = A.host.patterns:as(M.bits[A.patterns.type])
+  local bits = A.host.patterns:as(M.unsigned[A.patterns.type])
   for d = 1, A.ndiags do
     main[d] = ("0x%x"):format(bits[d])
   end

@@ -90,8 +90,10 @@ end
 local function packed_defines(p, s)
   local q = s.packing
   return {
-    WIDTH = p.width, STEPS = p.steps, BLOCKS = p.blocks, STREAM = p.stream,
-    BITS = packing.bits[s.type], NARROW = q.narrow,
+    WIDTH = p.width, STEPS = p.steps, BLOCKS = p.blocks,
+    SINGLE = p.single, STREAM = p.stream,
+    BITS = packing.unsigned[s.type], SIGNED = packing.signed[s.type],
+    NARROW = q.narrow,
     FROM_HALF = q.narrow == "half" and s.type ~= "half" and 1 or 0,
     PATTERNS = q.patterns, OFFSETS = table.concat(s.offsets, ","),
     MAIN = table.concat(q.main, ","), PLACES = table.concat(q.places, ","),
@@ -187,6 +189,8 @@ return {
       param("steps", {1, 2, 4, 8, 64, 256, 1024}, 1,
         "times that a work-item takes as many"),
       param("blocks", {0, 1}, 1, "1: x is loaded in aligned vectors only"),
+      param("single", {0, 1}, 1,
+        "1: rows of rare patterns one by one, 0: with their neighbours"),
       param("stream", {0, 1}, 0,
         "1: y is written past the cache, 0: it may stay there"),
     },
