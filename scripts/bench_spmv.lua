@@ -65,13 +65,16 @@ local function measure(title, make)
   local part <close> = out:part{steps = #ladder + 1, by = "gbs",
     best = "gflops", peak = copy,
     title = ("\n%s, %s: %d entries%s"):format(title, args.type, S.nnz,
-      reason and "\nDIA: " .. reason or "\n" .. tostring(P)),
+      reason and "\nDIA: " .. reason or "\npacked: "
+        .. tostring(P):match("diagonals: (.*)"):gsub("; ", ",\n  ")),
     columns = {"kernel", "local", "ms", "gflops", "gbs",
       {key = "percent", title = "% copy", format = "%.1f"}, "speedup", "err",
       "note"}}
   local function row(name, form)
     part:step(name)
-    local r = part:add(spmv.bench(name, nil, {M = form, x = vector}))
+    local operands = {M = form, x = vector}
+    local params = form == P and spmv.choice(operands).params or nil
+    local r = part:add(spmv.bench(name, params, operands))
     part.base = part.base or r
     return r
   end

@@ -188,7 +188,7 @@ return {
       param("width", {1, 2, 4, 8, 16}, 4, "consecutive rows of a work-item"),
       param("steps", {1, 2, 4, 8, 64, 256, 1024}, 1,
         "times that a work-item takes as many"),
-      param("blocks", {0, 1}, 1, "1: x is loaded in aligned vectors only"),
+      param("blocks", {0, 1}, 0, "1: x is loaded in aligned vectors only"),
       param("single", {0, 1}, 1,
         "1: rows of rare patterns one by one, 0: with their neighbours"),
       param("stream", {0, 1}, 0,
