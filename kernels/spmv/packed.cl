@@ -21,9 +21,9 @@
 ** WIDTH rows at a time are computed with them. If other patterns are among
 ** their codes, those rows are computed again: one by one (SINGLE), or all WIDTH
 ** with each such pattern, of which the rows concerned take the result. If all
-** rows are alike, nothing of the matrix is read at all. Diagonals of too many different values
-** are stored as in specialised.cl, as NARROW: the least type in which each of
-** their values is exact.
+** rows are alike, nothing of the matrix is read at all. Diagonals of too many
+** values for a pattern are stored as in specialised.cl, as NARROW: the least
+** type in which each of their values is exact.
 **
 ** Arguments:
 **   rows, cols  size of A; x has cols elements, y has rows

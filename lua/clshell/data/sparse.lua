@@ -19,7 +19,7 @@ local INT_MAX = 0x7fffffff -- the kernels index with int
 local ALIGN = 32    -- elements: the default pitch of DIA is a multiple of it
 local WASTE = 20    -- stored elements for each entry, at most
 local SMALL = 4096  -- stored elements that are never too many
-local MOST, ROWS = 256, 16 -- patterns of a packed matrix; rows for each of them
+local MOST, ROWS = 256, 16 -- patterns of a packed matrix; rows for each one
 -- unsigned integers of as many bytes
 local BITS = {half = "ushort", float = "uint", double = "ulong"}
 
@@ -323,23 +323,23 @@ end
 
 --- Dia:pack() -> packed matrix
 --- The matrix in fewer bytes, for spmv, whose kernel `packed` then computes
---- the same sums, bit for bit, but reads less. Rows that are equal, diagonal by
---- diagonal, are one pattern; a row then takes one byte, or none where all are
---- alike. Diagonals join as long as there are no more than 256 patterns, and no
---- more than one for 16 rows. Those that do not are stored as half or float if each of their values is exact
---- there, else as they are. A Poisson matrix has 3 patterns in two dimensions
---- and 9 in three. Values are compared by their bits; places outside the
---- matrix fit any.
+--- the same sums, bit for bit, but reads less. Rows that are equal, diagonal
+--- by diagonal, are one pattern; a row then takes one byte, or none where all
+--- are alike. Diagonals join as long as there are no more than 256 patterns,
+--- and no more than one for 16 rows. Those that do not are stored as half or
+--- float if each of their values is exact there, else as they are. A Poisson
+--- matrix has 3 patterns in two dimensions and 9 in three. Values are compared
+--- by their bits; places outside the matrix fit any.
 ---
---- It is a matrix of its own: what is written to M later does not change it. It
---- takes what the device holds now, and looks at each value on the host, about
---- as long as a second for 10^8 of them; so it pays where a matrix is used many
---- times. Printed, it says what was found. It has rows, cols, ndiags, nnz, type,
+--- It is a matrix of its own: what is written to M later does not change it.
+--- It takes what the device holds now, and looks at each value on the host, at
+--- 10^8 of them a second or so: it pays where a matrix is used many times.
+--- Printed, it says what was found. It has rows, cols, ndiags, nnz, type,
 --- format ("packed"), places (for each diagonal the number of its stored one,
 --- from 0, or -1), stored_type, value_bytes (what a product reads of the
---- values), the Buffers codes (the pattern of each row),
---- patterns (a row of values for each) and stored, and in `host` offsets,
---- values (by diagonals, at `pitch`) and patterns. Its fields are for reading.
+--- values), the Buffers codes (the pattern of each row), patterns (a row of
+--- values for each) and stored, and in `host` offsets, values (by diagonals, at
+--- `pitch`) and patterns. Its fields are for reading.
 function dia:pack()
   local host, where = self.host, {context = self.values.context}
   local values = self.values:read()
@@ -385,7 +385,7 @@ end
 
 --- Packed:info() -> table
 --- format, type, rows, cols, nnz, ndiags; constant, joined and stored, the
---- diagonals of one value, those in patterns (the constant ones among them) and
+--- diagonals of one value, those in patterns (constant ones among them) and
 --- the others; patterns, how many there are; stored_type; bytes, of the values
 --- that a product reads, and dia_bytes, those by diagonals.
 function packed:info()

@@ -1,5 +1,5 @@
--- spmv/packing.lua - what the kernel of a packed matrix is built for: its first
--- pattern, the places of its diagonals, the type of the stored ones
+-- spmv/packing.lua - what the kernel of a packed matrix is built for: its
+-- first pattern, the places of its diagonals, the type of the stored ones
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
