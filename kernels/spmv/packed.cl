@@ -19,10 +19,10 @@
 **
 ** Pattern 0 is the most frequent one. Its values are compiled in (MAIN), and
 ** WIDTH rows at a time are computed with them. If other patterns are among
-** their codes, those rows are computed again: one by one (SINGLE), or all WIDTH
-** with each such pattern, of which the rows concerned take the result. If all
-** rows are alike, nothing of the matrix is read at all. Diagonals of too many
-** values for a pattern are stored as in specialised.cl, as NARROW: the least
+** their codes, those rows are computed again: one by one (SINGLE), or all of
+** them with each such pattern, of which the rows concerned take the result. If
+** all rows are alike, nothing of the matrix is read at all. Diagonals of too
+** many values for a pattern are stored as in specialised.cl, as NARROW: the least
 ** type in which each of their values is exact.
 **
 ** Arguments:
@@ -38,8 +38,8 @@
 **   WIDTH rows.
 ** Defines: REAL, BITS and SIGNED (integers of REAL's size), NARROW, FROM_HALF
 **   (1 if NARROW is half and REAL is not), WIDTH, STEPS, BLOCKS, SINGLE,
-**   STREAM, PATTERNS, and the lists OFFSETS (ascending, at least one), MAIN
-**   (pattern 0 by its bits) and PLACES, each with an element for each diagonal.
+**   STREAM, PATTERNS, and lists with an element for each diagonal: OFFSETS
+**   (ascending, at least one), MAIN (pattern 0 by its bits) and PLACES.
 ** Assumes: for speed only, that x and y are aligned to WIDTH elements.
 **
 ** Lesson, against `specialised`: at the rate of memory only fewer bytes are
@@ -205,8 +205,8 @@ static VECTOR part(global const REAL *p, int o)
 #endif
 }
 
-/* one row, every element tested; x[0] is loaded in place of what is outside, so
-** that no load waits for a test */
+/* one row, every element tested; x[0] is loaded in place of what is outside,
+** so that no load waits for a test */
 static REAL single(long i, int cols, int pitch, global const uchar *codes,
                    global const REAL *patterns, global const NARROW *stored,
                    global const REAL *x)
@@ -225,8 +225,8 @@ static REAL single(long i, int cols, int pitch, global const uchar *codes,
   return sum;
 }
 
-/* whether a diagonal has elements in some of WIDTH rows, but not in all, or not
-** in all that is loaded for them */
+/* whether a diagonal has elements in some of WIDTH rows, but not in all, or
+** not in all that is loaded for them */
 static bool is_cut(long i, int cols)
 {
   bool cut = false;

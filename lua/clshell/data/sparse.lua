@@ -1,6 +1,6 @@
 -- data/sparse.lua - sparse matrices on the device with their host copies, in
--- compressed sparse row format (CSR), by diagonals (DIA), and by diagonals with
--- rows of few patterns (packed): the objects, their methods, and the
+-- compressed sparse row format (CSR), by diagonals (DIA), and by diagonals
+-- with rows of few patterns (packed): the objects, their methods, and the
 -- conversions between the formats
 -- SPDX-License-Identifier: MIT
 
@@ -338,8 +338,8 @@ end
 --- format ("packed"), places (for each diagonal the number of its stored one,
 --- from 0, or -1), stored_type, value_bytes (what a product reads of the
 --- values), the Buffers codes (the pattern of each row), patterns (a row of
---- values for each) and stored, and in `host` offsets, values (by diagonals, at
---- `pitch`) and patterns. Its fields are for reading.
+--- values for each) and stored, and in `host` offsets, values (by diagonals,
+--- at `pitch`) and patterns. Its fields are for reading.
 function dia:pack()
   local host, where = self.host, {context = self.values.context}
   local values = self.values:read()
