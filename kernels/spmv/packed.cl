@@ -22,8 +22,8 @@
 ** their codes, those rows are computed again: one by one (SINGLE), or all of
 ** them with each such pattern, of which the rows concerned take the result. If
 ** all rows are alike, nothing of the matrix is read at all. Diagonals of too
-** many values for a pattern are stored as in specialised.cl, as NARROW: the least
-** type in which each of their values is exact.
+** many values for a pattern are stored as in specialised.cl, as NARROW: the
+** least type in which each of their values is exact.
 **
 ** Arguments:
 **   rows, cols  size of A; x has cols elements, y has rows

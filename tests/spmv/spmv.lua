@@ -138,7 +138,8 @@ end)
 
 t.test("the kernel chosen for the format", function()
   for _, c in ipairs{cases.float[5], cases.float[8], cases.float[1]} do
-    for _, M in ipairs{c.dia, c.csr, c.dia.ndiags < 99 and c.packed} do
+    for _, M in ipairs{c.dia, c.csr,
+        c.dia.ndiags <= 128 and c.packed or nil} do
       local y = spmv(M, c.x)
       t.ok(y:read():equal(c.exact))
     end
