@@ -78,12 +78,13 @@ local function each_rung(f)
     local name, m, n, k = table.unpack(size)
     local A, B = matrix.random(m, k, {seed = 1}), matrix.random(k, n)
     local D = dia.poisson2d(m, k)
-    local S, x = D:to_csr(), cl.buffer("float", D.cols, 1)
+    local S, P = D:to_csr(), D:pack()
+    local x = cl.buffer("float", D.cols, 1)
     ladder(gemm, name, function() return {A, B} end)
     ladder(transpose, name, function() return {A} end)
     ladder(reduce, name, function() return {A} end)
     ladder(spmv, name, function(rung)
-      return {rung.format == "csr" and S or D, x}
+      return {({csr = S, dia = D, packed = P})[rung.format], x}
     end)
   end
 end

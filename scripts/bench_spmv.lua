@@ -7,7 +7,7 @@ local output = require "clshell.output"
 local script = require "clshell.script"
 
 local parser = script.parser("bench_spmv.lua",
-  "y = M x for matrices stored by diagonals (DIA) and by rows (CSR).",
+  "y = M x for matrices stored by diagonals (DIA), packed, and by rows (CSR).",
   "GB/s counts each value, index and vector element once; GFLOPS is 2 nnz.")
 parser:argument("file", "Matrix Market files (.mtx) to measure as well")
   :args("*"):convert(script.readable)
@@ -17,9 +17,9 @@ parser:option("-t --type", "float or double", "float")
   :choices{"float", "double"}
 output.options(parser)
 local args = script.parse(parser)
-if args.rows then -- nine diagonals, two vectors
+if args.rows then -- nine diagonals, twice if none is packed, two vectors
   script.fits(parser, ("matrices of %d rows"):format(args.rows),
-    11.0 * args.rows * (args.type == "double" and 8 or 4))
+    20.0 * args.rows * (args.type == "double" and 8 or 4))
 end
 local out <close> = output.open(parser, args)
 
@@ -58,24 +58,28 @@ end
 local function measure(title, make)
   local M, S, reason = make()
   S = S or M:to_csr()
+  local P = M and M:pack()
   local x = matrix.random(S.cols, 1, {type = args.type, seed = 3})
   local vector = cl.buffer(args.type, S.cols, x:read():reshape(S.cols))
   local ladder = spmv.kernels()
   local part <close> = out:part{steps = #ladder + 1, by = "gbs",
     best = "gflops", peak = copy,
     title = ("\n%s, %s: %d entries%s"):format(title, args.type, S.nnz,
-      reason and "\nDIA: " .. reason or ""),
+      reason and "\nDIA: " .. reason or "\npacked: "
+        .. tostring(P):match("diagonals: (.*)"):gsub("; ", ",\n  ")),
     columns = {"kernel", "local", "ms", "gflops", "gbs",
       {key = "percent", title = "% copy", format = "%.1f"}, "speedup", "err",
       "note"}}
   local function row(name, form)
     part:step(name)
-    local r = part:add(spmv.bench(name, nil, {M = form, x = vector}))
+    local operands = {M = form, x = vector}
+    local params = form == P and spmv.choice(operands).params or nil
+    local r = part:add(spmv.bench(name, params, operands))
     part.base = part.base or r
     return r
   end
   for _, k in ipairs(ladder) do
-    local form = k.rung.format == "csr" and S or M
+    local form = ({csr = S, dia = M, packed = P})[k.rung.format]
     if form then
       row(k.name, form)
     end

@@ -7,6 +7,7 @@ local cl = require "cl"
 local csr = require "clshell.data.csr"
 local dia = require "clshell.data.dia"
 local ladder = require "ladder"
+local sparse = require "clshell.data.sparse"
 local spmv = require "clshell.spmv"
 
 t.keeps("Program", "Kernel")
@@ -51,14 +52,13 @@ local function case(type, rows, cols, offsets, gap)
     end
   end
   local list = cl.array("int", ndiags, offsets)
+  local M = sparse.upload_dia{
+    rows = rows, cols = cols, ndiags = ndiags, pitch = pitch, nnz = nnz,
+    type = type, format = "dia", host = {offsets = list, values = values},
+  }
   return {
     name = ("%s %dx%d, %d diagonals"):format(type, rows, cols, ndiags),
-    dia = {
-      rows = rows, cols = cols, ndiags = ndiags, pitch = pitch, nnz = nnz,
-      type = type, format = "dia", host = {offsets = list, values = values},
-      offsets = cl.buffer("int", ndiags, list),
-      values = cl.buffer(type, {ndiags, pitch}, values),
-    },
+    dia = M, packed = M:pack(),
     csr = csr.from_coo(rows, cols, is, js, vs, {type = type}),
     x = cl.buffer(type, cols, x:convert(type)),
     y = cl.buffer(type, rows),
@@ -81,7 +81,7 @@ local function try(rung, p, c)
   for name, value in pairs(p) do
     what = ("%s %s=%s"):format(what, name, value)
   end
-  local M = rung.format == "csr" and c.csr or c.dia
+  local M = c[rung.format]
   local opts = {kernel = rung.name, y = c.y}
   for name, value in pairs(p) do
     opts[name] = value
@@ -102,7 +102,7 @@ end
 -- Offsets that are compiled in make a program for each matrix: fewer of them.
 local function shapes_of(rung, list)
   return rung.name == "specialised" and {list[3], list[8], list[10], list[12]}
-    or list
+    or rung.name == "packed" and {list[10], list[12]} or list
 end
 
 for _, item in ipairs(spmv.kernels()) do
@@ -123,10 +123,10 @@ end
 t.test("random numbers within the bound", function()
   for _, type in ipairs(ladder.types(device)) do
     local M = dia.poisson3d(9, 8, 7, {type = type})
-    local N = M:to_csr()
+    local forms = {dia = M, csr = M:to_csr(), packed = M:pack()}
     local x = cl.buffer(type, M.cols, cl.array(type, M.cols):random(t.seed))
     for _, item in ipairs(spmv.kernels()) do
-      local A = item.rung.format == "csr" and N or M
+      local A = forms[item.rung.format]
       if spmv.check(item.name, nil, {M = A, x = x}) then
         local r = spmv.verify(item.name, nil, {M = A, x = x})
         t.ok(r.ok, ("%s %s: error %g, bound %g"):format(item.name, type,
@@ -138,7 +138,8 @@ end)
 
 t.test("the kernel chosen for the format", function()
   for _, c in ipairs{cases.float[5], cases.float[8], cases.float[1]} do
-    for _, M in ipairs{c.dia, c.csr} do
+    for _, M in ipairs{c.dia, c.csr,
+        c.dia.ndiags <= 128 and c.packed or nil} do
       local y = spmv(M, c.x)
       t.ok(y:read():equal(c.exact))
     end

@@ -13,11 +13,6 @@ local M = require "clshell.base.lazy".table(...)
 
 local INT_MAX = 0x7fffffff
 
--- Rows first..last (from 1) of diagonal `offset` lie inside the matrix.
-local function extent(m, offset)
-  return math.max(1, 1 - offset), math.min(m.rows, m.cols - offset)
-end
-
 -- Checked and sorted copy of a list of offsets.
 local function ascending(what, list, rows, cols)
   if type(list) ~= "table" or #list == 0 then
@@ -63,7 +58,7 @@ function M.banded(n, offsets, opts)
   local values, host = m.host.values, m.host.offsets
   values:random(opts.seed or 1, opts.lo or 0.5, opts.hi or 1.5)
   for d = 1, m.ndiags do
-    local first, last = extent(m, host[d])
+    local first, last = sparse.extent(m, host[d])
     local start = (d - 1) * m.pitch
     values:fill(0, start + 1, start + first - 1)
     values:fill(0, start + last + 1, start + m.pitch)

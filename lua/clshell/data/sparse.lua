@@ -1,14 +1,17 @@
 -- data/sparse.lua - sparse matrices on the device with their host copies, in
--- compressed sparse row format (CSR) and by diagonals (DIA): the objects,
--- their methods, and the conversions between the formats
+-- compressed sparse row format (CSR), by diagonals (DIA), and by diagonals
+-- with rows of few patterns (packed): the objects, their methods, and the
+-- conversions between the formats
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
+local host_of = require "cl.host"
 local integer = require "clshell.base.integer"
 local mtx = require "clshell.data.mtx"
 local options = require "clshell.base.options"
-local class_of = require "clshell.base.text".class
+local text = require "clshell.base.text"
+local class_of = text.class
 
 local M = {}
 
@@ -16,10 +19,15 @@ local INT_MAX = 0x7fffffff -- the kernels index with int
 local ALIGN = 32    -- elements: the default pitch of DIA is a multiple of it
 local WASTE = 20    -- stored elements for each entry, at most
 local SMALL = 4096  -- stored elements that are never too many
+local MOST, ROWS = 256, 16 -- patterns of a packed matrix; rows for each one
+-- unsigned integers of as many bytes
+local BITS = {half = "ushort", float = "uint", double = "ulong"}
 
-local csr, dia = {}, {} -- the methods
+local csr, dia, packed = {}, {}, {} -- the methods
 local csr_meta = {__index = csr, __metatable = false, __name = "CSR matrix"}
 local dia_meta = {__index = dia, __metatable = false, __name = "DIA matrix"}
+local packed_meta = {__index = packed, __metatable = false,
+  __name = "packed matrix"}
 
 -- A matrix of host arrays, which it takes over: row_ptr (rows + 1) and
 -- col_ind are int and 0-based, columns ascend inside a row. A matrix without
@@ -36,6 +44,11 @@ function M.csr(rows, cols, nnz, host, context)
     row_ptr = upload(host.row_ptr), col_ind = upload(host.col_ind),
     values = upload(host.values),
   }, csr_meta)
+end
+
+-- Rows first..last (from 1) of diagonal `offset` lie inside the matrix.
+function M.extent(m, offset)
+  return math.max(1, 1 - offset), math.min(m.rows, m.cols - offset)
 end
 
 -- A matrix still on the host: type, pitch and zeroed values for these
@@ -292,7 +305,7 @@ end
 ---   context  that of M  the Context of another device
 function dia:to_csr(opts)
   opts = options.check(opts, "Dia:to_csr")
-  local ptr, col, val = require "cl.host".dia_to_csr(self.host.values,
+  local ptr, col, val = host_of.dia_to_csr(self.host.values,
     self.host.offsets,
     {rows = self.rows, cols = self.cols, pitch = self.pitch})
   return M.csr(self.rows, self.cols, ptr[self.rows + 1],
@@ -306,6 +319,172 @@ end
 function dia:save(path, opts)
   local c <close> = self:to_csr()
   c:save(path, opts)
+end
+
+-- Types that the values of a type may be exact in, the smallest first.
+local AS = {half = {"half"}, float = {"half", "float"},
+  double = {"half", "float", "double"}}
+
+-- The values of diagonal d, those outside the matrix 0, as they lie on the
+-- device.
+local function line(m, d)
+  local h = m.values:read{from = {d, 1}, size = {1, m.rows}}
+  local first, last = M.extent(m, m.host.offsets[d])
+  return h:fill(0, 1, math.min(first - 1, m.rows))
+    :fill(0, math.max(last, 0) + 1, m.rows)
+end
+
+-- The smallest type in which the values of these diagonals are exact.
+local function narrowest(m, list)
+  local types, k = AS[m.type], 1
+  for _, d in ipairs(list) do
+    local h <close> = line(m, d)
+    while k < #types do
+      local narrow <close> = h:convert(types[k])
+      local back <close> = narrow:convert(m.type)
+      if back:equal(h) then
+        break
+      end
+      k = k + 1
+    end
+  end
+  return types[k]
+end
+
+-- These diagonals on the device, in a type, a row of `stride` elements each.
+local function store(m, list, kind, stride)
+  local where = {context = m.values.context}
+  local b = cl.buffer(kind, {math.max(#list, 1), stride}, 0, where)
+  for k, d in ipairs(list) do
+    local h <close> = line(m, d)
+    local narrow <close> = h:convert(kind)
+    b:write(narrow:reshape(m.rows),
+      {first = (k - 1) * stride + 1, count = m.rows})
+  end
+  return b
+end
+
+-- How many of the joined diagonals have one value in all patterns.
+local function count_constant(patterns, places)
+  local ndiags, count = #places, 0
+  local bits = patterns:as(BITS[patterns.type])
+  for d = 1, ndiags do
+    local same = places[d] < 0
+    for k = d + ndiags, #bits, ndiags do
+      same = same and bits[k] == bits[d]
+    end
+    count = count + (same and 1 or 0)
+  end
+  return count
+end
+
+--- Dia:pack() -> packed matrix
+--- The matrix in fewer bytes, for spmv, whose kernel `packed` then computes
+--- the same sums, bit for bit, but reads less. Rows that are equal, diagonal
+--- by diagonal, are one pattern; a row then takes one byte, or none where all
+--- are alike. Diagonals join as long as there are no more than 256 patterns,
+--- and no more than one for 16 rows. Those that do not are stored as half or
+--- float if each of their values is exact there, else as they are. A Poisson
+--- matrix has 3 patterns in two dimensions and 9 in three. Values are compared
+--- by their bits; places outside the matrix fit any.
+---
+--- It is a matrix of its own: what is written to M later does not change it.
+--- It takes what the device holds now, and looks at each value on the host, at
+--- 10^8 of them a second or so: it pays where a matrix is used many times.
+--- Printed, it says what was found. It has rows, cols, ndiags, nnz, type,
+--- format ("packed"), places (for each diagonal the number of its stored one,
+--- from 0, or -1), stored_type, value_bytes (what a product reads of the
+--- values), the Buffers codes (the pattern of each row), patterns (a row of
+--- values for each) and stored, and in `host` offsets, values (by diagonals,
+--- at `pitch`) and patterns. Its fields are for reading.
+function dia:pack()
+  local host, where = self.host, {context = self.values.context}
+  local values = self.values:read()
+  local most = math.max(1, math.min(MOST, self.rows // ROWS))
+  local codes <close>, patterns, joined = host_of.dia_patterns(values,
+    host.offsets, {rows = self.rows, cols = self.cols, pitch = self.pitch,
+      most = most})
+  local places, list = {}, {}
+  for d = 1, self.ndiags do
+    places[d] = joined[d] == 1 and -1 or #list
+    list[#list + 1] = joined[d] == 0 and d or nil
+  end
+  local count = patterns.shape[1]
+  local table_bytes = count > 1 and self.rows
+    + #patterns * cl.typesize(self.type) or 0
+  local stride = (self.rows + ALIGN - 1) // ALIGN * ALIGN
+  local kind = narrowest(self, list)
+  local code_buffer = cl.buffer("uchar", stride, 0, where)
+  code_buffer:write(codes, {first = 1, count = self.rows})
+  return setmetatable({
+    format = "packed", rows = self.rows, cols = self.cols, nnz = self.nnz,
+    ndiags = self.ndiags, pitch = self.pitch, type = self.type,
+    host = {offsets = host.offsets:copy(), values = values,
+      patterns = patterns},
+    codes = code_buffer,
+    patterns = cl.buffer(self.type, patterns.shape, patterns, where),
+    stored = store(self, list, kind, stride), stored_type = kind,
+    places = places, constant = count_constant(patterns, places),
+    value_bytes = table_bytes + #list * self.rows * cl.typesize(kind),
+  }, packed_meta)
+end
+
+--- Packed:to_dia() -> DIA matrix
+--- The matrix by diagonals again, with the bits that it was packed from.
+function packed:to_dia()
+  return M.upload_dia({
+    format = "dia", rows = self.rows, cols = self.cols, nnz = self.nnz,
+    ndiags = self.ndiags, pitch = self.pitch, type = self.type,
+    host = {offsets = self.host.offsets:copy(),
+      values = self.host.values:copy()},
+  }, self.patterns.context)
+end
+
+--- Packed:info() -> table
+--- format, type, rows, cols, nnz, ndiags; constant, joined and stored, the
+--- diagonals of one value, those in patterns (constant ones among them) and
+--- the others; patterns, how many there are; stored_type; bytes, of the values
+--- that a product reads, and dia_bytes, those by diagonals.
+function packed:info()
+  local stored = math.max(table.unpack(self.places)) + 1
+  return {
+    format = self.format, type = self.type, rows = self.rows,
+    cols = self.cols, nnz = self.nnz, ndiags = self.ndiags,
+    constant = self.constant, joined = self.ndiags - stored, stored = stored,
+    patterns = self.patterns.rows, stored_type = self.stored_type,
+    bytes = self.value_bytes,
+    dia_bytes = self.ndiags * self.rows * cl.typesize(self.type),
+  }
+end
+
+--- Packed:close()
+--- Releases the device and host memory now; closing twice is fine.
+function packed:close()
+  for _, name in ipairs{"codes", "patterns", "stored"} do
+    self[name]:close()
+  end
+  for _, array in pairs(self.host) do
+    array:close()
+  end
+end
+
+function packed_meta:__tostring()
+  local head = ("packed matrix %d x %d of %s"):format(self.rows, self.cols,
+    self.type)
+  if self.patterns.closed then
+    return head .. " (closed)"
+  end
+  local i, words = self:info(), {}
+  local function add(count, format, ...)
+    words[#words + 1] = count > 0 and format:format(count, ...) or nil
+  end
+  add(i.constant, "%d constant")
+  add(i.joined - i.constant, "%d in %d patterns of rows", i.patterns)
+  add(i.stored, "%d as %s", i.stored_type == i.type and "they are"
+    or i.stored_type)
+  return ("%s, %d diagonals: %s; %s of values instead of %s"):format(head,
+    i.ndiags, table.concat(words, ", "), text.bytes(i.bytes),
+    text.bytes(i.dia_bytes))
 end
 
 --- Dia:info() -> table
@@ -335,6 +514,8 @@ end
 
 argument.methods("Csr", csr, csr_meta.__name)
 argument.methods("Dia", dia, dia_meta.__name)
+argument.methods("Packed", packed, packed_meta.__name)
 csr_meta.__close, dia_meta.__close = csr.close, dia.close
+packed_meta.__close = packed.close
 
 return M

@@ -25,6 +25,23 @@ print(dia.load("p.mtx").rows) --> 16
 local C = dia.poisson2d(4, 4):to_csr()
 print(C.format, C.nnz) --> csr 64
 
+--- Dia:pack
+local M = dia.poisson2d(512, 512)
+local P = M:pack()
+print(P:info().bytes, P:info().dia_bytes) --> 262204 5242880
+local y = spmv(P, cl.buffer("float", P.cols, 1))
+print(y:read()[1]) --> 2.0
+
+--- Packed:info
+print(dia.poisson3d(16, 16, 16):pack():info().patterns) --> 9
+
+--- Packed:to_dia
+print(dia.poisson2d(8, 8):pack():to_dia().format) --> dia
+
+--- Packed:close
+local P <close> = dia.poisson2d(8, 8):pack()
+P:close()
+
 --- Dia:save
 dia.poisson2d(4, 4):save("p.mtx", {symmetric = true})
 
@@ -70,3 +87,10 @@ local M = dia.poisson2d(4, 4).host
 local row_ptr, col_ind, values = host.dia_to_csr(M.values, M.offsets,
   {rows = 16, cols = 16, pitch = 32})
 print(#row_ptr, #values) --> 17 64
+
+--- cl.host.dia_patterns
+local host = require "cl.host"
+local M = dia.poisson2d(4, 4).host
+local codes, patterns, joined = host.dia_patterns(M.values, M.offsets,
+  {rows = 16, cols = 16, pitch = 32})
+print(#codes, patterns.shape[1], joined[1]) --> 16 3 1

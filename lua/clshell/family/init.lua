@@ -117,7 +117,7 @@ end
 ---   defines  every parameter in upper case  defines(p, s) -> table
 ---   options  none    options(p, s) -> string, for the compiler
 ---   kernel   the only one  its name, where the file has several
----   format   any     of a sparse matrix: "dia" or "csr"
+---   format   any     of a sparse matrix: "dia", "packed" or "csr"
 ---   local_bytes  -   local_bytes(s, p) -> what a group takes
 ---   accepts  all     accepts(dev, s, p) -> nil, or the reason against
 ---   args     the family's  args(s, p, o) -> list of arguments

@@ -256,7 +256,8 @@ Try: ?Buffer:slice, ?Buffer:shift and ?Buffer:view
 dia, diagonals
 A sparse matrix by diagonals: dense rows of values, one for each diagonal, and
 the offsets. Neighbouring rows read neighbouring values, so it coalesces.
-Try: ?dia.banded and ?spmv
+M:pack() is the same matrix in fewer bytes, for spmv.
+Try: ?dia.banded, ?Dia:pack and ?spmv
 
 csr, compressed rows
 A sparse matrix by rows: values, their columns, and where each row begins. It

@@ -109,6 +109,7 @@ end
 
 -- The class of a table, by its metatable's name.
 local TABLES = {["CSR matrix"] = "Csr", ["DIA matrix"] = "Dia",
+  ["packed matrix"] = "Packed",
   Expression = "Expression", Split = "Split", Struct = "Struct",
   ["clshell.results"] = "results"}
 

@@ -1,5 +1,6 @@
 -- spmv/init.lua - the sparse matrix-vector family, y = M x
--- M is stored by diagonals (DIA) or by compressed rows (CSR).
+-- M is stored by diagonals (DIA), packed ones (see Dia:pack), or by compressed
+-- rows (CSR).
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -9,6 +10,7 @@ local dia = require "clshell.data.dia"
 local family = require "clshell.family"
 local arguments = require "clshell.family.arguments"
 local integer = require "clshell.base.integer"
+local packing = require "clshell.spmv.packing"
 local text = require "clshell.base.text"
 local verify = require "clshell.family.verify"
 
@@ -34,18 +36,23 @@ end
 -- Raises unless the parts of M are as large as its sizes say: scripts can
 -- change both.
 local function check_matrix(A)
-  if type(A) ~= "table" or not (A.offsets or A.row_ptr) then
+  if type(A) ~= "table" or not (A.offsets or A.row_ptr or A.codes) then
     cl.error("spmv: M must be a sparse matrix such as dia.poisson2d(64, 64) "
       .. "or csr.load 'm.mtx'", {arg = "M"})
   end
-  local function size(name, low)
-    return integer.check("spmv", "M." .. name, A[name], low, INT_MAX)
+  local function size(name, low, high)
+    return integer.check("spmv", "M." .. name, A[name], low, high or INT_MAX)
   end
   local rows, nnz = size("rows", 1), size("nnz", 0)
   size("cols", 1)
-  if A.offsets then
+  if A.codes or A.offsets then
     argument.check("spmv", "M.host", A.host, "table")
     argument.check("spmv", "M.host.offsets", A.host.offsets, "Array")
+  end
+  if A.codes then
+    size("value_bytes", 0, math.maxinteger)
+    packing.check(A, rows, size("ndiags", 1), check_part)
+  elseif A.offsets then
     local ndiags, pitch = size("ndiags", 1), size("pitch", rows)
     check_part(A, "offsets", ndiags, "int")
     check_part(A, "values", ndiags * pitch)
@@ -81,6 +88,8 @@ local function shape(s)
     rows = s.rows, cols = s.cols, type = type, esize = esize,
     format = s.format or "dia", ndiags = ndiags, offsets = offsets,
     pitch = s.pitch or s.rows, nnz = s.nnz or ndiags * s.rows,
+    packing = s.packing or s.format == "packed"
+      and packing.plain(type, ndiags) or nil,
   }
 end
 
@@ -91,29 +100,37 @@ local function check_vector(name, b, n, why)
   end
 end
 
+-- A Buffer of a matrix that has its element type.
+local function values_of(A)
+  return type(A) == "table" and (A.values or A.patterns) or nil
+end
+
 local function bind(o, context)
   local A = o.M
   check_matrix(A)
-  local x = arguments.buffer("spmv", "x", o.x, context, A.values.type)
+  local values = values_of(A)
+  local x = arguments.buffer("spmv", "x", o.x, context, values.type)
   o.x = x
-  arguments.check_type("spmv", "M", A.values, TYPES)
-  arguments.same_type("spmv", "M", A.values, "x", x)
+  arguments.check_type("spmv", "M", values, TYPES)
+  arguments.same_type("spmv", "M", values, "x", x)
   check_vector("x", x, A.cols, "columns")
   if o.y == nil then
     o.y = cl.buffer(x.type, A.rows, nil, {context = context})
   else
     arguments.check_output("spmv", "y", o.y)
     arguments.buffer("spmv", "y", o.y)
-    arguments.same_type("spmv", "M", A.values, "y", o.y)
+    arguments.same_type("spmv", "M", values, "y", o.y)
     check_vector("y", o.y, A.rows, "rows")
     arguments.check_alias("spmv", "y", o.y, "x", x)
-    arguments.check_alias("spmv", "y", o.y, "M", A.values)
+    arguments.check_alias("spmv", "y", o.y, "M", values)
   end
-  arguments.check_context("spmv", {M = A.values, x = x, y = o.y}, context)
+  arguments.check_context("spmv", {M = values, x = x, y = o.y}, context)
   return shape{
     rows = A.rows, cols = A.cols, type = x.type, nnz = A.nnz,
-    format = A.offsets and "dia" or "csr", ndiags = A.ndiags,
-    pitch = A.pitch, offsets = A.offsets and offsets_of(A),
+    format = A.codes and "packed" or A.offsets and "dia" or "csr",
+    ndiags = A.ndiags, pitch = A.pitch,
+    offsets = not A.row_ptr and offsets_of(A) or nil,
+    packing = A.codes and packing.of(A),
   }
 end
 
@@ -121,6 +138,9 @@ local function args(s, _, o)
   local A = o.M
   if s.format == "csr" then
     return {s.rows, A.row_ptr, A.col_ind, A.values, o.x, o.y}
+  elseif s.format == "packed" then
+    return {s.rows, s.cols, packing.stride(s.rows), A.codes, A.patterns,
+      A.stored, o.x, o.y}
   end
   return {s.rows, s.cols, s.ndiags, A.pitch, A.offsets, A.values, o.x, o.y}
 end
@@ -132,30 +152,40 @@ end
 
 -- The operands of a grid such as {512, 512} or {nx = 64, ny = 64, nz = 64},
 -- with 5 or 7 diagonals, of rows and offsets, or of a matrix, which is no
--- random one then.
+-- random one then. Packed, the grid has its Poisson matrix.
 local function make(s, seed, type)
-  if s.values or s.row_ptr then
-    return {M = s, x = vector(s, s.values.type, seed)}, true
+  if s.values or s.codes then
+    return {M = s, x = vector(s, values_of(s).type, seed)}, true
   end
   local offsets, n = s.offsets, s.rows or s[1]
+  local nx, ny, nz
   if not offsets then
-    local nx = integer.check("spmv", "nx of the shape", s.nx or s[1], 1)
-    local ny = integer.check("spmv", "ny of the shape", s.ny or s[2] or nx, 1)
-    local nz = s.nz or s[3] or 1
+    nx = integer.check("spmv", "nx of the shape", s.nx or s[1], 1)
+    ny = integer.check("spmv", "ny of the shape", s.ny or s[2] or nx, 1)
+    nz = s.nz or s[3] or 1
     n, offsets = nx * ny * nz, {-nx, -1, 0, 1, nx}
     if nz > 1 then
       table.insert(offsets, 1, -nx * ny)
       table.insert(offsets, nx * ny)
     end
   end
-  local M = dia.banded(n, offsets, {type = type, seed = seed})
-  M = s.format == "csr" and M:to_csr() or M
+  local M
+  if s.format == "packed" and not s.offsets then
+    M = dia.poisson3d(nx, ny, nz, {type = type})
+  else
+    M = dia.banded(n, offsets, {type = type, seed = seed})
+  end
+  M = s.format == "csr" and M:to_csr() or s.format == "packed" and M:pack()
+    or M
   return {M = M, x = vector(M, type, seed + 1)}
 end
 
 -- Bytes that move if every element is touched once: the values with their
--- indices, x and y.
+-- indices, or what is left of them, x and y.
 local function bytes(s)
+  if s.format == "packed" then
+    return (s.cols + s.rows) * s.esize + s.packing.bytes
+  end
   local index = s.format == "csr" and 4 * (s.nnz + s.rows + 1)
     or 4 * s.ndiags
   return (s.nnz + s.cols + s.rows) * s.esize + index
@@ -193,7 +223,9 @@ end
 --- copied there). A rung that wants the diagonals at another pitch makes that
 --- copy in the first run, which the event then covers too. A row of a CSR
 --- matrix with an index outside M is NaN. An M that cl.split has spread over
---- devices gives a Split y; x is one as well, or is copied there.
+--- devices gives a Split y; x is one as well, or is copied there. Of a matrix
+--- that is used many times, spmv(M:pack(), x) reads fewer bytes where that
+--- loses nothing: see Dia:pack.
 --- Options:
 ---   kernel  the best known  a rung's name, see spmv.kernels; with it the
 ---           rung's own parameters
@@ -208,8 +240,7 @@ local spmv = family.new({
   ints = {"rows", "cols", "ndiags", "pitch", "nnz"},
   prepare_once = true, -- a change of storage, used again by later runs
   context = function(o, queue)
-    local values = type(o.M) == "table" and o.M.values
-    return arguments.context({n = 3, values, o.x, o.y}, queue)
+    return arguments.context({n = 3, values_of(o.M), o.x, o.y}, queue)
   end,
   cache = "cold",
   make = make,
@@ -225,7 +256,9 @@ local spmv = family.new({
     .. "*offsets, global const REAL *values, global const REAL *x, global "
     .. "REAL *y\nint rows, global const int *row_ptr, global const int "
     .. "*col_ind, global const REAL *values, global const REAL *x, global "
-    .. "REAL *y", -- of CSR
+    .. "REAL *y\nint rows, int cols, int pitch, global const uchar *codes, "
+    .. "global const REAL *patterns, global const NARROW *stored, global "
+    .. "const REAL *x, global REAL *y", -- of CSR, and packed
   measures = function(s) -- what choices.lua may ask besides
     return {row = s.nnz / s.rows, bytes = s.nnz * s.esize}
   end,

@@ -1,10 +1,12 @@
 -- spmv/rungs.lua - the ladder of sparse matrix-vector kernels, as data
--- DIA rungs from the plain one to the specialised, and CSR for comparison.
+-- DIA rungs from the plain one to the specialised, packed DIA, and CSR for
+-- comparison.
 -- Each rung names its file in kernels/spmv/, the storage format it takes, its
 -- one-line lesson, its parameters and its NDRange.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local packing = require "clshell.spmv.packing"
 local tiling = require "clshell.family.tiling"
 
 local access, groups, param = tiling.access, tiling.groups, tiling.param
@@ -76,6 +78,28 @@ local function traffic_of(width, from_local)
   end
 end
 
+-- Why a rung that compiles the diagonals in does not take a matrix.
+local function compiled(_, s)
+  if s.ndiags < 1 or s.ndiags > MAX_COMPILED then
+    return ("compiles 1 to %d diagonals in, the matrix has %d"):format(
+      MAX_COMPILED, s.ndiags)
+  end
+end
+
+-- The defines of a packed matrix.
+local function packed_defines(p, s)
+  local q = s.packing
+  return {
+    WIDTH = p.width, STEPS = p.steps, BLOCKS = p.blocks,
+    SINGLE = p.single, STREAM = p.stream,
+    BITS = packing.unsigned[s.type], SIGNED = packing.signed[s.type],
+    NARROW = q.narrow,
+    FROM_HALF = q.narrow == "half" and s.type ~= "half" and 1 or 0,
+    PATTERNS = q.patterns, OFFSETS = table.concat(s.offsets, ","),
+    MAIN = table.concat(q.main, ","), PLACES = table.concat(q.places, ","),
+  }
+end
+
 local wg = param("wg", {32, 64, 128, 256, 512, 1024}, 128,
   "work-items in a work-group")
 local chunk = param("chunk", {16, 64, 256, 1024}, 256,
@@ -131,12 +155,7 @@ return {
       return {WIDTH = p.width, OFFSETS = table.concat(s.offsets, ",")}
     end,
     range = function(s, p) return linear(s, p.wg, p.width) end,
-    accepts = function(_, s)
-      if s.ndiags < 1 or s.ndiags > MAX_COMPILED then
-        return ("compiles 1 to %d diagonals in, the matrix has %d"):format(
-          MAX_COMPILED, s.ndiags)
-      end
-    end,
+    accepts = compiled,
     prepare = aligned_to("width"),
   },
   {
@@ -157,6 +176,31 @@ return {
     accepts = tiling.cpu_only,
     traffic = function(s) -- vectors of values and of x meet in registers
       return {moved = (2 * s.ndiags + 1) * s.rows * s.esize}
+    end,
+  },
+  {
+    name = "packed", file = "packed.cl", format = "packed",
+    lesson = "values of few patterns of rows, a byte for each row (Dia:pack): "
+      .. "fewer bytes",
+    params = {
+      param("wg", {1, 32, 64, 128, 256, 512, 1024}, 128,
+        "work-items in a work-group; 1 on CPUs"),
+      param("width", {1, 2, 4, 8, 16}, 4, "consecutive rows of a work-item"),
+      param("steps", {1, 2, 4, 8, 64, 256, 1024}, 1,
+        "times that a work-item takes as many"),
+      param("blocks", {0, 1}, 0, "1: x is loaded in aligned vectors only"),
+      param("single", {0, 1}, 1,
+        "1: rows of rare patterns one by one, 0: with their neighbours"),
+      param("stream", {0, 1}, 0,
+        "1: y is written past the cache, 0: it may stay there"),
+    },
+    defines = packed_defines,
+    range = function(s, p)
+      return {groups(s.rows, p.wg * p.width * p.steps) * p.wg}, {p.wg}
+    end,
+    accepts = compiled,
+    traffic = function(s) -- x by diagonal from the cache; rare rows left out
+      return {moved = (s.ndiags + 1) * s.esize * s.rows + s.packing.bytes}
     end,
   },
   {

@@ -1,0 +1,332 @@
+/* packed.cl - DIA sparse matrix times vector, values from few patterns of rows
+** SPDX-License-Identifier: MIT
+**
+**   y[i] = sum over d of value(d, i) * x[i + OFFSETS[d]],
+**          for those d with 0 <= i + OFFSETS[d] < cols
+**
+**   value(d, i) = patterns[codes[i]][d]              if PLACES[d] < 0,
+**                 stored[PLACES[d] * pitch + i]      else
+**
+** In most matrices from a grid few rows differ: a Poisson matrix has one kind
+** of row inside the grid and one at each side, edge and corner. Such rows are
+** kept once, as patterns, and a row of the matrix has a code of one byte:
+**
+**    row     codes      patterns                 -1   0  +1
+**     0        1          0: inside             | -1   2  -1 |
+**     1        0          1: begin of a line    |  0   2  -1 |
+**     2        0          2: end of a line      | -1   2   0 |
+**     3        2
+**
+** Pattern 0 is the most frequent one. Its values are compiled in (MAIN), and
+** WIDTH rows at a time are computed with them. If other patterns are among
+** their codes, those rows are computed again: one by one (SINGLE), or all of
+** them with each such pattern, of which the rows concerned take the result. If
+** all rows are alike, nothing of the matrix is read at all. Diagonals of too
+** many values for a pattern are stored as in specialised.cl, as NARROW: the
+** least type in which each of their values is exact.
+**
+** Arguments:
+**   rows, cols  size of A; x has cols elements, y has rows
+**   pitch       elements from one stored diagonal to the next, >= rows, a
+**               multiple of 16; codes has as many elements
+**   codes       in:  the pattern of each row; not read if PATTERNS is 1
+**   patterns    in:  PATTERNS x diagonals values, 0 for stored diagonals
+**   stored      in:  stored diagonals x pitch elements of type NARROW
+**   x           in:  vector of cols elements
+**   y           out: vector of rows elements
+** NDRange: one dimension, local size L any, global = L for each STEPS * L *
+**   WIDTH rows.
+** Defines: REAL, BITS and SIGNED (integers of REAL's size), NARROW, FROM_HALF
+**   (1 if NARROW is half and REAL is not), WIDTH, STEPS, BLOCKS, SINGLE,
+**   STREAM, PATTERNS, and lists with an element for each diagonal: OFFSETS
+**   (ascending, at least one), MAIN (pattern 0 by its bits) and PLACES.
+** Assumes: for speed only, that x and y are aligned to WIDTH elements.
+**
+** Lesson, against `specialised`: at the rate of memory only fewer bytes are
+** faster. A row of a 7-point matrix of floats takes 28 bytes of values there
+** and 1 here, beside 8 of x and y; the sums are the same, bit for bit. With so
+** few bytes other limits come near: x is read from the first cache once for
+** each diagonal, by work-items of several rows in aligned blocks (BLOCKS) that
+** neighbouring diagonals share, and a row of a rare pattern costs its loads
+** of values, from the cache as well.
+*/
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+#ifdef cl_khr_fp16
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#endif
+#ifndef REAL
+#define REAL float /* element type: float, double or half */
+#define BITS uint  /* unsigned integer of as many bytes */
+#define SIGNED int /* signed one */
+#endif
+#ifndef NARROW
+#define NARROW REAL /* type of the stored diagonals */
+#endif
+#ifndef FROM_HALF
+#define FROM_HALF 0 /* 1: they are halves, REAL is another type */
+#endif
+#ifndef WIDTH
+#define WIDTH 4 /* consecutive rows of a work-item: 1, 2, 4, 8 or 16 */
+#endif
+#ifndef STEPS
+#define STEPS 1 /* times that it takes as many, a work-group further on */
+#endif
+#ifndef BLOCKS
+#define BLOCKS 0 /* 1: x is loaded in aligned vectors, two for an offset */
+#endif
+#ifndef SINGLE
+#define SINGLE 1 /* 1: rows of other patterns are computed one by one */
+#endif
+#ifndef STREAM
+#define STREAM 0 /* 1: y goes past the cache */
+#endif
+#ifndef OFFSETS
+#define OFFSETS -1, 0, 1 /* column minus row of each diagonal, ascending */
+#define PATTERNS 1
+#define MAIN 0xbf800000, 0x40000000, 0xbf800000 /* -1, 2, -1 */
+#define PLACES -1, -1, -1
+#endif
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#if WIDTH == 1
+#define VECTOR REAL
+#define STORED NARROW
+#define VLOAD(p) (*(p))
+#define HALVES(p) vload_half(0, p)
+#else
+#define VECTOR JOIN(REAL, WIDTH)
+#define STORED JOIN(NARROW, WIDTH)
+#define VLOAD(p) JOIN(vload, WIDTH)(0, p)
+#define HALVES(p) JOIN(vload_half, WIDTH)(0, p)
+#endif
+#if WIDTH == 1
+#define CHOOSE(a, b, codes, code) (b)
+#else
+#define LANES JOIN(SIGNED, WIDTH) /* integers of REAL's size */
+#define CHOOSE(a, b, codes, code)                                             \
+  select(a, b, JOIN(convert_, LANES)(JOIN(vload, WIDTH)(0, codes)) ==         \
+                   (LANES)(code))
+#endif
+#define AS_REAL(bits) JOIN(as_, REAL)((BITS)(bits))
+#define TO_VECTOR(v) JOIN(convert_, VECTOR)(v)
+#define ALIGNED(p) ((uintptr_t)(p) % sizeof(VECTOR) == 0)
+#define NDIAGS ((int)(sizeof(offset) / sizeof(offset[0])))
+
+/* the codes of WIDTH rows, and whether one is not 0 */
+#if WIDTH == 1
+#define CODES uchar
+#elif WIDTH == 2
+#define CODES ushort
+#elif WIDTH == 4
+#define CODES uint
+#elif WIDTH == 8
+#define CODES ulong
+#else
+#define CODES ulong2
+#endif
+#if WIDTH == 16
+#define ANY(codes) (((codes).x | (codes).y) != 0)
+#else
+#define ANY(codes) ((codes) != 0)
+#endif
+
+#ifdef __has_builtin
+#if STREAM && __has_builtin(__builtin_nontemporal_store)
+#define PASS(v, p) __builtin_nontemporal_store(v, p)
+#endif
+#endif
+#ifndef PASS
+#define PASS(v, p) (*(p) = (v))
+#endif
+
+constant int offset[] = {OFFSETS};
+constant int place[] = {PLACES};
+constant BITS main_bits[] = {MAIN};
+
+/* the offset below `o` at which x is aligned to vectors */
+#define BELOW(o) ((o) - (((o) % WIDTH) + WIDTH) % WIDTH)
+
+/* the end of what is loaded for WIDTH elements from `o` on */
+#if BLOCKS
+#define END(o) (BELOW((o) + WIDTH - 1) + WIDTH)
+#else
+#define END(o) ((o) + WIDTH)
+#endif
+
+/* the place of diagonal d in row i among the stored elements */
+static size_t at(int d, int pitch, long i)
+{
+  return (size_t)place[d] * pitch + i;
+}
+
+/* the pattern of row i */
+static int code_of(global const uchar *codes, long i)
+{
+  return PATTERNS > 1 ? min((int)codes[i], PATTERNS - 1) : 0;
+}
+
+/* element p of the stored diagonals */
+static REAL element(global const NARROW *p)
+{
+#if FROM_HALF
+  return (REAL)vload_half(0, p);
+#else
+  return (REAL)*p;
+#endif
+}
+
+/* WIDTH of them */
+static VECTOR elements(global const NARROW *p)
+{
+#if FROM_HALF
+  return TO_VECTOR(HALVES(p));
+#else
+  return TO_VECTOR(*(global const STORED *)p);
+#endif
+}
+
+/* WIDTH elements of x from p + o on; p is aligned */
+static VECTOR part(global const REAL *p, int o)
+{
+#if BLOCKS
+  const int over = o - BELOW(o);
+  global const VECTOR *block = (global const VECTOR *)(p + BELOW(o));
+  if (over == 0)
+    return block[0];
+  REAL both[2 * WIDTH];
+  *(VECTOR *)both = block[0];
+  *(VECTOR *)(both + WIDTH) = block[1];
+  return VLOAD(both + over);
+#else
+  return o % WIDTH == 0 ? *(global const VECTOR *)(p + o) : VLOAD(p + o);
+#endif
+}
+
+/* one row, every element tested; x[0] is loaded in place of what is outside,
+** so that no load waits for a test */
+static REAL single(long i, int cols, int pitch, global const uchar *codes,
+                   global const REAL *patterns, global const NARROW *stored,
+                   global const REAL *x)
+{
+  REAL sum = 0;
+  patterns += code_of(codes, i) * NDIAGS;
+#pragma unroll 8
+  for (int d = 0; d < NDIAGS; d++) {
+    const long j = i + offset[d];
+    const bool inside = j >= 0 && j < cols;
+    const REAL v =
+        place[d] < 0 ? patterns[d] : element(stored + at(d, pitch, i));
+    const REAL xj = x[inside ? j : 0];
+    sum = inside ? sum + v * xj : sum;
+  }
+  return sum;
+}
+
+/* whether a diagonal has elements in some of WIDTH rows, but not in all, or
+** not in all that is loaded for them */
+static bool is_cut(long i, int cols)
+{
+  bool cut = false;
+  for (int d = 0; d < NDIAGS; d++) {
+    const long j = i + offset[d];
+    cut |= (j < 0 && j > -WIDTH) || (j < cols && END(j) > cols);
+  }
+  return cut;
+}
+
+/* WIDTH rows by pattern 0, all diagonals inside the matrix */
+static VECTOR by_main(long i, int pitch, global const NARROW *stored,
+                      global const REAL *x)
+{
+  VECTOR sum = (VECTOR)(0);
+#pragma unroll
+  for (int d = 0; d < NDIAGS; d++) {
+    const VECTOR v = place[d] < 0 ? (VECTOR)(AS_REAL(main_bits[d]))
+                                  : elements(stored + at(d, pitch, i));
+    sum += v * part(x + i, offset[d]);
+  }
+  return sum;
+}
+
+/* WIDTH rows by another pattern, each diagonal inside the matrix or outside,
+** or, if the rows are `inner` ones, all inside */
+static VECTOR by_pattern(bool inner, long i, int cols, int pitch,
+                         global const REAL *pattern,
+                         global const NARROW *stored, global const REAL *x)
+{
+  VECTOR sum = (VECTOR)(0);
+#pragma unroll
+  for (int d = 0; d < NDIAGS; d++) {
+    const long j = i + offset[d];
+    if (inner || (j >= 0 && j < cols)) {
+      const VECTOR v = place[d] < 0 ? (VECTOR)(pattern[d])
+                                    : elements(stored + at(d, pitch, i));
+      sum += v * part(x + i, offset[d]);
+    }
+  }
+  return sum;
+}
+
+/* sum, of WIDTH rows, with those of pattern `known` as they are (0, of inner
+** rows, or -1: of none) and the others computed, once for each run of equal
+** codes */
+static VECTOR others(VECTOR sum, int known, long i, int cols, int pitch,
+                     global const uchar *codes, global const REAL *patterns,
+                     global const NARROW *stored, global const REAL *x)
+{
+#if PATTERNS > 1
+  int last = known;
+  for (int k = 0; k < WIDTH; k++) {
+    const int code = code_of(codes, i + k);
+    if (code != known && code != last) {
+      const VECTOR other =
+          by_pattern(known == 0, i, cols, pitch, patterns + code * NDIAGS,
+                     stored, x);
+      sum = CHOOSE(sum, other, codes + i, code);
+    }
+    last = code;
+  }
+  return sum;
+#else
+  return by_pattern(false, i, cols, pitch, patterns, stored, x);
+#endif
+}
+
+kernel void spmv(int rows, int cols, int pitch,
+                 global const uchar *restrict codes,
+                 global const REAL *restrict patterns,
+                 global const NARROW *restrict stored,
+                 global const REAL *restrict x, global REAL *restrict y)
+{
+  const long items = get_local_size(0);
+  const long first = -(long)offset[0];
+  const bool aligned = ALIGNED(x) && ALIGNED(y);
+  long i = ((long)get_group_id(0) * STEPS * items + get_local_id(0)) * WIDTH;
+  for (int s = 0; s < STEPS; s++, i += items * WIDTH) {
+    int known = -1; /* the pattern whose rows are done */
+    if (aligned && i + WIDTH <= rows) {
+      global VECTOR *out = (global VECTOR *)(y + i);
+      if (i >= first && i + END(offset[NDIAGS - 1]) <= cols) {
+        VECTOR sum = by_main(i, pitch, stored, x);
+        const bool more =
+            PATTERNS > 1 && ANY(*(global const CODES *)(codes + i));
+        if (more && !SINGLE)
+          sum = others(sum, 0, i, cols, pitch, codes, patterns, stored, x);
+        PASS(sum, out);
+        if (!more || !SINGLE)
+          continue;
+        known = 0;
+      } else if (!SINGLE && !is_cut(i, cols)) {
+        PASS(others((VECTOR)(0), -1, i, cols, pitch, codes, patterns, stored,
+                    x), out);
+        continue;
+      }
+    }
+    for (long k = i; k < min(i + WIDTH, (long)rows); k++)
+      if (code_of(codes, k) != known)
+        y[k] = single(k, cols, pitch, codes, patterns, stored, x);
+  }
+}
