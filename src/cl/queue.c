@@ -89,7 +89,7 @@ static bool readhints(lua_State *L, const Context *c, int opts,
 static Queue *newqueue(lua_State *L, int arg, int opts, bool profiled,
                        bool out_of_order) {
   int tries = 0;
-  cl_int err;
+  cl_int err = CL_INVALID_OPERATION; /* where a driver lacks the call */
   arg = lua_absindex(L, arg);
   Context *c = clsh_context_check(L, arg);
   cl_command_queue_properties flags =
@@ -115,6 +115,11 @@ static Queue *newqueue(lua_State *L, int arg, int opts, bool profiled,
                     : clCreateCommandQueue(handle, c->device, flags, &err);
     clsh_process_unblock();
   } while (clsh_error_retry(L, err, &tries));
+  q->handle = err == CL_SUCCESS ? q->handle : NULL;
+  if (create != NULL && err == CL_INVALID_OPERATION)
+    clsh_error_call(L, err, "clCreateCommandQueueWithProperties",
+                    "the driver, or the process of --worker, takes no "
+                    "priority or throttle; leave them out");
   if (err == CL_INVALID_QUEUE_PROPERTIES)
     clsh_error_call(
         L, err, "clCreateCommandQueue",
