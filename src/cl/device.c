@@ -48,7 +48,7 @@ static const Info platforminfo[] = {
     {NULL, 0, 0, NULL}};
 
 /* Whether the device offers an extension: a word of its list. */
-static bool hasextension(lua_State *L, cl_device_id id, const char *name) {
+bool clsh_device_offers(lua_State *L, cl_device_id id, const char *name) {
   const Info i = {"extensions", CL_DEVICE_EXTENSIONS, 's', NULL};
   clsh_info_push(L, getdevice, id, &i);
   lua_pushfstring(L, " %s ", luaL_optstring(L, -1, ""));
@@ -79,7 +79,7 @@ bool clsh_device_is(lua_State *L, int arg) {
 
 /* Pushes the value of one info name; nil where the device has none. */
 static void pushdeviceinfo(lua_State *L, Device *d, const Info *i) {
-  if (i->extension != NULL && !hasextension(L, d->id, i->extension))
+  if (i->extension != NULL && !clsh_device_offers(L, d->id, i->extension))
     lua_pushnil(L);
   else
     clsh_info_push(L, getdevice, d->id, i);
@@ -139,7 +139,7 @@ static int device_names(lua_State *L) {
   lua_pushliteral(L, "compute_units");
   lua_rawseti(L, -2, 1);
   for (const Info *i = clsh_info_device; i->name != NULL; i++)
-    if (i->extension == NULL || hasextension(L, d->id, i->extension)) {
+    if (i->extension == NULL || clsh_device_offers(L, d->id, i->extension)) {
       lua_pushstring(L, i->name);
       lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
     }
@@ -151,7 +151,7 @@ static int device_names(lua_State *L) {
  */
 static int device_has(lua_State *L) {
   Device *d = checkdevice(L, 1);
-  lua_pushboolean(L, hasextension(L, d->id, luaL_checkstring(L, 2)));
+  lua_pushboolean(L, clsh_device_offers(L, d->id, luaL_checkstring(L, 2)));
   return 1;
 }
 

@@ -4,10 +4,26 @@
 */
 #include <assert.h>
 
+#include "device.h"
 #include "process.h"
 #include "queue.h"
 
 #define QUEUES "cl.queues" /* registry: Queue -> true, weak */
+#define PROPERTIES 0x1093  /* CL_QUEUE_PROPERTIES */
+#define HINTS 2            /* wishes that a queue can have */
+
+typedef cl_command_queue(CL_API_CALL *Creator)(cl_context, cl_device_id,
+                                               const cl_ulong *, cl_int *);
+
+/* A wish, 1 << level: option, extension and property. */
+static const struct Hint {
+  const char *name, *extension;
+  cl_ulong property;
+} hints[HINTS] = {{"priority", "cl_khr_priority_hints", 0x1096},
+                  {"throttle", "cl_khr_throttle_hints", 0x1097}};
+static const char *const levels[] = {"high", "medium", "low", NULL};
+
+#define LIST (2 * HINTS + 3) /* of properties, the 0 at the end too */
 
 static void queue_release(Object *o) {
   Queue *q = (Queue *)o;
@@ -44,16 +60,46 @@ cl_command_queue clsh_queue_handle(lua_State *L, Queue *q) {
   return q->handle;
 }
 
-/* Pushes a new queue of the context at `arg`. */
-static Queue *newqueue(lua_State *L, int arg, bool profiled,
+/*
+** Reads the wishes that the table or nil at `opts` has behind the flags of a
+** list of properties, pairs that end with 0; says whether there are any.
+*/
+static bool readhints(lua_State *L, const Context *c, int opts,
+                      cl_ulong *list) {
+  int n = 2;
+  for (const struct Hint *h = hints; h < hints + HINTS; h++) {
+    if (clsh_option_push(L, opts, h->name) != LUA_TNIL) {
+      int level = clsh_option_word(L, -1, levels, h->name);
+      if (!clsh_device_offers(L, c->device, h->extension))
+        clsh_error_call(L, CL_INVALID_OPERATION, "cl.queue",
+                        "%s needs the extension %s, which the device lacks; "
+                        "leave it out, and make long launches shorter: "
+                        "others run in between",
+                        h->name, h->extension);
+      list[n++] = h->property;
+      list[n++] = (cl_ulong)1 << level;
+    }
+    lua_pop(L, 1);
+  }
+  list[n] = 0;
+  return n > 2;
+}
+
+/* Pushes a new queue of the context at `arg`; `opts`: a table or nil. */
+static Queue *newqueue(lua_State *L, int arg, int opts, bool profiled,
                        bool out_of_order) {
   int tries = 0;
-  cl_int err;
+  cl_int err = CL_INVALID_OPERATION; /* where a driver lacks the call */
   arg = lua_absindex(L, arg);
   Context *c = clsh_context_check(L, arg);
   cl_command_queue_properties flags =
       (profiled ? CL_QUEUE_PROFILING_ENABLE : 0) |
       (out_of_order ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
+  cl_ulong list[LIST] = {PROPERTIES, flags};
+  Creator create = NULL;
+  if (readhints(L, c, opts, list))
+    clsh_later_find(L, c, 200, "clCreateCommandQueueWithProperties",
+                    "leave priority and throttle out", &create);
   Queue *q = clsh_class_new(L, &class, 1);
   q->context = c;
   q->profiled = profiled;
@@ -64,9 +110,16 @@ static Queue *newqueue(lua_State *L, int arg, bool profiled,
   do {
     cl_context handle = clsh_context_handle(L, c);
     clsh_process_block();
-    q->handle = clCreateCommandQueue(handle, c->device, flags, &err);
+    q->handle = create != NULL
+                    ? create(handle, c->device, list, &err)
+                    : clCreateCommandQueue(handle, c->device, flags, &err);
     clsh_process_unblock();
   } while (clsh_error_retry(L, err, &tries));
+  q->handle = err == CL_SUCCESS ? q->handle : NULL;
+  if (create != NULL && err == CL_INVALID_OPERATION)
+    clsh_error_call(L, err, "clCreateCommandQueueWithProperties",
+                    "the driver, or the process of --worker, takes no "
+                    "priority or throttle; leave them out");
   if (err == CL_INVALID_QUEUE_PROPERTIES)
     clsh_error_call(
         L, err, "clCreateCommandQueue",
@@ -88,7 +141,9 @@ Queue *clsh_queue_push(lua_State *L, int ctxarg) {
   Queue *q = clsh_class_test(L, -1, &class);
   if (q == NULL || q->halted) {
     lua_pop(L, 1);
-    q = newqueue(L, ctxarg, true, false);
+    lua_pushnil(L);
+    q = newqueue(L, ctxarg, lua_gettop(L), true, false);
+    lua_remove(L, -2);
     lua_pushvalue(L, -1);
     lua_setiuservalue(L, ctxarg, 2);
   }
@@ -140,8 +195,8 @@ Queue *clsh_queue_live(lua_State *L, int arg) {
   return live ? q : NULL;
 }
 
-static const char *const queue_options[] = {"out_of_order", "profiling",
-                                            "context", NULL};
+static const char *const queue_options[] = {
+    "out_of_order", "profiling", "context", "priority", "throttle", NULL};
 
 /** cl.queue([opts]) -> Queue
  * A new command queue. The default queue is in-order and profiled:
@@ -151,13 +206,16 @@ static const char *const queue_options[] = {"out_of_order", "profiling",
  *   out_of_order  false      whether commands may overtake each other
  *   profiling     true       whether events have times
  *   context       session's  the Context of another device
+ *   priority      driver's   "high", "medium" or "low", beside other queues
+ *   throttle      driver's   "high", "medium" or "low": low saves energy
+ * A device without cl_khr_priority_hints, or cl_khr_throttle_hints, refuses.
  */
 static int cl_queue(lua_State *L) {
   clsh_option_check(L, 1, queue_options, "cl.queue");
   lua_settop(L, 1);
   clsh_option_push(L, 1, "context");
   clsh_context_push(L, 2);
-  newqueue(L, 3, clsh_option_flag(L, 1, "profiling", true),
+  newqueue(L, 3, 1, clsh_option_flag(L, 1, "profiling", true),
            clsh_option_flag(L, 1, "out_of_order", false));
   return 1;
 }

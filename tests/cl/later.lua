@@ -255,4 +255,37 @@ t.test("half arithmetic in kernels", function()
   t.eq(large:read()[1], 2048, "2049 is no half")
 end)
 
+t.test("queues with priority and throttle, where there", function()
+  t.raises(function() cl.queue{priority = "top"} end,
+    "priority: must be one of high, medium, low; got 'top'")
+  t.raises(function() cl.queue{throttle = 1} end, "must be a string")
+  local q <close> = offered(cl.queue, {priority = "low"})
+  local b <close> = cl.buffer("float", 4, 0)
+  b:fill(1, {queue = q})
+  t.eq(b:read{queue = q}[4], 1.0)
+end)
+
+t.test("the wishes of a queue reach the driver", function()
+  local function said(layers, code)
+    local p <close> = assert(io.popen(("%s %s -e '%s' 2>&1"):format(layers,
+      t.exe, code)))
+    return p:read "a"
+  end
+  local layer = ("OPENCL_LAYERS=%s/tests/faultlayer.so CLFAULT=hints:1:0")
+    :format(t.build)
+  if not said(layer, "cl.devices()"):find("faultlayer:", 1, true) then
+    t.skip("the OpenCL loader takes no layers (OPENCL_LAYERS)")
+  elseif cl.device().version:find "^OpenCL 1" then
+    t.skip("the device has OpenCL 1")
+  end
+  local code = [[q = cl.queue{priority = "low", throttle = "high",
+    out_of_order = true} b = cl.buffer("float", 4, 0)
+    b:fill(1, {queue = q}):wait() print(q.out_of_order, b:read()[4])]]
+  local out = said(layer, code)
+  t.ok(out:find("properties 1096:4 1097:1\ntrue\t1.0\n", 1, true), out)
+  out = said(layer, [[q = cl.queue{throttle = "medium"}]])
+  t.ok(out:find("properties 1097:2\n", 1, true), out)
+  t.ok(not said(layer, "q = cl.queue{}"):find "properties")
+end)
+
 t.done()

@@ -16,7 +16,7 @@ t.keeps("Program", "Kernel", "Launch")
 local device = t.device()
 
 local TYPES = {"float", "int", "uint", "char", "uchar", "short", "ushort",
-  "long", "ulong"}
+  "long", "ulong", "half"}
 if device:has "cl_khr_fp64" then
   TYPES[#TYPES + 1] = "double"
 end
@@ -42,7 +42,7 @@ end
 t.test("zeros, infinities and NaN have their places in every rung", function()
   local list = {3, -1, 0 / 0, 0.0, -0.0, 1 / 0, -1 / 0, -(0 / 0), 2, -1}
   local index <close> = cl.buffer("uint", #list)
-  for _, type in ipairs{"float", TYPES[10] and "double"} do
+  for _, type in ipairs{"float", "half", TYPES[11]} do
     local x <close> = cl.buffer(type, #list, list)
     for _, rung in ipairs(rungs) do
       if sort.check(rung.name, nil, {n = #list, type = type}) then

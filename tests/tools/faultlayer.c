@@ -20,6 +20,8 @@
 ** "version" has the device tell OpenCL 3.0 in CODE bytes, and that it cuts
 ** work-groups at the edge.
 ** "images" has each device tell of no images.
+** "hints" has each device offer the hints of queues, and prints those that a
+** queue is made with to standard output: "properties 1096:1".
 ** "untold" has each device refuse question CODE, a CL_DEVICE_... as a number.
 ** At the end it prints, to standard error, how many objects of each kind
 ** were made but not released, how many faults and questions there were, and
@@ -239,6 +241,8 @@ static cl_int answer(const void *value, size_t bytes, size_t n, void *p,
 
 static cl_int CL_API_CALL my_clGetDeviceInfo(cl_device_id o, cl_device_info q,
                                              size_t n, void *p, size_t *r) {
+  static const char queuehints[] =
+      "cl_khr_priority_hints cl_khr_throttle_hints";
   const cl_bool yes = CL_TRUE, no = CL_FALSE;
   const char *name = getenv("CLNAME");
   char version[256];
@@ -250,6 +254,8 @@ static cl_int CL_API_CALL my_clGetDeviceInfo(cl_device_id o, cl_device_info q,
   for (int i = 0; i < nfaults; i++) {
     if (q == CL_DEVICE_IMAGE_SUPPORT && strcmp(faults[i].name, "images") == 0)
       return answer(&no, sizeof no, n, p, r);
+    if (q == CL_DEVICE_EXTENSIONS && strcmp(faults[i].name, "hints") == 0)
+      return answer(queuehints, sizeof queuehints, n, p, r);
     if (strcmp(faults[i].name, "untold") == 0 &&
         q == (cl_device_info)faults[i].code)
       return CL_INVALID_VALUE;
@@ -323,6 +329,19 @@ NEW(cl_context, CONTEXT, clCreateContext,
 NEW(cl_command_queue, QUEUE, clCreateCommandQueue,
     (cl_context c, cl_device_id d, cl_command_queue_properties p, cl_int *err),
     (c, d, p, err))
+
+/* Of the properties the plain call takes the flags, which come first. */
+static cl_command_queue CL_API_CALL my_clCreateCommandQueueWithProperties(
+    cl_context c, cl_device_id d, const cl_queue_properties *list,
+    cl_int *err) {
+  printf("properties");
+  for (int i = 2; list[i] != 0; i += 2)
+    printf(" %llx:%llu", (unsigned long long)list[i],
+           (unsigned long long)list[i + 1]);
+  printf("\n");
+  fflush(stdout);
+  return my_clCreateCommandQueue(c, d, list[1], err);
+}
 NEW(cl_mem, BUFFER, clCreateBuffer,
     (cl_context c, cl_mem_flags f, size_t n, void *p, cl_int *err),
     (c, f, n, p, err))
@@ -578,6 +597,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n,
   OWN(clGetProgramBuildInfo), OWN(clSetKernelArg), OWN(clGetKernelInfo);
   OWN(clGetKernelArgInfo), OWN(clGetKernelWorkGroupInfo), OWN(clFlush);
   OWN(clFinish), OWN(clCreateContext), OWN(clCreateCommandQueue);
+  OWN(clCreateCommandQueueWithProperties);
   OWN(clCreateBuffer), OWN(clCreateSubBuffer);
   OWN(clCreateProgramWithSource), OWN(clCreateProgramWithBinary);
   OWN(clCreateKernel), OWN(clEnqueueReadBuffer), OWN(clEnqueueWriteBuffer);

@@ -172,9 +172,10 @@ START is the time on the device; the host's time is longer by the launch. The
 line `before` of a printed event has the waits from queued to submit to start.
 Try: ?Event:info
 
-queue, command queue
+queue, command queue, priority, throttle
 Commands go to a device through a queue. In-order queues run one after the
-other; in out-of-order queues only `after` lists set the order.
+other; in out-of-order queues only `after` lists set the order. Where a device
+has cl_khr_priority_hints, cl.queue{priority = "high"} may go before others.
 Try: ?cl.queue
 
 leading dimension, ld, pitch

@@ -266,6 +266,20 @@ local function of_ladder(expression, options)
     sizes ~= "" and sizes or nil, params, others
 end
 
+-- Raises for a text that is one name of nothing: the family nearest to it may
+-- be meant.
+local function check_name(command, rest)
+  local name = rest:match "^([%a_][%w_]*)$"
+  local families = require "clshell.family.list"
+  if name and rawget(_G, name) == nil and not families.get(name) then
+    local near = cl.nearest(name, families.names())
+    cl.error(("%s: '%s' is no launch and no family"):format(command, name),
+      {hint = near and ("did you mean %%%s %s?"):format(command, near)
+        or ("%%%s k:range(n)(x, y), or a rung: %%%s gemm tiled"):format(
+        command, command)})
+  end
+end
+
 -- `%check gemm mine limit=60` as a call of check; nil without a family.
 local function check_call(rest)
   local name, sizes, params, others = of_ladder(part "measure".split(rest))
@@ -283,6 +297,7 @@ define("check", function(rest)
   if call then
     return session.compile(call)()
   end
+  check_name("check", rest)
   return check(part "launched".call("check", rest, session.compile))
 end, "[launch(args) | family [rung [size]] [limit= ...]]\nfinds the defects "
   .. "of a launch, or of a rung over sizes, as check does\nWithout a launch: "
@@ -319,6 +334,7 @@ end
 define("access", function(rest)
   local call = access_call(rest)
   if call then
+    check_name("access", (part "measure".split(rest)))
     return session.compile(call)()
   end
   return require "clshell.simulate.access"(part "launched".call("access", "",

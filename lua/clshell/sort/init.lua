@@ -5,10 +5,10 @@ local family = require "clshell.family"
 local host = require "cl.host"
 
 --- sort(x [, opts]) -> y, event
---- The elements of x in order. x is a Buffer of a scalar type other than half,
---- without gaps and with less than 2^31 elements (an Array or a table is
---- copied there); y is a vector. Equal elements stay in their order. -0.0
---- comes before 0.0 (descending: behind it), and NaN at the end, either way.
+--- The elements of x in order. x is a Buffer of a scalar type, without gaps
+--- and with less than 2^31 elements (an Array or a table is copied there); y is
+--- a vector. Equal elements stay in their order. -0.0 comes before 0.0
+--- (descending: behind it), and NaN at the end, either way.
 --- Buffer:sort and Buffer:argsort are the same as methods.
 --- Options:
 ---   order   ascending      "ascending" or "descending"
@@ -28,7 +28,7 @@ local sort = family.new({
     {name = "index", sizes = {"n"}, type = "uint"},
   },
   types = {"float", "double", "char", "uchar", "short", "ushort", "int",
-    "uint", "long", "ulong"},
+    "uint", "long", "ulong", "half"},
   rungs = require "clshell.sort.rungs",
   cache = "cold",
   pieces = function(plan)

@@ -91,8 +91,9 @@ function methods.sort(x, opts)
   local index <close> = cl.buffer("uint", #x, nil, in_context)
   local y = sort(x, {order = opts.order, index = index})
   local moved = cl.buffer(values.type, #x, nil, in_context)
-  return y, moved, run(x.context, "move.cl", "move", {REAL = values.type},
-    #x, values, index, moved)
+  local bits = values.type:gsub("half", "ushort") -- moved without arithmetic
+  return y, moved, run(x.context, "move.cl", "move", {REAL = bits}, #x,
+    values:as(bits), index, moved:as(bits))
 end
 
 --- Buffer:argsort([opts]) -> Buffer, Event
@@ -119,6 +120,10 @@ function methods.unique(x)
   x = elements("unique", x)
   if text.class(x) == "Array" then
     return host.runs((host.sort(x)))
+  elseif x.type == "half" then
+    local wide <close> = expression.methods.astype(x, "float"):eval()
+    local values <close>, counts = methods.unique(wide)
+    return expression.methods.astype(values, "half"):eval(), counts
   end
   local context, n, defines = x.context, #x, {REAL = x.type}
   local in_context = {context = context}

@@ -21,6 +21,7 @@ local KEYS = {
   short = {KEY = "ushort", SIGNED = 1}, ushort = {KEY = "ushort"},
   int = {KEY = "uint", SIGNED = 1}, uint = {KEY = "uint"},
   long = {KEY = "ulong", SIGNED = 1}, ulong = {KEY = "ulong"},
+  half = {KEY = "ushort", FRACTION = 10},
   float = {KEY = "uint", FRACTION = 23},
   double = {KEY = "ulong", FRACTION = 52},
 }
@@ -186,7 +187,7 @@ local function in_groups(def, bits, step)
   end)
 end
 
-return {
+local rungs = {
   bitonic,
   bitonic_local,
   in_groups({
@@ -216,3 +217,9 @@ return {
     return p.block
   end),
 }
+
+for _, rung in ipairs(rungs) do
+  rung.half = true -- keys are integers
+end
+
+return rungs
