@@ -33,7 +33,7 @@ end
 
 for _, group in ipairs{
     {"^gemm$", "^spmv$", "^transpose$", "^family%."},
-    {"^matrix%.", "^dia%.", "^csr%.", "^Dia:", "^Csr:"},
+    {"^matrix%.", "^dia%.", "^csr%.", "^Dia:", "^Csr:", "^Split:"},
     {"^cl%."},
     {"^Array:", "^Buffer:"},
     {"^Context:", "^Device:", "^Event:", "^Kernel:", "^Launch:", "^Program:",

@@ -62,6 +62,9 @@ local OBJECT = {
   Buffer = function() return cl.buffer("float", {4, 4}, 1) end,
   Array = function() return cl.array("float", {4, 4}) end,
   Csr = function() return csr_matrix end, Dia = function() return M end,
+  Split = function()
+    return cl.split({{1, 2}, {3, 4}}, {cl.device(), cl.device()})
+  end,
   Context = cl.context, Device = cl.device,
   Program = function() return program end,
   Kernel = function() return kernel end, Launch = function() return launch end,

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 require "clshell.array"
+local argument = require "clshell.base.argument"
 local class = require "clshell.split.class"
 local cl = require "cl"
 local devices = require "clshell.split.devices"
@@ -220,8 +221,14 @@ end
 --- Split:axpy(a, x) -> Split
 --- Adds a x, part by part: s = s + a x.
 function methods.axpy(s, a, x)
-  return s:set(s + a * x)
+  s:eval()
+  for_parts("axpy", {n = 3, s, a, x}, function(own)
+    own[1]:axpy(own[2], own[3])
+  end)
+  return s
 end
+
+argument.methods("Split", methods, meta.__name)
 
 -- cl.map for values with Splits among them: on each device for its parts.
 function meta.__map(map, source, values, opts)

@@ -252,6 +252,4 @@ function meta.__tostring(s)
       or "rows " .. table.concat(rows, " + "))
 end
 
-argument.methods("Split", methods, meta.__name)
-
 return M
