@@ -167,7 +167,11 @@ for name, join in pairs(JOIN) do
     for _, x in ipairs(totals(name, {n = 1, s}, function(own)
       return of_parts[name](own[1], 1)
     end, name)) do
-      result = result == nil and x or join(result, x)
+      if result == nil then
+        result = x
+      else
+        result = join(result, x)
+      end
     end
     return result
   end
