@@ -24,8 +24,8 @@ static const struct {
      "SLURM_STEP_TASKS_PER_NODE"}, /* "4(x2)": the number in front serves */
 };
 
-#define OWNER "CLSHELL_RANK" /* the process that is a rank, for those below   \
-                              */
+/* The process that is a rank, for those that it starts. */
+#define OWNER "CLSHELL_RANK"
 
 /* Reads variable `name`; false where it is no whole number >= 0. */
 static bool number(const char *name, int *n) {

@@ -151,6 +151,12 @@ t.test("each launcher's variables", function()
   end
 end)
 
+t.test("what a rank starts is no rank", function()
+  local out = scratch.sh(as(1, 2) .. [[-e 'os.execute(cl.commandline.program
+    .. " -p cl.commandline.ranks")']])
+  t.eq(out, "1\n")
+end)
+
 t.test("an MPI other than that of the launcher", function()
   ranks.need()
   local _, err, status = scratch.sh("env PMI_RANK=0 PMI_SIZE=4 "

@@ -74,7 +74,7 @@ end)
 t.test("mpirun clshell tune", function()
   local out, err, status = scratch.sh(devices(2)
     .. "export XDG_CONFIG_HOME=$PWD\n" .. ranks.command(2, t.brief
-    .. " tune transpose --sizes 32 --seconds 3 --evaluations 3 --no-keep"))
+    .. " tune transpose --sizes 32 --evaluations 3 --no-keep"))
   t.eq(status, 0, err)
   t.eq(select(2, out:gsub("The fastest kernels", "")), 1, out)
   scratch.has(out, "3 of ", "as --no-keep asks")

@@ -30,19 +30,20 @@ local REMOTE = "clshell.tune.remote"
 local Builders = {}
 Builders.__index = Builders
 
---- builders.new(source, count) -> builders, or nil
+--- builders.new(source, count [, sharing]) -> builders, or nil
 --- The builders for a source, see evaluate.lua. None where the points need no
---- build. Without a count there are as many as cores, once the first points
---- have shown that building takes most of the time; on a CPU only for sources
---- that another process can run. One alone saves nothing: none then.
-function M.new(source, count)
+--- build. Without a count there are as many as cores, over the number of
+--- searches that are `sharing` them, once the first points have shown that
+--- building takes most of the time; on a CPU only for sources that another
+--- process can run. One alone saves nothing: none then.
+function M.new(source, count, sharing)
   if not source.programs or not cl.commandline then
     return nil
   end
   local device = source.context.device
   local launches = device.type == "cpu" and source.number ~= nil
-  local most = math.min(#source.space, count or math.min(system.cores(),
-    device.global_mem_size // MEMORY))
+  local most = math.min(#source.space, count or math.min(
+    system.cores() // (sharing or 1), device.global_mem_size // MEMORY))
   if most < 2 or not count and device.type == "cpu" and not launches then
     return nil
   end
@@ -239,6 +240,19 @@ function Builders:measured(seconds, running, building)
     self.building = self.building + (self.launches
       and math.max(0, seconds - running) or building)
   end
+end
+
+--- builders:measure(measure, id, ahead, wanted, left, seconds) -> found
+--- The answer of measure() on a point, once its programs are built, and those
+--- of points that come next; see builders:prepare.
+function Builders:measure(measure, id, ...)
+  local fault = self:prepare(id, ...)
+  local ready = cl.now()
+  local found = fault and {status = "failed", reason = fault} or measure()
+  local launch = found.record and found.record.median or 0 -- checked
+  self:measured(cl.now() - ready, launch + (found.sampled or 0),
+    found.building or 0)
+  return found
 end
 
 --- builders:note() -> string, or nil

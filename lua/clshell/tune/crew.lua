@@ -7,6 +7,7 @@
 -- SPDX-License-Identifier: MIT
 
 local bench = require "clshell.measure.bench"
+local builders = require "clshell.tune.builders"
 local cachefile = require "clshell.measure.cachefile"
 local cl = require "cl"
 local parcel = require "clshell.worker.parcel"
@@ -14,13 +15,17 @@ local text = require "clshell.base.text"
 
 local M = {}
 
-local DEPTH = 2     -- points that a rank has in hand
+local DEPTH = 4     -- points that a rank has in hand, for its builders, and as
+                    -- rank 0 deals none out while it measures
+local CHOSEN = 2    -- of them, those that a strategy chooses before it is told
+                    -- of the ones before
 local LOOK = 0.002  -- seconds between looks for answers
-local POINT, ANSWER = 1, 2 -- tags of messages
+local POINT, ANSWER = 1, 2 -- tags of messages; the last one is empty
 
 local Crew = {}
 Crew.__index = Crew
 
+local mpi
 local comm -- of all ranks, apart from the user's messages
 
 local function host()
@@ -49,42 +54,87 @@ local function muster(src)
     list[#list + 1] = serves and rank or nil
     if not serves then
       comm:send("", rank, POINT)
+      comm:recv("string", rank, ANSWER) -- which is ""
     end
   end
   return list, {unlike = unlike, shared = shared}
 end
 
--- Serves rank 0 with measurements of a source, until it sends no more points.
-local function serve(src)
-  comm:send(card(src), 0, ANSWER)
-  while true do
-    local message = comm:recv("string", 0, POINT)
+-- The builders of a rank, for its share of the cores of its host.
+local function new_builders(src, limits)
+  return builders.new(src, limits.builders, mpi.local_size())
+end
+
+-- Measures the first of the points in hand; `left` and `seconds` are those of
+-- the search for this rank.
+local function measure(src, team, hand, best, left, seconds)
+  local id = hand[1]
+  local function now()
+    return src.measure(src.space:point(id), best)
+  end
+  if not team then
+    return now()
+  end
+  return team:measure(now, id, function()
+    return table.move(hand, 2, #hand, 1, {})
+  end, function()
+    return true
+  end, math.max(left, #hand), seconds)
+end
+
+-- Takes the points that rank 0 has sent into a hand: all that are there, and
+-- one at least. Returns what it has said with the last, or nil at the end.
+local function draw(hand, mail, said)
+  while mail.coming:test() or #hand == 0 do
+    local message = mail.coming:wait()
     if message == "" then
-      return
+      return nil
     end
-    local id, best = parcel.unpack(message)
-    local found = src.measure(src.space:point(id), best)
-    comm:send(assert(parcel.pack(found)), 0, ANSWER)
+    said = table.pack(parcel.unpack(message))
+    hand[#hand + 1] = said[1]
+    mail.coming = comm:irecv("string", 0, POINT)
+  end
+  return said
+end
+
+-- Serves rank 0 with measurements of a source, until it sends no more points.
+-- Those that are in hand then are not measured.
+local function serve(src, limits)
+  local hand, mail, said = {}, {coming = comm:irecv("string", 0, POINT)}, nil
+  comm:send(card(src), 0, ANSWER)
+  local team <close> = new_builders(src, limits)
+  while true do
+    said = draw(hand, mail, said)
+    if not said then
+      return comm:send("", 0, ANSWER)
+    end
+    local found = measure(src, team, hand, table.unpack(said, 2, 4))
+    comm:send(assert(parcel.pack(table.remove(hand, 1), found)), 0, ANSWER)
   end
 end
 
--- On rank 0: the ranks that measure points of a source beside this one.
-local function new(src)
+-- On rank 0: the hands of all ranks that measure points of a source, its own
+-- first.
+local function new(src, limits)
   local ranks, others = muster(src)
-  local crew = setmetatable({source = src, others = others, hands = {},
-    answers = {}, under_way = {}, points = 0}, Crew)
+  local crew = setmetatable({source = src, others = others, own = {ids = {}},
+    answers = {}, under_way = {}, points = 0,
+    builders = new_builders(src, limits)}, Crew)
+  crew.hands = {crew.own}
   for i, rank in ipairs(ranks) do
-    crew.hands[i] = {rank = rank, ids = {}}
+    crew.hands[i + 1] = {rank = rank, ids = {},
+      coming = comm:irecv("string", rank, ANSWER)}
   end
   return crew
 end
 
 -- Takes the answers that are there; keeps their records.
 function Crew:collect()
-  for _, hand in ipairs(self.hands) do
-    while hand.coming and hand.coming:test() do
-      local id, found = table.remove(hand.ids, 1),
-        parcel.unpack(hand.coming:wait())
+  for i = 2, #self.hands do
+    local hand = self.hands[i]
+    while #hand.ids > 0 and hand.coming:test() do
+      local id, found = parcel.unpack(hand.coming:wait())
+      table.remove(hand.ids, 1)
       local r = found.record
       if r then
         r.setting, r.source_hash = self.source.setting(
@@ -93,17 +143,9 @@ function Crew:collect()
       end
       self.answers[id], self.under_way[id] = found, nil
       self.points = self.points + 1
-      hand.coming = #hand.ids > 0 and comm:irecv("string", hand.rank, ANSWER)
-        or nil
+      hand.coming = comm:irecv("string", hand.rank, ANSWER)
     end
   end
-end
-
--- Gives a point to a rank.
-local function give(crew, hand, id, best)
-  hand.ids[#hand.ids + 1], crew.under_way[id] = id, true
-  comm:send(parcel.pack(id, best), hand.rank, POINT)
-  hand.coming = hand.coming or comm:irecv("string", hand.rank, ANSWER)
 end
 
 -- The points that the search has not visited: in hand, and measured.
@@ -118,58 +160,66 @@ local function ahead_of(crew)
   return n
 end
 
--- Gives points of a list to ranks that have room, those with least first.
--- Returns the first one that no rank takes, or nil.
-function Crew:spread(ids, best, left)
-  local at = 1
+-- Puts a point into a hand.
+local function give(hand, id, ...)
+  hand.ids[#hand.ids + 1] = id
+  if hand.rank then
+    comm:send(parcel.pack(id, ...), hand.rank, POINT)
+  end
+end
+
+-- Deals points out to the hands that have room, one to each before another
+-- gets two.
+function Crew:deal(ids, best, left, seconds)
+  local at, share = 1, left // #self.hands
   for depth = 1, DEPTH do
     for _, hand in ipairs(self.hands) do
-      while ids[at] and (self.under_way[ids[at]] or self.answers[ids[at]]) do
+      while self.under_way[ids[at]] or self.answers[ids[at]] do
         at = at + 1
       end
-      if #hand.ids < depth and ids[at] and ahead_of(self) < left then
-        give(self, hand, ids[at], best)
-        at = at + 1
+      local id = ids[at]
+      if id and #hand.ids < depth and ahead_of(self) < left then
+        self.under_way[id] = true
+        give(hand, id, best, share, seconds)
       end
     end
   end
-  while ids[at] and (self.under_way[ids[at]] or self.answers[ids[at]]) do
-    at = at + 1
-  end
-  return ahead_of(self) < left and ids[at] or nil
 end
 
---- crew:measure(id, best, ahead, wanted, left) -> found
---- The measurement of a point, here or on a rank. Meanwhile those that
---- ahead(k, more) of the strategy lists are measured where wanted(id) holds,
---- at most `left` of them.
-function Crew:measure(id, best, ahead, wanted, left)
-  local function mine(which)
-    return self.source.measure(self.source.space:point(which), best)
-  end
+-- Measures the first point in the hand of rank 0.
+function Crew:work(best, left, seconds)
+  local hand = self.own.ids
+  local found = measure(self.source, self.builders, hand, best,
+    left // #self.hands, seconds)
+  local id = table.remove(hand, 1)
+  self.answers[id], self.under_way[id] = found, nil
+end
+
+--- crew:measure(id, best, ahead, wanted, left, seconds) -> found
+--- The measurement of a point, here or on another rank. Meanwhile those that
+--- ahead(k, more) of the strategy lists are measured where wanted(id) holds.
+--- `left`: the points that the search may still measure, and the seconds.
+function Crew:measure(id, best, ahead, wanted, left, seconds)
+  local n, stop = #self.hands, cl.now() + seconds
   local function next_points()
-    local ids = {}
-    for _, other in ipairs(ahead(#self.hands, DEPTH * #self.hands)) do
-      if other ~= id and wanted(other) then
-        ids[#ids + 1] = other
-      end
+    local ids = {id}
+    for _, other in ipairs(ahead(CHOSEN * n, (DEPTH - CHOSEN) * n)) do
+      ids[#ids + 1] = other ~= id and wanted(other) and other or nil
     end
     return ids
   end
-  self:collect()
-  self:spread(next_points(), best, left)
-  if not (self.under_way[id] or self.answers[id]) then
-    return mine(id)
-  end
-  while not self.answers[id] do
-    local free = self:spread(next_points(), best, left)
-    if free then
-      self.answers[free] = mine(free)
+  repeat
+    self:collect()
+    local rest = stop - cl.now()
+    self:deal(next_points(), best, left, rest)
+    if self.answers[id] then
+      break
+    elseif #self.own.ids > 0 then
+      self:work(best, left, rest)
     else
       cl.sleep(LOOK)
     end
-    self:collect()
-  end
+  until self.answers[id]
   local found = self.answers[id]
   self.answers[id] = nil
   return found
@@ -178,8 +228,8 @@ end
 --- crew:note() -> string
 --- A line about the ranks of a search.
 function Crew:note()
-  local words = {("%s measured %s for rank 0"):format(text.count(#self.hands,
-    "rank"), text.count(self.points, "configuration"))}
+  local words = {("%s measured %s for rank 0"):format(text.count(
+    #self.hands - 1, "rank"), text.count(self.points, "configuration"))}
   for _, kind in ipairs{{"unlike", "another device than rank 0"},
       {"shared", "a device that another rank measures on"}} do
     local n = self.others[kind[1]]
@@ -189,36 +239,37 @@ function Crew:note()
   return table.concat(words, "; ")
 end
 
---- crew:dismiss()
---- Takes what is still in hand, and lets the ranks go.
-function Crew:dismiss()
-  for _, hand in ipairs(self.hands) do
-    while hand.coming do
-      hand.coming:wait()
-      self:collect()
-    end
+-- Lets the ranks go: they measure what is under way, and no more.
+local function dismiss_all(crew)
+  for i = 2, #crew.hands do
+    local hand = crew.hands[i]
     comm:send("", hand.rank, POINT)
+    while hand.coming:wait() ~= "" do
+      hand.coming = comm:irecv("string", hand.rank, ANSWER)
+    end
   end
 end
 
---- crew.run(source, search) -> result
+--- crew.run(source, limits, search) -> result
 --- The result of search(crew) on rank 0, which measures points of a source
---- with the others; of search() where points have no measurement of their own:
---- over several shapes, and in recorded times. Each rank calls this, and gets
---- a copy of the result.
-function M.run(src, search)
+--- with the others, by the limits of search.run; of search() where points have
+--- no measurement of their own: over several shapes, and in recorded times.
+--- Each rank calls this, and gets a copy of the result.
+function M.run(src, limits, search)
   local alone = src.shapes or src.recorded
-  comm = comm or require "mpi".split(0)
+  mpi = require "mpi"
+  comm = comm or mpi.split(0)
   if comm:rank() > 0 then
     if not alone then
-      serve(src)
+      serve(src, limits)
     end
     return (parcel.unpack(comm:bcast()))
   end
-  local crew = not alone and new(src) or nil
+  local crew = not alone and new(src, limits) or nil
+  local team <close> = crew and crew.builders -- luacheck: ignore 211
   local result = search(crew)
   if crew then
-    crew:dismiss()
+    dismiss_all(crew)
   end
   comm:bcast(assert(parcel.pack(result)))
   return result

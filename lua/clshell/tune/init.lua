@@ -37,7 +37,7 @@ local function found(source, opts, limits)
   elseif not opts.ranks or cl.commandline.ranks == 1 then
     return search.run(source, opts, limits)
   end
-  return require "clshell.tune.crew".run(source, function(crew)
+  return require "clshell.tune.crew".run(source, limits, function(crew)
     return search.run(source, opts, limits, crew)
   end)
 end

@@ -53,20 +53,21 @@ local function to_come(search)
     end
 end
 
--- Builds the program of the point visited, and those of the points that come
--- next by the function of the visit, where that pays. Returns why the point
--- has ended the process that measures, or nil.
-function Search:build_ahead()
-  local left, wanted = to_come(self)
-  return self.builders:prepare(self.visited, self.ahead, wanted, left,
-    SEARCH * self.limits.seconds - (cl.now() - self.begin))
-end
-
--- The measurement of the point visited, while other ranks measure those that
--- come next.
-function Search:with_crew(best)
-  local left, wanted = to_come(self)
-  return self.crew:measure(self.visited, best, self.ahead, wanted, left - 1)
+-- The measurement of a point of a source, here or on another rank, while
+-- programs of the points that come next are built, or these measured.
+local function measurement(search, src, p, best)
+  local id, ahead, crew = search.visited, search.ahead, search.crew
+  if not (crew or search.builders) then
+    return src.measure(p, best)
+  end
+  local left, wanted = to_come(search)
+  local seconds = SEARCH * search.limits.seconds - (cl.now() - search.begin)
+  if crew then
+    return crew:measure(id, best, ahead, wanted, left, seconds)
+  end
+  return search.builders:measure(function()
+    return src.measure(p, best)
+  end, id, ahead, wanted, left, seconds)
 end
 
 -- Fills the row of a point of a source from the run store, or by a measurement
@@ -84,20 +85,11 @@ function Search:look(src, p, row, race_of)
   end
   self.view:say(change)
   local begin = cl.now()
-  local fault = self.builders and self:build_ahead()
-  local ready = cl.now()
-  local best = self.raced and race_of.best or nil
-  local found = fault and {status = "failed", reason = fault}
-    or self.crew and self:with_crew(best) or src.measure(p, best)
+  local found = measurement(self, src, p, self.raced and race_of.best or nil)
   evaluate.fill(row, found)
   race_of:finished(row.record or {})
   self.sampled = self.sampled + (found.sampled or 0)
   self.spent = self.spent + cl.now() - begin
-  if self.builders then
-    local launch = found.record and found.record.median or 0 -- checked
-    self.builders:measured(cl.now() - ready, launch + (found.sampled or 0),
-      found.building or 0)
-  end
   if recall then
     self.lost = FAILURES[row.status] and evaluate.lost(src.context) or nil
     if not self.lost then
