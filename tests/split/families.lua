@@ -60,6 +60,26 @@ t.test("products of rows with copies, and with rows", function()
   end
 end)
 
+t.test("a product into the same C takes what the operands hold now", function()
+  local A <close> = random({37, 45}, 1)
+  local B <close> = random({45, 23}, 2)
+  for _, axis in ipairs{"copies", "rows"} do
+    local S <close> = cl.split(A, list)
+    local T <close> = cl.split(B, list, axis)
+    local D <close> = cl.split(cl.buffer("float", {37, 23}, 0), list)
+    for _, opts in ipairs{{}, {}, {alpha = 3}, {}, {alpha = 3}} do
+      T:set(T + 1)
+      local want <close> = gemm(A, T:join(), opts)
+      equal(gemm(S, T, {C = D, alpha = opts.alpha}), want, axis)
+    end
+    local E <close> = cl.split(cl.buffer("float", {37, 23}, 0), list)
+    equal(gemm(S, T, {C = E}), gemm(A, T:join()), axis .. ", another C")
+    S.parts[2]:close()
+    t.raises(function() gemm(S, T, {C = D}) end,
+      "part 2 of the Split is closed")
+  end
+end)
+
 t.test("many rows of B reach another device in halves", function()
   local A <close> = random({3, 4101}, 1)
   local B <close> = random({4101, 3}, 2)

@@ -126,9 +126,9 @@ t.test("sums, extremes, truths and products over all parts", function()
     t.near((s * 2 - x):sum(), x:sum(), 1e-12)
   end
   for at = 1, 6 do -- one zero, one element that is none: in each part
-    local zero, one = cl.array("int", 6):fill(1), cl.array("int", 6):fill(0)
-    zero[at], one[at] = 0, 1
-    t.eq({cl.split(zero, list):all(), cl.split(one, list):any()},
+    local zero, single = cl.array("int", 6):fill(1), cl.array("int", 6):fill(0)
+    zero[at], single[at] = 0, 1
+    t.eq({cl.split(zero, list):all(), cl.split(single, list):any()},
       {false, true})
   end
   local k <close> = cl.split(cl.buffer("int", 100, 1 << 30), list)

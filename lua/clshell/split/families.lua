@@ -43,12 +43,46 @@ local function second(A, B)
   return B
 end
 
+-- The steps of the last product into a Split C, by C: a call with the same
+-- operands and options launches again what they hold, and makes no memory.
+local kept = setmetatable({}, {__mode = "k"})
+
+local function alike(a, b)
+  for key, value in pairs(a) do
+    if key ~= "C" and b[key] ~= value then
+      return false
+    end
+  end
+  return true
+end
+
+-- The steps of a call: kept ones, or an empty table, and whether it is kept.
+local function steps_of(gemm, A, B, opts)
+  local C = opts.C
+  local last = C and kept[C]
+  if not (last and last.A == A and last.B == B
+      and last.rows == gemm.kept_plans and alike(last.opts, opts)
+      and alike(opts, last.opts)) then
+    last = {A = A, B = B, rows = gemm.kept_plans,
+      opts = with(opts, {C = false})}
+    if C then
+      kept[C] = last
+    end
+  end
+  return last, C ~= nil
+end
+
 -- The product of parts of A and copies of B.
 local function with_copies(gemm, A, B, opts)
-  local parts = {}
+  local steps, parts = steps_of(gemm, A, B, opts), {}
   for i, part in ipairs(A.parts) do
-    parts[i] = part and gemm(part, B.parts[i], with(opts,
+    steps[i] = steps[i] or part and gemm.plan(part, B.parts[i], with(opts,
       {C = opts.C and opts.C.parts[i]}))
+    if part then
+      steps[i]()
+      part.context.queue:flush()
+    end
+    parts[i] = part and steps[i].output
   end
   return class.like(A, parts)
 end
@@ -77,27 +111,6 @@ local function stages(B)
   return list
 end
 
--- The rows of a stage on the device of a part of A: there already, or copied
--- beside its work.
-local function panel(B, stage, part, ready)
-  local from = B.parts[stage.part]
-  if from.context == part.context and stage.rows == from.rows then
-    return from
-  end
-  local rows = cl.buffer(B.type, {stage.rows, B.cols}, nil,
-    {context = part.context})
-  queues.fetch(from, rows, {from = {stage.first, 1},
-    size = {stage.rows, B.cols}}, ready)
-  return rows
-end
-
--- Closes panels; a driver may wait until they are no longer read.
-local function close(panels)
-  for _, rows in ipairs(panels or {}) do
-    rows:close()
-  end
-end
-
 -- A factor, and the options, of a product with such rows: the columns of A
 -- that meet them; where B is transposed, they give columns of C.
 local function factor(A, C, B, stage, opts, started)
@@ -107,6 +120,39 @@ local function factor(A, C, B, stage, opts, started)
   end
   return A:sub(1, first, A.rows, stage.rows), with(opts, {C = C,
     beta = started and 1 or opts.beta})
+end
+
+-- One product of a part of A: with the part's own rows of B, or with a copy of
+-- those of another device in `rows`.
+local function new_step(gemm, A, C, B, stage, opts, started)
+  local from = B.parts[stage.part]
+  local own = from.context == A.context and stage.rows == from.rows
+  local rows = not own and cl.buffer(B.type, {stage.rows, B.cols}, nil,
+    {context = A.context}) or nil
+  local columns_of_A, options = factor(A, C, B, stage, opts, started)
+  return {rows = rows, plan = gemm.plan(columns_of_A, rows or from, options)}
+end
+
+-- Launches it; the rows come beside the work that the device has.
+local function run_step(step, B, stage, context, ready)
+  if step.last then
+    step.last:wait() -- that the rows have been read
+  end
+  if step.rows then
+    queues.fetch(B.parts[stage.part], step.rows, {from = {stage.first, 1},
+      size = {stage.rows, B.cols}}, ready)
+  end
+  step.last = step.plan()
+  context.queue:flush()
+end
+
+-- Lets go of the memory of steps; a driver may wait until it is not in use.
+local function close(steps)
+  for _, step in pairs(steps or {}) do
+    if step.rows then
+      step.rows:close()
+    end
+  end
 end
 
 -- The product of parts of A and B in rows: each device begins with its own
@@ -119,24 +165,25 @@ local function with_rows(gemm, A, B, opts)
       or cl.buffer(A.type, {part.rows, columns}, nil,
         {context = part.context}))
   end
-  local ready, panels = queues.ready(B.devices), {}
+  local ready = queues.ready(B.devices)
+  local steps, keep = steps_of(gemm, A, B, opts)
   for t, turn in ipairs(stages(B)) do
-    panels[t] = {}
-    close(panels[t - 2])
+    steps[t] = steps[t] or {}
+    if not keep then
+      close(steps[t - 2])
+    end
     for i, part in ipairs(A.parts) do
       if part and turn[i] then
-        local rows = panel(B, turn[i], part, ready)
-        local columns_of_A, own = factor(part, parts[i], B, turn[i], opts,
-          started[i])
-        gemm(columns_of_A, rows, own)
-        part.context.queue:flush()
+        steps[t][i] = steps[t][i] or new_step(gemm, part, parts[i], B,
+          turn[i], opts, started[i])
+        run_step(steps[t][i], B, turn[i], part.context, ready)
         started[i] = true
-        table.insert(panels[t], rows ~= B.parts[turn[i].part] and rows or nil)
       end
     end
   end
-  close(panels[#panels - 1])
-  close(panels[#panels])
+  for _, turn in ipairs(keep and {} or steps) do
+    close(turn)
+  end
   return class.like(A, parts)
 end
 
