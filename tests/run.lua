@@ -23,8 +23,8 @@ local LONG = {"gemm/gemm", "gemm/nvptx", "shell/interrupt", "cl/memfail",
   "help/examples", "explain/claims", "gemm/blas", "spmv/spmv",
   "transpose/transpose", "scan/scan", "reduce/reduce", "gemv/gemv",
   "stencil/stencil", "conv2d/conv2d", "sort/sort", "measure/bench",
-  "cl/rebuild", "cli/cli", "prompt/show_device", "cl/badinput",
-  "simulate/check", "base/misuse"}
+  "cl/rebuild", "cli/cli", "mpi/launch", "mpi/collectives", "mpi/tune",
+  "prompt/show_device", "cl/badinput", "simulate/check", "base/misuse"}
 
 local function quote(s)
   return "'" .. s:gsub("'", "'\\''") .. "'"

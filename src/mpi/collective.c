@@ -342,9 +342,12 @@ static int finish(lua_State *L, const Result *r, const Payload *x, int of) {
 
 /* Where the memory of a result begins; it must not be that of `x`. */
 static void *place(lua_State *L, const Payload *x, const Payload *to) {
-  char *from = clsh_payload_data(L, x), *p = clsh_payload_data(L, to);
+  char *p = clsh_payload_data(L, to);
+  if (x->array == 0)
+    return p;
+  char *from = clsh_payload_data(L, x);
   size_t n = x->count * x->type->size, m = to->count * to->type->size;
-  if (from != NULL && p < from + n && from < p + m)
+  if (p < from + n && from < p + m)
     clsh_error(L, "into: must be other memory than x");
   return p;
 }

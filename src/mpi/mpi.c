@@ -10,6 +10,12 @@
 
 static MPI_Comm host; /* the ranks of this host */
 
+/* MPI_Abort leaves nobody the time for it. */
+static void endoutput(void) {
+  fflush(stdout);
+  clsh_lines_end();
+}
+
 /*
 ** The end of the program: a rank that failed ends all, as they may wait for
 ** it; else all end together. Called once, before the state is closed.
@@ -19,7 +25,7 @@ static void atend(int code) {
   MPI_Finalized(&ended);
   if (ended)
     return;
-  fflush(stdout);
+  endoutput();
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (code != 0 && size > 1)
     MPI_Abort(MPI_COMM_WORLD, code);
@@ -104,7 +110,7 @@ static int mpi_device_aware(lua_State *L) {
  */
 static int mpi_abort(lua_State *L) {
   int code = (int)luaL_optinteger(L, 1, EXIT_SCRIPT);
-  fflush(stdout);
+  endoutput();
   MPI_Abort(MPI_COMM_WORLD, code);
   return 0;
 }

@@ -118,10 +118,28 @@ void clsh_transit_await(lua_State *L, Transit *t) {
   clsh_transit_until(L, isthrough, t);
 }
 
-/* Waits for one that the caller leaves afterwards, or a Ctrl-C at once. */
+static void cancel(Transit *t, int i) {
+  if (hasended(t, i))
+    return;
+  MPI_Cancel(&t->request[i]);
+  MPI_Wait(&t->request[i], MPI_STATUS_IGNORE);
+}
+
+/* The same, or an interrupt has come. */
+static bool isthroughorstopped(void *t) {
+  return clsh_poll_interrupt != 0 || clsh_transit_test(t);
+}
+
+/*
+** Waits for one that the caller leaves afterwards. Ctrl-C leaves it, too: what
+** has not come yet is for those who ask for it later.
+*/
 void clsh_transit_wait(lua_State *L, Transit *t) {
   t->left = true;
-  clsh_transit_until(L, isthrough, t);
+  clsh_transit_until(L, isthroughorstopped, t);
+  if (clsh_poll_interrupt != 0 && t->receives)
+    cancel(t, 0);
+  clsh_poll(L);
   t->left = false;
 }
 
@@ -144,11 +162,8 @@ Outcome clsh_transit_outcome(Transit *t) {
 */
 void clsh_transit_finalize(void) {
   for (Transit *t = all; t != NULL; t = t->next)
-    for (int i = 0; i < 2; i++)
-      if (!hasended(t, i) && t->receives) {
-        MPI_Cancel(&t->request[i]);
-        MPI_Wait(&t->request[i], MPI_STATUS_IGNORE);
-      }
+    for (int i = 0; i < 2 && t->receives; i++)
+      cancel(t, i);
   MPI_Finalize();
   over = true;
   sweep();

@@ -3,7 +3,9 @@
 ** which of how many it is. No MPI is needed for that.
 ** SPDX-License-Identifier: MIT
 */
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cl/cl.h"
 #include "shell.h"
@@ -22,6 +24,9 @@ static const struct {
      "SLURM_STEP_TASKS_PER_NODE"}, /* "4(x2)": the number in front serves */
 };
 
+#define OWNER "CLSHELL_RANK" /* the process that is a rank, for those below   \
+                              */
+
 /* Reads variable `name`; false where it is no whole number >= 0. */
 static bool number(const char *name, int *n) {
   const char *text = getenv(name);
@@ -34,9 +39,13 @@ static bool number(const char *name, int *n) {
 
 /*
 ** Whether a launcher has started this process, as one of several or alone: a
-** rank and a size. Without a rank on its host a rank is taken for that.
+** rank and a size. Without a rank on its host a rank is taken for that. A
+** process that a rank starts has its variables, and is none.
 */
 bool clsh_launcher_get(Launch *l) {
+  int owner;
+  if (number(OWNER, &owner) && owner != (int)getpid())
+    return false;
   for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
     if (!number(launchers[i].rank, &l->rank) ||
         !number(launchers[i].size, &l->size))
@@ -54,4 +63,11 @@ bool clsh_launcher_get(Launch *l) {
 /* Whether this is one of several that a launcher has started. */
 bool clsh_launcher_several(Launch *l) {
   return clsh_launcher_get(l) && l->size > 1;
+}
+
+/* Notes that this process is a rank, and those that it starts are none. */
+void clsh_launcher_own(void) {
+  char text[24];
+  snprintf(text, sizeof text, "%ld", (long)getpid());
+  setenv(OWNER, text, 1);
 }

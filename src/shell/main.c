@@ -354,6 +354,7 @@ static bool beginrank(const Options *o) {
     return false;
   }
   snprintf(title, sizeof title, PROGRAM ": rank %d", launch.rank);
+  clsh_launcher_own();
   clsh_cl_piped = true;
   clsh_lines_open();
   clsh_devicechoice_spread(launch.local, launch.localsize);

@@ -13,7 +13,8 @@ const Option clsh_optiontable[] = {
      "The device of the session: its number in the list of --devices, "
      "gpu, cpu or accelerator for the first of that type, or part of its "
      "name or platform. Otherwise CLSHELL_DEVICE, else the first GPU, "
-     "accelerator or CPU."},
+     "accelerator or CPU. The processes that mpirun starts on a host take "
+     "those that fit in turn."},
     {OPT_DEVICES, "devices", NULL, NULL, "devices", "Device",
      "list the devices (-f json for tools)",
      "Lists the devices and exits, in the format of --format. Exit code 3 "
@@ -80,7 +81,8 @@ const Option clsh_optiontable[] = {
      "(Markdown) or t4 (Kernel Tuner's)."},
     {'o', "output", "FILE", "file", NULL, "Output", "write the results there",
      "Writes results to a file: what a script that measures has as its own "
-     "option -o, and the output of -p and --devices."},
+     "option -o, and the output of -p and --devices. Of the processes that "
+     "mpirun starts, rank 0 alone writes it."},
     {OPT_STORE, "store", "FILE", "store", NULL, "Output",
      "keep benches there; none: nowhere",
      "The SQLite file in which benches are kept, none for nowhere; otherwise "

@@ -131,6 +131,7 @@ typedef struct Launch {
 } Launch;
 bool clsh_launcher_get(Launch *l);
 bool clsh_launcher_several(Launch *l);
+void clsh_launcher_own(void);
 
 /* lines.c */
 void clsh_lines_open(void);

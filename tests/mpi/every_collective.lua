@@ -130,6 +130,11 @@ same(mpi.allgather(b):read(), joined("float", {3, 5}), "allgather of a Buffer")
 local to = cl.buffer("float", {3, 5}, 0)
 assert(mpi.allreduce(b, "sum", {into = to}) == to)
 same(to:read(), sum:read(), "into a Buffer")
+local parts = cl.contexts{cl.device()}
+local far = cl.buffer("float", {3, 5}, 0, {context = parts[1]})
+mpi.allreduce(b, "sum", {into = far}) -- a Buffer of another context
+same(far:read(), sum:read(), "into a Buffer of another context")
+assert(mpi.allreduce(far).context == far.context)
 local place = cl.array("float", {3, 5})
 assert(rawequal(mpi.allreduce(b, "sum", {into = place}), place))
 same(place, sum:read(), "into an Array")

@@ -201,4 +201,20 @@ if rank == 0 then print "fine" end]])
   t.eq(out, "fine\n")
 end)
 
+t.test("Ctrl-C ends a wait, and the next message is not its", function()
+  local out = ranks.fine(1, [[
+local pid = math.tointeger(io.open "/proc/self/stat":read "n")
+os.execute(("(sleep 0.2; kill -INT %d) &"):format(pid))
+local fine, e = pcall(mpi.recv, 0, 0)
+cl.undisturbed(function()
+  assert(not fine and tostring(e):find "interrupted", e)
+  local sent = mpi.isend(5, 0)
+  assert(mpi.recv(0, 0) == 5)
+  sent:wait()
+  print "fine"
+end)
+os.exit(0)]])
+  t.eq(out, "fine\n")
+end)
+
 scratch.done()

@@ -19,7 +19,7 @@ local BARS = {"y", "y_label", "limit", "limit_label", "title", "file",
   "width", "height"}
 local TUNE = {"seconds", "evaluations", "strategy", "seed", "objective",
   "objectives", "samples", "cache", "type", "tag", "fresh", "quiet", "race",
-  "worker", "limit", "builders"}
+  "worker", "limit", "builders", "ranks"}
 
 -- By the name of a function in messages and help: Class:method for methods.
 -- Module cl has lists of its own (cl.options of a name); those of a kernel

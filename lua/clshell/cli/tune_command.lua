@@ -232,16 +232,16 @@ local function tune_family(out, family, makers, o)
     local found = require("clshell.tune")(family.name, operands, {
       seconds = o.seconds, evaluations = o.evaluations, fresh = o.fresh,
       strategy = o.strategy, seed = o.seed, limit = o.limit,
-      builders = o.builders, worker = not o.no_worker})
+      builders = o.builders, worker = not o.no_worker, ranks = o.ranks})
     local best = found.winners[1]
-    if best then
+    if best and not o.serves then -- rank 0 judges
       local r = best.record
       judge(family, today, r, operands, not o.no_keep)
       r.tried = ("%d of %d"):format(found.evaluations, #found.space)
       part:add(r)
       count = count + (r.outcome == "kept" and 1 or 0)
       hurried = hurried + (found.ended == "time" and 1 or 0)
-    else
+    elseif not best then
       out:say(tostring(found))
     end
     collectgarbage()
@@ -318,13 +318,18 @@ local function run(o, parser)
   if o.resume and o.fresh then
     parser:error("--resume and --fresh exclude each other")
   end
+  o.ranks = cl.commandline.ranks > 1
+  o.serves = cl.commandline.rank > 0
+  if o.ranks then
+    require "mpi" -- or raises before any work
+  end
   local first = o.family[1] or ""
   if first:find "%.lua$" or first:find("/", 1, true) then
     return run_script(o, parser)
   end
   local families = families_of(o, parser)
   if o.kept or o.forget then
-    return kept(families, o.forget)
+    return o.serves and 0 or kept(families, o.forget)
   end
   local sizes, makers, count_of = {}, {}, 0
   o.seconds, o.type = o.seconds or SECONDS, o.type or "float"
@@ -332,6 +337,7 @@ local function run(o, parser)
     sizes[i] = sizes_of(family.name, o, parser)
   end
   local out <close> = output.open(parser, o)
+  out:mute(o.serves)
   local types = types_of(o, out)
   for i, family in ipairs(families) do
     makers[i] = {}
@@ -364,7 +370,8 @@ return {"Searches the fastest kernel of each family and size on this device, "
     .. "--limit, --builders, --no-worker and --fresh stand above the options "
     .. "of its calls of tune; each result that it does not print is printed, "
     .. "and the exit code is 1 where no configuration ran. Arguments of its "
-    .. "own that begin with - come behind a --. What is kept lies in "
+    .. "own that begin with - come behind a --. Under mpirun all processes "
+    .. "measure, each on a device of its own. What is kept lies in "
     .. "clshell/choices of $XDG_CONFIG_HOME (~/.config); help gemm.keep says "
     .. "more. Ctrl-C ends the search; what was kept before stays.",
   arguments = {{"family", table.concat(FAMILIES, ", ") .. "; all if left "

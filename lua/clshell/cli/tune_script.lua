@@ -51,6 +51,7 @@ function M.run(path, args, o, parser)
     error(message, 0)
   end
   local out <close> = output.open(parser, o)
+  out:mute(o.serves)
   local reader = setmetatable({out = out, code = OK}, Reader)
   local limits = {}
   for _, name in ipairs(LIMITS) do
@@ -59,6 +60,7 @@ function M.run(path, args, o, parser)
   if o.no_worker then
     limits.worker = false
   end
+  limits.ranks = o.ranks or nil
   if o.resume then
     limits.fresh = false
   end

@@ -14,6 +14,7 @@ local USES = {
   {"clshell script.lua [args]", "run a script (args in `arg` and `...`)"},
   {"clshell -e 'code'   -p 'expr'", "run code / print values"},
   {"clshell -", "run standard input"},
+  {"mpirun -n 4 clshell script.lua", "several processes, by MPI (?mpi)"},
   {"clshell tune gemm [options]", "search this device's fastest kernels"},
   {"clshell history [options]", "runs kept of earlier benches; as well: best,"
     .. "\ncompare, export, import, prune"},

@@ -95,6 +95,14 @@ output.options(parser)
 local out <close> = output.open(parser, parser:parse{})
 out:say "only for people: not with --format csv"
 
+--- out:mute
+local output, script = require "clshell.output", require "clshell.script"
+local parser = script.parser("mine", "")
+output.options(parser)
+local out <close> = output.open(parser, parser:parse{})
+out:mute(cl.commandline.rank > 0)
+out:say "once" --> once
+
 --- out:add
 local output, script = require "clshell.output", require "clshell.script"
 local parser = script.parser("mine", "")

@@ -12,10 +12,10 @@ if not open then
 end
 local mpi = open()
 
--- The type of this rank's device; nothing where there is none.
+-- The type of this rank's device.
 local function kind()
   local fine, device = pcall(cl.device)
-  return fine and device.type or "no"
+  return fine and device.type or "none"
 end
 
 -- Rank 0 notes once that devices of several kinds are at work: their times
@@ -33,12 +33,11 @@ local function note_kinds()
     counts[other] = (counts[other] or 0) + 1
   end
   for i, name in ipairs(names) do
-    names[i] = ("%d have %s device"):format(counts[name], name == "no"
-      and name or "a " .. name)
+    names[i] = ("%d %s"):format(counts[name], name)
   end
   if #names > 1 then
-    io.stderr:write(("clshell: note: the ranks differ in their devices: %s\n")
-      :format(table.concat(names, ", ")))
+    io.stderr:write(("clshell: note: the ranks have devices of several kinds: "
+      .. "%s\n"):format(table.concat(names, ", ")))
   end
 end
 

@@ -109,6 +109,15 @@ function M.open(parser, args)
     size = size, people = not format or args.output ~= nil}, Output)
 end
 
+--- out:mute(yes)
+--- Prints nothing from now on, and writes no file: for all processes of mpirun
+--- but rank 0, where they work together.
+function Output:mute(yes)
+  if yes then
+    self.people, self.format, self.file = false, nil, nil
+  end
+end
+
 --- out:say(words)
 --- Prints words for people: nothing where standard output is for a program.
 function Output:say(words)

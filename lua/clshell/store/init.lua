@@ -201,7 +201,7 @@ function M.keep(r)
   end
   if id then
     return id
-  elseif reason ~= OFF and not noted then
+  elseif reason ~= OFF and reason ~= RANK and not noted then
     noted = true
     io.stderr:write(text.message(("clshell: results are not kept: %s\n")
       :format(reason)))

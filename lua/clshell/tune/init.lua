@@ -4,7 +4,8 @@
 -- measured, finals.lua tells the winners. ladder.lua and kernel.lua build,
 -- check and measure one, shapes.lua does so on several shapes (settings.lua),
 -- remote.lua in a process of its own; replay.lua answers from a file and
--- recall.lua from the run store; builders.lua builds the next ones ahead.
+-- recall.lua from the run store; builders.lua builds the next ones ahead, and
+-- crew.lua shares the points with other processes of mpirun.
 -- result.lua is the end; effects.lua judges the parameters, view.lua and
 -- page.lua show a search.
 -- SPDX-License-Identifier: MIT
@@ -33,8 +34,12 @@ local function found(source, opts, limits)
   elseif source.shapes and aim then
     cl.error(("tune: %s and shapes exclude each other: the mean over shapes "
       .. "is one of times"):format(aim))
+  elseif not opts.ranks or cl.commandline.ranks == 1 then
+    return search.run(source, opts, limits)
   end
-  return search.run(source, opts, limits)
+  return require "clshell.tune.crew".run(source, function(crew)
+    return search.run(source, opts, limits, crew)
+  end)
 end
 
 local M = require "clshell.base.lazy".table(...)
@@ -168,6 +173,12 @@ end
 ---   limit    30     seconds that a point may take to build, to be checked or
 ---            to be measured
 ---   quiet    false  true: shows no progress
+---   ranks    false  true: all processes of mpirun call tune, with the same
+---            arguments, and measure points in turn, each on a device of its
+---            own that is like that of rank 0; each gets the result. A point
+---            that ends a rank's worker process costs that point; where a
+---            rank itself is killed, mpirun ends all. Rank 0 alone searches
+---            over several shapes
 ---
 --- Points are built and run in a worker process, on copies of the arguments: a
 --- point that crashes it or passes the limit is a row "failed". The functions

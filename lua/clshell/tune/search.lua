@@ -40,18 +40,33 @@ local function objective(search, row)
   return value
 end
 
+-- The points that the search may still measure, and whether one that comes
+-- later is to be measured.
+local function to_come(search)
+  local src = search.source
+  return math.min(#src.space - search.count,
+    (search.limits.evaluations or math.huge) - search.evaluations),
+    function(id)
+      local p = src.space:point(id)
+      return not search.seen[id] and not src.refusal(p)
+        and not (search.recall and search.recall:knows(src, p))
+    end
+end
+
 -- Builds the program of the point visited, and those of the points that come
 -- next by the function of the visit, where that pays. Returns why the point
 -- has ended the process that measures, or nil.
 function Search:build_ahead()
-  local src, o = self.source, self.limits
-  local left = math.min(#src.space - self.count,
-    (o.evaluations or math.huge) - self.evaluations)
-  return self.builders:prepare(self.visited, self.ahead, function(id)
-    local p = src.space:point(id)
-    return not self.seen[id] and not src.refusal(p)
-      and not (self.recall and self.recall:knows(src, p))
-  end, left, SEARCH * o.seconds - (cl.now() - self.begin))
+  local left, wanted = to_come(self)
+  return self.builders:prepare(self.visited, self.ahead, wanted, left,
+    SEARCH * self.limits.seconds - (cl.now() - self.begin))
+end
+
+-- The measurement of the point visited, while other ranks measure those that
+-- come next.
+function Search:with_crew(best)
+  local left, wanted = to_come(self)
+  return self.crew:measure(self.visited, best, self.ahead, wanted, left - 1)
 end
 
 -- Fills the row of a point of a source from the run store, or by a measurement
@@ -71,8 +86,9 @@ function Search:look(src, p, row, race_of)
   local begin = cl.now()
   local fault = self.builders and self:build_ahead()
   local ready = cl.now()
+  local best = self.raced and race_of.best or nil
   local found = fault and {status = "failed", reason = fault}
-    or src.measure(p, self.raced and race_of.best or nil)
+    or self.crew and self:with_crew(best) or src.measure(p, best)
   evaluate.fill(row, found)
   race_of:finished(row.record or {})
   self.sampled = self.sampled + (found.sampled or 0)
@@ -251,6 +267,7 @@ local function notes_of(search)
   notes[#notes + 1] = doubt(search.rows)
   notes[#notes + 1] = src.process and src.process() or nil
   notes[#notes + 1] = search.builders and search.builders:note() or nil
+  notes[#notes + 1] = search.crew and search.crew:note() or nil
   for _, note in ipairs(search.recall and search.recall:notes() or {}) do
     notes[#notes + 1] = note
   end
@@ -282,11 +299,11 @@ local function result_of(search, ended, winners)
   }
 end
 
---- search.run(source, opts, limits) -> result
+--- search.run(source, opts, limits [, crew]) -> result
 --- Searches a source, see evaluate.lua, by the options of tune; limits has
 --- their seconds, evaluations and seed. Ctrl-C is raised with the result so
---- far as `record`.
-function M.run(source, opts, limits)
+--- far as `record`. With a crew, see crew.lua, other ranks measure as well.
+function M.run(source, opts, limits, crew)
   local src_space = source.space
   if #src_space == 0 then
     cl.error("tune: no point meets the constraints",
@@ -294,7 +311,8 @@ function M.run(source, opts, limits)
   end
   local search = setmetatable({source = source, opts = opts, limits = limits,
     rows = {}, seen = {}, count = 0, evaluations = 0, stored = 0,
-    race = race.new(), spent = 0, sampled = 0, begin = cl.now()}, Search)
+    race = race.new(), spent = 0, sampled = 0, begin = cl.now(),
+    crew = crew}, Search)
   search.aims = opts.objectives and aims.new(opts.objectives, source)
   -- The time alone says too little of other aims: no race.
   search.raced = opts.race ~= false and not (opts.objective or search.aims)
@@ -309,7 +327,8 @@ function M.run(source, opts, limits)
     seconds = limits.seconds < math.huge and SEARCH * limits.seconds or nil,
     total = math.min(#src_space, limits.evaluations or #src_space)}
   search.view = shown
-  local running <close> = builders.new(source, limits.builders)
+  local running <close> = not crew and builders.new(source, limits.builders)
+    or nil
   search.builders = running
   local function with_stack(e)
     if interrupt.is(e) then
