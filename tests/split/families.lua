@@ -60,6 +60,19 @@ t.test("products of rows with copies, and with rows", function()
   end
 end)
 
+t.test("many rows of B reach another device in halves", function()
+  local A <close> = random({3, 4101}, 1)
+  local B <close> = random({4101, 3}, 2)
+  local S <close> = cl.split(A, {one, two})
+  local R <close> = cl.split(B, {one, two})
+  equal(gemm(S, R), (gemm(A, B)))
+  equal(gemm(S, R, {alpha = -1}), (gemm(A, B, {alpha = -1})))
+  local D <close> = transpose(A)
+  local few <close> = random({7, 3}, 3)
+  equal(gemm(cl.split(few, {one, two}), cl.split(D, {one, two}),
+    {trans_b = true}), (gemm(few, A)))
+end)
+
 t.test("a transpose is in rows again", function()
   for _, case in ipairs{{1, 1}, {2, 50}, {50, 2}, {67, 45}} do
     local A <close> = random(case, 4)
@@ -120,12 +133,58 @@ t.test("sparse products by diagonals, with halos", function()
   end
 end)
 
+t.test("conjugate gradients over Splits", function()
+  local M <close> = dia.poisson2d(48, 80, {type = "double"})
+  local S <close> = cl.split(M, list)
+  local want <close> = random(M.rows, 9, "double")
+  local x <close> = cl.split(cl.buffer("double", M.rows, 0), list)
+  local r <close> = cl.split(spmv(M, want), list)
+  local p <close> = cl.split(r:join(), list)
+  local q <close> = cl.split(r:join(), list)
+  local rho, steps = r:dot(r), 0
+  while rho > 1e-16 and steps < 400 do
+    spmv(S, p, {y = q})
+    local alpha = rho / p:dot(q)
+    x:axpy(alpha, p)
+    r:axpy(-alpha, q)
+    local next_rho = r:dot(r)
+    p:set(r + next_rho / rho * p)
+    rho, steps = next_rho, steps + 1
+  end
+  t.ok(steps < 400, steps)
+  t.near((x - want):abs():max(), 0, 1e-6)
+end)
+
 t.test("sparse products by compressed rows", function()
   local grid <close> = dia.poisson2d(30, 40)
   local C <close> = grid:to_csr()
   check_spmv(C, "CSR")
   local hole <close> = csr.from_coo(30, 9, {1, 1, 30}, {1, 9, 5}, {2, 3, 4})
   check_spmv(hole, "rows without entries")
+end)
+
+t.test("two devices, each of its own kind", function()
+  if device.platform ~= "Portable Computing Language" then
+    t.skip "PoCL alone makes devices of two kinds"
+  end
+  local code = [[
+    local list = cl.devices()
+    local A, B = matrix.random(40, 30), matrix.random(30, 20, {seed = 2})
+    local S = cl.split(A, list, "rows", {shares = {3, 1}})
+    local R = cl.split(B, list)
+    print(#list, S)
+    print(gemm(S, R):join():max_diff(gemm(A, B)) < 1e-4)
+    print(transpose(S):join():max_diff(transpose(A)))
+    print((S * 2):read():equal((A * 2):read()), #cl.each(print, list))
+    print(pcall(gemm, A, cl.split(B, list, "copies").parts[2]))]]
+  local out = t.capture(("POCL_DEVICES='basic pthread' CLSHELL_DEVICE=1 %s "
+    .. "-e '%s' 2>&1"):format(t.exe, code))
+  if out:find("^1\t") then
+    t.skip "this PoCL makes one device"
+  end
+  t.ok(out:find("^2\tSplit float%[40%]%[30%] in rows 30 %+ 10\ntrue\n"
+    .. "0%.0\t1\t1\n"), out)
+  t.ok(out:find("\ntrue\t0\n") and out:find "B is on another device", out)
 end)
 
 t.test("what products of Splits refuse", function()

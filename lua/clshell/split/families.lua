@@ -7,6 +7,8 @@ local devices = require "clshell.split.devices"
 local queues = require "clshell.split.queues"
 local text = require "clshell.base.text"
 
+local MANY = 2048 -- rows of B that go to another device in two halves
+
 local of_family = {}
 
 -- Raises for options that name one device, or what parts do not have.
@@ -51,48 +53,90 @@ local function with_copies(gemm, A, B, opts)
   return class.like(A, parts)
 end
 
--- The factors that part j of B has in C on a device: of A and C the columns
--- that belong to its rows. With B transposed these are columns of C.
-local function stage(A, C, B, j, opts, started)
-  local first, rows = B.first[j], B.sizes[j]
-  if opts.trans_b then
-    return A, with(opts, {C = C:sub(1, first, C.rows, rows)})
+-- The rows of B that a device takes at a time: its own all at once, those of
+-- others in two halves where they are many, so that no device stands still
+-- until all of them are there. A list of {part, first, rows} for each device.
+local function stages(B)
+  local n, list = #B.devices, {}
+  for step = 0, n - 1 do
+    for half = 1, 2 do
+      local turn = {}
+      for i = 1, n do
+        local j = (i + step - 1) % n + 1
+        local rows = B.sizes[j]
+        local cut = step > 0 and rows >= MANY and rows // 2 or rows
+        if half == 1 and rows > 0 then
+          turn[i] = {part = j, first = 1, rows = cut}
+        elseif half == 2 and cut < rows then
+          turn[i] = {part = j, first = cut + 1, rows = rows - cut}
+        end
+      end
+      list[#list + 1] = turn
+    end
   end
-  return A:sub(1, first, A.rows, rows), with(opts, {C = C,
+  return list
+end
+
+-- The rows of a stage on the device of a part of A: there already, or copied
+-- beside its work.
+local function panel(B, stage, part, ready)
+  local from = B.parts[stage.part]
+  if from.context == part.context and stage.rows == from.rows then
+    return from
+  end
+  local rows = cl.buffer(B.type, {stage.rows, B.cols}, nil,
+    {context = part.context})
+  queues.fetch(from, rows, {from = {stage.first, 1},
+    size = {stage.rows, B.cols}}, ready)
+  return rows
+end
+
+-- Closes panels; a driver may wait until they are no longer read.
+local function close(panels)
+  for _, rows in ipairs(panels or {}) do
+    rows:close()
+  end
+end
+
+-- A factor, and the options, of a product with such rows: the columns of A
+-- that meet them; where B is transposed, they give columns of C.
+local function factor(A, C, B, stage, opts, started)
+  local first = B.first[stage.part] + stage.first - 1
+  if opts.trans_b then
+    return A, with(opts, {C = C:sub(1, first, C.rows, stage.rows)})
+  end
+  return A:sub(1, first, A.rows, stage.rows), with(opts, {C = C,
     beta = started and 1 or opts.beta})
 end
 
 -- The product of parts of A and B in rows: each device begins with its own
 -- rows of B and gets the others while it computes.
 local function with_rows(gemm, A, B, opts)
-  local n, parts, started = #A.devices, {}, {}
+  local parts, started = {}, {}
   local columns = opts.trans_b and B.shape[1] or B.cols
   for i, part in ipairs(A.parts) do
     parts[i] = part and (opts.C and opts.C.parts[i]
       or cl.buffer(A.type, {part.rows, columns}, nil,
         {context = part.context}))
   end
-  local ready = queues.ready(B.devices)
-  for step = 0, n - 1 do
+  local ready, panels = queues.ready(B.devices), {}
+  for t, turn in ipairs(stages(B)) do
+    panels[t] = {}
+    close(panels[t - 2])
     for i, part in ipairs(A.parts) do
-      local j = (i + step - 1) % n + 1
-      local rows = part and B.parts[j]
-      if rows then
-        local panel = rows
-        if rows.context ~= part.context then
-          panel = cl.buffer(B.type, rows.shape, nil, {context = part.context})
-          queues.fetch(rows, panel, {}, ready)
-        end
-        local factor, own = stage(part, parts[i], B, j, opts, started[i])
-        gemm(factor, panel, own)
+      if part and turn[i] then
+        local rows = panel(B, turn[i], part, ready)
+        local columns_of_A, own = factor(part, parts[i], B, turn[i], opts,
+          started[i])
+        gemm(columns_of_A, rows, own)
         part.context.queue:flush()
         started[i] = true
-        if panel ~= rows then
-          panel:close()
-        end
+        table.insert(panels[t], rows ~= B.parts[turn[i].part] and rows or nil)
       end
     end
   end
+  close(panels[#panels - 1])
+  close(panels[#panels])
   return class.like(A, parts)
 end
 

@@ -192,7 +192,8 @@ end
 --- module dia or csr, x a Buffer of M.cols elements (an Array or a table is
 --- copied there). A rung that wants the diagonals at another pitch makes that
 --- copy in the first run, which the event then covers too. A row of a CSR
---- matrix with an index outside M is NaN.
+--- matrix with an index outside M is NaN. An M that cl.split has spread over
+--- devices gives a Split y; x is one as well, or is copied there.
 --- Options:
 ---   kernel  the best known  a rung's name, see spmv.kernels; with it the
 ---           rung's own parameters

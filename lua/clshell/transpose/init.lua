@@ -7,7 +7,8 @@ local verify = require "clshell.family.verify"
 
 --- transpose(A [, opts]) -> B, event
 --- The transpose of a matrix on the device, bit for bit. A is a Buffer with
---- two dimensions (an Array or a nested table is copied there).
+--- two dimensions (an Array or a nested table is copied there), or a Split in
+--- rows over several devices, which gives a Split in rows.
 --- Options:
 ---   kernel  the best known  a rung's name, see transpose.kernels; with it the
 ---           rung's own parameters
