@@ -5,6 +5,7 @@
 */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -145,8 +146,14 @@ static void place(lua_State *L, const char *const names[3], size_t rows,
   s->pitch = ld * unit;
 }
 
+/* A launcher of several processes may tie each to some of the cores. */
 static size_t defaultthreads(void) {
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
+#ifdef __linux__
+  cpu_set_t own;
+  if (sched_getaffinity(0, sizeof own, &own) == 0)
+    cores = CPU_COUNT(&own);
+#endif
   return cores < 1 ? 1 : cores > 8 ? 8 : (size_t)cores;
 }
 

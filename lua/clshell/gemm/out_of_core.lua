@@ -365,8 +365,10 @@ function Job:tile(c, row, col)
     self.slot = 3 - slot
   end
   self:fetch()
+  local whole = self.queue:marker()
+  self.queue:flush() -- another queue waits for it
   self.fetching, self.pieces = self.staging:down(C, self.stores.C, row, col,
-    self.queue:marker())
+    whole)
 end
 
 -- All tiles, back and forth, so that neighbours follow one another.

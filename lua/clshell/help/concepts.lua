@@ -463,8 +463,9 @@ in four processes, on one host or several; local mpi = require "mpi" gives
 each its number, mpi.rank() from 0, and functions that pass numbers, strings,
 Arrays and Buffers. Each process takes the next device of its host; -d gpu
 keeps to GPUs; Open MPI ties one or two processes to a core each, which a CPU's
-device then has alone: mpirun --bind-to none. An error in one ends all, with its rank in front. Lines of
-several come whole. Rank 0 alone keeps runs and writes the file of -o.
+device then has alone: mpirun --bind-to none. An error in one ends all, with
+its rank in front. Lines of several come whole. Rank 0 alone keeps runs and
+writes the file of -o.
 cl.commandline.rank and ranks tell the same without MPI.
 local ranks = require "clshell.ranks" has matrices and vectors in parts, one on
 each process, and multiplies and transposes them.
