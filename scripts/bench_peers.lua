@@ -310,8 +310,8 @@ local function sparse_race(M, points, nx, ny, nz)
   local chosen = spmv.plan(M, x)
   local name = chosen.rung.name
   local plan, e = peers.plan(spmv, name, operands, chosen.params)
-  local work = ("SpMV %d-point %.3gM%s"):format(points, M.rows / 1e6,
-    packed and ", constant" or "")
+  local work = ("SpMV %d-point %.3gM"):format(points, M.rows / 1e6)
+  local note = packed and "of constant diagonals" or nil
   if not plan then
     return unmeasured({work = work, rung = name, peer = "copy"}, e)
   end
@@ -319,12 +319,14 @@ local function sparse_race(M, points, nx, ny, nz)
   local copy, moved = peers.copier()
   races:run({work = work, rung = name, peer = "copy", unit = "GB/s",
     goal = not packed and (gpu and 0.95 or 0.9) or nil, peer_amount = moved,
-    error = e, amount = spmv.bytes(plan.rung, plan.shape, plan.params)}, ours,
-    copy, gpu and "event" or "wall")
+    error = e, note = note,
+    amount = spmv.bytes(plan.rung, plan.shape, plan.params)}, ours, copy,
+    gpu and "event" or "wall")
   for _, format in ipairs(cuda and {"csr", "sell"} or {}) do
     local row = {work = work, rung = name, unit = "GFLOPS",
       goal = packed and 4 or 2.3, amount = 2.0 * M.nnz,
-      peer_amount = 2.0 * M.nnz, error = e, peer = "cuSPARSE " .. format}
+      peer_amount = 2.0 * M.nnz, error = e, peer = "cuSPARSE " .. format,
+      note = note}
     local other, kind = cuda:subject(("%s %d %d %d %d"):format(format,
       points, nx, ny, nz))
     if other then
