@@ -262,6 +262,36 @@ t.test("half calculates as float, and is rounded once", function()
   end
 end)
 
+t.test("an operation is the same when its types were met before", function()
+  local function outcome(f, x, y)
+    local fine, e = pcall(f, x, y)
+    return fine and e.type .. " " .. table.concat(e.shape, "x") or e.message
+  end
+  local operations = {
+    function(x, y) return x + y end, function(x, y) return y / x end,
+    function(x, y) return x:lt(y) end, function(x, y) return x:fmax(y) end,
+    function(x, y) return x:atan2(y) end, function(x) return -x end,
+    function(x) return x:sqrt() end, function(x) return x:sqrt(1) end,
+    function(x) return x:fmin() end, function(x, y) return x:fmax(y, 1) end}
+  for k, f in ipairs(operations) do
+    for _, type in ipairs(TYPES) do
+      local x <close> = cl.buffer(type, 4, 3)
+      local row <close> = cl.buffer(type, {2, 1}, 1)
+      local f2 <close> = cl.buffer("float2", 4, 3)
+      for _, y in ipairs{2, 2.5, 1 << 40, x, row, f2, "y", x + x} do
+        local first = outcome(f, x, y)
+        t.eq(outcome(f, x, x), outcome(f, x, x), k)
+        t.eq(outcome(f, x, y), first, k .. type)
+      end
+    end
+  end
+  local x <close> = cl.buffer("float", 2, {4, 9})
+  for _ = 1, 2 do
+    t.eq({list(2 - x), list(x - 2), list(x:sqrt()), list(x:lt(5)), list(-x)},
+      {{-2, -7}, {2, 7}, {2, 3}, {1, 0}, {-4, -9}})
+  end
+end)
+
 t.test("NaN", function()
   local x <close> = cl.buffer("float", 3, {0 / 0, 1, -1})
   t.eq(list(x:fmin(0)), {0.0, 0.0, -1.0})

@@ -193,7 +193,10 @@ t.test("what cannot be scanned", function()
   t.raises(function() x:scan{op = "a + b", identity = 0, dim = 0} end,
     "Buffer:scan: dim must be an integer from 1 to 1; got 0")
   t.raises(function() x:scan() end, "op must be a string")
-  t.raises(function() x:scan{op = "a + b"} end, "identity must be")
+  t.raises(function() x:scan{op = "a + b"} end,
+    "identity must be a number or OpenCL C; got nothing")
+  t.raises(function() x:scan{op = "max", identity = 0} end,
+    'op must combine a and b; got "max"')
   t.raises(function() x:scan{op = "a + c", identity = 0} end, "a + c")
   t.raises(function() x:scan{op = "a + b", identity = 0, exclusiv = true} end,
     "exclusiv")

@@ -215,6 +215,10 @@ end
 
 -- What can be set: a Buffer, or a view of one.
 local function target(what, x)
+  local leaf = leaves[x]
+  if leaf and types.known[leaf.kind.type] then
+    return leaf
+  end
   x = layout.scalar(what, subject(what, x))
   if x.kind.op ~= "leaf" then
     cl.error(("%s: a calculation has no elements to set; got %s; a Buffer and "

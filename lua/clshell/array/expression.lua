@@ -132,12 +132,46 @@ local function convert(what, e, type)
   return e.kind.type == type and e or node(what, "to", type, e)
 end
 
+-- A value that was an operand before, as one; else nil or false.
+local function known(value)
+  return leaves[value] or getmetatable(value) == meta and value
+end
+
+-- What apply makes, of operands whose types met before; nil where those of one
+-- shape, and numbers beside reals, are not all that there is.
+local function quick(kinds, n, a, b)
+  local x, y = known(a), n > 1 and known(b)
+  if n > 1 then
+    local like = x or y
+    if not like or not (x and y) and not types.known[like.kind.type].real then
+      return nil
+    end
+    x = x or type(a) == "number" and constant(like.kind.type, a)
+    y = y or type(b) == "number" and constant(like.kind.type, b)
+    if not x or not y or x.dims and y.dims
+        and (x.dims ~= y.dims or x.context ~= y.context) then
+      return nil
+    end
+  end
+  local found = x and kinds[x.kind.type]
+  local kind = found and found[y and y.kind.type or ""]
+  local like = x and x.dims and x or y
+  return kind and setmetatable({kind = kind, dims = like.dims,
+    context = like.context, a = x, b = y, c = false, mark = false, id = 0},
+    meta)
+end
+
 -- Defines an operation of n operands, whose result has the type rule(what, a,
 -- b, c) for the types of its operands.
 local function define(list, name, n, rule, what)
   local kinds = {} -- of results, by the types of two operands
   what = what or name
   list[name] = function(a, b, c, more)
+    local made = n < 3 and (list == operators or c == nil and more == nil
+      and (n > 1 or b == nil)) and quick(kinds, n, a, b)
+    if made then
+      return made
+    end
     if list == methods and (n < 2 and b ~= nil or n < 3 and c ~= nil
         or n > 1 and b == nil or n > 2 and c == nil or more ~= nil) then
       cl.error(("%s takes %s besides x: x:%s(%s)"):format(name,

@@ -12,6 +12,7 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
+local text = require "clshell.base.text"
 local types = require "clshell.array.types"
 
 local M = {}
@@ -96,8 +97,13 @@ end
 -- An identity of cells of a type, as OpenCL C.
 local function literal(what, value, cell)
   if type(value) ~= "number" then
-    return argument.check(what, "identity", value, "string", "a number, or "
-      .. "OpenCL C such as INFINITY")
+    if type(value) ~= "string" then
+      cl.error(("%s: identity must be a number or OpenCL C; got %s"):format(
+        what, text.got(value)), {arg = "identity", hint = "what changes "
+        .. 'nothing: 0 for "a + b", 1 for "a * b", "-INFINITY" for "fmax(a, '
+        .. 'b)"'})
+    end
+    return value
   elseif not types.known[cell].real and not types.fits(value, cell) then
     cl.error(("%s: the identity %s does not fit %s"):format(what, value, cell))
   elseif math.type(value) == "integer" then
@@ -113,6 +119,11 @@ end
 function M.own(what, opts, type)
   local code = argument.check(what, "op", opts.op, "string",
     '{op = "a * b", identity = 1}')
+  local name = code:match "^%a[%w_]+$"
+  if name then
+    cl.error(('%s: op must combine a and b; got "%s"'):format(what, name),
+      {arg = "op", hint = ('{op = "%s(a, b)", identity = ...}'):format(name)})
+  end
   local cell = types.calculated(types.promoted(type))
   local identity = literal(what, opts.identity, cell)
   local key = ("%s\0%s\0%s"):format(cell, code, identity)

@@ -71,10 +71,12 @@ end
 
 -- The reasons against rungs, each after "\n  " and a word.
 local function reasons(passed, word)
-  local lines = {}
-  for i, other in ipairs(passed) do
-    lines[i] = ("\n  %s%s%s: %s"):format(word, other.rung,
+  local lines, told = {}, {}
+  for _, other in ipairs(passed) do
+    local line = ("\n  %s%s%s: %s"):format(word, other.rung,
       other.kept and ", which you kept" or "", other.reason)
+    lines[#lines + 1] = not told[line] and line or nil
+    told[line] = true
   end
   return table.concat(lines)
 end

@@ -413,6 +413,13 @@ call of it costs a few microseconds, and the kernels on a queue follow each
 other without the host.
 Try: ?Launch:on
 
+global_work_size, built-in kernel, custom device
+CL_KERNEL_GLOBAL_WORK_SIZE tells the largest NDRange of a driver's own kernels,
+which are not bound here (dev.built_in_kernels names them). Kernels of a program
+take as many work-items as k:range(n) says; k.work_group_size, as far as one
+work-group goes, is the device's limit for the kernel.
+Try: ?Kernel:range
+
 half, fp16, cl_khr_fp16, half precision
 Buffers of half hold 16-bit floats on every device; a kernel calculates in
 float, by vload_half(i, p) and vstore_half(x, i, p), as arithmetic on Buffers
