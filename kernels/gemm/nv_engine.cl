@@ -1,9 +1,9 @@
 /* nv_engine.cl - tiles of A and B in local memory, brought by the copy engine
 ** SPDX-License-Identifier: MIT
 **
-** nv_hopper.cl and nv_dgemm.cl include it, for NVIDIA's Hopper. A stage holds
-** what a tile of C needs for one line of 128 bytes along k, A first; the copy
-** engine fills STAGES of them ahead, by the tensor maps of A and B:
+** nv_hopper.cl includes it, for NVIDIA's Hopper. A stage holds what a tile of C
+** needs for one line of 128 bytes along k, A first; the copy engine fills
+** STAGES of them ahead, by the tensor maps of A and B:
 **
 **   k along the rows of the matrix      k across them (ALONG_A, ALONG_B 0)
 **

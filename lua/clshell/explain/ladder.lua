@@ -26,7 +26,6 @@ local AFTER = {
     tiled_swizzled = {"tiled"}, tiled_float4 = {"tiled"},
     register = {"tiled_float4", "tiled"}, simd = {"naive"},
     nv_ffma = {"register"}, nv_dmma = {"nv_ffma", "register"},
-    nv_dgemm = {"nv_dmma", "nv_ffma"},
     nv_fp16x3_mma = {"nv_ffma", "register"},
     nv_fp16x3 = {"nv_fp16x3_mma", "nv_ffma", "register"},
     nv_tf32 = {"nv_ffma", "register"}, nv_wgmma = {"nv_tf32", "nv_ffma"},

@@ -12,8 +12,8 @@ local groups, roundup = tiling.groups, tiling.roundup
 
 local LINE = 128      -- bytes of a line of a stage
 local MAP_BYTES = 128 -- of a tensor map, which begins at a multiple of that
-local BITS64, HALF, TF32 = 4, 6, 11 -- element types of tensor maps
-local BYTES = {[BITS64] = 8, [HALF] = 2, [TF32] = 4} -- of an element
+local HALF, TF32 = 6, 11 -- element types of tensor maps
+local BYTES = {[HALF] = 2, [TF32] = 4} -- of an element
 local PAIR_DEPTH = 32    -- elements of a line of pairs
 
 -- Tiles of C, the stages for which local memory has room, and the measured
@@ -29,10 +29,6 @@ local FLOATS = {
 local TURNED = { -- C^T is computed, 64 columns of C by each warp group
   {bm = 256, bn = 128, stages = 4, rate = 420},
   {bm = 128, bn = 128, stages = 6, rate = 330},
-}
-local DOUBLES = {
-  {bm = 128, bn = 128, wm = 64, stages = 6, rate = 60},
-  {bm = 128, bn = 64, wm = 32, stages = 8, rate = 57},
 }
 local PAIRS = {{bm = 128, bn = 128, stages = 6, rate = 220}}
 
@@ -127,7 +123,7 @@ local function rung(r, lists, size)
     local t = choose(lists, s, p)
     local defines = more(s)
     defines.BM, defines.BN, defines.STAGES = t.bm, t.bn, t.stages
-    defines.WM, defines.WIDE_C = t.wm, s.out ~= s.type and 1 or nil
+    defines.WIDE_C = s.out ~= s.type and 1 or nil
     defines.RASTER = tiles.RASTER
     defines.VC = tiles.vector(16 // s.out_esize, s.n, s, "c")
     return defines
@@ -197,12 +193,11 @@ local function map_operands(lists, type)
   end
 end
 
--- The arguments of nv_hopper.cl and nv_dgemm.cl, each of its type, for stages
--- of that depth.
-local function args(depth, real)
+-- The arguments of nv_hopper.cl, each of its type, for stages of that depth.
+local function args(depth)
   return function(s, _, o)
     return {cl.int(s.m), cl.int(s.n), cl.int(groups(s.k, depth)),
-      real(s.alpha), o.maps, o.A, o.B, real(s.beta), o.C,
+      cl.float(s.alpha), o.maps, o.A, o.B, cl.float(s.beta), o.C,
       cl.int(o.C.ld)}
   end
 end
@@ -218,7 +213,7 @@ local function pack_operands(s, _, o, run)
   return own
 end
 
-local plain_args = args(PAIR_DEPTH, cl.float)
+local plain_args = args(PAIR_DEPTH)
 local function pair_args(s, p, o)
   local a, b = o.packed_a, o.packed_b
   local list = plain_args(s, p, {maps = o.maps, A = a.data, B = b.data,
@@ -229,8 +224,7 @@ end
 --- hopper(stand_by) -> rungs
 --- `stand_by` is what nv_fp16x3 has as `finish`, for operands that it refuses.
 return function(stand_by)
-  local pairs_only, halves, doubles = always(PAIRS), always(HALVES),
-    always(DOUBLES)
+  local pairs_only, halves = always(PAIRS), always(HALVES)
   return {
     rung({
       name = "nv_fp16x3", file = "nv_fp16x3.cl", places = "one",
@@ -247,7 +241,7 @@ return function(stand_by)
       lesson = "elements rounded to 11 bits: fast, three digits, by warp "
         .. "groups",
       accepts = accepts("float", floats), prepare = map_operands(floats, TF32),
-      args = args(32, cl.float), defines = along,
+      args = args(32), defines = along,
     }, floats, function(s)
       return s.trans_b and NINE or EIGHT
     end),
@@ -257,15 +251,7 @@ return function(stand_by)
       half = true, wide = true,
       lesson = "halves at the tensor cores' own rate, sums in float",
       accepts = accepts("half", halves), prepare = map_operands(halves, HALF),
-      args = args(64, cl.float), defines = along,
+      args = args(64), defines = along,
     }, halves, always(NINE)),
-    rung({
-      name = "nv_dgemm", file = "nv_dgemm.cl", places = "batch",
-      params = {tile_param(DOUBLES)}, trans = {a = "any", b = "any"},
-      lesson = "double by the copy engine: no barrier stops the tensor cores",
-      accepts = accepts("double", doubles),
-      prepare = map_operands(doubles, BITS64),
-      args = args(16, cl.double), defines = along,
-    }, doubles, always(EIGHT)),
   }
 end

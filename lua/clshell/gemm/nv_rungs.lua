@@ -155,4 +155,4 @@ local rungs = {
     end,
   }, TF32, 80),
 }
-return table.move(hopper(stand_by), 1, 4, #rungs + 1, rungs)
+return table.move(hopper(stand_by), 1, 3, #rungs + 1, rungs)
