@@ -238,7 +238,7 @@ t.test("images", function()
   end
   local a <close> = cl.image{format = "r float", width = 4, height = 2,
     data = place}
-  has(text(a), "Image A  2d r float  float 2×4  32 B  on",
+  has(text(a), "Image A  2d r float  float 2×4  32 B",
     "\n  11  12  13  14\n  21  22  23  24\n", "min 11  mean 17.5  max 24")
   local line <close> = cl.image{format = "r float", width = 3, data = place}
   has(text(line), "1d r float", "\n  1  2  3\n")

@@ -116,6 +116,10 @@ print(y[1]) --> 2.0
 local verify = require "clshell.verify"
 print(verify.bound("float", 1024) > verify.bound("double", 1024)) --> true
 
+--- verify.bound_in_float
+local verify = require "clshell.verify"
+print(verify.bound_in_float("half", 4096) < verify.bound("half", 4096)) --> true
+
 --- verify.gemm
 local host = require "cl.host"
 local verify = require "clshell.verify"
