@@ -90,9 +90,9 @@ function M.sizes(what, n, list, shares)
   end
   for i, weight in ipairs(weights) do
     part = part + weight
-    local upto = i == #weights and n
+    local last = i == #weights and n
       or math.floor(n * (part / sum) + 0.5)
-    sizes[i], before = upto - before, upto
+    sizes[i], before = last - before, last
   end
   return sizes
 end
