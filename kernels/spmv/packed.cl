@@ -313,10 +313,11 @@ kernel void spmv(int rows, int cols, int pitch,
         VECTOR sum = by_main(i, pitch, stored, x);
         const bool more =
             PATTERNS > 1 && ANY(*(global const CODES *)(codes + i));
-        if (more && !SINGLE)
+        const bool single_ones = more && SINGLE == 1;
+        if (more && !single_ones)
           sum = others(sum, 0, i, cols, pitch, codes, patterns, stored, x);
         PASS(sum, out);
-        if (!more || !SINGLE)
+        if (!single_ones)
           continue;
         known = 0;
       } else if (!SINGLE && !is_cut(i, cols)) {

@@ -118,7 +118,8 @@ print(verify.bound("float", 1024) > verify.bound("double", 1024)) --> true
 
 --- verify.bound_in_float
 local verify = require "clshell.verify"
-print(verify.bound_in_float("half", 4096) < verify.bound("half", 4096)) --> true
+local sums = verify.bound_in_float("half", 4096)
+print(sums < verify.bound("half", 4096)) --> true
 
 --- verify.gemm
 local host = require "cl.host"

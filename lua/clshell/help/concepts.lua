@@ -415,7 +415,7 @@ Try: ?Launch:on
 
 global_work_size, built-in kernel, custom device
 CL_KERNEL_GLOBAL_WORK_SIZE tells the largest NDRange of a driver's own kernels,
-which are not bound here (dev.built_in_kernels names them). Kernels of a program
+which are not bound here (dev.built_in_kernels names them). A program's kernels
 take as many work-items as k:range(n) says; k.work_group_size, as far as one
 work-group goes, is the device's limit for the kernel.
 Try: ?Kernel:range

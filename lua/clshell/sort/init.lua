@@ -6,8 +6,8 @@ local host = require "cl.host"
 
 --- sort(x [, opts]) -> y, event
 --- The elements of x in order. x is a Buffer of a scalar type, without gaps
---- and with less than 2^31 elements (an Array or a table is copied there); y is
---- a vector. Equal elements stay in their order. -0.0 comes before 0.0
+--- and with less than 2^31 elements (an Array or a table is copied there); y
+--- is a vector. Equal elements stay in their order. -0.0 comes before 0.0
 --- (descending: behind it), and NaN at the end, either way.
 --- Buffer:sort and Buffer:argsort are the same as methods.
 --- Options:
