@@ -81,6 +81,8 @@ static int once(const char *path, Memory *m, char *message, size_t size) {
   if (L == NULL)
     return LUA_ERRMEM;
   lua_setwarnf(L, silent, NULL);
+  if (m->length > 2) /* for good: Lua could not call finalizers either */
+    lua_gc(L, LUA_GCSTOP);
   lua_pushcfunction(L, run);
   lua_pushlightuserdata(L, (void *)path);
   int status = lua_pcall(L, 1, 0, 0);
