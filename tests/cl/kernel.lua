@@ -94,12 +94,17 @@ end)
 t.test("programs from files, with includes", function()
   local path = t.tmp("scale.cl")
   local folder = path:match("^(.*/)")
+  -- names that no other process of the tests has in that folder
+  local factor, deep = t.tmp("factor.h"), t.tmp("deep.h")
+  local function include(header)
+    return ('#include "%s"\n'):format(header:match "[^/]+$")
+  end
   local function write(name, text)
     local f <close> = assert(io.open(name, "w"))
     f:write(text)
   end
-  write(folder .. "factor.h", "#define FACTOR 3\n")
-  write(path, '#include "factor.h"\nkernel void scale(global int *x) '
+  write(factor, "#define FACTOR 3\n")
+  write(path, include(factor) .. "kernel void scale(global int *x) "
     .. "{ x[get_global_id(0)] *= FACTOR; }\n")
   local x <close> = cl.buffer("int", 4, 5)
   cl.kernel(path):range(4)(x)
@@ -108,22 +113,16 @@ t.test("programs from files, with includes", function()
   local e = t.raises(function() cl.build(path) end,
     "CL_BUILD_PROGRAM_FAILURE", path .. ":1:")
   t.ok(#e.log > 0)
-  os.remove(folder .. "factor.h")
   t.raises(function() cl.build "no_such_file.cl" end,
     "no kernel file 'no_such_file.cl'", "looked for")
   if cl.home then -- below the folder of kernels that came along
     t.ok(cl.build("gemm/naive.cl"):info().name:find("kernels/gemm/naive.cl$"))
   end
-  local other <close> = cl.build([[
-    #include "deep.h"
-    kernel void f(global int *x) { x[0] = DEEP; }]],
-    {include = {(function()
-      write(folder .. "deep.h", "#define DEEP 9\n")
-      return folder
-    end)()}})
+  write(deep, "#define DEEP 9\n")
+  local other <close> = cl.build(include(deep)
+    .. "kernel void f(global int *x) { x[0] = DEEP; }", {include = {folder}})
   other.f:range(1)(x)
   t.eq(x:read()[1], 9)
-  os.remove(folder .. "deep.h")
 end)
 
 t.test("folders with a blank in their name", function()
