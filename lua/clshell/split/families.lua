@@ -44,7 +44,8 @@ local function second(A, B)
 end
 
 -- The steps of the last product into a Split C, by C: a call with the same
--- operands and options launches again what they hold, and makes no memory.
+-- operands and options launches again what they hold, and makes no memory. A
+-- and B stay as long as C does, or until another product into it.
 local kept = setmetatable({}, {__mode = "k"})
 
 local function alike(a, b)
