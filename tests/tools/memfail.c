@@ -81,7 +81,7 @@ static int once(const char *path, Memory *m, char *message, size_t size) {
   if (L == NULL)
     return LUA_ERRMEM;
   lua_setwarnf(L, silent, NULL);
-  if (m->length > 2) /* for good: Lua could not call finalizers either */
+  if (m->length > 1) /* no retry helps: Lua might not call a finalizer */
     lua_gc(L, LUA_GCSTOP);
   lua_pushcfunction(L, run);
   lua_pushlightuserdata(L, (void *)path);
