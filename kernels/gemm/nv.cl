@@ -2,7 +2,8 @@
 ** SPDX-License-Identifier: MIT
 **
 ** The nv_* files include it. It has the order of the tiles of C, the copies
-** past the registers into local memory, and the store of two neighbours.
+** past the registers into local memory, the sum of parts, and the store of two
+** neighbours.
 **
 **   +---+---+---+---+   A work-group computes one tile of C. Those that run
 **   | 0 | 2 | 4 | 6 |   at one time are neighbours: RASTER rows of tiles, here
@@ -10,9 +11,9 @@
 **   | 1 | 3 | 5 | 7 |   read of A and of B stays in the second-level cache.
 **   +---+---+---+---+
 **   | 8 |10 | ...       In dimension 1 of the NDRange are the parts of a sum
-**   +---+---+           that is split, one matrix C after the other.
+**   +---+---+           that SPLITS work-groups share.
 **
-** Defines: REAL, RASTER, VC (see below); PLACED, see submatrix.cl */
+** Defines: REAL, RASTER, VC, SPLITS (see below); PLACED, see submatrix.cl */
 #ifndef REAL
 #define REAL float /* element type of C */
 #endif
@@ -21,6 +22,9 @@
 #endif
 #ifndef VC
 #define VC 1 /* elements of C in a store */
+#endif
+#ifndef SPLITS
+#define SPLITS 1 /* parts of each sum, computed side by side */
 #endif
 
 #include "submatrix.cl"
@@ -93,3 +97,54 @@ void store_pair(global REAL *c, PASTE(REAL, 2) value, REAL beta, int within)
     c[1] = beta != 0 ? value.y + beta * c[1] : value.y;
 #endif
 }
+
+/* Where several work-groups share the sums of a tile, the kernel has two more
+** arguments: memory for the sums of all of them, in the order of the
+** registers, and a counter for each tile, 0 before and after.
+**
+** ADD_PARTS leaves this group's `count` sums of each of its `size` work-items,
+** those in `sums`, in that memory. The last group of a tile to get there adds
+** up all, in a fixed order, so that the same input gives the same bits; the
+** others end, and nobody waits. `word` is local memory that is not in use.
+** Lesson: a launch of its own for this sum would cost 5 us, a third of a
+** product of 512 x 512. */
+#if SPLITS > 1
+#define PARTS , global REAL *parts, global int *counters
+#define REAL2 PASTE(REAL, 2)
+#define FENCE() __asm__ volatile("membar.gl;" ::: "memory")
+#define ADD_PARTS(sums, count, size, word)                                  \
+  do {                                                                      \
+    const size_t tile_                                                      \
+      = get_group_id(0) + get_num_groups(0) * get_group_id(2);              \
+    global REAL2 *all_ = (global REAL2 *)parts                              \
+      + tile_ * (SPLITS * (count) / 2 * (size)) + get_local_id(0);          \
+    WAIT(0);                                                                \
+    _Pragma("unroll")                                                       \
+    for (uint i_ = 0; i_ < (count) / 2; i_++)                               \
+      all_[(get_group_id(1) * (count) / 2 + i_) * (size)]                   \
+        = vload2(i_, sums);                                                 \
+    FENCE();                                                                \
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);                    \
+    if (get_local_id(0) == 0) {                                             \
+      *(word) = atomic_inc(counters + tile_);                               \
+      FENCE();                                                              \
+    }                                                                       \
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);                    \
+    if (*(word) != SPLITS - 1)                                              \
+      return;                                                               \
+    if (get_local_id(0) == 0)                                               \
+      counters[tile_] = 0;                                                  \
+    _Pragma("unroll")                                                       \
+    for (uint i_ = 0; i_ < (count) / 2; i_++)                               \
+      vstore2((REAL2)0, i_, sums);                                          \
+    _Pragma("unroll 1")                                                     \
+    for (uint part_ = 0; part_ < SPLITS; part_++) {                         \
+      _Pragma("unroll")                                                     \
+      for (uint i_ = 0; i_ < (count) / 2; i_++)                             \
+        vstore2(vload2(i_, sums) + all_[i_ * (size)], i_, sums);            \
+      all_ += (count) / 2 * (size);                                         \
+    }                                                                       \
+  } while (0)
+#else
+#define PARTS
+#endif

@@ -28,9 +28,9 @@
 ** A  in       M x K, row-major, row i begins at A + i * lda, lda >= K;
 **             with TRANS_A its transpose, K x M, lda >= M
 ** B  in       K x N, row-major, ldb >= N; with TRANS_B N x K, ldb >= K
-** C  in, out  M x N, row-major, ldc >= N; with several splits a stack of
-**             such matrices, one for the partial sums of each
+** C  in, out  M x N, row-major, ldc >= N
 ** depth       length of the sums in one split, K or more for a single one
+** parts, counters  only with several splits, see nv.cl
 ** wanted in   only with STANDBY: 0 means that nothing is to be done
 **
 ** NDRange: global = (tiles of C * WG, splits), local = (WG, 1),
@@ -38,7 +38,7 @@
 **          rounded up
 ** Local memory: STAGES BK (BM + BN) elements, BM and BN with V more if turned
 ** Defines: REAL, V, BM, BN, BK, WM, WN, LM, STAGES, SPREAD, VA, VB,
-**          VC, TRANS_A, TRANS_B, STANDBY; RASTER, PLACED, see nv.cl
+**          VC, TRANS_A, TRANS_B, STANDBY; RASTER, SPLITS, PLACED, see nv.cl
 ** Assumes: NVIDIA, compute capability 8.0 or more; where VB > 1, base and
 **          rows of B lie at multiples of VB elements and N is one, the same
 **          for VC and C, and for VA, A transposed and M; VB = 1 with TRANS_B;
@@ -164,7 +164,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void gemm(int M, int N, int K, REAL alpha,
           global const REAL *restrict A, int lda,
           global const REAL *restrict B, int ldb, REAL beta,
-          global REAL *restrict C, int ldc, int depth
+          global REAL *restrict C, int ldc, int depth PARTS
 #ifdef STANDBY
           , global const int *wanted
 #endif
@@ -345,7 +345,9 @@ void gemm(int M, int N, int K, REAL alpha,
     }
   }
 
-  global REAL *out = C + split * M * ldc;
+#if SPLITS > 1
+  ADD_PARTS(&sum[0][0], TM * TN, WG, (local int *)As);
+#endif
   #pragma unroll
   for (int i = 0; i < TM; i++) {
     const int row = row0 + warp_m + ROW(i) + lane_m * V;
@@ -353,7 +355,7 @@ void gemm(int M, int N, int K, REAL alpha,
     for (int j = 0; j < TN; j += VC) {
       const int col = col0 + warp_n + COL(j) + lane_n * V;
       if (row < M && col < N) {
-        global REAL *c = out + row * (size_t)ldc + col;
+        global REAL *c = C + row * (size_t)ldc + col;
 #if VC > 1
         PASTE(REAL, V) value = PASTE(vload, V)(0, sum[i] + j) * alpha;
         if (beta != (REAL)0)

@@ -19,15 +19,16 @@
 ** alpha, beta scalars; beta == 0 means that C is not read
 ** A  in       M x K, row-major, row i begins at A + i * lda, lda >= K
 ** B  in       K x N, row-major, ldb >= N
-** C  in, out  M x N, row-major, ldc >= N; with several splits a stack of
-**             such matrices, one for the partial sums of each
+** C  in, out  M x N, row-major, ldc >= N
 ** depth       length of the sums in one split, K or more for a single one
+** parts, counters  only with several splits, see nv.cl
 **
 ** NDRange: global = (tiles of C * WG, splits), local = (WG, 1),
 **          WG = 32 (BM / WM) (BN / WN), tiles = (M / BM) (N / BN), each
 **          rounded up
 ** Local memory: STAGES * 64 (BM + BN) bytes
-** Defines: BM, BN, WM, WN, STAGES, VA, VB, VC; RASTER, PLACED, see nv.cl
+** Defines: BM, BN, WM, WN, STAGES, VA, VB, VC; RASTER, SPLITS,
+**          PLACED, see nv.cl
 ** Assumes: NVIDIA, compute capability 8.0 or more; where VA = 4, base and
 **          rows of A lie at multiples of 16 bytes and so does K, the same
 **          with N for VB and B, VC and C; C overlaps neither A nor B
@@ -107,7 +108,8 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void gemm(int M, int N, int K, float alpha,
           global const float *restrict A, int lda,
           global const float *restrict B, int ldb, float beta,
-          global float *restrict C, int ldc, int depth AT_ABC)
+          global float *restrict C, int ldc, int depth
+          PARTS AT_ABC)
 {
   local float As[STAGES * A_STAGE] __attribute__((aligned(128)));
   local uint Bs[STAGES * B_STAGE] __attribute__((aligned(128)));
@@ -241,14 +243,16 @@ void gemm(int M, int N, int K, float alpha,
     }
   }
 
-  global float *out = C + split * M * ldc;
+#if SPLITS > 1
+  ADD_PARTS(&sum[0][0][0], TM * TN * 4, WG, (local int *)As);
+#endif
   #pragma unroll
   for (int i = 0; i < 2 * TM; i++) {
     const int row = row0 + warp_m + i * 8 + g;
     #pragma unroll
     for (int j = 0; j < TN; j++) {
       const int col = col0 + warp_n + j * 8 + 2 * t;
-      global float *c = out + row * (size_t)ldc + col;
+      global float *c = C + row * (size_t)ldc + col;
       const float2 value = alpha
         * (float2)(sum[i / 2][j][i % 2 * 2], sum[i / 2][j][i % 2 * 2 + 1]);
       store_pair(c, value, beta, row < M ? N - col : 0);

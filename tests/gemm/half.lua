@@ -7,6 +7,7 @@ local cl = require "cl"
 local gemm = require "clshell.gemm"
 local verify = require "clshell.family.verify"
 
+t.keeps("Program", "Kernel") -- those that gemm has built
 t.device()
 
 local function random(type, rows, cols, seed)

@@ -3,8 +3,8 @@
 -- rungs of tilings, and the width of copies
 -- SPDX-License-Identifier: MIT
 
+local cl = require "cl"
 local ptx = require "clshell.family.ptx"
-local submatrix = require "clshell.gemm.submatrix"
 local text = require "clshell.base.text"
 local tiling = require "clshell.family.tiling"
 
@@ -81,7 +81,7 @@ local function cost(t, splits, s, units)
     time = time + rest * one * share(t.resident) / share(rest)
   end
   if splits > 1 then
-    time = time + 6e-6 + 2 * splits * s.batch * s.m * s.n * s.esize / 1.5e12
+    time = time + 1e-6 + 2 * splits * s.batch * s.m * s.n * s.esize / 2.5e12
   end
   return time
 end
@@ -142,15 +142,15 @@ function M.vector(wide, length, s, name)
 end
 
 -- The defines of a tiling: `names` of its fields, and the elements that
--- copies of A and B, as they are stored, and stores of C, or of the parts of
--- several splits in its place, move at once, `wide` at most.
+-- copies of A and B, as they are stored, and stores of C move at once, `wide`
+-- at most.
 function M.defines(t, splits, s, names, wide)
   local a, b, c = table.unpack(wide)
   local defines = {
-    RASTER = t.raster or M.RASTER,
+    RASTER = t.raster or M.RASTER, SPLITS = splits > 1 and splits or nil,
     VA = M.vector(a, s.trans_a and s.m or s.k, s, "a"),
     VB = M.vector(b, s.trans_b and s.k or s.n, s, "b"),
-    VC = splits > 1 and (s.n % c == 0 and c or 1) or M.vector(c, s.n, s, "c"),
+    VC = M.vector(c, s.n, s, "c"),
   }
   for name in names:gmatch "%S+" do
     defines[name:upper()] = t[name]
@@ -160,8 +160,7 @@ end
 
 -- The fields that rungs of tilings have in common, for a compute capability
 -- of `least` or more, or `only` that one. rung.defines gets the tiling, the
--- splits and the shape here. Sums in parts go to a scratch matrix, which
--- nv_split.cl adds up.
+-- splits and the shape here. Sums in parts have memory of their own, see nv.cl.
 function M.tiled(rung, tilings, least, only)
   local function choice(s, p)
     return M.choose(tilings[s.type], s, p)
@@ -194,25 +193,21 @@ function M.tiled(rung, tilings, least, only)
   function rung.local_bytes(s, p)
     return footprint(choice(s, p), s)
   end
-  function rung.prepare(s, p, o)
-    local _, splits = choice(s, p)
+  function rung.prepare(s, p)
+    local t, splits = choice(s, p)
     if splits > 1 then
-      return {C = submatrix.scratch(s, splits * s.m, s.n, o.C)}
+      local count = groups(s.m, t.bm) * groups(s.n, t.bn) * s.batch
+      local there = {context = s.context}
+      return {
+        parts = cl.buffer(s.type, count * splits * t.bm * t.bn, nil, there),
+        counters = cl.buffer("int", count, 0, there),
+      }
     end
   end
   function rung.args(s, p, o)
     local _, splits = choice(s, p)
-    local whole = splits == 1
-    return {s.m, s.n, s.k, whole and s.alpha or 1, o.A, o.A.ld, o.B, o.B.ld,
-      whole and s.beta or 0, o.C, o.C.ld, depth_of(s.k, splits)}
-  end
-  function rung.finish(s, p, o, run, original)
-    local _, splits = choice(s, p)
-    if splits > 1 then
-      run("nv_split.cl", "add_parts", {REAL = s.type},
-        {tiling.roundup(s.n, 32), tiling.roundup(s.m, 8)}, {32, 8},
-        s.m, s.n, splits, s.alpha, o.C, s.beta, original.C, original.C.ld)
-    end
+    return {s.m, s.n, s.k, s.alpha, o.A, o.A.ld, o.B, o.B.ld, s.beta, o.C,
+      o.C.ld, depth_of(s.k, splits), o.parts, o.counters}
   end
   return rung
 end
