@@ -303,4 +303,6 @@ function Channel:close()
   self.pieces:close()
 end
 
+Channel.__close = Channel.close
+
 return M
