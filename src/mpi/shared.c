@@ -4,6 +4,8 @@
 ** SPDX-License-Identifier: MIT
 */
 #include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
 
 #include "collective.h"
 
@@ -43,20 +45,47 @@ static void pushpart(lua_State *L, const Type *t, void *data, size_t bytes) {
   a->block = &p->block;
 }
 
-/* Begins a window of `bytes` for each rank of a host; false: there is none. */
-static bool allocate(MPI_Comm host, size_t bytes, Window *w) {
+/*
+** Whether the system has room for so many bytes: MPI may wait for ever where
+*it
+** has not, and a page that finds none ends the process. A quarter of what is
+** there, as other groups of ranks may ask at the same time.
+*/
+static bool hasroom(size_t bytes) {
+  struct statvfs v;
+  if (statvfs("/dev/shm", &v) != 0)
+    return true;
+  return bytes / v.f_frsize < v.f_bavail / 4;
+}
+
+/* Whether all of a host say so. */
+static bool everybody(MPI_Comm host, bool fine) {
+  int mine = fine, least = 0;
+  MPI_Allreduce(&mine, &least, 1, MPI_INT, MPI_MIN, host);
+  return least != 0;
+}
+
+/*
+** Begins a window of `bytes` for each rank of a host; false: one of them has
+** none. Each makes the pages of its part, near to its cores.
+*/
+static bool allocate(MPI_Comm host, int size, size_t bytes, Window *w) {
   MPI_Info info;
   void *own;
+  if (bytes > SIZE_MAX / (size_t)size ||
+      !everybody(host, hasroom(bytes * (size_t)size)))
+    return false;
   MPI_Info_create(&info);
   MPI_Info_set(info, "alloc_shared_noncontig", "true"); /* whole pages */
   int code = MPI_Win_allocate_shared((MPI_Aint)bytes, 1, info, host, &own,
                                      &w->handle);
   MPI_Info_free(&info);
-  if (code != MPI_SUCCESS)
+  if (!everybody(host, code == MPI_SUCCESS))
     return false;
   MPI_Win_set_errhandler(w->handle, MPI_ERRORS_RETURN);
   MPI_Win_lock_all(MPI_MODE_NOCHECK, w->handle);
-  return true;
+  memset(own, 0, bytes);
+  return everybody(host, true); /* all parts are zeros */
 }
 
 /* The ranks of this host, and the number that each has in the Comm itself. */
@@ -73,21 +102,28 @@ static MPI_Comm hostof(lua_State *L, const Comm *c, int **ranks, int *n) {
   return host;
 }
 
-/* Whether all of a host have a window; those that have one keep it. */
-static bool everybody(MPI_Comm host, bool fine) {
-  int mine = fine, least = 0;
-  MPI_Allreduce(&mine, &least, 1, MPI_INT, MPI_MIN, host);
-  return least != 0;
+/* Pushes the list of the parts of a window, `bytes` each. */
+static void pushparts(lua_State *L, const Window *w, const Type *t,
+                      size_t bytes, const int *ranks, int size) {
+  lua_createtable(L, size, 1);
+  for (int i = 0; i < size; i++) {
+    MPI_Aint all; /* with the rest of the last page */
+    int unit;
+    void *data;
+    MPI_Win_shared_query(w->handle, i, &all, &unit, &data);
+    pushpart(L, t, data, bytes);
+    lua_rawseti(L, -2, ranks[i]);
+  }
 }
 
 /** mpi.shared(type, n) -> list, or nil
- * Memory of `n` elements for each rank, which the ranks of one host share: a
- * list with an Array for each of them at the number that it has, list[0] for
- * rank 0. A rank writes to list[mpi.rank()] and says so by a message; another
+ * Zeroed memory of `n` elements for each rank, which the ranks of one host
+ * share: a list with an Array for each of them at its number, list[0] for rank
+ * 0. A rank writes to list[mpi.rank()] and says so by a message; another
  * reads it in place, and says in turn when it may be changed. The memory stays
  * until the program ends: take it once. All ranks call it, with the same type
- * and number; nil where the system gives no memory to share, on all ranks of
- * that host.
+ * and number; nil on the ranks of a host that has no memory to share: at most
+ * a quarter of what is free in /dev/shm.
  */
 static int comm_shared(lua_State *L) {
   size_t n = 0;
@@ -107,29 +143,15 @@ static int comm_shared(lua_State *L) {
   if (w == NULL)
     return clsh_error(L, "not enough memory");
   MPI_Comm host = hostof(L, c.comm, &ranks, &size);
-  bool fine = allocate(host, n * t->size, w);
-  bool all = everybody(host, fine);
-  MPI_Comm_free(&host);
-  if (!fine) {
+  if (allocate(host, size, n * t->size, w)) {
+    w->next = windows;
+    windows = w;
+    pushparts(L, w, t, n * t->size, ranks, size);
+  } else {
     free(w);
     lua_pushnil(L);
-    return 1;
   }
-  w->next = windows;
-  windows = w;
-  if (!all) {
-    lua_pushnil(L);
-    return 1;
-  }
-  lua_createtable(L, size, 1);
-  for (int i = 0; i < size; i++) {
-    MPI_Aint bytes;
-    int unit;
-    void *data;
-    MPI_Win_shared_query(w->handle, i, &bytes, &unit, &data);
-    pushpart(L, t, data, n * t->size);
-    lua_rawseti(L, -2, ranks[i]);
-  }
+  MPI_Comm_free(&host);
   return 1;
 }
 
