@@ -14,22 +14,22 @@ local tasks = require "clshell.ranks.tasks"
 local M = {}
 
 M.message = 8 << 20     -- bytes of a strip, about
-M.strips = 4            -- of a rank on their way at a time, at most
+M.entries = 4           -- strips of a rank on their way at a time, at most
 M.group = math.huge     -- ranks of a host that share memory, at most
 
 local Channel = {}
 Channel.__index = Channel
 
--- Shared memory by Comm and type, which stays until the program ends: M.strips
--- lists, each with an Array for each rank of the host.
+-- Shared memory by Comm and type, which stays until the program ends: entries,
+-- lists with an Array for each rank of the host.
 local rings = {}
 
 local function ring(comm, type, elements)
   rings[comm] = rings[comm] or {}
   local known = rings[comm][type]
-  if not known or known.elements < elements or #known < M.strips then
+  if not known or known.elements < elements or #known < M.entries then
     known = {elements = elements}
-    for i = 1, M.strips do
+    for i = 1, M.entries do
       known[i] = comm:shared(type, elements) or {}
     end
     rings[comm][type] = known
@@ -67,7 +67,7 @@ function M.new(comm, type, longest, shared)
     entries = {}, last = 0, heads = {}, head = {}}, Channel)
   self.pieces.wait = tasks.event
   local lists = shared and comm:size() > 1 and ring(comm, type, elements)
-  for i = 1, M.strips do
+  for i = 1, M.entries do
     self.entries[i] = {number = i, parts = lists and lists[i], pending = {}}
   end
   local first = lists and first_neighbour(lists, self.me) or self.me
@@ -140,7 +140,7 @@ local function content(owner) return 3 * owner + 2 end
 
 --- exchange.strips(type, rows, cols) -> list
 --- The strips of a panel: {first (element), rows, cols} each.
-function M.strips_of(type, rows, cols)
+function M.strips(type, rows, cols)
   local most = math.max(1, M.message // (cols * cl.typesize(type)))
   local count = (rows + most - 1) // most
   local list = {}
@@ -220,7 +220,7 @@ end
 --- may be changed afterwards. `after`: the event when it is there.
 function Channel:send(panel, after)
   local role = self:role(self.me)
-  local strips = M.strips_of(self.type, panel.rows, panel.cols)
+  local strips = M.strips(self.type, panel.rows, panel.cols)
   local next_one = self:fetch(panel, strips[1], after)
   for i, strip in ipairs(strips) do
     local fetched = next_one
@@ -274,7 +274,7 @@ end
 --- on where that is this rank's part. It is there after the event.
 function Channel:receive(owner, panel)
   local role, event = self:role(owner), nil
-  local strips = M.strips_of(self.type, panel.rows, panel.cols)
+  local strips = M.strips(self.type, panel.rows, panel.cols)
   if role.head == self.me then
     return self:receive_messages(owner, role, panel, strips)
   end
