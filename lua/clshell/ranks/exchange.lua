@@ -59,7 +59,8 @@ end
 --- exchange.new(comm, type, longest, shared) -> channel
 --- For panels of an element type with rows of so many elements at most; all
 --- ranks of the Comm make one, with the same words. `shared` false: messages
---- alone, no shared memory. channel:close() when all is through.
+--- alone, no shared memory. Field shares: whether any do share memory.
+--- channel:close() when all is through.
 function M.new(comm, type, longest, shared)
   local elements = math.max(M.message // cl.typesize(type), longest)
   local self = setmetatable({comm = comm, type = type, me = comm:rank(),
@@ -77,6 +78,7 @@ function M.new(comm, type, longest, shared)
       table.insert(self.heads, i - 1)
     end
   end
+  self.shares = #self.heads < comm:size()
   return self
 end
 

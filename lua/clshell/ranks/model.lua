@@ -53,7 +53,7 @@ local function seconds(times, f)
 end
 
 -- Seconds in which each rank of this row of the grid sends panels to the
--- others and receives theirs.
+-- others and receives theirs, and whether they share memory.
 local function exchange(g)
   local comm, all = g.row_comm, {}
   local channel <close> = exchanges.new(comm, "float", DEPTH, true)
@@ -74,13 +74,13 @@ local function exchange(g)
     tasks.run(all)
     channel:finish()
     channel.pieces.up_queue:finish()
-  end)
+  end), channel.shares
 end
 
 --- model.measure() -> constants
 --- {latency (seconds), bandwidth (bytes a second) of messages, and exchange,
---- bytes a second of panels from device to device, each way at once: nil for a
---- single rank; up, down (bytes a second to and from the device), touch
+--- bytes a second of panels from device to device, each way at once, and
+--- shares, whether by memory that ranks share: nil for a single rank; up, down (bytes a second to and from the device), touch
 --- (seconds of a small transfer)}, the same on all ranks, which all call it.
 function M.measure()
   local world, c = grids.world(), {}
@@ -100,7 +100,9 @@ function M.measure()
     c.latency = all(message(world, 1, SMALL) or 0.0)
     c.bandwidth = MESSAGE / all(message(world, MESSAGE // 4, LARGE) or 0.0)
     local g = grids.new()
-    c.exchange = PANELS * EDGE * DEPTH * 4 * g.cols / 2 / all(exchange(g))
+    local time, shares = exchange(g)
+    c.exchange = PANELS * EDGE * DEPTH * 4 * g.cols / 2 / all(time)
+    c.shares = all(shares and 1 or 0) == 1
   end
   return c
 end
