@@ -78,10 +78,11 @@ local function exchange(g)
 end
 
 --- model.measure() -> constants
---- {latency (seconds), bandwidth (bytes a second) of messages, and exchange,
---- bytes a second of panels from device to device, each way at once, and
---- shares, whether by memory that ranks share: nil for a single rank; up, down (bytes a second to and from the device), touch
---- (seconds of a small transfer)}, the same on all ranks, which all call it.
+--- {latency (seconds), bandwidth (bytes a second) of messages; exchange, bytes
+--- a second of panels from device to device, each way at once, and shares,
+--- whether by memory that ranks share; for a single rank none of these; up,
+--- down (bytes a second to and from the device), touch (seconds of a small
+--- transfer)}, the same on all ranks, which all call it.
 function M.measure()
   local world, c = grids.world(), {}
   local b <close> = cl.buffer("float", TRANSFER // 4, 0)
