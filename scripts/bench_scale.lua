@@ -174,6 +174,9 @@ say("%d ranks, %d on this host, on %d x %s, %s", here, mpi.local_size(),
   devices, device.name, args.type)
 local constants = model.measure()
 if here > 1 then
+  say("panels: %s each way at once, by %s",
+    quantity.format(constants.exchange, "B/s", 3), constants.shares
+      and "memory that the ranks of a host share" or "messages")
   say("messages: latency %s, %s; device: %s up, %s down, %s for a small one",
     quantity.format(constants.latency, "s", 3),
     quantity.format(constants.bandwidth, "B/s", 3),

@@ -181,7 +181,7 @@ void *clsh_array_data(lua_State *L, const Array *a) {
 Block *clsh_array_lend(lua_State *L, int arg) {
   const Array *a = clsh_array_check(L, arg);
   clsh_array_data(L, a);
-  if (a->block->free != freeblock)
+  if (a->block->mapped)
     clsh_error_arg(L, arg,
                    "this Array is mapped memory, which another Buffer "
                    "cannot take; pass h:copy()");
@@ -192,7 +192,7 @@ Block *clsh_array_lend(lua_State *L, int arg) {
 
 /* Whether its memory may go before it is closed: that of b:map(). */
 bool clsh_array_mapped(const Array *a) {
-  return a->block != NULL && a->block->free != freeblock;
+  return a->block != NULL && a->block->mapped;
 }
 
 /* The array that a field or a metamethod is asked of. */

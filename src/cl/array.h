@@ -17,6 +17,7 @@ typedef struct Block {
   size_t bytes;
   int refs;
   void (*free)(struct Block *b);
+  bool mapped;        /* may go before its Arrays do: that of b:map() */
   bool lent;          /* to a Buffer, whose memory it is meanwhile */
   struct Block *next; /* of those that are given back */
 } Block;

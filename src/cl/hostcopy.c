@@ -6,14 +6,15 @@
 ** SPDX-License-Identifier: MIT
 */
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "pool.h"
+#include "hostcopy.h"
 #include "process.h"
 
 #define PART ((size_t)256 << 10) /* bytes that a thread takes at a time */
-#define HELPERS 7                /* threads beside the caller, at most */
+#define THREADS 8                /* the caller among them, at most */
 
 /* What is to be copied; `taken` bytes are done or under way. */
 typedef struct Work {
@@ -55,10 +56,23 @@ static void *help(void *arg) {
   return NULL;
 }
 
-/* As many helpers as there are other cores. */
-static void start(void) {
+/*
+** How many threads a copy takes: the cores of this process, up to 8. A
+** launcher of several processes may tie each to some of the cores.
+*/
+int clsh_hostcopy_threads(void) {
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  for (helpers = 0; helpers < HELPERS && helpers + 1 < cores; helpers++)
+#ifdef __linux__
+  cpu_set_t own;
+  if (sched_getaffinity(0, sizeof own, &own) == 0)
+    cores = CPU_COUNT(&own);
+#endif
+  return cores < 1 ? 1 : cores > THREADS ? THREADS : (int)cores;
+}
+
+static void start(void) {
+  int most = clsh_hostcopy_threads() - 1;
+  for (helpers = 0; helpers < most; helpers++)
     if (!clsh_process_thread(help, NULL, 0))
       return;
 }

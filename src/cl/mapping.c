@@ -73,7 +73,7 @@ Mapping *clsh_mapping_new(lua_State *L, Array *a, cl_mem mem, const Move *m,
   Mapping *k = calloc(1, sizeof *k);
   if (k == NULL)
     clsh_error(L, "not enough memory");
-  k->block = (Block){.bytes = bytes, .refs = 1, .free = unmap};
+  k->block = (Block){.bytes = bytes, .refs = 1, .free = unmap, .mapped = true};
   k->mem = mem;
   k->queue = m->handle;
   clRetainMemObject(mem);

@@ -7,6 +7,7 @@
 #define pool_h
 
 #include "cl.h"
+#include "hostcopy.h"
 
 #define PIECE ((size_t)8 << 20) /* bytes of one */
 #define PIECES 4
@@ -26,8 +27,5 @@ typedef struct Pool {
 } Pool;
 Pool *clsh_pool_new(cl_context c, cl_device_id d); /* or NULL */
 void clsh_pool_free(Pool *p, bool ours);
-
-/* hostcopy.c */
-void clsh_hostcopy(void *to, const void *from, size_t bytes);
 
 #endif

@@ -5,13 +5,13 @@
 */
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <lauxlib.h>
 
+#include "cl/hostcopy.h"
 #include "cl/process.h"
 #include "host.h"
 
@@ -146,15 +146,15 @@ static void place(lua_State *L, const char *const names[3], size_t rows,
   s->pitch = ld * unit;
 }
 
-/* A launcher of several processes may tie each to some of the cores. */
-static size_t defaultthreads(void) {
-  long cores = sysconf(_SC_NPROCESSORS_ONLN);
-#ifdef __linux__
-  cpu_set_t own;
-  if (sched_getaffinity(0, sizeof own, &own) == 0)
-    cores = CPU_COUNT(&own);
-#endif
-  return cores < 1 ? 1 : cores > 8 ? 8 : (size_t)cores;
+/* Memory without gaps, by the threads that wait for such work. */
+static void copywhole(lua_State *L, const Copy *c) {
+  for (size_t i = 0; i < c->width; i += ROUND * PIECE) {
+    size_t rest = c->width - i;
+    clsh_poll(L);
+    clsh_hostcopy(c->to.data + c->to.first + i,
+                  c->from.data + c->from.first + i,
+                  rest < ROUND * PIECE ? rest : ROUND * PIECE);
+  }
 }
 
 static const char *const boxoptions[] = {
@@ -190,7 +190,7 @@ static int host_copy_box(lua_State *L) {
                           a->type->name, clsh_array_name(L, c.from.array));
   size_t rows = clsh_option_size(L, 3, "rows", 0);
   size_t cols = clsh_option_size(L, 3, "cols", 0);
-  size_t threads = clsh_option_size(L, 3, "threads", defaultthreads());
+  size_t threads = clsh_option_size(L, 3, "threads", 0);
   if (rows == 0 || cols == 0)
     return clsh_error(L, "copy_box: rows and cols are needed");
   place(L, tonames, rows, cols, a->type->size, &c.to);
@@ -200,6 +200,13 @@ static int host_copy_box(lua_State *L) {
     c.width *= rows;
     rows = 1;
   }
+  if (threads == 0 && rows == 1 && c.to.data != NULL && c.from.data != NULL) {
+    copywhole(L, &c);
+    lua_settop(L, 1);
+    return 1;
+  }
+  if (threads == 0)
+    threads = (size_t)clsh_hostcopy_threads();
   c.perrow = (c.width + PIECE - 1) / PIECE;
   threads = threads < MOSTTHREADS ? threads : MOSTTHREADS;
   if (rows * c.width < PIECE) /* a thread costs more than it saves */

@@ -101,6 +101,7 @@ void clsh_transit_await(lua_State *L, Transit *t);
 void clsh_transit_wait(lua_State *L, Transit *t);
 Outcome clsh_transit_outcome(Transit *t);
 void clsh_transit_leave(Transit *t);
+void clsh_transit_run(lua_State *L, Transit *t, int code, const char *call);
 void clsh_transit_finalize(void);
 
 /* message.c */
@@ -116,7 +117,12 @@ void clsh_message_open(lua_State *L);
 /* request.c */
 void clsh_request_open(lua_State *L);
 
-/* collective.c */
-void clsh_collective_open(lua_State *L);
+/* group.c, movement.c, reduction.c, shared.c: collectives */
+void clsh_group_open(lua_State *L);
+void clsh_movement_open(lua_State *L);
+void clsh_reduction_open(lua_State *L);
+void clsh_shared_open(lua_State *L);
+void clsh_shared_sync(void);
+void clsh_shared_finalize(void);
 
 #endif

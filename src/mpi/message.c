@@ -169,6 +169,7 @@ static Transit *begin(lua_State *L, const Comm *c, const Payload *x, Peer peer,
 /* Starts to send. */
 Transit *clsh_message_send(lua_State *L, const Comm *c, const Payload *x,
                            Peer to) {
+  clsh_shared_sync();
   Transit *t = begin(L, c, x, to, false);
   Bulk b = clsh_datatype_bulk(x->type, x->count);
   t->header = (Header){MARK, (uint8_t)x->form, (uint8_t)numberof(x->type), 0,
@@ -231,6 +232,7 @@ Payload clsh_message_target(lua_State *L, int arg) {
 ** the transit, which is through.
 */
 Outcome clsh_message_finish(lua_State *L, Transit *t, Payload x, int arg) {
+  clsh_shared_sync();
   bool text = t->text != NULL && t->error == MPI_SUCCESS;
   if (text)
     lua_pushlstring(L, t->text, t->header.count);

@@ -29,6 +29,7 @@ static void atend(int code) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (code != 0 && size > 1)
     MPI_Abort(MPI_COMM_WORLD, code);
+  clsh_shared_finalize();
   clsh_transit_finalize();
 }
 
@@ -131,7 +132,10 @@ int luaopen_mpi(lua_State *L) {
   clsh_comm_open(L);
   clsh_message_open(L);
   clsh_request_open(L);
-  clsh_collective_open(L);
+  clsh_group_open(L);
+  clsh_movement_open(L);
+  clsh_reduction_open(L);
+  clsh_shared_open(L);
   lua_settop(L, 1);
   return 1;
 }

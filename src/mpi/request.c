@@ -4,6 +4,8 @@
 ** also where the Array is closed or the Request collected before.
 ** SPDX-License-Identifier: MIT
 */
+#include <sched.h>
+
 #include "comm.h"
 
 typedef struct Request {
@@ -124,6 +126,8 @@ static int request_test(lua_State *L) {
   bool done = r->transit == NULL || clsh_transit_test(r->transit);
   if (done)
     finish(L, r);
+  else
+    sched_yield(); /* who asks again and again may be on the sender's core */
   lua_pushboolean(L, done);
   return 1;
 }

@@ -149,6 +149,16 @@ void clsh_transit_leave(Transit *t) {
   sweep();
 }
 
+/* Waits for a transit that call `call` of MPI has begun, or refused. */
+void clsh_transit_run(lua_State *L, Transit *t, int code, const char *call) {
+  if (code == MPI_SUCCESS) {
+    clsh_transit_wait(L, t);
+    code = t->error;
+  }
+  clsh_transit_leave(t);
+  clsh_fault_check(L, code, call);
+}
+
 /* How one has ended, which is gone with this call. */
 Outcome clsh_transit_outcome(Transit *t) {
   Outcome o = {t->error, t->from.rank, t->from.tag, t->receives, t->header};

@@ -14,6 +14,7 @@ local types = table.concat(ladder.types(device), " ")
 -- check(condition, ...), which raises with the rest as text.
 local COMMON = ([[
   local ranks = require "clshell.ranks"
+  local exchange = require "clshell.ranks.exchange"
   local function whole(type, rows, cols, seed)
     return cl.array("int", {rows, cols}):random(%d + seed, -8, 8)
       :convert(type)
@@ -44,13 +45,16 @@ for n = 1, 4 do
       each(function(type, m, n, k)
         local A, B = whole(type, m, k, 1), whole(type, k, n, 2)
         for _, depth in ipairs{7, 2048} do
-          require "clshell.ranks.gemm".message = depth == 7 and 200 or 1 << 24
+          exchange.message = depth == 7 and 200 or 1 << 20
+          for way = 1, 3 do -- shared memory, in pairs, messages alone
+          exchange.group = way == 2 and 2 or math.huge
           local C, run = ranks.gemm(ranks.matrix(m, k, A),
-            ranks.matrix(k, n, B), {depth = depth})
+            ranks.matrix(k, n, B), {depth = depth, shared = way < 3})
           local got = C:gather()
           check((got ~= nil) == (rank == 0))
           check(not got or got:equal(gemm(A, B):read()), type, m, n, k)
           check(run.seconds > 0 and run.share <= 1)
+          end
         end
       end)]])
   end)

@@ -10,10 +10,10 @@ local scratch = require "scratch"
 
 t.device()
 
-local FREE = {latency = 0, bandwidth = math.huge, up = math.huge,
-  down = math.huge, touch = 0}
-local LINK = {latency = 1e-6, bandwidth = 1e10, up = 5e10, down = 5e10,
-  touch = 1e-5}
+local FREE = {latency = 0, bandwidth = math.huge, exchange = math.huge,
+  up = math.huge, down = math.huge, touch = 0}
+local LINK = {latency = 1e-6, bandwidth = 1e10, exchange = 1e10, up = 5e10,
+  down = 5e10, touch = 1e-5}
 
 t.test("blocks cover all numbers once, and owners are right", function()
   for _, extent in ipairs{1, 2, 7, 64, 1001} do
@@ -59,7 +59,8 @@ t.test("a product takes its operations by the rate where messages are free",
 t.test("what ranks measure", function()
   ranks.fine(3, [[
     local c = require "clshell.ranks.model".measure()
-    for _, name in ipairs{"latency", "bandwidth", "up", "down", "touch"} do
+    for _, name in ipairs{"latency", "bandwidth", "exchange", "up", "down",
+        "touch"} do
       assert(c[name] > 0 and c[name] < math.huge, name)
       assert(mpi.allreduce(c[name], "max") == c[name], name)
     end]])

@@ -35,19 +35,21 @@ function ranks.command(n, words)
   return ("%smpirun -n %d $clshell %s"):format(ENVIRONMENT, n, words)
 end
 
---- ranks.run(n, code [, words]) -> standard output, standard error, exit code
--- Runs Lua code in n processes, with `mpi`; `words`: options of clshell.
-function ranks.run(n, code, words)
+--- ranks.run(n, code [, words [, before]]) -> output, error output, exit code
+-- Runs Lua code in n processes, with `mpi`; `words`: options of clshell,
+-- `before`: variables of the environment.
+function ranks.run(n, code, words, before)
   ranks.need()
   local path = scratch.create("ranks.lua", "local mpi = require 'mpi'\n"
     .. "local rank, size = mpi.rank(), mpi.size()\n" .. code)
-  return scratch.sh(ranks.command(n, ("%s %s"):format(words or "", path)))
+  return scratch.sh(("env %s %s"):format(before or "", ranks.command(n,
+    ("%s %s"):format(words or "", path))))
 end
 
---- ranks.fine(n, code [, words]) -> standard output
+--- ranks.fine(n, code [, words [, before]]) -> standard output
 -- The same; fails unless it ends well.
-function ranks.fine(n, code, words)
-  local out, err, status = ranks.run(n, code, words)
+function ranks.fine(n, code, words, before)
+  local out, err, status = ranks.run(n, code, words, before)
   t.eq(status, 0, ("%d ranks: %s%s"):format(n, out, err))
   return out
 end

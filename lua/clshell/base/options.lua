@@ -103,7 +103,7 @@ local NAMES = {
     "y_label", "scatter", "title", "file", "width", "height"},
   ["plot.roofline"] = {"peaks", "title", "file", "width", "height"},
   prune = {"older_than", "keep", "tag", "name", "device"},
-  ["ranks.gemm"] = {"C", "alpha", "beta", "depth", "kernel"},
+  ["ranks.gemm"] = {"C", "alpha", "beta", "depth", "kernel", "shared"},
   ["ranks.load"] = {"grid"},
   ["ranks.matrix"] = {"type", "grid"},
   ["ranks.poisson2d"] = {"type"},

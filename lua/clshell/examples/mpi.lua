@@ -142,3 +142,12 @@ print(mine.rows, mine[4]) --> 1 5
 local mpi = require "mpi"
 local x = cl.array("int", mpi.size()):fill(mpi.rank())
 print(mpi.alltoall(x)[mpi.size()] == mpi.size() - 1) --> true
+
+--- mpi.shared
+local mpi = require "mpi"
+local list = mpi.shared("float", 100)
+if list then
+  list[mpi.rank()]:fill(mpi.rank())
+  mpi.barrier()
+  print(list[0][100]) --> 0.0
+end

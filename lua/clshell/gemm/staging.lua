@@ -40,10 +40,15 @@ local function take(slots)
   return slot
 end
 
+local function wait(event)
+  event:wait()
+end
+
 --- staging.new(context, type, elements) -> staging
 --- Pieces of so many elements, the longest row of a part at least. Fields:
 --- up_bytes, down_bytes (moved so far), copied (seconds of the host's own
---- copies). staging:close() waits for what is under way; <close> does as well.
+--- copies), wait (a function, which waits for the event of a piece that comes
+--- down). staging:close() waits for what is under way; <close> does as well.
 function M.new(context, type, elements)
   return setmetatable({
     elements = elements, esize = cl.typesize(type),
@@ -51,7 +56,7 @@ function M.new(context, type, elements)
     down_slots = ring(context, type, elements, DOWN),
     up_queue = cl.queue{context = context, profiling = false},
     down_queue = cl.queue{context = context, profiling = false},
-    up_bytes = 0, down_bytes = 0, copied = 0,
+    up_bytes = 0, down_bytes = 0, copied = 0, wait = wait,
   }, Staging)
 end
 
@@ -89,7 +94,7 @@ function Staging:down(buffer, store, row, col, after)
   local rows, cols = buffer.rows, buffer.cols
   local step, r, pending = self.elements // cols, 0, nil
   local function finish(piece)
-    piece.slot.event:wait()
+    self.wait(piece.slot.event)
     piece.slot.event = nil
     self:copy(store.side, piece.slot.array, {rows = piece.n, cols = cols,
       to_first = (row + piece.r - 1) * store.ld + col, to_ld = store.ld,

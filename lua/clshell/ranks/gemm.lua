@@ -5,22 +5,25 @@
 -- along their rows of the grid, those that have these rows of B along their
 -- columns, and all add the product of the two to their block of C (van de
 -- Geijn and Watts, "SUMMA: scalable universal matrix multiplication
--- algorithm", 1997). The next panels are under way during a product.
+-- algorithm", 1997). The next panels are under way during a product, those of
+-- all owners at the same time.
 
 local arguments = require "clshell.family.arguments"
 local cl = require "cl"
+local exchange = require "clshell.ranks.exchange"
 local gemm = require "clshell.gemm"
 local grids = require "clshell.ranks.grid"
 local matrix = require "clshell.ranks.matrix"
 local options = require "clshell.base.options"
 local quantity = require "clshell.base.quantity"
+local tasks = require "clshell.ranks.tasks"
 
 local M = {}
 
 local WHO = "ranks.gemm"
 local LEAST, MOST = 256, 4096 -- depth of panels
 
-M.message = 16 << 20 -- bytes of a message, about
+local PANELS = 4 -- of each operand on the device at a time, at most
 
 -- The depth of panels for a product on a grid: an eighth of a block, so that
 -- reading and writing C at each product costs little.
@@ -46,16 +49,38 @@ local function steps(k, g, depth)
   return list
 end
 
--- One operand's side of the exchange: X, the Comm that its panels go along,
--- the rows of A or columns of B of this rank, two slots of device memory, and
--- what is under way for each slot: Requests of sends, messages that come.
-local function side(X, comm, lines, depth, name)
+-- The same panels, one of each owner in turn: all send at the same time. The
+-- order is the same on all ranks, and so are the sums.
+local function in_turn(list)
+  local owners, by_owner, turns = {}, {}, {}
+  for _, step in ipairs(list) do
+    local name = step.col .. " " .. step.row
+    if not by_owner[name] then
+      by_owner[name] = {}
+      owners[#owners + 1] = by_owner[name]
+    end
+    table.insert(by_owner[name], step)
+  end
+  for turn = 1, #list do
+    for _, own in ipairs(owners) do
+      turns[#turns + 1] = own[turn]
+    end
+  end
+  return turns
+end
+
+-- One operand's side: X, the Comm that its panels go along, the rows of A or
+-- columns of B of this rank, slots of device memory, and by panel: ready, the
+-- event when it is on the device, and sent, whether the others have it.
+local function side(X, comm, lines, depth, name, opts)
   local s = {X = X, comm = comm, lines = lines, name = name, ready = {},
-    sent = {{}, {}}, coming = {{}, {}}, used = {{}, {}}, free = {}}
+    sent = {}}
   if lines > 0 then
-    for i = 1, 2 do
+    for i = 1, opts.slots do
       s[i] = cl.buffer(X.type, lines * depth)
     end
+    s.channel = exchange.new(comm, X.type, name == "a" and depth or lines,
+      opts.shared ~= false)
   end
   return s
 end
@@ -68,132 +93,77 @@ local function extent(s, d)
   return d, s.lines
 end
 
--- The messages of a panel, strips of its rows: {first (element), rows, cols}
--- each, so that one is on its way while the next is made or the last stored.
-local function strips(s, d)
-  local rows, cols = extent(s, d)
-  local step = math.max(1, M.message // (cols * cl.typesize(s.X.type)))
-  local list = {}
-  for row = 0, rows - 1, step do
-    list[#list + 1] = {first = row * cols + 1,
-      rows = math.min(step, rows - row), cols = cols}
-  end
-  return list
+local function owner(s, step)
+  return s.name == "a" and step.col or step.row
 end
 
--- An Array for a strip, of those that a panel before has done with.
-local function array(s, slot, strip)
-  local size = strip.rows .. "x" .. strip.cols
-  s.free[size] = s.free[size] or {}
-  local h = table.remove(s.free[size])
-    or cl.array(s.X.type, {strip.rows, strip.cols})
-  table.insert(s.used[slot], h)
-  return h
+-- The slot of a panel, as a matrix without gaps.
+function Job:panel(s, i)
+  return s[(i - 1) % self.slots + 1]:matrix(1, extent(s, self.list[i].d))
 end
 
--- Waits for what was sent out of a slot, and frees its Arrays.
-local function clear(s, slot)
-  for _, request in ipairs(s.sent[slot]) do
-    request:wait()
+-- Whether the product with panel i has ended; its time is counted once.
+function Job:ended(i)
+  local event = self.products[i]
+  if event and not tasks.ended(event) then
+    return false
+  elseif event then
+    self.busy = self.busy + event.ms / 1e3
+    self.products[i] = false
   end
-  for _, h in ipairs(s.used[slot]) do
-    table.insert(s.free[h.rows .. "x" .. h.cols], h)
-  end
-  s.sent[slot], s.used[slot] = {}, {}
+  return event ~= nil
 end
 
--- The rank that hands a panel of `owner` to this one, and those that this one
--- hands it to: a binomial tree, so that no rank sends more than log2 of them.
-local function tree(comm, owner)
-  local size = comm:size()
-  local me, step, children = (comm:rank() - owner) % size, 1, {}
-  while me & step == 0 and step < size do
-    step = step << 1
+-- Whether nobody needs the slot of panel i for the one before any more.
+function Job:is_free(i)
+  local before = i - self.slots
+  if before < 1 then
+    return true
   end
-  local parent = (me - step + owner) % size -- of the owner: none
-  step = step >> 1
-  while step > 0 do
-    if me + step < size then
-      children[#children + 1] = (me + step + owner) % size
+  for _, s in ipairs(self.sides) do
+    if s.channel and owner(s, self.list[before]) == s.comm:rank()
+        and not s.sent[before] then
+      return false
     end
-    step = step >> 1
   end
-  return parent, children
+  return self:ended(before)
 end
 
--- Hands a strip on along the tree.
-local function hand_on(s, slot, h, owner)
-  local _, children = tree(s.comm, owner)
-  for _, to in ipairs(children) do
-    table.insert(s.sent[slot], s.comm:isend(h, to))
-  end
-end
-
--- This rank's panel, out of its block, into the slot and to the others.
-function Job:own(s, slot, step)
-  local X, from = s.X, {1, 1}
+-- This rank's panel i, out of its block, into the slot.
+function Job:own(s, i)
+  local X, step, from = s.X, self.list[i], {1, 1}
   if s.name == "a" then
     from[2] = step.k - X.first_col + 1
   else
     from[1] = step.k - X.first_row + 1
   end
-  s.ready[slot] = X.block:copy(s[slot]:matrix(1, extent(s, step.d)), {
-    from = from, size = {extent(s, step.d)}, to = {1, 1},
-    queue = self.pieces.up_queue, async = true})
-  for _, strip in ipairs(s.comm:size() > 1 and strips(s, step.d) or {}) do
-    local h = array(s, slot, strip)
-    local next_piece = self.pieces:down(
-      s[slot]:matrix(strip.first, strip.rows, strip.cols),
-      {side = h, ld = strip.cols}, 1, 1, s.ready[slot])
-    while next_piece() do end
-    hand_on(s, slot, h, s.comm:rank())
-  end
+  s.ready[i] = X.block:copy(self:panel(s, i), {from = from,
+    size = {extent(s, step.d)}, to = {1, 1},
+    queue = s.channel.pieces.up_queue, async = true})
+  s.channel.pieces.up_queue:flush()
 end
 
--- Begins to move the panels of a step: sends those of this rank.
-function Job:begin(step, slot)
-  local function owner(s)
-    return s.name == "a" and step.col or step.row
-  end
-  for _, s in ipairs(self.sides) do
-    clear(s, slot)
-    if s.lines > 0 and s.comm:rank() ~= owner(s) then
-      local parent = tree(s.comm, owner(s))
-      for i, strip in ipairs(strips(s, step.d)) do
-        s.coming[slot][i] = {strip = strip, owner = owner(s),
-          request = s.comm:irecv(array(s, slot, strip), parent)}
+-- Task: this rank's panels of an operand, to the slots and to the others.
+function Job:send(s)
+  for i, step in ipairs(self.list) do
+    if owner(s, step) == s.comm:rank() then
+      tasks.wait(self.is_free, self, i)
+      self:own(s, i)
+      if s.comm:size() > 1 then
+        s.channel:send(self:panel(s, i), s.ready[i])
       end
-    end
-  end
-  self:free(slot)
-  for _, s in ipairs(self.sides) do
-    if s.lines > 0 and s.comm:rank() == owner(s) then
-      self:own(s, slot, step)
+      s.sent[i] = true
     end
   end
 end
 
--- Waits for the panels of a step, hands them on and sends them to the device.
-function Job:finish(slot)
-  for _, s in ipairs(self.sides) do
-    for _, message in ipairs(s.coming[slot]) do
-      local h, strip = message.request:wait(), message.strip
-      hand_on(s, slot, h, message.owner)
-      s.ready[slot] = self.pieces:up({side = h, ld = strip.cols}, 1, 1,
-        strip.rows, strip.cols,
-        s[slot]:matrix(strip.first, strip.rows, strip.cols))
+-- Task: the panels of another rank.
+function Job:receive(s, rank)
+  for i, step in ipairs(self.list) do
+    if owner(s, step) == rank then
+      tasks.wait(self.is_free, self, i)
+      s.ready[i] = s.channel:receive(rank, self:panel(s, i))
     end
-    s.coming[slot] = {}
-  end
-end
-
--- Waits for the product that used a slot last, and counts its time.
-function Job:free(slot)
-  local last = self.running[slot]
-  if last then
-    last:wait()
-    self.busy = self.busy + last.ms / 1e3
-    self.running[slot] = nil
   end
 end
 
@@ -207,15 +177,23 @@ function Job:plan(slot, d)
   return self.plans[key]
 end
 
--- Adds the product of the panels of a slot to the block of C.
-function Job:multiply(slot, step)
-  if not self.C.block then
-    return
+function Job:is_ready(i)
+  local a, b = self.sides[1], self.sides[2]
+  return (a.lines == 0 or a.ready[i]) and (b.lines == 0 or b.ready[i])
+end
+
+-- Task: adds the products of all panels to the block of C.
+function Job:multiply()
+  for i, step in ipairs(self.list) do
+    tasks.wait(self.is_ready, self, i)
+    self.products[i] = false
+    if self.C.block then
+      self.queue:barrier{after = {self.sides[1].ready[i],
+        self.sides[2].ready[i]}}
+      self.products[i] = self:plan((i - 1) % self.slots + 1, step.d)()
+      self.queue:flush()
+    end
   end
-  self.queue:barrier{after = {self.sides[1].ready[slot],
-    self.sides[2].ready[slot]}}
-  self.running[slot] = self:plan(slot, step.d)()
-  self.queue:flush()
 end
 
 -- C = beta C.
@@ -230,33 +208,37 @@ function Job:scale(beta)
   end
 end
 
-function Job:run(list)
-  self:begin(list[1], 1)
-  self:finish(1)
-  for i, step in ipairs(list) do
-    local slot, next_slot = 2 - i % 2, 1 + i % 2
-    self:multiply(slot, step)
-    if list[i + 1] then
-      self:begin(list[i + 1], next_slot)
-      self:finish(next_slot)
+function Job:run()
+  local list = {function() self:multiply() end}
+  for _, s in ipairs(self.sides) do
+    for rank = 0, s.channel and s.comm:size() - 1 or -1 do
+      list[#list + 1] = rank == s.comm:rank() and function()
+        self:send(s)
+      end or function()
+        self:receive(s, rank)
+      end
     end
   end
-  self:free(1)
-  self:free(2)
+  tasks.run(list)
+  self.queue:finish()
+  for i in ipairs(self.list) do
+    self:ended(i)
+  end
   for _, s in ipairs(self.sides) do
-    clear(s, 1)
-    clear(s, 2)
+    if s.channel then
+      s.channel:finish()
+    end
   end
 end
 
 function Job:__close()
   self.queue:finish()
-  self.pieces:close()
   for _, s in ipairs(self.sides) do
-    for slot = 1, 2 do
-      if s[slot] then
-        s[slot]:close()
-      end
+    if s.channel then
+      s.channel:close()
+    end
+    for _, buffer in ipairs(s) do
+      buffer:close()
     end
   end
 end
@@ -311,22 +293,21 @@ local function summa(A, B, C, opts)
   local g, world = A.grid, grids.world()
   local depth = math.min(A.cols, opts.depth
     or M.depth(A.rows, B.cols, A.cols, g))
-  local sides = {side(A, g.row_comm, A.height, depth, "a"),
-    side(B, g.col_comm, B.width, depth, "b")}
-  local longest = math.max(A.height * depth, B.width * depth, depth, B.width)
-  local job <close> = setmetatable({C = C, sides = sides, running = {},
-    plans = {}, busy = 0, alpha = opts.alpha or 1, kernel = opts.kernel,
-    queue = cl.queue(), pieces = grids.pieces(cl.context(), A.type, longest)},
-    Job)
+  local list = in_turn(steps(A.cols, g, depth))
+  local shape = {slots = math.min(PANELS, #list), shared = opts.shared}
+  local sides = {side(A, g.row_comm, A.height, depth, "a", shape),
+    side(B, g.col_comm, B.width, depth, "b", shape)}
+  local job <close> = setmetatable({C = C, sides = sides, list = list,
+    slots = shape.slots, products = {}, plans = {}, busy = 0,
+    alpha = opts.alpha or 1, kernel = opts.kernel, queue = cl.queue()}, Job)
   job:scale(opts.beta or 0)
   job.queue:finish()
-  local list = steps(A.cols, g, depth)
   for i, step in ipairs(C.block and list or {}) do
-    job:plan(2 - i % 2, step.d) -- builds the kernels
+    job:plan((i - 1) % job.slots + 1, step.d) -- builds the kernels
   end
   world:barrier()
   local begin = cl.now()
-  job:run(list)
+  job:run()
   local seconds = world:allreduce(cl.now() - begin, "max")
   return seconds, world:allreduce(job.busy) / world:size()
 end
@@ -334,15 +315,19 @@ end
 --- ranks.gemm(A, B [, opts]) -> C, run
 --- The product C = alpha A B + beta C of matrices in blocks, by SUMMA: panels
 --- of A go along the rows of the grid of ranks and panels of B along its
---- columns, the next ones during the product of those before. `run` prints as
---- text: seconds (of the slowest rank), gflops (of all together), busy
---- (seconds in products), share (of the time without a product).
+--- columns, the next ones during the product of those before: up to 4 of each
+--- operand are on the device. Ranks of one host pass them by memory that they
+--- share: 32 MiB of each rank in a row, as much in a column, which stay until
+--- the program ends. `run` prints as text: seconds (of the slowest rank),
+--- gflops (of all together), busy (seconds in products), share (of the time
+--- without a product).
 --- Options:
 ---   C       a new one  the matrix to write, on the same grid
 ---   alpha   1     factor of the product
 ---   beta    0     factor of C as it was
 ---   depth   256 to 4096  columns of A and rows of B in a panel, at most; an
 ---           eighth of a block if left out
+---   shared  true    false: ranks of one host pass panels by messages as well
 ---   kernel  the best known  of the products of panels, see gemm.kernels
 function M.gemm(A, B, opts)
   opts = options.check(opts, WHO)

@@ -1,18 +1,22 @@
 -- ranks/model.lua - the time of a product over any number of processes, by the
 -- alpha-beta model: a message of b bytes takes latency + b / bandwidth
 -- (Hockney, "The communication challenge for MPP", 1994), with constants that
--- the ranks at hand have measured.
+-- the ranks at hand have measured. Panels have a bandwidth of their own: of
+-- the whole way from device to device, while all ranks send and receive.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local exchanges = require "clshell.ranks.exchange"
 local gemm = require "clshell.ranks.gemm"
 local grids = require "clshell.ranks.grid"
+local tasks = require "clshell.ranks.tasks"
 
 local M = {}
 
 local SMALL, LARGE = 200, 8  -- round trips of a small and a large message
 local MESSAGE = 8 << 20      -- bytes of a large one
 local TRANSFER = 64 << 20    -- bytes to a device and back
+local EDGE, DEPTH, PANELS = 4096, 1024, 4 -- that are exchanged
 
 local function median(list)
   table.sort(list)
@@ -48,10 +52,37 @@ local function seconds(times, f)
   return median(list)
 end
 
+-- Seconds in which each rank of this row of the grid sends panels to the
+-- others and receives theirs, and whether they share memory.
+local function exchange(g)
+  local comm, all = g.row_comm, {}
+  local channel <close> = exchanges.new(comm, "float", DEPTH, true)
+  for rank = 0, comm:size() - 1 do
+    local panel = cl.buffer("float", {EDGE, DEPTH}, 1)
+    all[rank + 1] = function()
+      for _ = 1, PANELS do
+        if rank == comm:rank() then
+          channel:send(panel)
+        else
+          channel:receive(rank, panel)
+        end
+      end
+    end
+  end
+  return seconds(4, function() -- the first makes the pages of memory
+    comm:barrier()
+    tasks.run(all)
+    channel:finish()
+    channel.pieces.up_queue:finish()
+  end), channel.shares
+end
+
 --- model.measure() -> constants
---- {latency (seconds), bandwidth (bytes a second) of messages, nil for a
---- single rank; up, down (bytes a second to and from the device), touch
---- (seconds of a small transfer)}, the same on all ranks, which all call it.
+--- {latency (seconds), bandwidth (bytes a second) of messages; exchange, bytes
+--- a second of panels from device to device, each way at once, and shares,
+--- whether by memory that ranks share; for a single rank none of these; up,
+--- down (bytes a second to and from the device), touch (seconds of a small
+--- transfer)}, the same on all ranks, which all call it.
 function M.measure()
   local world, c = grids.world(), {}
   local b <close> = cl.buffer("float", TRANSFER // 4, 0)
@@ -69,6 +100,10 @@ function M.measure()
   if world:size() > 1 then
     c.latency = all(message(world, 1, SMALL) or 0.0)
     c.bandwidth = MESSAGE / all(message(world, MESSAGE // 4, LARGE) or 0.0)
+    local g = grids.new()
+    local time, shares = exchange(g)
+    c.exchange = PANELS * EDGE * DEPTH * 4 * g.cols / 2 / all(time)
+    c.shares = all(shares and 1 or 0) == 1
   end
   return c
 end
@@ -88,16 +123,20 @@ function M.gemm(c, s, p)
     or gemm.depth(s.m, s.n, s.k, {rows = rows, cols = cols}))
   local steps = math.ceil(s.k / depth)
   local product = 2 * height * width * depth / s.rate
-  local function along(size, bytes) -- of one operand's panel
-    if size == 1 then
-      return 0
+  local panel, latency = 0, 0 -- bytes of both operands' that move
+  for _, along in ipairs{{cols, height}, {rows, width}} do
+    local size, lines = table.unpack(along)
+    if size > 1 then
+      panel = panel + lines * depth * s.esize
+      latency = latency + hops(size) * c.latency
     end
-    return hops(size) * (c.latency + bytes / c.bandwidth) + bytes / c.down
-      + bytes / c.up
   end
-  local move = along(cols, height * depth * s.esize)
-    + along(rows, depth * width * s.esize)
-  local total = move + (steps - 1) * math.max(product, move) + product
+  -- Each rank has sent a panel or received it at each step; the host works at
+  -- either, half of the time of both at once. The first product waits for the
+  -- first panels of all.
+  local first = panel > 0 and latency + panel / c.exchange or 0
+  local move = panel > 0 and latency + panel / c.exchange / 2 or 0
+  local total = math.max(first + steps * product, steps * move + product)
   return total, 1 - steps * product / total
 end
 
