@@ -261,7 +261,7 @@ void clsh_error_check(lua_State *L, cl_int code, const char *call) {
 
 /*
 ** Whether an allocation that failed by `code` is worth a second try. The
-** first call collects garbage. `*tries` starts at 0.
+** first call reclaims memory. `*tries` starts at 0.
 */
 bool clsh_error_retry(lua_State *L, cl_int code, int *tries) {
   if (code != CL_MEM_OBJECT_ALLOCATION_FAILURE &&
@@ -269,7 +269,7 @@ bool clsh_error_retry(lua_State *L, cl_int code, int *tries) {
     return false;
   if ((*tries)++ > 0)
     return false;
-  lua_gc(L, LUA_GCCOLLECT);
+  clsh_class_reclaim(L);
   return true;
 }
 

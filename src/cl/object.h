@@ -35,6 +35,7 @@ void *clsh_class_option(lua_State *L, int idx, const Class *class,
 void clsh_class_close(Object *o);
 const char *clsh_class_field(lua_State *L);
 void clsh_class_pushfields(lua_State *L, const char *const names[]);
+void clsh_class_reclaim(lua_State *L);
 void clsh_class_pressure(lua_State *L, size_t bytes);
 void clsh_class_pushweak(lua_State *L, const char *name);
 void clsh_class_noteweak(lua_State *L, const char *name);
