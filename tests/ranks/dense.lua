@@ -10,20 +10,9 @@ local ranks = require "ranks"
 local device = t.device()
 local types = table.concat(ladder.types(device), " ")
 
--- What each process runs first: whole(type, rows, cols, seed), an Array, and
--- check(condition, ...), which raises with the rest as text.
+-- What each process runs first: each(f), which calls f with types and sizes.
 local COMMON = ([[
   local ranks = require "clshell.ranks"
-  local function whole(type, rows, cols, seed)
-    return cl.array("int", {rows, cols}):random(%d + seed, -8, 8)
-      :convert(type)
-  end
-  local function check(fine, ...)
-    if not fine then
-      error(("rank %%d of %%d: "):format(rank, size)
-        .. table.concat({...}, " "))
-    end
-  end
   local function each(f)
     for type in ("%s"):gmatch "%%a+" do
       for _, s in ipairs{{1, 1, 1}, {2, 3, 1}, {33, 47, 65}, {100, 1, 130},
@@ -32,7 +21,7 @@ local COMMON = ([[
       end
     end
   end
-]]):format(t.seed, types)
+]]):format(types)
 
 local function on(n, code)
   ranks.fine(n, COMMON .. code)
@@ -42,7 +31,7 @@ for n = 1, 4 do
   t.test(n .. " ranks: the bits of one process's product", function()
     on(n, [[
       each(function(type, m, n, k)
-        local A, B = whole(type, m, k, 1), whole(type, k, n, 2)
+        local A, B = whole(type, {m, k}, 1), whole(type, {k, n}, 2)
         for _, depth in ipairs{7, 2048} do
           require "clshell.ranks.gemm".message = depth == 7 and 200 or 1 << 24
           local C, run = ranks.gemm(ranks.matrix(m, k, A),
@@ -58,8 +47,8 @@ end
 
 t.test("alpha, beta, a result that is there, any grid", function()
   on(4, [[
-    local A, B = whole("float", 31, 50, 1), whole("float", 50, 29, 2)
-    local C0 = whole("float", 31, 29, 3)
+    local A, B = whole("float", {31, 50}, 1), whole("float", {50, 29}, 2)
+    local C0 = whole("float", {31, 29}, 3)
     local want = gemm(A, B, {C = cl.buffer("float", {31, 29}, C0), alpha = 2,
       beta = -3}):read()
     for _, grid in ipairs{{1, 4}, {4, 1}, {2, 2}} do
@@ -102,7 +91,7 @@ end)
 
 t.test("some of the ranks work, the others wait", function()
   on(4, [[
-    local A, B = whole("float", 9, 20, 1), whole("float", 20, 8, 2)
+    local A, B = whole("float", {9, 20}, 1), whole("float", {20, 8}, 2)
     local want = gemm(A, B):read()
     for n = 1, 4 do
       local sum, grid = ranks.among(n, function(a)
@@ -121,24 +110,19 @@ end)
 t.test("what does not go together is refused, on all ranks", function()
   on(2, [[
     local A = ranks.matrix(4, 5, 1)
-    local function refused(message, f, ...)
-      local fine, e = pcall(f, ...)
-      check(not fine and tostring(e):find(message, 1, true), message,
-        tostring(e))
-    end
-    refused("columns of A", ranks.gemm, A, A)
-    refused("must be a RanksMatrix", ranks.gemm, A, matrix.zeros(5))
-    refused("A is float", ranks.gemm, A, ranks.matrix(5, 4, 1,
+    fails("columns of A", ranks.gemm, A, A)
+    fails("must be a RanksMatrix", ranks.gemm, A, matrix.zeros(5))
+    fails("A is float", ranks.gemm, A, ranks.matrix(5, 4, 1,
       {type = "double"}))
-    refused("grid of 1x2", ranks.gemm, A, ranks.matrix(5, 4, 1,
+    fails("grid of 1x2", ranks.gemm, A, ranks.matrix(5, 4, 1,
       {grid = {2, 1}}))
-    refused("needs C", ranks.gemm, A, ranks.matrix(5, 4), {beta = 1})
-    refused("another matrix of 4x3", ranks.gemm, A, ranks.matrix(5, 3),
+    fails("needs C", ranks.gemm, A, ranks.matrix(5, 4), {beta = 1})
+    fails("another matrix of 4x3", ranks.gemm, A, ranks.matrix(5, 3),
       {C = A})
-    refused("has 3 ranks", ranks.matrix, 4, 4, 0, {grid = {3, 1}})
-    refused("5x4 elements", ranks.matrix, 5, 4, cl.array("float", 19))
-    refused("must be a number", ranks.matrix, 5, 4, {})
-    refused("no/such.npy", ranks.load, "no/such.npy")]])
+    fails("has 3 ranks", ranks.matrix, 4, 4, 0, {grid = {3, 1}})
+    fails("5x4 elements", ranks.matrix, 5, 4, cl.array("float", 19))
+    fails("must be a number", ranks.matrix, 5, 4, {})
+    fails("no/such.npy", ranks.load, "no/such.npy")]])
 end)
 
 t.done()

@@ -1,9 +1,9 @@
 -- ranks/init.lua - matrices and vectors in parts, one on the device of each
 -- process that mpirun starts, and what is calculated with them. Room: grid
 -- (processes in rows and columns), matrix (dense, in blocks), gemm (SUMMA),
--- transpose, vector and dia (in strips, with halos), model (times with more
--- processes than there are). Nothing here starts MPI
--- before a function is called.
+-- transpose, vector and dia (in strips, with halos), gather (parts to one
+-- process), model (times with more processes than there are). Nothing here
+-- starts MPI before a function is called.
 -- SPDX-License-Identifier: MIT
 
 local M = require "clshell.base.lazy".table(...)
