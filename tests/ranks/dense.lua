@@ -3,43 +3,29 @@
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
-local ladder = require "ladder"
 local npy = require "clshell.npy"
-local ranks = require "ranks"
+local on = require "ranks.parts".on
 
-local device = t.device()
-local types = table.concat(ladder.types(device), " ")
-
--- What each process runs first: each(f), which calls f with types and sizes.
-local COMMON = ([[
-  local ranks = require "clshell.ranks"
-  local function each(f)
-    for type in ("%s"):gmatch "%%a+" do
-      for _, s in ipairs{{1, 1, 1}, {2, 3, 1}, {33, 47, 65}, {100, 1, 130},
-        {3, 70, 2}} do
-        f(type, table.unpack(s))
-      end
-    end
-  end
-]]):format(types)
-
-local function on(n, code)
-  ranks.fine(n, COMMON .. code)
-end
+t.device()
 
 for n = 1, 4 do
   t.test(n .. " ranks: the bits of one process's product", function()
     on(n, [[
-      each(function(type, m, n, k)
-        local A, B = whole(type, {m, k}, 1), whole(type, {k, n}, 2)
-        for _, depth in ipairs{7, 2048} do
-          require "clshell.ranks.gemm".message = depth == 7 and 200 or 1 << 24
-          local C, run = ranks.gemm(ranks.matrix(m, k, A),
-            ranks.matrix(k, n, B), {depth = depth})
-          local got = C:gather()
-          check((got ~= nil) == (rank == 0))
-          check(not got or got:equal(gemm(A, B):read()), type, m, n, k)
-          check(run.seconds > 0 and run.share <= 1)
+      each(function(type)
+        for _, s in ipairs{{1, 1, 1}, {2, 3, 1}, {33, 47, 65}, {100, 1, 130},
+          {3, 70, 2}} do
+          local m, n, k = table.unpack(s)
+          local A, B = whole(type, {m, k}, 1), whole(type, {k, n}, 2)
+          for _, depth in ipairs{7, 2048} do
+            require "clshell.ranks.gemm".message = depth == 7 and 200
+              or 1 << 24
+            local C, run = ranks.gemm(ranks.matrix(m, k, A),
+              ranks.matrix(k, n, B), {depth = depth})
+            local got = C:gather()
+            check((got ~= nil) == (rank == 0))
+            check(not got or got:equal(gemm(A, B):read()), type, m, n, k)
+            check(run.seconds > 0 and run.share <= 1)
+          end
         end
       end)]])
   end)

@@ -3,26 +3,11 @@
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
-local ladder = require "ladder"
+local on = require "ranks.parts".on
 local ranks = require "ranks"
 local scratch = require "scratch"
 
-local device = t.device()
-local types = table.concat(ladder.types(device), " ")
-
--- What each process runs first: each(f), which calls f with each type.
-local COMMON = ([[
-  local ranks = require "clshell.ranks"
-  local function each(f)
-    for type in ("%s"):gmatch "%%a+" do
-      f(type)
-    end
-  end
-]]):format(types)
-
-local function on(n, code)
-  ranks.fine(n, COMMON .. code)
-end
+t.device()
 
 for n = 1, 4 do
   t.test(n .. " ranks: products with matrices by diagonals", function()
