@@ -123,7 +123,7 @@ Array *clsh_array_new(lua_State *L, const Type *t, const Shape *s) {
   clsh_array_sweep();
   a->block = newblock(bytes);
   if (a->block == NULL) {
-    clsh_class_reclaim(L);
+    clsh_error_reclaim(L);
     a->block = newblock(bytes);
   }
   if (a->block == NULL)

@@ -339,17 +339,6 @@ void clsh_class_pressure(lua_State *L, size_t bytes) {
   lua_gc(L, LUA_GCSTEP, kib > 1 << 20 ? 1 << 20 : (int)kib);
 }
 
-/*
-** Collects garbage where memory is short, before a second try. The registry's
-** function cl.give_up, if it is there, lets go of what is kept for later use.
-*/
-void clsh_class_reclaim(lua_State *L) {
-  if (lua_getfield(L, LUA_REGISTRYINDEX, "cl.give_up") != LUA_TFUNCTION ||
-      lua_pcall(L, 0, 0, 0) != LUA_OK)
-    lua_pop(L, 1);
-  lua_gc(L, LUA_GCCOLLECT);
-}
-
 /* Pushes the registry's table of that name, whose keys are weak. */
 void clsh_class_pushweak(lua_State *L, const char *name) {
   if (luaL_getsubtable(L, LUA_REGISTRYINDEX, name))

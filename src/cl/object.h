@@ -35,7 +35,6 @@ void *clsh_class_option(lua_State *L, int idx, const Class *class,
 void clsh_class_close(Object *o);
 const char *clsh_class_field(lua_State *L);
 void clsh_class_pushfields(lua_State *L, const char *const names[]);
-void clsh_class_reclaim(lua_State *L);
 void clsh_class_pressure(lua_State *L, size_t bytes);
 void clsh_class_pushweak(lua_State *L, const char *name);
 void clsh_class_noteweak(lua_State *L, const char *name);
@@ -68,6 +67,7 @@ void clsh_error_push(lua_State *L, cl_int code, const char *call,
                      const char *message);
 const char *clsh_error_name(cl_int code);
 bool clsh_error_where(lua_State *L, int level, lua_Debug *ar);
+void clsh_error_reclaim(lua_State *L);
 bool clsh_error_retry(lua_State *L, cl_int code, int *tries);
 void clsh_error_open(lua_State *L);
 
