@@ -1,4 +1,4 @@
-/* nv_map.cl - the tensor map of a matrix, for nv_engine.cl
+/* nv_map.cl - the tensor map of a matrix, for nv_hopper.cl
 ** SPDX-License-Identifier: MIT
 **
 ** A tensor map tells Hopper's copy engine where a matrix lies, and the box

@@ -123,7 +123,7 @@ Array *clsh_array_new(lua_State *L, const Type *t, const Shape *s) {
   clsh_array_sweep();
   a->block = newblock(bytes);
   if (a->block == NULL) {
-    lua_gc(L, LUA_GCCOLLECT);
+    clsh_error_reclaim(L);
     a->block = newblock(bytes);
   }
   if (a->block == NULL)

@@ -66,8 +66,8 @@ void clsh_context_pushended(lua_State *L) {
 
 /*
 ** Raises where a command failed as its worker ended; says why once. A
-** collection takes what is kept to be used again, by weak tables: its content
-** may have gone, too.
+** collection takes what is kept to be used again: its content may have gone,
+** too.
 */
 void clsh_context_checkworker(lua_State *L, cl_int code, const char *call) {
   if (code == WORKER_LACKS)
@@ -75,7 +75,7 @@ void clsh_context_checkworker(lua_State *L, cl_int code, const char *call) {
                     "not in a worker process; start without --worker");
   if (code != WORKER_DIED && code != CONTENT_LOST)
     return;
-  lua_gc(L, LUA_GCCOLLECT);
+  clsh_error_reclaim(L);
   clsh_context_pushnotice(L);
   const char *text = lua_tostring(L, -1);
   if (strncmp(text, WORKER_NOTICE, strlen(WORKER_NOTICE)) == 0)
@@ -347,7 +347,7 @@ void clsh_context_reserve(lua_State *L, Context *c, size_t bytes,
                     "keep the parts in several",
                     (LUAI_UACINT)bytes, thing, (LUAI_UACINT)l->max_alloc);
   if (c->used + bytes > l->global_mem)
-    lua_gc(L, LUA_GCCOLLECT);
+    clsh_error_reclaim(L);
   if (c->used + bytes > l->global_mem)
     clsh_error_call(L, CL_MEM_OBJECT_ALLOCATION_FAILURE, call,
                     "asked for %I bytes, %I of the device's %I are in buffers "
@@ -355,7 +355,7 @@ void clsh_context_reserve(lua_State *L, Context *c, size_t bytes,
                     (LUAI_UACINT)bytes, (LUAI_UACINT)c->used,
                     (LUAI_UACINT)l->global_mem);
   if (l->shared && !clsh_memory_fits(bytes)) {
-    lua_gc(L, LUA_GCCOLLECT);
+    clsh_error_reclaim(L);
     if (!clsh_memory_fits(bytes))
       clsh_error_call(L, CL_MEM_OBJECT_ALLOCATION_FAILURE, call,
                       "asked for %I bytes; the device works in host memory, "

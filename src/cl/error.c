@@ -260,8 +260,19 @@ void clsh_error_check(lua_State *L, cl_int code, const char *call) {
 }
 
 /*
+** Collects garbage where memory is short, before a second try. The registry's
+** function cl.give_up, if it is there, lets go of what is kept for later use.
+*/
+void clsh_error_reclaim(lua_State *L) {
+  if (lua_getfield(L, LUA_REGISTRYINDEX, "cl.give_up") != LUA_TFUNCTION ||
+      lua_pcall(L, 0, 0, 0) != LUA_OK)
+    lua_pop(L, 1);
+  lua_gc(L, LUA_GCCOLLECT);
+}
+
+/*
 ** Whether an allocation that failed by `code` is worth a second try. The
-** first call collects garbage. `*tries` starts at 0.
+** first call reclaims memory. `*tries` starts at 0.
 */
 bool clsh_error_retry(lua_State *L, cl_int code, int *tries) {
   if (code != CL_MEM_OBJECT_ALLOCATION_FAILURE &&
@@ -269,7 +280,7 @@ bool clsh_error_retry(lua_State *L, cl_int code, int *tries) {
     return false;
   if ((*tries)++ > 0)
     return false;
-  lua_gc(L, LUA_GCCOLLECT);
+  clsh_error_reclaim(L);
   return true;
 }
 

@@ -1,7 +1,6 @@
 /*
 ** host.h - what folder host/ offers, module cl.host, and the checks of
-*arguments that
-** its files share.
+** arguments that its files share.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef host_h
@@ -22,6 +21,14 @@ typedef struct Worst {
   double err;
   size_t row, col;
 } Worst;
+
+/* A sparse matrix: its arrays and extents. DIA has offsets and a pitch. */
+typedef struct Sparse {
+  const Array *values, *x;
+  const int64_t *offsets; /* DIA, copied */
+  const Array *row_ptr, *col_ind;
+  size_t rows, cols, ndiags, pitch, nnz;
+} Sparse;
 
 typedef __int128 Wide; /* any integer of 64 bits, and the sum of some */
 
@@ -65,6 +72,12 @@ void clsh_hostcheck_extent(lua_State *L, const Array *c, const char *name,
 void clsh_hostcheck_same(lua_State *L, const Array *a, const Array *b);
 Array *clsh_hostcheck_newproduct(lua_State *L, const Gemm *g);
 
+/* hostsparse.c */
+void clsh_hostsparse_checkdia(lua_State *L, int arg, int opts, size_t rows,
+                              const char *const known[], Sparse *m);
+void clsh_hostsparse_extent(const Sparse *m, size_t d, size_t *lo, size_t *hi);
+Array *clsh_hostsparse_newvector(lua_State *L, const Type *t, size_t n);
+
 /* hostfunction.c */
 const Function *clsh_hostfunction_find(const char *name, const Type *t, int n);
 
@@ -74,6 +87,7 @@ void clsh_gaussian_open(lua_State *L);
 void clsh_hostbox_open(lua_State *L);
 void clsh_hostelements_open(lua_State *L);
 void clsh_hostgemm_open(lua_State *L);
+void clsh_hostpatterns_open(lua_State *L);
 void clsh_hostplaces_open(lua_State *L);
 void clsh_hostsort_open(lua_State *L);
 void clsh_hostsparse_open(lua_State *L);

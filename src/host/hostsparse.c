@@ -1,7 +1,7 @@
 /*
 ** hostsparse.c - cl.host: y = M x for sparse matrices by diagonals (DIA) and
-** by compressed rows (CSR), compared with float64 and by plain C loops;
-** diagonals as compressed rows; and the patterns of their rows.
+** by compressed rows (CSR), compared with float64 and by plain C loops; and
+** diagonals as compressed rows.
 ** SPDX-License-Identifier: MIT
 */
 #include <limits.h>
@@ -10,14 +10,6 @@
 
 #include "cl/process.h"
 #include "host.h"
-
-/* A sparse matrix: its arrays and extents. DIA has offsets and a pitch. */
-typedef struct Sparse {
-  const Array *values, *x;
-  const int64_t *offsets; /* DIA, copied */
-  const Array *row_ptr, *col_ind;
-  size_t rows, cols, ndiags, pitch, nnz;
-} Sparse;
 
 static const char *const names[] = {"rows", "cols", "pitch", NULL};
 
@@ -41,8 +33,8 @@ static const Array *checkintegers(lua_State *L, int arg) {
 ** the default for their number, 0: the pitch; `known`: the options that there
 ** are. The offsets' copy is left on the stack.
 */
-static void checkdia(lua_State *L, int arg, int opts, size_t rows,
-                     const char *const known[], Sparse *m) {
+void clsh_hostsparse_checkdia(lua_State *L, int arg, int opts, size_t rows,
+                              const char *const known[], Sparse *m) {
   const Array *offsets = checkintegers(L, arg + 1);
   clsh_option_check(L, opts, known, "dia");
   m->ndiags = offsets->shape.count;
@@ -66,13 +58,14 @@ static void checkdia(lua_State *L, int arg, int opts, size_t rows,
 static void checkproduct(lua_State *L, int arg, size_t rows, Sparse *m) {
   m->values = clsh_hostcheck_reals(L, arg, false);
   m->x = clsh_hostcheck_reals(L, arg + 2, false);
-  checkdia(L, arg, arg + 3, rows, names, m);
+  clsh_hostsparse_checkdia(L, arg, arg + 3, rows, names, m);
   m->cols = clsh_option_size(L, arg + 3, "cols", m->x->shape.count);
   checklength(L, m->x, "x", m->cols);
 }
 
 /* The rows of diagonal `d` that lie inside the matrix: from *lo below *hi. */
-static void extent(const Sparse *m, size_t d, size_t *lo, size_t *hi) {
+void clsh_hostsparse_extent(const Sparse *m, size_t d, size_t *lo,
+                            size_t *hi) {
   int64_t off = m->offsets[d];
   *lo = *hi = 0;
   if (off >= (int64_t)m->cols || off <= -(int64_t)m->rows)
@@ -94,7 +87,7 @@ static void comparedia(const Sparse *m, const Array *y, size_t first, size_t n,
   double ref[RUN] = {0}, sum[RUN] = {0}, a[RUN], x[RUN];
   for (size_t d = 0; d < m->ndiags; d++) {
     size_t lo, hi;
-    extent(m, d, &lo, &hi);
+    clsh_hostsparse_extent(m, d, &lo, &hi);
     lo = lo > first ? lo : first;
     hi = hi < first + n ? hi : first + n;
     if (lo >= hi)
@@ -250,7 +243,7 @@ static int host_csr_error(lua_State *L) {
 static void diafloat(const Sparse *m, size_t d, float *restrict y) {
   size_t lo, hi;
   const float *a = (const float *)m->values->block->data + d * m->pitch;
-  extent(m, d, &lo, &hi);
+  clsh_hostsparse_extent(m, d, &lo, &hi);
   const float *x = (const float *)m->x->block->data;
   for (size_t i = lo; i < hi; i++)
     y[i] += a[i] * x[(int64_t)i + m->offsets[d]];
@@ -259,7 +252,7 @@ static void diafloat(const Sparse *m, size_t d, float *restrict y) {
 static void diadouble(const Sparse *m, size_t d, double *restrict y) {
   size_t lo, hi;
   const double *a = (const double *)m->values->block->data + d * m->pitch;
-  extent(m, d, &lo, &hi);
+  clsh_hostsparse_extent(m, d, &lo, &hi);
   const double *x = (const double *)m->x->block->data;
   for (size_t i = lo; i < hi; i++)
     y[i] += a[i] * x[(int64_t)i + m->offsets[d]];
@@ -421,7 +414,7 @@ static void visit(lua_State *L, const Sparse *m, size_t d, size_t first,
 static void visitall(lua_State *L, const Sparse *m, const Csr *c) {
   for (size_t d = 0; d < m->ndiags; d++) {
     size_t lo, hi;
-    extent(m, d, &lo, &hi);
+    clsh_hostsparse_extent(m, d, &lo, &hi);
     for (size_t i = lo; i < hi; i += RUN) {
       clsh_poll(L);
       visit(L, m, d, i, hi - i < RUN ? hi - i : RUN, c);
@@ -441,7 +434,8 @@ static size_t accumulate(lua_State *L, int *row_ptr, size_t rows) {
   return (size_t)sum;
 }
 
-static Array *newvector(lua_State *L, const Type *t, size_t n) {
+/* A new array of n zeros, on the stack. */
+Array *clsh_hostsparse_newvector(lua_State *L, const Type *t, size_t n) {
   Shape s = {1, {n}, n};
   return clsh_array_new(L, t, &s);
 }
@@ -465,7 +459,7 @@ static int host_dia_to_csr(lua_State *L) {
     return clsh_error_arg(L, 1, "must be an Array of scalars; got %s",
                           m.values->type->name);
   m.cols = clsh_option_size(L, 3, "cols", 0);
-  checkdia(L, 1, 3, 0, names, &m);
+  clsh_hostsparse_checkdia(L, 1, 3, 0, names, &m);
   if (m.cols < 1 || m.cols > INT_MAX || m.rows > INT_MAX)
     return clsh_error(L,
                       "dia_to_csr: rows and cols must be <= %d; "
@@ -474,12 +468,13 @@ static int host_dia_to_csr(lua_State *L) {
   for (size_t d = 1; d < m.ndiags; d++)
     if (m.offsets[d] <= m.offsets[d - 1])
       return clsh_error(L, "dia_to_csr: the offsets must ascend");
-  Array *row_ptr = newvector(L, integer, m.rows + 1);
+  Array *row_ptr = clsh_hostsparse_newvector(L, integer, m.rows + 1);
   Csr c = {clsh_array_data(L, row_ptr), NULL, NULL, NULL};
   visitall(L, &m, &c);
   size_t nnz = accumulate(L, c.row_ptr, m.rows);
-  Array *col_ind = newvector(L, integer, nnz > 0 ? nnz : 1);
-  Array *values = newvector(L, m.values->type, nnz > 0 ? nnz : 1);
+  Array *col_ind = clsh_hostsparse_newvector(L, integer, nnz > 0 ? nnz : 1);
+  Array *values =
+      clsh_hostsparse_newvector(L, m.values->type, nnz > 0 ? nnz : 1);
   c.next = lua_newuserdatauv(L, m.rows * sizeof *c.next, 0);
   c.col_ind = clsh_array_data(L, col_ind);
   c.values = clsh_array_data(L, values);
@@ -491,236 +486,10 @@ static int host_dia_to_csr(lua_State *L) {
   return 3;
 }
 
-/* A value of one diagonal behind the pattern `old` of those before. */
-typedef struct Pair {
-  unsigned old;
-  uint64_t bits;
-} Pair;
-
-#define MOST 256   /* patterns: codes are bytes */
-#define SLOTS 1024 /* of the table of pairs, a power of two */
-
-/* The patterns of the diagonals seen so far, and one more diagonal. */
-typedef struct Patterns {
-  unsigned char *code, *next; /* of each row: its pattern, and its pair */
-  size_t most, count;         /* patterns */
-  uint64_t *values;           /* MOST x ndiags */
-  size_t pairs;
-  Pair pair[MOST];
-  int slot[SLOTS]; /* number of a pair, or -1 */
-  int first[MOST]; /* of a pattern: the number of its first pair, or -1 */
-} Patterns;
-
-static uint64_t loadbits(const char *p, size_t unit) {
-  uint16_t b2;
-  uint32_t b4;
-  uint64_t b8;
-  switch (unit) {
-  case 2:
-    memcpy(&b2, p, sizeof b2);
-    return b2;
-  case 4:
-    memcpy(&b4, p, sizeof b4);
-    return b4;
-  default:
-    memcpy(&b8, p, sizeof b8);
-    return b8;
-  }
-}
-
-/* The number of a pair, a new one perhaps; -1: there is no room for it. */
-static int findpair(Patterns *p, unsigned old, uint64_t bits) {
-  uint64_t hash = (bits ^ old * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
-  size_t at = hash >> 54;
-  for (; p->slot[at] >= 0; at = (at + 1) % SLOTS) {
-    const Pair *q = &p->pair[p->slot[at]];
-    if (q->bits == bits && q->old == old)
-      return p->slot[at];
-  }
-  if (p->pairs == p->most)
-    return -1;
-  p->pair[p->pairs] = (Pair){old, bits};
-  if (p->first[old] < 0)
-    p->first[old] = (int)p->pairs;
-  return p->slot[at] = (int)p->pairs++;
-}
-
-/* The pairs of rows first .. first + n - 1, inside diagonal d; false: there
-** are too many. */
-static bool pairrows(lua_State *L, const Sparse *m, size_t d, size_t first,
-                     size_t n, Patterns *p) {
-  size_t unit = m->values->type->unit;
-  const char *v = (const char *)clsh_array_data(L, m->values) +
-                  (d * m->pitch + first) * unit;
-  uint64_t last = 0;
-  int number = -1;
-  for (size_t i = first; i < first + n; i++, v += unit) {
-    uint64_t bits = loadbits(v, unit);
-    if (number < 0 || bits != last || p->code[i] != p->pair[number].old)
-      number = findpair(p, p->code[i], bits);
-    if (number < 0)
-      return false;
-    last = bits;
-    p->next[i] = (unsigned char)number;
-  }
-  return true;
-}
-
-/* The same for rows outside the diagonal, whose value may be any. */
-static bool pairothers(Patterns *p, size_t first, size_t last) {
-  for (size_t i = first; i < last; i++) {
-    int number = p->first[p->code[i]];
-    if (number < 0)
-      number = findpair(p, p->code[i], 0);
-    if (number < 0)
-      return false;
-    p->next[i] = (unsigned char)number;
-  }
-  return true;
-}
-
-/* Finds the pairs of diagonal d with the patterns; false: too many. */
-static bool pairup(lua_State *L, const Sparse *m, size_t d, Patterns *p) {
-  size_t lo, hi;
-  p->pairs = 0;
-  memset(p->slot, -1, sizeof p->slot);
-  memset(p->first, -1, sizeof p->first);
-  extent(m, d, &lo, &hi);
-  for (size_t i = lo; i < hi; i += RUN) {
-    clsh_poll(L);
-    if (!pairrows(L, m, d, i, hi - i < RUN ? hi - i : RUN, p))
-      return false;
-  }
-  return pairothers(p, 0, lo) && pairothers(p, hi > lo ? hi : lo, m->rows);
-}
-
-/* Makes the pairs of diagonal d the patterns. */
-static void takepairs(const Sparse *m, size_t d, Patterns *p, uint64_t *old) {
-  unsigned char *code = p->code;
-  memcpy(old, p->values, p->count * m->ndiags * sizeof *old);
-  for (size_t k = 0; k < p->pairs; k++) {
-    uint64_t *to = p->values + k * m->ndiags;
-    memcpy(to, old + p->pair[k].old * m->ndiags, m->ndiags * sizeof *to);
-    to[d] = p->pair[k].bits;
-  }
-  p->count = p->pairs;
-  p->code = p->next;
-  p->next = code;
-}
-
-/* The numbers of the diagonals by how many values each has, fewest first;
-** those with more than p->most are left out. Returns how many there are. */
-static size_t sortdiags(lua_State *L, const Sparse *m, Patterns *p,
-                        size_t *list, size_t *counts) {
-  size_t n = 0;
-  for (size_t d = 0; d < m->ndiags; d++) {
-    if (!pairup(L, m, d, p))
-      continue;
-    size_t k = n++;
-    for (; k > 0 && counts[k - 1] > p->pairs; k--) {
-      list[k] = list[k - 1];
-      counts[k] = counts[k - 1];
-    }
-    list[k] = d;
-    counts[k] = p->pairs;
-  }
-  return n;
-}
-
-/* Numbers the patterns anew, the most frequent first: codes and patterns. */
-static void putpatterns(const Sparse *m, const Patterns *p,
-                        unsigned char *codes, char *patterns) {
-  size_t counts[MOST] = {0}, unit = m->values->type->unit;
-  unsigned char order[MOST], number[MOST];
-  for (size_t i = 0; i < m->rows; i++)
-    counts[p->code[i]]++;
-  for (size_t k = 0; k < p->count; k++) {
-    size_t at = k;
-    for (; at > 0 && counts[order[at - 1]] < counts[k]; at--)
-      order[at] = order[at - 1];
-    order[at] = (unsigned char)k;
-  }
-  for (size_t k = 0; k < p->count; k++) {
-    number[order[k]] = (unsigned char)k;
-    for (size_t d = 0; d < m->ndiags; d++) {
-      uint64_t bits = p->values[order[k] * m->ndiags + d];
-      uint16_t b2 = (uint16_t)bits;
-      uint32_t b4 = (uint32_t)bits;
-      memcpy(patterns + (k * m->ndiags + d) * unit,
-             unit == 2   ? (void *)&b2
-             : unit == 4 ? (void *)&b4
-                         : (void *)&bits,
-             unit);
-    }
-  }
-  for (size_t i = 0; i < m->rows; i++)
-    codes[i] = number[p->code[i]];
-}
-
-/** cl.host.dia_patterns(values, offsets, opts) -> codes, patterns, joined
- * The rows of a matrix by diagonals as few patterns. A pattern has a value for
- * each diagonal, compared by its bits; places outside the matrix fit any.
- * Diagonals join, those of the fewest different values first, as long as no
- * more patterns come out than `most`; the others have 0 there. codes: the
- * pattern of each row, from 0, uchar; patterns: a row of values for each, the
- * most frequent first; joined: 1 for each diagonal that joined, else 0.
- * Options:
- *   rows   pitch               rows of the matrix
- *   cols   needed              columns of the matrix
- *   pitch  #values / #offsets  elements from diagonal to diagonal
- *   most   256                 patterns, at most 256
- */
-static int host_dia_patterns(lua_State *L) {
-  static const char *const all[] = {"rows", "cols", "pitch", "most", NULL};
-  const Type *byte = clsh_type_find("uchar", 5);
-  Sparse m = {0};
-  lua_settop(L, 3);
-  luaL_checktype(L, 3, LUA_TTABLE);
-  m.values = clsh_hostcheck_reals(L, 1, false);
-  checkdia(L, 1, 3, 0, all, &m);
-  m.cols = clsh_option_size(L, 3, "cols", 0);
-  if (m.cols < 1 || m.cols > INT_MAX || m.rows > INT_MAX)
-    return clsh_error(L,
-                      "dia_patterns: rows and cols must be <= %d; "
-                      "cols must be given",
-                      INT_MAX);
-  Patterns *p = lua_newuserdatauv(L, sizeof *p, 0);
-  p->most = clsh_option_size(L, 3, "most", MOST);
-  if (p->most > MOST)
-    return clsh_error(L, "dia_patterns: most must be <= %d", MOST);
-  size_t room = MOST * m.ndiags;
-  p->values = lua_newuserdatauv(L, room * sizeof *p->values, 0);
-  uint64_t *old = lua_newuserdatauv(L, room * sizeof *old, 0);
-  size_t *list = lua_newuserdatauv(L, 2 * m.ndiags * sizeof *list, 0);
-  p->code = lua_newuserdatauv(L, m.rows, 0);
-  p->next = lua_newuserdatauv(L, m.rows, 0);
-  Array *codes = newvector(L, byte, m.rows);
-  Array *joined = newvector(L, byte, m.ndiags);
-  unsigned char *flags = clsh_array_data(L, joined);
-  memset(p->code, 0, m.rows);
-  memset(p->values, 0, room * sizeof *p->values);
-  memset(flags, 0, m.ndiags);
-  p->count = 1;
-  size_t n = sortdiags(L, &m, p, list, list + m.ndiags);
-  for (size_t k = 0; k < n; k++)
-    if (pairup(L, &m, list[k], p)) {
-      takepairs(&m, list[k], p, old);
-      flags[list[k]] = 1;
-    }
-  Shape s = {2, {p->count, m.ndiags}, p->count * m.ndiags};
-  Array *patterns = clsh_array_new(L, m.values->type, &s);
-  putpatterns(&m, p, clsh_array_data(L, codes), clsh_array_data(L, patterns));
-  lua_insert(L, -2);
-  return 3;
-}
-
 void clsh_hostsparse_open(lua_State *L) {
-  static const luaL_Reg functions[] = {{"csr_error", host_csr_error},
-                                       {"csr_loop", host_csr_loop},
-                                       {"dia_error", host_dia_error},
-                                       {"dia_loop", host_dia_loop},
-                                       {"dia_to_csr", host_dia_to_csr},
-                                       {"dia_patterns", host_dia_patterns},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"csr_error", host_csr_error},   {"csr_loop", host_csr_loop},
+      {"dia_error", host_dia_error},   {"dia_loop", host_dia_loop},
+      {"dia_to_csr", host_dia_to_csr}, {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
 }

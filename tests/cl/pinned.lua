@@ -211,18 +211,7 @@ t.test("a call that fails in the middle raises, and the next one works",
 
 t.test("Ctrl-C ends the wait, and the pieces serve again", function()
   terminal.device()
-  terminal.run([[
-    expect cl>
-    send k = cl.kernel [=[kernel void spin(global volatile int *p, int n) {\r
-    expect ..>
-    send for (int j = 0; j < n; j++)\r
-    expect ..>
-    send for (int i = 0; i < 100000; i++) p[0] += i; }]=]\r
-    expect cl>
-    send l = k:range(1); b = cl.buffer("int", 1 << 21, 0) ms = math.huge\r
-    expect cl>
-    send for i = 1, 50 do ms = math.min(ms, l(b, 1):wait().ms) end\r
-    expect cl>
+  terminal.run(terminal.spin(1 << 21) .. [[
     send e = l(b, 2500 // ms + 1); print("wait" .. 1) b:read{pinned = true}\r
     expect wait1
     settle

@@ -296,14 +296,20 @@ t.test("a kernel of one's own, from a file", function()
   os.remove(folder .. name .. ".h")
 end)
 
-t.test("a call made again runs the plan of the one before", function()
-  local function count()
-    local n = 0
-    for _ in pairs(gemm.kept_plans) do
-      n = n + 1
-    end
-    return n
+-- The plans of gemm that are kept; `collected`: after a collection.
+local function plans_kept(collected)
+  local n = 0
+  if collected then
+    collectgarbage()
+    collectgarbage()
   end
+  for _ in pairs(gemm.kept_plans) do
+    n = n + 1
+  end
+  return n
+end
+
+t.test("a call made again runs the plan of the one before", function()
   local function mine(factor, options)
     gemm.define{name = "again", source = source(factor), range = each_element,
       params = {{name = "scale", values = {1, 2}}}}
@@ -312,20 +318,20 @@ t.test("a call made again runs the plan of the one before", function()
   local C = cl.buffer("float", {2, 2})
   local options = {C = C, kernel = "again"}
   t.eq(mine(1, options), AB)
-  t.eq(count(), 1)
+  t.eq(plans_kept(), 1)
   C:fill(0)
   t.eq(gemm(A, B, options):read():table(), AB)
-  t.eq(count(), 1)
+  t.eq(plans_kept(), 1)
   -- other options are other plans, and so are strings that look like numbers
   t.eq(gemm(A, B, {C = C, kernel = "again", scale = 2}):read():table(),
     {{8, 10}, {20, 22}})
-  t.eq(count(), 2)
+  t.eq(plans_kept(), 2)
   t.raises(function() gemm(A, B, {C = C, kernel = "again", scale = "2"}) end,
     "scale must be one of 1, 2")
   gemm(A, B, {C = C, kernel = "again", alpha = 0.1})
   t.near(gemm(A, B, {C = C, kernel = "again", alpha = 0.1 + 2^-50}):read()[1],
     0.4, 1e-6)
-  t.eq(count(), 4)
+  t.eq(plans_kept(), 4)
   -- a call that names no C gets a new one each time
   local one = gemm(A, B)
   one:fill(0)
@@ -340,12 +346,12 @@ t.test("a call made again runs the plan of the one before", function()
   gemm.choices "default"
   t.eq(gemm(A, B):read():table(), AB)
   -- host data, queues and events make plans that are not kept
-  local before = count()
+  local before = plans_kept()
   gemm(A, {{1, 0}, {0, 1}, {1, 1}}, {C = C})
   gemm(A, B, {C = C, queue = cl.context().queue})
   local _, event = gemm(A, B, {C = C, after = {}})
   event:wait()
-  t.eq(count(), before)
+  t.eq(plans_kept(), before)
   -- closed operands raise as in a first call
   local last = cl.buffer("float", {3, 2}, 1)
   gemm(A, last, {C = C})
@@ -366,6 +372,104 @@ t.test("plans of earlier calls keep no Buffer alive", function()
   collectgarbage()
   t.eq(#gone, 0)
   t.eq(next(gemm.kept_plans), nil)
+end)
+
+-- A product with scratch memory on each of several devices, and a Buffer of
+-- its result.
+local function on_devices()
+  local fine, list = pcall(device.partition, device, {equally = 1})
+  local products = {}
+  for i, part in ipairs(fine and list or {device}) do
+    local context = {context = cl.context(part)}
+    products[i] = {A = cl.buffer("float", {2, 3}, {{1, 2, 3}, {4, 5, 6}},
+      context), B = cl.buffer("float", {3, 2}, {{1, 0}, {0, 1}, {1, 1}},
+      context), opts = {C = cl.buffer("float", {2, 2}, nil, context),
+      kernel = "transposed_b"}}
+  end
+  return products
+end
+
+local function multiply(products)
+  for _, p in ipairs(products) do
+    p.opts.C:fill(0)
+    t.eq(gemm(p.A, p.B, p.opts):read():table(), AB)
+  end
+end
+
+t.test("a collection leaves the plans of operands in use", function()
+  gemm.choices "default"
+  local products = on_devices()
+  multiply(products)
+  local before = {}
+  for key, plan in pairs(gemm.kept_plans) do
+    before[key] = ("%p"):format(plan)
+  end
+  t.eq(plans_kept(true), #products)
+  multiply(products)
+  for key, plan in pairs(gemm.kept_plans) do
+    t.eq(("%p"):format(plan), before[key])
+  end
+  t.eq(plans_kept(true), #products)
+  products[1].opts.C = nil -- one operand goes, and so does the plan
+  t.eq(plans_kept(true), #products - 1)
+end)
+
+t.test("a plan without C keeps no result", function()
+  gemm.choices "default"
+  local function results()
+    return setmetatable({gemm(A, B), (gemm(A, B))}, {__mode = "v"})
+  end
+  local gone = results()
+  t.eq(plans_kept(true), 1)
+  t.eq(#gone, 0)
+  t.eq(gemm(A, B):read():table(), AB)
+  t.eq(plans_kept(true), 1)
+end)
+
+t.test("a family holds the 16 plans used last", function()
+  gemm.choices "default"
+  local list = {}
+  for i = 1, 20 do
+    list[i] = cl.buffer("float", {2, 2})
+    gemm(A, B, {C = list[i]})
+    gemm(A, B, {C = list[1]})
+  end
+  t.eq(plans_kept(true), 16)
+  list[1] = nil -- used last, so it was among them
+  t.eq(plans_kept(true), 15)
+end)
+
+t.test("the plan of a closed operand goes when a call is planned", function()
+  gemm.choices "default"
+  local C, D = cl.buffer("float", {2, 2}), cl.buffer("float", {2, 2})
+  gemm(A, B, {C = C})
+  C:close()
+  t.eq(plans_kept(true), 1)
+  transpose(A)
+  t.eq(plans_kept(true), 0)
+  gemm(A, B, {C = D})
+  t.eq(plans_kept(true), 1)
+end)
+
+t.test("all plans go where memory is short", function()
+  gemm.choices "default"
+  local products = on_devices()
+  multiply(products)
+  t.eq(plans_kept(true), #products)
+  local each = math.min(device.max_mem_alloc_size,
+    device.global_mem_size // 3)
+  local list = {}
+  t.raises(function()
+    for i = 1, 2 + device.global_mem_size // each do
+      list[i] = cl.buffer("char", each)
+    end
+  end, "CL_MEM_OBJECT_ALLOCATION_FAILURE")
+  t.eq(plans_kept(), 0)
+  for _, b in ipairs(list) do
+    b:close()
+  end
+  multiply(products)
+  t.eq(plans_kept(true), #products)
 end)
 
 t.test("a kernel that does not compile", function()

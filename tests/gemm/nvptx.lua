@@ -68,8 +68,8 @@ local function words(defines)
 end
 
 -- The shapes of a type that a rung is compiled for: sizes and transposed
--- operands.
-local function shapes(rung, type)
+-- operands, and `out`, the type of C.
+local function shapes(rung, type, out)
   local list = {}
   local both = rung.trans and {false, true} or {false}
   for _, size in ipairs(SHAPES) do
@@ -77,7 +77,7 @@ local function shapes(rung, type)
       for _, trans_b in ipairs(both) do
         local s = gemm.spec.shape{m = size.m, n = size.n, k = size.k,
           batch = size.batch, type = type, trans_a = trans_a,
-          trans_b = trans_b}
+          trans_b = trans_b, out = out}
         s.context = cl.context()
         list[#list + 1] = prepared.shape(gemm, rung, s)
       end
@@ -91,7 +91,7 @@ end
 -- instructions.
 local function add_programs(add, rung, p, s)
   local arch = rung.accepts(AMPERE, s, p) and "sm_90" or "sm_80"
-  local tile = s.type .. " " .. (p.tile or "")
+  local tile = s.type .. " " .. s.out .. " " .. (p.tile or "")
   add{path = rung.path, words = words(rungs.defines(rung, p, s)), arch = arch,
     mark = rung.ptx, tile = tile}
   local function helper(file, _, defines)
@@ -120,8 +120,9 @@ local function programs(rung)
     list[#list + 1] = not seen[key] and item or nil
     seen[key] = true
   end
-  for _, type in ipairs{"float", "double", "half"} do
-    local sizes = shapes(rung, type)
+  for _, types in ipairs{{"float"}, {"double"}, {"half"},
+      rung.wide and {"half", "float"}} do
+    local sizes = shapes(rung, table.unpack(types))
     local sets = {}
     for p in rungs.configurations(rung) do
       sets[#sets + 1] = p
@@ -212,6 +213,11 @@ for _, item in ipairs(gemm.kernels()) do
       need("clang", nil, "the compiler")
       list = programs(item.rung)
       t.ok(#list > 0)
+      local wide = false
+      for _, one in ipairs(list) do
+        wide = wide or one.words:find("-DWIDE_C=1", 1, true) ~= nil
+      end
+      t.eq(wide, item.rung.wide == true)
       local wrong = compile(list)
       t.ok(not wrong, wrong)
       print(("# %s: %d programs"):format(item.name, #list))

@@ -115,11 +115,6 @@ end)
 
 t.test("what does not fit raises on the receiver, and is gone", function()
   local out = ranks.fine(2, [[
-local function fails(text, f, ...)
-  local fine, e = pcall(f, ...)
-  e = tostring(e)
-  assert(not fine and e:find(text, 1, true), e)
-end
 local sent = {cl.array("float", 5), cl.array("int", 4), cl.array("int", 6),
   "text", 3, cl.array("int", 100000), cl.array("int", {5, 1})}
 local told = {"5 x float", "4 x int", "6 x int", "a string of 4 bytes",

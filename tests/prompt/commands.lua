@@ -98,12 +98,17 @@ t.test("%check looks at a launch and does not run it", function()
   has(session "%check transpose tiled 7 tile=7", "tile must be one of 8, 16")
 end)
 
-t.test("%check and %access of a misspelt family name the nearest", function()
-  has(session "%check gemmm", "check: 'gemmm' is no launch and no family",
-    "did you mean %check gemm?")
-  has(session "%access tranpose", "did you mean %access transpose?")
-  has(session "%access zzzzz", "%access k:range(n)(x, y), or a rung")
-end)
+t.test("%check, %access and %bench of a misspelt family name the nearest",
+  function()
+    has(session "%check gemmm", "check: 'gemmm' is no launch and no family",
+      "did you mean %check gemm?")
+    has(session "%access tranpose", "did you mean %access transpose?")
+    has(session "%access zzzzz", "%access k:range(n)(x, y), or a rung")
+    has(session "%bench gemmm", "bench: 'gemmm' is no launch and no family",
+      "did you mean %bench gemm?")
+    has(session "%timeit zzzzz", "%timeit k:range(n)(x, y), or a function")
+    has(session "local f = os.clock\n%timeit f", "95%")
+  end)
 
 t.test("%access tells what a launch asks of memory", function()
   terminal.device()

@@ -3,47 +3,30 @@
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
-local ladder = require "ladder"
 local npy = require "clshell.npy"
-local ranks = require "ranks"
+local parts = require "ranks.parts"
 
-local device = t.device()
-local types = table.concat(ladder.types(device), " ")
+t.device()
 
--- What each process runs first: whole(type, rows, cols, seed), an Array, and
--- check(condition, ...), which raises with the rest as text.
-local COMMON = ([[
-  local ranks = require "clshell.ranks"
+local function on(n, code)
+  parts.on(n, [[
   local exchange = require "clshell.ranks.exchange"
-  local function whole(type, rows, cols, seed)
-    return cl.array("int", {rows, cols}):random(%d + seed, -8, 8)
-      :convert(type)
-  end
-  local function check(fine, ...)
-    if not fine then
-      error(("rank %%d of %%d: "):format(rank, size)
-        .. table.concat({...}, " "))
-    end
-  end
-  local function each(f)
-    for type in ("%s"):gmatch "%%a+" do
+  local function products(f)
+    each(function(type)
       for _, s in ipairs{{1, 1, 1}, {2, 3, 1}, {33, 47, 65}, {100, 1, 130},
         {3, 70, 2}} do
         f(type, table.unpack(s))
       end
-    end
+    end)
   end
-]]):format(t.seed, types)
-
-local function on(n, code)
-  ranks.fine(n, COMMON .. code)
+]] .. code)
 end
 
 for n = 1, 4 do
   t.test(n .. " ranks: the bits of one process's product", function()
     on(n, [[
-      each(function(type, m, n, k)
-        local A, B = whole(type, m, k, 1), whole(type, k, n, 2)
+      products(function(type, m, n, k)
+        local A, B = whole(type, {m, k}, 1), whole(type, {k, n}, 2)
         for _, depth in ipairs{7, 2048} do
           exchange.message = depth == 7 and 200 or 1 << 20
           for way = 1, 3 do -- shared memory, in pairs, messages alone
@@ -62,8 +45,8 @@ end
 
 t.test("alpha, beta, a result that is there, any grid", function()
   on(4, [[
-    local A, B = whole("float", 31, 50, 1), whole("float", 50, 29, 2)
-    local C0 = whole("float", 31, 29, 3)
+    local A, B = whole("float", {31, 50}, 1), whole("float", {50, 29}, 2)
+    local C0 = whole("float", {31, 29}, 3)
     local want = gemm(A, B, {C = cl.buffer("float", {31, 29}, C0), alpha = 2,
       beta = -3}):read()
     for _, grid in ipairs{{1, 4}, {4, 1}, {2, 2}} do
@@ -106,7 +89,7 @@ end)
 
 t.test("some of the ranks work, the others wait", function()
   on(4, [[
-    local A, B = whole("float", 9, 20, 1), whole("float", 20, 8, 2)
+    local A, B = whole("float", {9, 20}, 1), whole("float", {20, 8}, 2)
     local want = gemm(A, B):read()
     for n = 1, 4 do
       local sum, grid = ranks.among(n, function(a)

@@ -3,34 +3,11 @@
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
-local ladder = require "ladder"
+local on = require "ranks.parts".on
 local ranks = require "ranks"
 local scratch = require "scratch"
 
-local device = t.device()
-local types = table.concat(ladder.types(device), " ")
-
-local COMMON = ([[
-  local ranks = require "clshell.ranks"
-  local function whole(type, n, seed)
-    return cl.array("int", n):random(%d + seed, -8, 8):convert(type)
-  end
-  local function check(fine, ...)
-    if not fine then
-      error(("rank %%d of %%d: "):format(rank, size)
-        .. table.concat({...}, " "))
-    end
-  end
-  local function each(f)
-    for type in ("%s"):gmatch "%%a+" do
-      f(type)
-    end
-  end
-]]):format(t.seed, types)
-
-local function on(n, code)
-  ranks.fine(n, COMMON .. code)
-end
+t.device()
 
 for n = 1, 4 do
   t.test(n .. " ranks: products with matrices by diagonals", function()
@@ -130,21 +107,16 @@ end)
 t.test("what does not go together is refused", function()
   on(2, [[
     local A = ranks.poisson2d(30, 30)
-    local function refused(message, f, ...)
-      local fine, e = pcall(f, ...)
-      check(not fine and tostring(e):find(message, 1, true), message,
-        tostring(e))
-    end
-    refused("of A:vector()", ranks.spmv, A, ranks.vector(900))
-    refused("of A:vector()", ranks.spmv, A, ranks.poisson2d(9, 9):vector())
-    refused("must be a RanksVector", ranks.spmv, A, cl.buffer("float", 900))
+    fails("of A:vector()", ranks.spmv, A, ranks.vector(900))
+    fails("of A:vector()", ranks.spmv, A, ranks.poisson2d(9, 9):vector())
+    fails("must be a RanksVector", ranks.spmv, A, cl.buffer("float", 900))
     local x = A:vector()
-    refused("must not be x", ranks.spmv, A, x, x)
-    refused("alike", x.dot, x, ranks.vector(3))
-    refused("must be square", ranks.dia, dia.banded(5, {0}, {cols = 6}))
-    refused("must be a DIA matrix", ranks.dia, {})
-    refused("900 elements", A.vector, A, cl.array("float", 3))
-    refused("must be a RanksMatrix", ranks.transpose, x)]])
+    fails("must not be x", ranks.spmv, A, x, x)
+    fails("alike", x.dot, x, ranks.vector(3))
+    fails("must be square", ranks.dia, dia.banded(5, {0}, {cols = 6}))
+    fails("must be a DIA matrix", ranks.dia, {})
+    fails("900 elements", A.vector, A, cl.array("float", 3))
+    fails("must be a RanksMatrix", ranks.transpose, x)]])
 end)
 
 t.done()

@@ -186,18 +186,7 @@ end)
 
 t.test("Ctrl-C while a kernel runs", function()
   terminal.device()
-  terminal.run([[
-    expect cl>
-    send k = cl.kernel [=[kernel void spin(global volatile int *p, int n) {\r
-    expect ..>
-    send for (int j = 0; j < n; j++)\r
-    expect ..>
-    send for (int i = 0; i < 100000; i++) p[0] += i; }]=]\r
-    expect cl>
-    send l = k:range(1); b = cl.buffer("int", 1, 0) ms = math.huge\r
-    expect cl>
-    send for i = 1, 50 do ms = math.min(ms, l(b, 1):wait().ms) end\r
-    expect cl>
+  terminal.run(terminal.spin(1) .. [[
     send n = 2500 // ms + 1; e = l(b, n); print("go")\r
     expect go
     expect cl>
@@ -458,16 +447,7 @@ end)
 
 t.test("the prompt offers to wait, to go on or to quit", function()
   terminal.device()
-  terminal.run([[
-    expect cl>
-    send k = cl.kernel [=[kernel void spin(global volatile int *p, int n) { ]]
-    .. [[for (int j = 0; j < n; j++) for (int i = 0; i < 100000; i++) ]]
-    .. [[p[0] += i; }]=]\r
-    expect cl>
-    send b = cl.buffer("int", 1, 0) l = k:range(1) ms = math.huge\r
-    expect cl>
-    send for i = 1, 50 do ms = math.min(ms, l(b, 1):wait().ms) end\r
-    expect cl>
+  terminal.run(terminal.spin(1) .. [[
     send n = 3000 // ms + 1 e = l(b, n) print("go")\r
     expect go
     expect cl>

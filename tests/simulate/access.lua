@@ -6,23 +6,11 @@
 local t = require "t"
 local access = require "clshell.simulate.access"
 local cl = require "cl"
+local lanes = require "simulate.lanes"
 local machine = require "clshell.simulate.machine"
 local trace = require "clshell.simulate.trace"
 
 local H100 = machine.of{as = "H100"}
-
--- The addresses of `n` lanes, by a function of the lane.
-local function lanes(n, f)
-  local at = {}
-  for i = 0, n - 1 do
-    at[i + 1] = f(i)
-  end
-  return at
-end
-
-local function gcd(a, b)
-  return b == 0 and a or gcd(b, a % b)
-end
 
 local function ceil(a, b)
   return (a + b - 1) // b
@@ -71,7 +59,7 @@ t.test("strides, widths and misaligned starts in global memory", function()
     for index, place in pairs(places) do
       local sectors = 0
       for warp = 0, 1 do
-        sectors = sectors + machine.global(H100, lanes(32, function(i)
+        sectors = sectors + machine.global(H100, lanes.at(32, function(i)
           return ((32 * warp + i) * place[1] + place[2]) * size
         end), size).sectors
       end
@@ -144,8 +132,8 @@ t.test("strides, pads and swizzles in local memory", function()
   local ways = stores(list, {32})
   for stride = 1, 64 do
     local passes, most = ways("i * " .. stride)
-    t.eq(passes, gcd(stride, 32), "stride " .. stride)
-    t.eq(most, gcd(stride, 32))
+    t.eq(passes, lanes.gcd(stride, 32), "stride " .. stride)
+    t.eq(most, lanes.gcd(stride, 32))
   end
   -- a column of a tile of 32 rows, then swizzles and one word of each row
   list = {"i * 32 + j", "i * 33 + j", "i * 34 + j", "i * 35 + j",

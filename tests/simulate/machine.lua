@@ -3,29 +3,17 @@
 
 local t = require "t"
 local gpus = require "clshell.simulate.gpus"
+local lanes = require "simulate.lanes"
 local machine = require "clshell.simulate.machine"
 local occupancy = require "clshell.explain.occupancy"
 
 local H100 = machine.of{as = "H100"}
 
--- The addresses of `n` lanes, by a function of the lane.
-local function lanes(n, f)
-  local at = {}
-  for i = 0, n - 1 do
-    at[i + 1] = f(i)
-  end
-  return at
-end
-
-local function gcd(a, b)
-  return b == 0 and a or gcd(b, a % b)
-end
-
 t.test("sectors and lines of any stride and start", function()
   for size = 1, 16 do
     for stride = size, 4 * size, size do
       for start = 0, 33 do
-        local cost = machine.global(H100, lanes(32, function(i)
+        local cost = machine.global(H100, lanes.at(32, function(i)
           return start + i * stride
         end), size)
         local sectors, lines = {}, {}
@@ -49,18 +37,18 @@ end)
 t.test("banks serve one word at a time", function()
   local function ways(banks, bank_bytes, size, f)
     local m = machine.of{banks = banks, bank_bytes = bank_bytes}
-    return machine.locals(m, lanes(32, f), size)
+    return machine.locals(m, lanes.at(32, f), size)
   end
   for stride = 1, 64 do
     local cost = ways(32, 4, 4, function(i) return 4 * i * stride end)
-    t.eq(cost.ways, gcd(stride, 32), "stride " .. stride)
-    t.eq(cost.passes, gcd(stride, 32))
+    t.eq(cost.ways, lanes.gcd(stride, 32), "stride " .. stride)
+    t.eq(cost.passes, lanes.gcd(stride, 32))
     t.eq(cost.ideal, 1)
     t.eq(ways(32, 8, 8, function(i) return 8 * i * stride end).ways,
-      gcd(stride, 32))
+      lanes.gcd(stride, 32))
     -- half a warp at a time
     t.eq(ways(16, 4, 4, function(i) return 4 * i * stride end).passes,
-      2 * gcd(stride, 16))
+      2 * lanes.gcd(stride, 16))
   end
   t.eq(ways(32, 4, 4, function() return 64 end).passes, 1, "one address")
   t.eq(ways(32, 4, 1, function(i) return i end).passes, 1, "char")

@@ -197,6 +197,12 @@ t.test("doubles that are exact in less", function()
   try("subnormal", M, x)
 end)
 
+t.test("pack takes nothing", function()
+  local M <close> = dia.poisson2d(4, 4)
+  t.raises(function() M:pack(3) end, "Dia:pack: takes nothing; got 3",
+    "M:pack()")
+end)
+
 t.test("many diagonals, many patterns", function()
   local offsets = {}
   for d = 1, 129 do

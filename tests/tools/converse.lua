@@ -68,6 +68,25 @@ function M.lacks(text, part)
   t.ok(not text:find(part, 1, true), ("%q in:\n%s"):format(part, text))
 end
 
+--- converse.spin(elements) -> part of a script
+-- Makes a launch `l` of kernel `spin`, l(b, n), whose time grows with n, a
+-- Buffer `b` of so many int, and `ms`, what l(b, 1) takes.
+function M.spin(elements)
+  return ([[
+    expect cl>
+    send k = cl.kernel [=[kernel void spin(global volatile int *p, int n) {\r
+    expect ..>
+    send for (int j = 0; j < n; j++)\r
+    expect ..>
+    send for (int i = 0; i < 100000; i++) p[0] += i; }]=]\r
+    expect cl>
+    send l = k:range(1); b = cl.buffer("int", %d, 0) ms = math.huge\r
+    expect cl>
+    send for i = 1, 50 do ms = math.min(ms, l(b, 1):wait().ms) end\r
+    expect cl>
+]]):format(elements)
+end
+
 --- converse.device()
 -- Skips the test where there is no OpenCL device.
 function M.device()

@@ -35,13 +35,34 @@ function ranks.command(n, words)
   return ("%smpirun -n %d $clshell %s"):format(ENVIRONMENT, n, words)
 end
 
+-- What the code of ranks.run has: mpi, rank and size; whole(type, shape,
+-- seed), an Array of whole numbers, whose sums are exact; check(condition,
+-- ...), which raises with the rest as text; fails(text, f, ...), which raises
+-- unless f does, with that text.
+local PRELUDE = ([[
+local mpi = require "mpi"
+local rank, size = mpi.rank(), mpi.size()
+local function whole(type, shape, seed)
+  return cl.array("int", shape):random(%d + seed, -8, 8):convert(type)
+end
+local function check(fine, ...)
+  if not fine then
+    error(("rank %%d of %%d: "):format(rank, size)
+      .. table.concat({...}, " "))
+  end
+end
+local function fails(text, f, ...)
+  local fine, e = pcall(f, ...)
+  check(not fine and tostring(e):find(text, 1, true), text, tostring(e))
+end
+]]):format(t.seed)
+
 --- ranks.run(n, code [, words [, before]]) -> output, error output, exit code
--- Runs Lua code in n processes, with `mpi`; `words`: options of clshell,
+-- Runs Lua code behind PRELUDE in n processes; `words`: options of clshell,
 -- `before`: variables of the environment.
 function ranks.run(n, code, words, before)
   ranks.need()
-  local path = scratch.create("ranks.lua", "local mpi = require 'mpi'\n"
-    .. "local rank, size = mpi.rank(), mpi.size()\n" .. code)
+  local path = scratch.create("ranks.lua", PRELUDE .. code)
   return scratch.sh(("env %s %s"):format(before or "", ranks.command(n,
     ("%s %s"):format(words or "", path))))
 end

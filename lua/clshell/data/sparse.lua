@@ -397,7 +397,11 @@ end
 --- values), the Buffers codes (the pattern of each row), patterns (a row of
 --- values for each) and stored, and in `host` offsets, values (by diagonals,
 --- at `pitch`) and patterns. Its fields are for reading.
-function dia:pack()
+function dia:pack(...)
+  if select("#", ...) > 0 then
+    cl.error("Dia:pack: takes nothing; got " .. text.got((...)),
+      {hint = "M:pack()"})
+  end
   local host, where = self.host, {context = self.values.context}
   local values = self.values:read()
   local most = math.max(1, math.min(MOST, self.rows // ROWS))

@@ -79,7 +79,7 @@ end
 
 -- Drops the plans of earlier calls: the ladder or its rows changed.
 local function forget_plans(family)
-  family.kept_plans = setmetatable({}, {__mode = "v"})
+  family.kept_plans = plan_cache.new(family.kept_plans)
 end
 
 -- Adds a rung; a user's own may be defined again.
@@ -294,11 +294,10 @@ local function call(family, ...)
     return over(family, ...)
   end
   local given, opts = gather(family, ...)
-  local plan = plan_cache.get(family.kept_plans, family.spec, given, opts,
+  return plan_cache.run(family.kept_plans, family.spec, given, opts,
     function()
       return new_plan(family, given, opts)
     end)
-  return plan.output, plan:run()
 end
 
 -- The shape of operands such as {A = A, B = B}, or one given by hand.

@@ -1,8 +1,20 @@
 -- family/plan_cache.lua - the plans of earlier calls of a family, so that the
 -- same call again costs little more than its launch
--- The table is weak: a collection drops the plans, and no Buffer lives longer
--- because of them. A plan holds its operands, so that their addresses are
--- those of no other object while it is there.
+--
+-- A call finds its plan by the addresses of its operands and its options, in a
+-- table whose values are weak. What keeps a plan there:
+--
+--   * A family holds the MOST plans used last, each in a chain of ephemerons,
+--     {[A] = {[B] = {[C] = plan}}}. So a plan lives as long as all operands
+--     that the user gave are in use elsewhere: it keeps none of them, and goes
+--     with its scratch memory in the collection that takes the first of them.
+--   * A result that the call did not name belongs to the caller alone: after
+--     its launch the plan lets go of it.
+--   * A closed operand has given its memory back; what is left of its plan
+--     goes when any family plans the next call.
+--   * Where memory is short, the module cl calls give_up: all plans go, and it
+--     collects and tries again. So their scratch memory, which may be
+--     gigabytes, is never in the way of other memory.
 -- SPDX-License-Identifier: MIT
 
 local arguments = require "clshell.family.arguments"
@@ -11,6 +23,69 @@ local packed = require "clshell.family.packed"
 local program = require "clshell.family.program"
 
 local M = {}
+
+local MOST = 16 -- plans of a family: two for each of eight devices
+local CHAIN = {__mode = "k"}
+
+local held = setmetatable({}, {__mode = "k"}) -- plans -> chains, oldest first
+
+--- plan_cache.new(old) -> plans
+--- An empty table of plans, in the place of an old one or nil.
+function M.new(old)
+  if old then
+    held[old] = nil
+  end
+  local plans = setmetatable({}, {__mode = "v"})
+  held[plans] = {}
+  return plans
+end
+
+--- plan_cache.give_up()
+--- Holds no plan of any family any longer: a collection takes them.
+function M.give_up()
+  for plans in pairs(held) do
+    held[plans] = {}
+  end
+end
+
+debug.getregistry()["cl.give_up"] = M.give_up
+
+-- Whether each operand of a chain is there, and open.
+local function is_whole(chain)
+  while getmetatable(chain) == CHAIN do
+    local operand, rest = next(chain)
+    if operand == nil or operand.closed then
+      return false
+    end
+    chain = rest
+  end
+  return true
+end
+
+-- Drops the chains that no call can need again, of all families.
+local function drop_broken()
+  for _, chains in pairs(held) do
+    for i = #chains, 1, -1 do
+      if not is_whole(chains[i]) then
+        table.remove(chains, i)
+      end
+    end
+  end
+end
+
+-- Makes a plan the one used last.
+local function hold(chains, chain)
+  for i = #chains, 1, -1 do
+    if chains[i] == chain then
+      table.move(chains, i + 1, #chains + 1, i)
+      break
+    end
+  end
+  chains[#chains + 1] = chain
+  if #chains > MOST then
+    table.remove(chains, 1)
+  end
+end
 
 -- Whether a value is an operand that lies on the device.
 local function is_operand(value)
@@ -70,13 +145,11 @@ local function places_of_output(plan)
   return list
 end
 
--- Gives a kept plan a new output, as a call that names none has to have; the
--- old one may be closed.
-local function renew_output(plan)
-  local like = plan.output_like
-  plan.output = cl.buffer(like.type, like.shape, nil, {context = like.context})
+-- Sets the output of a plan whose calls name none.
+local function set_output(plan, output)
+  plan.output = output
   for _, place in ipairs(plan.output_places) do
-    place[1][place[2]] = plan.output
+    place[1][place[2]] = output
   end
 end
 
@@ -90,30 +163,60 @@ local function all_current(programs)
   return true
 end
 
---- plan_cache.get(plans, spec, operands, opts, new) -> plan
---- The plan of a call with these operands and options: out of the weak table
---- `plans`, with a new output unless the call names one, or from new().
-function M.get(plans, spec, operands, opts, new)
+-- The operands in the key of a call, and the plan, as a chain.
+local function chain_of(names, operands, opts, plan)
+  local chain = plan
+  for _, value in pairs(opts) do
+    chain = is_operand(value) and setmetatable({[value] = chain}, CHAIN)
+      or chain
+  end
+  for _, name in ipairs(names) do
+    chain = setmetatable({[operands[name]] = chain}, CHAIN)
+  end
+  return chain
+end
+
+-- Makes a plan ready for later calls. Returns false where it cannot be.
+local function keep(plan, spec, operands, opts)
+  plan.programs = programs_of(plan)
+  if opts[spec.output] == nil then
+    local y = plan.output
+    plan.output_places = places_of_output(plan)
+    plan.output_like = {type = y.type, shape = y.shape, context = y.context}
+  end
+  plan.operands = nil -- they include the output
+  plan.chain = chain_of(spec.inputs, operands, opts, plan)
+  return not plan.output_places or #plan.output_places > 0
+end
+
+--- plan_cache.run(plans, spec, operands, opts, new) -> output, event
+--- Runs the plan of a call with these operands and options: one of `plans`,
+--- with a new output unless the call names one, or that of new().
+function M.run(plans, spec, operands, opts, new)
   local key = spec.keeps_plans and key_of(spec.inputs, operands, opts)
   local plan = key and plans[key]
   if plan and all_current(plan.programs) then
-    if plan.output_places then
-      renew_output(plan)
+    local like = plan.output_places and plan.output_like
+    if like then
+      set_output(plan, cl.buffer(like.type, like.shape, nil,
+        {context = like.context}))
     end
-    return plan
+  else
+    drop_broken()
+    plan = new()
+    if not (key and keep(plan, spec, operands, opts)) then
+      return plan.output, plan:run()
+    end
+    plans[key] = plan
   end
-  plan = new()
-  if key then
-    plan.programs = programs_of(plan)
-    plan.output_places = opts[spec.output] == nil and places_of_output(plan)
-      or nil
-    local y = plan.output
-    plan.output_like = y and {type = y.type, shape = y.shape,
-      context = y.context}
-    local replaceable = not plan.output_places or #plan.output_places > 0
-    plans[key] = replaceable and plan or nil
+  if held[plans] then -- no rung was defined meanwhile
+    hold(held[plans], plan.chain)
   end
-  return plan
+  local output, event = plan.output, plan:run()
+  if plan.output_places then
+    set_output(plan, false)
+  end
+  return output, event
 end
 
 return M

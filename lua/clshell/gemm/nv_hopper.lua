@@ -131,7 +131,7 @@ local function rung(r, lists, size)
   return r
 end
 
--- Along or across which the operands lie, for nv_engine.cl.
+-- Along or across which the operands lie, for nv_hopper.cl.
 local function along(s)
   return {ALONG_A = s.trans_a and 0 or 1, ALONG_B = s.trans_b and 1 or 0}
 end

@@ -225,7 +225,21 @@ local function bench_script(rest)
     option_table(options))
 end
 
+-- Raises for a text that is one name of nothing: the family nearest to it may
+-- be meant. `otherwise`: what else the command takes.
+local function check_name(command, rest, otherwise)
+  local name = rest:match "^([%a_][%w_]*)$"
+  local families = require "clshell.family.list"
+  if name and rawget(_G, name) == nil and not families.get(name) then
+    local near = cl.nearest(name, families.names())
+    cl.error(("%s: '%s' is no launch and no family"):format(command, name),
+      {hint = near and ("did you mean %%%s %s?"):format(command, near)
+        or ("%%%s k:range(n)(x, y), or %s"):format(command, otherwise)})
+  end
+end
+
 define("bench", function(rest)
+  check_name("bench", (part "measure".split(rest)), "a function")
   local run = part "measure".bench(rest, session.compile)
   session.last_bench = {text = rest, run = run}
   return run()
@@ -234,6 +248,7 @@ end, "expr [flop=, bytes=, name= ...]\nmeasures it many times, as bench does"
   {code = true, script = bench_script})
 
 define("timeit", function(rest)
+  check_name("timeit", (part "measure".split(rest)), "a function")
   return part "measure".bench(rest, session.compile, "quick")()
 end, "expr\ntimes it within a second, as %bench does: for code of the host\n"
   .. "The time is of one call; many run on end. Options as for %bench.",
@@ -266,20 +281,6 @@ local function of_ladder(expression, options)
     sizes ~= "" and sizes or nil, params, others
 end
 
--- Raises for a text that is one name of nothing: the family nearest to it may
--- be meant.
-local function check_name(command, rest)
-  local name = rest:match "^([%a_][%w_]*)$"
-  local families = require "clshell.family.list"
-  if name and rawget(_G, name) == nil and not families.get(name) then
-    local near = cl.nearest(name, families.names())
-    cl.error(("%s: '%s' is no launch and no family"):format(command, name),
-      {hint = near and ("did you mean %%%s %s?"):format(command, near)
-        or ("%%%s k:range(n)(x, y), or a rung: %%%s gemm tiled"):format(
-        command, command)})
-  end
-end
-
 -- `%check gemm mine limit=60` as a call of check; nil without a family.
 local function check_call(rest)
   local name, sizes, params, others = of_ladder(part "measure".split(rest))
@@ -297,7 +298,7 @@ define("check", function(rest)
   if call then
     return session.compile(call)()
   end
-  check_name("check", rest)
+  check_name("check", rest, "a rung: %check gemm tiled")
   return check(part "launched".call("check", rest, session.compile))
 end, "[launch(args) | family [rung [size]] [limit= ...]]\nfinds the defects "
   .. "of a launch, or of a rung over sizes, as check does\nWithout a launch: "
@@ -334,7 +335,8 @@ end
 define("access", function(rest)
   local call = access_call(rest)
   if call then
-    check_name("access", (part "measure".split(rest)))
+    check_name("access", (part "measure".split(rest)),
+      "a rung: %access gemm tiled")
     return session.compile(call)()
   end
   return require "clshell.simulate.access"(part "launched".call("access", "",

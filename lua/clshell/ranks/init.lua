@@ -2,9 +2,9 @@
 -- process that mpirun starts, and what is calculated with them. Room: grid
 -- (processes in rows and columns), matrix (dense, in blocks), gemm (SUMMA),
 -- exchange (panels from device to device) and tasks (which take turns at it),
--- transpose, vector and dia (in strips, with halos), model (times with more
--- processes than there are). Nothing here starts MPI before a function is
--- called.
+-- transpose, vector and dia (in strips, with halos), gather (parts to one
+-- process), model (times with more processes than there are). Nothing here
+-- starts MPI before a function is called.
 -- SPDX-License-Identifier: MIT
 
 local M = require "clshell.base.lazy".table(...)

@@ -3,6 +3,7 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
+local gather = require "clshell.ranks.gather"
 local grids = require "clshell.ranks.grid"
 local host = require "cl.host"
 local integer = require "clshell.base.integer"
@@ -15,8 +16,6 @@ local M = {}
 local methods = {}
 local meta = {__name = "RanksMatrix", __metatable = false}
 meta.__index = argument.methods("RanksMatrix", methods, "RanksMatrix")
-
-local TAG = 17 -- of blocks on the way to one rank
 
 -- A matrix without content: block is nil where this rank has no element.
 local function new(what, rows, cols, opts)
@@ -148,26 +147,11 @@ end
 --- RanksMatrix:gather([root]) -> Array, or nil
 --- All elements as an Array on rank `root`, 0 by default; the others get nil.
 function methods.gather(A, root)
-  local world = grids.world()
-  root = root or 0
-  if world:rank() ~= root then
-    if A.block then
-      world:send(A.block:read(), root, TAG)
-    end
-    return nil
-  end
-  local whole, g = cl.array(A.type, {A.rows, A.cols}), A.grid
-  for rank = 0, world:size() - 1 do
-    local r1, r2 = grids.block(A.rows, g.rows, rank // g.cols)
-    local c1, c2 = grids.block(A.cols, g.cols, rank % g.cols)
-    if r2 >= r1 and c2 >= c1 then
-      local h = rank == root and A.block:read()
-        or world:recv(cl.array(A.type, {r2 - r1 + 1, c2 - c1 + 1}), rank, TAG)
-      host.copy_box(whole, h, {rows = r2 - r1 + 1, cols = c2 - c1 + 1,
-        to_first = (r1 - 1) * A.cols + c1, to_ld = A.cols})
-    end
-  end
-  return whole
+  local g = A.grid
+  return gather(A.block, A.type, {A.rows, A.cols}, root, function(rank)
+    local first, last = grids.block(A.rows, g.rows, rank // g.cols)
+    return first, last, grids.block(A.cols, g.cols, rank % g.cols)
+  end)
 end
 
 function meta:__tostring()

@@ -4,6 +4,7 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
+local gather = require "clshell.ranks.gather"
 local grids = require "clshell.ranks.grid"
 local host = require "cl.host"
 local integer = require "clshell.base.integer"
@@ -16,7 +17,6 @@ local methods = {}
 local meta = {__name = "RanksVector", __metatable = false}
 meta.__index = argument.methods("RanksVector", methods, "RanksVector")
 
-local TAG = 18   -- of strips on the way to one rank
 local ROOM = 1024 -- elements: views begin at multiples of it
 
 -- n elements rounded up to where a view may begin on any device.
@@ -137,24 +137,10 @@ end
 --- RanksVector:gather([root]) -> Array, or nil
 --- All elements as an Array on rank `root`, 0 by default; the others get nil.
 function methods.gather(x, root)
-  local world = grids.world()
-  root = root or 0
-  if world:rank() ~= root then
-    if x.part then
-      world:send(x.part:read(), root, TAG)
-    end
-    return nil
-  end
-  local whole = cl.array(x.type, x.n)
-  for rank = 0, world:size() - 1 do
-    local first, last = grids.block(x.n, world:size(), rank)
-    if last >= first then
-      local h = rank == root and x.part:read()
-        or world:recv(cl.array(x.type, last - first + 1), rank, TAG)
-      host.copy_box(whole, h, {rows = 1, cols = #h, to_first = first})
-    end
-  end
-  return whole
+  local size = grids.world():size()
+  return gather(x.part, x.type, {x.n}, root, function(rank)
+    return 1, 1, grids.block(x.n, size, rank)
+  end)
 end
 
 function meta:__tostring()

@@ -1,0 +1,239 @@
+/*
+** hostpatterns.c - cl.host: the rows of a sparse matrix by diagonals as few
+** patterns, which take a byte a row.
+** SPDX-License-Identifier: MIT
+*/
+#include <limits.h>
+#include <string.h>
+
+#include "cl/process.h"
+#include "host.h"
+
+/* A value of one diagonal behind the pattern `old` of those before. */
+typedef struct Pair {
+  unsigned old;
+  uint64_t bits;
+} Pair;
+
+#define MOST 256   /* patterns: codes are bytes */
+#define SLOTS 1024 /* of the table of pairs, a power of two */
+
+/* The patterns of the diagonals seen so far, and one more diagonal. */
+typedef struct Patterns {
+  unsigned char *code, *next; /* of each row: its pattern, and its pair */
+  size_t most, count;         /* patterns */
+  uint64_t *values;           /* MOST x ndiags */
+  size_t pairs;
+  Pair pair[MOST];
+  int slot[SLOTS]; /* number of a pair, or -1 */
+  int first[MOST]; /* of a pattern: the number of its first pair, or -1 */
+} Patterns;
+
+static uint64_t loadbits(const char *p, size_t unit) {
+  uint16_t b2;
+  uint32_t b4;
+  uint64_t b8;
+  switch (unit) {
+  case 2:
+    memcpy(&b2, p, sizeof b2);
+    return b2;
+  case 4:
+    memcpy(&b4, p, sizeof b4);
+    return b4;
+  default:
+    memcpy(&b8, p, sizeof b8);
+    return b8;
+  }
+}
+
+/* The number of a pair, a new one perhaps; -1: there is no room for it. */
+static int findpair(Patterns *p, unsigned old, uint64_t bits) {
+  uint64_t hash = (bits ^ old * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
+  size_t at = hash >> 54;
+  for (; p->slot[at] >= 0; at = (at + 1) % SLOTS) {
+    const Pair *q = &p->pair[p->slot[at]];
+    if (q->bits == bits && q->old == old)
+      return p->slot[at];
+  }
+  if (p->pairs == p->most)
+    return -1;
+  p->pair[p->pairs] = (Pair){old, bits};
+  if (p->first[old] < 0)
+    p->first[old] = (int)p->pairs;
+  return p->slot[at] = (int)p->pairs++;
+}
+
+/* The pairs of rows first .. first + n - 1, inside diagonal d; false: there
+** are too many. */
+static bool pairrows(lua_State *L, const Sparse *m, size_t d, size_t first,
+                     size_t n, Patterns *p) {
+  size_t unit = m->values->type->unit;
+  const char *v = (const char *)clsh_array_data(L, m->values) +
+                  (d * m->pitch + first) * unit;
+  uint64_t last = 0;
+  int number = -1;
+  for (size_t i = first; i < first + n; i++, v += unit) {
+    uint64_t bits = loadbits(v, unit);
+    if (number < 0 || bits != last || p->code[i] != p->pair[number].old)
+      number = findpair(p, p->code[i], bits);
+    if (number < 0)
+      return false;
+    last = bits;
+    p->next[i] = (unsigned char)number;
+  }
+  return true;
+}
+
+/* The same for rows outside the diagonal, whose value may be any. */
+static bool pairothers(Patterns *p, size_t first, size_t last) {
+  for (size_t i = first; i < last; i++) {
+    int number = p->first[p->code[i]];
+    if (number < 0)
+      number = findpair(p, p->code[i], 0);
+    if (number < 0)
+      return false;
+    p->next[i] = (unsigned char)number;
+  }
+  return true;
+}
+
+/* Finds the pairs of diagonal d with the patterns; false: too many. */
+static bool pairup(lua_State *L, const Sparse *m, size_t d, Patterns *p) {
+  size_t lo, hi;
+  p->pairs = 0;
+  memset(p->slot, -1, sizeof p->slot);
+  memset(p->first, -1, sizeof p->first);
+  clsh_hostsparse_extent(m, d, &lo, &hi);
+  for (size_t i = lo; i < hi; i += RUN) {
+    clsh_poll(L);
+    if (!pairrows(L, m, d, i, hi - i < RUN ? hi - i : RUN, p))
+      return false;
+  }
+  return pairothers(p, 0, lo) && pairothers(p, hi > lo ? hi : lo, m->rows);
+}
+
+/* Makes the pairs of diagonal d the patterns. */
+static void takepairs(const Sparse *m, size_t d, Patterns *p, uint64_t *old) {
+  unsigned char *code = p->code;
+  memcpy(old, p->values, p->count * m->ndiags * sizeof *old);
+  for (size_t k = 0; k < p->pairs; k++) {
+    uint64_t *to = p->values + k * m->ndiags;
+    memcpy(to, old + p->pair[k].old * m->ndiags, m->ndiags * sizeof *to);
+    to[d] = p->pair[k].bits;
+  }
+  p->count = p->pairs;
+  p->code = p->next;
+  p->next = code;
+}
+
+/* The numbers of the diagonals by how many values each has, fewest first;
+** those with more than p->most are left out. Returns how many there are. */
+static size_t sortdiags(lua_State *L, const Sparse *m, Patterns *p,
+                        size_t *list, size_t *counts) {
+  size_t n = 0;
+  for (size_t d = 0; d < m->ndiags; d++) {
+    if (!pairup(L, m, d, p))
+      continue;
+    size_t k = n++;
+    for (; k > 0 && counts[k - 1] > p->pairs; k--) {
+      list[k] = list[k - 1];
+      counts[k] = counts[k - 1];
+    }
+    list[k] = d;
+    counts[k] = p->pairs;
+  }
+  return n;
+}
+
+/* Numbers the patterns anew, the most frequent first: codes and patterns. */
+static void putpatterns(const Sparse *m, const Patterns *p,
+                        unsigned char *codes, char *patterns) {
+  size_t counts[MOST] = {0}, unit = m->values->type->unit;
+  unsigned char order[MOST], number[MOST];
+  for (size_t i = 0; i < m->rows; i++)
+    counts[p->code[i]]++;
+  for (size_t k = 0; k < p->count; k++) {
+    size_t at = k;
+    for (; at > 0 && counts[order[at - 1]] < counts[k]; at--)
+      order[at] = order[at - 1];
+    order[at] = (unsigned char)k;
+  }
+  for (size_t k = 0; k < p->count; k++) {
+    number[order[k]] = (unsigned char)k;
+    for (size_t d = 0; d < m->ndiags; d++) {
+      uint64_t bits = p->values[order[k] * m->ndiags + d];
+      uint16_t b2 = (uint16_t)bits;
+      uint32_t b4 = (uint32_t)bits;
+      memcpy(patterns + (k * m->ndiags + d) * unit,
+             unit == 2   ? (void *)&b2
+             : unit == 4 ? (void *)&b4
+                         : (void *)&bits,
+             unit);
+    }
+  }
+  for (size_t i = 0; i < m->rows; i++)
+    codes[i] = number[p->code[i]];
+}
+
+/** cl.host.dia_patterns(values, offsets, opts) -> codes, patterns, joined
+ * The rows of a matrix by diagonals as few patterns. A pattern has a value for
+ * each diagonal, compared by its bits; places outside the matrix fit any.
+ * Diagonals join, those of the fewest different values first, as long as no
+ * more patterns come out than `most`; the others have 0 there. codes: the
+ * pattern of each row, from 0, uchar; patterns: a row of values for each, the
+ * most frequent first; joined: 1 for each diagonal that joined, else 0.
+ * Options:
+ *   rows   pitch               rows of the matrix
+ *   cols   needed              columns of the matrix
+ *   pitch  #values / #offsets  elements from diagonal to diagonal
+ *   most   256                 patterns, at most 256
+ */
+static int host_dia_patterns(lua_State *L) {
+  static const char *const all[] = {"rows", "cols", "pitch", "most", NULL};
+  const Type *byte = clsh_type_find("uchar", 5);
+  Sparse m = {0};
+  lua_settop(L, 3);
+  luaL_checktype(L, 3, LUA_TTABLE);
+  m.values = clsh_hostcheck_reals(L, 1, false);
+  clsh_hostsparse_checkdia(L, 1, 3, 0, all, &m);
+  m.cols = clsh_option_size(L, 3, "cols", 0);
+  if (m.cols < 1 || m.cols > INT_MAX || m.rows > INT_MAX)
+    return clsh_error(L,
+                      "dia_patterns: rows and cols must be <= %d; "
+                      "cols must be given",
+                      INT_MAX);
+  Patterns *p = lua_newuserdatauv(L, sizeof *p, 0);
+  p->most = clsh_option_size(L, 3, "most", MOST);
+  if (p->most > MOST)
+    return clsh_error(L, "dia_patterns: most must be <= %d", MOST);
+  size_t room = MOST * m.ndiags;
+  p->values = lua_newuserdatauv(L, room * sizeof *p->values, 0);
+  uint64_t *old = lua_newuserdatauv(L, room * sizeof *old, 0);
+  size_t *list = lua_newuserdatauv(L, 2 * m.ndiags * sizeof *list, 0);
+  p->code = lua_newuserdatauv(L, m.rows, 0);
+  p->next = lua_newuserdatauv(L, m.rows, 0);
+  Array *codes = clsh_hostsparse_newvector(L, byte, m.rows);
+  Array *joined = clsh_hostsparse_newvector(L, byte, m.ndiags);
+  unsigned char *flags = clsh_array_data(L, joined);
+  memset(p->code, 0, m.rows);
+  memset(p->values, 0, room * sizeof *p->values);
+  memset(flags, 0, m.ndiags);
+  p->count = 1;
+  size_t n = sortdiags(L, &m, p, list, list + m.ndiags);
+  for (size_t k = 0; k < n; k++)
+    if (pairup(L, &m, list[k], p)) {
+      takepairs(&m, list[k], p, old);
+      flags[list[k]] = 1;
+    }
+  Shape s = {2, {p->count, m.ndiags}, p->count * m.ndiags};
+  Array *patterns = clsh_array_new(L, m.values->type, &s);
+  putpatterns(&m, p, clsh_array_data(L, codes), clsh_array_data(L, patterns));
+  lua_insert(L, -2);
+  return 3;
+}
+
+void clsh_hostpatterns_open(lua_State *L) {
+  static const luaL_Reg functions[] = {{"dia_patterns", host_dia_patterns},
+                                       {NULL, NULL}};
+  luaL_setfuncs(L, functions, 0);
+}
