@@ -80,7 +80,7 @@ local function with_copies(gemm, A, B, opts)
     steps[i] = steps[i] or part and gemm.plan(part, B.parts[i], with(opts,
       {C = opts.C and opts.C.parts[i]}))
     if part then
-      steps[i]()
+      steps[i]():close()
       part.context.queue:flush()
     end
     parts[i] = part and steps[i].output
@@ -137,7 +137,8 @@ end
 -- Launches it; the rows come beside the work that the device has.
 local function run_step(step, B, stage, context, ready)
   if step.last then
-    step.last:wait() -- that the rows have been read
+    step.last:wait():close() -- that the rows have been read
+    step.last = nil
   end
   if step.rows then
     queues.fetch(B.parts[stage.part], step.rows, {from = {stage.first, 1},
@@ -182,6 +183,7 @@ local function with_rows(gemm, A, B, opts)
       end
     end
   end
+  queues.close(ready)
   for _, turn in ipairs(keep and {} or steps) do
     close(turn)
   end

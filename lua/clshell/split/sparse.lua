@@ -158,7 +158,8 @@ end
 local function calculate(spmv, e, x, y, opts, ready)
   local to = e.x[e.turn]
   if e.last[e.turn] then
-    e.last[e.turn]:wait() -- that it has been read
+    e.last[e.turn]:wait():close() -- that it has been read
+    e.last[e.turn] = nil
   end
   gather(x, e.col, to, ready)
   e.last[e.turn] = launch(spmv, e.matrix, to, y, opts, e.kept[e.turn],
@@ -224,7 +225,7 @@ function meta.__family(spmv, m, x, opts)
       y.parts[i]:fill(0, {async = true}) -- no diagonal reaches these rows
     elseif part and part.inner then
       launch(spmv, part.inner, own(m, x, i, ready), y.parts[i], given,
-        part.kept)
+        part.kept):close()
     end
   end
   for i, part in ipairs(m.parts) do
@@ -232,6 +233,7 @@ function meta.__family(spmv, m, x, opts)
       calculate(spmv, e, x, y.parts[i], given, ready)
     end
   end
+  queues.close(ready)
   return y
 end
 
