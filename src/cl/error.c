@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "hold.h"
 #include "object.h"
 #include "worker.h"
 
@@ -259,6 +260,12 @@ void clsh_error_check(lua_State *L, cl_int code, const char *call) {
     clsh_error_call(L, code, call, "%s", "");
 }
 
+/* Frees what an allocation can have: garbage, and memory held for results. */
+void clsh_error_collect(lua_State *L) {
+  lua_gc(L, LUA_GCCOLLECT);
+  clsh_hold_emptyall();
+}
+
 /*
 ** Whether an allocation that failed by `code` is worth a second try. The
 ** first call collects garbage. `*tries` starts at 0.
@@ -269,7 +276,7 @@ bool clsh_error_retry(lua_State *L, cl_int code, int *tries) {
     return false;
   if ((*tries)++ > 0)
     return false;
-  lua_gc(L, LUA_GCCOLLECT);
+  clsh_error_collect(L);
   return true;
 }
 

@@ -67,6 +67,7 @@ void clsh_error_push(lua_State *L, cl_int code, const char *call,
                      const char *message);
 const char *clsh_error_name(cl_int code);
 bool clsh_error_where(lua_State *L, int level, lua_Debug *ar);
+void clsh_error_collect(lua_State *L);
 bool clsh_error_retry(lua_State *L, cl_int code, int *tries);
 void clsh_error_open(lua_State *L);
 
