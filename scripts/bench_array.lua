@@ -2,8 +2,8 @@
 -- bench_array.lua - arithmetic on Buffers: a chain of five operations as one
 -- kernel, beside the device's copy, a kernel by hand, one kernel for each
 -- step, and pyopencl.array where python3 (or $PYTHON) has it; sums beside the
--- device's reading; what new memory for each result costs; and the time that an
--- expression takes on the host, beside a launch.
+-- device's reading; what new memory for each result costs; and the time that
+-- an expression takes on the host, beside a launch.
 -- SPDX-License-Identifier: MIT
 
 local output = require "clshell.output"
