@@ -384,16 +384,17 @@ void clsh_context_give(Context *c, size_t bytes) {
 
 /*
 ** Holds the memory of a closed Buffer for results; false: it is the caller's,
-** as the device is a simulator, which finds reads of memory without content,
-** or takes no commands any more.
+** as it is too much, or the device is a simulator, which finds reads of memory
+** without content, or takes no commands any more.
 */
 bool clsh_context_keep(Context *c, cl_mem mem, size_t bytes) {
-  if (c->limits.simulated || !clsh_context_usable(c))
+  cl_ulong most = c->limits.global_mem / SHARE;
+  if (c->limits.simulated || bytes > most || !clsh_context_usable(c))
     return false;
   assert(bytes <= c->used);
   c->used -= bytes;
   c->hold.shared = c->limits.shared;
-  clsh_hold_keep(&c->hold, mem, bytes, c->limits.global_mem / SHARE);
+  clsh_hold_keep(&c->hold, mem, bytes, most);
   return true;
 }
 

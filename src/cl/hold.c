@@ -48,11 +48,13 @@ static void drop(Hold *h) {
 }
 
 /*
-** Holds a memory object, and gives the oldest ones back that are then too many
-** or of more than `most` bytes together: it too, where it is larger.
+** Holds a memory object of at most `most` bytes, and gives the oldest ones
+*back
+** that are then too many, or of more bytes together.
 */
 void clsh_hold_keep(Hold *h, cl_mem mem, size_t bytes, cl_ulong most) {
-  if (h->n == HELD)
+  assert(bytes <= most);
+  while (h->n == HELD || h->bytes > most - bytes)
     drop(h);
   if (h->n == 0)
     enlist(h);
@@ -60,8 +62,6 @@ void clsh_hold_keep(Hold *h, cl_mem mem, size_t bytes, cl_ulong most) {
   h->list[h->n].bytes = bytes;
   h->n++;
   h->bytes += bytes;
-  while (h->bytes > most)
-    drop(h);
 }
 
 /* A memory object of so many bytes, or NULL. */

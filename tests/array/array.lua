@@ -265,13 +265,13 @@ end)
 -- The reference: operations that are exact in doubles, rounded once.
 t.test("one operation has the bits of half arithmetic", function()
   local n = 2000
-  local function random() -- finite ones, and subnormals among them
+  local function halves() -- finite ones, and subnormals among them
     local b = cl.buffer("ushort", n, function()
       return math.random(0, 0x7bff) | math.random(0, 1) << 15
     end)
     return b:as "half"
   end
-  local x, y = random(), random()
+  local x, y = halves(), halves()
   local hx, hy = x:read(), y:read()
   local function exact(f)
     return cl.array("half", n, function(i) return f(hx[i], hy[i]) end)
