@@ -28,7 +28,8 @@ local function statement(code)
   if not name or sign ~= "" and not SIGNS[sign] then
     cl.error(("map: the host takes statements such as y = a * x alone; got: "
       .. "%s"):format(code:match "^%s*(.-)%s*$"),
-      {hint = "a device takes all of OpenCL C; there is none"})
+      {hint = "a device takes all of OpenCL C; cl.device() says why there is "
+        .. "none"})
   end
   return nil, name, sign, value
 end
