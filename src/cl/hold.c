@@ -83,3 +83,17 @@ void clsh_hold_emptyall(void) {
   while (first != NULL)
     clsh_hold_empty(first);
 }
+
+/*
+** Whether a command that the driver refused by `code` is worth another try, as
+** memory was held: some allocate a buffer in the first command that uses it.
+** No script code runs.
+*/
+bool clsh_hold_retry(cl_int code) {
+  if ((code != CL_MEM_OBJECT_ALLOCATION_FAILURE &&
+       code != CL_OUT_OF_RESOURCES) ||
+      first == NULL)
+    return false;
+  clsh_hold_emptyall();
+  return true;
+}

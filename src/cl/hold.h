@@ -32,5 +32,6 @@ void clsh_hold_keep(Hold *h, cl_mem mem, size_t bytes, cl_ulong most);
 cl_mem clsh_hold_take(Hold *h, size_t bytes);
 void clsh_hold_empty(Hold *h);
 void clsh_hold_emptyall(void);
+bool clsh_hold_retry(cl_int code);
 
 #endif

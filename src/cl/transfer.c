@@ -345,7 +345,10 @@ static int buffer_fill(lua_State *L) {
   else
     checkelements(L, b, 3, &r);
   Event *e = begin(L, b, &m);
-  cl_int err = fillrows(&m, b, pattern, &r, &e->handle);
+  cl_int err;
+  do
+    err = fillrows(&m, b, pattern, &r, &e->handle);
+  while (clsh_hold_retry(err));
   clsh_move_end(L, &m, err, "clEnqueueFillBuffer");
   return 1;
 }
@@ -485,7 +488,10 @@ static int buffer_copy(lua_State *L) {
   if (d->head.closed)
     return clsh_error(L, "the target Buffer is closed");
   clsh_buffer_use(d, clsh_queue_any(L, m.queue));
-  cl_int err = enqueuecopy(&m, b, &r, d, &to, &e->handle);
+  cl_int err;
+  do
+    err = enqueuecopy(&m, b, &r, d, &to, &e->handle);
+  while (clsh_hold_retry(err));
   clsh_move_end(L, &m, err,
                 r.rows > 1 || to.rows > 1 ? "clEnqueueCopyBufferRect"
                                           : "clEnqueueCopyBuffer");

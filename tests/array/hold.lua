@@ -275,6 +275,30 @@ test("an allocation that fails gets it all", function()
   t.ok(err:find("1 faults; open: Context 0 Queue 0 Buffer 0 ", 1, true), err)
 end)
 
+-- Some drivers allocate in the first command that uses a Buffer.
+test("so does a command that has too little", function()
+  for fault, code in pairs{
+      ["clEnqueueNDRangeKernel:2"] = "x:set(x + 1)",
+      ["clEnqueueWriteBuffer:1"] = "x:write(cl.array('float', N, 2))",
+      ["clEnqueueFillBuffer:2"] = "x:fill(2)",
+      ["clEnqueueCopyBuffer:1"] = "cl.buffer('float', N, 2):copy(x)"} do
+    local out, err = faulty(fault .. ":-4", [[
+      local x = cl.buffer("float", N, 1);
+      (x + 1):eval():close()
+      local c = cl.context()
+      print(c.held)
+      ]] .. code .. [[
+
+      print(c.held, x:read()[N])]])
+    t.eq(out, ("%d\n0\t2.0\n"):format(BYTES), fault .. err)
+  end
+  local _, err = faulty("clEnqueueNDRangeKernel:1:-4", [[
+    local x = cl.buffer("float", N, 1)
+    x:set(x + 1)]])
+  t.ok(err:find("clEnqueueNDRangeKernel: CL_MEM_OBJECT_ALLOCATION_FAILURE", 1,
+    true), err)
+end)
+
 test("at most an eighth of the device's memory is held", function()
   local out, err = faulty("untold:1:4127", [[ -- no global memory is told
     local c = cl.context()
