@@ -16,9 +16,11 @@ static size_t ownbytes(const Buffer *b) {
 
 static void buffer_release(Object *o) {
   Buffer *b = (Buffer *)o;
+  if (b->owner != NULL)
+    b->owner->views--;
   if (b->handle == NULL)
     return;
-  if (b->kept && b->order == b->context->order &&
+  if (b->kept && b->views == 0 && b->order == b->context->order &&
       clsh_context_keep(b->context, b->handle, b->bytes)) {
     b->handle = NULL;
     return;
@@ -78,7 +80,12 @@ size_t clsh_buffer_start(const Buffer *b) {
 */
 void clsh_buffer_use(Buffer *b, const Queue *q) {
   if (!q->standard || q->context != b->context)
-    b->kept = false;
+    clsh_buffer_dontkeep(b);
+}
+
+/* Has the memory of a buffer, or of a view, go back to the driver. */
+void clsh_buffer_dontkeep(Buffer *b) {
+  (b->owner != NULL ? b->owner : b)->kept = false;
 }
 
 /* Pushes a buffer without memory of the context at `ctx`. */
@@ -99,11 +106,14 @@ static Buffer *newview(lua_State *L, int of) {
   Buffer *b = clsh_buffer_check(L, of);
   Buffer *v = clsh_class_new(L, &class, 2);
   Object head = v->head;
-  b->kept = false; /* the view may outlive it, and be on other queues */
   *v = *b;
   v->head = head;
   v->handle = v->part = NULL;
   v->view = true;
+  v->kept = false;
+  v->views = 0;
+  v->owner = b->view ? b->owner : b;
+  v->owner->views++;
   lua_getiuservalue(L, of, 1);
   lua_setiuservalue(L, -2, 1);
   lua_pushvalue(L, of); /* keeps the root: sub-buffers have no sub-buffers */

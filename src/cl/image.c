@@ -189,7 +189,7 @@ static cl_mem bufferhandle(lua_State *L) {
   }
   Buffer *b = clsh_buffer_option(L, 5, "buffer");
   cl_mem handle = clsh_buffer_handle(L, b);
-  b->kept = false; /* the image may outlive it */
+  clsh_buffer_dontkeep(b); /* the image may outlive it */
   if (handle == NULL)
     clsh_error(L, "buffer: this view begins where the device lets no image "
                   "begin; take a b:clone() of it");

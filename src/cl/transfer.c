@@ -521,7 +521,7 @@ static int buffer_map(lua_State *L) {
     r.shape = b->shape;
   Array *a = clsh_array_box(L, b->type, &r.shape);
   Event *e = begin(L, b, &m);
-  b->kept = false; /* the Array that maps it may outlive it */
+  clsh_buffer_dontkeep(b); /* the Array that maps it may outlive it */
   Mapping *k = clsh_mapping_new(L, a, b->handle, &m, r.width);
   cl_int err;
   void *mapped =

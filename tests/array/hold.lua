@@ -190,7 +190,36 @@ test("nor what another device of common memory has used", function()
   one:close()
 end)
 
-test("nor is that of a view, a mapping or an image", function(c, x)
+test("memory is held when its views are gone", function(c, x)
+  local z = (x + 1):eval()
+  local v = z:reshape{N // 2, 2}
+  local part = v:view(1, 10)
+  v:close()
+  part:close()
+  z:close()
+  t.eq(c.held, BYTES)
+  z = (x + 2):eval():reshape{N, 1}
+  t.eq({c.held, z:read()[N]}, {0, N + 2})
+  z = nil
+  collectgarbage()
+  t.eq({c.held, z}, {BYTES}, "a view is collected before its Buffer")
+  local q <close> = cl.queue()
+  z = (x + 1):eval()
+  c.queue:finish()
+  v = z:view(1, 10):as "int"
+  v:read{queue = q}
+  v:close()
+  z:close()
+  t.eq(c.held, 0, "used on another queue")
+  z = (x + 1):eval()
+  v = z:view(1, 10)
+  local h <close> = v:map "read"
+  v:close()
+  z:close()
+  t.eq({c.held, h[5]}, {0, 6})
+end)
+
+test("nor is that of an open view, a mapping or an image", function(c, x)
   local z = (x + 1):eval()
   local v <close> = z:view(1, 10)
   z:close()
