@@ -2,8 +2,8 @@
 -- bench_array.lua - arithmetic on Buffers: a chain of five operations as one
 -- kernel, beside the device's copy, a kernel by hand, one kernel for each
 -- step, and pyopencl.array where python3 (or $PYTHON) has it; sums beside the
--- device's reading; and the time that an expression takes on the host, beside
--- a launch.
+-- device's reading; what new memory for each result costs; and the time that
+-- an expression takes on the host, beside a launch.
 -- SPDX-License-Identifier: MIT
 
 local output = require "clshell.output"
@@ -95,6 +95,27 @@ for i = 1, ROUNDS do
 end
 out:say(("\nOn the host an expression seen before takes %.3g us more than a "
   .. "launch."):format(stats.median(more)))
+
+do -- the host's clock: allocating and freeing are in it
+  local context = cl.context()
+  local function result(again)
+    local sum <close>, event = (x + y):eval()
+    event:wait()
+    sum:close()
+    return again and context:trim()
+  end
+  out:say "\nz = x + y, on the host's clock:"
+  local part <close> = out:part{by = "gbs",
+    columns = {"name", "ms", "gbs", "speedup"}}
+  part.base = part:add(bench(function() result(true) end,
+    {name = "new Buffer, new memory",
+    bytes = 12 * n}))
+  part:add(bench(function() result() end, {name = "new Buffer, held memory",
+    bytes = 12 * n}))
+  part:add(bench(function() z:set(x + y):wait() end,
+    {name = "z:set(x + y)",
+    bytes = 12 * n}))
+end
 
 -- Seconds of a chain, as the host sees them.
 local function seconds()

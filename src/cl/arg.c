@@ -208,8 +208,9 @@ static int cl_base(lua_State *L) {
 /* A launch's arguments so far. */
 typedef struct Args {
   const Kernel *kernel;
-  cl_ulong local;    /* bytes of local arguments */
-  cl_uint constants; /* constant arguments */
+  const Queue *queue; /* of the launch */
+  cl_ulong local;     /* bytes of local arguments */
+  cl_uint constants;  /* constant arguments */
 } Args;
 
 /* Raises for argument i (from 0) of the kernel. */
@@ -304,6 +305,7 @@ static void setmem(lua_State *L, Args *a, int i, const Param *p, Buffer *b,
            "in the kernel",
            (LUAI_UACINT)clsh_buffer_start(b));
   setarg(L, a, i, sizeof handle, &handle);
+  clsh_buffer_use(b, a->queue);
   clsh_flight_buffer(p->name, b->type, &b->shape);
 }
 
@@ -474,12 +476,14 @@ static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
 }
 
 /*
-** Sets all arguments of a kernel from the n values at `first`, and notes them
-** in the launch's flight. The next launch sets all of them anew, so none needs
+** Sets all arguments of a kernel from the n values at `first`, for a launch on
+** a queue, and notes them in the launch's flight. The next launch sets all of
+*them anew, so none needs
 ** anchoring.
 */
-void clsh_arg_set(lua_State *L, const Kernel *k, int first, int n) {
-  Args a = {k, 0, 0};
+void clsh_arg_set(lua_State *L, const Kernel *k, const Queue *q, int first,
+                  int n) {
+  Args a = {k, q, 0, 0};
   if (n < k->nparams)
     badarg(L, &a, n, "missing: got %d of %d values", n, k->nparams);
   if (n > k->nparams)

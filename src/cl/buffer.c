@@ -16,8 +16,15 @@ static size_t ownbytes(const Buffer *b) {
 
 static void buffer_release(Object *o) {
   Buffer *b = (Buffer *)o;
+  if (b->owner != NULL)
+    b->owner->views--;
   if (b->handle == NULL)
     return;
+  if (b->kept && b->views == 0 && b->order == b->context->order &&
+      clsh_context_keep(b->context, b->handle, b->bytes)) {
+    b->handle = NULL;
+    return;
+  }
   if (!clsh_process_handsoff()) {
     if (b->part != NULL)
       clReleaseMemObject(b->part);
@@ -67,6 +74,20 @@ size_t clsh_buffer_start(const Buffer *b) {
   return b->shift / b->type->size;
 }
 
+/*
+** Notes a command on a queue. Memory that another one than the default queue
+** of its context uses is not kept.
+*/
+void clsh_buffer_use(Buffer *b, const Queue *q) {
+  if (!q->standard || q->context != b->context)
+    clsh_buffer_dontkeep(b);
+}
+
+/* Has the memory of a buffer, or of a view, go back to the driver. */
+void clsh_buffer_dontkeep(Buffer *b) {
+  (b->owner != NULL ? b->owner : b)->kept = false;
+}
+
 /* Pushes a buffer without memory of the context at `ctx`. */
 static Buffer *newbuffer(lua_State *L, int ctx) {
   Context *c = clsh_context_check(L, ctx);
@@ -82,13 +103,17 @@ static Buffer *newbuffer(lua_State *L, int ctx) {
 ** the caller sets when no more script code can run.
 */
 static Buffer *newview(lua_State *L, int of) {
-  const Buffer *b = clsh_buffer_check(L, of);
+  Buffer *b = clsh_buffer_check(L, of);
   Buffer *v = clsh_class_new(L, &class, 2);
   Object head = v->head;
   *v = *b;
   v->head = head;
   v->handle = v->part = NULL;
   v->view = true;
+  v->kept = false;
+  v->views = 0;
+  v->owner = b->view ? b->owner : b;
+  v->owner->views++;
   lua_getiuservalue(L, of, 1);
   lua_setiuservalue(L, -2, 1);
   lua_pushvalue(L, of); /* keeps the root: sub-buffers have no sub-buffers */
@@ -473,11 +498,22 @@ static cl_mem newhosted(lua_State *L, Buffer *b, cl_mem_flags flags,
   return NULL;
 }
 
+/* Whether there is memory that is held for such a buffer, which takes it. */
+static bool takeheld(Buffer *b) {
+  if (b->kept)
+    b->handle = b->root = clsh_context_takeheld(b->context, b->bytes);
+  return b->handle != NULL;
+}
+
 /* Makes the memory of a buffer whose other fields are set. */
 static void allocate(lua_State *L, Buffer *b, cl_mem_flags flags, int svm) {
   int tries = 0;
   cl_int err;
+  if (takeheld(b))
+    return;
   clsh_context_reserve(L, b->context, ownbytes(b), "clCreateBuffer", "buffer");
+  if (takeheld(b)) /* of what that has collected */
+    return;
   do
     b->handle = svm != 0 ? newshared(L, b, svm, flags, &err)
                 : b->hosted
@@ -566,6 +602,28 @@ static int cl_buffer(lua_State *L) {
   return 1;
 }
 
+/*
+** cl.result(type, shape, context) -> Buffer, in the registry: for a result of
+** calculations, whose first command is on the context's default queue.
+*/
+static int cl_result(lua_State *L) {
+  const Type *t = clsh_type_check(L, 1);
+  Shape s;
+  lua_settop(L, 3);
+  clsh_shape_check(L, 2, t, &s);
+  Buffer *b = newbuffer(L, 3);
+  b->type = t;
+  b->shape = s;
+  b->ld = s.dim[s.ndims - 1];
+  b->bytes = b->reach = s.count * t->size;
+  clsh_queue_push(L, 3); /* a new one may use no memory of the last one */
+  lua_pop(L, 1);
+  b->kept = true;
+  b->order = b->context->order;
+  allocate(L, b, CL_MEM_READ_WRITE, 0);
+  return 1;
+}
+
 static const luaL_Reg methods[] = {{"as", buffer_as},
                                    {"info", buffer_info},
                                    {"matrix", buffer_matrix},
@@ -597,4 +655,6 @@ void clsh_buffer_open(lua_State *L) {
   clsh_class_define(L, &class);
   clsh_option_declare(L, "cl.buffer", buffer_options);
   luaL_setfuncs(L, functions, 0);
+  lua_pushcfunction(L, cl_result);
+  lua_setfield(L, LUA_REGISTRYINDEX, "cl.result");
 }

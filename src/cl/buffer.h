@@ -6,6 +6,7 @@
 #define buffer_h
 
 #include "context.h"
+#include "queue.h"
 #include "type.h"
 
 /* buffer.c */
@@ -24,13 +25,19 @@ typedef struct Buffer {
   size_t reach;  /* bytes that its matrices may use, from the first element */
   void *address; /* of its root in shared virtual memory, or NULL */
   bool view;
-  bool hosted; /* its memory is an Array's */
+  bool hosted;          /* its memory is an Array's */
+  bool kept;            /* its memory is for later results, see hold.h */
+  unsigned order;       /* the default queue that has used it, for `kept` */
+  struct Buffer *owner; /* of a view: its root, which user value 2 keeps */
+  unsigned views;       /* open ones of a root */
 } Buffer;
 Buffer *clsh_buffer_check(lua_State *L, int arg);
 Buffer *clsh_buffer_test(lua_State *L, int arg);
 Buffer *clsh_buffer_option(lua_State *L, int idx, const char *name);
 cl_mem clsh_buffer_handle(lua_State *L, Buffer *b);
 size_t clsh_buffer_start(const Buffer *b);
+void clsh_buffer_use(Buffer *b, const Queue *q);
+void clsh_buffer_dontkeep(Buffer *b);
 cl_mem_flags clsh_buffer_flags(lua_State *L, int arg);
 void clsh_buffer_open(lua_State *L);
 

@@ -99,6 +99,7 @@ static void context_release(Object *o) {
       clReleaseSampler(c->samplers[i]);
   if (ours && c->ondevice != NULL)
     clReleaseCommandQueue(c->ondevice);
+  clsh_hold_empty(&c->hold);
   if (c->pool != NULL)
     clsh_pool_free(c->pool, ours);
   c->pool = NULL;
@@ -346,6 +347,8 @@ void clsh_context_reserve(lua_State *L, Context *c, size_t bytes,
                     "asked for %I bytes in one %s, the device allows %I; "
                     "keep the parts in several",
                     (LUAI_UACINT)bytes, thing, (LUAI_UACINT)l->max_alloc);
+  if (c->used + c->hold.bytes + bytes > l->global_mem)
+    clsh_hold_empty(&c->hold);
   if (c->used + bytes > l->global_mem)
     clsh_error_reclaim(L);
   if (c->used + bytes > l->global_mem)
@@ -379,6 +382,30 @@ void clsh_context_give(Context *c, size_t bytes) {
     clsh_memory_give(bytes);
 }
 
+/*
+** Holds the memory of a closed Buffer for results; false: it is the caller's,
+** as it is too much, or the device is a simulator, which finds reads of memory
+** without content, or takes no commands any more.
+*/
+bool clsh_context_keep(Context *c, cl_mem mem, size_t bytes) {
+  cl_ulong most = c->limits.global_mem / SHARE;
+  if (c->limits.simulated || bytes > most || !clsh_context_usable(c))
+    return false;
+  assert(bytes <= c->used);
+  c->used -= bytes;
+  c->hold.shared = c->limits.shared;
+  clsh_hold_keep(&c->hold, mem, bytes, most);
+  return true;
+}
+
+/* Memory that is held, of so many bytes, for a Buffer; NULL: there is none. */
+cl_mem clsh_context_takeheld(Context *c, size_t bytes) {
+  cl_mem mem = clsh_hold_take(&c->hold, bytes);
+  if (mem != NULL)
+    c->used += bytes;
+  return mem;
+}
+
 static int context_device(lua_State *L) {
   clsh_context_check(L, 1);
   lua_getiuservalue(L, 1, 1);
@@ -387,6 +414,24 @@ static int context_device(lua_State *L) {
 
 static int context_used(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)clsh_context_check(L, 1)->used);
+  return 1;
+}
+
+static int context_held(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)clsh_context_check(L, 1)->hold.bytes);
+  return 1;
+}
+
+/** Context:trim() -> integer
+ * Gives the memory that is held for results back to the driver, `c.held`
+ * bytes, and returns how many that were. An allocation that fails, and closing
+ * the context, do so too.
+ */
+static int context_trim(lua_State *L) {
+  Context *c = clsh_context_check(L, 1);
+  clsh_context_alive(L, c);
+  lua_pushinteger(L, (lua_Integer)c->hold.bytes);
+  clsh_hold_empty(&c->hold);
   return 1;
 }
 
@@ -403,8 +448,9 @@ void clsh_context_setdevice(lua_State *L) {
 }
 
 /** Context:info() -> table
- * device (its name), used_bytes (in open buffers and images), max_bytes
- * (the device's global memory) and lost (the error that ended it, or nil).
+ * device (its name), used_bytes (in open buffers and images), held_bytes
+ * (besides, for results: see Context:trim), max_bytes (the device's global
+ * memory) and lost (the error that ended it, or nil).
  */
 static int context_info(lua_State *L) {
   Context *c = clsh_context_check(L, 1);
@@ -415,6 +461,8 @@ static int context_info(lua_State *L) {
   lua_pop(L, 1);
   lua_pushinteger(L, (lua_Integer)c->used);
   lua_setfield(L, -2, "used_bytes");
+  lua_pushinteger(L, (lua_Integer)c->hold.bytes);
+  lua_setfield(L, -2, "held_bytes");
   lua_pushinteger(L, (lua_Integer)c->limits.global_mem);
   lua_setfield(L, -2, "max_bytes");
   if (c->lost != CL_SUCCESS) {
@@ -438,7 +486,11 @@ static int context_tostring(lua_State *L) {
  * context, made at the first need. Buffers, queues and programs are made in
  * that of the session's device, or of {context = c}. `c.device`, `c.queue`
  * (its in-order, profiled default queue), `c.used` (bytes in open buffers
- * and images).
+ * and images). `c.held`: bytes of closed Buffers that arithmetic made, kept
+ * for its next results of the same sizes. Only the default queue's commands
+ * have used them and will use them first, so that none meets one of before.
+ * Not more than an eighth of the device's memory is held; none on a simulator
+ * and with --worker.
  */
 static int cl_context_(lua_State *L) {
   lua_settop(L, 1);
@@ -494,9 +546,12 @@ static int cl_contexts(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg methods[] = {{"info", context_info}, {NULL, NULL}};
-static const luaL_Reg fields[] = {
-    {"device", context_device}, {"used", context_used}, {NULL, NULL}};
+static const luaL_Reg methods[] = {
+    {"info", context_info}, {"trim", context_trim}, {NULL, NULL}};
+static const luaL_Reg fields[] = {{"device", context_device},
+                                  {"held", context_held},
+                                  {"used", context_used},
+                                  {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__tostring", context_tostring},
                                 {NULL, NULL}};
 static const Class class = {"Context", sizeof(Context), methods, fields, meta,

@@ -6,6 +6,7 @@
 #ifndef context_h
 #define context_h
 
+#include "hold.h"
 #include "object.h"
 
 typedef struct Limits {
@@ -27,6 +28,8 @@ typedef struct Context {
   cl_device_id device;
   Limits limits;
   cl_ulong used;                 /* bytes in buffers and images */
+  Hold hold;                     /* besides: for results to come */
+  unsigned order;                /* number of its default queue; 0: none yet */
   cl_sampler samplers[SAMPLERS]; /* those in use, by their setting */
   cl_command_queue ondevice;     /* of kernels' own launches, or NULL */
   struct Pool *pool;             /* pinned host memory; NULL: none yet */
@@ -49,6 +52,8 @@ void clsh_context_reserve(lua_State *L, Context *c, size_t bytes,
                           const char *call, const char *thing);
 void clsh_context_take(Context *c, size_t bytes);
 void clsh_context_give(Context *c, size_t bytes);
+bool clsh_context_keep(Context *c, cl_mem mem, size_t bytes);
+cl_mem clsh_context_takeheld(Context *c, size_t bytes);
 void clsh_context_pushnotice(lua_State *L); /* what the driver last said */
 bool clsh_context_shares(const Context *a, const Context *b);
 bool clsh_context_usable(const Context *c);

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "hold.h"
 #include "object.h"
 #include "worker.h"
 
@@ -260,14 +261,16 @@ void clsh_error_check(lua_State *L, cl_int code, const char *call) {
 }
 
 /*
-** Collects garbage where memory is short, before a second try. The registry's
-** function cl.give_up, if it is there, lets go of what is kept for later use.
+** Collects garbage where memory is short, before a second try, and frees the
+** memory that is held for results. The registry's function cl.give_up, if it is
+** there, lets go of what is kept for later use.
 */
 void clsh_error_reclaim(lua_State *L) {
   if (lua_getfield(L, LUA_REGISTRYINDEX, "cl.give_up") != LUA_TFUNCTION ||
       lua_pcall(L, 0, 0, 0) != LUA_OK)
     lua_pop(L, 1);
   lua_gc(L, LUA_GCCOLLECT);
+  clsh_hold_emptyall();
 }
 
 /*

@@ -187,7 +187,9 @@ static cl_mem bufferhandle(lua_State *L) {
     lua_pop(L, 1);
     return NULL;
   }
-  cl_mem handle = clsh_buffer_handle(L, clsh_buffer_option(L, 5, "buffer"));
+  Buffer *b = clsh_buffer_option(L, 5, "buffer");
+  cl_mem handle = clsh_buffer_handle(L, b);
+  clsh_buffer_dontkeep(b); /* the image may outlive it */
   if (handle == NULL)
     clsh_error(L, "buffer: this view begins where the device lets no image "
                   "begin; take a b:clone() of it");

@@ -206,7 +206,7 @@ static int copyfrombuffer(lua_State *L, const Image *img, const Box *box,
   const Buffer *b = clsh_buffer_check(L, 2);
   size_t offset = checkplace(L, img, box, b, 3, "first");
   Event *e = clsh_move_begin(L, &img->head, m);
-  clsh_buffer_check(L, 2);
+  clsh_buffer_use(clsh_buffer_check(L, 2), clsh_queue_any(L, m->queue));
   cl_int err = clEnqueueCopyBufferToImage(
       m->handle, b->handle, img->handle, offset, box->origin, box->size,
       m->waits.n, m->waits.list, &e->handle);
@@ -275,7 +275,7 @@ static int copytobuffer(lua_State *L, const Image *img, const Box *box,
   const Buffer *b = clsh_buffer_check(L, 2);
   size_t offset = checkplace(L, img, box, b, 3, "to");
   Event *e = clsh_move_begin(L, &img->head, m);
-  clsh_buffer_check(L, 2);
+  clsh_buffer_use(clsh_buffer_check(L, 2), clsh_queue_any(L, m->queue));
   cl_int err = clEnqueueCopyImageToBuffer(
       m->handle, img->handle, b->handle, box->origin, box->size, offset,
       m->waits.n, m->waits.list, &e->handle);

@@ -322,6 +322,32 @@ static int kernel_multiple(lua_State *L) {
   return 1;
 }
 
+/* The largest global size of the kernel, where the driver tells one. */
+static cl_int globalsize(const Kernel *k, size_t sizes[3]) {
+  return clGetKernelWorkGroupInfo(k->handle, k->context->device,
+                                  CL_KERNEL_GLOBAL_WORK_SIZE,
+                                  3 * sizeof *sizes, sizes, NULL);
+}
+
+/*
+** k.global_work_size: drivers refuse the question of kernels that run over any
+** range.
+*/
+static int kernel_global(lua_State *L) {
+  size_t sizes[3];
+  const Kernel *k = clsh_kernel_check(L, 1);
+  cl_int err = globalsize(k, sizes);
+  if (err == CL_INVALID_VALUE)
+    return clsh_error_call(L, err, "clGetKernelWorkGroupInfo",
+                           "%s: only built-in kernels and those of custom "
+                           "devices have a global_work_size; this one runs "
+                           "over any range",
+                           k->name);
+  clsh_error_check(L, err, "clGetKernelWorkGroupInfo");
+  clsh_shape_pushsizes(L, sizes, 3);
+  return 1;
+}
+
 static int kernel_localmem(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)clsh_kernel_local(clsh_kernel_check(L, 1)));
   return 1;
@@ -351,6 +377,7 @@ static int kernel_program(lua_State *L) {
 
 static const luaL_Reg fields[] = {
     {"args", kernel_args},
+    {"global_work_size", kernel_global},
     {"local_mem_size", kernel_localmem},
     {"name", kernel_name},
     {"preferred_multiple", kernel_multiple},
@@ -365,14 +392,18 @@ static const luaL_Reg fields[] = {
  * in a group at most, for this kernel), required_work_group_size (of its
  * attribute, or nil), preferred_multiple (of the local size),
  * local_mem_size (bytes, without local arguments), private_mem_size (bytes
- * a work-item). Each is a field of the kernel too: `k.args`.
+ * a work-item), global_work_size (the largest range, of built-in kernels and
+ * on custom devices; nil of others, whose field raises). Each is a field of
+ * the kernel too: `k.args`.
  */
 static int kernel_info(lua_State *L) {
-  clsh_kernel_check(L, 1);
+  size_t sizes[3];
+  const Kernel *k = clsh_kernel_check(L, 1);
+  bool limited = globalsize(k, sizes) == CL_SUCCESS;
   lua_settop(L, 1);
   lua_newtable(L);
   for (const luaL_Reg *f = fields; f->name != NULL; f++)
-    if (f->func != kernel_program) {
+    if (f->func != kernel_program && (limited || f->func != kernel_global)) {
       lua_getfield(L, 1, f->name);
       lua_setfield(L, 2, f->name);
     }

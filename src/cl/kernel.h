@@ -7,6 +7,7 @@
 #define kernel_h
 
 #include "context.h"
+#include "queue.h"
 #include "type.h"
 
 #define MAXKERNELNAME 240 /* drivers name files after a kernel */
@@ -61,7 +62,8 @@ void clsh_typedef_resolve(lua_State *L, int kernel);
 void clsh_subgroup_open(lua_State *L);
 
 /* arg.c */
-void clsh_arg_set(lua_State *L, const Kernel *k, int first, int n);
+void clsh_arg_set(lua_State *L, const Kernel *k, const Queue *q, int first,
+                  int n);
 void clsh_arg_open(lua_State *L);
 
 /* launch.c */

@@ -369,11 +369,13 @@ static int launch_call(lua_State *L) {
   const size_t *local = l->haslocal ? l->local : NULL;
   const size_t *offset = l->hasoffset ? l->offset : NULL;
   clsh_flight_begin(L, k->name, q->out_of_order ? NULL : q);
-  clsh_arg_set(L, k, 2, nargs);
+  clsh_arg_set(L, k, q, 2, nargs);
   e->flight = clsh_flight_launch(l->dims, l->global, local, offset);
-  cl_int err =
-      clEnqueueNDRangeKernel(handle, k->handle, l->dims, offset, l->global,
-                             local, after.n, after.list, &e->handle);
+  cl_int err;
+  do
+    err = clEnqueueNDRangeKernel(handle, k->handle, l->dims, offset, l->global,
+                                 local, after.n, after.list, &e->handle);
+  while (clsh_hold_retry(err));
   if (err != CL_SUCCESS) {
     clsh_flight_drop();
     launchfailed(L, l, err);

@@ -140,9 +140,14 @@ Queue *clsh_queue_push(lua_State *L, int ctxarg) {
   lua_getiuservalue(L, ctxarg, 2);
   Queue *q = clsh_class_test(L, -1, &class);
   if (q == NULL || q->halted) {
+    if (q != NULL)
+      q->standard = false;
     lua_pop(L, 1);
     lua_pushnil(L);
     q = newqueue(L, ctxarg, lua_gettop(L), true, false);
+    q->standard = true;
+    q->context->order++;
+    clsh_hold_empty(&q->context->hold); /* the last one may still use it */
     lua_remove(L, -2);
     lua_pushvalue(L, -1);
     lua_setiuservalue(L, ctxarg, 2);

@@ -18,6 +18,7 @@ typedef struct Queue {
   Context *context; /* user value 1 keeps it */
   bool profiled;
   bool out_of_order;
+  bool standard;        /* its context's default queue */
   bool dropped;         /* an Event of a command that may still run is gone */
   bool halted;          /* the driver fails all commands behind a failed one */
   char kernel[MAXNAME]; /* of such a command, the last; "": not known */

@@ -75,9 +75,8 @@ bool clsh_region_next(const Region *whole, size_t most, size_t *done,
   return true;
 }
 
-/* Enqueues a read or a write between a region and dense host memory. */
-cl_int clsh_region_move(bool write, const Move *m, cl_mem mem, const Region *r,
-                        void *host, cl_event *slot) {
+static cl_int enqueue(bool write, const Move *m, cl_mem mem, const Region *r,
+                      void *host, cl_event *slot) {
   const cl_event *list = m->waits.list;
   const size_t h[3] = {0, 0, 0};
   const size_t region[3] = {r->width, r->rows, r->slices};
@@ -94,6 +93,16 @@ cl_int clsh_region_move(bool write, const Move *m, cl_mem mem, const Region *r,
                : clEnqueueReadBufferRect(m->handle, mem, CL_FALSE, b, h,
                                          region, r->pitch, r->slice, r->width,
                                          0, host, m->waits.n, list, slot);
+}
+
+/* Enqueues a read or a write between a region and dense host memory. */
+cl_int clsh_region_move(bool write, const Move *m, cl_mem mem, const Region *r,
+                        void *host, cl_event *slot) {
+  cl_int err;
+  do
+    err = enqueue(write, m, mem, r, host, slot);
+  while (clsh_hold_retry(err));
+  return err;
 }
 
 /* The name of the call that moves a region. */

@@ -177,6 +177,13 @@ static size_t checkfit(lua_State *L, const Buffer *b, const Region *r,
   return at > 1 ? (at - 1) * a->type->size : 0;
 }
 
+/* clsh_move_begin for a command on a Buffer. */
+static Event *begin(lua_State *L, Buffer *b, Move *m) {
+  Event *e = clsh_move_begin(L, &b->head, m);
+  clsh_buffer_use(b, clsh_queue_any(L, m->queue));
+  return e;
+}
+
 /*
 ** Moves a region from or to the array at 2, `skip` bytes into it; pushes the
 ** Event.
@@ -185,7 +192,7 @@ static void transfer(lua_State *L, bool write, Buffer *b, const Region *part,
                      size_t skip, Move *m) {
   const Region pieces = clsh_region_joined(part), *r = &pieces;
   bool pinned = clsh_pinned_wanted(L, 3, m, clsh_region_bytes(r));
-  Event *e = clsh_move_begin(L, &b->head, m);
+  Event *e = begin(L, b, m);
   void *host = (char *)clsh_move_pin(L, e, 2) + skip;
   assert(e->pin->bytes >= skip + clsh_region_bytes(r));
   if (pinned)
@@ -337,8 +344,11 @@ static int buffer_fill(lua_State *L) {
     checkregion(L, b, 3, &r);
   else
     checkelements(L, b, 3, &r);
-  Event *e = clsh_move_begin(L, &b->head, &m);
-  cl_int err = fillrows(&m, b, pattern, &r, &e->handle);
+  Event *e = begin(L, b, &m);
+  cl_int err;
+  do
+    err = fillrows(&m, b, pattern, &r, &e->handle);
+  while (clsh_hold_retry(err));
   clsh_move_end(L, &m, err, "clEnqueueFillBuffer");
   return 1;
 }
@@ -413,7 +423,7 @@ static int checkway(lua_State *L, const Buffer *b, const Buffer *d,
 ** The queue of the writes into the Buffer at 2: option `to_queue`, else the
 ** default one of its context.
 */
-static cl_command_queue targetqueue(lua_State *L, const Buffer *d) {
+static cl_command_queue targetqueue(lua_State *L, Buffer *d) {
   Queue *q;
   if (clsh_option_push(L, 3, "to_queue") == LUA_TNIL) {
     lua_getiuservalue(L, 2, 1);
@@ -423,6 +433,7 @@ static cl_command_queue targetqueue(lua_State *L, const Buffer *d) {
     if (!clsh_context_shares(q->context, d->context))
       clsh_error(L, "to_queue: must be a Queue of the target's context");
   }
+  clsh_buffer_use(d, q);
   return clsh_queue_handle(L, q);
 }
 
@@ -435,7 +446,7 @@ static void copypinned(lua_State *L, Buffer *b, const Region *r, Buffer *d,
   target.handle = targetqueue(L, d);
   clsh_pinned_prepare(L, b->context);
   clsh_pinned_prepare(L, d->context);
-  clsh_move_begin(L, &b->head, m);
+  begin(L, b, m);
   if (d->head.closed)
     clsh_error(L, "the target Buffer is closed");
   clsh_pinned_copy(L, m, b->handle, &from, &target, d->handle, &dest, both);
@@ -473,10 +484,14 @@ static int buffer_copy(lua_State *L) {
     copypinned(L, b, &r, d, &to, &m, way == BOTH);
     return 1;
   }
-  Event *e = clsh_move_begin(L, &b->head, &m);
+  Event *e = begin(L, b, &m);
   if (d->head.closed)
     return clsh_error(L, "the target Buffer is closed");
-  cl_int err = enqueuecopy(&m, b, &r, d, &to, &e->handle);
+  clsh_buffer_use(d, clsh_queue_any(L, m.queue));
+  cl_int err;
+  do
+    err = enqueuecopy(&m, b, &r, d, &to, &e->handle);
+  while (clsh_hold_retry(err));
   clsh_move_end(L, &m, err,
                 r.rows > 1 || to.rows > 1 ? "clEnqueueCopyBufferRect"
                                           : "clEnqueueCopyBuffer");
@@ -505,7 +520,8 @@ static int buffer_map(lua_State *L) {
   else if (r.width == b->shape.count * b->type->size)
     r.shape = b->shape;
   Array *a = clsh_array_box(L, b->type, &r.shape);
-  Event *e = clsh_move_begin(L, &b->head, &m);
+  Event *e = begin(L, b, &m);
+  clsh_buffer_dontkeep(b); /* the Array that maps it may outlive it */
   Mapping *k = clsh_mapping_new(L, a, b->handle, &m, r.width);
   cl_int err;
   void *mapped =
@@ -541,7 +557,7 @@ static int buffer_migrate(lua_State *L) {
       (clsh_option_flag(L, 2, "discard", false)
            ? CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED
            : 0);
-  Event *e = clsh_move_begin(L, &b->head, &m);
+  Event *e = begin(L, b, &m);
   cl_int err = clEnqueueMigrateMemObjects(m.handle, 1, &b->handle, flags,
                                           m.waits.n, m.waits.list, &e->handle);
   if (err == CL_INVALID_OPERATION)

@@ -262,6 +262,36 @@ t.test("half calculates as float, and is rounded once", function()
   end
 end)
 
+-- The reference: operations that are exact in doubles, rounded once.
+t.test("one operation has the bits of half arithmetic", function()
+  local n = 2000
+  local function halves() -- finite ones, and subnormals among them
+    local b = cl.buffer("ushort", n, function()
+      return math.random(0, 0x7bff) | math.random(0, 1) << 15
+    end)
+    return b:as "half"
+  end
+  local x, y = halves(), halves()
+  local hx, hy = x:read(), y:read()
+  local function exact(f)
+    return cl.array("half", n, function(i) return f(hx[i], hy[i]) end)
+  end
+  for name, f in pairs{
+      add = function(a, b) return a + b end,
+      sub = function(a, b) return a - b end,
+      mul = function(a, b) return a * b end} do
+    local want = exact(f)
+    for _, got in ipairs{f(x, y):read(), f(hx, hy):eval()} do
+      for i = 1, n do
+        if got[i] ~= want[i] then
+          t.eq(got[i], want[i], ("%s %a %a, seed %d"):format(name, hx[i],
+            hy[i], t.seed))
+        end
+      end
+    end
+  end
+end)
+
 t.test("an operation is the same when its types were met before", function()
   local function outcome(f, x, y)
     local fine, e = pcall(f, x, y)

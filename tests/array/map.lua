@@ -148,7 +148,12 @@ t.test("Arrays are calculated on the host", function()
     "float z = x > 2 ? i : n; int k = i * 2 - n; k <<= 1",
     "y = y + x", "private float t = x * 2; y = t > 4 ? y : -y; float w = t",
     "x = x + 1; y = x * 2; /* reads x as set */ y -= 300",
-    "int k = y / 3 % 4; y = k", "half z = x / 3; float w = z * 3"}
+    "int k = y / 3 % 4; y = k", "half z = x / 3; float w = z * 3",
+    -- and on a device, as the host does not take them
+    "float z = x; if (x > 2) z = -x; else for (int k = 0; k < 3; k++) z += k",
+    "int k = 0; while (k * k < y) { k++; if (k > 5) break; }",
+    "if (y > 0) y = -y; float w = y * 0.5f + x",
+    "float z = x * i", "int k = isgreater(x, 2.0f) + (int)ceil(x / n); y += k"}
   for _, source in ipairs(texts) do
     local x = cl.array("float", 4, {1, 2, 3, 4})
     local y = source:find "x = x" and cl.array("int", 4, 5)
@@ -173,16 +178,40 @@ t.test("Arrays are calculated on the host", function()
   local m = cl.array("int", {2, 3}, 1)
   cl.map("m = v", {m = m:slice({}, 2), v = cl.array("int", 2, {7, 8})})
   t.eq(m:reshape(6):table(), {1, 7, 1, 1, 8, 1}, "a slice")
-  t.raises(function() cl.map("if (m > 0) m = 2", {m = m}) end,
-    "Arrays take statements such as", "all of OpenCL C runs on Buffers")
-  t.raises(function() cl.map("m <= 0; m = 2", {m = m}) end, "statements")
-  t.raises(function() cl.map("m += q", {m = m}) end,
-    "an operand is missing instead of 'q'; there are: m, n: m + (q)")
-  t.raises(function() cl.map("int z = m; w = z;", {m = m}) end,
-    "w is none of the values")
+  cl.map("if (m > 7) m = v", {m = m:slice({}, 2), v = -1})
+  t.eq(m:reshape(6):table(), {1, 7, 1, 1, -1, 1}, "a slice, on the device")
+  cl.map("m <= 0; m = v", {m = m:slice({2, 2}, {2, 2}), v = 8})
+  local w = cl.array("float4", 2, 1)
+  cl.map("w.x = w.y + 2; w.w *= i", {w = w})
+  t.eq(w:table(), {{3, 1, 1, 0}, {3, 1, 1, 1}})
+  t.raises(function() cl.map("m += q", {m = m}) end, "undeclared", "m += q")
+  t.raises(function() cl.map("int z = m; w = z;", {m = m}) end, "undeclared")
+  t.eq(m:reshape(6):table(), {1, 7, 1, 1, 8, 1}, "errors change nothing")
   t.raises(function() cl.map("m = b", {m = m, b = cl.buffer("int", 1, 1)}) end,
     "an Array beside a Buffer")
   t.eq(m:sum(), 19, "the session goes on")
+  if cl.device():has "cl_khr_fp64" then
+    local d = cl.array("double", 3, 1)
+    local z = cl.map("double z = 0; for (int k = 0; k < 3; k++) z += a * d",
+      {a = 0.1, d = d})
+    t.eq(z[3], 0.1 + 0.1 + 0.1, "a number beside doubles is one")
+  end
+end)
+
+t.test("without a device Arrays have the host's statements", function()
+  local path = t.tmp "nodevice.lua"
+  do
+    local f <close> = assert(io.open(path, "w"))
+    f:write [[
+      local h = cl.array("float", 2, {1, 4})
+      print(cl.map("float z = sqrt(h)", {h = h})[2])
+      cl.map("if (h > 1) h = 0", {h = h})]]
+  end
+  local out = t.capture(("OCL_ICD_VENDORS=/nonexistent OCL_ICD_FILENAMES= %s "
+    .. "%s 2>&1"):format(t.exe, path))
+  t.ok(out:find "^2.0\n", out)
+  t.ok(out:find("map: the host takes statements such as y = a * x alone; "
+    .. "got: if (h > 1) h = 0", 1, true), out)
 end)
 
 t.done()

@@ -344,6 +344,15 @@ t.test("what a kernel tells of itself", function()
   t.ok(k.work_group_size >= 1 and k.preferred_multiple >= 1)
   t.eq(k.required_work_group_size, nil)
   t.eq(k:info().name, "axpy")
+  local fine, sizes = pcall(function() return k.global_work_size end)
+  if not fine then
+    t.eq({sizes.name, sizes.call}, {"CL_INVALID_VALUE",
+      "clGetKernelWorkGroupInfo"})
+    t.ok(sizes.message:find("axpy: only built-in kernels and those of custom "
+      .. "devices have a global_work_size; this one runs over any range", 1,
+      true), sizes.message)
+  end
+  t.eq(k:info().global_work_size, fine and sizes or nil)
   local r = cl.kernel [[
     kernel __attribute__((reqd_work_group_size(8, 1, 1)))
     void r(global int *x) { x[get_global_id(0)] = get_local_size(0); }]]

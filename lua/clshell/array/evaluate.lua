@@ -291,7 +291,7 @@ end
 --- A new Buffer of the same type and shape with the same elements; an
 --- Expression has it too.
 function of_buffer.clone(b)
-  local copy = cl.buffer(b.type, b.shape, nil, {context = b.context})
+  local copy = layout.new(b.type, b.shape, b.context)
   b:copy(copy)
   return copy
 end

@@ -26,9 +26,10 @@ local function statement(code)
   name, sign, value = code:match(
     "^%s*([%a_][%w_]*)%s*([%+%-%*/%%&|^<>]*)=([^=].*)$")
   if not name or sign ~= "" and not SIGNS[sign] then
-    cl.error(("map: Arrays take statements such as y = a * x alone; got: %s")
-      :format(code:match "^%s*(.-)%s*$"), {hint = "all of OpenCL C runs on "
-      .. "Buffers: cl.buffer(h.type, h.shape, h)"})
+    cl.error(("map: the host takes statements such as y = a * x alone; got: "
+      .. "%s"):format(code:match "^%s*(.-)%s*$"),
+      {hint = "a device takes all of OpenCL C; cl.device() says why there is "
+        .. "none"})
   end
   return nil, name, sign, value
 end
@@ -84,14 +85,24 @@ local function run(code, values, type_of)
   values[name] = converted(value, type_of[name])
 end
 
---- hostmap(form, leaves, given, dims)
---- Runs the statements of a form, see map.lua, for the elements of Arrays.
-return function(form, leaves, given, dims)
+-- The values by name behind the statements, not yet calculated.
+local function calculation(form, leaves, given, dims)
   local values, type_of = beginning(form, leaves, given, dims)
   for code in form.code:gsub("%f[%w_]private%f[^%w_]", ""):gmatch "[^;]+" do
     if code:find "%S" then
       run(code, values, type_of)
     end
+  end
+  return values
+end
+
+--- hostmap(form, leaves, given, dims) -> nil or an error
+--- Runs the statements of a form, see map.lua, for the elements of Arrays; or
+--- returns why the host does not take them, and changes nothing.
+return function(form, leaves, given, dims)
+  local fine, values = pcall(calculation, form, leaves, given, dims)
+  if not fine then
+    return values
   end
   local set = {}
   for _, k in ipairs(form.outs) do -- later ones may read earlier ones
@@ -101,4 +112,5 @@ return function(form, leaves, given, dims)
     methods.set(operand(leaves[k]), methods.astype(set[k],
       leaves[k].kind.type))
   end
+  return nil
 end

@@ -12,6 +12,8 @@ local options = require "clshell.base.options"
 local text = require "clshell.base.text"
 local types = require "clshell.array.types"
 
+local methods = expression.methods
+
 -- What an object in parts, such as a Split, has in the place of map.
 local function in_parts(value)
   local meta = debug.getmetatable(value)
@@ -242,7 +244,8 @@ local function form_of(source, values)
   local found, given, key = text_of(source, values), {}, ""
   local double = found.double
   for _, value in pairs(values) do
-    double = double or text.class(value) == "Buffer"
+    local class = text.class(value)
+    double = double or (class == "Buffer" or class == "Array")
       and value.type:find "^double"
   end
   for k, name in ipairs(found.names) do
@@ -298,6 +301,68 @@ local function check_out(form, leaves, k, dims)
   end
 end
 
+-- Launches the kernel of a form; returns the Event.
+local function launch(form, leaves, given, dims, context)
+  local args, places, flat = {dims.count}, {}, true
+  for k in ipairs(form.parts) do
+    local leaf = leaves[k]
+    if leaf then
+      places[#places + 1] = leaf.place
+      flat = flat and leaf.flat and leaf.dims == dims
+      args[k + 1] = leaf.start > 0 and cl.base(leaf.buffer) or leaf.buffer
+    else
+      args[k + 1] = given[k].value
+    end
+  end
+  return fused.run{name = "map", known = form, context = context, dims = dims,
+    places = not flat and places, args = args, n = #args,
+    parts = function()
+      local list = {}
+      for k, part in ipairs(form.parts) do
+        list[k] = setmetatable({leaf = leaves[k] or false}, {__index = part})
+      end
+      return list
+    end,
+    body = function()
+      local lines = form.lines -- an error at their end shall point there
+      return lines .. ((lines:find "//[^\n]*$" or lines:find "#[^\n]*$")
+        and "\n  ;" or " ;")
+    end}
+end
+
+-- Does for Arrays what the host refused for a reason: on copies, which a
+-- device has.
+local function on_device(form, leaves, given, dims, why)
+  local fine, context = pcall(cl.context)
+  if not fine then
+    error(why, 0)
+  end
+  local moved <close> = setmetatable({}, {__close = function(list)
+    for _, leaf in pairs(list) do
+      leaf.buffer:close()
+    end
+  end})
+  for k, part in ipairs(form.parts) do
+    local leaf = leaves[k]
+    if leaf then
+      local b = layout.new(part.type, leaf.dims, context)
+      moved[k] = layout.leaf(b)
+      if part.load then
+        b:write(expression.is(leaf) and methods.eval(leaf) or leaf.buffer)
+      end
+    end
+  end
+  launch(form, moved, given, dims, context)
+  for _, k in ipairs(form.outs) do
+    local leaf, b = leaves[k], moved[k].buffer
+    if expression.is(leaf) then
+      methods.set(leaf, b:read())
+    else
+      b:read(leaf.buffer)
+    end
+  end
+end
+
 --- cl.map(text, values [, opts]) -> Buffer, ..., Event
 --- Runs statements of OpenCL C for every element, in one launch: `values` are
 --- the Buffers, Expressions and numbers that the text names. A Buffer or a
@@ -307,8 +372,10 @@ end
 --- `n` the count. Returns what is set, in the order of the text.
 --- Whole numbers are int or long, others float, or double beside doubles. A
 --- half is a float in between.
---- On Arrays the host calculates, and there is no Event: the text may declare
---- and set variables, by C's operators and the functions that Arrays have.
+--- Of Arrays the results are Arrays, and there is no Event. The host runs
+--- statements that declare and set variables, by C's operators and the
+--- functions that Arrays have; any other text, with an `if` or a loop, runs on
+--- the session's device, to which copies of the Arrays go, and back.
 --- Options:
 ---   shape    that of the Buffers  of new Buffers
 ---   context  that of the Buffers  the Context of a device
@@ -325,44 +392,26 @@ local function map(source, values, opts)
   opts = options.check(opts, "cl.map")
   local form, given = form_of(source, values)
   local dims, context = extent(given, opts)
-  local args, leaves, places, flat = {dims.count}, {}, {}, true
+  local leaves, results = {}, {}
   for k, part in ipairs(form.parts) do
-    local value = not part.leaf and given[k].value
     if part.leaf then
-      local leaf = not part.new and given[k].leaf
+      leaves[k] = not part.new and given[k].leaf
         or layout.leaf(layout.new(part.type, dims, context))
-      layout.check_open(leaf)
-      leaves[k], places[#places + 1] = leaf, leaf.place
-      flat = flat and leaf.flat and leaf.dims == dims
-      value = leaf.start > 0 and context ~= layout.HOST
-        and cl.base(leaf.buffer) or leaf.buffer
+      layout.check_open(leaves[k])
     end
-    args[k + 1] = value
   end
-  local results = {}
   for i, k in ipairs(form.outs) do
     check_out(form, leaves, k, dims)
     results[i] = expression.is(leaves[k]) and leaves[k] or leaves[k].buffer
   end
   if context == layout.HOST then
-    hostmap(form, leaves, given, dims)
-    return table.unpack(results)
+    local why = hostmap(form, leaves, given, dims)
+    if why then
+      on_device(form, leaves, given, dims, why)
+    end
+  else
+    results[#results + 1] = launch(form, leaves, given, dims, context)
   end
-  results[#results + 1] = fused.run{name = "map", known = form,
-    context = context, dims = dims, places = not flat and places, args = args,
-    n = #args,
-    parts = function()
-      local list = {}
-      for k, part in ipairs(form.parts) do
-        list[k] = setmetatable({leaf = leaves[k] or false}, {__index = part})
-      end
-      return list
-    end,
-    body = function()
-      local lines = form.lines -- an error at their end shall point there
-      return lines .. ((lines:find "//[^\n]*$" or lines:find "#[^\n]*$")
-        and "\n  ;" or " ;")
-    end}
   return table.unpack(results)
 end
 

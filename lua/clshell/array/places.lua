@@ -127,7 +127,7 @@ function methods.gather(x, index, opts)
     return methods.gather(copy, index, {check = false})
   end
   local type = e.kind.type
-  local out = cl.buffer(type, index.shape, nil, {context = e.context})
+  local out = layout.new(type, index.shape, e.context)
   run({name = "gather", to = layout.leaf(out), body = function(c)
     return evaluate.body(c, ("  ulong at_ = %%s - 1;\n"
       .. "  out = at_ < limit_ ? %s : 0;"):format(type == "half"
@@ -235,7 +235,7 @@ function methods.compact(x, mask)
   if last[1] == 0 then
     return nil, 0
   end
-  local out = cl.buffer(e.kind.type, last[1], nil, {context = e.context})
+  local out = layout.new(e.kind.type, last[1], e.context)
   put(out, taken:where(places, 0), x)
   return out, last[1]
 end

@@ -170,7 +170,7 @@ local function scanned(what, op, exclusive, x, dim)
   layout.on_device(what, x)
   local _, g = layout.part(x.dims, dim ~= nil
     and layout.dim(what, x.dims, dim) or nil)
-  local out = cl.buffer(op.cell, x.dims, nil, {context = x.context})
+  local out = layout.new(op.cell, x.dims, x.context)
   scan(op, exclusive, x, g, out)
   return out
 end

@@ -22,7 +22,7 @@ local TINY = {float = 2.0^-100, double = 2.0^-900}
 -- Reduces along a dimension: a Buffer of the shape that is left.
 local function along(what, op, x, dim, hint)
   local left, g = layout.part(x.dims, layout.dim(what, x.dims, dim, hint))
-  local out = cl.buffer(op.result, left, nil, {context = x.context})
+  local out = layout.new(op.result, left, x.context)
   reduction.run(op, x, g, out)
   return out
 end

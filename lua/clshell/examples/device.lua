@@ -54,6 +54,13 @@ print(context.device.name, context.used)
 local info = cl.context():info()
 print(info.used_bytes <= info.max_bytes) --> true
 
+--- Context:trim
+local x <close> = cl.buffer("float", 1000, 1);
+(x + 1):eval():close()
+print(cl.context().held) -- 4000; 0 on a simulator and with --worker
+cl.context():trim()
+print(cl.context().held) --> 0
+
 --- Context:close
 local context <close> = cl.context() -- closed at the end of the block
 print(context.closed) --> false

@@ -34,6 +34,12 @@ function METHODS.wait(span)
   return span
 end
 
+function METHODS.close(span)
+  for _, event in ipairs(span.events) do
+    event:close()
+  end
+end
+
 function METHODS.gflops(span, flop)
   return (flop or span.flop) / span.ms / 1e6
 end
@@ -42,8 +48,8 @@ function METHODS.gbs(span, bytes)
   return (bytes or span.bytes) / span.ms / 1e6
 end
 
-local NAMES = {"bytes", "command", "events", "flop", "gbs", "gflops", "ms",
-  "queued", "span_ms", "start", "status", "stop", "submit", "wait"}
+local NAMES = {"bytes", "close", "command", "events", "flop", "gbs", "gflops",
+  "ms", "queued", "span_ms", "start", "status", "stop", "submit", "wait"}
 
 local function index(span, key)
   if FIRST[key] then

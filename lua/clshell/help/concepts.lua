@@ -207,7 +207,10 @@ is needed: by y:set(e), e:eval(), e:read(), printed, or passed to a launch;
 then one kernel calculates all of it, and stays for the next such expression.
 Shapes are compared from the last dimension on, 1 or missing fits all: a row of
 shape {n} or a column {m, 1} serves a matrix. Types are those of OpenCL C: char
-to ushort become int, then the higher type counts; a half calculates as float.
+to ushort become int, then the higher type counts. A half calculates as float,
+on every device, and is rounded where it is stored: x + y, x - y and x * y have
+the bits that half arithmetic (cl_khr_fp16) gives, longer expressions are
+rounded less often; astype "half" rounds in between.
 A number takes the highest type that it meets, and an integer must fit; a Lua
 float beside integers makes float. 64-bit integers beside reals are an error:
 astype says what is meant. / gives reals; // and % round as Lua's do, and by 0

@@ -170,6 +170,8 @@ function M.Context(c, o)
   local info = c:info()
   return sheet("Context on " .. info.device, {
     {"in use", {bytes(info.used_bytes), "of " .. bytes(info.max_bytes)}},
+    {"held for results", info.held_bytes > 0 and bytes(info.held_bytes)
+      or nil},
     {"lost", info.lost},
   }, o)
 end
