@@ -29,7 +29,7 @@
 **          rounded up
 ** Local memory: STAGES * BK (BM + BN) doubles, more than OpenCL of this
 **          driver gives
-** Defines: BM, BN, WM, WN, STAGES, SPREAD, VA, VB, VC, TRANS_A, TRANS_B; RASTER,
+** Defines: BM, BN, WM, WN, STAGES, VA, VB, VC, TRANS_A, TRANS_B; RASTER,
 **          SPLITS, PLACED, see nv.cl
 ** Assumes: NVIDIA, compute capability 9.0; a rung with ptx = true; where
 **          VA = 2, base and rows of A lie at multiples of 16 bytes and their
@@ -39,21 +39,17 @@
 ** Lesson: the tensor cores do twice what the double units do, and an
 ** instruction that multiplies 16 x 4 x 8 needs few loads: a warp tile of
 ** 64 x 32 takes 12 loads of 8 bytes for 16 of them. What is left to do is to
-** feed them. Eight warps, per step of k:
+** feed them. Two groups with tiles of 128 x 64, per step of k:
 **
-**                            128 x 128     two groups of 128 x 64
-**   cycles of the tensor cores  128           128
-**   cycles of local memory       48            48
-**   bytes from the cache       2048          3072
+**   128 cycles of the tensor cores      3072 bytes from the cache, 24 a cycle
+**   48 cycles of local memory           128 registers of sums, 48 of operands
 **
 ** Two groups on a multiprocessor, for one of them works while the other
-** waits at its barrier, are as fast as one with the larger tile at 2048 and
-** below, and 2 % slower from 4096 on.
+** waits at its barrier; one group with a tile of 128 x 128 would take a third
+** less from the cache, and is slower.
 ** A tile of 16 instead of 8 in depth halves the barriers: 2 % more at 4096,
-** 25 % at 1024 with tiles of 64 x 64. SPREAD: copies that begin in three
-** steps and not in one stand less in the way of the loads, 3 %. Instructions
-** that take 8 or 16 of k at once are slower, as their operands need twice the
-** registers (NOTES.md).
+** 25 % at 1024 with tiles of 64 x 64. Instructions that take 8 or 16 of k at
+** once are slower, as their operands need twice the registers (NOTES.md).
 ** Without padding: the blocks of four elements change places within their
 ** row, or 16 columns of B, so that the 16 lanes whose loads go together meet
 ** all banks:
@@ -74,9 +70,6 @@
 #endif
 #ifndef STAGES
 #define STAGES 3 /* tiles in local memory, >= 2 */
-#endif
-#ifndef SPREAD
-#define SPREAD 1 /* steps of k over which the copies are spread, <= 3 */
 #endif
 #ifndef VA
 #define VA 1 /* elements of A in a copy: 1 or 2 */
@@ -196,56 +189,47 @@ void gemm(int M, int N, int K, double alpha,
 #define ALONG(line, k) ((line) * BK + ((k) ^ ((line) & 3) << 2))
 #define ACROSS(line, k, size) ((k) * size + ((line) ^ ((k) & 3) << 2))
 
-/* Starts the copies of part `part`, of SPREAD, of an operand's stage at `to`;
-** zeros where k is K or more. */
-#define COPIES_OF(part, size, v)                                           \
-  int i_ = (part) * (size * BK / v / WG) / SPREAD;                         \
-  i_ < (part + 1) * (size * BK / v / WG) / SPREAD; i_++
-#define COPY_ALONG(x, to, part, size, v, copy)                             \
+/* Starts the copies of an operand's stage at `to`; zeros where k is K or
+** more. */
+#define COPY_ALONG(x, to, size, v, copy)                                   \
   _Pragma("unroll")                                                        \
-  for (COPIES_OF(part, size, v)) {                                         \
+  for (int i_ = 0; i_ < size * BK / v / WG; i_++) {                        \
     copy(ADDRESS(to + ALONG(x##_line + i_ * (WG * v / BK), x##_k)),        \
          x##_from[i_], (int)x##_k < left);                                 \
     x##_from[i_] += BK;                                                    \
   }
-#define COPY_ACROSS(x, to, part, size, v, copy)                            \
+#define COPY_ACROSS(x, to, size, v, copy)                                  \
   _Pragma("unroll")                                                        \
-  for (COPIES_OF(part, size, v)) {                                         \
+  for (int i_ = 0; i_ < size * BK / v / WG; i_++) {                        \
     const uint k_ = x##_k + i_ * (WG * v / size);                          \
     copy(ADDRESS(to + ACROSS(x##_line, k_, size)), x##_from,               \
          (int)k_ < left);                                                  \
     x##_from += x##_next;                                                  \
   }
 #if TRANS_A
-#define COPY_A(part, to) COPY_ACROSS(a, to, part, BM, VA, COPYA)
+#define COPY_A(to) COPY_ACROSS(a, to, BM, VA, COPYA)
 #else
-#define COPY_A(part, to) COPY_ALONG(a, to, part, BM, VA, COPYA)
+#define COPY_A(to) COPY_ALONG(a, to, BM, VA, COPYA)
 #endif
 #if TRANS_B
-#define COPY_B(part, to) COPY_ALONG(b, to, part, BN, VB, COPYB)
+#define COPY_B(to) COPY_ALONG(b, to, BN, VB, COPYB)
 #else
-#define COPY_B(part, to) COPY_ACROSS(b, to, part, BN, VB, COPYB)
+#define COPY_B(to) COPY_ACROSS(b, to, BN, VB, COPYB)
 #endif
 
   uint slot_to = 0;
-/* Part `part` of the copies of a stage; after the last one: on to the next. */
-#define COPY_STAGE(part)                                  \
+#define COPY_STAGE()                                      \
   do {                                                    \
-    COPY_A(part, As + slot_to * A_STAGE)                  \
-    COPY_B(part, Bs + slot_to * B_STAGE)                  \
-    if ((part) < SPREAD - 1)                              \
-      break;                                              \
+    COPY_A(As + slot_to * A_STAGE)                        \
+    COPY_B(Bs + slot_to * B_STAGE)                        \
     COMMIT();                                             \
     left -= BK;                                           \
     slot_to = slot_to == STAGES - 1 ? 0 : slot_to + 1;    \
   } while (0)
 
   #pragma unroll
-  for (int stage = 0; stage < STAGES - 1; stage++) {
-    #pragma unroll
-    for (int part = 0; part < SPREAD; part++)
-      COPY_STAGE(part);
-  }
+  for (int stage = 0; stage < STAGES - 1; stage++)
+    COPY_STAGE();
 
   const uint g = lane / 4, t = lane % 4;
   const uint warp_m = warp / (BN / WN) * WM, warp_n = warp % (BN / WN) * WN;
@@ -305,8 +289,8 @@ void gemm(int M, int N, int K, double alpha,
       const int s = step % 2;
       if (step < BK / MK - 1) {
         FRAGMENTS(step + 1);
-        if (step < SPREAD) /* everybody has read the stage before this */
-          COPY_STAGE(step);
+        if (step == 0) /* everybody has read the stage before this */
+          COPY_STAGE();
       } else {
         slot = slot == STAGES - 1 ? 0 : slot + 1;
         WAIT(STAGES - 2);

@@ -70,6 +70,8 @@ t.test("a rung is taken only if it tells what it does not cover", function()
   t.eq(pick(gemm, H100, cube(1024)), "nv_ffma")
   t.eq(pick(gemm, H100, cube(4096), {nv_fp16x3 = true}), "nv_fp16x3_mma")
   t.eq(pick(gemm, H100, {m = 4096, n = 4096, k = 64}), "nv_ffma")
+  t.eq(pick(gemm, H100, {m = 256, n = 8192, k = 8192}), "nv_fp16x3")
+  t.eq(pick(gemm, H100, {m = 8192, n = 8192, k = 256}), "nv_ffma")
   rung.guarded = before
 end)
 

@@ -25,11 +25,11 @@ local LEAST, MOST = 256, 4096 -- depth of panels
 
 local PANELS = 4 -- of each operand on the device at a time, at most
 
--- The depth of panels for a product on a grid: an eighth of a block, so that
+-- The depth of panels for a product on a grid: a quarter of a block, so that
 -- reading and writing C at each product costs little.
 function M.depth(m, n, k, g)
   local block = math.min(m // g.rows, n // g.cols)
-  return math.min(k, math.max(LEAST, math.min(MOST, block // 8)))
+  return math.min(k, math.max(LEAST, math.min(MOST, block // 4)))
 end
 
 local Job = {}
@@ -325,8 +325,8 @@ end
 ---   C       a new one  the matrix to write, on the same grid
 ---   alpha   1     factor of the product
 ---   beta    0     factor of C as it was
----   depth   256 to 4096  columns of A and rows of B in a panel, at most; an
----           eighth of a block if left out
+---   depth   256 to 4096  columns of A and rows of B in a panel, at most; a
+---           quarter of a block if left out
 ---   shared  true    false: ranks of one host pass panels by messages as well
 ---   kernel  the best known  of the products of panels, see gemm.kernels
 function M.gemm(A, B, opts)
