@@ -140,6 +140,27 @@ t.test("sums, extremes, truths and products over all parts", function()
     {3.0, 5.0, 2.0, true})
 end)
 
+t.test("along a dimension: rows as they are, or a Buffer", function()
+  local h <close> = random({7, 4, 3}, 8)
+  local some <close> = cl.split(h, list)
+  local copies <close> = cl.split(h, list, "copies")
+  local b <close> = cl.buffer("float", h.shape, h)
+  for _, name in ipairs{"sum", "min", "max", "any", "all", "mean", "nrm2"} do
+    for dim = 1, 3 do
+      local want <close> = b[name](b, dim)
+      local got <close> = some[name](some, dim)
+      local same <close> = copies[name](copies, dim)
+      t.eq({got.shape, got.type}, {want.shape, want.type})
+      t.eq(tostring(got):find "^Split" ~= nil, dim > 1)
+      t.ok(got:read():max_diff(want:read()) < 1e-5, name)
+      t.ok(same:read():equal(want:read()), name)
+    end
+  end
+  local want <close> = b:dot(b, 1)
+  local got <close> = some:dot(b, 1)
+  t.ok(got:read():max_diff(want:read()) < 1e-5)
+end)
+
 t.test("what Splits refuse", function()
   local h <close> = random(10, 7)
   local s <close> = cl.split(h, list)
@@ -165,7 +186,9 @@ t.test("what Splits refuse", function()
       return s + cl.split(h, list, "rows", {shares = {1, 2, 3}})
     end,
     ["on other devices"] = function() return s + cl.split(h, {one}) end,
-    ["of a Split it takes no dimension"] = function() return s:sum(1) end,
+    ["dim must be an integer from 1 to 1; got 2"] = function()
+      return s:sum(2)
+    end,
     ["did you mean 'join'?"] = function() return s.jion end,
     ["read them first: s:read()[1]"] = function() return s[1] end,
     ["no field 'parts' to set"] = function() s.size = 2 end,

@@ -8,8 +8,10 @@ local class = require "clshell.split.class"
 local cl = require "cl"
 local devices = require "clshell.split.devices"
 local expression = require "clshell.array.expression"
+local layout = require "clshell.array.layout"
 local names = require "clshell.array.names"
 local text = require "clshell.base.text"
+local types = require "clshell.array.types"
 
 local methods, meta = class.methods, class.meta
 local of_parts = expression.methods
@@ -130,12 +132,36 @@ local function totals(what, values, reduce, name)
   return list
 end
 
--- Refuses a dimension: those behind the first go part by part.
-local function check_dim(what, dim)
-  if dim ~= nil then
-    cl.error(("%s: of a Split it takes no dimension"):format(what),
-      {hint = ("s:join():%s(%s)"):format(what, text.got(dim))})
+-- Reduced along a dimension by reduce(parts of the values, dim): along those
+-- behind the first part by part, a Split in the same rows. Along the first one
+-- what the devices have found meets on the first of them, as rows of a Buffer
+-- that reduction `name` makes one: a Buffer, as of copies.
+local function along(what, values, dim, reduce, name)
+  layout.dim(what, leader(values).shape, dim)
+  local some, s = for_parts(what, values, function(own)
+    return reduce(own, dim)
+  end)
+  if dim ~= 1 and s.axis == "rows" then
+    return class.like(s, some)
   end
+  local list = {}
+  for _, part in ipairs(some) do
+    list[#list + 1] = part and (#list == 0 or s.axis == "rows") and part
+      or nil
+  end
+  if #list == 1 then
+    return list[1]
+  end
+  devices.flush(s.devices)
+  local count, context = #list[1], list[1].context
+  local rows <close> = cl.buffer(list[1].type, {#list,
+    table.unpack(list[1].shape)}, nil, {context = context})
+  for i, part in ipairs(list) do
+    part:copy(rows, {to = (i - 1) * count + 1,
+      async = part.context == context})
+    part:close()
+  end
+  return of_parts[name](rows, 1)
 end
 
 local JOIN = {
@@ -156,13 +182,18 @@ local JOIN = {
   end,
 }
 
---- Split:sum() -> number
+--- Split:sum([dim]) -> number, Buffer or Split
 --- The sum of all elements, min, max, any and all as of a Buffer, found on all
---- devices at once.
+--- devices at once. Along dimension 1 a Buffer on the first device; along the
+--- others a Split in the same rows.
 --- Also: Split:min, Split:max, Split:any, Split:all
 for name, join in pairs(JOIN) do
   methods[name] = function(s, dim)
-    check_dim(name, dim)
+    if dim ~= nil then
+      return along(name, {n = 1, s}, dim, function(own, d)
+        return of_parts[name](own[1], d)
+      end, name)
+    end
     local result
     for _, x in ipairs(totals(name, {n = 1, s}, function(own)
       return of_parts[name](own[1], 1)
@@ -177,18 +208,32 @@ for name, join in pairs(JOIN) do
   end
 end
 
---- Split:mean() -> number
---- The sum divided by the number of elements.
-function methods.mean(s, dim)
-  check_dim("mean", dim)
-  return s:sum() / #s
+-- The type in which means and norms of elements are calculated.
+local function real(what, s)
+  return types.calculated(types.real(what, s.type))
 end
 
---- Split:dot(t) -> number
+--- Split:mean([dim]) -> number, Buffer or Split
+--- The sum divided by the number of elements; `dim` as for Split:sum.
+function methods.mean(s, dim)
+  local sums = s:sum(dim)
+  if dim == nil then
+    return sums / #s
+  end
+  local mean = (sums:astype(real("mean", s)) / s.shape[dim]):eval()
+  sums:close()
+  return mean
+end
+
+--- Split:dot(t [, dim]) -> number, Buffer or Split
 --- The sum of the products of the elements of two Splits, or of a Split and a
---- Buffer.
+--- Buffer; `dim` as for Split:sum.
 function methods.dot(s, t, dim)
-  check_dim("dot", dim)
+  if dim ~= nil then
+    return along("dot", {n = 2, s, t}, dim, function(own, d)
+      return of_parts.dot(own[1], own[2], d)
+    end, "sum")
+  end
   local sum
   for _, x in ipairs(totals("dot", {n = 2, s, t}, function(own)
     return of_parts.dot(own[1], own[2], 1)
@@ -198,10 +243,16 @@ function methods.dot(s, t, dim)
   return sum
 end
 
---- Split:nrm2() -> number
---- The square root of the sum of squares.
+--- Split:nrm2([dim]) -> number, Buffer or Split
+--- The square root of the sum of squares; `dim` as for Split:sum.
 function methods.nrm2(s, dim)
-  check_dim("nrm2", dim)
+  if dim ~= nil then
+    local x = s:astype(real("nrm2", s))
+    local squares = x:dot(x, dim)
+    local root = squares:sqrt():eval()
+    squares:close()
+    return root
+  end
   local most, list = 0.0, {}
   for _, part in ipairs(class.live("nrm2", s).parts) do
     if part then
