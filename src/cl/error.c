@@ -262,8 +262,8 @@ void clsh_error_check(lua_State *L, cl_int code, const char *call) {
 
 /*
 ** Collects garbage where memory is short, before a second try, and frees the
-** memory that is held for results. The registry's function cl.give_up, if it is
-** there, lets go of what is kept for later use.
+** memory that is held for results. The registry's function cl.give_up, if it
+** is there, lets go of what is kept for later use.
 */
 void clsh_error_reclaim(lua_State *L) {
   if (lua_getfield(L, LUA_REGISTRYINDEX, "cl.give_up") != LUA_TFUNCTION ||

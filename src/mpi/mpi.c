@@ -9,6 +9,7 @@
 #include "shell/shell.h"
 
 static MPI_Comm host; /* the ranks of this host */
+static bool incomplete; /* a rank is known to be gone */
 
 /* MPI_Abort leaves nobody the time for it. */
 static void endoutput(void) {
@@ -29,6 +30,8 @@ static void atend(int code) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (code != 0 && size > 1)
     MPI_Abort(MPI_COMM_WORLD, code);
+  if (incomplete)
+    return;
   clsh_shared_finalize();
   clsh_transit_finalize();
 }
@@ -116,6 +119,17 @@ static int mpi_abort(lua_State *L) {
   return 0;
 }
 
+/** mpi.incomplete()
+ * Says that a rank has ended before its time, where mpirun lets the others go
+ * on: this one then ends without MPI_Finalize, which could wait for it for
+ * ever. What takes all ranks, such as mpi.barrier, is over as well.
+ */
+static int mpi_incomplete(lua_State *L) {
+  (void)L;
+  incomplete = true;
+  return 0;
+}
+
 /* The version alone, without starting MPI: for --doctor and --devices. */
 int clsh_mpi_version(lua_State *L) {
   return mpi_version(L);
@@ -124,8 +138,9 @@ int clsh_mpi_version(lua_State *L) {
 int luaopen_mpi(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"abort", mpi_abort},           {"device_aware", mpi_device_aware},
-      {"local_rank", mpi_local_rank}, {"local_size", mpi_local_size},
-      {"version", mpi_version},       {NULL, NULL}};
+      {"incomplete", mpi_incomplete}, {"local_rank", mpi_local_rank},
+      {"local_size", mpi_local_size}, {"version", mpi_version},
+      {NULL, NULL}};
   lua_settop(L, 0);
   start(L);
   luaL_newlib(L, functions);

@@ -53,8 +53,9 @@ t.test("what ranks must agree on", function()
   t.eq(ranks.fine(2, [[
 fails("the ranks differ", mpi.shared, "int", rank + 1)
 fails("the ranks differ", mpi.shared, rank == 0 and "int" or "float", 5)
-fails("n must be a whole number of elements >= 1; got 0", mpi.shared, "int", 0)
-fails("n must be a whole number of elements >= 1; got 2.5", mpi.shared, "int", 2.5)
+local rule = "n must be a whole number of elements >= 1; got "
+fails(rule .. "0", mpi.shared, "int", 0)
+fails(rule .. "2.5", mpi.shared, "int", 2.5)
 fails("complex", mpi.shared, "complex", 5)
 assert(mpi.shared("int", 1))
 if rank == 0 then print "fine" end]]), "fine\n")

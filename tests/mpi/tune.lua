@@ -80,4 +80,36 @@ t.test("mpirun clshell tune", function()
   scratch.has(out, "3 of ", "as --no-keep asks")
 end)
 
+t.test("a rank that is killed costs its point", function()
+  local words = devices(3)
+  if not t.capture "mpirun --version":find "Open MPI%) 4" then
+    t.skip "only Open MPI 4 is known to go on where a rank is killed"
+  end
+  local path = scratch.create("killed.lua", t.briefly .. [[
+
+local mpi = require "mpi"
+local parcel = require "clshell.worker.parcel"
+if mpi.rank() == 1 then -- at its first point
+  function parcel.unpack()
+    os.execute "kill -9 $PPID"
+  end
+end
+]] .. SOURCE .. [[
+if mpi.rank() == 0 then
+  local failed = 0
+  for _, row in ipairs(best.rows) do
+    failed = failed + (row.reason == "rank 1 ended" and 1 or 0)
+  end
+  print(#best.rows, failed, tostring(best):match "rank 1 ended")
+else
+  mpi.send(best.ms, 0) -- so that rank 2 has the result, too
+end
+if mpi.rank() == 0 then
+  print(mpi.recv(0.0, 2) == best.ms)
+end]])
+  local out, err = scratch.sh(words .. ranks.command(3, path)
+    :gsub("mpirun", "%0 --enable-recovery"))
+  t.eq(out, "8\t1\trank 1 ended\ntrue\n", err)
+end)
+
 scratch.done()

@@ -34,6 +34,13 @@ if left ~= left then
   mpi.abort(3)
 end
 
+--- mpi.incomplete
+local mpi = require "mpi"
+local silent = false -- a rank has sent nothing for an hour, say
+if silent then
+  mpi.incomplete()
+end
+
 --- mpi.send
 local mpi = require "mpi"
 if mpi.rank() == 0 and mpi.size() > 1 then

@@ -160,7 +160,8 @@ end
 
 -- The fields that rungs of tilings have in common, for a compute capability
 -- of `least` or more, or `only` that one. rung.defines gets the tiling, the
--- splits and the shape here. Sums in parts have memory of their own, see nv.cl.
+-- splits and the shape here. Sums in parts have memory of their own: see
+-- nv.cl.
 function M.tiled(rung, tilings, least, only)
   local function choice(s, p)
     return M.choose(tilings[s.type], s, p)

@@ -2,7 +2,8 @@
 -- each on a device of its own. Rank 0 searches: it gives the next points to
 -- ranks that are free, measures one itself meanwhile, and has the run store.
 -- The others measure, each in a worker process: a point that ends that costs
--- the point. A rank measures only where the device is like that of rank 0, and
+-- the point. So does a rank that ends, where mpirun lets the others go on: Open
+-- MPI's does with --enable-recovery. A rank measures only where the device is like that of rank 0, and
 -- no other rank measures on the same one: its times would not be comparable.
 -- SPDX-License-Identifier: MIT
 
@@ -11,6 +12,7 @@ local builders = require "clshell.tune.builders"
 local cachefile = require "clshell.measure.cachefile"
 local cl = require "cl"
 local parcel = require "clshell.worker.parcel"
+local remote = require "clshell.tune.remote"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -20,7 +22,10 @@ local DEPTH = 4     -- points that a rank has in hand, for its builders, and as
 local CHOSEN = 2    -- of them, those that a strategy chooses before it is told
                     -- of the ones before
 local LOOK = 0.002  -- seconds between looks for answers
+local SILENT = 4    -- limits of a point without a word from a rank of another
+                    -- host, which is taken for lost then
 local POINT, ANSWER = 1, 2 -- tags of messages; the last one is empty
+local RESULT = 3
 
 local Crew = {}
 Crew.__index = Crew
@@ -33,25 +38,37 @@ local function host()
   return file and file:read "l" or ""
 end
 
--- What must be the same on a rank that measures, and the device that no other
--- rank may have.
+-- The state of a process of this host, a letter of proc(5), and its number;
+-- nil where it is not there.
+local function process(number)
+  local file <close> = io.open(("/proc/%s/stat"):format(number))
+  local n, state = (file and file:read "a" or ""):match "^(%d+) .*%) (%a)"
+  return state, n
+end
+
+-- What must be the same on a rank that measures, the device that no other rank
+-- may have, its host, and the number of its process there.
 local function card(src)
   local device = src.context.device
   return parcel.pack(table.concat({cachefile.identity(device), src.name,
-    src.title or "", #src.space}, "\0"), host() .. " " .. device.index)
+    src.title or "", #src.space}, "\0"), host() .. " " .. device.index, host(),
+    select(2, process "self"))
 end
 
--- On rank 0: the ranks that measure, after it, and a line about the others.
+-- On rank 0: the hands of the ranks that measure, after it, {rank, ids, process
+-- (nil: of another host)}, and a line about the others.
 local function muster(src)
   local own, device = parcel.unpack(card(src))
   local taken, list, unlike, shared = {[device] = true}, {}, 0, 0
   for rank = 1, comm:size() - 1 do
-    local other, where = parcel.unpack(comm:recv("string", rank, ANSWER))
+    local other, where, place, number = parcel.unpack(comm:recv("string", rank,
+      ANSWER))
     local serves = other == own and not taken[where]
     unlike = unlike + (other ~= own and 1 or 0)
     shared = shared + (other == own and taken[where] and 1 or 0)
     taken[where] = true
-    list[#list + 1] = serves and rank or nil
+    list[#list + 1] = serves and {rank = rank, ids = {}, heard = cl.now(),
+      process = place == host() and process(number) and number or nil} or nil
     if not serves then
       comm:send("", rank, POINT)
       comm:recv("string", rank, ANSWER) -- which is ""
@@ -116,16 +133,39 @@ end
 -- On rank 0: the hands of all ranks that measure points of a source, its own
 -- first.
 local function new(src, limits)
-  local ranks, others = muster(src)
+  local hands, others = muster(src)
   local crew = setmetatable({source = src, others = others, own = {ids = {}},
-    answers = {}, under_way = {}, points = 0,
+    answers = {}, under_way = {}, points = 0, silent = SILENT * (limits.limit or remote.LIMIT),
     builders = new_builders(src, limits)}, Crew)
   crew.hands = {crew.own}
-  for i, rank in ipairs(ranks) do
-    crew.hands[i + 1] = {rank = rank, ids = {},
-      coming = comm:irecv("string", rank, ANSWER)}
+  for i, hand in ipairs(hands) do
+    crew.hands[i + 1] = hand
+    hand.coming = comm:irecv("string", hand.rank, ANSWER)
   end
   return crew
+end
+
+-- Whether the process of a rank has ended, as far as is known.
+function Crew:ended(hand)
+  if hand.process then
+    local state = process(hand.process)
+    hand.lost = not state or state == "Z" or state == "X"
+  else
+    hand.lost = cl.now() - hand.heard > self.silent
+  end
+  return hand.lost
+end
+
+-- Ends the point that a lost rank had before it; the others go back.
+function Crew:lose(hand)
+  for i, id in ipairs(hand.ids) do
+    self.under_way[id] = nil
+    if i == 1 then
+      self.answers[id] = {status = "failed", reason = ("rank %d ended"):format(
+        hand.rank)}
+    end
+  end
+  hand.ids = {}
 end
 
 -- Takes the answers that are there; keeps their records.
@@ -133,6 +173,7 @@ function Crew:collect()
   for i = 2, #self.hands do
     local hand = self.hands[i]
     while #hand.ids > 0 and hand.coming:test() do
+      hand.heard = cl.now()
       local id, found = parcel.unpack(hand.coming:wait())
       table.remove(hand.ids, 1)
       local r = found.record
@@ -144,6 +185,9 @@ function Crew:collect()
       self.answers[id], self.under_way[id] = found, nil
       self.points = self.points + 1
       hand.coming = comm:irecv("string", hand.rank, ANSWER)
+    end
+    if #hand.ids > 0 and self:ended(hand) then
+      self:lose(hand)
     end
   end
 end
@@ -162,6 +206,7 @@ end
 
 -- Puts a point into a hand.
 local function give(hand, id, ...)
+  hand.heard = #hand.ids == 0 and cl.now() or hand.heard
   hand.ids[#hand.ids + 1] = id
   if hand.rank then
     comm:send(parcel.pack(id, ...), hand.rank, POINT)
@@ -178,7 +223,8 @@ function Crew:deal(ids, best, left, seconds)
         at = at + 1
       end
       local id = ids[at]
-      if id and #hand.ids < depth and ahead_of(self) < left then
+      if id and not hand.lost and #hand.ids < depth
+          and ahead_of(self) < left then
         self.under_way[id] = true
         give(hand, id, best, share, seconds)
       end
@@ -236,17 +282,48 @@ function Crew:note()
     words[#words + 1] = n > 0 and ("%s with %s had no part"):format(
       text.count(n, "rank"), kind[2]) or nil
   end
+  for i = 2, #self.hands do
+    words[#words + 1] = self.hands[i].lost and ("rank %d ended"):format(
+      self.hands[i].rank) or nil
+  end
   return table.concat(words, "; ")
 end
 
--- Lets the ranks go: they measure what is under way, and no more.
-local function dismiss_all(crew)
-  for i = 2, #crew.hands do
-    local hand = crew.hands[i]
-    comm:send("", hand.rank, POINT)
-    while hand.coming:wait() ~= "" do
-      hand.coming = comm:irecv("string", hand.rank, ANSWER)
+-- Lets a rank go: it measures what is under way, and no more.
+function Crew:dismiss(hand)
+  comm:send("", hand.rank, POINT)
+  hand.heard = cl.now()
+  repeat
+    while not hand.coming:test() do
+      if self:ended(hand) then
+        return
+      end
+      cl.sleep(LOOK)
     end
+    local last = hand.coming:wait() == ""
+    hand.coming = not last and comm:irecv("string", hand.rank, ANSWER) or nil
+  until last
+end
+
+-- Gives all ranks that are there the result. A broadcast may go by way of one
+-- that is not.
+local function spread(crew, result)
+  local lost = {}
+  for i = 2, crew and #crew.hands or 0 do
+    local hand = crew.hands[i]
+    if not hand.lost then
+      crew:dismiss(hand)
+    end
+    lost[hand.rank] = hand.lost or nil
+  end
+  local words = assert(parcel.pack(result, next(lost) ~= nil))
+  for rank = 1, comm:size() - 1 do
+    if not lost[rank] then
+      comm:send(words, rank, RESULT)
+    end
+  end
+  if next(lost) then
+    mpi.incomplete()
   end
 end
 
@@ -263,15 +340,16 @@ function M.run(src, limits, search)
     if not alone then
       serve(src, limits)
     end
-    return (parcel.unpack(comm:bcast()))
+    local result, incomplete = parcel.unpack(comm:recv("string", 0, RESULT))
+    if incomplete then
+      mpi.incomplete()
+    end
+    return result
   end
   local crew = not alone and new(src, limits) or nil
   local team <close> = crew and crew.builders -- luacheck: ignore 211
   local result = search(crew)
-  if crew then
-    dismiss_all(crew)
-  end
-  comm:bcast(assert(parcel.pack(result)))
+  spread(crew, result)
   return result
 end
 

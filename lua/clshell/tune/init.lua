@@ -67,6 +67,7 @@ local function checked(opts)
     cl.error(("tune: worker must be true or false; got %s"):format(
       text.got(opts.worker)))
   end
+  o.limit = opts.limit
   o.evaluations = opts.evaluations
     and integer.check("tune", "evaluations", opts.evaluations, 1)
   o.seconds = opts.seconds or not o.evaluations and SECONDS or math.huge
@@ -176,9 +177,10 @@ end
 ---   ranks    false  true: all processes of mpirun call tune, with the same
 ---            arguments, and measure points in turn, each on a device of its
 ---            own that is like that of rank 0; each gets the result. A point
----            that ends a rank's worker process costs that point; where a
----            rank itself is killed, mpirun ends all. Rank 0 alone searches
----            over several shapes
+---            that ends a rank's worker process costs that point. So does a
+---            rank that ends, if mpirun lets the others go on, as Open MPI's
+---            does with --enable-recovery. Rank 0 alone searches over several
+---            shapes
 ---
 --- Points are built and run in a worker process, on copies of the arguments: a
 --- point that crashes it or passes the limit is a row "failed". The functions

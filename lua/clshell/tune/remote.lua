@@ -18,7 +18,7 @@ Link.__index = Link
 
 local NAME = "clshell.tune.remote"
 local START = 60 -- seconds for the process to start, and to take the arguments
-local LIMIT = 30 -- seconds of a phase
+M.LIMIT = 30 -- seconds of a phase
 local CHANCES = 2 -- runs in turns for a point that ends the process
 
 local served = {} -- in the worker process: the sources
@@ -87,7 +87,7 @@ end
 --- It starts when the first point is measured, and ends with link:close().
 function M.new(opts)
   return setmetatable({off = opts.worker == false, sources = {}, notes = {},
-    limit = opts.limit or LIMIT}, Link)
+    limit = opts.limit or M.LIMIT}, Link)
 end
 
 -- The sources in words for the worker.
