@@ -39,7 +39,7 @@ end
 
 local function contents(path)
   local file = assert(io.open(path))
-  local text = file:read "a"
+  local text = assert(file:read "a", path .. " is a folder; give its files")
   file:close()
   return text
 end

@@ -171,7 +171,9 @@ static size_t checkfit(lua_State *L, const Buffer *b, const Region *r,
     clsh_error(L, "the part of the Buffer has %I elements, the Array %I",
                (LUAI_UACINT)r->shape.count, (LUAI_UACINT)a->shape.count);
   if (at > a->shape.count || r->shape.count > a->shape.count - at + (at > 0))
-    clsh_error(L, "at: %I elements from %I on leave the Array's 1..%I",
+    clsh_error(L,
+               "at: %I elements from %I on leave the Array's 1..%I; count = n "
+               "moves fewer",
                (LUAI_UACINT)r->shape.count, (LUAI_UACINT)at,
                (LUAI_UACINT)a->shape.count);
   return at > 1 ? (at - 1) * a->type->size : 0;

@@ -8,7 +8,7 @@
 #include "comm.h"
 #include "shell/shell.h"
 
-static MPI_Comm host; /* the ranks of this host */
+static MPI_Comm host;   /* the ranks of this host */
 static bool incomplete; /* a rank is known to be gone */
 
 /* MPI_Abort leaves nobody the time for it. */
@@ -136,11 +136,13 @@ int clsh_mpi_version(lua_State *L) {
 }
 
 int luaopen_mpi(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"abort", mpi_abort},           {"device_aware", mpi_device_aware},
-      {"incomplete", mpi_incomplete}, {"local_rank", mpi_local_rank},
-      {"local_size", mpi_local_size}, {"version", mpi_version},
-      {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"abort", mpi_abort},
+                                       {"device_aware", mpi_device_aware},
+                                       {"incomplete", mpi_incomplete},
+                                       {"local_rank", mpi_local_rank},
+                                       {"local_size", mpi_local_size},
+                                       {"version", mpi_version},
+                                       {NULL, NULL}};
   lua_settop(L, 0);
   start(L);
   luaL_newlib(L, functions);
