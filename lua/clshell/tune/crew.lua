@@ -2,9 +2,10 @@
 -- each on a device of its own. Rank 0 searches: it gives the next points to
 -- ranks that are free, measures one itself meanwhile, and has the run store.
 -- The others measure, each in a worker process: a point that ends that costs
--- the point. So does a rank that ends, where mpirun lets the others go on: Open
--- MPI's does with --enable-recovery. A rank measures only where the device is like that of rank 0, and
--- no other rank measures on the same one: its times would not be comparable.
+-- the point. So does a rank that ends, where mpirun lets the others go on, as
+-- Open MPI's does with --enable-recovery. A rank measures only where the
+-- device is like that of rank 0, and no other rank measures on the same one:
+-- its times would not be comparable.
 -- SPDX-License-Identifier: MIT
 
 local bench = require "clshell.measure.bench"
@@ -51,12 +52,12 @@ end
 local function card(src)
   local device = src.context.device
   return parcel.pack(table.concat({cachefile.identity(device), src.name,
-    src.title or "", #src.space}, "\0"), host() .. " " .. device.index, host(),
-    select(2, process "self"))
+    src.title or "", #src.space}, "\0"), host() .. " " .. device.index,
+    host(), select(2, process "self"))
 end
 
--- On rank 0: the hands of the ranks that measure, after it, {rank, ids, process
--- (nil: of another host)}, and a line about the others.
+-- On rank 0: the hands of the ranks that measure, after it, {rank, ids, heard,
+-- process (nil: of another host)}, and a line about the others.
 local function muster(src)
   local own, device = parcel.unpack(card(src))
   local taken, list, unlike, shared = {[device] = true}, {}, 0, 0
@@ -135,7 +136,8 @@ end
 local function new(src, limits)
   local hands, others = muster(src)
   local crew = setmetatable({source = src, others = others, own = {ids = {}},
-    answers = {}, under_way = {}, points = 0, silent = SILENT * (limits.limit or remote.LIMIT),
+    answers = {}, under_way = {}, points = 0,
+    silent = SILENT * (limits.limit or remote.LIMIT),
     builders = new_builders(src, limits)}, Crew)
   crew.hands = {crew.own}
   for i, hand in ipairs(hands) do
