@@ -88,11 +88,15 @@ t.test("a rank that is killed costs its point", function()
   local path = scratch.create("killed.lua", t.briefly .. [[
 
 local mpi = require "mpi"
-local parcel = require "clshell.worker.parcel"
-if mpi.rank() == 1 then -- at its first point
-  function parcel.unpack()
-    os.execute "kill -9 $PPID"
+local crew = require "clshell.tune.crew"
+local run = crew.run
+function crew.run(source, ...)
+  if mpi.rank() == 1 then -- at its first point
+    function source.measure()
+      os.execute "kill -9 $PPID"
+    end
   end
+  return run(source, ...)
 end
 ]] .. SOURCE .. [[
 if mpi.rank() == 0 then
@@ -110,6 +114,24 @@ end]])
   local out, err = scratch.sh(words .. ranks.command(3, path)
     :gsub("mpirun", "%0 --enable-recovery"))
   t.eq(out, "8\t1\trank 1 ended\ntrue\n", err)
+end)
+
+t.test("where rank 0 is killed the others end", function()
+  local words = devices(2)
+  if not t.capture "mpirun --version":find "Open MPI%) 4" then
+    t.skip "only Open MPI 4 is known to go on where a rank is killed"
+  end
+  local path = scratch.create("killed.lua", t.briefly .. [[
+
+if require "mpi".rank() == 0 then
+  require "clshell.tune.search".run = function()
+    os.execute "kill -9 $PPID"
+  end
+end
+]] .. SOURCE)
+  local _, err = scratch.sh(words .. ranks.command(2, path)
+    :gsub("mpirun", "%0 --enable-recovery"))
+  scratch.has(err, "rank 0, which searches, has ended")
 end)
 
 scratch.done()

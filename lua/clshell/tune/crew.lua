@@ -56,6 +56,31 @@ local function card(src)
     host(), select(2, process "self"))
 end
 
+-- Whether a process of this host has ended.
+local function has_ended(number)
+  local state = process(number)
+  return not state or state == "Z" or state == "X"
+end
+
+-- Waits for a message of rank 0, whose process `first` is, if it is of this
+-- host. Raises where that has ended.
+local function await(request, first)
+  while not request:test() do
+    if first and has_ended(first) then
+      cl.error("tune: rank 0, which searches, has ended")
+    end
+    cl.sleep(LOOK)
+  end
+  return request:wait()
+end
+
+-- On all ranks: the process of rank 0, nil where it is of another host.
+local function first_process()
+  local place, number = parcel.unpack(comm:bcast(comm:rank() == 0
+    and parcel.pack(host(), select(2, process "self")) or nil))
+  return place == host() and number and process(number) and number or nil
+end
+
 -- On rank 0: the hands of the ranks that measure, after it, {rank, ids, heard,
 -- process (nil: of another host)}, and a line about the others.
 local function muster(src)
@@ -104,7 +129,7 @@ end
 -- one at least. Returns what it has said with the last, or nil at the end.
 local function draw(hand, mail, said)
   while mail.coming:test() or #hand == 0 do
-    local message = mail.coming:wait()
+    local message = await(mail.coming, mail.first)
     if message == "" then
       return nil
     end
@@ -115,10 +140,11 @@ local function draw(hand, mail, said)
   return said
 end
 
--- Serves rank 0 with measurements of a source, until it sends no more points.
--- Those that are in hand then are not measured.
-local function serve(src, limits)
-  local hand, mail, said = {}, {coming = comm:irecv("string", 0, POINT)}, nil
+-- Serves rank 0, of process `first`, with measurements of a source, until it
+-- sends no more points. Those that are in hand then are not measured.
+local function serve(src, limits, first)
+  local hand, said = {}, nil
+  local mail = {coming = comm:irecv("string", 0, POINT), first = first}
   comm:send(card(src), 0, ANSWER)
   local team <close> = new_builders(src, limits)
   while true do
@@ -150,8 +176,7 @@ end
 -- Whether the process of a rank has ended, as far as is known.
 function Crew:ended(hand)
   if hand.process then
-    local state = process(hand.process)
-    hand.lost = not state or state == "Z" or state == "X"
+    hand.lost = has_ended(hand.process)
   else
     hand.lost = cl.now() - hand.heard > self.silent
   end
@@ -338,11 +363,13 @@ function M.run(src, limits, search)
   local alone = src.shapes or src.recorded
   mpi = require "mpi"
   comm = comm or mpi.split(0)
+  local first = first_process()
   if comm:rank() > 0 then
     if not alone then
-      serve(src, limits)
+      serve(src, limits, first)
     end
-    local result, incomplete = parcel.unpack(comm:recv("string", 0, RESULT))
+    local result, incomplete = parcel.unpack(await(comm:irecv("string", 0,
+      RESULT), first))
     if incomplete then
       mpi.incomplete()
     end
