@@ -245,7 +245,7 @@ function M.dim(what, shape, dim, hint)
     cl.error(("%s: dim must be an integer from 1 to %d; got %s"):format(what,
       #shape, text.got(dim)), {arg = "dim", hint = hint
       or ("dimensions count from 1; the last one of the shape %s is %d")
-      :format(shape.text, #shape)})
+      :format(text.shape(shape), #shape)})
   end
   return dim
 end
