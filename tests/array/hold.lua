@@ -3,6 +3,7 @@
 local t = require "t"
 local cl = require "cl"
 local oclgrind = require "clshell.simulate.oclgrind"
+local scan = require "clshell.scan"
 local scratch = require "scratch"
 
 local device = t.device()
@@ -74,6 +75,7 @@ test("results of all calculations are held, collected ones too", function(c, x)
     gather = function() return x:gather(cl.buffer("long", N, 1)) end,
     tile = function() return x:tile(1) end,
     concatenate = function() return cl.concatenate{x} end,
+    family = function() return (scan(x, {kind = "exclusive"})) end,
   }
   for name, f in pairs(made) do
     f()

@@ -5,6 +5,7 @@
 
 local cl = require "cl"
 local host = require "cl.host"
+local result = require "clshell.base.result"
 local text = require "clshell.base.text"
 local types = require "clshell.array.types"
 
@@ -172,22 +173,14 @@ function M.check_open(leaf)
   end
 end
 
--- Makes a Buffer of memory that closed ones have left, see Context:trim. A
--- worker that ends takes the content of memory with it, and tells by memory.
-local has_isolate, isolate = pcall(require, "clshell.isolate")
-local result = not (has_isolate and isolate.worker())
-  and debug.getregistry()["cl.result"]
-
 --- layout.new(type, dims, context) -> Buffer or Array
 --- For the result of a calculation, whose first command is on the default
 --- queue of the context.
 function M.new(type, dims, context)
   if context == M.HOST then
     return cl.array(type, dims)
-  elseif result then
-    return result(type, dims, context)
   end
-  return cl.buffer(type, dims, nil, {context = context})
+  return result.new(type, dims, context)
 end
 
 --- layout.check_context(what, a, b [, hint])

@@ -10,6 +10,7 @@ local list = require "clshell.family.list"
 local options = require "clshell.base.options"
 local public = require "clshell.public"
 local reference = require "clshell.family.reference"
+local result = require "clshell.base.result"
 local returned = require "clshell.family.returned"
 local text = require "clshell.base.text"
 
@@ -276,7 +277,7 @@ local function check_type(what, types, type)
 end
 
 -- Makes the output, or checks the one given; `updated`: it is read as well.
-local function bind_output(what, parts, o, s, context, updated)
+local function bind_output(what, parts, o, s, context, queue, updated)
   local one = parts.output
   local name, sizes = one.name, sizes_in(what, one, s)
   local b = o[name]
@@ -286,7 +287,7 @@ local function bind_output(what, parts, o, s, context, updated)
         :format(what, name), {arg = name, hint = ("give it as option %s")
         :format(name)})
     end
-    b = cl.buffer(s.type, sizes, nil, {context = context})
+    b = result.new(s.type, sizes, context, queue)
     o[name] = b
   else
     arguments.check_output(what, name, b)
@@ -361,7 +362,7 @@ local function derived(what, given, parts)
     return s
   end
 
-  function spec.bind(o, context)
+  function spec.bind(o, context, queue)
     local s, from, bound = started(type_of(parts, o), o), {}, {}
     for _, one in ipairs(parts.inputs) do
       local b = arguments.buffer(name, one.name, o[one.name], context, s.type)
@@ -370,7 +371,7 @@ local function derived(what, given, parts)
       local first = parts.inputs[1].name
       arguments.same_type(name, first, o[first], one.name, b)
     end
-    bind_output(name, parts, o, s, context, updates(s))
+    bind_output(name, parts, o, s, context, queue, updates(s))
     bound[parts.output.name] = o[parts.output.name]
     for _, one in ipairs(parts.options) do
       if one.sizes and s[one.name] then

@@ -185,7 +185,7 @@ local function bind(family, given, queue)
     o[name] = given[name]
   end
   local context = family.spec.context(o, queue)
-  local s = family.spec.bind(o, context)
+  local s = family.spec.bind(o, context, queue)
   s.context = context
   return o, s
 end

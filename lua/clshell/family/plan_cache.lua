@@ -18,9 +18,9 @@
 -- SPDX-License-Identifier: MIT
 
 local arguments = require "clshell.family.arguments"
-local cl = require "cl"
 local packed = require "clshell.family.packed"
 local program = require "clshell.family.program"
+local result = require "clshell.base.result"
 
 local M = {}
 
@@ -198,8 +198,8 @@ function M.run(plans, spec, operands, opts, new)
   if plan and all_current(plan.programs) then
     local like = plan.output_places and plan.output_like
     if like then
-      set_output(plan, cl.buffer(like.type, like.shape, nil,
-        {context = like.context}))
+      set_output(plan, result.new(like.type, like.shape, like.context,
+        plan.queue))
     end
   else
     drop_broken()

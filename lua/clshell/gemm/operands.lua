@@ -7,6 +7,7 @@ local arguments = require "clshell.family.arguments"
 local integer = require "clshell.base.integer"
 local host = require "cl.host"
 local packing = require "clshell.gemm.packing"
+local result = require "clshell.base.result"
 local submatrix = require "clshell.gemm.submatrix"
 
 local M = {}
@@ -173,7 +174,7 @@ local function check_alias(c, x, batch)
   end
 end
 
-local function bind_output(o, a, b, m, n, context)
+local function bind_output(o, a, b, m, n, context, queue)
   if o.C == nil then
     if o.beta ~= 0 then
       cl.error(("gemm: beta = %s needs C, the matrix to add to"):format(
@@ -183,8 +184,8 @@ local function bind_output(o, a, b, m, n, context)
     end
     local batch = batch_of(o, {a, b})
     local several = o.batch or a.count or b.count
-    o.C = cl.buffer(a.buffer.type, several and {batch, m, n} or {m, n}, nil,
-      {context = context})
+    o.C = result.new(a.buffer.type, several and {batch, m, n} or {m, n},
+      context, queue)
     return matrix("C", o.C), batch
   end
   arguments.check_output("gemm", "C", o.C)
@@ -200,7 +201,7 @@ local function bind_output(o, a, b, m, n, context)
 end
 
 --- Operands `o` of a call, moved to the device and checked, and their shape.
-function M.bind(o, context)
+function M.bind(o, context, queue)
   local ready = packing.unpack(o, transposed)
   o.trans_a = transposed("trans_a", o.trans_a)
   o.trans_b = transposed("trans_b", o.trans_b)
@@ -214,7 +215,7 @@ function M.bind(o, context)
   local m, n, k = check_shapes(a, b, o.trans_a, o.trans_b)
   o.alpha = arguments.scalar("gemm", "alpha", o.alpha or 1, o.A.type)
   o.beta = arguments.scalar("gemm", "beta", o.beta or 0, o.A.type)
-  local c, batch, given = bind_output(o, a, b, m, n, context)
+  local c, batch, given = bind_output(o, a, b, m, n, context, queue)
   arguments.check_context("gemm", {A = o.A, B = o.B, C = o.C}, context)
   set_stride(a, batch, count("stride_a", o.stride_a, 0))
   set_stride(b, batch, count("stride_b", o.stride_b, 0))

@@ -11,6 +11,7 @@ local family = require "clshell.family"
 local arguments = require "clshell.family.arguments"
 local integer = require "clshell.base.integer"
 local packing = require "clshell.spmv.packing"
+local result = require "clshell.base.result"
 local text = require "clshell.base.text"
 local verify = require "clshell.family.verify"
 
@@ -105,7 +106,7 @@ local function values_of(A)
   return type(A) == "table" and (A.values or A.patterns) or nil
 end
 
-local function bind(o, context)
+local function bind(o, context, queue)
   local A = o.M
   check_matrix(A)
   local values = values_of(A)
@@ -115,7 +116,7 @@ local function bind(o, context)
   arguments.same_type("spmv", "M", values, "x", x)
   check_vector("x", x, A.cols, "columns")
   if o.y == nil then
-    o.y = cl.buffer(x.type, A.rows, nil, {context = context})
+    o.y = result.new(x.type, {A.rows}, context, queue)
   else
     arguments.check_output("spmv", "y", o.y)
     arguments.buffer("spmv", "y", o.y)
