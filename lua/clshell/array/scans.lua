@@ -17,12 +17,16 @@ local operation = require "clshell.array.operation"
 local options = require "clshell.base.options"
 local rows = require "clshell.array.rows"
 local types = require "clshell.array.types"
+local ladder = require "clshell.scan"
 
 local methods, subject = expression.methods, expression.subject
 
 local BLOCK = 1024 -- elements of a work-item of a CPU
 local WORDS = 16   -- of 32 bits, of a work-item in a work-group of a GPU
 local AHEAD = 32   -- and of one that asks those before it
+
+-- Types whose sums the ladder has as the methods have them.
+local LADDER = {float = true, double = true}
 
 local function ceil(n, m)
   return (n + m - 1) // m
@@ -175,6 +179,13 @@ local function scanned(what, op, exclusive, x, dim)
   return out
 end
 
+-- Whether the elements of a vector are to be added as they lie in memory: the
+-- ladder has faster kernels for that than for expressions.
+local function is_plain(x)
+  return x.kind.op == "leaf" and x.flat and not x.dims[2]
+    and LADDER[x.kind.type] and x.context ~= layout.HOST
+end
+
 --- Buffer:cumsum([dim]) -> Buffer
 --- The sums of all elements up to each one, in the order of reading, or with
 --- `dim` (1 is the first dimension) along that dimension, in the shape of x;
@@ -188,6 +199,10 @@ function methods.cumsum(x, dim, more)
       {hint = "such as x:cumsum(1):cumsum(2)"})
   end
   x = subject("cumsum", x)
+  if (dim == nil or dim == 1) and is_plain(x) then
+    layout.check_open(x)
+    return (ladder(x.buffer))
+  end
   return scanned("cumsum", operation.of("sum", x.kind.type), false, x, dim)
 end
 

@@ -42,6 +42,22 @@ function M.cpu_only(dev)
     and "for CPU devices: it uses 1 work-item per work-group" or nil
 end
 
+-- Why a device cannot run a rung for NVIDIA GPUs, nil if it can: `least` is
+-- the compute capability, 9.0 as 90; `only`: no other will do.
+function M.lacks(dev, least, only)
+  local major = dev.nv_compute_capability_major
+  if not major then
+    return ("needs an NVIDIA GPU of compute capability %d.%d, the device "
+      .. "names none"):format(least // 10, least % 10)
+  end
+  local minor = dev.nv_compute_capability_minor
+  local has = 10 * major + minor
+  if has < least or only and has > least then
+    return ("needs compute capability %d.%d, the device has %d.%d"):format(
+      least // 10, least % 10, major, minor)
+  end
+end
+
 -- The parameter of rungs with explicit vectors.
 M.vector = M.param("vector", {16, 32, 64}, 64,
   "bytes in a vector: 16 for SSE or NEON, 32 for AVX2, 64 for AVX-512")

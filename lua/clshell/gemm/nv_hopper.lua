@@ -93,7 +93,7 @@ local EIGHT, NINE = 256, 288
 local function accepts(type, lists)
   return function(dev, s, p)
     local reason = tiles.other_type({[type] = true}, s)
-      or tiles.lacks(dev, 90, true)
+      or tiling.lacks(dev, 90, true)
     if not reason and not choose(lists, s, p) then
       reason = ("tile = %s does not go with a B that is%s transposed"):format(
         p.tile, s.trans_b and "" or " not")

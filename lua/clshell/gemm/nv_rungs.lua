@@ -127,7 +127,7 @@ local rungs = {
       return {STAGES = 2, RASTER = tiles.RASTER}
     end,
     accepts = function(dev, s)
-      return tiles.other_type({float = true}, s) or tiles.lacks(dev, 80)
+      return tiles.other_type({float = true}, s) or tiling.lacks(dev, 80)
     end,
     range = function(s)
       return {groups(s.m, pairs_of.PANEL) * groups(s.n, pairs_of.PANEL)

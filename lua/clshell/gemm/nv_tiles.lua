@@ -1,6 +1,6 @@
 -- gemm/nv_tiles.lua - the common part of NVIDIA's rungs of the GEMM ladder:
--- the features that a device lacks, the tiling and the splits of a shape,
--- rungs of tilings, and the width of copies
+-- the tiling and the splits of a shape, rungs of tilings, and the width of
+-- copies
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -11,22 +11,6 @@ local tiling = require "clshell.family.tiling"
 local M = {}
 
 local groups = tiling.groups
-
--- The reason why a device cannot run a rung, nil if it can: `least` is the
--- compute capability, 9.0 as 90; `only`: no other will do.
-function M.lacks(dev, least, only)
-  local major = dev.nv_compute_capability_major
-  if not major then
-    return ("needs an NVIDIA GPU of compute capability %d.%d, the device "
-      .. "names none"):format(least // 10, least % 10)
-  end
-  local minor = dev.nv_compute_capability_minor
-  local has = 10 * major + minor
-  if has < least or only and has > least then
-    return ("needs compute capability %d.%d, the device has %d.%d"):format(
-      least // 10, least % 10, major, minor)
-  end
-end
 
 local SPLITS = {1, 2, 4, 8}
 M.RASTER = 8 -- rows of tiles worked off together, unless t.raster
@@ -168,7 +152,7 @@ function M.tiled(rung, tilings, least, only)
   end
   rung.params, rung.places = params(tilings), "batch"
   function rung.accepts(dev, s, p)
-    local reason = M.other_type(tilings, s) or M.lacks(dev, least, only)
+    local reason = M.other_type(tilings, s) or tiling.lacks(dev, least, only)
     if not reason and not choice(s, p) then
       reason = ("tile = %s and split = %d do not go with %s and k = %d")
         :format(p.tile, p.split, s.type, s.k)

@@ -10,6 +10,8 @@ local tiling = require "clshell.family.tiling"
 local groups, param = tiling.groups, tiling.param
 
 local SECOND = 256 -- work-items of a work-group of the later launches
+local HOPPER = 233472 -- bytes of local memory of a multiprocessor
+local KEPT = 2048     -- and those of a work-group besides its tiles
 
 local wg = param("wg", {32, 64, 128, 256, 512}, 256,
   "work-items in a work-group")
@@ -86,6 +88,54 @@ local lookback = {
   end,
   args = function(s, _, o)
     return {o.x, s.n, o.y, o.state}
+  end,
+}
+
+-- One launch for all as well; tiles come and go by the copy engine meanwhile.
+local function tile_bytes(p)
+  return p.wg * p.units * 16
+end
+
+local function tiles_of(s, p)
+  return groups(s.n * s.esize, tile_bytes(p))
+end
+
+local nv_stream = {
+  name = "nv_stream", file = "nv_stream.cl", ptx = true,
+  params = {
+    param("wg", {256, 384, 512, 768, 1024}, 512,
+      "work-items in a work-group"),
+    param("units", {3, 5, 7, 9, 13}, 7, "16 bytes of a work-item"),
+    param("stages", {4, 5, 6, 8}, 4, "tiles in local memory"),
+    param("wave", {32, 64, 128, 256}, 64,
+      "tiles that add the sums of those before them"),
+  },
+  lesson = "for Hopper: sums are told early, the copy engine loads and stores "
+    .. "all the time",
+  accepts = function(dev)
+    return tiling.lacks(dev, 90, true)
+  end,
+  defines = function(p, s)
+    return {INCLUSIVE = s.kind == "inclusive" and 1 or 0, WG = p.wg,
+      UNITS = p.units, STAGES = p.stages, WAVE = p.wave}
+  end,
+  local_bytes = function(_, p)
+    return p.stages * tile_bytes(p)
+  end,
+  range = function(s, p)
+    local abreast = math.max(1, HOPPER // (p.stages * tile_bytes(p) + KEPT))
+    local units = s.context and s.context.device.compute_units or 132
+    return {math.min(tiles_of(s, p), units * abreast) * p.wg}, {p.wg}
+  end,
+  prepare = function(s, p, _, run)
+    local n = tiles_of(s, p)
+    local words = 1 + (n + groups(n, p.wave) + 1) * s.esize // 4
+    local state = cl.buffer("ulong", words, nil, {context = s.context})
+    run("clear.cl", "clear", {}, {words}, nil, words, state)
+    return {state = state}
+  end,
+  args = function(s, _, o)
+    return {o.x, cl.ulong(s.n), o.y, o.state}
   end,
 }
 
@@ -183,6 +233,7 @@ return {
     return ...
   end),
   lookback,
+  nv_stream,
   totals_first({
     name = "blocks", file = "blocks.cl",
     params = {param("block", {256, 1024, 4096, 16384, 65536}, 4096,
