@@ -4,23 +4,32 @@
 **   y[g] = x[i] op x[i + step] op ...,  over the elements of work-group g
 **
 ** Any number of work-groups is right; with one, y[0] is the result. A second
-** launch of this kernel with one work-group reduces the y of the first.
+** launch of this kernel with one work-group reduces the y of the first. Or,
+** with ONCE, y[0] is the result after one launch: work-groups leave theirs in
+** `left`, and the last one to end reduces these.
 **
 ** Arguments:
 **   x       in:  vector
 **   n       elements of x, or of each row
 **   groups  work-groups of a row
-**   y       out: one element per work-group
+**   y       out: one element per work-group; with ONCE a single one
+**   left    of ONCE: one element per work-group
+**   count   of ONCE: how many work-groups have ended; 0 before and after
 ** NDRange: one dimension, global = rows * groups * WG, local = WG.
 ** Local memory: WG elements.
-** Defines: REAL, OP, WG, WIDTH.
-** Assumes: WG and WIDTH are powers of two.
+** Defines: REAL, OP, WG, WIDTH, ONCE.
+** Assumes: WG and WIDTH are powers of two; ONCE: x is one row, the GPU is one
+**   of NVIDIA's.
 **
 ** Lesson, against `unrolled`: each work-item adds many elements in registers
 ** before the steps in local memory, which then cost next to nothing. Neighbours
 ** read neighbours, and WIDTH loads are under way before the first is needed;
 ** there are as many work-groups as keep the device busy, so y is short. What
 ** is left is the speed of memory.
+** Lesson of ONCE: a second launch costs 4 us, as much as 3 million floats. A
+** work-group makes its element visible to all before it counts itself, so the
+** last one finds all of them; nobody waits. Which one is last depends on time,
+** the order of additions does not.
 */
 #include "op.cl"
 #ifndef WG
@@ -29,10 +38,28 @@
 #ifndef WIDTH
 #define WIDTH 4 /* loads under way */
 #endif
+#ifndef ONCE
+#define ONCE 0 /* 1: the last work-group to end reduces what all have left */
+#endif
 #define UNROLL _Pragma("unroll")
 
+#if ONCE
+#define MORE , volatile global REAL *left, volatile global int *count
+#define FENCE() __asm__ volatile("membar.gl;" ::: "memory")
+#else
+#define MORE
+#endif
+
+/* The cells of `part` become one, the first. */
+#define MEET(part, id)                                \
+  for (uint s_ = WG / 2; s_ > 0; s_ /= 2) {           \
+    barrier(CLK_LOCAL_MEM_FENCE);                     \
+    if (id < s_)                                      \
+      part[id] = COMBINE(part[id], part[id + s_]);    \
+  }
+
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
-void reduce(SOURCE, ulong n, ulong groups, global RESULT *restrict y)
+void reduce(SOURCE, ulong n, ulong groups, global RESULT *restrict y MORE)
 {
   local REAL part[WG];
   const uint id = get_local_id(0);
@@ -55,11 +82,31 @@ void reduce(SOURCE, ulong n, ulong groups, global RESULT *restrict y)
     UNROLL for (uint v = 0; v < s; v++)
       sums[v] = COMBINE(sums[v], sums[v + s]);
   part[id] = sums[0];
-  for (uint s = WG / 2; s > 0; s /= 2) {
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (id < s)
-      part[id] = COMBINE(part[id], part[id + s]);
+  MEET(part, id)
+#if ONCE
+  local int place[1];
+  if (id == 0) {
+    left[get_group_id(0)] = part[0];
+    FENCE();
+    place[0] = atomic_inc(count);
+    FENCE();
   }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (place[0] + 1 < (int)groups)
+    return;
+  REAL sum = NEUTRAL(x);
+  for (uint g = id; g < groups; g += WG) {
+    const REAL one = left[g];
+    sum = COMBINE(sum, one);
+  }
+  part[id] = sum;
+  MEET(part, id)
+  if (id == 0) {
+    *count = 0;
+    KEEP(y, 0, part[0]);
+  }
+#else
   if (id == 0)
     KEEP(y, get_group_id(0), part[0]);
+#endif
 }

@@ -41,7 +41,8 @@ local M = {}
 local GROUP = 256 -- work-items of a work-group, at most
 
 -- By context: kernels by text; `forms`, kernels by `known` and by the form of
--- places; plans by `known`, or by the table of its places; scratch Buffers.
+-- places; plans by `known`, or by the table of its places; scratch Buffers, a
+-- counter among them.
 local kept = setmetatable({}, {__mode = "k"})
 
 local function kept_for(context)
@@ -68,6 +69,16 @@ function M.scratch(context, type, n)
     b = cl.buffer(type, n, nil, {context = context})
     made[key] = b.bytes <= LARGE and b or nil
   end
+  return b
+end
+
+--- fused.counter(context) -> Buffer
+--- An int that is 0 before and after each command of the default queue. A
+--- collection drops it.
+function M.counter(context)
+  local scratch = kept_for(context).scratch
+  local b = scratch.counter or cl.buffer("int", 1, 0, {context = context})
+  scratch.counter = b
   return b
 end
 

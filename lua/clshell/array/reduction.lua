@@ -101,6 +101,12 @@ local function way_of(g, cpu)
     or way == "columns" and cpu and "columns" or "item"
 end
 
+-- Whether the last of several work-groups may reduce what all have left.
+local function in_once(way, g, pieces, group, device)
+  return way == WAYS.group and g.outer * g.inner == 1
+    and pieces > 1 and pieces <= CHAIN * group and fused.asks(device)
+end
+
 local function declare(c)
   return operation.declare(c.op)
 end
@@ -117,6 +123,7 @@ local function words(c, places, element)
   return {
     REAL = "acc_", RESULT = c.last and op.result or "acc_",
     WG = c.group, WIDTH = WIDTH, LANES = LANES, CHAIN = CHAIN,
+    ONCE = c.once and 1 or 0,
     BLOCK = CHAIN * LANES,
     ["COMBINE(a, b)"] = "combine_(a, b)", ["NEUTRAL(x)"] = op.identity,
     ["START(row)"] = start, ["ELEMENT(start, i)"] = made(element(at), "(i)"),
@@ -138,7 +145,7 @@ local function parts(c)
   local list = c.expression and evaluate.add_parts(c, {})
     or {{type = "global const acc_ *", name = "from_"}}
   list[#list + 1] = {type = "ulong", name = "inner_"}
-  return table.move({OWN, OWN, OWN, OWN}, 1, c.own, #list + 1, list)
+  return table.move({OWN, OWN, OWN, OWN, OWN, OWN}, 1, c.own, #list + 1, list)
 end
 
 local function body(c)
@@ -159,19 +166,22 @@ local function reduce(op, e, from, g, out)
   local name = way_of(g, fused.serial[out.context.device.type])
   local way, group = WAYS[name], fused.group(out.context)
   local pieces = way.pieces(g, group)
-  local last = pieces == 1
-  local left = not last and fused.scratch(out.context, op.declare and "long"
+  local once = in_once(way, g, pieces, group, out.context.device)
+  local last = pieces == 1 or once
+  local left = pieces > 1 and fused.scratch(out.context, op.declare and "long"
     or op.cell, g.outer * pieces * g.inner * (op.declare and 2 or 1))
-  local to = last and out or op.declare and cl.any(left) or left
+  left = left and op.declare and cl.any(left) or left
+  local to = last and out or left
   local count = g.outer * g.many * g.inner
   local c = {name = "reduce", file = way.file, type = e
     and types.calculated(e.kind.type) or "acc_",
     context = out.context, dims = e and e.dims or {count = count},
     places = false, args = {count}, n = 1, parts = parts, body = body,
     declare = declare, words = words, range = range, expression = e, op = op,
-    g = g, way = way, group = group, pieces = pieces, last = last}
-  local key = ("%s %s %s %s"):format(op.key, name, last and "last" or "",
-    g.inner == 1 and "" or "inner")
+    g = g, way = way, group = group, pieces = pieces, last = last,
+    once = once}
+  local key = ("%s %s %s %s"):format(op.key, name, once and "once"
+    or last and "last" or "", g.inner == 1 and "" or "inner")
   alike[key] = alike[key] or {{}, {}}
   if e then
     c.known = evaluate.collect(c, alike[key][1])
@@ -181,6 +191,7 @@ local function reduce(op, e, from, g, out)
   end
   fused.add(c, g.inner)
   c.own = fused.add(c, way.own(g, pieces)) + fused.add(c, to)
+    + (once and fused.add(c, left, fused.counter(out.context)) or 0)
   local event = fused.run(c)
   if last then
     return event

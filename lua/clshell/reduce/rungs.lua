@@ -117,6 +117,27 @@ local function stride_groups(s, p)
   return math.min(p.groups, groups(s.n, p.wg * p.width))
 end
 
+-- A rung of grid_stride.cl; args(s, p, o) are the kernel's.
+local function grid(def)
+  def.file = "grid_stride.cl"
+  def.params = {
+    wg,
+    param("groups", {64, 128, 256, 512, 1024, 2048, 4096}, 1024,
+      "work-groups at most"),
+    param("width", {1, 2, 4, 8}, 8, "loads under way"),
+  }
+  function def.range(s, p)
+    return {stride_groups(s, p) * p.wg}, {p.wg}
+  end
+  function def.local_bytes(s, p)
+    return p.wg * s.esize
+  end
+  function def.traffic(s)
+    return {moved = s.n * s.esize}
+  end
+  return def
+end
+
 return {
   in_groups(1, {
     name = "modulo", file = "modulo.cl",
@@ -153,27 +174,33 @@ return {
     params = last,
     place = lower, down = true,
   }),
-  rung{
-    name = "grid_stride", file = "grid_stride.cl",
+  rung(grid{
+    name = "grid_stride",
     lesson = "as many work-groups as keep the device busy; each work-item "
       .. "adds many elements in registers",
-    params = {
-      wg,
-      param("groups", {64, 128, 256, 512, 1024, 2048, 4096}, 1024,
-        "work-groups at most"),
-      param("width", {1, 2, 4, 8}, 8, "loads under way"),
-    },
-    range = function(s, p)
-      return {stride_groups(s, p) * p.wg}, {p.wg}
-    end,
     args = function(s, p, o)
       return {o.x, s.n, stride_groups(s, p), o.y}
     end,
-    local_bytes = function(s, p)
-      return p.wg * s.esize
+  }),
+  grid{
+    name = "one_launch",
+    lesson = "the last work-group to end adds what all have left: no second "
+      .. "launch",
+    accepts = function(dev)
+      return tiling.lacks(dev, 30)
     end,
-    traffic = function(s)
-      return {moved = s.n * s.esize}
+    defines = function(p, s)
+      local list = defines(p, s)
+      list.ONCE = 1
+      return list
+    end,
+    prepare = function(s, p)
+      local there = {context = s.context}
+      return {left = cl.buffer(s.type, stride_groups(s, p), nil, there),
+        count = cl.buffer("int", 1, 0, there)}
+    end,
+    args = function(s, p, o)
+      return {o.x, s.n, stride_groups(s, p), o.y, o.left, o.count}
     end,
   },
   rung{
