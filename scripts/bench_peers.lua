@@ -70,7 +70,7 @@ end
 
 local total = 0
 for name, count in pairs{gemm = gpu and 30 or 6, clblast = 3, peaks = 1,
-    spmv = gpu and 18 or 6, transpose = gpu and 4 or 2, pyopencl = 1} do
+    spmv = gpu and 27 or 9, transpose = gpu and 4 or 2, pyopencl = 1} do
   total = total + (wanted(name) and count or 0)
 end
 print(("Beside other libraries, on %s\n"):format(device.name))
@@ -283,6 +283,19 @@ local function varied(points, nx, ny, nz)
   return dia.banded(nx * ny * nz, offsets)
 end
 
+-- The same, symmetric: each diagonal below the main one has the values of its
+-- mirror above.
+local function symmetric(points, nx, ny, nz)
+  local M = varied(points, nx, ny, nz)
+  for below = 1, points // 2 do
+    local above = points + 1 - below
+    local k = M.host.offsets[above]
+    M.values:copy(M.values, {from = {above, 1}, size = {1, M.rows - k},
+      to = {below, k + 1}})
+  end
+  return M
+end
+
 -- The same with points - 1 on the diagonal, -1 for each neighbour in the grid.
 local function constant(points, nx, ny, nz)
   local M, sizes = varied(points, nx, ny, nz), {nx, ny, nz}
@@ -313,16 +326,17 @@ local function constant(points, nx, ny, nz)
 end
 
 -- A matrix times a vector beside the copy, and beside cuSPARSE. Of a packed
--- matrix the copy moves more bytes than there are: no goal.
-local function sparse_race(M, points, nx, ny, nz)
+-- matrix the copy moves more bytes than there are: no goal for that. The
+-- adjective and the note tell what matrix it is.
+local function sparse_race(M, points, nx, ny, nz, goal, adjective, note)
   local packed = M.format == "packed"
   local x = cl.buffer("float", M.cols, cl.array("float", M.cols):random(3))
   local operands = {M = M, x = x}
   local chosen = spmv.plan(M, x)
   local name = chosen.rung.name
   local plan, e = peers.plan(spmv, name, operands, chosen.params)
-  local work = ("SpMV %d-point %.3gM"):format(points, M.rows / 1e6)
-  local note = packed and "of constant diagonals" or nil
+  local work = ("SpMV %d-point %s%.3gM"):format(points, adjective or "",
+    M.rows / 1e6)
   if not plan then
     return unmeasured({work = work, rung = name, peer = "copy"}, e)
   end
@@ -335,7 +349,7 @@ local function sparse_race(M, points, nx, ny, nz)
     gpu and "event" or "wall")
   for _, format in ipairs(cuda and {"csr", "sell"} or {}) do
     local row = {work = work, rung = name, unit = "GFLOPS",
-      goal = packed and 4 or 2.3, amount = 2.0 * M.nnz,
+      goal = goal, amount = 2.0 * M.nnz,
       peer_amount = 2.0 * M.nnz, error = e, peer = "cuSPARSE " .. format,
       note = note}
     local other, kind = cuda:subject(("%s %d %d %d %d"):format(format,
@@ -358,16 +372,18 @@ local function sparse()
     local side = math.floor((points == 5 and count^(1 / 2) or count^(1 / 3))
       + 0.999)
     local nx, ny, nz = side, side, points == 5 and 1 or side
-    do
-      local M <close> = varied(points, nx, ny, nz)
-      sparse_race(M, points, nx, ny, nz)
+    local function race(M, ...)
+      local matrix <close> = M
+      sparse_race(matrix, points, nx, ny, nz, ...)
+      collectgarbage()
     end
-    collectgarbage()
-    local M <close> = constant(points, nx, ny, nz)
-    local P <close> = M:pack()
-    M:close()
-    sparse_race(P, points, nx, ny, nz)
-    collectgarbage()
+    local function packed(make)
+      local M <close> = make(points, nx, ny, nz)
+      return M:pack()
+    end
+    race(varied(points, nx, ny, nz), 2.3)
+    race(packed(symmetric), 2.3, "symmetric ", "of variable coefficients")
+    race(packed(constant), 4, nil, "of constant diagonals")
   end
 end
 

@@ -4,8 +4,9 @@
 **   y[i] = sum over d of value(d, i) * x[i + OFFSETS[d]],
 **          for those d with 0 <= i + OFFSETS[d] < cols
 **
-**   value(d, i) = patterns[codes[i]][d]              if PLACES[d] < 0,
-**                 stored[PLACES[d] * pitch + i]      else
+**   value(d, i) = patterns[codes[i]][d]                       if PLACES[d] < 0,
+**                 stored[PLACES[d] * pitch + i + OFFSETS[d]]  if MIRRORED[d],
+**                 stored[PLACES[d] * pitch + i]               else
 **
 ** In most matrices from a grid few rows differ: a Poisson matrix has one kind
 ** of row inside the grid and one at each side, edge and corner. Such rows are
@@ -25,6 +26,16 @@
 ** many values for a pattern are stored as in specialised.cl, as NARROW: the
 ** least type in which each of their values is exact.
 **
+** In a symmetric matrix the value at (i, j) is that at (j, i): diagonal -k has
+** the values of diagonal k, k rows later. One of the two is stored, and the
+** other, the mirrored one, is read from it, in row j = i + OFFSETS[d]:
+**
+**    row          0  1  2  3  4  5
+**    diagonal  2  a  b  c  d  .  .     stored
+**    diagonal -2  .  .  a  b  c  d     = stored[i - 2]
+**
+** So with any two diagonals k and -k, whatever the others are.
+**
 ** Arguments:
 **   rows, cols  size of A; x has cols elements, y has rows
 **   pitch       elements from one stored diagonal to the next, >= rows, a
@@ -39,8 +50,11 @@
 ** Defines: REAL, BITS and SIGNED (integers of REAL's size), NARROW, FROM_HALF
 **   (1 if NARROW is half and REAL is not), WIDTH, STEPS, BLOCKS, SINGLE,
 **   STREAM, PATTERNS, and lists with an element for each diagonal: OFFSETS
-**   (ascending, at least one), MAIN (pattern 0 by its bits) and PLACES.
-** Assumes: for speed only, that x and y are aligned to WIDTH elements.
+**   (ascending, at least one), MAIN (pattern 0 by its bits), PLACES and
+**   MIRRORED (0 or 1).
+** Assumes: of mirrored diagonals, that those below the main one have
+**   rows <= cols, those above it rows >= cols, so that row j is in `stored`;
+**   for speed only, that x and y are aligned to WIDTH elements.
 **
 ** Lesson, against `specialised`: at the rate of memory only fewer bytes are
 ** faster. A row of a 7-point matrix of floats takes 28 bytes of values there
@@ -48,7 +62,10 @@
 ** few bytes other limits come near: x is read from the first cache once for
 ** each diagonal, by work-items of several rows in aligned blocks (BLOCKS) that
 ** neighbouring diagonals share, and a row of a rare pattern costs its loads
-** of values, from the cache as well.
+** of values, from the cache as well. A diagonal that is read twice, for itself
+** and k rows later for its mirror, comes from memory once: what is read in
+** between fits into the second cache. A row of a symmetric 5-point matrix of
+** floats, of any values, takes 12 bytes of them in place of 20.
 */
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -74,7 +91,7 @@
 #define STEPS 1 /* times that it takes as many, a work-group further on */
 #endif
 #ifndef BLOCKS
-#define BLOCKS 0 /* 1: x is loaded in aligned vectors, two for an offset */
+#define BLOCKS 0 /* 1: vectors at an offset are taken from two aligned ones */
 #endif
 #ifndef SINGLE
 #define SINGLE 1 /* 1: rows of other patterns are computed one by one */
@@ -87,6 +104,7 @@
 #define PATTERNS 1
 #define MAIN 0xbf800000, 0x40000000, 0xbf800000 /* -1, 2, -1 */
 #define PLACES -1, -1, -1
+#define MIRRORED 0, 0, 0
 #endif
 
 #define JOIN_(a, b) a##b
@@ -144,6 +162,7 @@
 
 constant int offset[] = {OFFSETS};
 constant int place[] = {PLACES};
+constant int mirrored[] = {MIRRORED};
 constant BITS main_bits[] = {MAIN};
 
 /* the offset below `o` at which x is aligned to vectors */
@@ -156,57 +175,65 @@ constant BITS main_bits[] = {MAIN};
 #define END(o) ((o) + WIDTH)
 #endif
 
-/* the place of diagonal d in row i among the stored elements */
-static size_t at(int d, int pitch, long i)
-{
-  return (size_t)place[d] * pitch + i;
-}
-
 /* the pattern of row i */
 static int code_of(global const uchar *codes, long i)
 {
   return PATTERNS > 1 ? min((int)codes[i], PATTERNS - 1) : 0;
 }
 
-/* element p of the stored diagonals */
+/* name(p, o): WIDTH elements of a type from p + o on; p is aligned */
+#define PART(name, type, vector)                                              \
+  static vector name(global const type *p, int o)                             \
+  {                                                                           \
+    const int over = o - BELOW(o);                                            \
+    global const vector *block = (global const vector *)(p + BELOW(o));       \
+    if (over == 0)                                                            \
+      return block[0];                                                        \
+    if (!BLOCKS)                                                              \
+      return VLOAD(p + o);                                                    \
+    type both[2 * WIDTH];                                                     \
+    *(vector *)both = block[0];                                               \
+    *(vector *)(both + WIDTH) = block[1];                                     \
+    return VLOAD(both + over);                                                \
+  }
+
+PART(part, REAL, VECTOR)
+
+/* element p of the stored diagonals, and the same of them as of x */
+#if FROM_HALF
 static REAL element(global const NARROW *p)
 {
-#if FROM_HALF
   return (REAL)vload_half(0, p);
+}
+
+static VECTOR elements(global const NARROW *p, int o)
+{
+  return TO_VECTOR(HALVES(p + o));
+}
 #else
+PART(narrow_part, NARROW, STORED)
+
+static REAL element(global const NARROW *p)
+{
   return (REAL)*p;
-#endif
 }
 
-/* WIDTH of them */
-static VECTOR elements(global const NARROW *p)
+static VECTOR elements(global const NARROW *p, int o)
 {
-#if FROM_HALF
-  return TO_VECTOR(HALVES(p));
-#else
-  return TO_VECTOR(*(global const STORED *)p);
-#endif
+  return TO_VECTOR(narrow_part(p, o));
 }
+#endif
 
-/* WIDTH elements of x from p + o on; p is aligned */
-static VECTOR part(global const REAL *p, int o)
+/* diagonal d, which is stored, in rows i .. i + WIDTH - 1, in all of which it
+** has elements */
+static VECTOR values(global const NARROW *stored, int d, int pitch, long i)
 {
-#if BLOCKS
-  const int over = o - BELOW(o);
-  global const VECTOR *block = (global const VECTOR *)(p + BELOW(o));
-  if (over == 0)
-    return block[0];
-  REAL both[2 * WIDTH];
-  *(VECTOR *)both = block[0];
-  *(VECTOR *)(both + WIDTH) = block[1];
-  return VLOAD(both + over);
-#else
-  return o % WIDTH == 0 ? *(global const VECTOR *)(p + o) : VLOAD(p + o);
-#endif
+  return elements(stored + (size_t)place[d] * pitch + i,
+                  mirrored[d] ? offset[d] : 0);
 }
 
-/* one row, every element tested; x[0] is loaded in place of what is outside,
-** so that no load waits for a test */
+/* one row, every element tested; column 0 is loaded in place of what is
+** outside, so that no load waits for a test */
 static REAL single(long i, int cols, int pitch, global const uchar *codes,
                    global const REAL *patterns, global const NARROW *stored,
                    global const REAL *x)
@@ -217,9 +244,11 @@ static REAL single(long i, int cols, int pitch, global const uchar *codes,
   for (int d = 0; d < NDIAGS; d++) {
     const long j = i + offset[d];
     const bool inside = j >= 0 && j < cols;
-    const REAL v =
-        place[d] < 0 ? patterns[d] : element(stored + at(d, pitch, i));
-    const REAL xj = x[inside ? j : 0];
+    const long column = inside ? j : 0, row = mirrored[d] ? column : i;
+    const REAL v = place[d] < 0
+                       ? patterns[d]
+                       : element(stored + (size_t)place[d] * pitch + row);
+    const REAL xj = x[column];
     sum = inside ? sum + v * xj : sum;
   }
   return sum;
@@ -245,7 +274,7 @@ static VECTOR by_main(long i, int pitch, global const NARROW *stored,
 #pragma unroll
   for (int d = 0; d < NDIAGS; d++) {
     const VECTOR v = place[d] < 0 ? (VECTOR)(AS_REAL(main_bits[d]))
-                                  : elements(stored + at(d, pitch, i));
+                                  : values(stored, d, pitch, i);
     sum += v * part(x + i, offset[d]);
   }
   return sum;
@@ -263,7 +292,7 @@ static VECTOR by_pattern(bool inner, long i, int cols, int pitch,
     const long j = i + offset[d];
     if (inner || (j >= 0 && j < cols)) {
       const VECTOR v = place[d] < 0 ? (VECTOR)(pattern[d])
-                                    : elements(stored + at(d, pitch, i));
+                                    : values(stored, d, pitch, i);
       sum += v * part(x + i, offset[d]);
     }
   }

@@ -1,6 +1,7 @@
 /*
-** hostpatterns.c - cl.host: the rows of a sparse matrix by diagonals as few
-** patterns, which take a byte a row.
+** hostpatterns.c - cl.host: what takes fewer bytes in a sparse matrix by
+** diagonals: rows of few patterns, a byte each, and diagonals that mirror each
+** other.
 ** SPDX-License-Identifier: MIT
 */
 #include <limits.h>
@@ -175,6 +176,19 @@ static void putpatterns(const Sparse *m, const Patterns *p,
     codes[i] = number[p->code[i]];
 }
 
+/* values, offsets and the options of both functions, rows and cols checked. */
+static void checkmatrix(lua_State *L, const char *what,
+                        const char *const all[], Sparse *m) {
+  lua_settop(L, 3);
+  luaL_checktype(L, 3, LUA_TTABLE);
+  m->values = clsh_hostcheck_reals(L, 1, false);
+  clsh_hostsparse_checkdia(L, 1, 3, 0, all, m);
+  m->cols = clsh_option_size(L, 3, "cols", 0);
+  if (m->cols < 1 || m->cols > INT_MAX || m->rows > INT_MAX)
+    clsh_error(L, "%s: rows and cols must be <= %d; cols must be given", what,
+               INT_MAX);
+}
+
 /** cl.host.dia_patterns(values, offsets, opts) -> codes, patterns, joined
  * The rows of a matrix by diagonals as few patterns. A pattern has a value for
  * each diagonal, compared by its bits; places outside the matrix fit any.
@@ -192,16 +206,7 @@ static int host_dia_patterns(lua_State *L) {
   static const char *const all[] = {"rows", "cols", "pitch", "most", NULL};
   const Type *byte = clsh_type_find("uchar", 5);
   Sparse m = {0};
-  lua_settop(L, 3);
-  luaL_checktype(L, 3, LUA_TTABLE);
-  m.values = clsh_hostcheck_reals(L, 1, false);
-  clsh_hostsparse_checkdia(L, 1, 3, 0, all, &m);
-  m.cols = clsh_option_size(L, 3, "cols", 0);
-  if (m.cols < 1 || m.cols > INT_MAX || m.rows > INT_MAX)
-    return clsh_error(L,
-                      "dia_patterns: rows and cols must be <= %d; "
-                      "cols must be given",
-                      INT_MAX);
+  checkmatrix(L, "dia_patterns", all, &m);
   Patterns *p = lua_newuserdatauv(L, sizeof *p, 0);
   p->most = clsh_option_size(L, 3, "most", MOST);
   if (p->most > MOST)
@@ -232,8 +237,49 @@ static int host_dia_patterns(lua_State *L) {
   return 3;
 }
 
+/* Whether diagonals d, of offset k > 0, and e, of -k, mirror each other. */
+static bool ismirror(const Sparse *m, const char *values, size_t d, size_t e) {
+  size_t unit = m->values->type->unit, k = (size_t)m->offsets[d];
+  size_t shorter = m->rows < m->cols ? m->rows : m->cols;
+  const char *above = values + d * m->pitch * unit;
+  const char *below = values + (e * m->pitch + k) * unit;
+  return k >= shorter || memcmp(above, below, (shorter - k) * unit) == 0;
+}
+
+/** cl.host.dia_mirrors(values, offsets, opts) -> mirrors
+ * Diagonals k and -k of a matrix that mirror each other, as all of a symmetric
+ * matrix do: the value at (i, i + k) has the bits of that at (i + k, i),
+ * wherever both places lie in the matrix. mirrors, int: for each diagonal the
+ * number of the other one, from 1, or 0 where there is none.
+ * Options:
+ *   rows   pitch               rows of the matrix
+ *   cols   needed              columns of the matrix
+ *   pitch  #values / #offsets  elements from diagonal to diagonal
+ */
+static int host_dia_mirrors(lua_State *L) {
+  static const char *const all[] = {"rows", "cols", "pitch", NULL};
+  Sparse m = {0};
+  checkmatrix(L, "dia_mirrors", all, &m);
+  Array *mirrors =
+      clsh_hostsparse_newvector(L, clsh_type_find("int", 3), m.ndiags);
+  int *other = clsh_array_data(L, mirrors);
+  const char *values = clsh_array_data(L, m.values);
+  memset(other, 0, m.ndiags * sizeof *other);
+  for (size_t d = 0; d < m.ndiags; d++)
+    for (size_t e = 0; m.offsets[d] > 0 && e < m.ndiags; e++)
+      if (m.offsets[e] == -m.offsets[d]) {
+        clsh_poll(L);
+        if (ismirror(&m, values, d, e)) {
+          other[d] = (int)e + 1;
+          other[e] = (int)d + 1;
+        }
+      }
+  return 1;
+}
+
 void clsh_hostpatterns_open(lua_State *L) {
-  static const luaL_Reg functions[] = {{"dia_patterns", host_dia_patterns},
+  static const luaL_Reg functions[] = {{"dia_mirrors", host_dia_mirrors},
+                                       {"dia_patterns", host_dia_patterns},
                                        {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
 }

@@ -1,5 +1,6 @@
 -- spmv/pack.lua - packed matrices: what Dia:pack finds, the same bits as by
--- diagonals, rows that look alike and do not, lifetime, refusals
+-- diagonals, rows that look alike and do not, mirrored diagonals, lifetime,
+-- refusals
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
@@ -15,13 +16,17 @@ local spmv = require "clshell.spmv"
 t.keeps("Program", "Kernel")
 local device = t.device()
 
--- A matrix of value(d, i) by diagonals, NaN wherever no element lies.
-local function build(type, rows, cols, offsets, value, gap)
+-- A matrix of value(d, i, offset) by diagonals, NaN, or `others`, wherever no
+-- element lies.
+local function build(type, rows, cols, offsets, value, gap, others)
   local pitch, ndiags = rows + (gap or 0), #offsets
   local values = cl.array(type, {ndiags, pitch}):fill(0 / 0)
+  if others then
+    values:random(others)
+  end
   for d, offset in ipairs(offsets) do
     for i = math.max(1, 1 - offset), math.min(rows, cols - offset) do
-      values:set(d, i, value(d, i))
+      values:set(d, i, value(d, i, offset))
     end
   end
   return sparse.upload_dia{rows = rows, cols = cols, ndiags = ndiags,
@@ -79,13 +84,14 @@ local CONFIGS = {
 }
 local turn = t.seed
 
--- Compares a packed matrix in two configurations with M itself.
-local function try(what, M, x)
+-- Compares a packed matrix in two configurations, or in those of a list, with
+-- M itself.
+local function try(what, M, x, configs)
   local P <close> = M:pack()
   local expected = spmv(M, x, {kernel = "specialised"}):read()
   turn = turn + 1
   local k = turn % #CONFIGS + 1
-  for _, p in ipairs{{}, CONFIGS[k]} do
+  for n, p in ipairs(configs or {{}, CONFIGS[k]}) do
     local opts = {kernel = p.wg and "packed" or nil}
     for name, value in pairs(p) do
       opts[name] = value
@@ -93,8 +99,8 @@ local function try(what, M, x)
     opts.y = cl.buffer(x.type, M.rows, 0 / 0)
     local y <close> = spmv(P, x, opts):read()
     local fine, at = same(y, expected)
-    t.ok(fine, ("%s, configuration %s: row %s"):format(what, p.wg and k
-      or "of a call", at))
+    t.ok(fine, ("%s, configuration %s: row %s"):format(what,
+      configs and n or p.wg and k or "of a call", at))
   end
 end
 
@@ -178,6 +184,149 @@ t.test("Poisson matrices, and the rates that are told of them", function()
   t.ok(r.ok)
 end)
 
+-- Random values of a symmetric matrix, as far as there are both places:
+-- value(d, i, offset).
+local function symmetric(_, i, offset)
+  local j = i + offset
+  return random[(math.min(i, j) * 7 + math.abs(offset) * 61) % 8192 + 1]
+end
+
+-- The same, but for one place.
+local function odd_at(row, col)
+  return function(d, i, offset)
+    return i == row and i + offset == col and 3 or symmetric(d, i, offset)
+  end
+end
+
+local function vector(type, n)
+  return cl.buffer(type, n, cl.array(type, n):random(t.seed))
+end
+
+local BAND = {-32, -5, -1, 0, 1, 5, 32}
+
+t.test("diagonals that mirror each other are stored once", function()
+  local M = build("float", 1000, 1000, BAND, symmetric)
+  local P = M:pack()
+  t.eq(tostring(P):match "7 diagonals: .*", "7 diagonals: 4 as they are, 3 "
+    .. "mirrored; 16000 bytes of values instead of 28000 bytes")
+  local i = P:info()
+  t.eq({i.stored, i.mirrored, i.joined, i.bytes}, {4, 3, 0, 16000})
+  t.eq(P.places, {3, 2, 1, 0, 1, 2, 3})
+  local x = vector("float", 1000)
+  local plan = spmv.plan(P, x)
+  t.eq(spmv.bytes(plan.rung, plan.shape, plan.params), 4000 * (4 + 2))
+  t.ok(spmv.verify("packed", {M = P, x = x}).ok)
+  t.ok(P:to_dia().values:read():tobytes() == M.values:read():tobytes())
+  -- what lies outside the matrix decides nothing, and goes nowhere
+  M = build("float", 1000, 1000, BAND, symmetric, 40, t.seed)
+  t.eq(M:pack():info().mirrored, 3)
+  try("others outside", M, x)
+end)
+
+t.test("each pair of diagonals is decided on its own", function()
+  local x = vector("float", 1000)
+  for _, at in ipairs{{1, 33}, {33, 1}, {1000, 968}, {968, 1000}, {500, 501},
+      {6, 1}, {999, 1000}} do
+    local M <close> = build("float", 1000, 1000, BAND, odd_at(at[1], at[2]))
+    local P <close> = M:pack()
+    t.eq({P:info().stored, P:info().mirrored}, {5, 2})
+    try(("odd at %d, %d"):format(at[1], at[2]), M, x)
+  end
+  local M = build("float", 1000, 1000, {-7, -2, 0, 2, 9}, symmetric)
+  t.eq(M:pack().places, {0, 2, 1, 2, 3})
+  try("one pair", M, x)
+  -- a constant pair takes no bytes, whatever the others do
+  M = build("float", 1000, 1000, BAND, function(d, row, offset)
+    return offset * offset == 25 and 8 or symmetric(d, row, offset)
+  end)
+  local i = M:pack():info()
+  t.eq({i.constant, i.joined, i.stored, i.mirrored}, {2, 2, 3, 2})
+  try("a constant pair", M, x)
+  -- 20 values join, and their 400 pairs do not
+  M = build("float", 1000, 1000, {-1, 0, 1}, function(d, row, offset)
+    local v = symmetric(d, row, offset)
+    return offset == 0 and v or v * 10 // 1 / 3
+  end)
+  i = M:pack():info()
+  t.eq({i.joined, i.stored, i.mirrored}, {1, 2, 0})
+  try("one of a pair", M, x)
+end)
+
+-- All numbers of rows of a work-item, and ways to load and to go on.
+local function all_configs()
+  local list = {}
+  for _, width in ipairs{1, 2, 4, 8, 16} do
+    for blocks = 0, 1 do
+      for single = 0, width > 1 and 1 or 0 do
+        list[#list + 1] = {wg = 32, width = width, blocks = blocks,
+          single = single, steps = 1 << #list % 3}
+      end
+    end
+  end
+  return list
+end
+
+t.test("mirrored diagonals in all configurations", function()
+  local function value(d, i, offset) -- offset 5: codes, for the rows of others
+    return math.abs(offset) == 5 and i % 97 // 48 or symmetric(d, i, offset)
+  end
+  for _, shape in ipairs{{501, 501}, {530, 501}} do
+    local M <close> = build("float", shape[1], shape[2], BAND, value, 11)
+    local i = M:pack():info()
+    t.eq({i.joined, i.stored, i.mirrored}, {2, 3, 2})
+    try(("%d x %d"):format(shape[1], shape[2]), M, vector("float", shape[2]),
+      all_configs())
+  end
+end)
+
+t.test("mirrored diagonals of all shapes and types", function()
+  for _, c in ipairs{{1, 1, {-1, 0, 1}}, {2, 2, {-3, -1, 0, 1, 3}},
+      {40, 40, {-39, -38, 0, 38, 39}}, {3, 90, {-2, -1, 1, 2}},
+      {90, 3, {-2, -1, 1, 2}}, {700, 1000, {-699, -40, -3, 3, 40, 699, 999}},
+      {1000, 700, {-999, -699, -40, -3, 3, 40, 699}},
+      {100, 100, {-300, -1, 0, 1, 300}}, {999, 1000, {-1, 1}},
+      {1000, 999, {-16, 16}}} do
+    local rows, cols, offsets = table.unpack(c)
+    local M <close> = build("float", rows, cols, offsets, symmetric, rows % 3,
+      t.seed)
+    try(("%d x %d"):format(rows, cols), M, vector("float", cols))
+  end
+  local function pair(rows, cols)
+    return build("float", rows, cols, {-3, 3}, symmetric):pack().places
+  end
+  t.eq({pair(500, 500), pair(500, 900), pair(900, 500)},
+    {{0, 0}, {0, 0}, {0, 0}})
+  for _, type in ipairs(ladder.types(device)) do
+    for name, round in pairs{random = function(v) return v end,
+        halves = function(v) return v * 256 // 1 / 8 end} do
+      local M <close> = build(type, 600, 600, BAND, function(...)
+        return round(symmetric(...))
+      end)
+      local i = M:pack():info()
+      t.eq({i.stored, i.mirrored, i.stored_type},
+        {4, 3, name == "halves" and "half" or type})
+      try(type .. " " .. name, M, vector(type, 600), {{},
+        {wg = 32, width = 4, blocks = 1, single = 0},
+        {wg = 32, width = 8, blocks = 0, single = 1}})
+    end
+  end
+end)
+
+t.test("bits decide which diagonals mirror each other", function()
+  local special, x = {1 / 0, 0 / 0, -0.0}, vector("float", 700)
+  for _, odd in ipairs{false, 0.0} do -- in row 48, in place of -0.0
+    local M <close> = build("float", 700, 700, {-1, 0, 1},
+      function(d, i, offset)
+        return odd and i == 48 and offset == -1 and odd
+          or special[math.min(i, i + offset) % 9 + 1]
+          or symmetric(d, i, offset)
+      end)
+    t.eq(1 / M.host.values:at(3, 47), -1 / 0)
+    t.eq(M:pack():info().mirrored, odd and 0 or 1)
+    try("special", M, x)
+  end
+end)
+
 t.test("doubles that are exact in less", function()
   if not device:has "cl_khr_fp64" then
     t.skip "the device has no double"
@@ -195,6 +344,15 @@ t.test("doubles that are exact in less", function()
   M.values:write(M.values:read():convert("float"):convert("double"))
   t.eq(M:pack():info().stored_type, "float")
   try("subnormal", M, x)
+  M = build("double", 900, 900, BAND, function(...)
+    return (("f"):unpack(("f"):pack(symmetric(...))))
+  end)
+  local i = M:pack():info()
+  t.eq({i.stored, i.mirrored, i.stored_type}, {4, 3, "float"})
+  for width = 0, 4 do
+    try("mirrored", M, x, {{wg = 32, width = 1 << width, blocks = width % 2},
+      {wg = 32, width = 1 << width, blocks = 1 - width % 2}})
+  end
 end)
 
 t.test("pack takes nothing", function()
@@ -285,6 +443,18 @@ t.test("refusals", function()
   spmv(P, x, {kernel = "packed", wg = 32})
 end)
 
+t.test("places that a script has changed leave no buffer", function()
+  for _, shape in ipairs{{64, 900}, {900, 64}, {64, 64}} do
+    local P = build("float", shape[1], shape[2], {-60, -1, 1, 60},
+      VALUES.none):pack()
+    local x = cl.buffer("float", shape[2], 1)
+    for d = 1, 4 do
+      P.places[d] = 0
+    end
+    spmv(P, x, {kernel = "packed", wg = 32, width = 4, blocks = 1})
+  end
+end)
+
 t.test("help", function()
   local page = help.text "Dia:pack":gsub("%s+", " ")
   t.ok(page:find("the same sums, bit for bit", 1, true), page)
@@ -324,7 +494,28 @@ t.test("host.dia_patterns", function()
   end
 end)
 
-t.test("host.dia_patterns: misuse", function()
+t.test("host.dia_mirrors", function()
+  local function mirrors(type, rows, cols, offsets, list)
+    return host.dia_mirrors(cl.array(type, #list, list),
+      cl.array("int", #offsets, offsets), {rows = rows, cols = cols,
+        pitch = #list // #offsets}):table()
+  end
+  for _, type in ipairs{"half", "float", "double"} do
+    t.eq(mirrors(type, 3, 3, {-1, 0, 1}, {9, 1, 2, 5, 5, 5, 1, 2, 8}),
+      {3, 0, 1}) -- 9 and 8 lie outside
+    t.eq(mirrors(type, 3, 3, {-1, 0, 1}, {9, 1, 2, 5, 5, 5, 1, 3, 8}),
+      {0, 0, 0})
+    t.eq(mirrors(type, 3, 3, {-1, 1}, {0, 0.0, 2, -0.0, 2, 0}), {0, 0})
+    t.eq(mirrors(type, 3, 3, {-1, 1}, {0, 0 / 0, 2, 0 / 0, 2, 0}), {2, 1})
+    t.eq(mirrors(type, 2, 4, {-1, 1}, {0, 6, 6, 7}), {2, 1}) -- 7: no partner
+    t.eq(mirrors(type, 4, 2, {1, -1}, {6, 0, 0, 0, 0, 6, 7, 0}), {2, 1})
+    t.eq(mirrors(type, 2, 2, {-5, -2, 2, 5}, {1, 2, 3, 4, 5, 6, 7, 8}),
+      {4, 3, 2, 1}) -- all outside
+    t.eq(mirrors(type, 2, 2, {-1, 2}, {1, 2, 3, 4}), {0, 0})
+  end
+end)
+
+t.test("host.dia_patterns and host.dia_mirrors: misuse", function()
   local v, o = cl.array("float", 8), cl.array("int", 2, {0, 1})
   local function raises(opts, ...)
     local words = {...}
@@ -338,8 +529,14 @@ t.test("host.dia_patterns: misuse", function()
   raises({cols = 4, mist = 5}, "did you mean 'most'")
   t.raises(function() host.dia_patterns(o, o, {cols = 4}) end,
     "half, float or double")
+  t.raises(function() host.dia_mirrors(o, o, {cols = 4}) end,
+    "half, float or double")
+  t.raises(function() host.dia_mirrors(v, o, {}) end, "dia_mirrors: rows",
+    "cols must be given")
+  t.raises(function() host.dia_mirrors(v, o, {cols = 4, most = 2}) end, "most")
   v:close()
   raises({cols = 4}, "closed")
+  t.raises(function() host.dia_mirrors(v, o, {cols = 4}) end, "closed")
 end)
 
 t.done()

@@ -1,7 +1,7 @@
 -- data/sparse.lua - sparse matrices on the device with their host copies, in
 -- compressed sparse row format (CSR), by diagonals (DIA), and by diagonals
--- with rows of few patterns (packed): the objects, their methods, and the
--- conversions between the formats
+-- with rows of few patterns, and some mirrored (packed): the objects, their
+-- methods, and the conversions between the formats
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -49,6 +49,13 @@ end
 -- Rows first..last (from 1) of diagonal `offset` lie inside the matrix.
 function M.extent(m, offset)
   return math.max(1, 1 - offset), math.min(m.rows, m.cols - offset)
+end
+
+-- Which of two diagonals, k and -k, that mirror each other is not stored: the
+-- shorter one, the lower one of a square matrix. Its element in column j is
+-- that of the other in row j, which is in the matrix.
+function M.is_mirrored(m, offset)
+  return offset ~= 0 and (offset < 0) == (m.rows <= m.cols)
 end
 
 -- A matrix still on the host: type, pitch and zeroed values for these
@@ -364,6 +371,27 @@ local function store(m, list, kind, stride)
   return b
 end
 
+-- The places of the diagonals, for each the number of its stored one, from 0,
+-- or -1 if it has joined; and the list of those to be stored. Of two that
+-- mirror each other, and have not joined, one is stored.
+local function allot(m, joined, mirrors)
+  local places, list = {}, {}
+  for d = 1, m.ndiags do
+    local other = mirrors[d]
+    places[d] = -1
+    if joined[d] == 0 and not (other > 0 and joined[other] == 0
+        and M.is_mirrored(m, m.host.offsets[d])) then
+      places[d], list[#list + 1] = #list, d
+    end
+  end
+  for d = 1, m.ndiags do
+    if joined[d] == 0 and places[d] < 0 then
+      places[d] = places[mirrors[d]]
+    end
+  end
+  return places, list
+end
+
 -- How many of the joined diagonals have one value in all patterns.
 local function count_constant(patterns, places)
   local ndiags, count = #places, 0
@@ -384,7 +412,9 @@ end
 --- by diagonal, are one pattern; a row then takes one byte, or none where all
 --- are alike. Diagonals join as long as there are no more than 256 patterns,
 --- and no more than one for 16 rows. Those that do not are stored as half or
---- float if each of their values is exact there, else as they are. A Poisson
+--- float if each of their values is exact there, else as they are; of two of
+--- them, k and -k, that mirror each other only one: a symmetric 5-point matrix
+--- of any values has 3 diagonals to read, and one of 27 points 14. A Poisson
 --- matrix has 3 patterns in two dimensions and 9 in three. Values are compared
 --- by their bits; places outside the matrix fit any.
 ---
@@ -393,10 +423,11 @@ end
 --- 10^8 of them a second or so: it pays where a matrix is used many times.
 --- Printed, it says what was found. It has rows, cols, ndiags, nnz, type,
 --- format ("packed"), places (for each diagonal the number of its stored one,
---- from 0, or -1), stored_type, value_bytes (what a product reads of the
---- values), the Buffers codes (the pattern of each row), patterns (a row of
---- values for each) and stored, and in `host` offsets, values (by diagonals,
---- at `pitch`) and patterns. Its fields are for reading.
+--- from 0, or -1; two that mirror each other have the same), stored_type,
+--- value_bytes (what a product reads of the values), the Buffers codes (the
+--- pattern of each row), patterns (a row of values for each) and stored, and
+--- in `host` offsets, values (by diagonals, at `pitch`) and patterns. Its
+--- fields are for reading.
 function dia:pack(...)
   if select("#", ...) > 0 then
     cl.error("Dia:pack: takes nothing; got " .. text.got((...)),
@@ -405,14 +436,12 @@ function dia:pack(...)
   local host, where = self.host, {context = self.values.context}
   local values = self.values:read()
   local most = math.max(1, math.min(MOST, self.rows // ROWS))
+  local sizes = {rows = self.rows, cols = self.cols, pitch = self.pitch}
+  local mirrors <close> = host_of.dia_mirrors(values, host.offsets, sizes)
+  sizes.most = most
   local codes <close>, patterns, joined = host_of.dia_patterns(values,
-    host.offsets, {rows = self.rows, cols = self.cols, pitch = self.pitch,
-      most = most})
-  local places, list = {}, {}
-  for d = 1, self.ndiags do
-    places[d] = joined[d] == 1 and -1 or #list
-    list[#list + 1] = joined[d] == 0 and d or nil
-  end
+    host.offsets, sizes)
+  local places, list = allot(self, joined, mirrors)
   local count = patterns.shape[1]
   local table_bytes = count > 1 and self.rows
     + #patterns * cl.typesize(self.type) or 0
@@ -445,18 +474,23 @@ function packed:to_dia()
 end
 
 --- Packed:info() -> table
---- format, type, rows, cols, nnz, ndiags; constant, joined and stored, the
---- diagonals of one value, those in patterns (constant ones among them) and
---- the others; patterns, how many there are; stored_type; bytes, of the values
---- that a product reads, and dia_bytes, those by diagonals.
+--- format, type, rows, cols, nnz, ndiags; constant, joined, stored and
+--- mirrored, the diagonals of one value, those in patterns (constant ones
+--- among them), the stored ones and those that are read from one of these;
+--- patterns, how many there are; stored_type; bytes, of the values that a
+--- product reads, and dia_bytes, those by diagonals.
 function packed:info()
-  local stored = math.max(table.unpack(self.places)) + 1
+  local stored, joined = -1, 0
+  for _, place in ipairs(self.places) do
+    stored, joined = math.max(stored, place), joined + (place < 0 and 1 or 0)
+  end
+  stored = stored + 1
   return {
     format = self.format, type = self.type, rows = self.rows,
     cols = self.cols, nnz = self.nnz, ndiags = self.ndiags,
-    constant = self.constant, joined = self.ndiags - stored, stored = stored,
-    patterns = self.patterns.rows, stored_type = self.stored_type,
-    bytes = self.value_bytes,
+    constant = self.constant, joined = joined, stored = stored,
+    mirrored = self.ndiags - joined - stored, patterns = self.patterns.rows,
+    stored_type = self.stored_type, bytes = self.value_bytes,
     dia_bytes = self.ndiags * self.rows * cl.typesize(self.type),
   }
 end
@@ -486,6 +520,7 @@ function packed_meta:__tostring()
   add(i.joined - i.constant, "%d in %d patterns of rows", i.patterns)
   add(i.stored, "%d as %s", i.stored_type == i.type and "they are"
     or i.stored_type)
+  add(i.mirrored, "%d mirrored")
   return ("%s, %d diagonals: %s; %s of values instead of %s"):format(head,
     i.ndiags, table.concat(words, ", "), text.bytes(i.bytes),
     text.bytes(i.dia_bytes))

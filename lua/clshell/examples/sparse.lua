@@ -88,6 +88,13 @@ local row_ptr, col_ind, values = host.dia_to_csr(M.values, M.offsets,
   {rows = 16, cols = 16, pitch = 32})
 print(#row_ptr, #values) --> 17 64
 
+--- cl.host.dia_mirrors
+local host = require "cl.host"
+local M = dia.poisson2d(4, 4).host
+local mirrors = host.dia_mirrors(M.values, M.offsets,
+  {rows = 16, cols = 16, pitch = 32})
+print(table.concat(mirrors:table(), " ")) --> 5 4 0 2 1
+
 --- cl.host.dia_patterns
 local host = require "cl.host"
 local M = dia.poisson2d(4, 4).host

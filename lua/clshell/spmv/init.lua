@@ -126,12 +126,12 @@ local function bind(o, context, queue)
     arguments.check_alias("spmv", "y", o.y, "M", values)
   end
   arguments.check_context("spmv", {M = values, x = x, y = o.y}, context)
+  local offsets = not A.row_ptr and offsets_of(A) or nil
   return shape{
     rows = A.rows, cols = A.cols, type = x.type, nnz = A.nnz,
     format = A.codes and "packed" or A.offsets and "dia" or "csr",
-    ndiags = A.ndiags, pitch = A.pitch,
-    offsets = not A.row_ptr and offsets_of(A) or nil,
-    packing = A.codes and packing.of(A),
+    ndiags = A.ndiags, pitch = A.pitch, offsets = offsets,
+    packing = A.codes and packing.of(A, offsets),
   }
 end
 

@@ -1,9 +1,11 @@
 -- spmv/packing.lua - what the kernel of a packed matrix is built for: its
--- first pattern, the places of its diagonals, the type of the stored ones
+-- first pattern, the places of its diagonals, mirrored ones, the type of the
+-- stored ones
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
+local sparse = require "clshell.data.sparse"
 local tiling = require "clshell.family.tiling"
 
 local M = {}
@@ -35,28 +37,47 @@ function M.check(A, rows, ndiags, check_part)
   check_part(A, "stored", stored * M.stride(rows), A.stored_type)
 end
 
--- packing.of(A) -> {patterns, main, places, narrow, bytes}
+-- For each diagonal 1 if it is read from its mirror, which has the same place,
+-- else 0; and how many are.
+local function mirrored(A, offsets)
+  local place, list, count = {}, {}, 0
+  for d, offset in ipairs(offsets) do
+    place[offset] = A.places[d]
+  end
+  for d, offset in ipairs(offsets) do
+    list[d] = place[offset] >= 0 and place[-offset] == place[offset]
+      and sparse.is_mirrored(A, offset) and 1 or 0
+    count = count + list[d]
+  end
+  return list, count
+end
+
+-- packing.of(A, offsets) -> {patterns, main, places, mirrored, narrow, bytes,
+--   again}
 -- How a packed matrix is packed: how many patterns, the bits of the first one,
--- the places of the diagonals, the type of the stored ones, and the bytes that
--- a product reads of the values.
-function M.of(A)
+-- the places of the diagonals, which of them are read from their mirrors, the
+-- type of the stored ones, the bytes that a product reads of the values, and
+-- those that it reads again, of the mirrors.
+function M.of(A, offsets)
   local main = {}
   local bits = A.host.patterns:as(M.unsigned[A.patterns.type])
   for d = 1, A.ndiags do
     main[d] = ("0x%x"):format(bits[d])
   end
+  local list, count = mirrored(A, offsets)
   return {patterns = #A.patterns // A.ndiags, main = main, places = A.places,
-    narrow = A.stored_type, bytes = A.value_bytes}
+    mirrored = list, narrow = A.stored_type, bytes = A.value_bytes,
+    again = count * A.rows * cl.typesize(A.stored.type)}
 end
 
 -- The same of a shape given by hand: constant diagonals of zeros.
 function M.plain(type, ndiags)
-  local main, places = {}, {}
+  local main, places, list = {}, {}, {}
   for d = 1, ndiags do
-    main[d], places[d] = "0x0", -1
+    main[d], places[d], list[d] = "0x0", -1, 0
   end
-  return {patterns = 1, main = main, places = places, narrow = type,
-    bytes = 0}
+  return {patterns = 1, main = main, places = places, mirrored = list,
+    narrow = type, bytes = 0, again = 0}
 end
 
 return M

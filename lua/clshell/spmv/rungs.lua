@@ -97,6 +97,7 @@ local function packed_defines(p, s)
     FROM_HALF = q.narrow == "half" and s.type ~= "half" and 1 or 0,
     PATTERNS = q.patterns, OFFSETS = table.concat(s.offsets, ","),
     MAIN = table.concat(q.main, ","), PLACES = table.concat(q.places, ","),
+    MIRRORED = table.concat(q.mirrored, ","),
   }
 end
 
@@ -180,15 +181,16 @@ return {
   },
   {
     name = "packed", file = "packed.cl", format = "packed",
-    lesson = "values of few patterns of rows, a byte for each row (Dia:pack): "
-      .. "fewer bytes",
+    lesson = "fewer bytes (Dia:pack): a byte for a row of few patterns, one "
+      .. "diagonal for two that mirror each other",
     params = {
       param("wg", {1, 32, 64, 128, 256, 512, 1024}, 128,
         "work-items in a work-group; 1 on CPUs"),
       param("width", {1, 2, 4, 8, 16}, 4, "consecutive rows of a work-item"),
       param("steps", {1, 2, 4, 8, 64, 256, 1024}, 1,
         "times that a work-item takes as many"),
-      param("blocks", {0, 1}, 0, "1: x is loaded in aligned vectors only"),
+      param("blocks", {0, 1}, 0,
+        "1: x and mirrored diagonals are loaded in aligned vectors only"),
       param("single", {0, 1}, 1,
         "1: rows of rare patterns one by one, 0: with their neighbours"),
       param("stream", {0, 1}, 0,
@@ -200,7 +202,8 @@ return {
     end,
     accepts = compiled,
     traffic = function(s) -- x by diagonal from the cache; rare rows left out
-      return {moved = (s.ndiags + 1) * s.esize * s.rows + s.packing.bytes}
+      return {moved = (s.ndiags + 1) * s.esize * s.rows + s.packing.bytes
+        + s.packing.again}
     end,
   },
   {
