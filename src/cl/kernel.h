@@ -1,6 +1,6 @@
 /*
-** kernel.h - what kernel.c, typedef.c, arg.c, record.c and launch.c share, each
-** using only the files before it.
+** kernel.h - what kernel.c, typedef.c, arg.c, record.c and launch.c share,
+** each using only the files before it.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef kernel_h

@@ -267,12 +267,12 @@ static void makenative(CommandBuffer *b, cl_command_queue queue) {
 }
 
 /* Completes the recording at 2, of which the function has returned. */
-static void complete(lua_State *L, CommandBuffer *b) {
+static void complete(lua_State *L, CommandBuffer *b, bool native) {
   dropspare(b);
   if (b->n == 0)
     clsh_error(L, "cl.record: the function has launched no kernel; call "
                   "k:range(n)(...) in it");
-  bool native = b->n > 1 && offered(L, b->context, &b->call);
+  native = native && b->n > 1 && offered(L, b->context, &b->call);
   lua_getiuservalue(L, 2, CONTEXT);
   Queue *q = clsh_queue_push(L, -1);
   lua_setiuservalue(L, 2, QUEUE);
@@ -305,21 +305,29 @@ static void begin(lua_State *L) {
   lua_toclose(L, -1);
 }
 
-/** cl.record(f) -> CommandBuffer
+static const char *const record_options[] = {"native", NULL};
+
+/** cl.record(f [, opts]) -> CommandBuffer
  * Calls f() and records the launches that it makes, in their order, with the
  * arguments that they have then; none is enqueued. `steps()` runs them all in
- * one call, any number of times, and gives one Event. Expressions and the
- * families (`gemm(A, B, {C = C})`) are recorded as their launches. All are of
- * one device, without queues and `after` lists of their own. Reads, writes,
- * fills, copies and waits raise in f, and the recording is dropped. Numbers
- * are fixed, the content of Buffers is that of each run; Program:rebuild
- * changes nothing. The CommandBuffer keeps its Buffers, and a run refuses one
- * that was closed. `#steps` is the number of launches, `steps.native` whether
- * those behind the first are a command buffer of the driver's
- * (cl_khr_command_buffer); elsewhere they are enqueued one by one, in C.
+ * one call, any number of times, and gives one Event. Expressions and families
+ * are recorded as their launches: `y:set(2 * x)`, `gemm(A, B, {C = C})`. All
+ * are of one device, without queues and `after` lists of their own. What is no
+ * launch raises in f: reads, writes, fills, copies, waits. `y:slice(1,
+ * -1):set(0)` fills, and `y:set(x)` copies, by a launch. Numbers are fixed,
+ * the content of Buffers is that of each run; Program:rebuild changes nothing.
+ * The CommandBuffer keeps its Buffers; a run refuses one that was closed.
+ * `#steps` is the number of launches, `steps.native` whether those behind the
+ * first are a command buffer of the driver's (cl_khr_command_buffer).
+ * Elsewhere they are enqueued one by one, in C.
+ * Options:
+ *   native  true  whether to take the driver's command buffers
  */
 static int cl_record(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 2);
+  clsh_option_check(L, 2, record_options, "cl.record");
+  bool native = clsh_option_flag(L, 2, "native", true);
   lua_settop(L, 1);
   if (clsh_event_recording())
     return clsh_error(L, "cl.record: a recording is under way already; end "
@@ -331,7 +339,7 @@ static int cl_record(lua_State *L) {
   lua_pushvalue(L, 1);
   lua_call(L, 0, 0);
   clsh_event_record(false);
-  complete(L, b);
+  complete(L, b, native);
   lua_settop(L, 2); /* closes the guard */
   return 1;
 }
@@ -450,8 +458,8 @@ static Queue *pushqueue(lua_State *L, const CommandBuffer *b) {
 /** CommandBuffer:run([opts]) -> Event
  * Runs the launches of a `cl.record`, in their order; does not wait, unless a
  * source calls printf. The Event's times go from the START of the first launch
- * to the END of the last, and its work is the sum of theirs (Launch:work).
- * `steps()` is the same.
+ * to the END of the last, with what the driver does between them, as a first
+ * build; its work is the sum of theirs (Launch:work). `steps()` is the same.
  * Options:
  *   queue  the default  the Queue to run on, of the same Context
  *   after  none         a list of events to wait for
@@ -545,5 +553,6 @@ void clsh_record_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"record", cl_record}, {NULL, NULL}};
   clsh_class_define(L, &class);
   luaL_setfuncs(L, functions, 0);
+  clsh_option_declare(L, "cl.record", record_options);
   clsh_option_declare(L, "CommandBuffer:run", run_options);
 }
