@@ -253,9 +253,9 @@ end)
 t.test("the Event of a recorded launch is of no command", function()
   local x <close> = cl.buffer("int", 8, 1)
   local event
-  local steps <close> = cl.record(function()
+  cl.record(function()
     event = cl.build(SOURCE).grow:range(8)(x, 1)
-  end)
+  end):close()
   t.eq({event.status, event.command, tostring(event)},
     {"recorded", "kernel", "Event recorded"})
   for _, f in ipairs{event.wait, function(e) return e.ms end,
