@@ -248,8 +248,8 @@ Event *clsh_event_newrecorded(lua_State *L, int queuearg) {
   return e;
 }
 
-/* Raises where no command may be waited for, or is under way. */
-void clsh_event_start(lua_State *L, const Event *e) {
+/* Raises in a recording, and for an Event of no command. */
+void clsh_event_checkwait(lua_State *L, const Event *e) {
   checkrecording(L);
   if (e != NULL && e->recorded)
     clsh_error(L, "this Event is of a launch that was recorded, and has no "
@@ -374,7 +374,7 @@ void clsh_event_join(Event *e, cl_command_type command, cl_int status,
 */
 void clsh_event_wait(lua_State *L, int arg) {
   Event *e = clsh_event_check(L, arg);
-  clsh_event_start(L, e);
+  clsh_event_checkwait(L, e);
   if (e->handle != NULL) {
     Context *c = e->context;
     clsh_context_alive(L, c);
@@ -411,7 +411,7 @@ static void addafter(lua_State *L, int arg, Context *c, After *a) {
   if (!clsh_context_shares(e->context, c))
     clsh_error(L, "after: an Event of another context");
   if (e->recorded)
-    clsh_event_start(L, e);
+    clsh_event_checkwait(L, e);
   c->failed = c->failed || e->context != c; /* which may fail it later */
   cl_int status =
       e->handle != NULL && c->failed ? clsh_poll_status(e->handle) : e->status;

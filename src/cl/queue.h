@@ -63,7 +63,7 @@ Event *clsh_event_new(lua_State *L, int queuearg); /* pending, empty */
 Event *clsh_event_newrecorded(lua_State *L, int queuearg);
 void clsh_event_record(bool on); /* no commands and no waits meanwhile */
 bool clsh_event_recording(void);
-void clsh_event_start(lua_State *L, const Event *e);
+void clsh_event_checkwait(lua_State *L, const Event *e);
 void clsh_event_pin(Event *e, Block *b);
 void clsh_event_setkernel(Event *e, const char *name);
 const char *clsh_event_kernel(const Queue *q); /* under way, or NULL */

@@ -58,11 +58,10 @@ typedef struct Step {
 } Step;
 
 /*
-** User values: the Context, the list of {Launch, arguments ..., n = their
-** number, step = the Step, uses = a list of Buffers}, and the Queue that the
-** driver's command buffer was made for.
+** User values: the Context, and the list of {Launch, arguments ..., n = their
+** number, step = the Step, uses = a list of Buffers}.
 */
-enum { CONTEXT = 1, CALLS, QUEUE, USERVALUES = 3 };
+enum { CONTEXT = 1, CALLS, USERVALUES = 2 };
 
 typedef struct CommandBuffer {
   Object head;
@@ -71,6 +70,7 @@ typedef struct CommandBuffer {
   int n;
   cl_kernel spare; /* of a launch that is being recorded */
   void *native;    /* the driver's, without the first launch; NULL: none */
+  cl_command_queue queue; /* that it was made for */
   Functions call;
   lua_Number flop, bytes;
   bool prints;
@@ -87,8 +87,10 @@ static void record_release(Object *o) {
   if (clsh_process_handsoff())
     return;
   dropspare(b);
-  if (b->native != NULL)
+  if (b->native != NULL) {
     b->call.release(b->native);
+    clReleaseCommandQueue(b->queue);
+  }
   for (Step *s = b->first; s != NULL; s = s->next)
     clReleaseKernel(s->handle);
   b->native = NULL;
@@ -260,10 +262,13 @@ static void makenative(CommandBuffer *b, cl_command_queue queue) {
   }
   if (err == CL_SUCCESS)
     err = f->finalize(native);
-  if (err == CL_SUCCESS)
-    b->native = native;
-  else
+  if (err != CL_SUCCESS) {
     f->release(native);
+    return;
+  }
+  clRetainCommandQueue(queue);
+  b->native = native;
+  b->queue = queue;
 }
 
 /* Completes the recording at 2, of which the function has returned. */
@@ -275,7 +280,6 @@ static void complete(lua_State *L, CommandBuffer *b, bool native) {
   native = native && b->n > 1 && offered(L, b->context, &b->call);
   lua_getiuservalue(L, 2, CONTEXT);
   Queue *q = clsh_queue_push(L, -1);
-  lua_setiuservalue(L, 2, QUEUE);
   checkopen(L, b);
   if (native)
     makenative(b, clsh_queue_handle(L, q));

@@ -172,6 +172,12 @@ t.test("runs take a queue and an `after` list", function()
     event:wait()
     t.eq(x:read()[1], stepped(1, 5, 1))
   end
+  local q = cl.context().queue
+  q:close() -- that of the recording
+  x:fill(1)
+  steps():wait()
+  t.eq(x:read()[1], stepped(1, 5, 1))
+  t.raises(function() steps:run{queue = q} end, "this Queue is closed")
   t.raises(function() steps{kueue = 1} end, "did you mean 'queue'")
   t.raises(function() steps:run(3) end, "must be a table of options")
   t.raises(function() steps:run{queue = x} end,
