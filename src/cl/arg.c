@@ -476,10 +476,24 @@ static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
 }
 
 /*
+** The object at `idx`, an argument that was set, whose end would end what the
+** kernel got: of cl.any(b) the Buffer. NULL: the kernel got a copy.
+*/
+const Object *clsh_arg_object(lua_State *L, int idx) {
+  const Any *wrapped = clsh_class_test(L, idx, &any_class);
+  if (wrapped != NULL)
+    return &wrapped->buffer->head;
+  if (lua_type(L, idx) != LUA_TUSERDATA ||
+      clsh_class_test(L, idx, &value_class) != NULL ||
+      clsh_class_test(L, idx, &local_class) != NULL)
+    return NULL;
+  return lua_touserdata(L, idx);
+}
+
+/*
 ** Sets all arguments of a kernel from the n values at `first`, for a launch on
-** a queue, and notes them in the launch's flight. The next launch sets all of
-*them anew, so none needs
-** anchoring.
+** a queue (NULL: on any), and notes them in the launch's flight. The next
+** launch sets all of them anew, so none needs anchoring.
 */
 void clsh_arg_set(lua_State *L, const Kernel *k, const Queue *q, int first,
                   int n) {

@@ -75,11 +75,11 @@ size_t clsh_buffer_start(const Buffer *b) {
 }
 
 /*
-** Notes a command on a queue. Memory that another one than the default queue
-** of its context uses is not kept.
+** Notes a command on a queue, NULL: on any. Memory that another one than the
+** default queue of its context uses is not kept.
 */
 void clsh_buffer_use(Buffer *b, const Queue *q) {
-  if (!q->standard || q->context != b->context)
+  if (q == NULL || !q->standard || q->context != b->context)
     clsh_buffer_dontkeep(b);
 }
 
@@ -500,7 +500,7 @@ static cl_mem newhosted(lua_State *L, Buffer *b, cl_mem_flags flags,
 
 /* Whether there is memory that is held for such a buffer, which takes it. */
 static bool takeheld(Buffer *b) {
-  if (b->kept)
+  if (b->kept && !clsh_event_recording()) /* which runs on any queue */
     b->handle = b->root = clsh_context_takeheld(b->context, b->bytes);
   return b->handle != NULL;
 }

@@ -117,8 +117,9 @@ static Object *self(lua_State *L) {
  * Gives the memory or the OpenCL object back now, not at some collection;
  * `local b <close> = ...` does so at the end of the block. A second close does
  * nothing, any other use of a closed object raises; `b.closed` tells.
- * Also: Array:close, Context:close, Event:close, Image:close, Kernel:close,
- * Launch:close, Pipe:close, Program:close, Queue:close, Sampler:close
+ * Also: Array:close, CommandBuffer:close, Context:close, Event:close,
+ * Image:close, Kernel:close, Launch:close, Pipe:close, Program:close,
+ * Queue:close, Sampler:close
  */
 /* __gc and __close are the same function. */
 static int object_close(lua_State *L) {

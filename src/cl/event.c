@@ -17,10 +17,12 @@
 #define EVENTBYTES 1024 /* a driver's memory for an event, roughly */
 /* the status of a user event that nobody has set */
 #define GIVENUP CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST
-#define POCLFAILED (-1) /* PoCL's status of a command that waited for it */
+#define POCLFAILED (-1)  /* PoCL's status of a command that waited for it */
+#define RECORDING 0x12A8 /* CL_COMMAND_COMMAND_BUFFER_KHR */
 
 static const char *const stamps[] = {"queued", "submit", "start", "stop"};
 static Event *pending; /* made and not yet read out, the newest first */
+static bool recording; /* a function of cl.record runs */
 
 static void unlinkevent(Event *e) {
   if (e->link == NULL)
@@ -32,6 +34,29 @@ static void unlinkevent(Event *e) {
   e->link = NULL;
 }
 
+void clsh_event_record(bool on) {
+  recording = on;
+}
+
+bool clsh_event_recording(void) {
+  return recording;
+}
+
+/* Raises inside of a recording. */
+static void checkrecording(lua_State *L) {
+  if (recording)
+    clsh_error(L, "cl.record: a recording holds launches of kernels alone; "
+                  "move data and wait before it, or after its run");
+}
+
+/* The type of a command that has not been read out. */
+static cl_command_type commandtype(const Event *e) {
+  cl_command_type type = RECORDING;
+  if (e->first == NULL)
+    clGetEventInfo(e->handle, CL_EVENT_COMMAND_TYPE, sizeof type, &type, NULL);
+  return type;
+}
+
 /*
 ** How many commands of a queue have an Event and have not ended, up to
 ** `most`, markers apart; how many of them are kernels.
@@ -40,13 +65,12 @@ int clsh_event_count(const Queue *q, int most, int *kernels) {
   int n = 0;
   *kernels = 0;
   for (Event *e = pending; e != NULL && n < most; e = e->next) {
-    cl_command_type type = 0;
     if (e->queue != q || e->handle == NULL ||
         clsh_poll_status(e->handle) <= CL_COMPLETE)
       continue;
-    clGetEventInfo(e->handle, CL_EVENT_COMMAND_TYPE, sizeof type, &type, NULL);
+    cl_command_type type = commandtype(e);
     n += type != CL_COMMAND_MARKER && type != CL_COMMAND_BARRIER;
-    *kernels += type == CL_COMMAND_NDRANGE_KERNEL;
+    *kernels += type == CL_COMMAND_NDRANGE_KERNEL || type == RECORDING;
   }
   return n;
 }
@@ -159,6 +183,8 @@ static void event_release(Object *o) {
   unlinkevent(e);
   if (clsh_process_abandoned())
     return;
+  if (e->first != NULL && !clsh_process_handsoff())
+    clReleaseEvent(e->first);
   if (e->handle != NULL && !clsh_process_handsoff()) {
     bool runs = clsh_poll_status(e->handle) > CL_COMPLETE;
     if (runs)
@@ -205,10 +231,29 @@ static Event *newevent(lua_State *L, int owner, Context *c, Queue *q) {
 ** objects of the command.
 */
 Event *clsh_event_new(lua_State *L, int queuearg) {
+  checkrecording(L);
   queuearg = lua_absindex(L, queuearg);
   Queue *q = clsh_queue_any(L, queuearg);
   q->interrupts = clsh_poll_interrupts();
   return newevent(L, queuearg, q->context, q);
+}
+
+/* Pushes the event of a launch that is recorded, for a queue of its device. */
+Event *clsh_event_newrecorded(lua_State *L, int queuearg) {
+  Queue *q = clsh_queue_any(L, queuearg);
+  Event *e = newevent(L, lua_absindex(L, queuearg), q->context, q);
+  unlinkevent(e);
+  e->recorded = true;
+  e->command = CL_COMMAND_NDRANGE_KERNEL;
+  return e;
+}
+
+/* Raises in a recording, and for an Event of no command. */
+void clsh_event_checkwait(lua_State *L, const Event *e) {
+  checkrecording(L);
+  if (e != NULL && e->recorded)
+    clsh_error(L, "this Event is of a launch that was recorded, and has no "
+                  "end; steps:run() gives one that has");
 }
 
 /* Pushes an event of the context at `ctx` that no command sets. */
@@ -291,12 +336,18 @@ static void end(Event *e) {
 
 /* Copies the times of an ended command and releases its handle. */
 static void settle(Event *e) {
-  clGetEventInfo(e->handle, CL_EVENT_COMMAND_TYPE, sizeof e->command,
-                 &e->command, NULL);
+  cl_ulong stamp[4];
+  e->command = commandtype(e);
   e->stamped = e->queue->profiled && e->status == CL_COMPLETE &&
                clsh_event_times(e->handle, e->stamp);
+  if (e->stamped && e->first != NULL) {
+    e->stamped = clsh_event_times(e->first, stamp);
+    memcpy(e->stamp, stamp, 3 * sizeof *stamp);
+  }
+  if (e->first != NULL)
+    clReleaseEvent(e->first);
   clReleaseEvent(e->handle);
-  e->handle = NULL;
+  e->handle = e->first = NULL;
   end(e);
 }
 
@@ -323,6 +374,7 @@ void clsh_event_join(Event *e, cl_command_type command, cl_int status,
 */
 void clsh_event_wait(lua_State *L, int arg) {
   Event *e = clsh_event_check(L, arg);
+  clsh_event_checkwait(L, e);
   if (e->handle != NULL) {
     Context *c = e->context;
     clsh_context_alive(L, c);
@@ -358,6 +410,8 @@ static void addafter(lua_State *L, int arg, Context *c, After *a) {
   }
   if (!clsh_context_shares(e->context, c))
     clsh_error(L, "after: an Event of another context");
+  if (e->recorded)
+    clsh_event_checkwait(L, e);
   c->failed = c->failed || e->context != c; /* which may fail it later */
   cl_int status =
       e->handle != NULL && c->failed ? clsh_poll_status(e->handle) : e->status;
@@ -501,8 +555,12 @@ static int event_status(lua_State *L) {
     if (e->queue != NULL)
       clsh_queue_flush(e->queue); /* or the status may never change */
   }
-  lua_pushstring(L, statusname(e->handle != NULL ? clsh_poll_status(e->handle)
-                                                 : e->status));
+  if (e->recorded)
+    lua_pushliteral(L, "recorded");
+  else
+    lua_pushstring(L,
+                   statusname(e->handle != NULL ? clsh_poll_status(e->handle)
+                                                : e->status));
   return 1;
 }
 
@@ -524,7 +582,8 @@ static const char *commandname(cl_command_type type) {
                {CL_COMMAND_COPY_BUFFER_RECT, "copy rect"},
                {CL_COMMAND_BARRIER, "barrier"},
                {CL_COMMAND_FILL_BUFFER, "fill"},
-               {CL_COMMAND_USER, "user"}};
+               {CL_COMMAND_USER, "user"},
+               {RECORDING, "recording"}};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (names[i].type == type)
       return names[i].name;
@@ -537,8 +596,7 @@ static int event_command(lua_State *L) {
     e->command = CL_COMMAND_USER;
   } else if (e->handle != NULL) {
     clsh_context_alive(L, e->context);
-    clGetEventInfo(e->handle, CL_EVENT_COMMAND_TYPE, sizeof e->command,
-                   &e->command, NULL);
+    e->command = commandtype(e);
   }
   lua_pushstring(L, commandname(e->command));
   return 1;
@@ -546,7 +604,8 @@ static int event_command(lua_State *L) {
 
 /** Event:info() -> table
  * command ("kernel", "read" ...), status ("queued", "submitted", "running",
- * "complete", "failed"; "unknown" where the driver does not tell), and, once
+ * "complete", "failed"; "unknown" where the driver does not tell; "recorded":
+ * see cl.record), and, once
  * it has ended on a profiled queue, queued, submit, start, stop in
  * nanoseconds. Fields of the event itself: `ev.ms` (START to END, waits for
  * the end), `ev.queued`, `ev.submit`, `ev.start`, `ev.stop`, `ev.status`,
@@ -571,6 +630,8 @@ static int event_tostring(lua_State *L) {
   Event *e = clsh_class_any(L, 1, &class);
   if (e->head.closed)
     lua_pushliteral(L, "Event (closed)");
+  else if (e->recorded)
+    lua_pushliteral(L, "Event recorded");
   else if (e->stamped && e->stamp[3] >= e->stamp[2])
     lua_pushfstring(L, "Event %s %f ms", commandname(e->command),
                     (lua_Number)(e->stamp[3] - e->stamp[2]) * 1e-6);

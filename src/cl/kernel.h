@@ -1,6 +1,6 @@
 /*
-** kernel.h - what kernel.c, typedef.c, arg.c and launch.c share, each using
-** only the files before it.
+** kernel.h - what kernel.c, typedef.c, arg.c, record.c and launch.c share,
+** each using only the files before it.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef kernel_h
@@ -64,7 +64,17 @@ void clsh_subgroup_open(lua_State *L);
 /* arg.c */
 void clsh_arg_set(lua_State *L, const Kernel *k, const Queue *q, int first,
                   int n);
+const Object *clsh_arg_object(lua_State *L, int idx);
 void clsh_arg_open(lua_State *L);
+
+/* record.c: a launch of the kernel at `kernel`, with the values from 2 on */
+typedef struct Range {
+  cl_uint dims;
+  const size_t *offset, *global, *local; /* offset, local: NULL for none */
+  lua_Number flop, bytes;
+} Range;
+void clsh_record_add(lua_State *L, int kernel, const Range *r, int nargs);
+void clsh_record_open(lua_State *L);
 
 /* launch.c */
 void clsh_launch_open(lua_State *L);

@@ -336,6 +336,37 @@ static void evaluate(lua_State *L) {
     }
 }
 
+/* Raises where the kernel of the launch at 1, as it is now, cannot run. */
+static void checknow(lua_State *L, Launch *l) {
+  if (l->kernel->head.closed)
+    clsh_error(L, "%s: this Kernel is closed", l->kernel->name);
+  if (l->revision == l->kernel->revision)
+    return;
+  lua_getiuservalue(L, 1, KERNEL);
+  clsh_kernel_check(L, -1);
+  lua_pop(L, 1);
+  checkrange(L, l);
+}
+
+/* Adds the launch at 1 with its arguments to the recording. */
+static int record(lua_State *L, Launch *l, int nargs) {
+  Range r = {l->dims,   l->hasoffset ? l->offset : NULL,
+             l->global, l->haslocal ? l->local : NULL,
+             l->flop,   l->bytes};
+  checknow(L, l);
+  if (l->hasafter || lua_getiuservalue(L, 1, QUEUE) != LUA_TNIL)
+    return clsh_error(L,
+                      "cl.record: %s: a recorded launch has no queue and no "
+                      "events of its own; steps:run{queue = q, after = ev} "
+                      "gives them to all",
+                      l->kernel->name);
+  lua_getiuservalue(L, 1, KERNEL);
+  clsh_record_add(L, lua_gettop(L), &r, nargs);
+  pushqueue(L, 1);
+  clsh_event_newrecorded(L, lua_gettop(L));
+  return 1;
+}
+
 /* launch(args...) -> Event */
 static int launch_call(lua_State *L) {
   Launch *l = checklaunch(L, 1);
@@ -348,17 +379,12 @@ static int launch_call(lua_State *L) {
     clsh_typedef_resolve(L, lua_gettop(L));
     lua_pop(L, 1);
   }
+  if (clsh_event_recording())
+    return record(L, l, nargs);
   Queue *q = pushqueue(L, 1);
   Event *e = clsh_event_new(L, -1); /* first: what follows runs no script */
-  if (k->head.closed)
-    return clsh_error(L, "%s: this Kernel is closed", k->name);
+  checknow(L, l);
   fflush(stdout); /* before the kernel's own printf */
-  if (l->revision != k->revision) {
-    lua_getiuservalue(L, 1, KERNEL);
-    clsh_kernel_check(L, -1);
-    lua_pop(L, 1);
-    checkrange(L, l);
-  }
   cl_command_queue handle = clsh_queue_handle(L, q);
   if (l->hasafter) {
     lua_getiuservalue(L, 1, AFTER);

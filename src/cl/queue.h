@@ -44,6 +44,7 @@ typedef struct After {
 typedef struct Event {
   Object head;
   cl_event handle;  /* NULL once the command is done and read out */
+  cl_event first;   /* of several commands; `handle` is the last; or NULL */
   Queue *queue;     /* user value 1 keeps it; NULL: a user event */
   Context *context; /* kept by the queue, or user value 1 of a user event */
   Block *pin;       /* host memory the command uses */
@@ -51,6 +52,7 @@ typedef struct Event {
   cl_command_type command;
   cl_ulong stamp[4]; /* queued, submit, start, end; ns */
   bool stamped;
+  bool recorded;              /* its launch was recorded, and is no command */
   bool waits;                 /* its command has an `after` list */
   char kernel[MAXNAME];       /* the name; "": another command */
   unsigned flight;            /* of the kernel, or of the newest before */
@@ -58,6 +60,10 @@ typedef struct Event {
   struct Event *next, **link; /* in `pending`, or NULL, NULL */
 } Event;
 Event *clsh_event_new(lua_State *L, int queuearg); /* pending, empty */
+Event *clsh_event_newrecorded(lua_State *L, int queuearg);
+void clsh_event_record(bool on); /* no commands and no waits meanwhile */
+bool clsh_event_recording(void);
+void clsh_event_checkwait(lua_State *L, const Event *e);
 void clsh_event_pin(Event *e, Block *b);
 void clsh_event_setkernel(Event *e, const char *name);
 const char *clsh_event_kernel(const Queue *q); /* under way, or NULL */

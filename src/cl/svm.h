@@ -15,6 +15,7 @@ cl_int clsh_svm_give(Svm *s, cl_mem mem);
 void clsh_svm_free(Svm *s);
 
 /* uses.c */
+void clsh_uses_copy(lua_State *L, int kernel, cl_kernel handle);
 void clsh_uses_open(lua_State *L);
 
 #endif

@@ -108,6 +108,7 @@ static bool isoverordue(void *arg) {
 ** remains of the wait is the caller's.
 */
 static void attend(lua_State *L, Wait *w) {
+  clsh_event_checkwait(L, w->event);
   pushcallbacks(L);
   while (lua_rawlen(L, -1) > 0 && !clsh_process_handsoff()) {
     clsh_poll_until(L, isoverordue, w,
@@ -156,6 +157,7 @@ static int event_oncomplete(lua_State *L) {
   Event *e = clsh_event_check(L, 1);
   luaL_checktype(L, 2, LUA_TFUNCTION);
   lua_settop(L, 2);
+  clsh_event_checkwait(L, e);
   flush(L, e);
   pushcallbacks(L);
   lua_Integer n = (lua_Integer)lua_rawlen(L, 3);

@@ -9,6 +9,13 @@ static cl_int CL_API_CALL unsupported(void) {
   return WORKER_LACKS;
 }
 
+/* The functions of extensions do not go to the worker. */
+static void *CL_API_CALL getextension(cl_platform_id platform,
+                                      const char *name) {
+  (void)platform, (void)name;
+  return NULL;
+}
+
 /* Fills the table of functions; those that module cl never calls say so. */
 static void filldispatch(void) {
   cl_icd_dispatch d;
@@ -19,6 +26,7 @@ static void filldispatch(void) {
   clsh_buffercalls_fill(&d);
   clsh_imagecalls_fill(&d);
   clsh_eventcalls_fill(&d);
+  d.clGetExtensionFunctionAddressForPlatform = getextension;
   void *none = (void *)(uintptr_t)unsupported;
   for (size_t i = 0; i < sizeof d; i += sizeof none) {
     void *f;

@@ -7,8 +7,8 @@ local cl = require "cl"
 t.device()
 
 for _, name in ipairs{"cl/device", "cl/buffer", "cl/kernel", "cl/array",
-    "cl/type", "cl/event", "cl/image", "cl/link", "cl/later", "data/npy",
-    "data/matrix", "data/struct"} do
+    "cl/type", "cl/event", "cl/image", "cl/link", "cl/later", "cl/record",
+    "data/npy", "data/matrix", "data/struct"} do
   t.test(name .. ".lua under collections", function()
     local p <close> = assert(io.popen(("cd %s && CLSHELL_GCSTRESS=100 %s "
       .. "tests/run.lua tests/%s.lua 2>&1 </dev/null"):format(cl.home,

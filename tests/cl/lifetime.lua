@@ -59,6 +59,15 @@ local ev = l(x, 2)
 ev = l:on(q, {after = {ev}})(x, 3)
 local h = x:read{queue = q, after = ev}
 assert(h[1024] == 6)
+local steps = cl.record(function()
+  p.f:range(1024):work{flop = 1}(x, 1)
+  p.f:range(1024)(y, 1)
+end)
+steps()
+steps:run{queue = q}
+if not steps.native and cl.device():has "cl_khr_command_buffer" then
+  print "one by one"
+end
 y:write(cl.array("float", {32, 32}):fill(1), {async = true})
 y:read{from = {2, 2}, size = {3, 3}}
 x:copy(y, {first = 1, count = 10, to = 1})
@@ -126,6 +135,24 @@ layer_test("each OpenCL call that fails is one clear error", function()
   end
   t.ok(fired >= tried - 6, ("only %d of %d faults fired"):format(fired,
     tried))
+end)
+
+layer_test("what the driver's command buffers refuse runs one by one",
+function()
+  if not cl.device():has "cl_khr_command_buffer" then
+    t.skip("the device has no command buffers")
+  end
+  for fault, words in pairs{["clCreateCommandBufferKHR:1:-35"] = "one by one",
+      ["clFinalizeCommandBufferKHR:1:-59"] = "one by one",
+      ["clEnqueueCommandBufferKHR:1:-59"] = "all well",
+      ["clEnqueueCommandBufferKHR:1:-1140"] = "all well",
+      ["clEnqueueCommandBufferKHR:1:-5"] = "CL_OUT_OF_RESOURCES"} do
+    local out, code = run(SCENARIO .. "print 'all well'", fault)
+    t.eq(code, words:find "CL_" and 1 or 0, out)
+    t.ok(out:find(words, 1, true), out)
+    t.ok(out:find("faultlayer: 1 faults", 1, true), out)
+    balanced(out)
+  end
 end)
 
 layer_test("a long version string tells its number", function()

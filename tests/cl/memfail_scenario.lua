@@ -28,5 +28,10 @@ if cl.device().image_support then
   assert(img:fill(2) and img:info() and tostring(img) and cl.sampler())
   assert(not pcall(img.write, img, {1, 2}))
 end
+local steps <close> = cl.record(function()
+  k:range(256, 16)(x, 2, cl.localmem("int", 4))
+  k:range(256, 16)(x, 3, cl.localmem("int", 4))
+end)
+assert(steps():wait() and steps:info())
 assert(ev:info() and k:info() and y:info() and tostring(ev))
 assert(not pcall(x.read, x, {first = 1000}))

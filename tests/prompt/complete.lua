@@ -234,6 +234,12 @@ t.test("objects: methods, fields, kernels of a program", function()
   t.eq(words("p:kernel 'tw|", {p = p}), "two_k'")
   t.eq(words("p.two_k:rang|", {p = p}), "range")
   t.eq(words("k:range(1):o|", {k = k}), "on")
+  local steps <close> = cl.record(function() p.two_k:range(1)(b) end)
+  t.eq(words("steps:ru|", {steps = steps}), "run")
+  t.eq(words("steps.nat|", {steps = steps}), "native")
+  t.eq(words("steps:run{aft|", {steps = steps}), "after = ")
+  t.eq(words("steps():wa|", {steps = steps}), "wait")
+  t.eq(words "cl.record(f):ru|", "run")
   local own = {k = k, l = l, p = p, b = b}
   for text, argument in pairs{["l(|"] = 1, ["l(b, |"] = 2, ["k(b, |"] = 2,
       ["k:range(1)(|"] = 1, ["k:range(1):on(q)(b, |"] = 2,

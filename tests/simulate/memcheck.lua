@@ -36,6 +36,28 @@ t.test("each defect once, with the launch's place; exit code 1", function()
   t.eq(code, 0, err)
 end)
 
+t.test("the launches of a recording are looked at when it runs", function()
+  if not oclgrind.driver() then
+    t.skip("Oclgrind is not installed")
+  end
+  create("recorded.lua", [[
+local k = cl.kernel "kernel void f(global int *x, int a) { x[a] = a; }"
+local x = cl.buffer("int", 4, 0)
+local steps = cl.record(function()
+  k:range(1)(x, 3)
+  k:range(1)(x, 4)
+end)
+steps()
+steps:run{queue = cl.queue()}:wait()
+print(x:read()[4], steps.native)]])
+  local out, err, code = sh "$clshell --memcheck recorded.lua"
+  t.eq(out, "3\tfalse\n")
+  has(err, "check: 1 finding in f over 1", "launched at", "recorded.lua:7",
+    "write outside 'x': x[4]; it has 4 elements",
+    "memcheck: 1 finding in 4 launches")
+  t.eq(code, 1, err)
+end)
+
 t.test("memory that is used again counts as written where it is", function()
   if not oclgrind.driver() then
     t.skip("Oclgrind is not installed")

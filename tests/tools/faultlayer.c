@@ -40,7 +40,17 @@
 #define MAXFAULTS 8
 #define MAXMARKED 4096
 
-enum { CONTEXT, QUEUE, BUFFER, PROGRAM, KERNEL, EVENT, SAMPLER, KINDS };
+enum {
+  CONTEXT,
+  QUEUE,
+  BUFFER,
+  PROGRAM,
+  KERNEL,
+  EVENT,
+  SAMPLER,
+  COMMANDS, /* command buffers */
+  KINDS
+};
 
 typedef struct Fault {
   char name[40];
@@ -556,8 +566,9 @@ static void readfaults(const char *s) {
 }
 
 static __attribute__((destructor)) void report(void) {
-  static const char *const names[] = {"Context", "Queue", "Buffer", "Program",
-                                      "Kernel",  "Event", "Sampler"};
+  static const char *const names[] = {"Context", "Queue",   "Buffer",
+                                      "Program", "Kernel",  "Event",
+                                      "Sampler", "Commands"};
   if (next == NULL || (getenv("CLNAME") != NULL && nfaults == 0))
     return;
   fprintf(stderr, "faultlayer: %ld faults; open:", fired);
@@ -580,6 +591,73 @@ CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info q, size_t n,
   if (r != NULL)
     *r = size;
   return CL_SUCCESS;
+}
+
+/* The driver's functions for command buffers, which no table holds. */
+typedef void *(CL_API_CALL *Creator)(cl_uint, const cl_command_queue *,
+                                     const cl_ulong *, cl_int *);
+typedef cl_int(CL_API_CALL *Ender)(void *);
+typedef cl_int(CL_API_CALL *Enqueuer)(cl_uint, cl_command_queue *, void *,
+                                      WAIT);
+static Creator create;
+static Ender finalize, release;
+static Enqueuer enqueue;
+
+static void *CL_API_CALL my_create(cl_uint n, const cl_command_queue *q,
+                                   const cl_ulong *properties, cl_int *err) {
+  if (fails("clCreateCommandBufferKHR", err))
+    return NULL;
+  void *commands = create(n, q, properties, err);
+  made[COMMANDS] += commands != NULL;
+  return commands;
+}
+
+static cl_int CL_API_CALL my_finalize(void *commands) {
+  cl_int code;
+  return fails("clFinalizeCommandBufferKHR", &code) ? code
+                                                    : finalize(commands);
+}
+
+static cl_int CL_API_CALL my_release(void *commands) {
+  released[COMMANDS]++;
+  return release(commands);
+}
+
+static cl_int CL_API_CALL my_enqueue(cl_uint nq, cl_command_queue *q,
+                                     void *commands, WAIT) {
+  cl_int code;
+  if (fails("clEnqueueCommandBufferKHR", &code))
+    return code;
+  code = enqueue(nq, q, commands, n, list, event);
+  if (code == CL_SUCCESS)
+    newevent(*event);
+  return code;
+}
+
+/* Keeps the driver's function at `kept`; the layer's goes in its place. */
+static void *replace(void *f, void *kept, size_t size, const void *mine) {
+  memcpy(kept, &f, size);
+  memcpy(&f, mine, size);
+  return f;
+}
+
+static void *CL_API_CALL my_clGetExtensionFunctionAddressForPlatform(
+    cl_platform_id p, const char *name) {
+  static const Creator creates = my_create;
+  static const Ender finalizes = my_finalize, releases = my_release;
+  static const Enqueuer enqueues = my_enqueue;
+  void *f = next->clGetExtensionFunctionAddressForPlatform(p, name);
+  if (f == NULL)
+    return f;
+  if (strcmp(name, "clCreateCommandBufferKHR") == 0)
+    return replace(f, &create, sizeof create, &creates);
+  if (strcmp(name, "clFinalizeCommandBufferKHR") == 0)
+    return replace(f, &finalize, sizeof finalize, &finalizes);
+  if (strcmp(name, "clReleaseCommandBufferKHR") == 0)
+    return replace(f, &release, sizeof release, &releases);
+  if (strcmp(name, "clEnqueueCommandBufferKHR") == 0)
+    return replace(f, &enqueue, sizeof enqueue, &enqueues);
+  return f;
 }
 
 #define OWN(name) own.name = my_##name
@@ -616,6 +694,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n,
   OWN(clEnqueueReadImage), OWN(clEnqueueWriteImage), OWN(clEnqueueFillImage);
   OWN(clEnqueueCopyImage), OWN(clEnqueueCopyImageToBuffer);
   OWN(clEnqueueCopyBufferToImage), OWN(clSetEventCallback);
+  OWN(clGetExtensionFunctionAddressForPlatform);
   readfaults(getenv("CLFAULT"));
   *r = sizeof own / sizeof(void *);
   *layer = &own;

@@ -22,6 +22,7 @@ local program = cl.build "kernel void f(global float *x) { x[0] = 1; }"
 local kernel, queue = program.f, cl.queue()
 local launch = kernel:range(16)
 local event = launch(x)
+local steps = cl.record(function() launch(x) end)
 local result = gemm.bench("naive", nil, {A = A, B = B}, {seconds = 0})
 local cyclic = {}
 cyclic[1] = cyclic
@@ -69,6 +70,7 @@ local OBJECT = {
   Program = function() return program end,
   Kernel = function() return kernel end, Launch = function() return launch end,
   Queue = function() return queue end, Event = function() return event end,
+  CommandBuffer = function() return steps end,
   results = function() return results{result, result} end,
   chart = function() return require("clshell.plot").bar{result} end,
 }

@@ -37,6 +37,16 @@ if not ok then
   t.done()
 end
 
+t.test("recorded launches run one by one", function()
+  t.eq(fine("recorded.lua", [[
+    local k = cl.kernel "kernel void f(global int *x, int a) { x[0] += a; }"
+    local x = cl.buffer("int", 1, 0)
+    local steps = cl.record(function() k:range(1)(x, 1) k:range(1)(x, 2) end)
+    print(steps, steps():wait().ms >= 0)
+    steps:run{queue = cl.queue()}:wait()
+    print(x:read()[1])]]), "CommandBuffer of 2 launches\ttrue\n6\n")
+end)
+
 -- Kernels that end their process when k is 16, and store 7 when it is not.
 local CRASHES = [[
 #define K(name, ...) kernel void name(ulong k, global int *x) { \

@@ -139,6 +139,47 @@ local k = cl.kernel "kernel void f(global float *x, int n) { x[n] = 0; }"
 print(k.args[2].name, k.args[2].type) --> n int
 print(k.work_group_size >= 1, k.preferred_multiple >= 1) --> true true
 
+--- cl.record
+local k = cl.kernel [[
+kernel void halve(global float *x, float least) {
+  int i = get_global_id(0);
+  x[i] = max(x[i] / 2, least);
+}]]
+local x, y = cl.buffer("float", 100, 64), cl.buffer("float", 100)
+local steps = cl.record(function()
+  k:range(100)(x, 1)
+  y:set(x + 1)
+end)
+for _ = 1, 3 do
+  steps()
+end
+print(#steps, x:read()[1], y:read()[1]) --> 2 8.0 9.0
+
+--- CommandBuffer:run
+local k = cl.kernel "kernel void one(global int *x) { x[0] += 1; }"
+local x = cl.buffer("int", 1, 0)
+local steps = cl.record(function()
+  k:range(1)(x)
+  k:range(1)(x)
+end)
+local q = cl.queue()
+local first = steps:run{queue = q}
+local last = steps:run{after = first} -- on the default queue
+print(last:wait().status, x:read()[1], last.ms > 0) --> complete 4 true
+
+--- CommandBuffer:info
+local k = cl.kernel "kernel void one(global int *x) { x[0] += 1; }"
+local x = cl.buffer("int", 1, 0)
+local steps = cl.record(function() k:range(1)(x) end)
+print(steps:info().kernels[1], steps:info().native) --> one false
+
+--- CommandBuffer:close
+local k = cl.kernel "kernel void one(global int *x) { x[0] += 1; }"
+local x = cl.buffer("int", 1, 0)
+local steps <close> = cl.record(function() k:range(1)(x) end)
+steps():wait()
+steps:close() -- and its kernel objects are gone
+
 --- Kernel:range
 local k = cl.kernel [[
 kernel void index(global int *x, int ld) {

@@ -42,7 +42,7 @@ function Plan:run()
       after = self.queue and {event} or nil
     end
   end
-  self.ran = true
+  self.ran = self.ran or events[1].status ~= "recorded"
   return span.new(events)
 end
 

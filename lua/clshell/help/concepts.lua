@@ -407,14 +407,17 @@ and an in-order queue keeps the order. A kernel may also take its work from a
 list in a Buffer, by atomic_inc, until the list is empty.
 Try: ?Kernel:range and ?Launch:on
 
-command buffer, command graph, cuda graph
-A list of commands recorded once and launched as a whole is not bound here
-(cl_khr_command_buffer): NVIDIA's driver has none, PoCL's is no faster than a
-loop of launches, and Intel's for CPUs saves some 1 us for each kernel, without
-times of the kernels. A Launch keeps its sizes, and l:on(queue) its queue; a
-call of it costs a few microseconds, and the kernels on a queue follow each
-other without the host.
-Try: ?Launch:on
+command buffer, command graph, cuda graph, recording
+Launches recorded once and run as a whole, any number of times:
+  local steps = cl.record(function() k:range(n)(x, 1) k:range(n)(x, 2) end)
+  for i = 1, 100 do steps() end
+Where the driver has command buffers (cl_khr_command_buffer: PoCL, Intel's for
+CPUs) the launches behind the first are one; elsewhere, as on NVIDIA's GPUs,
+the same object enqueues them one by one, in C: `steps.native` tells. With PoCL
+and with Intel's driver a run saves the host half a microsecond for each
+launch, Lua's part of it, and {native = false} a little more; kernels take as
+long as before.
+Try: ?cl.record and ?CommandBuffer:run
 
 global_work_size, built-in kernel, custom device
 CL_KERNEL_GLOBAL_WORK_SIZE tells the largest NDRange of a driver's own kernels,

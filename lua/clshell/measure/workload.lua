@@ -148,7 +148,11 @@ function M.operands(family, shape, type, who, rung)
   return o, not given
 end
 
+-- Functions, callable tables and what cl.record gives.
 local function callable(what)
+  if text.class(what) == "CommandBuffer" then
+    return true
+  end
   local meta = type(what) == "table" and getmetatable(what)
   return type(what) == "function" or meta and meta.__call and not
     families.is(what)

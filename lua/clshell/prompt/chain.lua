@@ -85,10 +85,12 @@ local GIVEN = {
     .. "matrix.random matrix.zeros family Buffer:matrix Buffer:pad "
     .. "Buffer:sub Buffer:transposed Buffer:view Buffer:as Buffer:clone "
     .. "Buffer:reshape Image.buffer",
-  Context = "cl.context Buffer.context Image.context Pipe.context "
-    .. "Program.context Queue.context",
+  CommandBuffer = "cl.record",
+  Context = "cl.context Buffer.context CommandBuffer.context Image.context "
+    .. "Pipe.context Program.context Queue.context",
   Device = "cl.device cl.use Context.device",
-  Event = "cl.user_event Event:wait Launch()",
+  Event = "cl.user_event CommandBuffer() CommandBuffer:run Event:wait "
+    .. "Launch()",
   Image = "cl.image",
   Kernel = "cl.kernel Launch.kernel Program:kernel",
   Launch = "Kernel:range Launch:on",

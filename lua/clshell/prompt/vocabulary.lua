@@ -250,8 +250,8 @@ function M.kernel_source(c)
   return true
 end
 
-local CLASSES = {"Array", "Buffer", "Context", "Device", "Event", "Image",
-  "Kernel", "Launch", "Pipe", "Program", "Queue", "Sampler"}
+local CLASSES = {"Array", "Buffer", "CommandBuffer", "Context", "Device",
+  "Event", "Image", "Kernel", "Launch", "Pipe", "Program", "Queue", "Sampler"}
 local LIBRARIES = {"coroutine", "io", "math", "os", "string", "table", "utf8"}
 
 -- A table of the session's by its name, raw; the commands and settings are

@@ -1,0 +1,562 @@
+/*
+** record.c - class CommandBuffer: launches recorded once, to be run as a whole
+** any number of times. Each has a kernel object of its own, whose arguments
+** stay: PoCL 3.1 takes those of a command buffer at its run, not before.
+** A run enqueues the first launch, whose event tells its START as the event of
+** a command buffer does not on every driver. Those behind it follow as the
+** driver's command buffer (cl_khr_command_buffer), or else one by one.
+** SPDX-License-Identifier: MIT
+*/
+#include <stdio.h>
+#include <string.h>
+
+#include "device.h"
+#include "flight.h"
+#include "kernel.h"
+#include "process.h"
+#include "program.h"
+#include "svm.h"
+
+#define CURRENT "cl.recording" /* registry: the CommandBuffer */
+#define CAPABILITIES 0x12A9    /* CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR */
+#define NEEDED 0x12AA          /* ..._REQUIRED_QUEUE_PROPERTIES_KHR */
+#define SIMULTANEOUS ((cl_bitfield)1 << 2) /* capability */
+#define FLAGS 0x1293                       /* CL_COMMAND_BUFFER_FLAGS_KHR */
+#define FLAG_SIMULTANEOUS 1
+#define INCOMPATIBLE_QUEUE (-1140) /* CL_INCOMPATIBLE_COMMAND_QUEUE_KHR */
+
+/*
+** The functions of the extension that all its versions have alike, with the
+** driver's command buffer as void *. Headers declare it in several ways.
+*/
+typedef void *(CL_API_CALL *Creator)(cl_uint, const cl_command_queue *,
+                                     const cl_ulong *, cl_int *);
+typedef cl_int(CL_API_CALL *Ender)(void *);
+typedef cl_int(CL_API_CALL *Recorder)(void *, cl_command_queue,
+                                      const cl_ulong *, cl_kernel, cl_uint,
+                                      const size_t *, const size_t *,
+                                      const size_t *, cl_uint, const cl_uint *,
+                                      cl_uint *, void *);
+typedef cl_int(CL_API_CALL *Enqueuer)(cl_uint, cl_command_queue *, void *,
+                                      cl_uint, const cl_event *, cl_event *);
+typedef struct Functions {
+  Creator create;
+  Ender finalize, release;
+  Recorder kernel;
+  Enqueuer enqueue;
+} Functions;
+
+/* A recorded launch: a userdata without a metatable. */
+typedef struct Step {
+  struct Step *next;
+  cl_kernel handle;
+  const Kernel *kernel;
+  Range range; /* its sizes are those below */
+  size_t offset[3], global[3], local[3];
+  int nobjects;
+  const Object *objects[]; /* its arguments that may be closed */
+} Step;
+
+/*
+** User values: the Context, and the list of {Launch, arguments ..., n = their
+** number, step = the Step, uses = a list of Buffers}.
+*/
+enum { CONTEXT = 1, CALLS, USERVALUES = 2 };
+
+typedef struct CommandBuffer {
+  Object head;
+  Context *context; /* NULL: nothing was recorded yet */
+  Step *first, *last;
+  int n;
+  cl_kernel spare; /* of a launch that is being recorded */
+  void *native;    /* the driver's, without the first launch; NULL: none */
+  cl_command_queue queue; /* that it was made for */
+  Functions call;
+  lua_Number flop, bytes;
+  bool prints;
+} CommandBuffer;
+
+static void dropspare(CommandBuffer *b) {
+  if (b->spare != NULL)
+    clReleaseKernel(b->spare);
+  b->spare = NULL;
+}
+
+static void record_release(Object *o) {
+  CommandBuffer *b = (CommandBuffer *)o;
+  if (clsh_process_handsoff())
+    return;
+  dropspare(b);
+  if (b->native != NULL) {
+    b->call.release(b->native);
+    clReleaseCommandQueue(b->queue);
+  }
+  for (Step *s = b->first; s != NULL; s = s->next)
+    clReleaseKernel(s->handle);
+  b->native = NULL;
+  b->first = NULL;
+}
+
+static const Class class;
+
+static CommandBuffer *checkbuffer(lua_State *L, int arg) {
+  return clsh_class_check(L, arg, &class);
+}
+
+/* A kernel object like that at `kernel`, without arguments. */
+static cl_kernel newkernel(lua_State *L, int kernel) {
+  cl_int err;
+  const Kernel *k = clsh_kernel_check(L, kernel);
+  lua_getiuservalue(L, kernel, KERNEL_PROGRAM);
+  const Program *p = lua_touserdata(L, -1);
+  if (p->head.closed)
+    clsh_error(L,
+               "cl.record: %s: the Program of the kernel is closed; keep "
+               "it open until the recording is over",
+               k->name);
+  lua_pop(L, 1);
+  cl_kernel handle = clCreateKernel(p->handle, k->name, &err);
+  clsh_error_check(L, err, "clCreateKernel");
+  return handle;
+}
+
+static void copysizes(size_t *to, const size_t **from, cl_uint dims) {
+  if (*from == NULL)
+    return;
+  memcpy(to, *from, dims * sizeof *to);
+  *from = to;
+}
+
+/* Pushes a Step of the values from 2 on. */
+static Step *newstep(lua_State *L, const Kernel *k, const Range *r,
+                     int nargs) {
+  size_t size = (size_t)nargs * sizeof(Object *);
+  Step *s = lua_newuserdatauv(L, sizeof *s + size, 0);
+  memset(s, 0, sizeof *s);
+  s->kernel = k;
+  s->range = *r;
+  copysizes(s->offset, &s->range.offset, r->dims);
+  copysizes(s->global, &s->range.global, r->dims);
+  copysizes(s->local, &s->range.local, r->dims);
+  return s;
+}
+
+/* Pushes the table of a call of the launch at 1. */
+static void newcall(lua_State *L, int nargs) {
+  lua_createtable(L, nargs + 1, 3);
+  for (int i = 1; i <= nargs + 1; i++) {
+    lua_pushvalue(L, i);
+    lua_rawseti(L, -2, i);
+  }
+  lua_pushinteger(L, nargs);
+  lua_setfield(L, -2, "n");
+}
+
+/* Takes the Context of the Kernel at `kernel`, that of all launches. */
+static void checkcontext(lua_State *L, CommandBuffer *b, int kernel) {
+  const Kernel *k = clsh_kernel_check(L, kernel);
+  if (b->context == k->context)
+    return;
+  if (b->context != NULL)
+    clsh_error(L,
+               "cl.record: %s is of another context (device) than the "
+               "launches before; make a recording for each",
+               k->name);
+  lua_getiuservalue(L, kernel, KERNEL_CONTEXT);
+  lua_setiuservalue(L, -2, CONTEXT);
+  b->context = k->context;
+}
+
+/*
+** Adds the launch at 1 with its arguments to the recording that is under way.
+** It counts once all has been set: a script may catch an error of it.
+*/
+void clsh_record_add(lua_State *L, int kernel, const Range *r, int nargs) {
+  Kernel *k = clsh_kernel_check(L, kernel), own = *k;
+  lua_getfield(L, LUA_REGISTRYINDEX, CURRENT);
+  CommandBuffer *b = checkbuffer(L, -1);
+  checkcontext(L, b, kernel);
+  lua_getiuservalue(L, -1, CALLS);
+  int calls = lua_gettop(L);
+  newcall(L, nargs);
+  Step *s = newstep(L, k, r, nargs);
+  lua_setfield(L, calls + 1, "step");
+  dropspare(b);
+  own.handle = b->spare = newkernel(L, kernel);
+  clsh_uses_copy(L, kernel, own.handle);
+  lua_setfield(L, calls + 1, "uses");
+  clsh_flight_begin(L, k->name, NULL);
+  clsh_arg_set(L, &own, NULL, 2, nargs);
+  for (int i = 0; i < nargs; i++) {
+    const Object *o = clsh_arg_object(L, i + 2);
+    if (o != NULL)
+      s->objects[s->nobjects++] = o;
+  }
+  lua_rawseti(L, calls, b->n + 1);
+  s->handle = b->spare;
+  b->spare = NULL;
+  *(b->n++ == 0 ? &b->first : &b->last->next) = s;
+  b->last = s;
+  b->flop += r->flop;
+  b->bytes += r->bytes;
+  b->prints = b->prints || k->prints;
+  lua_settop(L, calls - 2);
+}
+
+/* Raises where an argument was closed since. */
+static void checkopen(lua_State *L, const CommandBuffer *b) {
+  int n = 0;
+  for (const Step *s = b->first; s != NULL; s = s->next) {
+    n++;
+    for (int i = 0; i < s->nobjects; i++)
+      if (s->objects[i]->closed)
+        clsh_error(L,
+                   "launch %d of the recording, %s, takes %s that is closed; "
+                   "keep it open while the CommandBuffer is in use",
+                   n, s->kernel->name,
+                   lua_pushfstring(L, "a %s", s->objects[i]->class->name));
+  }
+}
+
+static bool find(cl_platform_id platform, const char *name, void *f) {
+  void *found = clGetExtensionFunctionAddressForPlatform(platform, name);
+  memcpy(f, &found, sizeof found);
+  return found != NULL;
+}
+
+/* Whether the driver has command buffers that the default queue can run. */
+static bool offered(lua_State *L, const Context *c, Functions *f) {
+  cl_platform_id p = NULL;
+  cl_command_queue_properties needed = 0;
+  clGetDeviceInfo(c->device, NEEDED, sizeof needed, &needed, NULL);
+  return clsh_device_offers(L, c->device, "cl_khr_command_buffer") &&
+         (needed & ~(cl_bitfield)CL_QUEUE_PROFILING_ENABLE) == 0 &&
+         clGetDeviceInfo(c->device, CL_DEVICE_PLATFORM, sizeof p, &p, NULL) ==
+             CL_SUCCESS &&
+         find(p, "clCreateCommandBufferKHR", &f->create) &&
+         find(p, "clFinalizeCommandBufferKHR", &f->finalize) &&
+         find(p, "clReleaseCommandBufferKHR", &f->release) &&
+         find(p, "clCommandNDRangeKernelKHR", &f->kernel) &&
+         find(p, "clEnqueueCommandBufferKHR", &f->enqueue);
+}
+
+/*
+** Makes the driver's command buffer of the launches behind the first. Without
+** sync points, as the queue is in order: those of PoCL 3.1 are wrong.
+*/
+static void makenative(CommandBuffer *b, cl_command_queue queue) {
+  const Functions *f = &b->call;
+  cl_bitfield has = 0;
+  cl_ulong flags[] = {FLAGS, FLAG_SIMULTANEOUS, 0};
+  cl_int err;
+  clGetDeviceInfo(b->context->device, CAPABILITIES, sizeof has, &has, NULL);
+  void *native =
+      f->create(1, &queue, (has & SIMULTANEOUS) != 0 ? flags : NULL, &err);
+  if (err != CL_SUCCESS)
+    return;
+  for (const Step *s = b->first->next; s != NULL && err == CL_SUCCESS;
+       s = s->next) {
+    const Range *r = &s->range;
+    err = f->kernel(native, NULL, NULL, s->handle, r->dims, r->offset,
+                    r->global, r->local, 0, NULL, NULL, NULL);
+  }
+  if (err == CL_SUCCESS)
+    err = f->finalize(native);
+  if (err != CL_SUCCESS) {
+    f->release(native);
+    return;
+  }
+  clRetainCommandQueue(queue);
+  b->native = native;
+  b->queue = queue;
+}
+
+/* Completes the recording at 2, of which the function has returned. */
+static void complete(lua_State *L, CommandBuffer *b, bool native) {
+  dropspare(b);
+  if (b->n == 0)
+    clsh_error(L, "cl.record: the function has launched no kernel; call "
+                  "k:range(n)(...) in it");
+  native = native && b->n > 1 && offered(L, b->context, &b->call);
+  lua_getiuservalue(L, 2, CONTEXT);
+  Queue *q = clsh_queue_push(L, -1);
+  checkopen(L, b);
+  if (native)
+    makenative(b, clsh_queue_handle(L, q));
+}
+
+/* Ends the recording, whose CommandBuffer an error closes. */
+static int guard_close(lua_State *L) {
+  clsh_event_record(false);
+  if (!lua_isnoneornil(L, 2) &&
+      lua_getfield(L, LUA_REGISTRYINDEX, CURRENT) != LUA_TNIL)
+    clsh_class_close(lua_touserdata(L, -1));
+  lua_pushnil(L);
+  lua_setfield(L, LUA_REGISTRYINDEX, CURRENT);
+  return 0;
+}
+
+/* Begins the recording of the CommandBuffer at the top; pushes its guard. */
+static void begin(lua_State *L) {
+  lua_newtable(L);
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, guard_close);
+  lua_setfield(L, -2, "__close");
+  lua_setmetatable(L, -2);
+  lua_pushvalue(L, -2);
+  lua_setfield(L, LUA_REGISTRYINDEX, CURRENT);
+  clsh_event_record(true);
+  lua_toclose(L, -1);
+}
+
+static const char *const record_options[] = {"native", NULL};
+
+/** cl.record(f [, opts]) -> CommandBuffer
+ * Calls f() and records the launches that it makes, in their order, with the
+ * arguments that they have then; none is enqueued. `steps()` runs them all in
+ * one call, any number of times, and gives one Event. Expressions and families
+ * are recorded as their launches: `y:set(2 * x)`, `gemm(A, B, {C = C})`. All
+ * are of one device, without queues and `after` lists of their own. What is no
+ * launch raises in f: reads, writes, fills, copies, waits. `y:slice(1,
+ * -1):set(0)` fills, and `y:set(x)` copies, by a launch. Numbers are fixed,
+ * the content of Buffers is that of each run; Program:rebuild changes nothing.
+ * The CommandBuffer keeps its Buffers; a run refuses one that was closed.
+ * `#steps` is the number of launches, `steps.native` whether those behind the
+ * first are a command buffer of the driver's (cl_khr_command_buffer).
+ * Elsewhere they are enqueued one by one, in C.
+ * Options:
+ *   native  true  whether to take the driver's command buffers
+ */
+static int cl_record(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 2);
+  clsh_option_check(L, 2, record_options, "cl.record");
+  bool native = clsh_option_flag(L, 2, "native", true);
+  lua_settop(L, 1);
+  if (clsh_event_recording())
+    return clsh_error(L, "cl.record: a recording is under way already; end "
+                         "the function of that one first");
+  CommandBuffer *b = clsh_class_new(L, &class, USERVALUES);
+  lua_newtable(L);
+  lua_setiuservalue(L, 2, CALLS);
+  begin(L);
+  lua_pushvalue(L, 1);
+  lua_call(L, 0, 0);
+  clsh_event_record(false);
+  complete(L, b, native);
+  lua_settop(L, 2); /* closes the guard */
+  return 1;
+}
+
+/* Enqueues a launch of its own. */
+static cl_int enqueue(cl_command_queue q, const Step *s, const After *after,
+                      cl_event *event) {
+  const Range *r = &s->range;
+  cl_int err;
+  do
+    err = clEnqueueNDRangeKernel(q, s->handle, r->dims, r->offset, r->global,
+                                 r->local, after->n, after->list, event);
+  while (clsh_hold_retry(err));
+  return err;
+}
+
+/*
+** Enqueues the launches behind the first one by one, each after the one before
+** where the queue does not keep the order. Gives the event of the last.
+*/
+static cl_int enqueuerest(const CommandBuffer *b, cl_command_queue q,
+                          bool chained, Event *e) {
+  cl_int err = CL_SUCCESS;
+  cl_event before = NULL;
+  for (const Step *s = b->first->next; s != NULL && err == CL_SUCCESS;
+       s = s->next) {
+    cl_event event = NULL;
+    After after = {.n = chained, .list = before != NULL ? &before : &e->first};
+    after.list = chained ? after.list : NULL;
+    err = enqueue(q, s, &after, chained || s->next == NULL ? &event : NULL);
+    if (before != NULL)
+      clReleaseEvent(before);
+    before = event;
+  }
+  e->handle = before;
+  return err;
+}
+
+static cl_int enqueueall(const CommandBuffer *b, cl_command_queue q,
+                         const After *after, bool chained, Event *e) {
+  cl_int err = enqueue(q, b->first, after, b->n > 1 ? &e->first : &e->handle);
+  if (err != CL_SUCCESS || b->n == 1)
+    return err;
+  bool native = b->native != NULL && !chained;
+  if (native)
+    do
+      err = b->call.enqueue(1, &q, b->native, 0, NULL, &e->handle);
+    while (clsh_hold_retry(err));
+  if (!native || err == CL_INVALID_OPERATION ||
+      err == INCOMPATIBLE_QUEUE) /* of other properties, or it still runs */
+    err = enqueuerest(b, q, chained, e);
+  return err;
+}
+
+/* Notes the run for messages, as "axpy and 2 more". */
+static void note(lua_State *L, const CommandBuffer *b, const Queue *q,
+                 Event *e) {
+  char name[MAXNAME];
+  const Range *r = &b->first->range;
+  snprintf(name, sizeof name, "%.24s and %d more", b->first->kernel->name,
+           b->n - 1);
+  const char *text = b->n > 1 ? name : b->first->kernel->name;
+  clsh_event_setkernel(e, text);
+  clsh_flight_begin(L, text, q->out_of_order ? NULL : q);
+  e->flight = clsh_flight_launch(r->dims, r->global, r->local, r->offset);
+  e->flop = b->flop;
+  e->bytes = b->bytes;
+}
+
+/*
+** On a simulator: calls each Launch, so that cl.launched is told of it. The
+** simulator runs one command after the other, whatever the queue. The Queue
+** is at 3, the `after` value at 4. Pushes the last Event.
+*/
+static void callall(lua_State *L, const CommandBuffer *b) {
+  lua_getiuservalue(L, 1, CALLS);
+  for (int i = 1; i <= b->n; i++) {
+    lua_settop(L, 5);
+    lua_rawgeti(L, 5, i);
+    lua_getfield(L, 6, "n");
+    int nargs = (int)lua_tointeger(L, -1);
+    luaL_checkstack(L, nargs + 5, "too many arguments");
+    lua_rawgeti(L, 6, 1);
+    lua_getfield(L, -1, "on");
+    lua_insert(L, -2);
+    lua_pushvalue(L, 3);
+    lua_newtable(L);
+    if (i == 1) {
+      lua_pushvalue(L, 4);
+      lua_setfield(L, -2, "after");
+    }
+    lua_call(L, 3, 1);
+    for (int j = 2; j <= nargs + 1; j++)
+      lua_rawgeti(L, 6, j);
+    lua_call(L, nargs, 1);
+  }
+}
+
+static const char *const run_options[] = {"queue", "after", NULL};
+
+/* Pushes the queue of a run: that of its options at 2, or the default. */
+static Queue *pushqueue(lua_State *L, const CommandBuffer *b) {
+  if (clsh_option_push(L, 2, "queue") == LUA_TNIL) {
+    lua_getiuservalue(L, 1, CONTEXT);
+    clsh_queue_push(L, -1);
+    lua_replace(L, 3);
+    lua_settop(L, 3);
+  }
+  Queue *q = clsh_queue_option(L, 3);
+  if (q->context != b->context)
+    clsh_error(L, "queue: the Queue is of another context (device) than the "
+                  "recording");
+  return q;
+}
+
+/** CommandBuffer:run([opts]) -> Event
+ * Runs the launches of a `cl.record`, in their order; does not wait, unless a
+ * source calls printf. The Event's times go from the START of the first launch
+ * to the END of the last, with what the driver does between them, as a first
+ * build; its work is the sum of theirs (Launch:work). `steps()` is the same.
+ * Options:
+ *   queue  the default  the Queue to run on, of the same Context
+ *   after  none         a list of events to wait for
+ */
+static int record_run(lua_State *L) {
+  After after;
+  CommandBuffer *b = checkbuffer(L, 1);
+  clsh_option_check(L, 2, run_options, "steps:run");
+  lua_settop(L, 2);
+  Queue *q = pushqueue(L, b);
+  clsh_option_push(L, 2, "after");
+  Event *e = clsh_event_new(L, 3); /* first: what follows runs no script */
+  checkbuffer(L, 1);
+  checkopen(L, b);
+  if (b->context->limits.simulated) {
+    lua_settop(L, 4);
+    callall(L, b);
+    return 1;
+  }
+  fflush(stdout); /* before the kernels' own printf */
+  cl_command_queue handle = clsh_queue_handle(L, q);
+  clsh_event_after(L, 4, b->context, &after);
+  e->waits = after.n > 0;
+  note(L, b, q, e);
+  cl_int err = enqueueall(b, handle, &after, q->out_of_order, e);
+  if (err != CL_SUCCESS && e->first == NULL)
+    clsh_flight_drop();
+  clsh_context_checkcommand(L, b->context, err, "steps:run");
+  if (b->prints)
+    clsh_event_wait(L, 5);
+  return 1;
+}
+
+static int record_native(lua_State *L) {
+  lua_pushboolean(L, checkbuffer(L, 1)->native != NULL);
+  return 1;
+}
+
+static int record_context(lua_State *L) {
+  checkbuffer(L, 1);
+  lua_getiuservalue(L, 1, CONTEXT);
+  return 1;
+}
+
+static int record_len(lua_State *L) {
+  lua_pushinteger(L, checkbuffer(L, 1)->n);
+  return 1;
+}
+
+/** CommandBuffer:info() -> table
+ * kernels (the list of the names of those launched), native, and device (its
+ * name). `steps.native`, `steps.context` and `#steps` are there as well.
+ */
+static int record_info(lua_State *L) {
+  static const char *const names[] = {"native", NULL};
+  const CommandBuffer *b = checkbuffer(L, 1);
+  lua_settop(L, 1);
+  clsh_class_pushfields(L, names);
+  clsh_context_setdevice(L);
+  lua_createtable(L, b->n, 0);
+  int n = 0;
+  for (const Step *s = b->first; s != NULL; s = s->next) {
+    lua_pushstring(L, s->kernel->name);
+    lua_rawseti(L, -2, ++n);
+  }
+  lua_setfield(L, 2, "kernels");
+  return 1;
+}
+
+static int record_tostring(lua_State *L) {
+  const CommandBuffer *b = clsh_class_any(L, 1, &class);
+  lua_pushfstring(L, "CommandBuffer of %d launch%s%s%s", b->n,
+                  b->n == 1 ? "" : "es", b->native != NULL ? ", native" : "",
+                  b->head.closed ? " (closed)" : "");
+  return 1;
+}
+
+static const luaL_Reg methods[] = {
+    {"info", record_info}, {"run", record_run}, {NULL, NULL}};
+static const luaL_Reg fields[] = {
+    {"context", record_context}, {"native", record_native}, {NULL, NULL}};
+static const luaL_Reg meta[] = {{"__call", record_run},
+                                {"__len", record_len},
+                                {"__tostring", record_tostring},
+                                {NULL, NULL}};
+static const Class class = {
+    "CommandBuffer", sizeof(CommandBuffer), methods, fields, meta, NULL,
+    record_release};
+
+void clsh_record_open(lua_State *L) {
+  static const luaL_Reg functions[] = {{"record", cl_record}, {NULL, NULL}};
+  clsh_class_define(L, &class);
+  luaL_setfuncs(L, functions, 0);
+  clsh_option_declare(L, "cl.record", record_options);
+  clsh_option_declare(L, "CommandBuffer:run", run_options);
+}
