@@ -142,7 +142,7 @@ t.test("what users of other languages ask for is answered", function()
   t.ok(page "local":find("address space of a work-group", 1, true))
   has("image", "?cl.image", "read_imagef", "vload4")
   has("svm", "b.address")
-  has("queue priority", "not bound", "cl_khr_")
+  has("queue priority", "priority = \"high\"", "cl_khr_")
   has("command buffer", "?cl.record", "cl_khr_command_buffer", "NVIDIA",
     "steps.native")
   has("pipe", "dev.pipe_support", "atomic_inc")

@@ -382,10 +382,10 @@ is the other way: memory of the driver that the host maps fast.
 Try: ?Buffer:map and ?cl.buffer
 
 queue priority, priority, priority hint, throttle hint
-Queues of high or low priority (cl_khr_priority_hints, cl_khr_throttle_hints)
-are not bound here: NVIDIA's, PoCL's and Intel's CPU drivers have none. Kernels
-that must not wait get a queue of their own, and a long kernel is better
-launched in parts, with an offset.
+cl.queue{priority = "high"}, or throttle = "low", where the device has the
+extension cl_khr_priority_hints, or cl_khr_throttle_hints: NVIDIA's, PoCL's and
+Intel's CPU drivers have neither. There, kernels that must not wait get a queue
+of their own, and a long kernel is better launched in parts, with an offset.
 Try: ?cl.queue and ?Kernel:range
 
 pipe, pipes, read_pipe, write_pipe
