@@ -105,6 +105,12 @@ t.test("scans and reductions of every type", function()
     local opts = {op = "a * b", identity = 1, dim = dim}
     local got, want = h:reduce(opts), x:reduce(opts)
     t.eq({got.shape, list(got)}, {want.shape, list(want)}, dim)
+    for _, exclusive in ipairs{false, true} do
+      opts.exclusive = exclusive
+      got, want = h:scan(opts), x:scan(opts)
+      t.eq({got.shape, list(got)}, {want.shape, list(want)}, dim)
+    end
+    opts.exclusive = nil
   end
   t.eq((h * 2):reduce{op = "max(a, b)", identity = 0}, (h * 2):max())
   t.eq(h:reduce{op = "a * b", identity = 1},
@@ -142,7 +148,8 @@ t.test("what is no text", function()
     "dim must be an integer from 1 to 1")
   t.raises(function() h:scan{op = "a + b"} end, "identity must be")
   t.raises(function() h:scan{identity = 0} end, "op must be a string")
-  t.raises(function() h:scan{op = "a", identity = 0, dim = 1} end, "dim")
+  t.raises(function() h:scan{op = "a", identity = 0, dim = 2} end,
+    "Array:scan: dim must be an integer from 1 to 1")
 end)
 
 t.done()

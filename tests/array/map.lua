@@ -101,6 +101,8 @@ t.test("a wrong text points into the text", function()
     cl.map("float z = q * x + 1", {x = x})
   end, "undeclared identifier 'q'", "map.lua:")
   t.ok(tostring(e):find 'float z = q %* x %+ 1[^\n]*\n[ |]*%^', tostring(e))
+  local line = debug.getinfo(1, "l").currentline - 3
+  t.ok(tostring(e):find(("map.lua:%d:23: error"):format(line), 1, true), e)
   e = t.raises(function() cl.map("float z = x +", {x = x}) end, "error")
   t.ok(tostring(e):find 'float z = x %+[^\n]*\n[ |]*%^', tostring(e))
   t.eq(list((cl.map("float z = x // one", {x = x}))), {1.0, 1.0, 1.0})

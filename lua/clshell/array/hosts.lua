@@ -11,7 +11,7 @@ local operation = require "clshell.array.operation"
 local text = require "clshell.base.text"
 local types = require "clshell.array.types"
 
-local methods = expression.methods
+local methods, operators = expression.methods, expression.operators
 
 local M = {}
 
@@ -50,6 +50,14 @@ local function summed(type)
   return types.known[type].real and "double" or operation.wide(type)
 end
 
+-- hosts.wide_mean(sum, x, n) -> number
+-- The mean of n integers of 64 bits, whose sum may leave these: from the sums
+-- of their halves, which do not.
+function M.wide_mean(sum, x, n)
+  local high = sum(operators.shr(x, 32))
+  return (high * 2.0^32 + sum(operators.band(x, 0xffffffff))) / n
+end
+
 -- An Array of doubles as the type that a Buffer gives.
 local function narrow(what, e, type)
   return (methods.eval(methods.astype(e, types.calculated(types.real(what,
@@ -71,9 +79,12 @@ end
 --- The sum divided by the number of elements; along `dim` an Array of reals.
 function M.mean(h, dim)
   local list, type = M.elements("mean", h)
+  if dim == nil and types.known[type].wide then
+    return M.wide_mean(M.sum, list, #list)
+  end
   local sums = total("sum", list, dim, summed(type), "mean")
   if dim == nil then
-    return (sums + (type:find "^u" and sums < 0 and 2.0^64 or 0)) / #list
+    return sums / #list
   end
   return narrow("mean", methods.astype(sums, "double") / list.shape[dim], type)
 end
@@ -146,6 +157,7 @@ end
 --- elements do not leave its range; along `dim` those of doubles may.
 function M.nrm2(h, dim)
   local list, type = M.elements("nrm2", h)
+  types.real("nrm2", type)
   local x = methods.astype(list, "double")
   if dim ~= nil then
     return narrow("nrm2", methods.sqrt(total("sum", x * x, dim, "double",

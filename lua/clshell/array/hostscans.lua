@@ -58,25 +58,33 @@ end
 ---   op         -      OpenCL C of a and b
 ---   identity   -      what changes nothing: a number, or OpenCL C: "INFINITY"
 ---   exclusive  false  true: without the element itself; the first is identity
+---   dim        all    the dimension along which to scan; 1 is the first
 function M.scan(h, opts)
   local what = "Array:scan"
   opts = options.check(opts, what)
   local list, type = hosts.elements("scan", h)
-  local op, n = operation.own(what, opts, type), #list
+  local op, shape = operation.own(what, opts, type), layout.shape(list.shape)
   local combine, identity = combination(what, op, opts)
-  local now = methods.eval(methods.astype(list:reshape(n), op.cell))
-  local next = cl.array(op.cell, n)
+  local dim = opts.dim
+  local _, g = layout.part(shape, dim ~= nil
+    and layout.dim(what, shape, dim) or nil)
+  local n, at = g.many, {g.outer, g.many, g.inner}
+  local now = methods.eval(methods.astype(list:reshape(at), op.cell))
+  local next = cl.array(op.cell, at)
+  local function part(a, from, to)
+    return methods.slice(a, {}, {from, to})
+  end
   local w = 1 -- elements that each is a combination of
   while w < n do
-    methods.set(methods.slice(next, 1, w), methods.slice(now, 1, w))
-    methods.set(methods.slice(next, w + 1, n), combine(methods.slice(now, 1,
-      n - w), methods.slice(now, w + 1, n)))
+    methods.set(part(next, 1, w), part(now, 1, w))
+    methods.set(part(next, w + 1, n), combine(part(now, 1, n - w),
+      part(now, w + 1, n)))
     now, next, w = next, now, 2 * w
   end
   if opts.exclusive then
-    next[1] = identity
+    next:fill(identity)
     if n > 1 then
-      methods.set(methods.slice(next, 2, n), methods.slice(now, 1, n - 1))
+      methods.set(part(next, 2, n), part(now, 1, n - 1))
     end
     now = next
   end

@@ -112,14 +112,15 @@ end
 
 --- Buffer:mean([dim]) -> number or Buffer
 --- The sum divided by the number of elements; along `dim` a Buffer of reals.
---- Integers are added in 64 bits first.
+--- Integers are added exactly, those of 64 bits by halves.
 function methods.mean(x, dim)
-  local e, total = subject("mean", x), apply("sum", x, dim, "mean")
-  if dim == nil then
-    return (total + (e.kind.type:find "^u" and total < 0 and 2.0^64 or 0))
-      / e.dims.count
+  local e = subject("mean", x)
+  if dim == nil and types.known[e.kind.type].wide then
+    return hosts.wide_mean(methods.sum, x, e.dims.count)
+  elseif dim == nil then
+    return apply("sum", x, nil, "mean") / e.dims.count
   end
-  local sums <close> = total
+  local sums <close> = apply("sum", x, dim, "mean")
   local type = types.calculated(types.real("mean", e.kind.type))
   return (methods.eval(operators.div(methods.astype(sums, type),
     e.dims[dim])))

@@ -7,8 +7,8 @@ local WORDS = {
   concatenate = "cl.concatenate{x, y}", cumprod =
   'x:scan{op = "a * b", identity = 1}', dtype = "x.type",
   flatten = "x:reshape(#x)", maximum = "x:fmax(y)", minimum = "x:fmin(y)",
-  nbytes = "x.bytes", ndim = "#x.shape", norm = "x:nrm2()",
-  prod = 'x:reduce{op = "a * b", identity = 1}', put =
+  nbytes = "x.bytes", ndim = "#x.shape", norm = "x:nrm2()", pow = "x ^ y",
+  power = "x ^ y", prod = 'x:reduce{op = "a * b", identity = 1}', put =
   "x:scatter(index, values)", ravel = "x:reshape(#x)", roll = "x:shift(k)",
   size = "#x", squeeze = "x:reshape(shape)", take = "x:gather(index)",
 }

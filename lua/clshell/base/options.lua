@@ -27,7 +27,7 @@ local TUNE = {"seconds", "evaluations", "strategy", "seed", "objective",
 local NAMES = {
   access = {"as", "warp", "sector", "line", "banks", "bank_bytes", "groups"},
   ["Array:reduce"] = {"op", "identity", "dim"},
-  ["Array:scan"] = {"op", "identity", "exclusive"},
+  ["Array:scan"] = {"op", "identity", "exclusive", "dim"},
   bench = {"name", "flop", "bytes", "type", "samples", "seconds", "warmup",
     "busy", "effort", "cache", "args", "check", "roof", "tag"},
   ["bench.of"] = {"flop", "bytes", "type", "tag"},

@@ -33,6 +33,7 @@ local BUILTINS = {
 -- part in the line of source that they quote.
 local LACKS = {
   {{"of type '[^']*%f[%w]half%f[%W][^']*' is not allowed",
+    "to type '[^']*%f[%w]half%f[%W][^']*' is not allowed",
     "requires cl_khr_fp16", "unknown type name 'half%d",
     "undeclared identifier 'half%d"},
     "the device has no half arithmetic (cl_khr_fp16): pass `global half *`, "
@@ -42,6 +43,14 @@ local LACKS = {
     "pointer arguments to kernel functions[^\n]*\n[^\n]*%f[%w]queue_t%f[%W]"},
     "enqueue_kernel needs a device with dev.max_on_device_queues above 0 and "
     .. 'options = "-cl-std=CL3.0"; else launch the next kernel from Lua'},
+  {{"undeclared identifier '[%w_]*sub_group_",
+    "function '[%w_]*sub_group_"},
+    "sub-groups need a device with cl_khr_subgroups and options = "
+    .. '"-cl-std=CL3.0"; else local memory serves, with a barrier'},
+  {{"undeclared identifier 'work_group_", "function 'work_group_"},
+    "work_group_ functions need a device with "
+    .. "dev.work_group_collective_functions_support and options = "
+    .. '"-cl-std=CL3.0"; else local memory serves, with a barrier'},
   {{"the 'pipe' type qualifier", "only be used for pipe and image type",
     "expected parameter declarator\n[^\n]*%f[%w]pipe%f[%W]"},
     'pipes need a device with dev.pipe_support and options = '

@@ -114,19 +114,18 @@ function M.literal(source)
 end
 
 -- The place of one line of a source that was put together of pieces; nil
--- where the line stands more than once.
+-- where the line stands more than once. The user's may lack its semicolon.
 local function find_line(line)
-  local s = line:match("^%s*(.-)%s*$")
-  if #s < SHORT then
-    return nil
-  end
+  local indent, s = line:match("^(%s*)(.-)%s*$")
+  local without = s:match("^(.-)%s*;$")
   return each_chunk(function(chunk, info)
-    local at = chunk:find(s, 1, true)
-    if at and not chunk:find(s, at + 1, true) then
-      local n, column = position(chunk, at)
-      local indent = #line:match("^%s*")
-      return {name = excerpt.name(info.source, info.short_src), line = n + 1,
-        column = column - indent}
+    for _, text in ipairs{s, without} do
+      local at = #text >= SHORT and chunk:find(text, 1, true)
+      if at and not chunk:find(text, at + 1, true) then
+        local n, column = position(chunk, at)
+        return {name = excerpt.name(info.source, info.short_src), line = n + 1,
+          column = column - #indent}
+      end
     end
   end)
 end

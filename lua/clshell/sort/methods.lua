@@ -36,21 +36,20 @@ local function elements(what, x)
     and x.ld ~= e.dims[#e.dims] and x:clone() or x
 end
 
--- The same, for what needs a Buffer.
-local function buffer_of(what, x)
-  x = elements(what, x)
-  if text.class(x) == "Array" then
-    cl.error(("%s: takes Buffers; got an Array"):format(what),
-      {hint = "make a Buffer of the Array: cl.buffer(h.type, h.shape, h)"})
-  end
-  return x
-end
-
 -- Launches a kernel of kernels/sort/ on n work-items.
 local function run(context, file, name, defines, n, ...)
   local path = ("%s/kernels/sort/%s"):format(cl.home, file)
   local prog = program.get(context, {path = path}, defines)
   return program.kernel(prog, name):range(n)(...)
+end
+
+-- Raises unless the option `values` of a sort fits what is sorted.
+local function check_values(x, values, class)
+  argument.check("sort", "values", values, class)
+  if #values ~= #x then
+    cl.error(("sort: values must have %d elements; got %d"):format(#x,
+      #values))
+  end
 end
 
 -- An Array in order, and the places.
@@ -65,25 +64,27 @@ end
 --- Buffer:sort([opts]) -> Buffer [, Buffer], Event
 --- The elements in order, as a vector: see sort for NaN and zeros. With
 --- `values` also those, each moved with its element. An Array, which has it
---- too, gives an Array.
+--- too, takes and gives Arrays.
 --- Options:
 ---   order   ascending  "ascending" or "descending"
 ---   values  none       a Buffer of as many elements, of any type
 function methods.sort(x, opts)
   opts = options.check(opts, "Buffer:sort")
   local values = opts.values
-  x = values and buffer_of("sort", x) or elements("sort", x)
+  x = elements("sort", x)
   if text.class(x) == "Array" then
-    return (on_host("sort", x, opts.order))
+    if values ~= nil then
+      check_values(x, values, "Array")
+    end
+    local y, places = on_host("sort", x, opts.order)
+    return y, values and expression.methods.gather(values, places,
+      {check = false})
   end
   if values == nil then
     return sort(x, {order = opts.order})
   end
-  argument.check("sort", "values", values, "Buffer")
-  if #values ~= #x then
-    cl.error(("sort: values must have %d elements; got %d"):format(#x,
-      #values))
-  elseif values.rows and values.ld ~= values.cols then
+  check_values(x, values, "Buffer")
+  if values.rows and values.ld ~= values.cols then
     cl.error "sort: values must have no gaps between rows; pass b:clone()"
   end
   layout.check_context("sort", x, values)
