@@ -22,7 +22,7 @@
 
 static const char *const stamps[] = {"queued", "submit", "start", "stop"};
 static Event *pending; /* made and not yet read out, the newest first */
-static bool recording; /* a function of cl.record runs */
+static lua_State *recorder; /* the thread that runs a function of cl.record */
 
 static void unlinkevent(Event *e) {
   if (e->link == NULL)
@@ -34,17 +34,19 @@ static void unlinkevent(Event *e) {
   e->link = NULL;
 }
 
-void clsh_event_record(bool on) {
-  recording = on;
+/* What runs on the thread is recorded; NULL: no more. It is kept elsewhere. */
+void clsh_event_record(lua_State *thread) {
+  recorder = thread;
 }
 
+/* An error that ends a coroutine closes no values, so it may end in there. */
 bool clsh_event_recording(void) {
-  return recording;
+  return recorder != NULL && lua_status(recorder) <= LUA_YIELD;
 }
 
 /* Raises inside of a recording. */
 static void checkrecording(lua_State *L) {
-  if (recording)
+  if (clsh_event_recording())
     clsh_error(L, "cl.record: a recording holds launches of kernels alone; "
                   "move data and wait before it, or after its run");
 }
