@@ -194,10 +194,12 @@ return {
       list.ONCE = 1
       return list
     end,
-    prepare = function(s, p)
+    prepare = function(s, p, _, run)
       local there = {context = s.context}
-      return {left = cl.buffer(s.type, stride_groups(s, p), nil, there),
-        count = cl.buffer("int", 1, 0, there)}
+      local count = cl.buffer("int", 1, nil, there)
+      run({file = "clear.cl", once = true}, "clear", {}, {1}, {1}, count)
+      return {count = count,
+        left = cl.buffer(s.type, stride_groups(s, p), nil, there)}
     end,
     args = function(s, p, o)
       return {o.x, s.n, stride_groups(s, p), o.y, o.left, o.count}
