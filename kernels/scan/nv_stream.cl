@@ -6,10 +6,10 @@
 ** clear.cl makes `state` ready before. For NVIDIA's Hopper.
 **
 ** A work-group draws the number of a tile, has the copy engine bring the tile
-** into local memory, and draws the next one. STAGES tiles are on their way:
+** into local memory, and draws the next one. STAGES tiles are on their way, 4:
 **
-**    load  load  add up, tell  ask, scan  store      one after another, each
-**    t+2   t+1   t             t-1        t-2        in a place of its own
+**    load  add up, tell  ask, scan  store      one after another, each in a
+**    t+1   t             t-1        t-2        place of its own
 **
 ** Arguments:
 **   x      in:  vector

@@ -607,11 +607,11 @@ static int event_command(lua_State *L) {
 /** Event:info() -> table
  * command ("kernel", "read" ...), status ("queued", "submitted", "running",
  * "complete", "failed"; "unknown" where the driver does not tell; "recorded":
- * see cl.record), and, once
- * it has ended on a profiled queue, queued, submit, start, stop in
- * nanoseconds. Fields of the event itself: `ev.ms` (START to END, waits for
- * the end), `ev.queued`, `ev.submit`, `ev.start`, `ev.stop`, `ev.status`,
- * `ev.command`, and `ev.flop`, `ev.bytes` where the launch knows them.
+ * see cl.record), and, once it has ended on a profiled queue, queued, submit,
+ * start, stop in nanoseconds. Fields of the event itself: `ev.ms` (START to
+ * END, waits for the end), `ev.queued`, `ev.submit`, `ev.start`, `ev.stop`,
+ * `ev.status`, `ev.command`, and `ev.flop`, `ev.bytes` where the launch knows
+ * them.
  */
 static int event_info(lua_State *L) {
   Event *e = clsh_event_check(L, 1);
