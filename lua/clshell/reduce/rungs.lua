@@ -195,11 +195,9 @@ return {
       return list
     end,
     prepare = function(s, p, _, run)
-      local there = {context = s.context}
-      local count = cl.buffer("int", 1, nil, there)
-      run({file = "clear.cl", once = true}, "clear", {}, {1}, {1}, count)
-      return {count = count,
-        left = cl.buffer(s.type, stride_groups(s, p), nil, there)}
+      return {count = tiling.counters(s, 1, run),
+        left = cl.buffer(s.type, stride_groups(s, p), nil,
+          {context = s.context})}
     end,
     args = function(s, p, o)
       return {o.x, s.n, stride_groups(s, p), o.y, o.left, o.count}
