@@ -222,6 +222,7 @@ void scan(global const REAL *x, ulong n, global REAL *y,
   const uint tiles = (n + WG * EACH - 1) / (WG * EACH);
   const bool aligned = ((ulong)x | (ulong)y) % 16 == 0;
   const bool fetches = id == 2 * 32; /* warps 0 and 1 have work, too */
+  volatile global uint *draw = (volatile global uint *)state; /* low word */
   volatile global ulong *sums = state + 1, *waves = sums + tiles * WORDS;
 
   if (id == 0) {
@@ -239,12 +240,12 @@ void scan(global const REAL *x, ulong n, global REAL *y,
     if (next < tiles) {                                                   \
       if (MOVED(next))                                                    \
         load(base + place * TILE, x + FIRST(next), bars + 8 * place);     \
-      next = (uint)atom_inc(state); /* is there when it is asked for */   \
+      next = atomic_inc(draw); /* is there when it is asked for */        \
     }                                                                     \
     place = (place + 1) % STAGES;                                         \
   } while (0)
   if (fetches) {
-    next = (uint)atom_inc(state);
+    next = atomic_inc(draw);
     UNROLL for (int s = 0; s < STAGES - 3; s++)
       FETCH();
   }

@@ -21,7 +21,7 @@
 #define RECORDING 0x12A8 /* CL_COMMAND_COMMAND_BUFFER_KHR */
 
 static const char *const stamps[] = {"queued", "submit", "start", "stop"};
-static Event *pending; /* made and not yet read out, the newest first */
+static Event *pending;      /* made and not yet read out, the newest first */
 static lua_State *recorder; /* the thread that runs a function of cl.record */
 
 static void unlinkevent(Event *e) {

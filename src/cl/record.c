@@ -22,8 +22,9 @@
 #define CURRENT "cl.recording"
 #define RECORDER "cl.recorder"
 
-#define CAPABILITIES 0x12A9    /* CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR */
-#define NEEDED 0x12AA          /* ..._REQUIRED_QUEUE_PROPERTIES_KHR */
+/* of cl_khr_command_buffer */
+#define CAPABILITIES 0x12A9 /* CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR */
+#define NEEDED 0x12AA       /* ..._REQUIRED_QUEUE_PROPERTIES_KHR */
 #define SIMULTANEOUS ((cl_bitfield)1 << 2) /* capability */
 #define FLAGS 0x1293                       /* CL_COMMAND_BUFFER_FLAGS_KHR */
 #define FLAG_SIMULTANEOUS 1
