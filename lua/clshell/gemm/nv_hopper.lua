@@ -237,11 +237,12 @@ end
 
 local function pack_operands(s, p, o, run)
   local own = pairs_of.operands(s, o, run, PAIR_DEPTH)
-  local t, there = PAIRS[1], {context = s.context}
+  local t = PAIRS[1]
   local splits, count = splits_of(t, s, p), tiles_of(t, s)
   if splits > 1 and not own.parts then
-    own.parts = cl.buffer("float", count * splits * t.bm * t.bn, nil, there)
-    own.counters = cl.buffer("int", count, 0, there)
+    own.parts = cl.buffer("float", count * splits * t.bm * t.bn, nil,
+      {context = s.context})
+    own.counters = tiling.counters(s, count, run)
   end
   own.maps = new_maps(s)
   for place, x in ipairs{own.packed_a, own.packed_b} do

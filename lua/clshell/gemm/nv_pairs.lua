@@ -111,7 +111,7 @@ function M.operands(s, o, run, block)
   s.packed = s.packed or {
     packed_a = ready.a or packed(s, s.m, block),
     packed_b = ready.b or packed(s, s.n, block),
-    refused = cl.buffer("int", 2, 0, {context = s.context}),
+    refused = tiling.counters(s, 2, run),
   }
   for _, side in ipairs{"a", "b"} do
     if not ready[side] then
@@ -129,7 +129,7 @@ end
 function M.once(block)
   return function(s, _, side, X, run)
     local to = packed(s, lines_of(s, side), block)
-    local refused = cl.buffer("int", 2, 0, {context = s.context})
+    local refused = tiling.counters(s, 2, run)
     pack(s, run, {{side = side, to = to, X = X}}, refused)
     return to, function()
       local found <close> = refused:read()
