@@ -96,8 +96,9 @@ local function add_programs(add, rung, p, s)
     mark = rung.ptx, tile = tile}
   local function helper(file, _, defines)
     local from = type(file) == "table" and file or {file = file}
-    defines = prepared.merged(defines, {PLACED = s.placed and 1})
-    add{path = gemm.folder .. from.file, words = words(defines), arch = arch,
+    defines = prepared.merged(defines, {PLACED = s.placed and 1 or nil})
+    local folder = from.file:find "^/" and "" or gemm.folder
+    add{path = folder .. from.file, words = words(defines), arch = arch,
       mark = from.ptx, tile = tile}
   end
   local o = {}
