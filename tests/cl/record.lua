@@ -440,6 +440,34 @@ t.test("recordings share no scratch memory with other calls", function()
   end
 end)
 
+t.test("what a calculation has in between stays open", function()
+  local m = cl.buffer("float", {4, 6}, function(i, j) return i * j % 5 end)
+  local ints = cl.buffer("int", {4, 6}, function(i, j) return i * j % 7 end)
+  local x = cl.buffer("int", 6, function(i) return i end)
+  local keys = cl.buffer("float", 5, {3, 1, 2, 5, 4})
+  local values = cl.buffer("int", 5, {30, 10, 20, 50, 40})
+  local index = cl.buffer("int", 2, {1, 3})
+  local spread, variance, mean, norm, sorted, moved, doubled
+  local steps <close> = cl.record(function()
+    spread, variance = m:std(1), ints:var(2)
+    mean, norm = ints:mean(1), m:nrm2(2)
+    x:set(2 * x:shift(1)) -- from elements that it sets
+    sorted, moved = keys:sort{values = values}
+    doubled = (keys * 2):gather(index, {check = false})
+  end)
+  for run = 1, 2 do
+    collectgarbage()
+    steps():wait()
+    t.eq(spread:read():table(), m:std(1):read():table())
+    t.eq(variance:read():table(), ints:var(2):read():table())
+    t.eq(mean:read():table(), ints:mean(1):read():table())
+    t.eq(norm:read():table(), m:nrm2(2):read():table())
+    t.eq(x:read()[4], (1 << run) * (4 - run))
+    t.eq({sorted:read()[2], moved:read()[2]}, {2.0, 20})
+    t.eq(doubled:read():table(), {6.0, 4.0})
+  end
+end)
+
 t.test("all launches are of one context", function()
   local d = cl.device()
   local fine, parts = pcall(d.partition, d, {equally = 1})
