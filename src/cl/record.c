@@ -216,10 +216,9 @@ static void checkopen(lua_State *L, const CommandBuffer *b) {
     for (int i = 0; i < s->nobjects; i++)
       if (s->objects[i]->closed)
         clsh_error(L,
-                   "launch %d of the recording, %s, takes %s that is closed; "
-                   "keep it open while the CommandBuffer is in use",
-                   n, s->kernel->name,
-                   lua_pushfstring(L, "a %s", s->objects[i]->class->name));
+                   "launch %d of the recording, %s, takes a closed %s; keep "
+                   "it open while the CommandBuffer is in use",
+                   n, s->kernel->name, s->objects[i]->class->name);
   }
 }
 

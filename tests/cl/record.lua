@@ -316,8 +316,8 @@ t.test("closed objects are refused; closing does no harm", function()
   steps():wait()
   t.eq(y:read()[1], stepped(1, 2, 2))
   y:close()
-  local message = "launch 3 of the recording, grow, takes a Buffer that is "
-    .. "closed; keep it open while the CommandBuffer is in use"
+  local message = "launch 3 of the recording, grow, takes a closed Buffer; "
+    .. "keep it open while the CommandBuffer is in use"
   t.raises(function() steps() end, message)
   t.eq(x:read()[1], 3 * (3 * 1 + 1) + 1, "no launch of the refused run ran")
   t.raises(function()
@@ -325,7 +325,7 @@ t.test("closed objects are refused; closing does no harm", function()
       local z <close> = cl.buffer("int", 8)
       cl.build(SOURCE).grow:range(8)(z, 1)
     end)
-  end, "launch 1 of the recording, grow, takes a Buffer that is closed")
+  end, "launch 1 of the recording, grow, takes a closed Buffer")
   steps:close()
   steps:close()
   t.eq({steps.closed, tostring(steps):match "%(.*"}, {true, "(closed)"})

@@ -64,7 +64,7 @@ t.test("nv_stream: numbers of tiles", function()
   for _, type in ipairs(TYPES) do
     local tile = 256 * 3 * 16 // cl.typesize(type)
     for _, n in ipairs{tile - 1, tile, tile + 1, 32 * tile - 1, 32 * tile,
-        32 * tile + 1, 64 * tile, 4000 * tile + 7} do
+        32 * tile + 1, 64 * tile, 1500 * tile + 7} do
       for _, kind in ipairs{"inclusive", "exclusive"} do
         local r = scan.verify("nv_stream", params, {n = n, type = type,
           kind = kind})
