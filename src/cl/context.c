@@ -486,9 +486,10 @@ static int context_tostring(lua_State *L) {
  * context, made at the first need. Buffers, queues and programs are made in
  * that of the session's device, or of {context = c}. `c.device`, `c.queue`
  * (its in-order, profiled default queue), `c.used` (bytes in open buffers
- * and images). `c.held`: bytes of closed Buffers that arithmetic made, kept
- * for its next results of the same sizes. Only the default queue's commands
- * have used them and will use them first, so that none meets one of before.
+ * and images). `c.held`: bytes of closed Buffers that arithmetic and families
+ * made, kept for the next results of the same sizes. Only the default queue's
+ * commands have used them and will use them first, so that none meets one of
+ * before.
  * Not more than an eighth of the device's memory is held; none on a simulator
  * and with --worker.
  */

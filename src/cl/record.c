@@ -216,10 +216,9 @@ static void checkopen(lua_State *L, const CommandBuffer *b) {
     for (int i = 0; i < s->nobjects; i++)
       if (s->objects[i]->closed)
         clsh_error(L,
-                   "launch %d of the recording, %s, takes %s that is closed; "
-                   "keep it open while the CommandBuffer is in use",
-                   n, s->kernel->name,
-                   lua_pushfstring(L, "a %s", s->objects[i]->class->name));
+                   "launch %d of the recording, %s, takes a closed %s; keep "
+                   "it open while the CommandBuffer is in use",
+                   n, s->kernel->name, s->objects[i]->class->name);
   }
 }
 
@@ -336,11 +335,12 @@ static const char *const record_options[] = {"native", NULL};
  * Calls f() and records the launches that it makes, in their order, with the
  * arguments that they have then; none is enqueued. `steps()` runs them all in
  * one call, any number of times, and gives one Event. Expressions and families
- * are recorded as their launches: `y:set(2 * x)`, `gemm(A, B, {C = C})`. All
- * are of one device, without queues and `after` lists of their own. What is no
- * launch raises in f: reads, writes, fills, copies, waits. `y:slice(1,
- * -1):set(0)` fills, and `y:set(x)` copies, by a launch. Numbers are fixed,
- * the content of Buffers is that of each run; Program:rebuild changes nothing.
+ * are recorded as their launches: `y:set(2 * x)`, `gemm(A, B, {C = C})`,
+ * `s = x:dot(y, 1)`. All are of one device, without queues and `after` lists
+ * of their own. What is no launch raises in f: reads (numbers as of `x:sum()`,
+ * too), writes, fills, copies, waits. `y:slice(1, -1):set(0)` fills, and
+ * `y:set(x)` copies, by a launch. Numbers are fixed, the content of Buffers is
+ * that of each run; Program:rebuild changes nothing.
  * The CommandBuffer keeps its Buffers; a run refuses one that was closed.
  * `#steps` is the number of launches, `steps.native` whether those behind the
  * first are a command buffer of the driver's (cl_khr_command_buffer).

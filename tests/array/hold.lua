@@ -2,6 +2,7 @@
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 local cl = require "cl"
+local fused = require "clshell.array.fused"
 local oclgrind = require "clshell.simulate.oclgrind"
 local scan = require "clshell.scan"
 local scratch = require "scratch"
@@ -125,6 +126,23 @@ test("commands under way keep the content of before", function(c, x)
   t.eq((seen - x):min(), 1.0)
   t.eq((seen - x):max(), 1.0)
   t.eq(after:read()[N], -N)
+end)
+
+test("scratch memory is that of a default queue, or of a recording",
+function(c)
+  local first = fused.scratch(c, "int", 5)
+  t.ok(fused.scratch(c, "int", 5) == first)
+  local step = cl.kernel "kernel void f(global int *x) { x[0] = 1; }":range(1)
+  local own
+  cl.record(function()
+    own = fused.scratch(c, "int", 5)
+    t.ok(fused.scratch(c, "int", 5) == own and own ~= first)
+    step(own)
+  end):close()
+  t.ok(fused.scratch(c, "int", 5) == first)
+  local counter = fused.counter(c)
+  c.queue:close()
+  t.ok(fused.scratch(c, "int", 5) ~= first and fused.counter(c) ~= counter)
 end)
 
 test("the output of a plan takes no memory that is under way", function(c, x)

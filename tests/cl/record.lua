@@ -316,8 +316,8 @@ t.test("closed objects are refused; closing does no harm", function()
   steps():wait()
   t.eq(y:read()[1], stepped(1, 2, 2))
   y:close()
-  local message = "launch 3 of the recording, grow, takes a Buffer that is "
-    .. "closed; keep it open while the CommandBuffer is in use"
+  local message = "launch 3 of the recording, grow, takes a closed Buffer; "
+    .. "keep it open while the CommandBuffer is in use"
   t.raises(function() steps() end, message)
   t.eq(x:read()[1], 3 * (3 * 1 + 1) + 1, "no launch of the refused run ran")
   t.raises(function()
@@ -325,7 +325,7 @@ t.test("closed objects are refused; closing does no harm", function()
       local z <close> = cl.buffer("int", 8)
       cl.build(SOURCE).grow:range(8)(z, 1)
     end)
-  end, "launch 1 of the recording, grow, takes a Buffer that is closed")
+  end, "launch 1 of the recording, grow, takes a closed Buffer")
   steps:close()
   steps:close()
   t.eq({steps.closed, tostring(steps):match "%(.*"}, {true, "(closed)"})
@@ -437,6 +437,34 @@ t.test("recordings share no scratch memory with other calls", function()
     t.eq({sums:read()[N], others:read()[N]}, {N, 2 * N}, i)
     t.eq({scanned:read()[N], scanned_others:read()[N], more:read()[N]},
       {N + 0.0, N + 0.0, 2.0 * N}, i)
+  end
+end)
+
+t.test("what a calculation has in between stays open", function()
+  local m = cl.buffer("float", {4, 6}, function(i, j) return i * j % 5 end)
+  local ints = cl.buffer("int", {4, 6}, function(i, j) return i * j % 7 end)
+  local x = cl.buffer("int", 6, function(i) return i end)
+  local keys = cl.buffer("float", 5, {3, 1, 2, 5, 4})
+  local values = cl.buffer("int", 5, {30, 10, 20, 50, 40})
+  local index = cl.buffer("int", 2, {1, 3})
+  local spread, variance, mean, norm, sorted, moved, doubled
+  local steps <close> = cl.record(function()
+    spread, variance = m:std(1), ints:var(2)
+    mean, norm = ints:mean(1), m:nrm2(2)
+    x:set(2 * x:shift(1)) -- from elements that it sets
+    sorted, moved = keys:sort{values = values}
+    doubled = (keys * 2):gather(index, {check = false})
+  end)
+  for run = 1, 2 do
+    collectgarbage()
+    steps():wait()
+    t.eq(spread:read():table(), m:std(1):read():table())
+    t.eq(variance:read():table(), ints:var(2):read():table())
+    t.eq(mean:read():table(), ints:mean(1):read():table())
+    t.eq(norm:read():table(), m:nrm2(2):read():table())
+    t.eq(x:read()[4], (1 << run) * (4 - run))
+    t.eq({sorted:read()[2], moved:read()[2]}, {2.0, 20})
+    t.eq(doubled:read():table(), {6.0, 4.0})
   end
 end)
 

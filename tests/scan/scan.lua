@@ -54,6 +54,27 @@ for _, rung in ipairs(rungs) do
   end)
 end
 
+-- Tiles that end a wave, and several for each work-group.
+t.test("nv_stream: numbers of tiles", function()
+  local params = {wg = 256, units = 3, wave = 32}
+  local fits, why = scan.check("nv_stream", params, {n = 1})
+  if not fits then
+    t.skip(why)
+  end
+  for _, type in ipairs(TYPES) do
+    local tile = 256 * 3 * 16 // cl.typesize(type)
+    for _, n in ipairs{tile - 1, tile, tile + 1, 32 * tile - 1, 32 * tile,
+        32 * tile + 1, 64 * tile, 1500 * tile + 7} do
+      for _, kind in ipairs{"inclusive", "exclusive"} do
+        local r = scan.verify("nv_stream", params, {n = n, type = type,
+          kind = kind})
+        t.ok(r.ok, ("%s of %d %s: %s, bound %s, at %s"):format(kind, n, type,
+          r.err, r.bound, r.row))
+      end
+    end
+  end
+end)
+
 t.test("many work-groups, exactly", function()
   for _, k in ipairs(scan.kernels()) do
     local shape = {n = 300001, type = "int"}

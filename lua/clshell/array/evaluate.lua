@@ -9,6 +9,7 @@ local expression = require "clshell.array.expression"
 local fused = require "clshell.array.fused"
 local layout = require "clshell.array.layout"
 local onhost = require "clshell.array.onhost"
+local recording = require "clshell.base.recording"
 local statement = require "clshell.array.statement"
 local text = require "clshell.base.text"
 local types = require "clshell.array.types"
@@ -260,7 +261,8 @@ function methods.set(x, value, more)
   if not c.aliased then
     return run(c)
   end
-  local copy <close> = layout.new(out.kind.type, out.dims, out.context)
+  local copy = layout.new(out.kind.type, out.dims, out.context)
+  local _ <close> = recording.temporary(copy)
   run(calculation(e, layout.leaf(copy)))
   return run(calculation(layout.leaf(copy), out))
 end

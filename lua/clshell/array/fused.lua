@@ -42,15 +42,14 @@ local M = {}
 local GROUP = 256 -- work-items of a work-group, at most
 
 -- By context: kernels by text; `forms`, kernels by `known` and by the form of
--- places; plans by `known`, or by the table of its places; scratch Buffers, a
--- counter among them.
+-- places; plans by `known`, or by the table of its places.
 local kept = setmetatable({}, {__mode = "k"})
 
 local function kept_for(context)
   local made = kept[context]
   if not made then
     made = {kernels = {}, forms = {}, plans = setmetatable({},
-      {__mode = "k"}), scratch = setmetatable({}, {__mode = "v"})}
+      {__mode = "k"})}
     kept[context] = made
   end
   return made
@@ -58,16 +57,19 @@ end
 
 local LARGE = 1 << 26 -- bytes: larger scratch Buffers are not used again
 
--- By CommandBuffer: its scratch Buffers, which it keeps.
-local recorded = setmetatable({}, {__mode = "k"})
+-- By default queue, or by CommandBuffer, whose runs may be on any queue: their
+-- scratch Buffers, a counter among them. Those of a default queue that was
+-- closed may be in use for a while.
+local scratch = setmetatable({}, {__mode = "k"})
 
 local function scratch_for(context)
-  local steps = recording.current()
-  if not steps then
-    return kept_for(context).scratch
+  local owner = recording.current() or context.queue
+  local made = scratch[owner]
+  if not made then
+    made = setmetatable({}, {__mode = "v"})
+    scratch[owner] = made
   end
-  recorded[steps] = recorded[steps] or setmetatable({}, {__mode = "v"})
-  return recorded[steps]
+  return made
 end
 
 --- fused.scratch(context, type, n) -> Buffer
@@ -90,9 +92,9 @@ end
 --- An int that is 0 before and after each command of the default queue. A
 --- collection drops it.
 function M.counter(context)
-  local scratch = kept_for(context).scratch
-  local b = scratch.counter or cl.buffer("int", 1, 0, {context = context})
-  scratch.counter = b
+  local made = scratch_for(context)
+  local b = made.counter or cl.buffer("int", 1, 0, {context = context})
+  made.counter = b
   return b
 end
 

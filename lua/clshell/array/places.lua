@@ -11,6 +11,7 @@ local host = require "cl.host"
 local integer = require "clshell.base.integer"
 local layout = require "clshell.array.layout"
 local options = require "clshell.base.options"
+local recording = require "clshell.base.recording"
 local text = require "clshell.base.text"
 local types = require "clshell.array.types"
 
@@ -123,7 +124,8 @@ function methods.gather(x, index, opts)
     host.gather(array_of(x), methods.eval(index), out)
     return out
   elseif e.kind.op ~= "leaf" or not without_gaps(e) then
-    local copy <close> = methods.eval(x)
+    local copy = methods.eval(x)
+    local _ <close> = recording.temporary(copy)
     return methods.gather(copy, index, {check = false})
   end
   local type = e.kind.type

@@ -10,6 +10,7 @@ local layout = require "clshell.array.layout"
 local names = require "clshell.array.names"
 local operation = require "clshell.array.operation"
 local options = require "clshell.base.options"
+local recording = require "clshell.base.recording"
 local reduction = require "clshell.array.reduction"
 local types = require "clshell.array.types"
 
@@ -120,9 +121,10 @@ function methods.mean(x, dim)
   elseif dim == nil then
     return apply("sum", x, nil, "mean") / e.dims.count
   end
-  local sums <close> = apply("sum", x, dim, "mean")
+  local total = apply("sum", x, dim, "mean")
+  local _ <close> = recording.temporary(total)
   local type = types.calculated(types.real("mean", e.kind.type))
-  return (methods.eval(operators.div(methods.astype(sums, type),
+  return (methods.eval(operators.div(methods.astype(total, type),
     e.dims[dim])))
 end
 
@@ -155,8 +157,8 @@ function methods.nrm2(x, dim)
   x = e.kind.type == type and x or methods.astype(x, type)
   local squares = apply("sum", operators.mul(x, x), dim, "nrm2")
   if dim ~= nil then
-    local sums <close> = squares
-    return (methods.eval(methods.sqrt(sums)))
+    local _ <close> = recording.temporary(squares)
+    return (methods.eval(methods.sqrt(squares)))
   elseif squares >= TINY[type] and squares < math.huge
       or squares ~= squares then
     return math.sqrt(squares)

@@ -9,9 +9,11 @@ local expression = require "clshell.array.expression"
 local integer = require "clshell.base.integer"
 local layout = require "clshell.array.layout"
 local options = require "clshell.base.options"
+local recording = require "clshell.base.recording"
 local types = require "clshell.array.types"
 
 local methods = expression.methods
+local temporary = recording.temporary
 
 -- A value for each place left without a dimension, to stand beside operands
 -- that have it; nil for a number of all elements.
@@ -28,11 +30,12 @@ end
 -- while the Buffers in between are open.
 local function of_reals(x, dims, dim, finish)
   local mean = methods.mean(x, dim)
-  local _ <close> = dim and mean or nil
-  local line <close> = beside(mean, dims, dim)
+  local _ <close> = temporary(dim and mean)
+  local line = beside(mean, dims, dim)
+  local _ <close> = temporary(line)
   local far = x - (line or mean)
   local squares = methods.sum(far * far, dim)
-  local _ <close> = dim and squares or nil
+  local _ <close> = temporary(dim and squares)
   return finish(squares)
 end
 
@@ -41,7 +44,7 @@ end
 -- of squares twice as large at most.
 local function of_integers(x, dims, dim, finish, work, n)
   local sums = methods.sum(x, dim)
-  local _ <close> = dim and sums or nil
+  local _ <close> = temporary(dim and sums)
   local near, rest
   if dim then
     local long = methods.astype(sums, "long")
@@ -51,11 +54,12 @@ local function of_integers(x, dims, dim, finish, work, n)
     near = (sums + n // 2) // n
     rest = sums - near * n + 0.0
   end
-  local _ <close> = dim and near or nil
-  local line <close> = beside(near, dims, dim)
+  local _ <close> = temporary(dim and near)
+  local line = beside(near, dims, dim)
+  local _ <close> = temporary(line)
   local far = methods.astype(methods.astype(x, "long") - (line or near), work)
   local squares = methods.sum(far * far, dim)
-  local _ <close> = dim and squares or nil
+  local _ <close> = temporary(dim and squares)
   return finish(squares - rest * rest / n)
 end
 

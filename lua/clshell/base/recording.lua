@@ -14,4 +14,11 @@ function M.current()
     and registry["cl.recording"] or nil
 end
 
+--- recording.temporary(object) -> object or nil
+--- For `local _ <close> =`: closes what a calculation has in between. Not in a
+--- recording, whose runs need it: the CommandBuffer keeps it.
+function M.temporary(object)
+  return not M.current() and object or nil
+end
+
 return M

@@ -45,12 +45,13 @@ local AFTER = {
     strided = {"modulo"}, sequential = {"strided"},
     first_add = {"sequential"}, last_steps = {"first_add"},
     unrolled = {"last_steps"}, grid_stride = {"unrolled", "first_add"},
-    simd = {"grid_stride"},
+    one_launch = {"grid_stride"}, simd = {"grid_stride"},
   },
   scan = {
     tree = {"doubling"}, tree_padded = {"tree"},
     registers = {"tree_padded", "doubling"}, totals = {"registers"},
-    lookback = {"registers"}, blocks = {"totals"},
+    lookback = {"registers"}, nv_stream = {"lookback", "totals"},
+    blocks = {"totals"},
   },
   sort = {
     bitonic_local = {"bitonic"}, split = {"bitonic_local"},

@@ -50,8 +50,8 @@ end
 -- launches alone.
 function M.counters(s, count, run)
   local b = cl.buffer("int", count, nil, {context = s.context})
-  local file = cl.home .. "/kernels/reduce/counters.cl"
-  run({file = file, once = true}, "clear", {}, {count}, nil, b)
+  run({file = "../reduce/counters.cl", once = true}, "clear", {}, {count}, nil,
+    b)
   return b
 end
 

@@ -11,6 +11,7 @@ local integer = require "clshell.base.integer"
 local layout = require "clshell.array.layout"
 local options = require "clshell.base.options"
 local program = require "clshell.family.program"
+local recording = require "clshell.base.recording"
 local scan = require "clshell.scan"
 local sort = require "clshell.sort"
 local text = require "clshell.base.text"
@@ -89,7 +90,8 @@ function methods.sort(x, opts)
   end
   layout.check_context("sort", x, values)
   local in_context = {context = x.context}
-  local index <close> = cl.buffer("uint", #x, nil, in_context)
+  local index = cl.buffer("uint", #x, nil, in_context)
+  local _ <close> = recording.temporary(index)
   local y = sort(x, {order = opts.order, index = index})
   local moved = cl.buffer(values.type, #x, nil, in_context)
   local bits = values.type:gsub("half", "ushort") -- moved without arithmetic
