@@ -215,6 +215,14 @@ t.test("64 bits keep their digits, or it is an error", function()
     "set: float elements into a Buffer of int would lose digits")
   y:set(x:astype "int")
   t.eq(list(y), {2})
+  for _, z in ipairs{y, cl.array("int", 1), (cl.array("int", 2):slice(1, 1))}
+  do -- numbers
+    t.raises(function() z:set(2.75) end,
+      "set: elements of int take whole numbers; got 2.75")
+    t.raises(function() z:set(1e10) end, "set: 10000000000 does not fit int")
+    z:set(3.0)
+    t.eq(z:sum(), 3)
+  end
 end)
 
 t.test("a number takes the highest type that it meets", function()

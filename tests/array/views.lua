@@ -229,7 +229,7 @@ t.test("a slice is a target", function()
   part:slice(1, {}):set(7)
   t.eq(list(A:slice(2, {})), {7.0, 7.0, 0.0})
   t.raises(function() x:slice(1, 2):set(0.5) end,
-    "float elements into a Buffer of int would lose digits")
+    "set: elements of int take whole numbers; got 0.5")
   t.raises(function() x:slice(1, 3):set(x:slice(1, 2)) end,
     "do not broadcast")
   t.raises(function() x:slice(1, 1):set(x) end, "not that of the target, 1")

@@ -239,12 +239,16 @@ function methods.set(x, value, more)
     cl.error("set takes 1 operand besides x, for all elements: x:set(y)",
       {hint = "a part is x:slice(i, j):set(y)"})
   end
-  if type(value) == "number" and text.class(x) == "Buffer" then
+  local own, number = out.kind.type, type(value) == "number"
+  if number and not types.known[own].real then
+    value = math.tointeger(value) or cl.error(("set: elements of %s take "
+      .. "whole numbers; got %s"):format(own, value))
+  end
+  local e = number and typed("set", value, out) or operand("set", value)
+  types.check_store("set", e.kind.type, own)
+  if number and text.class(x) == "Buffer" then
     return x:fill(value)
   end
-  local e = type(value) == "number" and typed("set", value, out)
-    or operand("set", value)
-  types.check_store("set", e.kind.type, out.kind.type)
   if e.kind.type == "double" and out.kind.type == "half" then
     e = methods.astype(value, "half") -- a float between would round it twice
   end

@@ -35,7 +35,7 @@ width keeps all lanes busy; too large a group leaves no room for a second one
 on the compute unit. Without one the driver chooses.
 Try: ?Kernel:range
 
-warp, wavefront, sub-group, simd width
+warp, wavefront, sub-group, subgroup, simd width
 The work-items that a GPU issues one instruction for: 32 on NVIDIA, 32 or 64
 on AMD, 8 to 32 on Intel. Where they branch differently, the branches run one
 after the other. k.preferred_multiple is its size as the driver tells it.
@@ -434,7 +434,8 @@ Where dev.half_fp_config is there (cl_khr_fp16) a kernel may calculate in half:
 `kernel void f(half a, global half *x)` then takes f(0.5, b).
 Try: cl.device().half_fp_config and ?Array:convert
 
-several devices, multiple devices, shared context, multi-gpu
+several devices, multiple devices, shared context, multi-gpu, sub-device, \
+subdevice, device fission
 cl.each(function(device, i) ... end) runs for each GPU, cl.split(A) spreads a
 matrix over them: gemm, spmv, transpose and arithmetic take it. cl.context(dev)
 gives each device a Context, with a queue, Buffers and programs of {context =
@@ -442,6 +443,14 @@ c}. Commands on two devices run side by side; src:copy(dst) takes data from one
 to another. cl.contexts{a, b} gives devices of one platform Contexts with their
 Buffers and Events in common. dev:partition makes Devices of parts.
 Try: ?cl.each, ?cl.split, ?cl.contexts and ?Device:partition
+
+box, rectangle, region, sub-array
+A part of a Buffer that has one to three dimensions, from an element on:
+b:read{from = {2, 1}, size = {3, 4}} copies it to the host, b:write(h, {from =
+{2, 1}, size = {3, 4}}) back, and a:copy(b, {from = ..., size = ..., to = ...})
+to another Buffer. A:sub(2, 1, 3, 4) is a matrix of that part without a copy,
+x:slice a part of an expression, with steps.
+Try: ?Buffer:read, ?Buffer:copy, ?Buffer:sub and ?slice
 
 il, spir-v, spirv, spir
 Programs as a compiler's intermediate language: cl.build_il takes SPIR-V on
