@@ -105,31 +105,37 @@ void store_pair(global REAL *c, PASTE(REAL, 2) value, REAL beta, int within)
 ** ADD_PARTS leaves this group's `count` sums of each of its `size` work-items,
 ** those in `sums`, in that memory. The last group of a tile to get there adds
 ** up all, in a fixed order, so that the same input gives the same bits; the
-** others end, and nobody waits. `word` is local memory that is not in use.
+** others end, and nobody waits. `word` is local memory that is not in use. Who
+** has other work-items beside those defines MEET, and where tiles and parts are
+** numbered otherwise TILE_NUMBER and PART_NUMBER.
 ** Lesson: a second kernel for this sum took 1 us more of 18.5 for a product of
 ** 512 x 512 in two parts, and left a gap between the two. */
 #if SPLITS > 1
 #define PARTS , global REAL *parts, global int *counters
 #define REAL2 PASTE(REAL, 2)
 #define FENCE() __asm__ volatile("membar.gl;" ::: "memory")
+#ifndef MEET
+#define MEET() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#define TILE_NUMBER (get_group_id(0) + get_num_groups(0) * get_group_id(2))
+#define PART_NUMBER get_group_id(1)
+#endif
 #define ADD_PARTS(sums, count, size, word)                                  \
   do {                                                                      \
-    const size_t tile_                                                      \
-      = get_group_id(0) + get_num_groups(0) * get_group_id(2);              \
+    const size_t tile_ = TILE_NUMBER;                                       \
     global REAL2 *all_ = (global REAL2 *)parts                              \
       + tile_ * (SPLITS * (count) / 2 * (size)) + get_local_id(0);          \
     WAIT(0);                                                                \
     _Pragma("unroll")                                                       \
     for (uint i_ = 0; i_ < (count) / 2; i_++)                               \
-      all_[(get_group_id(1) * (count) / 2 + i_) * (size)]                   \
+      all_[(PART_NUMBER * (count) / 2 + i_) * (size)]                       \
         = vload2(i_, sums);                                                 \
     FENCE();                                                                \
-    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);                    \
+    MEET();                                                                 \
     if (get_local_id(0) == 0) {                                             \
       *(word) = atomic_inc(counters + tile_);                               \
       FENCE();                                                              \
     }                                                                       \
-    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);                    \
+    MEET();                                                                 \
     if (*(word) != SPLITS - 1)                                              \
       return;                                                               \
     if (get_local_id(0) == 0)                                               \

@@ -31,7 +31,8 @@
 ** C  in, out  M x N, row-major, ldc >= N
 ** depth       length of the sums in one split, K or more for a single one
 ** parts, counters  only with several splits, see nv.cl
-** wanted in   only with STANDBY: 0 means that nothing is to be done
+** wanted      only with STANDBY, two elements: 0 means that nothing is to be
+**             done; else the last work-group sets both to 0
 **
 ** NDRange: global = (tiles of C * WG, splits), local = (WG, 1),
 **          WG = 32 (BM / WM) (BN / WN), tiles = (M / BM) (N / BN), each
@@ -166,7 +167,7 @@ void gemm(int M, int N, int K, REAL alpha,
           global const REAL *restrict B, int ldb, REAL beta,
           global REAL *restrict C, int ldc, int depth PARTS
 #ifdef STANDBY
-          , global const int *wanted
+          , volatile global int *wanted
 #endif
           AT_ABC)
 {
@@ -370,4 +371,9 @@ void gemm(int M, int N, int K, REAL alpha,
       }
     }
   }
+#ifdef STANDBY
+  if (id == 0 && atomic_inc(wanted + 1) + 1 == (int)(get_num_groups(0)
+      * get_num_groups(1) * get_num_groups(2))) /* all have asked */
+    wanted[0] = wanted[1] = 0;
+#endif
 }

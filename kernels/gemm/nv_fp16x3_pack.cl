@@ -6,10 +6,11 @@
 ** largest element to 2^14 .. 2^15, where a half and the next 11 bits as
 ** another half both have room: x = 2^e (hi + lo). To be run in this order:
 **
-** top_columns   B: finds the largest of each column, in parts
-** pack_rows     A: finds the largest of each row, splits and stores it
+** pack_first    A: finds the largest of each row, splits and stores it
+**               B: finds the largest of each column, in parts
 ** pack_columns  B: splits and stores it
-** clear         before all, where there is no top_columns
+**
+** A transposed is taken like B, and B transposed like A.
 **
 ** With DEPTH_OF = 16, for nv_fp16x3_mma.cl:
 **
@@ -28,25 +29,25 @@
 ** rows, cols  shape of the matrix X, each >= 1
 ** X  in       rows x cols, row-major, row i begins at X + i * ldx
 ** top  out    the bits of the largest |x| of each row (column) of X
-** parts       the same of parts of the columns, `count` rows of `pitch`
-**             elements: out of top_columns, in of pack_columns
+** parts       the same of parts of the columns, each of `depth` rows: `count`
+**             rows of `pitch` elements; out of pack_first, in of pack_columns
 ** P  out      panels x blocks x 128 packed rows of 64 bytes, or panels x 128
 **             x blocks of 128 bytes; what has no element of X is set to zero
-** refused     set to 0 by clear and top_columns, to 1 by the pack kernels where X has
-**             infinities or NaN, or a piece of 8 neighbours, not all 0, that
-**             lie below 2^-19 of the largest in the row (column), so that
-**             they lose more than 3 bits
+** refused     0 before; set to 1 where X has infinities or NaN, or a piece of 8
+**             neighbours, not all 0, that lie below 2^-19 of the largest in
+**             the row (column), so that they lose more than 3 bits
 **
-** NDRange: clear:        global = 1
-**          pack_rows:    global = (LX, panels * 128), local = (LX, LY)
-**          top_columns:  global = (columns / VX, rows / DEPTH * LY),
-**                        local = (LX, LY)
+** pack_first takes one operand, X, or two, the work-groups behind the first
+** `groups` for Y; `top` is `parts` where columns are searched, P is not used.
+**
+** NDRange: pack_first:   local = 256, global = (groups of X + those of Y) *
+**                        256; panels * 128 / (256 / LX) groups for rows,
+**                        columns / (32 VX) * rows / depth for columns
 **          pack_columns: global = (panels * 128, pieces), local = (32, 8)
 **          rounded up; blocks = k / DEPTH_OF, pieces = DEPTH_OF / 8 * blocks,
 **          those of hi and of lo at once; panels = rows (columns) / 128
-** Local memory: LX / 32 LY words (pack_rows), LX LY VX words (top_columns),
-**          8 KiB (pack_columns)
-** Defines: LX, LY, DEPTH, VX, HELD, DEPTH_OF; PLACED, see submatrix.cl
+** Local memory: 4 KiB (pack_first), 8 KiB (pack_columns)
+** Defines: ROWS_X, ROWS_Y, LX, VX, VY, HELD, DEPTH_OF; PLACED, see submatrix.cl
 ** Assumes: NVIDIA, compute capability 8.0 or more; where VX = 4, base and
 **          rows of X lie at multiples of 16 bytes and cols is one of 4
 **
@@ -54,21 +55,25 @@
 ** unchanged, so that scaling costs no accuracy. A group holds a row in its
 ** registers from the search for the largest to the split; columns would have
 ** to be held whole, so B is read twice. That moves 20 bytes per element of a
-** square product. */
+** square product. Launches are few, as each takes 5 us at least: of a product
+** of 1000 that is half the time. */
+#ifndef ROWS_X
+#define ROWS_X 1 /* 1: X goes by its rows, 0: by its columns */
+#endif
+#ifndef ROWS_Y
+#define ROWS_Y 0 /* the same for Y */
+#endif
 #ifndef LX
-#define LX 32 /* local size, dimension 0: a power of two */
-#endif
-#ifndef LY
-#define LY 8 /* local size, dimension 1 */
-#endif
-#ifndef DEPTH
-#define DEPTH 256 /* rows of X for a group of top_columns */
+#define LX 32 /* work-items for a row: a power of two, 32 to 256 */
 #endif
 #ifndef VX
-#define VX 1 /* elements of X in a load of pack_rows and top_columns: 1, 4 */
+#define VX 1 /* elements of X in a load of pack_first: 1 or 4 */
+#endif
+#ifndef VY
+#define VY 1 /* the same for Y */
 #endif
 #ifndef HELD
-#define HELD 4 /* pieces that a work-item of pack_rows keeps */
+#define HELD 4 /* pieces of a row that a work-item keeps */
 #endif
 
 #ifndef DEPTH_OF
@@ -132,28 +137,24 @@ static inline void split(const float *x, uint top,
   *to_lo = lo;
 }
 
-kernel void clear(global int *restrict refused)
-{
-  *refused = 0;
-}
+#define INLINE static inline __attribute__((always_inline))
 
 /* The 8 elements of a row from `col` on, zeros beyond its `width` */
-static inline void load_piece(float *v, global const float *x, size_t col,
-                              size_t width)
+INLINE void load_piece(float *v, global const float *x, size_t col,
+                       size_t width, int at_once)
 {
   #pragma unroll
-  for (int i = 0; i < 8; i += VX) {
-#if VX == 4
-    vstore4(col + i < width ? *(global const float4 *)(x + col + i)
-                            : (float4)0,
-            0, v + i);
-#else
-    v[i] = col + i < width ? x[col + i] : 0;
-#endif
+  for (int i = 0; i < 8; i += at_once) {
+    if (at_once == 4)
+      vstore4(col + i < width ? *(global const float4 *)(x + col + i)
+                              : (float4)0,
+              0, v + i);
+    else
+      v[i] = col + i < width ? x[col + i] : 0;
   }
 }
 
-static inline uint largest(const float *v, uint most)
+INLINE uint largest(const float *v, uint most)
 {
   #pragma unroll
   for (int i = 0; i < 8; i++)
@@ -161,16 +162,16 @@ static inline uint largest(const float *v, uint most)
   return most;
 }
 
-/* A work-item keeps its first HELD pieces in registers from the search for
-** the largest to the split, and reads further ones again. */
-kernel __attribute__((reqd_work_group_size(LX, LY, 1)))
-void pack_rows(int rows, int cols, global const float *restrict X, int ldx,
-               global uint *restrict top, global uint *restrict P,
-               global int *restrict refused AT_X)
+/* Rows number group * (256 / LX) on. A work-item keeps its first HELD pieces
+** in registers from the search for the largest to the split, and reads further
+** ones again. */
+INLINE void pack_rows(uint group, int rows, int cols, global const float *X,
+                      int ldx, int at_once, global uint *restrict top,
+                      global uint *restrict P, global int *restrict refused,
+                      local uint *tops)
 {
-  MOVE(X, at_x);
-  const uint lane = get_local_id(0);
-  const size_t row = get_global_id(1);
+  const uint lane = get_local_id(0) % LX, y = get_local_id(0) / LX;
+  const size_t row = (size_t)group * (256 / LX) + y;
   const size_t blocks = ((size_t)cols + DEPTH_OF - 1) / DEPTH_OF;
   const size_t pieces = PIECES * blocks;
   const int inside = row < (size_t)rows;
@@ -181,24 +182,24 @@ void pack_rows(int rows, int cols, global const float *restrict X, int ldx,
   uint most = 0;
   #pragma unroll
   for (int h = 0; h < HELD; h++) {
-    load_piece(held[h], x, (lane + h * LX) * 8, width);
+    load_piece(held[h], x, (lane + h * LX) * 8, width, at_once);
     most = largest(held[h], most);
   }
   for (size_t piece = lane + HELD * LX; piece < pieces; piece += LX) {
     float v[8];
-    load_piece(v, x, piece * 8, width);
+    load_piece(v, x, piece * 8, width, at_once);
     most = largest(v, most);
   }
   __asm__ volatile("redux.sync.max.u32 %0, %1, 0xffffffff;"
                    : "=r"(most) : "r"(most));
 #if LX > 32
-  local uint tops[LY][LX / 32];
+  tops += y * (LX / 32);
   if (lane % 32 == 0)
-    tops[get_local_id(1)][lane / 32] = most;
+    tops[lane / 32] = most;
   barrier(CLK_LOCAL_MEM_FENCE);
   #pragma unroll
   for (int i = 0; i < LX / 32; i++)
-    most = max(most, tops[get_local_id(1)][i]);
+    most = max(most, tops[i]);
 #endif
   if (lane == 0)
     top[row] = most;
@@ -219,53 +220,79 @@ void pack_rows(int rows, int cols, global const float *restrict X, int ldx,
   }
   for (size_t piece = lane + HELD * LX; piece < pieces; piece += LX) {
     float v[8];
-    load_piece(v, x, piece * 8, width);
+    load_piece(v, x, piece * 8, width, at_once);
     STORE_PIECE(v, piece);
   }
 }
 
-kernel __attribute__((reqd_work_group_size(LX, LY, 1)))
-void top_columns(int rows, int cols, global const float *restrict X, int ldx,
-                 global uint *restrict parts, int pitch,
-                 global int *restrict refused AT_X)
+/* A part of 32 VX columns, 8 rows of work-items abreast */
+INLINE void top_columns(uint group, int rows, int cols, global const float *X,
+                        int ldx, int at_once, int depth,
+                        global uint *restrict parts, int pitch,
+                        local uint *tops)
 {
-  MOVE(X, at_x);
-  local uint tops[LY][VX][LX];
-  const uint lane = get_local_id(0), y = get_local_id(1);
-  const size_t col = get_global_id(0) * VX, first = get_group_id(1) * DEPTH;
+  const uint lane = get_local_id(0) % 32, y = get_local_id(0) / 32;
+  const uint across = (cols + 32 * at_once - 1) / (32 * at_once);
+  const size_t col = (group % across * 32 + lane) * at_once;
+  const size_t first = (size_t)(group / across) * depth;
 
-  uint most[VX];
-  #pragma unroll
-  for (int c = 0; c < VX; c++)
-    most[c] = 0;
+  uint most[4] = {0, 0, 0, 0};
   if (col < (size_t)cols) {
     #pragma unroll 8
-    for (size_t i = first + y; i < first + DEPTH; i += LY) {
+    for (size_t i = first + y; i < first + depth; i += 8) {
       if (i < (size_t)rows) {
-        float v[VX];
-#if VX == 4
-        vstore4(*(global const float4 *)(X + i * ldx + col), 0, v);
-#else
-        v[0] = X[i * ldx + col];
-#endif
+        float v[4] = {0, 0, 0, 0};
+        if (at_once == 4)
+          vstore4(*(global const float4 *)(X + i * ldx + col), 0, v);
+        else
+          v[0] = X[i * ldx + col];
         #pragma unroll
-        for (int c = 0; c < VX; c++)
+        for (int c = 0; c < at_once; c++)
           most[c] = max(most[c], as_uint(fabs(v[c])));
       }
     }
   }
   #pragma unroll
-  for (int c = 0; c < VX; c++)
-    tops[y][c][lane] = most[c];
+  for (int c = 0; c < at_once; c++)
+    tops[(y * at_once + c) * 32 + lane] = most[c];
   barrier(CLK_LOCAL_MEM_FENCE);
-  if (y < VX && col < (size_t)cols) {
+  if (y < (uint)at_once && col < (size_t)cols) {
     uint all = 0;
-    for (uint i = 0; i < LY; i++)
-      all = max(all, tops[i][y][lane]);
-    parts[get_group_id(1) * pitch + col + y] = all;
+    #pragma unroll
+    for (uint i = 0; i < 8; i++)
+      all = max(all, tops[(i * at_once + y) * 32 + lane]);
+    parts[group / across * pitch + col + y] = all;
   }
-  if (get_group_id(0) == 0 && get_group_id(1) == 0 && y == 0 && lane == 0)
-    *refused = 0;
+}
+
+kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void pack_first(int rows_x, int cols_x, global const float *restrict X,
+                int ldx, int depth_x, global uint *restrict top_x, int pitch_x,
+                global uint *restrict P_x, int groups, int rows_y, int cols_y,
+                global const float *restrict Y, int ldy, int depth_y,
+                global uint *restrict top_y, int pitch_y,
+                global uint *restrict P_y, global int *restrict refused AT_XY)
+{
+  local uint tops[8 * 4 * 32];
+  const uint group = get_group_id(0);
+  MOVE(X, at_x);
+  MOVE(Y, at_y);
+  if (group < (uint)groups) {
+#if ROWS_X
+    pack_rows(group, rows_x, cols_x, X, ldx, VX, top_x, P_x, refused, tops);
+#else
+    top_columns(group, rows_x, cols_x, X, ldx, VX, depth_x, top_x, pitch_x,
+                tops);
+#endif
+  } else {
+#if ROWS_Y
+    pack_rows(group - groups, rows_y, cols_y, Y, ldy, VY, top_y, P_y, refused,
+              tops);
+#else
+    top_columns(group - groups, rows_y, cols_y, Y, ldy, VY, depth_y, top_y,
+                pitch_y, tops);
+#endif
+  }
 }
 
 /* Neighbours have neighbouring columns, as they lie in X; what they make of

@@ -48,7 +48,8 @@
 ** Local memory: STAGES (BM + BN) 128 bytes, more than OpenCL of this driver
 **          gives: see family/ptx.lua
 ** Defines: BM, BN, STAGES, VC, ALONG_A, ALONG_B (1: k runs along the rows of
-**          the matrix as it is stored); RASTER, PLACED, see nv.cl
+**          the matrix as it is stored); RASTER, PLACED, see nv.cl; of PAIRS
+**          SPLITS, with one work-group for each part of a tile's sums
 ** Assumes: compute capability 9.0; a rung with ptx = true, whose build makes
 **          instructions of the comments "//PTX"; where VC > 1, base and rows
 **          of C lie at multiples of 16 bytes and N is one of VC
@@ -89,6 +90,12 @@
 #ifndef ALONG_B
 #define ALONG_B 1 /* the same for B */
 #endif
+
+/* Parts of a sum have groups of their own, each for a part of one tile. The
+** warps that compute meet without the one that asks for stages. */
+#define MEET() __asm__ volatile("bar.sync 1, %0;" :: "n"(2 * LONG) : "memory")
+#define TILE_NUMBER (get_group_id(0) / SPLITS)
+#define PART_NUMBER (get_group_id(0) % SPLITS)
 
 #include "nv.cl"
 
@@ -171,12 +178,15 @@ void open_stages(uint full, uint empty, uint warps)
   barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-/* The stage to ask for next: of which tile of C, where its rows and columns
-** begin, and from which stage of the sum on */
+/* The stage to ask for next: of which tile of C, or part of one, where its rows
+** and columns begin, its number in the sum, and where the sum ends */
 typedef struct {
   uint tile, slot, parity;
-  int row, col, k;
+  int row, col, k, end;
 } Fetch;
+
+/* The first stage of a part of a sum */
+#define BEGIN_OF(part, blocks) ((int)(part) * (blocks) / SPLITS)
 
 /* What it takes to ask for the stages of all tiles of this work-group: maps,
 ** addresses, the tiles of C, stages of a sum, and the matrices of batches */
@@ -189,7 +199,7 @@ typedef struct {
 /* Lets this work-item see the maps, and begins with the first tile. */
 Fetch first_fetch(const Source *from)
 {
-  const Fetch next = {get_group_id(0), 0, 0, 0, 0, 0};
+  const Fetch next = {get_group_id(0), 0, 0, 0, 0, 0, 0};
   PTX("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;"
       :: "l"(from->maps) : "memory");
   PTX("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;"
@@ -205,12 +215,16 @@ void fetch_stage(const Source *from, Fetch *next)
   const uint bar = from->full + 8 * next->slot;
   const uint to = from->base + next->slot * STAGE;
 
-  if (next->tile >= from->tiles_m * from->tiles_n)
+  if (next->tile >= from->tiles_m * from->tiles_n * SPLITS)
     return;
-  if (next->k == 0) {
-    const uint2 tile = tile_at(next->tile, from->tiles_m, from->tiles_n);
+  if (next->k == next->end) {
+    const uint2 tile
+      = tile_at(next->tile / SPLITS, from->tiles_m, from->tiles_n);
+    const uint part = next->tile % SPLITS;
     next->row = tile.y * BM;
     next->col = tile.x * BN;
+    next->k = BEGIN_OF(part, from->blocks);
+    next->end = BEGIN_OF(part + 1, from->blocks);
   }
   AWAIT(from->empty + 8 * next->slot, next->parity ^ 1);
   PTX("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
@@ -222,10 +236,8 @@ void fetch_stage(const Source *from, Fetch *next)
     next->slot = 0;
     next->parity ^= 1;
   }
-  if (++next->k == from->blocks) {
-    next->k = 0;
+  if (++next->k == next->end)
     next->tile += get_num_groups(0);
-  }
 }
 
 #define TURNED (TF32 && !ALONG_B) /* C^T is computed */
@@ -266,7 +278,7 @@ void put(float x, global ushort *to)
 ** others may begin anywhere, and be a batch. */
 #if PAIRS
 #define MORE_ARGUMENTS , global const uint *restrict top_a, \
-  global const uint *restrict top_b, global const int *refused AT_C
+  global const uint *restrict top_b, global const int *refused PARTS AT_C
 #else
 #define MORE_ARGUMENTS AT_ABC
 #endif
@@ -389,6 +401,9 @@ void gemm(int M, int N, int blocks, float alpha,
   global REAL *restrict C = (global REAL *)result;
   local uchar stages[16] __attribute__((aligned(1024)));
   local ulong bars[2 * STAGES];
+#if SPLITS > 1
+  local int last[1];
+#endif
 
   PTX("local stages, %0;" :: "n"(STAGES * STAGE));
 #if PAIRS
@@ -416,15 +431,15 @@ void gemm(int M, int N, int blocks, float alpha,
 #else
   if (warp == LONG / 16) {
     Fetch next = first_fetch(&from);
-    while (lane == 0 && next.tile < tiles)
+    while (lane == 0 && next.tile < tiles * SPLITS)
       fetch_stage(&from, &next);
     return;
   }
 #endif
 
   uint slot = 0, parity = 0;
-  for (uint t = get_group_id(0); t < tiles; t += get_num_groups(0)) {
-    const uint2 tile = tile_at(t, tiles_m, tiles_n);
+  for (uint t = get_group_id(0); t < tiles * SPLITS; t += get_num_groups(0)) {
+    const uint2 tile = tile_at(t / SPLITS, tiles_m, tiles_n);
 #if TURNED
     /* A lane's columns of C, and those 4 further on: with these, the lanes'
     ** loads of a fragment meet all banks. */
@@ -448,7 +463,9 @@ void gemm(int M, int N, int blocks, float alpha,
     #pragma unroll
     for (int i = 0; i < SUMS; i++)
       sum[i] = part[i] = 0;
-    for (int k = 0; k < blocks; k++) {
+    const int depth
+      = BEGIN_OF(t % SPLITS + 1, blocks) - BEGIN_OF(t % SPLITS, blocks);
+    for (int k = 0; k < depth; k++) {
       AWAIT(full + 8 * slot, parity);
       const ulong a = a0 + slot * (STAGE / 16), b = b0 + slot * (STAGE / 16);
       BEGIN();
@@ -463,12 +480,15 @@ void gemm(int M, int N, int blocks, float alpha,
       if (lane == 0)
         ARRIVE(empty + 8 * slot);
       ADVANCE();
-      if (k % CHUNK == CHUNK - 1 || k == blocks - 1) {
+      if (k % CHUNK == CHUNK - 1 || k == depth - 1) {
         #pragma unroll
         for (int i = 0; i < SUMS; i++)
           sum[i] += part[i];
       }
     }
+#if SPLITS > 1
+    ADD_PARTS(sum, SUMS, 2 * LONG, last);
+#endif
 #else
     #pragma unroll
     for (int i = 0; i < SUMS; i++)
@@ -534,17 +554,26 @@ void gemm(int M, int N, int blocks, float alpha,
 #define COL_OF(i) (col0 + (i) / 4 * 8 + (i) % 2)
 #endif
 #if PAIRS
-    const int scale_a[2] = {row0 < M ? SCALE(top_a[row0]) : 0,
-                            row0 + 8 < M ? SCALE(top_a[row0 + 8]) : 0};
-#endif
+    /* By 2^e in two halves, so that what is between lies between, in the range
+    ** of floats if the result does. All loads come before the first use: one
+    ** by one, each behind ldexp, they took 6 us of a tile. */
+    uint tops[SUMS / 2];
+    #pragma unroll
+    for (int c = 0; c < SUMS / 2; c++) {
+      const int col = COL_OF(c / 2 * 4 + c % 2);
+      tops[c] = col < N ? top_b[col] : 0;
+    }
+    const int a[2] = {row0 < M ? SCALE(top_a[row0]) : 0,
+                      row0 + 8 < M ? SCALE(top_a[row0 + 8]) : 0};
     #pragma unroll
     for (int i = 0; i < SUMS; i++) {
-#if PAIRS
-      const int scale = COL_OF(i) < N ? SCALE(top_b[COL_OF(i)]) : 0;
-      sum[i] = ldexp(sum[i], scale_a[i / 2 % 2] + scale);
-#endif
-      sum[i] *= alpha;
+      const int e = a[i / 2 % 2] + SCALE(tops[i / 4 * 2 + i % 2]);
+      sum[i] = sum[i] * POWER(e >> 1) * POWER(e - (e >> 1));
     }
+#endif
+    #pragma unroll
+    for (int i = 0; i < SUMS; i++)
+      sum[i] *= alpha;
     if (beta != 0) {
       #pragma unroll
       for (int i = 0; i < SUMS; i++) {

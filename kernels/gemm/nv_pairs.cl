@@ -11,3 +11,6 @@
 ** these bits. Infinities and NaN get any. */
 #define SCALE(bits) \
   ((bits) == 0 ? 0 : clamp(WEIGHT(bits), LEAST, 127) - TOP)
+
+/* 2^e for -126 <= e <= 127, 0 for -127 */
+#define POWER(e) as_float((uint)((e) + 127) << 23)

@@ -17,9 +17,10 @@
 **   count   of ONCE: how many work-groups have ended; 0 before and after
 ** NDRange: one dimension, global = rows * groups * WG, local = WG.
 ** Local memory: WG elements.
-** Defines: REAL, OP, WG, WIDTH, ONCE.
+** Defines: REAL, OP, WG, WIDTH, ONCE, and FENCE: what the work-item wrote
+**   before is there for all others.
 ** Assumes: WG and WIDTH are powers of two; ONCE: x is one row, the GPU is one
-**   of NVIDIA's.
+**   of NVIDIA's, unless FENCE is defined.
 **
 ** Lesson, against `unrolled`: each work-item adds many elements in registers
 ** before the steps in local memory, which then cost next to nothing. Neighbours
@@ -45,7 +46,9 @@
 
 #if ONCE
 #define MORE , volatile global REAL *left, volatile global int *count
-#define FENCE() __asm__ volatile("membar.gl;" ::: "memory")
+#ifndef FENCE
+#define FENCE __asm__ volatile("membar.gl;" ::: "memory")
+#endif
 #else
 #define MORE
 #endif
@@ -87,9 +90,9 @@ void reduce(SOURCE, ulong n, ulong groups, global RESULT *restrict y MORE)
   local int place[1];
   if (id == 0) {
     left[get_group_id(0)] = part[0];
-    FENCE();
+    FENCE;
     place[0] = atomic_inc(count);
-    FENCE();
+    FENCE;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
   if (place[0] + 1 < (int)groups)

@@ -6,10 +6,10 @@
 ** clear.cl makes `state` ready before. For NVIDIA's Hopper.
 **
 ** A work-group draws the number of a tile, has the copy engine bring the tile
-** into local memory, and draws the next one. STAGES tiles are on their way:
+** into local memory, and draws the next one. STAGES tiles are on their way, 4:
 **
-**    load  load  add up, tell  ask, scan  store      one after another, each
-**    t+2   t+1   t             t-1        t-2        in a place of its own
+**    load  add up, tell  ask, scan  store      one after another, each in a
+**    t+1   t             t-1        t-2        place of its own
 **
 ** Arguments:
 **   x      in:  vector
@@ -222,6 +222,7 @@ void scan(global const REAL *x, ulong n, global REAL *y,
   const uint tiles = (n + WG * EACH - 1) / (WG * EACH);
   const bool aligned = ((ulong)x | (ulong)y) % 16 == 0;
   const bool fetches = id == 2 * 32; /* warps 0 and 1 have work, too */
+  volatile global uint *draw = (volatile global uint *)state; /* low word */
   volatile global ulong *sums = state + 1, *waves = sums + tiles * WORDS;
 
   if (id == 0) {
@@ -239,12 +240,12 @@ void scan(global const REAL *x, ulong n, global REAL *y,
     if (next < tiles) {                                                   \
       if (MOVED(next))                                                    \
         load(base + place * TILE, x + FIRST(next), bars + 8 * place);     \
-      next = (uint)atom_inc(state); /* is there when it is asked for */   \
+      next = atomic_inc(draw); /* is there when it is asked for */        \
     }                                                                     \
     place = (place + 1) % STAGES;                                         \
   } while (0)
   if (fetches) {
-    next = (uint)atom_inc(state);
+    next = atomic_inc(draw);
     UNROLL for (int s = 0; s < STAGES - 3; s++)
       FETCH();
   }

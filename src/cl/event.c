@@ -21,8 +21,8 @@
 #define RECORDING 0x12A8 /* CL_COMMAND_COMMAND_BUFFER_KHR */
 
 static const char *const stamps[] = {"queued", "submit", "start", "stop"};
-static Event *pending; /* made and not yet read out, the newest first */
-static bool recording; /* a function of cl.record runs */
+static Event *pending;      /* made and not yet read out, the newest first */
+static lua_State *recorder; /* the thread that runs a function of cl.record */
 
 static void unlinkevent(Event *e) {
   if (e->link == NULL)
@@ -34,17 +34,19 @@ static void unlinkevent(Event *e) {
   e->link = NULL;
 }
 
-void clsh_event_record(bool on) {
-  recording = on;
+/* What runs on the thread is recorded; NULL: no more. It is kept elsewhere. */
+void clsh_event_record(lua_State *thread) {
+  recorder = thread;
 }
 
+/* An error that ends a coroutine closes no values, so it may end in there. */
 bool clsh_event_recording(void) {
-  return recording;
+  return recorder != NULL && lua_status(recorder) <= LUA_YIELD;
 }
 
 /* Raises inside of a recording. */
 static void checkrecording(lua_State *L) {
-  if (recording)
+  if (clsh_event_recording())
     clsh_error(L, "cl.record: a recording holds launches of kernels alone; "
                   "move data and wait before it, or after its run");
 }
@@ -605,11 +607,11 @@ static int event_command(lua_State *L) {
 /** Event:info() -> table
  * command ("kernel", "read" ...), status ("queued", "submitted", "running",
  * "complete", "failed"; "unknown" where the driver does not tell; "recorded":
- * see cl.record), and, once
- * it has ended on a profiled queue, queued, submit, start, stop in
- * nanoseconds. Fields of the event itself: `ev.ms` (START to END, waits for
- * the end), `ev.queued`, `ev.submit`, `ev.start`, `ev.stop`, `ev.status`,
- * `ev.command`, and `ev.flop`, `ev.bytes` where the launch knows them.
+ * see cl.record), and, once it has ended on a profiled queue, queued, submit,
+ * start, stop in nanoseconds. Fields of the event itself: `ev.ms` (START to
+ * END, waits for the end), `ev.queued`, `ev.submit`, `ev.start`, `ev.stop`,
+ * `ev.status`, `ev.command`, and `ev.flop`, `ev.bytes` where the launch knows
+ * them.
  */
 static int event_info(lua_State *L) {
   Event *e = clsh_event_check(L, 1);

@@ -61,7 +61,8 @@ typedef struct Event {
 } Event;
 Event *clsh_event_new(lua_State *L, int queuearg); /* pending, empty */
 Event *clsh_event_newrecorded(lua_State *L, int queuearg);
-void clsh_event_record(bool on); /* no commands and no waits meanwhile */
+/* no commands and no waits from here on, until it is NULL */
+void clsh_event_record(lua_State *thread);
 bool clsh_event_recording(void);
 void clsh_event_checkwait(lua_State *L, const Event *e);
 void clsh_event_pin(Event *e, Block *b);

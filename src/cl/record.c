@@ -17,9 +17,14 @@
 #include "program.h"
 #include "svm.h"
 
-#define CURRENT "cl.recording" /* registry: the CommandBuffer */
-#define CAPABILITIES 0x12A9    /* CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR */
-#define NEEDED 0x12AA          /* ..._REQUIRED_QUEUE_PROPERTIES_KHR */
+/* registry, see base/recording.lua: the CommandBuffer of a recording, and the
+   thread that records */
+#define CURRENT "cl.recording"
+#define RECORDER "cl.recorder"
+
+/* of cl_khr_command_buffer */
+#define CAPABILITIES 0x12A9 /* CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR */
+#define NEEDED 0x12AA       /* ..._REQUIRED_QUEUE_PROPERTIES_KHR */
 #define SIMULTANEOUS ((cl_bitfield)1 << 2) /* capability */
 #define FLAGS 0x1293                       /* CL_COMMAND_BUFFER_FLAGS_KHR */
 #define FLAG_SIMULTANEOUS 1
@@ -285,14 +290,30 @@ static void complete(lua_State *L, CommandBuffer *b, bool native) {
     makenative(b, clsh_queue_handle(L, q));
 }
 
-/* Ends the recording, whose CommandBuffer an error closes. */
-static int guard_close(lua_State *L) {
-  clsh_event_record(false);
-  if (!lua_isnoneornil(L, 2) &&
-      lua_getfield(L, LUA_REGISTRYINDEX, CURRENT) != LUA_TNIL)
-    clsh_class_close(lua_touserdata(L, -1));
-  lua_pushnil(L);
+/* Sets the thread that records, NULL: none, and its CommandBuffer at the top,
+   which it pops. */
+static void setrecorder(lua_State *L, lua_State *thread) {
   lua_setfield(L, LUA_REGISTRYINDEX, CURRENT);
+  if (thread != NULL)
+    lua_pushthread(thread);
+  else
+    lua_pushnil(L);
+  lua_setfield(L, LUA_REGISTRYINDEX, RECORDER);
+  clsh_event_record(thread);
+}
+
+/*
+** Ends the recording of a CommandBuffer, upvalue 1, which an error closes. It
+** may be over, and another one under way: see clsh_event_recording.
+*/
+static int guard_close(lua_State *L) {
+  if (!lua_isnoneornil(L, 2))
+    clsh_class_close(lua_touserdata(L, lua_upvalueindex(1)));
+  lua_getfield(L, LUA_REGISTRYINDEX, CURRENT);
+  if (lua_rawequal(L, -1, lua_upvalueindex(1))) {
+    lua_pushnil(L);
+    setrecorder(L, NULL);
+  }
   return 0;
 }
 
@@ -300,12 +321,12 @@ static int guard_close(lua_State *L) {
 static void begin(lua_State *L) {
   lua_newtable(L);
   lua_createtable(L, 0, 1);
-  lua_pushcfunction(L, guard_close);
+  lua_pushvalue(L, -3);
+  lua_pushcclosure(L, guard_close, 1);
   lua_setfield(L, -2, "__close");
   lua_setmetatable(L, -2);
   lua_pushvalue(L, -2);
-  lua_setfield(L, LUA_REGISTRYINDEX, CURRENT);
-  clsh_event_record(true);
+  setrecorder(L, L);
   lua_toclose(L, -1);
 }
 
@@ -342,7 +363,7 @@ static int cl_record(lua_State *L) {
   begin(L);
   lua_pushvalue(L, 1);
   lua_call(L, 0, 0);
-  clsh_event_record(false);
+  clsh_event_record(NULL);
   complete(L, b, native);
   lua_settop(L, 2); /* closes the guard */
   return 1;

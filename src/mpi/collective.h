@@ -65,6 +65,8 @@ typedef struct Result {
 
 Result clsh_result_new(lua_State *L, int opts, Form form, const Type *t,
                        const Shape *s);
+Result clsh_result_agree(lua_State *L, Call *c, int opts, Payload *x,
+                         Form numbers, Shape s);
 int clsh_result_finish(lua_State *L, const Result *r, const Payload *x,
                        int of);
 void *clsh_result_place(lua_State *L, const Payload *x, const Payload *to);

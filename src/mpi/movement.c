@@ -105,22 +105,12 @@ static Payload notext(lua_State *L, int arg) {
 static int gathering(lua_State *L, Call *c, int opts) {
   Payload x = notext(L, c->first);
   clsh_agree_offer(L, c, &x, false);
-  bool here = c->root == MPI_UNDEFINED || c->root == c->comm->rank;
-  Result r = {{NONE, NULL, 0, 0, 0}, 0};
   Shape s = *clsh_payload_shape(L, &x);
   s.dim[0] *= (size_t)c->comm->size;
   s.count *= (size_t)c->comm->size;
-  if (here && x.form == ARRAY)
-    r = clsh_result_new(L, opts, ARRAY, x.type, &s);
-  clsh_agree_reach(L, c);
-  if (x.form == NUMBER) {
-    if (x.type != clsh_agree_type(c->terms.at[TYPE]))
-      x = clsh_result_double(L, &x);
-    if (here)
-      r.p = clsh_payload_new(L, ARRAY, x.type, &s);
-  }
+  Result r = clsh_result_agree(L, c, opts, &x, ARRAY, s);
   transfer(L, c, x.type, x.count, &x, &r.p);
-  return here ? clsh_result_finish(L, &r, &x, c->first) : 0;
+  return clsh_result_finish(L, &r, &x, c->first);
 }
 
 /** mpi.gather(x [, root [, opts]]) -> y, or nil

@@ -50,22 +50,13 @@ static Payload operand(lua_State *L, int arg) {
 
 /* reduce and allreduce, whose options are at `opts`. */
 static int reduction(lua_State *L, Call *c, int opts) {
-  Payload x = operand(L, c->first), none = {NONE, NULL, 0, 0, 0};
+  Payload x = operand(L, c->first);
   c->terms.at[OP] = clsh_option_word(L, c->first + 1, clsh_agree_ops, "op");
   clsh_agree_offer(L, c, &x, false);
-  bool here = c->root == MPI_UNDEFINED || c->root == c->comm->rank;
-  Result r = {none, 0};
-  if (here && x.form == ARRAY)
-    r = clsh_result_new(L, opts, ARRAY, x.type, clsh_payload_shape(L, &x));
-  clsh_agree_reach(L, c);
-  if (x.form == NUMBER) {
-    if (x.type != clsh_agree_type(c->terms.at[TYPE]))
-      x = clsh_result_double(L, &x);
-    if (here)
-      r.p = clsh_payload_new(L, NUMBER, x.type, clsh_payload_shape(L, &x));
-  }
+  Result r =
+      clsh_result_agree(L, c, opts, &x, NUMBER, *clsh_payload_shape(L, &x));
   reduceall(L, c, &x, &r.p);
-  return here ? clsh_result_finish(L, &r, &x, c->first) : 0;
+  return clsh_result_finish(L, &r, &x, c->first);
 }
 
 /** mpi.reduce(x [, op [, root [, opts]]]) -> y, or nil

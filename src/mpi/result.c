@@ -52,9 +52,11 @@ static void pushbuffer(lua_State *L, int array, int of) {
   lua_call(L, 4, 1);
 }
 
-/* Pushes the result of a call for `x`, the value at `of`. */
+/* Pushes the result of a call for `x`, the value at `of`, if there is one. */
 int clsh_result_finish(lua_State *L, const Result *r, const Payload *x,
                        int of) {
+  if (r->p.form == NONE)
+    return 0;
   if (r->into != 0) {
     if (r->into != r->p.array)
       clsh_payload_tobuffer(L, r->p.array, r->into);
@@ -86,4 +88,25 @@ Payload clsh_result_double(lua_State *L, const Payload *x) {
   clsh_arrayops_convert(L, clsh_array_check(L, p.array),
                         clsh_array_check(L, x->array));
   return p;
+}
+
+/*
+** Has the ranks agree on `x`, of a call that gives a value of shape `s`, from
+** numbers in that form; numbers become double where one of them is. Pushes the
+** place for the result on the ranks that get one.
+*/
+Result clsh_result_agree(lua_State *L, Call *c, int opts, Payload *x,
+                         Form numbers, Shape s) {
+  bool here = c->root == MPI_UNDEFINED || c->root == c->comm->rank;
+  Result r = {{NONE, NULL, 0, 0, 0}, 0};
+  if (here && x->form == ARRAY)
+    r = clsh_result_new(L, opts, ARRAY, x->type, &s);
+  clsh_agree_reach(L, c);
+  if (x->form == NUMBER) {
+    if (x->type != clsh_agree_type(c->terms.at[TYPE]))
+      *x = clsh_result_double(L, x);
+    if (here)
+      r.p = clsh_payload_new(L, numbers, x->type, &s);
+  }
+  return r;
 }

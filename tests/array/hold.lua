@@ -127,6 +127,24 @@ test("commands under way keep the content of before", function(c, x)
   t.eq(after:read()[N], -N)
 end)
 
+test("the output of a plan takes no memory that is under way", function(c, x)
+  local late = cl.kernel [[kernel void late(global float *z) {
+    z[get_global_id(0)] = -1;
+  }]]
+  local q <close> = cl.queue()
+  local gate <close> = cl.user_event()
+  local z = scan(x)
+  late:range(N):on(nil, {after = gate})(z)
+  z:close()
+  t.eq(c.held, BYTES)
+  local plan = scan.plan(x)
+  t.eq(c.held, BYTES, "left for calls that run at once")
+  plan.output:fill(5, {queue = q}) -- before the plan runs
+  gate:complete()
+  c.queue:finish()
+  t.eq(plan.output:read()[N], 5.0)
+end)
+
 test("memory that another queue has used is not held", function(c, x)
   local q <close> = cl.queue()
   local gate <close> = cl.user_event()

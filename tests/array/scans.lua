@@ -172,6 +172,36 @@ t.test("work-groups ask those before them, as on NVIDIA's GPUs", function()
   on_groups(true)
 end)
 
+t.test("sums of a vector, of whole Buffers and parts, as on GPUs", function()
+  local fused = require "clshell.array.fused"
+  local n = 5000
+  local x <close> = cl.buffer("float", n, function(i) return i % 7 end)
+  local function check(part, first, step)
+    local sum, y = 0, list(part:cumsum())
+    t.eq(y, list(part:cumsum(1)))
+    for i = 1, #y do
+      sum = sum + (first + (i - 1) * step) % 7
+      t.eq(y[i], sum, i)
+    end
+    return #y
+  end
+  local function check_all()
+    t.eq(check(x, 1, 1), n)
+    t.eq(check(x:slice(1, 100), 1, 1), 100)
+    t.eq(check(x:slice(2, -1), 2, 1), n - 1)
+    t.eq(check(x:slice{1, -1, 2}, 1, 2), n // 2)
+    t.eq(check(x:view(1, 640), 1, 1), 640)
+    t.eq(check(x:reshape{10, 500}:reshape(n), 1, 1), n)
+  end
+  check_all()
+  local _ <close> = t.swap(fused.serial, cl.device().type, false)
+  check_all()
+  t.eq(x:reshape{10, 500}:cumsum().shape, {10, 500})
+  local closed = cl.buffer("float", 3, 1)
+  closed:close()
+  t.raises(function() closed:cumsum() end, "closed")
+end)
+
 t.test("the error of a sum keeps its bound", function()
   local n = 200000
   local h <close> = cl.array("float", n):random(t.seed, 0, 1)

@@ -3,6 +3,7 @@
 
 local t = require "t"
 local cl = require "cl"
+local fused = require "clshell.array.fused"
 
 t.device()
 t.keeps("Program", "Kernel", "Context", "Queue", "Device", "Launch")
@@ -296,12 +297,10 @@ t.test("Arrays have the same, as a whole", function()
   t.raises(function() cl.array("float4", 2):max() end, 'b:as "float"')
 end)
 
-t.test("work-groups reduce, as on GPUs", function()
-  local fused = require "clshell.array.fused"
+local function in_ints(serial)
   local device = cl.device()
   local ctx <close> = cl.context(device)
-  local _ <close> = t.swap(fused.serial, device.type,
-    not fused.serial[device.type])
+  local _ <close> = t.swap(fused.serial, device.type, serial)
   for _, n in ipairs{1, 65, 255, 2047, 2048, 2049, 70001, 1 << 20} do
     local x <close> = cl.buffer("int", n, nil, {context = ctx})
     cl.map("int x = (int)(i % 1000) - 7", {x = x})
@@ -319,7 +318,27 @@ t.test("work-groups reduce, as on GPUs", function()
   local m <close> = cl.buffer("float", {3, 5000}, 2, {context = ctx})
   t.eq({list(m:sum(2)), list(m:sum(1))[5000]},
     {{10000.0, 10000.0, 10000.0}, 6.0})
+end
+
+t.test("work-groups reduce, as on GPUs", function()
+  local _ <close> = t.swap(fused, "asks", function() return false end)
+  in_ints(not fused.serial[cl.device().type])
 end)
+
+-- With a fence that a device has in the place of NVIDIA's.
+t.test("the last work-group reduces what all have left, as on NVIDIA's GPUs",
+  function()
+    local once, build = 0, cl.build
+    local fence = cl.device().nv_warp_size and ""
+      or "#define FENCE mem_fence(CLK_GLOBAL_MEM_FENCE)\n"
+    local _ <close> = t.swap(fused, "asks", function() return true end)
+    local _ <close> = t.swap(cl, "build", function(source, ...)
+      once = once + (source:find "#define ONCE 1\n" and 1 or 0)
+      return build(fence .. source, ...)
+    end)
+    in_ints(false)
+    t.ok(once > 4, once)
+  end)
 
 t.test("a reduction that is interrupted anywhere spoils no later one",
   function()

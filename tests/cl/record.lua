@@ -2,6 +2,8 @@
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 local cl = require "cl"
+local recording = require "clshell.base.recording"
+local scan = require "clshell.scan"
 local scratch = require "scratch"
 
 local device = t.device()
@@ -256,6 +258,34 @@ function()
   t.eq(x:read()[8], stepped(1, 2, 1))
 end)
 
+t.test("an error that ends a coroutine ends the recording", function()
+  local x <close> = cl.buffer("int", 8, 1)
+  local step = cl.build(SOURCE).grow:range(8)
+  local function dead()
+    local co = coroutine.create(function()
+      cl.record(function()
+        step(x, 1)
+        error "mine"
+      end)
+    end)
+    t.eq(select(2, coroutine.resume(co)):match "mine", "mine")
+    return co
+  end
+  local before, inside = dead(), nil
+  t.eq(recording.current(), nil)
+  t.eq(x:read()[8], 1)
+  local steps <close> = cl.record(function()
+    step(x, 1)
+    coroutine.close(before)
+    inside = recording.current()
+    step(x, 2)
+  end)
+  t.ok(inside == steps and recording.current() == nil)
+  coroutine.close(dead())
+  steps()
+  t.eq({#steps, x:read()[1]}, {2, stepped(1, 2, 1)})
+end)
+
 t.test("the Event of a recorded launch is of no command", function()
   local x <close> = cl.buffer("int", 8, 1)
   local event
@@ -386,6 +416,28 @@ function()
   steps:close()
   z:close()
   t.eq(cl.context().held, held, "nor is theirs held for others")
+end)
+
+t.test("recordings share no scratch memory with other calls", function()
+  local N = 70000
+  local x, y = cl.buffer("int", N, 1), cl.buffer("int", N, 2)
+  local f, g = cl.buffer("float", N, 1), cl.buffer("float", N, 2)
+  local sums, scanned
+  x:cumsum():close()
+  scan(f):close()
+  local steps <close> = cl.record(function()
+    sums, scanned = x:cumsum(), scan(f)
+  end)
+  local q <close> = cl.queue()
+  for i = 1, 50 do
+    local event = steps:run{queue = q}
+    local others, scanned_others = y:cumsum(), scan(f, {kernel = "totals"})
+    local more = scan(g)
+    event:wait()
+    t.eq({sums:read()[N], others:read()[N]}, {N, 2 * N}, i)
+    t.eq({scanned:read()[N], scanned_others:read()[N], more:read()[N]},
+      {N + 0.0, N + 0.0, 2.0 * N}, i)
+  end
 end)
 
 t.test("all launches are of one context", function()

@@ -9,6 +9,7 @@ local family = require "clshell.family"
 local ladder = require "ladder"
 local reduce = require "clshell.reduce"
 local rungs = require "clshell.reduce.rungs"
+local tiling = require "clshell.family.tiling"
 local tune = require "clshell.tune"
 local verify = require "clshell.family.verify"
 
@@ -105,6 +106,42 @@ t.test("NaN is the result, wherever it stands", function()
         end
       end
     end
+  end
+end)
+
+-- With a fence that a device has in the place of NVIDIA's.
+t.test("the last work-group to end reduces what all have left", function()
+  local rung = reduce.rung "one_launch"
+  local function with_fence(p, s, defines)
+    local list = defines(p, s)
+    list.FENCE = not device.nv_warp_size and "mem_fence(CLK_GLOBAL_MEM_FENCE)"
+      or nil
+    return list
+  end
+  local defines = rung.defines
+  local _ <close> = t.swap(tiling, "lacks", function() end)
+  local _ <close> = t.swap(rung, "defines", function(p, s)
+    return with_fence(p, s, defines)
+  end)
+  for _, type in ipairs(TYPES) do
+    for _, op in ipairs{"sum", "min", "max"} do
+      for _, n in ipairs(SIZES) do
+        ladder.verified(reduce, "one_launch", {wg = 32, groups = 256},
+          {n = n, type = type, op = op})
+      end
+    end
+  end
+  local x, y = cl.buffer("int", 5000, 3), cl.buffer("int", 1)
+  local opts = {kernel = "one_launch", wg = 32, y = y}
+  local steps <close> = cl.record(function() reduce(x, opts) end)
+  t.eq(steps:info().kernels, {"clear", "reduce"})
+  for value = 1, 3 do -- the count is 0 before each run, and after it
+    x:fill(value)
+    steps()
+    t.eq(y:read()[1], 5000 * value)
+    x:fill(-value)
+    reduce(x, opts)
+    t.eq(y:read()[1], -5000 * value)
   end
 end)
 

@@ -31,6 +31,7 @@
 
 local cl = require "cl"
 local layout = require "clshell.array.layout"
+local recording = require "clshell.base.recording"
 local tiling = require "clshell.family.tiling"
 local types = require "clshell.array.types"
 
@@ -57,13 +58,26 @@ end
 
 local LARGE = 1 << 26 -- bytes: larger scratch Buffers are not used again
 
+-- By CommandBuffer: its scratch Buffers, which it keeps.
+local recorded = setmetatable({}, {__mode = "k"})
+
+local function scratch_for(context)
+  local steps = recording.current()
+  if not steps then
+    return kept_for(context).scratch
+  end
+  recorded[steps] = recorded[steps] or setmetatable({}, {__mode = "v"})
+  return recorded[steps]
+end
+
 --- fused.scratch(context, type, n) -> Buffer
 --- A Buffer for results that later commands of the default queue read, or the
 --- host at once: the next one of that type and n is the same, since commands
---- run in order. A driver may take longer to allocate and free it than for
---- the launches (an H200: 0.1 ms). A collection drops it.
+--- run in order. A recording has its own ones. A driver may take longer to
+--- allocate and free it than for the launches (an H200: 0.1 ms). A collection
+--- drops it.
 function M.scratch(context, type, n)
-  local made, key = kept_for(context).scratch, type .. n
+  local made, key = scratch_for(context), type .. n
   local b = made[key]
   if not b then
     b = cl.buffer(type, n, nil, {context = context})
@@ -98,9 +112,10 @@ end
 
 --- fused.asks(device) -> boolean
 --- Whether work-groups may wait for those that began before them, and have
---- the atomics to tell them so: NVIDIA's GPUs do.
+--- the atomics to tell them so: NVIDIA's GPUs do. Not in a recording, as what
+--- they tell lies in memory that is filled before.
 function M.asks(device)
-  return device.nv_warp_size ~= nil
+  return not recording.current() and device.nv_warp_size ~= nil
     and device:has "cl_khr_int64_base_atomics"
 end
 

@@ -179,20 +179,23 @@ local function scanned(what, op, exclusive, x, dim)
   return out
 end
 
--- Whether the elements of a vector are to be added as they lie in memory: the
--- ladder has faster kernels for that than for expressions.
+-- Whether all elements of a vector are to be added as they lie in memory: the
+-- ladder has faster kernels for that than for expressions, but on CPUs.
 local function is_plain(x)
   return x.kind.op == "leaf" and x.flat and not x.dims[2]
     and LADDER[x.kind.type] and x.context ~= layout.HOST
+    and not fused.serial[x.context.device.type] and x.dims.count == #x.buffer
 end
 
 --- Buffer:cumsum([dim]) -> Buffer
 --- The sums of all elements up to each one, in the order of reading, or with
 --- `dim` (1 is the first dimension) along that dimension, in the shape of x;
 --- nothing waits. Integers are added in 64 bits and give long or ulong. A sum
---- is off by at most 6144 roundings of the sum of absolute values so far, each
---- 2^-24 for float and half, 2^-53 for double. scan(x, {y = y}) has a given
---- Buffer for the sums.
+--- of up to 2^31 elements is off by at most 6144 roundings of the sum of
+--- absolute values so far, each 2^-24 for float and half, 2^-53 for double. On
+--- a GPU scan(x) adds a whole vector of float or double, by the rung of its
+--- choice: see ?scan for one that scan.keep has put there. scan(x, {y = y})
+--- has a given Buffer for the sums.
 function methods.cumsum(x, dim, more)
   if more ~= nil then
     cl.error("cumsum takes one dim at a time",
@@ -200,7 +203,6 @@ function methods.cumsum(x, dim, more)
   end
   x = subject("cumsum", x)
   if (dim == nil or dim == 1) and is_plain(x) then
-    layout.check_open(x)
     return (ladder(x.buffer))
   end
   return scanned("cumsum", operation.of("sum", x.kind.type), false, x, dim)

@@ -12,8 +12,9 @@ local held = not (has_isolate and isolate.worker())
   and debug.getregistry()["cl.result"]
 
 --- result.new(type, dims, context [, queue]) -> Buffer
---- For the result of a calculation, whose first command is on `queue`. On the
---- default queue of the context (nil) its memory may be that of a closed one.
+--- For the result of a calculation, whose first command is on `queue`, false:
+--- nobody knows yet. On the default queue of the context (nil) its memory may
+--- be that of a closed one.
 function M.new(type, dims, context, queue)
   if held and queue == nil then
     return held(type, dims, context)

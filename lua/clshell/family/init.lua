@@ -178,14 +178,18 @@ local function gather(family, ...)
 end
 
 -- Operands as the family binds them: a new table with everything on the
--- device, the shape, and the context.
-local function bind(family, given, queue)
-  local o = {}
+-- device, the shape, and the context. now: the next command is that of the
+-- call; else the caller may use the output on another queue first.
+local function bind(family, given, queue, now)
+  local o, first = {}, queue
+  if not (queue or now) then
+    first = false
+  end
   for _, name in ipairs(family.operands) do
     o[name] = given[name]
   end
   local context = family.spec.context(o, queue)
-  local s = family.spec.bind(o, context, queue)
+  local s = family.spec.bind(o, context, first)
   s.context = context
   return o, s
 end
@@ -197,8 +201,9 @@ local function choose(family, s)
   end)
 end
 
--- The plan of a call, or nil and why the device cannot run it.
-local function try_plan(family, given, opts)
+-- The plan of a call, or nil and why the device cannot run it. now: it runs
+-- at once.
+local function try_plan(family, given, opts, now)
   local name, fixed, conflict = packed.rung(family, given, opts)
   name = opts.kernel or name
   local rung = name and find(family, name, family.name)
@@ -206,7 +211,7 @@ local function try_plan(family, given, opts)
   if conflict then
     return nil, conflict
   end
-  local o, s = bind(family, given, opts.queue)
+  local o, s = bind(family, given, opts.queue, now)
   local p, kernel, reason, chosen
   if rung then
     p = fixed or rungs.parameters(rung, opts, family.name)
@@ -258,8 +263,8 @@ local function named(name, params, operands)
 end
 
 -- The plan of a call, or an error with the reason.
-local function new_plan(family, given, opts)
-  local plan, reason = try_plan(family, given, opts)
+local function new_plan(family, given, opts, now)
+  local plan, reason = try_plan(family, given, opts, now)
   if not plan then
     local name = opts.kernel or packed.rung(family, given, {})
     cl.error(("%s: %s%s"):format(family.name, name and name .. " refused: "
@@ -296,7 +301,7 @@ local function call(family, ...)
   local given, opts = gather(family, ...)
   return plan_cache.run(family.kept_plans, family.spec, given, opts,
     function()
-      return new_plan(family, given, opts)
+      return new_plan(family, given, opts, true)
     end)
 end
 

@@ -10,6 +10,7 @@
 --     with its scratch memory in the collection that takes the first of them.
 --   * A result that the call did not name belongs to the caller alone: after
 --     its launch the plan lets go of it.
+--   * A call that is recorded has a plan of its own, see recording.lua.
 --   * A closed operand has given its memory back; what is left of its plan
 --     goes when any family plans the next call.
 --   * Where memory is short, the module cl calls give_up: all plans go, and it
@@ -20,6 +21,7 @@
 local arguments = require "clshell.family.arguments"
 local packed = require "clshell.family.packed"
 local program = require "clshell.family.program"
+local recording = require "clshell.base.recording"
 local result = require "clshell.base.result"
 
 local M = {}
@@ -193,7 +195,8 @@ end
 --- Runs the plan of a call with these operands and options: one of `plans`,
 --- with a new output unless the call names one, or that of new().
 function M.run(plans, spec, operands, opts, new)
-  local key = spec.keeps_plans and key_of(spec.inputs, operands, opts)
+  local key = spec.keeps_plans and not recording.current()
+    and key_of(spec.inputs, operands, opts)
   local plan = key and plans[key]
   if plan and all_current(plan.programs) then
     local like = plan.output_places and plan.output_like

@@ -1,6 +1,9 @@
--- family/tiling.lua - common parts of rungs: their parameters, defines and
--- refusals, the arithmetic of ranges and tiles and of their traffic
+-- family/tiling.lua - common parts of rungs: their parameters, defines,
+-- counters and refusals, the arithmetic of ranges and tiles and of their
+-- traffic
 -- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
 
 local M = {}
 
@@ -40,6 +43,16 @@ end
 function M.cpu_only(dev)
   return dev.type == "gpu"
     and "for CPU devices: it uses 1 work-item per work-group" or nil
+end
+
+-- A Buffer of counters that are 0 before the first run of a plan, and that
+-- each run leaves as 0. `run` is that of a rung's `prepare`: cl.record takes
+-- launches alone.
+function M.counters(s, count, run)
+  local b = cl.buffer("int", count, nil, {context = s.context})
+  local file = cl.home .. "/kernels/reduce/counters.cl"
+  run({file = file, once = true}, "clear", {}, {count}, nil, b)
+  return b
 end
 
 -- Why a device cannot run a rung for NVIDIA GPUs, nil if it can: `least` is

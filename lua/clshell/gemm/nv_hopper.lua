@@ -15,6 +15,8 @@ local MAP_BYTES = 128 -- of a tensor map, which begins at a multiple of that
 local HALF, TF32 = 6, 11 -- element types of tensor maps
 local BYTES = {[HALF] = 2, [TF32] = 4} -- of an element
 local PAIR_DEPTH = 32    -- elements of a line of pairs
+local SPLITS = {1, 2, 4, 8}
+local LEAST = 4          -- stages of a part that is worth its addition
 
 -- Tiles of C, the stages for which local memory has room, and the measured
 -- speed on a large product, in TFLOPS of one H100: its proportions matter.
@@ -57,6 +59,27 @@ end
 
 local function tiles_of(t, s)
   return groups(s.m, t.bm) * groups(s.n, t.bn)
+end
+
+-- Whether sums in so many parts have a work-group for each part at one time,
+-- and each part a stage.
+local function splits_fit(t, s, splits)
+  return tiles_of(t, s) * splits <= units(s)
+    and groups(s.k, PAIR_DEPTH) >= splits
+end
+
+-- The parts of each sum: those named, or as many as there are multiprocessors
+-- for, of LEAST stages at least.
+local function splits_of(t, s, p)
+  local splits = p.split or 1
+  if splits == 0 then
+    splits = 1
+    for _, n in ipairs(SPLITS) do
+      splits = splits_fit(t, s, n)
+        and groups(s.k, PAIR_DEPTH) >= LEAST * n and n or splits
+    end
+  end
+  return splits
 end
 
 -- The tile that the parameters name, or the one with the least time: that of
@@ -102,13 +125,23 @@ local function accepts(type, lists)
   end
 end
 
+local function accepts_pairs(dev, s, p)
+  local split = p.split or 0
+  return accepts("float", always(PAIRS))(dev, s, p)
+    or split > 1 and not splits_fit(PAIRS[1], s, split)
+    and ("split = %d takes %d work-groups at one time, the device has %d "
+      .. "multiprocessors; and %d elements of each sum at least"):format(split,
+      tiles_of(PAIRS[1], s) * split, units(s), split * PAIR_DEPTH) or nil
+end
+
 -- The fields that these rungs have in common; lists(s): their tiles;
 -- size(s): work-items of a work-group.
 local function rung(r, lists, size)
   r.ptx = true
   function r.range(s, p)
     local t, items = choose(lists, s, p), size(s)
-    return {math.min(tiles_of(t, s), units(s)) * items}, {items}
+    return {math.min(tiles_of(t, s) * splits_of(t, s, p), units(s)) * items},
+      {items}
   end
   function r.local_bytes(s, p)
     local t = choose(lists, s, p)
@@ -121,7 +154,7 @@ local function rung(r, lists, size)
   local more = r.defines
   function r.defines(p, s)
     local t = choose(lists, s, p)
-    local defines = more(s)
+    local defines = more(s, p)
     defines.BM, defines.BN, defines.STAGES = t.bm, t.bn, t.stages
     defines.WIDE_C = s.out ~= s.type and 1 or nil
     defines.RASTER = tiles.RASTER
@@ -138,8 +171,8 @@ end
 
 -- The stages of nv_fp16x3 whose sums stay in the tensor cores: a short sum is
 -- as exact as one of floats only if these are few.
-local function chunks(s)
-  return {CHUNK = s.k >= 2048 and 2 or 1}
+local function pair_defines(s, p)
+  return {CHUNK = s.k >= 2048 and 2 or 1, SPLITS = splits_of(PAIRS[1], s, p)}
 end
 
 -- Sets map number `place` to X, a matrix of rows x cols or a batch of them, in
@@ -202,8 +235,15 @@ local function args(depth)
   end
 end
 
-local function pack_operands(s, _, o, run)
+local function pack_operands(s, p, o, run)
   local own = pairs_of.operands(s, o, run, PAIR_DEPTH)
+  local t = PAIRS[1]
+  local splits, count = splits_of(t, s, p), tiles_of(t, s)
+  if splits > 1 and not own.parts then
+    own.parts = cl.buffer("float", count * splits * t.bm * t.bn, nil,
+      {context = s.context})
+    own.counters = tiling.counters(s, count, run)
+  end
   own.maps = new_maps(s)
   for place, x in ipairs{own.packed_a, own.packed_b} do
     local cols = x.pieces * 16 -- upper and lower halves
@@ -218,7 +258,8 @@ local function pair_args(s, p, o)
   local a, b = o.packed_a, o.packed_b
   local list = plain_args(s, p, {maps = o.maps, A = a.data, B = b.data,
     C = o.C})
-  return table.move({a.top, b.top, o.refused}, 1, 3, #list + 1, list)
+  return table.move({a.top, b.top, o.refused, o.parts, o.counters}, 1, 5,
+    #list + 1, list)
 end
 
 --- hopper(stand_by) -> rungs
@@ -230,9 +271,11 @@ return function(stand_by)
       name = "nv_fp16x3", file = "nv_fp16x3.cl", places = "one",
       trans = {a = "any", b = "any"}, guarded = true,
       lesson = "the same by warp groups, fed by the copy engine",
-      accepts = accepts("float", pairs_only), prepare = pack_operands,
+      params = {tiling.param("split", {0, table.unpack(SPLITS)}, 0,
+        "parts of each sum, computed side by side; 0: by the shape")},
+      accepts = accepts_pairs, prepare = pack_operands,
       pack = pairs_of.once(PAIR_DEPTH), finish = stand_by,
-      args = pair_args, defines = chunks,
+      args = pair_args, defines = pair_defines,
     }, pairs_only, always(NINE)),
     rung({
       name = "nv_wgmma", file = "nv_wgmma.cl", places = "batch",

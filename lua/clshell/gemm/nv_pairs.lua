@@ -16,8 +16,10 @@ M.PANEL = 128
 
 local PACK = "nv_fp16x3_pack.cl"
 local HELD = 4    -- pieces of a line that a work-item keeps in registers
-local PARTS = 8   -- of columns, whose largest elements different groups find
-local DEPTH = 256 -- elements of a part, at least
+local DEPTH = 64  -- elements of a part of columns, at least
+-- Parts whose largest elements different work-groups find, or as many as it
+-- takes for so many work-groups.
+local PARTS, ABREAST = 8, 264
 
 -- Memory for an operand with so many lines, rows of A or columns of B, in
 -- blocks of that depth.
@@ -32,59 +34,65 @@ local function packed(s, lines, block)
   }
 end
 
--- Packs operand "a" or "b", whose lines are the stored rows.
-local function pack_rows(s, run, to, X, side, refused)
-  local lx = 32
-  while lx < 256 and lx * HELD * 8 < s.k do
-    lx = 2 * lx
-  end
-  local ly, v = 256 // lx, tiles.vector(4, s.k, s, side)
-  run(PACK, "pack_rows", {LX = lx, LY = ly, VX = v, DEPTH_OF = to.block,
-      HELD = math.min(HELD, groups(to.pieces, lx))},
-    {lx, to.height}, {lx, ly},
-    to.lines, s.k, X, X.ld, to.top, to.data, refused)
-end
-
--- Finds the largest elements of the lines of an operand, which are the stored
--- columns, in parts; sets `refused` to 0.
-local function top_columns(s, run, to, X, side, refused)
-  local depth = math.max(DEPTH, groups(s.k, PARTS))
-  local v = tiles.vector(4, to.lines, s, side)
-  to.count = groups(s.k, depth)
-  to.parts = to.parts or cl.buffer("uint", to.count * to.height, nil,
-    {context = s.context})
-  run(PACK, "top_columns", {LX = 32, LY = 8, DEPTH = depth, VX = v},
-    {roundup(groups(to.lines, v), 32), to.count * 8}, {32, 8},
-    s.k, to.lines, X, X.ld, to.parts, to.height, refused)
-end
-
--- Packs that operand.
-local function pack_columns(s, run, to, X, _, refused)
-  run(PACK, "pack_columns", {DEPTH_OF = to.block},
-    {to.height, roundup(to.pieces, 8)}, {32, 8},
-    s.k, to.lines, X, X.ld, to.parts, to.count, to.top, to.data, refused)
-end
-
 -- Whether the lines of operand "a" or "b" are the stored rows.
 local function by_rows(s, side)
   return (side == "a") ~= (s["trans_" .. side] or false)
 end
 
--- Packs the operands of `list`, {side, to, X} each.
+-- Work-items for a line that is a stored row.
+local function abreast(s)
+  local lx = 32
+  while lx < 256 and lx * HELD * 8 < s.k do
+    lx = 2 * lx
+  end
+  return lx
+end
+
+-- What the first launch does for an operand, {side, to, X}: packs it, if its
+-- lines are the stored rows, or else finds the largest elements of its
+-- columns, in parts. Returns its arguments in the kernel, its work-groups, and
+-- the elements in a load.
+local function first_pass(s, x)
+  local to, X = x.to, x.X
+  if by_rows(s, x.side) then
+    return {to.lines, s.k, X, X.ld, 0, to.top, 0, to.data},
+      to.height * abreast(s) // 256, tiles.vector(4, s.k, s, x.side)
+  end
+  local v = tiles.vector(4, to.lines, s, x.side)
+  local across = groups(to.lines, 32 * v)
+  local parts = math.max(PARTS, groups(ABREAST, across))
+  local depth = math.max(DEPTH, groups(s.k, parts))
+  to.count = groups(s.k, depth)
+  to.parts = to.parts or cl.buffer("uint", to.count * to.height, nil,
+    {context = s.context})
+  return {s.k, to.lines, X, X.ld, depth, to.parts, to.height, to.data},
+    to.count * across, v
+end
+
+-- Packs the operands of `list`, {side, to, X} each, one or two.
 local function pack(s, run, list, refused)
-  local cleared = false
-  for _, x in ipairs(list) do
-    if not by_rows(s, x.side) then
-      top_columns(s, run, x.to, x.X, x.side, refused)
-      cleared = true
+  local x, y = list[1], list[2] or list[1]
+  if not x then
+    return
+  end
+  local args, count, v = first_pass(s, x)
+  local others, more, w = first_pass(s, y)
+  args[9] = count
+  table.move(others, 1, 8, 10, args)
+  args[18] = refused
+  run(PACK, "pack_first", {ROWS_X = by_rows(s, x.side) and 1 or 0,
+      ROWS_Y = by_rows(s, y.side) and 1 or 0, LX = abreast(s), VX = v, VY = w,
+      DEPTH_OF = x.to.block,
+      HELD = math.min(HELD, groups(x.to.pieces, abreast(s)))},
+    {(count + (y ~= x and more or 0)) * 256}, {256},
+    table.unpack(args, 1, 18))
+  for _, other in ipairs(list) do
+    local to, X = other.to, other.X
+    if not by_rows(s, other.side) then
+      run(PACK, "pack_columns", {DEPTH_OF = to.block},
+        {to.height, roundup(to.pieces, 8)}, {32, 8},
+        s.k, to.lines, X, X.ld, to.parts, to.count, to.top, to.data, refused)
     end
-  end
-  if not cleared then
-    run(PACK, "clear", {}, {1}, {1}, refused)
-  end
-  for _, x in ipairs(list) do
-    local by = by_rows(s, x.side) and pack_rows or pack_columns
-    by(s, run, x.to, x.X, x.side, refused)
   end
 end
 
@@ -95,14 +103,15 @@ end
 --- pairs.operands(s, o, run, block) -> {packed_a, packed_b, refused}
 --- Packs A and B in blocks of 16 or 32 elements of a line: {data, top, height,
 --- pieces} of each, and the Buffer of the flag that the kernels set where an
---- operand does not go into pairs. Operands that gemm.pack has packed stay as
+--- operand does not go into pairs, and of a counter for the kernel that stands
+--- by and clears both. Operands that gemm.pack has packed stay as
 --- they are. The products of a batch use the same memory, one after another.
 function M.operands(s, o, run, block)
   local ready, list = s.ready or {}, {}
   s.packed = s.packed or {
     packed_a = ready.a or packed(s, s.m, block),
     packed_b = ready.b or packed(s, s.n, block),
-    refused = cl.buffer("int", 1, nil, {context = s.context}),
+    refused = tiling.counters(s, 2, run),
   }
   for _, side in ipairs{"a", "b"} do
     if not ready[side] then
@@ -120,7 +129,7 @@ end
 function M.once(block)
   return function(s, _, side, X, run)
     local to = packed(s, lines_of(s, side), block)
-    local refused = cl.buffer("int", 1, nil, {context = s.context})
+    local refused = tiling.counters(s, 2, run)
     pack(s, run, {{side = side, to = to, X = X}}, refused)
     return to, function()
       local found <close> = refused:read()

@@ -178,14 +178,14 @@ function M.tiled(rung, tilings, least, only)
   function rung.local_bytes(s, p)
     return footprint(choice(s, p), s)
   end
-  function rung.prepare(s, p)
+  function rung.prepare(s, p, _, run)
     local t, splits = choice(s, p)
     if splits > 1 then
       local count = groups(s.m, t.bm) * groups(s.n, t.bn) * s.batch
-      local there = {context = s.context}
       return {
-        parts = cl.buffer(s.type, count * splits * t.bm * t.bn, nil, there),
-        counters = cl.buffer("int", count, 0, there),
+        parts = cl.buffer(s.type, count * splits * t.bm * t.bn, nil,
+          {context = s.context}),
+        counters = tiling.counters(s, count, run),
       }
     end
   end

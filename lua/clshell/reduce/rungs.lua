@@ -194,10 +194,10 @@ return {
       list.ONCE = 1
       return list
     end,
-    prepare = function(s, p)
-      local there = {context = s.context}
-      return {left = cl.buffer(s.type, stride_groups(s, p), nil, there),
-        count = cl.buffer("int", 1, 0, there)}
+    prepare = function(s, p, _, run)
+      return {count = tiling.counters(s, 1, run),
+        left = cl.buffer(s.type, stride_groups(s, p), nil,
+          {context = s.context})}
     end,
     args = function(s, p, o)
       return {o.x, s.n, stride_groups(s, p), o.y, o.left, o.count}

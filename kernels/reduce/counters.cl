@@ -1,0 +1,13 @@
+/* counters.cl - no work-group has ended: the counters of kernels whose last
+** work-group does more
+** SPDX-License-Identifier: MIT
+**
+** Arguments:
+**   counters  out: vector
+** NDRange: one dimension, global = elements, any local size.
+** Assumes nothing.
+*/
+kernel void clear(global int *counters)
+{
+  counters[get_global_id(0)] = 0;
+}
