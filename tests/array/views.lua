@@ -230,6 +230,17 @@ t.test("a slice is a target", function()
   t.eq(list(A:slice(2, {})), {7.0, 7.0, 0.0})
   t.raises(function() x:slice(1, 2):set(0.5) end,
     "set: elements of int take whole numbers; got 0.5")
+  local k <close> = cl.kernel [[
+    kernel void double_of(global float *y, global const float *x) {
+      y[get_global_id(0)] = 2 * x[get_global_id(0)];
+    }]]
+  local y <close> = cl.buffer("float", 2, 0)
+  k:range(2)(y, cl.arange(1, 4, 1, {type = "float"}):slice(3, 4))
+  t.eq(list(y), {6.0, 8.0})
+  t.raises(function() k:range(1)(y:slice(2, 2), y) end,
+    "double_of: argument 1 'y' is no pointer to const", "b:view(")
+  k:range(1)(y:slice(2, 2):eval(), y)
+  t.eq(list(y), {6.0, 8.0})
   t.raises(function() x:slice(1, 3):set(x:slice(1, 2)) end,
     "do not broadcast")
   t.raises(function() x:slice(1, 1):set(x) end, "not that of the target, 1")

@@ -353,11 +353,16 @@ function meta.__tostring(e)
 end
 
 -- What a launch takes for the expression: a Buffer, which is ready where the
--- launch is on another queue.
-function meta.__buffer(e, wait)
+-- launch is on another queue. `written`: words for a parameter that the
+-- kernel may write to, for which the copy of a slice does not serve.
+function meta.__buffer(e, wait, written)
   if e.context == layout.HOST then
     cl.error(("a launch takes Buffers; got an %s of Arrays"):format(
       tostring(e)), {hint = "cl.buffer(e.type, e.shape, e:eval())"})
+  elseif written and e.kind.op == "leaf" then
+    cl.error(written .. " is no pointer to const: what the kernel writes to "
+      .. "the copy of a slice would be lost", {hint = "e:eval() is a copy to "
+      .. "read, b:view(first, last) memory to write"})
   end
   local b, event = methods.eval(e)
   if wait then

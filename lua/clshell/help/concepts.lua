@@ -203,25 +203,25 @@ Try: gemm.kernels() and ?gemm.define
 expression, arithmetic, elementwise, broadcasting, operators, fused, outer
 2 * x + y, -x, x / y, x // y, x % y, x ^ 2, bit operators and methods such as
 x:exp() or x:lt(y) on Buffers make an Expression. It reads its Buffers when it
-is needed: by y:set(e), e:eval(), e:read(), printed, or passed to a launch;
-then one kernel calculates all of it, and stays for the next such expression.
-Shapes are compared from the last dimension on, 1 or missing fits all: a row of
-shape {n} or a column {m, 1} serves a matrix. Types are those of OpenCL C: char
-to ushort become int, then the higher type counts. A half calculates as float,
-on every device, and is rounded where it is stored: x + y, x - y and x * y have
-the bits that half arithmetic (cl_khr_fp16) gives, longer expressions are
-rounded less often; astype "half" rounds in between.
-A number takes the highest type that it meets, and an integer must fit; a Lua
-float beside integers makes float. 64-bit integers beside reals are an error:
-astype says what is meant. / gives reals; // and % round as Lua's do, and by 0
-give 0 for integers. x << k and x >> k are C's, k modulo the bits.
-Arrays of the host have the same operators and methods, and calculate there:
-a:set(2 * a + b), (a + b):eval(), also without a device; a:set(i, x) sets one.
-x:slice(2, -1), A:transpose(), A:diagonal() and x:shift(1) are views: they
-read, and set, elements where they lie. x:reshape{m, 1} * y is the outer
-product of two vectors. x:sum(), x:max(), x:dot(y) and their like are numbers,
-calculated in the same kernel; x:sum(1) is a Buffer of the sums along the first
-dimension.
+is needed: by y:set(e), e:eval(), e:read(), printed, or passed to a launch (a
+slice for a pointer to const alone, as the kernel gets a copy); then one kernel
+calculates all of it, and stays for the next such expression. Shapes are
+compared from the last dimension on, 1 or missing fits all: a row of shape {n}
+or a column {m, 1} serves a matrix. Types are those of OpenCL C: char to ushort
+become int, then the higher type counts. A half calculates as float, on every
+device, and is rounded where it is stored: x + y, x - y and x * y have the bits
+that half arithmetic (cl_khr_fp16) gives, longer expressions are rounded less
+often; astype "half" rounds in between. A number takes the highest type that it
+meets, and an integer must fit; a Lua float beside integers makes float. 64-bit
+integers beside reals are an error: astype says what is meant. / gives reals;
+// and % round as Lua's do, and by 0 give 0 for integers. x << k and x >> k are
+C's, k modulo the bits. Arrays of the host have the same operators and methods,
+and calculate there: a:set(2 * a + b), (a + b):eval(), also without a device;
+a:set(i, x) sets one. x:slice(2, -1), A:transpose(), A:diagonal() and
+x:shift(1) are views: they read, and set, elements where they lie. x:reshape{m,
+1} * y is the outer product of two vectors. x:sum(), x:max(), x:dot(y) and
+their like are numbers, calculated in the same kernel; x:sum(1) is a Buffer of
+the sums along the first dimension.
 Try: ?Buffer:set, ?Buffer:slice, ?Buffer:sum, ?cl.map and ?Buffer:where
 
 reduction, axis, keepdims, std, variance, softmax, norm, prod
