@@ -319,6 +319,7 @@ t.test("joined, stacked, tiled and transposed", function()
     {1, 3, 1, 3, 2, 4, 2, 4, 1, 3, 1, 3, 2, 4, 2, 4})
   t.eq((x:slice(1, 2) + x:reshape{4, 1}).shape, {4, 2})
   t.eq({(2 * x):reshape{2, 2}.shape, (2 * x):clone():read()[4]}, {{2, 2}, 8})
+  t.raises(function() cl.stack({x, x}, 2) end, "a list alone", "transpose()")
   t.raises(function() cl.stack{} end, "cl.stack: the list is empty")
   t.raises(function() cl.stack(x) end, "list must be a table; got a Buffer",
     "cl.stack{x, y}")
