@@ -6,8 +6,8 @@ read_globals = {
   "cl", "matrix", "dia", "csr", "gemm", "spmv", "transpose", "reduce", "scan",
   "sort", "gemv", "stencil", "conv2d", "bench", "peaks", "report", "help",
   "compare", "roofline", "lesson", "tune", "check", "access", "course",
-  "occupancy", "calibrate", "history", "best", "prune", "results", "time",
-  "show",
+  "occupancy", "family", "calibrate", "history", "best", "prune", "results",
+  "time", "show",
 }
 -- Examples are pieces of sessions: names are used again, or not at all.
 files["lua/clshell/examples"] = {ignore = {"211", "212", "213", "411", "421", "431"}}

@@ -11,7 +11,7 @@ local names = {cl = cl}
 for _, name in ipairs{"matrix", "dia", "csr", "gemm", "spmv", "transpose",
     "reduce", "scan", "sort", "gemv", "stencil", "conv2d", "bench", "peaks",
     "help", "compare", "roofline", "lesson", "calibrate", "tune", "check",
-    "access", "course", "occupancy"} do
+    "access", "course", "occupancy", "family"} do
   names[name] = lazy.module(public.module(name))
   package.loaded["clshell." .. name] = names[name]
 end

@@ -71,8 +71,7 @@ void clsh_context_pushended(lua_State *L) {
 */
 void clsh_context_checkworker(lua_State *L, cl_int code, const char *call) {
   if (code == WORKER_LACKS)
-    clsh_error_call(L, code, call,
-                    "not in a worker process; start without --worker");
+    clsh_error_check(L, code, call);
   if (code != WORKER_DIED && code != CONTENT_LOST)
     return;
   clsh_error_reclaim(L);

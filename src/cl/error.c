@@ -257,7 +257,10 @@ int clsh_error_call(lua_State *L, cl_int code, const char *call,
 /* Raises unless `code` is CL_SUCCESS. */
 void clsh_error_check(lua_State *L, cl_int code, const char *call) {
   if (code != CL_SUCCESS)
-    clsh_error_call(L, code, call, "%s", "");
+    clsh_error_call(L, code, call, "%s",
+                    code == WORKER_LACKS
+                        ? "not in a worker process; start without --worker"
+                        : "");
 }
 
 /*

@@ -320,18 +320,28 @@ static void tell(lua_State *L, int nargs, int event) {
     lua_error(L);
 }
 
+/* Pushes the words for parameter i if the kernel may write to it, or nil. */
+static void pushwritten(lua_State *L, const Kernel *k, int i) {
+  const Param *p = k->head.closed || i >= k->nparams ? NULL : &k->params[i];
+  if (p != NULL && p->known && p->pointer && p->space == 'g' && !p->constant)
+    lua_pushfstring(L, "%s: argument %d '%s'", k->name, i + 1, p->name);
+  else
+    lua_pushnil(L);
+}
+
 /*
 ** Puts Buffers in the place of arguments that are tables with a metamethod
 ** __buffer: expressions. It waits for them if the launch has its own queue.
 */
-static void evaluate(lua_State *L) {
+static void evaluate(lua_State *L, const Kernel *k) {
   int top = lua_gettop(L);
   for (int i = 2; i <= top; i++)
     if (lua_istable(L, i) && luaL_getmetafield(L, i, "__buffer") != LUA_TNIL) {
       lua_pushvalue(L, i);
       lua_pushboolean(L, lua_getiuservalue(L, 1, QUEUE) != LUA_TNIL);
       lua_remove(L, -2); /* the queue */
-      lua_call(L, 2, 1);
+      pushwritten(L, k, i - 2);
+      lua_call(L, 3, 1);
       lua_replace(L, i);
     }
 }
@@ -370,7 +380,7 @@ static int record(lua_State *L, Launch *l, int nargs) {
 /* launch(args...) -> Event */
 static int launch_call(lua_State *L) {
   Launch *l = checklaunch(L, 1);
-  evaluate(L);
+  evaluate(L, l->kernel);
   int nargs = lua_gettop(L) - 1;
   After after = {.n = 0};
   Kernel *k = l->kernel;

@@ -215,6 +215,14 @@ t.test("64 bits keep their digits, or it is an error", function()
     "set: float elements into a Buffer of int would lose digits")
   y:set(x:astype "int")
   t.eq(list(y), {2})
+  for _, z in ipairs{y, cl.array("int", 1), (cl.array("int", 2):slice(1, 1))}
+  do -- numbers
+    t.raises(function() z:set(2.75) end,
+      "set: elements of int take whole numbers; got 2.75")
+    t.raises(function() z:set(1e10) end, "set: 10000000000 does not fit int")
+    z:set(3.0)
+    t.eq(z:sum(), 3)
+  end
 end)
 
 t.test("a number takes the highest type that it meets", function()
@@ -629,6 +637,15 @@ t.test("sequences", function()
   t.raises(function() cl.linspace(0, 1, 3, {type = "int"}) end,
     "type must be half, float or double; got int")
   t.raises(function() cl.linspace(0, 1 / 0, 3) end, "is no sequence")
+  t.raises(function() cl.linspace(-3e38, 3e38, 3) end, "6e+38 does not fit")
+  t.raises(function() cl.arange(0, 70000, 35000, {type = "half"}) end,
+    "70000 does not fit half")
+  local half = {type = "half"}
+  local many = cl.linspace(0, 1, 100001, half) -- beyond half's range
+  t.eq({many:max(), many:read{first = 50001, count = 1}[1]}, {1.0, 0.5})
+  many = cl.arange(0, 1, 2.0^-17, half)
+  t.eq({#many, many:max(), many:argmax() > 1 << 16}, {(1 << 17) + 1, 1.0,
+    true})
   if double then
     t.eq(list(cl.linspace(0, 0.3, 2, {type = "double"})), {0.0, 0.3})
   end

@@ -84,6 +84,14 @@ t.test("an index that is not there is refused", function()
   t.raises(function() x:gather(x) end, "gather: an index", "takes integers")
   t.raises(function() x:gather(2) end, "gather")
   t.raises(function() x:scatter(index) end, "scatter")
+  for _, make in ipairs{cl.buffer, cl.array} do -- a list of values
+    local z = make("int", 4, {1, 2, 3, 4})
+    z:scatter({4, 1}, {9, 8})
+    t.eq(list(z + 0), {8, 2, 3, 9})
+    t.raises(function() z:scatter({1, 2}, {1, 2, 3}) end, "got 3")
+    t.raises(function() z:scatter({1, 2}, {1, 2.5}) end, "whole number")
+    t.raises(function() z:scatter({1, 2}, {}) end, "got a table")
+  end
   t.raises(function() x:scatter(cl.arange(1, 2), cl.arange(1, 3)) end,
     "the shape 2 of the indices, or be one; got 3")
   t.raises(function() cl.arange(1, 3):scatter(cl.arange(1, 3),

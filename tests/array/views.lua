@@ -229,7 +229,18 @@ t.test("a slice is a target", function()
   part:slice(1, {}):set(7)
   t.eq(list(A:slice(2, {})), {7.0, 7.0, 0.0})
   t.raises(function() x:slice(1, 2):set(0.5) end,
-    "float elements into a Buffer of int would lose digits")
+    "set: elements of int take whole numbers; got 0.5")
+  local k <close> = cl.kernel [[
+    kernel void double_of(global float *y, global const float *x) {
+      y[get_global_id(0)] = 2 * x[get_global_id(0)];
+    }]]
+  local y <close> = cl.buffer("float", 2, 0)
+  k:range(2)(y, cl.arange(1, 4, 1, {type = "float"}):slice(3, 4))
+  t.eq(list(y), {6.0, 8.0})
+  t.raises(function() k:range(1)(y:slice(2, 2), y) end,
+    "double_of: argument 1 'y' is no pointer to const", "b:view(")
+  k:range(1)(y:slice(2, 2):eval(), y)
+  t.eq(list(y), {6.0, 8.0})
   t.raises(function() x:slice(1, 3):set(x:slice(1, 2)) end,
     "do not broadcast")
   t.raises(function() x:slice(1, 1):set(x) end, "not that of the target, 1")
@@ -308,6 +319,7 @@ t.test("joined, stacked, tiled and transposed", function()
     {1, 3, 1, 3, 2, 4, 2, 4, 1, 3, 1, 3, 2, 4, 2, 4})
   t.eq((x:slice(1, 2) + x:reshape{4, 1}).shape, {4, 2})
   t.eq({(2 * x):reshape{2, 2}.shape, (2 * x):clone():read()[4]}, {{2, 2}, 8})
+  t.raises(function() cl.stack({x, x}, 2) end, "a list alone", "transpose()")
   t.raises(function() cl.stack{} end, "cl.stack: the list is empty")
   t.raises(function() cl.stack(x) end, "list must be a table; got a Buffer",
     "cl.stack{x, y}")

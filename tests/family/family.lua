@@ -497,6 +497,8 @@ t.test("operands are checked", function()
   t.raises(function() gemm.choice() end, "got nothing", such)
   t.raises(function() gemm.bench("tiled", {8, 1.5, 8}) end,
     "gemm.bench: n of the shape must be a whole number >= 1; got 1.5")
+  t.raises(function() gemm.verify("tiled", {8, 8, 8, 8}) end,
+    "gemm.verify: the shape has the sizes m, n, k; got 4 numbers")
 end)
 
 t.test("sizes stand for random operands", function()

@@ -322,6 +322,12 @@ t.test("help: the call, its rungs, the kernel that define takes", function()
   t.ok(page:find("local y, event = prod(A, x, {kernel = \"plain\"", 1, true),
     page)
   t.ok(page:find("a row for each work-item", 1, true), page)
+  local bare = rung "bare"
+  bare.source = bare.source:gsub("^/%*.-%*/\n", "")
+  page = help.text(family.new(declared{name = "bare", rungs = {bare}}))
+  t.ok(page:find("?bare.bare", 1, true), page)
+  page = help.text "bare.bare"
+  t.ok(page:find("sum += A[i * lda + j] * x[j];", 1, true), page)
   page = help.text "prod.define":gsub("%s+", " ")
   t.ok(page:find("kernel void mine(int rows, int cols, global const REAL *A, "
     .. "int lda, global const REAL *x, global REAL *y, REAL alpha)", 1, true),
@@ -333,6 +339,10 @@ t.test("help: the call, its rungs, the kernel that define takes", function()
   t.ok(help.text "prod":find("Said anew.", 1, true))
   t.ok(not help.text "prod":find("y = alpha", 1, true))
   prod = family.new(declared())
+end)
+
+t.test("a session has the module under its name", function()
+  t.ok(rawequal(rawget(_G, "family"), family))
 end)
 
 t.test("help on define of spmv shows kernels of spmv", function()

@@ -153,7 +153,8 @@ t.test("what users of other languages ask for is answered", function()
   for word, found in pairs{zeros = "numpy", dtype = "numpy", std = "reduction",
       softmax = "reduction", ["top k"] = "sorted", ["prefix sum"] = "sorted",
       clip = "Buffer:clamp", bilinear = "cl.sampler",
-      cumsum = "Buffer:cumsum", texture = "image"} do
+      cumsum = "Buffer:cumsum", texture = "image", subgroup = "warp",
+      subdevice = "several_devices", rectangle = "box"} do
     local list = help.search(word, {width = 80, height = 24, color = false})
     t.ok(list:find(found, 1, true), word)
   end

@@ -225,6 +225,7 @@ t.test("objects: methods, fields, kernels of a program", function()
   t.eq(words("b.shap|", {b = b}), "shape")
   t.eq(words("b:shap|", {b = b}), "")
   t.eq(words("b:read{asy|", {b = b}), "async = ")
+  t.eq(words("h:sort{va|", {h = cl.array("int", 3)}), "values = ")
   t.eq(words("M:to_csr{con|", {M = dia.banded(3, {0})}), "context = ")
   local p <close> = cl.build "kernel void one_k(global int *x, int n) {} \z
     kernel void two_k(global int *x) { x[0] = 1; }"

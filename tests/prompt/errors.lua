@@ -123,6 +123,12 @@ t.test("nearest names", function()
   says("cl.bufer('int', 3)", "attempt to call a nil value (field 'bufer')",
     "     1 | cl.bufer('int', 3)",
     "       |    ^~~~~ did you mean 'buffer'?")
+  says("cl.zeros(3)", "attempt to call a nil value (field 'zeros')",
+    "     1 | cl.zeros(3)",
+    "       |    ^~~~~ did you mean 'cl.buffer(type, shape, 0)'?")
+  says("cl.sum(3)", "attempt to call a nil value (field 'sum')",
+    "     1 | cl.sum(3)",
+    "       |    ^~~ did you mean 'x:sum(...)'?")
   says("local count = 3 print(coutn + 1)",
     "attempt to perform arithmetic on a nil value (global 'coutn')",
     "     1 | local count = 3 print(coutn + 1)",

@@ -47,6 +47,22 @@ t.test("recorded launches run one by one", function()
     print(x:read()[1])]]), "CommandBuffer of 2 launches\ttrue\n6\n")
 end)
 
+t.test("what a worker lacks says so", function()
+  local out = fine("lacks.lua", [[
+    local k = cl.kernel "kernel void f(global int *x) { x[0] = 1; }"
+    local b = cl.buffer("int", 4, 0)
+    for _, f in ipairs{function() b:migrate() end, function()
+        cl.compile "int f(int x) { return x; }" end,
+        function() cl.device():partition{equally = 1} end,
+        function() k:sub_groups{16} end} do
+      local done, e = pcall(f)
+      print(not done and tostring(e))
+    end]])
+  local _, lines = out:gsub("%-%-worker", "")
+  t.ok(lines == 4 or lines == 3 and out:find("preferred_multiple", 1, true),
+    out) -- the device itself may have no sub-groups
+end)
+
 -- Kernels that end their process when k is 16, and store 7 when it is not.
 local CRASHES = [[
 #define K(name, ...) kernel void name(ulong k, global int *x) { \

@@ -240,12 +240,16 @@ function methods.set(x, value, more)
     cl.error("set takes 1 operand besides x, for all elements: x:set(y)",
       {hint = "a part is x:slice(i, j):set(y)"})
   end
-  if type(value) == "number" and text.class(x) == "Buffer" then
+  local own, number = out.kind.type, type(value) == "number"
+  if number and not types.known[own].real then
+    value = math.tointeger(value) or cl.error(("set: elements of %s take "
+      .. "whole numbers; got %s"):format(own, value))
+  end
+  local e = number and typed("set", value, out) or operand("set", value)
+  types.check_store("set", e.kind.type, own)
+  if number and text.class(x) == "Buffer" then
     return x:fill(value)
   end
-  local e = type(value) == "number" and typed("set", value, out)
-    or operand("set", value)
-  types.check_store("set", e.kind.type, out.kind.type)
   if e.kind.type == "double" and out.kind.type == "half" then
     e = methods.astype(value, "half") -- a float between would round it twice
   end
@@ -351,11 +355,16 @@ function meta.__tostring(e)
 end
 
 -- What a launch takes for the expression: a Buffer, which is ready where the
--- launch is on another queue.
-function meta.__buffer(e, wait)
+-- launch is on another queue. `written`: words for a parameter that the
+-- kernel may write to, for which the copy of a slice does not serve.
+function meta.__buffer(e, wait, written)
   if e.context == layout.HOST then
     cl.error(("a launch takes Buffers; got an %s of Arrays"):format(
       tostring(e)), {hint = "cl.buffer(e.type, e.shape, e:eval())"})
+  elseif written and e.kind.op == "leaf" then
+    cl.error(written .. " is no pointer to const: what the kernel writes to "
+      .. "the copy of a slice would be lost", {hint = "e:eval() is a copy to "
+      .. "read, b:view(first, last) memory to write"})
   end
   local b, event = methods.eval(e)
   if wait then

@@ -163,6 +163,11 @@ local function valued(b, index, values)
     local one = layout.new(b.type, {1}, layout.leaf(b).context)
     one:fill(values)
     values = one
+  elseif type(values) == "table" and not expression.is(values)
+      and math.type(values[1]) then -- a list
+    local context = layout.leaf(b).context
+    values = context == layout.HOST and cl.array(b.type, #values, values)
+      or cl.buffer(b.type, #values, values, {context = context})
   end
   local e, dims = subject("scatter", values), layout.shape(index.shape)
   types.check_store("scatter", e.kind.type, b.type)
@@ -193,10 +198,11 @@ end
 
 --- Buffer:scatter(index, values [, opts]) -> Event
 --- Sets the elements of these numbers, from 1 in the order of reading, to the
---- values, which have the shape of `index` or are one: the reverse of gather.
---- Of an index that comes several times any value stays. An index that the
---- Buffer does not have is an error, for which the host waits. An Array, which
---- has it too, keeps the last value, and is the result.
+--- values, which have the shape of `index` or are one; `x:scatter({4, 1}, {9,
+--- 8})` takes lists: the reverse of gather. Of an index that comes several
+--- times any value stays. An index that the Buffer does not have is an error,
+--- for which the host waits. An Array, which has it too, keeps the last value,
+--- and is the result.
 --- Options:
 ---   check  true  false: waits for nothing, and leaves such indices out
 local of_buffer = {scatter = function(b, ...)

@@ -19,6 +19,19 @@ local function buffer(e)
   return b
 end
 
+-- The greatest numbers of types of reals; those of double have no limit here.
+local LARGEST = {half = 65504.0, float = (2 - 2.0^-23) * 2.0^127}
+
+-- Raises for an end of a sequence of reals that would be infinite.
+local function check_ends(what, kind, ...)
+  for _, value in ipairs{...} do
+    if math.abs(value + 0.0) > (LARGEST[kind] or math.huge) then
+      cl.error(("%s: %s does not fit %s; choose a type, such as {type = "
+        .. '"double"}'):format(what, value, kind))
+    end
+  end
+end
+
 --- cl.arange(first, last [, step [, opts]]) -> Buffer
 --- The numbers from first to last as Lua's `for` counts them: by steps of 1,
 --- or of `step`, with the last one where it is hit.
@@ -67,7 +80,9 @@ function M.arange(first, last, step, opts)
     cl.error(("%s: the type %s takes integers; from %s by %s gives reals")
       :format(what, kind, first, step))
   end
-  return buffer(expression.index(kind, count, context) * step + first)
+  check_ends(what, kind, first, step, first + (count - 1) * step)
+  local i = expression.index(types.calculated(kind), count, context)
+  return buffer((i * step + first):astype(kind))
 end
 
 --- cl.linspace(first, last, n [, opts]) -> Buffer
@@ -88,10 +103,12 @@ function M.linspace(first, last, n, opts)
   elseif not text.finite(last - first + 0.0) then
     cl.error(("%s: from %s to %s is no sequence"):format(what, first, last))
   end
+  check_ends(what, kind, first, last, last - first)
   first, last = first + 0.0, last + 0.0
-  local i = expression.index(kind, n, opts.context or cl.context())
+  local i = expression.index(types.calculated(kind), n, opts.context
+    or cl.context()) -- half ends at 65504
   local x = i * ((last - first) / math.max(n - 1, 1)) + first
-  return buffer(i:eq(n - 1):where(last, x))
+  return buffer(i:eq(n - 1):where(last, x):astype(kind))
 end
 
 -- The operands of a list, of one type and one number of dimensions.
@@ -156,8 +173,12 @@ end
 --- cl.stack(list) -> Buffer
 --- The Buffers and Expressions of a list, of one type and shape, as the rows
 --- of a matrix: a new dimension 1 counts them.
-function M.stack(list)
+function M.stack(list, dim)
   local what = "cl.stack"
+  if dim ~= nil then
+    cl.error(what .. " takes a list alone",
+      {hint = "cl.stack{x, y}:transpose() has x and y as columns"})
+  end
   local first, last = joined(what, list), 0
   for k, x in ipairs(list) do
     if text.shape(x.shape) ~= first.dims.text then

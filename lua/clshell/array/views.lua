@@ -78,7 +78,8 @@ end
 --- dimension; {} is all of it, and an index instead of a list drops it:
 --- `A:slice({}, 3)` is column 3, a vector.
 --- A slice is no copy: it reads the Buffer when it is needed, and `x:slice(2,
---- 5):set(0)` sets those elements. A launch gets a copy.
+--- 5):set(0)` sets those elements. A launch gets a copy, for a pointer to
+--- const alone.
 function methods.slice(x, ...)
   x = subject("slice", x)
   local given, listed = table.pack(...), false

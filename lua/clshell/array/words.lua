@@ -2,6 +2,8 @@
 -- arrays are here, for the errors of names that there are not
 -- SPDX-License-Identifier: MIT
 
+local names = require "clshell.array.names"
+
 local WORDS = {
   T = "x:transpose()", argwhere = "x:compact(mask)", clip = "x:clamp(lo, hi)",
   concatenate = "cl.concatenate{x, y}", cumprod =
@@ -22,9 +24,16 @@ local OWN = {
 }
 OWN.Expression = OWN.Buffer
 
+-- Functions of NumPy's module, looked for in module cl.
+OWN.cl = {empty = "cl.buffer(type, shape)", full = "cl.buffer(type, shape, x)",
+  ones = "cl.buffer(type, shape, 1)", zeros = "cl.buffer(type, shape, 0)"}
+for _, name in ipairs(names.methods) do
+  OWN.cl[name] = not name:find "^__" and ("x:%s(...)"):format(name) or nil
+end
+
 --- words(class, key) -> string or nil
---- What a user of NumPy means by x.key, for a Buffer, an Array or an
---- Expression.
+--- What a user of NumPy means by x.key, for a Buffer, an Array, an Expression
+--- or module cl.
 return function(class, key)
   return OWN[class] and (OWN[class][key] or WORDS[key])
 end

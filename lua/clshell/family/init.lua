@@ -21,7 +21,7 @@ local text = require "clshell.base.text"
 local verify = require "clshell.family.verify"
 local workload = require "clshell.measure.workload"
 
-local M = {}
+local M = require "clshell.base.lazy".table(...)
 local methods = {} -- of a family; each takes the family first
 
 -- The rungs in the order in which they were defined.

@@ -35,7 +35,7 @@ width keeps all lanes busy; too large a group leaves no room for a second one
 on the compute unit. Without one the driver chooses.
 Try: ?Kernel:range
 
-warp, wavefront, sub-group, simd width
+warp, wavefront, sub-group, subgroup, simd width
 The work-items that a GPU issues one instruction for: 32 on NVIDIA, 32 or 64
 on AMD, 8 to 32 on Intel. Where they branch differently, the branches run one
 after the other. k.preferred_multiple is its size as the driver tells it.
@@ -203,25 +203,25 @@ Try: gemm.kernels() and ?gemm.define
 expression, arithmetic, elementwise, broadcasting, operators, fused, outer
 2 * x + y, -x, x / y, x // y, x % y, x ^ 2, bit operators and methods such as
 x:exp() or x:lt(y) on Buffers make an Expression. It reads its Buffers when it
-is needed: by y:set(e), e:eval(), e:read(), printed, or passed to a launch;
-then one kernel calculates all of it, and stays for the next such expression.
-Shapes are compared from the last dimension on, 1 or missing fits all: a row of
-shape {n} or a column {m, 1} serves a matrix. Types are those of OpenCL C: char
-to ushort become int, then the higher type counts. A half calculates as float,
-on every device, and is rounded where it is stored: x + y, x - y and x * y have
-the bits that half arithmetic (cl_khr_fp16) gives, longer expressions are
-rounded less often; astype "half" rounds in between.
-A number takes the highest type that it meets, and an integer must fit; a Lua
-float beside integers makes float. 64-bit integers beside reals are an error:
-astype says what is meant. / gives reals; // and % round as Lua's do, and by 0
-give 0 for integers. x << k and x >> k are C's, k modulo the bits.
-Arrays of the host have the same operators and methods, and calculate there:
-a:set(2 * a + b), (a + b):eval(), also without a device; a:set(i, x) sets one.
-x:slice(2, -1), A:transpose(), A:diagonal() and x:shift(1) are views: they
-read, and set, elements where they lie. x:reshape{m, 1} * y is the outer
-product of two vectors. x:sum(), x:max(), x:dot(y) and their like are numbers,
-calculated in the same kernel; x:sum(1) is a Buffer of the sums along the first
-dimension.
+is needed: by y:set(e), e:eval(), e:read(), printed, or passed to a launch (a
+slice for a pointer to const alone, as the kernel gets a copy); then one kernel
+calculates all of it, and stays for the next such expression. Shapes are
+compared from the last dimension on, 1 or missing fits all: a row of shape {n}
+or a column {m, 1} serves a matrix. Types are those of OpenCL C: char to ushort
+become int, then the higher type counts. A half calculates as float, on every
+device, and is rounded where it is stored: x + y, x - y and x * y have the bits
+that half arithmetic (cl_khr_fp16) gives, longer expressions are rounded less
+often; astype "half" rounds in between. A number takes the highest type that it
+meets, and an integer must fit; a Lua float beside integers makes float. 64-bit
+integers beside reals are an error: astype says what is meant. / gives reals;
+// and % round as Lua's do, and by 0 give 0 for integers. x << k and x >> k are
+C's, k modulo the bits. Arrays of the host have the same operators and methods,
+and calculate there: a:set(2 * a + b), (a + b):eval(), also without a device;
+a:set(i, x) sets one. x:slice(2, -1), A:transpose(), A:diagonal() and
+x:shift(1) are views: they read, and set, elements where they lie. x:reshape{m,
+1} * y is the outer product of two vectors. x:sum(), x:max(), x:dot(y) and
+their like are numbers, calculated in the same kernel; x:sum(1) is a Buffer of
+the sums along the first dimension.
 Try: ?Buffer:set, ?Buffer:slice, ?Buffer:sum, ?cl.map and ?Buffer:where
 
 reduction, axis, keepdims, std, variance, softmax, norm, prod
@@ -434,7 +434,8 @@ Where dev.half_fp_config is there (cl_khr_fp16) a kernel may calculate in half:
 `kernel void f(half a, global half *x)` then takes f(0.5, b).
 Try: cl.device().half_fp_config and ?Array:convert
 
-several devices, multiple devices, shared context, multi-gpu
+several devices, multiple devices, shared context, multi-gpu, sub-device, \
+subdevice, device fission
 cl.each(function(device, i) ... end) runs for each GPU, cl.split(A) spreads a
 matrix over them: gemm, spmv, transpose and arithmetic take it. cl.context(dev)
 gives each device a Context, with a queue, Buffers and programs of {context =
@@ -442,6 +443,14 @@ c}. Commands on two devices run side by side; src:copy(dst) takes data from one
 to another. cl.contexts{a, b} gives devices of one platform Contexts with their
 Buffers and Events in common. dev:partition makes Devices of parts.
 Try: ?cl.each, ?cl.split, ?cl.contexts and ?Device:partition
+
+box, rectangle, region, sub-array
+A part of a Buffer that has one to three dimensions, from an element on:
+b:read{from = {2, 1}, size = {3, 4}} copies it to the host, b:write(h, {from =
+{2, 1}, size = {3, 4}}) back, and a:copy(b, {from = ..., size = ..., to = ...})
+to another Buffer. A:sub(2, 1, 3, 4) is a matrix of that part without a copy,
+x:slice a part of an expression, with steps.
+Try: ?Buffer:read, ?Buffer:copy, ?Buffer:sub and ?slice
 
 il, spir-v, spirv, spir
 Programs as a compiler's intermediate language: cl.build_il takes SPIR-V on

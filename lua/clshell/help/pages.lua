@@ -35,8 +35,10 @@ function M.rung(family, rung, view)
     parts[#parts + 1] = layout.heading("Parameters: default, legal values",
       view, layout.rows(rows, view))
   end
+  local source = rung.source or index.read(rung.path) or ""
+  local first = head(source)
   parts[#parts + 1] = layout.heading(rung.path or "Source text", view,
-    head(rung.source or index.read(rung.path) or ""))
+    first:find "%S" and first or layout.code(source, view))
   local param = rung.params[1]
   parts[#parts + 1] = layout.heading("Example", view, layout.code(
     ('local %s, event = %s(%s, {kernel = "%s"%s})'):format(

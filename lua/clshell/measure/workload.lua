@@ -47,6 +47,10 @@ function M.shape(shape, names, what)
   for key, value in pairs(shape) do
     named[key] = type(key) == "string" and value or nil
   end
+  if #shape > #names then
+    cl.error(("%s: the shape has the sizes %s; got %d numbers"):format(what,
+      table.concat(names, ", "), #shape))
+  end
   for i, name in ipairs(names) do
     local n = shape[name] or shape[i] or #shape == 1 and shape[1] or nil
     if math.type(n) ~= "integer" or n < 1 then

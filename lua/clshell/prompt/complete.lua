@@ -230,6 +230,11 @@ local OPTIONS = {
   ["results:table"] = "report.format",
 }
 
+for _, name in ipairs{"argsort", "gather", "histogram", "scatter", "sort",
+    "std", "var"} do
+  OPTIONS["Array:" .. name] = "Buffer:" .. name
+end
+
 -- Offers the fields of the table around the cursor; whether they are known.
 local function fields(c, call)
   local kind, name, list = call.kind or "options", call.name, nil

@@ -5,8 +5,10 @@
 
 local caret = require "clshell.prompt.caret"
 local chain = require "clshell.prompt.chain"
+local cl = require "cl"
 local lexer = require "clshell.prompt.lexer"
 local text = require "clshell.base.text"
+local words = require "clshell.array.words"
 
 local M = {}
 
@@ -81,9 +83,9 @@ function M.name(message, frame, tokens, i)
   if kind == "global" then
     return nearest(name, variables(frame))
   elseif (kind == "field" or kind == "method") and i then
-    local names = {}
-    add(names, holder(frame, caret.chain(tokens, i)))
-    return nearest(name, names)
+    local names, value = {}, holder(frame, caret.chain(tokens, i))
+    add(names, value)
+    return rawequal(value, cl) and words("cl", name) or nearest(name, names)
   end
 end
 
