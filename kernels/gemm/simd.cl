@@ -2,9 +2,9 @@
 ** SPDX-License-Identifier: MIT
 **
 ** C = alpha op(A) op(B) + beta C. A work-item computes a tile of C in blocks
-** of MR x NR elements, NR = NV VW, and takes K in passes of KC steps or fewer.
+** of MR x NR elements, NR = NV VW, and takes K in passes of KC steps at most.
 ** In each pass it copies its columns of B to panels in local memory, then MR
-** rows of A at a time, which meet all the panels:
+** rows of A at a time, a slab, which meet all the panels:
 **
 **            panels of B: KC x NR each, [k][j]
 **              +----+----+----+----+      the second cache holds them
@@ -103,8 +103,13 @@
 #define SPACE_B local
 #endif
 
-/* a[i STEP_I + k STEP_K] is the element of row i and step k of a slab. */
-#if PACKED_A || TRANS_A
+/* a[i STEP_I + k STEP_K] is the element of row i and step k of a slab, which
+** comes from so many LINES. */
+#if PACKED_A
+#define LINES(depth) (((depth) * MR + LINE - 1) / LINE)
+#define STEP_I 1
+#define STEP_K MR
+#elif TRANS_A
 #define LINES(depth) (depth)
 #define STEP_I 1
 #define STEP_K MR
@@ -130,7 +135,8 @@
 #define SOME 16 /* steps of k between two requests for lines */
 
 /* What a block asks for while it computes: the next slab of A, `rate` lines
-** every SOME steps; `rate` is 0 where there is none. */
+** every SOME steps, 0 after the last. Requests for all of it at once would
+** keep those for panels waiting. */
 typedef struct {
   global const REAL *X;
   size_t ld, rate, asked;
@@ -138,16 +144,16 @@ typedef struct {
 
 static void ask_next(Next *next)
 {
-#if !PACKED_A
   for (size_t r = 0; r < next->rate; r++, next->asked++) {
     const size_t at = next->asked;
-#if TRANS_A
+#if PACKED_A
+    ASK_SECOND(next->X + at * LINE);
+#elif TRANS_A
     ASK_SECOND(next->X + at * next->ld);
 #else
     ASK_SECOND(next->X + at % MR * next->ld + at / MR * LINE);
 #endif
   }
-#endif
 }
 
 /* C = alpha sum + beta C for the first rows x cols elements of a block */
@@ -228,8 +234,7 @@ static void block(size_t depth, REAL alpha, SPACE_A const REAL *a,
 }
 
 #if !PACKED_A
-/* The slab of A that begins at X, of which `rows` rows exist; the others are
-** zero. */
+/* The slab of A that begins at X: MR rows, zero where fewer exist */
 static void copy_slab(global const REAL *X, size_t ld, size_t rows,
                       size_t depth, local REAL *slab)
 {
@@ -257,13 +262,13 @@ static void copy_slab(global const REAL *X, size_t ld, size_t rows,
   }
 #endif
 }
-
 #endif
 
 #if !PACKED_B
-#define RUN 8 /* rows of B copied together: as many runs to read, one to write */
+/* Steps of k of a panel that are copied together: a line where B is turned */
+#define RUN (TRANS_B ? 16 : 4)
 
-/* Panels of `cols` columns of B, which begin at X; zero beyond the last. */
+/* The panels of `cols` columns of B that begin at X, zero beyond the last */
 static void copy_panels(global const REAL *X, size_t ld, size_t cols,
                         size_t depth, local REAL *panels)
 {
@@ -274,8 +279,10 @@ static void copy_panels(global const REAL *X, size_t ld, size_t cols,
       const size_t run = min((size_t)RUN, depth - k);
       REAL tile[NR][RUN];
       for (size_t c = 0; c < NR; c++) {
+        global const REAL *x = X + (j + c) * ld + k;
+        const size_t width = j + c < cols ? run : 0;
         for (size_t r = 0; r < RUN; r++)
-          tile[c][r] = j + c < cols && r < run ? X[(j + c) * ld + k + r] : (REAL)0;
+          tile[c][r] = r < width ? x[r] : (REAL)0;
       }
       for (size_t r = 0; r < run; r++) {
         for (size_t c = 0; c < NR; c++)
@@ -306,7 +313,7 @@ static void copy_panels(global const REAL *X, size_t ld, size_t cols,
 }
 #endif
 
-/* Where part `at` of `parts` begins that share n blocks evenly. */
+/* Where part `at` begins of `parts` that share n blocks evenly */
 #define SHARE(n, at, parts) ((n) * (at) / (parts))
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
@@ -337,6 +344,8 @@ void gemm(int M, int N, int K, REAL alpha,
 
   for (size_t k = 0; k < depth; k += step) {
     const size_t steps = min(step, depth - k);
+    const size_t blocks = (col1 - col0 + NR - 1) / NR;
+    const size_t requests = (steps + SOME - 1) / SOME * blocks;
     const REAL factor = k == 0 ? beta : (REAL)1;
 #if !PACKED_B
     copy_panels(B + (TRANS_B ? col0 * lb + k : k * lb + col0), lb,
@@ -344,28 +353,27 @@ void gemm(int M, int N, int K, REAL alpha,
 #endif
     for (size_t i = row0; i < row1; i += MR) {
 #if PACKED_A
-      global const REAL *a = A + i / MR * la + k * MR;
+#define AT_ROW(i) (A + (i) / MR * la + k * MR)
+      global const REAL *a = AT_ROW(i);
 #else
 #define AT_ROW(i) (A + (TRANS_A ? k * la + (i) : (i) * la + k))
       local const REAL *a = slab;
       copy_slab(AT_ROW(i), la, m - i, steps, slab);
 #endif
       Next next = {0};
-#if !PACKED_A
       if (i + MR < row1) {
-        const size_t blocks = (col1 - col0 + NR - 1) / NR;
         next.X = AT_ROW(i + MR);
         next.ld = la;
-        next.rate = (LINES(steps) - 1) / (blocks * ((steps + SOME - 1) / SOME)) + 1;
+        next.rate = (LINES(steps) + requests - 1) / requests;
       }
-#endif
       for (size_t j = col0; j < col1; j += NR) {
 #if PACKED_B
         global const REAL *b = B + j / NR * lb + k * NR;
 #else
         local const REAL *b = panels + (j - col0) * KC;
 #endif
-        block(steps, alpha, a, b, factor, C + i * lc + j, lc, m - i, n - j, &next);
+        block(steps, alpha, a, b, factor, C + i * lc + j, lc, m - i, n - j,
+              &next);
       }
     }
   }

@@ -31,6 +31,7 @@ local SMALL = 64^3 -- nor a tile for each work-group of a GPU, if alone
 -- products that are worth a kernel for their shape, each small
 local SEVERAL = {batch = {min = 64}, m = {max = 64}, n = {max = 64},
   k = {max = 64}}
+local WIDE = 1536  -- rows and columns of C from which packing A once pays
 local LONG = 16    -- elements of a row that are worth several work-items
 local NARROW = 511 -- columns that leave work-items of `gemv.vector` idle
 local CACHED = 2^19 -- bytes that are better kept in the cache of a core
@@ -55,16 +56,28 @@ return {
     {rung = "small", where = SEVERAL, note = "a batch of small products"},
     {rung = "naive", where = {work = {max = TINY}},
       note = "too small for tiles"},
-    {class = "cpu_16", rung = "simd",
-      params = {vector = 16, mr = 6},
+    {class = "cpu_16", rung = "simd", params = {vector = 16, mr = 6},
       note = "vectors of 16 bytes"},
-    {class = "cpu_32", rung = "simd",
-      params = {vector = 32, mr = 6},
+    {class = "cpu_16", rung = "simd", note = "little local memory",
+      params = {vector = 16, mr = 6, nt = 4, kc = 128, pack_a = 1}},
+    {class = "cpu_32", rung = "simd", params = {vector = 32, mr = 6},
       note = "vectors of 32 bytes"},
+    {class = "cpu_32", rung = "simd", note = "little local memory",
+      params = {vector = 32, mr = 6, nt = 4, kc = 128, pack_a = 1}},
     {class = "cpu", type = "half", rung = "simd", params = {vector = 32}},
+    {class = "cpu", type = "half", rung = "simd",
+      params = {vector = 32, nt = 4, kc = 128, pack_a = 1},
+      note = "little local memory"},
+    {class = "cpu", rung = "simd", params = {pack_a = 1},
+      where = {n = {min = WIDE}, m = {min = WIDE}},
+      note = "A would be copied for each of several tiles"},
     {class = "cpu", type = "double", rung = "simd",
-      params = {nt = 32, kc = 256}, note = "vectors of 64 bytes"},
+      params = {nt = 32, kc = 256}, note = "slabs of A in the first cache"},
     {class = "cpu", rung = "simd", note = "vectors of 64 bytes"},
+    {class = "cpu", rung = "simd", params = {nt = 8},
+      note = "a second cache of 1 MiB"},
+    {class = "cpu", rung = "simd", note = "little local memory",
+      params = {nt = 2, kc = 128, pack_a = 1}},
     {class = "cpu", rung = "naive"},
     {rung = "naive", where = {work = {max = SMALL}, batch = 1},
       note = "too small for tiles"},
