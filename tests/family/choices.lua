@@ -53,7 +53,7 @@ t.test("gemm: the device's class, the type and the shape decide", function()
   local _, small = pick(gemm, CPU, cube(1024, "double"))
   t.eq({small.params.nt, small.params.pack_a}, {32, 0})
   local _, large = pick(gemm, CPU, cube(4096, "double"))
-  t.eq({large.params.nt, large.params.pack_a}, {16, 1})
+  t.eq({large.params.nt, large.params.pack_a}, {8, 1})
 end)
 
 t.test("a rung is taken only if it tells what it does not cover", function()

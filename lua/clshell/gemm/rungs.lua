@@ -405,7 +405,7 @@ return {
       param("nv", {1, 2, 3, 4}, 2, "vectors in a row of that block"),
       param("nt", {2, 4, 8, 16, 32}, 16,
         "panels of B that a work-item holds in local memory"),
-      param("kc", {128, 256, 512}, 512, "steps of k in a pass, at most"),
+      param("kc", {128, 256, 512, 1024}, 512, "steps of k in a pass, at most"),
       param("pack_a", {0, 1}, 0, "1: A is packed by a launch before"),
       param("ahead", {0, 16, 32}, 32,
         "steps of k from use to what is asked for"),
