@@ -161,6 +161,8 @@ static int host_gemm_blas(lua_State *L) {
     return 2;
   }
   Array *c = clsh_hostcheck_newproduct(L, &g);
+  if (g.c0 == NULL) /* its pages come before the clock starts */
+    memset(c->block->data, 0, clsh_array_bytes(c));
   bool change = threads != 0 && blas.setthreads != NULL;
   int before = blas.getthreads != NULL ? blas.getthreads() : 1;
   if (change)

@@ -166,4 +166,56 @@ t.test("the prompt tells of a user event", function()
   t.ok(out:find("Event user  complete", 1, true), out)
 end)
 
+-- Waits for a kernel of 100 ms or more; prints how often this thread slept, a
+-- limit for that, and whether the result is there.
+local WAIT = [==[
+  local k = cl.kernel [[kernel void spin(global int *x, int n) {
+    for (int i = 0; i < n; i++) x[0] = x[0] * 3 + i; }]]
+  local function sleeps()
+    for line in io.lines "/proc/thread-self/status" do
+      local n = line:match "^voluntary_ctxt_switches:%s*(%d+)"
+      if n then return math.tointeger(n) end
+    end
+  end
+  local x, n, time, slept = cl.buffer("int", 1, 0), 1000000, 0, 0
+  k:range(1)(x, 1):wait()
+  while time < 0.1 do
+    x:fill(0)
+    n, slept = 2 * n, sleeps()
+    local begin = cl.now()
+    k:range(1)(x, n):wait()
+    time, slept = cl.now() - begin, sleeps() - slept
+  end
+  print(slept, math.floor(10 + time / 0.01), x:read()[1] ~= 0)
+]==]
+
+-- The same in a shell: sleeps and limit, once the result is there.
+local function waited(variables)
+  local path = t.tmp "wait.lua"
+  do
+    local f <close> = assert(io.open(path, "w"))
+    f:write(WAIT)
+  end
+  local out = t.capture(("%s %s %s 2>&1"):format(variables, t.exe, path))
+  local slept, limit, right = out:match "(%d+)\t(%d+)\t(%l+)\n"
+  t.eq(right, "true", out)
+  return tonumber(slept), tonumber(limit), out
+end
+
+t.test("a wait for a CPU leaves it the processors", function()
+  local f <close> = io.open "/proc/thread-self/status"
+  if cl.device().type ~= "cpu" or not f then
+    t.skip "for CPU devices on Linux"
+  end
+  local slept, limit = waited ""
+  t.ok(slept <= limit, ("slept %d times, at most %d"):format(slept, limit))
+  local layer = t.build .. "/tests/faultlayer.so"
+  local _, _, out = waited(("OPENCL_LAYERS=%s CLFAULT=clSetEventCallback:1:-5")
+    :format(layer)) -- a driver that will not tell: the wait ends as well
+  if not out:find("faultlayer:", 1, true) then
+    t.skip "the OpenCL loader takes no layers (OPENCL_LAYERS)"
+  end
+  t.ok(out:find("faultlayer: 1 faults", 1, true), out)
+end)
+
 t.done()

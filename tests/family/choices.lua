@@ -50,8 +50,10 @@ t.test("gemm: the device's class, the type and the shape decide", function()
   local _, narrow = pick(gemm, {name = "", type = "cpu",
     native_vector_width_float = 8}, cube(100))
   t.eq(narrow.params.vector, 32)
+  local _, small = pick(gemm, CPU, cube(1024, "double"))
+  t.eq({small.params.nt, small.params.pack_a}, {32, 0})
   local _, large = pick(gemm, CPU, cube(4096, "double"))
-  t.eq(large.params.nt, 12)
+  t.eq({large.params.nt, large.params.pack_a}, {8, 1})
 end)
 
 t.test("a rung is taken only if it tells what it does not cover", function()

@@ -502,7 +502,7 @@ static cl_int CL_API_CALL my_clWaitForEvents(cl_uint n, const cl_event *list) {
   return next->clWaitForEvents(n, list);
 }
 
-/* Only a worker calls it: it hits what runs there, not the program. */
+/* Of waits for a CPU, and of the process behind --worker. */
 static cl_int CL_API_CALL my_clSetEventCallback(
     cl_event event, cl_int type,
     void(CL_CALLBACK *f)(cl_event, cl_int, void *), void *p) {

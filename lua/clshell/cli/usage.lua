@@ -36,6 +36,7 @@ M.ENVIRONMENT = {
   {"XDG_DATA_HOME", "holds clshell/runs.db (~/.local/share)"},
   {"XDG_CACHE_HOME", "holds what was measured once (~/.cache)"},
   {"OCL_ICD_VENDORS", "where the OpenCL loader looks for drivers"},
+  {"POCL_AFFINITY", "0: PoCL's threads may move between processors"},
 }
 
 M.FILES = {

@@ -10,6 +10,7 @@ local groups, param, product = tiling.groups, tiling.param, tiling.product
 local roundup = tiling.roundup
 
 local INT_MAX = 0x7fffffff
+local COPY = 10 -- of a vector, in multiply-adds of vectors
 local WIDEST = 16 -- bytes of the widest access that a compiler may form
 
 -- Local sizes of the kernels that put no demand on them.
@@ -121,6 +122,30 @@ local function simd_accepts(dev, s, p)
   return reason
 end
 
+-- Tiles of C across and down, one for a work-item: the split that predicts
+-- the least time, with COPY times as long for the copy of a vector as for its
+-- multiply-add. Work-items are multiples of the compute units where that pays.
+local function simd_range(s, p)
+  local width = tiling.vector_width(s, p)
+  local down, across = groups(s.m, p.mr), groups(s.n, p.nv * width)
+  local units = s.context and s.context.device.compute_units or 1
+  local slabs = p.pack_a == 0 and 1 or 0 -- copied
+  local best, tiles = math.huge, nil
+  local least = groups(across, p.nt)
+  for x = least, math.min(across, least + units) do
+    for round = 1, 4 do
+      local y = math.min(down, groups(round * units, x * s.batch))
+      local rows, panels = groups(down, y), groups(across, x)
+      local time = groups(x * y * s.batch, units) * (rows * panels * p.mr
+        * p.nv + COPY * (panels * p.nv + slabs * rows * p.mr / width))
+      if time < best then
+        best, tiles = time, {x, y}
+      end
+    end
+  end
+  return tiles, {1, 1}
+end
+
 -- Steps along a panel that one work-item of pack.cl takes.
 local PACK_STEPS = 256
 
@@ -141,13 +166,26 @@ local function pack_panels(s, p, side, X, run)
   return P
 end
 
-local function pack_operands(s, p, o, run)
-  local function panels(side, X)
+-- Operands in panels in the place of the others: those packed beforehand, and
+-- an A that is packed once, as all tiles across would copy it again.
+local function simd_prepare(s, p, o, run)
+  local function panels(side, X, now)
     local ready = s.ready and s.ready[side]
     return ready and submatrix.ready(ready.panels, X)
-      or pack_panels(s, p, side, X, run)
+      or now and pack_panels(s, p, side, X, run) or nil
   end
-  return {A = panels("a", o.A), B = panels("b", o.B)}
+  return {A = panels("a", o.A, p.pack_a == 1), B = panels("b", o.B)}
+end
+
+local function simd_defines(p, s)
+  local function flag(x)
+    return x and 1 or 0
+  end
+  local ready = s.ready or {}
+  return {VW = tiling.vector_width(s, p), MR = p.mr, NV = p.nv, NT = p.nt,
+    KC = p.kc, AHEAD = p.ahead, TRANS_A = flag(s.trans_a),
+    TRANS_B = flag(s.trans_b), PACKED_A = flag(ready.a or p.pack_a == 1),
+    PACKED_B = flag(ready.b)}
 end
 
 -- Reads along a row of local memory, `row` bytes long: n elements, which the
@@ -365,21 +403,21 @@ return {
       tiling.vector,
       param("mr", {4, 6, 8, 12, 14}, 14, "rows of C in a block of sums"),
       param("nv", {1, 2, 3, 4}, 2, "vectors in a row of that block"),
-      param("mt", {1, 2, 4, 6, 8}, 8, "blocks per work-item, downwards"),
-      param("nt", {1, 2, 4, 8, 12}, 4, "blocks per work-item, across"),
+      param("nt", {2, 4, 8, 16, 32}, 16,
+        "panels of B that a work-item holds in local memory"),
+      param("kc", {128, 256, 512, 1024}, 512, "steps of k in a pass, at most"),
+      param("pack_a", {0, 1}, 0, "1: A is packed by a launch before"),
       param("ahead", {0, 16, 32}, 32,
         "steps of k from use to what is asked for"),
     },
-    defines = function(p, s)
-      return {VW = tiling.vector_width(s, p), MR = p.mr, NV = p.nv,
-        MT = p.mt, NT = p.nt, AHEAD = p.ahead}
-    end,
-    range = function(s, p)
-      local nr = p.nv * tiling.vector_width(s, p)
-      return tiling.range(s.n, s.m, nr * p.nt, p.mr * p.mt, 1, 1)
-    end,
+    defines = simd_defines,
+    range = simd_range,
     accepts = simd_accepts,
-    prepare = pack_operands,
+    local_bytes = function(s, p) -- panels, and rows of a slab with a gap
+      local panels = p.nt * p.kc * p.nv * p.vector
+      return panels + (p.pack_a == 0 and p.mr * (p.kc * s.esize + 64) or 0)
+    end,
+    prepare = simd_prepare,
     pack = function(s, p, side, X, run)
       return {panels = pack_panels(s, p, side, X, run)}
     end,
