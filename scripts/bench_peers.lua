@@ -384,7 +384,8 @@ local function sparse()
       return M:pack()
     end
     race(varied(points, nx, ny, nz), 2.3)
-    race(packed(symmetric), 2.3, "symmetric ", "of variable coefficients")
+    race(packed(symmetric), 2.3, "sym. ",
+      "symmetric, of variable coefficients")
     race(packed(constant), 4, nil, "of constant diagonals")
   end
 end
