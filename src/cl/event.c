@@ -384,8 +384,9 @@ void clsh_event_wait(lua_State *L, int arg) {
       clsh_error(L, "this wait would never end: Event:complete must set the "
                     "Event first");
     clsh_context_checkcommand(L, c, clsh_queue_flush(e->queue), "clFlush");
-    clsh_context_checkcommand(L, c, clsh_poll_event(L, e->handle, &e->status),
-                              "clGetEventInfo");
+    clsh_context_checkcommand(
+        L, c, clsh_poll_event(L, e->handle, c->device, &e->status),
+        "clGetEventInfo");
     cl_int err =
         e->status == CL_COMPLETE ? clWaitForEvents(1, &e->handle) : CL_SUCCESS;
     if (err == GIVENUP && c->failed) /* Intel's driver tells it here alone */

@@ -88,7 +88,8 @@ static bool retire(lua_State *L, Pinned *x, Piece *p, bool times) {
   if (p->busy == NULL)
     return false;
   clsh_context_checkcommand(
-      L, x->context, clsh_poll_event(L, p->busy, &status), "clGetEventInfo");
+      L, x->context, clsh_poll_event(L, p->busy, x->context->device, &status),
+      "clGetEventInfo");
   if (status == CL_COMPLETE && clWaitForEvents(1, &p->busy) != CL_SUCCESS)
     status = CL_OUT_OF_RESOURCES;
   if (status == CL_COMPLETE && times)

@@ -110,25 +110,25 @@ static void CL_CALLBACK ring(cl_event e, cl_int status, void *arg) {
   errno = before;
 }
 
-/* Whether a command is one of a CPU device; not where the driver is silent. */
-static bool oncpu(cl_event e) {
-  cl_command_queue queue = NULL;
-  cl_device_id device = NULL;
+static bool iscpu(cl_device_id device) {
   cl_device_type type = 0;
-  return clGetEventInfo(e, CL_EVENT_COMMAND_QUEUE, sizeof queue, &queue,
-                        NULL) == CL_SUCCESS &&
-         queue != NULL &&
-         clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device,
-                               NULL) == CL_SUCCESS &&
-         clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, NULL) ==
+  return clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, NULL) ==
              CL_SUCCESS &&
          (type & CL_DEVICE_TYPE_CPU) != 0;
 }
 
+/* A command of a device, its status when last asked for, and whether that
+   failed. */
+typedef struct Command {
+  cl_event handle;
+  cl_device_id device;
+  cl_int status, err;
+} Command;
+
 /* Whether the end of the command will ring. */
-static bool willring(cl_event e) {
-  return oncpu(e) && hasbell() &&
-         clSetEventCallback(e, CL_COMPLETE, ring, NULL) == CL_SUCCESS;
+static bool willring(const Command *c) {
+  return iscpu(c->device) && hasbell() &&
+         clSetEventCallback(c->handle, CL_COMPLETE, ring, NULL) == CL_SUCCESS;
 }
 
 /* Sleeps until something rings, 20 ms at most: Ctrl-C may have come. */
@@ -152,7 +152,7 @@ static void nap(double passed) {
 ** ends if one is given and it rings. Ctrl-C raises, with the hint.
 */
 static void await(lua_State *L, bool (*done)(void *), void *what,
-                  const char *hint, cl_event e) {
+                  const char *hint, const Command *c) {
   lua_Hook before = lua_gethook(L);
   double start = clsh_poll_now();
   bool asked = false, rings = false;
@@ -162,7 +162,7 @@ static void await(lua_State *L, bool (*done)(void *), void *what,
     if (passed < 20e-6)
       continue;
     if (!asked)
-      rings = e != NULL && willring(e);
+      rings = c != NULL && willring(c);
     else if (rings)
       listen();
     else
@@ -177,22 +177,20 @@ void clsh_poll_until(lua_State *L, bool (*done)(void *), void *what,
   await(L, done, what, hint, NULL);
 }
 
-/* A command, its status when last asked for, and whether that failed. */
-typedef struct Command {
-  cl_event handle;
-  cl_int status, err;
-} Command;
-
 static bool hasended(void *arg) {
   Command *c = arg;
   c->err = query(c->handle, &c->status);
   return c->err != CL_SUCCESS || c->status <= CL_COMPLETE;
 }
 
-/* Waits for a handle to end; an error of OpenCL: its status is not known. */
-cl_int clsh_poll_event(lua_State *L, cl_event handle, cl_int *status) {
-  Command c = {handle, CL_QUEUED, CL_SUCCESS};
-  await(L, hasended, &c, "OpenCL cannot cancel a command: it goes on", handle);
+/*
+** Waits for a command of a device to end; an error of OpenCL: its status is
+** not known.
+*/
+cl_int clsh_poll_event(lua_State *L, cl_event handle, cl_device_id device,
+                       cl_int *status) {
+  Command c = {handle, device, CL_QUEUED, CL_SUCCESS};
+  await(L, hasended, &c, "OpenCL cannot cancel a command: it goes on", &c);
   *status = c.status;
   return c.err;
 }

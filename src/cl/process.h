@@ -37,7 +37,8 @@ void clsh_poll(lua_State *L);
 cl_int clsh_poll_status(cl_event e);
 void clsh_poll_until(lua_State *L, bool (*done)(void *), void *what,
                      const char *hint);
-cl_int clsh_poll_event(lua_State *L, cl_event e, cl_int *status);
+cl_int clsh_poll_event(lua_State *L, cl_event e, cl_device_id device,
+                       cl_int *status);
 void clsh_poll_open(lua_State *L);
 
 #endif
