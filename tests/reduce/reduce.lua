@@ -111,7 +111,7 @@ end)
 
 -- With a fence that a device has in the place of NVIDIA's.
 t.test("the last work-group to end reduces what all have left", function()
-  local rung = reduce.rung "one_launch"
+  local rung = reduce.rung "nv_one_launch"
   local function with_fence(p, s, defines)
     local list = defines(p, s)
     list.FENCE = not device.nv_warp_size and "mem_fence(CLK_GLOBAL_MEM_FENCE)"
@@ -126,13 +126,13 @@ t.test("the last work-group to end reduces what all have left", function()
   for _, type in ipairs(TYPES) do
     for _, op in ipairs{"sum", "min", "max"} do
       for _, n in ipairs(SIZES) do
-        ladder.verified(reduce, "one_launch", {wg = 32, groups = 256},
+        ladder.verified(reduce, "nv_one_launch", {wg = 32, groups = 256},
           {n = n, type = type, op = op})
       end
     end
   end
   local x, y = cl.buffer("int", 5000, 3), cl.buffer("int", 1)
-  local opts = {kernel = "one_launch", wg = 32, y = y}
+  local opts = {kernel = "nv_one_launch", wg = 32, y = y}
   local steps <close> = cl.record(function() reduce(x, opts) end)
   t.eq(steps:info().kernels, {"clear", "reduce"})
   for value = 1, 3 do -- the count is 0 before each run, and after it

@@ -45,7 +45,7 @@ local AFTER = {
     strided = {"modulo"}, sequential = {"strided"},
     first_add = {"sequential"}, last_steps = {"first_add"},
     unrolled = {"last_steps"}, grid_stride = {"unrolled", "first_add"},
-    one_launch = {"grid_stride"}, simd = {"grid_stride"},
+    nv_one_launch = {"grid_stride"}, simd = {"grid_stride"},
   },
   scan = {
     tree = {"doubling"}, tree_padded = {"tree"},

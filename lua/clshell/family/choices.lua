@@ -163,7 +163,7 @@ return {
     {class = "cpu", rung = "simd", where = {bytes = {max = CACHED}},
       params = {block = 16384}, note = "small enough for few cores"},
     {class = "cpu", rung = "simd"},
-    {class = "nvidia", rung = "one_launch"},
+    {class = "nvidia", rung = "nv_one_launch"},
     {rung = "grid_stride"},
     {rung = "grid_stride", params = {wg = 64}, note = "small work-groups"},
     {rung = "sequential", params = {wg = 32}},

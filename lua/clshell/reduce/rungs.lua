@@ -183,7 +183,7 @@ return {
     end,
   }),
   grid{
-    name = "one_launch",
+    name = "nv_one_launch",
     lesson = "the last work-group to end adds what all have left: no second "
       .. "launch",
     accepts = function(dev)
