@@ -34,15 +34,7 @@
 ** order is always the same, so float sums have the same bits each time. UNITS
 ** is odd: work-items then meet all banks with their neighbouring elements.
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type */
-#endif
-#ifndef INCLUSIVE
-#define INCLUSIVE 1
-#endif
+#include "real.cl"
 #ifndef WG
 #define WG 512 /* work-group size, >= 96 */
 #endif
@@ -65,8 +57,6 @@
 #define ROUNDS (WAVE / 32)          /* sums that a lane asks for */
 #define UNROLL _Pragma("unroll")
 
-#define PASTE_(a, b) a##b
-#define PASTE(a, b) PASTE_(a, b)
 #define PTX(...) __asm__ volatile("//PTX " __VA_ARGS__)
 #define ADDRESS(p) ((uint)(size_t)(p))
 
