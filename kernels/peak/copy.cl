@@ -22,12 +22,14 @@
 ** NDRange: one dimension, any global and local size; some 8 to 32 work-groups
 **   of 256 per compute unit on a GPU, local size 1 on a CPU device. With ITEMS
 **   at least n / ITEMS work-items.
-** Defines: REAL, WIDTH, ITEMS, STREAMS.
+** Defines: REAL, WIDTH, ITEMS, STREAMS, PAST.
 ** Assumes: both buffers begin at a multiple of the vector.
 **
 ** Lesson: the ceiling of every memory-bound kernel that reads as much as it
 ** writes. Take buffers several times larger than the last cache, or its
-** bandwidth is measured. Vary WIDTH: 16 bytes per work-item saturate a GPU.
+** bandwidth is measured. Vary WIDTH: 16 bytes per work-item saturate a GPU. A
+** CPU first reads the line that it is about to overwrite; stores past the cache
+** (PAST, where the compiler has __builtin_nontemporal_store) leave that out.
 */
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -50,12 +52,25 @@
 #define STREAMS 1 /* parts of a group's piece, walked side by side */
 #endif
 
+#ifndef PAST
+#define PAST 0 /* 1: without ITEMS, stores go past the cache */
+#endif
+
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #if WIDTH == 1
 #define VECTOR REAL
 #else
 #define VECTOR JOIN(REAL, WIDTH)
+#endif
+
+#ifdef __has_builtin
+#if PAST && __has_builtin(__builtin_nontemporal_store)
+#define STORE(value, p) __builtin_nontemporal_store(value, p)
+#endif
+#endif
+#ifndef STORE
+#define STORE(value, p) (*(p) = (value))
 #endif
 
 kernel void copy_vectors(ulong n, global const VECTOR *restrict in,
@@ -85,7 +100,7 @@ kernel void copy_vectors(ulong n, global const VECTOR *restrict in,
   for (ulong i = get_local_id(0); i < part; i += get_local_size(0)) {
     #pragma unroll
     for (int s = 0; s < STREAMS; s++)
-      out[begin + s * part + i] = in[begin + s * part + i];
+      STORE(in[begin + s * part + i], out + begin + s * part + i);
   }
   for (ulong i = begin + STREAMS * part + get_local_id(0); i < end;
        i += get_local_size(0))

@@ -20,12 +20,13 @@
 ** NDRange: one dimension, any global and local size; some 8 to 32 work-groups
 **   of 256 per compute unit on a GPU, local size 1 on a CPU device. With ITEMS
 **   at least n / ITEMS work-items.
-** Defines: REAL, WIDTH, ITEMS.
+** Defines: REAL, WIDTH, ITEMS, PAST.
 ** Assumes: `out` begins at a multiple of the vector.
 **
 ** Lesson: a GPU writes whole lines without reading them. A CPU first reads the
-** line that it is about to overwrite, unless the store bypasses the cache, and
-** so moves twice the bytes counted here.
+** line that it is about to overwrite, and so moves twice the bytes counted here,
+** unless the store goes past the cache (PAST, where the compiler has
+** __builtin_nontemporal_store).
 */
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -44,12 +45,25 @@
 #define ITEMS 0 /* vectors per work-item; 0: as many as there are */
 #endif
 
+#ifndef PAST
+#define PAST 0 /* 1: without ITEMS, stores go past the cache */
+#endif
+
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #if WIDTH == 1
 #define VECTOR REAL
 #else
 #define VECTOR JOIN(REAL, WIDTH)
+#endif
+
+#ifdef __has_builtin
+#if PAST && __has_builtin(__builtin_nontemporal_store)
+#define STORE(value, p) __builtin_nontemporal_store(value, p)
+#endif
+#endif
+#ifndef STORE
+#define STORE(value, p) (*(p) = (value))
 #endif
 
 kernel void write_vectors(ulong n, REAL value, global VECTOR *restrict out)
@@ -71,6 +85,6 @@ kernel void write_vectors(ulong n, REAL value, global VECTOR *restrict out)
   const ulong begin = get_group_id(0) * chunk;
   const ulong end = min(begin + chunk, n);
   for (ulong i = begin + get_local_id(0); i < end; i += get_local_size(0))
-    out[i] = (VECTOR)(value);
+    STORE((VECTOR)(value), out + i);
 #endif
 }

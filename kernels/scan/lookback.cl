@@ -25,7 +25,7 @@
 ** rounding of float sums does, too.
 */
 #include "real.cl"
-#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#include "told.cl"
 #ifndef WG
 #define WG 256 /* work-group size */
 #endif
@@ -33,39 +33,7 @@
 #define EACH 16 /* elements per work-item */
 #endif
 #define CELL(k) ((k) + (k) / 32)
-#define WORDS (sizeof(REAL) / 4) /* of state per work-group */
 #define UNROLL _Pragma("unroll")
-#define SUM 1u /* mark: the sum of a work-group */
-#define ALL 2u /* mark: with all before it */
-
-typedef union { REAL value; uint half_[sizeof(REAL) / 4]; } Bits;
-
-static void tell(volatile global ulong *state, size_t g, uint mark, REAL value)
-{
-  Bits b;
-  b.value = value;
-  for (uint k = 0; k < WORDS; k++)
-    atom_xchg(state + 1 + g * WORDS + k, (ulong)mark << 32 | b.half_[k]);
-}
-
-/* The value that work-group g has told, once it has. */
-static REAL ask(volatile global ulong *state, size_t g, uint *mark)
-{
-  Bits b;
-  ulong word;
-  do {
-    word = state[1 + g * WORDS];
-    *mark = word >> 32;
-    b.half_[0] = (uint)word;
-    for (uint k = 1; k < WORDS; k++) {
-      word = state[1 + g * WORDS + k];
-      b.half_[k] = (uint)word;
-      if (word >> 32 != *mark)
-        *mark = 0;
-    }
-  } while (*mark == 0);
-  return b.value;
-}
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void scan(SOURCE, ulong n, global REAL *restrict y,

@@ -148,7 +148,7 @@ t.test("what is kept of a device survives, and damage is seen", function()
   local content = f:read("a")
   f:close()
   for _, words in ipairs{"", content:sub(1, #content // 2), "junk\n",
-      content:gsub("measurements 1", "measurements 2"),
+      content:gsub("measurements 2", "measurements 1"),
       (content:gsub("\na [^\n]*", "\na x"))} do
     f = assert(io.open(path, "wb"))
     f:write(words)

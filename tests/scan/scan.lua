@@ -75,6 +75,32 @@ t.test("nv_stream: numbers of tiles", function()
   end
 end)
 
+t.test("simd: blocks that cores draw, the same sums in each run", function()
+  local fits, why = scan.check("simd", nil, {n = 1})
+  if not fits then
+    return t.skip(why)
+  end
+  local block = 16384
+  local params = {block = block}
+  for _, n in ipairs{block - 1, block, block + 1, 7 * block, 40 * block + 33} do
+    for _, type in ipairs{"float", "double", "int"} do
+      for _, kind in ipairs{"inclusive", "exclusive"} do
+        local r = scan.verify("simd", params, {n = n, type = type,
+          kind = kind})
+        t.ok(r.ok, ("%d %s %s: off by %s of %s"):format(n, type, kind, r.err,
+          r.bound))
+      end
+    end
+  end
+  local n = 40 * block + 33
+  local x = cl.random(n, {type = "float", seed = 5})
+  local opts = {kernel = "simd", block = block}
+  local once = scan(x, opts):read()
+  for _ = 1, 10 do
+    t.ok(scan(x, opts):read():max_diff(once) == 0)
+  end
+end)
+
 t.test("many work-groups, exactly", function()
   for _, k in ipairs(scan.kernels()) do
     local shape = {n = 300001, type = "int"}

@@ -18,11 +18,22 @@ local M = {}
 
 local CHAIN = rows.CHAIN
 local LANES = 64    -- values that a work-item of a CPU reduces side by side
+local STREAMS = 4   -- parts of a block that it walks; 1 of values in structs
+local TURNS = 16    -- of CHAIN additions to each lane, in a long row
+local SHARES = 8    -- of a core, at least, so that all end together
 local PIECES = 1024 -- work-groups that keep a GPU busy
 local WIDTH = 8     -- values that a work-item of a GPU loads at once
 
 local function ceil(n, m)
   return (n + m - 1) // m
+end
+
+-- Elements that a work-item of a CPU reduces: many turns of CHAIN for each of
+-- its lanes, where that leaves work for all cores.
+local function block(g, units)
+  local rows = g.outer * g.inner
+  return CHAIN * LANES * (rows * g.many >= SHARES * units * TURNS * CHAIN
+    * LANES and TURNS or 1)
 end
 
 -- The shape of what pieces leave where they are rows, and where they are
@@ -59,8 +70,8 @@ local WAYS = {
     own = function(g)
       return g.many
     end,
-    pieces = function(g)
-      return ceil(g.many, CHAIN * LANES)
+    pieces = function(g, _, units)
+      return ceil(g.many, block(g, units))
     end,
     range = function(c)
       return c.g.outer * c.g.inner * c.pieces, 1
@@ -124,7 +135,7 @@ local function words(c, places, element)
     REAL = "acc_", RESULT = c.last and op.result or "acc_",
     WG = c.group, WIDTH = WIDTH, LANES = LANES, CHAIN = CHAIN,
     ONCE = c.once and 1 or 0,
-    BLOCK = CHAIN * LANES,
+    BLOCK = c.block, STREAMS = op.declare and 1 or STREAMS,
     ["COMBINE(a, b)"] = "combine_(a, b)", ["NEUTRAL(x)"] = op.identity,
     ["START(row)"] = start, ["ELEMENT(start, i)"] = made(element(at), "(i)"),
     ["LINE(at, n)"] = lines and "((at) + (n) <= ((at) / n1_ + 1) * n1_)"
@@ -165,7 +176,8 @@ local alike = {}
 local function reduce(op, e, from, g, out)
   local name = way_of(g, fused.serial[out.context.device.type])
   local way, group = WAYS[name], fused.group(out.context)
-  local pieces = way.pieces(g, group)
+  local units = out.context.device.compute_units
+  local pieces = way.pieces(g, group, units)
   local once = in_once(way, g, pieces, group, out.context.device)
   local last = pieces == 1 or once
   local left = pieces > 1 and fused.scratch(out.context, op.declare and "long"
@@ -179,9 +191,9 @@ local function reduce(op, e, from, g, out)
     places = false, args = {count}, n = 1, parts = parts, body = body,
     declare = declare, words = words, range = range, expression = e, op = op,
     g = g, way = way, group = group, pieces = pieces, last = last,
-    once = once}
-  local key = ("%s %s %s %s"):format(op.key, name, once and "once"
-    or last and "last" or "", g.inner == 1 and "" or "inner")
+    once = once, block = block(g, units)}
+  local key = ("%s %s %s %s %d"):format(op.key, name, once and "once"
+    or last and "last" or "", g.inner == 1 and "" or "inner", c.block)
   alike[key] = alike[key] or {{}, {}}
   if e then
     c.known = evaluate.collect(c, alike[key][1])

@@ -180,11 +180,11 @@ local function scanned(what, op, exclusive, x, dim)
 end
 
 -- Whether all elements of a vector are to be added as they lie in memory: the
--- ladder has faster kernels for that than for expressions, but on CPUs.
+-- ladder has faster kernels for that than for expressions.
 local function is_plain(x)
   return x.kind.op == "leaf" and x.flat and not x.dims[2]
     and LADDER[x.kind.type] and x.context ~= layout.HOST
-    and not fused.serial[x.context.device.type] and x.dims.count == #x.buffer
+    and x.dims.count == #x.buffer
 end
 
 --- Buffer:cumsum([dim]) -> Buffer
@@ -192,10 +192,10 @@ end
 --- `dim` (1 is the first dimension) along that dimension, in the shape of x;
 --- nothing waits. Integers are added in 64 bits and give long or ulong. A sum
 --- of up to 2^31 elements is off by at most 6144 roundings of the sum of
---- absolute values so far, each 2^-24 for float and half, 2^-53 for double. On
---- a GPU scan(x) adds a whole vector of float or double, by the rung of its
---- choice: see ?scan for one that scan.keep has put there. scan(x, {y = y})
---- has a given Buffer for the sums.
+--- absolute values so far, each 2^-24 for float and half, 2^-53 for double. A
+--- whole vector of float or double is added by scan(x), with the rung of its
+--- choice: see ?scan for its error, and for one that scan.keep has put there.
+--- scan(x, {y = y}) has a given Buffer for the sums.
 function methods.cumsum(x, dim, more)
   if more ~= nil then
     cl.error("cumsum takes one dim at a time",

@@ -170,7 +170,12 @@ return {
   },
 
   scan = {
-    {class = "cpu", rung = "blocks"},
+    {class = "cpu", rung = "blocks", params = {block = 16384},
+      where = {n = {max = 16384}}, note = "one launch"},
+    {class = "cpu", rung = "simd", params = {block = 16384},
+      where = {bytes = {max = 2^22}}, note = "a share for each core"},
+    {class = "cpu", rung = "simd", note = "at the rate of a copy"},
+    {class = "cpu", rung = "blocks", note = "without 64-bit atomics"},
     {class = "nvidia", rung = "totals", where = {n = {max = 4096}},
       note = "one launch"},
     {class = "nvidia", rung = "nv_stream", params = {wg = 256, units = 3},

@@ -8,7 +8,7 @@ local text = require "clshell.base.text"
 
 local M = {}
 
-local FIRST = "clshell measurements 1"
+local FIRST = "clshell measurements 2"
 local LAST = "end"
 
 -- The identity of a device: a change of any of these makes another file. Its

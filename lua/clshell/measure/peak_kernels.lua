@@ -84,9 +84,9 @@ local function fma(type)
   end
 end
 
--- Bytes of a buffer too large for any cache, and so large that the begin and
--- the end of a kernel take little time beside it. A CPU device reports the
--- cache of a whole host: its buffer is large against its share of that cache.
+-- Bytes of a buffer so large that the begin and the end of a kernel take little
+-- time beside it. A CPU device may report the cache of a whole host, which no
+-- buffer exceeds: there the caches are flushed before each launch.
 local function large(dev)
   local most = is_cpu(dev) and 96 * MIB or 512 * MIB
   local bytes = math.max(4 * dev.global_mem_cache_size, 512 * MIB)
@@ -97,10 +97,11 @@ end
 
 local WIDTHS = {1, 2, 4, 8, 16}
 local ITEMS = {0, 4, 16} -- vectors per work-item; 0: groups fill the device
--- Width and streams on a CPU device, see read.cl: the prefetchers of a core
--- follow several streams.
-local ON_CPU = {{1, 1}, {4, 1}, {8, 1}, {16, 1}, {4, 4}, {8, 4}, {16, 2},
-  {16, 4}, {16, 8}}
+-- Width, streams and whether stores go past the cache, on a CPU device, see
+-- read.cl and copy.cl: the prefetchers of a core follow several streams.
+local ON_CPU = {{1, 1, 0}, {4, 1, 0}, {8, 1, 0}, {16, 1, 0}, {4, 4, 0},
+  {8, 4, 0}, {16, 2, 0}, {16, 4, 0}, {16, 8, 0}, {8, 1, 1}, {16, 1, 1},
+  {16, 2, 1}, {16, 4, 1}}
 
 -- Streams through global memory. `moved`: bytes moved over the bytes of a
 -- buffer; args(n, from, to): the arguments of the kernel.
@@ -113,7 +114,7 @@ local function stream(file, moved, args)
     local to = random(context, bytes // 4, 2)
     local list = {}
     for _, way in ipairs(is_cpu(dev) and ON_CPU or {}) do
-      list[#list + 1] = {way[1], 0, way[2]}
+      list[#list + 1] = {way[1], 0, way[2], way[3]}
     end
     for _, items in ipairs(is_cpu(dev) and {} or ITEMS) do
       for _, width in ipairs(WIDTHS) do
@@ -121,22 +122,23 @@ local function stream(file, moved, args)
       end
     end
     return list, function(way)
-      local width, items, streams = table.unpack(way)
+      local width, items, streams, past = table.unpack(way)
       local n = bytes // (4 * width)
       local count = items > 0 and (n + items * size - 1) // (items * size)
         or groups
       local launch = M.kernel(context, file, {REAL = "float", WIDTH = width,
-        ITEMS = items, STREAMS = streams}):range({count * size}, {size})
+        ITEMS = items, STREAMS = streams, PAST = past}):range({count * size}, {size})
       return function()
         return launch(args(n, cl.any(from), cl.any(to)))
       end, moved * bytes, {}
-    end, {from, to}
+    end, {from, to}, moved * bytes
   end
 end
 
 -- clEnqueueCopyBuffer, beside the kernels that copy.
 local function copies(context)
-  local list, make, shared = stream("copy.cl", 2, function(n, from, to)
+  local list, make, shared, footprint = stream("copy.cl", 2, function(n, from,
+      to)
     return n, from, to
   end)(context)
   list[#list + 1] = "buffer"
@@ -148,7 +150,7 @@ local function copies(context)
     return function()
       return from:copy(to)
     end, 2 * from.bytes, {}
-  end, shared
+  end, shared, footprint
 end
 
 -- Repeated reads of data that fit into a cache.
@@ -218,8 +220,9 @@ local function transfer(direction)
 end
 
 --- The ways to each peak: function(context) -> ways, make(way) -> launch,
---- amount, own; shared. `amount` is the FLOP or bytes of a launch; `own` and
---- `shared` are lists of objects to close.
+--- amount, own; shared, footprint. `amount` is the FLOP or bytes of a launch;
+--- `own` and `shared` are lists of objects to close; a peak of memory has the
+--- bytes that a launch touches, which no cache may hold when it begins.
 M.ways = {
   fma_float = fma("float"), fma_double = fma("double"),
   fma_half = fma("half"),

@@ -185,11 +185,11 @@ function M.plan_cold(dev, footprint)
 end
 
 --- timer.flush(subject, bytes) -> Buffer
---- Makes the subject overwrite a buffer of that size before each sample; a
---- sample is then a single launch.
+--- Makes the subject overwrite a buffer of that size before each sample (a
+--- Buffer instead of bytes: that Buffer); a sample is then a single launch.
 function M.flush(subject, bytes)
-  local scratch = cl.buffer("uint", bytes // 4, nil,
-    {context = subject.context})
+  local scratch = type(bytes) == "number" and cl.buffer("uint", bytes // 4,
+    nil, {context = subject.context}) or bytes
   local value, before = 0, subject.before
   subject.single = true
   function subject.before()

@@ -209,6 +209,7 @@ return {
       .. "in registers",
     params = {
       param("lanes", {16, 32, 64, 128}, 64, "sums side by side"),
+      param("streams", {1, 2, 4, 8}, 4, "parts of a block, side by side"),
       param("block", {1024, 4096, 16384, 65536, 262144}, 65536,
         "elements per work-item"),
     },

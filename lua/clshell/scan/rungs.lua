@@ -59,17 +59,27 @@ local function twice(p)
   return 2 * p.wg
 end
 
--- One launch for all, after one that clears the words by which work-groups
--- tell their sums.
+-- Why a device cannot have work-groups tell one another sums; nil if it can.
+local function mute(dev)
+  return not dev:has "cl_khr_int64_base_atomics"
+    and "it needs the extension cl_khr_int64_base_atomics" or nil
+end
+
+-- The words by which `count` of them do, cleared by a launch.
+local function state_of(s, count, run)
+  local words = 1 + count * s.esize // 4
+  local state = cl.buffer("ulong", words, nil, {context = s.context})
+  run("clear.cl", "clear", {}, {words}, nil, words, state)
+  return {state = state}
+end
+
+-- One launch for all.
 local lookback = {
   name = "lookback", file = "lookback.cl",
   params = {wg, param("each", {4, 8, 16, 32}, 16, "elements per work-item")},
   lesson = "work-groups ask those before them: each element is read and "
     .. "written once",
-  accepts = function(dev)
-    return not dev:has "cl_khr_int64_base_atomics"
-      and "it needs the extension cl_khr_int64_base_atomics" or nil
-  end,
+  accepts = mute,
   defines = function(p, s)
     return {INCLUSIVE = s.kind == "inclusive" and 1 or 0, WG = p.wg,
       EACH = p.each}
@@ -81,10 +91,7 @@ local lookback = {
     return (p.wg * p.each * 33 // 32 + 2 * p.wg + 2) * s.esize
   end,
   prepare = function(s, p, _, run)
-    local words = 1 + groups(s.n, p.wg * p.each) * s.esize // 4
-    local state = cl.buffer("ulong", words, nil, {context = s.context})
-    run("clear.cl", "clear", {}, {words}, nil, words, state)
-    return {state = state}
+    return state_of(s, groups(s.n, p.wg * p.each), run)
   end,
   args = function(s, _, o)
     return {o.x, s.n, o.y, o.state}
@@ -129,13 +136,40 @@ local nv_stream = {
   end,
   prepare = function(s, p, _, run)
     local n = tiles_of(s, p)
-    local words = 1 + (n + groups(n, p.wave) + 1) * s.esize // 4
-    local state = cl.buffer("ulong", words, nil, {context = s.context})
-    run("clear.cl", "clear", {}, {words}, nil, words, state)
-    return {state = state}
+    return state_of(s, n + groups(n, p.wave) + 1, run)
   end,
   args = function(s, _, o)
     return {o.x, cl.ulong(s.n), o.y, o.state}
+  end,
+}
+
+local simd = {
+  name = "simd", file = "simd.cl",
+  params = {
+    param("block", {16384, 65536, 262144}, 65536, "elements of a block"),
+    param("streams", {1, 2, 4, 8}, 8, "parts of a block, side by side"),
+    param("ahead", {0, 64, 128, 256, 512}, 128,
+      "elements from those added up to those asked for"),
+    param("width", {4, 8, 16}, 16, "elements per vector"),
+  },
+  lesson = "for CPU devices: a core adds up its next block while it scans this "
+    .. "one: each element is read and written once",
+  accepts = function(dev)
+    return tiling.cpu_only(dev) or mute(dev)
+  end,
+  defines = function(p, s)
+    return {INCLUSIVE = s.kind == "inclusive" and 1 or 0, BLOCK = p.block,
+      STREAMS = p.streams, AHEAD = p.ahead, WIDTH = p.width}
+  end,
+  range = function(s, p)
+    local units = s.context and s.context.device.compute_units or 1
+    return {math.min(units, groups(s.n, p.block))}, {1}
+  end,
+  prepare = function(s, p, _, run)
+    return state_of(s, groups(s.n, p.block), run)
+  end,
+  args = function(s, _, o)
+    return {o.x, s.n, o.y, o.state}
   end,
 }
 
@@ -247,4 +281,5 @@ return {
   end, function(x, n, _, y, before)
     return x, n, y, before
   end),
+  simd,
 }
