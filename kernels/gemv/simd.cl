@@ -20,14 +20,15 @@
 ** Lesson: a core has long vectors and an addition that takes several clocks.
 ** The sums of HEIGHT rows do not wait for each other, and a vector of x serves
 ** all of them. Rows are read in order, as the core's prefetcher expects, each
-** a stream of its own. No local memory, no barrier.
+** a stream of its own; what comes a little later is asked for, besides. No local
+** memory, no barrier.
 */
 #include "result.cl"
 #ifndef BLOCK
 #define BLOCK 64 /* rows of a work-item */
 #endif
 #ifndef HEIGHT
-#define HEIGHT 4 /* rows side by side */
+#define HEIGHT 8 /* rows side by side */
 #endif
 #ifndef WIDTH
 #define WIDTH 16 /* elements per vector */
@@ -75,8 +76,10 @@ void gemv(int rows, int cols, global const REAL *restrict A, int lda,
     for (size_t j = 0; j < whole; j += WIDTH) {
       const VECTOR v = VLOAD(x + j);
 #pragma unroll
-      for (int r = 0; r < HEIGHT; r++)
+      for (int r = 0; r < HEIGHT; r++) {
+        ASK(a + (size_t)r * lda + j + AHEAD);
         sums[r] += v * VLOAD(a + (size_t)r * lda + j);
+      }
     }
     for (int r = 0; r < HEIGHT; r++)
       y[i + r] = result(alpha, total(sums[r])

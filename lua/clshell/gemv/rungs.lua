@@ -52,7 +52,7 @@ local function parted(def)
     local most = tiling.power_of_two(math.min(SECOND,
       s.context.device.max_work_group_size))
     local lx = math.min(LX, most)
-    local ly = most // lx
+    local ly = s.context.device.type == "cpu" and 1 or most // lx
     run("add.cl", "add", {REAL = s.type, LX = lx, LY = ly},
       {tiling.roundup(s.cols, lx), ly}, {lx, ly}, s.cols, parts(s, p),
       own.sums, own.y, s.alpha, s.beta)
@@ -134,7 +134,7 @@ return {
     name = "simd", file = "simd.cl",
     params = {param("block", {8, 16, 64, 256, 1024}, 64,
       "rows of a work-item"),
-      param("height", {1, 2, 4, 8}, 4, "rows side by side"), long},
+      param("height", {1, 2, 4, 8}, 8, "rows side by side"), long},
     lesson = "for CPU devices: several rows at a time, sums of long vectors "
       .. "in registers",
     accepts = tiling.cpu_only,
@@ -195,7 +195,7 @@ return {
   }),
   parted{
     name = "simd_split", file = "simd_split.cl",
-    params = {param("span", {256, 1024, 4096}, 4096,
+    params = {param("span", {256, 1024, 4096, 8192}, 8192,
       "columns of a work-item"),
       param("part", {64, 256, 1024}, 256, "rows of a work-item"),
       param("height", {1, 2, 4, 8}, 8, "rows side by side"), long},
