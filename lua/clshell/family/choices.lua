@@ -225,6 +225,8 @@ return {
     {class = "cpu", rung = "simd", where = {bytes = {max = CACHED}},
       params = {height = 16, stream = 0},
       note = "small enough to stay in the cache"},
+    {class = "cpu", rung = "simd", params = {height = 256, streams = 4},
+      where = {bytes = {min = 2^27}}, note = "rows enough for all cores"},
     {class = "cpu", rung = "simd"},
     {class = "nvidia", type = "float", rung = "vector",
       params = {lx = 128, height = 4}, note = "tuned on H100 and H200"},

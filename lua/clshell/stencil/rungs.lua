@@ -102,8 +102,9 @@ return {
     lesson = "for CPU devices: long vectors along the rows, stores past the "
       .. "cache",
     params = {
-      param("span", {1024, 4096, 16384}, 4096, "columns of a work-item"),
-      height({16, 64, 256}, 64),
+      param("span", {1024, 4096, 16384}, 16384, "columns of a work-item"),
+      height({16, 64, 128, 256}, 128),
+      param("streams", {1, 2, 4}, 2, "rows side by side"),
       param("width", {4, 8, 16}, 16, "elements per vector"),
       param("stream", {0, 1}, 1,
         "1: B is written past the cache, 0: it may stay there"),
