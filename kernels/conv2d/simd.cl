@@ -5,11 +5,11 @@
 **             F[u][v] * A[i + u - (frows-1)/2][j + v - (fcols-1)/2]
 **   with elements outside A taken as 0
 **
-** A work-item computes TALL rows of SPAN columns. It copies what their windows
-** reach to local memory, with 0 for what lies outside A, and then goes through
-** blocks of HEIGHT rows and VECTORS vectors. A vector of a row, which begins v
-** elements further for column v of F, is multiplied for all rows of the block
-** that need it.
+** A work-item computes TALL rows of SPAN columns, in blocks of HEIGHT rows and
+** VECTORS vectors. A vector of a row, which begins v elements further for column
+** v of F, is multiplied for all rows of the block that need it. Windows that
+** reach over an edge of A are copied to local memory first, with 0 for what lies
+** outside.
 **
 ** Arguments:
 **   rows, cols    size of A and of B
@@ -22,22 +22,25 @@
 **   ldb  elements from one row of B to the next, >= cols
 ** NDRange: two dimensions, global = {ceil(cols / SPAN), ceil(rows / TALL)},
 **   local = {1, 1}.
-** Local memory: (SPAN + FCOLS - 1) * (TALL + FROWS - 1) elements.
-** Defines: REAL, SPAN, TALL, HEIGHT, VECTORS, WIDTH, FROWS, FCOLS.
+** Local memory: (VECTORS * WIDTH + FCOLS - 1) * (HEIGHT + FROWS - 1)
+**   + FROWS * FCOLS elements.
+** Defines: REAL, SPAN, TALL, HEIGHT, VECTORS, WIDTH, STREAM, FROWS, FCOLS.
 ** Assumes: FROWS = frows, FCOLS = fcols; HEIGHT divides TALL, VECTORS * WIDTH
-**   divides SPAN; WIDTH is 4, 8 or 16.
+**   divides SPAN; WIDTH is 4, 8 or 16; for speed only, that rows of B begin at
+**   multiples of a vector.
 **
-** Lesson, against `naive`: the copy stays in the cache and has no edges. The
-** sums are long vectors in registers, as many as it takes to keep
-** multiplications going while earlier ones are under way. A core loads no
-** faster than it multiplies, so each load serves HEIGHT products.
+** Lesson, against `naive`: the sums are long vectors in registers, as many as it
+** takes to keep multiplications going while earlier ones are under way. A core
+** loads no faster than it multiplies, so each load serves HEIGHT products. Rows
+** below are asked for meanwhile. Stores past the cache (STREAM, where the
+** compiler has __builtin_nontemporal_store) do not fetch their lines first.
 */
 #include "image.cl"
 #ifndef SPAN
-#define SPAN 256 /* columns of a work-item */
+#define SPAN 1024 /* columns of a work-item */
 #endif
 #ifndef TALL
-#define TALL 16 /* rows of a work-item */
+#define TALL 64 /* rows of a work-item */
 #endif
 #ifndef HEIGHT
 #define HEIGHT 4 /* rows side by side */
@@ -47,6 +50,9 @@
 #endif
 #ifndef WIDTH
 #define WIDTH 16 /* elements per vector */
+#endif
+#ifndef STREAM
+#define STREAM 1 /* 1: B goes past the cache */
 #endif
 #ifndef FROWS
 #define FROWS 7 /* rows of F */
@@ -59,24 +65,35 @@
 #define JOIN(a, b) JOIN_(a, b)
 #define VECTOR JOIN(REAL, WIDTH)
 #define WIDE (VECTORS * WIDTH)
-#define PITCH (SPAN + FCOLS - 1)
+#define PITCH (WIDE + FCOLS - 1) /* of a copy */
 #ifndef SMALL
 #define SMALL 8 /* rows of a filter that are written out */
 #endif
+#define LINE (64 / (int)sizeof(REAL)) /* elements of a cache line */
+#ifdef __has_builtin
+#if __has_builtin(__builtin_prefetch)
+#define ASK(p) __builtin_prefetch((const void *)(size_t)(p), 0, 2)
+#endif
+#if STREAM && __has_builtin(__builtin_nontemporal_store)
+#define PASS(v, p) __builtin_nontemporal_store(v, (global VECTOR *)(p))
+#endif
+#endif
+#ifndef ASK
+#define ASK(p) (void)0
+#endif
+#ifndef PASS
+#define PASS(v, p) JOIN(vstore, WIDTH)(v, 0, p)
+#endif
 
-/* adds a row of the tile, times the column of F that ends at f, to rows first
-** .. last of a block */
-static void add(VECTOR sums[HEIGHT][VECTORS], local const REAL *a,
-                global const REAL *f, int ldf, int first, int last)
+/* adds vectors of a row, times the column of weights that ends at f, to rows
+** first .. last of a block */
+static void add(VECTOR sums[HEIGHT][VECTORS], const VECTOR now[VECTORS],
+                local const REAL *f, int first, int last)
 {
-  VECTOR now[VECTORS];
-#pragma unroll
-  for (int x = 0; x < VECTORS; x++)
-    now[x] = JOIN(vload, WIDTH)(x, a);
 #pragma unroll
   for (int k = 0; k < HEIGHT; k++) {
     if (k >= first && k <= last) {
-      const VECTOR weight = (VECTOR)(f[-k * (long)ldf]);
+      const VECTOR weight = (VECTOR)(f[-k * FCOLS]);
 #pragma unroll
       for (int x = 0; x < VECTORS; x++)
         sums[k][x] += weight * now[x];
@@ -84,35 +101,19 @@ static void add(VECTOR sums[HEIGHT][VECTORS], local const REAL *a,
   }
 }
 
-/* HEIGHT x WIDE elements, of which rows x cols exist, from a tile */
-static void block(local const REAL *tile, global const REAL *F, int ldf,
-                  global REAL *B, int ldb, long rows, long cols)
+/* writes a block, of which rows x cols exist, to B */
+static void keep(VECTOR sums[HEIGHT][VECTORS], global REAL *B, long ldb,
+                 long rows, long cols)
 {
-  VECTOR sums[HEIGHT][VECTORS];
-#pragma unroll
-  for (int k = 0; k < HEIGHT; k++) {
-#pragma unroll
-    for (int x = 0; x < VECTORS; x++)
-      sums[k][x] = (VECTOR)(0);
-  }
-  for (int v = 0; v < FCOLS; v++) {
-#if FROWS <= SMALL
-#pragma unroll
-#endif
-    for (int y = 0; y < HEIGHT + FROWS - 1; y++) {
-      global const REAL *f = F + y * (long)ldf + v;
-      if (y >= HEIGHT - 1 && y < FROWS)
-        add(sums, tile + y * PITCH + v, f, ldf, 0, HEIGHT - 1);
-      else
-        add(sums, tile + y * PITCH + v, f, ldf, y - FROWS + 1, y);
-    }
-  }
+  const bool aligned = (uintptr_t)B % sizeof(VECTOR) == 0 && ldb % WIDTH == 0;
 #pragma unroll
   for (int k = 0; k < HEIGHT; k++) {
 #pragma unroll
     for (int x = 0; x < VECTORS; x++) {
-      global REAL *b = B + k * (long)ldb + x * WIDTH;
-      if (k < rows && (x + 1) * WIDTH <= cols) {
+      global REAL *b = B + k * ldb + x * WIDTH;
+      if (k < rows && (x + 1) * WIDTH <= cols && aligned) {
+        PASS(sums[k][x], b);
+      } else if (k < rows && (x + 1) * WIDTH <= cols) {
         JOIN(vstore, WIDTH)(sums[k][x], 0, b);
       } else if (k < rows) {
         REAL part[WIDTH];
@@ -124,31 +125,42 @@ static void block(local const REAL *tile, global const REAL *F, int ldf,
   }
 }
 
+#define NAME image_block
+#define SPACE global
+#include "block.cl"
+#define NAME copy_block
+#define SPACE local
+#include "block.cl"
+
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void conv2d(int rows, int cols, int frows, int fcols,
             global const REAL *restrict A, int lda,
             global const REAL *restrict F, int ldf, global REAL *restrict B,
             int ldb)
 {
-  local REAL tile[(TALL + FROWS - 1) * PITCH];
+  local REAL copy[(HEIGHT + FROWS - 1) * PITCH], weights[FROWS * FCOLS];
   const long j0 = get_group_id(0) * SPAN, i0 = get_group_id(1) * TALL;
-  const long n = min((long)SPAN, cols - j0), m = min((long)TALL, rows - i0);
-  const long left = j0 - (FCOLS - 1) / 2, up = i0 - (FROWS - 1) / 2;
-  const long lo = clamp(-left, 0L, (long)PITCH); /* columns inside A */
-  const long hi = clamp(cols - left, lo, (long)PITCH);
-  for (long y = 0; y < TALL + FROWS - 1; y++) {
-    local REAL *row = tile + y * PITCH;
-    global const REAL *a = A + (up + y) * lda + left;
-    const long first = up + y >= 0 && up + y < rows ? lo : hi;
-    for (long x = 0; x < first; x++)
-      row[x] = 0;
-    for (long x = first; x < hi; x++)
-      row[x] = a[x];
-    for (long x = hi; x < PITCH; x++)
-      row[x] = 0;
-  }
-  for (long i = 0; i < m; i += HEIGHT)
-    for (long j = 0; j < n; j += WIDE)
-      block(tile + i * PITCH + j, F, ldf, B + (i0 + i) * ldb + j0 + j, ldb,
-            m - i, n - j);
+  const long j1 = min(j0 + SPAN, (long)cols), i1 = min(i0 + TALL, (long)rows);
+  for (int u = 0; u < FROWS; u++)
+    for (int v = 0; v < FCOLS; v++)
+      weights[u * FCOLS + v] = F[u * (long)ldf + v];
+  for (long i = i0; i < i1; i += HEIGHT)
+    for (long j = j0; j < j1; j += WIDE) {
+      const long up = i - (FROWS - 1) / 2, left = j - (FCOLS - 1) / 2;
+      global const REAL *a = A + up * lda + left;
+      global REAL *b = B + i * ldb + j;
+      if (up >= 0 && up + HEIGHT + FROWS - 1 <= rows && left >= 0
+          && left + PITCH <= cols) {
+#pragma unroll
+        for (int y = FROWS - 1; y < HEIGHT + FROWS - 1; y++)
+          for (int x = 0; x < WIDE; x += LINE)
+            ASK(a + (HEIGHT + y) * (long)lda + x);
+        image_block(a, lda, weights, b, ldb, i1 - i, j1 - j);
+      } else {
+        for (int y = 0; y < HEIGHT + FROWS - 1; y++)
+          for (int x = 0; x < PITCH; x++)
+            copy[y * PITCH + x] = pixel(A, rows, cols, lda, up + y, left + x);
+        copy_block(copy, PITCH, weights, b, ldb, i1 - i, j1 - j);
+      }
+    }
 }

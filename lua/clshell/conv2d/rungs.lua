@@ -213,21 +213,24 @@ return {
   },
   {
     name = "simd", file = "simd.cl", defines = sized,
-    lesson = "for CPU devices: blocks of long vectors, from a copy without "
+    lesson = "for CPU devices: blocks of long vectors, copied where they meet "
       .. "edges",
     params = {
-      param("span", {128, 256, 512}, 256, "columns of a work-item"),
-      param("tall", {8, 16, 32, 64}, 16, "rows of a work-item"),
+      param("span", {128, 256, 1024, 4096}, 1024, "columns of a work-item"),
+      param("tall", {8, 16, 64, 128}, 64, "rows of a work-item"),
       height "rows side by side",
       param("vectors", {1, 2, 4}, 2, "vectors side by side"),
       param("width", {4, 8, 16}, 16, "elements per vector"),
+      param("stream", {0, 1}, 1,
+        "1: B is written past the cache, 0: it may stay there"),
     },
     range = function(s, p)
       return {groups(s.cols, p.span), groups(s.rows, p.tall)}, {1, 1}
     end,
     accepts = tiling.cpu_only,
     local_bytes = function(s, p)
-      return (p.span + s.fcols - 1) * (p.tall + s.frows - 1) * s.esize
+      return ((p.vectors * p.width + s.fcols - 1) * (p.height + s.frows - 1)
+        + s.frows * s.fcols) * s.esize
     end,
     traffic = function(s, p)
       local loads = (p.height + s.frows - 1) * s.fcols / p.height

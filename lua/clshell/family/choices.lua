@@ -236,7 +236,8 @@ return {
 
   conv2d = {
     {class = "cpu", rung = "simd", where = {bytes = {max = CACHED}},
-      params = {tall = 8}, note = "small enough for few cores"},
+      params = {tall = 8, span = 256, stream = 0},
+      note = "small enough for few cores, and to stay in the cache"},
     {class = "cpu", rung = "simd"},
     {class = "nvidia", type = "float", rung = "slide",
       params = {lx = 128, ly = 2, height = 2, ahead = 1},
