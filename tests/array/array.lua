@@ -695,4 +695,43 @@ t.test("several elements of a work-item, as on GPUs", function()
   end
 end)
 
+t.test("results past the caches of a CPU are the same", function()
+  local past = require "clshell.array.past"
+  if cl.device().type ~= "cpu" then
+    return t.skip "other devices write past no cache"
+  end
+  local n = 3 * past.EACH + 17
+  local function results(least)
+    local ctx <close> = cl.context(cl.device())
+    local _ <close> = t.swap(past, "LEAST", least)
+    local lists = {}
+    local function keep(e)
+      local h <close> = e:read()
+      lists[#lists + 1] = h:table()
+    end
+    for _, type in ipairs(TYPES) do
+      local x = cl.random(n, {type = type == "half" and "float" or type,
+        seed = 7, context = ctx}):astype(type):eval()
+      keep((x % 100 + 1):eval())
+      keep((x:gt(0)):eval())
+    end
+    local x = cl.random(n, {type = "float", seed = 8, context = ctx})
+    local y, z = cl.buffer("float", n, 0, {context = ctx}),
+      cl.buffer("uchar", n, 0, {context = ctx})
+    cl.map("float y = x * x; uchar z = x > 0.5f", {x = x, y = y, z = z})
+    keep(y)
+    keep(z)
+    y:slice(2, n):set(3 * x:slice(1, n - 1)) -- begins beside a line
+    keep(y)
+    y:set(y + x)
+    y:set(x:shift(1))
+    keep(y)
+    return lists
+  end
+  local plain, passed = results(math.huge), results(1)
+  for k, list in ipairs(plain) do
+    t.eq(passed[k], list)
+  end
+end)
+
 t.done()

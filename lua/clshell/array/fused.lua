@@ -31,6 +31,7 @@
 
 local cl = require "cl"
 local layout = require "clshell.array.layout"
+local past = require "clshell.array.past"
 local recording = require "clshell.base.recording"
 local tiling = require "clshell.family.tiling"
 local types = require "clshell.array.types"
@@ -298,6 +299,7 @@ end
 -- doubles. A half is a float between load and store, which every device has.
 local function source(c, parts, dims, way, each)
   local parameters, loads, stores, values = {}, {}, {}, {}
+  local targets, own = "", {}
   for d = 1, dims do
     parameters[d] = ("ulong n%d_"):format(d)
   end
@@ -313,7 +315,7 @@ local function source(c, parts, dims, way, each)
       local at, half = index(part, k, parameters), type == "half"
       local from = half and (" = vload_half(%s, b%d_)"):format(at, k)
         or (" = b%d_[%s]"):format(k, at)
-      if part.load and not part.declared and each > 1 then
+      if part.load and not part.declared and way == "flat" and each > 1 then
         values[#values + 1] = {type = types.calculated(type), name = name,
           from = from:sub(4)}
       else
@@ -323,6 +325,12 @@ local function source(c, parts, dims, way, each)
       stores[#stores + 1] = part.store and (half
         and ("  vstore_half(%s, %s, b%d_);"):format(name, at, k)
         or ("  b%d_[%s] = %s;"):format(k, at, name)) or nil
+      if past.is_result(part) then
+        targets = ("%s, %s *own%d_"):format(targets, type, k)
+        own[#own + 1] = ("  *own%d_ = %s;"):format(k, name)
+      else
+        own[#own + 1] = part.store and stores[#stores] or nil
+      end
     end
   end
   local list = table.concat(parameters, c.file and ", " or ",\n    ")
@@ -335,6 +343,8 @@ local function source(c, parts, dims, way, each)
     end)
     words.SOURCE = list
     body = defines(words) .. file_text(c.file)
+  elseif way == "past" then
+    body = past.body(parts, given)
   elseif each > 1 then
     for _, v in ipairs(values) do
       loaded = ("%s, %s %s"):format(loaded, v.type, v.name)
@@ -344,13 +354,18 @@ local function source(c, parts, dims, way, each)
     body = "  size_t size_ = get_local_size(0);\n  " .. HEAD[way] .. "\n"
       .. one(("element_(c_, q_, %s)"):format(given))
   end
+  -- A function for an element, with more parameters, and stores at its end.
+  local function element(name, more, stores)
+    return table.concat({("static %s %s(size_t i1_, size_t q_,\n    %s%s)\n{")
+      :format(c.type or "void", name, list, more), coordinates(dims),
+      table.concat(loads, "\n"), c.body(c), table.concat(stores, "\n"), "}"},
+      "\n")
+  end
   local text = table.concat({
     list:find "%f[%w]m%d+_" and AROUND or "",
     c.declare and c.declare(c) or "",
-    ("static %s element_(size_t i1_, size_t q_,\n    %s%s)\n{"):format(
-      c.type or "void", list, loaded),
-    coordinates(dims), table.concat(loads, "\n"), c.body(c),
-    table.concat(stores, "\n"), "}",
+    element("element_", loaded, stores),
+    way == "past" and element("past_", targets, own) or "",
     c.file and body or ("kernel void %s(%s)\n{\n%s\n}\n"):format(c.name, list,
       body),
   }, "\n")
@@ -374,7 +389,7 @@ end
 
 -- The kernel of a calculation over so many dimensions: {kernel, group}.
 local function new_kernel(c, made, parts, dims, way)
-  local each = way == "flat" and not c.file
+  local each = way == "past" and past.EACH or way == "flat" and not c.file
     and M.each[c.context.device.type] or 1
   local text, double, bytes = source(c, parts, dims, way, each)
   local k = made.kernels[text]
@@ -382,7 +397,7 @@ local function new_kernel(c, made, parts, dims, way)
     check_device(c, double, bytes)
     local program = cl.build(text, {context = c.context, name = c.name})
     k = {kernel = program:kernel(c.name), group = 1, each = each}
-    while k.group < GROUP and k.group * 2 <= k.kernel.work_group_size do
+    while way ~= "past" and k.group < GROUP and k.group * 2 <= k.kernel.work_group_size do
       k.group = k.group * 2
     end
     made.kernels[text] = k
@@ -426,6 +441,20 @@ local function new_plan(c, made)
     way = way}
 end
 
+-- The plan of a flat calculation whose results go past the caches; false where
+-- that is of no use.
+local function new_past(c, made)
+  local parts, results = c.parts(c), false
+  for _, part in ipairs(parts) do
+    results = results or past.is_result(part)
+  end
+  if not results or c.file or not M.serial[c.context.device.type] then
+    return false
+  end
+  local k = new_kernel(c, made, parts, 1, "past")
+  return {kernel = k.kernel, group = k.group, each = k.each, way = "past"}
+end
+
 -- The launch over n columns and so many rows; that of the call before stays.
 local function range(c, plan, n, rows)
   local group, size = plan.group, nil
@@ -466,6 +495,12 @@ function M.run(c)
   end
   local args, order = c.args, plan.order
   if not order then
+    if args[1] >= past.LEAST then
+      if plan.past == nil then
+        plan.past = new_past(c, made)
+      end
+      plan = plan.past or plan
+    end
     return range(c, plan, args[1], 1)(unpack(args, 1, c.n))
   end
   local all, from, value = {}, order.from, order.value
