@@ -612,11 +612,30 @@ end)
 
 t.test("a plan runs as often as wanted", function()
   local plan = gemm.plan(A, B, {kernel = "tiled", edge = "pad", tile = 4})
-  for _ = 1, 3 do
+  local flop
+  for run = 1, 5 do
     plan.output:fill(0 / 0)
-    t.eq(#plan():wait().events, 4) -- pads A and B, multiplies, cuts out C
+    local event = plan():wait()
+    t.eq(#event.events, run < 3 and 4 or 1) -- pads A and B, multiplies, cuts C
     t.eq(plan.output:read():table(), AB)
+    flop = flop or event.flop
+    t.eq(event.flop, flop)
+    t.ok(event.ms > 0)
   end
+  t.eq(#plan:run():wait().events, 4)
+  local steps <close> = cl.record(function() plan() end)
+  t.eq(#steps, 4)
+  plan.output:fill(0 / 0)
+  steps():wait()
+  t.eq(plan.output:read():table(), AB)
+  local C <close> = cl.buffer("float", {#AB, #AB[1]}, 0)
+  local named = gemm.plan(A, B, {kernel = "tiled", edge = "pad", tile = 4,
+    C = C})
+  for _ = 1, 3 do
+    named()
+  end
+  C:close()
+  t.raises(named, "closed")
 end)
 
 t.done()

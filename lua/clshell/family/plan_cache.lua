@@ -215,11 +215,12 @@ function M.run(plans, spec, operands, opts, new)
   if held[plans] then -- no rung was defined meanwhile
     hold(held[plans], plan.chain)
   end
-  local output, event = plan.output, plan:run()
   if plan.output_places then
+    local output, event = plan.output, plan:run()
     set_output(plan, false)
+    return output, event
   end
-  return output, event
+  return plan.output, plan()
 end
 
 return M

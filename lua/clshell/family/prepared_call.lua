@@ -3,12 +3,16 @@
 -- launch of the rung with the helper launches before and after it
 -- SPDX-License-Identifier: MIT
 
+local cl = require "cl"
 local device_limits = require "clshell.family.device_limits"
 local program = require "clshell.family.program"
+local recording = require "clshell.base.recording"
 local rungs = require "clshell.family.rung"
 local span = require "clshell.family.span"
 
 local M = {}
+
+local RECORDED = 3 -- the run of a plan from which on its commands are recorded
 
 local Plan = {}
 Plan.__index = Plan
@@ -46,7 +50,25 @@ function Plan:run()
   return span.new(events)
 end
 
-Plan.__call = Plan.run
+-- Enqueues the commands at less cost to the host, as a recording: a plan that
+-- runs again and again does not need the times of each of them. An Event costs
+-- 7 us of NVIDIA's driver, and a launch from here 5 us. Returns one event.
+function Plan:again()
+  if #self.commands == 1 or self.queue or self.after or not self.ran
+      or recording.current() then
+    return self:run()
+  end
+  self.runs = (self.runs or 1) + 1
+  if self.runs < RECORDED then
+    return self:run()
+  end
+  self.steps = self.steps or cl.record(function()
+    self:run()
+  end)
+  return self.steps()
+end
+
+Plan.__call = Plan.again
 
 -- A new kernel object of a rung's configuration, or nil and why there is none.
 local function build(rung, p, s, context)

@@ -85,9 +85,12 @@ local function evaluate(s, launches, main, tick)
   return s
 end
 
--- One launch: the events of the commands that `call` enqueued.
+-- One launch: the events of the commands that `call` enqueued; of a plan, see
+-- prepared_call.lua, of each command.
 local function launch(call)
-  local events, results = {}, table.pack(call())
+  local is_plan = type(call) == "table" and call.commands and call.run
+  local events = {}
+  local results = is_plan and {n = 1, call:run()} or table.pack(call())
   gather(events, results.n, table.unpack(results, 1, results.n))
   return events
 end
