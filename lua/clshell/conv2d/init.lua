@@ -28,6 +28,7 @@ local conv2d = family.new({
   output = {"B", "rows", "cols"},
   rungs = require "clshell.conv2d.rungs",
   cache = "cold",
+  memory = "copy",
   flop = function(s)
     return 2 * s.rows * s.cols * s.frows * s.fcols
   end,

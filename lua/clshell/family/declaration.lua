@@ -23,9 +23,11 @@ local TYPES = {
   name = "string", help = "string", signature = "string",
   arguments = "table", options = "table",
   rungs = "table", types = "table", dims = "table", ints = "table",
-  hosts = "table", awkward = "table", cache = "string",
+  hosts = "table", awkward = "table", cache = "string", memory = "string",
   keeps_plans = "boolean", prepare_once = "boolean",
 }
+
+local MEMORY = {copy = true, read = true, write = true}
 
 -- The functions that take the place of declared sizes.
 local INSTEAD = {"args", "bind", "bytes", "context", "make", "shape",
@@ -62,6 +64,9 @@ local function check_fields(given)
     fail(WHAT, "name must be of letters and digits; got '%s'", given.name)
   elseif given.cache and given.cache ~= "hot" and given.cache ~= "cold" then
     fail(WHAT, "cache must be 'hot' or 'cold'; got '%s'", given.cache)
+  elseif given.memory and not MEMORY[given.memory] then
+    fail(WHAT, "memory must be 'copy', 'read' or 'write'; got '%s'",
+      given.memory)
   end
   return ("%s: %s"):format(WHAT, given.name)
 end

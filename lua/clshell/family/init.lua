@@ -560,6 +560,8 @@ end
 ---   types      float, double  element types; the first is the default
 ---   cache      hot     "cold": bench lets the caches hold other data, and
 ---              shows bandwidth; for kernels that memory limits
+---   memory     the highest of all  "copy", "read" or "write": the peak that
+---              bounds what memory moves
 ---   measures   none    measures(s) -> values that rows of choices may ask for
 ---   title      sizes and type  title(s) -> the shape in words
 ---   make       random numbers  make(s, seed) -> operands of a shape

@@ -56,6 +56,7 @@ local gemv = family.new({
     {name = "alpha", default = 1}, {name = "beta", default = 0}},
   rungs = require "clshell.gemv.rungs",
   cache = "cold",
+  memory = "read",
   updates = function(s)
     return s.beta ~= 0
   end,

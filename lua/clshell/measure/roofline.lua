@@ -4,6 +4,7 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
+local families = require "clshell.family.list"
 local peaks = require "clshell.measure.peaks"
 local protocol = require "clshell.measure.protocol"
 local text = require "clshell.base.text"
@@ -44,15 +45,24 @@ local function sure(r)
   return r.mode == "cold" and not (r.cache or ""):find(" of ", 1, true)
 end
 
+-- The names of the peaks of memory of which the highest bounds a result: that
+-- of its family, if the family says, or all.
+local function memory_of(r)
+  local family = r.family and families.get(r.family)
+  local name = family and family.spec and family.spec.memory
+  return name and {name} or MEMORY
+end
+
 -- The names of the peaks of which the highest bounds the memory traffic of a
 -- result; top(names) is the rate. The cache bounds operands that may lie in
 -- it: hot ones, and cold ones that were moved faster than memory moves.
 function M.memory(r, top)
+  local names = memory_of(r)
   if sure(r) or r.mode == "cold" and r.bytes / r.median
-      <= IMPOSSIBLE * top(MEMORY) then
-    return MEMORY
+      <= IMPOSSIBLE * top(names) then
+    return names
   end
-  return {"cache", table.unpack(MEMORY)}
+  return {"cache", table.unpack(names)}
 end
 
 -- The names of the peaks that bound a result: of compute (nil: unknown), and
@@ -108,7 +118,7 @@ end
 -- came from a cache is asked only after the peaks of memory.
 local function doubt(r, context)
   if r.mode == "cold" and r.bytes then
-    check(MEMORY, r.bytes / r.median, context)
+    check(memory_of(r), r.bytes / r.median, context)
   end
   local compute, memory = peaks_of(r, context)
   if compute then
@@ -127,8 +137,8 @@ local function raise(r, context)
     peaks.raise(compute[1], r.flop / r.median, context)
   end
   if memory and r.bytes / r.median > highest(memory, context) then
-    peaks.raise(memory[1] == "cache" and "cache" or r.family == "transpose"
-      and "copy" or "read", r.bytes / r.median, context)
+    peaks.raise(memory[2] and memory[1] ~= "cache" and "read" or memory[1],
+      r.bytes / r.median, context)
   end
 end
 

@@ -55,6 +55,7 @@ local reduce = family.new({
   types = {"float", "double", "int"},
   rungs = require "clshell.reduce.rungs",
   cache = "cold",
+  memory = "read",
   flop = function(s)
     return s.n - 1
   end,

@@ -28,6 +28,7 @@ local scan = family.new({
   types = {"float", "double", "int"},
   rungs = require "clshell.scan.rungs",
   cache = "cold",
+  memory = "copy",
   flop = function(s)
     return s.n - 1
   end,

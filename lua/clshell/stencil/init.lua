@@ -36,6 +36,7 @@ local stencil = family.new({
     {name = "down", default = 0.25}},
   rungs = require "clshell.stencil.rungs",
   cache = "cold",
+  memory = "copy",
   flop = function(s)
     return 9 * math.max(s.rows - 2, 0) * math.max(s.cols - 2, 0)
   end,

@@ -22,6 +22,7 @@ local transpose = family.new({
   output = {"B", "cols", "rows"},
   types = {"float", "double", "half"},
   cache = "cold",
+  memory = "copy",
   measures = function(s) -- what choices.lua may ask besides
     return {bytes = s.rows * s.cols * s.esize}
   end,
