@@ -157,9 +157,18 @@ void conv2d(int rows, int cols, int frows, int fcols,
             ASK(a + (HEIGHT + y) * (long)lda + x);
         image_block(a, lda, weights, b, ldb, i1 - i, j1 - j);
       } else {
-        for (int y = 0; y < HEIGHT + FROWS - 1; y++)
-          for (int x = 0; x < PITCH; x++)
-            copy[y * PITCH + x] = pixel(A, rows, cols, lda, up + y, left + x);
+        const int lo = clamp(-left, 0L, (long)PITCH); /* columns inside A */
+        const int hi = clamp(cols - left, (long)lo, (long)PITCH);
+        for (int y = 0; y < HEIGHT + FROWS - 1; y++) {
+          local REAL *row = copy + y * PITCH;
+          const int first = up + y >= 0 && up + y < rows ? lo : hi;
+          for (int x = 0; x < first; x++)
+            row[x] = 0;
+          for (int x = first; x < hi; x++)
+            row[x] = a[y * (long)lda + x];
+          for (int x = hi; x < PITCH; x++)
+            row[x] = 0;
+        }
         copy_block(copy, PITCH, weights, b, ldb, i1 - i, j1 - j);
       }
     }

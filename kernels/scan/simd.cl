@@ -61,22 +61,28 @@
 #define ASK(p) (void)0
 #endif
 
+/* the elements of v, so many places further up, and 0 */
 #define O ((REAL)0)
 #if WIDTH == 16
 #define LAST(v) (v).sf
-#define UP1(v) (VECTOR)(O, (v).s012, (v).s3456, (v).s789abcde)
-#define UP2(v) (VECTOR)(O, O, (v).s01, (v).s2345, (v).s6789abcd)
-#define UP4(v) (VECTOR)(O, O, O, O, (v).s0123, (v).s456789ab)
-#define UP8(v) (VECTOR)(O, O, O, O, O, O, O, O, (v).lo)
+#define UP1(v) (VECTOR)(O, (v).s0, (v).s1, (v).s2, (v).s3, (v).s4, (v).s5, \
+  (v).s6, (v).s7, (v).s8, (v).s9, (v).sa, (v).sb, (v).sc, (v).sd, (v).se)
+#define UP2(v) (VECTOR)(O, O, (v).s0, (v).s1, (v).s2, (v).s3, (v).s4, (v).s5, \
+  (v).s6, (v).s7, (v).s8, (v).s9, (v).sa, (v).sb, (v).sc, (v).sd)
+#define UP4(v) (VECTOR)(O, O, O, O, (v).s0, (v).s1, (v).s2, (v).s3, (v).s4, \
+  (v).s5, (v).s6, (v).s7, (v).s8, (v).s9, (v).sa, (v).sb)
+#define UP8(v) (VECTOR)(O, O, O, O, O, O, O, O, (v).s0, (v).s1, (v).s2, \
+  (v).s3, (v).s4, (v).s5, (v).s6, (v).s7)
 #elif WIDTH == 8
 #define LAST(v) (v).s7
-#define UP1(v) (VECTOR)(O, (v).s012, (v).s3456)
-#define UP2(v) (VECTOR)(O, O, (v).s01, (v).s2345)
-#define UP4(v) (VECTOR)(O, O, O, O, (v).lo)
+#define UP1(v) (VECTOR)(O, (v).s0, (v).s1, (v).s2, (v).s3, (v).s4, (v).s5, \
+  (v).s6)
+#define UP2(v) (VECTOR)(O, O, (v).s0, (v).s1, (v).s2, (v).s3, (v).s4, (v).s5)
+#define UP4(v) (VECTOR)(O, O, O, O, (v).s0, (v).s1, (v).s2, (v).s3)
 #else
 #define LAST(v) (v).s3
-#define UP1(v) (VECTOR)(O, (v).s012)
-#define UP2(v) (VECTOR)(O, O, (v).lo)
+#define UP1(v) (VECTOR)(O, (v).s0, (v).s1, (v).s2)
+#define UP2(v) (VECTOR)(O, O, (v).s0, (v).s1)
 #endif
 
 /* v[0], v[0] + v[1], ... */
