@@ -6,10 +6,10 @@
 **   with elements outside A taken as 0
 **
 ** A work-item computes TALL rows of SPAN columns, in blocks of HEIGHT rows and
-** VECTORS vectors. A vector of a row, which begins v elements further for column
-** v of F, is multiplied for all rows of the block that need it. Windows that
-** reach over an edge of A are copied to local memory first, with 0 for what lies
-** outside.
+** VECTORS vectors. A vector of a row, which begins v elements further for
+** column v of F, is multiplied for all rows of the block that need it. Windows
+** that reach over an edge of A are copied to local memory first, with 0 for
+** what lies outside.
 **
 ** Arguments:
 **   rows, cols    size of A and of B
@@ -29,10 +29,10 @@
 **   divides SPAN; WIDTH is 4, 8 or 16; for speed only, that rows of B begin at
 **   multiples of a vector.
 **
-** Lesson, against `naive`: the sums are long vectors in registers, as many as it
-** takes to keep multiplications going while earlier ones are under way. A core
-** loads no faster than it multiplies, so each load serves HEIGHT products. Rows
-** below are asked for meanwhile. Stores past the cache (STREAM, where the
+** Lesson, against `naive`: the sums are long vectors in registers, as many as
+** it takes to keep multiplications going while earlier ones are under way. A
+** core loads no faster than it multiplies, so each load serves HEIGHT products.
+** Rows below are asked for meanwhile. Stores past the cache (STREAM, where the
 ** compiler has __builtin_nontemporal_store) do not fetch their lines first.
 */
 #include "image.cl"

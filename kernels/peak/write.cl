@@ -24,8 +24,8 @@
 ** Assumes: `out` begins at a multiple of the vector.
 **
 ** Lesson: a GPU writes whole lines without reading them. A CPU first reads the
-** line that it is about to overwrite, and so moves twice the bytes counted here,
-** unless the store goes past the cache (PAST, where the compiler has
+** line that it is about to overwrite, and so moves twice the bytes counted
+** here, unless the store goes past the cache (PAST, where the compiler has
 ** __builtin_nontemporal_store).
 */
 #ifdef cl_khr_fp64

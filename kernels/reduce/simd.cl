@@ -15,9 +15,10 @@
 **
 ** Lesson: a core has long vectors and an addition that takes several clocks.
 ** The compiler makes vectors of LANES sums and keeps them in registers, so
-** additions go on while earlier ones are under way. The block is read in STREAMS
-** parts side by side, each in order: the core's prefetcher follows several, and
-** more is under way from memory than with one. No local memory, no barrier.
+** additions go on while earlier ones are under way. The block is read in
+** STREAMS parts side by side, each in order: the core's prefetcher follows
+** several, and more is under way from memory than with one. No local memory, no
+** barrier.
 */
 #include "op.cl"
 #ifndef BLOCK

@@ -18,13 +18,13 @@
 **
 ** Lesson, against `blocks`: each element comes from memory once. A work-item
 ** draws the number of a block, adds it up, and scans it while it lies in the
-** core's cache. In the same loop it adds up the block that it draws next, so the
-** core reads and writes memory at the same time. It reads that one in STREAMS
-** parts and asks for elements early: more of memory is under way. The sum of all
-** before a block comes from the work-item that has the block before: sums are
-** added in the order of x, and each run gives the same result. Within a vector,
-** sums of 1, 2, 4 .. neighbours are added: four additions in place of fifteen
-** that wait for each other. Stores go past the cache.
+** core's cache. In the same loop it adds up the block that it draws next, so
+** the core reads and writes memory at the same time. It reads that one in
+** STREAMS parts and asks for elements early: more of memory is under way. The
+** sum of all before a block comes from the work-item that has the block before:
+** sums are added in the order of x, and each run gives the same result. Within
+** a vector, sums of 1, 2, 4 .. neighbours are added: four additions in place of
+** fifteen that wait for each other. Stores go past the cache.
 */
 #include "real.cl"
 #include "told.cl"

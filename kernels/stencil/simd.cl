@@ -6,9 +6,9 @@
 **   B[i][j] = A[i][j] in the first and last row and column
 **
 ** A work-item walks along STREAMS rows of its block side by side, which are
-** HEIGHT / STREAMS apart, WIDTH elements in a step: the element's own vector and
-** four others, of which those to the left and right begin one element before and
-** after it.
+** HEIGHT / STREAMS apart, WIDTH elements in a step: the element's own vector
+** and four others, of which those to the left and right begin one element
+** before and after it.
 **
 ** Arguments:
 **   rows, cols  size of A and of B
@@ -20,16 +20,16 @@
 ** NDRange: two dimensions, global = {ceil(cols / SPAN), ceil(rows / HEIGHT)},
 **   local = {1, 1}.
 ** Defines: REAL, SPAN, HEIGHT, STREAMS, WIDTH, STREAM.
-** Assumes: STREAMS divides HEIGHT; WIDTH is 4, 8 or 16; for speed only, that rows of B begin at
-**   multiples of a vector.
+** Assumes: STREAMS divides HEIGHT; WIDTH is 4, 8 or 16; for speed only, that
+**   rows of B begin at multiples of a vector.
 **
 ** Lesson, against `rows`: long vectors along the rows, in the order of memory.
 ** Three rows of SPAN elements lie in the cache, so that each is fetched once.
-** Several rows side by side, and elements asked for a little early, have more of
-** memory under way than one row in order.
-** A store fetches its line first, which makes three elements to move in place
-** of two; stores past the cache (STREAM, where the compiler has
-** __builtin_nontemporal_store) leave that out. They fill whole vectors.
+** Several rows side by side, and elements asked for a little early, have more
+** of memory under way than one row in order. A store fetches its line first,
+** which makes three elements to move in place of two; stores past the cache
+** (STREAM, where the compiler has __builtin_nontemporal_store) leave that out.
+** They fill whole vectors.
 */
 #include "weights.cl"
 #ifndef SPAN

@@ -397,7 +397,8 @@ local function new_kernel(c, made, parts, dims, way)
     check_device(c, double, bytes)
     local program = cl.build(text, {context = c.context, name = c.name})
     k = {kernel = program:kernel(c.name), group = 1, each = each}
-    while way ~= "past" and k.group < GROUP and k.group * 2 <= k.kernel.work_group_size do
+    while way ~= "past" and k.group < GROUP
+        and k.group * 2 <= k.kernel.work_group_size do
       k.group = k.group * 2
     end
     made.kernels[text] = k

@@ -59,8 +59,8 @@ end
 
 --- past.body(parts, given) -> string
 --- The kernel's body; `given` are the names of its parameters. It calls
---- past_(i1_, q_, given, own, ...), with a place for each result in the order of
---- the parts, and element_(i1_, q_, given).
+--- past_(i1_, q_, given, own, ...), with a place for each result in the order
+--- of the parts, and element_(i1_, q_, given).
 function M.body(parts, given)
   local words = {GIVEN = given, ALIGNED = "", DECLARE = "", ASK = "",
     TARGETS = "", STORE = ""}

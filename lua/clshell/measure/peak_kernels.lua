@@ -127,7 +127,8 @@ local function stream(file, moved, args)
       local count = items > 0 and (n + items * size - 1) // (items * size)
         or groups
       local launch = M.kernel(context, file, {REAL = "float", WIDTH = width,
-        ITEMS = items, STREAMS = streams, PAST = past}):range({count * size}, {size})
+        ITEMS = items, STREAMS = streams, PAST = past})
+        :range({count * size}, {size})
       return function()
         return launch(args(n, cl.any(from), cl.any(to)))
       end, moved * bytes, {}
