@@ -3,8 +3,11 @@
 ** SPDX-License-Identifier: MIT
 **
 ** Defines: NAME, the function's; SPACE, the address space of a; and those of
-**   simd.cl.
+**   simd.cl, which a compiler that is given this file alone finds first.
 */
+#ifndef NAME
+#include "simd.cl"
+#else
 
 /* HEIGHT x WIDE elements of B, of which rows x cols exist. Their windows begin
 ** at a, which has `pitch` elements from one row to the next. */
@@ -38,3 +41,4 @@ static void NAME(SPACE const REAL *a, long pitch, local const REAL *weights,
 }
 #undef NAME
 #undef SPACE
+#endif

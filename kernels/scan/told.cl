@@ -12,6 +12,7 @@
 ** Assumes: 64-bit atomics; an aligned load of 64 bits is one access. A
 **   work-group that has begun goes on while others wait for it.
 */
+#include "real.cl"
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #define WORDS (sizeof(REAL) / 4) /* of state per work-group */
 #define SUM 1u /* mark: the sum of a work-group */
@@ -19,7 +20,7 @@
 
 typedef union { REAL value; uint half_[sizeof(REAL) / 4]; } Bits;
 
-static void tell(volatile global ulong *state, size_t g, uint mark, REAL value)
+void tell(volatile global ulong *state, size_t g, uint mark, REAL value)
 {
   Bits b;
   b.value = value;
@@ -28,7 +29,7 @@ static void tell(volatile global ulong *state, size_t g, uint mark, REAL value)
 }
 
 /* The value that work-group g has told, once it has. */
-static REAL ask(volatile global ulong *state, size_t g, uint *mark)
+REAL ask(volatile global ulong *state, size_t g, uint *mark)
 {
   Bits b;
   ulong word;

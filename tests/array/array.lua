@@ -729,8 +729,8 @@ t.test("results past the caches of a CPU are the same", function()
     return lists
   end
   local plain, passed = results(math.huge), results(1)
-  for k, list in ipairs(plain) do
-    t.eq(passed[k], list)
+  for k, expected in ipairs(plain) do
+    t.eq(passed[k], expected)
   end
 end)
 

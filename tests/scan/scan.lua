@@ -82,7 +82,8 @@ t.test("simd: blocks that cores draw, the same sums in each run", function()
   end
   local block = 16384
   local params = {block = block}
-  for _, n in ipairs{block - 1, block, block + 1, 7 * block, 40 * block + 33} do
+  for _, n in ipairs{block - 1, block, block + 1, 7 * block,
+      40 * block + 33} do
     for _, type in ipairs{"float", "double", "int"} do
       for _, kind in ipairs{"inclusive", "exclusive"} do
         local r = scan.verify("simd", params, {n = n, type = type,

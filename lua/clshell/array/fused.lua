@@ -355,10 +355,10 @@ local function source(c, parts, dims, way, each)
       .. one(("element_(c_, q_, %s)"):format(given))
   end
   -- A function for an element, with more parameters, and stores at its end.
-  local function element(name, more, stores)
+  local function element(name, more, ends)
     return table.concat({("static %s %s(size_t i1_, size_t q_,\n    %s%s)\n{")
       :format(c.type or "void", name, list, more), coordinates(dims),
-      table.concat(loads, "\n"), c.body(c), table.concat(stores, "\n"), "}"},
+      table.concat(loads, "\n"), c.body(c), table.concat(ends, "\n"), "}"},
       "\n")
   end
   local text = table.concat({

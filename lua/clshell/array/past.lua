@@ -1,11 +1,11 @@
--- array/past.lua - the kernel of a calculation whose results go past the caches
--- of a CPU
+-- array/past.lua - the kernel of a calculation whose results go past the
+-- caches of a CPU
 -- A CPU that writes an element first fetches its line. Stores past the caches
--- leave that out, which is worth it where the results are too many to stay in a
--- cache. They take whole lines, so results are collected a piece at a time. A
--- work-item goes through parts of its elements side by side and asks for those
--- to come: more of memory is under way. On a Xeon (two cores) a chain of five
--- operations on 2^26 floats moves 47 GB/s in place of 26, a copy 47.
+-- leave that out, which is worth it where the results are too many to stay in
+-- a cache. They take whole lines, so results are collected a piece at a time.
+-- A work-item goes through parts of its elements side by side and asks for
+-- those to come: more of memory is under way. On a Xeon (two cores) a chain of
+-- five operations on 2^26 floats moves 47 GB/s in place of 26, a copy 47.
 -- SPDX-License-Identifier: MIT
 
 local M = {}

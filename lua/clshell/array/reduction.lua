@@ -31,9 +31,9 @@ end
 -- Elements that a work-item of a CPU reduces: many turns of CHAIN for each of
 -- its lanes, where that leaves work for all cores.
 local function block(g, units)
-  local rows = g.outer * g.inner
-  return CHAIN * LANES * (rows * g.many >= SHARES * units * TURNS * CHAIN
-    * LANES and TURNS or 1)
+  local long = CHAIN * LANES * TURNS
+  return g.outer * g.inner * g.many >= SHARES * units * long and long
+    or CHAIN * LANES
 end
 
 -- The shape of what pieces leave where they are rows, and where they are

@@ -84,9 +84,9 @@ local function fma(type)
   end
 end
 
--- Bytes of a buffer so large that the begin and the end of a kernel take little
--- time beside it. A CPU device may report the cache of a whole host, which no
--- buffer exceeds: there the caches are flushed before each launch.
+-- Bytes of a buffer so large that the begin and the end of a kernel take
+-- little time beside it. A CPU device may report the cache of a whole host,
+-- which no buffer exceeds: there the caches are flushed before each launch.
 local function large(dev)
   local most = is_cpu(dev) and 96 * MIB or 512 * MIB
   local bytes = math.max(4 * dev.global_mem_cache_size, 512 * MIB)

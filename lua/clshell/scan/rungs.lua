@@ -152,8 +152,8 @@ local simd = {
       "elements from those added up to those asked for"),
     param("width", {4, 8, 16}, 16, "elements per vector"),
   },
-  lesson = "for CPU devices: a core adds up its next block while it scans this "
-    .. "one: each element is read and written once",
+  lesson = "for CPU devices: a core adds up its next block while it scans "
+    .. "this one: each element is read and written once",
   accepts = function(dev)
     return tiling.cpu_only(dev) or mute(dev)
   end,
