@@ -25,9 +25,9 @@
 ** Local memory: (VECTORS * WIDTH + FCOLS - 1) * (HEIGHT + FROWS - 1)
 **   + FROWS * FCOLS elements.
 ** Defines: REAL, SPAN, TALL, HEIGHT, VECTORS, WIDTH, STREAM, FROWS, FCOLS.
-** Assumes: FROWS = frows, FCOLS = fcols; HEIGHT divides TALL, VECTORS * WIDTH
-**   divides SPAN; WIDTH is 4, 8 or 16; for speed only, that rows of B begin at
-**   multiples of a vector.
+** Assumes: FROWS = frows, FCOLS = fcols; WIDTH is 4, 8 or 16; for speed only,
+**   that HEIGHT divides TALL, VECTORS * WIDTH divides SPAN, and rows of B begin
+**   at multiples of a vector.
 **
 ** Lesson, against `naive`: the sums are long vectors in registers, as many as
 ** it takes to keep multiplications going while earlier ones are under way. A
@@ -70,9 +70,10 @@
 #define SMALL 8 /* rows of a filter that are written out */
 #endif
 #define LINE (64 / (int)sizeof(REAL)) /* elements of a cache line */
+#define NEAR (FROWS <= 3 ? 3 : 2) /* more rows crowd the first cache */
 #ifdef __has_builtin
 #if __has_builtin(__builtin_prefetch)
-#define ASK(p) __builtin_prefetch((const void *)(size_t)(p), 0, 2)
+#define ASK(p) __builtin_prefetch((const void *)(size_t)(p), 0, NEAR)
 #endif
 #if STREAM && __has_builtin(__builtin_nontemporal_store)
 #define PASS(v, p) __builtin_nontemporal_store(v, (global VECTOR *)(p))

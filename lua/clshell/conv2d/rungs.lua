@@ -216,9 +216,10 @@ return {
     lesson = "for CPU devices: blocks of long vectors, copied where they meet "
       .. "edges",
     params = {
-      param("span", {128, 256, 1024, 4096}, 1024, "columns of a work-item"),
-      param("tall", {8, 16, 64, 128}, 64, "rows of a work-item"),
-      height "rows side by side",
+      param("span", {128, 256, 1024, 4096, 8192}, 1024,
+        "columns of a work-item"),
+      param("tall", {8, 16, 24, 64, 128}, 64, "rows of a work-item"),
+      param("height", {1, 2, 4, 6, 8}, 4, "rows side by side"),
       param("vectors", {1, 2, 4}, 2, "vectors side by side"),
       param("width", {4, 8, 16}, 16, "elements per vector"),
       param("stream", {0, 1}, 1,
