@@ -32,8 +32,8 @@
 ** Lesson, against `naive`: the sums are long vectors in registers, as many as
 ** it takes to keep multiplications going while earlier ones are under way. A
 ** core loads no faster than it multiplies, so each load serves HEIGHT products.
-** Rows below are asked for meanwhile. Stores past the cache (STREAM, where the
-** compiler has __builtin_nontemporal_store) do not fetch their lines first.
+** Rows below are asked for meanwhile. Stores past the cache (STREAM) do not
+** fetch their lines first.
 */
 #include "image.cl"
 #ifndef SPAN
@@ -54,6 +54,7 @@
 #ifndef STREAM
 #define STREAM 1 /* 1: B goes past the cache */
 #endif
+#include "../cache/lines.cl"
 #ifndef FROWS
 #define FROWS 7 /* rows of F */
 #endif
@@ -70,20 +71,10 @@
 #define SMALL 8 /* rows of a filter that are written out */
 #endif
 #define LINE (64 / (int)sizeof(REAL)) /* elements of a cache line */
-#define NEAR (FROWS <= 3 ? 3 : 2) /* more rows crowd the first cache */
-#ifdef __has_builtin
-#if __has_builtin(__builtin_prefetch)
-#define ASK(p) __builtin_prefetch((const void *)(size_t)(p), 0, NEAR)
-#endif
-#if STREAM && __has_builtin(__builtin_nontemporal_store)
-#define PASS(v, p) __builtin_nontemporal_store(v, (global VECTOR *)(p))
-#endif
-#endif
-#ifndef ASK
-#define ASK(p) (void)0
-#endif
-#ifndef PASS
-#define PASS(v, p) JOIN(vstore, WIDTH)(v, 0, p)
+#if FROWS <= 3 /* more rows crowd the first cache */
+#define ASK_ROW ASK
+#else
+#define ASK_ROW ASK_SECOND
 #endif
 
 /* adds vectors of a row, times the column of weights that ends at f, to rows
@@ -113,7 +104,7 @@ static void keep(VECTOR sums[HEIGHT][VECTORS], global REAL *B, long ldb,
     for (int x = 0; x < VECTORS; x++) {
       global REAL *b = B + k * ldb + x * WIDTH;
       if (k < rows && (x + 1) * WIDTH <= cols && aligned) {
-        PASS(sums[k][x], b);
+        PASS(sums[k][x], (global VECTOR *)b);
       } else if (k < rows && (x + 1) * WIDTH <= cols) {
         JOIN(vstore, WIDTH)(sums[k][x], 0, b);
       } else if (k < rows) {
@@ -155,7 +146,7 @@ void conv2d(int rows, int cols, int frows, int fcols,
 #pragma unroll
         for (int y = FROWS - 1; y < HEIGHT + FROWS - 1; y++)
           for (int x = 0; x < WIDE; x += LINE)
-            ASK(a + (HEIGHT + y) * (long)lda + x);
+            ASK_ROW(a + (HEIGHT + y) * (long)lda + x);
         image_block(a, lda, weights, b, ldb, i1 - i, j1 - j);
       } else {
         const int lo = clamp(-left, 0L, (long)PITCH); /* columns inside A */

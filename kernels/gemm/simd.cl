@@ -121,15 +121,11 @@
 #define SLAB (MR * (KC + LINE))
 #endif
 
-#if AHEAD > 0 && defined(__has_builtin)
-#if __has_builtin(__builtin_prefetch)
-#define ASK(p) __builtin_prefetch((const void *)(size_t)(p))
-#define ASK_SECOND(p) __builtin_prefetch((const void *)(size_t)(p), 0, 2)
-#endif
-#endif
-#ifndef ASK
-#define ASK(p)
-#define ASK_SECOND(p)
+#if AHEAD > 0
+#include "../cache/lines.cl"
+#else
+#define ASK(p) (void)0
+#define ASK_SECOND(p) (void)0
 #endif
 
 #define SOME 16 /* steps of k between two requests for lines */

@@ -1,5 +1,5 @@
-/* result.cl - the element type, an element of the result, and asking for what
-** comes next, of a product of a matrix and a vector; the other files include it
+/* result.cl - the element type, and an element of the result, of a product of a
+** matrix and a vector; the other files include it
 ** SPDX-License-Identifier: MIT
 **
 ** Defines: REAL (float or double).
@@ -16,14 +16,3 @@ REAL result(REAL alpha, REAL sum, REAL beta, global const REAL *y)
 {
   return beta == 0 ? alpha * sum : alpha * sum + beta * *y;
 }
-
-#define AHEAD 128 /* elements from those in use to those asked for */
-/* asks the caches of a core for a line, which need not exist */
-#ifdef __has_builtin
-#if __has_builtin(__builtin_prefetch)
-#define ASK(p) __builtin_prefetch((const void *)(size_t)(p))
-#endif
-#endif
-#ifndef ASK
-#define ASK(p) (void)0
-#endif

@@ -24,6 +24,7 @@
 ** memory, no barrier.
 */
 #include "result.cl"
+#include "../cache/lines.cl"
 #ifndef BLOCK
 #define BLOCK 64 /* rows of a work-item */
 #endif
@@ -33,6 +34,8 @@
 #ifndef WIDTH
 #define WIDTH 16 /* elements per vector */
 #endif
+
+#define AHEAD 128 /* elements from those in use to those asked for */
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)

@@ -25,6 +25,7 @@
 ** once for HEIGHT products. Elements are asked for a little early.
 */
 #include "result.cl"
+#include "../cache/lines.cl"
 #ifndef SPAN
 #define SPAN 8192 /* columns of a work-item */
 #endif
@@ -37,6 +38,8 @@
 #ifndef WIDTH
 #define WIDTH 16 /* elements per vector */
 #endif
+
+#define AHEAD 128 /* elements from those in use to those asked for */
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)

@@ -29,7 +29,7 @@
 ** writes. Take buffers several times larger than the last cache, or its
 ** bandwidth is measured. Vary WIDTH: 16 bytes per work-item saturate a GPU. A
 ** CPU first reads the line that it is about to overwrite; stores past the cache
-** (PAST, where the compiler has __builtin_nontemporal_store) leave that out.
+** (PAST) leave that out.
 */
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -55,6 +55,8 @@
 #ifndef PAST
 #define PAST 0 /* 1: without ITEMS, stores go past the cache */
 #endif
+#define STREAM PAST
+#include "../cache/lines.cl"
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -62,15 +64,6 @@
 #define VECTOR REAL
 #else
 #define VECTOR JOIN(REAL, WIDTH)
-#endif
-
-#ifdef __has_builtin
-#if PAST && __has_builtin(__builtin_nontemporal_store)
-#define STORE(value, p) __builtin_nontemporal_store(value, p)
-#endif
-#endif
-#ifndef STORE
-#define STORE(value, p) (*(p) = (value))
 #endif
 
 kernel void copy_vectors(ulong n, global const VECTOR *restrict in,
@@ -100,7 +93,7 @@ kernel void copy_vectors(ulong n, global const VECTOR *restrict in,
   for (ulong i = get_local_id(0); i < part; i += get_local_size(0)) {
     #pragma unroll
     for (int s = 0; s < STREAMS; s++)
-      STORE(in[begin + s * part + i], out + begin + s * part + i);
+      PASS(in[begin + s * part + i], out + begin + s * part + i);
   }
   for (ulong i = begin + STREAMS * part + get_local_id(0); i < end;
        i += get_local_size(0))

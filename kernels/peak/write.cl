@@ -25,8 +25,7 @@
 **
 ** Lesson: a GPU writes whole lines without reading them. A CPU first reads the
 ** line that it is about to overwrite, and so moves twice the bytes counted
-** here, unless the store goes past the cache (PAST, where the compiler has
-** __builtin_nontemporal_store).
+** here, unless the store goes past the cache (PAST).
 */
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -48,6 +47,8 @@
 #ifndef PAST
 #define PAST 0 /* 1: without ITEMS, stores go past the cache */
 #endif
+#define STREAM PAST
+#include "../cache/lines.cl"
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -55,15 +56,6 @@
 #define VECTOR REAL
 #else
 #define VECTOR JOIN(REAL, WIDTH)
-#endif
-
-#ifdef __has_builtin
-#if PAST && __has_builtin(__builtin_nontemporal_store)
-#define STORE(value, p) __builtin_nontemporal_store(value, p)
-#endif
-#endif
-#ifndef STORE
-#define STORE(value, p) (*(p) = (value))
 #endif
 
 kernel void write_vectors(ulong n, REAL value, global VECTOR *restrict out)
@@ -85,6 +77,6 @@ kernel void write_vectors(ulong n, REAL value, global VECTOR *restrict out)
   const ulong begin = get_group_id(0) * chunk;
   const ulong end = min(begin + chunk, n);
   for (ulong i = begin + get_local_id(0); i < end; i += get_local_size(0))
-    STORE((VECTOR)(value), out + i);
+    PASS((VECTOR)(value), out + i);
 #endif
 }

@@ -28,6 +28,7 @@
 */
 #include "real.cl"
 #include "told.cl"
+#include "../cache/lines.cl"
 #ifndef BLOCK
 #define BLOCK 16384 /* elements of a block */
 #endif
@@ -46,20 +47,6 @@
 #define VECTOR JOIN(REAL, WIDTH)
 #define VLOAD(p) JOIN(vload, WIDTH)(0, p)
 #define VSTORE(v, p) JOIN(vstore, WIDTH)(v, 0, p)
-#ifdef __has_builtin
-#if __has_builtin(__builtin_nontemporal_store)
-#define PASS(v, p) __builtin_nontemporal_store(v, (global VECTOR *)(p))
-#endif
-#if AHEAD > 0 && __has_builtin(__builtin_prefetch)
-#define ASK(p) __builtin_prefetch((const void *)(size_t)(p))
-#endif
-#endif
-#ifndef PASS
-#define PASS VSTORE
-#endif
-#ifndef ASK
-#define ASK(p) (void)0
-#endif
 
 /* the elements of v, so many places further up, and 0 */
 #define O ((REAL)0)
@@ -109,7 +96,8 @@ static VECTOR add(VECTOR sums, global const REAL *p)
 {
 #pragma unroll
   for (int s = 0; s < STREAMS; s++) {
-    ASK(p + s * (BLOCK / STREAMS) + AHEAD);
+    if (AHEAD > 0)
+      ASK(p + s * (BLOCK / STREAMS) + AHEAD);
     sums += VLOAD(p + s * (BLOCK / STREAMS));
   }
   return sums;
@@ -146,7 +134,7 @@ static REAL block(global const REAL *x, size_t n, global REAL *y, REAL before,
       const VECTOR out = carry + (INCLUSIVE ? v : UP1(v));
       carry += (VECTOR)(LAST(v));
       if (aligned)
-        PASS(out, y + i + s * WIDTH);
+        PASS(out, (global VECTOR *)(y + i + s * WIDTH));
       else
         VSTORE(out, y + i + s * WIDTH);
     }

@@ -99,6 +99,7 @@
 #ifndef STREAM
 #define STREAM 0 /* 1: y goes past the cache */
 #endif
+#include "../cache/lines.cl"
 #ifndef OFFSETS
 #define OFFSETS -1, 0, 1 /* column minus row of each diagonal, ascending */
 #define PATTERNS 1
@@ -149,15 +150,6 @@
 #define ANY(codes) (((codes).x | (codes).y) != 0)
 #else
 #define ANY(codes) ((codes) != 0)
-#endif
-
-#ifdef __has_builtin
-#if STREAM && __has_builtin(__builtin_nontemporal_store)
-#define PASS(v, p) __builtin_nontemporal_store(v, p)
-#endif
-#endif
-#ifndef PASS
-#define PASS(v, p) (*(p) = (v))
 #endif
 
 constant int offset[] = {OFFSETS};

@@ -62,29 +62,14 @@
 #ifndef STREAM
 #define STREAM 1 /* 1: y goes past the cache */
 #endif
+#include "../cache/lines.cl"
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define VECTOR JOIN(REAL, WIDTH)
 #define VLOAD(p) JOIN(vload, WIDTH)(0, p)
-#define VSTORE(v, p) JOIN(vstore, WIDTH)(v, 0, p)
 #define ROWS (VECTORS * WIDTH)
 #define LINE (64 / (long)sizeof(REAL))
-
-#ifdef __has_builtin
-#if STREAM && __has_builtin(__builtin_nontemporal_store)
-#define PASS(v, p) __builtin_nontemporal_store(v, (global VECTOR *)(p))
-#endif
-#if AHEAD && __has_builtin(__builtin_prefetch)
-#define ASK(p) __builtin_prefetch((const void *)(size_t)(p))
-#endif
-#endif
-#ifndef PASS
-#define PASS VSTORE
-#endif
-#ifndef ASK
-#define ASK(p)
-#endif
 
 /* y[i] += values[i] * x[i + offset] for rows from lo to before hi */
 static void add(long lo, long hi, long offset, global const REAL *values,
@@ -126,7 +111,8 @@ static bool whole_runs(long i, long cols, int ndiags, size_t pitch,
 #pragma unroll
     for (int k = 0; k < VECTORS; k++) {
       sum[k] += VLOAD(values + k * WIDTH) * VLOAD(x + j + k * WIDTH);
-      ASK(values + k * WIDTH + AHEAD);
+      if (AHEAD > 0)
+        ASK(values + k * WIDTH + AHEAD);
     }
   }
   return cut;
@@ -162,7 +148,7 @@ void spmv(int rows, int cols, int ndiags, int pitch,
                                 sum);
 #pragma unroll
     for (int k = 0; k < VECTORS; k++)
-      PASS(sum[k], y + i + k * WIDTH);
+      PASS(sum[k], (global VECTOR *)(y + i + k * WIDTH));
     if (cut)
       cut_runs(i, cols, ndiags, pitch, offsets, values, x, y);
   }

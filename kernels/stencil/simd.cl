@@ -28,8 +28,7 @@
 ** Several rows side by side, and elements asked for a little early, have more
 ** of memory under way than one row in order. A store fetches its line first,
 ** which makes three elements to move in place of two; stores past the cache
-** (STREAM, where the compiler has __builtin_nontemporal_store) leave that out.
-** They fill whole vectors.
+** (STREAM) leave that out. They fill whole vectors.
 */
 #include "weights.cl"
 #ifndef SPAN
@@ -48,26 +47,14 @@
 #define STREAM 1 /* 1: B goes past the cache */
 #endif
 
+#include "../cache/lines.cl"
+
 #define AHEAD 128 /* elements from those in use to those asked for */
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define VECTOR JOIN(REAL, WIDTH)
 #define VLOAD(p) JOIN(vload, WIDTH)(0, p)
-#ifdef __has_builtin
-#if __has_builtin(__builtin_prefetch)
-#define ASK(p) __builtin_prefetch((const void *)(size_t)(p))
-#endif
-#if STREAM && __has_builtin(__builtin_nontemporal_store)
-#define PASS(v, p) __builtin_nontemporal_store(v, (global VECTOR *)(p))
-#endif
-#endif
-#ifndef ASK
-#define ASK(p) (void)0
-#endif
-#ifndef PASS
-#define PASS(v, p) JOIN(vstore, WIDTH)(v, 0, p)
-#endif
 
 /* element (i, j) of B: any, and one that is not in the first or last row or
 ** column */
@@ -111,7 +98,7 @@ void stencil(int rows, int cols, global const REAL *restrict A, int lda,
         const long i = k + s * part, j = from[s] + v * WIDTH;
         global const REAL *a = A + i * lda;
         ASK(a + j + lda + AHEAD);
-        PASS(ELEMENTS(a, j), B + i * ldb + j);
+        PASS(ELEMENTS(a, j), (global VECTOR *)(B + i * ldb + j));
       }
     }
     for (long s = 0, i = k; i <= last; s++, i += part) {
@@ -123,7 +110,7 @@ void stencil(int rows, int cols, global const REAL *restrict A, int lda,
           b[j] = ELEMENT(a, i, j);
       else {
         for (; j + WIDTH <= inner; j += WIDTH)
-          PASS(ELEMENTS(a, j), b + j);
+          PASS(ELEMENTS(a, j), (global VECTOR *)(b + j));
         for (; j < inner; j++)
           b[j] = INNER(a, j);
         b[end - 1] = ELEMENT(a, i, end - 1);

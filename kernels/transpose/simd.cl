@@ -39,10 +39,9 @@
 ** Lesson, against `naive_write`: memory moves in lines of 64 bytes. A core
 ** follows a few streams that run on for a page, so TILE_COLS is long; it
 ** fetches every line that it writes in part, and even those that it writes
-** in full, as it cannot know. Stores that go past the cache (STREAM, where
-** the compiler has __builtin_nontemporal_store) tell it: a third less to
-** move. They must then fill a line at once. Small matrices, which are read
-** again soon, should stay in the cache.
+** in full, as it cannot know. Stores that go past the cache (STREAM) tell it:
+** a third less to move. They must then fill a line at once. Small matrices,
+** which are read again soon, should stay in the cache.
 */
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -65,6 +64,7 @@
 #ifndef STREAM
 #define STREAM 1 /* 1: B goes past the cache, if the compiler knows how */
 #endif
+#include "../cache/lines.cl"
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -74,15 +74,6 @@
 #define LINE (64 / sizeof(REAL))
 #define PARTS (LINE / WIDTH)     /* vectors in a line */
 #define PITCH (TILE_ROWS + LINE) /* rows of the tile meet other cache sets */
-
-#ifdef __has_builtin
-#if STREAM && __has_builtin(__builtin_nontemporal_store)
-#define PASS(v, p) __builtin_nontemporal_store(v, (global VECTOR *)(p))
-#endif
-#endif
-#ifndef PASS
-#define PASS VSTORE
-#endif
 
 /* the first and the second half of each group of four elements */
 #if WIDTH == 4
@@ -160,7 +151,8 @@ static void write_lines(global const REAL *a, size_t lda, size_t m, size_t n,
       for (int q = 0; q < 4; q++) {
 #pragma unroll
         for (int k = 0; k < PARTS; k++)
-          PASS(line[q][k], b + (j + q) * ldb + i + k * WIDTH);
+          PASS(line[q][k],
+               (global VECTOR *)(b + (j + q) * ldb + i + k * WIDTH));
       }
     }
   }
@@ -195,7 +187,7 @@ static void put(local const REAL *t, global REAL *b, size_t m)
   for (; i + LINE <= m; i += LINE) {
 #pragma unroll
     for (int k = 0; k < PARTS; k++)
-      PASS(VLOAD(t + i + k * WIDTH), b + i + k * WIDTH);
+      PASS(VLOAD(t + i + k * WIDTH), (global VECTOR *)(b + i + k * WIDTH));
   }
   for (; i < m; i++)
     b[i] = t[i];
