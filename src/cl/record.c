@@ -217,7 +217,7 @@ static void checkopen(lua_State *L, const CommandBuffer *b) {
       if (s->objects[i]->closed)
         clsh_error(L,
                    "launch %d of the recording, %s, takes a closed %s; keep "
-                   "it open while the CommandBuffer is in use",
+                   "it open as long as the recording is run",
                    n, s->kernel->name, s->objects[i]->class->name);
   }
 }

@@ -317,7 +317,7 @@ t.test("closed objects are refused; closing does no harm", function()
   t.eq(y:read()[1], stepped(1, 2, 2))
   y:close()
   local message = "launch 3 of the recording, grow, takes a closed Buffer; "
-    .. "keep it open while the CommandBuffer is in use"
+    .. "keep it open as long as the recording is run"
   t.raises(function() steps() end, message)
   t.eq(x:read()[1], 3 * (3 * 1 + 1) + 1, "no launch of the refused run ran")
   t.raises(function()
