@@ -10,7 +10,9 @@
 **               B: finds the largest of each column, in parts
 ** pack_columns  B: splits and stores it
 **
-** A transposed is taken like B, and B transposed like A.
+** A transposed is taken like B, and B transposed like A. With WHOLE pack_first
+** does all: several work-groups search the same 32 columns, each all of them,
+** and share their pieces.
 **
 ** With DEPTH_OF = 16, for nv_fp16x3_mma.cl:
 **
@@ -37,25 +39,31 @@
 **             neighbours, not all 0, that lie below 2^-19 of the largest in
 **             the row (column), so that they lose more than 3 bits
 **
+** With WHOLE, where columns are packed: `depth` is the number of work-groups
+** that share 32 of them, `pitch` their number in P.
+**
 ** pack_first takes one operand, X, or two, the work-groups behind the first
 ** `groups` for Y; `top` is `parts` where columns are searched, P is not used.
 **
 ** NDRange: pack_first:   local = 256, global = (groups of X + those of Y) *
 **                        256; panels * 128 / (256 / LX) groups for rows,
-**                        columns / (32 VX) * rows / depth for columns
+**                        columns / (32 VX) * rows / depth for columns, or,
+**                        with WHOLE, panels * 4 * depth
 **          pack_columns: global = (panels * 128, pieces), local = (32, 8)
 **          rounded up; blocks = k / DEPTH_OF, pieces = DEPTH_OF / 8 * blocks,
 **          those of hi and of lo at once; panels = rows (columns) / 128
-** Local memory: 4 KiB (pack_first), 8 KiB (pack_columns)
-** Defines: ROWS_X, ROWS_Y, LX, VX, VY, HELD, DEPTH_OF; PLACED, see submatrix.cl
+** Local memory: 4 KiB (pack_first; 12 with WHOLE), 8 KiB (pack_columns)
+** Defines: ROWS_X, ROWS_Y, WHOLE, LX, VX, VY, HELD, DEPTH_OF; PLACED, see
+**          submatrix.cl
 ** Assumes: NVIDIA, compute capability 8.0 or more; where VX = 4, base and
 **          rows of X lie at multiples of 16 bytes and cols is one of 4
 **
 ** Lesson: a power of two per row and one per column go through a product
 ** unchanged, so that scaling costs no accuracy. A group holds a row in its
 ** registers from the search for the largest to the split; columns would have
-** to be held whole, so B is read twice. That moves 20 bytes per element of a
-** square product. Launches are few, as each takes 5 us at least: of a product
+** to be held whole, so B is read twice, and nine times with WHOLE, which caches
+** serve as long as it is small. That moves 20 bytes per element of a square
+** product, without WHOLE. Launches are few, as each takes 5 us at least: of a product
 ** of 1000 that is half the time. */
 #ifndef ROWS_X
 #define ROWS_X 1 /* 1: X goes by its rows, 0: by its columns */
@@ -74,6 +82,10 @@
 #endif
 #ifndef HELD
 #define HELD 4 /* pieces of a row that a work-item keeps */
+#endif
+
+#ifndef WHOLE
+#define WHOLE 0 /* 1: pack_first packs columns, too */
 #endif
 
 #ifndef DEPTH_OF
@@ -265,6 +277,90 @@ INLINE void top_columns(uint group, int rows, int cols, global const float *X,
   }
 }
 
+#define TILE (8 * 32 * 2) /* 8 / PIECES blocks of 32 packed rows */
+
+/* Splits 8 pieces, from `piece` on, of 32 columns, from `col` on, of which
+** `most` is the largest of this work-item's. Neighbours have neighbouring
+** columns, as they lie in X; what they make of them is far apart in P and goes
+** through local memory to be stored whole. */
+INLINE void split_columns(size_t col, size_t piece, uint lane, uint y,
+                          int rows, int cols, global const float *X, int ldx,
+                          uint most, global uint *restrict P,
+                          global int *restrict refused, local uint4 *tile)
+{
+  const size_t blocks = ((size_t)rows + DEPTH_OF - 1) / DEPTH_OF;
+  float v[8];
+  #pragma unroll
+  for (int i = 0; i < 8; i++) {
+    const size_t row = (piece + y) * 8 + i;
+    v[i] = col + lane < (size_t)cols && row < (size_t)rows
+             ? X[row * ldx + col + lane] : 0;
+  }
+  uint4 hi, lo;
+  split(v, most, refused, &hi, &lo);
+  local uint4 *t = tile + (y / PIECES * 32 + lane) * (2 * PIECES);
+  t[SPREAD(PLACE(y % PIECES, lane), lane)] = hi;
+  t[SPREAD(PLACE(y % PIECES + PIECES, lane), lane)] = lo;
+  barrier(CLK_LOCAL_MEM_FENCE);
+
+  #pragma unroll
+  for (uint e = y * 32 + lane; e < TILE; e += 256) {
+    const size_t block = piece / PIECES + e / (32 * 2 * PIECES);
+    const uint line = e / (2 * PIECES) % 32, p = e % (2 * PIECES);
+    if (block < blocks)
+      ((global uint4 *)P)[LINE(col + line, block, blocks) + p]
+        = tile[e - p + SPREAD(p, line)];
+  }
+}
+
+#if WHOLE
+/* A share of the pieces of 32 columns, each work-group having searched all of
+** these columns itself: `shares` of them read X again and no launch lies in
+** between */
+INLINE void pack_whole(uint group, int rows, int cols, global const float *X,
+                       int ldx, int at_once, int shares,
+                       global uint *restrict top, int height,
+                       global uint *restrict P, global int *restrict refused,
+                       local uint *tops, local uint4 *tile)
+{
+  const uint id = get_local_id(0), lane = id % 32, y = id / 32;
+  const uint abreast = 8 * at_once; /* rows of a step of the search */
+  const size_t col = group % (height / 32) * 32;
+  const size_t share = group / (height / 32);
+  const uint own = id % (32 / at_once) * at_once;
+  const uint from = id / (32 / at_once);
+  uint most[4] = {0, 0, 0, 0}, all = 0;
+  if (col + own < (size_t)cols) {
+    #pragma unroll 16
+    for (size_t i = from; i < (size_t)rows; i += abreast) {
+      float v[4] = {0, 0, 0, 0};
+      if (at_once == 4)
+        vstore4(*(global const float4 *)(X + i * ldx + col + own), 0, v);
+      else
+        v[0] = X[i * ldx + col + own];
+      #pragma unroll
+      for (int c = 0; c < at_once; c++)
+        most[c] = max(most[c], as_uint(fabs(v[c])));
+    }
+  }
+  #pragma unroll
+  for (int c = 0; c < at_once; c++)
+    tops[from * 32 + own + c] = most[c];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  #pragma unroll
+  for (uint i = 0; i < abreast; i++)
+    all = max(all, tops[i * 32 + lane]);
+  if (share == 0 && y == 0)
+    top[col + lane] = all;
+  const size_t pieces = ((size_t)rows + DEPTH_OF - 1) / DEPTH_OF * PIECES;
+  for (size_t piece = share * 8; piece < pieces; piece += shares * 8) {
+    split_columns(col, piece, lane, y, rows, cols, X, ldx, all, P, refused,
+                  tile);
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+}
+#endif
+
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void pack_first(int rows_x, int cols_x, global const float *restrict X,
                 int ldx, int depth_x, global uint *restrict top_x, int pitch_x,
@@ -274,12 +370,18 @@ void pack_first(int rows_x, int cols_x, global const float *restrict X,
                 global uint *restrict P_y, global int *restrict refused AT_XY)
 {
   local uint tops[8 * 4 * 32];
+#if WHOLE
+  local uint4 tile[TILE];
+#endif
   const uint group = get_group_id(0);
   MOVE(X, at_x);
   MOVE(Y, at_y);
   if (group < (uint)groups) {
 #if ROWS_X
     pack_rows(group, rows_x, cols_x, X, ldx, VX, top_x, P_x, refused, tops);
+#elif WHOLE
+    pack_whole(group, rows_x, cols_x, X, ldx, VX, depth_x, top_x, pitch_x, P_x,
+               refused, tops, tile);
 #else
     top_columns(group, rows_x, cols_x, X, ldx, VX, depth_x, top_x, pitch_x,
                 tops);
@@ -288,6 +390,9 @@ void pack_first(int rows_x, int cols_x, global const float *restrict X,
 #if ROWS_Y
     pack_rows(group - groups, rows_y, cols_y, Y, ldy, VY, top_y, P_y, refused,
               tops);
+#elif WHOLE
+    pack_whole(group - groups, rows_y, cols_y, Y, ldy, VY, depth_y, top_y,
+               pitch_y, P_y, refused, tops, tile);
 #else
     top_columns(group - groups, rows_y, cols_y, Y, ldy, VY, depth_y, top_y,
                 pitch_y, tops);
@@ -295,8 +400,6 @@ void pack_first(int rows_x, int cols_x, global const float *restrict X,
   }
 }
 
-/* Neighbours have neighbouring columns, as they lie in X; what they make of
-** them is far apart in P and goes through local memory to be stored whole. */
 kernel __attribute__((reqd_work_group_size(32, 8, 1)))
 void pack_columns(int rows, int cols, global const float *restrict X, int ldx,
                   global const uint *restrict parts, int count,
@@ -304,36 +407,13 @@ void pack_columns(int rows, int cols, global const float *restrict X, int ldx,
                   global int *restrict refused AT_X)
 {
   MOVE(X, at_x);
-  local uint4 tile[8 * 32 * 2]; /* 8 / PIECES blocks of 32 packed rows */
-  const uint lane = get_local_id(0), y = get_local_id(1);
-  const size_t col = get_global_id(0), piece = get_global_id(1);
-  const size_t blocks = ((size_t)rows + DEPTH_OF - 1) / DEPTH_OF;
-  const int inside = col < (size_t)cols;
-  float v[8];
-  #pragma unroll
-  for (int i = 0; i < 8; i++) {
-    const size_t row = piece * 8 + i;
-    v[i] = inside && row < (size_t)rows ? X[row * ldx + col] : 0;
-  }
+  local uint4 tile[TILE];
+  const size_t col = get_global_id(0);
   uint most = 0;
-  for (int i = 0; inside && i < count; i++)
+  for (int i = 0; col < (size_t)cols && i < count; i++)
     most = max(most, parts[i * get_global_size(0) + col]);
-  if (piece == 0)
+  if (get_global_id(1) == 0)
     top[col] = most;
-  uint4 hi, lo;
-  split(v, most, refused, &hi, &lo);
-  local uint4 *t = tile + (y / PIECES * 32 + lane) * (2 * PIECES);
-  t[SPREAD(PLACE(y % PIECES, lane), lane)] = hi;
-  t[SPREAD(PLACE(y % PIECES + PIECES, lane), lane)] = lo;
-  barrier(CLK_LOCAL_MEM_FENCE);
-
-  #pragma unroll
-  for (uint e = y * 32 + lane; e < 8 * 32 * 2; e += 256) {
-    const size_t block
-      = get_group_id(1) * (8 / PIECES) + e / (32 * 2 * PIECES);
-    const uint line = e / (2 * PIECES) % 32, p = e % (2 * PIECES);
-    if (block < blocks)
-      ((global uint4 *)P)[LINE(get_group_id(0) * 32 + line, block, blocks) + p]
-        = tile[e - p + SPREAD(p, line)];
-  }
+  split_columns(get_group_id(0) * 32, get_group_id(1) * 8, get_local_id(0),
+                get_local_id(1), rows, cols, X, ldx, most, P, refused, tile);
 }

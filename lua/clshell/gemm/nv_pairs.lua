@@ -20,6 +20,9 @@ local DEPTH = 64  -- elements of a part of columns, at least
 -- Parts whose largest elements different work-groups find, or as many as it
 -- takes for so many work-groups.
 local PARTS, ABREAST = 8, 264
+-- Elements of the largest operands whose columns one launch searches and
+-- packs, and the work-groups that search the same columns there.
+local WHOLE, SHARES = 2^20, 8
 
 -- Memory for an operand with so many lines, rows of A or columns of B, in
 -- blocks of that depth.
@@ -49,16 +52,20 @@ local function abreast(s)
 end
 
 -- What the first launch does for an operand, {side, to, X}: packs it, if its
--- lines are the stored rows, or else finds the largest elements of its
--- columns, in parts. Returns its arguments in the kernel, its work-groups, and
--- the elements in a load.
-local function first_pass(s, x)
+-- lines are the stored rows or it is `whole`, or else finds the largest
+-- elements of its columns, in parts. Returns its arguments in the kernel, its
+-- work-groups, and the elements in a load.
+local function first_pass(s, x, whole)
   local to, X = x.to, x.X
   if by_rows(s, x.side) then
     return {to.lines, s.k, X, X.ld, 0, to.top, 0, to.data},
       to.height * abreast(s) // 256, tiles.vector(4, s.k, s, x.side)
   end
   local v = tiles.vector(4, to.lines, s, x.side)
+  if whole then
+    return {s.k, to.lines, X, X.ld, SHARES, to.top, to.height, to.data},
+      to.height // 32 * SHARES, v
+  end
   local across = groups(to.lines, 32 * v)
   local parts = math.max(PARTS, groups(ABREAST, across))
   local depth = math.max(DEPTH, groups(s.k, parts))
@@ -75,20 +82,21 @@ local function pack(s, run, list, refused)
   if not x then
     return
   end
-  local args, count, v = first_pass(s, x)
-  local others, more, w = first_pass(s, y)
+  local whole = s.k * math.max(x.to.lines, y.to.lines) <= WHOLE
+  local args, count, v = first_pass(s, x, whole)
+  local others, more, w = first_pass(s, y, whole)
   args[9] = count
   table.move(others, 1, 8, 10, args)
   args[18] = refused
   run(PACK, "pack_first", {ROWS_X = by_rows(s, x.side) and 1 or 0,
       ROWS_Y = by_rows(s, y.side) and 1 or 0, LX = abreast(s), VX = v, VY = w,
-      DEPTH_OF = x.to.block,
+      DEPTH_OF = x.to.block, WHOLE = whole and 1 or 0,
       HELD = math.min(HELD, groups(x.to.pieces, abreast(s)))},
     {(count + (y ~= x and more or 0)) * 256}, {256},
     table.unpack(args, 1, 18))
   for _, other in ipairs(list) do
     local to, X = other.to, other.X
-    if not by_rows(s, other.side) then
+    if not whole and not by_rows(s, other.side) then
       run(PACK, "pack_columns", {DEPTH_OF = to.block},
         {to.height, roundup(to.pieces, 8)}, {32, 8},
         s.k, to.lines, X, X.ld, to.parts, to.count, to.top, to.data, refused)
