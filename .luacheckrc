@@ -10,4 +10,4 @@ read_globals = {
   "time", "show",
 }
 -- Examples are pieces of sessions: names are used again, or not at all.
-files["lua/clshell/examples"] = {ignore = {"211", "212", "213", "411", "421", "431"}}
+files["lua/clshell/shell/examples"] = {ignore = {"211", "212", "213", "411", "421", "431"}}

@@ -6,7 +6,7 @@
 -- the PTX text that the driver made of them. --ncu reads what was measured.
 -- SPDX-License-Identifier: MIT
 
-local ptx = require "clshell.family.ptx"
+local ptx = require "clshell.ladder.ptx"
 local report = require "clshell.report"
 local script = require "clshell.script"
 local text = require "clshell.base.text"

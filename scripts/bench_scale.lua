@@ -4,8 +4,8 @@
 -- with them (weak), and what a model says of more ranks than are here.
 -- SPDX-License-Identifier: MIT
 
-local grids = require "clshell.ranks.grid"
-local model = require "clshell.ranks.model"
+local grids = require "clshell.parts.ranks.grid"
+local model = require "clshell.parts.ranks.model"
 local plot = require "clshell.plot"
 local quantity = require "clshell.quantity"
 local ranks = require "clshell.ranks"

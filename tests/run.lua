@@ -18,13 +18,13 @@ local passed, failed, skipped = 0, 0, 0
 -- the rest is run: objects and launches, families, data, reports, store,
 -- plots, editing, help, and the words of the prompt.
 local LONG = {"gemm/gemm", "gemm/nvptx", "shell/interrupt", "cl/memfail",
-  "worker/driver", "ranks/sparse", "ranks/dense", "scripts/scripts",
+  "calls/driver", "ranks/sparse", "ranks/dense", "scripts/scripts",
   "measure/other_programs",
   "help/examples", "explain/claims", "gemm/blas", "spmv/spmv",
-  "transpose/transpose", "scan/scan", "reduce/reduce", "gemv/gemv",
-  "stencil/stencil", "conv2d/conv2d", "sort/sort", "measure/bench",
-  "cl/rebuild", "cli/cli", "mpi/launch", "mpi/collectives", "mpi/tune",
-  "prompt/show_device", "cl/badinput", "simulate/check", "base/misuse"}
+  "ladders/transpose", "ladders/scan", "ladders/reduce", "ladders/gemv",
+  "ladders/stencil", "ladders/conv2d", "ladders/sort", "measure/bench",
+  "cl/rebuild", "commands/cli", "mpi/launch", "mpi/collectives", "mpi/tune",
+  "prompt/show_device", "cl/badinput", "explain/check", "base/misuse"}
 
 local function quote(s)
   return "'" .. s:gsub("'", "'\\''") .. "'"

@@ -135,7 +135,7 @@ void gemm(int M, int N, int K, double alpha,
           global double *restrict C, int ldc, int depth
           PARTS AT_ABC)
 {
-  /* The marks give them STAGES tiles: see family/ptx.lua. */
+  /* The marks give them STAGES tiles: see ladder/ptx.lua. */
   local double As[2] __attribute__((aligned(128)));
   local double Bs[2] __attribute__((aligned(128)));
   __asm__ volatile("//PTX local As, %0;" :: "n"(STAGES * A_STAGE * 8));

@@ -46,7 +46,7 @@
 **          WG = 2 BM + 32, as the last warp asks for the stages; for C^T 2 BN,
 **          as the first work-item does: registers for another warp are not left
 ** Local memory: STAGES (BM + BN) 128 bytes, more than OpenCL of this driver
-**          gives: see family/ptx.lua
+**          gives: see ladder/ptx.lua
 ** Defines: BM, BN, STAGES, VC, ALONG_A, ALONG_B (1: k runs along the rows of
 **          the matrix as it is stored); RASTER, PLACED, see nv.cl; of PAIRS
 **          SPLITS, with one work-group for each part of a tile's sums

@@ -20,7 +20,7 @@
 ** NDRange: one dimension, local = WG; as many work-groups as the device runs
 **   at one time, or fewer.
 ** Local memory: STAGES WG UNITS 16 bytes, more than OpenCL of this driver
-**   gives: see family/ptx.lua.
+**   gives: see ladder/ptx.lua.
 ** Defines: REAL (float, double or int), INCLUSIVE, WG, UNITS, STAGES, WAVE.
 ** Assumes: compute capability 9.0; a rung with ptx = true; a work-group that
 **   has begun goes on while others wait for it; for speed only, that x and y

@@ -20,21 +20,21 @@ cl.extend("Buffer", {"max_diff", "pad", "save", "sub", "summary",
   "transposed"}, function()
   lazy.load(names.matrix)
 end)
-local array = require "clshell.array.names"
+local array = require "clshell.arrays.names"
 local function load_array()
-  require "clshell.array"
+  require "clshell.arrays"
 end
 cl.extend("Buffer", array.methods, load_array)
 cl.extend("Array", array.host, load_array)
 debug.getregistry()["cl.setarray"] = function(h, value)
   load_array()
-  require "clshell.array.expression".methods.set(h, value)
+  require "clshell.arrays.expression".methods.set(h, value)
 end
 debug.getregistry()["cl.words"] = function(class, key)
-  return require "clshell.array.words"(class, key)
+  return require "clshell.arrays.words"(class, key)
 end
 debug.getregistry()["cl.copyway"] = function(...)
-  return require "clshell.measure.ways".between(...)
+  return require "clshell.parts.copy_route".between(...)
 end
 for _, name in ipairs(array.cl) do
   cl[name] = function(...)
@@ -47,22 +47,22 @@ function cl.struct(...)
 end
 for _, name in ipairs{"each", "split"} do
   cl[name] = function(...)
-    require "clshell.split"
+    require "clshell.parts.split"
     return cl[name](...)
   end
 end
 cl.extend("Program", {"asm"}, function()
-  require "clshell.family.asm"
+  require "clshell.ladder.asm"
 end)
 if (os.getenv "CLSHELL_MEMCHECK" or "") ~= "" then
-  require "clshell.simulate.memcheck".begin()
+  require "clshell.explain.memcheck".begin()
 end
 cl.kernel_folder(cl.home .. "/kernels")
 debug.getregistry()["cl.nodriver"] = "for a CPU device install PoCL (Debian: "
   .. "apt install pocl-opencl-icd), for a GPU its vendor's driver; "
   .. "clshell --doctor tells why there is none"
 cl.explain_build(function(e)
-  require "clshell.diagnose.build_error".explain(e)
+  require "clshell.errors.build_error".explain(e)
 end)
 cl.translate_cuda(function(source, device, options)
   return require "clshell.cuda".translate(source, {options = options,
@@ -73,27 +73,27 @@ end)
 
 -- By its short name alone, and none of a package of Lua's of that name.
 package.preload.mpi = function()
-  return require "clshell.mpi"
+  return require "clshell.parts.mpi"
 end
 
 -- The run store, charts and exports are loaded when they are first needed.
 for _, name in ipairs{"history", "best", "prune"} do
   names[name] = function(...)
-    return require "clshell.store.runs"[name](...)
+    return require "clshell.results.runs"[name](...)
   end
 end
 
 function names.results(list)
-  return require "clshell.report.result_list".new(list)
+  return require "clshell.results.result_list".new(list)
 end
 
--- Documented in prompt/commands.lua, as %time is the same.
+-- Documented in shell/prompt/commands.lua, as %time is the same.
 function names.time(...)
-  return require "clshell.prompt.measure".time(...)
+  return require "clshell.shell.prompt.measure".time(...)
 end
 
 function names.show(...)
-  return require "clshell.prompt.show"(...)
+  return require "clshell.shell.prompt.show"(...)
 end
 
 for name, value in pairs(names) do

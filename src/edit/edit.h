@@ -28,7 +28,7 @@ typedef struct Shell {
 **     may replace the bytes first..cursor, where cursor is the number of
 **     bytes before it; `common` replaces them at once, and the list is shown
 **     as `shown` says
-**   mask(text) -> a class letter for each byte, see prompt/highlight.lua, or
+**   mask(text) -> a class letter for each byte, see shell/prompt/highlight.lua, or
 **     nil for no colours
 **   help(text, cursor) -> the text that F1 shows, or nil
 **   clean(text) -> a pasted text without prompts

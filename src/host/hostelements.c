@@ -1,6 +1,6 @@
 /*
-** hostelements.c - cl.host.calculate: an expression of array/expression.lua on
-** Arrays, run by run of their elements.
+** hostelements.c - cl.host.calculate: an expression of arrays/expression.lua
+** on Arrays, run by run of their elements.
 ** SPDX-License-Identifier: MIT
 */
 #include <math.h>

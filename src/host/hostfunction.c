@@ -1,6 +1,6 @@
 /*
 ** hostfunction.c - the operations of expressions on one element, by their
-** names in array/statement.lua: C's, with the results of OpenCL C.
+** names in arrays/statement.lua: C's, with the results of OpenCL C.
 ** SPDX-License-Identifier: MIT
 */
 #include <math.h>

@@ -53,7 +53,7 @@ static int report(lua_State *L, int status) {
   return status;
 }
 
-/* Calls clshell.cli.actions[name](...), the arguments at the top. */
+/* Calls clshell.shell.commands.actions[name](...), the arguments at the top. */
 static int calltool(lua_State *L, const char *name, int narg) {
   int base = lua_gettop(L) - narg;
   luaL_checkstack(L, LUA_MINSTACK, "too many values");

@@ -1,6 +1,6 @@
 /*
 ** repl.c - the interactive shell: reads and runs inputs. The session, module
-** clshell.prompt, compiles them and prints their values.
+** clshell.shell.prompt, compiles them and prints their values.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "edit/edit.h"
 #include "shell.h"
 
-#define SESSION 1 /* stack index of module clshell.prompt */
+#define SESSION 1 /* stack index of module clshell.shell.prompt */
 
 /*
 ** Pushes `code`, compiled as an expression, or a message. The variable to be

@@ -102,7 +102,7 @@ end
 -- A script that measures one thing and then does what `more` says.
 local function script(more)
   return create("measure.lua", [[
-local output = require "clshell.report.output"
+local output = require "clshell.results.output"
 local script = require "clshell.base.script"
 local parser = script.parser("measure.lua", "")
 output.options(parser)

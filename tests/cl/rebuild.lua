@@ -277,7 +277,7 @@ local function streams(f)
 end
 
 t.test("the prompt rebuilds what changed, and shows an error once", function()
-  local watch = require "clshell.prompt.watch"
+  local watch = require "clshell.shell.prompt.watch"
   put("a.cl", ONE:format(1))
   put("b.cl", ONE:format(1))
   local programs = {}
@@ -316,7 +316,7 @@ local function save_later(name, text)
 end
 
 t.test("names of files steer no terminal", function()
-  local watch = require "clshell.prompt.watch"
+  local watch = require "clshell.shell.prompt.watch"
   put("e\27[31m.cl", ONE:format(1))
   local _ <close> = cl.build(folder .. "/e\27[31m.cl")
   local told = streams(function() watch.watch("e\27[31m.cl", nil, 0) end)
@@ -328,7 +328,7 @@ t.test("names of files steer no terminal", function()
 end)
 
 t.test("%watch: a round for every save, with the ratio to the last", function()
-  local watch = require "clshell.prompt.watch".watch
+  local watch = require "clshell.shell.prompt.watch".watch
   put("a.cl", ONE:format(1))
   t.raises(function() watch(folder .. "/a.cl") end, "no program in use",
     "a.cl")

@@ -2,8 +2,8 @@
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 local screen = require "screen"
-local highlight = require "clshell.prompt.highlight"
-local paste = require "clshell.prompt.paste"
+local highlight = require "clshell.shell.prompt.highlight"
+local paste = require "clshell.shell.prompt.paste"
 
 t.test("paste runs half a block or adds indent: it does neither", function()
   local s <close> = screen.open()
@@ -89,7 +89,7 @@ t.test("the last input of a transcript may be unfinished", function()
 end)
 
 t.test("Tab and the colours belong to the input at the cursor", function()
-  local edit = require "clshell.prompt.edit"
+  local edit = require "clshell.shell.prompt.edit"
   local text = "a = '1\ncl> %who\ncl> collectg"
   local first, list = edit.candidates(text, #text)
   t.eq({first, list}, {#text - 7, {"collectgarbage"}})

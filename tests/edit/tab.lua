@@ -1,5 +1,5 @@
--- tab.lua - the Tab key on a real terminal's screen; prompt/complete.lua tests
--- the candidates
+-- tab.lua - the Tab key on a real terminal's screen; shell/prompt/complete.lua
+-- tests the candidates
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 local screen = require "screen"

@@ -6,7 +6,7 @@ local t = require "t"
 local cl = require "cl"
 local claims = require "clshell.explain.claims"
 local json = require "clshell.base.json"
-local trace = require "clshell.simulate.trace"
+local trace = require "clshell.explain.trace"
 
 t.keeps("Program", "Kernel")
 

@@ -10,8 +10,8 @@ local lesson = require "clshell.explain.lesson"
 local occupancy = require "clshell.explain.occupancy"
 local records = require "records"
 local stats = require "clshell.measure.stats"
-local trace = require "clshell.simulate.trace"
-local traffic = require "clshell.family.traffic"
+local trace = require "clshell.explain.trace"
+local traffic = require "clshell.ladder.traffic"
 
 t.keeps("Program", "Kernel")
 t.device()
@@ -246,7 +246,7 @@ end)
 
 local function moves(kernel, params, dev)
   local rung = gemm.rung(kernel)
-  local all = require("clshell.family.rung").parameters(rung, params, "test")
+  local all = require("clshell.ladder.rung").parameters(rung, params, "test")
   return traffic.of({family = "gemm", kernel = kernel}, rung, dev,
     gemm.spec.shape{m = 256, n = 256, k = 256}, all)
 end
@@ -279,7 +279,7 @@ end)
 t.test("every rung of the portable ladders has a model or none", function()
   for _, item in ipairs(gemm.kernels()) do
     local rung = item.rung
-    local p = require("clshell.family.rung").parameters(rung, {}, "test")
+    local p = require("clshell.ladder.rung").parameters(rung, {}, "test")
     if not item.name:find("^nv_") then
       local m = traffic.of({family = "gemm", kernel = item.name}, rung, H100,
         gemm.spec.shape{m = 64, n = 64, k = 64}, p)

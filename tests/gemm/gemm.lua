@@ -127,7 +127,7 @@ end
 t.test("a lost term is found, by every check", function()
   for _, shape in ipairs{{200, 200, 200}, {600, 600, 600}} do
     local m, n, k = table.unpack(shape)
-    local verify = require "clshell.family.verify"
+    local verify = require "clshell.ladder.verify"
     local A = cl.array("float", {m, k}):random(1)
     local B = cl.array("float", {k, n}):random(2)
     local s = {m = m, n = n, k = k, type = "float", alpha = 1, beta = 0}
@@ -144,7 +144,7 @@ t.test("a lost term is found, by every check", function()
 end)
 
 t.test("the bound", function()
-  local bound = require("clshell.family.verify").bound
+  local bound = require("clshell.ladder.verify").bound
   local u = 2^-24
   t.near(bound("float", 1) / u, 4, 1e-6) -- short sums: gamma
   t.ok(bound("float", 10000) < 10000 * u)

@@ -5,7 +5,7 @@
 local t = require "t"
 local cl = require "cl"
 local gemm = require "clshell.gemm"
-local verify = require "clshell.family.verify"
+local verify = require "clshell.ladder.verify"
 
 t.keeps("Program", "Kernel") -- those that gemm has built
 t.device()

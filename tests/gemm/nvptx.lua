@@ -5,9 +5,9 @@
 local t = require "t"
 local cl = require "cl"
 local gemm = require "clshell.gemm"
-local prepared = require "clshell.family.prepared_call"
-local ptx = require "clshell.family.ptx"
-local rungs = require "clshell.family.rung"
+local prepared = require "clshell.ladder.prepared_call"
+local ptx = require "clshell.ladder.ptx"
+local rungs = require "clshell.ladder.rung"
 
 t.device() -- the scratch buffers of some rungs lie on it
 

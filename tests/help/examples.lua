@@ -4,13 +4,13 @@
 
 local t = require "t"
 local cl = require "cl"
-local index = require "clshell.help.index"
+local index = require "clshell.shell.help.index"
 
 -- These use the run store, see store.lua.
 local STORED = {history = true, best = true, prune = true,
   ["runs.compare"] = true}
 -- These need the simulator.
-local simulated = require "clshell.simulate.trace".plugin()
+local simulated = require "clshell.explain.trace".plugin()
 local built_mpi = io.open(t.build .. "/mpi.so") ~= nil
 
 local function of_mpi(name)
@@ -32,7 +32,7 @@ local quote = require("clshell.base.text").quote
 -- name, then what it prints itself.
 local RUNNER = t.briefly .. [[
 
-local index = require "clshell.help.index"
+local index = require "clshell.shell.help.index"
 local wanted = {}
 for _, name in ipairs(arg) do
   wanted[name] = true

@@ -6,7 +6,7 @@ local t = require "t"
 local cl = require "cl"
 local gemm = require "clshell.gemm"
 local help = require "clshell.help"
-local index = require "clshell.help.index"
+local index = require "clshell.shell.help.index"
 local options = require "clshell.base.options"
 local script = require "clshell.base.script"
 
@@ -81,7 +81,7 @@ t.test("no page breaks a word, in windows of any width", function()
   for _, entry in ipairs(index.entries()) do
     topics[#topics + 1] = not entry.minor and entry.name or nil
   end
-  for _, concept in ipairs(require "clshell.help.concepts".list) do
+  for _, concept in ipairs(require "clshell.shell.help.concepts".list) do
     topics[#topics + 1] = concept.name
   end
   for _, topic in ipairs(topics) do
@@ -204,7 +204,7 @@ t.test("help names what there is, and nothing of clshell's own", function()
   for _, entry in ipairs(index.entries()) do
     texts[#texts + 1] = not entry.minor and entry.text or nil
   end
-  for _, concept in ipairs(require "clshell.help.concepts".list) do
+  for _, concept in ipairs(require "clshell.shell.help.concepts".list) do
     texts[#texts + 1] = concept.text
     texts[#texts + 1] = " " .. concept.try
   end

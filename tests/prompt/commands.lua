@@ -112,7 +112,7 @@ t.test("%check, %access and %bench of a misspelt family name the nearest",
 
 t.test("%access tells what a launch asks of memory", function()
   terminal.device()
-  local plugin, missing = require "clshell.simulate.trace".plugin()
+  local plugin, missing = require "clshell.explain.trace".plugin()
   if not plugin then
     t.skip(missing)
   end

@@ -195,7 +195,7 @@ t.test("element types and devices in strings", function()
   t.ok(has("cl.array(|", '"int"'))
   t.ok(has("cl.use '|", "gpu"))
   t.eq(words "cl.use 'acc|", "accelerator'")
-  local program = [[local c = require "clshell.prompt.complete"
+  local program = [[local c = require "clshell.shell.prompt.complete"
     local before = debug.getregistry()["cl.devices"]
     local _, list, hint = c.at("cl.use '", 8)
     print(#list, hint, before, debug.getregistry()["cl.devices"])]]
@@ -283,7 +283,7 @@ t.test("the parameters of a function, where an argument begins", function()
 end)
 
 t.test("the parameters fit the window, with that of the cursor", function()
-  local signature = require "clshell.prompt.signature"
+  local signature = require "clshell.shell.prompt.signature"
   rawset(_G, "wide", load [[return function(first_one, second_one, third_one,
     fourth_one, fifth_one) return first_one, second_one, third_one,
     fourth_one, fifth_one end]]())
@@ -364,9 +364,9 @@ t.test("words of OpenCL C, and names, in the text of a kernel", function()
 end)
 
 t.test("modules, sources and topics", function()
-  t.eq(words "require 'clshell.gemm.nv_r|", "clshell.gemm.nv_rungs'")
+  t.eq(words "require 'clshell.gemm.nv_r|", "clshell.ladders.gemm.nv_rungs'")
   t.eq(words "require 'strin|", "string'")
-  t.ok(has("require 'clshell.prompt|", "clshell.prompt."))
+  t.ok(has("require 'clshell.shell.prompt|", "clshell.shell.prompt."))
   t.eq(words "cl.build('gemm/tiled_pad|", "gemm/tiled_padded.cl'")
   t.eq(words "?gemm.tiled_pad|", "gemm.tiled_padded")
   t.eq(words "?cl.buff|", "cl.buffer")
@@ -375,7 +375,7 @@ t.test("modules, sources and topics", function()
 end)
 
 t.test("commands, their settings and arguments", function()
-  require "clshell.prompt"
+  require "clshell.shell.prompt"
   t.eq(words "%tim|", "time timeit")
   t.eq(words "  %ben|", "bench ")
   t.ok(has("%|", "bench") and has("%|", "watch"))
@@ -383,7 +383,7 @@ t.test("commands, their settings and arguments", function()
   t.eq(words "%set locals=l|", "lua")
   t.eq(words "%set color al|", "always")
   t.eq(words "%help rel|", "reload")
-  t.eq(words "%reload clshell.gemm.nv_r|", "clshell.gemm.nv_rungs")
+  t.eq(words "%reload clshell.gemm.nv_r|", "clshell.ladders.gemm.nv_rungs")
   t.eq(words "%bench f(x) eff|", "effort=")
   t.eq(words "%bench f(x, collectg|", "collectgarbage")
   t.eq(words "%time collectg|", "collectgarbage")

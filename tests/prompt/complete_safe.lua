@@ -4,12 +4,12 @@
 local t = require "t"
 
 local at = require "at".all
-local complete = require "clshell.prompt.complete"
+local complete = require "clshell.shell.prompt.complete"
 
 -- Run by itself: completes everything in a session where whatever can be
 -- replaced has been replaced by a function that says so.
 local TRAPS = [=[
-local complete = require "clshell.prompt.complete"
+local complete = require "clshell.shell.prompt.complete"
 local texts = {"evil|", "evil.fi|", "evil.field.x|", "evil:|", "evil['fi|",
   "evil(|", "evil{|", "evil.field{a = |", "evil 'x|", "gemm(evil, {ke|",
   "gemm(A, B, {kernel = 'ti|", "bench(f, {eff|", "cl.use '|", "x = '/|",

@@ -334,7 +334,7 @@ t.test("tabs, wide characters, long lines", function()
 end)
 
 t.test("excerpts in windows of any width", function()
-  local excerpt = require "clshell.diagnose.excerpt"
+  local excerpt = require "clshell.errors.excerpt"
   local text = ("word "):rep(30) .. "\n\tnothere = 漢字漢字漢字漢字漢字 + x\n"
   for width = 30, 170, 7 do
     for column = 1, 152, 13 do
@@ -363,7 +363,7 @@ inner({1, 2, 3}, "word")
 ]])
   local p <close> = assert(io.popen(("%s -i %s 2>/dev/null <<'E'\n%s\nE")
     :format(quote(clshell), path, [[
-errors = require "clshell.prompt.errors"
+errors = require "clshell.shell.prompt.errors"
 print(errors.traceback(errors.last))]])))
   local text = p:read("a")
   for _, part in ipairs{path .. ":3: attempt to perform arithmetic",
@@ -438,7 +438,7 @@ kernel void mm(global float *C, int n) {
 
 t.test("a window cuts long messages, %tb does not", function()
   local text = run [[
-    local errors = require "clshell.prompt.errors"
+    local errors = require "clshell.shell.prompt.errors"
     local record = errors.record(("words "):rep(1000)
       .. ("\nline"):rep(200))
     local text = errors.text(record, {width = 40})

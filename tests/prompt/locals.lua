@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
-local locals = require "clshell.prompt.locals"
+local locals = require "clshell.shell.prompt.locals"
 
 -- The results that a chunk gives to out(...), and the globals it leaves.
 local function run(text)

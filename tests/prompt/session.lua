@@ -303,12 +303,12 @@ t.test("slow to start: nothing is loaded before the prompt", function()
         io.write(name, " ")
       end
     end]]
-  local allowed = {clshell = true, ["clshell.array.names"] = true,
+  local allowed = {clshell = true, ["clshell.arrays.names"] = true,
     ["clshell.base.lazy"] = true,
     ["clshell.base.folder"] = true, ["clshell.base.search"] = true,
-    ["clshell.diagnose.excerpt"] = true, ["clshell.prompt"] = true,
-    ["clshell.prompt.edit"] = true, ["clshell.prompt.guard"] = true,
-    ["clshell.prompt.session"] = true, ["clshell.public"] = true,
+    ["clshell.errors.excerpt"] = true, ["clshell.shell.prompt"] = true,
+    ["clshell.shell.prompt.edit"] = true, ["clshell.shell.prompt.guard"] = true,
+    ["clshell.shell.prompt.session"] = true, ["clshell.public"] = true,
     ["clshell.failure"] = true, ["clshell.system"] = true} -- two in C
   for name in out:gmatch("%S+") do
     t.ok(allowed[name], name .. " is loaded before the first input")

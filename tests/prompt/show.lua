@@ -2,9 +2,9 @@
 -- a metatable; tests/show_device.lua has what lies on a device.
 -- SPDX-License-Identifier: MIT
 local t = require "t"
-local printable = require "clshell.prompt.printable"
+local printable = require "clshell.shell.prompt.printable"
 local screen = require "screen"
-local show = require "clshell.prompt.show"
+local show = require "clshell.shell.prompt.show"
 local style = require "clshell.base.style"
 
 local utf8_ok = true

@@ -2,9 +2,9 @@
 -- prompt, and how much of them is read back.
 -- SPDX-License-Identifier: MIT
 local t = require "t"
-local printable = require "clshell.prompt.printable"
+local printable = require "clshell.shell.prompt.printable"
 local screen = require "screen"
-local show = require "clshell.prompt.show"
+local show = require "clshell.shell.prompt.show"
 local style = require "clshell.base.style"
 local summary = require "clshell.data.summary"
 
@@ -83,7 +83,7 @@ t.test("all of it with all", function()
 end)
 
 t.test("all of a large one ends as well", function()
-  local cells = require "clshell.prompt.matrix_text"
+  local cells = require "clshell.shell.prompt.matrix_text"
   local before = cells.ALL
   cells.ALL = 500
   for _, shape in ipairs{{30, 40}, {1200}, {3, 20, 20}, {7, 1, 999}} do
@@ -321,7 +321,7 @@ local function faulty(code, faults)
   do
     local f <close> = assert(io.open(path, "w"))
     f:write([[
-local show = require "clshell.prompt.show"
+local show = require "clshell.shell.prompt.show"
 local o = {width = 80, height = 24, name = "A"}
 local function text(x) print(show.text(x, o)) end
 ]] .. code)

@@ -18,9 +18,9 @@ t.keeps("Program", "Kernel", "Context", "Queue", "Device", "Buffer", "Event",
   "Launch", "Array")
 
 require "clshell"
-local session = require "clshell.prompt.session"
-local tutorial = require "clshell.prompt.tutorial"
-local lessons = require "clshell.prompt.tutorial_lessons"
+local session = require "clshell.shell.prompt.session"
+local tutorial = require "clshell.shell.prompt.tutorial"
+local lessons = require "clshell.shell.prompt.tutorial_lessons"
 local steps = lessons[1]
 
 -- What a call prints.

@@ -10,7 +10,7 @@ t.device()
 
 local function on(n, code)
   parts.on(n, [[
-  local exchange = require "clshell.ranks.exchange"
+  local exchange = require "clshell.parts.ranks.exchange"
   local function products(f)
     each(function(type)
       for _, s in ipairs{{1, 1, 1}, {2, 3, 1}, {33, 47, 65}, {100, 1, 130},

@@ -1,11 +1,11 @@
--- ranks/exchange.lua - panels from rank to rank: tasks in turns, and the ways
--- of panels over groups of ranks that share memory, as on several hosts
+-- parts/ranks/exchange.lua - panels from rank to rank: tasks in turns, and the
+-- ways of panels over groups of ranks that share memory, as on several hosts
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
-local exchange = require "clshell.ranks.exchange"
+local exchange = require "clshell.parts.ranks.exchange"
 local ranks = require "ranks"
-local tasks = require "clshell.ranks.tasks"
+local tasks = require "clshell.parts.ranks.tasks"
 
 t.device()
 
@@ -52,8 +52,8 @@ end)
 for n = 2, 4 do
   t.test(n .. " ranks in groups, each rank in turn the owner", function()
     ranks.fine(n, [[
-local exchange = require "clshell.ranks.exchange"
-local tasks = require "clshell.ranks.tasks"
+local exchange = require "clshell.parts.ranks.exchange"
+local tasks = require "clshell.parts.ranks.tasks"
 exchange.message = 64
 for _, group in ipairs{1, 2, 3, math.huge} do
   exchange.group = group
@@ -95,9 +95,9 @@ t.test("Ctrl-C ends a product that waits for another rank", function()
 local ranks = require "clshell.ranks"
 local A, B = ranks.matrix(50, 60, 1), ranks.matrix(60, 40, 1)
 if rank == 1 then
-  require "clshell.ranks.tasks".run = function() cl.sleep(60) end
+  require "clshell.parts.ranks.tasks".run = function() cl.sleep(60) end
 else
-  local tasks = require "clshell.ranks.tasks"
+  local tasks = require "clshell.parts.ranks.tasks"
   local run = tasks.run
   function tasks.run(list)
     os.execute(("(sleep 0.2; kill -INT %d) &"):format(

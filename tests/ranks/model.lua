@@ -1,10 +1,10 @@
--- ranks/model.lua - predicted times: what must hold for any constants, the
--- constants that ranks measure, and bench_scale, which shows both
+-- parts/ranks/model.lua - predicted times: what must hold for any constants,
+-- the constants that ranks measure, and bench_scale, which shows both
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
-local grids = require "clshell.ranks.grid"
-local model = require "clshell.ranks.model"
+local grids = require "clshell.parts.ranks.grid"
+local model = require "clshell.parts.ranks.model"
 local ranks = require "ranks"
 local scratch = require "scratch"
 
@@ -58,7 +58,7 @@ t.test("a product takes its operations by the rate where messages are free",
 
 t.test("what ranks measure", function()
   ranks.fine(3, [[
-    local c = require "clshell.ranks.model".measure()
+    local c = require "clshell.parts.ranks.model".measure()
     for _, name in ipairs{"latency", "bandwidth", "exchange", "up", "down",
         "touch"} do
       assert(c[name] > 0 and c[name] < math.huge, name)

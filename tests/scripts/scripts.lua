@@ -162,7 +162,7 @@ t.test("bench_access.lua: formulas, a CUDA program, counters", function()
   csv:write(NCU):close()
   _, err, code = run(("%s --ncu %s"):format(script "bench_access", cuda))
   t.ok(code == 2 and err:find("has no table of ncu --csv", 1, true), err)
-  if not require "clshell.simulate.trace".plugin() then
+  if not require "clshell.explain.trace".plugin() then
     t.skip("the simulator's plugin is not built")
   end
   local out

@@ -277,7 +277,7 @@ local SPIN = [=[cl.kernel [[kernel void spin(global volatile int *p)
 t.test("what still runs is told, by queue", function()
   terminal.device()
   local path = terminal.file("unfinished.lua", [[
-    local running = require "clshell.prompt.after_interrupt"
+    local running = require "clshell.shell.prompt.after_interrupt"
     local k = ]] .. SPIN .. [[
     local b, go = cl.buffer("int", 2, 0), cl.buffer("int", 1, 0)
     assert(#cl.unfinished() == 0 and running.note() == nil)

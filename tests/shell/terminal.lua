@@ -237,7 +237,7 @@ t.test("slow first key: nothing is loaded once a key has come", function()
     table.insert(package.searchers, 1, function(name)
       log:write('load ', name, '\n')
     end)
-    local edit = require 'clshell.prompt.edit'
+    local edit = require 'clshell.shell.prompt.edit'
     local mask = edit.mask
     function edit.mask(text)
       if text ~= '' then
@@ -250,7 +250,7 @@ t.test("slow first key: nothing is loaded once a key has come", function()
   s:send "local x = {'y"
   s:wait "local x = {'y"
   local text = read(log)
-  t.ok(text:find "load clshell.prompt.highlight.*key\n", text)
+  t.ok(text:find "load clshell.shell.prompt.highlight.*key\n", text)
   t.ok(not text:find "key\n.*load", text)
 end)
 

@@ -43,7 +43,7 @@ t.test("shares: equal, or in a ratio, down to none", function()
 end)
 
 t.test("shares follow the measured speed where devices differ", function()
-  local devices = require "clshell.split.devices"
+  local devices = require "clshell.parts.split.devices"
   local cachefile = require "clshell.measure.cachefile"
   local speeds = {first = 30e9, second = 10e9}
   local _ <close> = t.swap(cachefile, "identity", function(d) return d end)

@@ -1,7 +1,7 @@
 -- at.lua - asks for completions, with "|" for the cursor. A helper, not a
 -- test file.
 -- SPDX-License-Identifier: MIT
-local complete = require "clshell.prompt.complete"
+local complete = require "clshell.shell.prompt.complete"
 
 local M = {}
 

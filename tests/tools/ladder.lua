@@ -6,7 +6,7 @@
 local cl = require "cl"
 local help = require "clshell.help"
 local lesson = require "clshell.explain.lesson"
-local rungs = require "clshell.family.rung"
+local rungs = require "clshell.ladder.rung"
 local t = require "t"
 local text = require "clshell.base.text"
 

@@ -6,7 +6,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local index = require "clshell.help.index"
+local index = require "clshell.shell.help.index"
 local options = require "clshell.base.options"
 local public = require "clshell.public"
 

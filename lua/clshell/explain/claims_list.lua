@@ -4,7 +4,7 @@
 
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
-local gemm = require "clshell.gemm"
+local gemm = require "clshell.ladders.gemm"
 local peaks = require "clshell.measure.peaks"
 local quantity = require "clshell.base.quantity"
 local reading = require "clshell.explain.reading"

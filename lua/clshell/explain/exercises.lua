@@ -2,7 +2,7 @@
 -- computed by the machine that `access` counts with, never written down
 -- SPDX-License-Identifier: MIT
 
-local machine = require "clshell.simulate.machine"
+local machine = require "clshell.base.gpu_memory"
 
 local WARP = machine.of{as = "H100"}
 

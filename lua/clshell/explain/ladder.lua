@@ -7,7 +7,7 @@ local cl = require "cl"
 local source_lines = require "clshell.explain.lines"
 local reading = require "clshell.explain.reading"
 local record_fields = require "clshell.measure.record_fields"
-local report = require "clshell.report"
+local report = require "clshell.results.report"
 
 local M = {}
 

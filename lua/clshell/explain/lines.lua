@@ -4,10 +4,10 @@
 
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
-local access = require "clshell.simulate.access"
+local access = require "clshell.explain.access"
 local reading = require "clshell.explain.reading"
 local text = require "clshell.base.text"
-local trace = require "clshell.simulate.trace"
+local trace = require "clshell.explain.trace"
 local workload = require "clshell.measure.workload"
 
 local M = {}

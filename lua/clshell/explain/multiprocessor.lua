@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local gpus = require "clshell.simulate.gpus"
+local gpus = require "clshell.base.gpus"
 local text = require "clshell.base.text"
 
 local M = {}

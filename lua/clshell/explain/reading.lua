@@ -4,15 +4,15 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local families = require "clshell.family.list"
+local families = require "clshell.ladder.list"
 local occupancy = require "clshell.explain.occupancy"
 local options = require "clshell.base.options"
 local peaks = require "clshell.measure.peaks"
 local quantity = require "clshell.base.quantity"
 local record_fields = require "clshell.measure.record_fields"
 local roofline = require "clshell.measure.roofline"
-local rungs = require "clshell.family.rung"
-local traffic = require "clshell.family.traffic"
+local rungs = require "clshell.ladder.rung"
+local traffic = require "clshell.ladder.traffic"
 
 local M = {}
 
@@ -180,7 +180,7 @@ local function use_of(f)
   elseif not (f.rung and f.context) then
     return nil, "the result is not of a rung"
   end
-  local prepared = require "clshell.family.prepared_call"
+  local prepared = require "clshell.ladder.prepared_call"
   local ok, kernel = pcall(prepared.kernel, f.family, f.rung,
     f.params, f.shape)
   if not (ok and kernel) then

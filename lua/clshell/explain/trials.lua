@@ -3,14 +3,14 @@
 -- simulator, exactly; what takes time is measured on the device.
 -- SPDX-License-Identifier: MIT
 
-local access = require "clshell.base.lazy".module "clshell.simulate.access"
-local check = require "clshell.base.lazy".module "clshell.simulate.check"
+local access = require "clshell.base.lazy".module "clshell.explain.access"
+local check = require "clshell.base.lazy".module "clshell.explain.check"
 local cl = require "cl"
 local occupancy = require "clshell.base.lazy".module "clshell.occupancy"
-local oclgrind = require "clshell.simulate.oclgrind"
-local program = require "clshell.family.program"
+local oclgrind = require "clshell.explain.oclgrind"
+local program = require "clshell.ladder.program"
 local text = require "clshell.base.text"
-local trace = require "clshell.simulate.trace"
+local trace = require "clshell.explain.trace"
 
 local M = {}
 

@@ -7,16 +7,16 @@ local calibrate = require "clshell.measure.calibrate"
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
 local options = require "clshell.base.options"
-local packed = require "clshell.family.packed"
-local phase = require "clshell.worker.phase"
+local packed = require "clshell.ladder.packed"
+local phase = require "clshell.base.phase"
 local protocol = require "clshell.measure.protocol"
 local record = require "clshell.measure.record"
 local roofline = require "clshell.measure.roofline"
-local rungs = require "clshell.family.rung"
+local rungs = require "clshell.ladder.rung"
 local stats = require "clshell.measure.stats"
 local text = require "clshell.base.text"
 local timer = require "clshell.measure.timer"
-local verify = require "clshell.family.verify"
+local verify = require "clshell.ladder.verify"
 local workload = require "clshell.measure.workload"
 
 local M = require "clshell.base.lazy".table(...)
@@ -72,7 +72,7 @@ M.interrupted = interrupt.is
 -- store.
 function M.keep(r)
   roofline.add(r)
-  require("clshell.store").keep(r)
+  require("clshell.results.store").keep(r)
 end
 
 -- Ends a result early: the statistics of the samples so far.
@@ -400,7 +400,7 @@ function M.job(job, opts, take, who)
   return run_job(job, opts, limits)
 end
 
--- family.bench, see family/init.lua: a result for a rung or a host routine.
+-- family.bench, see ladder/init.lua: a result for a rung or a host routine.
 function M.rung(family, name, params, target, opts)
   local who = family.name .. ".bench"
   opts = opts or {}

@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local program = require "clshell.family.program"
+local program = require "clshell.ladder.program"
 
 local M = {}
 

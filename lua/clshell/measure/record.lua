@@ -7,7 +7,7 @@ local cl = require "cl"
 local protocol = require "clshell.measure.protocol"
 local quantity = require "clshell.base.quantity"
 local record_fields = require "clshell.measure.record_fields"
-local rungs = require "clshell.family.rung"
+local rungs = require "clshell.ladder.rung"
 local workload = require "clshell.measure.workload"
 
 local M = {}

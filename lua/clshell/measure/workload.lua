@@ -4,9 +4,9 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local families = require "clshell.family.list"
+local families = require "clshell.ladder.list"
 local lazy = require "clshell.base.lazy"
-local packed = require "clshell.family.packed"
+local packed = require "clshell.ladder.packed"
 local text = require "clshell.base.text"
 
 local M = {}

@@ -9,11 +9,11 @@
 
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
-local parcel = require "clshell.worker.parcel"
-local program = require "clshell.family.program"
+local parcel = require "clshell.calls.parcel"
+local program = require "clshell.ladder.program"
 local system = require "clshell.system"
 local text = require "clshell.base.text"
-local workers = require "clshell.worker"
+local workers = require "clshell.calls"
 
 local M = {}
 

@@ -12,7 +12,7 @@ local bench = require "clshell.measure.bench"
 local builders = require "clshell.tune.builders"
 local cachefile = require "clshell.measure.cachefile"
 local cl = require "cl"
-local parcel = require "clshell.worker.parcel"
+local parcel = require "clshell.calls.parcel"
 local remote = require "clshell.tune.remote"
 local text = require "clshell.base.text"
 

@@ -2,16 +2,16 @@
 -- see evaluate.lua
 -- SPDX-License-Identifier: MIT
 
-local arguments = require "clshell.family.arguments"
+local arguments = require "clshell.ladder.arguments"
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
-local device_limits = require "clshell.family.device_limits"
+local device_limits = require "clshell.ladder.device_limits"
 local evaluate = require "clshell.tune.evaluate"
-local program = require "clshell.family.program"
+local program = require "clshell.ladder.program"
 local race = require "clshell.tune.race"
 local record = require "clshell.measure.record"
 local space = require "clshell.tune.space"
-local phase = require "clshell.worker.phase"
+local phase = require "clshell.base.phase"
 local text = require "clshell.base.text"
 local timer = require "clshell.measure.timer"
 

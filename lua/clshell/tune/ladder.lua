@@ -5,13 +5,13 @@
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local evaluate = require "clshell.tune.evaluate"
-local phase = require "clshell.worker.phase"
+local phase = require "clshell.base.phase"
 local race = require "clshell.tune.race"
 local record = require "clshell.measure.record"
-local rungs = require "clshell.family.rung"
+local rungs = require "clshell.ladder.rung"
 local space = require "clshell.tune.space"
 local timer = require "clshell.measure.timer"
-local verify = require "clshell.family.verify"
+local verify = require "clshell.ladder.verify"
 local workload = require "clshell.measure.workload"
 
 local M = {}

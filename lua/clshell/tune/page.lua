@@ -4,16 +4,16 @@
 -- does it, as no script may run in the page.
 -- SPDX-License-Identifier: MIT
 
-local axis = require "clshell.plot.axis"
+local axis = require "clshell.results.axis"
 local cl = require "cl"
 local effects = require "clshell.tune.effects"
 local file = require "clshell.base.file"
-local html = require "clshell.report.html"
+local html = require "clshell.results.html"
 local interrupt = require "clshell.base.interrupt"
 local json = require "clshell.base.json"
 local quantity = require "clshell.base.quantity"
 local settings = require "clshell.tune.settings"
-local svg = require "clshell.plot.svg"
+local svg = require "clshell.results.svg"
 local text = require "clshell.base.text"
 local view = require "clshell.tune.view"
 

@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local compare = require "clshell.measure.compare"
-local phase = require "clshell.worker.phase"
+local phase = require "clshell.base.phase"
 local protocol = require "clshell.measure.protocol"
 local stats = require "clshell.measure.stats"
 

@@ -8,7 +8,7 @@ local evaluate = require "clshell.tune.evaluate"
 local interrupt = require "clshell.base.interrupt"
 local json = require "clshell.base.json"
 local record = require "clshell.measure.record"
-local stores = require "clshell.store"
+local stores = require "clshell.results.store"
 local text = require "clshell.base.text"
 
 local M = {}

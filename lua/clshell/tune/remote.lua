@@ -8,9 +8,9 @@ local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local evaluate = require "clshell.tune.evaluate"
 local interrupt = require "clshell.base.interrupt"
-local program = require "clshell.family.program"
+local program = require "clshell.ladder.program"
 local protocol = require "clshell.measure.protocol"
-local workers = require "clshell.worker"
+local workers = require "clshell.calls"
 
 local M = {}
 local Link = {}
@@ -233,7 +233,7 @@ function Link:wrap(src)
     self.keeping = yes
     program.keep_binaries(yes)
     if self.worker and not self.worker.lost then
-      self.worker:call("clshell.family.program", "keep_binaries", yes)
+      self.worker:call("clshell.ladder.program", "keep_binaries", yes)
     end
   end
 

@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local csv = require "clshell.report.csv"
+local csv = require "clshell.results.csv"
 local file = require "clshell.base.file"
 local json = require "clshell.base.json"
 local space = require "clshell.tune.space"

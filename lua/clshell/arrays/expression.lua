@@ -1,0 +1,329 @@
+-- arrays/expression.lua - calculations on Buffers, written as in Lua: their
+-- operators and methods make expressions, which evaluate.lua calculates when
+-- their elements are needed
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local layout = require "clshell.arrays.layout"
+local names = require "clshell.arrays.names"
+local text = require "clshell.base.text"
+local types = require "clshell.arrays.types"
+
+local getmetatable, setmetatable = debug.getmetatable, setmetatable
+
+local M = {}
+
+-- An expression: kind ({op, type}), dims (its shape), context, operands a, b
+-- and c or false, and from the last calculation that it was in, mark and id.
+-- op is "leaf" (a Buffer, see layout.lua), "constant" (with value), "index"
+-- (the number of an element, from 0), "to" (a conversion), or the name of an
+-- operation in statement.lua: "pair" calculates a as well, and is b.
+local meta = {__name = "Expression", __metatable = false}
+
+-- The operations: methods, and metamethods by their names without "__".
+local methods, operators = {}, {}
+meta.__members = methods -- for completion
+
+local kind_of = layout.kind
+
+local CLASSES = {Array = true, Buffer = true}
+local ARGUMENTS = {"", "y", "y, z"} -- by the number of operands
+local NEEDS = "%s: an operand must be a Buffer or an Expression; got %s"
+
+local function is_expression(value)
+  return type(value) == "table" and getmetatable(value) == meta
+end
+
+local leaves = layout.leaves
+
+-- A value as an operand; a number stays one.
+local function operand(what, value)
+  local class = type(value)
+  if class == "number" or class == "table" and getmetatable(value) == meta then
+    return value
+  elseif value ~= nil and leaves[value] or CLASSES[text.class(value)] then
+    return layout.scalar(what, layout.leaf(value))
+  end
+  local first = class == "table" and math.type(value[1])
+  cl.error(("%s: an operand must be a Buffer, an Array, an Expression or a "
+    .. "number; got %s"):format(what, text.got(value)), first
+    and {hint = ('for a list: cl.buffer("%s", %d, list)'):format(
+    first == "integer" and "int" or first, #value)} or nil)
+end
+
+-- The Buffer or Expression of a method.
+local function subject(what, x)
+  x = operand(what, x)
+  if type(x) == "number" then
+    cl.error(NEEDS:format(what, text.got(x)))
+  end
+  return x
+end
+
+local function constant(type, value)
+  return {kind = kind_of("constant", type), value = value, mark = false,
+    id = 0}
+end
+
+-- A number as an operand, of the type that stands beside it.
+local function typed(what, value, beside)
+  local type = beside and types.constant(what, value, beside.kind.type)
+    or math.type(value) == "float" and "float"
+    or types.fits(value, "int") and "int" or "long"
+  return constant(type, value)
+end
+
+-- Of two operands the one that is no number, or that has the higher type.
+local function higher(a, b)
+  if not a or type(a) == "number" then
+    return b and type(b) ~= "number" and b or nil
+  elseif not b or type(b) == "number" then
+    return a
+  end
+  return types.known[a.kind.type].rank < types.known[b.kind.type].rank and b
+    or a
+end
+
+-- The n operands of an operation; numbers take the highest type of those that
+-- they meet, which are not the condition of `where`.
+local function operands(what, n, a, b, c)
+  a, b = operand(what, a), n > 1 and operand(what, b) or nil
+  c = n > 2 and operand(what, c) or nil
+  local na, nb, nc = type(a) == "number", type(b) == "number",
+    type(c) == "number"
+  if na or nb or nc then
+    local beside = higher(b, c)
+    beside = (not beside or what ~= "where") and higher(a, beside) or beside
+    a = na and typed(what, a, beside) or a
+    b = nb and typed(what, b, beside) or b
+    c = nc and typed(what, c, beside) or c
+  end
+  return a, b, c
+end
+
+-- The shape and the context that operands have in common; numbers fit all.
+local function meet(what, a, b)
+  if not a.dims or not b.dims then
+    return a.dims and a or b
+  elseif a.dims ~= b.dims or a.context ~= b.context then
+    local dims = layout.broadcast(what, a.dims, b.dims)
+    layout.check_context(what, a, b)
+    return {dims = dims, context = a.context}
+  end
+  return a
+end
+
+-- An operation that gives a kind.
+local function apply(what, kind, a, b, c)
+  local like = b and meet(what, a, b) or a
+  like = c and meet(what, like, c) or like
+  if not like.dims then
+    cl.error(NEEDS:format(what, "numbers alone"))
+  end
+  return setmetatable({kind = kind, dims = like.dims, context = like.context,
+    a = a, b = b or false, c = c or false, mark = false, id = 0}, meta)
+end
+
+local function node(what, op, type, a, b, c)
+  return apply(what, kind_of(op, type), a, b, c)
+end
+
+local function convert(what, e, type)
+  return e.kind.type == type and e or node(what, "to", type, e)
+end
+
+-- A value that was an operand before, as one; else nil or false.
+local function known(value)
+  return leaves[value] or getmetatable(value) == meta and value
+end
+
+-- What apply makes, of operands whose types met before; nil where those of one
+-- shape, and numbers beside reals, are not all that there is.
+local function quick(kinds, n, a, b)
+  local x, y = known(a), n > 1 and known(b)
+  if n > 1 then
+    local like = x or y
+    if not like or not (x and y) and not types.known[like.kind.type].real then
+      return nil
+    end
+    x = x or type(a) == "number" and constant(like.kind.type, a)
+    y = y or type(b) == "number" and constant(like.kind.type, b)
+    if not x or not y or x.dims and y.dims
+        and (x.dims ~= y.dims or x.context ~= y.context) then
+      return nil
+    end
+  end
+  local found = x and kinds[x.kind.type]
+  local kind = found and found[y and y.kind.type or ""]
+  local like = x and x.dims and x or y
+  return kind and setmetatable({kind = kind, dims = like.dims,
+    context = like.context, a = x, b = y, c = false, mark = false, id = 0},
+    meta)
+end
+
+-- Defines an operation of n operands, whose result has the type rule(what, a,
+-- b, c) for the types of its operands.
+local function define(list, name, n, rule, what)
+  local kinds = {} -- of results, by the types of two operands
+  what = what or name
+  list[name] = function(a, b, c, more)
+    local made = n < 3 and (list == operators or c == nil and more == nil
+      and (n > 1 or b == nil)) and quick(kinds, n, a, b)
+    if made then
+      return made
+    end
+    if list == methods and (n < 2 and b ~= nil or n < 3 and c ~= nil
+        or n > 1 and b == nil or n > 2 and c == nil or more ~= nil) then
+      cl.error(("%s takes %s besides x: x:%s(%s)"):format(name,
+        text.count(n - 1, "operand"), name, ARGUMENTS[n]))
+    end
+    a, b, c = operands(what, n, a, b, c)
+    local x, y = a.kind.type, b and b.kind.type
+    local found = kinds[x]
+    local kind = found and not c and found[y or ""]
+    if not kind then
+      kind = kind_of(name, rule(what, x, y, c and c.kind.type))
+      kinds[x] = found or {}
+      kinds[x][y or ""] = kind
+    end
+    return apply(what, kind, a, b, c)
+  end
+end
+
+local function common(what, a, b, c)
+  local type = b and types.common(what, a, b) or types.promoted(a)
+  return c and types.common(what, type, c) or type
+end
+
+local function real(what, a, b, c)
+  return types.real(what, b and common(what, a, b, c) or a)
+end
+
+local function truth(what, a, b)
+  common(what, a, b)
+  return "int"
+end
+
+local function bits(what, a, b)
+  types.integer(what, a)
+  return common(what, a, b and types.integer(what, b))
+end
+
+for name, sign in pairs{add = "+", sub = "-", mul = "*", idiv = "//",
+    mod = "%"} do
+  define(operators, name, 2, common, ("x %s y"):format(sign))
+end
+define(operators, "div", 2, real, "x / y")
+define(operators, "pow", 2, real, "x ^ y")
+define(operators, "unm", 1, common, "-x")
+for name, sign in pairs{band = "&", bor = "|", bxor = "~"} do
+  define(operators, name, 2, bits, ("x %s y"):format(sign))
+end
+define(operators, "bnot", 1, bits, "~x")
+for name, sign in pairs{shl = "<<", shr = ">>"} do
+  define(operators, name, 2, function(what, a, b)
+    bits(what, a, b)
+    return types.promoted(a)
+  end, ("x %s y"):format(sign))
+end
+for _, name in ipairs{"lt", "le"} do
+  operators[name] = function()
+    cl.error("x < y is one boolean in Lua; for elements write x:lt(y), "
+      .. "x:le(y), x:gt(y) or x:ge(y)")
+  end
+end
+--- Buffer:lt(y) -> Expression
+--- 1 where the comparison holds, 0 elsewhere, as int: eq, ne, lt, le, gt and
+--- ge are C's ==, !=, <, <=, > and >=. Lua's own signs give one boolean and
+--- cannot serve. A NaN is unequal to all, itself too, and neither less nor
+--- greater.
+--- Also: Buffer:eq, Buffer:ne, Buffer:le, Buffer:gt, Buffer:ge
+for name in pairs(names.compare) do
+  define(methods, name, 2, truth)
+end
+for n, list in ipairs(names.math) do
+  for _, name in ipairs(list) do
+    define(methods, name, n, real)
+  end
+end
+for n, list in ipairs(names.integers) do
+  for _, name in ipairs(list) do
+    define(methods, name, n, function(what, a, b)
+      types.integer(what, a)
+      return (b or a) == a and a
+        or types.common(what, a, types.integer(what, b))
+    end)
+  end
+end
+for _, name in ipairs(names.tests) do
+  define(methods, name, 1, function(what, a)
+    real(what, a)
+    return "int"
+  end)
+end
+--- Buffer:abs() -> Expression
+--- The elements without their sign.
+define(methods, "abs", 1, common)
+--- Buffer:fmin(y) -> Expression
+--- The lesser one of each two elements, integers too; of a NaN and a number
+--- the number. x:min() is the least element of all.
+define(methods, "fmin", 2, common)
+--- Buffer:fmax(y) -> Expression
+--- The greater one of each two elements, integers too; of a NaN and a number
+--- the number. x:max() is the greatest element of all.
+define(methods, "fmax", 2, common)
+--- Buffer:clamp(lo, hi) -> Expression
+--- The elements, but not below lo nor above hi (NumPy's clip); lo for a NaN.
+define(methods, "clamp", 3, common)
+--- Buffer:where(a, b) -> Expression
+--- a where the element is not 0, b elsewhere: `x:lt(0):where(-x, x)`. Both are
+--- calculated. A NaN is not 0.
+define(methods, "where", 3, function(what, _, b, c)
+  return common(what, b, c)
+end)
+
+-- A whole power is exact for whole numbers, and a square a product.
+local power = operators.pow
+function operators.pow(x, k)
+  if math.type(k) ~= "integer" or not types.fits(k, "int") then
+    return power(x, k)
+  end
+  local what = "x ^ y"
+  x = operand(what, x)
+  local type = types.real(what, x.kind.type)
+  x = convert(what, x, type)
+  if k == 2 then
+    return node(what, "mul", type, x, x)
+  end
+  return node(what, "pown", type, x, constant("int", k))
+end
+
+--- Buffer:astype(type) -> Expression
+--- The elements in another scalar type. Reals become integers by cutting
+--- towards zero; beyond the type's range they become its nearest end, and NaN
+--- becomes 0. Integers wrap, as in C.
+function methods.astype(x, type)
+  x = subject("astype", x)
+  types.check("astype", type)
+  return is_expression(x) and convert("astype", x, type)
+    or node("astype", "to", type, x)
+end
+
+-- The numbers 0 .. n - 1, in a type.
+function M.index(type, n, context)
+  return convert("index", setmetatable({kind = kind_of("index", "long"),
+    dims = layout.shape{n}, context = context, a = false, b = false,
+    c = false, mark = false, id = 0}, meta), type)
+end
+
+-- expression.adopt(leaf) -> Expression
+-- A view of layout.lua as an Expression of its own.
+function M.adopt(leaf)
+  leaf.a, leaf.b, leaf.c, leaf.mark, leaf.id = false, false, false, false, 0
+  return setmetatable(leaf, meta)
+end
+
+M.is, M.meta, M.methods, M.operators = is_expression, meta, methods, operators
+M.node, M.operand, M.subject, M.typed = node, operand, subject, typed
+
+return M

@@ -1,0 +1,514 @@
+-- arrays/fused.lua - one kernel for a calculation on the elements of Buffers:
+-- its text, its program, kept by the form of the calculation, and its launch
+-- A calculation has
+--   name     of the kernel
+--   known    a table, the same one for all calculations that differ in no more
+--            than their Buffers and numbers, and in places
+--   context  of its Buffers
+--   dims     shape of the result, see layout.lua
+--   places   false where the elements of all Buffers are those of the result,
+--            one by one: it is flat; else a list with `place`, see layout.lua,
+--            of at least those Buffers of which they are not
+--   args     {count, part, ...}: a Buffer, cl.base of it if it begins inside
+--            its memory, or a number for each part; n is their count
+--   parts    function(c) -> list of {leaf, name, load, store}: variable `name`
+--            is loaded from a Buffer, stored to it, or both, and the body may
+--            declare it (`declared`); or of {type, name}: a number
+--   body     function(c) -> OpenCL C between the loads and the stores; `i` is
+--            the number of the element, from 0, and `n` the count
+-- One that is not done element by element (reduction.lua, scans.lua) also has
+--   file     with the kernel `name`, of folder kernels, whose parameters begin
+--            with SOURCE: those of the Buffers and numbers before `own`
+--   type     of what the body returns for an element
+--   declare  function(c) -> OpenCL C before all else
+--   words    function(c, rows, element) -> the words that the file expects to
+--            be defined, by name; where element(i) is the call for element i,
+--            and with rows, of n1_ elements each, element(k, q) that for
+--            element k of row q
+--   range    function(c, group) -> global and local size; at most `group`
+-- Its last parts may be {own = true}: parameters that the file declares.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local layout = require "clshell.arrays.layout"
+local past = require "clshell.arrays.past"
+local recording = require "clshell.base.recording"
+local tiling = require "clshell.ladder.tiling"
+local types = require "clshell.arrays.types"
+
+local unpack = table.unpack
+
+local M = {}
+
+local GROUP = 256 -- work-items of a work-group, at most
+
+-- By context: kernels by text; `forms`, kernels by `known` and by the form of
+-- places; plans by `known`, or by the table of its places.
+local kept = setmetatable({}, {__mode = "k"})
+
+local function kept_for(context)
+  local made = kept[context]
+  if not made then
+    made = {kernels = {}, forms = {}, plans = setmetatable({},
+      {__mode = "k"})}
+    kept[context] = made
+  end
+  return made
+end
+
+local LARGE = 1 << 26 -- bytes: larger scratch Buffers are not used again
+
+-- By default queue, or by CommandBuffer, whose runs may be on any queue: their
+-- scratch Buffers, a counter among them. Those of a default queue that was
+-- closed may be in use for a while.
+local scratch = setmetatable({}, {__mode = "k"})
+
+local function scratch_for(context)
+  local owner = recording.current() or context.queue
+  local made = scratch[owner]
+  if not made then
+    made = setmetatable({}, {__mode = "v"})
+    scratch[owner] = made
+  end
+  return made
+end
+
+--- fused.scratch(context, type, n) -> Buffer
+--- A Buffer for results that later commands of the default queue read, or the
+--- host at once: the next one of that type and n is the same, since commands
+--- run in order. A recording has its own ones. A driver may take longer to
+--- allocate and free it than for the launches (an H200: 0.1 ms). A collection
+--- drops it.
+function M.scratch(context, type, n)
+  local made, key = scratch_for(context), type .. n
+  local b = made[key]
+  if not b then
+    b = cl.buffer(type, n, nil, {context = context})
+    made[key] = b.bytes <= LARGE and b or nil
+  end
+  return b
+end
+
+--- fused.counter(context) -> Buffer
+--- An int that is 0 before and after each command of the default queue. A
+--- collection drops it.
+function M.counter(context)
+  local made = scratch_for(context)
+  local b = made.counter or cl.buffer("int", 1, 0, {context = context})
+  made.counter = b
+  return b
+end
+
+--- fused.serial
+--- By type of device, true where the work-items of a work-group run one after
+--- another: those that reduce or scan work alone there.
+M.serial = {cpu = true}
+
+--- fused.group(context) -> integer
+--- Work-items of a work-group: the device's largest power of two up to 256.
+function M.group(context)
+  local made = kept_for(context)
+  made.group = made.group or tiling.power_of_two(math.min(GROUP,
+    context.device.max_work_group_size))
+  return made.group
+end
+
+--- fused.asks(device) -> boolean
+--- Whether work-groups may wait for those that began before them, and have
+--- the atomics to tell them so: NVIDIA's GPUs do. Not in a recording, as what
+--- they tell lies in memory that is filled before.
+function M.asks(device)
+  return not recording.current() and device.nv_warp_size ~= nil
+    and device:has "cl_khr_int64_base_atomics"
+end
+
+--- fused.each
+--- Elements of a work-item, by type of device, where all are in one row: an
+--- H200 has 3287 GB/s with 1, 4103 with 2, 4238 with 4 and 4180 with 8 (two
+--- Buffers of 2^26 floats read, one written).
+M.each = {gpu = 4}
+
+local NARROW = 64 -- columns: work-groups take more than a row of fewer
+
+-- By `known`: places by their texts. Those of a loop over slices would be
+-- without end, so that they are forgotten now and then, with their plans.
+local PLACES = 4096
+local placed, places = {}, 0
+
+-- The table of all calculations that have the same places.
+local function place(c)
+  if places > PLACES then
+    placed, places = {}, 0
+  end
+  local at = placed
+  for k = -1, #c.places do
+    local key = k < 0 and c.known or k == 0 and c.dims or c.places[k]
+    if not at[key] then
+      at[key], places = {}, places + 1
+    end
+    at = at[key]
+  end
+  return at
+end
+
+-- Adds the parameters of slot k to a list; returns its element's index.
+local function index(slot, k, parameters)
+  local words = {}
+  local function parameter(name)
+    parameters[#parameters + 1] = "ulong " .. name
+    return name
+  end
+  if slot.leaf.start > 0 then
+    words[1] = parameter(("o%d_"):format(k))
+  end
+  for d, stride in ipairs(slot.strides or {1}) do
+    local function times(at, letter)
+      return ("%s * %s"):format(at, parameter(("%s%d_%d_"):format(letter, d,
+        k)))
+    end
+    local at, by = ("i%d_"):format(d), slot.by and slot.by[d]
+    if by and stride ~= 0 then
+      at = ("around_(%s + %s, %s)"):format(
+        by.step == 1 and at or times(at, "p"),
+        parameter(("r%d_%d_"):format(d, k)),
+        parameter(("m%d_%d_"):format(d, k)))
+    end
+    if stride ~= 0 then
+      words[#words + 1] = stride == 1 and at or times(at, "s")
+    end
+  end
+  return words[1] and table.concat(words, " + ") or "0"
+end
+
+-- Adds the values of those parameters, in the same order, to a list; what they
+-- are goes to the words of the form.
+local function add_places(slot, list, form)
+  local function add(word, value)
+    form[#form + 1] = word
+    list[#list + 1] = value
+  end
+  if slot.leaf.start > 0 then
+    add("o", slot.leaf.start)
+  end
+  for d, stride in ipairs(slot.strides) do
+    local by = stride ~= 0 and slot.by[d]
+    if by then
+      add("p", by.step ~= 1 and by.step or nil)
+      add(by.step ~= 1 and "r" or "R", by.first)
+      add("m", by.size)
+    end
+    local plain = stride == 0 or stride == 1
+    add(plain and stride or "s", not plain and stride or nil)
+  end
+end
+
+-- An index that goes on at the beginning behind the last one, or back.
+local AROUND = [[
+static size_t around_(long i_, long n_)
+{
+  return i_ < 0 ? i_ + n_ : i_ < n_ ? i_ : i_ - n_;
+}
+]]
+
+-- What a work-item does: element i1_ of row q_. A work-group whose items all
+-- have an element asks none of them, which CPUs need for vectors.
+local HEAD = {
+  flat = "size_t first_ = get_group_id(0) * size_, end_ = n1_, q_ = 0,\n"
+    .. "    i_ = first_ + get_local_id(0), c_ = i_;",
+  wide = "size_t groups_ = (n1_ + size_ - 1) / size_, g_ = get_group_id(0),\n"
+    .. "    first_ = g_ % groups_ * size_, end_ = n1_, q_ = g_ / groups_,\n"
+    .. "    i_ = first_ + get_local_id(0), c_ = i_;",
+  narrow = "size_t first_ = get_group_id(0) * size_, end_ = n1_ * rows_,\n"
+    .. "    i_ = first_ + get_local_id(0), q_ = i_ / n1_, c_ = i_ % n1_;",
+}
+
+-- The coordinates behind the innermost one.
+local function coordinates(dims)
+  local lines = {dims > 1 and "  size_t i = q_ * n1_ + i1_, n = n1_ * rows_;"
+    or "  size_t i = i1_, n = n1_;"}
+  for d = 2, dims do
+    lines[d] = d == dims and ("  size_t i%d_ = q_;"):format(d)
+      or ("  size_t i%d_ = q_ %% n%d_; q_ /= n%d_;"):format(d, d, d)
+  end
+  return table.concat(lines, "\n")
+end
+
+-- The kernel's part behind HEAD: `call` calculates an element.
+local function one(call)
+  return ("  if (first_ + size_ <= end_) %s;\n  else if (i_ < end_) %s;")
+    :format(call, call)
+end
+
+-- Where a work-item has `each` elements, the loads of all come before the
+-- first store: as a compiler sees it, a store may change what a load gets.
+local SEVERAL = [[
+  size_t size_ = get_local_size(0), end_ = n1_,
+    first_ = get_group_id(0) * size_ * EACH + get_local_id(0);
+  if (first_ + (EACH - 1) * size_ < end_) {
+    DECLARE
+    #pragma unroll
+    for (uint k_ = 0; k_ < EACH; k_++) {
+      size_t i1_ = first_ + k_ * size_;
+      LOAD
+    }
+    #pragma unroll
+    for (uint k_ = 0; k_ < EACH; k_++) {
+      size_t i1_ = first_ + k_ * size_;
+      CALL
+    }
+  } else
+    for (size_t i1_ = first_; i1_ < end_; i1_ += size_)
+      PLAIN]]
+
+-- The kernel's body for several elements; `values` are those that are loaded.
+local function several(each, call, values)
+  local words = {EACH = each, DECLARE = "", LOAD = "", CALL = "", PLAIN = ""}
+  for _, v in ipairs(values) do
+    words.DECLARE = words.DECLARE .. ("%s %s_v[%d]; "):format(v.type, v.name,
+      each)
+    words.LOAD = words.LOAD .. ("%s_v[k_] = %s; "):format(v.name, v.from)
+    words.CALL = words.CALL .. (", %s_v[k_]"):format(v.name)
+    words.PLAIN = words.PLAIN .. ", " .. v.from
+  end
+  words.CALL = call:format(words.CALL)
+  words.PLAIN = call:format(words.PLAIN)
+  return (SEVERAL:gsub("%u%u+", words))
+end
+
+-- Words as lines of #define, in the order of their names.
+local function defines(words)
+  local lines = {}
+  for word, value in pairs(words) do
+    lines[#lines + 1] = ("#define %s %s\n"):format(word, value)
+  end
+  table.sort(lines)
+  return table.concat(lines)
+end
+
+-- A kernel file of clshell with those that it includes in it: PoCL finds none
+-- where the path has a blank.
+local function file_text(name)
+  local path = ("%s/kernels/%s"):format(cl.home, name)
+  local f <close> = assert(io.open(path, "rb"))
+  return (f:read("a"):gsub('#include "(.-)"\n', function(other)
+    return file_text(name:match "^.*/" .. other)
+  end))
+end
+
+-- The text of a calculation over so many dimensions, and whether it has
+-- doubles. A half is a float between load and store, which every device has.
+local function source(c, parts, dims, way, each)
+  local parameters, loads, stores, values = {}, {}, {}, {}
+  local targets, own = "", {}
+  for d = 1, dims do
+    parameters[d] = ("ulong n%d_"):format(d)
+  end
+  parameters[#parameters + 1] = dims > 1 and "ulong rows_" or nil
+  for k, part in ipairs(parts) do
+    local leaf, name = part.leaf, part.name
+    local type = leaf and leaf.kind.type or part.type
+    local variable = type and types.calculated(type) .. " " .. name
+    parameters[#parameters + 1] = not leaf and variable
+      or leaf and ("global %s%s *b%d_"):format(part.store and "" or "const ",
+        type, k) or nil
+    if leaf then
+      local at, half = index(part, k, parameters), type == "half"
+      local from = half and (" = vload_half(%s, b%d_)"):format(at, k)
+        or (" = b%d_[%s]"):format(k, at)
+      if part.load and not part.declared and way == "flat" and each > 1 then
+        values[#values + 1] = {type = types.calculated(type), name = name,
+          from = from:sub(4)}
+      else
+        loads[#loads + 1] = not part.declared and ("  %s%s;"):format(variable,
+          part.load and from or "") or nil
+      end
+      stores[#stores + 1] = part.store and (half
+        and ("  vstore_half(%s, %s, b%d_);"):format(name, at, k)
+        or ("  b%d_[%s] = %s;"):format(k, at, name)) or nil
+      if past.is_result(part) then
+        targets = ("%s, %s *own%d_"):format(targets, type, k)
+        own[#own + 1] = ("  *own%d_ = %s;"):format(k, name)
+      else
+        own[#own + 1] = part.store and stores[#stores] or nil
+      end
+    end
+  end
+  local list = table.concat(parameters, c.file and ", " or ",\n    ")
+  local given = list:gsub("[^,]-([%w_]+)%f[,\0]", "%1")
+  local loaded, body = ""
+  if c.file then
+    local words = c.words(c, dims > 1, function(i, q)
+      return ("element_(%s, %s, %s)"):format(dims > 1 and not q
+        and i .. " % n1_" or i, q or dims > 1 and i .. " / n1_" or 0, given)
+    end)
+    words.SOURCE = list
+    body = defines(words) .. file_text(c.file)
+  elseif way == "past" then
+    body = past.body(parts, given)
+  elseif each > 1 then
+    for _, v in ipairs(values) do
+      loaded = ("%s, %s %s"):format(loaded, v.type, v.name)
+    end
+    body = several(each, ("element_(i1_, 0, %s%%s);"):format(given), values)
+  else
+    body = "  size_t size_ = get_local_size(0);\n  " .. HEAD[way] .. "\n"
+      .. one(("element_(c_, q_, %s)"):format(given))
+  end
+  -- A function for an element, with more parameters, and stores at its end.
+  local function element(name, more, ends)
+    return table.concat({("static %s %s(size_t i1_, size_t q_,\n    %s%s)\n{")
+      :format(c.type or "void", name, list, more), coordinates(dims),
+      table.concat(loads, "\n"), c.body(c), table.concat(ends, "\n"), "}"},
+      "\n")
+  end
+  local text = table.concat({
+    list:find "%f[%w]m%d+_" and AROUND or "",
+    c.declare and c.declare(c) or "",
+    element("element_", loaded, stores),
+    way == "past" and element("past_", targets, own) or "",
+    c.file and body or ("kernel void %s(%s)\n{\n%s\n}\n"):format(c.name, list,
+      body),
+  }, "\n")
+  local double = text:find "%f[%w]double%d*%f[%W]"
+  return (double and "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" or "")
+    .. text, double, 8 * #parameters
+end
+
+-- Raises where the device has no doubles, or cannot take the arguments.
+local function check_device(c, double, bytes)
+  local device = c.context.device
+  if double and not device:has "cl_khr_fp64" then
+    cl.error(("%s: double needs the extension cl_khr_fp64, which %s lacks")
+      :format(c.name, device.name))
+  elseif bytes > device.max_parameter_size then
+    cl.error(("%s: %d Buffers and numbers take %d bytes of arguments; the "
+      .. "device allows %d; evaluate a part first, with e:eval()"):format(
+      c.name, c.n - 1, bytes, device.max_parameter_size))
+  end
+end
+
+-- The kernel of a calculation over so many dimensions: {kernel, group}.
+local function new_kernel(c, made, parts, dims, way)
+  local each = way == "past" and past.EACH or way == "flat" and not c.file
+    and M.each[c.context.device.type] or 1
+  local text, double, bytes = source(c, parts, dims, way, each)
+  local k = made.kernels[text]
+  if not k then
+    check_device(c, double, bytes)
+    local program = cl.build(text, {context = c.context, name = c.name})
+    k = {kernel = program:kernel(c.name), group = 1, each = each}
+    while way ~= "past" and k.group < GROUP
+        and k.group * 2 <= k.kernel.work_group_size do
+      k.group = k.group * 2
+    end
+    made.kernels[text] = k
+  end
+  return k
+end
+
+-- What a calculation launches: {kernel, group, way, and of the last launch n
+-- and launch}; where it is not flat also `order`: its arguments, `from` those
+-- of the calculation or else `value`, and rows.
+local function new_plan(c, made)
+  local parts, sizes, order, way = c.parts(c), nil, nil, "flat"
+  local form = {}
+  if c.places then
+    local slots = {}
+    for _, part in ipairs(parts) do
+      slots[#slots + 1] = part.leaf and part or nil
+    end
+    sizes = layout.lay(c.dims, slots)
+    way = sizes[2] and (sizes[1] < NARROW and "narrow" or "wide") or way
+    order = {from = {}, value = table.move(sizes, 1, #sizes, 1, {})}
+    order.rows = c.dims.count // sizes[1]
+    order.value[#sizes + 1] = sizes[2] and order.rows
+    form = {#sizes}
+    for k, part in ipairs(parts) do
+      local value = order.value
+      order.from[#value + 1] = k + 1
+      value[#value + 1] = false
+      if part.leaf then
+        add_places(part, value, form)
+      end
+    end
+  end
+  form[#form + 1] = way
+  local forms, key = made.forms[c.known] or {}, table.concat(form)
+  made.forms[c.known] = forms
+  local k = forms[key]
+    or new_kernel(c, made, parts, sizes and #sizes or 1, way)
+  forms[key] = k
+  return {kernel = k.kernel, group = k.group, each = k.each, order = order,
+    way = way}
+end
+
+-- The plan of a flat calculation whose results go past the caches; false where
+-- that is of no use.
+local function new_past(c, made)
+  local parts, results = c.parts(c), false
+  for _, part in ipairs(parts) do
+    results = results or past.is_result(part)
+  end
+  if not results or c.file or not M.serial[c.context.device.type] then
+    return false
+  end
+  local k = new_kernel(c, made, parts, 1, "past")
+  return {kernel = k.kernel, group = k.group, each = k.each, way = "past"}
+end
+
+-- The launch over n columns and so many rows; that of the call before stays.
+local function range(c, plan, n, rows)
+  local group, size = plan.group, nil
+  if c.range then
+    size, group = c:range(group)
+  end
+  if plan.n ~= (size or n) then
+    local all = group * plan.each
+    local groups = plan.way == "narrow" and (n * rows + group - 1) // group
+      or (n + all - 1) // all * rows
+    plan.n = nil -- Ctrl-C may come between the two that belong together
+    plan.launch = plan.kernel:range(size or groups * group, group)
+    plan.n = size or n
+  end
+  return plan.launch
+end
+
+--- fused.add(c, ...) -> integer
+--- Adds arguments to those of a calculation; returns their number.
+function M.add(c, ...)
+  local count = select("#", ...)
+  for k = 1, count do
+    c.args[c.n + k] = (select(k, ...))
+  end
+  c.n = c.n + count
+  return count
+end
+
+--- fused.run(c) -> Event
+--- Launches a calculation on the default queue of its context.
+function M.run(c)
+  local made = kept_for(c.context)
+  local key = c.places and place(c) or c.known
+  local plan = made.plans[key]
+  if not plan then
+    plan = new_plan(c, made)
+    made.plans[key] = plan
+  end
+  local args, order = c.args, plan.order
+  if not order then
+    if args[1] >= past.LEAST then
+      if plan.past == nil then
+        plan.past = new_past(c, made)
+      end
+      plan = plan.past or plan
+    end
+    return range(c, plan, args[1], 1)(unpack(args, 1, c.n))
+  end
+  local all, from, value = {}, order.from, order.value
+  for k = 1, #value do
+    all[k] = from[k] and args[from[k]] or value[k]
+  end
+  return range(c, plan, all[1], order.rows)(unpack(all, 1, #value))
+end
+
+return M

@@ -1,0 +1,326 @@
+-- arrays/layout.lua - where the elements of operands lie: Buffers as operands,
+-- shapes that broadcast, and the strides of all operands of a kernel over as
+-- few dimensions as they need
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local host = require "cl.host"
+local result = require "clshell.base.result"
+local text = require "clshell.base.text"
+local types = require "clshell.arrays.types"
+
+local M = {}
+
+-- Shapes by their text: equal ones are the same table.
+local shapes = setmetatable({}, {__mode = "v"})
+
+--- layout.shape(sizes) -> shape
+--- The one table of a shape, whose `text` is "4x5" and `count` 20.
+function M.shape(sizes)
+  local name = text.shape(sizes)
+  local shape = shapes[name]
+  if not shape then
+    shape = table.move(sizes, 1, #sizes, 1, {text = name, count = 1})
+    for _, n in ipairs(sizes) do
+      if shape.count > math.maxinteger // n then
+        cl.error(("the shape %s has 2^63 elements or more"):format(name))
+      end
+      shape.count = shape.count * n
+    end
+    shapes[name] = shape
+  end
+  return shape
+end
+
+--- layout.ID
+--- Bits that tell the number of an operation in an expression.
+M.ID = 9
+
+local kinds, count = {}, 0
+
+--- layout.kind(op, type) -> {op, type, key}
+--- The one table of an operation that gives a type; its key has no bits in
+--- common with the numbers of three operands.
+function M.kind(op, type)
+  local of = kinds[op]
+  if not of then
+    of = {}
+    kinds[op] = of
+  end
+  local kind = of[type]
+  if not kind then
+    count = count + 1
+    kind = {op = op, type = type, key = count << 3 * M.ID}
+    of[type] = kind
+  end
+  return kind
+end
+
+--- layout.leaves
+--- Buffers as operands: {kind = {op = "leaf", type}, buffer, dims, context,
+--- strides, start, flat, place}. Nothing of that changes in the life of a
+--- Buffer. Element (i, j), from 0, is the one at start + i * strides[1] + j *
+--- strides[2] in memory. flat: its elements are those of its memory, in order,
+--- from the first on; place: the text of where they are.
+M.leaves = setmetatable({}, {__mode = "k"})
+
+--- layout.HOST
+--- The `context` of Arrays, which calculate on the host.
+M.HOST = "host"
+
+--- layout.leaf(b) -> table
+--- A Buffer or an Array as an operand.
+function M.leaf(b)
+  local leaf = M.leaves[b]
+  if leaf then
+    return leaf
+  end
+  if b.closed then
+    cl.error "the Buffer of an expression is closed"
+  end
+  local dims, on_host = M.shape(b.shape), text.class(b) == "Array"
+  local strides, ahead, ld, start = {}, 1, dims[#dims], 0
+  if not on_host then
+    ld, start = b.ld, b.start
+  end
+  for d = #dims, 1, -1 do
+    strides[d] = ahead
+    ahead = ahead * (d == #dims and ld or dims[d])
+  end
+  leaf = {kind = M.kind("leaf", b.type), buffer = b, dims = dims,
+    context = on_host and M.HOST or b.context, strides = strides,
+    start = start, flat = start == 0 and ld == dims[#dims],
+    place = ("%s,%d,%d"):format(dims.text, ld, start)}
+  M.leaves[b] = leaf
+  return leaf
+end
+
+--- layout.spread(leaf, shape) -> {sizes, strides, start, by}
+--- Where the elements of an operand lie in the dimensions of a shape: strides
+--- are 0 where its one row or column serves all. by[d] is false, or {first,
+--- step, size}: index i of dimension d is (first + i * step) modulo size.
+function M.spread(leaf, shape)
+  local own, ahead = leaf.dims, #shape - #leaf.dims
+  local at = {sizes = table.move(shape, 1, #shape, 1, {}), strides = {},
+    start = leaf.start, by = {}}
+  for d = 1, #shape do
+    local k = d - ahead
+    at.strides[d] = (own[k] or 1) == 1 and 0 or leaf.strides[k]
+    at.by[d] = leaf.by and leaf.by[k] or false
+  end
+  return at
+end
+
+--- layout.view(leaf, at) -> table
+--- Other elements of the Buffer of an operand, as an operand: `at` is of
+--- layout.spread.
+function M.view(leaf, at)
+  local dims, words, flat, ahead = M.shape(at.sizes), {}, at.start == 0, 1
+  local rotated = false
+  for d = #dims, 1, -1 do
+    local by = at.by[d]
+    flat = flat and not by and (dims[d] == 1 or at.strides[d] == ahead)
+    ahead, rotated = ahead * dims[d], rotated or by
+    words[d] = by and ("%d@%d,%d,%d"):format(at.strides[d], by.first, by.step,
+      by.size) or ("%d"):format(at.strides[d])
+  end
+  return {kind = leaf.kind, buffer = leaf.buffer, dims = dims,
+    context = leaf.context, strides = at.strides, start = at.start,
+    flat = flat, by = rotated and at.by, place = ("%s;%d;%s"):format(dims.text,
+    at.start, table.concat(words, ";"))}
+end
+
+-- The first and the last place of elements in memory, and the greatest number
+-- that divides the distances of all.
+local function reach(leaf)
+  local first, last, step = leaf.start, leaf.start, 0
+  for d, n in ipairs(leaf.dims) do
+    local stride, by = leaf.strides[d], leaf.by and leaf.by[d]
+    local far = ((by and by.size or n) - 1) * stride
+    first, last = first + math.min(far, 0), last + math.max(far, 0)
+    stride = n > 1 and math.abs(stride) or 0
+    while stride > 0 do
+      step, stride = stride, step % stride
+    end
+  end
+  return first, last, step
+end
+
+--- layout.clash(out, leaf) -> boolean
+--- Whether an element stored in `out` may be one that `leaf` has elsewhere.
+function M.clash(out, leaf)
+  if out.buffer ~= leaf.buffer then
+    return out.context == M.HOST and host.share(out.buffer, leaf.buffer)
+      or out.context ~= M.HOST and out.buffer:overlaps(leaf.buffer)
+  elseif out.place == leaf.place then
+    return false
+  end
+  local first, last, step = reach(out)
+  local from, to, by = reach(leaf)
+  while by > 0 do
+    step, by = by, step % by
+  end
+  return first <= to and from <= last
+    and (step < 2 or (first - from) % step == 0)
+end
+
+--- layout.check_open(leaf)
+--- Raises for an operand whose Buffer was closed.
+function M.check_open(leaf)
+  if leaf.buffer.closed then
+    cl.error(("the %s %s[%s] of the expression is closed"):format(
+      text.class(leaf.buffer), leaf.kind.type, leaf.dims.text))
+  end
+end
+
+--- layout.new(type, dims, context) -> Buffer or Array
+--- For the result of a calculation, whose first command is on the default
+--- queue of the context.
+function M.new(type, dims, context)
+  if context == M.HOST then
+    return cl.array(type, dims)
+  end
+  return result.new(type, dims, context)
+end
+
+--- layout.check_context(what, a, b [, hint])
+--- Raises where one operand is on another device, or on the host; the hint
+--- tells how to bring both together.
+function M.check_context(what, a, b, hint)
+  if a.context == b.context then
+    return
+  elseif a.context == M.HOST or b.context == M.HOST then
+    cl.error(("%s: got an Array beside a Buffer"):format(what), {hint = hint
+      or "make a Buffer of the Array: cl.buffer(h.type, h.shape, h)"})
+  end
+  cl.error(what .. ": the Buffers are of different contexts (devices)",
+    {hint = "b:copy(c) copies to a Buffer c of another one"})
+end
+
+--- layout.on_device(what, e)
+--- Raises for operands on the host.
+function M.on_device(what, e)
+  if e.context == M.HOST then
+    cl.error(("%s: takes Buffers; got an Array"):format(what),
+      {hint = "make a Buffer of the Array: cl.buffer(h.type, h.shape, h)"})
+  end
+end
+
+--- layout.scalar(what, leaf) -> leaf
+--- Raises for vectors, which are no operands.
+function M.scalar(what, leaf)
+  local type = leaf.kind.type
+  if not types.known[type] then
+    cl.error(('%s: a Buffer of %s is no operand; calculate with its '
+      .. 'components, b:as "%s"'):format(what, type, type:match "^%a+"))
+  end
+  return leaf
+end
+
+-- The sizes under which sums along a dimension of a shape fit that shape, as
+-- text; nil for any other operand than such sums.
+local function fitting(large, sums)
+  for d = 1, #large do
+    local sizes = table.move(large, 1, #large, 1, {})
+    table.remove(sizes, d)
+    if text.shape(sizes) == sums.text then
+      table.insert(sizes, d, 1)
+      return table.concat(sizes, ", ")
+    end
+  end
+  return nil
+end
+
+--- layout.dim(what, shape, dim [, hint]) -> dim
+--- Raises unless `dim` is the number of a dimension of a shape.
+function M.dim(what, shape, dim, hint)
+  if math.type(dim) ~= "integer" or dim < 1 or dim > #shape then
+    cl.error(("%s: dim must be an integer from 1 to %d; got %s"):format(what,
+      #shape, text.got(dim)), {arg = "dim", hint = hint
+      or ("dimensions count from 1; the last one of the shape %s is %d")
+      :format(text.shape(shape), #shape)})
+  end
+  return dim
+end
+
+--- layout.part(shape, dim) -> sizes, {outer, many, inner}
+--- What is left of a shape without a dimension; and the product of the sizes
+--- before it, its own size, and the product of those behind. Without `dim` all
+--- elements are of one dimension.
+function M.part(shape, dim)
+  local left, g = {}, {outer = 1, many = dim and shape[dim] or shape.count,
+    inner = 1}
+  for d = 1, dim and #shape or 0 do
+    if d ~= dim then
+      left[#left + 1] = shape[d]
+      local side = d < dim and "outer" or "inner"
+      g[side] = g[side] * shape[d]
+    end
+  end
+  return left[1] and left or {1}, g
+end
+
+--- layout.broadcast(what, a, b) -> shape
+--- The shape of a result: dimensions are compared from the last on, and are
+--- equal, or one of the two is 1 or missing.
+function M.broadcast(what, a, b)
+  if a == b then
+    return a
+  end
+  local n, sizes = math.max(#a, #b), {}
+  for d = 1, n do
+    local x, y = a[d - n + #a] or 1, b[d - n + #b] or 1
+    if x ~= y and x ~= 1 and y ~= 1 then
+      local fits, sums = fitting(a, b), b
+      if not fits then
+        fits, sums = fitting(b, a), a
+      end
+      cl.error(("%s: the shapes %s and %s do not broadcast: their sizes, "
+        .. "from the last on, must be equal or 1"):format(what, a.text,
+        b.text), fits and {hint = ("the operand of shape %s fits as "
+        .. "y:reshape{%s}"):format(sums.text, fits)})
+    end
+    sizes[d] = x == 1 and y or x
+  end
+  return M.shape(sizes)
+end
+
+-- Whether dimension d goes on where `size` elements of dimension `inner` end,
+-- for every operand.
+local function joins(slots, d, inner, size)
+  for _, slot in ipairs(slots) do
+    local s = slot.at.strides
+    if slot.leaf.by or s[d] ~= s[inner] * size then
+      return false
+    end
+  end
+  return true
+end
+
+--- layout.lay(shape, slots) -> sizes
+--- Gives each slot {leaf} its strides, and `by`, over the elements of a shape,
+--- see layout.spread. Returns the sizes of the dimensions, the innermost one
+--- first; dimensions that are one for all operands are joined.
+function M.lay(shape, slots)
+  local sizes, kept = {}, {}
+  for _, slot in ipairs(slots) do
+    slot.at = M.spread(slot.leaf, shape)
+  end
+  for d = #shape, 1, -1 do
+    local n = #kept
+    if n > 0 and joins(slots, d, kept[n], sizes[n]) then
+      sizes[n] = sizes[n] * shape[d]
+    elseif shape[d] > 1 or n == 0 and d == 1 then
+      sizes[n + 1], kept[n + 1] = shape[d], d
+    end
+  end
+  for _, slot in ipairs(slots) do
+    slot.strides, slot.by = {}, {}
+    for i, d in ipairs(kept) do
+      slot.strides[i], slot.by[i] = slot.at.strides[d], slot.at.by[d]
+    end
+  end
+  return sizes
+end
+
+return M

@@ -1,0 +1,152 @@
+-- arrays/operation.lua - the operations of reductions and scans, as OpenCL C
+-- An operation has
+--   key       what tells it from others
+--   result    type of what is left
+--   cell      scalar type of a value on the way, acc_ in the kernels
+--   declare   OpenCL C that declares acc_ where it is a struct, of 16 bytes
+--   make      acc_ of element `x`, the k-th, from 0
+--   combine   acc_ of two, `a` and `b`
+--   identity  acc_ that changes nothing
+--   last      the result of acc_ `s_`
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local cl = require "cl"
+local text = require "clshell.base.text"
+local types = require "clshell.arrays.types"
+
+local M = {}
+
+--- operation.wide(type) -> type
+--- The type of a sum: integers have 64 bits.
+function M.wide(type)
+  local known = types.known[type]
+  return known.real and types.calculated(type)
+    or known.low < 0 and type ~= "ulong" and "long" or "ulong"
+end
+
+-- The names of a type's least and greatest numbers in OpenCL C.
+local BOUNDS = {char = "SCHAR_", uchar = "UCHAR_", short = "SHRT_",
+  ushort = "USHRT_", int = "INT_", uint = "UINT_", long = "LONG_",
+  ulong = "ULONG_"}
+
+-- The number that no other of a type is below, or above, as OpenCL C.
+local function bound(type, least)
+  local name = BOUNDS[type]
+  return not name and (least and "-INFINITY" or "INFINITY")
+    or least and type:find "^u" and "0" or name .. (least and "MIN" or "MAX")
+end
+
+-- The operation of a sum: of elements of a type.
+local function sum(type)
+  local cell = M.wide(type)
+  return {result = cell, cell = cell, make = "(acc_)(x)",
+    combine = "a + b", identity = "0", last = "s_"}
+end
+
+-- Of two, the lesser or the greater one, and any NaN before all others.
+local function extreme(sign)
+  return function(type)
+    return {result = type, cell = types.calculated(type), make = "x",
+      combine = ("b %s a || b != b ? b : a"):format(sign),
+      identity = bound(type, sign == ">"), last = "s_"}
+  end
+end
+
+-- The place of that, from 1; of equal elements the first one's.
+local function place(sign)
+  return function(type)
+    local cell = types.calculated(type)
+    return {result = "long", cell = cell,
+      declare = ("typedef struct {\n  %s x;\n  long k;\n} acc_;"):format(cell),
+      make = "(acc_){x, k}",
+      combine = ("(b.x != b.x) != (a.x != a.x)\n    ? (b.x != b.x ? b : a)\n"
+        .. "    : b.x %s a.x || (!(a.x %s b.x) && b.k < a.k) ? b : a"):format(
+        sign, sign),
+      identity = ("(acc_){%s, LONG_MAX}"):format(bound(type, sign == ">")),
+      last = "s_.k + 1"}
+  end
+end
+
+local function truth(sign, identity)
+  return function()
+    return {result = "int", cell = "int", make = "(x) != 0",
+      combine = ("a %s b"):format(sign), identity = identity, last = "s_"}
+  end
+end
+
+local OPERATIONS = {sum = sum, min = extreme "<", max = extreme ">",
+  argmin = place "<", argmax = place ">", any = truth("|", "0"),
+  all = truth("&", "1")}
+
+local made = {} -- operations by key
+
+--- operation.of(name, type) -> operation
+--- One of sum, min, max, argmin, argmax, any and all.
+function M.of(name, type)
+  local key = name .. " " .. type
+  local op = made[key]
+  if not op then
+    op = OPERATIONS[name](type)
+    op.key = key
+    made[key] = op
+  end
+  return op
+end
+
+-- An identity of cells of a type, as OpenCL C.
+local function literal(what, value, cell)
+  if type(value) ~= "number" then
+    if type(value) ~= "string" then
+      cl.error(("%s: identity must be a number or OpenCL C; got %s"):format(
+        what, text.got(value)), {arg = "identity", hint = "what changes "
+        .. 'nothing: 0 for "a + b", 1 for "a * b", "-INFINITY" for "fmax(a, '
+        .. 'b)"'})
+    end
+    return value
+  elseif not types.known[cell].real and not types.fits(value, cell) then
+    cl.error(("%s: the identity %s does not fit %s"):format(what, value, cell))
+  elseif math.type(value) == "integer" then
+    return value == math.mininteger and "LONG_MIN"
+      or ("(acc_)(%dL)"):format(value)
+  end
+  return value ~= value and "NAN" or value == math.huge and "INFINITY"
+    or value == -math.huge and "-INFINITY" or ("(acc_)%.17g"):format(value)
+end
+
+--- operation.own(what, opts, type) -> operation
+--- That of the options `op` and `identity` of a call, for elements of a type.
+function M.own(what, opts, type)
+  local code = argument.check(what, "op", opts.op, "string",
+    '{op = "a * b", identity = 1}')
+  local name = code:match "^%a[%w_]+$"
+  if name then
+    cl.error(('%s: op must combine a and b; got "%s"'):format(what, name),
+      {arg = "op", hint = ('{op = "%s(a, b)", identity = ...}'):format(name)})
+  end
+  local cell = types.calculated(types.promoted(type))
+  local identity = literal(what, opts.identity, cell)
+  local key = ("%s\0%s\0%s"):format(cell, code, identity)
+  local op = made[key]
+  if not op then
+    op = {key = key, result = cell, cell = cell, make = "(acc_)(x)",
+      combine = code, identity = identity, last = "s_"}
+    made[key] = op
+  end
+  return op
+end
+
+--- operation.declare(op) -> OpenCL C
+--- The text of acc_, make_ and combine_.
+function M.declare(op)
+  return ([[
+%s
+#define make_(x, k) (%s)
+static acc_ combine_(acc_ a, acc_ b)
+{
+  return %s;
+}]]):format(op.declare or ("typedef %s acc_;"):format(op.cell), op.make,
+    op.combine)
+end
+
+return M

@@ -1,0 +1,232 @@
+-- arrays/scans.lua - scans of Buffers and expressions: each element becomes
+-- the sum, or another combination, of all up to it
+-- The kernels are those of family scan, with words of their own for what is
+-- scanned: see kernels/scan/real.cl. Where work-groups cannot ask those before
+-- them, or the order of additions matters, a first launch finds the total of
+-- each piece, a scan of these what lies before each, and a last launch scans
+-- the pieces from there: the expression is calculated twice, and the result
+-- written once.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local evaluate = require "clshell.arrays.evaluate"
+local expression = require "clshell.arrays.expression"
+local fused = require "clshell.arrays.fused"
+local layout = require "clshell.arrays.layout"
+local operation = require "clshell.arrays.operation"
+local options = require "clshell.base.options"
+local rows = require "clshell.arrays.rows"
+local types = require "clshell.arrays.types"
+local ladder = require "clshell.ladders.scan"
+
+local methods, subject = expression.methods, expression.subject
+
+local BLOCK = 1024 -- elements of a work-item of a CPU
+local WORDS = 16   -- of 32 bits, of a work-item in a work-group of a GPU
+local AHEAD = 32   -- and of one that asks those before it
+
+-- Types whose sums the ladder has as the methods have them.
+local LADDER = {float = true, double = true}
+
+local function ceil(n, m)
+  return (n + m - 1) // m
+end
+
+local function words_of(op)
+  local known = types.known[op.cell]
+  return (known.wide or op.cell == "double") and 2 or 1
+end
+
+local function many(g)
+  return g.many
+end
+
+-- The ways to scan. Each has the kernel's file; span(op, group), elements of a
+-- piece; own(g, pieces), what stands between SOURCE and y in its arguments;
+-- `one`: work-groups are of one work-item; `columns`: a work-item has a piece,
+-- and neighbours those of neighbouring rows.
+local WAYS = {
+  blocks = {
+    file = "scan/blocks.cl", one = true, own = many,
+    span = function()
+      return BLOCK
+    end,
+  },
+  totals = {
+    file = "scan/totals.cl",
+    span = function(op, group)
+      return group * WORDS // words_of(op)
+    end,
+    own = function(g, pieces)
+      return g.many, pieces
+    end,
+  },
+  ahead = {
+    file = "scan/lookback.cl", own = many,
+    span = function(op, group)
+      return group * AHEAD // words_of(op)
+    end,
+  },
+  item = {
+    file = "scan/rows.cl", columns = true,
+    span = function()
+      return rows.CHAIN
+    end,
+    own = function(g)
+      return g.many, g.outer * g.inner, g.inner
+    end,
+  },
+}
+
+local function way_of(op, g, context)
+  local device = context.device
+  if rows.way(g) ~= "long" then
+    return WAYS.item
+  elseif fused.serial[device.type] then
+    return WAYS.blocks
+  end
+  return g.outer * g.inner == 1 and not types.known[op.cell].real
+    and fused.asks(device) and WAYS.ahead or WAYS.totals
+end
+
+local function declare(c)
+  return operation.declare(c.op)
+end
+
+-- The words of kernels/scan/real.cl.
+local function words(c, _, element)
+  local start, at = rows.words(c.g)
+  return {
+    REAL = "acc_", WG = c.group, EACH = c.span // c.group, BLOCK = BLOCK,
+    CHAIN = rows.CHAIN, INCLUSIVE = c.exclusive and 0 or 1,
+    TOTALS = c.work == "total" and 1 or 0,
+    ALONE = c.work == "alone" and 1 or 0,
+    IDENTITY = c.op.identity, ["COMBINE(a, b)"] = "combine_(a, b)",
+    ["START(row)"] = start, ["PLACE(start, i)"] = at,
+    ["ELEMENT(start, i)"] = ("make_(%s, 0)"):format(element(at)),
+  }
+end
+
+-- SOURCE is the expression and inner_.
+local OWN = {own = true}
+
+local function parts(c)
+  local list = evaluate.add_parts(c, {})
+  list[#list + 1] = {type = "ulong", name = "inner_"}
+  return table.move({OWN, OWN, OWN, OWN, OWN}, 1, c.own, #list + 1, list)
+end
+
+local function body(c)
+  return evaluate.body(c, "  return %s;")
+end
+
+local function range(c)
+  return c.groups * c.group, c.group
+end
+
+-- What is known of launches that agree in operation, work, and place.
+local alike = {}
+
+-- Scans the rows of an expression into Buffer `out`, which may be what it is.
+-- Where rows have several pieces, `before` is what lies before each, or the
+-- state of work-groups that ask; work "total" has `out` get their totals.
+local function launch(way, op, work, exclusive, e, g, out, before)
+  local group = way.one and 1 or fused.group(out.context)
+  local span = way.span(op, group)
+  local pieces = ceil(g.many, span)
+  local all = g.outer * g.inner * pieces
+  local c = {name = "scan", file = way.file, type =
+    types.calculated(e.kind.type), context = out.context, dims = e.dims,
+    places = false, args = {e.dims.count}, n = 1, parts = parts, body = body,
+    declare = declare, words = words, range = range, expression = e, op = op,
+    g = g, work = work, exclusive = exclusive, group = group, span = span,
+    groups = way.columns and ceil(all, group) or all}
+  local key = ("%s %s %s %s %s"):format(op.key, work, exclusive, way.file,
+    g.inner == 1 and "" or "inner")
+  alike[key] = alike[key] or {}
+  c.known = evaluate.collect(c, alike[key])
+  fused.add(c, g.inner)
+  c.own = fused.add(c, way.own(g, pieces)) + fused.add(c, out, before)
+  return fused.run(c)
+end
+
+local function scan(op, exclusive, e, g, out)
+  local context = out.context
+  local way = way_of(op, g, context)
+  local pieces = ceil(g.many, way.span(op, way.one and 1
+    or fused.group(context)))
+  if way == WAYS.ahead then
+    local state = fused.scratch(context, "ulong", 1 + pieces * words_of(op))
+    state:fill(0)
+    return launch(way, op, "each", exclusive, e, g, out, state)
+  elseif pieces == 1 then
+    return launch(way, op, "alone", exclusive, e, g, out, out)
+  end
+  local totals = fused.scratch(context, op.cell, g.outer * pieces * g.inner)
+  launch(way, op, "total", false, e, g, totals, totals)
+  scan(op, true, layout.leaf(totals), way.columns
+    and {outer = g.outer, many = pieces, inner = g.inner}
+    or {outer = g.outer * g.inner, many = pieces, inner = 1}, totals)
+  return launch(way, op, "each", exclusive, e, g, out, totals)
+end
+
+local function scanned(what, op, exclusive, x, dim)
+  layout.on_device(what, x)
+  local _, g = layout.part(x.dims, dim ~= nil
+    and layout.dim(what, x.dims, dim) or nil)
+  local out = layout.new(op.cell, x.dims, x.context)
+  scan(op, exclusive, x, g, out)
+  return out
+end
+
+-- Whether all elements of a vector are to be added as they lie in memory: the
+-- ladder has faster kernels for that than for expressions.
+local function is_plain(x)
+  return x.kind.op == "leaf" and x.flat and not x.dims[2]
+    and LADDER[x.kind.type] and x.context ~= layout.HOST
+    and x.dims.count == #x.buffer
+end
+
+--- Buffer:cumsum([dim]) -> Buffer
+--- The sums of all elements up to each one, in the order of reading, or with
+--- `dim` (1 is the first dimension) along that dimension, in the shape of x;
+--- nothing waits. Integers are added in 64 bits and give long or ulong. A sum
+--- of up to 2^31 elements is off by at most 6144 roundings of the sum of
+--- absolute values so far, each 2^-24 for float and half, 2^-53 for double. A
+--- whole vector of float or double is added by scan(x), with the rung of its
+--- choice: see ?scan for its error, and for one that scan.keep has put there.
+--- scan(x, {y = y}) has a given Buffer for the sums.
+function methods.cumsum(x, dim, more)
+  if more ~= nil then
+    cl.error("cumsum takes one dim at a time",
+      {hint = "such as x:cumsum(1):cumsum(2)"})
+  end
+  x = subject("cumsum", x)
+  if (dim == nil or dim == 1) and is_plain(x) then
+    return (ladder(x.buffer))
+  end
+  return scanned("cumsum", operation.of("sum", x.kind.type), false, x, dim)
+end
+
+--- Buffer:scan(opts) -> Buffer
+--- Combines all elements up to each one by an associative operator: running
+--- maxima are `x:scan{op = "max(a, b)", identity = "INT_MIN"}`. The order of
+--- reading is kept: b stands behind a. Small integers become int, a half is a
+--- float. scan(x) is the ladder of such kernels.
+--- Options:
+---   op         -      OpenCL C of a and b
+---   identity   -      what changes nothing: a number, or OpenCL C: "INFINITY"
+---   exclusive  false  true: without the element itself; the first is identity
+---   dim        all    the dimension along which to scan; 1 is the first
+function methods.scan(x, opts)
+  local what = "Buffer:scan"
+  x = subject("scan", x)
+  opts = options.check(opts, what)
+  return scanned(what, operation.own(what, opts, x.kind.type),
+    opts.exclusive or false, x, opts.dim)
+end
+
+cl.extend("Buffer", {cumsum = methods.cumsum, scan = methods.scan},
+  true)
+
+return {}

@@ -1,0 +1,241 @@
+-- arrays/sorting.lua - what Buffers, Expressions and Arrays have of the sorts:
+-- elements in order and their places, different elements, histograms
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local cl = require "cl"
+require "clshell.arrays.evaluate"
+local expression = require "clshell.arrays.expression"
+local host = require "cl.host"
+local integer = require "clshell.base.integer"
+local layout = require "clshell.arrays.layout"
+local options = require "clshell.base.options"
+local program = require "clshell.ladder.program"
+local recording = require "clshell.base.recording"
+local scan = require "clshell.ladders.scan"
+local sort = require "clshell.ladders.sort"
+local text = require "clshell.base.text"
+local tiling = require "clshell.ladder.tiling"
+local types = require "clshell.arrays.types"
+
+local GROUP = 256   -- work-items of a work-group
+local EACH = 16     -- elements of a work-item of a histogram, at least
+local BUSY = 8      -- work-groups of a histogram for each compute unit
+local COUNTERS = 4096 -- of a histogram in local memory, at most
+
+local EXAMPLE = "x:histogram{from = 0, to = 1, bins = 10}"
+
+local methods = {}
+
+-- A Buffer, an Array or an Expression as a Buffer without gaps or an Array.
+local function elements(what, x)
+  local e = expression.subject(what, x)
+  if expression.is(x) then
+    return (expression.methods.eval(x))
+  end
+  return e.flat and x or text.class(x) == "Buffer"
+    and x.ld ~= e.dims[#e.dims] and x:clone() or x
+end
+
+-- Launches a kernel of kernels/sort/ on n work-items.
+local function run(context, file, name, defines, n, ...)
+  local path = ("%s/kernels/sort/%s"):format(cl.home, file)
+  local prog = program.get(context, {path = path}, defines)
+  return program.kernel(prog, name):range(n)(...)
+end
+
+-- Raises unless the option `values` of a sort fits what is sorted.
+local function check_values(x, values, class)
+  argument.check("sort", "values", values, class)
+  if #values ~= #x then
+    cl.error(("sort: values must have %d elements; got %d"):format(#x,
+      #values))
+  end
+end
+
+-- An Array in order, and the places.
+local function on_host(what, h, order)
+  if order ~= nil and order ~= "ascending" and order ~= "descending" then
+    cl.error(("%s: order must be one of ascending, descending; got %s")
+      :format(what, text.got(order)))
+  end
+  return host.sort(h, order == "descending")
+end
+
+--- Buffer:sort([opts]) -> Buffer [, Buffer], Event
+--- The elements in order, as a vector: see sort for NaN and zeros. With
+--- `values` also those, each moved with its element. An Array, which has it
+--- too, takes and gives Arrays.
+--- Options:
+---   order   ascending  "ascending" or "descending"
+---   values  none       a Buffer of as many elements, of any type
+function methods.sort(x, opts)
+  opts = options.check(opts, "Buffer:sort")
+  local values = opts.values
+  x = elements("sort", x)
+  if text.class(x) == "Array" then
+    if values ~= nil then
+      check_values(x, values, "Array")
+    end
+    local y, places = on_host("sort", x, opts.order)
+    return y, values and expression.methods.gather(values, places,
+      {check = false})
+  end
+  if values == nil then
+    return sort(x, {order = opts.order})
+  end
+  check_values(x, values, "Buffer")
+  if values.rows and values.ld ~= values.cols then
+    cl.error "sort: values must have no gaps between rows; pass b:clone()"
+  end
+  layout.check_context("sort", x, values)
+  local in_context = {context = x.context}
+  local index = cl.buffer("uint", #x, nil, in_context)
+  local _ <close> = recording.temporary(index)
+  local y = sort(x, {order = opts.order, index = index})
+  local moved = cl.buffer(values.type, #x, nil, in_context)
+  local bits = values.type:gsub("half", "ushort") -- moved without arithmetic
+  return y, moved, run(x.context, "move.cl", "move", {REAL = bits}, #x,
+    values:as(bits), index, moved:as(bits))
+end
+
+--- Buffer:argsort([opts]) -> Buffer, Event
+--- The places of the elements in order, as uint from 1: the first is that of
+--- the least element. Equal elements stay in their order. An Array, which has
+--- it too, gives an Array.
+--- Options:
+---   order  ascending  "ascending" or "descending"
+function methods.argsort(x, opts)
+  opts = options.check(opts, "Buffer:argsort")
+  x = elements("argsort", x)
+  if text.class(x) == "Array" then
+    return (select(2, on_host("argsort", x, opts.order)))
+  end
+  local index = cl.buffer("uint", #x, nil, {context = x.context})
+  return index, select(2, sort(x, {order = opts.order, index = index}))
+end
+
+--- Buffer:unique() -> Buffer, Buffer
+--- The different elements in order, and how often there is each, as uint. All
+--- NaN are one element, and so are -0.0 and 0.0. It waits for the device. An
+--- Array, which has it too, gives Arrays.
+function methods.unique(x)
+  x = elements("unique", x)
+  if text.class(x) == "Array" then
+    return host.runs((host.sort(x)))
+  elseif x.type == "half" then
+    local wide <close> = expression.methods.astype(x, "float"):eval()
+    local values <close>, counts = methods.unique(wide)
+    return expression.methods.astype(values, "half"):eval(), counts
+  end
+  local context, n, defines = x.context, #x, {REAL = x.type}
+  local in_context = {context = context}
+  local y <close> = sort(x)
+  local flags <close> = cl.buffer("int", n, nil, in_context)
+  run(context, "runs.cl", "heads", defines, n, y, flags)
+  local number <close> = scan(flags)
+  local last <close> = number:read{first = n, count = 1}
+  local runs = last[1]
+  local values = cl.buffer(x.type, runs, nil, in_context)
+  local counts = cl.buffer("uint", runs, nil, in_context)
+  local starts <close> = cl.buffer("uint", runs, nil, in_context)
+  run(context, "runs.cl", "take", defines, n, y, number, values, starts)
+  run(context, "runs.cl", "lengths", defines, runs, n, starts, counts)
+  return values, counts
+end
+
+-- The two ends of a histogram: those given, or of a type of 8 bits its own.
+local function ends(what, type, opts)
+  local known, pair = types.known[type], {}
+  for i, name in ipairs{"from", "to"} do
+    local own = known.high and known.high < 256
+    local value = opts[name]
+    if value == nil and own then
+      value = i == 1 and known.low or known.high
+    end
+    argument.check(what, name, value, "number", EXAMPLE)
+    if known.real then
+      value = value + 0.0
+      if not text.finite(value) then
+        cl.error(("%s: %s must be finite; got %s"):format(what, name, value))
+      end
+    elseif not types.fits(value, type) then
+      cl.error(("%s: %s must be one of %s's values; got %s"):format(what,
+        name, type, value))
+    end
+    pair[i] = value
+  end
+  return pair[1], pair[2]
+end
+
+-- What the kernel divides or multiplies by, and the number of bins.
+local function widths(what, type, from, to, bins)
+  if types.known[type].real then
+    if from >= to then
+      cl.error(("%s: from must be below to; got %s and %s"):format(what, from,
+        to))
+    end
+    integer.check(what, "bins", bins, 1, (1 << 31) - 1)
+    return bins / (to - from), bins
+  end
+  local values = to - from + 1
+  if type == "ulong" and math.ult(to, from) or type ~= "ulong" and to < from
+      or values < 1 then
+    cl.error(("%s: from %d to %d are no values, or 2^63 and more"):format(
+      what, from, to))
+  end
+  bins = integer.check(what, "bins", bins or values, 1, (1 << 31) - 1)
+  if values % bins ~= 0 then
+    cl.error(("%s: bins must divide the %d values from %d to %d; got %d")
+      :format(what, values, from, to, bins))
+  end
+  return values // bins, bins
+end
+
+--- Buffer:histogram(opts) -> Buffer, Event
+--- How many elements lie in each of several bins of one width, as uint. Those
+--- outside, and NaN, are left out. Bin b + 1 has the reals for which
+--- floor((x - from) * (bins / (to - from))), in their type, is b, and the last
+--- one x = to. Of integers, bins have to divide the values from..to. An Array,
+--- which has it too, gives an Array.
+--- Options:
+---   from, to  the range of 8 bits  the ends, both of which belong to it
+---   bins      one for each integer  how many; of reals to be given
+function methods.histogram(x, opts)
+  local what = "histogram"
+  opts = options.check(opts, "Buffer:histogram")
+  if expression.subject(what, x).kind.type == "half" then
+    x = expression.methods.astype(x, "float")
+  end
+  x = elements(what, x)
+  local real = types.known[x.type].real
+  local from, to = ends(what, x.type, opts)
+  local by, bins = widths(what, x.type, from, to, opts.bins)
+  if text.class(x) == "Array" then
+    local counts = cl.array("uint", bins)
+    host.histogram(x, from, to, by, counts)
+    return counts
+  end
+  by = real and by or cl.ulong(by)
+  local context, device = x.context, x.context.device
+  local counts = cl.buffer("uint", bins, 0, {context = context})
+  local counters = math.min(COUNTERS, tiling.power_of_two(
+    device.local_mem_size // 8))
+  local size = tiling.power_of_two(math.min(GROUP,
+    device.max_work_group_size))
+  local groups = math.min(tiling.groups(#x, size * EACH),
+    BUSY * device.max_compute_units)
+  local path = cl.home .. "/kernels/sort/histogram.cl"
+  local prog = program.get(context, {path = path}, {REAL = x.type,
+    WHOLE = real and 0 or 1, LOCAL = bins <= counters and counters or 0})
+  return counts, program.kernel(prog):range(groups * size, size)(#x, x, from,
+    to, by, bins, counts)
+end
+
+for name, method in pairs(methods) do
+  expression.methods[name] = method
+end
+cl.extend("Buffer", methods, true)
+cl.extend("Array", methods, true)
+
+return {}

@@ -1,0 +1,208 @@
+-- arrays/totals.lua - methods that reduce the elements of Buffers and
+-- expressions: sums, means, extremes and their places, truths
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local expression = require "clshell.arrays.expression"
+local fused = require "clshell.arrays.fused"
+local hosts = require "clshell.arrays.hosts"
+local layout = require "clshell.arrays.layout"
+local names = require "clshell.arrays.names"
+local operation = require "clshell.arrays.operation"
+local options = require "clshell.base.options"
+local recording = require "clshell.base.recording"
+local reduction = require "clshell.arrays.reduction"
+local types = require "clshell.arrays.types"
+
+local methods, operators = expression.methods, expression.operators
+local subject = expression.subject
+
+-- Sums below these may have lost squares to the smallest numbers of a type.
+local TINY = {float = 2.0^-100, double = 2.0^-900}
+
+-- Reduces along a dimension: a Buffer of the shape that is left.
+local function along(what, op, x, dim, hint)
+  local left, g = layout.part(x.dims, layout.dim(what, x.dims, dim, hint))
+  local out = layout.new(op.result, left, x.context)
+  reduction.run(op, x, g, out)
+  return out
+end
+
+-- Reduces all elements to a number.
+local function whole(op, x)
+  local out = fused.scratch(x.context, op.result, 1)
+  local _, g = layout.part(x.dims)
+  reduction.run(op, x, g, out)
+  local h <close> = out:read()
+  return h[1]
+end
+
+-- That of a name, for a method which may have another one.
+local function apply(name, x, dim, what)
+  x = subject(what or name, x)
+  local op = operation.of(name, x.kind.type)
+  if dim == nil then
+    return whole(op, x)
+  end
+  return along(what or name, op, x, dim, names.PAIRS[name])
+end
+
+--- Buffer:sum([dim]) -> number or Buffer
+--- The sum of all elements; with `dim` (1 is the first dimension) the sums
+--- along that dimension, a Buffer of the shape left, which is not waited for.
+--- Of a vector, x:sum(1) has one element and stays on the device. An
+--- expression is calculated in the same launch: (x * y):sum() reads x and y
+--- once. A / A:sum(2):reshape{m, 1} divides the m rows of A by their sums.
+--- Integers are added in 64 bits and give long or ulong. A sum of n reals is
+--- off by at most 12 log2(n) roundings of the sum of absolute values, each
+--- 2^-24 for float and half, 2^-53 for double.
+function methods.sum(x, dim)
+  return apply("sum", x, dim)
+end
+
+--- Buffer:min([dim]) -> number or Buffer
+--- The least element of all, or the least ones along dimension `dim`. A NaN
+--- among the elements is the result, as in NumPy. x:fmin(y) is the lesser one
+--- of each two elements.
+function methods.min(x, dim)
+  return apply("min", x, dim)
+end
+
+--- Buffer:max([dim]) -> number or Buffer
+--- The greatest element of all, or the greatest ones along dimension `dim`. A
+--- NaN among the elements is the result, as in NumPy. x:fmax(y) is the greater
+--- one of each two elements.
+function methods.max(x, dim)
+  return apply("max", x, dim)
+end
+
+--- Buffer:argmin([dim]) -> integer or Buffer
+--- The number of the least element, of argmax the greatest, from 1 in the
+--- order of reading; with `dim` the indices along that dimension, a Buffer of
+--- long. Of equal ones it is the first, and a NaN comes before all others.
+--- Also: Buffer:argmax
+function methods.argmin(x, dim)
+  return apply("argmin", x, dim)
+end
+
+function methods.argmax(x, dim)
+  return apply("argmax", x, dim)
+end
+
+-- A truth as Lua's.
+local function boolean(value)
+  if math.type(value) then
+    return value ~= 0
+  end
+  return value
+end
+
+--- Buffer:any([dim]) -> boolean or Buffer
+--- Whether any element is not 0: `x:lt(0):any()`. With `dim` 1 or 0 for each
+--- place left, a Buffer of int. A NaN is not 0.
+function methods.any(x, dim)
+  return boolean(apply("any", x, dim))
+end
+
+--- Buffer:all([dim]) -> boolean or Buffer
+--- Whether no element is 0: `x:isfinite():all()`. With `dim` 1 or 0 for each
+--- place left, a Buffer of int. A NaN is not 0.
+function methods.all(x, dim)
+  return boolean(apply("all", x, dim))
+end
+
+--- Buffer:mean([dim]) -> number or Buffer
+--- The sum divided by the number of elements; along `dim` a Buffer of reals.
+--- Integers are added exactly, those of 64 bits by halves.
+function methods.mean(x, dim)
+  local e = subject("mean", x)
+  if dim == nil and types.known[e.kind.type].wide then
+    return hosts.wide_mean(methods.sum, x, e.dims.count)
+  elseif dim == nil then
+    return apply("sum", x, nil, "mean") / e.dims.count
+  end
+  local total = apply("sum", x, dim, "mean")
+  local _ <close> = recording.temporary(total)
+  local type = types.calculated(types.real("mean", e.kind.type))
+  return (methods.eval(operators.div(methods.astype(total, type),
+    e.dims[dim])))
+end
+
+--- Buffer:dot(y [, dim]) -> number or Buffer
+--- The sum of the products x y, in one pass, for operands of one shape; with
+--- `dim` the sums along that dimension, so x:dot(y, 1) of vectors stays on the
+--- device as a Buffer of one element. Integers are multiplied and added in 64
+--- bits. Bound of the error: as for Buffer:sum, of the products.
+function methods.dot(x, y, dim)
+  local a, b = subject("dot", x), subject("dot", y)
+  if a.dims ~= b.dims then
+    cl.error(("dot: the operands must have one shape; got %s and %s"):format(
+      a.dims.text, b.dims.text))
+  end
+  layout.check_context("dot", a, b)
+  local type = operation.wide(types.common("dot", a.kind.type, b.kind.type))
+  if not types.known[type].real then
+    x = methods.astype(x, type) -- a product of two int may need 64 bits
+  end
+  return apply("sum", operators.mul(x, y), dim, "dot")
+end
+
+--- Buffer:nrm2([dim]) -> number or Buffer
+--- The square root of the sum of squares. Where the squares of all elements
+--- leave the range of the type, they are scaled and added once more; along
+--- `dim` they are not.
+function methods.nrm2(x, dim)
+  local e = subject("nrm2", x)
+  local type = types.calculated(types.real("nrm2", e.kind.type))
+  x = e.kind.type == type and x or methods.astype(x, type)
+  local squares = apply("sum", operators.mul(x, x), dim, "nrm2")
+  if dim ~= nil then
+    local _ <close> = recording.temporary(squares)
+    return (methods.eval(methods.sqrt(squares)))
+  elseif squares >= TINY[type] and squares < math.huge
+      or squares ~= squares then
+    return math.sqrt(squares)
+  end
+  local most = methods.max(methods.abs(x))
+  if most == 0 or most == math.huge then
+    return most
+  end
+  local scaled = operators.div(x, most)
+  return most * math.sqrt(apply("sum", operators.mul(scaled, scaled)))
+end
+
+--- Buffer:reduce(opts) -> number or Buffer
+--- Reduces by an operator of one's own: `x:reduce{op = "a * b", identity =
+--- 1}`. It must be associative and commutative, as elements meet in any order.
+--- Small integers become int, a half is a float.
+--- Options:
+---   op        -    OpenCL C of a and b
+---   identity  -    what changes nothing: a number, or OpenCL C ("INFINITY")
+---   dim       all  the dimension to reduce
+function methods.reduce(x, opts)
+  local what = "Buffer:reduce"
+  x = subject("reduce", x)
+  layout.on_device(what, x)
+  opts = options.check(opts, what)
+  local op = operation.own(what, opts, x.kind.type)
+  return opts.dim == nil and whole(op, x) or along(what, op, x, opts.dim)
+end
+
+-- Expressions of Arrays are reduced on the host.
+for _, name in ipairs(names.totals) do
+  local on_device = methods[name]
+  methods[name] = function(x, ...)
+    hosts.check_dims(name, x, ...)
+    local f = subject(name, x).context == layout.HOST and hosts[name]
+      or on_device
+    return f(x, ...)
+  end
+end
+
+local of_buffer = {}
+
+for _, name in ipairs{"all", "any", "argmax", "argmin", "dot", "max", "mean",
+    "min", "nrm2", "reduce", "sum"} do
+  of_buffer[name] = methods[name]
+end
+cl.extend("Buffer", of_buffer, true)

@@ -1,0 +1,371 @@
+-- errors/build_error.lua - a failed build in words: each diagnostic of the
+-- compiler's log, with its place in the user's file or script and the source
+-- lines
+-- SPDX-License-Identifier: MIT
+
+local buildlog = require "clshell.errors.buildlog"
+local cuda = require "clshell.cuda.words"
+local excerpt = require "clshell.errors.excerpt"
+local system = require "clshell.system"
+local text = require "clshell.base.text"
+local user_source = require "clshell.errors.user_source"
+
+local M = {}
+
+local ERRORS, WARNINGS = 8, 3 -- shown; the whole log is in e.log
+local NOTES = 4               -- of one diagnostic
+local PLACES = 4              -- of one text
+local LINES = 40              -- of an unknown kind of log
+local OPTIONS = 160           -- bytes of the build options
+
+-- Names of built-in functions, for those misspelt.
+local BUILTINS = {
+  "get_global_id", "get_local_id", "get_group_id", "get_global_size",
+  "get_local_size", "get_num_groups", "get_global_offset", "get_work_dim",
+  "barrier", "mem_fence", "vload4", "vstore4", "vload8", "vstore8",
+  "atomic_add", "atomic_inc", "atomic_min", "atomic_max", "atomic_cmpxchg",
+  "native_exp", "native_sin", "native_cos", "native_sqrt", "native_recip",
+  "convert_float", "convert_int", "as_float", "as_int",
+}
+
+-- What logs say of a part of OpenCL C that the device lacks, or that its
+-- compiler offers by an option alone; and what serves then. NVIDIA's name a
+-- part in the line of source that they quote.
+local LACKS = {
+  {{"of type '[^']*%f[%w]half%f[%W][^']*' is not allowed",
+    "to type '[^']*%f[%w]half%f[%W][^']*' is not allowed",
+    "requires cl_khr_fp16", "unknown type name 'half%d",
+    "undeclared identifier 'half%d"},
+    "the device has no half arithmetic (cl_khr_fp16): pass `global half *`, "
+    .. "and calculate in float by vload_half and vstore_half"},
+  {{"undeclared identifier 'enqueue_kernel'", "symbol '__enqueue_kernel",
+    "unknown type name 'queue_t'", "blocks support disabled",
+    "pointer arguments to kernel functions[^\n]*\n[^\n]*%f[%w]queue_t%f[%W]"},
+    "enqueue_kernel needs a device with dev.max_on_device_queues above 0 and "
+    .. 'options = "-cl-std=CL3.0"; else launch the next kernel from Lua'},
+  {{"undeclared identifier '[%w_]*sub_group_",
+    "function '[%w_]*sub_group_"},
+    "sub-groups need a device with cl_khr_subgroups and options = "
+    .. '"-cl-std=CL3.0"; else local memory serves, with a barrier'},
+  {{"undeclared identifier 'work_group_", "function 'work_group_"},
+    "work_group_ functions need a device with "
+    .. "dev.work_group_collective_functions_support and options = "
+    .. '"-cl-std=CL3.0"; else local memory serves, with a barrier'},
+  {{"the 'pipe' type qualifier", "only be used for pipe and image type",
+    "expected parameter declarator\n[^\n]*%f[%w]pipe%f[%W]"},
+    'pipes need a device with dev.pipe_support and options = '
+    .. '"-cl-std=CL3.0"; else a Buffer serves, with an index that atomic_inc '
+    .. "moves"},
+}
+
+-- The byte ranges that a line of marks underlines, if its caret is at byte
+-- `column` of the line.
+local function marked_ranges(marks, column)
+  local ranges = {}
+  local caret = marks:find("^", 1, true)
+  for first, last in marks:gmatch("()[~^]+()") do
+    ranges[#ranges + 1] = {column + first - caret, column + last - 1 - caret}
+  end
+  return ranges
+end
+
+-- Without marks: the word at the place, if the message quotes it.
+local function word_range(d, line, column)
+  local word = line:match("^[%a_][%w_]*", column)
+  if word and (d.text:find("'" .. word .. "'", 1, true)
+      or d.text:find('"' .. word .. '"', 1, true)) then
+    return {{column, column + #word - 1}}
+  end
+end
+
+local function did_you_mean(name)
+  return name and ("did you mean '%s'?"):format(name)
+end
+
+-- The text of a diagnostic, and a note: the name that was probably meant, or
+-- the word here for one of CUDA's; or nil.
+local function advice(build, d)
+  local said, meant = d.text:match("^(.-)[;,] did you mean '([^']+)'%?$")
+  local ambiguous = build.cuda
+    and d.text:gsub("_cl_", ""):match("call to '([%w_]+)' is ambiguous")
+  if said or ambiguous then
+    local foreign = (said or ""):match "'([%w_]+)'"
+    return said or d.text, cuda.advice(ambiguous or foreign)
+      or did_you_mean(meant)
+  end
+  local word = d.text:match("undeclared identifier '([%w_]+)'")
+    or d.text:match('identifier "([%w_]+)" is undefined')
+    or d.text:match("implicit declaration of function '([%w_]+)'")
+    or d.text:match("unknown type name '([%w_]+)'")
+  if not word then
+    return d.text
+  end
+  if cuda.advice(word) then
+    return d.text, cuda.advice(word)
+  end
+  local names = {}
+  for name in build.source:gmatch("%f[%w_][%a_][%w_]*") do
+    if name ~= word then
+      names[#names + 1] = name
+    end
+  end
+  table.move(BUILTINS, 1, #BUILTINS, #names + 1, names)
+  return d.text, did_you_mean(text.nearest(word, names,
+    text.misspellings(word)))
+end
+
+-- The byte of a line that the log's marks point to: the log may have indented
+-- the line in another way.
+local function marked_column(d, line)
+  local caret = d.marks and d.marks:find("^", 1, true)
+  if caret and not d.quoted:find("%S.*\t") then
+    return math.max(1, caret - #d.quoted:match("^%s*") + #line:match("^%s*"))
+  end
+end
+
+-- The source lines of a diagnostic. The log's own quote stands in for a
+-- source that cannot be had or that disagrees with it (#line).
+local function source_lines(d, place, note, before, width)
+  local line = place.text and excerpt.line(place.text, place.n)
+  local opts = {number = place.line, width = width, note = note}
+  if d.quoted and (not line
+      or line:gsub("%s+", "") ~= d.quoted:gsub("%s+", "")) then
+    opts.column = d.marks:find("^", 1, true)
+    opts.ranges = marked_ranges(d.marks, opts.column)
+    return excerpt.show(d.quoted, 1, opts)
+  end
+  local lines = {}
+  if line then
+    opts.column = d.column or marked_column(d, line)
+    opts.ranges = opts.column and (d.marks
+      and marked_ranges(d.marks, opts.column)
+      or word_range(d, line, opts.column))
+    opts.before = place.alone and 0 or before
+    lines = excerpt.show(place.text, place.n, opts)
+  end
+  if note and not opts.column then
+    lines[#lines + 1] = "  " .. note
+  end
+  return lines
+end
+
+local function append(lines, more)
+  table.move(more, 1, #more, #lines + 1, lines)
+end
+
+local function place_text(place)
+  local line = ("%s:%d"):format(place.name, place.line)
+  return place.column and ("%s:%d"):format(line, place.column) or line
+end
+
+-- "  also at 12:3, 14:7, and 5 more like this"
+local function also_line(build, d, name)
+  local places = {}
+  for i = 1, math.min(#d.also, PLACES) do
+    local place = user_source.resolve(build, d.also[i])
+    local s = place_text(place)
+    places[i] = place.name == name and s:sub(#name + 2) or s
+  end
+  local more = #d.also - #places
+  return ("  also at %s%s"):format(table.concat(places, ", "),
+    more > 0 and (", and %d more like this"):format(more) or "")
+end
+
+-- The name that a linker's message is about.
+local function linked_name(d)
+  local name = d.text:match("symbol:? '?([%w_]+)")
+    or d.text:match("reference to [`'\"]?([%w_]+)")
+    or d.text:match("[Ff]unction '?([%w_]+)")
+    or d.text:match("kernel: '(.-)[('<]")
+  local length, rest = (name or ""):match("^_Z(%d+)(.*)$")
+  return length and rest:sub(1, tonumber(length)) or name
+end
+
+-- The line that defines the function of a linker's message, else the last
+-- line that calls it.
+local function function_place(build, d)
+  local name = linked_name(d)
+  local at = name
+    and build.source:find("%f[%w_]" .. name .. "%s*%b()%s*{")
+  if name and not at then
+    for found in build.source:gmatch("()%f[%w_]" .. name .. "%s*%(") do
+      at = found
+    end
+  end
+  if at then
+    local _, breaks = build.source:sub(1, at):gsub("\n", "")
+    return {file = "", line = breaks + 1}
+  end
+  return d
+end
+
+-- The hexadecimal amounts of ptxas as decimal numbers.
+local function decimal(s)
+  return (s:gsub("%f[%w]0x(%x+)%f[%X]", function(digits)
+    return #digits < 12 and tostring(tonumber(digits, 16)) or nil
+  end))
+end
+
+-- Adds a diagnostic to the lines, `before` source lines in front of its own.
+local function add(build, lines, d, before)
+  local said, note = advice(build, d)
+  local place = user_source.resolve(build,
+    d.line and d or function_place(build, d))
+  if said:find("^ptxas: ") then
+    said = decimal(said)
+  end
+  if not place then
+    lines[#lines + 1] = ("%s: %s"):format(d.kind, said)
+    return
+  end
+  lines[#lines + 1] = ("%s: %s: %s"):format(place_text(place), d.kind, said)
+  append(lines, source_lines(d, place, note, before, build.width))
+  for _, from in ipairs(d.included or {}) do
+    lines[#lines + 1] = "  included from "
+      .. place_text(user_source.resolve(build, from))
+  end
+  for i, more in ipairs(d.notes) do
+    if i <= NOTES and not more.text:find("^instantiated from") then
+      add(build, lines, more, 0)
+    end
+  end
+  if d.also and #d.also > 0 then
+    lines[#lines + 1] = also_line(build, d, place.name)
+  end
+end
+
+-- Adds the diagnostics of a kind, `most` at most; returns the count of the
+-- others.
+local function add_kind(build, lines, list, kind, most)
+  local shown, left = 0, 0
+  for _, d in ipairs(list) do
+    if d.kind == kind and shown < most then
+      shown = shown + 1
+      add(build, lines, d, 1)
+    elseif d.kind == kind then
+      left = left + 1 + #d.also
+    end
+  end
+  return left
+end
+
+-- Counts of errors and warnings, every place of each.
+local function count(list)
+  local n = {error = 0, warning = 0}
+  for _, d in ipairs(list) do
+    n[d.kind] = (n[d.kind] or 0) + 1 + #d.also
+  end
+  return n.error, n.warning
+end
+
+-- "1 error, 2 warnings"; "" for none.
+local function amounts(errors, warnings, more)
+  local words = {}
+  for _, part in ipairs{{errors, "error"}, {warnings, "warning"}} do
+    local n, word = part[1], part[2]
+    if n > 0 then
+      words[#words + 1] = ("%d %s%s%s"):format(n, more or "", word,
+        n == 1 and "" or "s")
+    end
+  end
+  return table.concat(words, ", ")
+end
+
+local function raw_lines(log)
+  local lines = buildlog.lines(log)
+  local more = #lines - LINES
+  if more > 0 then
+    lines = table.move(lines, 1, LINES, 1, {})
+    lines[LINES + 1] = ("... %d more lines; all of it is in e.log")
+      :format(more)
+  end
+  return lines
+end
+
+--- build_error.lines(build, list) -> list of strings
+--- The diagnostics of a log, as buildlog.parse gives them, laid out. `build`:
+--- source (the text), program (path, or name of the text), is_text (no file),
+--- literal (where the text stands in Lua code), cuda (see cl.explain_build),
+--- log, width.
+function M.lines(build, list)
+  local lines = {}
+  local errors, warnings = count(list)
+  if errors + warnings == 0 then
+    return raw_lines(build.log)
+  end
+  local left = amounts(add_kind(build, lines, list, "error", ERRORS),
+    add_kind(build, lines, list, "warning",
+      errors > 0 and WARNINGS or ERRORS), "more ")
+  if left ~= "" then
+    lines[#lines + 1] = ("... %s; all of it is in e.log"):format(left)
+  end
+  return lines
+end
+
+-- The build options in a message: the user's, and only a part of a long list.
+local function short_options(options)
+  options = options:gsub("^%-cl%-kernel%-arg%-info%s*", "")
+  if #options > OPTIONS then
+    return options:sub(1, 100) .. " ... " .. options:sub(-40)
+  end
+  return options
+end
+
+-- The name of the source, and the place of a text in a Lua file.
+local function title(build)
+  local place = build.literal
+  if not place then
+    return build.program
+  end
+  local name = build.program == "(source)" and "source" or build.program
+  return ("%s at %s:%d"):format(name, place.name, place.line + 1)
+end
+
+-- A line for each part of OpenCL C that the log says the device lacks.
+local function missing(log)
+  local lines = {}
+  for _, part in ipairs(LACKS) do
+    local found = false
+    for _, pattern in ipairs(part[1]) do
+      found = found or log:find("error[^\n]*" .. pattern) ~= nil
+    end
+    lines[#lines + 1] = found and part[2] or nil
+  end
+  return lines
+end
+
+--- build_error.explain(e)
+--- Words the error of a failed build: sets its message, and `diagnostics`
+--- (see buildlog.parse). Its fields are those of cl.explain_build.
+function M.explain(e)
+  local list = buildlog.parse(e.log)
+  user_source.renumber(list, e.source, e.given)
+  if e.cuda then
+    user_source.untranslate(list, e.cuda.column)
+  end
+  local build = {log = e.log, source = e.source, program = e.program,
+    is_text = e.is_text, width = system.winsize(2), cuda = e.cuda,
+    literal = e.is_text and user_source.literal(e.source) or nil}
+  local counts, options = amounts(count(list)), short_options(e.options)
+  local silent = e.log == ""
+  local lines = {
+    silent and ("%s: %s (%d)"):format(e.call, e.name, e.code)
+      or ("build error%s (%s %d)"):format(counts ~= "" and ": " .. counts
+        or "", e.name, e.code),
+    ("  %s on %s%s"):format(title(build), e.device, options ~= ""
+      and (' with options "%s"'):format(options) or ""),
+  }
+  append(lines, silent and {e.name == "CL_LINK_PROGRAM_FAILURE"
+    and "each function must be in exactly one of the Programs"
+    or "the compiler gives no reason"}
+    or M.lines(build, list))
+  if not e.cuda and e.source:find "%f[%w_]__global__%f[^%w_]"
+      and not e.log:find "error: CUDA: " then
+    lines[#lines + 1] = "the text is CUDA's: cuda = true in the options of "
+      .. "cl.build translates it"
+  end
+  append(lines, missing(e.log))
+  e.message, e.diagnostics = table.concat(lines, "\n"), list
+end
+
+return M

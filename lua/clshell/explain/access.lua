@@ -1,0 +1,597 @@
+-- explain/access.lua - access: what each load and store of a kernel asks of
+-- global, local and constant memory, by source line, on a GPU of one's choice
+-- The simulator tells the requests of warps (trace.lua); machine.lua knows
+-- what a request costs; picture.lua draws requests.
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local cl = require "cl"
+local machine = require "clshell.base.gpu_memory"
+local options = require "clshell.base.options"
+local picture = require "clshell.explain.picture"
+local report = require "clshell.results.report"
+local style = require "clshell.base.style"
+local text = require "clshell.base.text"
+local trace = require "clshell.explain.trace"
+local workload = require "clshell.measure.workload"
+
+local M = require "clshell.base.lazy".table(...)
+
+local Access = {__name = "access"}
+Access.__index = Access
+
+local SPACES = {"global", "constant", "local"}
+
+-- The expression that an access has in its source line: from the column of a
+-- load on, before the column of a store's "=".
+local function expression(line, column)
+  local rest = line:sub(column)
+  local found = rest:match "^%**[%a_][%w_]*" or rest:match "^%b()"
+  if found then
+    local at = #found + 1
+    repeat
+      local more = rest:match("^%b[]", at) or rest:match("^%b()", at)
+        or rest:match("^%.[%a_][%w_]*", at)
+        or rest:match("^%->[%a_][%w_]*", at)
+      found, at = found .. (more or ""), at + #(more or "")
+    until not more
+    return found
+  end
+  local left = line:sub(1, column - 1):gsub("%s+$", "")
+  for first = 1, #left do
+    local part = left:sub(first)
+    local before = first > 1 and left:sub(first - 1, first - 1) or ""
+    if part:find "^%*?[%a_]" and not before:find "[%w_%]%)]" then
+      local whole = expression(part, 1)
+      if whole == part then
+        return part
+      end
+    end
+  end
+  return nil
+end
+
+-- The addresses of neighbouring lanes in elements: "0" (all the same), "+1",
+-- "+16"; "+1 in 16, +64" where rows of 16 lanes lie 64 apart; else "mixed".
+local function step(r, size)
+  local at, lanes = r.at, r.lanes
+  if #at < 2 then
+    return ""
+  end
+  local function distance(i)
+    return (at[i] - at[i - 1]) / (lanes[i] - lanes[i - 1])
+  end
+  local function words(bytes)
+    return bytes == 0 and "0" or ("%+.4g"):format(bytes / size)
+  end
+  local first, run = distance(2), #at
+  for i = 3, #at do
+    if distance(i) ~= first then
+      run = i - 1
+      break
+    end
+  end
+  if run == #at then
+    return words(first)
+  end
+  local jump = at[run + 1] - at[1]
+  for i = run + 1, #at do
+    if at[i] - at[i - run] ~= jump then
+      return "mixed"
+    end
+  end
+  return ("%s in %d, %s"):format(words(first), run, words(jump))
+end
+
+-- What a request costs on machine m.
+local function cost_of(m, site, r)
+  if site.space == "global" then
+    return machine.global(m, r.at, site.size)
+  elseif site.space == "constant" then
+    return machine.constant(m, r.at)
+  end
+  return machine.locals(m, r.at, site.size, r.lanes)
+end
+
+-- Makes a vload or vstore of global memory an access of each element, where
+-- the compiler for machine m does so.
+local function take_apart(m, site)
+  local n = site.elements
+  if not m.aligned or site.space ~= "global" or n == 1 then
+    return
+  end
+  local requests = {}
+  site.size = site.size // n
+  for _, r in ipairs(site.requests) do
+    for i = 0, n - 1 do
+      local at = {}
+      for k, address in ipairs(r.at) do
+        at[k] = address + i * site.size
+      end
+      requests[#requests + 1] = {count = r.count, first = r.first, at = at,
+        lanes = r.lanes}
+    end
+  end
+  site.requests = requests
+end
+
+-- Whether to draw request r rather than `other`: the larger, then the first.
+local function precedes(r, other)
+  if #r.at ~= #other.at then
+    return #r.at > #other.at
+  end
+  return r.first + r.at[1] < other.first + other.at[1]
+end
+
+-- One row of the result: a site with the sums over its requests.
+local function row_of(m, site)
+  local row = {line = site.line, column = site.column, file = site.file,
+    kind = site.kind, space = site.space, size = site.size,
+    code = site.code, requests = 0, lanes = 0, sectors = 0, lines = 0,
+    ideal = 0, passes = 0, ways = 0, list = site.requests}
+  local usual
+  for _, r in ipairs(site.requests) do
+    local cost = cost_of(m, site, r)
+    r.cost = cost
+    row.requests = row.requests + r.count
+    row.lanes = row.lanes + r.count * #r.at
+    row.ways = math.max(row.ways, cost.ways or 0)
+    for _, key in ipairs{"sectors", "lines", "ideal", "passes"} do
+      row[key] = row[key] + r.count * (cost[key] or 0)
+    end
+    local load = (cost.sectors or cost.passes) / cost.ideal
+    if not row.worst or load > row.load
+        or load == row.load and precedes(r, row.worst) then
+      row.worst, row.load = r, load
+    end
+    if not usual or r.count > usual.count then
+      usual = r
+    end
+  end
+  row.step = step(usual, site.size)
+  row.bytes = row.lanes * site.size
+  row.reuse = site.asked / site.distinct
+  return row
+end
+
+-- Sites at one place of the source are one row: the compiler repeats code.
+local function joined(sites)
+  local list, by_place = {}, {}
+  for _, site in ipairs(sites) do
+    local key = ("%s:%d:%d:%s:%s:%d"):format(site.file, site.line,
+      site.column, site.kind, site.space, site.size)
+    local known = by_place[key]
+    if known then
+      known.asked = known.asked + site.asked
+      known.distinct = math.max(known.distinct, site.distinct)
+      table.move(site.requests, 1, #site.requests, #known.requests + 1,
+        known.requests)
+    else
+      by_place[key] = site
+      list[#list + 1] = site
+    end
+  end
+  return list
+end
+
+local function describe(m)
+  return ("%swarps of %d lanes, sectors of %d and lines of %d bytes, %d banks "
+    .. "of %d bytes"):format(m.name and m.name .. ": " or "", m.warp,
+    m.sector, m.line, m.banks, m.bank_bytes)
+end
+
+-- The result of a trace on a machine.
+local function result(found, m)
+  local a = setmetatable({kernel = found.kernel, global = found.global,
+    localsize = {table.unpack(found.localsize, 1, #found.global)},
+    machine = m, groups = found.groups,
+    looked = found.looked, warps = found.warps, lost = found.lost,
+    plain = found.plain,
+    instructions = found.instructions, copied = found.copied, rows = {},
+    branches = {}, total = {}}, Access)
+  for _, site in ipairs(found.sites) do
+    local line = found.source(site.file, site.line) or ""
+    site.space = SPACES[site.space]
+    site.code = site.line == 0 and "(joined)"
+      or expression(line, site.column) or line:match "^%s*(.-)%s*$"
+    take_apart(m, site)
+  end
+  for i, site in ipairs(joined(found.sites)) do
+    a.rows[i] = row_of(m, site)
+  end
+  table.sort(a.rows, function(x, y)
+    if x.file ~= y.file then
+      return x.file < y.file
+    elseif x.line ~= y.line then
+      return x.line < y.line
+    end
+    return x.column == y.column and x.kind < y.kind or x.column < y.column
+  end)
+  for _, space in ipairs(SPACES) do
+    local sum = {requests = 0, bytes = 0, sectors = 0, ideal = 0, lines = 0,
+      passes = 0}
+    for _, row in ipairs(a.rows) do
+      for key in pairs(row.space == space and sum or {}) do
+        sum[key] = sum[key] + row[key]
+      end
+    end
+    a.total[space] = sum
+  end
+  local by_place = {}
+  for _, b in ipairs(found.branches) do
+    local key = ("%s:%d:%d"):format(b.file, b.line, b.column)
+    local known = by_place[key]
+    if known then -- the compiler repeats code
+      for _, name in ipairs{"times", "lanes", "paths", "parted"} do
+        known[name] = known[name] + b[name]
+      end
+    else
+      by_place[key] = b
+      a.branches[#a.branches + 1] = b
+    end
+  end
+  for _, b in ipairs(a.branches) do
+    b.active = b.lanes / (b.paths * m.warp)
+    b.code = (found.source(b.file, b.line) or ""):match "^%s*(.-)%s*$"
+  end
+  table.sort(a.branches, function(x, y)
+    return x.line < y.line
+  end)
+  return a
+end
+
+-- A number with the digits that it needs, two at most behind the point.
+local function short(x)
+  return x and (("%.2f"):format(x):gsub("%.?0+$", "")) or ""
+end
+
+local COLUMNS = {
+  {key = "line", title = "line", align = "right"},
+  {key = "what", title = "access"},
+  {title = "memory", key = "space", drop = 5},
+  {title = "B", align = "right", key = function(row)
+    return ("%d"):format(row.size)
+  end, drop = 1},
+  {title = "step", key = "step", drop = 2},
+  {title = "lanes", align = "right", key = function(row)
+    return short(row.lanes / row.requests)
+  end, drop = 2},
+  {title = "sectors", align = "right", key = function(row)
+    return row.space == "global" and short(row.sectors / row.requests) or ""
+  end},
+  {title = "lines", align = "right", key = function(row)
+    return row.space == "global" and short(row.lines / row.requests) or ""
+  end, drop = 4},
+  {title = "passes", align = "right", key = function(row)
+    return row.space ~= "global" and short(row.passes / row.requests) or ""
+  end},
+  {title = "ideal", align = "right", key = function(row)
+    return short(row.ideal / row.requests)
+  end},
+  {title = "reuse", align = "right", key = function(row)
+    return short(row.reuse)
+  end, drop = 3},
+}
+
+local BRANCHES = {
+  {key = "line", title = "line", align = "right"},
+  {key = "what", title = "branch"},
+  {title = "times", align = "right", key = function(b)
+    return ("%d"):format(b.times)
+  end},
+  {title = "parts", align = "right", key = function(b)
+    return ("%.0f %%"):format(100 * b.parted / b.times)
+  end, drop = 1},
+  {title = "lanes active", align = "right", key = function(b)
+    return ("%.0f %%"):format(100 * b.active)
+  end},
+}
+
+-- The worst row of a space, if it costs more than the ideal.
+local function worst(a, space)
+  local found
+  for _, row in ipairs(a.rows) do
+    local cost = row.space == "global" and row.sectors or row.passes
+    if row.space == space and cost > row.ideal and row.line > 0
+        and (not found or cost - row.ideal > found.extra) then
+      found = {row = row, extra = cost - row.ideal}
+    end
+  end
+  return found and found.row
+end
+
+local function head(a)
+  local what = a.title and a.title .. "," or a.kernel
+  local lines = {("access: %s over %s, local %s; %s"):format(what,
+    text.shape(a.global), text.shape(a.localsize), describe(a.machine))}
+  lines[#lines + 1] = a.looked == a.groups
+    and ("all %s, %s"):format(text.count(a.groups, "work-group"),
+      text.count(a.warps, "warp"))
+    or ("looked at %d of %d work-groups, evenly spread from first to last")
+      :format(a.looked, a.groups)
+  lines[#lines + 1] = a.machine.note
+  lines[#lines + 1] = a.plain and "compiled without optimization, as the "
+    .. "simulator lacks a function that this makes: loads of one element may "
+    .. "repeat" or nil
+  return lines
+end
+
+--- Access:table([width]) -> string
+--- The table of an access result, in so many columns (the window's): a row
+--- for each load and store. B: bytes that a lane asks for. step: from lane to
+--- lane, in elements; "+1 in 16, +64": rows of 16 lanes. lanes: those that
+--- take part in a request. Then for each request, on average: sectors and
+--- lines of global memory; passes of local or constant memory; ideal, the
+--- sectors or passes of the same bytes side by side. reuse: how often a
+--- work-group asks for an element. Line 0 is code that the compiler joined of
+--- several lines. A second table has the branches: how often warps met it, the
+--- share of these where the lanes part, and the share of a warp's lanes that
+--- are active after it.
+function Access:table(width)
+  local lines = {}
+  width = width or report.width()
+  for _, line in ipairs(head(self)) do
+    lines[#lines + 1] = table.concat(text.wrap(line, width), "\n")
+  end
+  local room = math.max(12, math.min(40, width - 52))
+  for _, row in ipairs(self.rows) do
+    row.what = text.cut(row.kind .. " " .. row.code, room, "...")
+  end
+  for _, b in ipairs(self.branches) do
+    b.what = text.cut(b.code, room, "...")
+  end
+  if self.rows[1] then
+    lines[#lines + 1] = report.format(self.rows, COLUMNS,
+      {width = width})
+  else
+    lines[#lines + 1] = "no access to global, local or constant memory"
+  end
+  if self.branches[1] then
+    lines[#lines + 1] = report.format(self.branches, BRANCHES,
+      {width = width})
+  end
+  if self.copied > 0 then
+    lines[#lines + 1] = ("copied by work-groups, not counted: %s"):format(
+      text.bytes(self.copied))
+  end
+  if self.lost > 0 then
+    lines[#lines + 1] = ("%d accesses of long work-groups are left out")
+      :format(self.lost)
+  end
+  return table.concat(lines, "\n")
+end
+
+-- The n-th row of a source line.
+local function find_row(a, line, n)
+  local known, seen, count = {}, {}, 0
+  for _, row in ipairs(a.rows) do
+    count = count + (row.line == line and 1 or 0)
+    if row.line == line and count == n then
+      return row
+    end
+    known[#known + 1] = not seen[row.line] and row.line or nil
+    seen[row.line] = true
+  end
+  cl.error(("Access:draw: line %s has no access %d; there are accesses in "
+    .. "lines %s"):format(tostring(line), n, text.values(known)))
+end
+
+--- Access:draw([line [, n [, opts]]]) -> string
+--- A drawing of the most costly request of a source line, of its n-th access
+--- (1): for global memory a ruler of the sectors, with what is asked for (#)
+--- and what is moved besides (.); for local memory its words by banks, with
+--- the lane that asks for each. Without a line: the worst of global and of
+--- local memory, if there is one.
+--- Options:
+---   color  -  true or false; else as the terminal has it
+function Access:draw(line, n, opts)
+  local color = opts and opts.color
+  if color == nil then
+    color = style.color(1)
+  end
+  local parts = {}
+  if line then
+    parts[1] = picture.text(self.machine, find_row(self, line, n or 1), color)
+  else
+    for _, space in ipairs{"global", "local"} do
+      local row = worst(self, space)
+      parts[#parts + 1] = row and picture.text(self.machine, row, color)
+    end
+  end
+  return table.concat(parts, "\n\n")
+end
+
+function Access:__tostring()
+  local drawing = self:draw()
+  return self:table() .. (drawing ~= "" and "\n\n" .. drawing or "")
+end
+
+local TITLES = {"before", "after"}
+
+-- The rows that an SVG shows: the worst of each space, else the first.
+local function shown(a, line, n)
+  if line then
+    return {find_row(a, line, n or 1)}
+  end
+  local rows = {}
+  for _, space in ipairs{"global", "local"} do
+    rows[#rows + 1] = worst(a, space)
+  end
+  for _, space in ipairs{"global", "local"} do
+    for _, row in ipairs(#rows == 0 and a.rows or {}) do
+      if row.space == space then
+        return {row}
+      end
+    end
+  end
+  return rows
+end
+
+-- The row of a that is what `row` is in another result.
+local function counterpart(a, row)
+  for _, other in ipairs(a.rows) do
+    if other.space == row.space and other.kind == row.kind
+        and (other.code == row.code or other.line == row.line) then
+      return other
+    end
+  end
+end
+
+-- The rows of b that stand beside `rows` of another result.
+local function beside(b, rows)
+  local list = {}
+  for _, row in ipairs(rows) do
+    list[#list + 1] = counterpart(b, row)
+  end
+  return list
+end
+
+--- Access:svg([file [, line [, n]]]) -> string
+--- The drawings of Access:draw as an SVG, also written to a file. Of a pair
+--- (see access) they stand side by side.
+function Access:svg(file, line, n)
+  local panels, first = {}, nil
+  for i, a in ipairs(self.pair or {self}) do
+    local rows = first and beside(a, first) or shown(a, line, n)
+    first = first or rows
+    panels[i] = {title = self.pair and TITLES[i] or a.kernel,
+      machine = a.machine, rows = rows}
+  end
+  local svg = picture.svg(panels)
+  if file then
+    require "clshell.base.file".write(file, svg, "the drawing")
+  end
+  return svg
+end
+
+-- Two results beside one another: before and after a change.
+local Pair = {__name = "access pair", svg = Access.svg}
+Pair.__index = Pair
+
+local function change(old, new)
+  return new == old and ("%d, as before"):format(new)
+    or ("%d -> %d"):format(old, new)
+end
+
+function Pair:__tostring()
+  local rows, parts = nil, {}
+  for i, a in ipairs(self.pair) do
+    rows = rows and beside(a, rows) or shown(a)
+    parts[#parts + 1] = TITLES[i] .. ":\n" .. a:table()
+    for _, row in ipairs(rows) do
+      parts[#parts + 1] = picture.text(a.machine, row, style.color(1))
+    end
+  end
+  local before, after = self.pair[1].total, self.pair[2].total
+  parts[#parts + 1] = ("sectors of global memory: %s\npasses of local "
+    .. "memory: %s"):format(change(before.global.sectors,
+      after.global.sectors), change(before["local"].passes,
+      after["local"].passes))
+  return table.concat(parts, "\n\n")
+end
+
+local function pair_of(list)
+  if #list ~= 2 then
+    cl.error(("access: a list must hold two results of access; got %d")
+      :format(#list))
+  end
+  for i, a in ipairs(list) do
+    if getmetatable(a) ~= Access then
+      cl.error(("access: element %d of the list must be a result of access; "
+        .. "got %s"):format(i, text.got(a)))
+    end
+  end
+  return setmetatable({pair = {list[1], list[2]}}, Pair)
+end
+
+local SMALL, LONG = 64, 4096 -- a size of a shape, the one of a vector
+
+-- The plan of a rung, its words for the head, and the options.
+local function plan_of(rung, shape, ...)
+  local family, name = workload.find(rung, "access")
+  if shape == nil then
+    local dims = family.spec.dims
+    shape = workload.sizes(family, dims and #dims == 1 and LONG or SMALL)
+  end
+  local w, opts = workload.of("access", rung, shape, ...)
+  local settings, inputs = {kernel = w.rung}, {}
+  for param, value in pairs(w.params or {}) do
+    settings[param] = value
+  end
+  for i, input in ipairs(family.spec.inputs) do
+    inputs[i] = w.operands[input]
+  end
+  inputs[#inputs + 1] = settings
+  local plan = family.plan(table.unpack(inputs))
+  return plan, ("%s.%s%s for %s"):format(family.name, plan.rung.name,
+    name and "" or ", which calls take here,",
+    family.spec.title(plan.shape)), opts
+end
+
+-- The command of a plan's own kernel. What those before it make, such as the
+-- histogram of a sort, is made on the device, for it says where the kernel
+-- reads and writes.
+local function main_of(plan)
+  for i = 1, plan.main - 1 do
+    local command = plan.commands[i]
+    command.launch(table.unpack(command, 1, command.n)):wait()
+  end
+  return plan.commands[plan.main]
+end
+
+--- access(launch, args... [, opts]) -> access
+--- What each load and store of a kernel asks of memory, by source line, as a
+--- GPU would see it: `access(k:range({64, 64}, {16, 16}), a, b)`. The launch
+--- runs in a child process on the simulator Oclgrind, with copies of its
+--- arguments; the lanes of a warp that part at a branch meet again where both
+--- ways do. The result prints as a table (see Access:table) with drawings
+--- (Access:draw, Access:svg); its `rows` and `branches` are lists of tables,
+--- `total` has the sums by memory, `looked` of `groups` work-groups were
+--- simulated. The source is compiled as the simulator compiles it, without
+--- unrolling; private arrays are not counted. On NVIDIA's GPUs a vload4 of
+--- global memory counts as four loads, as their compiler makes them: only a
+--- pointer to float4 tells that one wide load may be; a vstore4 likewise.
+--- `access{a, b}`: two results, before and after a change. A rung is named as
+--- in bench, followed by a shape (small if left out), parameters and options:
+--- access("gemm.tiled", {64, 64, 64}, {tile = 8}); a plan, gemm.plan(A, B),
+--- takes options alone. Of several launches of a plan it is that of the rung's
+--- own kernel; those before it run on the device.
+--- Options:
+---   as          -    a GPU, as occupancy takes it: "H100", "MI300", "8.6"
+---   warp        32   lanes that run together, or what the driver tells
+---   sector      32   bytes that global memory moves at least
+---   line        128  bytes of a cache line
+---   banks       32   banks of local memory
+---   bank_bytes  4    bytes of a bank's word
+---   groups      -    work-groups to look at, or "all"; else as many as some
+---               four million instructions allow, from first to last
+function M.run(launch, ...)
+  if type(launch) == "table" and getmetatable(launch) == nil
+      and select("#", ...) == 0 then
+    return pair_of(launch)
+  elseif workload.find(launch, "access") then
+    local plan, title, opts = plan_of(launch, ...)
+    local a = M.run(plan, opts)
+    a.title = title
+    return a
+  end
+  local args = table.pack(...)
+  local opts = {}
+  local last = args[args.n]
+  if type(last) == "table" and getmetatable(last) == nil then
+    opts, args.n = last, args.n - 1
+  end
+  options.check(opts, "access")
+  if type(launch) == "table" and launch.commands then
+    args = main_of(launch)
+    launch = args.launch
+  end
+  argument.check("access", "launch", launch, "Launch",
+    "access(k:range(n), x, y)")
+  local m = machine.of(opts, launch.kernel.program.context.device)
+  return result(trace.run(launch, args, m.warp, opts.groups), m)
+end
+
+return setmetatable(M, {__call = function(_, ...)
+  return M.run(...)
+end})

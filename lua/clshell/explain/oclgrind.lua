@@ -1,0 +1,206 @@
+-- explain/oclgrind.lua - the simulator Oclgrind: where it is, and a job run
+-- on it in a child process
+-- SPDX-License-Identifier: MIT
+
+local file = require "clshell.base.file"
+local jobs = require "clshell.explain.job"
+local text = require "clshell.base.text"
+local worker = require "clshell.calls"
+
+local M = {}
+
+--- oclgrind.PACKAGES
+--- The commands that install the simulator.
+M.PACKAGES = "make check-tools, or Debian, Ubuntu: sudo apt install oclgrind"
+
+-- The folders of the driver, by the packages of systems and by hand.
+local FOLDERS = {"/usr/lib/oclgrind", "/usr/lib", "/usr/lib64",
+  "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+  "/usr/local/lib", "/usr/local/lib/oclgrind", "/opt/oclgrind/lib",
+  "/opt/homebrew/lib", "/usr/local/opt/oclgrind/lib"}
+local NAMES = {"liboclgrind-rt-icd.so", "liboclgrind-rt-icd.dylib"}
+
+--- oclgrind.ERRORS
+--- The findings that are told of a process; a defect repeats for each of its
+--- work-items.
+M.ERRORS = 20000
+
+local function exists(path)
+  local f <close> = io.open(path, "rb")
+  return f ~= nil
+end
+
+--- oclgrind.driver() -> path or nil
+--- The simulator's driver: the file that CLSHELL_OCLGRIND names (no driver
+--- where there is none of that name, such as "none"), or the first in the
+--- folders of packages.
+function M.driver()
+  local own = os.getenv "CLSHELL_OCLGRIND"
+  if own and own ~= "" then
+    return exists(own) and own or nil
+  end
+  for _, folder in ipairs(FOLDERS) do
+    for _, name in ipairs(NAMES) do
+      if exists(folder .. "/" .. name) then
+        return folder .. "/" .. name
+      end
+    end
+  end
+end
+
+--- oclgrind.build_options(optimized) -> string
+--- Options of the simulator's compiler. What it does not know and what changes
+--- no result is left out: clang's prefetches, and, without optimization,
+--- `restrict`, of which inlining makes functions that it has not.
+function M.build_options(optimized)
+  return "-D__builtin_prefetch(...)="
+    .. (optimized and "" or " -Drestrict= -cl-opt-disable")
+end
+
+--- oclgrind.environment(log) -> table
+--- Variables for a process whose only driver is the simulator, which writes
+--- what it finds to the file `log`. It compiles without optimization: what a
+--- compiler drops or moves it cannot see. It has one thread: its findings come
+--- in the same order each time. Both variables, as loaders differ: ocl-icd
+--- takes a library in the first, those of Khronos and NVIDIA in the second.
+function M.environment(log)
+  local driver = M.driver()
+  return {OCL_ICD_VENDORS = driver, OCL_ICD_FILENAMES = driver,
+    OCLGRIND_LOG = log, OCLGRIND_BUILD_OPTIONS = M.build_options(),
+    OCLGRIND_DATA_RACES = "1", OCLGRIND_UNINITIALIZED = "1",
+    OCLGRIND_MAX_ERRORS = tostring(M.ERRORS), OCLGRIND_NUM_THREADS = "1",
+    CLSHELL_DEVICE = "", CLSHELL_STORE = "none"}
+end
+
+--- oclgrind.words(environment) -> string
+--- The variables in front of a command of the system's shell.
+function M.words(environment)
+  local words = {"env"}
+  for name, value in pairs(environment) do
+    words[#words + 1] = name .. "=" .. text.quote(value)
+  end
+  return table.concat(words, " ")
+end
+
+-- What the simulator lacks, by words of a source that it cannot build.
+local LACKS = {
+  {"%f[%w_]half%d*%f[^%w_]", "half precision (cl_khr_fp16)"},
+  {"sub_group", "sub-groups"},
+  {"%f[%w_]_*asm_*%s", "inline assembly"}, {"%f[%w_]_*asm_*%(",
+    "inline assembly"},
+}
+
+--- oclgrind.reason(job, launch, result) -> text, hint
+--- Why a launch of a job failed on the simulator, in words; `result` is that
+--- of runner:run.
+function M.reason(job, launch, result)
+  local source, message = job.programs[launch.program].source, result.error
+  local missing = result.lacks
+  local named = message:find("build error", 1, true)
+    or message:find("CL_INVALID_KERNEL_NAME", 1, true)
+      and not (missing or ""):find "^llvm%." -- of no name in a source
+  for _, entry in ipairs(named and LACKS or {}) do
+    if source:find(entry[1]) then
+      return ("the simulator has no %s, which %s needs"):format(entry[2],
+        launch.kernel), "{guard = true} looks at the memory around Buffers, "
+        .. "on the session's device"
+    end
+  end
+  return missing and ("the simulator has no function %s, which the compiler "
+    .. "made for %s"):format(missing, launch.kernel)
+    or "on the simulator: " .. message
+end
+
+-- Limits beyond those of devices: the launch was made for one of them, so
+-- those of the simulator, such as 32 KiB of local memory, do not matter.
+local LIMITS = {OCLGRIND_LOCAL_MEM_SIZE = "268435456",
+  OCLGRIND_CONSTANT_MEM_SIZE = "268435456", OCLGRIND_MAX_WGSIZE = "65536"}
+
+local Runner = {}
+Runner.__index = Runner
+
+--- oclgrind.start([opts]) -> runner
+--- A child process for jobs; it begins with the first, and again after one
+--- that it did not outlive.
+--- Options:
+---   environment  none   further variables for the child
+---   device       none   a Device of this process, in place of the simulator
+function M.start(opts)
+  opts = opts or {}
+  local log, said = file.temporary ".log", file.temporary ".said"
+  local variables = opts.device and {} or M.environment(log)
+  variables.CLSHELL_MEMCHECK = "" -- a job reads its own log, and no other may
+  for _, more in ipairs{LIMITS, opts.environment or {}} do
+    for name, value in pairs(more) do
+      variables[name] = value
+    end
+  end
+  local index = opts.device and opts.device.index -- 0: a part of a device
+  return setmetatable({log = log, said = said, opts = {env = variables,
+    device = index ~= 0 and index or nil}}, Runner)
+end
+
+-- Begins the child process.
+local function begin(runner)
+  runner:stop()
+  local output <close> = assert(io.open(runner.said, "wb"))
+  runner.opts.output = output
+  runner.worker = assert(worker.start(runner.opts))
+end
+
+local function contents(path)
+  local f <close> = assert(io.open(path, "rb"))
+  return f:read "a"
+end
+
+--- runner:run(job, limit) -> list; nil, reason
+--- Runs a job (see job.lua) for so many seconds at most. The list is that of
+--- replay.run, with the name of a function that the simulator has not as
+--- `lacks`; the reason is "time", or how the child ended and what it said.
+function Runner:run(job, limit)
+  local sent = jobs.sent(job)
+  self.opts.limit = limit -- the worker's, from now on
+  if not self.worker or self.worker.lost then
+    begin(self)
+  end
+  local ok, list, back = self.worker:call("clshell.explain.replay", "run",
+    sent)
+  if ok then
+    jobs.take(job, back)
+    for _, result in ipairs(list) do
+      result.lacks = result.error and contents(self.said):match
+        "Undefined external function: (%S+)"
+    end
+    return list
+  elseif self.worker.lost == "time" then
+    return nil, "time"
+  end
+  local said = contents(self.said):match "^%s*(.-)%s*$"
+  return nil, said == "" and list or ("%s; it said: %s"):format(list, said)
+end
+
+-- Ends the process.
+function Runner:stop()
+  if self.worker then
+    self.worker:close()
+  end
+  self.worker = nil
+end
+
+--- runner:close()
+function Runner:close()
+  self:stop()
+  os.remove(self.log)
+  os.remove(self.said)
+end
+
+Runner.__close = Runner.close
+
+--- oclgrind.run(job, limit [, opts]) -> list; nil, reason
+--- Runs one job in a child process of its own: see oclgrind.start.
+function M.run(job, limit, opts)
+  local runner <close> = M.start(opts)
+  return runner:run(job, limit)
+end
+
+return M

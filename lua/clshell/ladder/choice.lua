@@ -1,0 +1,207 @@
+-- ladder/choice.lua - the rung of a call that names none, by the rows that the
+-- user keeps and those of choices.lua: the rows that fit a device and a shape,
+-- the row taken, the reasons against the others
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local choices = require "clshell.ladder.choices"
+local cl = require "cl"
+local kept = require "clshell.ladder.kept"
+local rungs = require "clshell.ladder.rung"
+local text = require "clshell.base.text"
+
+local M = {}
+
+local FIELDS = {"rung", "params", "class", "device", "type", "where",
+  "guarded", "note"}
+
+-- Whether a value meets a condition.
+local function holds(condition, value)
+  if type(condition) ~= "table" then
+    return value == condition or condition == true and value ~= nil
+  end
+  return value ~= nil and (condition.min == nil or value >= condition.min)
+    and (condition.max == nil or value <= condition.max)
+end
+
+-- Whether all conditions of a table hold for the fields of `object`.
+local function all_hold(conditions, object)
+  for name, condition in pairs(conditions or {}) do
+    if not holds(condition, object[name]) then
+      return false
+    end
+  end
+  return true
+end
+
+local known = setmetatable({}, {__mode = "k"}) -- device -> class -> boolean
+
+-- Whether a device is of a class; asked once, for drivers answer slowly.
+local function is_of(dev, class)
+  local answers = known[dev] or {}
+  known[dev] = answers
+  if answers[class] == nil then
+    answers[class] = all_hold(choices.classes[class], dev)
+  end
+  return answers[class]
+end
+
+-- Whether a row is for a device and a shape.
+local function fits(row, dev, s)
+  return (row.device == nil or row.device == dev.name)
+    and (row.type == nil or row.type == s.type)
+    and (row.class == nil or is_of(dev, row.class))
+    and all_hold(row.where, s)
+end
+
+-- A shape with the measures of its family, such as work = m n k.
+local function measured(family, s)
+  local measures = family.spec.measures
+  return measures and setmetatable(measures(s), {__index = s}) or s
+end
+
+-- The reason against a rung that a call does not name; nil: there is none.
+local function unsafe(row, rung)
+  if rung.input_roundoff then
+    return "cuts its operands; name it to have it"
+  elseif row.guarded and not rung.guarded then
+    return "does not detect operands outside its range; name it to have it"
+  end
+end
+
+-- The reasons against rungs, each after "\n  " and a word.
+local function reasons(passed, word)
+  local lines, told = {}, {}
+  for _, other in ipairs(passed) do
+    local line = ("\n  %s%s%s: %s"):format(word, other.rung,
+      other.kept and ", which you kept" or "", other.reason)
+    lines[#lines + 1] = not told[line] and line or nil
+    told[line] = true
+  end
+  return table.concat(lines)
+end
+
+-- Where the row of a choice stands.
+local function origin(c)
+  local row = c.row
+  if c.kept then
+    return ("kept by you on %s for %s%s"):format(row.time:sub(1, 10),
+      row.title, row.note and ": " .. row.note or "")
+  end
+  return ("row %d: %s%s%s"):format(c.number,
+    row.device or row.class or "any device",
+    row.type and ", " .. row.type or "",
+    row.note and ": " .. row.note or "")
+end
+
+local choice_meta = {
+  __tostring = function(c)
+    return ("%s %s"):format(c.rung, rungs.tostring(c.definition, c.params))
+      :gsub(" +$", "") .. "\n  " .. origin(c) .. reasons(c.passed, "not ")
+  end,
+}
+
+-- The rows of a family until the user gives others: those of choices.lua, or
+-- its rungs from the last, the fastest of a ladder, to the first.
+local function default_rows(family)
+  local rows = choices[family.name]
+  if rows then
+    return rows
+  end
+  rows = {}
+  for i, rung in ipairs(family.list) do
+    rows[#family.list + 1 - i] = {rung = rung.name, note = "rung " .. i}
+  end
+  return rows
+end
+
+-- The rows that fit, first those that the user keeps, unless other rows are
+-- in place: a list of {row, number}, without a number of kept ones.
+local function offered(family, s, dev)
+  local list, sizes = {}, measured(family, s)
+  if not family.rows then
+    for i, row in ipairs(kept.near(family, s, dev)) do
+      list[i] = {row = row}
+    end
+  end
+  for number, row in ipairs(M.rows(family)) do
+    list[#list + 1] = fits(row, dev, sizes) and {row = row, number = number}
+      or nil
+  end
+  return list
+end
+
+-- The first row that fits and whose rung `try(rung, params)` takes: a table
+-- {rung, definition, params, row, number, kept, passed}, and the first result
+-- of `try`. Raises with all reasons where there is none.
+function M.pick(family, s, dev, try)
+  local passed = {}
+  for _, offer in ipairs(offered(family, s, dev)) do
+    local row, own = offer.row, not offer.number
+    local reason, kernel = own and kept.against(family, row, dev) or nil, nil
+    local rung, params
+    if not reason then
+      rung = family.rung(row.rung)
+      params = rungs.parameters(rung, row.params or {}, family.name)
+      reason = unsafe(row, rung)
+    end
+    if not reason then
+      kernel, reason = try(rung, params)
+    end
+    if kernel then
+      return setmetatable({rung = row.rung, definition = rung,
+        params = params, row = row, number = offer.number, kept = own,
+        passed = passed}, choice_meta), kernel
+    end
+    passed[#passed + 1] = {rung = row.rung, reason = reason, kept = own}
+  end
+  cl.error(("%s: no kernel takes these operands"):format(family.name),
+    {hint = reasons(passed, ""):sub(4)})
+end
+
+local function check_table(what, value)
+  if value ~= nil and type(value) ~= "table" then
+    cl.error(("%s must be a table; got a %s"):format(what, type(value)))
+  end
+  return value or {}
+end
+
+-- Raises unless each row is one of the family: known fields, a rung of its
+-- ladder with legal parameters, a known class.
+local function check(family, rows)
+  check_table(family.name .. ".choices: the list of rows", rows)
+  for i, row in ipairs(rows) do
+    local what = ("%s.choices: row %d"):format(family.name, i)
+    check_table(what, row)
+    cl.options(row, FIELDS, what)
+    argument.check(what, "rung", row.rung, "string")
+    local rung = family.rung(row.rung)
+    local params = check_table(what .. ": params", row.params)
+    cl.options(params, rungs.names(rung), ("%s, kernel %s"):format(what,
+      rung.name))
+    rungs.parameters(rung, params, what)
+    for name, condition in pairs(check_table(what .. ": where", row.where)) do
+      if type(condition) == "table" then
+        cl.options(condition, {"min", "max"}, ("%s: where.%s"):format(what,
+          name))
+      end
+    end
+    if row.class ~= nil and not choices.classes[row.class] then
+      cl.error(("%s: class must be one of %s; got '%s'"):format(what,
+        text.values(text.keys(choices.classes)), tostring(row.class)))
+    end
+  end
+end
+
+-- The rows in force of a family; with `rows`, a list or "default", these
+-- from now on.
+function M.rows(family, rows)
+  if rows ~= nil then
+    local own = rows ~= "default" and rows ~= choices[family.name]
+    check(family, own and rows or default_rows(family))
+    family.rows = own and rows or nil
+  end
+  return family.rows or default_rows(family)
+end
+
+return M

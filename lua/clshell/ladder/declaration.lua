@@ -1,0 +1,612 @@
+-- ladder/declaration.lua - the specification of a family from its declaration:
+-- what follows from the sizes of the operands is filled in, the rest checked
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local arguments = require "clshell.ladder.arguments"
+local cl = require "cl"
+local integer = require "clshell.base.integer"
+local list = require "clshell.ladder.list"
+local options = require "clshell.base.options"
+local public = require "clshell.public"
+local reference = require "clshell.ladder.reference"
+local result = require "clshell.base.result"
+local returned = require "clshell.ladder.returned"
+local text = require "clshell.base.text"
+
+local M = {}
+
+local WHAT = "family.new"
+
+-- The types of the fields that are no functions.
+local TYPES = {
+  name = "string", help = "string", signature = "string",
+  arguments = "table", options = "table",
+  rungs = "table", types = "table", dims = "table", ints = "table",
+  hosts = "table", awkward = "table", cache = "string", memory = "string",
+  keeps_plans = "boolean", prepare_once = "boolean",
+}
+
+local MEMORY = {copy = true, read = true, write = true}
+
+-- The functions that take the place of declared sizes.
+local INSTEAD = {"args", "bind", "bytes", "context", "make", "shape",
+  "signature", "title", "truth"}
+
+local function fail(what, format, ...)
+  cl.error(("%s: %s"):format(what, format:format(...)),
+    {hint = 'help "family.new" has an example'})
+end
+
+local function is_name(x)
+  return type(x) == "string" and x:find "^[%a_][%w_]*$" ~= nil
+end
+
+-- The fields of a declaration: known, of their types, the needed ones there.
+local function check_fields(given)
+  if type(given) ~= "table" then
+    fail(WHAT, "the declaration must be a table; got %s", text.got(given))
+  end
+  cl.options(given, options.names(WHAT), WHAT)
+  for _, name in ipairs{"name", "arguments", "output", "rungs"} do
+    if given[name] == nil then
+      fail(WHAT, "field '%s' is missing", name)
+    end
+  end
+  for name, value in pairs(given) do
+    local kind = TYPES[name] or name ~= "output" and "function" or type(value)
+    if type(value) ~= kind then
+      fail(WHAT, "%s must be %s; got %s", name, text.article(kind),
+        text.got(value))
+    end
+  end
+  if not is_name(given.name) or given.name:find "_" then
+    fail(WHAT, "name must be of letters and digits; got '%s'", given.name)
+  elseif given.cache and given.cache ~= "hot" and given.cache ~= "cold" then
+    fail(WHAT, "cache must be 'hot' or 'cold'; got '%s'", given.cache)
+  elseif given.memory and not MEMORY[given.memory] then
+    fail(WHAT, "memory must be 'copy', 'read' or 'write'; got '%s'",
+      given.memory)
+  end
+  return ("%s: %s"):format(WHAT, given.name)
+end
+
+-- Raises where a script takes a name that is clshell's.
+local function check_name(name)
+  if list.is_own(name) or name == "cl" or public.module(name) then
+    fail(WHAT, "the name '%s' is clshell's own; take another", name)
+  end
+end
+
+-- An operand {"A", "rows", "cols"} as {name =, sizes =}.
+local function operand(what, field, given)
+  if type(given) ~= "table" or not is_name(given[1]) then
+    fail(what, '%s must be a list of a name and its sizes, such as {"A", '
+      .. '"rows", "cols"}; got %s', field, text.got(given))
+  end
+  local sizes = {table.unpack(given, 2)}
+  if #sizes < 1 or #sizes > 3 then
+    fail(what, "%s must have 1 to 3 sizes; %s has %d", field, given[1], #sizes)
+  end
+  for _, size in ipairs(sizes) do
+    local number = math.type(size) == "integer" and size >= 1
+    if not (is_name(size) or number or type(size) == "function") then
+      fail(what, "a size of %s must be a name, a number >= 1 or a function; "
+        .. "got %s", given[1], text.got(size))
+    end
+  end
+  return {name = given[1], sizes = sizes}
+end
+
+-- An option {name =, default =, values =, help =}, or, with sizes and a type,
+-- a Buffer that a call may name for more results.
+local function option(what, given)
+  if type(given) ~= "table" or not is_name(given.name) then
+    fail(what, 'an option must be a table with a name, such as {name = '
+      .. '"alpha", default = 1}; got %s', text.got(given))
+  end
+  cl.options(given, {"name", "values", "default", "help", "sizes", "type"},
+    ("%s: option %s"):format(what, given.name))
+  local values, default = given.values, given.default
+  if given.sizes ~= nil then
+    local one = operand(what, "option " .. given.name, {given.name,
+      table.unpack(argument.check(what, "sizes", given.sizes, "table"))})
+    if given.type ~= nil and not pcall(cl.typesize, given.type) then
+      fail(what, "option %s: no type %s", given.name, text.got(given.type))
+    end
+    one.type, one.help = given.type, given.help or ""
+    return one
+  end
+  if values ~= nil and (type(values) ~= "table" or #values == 0) then
+    fail(what, "option %s: values must be a list of legal values; got %s",
+      given.name, text.got(values))
+  elseif values == nil and math.type(default) == nil then
+    fail(what, "option %s needs values, or a number as default; got %s",
+      given.name, text.got(default))
+  end
+  if default == nil then
+    default = values[1]
+  end
+  return {name = given.name, values = values, help = given.help or "",
+    default = default}
+end
+
+-- The operands and options of a declaration: {inputs, output, options, dims,
+-- all (inputs and output)}.
+local function parts_of(what, given)
+  local parts = {inputs = {}, options = {}, dims = {}, all = {}}
+  local taken = {}
+  local function take(name)
+    if taken[name] then
+      fail(what, "the name '%s' is there twice", name)
+    end
+    taken[name] = true
+  end
+  for _, name in ipairs{"kernel", "queue", "after", "type"} do
+    taken[name] = true
+  end
+  for i, one in ipairs(given.arguments) do
+    parts.inputs[i] = operand(what, "argument " .. i, one)
+    take(parts.inputs[i].name)
+  end
+  parts.output = operand(what, "output", given.output)
+  take(parts.output.name)
+  parts.all = table.move(parts.inputs, 1, #parts.inputs, 1, {})
+  parts.all[#parts.all + 1] = parts.output
+  for i, one in ipairs(given.options or {}) do
+    parts.options[i] = option(what, one)
+    take(parts.options[i].name)
+  end
+  local known = {}
+  for _, one in ipairs(parts.inputs) do
+    for _, size in ipairs(one.sizes) do
+      if type(size) == "string" and not known[size] then
+        take(size)
+        known[size], parts.dims[#parts.dims + 1] = true, size
+      end
+    end
+  end
+  if #parts.dims == 0 then
+    fail(what, "one size of the arguments at least must be a name")
+  end
+  for _, one in ipairs{parts.output, table.unpack(parts.options)} do
+    for _, size in ipairs(one.sizes or {}) do
+      if type(size) == "string" and not known[size] then
+        fail(what, "no argument has the size '%s' of %s", size, one.name)
+      end
+    end
+  end
+  return parts
+end
+
+-- The name of the leading dimension of a matrix: "lda"; nil of a vector.
+local function ld_of(one)
+  return #one.sizes == 2 and "ld" .. one.name:lower() or nil
+end
+
+-- The sizes of an operand by a shape.
+local function sizes_in(what, one, s)
+  local sizes = {}
+  for i, size in ipairs(one.sizes) do
+    if type(size) == "function" then
+      sizes[i] = integer.check(what, ("size %d of %s, by its function,")
+        :format(i, one.name), math.tointeger(size(s)) or size(s), 1)
+    else
+      sizes[i] = type(size) == "string" and s[size] or size
+    end
+  end
+  return sizes
+end
+
+local function same(a, b)
+  for i = 1, math.max(#a, #b) do
+    if a[i] ~= b[i] then
+      return false
+    end
+  end
+  return true
+end
+
+-- Takes the sizes of an argument into `s`; `from` has the argument that told
+-- each. Numbers, and functions of the sizes before, are compared.
+local function take_sizes(what, one, b, s, from)
+  local shape, n = b.shape, #one.sizes
+  if n == 1 and #shape > 1 and not (b.rows and b.ld ~= b.cols) then
+    shape = {#b} -- elements without gaps are a vector
+  end
+  if #shape ~= n then
+    cl.error(("%s: %s must be %s; got %s"):format(what, one.name,
+      n == 1 and "a vector, or elements without gaps"
+      or n == 2 and "a matrix" or "a block of three dimensions",
+      arguments.describe(b)), {arg = one.name})
+  end
+  for i, name in ipairs(one.sizes) do
+    if type(name) == "string" then
+      if s[name] and s[name] ~= shape[i] then
+        cl.error(("%s: %s is %s, but %s of %s is %d"):format(what, one.name,
+          arguments.describe(b), name, from[name], s[name]), {arg = one.name})
+      end
+      s[name], from[name] = shape[i], from[name] or one.name
+    end
+  end
+  for i, size in ipairs(sizes_in(what, one, s)) do
+    if size ~= shape[i] then
+      cl.error(("%s: %s is %s, but %s must be %d"):format(what, one.name,
+        arguments.describe(b), n == 1 and "its size" or "size " .. i, size),
+        {arg = one.name})
+    end
+  end
+  local ld = ld_of(one)
+  if ld then
+    s[ld] = b.ld
+  end
+end
+
+-- The value of an option, checked and rounded to the element type.
+local function option_value(what, one, value, type)
+  if value == nil then
+    value = one.default
+  end
+  if not one.values then
+    return arguments.scalar(what, one.name, value, type)
+  end
+  for _, legal in ipairs(one.values) do
+    if legal == value then
+      return legal
+    end
+  end
+  cl.error(("%s: %s must be one of %s; got %s"):format(what, one.name,
+    text.values(one.values), text.got(value)), {arg = one.name})
+end
+
+-- The type of the first operand that has one; nil: there are only tables.
+local function type_of(parts, o)
+  for _, one in ipairs(parts.inputs) do
+    local x = o[one.name]
+    local class = text.class(x)
+    if class == "Array" or class == "Expression"
+        or arguments.is_buffer(x) and not x.closed then
+      return x.type
+    end
+  end
+end
+
+local function check_type(what, types, type)
+  for _, legal in ipairs(types) do
+    if legal == type then
+      return type
+    end
+  end
+  cl.error(("%s: the type must be one of %s; got %s"):format(what,
+    text.values(types), text.got(type)))
+end
+
+-- Makes the output, or checks the one given; `updated`: it is read as well.
+local function bind_output(what, parts, o, s, context, queue, updated)
+  local one = parts.output
+  local name, sizes = one.name, sizes_in(what, one, s)
+  local b = o[name]
+  if b == nil then
+    if updated then
+      cl.error(("%s: %s is missing: the result depends on its content")
+        :format(what, name), {arg = name, hint = ("give it as option %s")
+        :format(name)})
+    end
+    b = result.new(s.type, sizes, context, queue)
+    o[name] = b
+  else
+    arguments.check_output(what, name, b)
+    arguments.buffer(what, name, b)
+    arguments.same_type(what, parts.inputs[1].name, o[parts.inputs[1].name],
+      name, b)
+    if not same(b.shape, sizes) then
+      cl.error(("%s: %s is %s%s, but the result is %s"):format(what, name,
+        text.shape(b.shape), b.shape[2] and "" or " elements",
+        text.shape(sizes)), {arg = name})
+    end
+    for _, input in ipairs(parts.inputs) do
+      arguments.check_alias(what, name, b, input.name, o[input.name])
+    end
+  end
+  local ld = ld_of(one)
+  if ld then
+    s[ld] = b.ld
+  end
+end
+
+-- Checks a Buffer for more results, and that it shares no memory with others.
+local function bind_more(what, one, o, s, bound)
+  local name, b = one.name, o[one.name]
+  local sizes = sizes_in(what, one, s)
+  arguments.check_output(what, name, b)
+  arguments.buffer(what, name, b)
+  arguments.check_type(what, name, b, {one.type or s.type})
+  if not same(b.shape, sizes) then
+    cl.error(("%s: %s must have %s elements; got %s"):format(what, name,
+      text.shape(sizes), text.shape(b.shape)), {arg = name})
+  end
+  for other, given in pairs(bound) do
+    arguments.check_alias(what, name, b, other, given)
+  end
+  bound[name] = b
+end
+
+-- What a specification takes from declared sizes, by functions.
+local function derived(what, given, parts)
+  local name, spec = given.name, {}
+  local types = given.types or {"float", "double"}
+  for _, type in ipairs(types) do
+    if not pcall(cl.typesize, type) then
+      fail(what, "types must be a list of element types; got %s",
+        text.got(type))
+    end
+  end
+  types[1] = types[1] or fail(what, "types must not be empty")
+
+  function spec.context(o, queue)
+    local all = {n = #parts.all}
+    for i, one in ipairs(parts.all) do
+      all[i] = o[one.name]
+    end
+    return arguments.context(all, queue)
+  end
+
+  local updates = given.updates or function() return false end
+
+  -- A shape of its type and options; the sizes are missing.
+  local function started(type, o)
+    local s = {type = check_type(name, types, type or types[1])}
+    s.esize = cl.typesize(s.type)
+    for _, one in ipairs(parts.options) do
+      if one.sizes then -- whether there is one
+        s[one.name] = o[one.name] and true or false
+      else
+        s[one.name] = option_value(name, one, o[one.name], s.type)
+      end
+    end
+    return s
+  end
+
+  function spec.bind(o, context, queue)
+    local s, from, bound = started(type_of(parts, o), o), {}, {}
+    for _, one in ipairs(parts.inputs) do
+      local b = arguments.buffer(name, one.name, o[one.name], context, s.type)
+      o[one.name], bound[one.name] = b, b
+      take_sizes(name, one, b, s, from)
+      local first = parts.inputs[1].name
+      arguments.same_type(name, first, o[first], one.name, b)
+    end
+    bind_output(name, parts, o, s, context, queue, updates(s))
+    bound[parts.output.name] = o[parts.output.name]
+    for _, one in ipairs(parts.options) do
+      if one.sizes and s[one.name] then
+        bind_more(name, one, o, s, bound)
+      elseif one.sizes then
+        o[one.name] = nil -- a shape says `false`
+      end
+    end
+    arguments.check_context(name, bound, context)
+    return s
+  end
+
+  function spec.shape(given_shape)
+    local s = started(given_shape.type, given_shape)
+    for _, dim in ipairs(parts.dims) do
+      s[dim] = integer.check(name, "the shape's " .. dim, given_shape[dim], 1)
+    end
+    for _, one in ipairs(parts.all) do
+      local ld = ld_of(one)
+      if ld then
+        s[ld] = given_shape[ld] or sizes_in(name, one, s)[2]
+      end
+    end
+    return s
+  end
+
+  function spec.args(s, _, o)
+    local args = {}
+    for i, dim in ipairs(parts.dims) do
+      args[i] = s[dim]
+    end
+    for _, one in ipairs(parts.all) do
+      args[#args + 1] = o[one.name]
+      args[#args + 1] = ld_of(one) and o[one.name].ld or nil
+    end
+    for _, one in ipairs(parts.options) do
+      args[#args + 1] = not one.values and not one.sizes and s[one.name]
+        or nil
+    end
+    return args
+  end
+
+  function spec.make(s, seed)
+    local o = {}
+    s = spec.shape(s)
+    local random = updates(s) and parts.all or parts.inputs
+    for i, one in ipairs(random) do
+      local sizes = sizes_in(name, one, s)
+      local h <close> = cl.array(s.type, sizes)
+      o[one.name] = cl.buffer(s.type, sizes, h:random(seed + i - 1))
+    end
+    for _, one in ipairs(parts.options) do
+      o[one.name] = s[one.name]
+      if one.sizes then
+        o[one.name] = s[one.name] and cl.buffer(one.type or s.type,
+          sizes_in(name, one, s)) or nil
+      end
+    end
+    return o
+  end
+
+  function spec.bytes(s)
+    local elements = 0
+    for _, one in ipairs(parts.all) do
+      local count = one == parts.output and updates(s) and 2 or 1
+      for _, size in ipairs(sizes_in(name, one, s)) do
+        count = count * size
+      end
+      elements = elements + count
+    end
+    return elements * s.esize
+  end
+
+  function spec.title(s)
+    local sizes, words = {}, {}
+    for i, dim in ipairs(parts.dims) do
+      sizes[i] = s[dim]
+    end
+    for _, one in ipairs(parts.options) do
+      words[#words + 1] = one.values and s[one.name] ~= one.default
+        and ("%s=%s"):format(one.name, s[one.name])
+        or one.sizes and s[one.name] and one.name or nil
+    end
+    return table.concat({table.concat(sizes, "x") .. " " .. s.type,
+      table.unpack(words)}, " ")
+  end
+
+  local terms = given.terms and returned.checked(name, "terms", given.terms)
+
+  spec.truth = given.reference and function(o, s)
+    local h = {}
+    for _, one in ipairs(updates(s) and parts.all or parts.inputs) do
+      h[one.name] = o[one.name]:read()
+    end
+    return reference.truth(name, s, terms and terms(s) or 1,
+      given.reference(h, s)), h[parts.output.name]
+  end
+  return spec
+end
+
+-- The names of leading dimensions, and those of the sizes: ints in kernels.
+local function ints_of(parts)
+  local ints = {table.unpack(parts.dims)}
+  for _, one in ipairs(parts.all) do
+    ints[#ints + 1] = ld_of(one)
+  end
+  return ints
+end
+
+local function names_of(parts)
+  local names = {}
+  for i, one in ipairs(parts) do
+    names[i] = one.name
+  end
+  return names
+end
+
+-- The parts of a declaration that names its operands and no sizes.
+local function undeclared(what, given)
+  local parts = {inputs = {}, options = {}, dims = given.dims, all = {}}
+  for i, name in ipairs(given.arguments) do
+    parts.inputs[i] = {name = name}
+  end
+  for i, name in ipairs(given.options or {}) do
+    parts.options[i] = {name = name}
+  end
+  parts.output = {name = given.output}
+  for _, name in ipairs(INSTEAD) do
+    if not given[name] then
+      fail(what, 'arguments need sizes, such as {"A", "rows", "cols"}, or '
+        .. "field '%s'", name)
+    end
+  end
+  return parts
+end
+
+-- The parameters of a kernel of declared sizes.
+local function signature(parts)
+  local words = {}
+  for i, dim in ipairs(parts.dims) do
+    words[i] = "int " .. dim
+  end
+  for _, one in ipairs(parts.all) do
+    words[#words + 1] = ("global %sREAL *%s"):format(one ~= parts.output
+      and "const " or "", one.name)
+    words[#words + 1] = ld_of(one) and "int " .. ld_of(one) or nil
+  end
+  for _, one in ipairs(parts.options) do
+    words[#words + 1] = not one.values and not one.sizes and "REAL "
+      .. one.name or nil
+  end
+  return table.concat(words, ", ")
+end
+
+-- The block of comment from which help has the page of a family's call.
+local function page(spec, given, parts)
+  local lines = {("%s(%s [, opts]) -> %s, event"):format(spec.name,
+    table.concat(spec.inputs, ", "), spec.output)}
+  for line in ((given.help or "") .. "\n"):gmatch "(.-)\n" do
+    lines[#lines + 1] = line ~= "" and line or nil
+  end
+  local function row(name, default, words)
+    lines[#lines + 1] = ("  %s  %s  %s"):format(name, default, words)
+  end
+  lines[#lines + 1] = "Options:"
+  row("kernel", "the best known", ("a rung's name, see %s.kernels; with it "
+    .. "the rung's own parameters"):format(spec.name))
+  row(spec.output, "a new one", "the Buffer to write")
+  for _, one in ipairs(parts.options) do
+    local default = one.sizes and "none" or tostring(one.default)
+    row(one.name, default, one.values and ("one of %s%s"):format(
+      text.values(one.values), one.help ~= "" and ": " .. one.help or "")
+      or one.help)
+  end
+  row("queue", "default queue", "the Queue to run on")
+  row("after", "none", "a list of events to wait for")
+  return table.concat(lines, "\n")
+end
+
+-- The routines without OpenCL, checked.
+local function hosts_of(what, hosts)
+  for i, host in ipairs(hosts) do
+    if type(host) ~= "table" or type(host.name) ~= "string"
+        or type(host.run) ~= "function" then
+      fail(what, "host %d must be a table with a name and a function run; got "
+        .. "%s", i, text.got(host))
+    end
+  end
+  return hosts
+end
+
+--- declaration.spec(given, foreign) -> specification
+--- The specification by which the engine runs a family, from the table that
+--- family.new takes; `foreign`: of a script, which takes no name of clshell's.
+function M.spec(given, foreign)
+  local what = check_fields(given)
+  if foreign then
+    check_name(given.name)
+  end
+  if #given.arguments == 0 then
+    fail(what, 'arguments must be a list such as {{"A", "rows", "cols"}}')
+  elseif #given.rungs == 0 then
+    fail(what, "rungs must be a list of one rung at least")
+  end
+  local has_sizes = type(given.arguments[1]) == "table"
+  local parts = has_sizes and parts_of(what, given) or undeclared(what, given)
+  local spec = has_sizes and derived(what, given, parts) or {}
+  for key, value in pairs(given) do
+    spec[key] = value
+  end
+  if not spec.truth then
+    fail(what, "field 'reference' is missing: no rate is told of a result "
+      .. "that was not checked")
+  end
+  spec.inputs, spec.output = names_of(parts.inputs), parts.output.name
+  spec.extras = {spec.output, table.unpack(names_of(parts.options))}
+  spec.dims = given.dims or parts.dims
+  spec.ints = given.ints or has_sizes and ints_of(parts) or {}
+  spec.hosts = hosts_of(what, given.hosts or {})
+  spec.flop = given.flop or function() return 0 end
+  for _, name in ipairs{"flop", "bytes", "make", "measures"} do
+    spec[name] = spec[name]
+      and returned.checked(given.name, name, spec[name])
+  end
+  if has_sizes then
+    spec.keeps_plans = given.keeps_plans ~= false
+    spec.signature = given.signature or signature(parts)
+  end
+  spec.page = page(spec, given, parts)
+  return spec
+end
+
+return M

@@ -1,0 +1,615 @@
+-- ladder/init.lua - the engine of a ladder: rungs, their definition, the
+-- checks before a launch and the launch itself, for any kernel family
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local bench = require "clshell.measure.bench"
+local choice = require "clshell.ladder.choice"
+local cl = require "cl"
+local declaration = require "clshell.ladder.declaration"
+local device_limits = require "clshell.ladder.device_limits"
+local families = require "clshell.ladder.list"
+local kept = require "clshell.ladder.kept"
+local options = require "clshell.base.options"
+local packed = require "clshell.ladder.packed"
+local plan_cache = require "clshell.ladder.plan_cache"
+local prepared_call = require "clshell.ladder.prepared_call"
+local program = require "clshell.ladder.program"
+local report = require "clshell.results.report"
+local rungs = require "clshell.ladder.rung"
+local text = require "clshell.base.text"
+local verify = require "clshell.ladder.verify"
+local workload = require "clshell.measure.workload"
+
+local M = require "clshell.base.lazy".table(...)
+local methods = {} -- of a family; each takes the family first
+
+-- The rungs in the order in which they were defined.
+local function rung_names(family)
+  local names = {}
+  for i, rung in ipairs(family.list) do
+    names[i] = rung.name
+  end
+  return names
+end
+
+-- The rung of that name, for function `who` of the family.
+local function find(family, name, who)
+  argument.check(who, "the kernel", name, "string",
+    ('the name of a rung, such as "%s"'):format(family.list[1].name))
+  for _, rung in ipairs(family.list) do
+    if rung.name == name then
+      return rung
+    end
+  end
+  cl.error(("%s: %s"):format(who,
+    text.unknown("kernel", name, rung_names(family))))
+end
+
+--- family.rung(name) -> rung
+--- The rung of that name: the table it was defined with, parameters checked
+--- and defaults filled in. An unknown name raises, with the nearest one.
+function methods.rung(family, name)
+  return find(family, name, family.name)
+end
+
+local listing = {
+  __tostring = function(list)
+    return report.format(list, {
+      {key = "name", title = "kernel"},
+      {key = "parameters", title = "parameters"},
+      {key = "lesson", below = true},
+    })
+  end,
+}
+
+--- family.kernels() -> list
+--- The ladder, as a list of {name, parameters, lesson, rung} that prints as a
+--- table. Parameters are shown with their defaults; help "gemm.tiled" shows
+--- their legal values as well.
+function methods.kernels(family)
+  local list = {}
+  for i, rung in ipairs(family.list) do
+    local p = rungs.parameters(rung, {}, family.name)
+    list[i] = {name = rung.name, parameters = rungs.tostring(rung, p),
+      lesson = rung.lesson, rung = rung}
+  end
+  return setmetatable(list, listing)
+end
+
+-- Drops the plans of earlier calls: the ladder or its rows changed.
+local function forget_plans(family)
+  family.kept_plans = plan_cache.new(family.kept_plans)
+end
+
+-- Adds a rung; a user's own may be defined again.
+local function add(family, rung)
+  forget_plans(family)
+  for i, old in ipairs(family.list) do
+    if old.name == rung.name then
+      if old.builtin then
+        cl.error(("%s.define: '%s' is a rung of the ladder; take another name")
+          :format(family.name, rung.name))
+      end
+      family.list[i] = rung
+      return
+    end
+  end
+  table.insert(family.list, rung)
+end
+
+--- family.define(rung) -> rung
+--- Makes a kernel of your own a rung, checked, measured and documented like
+--- the others. Here s is the shape, p the parameters, o the operands. s has m,
+--- n, k, lda, ldb, ldc (gemm), rows, cols, lda, ldb (transpose), rows, cols,
+--- nnz, ndiags, pitch, format (spmv) or the sizes that the family declares,
+--- and the element type as `type`, which the source sees as REAL. The
+--- arguments of the kernel are shown below, in help "gemm.define" and the
+--- like; `args` lists others.
+--- Options:
+---   name     needed  how it is called
+---   file     -       a .cl, beside the script or in the working folder
+---   source   -       its text, instead of file
+---   range    needed  range(s, p) -> global, local: numbers or lists
+---   lesson   none    what it teaches, in a line
+---   params   none    a list such as {{name = "tile", values = {8, 16},
+---            default = 16, help = "side of a tile"}}
+---   defines  every parameter in upper case  defines(p, s) -> table
+---   options  none    options(p, s) -> string, for the compiler
+---   kernel   the only one  its name, where the file has several
+---   format   any     of a sparse matrix: "dia", "packed" or "csr"
+---   local_bytes  -   local_bytes(s, p) -> what a group takes
+---   accepts  all     accepts(dev, s, p) -> nil, or the reason against
+---   args     the family's  args(s, p, o) -> list of arguments
+---   prepare  -       prepare(s, p, o, run): helpers before
+---   pack     -       of gemm: pack(s, p, side, X, run) -> table: helpers that
+---            pack operand "a" or "b"; calls hand the table to `prepare`, as
+---            s.ready.a or s.ready.b. A second result check() may give a
+---            reason against what was packed. See gemm.pack
+---   finish   -       finish(s, p, o, run, original): helpers after
+---   flop     the family's  flop(s) -> floating-point operations
+---   bytes    the family's  bytes(s, p) -> bytes that have to move
+---   input_roundoff  none  relative error to which it cuts its operands
+---   guarded  false   true: hands operands it does not cover to another kernel
+---   places   -       of gemm: "batch" if the kernel takes sub-matrices and
+---                    batches, "all" if its range covers s.batch products,
+---                    "one" if it takes sub-matrices
+---   trans    -       of gemm: {a =, b =}, true for an operand that the kernel
+---                    wants transposed, "any" if it takes both
+---   ptx      false   true: comments of the file mark PTX instructions;
+---            parameter types are unknown then: args gives cl.int(x) etc.
+---   half     false   true: takes halves without arithmetic of them, with
+---            sums in float, so on devices without cl_khr_fp16 too
+---   wide     false   true: of gemm: takes a C of float for halves as well,
+---            s.out is its type
+---   traffic  -       traffic(s, p, defines), what lesson reads: traffic.of
+function methods.define(family, def)
+  local rung = rungs.new(family.name, def, family.reserved)
+  if rung.file then
+    local folder, own = program.script_folder(def.range)
+    rung.path = program.locate(rung.file, {folder, own, "", family.folder},
+      ("%s.define: %s"):format(family.name, rung.name))
+  end
+  add(family, rung)
+  return rung
+end
+
+-- The operands of a call by name: inputs, then a table of options.
+local function gather(family, ...)
+  local spec = family.spec
+  local n = #spec.inputs
+  local opts = options.given((select(n + 1, ...)))
+  argument.check(family.name, "options", opts, "table")
+  if select("#", ...) > n + 1 then
+    cl.error(("%s: takes %s and a table of options"):format(family.name,
+      table.concat(spec.inputs, ", ")))
+  end
+  if opts.queue ~= nil then
+    argument.check(family.name, "queue", opts.queue, "Queue")
+  end
+  local o = {}
+  for i, name in ipairs(spec.inputs) do
+    o[name] = select(i, ...)
+  end
+  for _, name in ipairs(spec.extras) do
+    o[name] = opts[name]
+  end
+  return o, opts
+end
+
+-- Operands as the family binds them: a new table with everything on the
+-- device, the shape, and the context. now: the next command is that of the
+-- call; else the caller may use the output on another queue first.
+local function bind(family, given, queue, now)
+  local o, first = {}, queue
+  if not (queue or now) then
+    first = false
+  end
+  for _, name in ipairs(family.operands) do
+    o[name] = given[name]
+  end
+  local context = family.spec.context(o, queue)
+  local s = family.spec.bind(o, context, first)
+  s.context = context
+  return o, s
+end
+
+-- The rung for a shape where none is named, and its kernel.
+local function choose(family, s)
+  return choice.pick(family, s, s.context.device, function(rung, p)
+    return prepared_call.kernel(family, rung, p, s)
+  end)
+end
+
+-- The plan of a call, or nil and why the device cannot run it. now: it runs
+-- at once.
+local function try_plan(family, given, opts, now)
+  local name, fixed, conflict = packed.rung(family, given, opts)
+  name = opts.kernel or name
+  local rung = name and find(family, name, family.name)
+  rungs.check_options(family, opts, rung)
+  if conflict then
+    return nil, conflict
+  end
+  local o, s = bind(family, given, opts.queue, now)
+  local p, kernel, reason, chosen
+  if rung then
+    p = fixed or rungs.parameters(rung, opts, family.name)
+    kernel, reason = prepared_call.kernel(family, rung, p, s)
+  else
+    chosen, kernel = choose(family, s)
+    rung, p = chosen.definition, chosen.params
+  end
+  if not kernel then
+    return nil, reason
+  end
+  local plan
+  plan, reason = prepared_call.new(family, rung, p, o, s, kernel, opts)
+  if not plan then
+    return nil, reason
+  end
+  plan.rung, plan.params, plan.shape, plan.choice = rung, p, s, chosen
+  plan.operands, plan.output = o, o[family.spec.output]
+  plan.own_shape = prepared_call.shape(family, rung, s)
+  plan.pieces = family.spec.pieces
+  plan:work(methods.flop(family, rung, s), methods.bytes(family, rung, s, p))
+  return plan
+end
+
+-- Whether x tells the operands of a rung: sizes such as 512 or {512, 512},
+-- or operands by name.
+local function is_target(family, x)
+  return math.type(x) ~= nil or type(x) == "table"
+    and (x[1] ~= nil or x[family.spec.inputs[1]] ~= nil)
+end
+
+-- The arguments behind the name of a rung: parameters, which may be left out,
+-- operands or sizes, options.
+local function behind_name(family, who, params, target, opts)
+  if target == nil or not is_target(family, target) then
+    if is_target(family, params) then
+      params, target, opts = nil, params, target or opts
+    end
+  end
+  if params ~= nil then
+    argument.check(who, "the parameters", params, "table")
+  end
+  return params, target, opts
+end
+
+-- The options of a call of a rung from tables of parameters and operands.
+local function named(name, params, operands)
+  return prepared_call.merged(params, {kernel = name, queue = operands.queue})
+end
+
+-- The plan of a call, or an error with the reason.
+local function new_plan(family, given, opts, now)
+  local plan, reason = try_plan(family, given, opts, now)
+  if not plan then
+    local name = opts.kernel or packed.rung(family, given, {})
+    cl.error(("%s: %s%s"):format(family.name, name and name .. " refused: "
+      or "", reason))
+  end
+  return plan
+end
+
+--- family.plan(operands ... [, opts]) -> plan
+--- A call with these arguments, everything checked, built and allocated, but
+--- not yet run: `plan()` enqueues it and returns the event, as often as
+--- wanted. It is the fast way to run a call many times: from the third run on,
+--- several commands go out as one recording, with one Event from the START of
+--- the first to the END of the last; plan:run() always gives the times of
+--- each. Fields: output (the result's Buffer), rung, params, shape, operands,
+--- choice (see gemm.choice; nil for a named kernel).
+--- Options:
+---   kernel  the best known  a rung's name; with it the rung's own parameters
+---   queue, after  -  and whatever else the call itself takes
+function methods.plan(family, ...)
+  return new_plan(family, gather(family, ...))
+end
+
+-- What an operand in parts on several devices has in the place of the call.
+local function in_parts(x)
+  local meta = type(x) == "table" and debug.getmetatable(x)
+  return type(meta) == "table" and rawget(meta, "__family")
+end
+
+local function call(family, ...)
+  local a, b = ...
+  local over = in_parts(a) or in_parts(b)
+  if over then
+    return over(family, ...)
+  end
+  local given, opts = gather(family, ...)
+  return plan_cache.run(family.kept_plans, family.spec, given, opts,
+    function()
+      return new_plan(family, given, opts, true)
+    end)
+end
+
+-- The shape of operands such as {A = A, B = B}, or one given by hand.
+local function shape_of(family, target, who)
+  if math.type(target) ~= nil then
+    target = {target}
+  end
+  argument.check(who, "operands or sizes", target, "table",
+    workload.example(family))
+  if target[1] ~= nil then
+    local dims = family.spec.dims
+    target = dims and workload.shape(target, dims, who)
+      or workload.operands(family, target, nil, who)
+  end
+  if target[family.spec.inputs[1]] ~= nil then
+    return (select(2, bind(family, target)))
+  end
+  local s = family.spec.shape(target)
+  s.context = cl.context()
+  return s
+end
+
+--- family.choice(target) -> choice
+--- The rung of a call that names no kernel, for operands such as
+--- {A = A, B = B} or a shape such as {m =, n =, k =, type =} or {512, 512,
+--- 512}: {rung, params, row, number, kept, passed}, which prints as text.
+--- `row` is the row of family.choices that decides, or of family.kept where
+--- `kept` is true; `passed` lists the rungs before it with the reasons against
+--- them.
+function methods.choice(family, target)
+  local s = shape_of(family, target, family.name .. ".choice")
+  local name = type(target) == "table" and packed.rung(family, target, {})
+  if name then
+    cl.error(("%s.choice: an operand is packed for %s, which a call runs")
+      :format(family.name, name))
+  end
+  return (choose(family, s))
+end
+
+--- family.choices([rows]) -> rows
+--- The table by which calls that name no kernel are served: the first row
+--- that fits the device and the shape and whose rung accepts them. With
+--- `rows`, those from now on, such as {{class = "cpu", rung = "simd", params =
+--- {mr = 6}}, {rung = "naive"}}; "default" brings back those that come along.
+--- Fields of a row: rung, params, and as conditions class (of the device),
+--- device (its name), type (of the elements) and where (the shape, such as
+--- {m = {min = 64, max = 512}}).
+function methods.choices(family, rows)
+  if rows ~= nil then
+    forget_plans(family)
+  end
+  return choice.rows(family, rows)
+end
+
+--- family.keep(result [, note]) -> row
+--- Keeps the configuration of a bench result, such as that of
+--- bench("gemm.tiled", {512}, {tile = 8}), for calls that name no kernel: from
+--- now on and in later sessions they take it on this device for this element
+--- type, the same words of options (the op of reduce) and shapes whose sizes
+--- are each within a factor of 2, before the rows of family.choices, until
+--- family.forget. The driver and the kernel file have to be those of the
+--- measurement; see family.choice. `note` is for people. The rows are files in
+--- ~/.config/clshell/choices.
+function methods.keep(family, result, note)
+  local row = kept.keep(family, result, note)
+  forget_plans(family)
+  return row
+end
+
+--- family.kept() -> rows
+--- The rows that family.keep and tune have kept, on all devices, as a list
+--- that prints as a table.
+function methods.kept(family)
+  return kept.list(family)
+end
+
+--- family.forget([target]) -> number
+--- Forgets the kept rows that a call with these operands, such as
+--- {A = A, B = B}, or of this shape finds; without a target all rows of the
+--- family. Returns how many.
+function methods.forget(family, target)
+  forget_plans(family)
+  if target == nil then
+    return kept.forget(kept.list(family))
+  end
+  local s = shape_of(family, target, family.name .. ".forget")
+  return kept.forget(kept.near(family, s, s.context.device))
+end
+
+--- family.check(name, params, target) -> true or nil, reason
+--- Whether the device can run a rung with these parameters (nil: defaults),
+--- for operands such as {A = A, B = B} or a shape such as {m =, n =, k =,
+--- type =} or {512, 512, 512}. The reason has the numbers. Names and values
+--- that are wrong raise.
+function methods.check(family, name, params, target)
+  local who = family.name .. ".check"
+  local rung = find(family, name, who)
+  params, target = behind_name(family, who, params, target)
+  cl.options(params, rungs.names(rung), family.name .. ", kernel " .. name)
+  local p = rungs.parameters(rung, params or {}, family.name)
+  local s = shape_of(family, target, who)
+  local kernel, reason
+  if type(target) == "table" then
+    local _, fixed, conflict = packed.rung(family, target,
+      prepared_call.merged(params, {kernel = name}))
+    p, reason = fixed or p, conflict
+  end
+  if not reason then
+    kernel, reason = prepared_call.kernel(family, rung, p, s)
+  end
+  if kernel then
+    return true
+  end
+  return nil, reason
+end
+
+-- The reason of the device against a configuration on a bound shape, before
+-- anything is built; nil: there is none.
+function methods.refusal(family, name, p, s)
+  local rung = methods.rung(family, name)
+  return device_limits.device(family.spec.ints, rung, p,
+    prepared_call.shape(family, rung, s), s.context.device)
+end
+
+--- family.verify(name, params, operands) -> result
+--- Runs a rung once on operands such as {A = A, B = B}, or random ones of a
+--- size such as 512 or {512, 512, 512}, and compares with the float64
+--- reference. `params` may be left out. The output is filled with NaN first.
+--- The result: {ok, err, bound, mode, row, col, event}; err and bound are
+--- fractions of the sum of absolute values, such as |A||B|.
+function methods.verify(family, name, params, operands)
+  local who = family.name .. ".verify"
+  find(family, name, who)
+  params, operands = behind_name(family, who, params, operands)
+  operands = workload.operands(family, operands, nil, who, name)
+  local plan = new_plan(family, operands, named(name, params, operands))
+  return verify.run(plan, plan.output, methods.truth(family, plan))
+end
+
+-- A plan from tables of parameters and of operands, or nil and the reason
+-- why the device cannot run it.
+function methods.plan_for(family, name, params, operands)
+  argument.check(family.name .. ".plan_for", "the operands", operands, "table")
+  return try_plan(family, operands, named(name, params, operands))
+end
+
+--- family.bench(name, params, operands [, opts]) -> result
+--- Verifies and times a rung, or one of the host's routines (openblas,
+--- plain_c), on operands such as {A = A, B = B}, or random ones of a size such
+--- as 512 or {512, 512, 512}. `params` are the rung's (nil, or left out:
+--- defaults). Besides the fields of bench, the result has name ("gemm.tiled"),
+--- family and kernel ("gemm", "tiled"; of the host's routines as well),
+--- params, config (the same as text), type, shape, title (the shape as text),
+--- local (the local size as text), defines, options, source_hash; err, the
+--- largest error, and err_bound, its limit, as fractions of |A||B|, verify
+--- (the kind of comparison) and ok; main, the seconds of the rung's own kernel
+--- where helpers ran as well. A wrong result, a refused configuration and a
+--- failing launch have status "wrong", "refused" or "failed", the reason as
+--- `error` and in `note`, and no rate. Options as for bench.
+--- Options:
+---   effort  quick  "final" measures for longer
+function methods.bench(family, name, params, operands, opts)
+  local who = family.name .. ".bench"
+  if not methods.host(family, name) then
+    find(family, name, who)
+  end
+  params, operands, opts = behind_name(family, who, params, operands, opts)
+  return bench.rung(family, name, params, operands, opts)
+end
+
+-- The host routine of that name, or nil.
+function methods.host(family, name)
+  for _, host in ipairs(family.spec.hosts) do
+    if host.name == name then
+      return host
+    end
+  end
+end
+
+-- Operands as a call would bind them, and their shape.
+function methods.bind(family, operands)
+  argument.check(family.name .. ".bind", "the operands", operands, "table")
+  return bind(family, operands, operands.queue)
+end
+
+-- Raises unless s is a whole shape, as a plan has one.
+local function check_shape(family, what, s)
+  if type(s) ~= "table" or not s.esize then
+    cl.error(("%s.%s: the shape must be that of a plan; got %s"):format(
+      family.name, what, text.got(s)), {hint = ("%s.plan(%s).shape is one")
+      :format(family.name, table.concat(family.spec.inputs, ", "))})
+  end
+end
+
+-- Useful floating-point operations and bytes of a rung (nil: of the family)
+-- on a shape.
+function methods.flop(family, rung, s)
+  check_shape(family, "flop", s)
+  return (rung and rung.flop or family.spec.flop)(s)
+end
+
+function methods.bytes(family, rung, s, p)
+  check_shape(family, "bytes", s)
+  return (rung and rung.bytes or family.spec.bytes)(s, p)
+end
+
+-- The truth function of a plan's operands, and the output's content before
+-- the run where the operation reads it.
+function methods.truth(family, plan)
+  argument.check(family.name .. ".truth", "the plan", plan, "table")
+  check_shape(family, "truth", plan.shape)
+  return family.spec.truth(plan.operands, plan.shape,
+    plan.rung.input_roundoff, plan.rung.half)
+end
+
+--- family.new(declaration) -> family
+--- Makes a kernel family of your own, a problem with a ladder of kernels,
+--- which then has everything that gemm has: calls with and without the name of
+--- a kernel, define, plan, verify, bench, keep, and its name in bench,
+--- compare, tune, check, help and Tab. Operands are lists of a name and its
+--- sizes by name: with {{"A", "rows", "cols"}, {"x", "cols"}} for the
+--- arguments and {"y", "rows"} for the output, calls are checked, copied to
+--- the device and given a new y, and bench makes operands of a shape {512,
+--- 256}. The kernel gets the sizes as int, then the operands, a matrix with
+--- its leading dimension behind it, the output last: rows, cols, A, lda, x, y;
+--- then the options that are numbers. The functions below see the shape s,
+--- with the sizes, lda, options, type and esize (bytes of an element). A call
+--- without the name of a kernel takes the last rung that accepts it, or the
+--- row of family.choices. A vector may be any Buffer without gaps.
+--- Options:
+---   name       needed  how it is called; letters and digits
+---   arguments  needed  the operands of a call in order, such as
+---              {{"A", "rows", "cols"}, {"x", "cols"}}
+---   output     needed  the result likewise; a size, also of an argument, may
+---              be a number, or function(s) -> number of options and sizes
+---   rungs      needed  the ladder, from plain to fast: a list of what
+---              family.define takes; a file lies beside the script
+---   reference  needed  reference(h, s) -> result [, scale]: the right result
+---              in double as a number, list or Array, from the operands as
+---              Arrays h.A; errors count as fractions of `scale`, by default
+---              the largest absolute value of the result; integers are exact
+---   updates    no      updates(s) -> whether the result depends on what the
+---              output held, as with beta y; the reference has it as h.y
+---   terms      1       terms(s) -> the roundings that an element of the
+---              result may have: of a dot product its length. See verify.bound
+---   flop       0       flop(s) -> useful floating-point operations
+---   bytes      each operand once  bytes(s, p) -> bytes that have to move
+---   help       none    what a call computes, in sentences
+---   options    none    a list such as {{name = "op", values = {"sum", "max"},
+---              help = "..."}, {name = "alpha", default = 1}}; words are for
+---              `defines`, numbers go to the kernel; {name = "index", sizes =
+---              {"n"}, type = "uint"} is a Buffer for more results
+---   types      float, double  element types; the first is the default
+---   cache      hot     "cold": bench lets the caches hold other data, and
+---              shows bandwidth; for kernels that memory limits
+---   memory     the highest of all  "copy", "read" or "write": the peak that
+---              bounds what memory moves
+---   measures   none    measures(s) -> values that rows of choices may ask for
+---   title      sizes and type  title(s) -> the shape in words
+---   make       random numbers  make(s, seed) -> operands of a shape
+---   awkward    sizes that no tile divides  shapes for check, small ones
+---   hosts      none    routines without OpenCL: {{name =, gflops =,
+---              run = function(o, s) -> result, seconds}}
+---   keeps_plans  true  a repeated call reuses its plan
+---   args, bind, context, dims, ints, shape, signature, sizes, truth  -  in
+---              place of declared sizes, as in gemm, whose arguments are names
+---   adapt, pass, pieces, prepare_once, stage  -  sub-matrices, batches and
+---              results of pieces, as in gemm and spmv
+function M.new(given, family)
+  local own = family ~= nil -- a table to fill: of clshell's own
+  local spec = declaration.spec(given, not own)
+  family = family or {}
+  family.name, family.spec, family.list = spec.name, spec, {}
+  family.folder = own and ("%s/kernels/%s/"):format(cl.home, spec.name)
+    or select(2, program.script_folder(given.reference or given.truth))
+  family.reserved = {"kernel", "queue", "after", table.unpack(spec.extras)}
+  family.operands = table.move(spec.extras, 1, #spec.extras,
+    #spec.inputs + 1, {table.unpack(spec.inputs)})
+  for name, method in pairs(methods) do
+    family[name] = function(...)
+      return method(family, ...)
+    end
+  end
+  for _, def in ipairs(spec.rungs) do
+    if own then
+      local rung = rungs.new(spec.name, def, family.reserved)
+      rung.path, rung.builtin = family.folder .. rung.file, true
+      add(family, rung)
+    else
+      methods.define(family, def)
+    end
+  end
+  family.choices "default"
+  setmetatable(family, {
+    __call = call,
+    __name = "clshell.family",
+    __tostring = function()
+      return ("kernel family %s: %s"):format(spec.name,
+        table.concat(rung_names(family), " "))
+    end,
+  })
+  if not own then
+    families.add(family)
+  end
+  return family
+end
+
+return M

@@ -1,0 +1,261 @@
+-- ladder/kept.lua - the configurations that users keep for their devices, as
+-- rows above those of choices.lua: files in clshell/choices of
+-- $XDG_CONFIG_HOME, read at the first choice of a session
+-- SPDX-License-Identifier: MIT
+--
+-- Each row is a file of its own: processes that keep rows at the same time
+-- lose none, and a damaged file spoils no other.
+
+local cachefile = require "clshell.measure.cachefile"
+local cl = require "cl"
+local file = require "clshell.base.file"
+local folder = require "clshell.base.folder"
+local interrupt = require "clshell.base.interrupt"
+local json = require "clshell.base.json"
+local record = require "clshell.measure.record"
+local record_fields = require "clshell.measure.record_fields"
+local report = require "clshell.results.report"
+local rungs = require "clshell.ladder.rung"
+local system = require "clshell.system"
+local text = require "clshell.base.text"
+
+local M = {}
+
+local FORMAT = 1 -- of a file
+local NEAR = 2   -- the most between a size and that of the shape measured
+
+local FIELDS = {family = "string", rung = "string", params = "table",
+  config = "string", device = "string", driver = "string", type = "string",
+  shape = "table", title = "string", time = "string"}
+
+local rows       -- all of the user's; nil: not read yet
+local noted = {} -- files whose fault was told
+
+local function place()
+  local config = folder.of "CONFIG"
+  return config and config .. "/choices/"
+end
+
+-- The rule that a decoded file breaks, or nil.
+local function fault(row)
+  if type(row) ~= "table" or row.format ~= FORMAT then
+    return "it is no kept choice of this version"
+  end
+  for name, kind in pairs(FIELDS) do
+    if type(row[name]) ~= kind then
+      return ("%s must be a %s; got a %s"):format(name, kind, type(row[name]))
+    end
+  end
+  if row.note ~= nil and type(row.note) ~= "string" then
+    return "note must be a string; got a " .. type(row.note)
+  end
+  for name, size in pairs(row.shape) do
+    if type(name) ~= "string" or math.type(size) == nil
+        and type(size) ~= "string" then
+      return "the sizes of its shape must be numbers or words"
+    end
+  end
+end
+
+-- The row of a file, or nil and the reason.
+local function read(path)
+  local f <close>, message = io.open(path, "rb")
+  if not f then
+    return nil, message
+  end
+  local row, reason = json.decode(f:read("a") or "")
+  reason = reason or fault(row)
+  return not reason and row or nil, reason
+end
+
+local row_meta = {
+  __tostring = function(row)
+    return ("%s.%s for %s and shapes near it, on %s\n  in %s"):format(
+      row.family, (row.rung .. " " .. row.config):gsub(" $", ""), row.title,
+      row.device, row.path)
+  end,
+}
+
+-- All rows, in the order of their files. A damaged file is told once.
+local function all()
+  if rows then
+    return rows
+  end
+  rows = {}
+  local dir = place()
+  local names = dir and system.folder(dir) or {}
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local path = name:find "%.json$" and dir .. name
+    local row, reason
+    if path then
+      row, reason = read(path)
+    end
+    if row then
+      row.path = path
+      rows[#rows + 1] = setmetatable(row, row_meta)
+    elseif path and not noted[path] then
+      noted[path] = true
+      io.stderr:write(text.message(("clshell: %s is not used: %s\n"):format(
+        path, reason)))
+    end
+  end
+  return rows
+end
+
+-- How far two shapes are apart, 0 for equal sizes; nil where a size is more
+-- than a factor of 2 from the other, or only one of them has it, or a word,
+-- such as the op of reduce, is another: words are compiled into the kernel.
+local function distance(a, b)
+  local sum = 0
+  for name, x in pairs(a) do
+    local y = b[name]
+    if x ~= y then
+      if not (math.type(x) and math.type(y)) or NEAR * x < y
+          or NEAR * y < x then
+        return nil
+      end
+      sum = sum + math.abs(math.log(x / y, 2))
+    end
+  end
+  for name in pairs(b) do
+    if a[name] == nil then
+      return nil
+    end
+  end
+  return sum
+end
+
+-- The rows of a family for a device, nearest shape first.
+function M.near(family, s, dev)
+  local list, apart, sizes = {}, {}, nil
+  for _, row in ipairs(all()) do
+    if row.family == family.name and row.device == dev.name
+        and row.type == s.type then
+      sizes = sizes or record.sizes(family, s)
+      apart[row] = distance(row.shape, sizes)
+      list[#list + 1] = apart[row] and row or nil
+    end
+  end
+  table.sort(list, function(a, b)
+    return apart[a] < apart[b] or apart[a] == apart[b] and a.path < b.path
+  end)
+  return list
+end
+
+-- The rung of a row, its parameters checked.
+local function rung_of(family, row)
+  local rung = family.rung(row.rung)
+  cl.options(row.params, rungs.names(rung), rung.name)
+  rungs.parameters(rung, row.params, family.name)
+  return rung
+end
+
+-- The reason against a row that was kept under other circumstances, or nil.
+function M.against(family, row, dev)
+  local ok, rung = interrupt.pcall(rung_of, family, row)
+  if not ok then
+    return tostring(rung.message or rung)
+  elseif row.driver ~= dev.driver_version then
+    return ("the driver was %s, it is %s now; tune anew"):format(row.driver,
+      tostring(dev.driver_version))
+  elseif row.source_hash ~= select(2, record.source(rung)) then
+    return ("its kernel file changed after %s; tune anew"):format(
+      row.time:sub(1, 10))
+  end
+end
+
+-- The row of a bench result. Raises where calls could not take it.
+local function row_of(family, r, note)
+  local what = family.name .. ".keep"
+  if type(r) ~= "table" or r.family ~= family.name or not r.kernel then
+    cl.error(("%s: the result must be a bench of a kernel of %s; got %s")
+      :format(what, family.name, type(r) == "table" and (r.name
+      and "one of " .. tostring(r.name) or "a table") or type(r)),
+      {hint = ("%s(bench(\"%s.NAME\", shape))"):format(what, family.name)})
+  end
+  local rung = family.rung(r.kernel)
+  local device, driver = record_fields.device(r)
+  if record_fields.fails(r) or not r.median then
+    cl.error(("%s: only a result that is right can be kept; this is %s%s")
+      :format(what, r.status or "none", r.error and ": " .. r.error or ""))
+  elseif rung.input_roundoff then
+    cl.error(("%s: %s cuts its operands: calls take it by its name alone")
+      :format(what, rung.name))
+  end
+  local row = {format = FORMAT, family = family.name, rung = rung.name,
+    params = r.params, config = r.config, device = device, driver = driver,
+    type = r.type, shape = r.shape, title = r.title, ms = r.median * 1e3,
+    source_hash = r.source_hash, note = note,
+    time = os.date("!%Y-%m-%dT%H:%M:%SZ"), version = cl.version}
+  local reason = fault(row)
+  if reason then
+    cl.error(("%s: the result cannot be kept: %s"):format(what, reason))
+  end
+  return row
+end
+
+-- Keeps a bench result as a row, in place of an older one of the same device,
+-- type and shape. Returns the row.
+function M.keep(family, r, note)
+  local row = row_of(family, r, note)
+  local dir = place()
+  local ok, reason = nil, "neither XDG_CONFIG_HOME nor HOME is set"
+  if dir then
+    ok, reason = system.private(dir)
+  end
+  local words = ("%s-%s"):format(row.family, row.title):gsub("%W+", "-")
+    :sub(1, 60)
+  local path = dir and ("%s%s-%s.json"):format(dir, words, cachefile.hash(
+    json.encode{row.device, row.type, row.shape}):sub(1, 8))
+  if ok then
+    ok, reason = file.replace(path, json.encode(row, true) .. "\n", "a choice")
+  end
+  if not ok then
+    cl.error(("%s.keep: the choice is not kept: %s"):format(family.name,
+      reason))
+  end
+  rows, row.path = nil, path
+  return setmetatable(row, row_meta)
+end
+
+local listing = {
+  __tostring = function(list)
+    if #list == 0 then
+      return "no kept choices"
+    end
+    return report.format(list, {
+      {key = "title", title = "shape"}, {key = "rung", title = "kernel"},
+      {key = "config", title = "parameters", wrap = true},
+      {key = function(row) return row.time:sub(1, 10) end, title = "kept"},
+      {key = function(row)
+        return (row.note and row.note .. "; on " or "on ") .. row.device
+      end, below = true},
+    })
+  end,
+}
+
+-- The rows of a family on all devices, as a list that prints as a table.
+function M.list(family)
+  local list = {}
+  for _, row in ipairs(all()) do
+    list[#list + 1] = row.family == family.name and row or nil
+  end
+  return setmetatable(list, listing)
+end
+
+-- Removes the files of rows. Returns their number.
+function M.forget(list)
+  for i, row in ipairs(list) do
+    local ok, reason = os.remove(row.path)
+    if not ok and system.kind(row.path) then
+      rows = nil
+      cl.error(("the choice is not forgotten: %s"):format(reason), {
+        hint = ("%d of %d are"):format(i - 1, #list)})
+    end
+  end
+  rows = nil
+  return #list
+end
+
+return M

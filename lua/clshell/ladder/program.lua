@@ -1,0 +1,150 @@
+-- ladder/program.lua - kernel files: finding them, and the programs built of
+-- them. Programs are kept by context, path or text, defines and options; each
+-- use asks whether the files changed, so an edit takes effect at once.
+-- SPDX-License-Identifier: MIT
+
+local binary_cache = require "clshell.ladder.binary_cache"
+local cl = require "cl"
+local ptx = require "clshell.ladder.ptx"
+local text = require "clshell.base.text"
+
+local M = {}
+
+--- program.seconds
+--- The time of all builds of this process that went well.
+M.seconds = 0
+
+local built = setmetatable({}, {__mode = "k"}) -- context -> key -> program
+-- program made by ptx.lua -> the program of the file that it was made from
+local before_edit = setmetatable({}, {__mode = "k"})
+
+local build = cl.build
+
+local function read(path)
+  local f <close> = io.open(path, "rb")
+  return f and f:read("a") -- nil for a folder
+end
+
+-- The folder part of a path, with its last slash; "" where there is none.
+function M.folder(path)
+  return path:match("^.*/") or ""
+end
+
+-- The folder of a function's file; nil for text and for clshell's own code.
+local function folder_of(info)
+  if info.source:sub(1, 1) == "@"
+      and not info.source:find("lua/clshell/", 1, true) then
+    return M.folder(info.source:sub(2))
+  end
+end
+
+-- The folder of the innermost script that is not clshell's own Lua code, and
+-- that of function f (nil: none): a script that returns the call is not on
+-- the stack.
+function M.script_folder(f)
+  local own = f and folder_of(debug.getinfo(f, "S"))
+  for level = 2, math.huge do
+    local info = debug.getinfo(level, "S")
+    local folder = info and folder_of(info)
+    if folder or not info then
+      return folder or own or "", own or ""
+    end
+  end
+end
+
+-- The path of `file` in the first of `folders` that has it. Raises where
+-- none has.
+function M.locate(file, folders, what)
+  if file:sub(1, 1) == "/" then
+    folders = {""}
+  end
+  local tried, seen = {}, {}
+  for _, folder in ipairs(folders) do
+    if read(folder .. file) then
+      return folder .. file
+    end
+    tried[#tried + 1] = not seen[folder] and folder .. file or nil
+    seen[folder] = true
+  end
+  cl.error(("%s: no kernel file '%s'"):format(what, file),
+    {hint = "looked for " .. table.concat(tried, ", ")})
+end
+
+--- program.current(program) -> boolean
+--- Whether a program is open and made of what its files hold now.
+function M.current(program)
+  return not program.closed
+    and not (before_edit[program] or program):changed()
+end
+
+--- program.keep_binaries(yes)
+--- Whether programs come out of the binary cache and go into it: for searches
+--- on drivers that keep no builds themselves.
+function M.keep_binaries(yes)
+  build = yes and binary_cache.build or cl.build
+end
+
+-- The program of `from`, {path =} or {source =, name =, ptx =}, for a
+-- context. With ptx it is built once more, as ptx.lua says; where that does
+-- not apply: nil and the reason.
+function M.get(context, from, defines, options)
+  local key = table.concat({
+    from.path or "", from.source or "",
+    table.concat(text.fields(defines), "\0"), options or "",
+    from.ptx and "ptx" or "",
+  }, "\1")
+  local programs = built[context] or {}
+  built[context] = programs
+  if programs[key] and M.current(programs[key]) then
+    return programs[key]
+  elseif from.path and not read(from.path) then
+    cl.error(("cannot read kernel file '%s'"):format(from.path))
+  end
+  local name, begin = from.path or from.name, cl.now()
+  local folder = M.folder(from.path or "")
+  local program, reason = build(from.path or from.source, {
+    context = context, defines = defines, options = options, name = name,
+    include = folder ~= "" and folder or nil,
+  }), nil
+  if from.ptx then
+    local source = program
+    program, reason = ptx.rebuild(source, {context = context,
+      options = options, name = name})
+    if program then
+      before_edit[program] = source
+    end
+  end
+  programs[key] = program
+  M.seconds = M.seconds + cl.now() - begin
+  return program, reason
+end
+
+--- program.forget(list)
+--- Keeps these programs no longer. A call builds its program of what the file
+--- holds then anyway.
+function M.forget(list)
+  local gone = {}
+  for _, program in ipairs(list) do
+    gone[program] = true
+  end
+  for _, programs in pairs(built) do
+    for key, program in pairs(programs) do
+      programs[key] = not gone[program] and program or nil
+    end
+  end
+end
+
+-- A new kernel object of a program: the one called `name`, or its only one.
+function M.kernel(program, name)
+  if name == nil then
+    local names = program:kernels()
+    if #names ~= 1 then
+      cl.error(("the file has %d kernels: %s; say which with 'kernel'")
+        :format(#names, table.concat(names, ", ")))
+    end
+    name = names[1]
+  end
+  return program:kernel(name)
+end
+
+return M

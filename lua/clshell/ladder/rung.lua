@@ -1,0 +1,188 @@
+-- ladder/rung.lua - one rung of a ladder: the checks on its definition and on
+-- the parameters of a run
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local cl = require "cl"
+local options = require "clshell.base.options"
+local returned = require "clshell.ladder.returned"
+local text = require "clshell.base.text"
+
+local M = {}
+
+-- The types of the fields of a definition that are no functions.
+local TYPES = {
+  name = "string", file = "string", source = "string", lesson = "string",
+  format = "string", kernel = "string", params = "table",
+  input_roundoff = "number", guarded = "boolean", places = "string",
+  trans = "table", ptx = "boolean", half = "boolean", wide = "boolean",
+}
+
+local function index_of(list, value)
+  for i, v in ipairs(list) do
+    if v == value then
+      return i
+    end
+  end
+end
+
+local function check_fields(def, what)
+  cl.options(def, options.names "family.define", what)
+  for name, value in pairs(def) do
+    local wanted = TYPES[name] or "function"
+    if type(value) ~= wanted then
+      cl.error(("%s: %s must be a %s; got a %s"):format(
+        what, name, wanted, type(value)))
+    end
+  end
+  for _, name in ipairs{"name", "range"} do
+    if def[name] == nil then
+      cl.error(("%s: field '%s' is missing"):format(what, name),
+        {hint = ('help "%s" has an example'):format(what)})
+    end
+  end
+  if (def.file == nil) == (def.source == nil) then
+    cl.error(what .. ": give either 'file', the path of a .cl file, or "
+      .. "'source', its text",
+      {hint = ('help "%s" has an example'):format(what)})
+  end
+  if not def.name:find("^[%a_][%w_]*$") then
+    cl.error(("%s: name must be of letters, digits and _; got '%s'"):format(
+      what, def.name))
+  end
+end
+
+local function check_param(param, taken, what)
+  if type(param) ~= "table" or type(param.name) ~= "string" then
+    cl.error(what .. ": a parameter must be a table with a name")
+  end
+  cl.options(param, {"name", "values", "default", "help"},
+    what .. ": parameter " .. param.name)
+  if taken[param.name] then
+    cl.error(("%s: parameter name '%s' is taken; take another"):format(what,
+      param.name))
+  end
+  if type(param.values) ~= "table" or #param.values == 0 then
+    cl.error(("%s: parameter '%s' has no list of legal values"):format(
+      what, param.name))
+  end
+  local default = param.default
+  if default == nil then
+    default = param.values[1]
+  elseif not index_of(param.values, default) then
+    cl.error(("%s: the default of parameter '%s' must be one of %s; got %s")
+      :format(what, param.name, text.values(param.values), default))
+  end
+  return {name = param.name, values = param.values, default = default,
+    help = param.help or ""}
+end
+
+-- A rung from its definition. `reserved` are option names of the family,
+-- which no parameter may have.
+function M.new(family, def, reserved)
+  local what = family .. ".define"
+  argument.check(what, "the rung", def, "table",
+    ('help "%s" has an example'):format(what))
+  check_fields(def, what)
+  what = ("%s.define: %s"):format(family, def.name)
+  local rung, taken = {}, {}
+  for key, value in pairs(def) do
+    rung[key] = type(value) == "function" and returned.checked(
+      ("%s.%s"):format(family, def.name), key, value) or value
+  end
+  for _, name in ipairs(reserved) do
+    taken[name] = true
+  end
+  rung.lesson = def.lesson or ""
+  rung.params = {}
+  local params = def.params or {}
+  if #params == 0 and next(params) ~= nil then
+    cl.error(what .. ": params must be a list; got a table with names",
+      {hint = 'such as {{name = "tile", values = {8, 16}}}'})
+  end
+  for i, param in ipairs(params) do
+    rung.params[i] = check_param(param, taken, what)
+    taken[param.name] = true
+  end
+  return rung
+end
+
+-- The rung's parameters with `given` values, the defaults filled in.
+function M.parameters(rung, given, what)
+  local p = {}
+  for _, param in ipairs(rung.params) do
+    local value = given[param.name]
+    if value == nil then
+      p[param.name] = param.default
+    else
+      local i = index_of(param.values, value)
+      if i == nil then
+        cl.error(("%s: %s: %s must be one of %s; got %s"):format(
+          what, rung.name, param.name, text.values(param.values), value))
+      end
+      p[param.name] = param.values[i]
+    end
+  end
+  return p
+end
+
+-- The names of the rung's parameters, in order.
+function M.names(rung)
+  local names = {}
+  for i, param in ipairs(rung.params) do
+    names[i] = param.name
+  end
+  return names
+end
+
+-- Raises where `opts` has a name that no call of the family, nor of the rung
+-- if one is given, takes.
+function M.check_options(family, opts, rung)
+  local names = {table.unpack(family.reserved)}
+  for _, name in ipairs(rung and M.names(rung) or {}) do
+    names[#names + 1] = name
+  end
+  local what = family.name .. (rung and ", kernel " .. rung.name or "")
+  cl.options(opts, names, what)
+end
+
+-- Iterates over all configurations: a table of parameters at a time, the
+-- last parameter changing fastest.
+function M.configurations(rung)
+  return coroutine.wrap(function()
+    local p = {}
+    local function walk(i)
+      local param = rung.params[i]
+      if param == nil then
+        return coroutine.yield(M.parameters(rung, p))
+      end
+      for _, value in ipairs(param.values) do
+        p[param.name] = value
+        walk(i + 1)
+      end
+    end
+    walk(1)
+  end)
+end
+
+-- "tile=16 pad=1"
+function M.tostring(rung, p)
+  local words = {}
+  for i, param in ipairs(rung.params) do
+    words[i] = ("%s=%s"):format(param.name, p[param.name])
+  end
+  return table.concat(words, " ")
+end
+
+-- The defines of a configuration: those of the rung, else each parameter
+-- under its upper-case name; REAL is the element type.
+function M.defines(rung, p, s)
+  local defines = {REAL = s.type}
+  for name, value in pairs(rung.defines and rung.defines(p, s) or p) do
+    defines[rung.defines and name or name:upper()] = value
+  end
+  defines.PLACED = s.placed and 1 or nil
+  return defines
+end
+
+return M

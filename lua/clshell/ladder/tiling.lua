@@ -1,0 +1,113 @@
+-- ladder/tiling.lua - common parts of rungs: their parameters, defines,
+-- counters and refusals, the arithmetic of ranges and tiles and of their
+-- traffic
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+
+local M = {}
+
+-- The number of groups of `size` that cover n.
+function M.groups(n, size)
+  return (n + size - 1) // size
+end
+
+-- The least multiple of `size` that covers n.
+function M.roundup(n, size)
+  return M.groups(n, size) * size
+end
+
+-- The largest power of two that is no more than n.
+function M.power_of_two(n)
+  return 1 << math.floor(math.log(n, 2))
+end
+
+-- A parameter of a rung.
+function M.param(name, values, default, help)
+  return {name = name, values = values, default = default, help = help}
+end
+
+-- The NDRange of work-groups that take `width` x `height` elements each with
+-- lx x ly work-items (nil: one for each element).
+function M.range(cols, rows, width, height, lx, ly)
+  lx, ly = lx or width, ly or height
+  return {M.groups(cols, width) * lx, M.groups(rows, height) * ly}, {lx, ly}
+end
+
+-- For rungs whose parameters their kernels need not know.
+function M.no_defines()
+  return {}
+end
+
+-- Why a device cannot run a rung for CPUs, nil if it can.
+function M.cpu_only(dev)
+  return dev.type == "gpu"
+    and "for CPU devices: it uses 1 work-item per work-group" or nil
+end
+
+-- A Buffer of counters that are 0 before the first run of a plan, and that
+-- each run leaves as 0. `run` is that of a rung's `prepare`: cl.record takes
+-- launches alone.
+function M.counters(s, count, run)
+  local b = cl.buffer("int", count, nil, {context = s.context})
+  run({file = "../reduce/counters.cl", once = true}, "clear", {}, {count}, nil,
+    b)
+  return b
+end
+
+-- Why a device cannot run a rung for NVIDIA GPUs, nil if it can: `least` is
+-- the compute capability, 9.0 as 90; `only`: no other will do.
+function M.lacks(dev, least, only)
+  local major = dev.nv_compute_capability_major
+  if not major then
+    return ("needs an NVIDIA GPU of compute capability %d.%d, the device "
+      .. "names none"):format(least // 10, least % 10)
+  end
+  local minor = dev.nv_compute_capability_minor
+  local has = 10 * major + minor
+  if has < least or only and has > least then
+    return ("needs compute capability %d.%d, the device has %d.%d"):format(
+      least // 10, least % 10, major, minor)
+  end
+end
+
+-- The parameter of rungs with explicit vectors.
+M.vector = M.param("vector", {16, 32, 64}, 64,
+  "bytes in a vector: 16 for SSE or NEON, 32 for AVX2, 64 for AVX-512")
+
+-- Elements in a vector of p.vector bytes.
+function M.vector_width(s, p)
+  return p.vector // s.esize
+end
+
+-- Why a device cannot run a rung for CPUs with vectors of `least` to 16
+-- elements, nil if it can.
+function M.cpu_vectors(dev, s, p, least)
+  local width = M.vector_width(s, p)
+  local reason = M.cpu_only(dev)
+  if not reason and (width < least or width > 16) then
+    reason = ("vector = %d bytes is %d elements of %s, the kernel takes %d "
+      .. "to 16"):format(p.vector, width, s.type, least)
+  end
+  return reason
+end
+
+-- An access: how often a work-item makes it, its bytes, and the address of
+-- work-item (x, y) of a work-group.
+function M.access_at(n, bytes, at)
+  return {n = n, bytes = bytes, at = at}
+end
+
+-- The same where neighbours in x and in y are so many bytes apart (nil: 0).
+function M.access(n, bytes, dx, dy)
+  dx, dy = dx or 0, dy or 0
+  return M.access_at(n, bytes, function(x, y) return x * dx + y * dy end)
+end
+
+-- Bytes that a matrix product fetches in tiles of bm x bn, C included.
+function M.product(s, bm, bn)
+  local output = s.m * s.n * ((s.beta or 0) ~= 0 and 2 or 1)
+  return (s.m * s.n * s.k * (1 / bm + 1 / bn) + output) * s.esize
+end
+
+return M

@@ -1,0 +1,219 @@
+-- ladder/verify.lua - the truth behind every number: the error that a correct
+-- kernel may have, and the run that compares a rung with the float64 reference
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local host = require "cl.host"
+local phase = require "clshell.base.phase"
+
+local M = {}
+
+-- Half the distance from 1 to the next number of the type; integers are exact.
+local ROUNDOFF = {half = 2^-11, float = 2^-24, double = 2^-53}
+
+-- The largest m n k for which a product is compared element by element.
+M.FULL = 2^27
+-- The most multiply-adds for which all rows of windows are compared.
+local WINDOWS = 2^30
+-- Multiply-adds that the sampled rows of a larger product may cost.
+local SAMPLED = 2^30
+
+--- verify.bound(type, terms) -> number
+--- The largest error of a sum of `terms` products in `type`, as a fraction of
+--- the sum of their absolute values (|A||B| for a matrix product). Whatever
+--- the order and with or without fused plans, such a sum is off by at
+--- most gamma(n) = n u / (1 - n u), u the unit roundoff and n the number of
+--- terms and of the roundings after them (alpha, beta, their sum): that is
+--- the bound for short sums, and no correct kernel can exceed it. For long
+--- ones it would let a lost term pass, since the worst case needs all the
+--- roundings on one side. Independent ones grow with the root of n: Higham
+--- and Mary (SIAM J. Sci. Comput. 41, 2019) show lambda sqrt(n) u to hold but
+--- for a chance of 2 exp(-lambda^2 / 2) per sum; lambda = 8 makes that
+--- 3e-14. The reference sums in double and has its own error.
+function M.bound(type, terms)
+  local function gamma(u)
+    local n = terms + 3
+    local worst = n * u < 1 and n * u / (1 - n * u) or math.huge
+    return math.min(worst, (8 * math.sqrt(n) + 8) * u)
+  end
+  return gamma(ROUNDOFF[type]) + gamma(ROUNDOFF.double)
+end
+
+-- The sums of tensor cores: one cuts what it adds to a sum, for each 16
+-- products by up to 1.5 units of float's roundoff, always downwards.
+local CUT = 1.5 / 16 * ROUNDOFF.float
+
+--- verify.bound_in_float(type, terms) -> number
+--- The same where halves are multiplied exactly, added up in float, by tensor
+--- cores even, and the sum rounded once, to `type`, "half" or "float".
+function M.bound_in_float(type, terms)
+  return M.bound("float", terms) + terms * CUT
+    + (type == "float" and 0 or ROUNDOFF[type])
+end
+
+-- Fills outputs of integers, which have no NaN.
+local POISON = 0x55
+
+-- Rows to compare in a product that is too large to compare whole: the
+-- first, the last, and others at random between them, in order. The number
+-- is what SAMPLED affords, 8 to 64.
+function M.sample_rows(m, n, k)
+  local count = math.max(8, math.min(64, SAMPLED // (n * k)))
+  if count >= m then
+    return nil
+  end
+  local rows, x = {}, 12345
+  for i = 0, count - 1 do
+    x = (x * 1103515245 + 12345) & 0x7fffffff
+    local first, after = i * m // count, (i + 1) * m // count
+    rows[#rows + 1] = first + 1 + (x >> 8) % (after - first)
+  end
+  rows[1], rows[count] = 1, m
+  return rows
+end
+
+-- The Buffers that the result of an plan consists of.
+local function pieces(plan, output)
+  return plan.pieces and plan:pieces() or {output}
+end
+
+--- verify.restore(plan, output, before)
+--- Writes to the output what it has to hold before a run: an Array, or one
+--- for each of its pieces.
+function M.restore(plan, output, before)
+  local list = type(before) == "table" and before or {before}
+  for i, piece in ipairs(pieces(plan, output)) do
+    piece:write(list[i])
+  end
+end
+
+--- verify.run(plan, output, truth [, before]) -> result
+--- Runs a plan once and compares: `output` is the Buffer that it writes,
+--- poisoned with NaN (integers: 0x55) first (or set to the Array `before`,
+--- where it is read as well); `truth(array)` returns error, bound, what was
+--- compared and the place of the error. Where plan.pieces(plan) is a list of
+--- Buffers, `before` and what truth gets are lists as well. The result: {ok,
+--- err, bound, mode, row, col, event}.
+function M.run(plan, output, truth, before)
+  local list, results = pieces(plan, output), {}
+  phase.begin "checked"
+  for _, piece in ipairs(list) do
+    piece:fill(ROUNDOFF[piece.type] and 0 / 0 or POISON)
+  end
+  if before then
+    M.restore(plan, output, before)
+  end
+  local event = plan:run():wait()
+  for i, piece in ipairs(list) do
+    results[i] = piece:read()
+  end
+  phase.begin("compared", true)
+  local result = M.judge(plan.pieces and results or results[1], truth)
+  for _, array in ipairs(results) do
+    array:close()
+  end
+  result.event = event
+  return result
+end
+
+-- verify.once(f) -> function(plan)
+-- f(plan), a truth of the operands of a plan and their output before it,
+-- computed once for all plans on the same operands that round them alike.
+function M.once(f)
+  local known = {}
+  return function(plan)
+    local key = ("%s %s"):format(plan.rung.input_roundoff, plan.rung.half)
+    known[key] = known[key] or table.pack(f(plan))
+    return table.unpack(known[key], 1, known[key].n)
+  end
+end
+
+--- verify.all(truths) -> function(list)
+--- The truth of several results: that of the one which is furthest off.
+function M.all(truths)
+  return function(results)
+    local worst
+    for i, truth in ipairs(truths) do
+      local verdict = table.pack(truth(results[i]))
+      local off = verdict[1] / verdict[2]
+      if not worst or off > worst.off or off ~= off then
+        worst, verdict.off = verdict, off
+      end
+    end
+    return table.unpack(worst, 1, worst.n)
+  end
+end
+
+-- The verdict of `truth` on a host result.
+function M.judge(result, truth)
+  local err, bound, mode, row, col = truth(result)
+  argument.check("verify", "the error that truth returns", err, "number")
+  argument.check("verify", "the bound that truth returns", bound, "number")
+  return {ok = err <= bound, err = err, bound = bound, mode = mode,
+    row = row, col = col}
+end
+
+--- verify.gemm(A, B, s [, C0 [, cut [, in_float]]]) -> function(C)
+--- The truth of a product, from host arrays: all elements up to 2^27
+--- multiply-adds, beyond that Freivalds' check (C v against A (B v) for
+--- random signs v) and whole rows, the first and the last among them. `cut`
+--- is the relative error of operands that a kernel rounds before it
+--- multiplies, as in TF32; in_float: halves are added up in float. The first
+--- call computes the product, later ones
+--- compare with it.
+function M.gemm(A, B, s, C0, cut, in_float)
+  local out = s.out or s.type
+  local bound = s.type == "half" and (in_float or out == "float")
+    and M.bound_in_float(out, s.k) or M.bound(s.type, s.k)
+  if cut then -- each factor is off by up to `cut`
+    bound = bound + 2 * cut + cut^2
+  end
+  local rows = s.m * s.n * s.k > M.FULL and M.sample_rows(s.m, s.n, s.k)
+    or nil
+  local truth
+  return function(C)
+    if not truth then
+      argument.check("verify.gemm", "the result", C, "Array")
+      truth = host.gemm_truth(A, B, {alpha = s.alpha, beta = s.beta, C0 = C0,
+        rows = rows, rounds = rows and 3, type = C.type})
+      A, B, C0 = nil, nil, nil -- the truth has what it needs of them
+    end
+    local err, row, col = truth:error(C)
+    if not rows then
+      return err, bound, "all elements", row, col
+    end
+    local whole = truth:freivalds(C)
+    if whole > err then
+      err, row, col = whole, nil, nil
+    end
+    return err, bound, ("Freivalds and %d rows"):format(#rows), row, col
+  end
+end
+
+--- verify.window(A, F [, keep]) -> function(B)
+--- The truth of sums over windows of A with the weights F, host arrays, for
+--- convolutions and stencils; `keep` is that of cl.host.window_error. All
+--- elements up to 2^30 multiply-adds, beyond that rows at equal distances and
+--- the last one.
+function M.window(A, F, keep)
+  local work = 1.0 * #A * #F
+  local step = math.max(1, math.ceil(work / WINDOWS))
+  local mode = step == 1 and "all elements"
+    or ("each row of %d"):format(step)
+  return function(B)
+    argument.check("verify.window", "the result", B, "Array")
+    local err, row, col = host.window_error(B, A, F,
+      {step = step, keep = keep})
+    return err, M.bound(B.type, #F), mode, row, col
+  end
+end
+
+-- The truth of a transpose: the number of wrong elements, none allowed.
+function M.transpose(A)
+  return function(B)
+    local wrong, row, col = host.transpose_error(B, A)
+    return wrong, 0, "every bit", row, col
+  end
+end
+
+return M

@@ -1,0 +1,255 @@
+-- ladders/gemm/init.lua - the matrix product family, C = alpha A B + beta C
+-- SPDX-License-Identifier: MIT
+
+local host = require "cl.host"
+local family = require "clshell.ladder"
+local arguments = require "clshell.ladder.arguments"
+local matrix = require "clshell.data.matrix"
+local operands = require "clshell.ladders.gemm.operands"
+local packing = require "clshell.ladders.gemm.packing"
+local submatrix = require "clshell.ladders.gemm.submatrix"
+local verify = require "clshell.ladder.verify"
+
+local function args(s, _, o)
+  return {s.m, s.n, s.k, s.alpha, o.A, o.A.ld, o.B, o.B.ld, s.beta, o.C,
+    o.C.ld}
+end
+
+-- The portable ladder, its rungs for small products, and the vendor's rungs
+-- above it.
+local function all_rungs()
+  local list = {}
+  for _, rungs in ipairs{require "clshell.ladders.gemm.rungs",
+    require "clshell.ladders.gemm.small_rungs", require "clshell.ladders.gemm.nv_rungs"} do
+    table.move(rungs, 1, #rungs, #list + 1, list)
+  end
+  return list
+end
+
+-- The matrices that the result consists of.
+local function pieces(plan)
+  local list = {}
+  for i = 1, plan.shape.batch do
+    list[i] = operands.at(plan.operands, plan.shape, "C", i - 1)
+  end
+  return list
+end
+
+-- Host copies of the operands, one product at a time: function(i) -> A, B,
+-- C0, i from 1; `stored`: A and B as they lie there, transposed or not. A
+-- matrix that all products share is read once.
+local function reader(o, s, stored)
+  local shared = {}
+  local function read(name, i)
+    if s["stride_" .. name:lower()] ~= 0 then
+      return operands.read(o, s, name, i - 1, stored)
+    end
+    shared[name] = shared[name] or operands.read(o, s, name, 0, stored)
+    return shared[name]
+  end
+  return function(i)
+    local C0 = s.beta ~= 0 and operands.read(o, s, "C", i - 1) or nil
+    return read("A", i), read("B", i), C0
+  end
+end
+
+-- The truth of a list of results, and a list of the contents of C before.
+local function truth(o, s, input_roundoff, in_float)
+  local read, checks = reader(o, s), {}
+  local before = s.beta ~= 0 and {} or nil
+  for i = 1, s.batch do
+    local A, B, C0 = read(i)
+    checks[i] = verify.gemm(A, B, s, C0, input_roundoff, in_float)
+    if before then
+      before[i] = C0
+    end
+  end
+  return verify.all(checks), before
+end
+
+-- The host routine of that name on the operands: results, seconds; or nil,
+-- reason. `trans`: it takes transposed operands as they lie there.
+local function on_host(routine, trans)
+  return function(o, s)
+    local read, results, seconds = reader(o, s, trans), {}, 0
+    for i = 1, s.batch do
+      local A, B, C0 = read(i)
+      local C, time = host[routine](A, B, {alpha = s.alpha, beta = s.beta,
+        C0 = C0, trans_a = trans and s.trans_a,
+        trans_b = trans and s.trans_b})
+      if C == nil then
+        return nil, time
+      end
+      results[i], seconds = C, seconds + time
+    end
+    return results, seconds
+  end
+end
+
+-- The sizes that tell one product from another.
+local function sizes(s)
+  local shape = {m = s.m, n = s.n, k = s.k, lda = s.lda, ldb = s.ldb,
+    ldc = s.ldc, trans_a = s.trans_a and 1 or nil,
+    trans_b = s.trans_b and 1 or nil}
+  for side in pairs(s.ready or {}) do
+    shape["packed_" .. side] = 1
+  end
+  shape["out_" .. s.out] = s.out ~= s.type and 1 or nil
+  if s.placed then
+    for _, name in ipairs{"batch", "start_a", "start_b", "start_c",
+      "stride_a", "stride_b", "stride_c"} do
+      shape[name] = s[name]
+    end
+  end
+  return shape
+end
+
+local function title(s)
+  local words = ("%dx%dx%d %s"):format(s.m, s.n, s.k, s.type)
+  words = words .. (s.out ~= s.type and " to " .. s.out or "")
+    .. (s.trans_a and " A^T" or "") .. (s.trans_b and " B^T" or "")
+  for _, side in ipairs{"a", "b"} do
+    if s.ready and s.ready[side] then
+      words = ("%s packed %s"):format(words, side:upper())
+    end
+  end
+  return s.batch > 1 and ("%s x %d"):format(words, s.batch) or words
+end
+
+--- gemm(A, B [, opts]) -> C, event
+--- The matrix product C = alpha op(A) op(B) + beta C on the device; op(A) is
+--- m x k, op(B) k x n, in float, double or half; C of halves may be of float,
+--- see the option. A and B: Buffers with two dimensions, views such as
+--- M:sub(2, 3, 64, 64), or Arrays and nested tables, which are copied there.
+--- Matrices are row-major; their leading dimension is that of the Buffer. C
+--- shares no element with A or B. The event covers everything that ran on the
+--- device: where a rung takes several commands, `event.ms` is the time inside
+--- them, `event.span_ms` goes from the first START to the last STOP, and
+--- `event.events` are the commands. A Split A, in rows over several devices
+--- (cl.split), gives a Split C, for a B that is a Buffer or a Split in rows or
+--- copies. To run a product many times, gemm.plan is the fast way: plan() only
+--- launches; for an operand of many products see gemm.pack. See also
+--- gemm.kernels, gemm.define, gemm.bench.
+--- Options:
+---   kernel    the best known  a rung's name, see gemm.kernels; with it the
+---             rung's own parameters. Without it: see gemm.choice
+---   C         a new one  the Buffer or view to write, of the type of A and B;
+---             for halves a C of float is taken by the rung nv_hgemm
+---   alpha     1      factor of the product; with 0, A and B are not read:
+---             C = beta C, as for k = 0, which no Buffer can have
+---   beta      0      factor of C as it was; with 0, C is not read
+---   trans_a   false  true or "T": op(A) is A transposed, so A is k x m
+---   trans_b   false  true or "T": B is n x k
+---   batch     -      so many products of one shape in a call: A, B and C then
+---             have three dimensions, {batch, rows, columns}, which also says
+---             it; an A or B with two is shared by all of them
+---   stride_a, stride_b, stride_c  -  elements from one matrix of a batch to
+---             the next, for A, B, C being the first of them; 0 shares A or B
+---   queue     default queue  the Queue to run on
+---   after     none  a list of events to wait for
+local gemm = family.new({
+  name = "gemm",
+  rungs = all_rungs(),
+  arguments = {"A", "B"},          -- of a call, in order
+  output = "C",                    -- the operand that is the result
+  options = {"alpha", "beta", "trans_a", "trans_b", "batch", "stride_a",
+    "stride_b", "stride_c"},
+  dims = {"m", "n", "k"},          -- the sizes of a shape, in order
+  ints = {"m", "n", "k", "lda", "ldb", "ldc"}, -- int in the kernels
+  keeps_plans = true,              -- the operands are Buffers, sizes fixed
+  context = function(o, queue)
+    return arguments.context({n = 3, packing.buffer(o.A),
+      packing.buffer(o.B), o.C}, queue)
+  end,
+  make = function(s, seed)         -- operands of a shape
+    return {
+      A = matrix.random(s.m, s.k, {type = s.type, seed = seed}),
+      B = matrix.random(s.k, s.n, {type = s.type, seed = seed + 1}),
+    }
+  end,
+  bind = operands.bind,            -- checks operands, returns their shape
+  shape = operands.shape,          -- completes a shape given by hand
+  sizes = sizes,                   -- of a shape, for the record
+  adapt = submatrix.adapt,             -- the shape that a rung gets to see
+  stage = submatrix.stage,             -- operands as it takes them
+  pass = submatrix.pass,               -- arguments as its kernel takes them
+  args = args,                     -- of the kernel
+  signature = "int m, int n, int k, REAL alpha, global const REAL *A, int "
+    .. "lda, global const REAL *B, int ldb, REAL beta, global REAL *C, int "
+    .. "ldc",
+  measures = function(s)           -- what choices.lua may ask besides
+    return {work = 1.0 * s.m * s.n * s.k} -- beyond 2^63 for some shapes
+  end,
+  pieces = pieces,                 -- the matrices of the result
+  truth = truth,                   -- what a result is compared with
+  flop = function(s)
+    return (s.alpha == 0 and 1 or 2 * s.k) * s.m * s.n * s.batch
+  end,
+  -- what must move if every element is touched once
+  bytes = function(s)
+    local function count(stride)
+      return stride == 0 and 1 or s.batch
+    end
+    local c = (s.beta ~= 0 and 2 or 1) * s.batch * s.m * s.n * s.out_esize
+    if s.alpha == 0 then
+      return c
+    end
+    return (s.m * s.k * count(s.stride_a) + s.k * s.n * count(s.stride_b))
+      * s.esize + c
+  end,
+  -- on the CPU without OpenCL; gflops: what to expect, to refuse long runs
+  hosts = {
+    {name = "openblas", gflops = 100, run = on_host("gemm_blas", true)},
+    {name = "plain_c", gflops = 5, run = on_host "gemm_loop"},
+  },
+  title = title,
+}, require "clshell.base.lazy".table(...))
+
+--- gemm.pack(B [, opts]) -> packed
+--- An operand packed once for calls to come, which take it in the place of
+--- the Buffer and need not pack it: gemm(A, gemm.pack(B)). It pays where a
+--- kernel packs its operands (simd, nv_fp16x3) and one of them stays the same,
+--- such as weights. The result has the same bits as that of the Buffer. A call
+--- runs the kernel and the parameters that the operand was packed for, and
+--- refuses others; sizes and element type are checked as for a Buffer, and all
+--- products of a batch share it. It keeps a copy of the matrix: what is
+--- written to the Buffer later does not change it. Fields: kernel, params,
+--- side, trans, type, bytes (of device memory, the copy included), closed;
+--- p:close() releases the memory. bench, verify and plan take it as well.
+--- Options:
+---   side    b      "a": the operand is the first one, A
+---   trans   false  true or "T": the matrix is stored transposed; calls need
+---           not repeat it
+---   kernel  that of the products to come  a rung's name; with it the rung's
+---           own parameters
+---   m       columns of B  rows of A in the products to come, by which the
+---           kernel is chosen
+---   n       rows of A  the same for side "a": columns of B
+function gemm.pack(B, opts)
+  return packing.pack(gemm, operands, B, opts)
+end
+
+--- gemm.out_of_core(A, B [, opts]) -> C, run
+--- The product alpha op(A) op(B) + beta C of matrices that are larger than the
+--- device's memory, or than the host's: A, B and C are Arrays, or paths of
+--- .npy files, which are read and written by parts. A tile of C stays on the
+--- device while panels of A and B stream past it through pinned pieces, the
+--- next ones during the product of those before. `run` prints as text:
+--- seconds, gflops, share (of the time, in products), product_gflops (their
+--- rate, as of operands on the device), up_bytes, down_bytes, copied (seconds
+--- of copies on the host), tile {m, n, k, rows, cols, steps}, err, err_bound,
+--- ok. Elements of each tile are compared with sums in float64; a wrong result
+--- has no rate.
+--- Options:
+---   C        a new Array  the Array, or the path of the file, to write; the
+---            file gets its name when it is whole
+---   alpha, beta       1, 0   factors of the product and of C as it was
+---   trans_a, trans_b  false  true or "T": op(A) is A transposed
+---   memory   most of the device's  bytes of it for tiles and panels
+---   kernel   the best known  a rung's name, see gemm.kernels
+---   context  session's  the Context of another device
+function gemm.out_of_core(A, B, opts)
+  return require("clshell.parts.out_of_core").run(gemm, A, B, opts)
+end
+
+return gemm

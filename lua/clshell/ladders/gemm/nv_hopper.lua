@@ -1,0 +1,301 @@
+-- ladders/gemm/nv_hopper.lua - rungs of the GEMM ladder for NVIDIA's Hopper:
+-- operands fetched by tensor maps, more local memory than OpenCL gives, warp
+-- groups
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local pairs_of = require "clshell.ladders.gemm.nv_pairs"
+local submatrix = require "clshell.ladders.gemm.submatrix"
+local tiles = require "clshell.ladders.gemm.nv_tiles"
+local tiling = require "clshell.ladder.tiling"
+
+local groups, roundup = tiling.groups, tiling.roundup
+
+local LINE = 128      -- bytes of a line of a stage
+local MAP_BYTES = 128 -- of a tensor map, which begins at a multiple of that
+local HALF, TF32 = 6, 11 -- element types of tensor maps
+local BYTES = {[HALF] = 2, [TF32] = 4} -- of an element
+local PAIR_DEPTH = 32    -- elements of a line of pairs
+local SPLITS = {1, 2, 4, 8}
+local LEAST = 4          -- stages of a part that is worth its addition
+
+-- Tiles of C, the stages for which local memory has room, and the measured
+-- speed on a large product, in TFLOPS of one H100: its proportions matter.
+local HALVES = {
+  {bm = 128, bn = 256, stages = 4, rate = 740},
+  {bm = 128, bn = 128, stages = 6, rate = 586},
+}
+local FLOATS = {
+  {bm = 128, bn = 256, stages = 4, rate = 420},
+  {bm = 128, bn = 128, stages = 6, rate = 330},
+}
+local TURNED = { -- C^T is computed, 64 columns of C by each warp group
+  {bm = 256, bn = 128, stages = 4, rate = 420},
+  {bm = 128, bn = 128, stages = 6, rate = 330},
+}
+local PAIRS = {{bm = 128, bn = 128, stages = 6, rate = 220}}
+
+local function name_of(t)
+  return ("%dx%d"):format(t.bm, t.bn)
+end
+
+-- The parameter that chooses among the tiles of some lists.
+local function tile_param(...)
+  local names, seen = {"auto"}, {}
+  for _, list in ipairs{...} do
+    for _, t in ipairs(list) do
+      local name = name_of(t)
+      names[#names + 1] = not seen[name] and name or nil
+      seen[name] = true
+    end
+  end
+  return tiling.param("tile", names, "auto",
+    "rows x columns of C per work-group; auto: by the shape")
+end
+
+-- The work-groups that run at one time, one on each multiprocessor.
+local function units(s)
+  return s.context and s.context.device.compute_units or 132
+end
+
+local function tiles_of(t, s)
+  return groups(s.m, t.bm) * groups(s.n, t.bn)
+end
+
+-- Whether sums in so many parts have a work-group for each part at one time,
+-- and each part a stage.
+local function splits_fit(t, s, splits)
+  return tiles_of(t, s) * splits <= units(s)
+    and groups(s.k, PAIR_DEPTH) >= splits
+end
+
+-- The parts of each sum: those named, or as many as there are multiprocessors
+-- for, of LEAST stages at least.
+local function splits_of(t, s, p)
+  local splits = p.split or 1
+  if splits == 0 then
+    splits = 1
+    for _, n in ipairs(SPLITS) do
+      splits = splits_fit(t, s, n)
+        and groups(s.k, PAIR_DEPTH) >= LEAST * n and n or splits
+    end
+  end
+  return splits
+end
+
+-- The tile that the parameters name, or the one with the least time: that of
+-- the multiprocessor with the most of them; nil if there is none. lists(s) are
+-- the tiles of a shape.
+local function choose(lists, s, p)
+  local best, chosen
+  for _, t in ipairs(lists(s)) do
+    local time = groups(tiles_of(t, s) * s.batch, units(s)) * t.bm * t.bn
+      / t.rate
+    if p.tile == name_of(t) or (p.tile or "auto") == "auto"
+        and not (best and best <= time) then
+      best, chosen = time, t
+    end
+  end
+  return chosen
+end
+
+-- The tiles of nv_wgmma, by the way in which B lies.
+local function floats(s)
+  return s.trans_b and FLOATS or TURNED
+end
+
+local function always(x)
+  return function()
+    return x
+  end
+end
+
+-- Work-items: eight warps compute, and in some rungs one asks for operands.
+local EIGHT, NINE = 256, 288
+
+-- What a device lacks, another type, or a tile that is none of the shape's.
+local function accepts(type, lists)
+  return function(dev, s, p)
+    local reason = tiles.other_type({[type] = true}, s)
+      or tiling.lacks(dev, 90, true)
+    if not reason and not choose(lists, s, p) then
+      reason = ("tile = %s does not go with a B that is%s transposed"):format(
+        p.tile, s.trans_b and "" or " not")
+    end
+    return reason
+  end
+end
+
+local function accepts_pairs(dev, s, p)
+  local split = p.split or 0
+  return accepts("float", always(PAIRS))(dev, s, p)
+    or split > 1 and not splits_fit(PAIRS[1], s, split)
+    and ("split = %d takes %d work-groups at one time, the device has %d "
+      .. "multiprocessors; and %d elements of each sum at least"):format(split,
+      tiles_of(PAIRS[1], s) * split, units(s), split * PAIR_DEPTH) or nil
+end
+
+-- The fields that these rungs have in common; lists(s): their tiles;
+-- size(s): work-items of a work-group.
+local function rung(r, lists, size)
+  r.ptx = true
+  function r.range(s, p)
+    local t, items = choose(lists, s, p), size(s)
+    return {math.min(tiles_of(t, s) * splits_of(t, s, p), units(s)) * items},
+      {items}
+  end
+  function r.local_bytes(s, p)
+    local t = choose(lists, s, p)
+    return t.stages * (t.bm + t.bn) * LINE
+  end
+  function r.traffic(s, p)
+    local t = choose(lists, s, p)
+    return {fetch = tiling.product(s, t.bm, t.bn)}
+  end
+  local more = r.defines
+  function r.defines(p, s)
+    local t = choose(lists, s, p)
+    local defines = more(s, p)
+    defines.BM, defines.BN, defines.STAGES = t.bm, t.bn, t.stages
+    defines.WIDE_C = s.out ~= s.type and 1 or nil
+    defines.RASTER = tiles.RASTER
+    defines.VC = tiles.vector(16 // s.out_esize, s.n, s, "c")
+    return defines
+  end
+  return r
+end
+
+-- Along or across which the operands lie, for nv_hopper.cl.
+local function along(s)
+  return {ALONG_A = s.trans_a and 0 or 1, ALONG_B = s.trans_b and 1 or 0}
+end
+
+-- The stages of nv_fp16x3 whose sums stay in the tensor cores: a short sum is
+-- as exact as one of floats only if these are few.
+local function pair_defines(s, p)
+  return {CHUNK = s.k >= 2048 and 2 or 1, SPLITS = splits_of(PAIRS[1], s, p)}
+end
+
+-- Sets map number `place` to X, a matrix of rows x cols or a batch of them, in
+-- boxes of `lines` lines of 128 bytes. Once is enough: the Buffers of a plan
+-- stay.
+local function set_map(run, maps, place, X, type, ld, rows, cols, count, lines)
+  run({file = "nv_map.cl", ptx = true, once = true}, "tensor_map",
+    {TYPE = type, LINE = LINE // BYTES[type]}, {1}, {1},
+    maps, cl.int(place), cl.int(rows), cl.int(cols), cl.int(count),
+    cl.int(lines), X, cl.int(ld))
+end
+
+local function new_maps(s)
+  return cl.buffer("ulong", 2 * MAP_BYTES // 8, nil, {context = s.context})
+end
+
+-- Operand "A" or "B" where the copy engine can fetch it: itself, or a copy
+-- whose rows begin at multiples of 16 bytes.
+local function fetchable(s, name, X, run)
+  local wide, letter = 16 // s.esize, name:lower()
+  local off = s["ld" .. letter] % wide + s["start_" .. letter] % wide
+    + s["stride_" .. letter] % wide
+  if off == 0 then
+    return X
+  end
+  local rows, cols = submatrix.extent(s, name)
+  local width = roundup(cols, wide)
+  local Y = submatrix.scratch(s, rows, width, X)
+  run("pad.cl", "pad", submatrix.element(s),
+    {roundup(width, 32), roundup(rows, 8)}, {32, 8},
+    rows, cols, X, X.ld, rows, width, Y, Y.ld)
+  return Y
+end
+
+-- The operands as they are stored, and their maps. A box has all lines of a
+-- tile where k runs along the rows of the matrix, else those of a stage.
+local function map_operands(lists, type)
+  return function(s, p, o, run)
+    local t, own = choose(lists, s, p), {maps = new_maps(s)}
+    local depth = LINE // s.esize
+    local lines = {A = s.trans_a and depth or t.bm,
+      B = s.trans_b and t.bn or depth}
+    for place, name in ipairs{"A", "B"} do
+      local X = fetchable(s, name, o[name], run)
+      local rows, cols = submatrix.extent(s, name)
+      set_map(run, own.maps, place - 1, X, type, X.ld, rows, cols,
+        s.placed and X.count or 1, lines[name])
+      own[name] = X
+    end
+    return own
+  end
+end
+
+-- The arguments of nv_hopper.cl, each of its type, for stages of that depth.
+local function args(depth)
+  return function(s, _, o)
+    return {cl.int(s.m), cl.int(s.n), cl.int(groups(s.k, depth)),
+      cl.float(s.alpha), o.maps, o.A, o.B, cl.float(s.beta), o.C,
+      cl.int(o.C.ld)}
+  end
+end
+
+local function pack_operands(s, p, o, run)
+  local own = pairs_of.operands(s, o, run, PAIR_DEPTH)
+  local t = PAIRS[1]
+  local splits, count = splits_of(t, s, p), tiles_of(t, s)
+  if splits > 1 and not own.parts then
+    own.parts = cl.buffer("float", count * splits * t.bm * t.bn, nil,
+      {context = s.context})
+    own.counters = tiling.counters(s, count, run)
+  end
+  own.maps = new_maps(s)
+  for place, x in ipairs{own.packed_a, own.packed_b} do
+    local cols = x.pieces * 16 -- upper and lower halves
+    set_map(run, own.maps, place - 1, x.data, HALF, cols, x.height, cols, 1,
+      pairs_of.PANEL)
+  end
+  return own
+end
+
+local plain_args = args(PAIR_DEPTH)
+local function pair_args(s, p, o)
+  local a, b = o.packed_a, o.packed_b
+  local list = plain_args(s, p, {maps = o.maps, A = a.data, B = b.data,
+    C = o.C})
+  return table.move({a.top, b.top, o.refused, o.parts, o.counters}, 1, 5,
+    #list + 1, list)
+end
+
+--- hopper(stand_by) -> rungs
+--- `stand_by` is what nv_fp16x3 has as `finish`, for operands that it refuses.
+return function(stand_by)
+  local pairs_only, halves = always(PAIRS), always(HALVES)
+  return {
+    rung({
+      name = "nv_fp16x3", file = "nv_fp16x3.cl", places = "one",
+      trans = {a = "any", b = "any"}, guarded = true,
+      lesson = "the same by warp groups, fed by the copy engine",
+      params = {tiling.param("split", {0, table.unpack(SPLITS)}, 0,
+        "parts of each sum, computed side by side; 0: by the shape")},
+      accepts = accepts_pairs, prepare = pack_operands,
+      pack = pairs_of.once(PAIR_DEPTH), finish = stand_by,
+      args = pair_args, defines = pair_defines,
+    }, pairs_only, always(NINE)),
+    rung({
+      name = "nv_wgmma", file = "nv_wgmma.cl", places = "batch",
+      params = {tile_param(FLOATS, TURNED)}, trans = {b = "any"},
+      input_roundoff = 2^-11,
+      lesson = "elements rounded to 11 bits: fast, three digits, by warp "
+        .. "groups",
+      accepts = accepts("float", floats), prepare = map_operands(floats, TF32),
+      args = args(32), defines = along,
+    }, floats, function(s)
+      return s.trans_b and NINE or EIGHT
+    end),
+    rung({
+      name = "nv_hgemm", file = "nv_hgemm.cl", places = "batch",
+      params = {tile_param(HALVES)}, trans = {a = "any", b = "any"},
+      half = true, wide = true,
+      lesson = "halves at the tensor cores' own rate, sums in float",
+      accepts = accepts("half", halves), prepare = map_operands(halves, HALF),
+      args = args(64), defines = along,
+    }, halves, always(NINE)),
+  }
+end

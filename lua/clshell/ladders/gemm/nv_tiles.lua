@@ -1,0 +1,200 @@
+-- ladders/gemm/nv_tiles.lua - the common part of NVIDIA's rungs of the GEMM
+-- ladder: the tiling and the splits of a shape, rungs of tilings, and the
+-- width of copies
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local ptx = require "clshell.ladder.ptx"
+local text = require "clshell.base.text"
+local tiling = require "clshell.ladder.tiling"
+
+local M = {}
+
+local groups = tiling.groups
+
+local SPLITS = {1, 2, 4, 8}
+M.RASTER = 8 -- rows of tiles worked off together, unless t.raster
+
+-- Length of the sums in one of several splits: whole tiles, whatever their
+-- depth, so that every split begins at a multiple of 16 bytes.
+local function depth_of(k, splits)
+  return tiling.roundup(groups(k, splits), 16)
+end
+
+function M.warps(t)
+  return t.bm // t.wm * (t.bn // t.wn)
+end
+
+-- Local memory of a tiling, in bytes: nv_ffma.cl lengthens lines of operands
+-- that it turns, A and a transposed B; in `direct` tilings B goes straight
+-- to registers.
+local function footprint(t, s)
+  local turned = (s.trans_a and 0 or 1) + (s.trans_b and 1 or 0)
+  local padding = t.lm and turned * 16 // s.esize or 0
+  local lines = t.bm + padding + (t.direct and 0 or t.bn)
+  return t.stages * t.bk * lines * s.esize
+end
+
+-- Whether the device has that much; `large` tilings are of kernels whose local
+-- memory ptx.lua enlarges.
+local function fits(t, s)
+  local dev = s.context and s.context.device
+  local limit = dev and (t.large and ptx.local_limit(dev)
+    or dev.local_mem_size) or 49152
+  return footprint(t, s) <= limit
+end
+
+-- The cost of a product with a tiling and a number of splits, in seconds on
+-- the scale of `rate`. The multiprocessor with the most tiles decides; it
+-- works on `resident` of them at a time, the last ones on their own, and
+-- fewer warps hide less of the latency. Further splits cost the writing and
+-- reading of the parts.
+local function cost(t, splits, s, units)
+  local tiles = groups(s.m, t.bm) * groups(s.n, t.bn) * splits * s.batch
+  local most = groups(tiles, units)
+  local depth = depth_of(s.k, splits)
+  local one = 2 * t.bm * t.bn * depth / (t.rate / 132 * 1e12)
+  local function share(count) -- of the rate that so many tiles at once reach
+    return 1 / (1 + 1.2 / (count * M.warps(t)))
+  end
+  local rest = most % t.resident
+  -- C goes out, and other tiles compute meanwhile only where there are some
+  one = one + t.bm * t.bn * s.esize / (2.5e12 / 132) / t.resident
+  local time = 5e-6 + (most - rest) * one
+  if rest > 0 then
+    time = time + rest * one * share(t.resident) / share(rest)
+  end
+  if splits > 1 then
+    time = time + 1e-6 + 2 * splits * s.batch * s.m * s.n * s.esize / 2.5e12
+  end
+  return time
+end
+
+-- The tiling and the number of splits of a product: those of the parameters,
+-- the cheapest where they leave a choice. nil where the type has no tiling of
+-- that name.
+function M.choose(list, s, p)
+  local units = s.context and s.context.device.compute_units or 132
+  local best, chosen, splits
+  for _, t in ipairs(list) do
+    if p.tile == t.name or p.tile == "auto" and fits(t, s) then
+      for _, n in ipairs(p.split == 0 and SPLITS or {p.split}) do
+        local c = cost(t, n, s, units)
+        if (n == 1 or n * 4 * t.bk <= s.k) and not (best and best <= c) then
+          best, chosen, splits = c, t, n
+        end
+      end
+    end
+  end
+  return chosen, splits
+end
+
+-- Parameters of a rung with these tilings, by type.
+local function params(tilings)
+  local names, seen = {"auto"}, {}
+  for _, type in ipairs{"float", "double"} do
+    for _, t in ipairs(tilings[type] or {}) do
+      if not seen[t.name] then
+        seen[t.name] = true
+        names[#names + 1] = t.name
+      end
+    end
+  end
+  return {
+    tiling.param("tile", names, "auto",
+      "rows x columns of C per work-group; auto: by the shape"),
+    tiling.param("split", {0, table.unpack(SPLITS)}, 0,
+      "parts of each sum, computed side by side; 0: by the shape"),
+  }
+end
+
+-- Why a rung with entries for some types only does not take this one.
+function M.other_type(entries, s)
+  if not entries[s.type] then
+    return ("computes in %s, the matrices are %s"):format(
+      table.concat(text.keys(entries), " and "), s.type)
+  end
+end
+
+-- Elements that a copy or store of operand "a", "b" or "c" may move at once:
+-- `wide` where rows of that length, their distance and where the matrices
+-- begin keep to 16 bytes, else 1. Buffers begin at multiples of more.
+function M.vector(wide, length, s, name)
+  local sum = length % wide + s["ld" .. name] % wide
+    + s["start_" .. name] % wide + s["stride_" .. name] % wide
+  return sum == 0 and wide or 1
+end
+
+-- The defines of a tiling: `names` of its fields, and the elements that
+-- copies of A and B, as they are stored, and stores of C move at once, `wide`
+-- at most.
+function M.defines(t, splits, s, names, wide)
+  local a, b, c = table.unpack(wide)
+  local defines = {
+    RASTER = t.raster or M.RASTER, SPLITS = splits > 1 and splits or nil,
+    VA = M.vector(a, s.trans_a and s.m or s.k, s, "a"),
+    VB = M.vector(b, s.trans_b and s.k or s.n, s, "b"),
+    VC = M.vector(c, s.n, s, "c"),
+  }
+  for name in names:gmatch "%S+" do
+    defines[name:upper()] = t[name]
+  end
+  return defines
+end
+
+-- The fields that rungs of tilings have in common, for a compute capability
+-- of `least` or more, or `only` that one. rung.defines gets the tiling, the
+-- splits and the shape here. Sums in parts have memory of their own: see
+-- nv.cl.
+function M.tiled(rung, tilings, least, only)
+  local function choice(s, p)
+    return M.choose(tilings[s.type], s, p)
+  end
+  rung.params, rung.places = params(tilings), "batch"
+  function rung.accepts(dev, s, p)
+    local reason = M.other_type(tilings, s) or tiling.lacks(dev, least, only)
+    if not reason and not choice(s, p) then
+      reason = ("tile = %s and split = %d do not go with %s and k = %d")
+        :format(p.tile, p.split, s.type, s.k)
+    end
+    return reason
+  end
+  local define = rung.defines
+  function rung.defines(p, s)
+    local t, splits = choice(s, p)
+    return define(t, splits, s)
+  end
+  function rung.traffic(s, _, defines)
+    if defines and defines.BM and defines.BN then
+      return {fetch = tiling.product(s, defines.BM, defines.BN)}
+    end
+  end
+  function rung.range(s, p)
+    local t, splits = choice(s, p)
+    local size = 32 * M.warps(t)
+    local count = groups(s.m, t.bm) * groups(s.n, t.bn)
+    return {count * size, splits}, {size, 1}
+  end
+  function rung.local_bytes(s, p)
+    return footprint(choice(s, p), s)
+  end
+  function rung.prepare(s, p, _, run)
+    local t, splits = choice(s, p)
+    if splits > 1 then
+      local count = groups(s.m, t.bm) * groups(s.n, t.bn) * s.batch
+      return {
+        parts = cl.buffer(s.type, count * splits * t.bm * t.bn, nil,
+          {context = s.context}),
+        counters = tiling.counters(s, count, run),
+      }
+    end
+  end
+  function rung.args(s, p, o)
+    local _, splits = choice(s, p)
+    return {s.m, s.n, s.k, s.alpha, o.A, o.A.ld, o.B, o.B.ld, s.beta, o.C,
+      o.C.ld, depth_of(s.k, splits), o.parts, o.counters}
+  end
+  return rung
+end
+
+return M

@@ -1,0 +1,260 @@
+-- ladders/gemm/operands.lua - the operands of gemm: matrices, transposed ones,
+-- sub-matrices and batches; their checks, and the shape that they make
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local arguments = require "clshell.ladder.arguments"
+local integer = require "clshell.base.integer"
+local host = require "cl.host"
+local packing = require "clshell.ladders.gemm.packing"
+local result = require "clshell.base.result"
+local submatrix = require "clshell.ladders.gemm.submatrix"
+
+local M = {}
+
+local TYPES = {"float", "double", "half"}
+
+-- The words for a transposed operand, BLAS's among them; its "c", conjugate
+-- transposed, is the same for reals.
+local TRANS = {n = false, t = true, c = true}
+
+local function transposed(name, value)
+  local word = value or false
+  if type(value) == "string" then
+    word = TRANS[value:lower()]
+  end
+  if type(word) ~= "boolean" then
+    cl.error(("gemm: %s must be true, false, \"N\" or \"T\"; got %s"):format(
+      name, tostring(value)), {arg = name})
+  end
+  return word
+end
+
+M.transposed, M.types = transposed, TYPES
+
+-- A number of elements or of matrices, or nil.
+local function count(name, value, least)
+  return value ~= nil and integer.check("gemm", name, value, least) or nil
+end
+
+--- The shape of a product with defaults filled in, from one given by hand
+--- such as {m = 5, n = 6, k = 7}.
+function M.shape(s)
+  local type, esize = arguments.shape("gemm", s, "m", "n", "k")
+  local t = {
+    m = s.m, n = s.n, k = s.k, type = type, esize = esize,
+    alpha = s.alpha or 1, beta = s.beta or 0,
+    trans_a = transposed("trans_a", s.trans_a),
+    trans_b = transposed("trans_b", s.trans_b),
+    batch = count("batch", s.batch, 1) or 1, ldc = s.ldc or s.n,
+    out = s.out or type,
+  }
+  t.out_esize = cl.typesize(t.out)
+  t.lda = s.lda or t.trans_a and s.m or s.k
+  t.ldb = s.ldb or t.trans_b and s.k or s.n
+  local sizes = {a = s.m * s.k, b = s.k * s.n, c = s.m * s.n}
+  t.placed = t.batch > 1
+  for name, size in pairs(sizes) do
+    t["start_" .. name] = s["start_" .. name] or 0
+    t["stride_" .. name] = s["stride_" .. name] or t.batch > 1 and size or 0
+    t.placed = t.placed or t["start_" .. name] > 0
+  end
+  return t
+end
+
+-- A matrix operand, {buffer, rows, cols, ld, count, stride}; count is nil for
+-- a single matrix, stride in elements from one matrix to the next.
+local function matrix(name, x, context, type)
+  local b = arguments.buffer("gemm", name, x, context, type)
+  local dims = b.shape
+  if #dims == 3 then
+    return {name = name, buffer = b, count = dims[1], rows = dims[2],
+      cols = dims[3], ld = dims[3], stride = dims[2] * dims[3]}
+  end
+  arguments.matrix("gemm", name, b)
+  return {name = name, buffer = b, rows = b.rows, cols = b.cols, ld = b.ld}
+end
+
+local function check_shapes(a, b, trans_a, trans_b)
+  local m, k = a.rows, a.cols
+  local kb, n = b.rows, b.cols
+  if trans_a then
+    m, k = k, m
+  end
+  if trans_b then
+    kb, n = n, kb
+  end
+  if k ~= kb then
+    cl.error(("gemm: A is %dx%d%s and B is %dx%d%s: the columns of A (%d) are "
+      .. "not the rows of B (%d)"):format(a.rows, a.cols, trans_a
+        and ", transposed" or "", b.rows, b.cols, trans_b and ", transposed"
+        or "", k, kb))
+  end
+  return m, n, k
+end
+
+-- The number of products: the option, or the matrices of the operands.
+local function batch_of(o, list)
+  local batch, from = o.batch, "batch"
+  for _, x in ipairs(list) do
+    if x.count and x.count > 1 then
+      if batch and batch ~= x.count then
+        cl.error(("gemm: %s has %d matrices, but %s %d"):format(x.name,
+          x.count, from == "batch" and "batch is" or from .. " has", batch),
+          {arg = x.name})
+      end
+      batch, from = x.count, x.name
+    end
+  end
+  return batch or 1
+end
+
+-- Fills in and checks the stride of an operand: all its matrices lie in its
+-- buffer.
+local function set_stride(x, batch, stride)
+  if batch == 1 or stride == nil and (x.count or 1) == 1 then
+    x.stride = batch > 1 and stride or 0
+  else
+    x.stride = stride or x.stride
+  end
+  if x.stride > 0 then
+    local inside = x.stride < math.maxinteger // math.max(batch - 1, 1)
+    local reason = "no address is so large"
+    if inside then -- no product wraps
+      inside, reason = pcall(x.buffer.matrix, x.buffer, (batch - 1) * x.stride
+        + 1, x.rows, x.cols, x.ld)
+    end
+    if not inside then
+      cl.error(("gemm: %s: %d matrices, %d elements apart, leave its buffer: "
+        .. "%s"):format(x.name, batch, x.stride, reason), {arg = x.name})
+    end
+  end
+end
+
+-- Raises if the matrices of C share elements with one another.
+local function check_apart(c, batch)
+  local below = c.stride >= (c.rows - 1) * c.ld + c.cols
+  local beside = c.stride >= c.cols and (batch - 1) * c.stride + c.cols <= c.ld
+  if batch > 1 and not below and not beside then
+    cl.error(("gemm: the matrices of C, %dx%d with leading dimension %d, "
+      .. "share elements if they are %d apart; give C three dimensions, or "
+      .. "stride_c"):format(c.rows, c.cols, c.ld, c.stride), {arg = "C"})
+  end
+end
+
+-- Matrix i, from 0, of an operand.
+local function matrix_at(x, i)
+  return x.buffer:matrix(i * x.stride + 1, x.rows, x.cols, x.ld)
+end
+
+-- All elements from the first matrix of an operand to the last.
+local function whole_range(x, batch)
+  return x.buffer:matrix(1, 1, (batch - 1) * x.stride + (x.rows - 1) * x.ld
+    + x.cols)
+end
+
+-- Raises if C shares elements with an input: kernels say `restrict`.
+local function check_alias(c, x, batch)
+  if batch == 1 then
+    return arguments.check_alias("gemm", "C", c.buffer, x.name, x.buffer)
+  elseif not whole_range(c, batch):overlaps(whole_range(x, batch)) then
+    return
+  end
+  local function check(i, j)
+    arguments.check_alias("gemm", "C", matrix_at(c, i), x.name,
+      matrix_at(x, j))
+  end
+  if c.stride ~= x.stride then
+    cl.error(("gemm: C must not share memory with %s"):format(x.name),
+      {arg = "C"})
+  end
+  for i = 0, batch - 1 do -- with equal strides only the distance counts
+    check(i, 0)
+    check(0, i)
+  end
+end
+
+local function bind_output(o, a, b, m, n, context, queue)
+  if o.C == nil then
+    if o.beta ~= 0 then
+      cl.error(("gemm: beta = %s needs C, the matrix to add to"):format(
+        o.beta))
+    elseif o.stride_c then
+      cl.error("gemm: stride_c needs C, the Buffer to write", {arg = "C"})
+    end
+    local batch = batch_of(o, {a, b})
+    local several = o.batch or a.count or b.count
+    o.C = result.new(a.buffer.type, several and {batch, m, n} or {m, n},
+      context, queue)
+    return matrix("C", o.C), batch
+  end
+  arguments.check_output("gemm", "C", o.C)
+  local c = matrix("C", o.C)
+  if not (a.buffer.type == "half" and o.C.type == "float") then
+    arguments.same_type("gemm", "A", a.buffer, "C", o.C)
+  end
+  if c.rows ~= m or c.cols ~= n then
+    cl.error(("gemm: C is %dx%d, but A B is %dx%d"):format(c.rows, c.cols,
+      m, n), {arg = "C"})
+  end
+  return c, batch_of(o, {a, b, c}), true
+end
+
+--- Operands `o` of a call, moved to the device and checked, and their shape.
+function M.bind(o, context, queue)
+  local ready = packing.unpack(o, transposed)
+  o.trans_a = transposed("trans_a", o.trans_a)
+  o.trans_b = transposed("trans_b", o.trans_b)
+  count("batch", o.batch, 1)
+  local like = arguments.is_buffer(o.B) and not o.B.closed and o.B.type
+  local a = matrix("A", o.A, context, like)
+  local b = matrix("B", o.B, context, a.buffer.type)
+  o.A, o.B = a.buffer, b.buffer
+  arguments.check_type("gemm", "A", o.A, TYPES)
+  arguments.same_type("gemm", "A", o.A, "B", o.B)
+  local m, n, k = check_shapes(a, b, o.trans_a, o.trans_b)
+  o.alpha = arguments.scalar("gemm", "alpha", o.alpha or 1, o.A.type)
+  o.beta = arguments.scalar("gemm", "beta", o.beta or 0, o.A.type)
+  local c, batch, given = bind_output(o, a, b, m, n, context, queue)
+  arguments.check_context("gemm", {A = o.A, B = o.B, C = o.C}, context)
+  set_stride(a, batch, count("stride_a", o.stride_a, 0))
+  set_stride(b, batch, count("stride_b", o.stride_b, 0))
+  set_stride(c, batch, count("stride_c", o.stride_c, 0))
+  if given then
+    check_apart(c, batch)
+    check_alias(c, a, batch)
+    check_alias(c, b, batch)
+  end
+  local s = M.shape{
+    m = m, n = n, k = k, type = o.A.type, lda = a.ld, ldb = b.ld, ldc = c.ld,
+    alpha = o.alpha, beta = o.beta, trans_a = o.trans_a, trans_b = o.trans_b,
+    batch = batch, stride_a = a.stride, stride_b = b.stride,
+    stride_c = c.stride, start_a = o.A.start, start_b = o.B.start,
+    start_c = o.C.start, out = o.C.type,
+  }
+  s.ready = ready
+  return s
+end
+
+--- Matrix i, from 0, of a bound operand "A", "B" or "C", as a Buffer.
+function M.at(o, s, name, i)
+  local b, letter = o[name], name:lower()
+  if b.rows and i == 0 then
+    return b
+  end
+  local rows, cols = submatrix.extent(s, name)
+  return b:matrix(i * s["stride_" .. letter] + 1, rows, cols,
+    s["ld" .. letter])
+end
+
+--- The matrix of M.at as host memory, as it is multiplied: turned back if it
+--- is transposed, unless `stored`.
+function M.read(o, s, name, i, stored)
+  local h = M.at(o, s, name, i):read()
+  if s["trans_" .. name:lower()] and not stored then
+    return (host.transpose_loop(h))
+  end
+  return h
+end
+
+return M

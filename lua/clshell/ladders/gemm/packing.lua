@@ -1,0 +1,165 @@
+-- ladders/gemm/packing.lua - operands of gemm packed once for the calls to
+-- come: making them, and what a call takes of them
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local arguments = require "clshell.ladder.arguments"
+local choice = require "clshell.ladder.choice"
+local cl = require "cl"
+local integer = require "clshell.base.integer"
+local options = require "clshell.base.options"
+local packed = require "clshell.ladder.packed"
+local prepared_call = require "clshell.ladder.prepared_call"
+local rungs = require "clshell.ladder.rung"
+local text = require "clshell.base.text"
+
+local M = {}
+
+local WHO = "gemm.pack"
+local SIDES = {a = "A", b = "B"}
+
+-- The names of the rungs that pack operands.
+local function packers(gemm)
+  local list = {}
+  for _, rung in ipairs(gemm.list) do
+    list[#list + 1] = rung.pack and rung.name or nil
+  end
+  return table.concat(list, ", ")
+end
+
+-- The rung to pack for: the one of the options, or that of the calls to come.
+local function rung_of(gemm, s, opts)
+  local function try(rung, p)
+    return prepared_call.kernel(gemm, rung, p, s)
+  end
+  local rung, p
+  if opts.kernel then
+    rung = gemm.rung(opts.kernel)
+    rungs.check_options(gemm, opts, rung)
+    p = rungs.parameters(rung, opts, gemm.name)
+    local kernel, reason = try(rung, p)
+    if not kernel then
+      cl.error(("%s: %s refused: %s"):format(WHO, rung.name, reason))
+    end
+  else
+    local chosen = choice.pick(gemm, s, s.context.device, try)
+    rung, p = chosen.definition, chosen.params
+  end
+  if not rung.pack then
+    cl.error(("%s: %s, the kernel of a product of %dx%dx%d %s, packs no "
+      .. "operand"):format(WHO, rung.name, s.m, s.n, s.k, s.type),
+      {hint = "hand the Buffer to the calls; kernels that pack: "
+        .. packers(gemm)})
+  end
+  return rung, p
+end
+
+-- The options of gemm.pack, checked: {side, trans, size} and those of the
+-- kernel. `size` is the one that the operand does not tell, or nil.
+local function settings(gemm, operands, opts)
+  opts = options.given(opts)
+  argument.check(WHO, "options", opts, "table")
+  local known = {"side", "trans", "m", "n", "kernel"}
+  local of_kernel = {kernel = opts.kernel}
+  for _, name in ipairs(opts.kernel and rungs.names(gemm.rung(opts.kernel))
+      or {}) do
+    known[#known + 1], of_kernel[name] = name, opts[name]
+  end
+  cl.options(opts, known, WHO)
+  local side = opts.side or "b"
+  if not SIDES[side] then
+    cl.error(('%s: side must be "a" or "b"; got %s'):format(WHO,
+      text.got(side)), {arg = "side"})
+  end
+  local name, other = "m", "n"
+  if side == "a" then
+    name, other = other, name
+  end
+  if opts[name] ~= nil then
+    integer.check(WHO, name, opts[name], 1)
+  elseif opts[other] ~= nil then
+    cl.error(("%s: %s is a size of %s itself; give %s, that of the other "
+      .. "operand"):format(WHO, other, SIDES[side], name), {arg = other})
+  end
+  return {side = side, trans = operands.transposed("trans", opts.trans),
+    size = opts[name]}, of_kernel
+end
+
+-- The shape of the products to come.
+local function shape_of(operands, X, set)
+  local rows, cols = X.rows, X.cols
+  if set.trans then
+    rows, cols = cols, rows
+  end
+  if set.side == "a" then
+    return operands.shape{m = rows, k = cols, n = set.size or rows,
+      type = X.type, trans_a = set.trans}
+  end
+  return operands.shape{m = set.size or cols, k = rows, n = cols,
+    type = X.type, trans_b = set.trans}
+end
+
+-- packing.pack(gemm, operands, X, opts) -> packed
+-- See gemm.pack; `operands` is that module.
+function M.pack(gemm, operands, X, opts)
+  local set, of_kernel = settings(gemm, operands, opts)
+  local name = SIDES[set.side]
+  local context = arguments.context{X}
+  X = arguments.matrix(WHO, name, X, context)
+  arguments.check_type(WHO, name, X, operands.types)
+  local s = shape_of(operands, X, set)
+  s.context = X.context
+  local rung, p = rung_of(gemm, s, of_kernel)
+  local source = cl.buffer(X.type, {X.rows, X.cols}, nil,
+    {context = s.context}) -- which no later write changes
+  X:copy(source)
+  local results, event = prepared_call.helpers(gemm, s, function(run)
+    return rung.pack(s, p, set.side, source, run)
+  end)
+  event:wait()
+  local ready, check = results[1], results[2]
+  local reason = check and check()
+  if reason then
+    cl.error(("%s: %s refused: %s"):format(WHO, rung.name, reason),
+      {hint = "hand the Buffer to the calls"})
+  end
+  return packed.new{family = gemm.name, name = name, side = set.side,
+    kernel = rung.name, params = p, config = rungs.tostring(rung, p),
+    trans = set.trans, type = X.type, source = source, ready = ready}
+end
+
+--- Puts Buffers in the place of packed operands in `o`, which is changed.
+--- Returns what is ready by side, {a =, b =}, or nil where there is none.
+function M.unpack(o, transposed)
+  local ready
+  for side, name in pairs(SIDES) do
+    local x = o[name]
+    if packed.is(x) then
+      if x.closed then
+        cl.error(("gemm: %s is closed"):format(name), {arg = name})
+      elseif x.side ~= side then
+        cl.error(("gemm: %s was packed as %s"):format(name, x.name),
+          {arg = name, hint = ('gemm.pack(%s, {side = "%s"})'):format(name,
+            side)})
+      end
+      local option = "trans_" .. side
+      if o[option] ~= nil and transposed(option, o[option]) ~= x.trans then
+        cl.error(("gemm: %s is %s, but %s was packed with trans = %s"):format(
+          option, tostring(o[option]), name, tostring(x.trans)), {arg = name,
+          hint = ("leave %s out: the packed operand knows it"):format(
+            option)})
+      end
+      o[name], o[option] = x.source, x.trans
+      ready = ready or {}
+      ready[side] = x.ready
+    end
+  end
+  return ready
+end
+
+-- An operand, or the Buffer that a packed one holds.
+function M.buffer(x)
+  return packed.is(x) and x.source or x
+end
+
+return M

@@ -1,0 +1,430 @@
+-- ladders/gemm/rungs.lua - the rungs of the GEMM ladder, C = alpha A B + beta
+-- C An array of rung tables, from the plain kernel to the fastest ones.
+-- SPDX-License-Identifier: MIT
+
+local submatrix = require "clshell.ladders.gemm.submatrix"
+local tiling = require "clshell.ladder.tiling"
+
+local access, access_at = tiling.access, tiling.access_at
+local groups, param, product = tiling.groups, tiling.param, tiling.product
+local roundup = tiling.roundup
+
+local INT_MAX = 0x7fffffff
+local COPY = 10 -- of a vector, in multiply-adds of vectors
+local WIDEST = 16 -- bytes of the widest access that a compiler may form
+
+-- Local sizes of the kernels that put no demand on them.
+local SIDES = {1, 2, 4, 8, 16, 32, 64, 128, 256}
+local lx = param("lx", SIDES, 32, "local size, dimension 0")
+local ly = param("ly", SIDES, 8, "local size, dimension 1")
+local tile = param("tile", {4, 8, 16, 32}, 16,
+  "side of the square tile, = local size in both dimensions")
+
+-- A rung without local memory: a work-item for each element of C.
+local function plain(rung)
+  rung.params, rung.places = {lx, ly}, "batch"
+  rung.defines = tiling.no_defines
+  function rung.range(s, p)
+    return tiling.range(s.n, s.m, p.lx, p.ly)
+  end
+  return rung
+end
+
+-- A rung of square tiles, those of A and B with p.pad more elements to a row;
+-- its own parameters come after `tile`.
+local function tiled(rung)
+  rung.params = {tile, rung.params}
+  rung.range = rung.range or function(s, p)
+    return tiling.range(s.n, s.m, p.tile, p.tile)
+  end
+  rung.local_bytes = rung.local_bytes or function(s, p)
+    return 2 * p.tile * (p.tile + (p.pad or 0)) * s.esize
+  end
+  return rung
+end
+
+-- 1 where all rows of an operand begin at multiples of 4 elements, else 0.
+-- Buffers begin at multiples of more.
+local function on_fours(s, name)
+  local start, stride = s["start_" .. name], s["stride_" .. name]
+  return (s["ld" .. name] % 4 + start % 4 + stride % 4) == 0 and 1 or 0
+end
+
+-- X with both sides rounded up to `multiple`, the new cells zero; X itself
+-- where nothing is to be added. With `keep` false the content is not copied.
+local function padded(s, run, X, rows, cols, multiple, keep)
+  local prows, pcols = roundup(rows, multiple), roundup(cols, multiple)
+  if prows == rows and pcols == cols then
+    return X
+  end
+  local Y = submatrix.scratch(s, prows, pcols, X)
+  if keep then
+    run("pad.cl", "pad", submatrix.element(s),
+        {roundup(pcols, 16), roundup(prows, 4)}, {16, 4},
+        rows, cols, X, X.ld, prows, pcols, Y, Y.ld)
+  end
+  return Y
+end
+
+local function pad_operands(s, p, o, run)
+  if p.edge ~= "pad" then
+    return {}
+  end
+  return {
+    A = padded(s, run, o.A, s.m, s.k, p.tile, true),
+    B = padded(s, run, o.B, s.k, s.n, p.tile, true),
+    C = padded(s, run, o.C, s.m, s.n, p.tile, o.beta ~= 0),
+  }
+end
+
+local function unpad_result(s, _, o, run, original)
+  if o.C ~= original.C then
+    submatrix.copy(s, run, s.m, s.n, o.C, original.C)
+  end
+end
+
+local function fits_constant(dev, s)
+  if dev.max_constant_args < 2 then
+    return ("needs 2 constant arguments, device allows %d"):format(
+      dev.max_constant_args)
+  end
+  local limit = dev.max_constant_buffer_size
+  for i, elements in ipairs{s.m * s.lda, s.k * s.ldb} do
+    if elements * s.esize > limit then
+      return ("%s is %d bytes, the device's constant buffer %d bytes"):format(
+        i == 1 and "A" or "B", elements * s.esize, limit)
+    end
+  end
+end
+
+local function register_accepts(_, _, p)
+  for _, side in ipairs{"m", "n"} do
+    local block, own = "b" .. side, "r" .. side
+    if p[block] % p[own] ~= 0 then
+      return ("%s = %d is no multiple of %s = %d"):format(block, p[block],
+        own, p[own])
+    end
+  end
+end
+
+-- Elements of one run of rows, as register.cl derives VM from RM.
+local function register_run(rm)
+  return rm % 4 == 0 and 4 or rm % 2 == 0 and 2 or 1
+end
+
+local function simd_accepts(dev, s, p)
+  local reason = tiling.cpu_vectors(dev, s, p, 2)
+  local panel = s.k * math.max(p.mr, p.nv * tiling.vector_width(s, p))
+  if not reason and panel > INT_MAX then
+    reason = ("a panel of %d elements, kernels count to %d"):format(panel,
+      INT_MAX)
+  end
+  return reason
+end
+
+-- Tiles of C across and down, one for a work-item: the split that predicts
+-- the least time, with COPY times as long for the copy of a vector as for its
+-- multiply-add. Work-items are multiples of the compute units where that pays.
+local function simd_range(s, p)
+  local width = tiling.vector_width(s, p)
+  local down, across = groups(s.m, p.mr), groups(s.n, p.nv * width)
+  local units = s.context and s.context.device.compute_units or 1
+  local slabs = p.pack_a == 0 and 1 or 0 -- copied
+  local best, tiles = math.huge, nil
+  local least = groups(across, p.nt)
+  for x = least, math.min(across, least + units) do
+    for round = 1, 4 do
+      local y = math.min(down, groups(round * units, x * s.batch))
+      local rows, panels = groups(down, y), groups(across, x)
+      local time = groups(x * y * s.batch, units) * (rows * panels * p.mr
+        * p.nv + COPY * (panels * p.nv + slabs * rows * p.mr / width))
+      if time < best then
+        best, tiles = time, {x, y}
+      end
+    end
+  end
+  return tiles, {1, 1}
+end
+
+-- Steps along a panel that one work-item of pack.cl takes.
+local PACK_STEPS = 256
+
+-- Packs operand "a" or "b" in panels of rows of A, or columns of B: pack_a
+-- takes stored rows, pack_b stored columns.
+local function pack_panels(s, p, side, X, run)
+  local lines, height, by_rows = s.m, p.mr, not s.trans_a
+  if side == "b" then
+    lines, height = s.n, p.nv * tiling.vector_width(s, p)
+    by_rows = s.trans_b
+  end
+  local panels = groups(lines, height)
+  local P = submatrix.scratch(s, panels, s.k * height, X)
+  run("pack.cl", by_rows and "pack_a" or "pack_b",
+      {REAL = s.type, MR = height, NR = height, KB = PACK_STEPS},
+      {groups(s.k, PACK_STEPS), panels}, {1, 1},
+      by_rows and lines or s.k, by_rows and s.k or lines, X, X.ld, P, P.ld)
+  return P
+end
+
+-- Operands in panels in the place of the others: those packed beforehand, and
+-- an A that is packed once, as all tiles across would copy it again.
+local function simd_prepare(s, p, o, run)
+  local function panels(side, X, now)
+    local ready = s.ready and s.ready[side]
+    return ready and submatrix.ready(ready.panels, X)
+      or now and pack_panels(s, p, side, X, run) or nil
+  end
+  return {A = panels("a", o.A, p.pack_a == 1), B = panels("b", o.B)}
+end
+
+local function simd_defines(p, s)
+  local function flag(x)
+    return x and 1 or 0
+  end
+  local ready = s.ready or {}
+  return {VW = tiling.vector_width(s, p), MR = p.mr, NV = p.nv, NT = p.nt,
+    KC = p.kc, AHEAD = p.ahead, TRANS_A = flag(s.trans_a),
+    TRANS_B = flag(s.trans_b), PACKED_A = flag(ready.a or p.pack_a == 1),
+    PACKED_B = flag(ready.b)}
+end
+
+-- Reads along a row of local memory, `row` bytes long: n elements, which the
+-- compiler may take 16 bytes at a time where the rows begin at such places.
+local function along(n, e, row, dx, dy)
+  local bytes = row % WIDEST == 0 and n * e % WIDEST == 0 and WIDEST or e
+  return access(n * e / bytes, bytes, dx, dy)
+end
+
+-- The traffic without local memory. `bt`: B lies transposed; `sums`: C is
+-- read and written at each step.
+local function traffic_of_plain(bt, sums)
+  return function(s, p)
+    local e = s.esize
+    -- By the bytes from one column of C to the next, and from row to row.
+    local function walk(n, across, down)
+      if p.map == "row" then
+        across, down = down, across
+      end
+      return access(n, e, across, down)
+    end
+    return {
+      global = {walk(s.k, 0, s.k * e), walk(s.k, bt and s.k * e or e, 0),
+        walk(sums and 2 * s.k or 1, e, s.n * e)},
+      fetch = product(s, p.lx, p.ly),
+    }
+  end
+end
+
+-- The same of square tiles. `turned`: B lies transposed in local memory, and
+-- with `bt` in global memory; else the local rows of a turned B are read
+-- along.
+local function traffic_of_tiles(turned, bt)
+  return function(s, p)
+    local e, t = s.esize, p.tile
+    local row, depth = (t + (p.pad or 0)) * e, roundup(s.k, t)
+    local steps = depth / t
+    local to_b = turned and access(steps, e, row, e)
+      or access(steps, e, e, row)
+    local of_b = access(depth, e, e)
+    if p.swizzle then
+      to_b = access_at(steps, e, function(x, y)
+        return x * row + (x ~ y) * e
+      end)
+      of_b = access(depth, e, row + e)
+    elseif turned and not bt then
+      of_b = along(depth, e, row, row)
+    end
+    return {
+      global = {access(steps, e, e, s.k * e),
+        access(steps, e, e, (bt and s.k or s.n) * e),
+        access(1, e, e, s.n * e)},
+      locals = {access(steps, e, e, row), to_b,
+        along(depth, e, row, 0, row), of_b},
+      fetch = product(s, t, t),
+    }
+  end
+end
+
+local function traffic_of_float4(s, p)
+  local e, t = s.esize, p.tile
+  local steps, quads = roundup(s.k, t) / t, t // 4
+  local function a(ld)
+    return access_at(steps / 4, 4 * e, function(x, y)
+      local id = y * t + x
+      return (id // quads * ld + id % quads * 4) * e
+    end)
+  end
+  return {
+    global = {a(s.k), access(steps, 4 * e, 4 * e, s.n * e),
+      access(1, 4 * e, 4 * e, s.n * e)},
+    locals = {a(t), access(steps, 4 * e, 4 * e, 4 * t * e),
+      access(steps * quads, 4 * e, 0, t * e), access(steps * t, 4 * e, 4 * e)},
+    fetch = product(s, t, 4 * t),
+  }
+end
+
+local function traffic_of_register(s, p)
+  local e, width = s.esize, p.bn // p.rn
+  local size = width * (p.bm // p.rm)
+  local vm, vn = register_run(p.rm), register_run(p.rn)
+  local steps = roundup(s.k, p.bk) / p.bk
+  -- Copies of a tile of `lines` x `length`, by the elements from line to line
+  -- and along a line.
+  local function copy(lines, length, line, step)
+    return access_at(steps * lines * length / size, e, function(x, y)
+      local i = y * width + x
+      return (i // length * line + i % length * step) * e
+    end)
+  end
+  local function read(run, bytes, dx, dy)
+    return access(steps * p.bk * run, bytes, dx, dy)
+  end
+  return {
+    global = {copy(p.bm, p.bk, s.k, 1), copy(p.bk, p.bn, s.n, 1),
+      access(p.rm * p.rn / vn, vn * e, vn * e, vm * s.n * e)},
+    locals = {copy(p.bm, p.bk, 1, p.bm + vm), copy(p.bk, p.bn, p.bn, 1),
+      read(p.rm / vm, vm * e, 0, vm * e), read(p.rn / vn, vn * e, vn * e)},
+    fetch = product(s, p.bm, p.bn),
+  }
+end
+
+local naive = plain{
+  name = "naive", file = "naive.cl",
+  lesson = "the sum in a private variable; the mapping decides coalescing",
+  traffic = traffic_of_plain(),
+}
+naive.params = {param("map", {"col", "row"}, "col",
+  "what work-item dimension 0 walks: a row of C, column by column (col: "
+  .. "coalesced), or a column, row by row (row: not)"), lx, ly}
+function naive.defines(p)
+  return {MAP_ROW = p.map == "row" and 1 or 0}
+end
+function naive.range(s, p)
+  local across, down = s.n, s.m
+  if p.map == "row" then
+    across, down = down, across
+  end
+  return tiling.range(across, down, p.lx, p.ly)
+end
+
+return {
+  plain{
+    name = "naive_global", file = "naive_global.cl",
+    lesson = "one work-item per output, the sum kept in global memory",
+    traffic = traffic_of_plain(false, true),
+  },
+  naive,
+  plain{
+    name = "transposed_b", file = "transposed_b.cl", trans = {b = true},
+    lesson = "B transposed: both operands along rows, good for a CPU only",
+    traffic = traffic_of_plain(true),
+  },
+  tiled{
+    name = "tiled", file = "tiled.cl", places = "batch",
+    lesson = "tiles in local memory: each element fetched once per group",
+    params = param("edge", {"guard", "pad"}, "guard",
+      "at the edges: test each load and read zero, or pad the matrices with "
+      .. "zeros to multiples of the tile beforehand"),
+    defines = function(p)
+      return {TILE = p.tile, EDGE_PAD = p.edge == "pad" and 1 or 0}
+    end,
+    prepare = pad_operands,
+    finish = unpad_result,
+    traffic = traffic_of_tiles(),
+  },
+  tiled{
+    name = "tiled_transposed_b", file = "tiled_transposed_b.cl",
+    lesson = "transposed B through tiles: coalesced again on a GPU",
+    places = "batch", trans = {b = true},
+    traffic = traffic_of_tiles(true, true),
+  },
+  tiled{
+    name = "tiled_constant", file = "tiled_constant.cl",
+    lesson = "operands in constant memory: small, and made for broadcasts",
+    accepts = fits_constant,
+    traffic = traffic_of_tiles(),
+  },
+  tiled{
+    name = "tiled_padded", file = "tiled_padded.cl", places = "batch",
+    lesson = "local rows one element longer: no bank conflicts",
+    params = param("pad", {0, 1, 2, 3, 4}, 1,
+      "elements added to each local row; 0 shows the conflicts"),
+    traffic = traffic_of_tiles(true),
+  },
+  tiled{
+    name = "tiled_swizzled", file = "tiled_swizzled.cl", places = "batch",
+    lesson = "columns permuted in each local row: no conflicts, no padding",
+    params = param("swizzle", {"xor", "rotate"}, "xor",
+      "where element k of local row j lies: k ^ j or (k + j) % tile"),
+    defines = function(p)
+      return {TILE = p.tile, ROTATE = p.swizzle == "rotate" and 1 or 0}
+    end,
+    traffic = traffic_of_tiles(true),
+  },
+  tiled{
+    name = "tiled_float4", file = "tiled_float4.cl", places = "batch",
+    lesson = "float4 loads and stores, four outputs per work-item",
+    defines = function(p, s)
+      return {TILE = p.tile, ALIGNED_A = on_fours(s, "a"),
+        ALIGNED_B = on_fours(s, "b"), ALIGNED_C = on_fours(s, "c")}
+    end,
+    range = function(s, p)
+      return tiling.range(s.n, s.m, 4 * p.tile, p.tile, p.tile)
+    end,
+    local_bytes = function(s, p)
+      return 5 * p.tile * p.tile * s.esize
+    end,
+    traffic = traffic_of_float4,
+  },
+  {
+    name = "register", file = "register.cl", places = "batch",
+    lesson = "an rm x rn block per work-item: few local reads per operation",
+    params = {
+      param("bm", {16, 32, 64, 128, 256}, 64, "rows of C per work-group"),
+      param("bn", {16, 32, 64, 128, 256}, 64, "columns of C per work-group"),
+      param("bk", {4, 8, 16, 32}, 16, "depth of the tiles"),
+      param("rm", {1, 2, 4, 8, 16}, 4, "rows of C per work-item; divides bm"),
+      param("rn", {1, 2, 4, 8, 16}, 4,
+        "columns of C per work-item; divides bn"),
+    },
+    range = function(s, p)
+      return tiling.range(s.n, s.m, p.bn, p.bm, p.bn // p.rn, p.bm // p.rm)
+    end,
+    local_bytes = function(s, p)
+      return p.bk * (p.bm + register_run(p.rm) + p.bn) * s.esize
+    end,
+    accepts = register_accepts,
+    traffic = traffic_of_register,
+  },
+  {
+    name = "simd", file = "simd.cl", places = "batch",
+    lesson = "packed panels and explicit vectors, no barriers: for CPUs",
+    params = {
+      tiling.vector,
+      param("mr", {4, 6, 8, 12, 14}, 14, "rows of C in a block of sums"),
+      param("nv", {1, 2, 3, 4}, 2, "vectors in a row of that block"),
+      param("nt", {2, 4, 8, 16, 32}, 16,
+        "panels of B that a work-item holds in local memory"),
+      param("kc", {128, 256, 512, 1024}, 512, "steps of k in a pass, at most"),
+      param("pack_a", {0, 1}, 0, "1: A is packed by a launch before"),
+      param("ahead", {0, 16, 32}, 32,
+        "steps of k from use to what is asked for"),
+    },
+    defines = simd_defines,
+    range = simd_range,
+    accepts = simd_accepts,
+    local_bytes = function(s, p) -- panels, and rows of a slab with a gap
+      local panels = p.nt * p.kc * p.nv * p.vector
+      return panels + (p.pack_a == 0 and p.mr * (p.kc * s.esize + 64) or 0)
+    end,
+    prepare = simd_prepare,
+    pack = function(s, p, side, X, run)
+      return {panels = pack_panels(s, p, side, X, run)}
+    end,
+    trans = {a = "any", b = "any"},
+    traffic = function(s, p) -- elements: the blocks of sums are in registers
+      local nr = p.nv * tiling.vector_width(s, p)
+      return {moved = product(s, p.mr, nr)}
+    end,
+  },
+}

@@ -1,0 +1,209 @@
+-- ladders/gemv/rungs.lua - the ladder of products of a matrix and a vector, as
+-- data Each rung names its file in kernels/gemv/, its one-line lesson, its
+-- parameters and its NDRange. One half takes A as it stands, the other half
+-- A transposed.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local tiling = require "clshell.ladder.tiling"
+
+local access, groups, param = tiling.access, tiling.groups, tiling.param
+
+local SECOND = 256 -- work-items of a work-group of the second launch
+local LX = 32      -- of them side by side
+
+local wg = param("wg", {32, 64, 128, 256, 512}, 128,
+  "work-items in a work-group")
+local width = param("width", {1, 2, 4, 8}, 4, "elements per load")
+local long = param("width", {4, 8, 16}, 16, "elements per vector")
+
+-- The accesses to local memory of a work-item while sums meet there: a store,
+-- then in half of the work-items, a quarter and so on two loads and a store.
+local function meeting(s)
+  return {access(4, s.esize, s.esize)}
+end
+
+-- A rung for A as it stands, or with `trans` for A transposed.
+local function rung(trans, def)
+  local accepts = def.accepts
+  function def.accepts(dev, s, p)
+    if s.trans ~= trans then
+      return trans and "for A transposed: trans = true"
+        or "for A as it stands, here it is transposed"
+    end
+    return accepts and accepts(dev, s, p)
+  end
+  return def
+end
+
+-- A rung of two launches: the sums of parts of the rows, then these added.
+local function parted(def)
+  local function parts(s, p)
+    return groups(s.rows, p.part)
+  end
+  function def.args(s, _, o)
+    return {s.rows, s.cols, o.A, o.A.ld, o.x, o.sums}
+  end
+  function def.prepare(s, p)
+    return {sums = cl.buffer(s.type, parts(s, p) * s.cols, nil,
+      {context = s.context})}
+  end
+  function def.finish(s, p, own, run)
+    local most = tiling.power_of_two(math.min(SECOND,
+      s.context.device.max_work_group_size))
+    local lx = math.min(LX, most)
+    local ly = s.context.device.type == "cpu" and 1 or most // lx
+    run("add.cl", "add", {REAL = s.type, LX = lx, LY = ly},
+      {tiling.roundup(s.cols, lx), ly}, {lx, ly}, s.cols, parts(s, p),
+      own.sums, own.y, s.alpha, s.beta)
+  end
+  function def.traffic(s, p)
+    return {moved = (s.rows + 2 * parts(s, p)) * s.cols * s.esize}
+  end
+  return rung(true, def)
+end
+
+return {
+  rung(false, {
+    name = "naive", file = "naive.cl", params = {wg},
+    lesson = "one work-item for each row: neighbours read a row apart",
+    range = function(s, p)
+      return {tiling.roundup(s.rows, p.wg)}, {p.wg}
+    end,
+    traffic = function(s)
+      local e = s.esize
+      return {global = {access(s.cols, e, s.lda * e), access(s.cols, e)}}
+    end,
+  }),
+  rung(false, {
+    name = "group", file = "group.cl", params = {wg},
+    lesson = "a work-group for each row: neighbours read neighbours, their "
+      .. "sums meet in local memory",
+    range = function(s, p)
+      return {s.rows * p.wg}, {p.wg}
+    end,
+    local_bytes = function(s, p)
+      return p.wg * s.esize
+    end,
+    traffic = function(s, p)
+      local e, n = s.esize, groups(s.cols, p.wg)
+      return {global = {access(n, e, e), access(n, e, e)},
+        locals = meeting(s)}
+    end,
+  }),
+  rung(false, {
+    name = "lanes", file = "lanes.cl",
+    params = {wg, param("lanes", {4, 8, 16, 32}, 32, "work-items of a row")},
+    lesson = "several rows in a work-group: fewer work-items for each, fewer "
+      .. "steps in local memory",
+    range = function(s, p)
+      return {groups(s.rows, p.wg // p.lanes) * p.wg}, {p.wg}
+    end,
+    local_bytes = function(s, p)
+      return p.wg * s.esize
+    end,
+    traffic = function(s, p)
+      local e, n = s.esize, groups(s.cols, p.lanes)
+      local function at(row)
+        return tiling.access_at(n, e, function(id)
+          return id // p.lanes * row + id % p.lanes * e
+        end)
+      end
+      return {global = {at(s.lda * e), at(0)}, locals = meeting(s)}
+    end,
+  }),
+  rung(false, {
+    name = "vector", file = "vector.cl",
+    params = {wg, width, param("height", {1, 2, 4, 8}, 4,
+      "rows of a work-group")},
+    lesson = "long loads, and several rows at a time: more bytes under way, x "
+      .. "is loaded once for all of them",
+    range = function(s, p)
+      return {groups(s.rows, p.height) * p.wg}, {p.wg}
+    end,
+    local_bytes = function(s, p)
+      return p.height * p.wg * s.esize
+    end,
+    traffic = function(s, p)
+      local e, n = p.width * s.esize, groups(s.cols, p.wg * p.width)
+      return {global = {access(n * p.height, e, e), access(n, e, e)},
+        locals = {access(4 * p.height, s.esize, s.esize)}}
+    end,
+  }),
+  rung(false, {
+    name = "simd", file = "simd.cl",
+    params = {param("block", {8, 16, 64, 256, 1024}, 64,
+      "rows of a work-item"),
+      param("height", {1, 2, 4, 8}, 8, "rows side by side"), long},
+    lesson = "for CPU devices: several rows at a time, sums of long vectors "
+      .. "in registers",
+    accepts = tiling.cpu_only,
+    range = function(s, p)
+      return {groups(s.rows, p.block)}, {1}
+    end,
+    traffic = function(s, p)
+      return {moved = s.rows * s.cols * (1 + 1 / p.height) * s.esize}
+    end,
+  }),
+  rung(true, {
+    name = "columns", file = "columns.cl", params = {wg},
+    lesson = "of A transposed: one work-item for each column, neighbours read "
+      .. "neighbours",
+    range = function(s, p)
+      return {tiling.roundup(s.cols, p.wg)}, {p.wg}
+    end,
+    traffic = function(s)
+      local e = s.esize
+      return {global = {access(s.rows, e, e), access(s.rows, e)}}
+    end,
+  }),
+  parted{
+    name = "split", file = "split.cl",
+    params = {wg, width, param("part", {16, 32, 64, 128, 256, 512}, 128,
+      "rows of a work-item")},
+    lesson = "of A transposed: parts of the rows apart, more work-items; "
+      .. "their sums are added after",
+    range = function(s, p)
+      return {tiling.roundup(groups(s.cols, p.width), p.wg),
+        groups(s.rows, p.part)}, {p.wg, 1}
+    end,
+  },
+  rung(true, {
+    name = "strips", file = "strips.cl",
+    params = {param("lx", {4, 8, 16, 32}, 8, "work-items side by side"),
+      param("ly", {16, 32, 64, 128}, 64, "rows side by side"), width,
+      param("height", {4, 8, 16}, 8, "rows of a work-item, loaded together")},
+    lesson = "of A transposed, of many columns: a work-group for each strip "
+      .. "of columns, its sums meet in local memory",
+    range = function(s, p)
+      return tiling.range(s.cols, p.ly, p.lx * p.width, p.ly, p.lx, p.ly)
+    end,
+    local_bytes = function(s, p)
+      return p.lx * p.ly * p.width * s.esize
+    end,
+    traffic = function(s, p)
+      local e, n = s.esize, groups(s.rows, p.ly)
+      local v = p.width * e
+      local function at(x, y)
+        return tiling.access_at(n, e, function(id)
+          return id % p.lx * x + id // p.lx * y
+        end)
+      end
+      return {global = {at(v, s.lda * e), at(0, e)},
+        locals = {access(4, v, v)}}
+    end,
+  }),
+  parted{
+    name = "simd_split", file = "simd_split.cl",
+    params = {param("span", {256, 1024, 4096, 8192}, 8192,
+      "columns of a work-item"),
+      param("part", {64, 256, 1024}, 256, "rows of a work-item"),
+      param("height", {1, 2, 4, 8}, 8, "rows side by side"), long},
+    lesson = "of A transposed, for CPU devices: rows are read along, sums of "
+      .. "the columns stay in the nearest cache",
+    accepts = tiling.cpu_only,
+    range = function(s, p)
+      return {groups(s.cols, p.span), groups(s.rows, p.part)}, {1, 1}
+    end,
+  },
+}

@@ -1,0 +1,285 @@
+-- ladders/scan/rungs.lua - the ladder of scans, as data
+-- Each rung names its file in kernels/scan/, its one-line lesson, its
+-- parameters and its NDRange. The first ones scan within work-groups, scan
+-- their sums, and add these; later ones find sums first, or ask for them.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local tiling = require "clshell.ladder.tiling"
+
+local groups, param = tiling.groups, tiling.param
+
+local SECOND = 256 -- work-items of a work-group of the later launches
+local HOPPER = 233472 -- bytes of local memory of a multiprocessor
+local KEPT = 2048     -- and those of a work-group besides its tiles
+
+local wg = param("wg", {32, 64, 128, 256, 512}, 256,
+  "work-items in a work-group")
+
+-- A rung whose work-groups of size(p) work-items scan each(p) elements.
+local function rung(def, size, each)
+  local fixed = def.pad
+  def.pad = nil
+  function def.defines(p, s)
+    local list = {INCLUSIVE = s.kind == "inclusive" and 1 or 0, PAD = fixed}
+    for name, value in pairs(p) do
+      list[name:upper()] = value
+    end
+    return list
+  end
+  function def.range(s, p)
+    return {groups(s.n, each(p)) * size(p)}, {size(p)}
+  end
+  function def.args(s, _, o)
+    return {s.n, o.x, o.y, o.sums}
+  end
+  function def.prepare(s, p)
+    return {sums = cl.buffer(s.type, groups(s.n, each(p)), nil,
+      {context = s.context})}
+  end
+  function def.finish(s, p, own, run)
+    local n = groups(s.n, each(p))
+    if n > 1 then
+      local most = tiling.power_of_two(math.min(SECOND,
+        s.context.device.max_work_group_size))
+      local defines = {REAL = s.type, WG = most}
+      run("offsets.cl", "offsets", defines, {most}, {most}, n, own.sums)
+      run("offsets.cl", "add", defines, {each(p), n - 1},
+        {math.min(most, each(p)), 1}, s.n, each(p), own.y, own.sums)
+    end
+  end
+  return def
+end
+
+local function wg_of(p)
+  return p.wg
+end
+
+local function twice(p)
+  return 2 * p.wg
+end
+
+-- Why a device cannot have work-groups tell one another sums; nil if it can.
+local function mute(dev)
+  return not dev:has "cl_khr_int64_base_atomics"
+    and "it needs the extension cl_khr_int64_base_atomics" or nil
+end
+
+-- The words by which `count` of them do, cleared by a launch.
+local function state_of(s, count, run)
+  local words = 1 + count * s.esize // 4
+  local state = cl.buffer("ulong", words, nil, {context = s.context})
+  run("clear.cl", "clear", {}, {words}, nil, words, state)
+  return {state = state}
+end
+
+-- One launch for all.
+local lookback = {
+  name = "lookback", file = "lookback.cl",
+  params = {wg, param("each", {4, 8, 16, 32}, 16, "elements per work-item")},
+  lesson = "work-groups ask those before them: each element is read and "
+    .. "written once",
+  accepts = mute,
+  defines = function(p, s)
+    return {INCLUSIVE = s.kind == "inclusive" and 1 or 0, WG = p.wg,
+      EACH = p.each}
+  end,
+  range = function(s, p)
+    return {groups(s.n, p.wg * p.each) * p.wg}, {p.wg}
+  end,
+  local_bytes = function(s, p)
+    return (p.wg * p.each * 33 // 32 + 2 * p.wg + 2) * s.esize
+  end,
+  prepare = function(s, p, _, run)
+    return state_of(s, groups(s.n, p.wg * p.each), run)
+  end,
+  args = function(s, _, o)
+    return {o.x, s.n, o.y, o.state}
+  end,
+}
+
+-- One launch for all as well; tiles come and go by the copy engine meanwhile.
+local function tile_bytes(p)
+  return p.wg * p.units * 16
+end
+
+local function tiles_of(s, p)
+  return groups(s.n * s.esize, tile_bytes(p))
+end
+
+local nv_stream = {
+  name = "nv_stream", file = "nv_stream.cl", ptx = true,
+  params = {
+    param("wg", {256, 384, 512, 768, 1024}, 512,
+      "work-items in a work-group"),
+    param("units", {3, 5, 7, 9, 13}, 7, "16 bytes of a work-item"),
+    param("stages", {4, 5, 6, 8}, 4, "tiles in local memory"),
+    param("wave", {32, 64, 128, 256}, 64,
+      "tiles that add the sums of those before them"),
+  },
+  lesson = "for Hopper: sums are told early, the copy engine loads and stores "
+    .. "all the time",
+  accepts = function(dev)
+    return tiling.lacks(dev, 90, true)
+  end,
+  defines = function(p, s)
+    return {INCLUSIVE = s.kind == "inclusive" and 1 or 0, WG = p.wg,
+      UNITS = p.units, STAGES = p.stages, WAVE = p.wave}
+  end,
+  local_bytes = function(_, p)
+    return p.stages * tile_bytes(p)
+  end,
+  range = function(s, p)
+    local abreast = math.max(1, HOPPER // (p.stages * tile_bytes(p) + KEPT))
+    local units = s.context and s.context.device.compute_units or 132
+    return {math.min(tiles_of(s, p), units * abreast) * p.wg}, {p.wg}
+  end,
+  prepare = function(s, p, _, run)
+    local n = tiles_of(s, p)
+    return state_of(s, n + groups(n, p.wave) + 1, run)
+  end,
+  args = function(s, _, o)
+    return {o.x, cl.ulong(s.n), o.y, o.state}
+  end,
+}
+
+local simd = {
+  name = "simd", file = "simd.cl",
+  params = {
+    param("block", {16384, 65536, 262144}, 65536, "elements of a block"),
+    param("streams", {1, 2, 4, 8}, 8, "parts of a block, side by side"),
+    param("ahead", {0, 64, 128, 256, 512}, 128,
+      "elements from those added up to those asked for"),
+    param("width", {4, 8, 16}, 16, "elements per vector"),
+  },
+  lesson = "for CPU devices: a core adds up its next block while it scans "
+    .. "this one: each element is read and written once",
+  accepts = function(dev)
+    return tiling.cpu_only(dev) or mute(dev)
+  end,
+  defines = function(p, s)
+    return {INCLUSIVE = s.kind == "inclusive" and 1 or 0, BLOCK = p.block,
+      STREAMS = p.streams, AHEAD = p.ahead, WIDTH = p.width}
+  end,
+  range = function(s, p)
+    local units = s.context and s.context.device.compute_units or 1
+    return {math.min(units, groups(s.n, p.block))}, {1}
+  end,
+  prepare = function(s, p, _, run)
+    return state_of(s, groups(s.n, p.block), run)
+  end,
+  args = function(s, _, o)
+    return {o.x, s.n, o.y, o.state}
+  end,
+}
+
+-- A rung that finds the totals of pieces first: a scan of these by the same
+-- kernel is what lies before each. each(p) elements are a piece, that of a
+-- work-group of size(p) work-items; args(x, n, groups, y, before) are those
+-- of the kernel.
+local function totals_first(def, size, each, args)
+  local function range(n, p)
+    return {groups(n, each(p)) * size(p)}, {size(p)}
+  end
+  local function add(run, s, p, work, n, x, y, before)
+    local defines = {REAL = s.type}
+    for _, list in ipairs{p, work} do
+      for name, value in pairs(list) do
+        defines[name:upper()] = value
+      end
+    end
+    local global, group = range(n, p)
+    run(def.file, "scan", defines, global, group,
+      args(x, n, groups(n, each(p)), y, before))
+  end
+  local function prepare(run, s, p, n, x)
+    local count = groups(n, each(p))
+    if count == 1 then
+      return nil
+    end
+    local sums = cl.buffer(s.type, count, nil, {context = s.context})
+    add(run, s, p, {totals = 1}, n, x, sums, sums)
+    local before = prepare(run, s, p, count, sums)
+    add(run, s, p, {inclusive = 0, alone = before and 0 or 1}, count, sums,
+      sums, before or sums)
+    return sums
+  end
+  function def.prepare(s, p, o, run)
+    return {before = prepare(run, s, p, s.n, o.x) or o.y}
+  end
+  function def.defines(p, s)
+    local list = {INCLUSIVE = s.kind == "inclusive" and 1 or 0,
+      ALONE = s.n <= each(p) and 1 or 0}
+    for name, value in pairs(p) do
+      list[name:upper()] = value
+    end
+    return list
+  end
+  function def.range(s, p)
+    return range(s.n, p)
+  end
+  function def.args(s, p, o)
+    return {args(o.x, s.n, groups(s.n, each(p)), o.y, o.before)}
+  end
+  return def
+end
+
+return {
+  rung({
+    name = "doubling", file = "doubling.cl", params = {wg},
+    lesson = "each step adds the element twice as far away: few steps, many "
+      .. "additions",
+    local_bytes = function(s, p) return 2 * p.wg * s.esize end,
+  }, wg_of, wg_of),
+  rung({
+    name = "tree", file = "tree.cl", params = {wg}, pad = 0,
+    lesson = "sums go up a tree, what lies to the left comes down: fewer "
+      .. "additions, bank conflicts",
+    local_bytes = function(s, p) return 2 * p.wg * s.esize end,
+  }, wg_of, twice),
+  rung({
+    name = "tree_padded", file = "tree.cl", params = {wg}, pad = 1,
+    lesson = "a cell is left out after each 32: the columns of the tree part",
+    local_bytes = function(s, p) return 2 * p.wg * 33 // 32 * s.esize end,
+  }, wg_of, twice),
+  rung({
+    name = "registers", file = "registers.cl",
+    params = {wg, param("each", {2, 4, 8, 16}, 8, "elements per work-item")},
+    lesson = "each work-item scans neighbours in registers; only their sums "
+      .. "meet in local memory",
+    local_bytes = function(s, p)
+      return (p.wg * p.each * 33 // 32 + 2 * p.wg) * s.esize
+    end,
+  }, wg_of, function(p)
+    return p.wg * p.each
+  end),
+  totals_first({
+    name = "totals", file = "totals.cl",
+    params = {wg, param("each", {4, 8, 16, 32}, 16, "elements per work-item")},
+    lesson = "work-groups add up first: elements are read twice, but written "
+      .. "once",
+    local_bytes = function(s, p)
+      return (p.wg * p.each * 33 // 32 + 2 * p.wg) * s.esize
+    end,
+  }, wg_of, function(p)
+    return p.wg * p.each
+  end, function(...)
+    return ...
+  end),
+  lookback,
+  nv_stream,
+  totals_first({
+    name = "blocks", file = "blocks.cl",
+    params = {param("block", {256, 1024, 4096, 16384, 65536}, 4096,
+      "elements per work-item")},
+    lesson = "for CPU devices: a loop over a block per work-item",
+    accepts = tiling.cpu_only,
+  }, function()
+    return 1
+  end, function(p)
+    return p.block
+  end, function(x, n, _, y, before)
+    return x, n, y, before
+  end),
+  simd,
+}

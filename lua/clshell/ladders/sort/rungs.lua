@@ -1,0 +1,225 @@
+-- ladders/sort/rungs.lua - the ladder of sorts, as data
+-- Each rung names its file in kernels/sort/, its one-line lesson, its
+-- parameters and its NDRange, and adds the launches before and after its own.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local scan = require "clshell.ladders.scan"
+local tiling = require "clshell.ladder.tiling"
+
+local groups, param = tiling.groups, tiling.param
+
+local PLAIN = 256 -- work-items of the work-groups of `bitonic`, at most
+
+local wg = param("wg", {32, 64, 128, 256, 512}, 256,
+  "work-items in a work-group")
+
+-- How key.cl sees the types: the unsigned type of the size, signs, and the
+-- bits of a real's fraction.
+local KEYS = {
+  char = {KEY = "uchar", SIGNED = 1}, uchar = {KEY = "uchar"},
+  short = {KEY = "ushort", SIGNED = 1}, ushort = {KEY = "ushort"},
+  int = {KEY = "uint", SIGNED = 1}, uint = {KEY = "uint"},
+  long = {KEY = "ulong", SIGNED = 1}, ulong = {KEY = "ulong"},
+  half = {KEY = "ushort", FRACTION = 10},
+  float = {KEY = "uint", FRACTION = 23},
+  double = {KEY = "ulong", FRACTION = 52},
+}
+
+-- The defines of a configuration; `fixed` are those of the rung.
+local function defines(p, s, fixed)
+  local list = {REAL = s.type, INDEX = s.index and 1 or 0,
+    DESCENDING = s.order == "descending" and 1 or 0}
+  for _, more in ipairs{KEYS[s.type], fixed or {}} do
+    for name, value in pairs(more) do
+      list[name] = value
+    end
+  end
+  for name, value in pairs(p) do
+    list[name:upper()] = value
+  end
+  return list
+end
+
+-- The least k for which 2^k is at least n.
+local function log2(n)
+  local k = 0
+  while 1 << k < n do
+    k = k + 1
+  end
+  return k
+end
+
+-- The work-groups of kernels that have no barrier.
+local function plain(s, n)
+  local size = tiling.power_of_two(math.min(PLAIN,
+    s.context and s.context.device.max_work_group_size or PLAIN))
+  return {groups(n, size) * size}, {size}
+end
+
+-- Adds the steps of pieces of 2^size elements, from a stride down to another.
+local function add_steps(s, o, run, size, from, to)
+  for stride = from, to, -1 do
+    local global, most = plain(s, 1 << (log2(s.n) - 1))
+    run("bitonic.cl", "exchange", defines({}, s), global, most,
+      table.unpack{s.n, size, stride, o.y, o.index})
+  end
+end
+
+local bitonic = {
+  name = "bitonic", file = "bitonic.cl", kernel = "exchange",
+  lesson = "pairs trade places, far ones and then near ones: the same steps "
+    .. "whatever the elements, all in global memory",
+  defines = defines,
+  range = function(s)
+    return plain(s, 1 << (math.max(log2(s.n), 1) - 1))
+  end,
+  prepare = function(s, _, o, run)
+    local global, size = plain(s, s.n)
+    run("bitonic.cl", "start", defines({}, s), global, size,
+      table.unpack{s.n, o.x, o.y, o.index})
+    local last = math.max(log2(s.n), 1)
+    for k = 1, last do
+      add_steps(s, o, run, k, k - 1, k == last and 1 or 0)
+    end
+  end,
+  args = function(s, _, o)
+    return {s.n, math.max(log2(s.n), 1), 0, o.y, o.index}
+  end,
+}
+
+local bitonic_local = {
+  name = "bitonic_local", file = "bitonic_local.cl", kernel = "sort",
+  lesson = "a work-group does the steps of short distance in local memory, "
+    .. "and loads and stores once for all of them",
+  params = {wg},
+  defines = defines,
+  range = function(s, p)
+    return {groups(s.n, 2 * p.wg) * p.wg}, {p.wg}
+  end,
+  local_bytes = function(s, p)
+    return 2 * p.wg * (s.esize + (s.index and 4 or 0))
+  end,
+  args = function(s, _, o)
+    return {s.n, o.x, o.y, o.index}
+  end,
+  finish = function(s, p, o, run)
+    local done = log2(2 * p.wg)
+    for k = done + 1, log2(s.n) do
+      add_steps(s, o, run, k, k - 1, done)
+      run("bitonic_local.cl", "merge", defines(p, s),
+        {groups(s.n, 2 * p.wg) * p.wg}, {p.wg},
+        table.unpack{s.n, o.y, o.index})
+    end
+  end,
+}
+
+-- A rung of passes, each over a digit of so many bits: size(p) work-items take
+-- each(p) elements.
+local function passes(def, bits, fixed, size, each)
+  local file = def.file
+  fixed.BITS = bits
+  def.kernel = "scatter"
+  function def.defines(p, s)
+    return defines(p, s, fixed)
+  end
+  function def.range(s, p)
+    return {groups(s.n, each(p)) * size(p)}, {size(p)}
+  end
+  function def.prepare(s, p, o, run)
+    local count, shift = groups(s.n, each(p)), 0
+    local in_context = {context = s.context}
+    local function new(type, n)
+      return cl.buffer(type, n, nil, in_context)
+    end
+    local counts = new("int", count << bits)
+    local offsets = new("int", count << bits)
+    local sums = scan.plan(counts, {kind = "exclusive", y = offsets})
+    local last = 8 * s.esize - bits
+    local y = last > 0 and new(s.type, s.n) or nil
+    local index = last > 0 and s.index and new("uint", s.n) or nil
+    local own = {count = count, offsets = offsets, x = o.x, y = o.y,
+      from = index or o.index, to = o.index, shift = last}
+    -- Two Buffers take turns; the last result is in that of the call.
+    local x, from = o.x, own.from
+    local to_y, to_index = o.y, o.index
+    if (last // bits) % 2 == 1 then
+      to_y, y = y, to_y
+      to_index, index = index, to_index
+    end
+    local global, most = def.range(s, p)
+    local values = def.defines(p, s)
+    while true do
+      run(file, "count", values, global, most, s.n, shift, count, x, counts)
+      run(sums)
+      if shift == last then
+        own.x, own.from = x, from
+        return own
+      end
+      run(file, "scatter", values, global, most, table.unpack{s.n, shift,
+        count, shift == 0 and 1 or 0, x, to_y, offsets, from, to_index})
+      x, from = to_y, to_index
+      to_y, y = y, to_y
+      to_index, index = index, to_index
+      shift = shift + bits
+    end
+  end
+  function def.args(s, _, o)
+    return {s.n, o.shift, o.count, o.shift == 0 and 1 or 0, o.x, o.y,
+      o.offsets, o.from, o.to}
+  end
+  return def
+end
+
+-- A rung whose work-groups sort in local memory by so many bits at once.
+local function in_groups(def, bits, step)
+  def.file = "radix.cl"
+  def.params = {wg, param("each", {4, 8, 16}, 8, "elements per work-item")}
+  function def.local_bytes(s, p)
+    local block, counters = p.wg * p.each, (p.wg << step) // 2
+    return (block * (s.esize + (s.index and 4 or 0)) + 4 * counters) * 33 // 32
+      + 8 * p.wg + (4 << bits)
+  end
+  return passes(def, bits, {STEP = step}, function(p)
+    return p.wg
+  end, function(p)
+    return p.wg * p.each
+  end)
+end
+
+local rungs = {
+  bitonic,
+  bitonic_local,
+  in_groups({
+    name = "split",
+    lesson = "by one bit after the other: as many passes as a key has bits, "
+      .. "whatever n",
+  }, 1, 1),
+  in_groups({
+    name = "radix",
+    lesson = "by digits of 4 bits, sorted in local memory first: a quarter of "
+      .. "the passes",
+  }, 4, 4),
+  in_groups({
+    name = "wide",
+    lesson = "by digits of 8 bits, in two steps in local memory: half of the "
+      .. "traffic",
+  }, 8, 4),
+  passes({
+    name = "blocks", file = "blocks.cl",
+    params = {param("block", {4096, 16384, 65536, 262144}, 65536,
+      "elements per work-item")},
+    lesson = "for CPU devices: a loop over a block per work-item",
+    accepts = tiling.cpu_only,
+  }, 8, {}, function()
+    return 1
+  end, function(p)
+    return p.block
+  end),
+}
+
+for _, rung in ipairs(rungs) do
+  rung.half = true -- keys are integers
+end
+
+return rungs

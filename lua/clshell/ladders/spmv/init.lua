@@ -1,0 +1,278 @@
+-- ladders/spmv/init.lua - the sparse matrix-vector family, y = M x
+-- M is stored by diagonals (DIA), packed ones (see Dia:pack), or by compressed
+-- rows (CSR).
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local host = require "cl.host"
+local argument = require "clshell.base.argument"
+local dia = require "clshell.data.dia"
+local family = require "clshell.ladder"
+local arguments = require "clshell.ladder.arguments"
+local integer = require "clshell.base.integer"
+local packing = require "clshell.ladders.spmv.packing"
+local result = require "clshell.base.result"
+local text = require "clshell.base.text"
+local verify = require "clshell.ladder.verify"
+
+local TYPES = {"float", "double", "half"}
+local INT_MAX = 0x7fffffff -- the kernels index with int
+
+-- Raises unless field `name` of a matrix is a Buffer of n elements or more, of
+-- type `kind` if that is given.
+local function check_part(A, name, n, kind)
+  local b, what = A[name], "M." .. name
+  if not arguments.is_buffer(b) then
+    cl.error(("spmv: %s must be a Buffer; got %s"):format(what,
+      b == nil and "nothing" or text.class(b) or "a " .. type(b)),
+      {arg = "M"})
+  end
+  arguments.buffer("spmv", what, b)
+  if #b < n or b.type ~= (kind or b.type) then
+    cl.error(("spmv: %s must have %d elements%s; it is %s"):format(what, n,
+      kind and " of " .. kind or "", arguments.describe(b)), {arg = "M"})
+  end
+end
+
+-- Raises unless the parts of M are as large as its sizes say: scripts can
+-- change both.
+local function check_matrix(A)
+  if type(A) ~= "table" or not (A.offsets or A.row_ptr or A.codes) then
+    cl.error("spmv: M must be a sparse matrix such as dia.poisson2d(64, 64) "
+      .. "or csr.load 'm.mtx'", {arg = "M"})
+  end
+  local function size(name, low, high)
+    return integer.check("spmv", "M." .. name, A[name], low, high or INT_MAX)
+  end
+  local rows, nnz = size("rows", 1), size("nnz", 0)
+  size("cols", 1)
+  if A.codes or A.offsets then
+    argument.check("spmv", "M.host", A.host, "table")
+    argument.check("spmv", "M.host.offsets", A.host.offsets, "Array")
+  end
+  if A.codes then
+    size("value_bytes", 0, math.maxinteger)
+    packing.check(A, rows, size("ndiags", 1), check_part)
+  elseif A.offsets then
+    local ndiags, pitch = size("ndiags", 1), size("pitch", rows)
+    check_part(A, "offsets", ndiags, "int")
+    check_part(A, "values", ndiags * pitch)
+  else
+    check_part(A, "row_ptr", rows + 1, "int")
+    check_part(A, "col_ind", nnz, "int")
+    check_part(A, "values", nnz)
+  end
+end
+
+-- The offsets of a matrix as they are compiled in: as many as its diagonals,
+-- ascending.
+local function offsets_of(A)
+  local offsets = A.host.offsets:table()
+  for d = 2, #offsets do
+    if offsets[d] <= offsets[d - 1] then
+      cl.error("spmv: M.host.offsets must ascend", {arg = "M"})
+    end
+  end
+  if #offsets ~= A.ndiags then
+    cl.error(("spmv: M.host.offsets must have %d elements; got %d"):format(
+      A.ndiags, #offsets), {arg = "M"})
+  end
+  return offsets
+end
+
+-- Fills in what a shape given by hand leaves out.
+local function shape(s)
+  local type, esize = arguments.shape("spmv", s, "rows", "cols")
+  local offsets = s.offsets or {}
+  local ndiags = s.ndiags or #offsets
+  return {
+    rows = s.rows, cols = s.cols, type = type, esize = esize,
+    format = s.format or "dia", ndiags = ndiags, offsets = offsets,
+    pitch = s.pitch or s.rows, nnz = s.nnz or ndiags * s.rows,
+    packing = s.packing or s.format == "packed"
+      and packing.plain(type, ndiags) or nil,
+  }
+end
+
+local function check_vector(name, b, n, why)
+  if #b ~= n then
+    cl.error(("spmv: %s is %s, but M has %d %s"):format(name,
+      arguments.describe(b), n, why), {arg = name})
+  end
+end
+
+-- A Buffer of a matrix that has its element type.
+local function values_of(A)
+  return type(A) == "table" and (A.values or A.patterns) or nil
+end
+
+local function bind(o, context, queue)
+  local A = o.M
+  check_matrix(A)
+  local values = values_of(A)
+  local x = arguments.buffer("spmv", "x", o.x, context, values.type)
+  o.x = x
+  arguments.check_type("spmv", "M", values, TYPES)
+  arguments.same_type("spmv", "M", values, "x", x)
+  check_vector("x", x, A.cols, "columns")
+  if o.y == nil then
+    o.y = result.new(x.type, {A.rows}, context, queue)
+  else
+    arguments.check_output("spmv", "y", o.y)
+    arguments.buffer("spmv", "y", o.y)
+    arguments.same_type("spmv", "M", values, "y", o.y)
+    check_vector("y", o.y, A.rows, "rows")
+    arguments.check_alias("spmv", "y", o.y, "x", x)
+    arguments.check_alias("spmv", "y", o.y, "M", values)
+  end
+  arguments.check_context("spmv", {M = values, x = x, y = o.y}, context)
+  local offsets = not A.row_ptr and offsets_of(A) or nil
+  return shape{
+    rows = A.rows, cols = A.cols, type = x.type, nnz = A.nnz,
+    format = A.codes and "packed" or A.offsets and "dia" or "csr",
+    ndiags = A.ndiags, pitch = A.pitch, offsets = offsets,
+    packing = A.codes and packing.of(A, offsets),
+  }
+end
+
+local function args(s, _, o)
+  local A = o.M
+  if s.format == "csr" then
+    return {s.rows, A.row_ptr, A.col_ind, A.values, o.x, o.y}
+  elseif s.format == "packed" then
+    return {s.rows, s.cols, packing.stride(s.rows), A.codes, A.patterns,
+      A.stored, o.x, o.y}
+  end
+  return {s.rows, s.cols, s.ndiags, A.pitch, A.offsets, A.values, o.x, o.y}
+end
+
+local function vector(M, type, seed)
+  local h <close> = cl.array(type, M.cols)
+  return cl.buffer(type, M.cols, h:random(seed, 0.5, 1.5))
+end
+
+-- The operands of a grid such as {512, 512} or {nx = 64, ny = 64, nz = 64},
+-- with 5 or 7 diagonals, of rows and offsets, or of a matrix, which is no
+-- random one then. Packed, the grid has its Poisson matrix.
+local function make(s, seed, type)
+  if s.values or s.codes then
+    return {M = s, x = vector(s, values_of(s).type, seed)}, true
+  end
+  local offsets, n = s.offsets, s.rows or s[1]
+  local nx, ny, nz
+  if not offsets then
+    nx = integer.check("spmv", "nx of the shape", s.nx or s[1], 1)
+    ny = integer.check("spmv", "ny of the shape", s.ny or s[2] or nx, 1)
+    nz = s.nz or s[3] or 1
+    n, offsets = nx * ny * nz, {-nx, -1, 0, 1, nx}
+    if nz > 1 then
+      table.insert(offsets, 1, -nx * ny)
+      table.insert(offsets, nx * ny)
+    end
+  end
+  local M
+  if s.format == "packed" and not s.offsets then
+    M = dia.poisson3d(nx, ny, nz, {type = type})
+  else
+    M = dia.banded(n, offsets, {type = type, seed = seed})
+  end
+  M = s.format == "csr" and M:to_csr() or s.format == "packed" and M:pack()
+    or M
+  return {M = M, x = vector(M, type, seed + 1)}
+end
+
+-- Bytes that move if every element is touched once: the values with their
+-- indices, or what is left of them, x and y.
+local function bytes(s)
+  if s.format == "packed" then
+    return (s.cols + s.rows) * s.esize + s.packing.bytes
+  end
+  local index = s.format == "csr" and 4 * (s.nnz + s.rows + 1)
+    or 4 * s.ndiags
+  return (s.nnz + s.cols + s.rows) * s.esize + index
+end
+
+-- The matrix and x as the host's routines for its format take them.
+local function host_args(h, x, s)
+  if s.format == "csr" then
+    return h.row_ptr, h.col_ind, h.values, x, {rows = s.rows, cols = s.cols}
+  end
+  return h.values, h.offsets, x,
+    {rows = s.rows, cols = s.cols, pitch = s.pitch}
+end
+
+local function on_host(o, s)
+  local product = s.format == "csr" and host.csr_loop or host.dia_loop
+  return product(host_args(o.M.host, o.x:read(), s))
+end
+
+-- What a result is compared with. The bound follows from the most products in
+-- one sum.
+local function truth(o, s)
+  local h, x = o.M.host, o.x:read()
+  local error_of = s.format == "csr" and host.csr_error or host.dia_error
+  return function(y)
+    local err, row, longest = error_of(y, host_args(h, x, s))
+    return err, verify.bound(s.type, longest or math.min(s.ndiags, s.cols)),
+      "all rows", row
+  end
+end
+
+--- spmv(M, x [, opts]) -> y, event
+--- The sparse matrix-vector product y = M x on the device. M is a matrix of
+--- module dia or csr, x a Buffer of M.cols elements (an Array or a table is
+--- copied there). A rung that wants the diagonals at another pitch makes that
+--- copy in the first run, which the event then covers too. A row of a CSR
+--- matrix with an index outside M is NaN. An M that cl.split has spread over
+--- devices gives a Split y; x is one as well, or is copied there. Of a matrix
+--- that is used many times, spmv(M:pack(), x) reads fewer bytes where that
+--- loses nothing: see Dia:pack.
+--- Options:
+---   kernel  the best known  a rung's name, see spmv.kernels; with it the
+---           rung's own parameters
+---   y       a new one      the Buffer to write
+---   queue   default queue  the Queue to run on
+---   after   none           a list of events to wait for
+local spmv = family.new({
+  name = "spmv",
+  rungs = require "clshell.ladders.spmv.rungs",
+  arguments = {"M", "x"},
+  output = "y",
+  ints = {"rows", "cols", "ndiags", "pitch", "nnz"},
+  prepare_once = true, -- a change of storage, used again by later runs
+  context = function(o, queue)
+    return arguments.context({n = 3, values_of(o.M), o.x, o.y}, queue)
+  end,
+  cache = "cold",
+  make = make,
+  awkward = {{rows = 1, offsets = {0}}, {rows = 7, offsets = {-6, 0, 6}},
+    {rows = 16, offsets = {-1, 0, 1}}, {rows = 17, offsets = {-16, -3, 2, 5}},
+    {rows = 33, offsets = {1, 2, 3, 4, 5, 6, 7, 8, 32}},
+    {rows = 100, offsets = {-10, -1, 0, 1, 10}},
+    {rows = 257, offsets = {-100, -16, 0, 17, 256}}},
+  bind = bind,
+  shape = shape,
+  args = args,
+  signature = "int rows, int cols, int ndiags, int pitch, global const int "
+    .. "*offsets, global const REAL *values, global const REAL *x, global "
+    .. "REAL *y\nint rows, global const int *row_ptr, global const int "
+    .. "*col_ind, global const REAL *values, global const REAL *x, global "
+    .. "REAL *y\nint rows, int cols, int pitch, global const uchar *codes, "
+    .. "global const REAL *patterns, global const NARROW *stored, global "
+    .. "const REAL *x, global REAL *y", -- of CSR, and packed
+  measures = function(s) -- what choices.lua may ask besides
+    return {row = s.nnz / s.rows, bytes = s.nnz * s.esize}
+  end,
+  truth = truth,
+  flop = function(s)
+    return 2 * s.nnz
+  end,
+  bytes = bytes,
+  hosts = {{name = "plain_c", gflops = 0.2, run = on_host}},
+  title = function(s)
+    return ("%s %dx%d, %d non-zeros, %s"):format(s.format:upper(), s.rows,
+      s.cols, s.nnz, s.type)
+  end,
+}, require "clshell.base.lazy".table(...))
+
+return spmv

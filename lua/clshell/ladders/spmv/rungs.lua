@@ -1,0 +1,232 @@
+-- ladders/spmv/rungs.lua - the ladder of sparse matrix-vector kernels, as data
+-- DIA rungs from the plain one to the specialised, packed DIA, and CSR for
+-- comparison.
+-- Each rung names its file in kernels/spmv/, the storage format it takes, its
+-- one-line lesson, its parameters and its NDRange.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local packing = require "clshell.ladders.spmv.packing"
+local tiling = require "clshell.ladder.tiling"
+
+local access, groups, param = tiling.access, tiling.groups, tiling.param
+local roundup = tiling.roundup
+
+local ALIGNMENT = 32     -- elements: the pitch that suits every DIA kernel
+local MAX_COMPILED = 128 -- diagonals that `specialised` unrolls
+
+-- NDRange of a kernel in which each work-item takes `rows` rows.
+local function linear(s, wg, rows)
+  return {roundup(groups(s.rows, rows), wg)}, {wg}
+end
+
+local function one_row_range(s, p)
+  return linear(s, p.wg, 1)
+end
+
+-- CSR kernels get the sizes by which they test each index.
+local function csr_args(s, _, o)
+  local M = o.M
+  return {s.rows, s.cols, s.nnz, M.row_ptr, M.col_ind, M.values, o.x, o.y}
+end
+
+local function offsets_bytes(_, p)
+  return 4 * p.chunk
+end
+
+-- The operands with the diagonals copied to another pitch, every other field
+-- of the matrix as it was.
+local function repitched(s, o, run, pitch)
+  local M = o.M
+  local values = cl.buffer(s.type, {s.ndiags, pitch}, nil,
+    {context = s.context})
+  local wg = 64
+  run("repitch.cl", "repitch", {REAL = s.type}, {roundup(pitch, wg)}, {wg},
+    s.rows, s.ndiags, M.pitch, M.values, pitch, values)
+  local copy = {values = values, pitch = pitch}
+  setmetatable(copy, {__index = function(_, key) return M[key] end})
+  return {M = copy}
+end
+
+-- prepare for a kernel whose pitch has to be a multiple of `step`, a number
+-- or a parameter; a matrix that fits already is used as it is.
+local function aligned_to(step)
+  return function(s, p, o, run)
+    if o.M.pitch % (p[step] or step) ~= 0 and s.ndiags > 0 then
+      return repitched(s, o, run, roundup(s.rows, ALIGNMENT))
+    end
+  end
+end
+
+local function packed(s, _, o, run)
+  if o.M.pitch ~= s.rows and s.ndiags > 0 then
+    return repitched(s, o, run, s.rows)
+  end
+end
+
+-- Traffic of DIA: values, x and y by neighbours, `width` rows a work-item;
+-- offsets from global memory, or `from_local`.
+local function traffic_of(width, from_local)
+  return function(s)
+    local e, n = width * s.esize, s.ndiags
+    local offsets = access(n, 4)
+    return {
+      global = {access(n, e, e), access(n, e, e), access(1, e, e),
+        not from_local and offsets or nil},
+      locals = from_local and {offsets},
+    }
+  end
+end
+
+-- Why a rung that compiles the diagonals in does not take a matrix.
+local function compiled(_, s)
+  if s.ndiags < 1 or s.ndiags > MAX_COMPILED then
+    return ("compiles 1 to %d diagonals in, the matrix has %d"):format(
+      MAX_COMPILED, s.ndiags)
+  end
+end
+
+-- The defines of a packed matrix.
+local function packed_defines(p, s)
+  local q = s.packing
+  return {
+    WIDTH = p.width, STEPS = p.steps, BLOCKS = p.blocks,
+    SINGLE = p.single, STREAM = p.stream,
+    BITS = packing.unsigned[s.type], SIGNED = packing.signed[s.type],
+    NARROW = q.narrow,
+    FROM_HALF = q.narrow == "half" and s.type ~= "half" and 1 or 0,
+    PATTERNS = q.patterns, OFFSETS = table.concat(s.offsets, ","),
+    MAIN = table.concat(q.main, ","), PLACES = table.concat(q.places, ","),
+    MIRRORED = table.concat(q.mirrored, ","),
+  }
+end
+
+local wg = param("wg", {32, 64, 128, 256, 512, 1024}, 128,
+  "work-items in a work-group")
+local chunk = param("chunk", {16, 64, 256, 1024}, 256,
+  "offsets held in local memory at a time")
+
+return {
+  {
+    name = "naive", file = "naive.cl", format = "dia",
+    lesson = "one work-item per row over diagonals stored without gaps; "
+      .. "every index tested at both ends",
+    params = {wg},
+    defines = tiling.no_defines,
+    range = one_row_range,
+    prepare = packed,
+    traffic = traffic_of(1),
+  },
+  {
+    name = "pitch", file = "pitch.cl", format = "dia",
+    lesson = "diagonals begin at cache lines; one unsigned test per element",
+    params = {wg},
+    defines = tiling.no_defines,
+    range = one_row_range,
+    prepare = aligned_to(ALIGNMENT),
+    traffic = traffic_of(1),
+  },
+  {
+    name = "local_offsets", file = "local_offsets.cl", format = "dia",
+    lesson = "offsets pass through local memory in chunks, any number of them",
+    params = {wg, chunk},
+    range = one_row_range,
+    local_bytes = offsets_bytes,
+    prepare = aligned_to(ALIGNMENT),
+    traffic = traffic_of(1, true),
+  },
+  {
+    name = "float4", file = "float4.cl", format = "dia",
+    lesson = "four rows per work-item, values loaded as vectors",
+    params = {wg, chunk},
+    range = function(s, p) return linear(s, p.wg, 4) end,
+    local_bytes = offsets_bytes,
+    prepare = aligned_to(4),
+    traffic = traffic_of(4, true),
+  },
+  {
+    name = "specialised", file = "specialised.cl", format = "dia",
+    lesson = "offsets compiled in, loop unrolled, interior rows not tested",
+    params = {
+      wg,
+      param("width", {1, 2, 4, 8}, 2,
+        "rows per work-item; on an H100 8 bytes of values are best"),
+    },
+    defines = function(p, s)
+      return {WIDTH = p.width, OFFSETS = table.concat(s.offsets, ",")}
+    end,
+    range = function(s, p) return linear(s, p.wg, p.width) end,
+    accepts = compiled,
+    prepare = aligned_to("width"),
+  },
+  {
+    name = "simd", file = "simd.cl", format = "dia",
+    lesson = "for CPU devices: a block of rows per work-item, sums of long "
+      .. "vectors in registers",
+    params = {
+      param("width", {2, 4, 8, 16}, 16, "elements per vector"),
+      param("vectors", {1, 4, 8}, 4, "vectors whose sums are in registers"),
+      param("block", {256, 1024, 2048, 4096, 16384}, 4096,
+        "rows per work-item"),
+      param("ahead", {0, 256, 1024}, 256,
+        "rows from the use of a value to what is asked for"),
+      param("stream", {0, 1}, 1,
+        "1: y is written past the cache, 0: it may stay there"),
+    },
+    range = function(s, p) return {groups(s.rows, p.block)}, {1} end,
+    accepts = tiling.cpu_only,
+    traffic = function(s) -- vectors of values and of x meet in registers
+      return {moved = (2 * s.ndiags + 1) * s.rows * s.esize}
+    end,
+  },
+  {
+    name = "packed", file = "packed.cl", format = "packed",
+    lesson = "fewer bytes (Dia:pack): a byte for a row of few patterns, one "
+      .. "diagonal for two that mirror each other",
+    params = {
+      param("wg", {1, 32, 64, 128, 256, 512, 1024}, 128,
+        "work-items in a work-group; 1 on CPUs"),
+      param("width", {1, 2, 4, 8, 16}, 4, "consecutive rows of a work-item"),
+      param("steps", {1, 2, 4, 8, 64, 256, 1024}, 1,
+        "times that a work-item takes as many"),
+      param("blocks", {0, 1}, 0,
+        "1: x and mirrored diagonals are loaded in aligned vectors only"),
+      param("single", {0, 1}, 1,
+        "1: rows of rare patterns one by one, 0: with their neighbours"),
+      param("stream", {0, 1}, 0,
+        "1: y is written past the cache, 0: it may stay there"),
+    },
+    defines = packed_defines,
+    range = function(s, p)
+      return {groups(s.rows, p.wg * p.width * p.steps) * p.wg}, {p.wg}
+    end,
+    accepts = compiled,
+    traffic = function(s) -- x by diagonal from the cache; rare rows left out
+      return {moved = (s.ndiags + 1) * s.esize * s.rows + s.packing.bytes
+        + s.packing.again}
+    end,
+  },
+  {
+    name = "csr_scalar", file = "csr_scalar.cl", format = "csr",
+    lesson = "CSR, one work-item per row: neighbours read a row apart",
+    params = {wg},
+    args = csr_args,
+    defines = tiling.no_defines,
+    range = one_row_range,
+  },
+  {
+    name = "csr_vector", file = "csr_vector.cl", format = "csr",
+    lesson = "CSR, several lanes per row: coalesced, sums meet in local "
+      .. "memory",
+    params = {
+      wg,
+      param("lanes", {2, 4, 8, 16, 32}, 8,
+        "work-items per row, about the usual number of its elements"),
+    },
+    args = csr_args,
+    range = function(s, p)
+      return {groups(s.rows, p.wg // p.lanes) * p.wg}, {p.wg}
+    end,
+    local_bytes = function(s, p) return p.wg * s.esize end,
+  },
+}

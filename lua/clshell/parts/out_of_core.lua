@@ -1,0 +1,493 @@
+-- parts/out_of_core.lua - products of matrices that are larger than the
+-- device, or than the host's memory: tiles of C, to which panels of A and B
+-- stream
+-- SPDX-License-Identifier: MIT
+--
+-- A tile of C stays on the device while k passes by in panels, tm x tk of A
+-- and tk x tn of B, in two slots: one is filled while the product of the other
+-- runs. So 2 tm tn tk operations need (tm + tn) tk elements: for a square tile
+-- t / bytes operations for each byte sent, the most for a memory of t^2
+-- elements up to a constant (Smith, Lowery, Langou and van de Geijn, "A tight
+-- I/O lower bound for matrix multiplication", 2017). An H100 multiplies floats
+-- at 200 TFLOPS, and its link carries 55 GB/s from pinned memory, so a tile
+-- must have t >= 4 * 200e12 / 55e9 = 14500 for the link to keep up, and t =
+-- 32768, a tile of 4 GiB, needs 24 GB/s of it. Doubles at 60 TFLOPS need t >=
+-- 8700, and a tile of 4 GiB (t = 23170) 21 GB/s. Smaller tiles than the memory
+-- allows have an end: the result of the last tile is fetched while nothing
+-- computes, so no tile is larger.
+
+local arguments = require "clshell.ladder.arguments"
+local cl = require "cl"
+local host = require "cl.host"
+local integer = require "clshell.base.integer"
+local npy = require "clshell.data.npy"
+local operands = require "clshell.ladders.gemm.operands"
+local options = require "clshell.base.options"
+local quantity = require "clshell.base.quantity"
+local staging = require "clshell.parts.staging"
+local text = require "clshell.base.text"
+local tiling = require "clshell.ladder.tiling"
+local verify = require "clshell.ladder.verify"
+
+local groups, roundup = tiling.groups, tiling.roundup
+
+local M = {}
+
+local WHO = "gemm.out_of_core"
+local TILE = 4 << 30    -- bytes of a tile of C, at most
+local DEPTH = 4096      -- of panels, at most
+local LEAST_DEPTH = 64
+local PANELS = 256 << 20 -- bytes of a pair of panels that is worth a launch
+local PIECE = 64 << 20  -- bytes of a pinned piece
+local FULL = 1024       -- sizes from here on are whole multiples of ALIGNED
+local ALIGNED = 256
+
+-- The elements of two pairs of panels, and of the copies of four that kernels
+-- pack for themselves: of two slots for two tiles of C.
+local PAIRS = 2 + 4
+
+-- A matrix of the host: an Array, or a .npy file at that path. trans: whether
+-- it lies there transposed.
+local function store(name, x)
+  if type(x) == "string" then
+    local f, reason = npy.open(x)
+    if not f then
+      cl.error(("%s: %s: %s"):format(WHO, name, reason), {arg = name})
+    end
+    if f.swap then
+      f:close()
+      cl.error(("%s: %s: the bytes of %s have the order of another machine")
+        :format(WHO, name, x),
+        {hint = "npy.save(path, npy.load(path)) writes them in this one's"})
+    end
+    return {name = name, type = f.type, rows = f.rows, cols = f.cols,
+      side = f.file, ld = f.ld, skip = f.skip, trans = f.fortran, file = f}
+  elseif text.class(x) == "Array" and x.rows then
+    return {name = name, type = x.type, rows = x.rows, cols = x.cols, side = x,
+      ld = x.cols, trans = false}
+  end
+  cl.error(("%s: %s must be an Array of two dimensions or the path of a .npy "
+    .. "file; got %s"):format(WHO, name, text.got(x)), {arg = name,
+    hint = "what is on the device goes to gemm(A, B)"})
+end
+
+local function close(stores)
+  for _, s in pairs(stores) do
+    if s.file then
+      s.file:close()
+    end
+  end
+end
+
+-- Part of op(X) as it lies in a store: row, col, rows, cols.
+local function lying(x, trans, row, col, rows, cols)
+  if trans ~= x.trans then
+    return col, row, cols, rows
+  end
+  return row, col, rows, cols
+end
+
+-- Part of op(X) as a new Array.
+local function fetch(x, trans, row, col, rows, cols)
+  local r, c, n, m = lying(x, trans, row, col, rows, cols)
+  local h = cl.array(x.type, {n, m})
+  host.copy_box(h, x.side, {rows = n, cols = m,
+    from_first = (r - 1) * x.ld + c, from_ld = x.ld, from_skip = x.skip})
+  return trans ~= x.trans and host.transpose_loop(h) or h
+end
+
+-- The size of `count` equal parts of an extent.
+local function part(extent, count)
+  local size = groups(extent, count)
+  return math.min(extent, size >= FULL and roundup(size, ALIGNED) or size)
+end
+
+-- The depth of panels for a tile: an eighth of the tile, so that reading and
+-- writing the tile at each product costs little, and enough for a launch.
+local function depth(s, tm, tn, budget)
+  local tk = math.max(LEAST_DEPTH, roundup(math.min(tm, tn) // 8, 64))
+  local bytes = (tm + tn) * s.esize
+  while tk < DEPTH and 2 * tk * bytes < PANELS
+      and 2 * tm * tn + 2 * PAIRS * (tm + tn) * tk <= budget do
+    tk = 2 * tk
+  end
+  tk = math.min(tk, DEPTH, s.k)
+  return part(s.k, groups(s.k, tk)) -- panels of about one depth
+end
+
+-- The number of parts for the next smaller size.
+local function more(extent, size)
+  return groups(extent, size - math.max(size // 16, size >= FULL and ALIGNED
+    or 1))
+end
+
+--- out_of_core.tiles(s, memory, most) -> {m, n, k, rows, cols, steps}
+--- The tiles of C, m x n, and the depth k of the panels for a product of shape
+--- s, {m, n, k, esize}, in so many bytes, of which an allocation has `most`;
+--- how many tiles there are down and across, and panels. nil: too few bytes.
+function M.tiles(s, memory, most)
+  local budget, largest = memory // s.esize, most // s.esize
+  local rows, cols = 1, 1
+  while true do
+    local tm, tn = part(s.m, rows), part(s.n, cols)
+    local tk = depth(s, tm, tn, budget)
+    local several = rows * cols > 1 and 2 or 1
+    if several * tm * tn + PAIRS * (tm + tn) * tk <= budget
+        and math.max(tm * tn, tm * tk, tk * tn) <= largest
+        and tm * tn * s.esize <= TILE then
+      return {m = tm, n = tn, k = tk, rows = groups(s.m, tm),
+        cols = groups(s.n, tn), steps = groups(s.k, tk)}
+    elseif tm == 1 and tn == 1 then
+      return nil
+    elseif tm >= tn then
+      rows = more(s.m, tm)
+    else
+      cols = more(s.n, tn)
+    end
+  end
+end
+
+-- Device memory for a product: what the option says, or most of it, less where
+-- the operands of the host lie in it as well.
+local function memory_of(opts, device)
+  if opts.memory then
+    return integer.check(WHO, "memory", math.tointeger(opts.memory), 1)
+  end
+  local share = device.host_unified_memory and 0.25 or 0.8
+  return math.floor(device.global_mem_size * share)
+end
+
+-- The shape of the product, checked.
+local function shape_of(stores, opts)
+  local a, b = stores.A, stores.B
+  for name, x in pairs(stores) do
+    arguments.check_type(WHO, name, x, operands.types)
+    arguments.same_type(WHO, "A", a, name, x)
+  end
+  local m, k = a.rows, a.cols
+  local kb, n = b.rows, b.cols
+  if opts.trans_a then
+    m, k = k, m
+  end
+  if opts.trans_b then
+    kb, n = n, kb
+  end
+  if k ~= kb then
+    cl.error(("%s: op(A) is %dx%d, op(B) %dx%d: the columns of A are not the "
+      .. "rows of B"):format(WHO, m, k, kb, n))
+  end
+  local c = stores.C0
+  if c and (c.rows ~= m or c.cols ~= n or c.trans) then
+    cl.error(("%s: C is %dx%d%s, but A B is %dx%d"):format(WHO, c.rows, c.cols,
+      c.trans and " in Fortran's order" or "", m, n), {arg = "C"})
+  end
+  return {m = m, n = n, k = k, type = a.type, esize = cl.typesize(a.type),
+    alpha = arguments.scalar(WHO, "alpha", opts.alpha or 1, a.type),
+    beta = arguments.scalar(WHO, "beta", opts.beta or 0, a.type)}
+end
+
+-- The result: an Array, or a new .npy file beside the old one, whose name it
+-- gets when it is whole. `finish` ends it.
+local function result(stores, C, s)
+  if type(C) ~= "string" then
+    C = C or cl.array(s.type, {s.m, s.n})
+    stores.C = stores.C0 or store("C", C)
+    return C, function() end
+  end
+  local new = C .. ".part"
+  local f = npy.create(new, s.type, {s.m, s.n})
+  stores.C = {type = s.type, trans = false, side = f.file, ld = s.n,
+    skip = f.skip, file = f}
+  return C, function(whole)
+    f:close()
+    local ok, reason = true, nil
+    if whole then
+      ok, reason = os.rename(new, C)
+    else
+      os.remove(new)
+    end
+    if not ok then
+      cl.error(("%s: %s"):format(WHO, reason))
+    end
+  end
+end
+
+-- A row or a column of each tile, and the first and the last of all.
+local function sampled(extent, size)
+  local list, x = {1}, 12345
+  for first = 1, extent, size do
+    x = (x * 1103515245 + 12345) & 0x7fffffff
+    list[#list + 1] = first + (x >> 8) % math.min(size, extent - first + 1)
+  end
+  list[#list + 1] = extent
+  return list
+end
+
+-- The elements where the rows and the columns of the lists meet.
+local function crossing(x, trans, rows, cols)
+  local h = cl.array(x.type, {#rows, #cols})
+  for i, row in ipairs(rows) do
+    for j, col in ipairs(cols) do
+      h[(i - 1) * #cols + j] = fetch(x, trans, row, col, 1, 1)[1]
+    end
+  end
+  return h
+end
+
+-- A sample of each tile of the result, compared with sums in float64:
+-- check() -> error, bound. It reads C0 now, which may be where C will be.
+local function sample(stores, s, tile, opts)
+  local rows, cols = sampled(s.m, tile.m), sampled(s.n, tile.n)
+  local before = s.beta ~= 0 and crossing(stores.C0, false, rows, cols) or nil
+  return function()
+    local A = cl.array(s.type, {#rows, s.k})
+    local B = cl.array(s.type, {s.k, #cols})
+    for i, row in ipairs(rows) do
+      local line <close> = fetch(stores.A, opts.trans_a, row, 1, 1, s.k)
+      host.copy_box(A, line, {rows = 1, cols = s.k,
+        to_first = (i - 1) * s.k + 1})
+    end
+    for j, col in ipairs(cols) do
+      local line <close> = fetch(stores.B, opts.trans_b, 1, col, s.k, 1)
+      host.copy_box(B, line, {rows = s.k, cols = 1, to_first = j,
+        to_ld = #cols})
+    end
+    local truth = host.gemm_truth(A, B, {alpha = s.alpha, beta = s.beta,
+      C0 = before, type = s.type})
+    return truth:error(crossing(stores.C, false, rows, cols)),
+      verify.bound(s.type, s.k)
+  end
+end
+
+local Job = {} -- one product under way
+Job.__index = Job
+
+-- Device memory: `tiles` tiles of C and two slots of panels.
+local function allocate(s, tile, context, tiles)
+  local function buffers(count, elements)
+    local list = {}
+    for i = 1, count do
+      list[i] = cl.buffer(s.type, elements, nil, {context = context})
+    end
+    return list
+  end
+  return {c = buffers(tiles, tile.m * tile.n),
+    a = buffers(2, tile.m * tile.k), b = buffers(2, tile.k * tile.n)}
+end
+
+-- The longest row of a part, in elements.
+local function longest(s, tile)
+  return math.max(math.min(PIECE // s.esize, math.max(tile.m * tile.k,
+    tile.k * tile.n, tile.m * tile.n)), tile.m, tile.n, tile.k)
+end
+
+-- The launch of a product of panels into a tile, planned once for its sizes.
+function Job:plan(slot, c, rows, cols, d)
+  local key = ("%d %d %d"):format(slot, c, d)
+  local size = rows .. "x" .. cols
+  if self.planned_size ~= size then -- what kernels packed for others goes
+    self.plans, self.planned_size = {}, size
+  end
+  if not self.plans[key] then
+    local a, b, opts = self.stores.A, self.stores.B, self.opts
+    local _, _, am, an = lying(a, opts.trans_a, 1, 1, rows, d)
+    local _, _, bm, bn = lying(b, opts.trans_b, 1, 1, d, cols)
+    self.plans[key] = self.gemm.plan(
+      self.memory.a[slot]:matrix(1, am, an),
+      self.memory.b[slot]:matrix(1, bm, bn), {
+        C = self.memory.c[c]:matrix(1, rows, cols), alpha = self.shape.alpha,
+        beta = 1, trans_a = opts.trans_a ~= a.trans,
+        trans_b = opts.trans_b ~= b.trans, kernel = opts.kernel,
+        queue = self.queue})
+  end
+  return self.plans[key]
+end
+
+-- Sends a part of op(X) and returns the event.
+function Job:send(x, trans, buffer, row, col, rows, cols)
+  local r, c, n, m = lying(x, trans, row, col, rows, cols)
+  return self.staging:up(x, r, c, n, m, buffer)
+end
+
+-- Waits for the product that used a slot last, and counts its time.
+function Job:free(slot)
+  local last = self.running[slot]
+  if last then
+    last:wait()
+    self.busy = self.busy + last.ms / 1e3
+    self.running[slot] = nil
+  end
+end
+
+-- Handles pieces of the tile before, `count` or all of them.
+function Job:fetch(count)
+  while self.fetching and (not count or count > 0) do
+    if not self.fetching() then
+      self.fetching = nil
+    end
+    count = count and count - 1
+  end
+end
+
+-- Sets a tile of C to beta C.
+function Job:begin(C, row, col)
+  if self.shape.beta == 0 then
+    C:fill(0, {queue = self.queue, async = true})
+    return
+  end
+  local there = self.staging:up(self.stores.C0, row, col, C.rows, C.cols, C)
+  self.queue:barrier{after = {there}}
+  if self.shape.beta ~= 1 then -- a product of nothing: C = beta C
+    self.gemm(self.memory.a[1]:matrix(1, C.rows, 1),
+      self.memory.b[1]:matrix(1, 1, C.cols), {C = C, alpha = 0,
+        beta = self.shape.beta, queue = self.queue})
+  end
+end
+
+-- One tile of C: sends its panels, launches its products, and meanwhile
+-- fetches the tile before.
+function Job:tile(c, row, col)
+  local s, t, opts = self.shape, self.tile_sizes, self.opts
+  local rows, cols = math.min(t.m, s.m - row + 1), math.min(t.n, s.n - col + 1)
+  local C = self.memory.c[c]:matrix(1, rows, cols)
+  local share = math.ceil((self.pieces or 0) / t.steps)
+  self:begin(C, row, col)
+  for k = 1, s.k, t.k do
+    local d, slot = math.min(t.k, s.k - k + 1), self.slot
+    self:free(slot)
+    self:send(self.stores.A, opts.trans_a, self.memory.a[slot], row, k, rows,
+      d)
+    local there = self:send(self.stores.B, opts.trans_b, self.memory.b[slot],
+      k, col, d, cols)
+    self.queue:barrier{after = {there}}
+    self.running[slot] = self:plan(slot, c, rows, cols, d)()
+    self.queue:flush()
+    self:fetch(share)
+    self.slot = 3 - slot
+  end
+  self:fetch()
+  local whole = self.queue:marker()
+  self.queue:flush() -- another queue waits for it
+  self.fetching, self.pieces = self.staging:down(C, self.stores.C, row, col,
+    whole)
+end
+
+-- All tiles, back and forth, so that neighbours follow one another.
+function Job:run()
+  local t, c = self.tile_sizes, 1
+  for i = 0, t.rows - 1 do
+    for j = 0, t.cols - 1 do
+      local at = i % 2 == 0 and j or t.cols - 1 - j
+      self:tile(c, i * t.m + 1, at * t.n + 1)
+      c = c % #self.memory.c + 1
+    end
+  end
+  self:fetch()
+  self:free(1)
+  self:free(2)
+end
+
+function Job:__close()
+  self.queue:finish()
+  self.staging:close()
+  for _, list in pairs(self.memory) do
+    for _, b in ipairs(list) do
+      b:close()
+    end
+  end
+end
+
+local run_meta = {__name = "Out of core run"}
+
+function run_meta:__tostring()
+  local t, size = self.tile, quantity.format
+  local line = ("%dx%dx%d %s in %s: tiles of %dx%d, panels %d deep\n"):format(
+    self.m, self.n, self.k, self.type, size(self.seconds, "s"), t.m, t.n, t.k)
+  local moved = ("  %s up, %s down, %s copied on the host"):format(
+    size(self.up_bytes, "B"), size(self.down_bytes, "B"),
+    size(self.copied, "s", 3))
+  if not self.ok then
+    return ("%s  WRONG: error %.1e, at most %.1e is right\n%s"):format(line,
+      self.err, self.err_bound, moved)
+  end
+  return ("%s  %s, %.0f%% of it in products; those at %s; error %.1e\n%s")
+    :format(line, size(self.gflops * 1e9, "FLOPS"), self.share * 100,
+      size(self.product_gflops * 1e9, "FLOPS"), self.err, moved)
+end
+
+local function tiles_of(s, opts, device)
+  local memory = memory_of(opts, device)
+  local tile = M.tiles(s, memory, device.max_mem_alloc_size)
+  if not tile then
+    cl.error(("%s: memory is too small for a tile of C and panels; got %s")
+      :format(WHO, quantity.format(memory, "B")), {arg = "memory"})
+  end
+  return tile
+end
+
+-- What a product says of itself.
+local function report(job, seconds, err, bound)
+  local s, flop = job.shape, 2.0 * job.shape.m * job.shape.n * job.shape.k
+  return setmetatable({m = s.m, n = s.n, k = s.k, type = s.type,
+    tile = job.tile_sizes, seconds = seconds, flop = flop, err = err,
+    err_bound = bound, ok = err <= bound, gflops = err <= bound
+      and flop / seconds / 1e9 or nil,
+    product_gflops = err <= bound and flop / job.busy / 1e9 or nil,
+    share = job.busy / seconds, up_bytes = job.staging.up_bytes,
+    down_bytes = job.staging.down_bytes, copied = job.staging.copied},
+    run_meta)
+end
+
+local function job_of(gemm, stores, s, tile, opts, context)
+  return setmetatable({gemm = gemm, stores = stores, shape = s, opts = opts,
+    tile_sizes = tile, slot = 1, running = {}, busy = 0, plans = {},
+    memory = allocate(s, tile, context, tile.rows * tile.cols > 1 and 2 or 1),
+    queue = cl.queue{context = context},
+    staging = staging.new(context, s.type, longest(s, tile))}, Job)
+end
+
+-- gemm.out_of_core, of which ladders/gemm/init.lua has the help.
+function M.run(gemm, A, B, given)
+  local opts = {}
+  for key, value in pairs(options.check(given, WHO)) do
+    opts[key] = value
+  end
+  for _, name in ipairs{"trans_a", "trans_b"} do
+    opts[name] = operands.transposed(name, opts[name])
+  end
+  local context = opts.context or cl.context()
+  local stores = {}
+  local _ <close> = setmetatable({}, {__close = function() close(stores) end})
+  stores.A, stores.B = store("A", A), store("B", B)
+  if opts.C and ((opts.beta or 0) ~= 0 or type(opts.C) ~= "string") then
+    stores.C0 = store("C", opts.C)
+  elseif not opts.C and (opts.beta or 0) ~= 0 then
+    cl.error(("%s: beta = %s needs C, the matrix to add to"):format(WHO,
+      opts.beta), {arg = "C"})
+  end
+  if type(opts.C) ~= "string" and opts.C and (rawequal(opts.C, A)
+      or rawequal(opts.C, B)) then
+    cl.error(("%s: C must not be A or B"):format(WHO), {arg = "C"})
+  end
+  local s = shape_of(stores, opts)
+  local tile = tiles_of(s, opts, context.device)
+  local check = sample(stores, s, tile, opts)
+  local C, finish = result(stores, opts.C, s)
+  local whole = false
+  local _ <close> = setmetatable({}, {__close = function()
+    if not whole then
+      finish(false)
+    end
+  end})
+  local job <close> = job_of(gemm, stores, s, tile, opts, context)
+  job:plan(1, 1, math.min(tile.m, s.m), math.min(tile.n, s.n), tile.k)
+  local begin = cl.now() -- the kernels are built
+  job:run()
+  local seconds = cl.now() - begin
+  local run = report(job, seconds, check())
+  whole = true
+  finish(true)
+  return C, run
+end
+
+return M

@@ -1,0 +1,310 @@
+-- parts/ranks/exchange.lua - panels of matrices from the device of one rank to
+-- those of the others of a Comm, in strips: one comes down while the one
+-- before is on its way and the ones before that go up. Between ranks of a host
+-- a strip lies in memory that they share, where the sender's threads put it
+-- and the receivers' take it; messages say so. Between hosts the strip is a
+-- message, along a binomial tree with a rank of each host.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local host = require "cl.host"
+local staging = require "clshell.parts.staging"
+local tasks = require "clshell.parts.ranks.tasks"
+
+local M = {}
+
+M.message = 8 << 20     -- bytes of a strip, about
+M.entries = 4           -- strips of a rank on their way at a time, at most
+M.group = math.huge     -- ranks of a host that share memory, at most
+
+local Channel = {}
+Channel.__index = Channel
+
+-- Shared memory by Comm and type, which stays until the program ends: entries,
+-- lists with an Array for each rank of the host.
+local rings = {}
+
+local function ring(comm, type, elements)
+  rings[comm] = rings[comm] or {}
+  local known = rings[comm][type]
+  if not known or known.elements < elements or #known < M.entries then
+    known = {elements = elements}
+    for i = 1, M.entries do
+      known[i] = comm:shared(type, elements) or {}
+    end
+    rings[comm][type] = known
+  end
+  return known
+end
+
+-- The first of the ranks that this one shares all lists with.
+local function first_neighbour(lists, me)
+  local all = {}
+  for rank in pairs(lists[1]) do
+    all[#all + 1] = rank
+  end
+  for _, list in ipairs(lists) do
+    if not list[me] then
+      return me
+    end
+  end
+  table.sort(all)
+  for i, rank in ipairs(all) do
+    if rank == me then
+      return all[i - (M.group < #all and (i - 1) % M.group or i - 1)]
+    end
+  end
+end
+
+--- exchange.new(comm, type, longest, shared) -> channel
+--- For panels of an element type with rows of so many elements at most; all
+--- ranks of the Comm make one, with the same words. `shared` false: messages
+--- alone, no shared memory. Field shares: whether any do share memory.
+--- channel:close() when all is through.
+function M.new(comm, type, longest, shared)
+  local elements = math.max(M.message // cl.typesize(type), longest)
+  local self = setmetatable({comm = comm, type = type, me = comm:rank(),
+    pieces = staging.new(cl.context(), type, elements), roles = {}, free = {},
+    entries = {}, last = 0, heads = {}, head = {}}, Channel)
+  self.pieces.wait = tasks.event
+  local lists = shared and comm:size() > 1 and ring(comm, type, elements)
+  for i = 1, M.entries do
+    self.entries[i] = {number = i, parts = lists and lists[i], pending = {}}
+  end
+  local first = lists and first_neighbour(lists, self.me) or self.me
+  for i, head in ipairs(comm:allgather(first):table()) do
+    self.head[i - 1] = math.tointeger(head)
+    if head == i - 1 then
+      table.insert(self.heads, i - 1)
+    end
+  end
+  self.shares = #self.heads < comm:size()
+  return self
+end
+
+-- The place of a rank in a binomial tree of so many, the first one its root:
+-- its parent, nil for the root, and its children. No rank has more than log2.
+local function tree(count, at)
+  local me, step, children = at - 1, 1, {}
+  while me & step == 0 and step < count do
+    step = step << 1
+  end
+  local parent = me > 0 and me - step + 1 or nil
+  step = step >> 1
+  while step > 0 do
+    if me + step < count then
+      children[#children + 1] = me + step + 1
+    end
+    step = step >> 1
+  end
+  return parent, children
+end
+
+-- What this rank does with the panels of an owner: {head, the rank of its host
+-- that has them first; and if that is this one: parent, children, the ranks
+-- of other hosts, peers, those of its own}.
+function Channel:role(owner)
+  local role = self.roles[owner]
+  if role then
+    return role
+  end
+  local mine = self.head[self.me]
+  role = {head = mine == self.head[owner] and owner or mine, children = {},
+    peers = {}}
+  self.roles[owner] = role
+  if role.head ~= self.me then
+    return role
+  end
+  for rank = 0, self.comm:size() - 1 do
+    if self.head[rank] == mine and rank ~= self.me then
+      table.insert(role.peers, rank)
+    end
+  end
+  local heads, at = {owner}, 1 -- the owner first
+  for _, head in ipairs(self.heads) do
+    if head ~= self.head[owner] then
+      heads[#heads + 1] = head
+      at = head == self.me and #heads or at
+    end
+  end
+  local parent, children = tree(#heads, at)
+  role.parent = heads[parent]
+  for i, child in ipairs(children) do
+    role.children[i] = heads[child]
+  end
+  return role
+end
+
+-- The tags of messages on panels of an owner.
+local function ready(owner) return 3 * owner end
+local function read(owner) return 3 * owner + 1 end
+local function content(owner) return 3 * owner + 2 end
+
+--- exchange.strips(type, rows, cols) -> list
+--- The strips of a panel: {first (element), rows, cols} each.
+function M.strips(type, rows, cols)
+  local most = math.max(1, M.message // (cols * cl.typesize(type)))
+  local count = (rows + most - 1) // most
+  local list = {}
+  for i = 0, count - 1 do
+    local row = i * rows // count
+    list[i + 1] = {first = row * cols + 1,
+      rows = (i + 1) * rows // count - row, cols = cols}
+  end
+  return list
+end
+
+local function size_of(h)
+  return h.rows .. "x" .. h.cols
+end
+
+-- An Array for a strip, of those that are through.
+function Channel:array(strip)
+  return table.remove(self.free[size_of(strip)] or {})
+    or cl.array(self.type, {strip.rows, strip.cols})
+end
+
+function Channel:give_back(h)
+  local size = size_of(h)
+  self.free[size] = self.free[size] or {}
+  table.insert(self.free[size], h)
+end
+
+local function through(entry)
+  local list = entry.pending
+  while #list > 0 and list[#list]:test() do
+    list[#list] = nil
+  end
+  return #list == 0 and not entry.busy
+end
+
+-- The next place for a strip, once all have done with the one before in it.
+function Channel:entry()
+  self.last = self.last % #self.entries + 1
+  local entry = self.entries[self.last]
+  tasks.wait(through, entry)
+  entry.busy = true
+  if entry.h then
+    self:give_back(entry.h)
+    entry.h = nil
+  end
+  return entry
+end
+
+-- Sends a strip, which is in entry.h for other hosts.
+function Channel:deliver(entry, strip, role, owner, h)
+  local comm, pending = self.comm, entry.pending
+  if h and #role.peers > 0 then
+    host.copy_box(entry.parts[self.me], h, {rows = strip.rows,
+      cols = strip.cols})
+  end
+  for _, peer in ipairs(role.peers) do
+    table.insert(pending, comm:isend(entry.number, peer, ready(owner)))
+    table.insert(pending, comm:irecv(0, peer, read(owner)))
+  end
+  for _, child in ipairs(role.children) do
+    table.insert(pending, comm:isend(h, child, content(owner)))
+  end
+  entry.h, entry.busy = h, false
+end
+
+-- Begins to fetch a strip from the device; f.finish() puts it to f.store.
+function Channel:fetch(panel, strip, after)
+  local store = {ld = strip.cols}
+  local step = self.pieces:down(panel:matrix(strip.first, strip.rows,
+    strip.cols), store, 1, 1, after)
+  step()
+  return {store = store, finish = step}
+end
+
+--- channel:send(panel, after)
+--- Task: sends a panel of this rank, a Buffer without gaps, to all others. It
+--- may be changed afterwards. `after`: the event when it is there.
+function Channel:send(panel, after)
+  local role = self:role(self.me)
+  local strips = M.strips(self.type, panel.rows, panel.cols)
+  local next_one = self:fetch(panel, strips[1], after)
+  for i, strip in ipairs(strips) do
+    local fetched = next_one
+    next_one = strips[i + 1] and self:fetch(panel, strips[i + 1], after)
+    local entry = self:entry()
+    local h = #role.children > 0 and self:array(strip) or nil
+    fetched.store.side = h or entry.parts[self.me]
+    fetched.finish()
+    self:deliver(entry, strip, role, self.me, h)
+  end
+end
+
+-- Sends a strip to the device.
+function Channel:up(h, strip, panel)
+  return self.pieces:up({side = h, ld = strip.cols}, 1, 1, strip.rows,
+    strip.cols, panel:matrix(strip.first, strip.rows, strip.cols))
+end
+
+-- Receives a panel by messages, and hands it on.
+function Channel:receive_messages(owner, role, panel, strips)
+  local posted, event = {}, nil
+  local function post(i)
+    if strips[i] then
+      local h = self:array(strips[i])
+      posted[i] = {h = h,
+        request = self.comm:irecv(h, role.parent, content(owner))}
+    end
+  end
+  for i = 1, #self.entries do
+    post(i)
+  end
+  for i, strip in ipairs(strips) do
+    local h, request = posted[i].h, posted[i].request
+    posted[i] = nil
+    tasks.wait(request.test, request)
+    local hands_on = #role.children + #role.peers > 0
+    if hands_on then
+      self:deliver(self:entry(), strip, role, owner, h)
+    end
+    event = self:up(h, strip, panel)
+    if not hands_on then
+      self:give_back(h)
+    end
+    post(i + #self.entries)
+  end
+  return event
+end
+
+--- channel:receive(owner, panel) -> event
+--- Task: receives a panel of a rank into a Buffer without gaps, and hands it
+--- on where that is this rank's part. It is there after the event.
+function Channel:receive(owner, panel)
+  local role, event = self:role(owner), nil
+  local strips = M.strips(self.type, panel.rows, panel.cols)
+  if role.head == self.me then
+    return self:receive_messages(owner, role, panel, strips)
+  end
+  for _, strip in ipairs(strips) do
+    local request = self.comm:irecv(0, role.head, ready(owner))
+    tasks.wait(request.test, request)
+    local number = request:wait()
+    event = self:up(self.entries[number].parts[role.head], strip, panel)
+    self.comm:isend(number, role.head, read(owner))
+  end
+  return event
+end
+
+--- channel:finish()
+--- Waits until all strips that this rank has sent are taken.
+function Channel:finish()
+  for _, entry in ipairs(self.entries) do
+    for _, request in ipairs(entry.pending) do
+      request:wait()
+    end
+    entry.pending = {}
+  end
+end
+
+function Channel:close()
+  self.pieces:close()
+end
+
+Channel.__close = Channel.close
+
+return M

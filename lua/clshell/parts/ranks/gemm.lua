@@ -1,0 +1,351 @@
+-- parts/ranks/gemm.lua - the product of matrices in blocks, by SUMMA
+-- SPDX-License-Identifier: MIT
+--
+-- k passes by in panels: the ranks that have columns k .. k + d of A hand them
+-- along their rows of the grid, those that have these rows of B along their
+-- columns, and all add the product of the two to their block of C (van de
+-- Geijn and Watts, "SUMMA: scalable universal matrix multiplication
+-- algorithm", 1997). The next panels are under way during a product, those of
+-- all owners at the same time.
+
+local arguments = require "clshell.ladder.arguments"
+local cl = require "cl"
+local exchange = require "clshell.parts.ranks.exchange"
+local gemm = require "clshell.ladders.gemm"
+local grids = require "clshell.parts.ranks.grid"
+local matrix = require "clshell.parts.ranks.matrix"
+local options = require "clshell.base.options"
+local quantity = require "clshell.base.quantity"
+local tasks = require "clshell.parts.ranks.tasks"
+
+local M = {}
+
+local WHO = "ranks.gemm"
+local LEAST, MOST = 256, 4096 -- depth of panels
+
+local PANELS = 4 -- of each operand on the device at a time, at most
+
+-- The depth of panels for a product on a grid: a quarter of a block, so that
+-- reading and writing C at each product costs little.
+function M.depth(m, n, k, g)
+  local block = math.min(m // g.rows, n // g.cols)
+  return math.min(k, math.max(LEAST, math.min(MOST, block // 4)))
+end
+
+local Job = {}
+Job.__index = Job
+
+-- The panels: k, d, the column of the grid that has them of A, the row that
+-- has them of B.
+local function steps(k, g, depth)
+  local list, at = {}, 1
+  while at <= k do
+    local col, last_a = grids.owner(k, g.cols, at)
+    local row, last_b = grids.owner(k, g.rows, at)
+    local last = math.min(at + depth - 1, last_a, last_b)
+    list[#list + 1] = {k = at, d = last - at + 1, col = col, row = row}
+    at = last + 1
+  end
+  return list
+end
+
+-- The same panels, one of each owner in turn: all send at the same time. The
+-- order is the same on all ranks, and so are the sums.
+local function in_turn(list)
+  local owners, by_owner, turns = {}, {}, {}
+  for _, step in ipairs(list) do
+    local name = step.col .. " " .. step.row
+    if not by_owner[name] then
+      by_owner[name] = {}
+      owners[#owners + 1] = by_owner[name]
+    end
+    table.insert(by_owner[name], step)
+  end
+  for turn = 1, #list do
+    for _, own in ipairs(owners) do
+      turns[#turns + 1] = own[turn]
+    end
+  end
+  return turns
+end
+
+-- One operand's side: X, the Comm that its panels go along, the rows of A or
+-- columns of B of this rank, slots of device memory, and by panel: ready, the
+-- event when it is on the device, and sent, whether the others have it.
+local function side(X, comm, lines, depth, name, opts)
+  local s = {X = X, comm = comm, lines = lines, name = name, ready = {},
+    sent = {}}
+  if lines > 0 then
+    for i = 1, opts.slots do
+      s[i] = cl.buffer(X.type, lines * depth)
+    end
+    s.channel = exchange.new(comm, X.type, name == "a" and depth or lines,
+      opts.shared ~= false)
+  end
+  return s
+end
+
+-- Rows and columns of a panel of depth d.
+local function extent(s, d)
+  if s.name == "a" then
+    return s.lines, d
+  end
+  return d, s.lines
+end
+
+local function owner(s, step)
+  return s.name == "a" and step.col or step.row
+end
+
+-- The slot of a panel, as a matrix without gaps.
+function Job:panel(s, i)
+  return s[(i - 1) % self.slots + 1]:matrix(1, extent(s, self.list[i].d))
+end
+
+-- Whether the product with panel i has ended; its time is counted once.
+function Job:ended(i)
+  local event = self.products[i]
+  if event and not tasks.ended(event) then
+    return false
+  elseif event then
+    self.busy = self.busy + event.ms / 1e3
+    self.products[i] = false
+  end
+  return event ~= nil
+end
+
+-- Whether nobody needs the slot of panel i for the one before any more.
+function Job:is_free(i)
+  local before = i - self.slots
+  if before < 1 then
+    return true
+  end
+  for _, s in ipairs(self.sides) do
+    if s.channel and owner(s, self.list[before]) == s.comm:rank()
+        and not s.sent[before] then
+      return false
+    end
+  end
+  return self:ended(before)
+end
+
+-- This rank's panel i, out of its block, into the slot.
+function Job:own(s, i)
+  local X, step, from = s.X, self.list[i], {1, 1}
+  if s.name == "a" then
+    from[2] = step.k - X.first_col + 1
+  else
+    from[1] = step.k - X.first_row + 1
+  end
+  s.ready[i] = X.block:copy(self:panel(s, i), {from = from,
+    size = {extent(s, step.d)}, to = {1, 1},
+    queue = s.channel.pieces.up_queue, async = true})
+  s.channel.pieces.up_queue:flush()
+end
+
+-- Task: this rank's panels of an operand, to the slots and to the others.
+function Job:send(s)
+  for i, step in ipairs(self.list) do
+    if owner(s, step) == s.comm:rank() then
+      tasks.wait(self.is_free, self, i)
+      self:own(s, i)
+      if s.comm:size() > 1 then
+        s.channel:send(self:panel(s, i), s.ready[i])
+      end
+      s.sent[i] = true
+    end
+  end
+end
+
+-- Task: the panels of another rank.
+function Job:receive(s, rank)
+  for i, step in ipairs(self.list) do
+    if owner(s, step) == rank then
+      tasks.wait(self.is_free, self, i)
+      s.ready[i] = s.channel:receive(rank, self:panel(s, i))
+    end
+  end
+end
+
+-- The launch of a product of panels of depth d, planned once.
+function Job:plan(slot, d)
+  local a, b, key = self.sides[1], self.sides[2], slot .. " " .. d
+  self.plans[key] = self.plans[key] or gemm.plan(
+    a[slot]:matrix(1, extent(a, d)), b[slot]:matrix(1, extent(b, d)),
+    {C = self.C.block, alpha = self.alpha, beta = 1, queue = self.queue,
+      kernel = self.kernel})
+  return self.plans[key]
+end
+
+function Job:is_ready(i)
+  local a, b = self.sides[1], self.sides[2]
+  return (a.lines == 0 or a.ready[i]) and (b.lines == 0 or b.ready[i])
+end
+
+-- Task: adds the products of all panels to the block of C.
+function Job:multiply()
+  for i, step in ipairs(self.list) do
+    tasks.wait(self.is_ready, self, i)
+    self.products[i] = false
+    if self.C.block then
+      self.queue:barrier{after = {self.sides[1].ready[i],
+        self.sides[2].ready[i]}}
+      self.products[i] = self:plan((i - 1) % self.slots + 1, step.d)()
+      self.queue:flush()
+    end
+  end
+end
+
+-- C = beta C.
+function Job:scale(beta)
+  local C = self.C.block
+  if C and beta == 0 then
+    C:fill(0, {queue = self.queue})
+  elseif C and beta ~= 1 then
+    gemm(self.sides[1][1]:matrix(1, C.rows, 1),
+      self.sides[2][1]:matrix(1, 1, C.cols),
+      {C = C, alpha = 0, beta = beta, queue = self.queue})
+  end
+end
+
+function Job:run()
+  local list = {function() self:multiply() end}
+  for _, s in ipairs(self.sides) do
+    for rank = 0, s.channel and s.comm:size() - 1 or -1 do
+      list[#list + 1] = rank == s.comm:rank() and function()
+        self:send(s)
+      end or function()
+        self:receive(s, rank)
+      end
+    end
+  end
+  tasks.run(list)
+  self.queue:finish()
+  for i in ipairs(self.list) do
+    self:ended(i)
+  end
+  for _, s in ipairs(self.sides) do
+    if s.channel then
+      s.channel:finish()
+    end
+  end
+end
+
+function Job:__close()
+  self.queue:finish()
+  for _, s in ipairs(self.sides) do
+    if s.channel then
+      s.channel:close()
+    end
+    for _, buffer in ipairs(s) do
+      buffer:close()
+    end
+  end
+end
+
+local run_meta = {__name = "Ranks run"}
+
+function run_meta:__tostring()
+  return ("%dx%dx%d %s on %dx%d ranks: %s, %s, %.0f%% of it communication")
+    :format(self.m, self.n, self.k, self.type, self.grid.rows, self.grid.cols,
+      quantity.format(self.seconds, "s"),
+      quantity.format(self.gflops * 1e9, "FLOPS"), self.share * 100)
+end
+
+-- Raises unless the operands go together.
+local function check(A, B, C)
+  matrix.check(WHO, "A", A)
+  matrix.check(WHO, "B", B)
+  arguments.same_type(WHO, "A", A, "B", B)
+  arguments.check_type(WHO, "A", A, {"float", "double"})
+  if A.cols ~= B.rows then
+    cl.error(("%s: A is %dx%d and B is %dx%d: the columns of A are not the "
+      .. "rows of B"):format(WHO, A.rows, A.cols, B.rows, B.cols))
+  end
+  for name, X in pairs{B = B, C = C} do
+    if X.grid ~= A.grid then
+      cl.error(("%s: A is on a grid of %dx%d, %s on one of %dx%d"):format(WHO,
+        A.grid.rows, A.grid.cols, name, X.grid.rows, X.grid.cols))
+    end
+  end
+  if C then
+    matrix.check(WHO, "C", C)
+    arguments.same_type(WHO, "A", A, "C", C)
+    if C.rows ~= A.rows or C.cols ~= B.cols or C == A or C == B then
+      cl.error(("%s: C must be another matrix of %dx%d; got %dx%d"):format(WHO,
+        A.rows, B.cols, C.rows, C.cols), {arg = "C"})
+    end
+  end
+end
+
+-- The product on a grid of one rank: seconds, seconds in products.
+local function alone(A, B, C, opts)
+  local plan = gemm.plan(A.block, B.block, {C = C.block, alpha = opts.alpha,
+    beta = opts.beta, kernel = opts.kernel}) -- builds the kernels
+  local begin = cl.now()
+  local event = plan():wait()
+  return cl.now() - begin, event.ms / 1e3
+end
+
+-- The product on any grid: seconds of the slowest rank, and seconds in
+-- products of all on average.
+local function summa(A, B, C, opts)
+  local g, world = A.grid, grids.world()
+  local depth = math.min(A.cols, opts.depth
+    or M.depth(A.rows, B.cols, A.cols, g))
+  local list = in_turn(steps(A.cols, g, depth))
+  local shape = {slots = math.min(PANELS, #list), shared = opts.shared}
+  local sides = {side(A, g.row_comm, A.height, depth, "a", shape),
+    side(B, g.col_comm, B.width, depth, "b", shape)}
+  local job <close> = setmetatable({C = C, sides = sides, list = list,
+    slots = shape.slots, products = {}, plans = {}, busy = 0,
+    alpha = opts.alpha or 1, kernel = opts.kernel, queue = cl.queue()}, Job)
+  job:scale(opts.beta or 0)
+  job.queue:finish()
+  for i, step in ipairs(C.block and list or {}) do
+    job:plan((i - 1) % job.slots + 1, step.d) -- builds the kernels
+  end
+  world:barrier()
+  local begin = cl.now()
+  job:run()
+  local seconds = world:allreduce(cl.now() - begin, "max")
+  return seconds, world:allreduce(job.busy) / world:size()
+end
+
+--- ranks.gemm(A, B [, opts]) -> C, run
+--- The product C = alpha A B + beta C of matrices in blocks, by SUMMA: panels
+--- of A go along the rows of the grid of ranks and panels of B along its
+--- columns, the next ones during the product of those before: up to 4 of each
+--- operand are on the device. Ranks of one host pass them by memory that they
+--- share: 32 MiB of each rank in a row, as much in a column, which stay until
+--- the program ends. `run` prints as text: seconds (of the slowest rank),
+--- gflops (of all together), busy (seconds in products), share (of the time
+--- without a product).
+--- Options:
+---   C       a new one  the matrix to write, on the same grid
+---   alpha   1     factor of the product
+---   beta    0     factor of C as it was
+---   depth   256 to 4096  columns of A and rows of B in a panel, at most; a
+---           quarter of a block if left out
+---   shared  true    false: ranks of one host pass panels by messages as well
+---   kernel  the best known  of the products of panels, see gemm.kernels
+function M.gemm(A, B, opts)
+  opts = options.check(opts, WHO)
+  check(A, B, opts.C)
+  local g, beta = A.grid, opts.beta or 0
+  if beta ~= 0 and not opts.C then
+    cl.error(("%s: beta = %s needs C, the matrix to add to"):format(WHO, beta))
+  end
+  local C = opts.C or matrix.like(WHO, A.rows, B.cols, A.type, g)
+  local seconds, busy
+  if g.rows * g.cols == 1 then
+    seconds, busy = alone(A, B, C, opts)
+  else
+    seconds, busy = summa(A, B, C, opts)
+  end
+  return C, setmetatable({m = A.rows, n = B.cols, k = A.cols, type = A.type,
+    grid = g, seconds = seconds, busy = busy, share = 1 - busy / seconds,
+    gflops = 2.0 * A.rows * B.cols * A.cols / seconds / 1e9}, run_meta)
+end
+
+return M

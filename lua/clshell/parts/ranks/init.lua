@@ -1,0 +1,21 @@
+-- parts/ranks/init.lua - matrices and vectors in parts, one on the device of
+-- each process that mpirun starts, and what is calculated with them. Room:
+-- grid (processes in rows and columns), matrix (dense, in blocks), gemm
+-- (SUMMA), exchange (panels from device to device) and tasks (which take turns
+-- at it), transpose, vector and dia (in strips, with halos), gather (parts to
+-- one process), model (times with more processes than there are). Nothing here
+-- starts MPI before a function is called.
+-- SPDX-License-Identifier: MIT
+
+local M = require "clshell.base.lazy".table(...)
+
+for name, functions in pairs{matrix = {"among", "matrix", "random", "load"},
+    gemm = {"gemm"}, transpose = {"transpose"}, vector = {"vector"},
+    dia = {"dia", "poisson2d", "poisson3d", "spmv"}} do
+  local module = require("clshell.parts.ranks." .. name)
+  for _, key in ipairs(functions) do
+    M[key] = module[key]
+  end
+end
+
+return M

@@ -1,0 +1,158 @@
+-- parts/ranks/model.lua - the time of a product over any number of processes,
+-- by the alpha-beta model: a message of b bytes takes latency + b / bandwidth
+-- (Hockney, "The communication challenge for MPP", 1994), with constants that
+-- the ranks at hand have measured. Panels have a bandwidth of their own: of
+-- the whole way from device to device, while all ranks send and receive.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local exchanges = require "clshell.parts.ranks.exchange"
+local gemm = require "clshell.parts.ranks.gemm"
+local grids = require "clshell.parts.ranks.grid"
+local tasks = require "clshell.parts.ranks.tasks"
+
+local M = {}
+
+local SMALL, LARGE = 200, 8  -- round trips of a small and a large message
+local MESSAGE = 8 << 20      -- bytes of a large one
+local TRANSFER = 64 << 20    -- bytes to a device and back
+local EDGE, DEPTH, PANELS = 4096, 1024, 4 -- that are exchanged
+
+local function median(list)
+  table.sort(list)
+  return list[(#list + 1) // 2]
+end
+
+-- Seconds of a message of n floats, half of a round trip between ranks 0 and
+-- 1; nil on the others.
+local function message(world, n, times)
+  local h, list, me = cl.array("float", n), {}, world:rank()
+  for i = 1, me < 2 and times or 0 do
+    local begin = cl.now()
+    if me == 0 then
+      world:send(h, 1)
+      world:recv(h, 1)
+    else
+      world:recv(h, 0)
+      world:send(h, 0)
+    end
+    list[i] = (cl.now() - begin) / 2
+  end
+  return me < 2 and median(list) or nil
+end
+
+-- Seconds of f, the median of some calls.
+local function seconds(times, f)
+  local list = {}
+  for i = 1, times do
+    local begin = cl.now()
+    f()
+    list[i] = cl.now() - begin
+  end
+  return median(list)
+end
+
+-- Seconds in which each rank of this row of the grid sends panels to the
+-- others and receives theirs, and whether they share memory.
+local function exchange(g)
+  local comm, all = g.row_comm, {}
+  local channel <close> = exchanges.new(comm, "float", DEPTH, true)
+  for rank = 0, comm:size() - 1 do
+    local panel = cl.buffer("float", {EDGE, DEPTH}, 1)
+    all[rank + 1] = function()
+      for _ = 1, PANELS do
+        if rank == comm:rank() then
+          channel:send(panel)
+        else
+          channel:receive(rank, panel)
+        end
+      end
+    end
+  end
+  return seconds(4, function() -- the first makes the pages of memory
+    comm:barrier()
+    tasks.run(all)
+    channel:finish()
+    channel.pieces.up_queue:finish()
+  end), channel.shares
+end
+
+--- model.measure() -> constants
+--- {latency (seconds), bandwidth (bytes a second) of messages; exchange, bytes
+--- a second of panels from device to device, each way at once, and shares,
+--- whether by memory that ranks share; for a single rank none of these; up,
+--- down (bytes a second to and from the device), touch (seconds of a small
+--- transfer)}, the same on all ranks, which all call it.
+function M.measure()
+  local world, c = grids.world(), {}
+  local b <close> = cl.buffer("float", TRANSFER // 4, 0)
+  local h <close> = cl.array("float", TRANSFER // 4)
+  local small <close> = cl.array("float", 1)
+  world:barrier()
+  local function all(x) -- the slowest rank's
+    return world:allreduce(x, "max")
+  end
+  c.up = TRANSFER / all(seconds(3, function() b:write(h) end))
+  c.down = TRANSFER / all(seconds(3, function() b:read(h) end))
+  c.touch = all(seconds(20, function()
+    b:read(small, {first = 1, count = 1})
+  end))
+  if world:size() > 1 then
+    c.latency = all(message(world, 1, SMALL) or 0.0)
+    c.bandwidth = MESSAGE / all(message(world, MESSAGE // 4, LARGE) or 0.0)
+    local g = grids.new()
+    local time, shares = exchange(g)
+    c.exchange = PANELS * EDGE * DEPTH * 4 * g.cols / 2 / all(time)
+    c.shares = all(shares and 1 or 0) == 1
+  end
+  return c
+end
+
+local function hops(size) -- of a binomial tree
+  return math.ceil(math.log(size, 2) - 1e-9)
+end
+
+--- model.gemm(c, s, p) -> seconds, share
+--- The time of ranks.gemm with p ranks, and the share of it without a product;
+--- s: m, n, k, esize, rate, the operations a second of one rank, and depth, by
+--- default that of ranks.gemm.
+function M.gemm(c, s, p)
+  local rows, cols = grids.squarest(p)
+  local height, width = s.m / rows, s.n / cols
+  local depth = math.min(s.k / cols, s.k / rows, s.depth
+    or gemm.depth(s.m, s.n, s.k, {rows = rows, cols = cols}))
+  local steps = math.ceil(s.k / depth)
+  local product = 2 * height * width * depth / s.rate
+  local panel, latency = 0, 0 -- bytes of both operands' that move
+  for _, along in ipairs{{cols, height}, {rows, width}} do
+    local size, lines = table.unpack(along)
+    if size > 1 then
+      panel = panel + lines * depth * s.esize
+      latency = latency + hops(size) * c.latency
+    end
+  end
+  -- Each rank has sent a panel or received it at each step; the host works at
+  -- either, half of the time of both at once. The first product waits for the
+  -- first panels of all.
+  local first = panel > 0 and latency + panel / c.exchange or 0
+  local move = panel > 0 and latency + panel / c.exchange / 2 or 0
+  local total = math.max(first + steps * product, steps * move + product)
+  return total, 1 - steps * product / total
+end
+
+--- model.spmv(c, s, p) -> seconds, share
+--- The time of ranks.spmv with p ranks; s: rows, halo (elements at each side
+--- of a strip), esize, and rate, the rows a second of one rank.
+function M.spmv(c, s, p)
+  local all = s.rows / p / s.rate
+  if p == 1 then
+    return all, 0
+  end
+  local edge = math.min(all, 2 * s.halo / s.rate)
+  local move = 2 * (c.touch + c.latency + s.halo * s.esize / c.bandwidth
+    + c.touch)
+  local total = math.max(all - edge, move) + edge
+  return total, 1 - all / total
+end
+
+return M

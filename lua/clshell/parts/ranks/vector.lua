@@ -1,0 +1,151 @@
+-- parts/ranks/vector.lua - vectors in strips, one for each process, with room
+-- for the neighbours' elements that a sparse matrix multiplies
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local cl = require "cl"
+local gather = require "clshell.parts.ranks.gather"
+local grids = require "clshell.parts.ranks.grid"
+local host = require "cl.host"
+local integer = require "clshell.base.integer"
+local options = require "clshell.base.options"
+local text = require "clshell.base.text"
+
+local M = {}
+
+local methods = {}
+local meta = {__name = "RanksVector", __metatable = false}
+meta.__index = argument.methods("RanksVector", methods, "RanksVector")
+
+local ROOM = 1024 -- elements: views begin at multiples of it
+
+-- n elements rounded up to where a view may begin on any device.
+function M.room(n)
+  return (n + ROOM - 1) // ROOM * ROOM
+end
+
+-- A vector of zeros with `left` and `right` elements beside the strip.
+local function new(n, type, left, right)
+  local world = grids.world()
+  local first, last = grids.block(n, world:size(), world:rank())
+  local x = {n = n, type = type, first = first, last = last,
+    count = last - first + 1, room = M.room(left), right = right}
+  if x.count > 0 then
+    x.whole = cl.buffer(type, x.room + x.count + right, 0)
+    x.part = x.whole:view(x.room + 1, x.room + x.count)
+  end
+  return setmetatable(x, meta)
+end
+
+-- The strip of a vector's first content, or nil for zeros.
+local function content(x, init)
+  if text.class(init) == "Array" then
+    if #init ~= x.n then
+      cl.error(("ranks.vector: %d elements are needed; the Array has %d")
+        :format(x.n, #init))
+    end
+    return host.copy_box(cl.array(init.type, x.count), init,
+      {rows = 1, cols = x.count, from_first = x.first})
+  end
+  return cl.array(x.type, x.count, function(i)
+    return init(x.first + i - 1)
+  end)
+end
+
+-- vector.new(n, init, type, left, right): ranks.vector with room at the sides.
+function M.new(n, init, type, left, right)
+  integer.check("ranks.vector", "n", n, 1)
+  local x = new(n, text.class(init) == "Array" and init.type or type, left,
+    right)
+  if not x.part or init == nil then
+    return x
+  elseif math.type(init) then
+    x.part:fill(init)
+  elseif text.class(init) == "Array" or _G.type(init) == "function" then
+    x.part:write(content(x, init))
+  else
+    argument.check("ranks.vector", "init", init, "number")
+  end
+  return x
+end
+
+--- ranks.vector(n [, init [, opts]]) -> x
+--- A vector in strips, one on the device of each process. `init`: a number for
+--- all elements, zeros without it, a function(i), or an Array with all, the
+--- same on each rank. Of a matrix's size and layout: A:vector(init). All ranks
+--- call it. Fields: n, type, first, last (of this rank's strip) and part, its
+--- Buffer: nil where there are fewer elements than ranks.
+--- Options:
+---   type  float  element type; that of an Array
+function M.vector(n, init, opts)
+  opts = options.check(opts, "ranks.vector")
+  return M.new(n, init, opts.type or "float", 0, 0)
+end
+
+-- Raises unless y has the size and the type of x.
+local function check(what, x, y)
+  argument.check(what, "y", y, "RanksVector")
+  if y.n ~= x.n or y.type ~= x.type then
+    cl.error(("%s: the vectors must be alike; got %d %s and %d %s"):format(
+      what, x.n, x.type, y.n, y.type))
+  end
+end
+
+--- RanksVector:dot(y) -> number
+--- The inner product, on all ranks.
+function methods.dot(x, y)
+  check("RanksVector:dot", x, y)
+  return grids.world():allreduce(x.part and x.part:dot(y.part) or 0.0)
+end
+
+--- RanksVector:norm() -> number
+--- The root of the sum of the squares, on all ranks.
+function methods.norm(x)
+  return math.sqrt(x:dot(x))
+end
+
+--- RanksVector:axpy(a, x) -> y
+--- y = y + a x.
+function methods.axpy(y, a, x)
+  check("RanksVector:axpy", y, x)
+  if y.part then
+    y.part:axpy(a, x.part)
+  end
+  return y
+end
+
+--- RanksVector:aypx(a, x) -> y
+--- y = x + a y.
+function methods.aypx(y, a, x)
+  check("RanksVector:aypx", y, x)
+  if y.part then
+    y.part:set(x.part + a * y.part)
+  end
+  return y
+end
+
+--- RanksVector:clone() -> y
+--- A new vector with the same elements and layout.
+function methods.clone(x)
+  local y = new(x.n, x.type, x.room, x.right)
+  if y.part then
+    x.part:copy(y.part)
+  end
+  return y
+end
+
+--- RanksVector:gather([root]) -> Array, or nil
+--- All elements as an Array on rank `root`, 0 by default; the others get nil.
+function methods.gather(x, root)
+  local size = grids.world():size()
+  return gather(x.part, x.type, {x.n}, root, function(rank)
+    return 1, 1, grids.block(x.n, size, rank)
+  end)
+end
+
+function meta:__tostring()
+  return ("vector of %d %s in %d strips"):format(self.n, self.type,
+    grids.world():size())
+end
+
+return M

@@ -1,0 +1,323 @@
+-- parts/split/arithmetic.lua - calculations on Splits: operators and methods
+-- of elements, part by part on the device of each, sums, and cl.map
+-- SPDX-License-Identifier: MIT
+
+require "clshell.arrays"
+local argument = require "clshell.base.argument"
+local class = require "clshell.parts.split.class"
+local cl = require "cl"
+local devices = require "clshell.parts.split.devices"
+local expression = require "clshell.arrays.expression"
+local layout = require "clshell.arrays.layout"
+local names = require "clshell.arrays.names"
+local text = require "clshell.base.text"
+local types = require "clshell.arrays.types"
+
+local methods, meta = class.methods, class.meta
+local of_parts = expression.methods
+
+-- The Split among values whose rows the result has; those in copies come last.
+local function leader(values)
+  local found
+  for i = 1, values.n do
+    local x = values[i]
+    if class.is(x) and (not found or found.axis == "copies") then
+      found = x
+    end
+  end
+  return found
+end
+
+local SPREAD = {Buffer = true, Array = true, Expression = true}
+
+-- A value of a calculation as a Split like `s`, or itself: what has as many
+-- rows is cut into the same ones, other shapes are copied to each device.
+local function align(what, s, x)
+  if class.is(x) then
+    class.fits(what, s, x)
+    return class.live(what, x)
+  elseif not SPREAD[text.class(x)] then
+    return x
+  end
+  local axis = s.axis == "rows" and #x.shape == #s.shape
+    and x.shape[1] == s.shape[1] and "rows" or "copies"
+  return class.spread(what, x, s.devices, axis, table.move(s.sizes, 1,
+    #s.sizes, 1, {}))
+end
+
+-- For each part of a Split that has rows, f(part, i) with the parts of the
+-- values; false for the others.
+local function for_parts(what, values, f)
+  local s, list, results = leader(values), {n = values.n}, {}
+  for k = 1, values.n do
+    list[k] = align(what, s, values[k])
+  end
+  for i, rows in ipairs(s.sizes) do
+    local own = {}
+    for k = 1, list.n do
+      own[k] = list[k]
+      if class.is(list[k]) then
+        own[k] = list[k].parts[i]
+      end
+    end
+    results[i] = rows > 0 and f(own, i)
+  end
+  return results, s
+end
+
+-- A Split of what f gives for the parts.
+local function lift(what, f)
+  return function(...)
+    local values = table.pack(...)
+    local parts, s = for_parts(what, values, function(own)
+      return f(table.unpack(own, 1, values.n))
+    end)
+    return class.like(s, parts)
+  end
+end
+
+for name, operator in pairs(expression.operators) do
+  meta["__" .. name] = lift("x " .. name .. " y", operator)
+end
+
+local elementwise = {"abs", "astype", "clamp", "fmax", "fmin", "where"}
+for _, list in ipairs{names.math[1], names.math[2], names.math[3],
+    names.tests, names.integers[1], names.integers[2],
+    text.keys(names.compare)} do
+  table.move(list, 1, #list, #elementwise + 1, elementwise)
+end
+for _, name in ipairs(elementwise) do
+  methods[name] = lift(name, of_parts[name])
+end
+
+--- Split:set(x) -> Split
+--- Sets the elements to those of a Split, a Buffer, an Expression or to a
+--- number, part by part: s:set(2 * s + r).
+function methods.set(s, x)
+  s:eval()
+  for_parts("set", {n = 2, s, x}, function(own)
+    own[1]:set(own[2])
+  end)
+  return s
+end
+
+--- Split:fill(x) -> Split
+--- Sets all elements to a number.
+function methods.fill(s, x)
+  class.live("fill", s):eval()
+  for _, part in ipairs(s.parts) do
+    if part then
+      part:fill(x, {async = true})
+    end
+  end
+  return s
+end
+
+-- One value of each part, found on all devices at once: reduced along the
+-- first dimension there, then to a number.
+local function totals(what, values, reduce, name)
+  local some = for_parts(what, values, reduce)
+  local s = leader(values)
+  devices.flush(s.devices)
+  local list = {}
+  for _, part in ipairs(some) do
+    if part then
+      list[#list + 1] = of_parts[name](part)
+      part:close()
+    end
+    if part and s.axis == "copies" then
+      break
+    end
+  end
+  return list
+end
+
+-- Reduced along a dimension by reduce(parts of the values, dim): along those
+-- behind the first part by part, a Split in the same rows. Along the first one
+-- what the devices have found meets on the first of them, as rows of a Buffer
+-- that reduction `name` makes one: a Buffer, as of copies.
+local function along(what, values, dim, reduce, name)
+  layout.dim(what, leader(values).shape, dim)
+  local some, s = for_parts(what, values, function(own)
+    return reduce(own, dim)
+  end)
+  if dim ~= 1 and s.axis == "rows" then
+    return class.like(s, some)
+  end
+  local list = {}
+  for _, part in ipairs(some) do
+    list[#list + 1] = part and (#list == 0 or s.axis == "rows") and part
+      or nil
+  end
+  if #list == 1 then
+    return list[1]
+  end
+  devices.flush(s.devices)
+  local count, context = #list[1], list[1].context
+  local rows <close> = cl.buffer(list[1].type, {#list,
+    table.unpack(list[1].shape)}, nil, {context = context})
+  for i, part in ipairs(list) do
+    part:copy(rows, {to = (i - 1) * count + 1,
+      async = part.context == context})
+    part:close()
+  end
+  return of_parts[name](rows, 1)
+end
+
+local JOIN = {
+  sum = function(a, b)
+    return a + b
+  end,
+  min = function(a, b)
+    return (a ~= a or a < b) and a or b
+  end,
+  max = function(a, b)
+    return (a ~= a or a > b) and a or b
+  end,
+  any = function(a, b)
+    return a or b
+  end,
+  all = function(a, b)
+    return a and b
+  end,
+}
+
+--- Split:sum([dim]) -> number, Buffer or Split
+--- The sum of all elements, min, max, any and all as of a Buffer, found on all
+--- devices at once. Along dimension 1 a Buffer on the first device; along the
+--- others a Split in the same rows.
+--- Also: Split:min, Split:max, Split:any, Split:all
+for name, join in pairs(JOIN) do
+  methods[name] = function(s, dim)
+    if dim ~= nil then
+      return along(name, {n = 1, s}, dim, function(own, d)
+        return of_parts[name](own[1], d)
+      end, name)
+    end
+    local result
+    for _, x in ipairs(totals(name, {n = 1, s}, function(own)
+      return of_parts[name](own[1], 1)
+    end, name)) do
+      if result == nil then
+        result = x
+      else
+        result = join(result, x)
+      end
+    end
+    return result
+  end
+end
+
+-- The type in which means and norms of elements are calculated.
+local function real(what, s)
+  return types.calculated(types.real(what, s.type))
+end
+
+--- Split:mean([dim]) -> number, Buffer or Split
+--- The sum divided by the number of elements; `dim` as for Split:sum.
+function methods.mean(s, dim)
+  local sums = s:sum(dim)
+  if dim == nil then
+    return sums / #s
+  end
+  local mean = (sums:astype(real("mean", s)) / s.shape[dim]):eval()
+  sums:close()
+  return mean
+end
+
+--- Split:dot(t [, dim]) -> number, Buffer or Split
+--- The sum of the products of the elements of two Splits, or of a Split and a
+--- Buffer; `dim` as for Split:sum.
+function methods.dot(s, t, dim)
+  if dim ~= nil then
+    return along("dot", {n = 2, s, t}, dim, function(own, d)
+      return of_parts.dot(own[1], own[2], d)
+    end, "sum")
+  end
+  local sum
+  for _, x in ipairs(totals("dot", {n = 2, s, t}, function(own)
+    return of_parts.dot(own[1], own[2], 1)
+  end, "sum")) do
+    sum = sum and sum + x or x
+  end
+  return sum
+end
+
+--- Split:nrm2([dim]) -> number, Buffer or Split
+--- The square root of the sum of squares; `dim` as for Split:sum.
+function methods.nrm2(s, dim)
+  if dim ~= nil then
+    local x = s:astype(real("nrm2", s))
+    local squares = x:dot(x, dim)
+    local root = squares:sqrt():eval()
+    squares:close()
+    return root
+  end
+  local most, list = 0.0, {}
+  for _, part in ipairs(class.live("nrm2", s).parts) do
+    if part then
+      list[#list + 1] = of_parts.nrm2(part)
+      most = math.max(most, list[#list])
+    end
+    if part and s.axis == "copies" then
+      break
+    end
+  end
+  local sum = 0.0
+  for _, x in ipairs(list) do
+    if x ~= x then
+      return x
+    end
+    sum = sum + (x / most) ^ 2
+  end
+  return (most == 0 or most == math.huge) and most or most * math.sqrt(sum)
+end
+
+--- Split:axpy(a, x) -> Split
+--- Adds a x, part by part: s = s + a x.
+function methods.axpy(s, a, x)
+  s:eval()
+  for_parts("axpy", {n = 3, s, a, x}, function(own)
+    own[1]:axpy(own[2], own[3])
+  end)
+  return s
+end
+
+argument.methods("Split", methods, meta.__name)
+
+-- cl.map for values with Splits among them: on each device for its parts.
+function meta.__map(map, source, values, opts)
+  local keys, list = text.keys(values), {}
+  for k, key in ipairs(keys) do
+    list[k] = values[key]
+  end
+  list.n = #keys
+  if source:find "%f[%w_][in]%f[^%w_]" then
+    cl.error("map: i and n count the elements of one part; take a Split of "
+      .. "numbers in their place, cl.split(cl.arange(0, n - 1))")
+  end
+  local rows, s = for_parts("map", list, function(own)
+    local part = {}
+    for k, key in ipairs(keys) do
+      part[key] = own[k]
+    end
+    return table.pack(map(source, part, opts))
+  end)
+  local results, n = {}, 0
+  for i, row in ipairs(rows) do
+    n = row and row.n - 1 or n
+    for k = 1, n do
+      results[k] = results[k] or {}
+      results[k][i] = row and row[k]
+    end
+  end
+  for k = 1, n do
+    for i = 1, #rows do
+      results[k][i] = results[k][i] or false
+    end
+    results[k] = class.like(s, results[k])
+  end
+  return table.unpack(results, 1, n)
+end
+
+return {}

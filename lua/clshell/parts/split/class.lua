@@ -1,0 +1,255 @@
+-- parts/split/class.lua - class Split: a Buffer in parts on several devices,
+-- and what brings it there and back
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local cl = require "cl"
+local devices = require "clshell.parts.split.devices"
+local text = require "clshell.base.text"
+
+local M = {}
+
+local methods = {}
+local meta = {__name = "Split", __metatable = false}
+
+meta.__members = methods -- for completion
+M.methods, M.meta = methods, meta
+
+-- The shape of a part with so many rows: that of the whole but for these.
+local function with_rows(shape, rows)
+  return {rows, table.unpack(shape, 2)}
+end
+
+-- The elements of a row.
+local function row_count(shape)
+  local n = 1
+  for k = 2, #shape do
+    n = n * shape[k]
+  end
+  return n
+end
+
+-- class.new(fields) -> Split
+--- Of devices, parts (false where a device has no rows), sizes (rows of each),
+--- axis ("rows" or "copies"), type and shape.
+function M.new(s)
+  local first = 1
+  s.first = {}
+  for i, rows in ipairs(s.sizes) do
+    s.first[i] = s.axis == "copies" and 1 or first
+    first = first + rows
+  end
+  return setmetatable(s, meta)
+end
+
+-- class.like(s, parts) -> Split
+--- Parts with the rows of another Split, and their own type and columns.
+function M.like(s, parts)
+  local any
+  for _, part in ipairs(parts) do
+    any = any or part
+  end
+  return M.new{devices = s.devices, parts = parts, sizes = s.sizes,
+    axis = s.axis, type = any.type, shape = with_rows(any.shape, s.shape[1])}
+end
+
+-- class.is(x) -> boolean
+function M.is(x)
+  return type(x) == "table" and debug.getmetatable(x) == meta
+end
+
+-- class.live(what, s) -> s
+--- Raises where a part was closed.
+function M.live(what, s)
+  for i, part in ipairs(s.parts) do
+    if part and text.class(part) == "Buffer" and part.closed then
+      cl.error(("%s: part %d of the Split is closed"):format(what, i))
+    end
+  end
+  return s
+end
+
+-- class.fits(what, s, other)
+--- Raises unless two Splits have the same rows on the same devices; one of
+--- them may be in copies.
+function M.fits(what, s, other)
+  local same = #s.devices == #other.devices
+  for i, device in ipairs(s.devices) do
+    same = same and device == other.devices[i]
+      and (s.axis == "copies" or other.axis == "copies"
+        or s.sizes[i] == other.sizes[i])
+  end
+  if not same then
+    cl.error(what .. ": the Splits lie on other devices, or in other shares",
+      {hint = "cl.split(x:join(), s.devices, \"rows\", {shares = s.sizes})"})
+  end
+end
+
+-- Copies rows of a Buffer or an Array into a new Buffer of a context.
+local function bring(A, first, rows, context)
+  local part = cl.buffer(A.type, with_rows(A.shape, rows), nil,
+    {context = context})
+  local at = (first - 1) * row_count(A.shape) + 1
+  if text.class(A) == "Array" then
+    part:write(A, {at = at})
+  elseif A.rows then
+    A:copy(part, {from = {first, 1}, size = {rows, A.cols}})
+  else
+    A:copy(part, {first = at, count = #part, to = 1})
+  end
+  return part
+end
+
+-- class.given(what, A) -> A
+--- A value that can be split as a Buffer or an Array.
+function M.given(what, A)
+  local class = text.class(A)
+  if class == "Expression" then
+    A = A:eval()
+  elseif type(A) == "table" and not class and A[1] ~= nil then
+    A = type(A[1]) == "table" and require "clshell.data.matrix".from(A)
+      or cl.buffer("float", #A, A)
+  elseif class ~= "Buffer" and class ~= "Array" then
+    cl.error(("%s: A must be a Buffer, an Array, a sparse matrix or a nested "
+      .. "table; got %s"):format(what, text.got(A)), {arg = "A"})
+  end
+  if A.closed then
+    cl.error(what .. ": A is closed", {arg = "A"})
+  end
+  return A
+end
+
+-- class.spread(what, A, list, axis, sizes) -> Split
+--- The parts of a Buffer or an Array on a list of devices.
+function M.spread(what, A, list, axis, sizes)
+  A = M.given(what, A)
+  local parts, whole = {}, A.shape[1]
+  for i = 1, #list do
+    sizes[i] = axis == "copies" and whole or sizes[i]
+  end
+  local s = M.new{devices = list, parts = parts, sizes = sizes, axis = axis,
+    type = A.type, shape = table.move(A.shape, 1, #A.shape, 1, {})}
+  for i, device in ipairs(list) do
+    parts[i] = sizes[i] > 0
+      and bring(A, s.first[i], sizes[i], cl.context(device))
+  end
+  return s
+end
+
+--- Split:join([device]) -> Buffer
+--- All rows in one Buffer, on the session's device or another one.
+function methods.join(s, device)
+  local context = cl.context(device)
+  M.live("join", s)
+  local out = cl.buffer(s.type, s.shape, nil, {context = context})
+  for i, part in ipairs(s.parts) do
+    local b = part and (text.class(part) == "Expression" and part:eval()
+      or part)
+    if b then
+      b:copy(out, {first = 1, count = #b,
+        to = (s.first[i] - 1) * row_count(s.shape) + 1,
+        async = b.context == context})
+    end
+    if b and s.axis == "copies" then
+      break
+    end
+  end
+  return out
+end
+
+--- Split:read([dst]) -> Array
+--- All rows in an Array, in `dst` or a new one.
+function methods.read(s, dst)
+  M.live("read", s)
+  local h = dst or cl.array(s.type, s.shape)
+  argument.check("Split:read", "dst", h, "Array")
+  s:eval()
+  devices.flush(s.devices)
+  for i, part in ipairs(s.parts) do
+    if part then
+      part:read(h, {at = (s.first[i] - 1) * row_count(s.shape) + 1})
+    end
+    if part and s.axis == "copies" then
+      break
+    end
+  end
+  return h
+end
+
+--- Split:eval() -> Split
+--- Calculates the parts that are Expressions, on all devices at once, and
+--- keeps the Buffers.
+function methods.eval(s)
+  for i, part in ipairs(s.parts) do
+    if part and text.class(part) == "Expression" then
+      s.parts[i] = part:eval()
+      s.parts[i].context.queue:flush()
+    end
+  end
+  return s
+end
+
+--- Split:finish() -> Split
+--- Waits for the default queues of its devices.
+function methods.finish(s)
+  devices.flush(s.devices)
+  for _, device in ipairs(s.devices) do
+    cl.context(device).queue:finish()
+  end
+  return s
+end
+
+--- Split:close()
+--- Closes the parts; closing twice is fine.
+function methods.close(s)
+  for _, part in ipairs(s.parts) do
+    if part and text.class(part) ~= "Expression" then
+      part:close()
+    end
+  end
+end
+
+local fields = {
+  rows = function(s)
+    return #s.shape == 2 and s.shape[1] or nil
+  end,
+  cols = function(s)
+    return #s.shape == 2 and s.shape[2] or nil
+  end,
+}
+
+function meta.__index(s, key)
+  if methods[key] or fields[key] then
+    return methods[key] or fields[key](s)
+  elseif math.type(key) then
+    cl.error("the elements of a Split are on its devices; read them first: "
+      .. "s:read()[1]")
+  end
+  local near = type(key) == "string" and cl.nearest(key, text.keys(methods))
+  cl.error(("a Split has no field or method '%s'%s"):format(tostring(key),
+    near and ("; did you mean '%s'?"):format(near) or ""))
+end
+
+function meta.__newindex(_, key)
+  cl.error(("a Split has no field '%s' to set"):format(tostring(key)))
+end
+
+function meta.__len(s)
+  return s.shape[1] * row_count(s.shape)
+end
+
+function meta.__close(s)
+  methods.close(s)
+end
+
+function meta.__tostring(s)
+  local rows = {}
+  for i, n in ipairs(s.sizes) do
+    rows[i] = tostring(n)
+  end
+  return ("Split %s[%s] in %s"):format(s.type, table.concat(s.shape, "]["),
+    s.axis == "copies" and #rows .. " copies"
+      or "rows " .. table.concat(rows, " + "))
+end
+
+return M

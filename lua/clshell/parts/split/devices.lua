@@ -1,0 +1,101 @@
+-- parts/split/devices.lua - the devices that work together, and the shares of
+-- each
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local cachefile = require "clshell.measure.cachefile"
+local cl = require "cl"
+local text = require "clshell.base.text"
+
+local M = {}
+
+-- The devices of the session's kind and platform, with its own among them.
+local function alike()
+  local mine, list, found = cl.device(), {}, false
+  for _, device in ipairs(cl.devices()) do
+    if device.type == mine.type and device.platform == mine.platform then
+      list[#list + 1] = device
+      found = found or device == mine
+    end
+  end
+  return found and list or {mine} -- a part of a device is in no list
+end
+
+--- devices.list(what, given) -> list of Devices
+--- The devices of a call; without any those of the session's kind.
+function M.list(what, given)
+  if given == nil then
+    return alike()
+  end
+  argument.list(what, "devices", given, "Device")
+  if #given == 0 then
+    cl.error(what .. ": the list of devices is empty", {arg = "devices"})
+  end
+  return given
+end
+
+--- devices.flush(list)
+--- Hands the commands of all default queues to their devices.
+function M.flush(list)
+  for _, device in ipairs(list) do
+    cl.context(device).queue:flush()
+  end
+end
+
+-- The weights that were given: a number for each device.
+local function check_shares(what, given, n)
+  argument.list(what, "shares", given, "number")
+  local sum = 0
+  for _, share in ipairs(given) do
+    if not (share >= 0 and share < math.huge) then
+      cl.error(("%s: a share must be a number >= 0; got %s"):format(what,
+        text.got(share)), {arg = "shares"})
+    end
+    sum = sum + share
+  end
+  if #given ~= n or sum == 0 then
+    cl.error(("%s: shares must be %d numbers >= 0, one for each device, not "
+      .. "all of them 0"):format(what, n), {arg = "shares"})
+  end
+  return given
+end
+
+-- The rates of copies in each device's memory, as peaks() has measured them,
+-- where the devices differ; equal numbers where any is unknown.
+local function measured(list)
+  local rates, equal, differ = {}, {}, false
+  for i, device in ipairs(list) do
+    equal[i] = 1
+    differ = differ
+      or cachefile.identity(device) ~= cachefile.identity(list[1])
+  end
+  for i, device in ipairs(differ and list or {}) do
+    rates[i] = (cachefile.load(device) or {})["peak.copy"]
+    if not (rates[i] and rates[i] > 0) then
+      return equal
+    end
+  end
+  return differ and rates or equal
+end
+
+--- devices.sizes(what, n, list, shares) -> list of integers
+--- How many of n rows each device gets: by the shares, else by the measured
+--- speed of the devices. The sums of the sizes are the nearest integers to
+--- those of the shares.
+function M.sizes(what, n, list, shares)
+  local weights = shares and check_shares(what, shares, #list)
+    or measured(list)
+  local sum, before, part, sizes = 0, 0, 0, {}
+  for _, weight in ipairs(weights) do
+    sum = sum + weight
+  end
+  for i, weight in ipairs(weights) do
+    part = part + weight
+    local last = i == #weights and n
+      or math.floor(n * (part / sum) + 0.5)
+    sizes[i], before = last - before, last
+  end
+  return sizes
+end
+
+return M

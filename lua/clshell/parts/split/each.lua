@@ -1,0 +1,59 @@
+-- parts/split/each.lua - cl.each: a function for each of several devices
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local cl = require "cl"
+local devices = require "clshell.parts.split.devices"
+local text = require "clshell.base.text"
+
+-- The session's device again, whatever ends the scope.
+local function restored()
+  local before = cl.device()
+  return setmetatable({}, {__close = function()
+    cl.use(before)
+  end})
+end
+
+-- Raises an error of a device's turn again, with the device.
+local function raise(err, i, device)
+  local where = ("device %d, %s: "):format(i, device.name)
+  if type(err) == "string" then
+    err = where .. err
+  elseif text.class(err) == "Error" and err.name ~= "INTERRUPTED" then
+    err.message = where .. err.message
+  end
+  error(err, 0)
+end
+
+--- cl.each(f [, devices]) -> list
+--- Calls f(device, i) for each device in turn, with that device as the
+--- session's: new Buffers and programs are made there. What f launches runs on
+--- all devices at once, as a launch does not wait: the default queues are
+--- flushed after each call and waited for at the end. Returns a list of the
+--- first results of f; `n` is its length. An error names the device. The
+--- session has its own device again in any case. Without a list these are all
+--- devices of the platform and kind of the session's: its GPUs, say.
+return function(f, given)
+  argument.check("cl.each", "f", f, "function",
+    "cl.each(function(device, i) ... end)")
+  local list = devices.list("cl.each", given)
+  local results, _ <close> = {n = #list}, restored()
+  for i, device in ipairs(list) do
+    cl.use(device)
+    local fine, result = pcall(f, device, i)
+    if not fine then
+      raise(result, i, device)
+    end
+    results[i] = result
+    cl.context(device).queue:flush()
+  end
+  for i, device in ipairs(list) do
+    local fine, err = pcall(function()
+      cl.context(device).queue:finish()
+    end)
+    if not fine then
+      raise(err, i, device)
+    end
+  end
+  return results
+end

@@ -1,0 +1,272 @@
+-- parts/split/families.lua - gemm and transpose of Splits; sparse.lua has spmv
+-- SPDX-License-Identifier: MIT
+
+local class = require "clshell.parts.split.class"
+local cl = require "cl"
+local devices = require "clshell.parts.split.devices"
+local queues = require "clshell.parts.split.queues"
+local text = require "clshell.base.text"
+
+local MANY = 2048 -- rows of B that go to another device in two halves
+
+local of_family = {}
+
+-- Raises for options that name one device, or what parts do not have.
+local function check_options(what, opts, refused)
+  for _, name in ipairs(refused) do
+    if opts[name] ~= nil then
+      cl.error(("%s: a Split takes no option %s"):format(what, name),
+        {arg = name})
+    end
+  end
+end
+
+-- The options of a call on one part.
+local function with(opts, more)
+  local own = {}
+  for key, value in pairs(opts) do
+    own[key] = value
+  end
+  for key, value in pairs(more) do
+    own[key] = value
+  end
+  return own
+end
+
+-- The operand B of a product: in copies, or in rows.
+local function second(A, B)
+  if not class.is(B) then
+    return class.spread("gemm", B, A.devices, "copies", {})
+  end
+  class.live("gemm", B)
+  class.fits("gemm", {devices = A.devices, axis = "copies"}, B)
+  return B
+end
+
+-- The steps of the last product into a Split C, by C: a call with the same
+-- operands and options launches again what they hold, and makes no memory. A
+-- and B stay as long as C does, or until another product into it.
+local kept = setmetatable({}, {__mode = "k"})
+
+local function alike(a, b)
+  for key, value in pairs(a) do
+    if key ~= "C" and b[key] ~= value then
+      return false
+    end
+  end
+  return true
+end
+
+-- The steps of a call: kept ones, or an empty table, and whether it is kept.
+local function steps_of(gemm, A, B, opts)
+  local C = opts.C
+  local last = C and kept[C]
+  if not (last and last.A == A and last.B == B
+      and last.rows == gemm.kept_plans and alike(last.opts, opts)
+      and alike(opts, last.opts)) then
+    last = {A = A, B = B, rows = gemm.kept_plans,
+      opts = with(opts, {C = false})}
+    if C then
+      kept[C] = last
+    end
+  end
+  return last, C ~= nil
+end
+
+-- The product of parts of A and copies of B.
+local function with_copies(gemm, A, B, opts)
+  local steps, parts = steps_of(gemm, A, B, opts), {}
+  for i, part in ipairs(A.parts) do
+    steps[i] = steps[i] or part and gemm.plan(part, B.parts[i], with(opts,
+      {C = opts.C and opts.C.parts[i]}))
+    if part then
+      steps[i]():close()
+      part.context.queue:flush()
+    end
+    parts[i] = part and steps[i].output
+  end
+  return class.like(A, parts)
+end
+
+-- The rows of B that a device takes at a time: its own all at once, those of
+-- others in two halves where they are many, so that no device stands still
+-- until all of them are there. A list of {part, first, rows} for each device.
+local function stages(B)
+  local n, list = #B.devices, {}
+  for step = 0, n - 1 do
+    for half = 1, 2 do
+      local turn = {}
+      for i = 1, n do
+        local j = (i + step - 1) % n + 1
+        local rows = B.sizes[j]
+        local cut = step > 0 and rows >= MANY and rows // 2 or rows
+        if half == 1 and rows > 0 then
+          turn[i] = {part = j, first = 1, rows = cut}
+        elseif half == 2 and cut < rows then
+          turn[i] = {part = j, first = cut + 1, rows = rows - cut}
+        end
+      end
+      list[#list + 1] = turn
+    end
+  end
+  return list
+end
+
+-- A factor, and the options, of a product with such rows: the columns of A
+-- that meet them; where B is transposed, they give columns of C.
+local function factor(A, C, B, stage, opts, started)
+  local first = B.first[stage.part] + stage.first - 1
+  if opts.trans_b then
+    return A, with(opts, {C = C:sub(1, first, C.rows, stage.rows)})
+  end
+  return A:sub(1, first, A.rows, stage.rows), with(opts, {C = C,
+    beta = started and 1 or opts.beta})
+end
+
+-- One product of a part of A: with the part's own rows of B, or with a copy of
+-- those of another device in `rows`.
+local function new_step(gemm, A, C, B, stage, opts, started)
+  local from = B.parts[stage.part]
+  local own = from.context == A.context and stage.rows == from.rows
+  local rows = not own and cl.buffer(B.type, {stage.rows, B.cols}, nil,
+    {context = A.context}) or nil
+  local columns_of_A, options = factor(A, C, B, stage, opts, started)
+  return {rows = rows, plan = gemm.plan(columns_of_A, rows or from, options)}
+end
+
+-- Launches it; the rows come beside the work that the device has.
+local function run_step(step, B, stage, context, ready)
+  if step.last then
+    step.last:wait():close() -- that the rows have been read
+    step.last = nil
+  end
+  if step.rows then
+    queues.fetch(B.parts[stage.part], step.rows, {from = {stage.first, 1},
+      size = {stage.rows, B.cols}}, ready)
+  end
+  step.last = step.plan()
+  context.queue:flush()
+end
+
+-- Lets go of the memory of steps; a driver may wait until it is not in use.
+local function close(steps)
+  for _, step in pairs(steps or {}) do
+    if step.rows then
+      step.rows:close()
+    end
+  end
+end
+
+-- The product of parts of A and B in rows: each device begins with its own
+-- rows of B and gets the others while it computes.
+local function with_rows(gemm, A, B, opts)
+  local parts, started = {}, {}
+  local columns = opts.trans_b and B.shape[1] or B.cols
+  for i, part in ipairs(A.parts) do
+    parts[i] = part and (opts.C and opts.C.parts[i]
+      or cl.buffer(A.type, {part.rows, columns}, nil,
+        {context = part.context}))
+  end
+  local ready = queues.ready(B.devices)
+  local steps, keep = steps_of(gemm, A, B, opts)
+  for t, turn in ipairs(stages(B)) do
+    steps[t] = steps[t] or {}
+    if not keep then
+      close(steps[t - 2])
+    end
+    for i, part in ipairs(A.parts) do
+      if part and turn[i] then
+        steps[t][i] = steps[t][i] or new_step(gemm, part, parts[i], B,
+          turn[i], opts, started[i])
+        run_step(steps[t][i], B, turn[i], part.context, ready)
+        started[i] = true
+      end
+    end
+  end
+  queues.close(ready)
+  for _, turn in ipairs(keep and {} or steps) do
+    close(turn)
+  end
+  return class.like(A, parts)
+end
+
+-- gemm(A, B) with A in rows: C is in the same rows.
+function of_family.gemm(gemm, A, B, opts)
+  opts = with(opts or {}, {})
+  if not class.is(A) or A.axis ~= "rows" then
+    cl.error("gemm: with a Split, A must be one in rows; got "
+      .. (class.is(A) and "one in copies" or text.got(A)), {arg = "A",
+      hint = 'cl.split(A, s.devices, "rows"), or B:join()'})
+  end
+  check_options("gemm", opts, {"queue", "after", "batch", "stride_a",
+    "stride_b", "stride_c", "trans_a"})
+  class.live("gemm", A):eval()
+  if opts.C ~= nil then
+    if not class.is(opts.C) then
+      cl.error("gemm: C must be a Split, as A is; got " .. text.got(opts.C),
+        {arg = "C"})
+    end
+    class.fits("gemm", A, class.live("gemm", opts.C))
+  end
+  B = second(A, B):eval()
+  local inner = B.shape[opts.trans_b and 2 or 1]
+  if #A.shape ~= 2 or #B.shape ~= 2 or A.cols ~= inner then
+    cl.error(("gemm: A is %s, and %sB is %s"):format(text.shape(A.shape),
+      opts.trans_b and "the transposed " or "", text.shape(B.shape)))
+  end
+  return (B.axis == "copies" and with_copies or with_rows)(gemm, A, B, opts)
+end
+
+-- transpose(A): each device transposes its rows; the result is in rows again,
+-- of which every device gets some from each.
+function of_family.transpose(transpose, A, opts)
+  opts = with(opts or {}, {})
+  check_options("transpose", opts, {"queue", "after", "B"})
+  class.live("transpose", A):eval()
+  if #A.shape ~= 2 or A.axis ~= "rows" then
+    cl.error("transpose: a Split must be a matrix in rows; got "
+      .. tostring(A), {arg = "A"})
+  end
+  local rows, columns = A.shape[1], A.cols
+  local sizes = devices.sizes("transpose", columns, A.devices, A.sizes)
+  local parts, pieces = {}, {}
+  for i, part in ipairs(A.parts) do
+    pieces[i] = part and transpose(part, opts)
+    parts[i] = sizes[i] > 0 and cl.buffer(A.type, {sizes[i], rows}, nil,
+      {context = cl.context(A.devices[i])})
+  end
+  devices.flush(A.devices)
+  local B = class.new{devices = A.devices, parts = parts, sizes = sizes,
+    axis = "rows", type = A.type, shape = {columns, rows}}
+  for i, piece in ipairs(pieces) do
+    for j, part in ipairs(piece and parts or {}) do
+      if part then
+        piece:copy(part, {from = {B.first[j], 1},
+          size = {sizes[j], piece.cols}, to = {1, A.first[i]},
+          async = piece.context == part.context}) -- others wait
+      end
+    end
+    if piece then
+      piece:close()
+    end
+  end
+  return B
+end
+
+-- spmv of a matrix in parts is in sparse.lua.
+function of_family.spmv()
+  cl.error("spmv: M must be a Split matrix where x is a Split", {arg = "M",
+    hint = 'cl.split(M, x.devices, "rows")'})
+end
+
+-- A family's call with a Split among its operands.
+function class.meta.__family(family, ...)
+  local f = of_family[family.name]
+  if not f then
+    cl.error(("%s: takes no Split; take s:join(), or cl.each"):format(
+      family.name))
+  end
+  return f(family, ...)
+end
+
+return {}

@@ -1,0 +1,56 @@
+-- parts/split/init.lua - several devices in one process: cl.each calls a
+-- function for each, cl.split spreads a Buffer over them. Loading the room
+-- adds both to module cl. devices.lua has the devices and their shares,
+-- each.lua cl.each, class.lua the class Split, arithmetic.lua what it
+-- calculates, families.lua the products and transposes, sparse.lua and
+-- halo.lua sparse matrices in parts.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local class = require "clshell.parts.split.class"
+local devices = require "clshell.parts.split.devices"
+local options = require "clshell.base.options"
+local sparse = require "clshell.parts.split.sparse"
+local text = require "clshell.base.text"
+require "clshell.parts.split.arithmetic"
+require "clshell.parts.split.families"
+
+cl.each = require "clshell.parts.split.each"
+
+--- cl.split(A [, devices [, axis [, opts]]]) -> Split
+--- A Buffer or an Array (an Expression, a nested table) in parts on several
+--- devices: "rows" gives each a share of the rows, or of a vector's elements,
+--- "copies" all of it. Without devices, nil, these are all of the kind of the
+--- session's. Shares follow the speed that peaks() has measured on each device
+--- where they differ, and are equal otherwise; with fewer rows than devices
+--- some have none. gemm, spmv, transpose, arithmetic and sums take Splits, and
+--- what they give is one again, of lazy Expressions for arithmetic. A sparse
+--- matrix of dia or csr is split for spmv. Fields: `s.parts` (Buffers; false
+--- where a device has no rows), `s.devices`, `s.sizes`, `s.first` (row of each
+--- part), `s.type`, `s.shape`, `s.axis`.
+--- Options:
+---   shares  by speed  a number for each device: the ratio of its rows
+function cl.split(A, list, axis, opts)
+  local what = "cl.split"
+  opts, axis = options.check(opts, what), axis or "rows"
+  list = devices.list(what, list)
+  if axis ~= "rows" and axis ~= "copies" then
+    cl.error(('%s: the axis must be "rows" or "copies"; got %s'):format(what,
+      text.got(axis)), {arg = "axis"})
+  elseif class.is(A) then
+    cl.error(what .. ": A is a Split already; take A:join()", {arg = "A"})
+  end
+  local is_sparse = type(A) == "table" and (rawget(A, "offsets")
+    or rawget(A, "row_ptr"))
+  if not is_sparse then
+    A = class.given(what, A)
+  end
+  local sizes = devices.sizes(what, is_sparse and A.rows or A.shape[1], list,
+    opts.shares)
+  if is_sparse then
+    return sparse.new(A, list, axis, sizes)
+  end
+  return class.spread(what, A, list, axis, sizes)
+end
+
+return {}

@@ -1,0 +1,212 @@
+-- results/axis.lua - axes of charts: linear, logarithmic or of names; the
+-- places of values, and ticks with their texts
+-- SPDX-License-Identifier: MIT
+
+local quantity = require "clshell.base.quantity"
+local text = require "clshell.base.text"
+
+local M = {}
+local Axis = {}
+Axis.__index = Axis
+
+-- The next larger step among 1, 2, 5, 10, 20 ...
+local function nice(step)
+  local power = 10.0 ^ math.floor(math.log(step, 10) + 1e-9)
+  for _, m in ipairs{1, 2, 5} do
+    if m * power >= step * (1 - 1e-9) then
+      return m * power
+    end
+  end
+  return 10 * power
+end
+
+local function is_power_of_2(x)
+  return x > 0 and math.abs(math.log(x, 2) - math.floor(math.log(x, 2) + 0.5))
+    < 1e-9
+end
+
+-- The ends of the values, those of a log axis without values up to 0; and
+-- whether a log axis suits: powers of 2, or values over many orders.
+local function ends(values, log)
+  local least, lo, hi, powers = math.huge, math.huge, -math.huge, true
+  for _, x in ipairs(values) do
+    least, hi = math.min(least, x), math.max(hi, x)
+    lo = x > 0 and math.min(lo, x) or lo
+    powers = powers and is_power_of_2(x)
+  end
+  local suits = least > 0 and hi > least
+    and (hi / least >= 64 or powers and hi / least >= 4)
+  if log == nil then
+    log = suits
+  end
+  lo = log and lo or least
+  if lo > hi then
+    lo, hi = log and 1 or 0, log and 10 or 1
+  end
+  return lo, hi, log, suits and powers
+end
+
+-- A range that has a width.
+local function widen(lo, hi, log)
+  if lo < hi then
+    return lo, hi
+  elseif log then
+    return lo / 2, hi * 2
+  end
+  local more = lo == 0 and 1 or math.abs(lo) / 2
+  return lo - more, hi + more
+end
+
+-- axis.new(values, opts) -> axis
+-- An axis that holds the values. Options: label, unit (base unit), log (true,
+-- false, or nil: where a log axis suits the values), zero (a linear axis
+-- begins at 0), names (by place: the values are 1, 2, 3 ...), lo, hi (ends).
+function M.new(values, opts)
+  local axis = setmetatable({label = opts.label, unit = opts.unit,
+    names = opts.names, factor = 1, fixed = opts.lo ~= nil}, Axis)
+  if opts.names then
+    axis.lo, axis.hi = 0.5, #opts.names + 0.5
+    return axis
+  end
+  local lo, hi, log, powers = ends(values, opts.log)
+  if opts.zero and not log then
+    lo, hi = math.min(lo, 0), math.max(hi, 0)
+  end
+  axis.lo, axis.hi = widen(opts.lo or lo, opts.hi or hi, log)
+  axis.log, axis.unit_text = log, axis.unit
+  axis.base = log and powers and not opts.unit and 2 or 10
+  if axis.unit and axis.unit ~= "%" and not log then
+    axis.factor, axis.unit_text = quantity.prefix(
+      math.max(math.abs(axis.lo), math.abs(axis.hi)), axis.unit)
+  end
+  return axis
+end
+
+-- axis:shows(value) -> boolean
+-- Whether a value has a place on the axis.
+function Axis:shows(v)
+  return text.finite(v) and (not self.log or v > 0)
+end
+
+-- axis:at(value) -> number
+-- The place of a value: 0 is the low end, 1 the high end.
+function Axis:at(v)
+  if self.log then
+    return math.log(v / self.lo, 10) / math.log(self.hi / self.lo, 10)
+  end
+  return (v - self.lo) / (self.hi - self.lo)
+end
+
+-- axis:title() -> string
+-- The label with the unit.
+function Axis:title()
+  local unit, label = self.unit_text or "", self.label or ""
+  return label .. (unit ~= "" and label ~= "" and ", " or "") .. unit
+end
+
+-- A number without needless zeros.
+local function plain(x)
+  local s = ("%.10g"):format(x)
+  return s:find("e") and ("%.3g"):format(x) or s
+end
+
+-- A value in the axis' unit, as a tick shows it.
+function Axis:text(v)
+  if self.log and self.unit and self.unit ~= "%" then
+    local factor, name = quantity.prefix(v, self.unit)
+    return plain(v / factor) .. name:sub(1, #name - #self.unit)
+  end
+  return plain(v / self.factor)
+end
+
+-- axis:words(value) -> string
+-- A value with its unit, or the name at its place.
+function Axis:words(v)
+  if self.names then
+    return self.names[v]
+  elseif self.unit and self.unit ~= "%" then
+    return quantity.format(v, self.unit)
+  end
+  return plain(v) .. (self.unit and " " .. self.unit or "")
+end
+
+function Axis:linear_values(most)
+  local lo, hi = self.lo / self.factor, self.hi / self.factor
+  local step = nice((hi - lo) / most)
+  local values = {}
+  for i = math.ceil(lo / step - 1e-9), math.floor(hi / step + 1e-9) do
+    values[#values + 1] = i * step * self.factor
+  end
+  return values
+end
+
+-- The values m * base^i in range, for each m.
+function Axis:log_series(multiples, every)
+  local values, base = {}, self.base
+  local first = math.floor(math.log(self.lo) / math.log(base) - 1e-9)
+  local last = math.ceil(math.log(self.hi) / math.log(base) + 1e-9)
+  for i = first, last do
+    for _, m in ipairs(multiples) do
+      local v = m * base ^ i
+      if i % every == 0 and v >= self.lo * (1 - 1e-9)
+          and v <= self.hi * (1 + 1e-9) then
+        values[#values + 1] = v
+      end
+    end
+  end
+  return values
+end
+
+local MULTIPLES = {{1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 2, 5}, {1, 3}}
+
+function Axis:log_values(most)
+  for _, multiples in ipairs(self.base == 10 and MULTIPLES or {}) do
+    local values = self:log_series(multiples, 1)
+    if #values <= most then
+      return values
+    end
+  end
+  local values
+  for every = 1, 64 do
+    values = self:log_series({1}, every)
+    if #values <= most then
+      break
+    end
+  end
+  return values
+end
+
+-- axis:ticks(most) -> list of {at =, text =, value =}
+-- At most about so many ticks, at round values.
+function Axis:ticks(most)
+  local ticks = {}
+  if self.names then
+    for i = 1, #self.names, math.ceil(#self.names / most) do
+      ticks[#ticks + 1] = {at = self:at(i), text = self.names[i], value = i}
+    end
+    return ticks
+  end
+  local values = self.log and self:log_values(most)
+    or self:linear_values(most)
+  for i, v in ipairs(values) do
+    ticks[i] = {at = self:at(v), text = self:text(v), value = v}
+  end
+  return ticks
+end
+
+-- axis:round(most)
+-- Moves the ends outwards to round values, where they were not given.
+function Axis:round(most)
+  if self.names or self.fixed then
+    return
+  elseif self.log then
+    local margin = (self.hi / self.lo) ^ 0.04
+    self.lo, self.hi = self.lo / margin, self.hi * margin
+    return
+  end
+  local step = nice((self.hi - self.lo) / self.factor / most) * self.factor
+  self.lo = math.floor(self.lo / step + 1e-9) * step
+  self.hi = math.ceil(self.hi / step - 1e-9) * step
+end
+
+return M

@@ -1,0 +1,517 @@
+-- results/html.lua - the report of a run as one HTML file, which fetches
+-- nothing: for each problem the best kernel, a chart and a table; then the
+-- roofline, all samples, the device, and the results as JSON
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local cl = require "cl"
+local columns = require "clshell.results.columns"
+local export = require "clshell.results.export"
+local export_fields = require "clshell.results.export_fields"
+local record_fields = require "clshell.measure.record_fields"
+local file = require "clshell.base.file"
+local options = require "clshell.base.options"
+local peaks = require "clshell.measure.peaks"
+local plot = require "clshell.results.plot"
+local svg = require "clshell.results.svg"
+local quantity = require "clshell.base.quantity"
+
+local M = {}
+
+local escape = svg.escape
+
+local CSS = [[
+:root { color-scheme: light dark; --ink: #1f2328; --soft: #59636e;
+  --face: #ffffff; --line: #d1d9e0; --band: #f6f8fa; --mark: #0969b5;
+  --alarm: #b3261e }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3;
+  --soft: #9da7b3; --face: #0d1117; --line: #30363d; --band: #161b22;
+  --mark: #58a6ff; --alarm: #ff8a80 } }
+body { margin: 2rem auto; max-width: 62rem; padding: 0 1.25rem;
+  font: 15px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif;
+  color: var(--ink); background: var(--face) }
+h1 { font-size: 1.6rem; margin: 0 0 .25rem }
+h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem }
+.lead, .soft, caption, figcaption { color: var(--soft) }
+.scroll { overflow-x: auto }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums }
+th, td { padding: .3rem .7rem; text-align: left; vertical-align: top;
+  border-bottom: 1px solid var(--line) }
+thead th { border-bottom-width: 2px; font-weight: 600; white-space: nowrap }
+td.num, th.num { text-align: right; white-space: pre;
+  font-family: ui-monospace, "DejaVu Sans Mono", monospace;
+  font-size: .9em }
+td.name { white-space: nowrap }
+td.words, tr.best td.words { color: var(--soft); font-weight: 400;
+  font-size: .87em; min-width: 9rem }
+tr.best td { font-weight: 700; background: var(--band) }
+tr.best td:first-child { box-shadow: inset 3px 0 var(--mark) }
+.winner { font-size: 1.05rem; margin: .2rem 0 .6rem }
+.winner b { font-size: 1.5rem; color: var(--mark) }
+.winner .soft { display: block; font-size: .95rem }
+dl { display: grid; grid-template-columns: max-content 1fr;
+  gap: .15rem 1.2rem; margin: .5rem 0 }
+dt { color: var(--soft) }
+dd { margin: 0; overflow-wrap: anywhere }
+figure { margin: 1rem 0 1.5rem; overflow-x: auto }
+.plot { width: 100%; min-width: 420px; max-width: 720px; height: auto;
+  display: block }
+details { border-top: 1px solid var(--line); padding: .4rem 0 }
+summary { cursor: pointer }
+@page { margin: 15mm }
+@media print { :root { --ink: #000; --soft: #444; --face: #fff;
+  --line: #bbb; --band: #eee; --mark: #0969b5; --alarm: #a00;
+  color-scheme: light } body { margin: 0; max-width: none; font-size: 10pt }
+  figure, tr { break-inside: avoid } h2 { break-after: avoid } }
+]]
+
+local function remarks_of(r)
+  local remarks, note = {}, r.note or r.error
+  local said = r.status and note and note:find(r.status, 1, true) == 1
+  if r.status and r.status ~= "ok" and not said then
+    remarks[1] = r.status
+  end
+  for _, flag in ipairs(r.flags or {}) do
+    remarks[#remarks + 1] = flag
+  end
+  remarks[#remarks + 1] = note
+  return table.concat(remarks, "; ")
+end
+
+local function rate(key)
+  return {key = function(r)
+    return record_fields.base(r, key)
+  end, title = "", unit = record_fields.about(key).unit, class = "num"}
+end
+
+-- Columns of the class "once" tell the problem: they stand above the table
+-- where all cells agree, and are left out where a heading tells it.
+-- The rate by which results are compared is the second column.
+local function columns_of(key)
+  local list = {
+    {key = "name", title = "kernel", class = "name"},
+    {key = "title", title = "shape", class = "once"},
+    {key = "mode", title = "cache", class = "once"},
+    {key = "median", title = "time", unit = "s", class = "num"},
+    {key = columns.named.spread.key, title = "± %", class = "num",
+      format = function(x)
+        return quantity.number(x, 2)
+      end},
+    {key = "roof", title = "% roof", class = "num",
+      format = columns.named.roof.format},
+    {key = "err", title = "error", class = "num", format = "%.1e"},
+    {key = "config", title = "parameters", class = "words"},
+    {key = remarks_of, title = "remarks", class = "words"},
+  }
+  local other = key == "gbs" and "gflops" or "gbs"
+  table.insert(list, 6, rate(other))
+  if key ~= "median" then
+    table.insert(list, 2, rate(key))
+  end
+  return list
+end
+
+-- Whether all of several cells are the same.
+local function constant(cells)
+  for i = 2, #cells do
+    if cells[i] ~= cells[1] then
+      return false
+    end
+  end
+  return #cells > 1
+end
+
+-- The columns that are not empty, and the terms above the table.
+local function filled(results, key, alone)
+  local kept, once = {}, {}
+  for _, column in ipairs(columns_of(key)) do
+    local c = columns.filled(column, results)
+    if c.class == "once" and not c.empty and constant(c.cells) then
+      once[#once + 1] = {name = c.title, value = c.cells[1]}
+    elseif not c.empty and (alone or c.class ~= "once") then
+      kept[#kept + 1] = c
+    end
+  end
+  return kept, once
+end
+
+-- html.terms(list) -> string
+-- A list of {name =, value =} as terms.
+function M.terms(list)
+  local out = {"<dl>"}
+  for _, entry in ipairs(list) do
+    out[#out + 1] = ("<dt>%s</dt><dd>%s</dd>"):format(
+      escape((entry.name:gsub("_", " "))), escape(entry.value))
+  end
+  out[#out + 1] = "</dl>"
+  return table.concat(out, "\n")
+end
+
+local terms = M.terms
+
+local function row_of(shown, i, best)
+  local out = {best and '<tr class="best">' or "<tr>"}
+  for j, c in ipairs(shown) do
+    out[#out + 1] = ('<td class="%s">%s%s</td>'):format(c.class,
+      escape(c.cells[i]), best and j == 1 and " ★" or "")
+  end
+  return table.concat(out) .. "</tr>"
+end
+
+-- The table of results that did not fail.
+local function table_of(results, key, best, alone)
+  local shown, once = filled(results, key, alone)
+  local out = {alone and once[1] and terms(once) or "",
+    '<div class="scroll"><table><thead><tr>'}
+  for _, c in ipairs(shown) do
+    out[#out + 1] = ('<th scope="col" class="%s">%s</th>'):format(c.class,
+      escape(c.title))
+  end
+  out[#out + 1] = "</tr></thead><tbody>"
+  for i in ipairs(results) do
+    out[#out + 1] = row_of(shown, i, i == best and #results > 1)
+  end
+  out[#out + 1] = "</tbody></table></div>"
+  return table.concat(out, "\n")
+end
+
+-- The results that failed, folded, with their reasons.
+local function failures(results)
+  if #results == 0 then
+    return ""
+  end
+  local list, states, words = {}, {}, {}
+  for i, r in ipairs(results) do
+    local state = r.status ~= "ok" and r.status or "wrong"
+    if not states[state] then
+      words[#words + 1] = state
+    end
+    states[state] = (states[state] or 0) + 1
+    list[i] = {name = r.name or "?", value = remarks_of(r)}
+  end
+  for i, state in ipairs(words) do
+    words[i] = ("%d %s"):format(states[state], state)
+  end
+  return ("<details><summary>%s, and why</summary>\n%s\n</details>"):format(
+    escape(table.concat(words, ", ")), terms(list))
+end
+
+local function figure(chart)
+  return "<figure>\n" .. chart:svg{style = false} .. "</figure>"
+end
+
+-- All samples of a result over their order, to see drift and outliers.
+local function samples_chart(r)
+  local rows = {}
+  for i, x in ipairs(r.samples) do
+    rows[i] = {sample = i, median = x}
+  end
+  return plot.line(rows, {
+    x = "sample", y = "median", log_x = false, zero = false, title = "",
+    x_label = "sample", y_label = "time of a launch",
+  })
+end
+
+local function detail(r, label)
+  local list = {}
+  local function add(name, value)
+    if value and value ~= "" then
+      list[#list + 1] = {name = name, value = tostring(value)}
+    end
+  end
+  local digits = record_fields.digits(r)
+  local function seconds(x)
+    return quantity.format(x, "s", digits)
+  end
+  local function add_pair(name, between, a, b)
+    add(name, a and b and seconds(a) .. between .. seconds(b))
+  end
+  add("median", r.median and seconds(r.median))
+  add_pair("95 % interval", " to ", r.lo, r.hi)
+  add_pair("quartiles", ", ", r.q1, r.q3)
+  add_pair("least, greatest", ", ", r.min, r.max)
+  add("samples", r.n and ("%d%s%s"):format(r.n, r.batch and r.batch > 1
+    and (" of %d launches"):format(r.batch) or "", r.outliers
+    and (", %d outliers"):format(r.outliers) or ""))
+  add("timer", r.timer)
+  add("cache", r.mode and r.mode .. (r.cache and ", " .. r.cache or ""))
+  add("local size", r["local"])
+  add("bound", r.bound)
+  add("verified", r.verify)
+  add("build options", r.options)
+  add("source hash", r.source_hash)
+  add("remarks", remarks_of(r))
+  return ("<details><summary>%s</summary>\n%s\n%s</details>"):format(
+    escape(label), terms(list), r.samples and #r.samples > 2
+    and figure(samples_chart(r)) or "")
+end
+
+-- The problems that the results belong to: lists with a title; one list where
+-- most problems have a single result. A refused result, which has no title,
+-- belongs to the problem of its neighbour.
+local function problems(results)
+  local list, by_title, last = {}, {}, nil
+  for _, r in ipairs(results) do
+    last = last or r.title and r
+  end
+  for _, r in ipairs(results) do
+    last = r.title and r or last or r
+    local title = ("%s, %s"):format(last.title, last.mode)
+    local problem = by_title[title]
+    if not problem then
+      problem = {title = last.title, mode = last.mode}
+      by_title[title] = problem
+      list[#list + 1] = problem
+    end
+    problem[#problem + 1] = r
+  end
+  if 2 * #list > #results then
+    return {results}
+  end
+  for i, problem in ipairs(list) do -- of one title, by the cache
+    for k, other in ipairs(list) do
+      if i ~= k and problem.title == other.title and problem.mode then
+        problem.cache = ", %s cache"
+      end
+    end
+  end
+  return list
+end
+
+-- Results under the names of their kernels, where these tell them apart; and
+-- whether they do.
+local function by_kernel(results)
+  local list, seen = {}, {}
+  for i, r in ipairs(results) do
+    if seen[r.name or i] then
+      return results, false
+    end
+    seen[r.name or i] = true
+    list[i] = setmetatable({config = ""}, {__index = r})
+  end
+  return list, true
+end
+
+-- The best result in words, in comparison with the first.
+local function winner(results, key, best)
+  local r = best and results[best]
+  if not r then
+    return ""
+  end
+  local digits = quantity.digits(record_fields.noise(r))
+  local about, words = record_fields.about(key), {}
+  if key ~= "median" and r.median then
+    words[1] = quantity.format(r.median, "s", digits)
+  end
+  if r.roof then
+    words[#words + 1] = ("%.0f %% of the measured roofline"):format(
+      100 * r.roof)
+  end
+  local first, value = record_fields.base(results[1], key),
+    record_fields.base(r, key)
+  if best > 1 and first and first > 0 and value > 0 then
+    words[#words + 1] = ("%s times as fast as %s"):format(quantity.number(
+      about.unit == "s" and first / value or value / first, 3),
+      results[1].name or "the first")
+  end
+  return ('<p class="winner"><b>%s</b> %s<span class="soft">%s</span></p>')
+    :format(escape(quantity.format(value, about.unit or "", digits)),
+    escape(r.name or ""), escape(table.concat(words, "; ")))
+end
+
+-- A problem: its best result, a chart of its results, the table, and those
+-- that failed.
+local function problem_of(problem, alone, charts)
+  local good, bad = {}, {}
+  for _, r in ipairs(problem) do
+    table.insert(record_fields.fails(r) and bad or good, r)
+  end
+  local key = record_fields.rate(problem)
+  local best = record_fields.best(good, key)
+  local title = alone and "Results" or (problem.title or "Other results")
+    .. (problem.cache and problem.cache:format(problem.mode) or "")
+  local out = {"<h2>" .. escape(title) .. "</h2>",
+    winner(good, key, best)}
+  if #good > 1 and best and not charts then
+    local bars, steps = by_kernel(good)
+    out[#out + 1] = figure(plot[steps and "ladder" or "bar"](bars,
+      {title = ""}))
+  end
+  for _, chart in ipairs(charts or {}) do
+    out[#out + 1] = figure(chart)
+  end
+  out[#out + 1] = #good > 0 and table_of(good, key, best, alone) or ""
+  out[#out + 1] = failures(bad)
+  return table.concat(out, "\n")
+end
+
+local COMPUTE = {float = "fma_float", double = "fma_double",
+  half = "fma_half"}
+
+-- The peaks that results of the session's device were compared with: they are
+-- known, so that nothing is measured here. nil for other results.
+local function known_peaks(results)
+  local known
+  for _, r in ipairs(results) do
+    local found, device = false, nil
+    if r.roof then
+      found, device = pcall(cl.device)
+    end
+    if found and device.name == record_fields.device(r) then
+      known = known or {}
+      local cache = r.mode ~= "cold" and "cache" or "copy"
+      for _, name in ipairs{"copy", "read", "write", cache,
+          COMPUTE[r.type or "float"]} do
+        known[name] = known[name] or peaks.get(name)
+      end
+    end
+  end
+  return known
+end
+
+-- The results on the roofline; of several problems, the best of each.
+local function roofline_of(list, roofs)
+  local placed = {}
+  for _, problem in ipairs(roofs and list or {}) do
+    local found = {}
+    for _, r in ipairs(problem) do
+      found[#found + 1] = r.gflops and r.ai and not record_fields.fails(r)
+        and r or nil
+    end
+    local best = #list > 1 and found[record_fields.best(found, "gflops")]
+    table.move(best and {best} or found, 1, best and 1 or #found,
+      #placed + 1, placed)
+  end
+  return placed[1] and "<h2>Roofline</h2>\n" .. figure(plot.roofline(
+    #list == 1 and (by_kernel(placed)) or placed, {peaks = roofs,
+    title = ""})) or ""
+end
+
+-- html.frame(title, data, body [, css]) -> string
+-- A page in the style of reports, which fetches nothing and runs no script:
+-- its title, JSON that it keeps in the element "results", the HTML of its
+-- body, and further rules of style.
+function M.frame(title, data, body, css)
+  -- without "<", no text can end the script element
+  data = data:gsub("<", "\\u003c")
+  return ([[
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="clshell %s">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; ]]
+.. [[style-src 'unsafe-inline'; img-src data:">
+<link rel="icon" href="data:,">
+<title>%s</title>
+<style>
+%s%s%s</style>
+<script type="application/json" id="results">
+%s</script>
+</head>
+<body>
+%s
+</body>
+</html>
+]]):format(escape(cl.version), escape(title), CSS, svg.css(), css or "", data,
+    body)
+end
+
+local NOTE = '<p class="soft">★ best. Every rate is of a result that was '
+  .. "checked. Times are medians; ± is half of their 95 % interval, or with "
+  .. "fewer than 6 samples half of the distance of the quartiles. A factor "
+  .. "at a bar compares it with the bar above.</p>"
+
+-- The device and the date, in one line, as far as the title has them not.
+local function lead(meta, title)
+  local named, words = {}, {}
+  for _, entry in ipairs(meta) do
+    named[entry.name] = entry.value
+  end
+  for _, name in ipairs{"device", "driver", "date"} do
+    local value = named[name]
+    words[#words + 1] = value and not title:find(value, 1, true) and value
+      or nil
+  end
+  return '<p class="lead">' .. escape(table.concat(words, " · ")) .. "</p>"
+end
+
+-- The title of results that share no words: their family and device.
+local function title_of(results)
+  local family = results[1].family
+  for _, r in ipairs(results) do
+    family = r.family == family and family or nil
+  end
+  return family and ("%s on %s"):format(family,
+    record_fields.device(results[1]) or "a device")
+    or ("%d results"):format(#results)
+end
+
+--- html.text(results [, opts]) -> string
+--- The report of results as a page that needs no other file: for each problem
+--- the best kernel, a chart and a table; the roofline, every sample, the
+--- device, and the results as JSON in a script element.
+--- Options as for html.
+function M.text(results, opts)
+  options.check(opts, "html")
+  opts = opts or {}
+  results = record_fields.list(results, "html")
+  if #results == 0 then
+    cl.error("html: a report needs at least one result")
+  end
+  local labels, common = record_fields.labels(results)
+  local list = problems(results)
+  local title = opts.title or common ~= "" and common
+    or #results == 1 and labels[1] or title_of(results)
+  local meta = export_fields.meta(results)
+  if opts.command then
+    meta[#meta + 1] = {name = "command", value = opts.command}
+  end
+  local out = {"<header>\n<h1>" .. escape(title) .. "</h1>", lead(meta, title)
+    .. "\n</header>\n<main>"}
+  if opts.charts then
+    argument.list("html", "charts", opts.charts, "chart")
+  end
+  for i, problem in ipairs(list) do
+    out[#out + 1] = problem_of(problem, #list == 1,
+      i == 1 and opts.charts or nil)
+  end
+  out[#out + 1] = NOTE
+  out[#out + 1] = not opts.charts and roofline_of(list,
+    opts.peaks or known_peaks(results)) or ""
+  local reading = type(opts.reading) == "table" and opts.reading
+    or {opts.reading}
+  for i, paragraph in ipairs(reading) do
+    out[#out + 1] = (i == 1 and "<h2>What they say</h2>\n" or "")
+      .. "<p>" .. escape(paragraph) .. "</p>"
+  end
+  out[#out + 1] = "<h2>Every result</h2>"
+  for i, r in ipairs(results) do
+    out[#out + 1] = detail(r, labels[i])
+  end
+  out[#out + 1] = "<h2>Device and versions</h2>\n" .. terms(meta)
+  out[#out + 1] = "</main>"
+  return M.frame(title, export.text(results, "json"), table.concat(out, "\n"))
+end
+
+--- html.write(results, file [, opts]) -> file
+--- Writes html.text(results, opts) to a file. Options as for html.
+function M.write(results, path, opts)
+  file.write(path, M.text(results, opts), "the report")
+  return path
+end
+
+return setmetatable(M, {
+  --- html(results, file [, opts]) -> file
+  --- The same as html.write.
+  --- Options:
+  ---   title    the words that all results share  of the page
+  ---   command  -     the command line of the run
+  ---   reading  -     a text, or paragraphs, that explains the numbers
+  ---   peaks    -     of peaks(), for the roofline
+  ---   charts   ladder and roofline  a list of charts of plot, instead
+  __call = function(_, ...)
+    return M.write(...)
+  end,
+})

@@ -1,0 +1,269 @@
+-- results/output.lua - the output of a script that measures: tables for people
+-- as they come; all results for a program at the end or at Ctrl-C
+-- SPDX-License-Identifier: MIT
+
+local bench = require "clshell.measure.bench"
+local cl = require "cl"
+local export = require "clshell.results.export"
+local record_fields = require "clshell.measure.record_fields"
+local quantity = require "clshell.base.quantity"
+local options = require "clshell.base.options"
+local record = require "clshell.measure.record"
+local report = require "clshell.results.report"
+local script = require "clshell.base.script"
+local store = require "clshell.results.store"
+local style = require "clshell.base.style"
+local text = require "clshell.base.text"
+
+local KEEP = 1 -- seconds between two writes of the results so far
+
+local M = {}
+local Output, Part = {}, {}
+Output.__index, Part.__index = Output, Part
+
+--- output.options(parser)
+--- Adds the options of all scripts that measure: --format, --output, --store,
+--- --tag, --color.
+function M.options(parser)
+  parser:option("--format", "print the results as csv, json, ndjson, md or "
+    .. "t4 in place of tables"):argname("FORMAT")
+    :choices(export.formats)
+  parser:option("-o --output", "write the results to a file as well: .csv, "
+    .. ".json, .ndjson, .md, .html, or as --format says"):argname("FILE")
+  parser:option("--store", "the run store to keep them in, or none")
+    :argname("FILE")
+  parser:option("--tag", "of the runs in the store"):argname("NAME")
+  parser:option("--color", "always, never or auto (the default)")
+    :choices{"always", "never", "auto"}
+end
+
+local SUFFIXES = {html = "html"}
+for _, name in ipairs(export.formats) do
+  SUFFIXES[name] = name
+end
+
+-- Raises, before any measurement, if the file cannot be written. Returns its
+-- format, and its size, nil where there was no file.
+local function check_file(parser, args)
+  local suffix = args.output:lower():match("%.(%w+)$")
+  local format = args.format or SUFFIXES[suffix]
+  if not format then
+    parser:error(("the name of an output file must end with .csv, .json, "
+      .. ".ndjson, .md, .t4 or .html unless --format is given; got '%s'")
+      :format(args.output))
+  end
+  local earlier = io.open(args.output, "r+b")
+  local size = earlier and (earlier:seek("end") or 0)
+  if earlier then
+    earlier:close()
+  end
+  local file, message = io.open(args.output, "ab")
+  if not file then
+    parser:error("cannot write the results: " .. message)
+  end
+  file:close()
+  return format, size
+end
+
+--- output.said(args)
+--- Completes arguments without a format or an output by the options of
+--- clshell itself.
+function M.said(args)
+  local options_of_clshell = cl.commandline or {}
+  args.output = args.output or options_of_clshell.output
+  options_of_clshell.taken = true
+  if options_of_clshell.format ~= "table" then
+    args.format = args.format or options_of_clshell.format
+  end
+end
+
+--- output.open(parser, args) -> out
+--- The output of a script whose parser has output.options, for its arguments:
+--- local out <close> = output.open(parser, args). An output file or a store
+--- that cannot be written ends the script with 2 before any measurement. When
+--- the output is closed, the file has the results of this run, also after
+--- Ctrl-C and errors. A run without results moves an older file to FILE.old,
+--- and says so. Of several processes that mpirun starts, rank 0 alone writes
+--- the file.
+function M.open(parser, args)
+  if args.color then
+    style.use(args.color)
+  end
+  M.said(args)
+  if cl.commandline and cl.commandline.rank > 0 then
+    args.output = nil -- rank 0 alone writes it
+  end
+  record.tag = args.tag
+  if args.store then
+    store.use(args.store)
+    local opened, reason = store.default()
+    if not opened and args.store ~= "none" then
+      parser:error(("--store %s: %s"):format(args.store, reason))
+    end
+  end
+  local format, size = args.format, nil
+  if args.output then
+    format, size = check_file(parser, args)
+  end
+  return setmetatable({results = {}, format = format, file = args.output,
+    size = size, people = not format or args.output ~= nil}, Output)
+end
+
+--- out:mute(yes)
+--- Prints nothing from now on, and writes no file: for all processes of mpirun
+--- but rank 0, where they work together.
+function Output:mute(yes)
+  if yes then
+    self.people, self.format, self.file = false, nil, nil
+  end
+end
+
+--- out:say(words)
+--- Prints words for people: nothing where standard output is for a program.
+function Output:say(words)
+  if self.people then
+    print(words)
+  end
+end
+
+--- out:heading(title)
+--- Prints a title, and the device on a line of its own.
+function Output:heading(title)
+  self:say(("%s\non %s\n"):format(title, cl.device().name))
+end
+
+--- out:lesson(rows)
+--- Prints lesson.ladder of the rows of a closed part, for people.
+function Output:lesson(rows)
+  if self.people and #rows > 1 then
+    print("\n" .. require("clshell.explain.lesson").ladder(rows))
+  end
+end
+
+--- out:part(opts) -> part
+--- A table to come: part:step(label) announces a step on stderr,
+--- part:add(result) takes a row. Its close prints the table, also after Ctrl-C
+--- and errors: local part <close> = out:part{...}. `peak` and `base` are
+--- fields that may be set later.
+--- Options:
+---   title    none    a line above the table
+---   columns  needed  as for report.format
+---   steps    -       the number of steps
+---   by       gflops  the field that is compared with the peak
+---   best     by      the field whose best row is marked
+---   peak, base  -    see report.relate
+function Output:part(opts)
+  options.check(opts, "out:part")
+  return setmetatable({out = self, rows = {}, title = opts.title,
+    columns = opts.columns, by = opts.by or "gflops", peak = opts.peak,
+    best = opts.best or opts.by or "gflops",
+    base = opts.base, progress = script.progress(opts.steps or 1)}, Part)
+end
+
+--- part:step(label)
+--- Announces the next step on stderr.
+function Part:step(label)
+  self.progress:step(label)
+end
+
+-- Writes the results so far to the file, now and then: a process that is
+-- killed leaves them.
+local function keep(out)
+  local plain = out.file and out.format ~= "html"
+    and not out.file:find("^/dev/")
+  if plain and cl.now() >= (out.kept or -math.huge) + KEEP then
+    pcall(export.write, out.results, out.format, out.file)
+    out.kept = cl.now()
+  end
+end
+
+--- out:add(result)
+--- Takes the result of a bench that stands in no table.
+function Output:add(r)
+  self.results[#self.results + 1] = r
+  keep(self)
+end
+
+--- part:add(result) -> result
+--- Takes the result of a bench as the next row.
+function Part:add(r)
+  self.rows[#self.rows + 1] = r
+  self.out:add(r)
+  local best = record_fields.best(self.rows, self.best)
+  local x = best and record_fields.base(self.rows[best], self.best)
+  if x then
+    self.progress:note("best " .. quantity.format(x,
+      record_fields.about(self.best).unit, 3))
+  end
+  return r
+end
+
+-- Calls f at a close, which an error e may cause: e stands, and an error of f
+-- is printed beside it.
+local function finish(e, f, ...)
+  if e == nil then
+    return cl.undisturbed(f, ...)
+  end
+  local ok, message = cl.undisturbed(pcall, f, ...)
+  if not ok then
+    io.stderr:write("clshell: ", text.message(tostring(message)), "\n")
+  end
+end
+
+local function show(part, e)
+  part.progress:done()
+  if bench.interrupted(e) and type(e) == "table" and e.record
+      and e.record.median then
+    part:add(e.record)
+    e.record, e.hint = nil, nil
+  end
+  if #part.rows == 0 then
+    return
+  end
+  report.relate(part.rows, part)
+  part.out:say((part.title and part.title .. "\n" or "")
+    .. report.format(part.rows, part.columns, {best = part.best,
+      color = style.color(1)}))
+end
+
+function Part:__close(e)
+  finish(e, show, self, e)
+end
+
+-- Says that there are no results, and removes a file that could pass for
+-- them: an empty file of this run, or the results of an earlier run.
+local function write_none(out)
+  local file, state = out.file, " is empty"
+  if out.size == nil then
+    os.remove(file)
+    state = " is not written"
+  elseif out.size > 0 and not file:find("^/dev/") then
+    local moved, reason = os.rename(file, file .. ".old")
+    state = moved and (" of an earlier run is %s.old now"):format(file)
+      or " is of an earlier run: " .. reason
+  end
+  io.stderr:write(text.message(("clshell: no results; %s%s\n"):format(file,
+    state)))
+end
+
+-- The results for a program: to the file, else to standard output.
+local function write(out)
+  if #out.results == 0 then
+    return out.file and write_none(out)
+  elseif not out.format then
+    return
+  elseif out.format == "html" then
+    require("clshell.results.html").write(out.results, out.file)
+  else
+    export.write(out.results, out.format, out.file)
+  end
+  if out.file then
+    out:say(("\n%d results in %s"):format(#out.results, out.file))
+  end
+end
+
+function Output:__close(e)
+  finish(e, write, self)
+end
+
+return M

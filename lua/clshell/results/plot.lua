@@ -1,0 +1,389 @@
+-- results/plot.lua - charts of results: lines, bars, the ladder of a family,
+-- the roofline; as text for the terminal, as SVG, as PNG. A chart is data:
+-- axes (axis.lua) with series of points, or bars. text.lua, on canvas.lua, and
+-- svg.lua are its two renderers.
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local axis = require "clshell.results.axis"
+local cl = require "cl"
+local record_fields = require "clshell.measure.record_fields"
+local file = require "clshell.base.file"
+local options = require "clshell.base.options"
+local quantity = require "clshell.base.quantity"
+local quote = require "clshell.base.text".quote
+local svg = require "clshell.results.svg"
+local text = require "clshell.results.terminal"
+
+local M = {}
+local Chart = {__name = "chart"}
+Chart.__index = Chart
+
+-- Checks the arguments of the function `name`; returns the options.
+local function checked(results, opts, name)
+  record_fields.list(results, name)
+  if #results == 0 then
+    cl.error(("%s: the list of results must hold one; got an empty list")
+      :format(name))
+  end
+  return options.check(opts, name)
+end
+
+-- A finished chart, written to the option `file`.
+local function finished(chart, opts)
+  chart.title = opts.title or chart.title
+  chart.width, chart.height = opts.width, opts.height
+  chart = setmetatable(chart, Chart)
+  if opts.file then
+    chart:save(opts.file)
+  end
+  return chart
+end
+
+-- The places of results along x: their numbers, or 1, 2, 3 ... with a list of
+-- names.
+local function places(rows, key)
+  local numbers, list, names, seen = true, {}, {}, {}
+  for i, r in ipairs(rows) do
+    local x = record_fields.value(r, key)
+    numbers = numbers and (x == nil or type(x) == "number")
+    local name = tostring(x)
+    if x ~= nil and not seen[name] then
+      names[#names + 1] = name
+      seen[name] = #names
+    end
+    list[i] = x ~= nil and seen[name]
+  end
+  if not numbers then
+    return list, names
+  end
+  for i, r in ipairs(rows) do
+    list[i] = record_fields.base(r, key) or false
+  end
+  return list
+end
+
+-- Sorts the points of a line chart, leaves out those that its axes cannot
+-- show and notes how many points, with the `lost` ones, are missing.
+local function settle(chart, lost)
+  for _, s in ipairs(chart.series) do
+    local shown = {}
+    for _, p in ipairs(s.points) do
+      if chart.x:shows(p.x) and chart.y:shows(p.y) then
+        shown[#shown + 1] = p
+      else
+        lost = lost + 1
+      end
+    end
+    table.sort(shown, function(a, b)
+      return a.x < b.x
+    end)
+    s.points = shown
+  end
+  if lost > 0 then
+    table.insert(chart.notes, ("%d result%s without a place here"):format(
+      lost, lost == 1 and "" or "s"))
+  end
+end
+
+--- plot.line(results, opts) -> chart
+--- Lines over a field of the results. Points that are not numbers are counted
+--- below.
+--- Options:
+---   x       needed  a field, a parameter ("tile"), a size of the shape ("n"),
+---           or a function of a result
+---   y       gflops, gbs or median  the same, for the height
+---   by      -       a field: a line for each of its values
+---   log_x   auto    true or false: a logarithmic axis
+---   log_y   false   true: a logarithmic axis
+---   zero    true    false: y need not begin at 0
+---   scatter  false  true: points without lines
+---   x_label, y_label  the fields  names of the axes
+---   title   the words that all results share  of the chart
+---   file    -       writes the chart to a file as well, see chart:save
+---   width, height  window, 16  of the text, in characters
+function M.line(rows, opts)
+  opts = checked(rows, opts, "plot.line")
+  if opts.x == nil then
+    cl.error("plot.line: the option x must name the field along the axis",
+      {hint = 'plot.line(results, {x = "tile"})'})
+  end
+  local y = opts.y or record_fields.rate(rows)
+  local place, names = places(rows, opts.x)
+  local _, common = record_fields.labels(rows)
+  local chart = {kind = "line", series = {}, notes = {}, title = common,
+    scatter = opts.scatter}
+  local series, xs, ys, lost = {}, {}, {}, 0
+  for i, r in ipairs(rows) do
+    local px, py = place[i], record_fields.base(r, y)
+    if px and py and not record_fields.fails(r) then
+      local by = opts.by and record_fields.value(r, opts.by)
+      local name = opts.by and (type(opts.by) == "string"
+        and ("%s=%s"):format(opts.by, by) or tostring(by)) or ""
+      if not series[name] then
+        series[name] = {name = name, points = {}}
+        table.insert(chart.series, series[name])
+      end
+      local lo, hi = record_fields.interval(r, y)
+      table.insert(series[name].points, {x = px, y = py, lo = lo, hi = hi})
+      xs[#xs + 1], ys[#ys + 1] = px, py
+    else
+      lost = lost + 1
+    end
+  end
+  local about_x, about_y = record_fields.about(opts.x), record_fields.about(y)
+  chart.x = axis.new(xs, {label = opts.x_label or about_x.title,
+    unit = about_x.unit, log = opts.log_x, names = names})
+  chart.y = axis.new(ys, {label = opts.y_label or about_y.title,
+    unit = about_y.unit, log = opts.log_y or false,
+    zero = opts.zero ~= false})
+  settle(chart, lost)
+  chart.y:round(5)
+  return finished(chart, opts)
+end
+
+-- A bar for each result, in their order; failed results have no length.
+local function bar_chart(kind, rows, opts)
+  opts = checked(rows, opts, "plot." .. kind)
+  local y = opts.y or record_fields.rate(rows)
+  local labels, common = record_fields.labels(rows)
+  local best, about = record_fields.best(rows, y), record_fields.about(y)
+  local chart = {kind = kind, bars = {}, title = common, notes = {},
+    falling = about.unit == "s"}
+  local values = {0}
+  for i, r in ipairs(rows) do
+    local value = not record_fields.fails(r) and record_fields.base(r, y)
+      or nil
+    local lo, hi = record_fields.interval(r, y)
+    chart.bars[i] = {
+      label = labels[i], value = value, lo = lo, hi = hi, best = i == best,
+      digits = record_fields.digits(r),
+      note = not value and (r.note or r.error or r.status or "no result"):
+        gsub("%s+", " ") or nil,
+    }
+    values[#values + 1] = value
+  end
+  local most = math.max(table.unpack(values))
+  if opts.limit ~= nil then
+    argument.check("plot." .. kind, "limit", opts.limit, "number")
+  end
+  if opts.limit and opts.limit <= 4 * most then
+    values[#values + 1] = opts.limit
+    chart.limit = {value = opts.limit, label = opts.limit_label or "limit"}
+  elseif opts.limit then
+    chart.notes[1] = ("%s: %s, beyond this scale"):format(
+      opts.limit_label or "limit", quantity.format(opts.limit, about.unit))
+  end
+  chart.x = axis.new(values, {label = opts.y_label or about.title,
+    unit = about.unit, log = false, zero = true})
+  return chart, opts
+end
+
+--- plot.bar(results [, opts]) -> chart
+--- A bar for each result.
+--- Options:
+---   y        gflops, gbs or median  the field, or a function of a result
+---   y_label  the field  name of the axis
+---   limit    -  a line at so many base units, such as the roofline
+---   limit_label  -  its name
+---   title    the words that all results share  of the chart
+---   file     -  writes the chart to a file as well, see chart:save
+---   width, height  window  of the text, in characters
+function M.bar(results, opts)
+  return finished(bar_chart("bar", results, opts))
+end
+
+--- plot.ladder(results [, opts]) -> chart
+--- The rungs of a family in their order: a bar for each, and beside it the
+--- factor that its step brought over the last rung that has a result. Results
+--- of another timer than the first, such as loops on the host, are no steps.
+--- Options as for plot.bar.
+function M.ladder(results, opts)
+  local chart
+  chart, opts = bar_chart("ladder", results, opts)
+  local before, timer
+  for i, bar in ipairs(chart.bars) do
+    timer = timer or bar.value and results[i].timer
+    if bar.value and bar.value > 0 and results[i].timer == timer then
+      bar.step = before and (chart.falling and before / bar.value
+        or bar.value / before)
+      before = bar.value
+    end
+  end
+  return finished(chart, opts)
+end
+
+-- The roofs of a table of peaks: its compute roofs for the types in use, the
+-- fastest way to memory, the cache, which holds hot operands, and local
+-- memory.
+local function roofs_of(peaks, rows)
+  local used, compute, memory, fastest = {}, {}, {}, nil
+  for _, r in ipairs(rows) do
+    local type = r.type or "float"
+    local value = not used[type] and peaks["fma_" .. type]
+    compute[#compute + 1] = value and {name = "FMA " .. type, value = value}
+      or nil
+    used[type] = true
+  end
+  for _, way in ipairs{"copy", "read", "write"} do
+    if peaks[way] and (not fastest or peaks[way] > fastest.value) then
+      fastest = {name = "memory, " .. way, value = peaks[way]}
+    end
+  end
+  memory[1] = fastest
+  memory[#memory + 1] = peaks.cache and fastest
+    and {name = "cache", value = peaks.cache} or nil
+  memory[#memory + 1] = peaks["local"] and fastest
+    and {name = "local memory", value = peaks["local"]} or nil
+  return {compute = compute, memory = memory}
+end
+
+-- A copy of a list of roofs, the highest first.
+local function descending(roofs)
+  local list = {table.unpack(roofs or {})}
+  table.sort(list, function(a, b)
+    return a.value > b.value
+  end)
+  return list
+end
+
+-- The lines of the roofs: each memory roof rises from the left or the bottom
+-- of the chart to the highest compute roof, each compute roof begins at the
+-- fastest memory.
+local function roof_lines(compute, memory, lo, hi, bottom)
+  local lines = {}
+  local top, wide = compute[1].value, memory[1].value
+  for _, m in ipairs(memory) do
+    local x = math.max(lo, bottom / m.value)
+    lines[#lines + 1] = {roof = true, slope = true,
+      name = ("%s %s"):format(m.name, quantity.format(m.value, "B/s", 3)),
+      points = {{x = x, y = x * m.value},
+        {x = top / m.value, y = top}}}
+  end
+  for _, c in ipairs(compute) do
+    lines[#lines + 1] = {roof = true,
+      name = ("%s %s"):format(c.name, quantity.format(c.value, "FLOP/s", 3)),
+      points = {{x = c.value / wide, y = c.value}, {x = hi, y = c.value}}}
+  end
+  return lines
+end
+
+--- plot.roofline(results, opts) -> chart
+--- Results on the measured roof of the device: throughput over arithmetic
+--- intensity, both logarithmic.
+--- Options:
+---   peaks  needed  the table of peaks(), or {compute = {{name =, value =
+---          FLOP/s}}, memory = {{name =, value = B/s}}}
+---   title  the words that all results share  of the chart
+---   file   -       writes the chart to a file as well, see chart:save
+---   width, height  window, 16  of the text, in characters
+function M.roofline(rows, opts)
+  opts = checked(rows, opts, "plot.roofline")
+  local peaks = opts.peaks or {}
+  local roofs = peaks.compute and peaks or roofs_of(peaks, rows)
+  local compute, memory = descending(roofs.compute), descending(roofs.memory)
+  if not (compute[1] and memory[1]) then
+    cl.error("plot.roofline: peaks must have a compute and a memory roof",
+      {hint = "plot.roofline(results, {peaks = peaks()})"})
+  end
+  local labels, common = record_fields.labels(rows)
+  local chart = {kind = "roofline", series = {}, notes = {}, title = common}
+  local xs, least, lost = {}, math.huge, 0
+  for i, r in ipairs(rows) do
+    local x, y = record_fields.base(r, "ai"), record_fields.base(r, "gflops")
+    if x and y and x > 0 and y > 0 and (r.ok ~= false) then
+      table.insert(chart.series, {name = labels[i], roof_share = r.roof,
+        bound = r.bound, points = {{x = x, y = y}},
+        suspect = record_fields.flagged(r, "IMPOSSIBLE?") or nil})
+      xs[#xs + 1], least = x, math.min(least, y)
+    else
+      lost = lost + 1
+    end
+  end
+  local top, slow = compute[1].value, memory[#memory].value
+  for _, m in ipairs(memory) do
+    xs[#xs + 1] = top / m.value
+  end
+  local lo, hi = math.min(table.unpack(xs)) / 4, math.max(table.unpack(xs)) * 4
+  local bottom = math.min(least / 2, lo * slow * 2, top / 4)
+  for _, s in ipairs(chart.series) do
+    top = math.max(top, s.points[1].y)
+  end
+  chart.x = axis.new({lo, hi}, {label = "arithmetic intensity, FLOP/B",
+    log = true, lo = lo, hi = hi})
+  chart.x.base = 10
+  chart.y = axis.new({bottom, top}, {label = "throughput", unit = "FLOP/s",
+    log = true, lo = bottom, hi = top * 1.6})
+  chart.roofs = roof_lines(compute, memory, lo, hi, bottom)
+  settle(chart, lost)
+  return finished(chart, opts)
+end
+
+--- chart:text([opts]) -> string
+--- The chart for a terminal.
+--- Options:
+---   width   window  columns
+---   height  16      lines of a line chart
+---   ascii   auto    true: no braille
+---   color   auto    true or false
+function Chart:text(opts)
+  return text.render(self, options.check(opts, "chart:text"))
+end
+
+--- chart:svg([opts]) -> string
+--- The chart as SVG; its colours follow the reader's light or dark theme.
+--- Options:
+---   style  true  false: without the style sheet
+function Chart:svg(opts)
+  return svg.render(self, options.check(opts, "chart:svg"))
+end
+
+-- An SVG text as PNG.
+local function png(svg_text)
+  local input, _ <close> = file.temporary()
+  local log, _ <close> = file.temporary()
+  file.write(input, svg_text, "the chart")
+  local command = ("{ rsvg-convert --zoom 2 %s; } 2>%s"):format(
+    quote(input), quote(log))
+  local pipe = assert(io.popen(command))
+  local image = pipe:read("a")
+  local ok, _, code = pipe:close()
+  if ok then
+    return image
+  elseif code == 127 then
+    cl.error("charts are written as PNG with rsvg-convert, which is missing",
+      {hint = "Debian, Ubuntu: apt-get install librsvg2-bin; Fedora: dnf "
+        .. "install librsvg2-tools; or write the chart as .svg"})
+  end
+  local complaints <close> = assert(io.open(log))
+  cl.error("rsvg-convert failed: " .. complaints:read("a"))
+end
+
+local WRITE = {svg = Chart.svg}
+
+function WRITE.txt(chart)
+  return chart:text{color = false} .. "\n"
+end
+
+function WRITE.png(chart)
+  return png(chart:svg())
+end
+
+--- chart:save(file) -> file
+--- Writes the chart as the name of the file ends: .svg, .txt, or .png, which
+--- needs rsvg-convert.
+function Chart:save(path)
+  local format = type(path) == "string" and path:match("%.(%w+)$")
+  local write = WRITE[format and format:lower()]
+  if not write then
+    cl.error(("cannot save a chart as '%s'"):format(tostring(path)),
+      {hint = "the name must end with .svg, .png or .txt"})
+  end
+  file.write(path, write(self), "the chart")
+  return path
+end
+
+Chart.__tostring = Chart.text
+argument.methods("chart", Chart, Chart.__name)
+
+return M

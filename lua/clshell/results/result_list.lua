@@ -1,0 +1,101 @@
+-- results/result_list.lua - a list of results that shows, draws and exports
+-- itself
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local export = require "clshell.results.export"
+local record_fields = require "clshell.measure.record_fields"
+local html = require "clshell.results.html"
+local options = require "clshell.base.options"
+local plot = require "clshell.results.plot"
+local report = require "clshell.results.report"
+
+local M = {}
+local Results = {__name = "clshell.results"}
+Results.__index = Results
+
+local COLUMNS = {"name", "config", "title", "mode", "time", "spread",
+  "gflops", "gbs", "roof", "err", "flags", "note"}
+
+--- results(list) -> results
+--- Gives methods to a list of results of bench: csv, json, ndjson, md and t4
+--- return a text, or write it to a file of a given name; table() is the table
+--- as text, as print shows it; plot{x =, y =, by =}, bar(), ladder() and
+--- roofline{peaks =} are charts; html(file) writes the report.
+function M.new(list)
+  list = record_fields.list(list, "results")
+  local meta = getmetatable(list)
+  if meta ~= nil and meta ~= Results then -- what a list is already, it stays
+    list = table.move(list, 1, #list, 1, {})
+  end
+  return setmetatable(list, Results)
+end
+
+for _, format in ipairs(export.formats) do
+  Results[format] = function(self, file)
+    if file == nil then
+      return export.text(self, format)
+    end
+    export.write(self, format, file)
+  end
+end
+
+-- The columns whose cells differ, and a text of the cells that all results
+-- share.
+local function columns_of(list)
+  local columns, common = {}, {}
+  for _, name in ipairs(COLUMNS) do
+    local value = list[1] and list[1][name]
+    local same = (name == "title" or name == "mode") and #list > 1
+    for _, r in ipairs(list) do
+      same = same and r[name] == value
+    end
+    if not same then
+      columns[#columns + 1] = name
+    elseif value ~= nil then
+      common[#common + 1] = name == "mode" and value .. " cache" or value
+    end
+  end
+  return columns, table.concat(common, ", ")
+end
+
+--- results:table([opts]) -> string
+--- The results as a table with the best result marked, below a line of the
+--- cells that all results share. Options as for report.format.
+function Results:table(opts)
+  record_fields.list(self, "results")
+  local all = {best = record_fields.rate(self)}
+  for name, value in pairs(options.check(opts, "report.format")) do
+    all[name] = value
+  end
+  local columns, common = columns_of(self)
+  return (common ~= "" and common .. "\n" or "")
+    .. report.format(self, columns, all)
+end
+
+--- results:plot(opts) -> chart
+--- plot.line of the results. Options as for plot.line.
+Results.plot = plot.line
+
+--- results:bar([opts]) -> chart
+--- plot.bar of the results. Options as for plot.bar.
+Results.bar = plot.bar
+
+--- results:ladder([opts]) -> chart
+--- plot.ladder of the results. Options as for plot.bar.
+Results.ladder = plot.ladder
+
+--- results:roofline(opts) -> chart
+--- plot.roofline of the results. Options as for plot.roofline.
+Results.roofline = plot.roofline
+
+--- results:html(file [, opts]) -> file
+--- html.write of the results. Options as for html.
+Results.html = html.write
+
+Results.__tostring = Results.table
+argument.methods("results", Results, Results.__name)
+
+return setmetatable(M, {__call = function(_, list)
+  return M.new(list)
+end})

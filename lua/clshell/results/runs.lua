@@ -1,0 +1,74 @@
+-- results/runs.lua - history, best, prune and runs.compare: the run store of
+-- the session, for the prompt and scripts
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local cl = require "cl"
+local regression = require "clshell.results.regression"
+
+local M = {}
+
+local function session()
+  local s, reason = require "clshell.results.store".default()
+  return s or cl.error(reason)
+end
+
+--- history([opts]) -> list
+--- The runs kept, one row for runs of the same name, parameters, shape, cache
+--- mode and device: their count, the newest median and its change since the
+--- run before, and all medians as a line of bars, oldest first. Prints as a
+--- table; each row has the fields of its newest run, and `runs`, all of them.
+--- Options:
+---   name    all  "gemm.tiled", a kernel or a family
+---   device  all  part of a device's name
+---   tag     all  the tag of the runs
+---   since   all  "12h", "7d", "4w" or a date
+---   limit   all  only so many of the newest runs
+function M.history(opts)
+  return session():history(opts)
+end
+
+--- best([opts]) -> list
+--- The fastest run kept that was right, over all parameters, of each name,
+--- shape, element type, cache mode and device. Its field `stale` says "source
+--- changed since" or "driver changed since" where the kernel's source or the
+--- device's driver is another now. Prints as a table. Options as for history.
+function M.best(opts)
+  return session():best(opts)
+end
+
+--- prune(opts) -> count
+--- Forgets runs that fit all given options, but never the newest `keep` runs
+--- of the same name, parameters, shape, cache mode and device. keep alone
+--- forgets all other runs.
+--- Options:
+---   older_than  -  "12h", "7d", "4w" or a date
+---   keep        0  so many runs of each stay
+---   tag         -  the tag of the runs
+---   name        -  "gemm.tiled", a kernel or a family
+---   device      -  part of a device's name
+function M.prune(opts)
+  return session():prune(opts)
+end
+
+--- runs.compare(a, b [, opts]) -> list
+--- Compares kept runs b with kept runs a: each is a record, the number of a
+--- run, "last", "last~1", or a tag. Two single runs are compared as they are;
+--- of tags, the newest runs of the same name, parameters, shape, cache mode
+--- and device. A difference counts above the threshold and above the
+--- interquartile range of both, if a Mann-Whitney test has p < 0.01. Prints as
+--- a table: B is FASTER, SLOWER, SAME or UNCLEAR; list:regressions(limit) has
+--- the rows that became slower.
+--- Options:
+---   threshold  0.03  the least difference of medians, as a part
+function M.compare(a, b, opts)
+  for name, side in pairs{a = a, b = b} do
+    if type(side) == "table" then
+      argument.list("runs.compare", name, side, "table")
+    end
+  end
+  local measured = type(a) == "table" and type(b) == "table"
+  return regression.compare(not measured and session(), a, b, opts)
+end
+
+return M

@@ -1,0 +1,457 @@
+-- results/store.lua - the run store: every result of bench with its whole
+-- record, in an SQLite file that outlives the session. The room offers
+-- store.open, store.default and the methods of a store: keep, list, get, runs,
+-- settings, remember, remembered, remove, export, import, history, best,
+-- prune, compare. database.lua is the file, history.lua reads the past,
+-- regression.lua compares runs, runs.lua does both for the session's store.
+-- Many processes may write at once, a killed one loses no run that it kept,
+-- and a foreign or damaged file is never changed.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local database = require "clshell.results.database"
+local folder = require "clshell.base.folder"
+local integer = require "clshell.base.integer"
+local json = require "clshell.base.json"
+local options = require "clshell.base.options"
+local record_fields = require "clshell.measure.record_fields"
+local text = require "clshell.base.text"
+
+local M = {}
+local Store = {}
+Store.__index = Store
+
+-- Columns that are fields of the record.
+local FIELDS = {"uid", "time", "tag", "name", "family", "kernel", "config",
+  "title", "type", "mode", "status", "source_hash", "options", "protocol",
+  "median", "params", "shape"}
+local NAMES = table.concat(FIELDS, ", ") .. ", device, driver, record, samples"
+local INSERT = ("INSERT OR IGNORE INTO run (%s) VALUES "
+  .. "(coalesce(?, lower(hex(randomblob(16))))%s)"):format(NAMES,
+  (", ?"):rep(#FIELDS + 3))
+local LIGHT = "id, time, tag, name, family, kernel, config, title, type, "
+  .. "mode, status, shape, device, driver, source_hash, options, median"
+
+-- Runs that tell their setting. A damaged record has none.
+local SETTINGS = [[SELECT * FROM (SELECT id, time, name, config, title, status,
+  device, driver, source_hash,
+  CASE WHEN json_valid(record) THEN json_extract(record, '$.setting') END
+    AS setting,
+  CASE WHEN json_valid(record) THEN json_extract(record, '$.final') END
+    AS final
+  FROM run WHERE ? IN (name, family)) WHERE setting IS NOT NULL
+  ORDER BY time, id]]
+
+local UNITS = {m = 60, h = 3600, d = 86400, w = 7 * 86400}
+
+local function timestamp(seconds)
+  return os.date("!%Y-%m-%dT%H:%M:%SZ", seconds)
+end
+
+--- store.moment(text) -> string, or nil and a message
+--- A point in time: "7d" ago (m, h, d, w), or a date "2026-01-31", or that
+--- with a time of day, in UTC, "2026-01-31T12:00:00Z".
+function M.moment(s)
+  s = tostring(s)
+  local n, unit = s:match("^(%d+)([mhdw])$")
+  if n and #n < 7 then
+    return timestamp(os.time() - math.tointeger(n) * UNITS[unit])
+  elseif s:find("^%d%d%d%d%-%d%d%-%d%d$")
+      or s:find("^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%dZ$") then
+    return s
+  end
+  return nil, ("a time must be 30m, 12h, 7d or 4w (ago), or a date such as "
+    .. "2026-01-31; got %s"):format(s)
+end
+
+local function moment(s)
+  local at, message = M.moment(s)
+  return at or cl.error(message)
+end
+
+-- A value of a column: SQLite has no tables of Lua, and lua-dbi no functions.
+local function plain(value)
+  if type(value) == "table" then
+    return json.encode(value)
+  elseif type(value) == "string" then
+    return (value:gsub("%z.*", "")) -- the record keeps the whole string
+  elseif type(value) == "number" then
+    return value
+  end
+end
+
+-- The values of a record for INSERT.
+local function columns_of(r)
+  local rest, values, n = {time = timestamp()}, {}, #FIELDS
+  for key, value in pairs(r) do
+    if key ~= "samples" and key ~= "id" and key ~= "uid" then
+      rest[key] = value
+    end
+  end
+  for i, name in ipairs(FIELDS) do
+    values[i] = plain(name == "uid" and r.uid or rest[name])
+  end
+  local device, driver = record_fields.device(r)
+  values[n + 1], values[n + 2] = plain(device), plain(driver)
+  values[n + 3] = json.encode(rest)
+  values[n + 4] = r.samples and json.encode(r.samples)
+  return table.unpack(values, 1, n + 4)
+end
+
+-- The id of a new row, false for a row of that uid, or nil and a reason.
+local function insert(db, r)
+  local rows, reason = db:run(INSERT, columns_of(r))
+  if rows then
+    rows, reason = db:run("SELECT last_insert_rowid() AS id, changes() AS n")
+  end
+  if not rows then
+    return nil, reason
+  end
+  return rows[1].n > 0 and rows[1].id
+end
+
+local function failure(s, reason)
+  return ("run store %s: %s"):format(s.path, reason)
+end
+
+local OFF = "the run store is switched off"
+local RANK = "rank 0 alone keeps runs" -- many hosts may have one home folder
+
+--- store.location() -> path, or nil and a reason
+--- The path of the session's store: the argument of store.use, else
+--- CLSHELL_STORE, else clshell/runs.db in $XDG_DATA_HOME (~/.local/share).
+--- "none" means no store. Of several processes that mpirun starts, rank 0
+--- alone has one.
+function M.location()
+  if cl.commandline and cl.commandline.rank > 0 then
+    return nil, RANK
+  end
+  local path = M.chosen or os.getenv("CLSHELL_STORE")
+  if path == "none" then
+    return nil, OFF
+  elseif path and path ~= "" then
+    return path
+  end
+  local data = folder.of "DATA"
+  if not data then
+    return nil, "no run store: neither XDG_DATA_HOME nor HOME is set"
+  end
+  return data .. "/runs.db"
+end
+
+--- store.open(path [, opts]) -> store, or nil and a reason
+--- Opens a run store. Several processes may have it open. A file that is
+--- damaged, of another program or of a newer version stays as it is; a file
+--- on a read-only disk can be read. Close with s:close().
+--- Options:
+---   create  true  false: opens an existing file only
+function M.open(path, opts)
+  if type(path) ~= "string" or path == "" or path:find("%z") then
+    cl.error(("store.open: path must be the path of a file; got %s"):format(
+      type(path) == "string" and ("%q"):format(path) or type(path)))
+  end
+  options.check(opts, "store.open")
+  local db, reason = database.open(path, opts)
+  if not db then
+    return nil, failure({path = path}, reason)
+  end
+  return setmetatable({db = db, path = path, readonly = db.readonly}, Store)
+end
+
+local default, why_not -- the session's store, or why there is none
+
+--- store.default() -> store, or nil and a reason
+--- The session's store, opened at first need; see store.location.
+function M.default()
+  if not default and not why_not then
+    local path, reason = M.location()
+    if path then
+      default, reason = M.open(path)
+    end
+    why_not = reason
+  end
+  return default, why_not
+end
+
+--- store.use(path)
+--- Takes another file as the session's store from now on; "none" for no store,
+--- nil for the store of the environment.
+function M.use(path)
+  if default then
+    default:close()
+  end
+  M.chosen, default, why_not = path, nil, nil
+end
+
+local noted = false
+
+--- store.keep(record) -> id, or nil and a reason
+--- Keeps the record of a bench in the session's store. A failure is noted on
+--- stderr, once, and costs the measurement nothing.
+function M.keep(r)
+  local ok, id, reason = pcall(function()
+    local s, missing = M.default()
+    if s then
+      return s:keep(r)
+    end
+    return nil, missing
+  end)
+  if not ok then
+    id, reason = nil, tostring(id):gsub("\n.*", "")
+  end
+  if id then
+    return id
+  elseif reason ~= OFF and reason ~= RANK and not noted then
+    noted = true
+    io.stderr:write(text.message(("clshell: results are not kept: %s\n")
+      :format(reason)))
+  end
+  return nil, reason
+end
+
+--- s:keep(record) -> id, or nil and a reason
+--- Keeps a record, in a transaction of its own: the record is on the disk when
+--- this returns. The record gets the field `id`.
+function Store:keep(r)
+  if self.readonly then
+    return nil, failure(self, self.readonly)
+  end
+  local id, reason = nil, record_fields.fault(r)
+  if not reason then
+    id, reason = insert(self.db, r)
+  end
+  if not id then
+    return nil, failure(self, reason or "this record is in it already")
+  end
+  r.id = id
+  return id
+end
+
+-- Rows of a query. A failure to read raises.
+function Store:query(sql, ...)
+  local rows, reason = self.db:run(sql, ...)
+  return rows or cl.error(failure(self, reason))
+end
+
+local WHERE = {id = "id = ?", name = "? IN (name, kernel, family)",
+  device = "instr(lower(device), lower(?)) > 0", tag = "tag = ?",
+  since = "time >= ?", before = "time < ?"}
+
+-- Runs f() in a transaction. A failure raises.
+local function transact(s, f)
+  local ok, reason = s.db:transaction(f)
+  if not ok then
+    cl.error(failure(s, reason))
+  end
+end
+
+-- WHERE of a filter, and its parameters.
+local function condition(filter)
+  local parts, params = {"1"}, {}
+  for name, sql in pairs(WHERE) do
+    local value = filter[name]
+    if value ~= nil then
+      if type(value) ~= "string" and math.type(value) == nil then
+        cl.error(("runs: %s must be a string; got a %s"):format(name,
+          type(value)))
+      end
+      parts[#parts + 1] = sql
+      params[#params + 1] = (name == "since" or name == "before")
+        and moment(value) or value
+    end
+  end
+  return table.concat(parts, " AND "), params
+end
+
+-- The run, or nil and a note on stderr where it has a fault: once for a store.
+local function sound(s, id, r, fault)
+  if fault and not s.noted then
+    s.noted = true
+    io.stderr:write(text.message(("clshell: %s: damaged runs are left out; "
+      .. "run %d: %s\n"):format(s, id, fault)))
+  end
+  return not fault and r or nil
+end
+
+--- s:list(filter) -> list
+--- The runs of a filter, oldest first, without samples and details: tables
+--- with id, time, tag, name, family, kernel, config, title, type, mode,
+--- status, shape (as text), device, driver (as text), source_hash, options and
+--- median. Damaged runs are left out, with a note on stderr. Filter: name (of
+--- a bench, a kernel or a family), device (part of its name), tag, since and
+--- before (see store.moment), id, and limit (only the newest runs, at most so
+--- many).
+function Store:list(filter)
+  options.check(filter, "runs")
+  filter = filter or {}
+  local limit = filter.limit
+    and integer.check("runs", "limit", filter.limit, 0) or -1
+  local where, params = condition(filter)
+  params[#params + 1] = limit
+  local list = {}
+  for _, row in ipairs(self:query(("SELECT * FROM (SELECT %s FROM run WHERE "
+      .. "%s ORDER BY time DESC, id DESC LIMIT ?) ORDER BY time, id"):format(
+      LIGHT, where), table.unpack(params))) do
+    list[#list + 1] = sound(self, row.id, row, record_fields.fault(row))
+  end
+  return list
+end
+
+-- s:settings(name) -> list
+-- The runs of a bench or a family that tell their setting, a hash of all that
+-- they depend on, oldest first: tables with id, time, name, config, title,
+-- status, device, driver, source_hash, setting and final.
+function Store:settings(name)
+  return self:query(SETTINGS, name)
+end
+
+-- s:remember(key, words) -> true, or nil and a reason
+-- Keeps a text under a key, in place of an earlier one.
+function Store:remember(key, words)
+  if self.readonly then
+    return nil, failure(self, self.readonly)
+  end
+  local done, reason = self.db:run("CREATE TABLE IF NOT EXISTS note "
+    .. "(key TEXT PRIMARY KEY, words TEXT NOT NULL)")
+  if done then
+    done, reason = self.db:run("INSERT OR REPLACE INTO note VALUES (?, ?)",
+      key, words)
+  end
+  return done and true, reason and failure(self, reason)
+end
+
+-- s:remembered(key) -> words, or nil
+-- The text that was kept under a key.
+function Store:remembered(key)
+  local rows = self.db:run("SELECT words FROM note WHERE key = ?", key)
+  return rows and rows[1] and rows[1].words
+end
+
+-- The record of a number, or nil; nil and the fault of a damaged one.
+local function read(s, id)
+  local row = s:query("SELECT id, uid, record, samples FROM run "
+    .. "WHERE id = ?", id)[1]
+  if not row then
+    return nil
+  end
+  local r, reason = json.decode(tostring(row.record))
+  if type(r) ~= "table" then
+    return nil, reason or "no record"
+  end
+  r.id, r.uid = row.id, row.uid
+  r.samples = row.samples and json.decode(tostring(row.samples))
+  local fault = record_fields.fault(r)
+  return not fault and r or nil, fault
+end
+
+--- s:get(id) -> record, or nil
+--- The record of a number, as it was kept, with its id and uid.
+function Store:get(id)
+  local r, fault = read(self, id)
+  if fault then
+    cl.error(failure(self, ("run %d is damaged: %s"):format(id, fault)))
+  end
+  return r
+end
+
+-- s:usable(id) -> record, or nil
+-- The same, but a damaged run is nil, with a note on stderr.
+function Store:usable(id)
+  return sound(self, id, read(self, id))
+end
+
+--- s:runs(filter) -> iterator
+--- The records of a filter (see s:list), oldest first:
+--- for r in s:runs{tag = "v1"} do ....
+function Store:runs(filter)
+  local rows, i = self:list(filter), 0
+  return function()
+    local r
+    repeat -- another process may have pruned a run meanwhile
+      i = i + 1
+      r = rows[i] and self:usable(rows[i].id)
+    until r or i > #rows
+    return r
+  end
+end
+
+--- s:remove(ids) -> count
+--- Forgets the runs whose numbers are the keys of a table, all or none.
+function Store:remove(ids)
+  local count = 0
+  transact(self, function()
+    for id in pairs(ids) do
+      local done, why = self.db:run("DELETE FROM run WHERE id = ?", id)
+      if not done then
+        return nil, why
+      end
+      count = count + 1
+    end
+    return true
+  end)
+  return count
+end
+
+--- s:export(file [, filter]) -> count
+--- Writes whole records to an open file, one JSON object a line, for s:import.
+function Store:export(file, filter)
+  local count = 0
+  for r in self:runs(filter) do
+    r.id = nil
+    local ok, message = file:write(json.encode(r), "\n")
+    if not ok then
+      cl.error("cannot write the runs: " .. message)
+    end
+    count = count + 1
+  end
+  return count
+end
+
+--- s:import(file) -> count of new runs, count of runs known before
+--- Takes in a file of s:export, all of it or nothing: a line that is no record
+--- raises.
+function Store:import(file)
+  if self.readonly then
+    cl.error(failure(self, self.readonly))
+  end
+  local added, known, number = 0, 0, 0
+  transact(self, function()
+    for line in file:lines() do
+      number = number + 1
+      local r, message = json.decode(line)
+      if type(r) ~= "table" or next(r) == nil or r[1] ~= nil then
+        cl.error(("line %d must be a run; got %s"):format(number,
+          message or "no object"))
+      end
+      local fault = record_fields.fault(r)
+      if fault then
+        cl.error(("line %d: %s"):format(number, fault))
+      end
+      local id, why = insert(self.db, r)
+      if id == nil then
+        return nil, why
+      end
+      added, known = added + (id and 1 or 0), known + (id and 0 or 1)
+    end
+    return true
+  end)
+  return added, known
+end
+
+--- s:close()
+--- Closes the store; closing twice is fine.
+function Store:close()
+  self.db:close()
+end
+
+Store.__close = Store.close
+Store.__tostring = function(s) return "run store " .. s.path end
+
+for name, module in pairs{history = "history", best = "history",
+  prune = "history", compare = "regression"} do
+  Store[name] = function(self, ...)
+    return require("clshell.results.store." .. module)[name](self, ...)
+  end
+end
+
+return M

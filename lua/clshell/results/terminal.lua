@@ -1,0 +1,275 @@
+-- results/terminal.lua - charts in the terminal: lines in braille, bars in
+-- eighths of a block, or both in ASCII
+-- SPDX-License-Identifier: MIT
+
+local canvas = require "clshell.results.canvas"
+local quantity = require "clshell.base.quantity"
+local report = require "clshell.results.report"
+local style = require "clshell.base.style"
+local text = require "clshell.base.text"
+
+local M = {}
+
+local COLORS = {"blue", "yellow", "green", "magenta", "cyan", "red"}
+local MARKS = {"●", "■", "▲", "◆", "○", "□", "△", "◇"}
+local ASCII_MARKS = {"o", "x", "+", "*", "#", "@", "%", "&"}
+local EIGHTHS = {"▏", "▎", "▍", "▌", "▋", "▊", "▉"}
+local LETTERS = "abcdefghijklmnopqrstuvwxyz"
+  .. "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+local HEIGHT = 16
+local WIDEST = 10000 -- columns of a chart
+local WIDEST_LABEL = 34
+
+local length = text.width
+
+local function shorten(s, width)
+  return text.cut(s, width, "~")
+end
+
+-- Text in exactly so many columns: cut, or filled on one side.
+local function fill(s, width, right)
+  return text.fill(shorten(s, width), width, right)
+end
+
+-- The character for the points of a series: letters on a roofline, which
+-- has a point for each.
+local function mark(chart, i, how)
+  if chart.kind == "roofline" then
+    i = (i - 1) % #LETTERS + 1
+    return LETTERS:sub(i, i)
+  end
+  local marks = how.ascii and ASCII_MARKS or MARKS
+  return marks[(i - 1) % #marks + 1]
+end
+
+local function color(i)
+  return COLORS[(i - 1) % #COLORS + 1]
+end
+
+-- The text of the lines, with the title before them and the notes below.
+local function finish(lines, chart, how)
+  if chart.title ~= "" then
+    table.insert(lines, 1, style.paint(shorten(chart.title, how.width),
+      "bold", how.color))
+  end
+  for _, note in ipairs(chart.notes) do
+    lines[#lines + 1] = shorten("(" .. note .. ")", how.width)
+  end
+  for i, line in ipairs(lines) do
+    lines[i] = line:gsub(" +$", "")
+  end
+  return table.concat(lines, "\n")
+end
+
+local function to_dots(area, chart, p)
+  local x = chart.x:at(p.x) * (area.dots_x - 1)
+  local y = (1 - chart.y:at(p.y)) * (area.dots_y - 1)
+  return math.floor(x + 0.5), math.floor(y + 0.5)
+end
+
+local function polyline(area, chart, points, name)
+  local x0, y0
+  for _, p in ipairs(points) do
+    local x, y = to_dots(area, chart, p)
+    if x0 then
+      area:line(x0, y0, x, y, name)
+    end
+    x0, y0 = x, y
+  end
+end
+
+local function draw_series(area, chart, how)
+  for _, roof in ipairs(chart.roofs or {}) do
+    polyline(area, chart, roof.points, "dim")
+  end
+  for i, s in ipairs(chart.series) do
+    if chart.kind == "line" and not chart.scatter then
+      polyline(area, chart, s.points, color(i))
+    end
+  end
+  for i, s in ipairs(chart.series) do
+    -- marks would hide a line of more points than columns
+    local marked = chart.scatter or #s.points <= area.width
+    for _, p in ipairs(marked and s.points or {}) do
+      local x, y = to_dots(area, chart, p)
+      area:mark(x, y, mark(chart, i, how), color(i),
+        chart.kind == "roofline")
+    end
+  end
+end
+
+-- The ticks of the y axis as texts by the line they stand on.
+local function y_texts(axis, height)
+  local texts, width = {}, 0
+  for _, tick in ipairs(axis:ticks(math.max(2, height // 3))) do
+    local row = math.floor((1 - tick.at) * (height - 1) + 0.5) + 1
+    texts[row] = tick.text
+    width = math.max(width, length(tick.text))
+  end
+  return texts, width
+end
+
+-- The line of tick marks under the chart, and their texts; a text that would
+-- touch the one before is left out.
+local function x_lines(axis, width, margin, glyphs)
+  local rule, texts, free = {}, (" "):rep(margin), margin
+  for i = 1, width do
+    rule[i] = glyphs.flat
+  end
+  for _, tick in ipairs(axis:ticks(math.max(2, width // 9))) do
+    local at = math.floor(tick.at * (width - 1) + 0.5) + 1
+    local begin = math.max(0, margin + at - 1 - length(tick.text) // 2)
+    begin = math.min(begin, margin + width - length(tick.text))
+    if begin >= free then
+      texts = fill(texts, begin) .. tick.text
+      free = begin + length(tick.text) + 1
+      rule[at] = glyphs.down
+    end
+  end
+  return (" "):rep(margin - 1) .. glyphs.corner .. table.concat(rule), texts
+end
+
+-- Adds the names of series and roofs, several in a line.
+local function add_legend(lines, chart, how)
+  local used = math.huge
+  local function put(sign, name, paint)
+    name = shorten(name, how.width - 3)
+    local size = length(sign) + 1 + length(name)
+    local gap = used + 3 + size > how.width and " " or "   "
+    if gap == " " then
+      lines[#lines + 1], used = "", 0
+    end
+    lines[#lines] = lines[#lines] .. gap
+      .. style.paint(sign, paint, how.color and paint) .. " " .. name
+    used = used + #gap + size
+  end
+  for i, s in ipairs(chart.series) do
+    local name = s.name
+    if s.roof_share then
+      name = ("%s %.0f %% of roof%s"):format(name, 100 * s.roof_share,
+        s.bound and ", " .. s.bound or "")
+    end
+    if s.suspect then
+      name = name .. " IMPOSSIBLE?"
+    end
+    if name ~= "" then
+      put(mark(chart, i, how), name, color(i))
+    end
+  end
+  for _, roof in ipairs(chart.roofs or {}) do
+    put(roof.slope and "/" or "-", roof.name)
+  end
+end
+
+local function xy_chart(chart, how)
+  local height = math.max(4, how.height or chart.height or HEIGHT)
+  local glyphs = how.ascii
+    and {tick = "+", side = "|", corner = "+", flat = "-", down = "+"}
+    or {tick = "┤", side = "│", corner = "└", flat = "─", down = "┬"}
+  local texts, label = y_texts(chart.y, height)
+  local margin = label + 2
+  local width = math.max(10, how.width - margin - 1)
+  local area = canvas.new(width, height, how.ascii)
+  draw_series(area, chart, how)
+  local lines = {chart.y:title()}
+  for row = 1, height do
+    lines[#lines + 1] = fill(texts[row] or "", label, true) .. " "
+      .. (texts[row] and glyphs.tick or glyphs.side)
+      .. area:row(row, how.color)
+  end
+  local rule, ticks = x_lines(chart.x, width, margin, glyphs)
+  lines[#lines + 1], lines[#lines + 2] = rule, ticks
+  local title = chart.x:title()
+  lines[#lines + 1] = fill("", margin + math.max(0,
+    (width - length(title)) // 2)) .. title
+  add_legend(lines, chart, how)
+  return finish(lines, chart, how)
+end
+
+-- A bar of so many columns, also of parts of a column.
+local function bar_of(size, ascii)
+  local least = size > 0 and 1 or 0
+  if ascii then
+    return ("#"):rep(math.max(least, math.floor(size + 0.5)))
+  end
+  local eighths = math.max(least, math.floor(size * 8 + 0.5))
+  return ("█"):rep(eighths // 8) .. (EIGHTHS[eighths % 8] or "")
+end
+
+-- The bar of a row, with the mark of a limit beyond the bar.
+local function bar_cell(chart, bar, width, how)
+  local filled = bar_of(chart.x:at(bar.value) * width, how.ascii)
+  local at = chart.limit
+    and math.floor(chart.x:at(chart.limit.value) * (width - 1) + 0.5)
+  local rest = (" "):rep(width - length(filled))
+  if at and at >= length(filled) then
+    rest = (" "):rep(at - length(filled)) .. (how.ascii and "|" or "┊")
+  end
+  return style.paint(filled, bar.best and "green" or "blue", how.color)
+    .. rest
+end
+
+-- The texts of the bars' values and steps, and the widths of the columns.
+local function bar_texts(chart)
+  local numbers, steps = {}, {}
+  local label, value, step = 0, length(chart.x.unit_text or ""), 0
+  for i, bar in ipairs(chart.bars) do
+    numbers[i] = bar.value and quantity.number(bar.value / chart.x.factor,
+      bar.digits) or ""
+    steps[i] = bar.step and ("x%.2f"):format(bar.step) or ""
+    label = math.max(label, length(bar.label))
+    step = math.max(step, length(steps[i]))
+  end
+  report.align(numbers)
+  for _, number in ipairs(numbers) do
+    value = math.max(value, length(number))
+  end
+  return numbers, steps, math.min(label, WIDEST_LABEL), value, step
+end
+
+local function bar_chart(chart, how)
+  local numbers, steps, label, value, step = bar_texts(chart)
+  local gap = (" "):rep(step > 0 and 2 or 0)
+  label = math.min(label, math.max(8, how.width - value - step - 20))
+  local width = math.max(6, how.width - label - value - step - #gap - 6)
+  local function cells(number, factor)
+    return "  " .. fill(number, value, true) .. gap
+      .. fill(factor, step, true) .. "  "
+  end
+  local lines = {fill(fill("", label + 2) .. cells(chart.x.unit_text or "",
+    step > 0 and "step" or "") .. chart.x.label, how.width)}
+  for i, bar in ipairs(chart.bars) do
+    local name = fill(bar.label, label)
+    local line = (bar.best and "* " or "  ")
+      .. style.paint(name, "bold", how.color and bar.best)
+    lines[#lines + 1] = line .. (bar.value
+      and cells(numbers[i], steps[i])
+        .. bar_cell(chart, bar, width, how)
+      or "  " .. shorten(bar.note, how.width - label - 4))
+  end
+  if chart.limit then
+    local digits = quantity.format(chart.limit.value, chart.x.unit)
+    lines[#lines + 1] = shorten(("%s %s: %s"):format(how.ascii and "|"
+      or "┊", chart.limit.label, digits), how.width)
+  end
+  return finish(lines, chart, how)
+end
+
+-- text.render(chart, opts) -> string
+-- The text that chart:text returns.
+function M.render(chart, opts)
+  local how = {
+    width = math.max(30, math.min(opts.width or chart.width
+      or math.min(report.width(), 100), WIDEST)),
+    height = opts.height, ascii = opts.ascii, color = opts.color,
+  }
+  if how.ascii == nil then
+    how.ascii = not style.glyphs()
+  end
+  if how.color == nil then
+    how.color = style.color(1)
+  end
+  return chart.bars and bar_chart(chart, how) or xy_chart(chart, how)
+end
+
+return M

@@ -1,0 +1,203 @@
+-- shell/commands/actions.lua - the actions of the command line beside scripts
+-- and code: each function here takes texts and returns the exit code
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local style = require "clshell.base.style"
+local text = require "clshell.base.text"
+
+local M = {}
+
+local OK, USAGE = 0, 2
+
+-- The value of an option of clshell itself, such as --format.
+local function said(name)
+  return cl.commandline and cl.commandline[name]
+end
+
+local function human(format)
+  return format == nil or format == "table"
+end
+
+-- The file of the output: standard output, or that of -o, which of several
+-- processes rank 0 alone writes.
+local function opened()
+  local path = said "output"
+  if path and said "rank" > 0 then
+    path = "/dev/null"
+  end
+  if not path then
+    return io.stdout
+  end
+  local file, message = io.open(path, "wb")
+  if not file then
+    io.stderr:write(text.message(("clshell: cannot write the results: %s\n")
+      :format(message)))
+    os.exit(USAGE, true)
+  end
+  return file
+end
+
+-- The row of a device for programs: columns, fields, and factors to base
+-- units; then `double`.
+local DEVICE = {
+  {"index", "index"}, {"name", "name"}, {"type", "type"},
+  {"platform", "platform"}, {"vendor", "vendor"}, {"version", "version"},
+  {"driver", "driver_version"}, {"compute_units", "max_compute_units"},
+  {"clock_Hz", "max_clock_frequency", 1000000},
+  {"global_mem_B", "global_mem_size"}, {"local_mem_B", "local_mem_size"},
+  {"max_work_group_size", "max_work_group_size"},
+}
+
+-- The row of a device, and its columns in order.
+local function listed(d)
+  local row, order = {double = d:has "cl_khr_fp64"}, {}
+  for i, entry in ipairs(DEVICE) do
+    local value = d[entry[2]]
+    order[i] = entry[1]
+    row[entry[1]] = value and entry[3] and value * entry[3] or value
+  end
+  order[#order + 1] = "double"
+  return row, order
+end
+
+--- actions.devices() -> exit code
+--- --devices: a line for each, or the format of --format. Without devices it
+--- raises, with advice.
+function M.devices()
+  local devices, format = cl.devices(), said "format"
+  if #devices == 0 then
+    cl.device()
+  end
+  local out = opened()
+  if human(format) then
+    for i, d in ipairs(devices) do
+      out:write(("%d  %s  %s  %s  %d units  %.1f GiB\n"):format(i, d.name,
+        d.type, d.platform, d.max_compute_units, d.global_mem_size / 2^30))
+    end
+    local version = require "clshell.parts.mpi.library".version()
+    out:write(version and ("MPI for several processes: %s\n"):format(version)
+      or "")
+  else
+    local rows, order = {}, {}
+    for i, d in ipairs(devices) do
+      rows[i], order = listed(d)
+    end
+    out:write(require("clshell.results.export_values").rows(rows, format,
+      order))
+  end
+  out:flush()
+  return OK
+end
+
+local printed -- the file of -o, which further -p go to
+
+--- actions.print(...)
+--- -p: the values of an expression, in the format of --format; without one as
+--- the prompt shows them, uncut where they do not go to a terminal.
+function M.print(...)
+  local format, values = said "format", table.pack(...)
+  printed = printed or opened()
+  if not human(format) then
+    printed:write(require("clshell.results.export_values").text(values, format))
+  elseif values.n > 0 then
+    local terminal = printed == io.stdout and cl.isatty(1)
+    printed:write(require("clshell.shell.prompt.show").values(values, {
+      color = terminal and style.color(1), all = not terminal,
+      raw = not terminal}), "\n")
+  end
+  printed:flush()
+end
+
+-- The message for a script that does not exist, nor a command of that name.
+local function missing(name)
+  local words = require "clshell.shell.commands.completion".words
+  local names, bare = words.script(), name:match("[^/]*$")
+  local first = #names + 1 -- of the commands
+  table.move(words.command(), 1, #words.command(), first, names)
+  local near = text.nearest(bare, names) or text.nearest(bare .. ".lua", names)
+  local kind = ""
+  for i, known in ipairs(names) do
+    near = known == bare .. ".lua" and known or near
+    kind = i >= first and known == near and "the command " or kind
+  end
+  return text.message(("cannot open %s: not there, nor in %s/scripts%s")
+    :format(name, cl.home, near and ("; did you mean %s%s?"):format(kind, near)
+      or ""))
+end
+
+--- actions.command(name, args) -> exit code or message
+--- Runs a command such as history; a message if there is no such command.
+function M.command(name, args)
+  if name:find("/", 1, true) then
+    return missing(name)
+  end
+  return require("clshell.shell.commands.commands").run(name, args) or missing(name)
+end
+
+--- actions.doctor() -> exit code
+function M.doctor()
+  return require "clshell.shell.commands.doctor".run()
+end
+
+--- actions.check(script, ...) -> exit code
+function M.check(...)
+  return require "clshell.shell.commands.check".run(...)
+end
+
+--- actions.cuda(file) -> exit code
+function M.cuda(file)
+  return require "clshell.shell.commands.check".cuda(file)
+end
+
+--- actions.memcheck() -> exit code
+function M.memcheck()
+  return require "clshell.explain.memcheck".run(_G.arg)
+end
+
+--- actions.help() -> exit code
+function M.help()
+  io.write(require "clshell.shell.commands.usage".short())
+  return OK
+end
+
+--- actions.help_all() -> exit code
+function M.help_all()
+  io.write(require "clshell.shell.commands.usage".long())
+  return OK
+end
+
+-- Writes the text of a kind, by functions that return it. Returns the exit
+-- code.
+local function write_kind(noun, kind, texts)
+  if not texts[kind] then
+    io.stderr:write("clshell: ", text.message(text.unknown(noun, kind,
+      text.keys(texts))), "\n")
+    return USAGE
+  end
+  local out = texts[kind]()
+  io.write(type(out) == "table" and table.concat(out, "\n") .. "\n" or out)
+  return OK
+end
+
+--- actions.manual(kind) -> exit code
+--- --manual: prints a file that make install installs, "man" or the
+--- completion for "bash", "zsh" or "fish".
+function M.manual(kind)
+  return write_kind("manual", kind, require "clshell.shell.commands.completion".files)
+end
+
+--- actions.complete(kind) -> exit code
+--- --complete: prints the words of a kind, one a line, for the completions of
+--- shells.
+function M.complete(kind)
+  return write_kind("words", kind, require "clshell.shell.commands.completion".words)
+end
+
+--- actions.calls() -> exit code
+--- --calls: does the calls of the clshell that has started this process.
+function M.calls()
+  return require "clshell.calls.serve".run()
+end
+
+return M

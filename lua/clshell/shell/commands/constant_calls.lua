@@ -1,0 +1,197 @@
+-- shell/commands/constant_calls.lua - calls in a Lua text whose arguments are
+-- written out in it, found without running anything
+-- SPDX-License-Identifier: MIT
+
+local lexer = require "clshell.base.lexer"
+local locals = require "clshell.shell.prompt.locals"
+
+local M = {}
+
+local BRACKETS = lexer.BRACKETS
+local PLAIN = {["nil"] = true, ["true"] = true, ["false"] = true,
+  ["not"] = true, ["and"] = true, ["or"] = true} -- keywords in constants
+local NONE = {}
+
+-- By how much a token changes the depth of brackets and blocks.
+local function step(token)
+  return token.kind == "op" and BRACKETS[token.text] or locals.step(token)
+end
+
+-- The parts between the bracket at `open` and the bracket that closes it, by
+-- the commas or semicolons on their level: a list of {first, last}, and the
+-- index of the closing bracket. Nil if the bracket stays open.
+local function parts(tokens, open)
+  local list, depth, from = {}, 1, open + 1
+  for i = open + 1, #tokens do
+    local word = tokens[i].text
+    depth = depth + step(tokens[i])
+    if depth == 0 or depth == 1 and (word == "," or word == ";") then
+      list[#list + 1] = from < i and {from, i - 1} or nil
+      from = i + 1
+    end
+    if depth == 0 then
+      return list, i
+    end
+  end
+end
+
+-- How often each name is bound: by local, =, for, or as a parameter. Names in
+-- lists count twice, as their values are not matched.
+local function bindings(tokens)
+  local count, open = {}, {}
+  local function add(token, n)
+    count[token.text] = (count[token.text] or 0) + n
+  end
+  for i, t in ipairs(tokens) do
+    local before, after = tokens[i - 1] or NONE, tokens[i + 1] or NONE
+    local change = step(t)
+    if change > 0 then
+      open[#open + 1] = t.text
+    elseif change < 0 then
+      open[#open] = nil
+    elseif t.kind == "name" and before.text ~= "." and before.text ~= ":"
+        and not BRACKETS[open[#open]] then
+      if after.text == "," or before.text == "," or before.text == "for" then
+        add(t, 2)
+      elseif after.text == "=" or before.text == "local" then
+        add(t, 1)
+      end
+    end
+    local j = t.text == "function" and i + 1 -- its name and parameters
+    while j and tokens[j] and tokens[j].text ~= ")" do
+      add(tokens[j], 2)
+      j = j + 1
+    end
+  end
+  return count
+end
+
+-- A text that is read: `text`, its `tokens`, and the values of the `known`
+-- locals.
+local Reader = {}
+Reader.__index = Reader
+
+function Reader:line(i)
+  local _, breaks = self.text:sub(1, self.tokens[i].first - 1):gsub("\n", "")
+  return breaks + 1
+end
+
+-- The value of tokens first..last: true and the value where they hold only
+-- literals, known names and operators on them.
+function Reader:evaluate(first, last)
+  local tokens, known = self.tokens, self.known
+  for i = first, last do
+    local t = tokens[i]
+    local fine = t.kind == "string" or t.kind == "number" or PLAIN[t.text]
+      or t.kind == "op" and t.text ~= ":" and t.text ~= "..."
+        and t.text ~= "::"
+      or t.kind == "name" and (known[t.text] ~= nil
+        or tokens[i - 1].text == "." or tokens[i + 1].text == "=")
+    if not fine then
+      return false
+    end
+  end
+  local chunk = first <= last and load("return " .. self.text:sub(
+    tokens[first].first, tokens[last].last), "=(literal)", "t",
+    setmetatable({}, {__index = known}))
+  if not chunk then
+    return false
+  end
+  return pcall(chunk)
+end
+
+-- Finds the locals that are bound once, to an expression of constants.
+function Reader:constants()
+  local tokens, count = self.tokens, bindings(self.tokens)
+  for i, t in ipairs(tokens) do
+    local name = tokens[i + 1]
+    if t.text == "local" and name.kind == "name"
+        and count[name.text] == 1 then
+      local at = i + (tokens[i + 2].text == "<" and 5 or 2) -- <const>
+      if tokens[at] and tokens[at].text == "=" then
+        local ok, value = self:evaluate(at + 1,
+          locals.expressions(tokens, at + 1, NONE) - 1)
+        self.known[name.text] = ok and value or nil
+      end
+    end
+  end
+end
+
+-- An argument: {line, known = true, value} or {line}; of a table constructor
+-- also `fields`, each told the same way.
+function Reader:describe(first, last)
+  local tokens = self.tokens
+  local ok, value = self:evaluate(first, last)
+  local about = {line = self:line(first), known = ok or nil,
+    value = ok and value or nil}
+  local list, close
+  if tokens[first].text == "{" then
+    list, close = parts(tokens, first)
+  end
+  if close == last and list then
+    local fields = {}
+    for _, part in ipairs(list) do
+      local a, b = part[1], part[2]
+      if tokens[a].text == "[" then
+        fields["?"] = {line = self:line(a)}
+      elseif tokens[a].kind == "name" and tokens[a + 1].text == "=" then
+        fields[tokens[a].text] = self:describe(a + 2, b)
+      else
+        fields[#fields + 1] = self:describe(a, b)
+      end
+    end
+    about.fields = fields
+  end
+  return about
+end
+
+-- The arguments of the call whose first token after the name is i.
+function Reader:arguments(i)
+  local t, list, close = self.tokens[i], nil, nil
+  if t and t.kind == "string" then
+    return {self:describe(i, i)}
+  elseif t and (t.text == "(" or t.text == "{") then
+    list, close = parts(self.tokens, i)
+  end
+  if list and t.text == "{" then
+    return {self:describe(i, close)}
+  end
+  for k, part in ipairs(list or {}) do
+    list[k] = self:describe(part[1], part[2])
+  end
+  return list
+end
+
+--- constant_calls.find(text, names) -> list of {name, line, args}
+--- The calls in a Lua text of functions by their names, such as {"cl.build",
+--- "require"}. An argument is {line =, known = true, value =} where it is
+--- written out, or made of locals that are; a table constructor has `fields`
+--- as well, each told in the same way ("?" for one with a computed name).
+--- args is nil where a function is not called but handed on.
+function M.find(text, names)
+  local tokens = locals.code(text)
+  local self = setmetatable({text = text, tokens = tokens, known = {}},
+    Reader)
+  local wanted, list = {}, {}
+  for _, name in ipairs(names) do
+    wanted[name] = true
+  end
+  self:constants()
+  for i, t in ipairs(tokens) do
+    local before = (tokens[i - 1] or NONE).text
+    if t.kind == "name" and before ~= "." and before ~= ":"
+        and before ~= "function" then
+      local name, at = t.text, i + 1
+      if tokens[at].text == "." then
+        name, at = name .. "." .. tokens[i + 2].text, i + 3
+      end
+      if wanted[name] then
+        list[#list + 1] = {name = name, line = self:line(i),
+          args = self:arguments(at)}
+      end
+    end
+  end
+  return list
+end
+
+return M

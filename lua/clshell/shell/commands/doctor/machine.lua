@@ -1,0 +1,234 @@
+-- shell/commands/doctor/machine.lua - facts about the machine for the doctor,
+-- without OpenCL
+-- SPDX-License-Identifier: MIT
+
+local host = require "cl.host"
+local library = require "clshell.parts.mpi.library"
+local oclgrind = require "clshell.explain.oclgrind"
+local search = require "clshell.base.search"
+local text = require "clshell.base.text"
+
+local M = {}
+
+--- machine.VENDORS
+--- Where drivers are registered.
+M.VENDORS = "/etc/OpenCL/vendors"
+
+local NODES = "/dev/dri/render* /dev/nvidia[0-9]* /dev/nvidiactl "
+  .. "/dev/nvidia-uvm /dev/kfd"
+
+-- The names of vendors by their PCI numbers.
+local GPUS = {["0x10de"] = "NVIDIA", ["0x1002"] = "AMD", ["0x8086"] = "Intel"}
+
+--- machine.capture(command) -> output, how it ended ("exit", "signal"), code
+function M.capture(command)
+  local p = assert(io.popen(command))
+  local out = p:read("a")
+  local _, how, code = p:close()
+  return out, how, code
+end
+
+local function lines(command)
+  local list = {}
+  for line in M.capture(command):gmatch("[^\n]+") do
+    list[#list + 1] = line
+  end
+  return list
+end
+
+local function contents(path)
+  local f <close> = io.open(path)
+  return f and f:read("a")
+end
+
+local function variable(name)
+  local value = os.getenv(name)
+  return value ~= "" and value or nil
+end
+
+local kernel
+--- machine.macos() -> boolean
+function M.macos()
+  kernel = kernel or M.capture("uname -s"):match("%S+")
+  return kernel == "Darwin"
+end
+
+--- machine.release(name) -> string or nil
+--- A value of /etc/os-release.
+function M.release(name)
+  return ("\n" .. (contents "/etc/os-release" or "")):match("\n" .. name
+    .. '="?([^"\n]*)')
+end
+
+--- machine.system() -> string
+--- The name of the operating system.
+function M.system()
+  return M.release "PRETTY_NAME" or M.capture("uname -sr"):match("[^\n]*")
+end
+
+--- machine.library(part) -> path or nil
+--- The library loaded into this process that has this in its file name.
+function M.library(part)
+  if M.macos() then
+    return "/System/Library/Frameworks/OpenCL.framework"
+  end
+  for line in (contents "/proc/self/maps" or ""):gmatch("[^\n]+") do
+    local path = line:match("(/.*)$")
+    if path and path:match("[^/]*$"):find(part, 1, true) then
+      return path
+    end
+  end
+end
+
+local function icd(file)
+  return {file = file, library = (contents(file) or ""):match("%S+") or ""}
+end
+
+local function icds(folder)
+  local list = lines(("ls -d %s/*.icd 2>/dev/null"):format(
+    text.quote(folder)))
+  for i, file in ipairs(list) do
+    list[i] = icd(file)
+  end
+  return list
+end
+
+--- machine.drivers() -> list of {file, library}, where
+--- The drivers that the loader loads: by the .icd files of a folder, and by
+--- OCL_ICD_VENDORS and OCL_ICD_FILENAMES, which also name libraries.
+function M.drivers()
+  local where = variable "OCL_ICD_VENDORS" or M.VENDORS
+  local list
+  if where:find("%.icd$") then
+    list = {contents(where) and icd(where) or nil}
+  else
+    list = where:find("%.so") and {{library = where}} or icds(where)
+  end
+  for path in (os.getenv "OCL_ICD_FILENAMES" or ""):gmatch("[^:]+") do
+    list[#list + 1] = path:find("%.icd$") and icd(path) or {library = path}
+  end
+  return list, where
+end
+
+-- Libraries of drivers that are installed without being registered, as in
+-- containers that get a GPU from outside.
+local DRIVERS = {"libnvidia-opencl.so.1", "libamdocl64.so", "libigdrcl.so",
+  "libpocl.so.2"}
+
+--- machine.forgotten(list) -> list of names
+--- Drivers that the dynamic linker knows and that are not in the list, of
+--- machine.drivers.
+function M.forgotten(list)
+  local cached = M.capture("PATH=$PATH:/sbin:/usr/sbin ldconfig -p "
+    .. "2>/dev/null")
+  local names, libraries = {}, ""
+  for _, driver in ipairs(list) do
+    libraries = libraries .. driver.library .. "\n"
+  end
+  for _, name in ipairs(DRIVERS) do
+    if not libraries:find(name:match("^[%w-]+"), 1, true)
+        and cached:find("\t" .. name .. " ", 1, true) then
+      names[#names + 1] = name
+    end
+  end
+  return names
+end
+
+--- machine.registered(word) -> boolean
+--- Whether a driver is registered whose library has this in its name.
+function M.registered(word)
+  for _, driver in ipairs(icds(M.VENDORS)) do
+    if driver.library:find(word, 1, true) then
+      return true
+    end
+  end
+  return false
+end
+
+--- machine.gpus() -> list of {name, slot, driver}
+--- The display controllers and accelerators on the PCI bus, of vendors that
+--- have OpenCL drivers. driver: part of its OpenCL name, and the package.
+function M.gpus()
+  local list = {}
+  for _, folder in ipairs(lines "ls -d /sys/bus/pci/devices/* 2>/dev/null")
+  do
+    local class = contents(folder .. "/class") or ""
+    local name = GPUS[(contents(folder .. "/vendor") or ""):match("%S+")]
+    if name and (class:find("^0x03") or class:find("^0x12")
+        and name ~= "Intel") then
+      list[#list + 1] = {name = name, driver = name:lower(),
+        slot = folder:match("[^/]*$")}
+    end
+  end
+  return list
+end
+
+-- Whether a command of the shell about the path $1 succeeds.
+local function holds(command, path)
+  return select(3, M.capture(("set -- %s; %s"):format(text.quote(path),
+    command))) == 0
+end
+
+--- machine.nodes() -> list of {path, mode, owner, group, usable}
+--- The device files of GPUs.
+function M.nodes()
+  local list = {}
+  for _, line in ipairs(lines("ls -l -d " .. NODES .. " 2>/dev/null")) do
+    local mode, owner, group = line:match("^(%S+)%s+%d+%s+(%S+)%s+(%S+)")
+    local path = line:match("(/dev/%S+)")
+    if mode and path then
+      list[#list + 1] = {path = path, mode = mode, owner = owner,
+        group = group, usable = holds('[ -r "$1" ] && [ -w "$1" ]', path)}
+    end
+  end
+  return list
+end
+
+--- machine.groups() -> string
+function M.groups()
+  return M.capture("id -Gn 2>/dev/null"):match("[^\n]*")
+end
+
+--- machine.pocl_cache() -> path
+--- The folder of PoCL's compiled kernels.
+function M.pocl_cache()
+  local home = variable "HOME"
+  local base = variable "XDG_CACHE_HOME" or home and home .. "/.cache"
+  return variable "POCL_CACHE_DIR" or (base or "/tmp") .. "/pocl/kcache"
+end
+
+--- machine.writable(path) -> boolean
+--- Whether a folder can be written, or made if it is missing: tried with a
+--- file, as permissions tell root nothing.
+function M.writable(path)
+  return holds('while [ ! -e "$1" ]; do set -- "$(dirname -- "$1")"; done; '
+    .. 'f=$(mktemp "$1/clshell.XXXXXX" 2>/dev/null) && rm -f "$f"', path)
+end
+
+local function module(name)
+  return search.library(name) and "found"
+end
+
+--- machine.programs() -> list of {name, found, use, package}
+--- The programs and libraries that clshell uses if they are installed.
+function M.programs()
+  local blas = host.blas()
+  local path = M.capture("command -v rsvg-convert"):match("[^\n]+")
+  return {
+    {name = "argparse", package = "argparse", found = module "argparse",
+      use = "the options of scripts and commands"},
+    {name = "SQLite through DBI", package = "dbi", use = "the store of runs",
+      found = module "dbd.sqlite3"},
+    {name = "OpenBLAS", package = "openblas", found = blas
+      and ("%s %s"):format(blas.name, blas.core or ""),
+      use = "comparisons with the CPU's own products"},
+    {name = "rsvg-convert", package = "rsvg", found = path,
+      use = "charts as PNG"},
+    {name = "Oclgrind", package = "oclgrind", found = oclgrind.driver(),
+      use = "check, access and --memcheck: what kernels do"},
+    {name = "MPI", package = "mpi", found = library.version(),
+      use = "module mpi: scripts in several processes, on several hosts"},
+  }
+end
+
+return M

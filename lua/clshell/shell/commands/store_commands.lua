@@ -1,0 +1,222 @@
+-- shell/commands/store_commands.lua - the commands `clshell history`, best,
+-- compare, export, import and prune, as commands.lua takes them: the run store
+-- from the command line
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local file = require "clshell.base.file"
+local store = require "clshell.results.store"
+
+local OK, REGRESSION = 0, 4 -- exit codes
+local MOST = 1000 -- per cent that a limit may say
+
+local EPILOG = "The run store is clshell/runs.db in $XDG_DATA_HOME "
+  .. "(~/.local/share); CLSHELL_STORE and --store name another file."
+
+-- Converters of argparse: the value, or nil and a message.
+
+local function count(s)
+  local n = math.tointeger(tonumber(s:match("^%d+$")))
+  return n, not n and ("a count must be a whole number; got '%s'"):format(s)
+    or nil
+end
+
+local function percent(s)
+  local x = tonumber(s:match("^(%d*%.?%d+)%%?$"))
+  if not x or x <= 0 or x > MOST then
+    return nil, ("a limit must be a percentage > 0, such as 3%%; got '%s'")
+      :format(s)
+  end
+  return x / 100
+end
+
+local function moment(s)
+  local at, message = store.moment(s)
+  return at and s, message
+end
+
+-- The options of a command: name, description, and if there are any, the name
+-- of the value and a converter.
+local STORE = {"--store", "file of the run store", "FILE"}
+local FILTERS = {
+  {"--name", "of this bench, kernel or family only"},
+  {"--device", "of devices with this in their name only"},
+  {"--tag", "with this tag only"},
+  {"--since", "not older than 12h, 7d, 4w or a date", "TIME", moment},
+  {"--limit", "so many of the newest runs", "N", count},
+}
+
+-- The value of an option of clshell itself, such as --format.
+local function said(name)
+  return cl.commandline and cl.commandline[name]
+end
+
+-- Declares --format, whose value is that of clshell itself if it is among the
+-- choices.
+local function format_option(default)
+  return function(parser)
+    local choices = {default ~= "table" and "runs" or "table",
+      table.unpack(require("clshell.results.export").formats)}
+    local value = default
+    for _, format in ipairs(choices) do
+      value = said "format" == format and format or value
+    end
+    parser:option("-f --format", "how to print", value):choices(choices)
+  end
+end
+
+-- --store, the filters of runs, and further options.
+local function options(filters, ...)
+  return {STORE, table.unpack(table.move({...}, 1, select("#", ...),
+    #filters + 1, {table.unpack(filters)}))}
+end
+
+local function filter_of(o)
+  return {name = o.name, device = o.device, tag = o.tag, since = o.since,
+    limit = o.limit}
+end
+
+-- The store that the options name, which has to be there already unless
+-- `create` is true.
+local function open(o, create)
+  if o.store then
+    store.use(o.store)
+  end
+  local path, reason = store.location()
+  local s
+  if path then
+    s, reason = store.open(path, {create = create or false})
+  end
+  return s or cl.error(reason)
+end
+
+local function records(s, filter)
+  local list = {}
+  for r in s:runs(filter) do
+    list[#list + 1] = r
+  end
+  return list
+end
+
+-- Prints the outcome of a command, unless -q was given.
+local function note(format, ...)
+  if not said "quiet" then
+    io.stderr:write(format:format(...))
+  end
+end
+
+local function opened(path, mode)
+  local f, message = io.open(path, mode)
+  return f or cl.error("cannot open " .. message)
+end
+
+-- Prints a list as a table, or its records in another format, to the file of
+-- a path or of clshell's own -o if there is one.
+local function show(list, format, runs, path)
+  local out = path or said "output" or io.stdout
+  if format == "table" then
+    file.write(out, tostring(list) .. "\n", "the results")
+  else
+    require("clshell.results.export").write(runs, format, out)
+  end
+  return OK
+end
+
+local COMMANDS = {
+  history = {"What became of each bench: its runs, the newest median, and all "
+    .. "medians as a line of bars, oldest first.",
+    options = options(FILTERS, format_option "table")},
+  best = {"The fastest run of each bench, problem and device that was right, "
+    .. "and whether source or driver changed since.",
+    options = options(FILTERS, format_option "table")},
+  compare = {"What became of runs A in runs B: "
+    .. "FASTER, SLOWER, SAME or UNCLEAR. A and B are the number of a run, "
+    .. "'last' ('last~1' is the one before), or a tag: then runs of the same "
+    .. "bench, problem and device are compared.",
+    arguments = {{"a", "runs to compare with", "A"},
+      {"b", "runs to judge", "B"}},
+    options = {STORE, {"--fail-on-regression", "exit with 4 where B is slower "
+      .. "by more than this, such as 3%, or fails where A did not", "PERCENT",
+      percent}}},
+  export = {"Writes runs with their samples. The format runs, one JSON object "
+    .. "a line, has all that the store knows, for clshell import; the others "
+    .. "are for other programs.",
+    options = options(FILTERS, format_option "runs", {"-o --output",
+      "file to write; otherwise standard output", "FILE"})},
+  import = {"Takes runs into the store that clshell export has written, all "
+    .. "or none; those it has already stay single.", options = {STORE},
+    arguments = {{"file", "what to read; - is standard input",
+      files = true}}},
+  prune = {"Forgets runs: those that all of the "
+    .. "options given fit, but never the newest --keep of a bench, problem "
+    .. "and device. --keep alone forgets all others.",
+    options = {STORE, {"--name", "of this bench, kernel or family"},
+      {"--device", "of devices with this in their name"},
+      {"--tag", "with this tag"},
+      {"--older-than", "older than 12h, 7d, 4w or a date", "TIME", moment},
+      {"--keep", "so many to keep of each", "N", count}}},
+}
+
+function COMMANDS.history.run(o)
+  local s <close> = open(o)
+  return show(s:history(filter_of(o)), o.format, o.format ~= "table"
+    and records(s, filter_of(o)))
+end
+
+function COMMANDS.best.run(o)
+  local s <close> = open(o)
+  local list = s:best(filter_of(o))
+  return show(list, o.format, list)
+end
+
+function COMMANDS.compare.run(o)
+  local s <close> = open(o)
+  local limit = o.fail_on_regression
+  local threshold = require("clshell.results.regression").THRESHOLD
+  local list = s:compare(o.a, o.b, {
+    threshold = limit and math.min(limit, threshold)})
+  io.write(tostring(list), "\n")
+  local worse = limit and #list:regressions(limit) or 0
+  if worse > 0 then
+    io.stderr:write(("clshell compare: %d of %d regressed\n"):format(worse,
+      #list))
+    return REGRESSION
+  end
+  return OK
+end
+
+function COMMANDS.export.run(o)
+  o.output = o.output or said "output"
+  local s <close> = open(o)
+  if o.format ~= "runs" then
+    return show(nil, o.format, records(s, filter_of(o)), o.output)
+  end
+  local out = o.output and opened(o.output, "wb") or io.stdout
+  s:export(out, filter_of(o))
+  local ok, message = out:flush()
+  return ok and OK or cl.error("cannot write the runs: " .. message)
+end
+
+function COMMANDS.import.run(o)
+  local f = o.file == "-" and io.stdin or opened(o.file, "rb")
+  local s <close> = open(o, true)
+  note("%d runs added, %d were there already\n", s:import(f))
+  return OK
+end
+
+function COMMANDS.prune.run(o, parser)
+  local filter = {name = o.name, device = o.device, tag = o.tag,
+    older_than = o.older_than, keep = o.keep}
+  if next(filter) == nil then
+    parser:error("say which runs to forget")
+  end
+  local s <close> = open(o)
+  note("%d runs forgotten\n", s:prune(filter))
+  return OK
+end
+
+for _, command in pairs(COMMANDS) do
+  command.epilog = EPILOG
+end
+
+return COMMANDS

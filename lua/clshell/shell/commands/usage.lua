@@ -1,0 +1,153 @@
+-- shell/commands/usage.lua - --help and --help-all, and the facts in them that
+-- the manual page tells as well: lists of {name, text}
+-- SPDX-License-Identifier: MIT
+
+local optiontable = require "clshell.optiontable"
+local report = require "clshell.results.report"
+
+local M = {}
+
+M.PURPOSE = "write, run and tune OpenCL kernels from Lua"
+
+local USES = {
+  {"clshell", "interactive shell"},
+  {"clshell script.lua [args]", "run a script (args in `arg` and `...`)"},
+  {"clshell -e 'code'   -p 'expr'", "run code / print values"},
+  {"clshell -", "run standard input"},
+  {"mpirun -n 4 clshell script.lua", "several processes, by MPI (?mpi)"},
+  {"clshell tune gemm [options]", "search this device's fastest kernels"},
+  {"clshell history [options]", "runs kept of earlier benches; as well: best,"
+    .. "\ncompare, export, import, prune"},
+}
+
+M.ENVIRONMENT = {
+  {"CLSHELL_DEVICE", "the device, as for --device"},
+  {"CLSHELL_HOME", "the folder with lua/, kernels/ and scripts/"},
+  {"CLSHELL_STORE", "the file in which benches are kept, or none"},
+  {"CLSHELL_WORKER", "1: OpenCL in a process of its own, as --worker"},
+  {"CLSHELL_OCLGRIND", "the driver of the simulator for check, or none"},
+  {"NO_COLOR", "no colour, where not empty"},
+  {"FORCE_COLOR", "colour without a terminal; also CLICOLOR_FORCE"},
+  {"COLUMNS", "the width of tables, otherwise the window's"},
+  {"TERM", "dumb: no colour, no line editing"},
+  {"LUA_PATH_5_4", "where require searches besides"},
+  {"XDG_CONFIG_HOME", "holds clshell/init.lua and choices (~/.config)"},
+  {"XDG_STATE_HOME", "holds clshell/history (~/.local/state)"},
+  {"XDG_DATA_HOME", "holds clshell/runs.db (~/.local/share)"},
+  {"XDG_CACHE_HOME", "holds what was measured once (~/.cache)"},
+  {"OCL_ICD_VENDORS", "where the OpenCL loader looks for drivers"},
+  {"POCL_AFFINITY", "0: PoCL's threads may move between processors"},
+}
+
+M.FILES = {
+  {"~/.config/clshell/init.lua", "run before the first prompt"},
+  {"~/.config/clshell/choices/", "kernels kept for your devices"},
+  {"~/.local/state/clshell/history", "what was typed at the prompt"},
+  {"~/.local/share/clshell/runs.db", "benches, with their samples"},
+  {"/etc/OpenCL/vendors/*.icd", "the drivers that the loader offers"},
+}
+
+M.EXITS = {
+  {"0", "ok"},
+  {"1", "script error"},
+  {"2", "bad usage"},
+  {"3", "no matching device"},
+  {"4", "regression found"},
+  {"124", "--timeout is over"},
+  {"130", "interrupted"},
+}
+
+M.EXAMPLES = {
+  {"clshell -d gpu bench_tiles.lua 2048", "on the first GPU"},
+  {"clshell -f csv bench_tiles.lua > tiles.csv", "for a spreadsheet"},
+  {"clshell -p 'cl.device().name'", "the device taken"},
+}
+
+-- Rows of two columns under a title, which is a column before them; the
+-- second one begins at `column`.
+local function rows(title, list, column)
+  local lines = {}
+  for i, row in ipairs(list) do
+    local head = ("%-12s%s"):format(i == 1 and title or "", row[1])
+    lines[i] = head .. (" "):rep(column - #head)
+      .. row[2]:gsub("\n", "\n" .. (" "):rep(column))
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+-- "-d, --device SEL"; without a letter the name keeps its place.
+local function names(o)
+  local letter = o.letter and "-" .. o.letter .. (o.name and ", " or "")
+  return (letter or "    ") .. (o.name and "--" .. o.name or "")
+    .. (o.arg and " " .. o.arg or "")
+end
+
+--- usage.each_group(options, f)
+--- Calls f(group, list) for each group of the options, in order.
+function M.each_group(options, f)
+  local list = {}
+  for i, o in ipairs(options) do
+    list[#list + 1] = o
+    if not options[i + 1] or options[i + 1].group ~= o.group then
+      f(o.group, list)
+      list = {}
+    end
+  end
+end
+
+local function purpose()
+  local lines = {}
+  for i, use in ipairs(USES) do
+    lines[i] = ("  %-33s%s\n"):format(use[1],
+      (use[2]:gsub("\n", "\n" .. (" "):rep(35))))
+  end
+  return ("clshell - %s\n\n%s\n"):format(M.PURPOSE, table.concat(lines))
+end
+
+--- usage.short() -> string
+--- --help: a screen of the most needed.
+function M.short()
+  local parts, exits = {purpose()}, {}
+  M.each_group(optiontable.options, function(group, options)
+    local list = {}
+    for i, o in ipairs(group and options or {}) do
+      list[i] = {names(o), o.help}
+    end
+    parts[#parts + 1] = group and rows(group, list, 35)
+  end)
+  local examples = {}
+  for i, example in ipairs(M.EXAMPLES) do
+    examples[i] = {example[1], ""}
+  end
+  for i, exit in ipairs(M.EXITS) do
+    exits[i] = table.concat(exit, "\xA0") -- on one line
+  end
+  local text = table.concat(report.wrap(table.concat(exits, ", "), 67),
+    "\n" .. (" "):rep(12)):gsub("\xA0", " ")
+  return ("%s\n%sExit        %s\nStart here  ?tutorial in the shell, or man "
+    .. "clshell\n"):format(table.concat(parts),
+    rows("Examples", examples, 12):gsub(" +\n", "\n"), text)
+end
+
+--- usage.long() -> string
+--- --help-all: everything, in sentences.
+function M.long()
+  local parts = {purpose(), "A script is looked up by its path, then among "
+    .. "the installed scripts. Without a\nterminal, clshell runs standard "
+    .. "input.\n"}
+  M.each_group(optiontable.options, function(group, options)
+    parts[#parts + 1] = ("\n%s\n"):format(group or "For programs")
+    for _, o in ipairs(options) do
+      parts[#parts + 1] = ("  %s\n      %s\n"):format(names(o):match("%S.*"),
+        table.concat(report.wrap(o.more, 73), "\n      "))
+    end
+  end)
+  for _, list in ipairs{{"Environment", M.ENVIRONMENT, 30},
+      {"Files", M.FILES, 44}, {"Exit", M.EXITS, 18},
+      {"Examples", M.EXAMPLES, 57}} do
+    parts[#parts + 1] = "\n" .. rows(table.unpack(list))
+  end
+  return table.concat(parts)
+end
+
+return M

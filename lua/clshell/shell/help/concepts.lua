@@ -1,0 +1,562 @@
+-- shell/help/concepts.lua - the words of the field, in a few lines each, with
+-- something to try
+-- SPDX-License-Identifier: MIT
+
+local words = require "clshell.cuda.words"
+
+local M = {}
+
+-- A block each: the names, the text, and after "Try:" a function, a rung or a
+-- line to type.
+local TEXT = [[
+ndrange, global size, index space
+The index space of a launch: one, two or three dimensions of work-items.
+Each work-item runs the kernel once and finds its place by get_global_id(d).
+Dimension 0 comes first in the list of sizes and varies fastest: neighbours in
+it should touch neighbours in memory.
+Try: ?Kernel:range
+
+work-item, thread
+One run of a kernel's body, for one place of the NDRange. CUDA says thread.
+Variables of a kernel are private to a work-item, and live in registers while
+there are enough of them.
+Try: ?ndrange
+
+work-group, group, thread block, block
+Work-items that run together on one compute unit, share local memory, and can
+wait for each other at a barrier. Work-groups know nothing of each other: they
+run in any order. The local size is the number of work-items in each dimension;
+the device sets the largest product.
+Try: cl.device().max_work_group_size
+
+local size, work-group size
+The shape of a work-group, such as {16, 16}. A multiple of the warp or vector
+width keeps all lanes busy; too large a group leaves no room for a second one
+on the compute unit. Without one the driver chooses.
+Try: ?Kernel:range
+
+warp, wavefront, sub-group, subgroup, simd width
+The work-items that a GPU issues one instruction for: 32 on NVIDIA, 32 or 64
+on AMD, 8 to 32 on Intel. Where they branch differently, the branches run one
+after the other. k.preferred_multiple is its size as the driver tells it.
+Try: ?coalescing
+
+divergence, warp divergence, branch divergence
+Work-items of a warp that take different sides of an `if`, or leave a loop at
+different times: the warp runs both sides, and each side leaves some lanes
+idle. A condition that is the same in the whole warp costs nothing. Let whole
+warps take a side (get_local_id(0) < n, not % 2), or choose a value by ?: or
+select.
+Try: course "B13", %exercise 16, and ?warp
+
+compute unit, multiprocessor, sm
+The part of a device that runs work-groups: a multiprocessor of a GPU, a core
+of a CPU. A launch of fewer work-groups than compute units leaves some idle.
+Try: cl.device().compute_units
+
+host
+The computer around the device: it runs Lua and has memory of its own. A kernel
+reads only buffers on the device.
+Try: ?Buffer:write
+
+kernel
+A function of OpenCL C that the host launches: `kernel void f(global int *x)`.
+It returns nothing; it writes its results into buffers.
+Try: ?cl.kernel
+
+global memory
+The device's large memory, seen by all work-items: buffers live there. It is
+hundreds of cycles away, so the fewer bytes go through it and the better they
+coalesce, the faster the kernel.
+Try: ?coalescing
+
+local memory, shared memory
+Memory of a work-group, on the compute unit: a few tens of KiB, some ten times
+nearer than global memory. A tiled kernel is fast because a group reads each
+tile once from global memory and uses it many times from local memory. CUDA
+calls it shared memory. On a CPU device it is ordinary cached memory and buys
+little.
+Try: ?gemm.tiled
+
+private memory, registers
+The memory of one work-item. The compiler keeps it in registers and spills the
+rest to global memory, which is slow.
+Try: ?gemm.register
+
+constant memory
+A small read-only memory with a cache made for all work-items of a warp reading
+the same address at once; other patterns are taken one address after another.
+Try: ?gemm.tiled_constant
+
+barrier
+barrier(CLK_LOCAL_MEM_FENCE): every work-item of a group waits there until all
+have come, and then sees the others' writes to local memory. All work-items of
+a group must reach it: it must not stand in an `if` that some of them skip.
+Try: course "A8", and ?gemm.tiled
+
+coalescing, coalesced access
+Neighbouring work-items that read neighbouring addresses share a memory
+transaction. With a stride between the addresses each work-item needs a
+transaction of its own, and most of its bytes are wasted. So get_global_id(0)
+should walk along a row.
+Try: bench("gemm.naive", {256, 256, 256}, {map = "row"}), and ?gemm.naive
+
+bank conflict
+Local memory is split into banks (32 on NVIDIA) that each serve one address at
+a time. Work-items of a warp that want different rows of one bank wait for each
+other: reading a column of a 32x32 tile is the usual case. A row one element
+longer, or permuted columns, puts them in different banks.
+Try: course "B5", %exercise 4, ?gemm.tiled_padded and ?gemm.tiled_swizzled
+
+tile, tiling, blocking
+A part of the operands small enough for local memory or registers. A tile of
+side T is loaded once and used T times: the traffic to global memory falls by
+T.
+Try: ?gemm.tiled
+
+register blocking, thread coarsening
+Each work-item computes a block of outputs rather than one, so a value loaded
+once is used for a whole row of them: more arithmetic for each byte of local
+memory.
+Try: ?gemm.register
+
+vector, float4, vector load
+Four floats in one load or store, and on CPUs in one instruction. It saves
+instructions and wants addresses that are multiples of 16 bytes.
+Try: ?gemm.tiled_float4
+
+occupancy, registers per thread, spill, spilling
+The number of work-items on a compute unit, as a share of the number that it
+has room for. Registers, local memory and the group's size set it. Enough
+work-items hide memory's latency: while some wait, others run. More than enough
+help nothing. A work-item that needs more registers than it gets spills: the
+rest lies in memory.
+Try: occupancy{gpu = "H100", registers = 64}, and lesson(r) of a result
+
+latency hiding
+A compute unit runs other work-items while some wait for memory. It takes many
+work-items at once (occupancy), or several independent loads in each.
+Try: course "B14", and ?occupancy
+
+arithmetic intensity, ai, flop per byte
+Floating-point operations for each byte that moves to or from memory. A sum of
+two vectors has 1/12, a large matrix product hundreds. It bounds the rate of a
+kernel: see roofline.
+Try: print(bench("gemm.tiled", {256, 256, 256}).ai)
+
+roofline, roof
+The bound on a kernel: the smaller of the device's peak arithmetic rate and of
+its memory bandwidth times the kernel's arithmetic intensity. Left of the ridge
+memory limits, right of it arithmetic. Here both are measured on the device.
+Try: ?peaks, ?lesson and %bench
+
+memory bound, compute bound, bound, memory, compute
+A kernel is memory bound if the bytes it moves take longer than its arithmetic
+would, compute bound if it is the other way round.
+Try: ?lesson
+
+bandwidth, gb/s
+Bytes to or from memory per second, in GB/s (10^9). A kernel's bandwidth counts
+the bytes it has to move, each once.
+Try: peaks.get "copy"
+
+flops, gflops
+Floating-point operations per second; GFLOPS are 10^9 of them. Useful ones are
+counted: 2*M*N*K for a matrix product, two for each entry of a sparse one.
+Try: ?Event:gflops
+
+event, event timer, profiling, queued, submit, before
+The object that a launch or a transfer returns. The device notes when the
+command was queued, submitted, started and stopped, in nanoseconds. STOP -
+START is the time on the device; the host's time is longer by the launch. The
+line `before` of a printed event has the waits from queued to submit to start.
+Try: ?Event:info
+
+queue, command queue, priority, throttle
+Commands go to a device through a queue. In-order queues run one after the
+other; in out-of-order queues only `after` lists set the order. Where a device
+has cl_khr_priority_hints, cl.queue{priority = "high"} may go before others.
+Try: ?cl.queue
+
+leading dimension, ld, pitch
+Elements from the beginning of a row to the beginning of the next: at least the
+number of columns. Rows padded to a good multiple begin at aligned addresses; a
+sub-matrix has the leading dimension of the whole.
+Try: ?matrix.zeros and ?A:sub
+
+row-major
+Elements of a row lie next to each other: A(i, j) is element i * ld + j, from
+0. C, NumPy and clshell do so; Fortran and BLAS are column-major.
+Try: ?leading_dimension
+
+gemm, matrix product, matmul, matrix multiplication
+C = alpha A B + beta C: M x K times K x N. 2*M*N*K operations on (M*K + K*N +
+M*N) elements, so that it can be compute bound if each element is used often.
+Try: gemm.kernels()
+
+rung, ladder
+A kernel of a family, one step better than the one below: from the plain
+version to the fastest, each teaching one thing. A rung of your own is checked,
+measured and tuned as the built-in ones are.
+Try: gemm.kernels() and ?gemm.define
+
+expression, arithmetic, elementwise, broadcasting, operators, fused, outer
+2 * x + y, -x, x / y, x // y, x % y, x ^ 2, bit operators and methods such as
+x:exp() or x:lt(y) on Buffers make an Expression. It reads its Buffers when it
+is needed: by y:set(e), e:eval(), e:read(), printed, or passed to a launch (a
+slice for a pointer to const alone, as the kernel gets a copy); then one kernel
+calculates all of it, and stays for the next such expression. Shapes are
+compared from the last dimension on, 1 or missing fits all: a row of shape {n}
+or a column {m, 1} serves a matrix. Types are those of OpenCL C: char to ushort
+become int, then the higher type counts. A half calculates as float, on every
+device, and is rounded where it is stored: x + y, x - y and x * y have the bits
+that half arithmetic (cl_khr_fp16) gives, longer expressions are rounded less
+often; astype "half" rounds in between. A number takes the highest type that it
+meets, and an integer must fit; a Lua float beside integers makes float. 64-bit
+integers beside reals are an error: astype says what is meant. / gives reals;
+// and % round as Lua's do, and by 0 give 0 for integers. x << k and x >> k are
+C's, k modulo the bits. Arrays of the host have the same operators and methods,
+and calculate there: a:set(2 * a + b), (a + b):eval(), also without a device;
+a:set(i, x) sets one. x:slice(2, -1), A:transpose(), A:diagonal() and
+x:shift(1) are views: they read, and set, elements where they lie. x:reshape{m,
+1} * y is the outer product of two vectors. x:sum(), x:max(), x:dot(y) and
+their like are numbers, calculated in the same kernel; x:sum(1) is a Buffer of
+the sums along the first dimension.
+Try: ?Buffer:set, ?Buffer:slice, ?Buffer:sum, ?cl.map and ?Buffer:where
+
+reduction, axis, keepdims, std, variance, softmax, norm, prod
+x:sum(), x:mean(), x:max(), x:argmin(), x:nrm2() and x:any() are one number, or
+with a dimension a Buffer of the shape left: A:sum(2) is a sum for each row of
+A, and A:sum(2):reshape{m, 1} a column that fits A again. A:var(1) is the
+variance of the columns, A:std(1) its root. For e = (A - A:max(2):reshape{m,
+1}):exp(), the softmax of the rows is e / e:sum(2):reshape{m, 1}. x:fmax(y) is
+the greater of each two elements. x:reduce{op = "a * b", identity = 1} is the
+product of all.
+Try: ?Buffer:sum, ?Buffer:argmax, ?Buffer:var and ?Buffer:reduce
+
+sorted, top-k, topk, prefix sum, cumulative, cumprod
+x:sort() are the elements in order and x:argsort() their places, from 1; the k
+greatest (top k) are x:sort{order = "descending"}:slice(1, k). x:cumsum() are
+the prefix sums, x:scan{op = "a * b", identity = 1} running products.
+Try: ?Buffer:sort, ?Buffer:gather and ?Buffer:scan
+
+numpy, pyopencl, empty_like, asarray, dtype, tolist
+cl.buffer("float", {2, 3}, 0) is a Buffer of zeros on the device, with 1 one of
+ones; without a number its content is arbitrary, and a list or an Array in its
+place is copied. cl.arange and cl.linspace count, cl.random draws, x:clone()
+copies. x.type and x.shape are the type and the shape, #x the number of
+elements; x:read() is an Array of the host, x:read():table() a table of Lua.
+All indices begin at 1.
+Try: ?cl.buffer, ?expression, ?slice and ?reduction
+
+slice, view, slicing, reverse, flip, roll, strides
+x:slice(from, to, step) is some of the elements of a Buffer or an Expression,
+counted from 1, or from the end where negative: x:slice(-1, 1, -1) is x
+backwards. A:slice({1, 2}, 3) takes a range or an index for each dimension. It
+copies nothing; x:slice(2, 5):set(0) sets those elements. x:shift(k) rolls.
+Buffer:view and A:sub give Buffers that share memory, for kernels and gemm.
+Try: ?Buffer:slice, ?Buffer:shift and ?Buffer:view
+
+dia, diagonals
+A sparse matrix by diagonals: dense rows of values, one for each diagonal, and
+the offsets. Neighbouring rows read neighbouring values, so it coalesces.
+M:pack() is the same matrix in fewer bytes, for spmv.
+Try: ?dia.banded, ?Dia:pack and ?spmv
+
+csr, compressed rows
+A sparse matrix by rows: values, their columns, and where each row begins. It
+takes any pattern; a work-item for each row reads with strides.
+Try: ?csr.from_coo and ?spmv.csr_vector
+
+verification, freivalds
+A result is compared with a float64 reference before its rate is shown. Small
+products wholly; large ones by Freivalds' check: C v = A (B v) for random v.
+Try: ?gemm.verify and ?cl.host.gemm_freivalds
+
+roundoff, epsilon
+Each float operation is off by at most half a unit in the last place: 6e-8 of
+it in float, 1e-16 in double. Sums of n products gather it, so that two right
+results differ in their last digits.
+Try: ?verify.bound
+
+median, noise, ±, ±%, 95%, interval, n, dropped
+Other work on the machine skews times. The median of n samples, with its 95 %
+interval in brackets, tells the time of a kernel; the mean or a single run does
+not. In a table ±% is half the interval as a share of the median. `min` is the
+least sample, `dropped` the number of samples before the clock was steady.
+Try: ?stats.interval
+
+FASTER, SLOWER, SAME, UNCLEAR, verdict, rounds
+The verdict of compare on b, from rounds that run both in turns. FASTER or
+SLOWER: the 95 % interval of the ratio lies beyond 1; SAME: it lies within 1 %
+of 1; UNCLEAR: it does neither, and more time or a quiet machine is needed.
+Try: ?compare
+
+ms, us, ns
+The time of a launch, a rung or a call: ms are thousandths of a second, us
+millionths, ns billionths. Of a result: the median of its samples.
+Try: ?median and ?event
+
+hot, cold, rotation, flush
+Of a result: what the caches held before each launch. hot: the same operands as
+the launch before; cold: other data, because copies of the operands take turns
+(rotation), a buffer is overwritten (flush), or the operands exceed the caches.
+gemm is measured hot, the other families cold; cache = "cold" chooses.
+Try: ?bench
+
+tick, timer step
+The step of a device's event timer, as measured: durations are multiples of it.
+A launch that is short against it runs several times in a sample.
+Try: calibrate(), and ?batch
+
+batch, wall, inside the commands
+batch 10 in a result: ten launches on end are one sample, because one is short
+against the timer. The time is still that of one launch. wall +5% says how much
+longer a launch takes by the host's clock than by its events, and "inside the
+commands" is the time between START and END alone, without the gaps between.
+Try: ?bench
+
+unconverged
+Flag of a result: the time for sampling was over before the 95 % interval of
+the median was within 0.5 % of it. The interval is as printed; more seconds, or
+a quiet machine, narrow it.
+Try: ?bench
+
+clock!
+Flag of a result: a small fixed kernel ran slower during the samples than at
+calibration, so that the device's clock was lower or others used the device.
+Compare such a result with care, or measure again.
+Try: ?calibrate
+
+overhead-bound
+Flag of a result: it took less than five times as long as a launch of an empty
+kernel. The time tells more about the launch than about the kernel.
+Try: calibrate()
+
+no event timer
+Flag of a result: the host's clock timed it, from the call until all commands
+had ended, because no event was returned or the device's stamps cannot be.
+Try: ?calibrate
+
+IMPOSSIBLE?
+Flag of a result: its rate is above 105 % of the measured roofline. Either the
+roofline was measured at a bad moment, the flop or bytes given are too many, or
+the kernel does less than they say.
+Try: ?peaks and ?roofline
+
+refused, wrong, failed, interrupted
+What a result has in place of a rate. refused: the kernel does not take this
+shape, device or parameter, with the reason; wrong: it was run, and differs
+from the reference by more than roundoff; failed: the driver or the compiler
+raised an error; interrupted: Ctrl-C, with the samples so far.
+Try: ?verification
+
+image, texture, sampler, image2d_t, read_imagef, write_imagef
+Memory of pixels in 1 to 3 dimensions, read through a sampler that repeats or
+clamps beyond the edge and interpolates between pixels (CUDA: a texture):
+  local img = cl.image{format = "r float", width = 64, height = 48, data = h}
+  k:range{64, 48}(img, cl.sampler{filter = "linear"}, y)
+where the kernel has `read_only image2d_t img, sampler_t s` and calls
+read_imagef(img, s, (float2)(x + 0.5f, y + 0.5f)); the middle of pixel 0 is at
+0.5. read_imagef reads the formats float, half_float and norm_, read_imagei
+those of signed_, read_imageui those of unsigned_. GPUs have units and a cache
+for images; a CPU has none. Where dev.image_support is false, a Buffer and
+vload4 do the work.
+Try: ?cl.image, ?cl.sampler, ?Image:map and ?Context:image_formats
+
+svm, shared virtual memory, unified memory, usm
+One address for host and device, so that data can hold pointers. A Buffer made
+with {svm = true} has it as b.address, an integer for a pointer in a struct of
+cl.struct; its memory is mapped, read and written like any Buffer's. k:uses{b}
+names the Buffers that a kernel reaches by such pointers alone. {svm = "fine"}
+needs no map on a device that has it. A device without: indexes into a Buffer
+in place of pointers; {host = true} maps without a copy where memory is shared.
+Try: cl.device().svm_capabilities, ?Kernel:uses and ?cl.struct
+
+use_host_ptr, host pointer, pinned memory, zero copy
+A Buffer over an Array's own memory: cl.buffer("float", n, h, {use_host_ptr =
+true}). A CPU works in it without a copy; a GPU copies it over before a kernel
+and back for b:map(). The memory is the Buffer's until that is closed, and h
+raises meanwhile; then it holds what the last b:map() showed. {host = true}
+is the other way: memory of the driver that the host maps fast.
+Try: ?Buffer:map and ?cl.buffer
+
+queue priority, priority, priority hint, throttle hint
+cl.queue{priority = "high"}, or throttle = "low", where the device has the
+extension cl_khr_priority_hints, or cl_khr_throttle_hints: NVIDIA's, PoCL's and
+Intel's CPU drivers have neither. There, kernels that must not wait get a queue
+of their own, and a long kernel is better launched in parts, with an offset.
+Try: ?cl.queue and ?Kernel:range
+
+pipe, pipes, read_pipe, write_pipe
+OpenCL 2.0's queues of packets between kernels, on devices with
+dev.pipe_support: Intel's CPUs, say, and neither NVIDIA's GPUs nor PoCL:
+  local p = cl.pipe("int", 1024) -- for `write_only pipe int p` of a kernel
+The kernel is built with {options = "-cl-std=CL3.0"}. A Buffer with an index
+that atomic_inc moves serves on every device, and two kernels on one queue see
+each other's data in order.
+Try: ?cl.pipe
+
+device enqueue, enqueue_kernel, device-side enqueue, dynamic parallelism
+A kernel that launches kernels, on devices with dev.max_on_device_queues above
+0: Intel's CPUs, say, and neither NVIDIA's GPUs nor PoCL. The program is built
+with {options = "-cl-std=CL3.0"}; get_default_queue() then is the one queue of
+its Context, which a parameter queue_t takes as well, by ctx as its argument.
+Elsewhere launch the next kernel from Lua: its event need not be waited for,
+and an in-order queue keeps the order. A kernel may also take its work from a
+list in a Buffer, by atomic_inc, until the list is empty.
+Try: ?Kernel:range and ?Launch:on
+
+command buffer, command graph, cuda graph, recording
+Launches recorded once and run as a whole, any number of times:
+  local steps = cl.record(function() k:range(n)(x, 1) k:range(n)(x, 2) end)
+  for i = 1, 100 do steps() end
+Where the driver has command buffers (cl_khr_command_buffer: PoCL, Intel's for
+CPUs) the launches behind the first are one; elsewhere, as on NVIDIA's GPUs,
+the same object enqueues them one by one, in C: `steps.native` tells. With PoCL
+and with Intel's driver a run saves the host half a microsecond for each
+launch, Lua's part of it, and {native = false} a little more; kernels take as
+long as before.
+Try: ?cl.record and ?CommandBuffer:run
+
+global_work_size, built-in kernel, custom device
+CL_KERNEL_GLOBAL_WORK_SIZE tells the largest NDRange of a driver's own kernels,
+which are not bound here (dev.built_in_kernels names them). A program's kernels
+take as many work-items as k:range(n) says; k.work_group_size, as far as one
+work-group goes, is the device's limit for the kernel.
+Try: ?Kernel:range
+
+half, fp16, cl_khr_fp16, half precision
+Buffers of half hold 16-bit floats on every device; a kernel calculates in
+float, by vload_half(i, p) and vstore_half(x, i, p), as arithmetic on Buffers
+and cl.map do: its time is that of the memory, and the sums are more exact.
+Where dev.half_fp_config is there (cl_khr_fp16) a kernel may calculate in half:
+`kernel void f(half a, global half *x)` then takes f(0.5, b).
+Try: cl.device().half_fp_config and ?Array:convert
+
+several devices, multiple devices, shared context, multi-gpu, sub-device, \
+subdevice, device fission
+cl.each(function(device, i) ... end) runs for each GPU, cl.split(A) spreads a
+matrix over them: gemm, spmv, transpose and arithmetic take it. cl.context(dev)
+gives each device a Context, with a queue, Buffers and programs of {context =
+c}. Commands on two devices run side by side; src:copy(dst) takes data from one
+to another. cl.contexts{a, b} gives devices of one platform Contexts with their
+Buffers and Events in common. dev:partition makes Devices of parts.
+Try: ?cl.each, ?cl.split, ?cl.contexts and ?Device:partition
+
+box, rectangle, region, sub-array
+A part of a Buffer that has one to three dimensions, from an element on:
+b:read{from = {2, 1}, size = {3, 4}} copies it to the host, b:write(h, {from =
+{2, 1}, size = {3, 4}}) back, and a:copy(b, {from = ..., size = ..., to = ...})
+to another Buffer. A:sub(2, 1, 3, 4) is a matrix of that part without a copy,
+x:slice a part of an expression, with steps.
+Try: ?Buffer:read, ?Buffer:copy, ?Buffer:sub and ?slice
+
+il, spir-v, spirv, spir
+Programs as a compiler's intermediate language: cl.build_il takes SPIR-V on
+devices that have it, with values for its specialisation constants.
+Try: cl.device().il_version and ?cl.build_il
+
+callback, user event, clSetEventCallback
+ev:on_complete(f) has f called once a command has ended; Lua has one thread, so
+a wait, cl.poll() or the next prompt makes the call. cl.user_event() is an
+event that the script itself sets: commands wait for it.
+Try: ?Event:on_complete and ?cl.user_event
+
+cuda, nvcc, cu
+CUDA's kernels build with cl.build(source, {cuda = true}), from a path that
+ends in .cu, or pasted at the prompt; clshell --cuda file.cu compiles them and
+lists the launches. `prog.cuda` has the OpenCL C. Launches and memory are
+Lua's: the NDRange counts work-items, CUDA's grid counts blocks, so <<<grid,
+block>>> is k:range({grid * block}, {block}). Variables that CUDA's host fills
+by name, and the shared memory of <<<>>>, are arguments here, the last ones.
+Try: ?ndrange, ?threadIdx and ?cl.build
+
+course, lessons, exercises, course texts
+What five texts on GPU kernels claim, by number, each with an experiment:
+course "A2" tries one on the session's device, %run claims.lua B all of a text.
+[GPU]: only a GPU shows it. [simulator]: counted on Oclgrind, on any machine.
+%exercise lists questions, %exercise 1 answer checks an answer.
+Try: course "B13", and %exercise 1
+
+mpi, mpirun, rank, ranks, cluster, slurm, processes
+mpirun -n 4 clshell script.lua, or srun in a job of Slurm's, starts the script
+in four processes, on one host or several; local mpi = require "mpi" gives
+each its number, mpi.rank() from 0, and functions that pass numbers, strings,
+Arrays and Buffers. Each process takes the next device of its host; -d gpu
+keeps to GPUs; Open MPI ties one or two processes to a core each, which a CPU's
+device then has alone: mpirun --bind-to none. An error in one ends all, with
+its rank in front. Lines of several come whole. Rank 0 alone keeps runs and
+writes the file of -o.
+cl.commandline.rank and ranks tell the same without MPI.
+local ranks = require "clshell.parts.ranks" has matrices and vectors in parts, one on
+each process, and multiplies and transposes them.
+Try: ?ranks.gemm and ?mpi.allreduce
+
+exit, quit, leave
+exit or quit on a line of its own, or Ctrl-D, ends the session. In a script,
+os.exit(code) ends the program.
+Try: ?os.exit
+
+worker, crash, segfault, segmentation fault
+A kernel of a CPU that stores beyond its memory may end its process; a GPU
+that faults takes no more commands from its process. `clshell --worker`, or
+CLSHELL_WORKER=1 in the environment, runs OpenCL in a process of its own: an
+error names the kernel, its sizes and its arguments, the next call starts
+another process, programs are built again, and the session goes on. Buffers
+keep their content on devices that work in the host's memory, where a store
+behind the end of a Buffer ends the process as well. On a GPU those are filled
+again that were written, filled or read as a whole and not changed since; a
+command that needs another one raises CONTENT_LOST. After Ctrl-C the answer k
+ends what runs. A launch that is waited for takes some 30 us more on a CPU, a
+transfer one more copy. Without a worker the last words name the launches under
+way, with their arguments and lines, and %restore in a new session runs the
+inputs again.
+Try: ?check
+
+keys, key, editing, shortcut, prompt
+Enter submits a statement that is complete and begins a line in one that is
+not; Alt-Enter and Ctrl-O always begin one. Up and Down move by line, then
+through the history; PgUp finds inputs that begin as the text before the
+cursor, Ctrl-R inputs that contain the word typed next. Home, End, Ctrl-K and
+Ctrl-U act on a line, Alt-< and Alt-> move to the ends of the text. Ctrl-_
+takes back a word, or a paste in one step. Alt-. inserts the last argument of
+the entry before. Tab completes, and again shows more; F1 explains; Ctrl-C
+drops the text, Ctrl-D leaves.
+The other keys are readline's; ~/.inputrc binds them as elsewhere.
+Try: {1, and Enter
+]]
+
+local function key(word)
+  return (word:lower():gsub("[-_%s]+", "_"))
+end
+
+--- concepts.list
+--- A list of {name, title, names, text, try} of each concept, and by all its
+--- names; `more()` is text that its page has besides.
+M.list = {}
+
+for block in (TEXT:gsub("\\\n", "") .. "\n"):gmatch "(.-)\n\n" do
+  local names, text, try = block:match "^([^\n]*)\n(.*)\nTry: ([^\n]*)$"
+  local title = names:match "^[^,]+"
+  local entry = {name = key(title), title = title, names = names, text = text,
+    try = try}
+  table.insert(M.list, entry)
+  for name in names:gmatch "[^,%s][^,]*" do
+    M.list[key(name)] = entry
+  end
+end
+
+M.list.cuda.more = words.page
+M.list.course.more = function()
+  return require "clshell.explain.course".lessons()
+end
+
+--- concepts.find(word) -> entry or nil
+--- The concept of a name: "local memory", "local_memory", "warps".
+function M.find(word)
+  local name = key(word)
+  return M.list[name] or M.list[name:gsub("s$", "")]
+end
+
+return M

@@ -1,0 +1,163 @@
+-- shell/help/layout.lua - lays help out for a window: paragraphs, options,
+-- examples
+-- SPDX-License-Identifier: MIT
+
+local index = require "clshell.shell.help.index"
+local report = require "clshell.results.report"
+local style = require "clshell.base.style"
+local text = require "clshell.base.text"
+
+local M = {}
+
+local WIDEST = 96 -- longer lines are hard to read
+
+--- layout.view([opts]) -> {width =, color =, height =}
+function M.view(opts)
+  opts = opts or {}
+  return {width = math.max(30, math.min(opts.width or 80, WIDEST)),
+    color = opts.color or false, height = opts.height}
+end
+
+--- layout.prose(s, view, indent) -> string
+--- A text with its paragraphs filled; indented lines stay as they are.
+function M.prose(s, view, indent)
+  local lines, words = {}, {}
+  local function flush()
+    for _, line in ipairs(words[1] and report.wrap(table.concat(words, " "),
+        view.width - #indent) or {}) do
+      lines[#lines + 1] = indent .. line
+    end
+    words = {}
+  end
+  for line in (s .. "\n"):gmatch("(.-)\n") do
+    if line:find("^%S") then
+      words[#words + 1] = line
+    else
+      flush()
+      if line ~= "" or lines[#lines] ~= "" then
+        lines[#lines + 1] = line == "" and "" or indent .. line
+      end
+    end
+  end
+  flush()
+  return table.concat(lines, "\n")
+end
+
+--- layout.heading(words, view [, body]) -> string
+--- A heading, with the body below it.
+function M.heading(words, view, body)
+  return style.paint(words, "bold", view.color) .. (body and "\n" .. body
+    or "")
+end
+
+--- layout.page(heading, s, view) -> string
+--- The page of a heading and a paragraph.
+function M.page(heading, s, view)
+  return M.heading(heading, view) .. "\n\n" .. M.prose(s, view, "  ")
+end
+
+--- layout.rows(rows, view [, widest]) -> string
+--- Rows of {head, text} in two columns; a head wider than `widest` has a line
+--- of its own.
+function M.rows(rows, view, widest)
+  local wide = 0
+  for _, row in ipairs(rows) do
+    local n = text.width(row[1])
+    wide = n <= (widest or 24) and math.max(wide, n) or wide
+  end
+  local out = {}
+  for _, row in ipairs(rows) do
+    local head = "  " .. style.paint(row[1], "cyan", view.color)
+    local fill = wide - text.width(row[1])
+    if fill < 0 then
+      out[#out + 1], head = head, nil
+    end
+    local lines = report.wrap(row[2], math.max(20, view.width - wide - 4))
+    for i = 1, head and math.max(1, #lines) or #lines do
+      local left = i == 1 and head and head .. (" "):rep(fill + 2)
+        or (" "):rep(wide + 4)
+      out[#out + 1] = (left .. (lines[i] or "")):gsub("%s+$", "")
+    end
+  end
+  return table.concat(out, "\n")
+end
+
+--- layout.listing(rows, view) -> string
+--- Rows of {signature, text}, the text below the signature.
+function M.listing(rows, view)
+  local lines = {}
+  for _, row in ipairs(rows) do
+    for i, line in ipairs(report.wrap(row[1], view.width - 2)) do
+      lines[#lines + 1] = (i == 1 and "  " or "      ")
+        .. style.paint(line, "cyan", view.color)
+    end
+    for _, line in ipairs(report.wrap(row[2], view.width - 6)) do
+      lines[#lines + 1] = "      " .. line
+    end
+  end
+  return table.concat(lines, "\n")
+end
+
+--- layout.code(code, view) -> string
+--- The code of an example: comments dim.
+function M.code(code, view)
+  local lines = {}
+  for line in (code .. "\n"):gmatch("(.-)\n") do
+    line = line:gsub("%-%-.*$", function(comment)
+      return style.paint(comment, "dim", view.color)
+    end)
+    lines[#lines + 1] = line == "" and "" or "  " .. line
+  end
+  return table.concat(lines, "\n")
+end
+
+--- layout.entry(entry, view [, from, to [, example [, part]]]) -> string
+--- The page of an entry; `from` and `to` rename it ("family.", "gemm."). With
+--- an example in place of its own, and a part before that.
+function M.entry(entry, view, from, to, example, part)
+  local function renamed(s)
+    return from and s:gsub(from:gsub("%p", "%%%0"), to) or s
+  end
+  local parts = {M.heading(renamed(entry.signature), view)}
+  if entry.text ~= "" then
+    parts[#parts + 1] = M.prose(renamed(entry.text), view, "  ")
+  end
+  local rows = {}
+  for i, option in ipairs(index.options(entry.name)) do
+    rows[i] = {option.name, (option.default and "(" .. option.default .. ") "
+      or "") .. option.text}
+  end
+  if rows[1] then
+    parts[#parts + 1] = M.heading("Options (default)", view,
+      M.rows(rows, view, view.width < 60 and 12 or 24))
+  end
+  parts[#parts + 1] = part
+  example = example or index.examples()[entry.name]
+  if example then
+    local other = from and not example:find(to, 1, true)
+    parts[#parts + 1] = M.heading(other and "Example, of another family"
+      or "Example", view, M.code(example, view))
+  end
+  return table.concat(parts, "\n\n")
+end
+
+--- layout.summary(s, columns) -> string
+--- The first sentence of a text, cut to so many columns.
+function M.summary(s, columns)
+  local line = s:gsub("%s+", " ")
+  local sentence = line
+  for at in line:gmatch("()[%.;:]%s") do
+    local part = line:sub(1, at - 1)
+    if #part:gsub("[^(]", "") == #part:gsub("[^)]", "") then
+      sentence = part
+      break
+    end
+  end
+  sentence = sentence:gsub("[%.;:]$", "")
+  if text.width(sentence) > columns then
+    sentence = text.cut(sentence, columns - 3):gsub("%s*%S*$", "") .. " ..."
+  end
+  return sentence
+end
+
+return M

@@ -1,0 +1,372 @@
+-- shell/help/pages.lua - the pages of help: rungs, families, classes and
+-- modules, concepts, Lua's library, names that stand alone, and the user's own
+-- values
+-- SPDX-License-Identifier: MIT
+
+local concepts = require "clshell.shell.help.concepts"
+local cuda = require "clshell.cuda.words"
+local index = require "clshell.shell.help.index"
+local layout = require "clshell.shell.help.layout"
+local names = require "clshell.shell.help.names"
+local public = require "clshell.public"
+local report = require "clshell.results.report"
+local reference = require "clshell.shell.help.reference"
+local text = require "clshell.base.text"
+
+local M = {}
+
+-- The head comment of a kernel file, without its markers, indented.
+local function head(source)
+  local block = source:match("^%s*/%*(.-)%*/") or ""
+  return (block:gsub("\n%s*%*%* ?", "\n"):gsub("^ ", "")
+    :gsub("SPDX[^\n]*\n", ""):gsub("%s+$", ""):gsub("([^\n]+)", "  %1"))
+end
+
+--- pages.rung(family, rung, view) -> string
+--- The page of a rung: its lesson, its parameters, the head of its file.
+function M.rung(family, rung, view)
+  local parts = {layout.prose(("%s - %s"):format(layout.heading(family.name
+    .. "." .. rung.name, view), rung.lesson), view, "")}
+  local rows = {}
+  for i, param in ipairs(rung.params) do
+    rows[i] = {("%s = %s"):format(param.name, param.default),
+      ("(%s) %s"):format(text.values(param.values), param.help)}
+  end
+  if rows[1] then
+    parts[#parts + 1] = layout.heading("Parameters: default, legal values",
+      view, layout.rows(rows, view))
+  end
+  local source = rung.source or index.read(rung.path) or ""
+  local first = head(source)
+  parts[#parts + 1] = layout.heading(rung.path or "Source text", view,
+    first:find "%S" and first or layout.code(source, view))
+  local param = rung.params[1]
+  parts[#parts + 1] = layout.heading("Example", view, layout.code(
+    ('local %s, event = %s(%s, {kernel = "%s"%s})'):format(
+    family.spec.output, family.name, table.concat(family.spec.inputs, ", "),
+    rung.name, param and (", %s = %s"):format(param.name,
+    type(param.default) == "string" and ("%q"):format(param.default)
+    or param.default) or ""), view))
+  return table.concat(parts, "\n\n")
+end
+
+-- The example of `define` of families other than gemm.
+local DEFINE = [[
+NAME.define{
+  name = "mine", lesson = "what it teaches", file = "mine.cl",
+  params = {{name = "wg", values = {64, 128}, help = "work-group size"}},
+  range = function(s, p) return (s.SIZE + p.wg - 1) // p.wg * p.wg, p.wg end,
+}]]
+
+--- pages.define(family, entry, view) -> string
+--- The page of a family's `define`: the entry of family.define, and the
+--- kernel that it takes.
+function M.define(family, entry, view)
+  local name, spec = family.name, family.spec
+  local kernels = {}
+  for line in spec.signature:gmatch "[^\n]+" do
+    kernels[#kernels + 1] = "  " .. table.concat(report.wrap(
+      ("kernel void mine(%s)"):format(line), view.width - 6), "\n      ")
+  end
+  local example = name ~= "gemm" and DEFINE:gsub("NAME", name):gsub("SIZE",
+    (spec.dims or {"rows"})[1]) or nil
+  return layout.entry(entry, view, "family.", name .. ".", example,
+    layout.heading(("A kernel of %s"):format(name), view,
+      table.concat(kernels, "\n")))
+end
+
+-- The names that the prompt and scripts have.
+local function globals()
+  return package.loaded.clshell or {}
+end
+
+-- The signatures of a group's entries, with their summaries, and how many; of
+-- a kernel family those of group "family" that it has.
+local function list(group, view, family)
+  local rows = {}
+  for _, entry in ipairs(index.entries()) do
+    local owner, member = entry.name:match "^(.*)[%.:](.*)$"
+    if owner == group and not entry.minor
+        and not (family and not family[member]) then
+      rows[#rows + 1] = {family
+        and entry.signature:gsub("family%.", family.name .. ".")
+        or entry.signature, layout.summary(entry.text, view.width - 8)}
+    end
+  end
+  table.sort(rows, function(a, b) return a[1] < b[1] end)
+  return layout.listing(rows, view), #rows
+end
+
+--- pages.family(family, view) -> string
+--- The page of a family: the call, its rungs, its functions.
+function M.family(family, view)
+  local rungs = {}
+  for i, item in ipairs(family.kernels()) do
+    rungs[i] = {("%s  %s"):format(item.name, item.parameters)
+      :gsub("%s+$", ""), item.lesson}
+  end
+  return table.concat({layout.entry(index.entries()[family.name], view),
+    layout.heading(("Kernels: ?%s.%s tells more"):format(family.name,
+      family.list[#family.list].name),
+      view, layout.listing(rungs, view)),
+    layout.heading("Functions", view, (list("family", view, family)))},
+    "\n\n")
+end
+
+--- pages.group(name, view) -> string or nil
+--- The page of a class ("Buffer") or a module ("matrix") with its functions.
+function M.group(name, view)
+  local entry = index.entries()[name]
+  local page = entry and layout.entry(entry, view)
+  local members, n = list(name, view)
+  if n == 0 then
+    return page
+  end
+  members = layout.heading(entry and "Functions" or name, view, members)
+  if public.module(name) and not globals()[name] then
+    members = ("%s\n\n  local %s = require \"clshell.%s\""):format(members,
+      name, name)
+  end
+  return page and page .. "\n\n" .. members or members
+end
+
+--- pages.concept(entry, view) -> string
+function M.concept(entry, view)
+  local also = entry.names:match("^[^,]+,%s*(.*)$")
+  return ("%s\n\n%s\n\n  Try: %s"):format(layout.heading(entry.title, view)
+    .. (also and (" (%s)"):format(also) or ""),
+    layout.prose(entry.text .. (entry.more and "\n" .. entry.more() or ""),
+      view, "  "), entry.try)
+end
+
+--- pages.cuda(word, view) -> string or nil
+--- The page of a word of CUDA's.
+function M.cuda(word, view)
+  local entry = cuda.find(word)
+  return entry and layout.page(entry.word .. " (CUDA)", ("Here: %s. ?cuda "
+    .. "has all words."):format(entry.said), view)
+end
+
+--- pages.opencl(name, view) -> string or nil
+--- The page of a word of OpenCL C.
+function M.opencl(name, view)
+  local entry = reference.opencl[name]
+  return entry and layout.page(entry.signature,
+    ("In kernels, OpenCL C: %s."):format(entry.text), view)
+end
+
+-- The sentence of a text around the place `at`, as one line.
+local function sentence(s, at)
+  s = s:gsub("\n", " ")
+  local first = 1
+  for stop in s:sub(1, at):gmatch "()[%.:;] " do
+    first = stop + 2
+  end
+  return s:sub(first, (s:find("[%.;]%f[%s\0]", at) or #s))
+end
+
+--- pages.field(topic, view) -> string or nil
+--- The sentences on a field of an object, such as "A.rows", in the pages of
+--- functions.
+function M.field(topic, view)
+  local field = topic:match "^[%a_]%w*%.([%a_][%w_]*)$"
+  local rows = {}
+  for _, entry in ipairs(field and index.entries() or {}) do
+    local at = entry.text:find("`%w+%." .. field .. "%f[^%w_]")
+    if at and #rows < 3 then
+      rows[#rows + 1] = {"?" .. entry.name, sentence(entry.text, at)}
+    end
+  end
+  return rows[1] and layout.heading(("Field '%s'"):format(field), view,
+    layout.listing(rows, view))
+end
+
+--- pages.method(name, view) -> string or nil
+--- The methods of that name, of whatever class.
+function M.method(name, view)
+  local found = {}
+  for _, entry in ipairs(index.entries()) do
+    if #found < 3 and entry.name:match(":([%w_]+)$") == name then
+      found[#found + 1] = layout.entry(entry, view)
+    end
+  end
+  return found[1] and table.concat(found, "\n\n")
+end
+
+--- pages.lua(name, view) -> string or nil
+--- The page of one of Lua's own functions, or of a library.
+function M.lua(name, view)
+  local entry = reference.lua[name]
+  if entry then
+    return layout.page(entry.signature,
+      ("%s. (Lua 5.4 reference manual, section %s.)"):format(
+      entry.section == "3.3" and entry.text -- begins with code
+      or entry.text:gsub("^%l", string.upper), entry.section), view)
+  end
+  local section, rows = reference.section(name), {}
+  for _, other in ipairs(section and reference.lua or {}) do
+    if other.section == section and other.name ~= "require" then
+      rows[#rows + 1] = {other.signature, other.text}
+    end
+  end
+  return section and layout.heading(("%s: Lua 5.4 reference manual, "
+    .. "section %s"):format(name, section), view,
+    layout.rows(rows, view, 34))
+end
+
+-- The headings with their rows, for those that have any.
+local function sections(parts, view)
+  local out = {}
+  for _, part in ipairs(parts) do
+    out[#out + 1] = part[2][1] and layout.heading(part[1], view,
+      layout.rows(part[2], view, 28)) or nil
+  end
+  return out[1] and table.concat(out, "\n\n")
+end
+
+--- pages.alone(name, view) -> page, full name; or nil
+--- The page of a name without its owner, "tiled" or "map": functions and rungs
+--- of that name, rungs with such a parameter, functions with such an option.
+--- Just the full name of a name that only one function or rung has.
+function M.alone(name, view)
+  local found, parameters, options = {}, {}, {}
+  for _, item in ipairs(names.rungs()) do
+    if item.short == name then
+      found[#found + 1] = {item.name, item.rung.lesson}
+    end
+    for _, param in ipairs(item.rung.params) do
+      if param.name == name then
+        parameters[#parameters + 1] = {item.name, ("%s = %s (%s) %s"):format(
+          name, param.default, text.values(param.values), param.help)}
+      end
+    end
+  end
+  for _, entry in ipairs(index.entries()) do
+    if not entry.minor and entry.name:match("[.:]([%w_]+)$") == name then
+      found[#found + 1] = {entry.name, layout.summary(entry.text, 60)}
+    end
+    for _, option in ipairs(entry.options) do
+      if option.name:find("%f[^%s,\0]" .. name .. "%f[%s,\0]") then
+        options[#options + 1] = {entry.name, (option.default
+          and ("(%s) "):format(option.default) or "") .. option.text}
+      end
+    end
+  end
+  if #found == 1 and #parameters + #options == 0 then
+    return nil, found[1][1]
+  end
+  return sections({{("'%s' is"):format(name), found},
+    {("Parameter '%s' of"):format(name), parameters},
+    {("Option '%s' of"):format(name), options}}, view)
+end
+
+-- The comment that ends above line `at`.
+local function leading(lines, at)
+  local first = at
+  while lines[first - 1] and lines[first - 1]:find("^%s*%-%-") do
+    first = first - 1
+  end
+  local words = {}
+  for i = first, at - 1 do
+    words[#words + 1] = lines[i]:match("^%s*%-%-+ ?(.*)$")
+  end
+  return table.concat(words, "\n")
+end
+
+local function own_function(f, name, view)
+  local info = debug.getinfo(f, "Su")
+  if info.what == "C" then
+    return ("%s is a function written in C"):format(name)
+  end
+  local content = require "clshell.errors.excerpt".source(info.source)
+  local lines = {}
+  for line in ((content or "") .. "\n"):gmatch("(.-)\n") do
+    lines[#lines + 1] = line
+  end
+  local parts = {("%s   %s:%d"):format(layout.heading(("%s(%s)"):format(name,
+    table.concat(names.parameters(f), ", ")), view), info.short_src,
+    info.linedefined)}
+  local comment = leading(lines, info.linedefined)
+  if comment ~= "" then
+    parts[2] = layout.prose(comment, view, "  ")
+  end
+  local body = table.move(lines, info.linedefined, math.min(
+    info.lastlinedefined, info.linedefined + 11), 1, {})
+  if body[1] then
+    body[#body + 1] = info.lastlinedefined > info.linedefined + 11 and "..."
+      or nil
+    parts[#parts + 1] = layout.code(table.concat(body, "\n"), view)
+  end
+  return table.concat(parts, "\n\n")
+end
+
+-- A sorted list of a table's keys, raw, cut.
+local function keys_of(t)
+  local keys = {}
+  for key in next, t do
+    keys[#keys + 1] = type(key) == "string" and key
+      or ("[%s]"):format(tostring(key))
+  end
+  table.sort(keys)
+  local more = #keys > 40 and (" ... %d in all"):format(#keys) or ""
+  return table.concat(keys, " ", 1, math.min(40, #keys)) .. more
+end
+
+--- pages.value(value, name, view) -> string
+--- The page of a value of the user's.
+function M.value(value, name, view)
+  local kind = type(value)
+  if kind == "function" then
+    return own_function(value, name, view)
+  elseif kind == "table" then
+    return ("%s is a table\n%s"):format(name,
+      layout.prose(next(value) ~= nil and "Fields: " .. keys_of(value)
+        or "It is empty.", view, "  "))
+  end
+  local shown = kind == "string" and (": %q"):format(value)
+    or (kind == "number" or kind == "boolean") and ": " .. tostring(value)
+  return ("%s is a %s%s"):format(name, kind, shown or "")
+end
+
+--- pages.overview(view) -> string
+--- The list of the topics.
+function M.overview(view)
+  local session, further = globals(), {}
+  local modules, classes, words, commands = {}, {}, {}, {}
+  local lists = {} -- by group
+  for _, entry in ipairs(index.entries()) do
+    local group, mark = entry.name:match("^(.-)([%.:])")
+    group = group or entry.name
+    if not entry.minor and (mark ~= ":" or group:find "^%u") then
+      lists[group] = mark == ":" and classes
+        or session[group] and modules
+        or public.module(group) and further or nil
+    end
+  end
+  for group, list_ in pairs(lists) do
+    list_[#list_ + 1] = group
+  end
+  for i, entry in ipairs(concepts.list) do
+    words[i] = entry.name
+  end
+  for name in pairs(names.commands()) do
+    commands[#commands + 1] = "%" .. name
+  end
+  local parts = {layout.prose("help \"topic\" or help(value), at the prompt "
+    .. "?topic or topic?: its meaning and how to call it. ??word searches "
+    .. "all of help, F1 tells about the call at the cursor, ?tutorial teaches "
+    .. "the shell in lessons.", view, "")}
+  for _, part in ipairs{{"Modules and functions", modules},
+      {"Modules for require: local json = require \"clshell.json\"", further},
+      {"Objects", classes}, {"Concepts", words}, {"Commands", commands}} do
+    table.sort(part[2])
+    parts[#parts + 1] = part[2][1] and layout.heading(part[1], view,
+      layout.prose(table.concat(part[2], " "), view, "  ")) or nil
+  end
+  parts[#parts + 1] = layout.prose("For example: ?cl ?cl.buffer ?Buffer "
+    .. "?Buffer:read ?gemm ?gemm.tiled_padded ?local_memory "
+    .. "?string.format, and help \"%time\" on a command.", view, "")
+  return table.concat(parts, "\n\n")
+end
+
+return M

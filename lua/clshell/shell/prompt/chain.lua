@@ -1,0 +1,432 @@
+-- shell/prompt/chain.lua - the value that a chain such as a.b["c"]:d leads to,
+-- and its names, by raw access alone: no metamethod of the session runs
+-- A thing is {value =, owner =, key =}, or {class =} where only the class of
+-- an object of module cl is known, {method = "Class:name"}, or {named =} for a
+-- function whose module is not loaded.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local families = require "clshell.ladder.list"
+local guard = require "clshell.shell.prompt.guard"
+local lazy = require "clshell.base.lazy"
+local options = require "clshell.base.options"
+local public = require "clshell.public"
+
+local loaded, members = package.loaded, cl.members
+local registry = debug.getregistry()
+
+local M = {}
+
+local DEPTH = 8   -- of __index chains
+local LONG = 1000 -- elements of a list
+
+--- chain.arguments
+--- By the name of a function, the kind of each argument: "type", "device",
+--- "rung", "params", "shape", "operands", "target" (as bench takes them),
+--- "class", "module", "topic", "source" (of a program), "options", and
+--- "none" for an argument without words. An argument without a kind takes
+--- options in a table and paths in a string. "family" stands for every kernel
+--- family.
+M.arguments = {
+  bench = {"target"},
+  check = {"target", "rung", "options"},
+  ["cl.array"] = {"type", "none"},
+  ["cl.buffer"] = {"type", "none", "none", "options"},
+  ["cl.build"] = {"source", "options"},
+  ["cl.build_binary"] = {"none", "options"},
+  ["cl.build_il"] = {"source", "options"},
+  ["cl.compile"] = {"source", "options"},
+  ["cl.extend"] = {"class", "none"},
+  ["cl.kernel"] = {"source", "options"},
+  ["cl.link"] = {"none", "options"},
+  ["cl.localmem"] = {"type"},
+  ["cl.members"] = {"class"},
+  ["cl.option_names"] = {"none"},
+  ["cl.queue"] = {"options"},
+  ["Struct:buffer"] = {"none", "options"},
+  ["Struct:check"] = {"options"},
+  ["cl.typesize"] = {"type"},
+  ["cl.use"] = {"device"},
+  ["cl.user_event"] = {"options"},
+  compare = {"target", "target", "options"},
+  ["dia.banded"] = {"none", "none", "options"},
+  ["family.bench"] = {"rung", "params", "operands", "options"},
+  ["family.check"] = {"rung", "params", "operands"},
+  ["family.choice"] = {"operands"},
+  ["family.kernel"] = {"rung"},
+  ["family.rung"] = {"rung"},
+  ["family.verify"] = {"rung", "params", "operands"},
+  ["Array:convert"] = {"type"},
+  ["Buffer:astype"] = {"type"},
+  ["cl.map"] = {"none", "none", "options"},
+  ["Device:has"] = {"extension"},
+  ["Device:partition"] = {"options"},
+  ["Program:kernel"] = {"kernel"},
+  help = {"topic"},
+  lesson = {"target", "options"},
+  tune = {"target", "none", "options"},
+  ["matrix.from"] = {"none", "options"},
+  require = {"module"},
+  results = {"none"},
+}
+
+--- chain.of_rung
+--- The kinds of arguments of calls whose first argument names a rung:
+--- "gemm.tiled".
+M.of_rung = {bench = {"target", "shape", "params", "options"},
+  check = {"target", "options"}}
+
+-- By class of module cl: the calls and the fields ("Class.name") that give an
+-- object of it.
+local GIVEN = {
+  Array = "cl.array Buffer:read Image:read",
+  Buffer = "cl.arange cl.buffer cl.concatenate cl.linspace matrix.from "
+    .. "matrix.identity matrix.load matrix.ones "
+    .. "matrix.random matrix.zeros family Buffer:matrix Buffer:pad "
+    .. "Buffer:sub Buffer:transposed Buffer:view Buffer:as Buffer:clone "
+    .. "Buffer:reshape Image.buffer",
+  CommandBuffer = "cl.record",
+  Context = "cl.context Buffer.context CommandBuffer.context Image.context "
+    .. "Pipe.context Program.context Queue.context",
+  Device = "cl.device cl.use Context.device",
+  Event = "cl.user_event CommandBuffer() CommandBuffer:run Event:wait "
+    .. "Launch()",
+  Image = "cl.image",
+  Kernel = "cl.kernel Launch.kernel Program:kernel",
+  Launch = "Kernel:range Launch:on",
+  Pipe = "cl.pipe",
+  Program = "cl.build cl.build_binary cl.build_il cl.compile cl.link "
+    .. "Kernel.program",
+  Queue = "cl.queue Context.queue",
+  Sampler = "cl.sampler",
+}
+
+local gives = {} -- the class by the name of the call or field
+
+for class, names in pairs(GIVEN) do
+  for name in names:gmatch "%S+" do
+    gives[name] = class
+  end
+end
+
+-- The class of a table, by its metatable's name.
+local TABLES = {["CSR matrix"] = "Csr", ["DIA matrix"] = "Dia",
+  ["packed matrix"] = "Packed",
+  Expression = "Expression", Split = "Split", Struct = "Struct",
+  ["clshell.results"] = "results"}
+
+--- chain.meta(value, name) -> value or nil
+--- A field of a value's metatable, raw.
+function M.meta(value, name)
+  local mt = guard.metatable(value)
+  return type(mt) == "table" and rawget(mt, name) or nil
+end
+
+local meta = M.meta
+
+-- Calls f(table) for a value and the tables its __index leads to, or where
+-- that is a function its __members, until it gives something. Modules of
+-- clshell are loaded for that.
+local function walk(value, f)
+  for _ = 1, DEPTH do
+    if type(value) == "table" then
+      pcall(lazy.load, value)
+      local found = f(value)
+      if found ~= nil then
+        return found
+      end
+    end
+    local after = meta(value, "__index")
+    value = type(after) == "table" and after or meta(value, "__members")
+    if type(value) ~= "table" then
+      return nil
+    end
+  end
+end
+
+--- chain.field(value, key) -> value or nil
+--- The raw field of a value, or of the tables that its __index leads to.
+function M.field(value, key)
+  return walk(value, function(t)
+    return rawget(t, key)
+  end)
+end
+
+local function has(list, name)
+  for _, item in ipairs(list) do
+    if item == name then
+      return true
+    end
+  end
+  return false
+end
+
+-- The class of an object of module cl.
+local function class_of(thing)
+  if thing.class then
+    return thing.class
+  elseif type(thing.value) == "userdata" and members(thing.value) then
+    local name = meta(thing.value, "__name")
+    return type(name) == "string" and name or nil
+  end
+end
+
+--- chain.class(thing) -> name or nil
+--- The class that the methods of an object or table are documented under.
+function M.class(thing)
+  return class_of(thing) or TABLES[meta(thing.value, "__name")]
+end
+
+--- chain.family(thing) -> the table of a kernel family, or nil
+function M.family(thing)
+  local value = thing and thing.value
+  for _, name in ipairs(families.own()) do
+    if rawequal(value, loaded["clshell." .. name]) then
+      pcall(lazy.load, value)
+    end
+  end
+  if type(value) == "table" and meta(value, "__name") == "clshell.family"
+      and type(rawget(value, "list")) == "table" then
+    return value
+  end
+end
+
+-- The value of a public name such as "bench" or "cl.buffer"; nil while its
+-- module is not loaded.
+local function public_value(name)
+  local module, key = name:match("^([%w_]+)%.([%w_]+)$")
+  local owner = module and loaded[module == "cl" and module
+    or public.module(module) or "clshell." .. module]
+    or not module and not name:find("%W") and loaded.clshell
+  return type(owner) == "table" and rawget(owner, key or name) or nil
+end
+
+-- The public name of a function or of a callable table.
+local function public_name(value)
+  if rawequal(value, require) then
+    return "require"
+  end
+  for _, names in ipairs{M.arguments, gives} do
+    for name in pairs(names) do
+      if rawequal(public_value(name), value) then
+        return name
+      end
+    end
+  end
+  for _, name in ipairs(options.functions()) do
+    if rawequal(public_value(name), value) then
+      return name
+    end
+  end
+end
+
+--- chain.name(thing) -> the name a function is declared under, or nil
+--- Such as "cl.buffer", "Buffer:read", "family.bench" or "Launch()".
+function M.name(thing)
+  if thing.method or thing.named then
+    return thing.method or thing.named
+  elseif M.family(thing) then
+    return "family"
+  elseif thing.owner and M.family(thing.owner) then
+    return "family." .. thing.key
+  end
+  local class = class_of(thing)
+  if class then
+    return class .. "()"
+  end
+  local owner = thing.owner and M.class(thing.owner)
+  if owner then
+    return owner .. ":" .. thing.key
+  end
+  return thing.value ~= nil and public_name(thing.value) or nil
+end
+
+-- A field of an object of module cl, if its metatable is still its own: that
+-- has a C function of which the first upvalue is the class.
+local function index(object, key)
+  local f = meta(object, "__index")
+  if type(f) == "function" and debug.getinfo(f, "S").what == "C" then
+    local _, class = debug.getupvalue(f, 1)
+    local _, methods = debug.getupvalue(f, 2)
+    if type(class) == "userdata" and type(methods) == "table" then
+      local fine, value = pcall(f, object, key)
+      return fine and value or nil
+    end
+  end
+end
+
+-- The Kernel object that a thing is or launches, or nil.
+local function kernel_of(thing)
+  local class = class_of(thing)
+  if class == "Launch" then
+    return thing.kernel or thing.value and index(thing.value, "kernel")
+  elseif class == "Kernel" then
+    return thing.value or thing.owner and thing.owner.value
+      and index(thing.owner.value, thing.key)
+  end
+end
+
+-- A member of an object of module cl.
+local function member(thing, class, key)
+  local given = gives[class .. "." .. key]
+  if given then
+    return {class = given}
+  end
+  local methods, _, names = members(thing.class or thing.value)
+  if methods and has(methods, key) then
+    return {method = class .. ":" .. key, owner = thing}
+  elseif class == "Program" and names and has(names, key) then
+    return {class = "Kernel", owner = thing, key = key}
+  end
+end
+
+-- The name of a member of a module that is not loaded: Tab does not load it.
+local function unloaded(thing, key)
+  local value = thing.value
+  if type(value) == "table" and next(value) == nil
+      and not M.family(thing) then
+    local name = public_name(value)
+    return name and type(key) == "string" and name .. "." .. key
+  end
+end
+
+local function step(thing, s)
+  if s.call then
+    local class = gives[M.name(thing) or ""]
+    return class and {class = class,
+      kernel = class == "Launch" and kernel_of(thing.owner) or nil}
+  end
+  local class = class_of(thing)
+  if class then
+    return type(s.key) == "string" and member(thing, class, s.key) or nil
+  end
+  local name = unloaded(thing, s.key)
+  if name then
+    return {named = name}
+  end
+  local value = M.field(thing.value, s.key)
+  if value ~= nil then
+    return {value = value, owner = thing, key = s.key}
+  end
+end
+
+--- chain.thing(steps, locals) -> thing or nil
+--- The thing that a chain (see cursor.lua) leads to; nil where only running
+--- code could tell. The values of local names are unknown.
+function M.thing(steps, locals)
+  local base = steps and steps[1]
+  if not base or base.base and locals[base.base] then
+    return nil
+  end
+  local value = ""
+  if base.base == "_ENV" then
+    value = _G
+  elseif base.base then
+    value = M.field(_G, base.base)
+  end
+  local thing = value ~= nil and {value = value} or nil
+  for i = 2, thing and #steps or 0 do
+    thing = thing and step(thing, steps[i])
+  end
+  return thing or nil
+end
+
+--- chain.kernels(thing) -> list of strings
+--- The names of a program's kernels.
+function M.kernels(thing)
+  local _, _, names = members(thing.value)
+  return names or {}
+end
+
+local function callable(value)
+  return type(value) == "function" or meta(value, "__call") ~= nil
+end
+
+-- Offers the string keys of a table that come after key `key`; false if
+-- the budget ends before them, among strings.
+local function keys_after(t, key, budget, offer)
+  local value
+  while true do
+    key, value = next(t, key)
+    if key == nil then
+      return true
+    elseif budget.left == 0 then
+      return type(key) == "number"
+    end
+    budget.left = budget.left - 1
+    if type(key) == "string" and offer(key, value) then
+      return true
+    end
+  end
+end
+
+-- Offers the keys of a table; those of a long list lie behind its elements.
+local function keys(t, budget, offer)
+  local n = rawlen(t)
+  if n > LONG and rawget(t, n) ~= nil then
+    budget.over = not keys_after(t, n, budget, offer) or budget.over
+  end
+  budget.over = not keys_after(t, nil, budget, offer) or budget.over
+end
+
+--- chain.members(thing, methods, budget, offer)
+--- Calls offer(name) for the names of a thing's members, with `methods` only
+--- for those that can be called, until it gives true. At most budget.left
+--- keys are looked at; budget.over tells that there were more. Of a kernel
+--- family, only the documented functions are members.
+function M.members(thing, methods, budget, offer)
+  if M.family(thing) then
+    for _, entry in ipairs(require "clshell.shell.help.index".entries()) do
+      local key = entry.name:match "^family%.(.*)$"
+      if key and rawget(thing.value, key) then
+        offer(key)
+      end
+    end
+    return
+  end
+  local object = thing.class or thing.value
+  local devices = rawget(registry, "cl.devices")
+  if object == "Device" and thing.class and type(devices) == "table" then
+    object = rawget(devices, 1) or object -- any knows the names
+  end
+  if thing.class or type(object) == "userdata" then
+    local all, fields, names = members(object)
+    if all then
+      for _, list in ipairs(methods and {all} or {all, fields, names}) do
+        for _, name in ipairs(list) do
+          offer(name)
+        end
+      end
+      return
+    end
+  end
+  walk(thing.value, function(t)
+    keys(t, budget, methods and function(key, value)
+      return callable(value) and offer(key)
+    end or offer)
+  end)
+end
+
+--- chain.devices() -> list of names, or nil while no driver is open
+function M.devices()
+  local list = rawget(registry, "cl.devices")
+  if type(list) ~= "table" then
+    return nil
+  end
+  local names = {}
+  for i, device in ipairs(list) do
+    names[i] = index(device, "name")
+  end
+  return names
+end
+
+--- chain.kernel(thing) -> {name =, args =}, or nil
+--- The kernel that a call of the thing, a Kernel or a Launch, runs.
+function M.kernel(thing)
+  local kernel = kernel_of(thing)
+  local args = kernel and index(kernel, "args")
+  return type(args) == "table" and {name = index(kernel, "name") or "kernel",
+    args = args} or nil
+end
+
+return M

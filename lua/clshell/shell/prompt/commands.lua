@@ -1,0 +1,434 @@
+-- shell/prompt/commands.lua - the %commands of the prompt; each is also a
+-- plain function of this module, for scripts and key bindings of the user
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local check = require "clshell.base.lazy".module "clshell.explain.check"
+local session = require "clshell.shell.prompt.session"
+local text = require "clshell.base.text"
+local system = require "clshell.system"
+
+local M = {}
+
+local list = session.commands -- {name=, run=, usage=, help=, code=, script=}
+
+local function part(name)
+  return require("clshell.shell.prompt." .. name)
+end
+
+--- commands.define(name, run, help [, opts])
+--- Makes `%name rest` call run(rest); what that returns is printed like the
+--- values of an expression. `help`: the arguments on its first line, then
+--- what it does.
+--- Options:
+---   code    false  whether the rest is Lua: then Enter waits for all of it
+---   script  -      script(rest) -> text, what %save writes; else a comment
+function M.define(name, run, help, opts)
+  opts = opts or {}
+  local usage, about = help:match("^([^\n]*)\n?(.*)$")
+  list[name] = {name = name, run = run, code = opts.code, help = about,
+    script = opts.script, usage = ("%%%s %s"):format(name, usage)
+      :gsub(" +$", "")}
+end
+
+-- The command of a name; an unknown name raises.
+local function find(name)
+  local near = not list[name] and text.nearest(name, text.keys(list))
+  return list[name] or cl.error(("no command %%%s; %s%%commands lists them")
+    :format(name, near and ("did you mean %%%s? "):format(near) or ""))
+end
+
+-- Runs `%name rest` of the prompt; `%` alone is %commands.
+function M.call(name, rest)
+  local command = find(name == "" and "commands" or name)
+  local input = session.input
+  if input and command.script then
+    input.script = command.script(rest)
+  end
+  return command.run(rest)
+end
+
+--- commands.help([name])
+--- Prints what a command does, or what commands there are.
+function M.help(name)
+  name = name and name:match("^%%?([%w_]+)")
+  if name then
+    local command = find(name)
+    session.say(command.usage .. "\n  " .. command.help:gsub("\n", "\n  "))
+    return
+  end
+  local rows = {}
+  for i, known in ipairs(text.keys(list)) do
+    rows[i] = {list[known].usage, list[known].help:match("^[^\n]*")}
+  end
+  local layout = require "clshell.shell.help.layout"
+  local view = layout.view{width = require "clshell.results.report".width()}
+  session.say(layout.rows(rows, view, view.width < 60 and 12 or 34))
+  session.say "?name or name? explains a function, ??word searches, ?%name a \z
+    command; !command runs one of the system."
+end
+
+-- The functions of other files, documented below.
+for name, file in pairs{time = "measure", run = "files", reload = "files",
+    edit = "files", cd = "files", shell = "files", set = "settings",
+    device = "devices", history = "inputs", paste = "inputs"} do
+  M[name] = function(...)
+    return part(file)[name](...)
+  end
+end
+
+--- time(f, ...) -> what f returns
+--- Calls f(...) once and prints how long that took: wall time until all that
+--- it enqueued has ended, processor time of all threads, and, where it
+--- returns events, the time between START and END on the device.
+
+--- commands.run(file, ...) -> results of the file
+--- Runs a Lua file, or an installed script, with arguments: its globals stay
+--- in the session, and os.exit ends the file alone.
+
+--- commands.reload(module) -> module
+--- Runs the file of a module again. A module that is a table stays the same
+--- table, with the new content: whoever has it sees the change. If that
+--- fails, the module stays as it was.
+
+--- commands.edit([what])
+--- Opens the editor ($VISUAL, $EDITOR, else vi) on a file, on the file that
+--- defines a function, or on the newest input or the one that defined it:
+--- an edited input comes back as the next one to type.
+
+--- commands.cd([folder]) -> string
+--- Changes the working folder, to the home folder without an argument; the
+--- path it leads to.
+
+--- commands.shell(command)
+--- Runs a command of the system's shell; says how it ended unless well.
+
+--- commands.save(file [, replace])
+--- Writes the session's inputs as a script that runs; those that failed are
+--- comments. A file that is there is replaced only if `replace` is true.
+function M.save(path, replace)
+  local inputs = {table.unpack(session.inputs)}
+  if inputs[#inputs] == session.input then
+    inputs[#inputs] = nil -- the one that saves
+  end
+  local script, count, failed = part "save".text(inputs)
+  local old <close> = not replace and io.open(path) or nil
+  if old then
+    cl.error(("%s is there already"):format(path),
+      {hint = ("%%save -f %s replaces it"):format(path)})
+  end
+  local file <close>, message = io.open(path, "w")
+  local ok = file and file:write(script)
+  if not ok then
+    cl.error("%save: " .. (message or "cannot write " .. path))
+  end
+  session.say(("wrote %s to %s%s"):format(text.count(count - failed, "input"),
+    path, failed == 0 and "" or (" (%d that failed left as comments)"):format(
+    failed)))
+end
+
+--- commands.restore()
+--- Runs the inputs of the newest session that ended without its exit: killed
+--- by a kernel, a signal or a closed terminal. Its globals come back. Inputs
+--- that were under way then do not run; they are printed.
+function M.restore()
+  local path, _, rest = part "journal".newest()
+  if not path then
+    cl.error "no session of yours has ended without its exit"
+  end
+  session.say("running " .. path)
+  if rest ~= "" then
+    session.say(rest)
+  end
+  M.run(path)
+end
+
+--- commands.who()
+--- Prints the session's own variables: name, type and value.
+function M.who()
+  session.say(part "variables".text())
+end
+
+--- commands.history([n [, words]])
+--- Prints the session's inputs, each with its number, as errors name it
+--- ("input:3"): the newest n, of those that contain `words`.
+
+--- commands.paste() -> what the text returns
+--- Reads lines up to `--` on a line of its own, or to the end of the input
+--- (Ctrl-D), and runs them as one input. Prompts of a transcript are dropped.
+
+--- commands.set([name, value])
+--- Changes a setting of the prompt; without a value it prints one, without a
+--- name all.
+
+--- commands.tb()
+--- Prints all that is known of the newest error.
+function M.tb()
+  local errors = part "errors"
+  if not errors.last then
+    session.say "nothing has failed so far"
+    return
+  end
+  print(errors.traceback(errors.last, {width = system.winsize(1),
+    color = require "clshell.base.style".color(1)}))
+end
+
+--- commands.device([sel])
+--- Prints the devices, that of the session marked; with `sel` (see cl.use)
+--- it takes another one.
+
+-- The one argument of a command: quoted, or all of the line.
+local function word(rest)
+  return rest:match("^([\"'])(.*)%1$") and rest:sub(2, -2)
+    or rest ~= "" and rest or nil
+end
+
+local function required(rest, what)
+  return word(rest) or cl.error(("which %s?"):format(what))
+end
+
+-- The line that %save writes for a command: a call of this module.
+local function plain(name)
+  return function(rest)
+    local words = name == "run" and part "files".arguments(rest)
+      or {word(rest)}
+    for i, value in ipairs(words) do
+      words[i] = ("%q"):format(value)
+    end
+    return ("require(\"clshell.shell.prompt.commands\").%s(%s)"):format(name,
+      table.concat(words, ", "))
+  end
+end
+
+local define = M.define
+
+define("time", function(rest)
+  required(rest, "expression")
+  return M.time(session.compile(rest))
+end, "expr\nruns it once and says how long it took", {code = true,
+  script = function(rest)
+    return ("time(function() %s%s\nend)"):format(
+      load("return " .. rest) and "return " or "", rest)
+  end})
+
+-- The options of a command as the text of a table.
+local function option_table(options)
+  for i, option in ipairs(options) do
+    options[i] = option[1] .. " = " .. option[2]
+  end
+  return "{" .. table.concat(options, ", ") .. "}"
+end
+
+local function bench_script(rest)
+  local expression, options = part "measure".split(rest)
+  return ("bench(function() return %s end, %s)"):format(expression,
+    option_table(options))
+end
+
+-- Raises for a text that is one name of nothing: the family nearest to it may
+-- be meant. `otherwise`: what else the command takes.
+local function check_name(command, rest, otherwise)
+  local name = rest:match "^([%a_][%w_]*)$"
+  local families = require "clshell.ladder.list"
+  if name and rawget(_G, name) == nil and not families.get(name) then
+    local near = cl.nearest(name, families.names())
+    cl.error(("%s: '%s' is no launch and no family"):format(command, name),
+      {hint = near and ("did you mean %%%s %s?"):format(command, near)
+        or ("%%%s k:range(n)(x, y), or %s"):format(command, otherwise)})
+  end
+end
+
+define("bench", function(rest)
+  check_name("bench", (part "measure".split(rest)), "a function")
+  local run = part "measure".bench(rest, session.compile)
+  session.last_bench = {text = rest, run = run}
+  return run()
+end, "expr [flop=, bytes=, name= ...]\nmeasures it many times, as bench does"
+  .. "\nflop=2*n^3 and bytes= of one run give rates; see ?bench for more.",
+  {code = true, script = bench_script})
+
+define("timeit", function(rest)
+  check_name("timeit", (part "measure".split(rest)), "a function")
+  return part "measure".bench(rest, session.compile, "quick")()
+end, "expr\ntimes it within a second, as %bench does: for code of the host\n"
+  .. "The time is of one call; many run on end. Options as for %bench.",
+  {code = true, script = bench_script})
+
+-- The parts of `gemm mine 64 tile=8 limit=60`, as texts: the name, quoted, the
+-- sizes (nil: none), the rung's parameters and the options, as lists. nil
+-- where there is no family, or one that is called: gemm(A, B).
+local function of_ladder(expression, options)
+  local name, more = expression:match "^([%a_][%w_]*)%s*(.*)$"
+  local family = name and require "clshell.ladder.list".get(name)
+  if not family then
+    return nil
+  end
+  local rung, sizes = more:match "^%.?%s*([%a_][%w_]*)%s*(.*)$"
+  sizes = rung and sizes or more
+  if sizes:find "^%(" then
+    return nil
+  end
+  local own, params, others = {}, {}, {}
+  for _, known in ipairs(family.list) do
+    for _, param in ipairs(known.name == rung and known.params or {}) do
+      own[param.name] = true
+    end
+  end
+  for _, option in ipairs(options) do
+    table.insert(own[option[1]] and params or others, option)
+  end
+  return ("%q"):format(rung and name .. "." .. rung or name),
+    sizes ~= "" and sizes or nil, params, others
+end
+
+-- `%check gemm mine limit=60` as a call of check; nil without a family.
+local function check_call(rest)
+  local name, sizes, params, others = of_ladder(part "measure".split(rest))
+  if name and sizes then
+    table.insert(others, {"shapes", "{" .. sizes .. "}"})
+  end
+  if name and params[1] then
+    table.insert(others, {"params", option_table(params)})
+  end
+  return name and ("check(%s, %s)"):format(name, option_table(others)) or nil
+end
+
+define("check", function(rest)
+  local call = check_call(rest)
+  if call then
+    return session.compile(call)()
+  end
+  check_name("check", rest, "a rung: %check gemm tiled")
+  return check(part "launched".call("check", rest, session.compile))
+end, "[launch(args) | family [rung [size]] [limit= ...]]\nfinds the defects "
+  .. "of a launch, or of a rung over sizes, as check does\nWithout a launch: "
+  .. "the newest one of the inputs. The arguments stay as they are.\n`%check "
+  .. "gemm mine` runs a rung at sizes that fit no tile, `%check gemm mine "
+  .. "{64, 7, 33} tile=8` at one, with a parameter, `%check gemm` all of your "
+  .. "own.", {code = true, script = function(rest)
+    local call = check_call(rest)
+    local launch, args = part "launched".split(rest)
+    return call and "print(" .. call .. ")"
+      or launch and ("print(check(%s%s))"):format(launch, args)
+  end})
+
+-- `%access l(x) as="M1"` as a call of access; nil without a launch or a rung.
+local function access_call(rest)
+  local expression, options = part "measure".split(rest)
+  local name, sizes, params, others = of_ladder(expression, options)
+  if name then
+    return ("access(%s, %s, %s, %s)"):format(name, sizes or "nil",
+      params[1] and option_table(params) or "nil", option_table(others))
+  end
+  local launch, args = part "launched".split(expression)
+  local called = launch and require "clshell.ladder.list".get(launch)
+  if called then -- gemm(A, B)
+    launch, args = ("%s.plan(%s)"):format(launch, args:sub(3)), ""
+  elseif not launch or launch:find ":[%a_][%w_]*$" -- k:range(n)
+      or launch:find "%.plan$" then
+    launch, args = expression, ""
+  end
+  return expression ~= "" and ("access(%s%s, %s)"):format(launch, args,
+    option_table(options)) or nil
+end
+
+define("access", function(rest)
+  local call = access_call(rest)
+  if call then
+    check_name("access", (part "measure".split(rest)),
+      "a rung: %access gemm tiled")
+    return session.compile(call)()
+  end
+  return require "clshell.explain.access"(part "launched".call("access", "",
+    session.compile))
+end, "[launch(args) | family [rung [size]] [as= ...]]\nwhat a kernel asks of "
+  .. "memory, by source line\nBanks, sectors and lanes of each load and "
+  .. "store, as access tells them.\nWithout a launch: the newest one of the "
+  .. "inputs. `%access gemm tiled` runs a rung at a small size, `%access gemm "
+  .. "tiled 128 tile=8` at one, with a parameter; `%access gemm(A, B)` what "
+  .. "that call takes.",
+  {code = true, script = function(rest)
+    local call = access_call(rest)
+    return call and "print(" .. call .. ")"
+  end})
+
+define("run", function(rest)
+  local words = part "files".arguments(rest)
+  if #words == 0 then
+    cl.error("which file? %run file.lua [arguments]")
+  end
+  return M.run(table.unpack(words))
+end, "file [args]\nruns a script; its globals stay", {script = plain "run"})
+
+define("reload", function(rest)
+  M.reload(required(rest, "module"))
+end, "module\nloads a module again, in place", {script = plain "reload"})
+
+define("edit", function(rest)
+  M.edit(word(rest))
+end, "[file|function]\nopens $VISUAL or $EDITOR: on a file, a function's file"
+  .. ", or the newest input\nAn edited input is the next one to type.")
+
+define("save", function(rest)
+  local replace = rest:match("^%-f%s+")
+  M.save(required(rest:sub(#(replace or "") + 1), "file"), replace)
+end, "[-f] file\nwrites the inputs as a script; -f replaces a file")
+
+define("restore", M.restore, "\nruns the inputs of a session that crashed or "
+  .. "was killed", {script = function()
+    return select(2, part "journal".newest())
+  end})
+
+define("who", M.who, "\nthe session's own variables")
+
+define("history", function(rest)
+  local n, words = rest:match "^(%d*)%s*(.-)$"
+  M.history(tonumber(n), words ~= "" and words or nil)
+end, "[n] [words]\nthe inputs of this session: the newest n, those with words")
+
+define("paste", M.paste, "\nruns the lines that follow, up to `--`, as one "
+  .. "input")
+
+define("set", function(rest)
+  M.set(rest:match("^([%w_]*)%s*=?%s*(.-)$"))
+end, "[name=value]\nthe settings of the prompt: colours, locals ...")
+
+define("tb", M.tb, "\nall that is known of the newest error")
+
+define("cd", function(rest)
+  return M.cd(word(rest))
+end, "[folder]\nchanges the working folder", {script = plain "cd"})
+
+define("device", function(rest)
+  return M.device(rest ~= "" and rest or nil)
+end, "[name|gpu|cpu|index]\nlists the devices, or takes another one",
+  {script = function(rest)
+    return rest ~= "" and ("cl.use(%q)"):format(rest) or nil
+  end})
+
+define("commands", function() M.help() end, "\nthis list")
+
+define("help", function(rest)
+  M.help(word(rest))
+end, "[command]\nthis list, or more on one command")
+
+define("watch", function(rest)
+  return part "watch".watch(word(rest), session.last_bench)
+end, "[kernel.cl]\nrebuilds a kernel when its file is saved, and benches again"
+  .. "\nRuns the last %bench after each save, until Ctrl-C.")
+
+define("exercise", function(rest)
+  local n, answer = rest:match "^(%S*)%s*(.-)%s*$"
+  print(require "clshell.explain.course".exercise(n ~= ""
+    and (math.tointeger(tonumber(n)) or n) or nil, answer ~= "" and answer
+    or nil))
+end, "[n [answer]]\nall questions on GPU kernels, or one, or whether an "
+  .. "answer is right")
+
+define("tutorial", function(rest)
+  return part "tutorial".command(rest)
+end, "[N|next|back|again|stop]\nlessons, from a device list to kernels of "
+  .. "your own\nWithout a word it lists the lessons; N begins one, `step N` "
+  .. "goes to one of its\nsteps. The step is remembered for the next session.")
+
+return M

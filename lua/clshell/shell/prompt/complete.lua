@@ -1,0 +1,449 @@
+-- shell/prompt/complete.lua - completion at the prompt: the candidates for the
+-- place of the cursor, and their order
+-- The session's code never runs (guard.lua): tables are read raw, objects by
+-- their declared names. The work is bounded: see KEYS and GATHERED, chain.lua
+-- and src/shell/system.c.
+-- SPDX-License-Identifier: MIT
+
+local chain = require "clshell.shell.prompt.chain"
+local cursor = require "clshell.shell.prompt.cursor"
+local guard = require "clshell.shell.prompt.guard"
+local lexer = require "clshell.base.lexer"
+local options = require "clshell.base.options"
+local vocabulary = require "clshell.shell.prompt.vocabulary"
+
+local M = {}
+
+local KEYS = 12000    -- of tables, to look at for a completion
+local GATHERED = 2000 -- candidates to choose from
+local SHOWN = 200     -- of them, at most
+
+-- Candidates: gathered for place.word, which begins at byte place.first.
+-- Ranks: 1 begins as typed, 2 the same in another letter case, 3 others.
+local C = {}
+C.__index = C
+
+local function candidates(place)
+  return setmetatable({first = place.first, word = place.word,
+    quote = place.quote, closing = place.closing, ranks = {{}, {}, {}},
+    seen = {}, count = 0, partial = false, budget = {left = KEYS}}, C)
+end
+
+local NONE = {}
+
+-- c:add(text [, how])
+-- Takes a candidate that begins with c.word. how: show (the text for the list,
+-- nil: the same), typed (the part before the cursor, nil: c.word), append (the
+-- text behind a single candidate), open (no closing quote follows), order (the
+-- place among all), rank, raw (no quotes around the text).
+function C:add(text, how)
+  if not text or self.seen[text] then
+    return
+  end
+  how = how or NONE
+  local typed = how.typed or self.word
+  local start, rank = text:sub(1, #typed), how.rank
+  if start == typed then
+    rank = rank or 1
+  elseif not rank and start:lower() == typed:lower() then
+    rank = 2
+  end
+  if not rank then
+    return
+  elseif self.count == GATHERED then
+    self.partial = true
+    return
+  end
+  self.seen[text] = true
+  self.count = self.count + 1
+  table.insert(self.ranks[rank], {text = text, show = how.show,
+    append = how.append, open = how.open or text:sub(-1) == "/",
+    order = how.order, typed = rank < 3 and typed or self.word,
+    raw = how.raw})
+end
+
+-- c:name(name) -> whether no more are taken
+-- Takes a name; a name with a leading _ only if the word has it too. A
+-- function gets no "(": the user may mean its value.
+function C:name(name)
+  if name:find "^[%a_][%w_]*$"
+      and (name:sub(1, 1) ~= "_" or self.word:sub(1, 1) == "_") then
+    self:add(name)
+  end
+  return self.partial
+end
+
+-- Takes the name of a field of a table constructor.
+function C:field(name)
+  self:add(name, {append = " = "})
+end
+
+local function before(a, b)
+  if a.order and b.order then
+    return a.order < b.order
+  end
+  return a.text < b.text
+end
+
+local function common_beginning(list)
+  local common = list[1].text
+  for _, item in ipairs(list) do
+    local n = #common
+    while item.text:sub(1, n) ~= common:sub(1, n) do
+      n = n - 1
+    end
+    common = common:sub(1, n)
+  end
+  if not utf8.len(common) then -- cut in a character
+    common = common:gsub("[\xC0-\xFF][\x80-\xBF]*$", "")
+  end
+  local typed = list[1].typed
+  return common:sub(1, #typed):lower() == typed:lower() and common or nil
+end
+
+-- The characters that the string or command line around a text escapes.
+local SPECIAL = {['"'] = '[\\"%c]', ["'"] = "[\\'%c]",
+  shell = "[^%w_%-./~+,:@%%=\x80-\xFF]"}
+
+function C:encode(item)
+  if item.raw then
+    return item.text
+  end
+  local special = SPECIAL[self.wrap and '"' or self.quote]
+  local text = special and item.text:gsub(special, function(char)
+    return char:find "%c" and self.quote ~= "shell"
+      and ("\\%03d"):format(char:byte()) or "\\" .. char
+  end) or item.text
+  return self.wrap and '"' .. text .. '"' or text
+end
+
+-- The text to insert for a single candidate, with its continuation.
+local function single(self, item, rest)
+  local text = self:encode(item)
+  local append = item.append or ""
+  if self.quote and not item.open then
+    append = self.closing or self.quote
+  end
+  if rest:sub(1, #append) == append
+      or append == " = " and rest:find "^%s*=" then
+    return text
+  end
+  return text .. append
+end
+
+-- The candidates that fit the rest of the word behind the cursor: the word
+-- as it stands there, or those that end with the rest.
+local function fitting(self, list, tail)
+  local ends = {}
+  for _, item in ipairs(list) do
+    local text = item.text
+    if text == self.word .. tail then
+      return {{text = self.word, show = text, open = true}}
+    elseif #text > #self.word + #tail and text:sub(-#tail) == tail then
+      ends[#ends + 1] = {text = text:sub(1, -#tail - 1), show = text,
+        open = true}
+    end
+  end
+  return #ends > 0 and ends or list
+end
+
+-- Characters that would disturb the terminal are shown as "?".
+local function shown(item)
+  return (item.show or item.text):gsub("%c", "?")
+end
+
+-- The best candidates, if any, sorted.
+function C:best(tail)
+  for _, list in ipairs(self.ranks) do
+    if #list > 0 then
+      list = tail ~= "" and fitting(self, list, tail) or list
+      table.sort(list, before)
+      return list
+    end
+  end
+end
+
+-- The result of complete.at; `rest` is the text behind the cursor.
+function C:result(rest)
+  local list = self:best(rest:match "^[%w_]*")
+  local hint = self.hint
+  if not list then
+    hint = self.partial and "none among the first of very many" or hint
+    return hint and self.first, hint and {}, hint
+  elseif #list == 1 and not self.partial then
+    local text = single(self, list[1], rest)
+    return self.first, {text}, hint, text, {(shown(list[1]))}
+  end
+  local texts, names = {}, {}
+  for i = 1, math.min(#list, SHOWN) do
+    texts[i], names[i] = self:encode(list[i]), shown(list[i])
+  end
+  if self.partial then
+    hint = "some of very many: type on"
+  elseif #list > SHOWN then
+    hint = ("%d in all: type on"):format(#list)
+  end
+  local common = not self.wrap and not self.partial
+    and common_beginning(list)
+  return self.first, texts, hint, common and self:encode{text = common}
+    or nil, names
+end
+
+-- Adds to the call around the cursor: the thing that is called, its name, the
+-- kernel family that it belongs to, and the kind of the argument.
+local function known(call, locals)
+  local thing = chain.thing(call.callee, locals)
+  if thing then
+    call.thing, call.name = thing, chain.name(thing)
+    call.family = chain.family(thing)
+      or thing.owner and chain.family(thing.owner)
+      or call.owner and chain.family(chain.thing(call.owner, locals))
+  end
+  local name = call.name or ""
+  local kinds = call.first and chain.of_rung[name] or chain.arguments[name]
+  call.kind = kinds and kinds[call.argument]
+  if call.kind == "rung" and call.table then -- without the name of a rung
+    call.kind = "options"
+  end
+end
+
+-- The family and the rung whose parameters a call's table holds.
+local function family_and_rung(call)
+  if call.kind ~= "params" then
+    return call.family, call.fields.kernel
+  elseif call.family or not call.first then
+    return call.family, call.first
+  end
+  local family, rung = call.first:match "^(%w+)%.([%w_]+)$"
+  return family and vocabulary.family(family), rung
+end
+
+-- The functions that take another function's options.
+local OPTIONS = {
+  ["cl.kernel"] = "cl.build",
+  ["family.bench"] = "bench",
+  ["results:bar"] = "plot.bar",
+  ["results:html"] = "html",
+  ["results:ladder"] = "plot.ladder",
+  ["results:plot"] = "plot.line",
+  ["results:roofline"] = "plot.roofline",
+  ["results:table"] = "report.format",
+}
+
+for _, name in ipairs{"argsort", "gather", "histogram", "scatter", "sort",
+    "std", "var"} do
+  OPTIONS["Array:" .. name] = "Buffer:" .. name
+end
+
+-- Offers the fields of the table around the cursor; whether they are known.
+local function fields(c, call)
+  local kind, name, list = call.kind or "options", call.name, nil
+  local family, rung = family_and_rung(call)
+  if kind == "params" then
+    list = family and {}
+  elseif kind == "operands" then
+    list = family and rawget(family, "operands")
+  elseif kind == "options" and name == "family" then
+    list = rawget(family, "reserved")
+  elseif kind == "options" and name then
+    list = options.names(OPTIONS[name] or name)
+  end
+  if family and (kind == "params" or name == "family") then
+    vocabulary.parameters(c, family, rung, call.fields)
+  end
+  for _, field in ipairs(list or {}) do
+    if not call.fields[field] then
+      c:field(field)
+    end
+  end
+  return list ~= nil
+end
+
+-- The kinds of values of options, by their names.
+local KIND_OF = {as = "gpu", device = "device", gpu = "gpu", type = "type"}
+
+local KINDS = {device = vocabulary.devices, gpu = vocabulary.gpus,
+  module = vocabulary.modules,
+  source = vocabulary.sources, target = vocabulary.targets,
+  topic = vocabulary.topics, type = vocabulary.types}
+
+function KINDS.path(c)
+  vocabulary.paths(c)
+end
+
+function KINDS.rung(c, call)
+  vocabulary.rungs(c, call.family)
+end
+
+function KINDS.kernel(c, call)
+  for _, name in ipairs(chain.kernels(call.thing.owner)) do
+    c:add(name)
+  end
+end
+
+-- Offers the words of an argument or a field; whether there are any.
+local function of_kind(c, kind, call)
+  local offer = KINDS[kind]
+  if not offer or kind == "rung" and not call.family then
+    return kind == "none"
+  end
+  offer(c, call)
+  return true
+end
+
+-- Offers the values of a field of a call's table; whether there are any.
+local function value(c, call)
+  local key, kind = call.key, call.kind or "options"
+  local family, rung = family_and_rung(call)
+  if kind ~= "params" and (kind ~= "options" or not call.name) then
+    return false
+  elseif kind == "options" and family and key == "kernel" then
+    return of_kind(c, "rung", call)
+  elseif family and vocabulary.values(c, family, rung, key) then
+    return true
+  end
+  for _, word in ipairs(options.values[key] or {}) do
+    c:add(word)
+  end
+  return options.values[key] ~= nil
+    or KIND_OF[key] and of_kind(c, KIND_OF[key], call)
+end
+
+-- Offers the words of a call at the cursor; whether they are known. In code
+-- (c.quote is nil) the words come with quotes, and only for an empty word.
+local function in_call(c, call)
+  if call.iskey and not c.quote then
+    return fields(c, call)
+  end
+  local kind = not call.table and call.whole and call.kind
+  if not c.quote and (c.word ~= "" or kind == "path" or kind == "source") then
+    return false
+  end
+  c.wrap = not c.quote
+  local found
+  if call.table then
+    found = call.key and value(c, call)
+  else
+    found = kind and of_kind(c, kind, call)
+  end
+  c.wrap = found and c.wrap
+  return found
+end
+
+local function complete_string(c, place)
+  if #place.quote > 1 then
+    c.closing = place.quote:gsub("%[", "]")
+  else -- the words have no other escapes
+    c.word = c.word:gsub("\\([\\\"'])", "%1")
+  end
+  local call = place.call
+  if place.index then
+    local thing = chain.thing(place.owner, place.locals)
+    c.closing = c.quote .. "]"
+    if thing then
+      chain.members(thing, false, c.budget, function(name)
+        c:add(name)
+        return c.partial
+      end)
+    end
+  elseif not vocabulary.kernel_source(c)
+      and not (call and in_call(c, call)) then
+    vocabulary.paths(c)
+  end
+end
+
+-- Where an argument of a call begins, tells the function's parameters.
+local function tip(c, place)
+  if c.word == "" and place.call and place.call.whole then
+    c.hint = c.hint or require "clshell.shell.prompt.signature".tip(place.call,
+      place.locals)
+  end
+end
+
+local function complete_name(c, place)
+  local call = place.call
+  if place.owner then
+    local thing = chain.thing(place.owner, place.locals)
+    if thing then
+      chain.members(thing, place.method, c.budget, function(name)
+        return not lexer.KEYWORDS[name] and c:name(name)
+      end)
+    end
+    return
+  end
+  c.plain = not call
+  if call and in_call(c, call) and c.count > 0 then
+    return tip(c, place)
+  end
+  c.wrap = nil
+  for _, names in ipairs{place.locals, c.word ~= "" and lexer.KEYWORDS
+      or nil} do
+    for name in pairs(names) do
+      c:name(name)
+    end
+  end
+  chain.members({value = _G}, false, c.budget, function(name)
+    return c:name(name)
+  end)
+  tip(c, place)
+end
+
+-- Completes Lua, which begins after `skip` bytes of the text.
+local function code(text, at, skip)
+  local place = cursor.find(text, at, skip)
+  if not place then
+    return nil
+  end
+  local c = candidates(place)
+  if place.call then
+    known(place.call, place.locals)
+  end
+  local complete = place.kind == "string" and complete_string
+    or complete_name
+  complete(c, place)
+  c.partial = c.partial or c.budget.over or false
+  return c
+end
+
+-- Completes a %command, a ?topic or a !command.
+local function command(text, at)
+  local place, c = vocabulary.command(text, at), nil
+  if place and place.skip then
+    c = code(text, at, place.skip)
+    if c and place.more and c.plain and c.word ~= "" then
+      place.more(c)
+    end
+    return c
+  end
+  while place do
+    c = candidates(place)
+    place.offer(c)
+    place = c.count == 0 and place.otherwise
+  end
+  return c
+end
+
+--- complete.find(text, cursor) -> first, list, hint, common, shown; or nil
+--- complete.at without its precautions.
+function M.find(text, at)
+  local c
+  if text:find "^%s*[%%?!]" then
+    c = command(text, at)
+  else
+    c = code(text, at, 0)
+  end
+  if c then
+    return c:result(text:sub(at + 1))
+  end
+end
+
+--- complete.at(text, cursor) -> first, list, hint, common, shown; or nil
+--- The texts that may replace the bytes from `first` to `cursor`, the number
+--- of bytes before the cursor: at most 200, sorted; a single text has its
+--- continuation. hint: a line to show with them. common: the text to insert at
+--- once, or nil. shown: the text to show for each.
+function M.at(text, at)
+  return guard.run(M.find, text, at)
+end
+
+return M

@@ -1,0 +1,76 @@
+-- shell/prompt/devices.lua - the session's device: %device, and the line that
+-- the first use of a device prints
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local session = require "clshell.shell.prompt.session"
+local text = require "clshell.base.text"
+
+local M = {}
+
+local TYPES = {gpu = "GPU", cpu = "CPU", accelerator = "accelerator"}
+
+-- A device's name without the prefixes that drivers add: the rest is still a
+-- part of the name, as --device and cl.use take it.
+local function name_of(device)
+  return (device.name:gsub("^[%w_]+%-[%w_%-]+%-(%u)", "%1"))
+end
+
+--- devices.platform(device) -> string
+--- The platform's name, "pocl" for Portable Computing Language.
+function M.platform(device)
+  local name = tostring(device.platform)
+  return name:find("^Portable Computing Language") and "pocl" or name
+end
+
+--- devices.words(device) -> string
+--- A device in a line: "device 1: pocl, AMD EPYC, 2 units, 7.7 GiB".
+function M.words(device)
+  return ("device %d: %s, %s, %s, %.1f GiB"):format(device.index,
+    M.platform(device), name_of(device), text.count(device.max_compute_units,
+    "unit"), device.global_mem_size / 2^30)
+end
+
+-- Why the first of all devices was taken.
+local function first(device)
+  local n, same = #cl.devices(), 0
+  for _, other in ipairs(cl.devices()) do
+    same = same + (other.type == device.type and 1 or 0)
+  end
+  local kind = TYPES[device.type] or device.type
+  if n == 1 then
+    return device.type == "cpu" and "the only device: no GPU"
+      or "the only device"
+  elseif device.type == "cpu" then
+    return "the first: no GPU"
+  end
+  return same == 1 and ("the only %s"):format(kind)
+    or ("the first of %d %ss"):format(same, kind)
+end
+
+--- devices.choice(device, rule, sel) -> string
+--- The device that was taken, and the rule behind it; see cl.onchoice.
+function M.choice(device, rule, sel)
+  local reason = rule == "first" and first(device)
+    or rule == "--device" and ("--device %s"):format(sel)
+    or ("%s is %s"):format(rule, sel)
+  return ("%s (%s)"):format(M.words(device), reason)
+end
+
+-- Documented as commands.device.
+function M.device(sel)
+  if sel then
+    session.say(M.words(cl.use(sel)))
+    return
+  end
+  local list = cl.devices()
+  local ours = #list > 0 and cl.device()
+  for _, device in ipairs(list) do
+    session.say((device == ours and "* " or "  ") .. M.words(device))
+  end
+  if #list == 0 then
+    cl.device() -- raises, and says what to install
+  end
+end
+
+return M

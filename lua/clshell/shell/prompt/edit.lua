@@ -1,0 +1,118 @@
+-- shell/prompt/edit.lua - the answers to the editor of the prompt
+-- (src/edit/edit.h) The editor asks while a line is typed: guard.lua keeps the
+-- session's code from running meanwhile.
+-- SPDX-License-Identifier: MIT
+
+local guard = require "clshell.shell.prompt.guard"
+
+local M = {}
+
+local PROMPT = "\ncl> " -- before each input but the first
+
+--- edit.history
+--- false: the editor neither reads nor writes the history (option -n).
+M.history = not (require "cl".commandline or {}).noinit
+
+-- "emacs" or "vi", where the user has set the keys of the editor.
+function M.keymap()
+  local name = require "clshell.shell.prompt.session".settings.keymap
+  return name ~= "inputrc" and name or nil
+end
+
+-- Loaded after the first prompt is shown and before a key comes, in the order
+-- of their need: neither the prompt nor a key waits for them.
+local MODULES = {
+  "clshell.base.style", "clshell.shell.prompt.highlight", "clshell.shell.prompt.complete",
+  "clshell.shell.prompt.paste", "clshell.help",
+}
+
+function M.idle()
+  for _, name in ipairs(MODULES) do
+    pcall(require, name)
+  end
+end
+
+-- Answers with a function of a module.
+local function answer(module, name)
+  return function(...)
+    return guard.run(require("clshell." .. module)[name], ...)
+  end
+end
+
+local complete = answer("prompt", "complete")
+local candidates = answer("prompt.complete", "at")
+local help = answer("help", "at")
+local mask = answer("prompt.highlight", "mask")
+
+local indent = answer("prompt.indent", "at")
+
+M.clean = answer("prompt.paste", "clean")
+M.argument = answer("prompt.cursor", "last_argument")
+
+-- The inputs of a text: several where a transcript was pasted.
+local function split(text)
+  if not string.find(text, PROMPT, 1, true) then
+    return {text}
+  end
+  return guard.run(require "clshell.shell.prompt.paste".split, text, complete)
+end
+
+-- The input around the cursor, and the bytes before it; nil in a prompt.
+local function around(text, cursor)
+  local at = 0
+  for _, input in ipairs(split(text)) do
+    if cursor <= at + #input then
+      return cursor >= at and input or nil, at
+    end
+    at = at + #input + #PROMPT
+  end
+end
+
+--- edit.complete(text) -> whether Enter submits it, and the bytes of its first
+--- input, if there are several
+function M.complete(text)
+  local inputs = split(text)
+  return complete(inputs[#inputs]), inputs[2] and #inputs[1]
+end
+
+function M.candidates(text, cursor)
+  local input, at = around(text, cursor)
+  if not input then
+    return nil
+  end
+  local found = table.pack(candidates(input, cursor - at))
+  found[1] = found[1] and found[1] + at
+  return table.unpack(found, 1, 5)
+end
+
+function M.help(text, cursor)
+  local input, at = around(text, cursor)
+  return help(input or "", input and cursor - at or 0)
+end
+
+function M.indent(text, cursor)
+  local input, at = around(text, cursor)
+  if input then
+    return indent(input, cursor - at)
+  end
+end
+
+--- edit.suggests() -> whether the editor suggests entries of the history: they
+--- are grey, so not without colours
+function M.suggests()
+  return require "clshell.shell.prompt".settings.suggest == "on"
+    and require "clshell.base.style".color(1)
+end
+
+function M.mask(text)
+  if not require "clshell.base.style".color(1) then
+    return nil
+  end
+  local masks = split(text)
+  for i, input in ipairs(masks) do
+    masks[i] = mask(input)
+  end
+  return table.concat(masks, " >>>>")
+end
+
+return M

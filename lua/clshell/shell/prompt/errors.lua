@@ -1,0 +1,397 @@
+-- shell/prompt/errors.lua - the report of an error: the message, the source
+-- line with a caret, and the user's calls that led there. It is loaded at the
+-- first error; src/shell/traceback.c has recorded the stack by then.
+-- SPDX-License-Identifier: MIT
+
+local base_text = require "clshell.base.text"
+local caret = require "clshell.shell.prompt.caret"
+local excerpt = require "clshell.errors.excerpt"
+local frames = require "clshell.shell.prompt.frames"
+local guess = require "clshell.shell.prompt.guess"
+local style = require "clshell.base.style"
+local system = require "clshell.system"
+
+local M = {}
+
+local LINES = 60 -- of a message in a window; %tb has the rest
+local CALLS = 8  -- places that led to the error
+
+--- errors.last
+--- The record of the failure reported last; nil before the first.
+M.last = nil
+
+-- The message of an error value of any type.
+local function message_of(value)
+  if type(value) == "string" or type(value) == "number" then
+    return tostring(value)
+  end
+  local meta = debug.getmetatable(value)
+  if type(meta) == "table" and rawget(meta, "__tostring") ~= nil then
+    local fine, text = pcall(tostring, value)
+    if fine then
+      return text
+    end
+    return ("(error object is a %s value, whose __tostring fails: %s)"):format(
+      type(value), type(text) == "string" and text or type(text))
+  end
+  return ("(error object is a %s value)"):format(type(value))
+end
+
+-- The frame that a message begins with the position of, and the message
+-- without it.
+local function placed(record, message)
+  for i, frame in ipairs(record.frames) do
+    local head = ("%s:%d: "):format(frame.short, frame.line)
+    if frame.line > 0 and message:sub(1, #head) == head then
+      return i, message:sub(#head + 1)
+    end
+  end
+end
+
+-- The position in a syntax error's message as a frame, and the rest.
+local function parsed(message)
+  local name, line, rest = message:match("^([^\n]-):(%d+): ([^\n]*)$")
+  if not name then -- as require tells it
+    name, line, rest = message:match("^error loading module '[^\n]*\n"
+      .. "\t(.-):(%d+): ([^\n]*)$")
+  end
+  if not name then
+    return nil
+  end
+  for _, source in ipairs{"=" .. name, "@" .. name} do
+    if excerpt.source(source) then
+      return {source = source, short = name, line = tonumber(line)}, rest
+    end
+  end
+  local script = arg and arg[0] -- a long path is cut in front
+  if type(script) == "string" and name:sub(1, 3) == "..."
+      and script:sub(3 - #name) == name:sub(4) then
+    return {source = "@" .. script, short = name, line = tonumber(line)}, rest
+  end
+end
+
+-- Sets record.place (a frame), `from` (where its callers begin), and `rest`
+-- (the message without position).
+local function locate(record)
+  local message = record.message
+  local i, rest = placed(record, message)
+  if i and frames.user(record.frames[i]) then
+    record.place, record.from, record.rest = record.frames[i], i + 1, rest
+    return
+  end
+  -- An error of clshell's own code may be about a file of the user's.
+  record.place, record.rest = parsed(rest or message)
+  record.from, record.fault = 1, i ~= nil and not record.place
+  record.rest = record.rest or message
+  for j, frame in ipairs(record.place and {} or record.frames) do
+    if frames.user(frame) then
+      record.place, record.from, record.bare = frame, j + 1, true
+      break
+    end
+  end
+end
+
+-- A failure inside a coroutine: its frames come first, and the position that
+-- coroutine.wrap put in front of the message goes.
+local function unwrap(record)
+  local inner = record.inner
+  if not inner then
+    return record
+  end
+  inner = unwrap(inner)
+  if type(inner.value) == "string" then
+    record.message = inner.message or inner.value
+  end
+  if inner.whole then -- the same stack, when it was higher
+    record.frames, record.inner = inner.frames, nil
+    return record
+  end
+  local all = {}
+  table.move(inner.frames, 1, #inner.frames, 1, all)
+  if inner.skipped > 0 then
+    table.insert(all, frames.HEAD + 1, {skip = inner.skipped})
+  end
+  table.move(record.frames, 1, #record.frames, #all + 1, all)
+  record.frames, record.inner = all, nil
+  return record
+end
+
+local function append(lines, more)
+  table.move(more, 1, #more, #lines + 1, lines)
+end
+
+-- The source line of the block or string that a syntax error calls open.
+local function opening_lines(text, message, shown, width)
+  local word, n = message:match("%(to close '(.-)' at line (%d+)%)")
+  n = tonumber(n or message:match("%(starting at line (%d+)%)"))
+  if not n or n == shown then
+    return {}
+  end
+  local column, last = caret.word(text, n, word)
+  return excerpt.show(text, n, {width = width, column = column,
+    ranges = column and {{column, last}}})
+end
+
+-- The last line up to n with more than white space: the end of a text that
+-- ends too early.
+local function last_line(text, n)
+  while n > 1 and not (excerpt.line(text, n) or ""):find("%S") do
+    n = n - 1
+  end
+  return n
+end
+
+-- The name of the C function that raised the error about its caller.
+local function raised_by(record)
+  local frame = record.frames[record.from - 2]
+  local name = frame and frame.what == "C" and frame.name
+  return name ~= "error" and name ~= "assert" and name or nil
+end
+
+local function has_main(record)
+  for _, frame in ipairs(record.frames) do
+    if frame.what == "main" then
+      return true
+    end
+  end
+  return false
+end
+
+-- Whether an error was raised by a __close handler while the one before it
+-- was on its way: the chunk that ran has been left by then. Others that the
+-- message handler saw were caught, as load does.
+local function closing(record)
+  return record.before ~= nil and has_main(record.before)
+    and not has_main(record)
+end
+
+-- Finds where in the source line the error is, and the name that was meant.
+local function examine(record)
+  local place = record.place
+  local text = place and excerpt.source(place.source)
+  local own = type(record.value) == "table"
+  if own and rawget(record.value, "log") then
+    return -- a build log has its own excerpts
+  end
+  local tokens, i
+  if text then
+    record.line = record.rest:find(" near <eof>$")
+      and last_line(text, place.line) or place.line
+    if not record.bare or own or record.rest:find("^attempt to index") then
+      record.column, record.stop, i, tokens = caret.find(text, record.line,
+        record.rest, own, raised_by(record))
+    end
+  end
+  record.near = guess.name(record.rest, place and place.vars and place,
+    tokens, i)
+end
+
+-- The name that was meant, or the launch of CUDA that was.
+local function note_of(record, text)
+  if record.near then
+    return ("did you mean '%s'?"):format(record.near)
+  elseif record.rest:find("^syntax error near '<<'")
+      and text and (excerpt.line(text, record.line) or ""):find("<<<", 1, true)
+  then
+    return require "clshell.cuda.words".advice "<<<>>>"
+  end
+end
+
+-- The source line with a caret, and a note.
+local function source_lines(record, width)
+  local text = record.line and excerpt.source(record.place.source)
+  local note = note_of(record, text)
+  local lines = text and excerpt.show(text, record.line, {
+    column = record.column, width = width, note = note,
+    ranges = record.stop and {{record.column, record.stop}},
+  }) or {}
+  if note and not (text and record.column) then
+    lines[#lines + 1] = "  " .. note
+  end
+  if text then
+    append(lines, opening_lines(text, record.rest, record.line, width))
+  end
+  return lines
+end
+
+--- errors.record(value) -> record
+--- The record of an error value that a run ended with: message, frames and
+--- place. Never raises.
+function M.record(value)
+  local record = debug.getregistry()["clshell.failure"]
+  if type(record) ~= "table" or not rawequal(record.value, value) then
+    record = {value = value, frames = {}, skipped = 0}
+  end
+  if record.message then
+    return record
+  end
+  if record.skipped > 0 then
+    table.insert(record.frames, frames.HEAD + 1, {skip = record.skipped})
+  end
+  record.message = message_of(value)
+  record.closing = closing(record)
+  unwrap(record)
+  for _, frame in ipairs(record.frames) do
+    frame.short, frame.line = frame.short or "", frame.line or 0
+  end
+  locate(record)
+  examine(record)
+  frames.settle(record.frames)
+  return record
+end
+
+-- The position in front of a message, with the full path where Lua cut it.
+local function position(place)
+  return ("%s:%d: "):format(excerpt.name(place.source, place.short),
+    place.line)
+end
+
+-- Folds the list of places where a module was looked for.
+local function fold_places(message)
+  local n = 0
+  return (message:gsub("\n\tno [^\n]*", function()
+    n = n + 1
+    return n > 2 and "" or nil
+  end)) .. (n > 2 and ("\n\tnor in %d more places"):format(n - 2) or "")
+end
+
+-- A line of a message as lines of a window; an excerpt of a source stays one.
+local function folded(line, width, all)
+  if line:find "^[ >]+%d* | " then
+    return {line}
+  elseif #line > 8 * width and not all then
+    line = line:sub(1, 8 * width) .. "..."
+  end
+  local lines = {}
+  for part in (base_text.fold(line, width) .. "\n"):gmatch "(.-)\n" do
+    lines[#lines + 1] = part
+  end
+  return lines
+end
+
+-- A message as lines, LINES of them at most in a window.
+local function message_lines(record, width, all)
+  local message = record.message
+  local place = record.place
+  if place and not record.bare then
+    message = position(place) .. record.rest
+  end
+  if not all and message:find("module '.-' not found:") then
+    message = base_text.message(fold_places(message))
+  end
+  local lines, more = {}, 0
+  for line in (message .. "\n"):gmatch("(.-)\r?\n") do
+    if not width then
+      lines[#lines + 1] = line
+    elseif #lines >= LINES and not all then
+      more = more + 1
+    else
+      append(lines, folded(line, width, all))
+    end
+  end
+  if more > 0 then
+    lines[#lines + 1] = ("... %d more lines; %%tb shows them"):format(more)
+  end
+  return lines
+end
+
+local function object_lines(record, width)
+  local value = record.value
+  if type(value) ~= "table" or not record.message:find("^%(error object") then
+    return {}
+  end
+  local fine, show = pcall(require, "clshell.shell.prompt.show")
+  local text
+  if fine and type(show) == "table" then
+    fine, text = pcall(show.text, value, {width = width or 79, height = 10})
+  end
+  local lines = {}
+  for line in (fine and text and text .. "\n" or ""):gmatch("(.-)\n") do
+    lines[#lines + 1] = "  " .. line
+  end
+  return lines
+end
+
+local KINDS = {error = "red", warning = "yellow", note = "cyan"}
+
+-- A line of a report in colours.
+local function painted(line, on)
+  if not on then
+    return line
+  end
+  local bar, rest = line:match("^([ >]+%d* | )(.*)$")
+  if bar and bar:find("%d") then
+    return style.paint(bar, "dim", true) .. rest
+  elseif bar then
+    return style.paint(bar, "dim", true) .. style.paint(rest, "red", true)
+  end
+  local place, kind, text = line:match("^(.-:%d+:%d+: )(%a+): (.*)$")
+  if kind and KINDS[kind] then
+    return style.paint(place, "bold", true)
+      .. style.paint(kind .. ": ", KINDS[kind], true) .. text
+  elseif line:find("^  called from ") or line:find("^  %.%.%. %d") then
+    return style.paint(line, "dim", true)
+  end
+  return line
+end
+
+local function finish(lines, opts)
+  for i, line in ipairs(lines) do
+    line = base_text.visible(line)
+    lines[i] = line
+    if i == 1 and opts.color then
+      local head, rest = line:match("^(.-:%d+: )(.*)$")
+      lines[i] = style.paint(head or "", "bold", true)
+        .. style.paint(rest or line, "red", true)
+    else
+      lines[i] = painted(line, opts.color)
+    end
+  end
+  return table.concat(lines, "\n")
+end
+
+--- errors.text(record [, opts]) -> string
+--- The short report of a failure: its message, the source line with a caret,
+--- and the user's calls. Options: color (boolean), width (columns of the
+--- window; without it nothing is cut).
+function M.text(record, opts)
+  opts = opts or {}
+  local lines = message_lines(record, opts.width)
+  append(lines, object_lines(record, opts.width))
+  if record.bare then
+    lines[#lines + 1] = (record.fault and "  called from "
+      or "  raised at ") .. frames.place(record.place)
+  end
+  append(lines, source_lines(record, opts.width))
+  append(lines, frames.callers(record.frames, record.from, CALLS))
+  if record.closing then
+    lines[#lines + 1] = "  while closing variables after: "
+      .. message_of(record.before.value):match("^[^\n]*")
+  end
+  return finish(lines, opts)
+end
+
+--- errors.traceback(record [, opts]) -> string
+--- The long report of a failure: the whole message, then every frame, C and
+--- clshell's own included, with its source line and the user's variables.
+function M.traceback(record, opts)
+  opts = opts or {}
+  local lines = message_lines(record, opts.width, true)
+  append(lines, source_lines(record, opts.width))
+  append(lines, object_lines(record, opts.width))
+  append(lines, frames.all(record.frames, opts.width))
+  return finish(lines, opts)
+end
+
+--- errors.report(value [, progname]) -> string
+--- The report of an error value that a run ended with, as standard error
+--- takes it; errors.last is its record.
+function M.report(value, progname)
+  local record = M.record(value)
+  M.last = record
+  local text = M.text(record, {color = style.color(2),
+    width = system.winsize(2)})
+  return progname and ("%s: %s"):format(progname, text) or text
+end
+
+return M

@@ -1,0 +1,309 @@
+-- shell/prompt/init.lua - the session behind the prompt: it gives each input a
+-- meaning, prints its values, and keeps both. src/shell/repl.c reads and runs
+-- the inputs. session.lua holds the state, commands.lua the %commands;
+-- show.lua prints values, complete.lua serves Tab, errors.lua tells failures.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local excerpt = require "clshell.errors.excerpt"
+local system = require "clshell.system"
+
+-- Not as methods of strings, which a session may change.
+local find, match = string.find, string.match
+local concat, stderr, stdout = table.concat, io.stderr, io.stdout
+
+local M = require "clshell.shell.prompt.session"
+
+local note, parse, remark = M.note, M.parse, M.remark
+
+local asked = false -- the user, about a kernel that runs on
+local journalled = false -- the inputs are
+local noted = false -- that locals are kept
+
+local function is_blank(text)
+  return not find(text, "%S")
+end
+
+-- Whether a text may be that of kernels; shell/prompt/kernel_text.lua decides.
+local function may_kernels(text)
+  return find(text, "__global__", 1, true) or find(text, "kernel", 1, true)
+end
+
+--- session.complete(text) -> boolean
+--- Whether Enter submits a text: a complete chunk, an error that further lines
+--- cannot mend, a command, a question, or an empty text.
+function M.complete(text)
+  local first = match(text, "^%s*([%%?!]?)")
+  if first == "%" then
+    local name, rest = require "clshell.shell.prompt.dispatch".command(text)
+    require "clshell.shell.prompt.commands" -- defines them
+    local command = M.commands[name]
+    if not (command and command.code) or rest == "" then
+      return true
+    end
+    text = rest
+  elseif first ~= "" or is_blank(text) then
+    return true
+  end
+  local input, _, more = parse(text, "=input")
+  if input then
+    return true
+  end
+  if may_kernels(text) then
+    local done = require "clshell.shell.prompt.kernel_text".complete(text)
+    return done == nil and not more or done
+  end
+  return not more
+end
+
+-- Compiles an input; one that is no Lua may be the text of kernels.
+local function compile(text, chunk)
+  local compiled, message = parse(text, chunk)
+  local code = not compiled and may_kernels(text)
+    and require "clshell.shell.prompt.kernel_text".code(text)
+  if code then
+    compiled = {kind = "kernels", code = code,
+      run = load(code .. " return prog", chunk, "t")}
+    if not M.quiet then
+      note "no Lua, but kernels: prog = cl.build of this text"
+    end
+  elseif not compiled then
+    error(message, 0)
+  end
+  return compiled
+end
+
+-- Makes top-level locals globals, with a note the first time.
+local function keep_locals(input, chunk)
+  if input.kind ~= "statement" or M.settings.locals ~= "keep"
+      or not find(input.code, "local", 1, true) then
+    return
+  end
+  local code, names, kept =
+    require "clshell.shell.prompt.locals".rewrite(input.code)
+  local run = load(code, chunk, "t")
+  if not run then
+    return
+  end
+  input.code, input.run, input.kept = code, run, kept ~= nil
+  for _, name in ipairs(names) do
+    input.spare = input.spare or name == "_"
+  end
+  if #names > 0 and not noted and not M.quiet then
+    noted = true
+    note "in the shell, top-level `local` is kept until you quit (%set \z
+      locals=lua for plain Lua)"
+  end
+  if kept and not M.quiet then
+    note(concat(kept, ", ") .. ": local to this input, and gone after it")
+  end
+end
+
+local function refresh()
+  if cl.stale and cl.stale() then
+    require "clshell.shell.prompt.watch".refresh()
+  end
+end
+
+-- Puts the inputs into the journal, where there is one; no input fails for it,
+-- and no code of the session runs.
+local function keep_inputs()
+  if journalled then
+    pcall(require "clshell.shell.prompt.guard".run,
+      require "clshell.shell.prompt.journal".update)
+  end
+end
+
+-- A new entry of the list of inputs, and its chunk's name.
+local function enter(text)
+  local input = {text = text, ok = false, kind = "command"}
+  M.inputs[#M.inputs + 1] = input
+  M.input = input
+  local chunk = "=input:" .. #M.inputs
+  excerpt.remember(chunk, text)
+  keep_inputs()
+  return input, chunk
+end
+
+-- Sets the results that an input names.
+local function enter_results(text)
+  if find(text, "_", 1, true) then
+    for _, line in ipairs(require "clshell.shell.prompt.last_results".enter(text)) do
+      note(line)
+    end
+  end
+end
+
+-- A command, or a word that works on its own.
+local function prepare_command(text, run)
+  enter(text)
+  enter_results(text)
+  return run
+end
+
+-- Whether a text may be other than Lua; shell/prompt/dispatch.lua decides.
+local function may_command(text)
+  return find(text, "^%s*[%%?!]") or find(text, "%?%s*$")
+    or find(text, "^%s*%a+[%s%(%);]*$")
+end
+
+--- session.prepare(text) -> function, or nil or false
+--- The function to call for a text; nil: there is nothing to do; false: the
+--- session ends. A syntax error raises. The text does not run here.
+function M.prepare(text)
+  M.draft = nil
+  if asked then
+    asked = false
+    local answer = require "clshell.shell.prompt.after_interrupt".answer(text)
+    if answer then
+      return prepare_command(text, answer)
+    end
+  end
+  if is_blank(text) then
+    return M.blank
+  end
+  refresh()
+  local run
+  if may_command(text) then
+    run = require "clshell.shell.prompt.dispatch".find(text)
+    if run ~= nil then
+      return run and prepare_command(text, run)
+    end
+  end
+  local input, chunk = enter(text)
+  for key, value in pairs(compile(text, chunk)) do
+    input[key] = value
+  end
+  keep_locals(input, chunk)
+  enter_results(text)
+  run, input.run = input.run, nil
+  return run
+end
+
+-- Ends an input: gives its list entry its state.
+local function finish(ok)
+  local input = M.input or {}
+  M.input = nil
+  input.ok = ok
+  local results = package.loaded["clshell.shell.prompt.last_results"]
+  if results then
+    results.leave(input.spare)
+  end
+  return input
+end
+
+-- Tells the tutorial, where it runs.
+local function tell(input, ok, ...)
+  if M.after then
+    pcall(M.after, input.text, ok, table.pack(...))
+  end
+end
+
+local function print_values(...)
+  stdout:write(require "clshell.shell.prompt.show".values(table.pack(...),
+    {color = require "clshell.base.style".color(1)}), "\n")
+end
+
+--- session.shown(...)
+--- The end of an input that ran: prints its values, unless it ends with `;`,
+--- and keeps the first as _.
+function M.shown(...)
+  M.leaving = nil
+  local input = finish(true)
+  input.values = select("#", ...)
+  if input.values > 0 then
+    require "clshell.shell.prompt.last_results".keep((...))
+    if not input.silent then
+      print_values(...)
+    end
+  end
+  keep_inputs()
+  tell(input, true, ...)
+end
+
+--- session.poll()
+--- Calls the functions of Event:on_complete, between two inputs.
+M.poll = cl.poll
+
+--- session.failed(err) -> whether the later inputs of a paste are dropped
+--- The end of an input that failed: prints the error; %tb tells more.
+function M.failed(err)
+  local left = M.leaving -- a script of %run called os.exit
+  M.leaving = nil
+  local input = finish(left == "")
+  stdout:flush()
+  keep_inputs()
+  if left then
+    if left ~= "" then
+      note(left)
+    end
+    return
+  end
+  stderr:write(require "clshell.shell.prompt.errors".report(err), "\n")
+  local stopped = type(err) == "table"
+    and require "clshell.base.interrupt".is(err)
+  if stopped then
+    asked = require "clshell.shell.prompt.after_interrupt".note()
+  end
+  tell(input, false, err)
+  return stopped or M.settings.paste == "stop"
+end
+
+--- session.command(name, run, help [, opts])
+--- Adds `%name`; see shell/prompt/commands.lua.
+function M.command(...)
+  require "clshell.shell.prompt.commands".define(...)
+end
+
+--- session.setting(name, opts)
+--- Adds a setting for %set; see shell/prompt/settings.lua.
+function M.setting(name, opts)
+  require "clshell.shell.prompt.settings".define(name, opts)
+end
+
+-- The line about the device that a session took, and the rule behind it.
+local function chosen(...)
+  if not M.quiet then
+    remark(require "clshell.shell.prompt.devices".choice(...))
+  end
+end
+
+-- The start-up file, if there is one.
+local function init_file()
+  local folder = require "clshell.base.folder".of "CONFIG"
+  local path = folder and folder .. "/init.lua"
+  local file <close> = path and io.open(path) or nil
+  return file and path
+end
+
+-- The note below the banner where no driver is installed.
+local NODRIVER = [[
+! No OpenCL driver is installed. Lua works; kernels need a driver.
+  CPU driver: sudo apt install pocl-opencl-icd      details: clshell --doctor
+]]
+
+--- session.start(terminal) -> function or nil
+--- Before the first prompt: prints notes below the banner, sets `err` after a
+--- script that failed, and returns the start-up file as a function.
+function M.start(terminal)
+  local line = cl.commandline or {}
+  M.quiet = line.quiet or not terminal
+  M.settings.color, M.settings.locals = line.color or "auto", "keep"
+  cl.onchoice(chosen)
+  local errors = package.loaded["clshell.shell.prompt.errors"]
+  if errors and errors.last then
+    _G.err = errors.last.value
+  end
+  if not M.quiet and system.drivers() == 0 then
+    stderr:write(NODRIVER)
+  end
+  journalled = terminal and not line.noinit
+  local left = journalled and require "clshell.shell.prompt.journal".start()
+  if left and not M.quiet then
+    note(left)
+  end
+  local path = not line.noinit and init_file()
+  return path and assert(loadfile(path)) or nil
+end
+
+return M

@@ -1,0 +1,350 @@
+-- shell/prompt/layout.lua - tables laid out on lines: arrays in columns, other
+-- keys sorted, nested tables indented, a table that was shown before by its
+-- path Access is raw, and the work has a bound for any table.
+-- SPDX-License-Identifier: MIT
+
+local base_text = require "clshell.base.text"
+local interrupt = require "clshell.base.interrupt"
+local lexer = require "clshell.base.lexer"
+local printable = require "clshell.shell.prompt.printable"
+local style = require "clshell.base.style"
+
+local M = {}
+
+local SORTED = 10000 -- keys at least, where a table has so many
+local COUNTED = 1000000 -- keys; a larger table has at least so many
+local INDENT = 2
+
+local ORDER = {number = 1, string = 2, boolean = 3, ["function"] = 4,
+  table = 5, userdata = 6, thread = 7}
+
+local KEYWORDS = lexer.KEYWORDS
+
+local function is_name(s)
+  return s:find "^[%a_][%w_]*$" ~= nil and not KEYWORDS[s]
+end
+
+local function before(a, b)
+  local ta, tb = type(a), type(b)
+  if ta ~= tb then
+    return ORDER[ta] < ORDER[tb]
+  elseif ta == "number" or ta == "string" then
+    return a < b
+  end
+  return tostring(a == true) < tostring(b == true)
+end
+
+-- The length n of the list in a table, the other keys, sorted (of very many
+-- only some), their number, and whether all keys were counted. The border n
+-- may be anywhere in the order of next, so the walk has all keys.
+local function keys_of(t, most)
+  local n, keys, others, walked = rawlen(t), {}, 0, 0
+  most = math.max(most, SORTED)
+  for k in next, t do
+    walked = walked + 1
+    if walked > COUNTED then
+      break
+    elseif math.type(k) ~= "integer" or k < 1 or k > n then
+      others = others + 1
+      if others <= most then
+        keys[others] = k
+      end
+    end
+  end
+  table.sort(keys, before)
+  return n, keys, others, walked <= COUNTED
+end
+
+-- A function in a few words: the place of its definition.
+local function where(f)
+  local info = debug.getinfo(f, "S")
+  if info.what == "C" then
+    return "function (C)"
+  end
+  local source = info.short_src
+  if info.source:sub(1, 1) == "@" or info.source:sub(1, 1) == "=" then
+    source = info.source:sub(2):match "([^/]*/?[^/]*)$"
+  end
+  return ("function (%s:%d)"):format(printable.clean(source),
+    info.linedefined)
+end
+
+-- The text that a value's __tostring gives, or nil and the error in it.
+local function told(value)
+  local mt = debug.getmetatable(value)
+  if type(mt) ~= "table" or rawget(mt, "__tostring") == nil then
+    return nil
+  end
+  local fine, text = interrupt.pcall(tostring, value)
+  if fine then
+    return ("%s"):format(text)
+  end
+  fine, text = pcall(tostring, text)
+  return nil, ("error in __tostring: %s"):format(fine
+    and text:gsub("\n.*", "") or "?")
+end
+M.told = told
+
+-- The class of a table and a space, or nothing.
+local function class_of(t)
+  local name = base_text.class(t)
+  return type(name) == "string" and printable.cut(printable.clean(name), 40)
+    .. " " or ""
+end
+
+-- The first line of a text, cut.
+local function line_of(text, room)
+  return printable.cut(printable.clean((text:gsub("\n.*", ""))), room)
+end
+
+local function leaf(text, colour, kind)
+  return {text = text, width = printable.width(text), colour = colour,
+    kind = kind}
+end
+
+--- layout.scalar(value, room) -> {text=, width=, colour=, kind=}
+--- A value other than a table, on one line. Strings, functions and objects
+--- take at most `room` columns (math.huge: all of them).
+function M.scalar(value, room)
+  local kind = type(value)
+  if kind == "string" then
+    return leaf(printable.quote(value, room), "green")
+  elseif kind == "number" then
+    return leaf(printable.number(value), "cyan", "number")
+  elseif kind == "nil" or kind == "boolean" then
+    return leaf(tostring(value), "yellow")
+  elseif kind == "function" then
+    return leaf(printable.cut(where(value), math.max(room, 8)), "dim")
+  elseif kind == "thread" then
+    return leaf("thread (" .. coroutine.status(value) .. ")", "dim")
+  end
+  local text, wrong = told(value)
+  return leaf(line_of(text or wrong or tostring(value), math.max(room, 8)))
+end
+
+local Builder = {}
+Builder.__index = Builder
+
+local function step_path(path, key)
+  local kind = type(key)
+  if kind == "string" and is_name(key) then
+    return path .. "." .. key
+  end
+  local plain = kind == "string" or kind == "number" or kind == "boolean"
+  return ("%s[%s]"):format(path, plain and M.scalar(key, 24).text or kind)
+end
+
+-- The text before a value: "key = ".
+function Builder:key(key)
+  if type(key) == "string" and is_name(key) then
+    return printable.cut(key, self.whole and math.huge or self.width)
+  end
+  return "[" .. (type(key) == "table" and "table" or M.scalar(key,
+    self.whole and math.huge or type(key) == "string" and self.width // 2
+    or 24).text) .. "]"
+end
+
+-- A leaf for a table with a __tostring, a table met before, or one too deep.
+function Builder:short(t, path, depth)
+  if self.met[t] then
+    return leaf("<" .. self.met[t] .. ">", "dim")
+  end
+  local text, wrong = told(t)
+  if text then
+    self.met[t] = path
+    return leaf(line_of(text, self.text_room))
+  elseif depth > self.depth and next(t) ~= nil then
+    self.cut = true
+    return leaf(class_of(t) .. "{" .. printable.ellipsis() .. "}", "dim")
+  end
+  return nil, wrong
+end
+
+-- The items of the list, then those of the keys.
+function Builder:fill(node, t, path, depth)
+  local most = depth == 1 and self.most or self.nested
+  local n, keys, others, counted = keys_of(t, most)
+  node.total, node.counted = n + others, counted
+  local items = node.items
+  local function put(key, label)
+    if #items >= most or self.budget <= 0 then
+      return false
+    end
+    self.budget = self.budget - 1
+    local lead = label and printable.width(label) + 3 or 0
+    self.lead = lead
+    local item = self:node(rawget(t, key), step_path(path, key), depth + 1)
+    item.key, items[#items + 1] = label, item
+    node.width = node.width + lead + item.width + (#items > 1 and 2 or 0)
+    node.plain = node.plain and not item.items and not label
+    return true
+  end
+  for i = 1, n do
+    if not put(i) then
+      break
+    end
+  end
+  for _, key in ipairs(keys) do
+    if not put(key, self:key(key)) then
+      break
+    end
+  end
+  node.left = node.total - #items
+end
+
+-- The tree of a value, each node with its width on one line.
+function Builder:node(value, path, depth)
+  if type(value) ~= "table" then
+    return M.scalar(value, self.whole and math.huge or math.min(
+      self.text_room, self.width - INDENT * depth - self.lead))
+  end
+  local short, wrong = self:short(value, path, depth)
+  if short then
+    return short
+  end
+  self.met[value] = path
+  local node = {open = class_of(value) .. "{", items = {}, width = 0,
+    plain = true, note = wrong}
+  self:fill(node, value, path, depth)
+  node.width = node.width + printable.width(node.open) + 1
+    + (wrong and printable.width(wrong) + 4 or 0)
+  if node.left > 0 then
+    node.width, self.cut = math.huge, true
+  end
+  return node
+end
+
+local Printer = {}
+Printer.__index = Printer
+
+function Printer:paint(text, colour)
+  return style.paint(text, colour, self.color and colour ~= nil)
+end
+
+-- A node on one line.
+function Printer:flat(node)
+  local text = node.text and self:paint(node.text, node.colour)
+  if not text then
+    local parts = {}
+    for i, item in ipairs(node.items) do
+      parts[i] = self:flat(item)
+    end
+    text = node.open .. table.concat(parts, ", ") .. "}" .. (node.note
+      and self:paint(" -- " .. node.note, "red") or "")
+  end
+  return node.key and node.key .. " = " .. text or text
+end
+
+function Printer:line(indent, text)
+  if #self.lines >= self.height then
+    self.full = true
+    return false
+  end
+  self.lines[#self.lines + 1] = (" "):rep(indent)
+    .. (self.whole and text or printable.cut(text, self.width - indent))
+  return true
+end
+
+-- The items of an array of short values, in columns.
+function Printer:columns(node, indent)
+  local items, widest, right = node.items, 1, true
+  for _, item in ipairs(items) do
+    widest = math.max(widest, item.width)
+    right = right and item.kind == "number"
+  end
+  local a_line = math.max(1, (self.width - indent + 1) // (widest + 2))
+  for first = 1, #items, a_line do
+    local parts = {}
+    for i = first, math.min(first + a_line - 1, #items) do
+      local space = (" "):rep(widest - items[i].width)
+      local text = self:flat(items[i])
+        .. (i == #items and node.left == 0 and "" or ",")
+      parts[#parts + 1] = right and space .. text or text .. space
+    end
+    if not self:line(indent, (table.concat(parts, " "):gsub(" +$", ""))) then
+      return first - 1
+    end
+  end
+  return #items
+end
+
+-- The items, each on a line of its own; returns the number begun.
+function Printer:rows(node, indent)
+  for i, item in ipairs(node.items) do
+    local comma = (i < #node.items or node.left > 0) and "," or ""
+    if not self:node(item, indent, comma) then
+      return i - 1
+    end
+  end
+  return #node.items
+end
+
+-- "12 more" where a table has more items than are shown.
+local function rest(node, shown)
+  return ("%s %s%d more"):format(printable.ellipsis(),
+    node.counted and "" or "at least ", node.total - shown)
+end
+
+-- Lays a node out from column `indent`; false where the lines ran out.
+function Printer:node(node, indent, comma)
+  local key = node.key and printable.width(node.key) + 3 or 0
+  if not node.items
+      or indent + node.width + key + #comma <= self.width then
+    return self:line(indent, self:flat(node) .. comma)
+  end
+  if not self:line(indent, (node.key and node.key .. " = " or "")
+      .. node.open) then
+    return false
+  end
+  for _, words in ipairs(node.note and base_text.wrap(
+      node.note, self.width - indent - INDENT - 3) or {}) do
+    self:line(indent + INDENT, self:paint("-- " .. words, "red"))
+  end
+  local shown = (node.plain and self.columns or self.rows)(self, node,
+    indent + INDENT)
+  node.shown = shown
+  if self.full then
+    return false
+  end
+  if node.left > 0 and indent > 0 then
+    self:line(indent + INDENT, self:paint(rest(node, shown), "dim"))
+  end
+  if not self.full and (indent > 0 or node.left == 0) then
+    self:line(indent, "}" .. comma)
+  end
+  return not self.full
+end
+
+--- layout.text(t, opts) -> lines, rest
+--- A table as a list of lines, and the rest in words ("12 more"; nil: the
+--- table is whole). opts: width, height (lines at most), below (lines kept
+--- for the words on the rest), color, all, name (the beginning of paths to
+--- shared tables).
+function M.text(t, opts)
+  local height = opts.all and math.huge or math.max(opts.height, 3)
+  local builder = setmetatable({
+    met = {}, lead = 0, whole = opts.all, width = opts.width,
+    depth = opts.all and 30 or 4,
+    text_room = opts.all and 4096 or math.max(opts.width - 4, 12),
+    most = opts.all and 100000 or height * opts.width // 3 + 1,
+    nested = opts.all and 100000 or 200,
+    budget = opts.all and 100000 or 20 * height + opts.width * height // 3,
+  }, Builder)
+  local name = opts.name or "_"
+  local node = builder:node(t, name, 1)
+  local printer = setmetatable({lines = {}, width = opts.width,
+    height = height, color = opts.color, whole = opts.all}, Printer)
+  if printer:node(node, 0, "") and not builder.cut then
+    return printer.lines
+  end
+  if not builder.cut or #printer.lines > height - opts.below then
+    printer.lines, printer.full = {}, false
+    printer.height = height - opts.below
+    printer:node(node, 0, "")
+  end
+  local shown = node.shown
+  return printer.lines, shown and node.total > shown and rest(node, shown)
+    or printable.ellipsis() .. " more inside"
+end
+
+return M

@@ -1,0 +1,154 @@
+-- shell/prompt/save.lua - %save: the inputs of a session as a script that runs
+-- Every input was a chunk of its own: a block or a function keeps its locals,
+-- its return and its labels apart.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local lexer = require "clshell.base.lexer"
+
+local M = {}
+
+local RESULTS = "^_%d?$"
+
+-- The set of words and operators of a text; inside functions names only.
+local function words(text)
+  local set, functions, blocks = {}, 0, {}
+  for _, token in ipairs(lexer.tokens(text)) do
+    local word = text:sub(token.first, token.last)
+    if token.kind == "keyword" then
+      if word == "function" or word == "do" or word == "if"
+          or word == "repeat" then
+        blocks[#blocks + 1] = word
+        functions = functions + (word == "function" and 1 or 0)
+      elseif word == "end" or word == "until" then
+        local opened = table.remove(blocks)
+        functions = functions - (opened == "function" and 1 or 0)
+      end
+    end
+    if token.kind ~= "comment" and token.kind ~= "string"
+        and (functions == 0 or token.kind == "name") then
+      set[word] = true
+    end
+  end
+  return set
+end
+
+-- A text as a comment.
+function M.commented(text)
+  return "-- " .. text:gsub("\n", "\n-- ")
+end
+
+-- The deepest result (_ is 0, _9 is 9) that an input refers to, or nil.
+function M.depth(inputs)
+  local most
+  for _, input in ipairs(inputs) do
+    if input.ok and input.code then
+      for word in pairs(words(input.code)) do
+        if word:find(RESULTS) then
+          most = math.max(most or 0, tonumber(word:sub(2)) or 0)
+        end
+      end
+    end
+  end
+  return most
+end
+
+-- `_2, _1, _ = _1, _, expression`
+local function shift(most, expression)
+  local to, from = {}, {}
+  for i = most, 1, -1 do
+    to[#to + 1] = "_" .. i
+    from[#from + 1] = i == 1 and "_" or "_" .. i - 1
+  end
+  to[#to + 1] = "_"
+  from[#from + 1] = expression
+  return table.concat(to, ", ") .. " = " .. table.concat(from, ", ")
+end
+
+-- Code that prints the values of an expression as the prompt did.
+local function shown(code, count)
+  return (count == 1 and "show(%s)" or "print(%s)"):format(code)
+end
+
+local function is_statement(text)
+  return load(text, "=save", "t") ~= nil
+end
+
+local function is_remark(code)
+  for _, token in ipairs(lexer.tokens(code)) do
+    if token.kind ~= "comment" then
+      return false
+    end
+  end
+  return true
+end
+
+-- An expression: its value is printed as before, and kept where a later input
+-- refers to it.
+local function expression(input, most)
+  local code = input.code:match("^%s*(.-)%s*$")
+  if is_remark(code) then
+    return code
+  end
+  local line = code:find("%-%-") and code .. "\n" or code
+  if input.values == 0 and is_statement(code) then
+    return code
+  elseif most and input.values == 1 then
+    local kept = shift(most, line)
+    return input.silent and kept or kept .. "\nshow(_)"
+  elseif input.silent and is_statement(code) then
+    return code
+  elseif input.silent then
+    return ("do local _ = %s end"):format(line)
+  end
+  return shown(line, input.values)
+end
+
+local function statement(input)
+  local set = words(input.code)
+  local code = input.code:gsub("^ +", "") -- a local that is a global now
+  if set["return"] then
+    local call = ("(function(...)\n%s\nend)(...)"):format(code)
+    return input.values > 0 and shown(call, input.values) or call .. ";"
+  elseif input.kept or set["local"] or set["::"] then
+    return ("do\n%s\nend"):format(code)
+  end
+  return code
+end
+
+-- An input as a piece of the script; `most` is the depth of all.
+function M.piece(input, most)
+  if input.kind == "command" then
+    local script = input.ok and input.script
+    return script and input.values > 0 and not input.silent
+      and shown(script, input.values) or script or M.commented(input.text)
+  elseif not input.ok then
+    return M.commented(input.text)
+  end
+  local code = input.kind == "expression" and expression(input, most)
+    or statement(input)
+  -- between two lines, `f` and `(g)()` would be one call
+  return code:find("^%s*%(") and ";" .. code or code
+end
+
+-- The first lines of a script.
+function M.head()
+  return ("#!/usr/bin/env clshell\n-- saved by clshell %s on %s"):format(
+    cl.version, os.date("%Y-%m-%d %H:%M"))
+end
+
+--- save.text(inputs) -> string, count, failed
+--- The script of a list of inputs (see session.inputs), their number, and the
+--- number of failed inputs, which are comments.
+function M.text(inputs)
+  local parts, most, failed = {M.head()}, M.depth(inputs), 0
+  for _, input in ipairs(inputs) do
+    if not input.ok then
+      failed = failed + 1
+    end
+    parts[#parts + 1] = M.piece(input, most)
+  end
+  return table.concat(parts, "\n") .. "\n", #inputs, failed
+end
+
+return M

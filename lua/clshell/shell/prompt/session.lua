@@ -1,0 +1,120 @@
+-- shell/prompt/session.lua - the state of a session: its inputs, settings and
+-- commands; how a text becomes a chunk; notes to the user
+-- SPDX-License-Identifier: MIT
+
+local system = require "clshell.system"
+
+-- Not as methods of strings, which a session may change.
+local find, gsub, match, sub = string.find, string.gsub, string.match,
+  string.sub
+
+local M = {}
+
+--- session.inputs
+--- The submitted inputs: a list of {text=, ok=, kind=, code=}. kind is
+--- "expression", "statement", "kernels" or "command", ok whether it ran to its
+--- end.
+M.inputs = {}
+
+--- session.settings
+--- The settings, by name; %set changes them.
+M.settings = {}
+
+M.settinglist = {} -- the definitions; see shell/prompt/settings.lua
+
+--- session.commands
+--- The %commands by name, once shell/prompt/commands.lua is loaded: {usage=,
+--- help=}.
+M.commands = {}
+
+--- session.after(text, ok, results)
+--- An optional function, called when an input's output is complete: its text,
+--- whether it ran to its end, and its values or error, as from table.pack.
+M.after = nil
+
+--- session.blank()
+--- An optional function that Enter alone calls.
+M.blank = nil
+
+-- The text without a `;` at its end, and whether there was one.
+local function silenced(text)
+  if not find(text, ";", 1, true) then
+    return text, false
+  end
+  local tokens = require "clshell.base.lexer".tokens(text)
+  local i = #tokens
+  while i > 0 and tokens[i].kind == "comment" do
+    i = i - 1
+  end
+  local last = tokens[i]
+  if not last or last.kind ~= "op" or sub(text, last.first, last.last) ~= ";"
+  then
+    return text, false
+  end
+  return sub(text, 1, last.first - 1) .. " " .. sub(text, last.last + 1), true
+end
+
+-- Makes an expression a chunk. The variable to be closed prevents a tail call,
+-- so that an error has the input as its caller.
+local RETURN = "local _tail_ <close> = nil return "
+
+--- session.parse(text, chunk) -> input, or nil, message, more
+--- Compiles an input, as an expression if possible, without running it:
+--- {kind=, code=, silent=, run=}. `more`: further lines could mend the text.
+function M.parse(text, chunk)
+  text = gsub(text, "^%s*#![^\n]*", "") -- of a pasted script
+  local body, silent = silenced(text)
+  local equals = match(body, "^%s*=()[^=]")
+  body = equals and sub(body, equals) or body
+  local run, message = load(RETURN .. body, chunk, "t")
+  if run then
+    return {kind = "expression", code = body, silent = silent, run = run}
+  end
+  local more = find(message, "<eof>$") ~= nil
+  if not equals then
+    run, message = load(text, chunk, "t")
+    if run then
+      return {kind = "statement", code = text, run = run}
+    end
+    more = more or find(message, "<eof>$") ~= nil
+  end
+  return nil, message, more
+end
+
+--- session.remark(text)
+--- Writes words to standard error, as wide as the window.
+function M.remark(text)
+  local report, base_text = require "clshell.results.report",
+    require "clshell.base.text"
+  io.stdout:flush()
+  io.stderr:write(table.concat(report.wrap(base_text.message(text),
+    (system.winsize(2) or 80) - 1), "\n"), "\n")
+end
+
+--- session.say(text)
+--- Prints lines to standard output; those wider than its window are broken at
+--- spaces.
+function M.say(text)
+  local width = system.winsize(1)
+  print(width and require "clshell.base.text".fold(text, width) or text)
+end
+
+function M.note(text)
+  M.remark("note: " .. text)
+end
+
+--- session.compile(text) -> function
+--- For commands: Lua code that belongs to the input under way, compiled as
+--- an expression if it can be one. A mistake in it raises.
+function M.compile(text)
+  local compiled, message = M.parse(text, "=input:" .. #M.inputs)
+  if not compiled then
+    error(message, 0)
+  end
+  if M.input and compiled.silent then
+    M.input.silent = true
+  end
+  return compiled.run
+end
+
+return M

@@ -1,0 +1,174 @@
+-- shell/prompt/signature.lua - the parameters of the function whose call is at
+-- the cursor: of kernels, clshell's and Lua's own functions, and the user's
+-- By raw access alone, as chain.lua.
+-- SPDX-License-Identifier: MIT
+
+local chain = require "clshell.shell.prompt.chain"
+local cursor = require "clshell.shell.prompt.cursor"
+local index = require "clshell.shell.help.index"
+local names = require "clshell.shell.help.names"
+local reference = require "clshell.shell.help.reference"
+local system = require "clshell.system"
+
+local M = {}
+
+-- A signature: {head = "gemm(", list = parameters, tail = ") -> C"}.
+local function made(name, list)
+  return {head = name .. "(", list = list, tail = ")"}
+end
+
+-- The signature that a comment or a line of the reference declares. A bracket
+-- that opens an optional parameter stays with that parameter.
+local function declared(text)
+  local head, inner, tail = text:match "^([^(]*%()(.-)(%).*)$"
+  if not head then
+    return nil
+  end
+  local list = {}
+  for parameter in (inner:gsub("%s*%[%s*,%s*", ", [")):gmatch "[^,]+" do
+    list[#list + 1] = parameter:match "^%s*(.-)%s*$"
+  end
+  return {head = head, list = list, tail = tail}
+end
+
+-- The signature of a kernel: {name =, args =} as chain.kernel gives it.
+local function of_kernel(kernel)
+  local list = {}
+  for i, a in ipairs(kernel.args) do
+    list[i] = ("%s%s %s"):format(a.space and a.space ~= "private"
+      and a.space .. " " or "", a.type or "?", a.name or "")
+  end
+  return made(kernel.name, list)
+end
+
+-- The signature in help's entries or Lua's reference; `as` is the family that
+-- a function of all families belongs to.
+local function of_name(name, as)
+  local entry = name and (index.entries()[name] or reference.lua[name])
+  if entry then
+    return declared(as and entry.signature:gsub("^family", as)
+      or entry.signature)
+  end
+end
+
+local function of_family(family)
+  local name, list = rawget(family, "name"), {}
+  for i, operand in ipairs(rawget(family, "operands") or {}) do
+    list[i] = tostring(operand)
+  end
+  list[#list + 1] = "[opts]"
+  return of_name(name) or made(name, list)
+end
+
+-- The signature of a Lua function under the name that the user typed.
+local function of_function(f, name)
+  if debug.getinfo(f, "S").what ~= "C" then
+    return made(name, names.parameters(f))
+  end
+end
+
+-- The signature of a thing (see chain.lua), and the number of parameters that
+-- the call does not write: the `self` of a call with a colon.
+local function find(thing, steps)
+  local last = steps[#steps]
+  local name = last.key or last.base or "function"
+  local kernel = chain.kernel(thing)
+  if kernel then
+    return of_kernel(kernel), 0
+  end
+  local family = chain.family(thing)
+  local owner = thing.owner and chain.family(thing.owner)
+  if family then
+    return of_family(family), 0
+  elseif owner then
+    return of_name("family." .. name, rawget(owner, "name")), 0
+  end
+  local value, known = thing.value, chain.name(thing)
+  if not known and type(value) == "function" then
+    known = names.of(value)
+  end
+  local found = of_name(known)
+  if found then
+    return found, last.colon and not known:find ":" and 1 or 0
+  elseif type(value) == "function" then
+    return of_function(value, name), last.colon and 1 or 0
+  end
+  local call = chain.meta(value, "__call")
+  if type(call) == "function" then
+    return of_function(call, name), 1
+  end
+end
+
+local function width_of(text)
+  return utf8.len(text) or #text
+end
+
+-- The parameters from `first` to `last` with what is around them, and the
+-- columns before parameter i.
+local function part(s, first, last, i)
+  local before = s.head .. (first > 1 and "..., " or "")
+  local after = last < #s.list and ", ..." or s.tail
+  local at = before .. table.concat(s.list, ", ", first, i - 1)
+    .. (i > first and ", " or "")
+  return before .. table.concat(s.list, ", ", first, last) .. after,
+    width_of(at)
+end
+
+-- A signature in one line of `width` columns: as many parameters as fit
+-- around the i-th, which is underlined.
+local function line(s, i, width)
+  local n = #s.list
+  if i > n and s.list[n] and s.list[n]:find "%.%.%." then
+    i = n
+  end
+  local marked = s.list[i] and i
+  i = marked or math.max(1, math.min(i, n))
+  local first, last = i, math.min(i, n)
+  for _ = 1, n do
+    if last < n and width_of((part(s, first, last + 1, i))) <= width then
+      last = last + 1
+    elseif first > 1 and width_of((part(s, first - 1, last, i))) <= width then
+      first = first - 1
+    end
+  end
+  local text, at = part(s, first, last, i)
+  local cut = utf8.offset(text, width + 1)
+  text = cut and text:sub(1, cut - 1) or text
+  return marked and at < width and ("%s\n%s%s"):format(text, (" "):rep(at),
+    ("^"):rep(math.min(width_of(s.list[i]), width - at))) or text
+end
+
+--- signature.tip(call, locals [, width]) -> string
+--- The line that Tab shows for a call (see cursor.lua): its parameters, as
+--- many as fit the window, with a mark below that of the cursor; or that
+--- nothing is known.
+function M.tip(call, locals, width)
+  local thing, found, own = chain.thing(call.callee, locals), nil, nil
+  if thing then
+    found, own = find(thing, call.callee)
+  end
+  width = width or (system.winsize(1) or 80) - 1
+  if found then
+    return line(found, call.argument + own, width)
+  end
+  local last = call.callee and call.callee[#call.callee]
+  local name = last and (last.base or last.key)
+  return ("nothing is known of %s's parameters"):format(
+    type(name) == "string" and name or "this function")
+end
+
+--- signature.kernel(text, cursor) -> string or nil
+--- For F1: the parameters of the kernel whose argument is at the cursor, a
+--- line each.
+function M.kernel(text, at)
+  local place = cursor.find(text, at, 0)
+  local call = place and place.word == "" and place.call
+  local thing = call and chain.thing(call.callee, place.locals)
+  local kernel = thing and chain.kernel(thing)
+  if kernel and not text:find("^[%w_]", at + 1) then
+    local s = of_kernel(kernel)
+    return ("%s\n  %s)"):format(s.head, table.concat(s.list, ",\n  "))
+  end
+end
+
+return M

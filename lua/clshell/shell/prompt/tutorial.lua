@@ -1,0 +1,270 @@
+-- shell/prompt/tutorial.lua - ?tutorial: lessons in steps, from the list of
+-- devices to a tiled kernel of the user's own and beyond, each typed and run
+-- by the user. A step is done when its effect is seen, whatever was typed; its
+-- result stays on the screen until Enter goes on.
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local base_folder = require "clshell.base.folder"
+local lexer = require "clshell.base.lexer"
+local names = require "clshell.shell.help.names"
+local layout = require "clshell.shell.help.layout"
+local report = require "clshell.results.report"
+local roofline = require "clshell.measure.roofline"
+local session = require "clshell.shell.prompt.session"
+local style = require "clshell.base.style"
+local lessons = require "clshell.shell.prompt.tutorial_lessons"
+local system = require "clshell.system"
+
+local M = {}
+
+local lesson = 1 -- its number
+local at -- the step, from 1; nil: the tutorial is not running
+local waits -- for Enter, after the step is done
+local hinted -- the hint that was given last
+
+-- The globals that come with the shell are not the user's.
+local own = {}
+for name in next, _G do
+  own[name] = true
+end
+
+-- Opens the file that the step is kept in; nil where there is none.
+local function open(mode)
+  local folder = base_folder.of "STATE"
+  if mode == "w" then
+    base_folder.make "STATE"
+  end
+  return folder and io.open(folder .. "/tutorial", mode) or nil
+end
+
+-- Keeps the place for the next session, where the folder can be written.
+local function save(l, n)
+  local file <close> = open "w"
+  if file then
+    file:write(("%d %d\n"):format(l, n))
+  end
+end
+
+-- The lesson and the step of the last session, else 1 and 1.
+local function saved()
+  local file <close> = open "r"
+  local l, n = (file and file:read "l" or ""):match "^(%d+) (%d+)$"
+  l, n = math.tointeger(tonumber(l)), math.tointeger(tonumber(n))
+  if lessons[l] and lessons[l][n] then
+    return l, n
+  end
+  return 1, 1
+end
+
+-- The objects of a class among some results and the user's globals.
+local function objects(class, results)
+  local list, seen = {}, {}
+  local function take(value)
+    local ok, found = pcall(names.class, value)
+    if ok and found == class and not seen[value] and not value.closed then
+      seen[value], list[#list + 1] = true, value
+    end
+  end
+  for i = 1, results.n or #results do
+    take(results[i])
+  end
+  for name, value in next, _G do
+    if not own[name] and type(value) == "userdata" then
+      take(value)
+    end
+  end
+  return list
+end
+
+-- Whether an input names a variable that holds an object of a class.
+local function mentions(input, class)
+  for _, token in ipairs(lexer.tokens(input)) do
+    local value = token.kind == "name"
+      and rawget(_G, input:sub(token.first, token.last))
+    if value and type(value) == "userdata" and names.class(value) == class
+    then
+      return true
+    end
+  end
+  return false
+end
+
+-- The session as the steps see it.
+local function view(input, results)
+  return {
+    input = input, results = results, class = names.class,
+    of = function(class)
+      return objects(class, results)
+    end,
+    mentions = function(class)
+      return mentions(input, class)
+    end,
+    measured = roofline.recent,
+  }
+end
+
+local function look()
+  return layout.view{width = report.width(), color = style.color(1)}
+end
+
+local function say(words)
+  print(layout.prose(words, look(), "  "))
+end
+
+-- Prints a step: its subject, the input to type, and its number. Without its
+-- empty lines where they would not fit the window.
+local function show()
+  local step, how = lessons[lesson][at], look()
+  local about = type(step.text) == "function" and step.text() or step.text
+  local lines = {layout.heading(("Step %d of %d: %s"):format(at,
+    #lessons[lesson], step.title), how), "", layout.prose(about, how, "  "),
+    ""}
+  if step.again and step.need(view("", {})) then
+    lines[#lines + 1] = "  In a new session, first:"
+    lines[#lines + 1] = "    " .. step.again:gsub("\n", "\n    ")
+    lines[#lines + 1] = ""
+  end
+  lines[#lines + 1] = "  Type:"
+  for line in (step.code .. "\n"):gmatch("(.-)\n") do
+    lines[#lines + 1] = "    " .. style.paint(line, "cyan", how.color)
+  end
+  lines[#lines + 1] = ""
+  lines[#lines + 1] = style.paint("  (%tutorial again shows this again, next "
+    .. "or back moves, stop ends)", "dim", how.color)
+  local page = table.concat(lines, "\n")
+  local _, rows = system.winsize(1)
+  local _, breaks = page:gsub("\n", "")
+  print(rows and breaks + 2 >= rows and page:gsub("\n\n", "\n") or page)
+end
+
+local go_on -- to the next step
+
+local function go(l, n)
+  lesson, at, hinted, waits = l, n, nil, false
+  save(l, n)
+  session.after, session.blank = M.watch, go_on
+  show()
+end
+
+local function stop(words)
+  at, waits = nil, false
+  session.after, session.blank = nil, nil
+  say(words)
+end
+
+-- Goes to the next step, or ends the lesson.
+local function advance()
+  if lessons[lesson][at + 1] then
+    go(lesson, at + 1)
+    return
+  end
+  local more = lesson % #lessons + 1
+  save(more, 1)
+  stop(("That was the last step of lesson %d. %%tutorial %d is on %s; "
+    .. "%%tutorial lists all lessons, %%save file.lua keeps what you typed.")
+    :format(lesson, more, lessons[more].title))
+end
+
+function go_on()
+  if waits then
+    advance()
+  end
+end
+
+-- Whether there is a device; says so where there is none.
+local function ready()
+  local ok, err = pcall(cl.device)
+  if not ok then
+    say("The tutorial needs an OpenCL device. " .. tostring(err))
+  end
+  return ok
+end
+
+--- tutorial.start()
+--- Begins the tutorial, or goes on where the last session stopped.
+function M.start()
+  if not ready() then
+    return
+  end
+  local l, n = saved()
+  say(l == 1 and n == 1 and ("Lesson 1 of %d: %s. You type, the tutorial "
+    .. "watches; whatever else you want to try is welcome in between.")
+    :format(#lessons, lessons[1].title)
+    or ("Going on at step %d of lesson %d; %%tutorial lists the lessons.")
+    :format(n, l))
+  go(l, n)
+end
+
+-- Prints the lessons, the one under way marked.
+local function list()
+  for i, each in ipairs(lessons) do
+    print(("%s %d  %s"):format(i == lesson and at and "*" or " ", i,
+      each.title))
+  end
+  session.say(("%%tutorial 1 to %d begins a lesson, %%tutorial alone lists "
+    .. "them, ?tutorial goes on%s."):format(#lessons, at
+    and (" (step %d)"):format(at) or ""))
+end
+
+-- The session's report after each input: its text, whether it ran, and its
+-- values.
+function M.watch(input, ok, results)
+  if at == nil or waits or not ok or not input or input:find("^%s*[%%?!]") then
+    return
+  end
+  local step, seen = lessons[lesson][at], view(input, results)
+  local fine, done, hint = pcall(step.done, seen)
+  if fine and done then
+    waits = true
+    local told, after = pcall(step.after or tostring, seen)
+    if step.after and told and after then
+      say(after)
+    end
+    print(style.paint(("  Step %d is done. Enter goes on."):format(at),
+      "green", style.color(1)))
+  elseif fine and hint and hint ~= hinted then
+    hinted = hint
+    say(hint)
+  end
+end
+
+-- A step of the lesson under way, by its number.
+local function step_number(words)
+  local n = math.tointeger(tonumber(words:match "^step%s+(%d+)$"))
+  if n and not lessons[lesson][n] then
+    cl.error(("%%tutorial: the step must be 1 to %d; got %d"):format(
+      #lessons[lesson], n))
+  end
+  return n
+end
+
+-- %tutorial: lists the lessons; a number begins one; "again", "next", "back"
+-- and "step N" move in it, "stop" ends the tutorial.
+function M.command(words)
+  words = (words or ""):match("^%s*(.-)%s*$")
+  local l, n = math.tointeger(tonumber(words)), step_number(words)
+  if l and not lessons[l] then
+    cl.error(("%%tutorial: the lesson must be 1 to %d; got %d"):format(
+      #lessons, l))
+  elseif words == "" then
+    list()
+  elseif words == "stop" then
+    stop "The tutorial has stopped; ?tutorial goes on with this step."
+  elseif l or n then
+    if ready() then
+      go(l or lesson, n or 1)
+    end
+  elseif words ~= "again" and words ~= "next" and words ~= "back" then
+    cl.error(("%%tutorial: the word must be next, back, again, stop, step N "
+      .. "or the number of a lesson; got '%s'"):format(words))
+  elseif at == nil then
+    M.start()
+  elseif words == "next" then
+    advance()
+  else
+    go(lesson, words == "back" and math.max(1, at - 1) or at)
+  end
+end
+
+return M

@@ -1,0 +1,223 @@
+-- check.lua - clshell --check: scripts and kernels compiled, nothing run; and
+-- what can be known of calls without running them
+-- SPDX-License-Identifier: MIT
+local t = require "t"
+local cl = require "cl"
+local constant_calls = require "clshell.shell.commands.constant_calls"
+local quote = require("clshell.base.text").quote
+local scratch = require "scratch"
+
+t.keeps("Device")
+
+local build, capture = t.build, t.capture
+local create, dir, has = scratch.create, scratch.dir, scratch.has
+
+-- Output, what standard error has, and the exit code of --check in `dir`.
+local function check(arguments, before)
+  return scratch.sh(("%s $clshell --check %s"):format(before or "", arguments))
+end
+
+local function need_device()
+  if #cl.devices() == 0 then
+    t.skip("no OpenCL device")
+  end
+end
+
+-- The arguments of the first call in a text: values, false where unknown.
+local function known(text, name)
+  local call = constant_calls.find(text, {name or "f"})[1]
+  local values = {}
+  for i, a in ipairs(call and call.args or {}) do
+    values[i] = a.known and a.value or false
+  end
+  return values, call
+end
+
+t.test("arguments that are written out", function()
+  t.eq(known "f 'x'", {"x"})
+  t.eq(known "f [[\nx]]", {"x"})
+  t.eq(known "f('a' .. 1, -2 ^ 2, not nil, {1, x = {2}})",
+    {"a1", -4.0, true, {1, x = {2}}})
+  t.eq(known "f(x, g(), 1)", {false, false, 1})
+  t.eq(known "f(('x'):rep(9))", {false})
+  t.eq(known "f(a.b, {a = b})", {false, false})
+  t.eq(known "f(function() return 1, 2 end, 3)", {false, 3})
+  t.eq(known "f(1 + {})", {false})
+  t.eq(known "f()", {})
+  t.eq(known("cl.build 'x'", "cl.build"), {"x"})
+  t.eq(#constant_calls.find("x.f(1) x:f(2) function f(a) end", {"f"}), 0)
+  local _, call = known "local g = f"
+  t.eq(call.args, nil)
+  t.eq(#constant_calls.find("-- f(1)\nlocal s = 'f(2)'", {"f"}), 0)
+end)
+
+t.test("locals that are bound once to what is written out", function()
+  t.eq(known "local n <const> = 2 << 3; local m = n + 1 f(m)", {17})
+  t.eq(known "local n = 1\nn = 2\nf(n)", {false})
+  t.eq(known "local n = 1\nlocal function g(n) f(n) end", {false})
+  t.eq(known "local n = 1\nfor n = 1, 2 do f(n) end", {false})
+  t.eq(known "local n, m = 1, 2 f(n)", {false})
+  t.eq(known "local n = 1\na, n = 3, 4 f(n)", {false})
+  t.eq(known "local n = g() f(n)", {false})
+  t.eq(known "local n = 'x':rep(2) f(n)", {false})
+  t.eq(known "local n = t.n f(n)", {false})
+  t.eq(known "local n = 4 f{n = n, 1}", {{n = 4, 1}})
+  t.eq(known "local s = [[a\n]]\nlocal function g() f(s) end", {"a\n"})
+end)
+
+t.test("fields of a table, each for itself", function()
+  local _, call = known [[f{a = 1, b = x, c = {d = 2, e = y},
+    function() return {1, 2} end; "last", ["k"] = 3}]]
+  local fields = call.args[1].fields
+  t.eq({fields.a.value, fields.b.known, fields.c.fields.d.value,
+    fields.c.fields.e.known}, {1, nil, 2, nil})
+  t.eq({fields[1].known, fields[2].value}, {nil, "last"})
+  t.ok(fields["?"])
+end)
+
+t.test("never raises, whatever the text", function()
+  local text = [[local a <const> = {1, f(2), ["x"] = 'y'} f(a, "b" .. 3)]]
+  for i = 1, #text do
+    constant_calls.find(text:sub(i), {"f"})
+    constant_calls.find(text:sub(1, i), {"f"})
+    constant_calls.find(text:sub(1, i) .. text:sub(i), {"f"})
+  end
+end)
+
+t.test("Lua that does not compile", function()
+  create("bad.lua", "#!/usr/bin/env clshell\nprint('ran')\nx = = 1\n")
+  local out, err, code = check "bad.lua"
+  t.eq({out, code}, {"", 1})
+  has(err, "bad.lua:3:", "near '='")
+  create("use.lua", "require 'bad'\nrequire 'no_such_module'\n")
+  out, err, code = check "use.lua"
+  t.eq(code, 1)
+  has(err, "bad.lua:3:")
+  has(out, "use.lua: Lua is fine", "use.lua:2: there is no module")
+  out, err, code = check "-e 'x = 1' -p '1 +'"
+  t.eq(code, 1)
+  has(out, "(command line): Lua is fine")
+  has(err, "(command line):1:", "<eof>")
+  t.eq(select(3, check "no_such.lua"), 1)
+end)
+
+t.test("nothing runs", function()
+  create("run.lua", [[
+    os.execute "touch ran"
+    local t = setmetatable({}, {__gc = function() os.exit(7) end})]])
+  t.eq(select(3, check "run.lua"), 0)
+  t.eq(select(3, check "-e 'os.execute [[touch ran]]'"), 0)
+  t.eq(capture(("ls %s/ran 2>/dev/null"):format(dir)), "")
+end)
+
+t.test("kernels of a script", function()
+  need_device()
+  create("good.cl", "kernel void a(global float *x) { x[0] = TILE; }\n" ..
+    "kernel void b(global float *x) { x[0] = 1; }\n")
+  create("good.lua", [==[
+local TILE <const> = 8
+local k = cl.kernel [[kernel void one(global int *x) { x[0] = 1; }]]
+local p = cl.build("good.cl", {defines = {TILE = TILE}, queue = nowhere})
+gemm.define{name = "mine", file = "good.cl", lesson = words(),
+  params = {{name = "tile", values = {4, 8}}},
+  range = function(s, p) return {s.m, s.n}, {p.tile, 1} end}
+for i = 1, 9 do cl.build("good.cl", {defines = {TILE = i}}) end
+cl.build(text())
+pcall(cl.kernel, "x")
+local family = require "clshell.family"
+family.new{name = "f", rungs = {{name = "r", file = "good.cl",
+  params = {{name = "tile", values = {4}}}}, {name = "s", source = text()}}}
+]==])
+  local out, err, code = check "good.lua"
+  t.eq(code, 0, out .. err)
+  has(out, "good.lua:2: cl.kernel of source text compiles", "one",
+    "good.lua:3: cl.build of 'good.cl' compiles: a, b",
+    "good.lua:4: gemm.define 'mine' compiles: a, b",
+    "good.lua:7: defines.TILE of cl.build 'good.cl': known only when it runs",
+    "good.lua:8: the source of cl.build: known only",
+    "good.lua:9: what cl.kernel is handed on to: known only",
+    "good.lua:11: family.new 'r' compiles: a, b",
+    "good.lua:12: the source of family.new 's': known only")
+  t.ok(not out:find("there is no module", 1, true), out)
+  t.eq((check "-q good.lua"), "")
+  has((check(dir .. "/good.lua")), "compiles: a, b")
+  t.eq(select(3, check "good.cl"), 1, "TILE is not defined")
+end)
+
+t.test("kernels that do not compile: the build log, and exit 1", function()
+  need_device()
+  create("wrong.lua", [==[
+
+local k = cl.kernel [[
+  kernel void f(global int *x) { x[0] = nowhere; }]]
+cl.build "missing.cl"
+spmv.define{name = "s", file = "missing.cl"}
+transpose.define{name = "t", source = "kernel void g( {"}
+cl.build("kernel void fine() {}")
+]==])
+  local out, err, code = check "wrong.lua"
+  t.eq(code, 1)
+  has(err, "nowhere", "wrong.lua:4", "missing.cl", "spmv.define 's'",
+    "wrong.lua:6")
+  has(out, "wrong.lua:7:", "compiles: fine")
+end)
+
+t.test("a CUDA file: its kernels, launches, and the host's calls", function()
+  need_device()
+  create("add.cu", [[
+__global__ void add(float *a, int n) {
+  if (threadIdx.x < n) a[threadIdx.x] += 1;
+}
+int main() {
+  cudaMalloc(&a, 4 * n);
+  add<<<n / 64, 64>>>(a, n);
+}
+]])
+  local out, err, code = check "add.cu"
+  t.eq({err, code}, {"", 0})
+  has(out, "add.cu:1: it compiles: add\n",
+    "add.cu:6: launch: prog.add:range({n // 64 * 64}, {64})(a, n)\n",
+    "add.cu:5: CUDA: cudaMalloc; here: b = cl.buffer(")
+  t.eq(scratch.sh "$clshell --cuda add.cu", out)
+  t.eq((scratch.sh "cp add.cu add.txt; $clshell --cuda add.txt"),
+    (out:gsub("add.cu", "add.txt")))
+  t.eq((scratch.sh "cat add.cu | $clshell --cuda -"),
+    (out:gsub("add.cu", "stdin")))
+  create("bad.cu", "__global__ void k(float *a) {\n  a[0] = warpSize;\n}\n")
+  out, err, code = scratch.sh "$clshell --cuda bad.cu"
+  t.eq({out, code}, {"", 1})
+  has(err, "bad.cu:2:10: error: CUDA: warpSize; here: a define")
+  t.eq(select(3, scratch.sh "$clshell --cuda none.cu"), 1)
+  err, code = select(2, scratch.sh "$clshell --cuda")
+  t.eq({err, code}, {"clshell: --cuda needs a file (try 'clshell --help')\n",
+    2})
+  err = select(2, scratch.sh "$clshell add.cu")
+  has(err, "a .cu file holds kernels; clshell --check add.cu")
+  create("use.lua", "cl.build('add.cu')\ncl.build([[\n__global__ void k() {}\n"
+    .. "]], {cuda = true})")
+  out, err, code = check "use.lua"
+  t.eq({err, code}, {"", 0})
+  has(out, "use.lua:2: cl.build of source text compiles: k")
+end)
+
+t.test("scripts that come along", function()
+  local code = capture(("for s in %s/scripts/*.lua; do %s/clshell -q -c $s " ..
+    "2>&1 || echo $s: $?; done"):format(quote(t.here), build))
+  if #cl.devices() > 0 then
+    t.eq(code, "")
+  end
+end)
+
+t.test("kernels and no device: Lua is checked, and exit 3", function()
+  t.nodevices()
+  create("kernel.lua", "cl.kernel 'kernel void f() {}'")
+  local none = "OCL_ICD_VENDORS=/nonexistent"
+  local out, err, code = check("kernel.lua", none)
+  t.eq(code, 3)
+  has(out, "Lua is fine")
+  has(err, "1 program not compiled: ", "no OpenCL device")
+  create("plain.lua", "print(1)")
+  t.eq(select(3, check("plain.lua", none)), 0)
+end)
+
+scratch.done()

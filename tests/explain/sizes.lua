@@ -1,0 +1,255 @@
+-- sizes.lua - check of rungs at sizes that fit no tile: rungs with one defect
+-- each, the ladders, which have none, and wrong calls
+-- SPDX-License-Identifier: MIT
+local t = require "t"
+local check = require "clshell.explain.check"
+local cl = require "cl"
+local family = require "clshell.family"
+local gemm = require "clshell.gemm"
+local matrix = require "clshell.data.matrix"
+local oclgrind = require "clshell.explain.oclgrind"
+local spmv = require "clshell.spmv"
+local transpose = require "clshell.transpose"
+
+t.device()
+t.keeps("Context", "Queue", "Program", "Kernel")
+
+local function simulator()
+  if not oclgrind.driver() then
+    t.skip("Oclgrind is not installed")
+  end
+end
+
+local HEAD = [[
+kernel void mine(int m, int n, int k, REAL alpha, global const REAL *A,
+                 int lda, global const REAL *B, int ldb, REAL beta,
+                 global REAL *C, int ldc) {
+  int j = get_global_id(0), i = get_global_id(1);
+]]
+
+-- Defines gemm.mine with a body; its work-groups have `wg` x `wg` work-items.
+local function define(body, wg)
+  local function up(n)
+    return (n + wg - 1) // wg * wg
+  end
+  gemm.define{name = "mine", source = HEAD .. body .. "}", lesson = "mine",
+    range = function(s) return {up(s.n), up(s.m)}, {wg, wg} end}
+end
+
+-- The titles of the sizes with each status, and the findings with theirs.
+local function brief(r)
+  local parts = {}
+  for _, status in ipairs{"right", "wrong", "refused", "crashed", "late"} do
+    local titles = {}
+    for _, size in ipairs(r.sizes) do
+      titles[#titles + 1] = size.status == status and size.title or nil
+    end
+    parts[#parts + 1] = titles[1] and ("%s: %s"):format(status,
+      table.concat(titles, "; "))
+  end
+  for _, f in ipairs(r.findings) do
+    parts[#parts + 1] = ("%s %s: %s"):format(f.kind, f.line, table.concat(f.at,
+      "; "))
+  end
+  return table.concat(parts, "\n")
+end
+
+local SHAPES = {shapes = {16, 17, {7, 33, 20}}}
+
+t.test("a rung without defect is right at all sizes", function()
+  simulator()
+  define([[
+  REAL sum = 0;
+  for (int l = 0; l < k && i < m && j < n; l++)
+    sum += A[i * lda + l] * B[l * ldb + j];
+  if (i < m && j < n)
+    C[i * ldc + j] = alpha * sum;
+]], 4)
+  local r = check(gemm, "mine", {shapes = {1, 7, {5, 9, 3}}})
+  t.eq(brief(r), "right: 1x1x1; 7x7x7; 5x9x3; 1x1x1, rows 3 longer")
+  t.eq(r.ok, true)
+  t.eq(tostring(r), "check: no finding in gemm.mine over 4 sizes\n"
+    .. "  right at 1x1x1; 7x7x7; 5x9x3; 1x1x1, rows 3 longer")
+  r = check "gemm"
+  t.eq({#r, r.ok, r[1].ok, #r[1].sizes}, {1, true, true, 10},
+    "all rungs of one's own, over the sizes of the family")
+end)
+
+t.test("a rung that is wrong between multiples of its tile", function()
+  simulator()
+  define([[
+  REAL sum = 0;
+  for (int l = 0; l < k / 4 * 4 && i < m && j < n; l++)
+    sum += A[i * lda + l] * B[l * ldb + j];
+  if (i < m && j < n)
+    C[i * ldc + j] = alpha * sum;
+]], 4)
+  local r = check("gemm.mine", SHAPES)
+  t.eq(brief(r), "right: 16x16x16; 7x33x20; 16x16x16, rows 3 longer\n"
+    .. "wrong: 17x17x17")
+  t.eq({r.ok, #r.findings}, {false, 0})
+  t.raises_match(function() error(tostring(r), 0) end,
+    "no finding in gemm.mine over 4 sizes, and wrong results\n  right at 16",
+    "wrong at 17x17x17; the first %(row %d+, column %d+: err=%d%.%de%-%d+, "
+    .. "bound")
+end)
+
+t.test("a rung that takes the columns for the row length", function()
+  simulator()
+  define([[
+  REAL sum = 0;
+  for (int l = 0; l < k && i < m && j < n; l++)
+    sum += A[i * k + l] * B[l * n + j];
+  if (i < m && j < n)
+    C[i * ldc + j] = alpha * sum;
+]], 4)
+  t.eq(brief(check(gemm, "mine", SHAPES)), "right: 16x16x16; 17x17x17; "
+    .. "7x33x20\nwrong: 16x16x16, rows 3 longer")
+end)
+
+t.test("a local array and Buffers are left at some sizes only", function()
+  simulator()
+  define([[
+  local REAL row[4][16];
+  for (int l = get_local_id(0); l < k; l += 4)
+    row[get_local_id(1)][l] = i < m ? A[i * lda + l] : 0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  REAL sum = 0;
+  for (int l = 0; l < k && j < n; l++)
+    sum += row[get_local_id(1)][l] * B[l * ldb + j];
+  C[i * ldc + j] = alpha * sum;
+]], 4)
+  local r = check(gemm, "mine", {shapes = {16, 5, 17}})
+  local places = {}
+  for _, f in ipairs(r.findings) do
+    places[#places + 1] = ("%s %d %s"):format(f.kind, f.line, table.concat(
+      f.at, ";"))
+  end
+  local all = table.concat(places, "\n")
+  t.ok(all:find("index %d+ 17x17x17"), all)
+  t.ok(all:find("outside 12 5x5x5;17x17x17", 1, true), all)
+  t.eq(r.ok, false)
+  t.ok(tostring(r):find("\n  at 5x5x5; 17x17x17\n", 1, true), tostring(r))
+end)
+
+t.test("without the simulator: guard bands, and the results", function()
+  define([[
+  REAL sum = 0;
+  for (int l = 0; l < k && i < m && j < n; l++)
+    sum += A[i * lda + l] * B[l * ldb + j];
+  C[min(i, m - 1) * ldc + j] = alpha * sum;
+]], 4)
+  local r = check(gemm, "mine", {shapes = {8, {9, 5, 4}}, guard = true})
+  t.eq(r.findings[1].text, "write outside 'C': C[45] to C[47]; it has 45 "
+    .. "elements")
+  t.eq({#r.findings, r.findings[1].at}, {1, {"9x5x4"}})
+  t.ok(tostring(r):gsub("%s+", " "):find("only writes next to Buffers are "
+    .. "seen", 1, true))
+end)
+
+t.test("the operands stay as they are; parameters and types", function()
+  simulator()
+  define("C[i * ldc + j] = i + j;\n", 4)
+  local A, C <close> = matrix.ones(5, 5), matrix.ones(5, 5)
+  local r = check(gemm, "mine", {operands = {A = A, B = A, C = C}})
+  t.eq(r.sizes[1].status, "wrong")
+  t.eq({A:read()[25], C:read()[25]}, {1.0, 1.0})
+  r = check("gemm.tiled", {shapes = {5}, params = {tile = 4}, type = "double"})
+  t.ok(r.ok, tostring(r))
+end)
+
+t.test("a family of one's own, by shapes and on operands", function()
+  simulator()
+  local doubled <const> = family.new{
+    name = "doubled", arguments = {{"x", "n"}}, output = {"y", "n"},
+    reference = function(h)
+      return cl.array("double", #h.x, function(i) return 2 * h.x[i] end)
+    end,
+    rungs = {{name = "by_twos", range = function(s) return s.n // 2 end,
+      source = [[kernel void f(int n, global const REAL *x, global REAL *y) {
+        int i = get_global_id(0);
+        vstore2(2 * vload2(i, x), i, y);
+      }]]}},
+  }
+  local r = check(doubled, {shapes = {6, 7}})
+  t.eq({#r, r.ok, brief(r[1])}, {1, false, "right: 6\nwrong: 7"})
+  local list = {}
+  for i, n in ipairs{4, 5} do
+    list[i] = {x = cl.buffer("float", n, 3)}
+  end
+  r = check("doubled.by_twos", {operands = list})
+  t.eq(brief(r), "right: 4\nwrong: 5")
+end)
+
+t.test("the rungs of the ladders have no defect", function()
+  simulator()
+  local refused = {}
+  local function clean(ladder, opts)
+    for _, entry in ipairs(ladder.kernels()) do
+      if entry.rung.builtin then
+        local r = check(ladder, entry.name, opts)
+        if tostring(r):find " refused at %d+ size" then
+          refused[#refused + 1] = ladder.name .. "." .. entry.name
+          t.ok(#r.sizes[1].reason > 10, entry.name)
+        else
+          t.ok(r.ok, tostring(r))
+        end
+      end
+    end
+  end
+  clean(gemm, {shapes = {{5, 17, 6}}})
+  clean(transpose, {shapes = {{17, 33}}})
+  clean(spmv)
+  clean(reduce, {shapes = {700}})
+  clean(scan, {shapes = {700}})
+  clean(sort, {shapes = {100}})
+  clean(gemv, {shapes = {{9, 40}, {40, 9, trans = true}}})
+  clean(stencil, {shapes = {{9, 70}}})
+  clean(conv2d, {shapes = {{9, 20, 3, 4}}})
+  -- none is refused for the simulator's sake
+  for _, name in ipairs(refused) do
+    t.ok(name:find "%.nv_", table.concat(refused, " "))
+  end
+end)
+
+t.test("what the simulator or the device cannot run, and no time", function()
+  simulator()
+  define("C[i * ldc + j] = __builtin_bitreverse32(k);\n", 1)
+  local ok, r = pcall(check, gemm, "mine", {shapes = {3}})
+  if not ok then -- the device's compiler has no such function
+    t.raises(function() error(r, 0) end, "build error")
+  else
+    t.eq({r.ok, (tostring(r):gsub("%s+", " "))}, {false, "check: gemm.mine "
+      .. "refused at 2 sizes: the simulator has no function "
+      .. "llvm.bitreverse.i32, which the compiler made for mine"})
+  end
+  define("while (k) C[0] = 1;\n", 1)
+  r = check(gemm, "mine", {shapes = {1, 2}, limit = 0.5})
+  t.eq(brief(r), "late: 1x1x1; 2x2x2; 1x1x1, rows 3 longer")
+  t.ok(tostring(r):find("not tried within 0.5 s: 1x1x1; 2x2x2", 1, true))
+end)
+
+t.test("wrong calls", function()
+  t.raises(function() check "gem.mine" end, "'gem.mine' is no rung")
+  t.raises(function() check(gemm, "tilled") end, "no kernel 'tilled'",
+    "did you mean 'tiled'?")
+  t.raises(function() check(spmv) end, "spmv has no rung of your own",
+    'check(spmv, "naive")')
+  t.raises(function() check(gemm, "tiled", 3) end, "options must be a table")
+  t.raises(function() check(gemm, "tiled", {}, 3) end, "takes a family")
+  t.raises(function() check(gemm, "tiled", {size = 3}) end,
+    "unknown option 'size'", "shapes")
+  t.raises(function() check(gemm, "tiled", {shapes = 3}) end,
+    "shapes must be a table; got 3")
+  t.raises(function() check(gemm, "tiled", {shapes = {}}) end,
+    "shapes must have an element; got none")
+  t.raises(function() check(gemm, "tiled", {limit = "1"}) end,
+    "limit must be a number > 0; got \"1\"")
+  for _, limit in ipairs{0, -1, 0 / 0} do
+    t.raises(function() check(gemm, "tiled", {limit = limit}) end,
+      "limit must be a number > 0; got ")
+  end
+  t.raises(function() check(gemm, "tiled", {params = {tyle = 3}}) end, "tyle")
+end)
+
+t.done()

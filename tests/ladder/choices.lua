@@ -1,0 +1,177 @@
+-- choices.lua - the table that serves calls which name no kernel: which row
+-- fits which device and shape, what is passed over, other rows put in place
+-- SPDX-License-Identifier: MIT
+
+local t = require "t"
+local cl = require "cl"
+local choice = require "clshell.ladder.choice"
+local choices = require "clshell.ladder.choices"
+local gemm = require "clshell.gemm"
+local spmv = require "clshell.spmv"
+local transpose = require "clshell.transpose"
+
+t.keeps("Program", "Kernel")
+local device = t.device()
+
+local FAMILIES = {gemm, spmv, transpose}
+
+-- What a device says of itself; the rungs are not asked, unless `refused`
+-- names them.
+local H100 = {name = "one", type = "gpu", nv_compute_capability_major = 9}
+local OTHER = {name = "two", type = "gpu"}
+local CPU = {name = "three", type = "cpu", native_vector_width_float = 16}
+
+local function pick(family, dev, s, refused)
+  local picked = choice.pick(family, family.spec.shape(s), dev, function(rung)
+    if refused and refused[rung.name] then
+      return nil, "not today"
+    end
+    return true
+  end)
+  return picked.rung, picked
+end
+
+local function cube(n, type)
+  return {m = n, n = n, k = n, type = type}
+end
+
+t.test("gemm: the device's class, the type and the shape decide", function()
+  t.eq(pick(gemm, CPU, cube(16)), "naive")
+  t.eq(pick(gemm, CPU, cube(17)), "simd")
+  t.eq(pick(gemm, H100, cube(64)), "naive")
+  t.eq(pick(gemm, H100, {m = 64, n = 64, k = 64, batch = 9}), "nv_ffma")
+  t.eq(pick(gemm, H100, {m = 8, n = 8, k = 8, batch = 9}), "naive")
+  t.eq(pick(gemm, H100, cube(959)), "nv_ffma")
+  t.eq(pick(gemm, H100, cube(960)), "nv_fp16x3")
+  t.eq(pick(gemm, H100, cube(2048, "double")), "nv_dmma")
+  t.eq(pick(gemm, H100, cube(100, "double"), {nv_dmma = true}), "nv_ffma")
+  t.eq(pick(gemm, OTHER, cube(2048)), "register")
+  t.eq(pick(gemm, OTHER, cube(100), {register = true}), "tiled_float4")
+  local _, narrow = pick(gemm, {name = "", type = "cpu",
+    native_vector_width_float = 8}, cube(100))
+  t.eq(narrow.params.vector, 32)
+  local _, small = pick(gemm, CPU, cube(1024, "double"))
+  t.eq({small.params.nt, small.params.pack_a}, {32, 0})
+  local _, large = pick(gemm, CPU, cube(4096, "double"))
+  t.eq({large.params.nt, large.params.pack_a}, {8, 1})
+end)
+
+t.test("a rung is taken only if it tells what it does not cover", function()
+  local rung, older = gemm.rung "nv_fp16x3", gemm.rung "nv_fp16x3_mma"
+  local before = rung.guarded
+  rung.guarded = nil
+  t.eq(pick(gemm, H100, cube(4096)), "nv_fp16x3_mma")
+  older.guarded = nil
+  local name, picked = pick(gemm, H100, cube(4096))
+  older.guarded = before
+  t.eq(name, "nv_ffma")
+  t.eq(picked.passed[1].rung, "nv_fp16x3")
+  t.ok(picked.passed[1].reason:find "does not detect", picked.passed[1].reason)
+  rung.guarded = true
+  t.eq(pick(gemm, H100, cube(4096)), "nv_fp16x3")
+  t.eq(pick(gemm, H100, cube(900)), "nv_ffma")
+  t.eq(pick(gemm, H100, cube(4096), {nv_fp16x3 = true}), "nv_fp16x3_mma")
+  t.eq(pick(gemm, H100, {m = 4096, n = 4096, k = 64}), "nv_ffma")
+  t.eq(pick(gemm, H100, {m = 256, n = 8192, k = 8192}), "nv_fp16x3")
+  t.eq(pick(gemm, H100, {m = 8192, n = 8192, k = 256}), "nv_ffma")
+  rung.guarded = before
+end)
+
+t.test("spmv and transpose", function()
+  t.eq(pick(spmv, CPU, {rows = 9, cols = 9, format = "csr"}), "csr_scalar")
+  t.eq(pick(spmv, H100, {rows = 9, cols = 9, format = "csr", nnz = 90}),
+    "csr_scalar")
+  t.eq(pick(spmv, H100, {rows = 9, cols = 9, format = "csr", nnz = 900}),
+    "csr_vector")
+  t.eq(pick(spmv, H100, {rows = 9, cols = 9}), "specialised")
+  for rows, stream in pairs{[10^4] = 0, [10^6] = 1} do
+    local name, picked = pick(spmv, CPU, {rows = rows, cols = rows,
+      offsets = {-1, 0, 1}})
+    t.eq({name, picked.params.stream or 1}, {"simd", stream})
+  end
+  t.eq(pick(transpose, H100, {rows = 9, cols = 9}), "float4")
+  t.eq(pick(transpose, CPU, {rows = 9, cols = 9}), "simd")
+  t.eq(pick(transpose, CPU, {rows = 9, cols = 9}, {simd = true}),
+    "naive_write")
+  for type, stream in pairs{float = 0, double = 1} do
+    local _, picked = pick(transpose, CPU, {rows = 300, cols = 400,
+      type = type})
+    t.eq(picked.params.stream or 1, stream)
+  end
+  t.eq(pick(transpose, H100, {rows = 9, cols = 9, type = "double"}),
+    "tiled_padded")
+end)
+
+t.test("the rows that come along are right for their families", function()
+  for _, family in ipairs(FAMILIES) do
+    t.eq(family.choices "default", choices[family.name])
+    for _, row in ipairs(family.choices()) do
+      t.ok(not family.rung(row.rung).input_roundoff)
+    end
+  end
+end)
+
+t.test("what a call runs can be asked", function()
+  local A = cl.buffer("float", {70, 80}, 1)
+  local B = cl.buffer("float", {80, 90}, 1)
+  local asked = gemm.choice{A = A, B = B}
+  local plan = gemm.plan(A, B)
+  t.eq(plan.choice.rung, asked.rung)
+  t.eq(plan.rung.name, asked.rung)
+  t.eq(plan.params, asked.params)
+  t.eq(asked.row, gemm.choices()[asked.number])
+  t.ok(tostring(asked):find(asked.rung, 1, true))
+  t.eq(gemm.choice{m = 70, n = 90, k = 80}.rung, asked.rung)
+  t.eq(gemm.plan(A, B, {kernel = "tiled"}).choice, nil)
+end)
+
+t.test("other rows in place", function()
+  local A = cl.buffer("float", {2, 3}, 1)
+  local B = cl.buffer("float", {3, 2}, 1)
+  gemm.choices{
+    {device = "no such device", rung = "register"},
+    {rung = "tiled_padded", type = "double"},
+    {rung = "nv_tf32"},
+    {rung = "naive", where = {k = {min = 4}}},
+    {rung = "tiled_padded", params = {tile = 4, pad = 2}, where = {m = 2}},
+    {rung = "naive"},
+  }
+  local plan = gemm.plan(A, B)
+  t.eq(plan.rung.name, "tiled_padded")
+  t.eq(plan.params, {tile = 4, pad = 2})
+  t.eq(plan.choice.number, 5)
+  t.eq(plan.choice.passed[1].rung, "nv_tf32")
+  local words = tostring(plan.choice)
+  t.ok(words:find("tiled_padded tile=4 pad=2", 1, true), words)
+  t.ok(words:find("not nv_tf32: cuts its operands", 1, true), words)
+  t.eq(gemm(A, B):read():table(), {{3, 3}, {3, 3}})
+  gemm.choices{{device = device.name, rung = "naive_global"}}
+  t.eq(gemm.plan(A, B).rung.name, "naive_global")
+  gemm.choices{{rung = "nv_tf32"}}
+  t.raises(function() gemm(A, B) end, "no kernel takes these operands")
+  gemm.choices "default"
+  t.eq(gemm(A, B):read():table(), {{3, 3}, {3, 3}})
+end)
+
+t.test("rows that are wrong are refused, the old ones stay", function()
+  local before = gemm.choices()
+  for _, case in ipairs{
+    {{rung = "tilde"}, "did you mean 'tiled'"},
+    {{rung = "tiled", params = {tile = 5}},
+      "tile must be one of 4, 8, 16, 32; got 5"},
+    {{rung = "tiled", params = {tyle = 4}}, "did you mean 'tile'"},
+    {{rung = "tiled", class = "cpus"}, "class must be one of",
+      "nvidia", "got 'cpus'"},
+    {{rung = "tiled", were = {}}, "did you mean 'where'"},
+    {{rung = "tiled", where = {m = {mim = 3}}}, "did you mean 'min'"},
+    {{rung = "tiled", where = 5}, "where must be a table; got a number"},
+    {"tiled", "row 1 must be a table; got a string"},
+    {{}, "row 1: rung must be a string; got nothing"},
+  } do
+    t.raises(function() gemm.choices{case[1]} end, table.unpack(case, 2))
+  end
+  t.raises(function() gemm.choices(5) end, "must be a table; got a number")
+  t.ok(rawequal(gemm.choices(), before))
+end)
+
+t.done()
