@@ -27,8 +27,8 @@ LINEEDIT              = readline
 LINEEDIT_not_readline = src/edit/lineedit_none.c
 LINEEDIT_not_none     = $(filter-out src/edit/lineedit_none.c \
                         src/edit/statement.c,$(call sources,edit))
-DATA = $(sort $(wildcard lua/clshell/*.lua lua/clshell/*/*.lua \
-       lua/clshell/*/*/*.lua kernels/*/*.cl scripts/*.lua))
+DATA = $(sort $(shell find lua -name '*.lua') \
+       $(wildcard kernels/*/*.cl scripts/*.lua))
 
 # Where Lua, OpenCL and readline are. LUA_PC, the flags of each library and
 # PKG_CONFIG can be given on the command line.

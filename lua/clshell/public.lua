@@ -53,6 +53,7 @@ local MODULES = {
   {"store", "results.store"},
   {"quantity", "base.quantity"},
   {"style", "base.style"},
+  {"commands", "shell.prompt.commands"},
   {"system", "system"}, -- src/shell/system.c
 }
 

@@ -58,7 +58,7 @@ static int calltool(lua_State *L, const char *name, int narg) {
   int base = lua_gettop(L) - narg;
   luaL_checkstack(L, LUA_MINSTACK, "too many values");
   lua_getglobal(L, "require");
-  lua_pushliteral(L, PROGRAM ".cli.actions");
+  lua_pushliteral(L, PROGRAM ".shell.commands.actions");
   int status = clsh_run_call(L, 1, 1);
   if (status != LUA_OK)
     return status;

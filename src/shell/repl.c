@@ -115,8 +115,8 @@ void clsh_repl_run(lua_State *L, bool quiet) {
   static const Shell shell = {clsh_timeout_expired, clsh_interrupt_end,
                               clsh_interrupt_restoreterminal};
   lua_settop(L, 0);
-  if (!pushmodule(L, PROGRAM ".prompt") ||
-      !pushmodule(L, PROGRAM ".prompt.edit"))
+  if (!pushmodule(L, PROGRAM ".shell.prompt") ||
+      !pushmodule(L, PROGRAM ".shell.prompt.edit"))
     return;
   start(L, clsh_lineedit_open(L, &shell), quiet);
   for (bool going = true; going && !clsh_timeout_expired();) {

@@ -9,7 +9,7 @@
 
 #include "shell.h"
 
-#define WORDS PROGRAM ".prompt.errors" /* words the report */
+#define WORDS PROGRAM ".shell.prompt.errors" /* words the report */
 
 /* The exit code for the error value at the top of the stack. */
 static int errorcode(lua_State *L) {

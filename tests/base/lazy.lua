@@ -125,22 +125,6 @@ t.test("a script may replace the functions of Lua's library", function()
   ]], "true\ntrue\n")
 end)
 
-t.test("a room gives the modules in its folder", function()
-  for _, room in ipairs{"base", "diagnose"} do
-    local files <close> = assert(io.popen(("ls %s/lua/clshell/%s/*.lua")
-      :format(require "cl".home, room)))
-    local modules = require("clshell." .. room)
-    for path in files:lines() do
-      local name = path:match "([%w_]+)%.lua$"
-      if name ~= "init" then
-        t.eq(modules[name], require(("clshell.%s.%s"):format(room, name)))
-        t.ok(next(modules[name]) ~= nil, name)
-      end
-    end
-    t.eq(modules.nonesuch, nil)
-  end
-end)
-
 t.test("methods announced are functions, and load at the call", function()
   t.keeps("Context", "Device", "Queue")
   if not pcall(cl.device) then

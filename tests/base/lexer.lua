@@ -63,8 +63,8 @@ end
 
 t.test("every file of the project reads as Lua reads it", function()
   local count = 0
-  local list <close> = assert(io.popen("ls lua/clshell/*.lua "
-    .. "lua/clshell/*/*.lua scripts/*.lua tests/*/*.lua"))
+  local list <close> = assert(io.popen(
+    "find lua scripts tests -name '*.lua' | sort"))
   for path in list:lines() do
     local file <close> = assert(io.open(path))
     local text = file:read("a"):gsub("^#![^\n]*", "")

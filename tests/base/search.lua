@@ -13,14 +13,16 @@ local lua = os.getenv "LUA" or "lua5.4"
 -- their libraries; each tells that it ran.
 local HOSTILE = {"clshell.lua", "clshell/init.lua", "clshell/gemm.lua",
   "clshell/stats.lua", "clshell/base/lazy.lua", "clshell/base/search.lua",
-  "clshell/store/init.lua", "clshell/cli/actions.lua", "clshell/prompt.lua",
-  "clshell/prompt/init.lua", "clshell/system.lua", "cl.lua", "cl/host.lua",
-  "argparse.lua", "argparse/init.lua", "DBI.lua", "DBI/init.lua",
-  "dbd/sqlite3.lua", "dbd/sqlite3/init.lua"}
+  "clshell/results/store.lua", "clshell/shell/prompt.lua",
+  "clshell/shell/commands/actions.lua", "clshell/shell/prompt/init.lua",
+  "clshell/system.lua", "cl.lua", "cl/host.lua", "argparse.lua",
+  "argparse/init.lua", "DBI.lua", "DBI/init.lua", "dbd/sqlite3.lua",
+  "dbd/sqlite3/init.lua"}
 
 local function plant(folder)
-  sh(("for d in clshell/base clshell/store clshell/cli clshell/prompt cl "
-    .. "argparse DBI dbd/sqlite3; do mkdir -p %s/$d; done"):format(folder))
+  sh(("for d in clshell/base clshell/results clshell/shell/commands "
+    .. "clshell/shell/prompt cl argparse DBI dbd/sqlite3; "
+    .. "do mkdir -p %s/$d; done"):format(folder))
   for _, name in ipairs(HOSTILE) do
     create(folder .. "/" .. name, "io.stderr:write('HOSTILE\\n') return {}")
   end

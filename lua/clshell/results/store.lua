@@ -450,7 +450,7 @@ Store.__tostring = function(s) return "run store " .. s.path end
 for name, module in pairs{history = "history", best = "history",
   prune = "history", compare = "regression"} do
   Store[name] = function(self, ...)
-    return require("clshell.results.store." .. module)[name](self, ...)
+    return require("clshell.results." .. module)[name](self, ...)
   end
 end
 

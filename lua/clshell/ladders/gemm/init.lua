@@ -20,7 +20,8 @@ end
 local function all_rungs()
   local list = {}
   for _, rungs in ipairs{require "clshell.ladders.gemm.rungs",
-    require "clshell.ladders.gemm.small_rungs", require "clshell.ladders.gemm.nv_rungs"} do
+      require "clshell.ladders.gemm.small_rungs",
+      require "clshell.ladders.gemm.nv_rungs"} do
     table.move(rungs, 1, #rungs, #list + 1, list)
   end
   return list

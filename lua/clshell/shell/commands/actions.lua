@@ -99,7 +99,8 @@ function M.print(...)
   local format, values = said "format", table.pack(...)
   printed = printed or opened()
   if not human(format) then
-    printed:write(require("clshell.results.export_values").text(values, format))
+    printed:write(require("clshell.results.export_values").text(values,
+      format))
   elseif values.n > 0 then
     local terminal = printed == io.stdout and cl.isatty(1)
     printed:write(require("clshell.shell.prompt.show").values(values, {
@@ -132,7 +133,8 @@ function M.command(name, args)
   if name:find("/", 1, true) then
     return missing(name)
   end
-  return require("clshell.shell.commands.commands").run(name, args) or missing(name)
+  return require("clshell.shell.commands.commands").run(name, args)
+    or missing(name)
 end
 
 --- actions.doctor() -> exit code
@@ -184,14 +186,16 @@ end
 --- --manual: prints a file that make install installs, "man" or the
 --- completion for "bash", "zsh" or "fish".
 function M.manual(kind)
-  return write_kind("manual", kind, require "clshell.shell.commands.completion".files)
+  return write_kind("manual", kind,
+    require "clshell.shell.commands.completion".files)
 end
 
 --- actions.complete(kind) -> exit code
 --- --complete: prints the words of a kind, one a line, for the completions of
 --- shells.
 function M.complete(kind)
-  return write_kind("words", kind, require "clshell.shell.commands.completion".words)
+  return write_kind("words", kind,
+    require "clshell.shell.commands.completion".words)
 end
 
 --- actions.calls() -> exit code

@@ -49,24 +49,24 @@ require("clshell.shell.prompt.tutorial").start() -- ?tutorial at the prompt
 print(time(function(a, b) return a * b end, 6, 7))
 
 --- commands.define
-local commands = require "clshell.shell.prompt.commands"
+local commands = require "clshell.commands"
 commands.define("hello", function(rest)
   return "hello " .. rest
 end, "name\ngreets somebody") -- at the prompt: %hello world
 
 --- commands.help
-require "clshell.shell.prompt.commands".help "time" -- at the prompt: ?%time
+require "clshell.commands".help "time" -- at the prompt: ?%time
 
 --- commands.run
 local path = os.tmpname()
 local file <close> = io.open(path, "w")
 file:write("print(...) return select('#', ...)")
 file:close()
-print(require "clshell.shell.prompt.commands".run(path, "a", "b")) --> 2
+print(require "clshell.commands".run(path, "a", "b")) --> 2
 os.remove(path)
 
 --- commands.reload
-local commands = require "clshell.shell.prompt.commands"
+local commands = require "clshell.commands"
 local text = require "clshell.base.text"
 print(commands.reload "clshell.base.text" == text) --> true
 
@@ -75,10 +75,10 @@ print(commands.reload "clshell.base.text" == text) --> true
 
 --- commands.cd
 local system = require "clshell.system"
-print(require "clshell.shell.prompt.commands".cd "." == system.cwd()) --> true
+print(require "clshell.commands".cd "." == system.cwd()) --> true
 
 --- commands.shell
-require "clshell.shell.prompt.commands".shell "uname -m" -- at the prompt: !uname -m
+require "clshell.commands".shell "uname -m" -- at the prompt: !uname -m
 
 --- commands.save
 -- at the prompt: %save session.lua, and then: clshell session.lua
@@ -88,24 +88,24 @@ require "clshell.shell.prompt.commands".shell "uname -m" -- at the prompt: !unam
 
 --- commands.who
 _G.x = 5
-require "clshell.shell.prompt.commands".who() -- at the prompt: %who
+require "clshell.commands".who() -- at the prompt: %who
 _G.x = nil
 
 --- commands.history
-require "clshell.shell.prompt.commands".history(5) -- at the prompt: %history 5
+require "clshell.commands".history(5) -- at the prompt: %history 5
 
 --- commands.paste
 -- at the prompt: %paste, the lines, and then -- on a line of its own
 
 --- commands.set
 -- at the prompt: %set color=off, %set locals=lua, or %set for what there is
-require "clshell.shell.prompt.commands".set()
+require "clshell.commands".set()
 
 --- commands.tb
-require "clshell.shell.prompt.commands".tb() -- at the prompt: %tb
+require "clshell.commands".tb() -- at the prompt: %tb
 
 --- commands.device
-require "clshell.shell.prompt.commands".device() -- at the prompt: %device
+require "clshell.commands".device() -- at the prompt: %device
 
 --- cl.nearest
 print(cl.nearest("doubles", {"float", "double", "int"})) --> double

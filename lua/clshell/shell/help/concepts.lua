@@ -489,7 +489,7 @@ device then has alone: mpirun --bind-to none. An error in one ends all, with
 its rank in front. Lines of several come whole. Rank 0 alone keeps runs and
 writes the file of -o.
 cl.commandline.rank and ranks tell the same without MPI.
-local ranks = require "clshell.parts.ranks" has matrices and vectors in parts, one on
+local ranks = require "clshell.ranks" has matrices and vectors in parts, one on
 each process, and multiplies and transposes them.
 Try: ?ranks.gemm and ?mpi.allreduce
 

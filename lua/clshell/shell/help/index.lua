@@ -14,12 +14,14 @@ local OTHERS = {"clshell", "clshell.arrays.expression",
   "clshell.arrays.evaluate", "clshell.arrays.map", "clshell.arrays.sequences",
   "clshell.arrays.views", "clshell.arrays.totals", "clshell.arrays.hosts",
   "clshell.arrays.hostscans", "clshell.arrays.scans", "clshell.arrays.places",
-  "clshell.arrays.variance", "clshell.data.sparse",
-  "clshell.data.struct", "clshell.shell.prompt.show", "clshell.shell.prompt.commands",
-  "clshell.shell.prompt.tutorial", "clshell.arrays.random", "clshell.parts.ranks.dia",
-  "clshell.parts.ranks.gemm", "clshell.parts.ranks.matrix", "clshell.parts.ranks.transpose",
-  "clshell.parts.ranks.vector", "clshell.arrays.sorting", "clshell.parts.split",
-  "clshell.parts.split.arithmetic", "clshell.parts.split.class", "clshell.parts.split.each",
+  "clshell.arrays.variance", "clshell.data.sparse", "clshell.data.struct",
+  "clshell.shell.prompt.show", "clshell.shell.prompt.commands",
+  "clshell.shell.prompt.tutorial", "clshell.arrays.random",
+  "clshell.parts.ranks.dia", "clshell.parts.ranks.gemm",
+  "clshell.parts.ranks.matrix", "clshell.parts.ranks.transpose",
+  "clshell.parts.ranks.vector", "clshell.arrays.sorting",
+  "clshell.parts.split", "clshell.parts.split.arithmetic",
+  "clshell.parts.split.class", "clshell.parts.split.each",
   "clshell.tune.result"}
 
 -- Modules of the tests and of clshell itself: helped, but in no list.
@@ -254,8 +256,8 @@ function M.examples()
   end
   examples = {}
   for _, file in ipairs(require "clshell.shell.examples") do
-    scan_examples(M.read(("%s/lua/clshell/shell/examples/%s.lua"):format(cl.home,
-      file)))
+    scan_examples(M.read(("%s/lua/clshell/shell/examples/%s.lua"):format(
+      cl.home, file)))
   end
   for name, code in pairs(examples) do
     examples[name] = code:gsub("%s+$", "")

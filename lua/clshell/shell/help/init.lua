@@ -5,7 +5,7 @@
 -- SPDX-License-Identifier: MIT
 
 local lazy = require "clshell.base.lazy"
-local room = lazy.room("clshell.help", {"concepts", "cursor", "index",
+local room = lazy.room("clshell.shell.help", {"concepts", "cursor", "index",
   "layout", "names", "pages", "search"})
 
 local M = lazy.table(...)

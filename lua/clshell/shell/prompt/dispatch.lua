@@ -51,7 +51,8 @@ local function bare(text)
     or text:match("^%s*(%a+)%s*%(%s*%)%s*;?%s*$")
   if (word == "exit" or word == "quit") and rawget(_G, word) == nil then
     return false
-  elseif word == "help" and rawget(_G, word) == require "clshell.shell.help" then
+  elseif word == "help"
+      and rawget(_G, word) == require "clshell.shell.help" then
     return question "?"
   end
 end

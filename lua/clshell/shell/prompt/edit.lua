@@ -22,7 +22,8 @@ end
 -- Loaded after the first prompt is shown and before a key comes, in the order
 -- of their need: neither the prompt nor a key waits for them.
 local MODULES = {
-  "clshell.base.style", "clshell.shell.prompt.highlight", "clshell.shell.prompt.complete",
+  "clshell.base.style", "clshell.shell.prompt.highlight",
+  "clshell.shell.prompt.complete",
   "clshell.shell.prompt.paste", "clshell.help",
 }
 
@@ -35,7 +36,7 @@ end
 -- Answers with a function of a module.
 local function answer(module, name)
   return function(...)
-    return guard.run(require("clshell." .. module)[name], ...)
+    return guard.run(require("clshell.shell." .. module)[name], ...)
   end
 end
 

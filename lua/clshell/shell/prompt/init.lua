@@ -128,7 +128,8 @@ end
 -- Sets the results that an input names.
 local function enter_results(text)
   if find(text, "_", 1, true) then
-    for _, line in ipairs(require "clshell.shell.prompt.last_results".enter(text)) do
+    local last = require "clshell.shell.prompt.last_results"
+    for _, line in ipairs(last.enter(text)) do
       note(line)
     end
   end

@@ -201,7 +201,8 @@ local function own_rungs()
 end
 
 local function text_of(rung)
-  return rung.source or require "clshell.shell.help.index".read(rung.path) or ""
+  return rung.source or require "clshell.shell.help.index".read(rung.path)
+    or ""
 end
 
 -- A text with a kernel and a barrier, among results and globals.
