@@ -216,16 +216,16 @@ asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	  LD_PRELOAD=`$(CC) -print-file-name=libasan.so` $(LUA)"
 
 CLANG_FORMAT = clang-format
-lint: ## formatting, gcc, clang, circles, luacheck, kernels, spelling
+lint: ## formatting, gcc, clang, floors, luacheck, kernels, spelling
 	@$(DEPS) lint
-	@$(MAKE) -k lint-format lint-gcc lint-clang lint-circles lint-lua lint-cl \
+	@$(MAKE) -k lint-format lint-gcc lint-clang lint-floors lint-lua lint-cl \
 	  lint-man lint-words
 lint-format:
 	$(CLANG_FORMAT) --dry-run -Werror $(CFILES)
 lint-gcc lint-clang:
 	$(MAKE) objects BUILD=build/$@ CC=$(@:lint-%=%) CFLAGS='-O2 -Werror'
-lint-circles: lint-gcc
-	$(LUA) .ci/circles.lua build/lint-gcc
+lint-floors: lint-gcc
+	$(LUA) .ci/floors.lua build/lint-gcc
 lint-lua:
 	luacheck --no-color -q lua scripts tests .ci
 lint-cl:
@@ -274,7 +274,7 @@ help: ## this list
 
 FORCE:
 .PHONY: all lib objects peers deps mpi run check check-tools test quick asan lint lint-format \
-  lint-gcc lint-clang lint-circles lint-lua lint-cl lint-man lint-words format \
+  lint-gcc lint-clang lint-floors lint-lua lint-cl lint-man lint-words format \
   install install-files uninstall clean help FORCE
 .DELETE_ON_ERROR:
 

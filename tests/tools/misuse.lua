@@ -8,7 +8,7 @@
 local cl = require "cl"
 local index = require "clshell.shell.help.index"
 local options = require "clshell.base.options"
-local public = require "clshell.public"
+local public = require("clshell.base.lazy").public
 
 math.randomseed(math.tointeger(tonumber(arg[1])))
 

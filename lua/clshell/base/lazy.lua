@@ -44,13 +44,39 @@ local fill = {} -- the metatable of a table to fill
 
 local find = require "clshell.base.search".own
 
-local public -- the searcher loads this module as well
+--- lazy.public
+--- The modules with a short name: list (the names in order), session and inner
+--- (see lazy.publish), and module(name), the full name "clshell.base.json" of
+--- "json" and of "clshell.json", or nil.
+local public = {list = {}, session = {}, inner = {}}
+M.public = public
+
+local full_names = {} -- by short name
+
+function public.module(name)
+  return full_names[name] or full_names[string.match(name, "^clshell%.(%w+)$")]
+end
+
+--- lazy.publish(modules)
+--- Gives modules their short names: {short name, name below clshell [, kind]},
+--- where kind is "session" for a global of the prompt and of scripts, "inner"
+--- for a name that Tab does not offer.
+function M.publish(modules)
+  for i, m in ipairs(modules) do
+    local short, name, kind = table.unpack(m)
+    public.list[i], full_names[short] = short, "clshell." .. name
+    public.inner[short] = kind == "inner"
+    if kind == "session" then
+      table.insert(public.session, short)
+    end
+  end
+end
 
 table.insert(package.searchers, 2, function(name)
   if not string.find(name, "^clshell%f[.\0]") then
     return
   end
-  local full = public and public.module(name)
+  local full = public.module(name)
   if full and full ~= name then
     return function()
       return require(full)
@@ -61,8 +87,6 @@ table.insert(package.searchers, 2, function(name)
     return assert(loadfile(path, "t", own)), path
   end
 end)
-
-public = require "clshell.public"
 
 -- Runs the file of module `name`, which fills `t`. A file that fails leaves
 -- `t` as it was, and the next use tries again.

@@ -6,7 +6,7 @@
 -- Each row is a file of its own: processes that keep rows at the same time
 -- lose none, and a damaged file spoils no other.
 
-local cachefile = require "clshell.measure.cachefile"
+local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
 local file = require "clshell.base.file"
 local folder = require "clshell.base.folder"

@@ -2,7 +2,7 @@
 -- rates, and the conditions under which they were measured
 -- SPDX-License-Identifier: MIT
 
-local cachefile = require "clshell.measure.cachefile"
+local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
 local protocol = require "clshell.measure.protocol"
 local quantity = require "clshell.base.quantity"

@@ -7,7 +7,7 @@ local cl = require "cl"
 local constant_calls = require "clshell.shell.commands.constant_calls"
 local families = require "clshell.ladder.list"
 local program = require "clshell.ladder.program"
-local public = require "clshell.public"
+local public = require("clshell.base.lazy").public
 
 local M = {}
 

@@ -5,7 +5,7 @@
 local array = require "clshell.arrays.names"
 local cl = require "cl"
 local families = require "clshell.ladder.list"
-local public = require "clshell.public"
+local public = require("clshell.base.lazy").public
 
 local M = {}
 

@@ -10,7 +10,7 @@ local families = require "clshell.ladder.list"
 local guard = require "clshell.shell.prompt.guard"
 local lazy = require "clshell.base.lazy"
 local options = require "clshell.base.options"
-local public = require "clshell.public"
+local public = require("clshell.base.lazy").public
 
 local loaded, members = package.loaded, cl.members
 local registry = debug.getregistry()

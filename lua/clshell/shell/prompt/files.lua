@@ -3,7 +3,7 @@
 
 local cl = require "cl"
 local file = require "clshell.base.file"
-local public = require "clshell.public"
+local public = require("clshell.base.lazy").public
 local quote = require "clshell.base.text".quote
 local script = require "clshell.base.script"
 local session = require "clshell.shell.prompt.session"

@@ -9,7 +9,7 @@ local chain = require "clshell.shell.prompt.chain"
 local cl = require "cl"
 local families = require "clshell.ladder.list"
 local options = require "clshell.base.options"
-local public = require "clshell.public"
+local public = require("clshell.base.lazy").public
 
 local folder = require "clshell.system".folder
 local loaded, types = package.loaded, cl.types
