@@ -8,7 +8,6 @@ local cl = require "cl"
 local gemv = require "clshell.gemv"
 local ladder = require "ladder"
 local matrix = require "clshell.data.matrix"
-local rungs = require "clshell.ladders.gemv.rungs"
 local tune = require "clshell.tune"
 local verify = require "clshell.ladder.verify"
 
@@ -24,7 +23,7 @@ local SHAPES = {{1, 1}, {1, 300}, {300, 1}, {7, 16}, {64, 64}, {129, 67},
 local TRANSPOSED = {columns = true, split = true, strips = true,
   simd_split = true}
 
-for _, rung in ipairs(rungs) do
+for _, rung in ipairs(gemv.list) do
   local trans = TRANSPOSED[rung.name] or false
   t.test(rung.name .. ": every type and shape, with alpha and beta", function()
     for _, type in ipairs(TYPES) do

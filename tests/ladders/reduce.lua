@@ -8,7 +8,6 @@ local cl = require "cl"
 local family = require "clshell.family"
 local ladder = require "ladder"
 local reduce = require "clshell.reduce"
-local rungs = require "clshell.ladders.reduce.rungs"
 local tiling = require "clshell.ladder.tiling"
 local tune = require "clshell.tune"
 local verify = require "clshell.ladder.verify"
@@ -27,7 +26,7 @@ local function runs(name, params, shape)
   return reduce.check(name, params, shape)
 end
 
-for _, rung in ipairs(rungs) do
+for _, rung in ipairs(reduce.list) do
   t.test(rung.name .. ": every type, operation and size", function()
     for _, type in ipairs(TYPES) do
       for _, op in ipairs{"sum", "min", "max"} do
