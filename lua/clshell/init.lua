@@ -2,6 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local families = require "clshell.ladder.families"
 local lazy = require "clshell.base.lazy"
 local public = require "clshell.public"
 local require = require
@@ -14,6 +15,18 @@ for _, name in ipairs{"matrix", "dia", "csr", "gemm", "spmv", "transpose",
     "access", "course", "occupancy", "family"} do
   names[name] = lazy.module(public.module(name))
   package.loaded["clshell." .. name] = names[name]
+end
+
+-- What the engine of the ladders has from the rooms above it.
+for _, name in ipairs{"gemm", "spmv", "transpose", "reduce", "scan", "sort",
+    "gemv", "stencil", "conv2d"} do
+  families.offer(name, names[name])
+end
+families.extend({"bench", "keep"}, function()
+  return require "clshell.measure.bench".of_families
+end)
+function families.format(...)
+  return require "clshell.results.report".format(...)
 end
 
 cl.extend("Buffer", {"max_diff", "pad", "save", "sub", "summary",

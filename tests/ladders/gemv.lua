@@ -132,7 +132,7 @@ t.test("bench, tune, lesson and the way of a choice", function()
 end)
 
 t.test("the traffic model sees neighbours that read a row apart", function()
-  local traffic = require "clshell.ladder.traffic"
+  local traffic = require "clshell.explain.traffic"
   local warps, bytes = {nv_warp_size = 32}, {}
   for _, name in ipairs{"naive", "group", "vector"} do
     local s = gemv.spec.shape{rows = 1024, cols = 1024}

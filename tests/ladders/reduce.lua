@@ -173,7 +173,7 @@ t.test("bench, tune and lesson without and with the name of a kernel",
 
 t.test("the traffic model sees the bank conflicts of `strided` alone",
   function()
-    local traffic = require "clshell.ladder.traffic"
+    local traffic = require "clshell.explain.traffic"
     local warps = {nv_warp_size = 32}
     local ways = {}
     for _, name in ipairs{"modulo", "strided", "sequential", "first_add"} do
@@ -190,7 +190,7 @@ t.test("the traffic model sees the bank conflicts of `strided` alone",
 t.test("help and the words of its page", function()
   ladder.pages(reduce, "grid_stride", "reduce(x [, opts]) -> y, event",
     '"sum", "min" or "max"')
-  t.eq(require "clshell.ladder.list".get "reduce", reduce)
+  t.eq(require "clshell.ladder.families".get "reduce", reduce)
   t.raises(function()
     family.new{name = "reduce", arguments = {{"x", "n"}}, output = {"y", 1},
       rungs = {{}}}

@@ -3,7 +3,7 @@
 
 local t = require "t"
 local bench = require "clshell.measure.bench"
-local cachefile = require "clshell.measure.cachefile"
+local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
 local peaks = require "clshell.measure.peaks"
 local program = require "clshell.ladder.program"
@@ -113,7 +113,7 @@ t.test("measurements are private; without a home none are kept", function()
     os.execute("rm -rf " .. scratch.dir)
   end})
   local code = [[ $clshell -e '
-    local cachefile = require "clshell.measure.cachefile"
+    local cachefile = require "clshell.base.cachefile"
     local dev = {name = "none", platform = "p", version = "v",
       driver_version = "1", compute_units = 1, global_mem_size = 1}
     print(cachefile.save(dev, {a = 1}))

@@ -14,7 +14,7 @@ t.test("the way between two devices is measured once and kept", function()
   end
   local code = [[
     local parts = cl.device():partition{equally = 1}
-    local cachefile = require "clshell.measure.cachefile"
+    local cachefile = require "clshell.base.cachefile"
     local saved = 0
     local save = cachefile.save
     cachefile.save = function(...) saved = saved + 1 return save(...) end

@@ -44,7 +44,7 @@ end)
 
 t.test("shares follow the measured speed where devices differ", function()
   local devices = require "clshell.parts.split.devices"
-  local cachefile = require "clshell.measure.cachefile"
+  local cachefile = require "clshell.base.cachefile"
   local speeds = {first = 30e9, second = 10e9}
   local _ <close> = t.swap(cachefile, "identity", function(d) return d end)
   local _ <close> = t.swap(cachefile, "load", function(d)

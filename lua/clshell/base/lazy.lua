@@ -136,6 +136,12 @@ function M.module(name)
   return t
 end
 
+--- lazy.is_public(name) -> boolean
+--- Whether users know a module of clshell by this short name.
+function M.is_public(name)
+  return public.module(name) ~= nil
+end
+
 --- lazy.table(name) -> table
 --- For the file of a module: the table that it fills.
 function M.table(name)

@@ -4,7 +4,7 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local families = require "clshell.ladder.list"
+local families = require "clshell.ladder.families"
 local occupancy = require "clshell.explain.occupancy"
 local options = require "clshell.base.options"
 local peaks = require "clshell.measure.peaks"
@@ -12,7 +12,7 @@ local quantity = require "clshell.base.quantity"
 local record_fields = require "clshell.measure.record_fields"
 local roofline = require "clshell.measure.roofline"
 local rungs = require "clshell.ladder.rung"
-local traffic = require "clshell.ladder.traffic"
+local traffic = require "clshell.explain.traffic"
 
 local M = {}
 

@@ -10,7 +10,7 @@
 -- below 256 MB, and nobody has to clean it. The key is a hash of the text, the
 -- included files, the defines, the options, the device and its driver.
 
-local cachefile = require "clshell.measure.cachefile"
+local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
 local file = require "clshell.base.file"
 local folder = require "clshell.base.folder"

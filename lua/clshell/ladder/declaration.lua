@@ -5,13 +5,13 @@
 local argument = require "clshell.base.argument"
 local arguments = require "clshell.ladder.arguments"
 local cl = require "cl"
+local families = require "clshell.ladder.families"
 local integer = require "clshell.base.integer"
-local list = require "clshell.ladder.list"
+local lazy = require "clshell.base.lazy"
 local options = require "clshell.base.options"
-local public = require "clshell.public"
 local reference = require "clshell.ladder.reference"
 local result = require "clshell.base.result"
-local returned = require "clshell.ladder.returned"
+local result_checks = require "clshell.ladder.result_checks"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -73,7 +73,7 @@ end
 
 -- Raises where a script takes a name that is clshell's.
 local function check_name(name)
-  if list.is_own(name) or name == "cl" or public.module(name) then
+  if families.is_own(name) or name == "cl" or lazy.is_public(name) then
     fail(WHAT, "the name '%s' is clshell's own; take another", name)
   end
 end
@@ -464,7 +464,8 @@ local function derived(what, given, parts)
       table.unpack(words)}, " ")
   end
 
-  local terms = given.terms and returned.checked(name, "terms", given.terms)
+  local terms = given.terms
+    and result_checks.checked(name, "terms", given.terms)
 
   spec.truth = given.reference and function(o, s)
     local h = {}
@@ -568,6 +569,21 @@ local function hosts_of(what, hosts)
   return hosts
 end
 
+-- The sizes and words that tell one shape from another: whole numbers, the
+-- words of options, such as op = "max", and 1 for an option that is true.
+local function sizes_of(s)
+  local shape = {}
+  for name, value in pairs(s) do
+    if math.type(value) == "integer" and name ~= "esize"
+        or type(value) == "string" and name ~= "type" then
+      shape[name] = value
+    elseif value == true then
+      shape[name] = 1
+    end
+  end
+  return shape
+end
+
 --- declaration.spec(given, foreign) -> specification
 --- The specification by which the engine runs a family, from the table that
 --- family.new takes; `foreign`: of a script, which takes no name of clshell's.
@@ -596,10 +612,11 @@ function M.spec(given, foreign)
   spec.dims = given.dims or parts.dims
   spec.ints = given.ints or has_sizes and ints_of(parts) or {}
   spec.hosts = hosts_of(what, given.hosts or {})
+  spec.sizes = given.sizes or sizes_of
   spec.flop = given.flop or function() return 0 end
   for _, name in ipairs{"flop", "bytes", "make", "measures"} do
     spec[name] = spec[name]
-      and returned.checked(given.name, name, spec[name])
+      and result_checks.checked(given.name, name, spec[name])
   end
   if has_sizes then
     spec.keeps_plans = given.keeps_plans ~= false

@@ -3,23 +3,21 @@
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
-local bench = require "clshell.measure.bench"
 local choice = require "clshell.ladder.choice"
 local cl = require "cl"
 local declaration = require "clshell.ladder.declaration"
 local device_limits = require "clshell.ladder.device_limits"
-local families = require "clshell.ladder.list"
-local kept = require "clshell.ladder.kept"
+local families = require "clshell.ladder.families"
 local options = require "clshell.base.options"
 local packed = require "clshell.ladder.packed"
 local plan_cache = require "clshell.ladder.plan_cache"
 local prepared_call = require "clshell.ladder.prepared_call"
 local program = require "clshell.ladder.program"
-local report = require "clshell.results.report"
 local rungs = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
+local user_choices = require "clshell.ladder.user_choices"
 local verify = require "clshell.ladder.verify"
-local workload = require "clshell.measure.workload"
+local workload = require "clshell.ladder.workload"
 
 local M = require "clshell.base.lazy".table(...)
 local methods = {} -- of a family; each takes the family first
@@ -49,13 +47,13 @@ end
 --- family.rung(name) -> rung
 --- The rung of that name: the table it was defined with, parameters checked
 --- and defaults filled in. An unknown name raises, with the nearest one.
-function methods.rung(family, name)
-  return find(family, name, family.name)
+function methods.rung(family, name, who)
+  return find(family, name, who or family.name)
 end
 
 local listing = {
   __tostring = function(list)
-    return report.format(list, {
+    return families.format(list, {
       {key = "name", title = "kernel"},
       {key = "parameters", title = "parameters"},
       {key = "lesson", below = true},
@@ -81,6 +79,8 @@ end
 local function forget_plans(family)
   family.kept_plans = plan_cache.new(family.kept_plans)
 end
+
+methods.forget_plans = forget_plans
 
 -- Adds a rung; a user's own may be defined again.
 local function add(family, rung)
@@ -236,27 +236,6 @@ local function try_plan(family, given, opts, now)
   return plan
 end
 
--- Whether x tells the operands of a rung: sizes such as 512 or {512, 512},
--- or operands by name.
-local function is_target(family, x)
-  return math.type(x) ~= nil or type(x) == "table"
-    and (x[1] ~= nil or x[family.spec.inputs[1]] ~= nil)
-end
-
--- The arguments behind the name of a rung: parameters, which may be left out,
--- operands or sizes, options.
-local function behind_name(family, who, params, target, opts)
-  if target == nil or not is_target(family, target) then
-    if is_target(family, params) then
-      params, target, opts = nil, params, target or opts
-    end
-  end
-  if params ~= nil then
-    argument.check(who, "the parameters", params, "table")
-  end
-  return params, target, opts
-end
-
 -- The options of a call of a rung from tables of parameters and operands.
 local function named(name, params, operands)
   return prepared_call.merged(params, {kernel = name, queue = operands.queue})
@@ -359,26 +338,11 @@ function methods.choices(family, rows)
   return choice.rows(family, rows)
 end
 
---- family.keep(result [, note]) -> row
---- Keeps the configuration of a bench result, such as that of
---- bench("gemm.tiled", {512}, {tile = 8}), for calls that name no kernel: from
---- now on and in later sessions they take it on this device for this element
---- type, the same words of options (the op of reduce) and shapes whose sizes
---- are each within a factor of 2, before the rows of family.choices, until
---- family.forget. The driver and the kernel file have to be those of the
---- measurement; see family.choice. `note` is for people. The rows are files in
---- ~/.config/clshell/choices.
-function methods.keep(family, result, note)
-  local row = kept.keep(family, result, note)
-  forget_plans(family)
-  return row
-end
-
 --- family.kept() -> rows
 --- The rows that family.keep and tune have kept, on all devices, as a list
 --- that prints as a table.
 function methods.kept(family)
-  return kept.list(family)
+  return user_choices.list(family)
 end
 
 --- family.forget([target]) -> number
@@ -388,10 +352,10 @@ end
 function methods.forget(family, target)
   forget_plans(family)
   if target == nil then
-    return kept.forget(kept.list(family))
+    return user_choices.forget(user_choices.list(family))
   end
   local s = shape_of(family, target, family.name .. ".forget")
-  return kept.forget(kept.near(family, s, s.context.device))
+  return user_choices.forget(user_choices.near(family, s, s.context.device))
 end
 
 --- family.check(name, params, target) -> true or nil, reason
@@ -402,7 +366,7 @@ end
 function methods.check(family, name, params, target)
   local who = family.name .. ".check"
   local rung = find(family, name, who)
-  params, target = behind_name(family, who, params, target)
+  params, target = workload.behind_name(family, who, params, target)
   cl.options(params, rungs.names(rung), family.name .. ", kernel " .. name)
   local p = rungs.parameters(rung, params or {}, family.name)
   local s = shape_of(family, target, who)
@@ -438,7 +402,7 @@ end
 function methods.verify(family, name, params, operands)
   local who = family.name .. ".verify"
   find(family, name, who)
-  params, operands = behind_name(family, who, params, operands)
+  params, operands = workload.behind_name(family, who, params, operands)
   operands = workload.operands(family, operands, nil, who, name)
   local plan = new_plan(family, operands, named(name, params, operands))
   return verify.run(plan, plan.output, methods.truth(family, plan))
@@ -449,30 +413,6 @@ end
 function methods.plan_for(family, name, params, operands)
   argument.check(family.name .. ".plan_for", "the operands", operands, "table")
   return try_plan(family, operands, named(name, params, operands))
-end
-
---- family.bench(name, params, operands [, opts]) -> result
---- Verifies and times a rung, or one of the host's routines (openblas,
---- plain_c), on operands such as {A = A, B = B}, or random ones of a size such
---- as 512 or {512, 512, 512}. `params` are the rung's (nil, or left out:
---- defaults). Besides the fields of bench, the result has name ("gemm.tiled"),
---- family and kernel ("gemm", "tiled"; of the host's routines as well),
---- params, config (the same as text), type, shape, title (the shape as text),
---- local (the local size as text), defines, options, source_hash; err, the
---- largest error, and err_bound, its limit, as fractions of |A||B|, verify
---- (the kind of comparison) and ok; main, the seconds of the rung's own kernel
---- where helpers ran as well. A wrong result, a refused configuration and a
---- failing launch have status "wrong", "refused" or "failed", the reason as
---- `error` and in `note`, and no rate. Options as for bench.
---- Options:
----   effort  quick  "final" measures for longer
-function methods.bench(family, name, params, operands, opts)
-  local who = family.name .. ".bench"
-  if not methods.host(family, name) then
-    find(family, name, who)
-  end
-  params, operands, opts = behind_name(family, who, params, operands, opts)
-  return bench.rung(family, name, params, operands, opts)
 end
 
 -- The host routine of that name, or nil.
@@ -588,6 +528,7 @@ function M.new(given, family)
       return method(family, ...)
     end
   end
+  families.equip(family)
   for _, def in ipairs(spec.rungs) do
     if own then
       local rung = rungs.new(spec.name, def, family.reserved)

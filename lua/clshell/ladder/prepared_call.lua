@@ -5,10 +5,10 @@
 
 local cl = require "cl"
 local device_limits = require "clshell.ladder.device_limits"
+local events = require "clshell.ladder.events"
 local program = require "clshell.ladder.program"
 local recording = require "clshell.base.recording"
 local rungs = require "clshell.ladder.rung"
-local span = require "clshell.ladder.span"
 
 local M = {}
 
@@ -34,7 +34,7 @@ end
 -- Enqueues the commands, each after the one before, and returns the event
 -- that spans them.
 function Plan:run()
-  local events, after = {}, self.after
+  local list, after = {}, self.after
   for _, command in ipairs(self.commands) do
     if not (command.once and self.ran) then
       local launch = command.launch
@@ -42,12 +42,12 @@ function Plan:run()
         launch = launch:on(self.queue, {after = after})
       end
       local event = launch(table.unpack(command, 1, command.n))
-      events[#events + 1] = event
+      list[#list + 1] = event
       after = self.queue and {event} or nil
     end
   end
-  self.ran = self.ran or events[1].status ~= "recorded"
-  return span.new(events)
+  self.ran = self.ran or list[1].status ~= "recorded"
+  return events.join(list)
 end
 
 -- Enqueues the commands at less cost to the host, as a recording: a plan that
@@ -185,7 +185,7 @@ end
 function M.new(family, rung, p, o, s, kernel, opts)
   local spec = family.spec
   local plan = setmetatable({queue = opts.queue, commands = {}, ran = false,
-    after = opts.after and span.flatten(family.name, opts.after)}, Plan)
+    after = opts.after and events.flatten(family.name, opts.after)}, Plan)
   local run = helper(family, plan, s, spec.prepare_once)
   local function add(own_shape, own)
     return launch(family, plan, rung, p, kernel, run, own_shape, own)

@@ -5,7 +5,7 @@
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local options = require "clshell.base.options"
-local returned = require "clshell.ladder.returned"
+local result_checks = require "clshell.ladder.result_checks"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -87,7 +87,7 @@ function M.new(family, def, reserved)
   what = ("%s.define: %s"):format(family, def.name)
   local rung, taken = {}, {}
   for key, value in pairs(def) do
-    rung[key] = type(value) == "function" and returned.checked(
+    rung[key] = type(value) == "function" and result_checks.checked(
       ("%s.%s"):format(family, def.name), key, value) or value
   end
   for _, name in ipairs(reserved) do

@@ -2,7 +2,7 @@
 -- step, the cost of an empty launch, and their agreement with the host's clock
 -- SPDX-License-Identifier: MIT
 
-local cachefile = require "clshell.measure.cachefile"
+local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
 local options = require "clshell.base.options"
 local peak_kernels = require "clshell.measure.peak_kernels"

@@ -2,7 +2,7 @@
 -- can reach, unlike the figures of a data sheet
 -- SPDX-License-Identifier: MIT
 
-local cachefile = require "clshell.measure.cachefile"
+local cachefile = require "clshell.base.cachefile"
 local calibrate = require "clshell.measure.calibrate"
 local cl = require "cl"
 local options = require "clshell.base.options"

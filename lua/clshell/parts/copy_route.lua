@@ -3,7 +3,7 @@
 -- of one device or of both; measured once for each pair and kept
 -- SPDX-License-Identifier: MIT
 
-local cachefile = require "clshell.measure.cachefile"
+local cachefile = require "clshell.base.cachefile"
 local calibrate = require "clshell.measure.calibrate"
 local cl = require "cl"
 

@@ -10,7 +10,7 @@
 
 local bench = require "clshell.measure.bench"
 local builders = require "clshell.tune.builders"
-local cachefile = require "clshell.measure.cachefile"
+local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
 local parcel = require "clshell.calls.parcel"
 local remote = require "clshell.tune.remote"

@@ -38,7 +38,7 @@
 -- of a shape; its decide(rows, winner, seconds, proves) is its own.
 -- SPDX-License-Identifier: MIT
 
-local cachefile = require "clshell.measure.cachefile"
+local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
 local phase = require "clshell.base.phase"

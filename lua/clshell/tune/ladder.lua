@@ -7,12 +7,12 @@ local cl = require "cl"
 local evaluate = require "clshell.tune.evaluate"
 local phase = require "clshell.base.phase"
 local race = require "clshell.tune.race"
-local record = require "clshell.measure.record"
+local program = require "clshell.ladder.program"
 local rungs = require "clshell.ladder.rung"
 local space = require "clshell.tune.space"
 local timer = require "clshell.measure.timer"
 local verify = require "clshell.ladder.verify"
-local workload = require "clshell.measure.workload"
+local workload = require "clshell.ladder.workload"
 
 local M = {}
 
@@ -204,7 +204,7 @@ function M.source(job, opts, all, known)
 
   function src.setting(p)
     local rung, built, global, size = described(p)
-    local hash = select(2, record.source(rung))
+    local hash = select(2, program.source(rung))
     return evaluate.setting(s.context, hash, built.defines, built.options,
       evaluate.sizes(global), evaluate.sizes(size), shape, s.type, src.mode,
       job.seed), hash

@@ -3,7 +3,7 @@
 -- and the end of a search whose rows are all known
 -- SPDX-License-Identifier: MIT
 
-local cachefile = require "clshell.measure.cachefile"
+local cachefile = require "clshell.base.cachefile"
 local evaluate = require "clshell.tune.evaluate"
 local interrupt = require "clshell.base.interrupt"
 local json = require "clshell.base.json"

@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
-local cachefile = require "clshell.measure.cachefile"
+local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
 local text = require "clshell.base.text"
 

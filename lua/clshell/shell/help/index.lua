@@ -4,7 +4,7 @@
 
 local array = require "clshell.arrays.names"
 local cl = require "cl"
-local families = require "clshell.ladder.list"
+local families = require "clshell.ladder.families"
 local public = require "clshell.public"
 
 local M = {}

@@ -1,4 +1,4 @@
--- measure/cachefile.lua - measurements of a device, kept between sessions: a
+-- base/cachefile.lua - measurements of a device, kept between sessions: a
 -- text file for each device and driver, "name value" a line
 -- SPDX-License-Identifier: MIT
 

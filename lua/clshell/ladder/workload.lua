@@ -1,10 +1,10 @@
--- measure/workload.lua - the workload of a measurement: a launch, a function,
+-- ladder/workload.lua - the workload of a measurement: a launch, a function,
 -- a plan, or a rung on operands, which are made for a shape
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local families = require "clshell.ladder.list"
+local families = require "clshell.ladder.families"
 local lazy = require "clshell.base.lazy"
 local packed = require "clshell.ladder.packed"
 local text = require "clshell.base.text"
@@ -150,6 +150,27 @@ function M.operands(family, shape, type, who, rung)
   end
   local o, given = family.spec.make(shape, M.SEED, type)
   return o, not given
+end
+
+-- Whether x tells the operands of a rung: sizes such as 512 or {512, 512},
+-- or operands by name.
+local function is_target(family, x)
+  return math.type(x) ~= nil or type(x) == "table"
+    and (x[1] ~= nil or x[family.spec.inputs[1]] ~= nil)
+end
+
+-- The arguments behind the name of a rung: parameters, which may be left out,
+-- operands or sizes, options.
+function M.behind_name(family, who, params, target, opts)
+  if target == nil or not is_target(family, target) then
+    if is_target(family, params) then
+      params, target, opts = nil, params, target or opts
+    end
+  end
+  if params ~= nil then
+    argument.check(who, "the parameters", params, "table")
+  end
+  return params, target, opts
 end
 
 -- Functions, callable tables and what cl.record gives.

@@ -1,4 +1,4 @@
--- ladder/span.lua - one event for commands that ran one after another: the
+-- ladder/events.lua - one event for commands that ran one after another: the
 -- launch of a rung with the helper kernels before and after it
 -- SPDX-License-Identifier: MIT
 
@@ -81,7 +81,7 @@ local meta = {
 -- The only event of a list itself, or an object with the fields and methods
 -- of an Event, where `ms` is the time inside the commands, `span_ms` goes
 -- from the first START to the last STOP, and `events` lists them.
-function M.new(events)
+function M.join(events)
   if #events == 1 then
     return events[1]
   end
