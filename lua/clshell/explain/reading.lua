@@ -180,8 +180,8 @@ local function use_of(f)
   elseif not (f.rung and f.context) then
     return nil, "the result is not of a rung"
   end
-  local prepared = require "clshell.ladder.prepared_call"
-  local ok, kernel = pcall(prepared.kernel, f.family, f.rung,
+  local plan = require "clshell.ladder.plan"
+  local ok, kernel = pcall(plan.kernel, f.family, f.rung,
     f.params, f.shape)
   if not (ok and kernel) then
     return nil, "the kernel cannot be built now"

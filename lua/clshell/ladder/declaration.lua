@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
-local arguments = require "clshell.ladder.arguments"
+local arguments = require "clshell.ladder.operands"
 local cl = require "cl"
 local families = require "clshell.ladder.families"
 local integer = require "clshell.base.integer"

@@ -126,6 +126,28 @@ function M.parameters(rung, given, what)
   return p
 end
 
+-- The names of the rungs of a family, in the order of their definitions.
+function M.list(family)
+  local names = {}
+  for i, rung in ipairs(family.list) do
+    names[i] = rung.name
+  end
+  return names
+end
+
+-- The rung of that name, for function `who` of the family.
+function M.find(family, name, who)
+  argument.check(who, "the kernel", name, "string",
+    ('the name of a rung, such as "%s"'):format(family.list[1].name))
+  for _, rung in ipairs(family.list) do
+    if rung.name == name then
+      return rung
+    end
+  end
+  cl.error(("%s: %s"):format(who, text.unknown("kernel", name,
+    M.list(family))))
+end
+
 -- The names of the rung's parameters, in order.
 function M.names(rung)
   local names = {}

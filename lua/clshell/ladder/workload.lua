@@ -6,7 +6,7 @@ local argument = require "clshell.base.argument"
 local cl = require "cl"
 local families = require "clshell.ladder.families"
 local lazy = require "clshell.base.lazy"
-local packed = require "clshell.ladder.packed"
+local operands = require "clshell.ladder.operands"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -288,12 +288,12 @@ end
 
 M.MARGIN = 3 -- elements of a row beyond its columns, in longer rows
 
---- target.longer(operands) -> operands, or nil
---- The operands with matrices whose rows are longer in memory than their
+--- target.longer(given) -> operands, or nil
+--- The given operands with matrices whose rows are longer in memory than their
 --- columns by target.MARGIN elements; nil where none is a matrix.
-function M.longer(operands)
+function M.longer(given)
   local copy, found = {}, nil
-  for name, b in pairs(operands) do
+  for name, b in pairs(given) do
     copy[name] = b
     if is_buffer(b) and b.rows then
       copy[name] = cl.buffer(b.type, {b.rows, b.cols}, nil,
@@ -316,8 +316,8 @@ function M.copy(o, except, inside)
       value = cl.buffer(b.type, b.shape, nil, {context = b.context,
         ld = b.rows and b.ld or nil})
       b:copy(value)
-    elseif packed.is(value) then
-      value = packed.copy(value)
+    elseif operands.is_packed(value) then
+      value = operands.copy_packed(value)
     elseif type(value) == "table" and not inside then
       value = M.copy(value, nil, true)
     end

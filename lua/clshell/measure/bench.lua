@@ -6,8 +6,8 @@ local argument = require "clshell.base.argument"
 local calibrate = require "clshell.measure.calibrate"
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
+local operands = require "clshell.ladder.operands"
 local options = require "clshell.base.options"
-local packed = require "clshell.ladder.packed"
 local phase = require "clshell.base.phase"
 local protocol = require "clshell.measure.protocol"
 local record = require "clshell.measure.record"
@@ -204,11 +204,11 @@ local function main_of(plan)
 end
 
 -- Plans of the same configuration on copies of the operands, each run once.
-local function rotation(family, name, params, operands, calls)
+local function rotation(family, name, params, given, calls)
   return function(k)
     for i = 2, k do
       local other = family.plan_for(name, params,
-        workload.copy(operands, family.spec.output))
+        workload.copy(given, family.spec.output))
       calls[i] = other
       other():wait()
     end
@@ -306,7 +306,7 @@ local function run_family(job, opts, limits)
   if not host then
     local rung = family.rung(job.rung)
     rungs.check_options(family, r.params, rung)
-    local _, fixed = packed.rung(family, job.operands, r.params)
+    local _, fixed = operands.packed_for(family, job.operands, r.params)
     record.describe_rung(r, family, rung, fixed
       or rungs.parameters(rung, r.params, family.name))
   end
@@ -429,10 +429,9 @@ function M.of_families.bench(family, name, params, target, opts)
     opts)
   opts = opts or {}
   local limits = check(opts, "quick", who)
-  local operands, made = workload.operands(family, target, opts.type, who,
-    name)
+  local given, made = workload.operands(family, target, opts.type, who, name)
   return run_family({family = family, rung = name, params = params,
-    operands = operands, seed = made and workload.SEED or nil}, opts, limits)
+    operands = given, seed = made and workload.SEED or nil}, opts, limits)
 end
 
 --- family.keep(result [, note]) -> row

@@ -16,7 +16,7 @@
 -- allows have an end: the result of the last tile is fetched while nothing
 -- computes, so no tile is larger.
 
-local arguments = require "clshell.ladder.arguments"
+local arguments = require "clshell.ladder.operands"
 local cl = require "cl"
 local host = require "cl.host"
 local integer = require "clshell.base.integer"

@@ -2,7 +2,7 @@
 -- see evaluate.lua
 -- SPDX-License-Identifier: MIT
 
-local arguments = require "clshell.ladder.arguments"
+local arguments = require "clshell.ladder.operands"
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local device_limits = require "clshell.ladder.device_limits"

@@ -3,7 +3,7 @@
 
 local host = require "cl.host"
 local family = require "clshell.ladder"
-local arguments = require "clshell.ladder.arguments"
+local arguments = require "clshell.ladder.operands"
 local matrix = require "clshell.data.matrix"
 local operands = require "clshell.ladders.gemm.operands"
 local packing = require "clshell.ladders.gemm.packing"

@@ -9,7 +9,7 @@ local grids = require "clshell.parts.ranks.grid"
 local host = require "cl.host"
 local laplacian = require "clshell.data.laplacian"
 local options = require "clshell.base.options"
-local events = require "clshell.ladder.events"
+local plans = require "clshell.ladder.plan"
 local sparse = require "clshell.data.sparse"
 local spmv = require "clshell.ladders.spmv"
 local vectors = require "clshell.parts.ranks.vector"
@@ -273,7 +273,7 @@ function M.spmv(A, x, y)
   for _, launch in ipairs(launches.edges) do
     ran[#ran + 1] = launch()
   end
-  return y, events.join(events.flatten(what, ran))
+  return y, plans.event(plans.events_of(what, ran))
 end
 
 function meta:__tostring()
