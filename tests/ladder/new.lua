@@ -407,7 +407,8 @@ t.test("wrong declarations are told by the field", function()
     {{types = {}}, "types must not be empty"},
     {{hosts = {5}}, "host 1 must be a table with a name and a function run"},
     {{flops = 1}, "unknown option 'flops'; did you mean 'flop'?"},
-    {{arguments = {"A", "x"}, output = "y"}, "arguments need sizes"},
+    {{arguments = {"A", "x"}, output = "y"},
+      'argument 1 must be a list of a name and its sizes, such as {"A", '},
   }
   for _, case in ipairs(cases) do
     raises(case[2], family.new, declared(case[1]))

@@ -419,10 +419,15 @@ end
 ---   hosts      none    routines without OpenCL: {{name =, gflops =,
 ---              run = function(o, s) -> result, seconds}}
 ---   keeps_plans  true  a repeated call reuses its plan
----   args, bind, context, dims, ints, shape, signature, sizes, truth  -  in
----              place of declared sizes, as in gemm, whose arguments are names
----   adapt, pass, pieces, prepare_once, stage  -  sub-matrices, batches and
----              results of pieces, as in gemm and spmv
+---   signature  the sizes, operands and numbers  the parameters of a kernel,
+---              in their order and with the declared names
+---   args, bind, sizes, shape, truth  -  functions in place of those that
+---              follow from the declared sizes, as in gemm and spmv
+---   dims       as they come in the arguments  the order of the sizes in a
+---              shape; false: `make` takes shapes of its own
+---   pieces     -  pieces(plan) -> the Buffers of the result, for `truth`
+---   placing    -  {adapt =, pass =, stage =}: sub-matrices and batches, as in
+---              gemm
 function M.new(given, family)
   local own = family ~= nil -- a table to fill: of clshell's own
   local spec = declaration.spec(given, not own)

@@ -87,11 +87,20 @@ function M.shape(what, s, ...)
   return type, cl.typesize(type)
 end
 
+-- The memory of an operand: a packed one's, a sparse matrix's, or itself.
+local function memory_of(x)
+  if type(x) == "table" then
+    return rawget(x, "source") or rawget(x, "values") or rawget(x, "patterns")
+      or x
+  end
+  return x
+end
+
 -- The first open buffer or Expression of a list decides the context, else the
 -- queue does, else it is the session's.
 function M.context(list, queue)
   for i = 1, list.n or #list do
-    local x = list[i]
+    local x = memory_of(list[i])
     if M.is_buffer(x) and not x.closed
         or text.class(x) == "Expression" and x.context ~= "host" then
       return x.context

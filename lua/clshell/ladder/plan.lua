@@ -229,7 +229,8 @@ end
 
 -- The shape that a rung gets to see: operands as it takes them.
 function M.shape(family, rung, s)
-  return family.spec.adapt and family.spec.adapt(rung, s) or s
+  local placing = family.spec.placing
+  return placing and placing.adapt(rung, s) or s
 end
 
 -- The kernel of a configuration, or nil and why the device cannot run it.
@@ -263,8 +264,8 @@ end
 -- Arguments as a kernel takes them, and how many matrices of a batch they
 -- are for, in dimension 2 of the NDRange (nil: that does not apply).
 local function pass(family, args)
-  if family.spec.pass then
-    return family.spec.pass(args)
+  if family.spec.placing then
+    return family.spec.placing.pass(args)
   end
   return args
 end
@@ -282,12 +283,12 @@ end
 -- of another family's plan. In place of the file's name {file =, ptx =, once
 -- =} tells that its comments mark instructions, as a rung's ptx does, and that
 -- only the first run of the plan needs it.
-local function helper(family, plan, s, once)
+local function helper(family, plan, s)
   return function(file, name, defines, global, size, ...)
     local from = type(file) == "table" and file or {file = file}
     if from.commands then
       for _, command in ipairs(file.commands) do
-        plan:add(command.launch:work{}, once,
+        plan:add(command.launch:work{}, false,
           table.unpack(command, 1, command.n))
       end
       return
@@ -297,7 +298,7 @@ local function helper(family, plan, s, once)
     local prog = assert(program.get(s.context, {path = path, ptx = from.ptx},
       M.merged(defines, {PLACED = count and 1})))
     local kernel = program.kernel(prog, name)
-    plan:add(kernel:range(batched(count, global, size)), from.once or once,
+    plan:add(kernel:range(batched(count, global, size)), from.once,
       table.unpack(args, 1, args.n))
   end
 end
@@ -315,7 +316,7 @@ local function launch(family, plan, rung, p, kernel, run, s, o)
   plan:add(kernel:range(batched(count, rung.range(s, p))), false,
     table.unpack(args, 1, args.n))
   if rung.finish then
-    rung.finish(s, p, own, helper(family, plan, s, false), o)
+    rung.finish(s, p, own, run, o)
   end
 end
 
@@ -323,21 +324,22 @@ end
 -- Returns the results of f as a list, and the event of the launches.
 function M.helpers(family, s, f)
   local plan = setmetatable({commands = {}, ran = false}, Plan)
-  local results = table.pack(f(helper(family, plan, s, false)))
+  local results = table.pack(f(helper(family, plan, s)))
   return results, plan:run()
 end
 
 -- Fills in the commands of a plan. Returns why the device cannot run it, or
 -- nil.
 local function fill(plan, family, kernel)
-  local spec, rung, s, o = family.spec, plan.rung, plan.shape, plan.operands
-  local run = helper(family, plan, s, spec.prepare_once)
+  local rung, s, o = plan.rung, plan.shape, plan.operands
+  local placing = family.spec.placing
+  local run = helper(family, plan, s)
   local function add(own_shape, own)
     return launch(family, plan, rung, plan.params, kernel, run, own_shape, own)
   end
   local reason
-  if spec.stage then
-    reason = spec.stage(rung, s, plan.own_shape, o, run, add)
+  if placing then
+    reason = placing.stage(rung, s, plan.own_shape, o, run, add)
   else
     reason = add(s, o)
   end

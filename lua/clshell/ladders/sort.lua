@@ -251,9 +251,6 @@ local sort = family.new({
     "uint", "long", "ulong", "half"},
   rungs = rungs,
   cache = "cold",
-  pieces = function(plan)
-    return {plan.output, plan.operands.index}
-  end,
   truth = function(o, s)
     local right, index
     return function(results)

@@ -7,6 +7,7 @@ local cl = require "cl"
 local evaluate = require "clshell.tune.evaluate"
 local phase = require "clshell.base.phase"
 local race = require "clshell.tune.race"
+local plans = require "clshell.ladder.plan"
 local program = require "clshell.ladder.program"
 local rungs = require "clshell.ladder.rung"
 local space = require "clshell.tune.space"
@@ -179,7 +180,7 @@ function M.source(job, opts, all, known)
     return family.refusal(name, own, s)
   end
 
-  local sizes = family.spec.sizes and family.spec.sizes(s) or s
+  local sizes = family.spec.sizes(s)
   local shape = {}
   for key, value in pairs(sizes) do
     shape[key] = type(value) ~= "table" and type(value) ~= "userdata"
@@ -190,7 +191,7 @@ function M.source(job, opts, all, known)
   local function described(p)
     local name, own = of(p)
     local rung = family.rung(name)
-    local seen = family.spec.adapt and family.spec.adapt(rung, s) or s
+    local seen = plans.shape(family, rung, s)
     local from = {path = rung.path, source = rung.source, name = rung.name,
       ptx = rung.ptx}
     return rung, {from = from, defines = rungs.defines(rung, own, seen),

@@ -3,17 +3,11 @@
 
 local host = require "cl.host"
 local family = require "clshell.ladder"
-local arguments = require "clshell.ladder.operands"
 local matrix = require "clshell.data.matrix"
 local operands = require "clshell.ladders.gemm.operands"
 local packing = require "clshell.ladders.gemm.packing"
 local submatrix = require "clshell.ladders.gemm.submatrix"
 local verify = require "clshell.ladder.verify"
-
-local function args(s, _, o)
-  return {s.m, s.n, s.k, s.alpha, o.A, o.A.ld, o.B, o.B.ld, s.beta, o.C,
-    o.C.ld}
-end
 
 -- The portable ladder, its rungs for small products, and the vendor's rungs
 -- above it.
@@ -150,17 +144,17 @@ end
 local gemm = family.new({
   name = "gemm",
   rungs = all_rungs(),
-  arguments = {"A", "B"},          -- of a call, in order
-  output = "C",                    -- the operand that is the result
-  options = {"alpha", "beta", "trans_a", "trans_b", "batch", "stride_a",
-    "stride_b", "stride_c"},
-  dims = {"m", "n", "k"},          -- the sizes of a shape, in order
-  ints = {"m", "n", "k", "lda", "ldb", "ldc"}, -- int in the kernels
-  keeps_plans = true,              -- the operands are Buffers, sizes fixed
-  context = function(o, queue)
-    return arguments.context({n = 3, packing.buffer(o.A),
-      packing.buffer(o.B), o.C}, queue)
-  end,
+  arguments = {{"A", "m", "k"}, {"B", "k", "n"}},
+  output = {"C", "m", "n"},
+  options = {
+    {name = "alpha", default = 1}, {name = "beta", default = 0},
+    {name = "trans_a", values = {false, true}},
+    {name = "trans_b", values = {false, true}},
+    {name = "batch", default = 1}, {name = "stride_a", default = 0},
+    {name = "stride_b", default = 0}, {name = "stride_c", default = 0},
+  },
+  types = operands.types,
+  dims = {"m", "n", "k"},          -- the order of the sizes in a shape
   make = function(s, seed)         -- operands of a shape
     return {
       A = matrix.random(s.m, s.k, {type = s.type, seed = seed}),
@@ -170,10 +164,7 @@ local gemm = family.new({
   bind = operands.bind,            -- checks operands, returns their shape
   shape = operands.shape,          -- completes a shape given by hand
   sizes = sizes,                   -- of a shape, for the record
-  adapt = submatrix.adapt,             -- the shape that a rung gets to see
-  stage = submatrix.stage,             -- operands as it takes them
-  pass = submatrix.pass,               -- arguments as its kernel takes them
-  args = args,                     -- of the kernel
+  placing = submatrix,             -- sub-matrices and batches, for a rung
   signature = "int m, int n, int k, REAL alpha, global const REAL *A, int "
     .. "lda, global const REAL *B, int ldb, REAL beta, global REAL *C, int "
     .. "ldc",

@@ -156,9 +156,4 @@ function M.unpack(o, transposed)
   return ready
 end
 
--- An operand, or the Buffer that a packed one holds.
-function M.buffer(x)
-  return arguments.is_packed(x) and x.source or x
-end
-
 return M
