@@ -283,7 +283,8 @@ end
 -- of another family's plan. In place of the file's name {file =, ptx =, once
 -- =} tells that its comments mark instructions, as a rung's ptx does, and that
 -- only the first run of the plan needs it.
-local function helper(family, plan, s)
+local function helper(plan, s)
+  local family = plan.family
   return function(file, name, defines, global, size, ...)
     local from = type(file) == "table" and file or {file = file}
     if from.commands then
@@ -303,17 +304,18 @@ local function helper(family, plan, s)
   end
 end
 
--- Adds the commands of one launch of a rung, its helpers' around it. Returns
--- why the device cannot run it, or nil.
-local function launch(family, plan, rung, p, kernel, run, s, o)
+-- Adds the commands of one launch of a plan's rung, its helpers' around it, on
+-- operands `o` of shape `s`. Returns why the device cannot run it, or nil.
+local function launch(plan, run, s, o)
+  local rung, p, spec = plan.rung, plan.params, plan.family.spec
   local own = M.merged(o, rung.prepare and rung.prepare(s, p, o, run))
-  local args, count = pass(family, (rung.args or family.spec.args)(s, p, own))
-  local reason = device_limits.constants(kernel, args, s.context.device)
+  local args, count = pass(plan.family, (rung.args or spec.args)(s, p, own))
+  local reason = device_limits.constants(plan.kernel, args, s.context.device)
   if reason then
     return reason
   end
   plan.main = plan.main or #plan.commands + 1
-  plan:add(kernel:range(batched(count, rung.range(s, p))), false,
+  plan:add(plan.kernel:range(batched(count, rung.range(s, p))), false,
     table.unpack(args, 1, args.n))
   if rung.finish then
     rung.finish(s, p, own, run, o)
@@ -323,25 +325,24 @@ end
 -- Enqueues the helper launches that f(run) adds, as a rung's `prepare` does.
 -- Returns the results of f as a list, and the event of the launches.
 function M.helpers(family, s, f)
-  local plan = setmetatable({commands = {}, ran = false}, Plan)
-  local results = table.pack(f(helper(family, plan, s)))
+  local plan = setmetatable({family = family, commands = {}, ran = false},
+    Plan)
+  local results = table.pack(f(helper(plan, s)))
   return results, plan:run()
 end
 
 -- Fills in the commands of a plan. Returns why the device cannot run it, or
 -- nil.
-local function fill(plan, family, kernel)
-  local rung, s, o = plan.rung, plan.shape, plan.operands
-  local placing = family.spec.placing
-  local run = helper(family, plan, s)
-  local function add(own_shape, own)
-    return launch(family, plan, rung, plan.params, kernel, run, own_shape, own)
-  end
-  local reason
+local function fill(plan)
+  local s, o, placing = plan.shape, plan.operands, plan.family.spec.placing
+  local run, reason = helper(plan, s)
   if placing then
-    reason = placing.stage(rung, s, plan.own_shape, o, run, add)
+    reason = placing.stage(plan.rung, s, plan.own_shape, o, run,
+      function(own_shape, own)
+        return launch(plan, run, own_shape, own)
+      end)
   else
-    reason = add(s, o)
+    reason = launch(plan, run, s, o)
   end
   plan.main = plan.main or 1
   return reason
@@ -396,12 +397,12 @@ function M.try(family, given, opts, now)
   if not kernel then
     return nil, reason
   end
-  local plan = setmetatable({rung = rung, params = p, shape = s,
-    own_shape = M.shape(family, rung, s), choice = chosen, operands = o,
-    output = o[family.spec.output], pieces = family.spec.pieces,
+  local plan = setmetatable({family = family, rung = rung, params = p,
+    kernel = kernel, shape = s, own_shape = M.shape(family, rung, s),
+    choice = chosen, operands = o, output = o[family.spec.output], pieces = family.spec.pieces,
     queue = opts.queue, commands = {}, ran = false,
     after = opts.after and M.events_of(family.name, opts.after)}, Plan)
-  reason = fill(plan, family, kernel)
+  reason = fill(plan)
   if reason then
     return nil, reason
   end

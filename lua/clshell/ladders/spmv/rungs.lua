@@ -42,7 +42,8 @@ local function repitched(s, o, run, pitch)
     {context = s.context})
   local wg = 64
   run({file = "repitch.cl", once = true}, "repitch", {REAL = s.type},
-    {roundup(pitch, wg)}, {wg}, s.rows, s.ndiags, M.pitch, M.values, pitch, values)
+    {roundup(pitch, wg)}, {wg}, s.rows, s.ndiags, M.pitch, M.values, pitch,
+    values)
   local copy = {values = values, pitch = pitch}
   setmetatable(copy, {__index = function(_, key) return M[key] end})
   return {M = copy}
