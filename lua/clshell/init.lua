@@ -25,6 +25,9 @@ end
 families.extend({"bench", "keep"}, function()
   return require "clshell.measure.bench".of_families
 end)
+families.extend({"out_of_core"}, function()
+  return require "clshell.parts.out_of_core"
+end, "gemm")
 function families.format(...)
   return require "clshell.results.report".format(...)
 end

@@ -9,10 +9,10 @@ local integer = require "clshell.base.integer"
 local lazy = require "clshell.base.lazy"
 local operands = require "clshell.ladder.operands"
 local options = require "clshell.base.options"
-local reference = require "clshell.ladder.reference"
 local result = require "clshell.base.result"
 local result_checks = require "clshell.ladder.result_checks"
 local text = require "clshell.base.text"
+local verify = require "clshell.ladder.verify"
 
 local M = {}
 
@@ -475,7 +475,7 @@ function derived.truth(d, o, s)
   for _, one in ipairs(d.updates(s) and d.parts.all or d.parts.inputs) do
     h[one.name] = o[one.name]:read()
   end
-  return reference.truth(d.name, s, d.terms and d.terms(s) or 1,
+  return verify.reference(d.name, s, d.terms and d.terms(s) or 1,
     d.given.reference(h, s)), h[d.parts.output.name]
 end
 

@@ -77,24 +77,27 @@ function M.add(family)
   made[#made + 1] = family
 end
 
-local loads = {} -- by the name of a method: the function that loads it
+local announced = {} -- {names, load, only} of each call of extend
 
---- families.extend(names, load)
---- Announces methods of every family that is made from now on, as cl.extend
---- does for the classes of module cl: the first call of one of them takes the
---- functions by name from load(), and each gets the family first.
-function M.extend(names, load)
-  for _, name in ipairs(names) do
-    loads[name] = load
-  end
+--- families.extend(names, load [, only])
+--- Announces methods of the families that are made from now on, or of the one
+--- that is called `only`, as cl.extend does for the classes of module cl: a
+--- call takes the function of that name from load(), and hands it the family
+--- first.
+function M.extend(names, load, only)
+  announced[#announced + 1] = {names = names, load = load, only = only}
 end
 
 --- families.equip(family)
 --- Gives a new family the methods that were announced.
 function M.equip(family)
-  for name, load in pairs(loads) do
-    family[name] = function(...)
-      return load()[name](family, ...)
+  for _, more in ipairs(announced) do
+    if (more.only or family.name) == family.name then
+      for _, name in ipairs(more.names) do
+        family[name] = function(...)
+          return more.load()[name](family, ...)
+        end
+      end
     end
   end
 end

@@ -335,14 +335,15 @@ end
 -- nil.
 local function fill(plan)
   local s, o, placing = plan.shape, plan.operands, plan.family.spec.placing
-  local run, reason = helper(plan, s)
+  local run = helper(plan, s)
+  local function add(own_shape, own)
+    return launch(plan, run, own_shape, own)
+  end
+  local reason
   if placing then
-    reason = placing.stage(plan.rung, s, plan.own_shape, o, run,
-      function(own_shape, own)
-        return launch(plan, run, own_shape, own)
-      end)
+    reason = placing.stage(plan.rung, s, plan.own_shape, o, run, add)
   else
-    reason = launch(plan, run, s, o)
+    reason = add(s, o)
   end
   plan.main = plan.main or 1
   return reason
@@ -399,9 +400,9 @@ function M.try(family, given, opts, now)
   end
   local plan = setmetatable({family = family, rung = rung, params = p,
     kernel = kernel, shape = s, own_shape = M.shape(family, rung, s),
-    choice = chosen, operands = o, output = o[family.spec.output], pieces = family.spec.pieces,
-    queue = opts.queue, commands = {}, ran = false,
-    after = opts.after and M.events_of(family.name, opts.after)}, Plan)
+    choice = chosen, operands = o, output = o[family.spec.output],
+    pieces = family.spec.pieces, queue = opts.queue, commands = {},
+    ran = false, after = opts.after and M.events_of(family.name, opts.after)}, Plan)
   reason = fill(plan)
   if reason then
     return nil, reason

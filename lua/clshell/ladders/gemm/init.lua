@@ -220,27 +220,4 @@ function gemm.pack(B, opts)
   return packing.pack(gemm, operands, B, opts)
 end
 
---- gemm.out_of_core(A, B [, opts]) -> C, run
---- The product alpha op(A) op(B) + beta C of matrices that are larger than the
---- device's memory, or than the host's: A, B and C are Arrays, or paths of
---- .npy files, which are read and written by parts. A tile of C stays on the
---- device while panels of A and B stream past it through pinned pieces, the
---- next ones during the product of those before. `run` prints as text:
---- seconds, gflops, share (of the time, in products), product_gflops (their
---- rate, as of operands on the device), up_bytes, down_bytes, copied (seconds
---- of copies on the host), tile {m, n, k, rows, cols, steps}, err, err_bound,
---- ok. Elements of each tile are compared with sums in float64; a wrong result
---- has no rate.
---- Options:
----   C        a new Array  the Array, or the path of the file, to write; the
----            file gets its name when it is whole
----   alpha, beta       1, 0   factors of the product and of C as it was
----   trans_a, trans_b  false  true or "T": op(A) is A transposed
----   memory   most of the device's  bytes of it for tiles and panels
----   kernel   the best known  a rung's name, see gemm.kernels
----   context  session's  the Context of another device
-function gemm.out_of_core(A, B, opts)
-  return require("clshell.parts.out_of_core").run(gemm, A, B, opts)
-end
-
 return gemm
