@@ -2,6 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local families = require "clshell.ladder.families"
 local lazy = require "clshell.base.lazy"
 local require = require
 
@@ -49,13 +50,13 @@ lazy.publish{
   {"verify", "ladder.verify"},
   {"npy", "data.npy"},
   {"mtx", "data.mtx"},
-  {"traffic", "ladder.traffic", "inner"},
+  {"traffic", "explain.traffic", "inner"},
   {"occupancy", "explain.occupancy", "session"},
   {"access", "explain.access", "session"},
   {"claims", "explain.claims"},
   {"course", "explain.course", "session"},
   {"output", "results.output"},
-  {"target", "measure.workload", "inner"},
+  {"target", "ladder.workload", "inner"},
   {"timer", "measure.timer", "inner"},
   {"progress", "base.progress"},
   {"json", "base.json"},
@@ -67,8 +68,23 @@ lazy.publish{
 }
 
 for _, name in ipairs(lazy.public.session) do
-  names[name] = lazy.module(lazy.public.module(name))
+  local full = lazy.public.module(name)
+  names[name] = lazy.module(full)
   package.loaded["clshell." .. name] = names[name]
+  if full:find "^clshell%.ladders%." then
+    families.offer(name, names[name])
+  end
+end
+
+-- The engine of the ladders has these from the rooms above it.
+families.extend({"bench", "keep"}, function()
+  return require "clshell.measure.bench".of_families
+end)
+families.extend({"out_of_core"}, function()
+  return require "clshell.parts.out_of_core"
+end, "gemm")
+function families.format(...)
+  return require "clshell.results.report".format(...)
 end
 
 cl.extend("Buffer", {"max_diff", "pad", "save", "sub", "summary",

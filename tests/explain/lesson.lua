@@ -11,7 +11,7 @@ local occupancy = require "clshell.explain.occupancy"
 local records = require "records"
 local stats = require "clshell.measure.stats"
 local trace = require "clshell.explain.trace"
-local traffic = require "clshell.ladder.traffic"
+local traffic = require "clshell.explain.traffic"
 
 t.keeps("Program", "Kernel")
 t.device()

@@ -5,7 +5,7 @@
 local t = require "t"
 local cl = require "cl"
 local gemm = require "clshell.gemm"
-local prepared = require "clshell.ladder.prepared_call"
+local plan = require "clshell.ladder.plan"
 local ptx = require "clshell.ladder.ptx"
 local rungs = require "clshell.ladder.rung"
 
@@ -79,7 +79,7 @@ local function shapes(rung, type, out)
           batch = size.batch, type = type, trans_a = trans_a,
           trans_b = trans_b, out = out}
         s.context = cl.context()
-        list[#list + 1] = prepared.shape(gemm, rung, s)
+        list[#list + 1] = plan.shape(gemm, rung, s)
       end
     end
   end
@@ -96,7 +96,7 @@ local function add_programs(add, rung, p, s)
     mark = rung.ptx, tile = tile}
   local function helper(file, _, defines)
     local from = type(file) == "table" and file or {file = file}
-    defines = prepared.merged(defines, {PLACED = s.placed and 1 or nil})
+    defines = plan.merged(defines, {PLACED = s.placed and 1 or nil})
     local folder = from.file:find "^/" and "" or gemm.folder
     add{path = folder .. from.file, words = words(defines), arch = arch,
       mark = from.ptx, tile = tile}
@@ -105,7 +105,7 @@ local function add_programs(add, rung, p, s)
   for _, name in ipairs{"A", "B", "C"} do
     o[name] = {ld = s["ld" .. name:lower()], count = s.batch}
   end
-  local own = prepared.merged(o, rung.prepare
+  local own = plan.merged(o, rung.prepare
     and rung.prepare(s, p, o, helper))
   if rung.finish then
     rung.finish(s, p, own, helper, o)

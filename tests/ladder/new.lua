@@ -10,7 +10,7 @@ local compare = require "clshell.measure.compare"
 local family = require "clshell.family"
 local help = require "clshell.help"
 local lesson = require "clshell.explain.lesson"
-local list = require "clshell.ladder.list"
+local list = require "clshell.ladder.families"
 local reading = require "clshell.explain.reading"
 local tune = require "clshell.tune"
 local spmv = require "clshell.spmv"
@@ -407,7 +407,8 @@ t.test("wrong declarations are told by the field", function()
     {{types = {}}, "types must not be empty"},
     {{hosts = {5}}, "host 1 must be a table with a name and a function run"},
     {{flops = 1}, "unknown option 'flops'; did you mean 'flop'?"},
-    {{arguments = {"A", "x"}, output = "y"}, "arguments need sizes"},
+    {{arguments = {"A", "x"}, output = "y"},
+      'argument 1 must be a list of a name and its sizes, such as {"A", '},
   }
   for _, case in ipairs(cases) do
     raises(case[2], family.new, declared(case[1]))

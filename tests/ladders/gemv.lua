@@ -8,7 +8,6 @@ local cl = require "cl"
 local gemv = require "clshell.gemv"
 local ladder = require "ladder"
 local matrix = require "clshell.data.matrix"
-local rungs = require "clshell.ladders.gemv.rungs"
 local tune = require "clshell.tune"
 local verify = require "clshell.ladder.verify"
 
@@ -24,7 +23,7 @@ local SHAPES = {{1, 1}, {1, 300}, {300, 1}, {7, 16}, {64, 64}, {129, 67},
 local TRANSPOSED = {columns = true, split = true, strips = true,
   simd_split = true}
 
-for _, rung in ipairs(rungs) do
+for _, rung in ipairs(gemv.list) do
   local trans = TRANSPOSED[rung.name] or false
   t.test(rung.name .. ": every type and shape, with alpha and beta", function()
     for _, type in ipairs(TYPES) do
@@ -133,7 +132,7 @@ t.test("bench, tune, lesson and the way of a choice", function()
 end)
 
 t.test("the traffic model sees neighbours that read a row apart", function()
-  local traffic = require "clshell.ladder.traffic"
+  local traffic = require "clshell.explain.traffic"
   local warps, bytes = {nv_warp_size = 32}, {}
   for _, name in ipairs{"naive", "group", "vector"} do
     local s = gemv.spec.shape{rows = 1024, cols = 1024}

@@ -8,7 +8,6 @@ local cl = require "cl"
 local family = require "clshell.family"
 local ladder = require "ladder"
 local reduce = require "clshell.reduce"
-local rungs = require "clshell.ladders.reduce.rungs"
 local tiling = require "clshell.ladder.tiling"
 local tune = require "clshell.tune"
 local verify = require "clshell.ladder.verify"
@@ -27,7 +26,7 @@ local function runs(name, params, shape)
   return reduce.check(name, params, shape)
 end
 
-for _, rung in ipairs(rungs) do
+for _, rung in ipairs(reduce.list) do
   t.test(rung.name .. ": every type, operation and size", function()
     for _, type in ipairs(TYPES) do
       for _, op in ipairs{"sum", "min", "max"} do
@@ -174,7 +173,7 @@ t.test("bench, tune and lesson without and with the name of a kernel",
 
 t.test("the traffic model sees the bank conflicts of `strided` alone",
   function()
-    local traffic = require "clshell.ladder.traffic"
+    local traffic = require "clshell.explain.traffic"
     local warps = {nv_warp_size = 32}
     local ways = {}
     for _, name in ipairs{"modulo", "strided", "sequential", "first_add"} do
@@ -191,7 +190,7 @@ t.test("the traffic model sees the bank conflicts of `strided` alone",
 t.test("help and the words of its page", function()
   ladder.pages(reduce, "grid_stride", "reduce(x [, opts]) -> y, event",
     '"sum", "min" or "max"')
-  t.eq(require "clshell.ladder.list".get "reduce", reduce)
+  t.eq(require "clshell.ladder.families".get "reduce", reduce)
   t.raises(function()
     family.new{name = "reduce", arguments = {{"x", "n"}}, output = {"y", 1},
       rungs = {{}}}

@@ -6,7 +6,6 @@ local t = require "t"
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local help = require "clshell.help"
-local rungs = require "clshell.ladders.scan.rungs"
 local scan = require "clshell.scan"
 local tune = require "clshell.tune"
 
@@ -19,7 +18,7 @@ if device:has "cl_khr_fp64" then
 end
 local SIZES = {1, 7, 1000, 70001}
 
-for _, rung in ipairs(rungs) do
+for _, rung in ipairs(scan.list) do
   t.test(rung.name .. ": every type, kind and size", function()
     for _, type in ipairs(TYPES) do
       for _, kind in ipairs{"inclusive", "exclusive"} do

@@ -8,7 +8,6 @@ local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local help = require "clshell.help"
 local ladder = require "ladder"
-local rungs = require "clshell.ladders.sort.rungs"
 local sort = require "clshell.sort"
 local tune = require "clshell.tune"
 
@@ -22,7 +21,7 @@ if device:has "cl_khr_fp64" then
 end
 local ORDERS = {"ascending", "descending"}
 
-for i, rung in ipairs(rungs) do
+for i, rung in ipairs(sort.list) do
   t.test(rung.name .. ": types and sizes", function()
     for j, type in ipairs(TYPES) do
       if (i + j) % 2 == 0 or type == "float" then
@@ -44,7 +43,7 @@ t.test("zeros, infinities and NaN have their places in every rung", function()
   local index <close> = cl.buffer("uint", #list)
   for _, type in ipairs{"float", "half", TYPES[11]} do
     local x <close> = cl.buffer(type, #list, list)
-    for _, rung in ipairs(rungs) do
+    for _, rung in ipairs(sort.list) do
       if sort.check(rung.name, nil, {n = #list, type = type}) then
         local o = {kernel = rung.name, index = index}
         sort(x, o)

@@ -7,7 +7,6 @@ local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local ladder = require "ladder"
 local matrix = require "clshell.data.matrix"
-local rungs = require "clshell.ladders.stencil.rungs"
 local stencil = require "clshell.stencil"
 local tune = require "clshell.tune"
 local verify = require "clshell.ladder.verify"
@@ -31,7 +30,7 @@ local function weighted(rows, cols, type)
   return s
 end
 
-for _, rung in ipairs(rungs) do
+for _, rung in ipairs(stencil.list) do
   t.test(rung.name .. ": every type and shape, five weights", function()
     for _, type in ipairs(TYPES) do
       for _, shape in ipairs(SHAPES) do

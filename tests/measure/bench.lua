@@ -7,7 +7,7 @@ local cl = require "cl"
 local compare = require "clshell.measure.compare"
 local gemm = require "clshell.gemm"
 local report = require "clshell.report"
-local target = require "clshell.measure.workload"
+local target = require "clshell.ladder.workload"
 local timer = require "clshell.measure.timer"
 
 t.keeps("Program", "Kernel")

@@ -13,7 +13,7 @@ local report = require "clshell.results.report"
 local style = require "clshell.base.style"
 local text = require "clshell.base.text"
 local trace = require "clshell.explain.trace"
-local workload = require "clshell.measure.workload"
+local workload = require "clshell.ladder.workload"
 
 local M = require "clshell.base.lazy".table(...)
 

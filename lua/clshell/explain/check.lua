@@ -12,7 +12,7 @@ local quantity = require "clshell.base.quantity"
 local sizes = require "clshell.explain.sizes"
 local text = require "clshell.base.text"
 local verdict = require "clshell.explain.verdict"
-local workload = require "clshell.measure.workload"
+local workload = require "clshell.ladder.workload"
 
 local M = require "clshell.base.lazy".table(...)
 

@@ -9,7 +9,7 @@ local ladder = require "clshell.explain.ladder"
 local options = require "clshell.base.options"
 local report = require "clshell.results.report"
 local text = require "clshell.base.text"
-local workload = require "clshell.measure.workload"
+local workload = require "clshell.ladder.workload"
 
 local M = {}
 local List = {}

@@ -8,7 +8,7 @@ local access = require "clshell.explain.access"
 local reading = require "clshell.explain.reading"
 local text = require "clshell.base.text"
 local trace = require "clshell.explain.trace"
-local workload = require "clshell.measure.workload"
+local workload = require "clshell.ladder.workload"
 
 local M = {}
 

@@ -11,7 +11,6 @@ local options = require "clshell.base.options"
 local program = require "clshell.ladder.program"
 local ptx = require "clshell.ladder.ptx"
 local range = require "clshell.base.range"
-local record = require "clshell.measure.record"
 local report = require "clshell.results.report"
 local text = require "clshell.base.text"
 
@@ -110,7 +109,7 @@ function M.kernel(rung, kernel, defines, opts, context)
   local words = text.fields(defines)
   table.move({rung.path or rung.source, kernel.name, opts}, 1, 3, #words + 1,
     words)
-  return figures(kernel.name, assert(record.source(rung)), {
+  return figures(kernel.name, assert(program.source(rung)), {
     context = context, defines = defines, name = rung.path or rung.name,
     options = opts, include = rung.path and program.folder(rung.path) or nil,
   }, table.concat(words, "\0"), rung.ptx)

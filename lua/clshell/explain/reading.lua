@@ -4,7 +4,7 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local families = require "clshell.ladder.list"
+local families = require "clshell.ladder.families"
 local occupancy = require "clshell.explain.occupancy"
 local options = require "clshell.base.options"
 local peaks = require "clshell.measure.peaks"
@@ -12,7 +12,7 @@ local quantity = require "clshell.base.quantity"
 local record_fields = require "clshell.measure.record_fields"
 local roofline = require "clshell.measure.roofline"
 local rungs = require "clshell.ladder.rung"
-local traffic = require "clshell.ladder.traffic"
+local traffic = require "clshell.explain.traffic"
 
 local M = {}
 
@@ -180,8 +180,8 @@ local function use_of(f)
   elseif not (f.rung and f.context) then
     return nil, "the result is not of a rung"
   end
-  local prepared = require "clshell.ladder.prepared_call"
-  local ok, kernel = pcall(prepared.kernel, f.family, f.rung,
+  local plan = require "clshell.ladder.plan"
+  local ok, kernel = pcall(plan.kernel, f.family, f.rung,
     f.params, f.shape)
   if not (ok and kernel) then
     return nil, "the kernel cannot be built now"

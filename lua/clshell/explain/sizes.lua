@@ -11,7 +11,7 @@ local progress = require "clshell.base.progress"
 local text = require "clshell.base.text"
 local verdict = require "clshell.explain.verdict"
 local verify = require "clshell.ladder.verify"
-local workload = require "clshell.measure.workload"
+local workload = require "clshell.ladder.workload"
 
 local M = {}
 

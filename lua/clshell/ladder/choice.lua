@@ -6,9 +6,9 @@
 local argument = require "clshell.base.argument"
 local choices = require "clshell.ladder.choices"
 local cl = require "cl"
-local kept = require "clshell.ladder.kept"
 local rungs = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
+local user_choices = require "clshell.ladder.user_choices"
 
 local M = {}
 
@@ -120,7 +120,7 @@ end
 local function offered(family, s, dev)
   local list, sizes = {}, measured(family, s)
   if not family.rows then
-    for i, row in ipairs(kept.near(family, s, dev)) do
+    for i, row in ipairs(user_choices.near(family, s, dev)) do
       list[i] = {row = row}
     end
   end
@@ -138,7 +138,8 @@ function M.pick(family, s, dev, try)
   local passed = {}
   for _, offer in ipairs(offered(family, s, dev)) do
     local row, own = offer.row, not offer.number
-    local reason, kernel = own and kept.against(family, row, dev) or nil, nil
+    local reason, kernel = own and user_choices.against(family, row, dev)
+      or nil, nil
     local rung, params
     if not reason then
       rung = family.rung(row.rung)

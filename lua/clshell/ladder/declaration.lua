@@ -3,16 +3,16 @@
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
-local arguments = require "clshell.ladder.arguments"
 local cl = require "cl"
+local families = require "clshell.ladder.families"
 local integer = require "clshell.base.integer"
-local list = require "clshell.ladder.list"
+local lazy = require "clshell.base.lazy"
+local operands = require "clshell.ladder.operands"
 local options = require "clshell.base.options"
-local public = require("clshell.base.lazy").public
-local reference = require "clshell.ladder.reference"
 local result = require "clshell.base.result"
-local returned = require "clshell.ladder.returned"
+local result_checks = require "clshell.ladder.result_checks"
 local text = require "clshell.base.text"
+local verify = require "clshell.ladder.verify"
 
 local M = {}
 
@@ -21,17 +21,13 @@ local WHAT = "family.new"
 -- The types of the fields that are no functions.
 local TYPES = {
   name = "string", help = "string", signature = "string",
-  arguments = "table", options = "table",
-  rungs = "table", types = "table", dims = "table", ints = "table",
-  hosts = "table", awkward = "table", cache = "string", memory = "string",
-  keeps_plans = "boolean", prepare_once = "boolean",
+  arguments = "table", options = "table", rungs = "table", types = "table",
+  hosts = "table", awkward = "table", placing = "table", cache = "string",
+  memory = "string", keeps_plans = "boolean",
 }
 
+local ANY = {output = true, dims = true} -- fields that are checked later
 local MEMORY = {copy = true, read = true, write = true}
-
--- The functions that take the place of declared sizes.
-local INSTEAD = {"args", "bind", "bytes", "context", "make", "shape",
-  "signature", "title", "truth"}
 
 local function fail(what, format, ...)
   cl.error(("%s: %s"):format(what, format:format(...)),
@@ -54,7 +50,7 @@ local function check_fields(given)
     end
   end
   for name, value in pairs(given) do
-    local kind = TYPES[name] or name ~= "output" and "function" or type(value)
+    local kind = TYPES[name] or not ANY[name] and "function" or type(value)
     if type(value) ~= kind then
       fail(WHAT, "%s must be %s; got %s", name, text.article(kind),
         text.got(value))
@@ -73,7 +69,7 @@ end
 
 -- Raises where a script takes a name that is clshell's.
 local function check_name(name)
-  if list.is_own(name) or name == "cl" or public.module(name) then
+  if families.is_own(name) or name == "cl" or lazy.public.module(name) then
     fail(WHAT, "the name '%s' is clshell's own; take another", name)
   end
 end
@@ -131,10 +127,15 @@ local function option(what, given)
     default = default}
 end
 
+-- The name of the leading dimension of a matrix: "lda"; nil of a vector.
+local function ld_of(one)
+  return #one.sizes == 2 and "ld" .. one.name:lower() or nil
+end
+
 -- The operands and options of a declaration: {inputs, output, options, dims,
--- all (inputs and output)}.
+-- all (inputs and output), by_ld (operands by their leading dimensions)}.
 local function parts_of(what, given)
-  local parts = {inputs = {}, options = {}, dims = {}, all = {}}
+  local parts = {inputs = {}, options = {}, dims = {}, all = {}, by_ld = {}}
   local taken = {}
   local function take(name)
     if taken[name] then
@@ -153,6 +154,9 @@ local function parts_of(what, given)
   take(parts.output.name)
   parts.all = table.move(parts.inputs, 1, #parts.inputs, 1, {})
   parts.all[#parts.all + 1] = parts.output
+  for _, one in ipairs(parts.all) do
+    parts.by_ld[ld_of(one) or ""] = one.name
+  end
   for i, one in ipairs(given.options or {}) do
     parts.options[i] = option(what, one)
     take(parts.options[i].name)
@@ -177,11 +181,6 @@ local function parts_of(what, given)
     end
   end
   return parts
-end
-
--- The name of the leading dimension of a matrix: "lda"; nil of a vector.
-local function ld_of(one)
-  return #one.sizes == 2 and "ld" .. one.name:lower() or nil
 end
 
 -- The sizes of an operand by a shape.
@@ -218,13 +217,13 @@ local function take_sizes(what, one, b, s, from)
     cl.error(("%s: %s must be %s; got %s"):format(what, one.name,
       n == 1 and "a vector, or elements without gaps"
       or n == 2 and "a matrix" or "a block of three dimensions",
-      arguments.describe(b)), {arg = one.name})
+      operands.describe(b)), {arg = one.name})
   end
   for i, name in ipairs(one.sizes) do
     if type(name) == "string" then
       if s[name] and s[name] ~= shape[i] then
         cl.error(("%s: %s is %s, but %s of %s is %d"):format(what, one.name,
-          arguments.describe(b), name, from[name], s[name]), {arg = one.name})
+          operands.describe(b), name, from[name], s[name]), {arg = one.name})
       end
       s[name], from[name] = shape[i], from[name] or one.name
     end
@@ -232,7 +231,7 @@ local function take_sizes(what, one, b, s, from)
   for i, size in ipairs(sizes_in(what, one, s)) do
     if size ~= shape[i] then
       cl.error(("%s: %s is %s, but %s must be %d"):format(what, one.name,
-        arguments.describe(b), n == 1 and "its size" or "size " .. i, size),
+        operands.describe(b), n == 1 and "its size" or "size " .. i, size),
         {arg = one.name})
     end
   end
@@ -248,7 +247,7 @@ local function option_value(what, one, value, type)
     value = one.default
   end
   if not one.values then
-    return arguments.scalar(what, one.name, value, type)
+    return operands.scalar(what, one.name, value, type)
   end
   for _, legal in ipairs(one.values) do
     if legal == value then
@@ -265,7 +264,7 @@ local function type_of(parts, o)
     local x = o[one.name]
     local class = text.class(x)
     if class == "Array" or class == "Expression"
-        or arguments.is_buffer(x) and not x.closed then
+        or operands.is_buffer(x) and not x.closed then
       return x.type
     end
   end
@@ -295,9 +294,9 @@ local function bind_output(what, parts, o, s, context, queue, updated)
     b = result.new(s.type, sizes, context, queue)
     o[name] = b
   else
-    arguments.check_output(what, name, b)
-    arguments.buffer(what, name, b)
-    arguments.same_type(what, parts.inputs[1].name, o[parts.inputs[1].name],
+    operands.check_output(what, name, b)
+    operands.buffer(what, name, b)
+    operands.same_type(what, parts.inputs[1].name, o[parts.inputs[1].name],
       name, b)
     if not same(b.shape, sizes) then
       cl.error(("%s: %s is %s%s, but the result is %s"):format(what, name,
@@ -305,7 +304,7 @@ local function bind_output(what, parts, o, s, context, queue, updated)
         text.shape(sizes)), {arg = name})
     end
     for _, input in ipairs(parts.inputs) do
-      arguments.check_alias(what, name, b, input.name, o[input.name])
+      operands.check_alias(what, name, b, input.name, o[input.name])
     end
   end
   local ld = ld_of(one)
@@ -318,163 +317,191 @@ end
 local function bind_more(what, one, o, s, bound)
   local name, b = one.name, o[one.name]
   local sizes = sizes_in(what, one, s)
-  arguments.check_output(what, name, b)
-  arguments.buffer(what, name, b)
-  arguments.check_type(what, name, b, {one.type or s.type})
+  operands.check_output(what, name, b)
+  operands.buffer(what, name, b)
+  operands.check_type(what, name, b, {one.type or s.type})
   if not same(b.shape, sizes) then
     cl.error(("%s: %s must have %s elements; got %s"):format(what, name,
       text.shape(sizes), text.shape(b.shape)), {arg = name})
   end
   for other, given in pairs(bound) do
-    arguments.check_alias(what, name, b, other, given)
+    operands.check_alias(what, name, b, other, given)
   end
   bound[name] = b
 end
 
--- What a specification takes from declared sizes, by functions.
-local function derived(what, given, parts)
-  local name, spec = given.name, {}
-  local types = given.types or {"float", "double"}
+-- What follows from the declared sizes: the functions of a specification.
+-- Each takes the declaration `d` first, {name, given, types, parts, names (of
+-- the kernel's parameters), updates(s), terms(s)}.
+local derived = {}
+
+function derived.context(d, o, queue)
+  local list = {n = #d.parts.all}
+  for i, one in ipairs(d.parts.all) do
+    list[i] = o[one.name]
+  end
+  return operands.context(list, queue)
+end
+
+-- A shape of its type and options; the sizes are missing.
+local function started(d, type, o)
+  local s = {type = check_type(d.name, d.types, type or d.types[1])}
+  s.esize = cl.typesize(s.type)
+  for _, one in ipairs(d.parts.options) do
+    if one.sizes then -- whether there is one
+      s[one.name] = o[one.name] and true or false
+    else
+      s[one.name] = option_value(d.name, one, o[one.name], s.type)
+    end
+  end
+  return s
+end
+
+function derived.bind(d, o, context, queue)
+  local name, parts = d.name, d.parts
+  local s, from, bound = started(d, type_of(parts, o), o), {}, {}
+  for _, one in ipairs(parts.inputs) do
+    local b = operands.buffer(name, one.name, o[one.name], context, s.type)
+    o[one.name], bound[one.name] = b, b
+    take_sizes(name, one, b, s, from)
+    local first = parts.inputs[1].name
+    operands.same_type(name, first, o[first], one.name, b)
+  end
+  bind_output(name, parts, o, s, context, queue, d.updates(s))
+  bound[parts.output.name] = o[parts.output.name]
+  for _, one in ipairs(parts.options) do
+    if one.sizes and s[one.name] then
+      bind_more(name, one, o, s, bound)
+    elseif one.sizes then
+      o[one.name] = nil -- a shape says `false`
+    end
+  end
+  operands.check_context(name, bound, context)
+  return s
+end
+
+function derived.shape(d, given)
+  local s = started(d, given.type, given)
+  for _, dim in ipairs(d.parts.dims) do
+    s[dim] = integer.check(d.name, "the shape's " .. dim, given[dim], 1)
+  end
+  for _, one in ipairs(d.parts.all) do
+    local ld = ld_of(one)
+    if ld then
+      s[ld] = given[ld] or sizes_in(d.name, one, s)[2]
+    end
+  end
+  return s
+end
+
+-- The arguments of a kernel, by the names of its parameters.
+function derived.args(d, s, _, o)
+  local args = {}
+  for _, name in ipairs(d.names) do
+    local of = d.parts.by_ld[name]
+    if of then
+      args[#args + 1] = o[of].ld
+    elseif s[name] ~= nil then -- a size or a number
+      args[#args + 1] = s[name]
+    else
+      args[#args + 1] = o[name]
+    end
+  end
+  return args
+end
+
+function derived.make(d, s, seed)
+  local o, name = {}, d.name
+  s = derived.shape(d, s)
+  local random = d.updates(s) and d.parts.all or d.parts.inputs
+  for i, one in ipairs(random) do
+    local sizes = sizes_in(name, one, s)
+    local h <close> = cl.array(s.type, sizes)
+    o[one.name] = cl.buffer(s.type, sizes, h:random(seed + i - 1))
+  end
+  for _, one in ipairs(d.parts.options) do
+    o[one.name] = s[one.name]
+    if one.sizes then
+      o[one.name] = s[one.name] and cl.buffer(one.type or s.type,
+        sizes_in(name, one, s)) or nil
+    end
+  end
+  return o
+end
+
+function derived.bytes(d, s)
+  local elements = 0
+  for _, one in ipairs(d.parts.all) do
+    local count = one == d.parts.output and d.updates(s) and 2 or 1
+    for _, size in ipairs(sizes_in(d.name, one, s)) do
+      count = count * size
+    end
+    elements = elements + count
+  end
+  return elements * s.esize
+end
+
+function derived.title(d, s)
+  local sizes, words = {}, {}
+  for i, dim in ipairs(d.parts.dims) do
+    sizes[i] = s[dim]
+  end
+  for _, one in ipairs(d.parts.options) do
+    words[#words + 1] = one.values and s[one.name] ~= one.default
+      and ("%s=%s"):format(one.name, s[one.name])
+      or one.sizes and s[one.name] and one.name or nil
+  end
+  return table.concat({table.concat(sizes, "x") .. " " .. s.type,
+    table.unpack(words)}, " ")
+end
+
+-- The sizes and words that tell one shape from another: whole numbers, the
+-- words of options, such as op = "max", and 1 for an option that is true.
+function derived.sizes(_, s)
+  local shape = {}
+  for name, value in pairs(s) do
+    if math.type(value) == "integer" and name ~= "esize"
+        or type(value) == "string" and name ~= "type" then
+      shape[name] = value
+    elseif value == true then
+      shape[name] = 1
+    end
+  end
+  return shape
+end
+
+function derived.truth(d, o, s)
+  local h = {}
+  for _, one in ipairs(d.updates(s) and d.parts.all or d.parts.inputs) do
+    h[one.name] = o[one.name]:read()
+  end
+  return verify.reference(d.name, s, d.terms and d.terms(s) or 1,
+    d.given.reference(h, s)), h[d.parts.output.name]
+end
+
+-- The Buffers that the result consists of: the output, and those of options.
+local function pieces_of(parts)
+  local more = {}
+  for _, one in ipairs(parts.options) do
+    more[#more + 1] = one.sizes and one.name or nil
+  end
+  return #more > 0 and function(plan)
+    local list = {plan.output}
+    for _, name in ipairs(more) do
+      list[#list + 1] = plan.operands[name]
+    end
+    return list
+  end or nil
+end
+
+local function check_types(what, types)
   for _, type in ipairs(types) do
     if not pcall(cl.typesize, type) then
       fail(what, "types must be a list of element types; got %s",
         text.got(type))
     end
   end
-  types[1] = types[1] or fail(what, "types must not be empty")
-
-  function spec.context(o, queue)
-    local all = {n = #parts.all}
-    for i, one in ipairs(parts.all) do
-      all[i] = o[one.name]
-    end
-    return arguments.context(all, queue)
-  end
-
-  local updates = given.updates or function() return false end
-
-  -- A shape of its type and options; the sizes are missing.
-  local function started(type, o)
-    local s = {type = check_type(name, types, type or types[1])}
-    s.esize = cl.typesize(s.type)
-    for _, one in ipairs(parts.options) do
-      if one.sizes then -- whether there is one
-        s[one.name] = o[one.name] and true or false
-      else
-        s[one.name] = option_value(name, one, o[one.name], s.type)
-      end
-    end
-    return s
-  end
-
-  function spec.bind(o, context, queue)
-    local s, from, bound = started(type_of(parts, o), o), {}, {}
-    for _, one in ipairs(parts.inputs) do
-      local b = arguments.buffer(name, one.name, o[one.name], context, s.type)
-      o[one.name], bound[one.name] = b, b
-      take_sizes(name, one, b, s, from)
-      local first = parts.inputs[1].name
-      arguments.same_type(name, first, o[first], one.name, b)
-    end
-    bind_output(name, parts, o, s, context, queue, updates(s))
-    bound[parts.output.name] = o[parts.output.name]
-    for _, one in ipairs(parts.options) do
-      if one.sizes and s[one.name] then
-        bind_more(name, one, o, s, bound)
-      elseif one.sizes then
-        o[one.name] = nil -- a shape says `false`
-      end
-    end
-    arguments.check_context(name, bound, context)
-    return s
-  end
-
-  function spec.shape(given_shape)
-    local s = started(given_shape.type, given_shape)
-    for _, dim in ipairs(parts.dims) do
-      s[dim] = integer.check(name, "the shape's " .. dim, given_shape[dim], 1)
-    end
-    for _, one in ipairs(parts.all) do
-      local ld = ld_of(one)
-      if ld then
-        s[ld] = given_shape[ld] or sizes_in(name, one, s)[2]
-      end
-    end
-    return s
-  end
-
-  function spec.args(s, _, o)
-    local args = {}
-    for i, dim in ipairs(parts.dims) do
-      args[i] = s[dim]
-    end
-    for _, one in ipairs(parts.all) do
-      args[#args + 1] = o[one.name]
-      args[#args + 1] = ld_of(one) and o[one.name].ld or nil
-    end
-    for _, one in ipairs(parts.options) do
-      args[#args + 1] = not one.values and not one.sizes and s[one.name]
-        or nil
-    end
-    return args
-  end
-
-  function spec.make(s, seed)
-    local o = {}
-    s = spec.shape(s)
-    local random = updates(s) and parts.all or parts.inputs
-    for i, one in ipairs(random) do
-      local sizes = sizes_in(name, one, s)
-      local h <close> = cl.array(s.type, sizes)
-      o[one.name] = cl.buffer(s.type, sizes, h:random(seed + i - 1))
-    end
-    for _, one in ipairs(parts.options) do
-      o[one.name] = s[one.name]
-      if one.sizes then
-        o[one.name] = s[one.name] and cl.buffer(one.type or s.type,
-          sizes_in(name, one, s)) or nil
-      end
-    end
-    return o
-  end
-
-  function spec.bytes(s)
-    local elements = 0
-    for _, one in ipairs(parts.all) do
-      local count = one == parts.output and updates(s) and 2 or 1
-      for _, size in ipairs(sizes_in(name, one, s)) do
-        count = count * size
-      end
-      elements = elements + count
-    end
-    return elements * s.esize
-  end
-
-  function spec.title(s)
-    local sizes, words = {}, {}
-    for i, dim in ipairs(parts.dims) do
-      sizes[i] = s[dim]
-    end
-    for _, one in ipairs(parts.options) do
-      words[#words + 1] = one.values and s[one.name] ~= one.default
-        and ("%s=%s"):format(one.name, s[one.name])
-        or one.sizes and s[one.name] and one.name or nil
-    end
-    return table.concat({table.concat(sizes, "x") .. " " .. s.type,
-      table.unpack(words)}, " ")
-  end
-
-  local terms = given.terms and returned.checked(name, "terms", given.terms)
-
-  spec.truth = given.reference and function(o, s)
-    local h = {}
-    for _, one in ipairs(updates(s) and parts.all or parts.inputs) do
-      h[one.name] = o[one.name]:read()
-    end
-    return reference.truth(name, s, terms and terms(s) or 1,
-      given.reference(h, s)), h[parts.output.name]
-  end
-  return spec
+  return types[1] and types or fail(what, "types must not be empty")
 end
 
 -- The names of leading dimensions, and those of the sizes: ints in kernels.
@@ -494,25 +521,6 @@ local function names_of(parts)
   return names
 end
 
--- The parts of a declaration that names its operands and no sizes.
-local function undeclared(what, given)
-  local parts = {inputs = {}, options = {}, dims = given.dims, all = {}}
-  for i, name in ipairs(given.arguments) do
-    parts.inputs[i] = {name = name}
-  end
-  for i, name in ipairs(given.options or {}) do
-    parts.options[i] = {name = name}
-  end
-  parts.output = {name = given.output}
-  for _, name in ipairs(INSTEAD) do
-    if not given[name] then
-      fail(what, 'arguments need sizes, such as {"A", "rows", "cols"}, or '
-        .. "field '%s'", name)
-    end
-  end
-  return parts
-end
-
 -- The parameters of a kernel of declared sizes.
 local function signature(parts)
   local words = {}
@@ -529,6 +537,15 @@ local function signature(parts)
       .. one.name or nil
   end
   return table.concat(words, ", ")
+end
+
+-- The names in a list of parameters, such as "int n, global REAL *x".
+local function names_in(parameters)
+  local names = {}
+  for one in parameters:gmatch "[^,]+" do
+    names[#names + 1] = one:match "([%a_][%w_]*)%s*$"
+  end
+  return names
 end
 
 -- The block of comment from which help has the page of a family's call.
@@ -580,30 +597,35 @@ function M.spec(given, foreign)
     fail(what, 'arguments must be a list such as {{"A", "rows", "cols"}}')
   elseif #given.rungs == 0 then
     fail(what, "rungs must be a list of one rung at least")
-  end
-  local has_sizes = type(given.arguments[1]) == "table"
-  local parts = has_sizes and parts_of(what, given) or undeclared(what, given)
-  local spec = has_sizes and derived(what, given, parts) or {}
-  for key, value in pairs(given) do
-    spec[key] = value
-  end
-  if not spec.truth then
+  elseif not (given.reference or given.truth) then
     fail(what, "field 'reference' is missing: no rate is told of a result "
       .. "that was not checked")
   end
+  local parts = parts_of(what, given)
+  local parameters = given.signature or signature(parts)
+  local d = {name = given.name, given = given, parts = parts,
+    names = names_in(parameters), terms = given.terms and
+    result_checks.checked(given.name, "terms", given.terms),
+    types = check_types(what, given.types or {"float", "double"}),
+    updates = given.updates or function() return false end}
+  local spec = {signature = parameters, dims = parts.dims, keeps_plans = true,
+    flop = function() return 0 end,
+    pieces = given.truth and pieces_of(parts)}
+  for name, f in pairs(derived) do
+    spec[name] = function(...)
+      return f(d, ...)
+    end
+  end
+  for key, value in pairs(given) do
+    spec[key] = value
+  end
   spec.inputs, spec.output = names_of(parts.inputs), parts.output.name
   spec.extras = {spec.output, table.unpack(names_of(parts.options))}
-  spec.dims = given.dims or parts.dims
-  spec.ints = given.ints or has_sizes and ints_of(parts) or {}
+  spec.ints = ints_of(parts)
   spec.hosts = hosts_of(what, given.hosts or {})
-  spec.flop = given.flop or function() return 0 end
   for _, name in ipairs{"flop", "bytes", "make", "measures"} do
     spec[name] = spec[name]
-      and returned.checked(given.name, name, spec[name])
-  end
-  if has_sizes then
-    spec.keeps_plans = given.keeps_plans ~= false
-    spec.signature = given.signature or signature(parts)
+      and result_checks.checked(given.name, name, spec[name])
   end
   spec.page = page(spec, given, parts)
   return spec

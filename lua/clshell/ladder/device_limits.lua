@@ -2,7 +2,7 @@
 -- rung, each with both numbers
 -- SPDX-License-Identifier: MIT
 
-local arguments = require "clshell.ladder.arguments"
+local arguments = require "clshell.ladder.operands"
 local cl = require "cl"
 local ptx = require "clshell.ladder.ptx"
 local text = require "clshell.base.text"

@@ -3,59 +3,35 @@
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
-local bench = require "clshell.measure.bench"
 local choice = require "clshell.ladder.choice"
 local cl = require "cl"
 local declaration = require "clshell.ladder.declaration"
 local device_limits = require "clshell.ladder.device_limits"
-local families = require "clshell.ladder.list"
-local kept = require "clshell.ladder.kept"
+local families = require "clshell.ladder.families"
 local options = require "clshell.base.options"
-local packed = require "clshell.ladder.packed"
+local operands = require "clshell.ladder.operands"
+local plan = require "clshell.ladder.plan"
 local plan_cache = require "clshell.ladder.plan_cache"
-local prepared_call = require "clshell.ladder.prepared_call"
 local program = require "clshell.ladder.program"
-local report = require "clshell.results.report"
 local rungs = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
+local user_choices = require "clshell.ladder.user_choices"
 local verify = require "clshell.ladder.verify"
-local workload = require "clshell.measure.workload"
+local workload = require "clshell.ladder.workload"
 
 local M = require "clshell.base.lazy".table(...)
 local methods = {} -- of a family; each takes the family first
 
--- The rungs in the order in which they were defined.
-local function rung_names(family)
-  local names = {}
-  for i, rung in ipairs(family.list) do
-    names[i] = rung.name
-  end
-  return names
-end
-
--- The rung of that name, for function `who` of the family.
-local function find(family, name, who)
-  argument.check(who, "the kernel", name, "string",
-    ('the name of a rung, such as "%s"'):format(family.list[1].name))
-  for _, rung in ipairs(family.list) do
-    if rung.name == name then
-      return rung
-    end
-  end
-  cl.error(("%s: %s"):format(who,
-    text.unknown("kernel", name, rung_names(family))))
-end
-
 --- family.rung(name) -> rung
 --- The rung of that name: the table it was defined with, parameters checked
 --- and defaults filled in. An unknown name raises, with the nearest one.
-function methods.rung(family, name)
-  return find(family, name, family.name)
+function methods.rung(family, name, who)
+  return rungs.find(family, name, who or family.name)
 end
 
 local listing = {
   __tostring = function(list)
-    return report.format(list, {
+    return families.format(list, {
       {key = "name", title = "kernel"},
       {key = "parameters", title = "parameters"},
       {key = "lesson", below = true},
@@ -81,6 +57,8 @@ end
 local function forget_plans(family)
   family.kept_plans = plan_cache.new(family.kept_plans)
 end
+
+methods.forget_plans = forget_plans
 
 -- Adds a rung; a user's own may be defined again.
 local function add(family, rung)
@@ -158,8 +136,12 @@ end
 local function gather(family, ...)
   local spec = family.spec
   local n = #spec.inputs
-  local opts = options.given((select(n + 1, ...)))
-  argument.check(family.name, "options", opts, "table")
+  local opts = select(n + 1, ...)
+  if opts == nil then
+    opts = {}
+  else
+    opts = argument.check(family.name, "options", options.given(opts), "table")
+  end
   if select("#", ...) > n + 1 then
     cl.error(("%s: takes %s and a table of options"):format(family.name,
       table.concat(spec.inputs, ", ")))
@@ -177,100 +159,9 @@ local function gather(family, ...)
   return o, opts
 end
 
--- Operands as the family binds them: a new table with everything on the
--- device, the shape, and the context. now: the next command is that of the
--- call; else the caller may use the output on another queue first.
-local function bind(family, given, queue, now)
-  local o, first = {}, queue
-  if not (queue or now) then
-    first = false
-  end
-  for _, name in ipairs(family.operands) do
-    o[name] = given[name]
-  end
-  local context = family.spec.context(o, queue)
-  local s = family.spec.bind(o, context, first)
-  s.context = context
-  return o, s
-end
-
--- The rung for a shape where none is named, and its kernel.
-local function choose(family, s)
-  return choice.pick(family, s, s.context.device, function(rung, p)
-    return prepared_call.kernel(family, rung, p, s)
-  end)
-end
-
--- The plan of a call, or nil and why the device cannot run it. now: it runs
--- at once.
-local function try_plan(family, given, opts, now)
-  local name, fixed, conflict = packed.rung(family, given, opts)
-  name = opts.kernel or name
-  local rung = name and find(family, name, family.name)
-  rungs.check_options(family, opts, rung)
-  if conflict then
-    return nil, conflict
-  end
-  local o, s = bind(family, given, opts.queue, now)
-  local p, kernel, reason, chosen
-  if rung then
-    p = fixed or rungs.parameters(rung, opts, family.name)
-    kernel, reason = prepared_call.kernel(family, rung, p, s)
-  else
-    chosen, kernel = choose(family, s)
-    rung, p = chosen.definition, chosen.params
-  end
-  if not kernel then
-    return nil, reason
-  end
-  local plan
-  plan, reason = prepared_call.new(family, rung, p, o, s, kernel, opts)
-  if not plan then
-    return nil, reason
-  end
-  plan.rung, plan.params, plan.shape, plan.choice = rung, p, s, chosen
-  plan.operands, plan.output = o, o[family.spec.output]
-  plan.own_shape = prepared_call.shape(family, rung, s)
-  plan.pieces = family.spec.pieces
-  plan:work(methods.flop(family, rung, s), methods.bytes(family, rung, s, p))
-  return plan
-end
-
--- Whether x tells the operands of a rung: sizes such as 512 or {512, 512},
--- or operands by name.
-local function is_target(family, x)
-  return math.type(x) ~= nil or type(x) == "table"
-    and (x[1] ~= nil or x[family.spec.inputs[1]] ~= nil)
-end
-
--- The arguments behind the name of a rung: parameters, which may be left out,
--- operands or sizes, options.
-local function behind_name(family, who, params, target, opts)
-  if target == nil or not is_target(family, target) then
-    if is_target(family, params) then
-      params, target, opts = nil, params, target or opts
-    end
-  end
-  if params ~= nil then
-    argument.check(who, "the parameters", params, "table")
-  end
-  return params, target, opts
-end
-
 -- The options of a call of a rung from tables of parameters and operands.
-local function named(name, params, operands)
-  return prepared_call.merged(params, {kernel = name, queue = operands.queue})
-end
-
--- The plan of a call, or an error with the reason.
-local function new_plan(family, given, opts, now)
-  local plan, reason = try_plan(family, given, opts, now)
-  if not plan then
-    local name = opts.kernel or packed.rung(family, given, {})
-    cl.error(("%s: %s%s"):format(family.name, name and name .. " refused: "
-      or "", reason))
-  end
-  return plan
+local function named(name, params, given)
+  return plan.merged(params, {kernel = name, queue = given.queue})
 end
 
 --- family.plan(operands ... [, opts]) -> plan
@@ -285,26 +176,23 @@ end
 ---   kernel  the best known  a rung's name; with it the rung's own parameters
 ---   queue, after  -  and whatever else the call itself takes
 function methods.plan(family, ...)
-  return new_plan(family, gather(family, ...))
+  return plan.new(family, gather(family, ...))
 end
 
 -- What an operand in parts on several devices has in the place of the call.
 local function in_parts(x)
-  local meta = type(x) == "table" and debug.getmetatable(x)
+  local meta = debug.getmetatable(x)
   return type(meta) == "table" and rawget(meta, "__family")
 end
 
 local function call(family, ...)
   local a, b = ...
-  local over = in_parts(a) or in_parts(b)
+  local over = type(a) == "table" and in_parts(a)
+    or type(b) == "table" and in_parts(b)
   if over then
     return over(family, ...)
   end
-  local given, opts = gather(family, ...)
-  return plan_cache.run(family.kept_plans, family.spec, given, opts,
-    function()
-      return new_plan(family, given, opts, true)
-    end)
+  return plan_cache.run(family, gather(family, ...))
 end
 
 -- The shape of operands such as {A = A, B = B}, or one given by hand.
@@ -320,7 +208,7 @@ local function shape_of(family, target, who)
       or workload.operands(family, target, nil, who)
   end
   if target[family.spec.inputs[1]] ~= nil then
-    return (select(2, bind(family, target)))
+    return (select(2, plan.bind(family, target)))
   end
   local s = family.spec.shape(target)
   s.context = cl.context()
@@ -336,12 +224,13 @@ end
 --- them.
 function methods.choice(family, target)
   local s = shape_of(family, target, family.name .. ".choice")
-  local name = type(target) == "table" and packed.rung(family, target, {})
+  local name = type(target) == "table"
+    and operands.packed_for(family, target, {})
   if name then
     cl.error(("%s.choice: an operand is packed for %s, which a call runs")
       :format(family.name, name))
   end
-  return (choose(family, s))
+  return (plan.choose(family, s))
 end
 
 --- family.choices([rows]) -> rows
@@ -359,26 +248,11 @@ function methods.choices(family, rows)
   return choice.rows(family, rows)
 end
 
---- family.keep(result [, note]) -> row
---- Keeps the configuration of a bench result, such as that of
---- bench("gemm.tiled", {512}, {tile = 8}), for calls that name no kernel: from
---- now on and in later sessions they take it on this device for this element
---- type, the same words of options (the op of reduce) and shapes whose sizes
---- are each within a factor of 2, before the rows of family.choices, until
---- family.forget. The driver and the kernel file have to be those of the
---- measurement; see family.choice. `note` is for people. The rows are files in
---- ~/.config/clshell/choices.
-function methods.keep(family, result, note)
-  local row = kept.keep(family, result, note)
-  forget_plans(family)
-  return row
-end
-
 --- family.kept() -> rows
 --- The rows that family.keep and tune have kept, on all devices, as a list
 --- that prints as a table.
 function methods.kept(family)
-  return kept.list(family)
+  return user_choices.list(family)
 end
 
 --- family.forget([target]) -> number
@@ -388,10 +262,10 @@ end
 function methods.forget(family, target)
   forget_plans(family)
   if target == nil then
-    return kept.forget(kept.list(family))
+    return user_choices.forget(user_choices.list(family))
   end
   local s = shape_of(family, target, family.name .. ".forget")
-  return kept.forget(kept.near(family, s, s.context.device))
+  return user_choices.forget(user_choices.near(family, s, s.context.device))
 end
 
 --- family.check(name, params, target) -> true or nil, reason
@@ -401,19 +275,19 @@ end
 --- that are wrong raise.
 function methods.check(family, name, params, target)
   local who = family.name .. ".check"
-  local rung = find(family, name, who)
-  params, target = behind_name(family, who, params, target)
+  local rung = rungs.find(family, name, who)
+  params, target = workload.behind_name(family, who, params, target)
   cl.options(params, rungs.names(rung), family.name .. ", kernel " .. name)
   local p = rungs.parameters(rung, params or {}, family.name)
   local s = shape_of(family, target, who)
   local kernel, reason
   if type(target) == "table" then
-    local _, fixed, conflict = packed.rung(family, target,
-      prepared_call.merged(params, {kernel = name}))
+    local _, fixed, conflict = operands.packed_for(family, target,
+      plan.merged(params, {kernel = name}))
     p, reason = fixed or p, conflict
   end
   if not reason then
-    kernel, reason = prepared_call.kernel(family, rung, p, s)
+    kernel, reason = plan.kernel(family, rung, p, s)
   end
   if kernel then
     return true
@@ -426,7 +300,7 @@ end
 function methods.refusal(family, name, p, s)
   local rung = methods.rung(family, name)
   return device_limits.device(family.spec.ints, rung, p,
-    prepared_call.shape(family, rung, s), s.context.device)
+    plan.shape(family, rung, s), s.context.device)
 end
 
 --- family.verify(name, params, operands) -> result
@@ -435,44 +309,20 @@ end
 --- reference. `params` may be left out. The output is filled with NaN first.
 --- The result: {ok, err, bound, mode, row, col, event}; err and bound are
 --- fractions of the sum of absolute values, such as |A||B|.
-function methods.verify(family, name, params, operands)
+function methods.verify(family, name, params, target)
   local who = family.name .. ".verify"
-  find(family, name, who)
-  params, operands = behind_name(family, who, params, operands)
-  operands = workload.operands(family, operands, nil, who, name)
-  local plan = new_plan(family, operands, named(name, params, operands))
-  return verify.run(plan, plan.output, methods.truth(family, plan))
+  rungs.find(family, name, who)
+  params, target = workload.behind_name(family, who, params, target)
+  target = workload.operands(family, target, nil, who, name)
+  local made = plan.new(family, target, named(name, params, target))
+  return verify.run(made, made.output, methods.truth(family, made))
 end
 
 -- A plan from tables of parameters and of operands, or nil and the reason
 -- why the device cannot run it.
-function methods.plan_for(family, name, params, operands)
-  argument.check(family.name .. ".plan_for", "the operands", operands, "table")
-  return try_plan(family, operands, named(name, params, operands))
-end
-
---- family.bench(name, params, operands [, opts]) -> result
---- Verifies and times a rung, or one of the host's routines (openblas,
---- plain_c), on operands such as {A = A, B = B}, or random ones of a size such
---- as 512 or {512, 512, 512}. `params` are the rung's (nil, or left out:
---- defaults). Besides the fields of bench, the result has name ("gemm.tiled"),
---- family and kernel ("gemm", "tiled"; of the host's routines as well),
---- params, config (the same as text), type, shape, title (the shape as text),
---- local (the local size as text), defines, options, source_hash; err, the
---- largest error, and err_bound, its limit, as fractions of |A||B|, verify
---- (the kind of comparison) and ok; main, the seconds of the rung's own kernel
---- where helpers ran as well. A wrong result, a refused configuration and a
---- failing launch have status "wrong", "refused" or "failed", the reason as
---- `error` and in `note`, and no rate. Options as for bench.
---- Options:
----   effort  quick  "final" measures for longer
-function methods.bench(family, name, params, operands, opts)
-  local who = family.name .. ".bench"
-  if not methods.host(family, name) then
-    find(family, name, who)
-  end
-  params, operands, opts = behind_name(family, who, params, operands, opts)
-  return bench.rung(family, name, params, operands, opts)
+function methods.plan_for(family, name, params, given)
+  argument.check(family.name .. ".plan_for", "the operands", given, "table")
+  return plan.try(family, given, named(name, params, given))
 end
 
 -- The host routine of that name, or nil.
@@ -485,9 +335,9 @@ function methods.host(family, name)
 end
 
 -- Operands as a call would bind them, and their shape.
-function methods.bind(family, operands)
-  argument.check(family.name .. ".bind", "the operands", operands, "table")
-  return bind(family, operands, operands.queue)
+function methods.bind(family, given)
+  argument.check(family.name .. ".bind", "the operands", given, "table")
+  return plan.bind(family, given, given.queue)
 end
 
 -- Raises unless s is a whole shape, as a plan has one.
@@ -513,11 +363,11 @@ end
 
 -- The truth function of a plan's operands, and the output's content before
 -- the run where the operation reads it.
-function methods.truth(family, plan)
-  argument.check(family.name .. ".truth", "the plan", plan, "table")
-  check_shape(family, "truth", plan.shape)
-  return family.spec.truth(plan.operands, plan.shape,
-    plan.rung.input_roundoff, plan.rung.half)
+function methods.truth(family, made)
+  argument.check(family.name .. ".truth", "the plan", made, "table")
+  check_shape(family, "truth", made.shape)
+  return family.spec.truth(made.operands, made.shape,
+    made.rung.input_roundoff, made.rung.half)
 end
 
 --- family.new(declaration) -> family
@@ -569,10 +419,15 @@ end
 ---   hosts      none    routines without OpenCL: {{name =, gflops =,
 ---              run = function(o, s) -> result, seconds}}
 ---   keeps_plans  true  a repeated call reuses its plan
----   args, bind, context, dims, ints, shape, signature, sizes, truth  -  in
----              place of declared sizes, as in gemm, whose arguments are names
----   adapt, pass, pieces, prepare_once, stage  -  sub-matrices, batches and
----              results of pieces, as in gemm and spmv
+---   signature  the sizes, operands and numbers  the parameters of a kernel,
+---              in their order and with the declared names
+---   args, bind, sizes, shape, truth  -  functions in place of those that
+---              follow from the declared sizes, as in gemm and spmv
+---   dims       as they come in the arguments  the order of the sizes in a
+---              shape; false: `make` takes shapes of its own
+---   pieces     -  pieces(plan) -> the Buffers of the result, for `truth`
+---   placing    -  {adapt =, pass =, stage =}: sub-matrices and batches, as in
+---              gemm
 function M.new(given, family)
   local own = family ~= nil -- a table to fill: of clshell's own
   local spec = declaration.spec(given, not own)
@@ -588,6 +443,7 @@ function M.new(given, family)
       return method(family, ...)
     end
   end
+  families.equip(family)
   for _, def in ipairs(spec.rungs) do
     if own then
       local rung = rungs.new(spec.name, def, family.reserved)
@@ -603,7 +459,7 @@ function M.new(given, family)
     __name = "clshell.family",
     __tostring = function()
       return ("kernel family %s: %s"):format(spec.name,
-        table.concat(rung_names(family), " "))
+        table.concat(rungs.list(family), " "))
     end,
   })
   if not own then

@@ -18,11 +18,9 @@
 --     gigabytes, is never in the way of other memory.
 -- SPDX-License-Identifier: MIT
 
-local arguments = require "clshell.ladder.arguments"
-local packed = require "clshell.ladder.packed"
-local program = require "clshell.ladder.program"
+local operands = require "clshell.ladder.operands"
+local plan = require "clshell.ladder.plan"
 local recording = require "clshell.base.recording"
-local result = require "clshell.base.result"
 
 local M = {}
 
@@ -75,7 +73,7 @@ local function drop_broken()
   end
 end
 
--- Makes a plan the one used last.
+-- Makes the plan of a chain the one used last.
 local function hold(chains, chain)
   for i = #chains, 1, -1 do
     if chains[i] == chain then
@@ -89,33 +87,23 @@ local function hold(chains, chain)
   end
 end
 
--- Whether a value is an operand that lies on the device.
-local function is_operand(value)
-  return arguments.is_buffer(value) or packed.is(value)
-end
-
--- A value as a part of a key; nil for host data, queues, lists of events and
--- what is closed: calls with such are planned anew.
-local function part(value)
-  if is_operand(value) then
-    return not value.closed and ("%p"):format(value) or nil
-  elseif math.type(value) or type(value) == "string"
-      or type(value) == "boolean" then
-    return ("%q"):format(value)
-  end
-end
-
--- The key of a call: equal for equal operands and options; nil: not to keep.
-local function key_of(names, operands, opts)
+-- The key of a call: equal for equal operands and options; nil where host
+-- data, a queue, a list of events or a closed operand is among them: such a
+-- call is planned anew.
+local function key_of(names, given, opts)
   local key = {}
   for i, name in ipairs(names) do
-    key[i] = is_operand(operands[name]) and part(operands[name])
+    key[i] = operands.key(given[name])
     if not key[i] then
       return nil
     end
   end
   for name, value in pairs(opts) do
-    local text = part(value)
+    local text = operands.key(value)
+    if text == nil and (math.type(value) or type(value) == "string"
+        or type(value) == "boolean") then
+      text = ("%q"):format(value)
+    end
     if not text then
       return nil
     end
@@ -125,102 +113,45 @@ local function key_of(names, operands, opts)
   return table.concat(key, " ")
 end
 
--- The programs of a plan's commands, by themselves.
-local function programs_of(plan)
-  local programs = {}
-  for _, command in ipairs(plan.commands) do
-    programs[command.launch.kernel.program] = true
-  end
-  return programs
-end
-
--- Where the output stands among the arguments: {command, index} pairs.
-local function places_of_output(plan)
-  local list = {}
-  for _, command in ipairs(plan.commands) do
-    for i = 1, command.n do
-      if rawequal(command[i], plan.output) then
-        list[#list + 1] = {command, i}
-      end
-    end
-  end
-  return list
-end
-
--- Sets the output of a plan whose calls name none.
-local function set_output(plan, output)
-  plan.output = output
-  for _, place in ipairs(plan.output_places) do
-    place[1][place[2]] = output
-  end
-end
-
--- Whether all programs are made of what their files hold now.
-local function all_current(programs)
-  for prog in pairs(programs) do
-    if not program.current(prog) then
-      return false
-    end
-  end
-  return true
-end
-
 -- The operands in the key of a call, and the plan, as a chain.
-local function chain_of(names, operands, opts, plan)
-  local chain = plan
+local function chain_of(names, given, opts, made)
+  local chain = made
   for _, value in pairs(opts) do
-    chain = is_operand(value) and setmetatable({[value] = chain}, CHAIN)
+    chain = operands.key(value) and setmetatable({[value] = chain}, CHAIN)
       or chain
   end
   for _, name in ipairs(names) do
-    chain = setmetatable({[operands[name]] = chain}, CHAIN)
+    chain = setmetatable({[given[name]] = chain}, CHAIN)
   end
   return chain
 end
 
--- Makes a plan ready for later calls. Returns false where it cannot be.
-local function keep(plan, spec, operands, opts)
-  plan.programs = programs_of(plan)
-  if opts[spec.output] == nil then
-    local y = plan.output
-    plan.output_places = places_of_output(plan)
-    plan.output_like = {type = y.type, shape = y.shape, context = y.context}
-  end
-  plan.operands = nil -- they include the output
-  plan.chain = chain_of(spec.inputs, operands, opts, plan)
-  return not plan.output_places or #plan.output_places > 0
-end
-
---- plan_cache.run(plans, spec, operands, opts, new) -> output, event
---- Runs the plan of a call with these operands and options: one of `plans`,
---- with a new output unless the call names one, or that of new().
-function M.run(plans, spec, operands, opts, new)
+--- plan_cache.run(family, given, opts) -> output, event
+--- Runs the plan of a call with these operands and options: one that is kept,
+--- with a new output unless the call names one, or a new one.
+function M.run(family, given, opts)
+  local spec, plans = family.spec, family.kept_plans
   local key = spec.keeps_plans and not recording.current()
-    and key_of(spec.inputs, operands, opts)
-  local plan = key and plans[key]
-  if plan and all_current(plan.programs) then
-    local like = plan.output_places and plan.output_like
-    if like then
-      set_output(plan, result.new(like.type, like.shape, like.context,
-        plan.queue))
-    end
-  else
+    and key_of(spec.inputs, given, opts)
+  local kept, output = key and plans[key], nil
+  if not kept or not kept:is_current() then
     drop_broken()
-    plan = new()
-    if not (key and keep(plan, spec, operands, opts)) then
-      return plan.output, plan:run()
+    kept = plan.new(family, given, opts, true)
+    output = kept.output
+    if not (key and kept:keep(opts[spec.output] ~= nil)) then
+      return output, kept:run()
     end
-    plans[key] = plan
+    kept.chain = chain_of(spec.inputs, given, opts, kept)
+    plans[key] = kept
   end
-  if held[plans] then -- no rung was defined meanwhile
-    hold(held[plans], plan.chain)
+  local chains = held[plans]
+  if chains and chains[#chains] ~= kept.chain then -- nil: a rung was defined
+    hold(chains, kept.chain)
   end
-  if plan.output_places then
-    local output, event = plan.output, plan:run()
-    set_output(plan, false)
-    return output, event
+  if kept.output_places then
+    return kept:run_into(output)
   end
-  return plan.output, plan()
+  return kept.output, kept()
 end
 
 return M

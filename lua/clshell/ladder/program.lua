@@ -4,6 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local binary_cache = require "clshell.ladder.binary_cache"
+local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
 local ptx = require "clshell.ladder.ptx"
 local text = require "clshell.base.text"
@@ -131,6 +132,28 @@ function M.forget(list)
     for key, program in pairs(programs) do
       programs[key] = not gone[program] and program or nil
     end
+  end
+end
+
+local hashes = {} -- by text
+
+--- program.source(rung [, opts]) -> text, hash; or nil
+--- The text of a rung's kernel file, and a hash of it and of the files that it
+--- includes, which opts of cl.build may help to find.
+function M.source(rung, opts)
+  local source = rung.source
+  if source then
+    hashes[source] = hashes[source] or cachefile.hash(source)
+    return source, hashes[source]
+  end
+  source = read(rung.path)
+  if source then
+    local words, files = {}, cl.files(rung.path, opts)
+    for i, path in ipairs(files) do
+      words[i] = ("%016x"):format(files[path])
+    end
+    return source, #words == 1 and words[1]
+      or cachefile.hash(table.concat(words))
   end
 end
 

@@ -5,7 +5,7 @@
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local options = require "clshell.base.options"
-local returned = require "clshell.ladder.returned"
+local result_checks = require "clshell.ladder.result_checks"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -87,7 +87,7 @@ function M.new(family, def, reserved)
   what = ("%s.define: %s"):format(family, def.name)
   local rung, taken = {}, {}
   for key, value in pairs(def) do
-    rung[key] = type(value) == "function" and returned.checked(
+    rung[key] = type(value) == "function" and result_checks.checked(
       ("%s.%s"):format(family, def.name), key, value) or value
   end
   for _, name in ipairs(reserved) do
@@ -124,6 +124,28 @@ function M.parameters(rung, given, what)
     end
   end
   return p
+end
+
+-- The names of the rungs of a family, in the order of their definitions.
+function M.list(family)
+  local names = {}
+  for i, rung in ipairs(family.list) do
+    names[i] = rung.name
+  end
+  return names
+end
+
+-- The rung of that name, for function `who` of the family.
+function M.find(family, name, who)
+  argument.check(who, "the kernel", name, "string",
+    ('the name of a rung, such as "%s"'):format(family.list[1].name))
+  for _, rung in ipairs(family.list) do
+    if rung.name == name then
+      return rung
+    end
+  end
+  cl.error(("%s: %s"):format(who, text.unknown("kernel", name,
+    M.list(family))))
 end
 
 -- The names of the rung's parameters, in order.

@@ -3,8 +3,10 @@
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
+local cl = require "cl"
 local host = require "cl.host"
 local phase = require "clshell.base.phase"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -213,6 +215,55 @@ function M.transpose(A)
   return function(B)
     local wrong, row, col = host.transpose_error(B, A)
     return wrong, 0, "every bit", row, col
+  end
+end
+
+-- The result of a reference as an Array: of the element type where that is an
+-- integer, which is exact, else of double.
+local function as_array(who, result, type, y)
+  if text.class(result) ~= "Array" then
+    result = math.type(result) and {result} or result
+    argument.check(who .. ": reference", "its result", result, "table",
+      "a number, a list of numbers or an Array")
+    if #result ~= #y then
+      cl.error(("%s: reference must return %d elements; got %d"):format(who,
+        #y, #result))
+    end
+    result = cl.array(ROUNDOFF[type] and "double" or type, #y, result)
+  end
+  return result
+end
+
+-- verify.reference(who, s, terms, result [, scale]) -> function(y)
+-- What verify.run compares the output y with, where the `reference` of a
+-- family gave `result`. Errors are fractions of `scale`, by default the
+-- largest absolute value; the bound is that of sums of so many terms, for
+-- integers 0.
+function M.reference(who, s, terms, result, scale)
+  local real = ROUNDOFF[s.type]
+  local bound = real and M.bound(s.type, terms) or 0
+  local right
+  if scale and (not math.type(scale) or scale < 0) then
+    cl.error(("%s: the scale of reference must be a number >= 0; got %s")
+      :format(who, text.got(scale)))
+  end
+  return function(y)
+    if not right then
+      right = as_array(who, result, s.type, y)
+      local seen = right:summary()
+      scale = scale or math.max(math.abs(seen.min or 0),
+        math.abs(seen.max or 0))
+    end
+    local err, at = y:max_diff(right)
+    if real and err > 0 and scale < math.huge then
+      err = err / scale
+    end
+    local rows, cols = y.shape[1], y.shape[2]
+    if not cols or y.shape[3] then
+      return err, bound, "all elements", rows > 1 and at or nil
+    end
+    return err, bound, "all elements", (at - 1) // cols + 1,
+      (at - 1) % cols + 1
   end
 end
 

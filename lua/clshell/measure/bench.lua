@@ -6,18 +6,20 @@ local argument = require "clshell.base.argument"
 local calibrate = require "clshell.measure.calibrate"
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
+local operands = require "clshell.ladder.operands"
 local options = require "clshell.base.options"
-local packed = require "clshell.ladder.packed"
 local phase = require "clshell.base.phase"
 local protocol = require "clshell.measure.protocol"
 local record = require "clshell.measure.record"
+local record_fields = require "clshell.measure.record_fields"
 local roofline = require "clshell.measure.roofline"
 local rungs = require "clshell.ladder.rung"
 local stats = require "clshell.measure.stats"
 local text = require "clshell.base.text"
 local timer = require "clshell.measure.timer"
+local user_choices = require "clshell.ladder.user_choices"
 local verify = require "clshell.ladder.verify"
-local workload = require "clshell.measure.workload"
+local workload = require "clshell.ladder.workload"
 
 local M = require "clshell.base.lazy".table(...)
 
@@ -202,11 +204,11 @@ local function main_of(plan)
 end
 
 -- Plans of the same configuration on copies of the operands, each run once.
-local function rotation(family, name, params, operands, calls)
+local function rotation(family, name, params, given, calls)
   return function(k)
     for i = 2, k do
       local other = family.plan_for(name, params,
-        workload.copy(operands, family.spec.output))
+        workload.copy(given, family.spec.output))
       calls[i] = other
       other():wait()
     end
@@ -304,7 +306,7 @@ local function run_family(job, opts, limits)
   if not host then
     local rung = family.rung(job.rung)
     rungs.check_options(family, r.params, rung)
-    local _, fixed = packed.rung(family, job.operands, r.params)
+    local _, fixed = operands.packed_for(family, job.operands, r.params)
     record.describe_rung(r, family, rung, fixed
       or rungs.parameters(rung, r.params, family.name))
   end
@@ -400,15 +402,69 @@ function M.job(job, opts, take, who)
   return run_job(job, opts, limits)
 end
 
--- family.bench, see ladder/init.lua: a result for a rung or a host routine.
-function M.rung(family, name, params, target, opts)
+-- The methods that families get from here; each takes the family first.
+M.of_families = {}
+
+--- family.bench(name, params, operands [, opts]) -> result
+--- Verifies and times a rung, or one of the host's routines (openblas,
+--- plain_c), on operands such as {A = A, B = B}, or random ones of a size such
+--- as 512 or {512, 512, 512}. `params` are the rung's (nil, or left out:
+--- defaults). Besides the fields of bench, the result has name ("gemm.tiled"),
+--- family and kernel ("gemm", "tiled"; of the host's routines as well),
+--- params, config (the same as text), type, shape, title (the shape as text),
+--- local (the local size as text), defines, options, source_hash; err, the
+--- largest error, and err_bound, its limit, as fractions of |A||B|, verify
+--- (the kind of comparison) and ok; main, the seconds of the rung's own kernel
+--- where helpers ran as well. A wrong result, a refused configuration and a
+--- failing launch have status "wrong", "refused" or "failed", the reason as
+--- `error` and in `note`, and no rate. Options as for bench.
+--- Options:
+---   effort  quick  "final" measures for longer
+function M.of_families.bench(family, name, params, target, opts)
   local who = family.name .. ".bench"
+  if not family.host(name) then
+    family.rung(name, who)
+  end
+  params, target, opts = workload.behind_name(family, who, params, target,
+    opts)
   opts = opts or {}
   local limits = check(opts, "quick", who)
-  local operands, made = workload.operands(family, target, opts.type, who,
-    name)
+  local given, made = workload.operands(family, target, opts.type, who, name)
   return run_family({family = family, rung = name, params = params,
-    operands = operands, seed = made and workload.SEED or nil}, opts, limits)
+    operands = given, seed = made and workload.SEED or nil}, opts, limits)
+end
+
+--- family.keep(result [, note]) -> row
+--- Keeps the configuration of a bench result, such as that of
+--- bench("gemm.tiled", {512}, {tile = 8}), for calls that name no kernel: from
+--- now on and in later sessions they take it on this device for this element
+--- type, the same words of options (the op of reduce) and shapes whose sizes
+--- are each within a factor of 2, before the rows of family.choices, until
+--- family.forget. The driver and the kernel file have to be those of the
+--- measurement; see family.choice. `note` is for people. The rows are files in
+--- ~/.config/clshell/choices.
+function M.of_families.keep(family, r, note)
+  local who = family.name .. ".keep"
+  if type(r) ~= "table" or r.family ~= family.name or not r.kernel then
+    cl.error(("%s: the result must be a bench of a kernel of %s; got %s")
+      :format(who, family.name, type(r) == "table" and (r.name
+      and "one of " .. tostring(r.name) or "a table") or type(r)),
+      {hint = ("%s(bench(\"%s.NAME\", shape))"):format(who, family.name)})
+  end
+  local rung = family.rung(r.kernel)
+  local device, driver = record_fields.device(r)
+  if record_fields.fails(r) or not r.median then
+    cl.error(("%s: only a result that is right can be kept; this is %s%s")
+      :format(who, r.status or "none", r.error and ": " .. r.error or ""))
+  elseif rung.input_roundoff then
+    cl.error(("%s: %s cuts its operands: calls take it by its name alone")
+      :format(who, rung.name))
+  end
+  family.forget_plans()
+  return user_choices.keep(family, {rung = rung.name, params = r.params,
+    config = r.config, device = device, driver = driver, type = r.type,
+    shape = r.shape, title = r.title, ms = r.median * 1e3,
+    source_hash = r.source_hash, note = note})
 end
 
 --- bench.of(name, samples [, opts]) -> result

@@ -12,7 +12,7 @@ local runs = require "clshell.results.runs"
 local stats = require "clshell.measure.stats"
 local timer = require "clshell.measure.timer"
 local verify = require "clshell.ladder.verify"
-local workload = require "clshell.measure.workload"
+local workload = require "clshell.ladder.workload"
 
 local M = require "clshell.base.lazy".table(...)
 

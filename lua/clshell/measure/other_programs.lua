@@ -14,7 +14,7 @@ local report = require "clshell.results.report"
 local stats = require "clshell.measure.stats"
 local text = require "clshell.base.text"
 local timer = require "clshell.measure.timer"
-local workload = require "clshell.measure.workload"
+local workload = require "clshell.ladder.workload"
 
 local M = {}
 

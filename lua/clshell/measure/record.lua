@@ -2,13 +2,13 @@
 -- rates, and the conditions under which they were measured
 -- SPDX-License-Identifier: MIT
 
-local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
+local program = require "clshell.ladder.program"
 local protocol = require "clshell.measure.protocol"
 local quantity = require "clshell.base.quantity"
 local record_fields = require "clshell.measure.record_fields"
 local rungs = require "clshell.ladder.rung"
-local workload = require "clshell.measure.workload"
+local workload = require "clshell.ladder.workload"
 
 local M = {}
 
@@ -144,50 +144,12 @@ function M.note(r, note)
   r.note = r.note and r.note .. "; " .. note or note
 end
 
--- The sizes of a shape: whole numbers, the words of options, such as op =
--- "max", and 1 for an option that is true.
-local function sizes(s)
-  local shape = {}
-  for name, value in pairs(s) do
-    if math.type(value) == "integer" and name ~= "esize"
-        or type(value) == "string" and name ~= "type" then
-      shape[name] = value
-    elseif value == true then
-      shape[name] = 1
-    end
-  end
-  return shape
-end
-
-local hashes = {}
-
---- record.source(rung [, opts]) -> text, hash; or nil
---- The text of a rung's kernel file, and a hash of it and of the files that it
---- includes, which opts of cl.build may help to find.
-function M.source(rung, opts)
-  local source = rung.source
-  if source then
-    hashes[source] = hashes[source] or cachefile.hash(source)
-    return source, hashes[source]
-  end
-  local f <close> = io.open(rung.path, "rb")
-  source = f and f:read("a")
-  if source then
-    local words, files = {}, cl.files(rung.path, opts)
-    for i, path in ipairs(files) do
-      words[i] = ("%016x"):format(files[path])
-    end
-    return source, #words == 1 and words[1]
-      or cachefile.hash(table.concat(words))
-  end
-end
-
 -- Describes a rung in its result.
 function M.describe_rung(r, family, rung, p)
   r.family, r.kernel = family.name, rung.name
   r.params, r.config = p, rungs.tostring(rung, p)
   local source
-  source, r.source_hash = M.source(rung)
+  source, r.source_hash = program.source(rung)
   -- peaks() measures no matrix units: their kernels have no compute roof
   if source and (source:find("mma.sync", 1, true)
       or source:find("wgmma.", 1, true)) then
@@ -195,13 +157,8 @@ function M.describe_rung(r, family, rung, p)
   end
 end
 
--- The sizes and words that tell one shape of a family from another.
-function M.sizes(family, s)
-  return (family.spec.sizes or sizes)(s)
-end
-
 function M.describe_shape(r, family, s)
-  r.shape, r.type, r.title = M.sizes(family, s), s.type, family.spec.title(s)
+  r.shape, r.type, r.title = family.spec.sizes(s), s.type, family.spec.title(s)
 end
 
 -- Describes a plan in its result: local size, defines, build options.

@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local families = require "clshell.ladder.list"
+local families = require "clshell.ladder.families"
 local quantity = require "clshell.base.quantity"
 
 local M = {}

@@ -4,7 +4,7 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local families = require "clshell.ladder.list"
+local families = require "clshell.ladder.families"
 local peaks = require "clshell.measure.peaks"
 local protocol = require "clshell.measure.protocol"
 local text = require "clshell.base.text"

@@ -16,7 +16,7 @@
 -- allows have an end: the result of the last tile is fetched while nothing
 -- computes, so no tile is larger.
 
-local arguments = require "clshell.ladder.arguments"
+local arguments = require "clshell.ladder.operands"
 local cl = require "cl"
 local host = require "cl.host"
 local integer = require "clshell.base.integer"
@@ -121,10 +121,10 @@ local function more(extent, size)
     or 1))
 end
 
---- out_of_core.tiles(s, memory, most) -> {m, n, k, rows, cols, steps}
---- The tiles of C, m x n, and the depth k of the panels for a product of shape
---- s, {m, n, k, esize}, in so many bytes, of which an allocation has `most`;
---- how many tiles there are down and across, and panels. nil: too few bytes.
+-- out_of_core.tiles(s, memory, most) -> {m, n, k, rows, cols, steps}
+-- The tiles of C, m x n, and the depth k of the panels for a product of shape
+-- s, {m, n, k, esize}, in so many bytes, of which an allocation has `most`;
+-- how many tiles there are down and across, and panels. nil: too few bytes.
 function M.tiles(s, memory, most)
   local budget, largest = memory // s.esize, most // s.esize
   local rows, cols = 1, 1
@@ -446,8 +446,26 @@ local function job_of(gemm, stores, s, tile, opts, context)
     staging = staging.new(context, s.type, longest(s, tile))}, Job)
 end
 
--- gemm.out_of_core, of which ladders/gemm/init.lua has the help.
-function M.run(gemm, A, B, given)
+--- gemm.out_of_core(A, B [, opts]) -> C, run
+--- The product alpha op(A) op(B) + beta C of matrices that are larger than the
+--- device's memory, or than the host's: A, B and C are Arrays, or paths of
+--- .npy files, which are read and written by parts. A tile of C stays on the
+--- device while panels of A and B stream past it through pinned pieces, the
+--- next ones during the product of those before. `run` prints as text:
+--- seconds, gflops, share (of the time, in products), product_gflops (their
+--- rate, as of operands on the device), up_bytes, down_bytes, copied (seconds
+--- of copies on the host), tile {m, n, k, rows, cols, steps}, err, err_bound,
+--- ok. Elements of each tile are compared with sums in float64; a wrong result
+--- has no rate.
+--- Options:
+---   C        a new Array  the Array, or the path of the file, to write; the
+---            file gets its name when it is whole
+---   alpha, beta       1, 0   factors of the product and of C as it was
+---   trans_a, trans_b  false  true or "T": op(A) is A transposed
+---   memory   most of the device's  bytes of it for tiles and panels
+---   kernel   the best known  a rung's name, see gemm.kernels
+---   context  session's  the Context of another device
+function M.out_of_core(gemm, A, B, given)
   local opts = {}
   for key, value in pairs(options.check(given, WHO)) do
     opts[key] = value

@@ -23,7 +23,7 @@ local replay = require "clshell.tune.replay"
 local search = require "clshell.tune.search"
 local shapes = require "clshell.tune.shapes"
 local text = require "clshell.base.text"
-local workload = require "clshell.measure.workload"
+local workload = require "clshell.ladder.workload"
 
 -- A search of a source, by options and their limits.
 local function found(source, opts, limits)

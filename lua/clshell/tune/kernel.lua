@@ -2,14 +2,13 @@
 -- see evaluate.lua
 -- SPDX-License-Identifier: MIT
 
-local arguments = require "clshell.ladder.arguments"
+local arguments = require "clshell.ladder.operands"
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local device_limits = require "clshell.ladder.device_limits"
 local evaluate = require "clshell.tune.evaluate"
 local program = require "clshell.ladder.program"
 local race = require "clshell.tune.race"
-local record = require "clshell.measure.record"
 local space = require "clshell.tune.space"
 local phase = require "clshell.base.phase"
 local text = require "clshell.base.text"
@@ -351,7 +350,7 @@ function M.source(t, known)
     end
   end
 
-  local _, source_hash = record.source(from, first
+  local _, source_hash = program.source(from, first
     and {options = value(t.options, first)})
   local fixed = evaluate.identity(t.check, t.tolerance, t.reset, t.output)
 

@@ -7,12 +7,13 @@ local cl = require "cl"
 local evaluate = require "clshell.tune.evaluate"
 local phase = require "clshell.base.phase"
 local race = require "clshell.tune.race"
-local record = require "clshell.measure.record"
+local plans = require "clshell.ladder.plan"
+local program = require "clshell.ladder.program"
 local rungs = require "clshell.ladder.rung"
 local space = require "clshell.tune.space"
 local timer = require "clshell.measure.timer"
 local verify = require "clshell.ladder.verify"
-local workload = require "clshell.measure.workload"
+local workload = require "clshell.ladder.workload"
 
 local M = {}
 
@@ -179,7 +180,7 @@ function M.source(job, opts, all, known)
     return family.refusal(name, own, s)
   end
 
-  local sizes = family.spec.sizes and family.spec.sizes(s) or s
+  local sizes = family.spec.sizes(s)
   local shape = {}
   for key, value in pairs(sizes) do
     shape[key] = type(value) ~= "table" and type(value) ~= "userdata"
@@ -190,7 +191,7 @@ function M.source(job, opts, all, known)
   local function described(p)
     local name, own = of(p)
     local rung = family.rung(name)
-    local seen = family.spec.adapt and family.spec.adapt(rung, s) or s
+    local seen = plans.shape(family, rung, s)
     local from = {path = rung.path, source = rung.source, name = rung.name,
       ptx = rung.ptx}
     return rung, {from = from, defines = rungs.defines(rung, own, seen),
@@ -204,7 +205,7 @@ function M.source(job, opts, all, known)
 
   function src.setting(p)
     local rung, built, global, size = described(p)
-    local hash = select(2, record.source(rung))
+    local hash = select(2, program.source(rung))
     return evaluate.setting(s.context, hash, built.defines, built.options,
       evaluate.sizes(global), evaluate.sizes(size), shape, s.type, src.mode,
       job.seed), hash

@@ -11,9 +11,8 @@ local cl = require "cl"
 local evaluate = require "clshell.tune.evaluate"
 local quantity = require "clshell.base.quantity"
 local race = require "clshell.tune.race"
-local record = require "clshell.measure.record"
 local text = require "clshell.base.text"
-local workload = require "clshell.measure.workload"
+local workload = require "clshell.ladder.workload"
 
 local M = {}
 
@@ -247,7 +246,7 @@ local function sizes_of(shape, family)
   local spec = family and family.spec
   if spec and shape[spec.inputs[1]] ~= nil then
     local _, s = family.bind(shape)
-    shape = record.sizes(family, s)
+    shape = family.spec.sizes(s)
   elseif spec and spec.dims then
     shape = workload.shape(shape, spec.dims, "best:choose")
   end

@@ -10,7 +10,7 @@ local ladder = require "clshell.tune.ladder"
 local race = require "clshell.tune.race"
 local settings = require "clshell.tune.settings"
 local text = require "clshell.base.text"
-local workload = require "clshell.measure.workload"
+local workload = require "clshell.ladder.workload"
 
 local M = {}
 

@@ -3,17 +3,11 @@
 
 local host = require "cl.host"
 local family = require "clshell.ladder"
-local arguments = require "clshell.ladder.arguments"
 local matrix = require "clshell.data.matrix"
 local operands = require "clshell.ladders.gemm.operands"
 local packing = require "clshell.ladders.gemm.packing"
 local submatrix = require "clshell.ladders.gemm.submatrix"
 local verify = require "clshell.ladder.verify"
-
-local function args(s, _, o)
-  return {s.m, s.n, s.k, s.alpha, o.A, o.A.ld, o.B, o.B.ld, s.beta, o.C,
-    o.C.ld}
-end
 
 -- The portable ladder, its rungs for small products, and the vendor's rungs
 -- above it.
@@ -151,17 +145,17 @@ end
 local gemm = family.new({
   name = "gemm",
   rungs = all_rungs(),
-  arguments = {"A", "B"},          -- of a call, in order
-  output = "C",                    -- the operand that is the result
-  options = {"alpha", "beta", "trans_a", "trans_b", "batch", "stride_a",
-    "stride_b", "stride_c"},
-  dims = {"m", "n", "k"},          -- the sizes of a shape, in order
-  ints = {"m", "n", "k", "lda", "ldb", "ldc"}, -- int in the kernels
-  keeps_plans = true,              -- the operands are Buffers, sizes fixed
-  context = function(o, queue)
-    return arguments.context({n = 3, packing.buffer(o.A),
-      packing.buffer(o.B), o.C}, queue)
-  end,
+  arguments = {{"A", "m", "k"}, {"B", "k", "n"}},
+  output = {"C", "m", "n"},
+  options = {
+    {name = "alpha", default = 1}, {name = "beta", default = 0},
+    {name = "trans_a", values = {false, true}},
+    {name = "trans_b", values = {false, true}},
+    {name = "batch", default = 1}, {name = "stride_a", default = 0},
+    {name = "stride_b", default = 0}, {name = "stride_c", default = 0},
+  },
+  types = operands.types,
+  dims = {"m", "n", "k"},          -- the order of the sizes in a shape
   make = function(s, seed)         -- operands of a shape
     return {
       A = matrix.random(s.m, s.k, {type = s.type, seed = seed}),
@@ -171,10 +165,7 @@ local gemm = family.new({
   bind = operands.bind,            -- checks operands, returns their shape
   shape = operands.shape,          -- completes a shape given by hand
   sizes = sizes,                   -- of a shape, for the record
-  adapt = submatrix.adapt,             -- the shape that a rung gets to see
-  stage = submatrix.stage,             -- operands as it takes them
-  pass = submatrix.pass,               -- arguments as its kernel takes them
-  args = args,                     -- of the kernel
+  placing = submatrix,             -- sub-matrices and batches, for a rung
   signature = "int m, int n, int k, REAL alpha, global const REAL *A, int "
     .. "lda, global const REAL *B, int ldb, REAL beta, global REAL *C, int "
     .. "ldc",
@@ -228,29 +219,6 @@ local gemm = family.new({
 ---   n       rows of A  the same for side "a": columns of B
 function gemm.pack(B, opts)
   return packing.pack(gemm, operands, B, opts)
-end
-
---- gemm.out_of_core(A, B [, opts]) -> C, run
---- The product alpha op(A) op(B) + beta C of matrices that are larger than the
---- device's memory, or than the host's: A, B and C are Arrays, or paths of
---- .npy files, which are read and written by parts. A tile of C stays on the
---- device while panels of A and B stream past it through pinned pieces, the
---- next ones during the product of those before. `run` prints as text:
---- seconds, gflops, share (of the time, in products), product_gflops (their
---- rate, as of operands on the device), up_bytes, down_bytes, copied (seconds
---- of copies on the host), tile {m, n, k, rows, cols, steps}, err, err_bound,
---- ok. Elements of each tile are compared with sums in float64; a wrong result
---- has no rate.
---- Options:
----   C        a new Array  the Array, or the path of the file, to write; the
----            file gets its name when it is whole
----   alpha, beta       1, 0   factors of the product and of C as it was
----   trans_a, trans_b  false  true or "T": op(A) is A transposed
----   memory   most of the device's  bytes of it for tiles and panels
----   kernel   the best known  a rung's name, see gemm.kernels
----   context  session's  the Context of another device
-function gemm.out_of_core(A, B, opts)
-  return require("clshell.parts.out_of_core").run(gemm, A, B, opts)
 end
 
 return gemm

@@ -176,14 +176,14 @@ local function pair_defines(s, p)
   return {CHUNK = s.k >= 2048 and 2 or 1, SPLITS = splits_of(PAIRS[1], s, p)}
 end
 
--- Sets map number `place` to X, a matrix of rows x cols or a batch of them, in
--- boxes of `lines` lines of 128 bytes. Once is enough: the Buffers of a plan
--- stay.
-local function set_map(run, maps, place, X, type, ld, rows, cols, count, lines)
+-- Sets map number m.place of m.maps to m.X, m.count matrices of m.rows x
+-- m.cols, in boxes of m.lines lines of 128 bytes. Once is enough: the Buffers
+-- of a plan stay.
+local function set_map(run, m)
   run({file = "nv_map.cl", ptx = true, once = true}, "tensor_map",
-    {TYPE = type, LINE = LINE // BYTES[type]}, {1}, {1},
-    maps, cl.int(place), cl.int(rows), cl.int(cols), cl.int(count),
-    cl.int(lines), X, cl.int(ld))
+    {TYPE = m.type, LINE = LINE // BYTES[m.type]}, {1}, {1},
+    m.maps, cl.int(m.place), cl.int(m.rows), cl.int(m.cols), cl.int(m.count),
+    cl.int(m.lines), m.X, cl.int(m.ld))
 end
 
 local function new_maps(s)
@@ -219,8 +219,9 @@ local function map_operands(lists, type)
     for place, name in ipairs{"A", "B"} do
       local X = fetchable(s, name, o[name], run)
       local rows, cols = submatrix.extent(s, name)
-      set_map(run, own.maps, place - 1, X, type, X.ld, rows, cols,
-        s.placed and X.count or 1, lines[name])
+      set_map(run, {maps = own.maps, place = place - 1, X = X, ld = X.ld,
+        type = type, rows = rows, cols = cols,
+        count = s.placed and X.count or 1, lines = lines[name]})
       own[name] = X
     end
     return own
@@ -248,8 +249,9 @@ local function pack_operands(s, p, o, run)
   own.maps = new_maps(s)
   for place, x in ipairs{own.packed_a, own.packed_b} do
     local cols = x.pieces * 16 -- upper and lower halves
-    set_map(run, own.maps, place - 1, x.data, HALF, cols, x.height, cols, 1,
-      pairs_of.PANEL)
+    set_map(run, {maps = own.maps, place = place - 1, X = x.data, ld = cols,
+      type = HALF, rows = x.height, cols = cols, count = 1,
+      lines = pairs_of.PANEL})
   end
   return own
 end

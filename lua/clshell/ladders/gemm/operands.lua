@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local arguments = require "clshell.ladder.arguments"
+local arguments = require "clshell.ladder.operands"
 local integer = require "clshell.base.integer"
 local host = require "cl.host"
 local packing = require "clshell.ladders.gemm.packing"

@@ -3,13 +3,12 @@
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
-local arguments = require "clshell.ladder.arguments"
+local arguments = require "clshell.ladder.operands"
 local choice = require "clshell.ladder.choice"
 local cl = require "cl"
 local integer = require "clshell.base.integer"
 local options = require "clshell.base.options"
-local packed = require "clshell.ladder.packed"
-local prepared_call = require "clshell.ladder.prepared_call"
+local plan = require "clshell.ladder.plan"
 local rungs = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
 
@@ -30,7 +29,7 @@ end
 -- The rung to pack for: the one of the options, or that of the calls to come.
 local function rung_of(gemm, s, opts)
   local function try(rung, p)
-    return prepared_call.kernel(gemm, rung, p, s)
+    return plan.kernel(gemm, rung, p, s)
   end
   local rung, p
   if opts.kernel then
@@ -99,7 +98,7 @@ local function shape_of(operands, X, set)
     type = X.type, trans_b = set.trans}
 end
 
--- packing.pack(gemm, operands, X, opts) -> packed
+-- packing.pack(gemm, operands, X, opts) -> packed operand
 -- See gemm.pack; `operands` is that module.
 function M.pack(gemm, operands, X, opts)
   local set, of_kernel = settings(gemm, operands, opts)
@@ -113,7 +112,7 @@ function M.pack(gemm, operands, X, opts)
   local source = cl.buffer(X.type, {X.rows, X.cols}, nil,
     {context = s.context}) -- which no later write changes
   X:copy(source)
-  local results, event = prepared_call.helpers(gemm, s, function(run)
+  local results, event = plan.helpers(gemm, s, function(run)
     return rung.pack(s, p, set.side, source, run)
   end)
   event:wait()
@@ -123,7 +122,7 @@ function M.pack(gemm, operands, X, opts)
     cl.error(("%s: %s refused: %s"):format(WHO, rung.name, reason),
       {hint = "hand the Buffer to the calls"})
   end
-  return packed.new{family = gemm.name, name = name, side = set.side,
+  return arguments.packed{family = gemm.name, name = name, side = set.side,
     kernel = rung.name, params = p, config = rungs.tostring(rung, p),
     trans = set.trans, type = X.type, source = source, ready = ready}
 end
@@ -134,7 +133,7 @@ function M.unpack(o, transposed)
   local ready
   for side, name in pairs(SIDES) do
     local x = o[name]
-    if packed.is(x) then
+    if arguments.is_packed(x) then
       if x.closed then
         cl.error(("gemm: %s is closed"):format(name), {arg = name})
       elseif x.side ~= side then
@@ -155,11 +154,6 @@ function M.unpack(o, transposed)
     end
   end
   return ready
-end
-
--- An operand, or the Buffer that a packed one holds.
-function M.buffer(x)
-  return packed.is(x) and x.source or x
 end
 
 return M

@@ -8,7 +8,7 @@ local host = require "cl.host"
 local argument = require "clshell.base.argument"
 local dia = require "clshell.data.dia"
 local family = require "clshell.ladder"
-local arguments = require "clshell.ladder.arguments"
+local arguments = require "clshell.ladder.operands"
 local integer = require "clshell.base.integer"
 local packing = require "clshell.ladders.spmv.packing"
 local result = require "clshell.base.result"
@@ -236,13 +236,11 @@ end
 local spmv = family.new({
   name = "spmv",
   rungs = require "clshell.ladders.spmv.rungs",
-  arguments = {"M", "x"},
-  output = "y",
-  ints = {"rows", "cols", "ndiags", "pitch", "nnz"},
-  prepare_once = true, -- a change of storage, used again by later runs
-  context = function(o, queue)
-    return arguments.context({n = 3, values_of(o.M), o.x, o.y}, queue)
-  end,
+  arguments = {{"M", "rows", "cols"}, {"x", "cols"}},
+  output = {"y", "rows"},
+  types = TYPES,
+  dims = false, -- a shape is a grid, or rows and offsets
+  keeps_plans = false, -- M is a table, whose Buffers may be others
   cache = "cold",
   make = make,
   awkward = {{rows = 1, offsets = {0}}, {rows = 7, offsets = {-6, 0, 6}},

@@ -41,8 +41,9 @@ local function repitched(s, o, run, pitch)
   local values = cl.buffer(s.type, {s.ndiags, pitch}, nil,
     {context = s.context})
   local wg = 64
-  run("repitch.cl", "repitch", {REAL = s.type}, {roundup(pitch, wg)}, {wg},
-    s.rows, s.ndiags, M.pitch, M.values, pitch, values)
+  run({file = "repitch.cl", once = true}, "repitch", {REAL = s.type},
+    {roundup(pitch, wg)}, {wg}, s.rows, s.ndiags, M.pitch, M.values, pitch,
+    values)
   local copy = {values = values, pitch = pitch}
   setmetatable(copy, {__index = function(_, key) return M[key] end})
   return {M = copy}

@@ -9,7 +9,7 @@ local grids = require "clshell.parts.ranks.grid"
 local host = require "cl.host"
 local laplacian = require "clshell.data.laplacian"
 local options = require "clshell.base.options"
-local span = require "clshell.ladder.span"
+local plans = require "clshell.ladder.plan"
 local sparse = require "clshell.data.sparse"
 local spmv = require "clshell.ladders.spmv"
 local vectors = require "clshell.parts.ranks.vector"
@@ -264,16 +264,16 @@ function M.spmv(A, x, y)
   local launches = plan(A, x, y)
   local queue = cl.context().queue
   local coming, going = read_halo(A, x)
-  local events = {launches.inner and launches.inner()}
+  local ran = {launches.inner and launches.inner()}
   queue:flush()
   local there = move_halo(A, x, coming, going)
   if there then
     queue:barrier{after = {there}}
   end
   for _, launch in ipairs(launches.edges) do
-    events[#events + 1] = launch()
+    ran[#ran + 1] = launch()
   end
-  return y, span.new(span.flatten(what, events))
+  return y, plans.event(plans.events_of(what, ran))
 end
 
 function meta:__tostring()

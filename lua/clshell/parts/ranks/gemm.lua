@@ -8,7 +8,7 @@
 -- algorithm", 1997). The next panels are under way during a product, those of
 -- all owners at the same time.
 
-local arguments = require "clshell.ladder.arguments"
+local arguments = require "clshell.ladder.operands"
 local cl = require "cl"
 local exchange = require "clshell.parts.ranks.exchange"
 local gemm = require "clshell.ladders.gemm"

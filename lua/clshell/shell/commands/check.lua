@@ -5,7 +5,7 @@
 local base_text = require "clshell.base.text"
 local cl = require "cl"
 local constant_calls = require "clshell.shell.commands.constant_calls"
-local families = require "clshell.ladder.list"
+local families = require "clshell.ladder.families"
 local program = require "clshell.ladder.program"
 local public = require("clshell.base.lazy").public
 

@@ -4,7 +4,7 @@
 
 local array = require "clshell.arrays.names"
 local cl = require "cl"
-local families = require "clshell.ladder.list"
+local families = require "clshell.ladder.families"
 local public = require("clshell.base.lazy").public
 
 local M = {}
@@ -15,6 +15,7 @@ local OTHERS = {"clshell", "clshell.arrays.expression",
   "clshell.arrays.views", "clshell.arrays.totals", "clshell.arrays.hosts",
   "clshell.arrays.hostscans", "clshell.arrays.scans", "clshell.arrays.places",
   "clshell.arrays.variance", "clshell.data.sparse", "clshell.data.struct",
+  "clshell.parts.out_of_core",
   "clshell.shell.prompt.show", "clshell.shell.prompt.commands",
   "clshell.shell.prompt.tutorial", "clshell.arrays.random",
   "clshell.parts.ranks.dia", "clshell.parts.ranks.gemm",

@@ -46,7 +46,7 @@ end
 -- The page of a documented name, or nil.
 local function documented(topic, view)
   local group, member = topic:match("^(%w+)[%.:](.+)$")
-  local family = require "clshell.ladder.list".get(group or topic)
+  local family = require "clshell.ladder.families".get(group or topic)
   if family and not group then
     return room.pages.family(family, view)
   end

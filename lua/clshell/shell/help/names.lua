@@ -4,7 +4,7 @@
 
 local chain = require "clshell.shell.prompt.chain"
 local cl = require "cl"
-local families = require "clshell.ladder.list"
+local families = require "clshell.ladder.families"
 local index = require "clshell.shell.help.index"
 local public = require("clshell.base.lazy").public
 local reference = require "clshell.shell.help.reference"

@@ -6,7 +6,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local families = require "clshell.ladder.list"
+local families = require "clshell.ladder.families"
 local guard = require "clshell.shell.prompt.guard"
 local lazy = require "clshell.base.lazy"
 local options = require "clshell.base.options"

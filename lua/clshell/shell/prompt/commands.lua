@@ -229,7 +229,7 @@ end
 -- be meant. `otherwise`: what else the command takes.
 local function check_name(command, rest, otherwise)
   local name = rest:match "^([%a_][%w_]*)$"
-  local families = require "clshell.ladder.list"
+  local families = require "clshell.ladder.families"
   if name and rawget(_G, name) == nil and not families.get(name) then
     local near = cl.nearest(name, families.names())
     cl.error(("%s: '%s' is no launch and no family"):format(command, name),
@@ -259,7 +259,7 @@ end, "expr\ntimes it within a second, as %bench does: for code of the host\n"
 -- where there is no family, or one that is called: gemm(A, B).
 local function of_ladder(expression, options)
   local name, more = expression:match "^([%a_][%w_]*)%s*(.*)$"
-  local family = name and require "clshell.ladder.list".get(name)
+  local family = name and require "clshell.ladder.families".get(name)
   if not family then
     return nil
   end
@@ -321,7 +321,7 @@ local function access_call(rest)
       params[1] and option_table(params) or "nil", option_table(others))
   end
   local launch, args = part "launched".split(expression)
-  local called = launch and require "clshell.ladder.list".get(launch)
+  local called = launch and require "clshell.ladder.families".get(launch)
   if called then -- gemm(A, B)
     launch, args = ("%s.plan(%s)"):format(launch, args:sub(3)), ""
   elseif not launch or launch:find ":[%a_][%w_]*$" -- k:range(n)

@@ -7,7 +7,7 @@
 
 local chain = require "clshell.shell.prompt.chain"
 local cl = require "cl"
-local families = require "clshell.ladder.list"
+local families = require "clshell.ladder.families"
 local options = require "clshell.base.options"
 local public = require("clshell.base.lazy").public
 

@@ -1,5 +1,5 @@
--- ladder/returned.lua - the checks on what the functions of a family and its
--- rungs return, so that a mistake there is told by its name and the function
+-- ladder/result_checks.lua - the checks of the results of a family's functions
+-- and of its rungs' functions: a mistake is told with the function's name
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -65,7 +65,7 @@ local function checked_range(what, range)
   end
 end
 
---- returned.checked(what, name, f) -> function
+--- result_checks.checked(what, name, f) -> function
 --- Function `name` of the family or rung `what`, such as "gemm.tiled", with a
 --- check of its result. A range of numbers becomes one of lists.
 function M.checked(what, name, f)

@@ -1,5 +1,5 @@
--- ladder/arguments.lua - the operands of a call: host data moved to the
--- device, and the checks that every operand goes through
+-- ladder/operands.lua - the operands of a call: host data moved to the
+-- device, Buffers packed once for a rung, and the checks of all of them
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -87,11 +87,20 @@ function M.shape(what, s, ...)
   return type, cl.typesize(type)
 end
 
+-- The memory of an operand: a packed one's, a sparse matrix's, or itself.
+local function memory_of(x)
+  if type(x) == "table" then
+    return rawget(x, "source") or rawget(x, "values") or rawget(x, "patterns")
+      or x
+  end
+  return x
+end
+
 -- The first open buffer or Expression of a list decides the context, else the
 -- queue does, else it is the session's.
 function M.context(list, queue)
   for i = 1, list.n or #list do
-    local x = list[i]
+    local x = memory_of(list[i])
     if M.is_buffer(x) and not x.closed
         or text.class(x) == "Expression" and x.context ~= "host" then
       return x.context
@@ -147,6 +156,127 @@ function M.scalar(what, name, value, type)
   local cell <close> = cl.array(type, 1)
   cell[1] = value
   return cell[1]
+end
+
+local methods = {} -- of packed operands
+local meta = {__name = "Packed", __metatable = false, __index = methods}
+
+--- operands.is_packed(x) -> boolean
+--- Whether x is a packed operand, open or closed.
+function M.is_packed(x)
+  return debug.getmetatable(x) == meta
+end
+
+-- The Buffers of a packed operand: its copy of the source, and those that
+-- its rung made.
+local function buffers_of(x)
+  local list = {x.source}
+  for _, value in pairs(x.ready) do
+    list[#list + 1] = text.class(value) == "Buffer" and value or nil
+  end
+  return list
+end
+
+-- operands.packed(fields) -> packed operand
+-- The packed operand of {family, name (of the operand), kernel, params, trans,
+-- source, ready}: `source` is the operand as a Buffer that nobody else writes,
+-- `ready` what the rung's `pack` gave.
+function M.packed(fields)
+  fields.closed, fields.bytes = false, 0
+  for _, b in ipairs(buffers_of(fields)) do
+    fields.bytes = fields.bytes + b.bytes
+  end
+  return setmetatable(fields, meta)
+end
+
+-- A packed operand with Buffers of its own, for measurements that rotate them.
+function M.copy_packed(x)
+  local function copied(value)
+    if text.class(value) ~= "Buffer" then
+      return value
+    end
+    local b = cl.buffer(value.type, value.shape, nil,
+      {context = value.context})
+    value:copy(b)
+    return b
+  end
+  local fields = {source = copied(x.source), ready = {}}
+  for key, value in pairs(x.ready) do
+    fields.ready[key] = copied(value)
+  end
+  for key, value in pairs(x) do
+    fields[key] = fields[key] or value
+  end
+  return M.packed(fields)
+end
+
+-- Releases its memory; once closed, calls refuse it.
+function methods.close(x)
+  for _, b in ipairs(buffers_of(x)) do
+    b:close()
+  end
+  x.closed = true
+end
+
+meta.__close = methods.close
+
+function meta.__tostring(x)
+  if x.closed then
+    return ("packed %s (closed)"):format(x.name)
+  end
+  local b = x.source
+  return ("packed %s: %dx%d %s%s, for %s %s, %s"):format(x.name, b.rows,
+    b.cols, b.type, x.trans and ", transposed" or "", x.kernel,
+    x.config, text.bytes(x.bytes))
+end
+
+-- The reason against the rung and parameters that options name, where operand
+-- x is packed for its own; nil: there is none.
+local function against(x, opts)
+  local other = opts.kernel ~= nil and opts.kernel ~= x.kernel
+    and ("the call names %s"):format(tostring(opts.kernel))
+  for key, value in pairs(x.params) do
+    if opts[key] ~= nil and opts[key] ~= value then
+      other = other or ("the call has %s=%s"):format(key, opts[key])
+    end
+  end
+  return other and ("%s is packed for %s %s, %s: pack it for that, or hand "
+    .. "the Buffer to the call"):format(x.name, x.kernel, x.config, other)
+end
+
+-- operands.packed_for(family, given, opts) -> name, params; nil, nil, reason
+-- The rung and the parameters that packed ones among the operands leave to a
+-- call with these options; the reason where the options name others, or where
+-- two operands are packed for different ones. Nothing without packed operands.
+function M.packed_for(family, given, opts)
+  local first
+  for _, name in ipairs(family.spec.inputs) do
+    local x = given[name]
+    if M.is_packed(x) then
+      local reason = against(x, opts)
+      if first and (first.kernel ~= x.kernel or first.config ~= x.config) then
+        reason = ("%s is packed for %s %s, %s for %s %s: pack both for the "
+          .. "same"):format(first.name, first.kernel, first.config, x.name,
+          x.kernel, x.config)
+      end
+      if reason then
+        return nil, nil, reason
+      end
+      first = first or x
+    end
+  end
+  if first then
+    return first.kernel, first.params
+  end
+end
+
+--- operands.key(x) -> string, false or nil
+--- The address of an operand that lies on the device; false of a closed one,
+--- nil of any other value.
+function M.key(x)
+  if cl.class(x) == "Buffer" or debug.getmetatable(x) == meta then
+    return not x.closed and ("%p"):format(x)
+  end
 end
 
 return M

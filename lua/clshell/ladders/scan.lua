@@ -1,10 +1,11 @@
--- ladders/scan/rungs.lua - the ladder of scans, as data
+-- ladders/scan.lua - the scan family, y[i] = x[1] + ... + x[i]
 -- Each rung names its file in kernels/scan/, its one-line lesson, its
 -- parameters and its NDRange. The first ones scan within work-groups, scan
 -- their sums, and add these; later ones find sums first, or ask for them.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local family = require "clshell.ladder"
 local tiling = require "clshell.ladder.tiling"
 
 local groups, param = tiling.groups, tiling.param
@@ -224,7 +225,7 @@ local function totals_first(def, size, each, args)
   return def
 end
 
-return {
+local rungs = {
   rung({
     name = "doubling", file = "doubling.cl", params = {wg},
     lesson = "each step adds the element twice as far away: few steps, many "
@@ -283,3 +284,54 @@ return {
   end),
   simd,
 }
+
+--- scan(x [, opts]) -> y, event
+--- The sums of all elements of x up to each one, or before each one. x is a
+--- Buffer of float, double or int without gaps (an Array or a table is copied
+--- there), y a vector of as many elements. An element of y is off by
+--- verify.bound(type, n) of the sum of absolute values at most; sums of int
+--- wrap as int does. The method x:cumsum() keeps the shape and adds integers
+--- in 64 bits.
+--- Options:
+---   kind    inclusive      "inclusive": x[i] belongs to y[i]; "exclusive": it
+---           does not, and y[1] is 0
+---   kernel  the best known  a rung's name, see scan.kernels; with it the
+---           rung's own parameters
+---   y       a new one      the Buffer to write
+---   queue   default queue  the Queue to run on
+---   after   none           a list of events to wait for
+local scan = family.new({
+  name = "scan",
+  arguments = {{"x", "n"}},
+  output = {"y", "n"},
+  options = {{name = "kind", values = {"inclusive", "exclusive"}}},
+  types = {"float", "double", "int"},
+  rungs = rungs,
+  cache = "cold",
+  memory = "copy",
+  flop = function(s)
+    return s.n - 1
+  end,
+  terms = function(s)
+    return s.n
+  end,
+  reference = function(h, s)
+    local y = cl.array(s.type == "int" and "int" or "double", s.n)
+    local sum, size = s.type == "int" and 0 or 0.0, 0.0
+    local exclusive = s.kind == "exclusive"
+    for i, value in ipairs(h.x) do
+      local before = sum
+      sum, size = sum + value, size + math.abs(value)
+      if s.type == "int" then -- which wraps
+        sum = (sum + (1 << 31)) % (1 << 32) - (1 << 31)
+      end
+      y[i] = exclusive and before or sum
+    end
+    return y, size
+  end,
+  measures = function(s) -- what choices.lua may ask besides
+    return {bytes = s.n * s.esize}
+  end,
+}, require "clshell.base.lazy".table(...))
+
+return scan

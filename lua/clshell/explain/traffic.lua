@@ -1,4 +1,4 @@
--- ladder/traffic.lua - the traffic model: the bytes that a rung's work-items
+-- explain/traffic.lua - the traffic model: the bytes that a rung's work-items
 -- read and write of global and of local memory, counted from its source, not
 -- measured. Each rung's own model stands with the rung, as its `traffic`.
 -- SPDX-License-Identifier: MIT

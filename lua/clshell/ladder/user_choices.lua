@@ -1,5 +1,5 @@
--- ladder/kept.lua - the configurations that users keep for their devices, as
--- rows above those of choices.lua: files in clshell/choices of
+-- ladder/user_choices.lua - the configurations that users keep for their
+-- devices, as rows above those of choices.lua: files in clshell/choices of
 -- $XDG_CONFIG_HOME, read at the first choice of a session
 -- SPDX-License-Identifier: MIT
 --
@@ -8,13 +8,12 @@
 
 local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
+local families = require "clshell.ladder.families"
 local file = require "clshell.base.file"
 local folder = require "clshell.base.folder"
 local interrupt = require "clshell.base.interrupt"
 local json = require "clshell.base.json"
-local record = require "clshell.measure.record"
-local record_fields = require "clshell.measure.record_fields"
-local report = require "clshell.results.report"
+local program = require "clshell.ladder.program"
 local rungs = require "clshell.ladder.rung"
 local system = require "clshell.system"
 local text = require "clshell.base.text"
@@ -132,7 +131,7 @@ function M.near(family, s, dev)
   for _, row in ipairs(all()) do
     if row.family == family.name and row.device == dev.name
         and row.type == s.type then
-      sizes = sizes or record.sizes(family, s)
+      sizes = sizes or family.spec.sizes(s)
       apart[row] = distance(row.shape, sizes)
       list[#list + 1] = apart[row] and row or nil
     end
@@ -159,48 +158,25 @@ function M.against(family, row, dev)
   elseif row.driver ~= dev.driver_version then
     return ("the driver was %s, it is %s now; tune anew"):format(row.driver,
       tostring(dev.driver_version))
-  elseif row.source_hash ~= select(2, record.source(rung)) then
+  elseif row.source_hash ~= select(2, program.source(rung)) then
     return ("its kernel file changed after %s; tune anew"):format(
       row.time:sub(1, 10))
   end
 end
 
--- The row of a bench result. Raises where calls could not take it.
-local function row_of(family, r, note)
-  local what = family.name .. ".keep"
-  if type(r) ~= "table" or r.family ~= family.name or not r.kernel then
-    cl.error(("%s: the result must be a bench of a kernel of %s; got %s")
-      :format(what, family.name, type(r) == "table" and (r.name
-      and "one of " .. tostring(r.name) or "a table") or type(r)),
-      {hint = ("%s(bench(\"%s.NAME\", shape))"):format(what, family.name)})
-  end
-  local rung = family.rung(r.kernel)
-  local device, driver = record_fields.device(r)
-  if record_fields.fails(r) or not r.median then
-    cl.error(("%s: only a result that is right can be kept; this is %s%s")
-      :format(what, r.status or "none", r.error and ": " .. r.error or ""))
-  elseif rung.input_roundoff then
-    cl.error(("%s: %s cuts its operands: calls take it by its name alone")
-      :format(what, rung.name))
-  end
-  local row = {format = FORMAT, family = family.name, rung = rung.name,
-    params = r.params, config = r.config, device = device, driver = driver,
-    type = r.type, shape = r.shape, title = r.title, ms = r.median * 1e3,
-    source_hash = r.source_hash, note = note,
-    time = os.date("!%Y-%m-%dT%H:%M:%SZ"), version = cl.version}
+-- Keeps a row {rung, params, config, device, driver, type, shape, title, ms,
+-- source_hash, note}, in place of an older one of the same device, type and
+-- shape. Returns the row, complete.
+function M.keep(family, row)
+  row.format, row.family, row.version = FORMAT, family.name, cl.version
+  row.time = os.date("!%Y-%m-%dT%H:%M:%SZ")
   local reason = fault(row)
   if reason then
-    cl.error(("%s: the result cannot be kept: %s"):format(what, reason))
+    cl.error(("%s.keep: the result cannot be kept: %s"):format(family.name,
+      reason))
   end
-  return row
-end
-
--- Keeps a bench result as a row, in place of an older one of the same device,
--- type and shape. Returns the row.
-function M.keep(family, r, note)
-  local row = row_of(family, r, note)
-  local dir = place()
-  local ok, reason = nil, "neither XDG_CONFIG_HOME nor HOME is set"
+  local dir, ok = place(), nil
+  reason = "neither XDG_CONFIG_HOME nor HOME is set"
   if dir then
     ok, reason = system.private(dir)
   end
@@ -224,7 +200,7 @@ local listing = {
     if #list == 0 then
       return "no kept choices"
     end
-    return report.format(list, {
+    return families.format(list, {
       {key = "title", title = "shape"}, {key = "rung", title = "kernel"},
       {key = "config", title = "parameters", wrap = true},
       {key = function(row) return row.time:sub(1, 10) end, title = "kept"},

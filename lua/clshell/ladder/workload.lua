@@ -1,12 +1,12 @@
--- measure/workload.lua - the workload of a measurement: a launch, a function,
+-- ladder/workload.lua - the workload of a measurement: a launch, a function,
 -- a plan, or a rung on operands, which are made for a shape
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local families = require "clshell.ladder.list"
+local families = require "clshell.ladder.families"
 local lazy = require "clshell.base.lazy"
-local packed = require "clshell.ladder.packed"
+local operands = require "clshell.ladder.operands"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -152,6 +152,27 @@ function M.operands(family, shape, type, who, rung)
   return o, not given
 end
 
+-- Whether x tells the operands of a rung: sizes such as 512 or {512, 512},
+-- or operands by name.
+local function is_target(family, x)
+  return math.type(x) ~= nil or type(x) == "table"
+    and (x[1] ~= nil or x[family.spec.inputs[1]] ~= nil)
+end
+
+-- The arguments behind the name of a rung: parameters, which may be left out,
+-- operands or sizes, options.
+function M.behind_name(family, who, params, target, opts)
+  if target == nil or not is_target(family, target) then
+    if is_target(family, params) then
+      params, target, opts = nil, params, target or opts
+    end
+  end
+  if params ~= nil then
+    argument.check(who, "the parameters", params, "table")
+  end
+  return params, target, opts
+end
+
 -- Functions, callable tables and what cl.record gives.
 local function callable(what)
   if text.class(what) == "CommandBuffer" then
@@ -267,12 +288,12 @@ end
 
 M.MARGIN = 3 -- elements of a row beyond its columns, in longer rows
 
---- target.longer(operands) -> operands, or nil
---- The operands with matrices whose rows are longer in memory than their
+--- target.longer(given) -> operands, or nil
+--- The given operands with matrices whose rows are longer in memory than their
 --- columns by target.MARGIN elements; nil where none is a matrix.
-function M.longer(operands)
+function M.longer(given)
   local copy, found = {}, nil
-  for name, b in pairs(operands) do
+  for name, b in pairs(given) do
     copy[name] = b
     if is_buffer(b) and b.rows then
       copy[name] = cl.buffer(b.type, {b.rows, b.cols}, nil,
@@ -295,8 +316,8 @@ function M.copy(o, except, inside)
       value = cl.buffer(b.type, b.shape, nil, {context = b.context,
         ld = b.rows and b.ld or nil})
       b:copy(value)
-    elseif packed.is(value) then
-      value = packed.copy(value)
+    elseif operands.is_packed(value) then
+      value = operands.copy_packed(value)
     elseif type(value) == "table" and not inside then
       value = M.copy(value, nil, true)
     end

@@ -1,11 +1,13 @@
--- ladders/conv2d/rungs.lua - the ladder of convolutions, as data
+-- ladders/conv2d.lua - the family of convolutions of a matrix with a small one
 -- Each rung names its file in kernels/conv2d/, its one-line lesson, its
 -- parameters and its NDRange. Where the tile lies in local memory, the size of
 -- the filter is compiled in.
 -- SPDX-License-Identifier: MIT
 
+local family = require "clshell.ladder"
 local text = require "clshell.base.text"
 local tiling = require "clshell.ladder.tiling"
+local verify = require "clshell.ladder.verify"
 
 local access, groups, param = tiling.access, tiling.groups, tiling.param
 
@@ -135,7 +137,7 @@ local function below(rung)
   end)
 end
 
-return {
+local rungs = {
   plain{
     name = "naive", file = "naive.cl",
     lesson = "one work-item for each element: two loads and the test of an "
@@ -239,3 +241,42 @@ return {
     end,
   },
 }
+
+--- conv2d(A, F [, opts]) -> B, event
+--- The direct convolution of an image with a filter of any size: B[i][j] is
+--- the sum of the elements of A around (i, j) times those of F. B has the
+--- shape of A; outside A is 0 ("same", padded with zeros). With indices from
+--- 1, element (1 + (frows - 1) // 2, 1 + (fcols - 1) // 2) of F belongs to the
+--- element itself: the middle of an odd size, the one before it of an even
+--- size. F is not turned round, as in libraries for neural networks; give it
+--- turned by 180 degrees for the convolution of mathematics. A and F are
+--- Buffers of float or double with two dimensions, whose rows may have gaps
+--- (Arrays and nested tables are copied to the device). An element of B is off
+--- by verify.bound(type, #F) of the sum of absolute values at most.
+--- Options:
+---   kernel  the best known  a rung's name, see conv2d.kernels; with it the
+---           rung's own parameters
+---   B       a new one      the Buffer to write
+---   queue   default queue  the Queue to run on
+---   after   none           a list of events to wait for
+local conv2d = family.new({
+  name = "conv2d",
+  arguments = {{"A", "rows", "cols"}, {"F", "frows", "fcols"}},
+  output = {"B", "rows", "cols"},
+  rungs = rungs,
+  cache = "cold",
+  memory = "copy",
+  flop = function(s)
+    return 2 * s.rows * s.cols * s.frows * s.fcols
+  end,
+  truth = function(o)
+    return verify.window(o.A:read(), o.F:read())
+  end,
+  measures = function(s) -- what choices.lua may ask besides
+    return {bytes = s.rows * s.cols * s.esize, rest = s.lda % 4}
+  end,
+  awkward = {{1, 1, 1, 1}, {1, 1, 3, 3}, {7, 7, 3, 3}, {16, 16, 3, 5},
+    {17, 33, 5, 5}, {33, 17, 4, 2}, {5, 40, 1, 9}, {9, 7, 11, 12}},
+}, require "clshell.base.lazy".table(...))
+
+return conv2d

@@ -1,9 +1,12 @@
--- ladders/transpose/rungs.lua - the ladder of transpose kernels, as data
+-- ladders/transpose.lua - the transpose family, B = A^T
 -- Each rung names its file in kernels/transpose/, its one-line lesson, its
 -- parameters and its NDRange. The shape s has rows and cols of A.
 -- SPDX-License-Identifier: MIT
 
+local family = require "clshell.ladder"
+local host = require "cl.host"
 local tiling = require "clshell.ladder.tiling"
+local verify = require "clshell.ladder.verify"
 
 local access, param = tiling.access, tiling.param
 
@@ -70,7 +73,7 @@ end
 
 local LINE = 64 -- bytes that simd.cl leaves free after each row of its tile
 
-return {
+local rungs = {
   plain{
     name = "naive_read", file = "naive_read.cl",
     lesson = "reads along rows are coalesced, writes stride by ldb",
@@ -143,3 +146,36 @@ return {
     end,
   },
 }
+
+--- transpose(A [, opts]) -> B, event
+--- The transpose of a matrix on the device, bit for bit. A is a Buffer with
+--- two dimensions (an Array or a nested table is copied there), or a Split in
+--- rows over several devices, which gives a Split in rows.
+--- Options:
+---   kernel  the best known  a rung's name, see transpose.kernels; with it the
+---           rung's own parameters
+---   B       a new one      the Buffer to write
+---   queue   default queue  the Queue to run on
+---   after   none           a list of events to wait for
+local transpose = family.new({
+  name = "transpose",
+  rungs = rungs,
+  arguments = {{"A", "rows", "cols"}},
+  output = {"B", "cols", "rows"},
+  types = {"float", "double", "half"},
+  cache = "cold",
+  memory = "copy",
+  measures = function(s) -- what choices.lua may ask besides
+    return {bytes = s.rows * s.cols * s.esize}
+  end,
+  truth = function(o)
+    return verify.transpose(o.A:read())
+  end,
+  hosts = {
+    {name = "plain_c", gflops = 0.2, run = function(o)
+      return host.transpose_loop(o.A:read())
+    end},
+  },
+}, require "clshell.base.lazy".table(...))
+
+return transpose

@@ -1,0 +1,110 @@
+-- ladder/families.lua - the kernel families by name: those that a session
+-- offers, whose modules load at their first use, and those that scripts make;
+-- and the methods that rooms above the engine give to all of them
+-- SPDX-License-Identifier: MIT
+
+local lazy = require "clshell.base.lazy"
+
+local M = {}
+
+local offered, made = {}, {} -- names, and families of scripts, in order
+local by_name = {}           -- tables; an offered one may wait for its load
+local is_own = {}            -- by name: whether a session offers it
+
+--- families.offer(name, table)
+--- Makes a family of clshell known: the table of its module, see lazy.module.
+function M.offer(name, table)
+  offered[#offered + 1] = name
+  by_name[name], is_own[name] = table, true
+end
+
+--- families.own() -> list of names
+--- The families that come with clshell.
+function M.own()
+  return {table.unpack(offered)}
+end
+
+--- families.made() -> list of families
+--- The families that scripts made, in their order.
+function M.made()
+  return {table.unpack(made)}
+end
+
+--- families.names() -> list of names
+--- The names of all families, clshell's own first.
+function M.names()
+  local names = M.own()
+  for i, family in ipairs(made) do
+    names[#offered + i] = family.name
+  end
+  return names
+end
+
+--- families.is_own(name) -> boolean
+function M.is_own(name)
+  return is_own[name] or false
+end
+
+--- families.peek(name) -> table or nil
+--- The table of a family, which is empty while its module is not loaded.
+function M.peek(name)
+  return by_name[name]
+end
+
+--- families.get(name) -> family or nil
+function M.get(name)
+  return by_name[name] and lazy.load(by_name[name])
+end
+
+--- families.is(value) -> boolean
+--- Whether a value is a kernel family that is loaded.
+function M.is(value)
+  local meta = type(value) == "table" and getmetatable(value)
+  return type(meta) == "table" and meta.__name == "clshell.family"
+end
+
+--- families.add(family)
+--- Adds a family of a script, in place of an earlier one of its name.
+function M.add(family)
+  local old = by_name[family.name]
+  by_name[family.name] = family
+  for i, other in ipairs(made) do
+    if other == old then
+      made[i] = family
+      return
+    end
+  end
+  made[#made + 1] = family
+end
+
+local announced = {} -- {names, load, only} of each call of extend
+
+--- families.extend(names, load [, only])
+--- Announces methods of the families that are made from now on, or of the one
+--- that is called `only`, as cl.extend does for the classes of module cl: a
+--- call takes the function of that name from load(), and hands it the family
+--- first.
+function M.extend(names, load, only)
+  announced[#announced + 1] = {names = names, load = load, only = only}
+end
+
+--- families.equip(family)
+--- Gives a new family the methods that were announced.
+function M.equip(family)
+  for _, more in ipairs(announced) do
+    if (more.only or family.name) == family.name then
+      for _, name in ipairs(more.names) do
+        family[name] = function(...)
+          return more.load()[name](family, ...)
+        end
+      end
+    end
+  end
+end
+
+--- families.format(list, columns) -> string
+--- The text of a list as a table. A session sets this function: see
+--- report.format.
+M.format = nil
+
+return M

@@ -1,0 +1,426 @@
+-- ladder/plan.lua - a call with everything checked, built and allocated: its
+-- kernel, its commands (the launch of the rung with the helper launches before
+-- and after it), its runs, and the Event of a run
+-- SPDX-License-Identifier: MIT
+
+local argument = require "clshell.base.argument"
+local choice = require "clshell.ladder.choice"
+local cl = require "cl"
+local device_limits = require "clshell.ladder.device_limits"
+local operands = require "clshell.ladder.operands"
+local options = require "clshell.base.options"
+local program = require "clshell.ladder.program"
+local recording = require "clshell.base.recording"
+local result = require "clshell.base.result"
+local rungs = require "clshell.ladder.rung"
+local text = require "clshell.base.text"
+
+local M = {}
+
+local RECORDED = 3 -- the run of a plan from which on its commands are recorded
+
+-- An Event of several commands: these fields are those of its first command,
+-- of its last one, or the sum over all. A driver may compile a kernel at its
+-- first launch, between two commands (PoCL does): span_ms counts that, ms does
+-- not.
+local FIRST = {queued = true, submit = true, start = true}
+local LAST = {stop = true, status = true}
+local SUMS = {ms = true, flop = true, bytes = true}
+
+-- The sum of a field; nil where no event has it.
+local function sum_of(span, name)
+  local sum
+  for _, event in ipairs(span.events) do
+    sum = event[name] and (sum or 0) + event[name] or sum
+  end
+  return sum
+end
+
+local METHODS = {}
+
+function METHODS.wait(span)
+  for _, event in ipairs(span.events) do
+    event:wait()
+  end
+  return span
+end
+
+function METHODS.close(span)
+  for _, event in ipairs(span.events) do
+    event:close()
+  end
+end
+
+function METHODS.gflops(span, flop)
+  return (flop or span.flop) / span.ms / 1e6
+end
+
+function METHODS.gbs(span, bytes)
+  return (bytes or span.bytes) / span.ms / 1e6
+end
+
+local NAMES = {"bytes", "close", "command", "events", "flop", "gbs", "gflops",
+  "ms", "queued", "span_ms", "start", "status", "stop", "submit", "wait"}
+
+local function index(span, key)
+  if FIRST[key] then
+    return span.events[1][key]
+  elseif LAST[key] then
+    return span.events[#span.events][key]
+  elseif SUMS[key] then
+    return sum_of(span, key)
+  elseif key == "span_ms" then
+    return (span.stop - span.start) / 1e6
+  elseif key == "command" then
+    return ("%d commands"):format(#span.events)
+  end
+  local method = METHODS[key]
+  if not method then
+    cl.error("an Event span: " .. text.unknown("field or method",
+      tostring(key), NAMES))
+  end
+  return method
+end
+
+local meta = {
+  __metatable = false, __name = "Event span", __index = index,
+  __tostring = function(span)
+    return "Event: " .. span.command
+  end,
+}
+
+-- The only event of a list itself, or an object with the fields and methods
+-- of an Event, where `ms` is the time inside the commands, `span_ms` goes
+-- from the first START to the last STOP, and `events` lists them.
+function M.event(events)
+  if #events == 1 then
+    return events[1]
+  end
+  return setmetatable({events = events}, meta)
+end
+
+-- The Events of `after`, an event or a list of them, spans taken apart.
+function M.events_of(what, after)
+  local list = {}
+  after = options.is_event(after) and {after} or after
+  argument.check(what, "after", after, "table", "such as {event}")
+  for _, event in ipairs(after) do
+    local parts = text.class(event) == "Event span" and event.events
+      or {event}
+    table.move(parts, 1, #parts, #list + 1, list)
+  end
+  return list
+end
+
+local Plan = {}
+Plan.__index = Plan
+
+-- Adds a launch with its arguments to a plan. A command that is marked `once`
+-- runs only the first time: its result serves later runs as well.
+function Plan:add(launch, once, ...)
+  self.commands[#self.commands + 1] = {
+    launch = launch, once = once, n = select("#", ...), ...,
+  }
+end
+
+-- Notes the useful work of a run; the rung's own command carries it.
+function Plan:work(flop, bytes)
+  local main = self.commands[self.main]
+  main.launch = main.launch:work{flop = flop, bytes = bytes}
+end
+
+-- Enqueues the commands, each after the one before, and returns the event
+-- that spans them.
+function Plan:run()
+  local list, after = {}, self.after
+  for _, command in ipairs(self.commands) do
+    if not (command.once and self.ran) then
+      local launch = command.launch
+      if self.queue or after then
+        launch = launch:on(self.queue, {after = after})
+      end
+      local event = launch(table.unpack(command, 1, command.n))
+      list[#list + 1] = event
+      after = self.queue and {event} or nil
+    end
+  end
+  self.ran = self.ran or list[1].status ~= "recorded"
+  return #list == 1 and list[1] or M.event(list)
+end
+
+-- Writes the places of the output among the arguments, {command, index}.
+local function set_output(places, output)
+  for i = 1, #places do
+    places[i][1][places[i][2]] = output
+  end
+end
+
+-- Runs a plan of calls that name no output, into a new one by default. The
+-- Buffer belongs to the caller alone: the plan lets go of it.
+function Plan:run_into(y)
+  local like = self.output_like
+  y = y or result.new(like.type, like.shape, like.context, self.queue)
+  set_output(self.output_places, y)
+  local event = self:run()
+  set_output(self.output_places, false)
+  return y, event
+end
+
+-- Makes the plan ready for later calls; `named`: they name the output. Returns
+-- false where there can be none.
+function Plan:keep(named)
+  self.programs, self.operands = {}, nil -- the operands include the output
+  for _, command in ipairs(self.commands) do
+    self.programs[command.launch.kernel.program] = true
+  end
+  if named then
+    return true
+  end
+  local y, places = self.output, {}
+  for _, command in ipairs(self.commands) do
+    for i = 1, command.n do
+      places[#places + 1] = rawequal(command[i], y) and {command, i} or nil
+    end
+  end
+  self.output_places, self.output = places, nil
+  self.output_like = {type = y.type, shape = y.shape, context = y.context}
+  return #places > 0
+end
+
+-- Whether all programs are made of what their files hold now.
+function Plan:is_current()
+  for prog in pairs(self.programs) do
+    if not program.current(prog) then
+      return false
+    end
+  end
+  return true
+end
+
+-- Enqueues the commands at less cost to the host, as a recording: a plan that
+-- runs again and again does not need the times of each of them. An Event costs
+-- 7 us of NVIDIA's driver, and a launch from here 5 us. Returns one event.
+function Plan:again()
+  if #self.commands == 1 or self.queue or self.after or not self.ran
+      or recording.current() then
+    return self:run()
+  end
+  self.runs = (self.runs or 1) + 1
+  if self.runs < RECORDED then
+    return self:run()
+  end
+  self.steps = self.steps or cl.record(function()
+    self:run()
+  end)
+  return self.steps()
+end
+
+Plan.__call = Plan.again
+
+-- A new kernel object of a rung's configuration, or nil and why there is none.
+local function build(rung, p, s, context)
+  local prog, reason = program.get(context, rung, rungs.defines(rung, p, s),
+    rung.options and rung.options(p, s))
+  if prog == nil then
+    return nil, reason
+  end
+  return program.kernel(prog, rung.kernel)
+end
+
+-- The shape that a rung gets to see: operands as it takes them.
+function M.shape(family, rung, s)
+  local placing = family.spec.placing
+  return placing and placing.adapt(rung, s) or s
+end
+
+-- The kernel of a configuration, or nil and why the device cannot run it.
+function M.kernel(family, rung, p, s)
+  local dev = s.context.device
+  s = M.shape(family, rung, s)
+  local kernel
+  local reason = device_limits.device(family.spec.ints, rung, p, s, dev)
+  if not reason then
+    kernel, reason = build(rung, p, s, s.context)
+  end
+  if kernel then
+    local _, size = rung.range(s, p)
+    reason = device_limits.kernel(rung, kernel, size, dev)
+  end
+  return not reason and kernel or nil, reason
+end
+
+-- The fields of two tables (nil: none) in one; `changes` win.
+function M.merged(o, changes)
+  local both = {}
+  for key, value in pairs(o or {}) do
+    both[key] = value
+  end
+  for key, value in pairs(changes or {}) do
+    both[key] = value
+  end
+  return both
+end
+
+-- Arguments as a kernel takes them, and how many matrices of a batch they
+-- are for, in dimension 2 of the NDRange (nil: that does not apply).
+local function pass(family, args)
+  if family.spec.placing then
+    return family.spec.placing.pass(args)
+  end
+  return args
+end
+
+local function batched(count, global, size)
+  if (count or 1) == 1 then
+    return global, size
+  end
+  return {global[1], global[2] or 1, count},
+    size and {size[1], size[2] or 1, 1}
+end
+
+-- The function by which `prepare` and `finish` add helper launches to a plan:
+-- run(file, kernel, defines, global, local, ...), or run(other), the commands
+-- of another family's plan. In place of the file's name {file =, ptx =, once
+-- =} tells that its comments mark instructions, as a rung's ptx does, and that
+-- only the first run of the plan needs it.
+local function helper(plan, s)
+  local family = plan.family
+  return function(file, name, defines, global, size, ...)
+    local from = type(file) == "table" and file or {file = file}
+    if from.commands then
+      for _, command in ipairs(file.commands) do
+        plan:add(command.launch:work{}, false,
+          table.unpack(command, 1, command.n))
+      end
+      return
+    end
+    local args, count = pass(family, table.pack(...))
+    local path = program.locate(from.file, {family.folder}, family.name)
+    local prog = assert(program.get(s.context, {path = path, ptx = from.ptx},
+      M.merged(defines, {PLACED = count and 1})))
+    local kernel = program.kernel(prog, name)
+    plan:add(kernel:range(batched(count, global, size)), from.once,
+      table.unpack(args, 1, args.n))
+  end
+end
+
+-- Adds the commands of one launch of a plan's rung, its helpers' around it, on
+-- operands `o` of shape `s`. Returns why the device cannot run it, or nil.
+local function launch(plan, run, s, o)
+  local rung, p, spec = plan.rung, plan.params, plan.family.spec
+  local own = M.merged(o, rung.prepare and rung.prepare(s, p, o, run))
+  local args, count = pass(plan.family, (rung.args or spec.args)(s, p, own))
+  local reason = device_limits.constants(plan.kernel, args, s.context.device)
+  if reason then
+    return reason
+  end
+  plan.main = plan.main or #plan.commands + 1
+  plan:add(plan.kernel:range(batched(count, rung.range(s, p))), false,
+    table.unpack(args, 1, args.n))
+  if rung.finish then
+    rung.finish(s, p, own, run, o)
+  end
+end
+
+-- Enqueues the helper launches that f(run) adds, as a rung's `prepare` does.
+-- Returns the results of f as a list, and the event of the launches.
+function M.helpers(family, s, f)
+  local plan = setmetatable({family = family, commands = {}, ran = false},
+    Plan)
+  local results = table.pack(f(helper(plan, s)))
+  return results, plan:run()
+end
+
+-- Fills in the commands of a plan. Returns why the device cannot run it, or
+-- nil.
+local function fill(plan)
+  local s, o, placing = plan.shape, plan.operands, plan.family.spec.placing
+  local run = helper(plan, s)
+  local function add(own_shape, own)
+    return launch(plan, run, own_shape, own)
+  end
+  local reason
+  if placing then
+    reason = placing.stage(plan.rung, s, plan.own_shape, o, run, add)
+  else
+    reason = add(s, o)
+  end
+  plan.main = plan.main or 1
+  return reason
+end
+
+--- plan.bind(family, given, queue, now) -> operands, shape
+--- Operands as the family binds them: a new table with everything on the
+--- device, the shape, and the context. now: the next command is that of the
+--- call; else the caller may use the output on another queue first.
+function M.bind(family, given, queue, now)
+  local o, first = {}, queue
+  if not (queue or now) then
+    first = false
+  end
+  for _, name in ipairs(family.operands) do
+    o[name] = given[name]
+  end
+  local context = family.spec.context(o, queue)
+  local s = family.spec.bind(o, context, first)
+  s.context = context
+  return o, s
+end
+
+--- plan.choose(family, s) -> choice, kernel
+--- The rung for a shape where none is named, and its kernel.
+function M.choose(family, s)
+  return choice.pick(family, s, s.context.device, function(rung, p)
+    return M.kernel(family, rung, p, s)
+  end)
+end
+
+--- plan.try(family, given, opts, now) -> plan; or nil, reason
+--- The plan of a call, or nil and why the device cannot run it. now: it runs
+--- at once.
+function M.try(family, given, opts, now)
+  local name, fixed, conflict = operands.packed_for(family, given, opts)
+  name = opts.kernel or name
+  local rung = name and rungs.find(family, name, family.name)
+  rungs.check_options(family, opts, rung)
+  if conflict then
+    return nil, conflict
+  end
+  local o, s = M.bind(family, given, opts.queue, now)
+  local p, kernel, reason, chosen
+  if rung then
+    p = fixed or rungs.parameters(rung, opts, family.name)
+    kernel, reason = M.kernel(family, rung, p, s)
+  else
+    chosen, kernel = M.choose(family, s)
+    rung, p = chosen.definition, chosen.params
+  end
+  if not kernel then
+    return nil, reason
+  end
+  local plan = setmetatable({family = family, rung = rung, params = p,
+    kernel = kernel, shape = s, own_shape = M.shape(family, rung, s),
+    choice = chosen, operands = o, output = o[family.spec.output],
+    pieces = family.spec.pieces, queue = opts.queue, commands = {},
+    ran = false, after = opts.after and M.events_of(family.name, opts.after)}, Plan)
+  reason = fill(plan)
+  if reason then
+    return nil, reason
+  end
+  plan:work(family.flop(rung, s), family.bytes(rung, s, p))
+  return plan
+end
+
+--- plan.new(family, given, opts, now) -> plan
+--- The plan of a call, or an error with the reason.
+function M.new(family, given, opts, now)
+  local plan, reason = M.try(family, given, opts, now)
+  if not plan then
+    local name = opts.kernel or operands.packed_for(family, given, {})
+    cl.error(("%s: %s%s"):format(family.name, name and name .. " refused: "
+      or "", reason))
+  end
+  return plan
+end
+
+return M
