@@ -25,14 +25,6 @@ local LOADERS = {
 -- module of any room. The list only gets shorter.
 local ALLOWED = {
   ["lua/clshell/explain/claims.lua"] = true,
-  ["lua/clshell/ladder/init.lua -> clshell.measure.bench"] = true,
-  ["lua/clshell/ladder/init.lua -> clshell.measure.workload"] = true,
-  ["lua/clshell/ladder/init.lua -> clshell.results.report"] = true,
-  ["lua/clshell/ladder/kept.lua -> clshell.measure.record"] = true,
-  ["lua/clshell/ladder/kept.lua -> clshell.measure.record_fields"] = true,
-  ["lua/clshell/ladder/kept.lua -> clshell.results.report"] = true,
-  ["lua/clshell/ladder/list.lua"] = true,
-  ["lua/clshell/ladders/gemm/init.lua -> clshell.parts.out_of_core"] = true,
   ["lua/clshell/measure/bench.lua -> clshell.results.store"] = true,
   ["lua/clshell/measure/compare.lua -> clshell.results.runs"] = true,
   ["lua/clshell/measure/other_programs.lua -> clshell.results.report"] = true,
