@@ -28,7 +28,8 @@ t.test("slow to start: a script that uses no module loads none", function()
     end
     table.sort(list)
     print(table.concat(list, " "))
-  ]], "clshell.arrays.names clshell.base.lazy clshell.base.search\n")
+  ]], "clshell.arrays.names clshell.base.lazy clshell.base.search "
+    .. "clshell.ladder.families\n")
 end)
 
 t.test("the names are there, and require gives the same", function()

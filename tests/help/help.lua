@@ -226,9 +226,10 @@ end)
 
 -- What the modules share among themselves: no `---` comment, no help.
 local INTERNAL = {"csr.wrap", "family.bind", "family.bytes", "family.flop",
-  "family.host", "family.plan_for", "family.refusal", "family.truth",
+  "family.forget_plans", "family.host", "family.plan_for", "family.refusal",
+  "family.truth",
   "bench.job", "bench.keep", "bench.median", "bench.mode", "bench.run",
-  "bench.rung", "peaks.better", "peaks.forget", "peaks.peaks",
+  "peaks.better", "peaks.forget", "peaks.peaks",
   "peaks.raise", "peaks.tries", "peaks.words", "compare.compare",
   "tune.tune", "roofline.add", "roofline.host", "roofline.memory",
   "roofline.recent",
@@ -238,11 +239,11 @@ local INTERNAL = {"csr.wrap", "family.bind", "family.bytes", "family.flop",
   "cl.host.histogram", "cl.host.outside", "cl.host.runs", "cl.host.scatter",
   "cl.host.total",
   "calibrate.device", "runs.best", "runs.history", "runs.prune",
-  "results.new", "target.copy", "target.footprint", "target.ladder",
-  "target.local_text",
+  "results.new", "target.behind_name", "target.copy", "target.footprint",
+  "target.ladder", "target.local_text",
   "timer.calls", "timer.host", "timer.launch", "verify.judge",
-  "verify.once", "verify.sample_rows", "verify.transpose", "html.frame",
-  "html.terms"}
+  "verify.once", "verify.reference", "verify.sample_rows", "verify.transpose",
+  "html.frame", "html.terms"}
 local MODULES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose",
   "bench", "peaks", "compare", "tune", "roofline", "lesson", "calibrate",
   "runs",

@@ -1,6 +1,6 @@
 -- calls/init.lua - calls that run in a process of their own, which may hang
 -- or crash without harm to this one. serve.lua is the loop there, parcel.lua
--- carries values both ways, phase.lua tells what a call is at.
+-- carries values both ways, base/phase.lua tells what a call is at.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -101,7 +101,7 @@ end
 --- phase of more seconds than the limit, is lost, as is one whose call Ctrl-C
 --- ends: until w:restart() w.lost is "ended", "time" or true. Values that
 --- cannot be sent are a reason as well, and cost nothing. A third result is
---- the value that its phases were last about, see phase.lua.
+--- the value that its phases were last about, see base/phase.lua.
 function Worker:call(module, name, ...)
   local ok, reason = self:send(parcel.pack(module, name, ...))
   if not ok then

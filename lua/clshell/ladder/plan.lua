@@ -402,8 +402,8 @@ function M.try(family, given, opts, now)
     kernel = kernel, shape = s, own_shape = M.shape(family, rung, s),
     choice = chosen, operands = o, output = o[family.spec.output],
     pieces = family.spec.pieces, queue = opts.queue, commands = {},
-    ran = false, after = opts.after
-      and M.events_of(family.name, opts.after)}, Plan)
+    ran = false, after = opts.after and M.events_of(family.name, opts.after)},
+    Plan)
   reason = fill(plan)
   if reason then
     return nil, reason

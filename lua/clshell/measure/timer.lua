@@ -86,7 +86,7 @@ local function evaluate(s, launches, main, tick)
 end
 
 -- One launch: the events of the commands that `call` enqueued; of a plan, see
--- prepared_call.lua, of each command.
+-- ladder/plan.lua, of each command.
 local function launch(call)
   local is_plan = type(call) == "table" and call.commands and call.run
   local events = {}
